@@ -1,0 +1,1102 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The PVRDMA device interface: registers, shared region, commands, rings.
+ *
+ * This is the one header that the guest driver, the libibverbs provider and the
+ * device share. What the kernel's uapi header rdma/vmw_pvrdma-abi.h already names
+ * (work requests, completions, doorbell bits, uverbs payloads) comes from there.
+ *
+ * Rules of the interface
+ *  - Everything is little-endian, except fields of type __be32/__be64 and GIDs.
+ *  - A page is 4096 bytes and every DMA address of a page is a multiple of that.
+ *  - "Driver" fields are written by the guest and copied once by the device;
+ *    "device" fields are written by the device only.
+ *  - Reserved fields are written as zero; the device ignores them unless a
+ *    negotiated extension gives them a meaning (see "Extensions").
+ *
+ * The layouts are those of VMware's device at version 20, so that a guest's stock
+ * driver works; extensions are off unless both sides agree on them.
+ */
+#ifndef PVRDMA_ABI_H
+#define PVRDMA_ABI_H
+
+#ifdef __KERNEL__
+#include <linux/build_bug.h>
+#include <linux/stddef.h>
+#include <linux/types.h>
+#else
+#include <stddef.h>
+#include <linux/types.h>
+#endif
+#include <rdma/vmw_pvrdma-abi.h>
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "PVRDMA is little-endian, and so must be every side of it"
+#endif
+
+/* Layout is stated once for people and once for the compiler. */
+#if defined(__cplusplus) || defined(__KERNEL__)
+#define PVR_ABI_ASSERT(cond, what) static_assert(cond, what)
+#else
+#define PVR_ABI_ASSERT(cond, what) _Static_assert(cond, what)
+#endif
+#define PVR_ABI_SIZE(type, size)                                               \
+	PVR_ABI_ASSERT(sizeof(struct type) == (size), "size of " #type)
+#define PVR_ABI_FIELD(type, field, offset, size)                               \
+	PVR_ABI_ASSERT(offsetof(struct type, field) == (offset) &&             \
+			       sizeof(((struct type *)0)->field) == (size),    \
+		       #type "." #field)
+
+/* ------------------------------------------------------------------ PCI */
+
+#define PVR_PCI_VENDOR_ID 0x15ad
+#define PVR_PCI_DEVICE_ID 0x0820
+#define PVR_PCI_CLASS 0x0280 /* network controller, other */
+
+#define PVR_PAGE_SHIFT 12
+#define PVR_PAGE_SIZE 4096
+
+enum pvr_bar {
+	PVR_BAR_MSIX = 0, /* MSI-X table and pending bits */
+	PVR_BAR_REGS = 1, /* registers, 32-bit accesses */
+	PVR_BAR_UAR = 2, /* doorbell pages, one per context */
+};
+
+#define PVR_BAR_MSIX_SIZE 0x4000
+#define PVR_MSIX_TABLE_OFFSET 0x0000
+#define PVR_MSIX_PBA_OFFSET 0x2000
+#define PVR_BAR_REGS_SIZE 0x1000
+
+enum pvr_vector {
+	PVR_VEC_CMD = 0, /* a command's response is in the response slot */
+	PVR_VEC_ASYNC = 1, /* the async event ring is not empty */
+	PVR_VEC_CQ = 2, /* the CQ notification ring is not empty */
+	PVR_VEC_NUM = 3,
+};
+
+/* ------------------------------------------------------------ registers */
+
+enum pvr_reg {
+	PVR_REG_VERSION = 0x00, /* R: enum pvr_version */
+	PVR_REG_DSRLOW = 0x04, /* W: low half of the DSR's DMA address */
+	PVR_REG_DSRHIGH = 0x08, /* W: high half; the device reads the DSR now */
+	PVR_REG_CTL = 0x0c, /* W: enum pvr_ctl */
+	PVR_REG_REQUEST = 0x10, /* W: 0 runs the command in the command slot */
+	PVR_REG_ERR = 0x14, /* R: 0 = the last CTL or REQUEST succeeded */
+	PVR_REG_ICR = 0x18, /* R: interrupt cause, cleared by reading */
+	PVR_REG_IMR = 0x1c, /* RW: interrupt mask, 0 = all enabled */
+	PVR_REG_MACL = 0x20, /* R: MAC bytes 0..3, byte 0 lowest */
+	PVR_REG_MACH = 0x24, /* R: MAC bytes 4..5, byte 4 lowest */
+	PVR_REG_EXT_MAGIC = 0x28, /* R: PVR_EXT_MAGIC, else no extensions */
+	PVR_REG_EXT_FEATURES = 0x2c, /* R: PVR_EXT_* that the device offers */
+	PVR_REG_EXT_ACK = 0x30, /* W: PVR_EXT_* that the driver will use */
+};
+
+enum pvr_version {
+	PVR_VERSION_ROCEV1 = 17,
+	PVR_VERSION_ROCEV2 = 18, /* max_sge_rd, fast-reg length are valid */
+	PVR_VERSION_PPN64 = 19, /* UAR page frame numbers have 64 bits */
+	PVR_VERSION_QPHANDLE = 20, /* CREATE_QP answers with a QP handle */
+	PVR_VERSION = 20,
+};
+
+enum pvr_ctl {
+	PVR_CTL_ACTIVATE = 0,
+	PVR_CTL_UNQUIESCE = 1,
+	PVR_CTL_RESET = 2, /* all DMA has stopped when the write retires */
+};
+
+#define PVR_ICR_CMD (1u << 0)
+#define PVR_ICR_ASYNC (1u << 1)
+#define PVR_ICR_CQ (1u << 2)
+
+#define PVR_IMR_ALL_ENABLED 0u
+#define PVR_IMR_ALL_MASKED 0xffffffffu
+
+/*
+ * Extensions. A driver that finds PVR_EXT_MAGIC reads EXT_FEATURES, writes the
+ * subset that it will use to EXT_ACK, and only then writes DSRHIGH; every DSRHIGH
+ * write latches the acknowledged set, every RESET clears it. EXT_ACK reads back
+ * what the device accepted. Stock drivers touch none of these registers.
+ */
+#define PVR_EXT_MAGIC 0x31525650u /* "PVR1" */
+#define PVR_EXT_NO_POLL_DB (1u << 0) /* an empty poll rings no doorbell */
+#define PVR_EXT_ALL PVR_EXT_NO_POLL_DB
+
+/*
+ * Provider <-> driver: the provider appends this to GET_CONTEXT and finds the
+ * features in effect in pvrdma_alloc_ucontext_resp.reserved. A stock driver never
+ * looks at the request and answers zero; a stock provider sends no request.
+ */
+#define PVR_UCTX_MAGIC 0x55525650u /* "PVRU" */
+struct pvr_alloc_ucontext {
+	__u32 magic; /* PVR_UCTX_MAGIC */
+	__u32 features; /* PVR_EXT_* the provider can use */
+};
+PVR_ABI_SIZE(pvr_alloc_ucontext, 8);
+PVR_ABI_FIELD(pvr_alloc_ucontext, features, 4, 4);
+
+/* -------------------------------------------------- device shared region */
+
+enum pvr_gos_bits {
+	PVR_GOS_BITS_UNKNOWN = 0,
+	PVR_GOS_BITS_32 = 1,
+	PVR_GOS_BITS_64 = 2,
+};
+
+#define PVR_GOS_TYPE_LINUX 1u
+#define PVR_GOS_INFO(bits, type, ver)                                          \
+	((__u32)(bits) | (__u32)(type) << 2 | (__u32)(ver) << 6)
+
+enum pvr_device_mode {
+	PVR_MODE_ROCE = 0,
+	PVR_MODE_IWARP = 1,
+	PVR_MODE_IB = 2,
+};
+
+/* pvr_caps.gid_types: exactly one bit is set; also pvr_cmd_create_bind.gid_type */
+#define PVR_GID_TYPE_ROCE_V1 (1u << 0)
+#define PVR_GID_TYPE_ROCE_V2 (1u << 1)
+
+/* pvr_caps.atomic_ops */
+#define PVR_ATOMIC_CMP_SWAP (1u << 0)
+#define PVR_ATOMIC_FETCH_ADD (1u << 1)
+#define PVR_ATOMIC_MASKED_CMP_SWAP (1u << 2)
+#define PVR_ATOMIC_MASKED_FETCH_ADD (1u << 3)
+
+/* pvr_caps.bmme_flags */
+#define PVR_BMME_LOCAL_INV (1u << 0)
+#define PVR_BMME_REMOTE_INV (1u << 1)
+#define PVR_BMME_FAST_REG_WR (1u << 2)
+
+/* What the device can do. Device; filled at DSRHIGH, constant until the next. */
+struct pvr_caps {
+	__aligned_u64 fw_ver;
+	__be64 node_guid; /* EUI-64 */
+	__be64 sys_image_guid;
+	__aligned_u64 max_mr_size; /* bytes, user MRs */
+	__aligned_u64 page_size_cap;
+	__aligned_u64 atomic_arg_sizes;
+	__u32 ex_comp_mask;
+	__u32 device_cap_flags2;
+	__u32 max_fa_bit_boundary;
+	__u32 log_max_atomic_inline_arg;
+	__u32 vendor_id;
+	__u32 vendor_part_id;
+	__u32 hw_ver;
+	__u32 max_qp; /* also the bound of QP handles; <= 65535 */
+	__u32 max_qp_wr;
+	__u32 device_cap_flags; /* IB_DEVICE_* */
+	__u32 max_sge;
+	__u32 max_sge_rd;
+	__u32 max_cq; /* also the bound of CQ handles */
+	__u32 max_cqe;
+	__u32 max_mr;
+	__u32 max_pd;
+	__u32 max_qp_rd_atom;
+	__u32 max_ee_rd_atom;
+	__u32 max_res_rd_atom;
+	__u32 max_qp_init_rd_atom;
+	__u32 max_ee_init_rd_atom;
+	__u32 max_ee;
+	__u32 max_rdd;
+	__u32 max_mw;
+	__u32 max_raw_ipv6_qp;
+	__u32 max_raw_ethy_qp;
+	__u32 max_mcast_grp;
+	__u32 max_mcast_qp_attach;
+	__u32 max_total_mcast_qp_attach;
+	__u32 max_ah;
+	__u32 max_fmr;
+	__u32 max_map_per_fmr;
+	__u32 max_srq; /* 0: no SRQ; also the bound of SRQ handles */
+	__u32 max_srq_wr;
+	__u32 max_srq_sge;
+	__u32 max_uar; /* a power of two, <= pages of the UAR BAR */
+	__u32 gid_tbl_len; /* >= pvr_port_attr.gid_tbl_len */
+	__u16 max_pkeys;
+	__u8 local_ca_ack_delay;
+	__u8 phys_port_cnt;
+	__u8 mode; /* enum pvr_device_mode */
+	__u8 atomic_ops; /* PVR_ATOMIC_* */
+	__u8 bmme_flags; /* PVR_BMME_* */
+	__u8 gid_types; /* PVR_GID_TYPE_* */
+	__u32 max_fast_reg_page_list_len;
+};
+PVR_ABI_SIZE(pvr_caps, 208);
+PVR_ABI_FIELD(pvr_caps, fw_ver, 0, 8);
+PVR_ABI_FIELD(pvr_caps, node_guid, 8, 8);
+PVR_ABI_FIELD(pvr_caps, sys_image_guid, 16, 8);
+PVR_ABI_FIELD(pvr_caps, max_mr_size, 24, 8);
+PVR_ABI_FIELD(pvr_caps, page_size_cap, 32, 8);
+PVR_ABI_FIELD(pvr_caps, atomic_arg_sizes, 40, 8);
+PVR_ABI_FIELD(pvr_caps, ex_comp_mask, 48, 4);
+PVR_ABI_FIELD(pvr_caps, device_cap_flags2, 52, 4);
+PVR_ABI_FIELD(pvr_caps, max_fa_bit_boundary, 56, 4);
+PVR_ABI_FIELD(pvr_caps, log_max_atomic_inline_arg, 60, 4);
+PVR_ABI_FIELD(pvr_caps, vendor_id, 64, 4);
+PVR_ABI_FIELD(pvr_caps, vendor_part_id, 68, 4);
+PVR_ABI_FIELD(pvr_caps, hw_ver, 72, 4);
+PVR_ABI_FIELD(pvr_caps, max_qp, 76, 4);
+PVR_ABI_FIELD(pvr_caps, max_qp_wr, 80, 4);
+PVR_ABI_FIELD(pvr_caps, device_cap_flags, 84, 4);
+PVR_ABI_FIELD(pvr_caps, max_sge, 88, 4);
+PVR_ABI_FIELD(pvr_caps, max_sge_rd, 92, 4);
+PVR_ABI_FIELD(pvr_caps, max_cq, 96, 4);
+PVR_ABI_FIELD(pvr_caps, max_cqe, 100, 4);
+PVR_ABI_FIELD(pvr_caps, max_mr, 104, 4);
+PVR_ABI_FIELD(pvr_caps, max_pd, 108, 4);
+PVR_ABI_FIELD(pvr_caps, max_qp_rd_atom, 112, 4);
+PVR_ABI_FIELD(pvr_caps, max_ee_rd_atom, 116, 4);
+PVR_ABI_FIELD(pvr_caps, max_res_rd_atom, 120, 4);
+PVR_ABI_FIELD(pvr_caps, max_qp_init_rd_atom, 124, 4);
+PVR_ABI_FIELD(pvr_caps, max_ee_init_rd_atom, 128, 4);
+PVR_ABI_FIELD(pvr_caps, max_ee, 132, 4);
+PVR_ABI_FIELD(pvr_caps, max_rdd, 136, 4);
+PVR_ABI_FIELD(pvr_caps, max_mw, 140, 4);
+PVR_ABI_FIELD(pvr_caps, max_raw_ipv6_qp, 144, 4);
+PVR_ABI_FIELD(pvr_caps, max_raw_ethy_qp, 148, 4);
+PVR_ABI_FIELD(pvr_caps, max_mcast_grp, 152, 4);
+PVR_ABI_FIELD(pvr_caps, max_mcast_qp_attach, 156, 4);
+PVR_ABI_FIELD(pvr_caps, max_total_mcast_qp_attach, 160, 4);
+PVR_ABI_FIELD(pvr_caps, max_ah, 164, 4);
+PVR_ABI_FIELD(pvr_caps, max_fmr, 168, 4);
+PVR_ABI_FIELD(pvr_caps, max_map_per_fmr, 172, 4);
+PVR_ABI_FIELD(pvr_caps, max_srq, 176, 4);
+PVR_ABI_FIELD(pvr_caps, max_srq_wr, 180, 4);
+PVR_ABI_FIELD(pvr_caps, max_srq_sge, 184, 4);
+PVR_ABI_FIELD(pvr_caps, max_uar, 188, 4);
+PVR_ABI_FIELD(pvr_caps, gid_tbl_len, 192, 4);
+PVR_ABI_FIELD(pvr_caps, max_pkeys, 196, 2);
+PVR_ABI_FIELD(pvr_caps, local_ca_ack_delay, 198, 1);
+PVR_ABI_FIELD(pvr_caps, phys_port_cnt, 199, 1);
+PVR_ABI_FIELD(pvr_caps, mode, 200, 1);
+PVR_ABI_FIELD(pvr_caps, atomic_ops, 201, 1);
+PVR_ABI_FIELD(pvr_caps, bmme_flags, 202, 1);
+PVR_ABI_FIELD(pvr_caps, gid_types, 203, 1);
+PVR_ABI_FIELD(pvr_caps, max_fast_reg_page_list_len, 204, 4);
+
+/* A device-wide ring: num_pages counts the header page. Driver. */
+struct pvr_ring_pages {
+	__u32 num_pages;
+	__u32 reserved;
+	__aligned_u64 pdir_dma; /* page directory, see "Page directories" */
+};
+PVR_ABI_SIZE(pvr_ring_pages, 16);
+PVR_ABI_FIELD(pvr_ring_pages, num_pages, 0, 4);
+PVR_ABI_FIELD(pvr_ring_pages, pdir_dma, 8, 8);
+
+/* Device shared region: one zeroed page, of which these bytes are used. */
+struct pvr_dsr {
+	__u32 driver_version; /* driver: enum pvr_version */
+	__u32 pad;
+	__u32 gos_info; /* driver: PVR_GOS_INFO() */
+	__u32 gos_pad;
+	__aligned_u64 cmd_slot_dma; /* driver: a page */
+	__aligned_u64 resp_slot_dma; /* driver: a page */
+	struct pvr_ring_pages async_ring; /* driver: pvr_eqe elements */
+	struct pvr_ring_pages cq_ring; /* driver: pvr_cqne elements */
+	__aligned_u64 uar_pfn; /* driver: BAR2 page 0; 32 bits if version < 19 */
+	struct pvr_caps caps; /* device */
+};
+PVR_ABI_SIZE(pvr_dsr, 280);
+PVR_ABI_FIELD(pvr_dsr, driver_version, 0, 4);
+PVR_ABI_FIELD(pvr_dsr, gos_info, 8, 4);
+PVR_ABI_FIELD(pvr_dsr, cmd_slot_dma, 16, 8);
+PVR_ABI_FIELD(pvr_dsr, resp_slot_dma, 24, 8);
+PVR_ABI_FIELD(pvr_dsr, async_ring, 32, 16);
+PVR_ABI_FIELD(pvr_dsr, cq_ring, 48, 16);
+PVR_ABI_FIELD(pvr_dsr, uar_pfn, 64, 8);
+PVR_ABI_FIELD(pvr_dsr, caps, 72, 208);
+
+/* ------------------------------------------------------ page directories */
+
+/*
+ * A directory page holds up to 512 addresses of table pages, a table page up to
+ * 512 addresses of data pages. Page n is entry n % 512 of table n / 512.
+ */
+#define PVR_PDIR_ENTRIES 512
+#define PVR_PDIR_MAX_PAGES (PVR_PDIR_ENTRIES * PVR_PDIR_ENTRIES)
+
+/* ---------------------------------------------------------------- rings */
+
+/*
+ * Ring indices run over 0 .. 2N-1 for N (a power of two) elements: the slot is
+ * idx % N, the ring is empty when both are equal and full when they differ by N.
+ */
+struct pvr_ring {
+	__u32 prod_tail; /* producer: next free slot */
+	__u32 cons_head; /* consumer: next slot to read */
+};
+PVR_ABI_SIZE(pvr_ring, 8);
+PVR_ABI_FIELD(pvr_ring, prod_tail, 0, 4);
+PVR_ABI_FIELD(pvr_ring, cons_head, 4, 4);
+
+/* At offset 0 of the first page of every QP, CQ, SRQ and device-wide ring. */
+struct pvr_ring_state {
+	struct pvr_ring tx; /* send queue: driver produces */
+	struct pvr_ring rx; /* RQ, SRQ: driver produces; CQ, events: device */
+};
+PVR_ABI_SIZE(pvr_ring_state, 16);
+PVR_ABI_FIELD(pvr_ring_state, tx, 0, 8);
+PVR_ABI_FIELD(pvr_ring_state, rx, 8, 8);
+
+/*
+ * The slots that the two device-wide rings really have, whatever num_pages says:
+ * stock drivers apply the power-of-two arithmetic to 1536 and 3072 entries, which
+ * leaves one page of each in use. Indices wrap at twice these numbers.
+ */
+#define PVR_EQE_SLOTS 512
+#define PVR_CQNE_SLOTS 1024
+
+/* Async event. Device. */
+struct pvr_eqe {
+	__u32 type; /* enum pvr_eqe_type */
+	__u32 info; /* handle or port, by type */
+};
+PVR_ABI_SIZE(pvr_eqe, 8);
+PVR_ABI_FIELD(pvr_eqe, type, 0, 4);
+PVR_ABI_FIELD(pvr_eqe, info, 4, 4);
+
+enum pvr_eqe_type {
+	PVR_EVENT_CQ_ERR, /* info: CQ handle */
+	PVR_EVENT_QP_FATAL, /* info: QP handle, also the next six */
+	PVR_EVENT_QP_REQ_ERR,
+	PVR_EVENT_QP_ACCESS_ERR,
+	PVR_EVENT_COMM_EST,
+	PVR_EVENT_SQ_DRAINED,
+	PVR_EVENT_PATH_MIG,
+	PVR_EVENT_PATH_MIG_ERR,
+	PVR_EVENT_DEVICE_FATAL, /* info: ignored */
+	PVR_EVENT_PORT_ACTIVE, /* info: port, also the next four */
+	PVR_EVENT_PORT_ERR,
+	PVR_EVENT_LID_CHANGE,
+	PVR_EVENT_PKEY_CHANGE,
+	PVR_EVENT_SM_CHANGE,
+	PVR_EVENT_SRQ_ERR, /* info: SRQ handle */
+	PVR_EVENT_SRQ_LIMIT_REACHED, /* info: SRQ handle */
+	PVR_EVENT_QP_LAST_WQE_REACHED, /* info: QP handle */
+	PVR_EVENT_CLIENT_REREGISTER, /* info: port */
+	PVR_EVENT_GID_CHANGE, /* info: port */
+	PVR_EVENT_NUM,
+};
+
+/* CQ notification. Device. */
+struct pvr_cqne {
+	__u32 cq_handle;
+};
+PVR_ABI_SIZE(pvr_cqne, 4);
+
+/* Work request and completion layouts that the uapi header declares. */
+PVR_ABI_SIZE(pvrdma_sge, 16);
+PVR_ABI_FIELD(pvrdma_sge, addr, 0, 8);
+PVR_ABI_FIELD(pvrdma_sge, length, 8, 4);
+PVR_ABI_FIELD(pvrdma_sge, lkey, 12, 4);
+PVR_ABI_SIZE(pvrdma_rq_wqe_hdr, 16);
+PVR_ABI_FIELD(pvrdma_rq_wqe_hdr, wr_id, 0, 8);
+PVR_ABI_FIELD(pvrdma_rq_wqe_hdr, num_sge, 8, 4);
+PVR_ABI_SIZE(pvrdma_sq_wqe_hdr, 80);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr_id, 0, 8);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, num_sge, 8, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, opcode, 16, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, send_flags, 20, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, ex.imm_data, 24, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.rdma.remote_addr, 32, 8);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.rdma.rkey, 40, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.atomic.compare_add, 40, 8);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.atomic.swap, 48, 8);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.atomic.rkey, 56, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.masked_atomics.log_arg_sz, 40, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.masked_atomics.rkey, 44, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.masked_atomics.wr_data, 48, 32);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.fast_reg.pl_pdir_dma, 40, 8);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.fast_reg.page_shift, 48, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.fast_reg.page_list_len, 52, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.fast_reg.length, 56, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.fast_reg.access_flags, 60, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.fast_reg.rkey, 64, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.ud.remote_qpn, 32, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.ud.remote_qkey, 36, 4);
+PVR_ABI_FIELD(pvrdma_sq_wqe_hdr, wr.ud.av, 40, 40);
+PVR_ABI_SIZE(pvrdma_av, 40);
+PVR_ABI_FIELD(pvrdma_av, port_pd, 0, 4);
+PVR_ABI_FIELD(pvrdma_av, sl_tclass_flowlabel, 4, 4);
+PVR_ABI_FIELD(pvrdma_av, dgid, 8, 16);
+PVR_ABI_FIELD(pvrdma_av, src_path_bits, 24, 1);
+PVR_ABI_FIELD(pvrdma_av, gid_index, 25, 1);
+PVR_ABI_FIELD(pvrdma_av, hop_limit, 27, 1);
+PVR_ABI_FIELD(pvrdma_av, dmac, 28, 6);
+PVR_ABI_SIZE(pvrdma_cqe, 64);
+PVR_ABI_FIELD(pvrdma_cqe, wr_id, 0, 8);
+PVR_ABI_FIELD(pvrdma_cqe, qp, 8, 8);
+PVR_ABI_FIELD(pvrdma_cqe, opcode, 16, 4);
+PVR_ABI_FIELD(pvrdma_cqe, status, 20, 4);
+PVR_ABI_FIELD(pvrdma_cqe, byte_len, 24, 4);
+PVR_ABI_FIELD(pvrdma_cqe, imm_data, 28, 4);
+PVR_ABI_FIELD(pvrdma_cqe, src_qp, 32, 4);
+PVR_ABI_FIELD(pvrdma_cqe, wc_flags, 36, 4);
+PVR_ABI_FIELD(pvrdma_cqe, vendor_err, 40, 4);
+PVR_ABI_FIELD(pvrdma_cqe, pkey_index, 44, 2);
+PVR_ABI_FIELD(pvrdma_cqe, slid, 46, 2);
+PVR_ABI_FIELD(pvrdma_cqe, sl, 48, 1);
+PVR_ABI_FIELD(pvrdma_cqe, port_num, 50, 1);
+PVR_ABI_FIELD(pvrdma_cqe, smac, 51, 6);
+PVR_ABI_FIELD(pvrdma_cqe, network_hdr_type, 57, 1);
+
+/* pvrdma_sq_wqe_hdr.send_flags; the numbering is that of ib_send_flags. */
+#define PVR_SEND_FENCE (1u << 0)
+#define PVR_SEND_SIGNALED (1u << 1)
+#define PVR_SEND_SOLICITED (1u << 2)
+#define PVR_SEND_INLINE (1u << 3)
+#define PVR_SEND_IP_CSUM (1u << 4)
+
+/* pvrdma_av.src_path_bits */
+#define PVR_AV_GRH 0x80u
+/* pvrdma_av.port_pd */
+#define PVR_AV_PD_MASK 0x00ffffffu
+
+/*
+ * Doorbells: 32-bit writes to a UAR page, a handle in bits 0..23 and flags above.
+ * These repeat the uapi header's bits as unsigned values, because (1 << 31) there
+ * is a signed overflow.
+ */
+#define PVR_DB_QP_SEND (1u << 30)
+#define PVR_DB_QP_RECV (1u << 31)
+#define PVR_DB_CQ_ARM_SOL (1u << 29)
+#define PVR_DB_CQ_ARM (1u << 30)
+#define PVR_DB_CQ_POLL (1u << 31)
+#define PVR_DB_SRQ_RECV (1u << 30)
+
+/* --------------------------------------------------------------- commands */
+
+enum pvr_cmd {
+	PVR_CMD_QUERY_PORT,
+	PVR_CMD_QUERY_PKEY,
+	PVR_CMD_CREATE_PD,
+	PVR_CMD_DESTROY_PD,
+	PVR_CMD_CREATE_MR,
+	PVR_CMD_DESTROY_MR,
+	PVR_CMD_CREATE_CQ,
+	PVR_CMD_RESIZE_CQ,
+	PVR_CMD_DESTROY_CQ,
+	PVR_CMD_CREATE_QP,
+	PVR_CMD_MODIFY_QP,
+	PVR_CMD_QUERY_QP,
+	PVR_CMD_DESTROY_QP,
+	PVR_CMD_CREATE_UC,
+	PVR_CMD_DESTROY_UC,
+	PVR_CMD_CREATE_BIND,
+	PVR_CMD_DESTROY_BIND,
+	PVR_CMD_CREATE_SRQ,
+	PVR_CMD_MODIFY_SRQ,
+	PVR_CMD_QUERY_SRQ,
+	PVR_CMD_DESTROY_SRQ,
+	PVR_CMD_NUM,
+};
+
+/* The driver copies this many bytes into the command slot, whatever the command. */
+#define PVR_CMD_REQ_SIZE 184
+/* ... and this many out of the response slot. */
+#define PVR_CMD_RESP_SIZE 176
+
+#define PVR_CMD_RESP_ACK 0x80000000u /* ack = PVR_CMD_RESP_ACK | opcode */
+
+/*
+ * Errors of commands. ERR tells every failure: 0, or a positive errno of Linux
+ * on x86 (EINVAL, ENOMEM, EBUSY ...); resp.err repeats it, truncated to 8 bits.
+ */
+struct pvr_cmd_hdr {
+	__aligned_u64 response; /* opaque, echoed in the response */
+	__u32 cmd; /* enum pvr_cmd */
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_cmd_hdr, 16);
+PVR_ABI_FIELD(pvr_cmd_hdr, response, 0, 8);
+PVR_ABI_FIELD(pvr_cmd_hdr, cmd, 8, 4);
+
+struct pvr_resp_hdr {
+	__aligned_u64 response;
+	__u32 ack;
+	__u8 err;
+	__u8 reserved[3];
+};
+PVR_ABI_SIZE(pvr_resp_hdr, 16);
+PVR_ABI_FIELD(pvr_resp_hdr, response, 0, 8);
+PVR_ABI_FIELD(pvr_resp_hdr, ack, 8, 4);
+PVR_ABI_FIELD(pvr_resp_hdr, err, 12, 1);
+
+/* pvr_port_attr.state; the numbering is that of ib_port_state. */
+enum pvr_port_state {
+	PVR_PORT_DOWN = 1,
+	PVR_PORT_ACTIVE = 4,
+};
+#define PVR_PORT_PHYS_DISABLED 3
+#define PVR_PORT_PHYS_LINK_UP 5
+
+enum pvr_mtu {
+	PVR_MTU_256 = 1,
+	PVR_MTU_512,
+	PVR_MTU_1024,
+	PVR_MTU_2048,
+	PVR_MTU_4096,
+};
+
+struct pvr_port_attr {
+	__u32 state; /* enum pvr_port_state */
+	__u32 max_mtu; /* enum pvr_mtu */
+	__u32 active_mtu; /* enum pvr_mtu */
+	__u32 gid_tbl_len;
+	__u32 port_cap_flags;
+	__u32 max_msg_sz; /* bytes */
+	__u32 bad_pkey_cntr;
+	__u32 qkey_viol_cntr;
+	__u16 pkey_tbl_len;
+	__u16 lid;
+	__u16 sm_lid;
+	__u8 lmc;
+	__u8 max_vl_num;
+	__u8 sm_sl;
+	__u8 subnet_timeout;
+	__u8 init_type_reply;
+	__u8 active_width; /* 1: 1x, 2: 4x, 4: 8x, 8: 12x */
+	__u8 active_speed; /* ib_port_speed, those that fit 8 bits */
+	__u8 phys_state; /* PVR_PORT_PHYS_* */
+	__u8 reserved[2];
+};
+PVR_ABI_SIZE(pvr_port_attr, 48);
+PVR_ABI_FIELD(pvr_port_attr, gid_tbl_len, 12, 4);
+PVR_ABI_FIELD(pvr_port_attr, max_msg_sz, 20, 4);
+PVR_ABI_FIELD(pvr_port_attr, pkey_tbl_len, 32, 2);
+PVR_ABI_FIELD(pvr_port_attr, lid, 34, 2);
+PVR_ABI_FIELD(pvr_port_attr, lmc, 38, 1);
+PVR_ABI_FIELD(pvr_port_attr, max_vl_num, 39, 1);
+PVR_ABI_FIELD(pvr_port_attr, subnet_timeout, 41, 1);
+PVR_ABI_FIELD(pvr_port_attr, active_width, 43, 1);
+PVR_ABI_FIELD(pvr_port_attr, active_speed, 44, 1);
+PVR_ABI_FIELD(pvr_port_attr, phys_state, 45, 1);
+
+struct pvr_cmd_query_port {
+	struct pvr_cmd_hdr hdr;
+	__u8 port_num; /* from 1 */
+	__u8 reserved[7];
+};
+PVR_ABI_SIZE(pvr_cmd_query_port, 24);
+PVR_ABI_FIELD(pvr_cmd_query_port, port_num, 16, 1);
+
+struct pvr_resp_query_port {
+	struct pvr_resp_hdr hdr;
+	struct pvr_port_attr attrs;
+};
+PVR_ABI_SIZE(pvr_resp_query_port, 64);
+PVR_ABI_FIELD(pvr_resp_query_port, attrs, 16, 48);
+
+struct pvr_cmd_query_pkey {
+	struct pvr_cmd_hdr hdr;
+	__u8 port_num;
+	__u8 index;
+	__u8 reserved[6];
+};
+PVR_ABI_SIZE(pvr_cmd_query_pkey, 24);
+PVR_ABI_FIELD(pvr_cmd_query_pkey, port_num, 16, 1);
+PVR_ABI_FIELD(pvr_cmd_query_pkey, index, 17, 1);
+
+struct pvr_resp_query_pkey {
+	struct pvr_resp_hdr hdr;
+	__u16 pkey;
+	__u8 reserved[6];
+};
+PVR_ABI_SIZE(pvr_resp_query_pkey, 24);
+PVR_ABI_FIELD(pvr_resp_query_pkey, pkey, 16, 2);
+
+struct pvr_cmd_create_uc {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 pfn; /* of the context's UAR page; 32 bits if version < 19 */
+};
+PVR_ABI_SIZE(pvr_cmd_create_uc, 24);
+PVR_ABI_FIELD(pvr_cmd_create_uc, pfn, 16, 8);
+
+struct pvr_resp_create_uc {
+	struct pvr_resp_hdr hdr;
+	__u32 ctx_handle; /* never 0: that is the driver's own context */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_uc, 24);
+PVR_ABI_FIELD(pvr_resp_create_uc, ctx_handle, 16, 4);
+
+struct pvr_cmd_create_pd {
+	struct pvr_cmd_hdr hdr;
+	__u32 ctx_handle;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_create_pd, 24);
+PVR_ABI_FIELD(pvr_cmd_create_pd, ctx_handle, 16, 4);
+
+struct pvr_resp_create_pd {
+	struct pvr_resp_hdr hdr;
+	__u32 pd_handle; /* < 2^24 */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_pd, 24);
+PVR_ABI_FIELD(pvr_resp_create_pd, pd_handle, 16, 4);
+
+/* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ and QUERY_SRQ name just an object. */
+struct pvr_cmd_handle {
+	struct pvr_cmd_hdr hdr;
+	__u32 handle;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_handle, 24);
+PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
+
+/* pvr_cmd_create_mr.access_flags, pvr_qp_attr.qp_access_flags (ib_access_flags) */
+#define PVR_ACCESS_LOCAL_WRITE (1u << 0)
+#define PVR_ACCESS_REMOTE_WRITE (1u << 1)
+#define PVR_ACCESS_REMOTE_READ (1u << 2)
+#define PVR_ACCESS_REMOTE_ATOMIC (1u << 3)
+#define PVR_ACCESS_MW_BIND (1u << 4)
+#define PVR_ACCESS_ZERO_BASED (1u << 5)
+#define PVR_ACCESS_ON_DEMAND (1u << 6)
+#define PVR_ACCESS_OPTIONAL 0x3ff00000u /* hints, ignored when unknown */
+
+/* pvr_cmd_create_mr.flags */
+#define PVR_MR_FLAG_DMA (1u << 0) /* all bus addresses, local access only */
+#define PVR_MR_FLAG_FRMR (1u << 1) /* filled by FAST_REG_MR work requests */
+
+struct pvr_cmd_create_mr {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 start; /* virtual address of the first byte */
+	__aligned_u64 length; /* bytes */
+	__aligned_u64 pdir_dma;
+	__u32 pd_handle;
+	__u32 access_flags; /* PVR_ACCESS_* */
+	__u32 flags; /* PVR_MR_FLAG_* */
+	__u32 nchunks; /* pages from page(start) to page(start + length - 1) */
+};
+PVR_ABI_SIZE(pvr_cmd_create_mr, 56);
+PVR_ABI_FIELD(pvr_cmd_create_mr, start, 16, 8);
+PVR_ABI_FIELD(pvr_cmd_create_mr, length, 24, 8);
+PVR_ABI_FIELD(pvr_cmd_create_mr, pdir_dma, 32, 8);
+PVR_ABI_FIELD(pvr_cmd_create_mr, pd_handle, 40, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, access_flags, 44, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, flags, 48, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, nchunks, 52, 4);
+
+struct pvr_resp_create_mr {
+	struct pvr_resp_hdr hdr;
+	__u32 mr_handle;
+	__u32 lkey;
+	__u32 rkey;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_mr, 32);
+PVR_ABI_FIELD(pvr_resp_create_mr, mr_handle, 16, 4);
+PVR_ABI_FIELD(pvr_resp_create_mr, lkey, 20, 4);
+PVR_ABI_FIELD(pvr_resp_create_mr, rkey, 24, 4);
+
+struct pvr_cmd_create_cq {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 pdir_dma; /* header page, then CQEs */
+	__u32 ctx_handle;
+	__u32 cqe; /* a power of two */
+	__u32 nchunks; /* pages, header included */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_create_cq, 40);
+PVR_ABI_FIELD(pvr_cmd_create_cq, pdir_dma, 16, 8);
+PVR_ABI_FIELD(pvr_cmd_create_cq, ctx_handle, 24, 4);
+PVR_ABI_FIELD(pvr_cmd_create_cq, cqe, 28, 4);
+PVR_ABI_FIELD(pvr_cmd_create_cq, nchunks, 32, 4);
+
+struct pvr_resp_create_cq {
+	struct pvr_resp_hdr hdr;
+	__u32 cq_handle; /* < max_cq */
+	__u32 cqe; /* exactly what was asked for */
+};
+PVR_ABI_SIZE(pvr_resp_create_cq, 24);
+PVR_ABI_FIELD(pvr_resp_create_cq, cq_handle, 16, 4);
+PVR_ABI_FIELD(pvr_resp_create_cq, cqe, 20, 4);
+
+struct pvr_cmd_resize_cq {
+	struct pvr_cmd_hdr hdr;
+	__u32 cq_handle;
+	__u32 cqe;
+};
+PVR_ABI_SIZE(pvr_cmd_resize_cq, 24);
+PVR_ABI_FIELD(pvr_cmd_resize_cq, cq_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_resize_cq, cqe, 20, 4);
+
+struct pvr_resp_resize_cq {
+	struct pvr_resp_hdr hdr;
+	__u32 cqe;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_resize_cq, 24);
+PVR_ABI_FIELD(pvr_resp_resize_cq, cqe, 16, 4);
+
+struct pvr_srq_attr {
+	__u32 max_wr;
+	__u32 max_sge;
+	__u32 srq_limit;
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_srq_attr, 16);
+PVR_ABI_FIELD(pvr_srq_attr, srq_limit, 8, 4);
+
+struct pvr_cmd_create_srq {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 pdir_dma; /* header page, then WQEs */
+	__u32 pd_handle;
+	__u32 nchunks;
+	struct pvr_srq_attr attrs;
+	__u8 srq_type; /* 0: basic */
+	__u8 reserved[7];
+};
+PVR_ABI_SIZE(pvr_cmd_create_srq, 56);
+PVR_ABI_FIELD(pvr_cmd_create_srq, pdir_dma, 16, 8);
+PVR_ABI_FIELD(pvr_cmd_create_srq, pd_handle, 24, 4);
+PVR_ABI_FIELD(pvr_cmd_create_srq, nchunks, 28, 4);
+PVR_ABI_FIELD(pvr_cmd_create_srq, attrs, 32, 16);
+PVR_ABI_FIELD(pvr_cmd_create_srq, srq_type, 48, 1);
+
+struct pvr_resp_create_srq {
+	struct pvr_resp_hdr hdr;
+	__u32 srqn; /* also the handle; < max_srq */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_srq, 24);
+PVR_ABI_FIELD(pvr_resp_create_srq, srqn, 16, 4);
+
+/* pvr_cmd_modify_srq.attr_mask */
+#define PVR_SRQ_MAX_WR (1u << 0)
+#define PVR_SRQ_LIMIT (1u << 1)
+
+struct pvr_cmd_modify_srq {
+	struct pvr_cmd_hdr hdr;
+	__u32 srq_handle;
+	__u32 attr_mask; /* PVR_SRQ_* */
+	struct pvr_srq_attr attrs;
+};
+PVR_ABI_SIZE(pvr_cmd_modify_srq, 40);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, srq_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, attr_mask, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, attrs, 24, 16);
+
+struct pvr_resp_query_srq {
+	struct pvr_resp_hdr hdr;
+	struct pvr_srq_attr attrs;
+};
+PVR_ABI_SIZE(pvr_resp_query_srq, 32);
+PVR_ABI_FIELD(pvr_resp_query_srq, attrs, 16, 16);
+
+/* The numbering is that of ib_qp_type; other types are refused. */
+enum pvr_qp_type {
+	PVR_QPT_GSI = 1,
+	PVR_QPT_RC = 2,
+	PVR_QPT_UC = 3,
+	PVR_QPT_UD = 4,
+};
+
+struct pvr_cmd_create_qp {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 pdir_dma; /* header page, SQ pages, RQ pages */
+	__u32 pd_handle;
+	__u32 send_cq_handle;
+	__u32 recv_cq_handle;
+	__u32 srq_handle; /* if is_srq */
+	__u32 max_send_wr; /* a power of two */
+	__u32 max_recv_wr; /* a power of two; 0 with an SRQ */
+	__u32 max_send_sge; /* decides the SQ stride, PVR_SQ_STRIDE_MIN ... */
+	__u32 max_recv_sge; /* decides the RQ stride; 0 with an SRQ */
+	__u32 max_inline_data;
+	__u32 lkey;
+	__u32 access_flags;
+	__u16 total_chunks; /* all pages, header included */
+	__u16 send_chunks; /* SQ pages */
+	__u16 max_atomic_arg;
+	__u8 sq_sig_all; /* every send work request completes */
+	__u8 qp_type; /* enum pvr_qp_type */
+	__u8 is_srq;
+	__u8 reserved[3];
+};
+PVR_ABI_SIZE(pvr_cmd_create_qp, 80);
+PVR_ABI_FIELD(pvr_cmd_create_qp, pdir_dma, 16, 8);
+PVR_ABI_FIELD(pvr_cmd_create_qp, pd_handle, 24, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, send_cq_handle, 28, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, recv_cq_handle, 32, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, srq_handle, 36, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_send_wr, 40, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_recv_wr, 44, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_send_sge, 48, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_recv_sge, 52, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, access_flags, 64, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, total_chunks, 68, 2);
+PVR_ABI_FIELD(pvr_cmd_create_qp, send_chunks, 70, 2);
+PVR_ABI_FIELD(pvr_cmd_create_qp, sq_sig_all, 74, 1);
+PVR_ABI_FIELD(pvr_cmd_create_qp, qp_type, 75, 1);
+PVR_ABI_FIELD(pvr_cmd_create_qp, is_srq, 76, 1);
+
+/*
+ * Queue elements lie at a stride of the next power of two of their header plus
+ * max_sge scatter/gather entries, not below these, and never cross a page.
+ */
+#define PVR_SQ_STRIDE_MIN 128
+#define PVR_RQ_STRIDE_MIN 32
+
+/* Answer to drivers of a version below PVR_VERSION_QPHANDLE. */
+struct pvr_resp_create_qp_v1 {
+	struct pvr_resp_hdr hdr;
+	__u32 qpn; /* number and handle in one */
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline_data;
+};
+PVR_ABI_SIZE(pvr_resp_create_qp_v1, 40);
+PVR_ABI_FIELD(pvr_resp_create_qp_v1, qpn, 16, 4);
+PVR_ABI_FIELD(pvr_resp_create_qp_v1, max_inline_data, 36, 4);
+
+struct pvr_resp_create_qp {
+	struct pvr_resp_hdr hdr;
+	__u32 qpn; /* what peers use */
+	__u32 qp_handle; /* doorbells, commands, CQEs, events; 1 .. max_qp - 1 */
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline_data;
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_resp_create_qp, 48);
+PVR_ABI_FIELD(pvr_resp_create_qp, qpn, 16, 4);
+PVR_ABI_FIELD(pvr_resp_create_qp, qp_handle, 20, 4);
+PVR_ABI_FIELD(pvr_resp_create_qp, max_send_wr, 24, 4);
+PVR_ABI_FIELD(pvr_resp_create_qp, max_inline_data, 40, 4);
+
+/* pvr_ah_attr.ah_flags */
+#define PVR_AH_GRH 1u
+
+struct pvr_ah_attr {
+	__u8 dgid[16];
+	__u32 flow_label;
+	__u8 sgid_index;
+	__u8 hop_limit;
+	__u8 traffic_class;
+	__u8 reserved0;
+	__u16 dlid;
+	__u16 vlan_id;
+	__u8 sl;
+	__u8 src_path_bits;
+	__u8 static_rate;
+	__u8 ah_flags; /* PVR_AH_GRH */
+	__u8 port_num;
+	__u8 dmac[6];
+	__u8 reserved1;
+};
+PVR_ABI_SIZE(pvr_ah_attr, 40);
+PVR_ABI_FIELD(pvr_ah_attr, dgid, 0, 16);
+PVR_ABI_FIELD(pvr_ah_attr, flow_label, 16, 4);
+PVR_ABI_FIELD(pvr_ah_attr, sgid_index, 20, 1);
+PVR_ABI_FIELD(pvr_ah_attr, traffic_class, 22, 1);
+PVR_ABI_FIELD(pvr_ah_attr, dlid, 24, 2);
+PVR_ABI_FIELD(pvr_ah_attr, sl, 28, 1);
+PVR_ABI_FIELD(pvr_ah_attr, ah_flags, 31, 1);
+PVR_ABI_FIELD(pvr_ah_attr, port_num, 32, 1);
+PVR_ABI_FIELD(pvr_ah_attr, dmac, 33, 6);
+
+struct pvr_qp_cap {
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline_data;
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_qp_cap, 24);
+
+/* The numbering is that of ib_qp_state. */
+enum pvr_qp_state {
+	PVR_QPS_RESET,
+	PVR_QPS_INIT,
+	PVR_QPS_RTR,
+	PVR_QPS_RTS,
+	PVR_QPS_SQD,
+	PVR_QPS_SQE,
+	PVR_QPS_ERR,
+	PVR_QPS_NUM,
+};
+
+/* pvr_cmd_modify_qp.attr_mask: fields whose bit is clear are garbage. */
+#define PVR_QPA_STATE (1u << 0)
+#define PVR_QPA_CUR_STATE (1u << 1)
+#define PVR_QPA_EN_SQD_ASYNC (1u << 2)
+#define PVR_QPA_ACCESS_FLAGS (1u << 3)
+#define PVR_QPA_PKEY_INDEX (1u << 4)
+#define PVR_QPA_PORT (1u << 5)
+#define PVR_QPA_QKEY (1u << 6)
+#define PVR_QPA_AV (1u << 7)
+#define PVR_QPA_PATH_MTU (1u << 8)
+#define PVR_QPA_TIMEOUT (1u << 9)
+#define PVR_QPA_RETRY_CNT (1u << 10)
+#define PVR_QPA_RNR_RETRY (1u << 11)
+#define PVR_QPA_RQ_PSN (1u << 12)
+#define PVR_QPA_MAX_RD_ATOMIC (1u << 13)
+#define PVR_QPA_ALT_PATH (1u << 14)
+#define PVR_QPA_MIN_RNR_TIMER (1u << 15)
+#define PVR_QPA_SQ_PSN (1u << 16)
+#define PVR_QPA_MAX_DEST_RD_ATOMIC (1u << 17)
+#define PVR_QPA_PATH_MIG_STATE (1u << 18)
+#define PVR_QPA_CAP (1u << 19)
+#define PVR_QPA_DEST_QPN (1u << 20)
+#define PVR_QPA_ALL 0x1fffffu
+
+struct pvr_qp_attr {
+	__u32 qp_state; /* enum pvr_qp_state */
+	__u32 cur_qp_state;
+	__u32 path_mtu; /* enum pvr_mtu */
+	__u32 path_mig_state;
+	__u32 qkey;
+	__u32 rq_psn; /* 24 bits */
+	__u32 sq_psn; /* 24 bits */
+	__u32 dest_qp_num;
+	__u32 qp_access_flags; /* PVR_ACCESS_REMOTE_* */
+	__u16 pkey_index;
+	__u16 alt_pkey_index;
+	__u8 en_sqd_async_notify;
+	__u8 sq_draining;
+	__u8 max_rd_atomic;
+	__u8 max_dest_rd_atomic;
+	__u8 min_rnr_timer; /* IBTA vol. 1, 9.7.5.2.8, table 45 */
+	__u8 port_num;
+	__u8 timeout; /* 4.096 us << timeout; 0 = never */
+	__u8 retry_cnt;
+	__u8 rnr_retry; /* 7 = for ever */
+	__u8 alt_port_num;
+	__u8 alt_timeout;
+	__u8 reserved[5];
+	struct pvr_qp_cap cap;
+	struct pvr_ah_attr ah_attr;
+	struct pvr_ah_attr alt_ah_attr;
+};
+PVR_ABI_SIZE(pvr_qp_attr, 160);
+PVR_ABI_FIELD(pvr_qp_attr, qp_state, 0, 4);
+PVR_ABI_FIELD(pvr_qp_attr, path_mtu, 8, 4);
+PVR_ABI_FIELD(pvr_qp_attr, qkey, 16, 4);
+PVR_ABI_FIELD(pvr_qp_attr, rq_psn, 20, 4);
+PVR_ABI_FIELD(pvr_qp_attr, sq_psn, 24, 4);
+PVR_ABI_FIELD(pvr_qp_attr, dest_qp_num, 28, 4);
+PVR_ABI_FIELD(pvr_qp_attr, qp_access_flags, 32, 4);
+PVR_ABI_FIELD(pvr_qp_attr, pkey_index, 36, 2);
+PVR_ABI_FIELD(pvr_qp_attr, en_sqd_async_notify, 40, 1);
+PVR_ABI_FIELD(pvr_qp_attr, max_rd_atomic, 42, 1);
+PVR_ABI_FIELD(pvr_qp_attr, max_dest_rd_atomic, 43, 1);
+PVR_ABI_FIELD(pvr_qp_attr, min_rnr_timer, 44, 1);
+PVR_ABI_FIELD(pvr_qp_attr, port_num, 45, 1);
+PVR_ABI_FIELD(pvr_qp_attr, timeout, 46, 1);
+PVR_ABI_FIELD(pvr_qp_attr, retry_cnt, 47, 1);
+PVR_ABI_FIELD(pvr_qp_attr, rnr_retry, 48, 1);
+PVR_ABI_FIELD(pvr_qp_attr, cap, 56, 24);
+PVR_ABI_FIELD(pvr_qp_attr, ah_attr, 80, 40);
+PVR_ABI_FIELD(pvr_qp_attr, alt_ah_attr, 120, 40);
+
+struct pvr_cmd_modify_qp {
+	struct pvr_cmd_hdr hdr;
+	__u32 qp_handle;
+	__u32 attr_mask; /* PVR_QPA_* */
+	struct pvr_qp_attr attrs;
+};
+PVR_ABI_SIZE(pvr_cmd_modify_qp, 184);
+PVR_ABI_FIELD(pvr_cmd_modify_qp, qp_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_qp, attr_mask, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_qp, attrs, 24, 160);
+
+struct pvr_cmd_query_qp {
+	struct pvr_cmd_hdr hdr;
+	__u32 qp_handle;
+	__u32 attr_mask;
+};
+PVR_ABI_SIZE(pvr_cmd_query_qp, 24);
+PVR_ABI_FIELD(pvr_cmd_query_qp, qp_handle, 16, 4);
+
+struct pvr_resp_query_qp {
+	struct pvr_resp_hdr hdr;
+	struct pvr_qp_attr attrs;
+};
+PVR_ABI_SIZE(pvr_resp_query_qp, 176);
+PVR_ABI_FIELD(pvr_resp_query_qp, attrs, 16, 160);
+
+struct pvr_resp_destroy_qp {
+	struct pvr_resp_hdr hdr;
+	__u32 events_reported;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_destroy_qp, 24);
+
+struct pvr_cmd_create_bind {
+	struct pvr_cmd_hdr hdr;
+	__u32 mtu; /* bytes */
+	__u32 vlan; /* PVR_VLAN_NONE */
+	__u32 index; /* GID table index */
+	__u8 new_gid[16];
+	__u8 gid_type; /* PVR_GID_TYPE_* */
+	__u8 reserved[3];
+};
+PVR_ABI_SIZE(pvr_cmd_create_bind, 48);
+PVR_ABI_FIELD(pvr_cmd_create_bind, mtu, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_create_bind, vlan, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_create_bind, index, 24, 4);
+PVR_ABI_FIELD(pvr_cmd_create_bind, new_gid, 28, 16);
+PVR_ABI_FIELD(pvr_cmd_create_bind, gid_type, 44, 1);
+
+#define PVR_VLAN_NONE 0xfffu
+
+struct pvr_cmd_destroy_bind {
+	struct pvr_cmd_hdr hdr;
+	__u32 index;
+	__u8 dest_gid[16];
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_destroy_bind, 40);
+PVR_ABI_FIELD(pvr_cmd_destroy_bind, index, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_destroy_bind, dest_gid, 20, 16);
+
+/* What the slots hold. */
+union pvr_cmd_req {
+	struct pvr_cmd_hdr hdr;
+	struct pvr_cmd_query_port query_port;
+	struct pvr_cmd_query_pkey query_pkey;
+	struct pvr_cmd_create_uc create_uc;
+	struct pvr_cmd_create_pd create_pd;
+	struct pvr_cmd_create_mr create_mr;
+	struct pvr_cmd_create_cq create_cq;
+	struct pvr_cmd_resize_cq resize_cq;
+	struct pvr_cmd_create_srq create_srq;
+	struct pvr_cmd_modify_srq modify_srq;
+	struct pvr_cmd_create_qp create_qp;
+	struct pvr_cmd_modify_qp modify_qp;
+	struct pvr_cmd_query_qp query_qp;
+	struct pvr_cmd_create_bind create_bind;
+	struct pvr_cmd_destroy_bind destroy_bind;
+	struct pvr_cmd_handle handle;
+};
+PVR_ABI_ASSERT(sizeof(union pvr_cmd_req) == PVR_CMD_REQ_SIZE, "command slot");
+
+union pvr_cmd_resp {
+	struct pvr_resp_hdr hdr;
+	struct pvr_resp_query_port query_port;
+	struct pvr_resp_query_pkey query_pkey;
+	struct pvr_resp_create_uc create_uc;
+	struct pvr_resp_create_pd create_pd;
+	struct pvr_resp_create_mr create_mr;
+	struct pvr_resp_create_cq create_cq;
+	struct pvr_resp_resize_cq resize_cq;
+	struct pvr_resp_create_srq create_srq;
+	struct pvr_resp_query_srq query_srq;
+	struct pvr_resp_create_qp_v1 create_qp_v1;
+	struct pvr_resp_create_qp create_qp;
+	struct pvr_resp_query_qp query_qp;
+	struct pvr_resp_destroy_qp destroy_qp;
+};
+PVR_ABI_ASSERT(sizeof(union pvr_cmd_resp) == PVR_CMD_RESP_SIZE, "response slot");
+
+#endif /* PVRDMA_ABI_H */
