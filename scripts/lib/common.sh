@@ -135,7 +135,7 @@ keyring()
 # apt_setup SUITE...: a private apt for these suites; sets $apt_dir and $apt_opts. Lists are up to a day old.
 apt_setup()
 {
-	local suite list keyring uri max_age=${apt_max_age:-1440}
+	local s list keyring uri max_age=${apt_max_age:-1440}
 	apt_dir=$pvr_cache/apt/$(IFS=+; printf '%s' "$*")
 	apt_opts=(-qq
 		-o "Dir::Etc::sourcelist=$apt_dir/sources.list" -o Dir::Etc::sourceparts=/dev/null
@@ -149,9 +149,9 @@ apt_setup()
 	lock "apt-$(IFS=+; printf '%s' "$*")"
 	keyring=$(keyring)
 	uri=$(mirror)
-	list=$(for suite; do
+	list=$(for s; do
 		printf '%s [arch=amd64 signed-by=%s] %s %s main\n' \
-			deb "$keyring" "$uri" "$suite" deb-src "$keyring" "$uri" "$suite"
+			deb "$keyring" "$uri" "$s" deb-src "$keyring" "$uri" "$s"
 	done)
 	: >"$apt_dir/status"
 	if [[ $list != "$(cat "$apt_dir/sources.list" 2>/dev/null)" ||
@@ -197,6 +197,17 @@ fetch_debs()
 		die "cannot download $* (see above)"
 }
 
+# unpack_debs FOLDER DEB...
+unpack_debs()
+{
+	local to=$1 deb
+	shift
+	mkdir -p "$to"
+	for deb; do
+		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$to" --no-same-owner --keep-directory-symlink
+	done
+}
+
 # fetch_orig FOLDER SOURCE: the upstream tarball of a source package, as a file in FOLDER. Prints its path.
 # The archive lacks some .dsc files while the tarball is there, so apt's failure counts only without tarball.
 fetch_orig()
@@ -204,8 +215,11 @@ fetch_orig()
 	local to=$1 source=$2 tarball
 	mkdir -p "$to"
 	progress "downloading the source of $source"
-	(cd "$to" && apt-get "${apt_opts[@]}" source --download-only "$source" >&2) || true
+	(cd "$to" && apt-get "${apt_opts[@]}" source --download-only "$source" >apt.log 2>&1) || true
 	tarball=$(find "$to" -name '*.orig.tar.*' ! -name '*.asc' ! -name '*.FAILED' | head -n1)
-	[[ -n $tarball ]] || die "cannot download the source of $source (see above)"
+	if [[ -z $tarball ]]; then
+		cat "$to/apt.log" >&2
+		die "cannot download the source of $source (see above)"
+	fi
 	printf '%s\n' "$tarball"
 }

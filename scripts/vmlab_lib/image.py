@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The guest's root file system: a squashfs of Debian packages, independent of the kernel."""
+
+import os
+import subprocess
+
+from . import cache, process
+from .errors import LabError
+
+SUITE = "bookworm"
+MIRROR = "http://deb.debian.org/debian"
+SECURITY = "http://deb.debian.org/debian-security"
+PACKAGES = [
+    "ibverbs-providers", "ibverbs-utils", "iproute2", "iputils-ping", "kmod", "perftest",
+    "procps", "rdma-core", "rdmacm-utils", "strace",
+]
+# lz4 costs a TCG guest least to read.
+COMPRESSOR = "lz4"
+DPKG_OPTIONS = ["path-exclude=/usr/share/man/*", "path-exclude=/usr/share/locale/*"]
+
+
+def root_image(extra_packages, progress):
+    """Return the path of a root image with PACKAGES and `extra_packages`."""
+    packages = sorted(set(PACKAGES) | set(extra_packages))
+    mirror = os.environ.get("PVRDMA_MIRROR", MIRROR)
+    key = cache.key(SUITE, mirror, COMPRESSOR, *DPKG_OPTIONS, *packages)
+
+    def build(path):
+        with progress.step("building the guest image (once for this list of packages)"):
+            _build(path, packages, mirror)
+
+    return cache.get("images", f"root-{key}.sqfs", build)
+
+
+def _sources(mirror):
+    return [f"deb {mirror} {SUITE} main", f"deb {mirror} {SUITE}-updates main",
+            f"deb {SECURITY} {SUITE}-security main"]
+
+
+def _build(path, packages, mirror):
+    log = path.parent / f"build-{os.getpid()}.log"
+    options = [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
+    command = ["mmdebstrap", "--mode=auto", "--variant=apt", "--architectures=amd64",
+               f"--include={','.join(packages)}", *options, SUITE, "-", *_sources(mirror)]
+    pack = ["tar2sqfs", "--quiet", "--no-skip", "--force", "--compressor", COMPRESSOR, path]
+    with open(log, "w") as stderr:
+        make = process.spawn(command, stdout=subprocess.PIPE, stderr=stderr)
+        try:
+            squash = process.spawn(pack, stdin=make.stdout, stdout=stderr, stderr=stderr)
+            try:
+                make.stdout.close()
+                failed = make.wait() or squash.wait()
+            finally:
+                process.stop(squash)
+        finally:
+            process.stop(make)
+    if failed:
+        raise LabError(f"the guest image could not be built: {_reason(log)} (all of it: {log})")
+    log.unlink()
+
+
+def _reason(log):
+    """The line of apt's or mmdebstrap's log that says most."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    for line in lines:
+        if line.startswith("E:") and "apt-get" not in line:
+            return line
+    return lines[-1] if lines else "no message"
