@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The device library: what an embedder (vfio-user daemon, tests, a QEMU device)
+ * sees of it.
+ *
+ * DOC: embedding
+ *
+ * A pvr_engine is a set of adapters that can reach each other by memcpy. It has no
+ * thread, no global state and no file descriptor: the embedder forwards register
+ * and doorbell accesses, tells it where guest RAM is, and calls pvr_engine_run()
+ * until that returns false, again when pvr_engine_deadline() has passed.
+ *
+ * Context: all calls on one engine and its adapters come from one thread at a time.
+ * Callbacks (pvr_engine_ops, pvr_adapter_ops) are made from inside those calls and
+ * must not call back into the engine.
+ */
+#ifndef PVR_ENGINE_H
+#define PVR_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pvrdma_abi.h"
+
+/* BAR2: one page per context, page 0 is the guest driver's. */
+#define PVR_MAX_UAR 1024
+#define PVR_BAR_UAR_SIZE (PVR_MAX_UAR * PVR_PAGE_SIZE)
+
+#define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
+
+struct pvr_engine;
+struct pvr_adapter;
+
+enum pvr_log_level {
+	PVR_LOG_ERR, /* the host or the device is at fault */
+	PVR_LOG_WARN, /* a guest or peer did something wrong; rate-limited */
+	PVR_LOG_INFO, /* life cycle: activated, reset, connected */
+	PVR_LOG_DEBUG, /* every command and state change */
+};
+
+struct pvr_engine_ops {
+	/* Monotonic time in nanoseconds. */
+	uint64_t (*now)(void *opaque);
+	/* One line without newline; adapter is its name, or NULL for the engine. */
+	void (*log)(void *opaque, enum pvr_log_level level, const char *adapter,
+		    const char *message);
+};
+
+struct pvr_adapter_ops {
+	/* Raise an MSI-X vector of this adapter. */
+	void (*raise)(void *host, enum pvr_vector vector);
+};
+
+/**
+ * pvr_engine_create() - make an engine without adapters
+ * @ops: callbacks; must stay valid as long as the engine
+ * @opaque: first argument of the callbacks
+ *
+ * Return: the engine, or NULL if out of memory.
+ */
+struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque);
+
+/* Destroys the engine and all its adapters. NULL is allowed. */
+void pvr_engine_destroy(struct pvr_engine *engine);
+
+/**
+ * pvr_engine_run() - execute queues that are ready and timers that have expired
+ *
+ * Does a bounded amount of work (WQEs and bytes), so that the caller can look after
+ * its other events in between.
+ *
+ * Return: true if there is more to do now.
+ */
+bool pvr_engine_run(struct pvr_engine *engine);
+
+/* When pvr_engine_run() must be called next at the latest; UINT64_MAX: no timer. */
+uint64_t pvr_engine_deadline(const struct pvr_engine *engine);
+
+struct pvr_adapter_config {
+	const char *name; /* unique in the engine; [A-Za-z0-9._-]+ */
+	const char *fabric; /* adapters of different fabrics never meet; NULL: "default" */
+	uint8_t mac[6]; /* of the guest's NIC; unique in the fabric, unicast, not zero */
+};
+
+/**
+ * pvr_adapter_create() - add an adapter to an engine
+ * @config: copied
+ * @ops: callbacks; must stay valid as long as the adapter
+ * @host: first argument of the callbacks
+ * @err: on failure, one line that says what is wrong
+ * @err_size: size of @err
+ *
+ * Return: the adapter, owned by the engine until pvr_adapter_destroy(), or NULL.
+ */
+struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
+				       const struct pvr_adapter_config *config,
+				       const struct pvr_adapter_ops *ops, void *host,
+				       char *err, size_t err_size);
+
+/* Peers see its QPs vanish: they retry, then complete with RETRY_EXC_ERR. */
+void pvr_adapter_destroy(struct pvr_adapter *adapter);
+
+/*
+ * Function-level reset, guest reset, client gone: all objects are destroyed and all
+ * DMA has stopped when this returns. RAM mappings stay.
+ */
+void pvr_adapter_reset(struct pvr_adapter *adapter);
+
+/**
+ * pvr_adapter_map_ram() - tell the adapter of a piece of guest memory
+ * @gpa: bus address of its first byte
+ * @size: bytes; need not be a multiple of the page size, only whole pages are used
+ * @va: where it is mapped in this process
+ * @writable: false for ROM: DMA to it is refused
+ *
+ * @va must stay mapped until pvr_adapter_unmap_ram() has returned.
+ *
+ * Return: 0, -EINVAL (wraps, or overlaps an earlier piece) or -ENOMEM.
+ */
+int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size,
+			void *va, bool writable);
+
+/*
+ * Forget the piece that starts at @gpa. Objects that use it break: MRs refuse
+ * access, queues and the device go to their error states.
+ */
+void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size);
+
+/*
+ * BAR1 and BAR2 accesses of any size and alignment. Registers and doorbells are
+ * 32-bit; other accesses read as all ones and are ignored and counted on write.
+ * Reads of the UAR give all ones. Nothing outside the BAR has an effect.
+ */
+void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *buf,
+			   size_t len);
+void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset,
+			    const void *buf, size_t len);
+void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
+			   const void *buf, size_t len);
+
+/* PCI command register, bus master enable: while off, the adapter does no DMA. */
+void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on);
+
+/* The link: a change reaches the guest as PORT_ACTIVE or PORT_ERR. Initially up. */
+void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up);
+
+/*
+ * Guest memory turned out to be unusable (truncated under us): the device reports
+ * DEVICE_FATAL where it can, and does no DMA until it is reset.
+ */
+void pvr_adapter_fail(struct pvr_adapter *adapter, const char *why);
+
+enum pvr_adapter_state {
+	PVR_ADAPTER_IDLE, /* no driver: no DSR yet, or reset */
+	PVR_ADAPTER_READY, /* the DSR is valid, commands run */
+	PVR_ADAPTER_ACTIVE, /* the driver has written ACTIVATE */
+	PVR_ADAPTER_FAILED, /* unusable until reset */
+};
+
+struct pvr_adapter_stats {
+	enum pvr_adapter_state state;
+	bool link_up;
+	uint32_t driver_version; /* 0 until a driver has come */
+	uint32_t features; /* PVR_EXT_* in effect */
+	uint32_t contexts, pds, mrs, cqs, qps, srqs, gids;
+	uint64_t commands, commands_failed;
+	uint64_t doorbells, doorbells_ignored;
+	uint64_t bad_accesses; /* wrong size, alignment or address of a BAR access */
+	uint64_t tx_messages, tx_bytes; /* as requester, READ data included */
+	uint64_t ud_dropped; /* datagrams to this adapter that found no taker */
+	uint64_t rnr_naks, ack_timeouts, retries_exceeded;
+	uint64_t cq_overflows, interrupts;
+};
+
+const char *pvr_adapter_name(const struct pvr_adapter *adapter);
+const char *pvr_adapter_fabric(const struct pvr_adapter *adapter);
+const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter);
+const char *pvr_adapter_state_name(enum pvr_adapter_state state);
+void pvr_adapter_get_stats(const struct pvr_adapter *adapter,
+			   struct pvr_adapter_stats *stats);
+/* Calls @fn for each bound GID. */
+void pvr_adapter_for_each_gid(const struct pvr_adapter *adapter,
+			      void (*fn)(void *opaque, uint32_t index,
+					 const uint8_t gid[16], uint8_t gid_type),
+			      void *opaque);
+
+/* Traffic from one adapter to another since the engine began. */
+struct pvr_path_stats {
+	const char *from, *to; /* adapter names */
+	const char *fabric;
+	const char *path; /* "local" */
+	const char *why; /* the reason for this path, for people */
+	uint64_t messages, bytes;
+};
+
+void pvr_engine_for_each_path(const struct pvr_engine *engine,
+			      void (*fn)(void *opaque,
+					 const struct pvr_path_stats *stats),
+			      void *opaque);
+
+#endif /* PVR_ENGINE_H */
