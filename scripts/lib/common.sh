@@ -44,6 +44,30 @@ options()
 	done
 }
 
+# copy_changed FOLDER NAME...: brings FOLDER's copies of these files and folders of the current directory
+# up to date; what did not change keeps its time. Files that are gone here stay there, see prune_copy.
+copy_changed()
+{
+	local to=$1 file
+	shift
+	while read -r file; do
+		if ! cmp -s -- "$file" "$to/$file"; then
+			mkdir -p "$to/$(dirname -- "$file")"
+			cp -- "$file" "$to/$file"
+		fi
+	done < <(find "$@" -type f ! -name '.*' ! -name '*.o' ! -name '*.ko' ! -name '*.mod*' ! -name 'modules.order')
+}
+
+# prune_copy FOLDER NAME...: removes the C files under FOLDER/NAME that are not here, except EXCEPT.
+prune_copy()
+{
+	local to=$1 file
+	shift
+	while read -r file; do
+		[[ -e $file || ${file##*/} == "${EXCEPT:-}" ]] || rm -f -- "$to/$file"
+	done < <(cd "$to" && find "$@" -type f -name '*.[ch]' ! -name '*.mod.c')
+}
+
 # need COMMAND PACKAGE: fail with the package's name if COMMAND is not there.
 need()
 {
