@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# For people: "make help". The kernel's own build, "make -C .../build M=$PWD modules", reads Kbuild instead.
+
+KERNEL ?= 6.1
+
+.DEFAULT_GOAL := all
+
+.PHONY: all
+all: host module provider ## Build everything (the default)
+
+.PHONY: help
+help: ## List the targets
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
+	@echo
+	@echo '  KERNEL=6.1          the guest kernel that "module" builds for (6.1, 6.12, 7.2)'
+
+.PHONY: demo
+demo: deps ## Boot two VMs and run a pingpong between them
+	@scripts/demo
+
+.PHONY: check
+check: deps ## Build everything and run all tests; last line: N passed, N failed, N skipped
+	@scripts/check
+
+.PHONY: deps
+deps: ## Install the Debian packages that are missing, after naming them
+	@scripts/deps
+
+.PHONY: host
+host: deps ## The daemon and its tool: build/host/pvrdmad, build/host/pvrdmactl
+	@scripts/build-host
+
+.PHONY: module
+module: deps ## The guest driver: build/module-KERNEL/pvrdma.ko
+	@scripts/build-module $(KERNEL)
+
+.PHONY: provider
+provider: deps ## The libibverbs provider: build/provider/
+	@scripts/build-provider
+
+.PHONY: unit
+unit: deps ## Unit tests under ASan and UBSan
+	@scripts/check unit
+
+.PHONY: check-abi
+check-abi: deps ## The ABI header alone: C11, C++17, gcc, clang, sparse
+	@scripts/check-abi
+
+.PHONY: check-style
+check-style: deps ## shellcheck, licence lines, man pages
+	@scripts/check-style
+
+.PHONY: clean
+clean: ## Remove build/ and what a kernel build left in the tree; downloads stay in the cache
+	rm -rf build
+	find . -path ./.git -prune -o \( -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' \
+		-o -name '.*.cmd' -o -name modules.order -o -name Module.symvers \) -type f -print | xargs -r rm -f
