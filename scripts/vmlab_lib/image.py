@@ -11,8 +11,8 @@ SUITE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
 SECURITY = "http://deb.debian.org/debian-security"
 PACKAGES = [
-    "ibverbs-providers", "ibverbs-utils", "iproute2", "iputils-ping", "kmod", "perftest",
-    "procps", "rdma-core", "rdmacm-utils", "strace",
+    "ibverbs-providers", "ibverbs-utils", "iproute2", "iputils-ping", "kmod", "mount",
+    "perftest", "procps", "rdma-core", "rdmacm-utils", "strace",
 ]
 # lz4 costs a TCG guest least to read.
 COMPRESSOR = "lz4"

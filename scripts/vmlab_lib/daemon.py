@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The pvrdmad that serves the lab's adapters."""
+
+import os
+import subprocess
+
+from . import process
+from .errors import LabError
+
+START_SECONDS = 10
+
+
+def adapter_mac(number):
+    """The MAC of node `number`'s NIC, and so of its adapter."""
+    return f"52:54:00:77:{number >> 8:02x}:{number & 255:02x}"
+
+
+class Daemon:
+    """A pvrdmad of our own. Its adapters: node1, node2, ..."""
+
+    def __init__(self, binaries, nodes, run_dir, logs, level):
+        self.binary = binaries / "pvrdmad"
+        if not os.access(self.binary, os.X_OK):
+            raise LabError(f"there is no {self.binary}: say `make` first")
+        self.control = run_dir / "pvrdmad"
+        self.sockets = {n: run_dir / f"adapter{n}" for n in range(1, nodes + 1)}
+        self.log_path = logs / "pvrdmad.log"
+        self.level = level
+        self.child = None
+
+    def start(self):
+        argv = [self.binary, "--control", self.control, "--log-level", self.level]
+        for number, path in self.sockets.items():
+            argv += ["--adapter", f"name=node{number},socket={path},mac={adapter_mac(number)}"]
+        with open(self.log_path, "wb") as log:
+            self.child = process.spawn(argv, stdout=log, stderr=log)
+        if not process.wait_for(self._settled, START_SECONDS):
+            raise LabError(f"pvrdmad made no sockets within {START_SECONDS} s{self._last_words()}")
+        if self.failure():
+            raise LabError(self.failure())
+
+    def _settled(self):
+        paths = [self.control, *self.sockets.values()]
+        return self.child.poll() is not None or all(path.exists() for path in paths)
+
+    def failure(self):
+        """Why the daemon is no longer there, or None."""
+        if self.child is None or self.child.poll() is None:
+            return None
+        return f"pvrdmad ended with status {self.child.returncode}{self._last_words()}"
+
+    def _last_words(self):
+        lines = self.log_path.read_text(errors="replace").strip().splitlines()
+        return f": {lines[-1]}" if lines else f" and no message in {self.log_path}"
+
+    def close(self):
+        """End it. Returns what is wrong with the way it ended, or None."""
+        if self.child is None:
+            return None
+        failure = self.failure()
+        process.stop(self.child)
+        status = self.child.returncode
+        self.child = None
+        if failure is None and status not in (0, -15):
+            return f"pvrdmad ended with status {status} when it was told to stop{self._last_words()}"
+        return failure
+
+
+def paths(binaries, control):
+    """What `pvrdmactl paths` says, or why it says nothing."""
+    argv = [str(binaries / "pvrdmactl"), "--control", str(control), "paths"]
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=10,
+                              stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as err:
+        return f"pvrdmactl paths failed: {err}\n"
+    return done.stdout if done.returncode == 0 else f"pvrdmactl paths failed: {done.stderr}"

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""QEMU's version and command line."""
+
+import json
+import os
+import re
+import subprocess
+
+from .errors import LabError
+
+OLDEST = (10, 1)
+_CMDLINE = [
+    "console=ttyS0", "loglevel=5", "panic=-1", "rdinit=/init",
+    # a guest under TCG must not be slowed by what it does not need ...
+    "mitigations=off", "tsc=reliable", "no_timer_check", "random.trust_cpu=on", "audit=0",
+    # ... nor be blamed for a host that is busy
+    "rcupdate.rcu_cpu_stall_timeout=120", "watchdog_thresh=60",
+]
+
+
+def check_version(path):
+    """Refuse a QEMU without -device vfio-user-pci."""
+    try:
+        text = subprocess.run([path, "--version"], capture_output=True, text=True, check=True,
+                              stdin=subprocess.DEVNULL).stdout
+    except (OSError, subprocess.CalledProcessError) as err:
+        raise LabError(f"{path} does not run as a QEMU: {err}") from err
+    found = re.search(r"version (\d+)\.(\d+)", text)
+    if not found:
+        raise LabError(f"{path} does not say which version of QEMU it is")
+    version = tuple(int(part) for part in found.groups())
+    if version < OLDEST:
+        raise LabError(f"{path} is QEMU {version[0]}.{version[1]}, but vfio-user needs "
+                       f"{OLDEST[0]}.{OLDEST[1]} or newer: leave out --qemu to fetch one")
+
+
+def accelerator():
+    """KVM only where it works: some hosts have a /dev/kvm that hangs at boot."""
+    with open("/proc/cpuinfo") as cpuinfo:
+        able = re.search(r"^flags\s*:.*\b(vmx|svm)\b", cpuinfo.read(), re.MULTILINE)
+    if able and os.access("/dev/kvm", os.R_OK | os.W_OK):
+        return ["-accel", "kvm", "-cpu", "host"]
+    return ["-accel", "tcg,thread=multi", "-cpu", "max"]
+
+
+def arguments(vm):
+    """The command line for `vm` (see node.Vm), without QEMU itself."""
+    args = [
+        *accelerator(),
+        "-machine", "q35,memory-backend=mem,vmport=off", "-smp", str(vm.smp), "-m", f"{vm.memory}B",
+        "-object", f"memory-backend-memfd,id=mem,size={vm.memory},share=on",
+        "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+        "-kernel", str(vm.kernel), "-initrd", str(vm.initramfs),
+        "-append", " ".join([*_CMDLINE, f"vmlab.node={vm.number}"]),
+        "-drive", f"if=none,id=root,file={vm.image},format=raw,readonly=on",
+        "-device", "virtio-blk-pci,drive=root",
+        "-chardev", f"socket,id=console,fd={vm.console_fd}", "-serial", "chardev:console",
+        "-device", "virtio-serial-pci",
+    ]
+    for name, fd in (("ctl", vm.control_fd), ("out", vm.output_fd)):
+        args += ["-chardev", f"socket,id={name},fd={fd}",
+                 "-device", f"virtserialport,chardev={name},name=vmlab.{name}"]
+    if vm.shell_path:
+        args += ["-chardev", f"socket,id=shell,path={vm.shell_path},server=on,wait=off",
+                 "-device", "virtconsole,chardev=shell"]
+    for share in vm.shares:
+        args += _share(**share)
+    args += ["-netdev", json.dumps(vm.netdev), *_devices(vm)]
+    return args
+
+
+def _share(tag, path, readonly):
+    escaped = str(path).replace(",", ",,")
+    flag = ",readonly=on" if readonly else ""
+    return ["-fsdev", f"local,id={tag},path={escaped},security_model=none,multidevs=remap{flag}",
+            "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+
+
+def _devices(vm):
+    nic = {"driver": vm.nic, "netdev": "net", "mac": vm.mac, "romfile": "", "addr": "6.0"}
+    if not vm.adapter:
+        return ["-device", json.dumps(nic)]
+    adapter = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(vm.adapter)}}
+    if vm.driver == "vmw_pvrdma":
+        # That driver finds its NIC at function 0 of its own slot, and takes it that the device
+        # has acted on a register when the write to it is over.
+        nic["multifunction"] = True
+        adapter |= {"addr": "6.1", "x-no-posted-writes": True}
+    else:
+        adapter["addr"] = "7.0"
+    return ["-device", json.dumps(nic), "-device", json.dumps(adapter)]
