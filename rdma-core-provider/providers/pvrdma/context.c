@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The device and a process's context on it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "pvrdma.h"
+#include "uverbs_abi.h"
+
+/* What this provider makes use of when driver and device have it. */
+#define PROVIDER_FEATURES PVR_EXT_NO_POLL_DB
+
+static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
+			   struct ibv_device_attr_ex *attr, size_t attr_size)
+{
+	struct ib_uverbs_ex_query_device_resp resp;
+	size_t resp_size = sizeof(resp);
+	uint64_t fw_ver;
+	int err;
+
+	err = ibv_cmd_query_device_any(ibctx, input, attr, attr_size, &resp, &resp_size);
+	if (err)
+		return err;
+	fw_ver = resp.base.fw_ver;
+	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
+		 "%" PRIu64 ".%" PRIu64 ".%" PRIu64, fw_ver >> 32, (fw_ver >> 16) & 0xffff,
+		 fw_ver & 0xffff);
+	return 0;
+}
+
+static int query_port(struct ibv_context *ibctx, uint8_t port, struct ibv_port_attr *attr)
+{
+	struct ibv_query_port cmd;
+
+	return ibv_cmd_query_port(ibctx, port, attr, &cmd, sizeof(cmd));
+}
+
+static int open_uverbs(struct pvr_context *ctx)
+{
+	struct pvr_uverbs_get_context cmd = {
+		.drv_payload = { .magic = PVR_UCTX_MAGIC, .features = PROVIDER_FEATURES },
+	};
+	struct pvr_uverbs_stock_get_context_resp resp = {};
+	int err;
+
+	err = ibv_cmd_get_context(&ctx->ibv_ctx, &cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp,
+				  sizeof(resp));
+	if (err)
+		return err;
+	ctx->qp_tbl_size = resp.qp_tab_size;
+	ctx->features = resp.drv_payload.reserved & PROVIDER_FEATURES;
+	if (!ctx->qp_tbl_size || ctx->qp_tbl_size > PVR_QP_HANDLES) {
+		verbs_err(&ctx->ibv_ctx, "the driver has %u QPs, expected 1 to %u\n",
+			  ctx->qp_tbl_size, PVR_QP_HANDLES);
+		return EPROTO;
+	}
+	return 0;
+}
+
+static int map_doorbells(struct pvr_context *ctx)
+{
+	ctx->uar = mmap(NULL, PVR_PAGE_SIZE, PROT_WRITE, MAP_SHARED, ctx->ibv_ctx.context.cmd_fd, 0);
+	if (ctx->uar == MAP_FAILED) {
+		verbs_err(&ctx->ibv_ctx, "cannot map the doorbell page: errno %d\n", errno);
+		return errno;
+	}
+	return 0;
+}
+
+static void free_context(struct ibv_context *ibctx)
+{
+	struct pvr_context *ctx = to_pvr_context(ibctx);
+
+	munmap(ctx->uar, PVR_PAGE_SIZE);
+	pthread_mutex_destroy(&ctx->qp_mutex);
+	free(ctx->qp_tbl);
+	verbs_uninit_context(&ctx->ibv_ctx);
+	free(ctx);
+}
+
+/* Verbs that are absent here fail with EOPNOTSUPP, resize_cq for one. */
+static const struct verbs_context_ops context_ops = {
+	.alloc_pd = pvr_alloc_pd,
+	.create_ah = pvr_create_ah,
+	.create_cq = pvr_create_cq,
+	.create_qp = pvr_create_qp,
+	.create_srq = pvr_create_srq,
+	.dealloc_pd = pvr_dealloc_pd,
+	.dereg_mr = pvr_dereg_mr,
+	.destroy_ah = pvr_destroy_ah,
+	.destroy_cq = pvr_destroy_cq,
+	.destroy_qp = pvr_destroy_qp,
+	.destroy_srq = pvr_destroy_srq,
+	.free_context = free_context,
+	.modify_qp = pvr_modify_qp,
+	.modify_srq = pvr_modify_srq,
+	.poll_cq = pvr_poll_cq,
+	.post_recv = pvr_post_recv,
+	.post_send = pvr_post_send,
+	.post_srq_recv = pvr_post_srq_recv,
+	.query_device_ex = query_device_ex,
+	.query_port = query_port,
+	.query_qp = pvr_query_qp,
+	.query_srq = pvr_query_srq,
+	.reg_mr = pvr_reg_mr,
+	.req_notify_cq = pvr_req_notify_cq,
+};
+
+static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd, void *private_data)
+{
+	struct pvr_context *ctx;
+	int err;
+
+	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, ibv_ctx, RDMA_DRIVER_VMW_PVRDMA);
+	if (!ctx)
+		return NULL;
+	err = open_uverbs(ctx);
+	if (err)
+		goto err_uninit;
+	ctx->qp_tbl = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_tbl));
+	if (!ctx->qp_tbl) {
+		err = ENOMEM;
+		goto err_uninit;
+	}
+	err = map_doorbells(ctx);
+	if (err)
+		goto err_free_tbl;
+	pthread_mutex_init(&ctx->qp_mutex, NULL);
+	verbs_set_ops(&ctx->ibv_ctx, &context_ops);
+	return &ctx->ibv_ctx;
+
+err_free_tbl:
+	free(ctx->qp_tbl);
+err_uninit:
+	verbs_uninit_context(&ctx->ibv_ctx);
+	free(ctx);
+	errno = err;
+	return NULL;
+}
+
+static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs_dev)
+{
+	struct pvr_device *dev = calloc(1, sizeof(*dev));
+
+	return dev ? &dev->ibv_dev : NULL;
+}
+
+static void uninit_device(struct verbs_device *verbs_dev)
+{
+	free(container_of(verbs_dev, struct pvr_device, ibv_dev));
+}
+
+static const struct verbs_match_ent match_table[] = {
+	VERBS_DRIVER_ID(RDMA_DRIVER_VMW_PVRDMA),
+	VERBS_PCI_MATCH(PVR_PCI_VENDOR_ID, PVR_PCI_DEVICE_ID, NULL),
+	{}
+};
+
+static const struct verbs_device_ops device_ops = {
+	.name = "pvrdma",
+	.match_min_abi_version = PVRDMA_UVERBS_ABI_VERSION,
+	.match_max_abi_version = PVRDMA_UVERBS_ABI_VERSION,
+	.match_table = match_table,
+	.alloc_device = alloc_device,
+	.uninit_device = uninit_device,
+	.alloc_context = alloc_context,
+};
+PROVIDER_DRIVER(pvrdma, device_ops);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The provider's objects and what its files offer each other.
+ *
+ * Locks, outermost first: context.qp_mutex; the locks of up to two CQs, that of the lower handle
+ * first; wq.lock. Nothing is taken inside a wq.lock. Posting takes one wq.lock, polling one
+ * cq.lock, and neither makes a system call.
+ */
+#ifndef PVR_PVRDMA_H
+#define PVR_PVRDMA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <ccan/container_of.h>
+#include <infiniband/driver.h>
+
+#include "pvrdma_abi.h"
+#include "ring.h"
+
+/* CQEs have room for 16 bits of a QP handle. */
+#define PVR_QP_HANDLES 0x10000u
+
+/* Above any device's limits, and no size computed from these overflows. */
+#define PVR_MAX_ELEMENTS (1u << 22)
+#define PVR_MAX_SGE 128u
+
+struct pvr_device {
+	struct verbs_device ibv_dev;
+};
+
+struct pvr_qp;
+
+struct pvr_context {
+	struct verbs_context ibv_ctx;
+	uint8_t *uar; /* our doorbell page */
+	uint32_t features; /* PVR_EXT_* in effect */
+	uint32_t qp_tbl_size;
+	/*
+	 * QPs by handle. A slot is filled and emptied under qp_mutex; it is emptied with both
+	 * CQs of the QP locked, so a poller, who holds one of them, can use what it finds.
+	 */
+	struct pvr_qp *_Atomic *qp_tbl;
+	/*
+	 * Held from the kernel giving away a handle (or taking it back) to qp_tbl saying so:
+	 * otherwise one thread's clean-up could hit another's new QP of the same handle.
+	 */
+	pthread_mutex_t qp_mutex;
+};
+
+struct pvr_pd {
+	struct ibv_pd ibv_pd;
+	uint32_t handle;
+};
+
+struct pvr_ah {
+	struct ibv_ah ibv_ah;
+	struct pvrdma_av av;
+};
+
+/* Pages for a ring, zeroed, page-aligned and kept from children of fork(). */
+struct pvr_buf {
+	void *addr;
+	size_t size; /* a multiple of the page size; 0: nothing allocated */
+};
+
+struct pvr_cq {
+	struct verbs_cq verbs_cq;
+	pthread_spinlock_t lock; /* protects head and the elements before prod_tail */
+	uint32_t handle;
+	uint32_t head; /* our cons_head */
+	uint32_t num; /* elements, a power of two */
+	struct pvr_ring_shm *ring_shm;
+	struct pvrdma_cqe *cqes_shm;
+	struct pvr_buf buf;
+};
+
+struct pvr_qp {
+	struct verbs_qp verbs_qp;
+	uint32_t handle;
+	struct pvr_wq sq;
+	struct pvr_wq rq; /* none with an SRQ */
+	struct ibv_qp_cap cap;
+	bool sq_sig_all;
+	struct pvr_buf sbuf; /* header page, send queue */
+	struct pvr_buf rbuf; /* receive queue */
+};
+
+struct pvr_srq {
+	struct verbs_srq verbs_srq;
+	uint32_t handle;
+	struct pvr_wq wq;
+	struct pvr_buf buf; /* header page, queue */
+};
+
+static inline struct pvr_context *to_pvr_context(struct ibv_context *ibctx)
+{
+	return container_of(ibctx, struct pvr_context, ibv_ctx.context);
+}
+
+static inline struct pvr_pd *to_pvr_pd(struct ibv_pd *ibpd)
+{
+	return container_of(ibpd, struct pvr_pd, ibv_pd);
+}
+
+static inline struct pvr_ah *to_pvr_ah(struct ibv_ah *ibah)
+{
+	return container_of(ibah, struct pvr_ah, ibv_ah);
+}
+
+static inline struct pvr_cq *to_pvr_cq(struct ibv_cq *ibcq)
+{
+	return container_of(ibcq, struct pvr_cq, verbs_cq.cq);
+}
+
+static inline struct pvr_qp *to_pvr_qp(struct ibv_qp *ibqp)
+{
+	return container_of(ibqp, struct pvr_qp, verbs_qp.qp);
+}
+
+static inline struct pvr_srq *to_pvr_srq(struct ibv_srq *ibsrq)
+{
+	return container_of(ibsrq, struct pvr_srq, verbs_srq.srq);
+}
+
+/* buf.c */
+
+/* Returns 0 or an errno. Pages are there and private when it returns, see the source. */
+int pvr_buf_alloc(struct pvr_buf *buf, size_t size);
+/* Also right for a buffer that was never allocated. */
+void pvr_buf_free(struct pvr_buf *buf);
+/*
+ * Decides num, stride and max_sge of a queue whose elements have a header of hdr_size bytes.
+ * Returns the bytes that the elements take.
+ */
+size_t pvr_wq_layout(struct pvr_wq *wq, uint32_t num, uint32_t max_sge, size_t hdr_size,
+		     size_t min_stride);
+
+/* Entry points of verbs, as struct verbs_context_ops describes them. */
+struct ibv_pd *pvr_alloc_pd(struct ibv_context *ibctx);
+int pvr_dealloc_pd(struct ibv_pd *ibpd);
+
+struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova,
+			  int access);
+int pvr_dereg_mr(struct verbs_mr *vmr);
+
+struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
+			     int comp_vector);
+int pvr_destroy_cq(struct ibv_cq *ibcq);
+int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
+int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+
+struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr);
+int pvr_destroy_qp(struct ibv_qp *ibqp);
+int pvr_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask);
+int pvr_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
+		 struct ibv_qp_init_attr *init_attr);
+
+int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int pvr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int pvr_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+struct ibv_srq *pvr_create_srq(struct ibv_pd *ibpd, struct ibv_srq_init_attr *attr);
+int pvr_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int attr_mask);
+int pvr_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr);
+int pvr_destroy_srq(struct ibv_srq *ibsrq);
+
+struct ibv_ah *pvr_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);
+int pvr_destroy_ah(struct ibv_ah *ibah);
+
+/* cq.c: drop the CQEs of a QP. The caller holds cq->lock, and the device adds no more of them. */
+void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle);
+/* cq.c: both CQs of a QP, which may be the same one. */
+void pvr_cq_lock_pair(struct pvr_cq *a, struct pvr_cq *b);
+void pvr_cq_unlock_pair(struct pvr_cq *a, struct pvr_cq *b);
+
+#endif /* PVR_PVRDMA_H */

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Queue pairs: creation, states, destruction. Posting is in post.c. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "pvrdma.h"
+#include "uverbs_abi.h"
+
+static int check_init_attr(const struct ibv_qp_init_attr *attr)
+{
+	const struct ibv_qp_cap *cap = &attr->cap;
+
+	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD)
+		return EOPNOTSUPP;
+	if (!attr->send_cq || !attr->recv_cq)
+		return EINVAL;
+	if (cap->max_send_wr > PVR_MAX_ELEMENTS || cap->max_recv_wr > PVR_MAX_ELEMENTS ||
+	    cap->max_send_sge > PVR_MAX_SGE || cap->max_recv_sge > PVR_MAX_SGE)
+		return EINVAL;
+	return 0;
+}
+
+static uint32_t at_least_one(uint32_t n)
+{
+	return n ? n : 1;
+}
+
+static int alloc_send_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
+{
+	struct pvr_ring_state_shm *state_shm;
+	size_t size;
+	int err;
+
+	size = pvr_wq_layout(&qp->sq, at_least_one(cap->max_send_wr),
+			     at_least_one(cap->max_send_sge), sizeof(struct pvrdma_sq_wqe_hdr),
+			     PVR_SQ_STRIDE_MIN);
+	err = pvr_buf_alloc(&qp->sbuf, PVR_PAGE_SIZE + size);
+	if (err)
+		return err;
+	state_shm = qp->sbuf.addr;
+	qp->sq.ring_shm = &state_shm->tx;
+	qp->rq.ring_shm = &state_shm->rx;
+	qp->sq.wqes = (uint8_t *)qp->sbuf.addr + PVR_PAGE_SIZE;
+	return 0;
+}
+
+/* The receive queue's indices are in the send queue's header page. */
+static int alloc_recv_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
+{
+	size_t size;
+	int err;
+
+	size = pvr_wq_layout(&qp->rq, at_least_one(cap->max_recv_wr),
+			     at_least_one(cap->max_recv_sge), sizeof(struct pvrdma_rq_wqe_hdr),
+			     PVR_RQ_STRIDE_MIN);
+	err = pvr_buf_alloc(&qp->rbuf, size);
+	if (err)
+		return err;
+	qp->rq.wqes = qp->rbuf.addr;
+	return 0;
+}
+
+static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr *attr)
+{
+	int err;
+
+	err = alloc_send_queue(qp, &attr->cap);
+	if (err)
+		return err;
+	if (!attr->srq)
+		err = alloc_recv_queue(qp, &attr->cap);
+	if (err) {
+		pvr_buf_free(&qp->sbuf);
+		return err;
+	}
+	pthread_spin_init(&qp->sq.lock, PTHREAD_PROCESS_PRIVATE);
+	pthread_spin_init(&qp->rq.lock, PTHREAD_PROCESS_PRIVATE);
+	return 0;
+}
+
+static void exit_queues(struct pvr_qp *qp)
+{
+	pthread_spin_destroy(&qp->rq.lock);
+	pthread_spin_destroy(&qp->sq.lock);
+	pvr_buf_free(&qp->rbuf);
+	pvr_buf_free(&qp->sbuf);
+}
+
+/*
+ * What the queues really have. There is no inline data yet: an application that asks for some
+ * sees 0 in what it gets, as with the stock provider, rather than an error.
+ */
+static void set_cap(struct pvr_qp *qp)
+{
+	qp->cap = (struct ibv_qp_cap){
+		.max_send_wr = qp->sq.num,
+		.max_send_sge = qp->sq.max_sge,
+		.max_recv_wr = qp->rq.num,
+		.max_recv_sge = qp->rq.max_sge,
+	};
+}
+
+static int create_in_kernel(struct pvr_qp *qp, struct ibv_pd *ibpd,
+			    const struct ibv_qp_init_attr *attr)
+{
+	struct pvr_uverbs_create_qp cmd = {
+		.drv_payload = {
+			.rbuf_addr = qp->rbuf.size ? (uintptr_t)qp->rbuf.addr : 0,
+			.rbuf_size = qp->rbuf.size,
+			.sbuf_addr = (uintptr_t)qp->sbuf.addr,
+			.sbuf_size = qp->sbuf.size,
+			.qp_addr = (uintptr_t)qp,
+		},
+	};
+	struct pvr_uverbs_create_qp_resp resp = {};
+	struct ibv_qp_init_attr rounded = *attr;
+	int err;
+
+	rounded.cap = qp->cap;
+	err = ibv_cmd_create_qp(ibpd, &qp->verbs_qp.qp, &rounded, &cmd.ibv_cmd, sizeof(cmd),
+				&resp.ibv_resp, sizeof(resp));
+	if (err)
+		return err;
+	/* A device before version 20 has one number for both, and no handle is 0 on later ones. */
+	qp->handle = resp.qp_handle ? resp.qp_handle : qp->verbs_qp.qp.qp_num;
+	return 0;
+}
+
+/* The release pairs with the acquire in find_qp(): who finds the QP finds it complete. */
+static int publish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
+{
+	if (qp->handle >= ctx->qp_tbl_size) {
+		verbs_err(&ctx->ibv_ctx, "qp %u has handle %u, expected below %u\n",
+			  qp->verbs_qp.qp.qp_num, qp->handle, ctx->qp_tbl_size);
+		return EPROTO;
+	}
+	atomic_store_explicit(&ctx->qp_tbl[qp->handle], qp, memory_order_release);
+	return 0;
+}
+
+static int create_and_publish(struct pvr_context *ctx, struct pvr_qp *qp, struct ibv_pd *ibpd,
+			      const struct ibv_qp_init_attr *attr)
+{
+	int err;
+
+	pthread_mutex_lock(&ctx->qp_mutex);
+	err = create_in_kernel(qp, ibpd, attr);
+	if (!err) {
+		err = publish_qp(ctx, qp);
+		if (err)
+			ibv_cmd_destroy_qp(&qp->verbs_qp.qp);
+	}
+	pthread_mutex_unlock(&ctx->qp_mutex);
+	return err;
+}
+
+struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr)
+{
+	struct pvr_qp *qp;
+	int err;
+
+	err = check_init_attr(attr);
+	if (err)
+		goto err_errno;
+	err = ENOMEM;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		goto err_errno;
+	err = init_queues(qp, attr);
+	if (err)
+		goto err_free;
+	set_cap(qp);
+	qp->sq_sig_all = attr->sq_sig_all;
+	err = create_and_publish(to_pvr_context(ibpd->context), qp, ibpd, attr);
+	if (err)
+		goto err_exit_queues;
+	attr->cap = qp->cap;
+	return &qp->verbs_qp.qp;
+
+err_exit_queues:
+	exit_queues(qp);
+err_free:
+	free(qp);
+err_errno:
+	errno = err;
+	return NULL;
+}
+
+static void purge_cqs_locked(struct pvr_qp *qp, struct pvr_cq *send_cq, struct pvr_cq *recv_cq)
+{
+	pvr_cq_purge_locked(send_cq, qp->handle);
+	if (recv_cq != send_cq)
+		pvr_cq_purge_locked(recv_cq, qp->handle);
+}
+
+/*
+ * Once the kernel has destroyed the QP the device adds no CQE of it. Those that are there go
+ * together with the table's entry, so that no poller sees one without the other.
+ */
+static int destroy_and_unpublish(struct pvr_context *ctx, struct pvr_qp *qp)
+{
+	struct pvr_cq *send_cq = to_pvr_cq(qp->verbs_qp.qp.send_cq);
+	struct pvr_cq *recv_cq = to_pvr_cq(qp->verbs_qp.qp.recv_cq);
+	int err;
+
+	pthread_mutex_lock(&ctx->qp_mutex);
+	err = ibv_cmd_destroy_qp(&qp->verbs_qp.qp);
+	if (!err) {
+		pvr_cq_lock_pair(send_cq, recv_cq);
+		purge_cqs_locked(qp, send_cq, recv_cq);
+		atomic_store_explicit(&ctx->qp_tbl[qp->handle], NULL, memory_order_relaxed);
+		pvr_cq_unlock_pair(send_cq, recv_cq);
+	}
+	pthread_mutex_unlock(&ctx->qp_mutex);
+	return err;
+}
+
+int pvr_destroy_qp(struct ibv_qp *ibqp)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	int err = destroy_and_unpublish(to_pvr_context(ibqp->context), qp);
+
+	if (err)
+		return err;
+	exit_queues(qp);
+	free(qp);
+	return 0;
+}
+
+/* The device has emptied its side; neither it nor we remember what was posted before. */
+static void forget_work(struct pvr_qp *qp)
+{
+	struct pvr_cq *send_cq = to_pvr_cq(qp->verbs_qp.qp.send_cq);
+	struct pvr_cq *recv_cq = to_pvr_cq(qp->verbs_qp.qp.recv_cq);
+
+	pvr_wq_reset(&qp->sq);
+	pvr_wq_reset(&qp->rq);
+	pvr_cq_lock_pair(send_cq, recv_cq);
+	purge_cqs_locked(qp, send_cq, recv_cq);
+	pvr_cq_unlock_pair(send_cq, recv_cq);
+}
+
+int pvr_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask)
+{
+	struct ibv_modify_qp cmd = {};
+	int err;
+
+	err = ibv_cmd_modify_qp(ibqp, attr, attr_mask, &cmd, sizeof(cmd));
+	if (!err && (attr_mask & IBV_QP_STATE) && attr->qp_state == IBV_QPS_RESET)
+		forget_work(to_pvr_qp(ibqp));
+	return err;
+}
+
+int pvr_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
+		 struct ibv_qp_init_attr *init_attr)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	struct ibv_query_qp cmd;
+	int err;
+
+	err = ibv_cmd_query_qp(ibqp, attr, attr_mask, init_attr, &cmd, sizeof(cmd));
+	if (err)
+		return err;
+	attr->cap = qp->cap;
+	init_attr->cap = qp->cap;
+	init_attr->sq_sig_all = qp->sq_sig_all;
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Ring indices in memory that the device and this process share, and the producer side of
+ * a work queue.
+ *
+ * The device is a thread of the hypervisor's host, so what two CPUs need to see each other's
+ * stores in order is enough: an index is stored with release after what it covers, and loaded
+ * with acquire before it. No index is ever read back by its owner.
+ */
+#ifndef PVR_RING_H
+#define PVR_RING_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pvrdma_abi.h"
+
+/* struct pvr_ring and pvr_ring_state as two sides see them at the same time. */
+struct pvr_ring_shm {
+	_Atomic uint32_t prod_tail;
+	_Atomic uint32_t cons_head;
+};
+
+struct pvr_ring_state_shm {
+	struct pvr_ring_shm tx;
+	struct pvr_ring_shm rx;
+};
+static_assert(sizeof(struct pvr_ring_state_shm) == sizeof(struct pvr_ring_state) &&
+		      offsetof(struct pvr_ring_state_shm, rx) == offsetof(struct pvr_ring_state, rx),
+	      "the shared view has the layout of the ABI");
+static_assert(offsetof(struct pvr_ring_shm, cons_head) == offsetof(struct pvr_ring, cons_head),
+	      "the shared view has the layout of the ABI");
+
+/* Indices of a ring of num (a power of two) elements run over 0 .. 2 * num - 1. */
+static inline uint32_t pvr_ring_next(uint32_t idx, uint32_t num)
+{
+	return (idx + 1) & (2 * num - 1);
+}
+
+/* Elements between head and tail; above num if one of them is no valid index. */
+static inline uint32_t pvr_ring_used(uint32_t tail, uint32_t head, uint32_t num)
+{
+	if (tail >= 2 * num || head >= 2 * num)
+		return UINT32_MAX;
+	return (tail - head) & (2 * num - 1);
+}
+
+/* A send, receive or shared receive queue, whose producer we are. */
+struct pvr_wq {
+	pthread_spinlock_t lock; /* protects tail and the free elements; innermost */
+	uint32_t tail; /* our prod_tail, also that of elements not published yet */
+	uint32_t num; /* elements, a power of two; 0: there is no such queue */
+	uint32_t stride_shift;
+	uint32_t max_sge;
+	struct pvr_ring_shm *ring_shm;
+	uint8_t *wqes;
+};
+
+static inline void *pvr_wq_element(struct pvr_wq *wq)
+{
+	return wq->wqes + ((size_t)(wq->tail & (wq->num - 1)) << wq->stride_shift);
+}
+
+/*
+ * The acquire pairs with the device's release of cons_head, after it copied the element that
+ * we are about to write over. An index out of range (a broken device) counts as full.
+ */
+static inline bool pvr_wq_full(struct pvr_wq *wq)
+{
+	uint32_t head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_acquire);
+
+	return pvr_ring_used(wq->tail, head, wq->num) >= wq->num;
+}
+
+static inline void pvr_wq_advance(struct pvr_wq *wq)
+{
+	wq->tail = pvr_ring_next(wq->tail, wq->num);
+}
+
+/* The release pairs with the device's acquire of prod_tail, before it reads the elements. */
+static inline void pvr_wq_publish(struct pvr_wq *wq)
+{
+	atomic_store_explicit(&wq->ring_shm->prod_tail, wq->tail, memory_order_release);
+}
+
+/* Back to empty; the device did the same when it accepted RESET and does not look any more. */
+static inline void pvr_wq_reset(struct pvr_wq *wq)
+{
+	pthread_spin_lock(&wq->lock);
+	wq->tail = 0;
+	atomic_store_explicit(&wq->ring_shm->prod_tail, 0, memory_order_relaxed);
+	atomic_store_explicit(&wq->ring_shm->cons_head, 0, memory_order_relaxed);
+	pthread_spin_unlock(&wq->lock);
+}
+
+#endif /* PVR_RING_H */
