@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion queues: header page, then CQEs. */
+#include "fg_cq.h"
+
+#include <string.h>
+
+#include "fg_cmd.h"
+
+uint32_t fg_create_cq(struct fg_guest *guest, const struct pvr_cmd_create_cq *req,
+		      struct pvr_resp_create_cq *resp)
+{
+	return fg_cmd(guest, req, sizeof(*req), resp, sizeof(*resp));
+}
+
+struct pvr_cmd_create_cq fg_cq_request(const struct fg_ctx *ctx, const struct fg_buf *buf,
+				       uint32_t cqe)
+{
+	return (struct pvr_cmd_create_cq){
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_CQ),
+		.pdir_dma = buf->pdir,
+		.ctx_handle = ctx->handle,
+		.cqe = cqe,
+		.nchunks = buf->npages,
+	};
+}
+
+static uint32_t cq_pages(uint32_t cqe)
+{
+	uint64_t bytes = (uint64_t)cqe * sizeof(struct pvrdma_cqe);
+
+	return 1 + (uint32_t)((bytes + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
+}
+
+uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
+{
+	struct pvr_cmd_create_cq req;
+	struct pvr_resp_create_cq resp;
+	uint32_t err;
+
+	memset(cq, 0, sizeof(*cq));
+	fg_buf_init(&cq->buf, &ctx->guest->ram, cq_pages(cqe), FG_SCATTERED);
+	req = fg_cq_request(ctx, &cq->buf, cqe);
+	err = fg_create_cq(ctx->guest, &req, &resp);
+	if (err) {
+		fg_buf_exit(&cq->buf);
+		return err;
+	}
+	cq->ctx = ctx;
+	cq->handle = resp.cq_handle;
+	cq->cqe = cqe;
+	cq->ring = &((struct pvr_ring_state *)cq->buf.va)->rx;
+	cq->cqes = (struct pvrdma_cqe *)(cq->buf.va + PVR_PAGE_SIZE);
+	return 0;
+}
+
+uint32_t fg_cq_destroy(struct fg_cq *cq)
+{
+	uint32_t err = fg_cmd_destroy(cq->ctx->guest, PVR_CMD_DESTROY_CQ, cq->handle);
+
+	if (!err)
+		fg_cq_drop(cq);
+	return err;
+}
+
+void fg_cq_drop(struct fg_cq *cq)
+{
+	fg_buf_exit(&cq->buf);
+}
+
+uint32_t fg_cq_pending(const struct fg_cq *cq)
+{
+	uint32_t tail = __atomic_load_n(&cq->ring->prod_tail, __ATOMIC_ACQUIRE);
+
+	return (tail - cq->head) & (2 * cq->cqe - 1);
+}
+
+bool fg_cq_poll(struct fg_cq *cq, struct pvrdma_cqe *cqe)
+{
+	if (!fg_cq_pending(cq))
+		return false;
+	*cqe = cq->cqes[cq->head & (cq->cqe - 1)];
+	cq->head = (cq->head + 1) & (2 * cq->cqe - 1);
+	__atomic_store_n(&cq->ring->cons_head, cq->head, __ATOMIC_RELEASE);
+	return true;
+}
+
+uint32_t fg_cq_drain(struct fg_cq *cq)
+{
+	struct pvrdma_cqe cqe;
+	uint32_t n = 0;
+
+	while (fg_cq_poll(cq, &cqe))
+		n++;
+	return n;
+}
+
+void fg_cq_ring(struct fg_cq *cq, uint32_t what)
+{
+	fg_uar_write(cq->ctx->guest, cq->ctx->uar, PVRDMA_UAR_CQ_OFFSET, what | cq->handle);
+}
+
+void fg_cq_arm(struct fg_cq *cq)
+{
+	fg_cq_ring(cq, PVR_DB_CQ_ARM);
+}
+
+void fg_cq_arm_solicited(struct fg_cq *cq)
+{
+	fg_cq_ring(cq, PVR_DB_CQ_ARM_SOL);
+}

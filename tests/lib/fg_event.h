@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The two device-wide rings, drained as the stock driver drains them. */
+#ifndef FG_EVENT_H
+#define FG_EVENT_H
+
+#include "fg_guest.h"
+
+/* What this driver has not read yet. */
+uint32_t fg_events_pending(const struct fg_guest *guest);
+uint32_t fg_cq_events_pending(const struct fg_guest *guest);
+
+/* The next async event; false if there is none. */
+bool fg_event_poll(struct fg_guest *guest, struct pvr_eqe *eqe);
+/* The next CQ notification. */
+bool fg_cq_event_poll(struct fg_guest *guest, uint32_t *cq_handle);
+
+/* Drains the async ring; how many entries were (@type, @info). */
+uint32_t fg_events_count(struct fg_guest *guest, uint32_t type, uint32_t info);
+/* Drains the CQ notification ring; how many entries named @cq_handle. */
+uint32_t fg_cq_events_count(struct fg_guest *guest, uint32_t cq_handle);
+
+#endif /* FG_EVENT_H */

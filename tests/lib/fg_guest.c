@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Fake guests: plugging, probing, registers, doorbells. */
+#include "fg_guest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fg_gid.h"
+
+#define DEFAULT_RAM_MIB 16
+#define DEFAULT_LINEAR_MIB 4
+#define DEFAULT_RING_PAGES 4
+
+static void guest_raise(void *opaque, enum pvr_vector vector)
+{
+	struct fg_guest *guest = opaque;
+
+	if ((unsigned)vector >= PVR_VEC_NUM)
+		fg_die("vector %d", vector);
+	guest->irq[vector]++;
+}
+
+static const struct pvr_adapter_ops adapter_ops = {
+	.raise = guest_raise,
+};
+
+void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
+{
+	static char name[16][16];
+	const uint8_t mac[6] = { 0x52, 0x54, 0x00, 0x12, 0x34, (uint8_t)number };
+
+	memset(config, 0, sizeof(*config));
+	snprintf(name[number % 16], sizeof(name[0]), "vm%u", number);
+	config->name = name[number % 16];
+	memcpy(config->mac, mac, sizeof(mac));
+}
+
+static void config_defaults(struct fg_guest_config *config)
+{
+	if (!config->ram_mib)
+		config->ram_mib = DEFAULT_RAM_MIB;
+	if (!config->linear_mib)
+		config->linear_mib = DEFAULT_LINEAR_MIB;
+	if (!config->driver_version)
+		config->driver_version = PVR_VERSION;
+	if (!config->ring_pages)
+		config->ring_pages = DEFAULT_RING_PAGES;
+}
+
+static bool adapter_plug(struct fg_guest *guest)
+{
+	struct pvr_adapter_config config = {
+		.name = guest->name,
+		.fabric = guest->config.fabric,
+	};
+	char err[200] = "";
+
+	memcpy(config.mac, guest->config.mac, sizeof(config.mac));
+	guest->adapter = pvr_adapter_create(guest->host->engine, &config, &adapter_ops, guest, err,
+					    sizeof(err));
+	if (!guest->adapter)
+		return false;
+	for (int i = 0; i < FG_RAM_PIECES; i++) {
+		const struct fg_ram_piece *piece = &guest->ram.piece[i];
+
+		if (piece->size &&
+		    pvr_adapter_map_ram(guest->adapter, piece->gpa, piece->size, piece->va, true)) {
+			fg_guest_unplug(guest);
+			return false;
+		}
+	}
+	pvr_adapter_set_bus_master(guest->adapter, true);
+	return true;
+}
+
+static void shared_region_alloc(struct fg_guest *guest)
+{
+	uint32_t dsr = fg_ram_get_page(&guest->ram);
+	uint32_t cmd = fg_ram_get_page(&guest->ram);
+	uint32_t resp = fg_ram_get_page(&guest->ram);
+
+	guest->dsr = fg_page_va(&guest->ram, dsr);
+	guest->dsr_gpa = fg_page_gpa(&guest->ram, dsr);
+	guest->cmd_slot = fg_page_va(&guest->ram, cmd);
+	guest->cmd_gpa = fg_page_gpa(&guest->ram, cmd);
+	guest->resp_slot = fg_page_va(&guest->ram, resp);
+	guest->resp_gpa = fg_page_gpa(&guest->ram, resp);
+	fg_buf_init(&guest->async_ring, &guest->ram, guest->config.ring_pages, FG_SCATTERED);
+	fg_buf_init(&guest->cq_ring, &guest->ram, guest->config.ring_pages, FG_SCATTERED);
+}
+
+struct fg_guest *fg_guest_try_create(struct fg_host *host, const struct fg_guest_config *config)
+{
+	struct fg_guest *guest = calloc(1, sizeof(*guest));
+
+	if (!guest)
+		return NULL;
+	guest->host = host;
+	guest->config = *config;
+	config_defaults(&guest->config);
+	snprintf(guest->name, sizeof(guest->name), "%s", config->name);
+	guest->kernel.guest = guest;
+	guest->uar_next = 1;
+	fg_ram_init(&guest->ram, guest->config.ram_mib, guest->config.linear_mib);
+	if (!adapter_plug(guest)) {
+		fg_ram_exit(&guest->ram);
+		free(guest);
+		return NULL;
+	}
+	shared_region_alloc(guest);
+	return guest;
+}
+
+struct fg_guest *fg_guest_create(struct fg_host *host, const struct fg_guest_config *config)
+{
+	struct fg_guest *guest = fg_guest_try_create(host, config);
+
+	if (!guest)
+		fg_die("cannot make adapter %s", config->name);
+	return guest;
+}
+
+void fg_guest_unplug(struct fg_guest *guest)
+{
+	if (guest->adapter)
+		pvr_adapter_destroy(guest->adapter);
+	guest->adapter = NULL;
+}
+
+void fg_guest_destroy(struct fg_guest *guest)
+{
+	if (!guest)
+		return;
+	fg_guest_unplug(guest);
+	fg_buf_exit(&guest->async_ring);
+	fg_buf_exit(&guest->cq_ring);
+	fg_ram_exit(&guest->ram);
+	free(guest);
+}
+
+struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number)
+{
+	struct fg_guest_config config;
+	struct fg_guest *guest;
+	uint8_t gid[16];
+	uint32_t err;
+
+	fg_guest_config_init(&config, number);
+	guest = fg_guest_create(host, &config);
+	err = fg_guest_boot(guest);
+	if (err)
+		fg_die("%s: probe: ERR 0x%x", guest->name, err);
+	fg_gid_from_mac(gid, guest->config.mac);
+	err = fg_bind_gid(guest, 0, gid);
+	if (err)
+		fg_die("%s: default GID: ERR 0x%x", guest->name, err);
+	return guest;
+}
+
+void fg_dsr_fill(struct fg_guest *guest)
+{
+	struct pvr_dsr *dsr = guest->dsr;
+
+	memset(dsr, 0, PVR_PAGE_SIZE);
+	dsr->driver_version = guest->config.driver_version;
+	dsr->gos_info = PVR_GOS_INFO(PVR_GOS_BITS_64, PVR_GOS_TYPE_LINUX, 1);
+	dsr->cmd_slot_dma = guest->cmd_gpa;
+	dsr->resp_slot_dma = guest->resp_gpa;
+	dsr->async_ring.num_pages = guest->config.ring_pages;
+	dsr->async_ring.pdir_dma = guest->async_ring.pdir;
+	dsr->cq_ring.num_pages = guest->config.ring_pages;
+	dsr->cq_ring.pdir_dma = guest->cq_ring.pdir;
+	dsr->uar_pfn = FG_BAR2_GPA >> PVR_PAGE_SHIFT;
+}
+
+void fg_dsr_write(struct fg_guest *guest, uint64_t gpa)
+{
+	fg_reg_write(guest, PVR_REG_DSRLOW, (uint32_t)gpa);
+	fg_reg_write(guest, PVR_REG_DSRHIGH, (uint32_t)(gpa >> 32));
+}
+
+bool fg_dsr_accepted(const struct fg_guest *guest)
+{
+	return guest->dsr->caps.max_uar && guest->dsr->caps.gid_types;
+}
+
+uint32_t fg_guest_boot(struct fg_guest *guest)
+{
+	memset(guest->async_ring.va, 0, PVR_PAGE_SIZE);
+	memset(guest->cq_ring.va, 0, PVR_PAGE_SIZE);
+	guest->async_head = guest->cq_head = 0;
+	guest->uar_next = 1;
+	fg_dsr_fill(guest);
+	fg_dsr_write(guest, guest->dsr_gpa);
+	if (!fg_dsr_accepted(guest))
+		return UINT32_MAX;
+	fg_reg_write(guest, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
+	return fg_ctl(guest, PVR_CTL_ACTIVATE);
+}
+
+uint32_t fg_reg_read(struct fg_guest *guest, uint64_t offset)
+{
+	uint32_t value = 0x5eadbeef;
+
+	pvr_adapter_regs_read(guest->adapter, offset, &value, sizeof(value));
+	return value;
+}
+
+void fg_reg_write(struct fg_guest *guest, uint64_t offset, uint32_t value)
+{
+	pvr_adapter_regs_write(guest->adapter, offset, &value, sizeof(value));
+}
+
+uint32_t fg_ctl(struct fg_guest *guest, uint32_t value)
+{
+	fg_reg_write(guest, PVR_REG_CTL, value);
+	return fg_reg_read(guest, PVR_REG_ERR);
+}
+
+void fg_uar_write(struct fg_guest *guest, uint32_t page, uint32_t offset, uint32_t value)
+{
+	pvr_adapter_uar_write(guest->adapter, (uint64_t)page * PVR_PAGE_SIZE + offset, &value,
+			      sizeof(value));
+}
+
+struct pvr_adapter_stats fg_stats(const struct fg_guest *guest)
+{
+	struct pvr_adapter_stats stats;
+
+	memset(&stats, 0, sizeof(stats));
+	pvr_adapter_get_stats(guest->adapter, &stats);
+	return stats;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A fake guest: RAM, an adapter, and what the driver sets up at probe. */
+#ifndef FG_GUEST_H
+#define FG_GUEST_H
+
+#include "fg_buf.h"
+#include "fg_host.h"
+
+struct fg_guest_config {
+	const char *name;
+	const char *fabric; /* NULL: the default one */
+	uint8_t mac[6];
+	uint32_t ram_mib; /* scattered pages; 0: 16 */
+	uint32_t linear_mib; /* contiguous pages; 0: 4 */
+	uint32_t driver_version; /* 0: 20 */
+	uint32_t ring_pages; /* of both device rings, header included; 0: 4 */
+};
+
+/* A user process with the device open, or the kernel: handle and UAR page 0. */
+struct fg_ctx {
+	struct fg_guest *guest;
+	uint32_t handle;
+	uint32_t uar;
+};
+
+struct fg_guest {
+	struct fg_host *host;
+	struct pvr_adapter *adapter;
+	struct fg_ram ram;
+	struct fg_guest_config config;
+	char name[PVR_NAME_MAX];
+
+	struct pvr_dsr *dsr;
+	uint64_t dsr_gpa;
+	void *cmd_slot, *resp_slot;
+	uint64_t cmd_gpa, resp_gpa;
+	struct fg_buf async_ring, cq_ring;
+	uint32_t async_head, cq_head; /* this driver's own, wrap as ABI.md says */
+
+	struct fg_ctx kernel;
+	uint32_t uar_next; /* the next UAR page for a user context */
+	uint32_t irq[PVR_VEC_NUM]; /* vectors raised */
+};
+
+/* MAC 52:54:00:12:34:<number>, name "vm<number>". */
+void fg_guest_config_init(struct fg_guest_config *config, uint32_t number);
+
+/* Plugs the adapter in and maps RAM; no driver yet. Dies if that fails. */
+struct fg_guest *fg_guest_create(struct fg_host *host, const struct fg_guest_config *config);
+/* NULL if the adapter could not be made; then nothing is left. */
+struct fg_guest *fg_guest_try_create(struct fg_host *host, const struct fg_guest_config *config);
+/* Pulls the plug, if fg_guest_unplug() has not, and frees RAM. */
+void fg_guest_destroy(struct fg_guest *guest);
+void fg_guest_unplug(struct fg_guest *guest);
+
+/* The guest's number as fg_guest_config_init() knows it, ready to work: GID 0 bound. */
+struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number);
+
+/* Probe, in its parts: what goes into the DSR; tell the device; the rest. */
+void fg_dsr_fill(struct fg_guest *guest);
+void fg_dsr_write(struct fg_guest *guest, uint64_t gpa);
+/* True if the device has filled the caps. */
+bool fg_dsr_accepted(const struct fg_guest *guest);
+/* All of probe: returns ERR after ACTIVATE, or UINT32_MAX if the DSR was refused. */
+uint32_t fg_guest_boot(struct fg_guest *guest);
+
+uint32_t fg_reg_read(struct fg_guest *guest, uint64_t offset);
+void fg_reg_write(struct fg_guest *guest, uint64_t offset, uint32_t value);
+/* CTL = @value; returns ERR. */
+uint32_t fg_ctl(struct fg_guest *guest, uint32_t value);
+/* A doorbell: @offset is PVRDMA_UAR_*_OFFSET. */
+void fg_uar_write(struct fg_guest *guest, uint32_t page, uint32_t offset, uint32_t value);
+
+struct pvr_adapter_stats fg_stats(const struct fg_guest *guest);
+
+#endif /* FG_GUEST_H */

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The fake daemon: owns the engine, the clock and the log. */
+#include "fg_host.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fg_ram.h"
+
+#define MAX_ROUNDS 10000000u
+#define START_TIME (1000 * FG_SEC) /* not zero, as on a real machine */
+
+static uint64_t host_now(void *opaque)
+{
+	return ((struct fg_host *)opaque)->now;
+}
+
+static void host_log(void *opaque, enum pvr_log_level level, const char *adapter,
+		     const char *message)
+{
+	struct fg_host *host = opaque;
+	struct fg_log_line *line = &host->line[host->nlines++ % FG_LOG_LINES];
+
+	if ((unsigned)level >= FG_LOG_LEVELS)
+		fg_die("log level %d", level);
+	host->logged[level]++;
+	line->level = level;
+	snprintf(line->adapter, sizeof(line->adapter), "%s", adapter ? adapter : "");
+	snprintf(line->text, sizeof(line->text), "%s", message);
+	if (getenv("FG_LOG"))
+		fprintf(stderr, "log %d %s: %s\n", level, line->adapter, line->text);
+}
+
+static const struct pvr_engine_ops engine_ops = {
+	.now = host_now,
+	.log = host_log,
+};
+
+struct fg_host *fg_host_try_create(void)
+{
+	struct fg_host *host = calloc(1, sizeof(*host));
+
+	if (!host)
+		return NULL;
+	host->now = START_TIME;
+	host->engine = pvr_engine_create(&engine_ops, host);
+	if (!host->engine) {
+		free(host);
+		return NULL;
+	}
+	return host;
+}
+
+struct fg_host *fg_host_create(void)
+{
+	struct fg_host *host = fg_host_try_create();
+
+	if (!host)
+		fg_die("cannot make an engine");
+	return host;
+}
+
+void fg_host_destroy(struct fg_host *host)
+{
+	if (!host)
+		return;
+	pvr_engine_destroy(host->engine);
+	free(host);
+}
+
+static uint32_t run(struct fg_host *host, uint32_t max)
+{
+	uint32_t rounds = 1;
+
+	while (pvr_engine_run(host->engine) && rounds < max)
+		rounds++;
+	return rounds;
+}
+
+uint32_t fg_run(struct fg_host *host)
+{
+	uint32_t rounds = run(host, MAX_ROUNDS);
+
+	if (rounds >= MAX_ROUNDS)
+		fg_die("the engine does not come to rest");
+	return rounds;
+}
+
+bool fg_run_bounded(struct fg_host *host, uint32_t max)
+{
+	return run(host, max) < max;
+}
+
+void fg_advance(struct fg_host *host, uint64_t ns)
+{
+	host->now += ns;
+	fg_run(host);
+}
+
+uint64_t fg_settle(struct fg_host *host, uint64_t ns)
+{
+	uint64_t start = host->now;
+
+	for (;;) {
+		uint64_t deadline;
+
+		fg_run(host);
+		deadline = pvr_engine_deadline(host->engine);
+		if (deadline == UINT64_MAX)
+			break;
+		if (deadline - start > ns && deadline > start) {
+			host->now = start + ns;
+			fg_run(host);
+			break;
+		}
+		if (deadline > host->now)
+			host->now = deadline;
+		else
+			host->now++; /* a deadline in the past that did not go away */
+	}
+	return host->now - start;
+}
+
+bool fg_logged(const struct fg_host *host, const char *text)
+{
+	uint32_t n = host->nlines < FG_LOG_LINES ? host->nlines : FG_LOG_LINES;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (strstr(host->line[i].text, text))
+			return true;
+	return false;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What the daemon is to real guests: an engine, a clock under control, a log. */
+#ifndef FG_HOST_H
+#define FG_HOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine.h"
+
+#define FG_LOG_LINES 128
+#define FG_LOG_LEN 200
+#define FG_LOG_LEVELS 4
+
+#define FG_US 1000ull
+#define FG_MS 1000000ull
+#define FG_SEC 1000000000ull
+
+struct fg_log_line {
+	enum pvr_log_level level;
+	char adapter[PVR_NAME_MAX];
+	char text[FG_LOG_LEN];
+};
+
+struct fg_host {
+	struct pvr_engine *engine;
+	uint64_t now; /* ns; moves only by fg_advance() and fg_settle() */
+	uint64_t logged[FG_LOG_LEVELS]; /* lines by level */
+	uint32_t nlines; /* all; the last FG_LOG_LINES are in line[] */
+	struct fg_log_line line[FG_LOG_LINES];
+};
+
+/* With FG_LOG set in the environment the log is also printed. */
+struct fg_host *fg_host_create(void);
+/* NULL if the engine could not be made; then nothing is left. */
+struct fg_host *fg_host_try_create(void);
+void fg_host_destroy(struct fg_host *host);
+
+/* Runs until there is nothing to do now; returns the rounds. Never moves the clock. */
+uint32_t fg_run(struct fg_host *host);
+/* As fg_run(), but gives up after @max rounds: true if the engine came to rest. */
+bool fg_run_bounded(struct fg_host *host, uint32_t max);
+
+/* Moves the clock on and runs. */
+void fg_advance(struct fg_host *host, uint64_t ns);
+/*
+ * Moves the clock from deadline to deadline, running each time, until no timer is
+ * left or @ns have passed. Returns the time that passed.
+ */
+uint64_t fg_settle(struct fg_host *host, uint64_t ns);
+
+/* True if a line that contains @text is still in the log. */
+bool fg_logged(const struct fg_host *host, const char *text);
+
+#endif /* FG_HOST_H */

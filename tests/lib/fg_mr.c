@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Memory regions. */
+#include "fg_mr.h"
+
+#include <string.h>
+
+#include "fg_cmd.h"
+
+uint32_t fg_create_mr(struct fg_guest *guest, const struct pvr_cmd_create_mr *req,
+		      struct pvr_resp_create_mr *resp)
+{
+	return fg_cmd(guest, req, sizeof(*req), resp, sizeof(*resp));
+}
+
+struct pvr_cmd_create_mr fg_mr_request(const struct fg_pd *pd, const struct fg_buf *buf,
+				       size_t offset, size_t length, uint32_t access)
+{
+	size_t pages = (offset % PVR_PAGE_SIZE + length + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE;
+
+	return (struct pvr_cmd_create_mr){
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+		.start = FG_USER_VA + offset,
+		.length = length,
+		.pdir_dma = buf->pdir,
+		.pd_handle = pd->handle,
+		.access_flags = access,
+		.nchunks = (uint32_t)pages,
+	};
+}
+
+static uint32_t mr_create(const struct fg_pd *pd, const struct pvr_cmd_create_mr *req, uint8_t *va,
+			  struct fg_mr *mr)
+{
+	struct pvr_resp_create_mr resp;
+	uint32_t err = fg_create_mr(pd->ctx->guest, req, &resp);
+
+	if (err)
+		return err;
+	*mr = (struct fg_mr){
+		.guest = pd->ctx->guest,
+		.va = va,
+		.start = req->start,
+		.length = req->length,
+		.handle = resp.mr_handle,
+		.lkey = resp.lkey,
+		.rkey = resp.rkey,
+	};
+	return 0;
+}
+
+uint32_t fg_mr_create_part(const struct fg_pd *pd, const struct fg_buf *buf, size_t offset,
+			   size_t length, uint32_t access, struct fg_mr *mr)
+{
+	struct pvr_cmd_create_mr req = fg_mr_request(pd, buf, offset, length, access);
+
+	if (offset >= PVR_PAGE_SIZE)
+		fg_die("an MR that skips %zu bytes of its pages", offset);
+	return mr_create(pd, &req, buf->va + offset, mr);
+}
+
+uint32_t fg_mr_create(const struct fg_pd *pd, const struct fg_buf *buf, uint32_t access,
+		      struct fg_mr *mr)
+{
+	return fg_mr_create_part(pd, buf, 0, buf->size, access, mr);
+}
+
+uint32_t fg_mr_create_dma(const struct fg_pd *pd, struct fg_mr *mr)
+{
+	struct pvr_cmd_create_mr req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+		.pd_handle = pd->handle,
+		.access_flags = PVR_ACCESS_LOCAL_WRITE,
+		.flags = PVR_MR_FLAG_DMA,
+	};
+
+	return mr_create(pd, &req, NULL, mr);
+}
+
+uint32_t fg_mr_destroy(struct fg_mr *mr)
+{
+	return fg_cmd_destroy(mr->guest, PVR_CMD_DESTROY_MR, mr->handle);
+}

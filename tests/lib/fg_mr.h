@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Memory regions of fake guests. */
+#ifndef FG_MR_H
+#define FG_MR_H
+
+#include <rdma/vmw_pvrdma-abi.h>
+
+#include "fg_buf.h"
+#include "fg_pd.h"
+
+/* Where programs of fake guests believe their buffers to be: no host address. */
+#define FG_USER_VA 0x7a5500000000ull
+
+#define FG_ACCESS_ALL                                                                \
+	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | \
+	 PVR_ACCESS_REMOTE_ATOMIC)
+
+struct fg_mr {
+	struct fg_guest *guest;
+	uint8_t *va; /* this process's view of the first byte; NULL for DMA MRs */
+	uint64_t start; /* the guest's address of it */
+	uint64_t length;
+	uint32_t handle, lkey, rkey;
+};
+
+/* CREATE_MR with any request; all of @resp on success. */
+uint32_t fg_create_mr(struct fg_guest *guest, const struct pvr_cmd_create_mr *req,
+		      struct pvr_resp_create_mr *resp);
+
+/* The request that registers @length bytes from @offset of @buf, at FG_USER_VA. */
+struct pvr_cmd_create_mr fg_mr_request(const struct fg_pd *pd, const struct fg_buf *buf,
+				       size_t offset, size_t length, uint32_t access);
+
+/* All of @buf. */
+uint32_t fg_mr_create(const struct fg_pd *pd, const struct fg_buf *buf, uint32_t access,
+		      struct fg_mr *mr);
+/* A part of @buf; @offset must be in its first page. */
+uint32_t fg_mr_create_part(const struct fg_pd *pd, const struct fg_buf *buf, size_t offset,
+			   size_t length, uint32_t access, struct fg_mr *mr);
+/* The kernel's MR of all bus addresses. */
+uint32_t fg_mr_create_dma(const struct fg_pd *pd, struct fg_mr *mr);
+uint32_t fg_mr_destroy(struct fg_mr *mr);
+
+/* A piece of @mr as work requests name it. */
+static inline struct pvrdma_sge fg_sge(const struct fg_mr *mr, uint64_t offset, uint32_t length)
+{
+	return (struct pvrdma_sge){ mr->start + offset, length, mr->lkey };
+}
+
+#endif /* FG_MR_H */

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* RAM of a fake guest: a memfd, mapped in pieces, and its page allocator. */
+#include "fg_ram.h"
+
+#include "fg_buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define MIB_PAGES (1u << (20 - PVR_PAGE_SHIFT))
+#define SHUFFLE_SEED 0x9e3779b97f4a7c15ull
+
+static const uint64_t piece_gpa[FG_RAM_PIECES] = {
+	0x00100000, /* below the first hole */
+	0x80000000, /* below the MMIO hole */
+	0x100000000, /* above 4 GiB: the only one that grows */
+};
+#define LOW_PIECE_PAGES (2 * MIB_PAGES)
+
+void fg_die(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("fake guest: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	abort();
+}
+
+static void piece_map(struct fg_ram *ram, struct fg_ram_piece *piece, uint32_t pages)
+{
+	size_t size = (size_t)pages << PVR_PAGE_SHIFT;
+	uint8_t *guard = mmap(NULL, size + 2 * PVR_PAGE_SIZE, PROT_NONE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (guard == MAP_FAILED)
+		fg_die("no address space for %zu bytes of RAM", size);
+	piece->va = mmap(guard + PVR_PAGE_SIZE, size, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, ram->fd, (off_t)piece->page0 << PVR_PAGE_SHIFT);
+	if (piece->va == MAP_FAILED)
+		fg_die("cannot map %zu bytes of RAM", size);
+	piece->size = size;
+}
+
+static void free_list_fill(struct fg_ram *ram)
+{
+	uint64_t rnd = SHUFFLE_SEED;
+
+	ram->free = malloc(ram->linear0 * sizeof(*ram->free));
+	if (!ram->free)
+		fg_die("out of memory");
+	for (uint32_t i = 0; i < ram->linear0; i++) {
+		uint32_t j;
+
+		rnd = rnd * 6364136223846793005ull + 1442695040888963407ull;
+		j = (uint32_t)((rnd >> 33) % (i + 1));
+		ram->free[i] = ram->free[j];
+		ram->free[j] = i;
+	}
+	ram->nfree = ram->linear0;
+}
+
+void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
+{
+	uint32_t pages[FG_RAM_PIECES] = { LOW_PIECE_PAGES, LOW_PIECE_PAGES, 0 };
+
+	memset(ram, 0, sizeof(*ram));
+	LIST_INIT(&ram->views);
+	ram->npages = (mib + linear_mib) * MIB_PAGES;
+	ram->linear0 = mib * MIB_PAGES;
+	ram->linear_next = ram->linear0;
+	if (mib < 5)
+		fg_die("a guest needs 5 MiB of RAM");
+	pages[2] = ram->npages - 2 * LOW_PIECE_PAGES;
+
+	ram->fd = memfd_create("fake-guest-ram", MFD_CLOEXEC);
+	if (ram->fd < 0 || ftruncate(ram->fd, (off_t)ram->npages << PVR_PAGE_SHIFT))
+		fg_die("cannot make a memfd of %u pages", ram->npages);
+	for (int i = 0, page = 0; i < FG_RAM_PIECES; i++) {
+		ram->piece[i].gpa = piece_gpa[i];
+		ram->piece[i].page0 = page;
+		piece_map(ram, &ram->piece[i], pages[i]);
+		page += pages[i];
+	}
+	free_list_fill(ram);
+}
+
+void fg_ram_exit(struct fg_ram *ram)
+{
+	fg_view_free_all(ram);
+	for (int i = 0; i < FG_RAM_PIECES; i++)
+		munmap(ram->piece[i].va - PVR_PAGE_SIZE, ram->piece[i].size + 2 * PVR_PAGE_SIZE);
+	free(ram->free);
+	close(ram->fd);
+}
+
+uint32_t fg_ram_get_page(struct fg_ram *ram)
+{
+	uint32_t page;
+
+	if (!ram->nfree)
+		fg_die("guest out of pages");
+	page = ram->free[--ram->nfree];
+	memset(fg_page_va(ram, page), 0, PVR_PAGE_SIZE);
+	return page;
+}
+
+void fg_ram_put_page(struct fg_ram *ram, uint32_t page)
+{
+	if (page < ram->linear0)
+		ram->free[ram->nfree++] = page;
+}
+
+uint32_t fg_ram_get_run(struct fg_ram *ram, uint32_t n)
+{
+	uint32_t page = ram->linear_next;
+
+	if (n > ram->npages - page)
+		fg_die("guest out of contiguous pages");
+	ram->linear_next += n;
+	memset(fg_page_va(ram, page), 0, (size_t)n << PVR_PAGE_SHIFT);
+	return page;
+}
+
+static const struct fg_ram_piece *piece_of(const struct fg_ram *ram, uint32_t page)
+{
+	int i = FG_RAM_PIECES - 1;
+
+	if (page >= ram->npages)
+		fg_die("page %u of %u", page, ram->npages);
+	while (ram->piece[i].page0 > page)
+		i--;
+	return &ram->piece[i];
+}
+
+uint64_t fg_page_gpa(const struct fg_ram *ram, uint32_t page)
+{
+	const struct fg_ram_piece *piece = piece_of(ram, page);
+
+	return piece->gpa + ((uint64_t)(page - piece->page0) << PVR_PAGE_SHIFT);
+}
+
+void *fg_page_va(const struct fg_ram *ram, uint32_t page)
+{
+	const struct fg_ram_piece *piece = piece_of(ram, page);
+
+	return piece->va + ((size_t)(page - piece->page0) << PVR_PAGE_SHIFT);
+}
+
+void *fg_gpa_va(const struct fg_ram *ram, uint64_t gpa)
+{
+	for (int i = 0; i < FG_RAM_PIECES; i++) {
+		const struct fg_ram_piece *piece = &ram->piece[i];
+
+		if (gpa >= piece->gpa && gpa - piece->gpa < piece->size)
+			return piece->va + (gpa - piece->gpa);
+	}
+	return NULL;
+}

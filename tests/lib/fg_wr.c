@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Work requests: WQEs written straight into the rings. */
+#include "fg_wr.h"
+
+#include <string.h>
+
+static uint32_t space(const struct pvr_ring *ring, uint32_t tail, uint32_t wr)
+{
+	uint32_t head = __atomic_load_n(&ring->cons_head, __ATOMIC_ACQUIRE);
+
+	return wr - ((tail - head) & (2 * wr - 1));
+}
+
+/* Publishes the element at *tail. Pairs with the device's load of prod_tail. */
+static void publish(struct pvr_ring *ring, uint32_t *tail, uint32_t wr)
+{
+	*tail = (*tail + 1) & (2 * wr - 1);
+	__atomic_store_n(&ring->prod_tail, *tail, __ATOMIC_RELEASE);
+}
+
+static void put_sges(void *to, const struct pvrdma_sge *sge, uint32_t num, uint32_t max)
+{
+	if (num > max)
+		num = max;
+	if (num)
+		memcpy(to, sge, num * sizeof(*sge));
+}
+
+struct pvrdma_av fg_av(const struct fg_pd *pd, const uint8_t dgid[16], uint8_t sgid_index)
+{
+	struct pvrdma_av av = {
+		.port_pd = pd->handle | 1u << 24,
+		.src_path_bits = PVR_AV_GRH,
+		.gid_index = sgid_index,
+		.hop_limit = 64,
+	};
+
+	memcpy(av.dgid, dgid, sizeof(av.dgid));
+	return av;
+}
+
+uint32_t fg_sq_space(const struct fg_qp *qp)
+{
+	return space(&qp->ring->tx, qp->sq_tail, qp->sq_wr);
+}
+
+uint32_t fg_rq_space(const struct fg_qp *qp)
+{
+	return space(&qp->ring->rx, qp->rq_tail, qp->rq_wr);
+}
+
+struct pvrdma_sq_wqe_hdr *fg_sq_wqe(const struct fg_qp *qp, uint32_t index)
+{
+	return (void *)(qp->sq + (size_t)(index & (qp->sq_wr - 1)) * qp->sq_stride);
+}
+
+struct pvrdma_rq_wqe_hdr *fg_rq_wqe(const struct fg_qp *qp, uint32_t index)
+{
+	return (void *)(qp->rq + (size_t)(index & (qp->rq_wr - 1)) * qp->rq_stride);
+}
+
+static void put_ud(struct pvrdma_sq_wqe_hdr *wqe, const struct fg_wr *wr)
+{
+	wqe->wr.ud.remote_qpn = wr->remote_qpn;
+	wqe->wr.ud.remote_qkey = wr->remote_qkey;
+	if (wr->av)
+		wqe->wr.ud.av = *wr->av;
+}
+
+static void put_rc(struct pvrdma_sq_wqe_hdr *wqe, const struct fg_wr *wr)
+{
+	switch (wr->opcode) {
+	case PVRDMA_WR_ATOMIC_CMP_AND_SWP:
+	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
+		wqe->wr.atomic.remote_addr = wr->remote_addr;
+		wqe->wr.atomic.compare_add = wr->compare_add;
+		wqe->wr.atomic.swap = wr->swap;
+		wqe->wr.atomic.rkey = wr->rkey;
+		break;
+	default:
+		wqe->wr.rdma.remote_addr = wr->remote_addr;
+		wqe->wr.rdma.rkey = wr->rkey;
+		break;
+	}
+}
+
+bool fg_put_send(struct fg_qp *qp, const struct fg_wr *wr)
+{
+	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(qp, qp->sq_tail);
+
+	if (!fg_sq_space(qp))
+		return false;
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	wqe->total_len = 0;
+	wqe->opcode = wr->opcode;
+	wqe->send_flags = wr->flags;
+	wqe->ex.imm_data = wr->imm;
+	wqe->reserved = 0;
+	if (qp->type == PVR_QPT_RC)
+		put_rc(wqe, wr);
+	else
+		put_ud(wqe, wr);
+	put_sges(wqe + 1, wr->sge, wr->num_sge, qp->sq_sge);
+	publish(&qp->ring->tx, &qp->sq_tail, qp->sq_wr);
+	return true;
+}
+
+static void put_recv(struct pvrdma_rq_wqe_hdr *wqe, uint64_t wr_id, const struct pvrdma_sge *sge,
+		     uint32_t num_sge, uint32_t max_sge)
+{
+	wqe->wr_id = wr_id;
+	wqe->num_sge = num_sge;
+	wqe->total_len = 0;
+	put_sges(wqe + 1, sge, num_sge, max_sge);
+}
+
+bool fg_put_recv(struct fg_qp *qp, uint64_t wr_id, const struct pvrdma_sge *sge, uint32_t num_sge)
+{
+	if (!fg_rq_space(qp))
+		return false;
+	put_recv(fg_rq_wqe(qp, qp->rq_tail), wr_id, sge, num_sge, qp->rq_sge);
+	publish(&qp->ring->rx, &qp->rq_tail, qp->rq_wr);
+	return true;
+}
+
+bool fg_put_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct pvrdma_sge *sge,
+		     uint32_t num_sge)
+{
+	uint8_t *base = srq->buf.va + PVR_PAGE_SIZE;
+
+	if (!space(srq->ring, srq->tail, srq->wr))
+		return false;
+	put_recv((void *)(base + (size_t)(srq->tail & (srq->wr - 1)) * srq->stride), wr_id, sge,
+		 num_sge, srq->sge);
+	publish(srq->ring, &srq->tail, srq->wr);
+	return true;
+}
+
+void fg_ring_send(struct fg_qp *qp)
+{
+	fg_uar_write(qp->guest, qp->ctx->uar, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | qp->handle);
+}
+
+void fg_ring_recv(struct fg_qp *qp)
+{
+	fg_uar_write(qp->guest, qp->ctx->uar, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_RECV | qp->handle);
+}
+
+void fg_ring_srq(struct fg_srq *srq)
+{
+	fg_uar_write(srq->ctx->guest, srq->ctx->uar, PVRDMA_UAR_SRQ_OFFSET,
+		     PVR_DB_SRQ_RECV | srq->handle);
+}
+
+bool fg_post_send(struct fg_qp *qp, const struct fg_wr *wr)
+{
+	bool ok = fg_put_send(qp, wr);
+
+	if (ok)
+		fg_ring_send(qp);
+	return ok;
+}
+
+bool fg_post_recv(struct fg_qp *qp, uint64_t wr_id, const struct pvrdma_sge *sge, uint32_t num_sge)
+{
+	bool ok = fg_put_recv(qp, wr_id, sge, num_sge);
+
+	if (ok)
+		fg_ring_recv(qp);
+	return ok;
+}
+
+bool fg_post_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct pvrdma_sge *sge,
+		      uint32_t num_sge)
+{
+	bool ok = fg_put_srq_recv(srq, wr_id, sge, num_sge);
+
+	if (ok)
+		fg_ring_srq(srq);
+	return ok;
+}
