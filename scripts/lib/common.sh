@@ -138,7 +138,7 @@ mirror()
 	[[ $id == debian ]] ||
 		die "this is $id, not Debian: set PVRDMA_MIRROR to the URI of a Debian archive"
 	uri=$(apt-get indextargets --format "\$(REPO_URI) \$(RELEASE) \$(COMPONENT)" 'Created-By: Packages' |
-		awk -v r="$codename" '$2 == r && $3 == "main" { print $1; exit }')
+		awk -v r="$codename" '$2 == r && $3 == "main" && !n++ { print $1 }')
 	[[ -n $uri ]] ||
 		die "apt has no source for $codename main: set PVRDMA_MIRROR to the URI of a Debian archive"
 	printf '%s\n' "${uri%/}"
@@ -200,14 +200,14 @@ apt_update_again()
 # version_of PACKAGE: of the candidate in the suites given to apt_setup.
 version_of()
 {
-	apt-cache "${apt_opts[@]}" show --no-all-versions "$1" | sed -n 's/^Version: //p' | head -n1
+	apt-cache "${apt_opts[@]}" show --no-all-versions "$1" | sed -n '/^Version: /{s///p;}' | sed -n 1p
 }
 
 # depends_on PACKAGE REGEX: the first dependency of PACKAGE whose name matches the whole REGEX.
 depends_on()
 {
 	apt-cache "${apt_opts[@]}" show --no-all-versions "$1" |
-		sed -n 's/^\(Pre-\)\{0,1\}Depends: //p' | tr ',|' '[\n*]' | awk '{ print $1 }' | grep -xE -m1 -- "$2"
+		sed -n 's/^\(Pre-\)\{0,1\}Depends: //p' | tr ',|' '[\n*]' | awk '{ print $1 }' | grep -xE -- "$2" | sed -n 1p
 }
 
 # fetch_debs FOLDER PACKAGE...: the packages, without their dependencies, as files in FOLDER.
@@ -232,6 +232,22 @@ unpack_debs()
 	done
 }
 
+# wrap_programs ROOT FINAL FOLDER: each program in ROOT/FOLDER, which may need a newer libc than the system's,
+# becomes a script that runs it with the libraries unpacked in ROOT, as they are found once ROOT is FINAL.
+wrap_programs()
+{
+	local root=$1 final=$2 tool lib=$2/usr/lib/x86_64-linux-gnu
+	while read -r tool; do
+		[[ $(head -c4 "$tool" | tr -d '\0') == $'\x7fELF' ]] || continue
+		mv "$tool" "$tool.elf"
+		cat >"$tool" <<-END
+			#!/bin/sh
+			exec $lib/ld-linux-x86-64.so.2 --library-path $lib --argv0 "\$0" ${tool/#"$root"/$final}.elf "\$@"
+		END
+		chmod 755 "$tool"
+	done < <(find "$root/$3" -type f -perm -100)
+}
+
 # fetch_orig FOLDER SOURCE: the upstream tarball of a source package, as a file in FOLDER. Prints its path.
 # The archive lacks some .dsc files while the tarball is there, so apt's failure counts only without tarball.
 fetch_orig()
@@ -240,7 +256,7 @@ fetch_orig()
 	mkdir -p "$to"
 	progress "downloading the source of $source"
 	(cd "$to" && apt-get "${apt_opts[@]}" source --download-only "$source" >apt.log 2>&1) || true
-	tarball=$(find "$to" -name '*.orig.tar.*' ! -name '*.asc' ! -name '*.FAILED' | head -n1)
+	tarball=$(find "$to" -name '*.orig.tar.*' ! -name '*.asc' ! -name '*.FAILED' | sed -n 1p)
 	if [[ -z $tarball ]]; then
 		cat "$to/apt.log" >&2
 		die "cannot download the source of $source (see above)"
