@@ -22,14 +22,28 @@ DPKG_OPTIONS = ["path-exclude=/usr/share/man/*", "path-exclude=/usr/share/locale
 def root_image(extra_packages, progress):
     """Return the path of a root image with PACKAGES and `extra_packages`."""
     packages = sorted(set(PACKAGES) | set(extra_packages))
-    mirror = os.environ.get("PVRDMA_MIRROR", MIRROR)
-    key = cache.key(SUITE, mirror, COMPRESSOR, *DPKG_OPTIONS, *packages)
+    mirror = _mirror()
+    key = cache.key(SUITE, COMPRESSOR, *DPKG_OPTIONS, *packages)
 
     def build(path):
         with progress.step("building the guest image (once for this list of packages)"):
             _build(path, packages, mirror)
 
     return cache.get("images", f"root-{key}.sqfs", build)
+
+
+def _mirror():
+    """$PVRDMA_MIRROR, else the archive that this system's apt uses for SUITE, else Debian's own."""
+    if os.environ.get("PVRDMA_MIRROR"):
+        return os.environ["PVRDMA_MIRROR"]
+    form = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
+    found = subprocess.run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"],
+                           capture_output=True, text=True, check=False)
+    for line in found.stdout.splitlines():
+        uri, _, rest = line.partition(" ")
+        if rest == f"{SUITE} main":
+            return uri.rstrip("/")
+    return MIRROR
 
 
 def _sources(mirror):

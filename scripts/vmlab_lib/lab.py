@@ -15,6 +15,10 @@ from .node import Node, State, environment
 GRACE_SECONDS = 5.0
 
 
+class _Refused(Exception):
+    """Why a node's request is not granted."""
+
+
 class Lab:
     """Runs nodes made by make_vm(number) until all are through or one has failed."""
 
@@ -178,8 +182,10 @@ class Lab:
             return
         try:
             handler(self, node, answer, *args)
+        except _Refused as refused:
+            answer(f"error {refused}")
         except (TypeError, ValueError):
-            answer(f"error {verb} does not take the arguments: {' '.join(args) or 'none'}")
+            answer(f"error {verb} does not take {' '.join(args) or 'no arguments'}")
 
     def _exit(self, node, answer, status):
         node.exit_status = int(status)
@@ -198,8 +204,7 @@ class Lab:
     def _kill_node(self, node, answer, number):
         victim = self._node(number)
         if not victim.alive():
-            answer(f"error {victim.name} does not run")
-            return
+            raise _Refused(f"{victim.name} does not run")
         victim.kill(State.KILLED)
         for reader in victim.readers:
             self._read(reader)
@@ -210,8 +215,7 @@ class Lab:
     def _start_node(self, node, answer, number):
         old = self._node(number)
         if old.state is not State.KILLED:
-            answer(f"error {old.name} is {old.state.value}; only a killed node can be started")
-            return
+            raise _Refused(f"{old.name} is {old.state.value}; only a killed node can be started")
         self.progress.say(f"{old.name} is started again, as {node.name} asked")
         self._boot(old.number, restarted=True)
         answer("ok")
@@ -219,7 +223,7 @@ class Lab:
     def _node(self, number):
         node = self.nodes.get(int(number))
         if node is None:
-            raise ValueError(number)
+            raise _Refused(f"there is no node {number}, only 1 to {self.options.nodes}")
         return node
 
     _REQUESTS = {"exit": _exit, "barrier": _barrier, "kill-node": _kill_node,

@@ -6,7 +6,7 @@ import shutil
 import signal
 
 from . import options as command_line
-from . import parts, rundir, shell
+from . import logs, parts, rundir, shell
 from .daemon import Daemon, adapter_mac
 from .errors import Interrupted, LabError, LabFailure
 from .initramfs import GUEST_SCRIPTS
@@ -52,8 +52,8 @@ def _run(options, progress):
     if options.build_only:
         progress.say(f"all is there: image {found.image}")
         return
-    _clean_logs(options.logs)
     with rundir.run_dir() as run, contextlib.ExitStack() as stack:
+        options.logs = stack.enter_context(logs.log_dir(options.logs))
         service = _start_daemon(options, run, progress, stack)
         segment = Segment(options.nodes, run)
         stack.callback(segment.close)
@@ -70,17 +70,6 @@ def _run(options, progress):
         else:
             lab.run()
             progress.say(f"all of {options.nodes} nodes ended well; logs are in {options.logs}")
-
-
-def _clean_logs(logs):
-    """An earlier run's files must not be taken for this one's."""
-    try:
-        logs.mkdir(parents=True, exist_ok=True)
-        for path in [*logs.glob("node*.*"), logs / "pvrdmad.log", logs / "paths.txt"]:
-            path.unlink(missing_ok=True)
-    except OSError as err:
-        raise LabError(f"cannot write logs to {logs}: {err.strerror}; "
-                       "name another folder with --keep-logs") from err
 
 
 def _start_daemon(options, run, progress, stack):

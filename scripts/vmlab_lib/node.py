@@ -5,6 +5,7 @@ import dataclasses
 import enum
 import os
 import pathlib
+import re
 import socket
 import time
 
@@ -170,6 +171,7 @@ def environment(options, number, restarted):
         "SCRIPT": "/vmlab/run", "MAC": options.macs[number], "RDMA_DEV": "", "GID_INDEX": "",
         "NIC_MODULE": {"virtio-net-pci": "virtio_net"}.get(options.nic, options.nic),
         "RESTARTED": 1 if restarted else 0, "ROWS": rows, "COLUMNS": columns,
+        "TERM": re.sub(r"[^\w.+-]", "", os.environ.get("TERM", "")) or "dumb",
     }
     return "".join(f"{name}='{value}'\n" for name, value in values.items())
 
