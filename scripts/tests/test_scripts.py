@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What the scripts promise to people and to each other, without downloads."""
+
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import tempfile
+import textwrap
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parent.parent
+OURS = ["build-host", "build-module", "build-provider", "check", "check-abi", "check-style", "demo", "deps",
+        "fetch-gcc", "fetch-kernel", "fetch-libvfio-user", "fetch-qemu", "fetch-rdma-core", "fetch-vmw-pvrdma"]
+
+
+def run(*argv, user=None, **env):
+    return subprocess.run([str(word) for word in argv], env={**os.environ, **env}, text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, user=user)
+
+
+def program(path, text):
+    path.write_text("#!/bin/bash\n" + textwrap.dedent(text))
+    path.chmod(0o755)
+    return path
+
+
+def with_library(tmp_path, body):
+    """Run BODY with lib/common.sh and a cache of its own."""
+    script = program(tmp_path / "script", f"set -euo pipefail\n. {SCRIPTS}/lib/common.sh\n" + textwrap.dedent(body))
+    return run(script, PVRDMA_CACHE=str(tmp_path / "cache"))
+
+
+def load_check():
+    loader = importlib.machinery.SourceFileLoader("pvr_check", str(SCRIPTS / "check"))
+    spec = importlib.util.spec_from_loader("pvr_check", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_help_says_what_it_is_for(name):
+    done = run(SCRIPTS / name, "--help")
+    assert done.returncode == 0
+    assert name in done.stdout.splitlines()[0]
+    assert len(done.stdout.splitlines()) >= 3
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_unknown_option_is_one_clear_line(name):
+    done = run(SCRIPTS / name, "--no-such-option")
+    assert done.returncode != 0
+    assert "--no-such-option" in done.stderr.splitlines()[-1]
+    assert done.stdout == ""
+
+
+def test_fetch_kernel_names_the_versions_it_knows():
+    done = run(SCRIPTS / "fetch-kernel", "5.10")
+    assert done.returncode != 0
+    assert "5.10" in done.stderr and "6.1, 6.12 or 7.2" in done.stderr
+
+
+# --- fetch-qemu
+
+FAKE_QEMU = """\
+case $1 in
+--version) echo "QEMU emulator version {version} (Debian)" ;;
+-device) printf 'name "%s", bus PCI\\n' {devices} ;;
+-object) echo memory-backend-memfd ;;
+esac
+"""
+DEVICES = "vfio-user-pci virtio-net-pci virtio-blk-pci virtio-9p-pci virtio-serial-pci vmxnet3"
+
+
+def test_qemu_too_old_names_version_found_needed_and_what_to_do(tmp_path):
+    old = program(tmp_path / "qemu", FAKE_QEMU.format(version="7.2.18", devices=DEVICES))
+    done = run(SCRIPTS / "fetch-qemu", QEMU=str(old))
+    assert done.returncode != 0
+    assert len(done.stderr.splitlines()) == 1
+    for word in ("7.2.18", "10.1", "unset QEMU"):
+        assert word in done.stderr
+
+
+def test_qemu_without_vfio_user_is_refused_by_name(tmp_path):
+    qemu = program(tmp_path / "qemu", FAKE_QEMU.format(version="10.2.0", devices=DEVICES.split(maxsplit=1)[1]))
+    done = run(SCRIPTS / "fetch-qemu", QEMU=str(qemu))
+    assert done.returncode != 0
+    assert "vfio-user-pci" in done.stderr
+
+
+def test_no_qemu_at_all_is_refused(tmp_path):
+    done = run(SCRIPTS / "fetch-qemu", QEMU=str(tmp_path / "nothing"))
+    assert done.returncode != 0
+    assert "does not run as a QEMU" in done.stderr
+
+
+@pytest.mark.parametrize("version", ["10.1", "10.1.0", "10.10.2", "11.1.3"])
+def test_new_qemu_named_by_the_user_is_used(tmp_path, version):
+    qemu = program(tmp_path / "qemu", FAKE_QEMU.format(version=version, devices=DEVICES))
+    done = run(SCRIPTS / "fetch-qemu", QEMU=str(qemu))
+    assert (done.returncode, done.stdout.strip()) == (0, str(qemu)), done.stderr
+
+
+# --- deps
+
+def deps(tmp_path, packages, path, *options, user=None):
+    """scripts/deps with another package list, and no command beyond those in PATH."""
+    scripts = tmp_path / "scripts"
+    (scripts / "lib").mkdir(parents=True)
+    for name in ("deps", "lib/common.sh"):
+        (scripts / name).write_bytes((SCRIPTS / name).read_bytes())
+    (scripts / "packages.txt").write_text(packages)
+    (scripts / "deps").chmod(0o755)
+    return run(scripts / "deps", *options, user=user, PATH=path)
+
+
+def test_deps_with_everything_there_is_silent(tmp_path):
+    done = deps(tmp_path, "# a comment\n\nbase-files # for all\n", os.environ["PATH"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_deps_check_names_what_is_missing_and_the_command(tmp_path):
+    done = deps(tmp_path, "base-files\npvr-no-such-package\n", os.environ["PATH"], "--check")
+    assert done.returncode != 0
+    assert done.stderr.endswith("apt-get install --no-install-recommends --yes pvr-no-such-package\n")
+
+
+def test_deps_reads_the_lists_when_apt_lacks_a_package(tmp_path):
+    calls = tmp_path / "calls"
+    fakes = tmp_path / "bin"
+    fakes.mkdir()
+    program(fakes / "apt-get", f'echo "$@" >>{calls}; [[ $* != *install* ]] || (( $(grep -c install {calls}) > 1 ))\n')
+    program(fakes / "sudo", '[[ $1 != -n ]] || shift; exec "$@"\n')
+    done = deps(tmp_path, "pvr-no-such-package\n", f"{fakes}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    assert [" ".join(line.split()[3:4]) for line in calls.read_text().splitlines()] == ["install", "update", "install"]
+
+
+def test_deps_without_rights_says_the_command():
+    nobody = 65534 if os.geteuid() == 0 else None
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        program(folder / "sudo", "exit 1\n")
+        done = deps(folder, "pvr-no-such-package\n", f"{folder}:{os.environ['PATH']}", user=nobody)
+    assert done.returncode != 0
+    assert done.stderr.endswith("Run as root: apt-get install --no-install-recommends --yes pvr-no-such-package\n")
+
+
+# --- lib/common.sh
+
+def test_cached_makes_once_for_many_at_a_time(tmp_path):
+    done = with_library(tmp_path, """\
+        make() { sleep 0.3; echo made >>"$pvr_cache/log"; touch "$1/file"; }
+        mkdir -p "$pvr_cache"
+        for n in 1 2 3 4; do (cached thing/key make; [[ -e $result/file ]]) & done
+        wait
+        cached thing/key make
+        cat "$pvr_cache/log"
+        """)
+    assert done.stdout == "made\n", done.stderr
+
+
+def test_cached_leaves_nothing_when_making_fails(tmp_path):
+    done = with_library(tmp_path, """\
+        make() { touch "$1/half"; false; touch "$1/whole"; }
+        cached thing/key make
+        echo unreached
+        """)
+    assert done.returncode != 0
+    assert "unreached" not in done.stdout
+    assert list((tmp_path / "cache" / "thing").iterdir()) == []
+
+
+def test_copy_keeps_the_time_of_what_did_not_change(tmp_path):
+    done = with_library(tmp_path, """\
+        cd "$(dirname "$0")"
+        mkdir -p in/a out
+        echo 1 >in/a/same.c; echo 1 >in/a/changed.c; echo 1 >in/a/gone.c
+        cd in
+        copy_changed ../out a
+        touch -d @1 ../out/a/*
+        echo 2 >a/changed.c; rm a/gone.c
+        copy_changed ../out a
+        prune_copy ../out a
+        cd ../out/a
+        stat -c '%n %Y' * | sed 's/ [0-9][0-9][0-9]*/ new/'
+        """)
+    assert done.stdout == "changed.c new\nsame.c 1\n", done.stderr
+
+
+def test_mirror_can_be_named(tmp_path):
+    script = program(tmp_path / "script", f"set -euo pipefail\n. {SCRIPTS}/lib/common.sh\nmirror\n")
+    assert run(script, PVRDMA_MIRROR="http://mirror.example/debian").stdout == "http://mirror.example/debian\n"
+
+
+# --- check
+
+def tap(text, code=0):
+    result = load_check().tap_result("unit", textwrap.dedent(text), code, "LOG")
+    return len(result.passed), result.failed, result.skipped
+
+
+def test_tap_counts_each_test():
+    assert tap("1..2\nok 1 - test_a\nok 2 - test_b\n") == (2, [], [])
+
+
+def test_tap_failure_says_why():
+    passed, failed, _ = tap("1..2\nok 1 - test_a\nnot ok 2 - test_b\n# 0x1 != 0x2\n# t.c:8: error\n", 1)
+    assert passed == 1
+    assert failed == [("unit: test_b", "0x1 != 0x2 / t.c:8: error (see LOG)")]
+
+
+def test_tap_of_a_program_that_died_fails_for_each_test_not_reached():
+    passed, failed, _ = tap("1..3\nok 1 - test_a\n", -6)
+    assert (passed, len(failed)) == (1, 2)
+
+
+def test_tap_of_a_program_that_died_at_its_end_fails_once():
+    passed, failed, _ = tap("1..1\nok 1 - test_a\n", 1)
+    assert (passed, len(failed)) == (1, 1)
+
+
+def test_tap_skip_as_cmocka_writes_it():
+    assert tap("1..1\n# no such device\nnot ok 1 # SKIP test_a\n") == (0, [], [("unit: test_a", "no such device")])
+
+
+def test_tap_skip_as_the_standard_writes_it():
+    assert tap("1..1\nok 1 - test_a # SKIP no clang\n") == (0, [], [("unit: test_a", "no clang")])
+
+
+def test_tap_without_results_is_a_failure():
+    assert len(tap("Segmentation fault\n", -11)[1]) == 1
+    assert len(tap("", 0)[1]) == 1
+
+
+def test_counts_are_the_last_line(tmp_path):
+    check = load_check()
+    result = check.Result()
+    result.passed.append("a")
+    result.skipped.append(("b", "why"))
+    assert str(result) == "1 passed, 0 failed, 1 skipped"
+
+
+def test_junit_of_pytest(tmp_path):
+    check = load_check()
+    (tmp_path / "vm.xml").write_text(
+        '<testsuites><testsuite><testcase classname="tests.vm.test_a" name="test_1"/>'
+        '<testcase classname="tests.vm.test_a" name="test_2"><failure message="boom"/></testcase>'
+        '<testcase classname="tests.vm.test_a" name="test_3"><skipped message="no kvm"/></testcase>'
+        '</testsuite></testsuites>')
+    step = check.Step("vm", "", [], results=str(tmp_path / "vm.xml"))
+    result = check.count_junit(step, 1, "LOG")
+    assert result.passed == ["test_a::test_1"]
+    assert result.failed == [("test_a::test_2", "boom (see LOG)")]
+    assert result.skipped == [("test_a::test_3", "no kvm")]
