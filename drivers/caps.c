@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Capabilities: whatever the device claims, the driver works with sane numbers. */
+#include "pvrdma.h"
+
+#define MAX_SGE 128 /* larger work requests would cross a page */
+
+/* A value below min makes the device useless, one above max is lowered. */
+struct cap_range {
+	const char *name;
+	size_t offset;
+	u32 min;
+	u32 max;
+};
+
+#define CAP(field, lo, hi)                                                     \
+	{                                                                      \
+		.name = #field, .offset = offsetof(struct pvr_caps, field),    \
+		.min = lo, .max = hi                                           \
+	}
+
+/* The maxima are what handles, directories or ib_core's signed ints can hold. */
+static const struct cap_range cap_ranges[] = {
+	CAP(max_qp, 2, 0xffff),
+	CAP(max_qp_wr, 1, 1 << 16),
+	CAP(max_sge, 1, MAX_SGE),
+	CAP(max_sge_rd, 0, MAX_SGE),
+	CAP(max_cq, 1, 1 << 24),
+	CAP(max_cqe, 1, 1 << 22),
+	CAP(max_mr, 1, S32_MAX),
+	CAP(max_pd, 1, 1 << 24),
+	CAP(max_ah, 0, S32_MAX),
+	CAP(max_qp_rd_atom, 0, U8_MAX),
+	CAP(max_qp_init_rd_atom, 0, U8_MAX),
+	CAP(max_srq, 0, 1 << 24),
+	CAP(max_srq_wr, 0, 1 << 16),
+	CAP(max_srq_sge, 0, MAX_SGE),
+	CAP(max_uar, 1, 1 << 24),
+	CAP(gid_tbl_len, 1, 256),
+	CAP(max_fast_reg_page_list_len, 0, PVR_PDIR_ENTRIES),
+};
+
+static int check_range(struct pvr_dev *dev, const struct cap_range *range)
+{
+	u32 *val = (void *)&dev->caps + range->offset;
+
+	if (*val < range->min) {
+		dev_err(&dev->pdev->dev,
+			"device offers %s = %u, expected %u or more: check the adapter's limits on the host\n",
+			range->name, *val, range->min);
+		return -ENODEV;
+	}
+	*val = min(*val, range->max);
+	return 0;
+}
+
+static int check_ranges(struct pvr_dev *dev)
+{
+	int i, err;
+
+	for (i = 0; i < ARRAY_SIZE(cap_ranges); i++) {
+		err = check_range(dev, &cap_ranges[i]);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int check_kind(struct pvr_dev *dev)
+{
+	const struct pvr_caps *caps = &dev->caps;
+
+	if (caps->mode != PVR_MODE_ROCE) {
+		dev_err(&dev->pdev->dev,
+			"device mode is %u, expected %d (RoCE): this driver has no other\n",
+			caps->mode, PVR_MODE_ROCE);
+		return -ENODEV;
+	}
+	if (caps->phys_port_cnt != 1) {
+		dev_err(&dev->pdev->dev,
+			"device has %u ports, expected 1: this driver has no other\n",
+			caps->phys_port_cnt);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+static int check_gid_types(struct pvr_dev *dev)
+{
+	u8 types = dev->caps.gid_types;
+
+	if (types == PVR_GID_TYPE_ROCE_V1)
+		return 0;
+	if (types == PVR_GID_TYPE_ROCE_V2 && dev->version >= PVR_VERSION_ROCEV2)
+		return 0;
+	dev_err(&dev->pdev->dev,
+		"device version %u offers GID types %#x, expected %#x (RoCE v1) or, from version %d on, %#x (RoCE v2)\n",
+		dev->version, types, PVR_GID_TYPE_ROCE_V1, PVR_VERSION_ROCEV2,
+		PVR_GID_TYPE_ROCE_V2);
+	return -ENODEV;
+}
+
+/* Fields that this device version does not have yet, and those derived. */
+static void settle(struct pvr_dev *dev)
+{
+	struct pvr_caps *caps = &dev->caps;
+	u64 pages = pci_resource_len(dev->pdev, PVR_BAR_UAR) >> PVR_PAGE_SHIFT;
+
+	if (dev->version < PVR_VERSION_ROCEV2) {
+		caps->max_sge_rd = caps->max_sge;
+		caps->max_fast_reg_page_list_len = 128;
+	}
+	if (!caps->max_srq_wr || !caps->max_srq_sge)
+		caps->max_srq = 0;
+	caps->max_pkeys = max_t(u16, caps->max_pkeys, 1);
+	caps->max_mr_size = min_t(u64, caps->max_mr_size,
+				  (u64)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE);
+	dev->num_uars = min_t(u64, caps->max_uar, pages);
+}
+
+int pvr_caps_check(struct pvr_dev *dev)
+{
+	int err;
+
+	err = check_kind(dev);
+	if (!err)
+		err = check_gid_types(dev);
+	if (!err)
+		err = check_ranges(dev);
+	if (err)
+		return err;
+	settle(dev);
+	return 0;
+}

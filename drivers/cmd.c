@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The command channel: one request slot, one response slot, one interrupt. */
+#include <linux/dma-mapping.h>
+
+#include "pvrdma.h"
+
+#define CMD_TIMEOUT (10 * HZ)
+#define CMD_LOOK (HZ / 2) /* look for a vanished device this often */
+
+static const char *const cmd_names[] = {
+	[PVR_CMD_QUERY_PORT] = "QUERY_PORT",
+	[PVR_CMD_QUERY_PKEY] = "QUERY_PKEY",
+	[PVR_CMD_CREATE_PD] = "CREATE_PD",
+	[PVR_CMD_DESTROY_PD] = "DESTROY_PD",
+	[PVR_CMD_CREATE_MR] = "CREATE_MR",
+	[PVR_CMD_DESTROY_MR] = "DESTROY_MR",
+	[PVR_CMD_CREATE_CQ] = "CREATE_CQ",
+	[PVR_CMD_RESIZE_CQ] = "RESIZE_CQ",
+	[PVR_CMD_DESTROY_CQ] = "DESTROY_CQ",
+	[PVR_CMD_CREATE_QP] = "CREATE_QP",
+	[PVR_CMD_MODIFY_QP] = "MODIFY_QP",
+	[PVR_CMD_QUERY_QP] = "QUERY_QP",
+	[PVR_CMD_DESTROY_QP] = "DESTROY_QP",
+	[PVR_CMD_CREATE_UC] = "CREATE_UC",
+	[PVR_CMD_DESTROY_UC] = "DESTROY_UC",
+	[PVR_CMD_CREATE_BIND] = "CREATE_BIND",
+	[PVR_CMD_DESTROY_BIND] = "DESTROY_BIND",
+	[PVR_CMD_CREATE_SRQ] = "CREATE_SRQ",
+	[PVR_CMD_MODIFY_SRQ] = "MODIFY_SRQ",
+	[PVR_CMD_QUERY_SRQ] = "QUERY_SRQ",
+	[PVR_CMD_DESTROY_SRQ] = "DESTROY_SRQ",
+};
+static_assert(ARRAY_SIZE(cmd_names) == PVR_CMD_NUM, "a name for each command");
+
+static const char *cmd_name(u32 cmd)
+{
+	return cmd < PVR_CMD_NUM ? cmd_names[cmd] : "?";
+}
+
+/* The device speaks errno of x86, positive; only those a verb may return pass. */
+static int code_to_errno(u32 code)
+{
+	switch (code) {
+	case 0:
+	case EPERM:
+	case ENOENT:
+	case EAGAIN:
+	case ENOMEM:
+	case EACCES:
+	case EFAULT:
+	case EBUSY:
+	case EEXIST:
+	case EINVAL:
+	case ENOSPC:
+	case ERANGE:
+	case ENOSYS:
+	case EMSGSIZE:
+	case EOPNOTSUPP:
+	case EADDRINUSE:
+	case EADDRNOTAVAIL:
+		return -(int)code;
+	default:
+		return -EIO;
+	}
+}
+
+/* Write a register that starts something, and read the verdict. */
+static int exec_locked(struct pvr_dev *dev, enum pvr_reg reg, u32 val)
+{
+	u32 code;
+
+	lockdep_assert_held(&dev->cmd.lock);
+	pvr_reg_write(dev, reg, val);
+	code = pvr_reg_read(dev, PVR_REG_ERR);
+	if (code == U32_MAX && pvr_dev_gone(dev)) {
+		pvr_dev_fail(dev, "registers read all ones, it is gone");
+		return -EIO;
+	}
+	return code_to_errno(code);
+}
+
+static bool answered(const struct pvr_cmd_chan *chan)
+{
+	const struct pvr_resp_hdr *hdr_shm = chan->resp.va;
+
+	return READ_ONCE(hdr_shm->response) == chan->cookie;
+}
+
+/* Copy the response once, and look only at the copy. */
+static int take_response_locked(struct pvr_dev *dev, u32 cmd,
+				union pvr_cmd_resp *resp)
+{
+	struct pvr_cmd_chan *chan = &dev->cmd;
+
+	dma_rmb(); /* the body after the key; the device writes them in one go */
+	memcpy(resp, chan->resp.va, sizeof(*resp));
+	if (resp->hdr.response != chan->cookie ||
+	    resp->hdr.ack != (PVR_CMD_RESP_ACK | cmd)) {
+		dev_err(&dev->pdev->dev,
+			"%s: response has ack %#x, key %#llx, expected %#x, %#llx\n",
+			cmd_name(cmd), resp->hdr.ack, resp->hdr.response,
+			PVR_CMD_RESP_ACK | cmd, chan->cookie);
+		pvr_dev_fail(dev, "wrong response to a command");
+		return -EIO;
+	}
+	return code_to_errno(resp->hdr.err);
+}
+
+/*
+ * A device with extensions has answered when ERR was read. Any other says so by
+ * an interrupt; one that belongs to an earlier command does no harm, because the
+ * key in the slot decides.
+ */
+static int wait_response_locked(struct pvr_dev *dev, u32 cmd,
+				union pvr_cmd_resp *resp)
+{
+	unsigned long deadline = jiffies + CMD_TIMEOUT;
+	struct pvr_cmd_chan *chan = &dev->cmd;
+	bool look = dev->has_ext;
+
+	do {
+		if (look && answered(chan))
+			return take_response_locked(dev, cmd, resp);
+		look = true;
+		if (!wait_for_completion_timeout(&chan->done, CMD_LOOK) &&
+		    pvr_dev_gone(dev))
+			pvr_dev_fail(dev, "registers read all ones, it is gone");
+		if (pvr_dev_dead(dev))
+			return -EIO;
+	} while (time_before(jiffies, deadline));
+
+	dev_err(&dev->pdev->dev, "%s: no response within %d s\n", cmd_name(cmd),
+		CMD_TIMEOUT / HZ);
+	pvr_dev_fail(dev, "command timed out");
+	return -EIO;
+}
+
+static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	struct pvr_cmd_chan *chan = &dev->cmd;
+	int err;
+
+	if (pvr_dev_dead(dev))
+		return -EIO;
+	req->hdr.response = ++chan->cookie;
+	memcpy(chan->req.va, req, sizeof(*req));
+	memset(chan->resp.va, 0, sizeof(struct pvr_resp_hdr));
+	reinit_completion(&chan->done);
+	err = exec_locked(dev, PVR_REG_REQUEST, 0);
+	if (err || !resp)
+		return err;
+	return wait_response_locked(dev, req->hdr.cmd, resp);
+}
+
+int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
+	    union pvr_cmd_resp *resp)
+{
+	int err;
+
+	mutex_lock(&dev->cmd.lock);
+	err = run_locked(dev, req, resp);
+	mutex_unlock(&dev->cmd.lock);
+	if (err)
+		dev_dbg(&dev->pdev->dev, "%s: %pe\n", cmd_name(req->hdr.cmd),
+			ERR_PTR(err));
+	return err;
+}
+
+void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
+{
+	union pvr_cmd_req req = {};
+	int err;
+
+	req.hdr.cmd = cmd;
+	req.handle.handle = handle;
+	err = pvr_cmd(dev, &req, NULL);
+	if (!err || pvr_dev_dead(dev))
+		return;
+	dev_err(&dev->pdev->dev, "%s of handle %u refused: %pe\n", cmd_name(cmd),
+		handle, ERR_PTR(err));
+	pvr_dev_fail(dev, "it does not let go of an object");
+}
+
+int pvr_cmd_ctl(struct pvr_dev *dev, enum pvr_ctl ctl)
+{
+	int err = -EIO;
+
+	mutex_lock(&dev->cmd.lock);
+	if (!pvr_dev_dead(dev))
+		err = exec_locked(dev, PVR_REG_CTL, ctl);
+	mutex_unlock(&dev->cmd.lock);
+	return err;
+}
+
+int pvr_cmd_init(struct pvr_dev *dev)
+{
+	struct pvr_cmd_chan *chan = &dev->cmd;
+	struct device *dma_dev = &dev->pdev->dev;
+
+	mutex_init(&chan->lock);
+	init_completion(&chan->done);
+	chan->cookie = (u64)get_random_u32() << 32;
+	chan->req.va = dma_alloc_coherent(dma_dev, PVR_PAGE_SIZE,
+					  &chan->req.dma, GFP_KERNEL);
+	if (!chan->req.va)
+		return -ENOMEM;
+	chan->resp.va = dma_alloc_coherent(dma_dev, PVR_PAGE_SIZE,
+					   &chan->resp.dma, GFP_KERNEL);
+	if (!chan->resp.va) {
+		dma_free_coherent(dma_dev, PVR_PAGE_SIZE, chan->req.va,
+				  chan->req.dma);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void pvr_cmd_exit(struct pvr_dev *dev)
+{
+	struct pvr_cmd_chan *chan = &dev->cmd;
+
+	dma_free_coherent(&dev->pdev->dev, PVR_PAGE_SIZE, chan->resp.va,
+			  chan->resp.dma);
+	dma_free_coherent(&dev->pdev->dev, PVR_PAGE_SIZE, chan->req.va,
+			  chan->req.dma);
+	mutex_destroy(&chan->lock);
+}

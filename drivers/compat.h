@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Differences between the kernels that this driver builds on, and nothing else. */
+#ifndef PVR_COMPAT_H
+#define PVR_COMPAT_H
+
+#include <linux/version.h>
+#include <rdma/ib_umem.h>
+#include <rdma/ib_verbs.h>
+#include <rdma/uverbs_ioctl.h>
+
+/* The iterator over blocks of user memory got a header of its own, in 6.1.y too. */
+#ifdef PVR_HAVE_RDMA_ITER_H
+#include <rdma/iter.h>
+#endif
+
+/*
+ * Since 6.11 create_cq receives the attribute bundle that holds the udata.
+ * PVR_CREATE_CQ_ARG is the type of the third argument, pvr_cq_udata() its udata.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
+#define PVR_CREATE_CQ_ARG struct uverbs_attr_bundle
+static inline struct ib_udata *pvr_cq_udata(struct uverbs_attr_bundle *attrs)
+{
+	return attrs ? &attrs->driver_udata : NULL;
+}
+#else
+#define PVR_CREATE_CQ_ARG struct ib_udata
+static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
+{
+	return udata;
+}
+#endif
+
+/* Since 6.17 reg_user_mr has an argument for DMA handles, which we refuse. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#define PVR_REG_MR_DMAH_PARAM struct ib_dmah *dmah,
+#define PVR_REG_MR_DMAH_SET (dmah != NULL)
+#else
+#define PVR_REG_MR_DMAH_PARAM
+#define PVR_REG_MR_DMAH_SET false
+#endif
+
+#endif /* PVR_COMPAT_H */

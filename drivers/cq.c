@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion queues. */
+#include <rdma/ib_umem.h>
+
+#include "pvrdma.h"
+
+static u32 cq_pages(const struct pvr_cq *cq)
+{
+	return 1 + DIV_ROUND_UP(cq->n * sizeof(struct pvrdma_cqe),
+				PVR_PAGE_SIZE);
+}
+
+static int kernel_pages(struct pvr_dev *dev, struct pvr_cq *cq)
+{
+	struct pvr_ring_state *state_shm;
+	int err;
+
+	err = pvr_pdir_init(&cq->pdir, &dev->pdev->dev, cq_pages(cq), true);
+	if (err)
+		return err;
+	state_shm = pvr_pdir_at(&cq->pdir, 0);
+	cq->ring_shm = &state_shm->rx;
+	return 0;
+}
+
+/* On failure pages_free() cleans up. */
+static int user_pages(struct pvr_dev *dev, struct pvr_cq *cq,
+		      struct ib_udata *udata)
+{
+	struct pvrdma_create_cq cmd;
+	struct ib_umem *umem;
+	int err;
+
+	err = pvr_udata_in(udata, &cmd, sizeof(cmd));
+	if (err)
+		return err;
+	umem = pvr_umem_get(dev, cmd.buf_addr, cmd.buf_size,
+			    (u64)cq_pages(cq) * PVR_PAGE_SIZE);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	cq->umem = umem;
+	err = pvr_pdir_init(&cq->pdir, &dev->pdev->dev,
+			    ib_umem_num_dma_blocks(umem, PVR_PAGE_SIZE), false);
+	if (!err)
+		pvr_pdir_set_umem(&cq->pdir, 0, umem);
+	return err;
+}
+
+static void pages_free(struct pvr_cq *cq)
+{
+	pvr_pdir_exit(&cq->pdir);
+	ib_umem_release(cq->umem);
+	cq->umem = NULL;
+}
+
+static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = PVR_CMD_CREATE_CQ;
+	req.create_cq.pdir_dma = cq->pdir.dir.dma;
+	req.create_cq.ctx_handle = ctx;
+	req.create_cq.cqe = cq->n;
+	req.create_cq.nchunks = cq->pdir.npages;
+	err = pvr_cmd(dev, &req, &resp);
+	if (err)
+		return err;
+	cq->handle = resp.create_cq.cq_handle;
+	if (resp.create_cq.cqe != cq->n) {
+		pvr_dev_fail(dev, "it changed the size of a CQ");
+		return -EIO;
+	}
+	err = pvr_handle_insert(dev, &dev->cqs, cq->handle, cq);
+	if (err)
+		pvr_cmd_destroy(dev, PVR_CMD_DESTROY_CQ, cq->handle);
+	return err;
+}
+
+/* From the erase on no new handler starts; the drain waits for those that run. */
+static void destroy_cq(struct pvr_dev *dev, struct pvr_cq *cq)
+{
+	xa_erase_irq(&dev->cqs, cq->handle);
+	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_CQ, cq->handle);
+	pvr_ref_drain(&cq->ref);
+}
+
+static int reply(struct pvr_cq *cq, struct ib_udata *udata)
+{
+	struct pvrdma_create_cq_resp resp = { .cqn = cq->handle };
+
+	return udata ? pvr_udata_out(udata, &resp, sizeof(resp)) : 0;
+}
+
+int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		  PVR_CREATE_CQ_ARG *arg)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibcq->device);
+	struct ib_udata *udata = pvr_cq_udata(arg);
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+	int err;
+
+	if (attr->flags)
+		return -EOPNOTSUPP;
+	if (!attr->cqe || attr->cqe > dev->caps.max_cqe)
+		return -EINVAL;
+	cq->n = roundup_pow_of_two(attr->cqe);
+	if (cq->n > dev->caps.max_cqe)
+		return -EINVAL;
+	ibcq->cqe = cq->n;
+	spin_lock_init(&cq->lock);
+	pvr_ref_init(&cq->ref);
+
+	err = udata ? user_pages(dev, cq, udata) : kernel_pages(dev, cq);
+	if (err)
+		goto err_pages;
+	err = create_cq(dev, cq, pvr_udata_ctx(udata));
+	if (err)
+		goto err_pages;
+	err = reply(cq, udata);
+	if (err)
+		goto err_cq;
+	return 0;
+
+err_cq:
+	destroy_cq(dev, cq);
+err_pages:
+	pages_free(cq);
+	return err;
+}
+
+int pvr_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
+{
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+
+	destroy_cq(to_pvr_dev(ibcq->device), cq);
+	pages_free(cq);
+	return 0;
+}
+
+static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
+{
+	return pvr_pdir_at(&cq->pdir,
+			   PVR_PAGE_SIZE + (size_t)pvr_ring_slot(idx, cq->n) *
+						   sizeof(struct pvrdma_cqe));
+}
+
+/* Completions waiting; 0 also if the device's index is impossible. */
+static u32 cq_used_locked(struct pvr_cq *cq)
+{
+	u32 used = pvr_ring_used(READ_ONCE(cq->ring_shm->prod_tail), cq->head,
+				 cq->n);
+
+	lockdep_assert_held(&cq->lock);
+	if (used <= cq->n)
+		return used;
+	ibdev_err_ratelimited(cq->ibcq.device,
+			      "cq %u: device wrote index %#x, ours is %#x of %#x\n",
+			      cq->handle, READ_ONCE(cq->ring_shm->prod_tail),
+			      cq->head, 2 * cq->n);
+	return 0;
+}
+
+static enum ib_wc_opcode wc_opcode(u32 opcode)
+{
+	switch (opcode) {
+	case PVRDMA_WC_RDMA_WRITE:
+		return IB_WC_RDMA_WRITE;
+	case PVRDMA_WC_RDMA_READ:
+		return IB_WC_RDMA_READ;
+	case PVRDMA_WC_COMP_SWAP:
+		return IB_WC_COMP_SWAP;
+	case PVRDMA_WC_FETCH_ADD:
+		return IB_WC_FETCH_ADD;
+	case PVRDMA_WC_LOCAL_INV:
+		return IB_WC_LOCAL_INV;
+	case PVRDMA_WC_FAST_REG_MR:
+		return IB_WC_REG_MR;
+	case PVRDMA_WC_MASKED_COMP_SWAP:
+		return IB_WC_MASKED_COMP_SWAP;
+	case PVRDMA_WC_MASKED_FETCH_ADD:
+		return IB_WC_MASKED_FETCH_ADD;
+	case PVRDMA_WC_RECV:
+		return IB_WC_RECV;
+	case PVRDMA_WC_RECV_RDMA_WITH_IMM:
+		return IB_WC_RECV_RDMA_WITH_IMM;
+	default:
+		return IB_WC_SEND;
+	}
+}
+
+static u8 wc_network_type(u8 type)
+{
+	switch (type) {
+	case PVRDMA_NETWORK_ROCE_V1:
+		return RDMA_NETWORK_ROCE_V1;
+	case PVRDMA_NETWORK_IPV4:
+		return RDMA_NETWORK_IPV4;
+	default:
+		return RDMA_NETWORK_IPV6;
+	}
+}
+
+/* Only flags whose fields are filled in; the numbering is ib_core's. */
+#define WC_FLAGS                                                               \
+	(PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM | PVRDMA_WC_WITH_INVALIDATE |      \
+	 PVRDMA_WC_IP_CSUM_OK | PVRDMA_WC_WITH_NETWORK_HDR_TYPE)
+
+static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
+		    struct pvr_qp *qp)
+{
+	wc->wr_id = cqe->wr_id;
+	wc->qp = &qp->ibqp;
+	wc->status = cqe->status <= PVRDMA_WC_GENERAL_ERR ? cqe->status :
+							    IB_WC_GENERAL_ERR;
+	wc->opcode = wc_opcode(cqe->opcode);
+	wc->vendor_err = cqe->vendor_err;
+	wc->byte_len = cqe->byte_len;
+	wc->wc_flags = cqe->wc_flags & WC_FLAGS;
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE)
+		wc->ex.invalidate_rkey = (__force u32)cqe->imm_data;
+	else
+		wc->ex.imm_data = cqe->imm_data;
+	wc->src_qp = cqe->src_qp;
+	wc->slid = cqe->slid;
+	wc->sl = cqe->sl;
+	wc->dlid_path_bits = cqe->dlid_path_bits;
+	wc->port_num = 1;
+	wc->pkey_index = cqe->pkey_index;
+	wc->network_hdr_type = wc_network_type(cqe->network_hdr_type);
+}
+
+/*
+ * Take the next completion. One that names a QP we do not know is skipped, or it
+ * would block the queue for ever. A QP found here outlives the caller's lock:
+ * destroying it purges this CQ under the same lock after the QP was unlisted.
+ * Return: whether @wc was filled.
+ */
+static bool take_cqe_locked(struct pvr_dev *dev, struct pvr_cq *cq,
+			    struct ib_wc *wc)
+{
+	struct pvrdma_cqe cqe;
+	struct pvr_qp *qp;
+
+	memcpy(&cqe, cqe_at(cq, cq->head), sizeof(cqe));
+	cq->head = pvr_ring_next(cq->head, cq->n);
+	qp = xa_load(&dev->qps, cqe.qp & 0xffff);
+	if (!qp) {
+		ibdev_dbg(&dev->ibdev, "cq %u: completion of unknown qp %llu\n",
+			  cq->handle, cqe.qp & 0xffff);
+		return false;
+	}
+	fill_wc(wc, &cqe, qp);
+	return true;
+}
+
+/* A stock device may need a nudge to deliver what its hardware has. */
+static u32 cq_used_or_nudge_locked(struct pvr_dev *dev, struct pvr_cq *cq)
+{
+	u32 used = cq_used_locked(cq);
+
+	if (used || (dev->features & PVR_EXT_NO_POLL_DB))
+		return used;
+	pvr_doorbell(dev, PVRDMA_UAR_CQ_OFFSET,
+		     cq->handle | PVR_DB_CQ_POLL);
+	return cq_used_locked(cq);
+}
+
+int pvr_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibcq->device);
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+	unsigned long flags;
+	int polled = 0;
+	u32 used;
+
+	if (num < 1)
+		return 0;
+	spin_lock_irqsave(&cq->lock, flags);
+	used = cq_used_or_nudge_locked(dev, cq);
+	dma_rmb(); /* completions after the index that announces them */
+	for (; used && polled < num; used--)
+		if (take_cqe_locked(dev, cq, &wc[polled]))
+			polled++;
+	pvr_ring_release(cq->ring_shm, cq->head);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return polled;
+}
+
+int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
+{
+	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+	unsigned long irq_flags;
+	int missed = 0;
+
+	spin_lock_irqsave(&cq->lock, irq_flags);
+	pvr_doorbell(to_pvr_dev(ibcq->device), PVRDMA_UAR_CQ_OFFSET,
+		     cq->handle |
+			     (solicited ? PVR_DB_CQ_ARM_SOL : PVR_DB_CQ_ARM));
+	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+		missed = cq_used_locked(cq) > 0;
+	spin_unlock_irqrestore(&cq->lock, irq_flags);
+	return missed;
+}
+
+/*
+ * Walk from the newest completion to the oldest and close the gaps towards the
+ * newest: the device never looks at what it wrote.
+ */
+void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle)
+{
+	u32 i, idx, used, gone = 0, mask = 2 * cq->n - 1;
+	struct pvrdma_cqe *cqe;
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	used = cq_used_locked(cq);
+	dma_rmb(); /* completions after the index that announces them */
+	for (i = used; i-- > 0;) {
+		idx = (cq->head + i) & mask;
+		cqe = cqe_at(cq, idx);
+		if ((cqe->qp & 0xffff) == qp_handle)
+			gone++;
+		else if (gone)
+			memcpy(cqe_at(cq, (idx + gone) & mask), cqe,
+			       sizeof(*cqe));
+	}
+	cq->head = (cq->head + gone) & mask;
+	pvr_ring_release(cq->ring_shm, cq->head);
+	spin_unlock_irqrestore(&cq->lock, flags);
+}

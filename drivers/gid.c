@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* GIDs: ib_core owns the table, the device gets a copy of each entry. */
+#include <rdma/ib_cache.h>
+
+#include "pvrdma.h"
+
+#define BIND_MTU 1024 /* bytes; what every driver says, the device has its own */
+
+int pvr_add_gid(const struct ib_gid_attr *attr, void **context)
+{
+	struct pvr_dev *dev = to_pvr_dev(attr->device);
+	union pvr_cmd_req req = {};
+	int err;
+
+	req.hdr.cmd = PVR_CMD_CREATE_BIND;
+	req.create_bind.mtu = BIND_MTU;
+	req.create_bind.vlan = PVR_VLAN_NONE;
+	req.create_bind.index = attr->index;
+	memcpy(req.create_bind.new_gid, &attr->gid, sizeof(attr->gid));
+	req.create_bind.gid_type = attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP ?
+					   PVR_GID_TYPE_ROCE_V2 :
+					   PVR_GID_TYPE_ROCE_V1;
+	err = pvr_cmd(dev, &req, NULL);
+	if (err)
+		dev_err_ratelimited(&dev->pdev->dev,
+				    "device refused GID %pI6c at index %u: %pe\n",
+				    &attr->gid, attr->index, ERR_PTR(err));
+	return err;
+}
+
+int pvr_del_gid(const struct ib_gid_attr *attr, void **context)
+{
+	struct pvr_dev *dev = to_pvr_dev(attr->device);
+	union pvr_cmd_req req = {};
+	int err;
+
+	req.hdr.cmd = PVR_CMD_DESTROY_BIND;
+	req.destroy_bind.index = attr->index;
+	memcpy(req.destroy_bind.dest_gid, &attr->gid, sizeof(attr->gid));
+	err = pvr_cmd(dev, &req, NULL);
+	if (err && !pvr_dev_dead(dev))
+		dev_err_ratelimited(&dev->pdev->dev,
+				    "device kept GID %pI6c at index %u: %pe\n",
+				    &attr->gid, attr->index, ERR_PTR(err));
+	return 0; /* there is nothing that ib_core could do about it */
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The ib_core half: the device, its attributes, and small helpers of all verbs. */
+#include <net/addrconf.h>
+#include <rdma/ib_umem.h>
+
+#include "pvrdma.h"
+
+/* Flags that describe a device without obliging the driver to anything. */
+#define KNOWN_CAP_FLAGS                                                        \
+	(IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |                   \
+	 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_CURR_QP_STATE_MOD |          \
+	 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_N_NOTIFY_CQ)
+
+#define BMME_ALL                                                               \
+	(PVR_BMME_LOCAL_INV | PVR_BMME_REMOTE_INV | PVR_BMME_FAST_REG_WR)
+
+int pvr_udata_in(struct ib_udata *udata, void *dst, size_t size)
+{
+	if (udata->inlen < size)
+		return -EINVAL;
+	if (udata->inlen > size &&
+	    !ib_is_udata_cleared(udata, size, udata->inlen - size))
+		return -EOPNOTSUPP;
+	return ib_copy_from_udata(dst, udata, size);
+}
+
+int pvr_udata_out(struct ib_udata *udata, const void *src, size_t size)
+{
+	return ib_copy_to_udata(udata, (void *)src, min(size, udata->outlen));
+}
+
+struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
+			     u64 min_size)
+{
+	if (!PAGE_ALIGNED(addr) || !size || size < min_size) {
+		ibdev_dbg(&dev->ibdev,
+			  "buffer at %#llx has %u bytes, expected %llu, page-aligned\n",
+			  addr, size, min_size);
+		return ERR_PTR(-EINVAL);
+	}
+	/* Writable: the device stores its ring index in the first page. */
+	return ib_umem_get(&dev->ibdev, addr, size, IB_ACCESS_LOCAL_WRITE);
+}
+
+static void query_limits(const struct pvr_caps *caps,
+			 struct ib_device_attr *attr)
+{
+	attr->max_mr_size = caps->max_mr_size;
+	attr->max_mr = caps->max_mr;
+	attr->max_pd = caps->max_pd;
+	attr->max_ah = caps->max_ah;
+	attr->max_qp = caps->max_qp;
+	attr->max_qp_wr = caps->max_qp_wr;
+	attr->max_send_sge = caps->max_sge;
+	attr->max_recv_sge = caps->max_sge;
+	attr->max_sge_rd = caps->max_sge_rd;
+	attr->max_qp_rd_atom = caps->max_qp_rd_atom;
+	attr->max_qp_init_rd_atom = caps->max_qp_init_rd_atom;
+	attr->max_res_rd_atom = min_t(u64, S32_MAX,
+				      (u64)caps->max_qp * caps->max_qp_rd_atom);
+	attr->max_cq = caps->max_cq;
+	attr->max_cqe = caps->max_cqe;
+	attr->max_pkeys = caps->max_pkeys;
+	if (caps->max_srq) {
+		attr->max_srq = caps->max_srq;
+		attr->max_srq_wr = caps->max_srq_wr;
+		attr->max_srq_sge = caps->max_srq_sge;
+	}
+}
+
+static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
+			    struct ib_udata *udata)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibdev);
+	const struct pvr_caps *caps = &dev->caps;
+
+	if (udata->inlen || udata->outlen)
+		return -EINVAL;
+	memset(attr, 0, sizeof(*attr));
+	query_limits(caps, attr);
+	attr->fw_ver = caps->fw_ver;
+	attr->sys_image_guid = caps->sys_image_guid;
+	attr->page_size_cap = PVR_PAGE_SIZE;
+	attr->vendor_id = caps->vendor_id;
+	attr->vendor_part_id = dev->pdev->device;
+	attr->hw_ver = caps->hw_ver;
+	attr->local_ca_ack_delay = caps->local_ca_ack_delay;
+	attr->device_cap_flags = (caps->device_cap_flags & KNOWN_CAP_FLAGS) |
+				 IB_DEVICE_PORT_ACTIVE_EVENT |
+				 IB_DEVICE_RC_RNR_NAK_GEN;
+	if ((caps->atomic_ops & PVR_ATOMIC_CMP_SWAP) &&
+	    (caps->atomic_ops & PVR_ATOMIC_FETCH_ADD))
+		attr->atomic_cap = IB_ATOMIC_HCA;
+	if ((caps->bmme_flags & BMME_ALL) == BMME_ALL) {
+		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
+		attr->max_fast_reg_page_list_len =
+			caps->max_fast_reg_page_list_len;
+	}
+	return 0;
+}
+
+static void pvr_fw_str(struct ib_device *ibdev, char *str)
+{
+	u64 ver = to_pvr_dev(ibdev)->caps.fw_ver;
+
+	snprintf(str, IB_FW_VERSION_NAME_MAX, "%u.%u.%u", upper_32_bits(ver),
+		 lower_32_bits(ver) >> 16, lower_32_bits(ver) & 0xffff);
+}
+
+static ssize_t hw_rev_show(struct device *device, struct device_attribute *attr,
+			   char *buf)
+{
+	struct pvr_dev *dev =
+		rdma_device_to_drv_device(device, struct pvr_dev, ibdev);
+
+	return sysfs_emit(buf, "%u\n", dev->caps.hw_ver);
+}
+static DEVICE_ATTR_RO(hw_rev);
+
+static ssize_t hca_type_show(struct device *device,
+			     struct device_attribute *attr, char *buf)
+{
+	struct pvr_dev *dev =
+		rdma_device_to_drv_device(device, struct pvr_dev, ibdev);
+
+	return sysfs_emit(buf, "PVRDMA-%u\n", dev->version);
+}
+static DEVICE_ATTR_RO(hca_type);
+
+static ssize_t board_id_show(struct device *device,
+			     struct device_attribute *attr, char *buf)
+{
+	struct pvr_dev *dev =
+		rdma_device_to_drv_device(device, struct pvr_dev, ibdev);
+
+	return sysfs_emit(buf, "%#06x\n", dev->pdev->device);
+}
+static DEVICE_ATTR_RO(board_id);
+
+static struct attribute *pvr_attrs[] = {
+	&dev_attr_hw_rev.attr,
+	&dev_attr_hca_type.attr,
+	&dev_attr_board_id.attr,
+	NULL
+};
+
+static const struct attribute_group pvr_attr_group = {
+	.attrs = pvr_attrs,
+};
+
+static const struct ib_device_ops pvr_ops = {
+	.owner = THIS_MODULE,
+	.driver_id = RDMA_DRIVER_VMW_PVRDMA,
+	.uverbs_abi_ver = PVRDMA_UVERBS_ABI_VERSION,
+	.device_group = &pvr_attr_group,
+
+	.add_gid = pvr_add_gid,
+	.alloc_mr = pvr_alloc_mr,
+	.alloc_pd = pvr_alloc_pd,
+	.alloc_ucontext = pvr_alloc_ucontext,
+	.create_ah = pvr_create_ah,
+	.create_cq = pvr_create_cq,
+	.create_qp = pvr_create_qp,
+	.dealloc_pd = pvr_dealloc_pd,
+	.dealloc_ucontext = pvr_dealloc_ucontext,
+	.del_gid = pvr_del_gid,
+	.dereg_mr = pvr_dereg_mr,
+	.destroy_ah = pvr_destroy_ah,
+	.destroy_cq = pvr_destroy_cq,
+	.destroy_qp = pvr_destroy_qp,
+	.disassociate_ucontext = pvr_disassociate_ucontext,
+	.get_dev_fw_str = pvr_fw_str,
+	.get_dma_mr = pvr_get_dma_mr,
+	.get_link_layer = pvr_link_layer,
+	.get_port_immutable = pvr_port_immutable,
+	.map_mr_sg = pvr_map_mr_sg,
+	.mmap = pvr_mmap,
+	.modify_qp = pvr_modify_qp,
+	.poll_cq = pvr_poll_cq,
+	.post_recv = pvr_post_recv,
+	.post_send = pvr_post_send,
+	.query_device = pvr_query_device,
+	.query_pkey = pvr_query_pkey,
+	.query_port = pvr_query_port,
+	.query_qp = pvr_query_qp,
+	.reg_user_mr = pvr_reg_user_mr,
+	.req_notify_cq = pvr_req_notify_cq,
+
+	INIT_RDMA_OBJ_SIZE(ib_ah, pvr_ah, ibah),
+	INIT_RDMA_OBJ_SIZE(ib_cq, pvr_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_pd, pvr_pd, ibpd),
+	INIT_RDMA_OBJ_SIZE(ib_qp, pvr_qp, ibqp),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, pvr_ucontext, ibuc),
+};
+
+static const struct ib_device_ops pvr_srq_ops = {
+	.create_srq = pvr_create_srq,
+	.destroy_srq = pvr_destroy_srq,
+	.modify_srq = pvr_modify_srq,
+	.query_srq = pvr_query_srq,
+
+	INIT_RDMA_OBJ_SIZE(ib_srq, pvr_srq, ibsrq),
+};
+
+/* A device need not give itself a GUID; ib_core needs one that is not zero. */
+static void set_node_guid(struct pvr_dev *dev)
+{
+	__be64 guid = dev->caps.node_guid;
+
+	if (!guid)
+		addrconf_addr_eui48((u8 *)&guid, dev->mac);
+	dev->ibdev.node_guid = guid;
+}
+
+int pvr_ib_register(struct pvr_dev *dev)
+{
+	struct ib_device *ibdev = &dev->ibdev;
+	int err;
+
+	ibdev->node_type = RDMA_NODE_IB_CA;
+	ibdev->num_comp_vectors = 1;
+	ibdev->dev.parent = &dev->pdev->dev;
+	set_node_guid(dev);
+	ib_set_device_ops(ibdev, &pvr_ops);
+	if (dev->caps.max_srq)
+		ib_set_device_ops(ibdev, &pvr_srq_ops);
+
+	err = ib_register_device(ibdev, "pvrdma%d", &dev->pdev->dev);
+	if (err) {
+		dev_err(&dev->pdev->dev, "cannot register with ib_core: %pe\n",
+			ERR_PTR(err));
+		return err;
+	}
+	set_bit(PVR_DEV_LIVE, &dev->flags);
+	set_bit(PVR_DEV_RESCAN_GIDS, &dev->flags);
+	pvr_port_kick(dev);
+	return 0;
+}
+
+void pvr_ib_unregister(struct pvr_dev *dev)
+{
+	clear_bit(PVR_DEV_LIVE, &dev->flags);
+	synchronize_rcu(); /* pairs with pvr_dispatch() and pvr_port_kick() */
+	cancel_work_sync(&dev->port_work);
+	ib_unregister_device(&dev->ibdev);
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The PCI half: find the device, map it, start and stop it. */
+#include <linux/module.h>
+
+#include "pvrdma.h"
+
+static int pci_map(struct pvr_dev *dev)
+{
+	struct pci_dev *pdev = dev->pdev;
+	resource_size_t len = pci_resource_len(pdev, PVR_BAR_REGS);
+
+	if (!(pci_resource_flags(pdev, PVR_BAR_REGS) & IORESOURCE_MEM) ||
+	    !(pci_resource_flags(pdev, PVR_BAR_UAR) & IORESOURCE_MEM) ||
+	    len < PVR_REG_EXT_MAGIC ||
+	    pci_resource_len(pdev, PVR_BAR_UAR) < PVR_PAGE_SIZE) {
+		dev_err(&pdev->dev,
+			"BAR1 or BAR2 is no memory or too small (%pa bytes of registers, expected %d or more): not a PVRDMA device\n",
+			&len, PVR_REG_EXT_MAGIC);
+		return -ENODEV;
+	}
+	dev->regs = pci_iomap(pdev, PVR_BAR_REGS, 0);
+	if (!dev->regs)
+		return -ENOMEM;
+	dev->uar = pci_iomap(pdev, PVR_BAR_UAR, PVR_PAGE_SIZE);
+	if (!dev->uar) {
+		pci_iounmap(pdev, dev->regs);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static void pci_unmap(struct pvr_dev *dev)
+{
+	pci_iounmap(dev->pdev, dev->uar);
+	pci_iounmap(dev->pdev, dev->regs);
+}
+
+static int pci_start(struct pvr_dev *dev)
+{
+	struct pci_dev *pdev = dev->pdev;
+	int err;
+
+	err = pci_enable_device(pdev);
+	if (err)
+		return err;
+	err = pci_request_regions(pdev, KBUILD_MODNAME);
+	if (err)
+		goto err_disable;
+	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
+	if (err)
+		goto err_release;
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	err = pci_map(dev);
+	if (err)
+		goto err_release;
+	pci_set_master(pdev);
+	return 0;
+
+err_release:
+	pci_release_regions(pdev);
+err_disable:
+	pci_disable_device(pdev);
+	return err;
+}
+
+static void pci_stop(struct pvr_dev *dev)
+{
+	pci_clear_master(dev->pdev);
+	pci_unmap(dev);
+	pci_release_regions(dev->pdev);
+	pci_disable_device(dev->pdev);
+}
+
+bool pvr_dev_gone(const struct pvr_dev *dev)
+{
+	return pvr_reg_read(dev, PVR_REG_VERSION) == U32_MAX;
+}
+
+void pvr_dev_fail(struct pvr_dev *dev, const char *why)
+{
+	if (pvr_dev_dead(dev))
+		return;
+	/*
+	 * Reset first: whoever sees the device dead frees memory that it knows.
+	 * The write may be posted; the read returns when it has been executed.
+	 */
+	pvr_reg_write(dev, PVR_REG_CTL, PVR_CTL_RESET);
+	pvr_reg_read(dev, PVR_REG_VERSION);
+	if (test_and_set_bit(PVR_DEV_DEAD, &dev->flags))
+		return;
+	dev_err(&dev->pdev->dev,
+		"device failed: %s; reload the driver to use it again\n", why);
+	complete(&dev->cmd.done);
+	pvr_dispatch(dev, IB_EVENT_DEVICE_FATAL);
+}
+
+static int activate(struct pvr_dev *dev)
+{
+	int err;
+
+	pvr_reg_write(dev, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
+	err = pvr_cmd_ctl(dev, PVR_CTL_ACTIVATE);
+	if (err) {
+		dev_err(&dev->pdev->dev,
+			"device refused to be activated: %pe; see the log of pvrdmad on the host\n",
+			ERR_PTR(err));
+		pvr_reg_write(dev, PVR_REG_IMR, PVR_IMR_ALL_MASKED);
+	}
+	return err;
+}
+
+static void deactivate(struct pvr_dev *dev)
+{
+	pvr_reg_write(dev, PVR_REG_IMR, PVR_IMR_ALL_MASKED);
+}
+
+static struct pvr_dev *dev_alloc(struct pci_dev *pdev)
+{
+	struct pvr_dev *dev = ib_alloc_device(pvr_dev, ibdev);
+
+	if (!dev)
+		return NULL;
+	dev->pdev = pdev;
+	ida_init(&dev->uars);
+	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
+	mutex_init(&dev->qp_lock);
+	spin_lock_init(&dev->netdev_lock);
+	INIT_WORK(&dev->port_work, pvr_port_work);
+	return dev;
+}
+
+static void dev_free(struct pvr_dev *dev)
+{
+	WARN_ON(!xa_empty(&dev->cqs) || !xa_empty(&dev->qps) ||
+		!xa_empty(&dev->srqs));
+	xa_destroy(&dev->srqs);
+	xa_destroy(&dev->qps);
+	xa_destroy(&dev->cqs);
+	ida_destroy(&dev->uars);
+	mutex_destroy(&dev->qp_lock);
+	ib_dealloc_device(&dev->ibdev);
+}
+
+static int pvr_start(struct pci_dev *pdev)
+{
+	struct pvr_dev *dev = dev_alloc(pdev);
+	int err;
+
+	if (!dev)
+		return -ENOMEM;
+	err = pci_start(dev);
+	if (err)
+		goto err_free;
+	err = pvr_shared_init(dev);
+	if (err)
+		goto err_pci;
+	err = pvr_irq_init(dev);
+	if (err)
+		goto err_shared;
+	err = activate(dev);
+	if (err)
+		goto err_irq;
+	err = pvr_netdev_init(dev);
+	if (err)
+		goto err_deactivate;
+	err = pvr_ib_register(dev);
+	if (err)
+		goto err_netdev;
+	pci_set_drvdata(pdev, dev);
+	return 0;
+
+err_netdev:
+	pvr_netdev_exit(dev);
+err_deactivate:
+	deactivate(dev);
+err_irq:
+	pvr_irq_exit(dev);
+err_shared:
+	pvr_shared_exit(dev);
+err_pci:
+	pci_stop(dev);
+err_free:
+	dev_free(dev);
+	return err;
+}
+
+static void pvr_stop(struct pci_dev *pdev)
+{
+	struct pvr_dev *dev = pci_get_drvdata(pdev);
+
+	if (!dev) /* it could not be restarted after a suspend */
+		return;
+	pci_set_drvdata(pdev, NULL);
+	pvr_ib_unregister(dev);
+	pvr_netdev_exit(dev);
+	deactivate(dev);
+	pvr_irq_exit(dev);
+	pvr_shared_exit(dev);
+	pci_stop(dev);
+	dev_free(dev);
+}
+
+static int pvr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	return pvr_start(pdev);
+}
+
+/* A new kernel may be about to start: nobody may write into its memory. */
+static void pvr_shutdown(struct pci_dev *pdev)
+{
+	struct pvr_dev *dev = pci_get_drvdata(pdev);
+
+	if (!dev)
+		return;
+	deactivate(dev);
+	pvr_reg_write(dev, PVR_REG_CTL, PVR_CTL_RESET);
+	pvr_reg_read(dev, PVR_REG_VERSION);
+	pci_clear_master(pdev);
+}
+
+/*
+ * The device forgets its objects in a suspended VM and cannot be given them back,
+ * so for the programs that use it suspending is a hot unplug.
+ */
+static int pvr_suspend(struct device *device)
+{
+	pvr_stop(to_pci_dev(device));
+	return 0;
+}
+
+static int pvr_resume(struct device *device)
+{
+	return pvr_start(to_pci_dev(device));
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(pvr_pm_ops, pvr_suspend, pvr_resume);
+
+static const struct pci_device_id pvr_pci_ids[] = {
+	{ PCI_DEVICE(PVR_PCI_VENDOR_ID, PVR_PCI_DEVICE_ID) },
+	{}
+};
+MODULE_DEVICE_TABLE(pci, pvr_pci_ids);
+
+static struct pci_driver pvr_pci_driver = {
+	.name = KBUILD_MODNAME,
+	.id_table = pvr_pci_ids,
+	.probe = pvr_probe,
+	.remove = pvr_stop,
+	.shutdown = pvr_shutdown,
+	.driver.pm = pm_sleep_ptr(&pvr_pm_ops),
+};
+module_pci_driver(pvr_pci_driver);
+
+MODULE_DESCRIPTION("RDMA for QEMU virtual machines: PVRDMA adapter");
+MODULE_LICENSE("Dual BSD/GPL");

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The paired NIC: any that has the adapter's MAC address, whenever it appears. */
+#include <linux/etherdevice.h>
+#include <linux/if_arp.h>
+#include <linux/if_vlan.h>
+
+#include "pvrdma.h"
+
+/* Bridges, VLANs, bonds and the like borrow MACs, but no bus gave birth to them. */
+static bool is_real(const struct net_device *ndev)
+{
+	return ndev->type == ARPHRD_ETHER && ndev->dev.parent &&
+	       !is_vlan_dev(ndev) && !netif_is_bond_master(ndev) &&
+	       !netif_is_macvlan(ndev);
+}
+
+/* Of a device that does not tell its MAC we know that its NIC is function 0. */
+static bool is_function_0(const struct pvr_dev *dev,
+			  const struct net_device *ndev)
+{
+	struct pci_dev *pdev = dev->pdev, *other;
+
+	if (!ndev->dev.parent || !dev_is_pci(ndev->dev.parent))
+		return false;
+	other = to_pci_dev(ndev->dev.parent);
+	return other->bus == pdev->bus &&
+	       other->devfn == PCI_DEVFN(PCI_SLOT(pdev->devfn), 0);
+}
+
+static bool matches(const struct pvr_dev *dev, const struct net_device *ndev)
+{
+	if (!is_real(ndev))
+		return false;
+	if (!is_valid_ether_addr(dev->mac))
+		return is_function_0(dev, ndev);
+	return ether_addr_equal_unaligned(ndev->dev_addr, dev->mac) ||
+	       ether_addr_equal_unaligned(ndev->perm_addr, dev->mac);
+}
+
+/* Takes a reference of its own on @ndev, which may be NULL, for as long as it stays. */
+static int netdev_set(struct pvr_dev *dev, struct net_device *ndev)
+{
+	struct net_device *old;
+	int err;
+
+	ASSERT_RTNL();
+	err = ib_device_set_netdev(&dev->ibdev, ndev, 1);
+	if (err)
+		return err;
+	dev_hold(ndev);
+	spin_lock(&dev->netdev_lock);
+	old = dev->netdev;
+	dev->netdev = ndev;
+	spin_unlock(&dev->netdev_lock);
+	dev_put(old);
+	return 0;
+}
+
+static void pair(struct pvr_dev *dev, struct net_device *ndev)
+{
+	int err = netdev_set(dev, ndev);
+
+	if (err) {
+		dev_err(&dev->pdev->dev, "cannot pair with %s: %pe\n",
+			netdev_name(ndev), ERR_PTR(err));
+		return;
+	}
+	dev_info(&dev->pdev->dev, "paired with %s (%pM)\n", netdev_name(ndev),
+		 ndev->dev_addr);
+	set_bit(PVR_DEV_RESCAN_GIDS, &dev->flags);
+}
+
+static void unpair(struct pvr_dev *dev)
+{
+	dev_info(&dev->pdev->dev, "no longer paired with %s\n",
+		 netdev_name(dev->netdev));
+	netdev_set(dev, NULL);
+}
+
+/*
+ * A pairing lasts until the NIC is unregistered, whatever MAC address it is given
+ * meanwhile: its GIDs follow its addresses, and the device judges them.
+ */
+static int netdev_event(struct notifier_block *nb, unsigned long event,
+			void *ptr)
+{
+	struct pvr_dev *dev = container_of(nb, struct pvr_dev, netdev_nb);
+	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
+
+	switch (event) {
+	case NETDEV_REGISTER:
+	case NETDEV_CHANGEADDR:
+		if (!dev->netdev && matches(dev, ndev))
+			pair(dev, ndev);
+		break;
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+	case NETDEV_UNREGISTER:
+		break;
+	default:
+		return NOTIFY_DONE;
+	}
+	if (ndev != dev->netdev)
+		return NOTIFY_DONE;
+	if (event == NETDEV_UNREGISTER)
+		unpair(dev);
+	pvr_port_kick(dev);
+	return NOTIFY_DONE;
+}
+
+bool pvr_netdev_ready(struct pvr_dev *dev)
+{
+	bool ready;
+
+	spin_lock(&dev->netdev_lock);
+	ready = dev->netdev && netif_running(dev->netdev) &&
+		netif_carrier_ok(dev->netdev);
+	spin_unlock(&dev->netdev_lock);
+	return ready;
+}
+
+/* Registering the notifier replays NETDEV_REGISTER for all NICs that exist. */
+int pvr_netdev_init(struct pvr_dev *dev)
+{
+	int err;
+
+	dev->ibdev.phys_port_cnt = 1; /* what ib_device_set_netdev() needs */
+	dev->netdev_nb.notifier_call = netdev_event;
+	err = register_netdevice_notifier(&dev->netdev_nb);
+	if (err)
+		return err;
+	if (!dev->netdev)
+		dev_info(&dev->pdev->dev,
+			 "no NIC with MAC %pM yet; the port stays down until there is one\n",
+			 dev->mac);
+	return 0;
+}
+
+/* Unregistering replays NETDEV_UNREGISTER, which ends the pairing. */
+void pvr_netdev_exit(struct pvr_dev *dev)
+{
+	unregister_netdevice_notifier(&dev->netdev_nb);
+}

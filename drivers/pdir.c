@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Page directories. */
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+
+#include "compat.h"
+#include "pdir.h"
+#include "pvrdma_abi.h"
+
+static u32 pdir_num_tables(const struct pvr_pdir *pdir)
+{
+	return DIV_ROUND_UP(pdir->npages, PVR_PDIR_ENTRIES);
+}
+
+static int page_alloc(struct device *dma_dev, struct pvr_page *page)
+{
+	page->va = dma_alloc_coherent(dma_dev, PVR_PAGE_SIZE, &page->dma,
+				      GFP_KERNEL);
+	return page->va ? 0 : -ENOMEM;
+}
+
+static void page_free(struct device *dma_dev, struct pvr_page *page)
+{
+	if (page->va)
+		dma_free_coherent(dma_dev, PVR_PAGE_SIZE, page->va, page->dma);
+	page->va = NULL;
+}
+
+/* Return: an array of @n coherent pages, or NULL. */
+static struct pvr_page *pages_alloc(struct device *dma_dev, u32 n)
+{
+	struct pvr_page *pages = kvcalloc(n, sizeof(*pages), GFP_KERNEL);
+	u32 i;
+
+	if (!pages)
+		return NULL;
+	for (i = 0; i < n; i++)
+		if (page_alloc(dma_dev, &pages[i]))
+			goto err_free;
+	return pages;
+
+err_free:
+	while (i--)
+		page_free(dma_dev, &pages[i]);
+	kvfree(pages);
+	return NULL;
+}
+
+static void pages_free(struct device *dma_dev, struct pvr_page *pages, u32 n)
+{
+	u32 i;
+
+	for (i = 0; pages && i < n; i++)
+		page_free(dma_dev, &pages[i]);
+	kvfree(pages);
+}
+
+static int pdir_alloc_tables(struct pvr_pdir *pdir)
+{
+	u32 i, ntables = pdir_num_tables(pdir);
+	u64 *entries;
+
+	if (page_alloc(pdir->dma_dev, &pdir->dir))
+		return -ENOMEM;
+	pdir->tables = pages_alloc(pdir->dma_dev, ntables);
+	if (!pdir->tables)
+		return -ENOMEM;
+	entries = pdir->dir.va;
+	for (i = 0; i < ntables; i++)
+		entries[i] = pdir->tables[i].dma;
+	return 0;
+}
+
+static int pdir_alloc_pages(struct pvr_pdir *pdir)
+{
+	u32 i;
+
+	pdir->pages = pages_alloc(pdir->dma_dev, pdir->npages);
+	if (!pdir->pages)
+		return -ENOMEM;
+	for (i = 0; i < pdir->npages; i++)
+		pvr_pdir_set(pdir, i, pdir->pages[i].dma);
+	return 0;
+}
+
+int pvr_pdir_init(struct pvr_pdir *pdir, struct device *dma_dev, u64 npages,
+		  bool own_pages)
+{
+	int err;
+
+	if (!npages || npages > PVR_PDIR_MAX_PAGES)
+		return -EINVAL;
+	pdir->dma_dev = dma_dev;
+	pdir->npages = npages;
+	err = pdir_alloc_tables(pdir);
+	if (!err && own_pages)
+		err = pdir_alloc_pages(pdir);
+	if (err)
+		pvr_pdir_exit(pdir);
+	return err;
+}
+
+void pvr_pdir_exit(struct pvr_pdir *pdir)
+{
+	if (!pdir->dma_dev)
+		return;
+	pages_free(pdir->dma_dev, pdir->pages, pdir->npages);
+	pages_free(pdir->dma_dev, pdir->tables, pdir_num_tables(pdir));
+	page_free(pdir->dma_dev, &pdir->dir);
+	memset(pdir, 0, sizeof(*pdir));
+}
+
+void pvr_pdir_set(struct pvr_pdir *pdir, u32 idx, dma_addr_t dma)
+{
+	u64 *entries = pdir->tables[idx / PVR_PDIR_ENTRIES].va;
+
+	entries[idx % PVR_PDIR_ENTRIES] = dma;
+}
+
+void pvr_pdir_set_umem(struct pvr_pdir *pdir, u32 first, struct ib_umem *umem)
+{
+	struct ib_block_iter biter;
+	u32 idx = first;
+
+	rdma_umem_for_each_dma_block(umem, &biter, PVR_PAGE_SIZE) {
+		if (WARN_ON_ONCE(idx >= pdir->npages))
+			break;
+		pvr_pdir_set(pdir, idx++, rdma_block_iter_dma_address(&biter));
+	}
+}
+
+void *pvr_pdir_at(const struct pvr_pdir *pdir, size_t offset)
+{
+	return pdir->pages[offset / PVR_PAGE_SIZE].va + offset % PVR_PAGE_SIZE;
+}

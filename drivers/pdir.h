@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Page directories: how the device learns where the pages of an object are. */
+#ifndef PVR_PDIR_H
+#define PVR_PDIR_H
+
+#include <linux/types.h>
+
+struct device;
+struct ib_umem;
+
+/* One coherent page. The address is kept here: what the device sees, it may change. */
+struct pvr_page {
+	void *va;
+	dma_addr_t dma;
+};
+
+/**
+ * struct pvr_pdir - a page directory and, for kernel objects, the pages in it
+ * @dma_dev: whom the pages are mapped for; NULL while unused
+ * @dir: the directory page, whose address the device gets
+ * @tables: the table pages
+ * @pages: the data pages that the directory owns, or NULL
+ * @npages: data pages described
+ */
+struct pvr_pdir {
+	struct device *dma_dev;
+	struct pvr_page dir;
+	struct pvr_page *tables;
+	struct pvr_page *pages;
+	u32 npages;
+};
+
+/**
+ * pvr_pdir_init() - allocate a directory for @npages pages
+ * @pdir: zeroed by the caller
+ * @dma_dev: the PCI device
+ * @npages: 1 .. PVR_PDIR_MAX_PAGES
+ * @own_pages: also allocate that many zeroed pages and enter them
+ *
+ * Context: may sleep.
+ * Return: 0, -EINVAL (bad @npages) or -ENOMEM; @pdir owns nothing on failure.
+ */
+int pvr_pdir_init(struct pvr_pdir *pdir, struct device *dma_dev, u64 npages,
+		  bool own_pages);
+
+/**
+ * pvr_pdir_exit() - free a directory and the pages it owns
+ * @pdir: may be zeroed; the device must not use it any more
+ */
+void pvr_pdir_exit(struct pvr_pdir *pdir);
+
+/**
+ * pvr_pdir_set() - enter a data page
+ * @pdir: an initialised directory
+ * @idx: less than npages
+ * @dma: bus address of the page
+ */
+void pvr_pdir_set(struct pvr_pdir *pdir, u32 idx, dma_addr_t dma);
+
+/**
+ * pvr_pdir_set_umem() - enter all pages of pinned user memory
+ * @pdir: an initialised directory, large enough from @first on
+ * @first: entry for the first page
+ * @umem: the memory
+ */
+void pvr_pdir_set_umem(struct pvr_pdir *pdir, u32 first, struct ib_umem *umem);
+
+/**
+ * pvr_pdir_at() - address of byte @offset in the pages that the directory owns
+ * @pdir: initialised with own_pages
+ * @offset: less than npages * PVR_PAGE_SIZE
+ */
+void *pvr_pdir_at(const struct pvr_pdir *pdir, size_t offset);
+
+#endif /* PVR_PDIR_H */

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Queue pairs: creation and destruction. */
+#include <rdma/ib_umem.h>
+
+#include "pvrdma.h"
+
+#define MAX_CHUNKS U16_MAX /* page counts have 16 bits in the command */
+
+static u32 sq_stride(u32 max_sge)
+{
+	return max_t(u32, PVR_SQ_STRIDE_MIN,
+		     roundup_pow_of_two(sizeof(struct pvrdma_sq_wqe_hdr) +
+					max_sge * sizeof(struct pvrdma_sge)));
+}
+
+static u32 rq_stride(u32 max_sge)
+{
+	return max_t(u32, PVR_RQ_STRIDE_MIN,
+		     roundup_pow_of_two(sizeof(struct pvrdma_rq_wqe_hdr) +
+					max_sge * sizeof(struct pvrdma_sge)));
+}
+
+static u32 wq_pages(u32 n, u32 stride)
+{
+	return DIV_ROUND_UP((u64)n * stride, PVR_PAGE_SIZE);
+}
+
+static bool type_ok(const struct ib_qp_init_attr *init, bool user)
+{
+	switch (init->qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UD:
+		return true;
+	case IB_QPT_GSI:
+		return !user && init->port_num <= 1;
+	default:
+		return false;
+	}
+}
+
+/* Sizes are rounded up to powers of two, so that is how far the limits stretch. */
+static bool caps_ok(const struct pvr_caps *caps, const struct ib_qp_cap *cap)
+{
+	u32 max_wr = roundup_pow_of_two(caps->max_qp_wr);
+	u32 max_sge = roundup_pow_of_two(caps->max_sge);
+
+	return cap->max_send_wr <= max_wr && cap->max_recv_wr <= max_wr &&
+	       cap->max_send_sge <= max_sge && cap->max_recv_sge <= max_sge;
+}
+
+static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
+		      bool user)
+{
+	if (init->create_flags || !type_ok(init, user) || (init->srq && !user))
+		return -EOPNOTSUPP;
+	if (!caps_ok(&dev->caps, &init->cap)) {
+		ibdev_dbg(&dev->ibdev,
+			  "QP wants %u+%u WRs of %u+%u SGEs, expected at most %u of %u\n",
+			  init->cap.max_send_wr, init->cap.max_recv_wr,
+			  init->cap.max_send_sge, init->cap.max_recv_sge,
+			  dev->caps.max_qp_wr, dev->caps.max_sge);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Kernel queues have round sizes, which the consumer is told. */
+static void round_cap(struct ib_qp_cap *cap)
+{
+	cap->max_send_wr = roundup_pow_of_two(max(cap->max_send_wr, 1U));
+	cap->max_recv_wr = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
+	cap->max_send_sge = roundup_pow_of_two(max(cap->max_send_sge, 1U));
+	cap->max_recv_sge = roundup_pow_of_two(max(cap->max_recv_sge, 1U));
+}
+
+static void wq_init(struct pvr_wq *wq, struct pvr_ring *ring_shm, u32 n,
+		    u32 max_sge, u32 stride)
+{
+	spin_lock_init(&wq->lock);
+	wq->ring_shm = ring_shm;
+	wq->n = n;
+	wq->max_sge = max_sge;
+	wq->stride = stride;
+}
+
+/* One header page, the send queue, the receive queue. */
+static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
+			struct ib_qp_cap *cap, struct pvr_cmd_create_qp *cmd)
+{
+	struct pvr_ring_state *state_shm;
+	u32 sq_pages, rq_pages;
+	int err;
+
+	round_cap(cap);
+	sq_pages = wq_pages(cap->max_send_wr, sq_stride(cap->max_send_sge));
+	rq_pages = wq_pages(cap->max_recv_wr, rq_stride(cap->max_recv_sge));
+	if (1 + sq_pages + rq_pages > MAX_CHUNKS)
+		return -EINVAL;
+	err = pvr_pdir_init(&qp->pdir, &dev->pdev->dev, 1 + sq_pages + rq_pages,
+			    true);
+	if (err)
+		return err;
+	state_shm = pvr_pdir_at(&qp->pdir, 0);
+	wq_init(&qp->sq, &state_shm->tx, cap->max_send_wr, cap->max_send_sge,
+		sq_stride(cap->max_send_sge));
+	wq_init(&qp->rq, &state_shm->rx, cap->max_recv_wr, cap->max_recv_sge,
+		rq_stride(cap->max_recv_sge));
+	qp->sq.offset = PVR_PAGE_SIZE;
+	qp->rq.offset = (size_t)(1 + sq_pages) * PVR_PAGE_SIZE;
+	cmd->send_chunks = sq_pages;
+	return 0;
+}
+
+/* A provider lays its queues out itself, so the sizes it names must be exact. */
+static int check_user_cap(const struct ib_qp_cap *cap, bool has_srq)
+{
+	if (!is_power_of_2(cap->max_send_wr))
+		return -EINVAL;
+	return has_srq || is_power_of_2(cap->max_recv_wr) ? 0 : -EINVAL;
+}
+
+static int user_bufs(struct pvr_dev *dev, struct pvr_qp *qp,
+		     const struct ib_qp_cap *cap,
+		     const struct pvrdma_create_qp *ucmd)
+{
+	u64 sq_bytes = (u64)cap->max_send_wr * sq_stride(cap->max_send_sge);
+	u64 rq_bytes = (u64)cap->max_recv_wr * rq_stride(cap->max_recv_sge);
+	struct ib_umem *umem;
+
+	umem = pvr_umem_get(dev, ucmd->sbuf_addr, ucmd->sbuf_size,
+			    PVR_PAGE_SIZE + sq_bytes);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	qp->sbuf = umem;
+	if (qp->ibqp.srq)
+		return 0;
+	umem = pvr_umem_get(dev, ucmd->rbuf_addr, ucmd->rbuf_size, rq_bytes);
+	if (IS_ERR(umem))
+		return PTR_ERR(umem);
+	qp->rbuf = umem;
+	return 0;
+}
+
+/* On failure pages_free() cleans up. */
+static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
+		      struct ib_qp_cap *cap, struct ib_udata *udata,
+		      struct pvr_cmd_create_qp *cmd)
+{
+	struct pvrdma_create_qp ucmd;
+	size_t sbuf, rbuf = 0;
+	int err;
+
+	err = pvr_udata_in(udata, &ucmd, sizeof(ucmd));
+	if (!err)
+		err = check_user_cap(cap, qp->ibqp.srq);
+	if (!err)
+		err = user_bufs(dev, qp, cap, &ucmd);
+	if (err)
+		return err;
+	sbuf = ib_umem_num_dma_blocks(qp->sbuf, PVR_PAGE_SIZE);
+	if (qp->rbuf)
+		rbuf = ib_umem_num_dma_blocks(qp->rbuf, PVR_PAGE_SIZE);
+	if (sbuf + rbuf > MAX_CHUNKS)
+		return -EINVAL;
+	err = pvr_pdir_init(&qp->pdir, &dev->pdev->dev, sbuf + rbuf, false);
+	if (err)
+		return err;
+	pvr_pdir_set_umem(&qp->pdir, 0, qp->sbuf);
+	if (qp->rbuf)
+		pvr_pdir_set_umem(&qp->pdir, sbuf, qp->rbuf);
+	cmd->send_chunks = sbuf - 1;
+	return 0;
+}
+
+static void pages_free(struct pvr_qp *qp)
+{
+	pvr_pdir_exit(&qp->pdir);
+	ib_umem_release(qp->rbuf);
+	ib_umem_release(qp->sbuf);
+	qp->rbuf = NULL;
+	qp->sbuf = NULL;
+}
+
+static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
+		     struct pvr_cmd_create_qp *cmd)
+{
+	cmd->hdr.cmd = PVR_CMD_CREATE_QP;
+	cmd->pdir_dma = qp->pdir.dir.dma;
+	cmd->pd_handle = to_pvr_pd(qp->ibqp.pd)->handle;
+	cmd->send_cq_handle = to_pvr_cq(init->send_cq)->handle;
+	cmd->recv_cq_handle = to_pvr_cq(init->recv_cq)->handle;
+	cmd->max_send_wr = init->cap.max_send_wr;
+	cmd->max_send_sge = init->cap.max_send_sge;
+	if (init->srq) {
+		cmd->is_srq = 1;
+		cmd->srq_handle = to_pvr_srq(init->srq)->handle;
+	} else {
+		cmd->max_recv_wr = init->cap.max_recv_wr;
+		cmd->max_recv_sge = init->cap.max_recv_sge;
+	}
+	cmd->access_flags = PVR_ACCESS_LOCAL_WRITE;
+	cmd->total_chunks = qp->pdir.npages;
+	cmd->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
+	cmd->qp_type = init->qp_type == IB_QPT_GSI ? PVR_QPT_GSI :
+		       init->qp_type == IB_QPT_RC  ? PVR_QPT_RC :
+						     PVR_QPT_UD;
+}
+
+/* Numbers 0 and 1 have a meaning of their own; handles must index tables. */
+static bool numbers_ok(struct pvr_dev *dev, struct pvr_qp *qp)
+{
+	u32 qpn = qp->ibqp.qp_num;
+
+	if (qp->handle >= dev->caps.max_qp || qpn > 0xffffff)
+		return false;
+	return qp->ibqp.qp_type == IB_QPT_GSI ? qpn == 1 : qpn > 1;
+}
+
+/* The caller holds dev->qp_lock. */
+static int create_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp,
+			    union pvr_cmd_req *req)
+{
+	union pvr_cmd_resp resp;
+	int err;
+
+	lockdep_assert_held(&dev->qp_lock);
+	err = pvr_cmd(dev, req, &resp);
+	if (err)
+		return err;
+	if (dev->version >= PVR_VERSION_QPHANDLE) {
+		qp->ibqp.qp_num = resp.create_qp.qpn;
+		qp->handle = resp.create_qp.qp_handle;
+	} else {
+		qp->ibqp.qp_num = resp.create_qp_v1.qpn;
+		qp->handle = resp.create_qp_v1.qpn;
+	}
+	if (!numbers_ok(dev, qp)) {
+		dev_err(&dev->pdev->dev,
+			"device gave QP number %u, handle %u; expected 24 bits (1 for the GSI), and below %u\n",
+			qp->ibqp.qp_num, qp->handle, dev->caps.max_qp);
+		pvr_dev_fail(dev, "it gave out a bad QP number");
+		return -EIO;
+	}
+	err = pvr_handle_insert(dev, &dev->qps, qp->handle, qp);
+	if (err)
+		pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle);
+	return err;
+}
+
+static int create_qp(struct pvr_dev *dev, struct pvr_qp *qp,
+		     union pvr_cmd_req *req)
+{
+	int err;
+
+	mutex_lock(&dev->qp_lock);
+	err = create_qp_locked(dev, qp, req);
+	mutex_unlock(&dev->qp_lock);
+	return err;
+}
+
+void pvr_qp_purge(struct pvr_qp *qp)
+{
+	if (qp->sbuf) /* user space purges its own CQs */
+		return;
+	pvr_cq_purge(to_pvr_cq(qp->ibqp.send_cq), qp->handle);
+	if (qp->ibqp.recv_cq != qp->ibqp.send_cq)
+		pvr_cq_purge(to_pvr_cq(qp->ibqp.recv_cq), qp->handle);
+}
+
+/*
+ * Unlisted first: completions that come after that are skipped by pvr_poll_cq().
+ * Purged before qp_lock is dropped: from then on the device may use the handle for
+ * another QP, on the same CQs.
+ */
+static void destroy_qp(struct pvr_dev *dev, struct pvr_qp *qp)
+{
+	mutex_lock(&dev->qp_lock);
+	xa_erase_irq(&dev->qps, qp->handle);
+	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle);
+	pvr_qp_purge(qp);
+	mutex_unlock(&dev->qp_lock);
+	pvr_ref_drain(&qp->ref);
+}
+
+/* A stock provider takes a handle of 0 for "same as the number". */
+static int reply(struct pvr_dev *dev, struct pvr_qp *qp, struct ib_udata *udata)
+{
+	struct pvrdma_create_qp_resp resp = {
+		.qpn = qp->ibqp.qp_num,
+		.qp_handle = qp->handle,
+	};
+
+	if (!udata)
+		return 0;
+	if (dev->version >= PVR_VERSION_QPHANDLE &&
+	    udata->outlen < sizeof(resp))
+		return -EOPNOTSUPP;
+	return pvr_udata_out(udata, &resp, sizeof(resp));
+}
+
+int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		  struct ib_udata *udata)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibqp->device);
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	union pvr_cmd_req req = {};
+	int err;
+
+	err = check_init(dev, init, udata);
+	if (err)
+		return err;
+	init->cap.max_inline_data = 0;
+	mutex_init(&qp->lock);
+	pvr_ref_init(&qp->ref);
+	qp->state = IB_QPS_RESET;
+	if (udata)
+		err = user_pages(dev, qp, &init->cap, udata, &req.create_qp);
+	else
+		err = kernel_pages(dev, qp, &init->cap, &req.create_qp);
+	if (err)
+		goto err_pages;
+	fill_cmd(qp, init, &req.create_qp);
+	err = create_qp(dev, qp, &req);
+	if (err)
+		goto err_pages;
+	err = reply(dev, qp, udata);
+	if (err)
+		goto err_qp;
+	return 0;
+
+err_qp:
+	destroy_qp(dev, qp);
+err_pages:
+	pages_free(qp);
+	return err;
+}
+
+int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+
+	destroy_qp(to_pvr_dev(ibqp->device), qp);
+	pages_free(qp);
+	mutex_destroy(&qp->lock);
+	return 0;
+}

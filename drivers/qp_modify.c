@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Queue pairs: states and attributes. */
+#include "pvrdma.h"
+
+static_assert(IB_QP_DEST_QPN == PVR_QPA_DEST_QPN &&
+		      IB_QPS_ERR == (enum ib_qp_state)PVR_QPS_ERR &&
+		      IB_QP_MAX_DEST_RD_ATOMIC == PVR_QPA_MAX_DEST_RD_ATOMIC,
+	      "masks and states are numbered alike");
+
+/*
+ * Kernel consumers leave fields that the mask does not name uninitialised; none of
+ * those reaches the device.
+ */
+static void attr_to_dev(struct pvr_qp_attr *to, const struct ib_qp_attr *from,
+			int mask)
+{
+#define COPY(bit, field)                                                       \
+	do {                                                                   \
+		if (mask & (bit))                                              \
+			to->field = from->field;                               \
+	} while (0)
+	COPY(IB_QP_STATE, qp_state);
+	COPY(IB_QP_CUR_STATE, cur_qp_state);
+	COPY(IB_QP_PATH_MTU, path_mtu);
+	COPY(IB_QP_PATH_MIG_STATE, path_mig_state);
+	COPY(IB_QP_QKEY, qkey);
+	COPY(IB_QP_RQ_PSN, rq_psn);
+	COPY(IB_QP_SQ_PSN, sq_psn);
+	COPY(IB_QP_DEST_QPN, dest_qp_num);
+	COPY(IB_QP_ACCESS_FLAGS, qp_access_flags);
+	COPY(IB_QP_PKEY_INDEX, pkey_index);
+	COPY(IB_QP_EN_SQD_ASYNC_NOTIFY, en_sqd_async_notify);
+	COPY(IB_QP_MAX_QP_RD_ATOMIC, max_rd_atomic);
+	COPY(IB_QP_MAX_DEST_RD_ATOMIC, max_dest_rd_atomic);
+	COPY(IB_QP_MIN_RNR_TIMER, min_rnr_timer);
+	COPY(IB_QP_PORT, port_num);
+	COPY(IB_QP_TIMEOUT, timeout);
+	COPY(IB_QP_RETRY_CNT, retry_cnt);
+	COPY(IB_QP_RNR_RETRY, rnr_retry);
+#undef COPY
+	if (mask & IB_QP_AV)
+		pvr_ah_attr_to_dev(&to->ah_attr, &from->ah_attr);
+}
+
+/* What the driver and ib_core can judge; the device judges the rest. */
+static int check_attr(struct pvr_dev *dev, struct pvr_qp *qp,
+		      const struct ib_qp_attr *attr, int mask)
+{
+	enum ib_qp_state cur, next;
+
+	if (mask & (~IB_QP_ATTR_STANDARD_BITS | IB_QP_ALT_PATH | IB_QP_CAP))
+		return -EOPNOTSUPP;
+	cur = mask & IB_QP_CUR_STATE ? attr->cur_qp_state : qp->state;
+	next = mask & IB_QP_STATE ? attr->qp_state : cur;
+	if (!ib_modify_qp_is_ok(cur, next, qp->ibqp.qp_type, mask))
+		return -EINVAL;
+	if ((mask & IB_QP_PORT) && attr->port_num != 1)
+		return -EINVAL;
+	if ((mask & IB_QP_PKEY_INDEX) &&
+	    attr->pkey_index >= dev->caps.max_pkeys)
+		return -EINVAL;
+	if ((mask & IB_QP_MIN_RNR_TIMER) && attr->min_rnr_timer > 31)
+		return -EINVAL;
+	if ((mask & IB_QP_MAX_QP_RD_ATOMIC) &&
+	    attr->max_rd_atomic > dev->caps.max_qp_init_rd_atom)
+		return -EINVAL;
+	if ((mask & IB_QP_MAX_DEST_RD_ATOMIC) &&
+	    attr->max_dest_rd_atomic > dev->caps.max_qp_rd_atom)
+		return -EINVAL;
+	return 0;
+}
+
+static int modify_qp(struct pvr_dev *dev, struct pvr_qp *qp,
+		     const struct ib_qp_attr *attr, int mask)
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+
+	req.hdr.cmd = PVR_CMD_MODIFY_QP;
+	req.modify_qp.qp_handle = qp->handle;
+	req.modify_qp.attr_mask = mask;
+	attr_to_dev(&req.modify_qp.attrs, attr, mask);
+	return pvr_cmd(dev, &req, &resp);
+}
+
+static void reset_wq(struct pvr_wq *wq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&wq->lock, flags);
+	wq->tail = 0;
+	WRITE_ONCE(wq->ring_shm->prod_tail, 0);
+	WRITE_ONCE(wq->ring_shm->cons_head, 0);
+	spin_unlock_irqrestore(&wq->lock, flags);
+}
+
+/*
+ * In RESET the device leaves the rings alone, until INIT; so this is the one time
+ * that the driver writes both indices. The provider does the same for user QPs.
+ */
+static void reset_rings(struct pvr_qp *qp)
+{
+	if (qp->sbuf)
+		return;
+	reset_wq(&qp->sq);
+	reset_wq(&qp->rq);
+	pvr_qp_purge(qp);
+}
+
+/* The state is published last, under it post_send() and post_recv() decide. */
+static void set_state_locked(struct pvr_qp *qp, enum ib_qp_state next)
+{
+	lockdep_assert_held(&qp->lock);
+	if (qp->state == next)
+		return;
+	ibdev_dbg(qp->ibqp.device, "qp %u: state %d -> %d\n", qp->ibqp.qp_num,
+		  qp->state, next);
+	WRITE_ONCE(qp->state, next);
+}
+
+static int modify_locked(struct pvr_dev *dev, struct pvr_qp *qp,
+			 const struct ib_qp_attr *attr, int mask)
+{
+	int err;
+
+	if (qp->state == IB_QPS_RESET && (mask & IB_QP_STATE) &&
+	    attr->qp_state == IB_QPS_RESET)
+		return 0;
+	err = check_attr(dev, qp, attr, mask);
+	if (!err)
+		err = modify_qp(dev, qp, attr, mask);
+	if (err)
+		return err;
+	if (mask & IB_QP_QKEY)
+		WRITE_ONCE(qp->qkey, attr->qkey);
+	if (!(mask & IB_QP_STATE))
+		return 0;
+	set_state_locked(qp, attr->qp_state);
+	if (attr->qp_state == IB_QPS_RESET)
+		reset_rings(qp);
+	return 0;
+}
+
+int pvr_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_udata *udata)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	int err;
+
+	mutex_lock(&qp->lock);
+	err = modify_locked(to_pvr_dev(ibqp->device), qp, attr, mask);
+	mutex_unlock(&qp->lock);
+	if (err)
+		ibdev_dbg(ibqp->device, "qp %u: modify %#x in state %d: %pe\n",
+			  ibqp->qp_num, mask, qp->state, ERR_PTR(err));
+	return err;
+}
+
+static void attr_from_dev(struct ib_qp_attr *to, const struct pvr_qp_attr *from)
+{
+	to->qp_state = from->qp_state;
+	to->cur_qp_state = from->qp_state;
+	to->path_mtu = from->path_mtu;
+	to->path_mig_state = from->path_mig_state;
+	to->qkey = from->qkey;
+	to->rq_psn = from->rq_psn;
+	to->sq_psn = from->sq_psn;
+	to->dest_qp_num = from->dest_qp_num;
+	to->qp_access_flags = from->qp_access_flags;
+	to->pkey_index = from->pkey_index;
+	to->en_sqd_async_notify = from->en_sqd_async_notify;
+	to->sq_draining = from->sq_draining;
+	to->max_rd_atomic = from->max_rd_atomic;
+	to->max_dest_rd_atomic = from->max_dest_rd_atomic;
+	to->min_rnr_timer = from->min_rnr_timer;
+	to->port_num = 1;
+	to->timeout = from->timeout;
+	to->retry_cnt = from->retry_cnt;
+	to->rnr_retry = from->rnr_retry;
+	to->cap.max_send_wr = from->cap.max_send_wr;
+	to->cap.max_recv_wr = from->cap.max_recv_wr;
+	to->cap.max_send_sge = from->cap.max_send_sge;
+	to->cap.max_recv_sge = from->cap.max_recv_sge;
+	to->cap.max_inline_data = 0;
+	pvr_ah_attr_from_dev(&to->ah_attr, &from->ah_attr);
+}
+
+/* The device may have moved the QP to SQE or ERR by itself. */
+static int query_locked(struct pvr_dev *dev, struct pvr_qp *qp,
+			struct ib_qp_attr *attr, int mask)
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = PVR_CMD_QUERY_QP;
+	req.query_qp.qp_handle = qp->handle;
+	req.query_qp.attr_mask = mask & IB_QP_ATTR_STANDARD_BITS;
+	err = pvr_cmd(dev, &req, &resp);
+	if (err)
+		return err;
+	if (resp.query_qp.attrs.qp_state >= PVR_QPS_NUM)
+		return -EIO;
+	attr_from_dev(attr, &resp.query_qp.attrs);
+	set_state_locked(qp, attr->qp_state);
+	return 0;
+}
+
+int pvr_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	int err;
+
+	memset(attr, 0, sizeof(*attr));
+	mutex_lock(&qp->lock);
+	err = query_locked(to_pvr_dev(ibqp->device), qp, attr, mask);
+	mutex_unlock(&qp->lock);
+	if (err)
+		return err;
+	init->event_handler = ibqp->event_handler;
+	init->qp_context = ibqp->qp_context;
+	init->send_cq = ibqp->send_cq;
+	init->recv_cq = ibqp->recv_cq;
+	init->srq = ibqp->srq;
+	init->qp_type = ibqp->qp_type;
+	init->cap = attr->cap;
+	return 0;
+}

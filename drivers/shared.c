@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The hand-shake: extensions, device shared region, version and capabilities. */
+#include <linux/dma-mapping.h>
+#include <linux/etherdevice.h>
+#include <linux/module.h>
+
+#include "pvrdma.h"
+
+static uint extensions = PVR_EXT_ALL;
+module_param(extensions, uint, 0444);
+MODULE_PARM_DESC(extensions,
+		 "Mask of device extensions to use (1: no doorbell on an empty poll; default: all)");
+
+/* A page of the header and one of elements: stock sizes waste two more. */
+#define EVRING_PAGES 2
+
+static int read_version(struct pvr_dev *dev)
+{
+	struct device *device = &dev->pdev->dev;
+
+	dev->version = pvr_reg_read(dev, PVR_REG_VERSION);
+	if (dev->version == U32_MAX) {
+		dev_err(device,
+			"registers read all ones: the device is gone; is pvrdmad running on the host?\n");
+		return -ENODEV;
+	}
+	if (dev->version < PVR_VERSION_ROCEV1) {
+		dev_err(device,
+			"device version is %u, expected %d or newer: update the host\n",
+			dev->version, PVR_VERSION_ROCEV1);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+static void read_mac(struct pvr_dev *dev)
+{
+	u32 low = pvr_reg_read(dev, PVR_REG_MACL);
+	u32 high = pvr_reg_read(dev, PVR_REG_MACH);
+	int i;
+
+	for (i = 0; i < 4; i++)
+		dev->mac[i] = low >> 8 * i;
+	for (; i < ETH_ALEN; i++)
+		dev->mac[i] = high >> 8 * (i - 4);
+}
+
+/* Before DSRHIGH, which makes the device latch what was acknowledged. */
+static void negotiate(struct pvr_dev *dev)
+{
+	u32 want;
+
+	if (pci_resource_len(dev->pdev, PVR_BAR_REGS) < PVR_REG_EXT_ACK + 4 ||
+	    pvr_reg_read(dev, PVR_REG_EXT_MAGIC) != PVR_EXT_MAGIC)
+		return;
+	dev->has_ext = true;
+	want = pvr_reg_read(dev, PVR_REG_EXT_FEATURES) & PVR_EXT_ALL &
+	       extensions;
+	pvr_reg_write(dev, PVR_REG_EXT_ACK, want);
+	dev->features = pvr_reg_read(dev, PVR_REG_EXT_ACK) & want;
+	read_mac(dev);
+}
+
+/*
+ * Some devices do not say their MAC, but put it into the node GUID: as a modified
+ * EUI-64 (ff:fe in the middle, one bit flipped) or with 00:00 in the middle.
+ */
+static void guess_mac(struct pvr_dev *dev)
+{
+	u8 guid[8];
+
+	memcpy(guid, &dev->caps.node_guid, sizeof(guid));
+	if (guid[3] == 0xff && guid[4] == 0xfe)
+		guid[0] ^= 2;
+	else if (guid[3] || guid[4])
+		return;
+	memcpy(dev->mac, guid, 3);
+	memcpy(dev->mac + 3, guid + 5, 3);
+}
+
+static int evrings_init(struct pvr_dev *dev)
+{
+	int err;
+
+	err = pvr_evring_init(dev, &dev->events, PVR_EQE_SLOTS,
+			      sizeof(struct pvr_eqe));
+	if (err)
+		return err;
+	err = pvr_evring_init(dev, &dev->cq_notes, PVR_CQNE_SLOTS,
+			      sizeof(struct pvr_cqne));
+	if (err)
+		pvr_evring_exit(&dev->events);
+	return err;
+}
+
+static void evrings_exit(struct pvr_dev *dev)
+{
+	pvr_evring_exit(&dev->cq_notes);
+	pvr_evring_exit(&dev->events);
+}
+
+/* Older devices take 32 bits of the doorbell pages' frame numbers. */
+static int check_uar_address(struct pvr_dev *dev)
+{
+	resource_size_t end = pci_resource_end(dev->pdev, PVR_BAR_UAR);
+
+	if (dev->version >= PVR_VERSION_PPN64 ||
+	    end >> PVR_PAGE_SHIFT <= U32_MAX)
+		return 0;
+	dev_err(&dev->pdev->dev,
+		"BAR2 ends at %pa, too high for device version %u: expected %d or newer\n",
+		&end, dev->version, PVR_VERSION_PPN64);
+	return -ENODEV;
+}
+
+static void dsr_fill(struct pvr_dev *dev)
+{
+	struct pvr_dsr *dsr = dev->dsr.va;
+
+	dsr->driver_version = PVR_VERSION;
+	dsr->gos_info = PVR_GOS_INFO(PVR_GOS_BITS_64, PVR_GOS_TYPE_LINUX, 1);
+	dsr->cmd_slot_dma = dev->cmd.req.dma;
+	dsr->resp_slot_dma = dev->cmd.resp.dma;
+	dsr->async_ring.num_pages = EVRING_PAGES;
+	dsr->async_ring.pdir_dma = dev->events.pdir.dir.dma;
+	dsr->cq_ring.num_pages = EVRING_PAGES;
+	dsr->cq_ring.pdir_dma = dev->cq_notes.pdir.dir.dma;
+	dsr->uar_pfn = pci_resource_start(dev->pdev, PVR_BAR_UAR) >>
+		       PVR_PAGE_SHIFT;
+}
+
+/* Have the device read the region, and copy its answer once. */
+static int dsr_exchange(struct pvr_dev *dev)
+{
+	const struct pvr_dsr *dsr = dev->dsr.va;
+	u32 err;
+
+	/* writel() orders the region's contents before the address. */
+	pvr_reg_write(dev, PVR_REG_DSRLOW, lower_32_bits(dev->dsr.dma));
+	pvr_reg_write(dev, PVR_REG_DSRHIGH, upper_32_bits(dev->dsr.dma));
+	/* Writes may be posted; the read waits until the device has seen them. */
+	err = pvr_reg_read(dev, PVR_REG_ERR);
+	dma_rmb();
+	memcpy(&dev->caps, &dsr->caps, sizeof(dev->caps));
+	if (!dev->caps.max_uar && !dev->caps.gid_types) {
+		dev_err(&dev->pdev->dev,
+			"device did not accept the shared region (error %u): is the VM's memory shared with pvrdmad (memory-backend-memfd, share=on)?\n",
+			err);
+		return -ENODEV;
+	}
+	return 0;
+}
+
+/* On return the device does no more DMA. */
+static void dsr_withdraw(struct pvr_dev *dev)
+{
+	pvr_reg_write(dev, PVR_REG_CTL, PVR_CTL_RESET);
+	pvr_reg_read(dev, PVR_REG_VERSION);
+}
+
+static int region_init(struct pvr_dev *dev)
+{
+	int err;
+
+	dev->dsr.va = dma_alloc_coherent(&dev->pdev->dev, PVR_PAGE_SIZE,
+					 &dev->dsr.dma, GFP_KERNEL);
+	if (!dev->dsr.va)
+		return -ENOMEM;
+	err = pvr_cmd_init(dev);
+	if (err)
+		goto err_dsr;
+	err = evrings_init(dev);
+	if (err)
+		goto err_cmd;
+	dsr_fill(dev);
+	return 0;
+
+err_cmd:
+	pvr_cmd_exit(dev);
+err_dsr:
+	dma_free_coherent(&dev->pdev->dev, PVR_PAGE_SIZE, dev->dsr.va,
+			  dev->dsr.dma);
+	return err;
+}
+
+static void region_exit(struct pvr_dev *dev)
+{
+	evrings_exit(dev);
+	pvr_cmd_exit(dev);
+	dma_free_coherent(&dev->pdev->dev, PVR_PAGE_SIZE, dev->dsr.va,
+			  dev->dsr.dma);
+}
+
+int pvr_shared_init(struct pvr_dev *dev)
+{
+	int err;
+
+	err = read_version(dev);
+	if (!err)
+		err = check_uar_address(dev);
+	if (err)
+		return err;
+	negotiate(dev);
+	err = region_init(dev);
+	if (err)
+		return err;
+	err = dsr_exchange(dev);
+	if (!err)
+		err = pvr_caps_check(dev);
+	if (err)
+		goto err_withdraw;
+	if (!is_valid_ether_addr(dev->mac))
+		guess_mac(dev);
+	dev_info(&dev->pdev->dev,
+		 "device version %u, RoCE v%d, MAC %pM, extensions %#x\n",
+		 dev->version,
+		 dev->caps.gid_types == PVR_GID_TYPE_ROCE_V2 ? 2 : 1, dev->mac,
+		 dev->features);
+	return 0;
+
+err_withdraw:
+	dsr_withdraw(dev);
+	region_exit(dev);
+	return err;
+}
+
+void pvr_shared_exit(struct pvr_dev *dev)
+{
+	dsr_withdraw(dev);
+	region_exit(dev);
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* User contexts: one doorbell page each, mapped into the process. */
+#include <linux/mm.h>
+
+#include "pvrdma.h"
+
+static u64 uar_pfn(const struct pvr_dev *dev, int uar)
+{
+	return (pci_resource_start(dev->pdev, PVR_BAR_UAR) >> PVR_PAGE_SHIFT) +
+	       uar;
+}
+
+/* Which extensions a provider gets: those it asked for, if it asked at all. */
+static u32 provider_features(const struct pvr_dev *dev, struct ib_udata *udata)
+{
+	struct pvr_alloc_ucontext req;
+
+	if (udata->inlen < sizeof(req) ||
+	    ib_copy_from_udata(&req, udata, sizeof(req)) ||
+	    req.magic != PVR_UCTX_MAGIC)
+		return 0;
+	return req.features & dev->features;
+}
+
+static int create_uc(struct pvr_dev *dev, struct pvr_ucontext *ctx)
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = PVR_CMD_CREATE_UC;
+	req.create_uc.pfn = uar_pfn(dev, ctx->uar);
+	err = pvr_cmd(dev, &req, &resp);
+	if (err)
+		return err;
+	ctx->handle = resp.create_uc.ctx_handle;
+	if (!ctx->handle) {
+		pvr_dev_fail(dev, "user context got handle 0, the driver's own");
+		return -EIO;
+	}
+	return 0;
+}
+
+int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
+{
+	struct pvr_ucontext *ctx = to_pvr_ucontext(ibuc);
+	struct pvr_dev *dev = to_pvr_dev(ibuc->device);
+	struct pvrdma_alloc_ucontext_resp resp = {};
+	int err;
+
+	if (dev->num_uars < 2)
+		return -ENOSPC;
+	ctx->uar = ida_alloc_range(&dev->uars, 1, dev->num_uars - 1,
+				   GFP_KERNEL);
+	if (ctx->uar < 0)
+		return ctx->uar;
+	err = create_uc(dev, ctx);
+	if (err)
+		goto err_uar;
+	resp.qp_tab_size = dev->caps.max_qp;
+	resp.reserved = provider_features(dev, udata);
+	err = pvr_udata_out(udata, &resp, sizeof(resp));
+	if (err)
+		goto err_uc;
+	return 0;
+
+err_uc:
+	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_UC, ctx->handle);
+err_uar:
+	ida_free(&dev->uars, ctx->uar);
+	return err;
+}
+
+void pvr_dealloc_ucontext(struct ib_ucontext *ibuc)
+{
+	struct pvr_ucontext *ctx = to_pvr_ucontext(ibuc);
+	struct pvr_dev *dev = to_pvr_dev(ibuc->device);
+
+	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_UC, ctx->handle);
+	ida_free(&dev->uars, ctx->uar);
+}
+
+/*
+ * ib_core zaps the mappings made by pvr_mmap() before it calls this; that the
+ * function exists tells it that users do not keep the driver loaded.
+ */
+void pvr_disassociate_ucontext(struct ib_ucontext *ibuc)
+{
+}
+
+int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
+{
+	struct pvr_ucontext *ctx = to_pvr_ucontext(ibuc);
+	struct pvr_dev *dev = to_pvr_dev(ibuc->device);
+
+	if (vma->vm_end - vma->vm_start != PAGE_SIZE || vma->vm_pgoff ||
+	    (vma->vm_flags & VM_EXEC)) {
+		ibdev_dbg(ibuc->device,
+			  "mmap of %lu bytes at page %lu, expected the doorbell page: %lu at 0\n",
+			  vma->vm_end - vma->vm_start, vma->vm_pgoff,
+			  PAGE_SIZE);
+		return -EINVAL;
+	}
+	return rdma_user_mmap_io(ibuc, vma, uar_pfn(dev, ctx->uar), PAGE_SIZE,
+				 pgprot_noncached(vma->vm_page_prot), NULL);
+}
+
+/* The handle of the caller's context; 0, the driver's own, for kernel callers. */
+u32 pvr_udata_ctx(struct ib_udata *udata)
+{
+	struct pvr_ucontext *ctx =
+		rdma_udata_to_drv_context(udata, struct pvr_ucontext, ibuc);
+
+	return ctx ? ctx->handle : 0;
+}

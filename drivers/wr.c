@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Work requests of kernel consumers. */
+#include "pvrdma.h"
+
+static void *wqe_at(struct pvr_qp *qp, struct pvr_wq *wq)
+{
+	return pvr_pdir_at(&qp->pdir, wq->offset +
+				      (size_t)pvr_ring_slot(wq->tail, wq->n) *
+					      wq->stride);
+}
+
+/* Return: 0 if there is a free element; -EINVAL if the device's index is impossible. */
+static int check_space_locked(struct pvr_wq *wq)
+{
+	u32 used = pvr_ring_used(wq->tail, READ_ONCE(wq->ring_shm->cons_head),
+				 wq->n);
+
+	lockdep_assert_held(&wq->lock);
+	if (used < wq->n)
+		return 0;
+	return used == wq->n ? -ENOMEM : -EINVAL;
+}
+
+static void push_locked(struct pvr_wq *wq)
+{
+	wq->tail = pvr_ring_next(wq->tail, wq->n);
+	pvr_ring_publish(wq->ring_shm, wq->tail);
+}
+
+static void fill_sges(struct pvrdma_sge *to, const struct ib_sge *from, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		to[i].addr = from[i].addr;
+		to[i].length = from[i].length;
+		to[i].lkey = from[i].lkey;
+	}
+}
+
+/* What the work requests of each opcode need, and which QPs may post them. */
+struct wr_op {
+	u8 opcode; /* enum pvrdma_wr_opcode */
+	bool rc, ud, gsi;
+	u8 bmme; /* PVR_BMME_* that the device must have */
+	void (*fill)(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr);
+};
+
+static void fill_imm(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+{
+	wqe->ex.imm_data = wr->ex.imm_data;
+}
+
+static void fill_inv(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+{
+	wqe->ex.invalidate_rkey = wr->ex.invalidate_rkey;
+}
+
+static void fill_rdma(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+{
+	wqe->wr.rdma.remote_addr = rdma_wr(wr)->remote_addr;
+	wqe->wr.rdma.rkey = rdma_wr(wr)->rkey;
+}
+
+static void fill_rdma_imm(struct pvrdma_sq_wqe_hdr *wqe,
+			  const struct ib_send_wr *wr)
+{
+	fill_rdma(wqe, wr);
+	fill_imm(wqe, wr);
+}
+
+static void fill_cas(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+{
+	wqe->wr.atomic.remote_addr = atomic_wr(wr)->remote_addr;
+	wqe->wr.atomic.rkey = atomic_wr(wr)->rkey;
+	wqe->wr.atomic.compare_add = atomic_wr(wr)->compare_add;
+	wqe->wr.atomic.swap = atomic_wr(wr)->swap;
+}
+
+static void fill_faa(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+{
+	wqe->wr.atomic.remote_addr = atomic_wr(wr)->remote_addr;
+	wqe->wr.atomic.rkey = atomic_wr(wr)->rkey;
+	wqe->wr.atomic.compare_add = atomic_wr(wr)->compare_add;
+}
+
+static void fill_reg(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+{
+	struct pvr_mr *mr = to_pvr_mr(reg_wr(wr)->mr);
+
+	wqe->wr.fast_reg.iova_start = mr->ibmr.iova;
+	wqe->wr.fast_reg.pl_pdir_dma = mr->pdir.dir.dma;
+	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
+	wqe->wr.fast_reg.page_list_len = mr->npages;
+	wqe->wr.fast_reg.length = mr->ibmr.length;
+	wqe->wr.fast_reg.access_flags = reg_wr(wr)->access;
+	wqe->wr.fast_reg.rkey = reg_wr(wr)->key;
+}
+
+static const struct wr_op wr_ops[] = {
+	[IB_WR_RDMA_WRITE] = { PVRDMA_WR_RDMA_WRITE, .rc = true,
+			       .fill = fill_rdma },
+	[IB_WR_RDMA_WRITE_WITH_IMM] = { PVRDMA_WR_RDMA_WRITE_WITH_IMM,
+					.rc = true, .fill = fill_rdma_imm },
+	[IB_WR_SEND] = { PVRDMA_WR_SEND, .rc = true, .ud = true, .gsi = true },
+	[IB_WR_SEND_WITH_IMM] = { PVRDMA_WR_SEND_WITH_IMM, .rc = true,
+				  .ud = true, .fill = fill_imm },
+	[IB_WR_RDMA_READ] = { PVRDMA_WR_RDMA_READ, .rc = true,
+			      .fill = fill_rdma },
+	[IB_WR_ATOMIC_CMP_AND_SWP] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP, .rc = true,
+				       .fill = fill_cas },
+	[IB_WR_ATOMIC_FETCH_AND_ADD] = { PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+					 .rc = true, .fill = fill_faa },
+	[IB_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, .rc = true,
+				  .bmme = PVR_BMME_REMOTE_INV,
+				  .fill = fill_inv },
+	[IB_WR_LOCAL_INV] = { PVRDMA_WR_LOCAL_INV, .rc = true,
+			      .bmme = PVR_BMME_LOCAL_INV, .fill = fill_inv },
+	[IB_WR_REG_MR] = { PVRDMA_WR_FAST_REG_MR, .rc = true,
+			   .bmme = PVR_BMME_FAST_REG_WR, .fill = fill_reg },
+};
+
+/* Return: the row for @wr, or NULL if this QP or this device cannot do it. */
+static const struct wr_op *wr_op(struct pvr_qp *qp, const struct ib_send_wr *wr)
+{
+	u8 bmme = to_pvr_dev(qp->ibqp.device)->caps.bmme_flags;
+	const struct wr_op *op;
+	bool ok;
+
+	if ((unsigned int)wr->opcode >= ARRAY_SIZE(wr_ops))
+		return NULL;
+	op = &wr_ops[wr->opcode];
+	switch (qp->ibqp.qp_type) {
+	case IB_QPT_RC:
+		ok = op->rc;
+		break;
+	case IB_QPT_UD:
+		ok = op->ud;
+		break;
+	default:
+		ok = op->gsi;
+	}
+	return ok && (bmme & op->bmme) == op->bmme ? op : NULL;
+}
+
+/* A qkey with the highest bit set means "the QP's own". */
+static void fill_ud(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *wqe,
+		    const struct ib_send_wr *wr)
+{
+	u32 qkey = ud_wr(wr)->remote_qkey;
+
+	wqe->wr.ud.remote_qpn = ud_wr(wr)->remote_qpn;
+	wqe->wr.ud.remote_qkey = qkey & BIT(31) ? READ_ONCE(qp->qkey) : qkey;
+	wqe->wr.ud.av = to_pvr_ah(ud_wr(wr)->ah)->av;
+}
+
+static int check_send(struct pvr_qp *qp, const struct ib_send_wr *wr,
+		      const struct wr_op *op)
+{
+	if (!op || wr->num_sge < 0 || wr->num_sge > qp->sq.max_sge)
+		return -EINVAL;
+	if (wr->send_flags & IB_SEND_INLINE) /* max_inline_data is 0 */
+		return -EINVAL;
+	if (qp->ibqp.qp_type != IB_QPT_RC && !ud_wr(wr)->ah)
+		return -EINVAL;
+	return 0;
+}
+
+#define SEND_FLAGS                                                             \
+	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_IP_CSUM)
+
+static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
+{
+	const struct wr_op *op = wr_op(qp, wr);
+	struct pvrdma_sq_wqe_hdr *wqe;
+	int err;
+
+	err = check_send(qp, wr, op);
+	if (!err)
+		err = check_space_locked(&qp->sq);
+	if (err)
+		return err;
+	wqe = wqe_at(qp, &qp->sq);
+	memset(wqe, 0, sizeof(*wqe));
+	wqe->wr_id = wr->wr_id;
+	wqe->opcode = op->opcode;
+	wqe->send_flags = wr->send_flags & SEND_FLAGS;
+	if (wr->opcode != IB_WR_REG_MR && wr->opcode != IB_WR_LOCAL_INV) {
+		wqe->num_sge = wr->num_sge;
+		fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list,
+			  wr->num_sge);
+	}
+	if (op->fill)
+		op->fill(wqe, wr);
+	if (qp->ibqp.qp_type != IB_QPT_RC)
+		fill_ud(qp, wqe, wr);
+	push_locked(&qp->sq);
+	return 0;
+}
+
+static int may_send(struct pvr_qp *qp)
+{
+	if (pvr_dev_dead(to_pvr_dev(qp->ibqp.device)))
+		return -EIO;
+	return READ_ONCE(qp->state) < IB_QPS_RTS ? -EINVAL : 0;
+}
+
+/* What was posted before a bad request is rung for all the same. */
+int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		  const struct ib_send_wr **bad_wr)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	unsigned long flags;
+	bool posted = false;
+	int err;
+
+	spin_lock_irqsave(&qp->sq.lock, flags);
+	err = may_send(qp);
+	for (; wr && !err; wr = wr->next) {
+		err = post_one_send_locked(qp, wr);
+		if (err)
+			break;
+		posted = true;
+	}
+	if (posted)
+		pvr_doorbell(to_pvr_dev(ibqp->device), PVRDMA_UAR_QP_OFFSET,
+			     qp->handle | PVR_DB_QP_SEND);
+	spin_unlock_irqrestore(&qp->sq.lock, flags);
+	if (err)
+		*bad_wr = wr;
+	return err;
+}
+
+static int post_one_recv_locked(struct pvr_qp *qp, const struct ib_recv_wr *wr)
+{
+	struct pvrdma_rq_wqe_hdr *wqe;
+	int err;
+
+	if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge)
+		return -EINVAL;
+	err = check_space_locked(&qp->rq);
+	if (err)
+		return err;
+	wqe = wqe_at(qp, &qp->rq);
+	wqe->wr_id = wr->wr_id;
+	wqe->num_sge = wr->num_sge;
+	wqe->total_len = 0;
+	fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
+	push_locked(&qp->rq);
+	return 0;
+}
+
+static int may_recv(struct pvr_qp *qp)
+{
+	if (pvr_dev_dead(to_pvr_dev(qp->ibqp.device)))
+		return -EIO;
+	return READ_ONCE(qp->state) == IB_QPS_RESET ? -EINVAL : 0;
+}
+
+int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad_wr)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	unsigned long flags;
+	bool posted = false;
+	int err;
+
+	spin_lock_irqsave(&qp->rq.lock, flags);
+	err = may_recv(qp);
+	for (; wr && !err; wr = wr->next) {
+		err = post_one_recv_locked(qp, wr);
+		if (err)
+			break;
+		posted = true;
+	}
+	if (posted)
+		pvr_doorbell(to_pvr_dev(ibqp->device), PVRDMA_UAR_QP_OFFSET,
+			     qp->handle | PVR_DB_QP_RECV);
+	spin_unlock_irqrestore(&qp->rq.lock, flags);
+	if (err)
+		*bad_wr = wr;
+	return err;
+}
