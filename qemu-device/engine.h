@@ -139,7 +139,10 @@ void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset,
 void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
 			   const void *buf, size_t len);
 
-/* PCI command register, bus master enable: while off, the adapter does no DMA. */
+/*
+ * PCI command register, bus master enable: while off, the adapter does no DMA.
+ * Initially on, for embedders without a configuration space.
+ */
 void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on);
 
 /* The link: a change reaches the guest as PORT_ACTIVE or PORT_ERR. Initially up. */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Completion of send requests, and what becomes of requests in error. */
+#include "datapath/flush.h"
+
+#include "datapath/complete.h"
+#include "datapath/receive.h"
+
+static uint32_t send_opcode(uint32_t opcode)
+{
+	switch (opcode) {
+	case PVRDMA_WR_RDMA_WRITE:
+	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
+		return PVRDMA_WC_RDMA_WRITE;
+	case PVRDMA_WR_RDMA_READ:
+		return PVRDMA_WC_RDMA_READ;
+	case PVRDMA_WR_ATOMIC_CMP_AND_SWP:
+		return PVRDMA_WC_COMP_SWAP;
+	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
+		return PVRDMA_WC_FETCH_ADD;
+	default:
+		return PVRDMA_WC_SEND;
+	}
+}
+
+void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+		       enum pvrdma_wc_status status, uint64_t length)
+{
+	struct pvrdma_cqe cqe = {
+		.wr_id = wqe->hdr.wr_id,
+		.opcode = send_opcode(wqe->hdr.opcode),
+		.status = status,
+		.byte_len = status == PVRDMA_WC_SUCCESS ? length : 0,
+		.port_num = 1,
+	};
+
+	qp->sq_done = 0;
+	pvr_wq_advance(&qp->sq);
+	if (status != PVRDMA_WC_SUCCESS || qp->sq_sig_all ||
+	    (wqe->hdr.send_flags & PVR_SEND_SIGNALED))
+		pvr_cq_push(qp, qp->send_cq, &cqe, false);
+}
+
+bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget)
+{
+	struct pvr_send_wqe wqe;
+
+	while (!qp->pages.broken && pvr_wq_avail(&qp->sq) > 0) {
+		if (!*budget)
+			return true;
+		--*budget;
+		pvr_wq_fetch_send(&qp->sq, &wqe);
+		pvr_send_complete(qp, &wqe, PVRDMA_WC_WR_FLUSH_ERR, 0);
+	}
+	return false;
+}
+
+static void flush_one_recv(struct pvr_qp *qp, const struct pvrdma_rq_wqe_hdr *hdr)
+{
+	struct pvrdma_cqe cqe = {
+		.wr_id = hdr->wr_id,
+		.opcode = PVRDMA_WC_RECV,
+		.status = PVRDMA_WC_WR_FLUSH_ERR,
+		.port_num = 1,
+	};
+
+	pvr_recv_complete(qp, &cqe, false);
+}
+
+/* Requests in an SRQ are anybody's; only the one in hand is flushed. */
+static void flush_srq(struct pvr_qp *qp)
+{
+	if (qp->held->valid)
+		flush_one_recv(qp, &qp->held->hdr);
+	if (qp->last_wqe)
+		return;
+	qp->last_wqe = true;
+	pvr_event_async(qp->adapter, PVR_EVENT_QP_LAST_WQE_REACHED, qp->handle);
+}
+
+bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget)
+{
+	struct pvr_recv_wqe wqe;
+
+	if (qp->srq) {
+		flush_srq(qp);
+		return false;
+	}
+	while (!qp->pages.broken && pvr_wq_avail(&qp->rq) > 0) {
+		if (!*budget)
+			return true;
+		--*budget;
+		pvr_wq_fetch_recv(&qp->rq, &wqe);
+		flush_one_recv(qp, &wqe.hdr);
+	}
+	return false;
+}

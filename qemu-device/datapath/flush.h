@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What becomes of posted requests when a queue pair is in error. */
+#ifndef PVR_FLUSH_H
+#define PVR_FLUSH_H
+
+#include "datapath/queue.h"
+
+/* Complete the send request at the head, with a CQE if it failed or asked for one. */
+void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+		       enum pvrdma_wc_status status, uint64_t length);
+
+/*
+ * Complete requests with WR_FLUSH_ERR (IBTA vol. 1, 10.3.1), at most @budget.
+ * Return: true if more are left.
+ */
+bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget);
+bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget);
+
+#endif /* PVR_FLUSH_H */

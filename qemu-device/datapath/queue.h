@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Work queues: rings that the guest fills with work requests. */
+#ifndef PVR_QUEUE_H
+#define PVR_QUEUE_H
+
+#include "model/objects.h"
+
+/* A send or receive request, copied out of the ring once. */
+struct pvr_send_wqe {
+	struct pvrdma_sq_wqe_hdr hdr;
+	struct pvrdma_sge sge[PVR_MAX_SGE];
+};
+
+struct pvr_recv_wqe {
+	struct pvrdma_rq_wqe_hdr hdr;
+	struct pvrdma_sge sge[PVR_MAX_SGE];
+};
+
+/* Bytes from one element to the next (see PVR_SQ_STRIDE_MIN); max_sge <= PVR_MAX_SGE. */
+uint32_t pvr_sq_stride(uint32_t max_sge);
+uint32_t pvr_rq_stride(uint32_t max_sge);
+uint32_t pvr_wq_pages(uint32_t count, uint32_t stride);
+
+void pvr_wq_init(struct pvr_wq *wq, const struct pvr_pages *pages, struct pvr_ring *shm,
+		 uint32_t first_page, uint32_t count, uint32_t stride, uint32_t max_sge);
+
+/*
+ * How many requests wait. -EINVAL: the guest's index is out of range or has moved
+ * backwards; the queue is not to be read.
+ */
+int pvr_wq_avail(const struct pvr_wq *wq);
+
+/*
+ * Copy the oldest request, which must exist. The copy is bounded by the queue's
+ * max_sge; hdr.num_sge is as the guest wrote it and has to be checked.
+ */
+void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe);
+void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe);
+
+/* Done with the oldest request: its slot is the guest's again. */
+void pvr_wq_advance(struct pvr_wq *wq);
+
+#endif /* PVR_QUEUE_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A request on its way from requester to responder, and the answer. */
+#ifndef PVR_REQUEST_H
+#define PVR_REQUEST_H
+
+#include "datapath/memory.h"
+#include "datapath/queue.h"
+
+/*
+ * One piece of a message. A message comes in pieces, in order, so that a large one
+ * does not keep others waiting; most have just one.
+ */
+struct pvr_request {
+	struct pvr_qp *from;
+	const struct pvr_send_wqe *wqe; /* checked, but for what the responder checks */
+	const struct pvr_sg *local; /* the requester's memory */
+	uint64_t length; /* of the message */
+	uint64_t offset, chunk; /* the piece */
+};
+
+enum pvr_verdict {
+	PVR_ACK, /* the piece is done */
+	PVR_RNR, /* no receive request: try again after wait_ns */
+	PVR_NAK, /* complete in error with status */
+	PVR_LOST, /* nobody answers */
+};
+
+struct pvr_answer {
+	enum pvr_verdict verdict;
+	enum pvrdma_wc_status status;
+	uint64_t wait_ns;
+};
+
+static inline bool pvr_request_is_last(const struct pvr_request *request)
+{
+	return request->offset + request->chunk == request->length;
+}
+
+#endif /* PVR_REQUEST_H */

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The requester: executes send queues.
+ *
+ * A request stays in its ring slot until it is done, and is fetched and checked anew
+ * for every piece and every retry: nothing of it is kept but how far it got. A guest
+ * that changes it meanwhile fools itself only.
+ */
+#include "datapath/requester.h"
+
+#include "datapath/flush.h"
+#include "datapath/request.h"
+#include "datapath/sched.h"
+#include "datapath/ud.h"
+#include "transport/local.h"
+
+/* A turn ends after so many requests or bytes; a piece is never larger than that. */
+#define TURN_REQUESTS 64
+#define TURN_BYTES (256u << 10)
+
+/* How often a peer is looked for when the timeout is 0: the requester never gives up. */
+#define NO_TIMEOUT_POLL_NS 100000000ull
+
+#define RNR_RETRY_FOREVER 7
+
+struct turn {
+	unsigned int requests;
+	uint64_t bytes;
+};
+
+enum step {
+	STEP_NEXT, /* the request is completed */
+	STEP_AGAIN, /* a piece is done, the turn is over */
+	STEP_STOP, /* it waits, or the queue pair has failed */
+};
+
+static enum step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+		      enum pvrdma_wc_status status, const char *why)
+{
+	pvr_send_complete(qp, wqe, status, 0);
+	pvr_qp_fail(qp, PVR_EVENT_NUM, why);
+	return STEP_STOP;
+}
+
+static enum step wait_until(struct pvr_qp *qp, enum pvr_qp_wait wait, uint64_t ns)
+{
+	struct pvr_engine *engine = qp->adapter->engine;
+
+	qp->wait = wait;
+	pvr_timer_set(&engine->timers, &qp->timer, pvr_now(engine) + ns);
+	return STEP_STOP;
+}
+
+static enum step not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t ns)
+{
+	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
+		if (!qp->rnr_left)
+			return fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,
+				    "the responder has no receive posted");
+		qp->rnr_left--;
+	}
+	return wait_until(qp, PVR_QP_WAITS_RNR, ns);
+}
+
+/* Nobody answered; the first time, only the wait begins. */
+static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+{
+	uint64_t ns = 4096ull << qp->attr.timeout;
+
+	if (!qp->attr.timeout)
+		return wait_until(qp, PVR_QP_WAITS_ACK, NO_TIMEOUT_POLL_NS);
+	if (qp->unanswered) {
+		qp->adapter->stats.ack_timeouts++;
+		if (!qp->retry_left) {
+			qp->adapter->stats.retries_exceeded++;
+			return fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR,
+				    "the peer does not answer");
+		}
+		qp->retry_left--;
+	}
+	qp->unanswered = true;
+	return wait_until(qp, PVR_QP_WAITS_ACK, ns);
+}
+
+static uint32_t packets(const struct pvr_qp *qp, uint64_t length)
+{
+	uint64_t mtu = 128ull << qp->attr.path_mtu;
+
+	return length <= mtu ? 1 : (length + mtu - 1) / mtu;
+}
+
+static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
+			      struct turn *turn)
+{
+	turn->bytes += request->chunk;
+	qp->retry_left = qp->attr.retry_cnt;
+	qp->rnr_left = qp->attr.rnr_retry;
+	qp->unanswered = false;
+	qp->adapter->stats.tx_bytes += request->chunk;
+	if (!pvr_request_is_last(request)) {
+		qp->sq_done += request->chunk;
+		return STEP_AGAIN;
+	}
+	qp->adapter->stats.tx_messages++;
+	qp->sq_psn = (qp->sq_psn + packets(qp, request->length)) & 0xffffff;
+	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
+	return STEP_NEXT;
+}
+
+static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
+			    struct turn *turn)
+{
+	struct pvr_answer answer = pvr_local_send(request);
+
+	/* A connection to itself may have failed as responder meanwhile. */
+	if (qp->state != PVR_QPS_RTS && qp->state != PVR_QPS_SQD)
+		return STEP_STOP;
+	switch (answer.verdict) {
+	case PVR_ACK:
+		return acknowledged(qp, request, turn);
+	case PVR_RNR:
+		return not_ready(qp, request->wqe, answer.wait_ns);
+	case PVR_NAK:
+		return fail(qp, request->wqe, answer.status,
+			    "the responder refused a request");
+	default:
+		return not_answered(qp, request->wqe);
+	}
+}
+
+/* What an opcode does to the requester's memory; false: RC does not have it. */
+static bool opcode_access(uint32_t opcode, uint32_t *access)
+{
+	switch (opcode) {
+	case PVRDMA_WR_RDMA_WRITE:
+	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
+	case PVRDMA_WR_SEND:
+	case PVRDMA_WR_SEND_WITH_IMM:
+		*access = 0;
+		return true;
+	case PVRDMA_WR_RDMA_READ:
+		*access = PVR_ACCESS_LOCAL_WRITE;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static enum step rc_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			 struct turn *turn)
+{
+	struct pvr_request request = { .from = qp, .wqe = wqe };
+	struct pvr_sg sg;
+	uint32_t access;
+
+	if (!opcode_access(wqe->hdr.opcode, &access) || wqe->hdr.num_sge > qp->sq.max_sge)
+		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+			    "send with an unknown opcode or too many SGEs");
+	if (wqe->hdr.opcode == PVRDMA_WR_RDMA_READ && !qp->attr.max_rd_atomic)
+		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+			    "RDMA READ with max_rd_atomic 0");
+	if (pvr_sg_build(&sg, qp, wqe->sge, wqe->hdr.num_sge, access))
+		return fail(qp, wqe, PVRDMA_WC_LOC_PROT_ERR, "send of forbidden memory");
+	if (sg.total > PVR_MAX_MSG_SIZE || qp->sq_done > sg.total)
+		return fail(qp, wqe, PVRDMA_WC_LOC_LEN_ERR, "message too long");
+	request.local = &sg;
+	request.length = sg.total;
+	request.offset = qp->sq_done;
+	request.chunk = sg.total - qp->sq_done;
+	if (request.chunk > TURN_BYTES)
+		request.chunk = TURN_BYTES;
+	return send_piece(qp, &request, turn);
+}
+
+/* Datagrams never wait: they arrive or are dropped. */
+static enum step ud_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			 struct turn *turn)
+{
+	enum pvrdma_wc_status status;
+	uint64_t length = 0;
+
+	status = pvr_ud_send(qp, wqe, &length);
+	turn->bytes += length;
+	pvr_send_complete(qp, wqe, status, length);
+	if (status == PVRDMA_WC_SUCCESS)
+		return STEP_NEXT;
+	/* IBTA vol. 1, 10.3.1: only the send queue of an unreliable QP fails. */
+	pvr_log_guest(qp->adapter, "qp %u: datagram refused, status %u", qp->handle, status);
+	if (qp->state == PVR_QPS_RTS)
+		pvr_qp_set_state(qp, PVR_QPS_SQE);
+	return STEP_STOP;
+}
+
+static enum step step(struct pvr_qp *qp, struct turn *turn)
+{
+	struct pvr_send_wqe wqe;
+	int avail = pvr_wq_avail(&qp->sq);
+
+	if (avail < 0) {
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
+		return STEP_STOP;
+	}
+	if (!avail)
+		return STEP_STOP;
+	turn->requests++;
+	pvr_wq_fetch_send(&qp->sq, &wqe);
+	return qp->type == PVR_QPT_RC ? rc_step(qp, &wqe, turn) :
+					ud_step(qp, &wqe, turn);
+}
+
+static void drained(struct pvr_qp *qp)
+{
+	pvr_qp_set_state(qp, PVR_QPS_SQD);
+	if (qp->attr.en_sqd_async_notify)
+		pvr_event_async(qp->adapter, PVR_EVENT_SQ_DRAINED, qp->handle);
+}
+
+void pvr_requester_drain(struct pvr_qp *qp)
+{
+	if (!qp->sq_done && qp->wait == PVR_QP_RUNNING) {
+		drained(qp);
+		return;
+	}
+	/* QUERY_QP says SQD and draining; the request at the head goes on. */
+	qp->state = PVR_QPS_SQD;
+	qp->sq_draining = true;
+}
+
+static bool execute(struct pvr_qp *qp)
+{
+	struct turn turn = { 0 };
+	enum step result = STEP_NEXT;
+
+	while (turn.requests < TURN_REQUESTS && turn.bytes < TURN_BYTES) {
+		result = step(qp, &turn);
+		if (result == STEP_STOP)
+			return false;
+		if (qp->sq_draining && result == STEP_NEXT) {
+			drained(qp);
+			return false;
+		}
+		/* Completing may have failed the CQ, and the queue pair with it. */
+		if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
+			return true;
+	}
+	return true;
+}
+
+static bool flush(struct pvr_qp *qp, bool recv)
+{
+	unsigned int budget = TURN_REQUESTS;
+	bool more = pvr_flush_send(qp, &budget);
+
+	return (recv && pvr_flush_recv(qp, &budget)) || more;
+}
+
+bool pvr_requester_turn(struct pvr_qp *qp)
+{
+	if (!pvr_adapter_dma_ok(qp->adapter))
+		return false;
+	switch (qp->state) {
+	case PVR_QPS_RTS:
+		return qp->wait == PVR_QP_RUNNING && execute(qp);
+	case PVR_QPS_SQD:
+		return qp->sq_draining && qp->wait == PVR_QP_RUNNING && execute(qp);
+	case PVR_QPS_SQE:
+		return flush(qp, false);
+	case PVR_QPS_ERR:
+		return flush(qp, true);
+	default:
+		return false;
+	}
+}
+
+void pvr_requester_resume(struct pvr_qp *qp)
+{
+	pvr_timer_cancel(&qp->adapter->engine->timers, &qp->timer);
+	qp->wait = PVR_QP_RUNNING;
+	pvr_sched_kick(qp);
+}
+
+void pvr_requester_timeout(struct pvr_timer *timer)
+{
+	struct pvr_qp *qp = (struct pvr_qp *)((char *)timer - offsetof(struct pvr_qp, timer));
+
+	pvr_requester_resume(qp);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The responder of a reliable connection.
+ *
+ * IBTA vol. 1, 9.7.4 (responder) and table 58 (NAK codes). What is wrong with the
+ * request or with the responder's own receive request moves the responder to ERR and
+ * tells the requester a status; what merely did not come in order is lost.
+ */
+#include "datapath/responder.h"
+
+#include <errno.h>
+
+#include "datapath/receive.h"
+
+/* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
+static const uint32_t rnr_timer[32] = {
+	65536, 1,    2,	   3,	 4,    6,    8,	   12,	 16,   24,    32,
+	48,    64,   96,   128,	 192,  256,  384,  512,	 768,  1024,  1536,
+	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+static struct pvr_answer ack(void)
+{
+	return (struct pvr_answer){ .verdict = PVR_ACK };
+}
+
+static struct pvr_answer nak(enum pvrdma_wc_status status)
+{
+	return (struct pvr_answer){ .verdict = PVR_NAK, .status = status };
+}
+
+static struct pvr_answer rnr(struct pvr_qp *to)
+{
+	to->peer_waits = true;
+	to->adapter->stats.rnr_naks++;
+	return (struct pvr_answer){
+		.verdict = PVR_RNR,
+		.wait_ns = rnr_timer[to->attr.min_rnr_timer & 31] * 10000ull,
+	};
+}
+
+static struct pvr_answer refuse(struct pvr_qp *to, enum pvr_eqe_type event,
+				enum pvrdma_wc_status status, const char *why)
+{
+	pvr_qp_fail(to, event, why);
+	return nak(status);
+}
+
+static struct pvr_answer refuse_access(struct pvr_qp *to)
+{
+	return refuse(to, PVR_EVENT_QP_ACCESS_ERR, PVRDMA_WC_REM_ACCESS_ERR,
+		      "remote access with a bad rkey, range or right");
+}
+
+static uint32_t packets(const struct pvr_qp *to, uint64_t length)
+{
+	uint64_t mtu = 128ull << to->attr.path_mtu;
+
+	return length <= mtu ? 1 : (length + mtu - 1) / mtu;
+}
+
+/* ------------------------------------------------------ receive requests */
+
+static bool needs_recv(const struct pvr_request *request)
+{
+	switch (request->wqe->hdr.opcode) {
+	case PVRDMA_WR_SEND:
+	case PVRDMA_WR_SEND_WITH_IMM:
+	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool has_imm(const struct pvr_request *request)
+{
+	return request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_IMM ||
+	       request->wqe->hdr.opcode == PVRDMA_WR_RDMA_WRITE_WITH_IMM;
+}
+
+static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
+			  const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status)
+{
+	bool write = request->wqe->hdr.opcode == PVRDMA_WR_RDMA_WRITE_WITH_IMM;
+	struct pvrdma_cqe cqe = {
+		.wr_id = wqe->hdr.wr_id,
+		.opcode = write ? PVRDMA_WC_RECV_RDMA_WITH_IMM : PVRDMA_WC_RECV,
+		.status = status,
+		.src_qp = request->from->qpn,
+		.port_num = 1,
+	};
+
+	if (status == PVRDMA_WC_SUCCESS) {
+		cqe.byte_len = request->length;
+		if (has_imm(request)) {
+			cqe.imm_data = request->wqe->hdr.ex.imm_data;
+			cqe.wc_flags = PVRDMA_WC_WITH_IMM;
+		}
+	}
+	pvr_recv_complete(to, &cqe, request->wqe->hdr.send_flags & PVR_SEND_SOLICITED);
+}
+
+/* The receive request itself is at fault: both sides are told. */
+static struct pvr_answer fail_recv(struct pvr_qp *to, const struct pvr_request *request,
+				   const struct pvr_recv_wqe *wqe,
+				   enum pvrdma_wc_status status,
+				   enum pvrdma_wc_status remote, const char *why)
+{
+	complete_recv(to, request, wqe, status);
+	return refuse(to, PVR_EVENT_NUM, remote, why);
+}
+
+/* ------------------------------------------------------------- operations */
+
+static struct pvr_answer do_send(struct pvr_qp *to, const struct pvr_request *request,
+				 const struct pvr_recv_wqe *wqe)
+{
+	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
+	struct pvr_cursor dst, src;
+	struct pvr_sg sg;
+
+	if (wqe->hdr.num_sge > max_sge)
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+				 PVRDMA_WC_REM_OP_ERR, "receive with too many SGEs");
+	if (pvr_sg_build(&sg, to, wqe->sge, wqe->hdr.num_sge, PVR_ACCESS_LOCAL_WRITE))
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
+				 PVRDMA_WC_REM_OP_ERR, "receive into forbidden memory");
+	if (sg.total < request->length)
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_LEN_ERR,
+				 PVRDMA_WC_REM_INV_REQ_ERR, "receive buffer too small");
+	pvr_cursor_init(&dst, &sg, request->offset);
+	pvr_cursor_init(&src, request->local, request->offset);
+	if (pvr_copy(&dst, &src, request->chunk))
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
+				 PVRDMA_WC_REM_OP_ERR, "receive buffer went away");
+	return ack();
+}
+
+static struct pvr_answer do_write(struct pvr_qp *to, const struct pvr_request *request)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
+	struct pvr_cursor dst, src;
+	struct pvr_sg sg;
+
+	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_WRITE))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "RDMA WRITE is not enabled");
+	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
+				request->length, PVR_ACCESS_REMOTE_WRITE))
+		return refuse_access(to);
+	pvr_cursor_init(&dst, &sg, request->offset);
+	pvr_cursor_init(&src, request->local, request->offset);
+	return pvr_copy(&dst, &src, request->chunk) ? refuse_access(to) : ack();
+}
+
+static struct pvr_answer do_read(struct pvr_qp *to, const struct pvr_request *request)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
+	struct pvr_cursor dst, src;
+	struct pvr_sg sg;
+
+	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_READ))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "RDMA READ is not enabled");
+	if (!to->attr.max_dest_rd_atomic)
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "RDMA READ beyond max_dest_rd_atomic");
+	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
+				request->length, PVR_ACCESS_REMOTE_READ))
+		return refuse_access(to);
+	pvr_cursor_init(&src, &sg, request->offset);
+	pvr_cursor_init(&dst, request->local, request->offset);
+	return pvr_copy(&dst, &src, request->chunk) ? refuse_access(to) : ack();
+}
+
+static struct pvr_answer execute(struct pvr_qp *to, const struct pvr_request *request,
+				 const struct pvr_recv_wqe *wqe)
+{
+	switch (request->wqe->hdr.opcode) {
+	case PVRDMA_WR_SEND:
+	case PVRDMA_WR_SEND_WITH_IMM:
+		return do_send(to, request, wqe);
+	case PVRDMA_WR_RDMA_WRITE:
+	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
+		return do_write(to, request);
+	default:
+		return do_read(to, request);
+	}
+}
+
+/* ---------------------------------------------------------------- a piece */
+
+/* The request is the next one, or the next piece of the one in progress. */
+static bool in_order(const struct pvr_qp *to, const struct pvr_request *request)
+{
+	return request->from->sq_psn == to->rq_psn && request->offset == to->rq_done;
+}
+
+static void established(struct pvr_qp *to)
+{
+	if (to->state != PVR_QPS_RTR || to->comm_est)
+		return;
+	to->comm_est = true;
+	pvr_event_async(to->adapter, PVR_EVENT_COMM_EST, to->handle);
+}
+
+static void finish(struct pvr_qp *to, const struct pvr_request *request,
+		   const struct pvr_recv_wqe *wqe)
+{
+	to->rq_done = 0;
+	to->rq_psn = (to->rq_psn + packets(to, request->length)) & 0xffffff;
+	if (needs_recv(request))
+		complete_recv(to, request, wqe, PVRDMA_WC_SUCCESS);
+}
+
+struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
+					const struct pvr_request *request)
+{
+	struct pvr_recv_wqe wqe;
+	struct pvr_answer answer;
+	int err = 0;
+
+	if (!in_order(to, request))
+		return (struct pvr_answer){ .verdict = PVR_LOST };
+	established(to);
+	if (needs_recv(request))
+		err = pvr_recv_get(to, &wqe);
+	if (err == -ENOENT)
+		return rnr(to);
+	if (err)
+		return nak(PVRDMA_WC_REM_OP_ERR);
+	answer = execute(to, request, &wqe);
+	if (answer.verdict != PVR_ACK)
+		return answer;
+	if (pvr_request_is_last(request))
+		finish(to, request, &wqe);
+	else
+		to->rq_done += request->chunk;
+	return answer;
+}

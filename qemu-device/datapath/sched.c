@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Whose turn it is: queue pairs with work, in bounded turns, round robin. */
+#include "datapath/sched.h"
+
+#include "datapath/requester.h"
+#include "model/objects.h"
+#include "transport/local.h"
+
+#define TURNS_PER_RUN 32
+
+void pvr_sched_kick(struct pvr_qp *qp)
+{
+	if (qp->is_ready)
+		return;
+	qp->is_ready = true;
+	TAILQ_INSERT_TAIL(&qp->adapter->engine->ready, qp, ready);
+}
+
+void pvr_sched_remove(struct pvr_qp *qp)
+{
+	if (!qp->is_ready)
+		return;
+	qp->is_ready = false;
+	TAILQ_REMOVE(&qp->adapter->engine->ready, qp, ready);
+}
+
+static void wake_peer(struct pvr_qp *qp)
+{
+	struct pvr_qp *peer;
+
+	if (!qp->peer_waits)
+		return;
+	qp->peer_waits = false;
+	peer = pvr_local_peer(qp);
+	if (peer && peer->wait == PVR_QP_WAITS_RNR)
+		pvr_requester_resume(peer);
+}
+
+void pvr_sched_posted_recv(struct pvr_qp *qp)
+{
+	if (qp->state == PVR_QPS_ERR)
+		pvr_sched_kick(qp);
+	else
+		wake_peer(qp);
+}
+
+void pvr_sched_posted_srq(struct pvr_srq *srq)
+{
+	struct pvr_qp *qp;
+
+	LIST_FOREACH(qp, &srq->qps, srq_link)
+		wake_peer(qp);
+}
+
+bool pvr_sched_run(struct pvr_engine *engine)
+{
+	unsigned int turns = TURNS_PER_RUN;
+	struct pvr_qp *qp;
+
+	while (turns-- && (qp = TAILQ_FIRST(&engine->ready))) {
+		pvr_sched_remove(qp);
+		if (pvr_requester_turn(qp))
+			pvr_sched_kick(qp);
+	}
+	return !TAILQ_EMPTY(&engine->ready);
+}

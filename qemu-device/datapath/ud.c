@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Unreliable datagrams, those of the GSI included. */
+#include "datapath/ud.h"
+
+#include "datapath/grh.h"
+#include "datapath/memory.h"
+#include "datapath/receive.h"
+
+#define QKEY_OF_QP (1u << 31) /* IBTA vol. 1, 10.2.5: take the QP's own Q_Key */
+
+struct datagram {
+	struct pvr_qp *from;
+	const struct pvr_send_wqe *wqe;
+	const struct pvr_sg *payload;
+	const struct pvr_gid_entry *sgid;
+	uint32_t qkey;
+};
+
+static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
+{
+	if (qp->type != PVR_QPT_UD && qp->type != PVR_QPT_GSI)
+		return false;
+	if (qp->state < PVR_QPS_RTR || qp->state > PVR_QPS_SQE)
+		return false;
+	return qp->attr.qkey == qkey;
+}
+
+static struct pvr_qp *find_receiver(const struct datagram *dgram, struct pvr_adapter *to)
+{
+	struct pvr_qp *qp = pvr_qp_find(to, dgram->wqe->hdr.wr.ud.remote_qpn & 0xffffff);
+
+	if (!qp || !can_receive(qp, dgram->qkey) || !to->link_up || !pvr_adapter_dma_ok(to))
+		return NULL;
+	return qp;
+}
+
+static void complete(struct pvr_qp *to, const struct datagram *dgram,
+		     const struct pvr_recv_wqe *recv, enum pvrdma_wc_status status)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
+	struct pvrdma_cqe cqe = {
+		.wr_id = recv->hdr.wr_id,
+		.opcode = PVRDMA_WC_RECV,
+		.status = status,
+		.byte_len = dgram->payload->total + PVR_GRH_SIZE,
+		.src_qp = dgram->from->qpn,
+		.wc_flags = PVRDMA_WC_GRH,
+		.port_num = 1,
+		.network_hdr_type = pvr_grh_network_type(hdr->wr.ud.av.dgid),
+	};
+
+	if (hdr->opcode == PVRDMA_WR_SEND_WITH_IMM) {
+		cqe.imm_data = hdr->ex.imm_data;
+		cqe.wc_flags |= PVRDMA_WC_WITH_IMM;
+	}
+	/* User space numbers this flag differently, and stock providers pass it on. */
+	if (to->recv_cq->uc == &to->adapter->kernel_uc)
+		cqe.wc_flags |= PVRDMA_WC_WITH_NETWORK_HDR_TYPE;
+	pvr_recv_complete(to, &cqe, hdr->send_flags & PVR_SEND_SOLICITED);
+}
+
+static int scatter(const struct datagram *dgram, const struct pvr_sg *sg)
+{
+	const struct pvrdma_av *av = &dgram->wqe->hdr.wr.ud.av;
+	struct pvr_cursor dst, src;
+	uint8_t grh[PVR_GRH_SIZE];
+
+	pvr_grh_build(grh, av, dgram->sgid->gid, dgram->payload->total,
+		      dgram->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_IMM);
+	pvr_cursor_init(&dst, sg, 0);
+	pvr_cursor_init(&src, dgram->payload, 0);
+	if (pvr_copy_from(&dst, grh, sizeof(grh)))
+		return -1;
+	return pvr_copy(&dst, &src, dgram->payload->total);
+}
+
+/* Return: false if it was dropped. */
+static bool receive(struct pvr_qp *to, const struct datagram *dgram)
+{
+	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
+	struct pvr_recv_wqe recv;
+	struct pvr_sg sg;
+
+	if (pvr_recv_get(to, &recv))
+		return false;
+	if (recv.hdr.num_sge > max_sge ||
+	    pvr_sg_build(&sg, to, recv.sge, recv.hdr.num_sge, PVR_ACCESS_LOCAL_WRITE)) {
+		complete(to, dgram, &recv, PVRDMA_WC_LOC_PROT_ERR);
+		pvr_qp_fail(to, PVR_EVENT_NUM, "receive into forbidden memory");
+		return false;
+	}
+	/* The request stays for a datagram that fits. */
+	if (sg.total < dgram->payload->total + PVR_GRH_SIZE)
+		return false;
+	if (scatter(dgram, &sg))
+		return false;
+	complete(to, dgram, &recv, PVRDMA_WC_SUCCESS);
+	return true;
+}
+
+static void deliver(const struct datagram *dgram)
+{
+	struct pvr_adapter *from = dgram->from->adapter;
+	struct pvr_adapter *to;
+	struct pvr_path *path;
+	struct pvr_qp *qp;
+
+	to = from->link_up ? pvr_fabric_find(from, dgram->wqe->hdr.wr.ud.av.dgid) : NULL;
+	if (!to)
+		return;
+	qp = find_receiver(dgram, to);
+	if (!qp || !receive(qp, dgram)) {
+		to->stats.ud_dropped++;
+		return;
+	}
+	path = pvr_fabric_path(from, to);
+	if (!path)
+		return;
+	path->messages++;
+	path->bytes += dgram->payload->total;
+}
+
+enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+				  uint64_t *length)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
+	struct datagram dgram = { .from = qp, .wqe = wqe };
+	struct pvr_sg sg;
+
+	if ((hdr->opcode != PVRDMA_WR_SEND && hdr->opcode != PVRDMA_WR_SEND_WITH_IMM) ||
+	    hdr->num_sge > qp->sq.max_sge ||
+	    (hdr->wr.ud.av.port_pd & PVR_AV_PD_MASK) != qp->pd->handle)
+		return PVRDMA_WC_LOC_QP_OP_ERR;
+	if (pvr_sg_build(&sg, qp, wqe->sge, hdr->num_sge, 0))
+		return PVRDMA_WC_LOC_PROT_ERR;
+	dgram.payload = &sg;
+	dgram.sgid = pvr_gid_get(qp->adapter, hdr->wr.ud.av.gid_index);
+	dgram.qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? qp->attr.qkey :
+							   hdr->wr.ud.remote_qkey;
+	*length = sg.total;
+	qp->adapter->stats.tx_messages++;
+	qp->adapter->stats.tx_bytes += sg.total;
+	qp->sq_psn = (qp->sq_psn + 1) & 0xffffff;
+	/* What no wire would carry gets lost on it. */
+	if (dgram.sgid && sg.total <= 128u << PVR_MAX_MTU)
+		deliver(&dgram);
+	return PVRDMA_WC_SUCCESS;
+}

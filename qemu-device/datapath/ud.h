@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Unreliable datagrams, those of the GSI included. */
+#ifndef PVR_UD_H
+#define PVR_UD_H
+
+#include "datapath/queue.h"
+
+/**
+ * pvr_ud_send() - send a datagram
+ * @length: what was sent, if successful
+ *
+ * What happens at the receiver does not concern the sender (IBTA vol. 1, 9.8.3): it is
+ * dropped there and counted.
+ *
+ * Return: how the request completes.
+ */
+enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+				  uint64_t *length);
+
+#endif /* PVR_UD_H */

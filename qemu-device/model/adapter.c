@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* An adapter: its life, its RAM, its link. */
+#include "model/adapter.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datapath/sched.h"
+#include "model/objects.h"
+
+static bool name_ok(const char *name)
+{
+	size_t i;
+
+	for (i = 0; name[i]; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("._-", name[i]))
+			return false;
+	return i > 0 && i < PVR_NAME_MAX;
+}
+
+static const char *config_error(const struct pvr_engine *engine,
+				const struct pvr_adapter_config *config)
+{
+	static const uint8_t zero[6];
+	const struct pvr_adapter *other;
+
+	if (!config->name || !name_ok(config->name))
+		return "the name must be 1 to 31 letters, digits, '.', '_' or '-'";
+	if (config->fabric && !name_ok(config->fabric))
+		return "the fabric must be 1 to 31 letters, digits, '.', '_' or '-'";
+	if ((config->mac[0] & 1) || !memcmp(config->mac, zero, 6))
+		return "the MAC address must be a unicast address and not zero";
+	LIST_FOREACH(other, &engine->adapters, link)
+		if (!strcmp(other->name, config->name))
+			return "another adapter has this name";
+	return NULL;
+}
+
+static void tables_init(struct pvr_adapter *adapter)
+{
+	pvr_table_init(&adapter->ucs, 1, PVR_MAX_UAR);
+	pvr_table_init(&adapter->pds, 1, PVR_MAX_PD);
+	pvr_table_init(&adapter->mrs, 1, PVR_MAX_MR);
+	pvr_table_init(&adapter->cqs, 0, PVR_MAX_CQ);
+	/* Numbers 0 and 1 mean SMI and GSI; a GSI QP is put at 1. */
+	pvr_table_init(&adapter->qps, 2, PVR_MAX_QP);
+	pvr_table_init(&adapter->srqs, 0, PVR_MAX_SRQ);
+}
+
+static void tables_exit(struct pvr_adapter *adapter)
+{
+	pvr_table_exit(&adapter->srqs);
+	pvr_table_exit(&adapter->qps);
+	pvr_table_exit(&adapter->cqs);
+	pvr_table_exit(&adapter->mrs);
+	pvr_table_exit(&adapter->pds);
+	pvr_table_exit(&adapter->ucs);
+}
+
+static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
+				       const struct pvr_adapter_config *config,
+				       const struct pvr_adapter_ops *ops, void *host)
+{
+	struct pvr_adapter *adapter = calloc(1, sizeof(*adapter));
+
+	if (!adapter)
+		return NULL;
+	adapter->engine = engine;
+	adapter->ops = ops;
+	adapter->host = host;
+	adapter->bus_master = true;
+	adapter->link_up = true;
+	adapter->uar[0] = &adapter->kernel_uc;
+	memcpy(adapter->mac, config->mac, sizeof(adapter->mac));
+	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
+	pvr_ram_init(&adapter->ram);
+	tables_init(adapter);
+	return adapter;
+}
+
+struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
+				       const struct pvr_adapter_config *config,
+				       const struct pvr_adapter_ops *ops, void *host,
+				       char *err, size_t err_size)
+{
+	const char *why = config_error(engine, config);
+	struct pvr_adapter *adapter;
+	int ret;
+
+	if (why) {
+		snprintf(err, err_size, "%s", why);
+		return NULL;
+	}
+	adapter = adapter_new(engine, config, ops, host);
+	if (!adapter)
+		goto err_memory;
+	if (pvr_events_init(adapter))
+		goto err_free;
+	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default",
+			      adapter);
+	if (ret == -EADDRINUSE) {
+		snprintf(err, err_size, "another adapter of its fabric has this MAC address");
+		goto err_events_said;
+	}
+	if (ret)
+		goto err_events;
+	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
+	return adapter;
+
+err_events_said:
+	pvr_events_exit(adapter);
+	free(adapter);
+	return NULL;
+err_events:
+	pvr_events_exit(adapter);
+err_free:
+	free(adapter);
+err_memory:
+	snprintf(err, err_size, "out of memory");
+	return NULL;
+}
+
+void pvr_adapter_destroy(struct pvr_adapter *adapter)
+{
+	pvr_adapter_reset(adapter);
+	LIST_REMOVE(adapter, link);
+	if (adapter->is_interrupting)
+		SLIST_REMOVE(&adapter->engine->interrupting, adapter, pvr_adapter,
+			     interrupting);
+	pvr_fabric_leave(adapter);
+	pvr_events_exit(adapter);
+	tables_exit(adapter);
+	pvr_ram_exit(&adapter->ram);
+	free(adapter);
+}
+
+/* The order is that of use: QPs use SRQs, CQs and PDs, MRs use PDs. */
+void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc)
+{
+	struct pvr_srq *srq;
+	struct pvr_qp *qp;
+	struct pvr_mr *mr;
+	struct pvr_cq *cq;
+	struct pvr_pd *pd;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		if (!uc || qp->pd->uc == uc)
+			pvr_qp_destroy(qp);
+	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
+		if (!uc || srq->pd->uc == uc)
+			pvr_srq_destroy(adapter, srq);
+	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
+		if (!uc || cq->uc == uc)
+			pvr_cq_destroy(adapter, cq);
+	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
+		if (!uc || mr->pd->uc == uc)
+			pvr_mr_destroy(adapter, mr);
+	PVR_TABLE_FOR_EACH(&adapter->pds, i, pd)
+		if (!uc || pd->uc == uc)
+			pvr_pd_destroy(adapter, pd);
+}
+
+void pvr_adapter_reset(struct pvr_adapter *adapter)
+{
+	if (adapter->state != PVR_ADAPTER_IDLE)
+		pvr_info(adapter, "reset; was %s",
+			 pvr_adapter_state_name(adapter->state));
+	pvr_adapter_destroy_objects(adapter, NULL);
+	pvr_uc_destroy_all(adapter);
+	pvr_gid_unbind_all(adapter);
+	pvr_events_detach(adapter);
+	pvr_regs_reset(adapter);
+}
+
+int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size,
+			void *va, bool writable)
+{
+	return pvr_ram_add(&adapter->ram, gpa, size, va, writable);
+}
+
+static bool rings_in(const struct pvr_adapter *adapter,
+		     const struct pvr_ram_piece *piece)
+{
+	const void *used[] = {
+		adapter->dsr_shm,	    adapter->cmd_shm,
+		adapter->resp_shm,	    adapter->events.async.shm,
+		adapter->events.cq.shm,	    adapter->events.async.slots_shm,
+		adapter->events.cq.slots_shm,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++)
+		if ((const uint8_t *)used[i] >= piece->va &&
+		    (const uint8_t *)used[i] < piece->va + piece->size)
+			return true;
+	return false;
+}
+
+/* Objects that lie in @piece lose their memory. */
+static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_piece *piece)
+{
+	static const char why[] = "the guest's memory under it was unplugged";
+	struct pvr_srq *srq;
+	struct pvr_qp *qp;
+	struct pvr_mr *mr;
+	struct pvr_cq *cq;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
+		pvr_pages_check(&mr->pages, piece);
+	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
+		if (!cq->pages.broken && pvr_pages_check(&cq->pages, piece))
+			pvr_cq_fail(adapter, cq, why);
+	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
+		if (!srq->pages.broken && pvr_pages_check(&srq->pages, piece))
+			pvr_srq_fail(adapter, srq, why);
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		if (!qp->pages.broken && pvr_pages_check(&qp->pages, piece))
+			pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
+}
+
+void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size)
+{
+	struct pvr_ram_piece piece;
+
+	if (pvr_ram_del(&adapter->ram, gpa, size, &piece))
+		return;
+	if (rings_in(adapter, &piece))
+		pvr_adapter_fail(adapter, "the guest's memory under its rings was unplugged");
+	break_objects(adapter, &piece);
+}
+
+void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)
+{
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	if (adapter->bus_master == on)
+		return;
+	adapter->bus_master = on;
+	pvr_debug(adapter, "bus master %s", on ? "on" : "off");
+	if (!on)
+		return;
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		pvr_sched_kick(qp);
+}
+
+void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up)
+{
+	if (adapter->link_up == up)
+		return;
+	adapter->link_up = up;
+	pvr_info(adapter, "link %s", up ? "up" : "down");
+	pvr_event_async(adapter, up ? PVR_EVENT_PORT_ACTIVE : PVR_EVENT_PORT_ERR, 1);
+	pvr_interrupt_flush(adapter);
+}
+
+void pvr_adapter_fail(struct pvr_adapter *adapter, const char *why)
+{
+	if (adapter->state == PVR_ADAPTER_FAILED)
+		return;
+	pvr_log(adapter->engine, adapter, PVR_LOG_ERR, "failed until reset: %s", why);
+	pvr_event_async(adapter, PVR_EVENT_DEVICE_FATAL, 0);
+	pvr_interrupt_flush(adapter);
+	adapter->state = PVR_ADAPTER_FAILED;
+	pvr_events_detach(adapter);
+	adapter->dsr_shm = NULL;
+	adapter->cmd_shm = NULL;
+	adapter->resp_shm = NULL;
+}
+
+const char *pvr_adapter_name(const struct pvr_adapter *adapter)
+{
+	return adapter->name;
+}
+
+const char *pvr_adapter_fabric(const struct pvr_adapter *adapter)
+{
+	return adapter->fabric->name;
+}
+
+const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter)
+{
+	return adapter->mac;
+}
+
+const char *pvr_adapter_state_name(enum pvr_adapter_state state)
+{
+	static const char *const names[] = {
+		[PVR_ADAPTER_IDLE] = "idle",
+		[PVR_ADAPTER_READY] = "ready",
+		[PVR_ADAPTER_ACTIVE] = "active",
+		[PVR_ADAPTER_FAILED] = "failed",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+void pvr_adapter_get_stats(const struct pvr_adapter *adapter,
+			   struct pvr_adapter_stats *stats)
+{
+	uint32_t i;
+
+	*stats = adapter->stats;
+	stats->state = adapter->state;
+	stats->link_up = adapter->link_up;
+	stats->driver_version = adapter->driver_version;
+	stats->features = adapter->features;
+	stats->contexts = adapter->ucs.used;
+	stats->pds = adapter->pds.used;
+	stats->mrs = adapter->mrs.used;
+	stats->cqs = adapter->cqs.used;
+	stats->qps = adapter->qps.used + (adapter->gsi != NULL);
+	stats->srqs = adapter->srqs.used;
+	stats->gids = 0;
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		stats->gids += adapter->gids[i].bound;
+}
+
+void pvr_adapter_for_each_gid(const struct pvr_adapter *adapter,
+			      void (*fn)(void *opaque, uint32_t index,
+					 const uint8_t gid[16], uint8_t gid_type),
+			      void *opaque)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound)
+			fn(opaque, i, adapter->gids[i].gid, adapter->gids[i].type);
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Engine and adapter: what all parts of the library share. */
+#ifndef PVR_ADAPTER_H
+#define PVR_ADAPTER_H
+
+#include <stdarg.h>
+#include <sys/queue.h>
+
+#include "engine.h"
+#include "fabric/fabric.h"
+#include "model/event.h"
+#include "model/pages.h"
+#include "model/ram.h"
+#include "model/table.h"
+#include "model/timer.h"
+
+struct pvr_qp;
+struct pvr_srq;
+
+/* What the device offers; pvr_caps_fill() tells the guest. */
+#define PVR_MAX_QP 32768 /* handles go into 16 bits of a CQE */
+#define PVR_MAX_CQ 32768
+#define PVR_MAX_SRQ 4096
+#define PVR_MAX_PD 32768
+#define PVR_MAX_MR (1u << 18) /* keys have 24 bits of index */
+#define PVR_MAX_QP_WR 16384
+#define PVR_MAX_CQE (1u << 18)
+#define PVR_MAX_SRQ_WR 16384
+#define PVR_MAX_SGE 32 /* an SQ stride is then 1024 bytes, well below a page */
+#define PVR_MAX_RD_ATOMIC 128
+#define PVR_MAX_MR_SIZE ((uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE)
+#define PVR_MAX_MSG_SIZE (1u << 31)
+#define PVR_MAX_MTU PVR_MTU_4096
+#define PVR_GID_TABLE_LEN 128
+#define PVR_PKEY 0xffff
+
+struct pvr_engine {
+	const struct pvr_engine_ops *ops;
+	void *opaque;
+	LIST_HEAD(, pvr_adapter) adapters;
+	struct pvr_fabrics fabrics;
+	struct pvr_timers timers;
+	/* Queue pairs with something to do, in the order in which they became so. */
+	TAILQ_HEAD(pvr_ready, pvr_qp) ready;
+	/* Adapters with vectors to raise at the end of this run. */
+	SLIST_HEAD(, pvr_adapter) interrupting;
+	/*
+	 * Grows whenever a QP, GID or adapter may have stopped being where somebody
+	 * found it: what was looked up under another number is looked up again.
+	 */
+	uint64_t topology;
+};
+
+/* A context: owner of a UAR page and of objects. Context 0 is the guest driver's. */
+struct pvr_uc {
+	uint32_t handle;
+	uint32_t uar;
+};
+
+struct pvr_gid_entry {
+	bool bound;
+	uint8_t type; /* PVR_GID_TYPE_* */
+	uint8_t gid[16];
+};
+
+/* How often a guest may make us log. */
+struct pvr_log_limit {
+	uint64_t since; /* ns */
+	unsigned int count, suppressed;
+};
+
+struct pvr_adapter {
+	struct pvr_engine *engine;
+	LIST_ENTRY(pvr_adapter) link;
+	SLIST_ENTRY(pvr_adapter) interrupting;
+	bool is_interrupting;
+	char name[PVR_NAME_MAX];
+	uint8_t mac[6];
+	struct pvr_fabric *fabric;
+	LIST_ENTRY(pvr_adapter) fabric_link;
+	const struct pvr_adapter_ops *ops;
+	void *host;
+	struct pvr_log_limit log_limit;
+
+	/* What the host side told us; a reset changes none of it. */
+	struct pvr_ram ram;
+	bool bus_master;
+	bool link_up;
+
+	/* Registers and the driver's handshake. */
+	enum pvr_adapter_state state;
+	uint32_t dsr_low, dsr_high;
+	uint32_t err, icr, imr;
+	uint32_t pending; /* vectors to raise, as bits */
+	uint32_t ext_ack; /* as the driver wrote it, cut to what we offer */
+	uint32_t features; /* in effect since DSRHIGH */
+	uint32_t driver_version;
+	uint64_t uar_pfn;
+	struct pvr_dsr *dsr_shm;
+	void *cmd_shm, *resp_shm;
+	struct pvr_event_rings events;
+
+	/* Objects. */
+	uint64_t pages_used; /* see pvr_pages_map() */
+	struct pvr_uc kernel_uc;
+	struct pvr_uc *uar[PVR_MAX_UAR]; /* by page */
+	struct pvr_table ucs, pds, mrs, cqs, qps, srqs;
+	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];
+	struct pvr_qp *gsi;
+	uint8_t mr_generation;
+	uint8_t qpn_generation;
+
+	struct pvr_adapter_stats stats;
+};
+
+/* The adapter may read and write guest memory now. */
+static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
+{
+	return adapter->bus_master && (adapter->state == PVR_ADAPTER_READY ||
+				       adapter->state == PVR_ADAPTER_ACTIVE);
+}
+
+static inline uint64_t pvr_now(const struct pvr_engine *engine)
+{
+	return engine->ops->now(engine->opaque);
+}
+
+/* Logs one line about an adapter (or about the engine, if NULL). */
+void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter,
+	     enum pvr_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+/* Logs what the guest did wrong, at a bounded rate. */
+void pvr_log_guest(struct pvr_adapter *adapter, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+#define pvr_info(adapter, ...)                                                 \
+	pvr_log((adapter)->engine, (adapter), PVR_LOG_INFO, __VA_ARGS__)
+#define pvr_debug(adapter, ...)                                                \
+	pvr_log((adapter)->engine, (adapter), PVR_LOG_DEBUG, __VA_ARGS__)
+
+/* model/caps.c */
+void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps);
+
+/* model/uar.c: doorbells and contexts */
+struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t handle);
+void pvr_uc_destroy_all(struct pvr_adapter *adapter);
+
+/* model/cmd.c: runs the command in the slot. Return: 0 or a positive errno for ERR. */
+int pvr_cmd_run(struct pvr_adapter *adapter);
+
+/* model/regs.c: forget the driver; objects must be gone. */
+void pvr_regs_reset(struct pvr_adapter *adapter);
+
+/* model/gid.c */
+void pvr_gid_unbind_all(struct pvr_adapter *adapter);
+/* NULL if nothing is bound at @index. */
+const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter,
+					uint32_t index);
+bool pvr_gid_is_ipv4(const uint8_t gid[16]);
+
+/* model/adapter.c: destroys all objects of a context, of all contexts if NULL */
+void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc);
+
+#endif /* PVR_ADAPTER_H */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What the device tells of itself. */
+#include <endian.h>
+#include <string.h>
+
+#include "model/adapter.h"
+
+#define FW_VER (3ull << 32) /* printed as 3.0.0 */
+
+/* The adapter's MAC with 00:00 in the middle, as ESXi's devices have it. */
+static uint64_t node_guid(const uint8_t mac[6])
+{
+	uint8_t guid[8] = { mac[0] ^ 2, mac[1], mac[2], 0, 0, mac[3], mac[4], mac[5] };
+	uint64_t raw;
+
+	memcpy(&raw, guid, sizeof(raw));
+	return raw;
+}
+
+void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
+{
+	*caps = (struct pvr_caps){
+		.fw_ver = FW_VER,
+		.node_guid = node_guid(adapter->mac),
+		.max_mr_size = PVR_MAX_MR_SIZE,
+		.page_size_cap = PVR_PAGE_SIZE,
+		.vendor_id = PVR_PCI_VENDOR_ID,
+		.vendor_part_id = PVR_PCI_DEVICE_ID,
+		.hw_ver = 1,
+		.max_qp = PVR_MAX_QP,
+		.max_qp_wr = PVR_MAX_QP_WR,
+		.max_sge = PVR_MAX_SGE,
+		.max_sge_rd = PVR_MAX_SGE,
+		.max_cq = PVR_MAX_CQ,
+		.max_cqe = PVR_MAX_CQE,
+		.max_mr = PVR_MAX_MR - 1,
+		.max_pd = PVR_MAX_PD - 1,
+		.max_qp_rd_atom = PVR_MAX_RD_ATOMIC,
+		.max_res_rd_atom = PVR_MAX_RD_ATOMIC,
+		.max_qp_init_rd_atom = PVR_MAX_RD_ATOMIC,
+		.max_ah = 1u << 16,
+		.max_srq = PVR_MAX_SRQ,
+		.max_srq_wr = PVR_MAX_SRQ_WR,
+		.max_srq_sge = PVR_MAX_SGE,
+		.max_uar = PVR_MAX_UAR,
+		.gid_tbl_len = PVR_GID_TABLE_LEN,
+		.max_pkeys = 1,
+		.phys_port_cnt = 1,
+		.mode = PVR_MODE_ROCE,
+		.gid_types = PVR_GID_TYPE_ROCE_V2,
+	};
+}

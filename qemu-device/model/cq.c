@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Completion queues: their commands. datapath/complete.c fills them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/objects.h"
+
+struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->cqs, handle);
+}
+
+static int cq_check(const struct pvr_cmd_create_cq *cmd)
+{
+	uint64_t bytes = (uint64_t)cmd->cqe * sizeof(struct pvrdma_cqe);
+
+	if (!cmd->cqe || cmd->cqe > PVR_MAX_CQE || (cmd->cqe & (cmd->cqe - 1)))
+		return -EINVAL;
+	/* The header page, and enough pages for the entries. */
+	if (cmd->nchunks < 2 || cmd->nchunks > PVR_PDIR_MAX_PAGES ||
+	    (uint64_t)(cmd->nchunks - 1) * PVR_PAGE_SIZE < bytes)
+		return -EINVAL;
+	return 0;
+}
+
+static int cq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_cq *cmd,
+		     struct pvr_cq *cq)
+{
+	struct pvr_ring_state *state_shm;
+	int err;
+
+	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &cq->pages);
+	if (err)
+		return err;
+	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&cq->pages, 0);
+	cq->shm = &state_shm->rx;
+	cq->cqe = cmd->cqe;
+	return 0;
+}
+
+int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_cq *cmd = &req->create_cq;
+	struct pvr_uc *uc = pvr_uc_get(adapter, cmd->ctx_handle);
+	struct pvr_cq *cq;
+	int err;
+
+	err = uc ? cq_check(cmd) : -EINVAL;
+	if (err)
+		return err;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	cq->uc = uc;
+	err = cq_attach(adapter, cmd, cq);
+	if (err)
+		goto err_free;
+	err = pvr_table_add(&adapter->cqs, cq, &cq->handle);
+	if (err)
+		goto err_unmap;
+	resp->create_cq.cq_handle = cq->handle;
+	resp->create_cq.cqe = cq->cqe;
+	return 0;
+
+err_unmap:
+	pvr_pages_unmap(adapter, &cq->pages);
+err_free:
+	free(cq);
+	return err;
+}
+
+int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	return pvr_cq_get(adapter, req->resize_cq.cq_handle) ? -EOPNOTSUPP : -EINVAL;
+}
+
+void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	pvr_event_forget_cq(adapter, cq);
+	pvr_table_del(&adapter->cqs, cq->handle);
+	pvr_pages_unmap(adapter, &cq->pages);
+	free(cq);
+}
+
+int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	struct pvr_cq *cq = pvr_cq_get(adapter, req->handle.handle);
+
+	if (!cq)
+		return -EINVAL;
+	if (cq->users)
+		return -EBUSY;
+	pvr_cq_destroy(adapter, cq);
+	return 0;
+}
+
+void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why)
+{
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	if (cq->error)
+		return;
+	cq->error = true;
+	pvr_log_guest(adapter, "cq %u: error: %s", cq->handle, why);
+	pvr_event_async(adapter, PVR_EVENT_CQ_ERR, cq->handle);
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+		if (qp->send_cq == cq || qp->recv_cq == cq)
+			pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The two device-wide rings, events and interrupts.
+ *
+ * The guest consumes without telling us, so what finds a ring full waits here and is
+ * tried again by timer. The index that we produce is kept privately: what the guest
+ * sees of it is a copy, and what it does to that copy is its own affair.
+ */
+#include "model/event.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "model/objects.h"
+
+#define RETRY_NS 1000000ull
+
+static void retry_expired(struct pvr_timer *timer);
+
+int pvr_events_init(struct pvr_adapter *adapter)
+{
+	TAILQ_INIT(&adapter->events.cq_backlog);
+	return pvr_timer_init(&adapter->engine->timers, &adapter->events.retry,
+			      retry_expired);
+}
+
+void pvr_events_exit(struct pvr_adapter *adapter)
+{
+	pvr_timer_exit(&adapter->engine->timers, &adapter->events.retry);
+}
+
+/* The header page and the one page of slots that is really used (see PVR_EQE_SLOTS). */
+static int ring_attach(struct pvr_adapter *adapter, const struct pvr_ring_pages *desc,
+		       uint32_t slots, struct pvr_event_ring *ring)
+{
+	struct pvr_ring_state *state_shm;
+	struct pvr_pages pages;
+	int err;
+
+	if (desc->num_pages < 2 || desc->num_pages > PVR_PDIR_ENTRIES)
+		return -EINVAL;
+	err = pvr_pages_map(adapter, desc->pdir_dma, desc->num_pages, true, &pages);
+	if (err)
+		return err;
+	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&pages, 0);
+	ring->shm = &state_shm->rx;
+	ring->slots_shm = pvr_pages_ptr(&pages, PVR_PAGE_SIZE);
+	ring->slots = slots;
+	ring->prod = 0;
+	pvr_pages_unmap(adapter, &pages);
+	return 0;
+}
+
+int pvr_events_attach(struct pvr_adapter *adapter, const struct pvr_dsr *dsr)
+{
+	int err;
+
+	err = ring_attach(adapter, &dsr->async_ring, PVR_EQE_SLOTS,
+			  &adapter->events.async);
+	if (!err)
+		err = ring_attach(adapter, &dsr->cq_ring, PVR_CQNE_SLOTS,
+				  &adapter->events.cq);
+	if (err)
+		pvr_events_detach(adapter);
+	return err;
+}
+
+void pvr_events_detach(struct pvr_adapter *adapter)
+{
+	struct pvr_event_rings *events = &adapter->events;
+	struct pvr_cq *cq;
+
+	while ((cq = TAILQ_FIRST(&events->cq_backlog)))
+		pvr_event_forget_cq(adapter, cq);
+	pvr_timer_cancel(&adapter->engine->timers, &events->retry);
+	events->backlog_count = 0;
+	memset(&events->async, 0, sizeof(events->async));
+	memset(&events->cq, 0, sizeof(events->cq));
+}
+
+static bool ring_has_room(const struct pvr_event_ring *ring)
+{
+	uint32_t cons = __atomic_load_n(&ring->shm->cons_head, __ATOMIC_ACQUIRE);
+
+	/* A consumer index out of range makes a distance that is just as bounded. */
+	return ((ring->prod - cons) & (2 * ring->slots - 1)) < ring->slots;
+}
+
+/* Pairs with the guest's load of prod_tail: the slot is visible before the index. */
+static void ring_publish(struct pvr_event_ring *ring)
+{
+	ring->prod = (ring->prod + 1) & (2 * ring->slots - 1);
+	__atomic_store_n(&ring->shm->prod_tail, ring->prod, __ATOMIC_RELEASE);
+}
+
+static void interrupt_later(struct pvr_adapter *adapter, enum pvr_vector vector)
+{
+	struct pvr_engine *engine = adapter->engine;
+
+	adapter->icr |= 1u << vector;
+	adapter->pending |= 1u << vector;
+	if (adapter->is_interrupting)
+		return;
+	adapter->is_interrupting = true;
+	SLIST_INSERT_HEAD(&engine->interrupting, adapter, interrupting);
+}
+
+static void push_eqe(struct pvr_adapter *adapter, const struct pvr_eqe *eqe)
+{
+	struct pvr_event_ring *ring = &adapter->events.async;
+	struct pvr_eqe *slots_shm = ring->slots_shm;
+
+	slots_shm[ring->prod & (ring->slots - 1)] = *eqe;
+	ring_publish(ring);
+	interrupt_later(adapter, PVR_VEC_ASYNC);
+}
+
+static void push_cqne(struct pvr_adapter *adapter, const struct pvr_cq *cq)
+{
+	struct pvr_event_ring *ring = &adapter->events.cq;
+	struct pvr_cqne *slots_shm = ring->slots_shm;
+
+	slots_shm[ring->prod & (ring->slots - 1)].cq_handle = cq->handle;
+	ring_publish(ring);
+	interrupt_later(adapter, PVR_VEC_CQ);
+}
+
+static void retry_later(struct pvr_adapter *adapter)
+{
+	struct pvr_engine *engine = adapter->engine;
+
+	if (!pvr_timer_is_set(&adapter->events.retry))
+		pvr_timer_set(&engine->timers, &adapter->events.retry,
+			      pvr_now(engine) + RETRY_NS);
+}
+
+static void retry_expired(struct pvr_timer *timer)
+{
+	struct pvr_event_rings *events =
+		(struct pvr_event_rings *)((char *)timer -
+					   offsetof(struct pvr_event_rings, retry));
+	struct pvr_adapter *adapter =
+		(struct pvr_adapter *)((char *)events -
+				       offsetof(struct pvr_adapter, events));
+	struct pvr_cq *cq;
+
+	if (!pvr_adapter_dma_ok(adapter)) {
+		retry_later(adapter);
+		return;
+	}
+	while (events->backlog_count && ring_has_room(&events->async)) {
+		push_eqe(adapter, &events->backlog[events->backlog_head]);
+		events->backlog_head = (events->backlog_head + 1) % PVR_EQE_BACKLOG;
+		events->backlog_count--;
+	}
+	while ((cq = TAILQ_FIRST(&events->cq_backlog)) && ring_has_room(&events->cq)) {
+		pvr_event_forget_cq(adapter, cq);
+		push_cqne(adapter, cq);
+	}
+	if (events->backlog_count || !TAILQ_EMPTY(&events->cq_backlog))
+		retry_later(adapter);
+}
+
+void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32_t info)
+{
+	struct pvr_event_rings *events = &adapter->events;
+	struct pvr_eqe eqe = { .type = type, .info = info };
+
+	if (!events->async.shm)
+		return;
+	if (!events->backlog_count && pvr_adapter_dma_ok(adapter) &&
+	    ring_has_room(&events->async)) {
+		push_eqe(adapter, &eqe);
+		return;
+	}
+	if (events->backlog_count == PVR_EQE_BACKLOG) {
+		pvr_log_guest(adapter,
+			      "async event %u for %u lost: the guest has left %u unread",
+			      type, info, PVR_EQE_SLOTS + PVR_EQE_BACKLOG);
+		return;
+	}
+	events->backlog[(events->backlog_head + events->backlog_count++) %
+			PVR_EQE_BACKLOG] = eqe;
+	retry_later(adapter);
+}
+
+void pvr_event_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	struct pvr_event_rings *events = &adapter->events;
+
+	if (!events->cq.shm || cq->in_backlog)
+		return;
+	if (TAILQ_EMPTY(&events->cq_backlog) && pvr_adapter_dma_ok(adapter) &&
+	    ring_has_room(&events->cq)) {
+		push_cqne(adapter, cq);
+		return;
+	}
+	cq->in_backlog = true;
+	TAILQ_INSERT_TAIL(&events->cq_backlog, cq, backlog);
+	retry_later(adapter);
+}
+
+void pvr_event_forget_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	if (!cq->in_backlog)
+		return;
+	cq->in_backlog = false;
+	TAILQ_REMOVE(&adapter->events.cq_backlog, cq, backlog);
+}
+
+static bool masked(const struct pvr_adapter *adapter, enum pvr_vector vector)
+{
+	return adapter->imr & (1u << vector);
+}
+
+static void raise_vector(struct pvr_adapter *adapter, enum pvr_vector vector)
+{
+	adapter->stats.interrupts++;
+	adapter->ops->raise(adapter->host, vector);
+}
+
+void pvr_interrupt(struct pvr_adapter *adapter, enum pvr_vector vector)
+{
+	adapter->icr |= 1u << vector;
+	if (masked(adapter, vector))
+		adapter->pending |= 1u << vector;
+	else
+		raise_vector(adapter, vector);
+}
+
+void pvr_interrupt_flush(struct pvr_adapter *adapter)
+{
+	enum pvr_vector vector;
+
+	for (vector = PVR_VEC_CMD; vector < PVR_VEC_NUM; vector++) {
+		if (!(adapter->pending & (1u << vector)) || masked(adapter, vector))
+			continue;
+		adapter->pending &= ~(1u << vector);
+		raise_vector(adapter, vector);
+	}
+}

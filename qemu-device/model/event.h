@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The two device-wide rings, events and interrupts. */
+#ifndef PVR_EVENT_H
+#define PVR_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "model/timer.h"
+#include "pvrdma_abi.h"
+
+struct pvr_adapter;
+struct pvr_cq;
+
+struct pvr_event_ring {
+	struct pvr_ring *shm; /* ours is prod_tail, the guest's cons_head */
+	void *slots_shm; /* one page */
+	uint32_t slots; /* a power of two */
+	uint32_t prod; /* 0 .. 2 * slots - 1 */
+};
+
+/* Events that wait for room: as many as the ring has once more. */
+#define PVR_EQE_BACKLOG PVR_EQE_SLOTS
+
+struct pvr_event_rings {
+	struct pvr_event_ring async, cq;
+	struct pvr_eqe backlog[PVR_EQE_BACKLOG];
+	uint32_t backlog_head, backlog_count;
+	/* CQs whose notification waits for room. */
+	TAILQ_HEAD(pvr_cq_backlog, pvr_cq) cq_backlog;
+	struct pvr_timer retry; /* while something waits */
+};
+
+/* Once per adapter. Return: 0 or -ENOMEM. */
+int pvr_events_init(struct pvr_adapter *adapter);
+void pvr_events_exit(struct pvr_adapter *adapter);
+
+/* At DSRHIGH: finds the rings. Return: 0, -EINVAL or -EFAULT. */
+int pvr_events_attach(struct pvr_adapter *adapter, const struct pvr_dsr *dsr);
+/* Forgets the rings and what waits for them. */
+void pvr_events_detach(struct pvr_adapter *adapter);
+
+/* Queues an async event, if the driver is there to see it. */
+void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type,
+		     uint32_t info);
+/* Queues a CQ notification; the CQ must have been armed. */
+void pvr_event_cq(struct pvr_adapter *adapter, struct pvr_cq *cq);
+/* The CQ is about to go. */
+void pvr_event_forget_cq(struct pvr_adapter *adapter, struct pvr_cq *cq);
+
+/* Raises a vector now. */
+void pvr_interrupt(struct pvr_adapter *adapter, enum pvr_vector vector);
+/* Raises what is pending and not masked: one interrupt per vector. */
+void pvr_interrupt_flush(struct pvr_adapter *adapter);
+
+#endif /* PVR_EVENT_H */

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The GID table: CREATE_BIND and DESTROY_BIND. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <string.h>
+
+#include "model/objects.h"
+
+bool pvr_gid_is_ipv4(const uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	return !memcmp(gid, mapped, sizeof(mapped));
+}
+
+static const char *gid_name(const uint8_t gid[16], char buf[INET6_ADDRSTRLEN])
+{
+	return inet_ntop(AF_INET6, gid, buf, INET6_ADDRSTRLEN);
+}
+
+static bool gid_usable(const uint8_t gid[16])
+{
+	static const uint8_t zero[16];
+
+	/* A multicast GID cannot be a source. */
+	return memcmp(gid, zero, sizeof(zero)) && gid[0] != 0xff;
+}
+
+const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter, uint32_t index)
+{
+	if (index >= PVR_GID_TABLE_LEN || !adapter->gids[index].bound)
+		return NULL;
+	return &adapter->gids[index];
+}
+
+int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_bind *cmd = &req->create_bind;
+	char name[INET6_ADDRSTRLEN];
+	struct pvr_gid_entry *entry;
+	int err;
+
+	if (cmd->index >= PVR_GID_TABLE_LEN || !gid_usable(cmd->new_gid) ||
+	    cmd->gid_type != PVR_GID_TYPE_ROCE_V2)
+		return -EINVAL;
+	entry = &adapter->gids[cmd->index];
+	if (entry->bound)
+		return -EBUSY;
+	err = pvr_fabric_bind(adapter, cmd->new_gid);
+	if (err) {
+		pvr_log_guest(adapter, "gid %u: %s refused: %s", cmd->index,
+			      gid_name(cmd->new_gid, name),
+			      err == -EADDRINUSE ? "another adapter of the fabric has it" :
+			      err == -EPERM	 ? "it is made from another adapter's MAC" :
+						   strerror(-err));
+		return err;
+	}
+	entry->bound = true;
+	entry->type = cmd->gid_type;
+	memcpy(entry->gid, cmd->new_gid, sizeof(entry->gid));
+	pvr_debug(adapter, "gid %u: bound %s", cmd->index, gid_name(entry->gid, name));
+	return 0;
+}
+
+static void unbind(struct pvr_adapter *adapter, struct pvr_gid_entry *entry)
+{
+	pvr_fabric_unbind(adapter, entry->gid);
+	entry->bound = false;
+}
+
+int pvr_cmd_destroy_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			 union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_destroy_bind *cmd = &req->destroy_bind;
+
+	if (!pvr_gid_get(adapter, cmd->index))
+		return -EINVAL;
+	unbind(adapter, &adapter->gids[cmd->index]);
+	return 0;
+}
+
+void pvr_gid_unbind_all(struct pvr_adapter *adapter)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound)
+			unbind(adapter, &adapter->gids[i]);
+}

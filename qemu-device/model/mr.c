@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Memory regions.
+ *
+ * A key is index << 8 | generation. The generation changes with every registration,
+ * and indices are reused as late as possible, so a stale key hits nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "model/objects.h"
+
+#define ACCESS_KNOWN                                                           \
+	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE |                    \
+	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC)
+#define ACCESS_NEEDS_LOCAL_WRITE (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_ATOMIC)
+
+static uint32_t span_pages(uint64_t start, uint64_t length)
+{
+	uint64_t first = start / PVR_PAGE_SIZE, last = (start + length - 1) / PVR_PAGE_SIZE;
+
+	return last - first < PVR_PDIR_MAX_PAGES ? last - first + 1 : 0;
+}
+
+/* What the command asks for is consistent. */
+static int mr_check(const struct pvr_cmd_create_mr *cmd)
+{
+	uint32_t access = cmd->access_flags & ~PVR_ACCESS_OPTIONAL;
+
+	if (cmd->flags & ~(PVR_MR_FLAG_DMA | PVR_MR_FLAG_FRMR))
+		return -EINVAL;
+	if (cmd->flags == (PVR_MR_FLAG_DMA | PVR_MR_FLAG_FRMR))
+		return -EINVAL;
+	if (cmd->flags == PVR_MR_FLAG_FRMR)
+		return -EOPNOTSUPP; /* bmme_flags says so */
+	if (cmd->flags == PVR_MR_FLAG_DMA)
+		return access & ~PVR_ACCESS_LOCAL_WRITE ? -EINVAL : 0;
+	if (access & ~ACCESS_KNOWN)
+		return -EOPNOTSUPP;
+	/* IBTA vol. 1, 10.6.3.1: remote write and atomic need local write. */
+	if ((access & ACCESS_NEEDS_LOCAL_WRITE) && !(access & PVR_ACCESS_LOCAL_WRITE))
+		return -EINVAL;
+	if (!cmd->length || cmd->length > PVR_MAX_MR_SIZE ||
+	    cmd->start + cmd->length - 1 < cmd->start)
+		return -EINVAL;
+	return cmd->nchunks == span_pages(cmd->start, cmd->length) ? 0 : -EINVAL;
+}
+
+static struct pvr_mr *mr_new(const struct pvr_cmd_create_mr *cmd, struct pvr_pd *pd)
+{
+	struct pvr_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	mr->pd = pd;
+	mr->access = cmd->access_flags & ACCESS_KNOWN;
+	mr->dma = cmd->flags & PVR_MR_FLAG_DMA;
+	mr->start = cmd->start;
+	mr->length = cmd->length;
+	return mr;
+}
+
+int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_mr *cmd = &req->create_mr;
+	struct pvr_pd *pd = pvr_pd_get(adapter, cmd->pd_handle);
+	struct pvr_mr *mr;
+	int err;
+
+	err = pd ? mr_check(cmd) : -EINVAL;
+	if (err)
+		return err;
+	mr = mr_new(cmd, pd);
+	if (!mr)
+		return -ENOMEM;
+	if (!mr->dma)
+		err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks,
+				    mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
+	if (err)
+		goto err_free;
+	err = pvr_table_add(&adapter->mrs, mr, &mr->handle);
+	if (err)
+		goto err_unmap;
+	mr->key = mr->handle << 8 | ++adapter->mr_generation;
+	pd->users++;
+	resp->create_mr.mr_handle = mr->handle;
+	resp->create_mr.lkey = mr->key;
+	resp->create_mr.rkey = mr->key;
+	return 0;
+
+err_unmap:
+	pvr_pages_unmap(adapter, &mr->pages);
+err_free:
+	free(mr);
+	return err;
+}
+
+void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
+{
+	pvr_table_del(&adapter->mrs, mr->handle);
+	pvr_pages_unmap(adapter, &mr->pages);
+	mr->pd->users--;
+	free(mr);
+}
+
+int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, req->handle.handle);
+
+	if (!mr)
+		return -EINVAL;
+	pvr_mr_destroy(adapter, mr);
+	return 0;
+}
+
+struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+			   uint32_t key, uint64_t addr, uint64_t len, uint32_t access)
+{
+	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, key >> 8);
+
+	if (!mr || mr->key != key || mr->pd != pd || (mr->access & access) != access)
+		return NULL;
+	if (mr->dma)
+		return pvr_ram_covers(&adapter->ram, addr, len,
+				      access & PVR_ACCESS_LOCAL_WRITE) ?
+			       mr :
+			       NULL;
+	if (mr->pages.broken || addr < mr->start || len > mr->length ||
+	    addr - mr->start > mr->length - len)
+		return NULL;
+	return mr;
+}
+
+uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
+		    uint64_t len, uint64_t *contig)
+{
+	if (mr->dma)
+		return pvr_ram_ptr(&adapter->ram, addr, len,
+				   mr->access & PVR_ACCESS_LOCAL_WRITE, contig);
+	return pvr_pages_run(&mr->pages,
+			     addr - (mr->start & ~(uint64_t)(PVR_PAGE_SIZE - 1)), len,
+			     contig);
+}

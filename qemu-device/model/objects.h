@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Protection domains, memory regions, completion queues, queue pairs, SRQs. */
+#ifndef PVR_OBJECTS_H
+#define PVR_OBJECTS_H
+
+#include "model/adapter.h"
+
+/* ------------------------------------------------------------------- PD */
+
+struct pvr_pd {
+	struct pvr_uc *uc;
+	uint32_t handle;
+	uint32_t users; /* MRs, QPs, SRQs */
+};
+
+struct pvr_pd *pvr_pd_get(struct pvr_adapter *adapter, uint32_t handle);
+void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd);
+
+/* ------------------------------------------------------------------- MR */
+
+struct pvr_mr {
+	struct pvr_pd *pd;
+	uint32_t handle;
+	uint32_t key; /* lkey and rkey: index << 8 | generation */
+	uint32_t access; /* PVR_ACCESS_* */
+	bool dma; /* all of the guest's RAM */
+	uint64_t start, length;
+	struct pvr_pages pages; /* of [start, start + length) */
+};
+
+/**
+ * pvr_mr_find() - the region of a key, if it permits an access
+ * @pd: of the queue pair that asks
+ * @access: PVR_ACCESS_* that the region must have; 0 for local reads
+ *
+ * Return: the region, or NULL if the key is stale or foreign, the range is not
+ * inside, or the right is missing. The pointer is valid until the next command.
+ */
+struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+			   uint32_t key, uint64_t addr, uint64_t len, uint32_t access);
+
+/* The longest run at @addr, which pvr_mr_find() has allowed; NULL if RAM left. */
+uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
+		    uint64_t len, uint64_t *contig);
+void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
+
+/* ------------------------------------------------------------------- CQ */
+
+enum pvr_cq_arm {
+	PVR_CQ_DISARMED,
+	PVR_CQ_ARMED_SOLICITED,
+	PVR_CQ_ARMED_ANY,
+};
+
+struct pvr_cq {
+	struct pvr_uc *uc;
+	uint32_t handle;
+	uint32_t users; /* QP queues that complete here */
+	uint32_t cqe;
+	struct pvr_pages pages;
+	struct pvr_ring *shm; /* ours is prod_tail */
+	/* Completions so far: written, up to the last notification, up to the last
+	 * solicited one. The ring's index is the first of them modulo 2 * cqe. */
+	uint64_t produced, announced, solicited;
+	enum pvr_cq_arm armed;
+	bool error; /* overrun, or its memory went: takes no more */
+	bool in_backlog; /* of pvr_event_rings */
+	TAILQ_ENTRY(pvr_cq) backlog;
+};
+
+struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle);
+void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq);
+/* The CQ takes no more: CQ_ERR to the guest, and its QPs go to ERR. */
+void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why);
+
+/* ----------------------------------------------------------- work queues */
+
+/* A ring of work requests: guest produces, we consume. */
+struct pvr_wq {
+	const struct pvr_pages *pages;
+	struct pvr_ring *shm; /* ours is cons_head */
+	uint32_t first_page;
+	uint32_t stride; /* a power of two, divides a page */
+	uint32_t count; /* a power of two */
+	uint32_t max_sge;
+	uint32_t head; /* 0 .. 2 * count - 1 */
+};
+
+/* ------------------------------------------------------------------- SRQ */
+
+struct pvr_srq {
+	struct pvr_pd *pd;
+	uint32_t handle;
+	uint32_t users;
+	uint32_t limit; /* armed if not 0 */
+	bool error;
+	struct pvr_pages pages;
+	struct pvr_wq wq;
+	LIST_HEAD(, pvr_qp) qps;
+};
+
+struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle);
+void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq);
+void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why);
+
+/* -------------------------------------------------------------------- QP */
+
+/* A receive request taken from an SRQ for a message in progress. */
+struct pvr_srq_held {
+	bool valid;
+	struct pvrdma_rq_wqe_hdr hdr;
+	struct pvrdma_sge sge[PVR_MAX_SGE];
+};
+
+enum pvr_qp_wait {
+	PVR_QP_RUNNING,
+	PVR_QP_WAITS_RNR, /* for the responder's receive request */
+	PVR_QP_WAITS_ACK, /* for a responder that does not answer */
+};
+
+struct pvr_qp {
+	struct pvr_adapter *adapter;
+	struct pvr_pd *pd;
+	struct pvr_cq *send_cq, *recv_cq;
+	struct pvr_srq *srq; /* or NULL */
+	LIST_ENTRY(pvr_qp) srq_link;
+	struct pvr_srq_held *held; /* if srq */
+	uint32_t handle, qpn;
+	uint8_t type; /* enum pvr_qp_type */
+	bool sq_sig_all;
+	struct pvr_pages pages;
+	struct pvr_wq sq, rq;
+
+	enum pvr_qp_state state;
+	struct pvr_qp_attr attr; /* as MODIFY_QP set it */
+
+	/* Requester. */
+	uint32_t sq_psn; /* of the next request */
+	uint64_t sq_done; /* bytes of the request at sq.head that are done */
+	uint8_t retry_left, rnr_left;
+	enum pvr_qp_wait wait;
+	struct pvr_timer timer; /* while it waits */
+	bool unanswered; /* the request at the head got no answer last time */
+	bool sq_draining; /* SQD was asked for, a request is in progress */
+
+	/* Responder. */
+	uint32_t rq_psn; /* of the next request */
+	uint64_t rq_done; /* bytes of the request in progress that have arrived */
+	bool peer_waits; /* the requester got an RNR NAK */
+	bool comm_est; /* the event has been given */
+	bool last_wqe; /* the event has been given; QPs with an SRQ */
+
+	/* The peer of an RC QP, and where it was found. */
+	struct pvr_qp *peer;
+	struct pvr_path *path;
+	uint64_t topology;
+
+	bool is_ready;
+	TAILQ_ENTRY(pvr_qp) ready;
+};
+
+struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t handle);
+/* By number, as peers name it. */
+struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t qpn);
+void pvr_qp_destroy(struct pvr_qp *qp);
+
+/*
+ * To ERR, with an event if @event is not PVR_EVENT_NUM; what is posted gets flushed
+ * from pvr_engine_run().
+ */
+void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why);
+/* The one place that changes the state. */
+void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state);
+/* Back to what it was when created, but for the number. */
+void pvr_qp_reset_queues(struct pvr_qp *qp);
+const char *pvr_qp_state_name(enum pvr_qp_state state);
+
+/**
+ * pvr_qp_check_modify() - may these attributes be set now (IBTA vol. 1, 11.2.5.2)
+ * @mask: PVR_QPA_*
+ * @next: the state that results
+ *
+ * Return: 0 or -EINVAL, with the reason in @why.
+ */
+int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask,
+			const struct pvr_qp_attr *attr, enum pvr_qp_state *next,
+			const char **why);
+
+/* --------------------------------------------------------------- commands */
+
+/*
+ * One function per command. The request is a private copy; the response is zeroed
+ * and its header is filled in by the caller. Return: 0 or -errno.
+ */
+typedef int pvr_cmd_fn(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp);
+pvr_cmd_fn pvr_cmd_query_port, pvr_cmd_query_pkey;
+pvr_cmd_fn pvr_cmd_create_uc, pvr_cmd_destroy_uc;
+pvr_cmd_fn pvr_cmd_create_pd, pvr_cmd_destroy_pd;
+pvr_cmd_fn pvr_cmd_create_mr, pvr_cmd_destroy_mr;
+pvr_cmd_fn pvr_cmd_create_cq, pvr_cmd_resize_cq, pvr_cmd_destroy_cq;
+pvr_cmd_fn pvr_cmd_create_qp, pvr_cmd_modify_qp, pvr_cmd_query_qp, pvr_cmd_destroy_qp;
+pvr_cmd_fn pvr_cmd_create_srq, pvr_cmd_modify_srq, pvr_cmd_query_srq,
+	pvr_cmd_destroy_srq;
+pvr_cmd_fn pvr_cmd_create_bind, pvr_cmd_destroy_bind;
+
+#endif /* PVR_OBJECTS_H */

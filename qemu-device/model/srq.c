@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Shared receive queues: their commands. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "datapath/queue.h"
+#include "model/objects.h"
+
+struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->srqs, handle);
+}
+
+static int srq_check(const struct pvr_cmd_create_srq *cmd)
+{
+	const struct pvr_srq_attr *attr = &cmd->attrs;
+
+	if (cmd->srq_type != 0)
+		return -EOPNOTSUPP;
+	if (!attr->max_wr || attr->max_wr > PVR_MAX_SRQ_WR ||
+	    (attr->max_wr & (attr->max_wr - 1)) || attr->max_sge > PVR_MAX_SGE ||
+	    attr->srq_limit > attr->max_wr)
+		return -EINVAL;
+	if (!cmd->nchunks || cmd->nchunks - 1 < pvr_wq_pages(attr->max_wr,
+							     pvr_rq_stride(attr->max_sge)))
+		return -EINVAL;
+	return 0;
+}
+
+static int srq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd,
+		      struct pvr_srq *srq)
+{
+	struct pvr_ring_state *state_shm;
+	int err;
+
+	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &srq->pages);
+	if (err)
+		return err;
+	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&srq->pages, 0);
+	pvr_wq_init(&srq->wq, &srq->pages, &state_shm->rx, 1, cmd->attrs.max_wr,
+		    pvr_rq_stride(cmd->attrs.max_sge), cmd->attrs.max_sge);
+	srq->limit = cmd->attrs.srq_limit;
+	return 0;
+}
+
+int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_srq *cmd = &req->create_srq;
+	struct pvr_pd *pd = pvr_pd_get(adapter, cmd->pd_handle);
+	struct pvr_srq *srq;
+	int err;
+
+	err = pd ? srq_check(cmd) : -EINVAL;
+	if (err)
+		return err;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return -ENOMEM;
+	srq->pd = pd;
+	LIST_INIT(&srq->qps);
+	err = srq_attach(adapter, cmd, srq);
+	if (err)
+		goto err_free;
+	err = pvr_table_add(&adapter->srqs, srq, &srq->handle);
+	if (err)
+		goto err_unmap;
+	pd->users++;
+	resp->create_srq.srqn = srq->handle;
+	return 0;
+
+err_unmap:
+	pvr_pages_unmap(adapter, &srq->pages);
+err_free:
+	free(srq);
+	return err;
+}
+
+int pvr_cmd_modify_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_modify_srq *cmd = &req->modify_srq;
+	struct pvr_srq *srq = pvr_srq_get(adapter, cmd->srq_handle);
+
+	if (!srq || (cmd->attr_mask & ~(PVR_SRQ_MAX_WR | PVR_SRQ_LIMIT)))
+		return -EINVAL;
+	if (cmd->attr_mask & PVR_SRQ_MAX_WR)
+		return -EOPNOTSUPP;
+	if (!(cmd->attr_mask & PVR_SRQ_LIMIT))
+		return 0;
+	if (cmd->attrs.srq_limit > srq->wq.count)
+		return -EINVAL;
+	srq->limit = cmd->attrs.srq_limit;
+	return 0;
+}
+
+int pvr_cmd_query_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	struct pvr_srq *srq = pvr_srq_get(adapter, req->handle.handle);
+
+	if (!srq)
+		return -EINVAL;
+	resp->query_srq.attrs = (struct pvr_srq_attr){
+		.max_wr = srq->wq.count,
+		.max_sge = srq->wq.max_sge,
+		.srq_limit = srq->limit,
+	};
+	return 0;
+}
+
+void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq)
+{
+	pvr_table_del(&adapter->srqs, srq->handle);
+	pvr_pages_unmap(adapter, &srq->pages);
+	srq->pd->users--;
+	free(srq);
+}
+
+int pvr_cmd_destroy_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			union pvr_cmd_resp *resp)
+{
+	struct pvr_srq *srq = pvr_srq_get(adapter, req->handle.handle);
+
+	if (!srq)
+		return -EINVAL;
+	if (srq->users)
+		return -EBUSY;
+	pvr_srq_destroy(adapter, srq);
+	return 0;
+}
+
+void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why)
+{
+	struct pvr_qp *qp;
+
+	if (srq->error)
+		return;
+	srq->error = true;
+	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
+	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
+	LIST_FOREACH(qp, &srq->qps, srq_link)
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The transport between adapters of one engine: a memcpy. */
+#include "transport/local.h"
+
+#include <string.h>
+
+#include "datapath/responder.h"
+
+/* Who the QP's address names, whatever state that is in. */
+static struct pvr_qp *look_up(struct pvr_qp *qp)
+{
+	const struct pvr_ah_attr *ah = &qp->attr.ah_attr;
+	const struct pvr_gid_entry *sgid = pvr_gid_get(qp->adapter, ah->sgid_index);
+	struct pvr_adapter *adapter;
+	struct pvr_qp *peer;
+
+	adapter = sgid ? pvr_fabric_find(qp->adapter, ah->dgid) : NULL;
+	peer = adapter ? pvr_qp_find(adapter, qp->attr.dest_qp_num) : NULL;
+	/* IBTA vol. 1, 9.6.1.2: the responder validates who it is connected to. */
+	if (!peer || peer->type != PVR_QPT_RC || peer->attr.dest_qp_num != qp->qpn ||
+	    memcmp(peer->attr.ah_attr.dgid, sgid->gid, sizeof(sgid->gid)))
+		return NULL;
+	return peer;
+}
+
+static bool can_respond(const struct pvr_qp *qp)
+{
+	return qp->state == PVR_QPS_RTR || qp->state == PVR_QPS_RTS ||
+	       qp->state == PVR_QPS_SQD;
+}
+
+struct pvr_qp *pvr_local_peer(struct pvr_qp *qp)
+{
+	struct pvr_engine *engine = qp->adapter->engine;
+
+	if (qp->topology != engine->topology) {
+		qp->topology = engine->topology;
+		qp->peer = look_up(qp);
+		qp->path = qp->peer ? pvr_fabric_path(qp->adapter, qp->peer->adapter) :
+				      NULL;
+	}
+	if (!qp->peer || !can_respond(qp->peer) || !qp->adapter->link_up ||
+	    !qp->peer->adapter->link_up || !pvr_adapter_dma_ok(qp->peer->adapter))
+		return NULL;
+	return qp->peer;
+}
+
+struct pvr_answer pvr_local_send(const struct pvr_request *request)
+{
+	struct pvr_qp *from = request->from;
+	struct pvr_qp *peer = pvr_local_peer(from);
+	struct pvr_answer answer;
+
+	if (!peer)
+		return (struct pvr_answer){ .verdict = PVR_LOST };
+	answer = pvr_responder_execute(peer, request);
+	if (answer.verdict == PVR_ACK && from->path) {
+		from->path->bytes += request->chunk;
+		from->path->messages += pvr_request_is_last(request);
+	}
+	return answer;
+}
