@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What one round of pvr_verify does: both ends compute the same plan from the same seed, so that
+ * each knows every byte its memory must hold afterwards.
+ *
+ * Each operation has a slot of memory at each end. A slot is cut into pieces, with bytes between
+ * them that nobody may touch.
+ */
+#ifndef PVR_TEST_PLAN_H
+#define PVR_TEST_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLAN_MAX_OPS 32
+#define PLAN_MAX_SGE 32
+#define PLAN_MAX_GAP 63
+#define PLAN_MAX_SLACK 64
+#define PLAN_DECOY 64
+#define GRH_BYTES 40
+
+enum kind { KIND_SEND, KIND_SEND_IMM, KIND_WRITE, KIND_WRITE_IMM, KIND_READ, KIND_NUM };
+
+extern const char *const kind_names[KIND_NUM];
+
+struct rng {
+	uint64_t state;
+};
+
+uint64_t rng_next(struct rng *rng);
+/* A number of 0 .. bound - 1. */
+uint64_t rng_below(struct rng *rng, uint64_t bound);
+
+struct piece {
+	uint32_t offset; /* in the end's memory */
+	uint32_t length;
+};
+
+struct pieces {
+	int num;
+	struct piece list[PLAN_MAX_SGE];
+};
+
+struct op {
+	enum kind kind;
+	int from; /* the end that posts it, 0 or 1 */
+	uint32_t length;
+	uint32_t imm;
+	uint64_t key; /* of the data */
+	bool signaled, fenced, solicited;
+	bool chained; /* posted in one call with the one before */
+	struct pieces local; /* at the end that posts: data to send, or room for what is read */
+	struct pieces remote; /* at the other: one piece for WRITE and READ, receive SGEs for SEND */
+	struct piece decoy; /* at the other: receive SGE that WRITE_IMM must not write to */
+};
+
+/* What all rounds of a phase have in common. */
+struct shape {
+	uint64_t seed;
+	uint32_t bytes_max;
+	uint32_t depth; /* operations of a round: 1 .. depth */
+	int max_sge;
+	int max_sge_read;
+	bool datagram; /* SENDs only, received behind GRH_BYTES */
+	bool one_way; /* only from end 0 */
+};
+
+struct plan {
+	int num;
+	struct op ops[PLAN_MAX_OPS];
+};
+
+/* Bytes of one slot, and of the memory of an end. */
+size_t shape_slot(const struct shape *shape);
+size_t shape_memory(const struct shape *shape);
+
+void plan_round(struct plan *plan, const struct shape *shape, uint64_t round, uint32_t ops_left);
+bool op_has_imm(const struct op *op);
+/* Does it take a receive at the other end? */
+bool op_consumes_receive(const struct op *op);
+/* The data of an operation, all of it or from byte "from" on. */
+void op_data(const struct op *op, uint32_t from, uint8_t *to, uint32_t length);
+
+#endif
