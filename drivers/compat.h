@@ -13,6 +13,13 @@
 #include <rdma/iter.h>
 #endif
 
+/* In 7.2 a buffer can also come from an attribute; ours are addresses. */
+#ifdef PVR_HAVE_UMEM_GET_VA
+#define pvr_ib_umem_get ib_umem_get_va
+#else
+#define pvr_ib_umem_get ib_umem_get
+#endif
+
 /*
  * Since 6.11 create_cq receives the attribute bundle that holds the udata.
  * PVR_CREATE_CQ_ARG is the type of the third argument, pvr_cq_udata() its udata.

@@ -39,7 +39,7 @@ struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 		return ERR_PTR(-EINVAL);
 	}
 	/* Writable: the device stores its ring index in the first page. */
-	return ib_umem_get(&dev->ibdev, addr, size, IB_ACCESS_LOCAL_WRITE);
+	return pvr_ib_umem_get(&dev->ibdev, addr, size, IB_ACCESS_LOCAL_WRITE);
 }
 
 static void query_limits(const struct pvr_caps *caps,

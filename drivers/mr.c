@@ -60,7 +60,7 @@ struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access)
 static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
 		      u64 length, int access)
 {
-	struct ib_umem *umem = ib_umem_get(&dev->ibdev, start, length, access);
+	struct ib_umem *umem = pvr_ib_umem_get(&dev->ibdev, start, length, access);
 	int err;
 
 	if (IS_ERR(umem))
