@@ -36,6 +36,7 @@ def parse(argv):
     _check_numbers(options)
     _check_devices(options)
     _check_files(options)
+    _check_daemon(options)
     return options
 
 
@@ -131,7 +132,6 @@ def _check_devices(options):
     for name in options.packages:
         if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name):
             raise LabError(f"--packages: '{name}' is not a name of a Debian package")
-    _check_daemon(options)
 
 
 def _check_daemon(options):
@@ -144,6 +144,7 @@ def _check_daemon(options):
         options.adapters.append((pathlib.Path(path).absolute(), mac.lower()))
     options.control = options.pvrdmad_control and pathlib.Path(options.pvrdmad_control).absolute()
     if not options.adapters and not options.control:
+        _check_own_daemon(options)
         return
     if not options.needs_daemon:
         raise LabError(f"--driver {options.driver} uses no pvrdmad: leave out --pvrdmad-control "
@@ -154,6 +155,13 @@ def _check_daemon(options):
     for path in [options.control, *(path for path, _ in options.adapters)]:
         if path and not path.is_socket():
             raise LabError(f"{path} is no socket: is pvrdmad running?")
+
+
+def _check_own_daemon(options):
+    program = options.binaries / "pvrdmad"
+    if options.needs_daemon and not options.build_only and not os.access(program, os.X_OK):
+        raise LabError(f"--driver {options.driver} needs pvrdmad, but there is no {program}: "
+                       "say `make` first")
 
 
 def _check_files(options):

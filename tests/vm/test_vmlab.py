@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""vmlab itself: what it promises to scripts and to whoever starts it. No RDMA device needed."""
+
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from conftest import VMLAB
+
+FOREVER = "sleep 1000"
+
+
+def processes_of(vmlab):
+    """The command lines of all processes that have to do with this test's lab, but vmlab's own."""
+    marker = os.fsencode(vmlab.share)
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes()
+        except OSError:
+            continue
+        if marker in line and b"vmlab\0" not in line:
+            found.append(line)
+    return found
+
+
+def eventually(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+# --- what a node's script finds -----------------------------------------------------------------
+
+def test_script_finds_its_environment_barrier_and_share(vmlab):
+    vmlab.put(__file__)
+    result = vmlab("""
+        echo "NODE=$NODE NODES=$NODES MY_IP=$MY_IP IPS=$IPS PEER_IP=$PEER_IP"
+        echo "RDMA_DEV=$RDMA_DEV. GID_INDEX=$GID_INDEX. memlock $(ulimit -l) on $(hostname)"
+        test -s $SHARE/test_vmlab.py
+        [ $NODE = 1 ] || sleep 1
+        echo "from the node" >$SHARE/wrote-$NODE
+        barrier written
+        echo "sees $(ls $SHARE | grep -c wrote)"
+        ping -c 1 -W 5 $PEER_IP >/dev/null && echo "reaches its peer"
+        ping -c 1 -W 5 node$NODES >/dev/null && echo "knows names"
+        """, driver="none").check()
+    for node, peer in ((1, 2), (2, 1)):
+        assert result.nodes[node] == [
+            f"NODE={node} NODES=2 MY_IP=10.77.0.{node} IPS=10.77.0.1 10.77.0.2 PEER_IP=10.77.0.{peer}",
+            f"RDMA_DEV=. GID_INDEX=. memlock unlimited on node{node}",
+            "sees 2", "reaches its peer", "knows names"]
+        assert (vmlab.share / f"wrote-{node}").read_text() == "from the node\n"
+
+
+def test_rxe_on_three_nodes(vmlab):
+    """Soft-RoCE finds its GID on each, and all pairs talk through the switch."""
+    result = vmlab("""
+        echo "uses $RDMA_DEV"
+        pair() {
+            if [ $NODE = $1 ]; then
+                ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -c -n 50 &
+                until ss -ltnH 'sport = :18515' | grep -q .; do sleep 0.1; done
+            fi
+            barrier up-$1-$2
+            if [ $NODE = $2 ]; then
+                ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -c -n 50 node$1
+                echo "pair $1 $2"
+            fi
+            wait
+            barrier down-$1-$2
+        }
+        pair 1 2; pair 2 3; pair 3 1
+        """, driver="rxe", nodes=3).check()
+    assert "uses rxe0" in result.text(3)
+    pairs = [line for line in result.stdout.splitlines() if "| pair" in line]
+    assert pairs == ["node2| pair 1 2", "node3| pair 2 3", "node1| pair 3 1"]
+
+
+def test_packages_are_installed(vmlab):
+    result = vmlab("hello", driver="none", nodes=1, packages="hello").check()
+    assert result.nodes[1] == ["Hello, world!"]
+
+
+def test_killed_node_is_replaced(vmlab):
+    """labctl: a killed node is no failure, a new one runs the script, refusals have reasons."""
+    result = vmlab("""
+        if [ $RESTARTED = 1 ]; then echo "is new"; barrier again; exit 0; fi
+        barrier start
+        [ $NODE = 1 ] || sleep 1000
+        labctl start-node 2 2>&1 || true
+        labctl kill-node 7 2>&1 || true
+        labctl kill-node 2
+        barrier alone
+        labctl start-node 2
+        barrier again
+        ping -c 1 -W 5 $PEER_IP >/dev/null && echo "reaches the new one"
+        """, driver="none").check()
+    assert result.nodes[2] == ["is new"]
+    assert result.nodes[1] == [
+        "labctl start-node: node2 is running; only a killed node can be started",
+        "labctl kill-node: there is no node 7, only 1 to 2", "reaches the new one"]
+
+
+# --- how it fails -------------------------------------------------------------------------------
+
+def test_failing_script(vmlab):
+    """Its node and status are named; who waits for it at a barrier does not wait for ever."""
+    result = vmlab("[ $NODE = 1 ] || { echo last words; exit 7; }; barrier never", driver="none")
+    assert result.status == 1
+    assert result.error == "node2: its script ended with status 7"
+    assert result.nodes[2] == ["last words"]
+    assert result.nodes[1] == ["labctl barrier: never: node2 ended without coming here"]
+    assert not processes_of(vmlab)
+
+
+def test_kernel_warning(vmlab):
+    result = vmlab("""
+        echo '<4>WARNING: CPU: 0 PID: 1 at drivers/some.c:1 pvrdma_probe+0x1/0x2' >/dev/kmsg
+        sleep 1000""", driver="none", nodes=1)
+    assert result.status == 1
+    assert result.error.startswith("node1: its kernel says: WARNING: CPU: 0 PID: 1 at drivers/some.c")
+    assert "node1! " in result.stderr
+
+
+def test_panic(vmlab):
+    result = vmlab("echo c >/proc/sysrq-trigger", driver="none", nodes=1)
+    assert result.status == 1
+    assert result.error.startswith("node1: its kernel says: Kernel panic")
+    assert "Call Trace" in result.log("node1.console")
+
+
+def test_timeout_leaves_no_process(vmlab):
+    result = vmlab(FOREVER, driver="none", nodes=1, timeout=3)
+    assert result.status == 1
+    assert result.error.startswith("the lab took longer than 3 s (--timeout): node1 ")
+    assert not processes_of(vmlab)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_signal_leaves_no_process(vmlab, signum):
+    command = vmlab.command(FOREVER, driver="none", nodes=3)
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert eventually(lambda: len(processes_of(vmlab)) == 3)
+    child.send_signal(signum)
+    _, stderr = child.communicate(timeout=20)
+    assert eventually(lambda: not processes_of(vmlab))
+    if signum != signal.SIGKILL:
+        assert child.returncode == 128 + signum
+        assert f"vmlab: error: ended by signal {int(signum)}" in stderr
+        assert not list(pathlib.Path("/tmp").glob(f"vmlab-{child.pid}-*"))
+
+
+def test_nobody_at_the_adapter_socket(vmlab, tmp_path):
+    """QEMU's own words are the reason."""
+    path, module = tmp_path / "adapter", tmp_path / "pvrdma.ko"
+    module.touch()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+    result = vmlab(FOREVER, driver="pvrdma", provider="debian", nodes=1, module=module,
+                   adapter_socket=path)
+    assert result.status == 1
+    assert result.error.startswith("node1: QEMU ended with status 1: ")
+    assert str(path) in result.error
+
+
+# --- bad input ----------------------------------------------------------------------------------
+
+def old_qemu(folder):
+    path = folder / "qemu"
+    path.write_text("#!/bin/sh\necho QEMU emulator version 7.2.11\n")
+    path.chmod(0o755)
+    return path
+
+
+BAD = [
+    (["--driver", "mlx5"], "--driver 'mlx5' is unknown; known are pvrdma, vmw_pvrdma, rxe, none"),
+    (["--kernel", "2.4"], "unknown kernel '2.4'"),
+    (["--kernel", "new"], "--kernel wants a version such as 6.1"),
+    (["--nic", "rtl8139"], "--nic 'rtl8139' is unknown"),
+    (["--nodes", "0"], "--nodes wants a number from 1 to 250, not '0'"),
+    (["--nodes", "two"], "--nodes wants a number"),
+    (["--memory", "lots"], "--memory wants a size such as 512M or 1G, not 'lots'"),
+    (["--memory", "16M"], "a guest needs at least 256M"),
+    (["--smp", "-1"], "--smp"),
+    (["--timeout", "0"], "--timeout wants a positive number of seconds"),
+    (["--packages", "Ünsinn"], "is not a name of a Debian package"),
+    (["--share", "/nowhere"], "--share /nowhere: there is no such folder"),
+    (["--run", "/nowhere"], "--run /nowhere: there is no such script"),
+    (["--run", "/etc/passwd"], "is not executable: say chmod +x"),
+    (["--qemu", "{old}"], "is QEMU 7.2, but vfio-user needs 10.1 or newer"),
+    (["--qemu", "/bin/false"], "does not run as a QEMU"),
+    (["--driver", "vmw_pvrdma", "--nic", "virtio-net-pci"], "needs --nic vmxnet3"),
+    (["--driver", "pvrdma", "--adapter-socket", "/nowhere"], "2 nodes need 2 times --adapter-socket"),
+    (["--driver", "pvrdma", "--nodes", "1", "--adapter-socket", "/nowhere"],
+     "/nowhere is no socket: is pvrdmad running?"),
+    (["--frobnicate"], "unrecognized arguments: --frobnicate"),
+]
+
+
+@pytest.mark.parametrize("args, message", BAD, ids=[" ".join(args) for args, _ in BAD])
+def test_bad_input_gets_one_clear_line(vmlab, tmp_path, args, message):
+    args = [arg.replace("{old}", str(old_qemu(tmp_path))) for arg in args]
+    command = vmlab.command("true", driver="none")
+    done = subprocess.run(command + args, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert message in done.stderr
+
+
+def test_nothing_to_do():
+    done = subprocess.run([VMLAB, "--driver", "none"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "vmlab: error: what shall the VMs do? Give --run SCRIPT or --shell\n"
