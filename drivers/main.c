@@ -92,6 +92,7 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 		"device failed: %s; reload the driver to use it again\n", why);
 	complete(&dev->cmd.done);
 	pvr_dispatch(dev, IB_EVENT_DEVICE_FATAL);
+	pvr_port_kick(dev);
 }
 
 static int activate(struct pvr_dev *dev)

@@ -147,8 +147,10 @@ void pvr_port_work(struct work_struct *work)
 	struct pvr_dev *dev = container_of(work, struct pvr_dev, port_work);
 	struct ib_port_attr attr = {};
 
-	if (pvr_dev_dead(dev))
-		return report(dev, false);
+	if (pvr_dev_dead(dev)) {
+		report(dev, false);
+		return;
+	}
 	if (test_and_clear_bit(PVR_DEV_RESCAN_GIDS, &dev->flags))
 		rdma_roce_rescan_device(&dev->ibdev);
 	if (!dev->port_up && pvr_netdev_ready(dev))
