@@ -124,8 +124,6 @@ class Lab:
         if self.options.control:
             text = daemon.paths(self.options.binaries, self.options.control)
             (self.options.logs / "paths.txt").write_text(text)
-            for line in filter(str.strip, text.splitlines()):
-                self.progress.say(f"paths: {line}")
         for answer in self._finish_answers:
             answer("ok")
 

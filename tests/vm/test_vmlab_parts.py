@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Parts of vmlab that need no VM: the kernel's complaints, the switch, barriers, the initramfs."""
+
+import os
+import socket
+import struct
+import time
+
+import pytest
+from vmlab_lib import cache, initramfs, options, process, rundir, segment
+from vmlab_lib.barrier import Barriers
+from vmlab_lib.console import Console
+from vmlab_lib.errors import LabError
+
+# --- console ------------------------------------------------------------------------------------
+
+COMPLAINTS = [
+    "[    3.774643] WARNING: CPU: 0 PID: 1 at drivers/some.c:12 some_probe+0x12/0x34 [pvrdma]",
+    "[   13.774643][  T120] WARNING: possible circular locking dependency detected",
+    "[    3.774643] WARNING: possible recursive locking detected",
+    "[    3.774643] WARNING: inconsistent lock state",
+    "[    3.774643] WARNING: suspicious RCU usage",
+    "[    3.774643] BUG: kernel NULL pointer dereference, address: 0000000000000008",
+    "[    3.774643] BUG: sleeping function called from invalid context at mm/slab.h:1",
+    "[    3.774643] watchdog: BUG: soft lockup - CPU#0 stuck for 120s! [ib_write_bw:123]",
+    "[    3.774643] rcu: INFO: rcu_preempt self-detected stall on CPU",
+    "[    3.774643] INFO: task insmod:99 blocked for more than 120 seconds.",
+    "[    3.774643] general protection fault, probably for non-canonical address: 0000 [#1] SMP",
+    "[    3.774643] Oops: 0002 [#1] PREEMPT SMP",
+    "[    3.774643] kernel BUG at lib/list_debug.c:59!",
+    "[    3.774643] refcount_t: underflow; use-after-free.",
+    "[    3.774643] list_del corruption, ffff8880->next is LIST_POISON1",
+    "[    3.774643] kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+    "[    3.774643] UBSAN: array-index-out-of-bounds in drivers/some.c:1:2",
+    "[    3.774643] Kernel panic - not syncing: Attempted to kill init!",
+]
+HARMLESS = [
+    "[    3.774643] traps: ib_write_bw[99] general protection fault ip:55 sp:7f error:0",
+    "[    3.774643] ib_write_bw[99]: segfault at 8 ip 000055 sp 00007f error 4",
+    "[    3.774643] pvrdma 0000:00:07.0: loaded out-of-tree module taints kernel.",
+    "[    0.000000] Warning: unable to open an initial console.",
+    "[    0.000000] Command line: watchdog_thresh=60 panic=-1",
+    "a program that prints its own BUG: in the middle of a line",
+]
+
+
+@pytest.mark.parametrize("line", COMPLAINTS)
+def test_console_sees_complaint(line):
+    console = Console()
+    assert console.feed(line + "\r")
+    assert console.complaint
+
+
+@pytest.mark.parametrize("line", HARMLESS)
+def test_console_lets_pass(line):
+    console = Console()
+    assert not console.feed(line)
+    assert console.complaint is None
+
+
+def test_console_reason_names_our_driver():
+    console = Console()
+    console.feed("[    1.000000] WARNING: CPU: 0 PID: 1 at kernel/some.c:12")
+    console.feed("[    1.000000]  pvrdma_post_send+0x12/0x34")
+    assert console.reason() == "WARNING: CPU: 0 PID: 1 at kernel/some.c:12 (pvrdma is in its trace)"
+
+
+def test_console_keeps_first_complaint_and_bounds_its_trace():
+    console = Console()
+    console.feed("[    1.000000] BUG: first")
+    for _ in range(1000):
+        console.feed("[    1.000000] WARNING: CPU: 1 second")
+    assert console.reason() == "BUG: first"
+    assert len(console.trace) == Console.TRACE_LINES
+
+
+# --- switch -------------------------------------------------------------------------------------
+
+def frame(to, source, payload=b"x" * 50):
+    data = bytes([2, 0, 0, 0, 0, to]) + bytes([2, 0, 0, 0, 0, source]) + b"\x08\x00" + payload
+    return struct.pack("!I", len(data)) + data
+
+
+BROADCAST = 0xff
+
+
+@pytest.fixture
+def ports(tmp_path):
+    """Four sockets on a switch, each known to it by a frame it sent."""
+    lab = segment.Segment(4, tmp_path)
+    socks = []
+    for _ in range(4):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(str(lab.path))
+        sock.settimeout(5)
+        socks.append(sock)
+    time.sleep(0.3)  # until it has accepted them all
+    for number, sock in enumerate(socks):
+        hello = frame(BROADCAST, number)
+        sock.sendall(hello)
+        for other in socks:
+            if other is not sock:
+                assert receive(other, len(hello)) == hello
+    yield socks
+    for sock in socks:
+        sock.close()
+    lab.close()
+    assert lab.switch is None
+
+
+def receive(sock, count):
+    data = b""
+    while len(data) < count:
+        more = sock.recv(count - len(data))
+        assert more
+        data += more
+    return data
+
+
+def silent(sock):
+    sock.settimeout(0.1)
+    with pytest.raises(TimeoutError):
+        sock.recv(1)
+    sock.settimeout(5)
+    return True
+
+
+def test_switch_sends_only_where_the_target_is(ports):
+    one = frame(2, 0)
+    ports[0].sendall(one)
+    assert receive(ports[2], len(one)) == one
+    assert silent(ports[1]) and silent(ports[3]) and silent(ports[0])
+
+
+def test_switch_splits_runs_of_frames_and_joins_halves(ports):
+    to_one, to_two = frame(1, 0, b"a" * 1400), frame(2, 0, b"b" * 100)
+    stream = to_one + to_two + to_one + to_one + to_two
+    ports[0].sendall(stream[:1000])
+    time.sleep(0.05)
+    ports[0].sendall(stream[1000:])
+    assert receive(ports[1], 3 * len(to_one)) == 3 * to_one
+    assert receive(ports[2], 2 * len(to_two)) == 2 * to_two
+
+
+def test_switch_keeps_order_and_loses_nothing_under_load(ports):
+    sent = b"".join(frame(1, 0, struct.pack("!I", n) + b"z" * 1000) for n in range(3000))
+    pid = os.fork()
+    if pid == 0:
+        ports[0].sendall(sent)
+        os._exit(0)
+    assert receive(ports[1], len(sent)) == sent
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_switch_survives_a_port_that_leaves(ports):
+    ports[3].close()
+    one = frame(3, 0)  # no port now: flooded
+    time.sleep(0.05)
+    ports[0].sendall(one)
+    assert receive(ports[1], len(one)) == one
+    assert receive(ports[2], len(one)) == one
+
+
+# --- barriers -----------------------------------------------------------------------------------
+
+def test_barrier_opens_when_the_last_one_comes():
+    barriers, said = Barriers(), []
+    barriers.arrive("b", 1, said.append)
+    barriers.settle({1, 2}, set())
+    assert said == []
+    barriers.arrive("b", 2, said.append)
+    barriers.settle({1, 2}, set())
+    assert said == ["ok", "ok"]
+
+
+def test_barrier_does_not_wait_for_a_node_that_is_through():
+    barriers, said = Barriers(), []
+    barriers.arrive("b", 1, said.append)
+    barriers.settle({1, 2}, {2})
+    assert said == ["error b: node2 ended without coming here"]
+
+
+def test_barrier_gives_up_in_time():
+    barriers, said = Barriers(), []
+    barriers.arrive("b", 1, said.append, seconds=0)
+    time.sleep(0.01)
+    barriers.settle({1, 2, 3}, set())
+    assert said == ["error b: node2, node3 did not come in time"]
+
+
+def test_barrier_forgets_a_killed_node():
+    barriers, said = Barriers(), []
+    barriers.arrive("b", 1, said.append)
+    barriers.forget(1)
+    barriers.settle({1}, set())
+    assert said == []
+
+
+# --- the rest -----------------------------------------------------------------------------------
+
+def test_initramfs_loads_modules_in_order_of_need(tmp_path):
+    (tmp_path / "modules.dep").write_text(
+        "kernel/fs/9p/9p.ko.xz: kernel/net/9pnet.ko.xz kernel/fs/netfs.ko.xz\n"
+        "kernel/net/9pnet.ko.xz:\nkernel/fs/netfs.ko.xz:\n"
+        "kernel/net/9pnet_virtio.ko.xz: kernel/net/9pnet.ko.xz\n")
+    assert initramfs.load_order(tmp_path, ["9p", "9pnet_virtio", "built_in"]) == [
+        "kernel/fs/netfs.ko.xz", "kernel/net/9pnet.ko.xz", "kernel/fs/9p/9p.ko.xz",
+        "kernel/net/9pnet_virtio.ko.xz"]
+
+
+@pytest.mark.parametrize("text, size", [
+    ("512M", 512 << 20), ("1G", 1 << 30), ("1g", 1 << 30), ("2GiB", 2 << 30), ("300", 300 << 20),
+    ("1048576K", 1 << 30)])
+def test_memory_size(text, size):
+    assert options.parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "G", "1.5G", "-1G", "1X", "1 G", "255M", "524289K"])
+def test_memory_is_not_a_size(text):
+    with pytest.raises(LabError):
+        options.parse_size(text)
+
+
+def test_cache_builds_once_and_leaves_nothing_of_a_failure(tmp_path, monkeypatch):
+    monkeypatch.setenv("PVRDMA_CACHE", str(tmp_path))
+
+    def fails(path):
+        path.write_text("half")
+        raise LabError("no")
+
+    with pytest.raises(LabError):
+        cache.get("some", "thing", fails)
+    assert [path.name for path in (tmp_path / "some").iterdir()] == [".thing.lock"]
+    assert cache.get("some", "thing", lambda path: path.write_text("whole")).read_text() == "whole"
+    assert cache.get("some", "thing", fails).read_text() == "whole"
+
+
+def test_stopped_child_takes_its_children_along(tmp_path):
+    pids = tmp_path / "pids"
+    child = process.spawn(["sh", "-c", f"trap '' TERM; sleep 1000 & echo $! >{pids}; wait"])
+    assert process.wait_for(lambda: pids.exists() and pids.read_text().endswith("\n"), 5)
+    process.stop(child, grace=0.2)
+    grandchild = pids.read_text().strip()
+    assert process.wait_for(lambda: not _runs(grandchild), 5)
+
+
+def _runs(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_run_dir_is_short_and_removes_what_dead_runs_left(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/tmp")
+    stale = f"/tmp/{rundir._PREFIX}999999999-x"
+    os.mkdir(stale)
+    with rundir.run_dir() as path:
+        assert not os.path.exists(stale)
+        assert len(str(path / "adapter250")) < 108
+    assert not path.exists()
