@@ -17,7 +17,7 @@
  *  write element                     load prod_tail
  *  dma_wmb()                         dma_rmb()
  *  store prod_tail                   read element
- *                                    dma_mb() via pvr_ring_release()
+ *                                    pvr_ring_release(), which orders it before
  *  load cons_head                    store cons_head
  */
 

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The command channel. */
+#ifndef PVR_CMD_H
+#define PVR_CMD_H
+
+#include <linux/completion.h>
+#include <linux/mutex.h>
+
+#include "pdir.h"
+#include "pvrdma_abi.h"
+
+struct pvr_dev;
+
+struct pvr_cmd_chan {
+	struct mutex lock; /* one command at a time; protects all of this */
+	struct completion done; /* vector 0 came; may be a late one */
+	struct pvr_page req; /* command slot */
+	struct pvr_page resp; /* response slot */
+	u64 cookie; /* key of the last command */
+};
+
+/* cmd.c */
+
+int pvr_cmd_init(struct pvr_dev *dev);
+void pvr_cmd_exit(struct pvr_dev *dev);
+
+/**
+ * pvr_cmd() - run one command and wait for its end
+ * @dev: the adapter
+ * @req: zeroed and filled by the caller; the key in the header is set here
+ * @resp: private copy of the response, or NULL for commands that have none
+ *
+ * Waits uninterruptibly, at most 10 s, so that an object never exists on one side
+ * only; a device that takes longer is declared dead.
+ *
+ * Context: may sleep.
+ * Return: 0, the device's verdict as -errno, or -EIO if the device is dead.
+ */
+int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
+	    union pvr_cmd_resp *resp);
+
+/**
+ * pvr_cmd_destroy() - run a DESTROY_* command that names only a handle
+ * @dev: the adapter
+ * @cmd: enum pvr_cmd
+ * @handle: the object
+ *
+ * Cannot fail: on return the device does not know the object, because a device
+ * that refuses is reset. So the caller may free what the device could reach.
+ * Context: may sleep.
+ */
+void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
+
+/**
+ * pvr_cmd_ctl() - write the CTL register and read the verdict
+ * @dev: the adapter
+ * @ctl: enum pvr_ctl, but not RESET
+ *
+ * Context: may sleep.
+ * Return: as pvr_cmd().
+ */
+int pvr_cmd_ctl(struct pvr_dev *dev, enum pvr_ctl ctl);
+
+#endif /* PVR_CMD_H */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What ib_core has the driver make: one struct for each kind of object. */
+#ifndef PVR_OBJECTS_H
+#define PVR_OBJECTS_H
+
+#include <linux/mutex.h>
+#include <rdma/ib_verbs.h>
+
+#include "event.h"
+#include "pdir.h"
+#include "pvrdma_abi.h"
+
+struct pvr_ucontext {
+	struct ib_ucontext ibuc;
+	u32 handle;
+	int uar; /* index of the doorbell page */
+};
+
+struct pvr_pd {
+	struct ib_pd ibpd;
+	u32 handle;
+};
+
+struct pvr_mr {
+	struct ib_mr ibmr;
+	struct ib_umem *umem; /* NULL for kernel MRs */
+	struct pvr_pdir pdir;
+	u32 handle;
+	u32 npages; /* fast-reg: pages entered by the last map */
+};
+
+struct pvr_ah {
+	struct ib_ah ibah;
+	struct pvrdma_av av;
+};
+
+struct pvr_cq {
+	struct ib_cq ibcq;
+	struct pvr_ref ref;
+	struct ib_umem *umem; /* NULL for kernel CQs */
+	struct pvr_pdir pdir;
+	u32 handle;
+	u32 n; /* entries, a power of two */
+
+	/* Kernel CQs only. */
+	spinlock_t lock; /* protects head and the entries */
+	struct pvr_ring *ring_shm; /* the driver consumes */
+	u32 head;
+};
+
+struct pvr_srq {
+	struct ib_srq ibsrq;
+	struct pvr_ref ref;
+	struct ib_umem *umem;
+	struct pvr_pdir pdir;
+	u32 handle;
+};
+
+/* The send or receive queue of a kernel QP. */
+struct pvr_wq {
+	spinlock_t lock; /* protects tail and the elements */
+	struct pvr_ring *ring_shm; /* the driver produces */
+	u32 tail;
+	u32 n; /* elements, a power of two */
+	u32 max_sge;
+	u32 stride;
+	size_t offset; /* of element 0 in the QP's pages */
+};
+
+struct pvr_qp {
+	struct ib_qp ibqp;
+	struct pvr_ref ref;
+	struct mutex lock; /* serialises modify and query; protects state, qkey */
+	enum ib_qp_state state;
+	u32 qkey;
+	u32 handle;
+	struct ib_umem *sbuf; /* NULL for kernel QPs */
+	struct ib_umem *rbuf; /* NULL for kernel QPs and with an SRQ */
+	struct pvr_pdir pdir;
+	struct pvr_wq sq; /* kernel QPs only, as rq */
+	struct pvr_wq rq;
+};
+
+#define PVR_TO(what, member)                                                   \
+	static inline struct pvr_##what *to_pvr_##what(                        \
+		struct ib_##what *ib)                                          \
+	{                                                                      \
+		return container_of(ib, struct pvr_##what, member);            \
+	}
+PVR_TO(ucontext, ibuc)
+PVR_TO(pd, ibpd)
+PVR_TO(mr, ibmr)
+PVR_TO(ah, ibah)
+PVR_TO(cq, ibcq)
+PVR_TO(srq, ibsrq)
+PVR_TO(qp, ibqp)
+#undef PVR_TO
+
+#endif /* PVR_OBJECTS_H */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The functions that ib_core calls; see struct ib_device_ops for all of them. */
+#ifndef PVR_VERBS_H
+#define PVR_VERBS_H
+
+#include <rdma/ib_verbs.h>
+
+#include "compat.h"
+#include "objects.h"
+
+struct pvr_dev;
+
+/* ib.c */
+
+int pvr_udata_in(struct ib_udata *udata, void *dst, size_t size);
+int pvr_udata_out(struct ib_udata *udata, const void *src, size_t size);
+
+/**
+ * pvr_umem_get() - pin a page-aligned buffer of user space
+ * @dev: the adapter
+ * @addr: where; must be page-aligned, for its offset never reaches the device
+ * @size: bytes
+ * @min_size: what the object needs
+ *
+ * Context: process context of the owner, may sleep.
+ * Return: the memory, to be given to ib_umem_release(), or an ERR_PTR.
+ */
+struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
+			     u64 min_size);
+
+/* port.c */
+
+int pvr_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);
+int pvr_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
+int pvr_port_immutable(struct ib_device *ibdev, u32 port,
+		       struct ib_port_immutable *imm);
+enum rdma_link_layer pvr_link_layer(struct ib_device *ibdev, u32 port);
+
+/* gid.c */
+
+int pvr_add_gid(const struct ib_gid_attr *attr, void **context);
+int pvr_del_gid(const struct ib_gid_attr *attr, void **context);
+
+/* ucontext.c, pd.c, mr.c, ah.c */
+
+int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
+void pvr_dealloc_ucontext(struct ib_ucontext *ibuc);
+void pvr_disassociate_ucontext(struct ib_ucontext *ibuc);
+int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
+u32 pvr_udata_ctx(struct ib_udata *udata);
+
+int pvr_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int pvr_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+
+struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
+			      u64 iova, int access,
+			      PVR_REG_MR_DMAH_PARAM struct ib_udata *udata);
+struct ib_mr *pvr_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
+			   u32 max_num_sg);
+int pvr_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
+		  unsigned int *offset);
+int pvr_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+int pvr_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		  struct ib_udata *udata);
+int pvr_destroy_ah(struct ib_ah *ibah, u32 flags);
+void pvr_ah_attr_to_dev(struct pvr_ah_attr *to, const struct rdma_ah_attr *from);
+void pvr_ah_attr_from_dev(struct rdma_ah_attr *to,
+			  const struct pvr_ah_attr *from);
+
+/* cq.c */
+
+int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
+		  PVR_CREATE_CQ_ARG *arg);
+int pvr_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int pvr_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc);
+int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+
+/**
+ * pvr_cq_purge() - remove the completions of one QP from a kernel CQ
+ * @cq: the CQ
+ * @qp_handle: a QP of which the device adds no more completions
+ *
+ * Context: takes cq->lock.
+ */
+void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle);
+
+/* qp.c */
+
+int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
+		  struct ib_udata *udata);
+int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+void pvr_qp_purge(struct pvr_qp *qp);
+
+/* qp_modify.c */
+
+int pvr_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		  struct ib_udata *udata);
+int pvr_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init);
+
+/* wr.c */
+
+int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
+		  const struct ib_send_wr **bad_wr);
+int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
+		  const struct ib_recv_wr **bad_wr);
+
+/* srq.c */
+
+int pvr_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
+		   struct ib_udata *udata);
+int pvr_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		   enum ib_srq_attr_mask mask, struct ib_udata *udata);
+int pvr_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
+int pvr_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+
+#endif /* PVR_VERBS_H */
