@@ -64,7 +64,7 @@ size_t shape_memory(const struct shape *shape)
 	return shape_slot(shape) * shape->depth;
 }
 
-/* Many small ones, many around multiples of packets and pages, the rest anywhere up to the limit. */
+/* Many small ones, many around multiples of packets and pages, the rest up to the limit. */
 static uint32_t random_length(struct rng *rng, uint32_t max)
 {
 	uint64_t length, unit;
@@ -97,7 +97,8 @@ static uint32_t gap(struct rng *rng)
 static void cut(struct pieces *pieces, struct rng *rng, uint32_t at, uint32_t length, int max,
 		uint32_t head)
 {
-	uint32_t num = length ? 1 + rng_below(rng, length < (uint32_t)max ? length : (uint32_t)max) : 0;
+	uint32_t most = length < (uint32_t)max ? length : (uint32_t)max;
+	uint32_t num = length ? 1 + rng_below(rng, most) : 0;
 	uint32_t n;
 
 	if (!num && head)

@@ -51,7 +51,7 @@ struct op {
 	bool signaled, fenced, solicited;
 	bool chained; /* posted in one call with the one before */
 	struct pieces local; /* at the end that posts: data to send, or room for what is read */
-	struct pieces remote; /* at the other: one piece for WRITE and READ, receive SGEs for SEND */
+	struct pieces remote; /* at the other: one piece for WRITE, READ; receive SGEs for SEND */
 	struct piece decoy; /* at the other: receive SGE that WRITE_IMM must not write to */
 };
 

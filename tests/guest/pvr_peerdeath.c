@@ -41,7 +41,8 @@ static void open_stream(struct stream *stream, const char *device, int gid_index
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = DEPTH, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = DEPTH, .max_send_sge = 1, .max_recv_wr = 1,
+			 .max_recv_sge = 1 },
 	};
 	void *memory;
 
@@ -185,7 +186,7 @@ static int run_client(struct stream *stream, double seconds, double bound)
 static void usage(FILE *to)
 {
 	fputs("Usage: pvr_peerdeath [OPTIONS] [PEER]\n"
-	      "With PEER: streams RDMA WRITEs to it until it dies, and expects IBV_WC_RETRY_EXC_ERR.\n"
+	      "With PEER: streams RDMA WRITEs to it until it dies; expects a retry-exceeded error.\n"
 	      "Without: is the one that dies. \"peerdeath: streaming\" tells when to kill it.\n"
 	      "  --bound SECONDS      from the last success to the error (default 30)\n"
 	      "  --for SECONDS        how long to wait for the death (default 120)\n"
@@ -199,15 +200,18 @@ static void usage(FILE *to)
 int main(int argc, char **argv)
 {
 	static const struct option long_options[] = {
-		{ "bound", required_argument, NULL, 'b' },  { "for", required_argument, NULL, 'f' },
-		{ "device", required_argument, NULL, 'd' }, { "gid-index", required_argument, NULL, 'g' },
-		{ "port", required_argument, NULL, 'p' },   { "help", no_argument, NULL, 'h' },
+		{ "bound", required_argument, NULL, 'b' },
+		{ "for", required_argument, NULL, 'f' },
+		{ "device", required_argument, NULL, 'd' },
+		{ "gid-index", required_argument, NULL, 'g' },
+		{ "port", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
 		{}
 	};
 	const char *device = NULL, *port = "18601", *peer;
 	double bound = 30, seconds = 120;
 	static struct stream stream;
-	int option, gid_index = -1;
+	int option, fd, gid_index = -1;
 
 	while ((option = getopt_long(argc, argv, "d:g:p:h", long_options, NULL)) != -1) {
 		switch (option) {
@@ -236,7 +240,8 @@ int main(int argc, char **argv)
 	}
 	peer = argv[optind];
 	open_stream(&stream, device, gid_index);
-	connect_stream(&stream, peer ? oob_connect(peer, port, 60) : oob_accept(port), peer ? 100 : 200);
+	fd = peer ? oob_connect(peer, port, 60) : oob_accept(port);
+	connect_stream(&stream, fd, peer ? 100 : 200);
 	if (peer)
 		return run_client(&stream, seconds, bound);
 	puts("peerdeath: waiting to be killed");

@@ -143,7 +143,8 @@ static void report_memory(struct run *run, const struct end *end)
 	op = &run->plan.ops[slot];
 	inside = slot < (uint32_t)run->plan.num &&
 		 in_pieces(op->from == end->side ? &op->local : &op->remote, first);
-	complain(run, "end %d: %zu bytes are wrong, the first at %zu %s of %s: 0x%02x, expected 0x%02x",
+	complain(run,
+		 "end %d: %zu bytes are wrong, the first at %zu %s of %s: 0x%02x, expected 0x%02x",
 		 end->side, wrong, first - slot * shape_slot(&run->shape),
 		 inside ? "in a buffer" : "outside the buffers",
 		 slot < (uint32_t)run->plan.num ? describe(run, slot) : "an unused slot",
@@ -205,7 +206,8 @@ static int region_of(const struct end *end, uint32_t offset)
 }
 
 /* Writes an operation's data over pieces of an image of the memory, from byte head of them on. */
-static void put_data(uint8_t *image, const struct op *op, const struct pieces *pieces, uint32_t head)
+static void put_data(uint8_t *image, const struct op *op, const struct pieces *pieces,
+		     uint32_t head)
 {
 	uint32_t done = 0;
 	int i;
@@ -510,10 +512,12 @@ static const enum ibv_wc_opcode wc_opcodes[KIND_NUM] = {
 	[KIND_READ] = IBV_WC_RDMA_READ,
 };
 
-static void check_number(struct run *run, int index, const char *what, uint32_t is, uint32_t expected)
+static void check_number(struct run *run, int index, const char *what, uint32_t is,
+			 uint32_t expected)
 {
 	if (is != expected)
-		complain(run, "%s: %s is %u, expected %u", describe(run, index), what, is, expected);
+		complain(run, "%s: %s is %u, expected %u", describe(run, index), what, is,
+			 expected);
 }
 
 static void check_receive(struct run *run, struct end *end, int index, const struct ibv_wc *wc)
@@ -754,7 +758,8 @@ static void run_phase(struct run *run, const char *name, bool datagram, enum top
 	meet(run);
 	close_phase(run);
 	printf("verify: %s: %llu operations, %llu bytes\n", name,
-	       (unsigned long long)(run->operations - first), (unsigned long long)(run->bytes - bytes));
+	       (unsigned long long)(run->operations - first),
+	       (unsigned long long)(run->bytes - bytes));
 	fflush(stdout);
 }
 
@@ -764,8 +769,8 @@ static void usage(FILE *to)
 {
 	fputs("Usage: pvr_verify [OPTIONS] [PEER]\n"
 	      "Moves random data with all RDMA operations and compares every byte.\n"
-	      "Without PEER it waits for one, whose options it takes; with PEER it connects to it.\n"
-	      "  --both-ends-here     both ends in this process: a pair of QPs, a QP connected to itself\n"
+	      "Without PEER it waits for one, whose options it takes; else it connects to it.\n"
+	      "  --both-ends-here     both ends in this process: two QPs, then one QP and itself\n"
 	      "  --iterations N       operations per kind of QP (default 1000)\n"
 	      "  --bytes-max N        largest message (default 65536)\n"
 	      "  --depth N            operations outstanding (default 16, at most 32)\n"
@@ -934,7 +939,7 @@ int main(int argc, char **argv)
 		run_phase(&run, "RC to itself", false, TOPOLOGY_SELF);
 	run_phase(&run, "UD", true, TOPOLOGY_PAIR);
 	node_close(&run.node);
-	printf("verify: %llu operations, %llu bytes, %u errors\n", (unsigned long long)run.operations,
-	       (unsigned long long)run.bytes, run.errors);
+	printf("verify: %llu operations, %llu bytes, %u errors\n",
+	       (unsigned long long)run.operations, (unsigned long long)run.bytes, run.errors);
 	return run.errors ? 1 : 0;
 }

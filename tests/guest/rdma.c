@@ -125,7 +125,8 @@ static void to_rtr(struct node *node, struct ibv_qp *qp, const struct address *t
 		die("modifying the QP to RTR: %s", strerror(err));
 }
 
-static void to_rts(struct node *node, struct ibv_qp *qp, uint32_t psn, const struct retries *retries)
+static void to_rts(struct node *node, struct ibv_qp *qp, uint32_t psn,
+		   const struct retries *retries)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,

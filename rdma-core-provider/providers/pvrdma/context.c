@@ -61,7 +61,9 @@ static int open_uverbs(struct pvr_context *ctx)
 
 static int map_doorbells(struct pvr_context *ctx)
 {
-	ctx->uar = mmap(NULL, PVR_PAGE_SIZE, PROT_WRITE, MAP_SHARED, ctx->ibv_ctx.context.cmd_fd, 0);
+	int fd = ctx->ibv_ctx.context.cmd_fd;
+
+	ctx->uar = mmap(NULL, PVR_PAGE_SIZE, PROT_WRITE, MAP_SHARED, fd, 0);
 	if (ctx->uar == MAP_FAILED) {
 		verbs_err(&ctx->ibv_ctx, "cannot map the doorbell page: errno %d\n", errno);
 		return errno;

@@ -28,8 +28,9 @@ struct pvr_ring_state_shm {
 	struct pvr_ring_shm tx;
 	struct pvr_ring_shm rx;
 };
-static_assert(sizeof(struct pvr_ring_state_shm) == sizeof(struct pvr_ring_state) &&
-		      offsetof(struct pvr_ring_state_shm, rx) == offsetof(struct pvr_ring_state, rx),
+static_assert(sizeof(struct pvr_ring_state_shm) == sizeof(struct pvr_ring_state),
+	      "the shared view has the layout of the ABI");
+static_assert(offsetof(struct pvr_ring_state_shm, rx) == offsetof(struct pvr_ring_state, rx),
 	      "the shared view has the layout of the ABI");
 static_assert(offsetof(struct pvr_ring_shm, cons_head) == offsetof(struct pvr_ring, cons_head),
 	      "the shared view has the layout of the ABI");

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#include <errno.h>
+#include <string.h>
+
+#include "fake_kernel.h"
+#include "uverbs_abi.h"
+
+struct fake fake;
+
+static int answer(void)
+{
+	int err = fake.fail;
+
+	fake.fail = 0;
+	return err;
+}
+
+void __verbs_log(struct verbs_context *ctx, uint32_t level, const char *fmt, ...)
+{
+}
+
+int ibv_dontfork_range(void *base, size_t size)
+{
+	return 0;
+}
+
+int ibv_dofork_range(void *base, size_t size)
+{
+	return 0;
+}
+
+int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr,
+				uint8_t eth_mac[ETHERNET_LL_SIZE], uint16_t *vid)
+{
+	fake.resolved++;
+	memcpy(eth_mac, FAKE_RESOLVED_MAC, ETHERNET_LL_SIZE);
+	return -answer();
+}
+
+int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
+		      int comp_vector, struct ibv_cq *cq, struct ibv_create_cq *cmd,
+		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp, size_t resp_size)
+{
+	struct pvr_uverbs_create_cq_resp *drv =
+		container_of(resp, struct pvr_uverbs_create_cq_resp, ibv_resp);
+
+	cq->context = context;
+	cq->cqe = cqe;
+	drv->cqn = fake.next_handle++;
+	return answer();
+}
+
+int ibv_cmd_destroy_cq(struct ibv_cq *cq)
+{
+	return answer();
+}
+
+int ibv_cmd_create_qp(struct ibv_pd *pd, struct ibv_qp *qp, struct ibv_qp_init_attr *attr,
+		      struct ibv_create_qp *cmd, size_t cmd_size,
+		      struct ib_uverbs_create_qp_resp *resp, size_t resp_size)
+{
+	struct pvr_uverbs_create_qp_resp *drv =
+		container_of(resp, struct pvr_uverbs_create_qp_resp, ibv_resp);
+
+	qp->context = pd->context;
+	qp->qp_type = attr->qp_type;
+	qp->send_cq = attr->send_cq;
+	qp->recv_cq = attr->recv_cq;
+	qp->state = IBV_QPS_RESET;
+	drv->qp_handle = fake.next_handle++;
+	qp->qp_num = 0x100 + drv->qp_handle;
+	return answer();
+}
+
+int ibv_cmd_destroy_qp(struct ibv_qp *qp)
+{
+	return answer();
+}
+
+int ibv_cmd_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		      struct ibv_modify_qp *cmd, size_t cmd_size)
+{
+	return answer();
+}
+
+int ibv_cmd_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
+		     struct ibv_qp_init_attr *init_attr, struct ibv_query_qp *cmd, size_t cmd_size)
+{
+	return answer();
+}
+
+int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_init_attr *attr,
+		       struct ibv_create_srq *cmd, size_t cmd_size,
+		       struct ib_uverbs_create_srq_resp *resp, size_t resp_size)
+{
+	struct pvr_uverbs_create_srq_resp *drv =
+		container_of(resp, struct pvr_uverbs_create_srq_resp, ibv_resp);
+
+	srq->context = pd->context;
+	drv->srqn = fake.next_handle++;
+	return answer();
+}
+
+int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
+		       struct ibv_modify_srq *cmd, size_t cmd_size)
+{
+	return answer();
+}
+
+int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv_query_srq *cmd,
+		      size_t cmd_size)
+{
+	return answer();
+}
+
+int ibv_cmd_destroy_srq(struct ibv_srq *srq)
+{
+	return answer();
+}
+
+int fake_setup(void **state)
+{
+	memset(&fake, 0, sizeof(fake));
+	fake.ctx.ibv_ctx.context.device = &fake.dev.device;
+	fake.ctx.ibv_ctx.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
+	fake.ctx.uar = (uint8_t *)fake.uar;
+	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
+	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
+	pthread_mutex_init(&fake.ctx.qp_mutex, NULL);
+	fake.pd.ibv_pd.context = &fake.ctx.ibv_ctx.context;
+	fake.pd.handle = FAKE_PD_HANDLE;
+	fake.next_handle = 1;
+	fake.send_cq = pvr_create_cq(&fake.ctx.ibv_ctx.context, 8, NULL, 0);
+	fake.recv_cq = pvr_create_cq(&fake.ctx.ibv_ctx.context, 5, NULL, 0);
+	return fake.send_cq && fake.recv_cq ? 0 : -1;
+}
+
+int fake_teardown(void **state)
+{
+	uint32_t i;
+
+	for (i = 0; i < FAKE_QP_TBL_SIZE; i++)
+		if (fake.ctx.qp_tbl[i])
+			pvr_destroy_qp(&fake.ctx.qp_tbl[i]->verbs_qp.qp);
+	pvr_destroy_cq(fake.send_cq);
+	pvr_destroy_cq(fake.recv_cq);
+	pthread_mutex_destroy(&fake.ctx.qp_mutex);
+	test_free(fake.ctx.qp_tbl);
+	return 0;
+}
+
+struct ibv_qp *fake_qp(enum ibv_qp_type type, uint32_t send_wr, uint32_t send_sge, uint32_t recv_wr,
+		       uint32_t recv_sge)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = fake.send_cq,
+		.recv_cq = fake.recv_cq,
+		.qp_type = type,
+		.cap = { .max_send_wr = send_wr, .max_send_sge = send_sge, .max_recv_wr = recv_wr,
+			 .max_recv_sge = recv_sge },
+	};
+	struct ibv_qp *qp = pvr_create_qp(&fake.pd.ibv_pd, &attr);
+
+	assert_non_null(qp);
+	qp->state = IBV_QPS_RTS;
+	return qp;
+}
+
+uint32_t fake_rung(size_t offset)
+{
+	uint32_t value = fake.uar[offset / 4];
+
+	fake.uar[offset / 4] = 0;
+	return value;
+}
+
+void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe)
+{
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+	uint32_t tail = cq->ring_shm->prod_tail;
+
+	cq->cqes_shm[tail & (cq->num - 1)] = *cqe;
+	cq->ring_shm->prod_tail = pvr_ring_next(tail, cq->num);
+}
+
+void fake_consume(struct pvr_wq *wq, uint32_t n)
+{
+	while (n--)
+		wq->ring_shm->cons_head = pvr_ring_next(wq->ring_shm->cons_head, wq->num);
+}
+
+struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot)
+{
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+
+	return (void *)(qp->sq.wqes + ((size_t)slot << qp->sq.stride_shift));
+}

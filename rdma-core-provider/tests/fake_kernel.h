@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The provider without kernel and device: its uverbs commands end here, the doorbell page is
+ * memory, and a test plays the device by writing CQEs and indices.
+ */
+#ifndef PVR_TEST_FAKE_KERNEL_H
+#define PVR_TEST_FAKE_KERNEL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "pvrdma.h"
+
+#define FAKE_QP_TBL_SIZE 8
+#define FAKE_PD_HANDLE 0x123456u
+#define FAKE_RESOLVED_MAC "\x02\x11\x22\x33\x44\x55"
+
+/* One context with a PD and two CQs of 8 entries, and what the fake kernel answers next. */
+struct fake {
+	struct pvr_context ctx;
+	struct verbs_device dev;
+	struct pvr_pd pd;
+	struct ibv_cq *send_cq, *recv_cq;
+	uint32_t uar[1024];
+	uint32_t next_handle; /* of any object; QPs have number 0x100 + handle */
+	int fail; /* errno of the next command, once */
+	int resolved; /* addresses that were asked for */
+};
+
+extern struct fake fake;
+
+int fake_setup(void **state);
+int fake_teardown(void **state);
+
+struct ibv_qp *fake_qp(enum ibv_qp_type type, uint32_t send_wr, uint32_t send_sge, uint32_t recv_wr,
+		       uint32_t recv_sge);
+/* The value last written to a doorbell (PVRDMA_UAR_*_OFFSET), which this clears. */
+uint32_t fake_rung(size_t offset);
+/* The device completes something. */
+void fake_complete(struct ibv_cq *ibcq, const struct pvrdma_cqe *cqe);
+/* The device has copied n elements. */
+void fake_consume(struct pvr_wq *wq, uint32_t n);
+struct pvrdma_sq_wqe_hdr *fake_send_wqe(struct ibv_qp *ibqp, uint32_t slot);
+
+#endif
