@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* An adapter and the socket where its VM's QEMU connects. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "unix_socket.h"
+
+#define ACCEPT_PAUSE PVR_SEC
+#define LOG_BURST 20 /* lines */
+#define LOG_PERIOD (5 * PVR_SEC) /* in which the burst may be used up */
+
+struct pvr_attach {
+	struct pvr_source listener;
+	struct pvr_loop_timer pause;
+	const struct pvr_attach_env *env;
+	struct pvr_adapter *adapter;
+	struct pvr_client *client; /* NULL: none */
+	struct pvr_attach_stats stats;
+	uint64_t log_since;
+	unsigned int log_lines, log_dropped;
+	char *path;
+};
+
+const struct pvr_attach_env *pvr_attach_env(const struct pvr_attach *attach)
+{
+	return attach->env;
+}
+
+struct pvr_attach_stats *pvr_attach_stats(struct pvr_attach *attach)
+{
+	return &attach->stats;
+}
+
+struct pvr_adapter *pvr_attach_adapter(const struct pvr_attach *attach)
+{
+	return attach->adapter;
+}
+
+const char *pvr_attach_path(const struct pvr_attach *attach)
+{
+	return attach->path;
+}
+
+void pvr_attach_get_stats(const struct pvr_attach *attach, struct pvr_attach_stats *stats)
+{
+	*stats = attach->stats;
+	stats->attached = attach->client && attach->client->vfu;
+	stats->client = attach->client ? attach->client->pid : 0;
+	stats->ram_bytes = attach->client ? attach->client->ram.bytes : 0;
+}
+
+static void emit(struct pvr_attach *attach, enum pvr_log_level level, const char *line)
+{
+	attach->env->ops->log(attach->env->opaque, level, pvr_adapter_name(attach->adapter), line);
+}
+
+static bool may_log(struct pvr_attach *attach)
+{
+	uint64_t now = pvr_loop_now();
+	char line[80];
+
+	if (now - attach->log_since > LOG_PERIOD) {
+		if (attach->log_dropped) {
+			snprintf(line, sizeof(line), "%u lines like these were left out",
+				 attach->log_dropped);
+			emit(attach, PVR_LOG_WARN, line);
+		}
+		attach->log_since = now;
+		attach->log_lines = 0;
+		attach->log_dropped = 0;
+	}
+	if (attach->log_lines < LOG_BURST) {
+		attach->log_lines++;
+		return true;
+	}
+	attach->log_dropped++;
+	return false;
+}
+
+void pvr_attach_log(struct pvr_attach *attach, enum pvr_log_level level, const char *fmt, ...)
+{
+	char line[768];
+	va_list ap;
+
+	if (level == PVR_LOG_DEBUG ? !attach->env->verbose : !may_log(attach))
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	emit(attach, level, line);
+}
+
+void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client)
+{
+	if (attach->client == client)
+		attach->client = NULL;
+}
+
+/* ------------------------------------------------------------------ listening */
+
+static void resume_listening(struct pvr_loop_timer *timer)
+{
+	struct pvr_attach *attach =
+		(struct pvr_attach *)((char *)timer - offsetof(struct pvr_attach, pause));
+
+	if (pvr_loop_add(attach->env->loop, &attach->listener, EPOLLIN) < 0)
+		pvr_loop_timer_arm(attach->env->loop, &attach->pause, ACCEPT_PAUSE);
+}
+
+/* Out of descriptors: the connection stays in the queue, so look again later. */
+static void accept_failed(struct pvr_attach *attach)
+{
+	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
+		return;
+	pvr_attach_log(attach, PVR_LOG_ERR, "cannot accept a QEMU: %s; trying again in 1 s",
+		       strerror(errno));
+	pvr_loop_remove(&attach->listener);
+	pvr_loop_timer_arm(attach->env->loop, &attach->pause, ACCEPT_PAUSE);
+}
+
+static void refuse_second(struct pvr_attach *attach, int fd)
+{
+	pvr_attach_log(attach, PVR_LOG_WARN,
+		       "process %d is refused: QEMU (process %d) is attached; give every VM "
+		       "an adapter and a socket of its own",
+		       (int)pvr_unix_peer_pid(fd), (int)attach->client->pid);
+	attach->stats.refused++;
+	close(fd);
+}
+
+static void listener_ready(struct pvr_source *source, uint32_t events)
+{
+	struct pvr_attach *attach = (struct pvr_attach *)source;
+	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0) {
+		accept_failed(attach);
+		return;
+	}
+	/* The new VM may be here before we have seen that the old one is gone. */
+	if (attach->client && pvr_client_is_gone(attach->client))
+		pvr_client_destroy(attach->client);
+	if (attach->client) {
+		refuse_second(attach, fd);
+		return;
+	}
+	attach->client = pvr_client_create(attach, fd);
+	if (!attach->client)
+		pvr_attach_log(attach, PVR_LOG_ERR, "a QEMU is refused: out of memory");
+}
+
+static bool start_listening(struct pvr_attach *attach, struct pvr_error *err)
+{
+	bool replaced;
+	int ret;
+
+	attach->listener.ready = listener_ready;
+	attach->pause.expired = resume_listening;
+	attach->listener.fd = pvr_unix_listen(attach->path, &replaced, err);
+	if (attach->listener.fd < 0)
+		return false;
+	if (replaced)
+		pvr_attach_log(attach, PVR_LOG_INFO, "replaced stale socket %s", attach->path);
+	ret = pvr_loop_add(attach->env->loop, &attach->listener, EPOLLIN);
+	if (ret)
+		return pvr_fail(err, "cannot watch socket %s: %s", attach->path, strerror(-ret));
+	return true;
+}
+
+/* ----------------------------------------------------------------- life cycle */
+
+static void raise_vector(void *host, enum pvr_vector vector)
+{
+	struct pvr_attach *attach = host;
+
+	if (attach->client)
+		pvr_irq_raise(&attach->client->irq, vector);
+}
+
+static const struct pvr_adapter_ops adapter_ops = { .raise = raise_vector };
+
+struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
+				     const struct pvr_adapter_config *config, const char *path,
+				     struct pvr_error *err)
+{
+	struct pvr_attach *attach = calloc(1, sizeof(*attach));
+
+	if (!attach || !(attach->path = strdup(path))) {
+		pvr_fail(err, "out of memory");
+		free(attach);
+		return NULL;
+	}
+	attach->env = env;
+	attach->listener.fd = -1;
+	attach->adapter = pvr_adapter_create(env->engine, config, &adapter_ops, attach, err->text,
+					     sizeof(err->text));
+	if (!attach->adapter) {
+		free(attach->path);
+		free(attach);
+		return NULL;
+	}
+	if (!start_listening(attach, err)) {
+		pvr_attach_destroy(attach);
+		return NULL;
+	}
+	return attach;
+}
+
+void pvr_attach_destroy(struct pvr_attach *attach)
+{
+	if (attach->client)
+		pvr_client_destroy(attach->client);
+	pvr_loop_timer_disarm(&attach->pause);
+	pvr_loop_remove(&attach->listener);
+	if (attach->listener.fd >= 0) {
+		close(attach->listener.fd);
+		unlink(attach->path);
+	}
+	pvr_adapter_destroy(attach->adapter);
+	free(attach->path);
+	free(attach);
+}
+
+void pvr_attach_check(struct pvr_attach *attach)
+{
+	if (attach->client)
+		pvr_client_check(attach->client);
+}

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * One QEMU at an adapter's socket: which message goes where.
+ *
+ * Every message waits in the socket until it is there as a whole. Then
+ *  - posted writes of registers and doorbells are executed right from the window;
+ *  - memory regions and interrupts are taken and handled here;
+ *  - the rest is checked and left to libvfio-user.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <linux/vfio.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "message.h"
+#include "unix_socket.h"
+
+#define CLIENT_BATCH 64 /* messages per turn */
+#define CLIENT_PATIENCE (5 * PVR_SEC)
+#define CLIENT_EVENTS (EPOLLIN | EPOLLRDHUP | EPOLLET)
+
+/* What became of a message. Below 0: the client has been destroyed. */
+enum { STEP_GONE = -1, STEP_WAIT = 0 };
+
+__attribute__((format(printf, 2, 3))) static int throw_out(struct pvr_client *client,
+							   const char *fmt, ...)
+{
+	char why[400];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	pvr_attach_log(client->attach, PVR_LOG_WARN,
+		       "QEMU (process %d) is thrown out: %s; restart that VM", (int)client->pid,
+		       why);
+	pvr_attach_stats(client->attach)->refused++;
+	pvr_client_destroy(client);
+	return STEP_GONE;
+}
+
+static int leave(struct pvr_client *client)
+{
+	pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has left",
+		       (int)client->pid);
+	pvr_client_destroy(client);
+	return STEP_GONE;
+}
+
+/* ------------------------------------------------------------- posted writes */
+
+struct posted_write {
+	struct vfio_user_header hdr;
+	struct vfio_user_region_access access;
+};
+
+static bool is_posted(const struct posted_write *write)
+{
+	return write->hdr.cmd == VFIO_USER_REGION_WRITE &&
+	       write->hdr.flags.type == VFIO_USER_F_TYPE_COMMAND && write->hdr.flags.no_reply &&
+	       (write->access.region == VFU_PCI_DEV_BAR1_REGION_IDX ||
+		write->access.region == VFU_PCI_DEV_BAR2_REGION_IDX) &&
+	       write->access.count <= sizeof(uint64_t) &&
+	       write->hdr.msg_size == sizeof(*write) + write->access.count;
+}
+
+/* Executes the posted writes that the window begins with. */
+static int run_posted(struct pvr_client *client, const struct pvr_window *window, size_t *bytes)
+{
+	struct posted_write write;
+	size_t pos = 0;
+	int num = 0;
+
+	while (num < CLIENT_BATCH && window->len - pos >= sizeof(write)) {
+		memcpy(&write, window->data + pos, sizeof(write));
+		if (!is_posted(&write) || window->len - pos < write.hdr.msg_size)
+			break;
+		pvr_device_write(client, write.access.region, write.access.offset,
+				 window->data + pos + sizeof(write), write.access.count);
+		pos += write.hdr.msg_size;
+		num++;
+	}
+	*bytes = pos;
+	return num;
+}
+
+/* ---------------------------------------------------- what is handled here */
+
+static int dma_map(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
+{
+	const struct vfio_user_dma_map *map = (const void *)msg->body;
+	struct pvr_vm_ram_request req = {
+		.gpa = map->addr,
+		.size = map->size,
+		.offset = map->offset,
+		.fd = msg->num_fds ? msg->fds[0] : -1,
+		.readable = map->flags & VFIO_USER_F_DMA_REGION_READ,
+		.writable = map->flags & VFIO_USER_F_DMA_REGION_WRITE,
+	};
+
+	if (msg->num_fds > 1) {
+		pvr_fail(err, "DMA_MAP with %zu descriptors, expected at most 1", msg->num_fds);
+		return -EINVAL;
+	}
+	return pvr_vm_ram_map(&client->ram, &req, err);
+}
+
+static int dma_unmap(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
+{
+	const struct vfio_user_dma_unmap *unmap = (const void *)msg->body;
+
+	if (unmap->flags == VFIO_DMA_UNMAP_FLAG_ALL && !unmap->addr && !unmap->size) {
+		pvr_vm_ram_unmap_all(&client->ram);
+		return 0;
+	}
+	if (unmap->flags) {
+		pvr_fail(err, "DMA_UNMAP with flags 0x%x is not supported", unmap->flags);
+		return -EOPNOTSUPP;
+	}
+	return pvr_vm_ram_unmap(&client->ram, unmap->addr, unmap->size, err);
+}
+
+static int set_irqs(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
+{
+	return pvr_irq_set(&client->irq, (const void *)msg->body, msg->len, msg->fds, msg->num_fds,
+			   err);
+}
+
+static int not_supported(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
+{
+	pvr_fail(err, "vfio-user command %u is not supported", msg->hdr.cmd);
+	return -EOPNOTSUPP;
+}
+
+/* --------------------------------------------------- what libvfio-user answers */
+
+static bool check_region(const uint8_t *body, size_t len, struct pvr_error *err)
+{
+	struct vfio_user_region_access access;
+
+	memcpy(&access, body, sizeof(access));
+	if (access.count > PVR_MESSAGE_MAX - sizeof(access))
+		return pvr_fail(err, "access of %u bytes to region %u, expected at most %zu",
+				access.count, access.region, PVR_MESSAGE_MAX - sizeof(access));
+	return true;
+}
+
+/* Exactly one of take() and check(), or neither: libvfio-user checks enough. */
+struct command {
+	size_t min_len; /* of the body */
+	/* 0 or -errno, for the reply */
+	int (*take)(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err);
+	bool (*check)(const uint8_t *body, size_t len, struct pvr_error *err);
+	size_t echo; /* bytes of the body that the reply repeats */
+};
+
+static const struct command commands[VFIO_USER_MAX] = {
+	[VFIO_USER_VERSION] = { .take = not_supported },
+	[VFIO_USER_DMA_MAP] = { .min_len = sizeof(struct vfio_user_dma_map), .take = dma_map },
+	[VFIO_USER_DMA_UNMAP] = { .min_len = sizeof(struct vfio_user_dma_unmap),
+				  .take = dma_unmap,
+				  .echo = sizeof(struct vfio_user_dma_unmap) },
+	[VFIO_USER_DEVICE_GET_INFO] = { .min_len = sizeof(struct vfio_user_device_info) },
+	[VFIO_USER_DEVICE_GET_REGION_INFO] = { .min_len = sizeof(struct vfio_region_info) },
+	[VFIO_USER_DEVICE_GET_REGION_IO_FDS] = { .take = not_supported },
+	[VFIO_USER_DEVICE_GET_IRQ_INFO] = { .min_len = sizeof(struct vfio_irq_info) },
+	[VFIO_USER_DEVICE_SET_IRQS] = { .min_len = sizeof(struct vfio_irq_set), .take = set_irqs },
+	[VFIO_USER_REGION_READ] = { .min_len = sizeof(struct vfio_user_region_access),
+				    .check = check_region },
+	[VFIO_USER_REGION_WRITE] = { .min_len = sizeof(struct vfio_user_region_access),
+				     .check = check_region },
+	[VFIO_USER_DMA_READ] = { .take = not_supported },
+	[VFIO_USER_DMA_WRITE] = { .take = not_supported },
+	[VFIO_USER_DEVICE_RESET] = { .min_len = 0 },
+	[VFIO_USER_DIRTY_PAGES] = { .take = not_supported },
+};
+
+static const struct command unknown_command = { .take = not_supported };
+
+static const struct command *find_command(uint16_t cmd)
+{
+	/* 0 is no command, and has an empty entry. */
+	return cmd && cmd < VFIO_USER_MAX ? &commands[cmd] : &unknown_command;
+}
+
+static int refuse(struct pvr_client *client, const struct vfio_user_header *hdr, int err,
+		  const struct pvr_error *why)
+{
+	int ret;
+
+	pvr_attach_log(client->attach, PVR_LOG_WARN, "QEMU (process %d) is refused: %s",
+		       (int)client->pid, why->text);
+	pvr_attach_stats(client->attach)->refused++;
+	ret = pvr_message_reply(client->source.fd, hdr, err, NULL, 0);
+	if (ret)
+		return throw_out(client, "it takes no reply: %s", strerror(-ret));
+	return 1;
+}
+
+static int take_message(struct pvr_client *client, const struct command *command, size_t size)
+{
+	struct pvr_message msg;
+	struct pvr_error why = { "" };
+	int ret = pvr_message_take(client->source.fd, size, &msg);
+
+	if (ret)
+		return throw_out(client,
+				 "a message with too many descriptors, or this "
+				 "daemon has too many open (%s)",
+				 strerror(-ret));
+	ret = command->take(client, &msg, &why);
+	pvr_message_close(&msg);
+	if (ret)
+		return refuse(client, &msg.hdr, -ret, &why);
+	ret = pvr_message_reply(client->source.fd, &msg.hdr, 0, msg.body, command->echo);
+	if (ret)
+		return throw_out(client, "it takes no reply: %s", strerror(-ret));
+	return 1;
+}
+
+static int refuse_in_queue(struct pvr_client *client, const struct vfio_user_header *hdr,
+			   const struct pvr_error *why)
+{
+	int ret = pvr_message_skip(client->source.fd, hdr->msg_size);
+
+	if (ret)
+		return throw_out(client, "its socket failed: %s", strerror(-ret));
+	return refuse(client, hdr, EINVAL, why);
+}
+
+static int pass_message(struct pvr_client *client, const struct pvr_window *window,
+			const struct vfio_user_header *hdr)
+{
+	if (window->len < hdr->msg_size ||
+	    (window->fds_near && !pvr_message_few_fds(client->source.fd, hdr->msg_size)))
+		return throw_out(client, "unexpected descriptors in a message of command %u",
+				 hdr->cmd);
+	client->complaint[0] = '\0';
+	if (vfu_run_ctx(client->vfu) < 0)
+		return errno == ENOTCONN
+			       ? leave(client)
+			       : throw_out(client, "libvfio-user failed: %s", strerror(errno));
+	if (client->complaint[0]) {
+		pvr_attach_stats(client->attach)->refused++;
+		pvr_attach_log(client->attach, PVR_LOG_WARN,
+			       "QEMU (process %d) is refused: command %u: %s", (int)client->pid,
+			       hdr->cmd, client->complaint);
+	}
+	return 1;
+}
+
+/* ------------------------------------------------------------------ the pump */
+
+/* Replies are small: a socket that is writable takes one without waiting. */
+static bool can_reply(struct pvr_client *client)
+{
+	struct pollfd pfd = { .fd = client->source.fd, .events = POLLOUT };
+	bool ok = poll(&pfd, 1, 0) == 1;
+
+	if (ok == !client->blocked)
+		return ok;
+	client->blocked = !ok;
+	pvr_loop_modify(&client->source, CLIENT_EVENTS | (ok ? 0 : EPOLLOUT));
+	return ok;
+}
+
+static int agree(struct pvr_client *client, const struct pvr_window *window,
+		 const struct vfio_user_header *hdr)
+{
+	struct pvr_error why;
+
+	if (hdr->cmd != VFIO_USER_VERSION || window->len < hdr->msg_size)
+		return throw_out(client,
+				 "its first message is command %u, expected a "
+				 "VERSION: is it a QEMU with -device vfio-user-pci?",
+				 hdr->cmd);
+	if (pvr_message_skip(client->source.fd, hdr->msg_size))
+		return throw_out(client, "its socket failed");
+	pvr_loop_remove(&client->source);
+	if (!pvr_device_attach(client, window->data, hdr->msg_size, &why))
+		return throw_out(client, "%s", why.text);
+	if (pvr_loop_add(pvr_attach_env(client->attach)->loop, &client->source, CLIENT_EVENTS) < 0)
+		return throw_out(client, "this daemon is out of memory");
+	pvr_loop_timer_disarm(&client->patience);
+	pvr_attach_stats(client->attach)->clients++;
+	pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has attached",
+		       (int)client->pid);
+	return 1;
+}
+
+/* Is this a header that a reader of the stream can go on behind? */
+static bool check_header(const struct vfio_user_header *hdr, struct pvr_error *err)
+{
+	if (hdr->flags.type != VFIO_USER_F_TYPE_COMMAND)
+		return pvr_fail(err, "message type %u, expected a command (%u)", hdr->flags.type,
+				VFIO_USER_F_TYPE_COMMAND);
+	if (hdr->msg_size < sizeof(*hdr) || hdr->msg_size > PVR_MESSAGE_MAX)
+		return pvr_fail(err, "message size %u (command %u), expected %zu to %u",
+				hdr->msg_size, hdr->cmd, sizeof(*hdr), PVR_MESSAGE_MAX);
+	return true;
+}
+
+static int run_message(struct pvr_client *client, const struct pvr_window *window,
+		       const struct vfio_user_header *hdr)
+{
+	const uint8_t *body = window->data + sizeof(*hdr);
+	const struct command *command = find_command(hdr->cmd);
+	size_t len = hdr->msg_size - sizeof(*hdr);
+	struct pvr_error why;
+
+	if (len < command->min_len) {
+		pvr_fail(&why, "command %u with %zu bytes, expected at least %zu", hdr->cmd, len,
+			 command->min_len);
+		return refuse_in_queue(client, hdr, &why);
+	}
+	if (command->take)
+		return take_message(client, command, hdr->msg_size);
+	if (window->len >= hdr->msg_size && command->check && !command->check(body, len, &why))
+		return refuse_in_queue(client, hdr, &why);
+	return pass_message(client, window, hdr);
+}
+
+static int one_message(struct pvr_client *client, const struct pvr_window *window)
+{
+	struct vfio_user_header hdr;
+	struct pvr_error why;
+
+	if (window->len < sizeof(hdr) && !window->fds_near)
+		return STEP_WAIT;
+	if (window->len < sizeof(hdr))
+		return throw_out(client, "descriptors in the middle of a header");
+	memcpy(&hdr, window->data, sizeof(hdr));
+	if (!check_header(&hdr, &why))
+		return throw_out(client, "%s", why.text);
+	if (window->len < hdr.msg_size && pvr_message_queued(client->source.fd) < hdr.msg_size)
+		return STEP_WAIT;
+	if (!client->vfu)
+		return agree(client, window, &hdr);
+	if (!hdr.flags.no_reply && !can_reply(client))
+		return STEP_WAIT;
+	return run_message(client, window, &hdr);
+}
+
+/* Return: messages handled, or one of STEP_*. */
+static int client_step(struct pvr_client *client)
+{
+	struct pvr_window window;
+	size_t bytes = 0;
+	ssize_t n = pvr_window_open(&window, client->source.fd);
+	int num;
+
+	if (n == -EAGAIN || n == -EINTR)
+		return STEP_WAIT;
+	if (n <= 0)
+		return leave(client);
+	num = client->vfu ? run_posted(client, &window, &bytes) : 0;
+	if (!num)
+		return one_message(client, &window);
+	if (pvr_message_skip(client->source.fd, bytes))
+		return throw_out(client, "its socket failed");
+	return num;
+}
+
+static void client_ready(struct pvr_source *source, uint32_t events)
+{
+	struct pvr_client *client = (struct pvr_client *)source;
+	uint64_t *messages = &pvr_attach_stats(client->attach)->messages;
+	int num = 0, step;
+
+	if (events & (EPOLLHUP | EPOLLERR)) {
+		leave(client);
+		return;
+	}
+	do {
+		step = client_step(client);
+		if (step > 0) {
+			*messages += (uint64_t)step;
+			num += step;
+		}
+	} while (step > 0 && num < CLIENT_BATCH);
+	if (step > 0)
+		pvr_loop_again(&client->source);
+}
+
+static void out_of_patience(struct pvr_loop_timer *timer)
+{
+	struct pvr_client *client =
+		(struct pvr_client *)((char *)timer - offsetof(struct pvr_client, patience));
+
+	throw_out(client, "no VERSION message within %llu s", CLIENT_PATIENCE / PVR_SEC);
+}
+
+/* --------------------------------------------------------------- life cycle */
+
+static_assert(offsetof(struct pvr_client, source) == 0, "client_ready() casts");
+
+struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
+{
+	struct pvr_loop *loop = pvr_attach_env(attach)->loop;
+	struct pvr_client *client = calloc(1, sizeof(*client));
+
+	if (!client) {
+		close(fd);
+		return NULL;
+	}
+	client->attach = attach;
+	client->adapter = pvr_attach_adapter(attach);
+	client->ram.adapter = client->adapter;
+	client->pid = pvr_unix_peer_pid(fd);
+	client->source.fd = fd;
+	client->source.ready = client_ready;
+	client->patience.expired = out_of_patience;
+	pvr_irq_init(&client->irq);
+	if (pvr_loop_add(loop, &client->source, CLIENT_EVENTS) < 0) {
+		close(fd);
+		free(client);
+		return NULL;
+	}
+	pvr_loop_timer_arm(loop, &client->patience, CLIENT_PATIENCE);
+	return client;
+}
+
+void pvr_client_destroy(struct pvr_client *client)
+{
+	pvr_loop_timer_disarm(&client->patience);
+	pvr_loop_remove(&client->source);
+	if (client->vfu) {
+		pvr_adapter_set_bus_master(client->adapter, false);
+		pvr_adapter_reset(client->adapter);
+		vfu_destroy_ctx(client->vfu); /* closes the connection */
+	} else {
+		close(client->source.fd);
+	}
+	pvr_vm_ram_unmap_all(&client->ram);
+	pvr_irq_close_all(&client->irq);
+	pvr_attach_forget(client->attach, client);
+	free(client);
+}
+
+bool pvr_client_is_gone(const struct pvr_client *client)
+{
+	struct pollfd pfd = { .fd = client->source.fd };
+
+	return poll(&pfd, 1, 0) == 1 && pfd.revents & (POLLHUP | POLLERR);
+}
+
+void pvr_client_check(struct pvr_client *client)
+{
+	if (client->ram.broken) {
+		pvr_adapter_fail(client->adapter, "guest RAM cannot be accessed");
+		throw_out(client, "its RAM was truncated, or its file system is full");
+	} else if (client->irq.stalled) {
+		throw_out(client, "its interrupt eventfd blocks");
+	}
+}
+
+void pvr_client_warn_unshared(struct pvr_client *client)
+{
+	if (client->warned_unshared || !pvr_vm_ram_is_unshared(&client->ram))
+		return;
+	client->warned_unshared = true;
+	pvr_attach_log(client->attach, PVR_LOG_ERR,
+		       "the RAM of QEMU (process %d) is not shared, so its device cannot work: "
+		       "start QEMU with -object memory-backend-memfd,id=mem,size=...,share=on "
+		       "-machine memory-backend=mem",
+		       (int)client->pid);
+}

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The PCI device that a client sees, on top of libvfio-user.
+ *
+ * DOC: adoption
+ *
+ * libvfio-user accepts a connection by itself and then waits for the version, for as
+ * long as the client likes. Instead, client.c accepts, waits for the whole VERSION
+ * message, and pvr_device_attach() plays it to libvfio-user over a connection to a
+ * socket in a private folder, where nobody else can get in between. When that is
+ * agreed on, the client's descriptor takes the place of that connection (dup2()), and
+ * from then on libvfio-user talks to the client.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include "client.h"
+#include "unix_socket.h"
+
+#define CONFIG_SIZE 256
+
+/* Which bits of the configuration space a guest can write. */
+struct config_field {
+	uint8_t offset, size;
+	uint32_t mask;
+};
+
+static const struct config_field writable[] = {
+	{ PCI_COMMAND, 2,
+	  PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY | PCI_COMMAND_SERR |
+		  PCI_COMMAND_INTX_DISABLE },
+	{ PCI_CACHE_LINE_SIZE, 1, 0xff },
+	{ PCI_BASE_ADDRESS_0, 4, ~(PVR_BAR_MSIX_SIZE - 1u) },
+	{ PCI_BASE_ADDRESS_1, 4, ~(PVR_BAR_REGS_SIZE - 1u) },
+	{ PCI_BASE_ADDRESS_2, 4, ~(PVR_BAR_UAR_SIZE - 1u) },
+	{ PCI_INTERRUPT_LINE, 1, 0xff },
+};
+
+static uint8_t *config_space(vfu_ctx_t *vfu)
+{
+	return vfu_pci_get_config_space(vfu)->raw;
+}
+
+/* The bits of one byte that can be written; MSI-X is where libvfio-user has put it. */
+static uint8_t writable_bits(vfu_ctx_t *vfu, size_t offset)
+{
+	size_t msix = vfu_pci_find_capability(vfu, false, PCI_CAP_ID_MSIX);
+	size_t i;
+
+	if (msix && offset == msix + PCI_MSIX_FLAGS + 1)
+		return (PCI_MSIX_FLAGS_ENABLE | PCI_MSIX_FLAGS_MASKALL) >> 8;
+	for (i = 0; i < sizeof(writable) / sizeof(writable[0]); i++) {
+		if (offset >= writable[i].offset &&
+		    offset < (size_t)writable[i].offset + writable[i].size)
+			return (uint8_t)(writable[i].mask >> 8 * (offset - writable[i].offset));
+	}
+	return 0;
+}
+
+static void update_bus_master(struct pvr_client *client)
+{
+	const uint8_t *config = config_space(client->vfu);
+
+	pvr_adapter_set_bus_master(client->adapter, config[PCI_COMMAND] & PCI_COMMAND_MASTER);
+}
+
+static void config_write(vfu_ctx_t *vfu, size_t offset, const char *buf, size_t count)
+{
+	uint8_t *config = config_space(vfu);
+	uint8_t mask;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		mask = writable_bits(vfu, offset + i);
+		config[offset + i] =
+			(uint8_t)((config[offset + i] & ~mask) | ((uint8_t)buf[i] & mask));
+	}
+}
+
+static ssize_t config_access(vfu_ctx_t *vfu, char *buf, size_t count, loff_t offset, bool is_write)
+{
+	struct pvr_client *client = vfu_get_private(vfu);
+	size_t start = (size_t)offset;
+
+	if (start > CONFIG_SIZE || count > CONFIG_SIZE - start) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (!is_write) {
+		memcpy(buf, config_space(vfu) + start, count);
+	} else {
+		config_write(vfu, start, buf, count);
+		update_bus_master(client);
+	}
+	return (ssize_t)count;
+}
+
+/* QEMU emulates the MSI-X table and the pending bits itself. */
+static ssize_t msix_access(vfu_ctx_t *vfu, char *buf, size_t count, loff_t offset, bool is_write)
+{
+	if (!is_write)
+		memset(buf, 0, count);
+	return (ssize_t)count;
+}
+
+void pvr_device_write(struct pvr_client *client, uint32_t region, uint64_t offset, const void *buf,
+		      size_t len)
+{
+	switch (region) {
+	case VFU_PCI_DEV_BAR1_REGION_IDX:
+		if (offset == PVR_REG_DSRHIGH)
+			pvr_client_warn_unshared(client);
+		pvr_adapter_regs_write(client->adapter, offset, buf, len);
+		break;
+	case VFU_PCI_DEV_BAR2_REGION_IDX:
+		pvr_adapter_uar_write(client->adapter, offset, buf, len);
+		break;
+	}
+}
+
+static ssize_t regs_access(vfu_ctx_t *vfu, char *buf, size_t count, loff_t offset, bool is_write)
+{
+	struct pvr_client *client = vfu_get_private(vfu);
+
+	if (is_write)
+		pvr_device_write(client, VFU_PCI_DEV_BAR1_REGION_IDX, (uint64_t)offset, buf, count);
+	else
+		pvr_adapter_regs_read(client->adapter, (uint64_t)offset, buf, count);
+	return (ssize_t)count;
+}
+
+static ssize_t uar_access(vfu_ctx_t *vfu, char *buf, size_t count, loff_t offset, bool is_write)
+{
+	if (is_write)
+		pvr_device_write(vfu_get_private(vfu), VFU_PCI_DEV_BAR2_REGION_IDX,
+				 (uint64_t)offset, buf, count);
+	else
+		memset(buf, 0xff, count);
+	return (ssize_t)count;
+}
+
+static void clear_writable(vfu_ctx_t *vfu)
+{
+	uint8_t *config = config_space(vfu);
+	size_t i;
+
+	for (i = 0; i < CONFIG_SIZE; i++)
+		config[i] &= (uint8_t)~writable_bits(vfu, i);
+}
+
+static int device_reset(vfu_ctx_t *vfu, vfu_reset_type_t type)
+{
+	struct pvr_client *client = vfu_get_private(vfu);
+
+	if (type == VFU_RESET_LOST_CONN)
+		return 0; /* pvr_client_destroy() resets the adapter */
+	clear_writable(vfu);
+	update_bus_master(client);
+	pvr_adapter_reset(client->adapter);
+	/* QEMU has announced its RAM by now. */
+	pvr_client_warn_unshared(client);
+	return 0;
+}
+
+static void library_log(vfu_ctx_t *vfu, int level, const char *msg)
+{
+	struct pvr_client *client = vfu_get_private(vfu);
+
+	if (level <= LOG_ERR)
+		snprintf(client->complaint, sizeof(client->complaint), "%s", msg);
+	pvr_attach_log(client->attach, PVR_LOG_DEBUG, "libvfio-user: %s", msg);
+}
+
+struct region {
+	int index;
+	size_t size;
+	vfu_region_access_cb_t *access;
+	int flags;
+};
+
+static const struct region regions[] = {
+	{ VFU_PCI_DEV_BAR0_REGION_IDX, PVR_BAR_MSIX_SIZE, msix_access,
+	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_MEM },
+	{ VFU_PCI_DEV_BAR1_REGION_IDX, PVR_BAR_REGS_SIZE, regs_access,
+	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_MEM },
+	{ VFU_PCI_DEV_BAR2_REGION_IDX, PVR_BAR_UAR_SIZE, uar_access,
+	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_MEM },
+	{ VFU_PCI_DEV_CFG_REGION_IDX, CONFIG_SIZE, config_access,
+	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_ALWAYS_CB },
+};
+
+static int set_up_regions(vfu_ctx_t *vfu)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < sizeof(regions) / sizeof(regions[0]); i++) {
+		ret = vfu_setup_region(vfu, regions[i].index, regions[i].size, regions[i].access,
+				       regions[i].flags, NULL, 0, -1, 0);
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int set_up_capabilities(vfu_ctx_t *vfu)
+{
+	struct msixcap msix = {
+		.hdr.id = PCI_CAP_ID_MSIX,
+		.mxc.ts = PVR_VEC_NUM - 1,
+		.mtab = { .tbir = PVR_BAR_MSIX, .to = PVR_MSIX_TABLE_OFFSET >> 3 },
+		.mpba = { .pbir = PVR_BAR_MSIX, .pbao = PVR_MSIX_PBA_OFFSET >> 3 },
+	};
+
+	return vfu_pci_add_capability(vfu, 0, 0, &msix) < 0 ? -1 : 0;
+}
+
+static int set_up_device(vfu_ctx_t *vfu)
+{
+	uint8_t *config;
+
+	if (vfu_pci_init(vfu, VFU_PCI_TYPE_CONVENTIONAL, PCI_HEADER_TYPE_NORMAL, 0) < 0)
+		return -1;
+	vfu_pci_set_id(vfu, PVR_PCI_VENDOR_ID, PVR_PCI_DEVICE_ID, PVR_PCI_VENDOR_ID,
+		       PVR_PCI_DEVICE_ID);
+	vfu_pci_set_class(vfu, PVR_PCI_CLASS >> 8, PVR_PCI_CLASS & 0xff, 0);
+	if (set_up_regions(vfu) < 0 || set_up_capabilities(vfu) < 0 ||
+	    vfu_setup_device_nr_irqs(vfu, VFU_DEV_INTX_IRQ, 1) < 0 ||
+	    vfu_setup_device_nr_irqs(vfu, VFU_DEV_MSIX_IRQ, PVR_VEC_NUM) < 0 ||
+	    vfu_setup_device_reset_cb(vfu, device_reset) < 0 || vfu_realize_ctx(vfu) < 0)
+		return -1;
+	/* libvfio-user marks BARs that do not exist as I/O ports. */
+	config = config_space(vfu);
+	memset(config + PCI_BASE_ADDRESS_3, 0, 3 * sizeof(uint32_t));
+	return 0;
+}
+
+/* A context with a listening socket that is already out of everybody's sight. */
+static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
+{
+	const struct pvr_attach_env *env = pvr_attach_env(client->attach);
+	char path[PVR_SOCKET_PATH_MAX + 1];
+	vfu_ctx_t *vfu;
+
+	snprintf(path, sizeof(path), "%s/vfio-user", env->scratch);
+	unlink(path);
+	vfu = vfu_create_ctx(VFU_TRANS_SOCK, path, LIBVFIO_USER_FLAG_ATTACH_NB, client,
+			     VFU_DEV_TYPE_PCI);
+	if (!vfu)
+		return NULL;
+	vfu_setup_log(vfu, library_log, env->verbose ? LOG_DEBUG : LOG_ERR);
+	*peer = pvr_unix_connect(path);
+	unlink(path);
+	if (*peer >= 0 && set_up_device(vfu) == 0)
+		return vfu;
+	if (*peer >= 0)
+		close(*peer);
+	vfu_destroy_ctx(vfu);
+	return NULL;
+}
+
+/* libvfio-user's reply is in the socket: pass it on. */
+static bool forward_reply(int peer, int fd)
+{
+	char reply[PVR_MESSAGE_MAX];
+	ssize_t len = recv(peer, reply, sizeof(reply), MSG_DONTWAIT);
+
+	return len > 0 && send(fd, reply, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) == len;
+}
+
+/* Puts the client's connection in the place of the one to ourselves. */
+static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
+{
+	int fd = vfu_get_poll_fd(vfu);
+
+	if (dup3(client->source.fd, fd, O_CLOEXEC) < 0)
+		return false;
+	close(client->source.fd);
+	client->source.fd = fd;
+	client->vfu = vfu;
+	return true;
+}
+
+bool pvr_device_attach(struct pvr_client *client, const void *version, size_t len,
+		       struct pvr_error *err)
+{
+	bool agreed;
+	int peer;
+	vfu_ctx_t *vfu = create_context(client, &peer);
+
+	if (!vfu)
+		return pvr_fail(err, "cannot make a device for it: %s", strerror(errno));
+	client->complaint[0] = '\0';
+	agreed = send(peer, version, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len &&
+		 vfu_attach_ctx(vfu) == 0;
+	if (!forward_reply(peer, client->source.fd))
+		agreed = false;
+	close(peer);
+	if (agreed && adopt(client, vfu))
+		return true;
+	vfu_destroy_ctx(vfu);
+	return pvr_fail(err, "no agreement on the vfio-user version (%s)",
+			client->complaint[0] ? client->complaint : strerror(errno));
+}

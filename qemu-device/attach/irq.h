@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The interrupts of one client: eventfds that its QEMU gave us. */
+#ifndef PVR_IRQ_H
+#define PVR_IRQ_H
+
+#include <libvfio-user.h>
+
+#include "engine.h"
+#include "error.h"
+
+struct pvr_irq {
+	int fds[PVR_VEC_NUM]; /* -1: none */
+	bool stalled; /* writing one blocked until a signal came */
+};
+
+void pvr_irq_init(struct pvr_irq *irq);
+void pvr_irq_close_all(struct pvr_irq *irq);
+
+/* Never waits. A vector without an eventfd is not an error: the guest has none. */
+void pvr_irq_raise(struct pvr_irq *irq, enum pvr_vector vector);
+
+/**
+ * pvr_irq_set() - VFIO_USER_DEVICE_SET_IRQS
+ * @set: checked here
+ * @len: bytes at @set
+ * @fds: those that are kept are replaced by -1
+ *
+ * Return: 0, or -errno for the client, with @err filled.
+ */
+int pvr_irq_set(struct pvr_irq *irq, const struct vfio_irq_set *set, size_t len, int *fds,
+		size_t num_fds, struct pvr_error *err);
+
+#endif /* PVR_IRQ_H */

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* vfio-user messages in a client's socket: look, take, reply; never wait. */
+#include <errno.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "message.h"
+
+union fd_space {
+	struct cmsghdr align;
+	char space[CMSG_SPACE(PVR_MESSAGE_FDS * sizeof(int))];
+};
+
+ssize_t pvr_window_open(struct pvr_window *window, int fd)
+{
+	struct iovec iov = { .iov_base = window->data, .iov_len = sizeof(window->data) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	ssize_t n = recvmsg(fd, &msg, MSG_PEEK | MSG_DONTWAIT);
+
+	window->len = n > 0 ? (size_t)n : 0;
+	window->fds_near = msg.msg_flags & MSG_CTRUNC;
+	return n < 0 ? -errno : n;
+}
+
+int pvr_message_skip(int fd, size_t len)
+{
+	char scratch[PVR_MESSAGE_MAX];
+	ssize_t n;
+
+	while (len) {
+		n = recv(fd, scratch, len < sizeof(scratch) ? len : sizeof(scratch), MSG_DONTWAIT);
+		if (n <= 0)
+			return n ? -errno : -ECONNRESET;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+size_t pvr_message_queued(int fd)
+{
+	int queued = 0;
+
+	if (ioctl(fd, FIONREAD, &queued) < 0 || queued < 0)
+		return 0;
+	return (size_t)queued;
+}
+
+static void keep_fds(struct pvr_message *msg, struct msghdr *hdr)
+{
+	struct cmsghdr *cmsg;
+	size_t num;
+
+	for (cmsg = CMSG_FIRSTHDR(hdr); cmsg; cmsg = CMSG_NXTHDR(hdr, cmsg)) {
+		if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
+			continue;
+		num = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(msg->fds + msg->num_fds, CMSG_DATA(cmsg), num * sizeof(int));
+		msg->num_fds += num;
+	}
+}
+
+/* The header, the body, and descriptors of either. */
+static ssize_t take_part(int fd, struct pvr_message *msg, struct iovec *iov)
+{
+	union fd_space fds;
+	struct msghdr hdr = {
+		.msg_iov = iov,
+		.msg_iovlen = 1,
+		.msg_control = &fds,
+		.msg_controllen = CMSG_SPACE((PVR_MESSAGE_FDS - msg->num_fds) * sizeof(int)),
+	};
+	ssize_t n;
+
+	if (msg->num_fds == PVR_MESSAGE_FDS)
+		hdr.msg_controllen = 0;
+	n = recvmsg(fd, &hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n <= 0)
+		return n ? -errno : -ECONNRESET;
+	keep_fds(msg, &hdr);
+	return hdr.msg_flags & MSG_CTRUNC ? -EMFILE : n;
+}
+
+static int take_all(int fd, struct pvr_message *msg, void *buf, size_t len)
+{
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	ssize_t n;
+
+	while (iov.iov_len) {
+		n = take_part(fd, msg, &iov);
+		if (n < 0)
+			return (int)n;
+		iov.iov_base = (char *)iov.iov_base + n;
+		iov.iov_len -= (size_t)n;
+	}
+	return 0;
+}
+
+int pvr_message_take(int fd, size_t size, struct pvr_message *msg)
+{
+	int ret;
+
+	msg->num_fds = 0;
+	msg->len = size - sizeof(msg->hdr);
+	ret = take_all(fd, msg, &msg->hdr, sizeof(msg->hdr));
+	if (!ret)
+		ret = take_all(fd, msg, msg->body, msg->len);
+	if (ret)
+		pvr_message_close(msg);
+	return ret;
+}
+
+void pvr_message_close(struct pvr_message *msg)
+{
+	size_t i;
+
+	for (i = 0; i < msg->num_fds; i++) {
+		if (msg->fds[i] >= 0)
+			close(msg->fds[i]);
+	}
+	msg->num_fds = 0;
+}
+
+bool pvr_message_few_fds(int fd, size_t size)
+{
+	struct pvr_message msg = { .num_fds = 0 };
+	union fd_space fds;
+	struct iovec iov = { .iov_base = msg.body, .iov_len = size };
+	struct msghdr hdr = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &fds,
+		.msg_controllen = sizeof(fds),
+	};
+
+	if (recvmsg(fd, &hdr, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+		return false;
+	keep_fds(&msg, &hdr);
+	pvr_message_close(&msg);
+	return !(hdr.msg_flags & MSG_CTRUNC);
+}
+
+int pvr_message_reply(int fd, const struct vfio_user_header *hdr, int err, const void *body,
+		      size_t len)
+{
+	struct vfio_user_header reply = {
+		.msg_id = hdr->msg_id,
+		.cmd = hdr->cmd,
+		.msg_size = (uint32_t)(sizeof(reply) + len),
+		.flags = { .type = VFIO_USER_F_TYPE_REPLY, .error = err != 0 },
+		.error_no = (uint32_t)err,
+	};
+	struct iovec iov[] = {
+		{ .iov_base = &reply, .iov_len = sizeof(reply) },
+		{ .iov_base = (void *)(uintptr_t)body, .iov_len = len },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = len ? 2 : 1 };
+	ssize_t n;
+
+	if (hdr->flags.no_reply)
+		return 0;
+	n = sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == reply.msg_size ? 0 : -ECONNRESET;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The guest RAM of one client: checks, mappings, what the engine is told. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "ram.h"
+#include "sigbus.h"
+
+#define RAM_PAGE_MASK (PVR_PAGE_SIZE - 1ull)
+
+/*
+ * Only memory may back guest RAM: a page fault on a file of another kind could make
+ * every VM wait for a disk, or for a server that its owner stops.
+ */
+static bool is_memory(int fd)
+{
+	struct statfs fs;
+
+	if (fstatfs(fd, &fs) < 0)
+		return false;
+	return fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC;
+}
+
+static int check_place(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
+		       struct pvr_error *err)
+{
+	if (!req->size || req->gpa + req->size < req->gpa) {
+		pvr_fail(err, "a region of 0x%" PRIx64 " bytes at 0x%" PRIx64 " is empty or wraps",
+			 req->size, req->gpa);
+		return -EINVAL;
+	}
+	if (ram->num == PVR_RAM_PIECES) {
+		pvr_fail(err, "more than %d memory regions", PVR_RAM_PIECES);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+static int check_overlap(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
+			 struct pvr_error *err)
+{
+	const struct pvr_vm_ram_piece *piece;
+	unsigned int i;
+
+	for (i = 0; i < ram->num; i++) {
+		piece = &ram->pieces[i];
+		if (req->gpa < piece->gpa + piece->size && piece->gpa < req->gpa + req->size) {
+			pvr_fail(err,
+				 "region 0x%" PRIx64 "+0x%" PRIx64 " overlaps region "
+				 "0x%" PRIx64 "+0x%" PRIx64,
+				 req->gpa, req->size, piece->gpa, piece->size);
+			return -EEXIST;
+		}
+	}
+	return 0;
+}
+
+static int check_file(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
+		      struct pvr_error *err)
+{
+	struct stat st;
+
+	if (fstat(req->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		pvr_fail(err, "the descriptor for region 0x%" PRIx64 "+0x%" PRIx64 " is not memory",
+			 req->gpa, req->size);
+		return -EINVAL;
+	}
+	if ((req->offset | req->gpa) & RAM_PAGE_MASK) {
+		pvr_fail(err,
+			 "region 0x%" PRIx64 "+0x%" PRIx64 " at file offset 0x%" PRIx64
+			 " is not on a page boundary",
+			 req->gpa, req->size, req->offset);
+		return -EINVAL;
+	}
+	if (req->offset > (uint64_t)st.st_size || req->size > (uint64_t)st.st_size - req->offset) {
+		pvr_fail(err,
+			 "region 0x%" PRIx64 "+0x%" PRIx64 " at file offset 0x%" PRIx64
+			 " is beyond the file's 0x%" PRIx64 " bytes",
+			 req->gpa, req->size, req->offset, (uint64_t)st.st_size);
+		return -EINVAL;
+	}
+	if (req->size > PVR_RAM_BYTES_MAX - ram->bytes) {
+		pvr_fail(err, "more than 0x%llx bytes of guest RAM", PVR_RAM_BYTES_MAX);
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+static void forget_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece)
+{
+	pvr_sigbus_unguard(piece->guard);
+	munmap(piece->va, piece->size);
+	ram->bytes -= piece->size;
+}
+
+static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece,
+		    const struct pvr_vm_ram_request *req, struct pvr_error *err)
+{
+	int prot = PROT_READ | (req->writable ? PROT_WRITE : 0);
+	void *va = mmap(NULL, req->size, prot, MAP_SHARED | MAP_NORESERVE, req->fd,
+			(off_t)req->offset);
+	int ret;
+
+	if (va == MAP_FAILED) {
+		ret = -errno;
+		pvr_fail(err, "cannot map region 0x%" PRIx64 "+0x%" PRIx64 ": %s", req->gpa,
+			 req->size, strerror(-ret));
+		return ret;
+	}
+	madvise(va, req->size, MADV_DONTDUMP); /* guests' secrets */
+	madvise(va, req->size, MADV_DONTFORK);
+	ram->bytes += req->size;
+	piece->va = va;
+	piece->guard = pvr_sigbus_guard(va, req->size, &ram->broken);
+	if (piece->guard < 0) {
+		pvr_fail(err, "too many memory regions in this daemon");
+		ret = -ENOSPC;
+	} else {
+		ret = pvr_adapter_map_ram(ram->adapter, req->gpa, req->size, va, req->writable);
+		if (ret)
+			pvr_fail(err, "the device refuses region 0x%" PRIx64 "+0x%" PRIx64 ": %s",
+				 req->gpa, req->size, strerror(-ret));
+	}
+	if (ret)
+		forget_mapping(ram, piece);
+	return ret;
+}
+
+int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
+		   struct pvr_error *err)
+{
+	struct pvr_vm_ram_piece piece = { .gpa = req->gpa, .size = req->size, .guard = -1 };
+	int ret = check_place(ram, req, err);
+
+	if (!ret)
+		ret = check_overlap(ram, req, err);
+	if (!ret && req->fd >= 0)
+		ret = check_file(ram, req, err);
+	if (ret)
+		return ret;
+	if (req->fd >= 0 && req->readable && is_memory(req->fd))
+		ret = map_file(ram, &piece, req, err);
+	if (ret)
+		return ret;
+	ram->pieces[ram->num++] = piece;
+	return 0;
+}
+
+static void remove_piece(struct pvr_vm_ram *ram, unsigned int i)
+{
+	struct pvr_vm_ram_piece *piece = &ram->pieces[i];
+
+	if (piece->va) {
+		pvr_adapter_unmap_ram(ram->adapter, piece->gpa, piece->size);
+		forget_mapping(ram, piece);
+	}
+	*piece = ram->pieces[--ram->num];
+}
+
+int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct pvr_error *err)
+{
+	unsigned int i;
+
+	for (i = 0; i < ram->num; i++) {
+		if (ram->pieces[i].gpa == gpa && ram->pieces[i].size == size) {
+			remove_piece(ram, i);
+			return 0;
+		}
+	}
+	pvr_fail(err, "there is no region 0x%" PRIx64 "+0x%" PRIx64 " to unmap", gpa, size);
+	return -ENOENT;
+}
+
+void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram)
+{
+	while (ram->num)
+		remove_piece(ram, ram->num - 1);
+}
+
+bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram)
+{
+	bool has_ram = false;
+	unsigned int i;
+
+	for (i = 0; i < ram->num; i++) {
+		if (ram->pieces[i].size < PVR_RAM_SMALLEST)
+			continue;
+		if (ram->pieces[i].va)
+			return false;
+		has_ram = true;
+	}
+	return has_ram;
+}

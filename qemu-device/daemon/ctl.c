@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* pvrdmactl: ask and steer a running pvrdmad. */
+#include <errno.h>
+#include <getopt.h>
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "control_path.h"
+#include "ctl_print.h"
+#include "error.h"
+#include "settings.h"
+#include "unix_socket.h"
+
+#define EXIT_USAGE 2
+#define CTL_PATIENCE 10 /* seconds */
+
+static const char help[] =
+	"Usage: pvrdmactl [--control PATH] [--json] COMMAND\n"
+	"\n"
+	"  adapters               the adapters, their state, and which QEMU is attached\n"
+	"  paths                  which adapters talked to each other, how and how much\n"
+	"  stats [NAME]           counters of one adapter or of all\n"
+	"  add-adapter name=NAME,socket=PATH,mac=MAC[,fabric=NAME]\n"
+	"  remove-adapter NAME    its VM sees the device vanish\n"
+	"  link NAME up|down      the port state that its VM sees\n"
+	"  log-level LEVEL        error, warn, info or debug\n"
+	"  version\n"
+	"\n"
+	"  --control PATH         pvrdmad's control socket (default: $PVRDMA_CONTROL, else\n"
+	"                         /run/pvrdma/control for root, else\n"
+	"                         $XDG_RUNTIME_DIR/pvrdma/control)\n"
+	"  --json                 print pvrdmad's reply as it is\n"
+	"  --help, --version\n";
+
+static bool put(struct json_object *obj, const char *key, const char *value)
+{
+	return json_object_object_add(obj, key, json_object_new_string(value)) == 0;
+}
+
+static int complain(const char *text, int status)
+{
+	fprintf(stderr, "pvrdmactl: %s\n", text);
+	return status;
+}
+
+/* ------------------------------------------------- arguments become a request */
+
+static bool put_adapter(struct json_object *request, const char *text, struct pvr_error *err)
+{
+	char copy[2 * PVR_PATH_MAX], *rest = copy, *word, *value;
+
+	if (strlen(text) >= sizeof(copy))
+		return pvr_fail(err, "an adapter of %zu characters is too long", strlen(text));
+	strcpy(copy, text);
+	while ((word = strsep(&rest, ","))) {
+		value = strchr(word, '=');
+		if (!value)
+			return pvr_fail(err,
+					"'%s' is not KEY=VALUE; expected "
+					"name=NAME,socket=PATH,mac=MAC[,fabric=NAME]",
+					word);
+		*value++ = '\0';
+		if (strcmp(word, "name") && strcmp(word, "socket") && strcmp(word, "mac") &&
+		    strcmp(word, "fabric"))
+			return pvr_fail(err,
+					"unknown adapter setting '%s': there are name, "
+					"socket, mac and fabric",
+					word);
+		put(request, word, value);
+	}
+	return true;
+}
+
+struct ctl_command {
+	const char *name;
+	int min_args, max_args;
+	const char *keys[2]; /* what the arguments are called in the request */
+	void (*print)(struct json_object *reply); /* NULL: silent when it went well */
+};
+
+static const struct ctl_command commands[] = {
+	{ "adapters", 0, 0, { NULL }, pvr_print_adapters },
+	{ "paths", 0, 0, { NULL }, pvr_print_paths },
+	{ "stats", 0, 1, { "name" }, pvr_print_stats },
+	{ "add-adapter", 1, 1, { NULL }, NULL },
+	{ "remove-adapter", 1, 1, { "name" }, NULL },
+	{ "link", 2, 2, { "name", "state" }, NULL },
+	{ "log-level", 1, 1, { "level" }, NULL },
+	{ "version", 0, 0, { NULL }, pvr_print_version },
+};
+
+static const struct ctl_command *find_command(const char *name, int args, struct pvr_error *err)
+{
+	const struct ctl_command *command;
+	size_t i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		command = &commands[i];
+		if (strcmp(name, command->name))
+			continue;
+		if (args >= command->min_args && args <= command->max_args)
+			return command;
+		pvr_fail(err, "'%s' with %d arguments, see pvrdmactl --help", name, args);
+		return NULL;
+	}
+	pvr_fail(err, "unknown command '%s', see pvrdmactl --help", name);
+	return NULL;
+}
+
+/* NULL with @err filled. */
+static struct json_object *make_request(const struct ctl_command *command, char **args, int num,
+					struct pvr_error *err)
+{
+	struct json_object *request = json_object_new_object();
+	int i;
+
+	put(request, "command", command->name);
+	for (i = 0; i < num; i++) {
+		if (command->keys[i]) {
+			put(request, command->keys[i], args[i]);
+		} else if (!put_adapter(request, args[i], err)) {
+			json_object_put(request);
+			return NULL;
+		}
+	}
+	return request;
+}
+
+/* ------------------------------------------------------------- conversation */
+
+static bool no_daemon(const char *path, struct pvr_error *err)
+{
+	if (errno == ENOENT || errno == ECONNREFUSED || errno == ENOTDIR)
+		return pvr_fail(err,
+				"no pvrdmad at %s: start it with 'pvrdmad --control %s "
+				"...' or 'systemctl start pvrdmad', or give --control PATH",
+				path, path);
+	if (errno == EACCES)
+		return pvr_fail(err,
+				"no access to %s: ask as the user that pvrdmad runs as, "
+				"or as root",
+				path);
+	if (errno == ENAMETOOLONG)
+		return pvr_fail(err, "socket path %s has %zu characters, the limit is %d", path,
+				strlen(path), PVR_SOCKET_PATH_MAX);
+	return pvr_fail(err, "cannot reach pvrdmad at %s: %s", path, strerror(errno));
+}
+
+static bool send_line(int fd, const char *text)
+{
+	size_t len = strlen(text);
+
+	return send(fd, text, len, MSG_NOSIGNAL) == (ssize_t)len &&
+	       send(fd, "\n", 1, MSG_NOSIGNAL) == 1;
+}
+
+static struct json_object *receive_reply(int fd)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	struct json_object *reply = NULL;
+	char buf[4096];
+	ssize_t n;
+
+	while (tokener && (n = recv(fd, buf, sizeof(buf), 0)) > 0) {
+		reply = json_tokener_parse_ex(tokener, buf, (int)n);
+		if (reply || json_tokener_get_error(tokener) != json_tokener_continue)
+			break;
+	}
+	json_tokener_free(tokener);
+	return reply;
+}
+
+/* NULL with @err filled. */
+static struct json_object *converse(const char *path, struct json_object *request,
+				    struct pvr_error *err)
+{
+	const struct timeval patience = { .tv_sec = CTL_PATIENCE };
+	struct json_object *reply = NULL;
+	int fd = pvr_unix_connect(path);
+
+	if (fd < 0) {
+		no_daemon(path, err);
+		return NULL;
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (send_line(fd, json_object_to_json_string_ext(request, JSON_C_TO_STRING_PLAIN)))
+		reply = receive_reply(fd);
+	close(fd);
+	if (!reply)
+		pvr_fail(err,
+			 "no answer from pvrdmad at %s within %d s: is it another "
+			 "program?",
+			 path, CTL_PATIENCE);
+	return reply;
+}
+
+static int show(const struct ctl_command *command, struct json_object *reply, bool json)
+{
+	struct json_object *value;
+
+	if (json)
+		printf("%s\n", json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PRETTY));
+	if (!json_object_object_get_ex(reply, "ok", &value) || !json_object_get_boolean(value)) {
+		if (!json_object_object_get_ex(reply, "error", &value))
+			return complain("pvrdmad gave a reply that is none", EXIT_FAILURE);
+		return complain(json_object_get_string(value), EXIT_FAILURE);
+	}
+	if (!json && command->print)
+		command->print(reply);
+	return EXIT_SUCCESS;
+}
+
+static int run(const char *path, bool json, char **args, int num)
+{
+	struct json_object *request, *reply;
+	const struct ctl_command *command;
+	struct pvr_error err;
+	int status;
+
+	command = find_command(args[0], num - 1, &err);
+	request = command ? make_request(command, args + 1, num - 1, &err) : NULL;
+	if (!request)
+		return complain(err.text, EXIT_USAGE);
+	reply = converse(path, request, &err);
+	json_object_put(request);
+	if (!reply)
+		return complain(err.text, EXIT_FAILURE);
+	status = show(command, reply, json);
+	json_object_put(reply);
+	return status;
+}
+
+/* -------------------------------------------------------------------- options */
+
+struct ctl_options {
+	char control[PVR_PATH_MAX];
+	bool json;
+};
+
+static const struct option long_options[] = {
+	{ "control", required_argument, NULL, 'c' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'v' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int bad_option(int key, const char *word)
+{
+	struct pvr_error err;
+
+	pvr_fail(&err,
+		 key == ':' ? "option '%s' needs a value, see pvrdmactl --help"
+			    : "unknown option '%s', see pvrdmactl --help",
+		 word);
+	return complain(err.text, EXIT_USAGE);
+}
+
+/* Return: an exit status, or -1: go on. */
+static int parse_options(int argc, char **argv, struct ctl_options *options)
+{
+	int key;
+
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+		switch (key) {
+		case 'c':
+			snprintf(options->control, sizeof(options->control), "%s", optarg);
+			break;
+		case 'j':
+			options->json = true;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return EXIT_SUCCESS;
+		case 'v':
+			printf("pvrdmactl %s\n", PVR_PACKAGE_VERSION);
+			return EXIT_SUCCESS;
+		default:
+			return bad_option(key, argv[optind - 1]);
+		}
+	}
+	return -1;
+}
+
+int main(int argc, char **argv)
+{
+	struct ctl_options options = { .json = false };
+	int status = parse_options(argc, argv, &options);
+
+	if (status >= 0)
+		return status;
+	if (optind == argc)
+		return complain("no command, see pvrdmactl --help", EXIT_USAGE);
+	if (!options.control[0] &&
+	    !pvr_control_default_path(options.control, sizeof(options.control)))
+		return complain("where is the control socket? XDG_RUNTIME_DIR is not set: "
+				"give --control PATH",
+				EXIT_USAGE);
+	return run(options.control, options.json, argv + optind, argc - optind);
+}

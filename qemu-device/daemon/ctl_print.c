@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* pvrdmactl's tables. */
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl_print.h"
+
+/* ------------------------------------------------------- what a reply contains */
+
+static const char *text_of(struct json_object *obj, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(obj, key, &value))
+		return "?";
+	return json_object_get_string(value);
+}
+
+static uint64_t number_of(struct json_object *obj, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(obj, key, &value) ? json_object_get_uint64(value) : 0;
+}
+
+static bool truth_of(struct json_object *obj, const char *key)
+{
+	struct json_object *value;
+
+	return json_object_object_get_ex(obj, key, &value) && json_object_get_boolean(value);
+}
+
+static struct json_object *list_of(struct json_object *obj, const char *key, size_t *len)
+{
+	struct json_object *list = NULL;
+
+	*len = 0;
+	if (json_object_object_get_ex(obj, key, &list) &&
+	    json_object_is_type(list, json_type_array))
+		*len = json_object_array_length(list);
+	return list;
+}
+
+static const char *format_bytes(uint64_t bytes, char buf[32])
+{
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
+	double value = (double)bytes;
+	size_t unit = 0;
+
+	while (value >= 1024 && unit < sizeof(units) / sizeof(units[0]) - 1) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(buf, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	return buf;
+}
+
+/* --------------------------------------------------------------------- tables */
+
+/* Every cell is made first, so that the columns can have the width of the widest. */
+#define TABLE_COLUMNS 8
+#define TABLE_CELL 128
+
+static void print_rows(size_t rows, size_t columns,
+		       void (*cell)(void *opaque, size_t row, size_t column, char *buf),
+		       void *opaque)
+{
+	size_t width[TABLE_COLUMNS] = { 0 }, row, column;
+	char buf[TABLE_CELL];
+
+	for (row = 0; row < rows; row++) {
+		for (column = 0; column < columns; column++) {
+			cell(opaque, row, column, buf);
+			if (strlen(buf) > width[column])
+				width[column] = strlen(buf);
+		}
+	}
+	for (row = 0; row < rows; row++) {
+		for (column = 0; column < columns; column++) {
+			cell(opaque, row, column, buf);
+			printf("%-*s%s", column + 1 < columns ? (int)width[column] : 0, buf,
+			       column + 1 < columns ? "  " : "\n");
+		}
+	}
+}
+
+static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
+{
+	static const char *const titles[] = { "ADAPTER", "FABRIC", "MAC", "STATE",
+					      "LINK",	 "QEMU",   "RAM", "SOCKET" };
+	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
+	char bytes[32];
+
+	if (!row)
+		snprintf(buf, TABLE_CELL, "%s", titles[column]);
+	else if (column == 0)
+		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "name"));
+	else if (column == 1)
+		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "fabric"));
+	else if (column == 2)
+		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "mac"));
+	else if (column == 3)
+		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "state"));
+	else if (column == 4)
+		snprintf(buf, TABLE_CELL, "%s", truth_of(obj, "link_up") ? "up" : "down");
+	else if (column == 5 && !truth_of(obj, "attached"))
+		snprintf(buf, TABLE_CELL, "none");
+	else if (column == 5)
+		snprintf(buf, TABLE_CELL, "%" PRIu64, number_of(obj, "qemu_pid"));
+	else if (column == 6)
+		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "ram_bytes"), bytes));
+	else
+		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "socket"));
+}
+
+void pvr_print_adapters(struct json_object *reply)
+{
+	size_t len;
+	struct json_object *list = list_of(reply, "adapters", &len);
+
+	print_rows(len + 1, 8, adapter_cell, list);
+}
+
+static void print_stats_of(struct json_object *adapter)
+{
+	printf("%s: %s\n", text_of(adapter, "name"), text_of(adapter, "state"));
+	json_object_object_foreach(adapter, key, value)
+	{
+		if (json_object_is_type(value, json_type_int))
+			printf("  %-18s %" PRIu64 "\n", key, json_object_get_uint64(value));
+	}
+}
+
+void pvr_print_stats(struct json_object *reply)
+{
+	size_t len, i;
+	struct json_object *list = list_of(reply, "adapters", &len);
+
+	for (i = 0; i < len; i++)
+		print_stats_of(json_object_array_get_idx(list, i));
+}
+
+/* ---------------------------------------------------------------------- paths */
+
+static bool is_reverse(struct json_object *a, struct json_object *b)
+{
+	return !strcmp(text_of(a, "from"), text_of(b, "to")) &&
+	       !strcmp(text_of(a, "to"), text_of(b, "from")) &&
+	       !strcmp(text_of(a, "fabric"), text_of(b, "fabric")) &&
+	       !strcmp(text_of(a, "path"), text_of(b, "path"));
+}
+
+static void add_to(struct json_object *to, struct json_object *from, const char *key)
+{
+	json_object_object_add(to, key,
+			       json_object_new_uint64(number_of(to, key) + number_of(from, key)));
+}
+
+/* Both directions in one line: adds up what the list says twice. */
+static struct json_object *merge(struct json_object *list, size_t len)
+{
+	struct json_object *merged = json_object_new_array(), *path, *other;
+	size_t i, j, num = 0;
+
+	for (i = 0; i < len; i++) {
+		path = json_object_array_get_idx(list, i);
+		for (j = 0; j < num; j++) {
+			other = json_object_array_get_idx(merged, j);
+			if (is_reverse(path, other) &&
+			    strcmp(text_of(path, "from"), text_of(path, "to")))
+				break;
+		}
+		if (j < num) {
+			add_to(other, path, "messages");
+			add_to(other, path, "bytes");
+		} else {
+			json_object_array_add(merged, json_object_get(path));
+			num++;
+		}
+	}
+	return merged;
+}
+
+static void path_cell(void *opaque, size_t row, size_t column, char *buf)
+{
+	struct json_object *obj = json_object_array_get_idx(opaque, row);
+	char bytes[32];
+
+	if (column == 0)
+		snprintf(buf, TABLE_CELL, "%s <-> %s", text_of(obj, "from"), text_of(obj, "to"));
+	else if (column == 1)
+		snprintf(buf, TABLE_CELL, "fabric %s", text_of(obj, "fabric"));
+	else if (column == 2)
+		snprintf(buf, TABLE_CELL, "path %s (%s)", text_of(obj, "path"),
+			 text_of(obj, "why"));
+	else if (column == 3)
+		snprintf(buf, TABLE_CELL, "%" PRIu64 " messages", number_of(obj, "messages"));
+	else
+		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "bytes"), bytes));
+}
+
+void pvr_print_paths(struct json_object *reply)
+{
+	size_t len;
+	struct json_object *list = list_of(reply, "paths", &len);
+	struct json_object *merged = merge(list, len);
+
+	if (!len)
+		printf("no adapter has talked to another yet\n");
+	print_rows(json_object_array_length(merged), 5, path_cell, merged);
+	json_object_put(merged);
+}
+
+void pvr_print_version(struct json_object *reply)
+{
+	printf("pvrdmactl %s, pvrdmad %s, device version %" PRIu64 ", features 0x%" PRIx64 "\n",
+	       PVR_PACKAGE_VERSION, text_of(reply, "version"), number_of(reply, "device_version"),
+	       number_of(reply, "features"));
+}

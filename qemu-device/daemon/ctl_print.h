@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* pvrdmactl's tables. */
+#ifndef PVR_CTL_PRINT_H
+#define PVR_CTL_PRINT_H
+
+#include <json-c/json.h>
+
+void pvr_print_adapters(struct json_object *reply);
+void pvr_print_stats(struct json_object *reply);
+void pvr_print_paths(struct json_object *reply);
+void pvr_print_version(struct json_object *reply);
+
+#endif /* PVR_CTL_PRINT_H */

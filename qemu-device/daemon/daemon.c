@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The daemon's one worker: its engine, its adapters, its control socket. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "daemon.h"
+#include "log.h"
+#include "process.h"
+
+/* ------------------------------------------------------- what the engine needs */
+
+static uint64_t engine_now(void *opaque)
+{
+	return pvr_loop_now();
+}
+
+static void engine_log(void *opaque, enum pvr_log_level level, const char *adapter,
+		       const char *message)
+{
+	pvrd_log(level, adapter, "%s", message);
+}
+
+static const struct pvr_engine_ops engine_ops = { .now = engine_now, .log = engine_log };
+
+/* ------------------------------------------------------------------- adapters */
+
+bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
+			    struct pvr_error *err)
+{
+	struct pvr_adapter_config config = {
+		.name = settings->name,
+		.fabric = settings->fabric[0] ? settings->fabric : NULL,
+	};
+	struct pvr_attach *attach;
+
+	if (daemon->num_adapters == PVR_ADAPTERS_MAX)
+		return pvr_fail(err, "more than %d adapters", PVR_ADAPTERS_MAX);
+	memcpy(config.mac, settings->mac, sizeof(config.mac));
+	attach = pvr_attach_create(&daemon->env, &config, settings->socket, err);
+	if (!attach)
+		return false;
+	daemon->adapters[daemon->num_adapters++] = attach;
+	pvrd_log(PVR_LOG_INFO, settings->name, "waiting for its VM at %s", settings->socket);
+	return true;
+}
+
+static size_t index_of(const struct pvr_daemon *daemon, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < daemon->num_adapters; i++) {
+		if (!strcmp(pvr_adapter_name(pvr_attach_adapter(daemon->adapters[i])), name))
+			break;
+	}
+	return i;
+}
+
+struct pvr_attach *pvr_daemon_find_adapter(struct pvr_daemon *daemon, const char *name,
+					   struct pvr_error *err)
+{
+	size_t i = index_of(daemon, name);
+
+	if (i < daemon->num_adapters)
+		return daemon->adapters[i];
+	pvr_fail(err, "there is no adapter '%s': see 'pvrdmactl adapters'", name);
+	return NULL;
+}
+
+void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach)
+{
+	const char *name = pvr_adapter_name(pvr_attach_adapter(attach));
+	size_t i = index_of(daemon, name);
+
+	pvrd_log(PVR_LOG_INFO, name, "removed");
+	memmove(&daemon->adapters[i], &daemon->adapters[i + 1],
+		(daemon->num_adapters - i - 1) * sizeof(daemon->adapters[0]));
+	daemon->num_adapters--;
+	pvr_attach_destroy(attach);
+}
+
+static bool add_adapters(struct pvr_daemon *daemon, const struct pvr_settings *settings,
+			 struct pvr_error *err)
+{
+	struct pvr_error why;
+	size_t i;
+
+	for (i = 0; i < settings->num_adapters; i++) {
+		if (!pvr_daemon_add_adapter(daemon, &settings->adapters[i], &why))
+			return pvr_fail(err, "%s: %.440s", settings->adapters[i].name, why.text);
+	}
+	return true;
+}
+
+/* ----------------------------------------------------------------- life cycle */
+
+void pvr_daemon_set_log_level(struct pvr_daemon *daemon, enum pvr_log_level level)
+{
+	pvrd_log_set_level(level);
+	daemon->env.verbose = level >= PVR_LOG_DEBUG;
+}
+
+static void signals_ready(struct pvr_source *source, uint32_t events)
+{
+	struct pvr_daemon *daemon =
+		(struct pvr_daemon *)((char *)source - offsetof(struct pvr_daemon, signals));
+	struct signalfd_siginfo info;
+
+	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	pvrd_log(PVR_LOG_INFO, NULL, "%s: leaving", strsignal((int)info.ssi_signo));
+	daemon->stop = true;
+}
+
+static bool watch_signals(struct pvr_daemon *daemon, struct pvr_error *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	daemon->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	daemon->signals.ready = signals_ready;
+	if (daemon->signals.fd < 0 || pvr_loop_add(daemon->loop, &daemon->signals, EPOLLIN) < 0)
+		return pvr_fail(err, "cannot watch signals: %s", strerror(errno));
+	if (pvr_sigbus_init())
+		return pvr_fail(err, "cannot catch SIGBUS");
+	return pvr_stall_guard_init(err);
+}
+
+static bool make_scratch(struct pvr_daemon *daemon, struct pvr_error *err)
+{
+	const char *base = getenv("TMPDIR");
+
+	if (!base || !*base)
+		base = "/tmp";
+	if (snprintf(daemon->scratch, sizeof(daemon->scratch), "%s/pvrdmad.XXXXXX", base) <
+		    (int)sizeof(daemon->scratch) &&
+	    mkdtemp(daemon->scratch))
+		return true;
+	daemon->scratch[0] = '\0';
+	return pvr_fail(err,
+			"cannot make a folder in %s: %s; set TMPDIR to a short path "
+			"that is writable",
+			base, strerror(errno));
+}
+
+static bool init_engine(struct pvr_daemon *daemon, struct pvr_error *err)
+{
+	daemon->loop = pvr_loop_create();
+	if (!daemon->loop)
+		return pvr_fail(err, "cannot make an event loop: %s", strerror(errno));
+	daemon->engine = pvr_engine_create(&engine_ops, daemon);
+	if (!daemon->engine)
+		return pvr_fail(err, "out of memory");
+	daemon->env = (struct pvr_attach_env){
+		.loop = daemon->loop,
+		.engine = daemon->engine,
+		.ops = &engine_ops,
+		.opaque = daemon,
+		.scratch = daemon->scratch,
+		.verbose = pvrd_log_level() >= PVR_LOG_DEBUG,
+	};
+	return true;
+}
+
+bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
+		     struct pvr_error *err)
+{
+	*daemon = (struct pvr_daemon){ .signals.fd = -1 };
+	if (!init_engine(daemon, err) || !watch_signals(daemon, err) ||
+	    !make_scratch(daemon, err) || !add_adapters(daemon, settings, err))
+		return false;
+	daemon->control = pvr_control_create(daemon, settings->control, err);
+	return daemon->control != NULL;
+}
+
+void pvr_daemon_exit(struct pvr_daemon *daemon)
+{
+	pvr_stall_guard_exit();
+	pvr_control_destroy(daemon->control);
+	while (daemon->num_adapters)
+		pvr_attach_destroy(daemon->adapters[--daemon->num_adapters]);
+	if (daemon->scratch[0])
+		rmdir(daemon->scratch);
+	pvr_loop_remove(&daemon->signals);
+	if (daemon->signals.fd >= 0)
+		close(daemon->signals.fd);
+	pvr_engine_destroy(daemon->engine);
+	pvr_loop_destroy(daemon->loop);
+}
+
+static void check_adapters(struct pvr_daemon *daemon)
+{
+	size_t i;
+
+	for (i = 0; i < daemon->num_adapters; i++)
+		pvr_attach_check(daemon->adapters[i]);
+}
+
+void pvr_daemon_run(struct pvr_daemon *daemon)
+{
+	uint64_t deadline;
+
+	while (!daemon->stop) {
+		deadline = pvr_engine_run(daemon->engine) ? 0 : pvr_engine_deadline(daemon->engine);
+		check_adapters(daemon);
+		/* Interrupted: the guard's own signal, while there was nothing to do. */
+		if (pvr_loop_wait(daemon->loop, deadline))
+			pvr_stall_guard_busy();
+		else
+			pvr_stall_guard_idle();
+		pvr_loop_dispatch(daemon->loop);
+	}
+}

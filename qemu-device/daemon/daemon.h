@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The daemon's one worker: its engine, its adapters, its control socket. */
+#ifndef PVR_DAEMON_H
+#define PVR_DAEMON_H
+
+#include "attach.h"
+#include "settings.h"
+
+struct pvr_control;
+
+struct pvr_daemon {
+	struct pvr_loop *loop;
+	struct pvr_engine *engine;
+	struct pvr_attach_env env;
+	char scratch[64]; /* "": not made yet */
+	struct pvr_attach *adapters[PVR_ADAPTERS_MAX]; /* in the order they were added */
+	size_t num_adapters;
+	struct pvr_control *control;
+	struct pvr_source signals;
+	bool stop;
+};
+
+/* Return: false with @err filled; pvr_daemon_exit() is needed in any case. */
+bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
+		     struct pvr_error *err);
+/* Until SIGTERM or SIGINT. */
+void pvr_daemon_run(struct pvr_daemon *daemon);
+void pvr_daemon_exit(struct pvr_daemon *daemon);
+
+bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
+			    struct pvr_error *err);
+/* NULL with @err filled if there is none. */
+struct pvr_attach *pvr_daemon_find_adapter(struct pvr_daemon *daemon, const char *name,
+					   struct pvr_error *err);
+void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach);
+void pvr_daemon_set_log_level(struct pvr_daemon *daemon, enum pvr_log_level level);
+
+#endif /* PVR_DAEMON_H */

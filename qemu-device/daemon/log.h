@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The daemon's log: one line per event on stderr, which journald or a file takes. */
+#ifndef PVR_LOG_H
+#define PVR_LOG_H
+
+#include <stdbool.h>
+
+#include "engine.h"
+
+/* Lines begin with the time of day; journald adds that by itself. */
+void pvrd_log_timestamps(bool on);
+void pvrd_log_set_level(enum pvr_log_level level);
+enum pvr_log_level pvrd_log_level(void);
+
+const char *pvrd_log_level_name(enum pvr_log_level level);
+/* False if @name is no level. */
+bool pvrd_log_parse_level(const char *name, enum pvr_log_level *level);
+
+/* @adapter: whom it is about, NULL for the daemon. */
+__attribute__((format(printf, 3, 4))) void pvrd_log(enum pvr_log_level level, const char *adapter,
+						    const char *fmt, ...);
+
+#endif /* PVR_LOG_H */

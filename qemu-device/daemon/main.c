@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* pvrdmad: the PVRDMA devices of one host's virtual machines. */
+#include <stdlib.h>
+
+#include "daemon.h"
+#include "log.h"
+#include "options.h"
+#include "process.h"
+
+#define EXIT_USAGE 2
+
+static bool prepare(const struct pvr_settings *settings, struct pvr_error *err)
+{
+	pvrd_log_timestamps(settings->timestamps);
+	if (settings->log_level_set)
+		pvrd_log_set_level(settings->log_level);
+	pvr_raise_file_limit();
+	return !settings->user[0] || pvr_drop_privileges(settings->user, err);
+}
+
+static int serve(const struct pvr_settings *settings)
+{
+	static struct pvr_daemon daemon;
+	struct pvr_error err;
+	bool ok = pvr_daemon_init(&daemon, settings, &err);
+
+	if (ok) {
+		pvrd_log(PVR_LOG_INFO, NULL, "ready, %zu adapters", daemon.num_adapters);
+		pvr_notify("READY=1");
+		pvr_daemon_run(&daemon);
+		pvr_notify("STOPPING=1");
+	} else {
+		pvrd_log(PVR_LOG_ERR, NULL, "%s", err.text);
+	}
+	pvr_daemon_exit(&daemon);
+	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+	struct pvr_settings settings = { .adapters = NULL };
+	struct pvr_error err;
+	int status = EXIT_SUCCESS;
+
+	switch (pvr_options_parse(argc, argv, &settings, &err)) {
+	case PVR_OPTIONS_BAD:
+		pvrd_log(PVR_LOG_ERR, NULL, "%s", err.text);
+		status = EXIT_USAGE;
+		break;
+	case PVR_OPTIONS_DONE:
+		break;
+	case PVR_OPTIONS_RUN:
+		if (prepare(&settings, &err)) {
+			status = serve(&settings);
+		} else {
+			pvrd_log(PVR_LOG_ERR, NULL, "%s", err.text);
+			status = EXIT_FAILURE;
+		}
+	}
+	pvr_settings_free(&settings);
+	return status;
+}

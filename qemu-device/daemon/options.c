@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* pvrdmad's command line. */
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control_path.h"
+#include "options.h"
+
+static const char help[] =
+	"Usage: pvrdmad [OPTION]...\n"
+	"The PVRDMA devices of this host's virtual machines.\n"
+	"\n"
+	"  --adapter name=NAME,socket=PATH,mac=MAC[,fabric=NAME]\n"
+	"                     a device: its VM's QEMU connects to PATH, MAC is that of the\n"
+	"                     VM's NIC; adapters of different fabrics never meet\n"
+	"  --config FILE      read adapters and settings from FILE, see pvrdmad.conf(5)\n"
+	"  --control PATH     socket for pvrdmactl (default: %s)\n"
+	"  --log-level LEVEL  error, warn, info (default) or debug\n"
+	"  --log-timestamps   begin log lines with the time\n"
+	"  --user NAME        drop root's privileges and run as NAME\n"
+	"  --help, --version\n"
+	"\n"
+	"It stays in the foreground and logs to stderr. To attach a VM, start QEMU with\n"
+	"  -object memory-backend-memfd,id=mem,size=SIZE,share=on -machine memory-backend=mem\n"
+	"  -device "
+	"'{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"PATH\"}}'\n"
+	"pvrdmactl(8) shows what happens. pvrdmad(8) has the details.\n";
+
+enum option_key {
+	OPT_ADAPTER = 1,
+	OPT_CONFIG,
+	OPT_CONTROL,
+	OPT_LOG_LEVEL,
+	OPT_TIMESTAMPS,
+	OPT_USER,
+	OPT_HELP,
+	OPT_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "adapter", required_argument, NULL, OPT_ADAPTER },
+	{ "config", required_argument, NULL, OPT_CONFIG },
+	{ "control", required_argument, NULL, OPT_CONTROL },
+	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
+	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
+	{ "user", required_argument, NULL, OPT_USER },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ "version", no_argument, NULL, OPT_VERSION },
+	{ NULL, 0, NULL, 0 },
+};
+
+static bool add_adapter(struct pvr_settings *settings, const char *text, struct pvr_error *err)
+{
+	struct pvr_adapter_settings adapter;
+	struct pvr_error why;
+
+	if (pvr_adapter_settings_parse(&adapter, text, &why) &&
+	    pvr_settings_add_adapter(settings, &adapter, &why))
+		return true;
+	return pvr_fail(err, "--adapter: %.480s", why.text);
+}
+
+static enum pvr_options_result print_help(void)
+{
+	char path[PVR_PATH_MAX];
+
+	if (!pvr_control_default_path(path, sizeof(path)))
+		strcpy(path, "none, XDG_RUNTIME_DIR is not set");
+	printf(help, path);
+	return PVR_OPTIONS_DONE;
+}
+
+static bool take_option(int key, struct pvr_settings *settings, const char **config,
+			struct pvr_error *err)
+{
+	switch (key) {
+	case OPT_ADAPTER:
+		return add_adapter(settings, optarg, err);
+	case OPT_CONFIG:
+		*config = optarg;
+		return true;
+	case OPT_CONTROL:
+		return pvr_settings_set(settings, "control", optarg, err);
+	case OPT_LOG_LEVEL:
+		return pvr_settings_set(settings, "log-level", optarg, err);
+	case OPT_USER:
+		return pvr_settings_set(settings, "user", optarg, err);
+	case OPT_TIMESTAMPS:
+		settings->timestamps = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* getopt's own words, with the program's name left out. */
+static bool bad_option(int key, char **argv, struct pvr_error *err)
+{
+	const char *word = argv[optind - 1];
+
+	if (key == ':')
+		return pvr_fail(err, "option '%s' needs a value, see pvrdmad --help", word);
+	return pvr_fail(err, "unknown option '%s', see pvrdmad --help", word);
+}
+
+enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_settings *settings,
+					  struct pvr_error *err)
+{
+	const char *config = NULL;
+	int key;
+
+	opterr = 0;
+	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+		if (key == OPT_HELP)
+			return print_help();
+		if (key == OPT_VERSION) {
+			printf("pvrdmad %s\n", PVR_PACKAGE_VERSION);
+			return PVR_OPTIONS_DONE;
+		}
+		if (key == '?' || key == ':') {
+			bad_option(key, argv, err);
+			return PVR_OPTIONS_BAD;
+		}
+		if (!take_option(key, settings, &config, err))
+			return PVR_OPTIONS_BAD;
+	}
+	if (optind < argc) {
+		pvr_fail(err, "unexpected argument '%s', see pvrdmad --help", argv[optind]);
+		return PVR_OPTIONS_BAD;
+	}
+	if (config && !pvr_settings_read_file(settings, config, err))
+		return PVR_OPTIONS_BAD;
+	return PVR_OPTIONS_RUN;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* pvrdmad's command line. */
+#ifndef PVR_OPTIONS_H
+#define PVR_OPTIONS_H
+
+#include "settings.h"
+
+enum pvr_options_result {
+	PVR_OPTIONS_RUN,
+	PVR_OPTIONS_DONE, /* --help, --version: printed */
+	PVR_OPTIONS_BAD, /* @err says what */
+};
+
+enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_settings *settings,
+					  struct pvr_error *err);
+
+#endif /* PVR_OPTIONS_H */

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The daemon as a process: limits, privileges, service manager, stall guard. */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process.h"
+
+#define STALL_NSEC 500000000l
+
+void pvr_raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+bool pvr_drop_privileges(const char *user, struct pvr_error *err)
+{
+	const struct passwd *pw = getpwnam(user);
+
+	if (!pw)
+		return pvr_fail(err, "there is no user '%s'", user);
+	if (geteuid() == pw->pw_uid)
+		return true;
+	if (initgroups(user, pw->pw_gid) < 0 || setgid(pw->pw_gid) < 0 || setuid(pw->pw_uid) < 0)
+		return pvr_fail(err, "cannot become user '%s': %s; only root can", user,
+				strerror(errno));
+	return true;
+}
+
+void pvr_notify(const char *state)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	size_t len = path ? strlen(path) : 0;
+	int fd;
+
+	if (!len || len >= sizeof(addr.sun_path))
+		return;
+	memcpy(addr.sun_path, path, len);
+	if (addr.sun_path[0] == '@')
+		addr.sun_path[0] = '\0'; /* abstract */
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
+		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
+		unsetenv("NOTIFY_SOCKET"); /* nobody there: not an error of ours */
+	close(fd);
+}
+
+static struct {
+	timer_t timer;
+	bool there, running;
+} guard;
+
+/* That it interrupts a system call is all that is wanted. */
+static void on_tick(int signo)
+{
+}
+
+bool pvr_stall_guard_init(struct pvr_error *err)
+{
+	struct sigaction action = { .sa_handler = on_tick }; /* no SA_RESTART */
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
+
+	sigemptyset(&action.sa_mask);
+	if (sigaction(SIGALRM, &action, NULL) < 0 ||
+	    timer_create(CLOCK_MONOTONIC, &event, &guard.timer) < 0)
+		return pvr_fail(err, "cannot make a timer: %s", strerror(errno));
+	guard.there = true;
+	return true;
+}
+
+static void set_guard(long nsec)
+{
+	const struct itimerspec spec = {
+		.it_value.tv_nsec = nsec,
+		.it_interval.tv_nsec = nsec,
+	};
+
+	if (guard.there && timer_settime(guard.timer, 0, &spec, NULL) == 0)
+		guard.running = nsec != 0;
+}
+
+void pvr_stall_guard_busy(void)
+{
+	if (!guard.running)
+		set_guard(STALL_NSEC);
+}
+
+void pvr_stall_guard_idle(void)
+{
+	if (guard.running)
+		set_guard(0);
+}
+
+void pvr_stall_guard_exit(void)
+{
+	if (guard.there)
+		timer_delete(guard.timer);
+	guard.there = false;
+}

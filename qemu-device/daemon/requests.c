@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The commands of the control socket. */
+#include <string.h>
+
+#include "control.h"
+#include "log.h"
+
+struct request {
+	struct pvr_daemon *daemon;
+	struct json_object *args;
+	struct json_object *reply;
+	struct pvr_error err;
+};
+
+/* ------------------------------------------------------------ JSON, shortened */
+
+/* A failed allocation leaves the field out, which json-c cannot undo anyway. */
+static void put(struct json_object *obj, const char *key, struct json_object *value)
+{
+	json_object_object_add(obj, key, value);
+}
+
+static void put_text(struct json_object *obj, const char *key, const char *value)
+{
+	put(obj, key, json_object_new_string(value));
+}
+
+static void put_number(struct json_object *obj, const char *key, uint64_t value)
+{
+	put(obj, key, json_object_new_uint64(value));
+}
+
+static void put_bool(struct json_object *obj, const char *key, bool value)
+{
+	put(obj, key, json_object_new_boolean(value));
+}
+
+/* NULL if @key is missing or no string. */
+static const char *text_arg(const struct request *request, const char *key)
+{
+	struct json_object *value;
+
+	if (!json_object_object_get_ex(request->args, key, &value) ||
+	    !json_object_is_type(value, json_type_string))
+		return NULL;
+	return json_object_get_string(value);
+}
+
+static const char *need_arg(struct request *request, const char *key)
+{
+	const char *text = text_arg(request, key);
+
+	if (!text)
+		pvr_fail(&request->err, "the request has no \"%s\"", key);
+	return text;
+}
+
+static struct pvr_attach *need_adapter(struct request *request)
+{
+	const char *name = need_arg(request, "name");
+
+	return name ? pvr_daemon_find_adapter(request->daemon, name, &request->err) : NULL;
+}
+
+/* ------------------------------------------------------------------- adapters */
+
+static void put_mac(struct json_object *obj, const uint8_t *mac)
+{
+	char text[18];
+
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2],
+		 mac[3], mac[4], mac[5]);
+	put_text(obj, "mac", text);
+}
+
+static void put_gid(void *opaque, uint32_t index, const uint8_t gid[16], uint8_t gid_type)
+{
+	char text[40];
+	size_t i, len = 0;
+
+	for (i = 0; i < 16; i += 2)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%02x%02x", i ? ":" : "",
+					gid[i], gid[i + 1]);
+	json_object_array_add(opaque, json_object_new_string(text));
+}
+
+static void put_gids(struct json_object *obj, const struct pvr_adapter *adapter)
+{
+	struct json_object *gids = json_object_new_array();
+
+	pvr_adapter_for_each_gid(adapter, put_gid, gids);
+	put(obj, "gids", gids);
+}
+
+static struct json_object *describe(const struct pvr_attach *attach)
+{
+	const struct pvr_adapter *adapter = pvr_attach_adapter(attach);
+	struct json_object *obj = json_object_new_object();
+	struct pvr_attach_stats client;
+	struct pvr_adapter_stats stats;
+
+	pvr_adapter_get_stats(adapter, &stats);
+	pvr_attach_get_stats(attach, &client);
+	put_text(obj, "name", pvr_adapter_name(adapter));
+	put_text(obj, "fabric", pvr_adapter_fabric(adapter));
+	put_mac(obj, pvr_adapter_mac(adapter));
+	put_text(obj, "socket", pvr_attach_path(attach));
+	put_text(obj, "state", pvr_adapter_state_name(stats.state));
+	put_bool(obj, "link_up", stats.link_up);
+	put_bool(obj, "attached", client.attached);
+	put_number(obj, "qemu_pid", client.attached ? (uint64_t)client.client : 0);
+	put_number(obj, "ram_bytes", client.ram_bytes);
+	put_gids(obj, adapter);
+	return obj;
+}
+
+static bool run_adapters(struct request *request)
+{
+	struct json_object *list = json_object_new_array();
+	size_t i;
+
+	for (i = 0; i < request->daemon->num_adapters; i++)
+		json_object_array_add(list, describe(request->daemon->adapters[i]));
+	put(request->reply, "adapters", list);
+	return true;
+}
+
+/* ----------------------------------------------------------------- statistics */
+
+#define STAT(field)                                                    \
+	{                                                              \
+#field, offsetof(struct pvr_adapter_stats, field),     \
+			sizeof(((struct pvr_adapter_stats *)0)->field) \
+	}
+
+static const struct {
+	const char *name;
+	size_t offset, size;
+} adapter_stats[] = {
+	STAT(driver_version),
+	STAT(features),
+	STAT(contexts),
+	STAT(pds),
+	STAT(mrs),
+	STAT(cqs),
+	STAT(qps),
+	STAT(srqs),
+	STAT(gids),
+	STAT(commands),
+	STAT(commands_failed),
+	STAT(doorbells),
+	STAT(doorbells_ignored),
+	STAT(bad_accesses),
+	STAT(tx_messages),
+	STAT(tx_bytes),
+	STAT(ud_dropped),
+	STAT(rnr_naks),
+	STAT(ack_timeouts),
+	STAT(retries_exceeded),
+	STAT(cq_overflows),
+	STAT(interrupts),
+};
+
+static uint64_t stat_value(const struct pvr_adapter_stats *stats, size_t i)
+{
+	const char *at = (const char *)stats + adapter_stats[i].offset;
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (adapter_stats[i].size == sizeof(narrow)) {
+		memcpy(&narrow, at, sizeof(narrow));
+		return narrow;
+	}
+	memcpy(&wide, at, sizeof(wide));
+	return wide;
+}
+
+static struct json_object *measure(const struct pvr_attach *attach)
+{
+	const struct pvr_adapter *adapter = pvr_attach_adapter(attach);
+	struct json_object *obj = json_object_new_object();
+	struct pvr_attach_stats client;
+	struct pvr_adapter_stats stats;
+	size_t i;
+
+	pvr_adapter_get_stats(adapter, &stats);
+	pvr_attach_get_stats(attach, &client);
+	put_text(obj, "name", pvr_adapter_name(adapter));
+	put_text(obj, "state", pvr_adapter_state_name(stats.state));
+	for (i = 0; i < sizeof(adapter_stats) / sizeof(adapter_stats[0]); i++)
+		put_number(obj, adapter_stats[i].name, stat_value(&stats, i));
+	put_number(obj, "qemu_clients", client.clients);
+	put_number(obj, "qemu_messages", client.messages);
+	put_number(obj, "qemu_refused", client.refused);
+	return obj;
+}
+
+/* Of one adapter if "name" is given, else of all. */
+static bool run_stats(struct request *request)
+{
+	struct json_object *list;
+	struct pvr_attach *attach = NULL;
+	size_t i;
+
+	if (text_arg(request, "name")) {
+		attach = need_adapter(request);
+		if (!attach)
+			return false;
+	}
+	list = json_object_new_array();
+	for (i = 0; i < request->daemon->num_adapters; i++) {
+		if (!attach || attach == request->daemon->adapters[i])
+			json_object_array_add(list, measure(request->daemon->adapters[i]));
+	}
+	put(request->reply, "adapters", list);
+	return true;
+}
+
+static void put_path(void *opaque, const struct pvr_path_stats *stats)
+{
+	struct json_object *obj = json_object_new_object();
+
+	put_text(obj, "from", stats->from);
+	put_text(obj, "to", stats->to);
+	put_text(obj, "fabric", stats->fabric);
+	put_text(obj, "path", stats->path);
+	put_text(obj, "why", stats->why);
+	put_number(obj, "messages", stats->messages);
+	put_number(obj, "bytes", stats->bytes);
+	json_object_array_add(opaque, obj);
+}
+
+static bool run_paths(struct request *request)
+{
+	struct json_object *list = json_object_new_array();
+
+	pvr_engine_for_each_path(request->daemon->engine, put_path, list);
+	put(request->reply, "paths", list);
+	return true;
+}
+
+/* -------------------------------------------------------------------- changes */
+
+static bool run_add_adapter(struct request *request)
+{
+	static const char *const keys[] = { "name", "socket", "mac", "fabric" };
+	struct pvr_adapter_settings settings = { .has_mac = false };
+	const char *value;
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		value = text_arg(request, keys[i]);
+		if (value && !pvr_adapter_settings_set(&settings, keys[i], value, &request->err))
+			return false;
+	}
+	return pvr_adapter_settings_check(&settings, &request->err) &&
+	       pvr_daemon_add_adapter(request->daemon, &settings, &request->err);
+}
+
+static bool run_remove_adapter(struct request *request)
+{
+	struct pvr_attach *attach = need_adapter(request);
+
+	if (attach)
+		pvr_daemon_remove_adapter(request->daemon, attach);
+	return attach != NULL;
+}
+
+static bool run_link(struct request *request)
+{
+	struct pvr_attach *attach = need_adapter(request);
+	const char *state = attach ? need_arg(request, "state") : NULL;
+	bool up = state && !strcmp(state, "up");
+
+	if (!state)
+		return false;
+	if (!up && strcmp(state, "down"))
+		return pvr_fail(&request->err, "link state '%s' is neither up nor down", state);
+	pvr_adapter_set_link(pvr_attach_adapter(attach), up);
+	pvrd_log(PVR_LOG_INFO, pvr_adapter_name(pvr_attach_adapter(attach)), "link %s", state);
+	return true;
+}
+
+static bool run_log_level(struct request *request)
+{
+	const char *name = need_arg(request, "level");
+	enum pvr_log_level level;
+
+	if (!name)
+		return false;
+	if (!pvrd_log_parse_level(name, &level))
+		return pvr_fail(&request->err,
+				"log level '%s' is none of error, warn, info, "
+				"debug",
+				name);
+	pvr_daemon_set_log_level(request->daemon, level);
+	return true;
+}
+
+static bool run_version(struct request *request)
+{
+	put_text(request->reply, "version", PVR_PACKAGE_VERSION);
+	put_number(request->reply, "device_version", PVR_VERSION);
+	put_number(request->reply, "features", PVR_EXT_ALL);
+	return true;
+}
+
+/* ------------------------------------------------------------------- dispatch */
+
+static const struct {
+	const char *name;
+	bool (*run)(struct request *request);
+} commands[] = {
+	{ "adapters", run_adapters },
+	{ "paths", run_paths },
+	{ "stats", run_stats },
+	{ "add-adapter", run_add_adapter },
+	{ "remove-adapter", run_remove_adapter },
+	{ "link", run_link },
+	{ "log-level", run_log_level },
+	{ "version", run_version },
+};
+
+static bool run_command(struct request *request)
+{
+	const char *name;
+	size_t i;
+
+	if (!json_object_is_type(request->args, json_type_object))
+		return pvr_fail(&request->err, "the request is not a JSON object");
+	name = need_arg(request, "command");
+	if (!name)
+		return false;
+	for (i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (!strcmp(name, commands[i].name))
+			return commands[i].run(request);
+	}
+	return pvr_fail(&request->err, "unknown command '%.64s'", name);
+}
+
+struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_object *args)
+{
+	struct request request = {
+		.daemon = daemon,
+		.args = args,
+		.reply = json_object_new_object(),
+	};
+	bool ok;
+
+	if (!request.reply)
+		return NULL;
+	ok = run_command(&request);
+	put_bool(request.reply, "ok", ok);
+	if (!ok)
+		put_text(request.reply, "error", request.err.text);
+	return request.reply;
+}

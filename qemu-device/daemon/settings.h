@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What the operator wants: options, configuration file, requests to add an adapter. */
+#ifndef PVR_SETTINGS_H
+#define PVR_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine.h"
+#include "error.h"
+
+#define PVR_ADAPTERS_MAX 256
+#define PVR_PATH_MAX 512 /* longer than a socket path, to tell by how much it is */
+
+struct pvr_adapter_settings {
+	char name[PVR_NAME_MAX];
+	char fabric[PVR_NAME_MAX]; /* "": default */
+	char socket[PVR_PATH_MAX];
+	uint8_t mac[6];
+	bool has_mac;
+};
+
+struct pvr_settings {
+	struct pvr_adapter_settings *adapters;
+	size_t num_adapters;
+	char control[PVR_PATH_MAX]; /* "": the default */
+	char user[64]; /* "": stay who we are */
+	enum pvr_log_level log_level;
+	bool log_level_set;
+	bool timestamps;
+};
+
+/* "name", "socket", "mac" or "fabric". */
+bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
+			      const char *value, struct pvr_error *err);
+/* Is everything there? */
+bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, struct pvr_error *err);
+/* "name=...,socket=...,mac=...[,fabric=...]" */
+bool pvr_adapter_settings_parse(struct pvr_adapter_settings *adapter, const char *text,
+				struct pvr_error *err);
+
+/* "control", "user" or "log-level"; what was set before (an option) stays. */
+bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
+		      struct pvr_error *err);
+/* Copies a checked adapter, unless it collides with an earlier one. */
+bool pvr_settings_add_adapter(struct pvr_settings *settings,
+			      const struct pvr_adapter_settings *adapter, struct pvr_error *err);
+/* Adds what a configuration file says, see pvrdmad.conf(5). */
+bool pvr_settings_read_file(struct pvr_settings *settings, const char *path, struct pvr_error *err);
+void pvr_settings_free(struct pvr_settings *settings);
+
+#endif /* PVR_SETTINGS_H */
