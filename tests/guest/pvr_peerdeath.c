@@ -186,7 +186,7 @@ static int run_client(struct stream *stream, double seconds, double bound)
 static void usage(FILE *to)
 {
 	fputs("Usage: pvr_peerdeath [OPTIONS] [PEER]\n"
-	      "With PEER: streams RDMA WRITEs to it until it dies; expects a retry-exceeded error.\n"
+	      "With PEER: streams RDMA WRITEs to it until it dies; a retry-exceeded error is due.\n"
 	      "Without: is the one that dies. \"peerdeath: streaming\" tells when to kill it.\n"
 	      "  --bound SECONDS      from the last success to the error (default 30)\n"
 	      "  --for SECONDS        how long to wait for the death (default 120)\n"
