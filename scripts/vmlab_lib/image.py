@@ -27,7 +27,7 @@ def root_image(extra_packages, progress):
 
     def build(path):
         with progress.step("building the guest image (once for this list of packages)"):
-            _build(path, packages, mirror)
+            _build(path, path.parent / f"root-{key}.log", packages, mirror)
 
     return cache.get("images", f"root-{key}.sqfs", build)
 
@@ -51,8 +51,7 @@ def _sources(mirror):
             f"deb {SECURITY} {SUITE}-security main"]
 
 
-def _build(path, packages, mirror):
-    log = path.parent / f"build-{os.getpid()}.log"
+def _build(path, log, packages, mirror):
     options = [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     command = ["mmdebstrap", "--mode=auto", "--variant=apt", "--architectures=amd64",
                f"--include={','.join(packages)}", *options, SUITE, "-", *_sources(mirror)]

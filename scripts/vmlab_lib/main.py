@@ -62,14 +62,18 @@ def _run(options, progress):
         make_vm = _vm_maker(options, found, run, control, segment)
         lab = Lab(options, make_vm, control, progress, service)
         stack.callback(lab.close)
-        progress.say(f"booting {options.nodes} VM{'s' if options.nodes > 1 else ''} "
+        progress.say(f"booting {_count(options.nodes, 'VM')} "
                      f"(kernel {options.kernel}, driver {options.driver}, {options.nic})")
         lab.start()
         if options.shell:
             _serve_shell(lab, run, progress)
         else:
             lab.run()
-            progress.say(f"all of {options.nodes} nodes ended well; logs are in {options.logs}")
+            progress.say(f"{_count(options.nodes, 'node')} ended well; logs are in {options.logs}")
+
+
+def _count(number, what):
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _start_daemon(options, run, progress, stack):

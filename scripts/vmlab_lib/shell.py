@@ -12,6 +12,7 @@ import tty
 from .errors import LabError
 
 ESCAPE = b"\x1d"  # Ctrl-]
+SILENCE = 1.0
 
 
 class Terminal:
@@ -58,11 +59,15 @@ class Terminal:
 
 
 def attach(path):
-    """Be the terminal of one node until Ctrl-] or its end."""
+    """Be the terminal of one node until Ctrl-], its end, or a second of silence after stdin's end."""
     terminal = Terminal(path)
     with terminal.raw():
         terminal.socket.sendall(b"\n")
         while not terminal.ended:
-            sources = [terminal.socket] + ([sys.stdin] if terminal.stdin_open else [])
-            for source in select.select(sources, [], [])[0]:
+            if terminal.stdin_open:
+                ready = select.select([terminal.socket, sys.stdin], [], [])[0]
+            else:
+                ready = select.select([terminal.socket], [], [], SILENCE)[0]
+                terminal.ended = not ready
+            for source in ready:
                 terminal.from_user() if source is sys.stdin else terminal.from_node()

@@ -99,3 +99,8 @@ class Vmlab:
 @pytest.fixture
 def vmlab(tmp_path):
     return Vmlab(tmp_path)
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: boots VMs and works in them for a minute or more; "
+                                       "-m 'not slow' leaves it out")

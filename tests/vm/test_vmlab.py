@@ -107,6 +107,25 @@ def test_killed_node_is_replaced(vmlab):
         "labctl kill-node: there is no node 7, only 1 to 2", "reaches the new one"]
 
 
+def test_shell_on_node_1_and_attached_to_node_2(vmlab):
+    command = vmlab.command("true", driver="none")
+    command[command.index("--run"):] = ["--shell"]
+    lab = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    said = []
+    while sum(" is up after " in line for line in said) < 2:
+        said.append(lab.stderr.readline())
+        assert said[-1], said
+    attach = next(line for line in said if "--attach" in line).split()[-1]
+    done = subprocess.run([VMLAB, "--attach", attach], input="echo this-is-$NODE\nexit\n",
+                          capture_output=True, text=True, timeout=30, check=True)
+    assert "this-is-2" in done.stdout
+    stdout, stderr = lab.communicate("echo this-is-$NODE; exit\n", timeout=30)
+    assert "this-is-1" in stdout
+    assert lab.returncode == 0, stderr
+    assert not processes_of(vmlab)
+
+
 # --- how it fails -------------------------------------------------------------------------------
 
 def test_failing_script(vmlab):

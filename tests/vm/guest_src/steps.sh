@@ -1,0 +1,152 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Functions for the steps of VM tests, see run-steps.
+
+driver=/vmlab/driver/$DRIVER.ko
+ibverbs=/usr/lib/x86_64-linux-gnu/libibverbs
+
+# Flags are files that all nodes and the host see; a flag belongs to its step.
+raise() { : >"$SHARE/flags/$STEP.$1"; }
+raised() { [ -e "$SHARE/flags/$STEP.$1" ]; }
+
+# await NAME [OTHER]: until one of the flags is raised. The step's own time limit ends it.
+await()
+{
+	until raised "$1" || { [ $# -gt 1 ] && raised "$2"; }; do sleep 0.05; done
+}
+
+# until_true TENTHS COMMAND...: try every tenth of a second. False when it never became true.
+until_true()
+{
+	local tenths=$1
+	shift
+	until "$@"; do
+		[ $((tenths -= 1)) -ge 0 ] || return 1
+		sleep 0.1
+	done
+}
+
+# Does a program listen at this port, be it of TCP or of rdma_cm?
+listening()
+{
+	ss -ltnH "sport = :$1" | grep -q . && return
+	rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN.*:$1\b"
+}
+
+# talk PORT SERVER CLIENT COMMAND...: "COMMAND -p PORT" on node SERVER and, once that listens,
+# "COMMAND -p PORT nodeSERVER" on node CLIENT, which may be the same. Fails where one end fails.
+talk()
+{
+	local server=$2 client=$3
+	local name="node$NODE port $1" status=0 pid guard
+	talk_port=$1
+	shift 3
+	if [ "$NODE" = "$server" ]; then
+		echo "$name: $* -p $talk_port"
+		"$@" -p "$talk_port" &
+		pid=$!
+		until listening "$talk_port"; do
+			if ! kill -0 $pid 2>/dev/null; then
+				wait $pid
+				status=$?
+				raise "dead.$talk_port"
+				echo "$name: the server ended with status $status before it listened"
+				return $((status ? status : 1))
+			fi
+			sleep 0.1
+		done
+		raise "up.$talk_port"
+	fi
+	if [ "$NODE" = "$client" ]; then
+		await "up.$talk_port" "dead.$talk_port"
+		if raised "dead.$talk_port"; then
+			echo "$name: there is no server"
+			return 1
+		fi
+		echo "$name: $* -p $talk_port ${server_name:-node$server}"
+		"$@" -p "$talk_port" "${server_name:-node$server}" || {
+			status=$?
+			echo "$name: the client ended with status $status"
+			raise "failed.$talk_port"
+		}
+	fi
+	if [ "$NODE" = "$server" ]; then
+		# A client that failed does not tell its server.
+		while sleep 1; do ! raised "failed.$talk_port" || kill $pid; done 2>/dev/null &
+		guard=$!
+		wait $pid || {
+			status=$?
+			echo "$name: the server ended with status $status"
+		}
+		kill $guard 2>/dev/null
+		wait $guard 2>/dev/null
+	fi
+	return $status
+}
+
+# all PID...: wait for all, fail if one failed.
+all()
+{
+	local pid status=0
+	for pid; do
+		wait "$pid" || status=$?
+	done
+	return $status
+}
+
+pingpong() { talk "$1" "$2" "$3" ibv_rc_pingpong -d "$RDMA_DEV" -g "$GID_INDEX" "${@:4}"; }
+
+# perftest PORT SERVER CLIENT PROGRAM ARGUMENT...
+perftest() { talk "$1" "$2" "$3" "$4" -F -d "$RDMA_DEV" -x "$GID_INDEX" "${@:5}"; }
+
+# The driver of $RDMA_DEV, gone and back. The GID of $MY_IP must be where it was.
+unload() { rmmod "$DRIVER"; }
+
+has_gid()
+{
+	local port=/sys/class/infiniband/$RDMA_DEV/ports/1
+	[ "$(cat "$port/gid_attrs/types/$GID_INDEX" 2>/dev/null)" = "RoCE v2" ] &&
+		grep -q ACTIVE "$port/state"
+}
+
+load()
+{
+	insmod "$driver" || return
+	until_true 100 has_gid || {
+		echo "10 s after insmod $RDMA_DEV has no GID $GID_INDEX or no active port"
+		return 1
+	}
+}
+
+# What the kernel complained about since it booted, without what is said of every module from outside its tree.
+complaints()
+{
+	dmesg -l emerg,alert,crit,err,warn | grep -iE 'pvrdma|infiniband|ib_|rdma|BUG|WARN' | grep -v taint
+}
+
+# provider NAME: from now on this node's programs find the provider NAME only: vmw_pvrdma, pvrdma or none.
+provider()
+{
+	rm -f /etc/libibverbs.d/vmw_pvrdma.driver /etc/libibverbs.d/pvrdma.driver
+	[ "$1" = none ] || echo "driver $1" >"/etc/libibverbs.d/$1.driver"
+}
+
+# For talk: rping -p PORT [SERVER].
+rping_end()
+{
+	if [ $# -gt 2 ]; then
+		rping -c -C 20 -V -S 4096 -p "$2" -a "$3"
+	else
+		rping -s -C 20 -V -S 4096 -p "$2"
+	fi
+}
+
+# The index of the RoCE v2 GID that stands for $MY_IP at another device of this node.
+gid_index_of()
+{
+	local index port=/sys/class/infiniband/$1/ports/1
+	for index in $(seq 0 15); do
+		[ "$(cat "$port/gid_attrs/types/$index" 2>/dev/null)" = "RoCE v2" ] || continue
+		! grep -q ^0000:0000:0000:0000:0000:ffff: "$port/gids/$index" || echo "$index"
+	done
+}

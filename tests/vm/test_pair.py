@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Two VMs, our driver, our provider, our device: what programs do with them."""
+
+import json
+import pathlib
+import re
+import statistics
+import time
+
+import pytest
+from conftest import ROOT
+from steps import Step, guest_programs, ids, pids_of, run_steps
+
+pytestmark = pytest.mark.slow
+
+ITERATIONS = {1: 1000, 4096: 1000, 65536: 200, 1048576: 40}
+
+PINGPONGS = [
+    *(Step(f"rc_pingpong-{size}-checked", f"pingpong 18515 1 2 -c -s {size} -n {count}")
+      for size, count in ITERATIONS.items()),
+    *(Step(f"rc_pingpong-{size}-events", f"pingpong 18515 2 1 -e -s {size} -n {count}")
+      for size, count in ITERATIONS.items()),
+    Step("rc_pingpong-checked-events", "pingpong 18515 1 2 -c -e -s 4096 -n 200"),
+    Step("ud_pingpong-1", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1 -n 500"),
+    Step("ud_pingpong-1024", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 500"),
+    Step("ud_pingpong-events",
+         "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -e -n 500"),
+    Step("srq_pingpong", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200"),
+    Step("two-at-once", """
+        pingpong 18515 1 2 -c -s 4096 -n 500 & one=$!
+        pingpong 18516 2 1 -c -s 65536 -n 200 & two=$!
+        all $one $two"""),
+    Step("both-ends-in-one-vm", "pingpong 18515 $NODE $NODE -c -s 4096 -n 200"),
+]
+
+BANDWIDTHS = ["ib_send_bw", "ib_write_bw", "ib_read_bw"]
+LATENCIES = ["ib_send_lat", "ib_write_lat", "ib_read_lat"]
+PERFTESTS = [
+    *(Step(f"{program}-all-sizes", f"perftest 18515 1 2 {program} -a -n 40", 90)
+      for program in BANDWIDTHS + LATENCIES),
+    Step("ib_send_bw-events", "perftest 18515 1 2 ib_send_bw -e -s 65536 -n 200"),
+    Step("ib_send_bw-ud", "perftest 18515 1 2 ib_send_bw -c UD -s 1024 -n 200"),
+    Step("ib_send_lat-ud", "perftest 18515 1 2 ib_send_lat -c UD -s 64 -n 200"),
+    Step("ib_write_bw-both-directions-4-qps", "perftest 18515 1 2 ib_write_bw -b -q 4 -s 65536 -n 200"),
+    Step("ib_write_bw-with-imm-free-sizes", "perftest 18515 1 2 ib_write_bw -s 3333333 -n 20"),
+    Step("ib_send_bw-list-of-posts", "perftest 18515 1 2 ib_send_bw -s 4096 -n 320 -l 16"),
+]
+
+VERIFY = "talk 18600 {server} {client} $SHARE/pvr_verify --seed {seed} {more}"
+VERIFIES = [
+    *(Step(f"verify-seed-{seed}", VERIFY.format(server=1, client=2, seed=seed, more=""), 120)
+      for seed in (1, 2, 3)),
+    Step("verify-large", VERIFY.format(server=2, client=1, seed=4,
+                                       more="--bytes-max 1048576 --iterations 200"), 120),
+    Step("verify-events", VERIFY.format(server=1, client=2, seed=5, more="-e"), 120),
+    Step("verify-both-ends-in-one-vm", "$SHARE/pvr_verify --both-ends-here --seed $NODE", 120),
+]
+
+# The GSI QP carries the connection manager's messages.
+CONNECTIONS = [
+    Step("rping", "talk 7174 1 2 rping_end"),
+    Step("ib_send_lat-rdma_cm", "perftest 18515 1 2 ib_send_lat -R -s 64 -n 100"),
+    Step("ib_write_bw-rdma_cm", "perftest 18515 2 1 ib_write_bw -R -s 65536 -n 100"),
+]
+
+# All four combinations of our driver and provider with the stock ones: the other two are in test_stock.py.
+PROVIDERS = [
+    Step("debian-provider", """
+        provider vmw_pvrdma
+        pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 100
+        status=$?; provider pvrdma; exit $status"""),
+    Step("mixed-providers", """
+        [ $NODE = 1 ] || provider vmw_pvrdma
+        pingpong 18515 1 2 -c -s 4096 -n 200
+        status=$?; provider pvrdma; exit $status"""),
+]
+
+# Bad input: users.
+SMALL_MEMLOCK = Step("small-memlock", """
+    ulimit -l 64
+    setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1048576
+    [ $? = 1 ]""")
+NO_PROVIDER = Step("no-provider", "provider none; ibv_devinfo; provider pvrdma; true")
+
+DEVINFO = Step("devinfo", "ibv_devinfo -v -d $RDMA_DEV")
+LINK = Step("link", "rdma link show; ls /dev/infiniband")
+IDLE = Step("idle", "[ $NODE != 1 ] || raise now; await now.seen")
+COMPARE = Step("compare", """
+    modprobe rdma_rxe && rdma link add rxe0 type rxe netdev $NETDEV &&
+        until_true 50 test -n "$(gid_index_of rxe0)" || exit
+    port=18515
+    for round in 1 2 3; do
+        for device in pvrdma:$RDMA_DEV:$GID_INDEX:2000 rxe:rxe0:$(gid_index_of rxe0):200; do
+            IFS=: read -r kind name gid count <<<"$device"
+            echo "$kind bandwidth"
+            talk $((port += 1)) 1 2 ib_write_bw -F -d $name -x $gid -s 65536 -n $count || exit
+            echo "$kind latency"
+            talk $((port += 1)) 1 2 ib_write_lat -F -d $name -x $gid -s 8 -n 1000 || exit
+        done
+    done
+    rdma link delete rxe0 && modprobe -r rdma_rxe""", 180)
+COMPLAINTS = Step("complaints", "! complaints")
+
+GOOD = [*PINGPONGS, *PERFTESTS, *VERIFIES, *CONNECTIONS, *PROVIDERS, COMPLAINTS]
+STEPS = [DEVINFO, LINK, IDLE, *GOOD, SMALL_MEMLOCK, NO_PROVIDER, COMPARE]
+
+
+def cpu_nanoseconds(pid):
+    """What all threads of the process have run."""
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
+
+
+def idle_daemon(vmlab_pid):
+    """pvrdmad's CPU time before and after 3 s of two idle VMs."""
+    daemon, = pids_of(vmlab_pid, "pvrdmad")
+    time.sleep(1)
+    before = cpu_nanoseconds(daemon)
+    time.sleep(3)
+    return before, cpu_nanoseconds(daemon)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("pair"), STEPS, watch={"idle.now": idle_daemon},
+                     files=guest_programs(tmp_path_factory))
+
+
+@pytest.mark.parametrize("step", ids(GOOD))
+def test_pair(pair, step):
+    pair.check(step)
+
+
+@pytest.mark.parametrize("expected", [
+    r"transport:\s+InfiniBand \(0\)", r"vendor_id:\s+0x15ad", r"phys_port_cnt:\s+1", r"max_qp:\s+[1-9]",
+    r"max_sge:\s+[1-9]", r"max_cq:\s+[1-9]", r"max_mr:\s+[1-9]", r"state:\s+PORT_ACTIVE \(4\)",
+    r"link_layer:\s+Ethernet", r"GID\[ *\d+\]:\s+::ffff:10\.77\.0\.[12], RoCE v2",
+])
+def test_ibv_devinfo_shows(pair, expected):
+    for outcome in pair.check("devinfo"):
+        assert re.search(expected, outcome.text), outcome.tail()
+
+
+def test_link_is_active_at_the_netdev(pair):
+    for outcome in pair.check("link"):
+        assert re.search(r"state ACTIVE physical_state LINK_UP netdev eth0", outcome.text), outcome.tail()
+
+
+def test_there_is_a_device_for_user_mads(pair):
+    """ib_umad registers an agent at the GSI QP."""
+    for outcome in pair.check("link"):
+        assert "umad0" in outcome.text, outcome.tail()
+
+
+def test_idle_daemon_uses_no_cpu(pair):
+    pair.check("idle")
+    before, after = pair.seen["idle.now"]
+    assert before == after, f"pvrdmad used {after - before} ns of CPU within 3 s of idle VMs"
+
+
+def test_small_memlock_is_an_error_with_a_reason(pair):
+    for outcome in pair.check("small-memlock"):
+        assert "Couldn't register MR" in outcome.text, outcome.tail()
+
+
+def test_guest_without_provider_is_told(pair):
+    for outcome in pair.check("no-provider"):
+        assert "no userspace device-specific driver found" in outcome.text, outcome.tail()
+
+
+# --- against Soft-RoCE over the same NIC of the same VMs ----------------------------------------
+
+def numbers(text, kind, what, column):
+    """The column of each perftest result behind a line "KIND WHAT"."""
+    found = []
+    for part in re.split(r"^(?=(?:pvrdma|rxe) (?:bandwidth|latency)$)", text, flags=re.MULTILINE):
+        if part.startswith(f"{kind} {what}\n"):
+            row = re.search(r"^ *#bytes.*\n *(\d.*)$", part, re.MULTILINE)
+            found.append(float(row[1].split()[column]))
+    return found
+
+
+@pytest.fixture(scope="module")
+def comparison(pair):
+    """Medians: {"pvrdma": {"bandwidth": MB/s, "latency": us}, "rxe": ...}"""
+    client = pair.check("compare")[1].text
+    # "#bytes #iterations BW peak, BW average" and "#bytes #iterations t_min t_max t_typical"
+    columns = {"bandwidth": 3, "latency": 4}
+    every = {kind: {what: numbers(client, kind, what, column) for what, column in columns.items()}
+             for kind in ("pvrdma", "rxe")}
+    medians = {kind: {what: statistics.median(values) for what, values in results.items()}
+               for kind, results in every.items()}
+    path = ROOT / "build" / "check" / "compare.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({
+        "what": {"bandwidth": "ib_write_bw -s 65536, MiB/s, average",
+                 "latency": "ib_write_lat -s 8, us, typical"},
+        "median": medians, "every": every}, indent=1) + "\n")
+    return medians
+
+
+def test_write_bandwidth_is_30_times_that_of_rxe(comparison):
+    ours, rxe = (comparison[kind]["bandwidth"] for kind in ("pvrdma", "rxe"))
+    print(f"ib_write_bw of 64 KiB: {ours} MiB/s, rxe {rxe} MiB/s: {ours / rxe:.1f} times")
+    assert ours >= 30 * rxe
+
+
+def test_write_latency_is_a_third_of_that_of_rxe(comparison):
+    ours, rxe = (comparison[kind]["latency"] for kind in ("pvrdma", "rxe"))
+    print(f"ib_write_lat of 8 bytes: {ours} us, rxe {rxe} us: 1/{rxe / ours:.1f}")
+    assert ours <= rxe / 3
+
+
+def test_run_ended_well(pair):
+    pair.check_end()

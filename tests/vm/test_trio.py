@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Three VMs: all pairs at the same time, and what a hostile one can do to the other two."""
+
+import re
+
+import pytest
+from steps import Step, guest_programs, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+PAIRWISE = Step("pairwise", """
+    pingpong 18515 1 2 -c -s 4096 -n 300 & one=$!
+    pingpong 18516 2 3 -c -s 65536 -n 100 & two=$!
+    pingpong 18517 3 1 -c -s 1 -n 300 & three=$!
+    all $one $two $three""")
+PAIRWISE_EVENTS = Step("pairwise-events", PAIRWISE.script.replace(" -c ", " -c -e "))
+VERIFY = Step("verify-pairwise", """
+    talk 18600 1 2 $SHARE/pvr_verify --iterations 300 & one=$!
+    talk 18601 2 3 $SHARE/pvr_verify --iterations 300 -e & two=$!
+    talk 18602 3 1 $SHARE/pvr_verify --iterations 300 & three=$!
+    all $one $two $three""", 120)
+
+# Node 3 has no driver while it does so; its device must be of use to the next driver.
+HOSTILE = Step("hostile", """
+    if [ $NODE = 3 ]; then
+        device=$(readlink -f /sys/class/infiniband/$RDMA_DEV/device)
+        unload || exit
+        raise storm
+        for seed in 1 2 3; do
+            echo 1 >$device/reset 2>/dev/null
+            $SHARE/bar_poke $device 4 $seed || exit
+        done
+        raise over
+        load
+    else
+        await storm
+        port=18515
+        while :; do
+            pingpong $((port += 1)) 1 2 -c -s 4096 -n 300 || exit
+            echo "passed"
+            [ $NODE = 1 ] || { raised over && raise last.$port; raise next.$port; }
+            await next.$port
+            ! raised last.$port || break
+        done
+    fi""", 120)
+AFTER = Step("after-the-hostile-guest", PAIRWISE.script)
+COMPLAINTS = Step("complaints", "! complaints")
+
+STEPS = [PAIRWISE, PAIRWISE_EVENTS, VERIFY, COMPLAINTS, HOSTILE, AFTER]
+
+
+@pytest.fixture(scope="module")
+def trio(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("trio"), STEPS, nodes=3,
+                     files=guest_programs(tmp_path_factory))
+
+
+@pytest.mark.parametrize("step", ids(STEPS))
+def test_trio(trio, step):
+    trio.check(step)
+
+
+def test_others_pass_while_one_is_hostile(trio):
+    one, two, three = trio.check("hostile")
+    assert one.text.count("passed") >= 2, one.tail()
+    assert two.text.count("passed") >= 2, two.tail()
+    assert re.search(r"bar_poke: [1-9]\d{3,} writes, version register reads 20", three.text), three.tail()
+
+
+def test_run_ended_well(trio):
+    """pvrdmad too: it must be alive and end with status 0 when it is told to stop."""
+    trio.check_end()
