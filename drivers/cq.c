@@ -3,6 +3,7 @@
 #include <rdma/ib_umem.h>
 
 #include "pvrdma.h"
+#include "wq.h"
 
 static u32 cq_pages(const struct pvr_cq *cq)
 {
@@ -110,6 +111,7 @@ int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 		return -EINVAL;
 	ibcq->cqe = cq->n;
 	spin_lock_init(&cq->lock);
+	xa_init_flags(&cq->qps, XA_FLAGS_LOCK_IRQ);
 	pvr_ref_init(&cq->ref);
 
 	err = udata ? user_pages(dev, cq, udata) : kernel_pages(dev, cq);
@@ -210,7 +212,6 @@ static u8 wc_network_type(u8 type)
 static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
 		    struct pvr_qp *qp)
 {
-	wc->wr_id = cqe->wr_id;
 	wc->qp = &qp->ibqp;
 	wc->status = cqe->status <= PVRDMA_WC_GENERAL_ERR ? cqe->status :
 							    IB_WC_GENERAL_ERR;
@@ -231,28 +232,70 @@ static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
 	wc->network_hdr_type = wc_network_type(cqe->network_hdr_type);
 }
 
+/* Return: the queue of which @cqe completes a request, or NULL. */
+static struct pvr_wq *cqe_wq(struct pvr_cq *cq, const struct pvrdma_cqe *cqe,
+			     struct pvr_qp *qp)
+{
+	if (cqe->wr_id & PVR_WQ_RECV)
+		return qp->ibqp.recv_cq == &cq->ibcq ? &qp->rq : NULL;
+	return qp->ibqp.send_cq == &cq->ibcq ? &qp->sq : NULL;
+}
+
 /*
- * Take the next completion. One that names a QP we do not know is skipped, or it
- * would block the queue for ever. A QP found here outlives the caller's lock:
- * destroying it purges this CQ under the same lock after the QP was unlisted.
+ * Take the next completion. One of a QP or a request that we do not know is
+ * skipped, or it would block the queue for ever. A QP found here stays while the
+ * lock is held, see pvr_cq_detach().
  * Return: whether @wc was filled.
  */
-static bool take_cqe_locked(struct pvr_dev *dev, struct pvr_cq *cq,
-			    struct ib_wc *wc)
+static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
 {
 	struct pvrdma_cqe cqe;
+	struct pvr_wq *wq;
 	struct pvr_qp *qp;
 
 	memcpy(&cqe, cqe_at(cq, cq->head), sizeof(cqe));
 	cq->head = pvr_ring_next(cq->head, cq->n);
-	qp = xa_load(&dev->qps, cqe.qp & 0xffff);
-	if (!qp) {
-		ibdev_dbg(&dev->ibdev, "cq %u: completion of unknown qp %llu\n",
-			  cq->handle, cqe.qp & 0xffff);
+	qp = xa_load(&cq->qps, cqe.qp & 0xffff);
+	wq = qp ? cqe_wq(cq, &cqe, qp) : NULL;
+	if (!wq || !pvr_wq_complete(wq, lower_32_bits(cqe.wr_id), &wc->wr_id)) {
+		ibdev_dbg(cq->ibcq.device,
+			  "cq %u: skipped completion of qp %llu, request %#llx\n",
+			  cq->handle, cqe.qp & 0xffff, cqe.wr_id);
 		return false;
 	}
 	fill_wc(wc, &cqe, qp);
 	return true;
+}
+
+static int flush_wq_locked(struct pvr_qp *qp, struct pvr_wq *wq, int num,
+			   struct ib_wc *wc)
+{
+	int n = 0;
+
+	for (; n < num && pvr_wq_flush(wq, &wc[n].wr_id); n++) {
+		wc[n].qp = &qp->ibqp;
+		wc[n].status = IB_WC_WR_FLUSH_ERR;
+		wc[n].opcode = wq == &qp->rq ? IB_WC_RECV : IB_WC_SEND;
+		wc[n].vendor_err = 0;
+		wc[n].wc_flags = 0;
+	}
+	return n;
+}
+
+/* A dead device completes nothing any more: end what is outstanding on its behalf. */
+static int flush_cq_locked(struct pvr_cq *cq, int num, struct ib_wc *wc)
+{
+	unsigned long handle;
+	struct pvr_qp *qp;
+	int n = 0;
+
+	xa_for_each(&cq->qps, handle, qp) {
+		if (qp->ibqp.send_cq == &cq->ibcq)
+			n += flush_wq_locked(qp, &qp->sq, num - n, wc + n);
+		if (qp->ibqp.recv_cq == &cq->ibcq)
+			n += flush_wq_locked(qp, &qp->rq, num - n, wc + n);
+	}
+	return n;
 }
 
 /* A stock device may need a nudge to deliver what its hardware has. */
@@ -281,9 +324,11 @@ int pvr_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	used = cq_used_or_nudge_locked(dev, cq);
 	dma_rmb(); /* completions after the index that announces them */
 	for (; used && polled < num; used--)
-		if (take_cqe_locked(dev, cq, &wc[polled]))
+		if (take_cqe_locked(cq, &wc[polled]))
 			polled++;
 	pvr_ring_release(cq->ring_shm, cq->head);
+	if (!used && unlikely(pvr_dev_dead(dev)))
+		polled += flush_cq_locked(cq, num - polled, wc + polled);
 	spin_unlock_irqrestore(&cq->lock, flags);
 	return polled;
 }
@@ -330,4 +375,16 @@ void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle)
 	cq->head = (cq->head + gone) & mask;
 	pvr_ring_release(cq->ring_shm, cq->head);
 	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+int pvr_cq_attach(struct pvr_cq *cq, struct pvr_qp *qp)
+{
+	return xa_insert_irq(&cq->qps, qp->handle, qp, GFP_KERNEL);
+}
+
+/* Whoever found the QP before the erase holds the lock that the purge takes. */
+void pvr_cq_detach(struct pvr_cq *cq, struct pvr_qp *qp)
+{
+	xa_erase_irq(&cq->qps, qp->handle);
+	pvr_cq_purge(cq, qp->handle);
 }

@@ -213,16 +213,19 @@ static void cq_complete(struct pvr_dev *dev, u32 handle)
 	pvr_ref_put(&cq->ref);
 }
 
-/* Notifications were lost, so wake everybody: a spurious one is harmless. */
+/* A notification too many is harmless. */
 static void complete_all_cqs(struct pvr_dev *dev)
 {
 	unsigned long handle;
 	struct pvr_cq *cq;
 
-	dev_err_ratelimited(&dev->pdev->dev,
-			    "CQ notifications were lost: ring overrun\n");
 	xa_for_each(&dev->cqs, handle, cq)
 		cq_complete(dev, handle);
+}
+
+void pvr_flush_work(struct work_struct *work)
+{
+	complete_all_cqs(container_of(work, struct pvr_dev, flush_work));
 }
 
 /*
@@ -238,8 +241,11 @@ static irqreturn_t cq_irq(int irq, void *data)
 
 	while (quota-- && (ret = evring_next(&dev->cq_notes, &cqne)) > 0)
 		cq_complete(dev, cqne.cq_handle);
-	if (ret < 0)
+	if (ret < 0) {
+		dev_err_ratelimited(&dev->pdev->dev,
+				    "CQ notifications were lost: ring overrun\n");
 		complete_all_cqs(dev);
+	}
 	return IRQ_HANDLED;
 }
 

@@ -5,6 +5,7 @@
 
 #include <linux/completion.h>
 #include <linux/refcount.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 #include <rdma/ib_verbs.h>
 
@@ -72,6 +73,9 @@ void pvr_irq_exit(struct pvr_dev *dev);
  */
 int pvr_handle_insert(struct pvr_dev *dev, struct xarray *table, u32 handle,
 		      void *obj);
+
+/* Wakes all CQs of a dead device, so that pvr_poll_cq() can flush. */
+void pvr_flush_work(struct work_struct *work);
 
 /**
  * pvr_dispatch() - tell ib_core of an event of port 1 or of the device

@@ -91,6 +91,7 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 	dev_err(&dev->pdev->dev,
 		"device failed: %s; reload the driver to use it again\n", why);
 	complete(&dev->cmd.done);
+	schedule_work(&dev->flush_work);
 	pvr_dispatch(dev, IB_EVENT_DEVICE_FATAL);
 	pvr_port_kick(dev);
 }
@@ -129,11 +130,13 @@ static struct pvr_dev *dev_alloc(struct pci_dev *pdev)
 	mutex_init(&dev->qp_lock);
 	spin_lock_init(&dev->netdev_lock);
 	INIT_WORK(&dev->port_work, pvr_port_work);
+	INIT_WORK(&dev->flush_work, pvr_flush_work);
 	return dev;
 }
 
 static void dev_free(struct pvr_dev *dev)
 {
+	cancel_work_sync(&dev->flush_work);
 	WARN_ON(!xa_empty(&dev->cqs) || !xa_empty(&dev->qps) ||
 		!xa_empty(&dev->srqs));
 	xa_destroy(&dev->srqs);

@@ -44,6 +44,7 @@ struct pvr_cq {
 
 	/* Kernel CQs only. */
 	spinlock_t lock; /* protects head and the entries */
+	struct xarray qps; /* those that complete here: handle -> pvr_qp */
 	struct pvr_ring *ring_shm; /* the driver consumes */
 	u32 head;
 };
@@ -56,11 +57,16 @@ struct pvr_srq {
 	u32 handle;
 };
 
-/* The send or receive queue of a kernel QP. */
+/*
+ * The send or receive queue of a kernel QP. The consumer's wr_ids stay here, for
+ * most are pointers: the device gets an index, and what it says is checked.
+ */
 struct pvr_wq {
 	spinlock_t lock; /* protects tail and the elements */
 	struct pvr_ring *ring_shm; /* the driver produces */
+	u64 *wr_ids; /* of done .. tail */
 	u32 tail;
+	u32 done; /* next to complete; protected by the lock of its CQ */
 	u32 n; /* elements, a power of two */
 	u32 max_sge;
 	u32 stride;

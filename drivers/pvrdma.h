@@ -32,15 +32,15 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
  *
  * A device that breaks the protocol, times out or vanishes is declared dead once
  * and for all by pvr_dev_fail(), which resets it: from then on it does no DMA,
- * commands fail with -EIO at once, and destroying objects is local only. So
- * tear-down never waits for a dead device and never leaks.
+ * commands fail with -EIO at once, destroying objects is local only, and the work
+ * requests of kernel QPs are flushed by the driver. So tear-down never waits for a
+ * dead device and never leaks.
  *
  * DOC: Locks
  *
  * Sleeping, outermost first: rtnl (core's) - pvr_qp.lock - pvr_dev.qp_lock -
- * pvr_cmd_chan.lock. Spinning, all with interrupts off: pvr_cq.lock, pvr_wq.lock
- * and the xarrays' own; none is taken inside another, except that polling a CQ
- * looks a QP up (RCU).
+ * pvr_cmd_chan.lock. Spinning, with interrupts off: pvr_cq.lock - pvr_wq.lock; the
+ * xarrays' own, in which none is taken. Polling a CQ looks QPs up by RCU.
  */
 
 /* pvr_dev.flags */
@@ -79,6 +79,7 @@ struct pvr_dev {
 	spinlock_t netdev_lock; /* protects netdev; writers also hold rtnl */
 	struct net_device *netdev; /* the paired NIC (referenced), or NULL */
 	struct work_struct port_work; /* re-reads the port, tells ib_core */
+	struct work_struct flush_work; /* wakes all CQs of a dead device */
 	bool port_up; /* what ib_core was told; port_work only */
 };
 

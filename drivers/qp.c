@@ -3,6 +3,7 @@
 #include <rdma/ib_umem.h>
 
 #include "pvrdma.h"
+#include "wq.h"
 
 #define MAX_CHUNKS U16_MAX /* page counts have 16 bits in the command */
 
@@ -73,17 +74,10 @@ static void round_cap(struct ib_qp_cap *cap)
 	cap->max_recv_sge = roundup_pow_of_two(max(cap->max_recv_sge, 1U));
 }
 
-static void wq_init(struct pvr_wq *wq, struct pvr_ring *ring_shm, u32 n,
-		    u32 max_sge, u32 stride)
-{
-	spin_lock_init(&wq->lock);
-	wq->ring_shm = ring_shm;
-	wq->n = n;
-	wq->max_sge = max_sge;
-	wq->stride = stride;
-}
-
-/* One header page, the send queue, the receive queue. */
+/*
+ * One header page, the send queue, the receive queue. On failure pages_free()
+ * cleans up.
+ */
 static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 			struct ib_qp_cap *cap, struct pvr_cmd_create_qp *cmd)
 {
@@ -101,14 +95,15 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	if (err)
 		return err;
 	state_shm = pvr_pdir_at(&qp->pdir, 0);
-	wq_init(&qp->sq, &state_shm->tx, cap->max_send_wr, cap->max_send_sge,
-		sq_stride(cap->max_send_sge));
-	wq_init(&qp->rq, &state_shm->rx, cap->max_recv_wr, cap->max_recv_sge,
-		rq_stride(cap->max_recv_sge));
-	qp->sq.offset = PVR_PAGE_SIZE;
-	qp->rq.offset = (size_t)(1 + sq_pages) * PVR_PAGE_SIZE;
 	cmd->send_chunks = sq_pages;
-	return 0;
+	err = pvr_wq_init(&qp->sq, &state_shm->tx, cap->max_send_wr,
+			  cap->max_send_sge, sq_stride(cap->max_send_sge),
+			  PVR_PAGE_SIZE);
+	if (err)
+		return err;
+	return pvr_wq_init(&qp->rq, &state_shm->rx, cap->max_recv_wr,
+			   cap->max_recv_sge, rq_stride(cap->max_recv_sge),
+			   (size_t)(1 + sq_pages) * PVR_PAGE_SIZE);
 }
 
 /* A provider lays its queues out itself, so the sizes it names must be exact. */
@@ -174,6 +169,8 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 
 static void pages_free(struct pvr_qp *qp)
 {
+	pvr_wq_exit(&qp->rq);
+	pvr_wq_exit(&qp->sq);
 	pvr_pdir_exit(&qp->pdir);
 	ib_umem_release(qp->rbuf);
 	ib_umem_release(qp->sbuf);
@@ -216,6 +213,58 @@ static bool numbers_ok(struct pvr_dev *dev, struct pvr_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_GSI ? qpn == 1 : qpn > 1;
 }
 
+/* User space looks after its own CQs. */
+static int attach_cqs(struct pvr_qp *qp)
+{
+	struct pvr_cq *send_cq, *recv_cq;
+	int err;
+
+	if (qp->sbuf)
+		return 0;
+	send_cq = to_pvr_cq(qp->ibqp.send_cq);
+	recv_cq = to_pvr_cq(qp->ibqp.recv_cq);
+	err = pvr_cq_attach(send_cq, qp);
+	if (err || recv_cq == send_cq)
+		return err;
+	err = pvr_cq_attach(recv_cq, qp);
+	if (err)
+		pvr_cq_detach(send_cq, qp);
+	return err;
+}
+
+static void detach_cqs(struct pvr_qp *qp)
+{
+	struct pvr_cq *send_cq, *recv_cq;
+
+	if (qp->sbuf)
+		return;
+	send_cq = to_pvr_cq(qp->ibqp.send_cq);
+	recv_cq = to_pvr_cq(qp->ibqp.recv_cq);
+	pvr_cq_detach(send_cq, qp);
+	if (recv_cq != send_cq)
+		pvr_cq_detach(recv_cq, qp);
+}
+
+/* The device knows the QP; list it, or have the device forget it. */
+static int list_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp)
+{
+	int err;
+
+	err = pvr_handle_insert(dev, &dev->qps, qp->handle, qp);
+	if (err)
+		goto err_destroy;
+	err = attach_cqs(qp);
+	if (err)
+		goto err_erase;
+	return 0;
+
+err_erase:
+	xa_erase_irq(&dev->qps, qp->handle);
+err_destroy:
+	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle);
+	return err;
+}
+
 /* The caller holds dev->qp_lock. */
 static int create_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 			    union pvr_cmd_req *req)
@@ -241,10 +290,7 @@ static int create_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 		pvr_dev_fail(dev, "it gave out a bad QP number");
 		return -EIO;
 	}
-	err = pvr_handle_insert(dev, &dev->qps, qp->handle, qp);
-	if (err)
-		pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle);
-	return err;
+	return list_qp_locked(dev, qp);
 }
 
 static int create_qp(struct pvr_dev *dev, struct pvr_qp *qp,
@@ -258,15 +304,6 @@ static int create_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 	return err;
 }
 
-void pvr_qp_purge(struct pvr_qp *qp)
-{
-	if (qp->sbuf) /* user space purges its own CQs */
-		return;
-	pvr_cq_purge(to_pvr_cq(qp->ibqp.send_cq), qp->handle);
-	if (qp->ibqp.recv_cq != qp->ibqp.send_cq)
-		pvr_cq_purge(to_pvr_cq(qp->ibqp.recv_cq), qp->handle);
-}
-
 /*
  * Unlisted first: completions that come after that are skipped by pvr_poll_cq().
  * Purged before qp_lock is dropped: from then on the device may use the handle for
@@ -277,7 +314,7 @@ static void destroy_qp(struct pvr_dev *dev, struct pvr_qp *qp)
 	mutex_lock(&dev->qp_lock);
 	xa_erase_irq(&dev->qps, qp->handle);
 	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_QP, qp->handle);
-	pvr_qp_purge(qp);
+	detach_cqs(qp);
 	mutex_unlock(&dev->qp_lock);
 	pvr_ref_drain(&qp->ref);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Queue pairs: states and attributes. */
 #include "pvrdma.h"
+#include "wq.h"
 
 static_assert(IB_QP_DEST_QPN == PVR_QPA_DEST_QPN &&
 		      IB_QPS_ERR == (enum ib_qp_state)PVR_QPS_ERR &&
@@ -83,28 +84,20 @@ static int modify_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 	return pvr_cmd(dev, &req, &resp);
 }
 
-static void reset_wq(struct pvr_wq *wq)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&wq->lock, flags);
-	wq->tail = 0;
-	WRITE_ONCE(wq->ring_shm->prod_tail, 0);
-	WRITE_ONCE(wq->ring_shm->cons_head, 0);
-	spin_unlock_irqrestore(&wq->lock, flags);
-}
-
-/*
- * In RESET the device leaves the rings alone, until INIT; so this is the one time
- * that the driver writes both indices. The provider does the same for user QPs.
- */
+/* The provider does the same for user QPs. */
 static void reset_rings(struct pvr_qp *qp)
 {
+	struct pvr_cq *send_cq, *recv_cq;
+
 	if (qp->sbuf)
 		return;
-	reset_wq(&qp->sq);
-	reset_wq(&qp->rq);
-	pvr_qp_purge(qp);
+	send_cq = to_pvr_cq(qp->ibqp.send_cq);
+	recv_cq = to_pvr_cq(qp->ibqp.recv_cq);
+	pvr_cq_purge(send_cq, qp->handle);
+	if (recv_cq != send_cq)
+		pvr_cq_purge(recv_cq, qp->handle);
+	pvr_wq_reset(&qp->sq, send_cq);
+	pvr_wq_reset(&qp->rq, recv_cq);
 }
 
 /* The state is published last, under it post_send() and post_recv() decide. */
@@ -129,7 +122,9 @@ static int modify_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 	err = check_attr(dev, qp, attr, mask);
 	if (!err)
 		err = modify_qp(dev, qp, attr, mask);
-	if (err)
+	/* All QPs of a dead device are in the error state already. */
+	if (err && !(pvr_dev_dead(dev) && (mask & IB_QP_STATE) &&
+		     attr->qp_state == IB_QPS_ERR))
 		return err;
 	if (mask & IB_QP_QKEY)
 		WRITE_ONCE(qp->qkey, attr->qkey);

@@ -86,12 +86,30 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
  */
 void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle);
 
+/**
+ * pvr_cq_attach() - let the completions of a QP be found in a kernel CQ
+ * @cq: the CQ
+ * @qp: a QP that has its handle
+ *
+ * Context: may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int pvr_cq_attach(struct pvr_cq *cq, struct pvr_qp *qp);
+
+/**
+ * pvr_cq_detach() - undo pvr_cq_attach() and purge the QP's completions
+ * @cq: the CQ
+ * @qp: the QP, of which the device adds no more completions
+ *
+ * On return nobody uses the QP on behalf of this CQ any more.
+ */
+void pvr_cq_detach(struct pvr_cq *cq, struct pvr_qp *qp);
+
 /* qp.c */
 
 int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		  struct ib_udata *udata);
 int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
-void pvr_qp_purge(struct pvr_qp *qp);
 
 /* qp_modify.c */
 

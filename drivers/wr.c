@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Work requests of kernel consumers. */
 #include "pvrdma.h"
+#include "wq.h"
 
 static void *wqe_at(struct pvr_qp *qp, struct pvr_wq *wq)
 {
 	return pvr_pdir_at(&qp->pdir, wq->offset +
 				      (size_t)pvr_ring_slot(wq->tail, wq->n) *
 					      wq->stride);
-}
-
-/* Return: 0 if there is a free element; -EINVAL if the device's index is impossible. */
-static int check_space_locked(struct pvr_wq *wq)
-{
-	u32 used = pvr_ring_used(wq->tail, READ_ONCE(wq->ring_shm->cons_head),
-				 wq->n);
-
-	lockdep_assert_held(&wq->lock);
-	if (used < wq->n)
-		return 0;
-	return used == wq->n ? -ENOMEM : -EINVAL;
-}
-
-static void push_locked(struct pvr_wq *wq)
-{
-	wq->tail = pvr_ring_next(wq->tail, wq->n);
-	pvr_ring_publish(wq->ring_shm, wq->tail);
 }
 
 static void fill_sges(struct pvrdma_sge *to, const struct ib_sge *from, int n)
@@ -177,12 +160,12 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 
 	err = check_send(qp, wr, op);
 	if (!err)
-		err = check_space_locked(&qp->sq);
+		err = pvr_wq_room(&qp->sq);
 	if (err)
 		return err;
 	wqe = wqe_at(qp, &qp->sq);
 	memset(wqe, 0, sizeof(*wqe));
-	wqe->wr_id = wr->wr_id;
+	wqe->wr_id = qp->sq.tail;
 	wqe->opcode = op->opcode;
 	wqe->send_flags = wr->send_flags & SEND_FLAGS;
 	if (wr->opcode != IB_WR_REG_MR && wr->opcode != IB_WR_LOCAL_INV) {
@@ -194,15 +177,22 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 		op->fill(wqe, wr);
 	if (qp->ibqp.qp_type != IB_QPT_RC)
 		fill_ud(qp, wqe, wr);
-	push_locked(&qp->sq);
+	pvr_wq_push(&qp->sq, wr->wr_id);
 	return 0;
 }
 
-static int may_send(struct pvr_qp *qp)
+/*
+ * On a dead device all QPs are in the error state: what is posted is flushed, so
+ * that consumers can drain their queues as ever.
+ */
+static void ring(struct pvr_qp *qp, u32 what)
 {
-	if (pvr_dev_dead(to_pvr_dev(qp->ibqp.device)))
-		return -EIO;
-	return READ_ONCE(qp->state) < IB_QPS_RTS ? -EINVAL : 0;
+	struct pvr_dev *dev = to_pvr_dev(qp->ibqp.device);
+
+	if (pvr_dev_dead(dev))
+		schedule_work(&dev->flush_work);
+	else
+		pvr_doorbell(dev, PVRDMA_UAR_QP_OFFSET, qp->handle | what);
 }
 
 /* What was posted before a bad request is rung for all the same. */
@@ -215,7 +205,7 @@ int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 	int err;
 
 	spin_lock_irqsave(&qp->sq.lock, flags);
-	err = may_send(qp);
+	err = READ_ONCE(qp->state) < IB_QPS_RTS ? -EINVAL : 0;
 	for (; wr && !err; wr = wr->next) {
 		err = post_one_send_locked(qp, wr);
 		if (err)
@@ -223,8 +213,7 @@ int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		posted = true;
 	}
 	if (posted)
-		pvr_doorbell(to_pvr_dev(ibqp->device), PVRDMA_UAR_QP_OFFSET,
-			     qp->handle | PVR_DB_QP_SEND);
+		ring(qp, PVR_DB_QP_SEND);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 	if (err)
 		*bad_wr = wr;
@@ -238,23 +227,16 @@ static int post_one_recv_locked(struct pvr_qp *qp, const struct ib_recv_wr *wr)
 
 	if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge)
 		return -EINVAL;
-	err = check_space_locked(&qp->rq);
+	err = pvr_wq_room(&qp->rq);
 	if (err)
 		return err;
 	wqe = wqe_at(qp, &qp->rq);
-	wqe->wr_id = wr->wr_id;
+	wqe->wr_id = qp->rq.tail | PVR_WQ_RECV;
 	wqe->num_sge = wr->num_sge;
 	wqe->total_len = 0;
 	fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
-	push_locked(&qp->rq);
+	pvr_wq_push(&qp->rq, wr->wr_id);
 	return 0;
-}
-
-static int may_recv(struct pvr_qp *qp)
-{
-	if (pvr_dev_dead(to_pvr_dev(qp->ibqp.device)))
-		return -EIO;
-	return READ_ONCE(qp->state) == IB_QPS_RESET ? -EINVAL : 0;
 }
 
 int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
@@ -266,7 +248,7 @@ int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	int err;
 
 	spin_lock_irqsave(&qp->rq.lock, flags);
-	err = may_recv(qp);
+	err = READ_ONCE(qp->state) == IB_QPS_RESET ? -EINVAL : 0;
 	for (; wr && !err; wr = wr->next) {
 		err = post_one_recv_locked(qp, wr);
 		if (err)
@@ -274,8 +256,7 @@ int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		posted = true;
 	}
 	if (posted)
-		pvr_doorbell(to_pvr_dev(ibqp->device), PVRDMA_UAR_QP_OFFSET,
-			     qp->handle | PVR_DB_QP_RECV);
+		ring(qp, PVR_DB_QP_RECV);
 	spin_unlock_irqrestore(&qp->rq.lock, flags);
 	if (err)
 		*bad_wr = wr;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Outstanding work requests of kernel QPs. */
+#include <linux/mm.h>
+
+#include "pvrdma.h"
+#include "wq.h"
+
+int pvr_wq_init(struct pvr_wq *wq, struct pvr_ring *ring_shm, u32 n,
+		u32 max_sge, u32 stride, size_t offset)
+{
+	wq->wr_ids = kvcalloc(n, sizeof(*wq->wr_ids), GFP_KERNEL);
+	if (!wq->wr_ids)
+		return -ENOMEM;
+	spin_lock_init(&wq->lock);
+	wq->ring_shm = ring_shm;
+	wq->n = n;
+	wq->max_sge = max_sge;
+	wq->stride = stride;
+	wq->offset = offset;
+	return 0;
+}
+
+void pvr_wq_exit(struct pvr_wq *wq)
+{
+	kvfree(wq->wr_ids);
+	wq->wr_ids = NULL;
+}
+
+int pvr_wq_room(struct pvr_wq *wq)
+{
+	/* Pairs with end_up_to(): the entry that we re-use has been read. */
+	u32 done = smp_load_acquire(&wq->done);
+
+	lockdep_assert_held(&wq->lock);
+	if (READ_ONCE(wq->ring_shm->cons_head) & ~(2 * wq->n - 1))
+		return -EINVAL;
+	return pvr_ring_used(wq->tail, done, wq->n) < wq->n ? 0 : -ENOMEM;
+}
+
+void pvr_wq_push(struct pvr_wq *wq, u64 wr_id)
+{
+	u32 tail = pvr_ring_next(wq->tail, wq->n);
+
+	lockdep_assert_held(&wq->lock);
+	wq->wr_ids[pvr_ring_slot(wq->tail, wq->n)] = wr_id;
+	/* Pairs with outstanding(): the entry is there before it counts. */
+	smp_store_release(&wq->tail, tail);
+	pvr_ring_publish(wq->ring_shm, tail);
+}
+
+static u32 outstanding(const struct pvr_wq *wq)
+{
+	/* Pairs with pvr_wq_push(). */
+	return pvr_ring_used(smp_load_acquire(&wq->tail), wq->done, wq->n);
+}
+
+static u64 end_up_to(struct pvr_wq *wq, u32 idx)
+{
+	u64 wr_id = wq->wr_ids[pvr_ring_slot(idx, wq->n)];
+
+	/* Pairs with pvr_wq_room(): the entry has been read. */
+	smp_store_release(&wq->done, pvr_ring_next(idx, wq->n));
+	return wr_id;
+}
+
+bool pvr_wq_complete(struct pvr_wq *wq, u32 idx, u64 *wr_id)
+{
+	u32 mask = 2 * wq->n - 1;
+
+	if (!wq->wr_ids || (idx & ~mask) ||
+	    ((idx - wq->done) & mask) >= outstanding(wq))
+		return false;
+	*wr_id = end_up_to(wq, idx);
+	return true;
+}
+
+bool pvr_wq_flush(struct pvr_wq *wq, u64 *wr_id)
+{
+	if (!wq->wr_ids || !outstanding(wq))
+		return false;
+	*wr_id = end_up_to(wq, wq->done);
+	return true;
+}
+
+/* In RESET, and only then, both sides of the ring are the driver's. */
+void pvr_wq_reset(struct pvr_wq *wq, struct pvr_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	spin_lock(&wq->lock);
+	wq->tail = 0;
+	wq->done = 0;
+	WRITE_ONCE(wq->ring_shm->prod_tail, 0);
+	WRITE_ONCE(wq->ring_shm->cons_head, 0);
+	spin_unlock(&wq->lock);
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
