@@ -12,6 +12,8 @@ struct reader {
 	struct pvr_settings *settings;
 	struct pvr_adapter_settings adapter; /* of the section we are in */
 	bool in_adapter;
+	size_t line, section; /* numbers: where we are, where the section began */
+	size_t blame; /* the line that a mistake is on */
 };
 
 static char *trim(char *text)
@@ -32,6 +34,7 @@ static bool end_section(struct reader *reader, struct pvr_error *err)
 	if (!reader->in_adapter)
 		return true;
 	reader->in_adapter = false;
+	reader->blame = reader->section;
 	return pvr_adapter_settings_check(&reader->adapter, err) &&
 	       pvr_settings_add_adapter(reader->settings, &reader->adapter, err);
 }
@@ -47,6 +50,7 @@ static bool begin_section(struct reader *reader, char *line, struct pvr_error *e
 		return false;
 	memset(&reader->adapter, 0, sizeof(reader->adapter));
 	reader->in_adapter = true;
+	reader->section = reader->blame = reader->line;
 	return pvr_adapter_settings_set(&reader->adapter, "name", trim(line + 9), err);
 }
 
@@ -72,12 +76,12 @@ static bool read_line(struct reader *reader, char *line, struct pvr_error *err)
 static bool read_lines(struct reader *reader, FILE *file, const char *path, struct pvr_error *err)
 {
 	struct pvr_error why = { "" };
-	size_t size = 0, number = 0;
+	size_t size = 0;
 	char *line = NULL;
 	bool ok = true;
 
 	while (ok && getline(&line, &size, file) >= 0) {
-		number++;
+		reader->blame = ++reader->line;
 		ok = read_line(reader, line, &why);
 	}
 	if (ok && ferror(file))
@@ -86,7 +90,7 @@ static bool read_lines(struct reader *reader, FILE *file, const char *path, stru
 		ok = end_section(reader, &why);
 	free(line);
 	if (!ok)
-		pvr_fail(err, "%s:%zu: %.400s", path, number, why.text);
+		pvr_fail(err, "%s:%zu: %.400s", path, reader->blame, why.text);
 	return ok;
 }
 

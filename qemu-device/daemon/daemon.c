@@ -39,13 +39,14 @@ bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_
 		.fabric = settings->fabric[0] ? settings->fabric : NULL,
 	};
 	struct pvr_attach *attach;
+	struct pvr_error why;
 
 	if (daemon->num_adapters == PVR_ADAPTERS_MAX)
 		return pvr_fail(err, "more than %d adapters", PVR_ADAPTERS_MAX);
 	memcpy(config.mac, settings->mac, sizeof(config.mac));
-	attach = pvr_attach_create(&daemon->env, &config, settings->socket, err);
+	attach = pvr_attach_create(&daemon->env, &config, settings->socket, &why);
 	if (!attach)
-		return false;
+		return pvr_fail(err, "%s: %.440s", settings->name, why.text);
 	daemon->adapters[daemon->num_adapters++] = attach;
 	pvrd_log(PVR_LOG_INFO, settings->name, "waiting for its VM at %s", settings->socket);
 	return true;
@@ -88,12 +89,11 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 static bool add_adapters(struct pvr_daemon *daemon, const struct pvr_settings *settings,
 			 struct pvr_error *err)
 {
-	struct pvr_error why;
 	size_t i;
 
 	for (i = 0; i < settings->num_adapters; i++) {
-		if (!pvr_daemon_add_adapter(daemon, &settings->adapters[i], &why))
-			return pvr_fail(err, "%s: %.440s", settings->adapters[i].name, why.text);
+		if (!pvr_daemon_add_adapter(daemon, &settings->adapters[i], err))
+			return false;
 	}
 	return true;
 }
@@ -139,12 +139,13 @@ static bool watch_signals(struct pvr_daemon *daemon, struct pvr_error *err)
 static bool make_scratch(struct pvr_daemon *daemon, struct pvr_error *err)
 {
 	const char *base = getenv("TMPDIR");
+	size_t size = sizeof(daemon->scratch);
 
 	if (!base || !*base)
 		base = "/tmp";
-	if (snprintf(daemon->scratch, sizeof(daemon->scratch), "%s/pvrdmad.XXXXXX", base) <
-		    (int)sizeof(daemon->scratch) &&
-	    mkdtemp(daemon->scratch))
+	if (snprintf(daemon->scratch, size, "%s/pvrdmad.XXXXXX", base) >= (int)size)
+		errno = ENAMETOOLONG;
+	else if (mkdtemp(daemon->scratch))
 		return true;
 	daemon->scratch[0] = '\0';
 	return pvr_fail(err,
@@ -176,11 +177,10 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 		     struct pvr_error *err)
 {
 	*daemon = (struct pvr_daemon){ .signals.fd = -1 };
-	if (!init_engine(daemon, err) || !watch_signals(daemon, err) ||
-	    !make_scratch(daemon, err) || !add_adapters(daemon, settings, err))
+	if (!init_engine(daemon, err) || !watch_signals(daemon, err) || !make_scratch(daemon, err))
 		return false;
 	daemon->control = pvr_control_create(daemon, settings->control, err);
-	return daemon->control != NULL;
+	return daemon->control && add_adapters(daemon, settings, err);
 }
 
 void pvr_daemon_exit(struct pvr_daemon *daemon)

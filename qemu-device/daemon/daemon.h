@@ -12,7 +12,7 @@ struct pvr_daemon {
 	struct pvr_loop *loop;
 	struct pvr_engine *engine;
 	struct pvr_attach_env env;
-	char scratch[64]; /* "": not made yet */
+	char scratch[96]; /* "": not made yet; a socket path has to fit behind it */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX]; /* in the order they were added */
 	size_t num_adapters;
 	struct pvr_control *control;

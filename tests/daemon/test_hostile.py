@@ -1,0 +1,509 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""QEMUs that a guest has taken over: they get an error or the door, their neighbours notice nothing."""
+
+import errno
+import os
+import random
+import socket
+import struct
+import time
+
+import pytest
+
+import vfio_user as v
+from conftest import PATIENCE, wait_until
+from vfio_user import Client, Gone, Refused
+
+
+@pytest.fixture(autouse=True)
+def always_with_a_neighbour(neighbour):
+    """Every test here begins and ends with a look at the other VM."""
+    return neighbour
+
+
+def refused(error, function, *args, **kwargs):
+    with pytest.raises(Refused) as info:
+        function(*args, **kwargs)
+    assert info.value.args[0] == error, os.strerror(info.value.args[0])
+
+
+# ------------------------------------------------------------------- headers
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 4097, 1 << 20, 0x7FFFFFFF, 0xFFFFFFFF])
+def test_impossible_size(daemon, client, size):
+    client.send_raw(client.message(v.GET_INFO, bytes(16), size=size))
+    assert client.is_gone()
+    daemon.wait_for_log(f"is thrown out: message size {size} (command 4), expected 16 to 4096")
+
+
+def test_reply_instead_of_command(daemon, client):
+    client.send_raw(client.message(v.GET_INFO, bytes(16), flags=v.REPLY))
+    assert client.is_gone()
+    daemon.wait_for_log("message type 1, expected a command (0)")
+
+
+@pytest.mark.parametrize("command", [0, 15, 16, 255, 65535, v.VERSION, v.DMA_READ, v.DMA_WRITE, v.DIRTY_PAGES,
+                                     v.GET_REGION_IO_FDS])
+def test_command_that_is_not_supported(client, command):
+    refused(errno.EOPNOTSUPP, client.call, command, bytes(64))
+    assert client.read_reg(0) == 20
+
+
+@pytest.mark.parametrize("command", range(1, 15))
+@pytest.mark.parametrize("size", [0, 1, 3, 15])
+def test_body_too_short(client, command, size):
+    if command != v.RESET:
+        with pytest.raises(Refused):
+            client.call(command, b"\x01" * size)
+    assert client.read_reg(0) == 20
+
+
+def test_reset_with_a_surplus_body(client):
+    client.call(v.RESET, bytes(100))
+    assert client.read_reg(0) == 20
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_garbage(daemon, seed, always_with_a_neighbour):
+    data = random.Random(seed).randbytes(3000)
+    for agreed in (False, True):
+        with Client(daemon.socket()) as client:
+            if agreed:
+                client.negotiate()
+            try:
+                client.send_raw(data)
+                client.sock.shutdown(socket.SHUT_WR)
+                client.is_gone()
+            except (Gone, OSError):
+                pass
+        always_with_a_neighbour()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_valid_headers_with_garbage_bodies(daemon, seed):
+    rng = random.Random(seed)
+    with Client(daemon.socket()) as client:
+        client.negotiate()
+        for _ in range(500):
+            command = rng.choice([2, 3, 4, 5, 7, 8, 9, 10, 13])
+            words = rng.choice([4, 5, 6, 8, 12])
+            body = b"".join(struct.pack("<I", rng.choice([0, 1, 2, 3, 7, 16, 32, 64, 0xFFFFFFFF, rng.getrandbits(32)]))
+                            for _ in range(words))
+            try:
+                client.call(command, body, flags=rng.choice([0, 0, 0, 0x40, 0x100]))
+            except Refused:
+                pass
+        assert client.read_reg(0) == 20
+
+
+# ------------------------------------------------- messages that come in pieces
+
+
+def test_half_header_waits(daemon, client, always_with_a_neighbour):
+    message = client.message(v.GET_INFO, struct.pack("<IIII", 16, 0, 0, 0))
+    client.send_raw(message[:7])
+    always_with_a_neighbour()
+    client.send_raw(message[7:20])
+    always_with_a_neighbour()
+    client.send_raw(message[20:])
+    assert client.reply()[1] == v.GET_INFO
+
+
+def test_half_message_costs_no_cpu(daemon, client):
+    client.send_raw(client.message(v.GET_INFO, bytes(16))[:20])
+    time.sleep(1.2)
+    before = cpu(daemon)
+    time.sleep(1)
+    assert cpu(daemon) == before
+
+
+def cpu(daemon):
+    fields = open(f"/proc/{daemon.child.pid}/stat", encoding="ascii").read().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_byte_by_byte(client):
+    for byte in client.message(v.REGION_READ, struct.pack("<QII", 0, v.BAR_REGS, 4)):
+        client.send_raw(bytes([byte]))
+    assert client.reply()[2][16:] == struct.pack("<I", 20)
+
+
+def test_leaves_in_the_middle_of_a_message(daemon, client):
+    client.send_raw(client.message(v.GET_INFO, bytes(16))[:20])
+    client.close()
+    daemon.wait_for_log("has left")
+
+
+def test_silent_client_is_thrown_out(daemon):
+    with Client(daemon.socket()) as silent:
+        assert silent.is_gone()
+    daemon.wait_for_log("is thrown out: no VERSION message within 5 s")
+    with Client(daemon.socket()) as client:
+        client.negotiate()
+
+
+@pytest.mark.parametrize("body", [b"", b"\0\0", struct.pack("<HH", 1, 0), struct.pack("<HH", 0, 1) + b"{",
+                                  struct.pack("<HH", 0, 1) + b"garbage\0", struct.pack("<HH", 0, 1) + b"[" * 3000 + b"\0",
+                                  struct.pack("<HH", 0, 1) + b'{"capabilities":{"max_msg_fds":99999}}\0'])
+def test_no_agreement_on_the_version(daemon, body):
+    with Client(daemon.socket()) as client:
+        client.send_raw(client.message(v.VERSION, body))
+        with pytest.raises((Gone, Refused)):
+            client.reply()
+        assert client.is_gone()
+    daemon.wait_for_log("no agreement on the vfio-user version")
+
+
+def test_first_message_is_no_version(daemon):
+    with Client(daemon.socket()) as client:
+        client.send_raw(client.message(v.GET_INFO, bytes(16)))
+        assert client.is_gone()
+    daemon.wait_for_log("its first message is command 4, expected a VERSION")
+
+
+def test_version_in_pieces(daemon):
+    with Client(daemon.socket()) as client:
+        message = client.message(v.VERSION, struct.pack("<HH", 0, 1))
+        client.send_raw(message[:10])
+        client.send_raw(message[10:])
+        assert client.reply()[1] == v.VERSION
+
+
+# ------------------------------------------------------------------------ RAM
+
+
+def pipe_end():
+    ends = os.pipe()
+    os.close(ends[0])
+    return ends[1]
+
+
+@pytest.mark.parametrize("make", [pipe_end, lambda: os.open("/dev/null", os.O_RDWR),
+                                  lambda: os.open("/dev/zero", os.O_RDWR), lambda: os.eventfd(0),
+                                  lambda: os.open("/", os.O_RDONLY), lambda: socket.socket().detach()],
+                         ids=["pipe", "null", "zero", "eventfd", "folder", "socket"])
+def test_descriptor_that_is_no_memory(daemon, client, make):
+    files = daemon.open_files()
+    fd = make()
+    refused(errno.EINVAL, client.map, 0, 4096, [fd])
+    os.close(fd)
+    daemon.wait_for_log("is refused: the descriptor for region 0x0+0x1000 is not memory")
+    assert daemon.open_files() == files
+
+
+@pytest.mark.parametrize("address, size, offset", [
+    (0, 0, 0), (1 << 64 - 1, 1 << 63, 0), ((1 << 64) - 4096, 8192, 0), (0, 8192, 0), (0, 4096, 4096), (0, 4096, 1 << 63),
+    (0, 4096, (1 << 64) - 4096), (0, 1 << 63, 0), (0, 100, 1), (1, 100, 0), (0, 4095, 4095)])
+def test_impossible_region(daemon, client, address, size, offset):
+    files, maps, fd = daemon.open_files(), daemon.mappings(), v.memfd(4096)
+    refused(errno.EINVAL, client.map, address & (1 << 64) - 1, size, [fd], offset=offset)
+    os.close(fd)
+    assert (daemon.open_files(), daemon.mappings()) == (files, maps)
+
+
+def test_overlapping_regions(daemon, client):
+    fd = v.memfd(1 << 20)
+    client.map(0x10000, 0x10000, [fd])
+    files, maps = daemon.open_files(), daemon.mappings()
+    for address, size in ((0x10000, 0x10000), (0xF000, 0x2000), (0x1F000, 0x2000), (0, 0x100000), (0x11000, 0x1000)):
+        refused(errno.EEXIST, client.map, address, size, [fd])
+        refused(errno.EEXIST, client.map, address, size)
+    os.close(fd)
+    assert (daemon.open_files(), daemon.mappings()) == (files, maps)
+
+
+def test_unmap_what_is_not_mapped(client):
+    client.map(0, 0x10000, [v.memfd(0x10000)])
+    for address, size in ((0, 0x1000), (0x1000, 0x1000), (0x10000, 0x1000), (0, 0), (0, 1 << 63)):
+        refused(errno.ENOENT, client.unmap, address, size)
+    refused(errno.EOPNOTSUPP, client.unmap, 0, 0x10000, flags=1)
+    refused(errno.EOPNOTSUPP, client.unmap, 0, 0x10000, flags=2)
+    client.unmap(0, 0x10000)
+    refused(errno.ENOENT, client.unmap, 0, 0x10000)
+
+
+def test_too_many_regions(client):
+    fd = v.memfd(4096)
+    for number in range(128):
+        client.map(number << 12, 4096, [fd])
+    refused(errno.ENOSPC, client.map, 128 << 12, 4096, [fd])
+    client.unmap(0, 4096)
+    client.map(128 << 12, 4096, [fd])
+
+
+def test_endless_ram(daemon, client):
+    fd = v.memfd(8 << 40)
+    client.map(0, 8 << 40, [fd])
+    client.map(8 << 40, 8 << 40, [fd])
+    refused(errno.ENOSPC, client.map, 16 << 40, 8 << 40, [fd])
+
+
+def test_sealed_against_writing(client):
+    fcntl = __import__("fcntl")
+    fd = os.memfd_create("ram", os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, 1 << 20)
+    fcntl.fcntl(fd, 1033, 8)  # F_ADD_SEALS, F_SEAL_WRITE
+    refused(errno.EPERM, client.map, 0, 1 << 20, [fd])
+    client.map(0, 1 << 20, [fd], flags=1)
+
+
+def test_two_descriptors_for_one_region(daemon, client):
+    files, fds = daemon.open_files(), [v.memfd(4096), v.memfd(4096)]
+    refused(errno.EINVAL, client.map, 0, 4096, fds)
+    assert daemon.open_files() == files
+
+
+def test_descriptors_where_none_belong(daemon, client):
+    files, fds = daemon.open_files(), [v.memfd(4096)] * 8
+    assert client.call(v.GET_INFO, struct.pack("<IIII", 16, 0, 0, 0), fds)
+    client.send_raw(client.message(v.REGION_WRITE, struct.pack("<QII", 0x1C, 1, 4) + bytes(4), flags=v.NO_REPLY), fds)
+    assert client.read_reg(0) == 20
+    assert daemon.open_files() == files
+
+
+@pytest.mark.parametrize("command", [v.DMA_MAP, v.SET_IRQS, v.GET_INFO, v.REGION_READ])
+def test_too_many_descriptors(daemon, command):
+    with Client(daemon.socket()) as client:
+        client.negotiate()
+        files = daemon.open_files()
+        client.send_raw(client.message(command, struct.pack("<IIIIII", 24, 0, 0, 1, 4, 0) + bytes(16)), [v.memfd(1)] * 100)
+        assert client.is_gone()
+    wait_until(lambda: daemon.open_files() < files, "its descriptors closed")
+
+
+def test_descriptors_between_header_and_body(daemon, client):
+    body = struct.pack("<IIQQQ", 32, 3, 0, 0, 4096)
+    message, files = client.message(v.DMA_MAP, body), daemon.open_files()
+    client.send_raw(message[:16], [v.memfd(4096)])
+    client.send_raw(message[16:], [v.memfd(4096)] * 15)
+    refused(errno.EINVAL, client.reply)
+    client.send_raw(message[:16], [v.memfd(4096)])
+    client.send_raw(message[16:], [v.memfd(4096)] * 16)
+    assert client.is_gone()
+    wait_until(lambda: daemon.open_files() < files, "its descriptors closed")
+
+
+def test_descriptor_of_the_next_message_is_not_taken(daemon, client):
+    """QEMU announces video memory, without a descriptor, right before RAM, with one."""
+    first = client.message(v.DMA_MAP, struct.pack("<IIQQQ", 32, 3, 0, 0xFD000000, 16 << 20), flags=v.NO_REPLY)
+    for _ in range(50):
+        client.send_raw(first)
+        client.map(0, 1 << 20, [v.memfd(1 << 20)])
+        assert " 1.0 MiB " in daemon.ctl("adapters").stdout
+        client.unmap(0, 0, flags=2)
+
+
+def test_ram_truncated_before_the_device_reads_it(daemon, client):
+    fd = v.memfd(16 << 20)
+    client.map(0, 16 << 20, [fd])
+    client.write_config(4, 6, 2)
+    os.ftruncate(fd, 0)
+    client.write_reg(0x04, 0x100000)
+    try:
+        client.write_reg(0x08, 0)
+        client.read_reg(0)
+    except Gone:
+        pass
+    assert client.is_gone()
+    daemon.wait_for_log("its RAM was truncated")
+    with Client(daemon.socket()) as other:
+        other.negotiate()
+        assert other.read_reg(0) == 20
+
+
+def test_ram_truncated_and_never_touched(client):
+    fd = v.memfd(16 << 20)
+    client.map(0, 16 << 20, [fd])
+    os.ftruncate(fd, 0)
+    client.unmap(0, 16 << 20)
+    assert client.read_reg(0) == 20
+
+
+# ----------------------------------------------------------------- interrupts
+
+
+@pytest.mark.parametrize("index, start, count", [
+    (2, 0, 4), (2, 3, 1), (2, 1, 0xFFFFFFFF), (2, 0xFFFFFFFF, 1), (2, 0xFFFFFFFF, 0xFFFFFFFF), (0, 0, 2), (1, 0, 1),
+    (5, 0, 1), (0xFFFFFFFF, 0, 1), (3, 0, 2), (4, 1, 1)])
+@pytest.mark.parametrize("with_fds", [False, True])
+def test_interrupt_out_of_range(client, index, start, count, with_fds):
+    fds = [os.eventfd(0)] * min(count, 4) if with_fds else []
+    refused(errno.EINVAL, client.set_irqs, index, start, count, fds)
+    assert client.read_reg(0) == 20
+
+
+def test_interrupt_descriptor_that_is_no_eventfd(daemon, client):
+    files = daemon.open_files()
+    for fd in (pipe_end(), v.memfd(4096), os.open("/dev/null", os.O_RDWR)):
+        refused(errno.EINVAL, client.set_irqs, v.MSIX, 0, 1, [fd])
+        os.close(fd)
+    assert daemon.open_files() == files
+
+
+def test_wrong_number_of_eventfds(daemon, client):
+    files, fd = daemon.open_files(), os.eventfd(0)
+    refused(errno.EINVAL, client.set_irqs, v.MSIX, 0, 3, [fd, fd])
+    refused(errno.EINVAL, client.set_irqs, v.MSIX, 0, 1, [fd, fd])
+    refused(errno.EINVAL, client.set_irqs, v.MSIX, 0, 0, [fd])
+    assert daemon.open_files() == files
+
+
+@pytest.mark.parametrize("flags", [0, 0xFFFFFFFF, v.EVENTFD, v.TRIGGER, v.TRIGGER | v.BOOL, v.TRIGGER | v.NONE,
+                                   v.TRIGGER | v.NONE | v.EVENTFD])
+def test_interrupt_flags(client, flags):
+    refused(errno.EINVAL, client.set_irqs, v.MSIX, 0, 1, flags=flags, data=b"\1")
+
+
+def test_eventfds_set_many_times_are_closed(daemon, client):
+    fds = [os.eventfd(0) for _ in range(3)]
+    client.set_irqs(v.MSIX, 0, 3, fds)
+    files = daemon.open_files()
+    for _ in range(200):
+        client.set_irqs(v.MSIX, 0, 3, fds)
+    assert daemon.open_files() == files
+
+
+# -------------------------------------------------------------------- regions
+
+
+@pytest.mark.parametrize("region, size", [(0, 16384), (1, 4096), (2, 4 << 20), (7, 256)])
+def test_accesses_at_the_edges(client, region, size):
+    for width in (1, 2, 4, 8):
+        for offset in (0, 1, 3, size - width):
+            assert len(client.read(region, offset, width)) == width
+            client.write(region, offset, bytes(width))
+        for offset in (size - width + 1, size, 1 << 32, (1 << 64) - width, (1 << 64) - 1):
+            refused(errno.EINVAL, client.read, region, offset, width)
+            refused(errno.EINVAL, client.write, region, offset, bytes(width))
+    assert client.read_reg(0) == 20
+
+
+@pytest.mark.parametrize("region", [3, 4, 5, 6, 8, 9, 10, 255, 0xFFFFFFFF])
+def test_region_that_does_not_exist(client, region):
+    refused(errno.EINVAL, client.read, region, 0, 4)
+    refused(errno.EINVAL, client.write, region, 0, bytes(4))
+    client.write(region, 0, bytes(4), posted=True)
+    assert client.read_reg(0) == 20
+
+
+def test_read_of_a_megabyte(client):
+    refused(errno.EINVAL, client.read, v.BAR_UAR, 0, 1 << 20)
+    refused(errno.EINVAL, client.read, v.BAR_UAR, 0, 0xFFFFFFFF)
+    assert client.read(v.BAR_UAR, 0, 4000) == b"\xff" * 4000
+
+
+def test_access_of_no_bytes(client):
+    client.call(v.REGION_READ, struct.pack("<QII", 0, 1, 0))
+    client.call(v.REGION_WRITE, struct.pack("<QII", 0, 1, 0))
+    client.write(v.BAR_REGS, 0, b"", posted=True)
+    assert client.read_reg(0) == 20
+
+
+@pytest.mark.parametrize("count", [0, 3, 5, 8, 0x10000])
+def test_write_whose_count_lies(client, count):
+    refused(errno.EINVAL, client.call, v.REGION_WRITE, struct.pack("<QII", 0, 1, count) + bytes(4))
+    client.send_raw(client.message(v.REGION_WRITE, struct.pack("<QII", 0, 1, count) + bytes(4), flags=v.NO_REPLY))
+    assert client.read_reg(0) == 20
+
+
+def test_config_writes_of_every_size_and_offset(client):
+    identity = client.read_config(0)
+    for offset in range(256):
+        for width in (1, 2, 3, 4, 8, 256 - offset):
+            if offset + width <= 256:
+                client.write(v.CONFIG, offset, b"\xff" * width)
+    assert client.read_config(0) == identity
+    assert client.read_reg(0) == 20
+
+
+# ----------------------------------------------------------- too much, too often
+
+
+def test_client_that_stops_reading(daemon, client, always_with_a_neighbour):
+    message = client.message(v.REGION_READ, struct.pack("<QII", 0, 1, 4))
+    client.sock.setblocking(False)
+    sent, deadline = 0, time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            sent += client.sock.send(message * 100)
+        except BlockingIOError:
+            time.sleep(0.1)
+            try:
+                sent += client.sock.send(message * 100)
+            except BlockingIOError:
+                break
+    always_with_a_neighbour()
+    before = cpu(daemon)
+    time.sleep(0.5)
+    assert cpu(daemon) - before <= 1, "waits for it without spinning"
+    client.sock.settimeout(PATIENCE)
+    for _ in range(sent // len(message)):
+        assert len(client.receive(36)) == 36
+    client.receive(0)
+
+
+def test_flood_of_doorbells_leaves_room(daemon, client, always_with_a_neighbour):
+    burst = client.message(v.REGION_WRITE, struct.pack("<QII", 0, v.BAR_UAR, 4) + bytes(4), flags=v.NO_REPLY) * 100
+    for _ in range(50):
+        client.send_raw(burst)
+        always_with_a_neighbour()
+
+
+def test_a_thousand_connects(daemon):
+    def visit():
+        with Client(daemon.socket()) as visitor:
+            visitor.negotiate()
+            visitor.map(0, 1 << 20, [v.memfd(1 << 20)])
+            visitor.set_irqs(v.MSIX, 0, 1, [os.eventfd(0)])
+
+    before = set(os.listdir("/proc/self/fd"))
+
+    def tidy():
+        for fd in set(os.listdir("/proc/self/fd")) - before:
+            try:
+                os.close(int(fd))
+            except OSError:
+                pass
+
+    for _ in range(20):
+        visit()
+        tidy()
+    wait_until(lambda: "none" in daemon.ctl("adapters").stdout.splitlines()[1], "client gone")
+    files, memory = daemon.open_files(), resident(daemon)
+    for _ in range(1000):
+        visit()
+        tidy()
+    wait_until(lambda: daemon.open_files() == files, "all descriptors closed")
+    assert resident(daemon) - memory < 1024, "KiB"
+    assert daemon.log().count("\n") < 300, "the log is not flooded"
+
+
+def resident(daemon):
+    for line in open(f"/proc/{daemon.child.pid}/status", encoding="ascii"):
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1])
+    raise AssertionError("no VmRSS")
+
+
+def test_connects_that_say_nothing(daemon):
+    for _ in range(300):
+        Client(daemon.socket()).close()
+    with Client(daemon.socket()) as client:
+        client.negotiate()
+
+
+def test_file_descriptors_run_out(start_daemon):
+    """accept() fails, the daemon says so, does not spin, and goes on when it can."""
+    resource = __import__("resource")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    del soft
+    daemon = start_daemon(adapters=8)
+    resource.prlimit(daemon.child.pid, resource.RLIMIT_NOFILE, (daemon.open_files() + 1, hard))
+    clients = [Client(daemon.socket(number)) for number in range(1, 9)]
+    daemon.wait_for_log("cannot accept a QEMU: Too many open files; trying again in 1 s")
+    resource.prlimit(daemon.child.pid, resource.RLIMIT_NOFILE, (hard, hard))
+    for client in clients[1:]:
+        client.negotiate()
+        client.close()
+    clients[0].close()

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""A vfio-user client that can also say what QEMU would not."""
+
+import json
+import os
+import socket
+import struct
+
+VERSION, DMA_MAP, DMA_UNMAP, GET_INFO, GET_REGION_INFO, GET_REGION_IO_FDS, GET_IRQ_INFO, SET_IRQS = range(1, 9)
+REGION_READ, REGION_WRITE, DMA_READ, DMA_WRITE, RESET, DIRTY_PAGES = range(9, 15)
+REPLY, NO_REPLY, ERROR = 1, 0x10, 0x20
+
+BAR_MSIX, BAR_REGS, BAR_UAR, CONFIG = 0, 1, 2, 7
+INTX, MSIX = 0, 2
+TRIGGER, EVENTFD, NONE, BOOL = 1 << 5, 1 << 2, 1 << 0, 1 << 1
+UNMASK = 1 << 4
+
+HEADER = struct.Struct("<HHIII")
+
+
+class Refused(Exception):
+    """An error reply; args[0] is its errno."""
+
+
+class Gone(Exception):
+    """The daemon has closed the connection."""
+
+
+def memfd(size):
+    fd = os.memfd_create("ram")
+    os.ftruncate(fd, size)
+    return fd
+
+
+class Client:
+    """One connection."""
+
+    def __init__(self, path, timeout=20):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(str(path))
+        self.sock.settimeout(timeout)
+        self.next_id = 1
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def close(self):
+        self.sock.close()
+
+    # ------------------------------------------------------------- any message
+
+    def message(self, command, body=b"", flags=0, size=None):
+        self.next_id = self.next_id + 1 & 0xFFFF
+        size = HEADER.size + len(body) if size is None else size
+        return HEADER.pack(self.next_id, command, size, flags, 0) + body
+
+    def send_raw(self, data, fds=()):
+        try:
+            if fds:
+                assert socket.send_fds(self.sock, [data], list(fds)) == len(data)
+            else:
+                self.sock.sendall(data)
+        except (BrokenPipeError, ConnectionResetError) as err:
+            raise Gone from err
+
+    def receive(self, size):
+        data = b""
+        while len(data) < size:
+            try:
+                part = self.sock.recv(size - len(data))
+            except ConnectionResetError as err:
+                raise Gone from err
+            if not part:
+                raise Gone
+            data += part
+        return data
+
+    def reply(self):
+        """The next reply: (id, command, body)."""
+        number, command, size, flags, error = HEADER.unpack(self.receive(HEADER.size))
+        body = self.receive(size - HEADER.size)
+        assert flags & 0xF == REPLY
+        if flags & ERROR:
+            raise Refused(error)
+        return number, command, body
+
+    def call(self, command, body=b"", fds=(), **kwargs):
+        self.send_raw(self.message(command, body, **kwargs), fds)
+        number, got, reply = self.reply()
+        assert (number, got) == (self.next_id, command)
+        return reply
+
+    # ------------------------------------------------------------ what QEMU says
+
+    def negotiate(self, major=0, minor=1, capabilities=None):
+        text = json.dumps({"capabilities": capabilities or {"max_msg_fds": 8, "max_data_xfer_size": 1048576}})
+        body = self.call(VERSION, struct.pack("<HH", major, minor) + text.encode() + b"\0")
+        return struct.unpack_from("<HH", body), json.loads(body[4:].rstrip(b"\0"))
+
+    def read(self, region, offset, size):
+        body = self.call(REGION_READ, struct.pack("<QII", offset, region, size))
+        assert struct.unpack_from("<QII", body) == (offset, region, size)
+        return body[16:]
+
+    def write(self, region, offset, data, posted=False):
+        body = struct.pack("<QII", offset, region, len(data)) + data
+        if posted:
+            self.send_raw(self.message(REGION_WRITE, body, flags=NO_REPLY))
+        else:
+            self.call(REGION_WRITE, body)
+
+    def read_reg(self, offset):
+        return struct.unpack("<I", self.read(BAR_REGS, offset, 4))[0]
+
+    def write_reg(self, offset, value):
+        self.write(BAR_REGS, offset, struct.pack("<I", value))
+
+    def read_config(self, offset, size=4):
+        return int.from_bytes(self.read(CONFIG, offset, size), "little")
+
+    def write_config(self, offset, value, size=4):
+        self.write(CONFIG, offset, value.to_bytes(size, "little"))
+
+    def region_info(self, index, argsz=32):
+        body = self.call(GET_REGION_INFO, struct.pack("<IIIIQQ", argsz, 0, index, 0, 0, 0))
+        return struct.unpack_from("<IIIIQQ", body)
+
+    def irq_info(self, index):
+        return struct.unpack("<IIII", self.call(GET_IRQ_INFO, struct.pack("<IIII", 16, 0, index, 0)))
+
+    def set_irqs(self, index, start, count, fds=(), flags=TRIGGER | EVENTFD, data=b""):
+        self.call(SET_IRQS, struct.pack("<IIIII", 20 + len(data), flags, index, start, count) + data, fds)
+
+    def map(self, address, size, fds=(), offset=0, flags=3):
+        self.call(DMA_MAP, struct.pack("<IIQQQ", 32, flags, offset, address, size), fds)
+
+    def unmap(self, address, size, flags=0):
+        self.call(DMA_UNMAP, struct.pack("<IIQQ", 24, flags, address, size))
+
+    def is_gone(self):
+        """Wait for the daemon to close."""
+        try:
+            while True:
+                self.receive(1)
+        except Gone:
+            return True
+        except TimeoutError:
+            return False
