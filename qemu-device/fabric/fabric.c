@@ -132,10 +132,10 @@ int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	struct pvr_gid_node *node = gid_find(adapter->fabric, gid);
 
-	if (node && node->adapter != adapter)
-		return -EADDRINUSE;
 	if (is_foreign_mac(adapter, gid))
 		return -EPERM;
+	if (node && node->adapter != adapter)
+		return -EADDRINUSE;
 	if (!node) {
 		node = calloc(1, sizeof(*node));
 		if (!node)

@@ -134,20 +134,19 @@ static void retry_later(struct pvr_adapter *adapter)
 			      pvr_now(engine) + RETRY_NS);
 }
 
-static void retry_expired(struct pvr_timer *timer)
+static bool events_wait(const struct pvr_event_rings *events)
 {
-	struct pvr_event_rings *events =
-		(struct pvr_event_rings *)((char *)timer -
-					   offsetof(struct pvr_event_rings, retry));
-	struct pvr_adapter *adapter =
-		(struct pvr_adapter *)((char *)events -
-				       offsetof(struct pvr_adapter, events));
+	return events->backlog_count || !TAILQ_EMPTY(&events->cq_backlog);
+}
+
+/* What waits goes first, as far as there is room. */
+static void push_backlog(struct pvr_adapter *adapter)
+{
+	struct pvr_event_rings *events = &adapter->events;
 	struct pvr_cq *cq;
 
-	if (!pvr_adapter_dma_ok(adapter)) {
-		retry_later(adapter);
+	if (!pvr_adapter_dma_ok(adapter))
 		return;
-	}
 	while (events->backlog_count && ring_has_room(&events->async)) {
 		push_eqe(adapter, &events->backlog[events->backlog_head]);
 		events->backlog_head = (events->backlog_head + 1) % PVR_EQE_BACKLOG;
@@ -157,7 +156,19 @@ static void retry_expired(struct pvr_timer *timer)
 		pvr_event_forget_cq(adapter, cq);
 		push_cqne(adapter, cq);
 	}
-	if (events->backlog_count || !TAILQ_EMPTY(&events->cq_backlog))
+}
+
+static void retry_expired(struct pvr_timer *timer)
+{
+	struct pvr_event_rings *events =
+		(struct pvr_event_rings *)((char *)timer -
+					   offsetof(struct pvr_event_rings, retry));
+	struct pvr_adapter *adapter =
+		(struct pvr_adapter *)((char *)events -
+				       offsetof(struct pvr_adapter, events));
+
+	push_backlog(adapter);
+	if (events_wait(events))
 		retry_later(adapter);
 }
 
@@ -168,6 +179,7 @@ void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32
 
 	if (!events->async.shm)
 		return;
+	push_backlog(adapter);
 	if (!events->backlog_count && pvr_adapter_dma_ok(adapter) &&
 	    ring_has_room(&events->async)) {
 		push_eqe(adapter, &eqe);
@@ -190,6 +202,7 @@ void pvr_event_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 
 	if (!events->cq.shm || cq->in_backlog)
 		return;
+	push_backlog(adapter);
 	if (TAILQ_EMPTY(&events->cq_backlog) && pvr_adapter_dma_ok(adapter) &&
 	    ring_has_room(&events->cq)) {
 		push_cqne(adapter, cq);

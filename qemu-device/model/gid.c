@@ -18,12 +18,23 @@ static const char *gid_name(const uint8_t gid[16], char buf[INET6_ADDRSTRLEN])
 	return inet_ntop(AF_INET6, gid, buf, INET6_ADDRSTRLEN);
 }
 
+static bool ipv4_usable(const uint8_t ip[4])
+{
+	static const uint8_t any[4];
+
+	/* 224.0.0.0 and above are multicast, reserved and broadcast. */
+	return memcmp(ip, any, sizeof(any)) && ip[0] < 224 && ip[0] != 127;
+}
+
+/* It can be the address of one adapter. */
 static bool gid_usable(const uint8_t gid[16])
 {
-	static const uint8_t zero[16];
+	static const uint8_t any[16], loopback[16] = { [15] = 1 };
 
-	/* A multicast GID cannot be a source. */
-	return memcmp(gid, zero, sizeof(zero)) && gid[0] != 0xff;
+	if (pvr_gid_is_ipv4(gid))
+		return ipv4_usable(gid + 12);
+	return memcmp(gid, any, sizeof(any)) && memcmp(gid, loopback, sizeof(loopback)) &&
+	       gid[0] != 0xff;
 }
 
 const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter, uint32_t index)
@@ -46,7 +57,7 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 		return -EINVAL;
 	entry = &adapter->gids[cmd->index];
 	if (entry->bound)
-		return -EBUSY;
+		return memcmp(entry->gid, cmd->new_gid, sizeof(entry->gid)) ? -EBUSY : 0;
 	err = pvr_fabric_bind(adapter, cmd->new_gid);
 	if (err) {
 		pvr_log_guest(adapter, "gid %u: %s refused: %s", cmd->index,
@@ -73,8 +84,9 @@ int pvr_cmd_destroy_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *r
 			 union pvr_cmd_resp *resp)
 {
 	const struct pvr_cmd_destroy_bind *cmd = &req->destroy_bind;
+	const struct pvr_gid_entry *entry = pvr_gid_get(adapter, cmd->index);
 
-	if (!pvr_gid_get(adapter, cmd->index))
+	if (!entry || memcmp(entry->gid, cmd->dest_gid, sizeof(entry->gid)))
 		return -EINVAL;
 	unbind(adapter, &adapter->gids[cmd->index]);
 	return 0;

@@ -349,7 +349,7 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 	if (mask & PVR_QPA_AV)
 		qp->attr.ah_attr = attr->ah_attr;
 	if (mask & PVR_QPA_DEST_QPN)
-		qp->attr.dest_qp_num = attr->dest_qp_num & 0xffffff;
+		qp->attr.dest_qp_num = attr->dest_qp_num;
 	if (mask & PVR_QPA_RQ_PSN)
 		qp->rq_psn = attr->rq_psn & 0xffffff;
 	if (mask & PVR_QPA_SQ_PSN)

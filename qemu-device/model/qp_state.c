@@ -117,6 +117,8 @@ static const char *bad_value(const struct pvr_qp *qp, uint32_t mask,
 		return "the path MTU is not 1..5";
 	if ((mask & PVR_QPA_AV) && !gid_ok(qp, &attr->ah_attr))
 		return "the address has no GRH or its source GID index is not bound";
+	if ((mask & PVR_QPA_DEST_QPN) && attr->dest_qp_num > 0xffffff)
+		return "the destination QP number has more than 24 bits";
 	if ((mask & PVR_QPA_MIN_RNR_TIMER) && attr->min_rnr_timer > 31)
 		return "the RNR timer is above 31";
 	if ((mask & PVR_QPA_TIMEOUT) && attr->timeout > 31)
