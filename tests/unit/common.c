@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Fixtures and assertions that all unit tests share. */
+#include "common.h"
+
+#include <stdlib.h>
+
+static struct t_env *env_new(void **state)
+{
+	struct t_env *env = calloc(1, sizeof(*env));
+
+	if (!env)
+		fg_die("out of memory");
+	env->host = fg_host_create();
+	*state = env;
+	return env;
+}
+
+int t_setup_host(void **state)
+{
+	env_new(state);
+	return 0;
+}
+
+int t_setup_unprobed(void **state)
+{
+	struct t_env *env = env_new(state);
+	struct fg_guest_config config;
+
+	fg_guest_config_init(&config, 1);
+	env->g[0] = fg_guest_create(env->host, &config);
+	return 0;
+}
+
+int t_setup_guest(void **state)
+{
+	struct t_env *env = env_new(state);
+
+	env->g[0] = fg_guest_start(env->host, 1);
+	return 0;
+}
+
+int t_setup_guests(void **state)
+{
+	struct t_env *env = env_new(state);
+
+	env->g[0] = fg_guest_start(env->host, 1);
+	env->g[1] = fg_guest_start(env->host, 2);
+	return 0;
+}
+
+static struct t_env *setup_ends(void **state, enum pvr_qp_type type)
+{
+	struct t_env *env;
+
+	t_setup_guests(state);
+	env = *state;
+	fg_end_open(&env->a, env->g[0], type);
+	fg_end_open(&env->b, env->g[1], type);
+	return env;
+}
+
+int t_setup_rc(void **state)
+{
+	setup_ends(state, PVR_QPT_RC);
+	return 0;
+}
+
+int t_setup_rc_connected(void **state)
+{
+	struct t_env *env = setup_ends(state, PVR_QPT_RC);
+
+	fg_end_connect(&env->a, &env->b, NULL);
+	return 0;
+}
+
+int t_setup_rc_loopback(void **state)
+{
+	struct t_env *env;
+
+	t_setup_guest(state);
+	env = *state;
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->b, NULL);
+	return 0;
+}
+
+static int setup_ready(void **state, enum pvr_qp_type type)
+{
+	struct t_env *env = setup_ends(state, type);
+
+	fg_end_ready(&env->a);
+	fg_end_ready(&env->b);
+	return 0;
+}
+
+int t_setup_ud_ready(void **state)
+{
+	return setup_ready(state, PVR_QPT_UD);
+}
+
+int t_setup_gsi_ready(void **state)
+{
+	return setup_ready(state, PVR_QPT_GSI);
+}
+
+int t_teardown(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < T_GUESTS; i++)
+		fg_guest_destroy(env->g[i]);
+	fg_host_destroy(env->host);
+	free(env);
+	return 0;
+}
+
+struct pvrdma_cqe t_cqe_at(struct fg_cq *cq, uint64_t wr_id, uint32_t status, const char *file,
+			   int line)
+{
+	struct pvrdma_cqe cqe = { 0 };
+
+	if (!fg_cq_poll(cq, &cqe)) {
+		print_error("no completion of work request %llu\n", (unsigned long long)wr_id);
+		_fail(file, line);
+	}
+	_assert_int_equal(cqe.wr_id, wr_id, file, line);
+	_assert_int_equal(cqe.status, status, file, line);
+	return cqe;
+}
+
+struct pvrdma_cqe t_cqe_ok_at(struct fg_cq *cq, uint64_t wr_id, uint32_t opcode, uint32_t len,
+			      const char *file, int line)
+{
+	struct pvrdma_cqe cqe = t_cqe_at(cq, wr_id, PVRDMA_WC_SUCCESS, file, line);
+
+	_assert_int_equal(cqe.opcode, opcode, file, line);
+	if (len != UINT32_MAX)
+		_assert_int_equal(cqe.byte_len, len, file, line);
+	return cqe;
+}
+
+void t_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len)
+{
+	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
+	struct fg_wr wr = {
+		.wr_id = wr_id,
+		.opcode = PVRDMA_WR_SEND,
+		.flags = PVR_SEND_SIGNALED,
+		.sge = &sge,
+		.num_sge = 1,
+	};
+
+	assert_true(fg_post_send(&end->qp, &wr));
+}
+
+void t_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len)
+{
+	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
+
+	assert_true(fg_post_recv(&end->qp, wr_id, &sge, 1));
+}
+
+void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64_t offset,
+	    const struct fg_mr *remote, uint64_t remote_offset, uint32_t len)
+{
+	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
+	struct fg_wr wr = {
+		.wr_id = wr_id,
+		.opcode = op,
+		.flags = PVR_SEND_SIGNALED,
+		.sge = &sge,
+		.num_sge = 1,
+		.imm = 0x78563412,
+		.remote_addr = remote->start + remote_offset,
+		.rkey = remote->rkey,
+	};
+
+	assert_true(fg_post_send(&end->qp, &wr));
+}
+
+void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
+	       uint32_t len)
+{
+	struct pvrdma_av av = fg_av(&end->pd, to->gid, 0);
+	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
+	struct fg_wr wr = {
+		.wr_id = wr_id,
+		.opcode = PVRDMA_WR_SEND,
+		.flags = PVR_SEND_SIGNALED,
+		.sge = &sge,
+		.num_sge = 1,
+		.av = &av,
+		.remote_qpn = to->qp.qpn,
+		.remote_qkey = to->qp.type == PVR_QPT_GSI ? FG_GSI_QKEY : FG_QKEY,
+	};
+
+	assert_true(fg_post_send(&end->qp, &wr));
+}
+
+static void ping(struct fg_host *host, struct fg_end *from, struct fg_end *to, const char *file,
+		 int line)
+{
+	const uint32_t len = 300;
+
+	fg_fill(from->mr.va, len, 77);
+	memset(to->mr.va + 1000, 0, len);
+	t_recv(to, 9001, 1000, len);
+	t_send(from, 9002, 0, len);
+	fg_run(host);
+	t_cqe_ok_at(&to->rcq, 9001, PVRDMA_WC_RECV, len, file, line);
+	t_cqe_ok_at(&from->scq, 9002, PVRDMA_WC_SEND, UINT32_MAX, file, line);
+	_assert_int_equal(fg_mismatch(to->mr.va + 1000, len, 77), len, file, line);
+}
+
+void t_ping_pong_at(struct fg_host *host, struct fg_end *a, struct fg_end *b, const char *file,
+		    int line)
+{
+	ping(host, a, b, file, line);
+	ping(host, b, a, file, line);
+}
+
+uint64_t t_wide_pdir(struct fg_guest *guest, uint32_t npages, uint32_t *page)
+{
+	struct fg_ram *ram = &guest->ram;
+	uint32_t dir = fg_ram_get_page(ram), table = fg_ram_get_page(ram);
+	uint64_t *dir_va = fg_page_va(ram, dir), *table_va = fg_page_va(ram, table);
+
+	*page = fg_ram_get_page(ram);
+	for (uint32_t i = 0; i < PVR_PDIR_ENTRIES; i++)
+		table_va[i] = fg_page_gpa(ram, *page);
+	for (uint32_t i = 0; i < (npages + PVR_PDIR_ENTRIES - 1) / PVR_PDIR_ENTRIES; i++)
+		dir_va[i] = fg_page_gpa(ram, table);
+	return fg_page_gpa(ram, dir);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What all unit tests share: cmocka, fixtures of fake guests, assertions about rings. */
+#ifndef UNIT_COMMON_H
+#define UNIT_COMMON_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fake_guest.h"
+
+#define T_GUESTS 4
+
+/* The state of every test; a fixture fills as much as its tests need. */
+struct t_env {
+	struct fg_host *host;
+	struct fg_guest *g[T_GUESTS]; /* vm1, vm2, ... */
+	struct fg_end a, b; /* on g[0]; on g[1] if there is one, else g[0] too */
+};
+
+/* Fixtures. The ends' QPs are in RESET unless the name says "connected" or "ready". */
+int t_setup_host(void **state); /* an engine without adapters */
+int t_setup_unprobed(void **state); /* one guest whose driver has not come */
+int t_setup_guest(void **state); /* one guest */
+int t_setup_guests(void **state); /* two guests of one fabric */
+int t_setup_rc(void **state); /* two guests, an RC end on each */
+int t_setup_rc_connected(void **state);
+int t_setup_rc_loopback(void **state); /* one guest, two connected RC ends on it */
+int t_setup_ud_ready(void **state); /* two guests, a UD end on each, in RTS */
+int t_setup_gsi_ready(void **state);
+int t_teardown(void **state);
+
+/* A test with its fixture; the test's name is the function's. */
+#define T(test, fixture) cmocka_unit_test_setup_teardown(test, t_setup_##fixture, t_teardown)
+#define T_MAIN(tests) cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL)
+
+/* The next CQE of @cq must be of @wr_id with @status; returns it. */
+struct pvrdma_cqe t_cqe_at(struct fg_cq *cq, uint64_t wr_id, uint32_t status, const char *file,
+			   int line);
+#define expect_cqe(cq, wr_id, status) t_cqe_at(cq, wr_id, status, __FILE__, __LINE__)
+/* Succeeded, with @opcode and @len. */
+struct pvrdma_cqe t_cqe_ok_at(struct fg_cq *cq, uint64_t wr_id, uint32_t opcode, uint32_t len,
+			      const char *file, int line);
+#define expect_recv(cq, wr_id, len) t_cqe_ok_at(cq, wr_id, PVRDMA_WC_RECV, len, __FILE__, __LINE__)
+#define expect_done(cq, wr_id, opcode) \
+	t_cqe_ok_at(cq, wr_id, opcode, UINT32_MAX, __FILE__, __LINE__)
+#define expect_no_cqe(cq) assert_int_equal(fg_cq_pending(cq), 0)
+
+/* The async ring holds exactly one event of this kind, and it is drained. */
+#define expect_one_event(guest, type, info)                              \
+	do {                                                             \
+		assert_int_equal(fg_events_pending(guest), 1);           \
+		assert_int_equal(fg_events_count(guest, type, info), 1); \
+	} while (0)
+#define expect_no_event(guest) assert_int_equal(fg_events_pending(guest), 0)
+
+#define expect_state(end, qp_state) assert_int_equal(fg_qp_state(&(end)->qp), qp_state)
+#define expect_ok(err) assert_int_equal(err, 0)
+/* Refused, with an errno that we do not insist on. */
+#define expect_refused(err)                                            \
+	do {                                                           \
+		uint32_t refused_err = (err);                          \
+		assert_int_not_equal(refused_err, 0);                  \
+		assert_int_not_equal(refused_err, FG_ERR_NO_RESPONSE); \
+	} while (0)
+
+/*
+ * Posting with the default of everything: one entry of the end's own MR, signaled,
+ * doorbell rung. Nothing runs.
+ */
+void t_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
+void t_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
+/* @op: WRITE, WRITE_WITH_IMM or READ between the end's MR and @remote. */
+void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64_t offset,
+	    const struct fg_mr *remote, uint64_t remote_offset, uint32_t len);
+/* A UD datagram to @to. */
+void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
+	       uint32_t len);
+/* A message from a to b and back: the pair works. Leaves both buffers changed. */
+void t_ping_pong_at(struct fg_host *host, struct fg_end *a, struct fg_end *b, const char *file,
+		    int line);
+#define t_ping_pong(host, a, b) t_ping_pong_at(host, a, b, __FILE__, __LINE__)
+
+/*
+ * A directory of @npages entries that all lead to one data page, for sizes that no
+ * guest has the memory for. Returns its bus address; *page is the data page.
+ */
+uint64_t t_wide_pdir(struct fg_guest *guest, uint32_t npages, uint32_t *page);
+
+#endif /* UNIT_COMMON_H */

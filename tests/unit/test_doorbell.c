@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Doorbells: whose they are, and what a wild ring index behind them does. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static uint64_t ignored(const struct fg_guest *g)
+{
+	return fg_stats(g).doorbells_ignored;
+}
+
+static void test_doorbells_are_counted(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_adapter_stats before = fg_stats(env->g[0]), after;
+
+	fg_ring_send(&env->a.qp);
+	fg_ring_recv(&env->a.qp);
+	fg_cq_arm(&env->a.scq);
+	after = fg_stats(env->g[0]);
+	assert_int_equal(after.doorbells - before.doorbells, 3);
+	assert_int_equal(after.doorbells_ignored - before.doorbells_ignored, 0);
+}
+
+static void test_doorbells_without_work_are_harmless(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 10000; i++) {
+		fg_ring_send(&env->a.qp);
+		fg_ring_recv(&env->b.qp);
+	}
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+static void test_doorbells_for_unknown_objects_are_ignored(void **state)
+{
+	static const uint32_t offsets[] = { PVRDMA_UAR_QP_OFFSET, PVRDMA_UAR_CQ_OFFSET,
+					    PVRDMA_UAR_SRQ_OFFSET };
+	static const uint32_t handles[] = { 77, 0xffff, 0x10000, 0xffffff };
+	struct t_env *env = *state;
+	uint64_t before = ignored(env->g[0]);
+
+	for (size_t i = 0; i < COUNT(offsets); i++)
+		for (size_t k = 0; k < COUNT(handles); k++)
+			fg_uar_write(env->g[0], 0, offsets[i],
+				     handles[k] | PVR_DB_QP_SEND | PVR_DB_QP_RECV);
+	fg_run(env->host);
+	assert_int_equal(ignored(env->g[0]) - before, COUNT(offsets) * COUNT(handles));
+}
+
+static void test_doorbells_at_unused_offsets_are_ignored(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t before = ignored(env->g[0]);
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
+	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
+
+	fg_run(env->host); /* going to RTS looks at the queue once */
+	assert_true(fg_put_send(&env->a.qp, &wr));
+	t_recv(&env->b, 1, 0, 8);
+	for (uint32_t offset = 12; offset < PVR_PAGE_SIZE; offset += 4)
+		fg_uar_write(env->g[0], 0, offset, PVR_DB_QP_SEND | env->a.qp.handle);
+	fg_run(env->host);
+	expect_no_cqe(&env->b.rcq);
+	assert_int_equal(ignored(env->g[0]) - before, (PVR_PAGE_SIZE - 12) / 4);
+}
+
+static void test_send_and_recv_bits_together(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1 };
+
+	t_recv(&env->b, 2, 0, 8);
+	assert_true(fg_put_send(&env->a.qp, &wr));
+	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET,
+		     PVR_DB_QP_SEND | PVR_DB_QP_RECV | env->a.qp.handle);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 8);
+}
+
+static void test_reserved_bits_are_ignored(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1 };
+
+	t_recv(&env->b, 2, 0, 8);
+	assert_true(fg_put_send(&env->a.qp, &wr));
+	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET,
+		     PVR_DB_QP_SEND | 0x3f000000 | env->a.qp.handle);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+}
+
+/* Two contexts on one guest; @page rings for objects of the other. */
+static void foreign_page(struct t_env *env, struct fg_ctx *owner, uint32_t page)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_end end, peer;
+	struct pvrdma_sge sge;
+	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
+	uint64_t before;
+
+	fg_end_open_spec(&end, owner, &spec, 2);
+	fg_end_open(&peer, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&end, &peer, NULL);
+	fg_run(env->host); /* going to RTS looks at the queue once */
+	t_recv(&peer, 1, 0, 8);
+	sge = fg_sge(&end.mr, 0, 8);
+	assert_true(fg_put_send(&end.qp, &wr));
+	before = ignored(env->g[0]);
+	fg_uar_write(env->g[0], page, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | end.qp.handle);
+	fg_uar_write(env->g[0], page, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM | end.scq.handle);
+	fg_run(env->host);
+	expect_no_cqe(&peer.rcq);
+	assert_int_equal(ignored(env->g[0]) - before, 2);
+	fg_ring_send(&end.qp);
+	fg_run(env->host);
+	expect_recv(&peer.rcq, 1, 8);
+	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
+}
+
+static void test_doorbell_for_another_contexts_object_is_ignored(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_ctx a, b;
+
+	expect_ok(fg_ctx_create(env->g[0], &a));
+	expect_ok(fg_ctx_create(env->g[0], &b));
+	foreign_page(env, &a, b.uar);
+}
+
+static void test_user_page_cannot_ring_for_the_kernel(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_ctx a;
+
+	expect_ok(fg_ctx_create(env->g[0], &a));
+	foreign_page(env, &env->g[0]->kernel, a.uar);
+}
+
+static void test_kernel_page_cannot_ring_for_a_user(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_ctx a;
+
+	expect_ok(fg_ctx_create(env->g[0], &a));
+	foreign_page(env, &a, 0);
+}
+
+static void test_page_without_a_context_rings_nothing(void **state)
+{
+	struct t_env *env = *state;
+
+	foreign_page(env, &env->g[0]->kernel, 100);
+}
+
+static void test_page_of_a_destroyed_context_rings_nothing(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_ctx a;
+
+	expect_ok(fg_ctx_create(env->g[0], &a));
+	expect_ok(fg_ctx_destroy(&a));
+	foreign_page(env, &env->g[0]->kernel, a.uar);
+}
+
+static void test_doorbells_before_the_driver_comes_are_ignored(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | 1);
+	fg_uar_write(env->g[0], 0, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM | 0);
+	fg_run(env->host);
+	assert_int_equal(ignored(env->g[0]), 2);
+	expect_ok(fg_guest_boot(env->g[0]));
+}
+
+static void test_doorbells_after_reset_are_ignored(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	fg_ring_send(&env->a.qp);
+	fg_ring_recv(&env->a.qp);
+	fg_cq_arm(&env->a.scq);
+	fg_run(env->host);
+	assert_int_equal(ignored(env->g[0]), 3);
+}
+
+static void test_doorbells_without_bus_master_do_no_dma(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_ring_state before;
+
+	t_recv(&env->b, 1, 0, 8);
+	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
+	t_send(&env->a, 2, 0, 8);
+	before = *env->a.qp.ring;
+	fg_settle(env->host, FG_SEC);
+	assert_memory_equal(&before, env->a.qp.ring, sizeof(before));
+	expect_no_cqe(&env->a.scq);
+	expect_no_cqe(&env->b.rcq);
+	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
+	fg_ring_send(&env->a.qp);
+	fg_settle(env->host, FG_SEC);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 1, 8);
+}
+
+static void test_sends_posted_in_reset_and_init_do_not_run(void **state)
+{
+	struct t_env *env = *state;
+
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	assert_int_equal(env->a.qp.ring->tx.cons_head, 0);
+	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_INIT);
+}
+
+/* a's ring says @tail; a must fail alone, and c and d go on. */
+static void wild_send_index(void **state, uint32_t tail, uint32_t advance)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+
+	fg_end_open(&c, env->g[0], PVR_QPT_RC);
+	fg_end_open(&d, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&c, &d, NULL);
+	for (uint32_t i = 0; i < advance; i++)
+		t_ping_pong(env->host, &env->a, &env->b);
+	env->a.qp.ring->tx.prod_tail = tail;
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
+	t_ping_pong(env->host, &c, &d);
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	/* It can be used again. */
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+static void test_send_index_minus_one_fails_the_qp(void **state)
+{
+	wild_send_index(state, UINT32_MAX, 0);
+}
+
+static void test_send_index_of_twice_the_size_fails_the_qp(void **state)
+{
+	wild_send_index(state, 128, 0);
+}
+
+static void test_send_index_with_high_bits_fails_the_qp(void **state)
+{
+	wild_send_index(state, 0x80000001, 0);
+}
+
+static void test_send_index_beyond_the_queue_fails_the_qp(void **state)
+{
+	wild_send_index(state, 65, 0);
+}
+
+static void test_send_index_moving_backwards_fails_the_qp(void **state)
+{
+	wild_send_index(state, 2, 3);
+}
+
+static void wild_recv_index(void **state, uint32_t tail, uint32_t advance)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+	struct pvrdma_cqe cqe;
+
+	fg_end_open(&c, env->g[0], PVR_QPT_RC);
+	fg_end_open(&d, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&c, &d, NULL);
+	for (uint32_t i = 0; i < advance; i++)
+		t_ping_pong(env->host, &env->a, &env->b);
+	env->b.qp.ring->rx.prod_tail = tail;
+	fg_ring_recv(&env->b.qp);
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	assert_true(fg_cq_poll(&env->a.scq, &cqe));
+	assert_int_equal(cqe.status, PVRDMA_WC_REM_OP_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
+	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
+	expect_no_cqe(&env->b.rcq);
+	t_ping_pong(env->host, &c, &d);
+}
+
+static void test_recv_index_minus_one_fails_the_qp(void **state)
+{
+	wild_recv_index(state, UINT32_MAX, 0);
+}
+
+static void test_recv_index_of_twice_the_size_fails_the_qp(void **state)
+{
+	wild_recv_index(state, 128, 0);
+}
+
+static void test_recv_index_beyond_the_queue_fails_the_qp(void **state)
+{
+	wild_recv_index(state, 65, 0);
+}
+
+static void test_recv_index_moving_backwards_fails_the_qp(void **state)
+{
+	wild_recv_index(state, 2, 3);
+}
+
+/* A jump from empty to full runs what lies in the ring: bounded, and not our memory. */
+static void test_flip_from_empty_to_full_is_bounded(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 64; i++) {
+		struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&env->a.qp, i);
+
+		memset(wqe, 0xff, env->a.qp.sq_stride);
+	}
+	env->a.qp.ring->tx.prod_tail = 64;
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	assert_int_equal(fg_cq_pending(&env->a.scq), 64);
+	expect_cqe(&env->a.scq, UINT64_MAX, PVRDMA_WC_LOC_QP_OP_ERR);
+	for (int i = 1; i < 64; i++)
+		expect_cqe(&env->a.scq, UINT64_MAX, PVRDMA_WC_WR_FLUSH_ERR);
+	env->a.qp.ring->tx.prod_tail = 0;
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	assert_true(fg_cq_pending(&env->a.scq) <= 64);
+}
+
+static void test_consumer_index_written_by_the_guest_is_not_believed(void **state)
+{
+	struct t_env *env = *state;
+
+	t_ping_pong(env->host, &env->a, &env->b);
+	env->a.qp.ring->tx.cons_head = 0xdeadbeef;
+	env->b.qp.ring->rx.cons_head = 0xdeadbeef;
+	/* The library computes free space from it: write the elements by hand. */
+	for (uint32_t i = 1; i < 5; i++) {
+		struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 64);
+		struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&env->a.qp, i);
+		struct pvrdma_rq_wqe_hdr *rqe = fg_rq_wqe(&env->b.qp, i);
+
+		memset(wqe, 0, sizeof(*wqe));
+		wqe->wr_id = i;
+		wqe->opcode = PVRDMA_WR_SEND;
+		wqe->send_flags = PVR_SEND_SIGNALED;
+		rqe->wr_id = i;
+		rqe->num_sge = 1;
+		memcpy(rqe + 1, &sge, sizeof(sge));
+		env->b.qp.ring->rx.prod_tail = i + 1;
+		env->a.qp.ring->tx.prod_tail = i + 1;
+		fg_ring_send(&env->a.qp);
+		fg_run(env->host);
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, i, 0);
+		assert_int_equal(env->a.qp.ring->tx.cons_head, i + 1);
+		assert_int_equal(env->b.qp.ring->rx.cons_head, i + 1);
+	}
+}
+
+static void test_unused_bytes_of_the_header_page_are_not_written(void **state)
+{
+	struct t_env *env = *state;
+	const size_t rest = PVR_PAGE_SIZE - sizeof(struct pvr_ring_state);
+
+	fg_fill(env->a.qp.ring + 1, rest, 3);
+	t_ping_pong(env->host, &env->a, &env->b);
+	assert_int_equal(fg_mismatch(env->a.qp.ring + 1, rest, 3), rest);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_doorbells_are_counted, rc_connected),
+		T(test_doorbells_without_work_are_harmless, rc_connected),
+		T(test_doorbells_for_unknown_objects_are_ignored, rc_connected),
+		T(test_doorbells_at_unused_offsets_are_ignored, rc_connected),
+		T(test_send_and_recv_bits_together, rc_connected),
+		T(test_reserved_bits_are_ignored, rc_connected),
+		T(test_doorbell_for_another_contexts_object_is_ignored, guests),
+		T(test_user_page_cannot_ring_for_the_kernel, guests),
+		T(test_kernel_page_cannot_ring_for_a_user, guests),
+		T(test_page_without_a_context_rings_nothing, guests),
+		T(test_page_of_a_destroyed_context_rings_nothing, guests),
+		T(test_doorbells_before_the_driver_comes_are_ignored, unprobed),
+		T(test_doorbells_after_reset_are_ignored, rc_connected),
+		T(test_doorbells_without_bus_master_do_no_dma, rc_connected),
+		T(test_sends_posted_in_reset_and_init_do_not_run, rc),
+		T(test_send_index_minus_one_fails_the_qp, rc_connected),
+		T(test_send_index_of_twice_the_size_fails_the_qp, rc_connected),
+		T(test_send_index_with_high_bits_fails_the_qp, rc_connected),
+		T(test_send_index_beyond_the_queue_fails_the_qp, rc_connected),
+		T(test_send_index_moving_backwards_fails_the_qp, rc_connected),
+		T(test_recv_index_minus_one_fails_the_qp, rc_connected),
+		T(test_recv_index_of_twice_the_size_fails_the_qp, rc_connected),
+		T(test_recv_index_beyond_the_queue_fails_the_qp, rc_connected),
+		T(test_recv_index_moving_backwards_fails_the_qp, rc_connected),
+		T(test_flip_from_empty_to_full_is_bounded, rc_connected),
+		T(test_consumer_index_written_by_the_guest_is_not_believed, rc_connected),
+		T(test_unused_bytes_of_the_header_page_are_not_written, rc_connected),
+	};
+
+	return T_MAIN(tests);
+}

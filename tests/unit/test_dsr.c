@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The device shared region: its handshake, its caps, and every bad way to place it. */
+#include "common.h"
+
+static bool power_of_two(uint32_t x)
+{
+	return x && !(x & (x - 1));
+}
+
+/* Writes a DSR that the device must refuse, and sees that it still accepts a good one. */
+static void expect_dsr_refused(struct fg_guest *guest, uint64_t gpa)
+{
+	fg_dsr_write(guest, gpa);
+	assert_false(fg_dsr_accepted(guest));
+	assert_int_equal(fg_stats(guest).state, PVR_ADAPTER_IDLE);
+	assert_int_not_equal(fg_ctl(guest, PVR_CTL_ACTIVATE), 0);
+	expect_ok(fg_guest_boot(guest));
+	fg_reg_write(guest, PVR_REG_CTL, PVR_CTL_RESET);
+	fg_dsr_fill(guest);
+}
+
+static void test_dsrhigh_fills_the_caps_at_once(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	fg_dsr_fill(g);
+	fg_reg_write(g, PVR_REG_DSRLOW, (uint32_t)g->dsr_gpa);
+	assert_false(fg_dsr_accepted(g));
+	fg_reg_write(g, PVR_REG_DSRHIGH, (uint32_t)(g->dsr_gpa >> 32));
+	assert_true(fg_dsr_accepted(g));
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
+	assert_int_equal(fg_stats(g).driver_version, 20);
+	expect_ok(fg_ctl(g, PVR_CTL_ACTIVATE));
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_ACTIVE);
+}
+
+static void test_caps_suit_the_stock_driver(void **state)
+{
+	struct t_env *env = *state;
+	const struct pvr_caps *caps = &env->g[0]->dsr->caps;
+
+	assert_int_equal(caps->mode, PVR_MODE_ROCE);
+	assert_int_equal(caps->gid_types, PVR_GID_TYPE_ROCE_V2);
+	assert_true(power_of_two(caps->max_uar));
+	assert_true(caps->max_uar <= PVR_MAX_UAR);
+	assert_in_range(caps->max_qp, 2, 65535);
+	assert_true(caps->max_qp_wr >= 512);
+	assert_in_range(caps->max_sge, 2, 128);
+	assert_true(caps->max_sge_rd >= 1);
+	assert_true(caps->max_cq >= 2);
+	assert_true(caps->max_cq <= 1u << 24);
+	assert_true(caps->max_cqe >= 1024);
+	assert_true(caps->max_mr >= 2);
+	assert_in_range(caps->max_pd, 2, 1u << 24);
+	assert_true(caps->max_ah >= 1);
+	assert_true(caps->max_mr_size >= 1ull << 20);
+	assert_true(caps->page_size_cap & PVR_PAGE_SIZE);
+	assert_int_equal(caps->phys_port_cnt, 1);
+	assert_true(caps->max_pkeys >= 1);
+	assert_in_range(caps->gid_tbl_len, 1, 256);
+	assert_true(caps->max_fast_reg_page_list_len <= 128);
+	assert_true(caps->max_srq <= 1u << 24);
+	assert_int_equal(caps->vendor_id, PVR_PCI_VENDOR_ID);
+	assert_true(caps->node_guid != 0);
+}
+
+static void test_node_guid_is_made_from_the_mac(void **state)
+{
+	struct t_env *env = *state;
+	const uint8_t *guid = (const uint8_t *)&env->g[0]->dsr->caps.node_guid;
+	const uint8_t *mac = env->g[0]->config.mac;
+
+	assert_int_equal(guid[0] & 0xfd, mac[0] & 0xfd);
+	assert_memory_equal(guid + 1, mac + 1, 2);
+	assert_memory_equal(guid + 5, mac + 3, 3);
+}
+
+static void test_device_writes_nothing_but_the_caps(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	uint8_t before[PVR_PAGE_SIZE];
+
+	fg_dsr_fill(g);
+	memcpy(before, g->dsr, sizeof(before));
+	fg_dsr_write(g, g->dsr_gpa);
+	assert_memory_equal(g->dsr, before, offsetof(struct pvr_dsr, caps));
+	assert_memory_equal((uint8_t *)g->dsr + sizeof(*g->dsr), before + sizeof(*g->dsr),
+			    PVR_PAGE_SIZE - sizeof(*g->dsr));
+}
+
+static void test_caps_stay_as_they_are(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_caps before = g->dsr->caps;
+	struct pvr_port_attr attr;
+	uint32_t pd;
+
+	expect_ok(fg_create_pd(g, 0, &pd));
+	expect_ok(fg_query_port(g, 1, &attr));
+	fg_run(env->host);
+	assert_memory_equal(&g->dsr->caps, &before, sizeof(before));
+}
+
+static void test_dsrhigh_before_dsrlow_is_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	fg_dsr_fill(g);
+	fg_reg_write(g, PVR_REG_DSRHIGH, (uint32_t)(g->dsr_gpa >> 32));
+	assert_false(fg_dsr_accepted(g));
+	expect_ok(fg_guest_boot(g));
+}
+
+static void test_dsrhigh_twice_resets_all_objects(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct fg_end end;
+
+	fg_end_open(&end, g, PVR_QPT_RC);
+	fg_dsr_fill(g);
+	fg_reg_write(g, PVR_REG_DSRHIGH, (uint32_t)(g->dsr_gpa >> 32));
+	assert_true(fg_dsr_accepted(g));
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
+	assert_int_equal(fg_stats(g).pds, 0);
+	assert_int_equal(fg_stats(g).qps, 0);
+	assert_int_equal(fg_stats(g).mrs, 0);
+	assert_int_equal(fg_stats(g).cqs, 0);
+	assert_int_equal(fg_stats(g).gids, 0);
+	assert_int_equal(fg_qp_destroy(&end.qp), EINVAL);
+	assert_int_equal(fg_pd_destroy(&end.pd), EINVAL);
+}
+
+static void test_bad_dsr_after_a_good_one_leaves_no_driver(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	fg_dsr_write(env->g[0], FG_MMIO_HOLE);
+	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
+}
+
+static void test_dsr_zero_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_dsr_refused(env->g[0], 0);
+}
+
+static void test_dsr_at_the_last_page_of_ram_works(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	uint32_t last = fg_ram_get_run(&g->ram, g->ram.npages - g->ram.linear_next) +
+			g->ram.npages - g->ram.linear0 - 1;
+
+	assert_int_equal(last, g->ram.npages - 1);
+	g->dsr = fg_page_va(&g->ram, last);
+	g->dsr_gpa = fg_page_gpa(&g->ram, last);
+	expect_ok(fg_guest_boot(g));
+}
+
+static void test_dsr_across_the_end_of_ram_is_refused(void **state)
+{
+	struct t_env *env = *state;
+	const struct fg_ram_piece *piece = &env->g[0]->ram.piece[FG_RAM_PIECES - 1];
+
+	expect_dsr_refused(env->g[0], piece->gpa + piece->size - 128);
+	expect_dsr_refused(env->g[0], piece->gpa + piece->size);
+}
+
+static void test_unaligned_dsr_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 8);
+	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 1);
+}
+
+static void test_dsr_in_an_mmio_hole_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_dsr_refused(env->g[0], FG_MMIO_HOLE);
+}
+
+static void test_dsr_in_our_own_bar_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_dsr_refused(env->g[0], FG_BAR2_GPA);
+}
+
+static void test_dsr_at_the_end_of_the_address_space_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_dsr_refused(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1);
+	expect_dsr_refused(env->g[0], UINT64_MAX);
+}
+
+static void test_dsr_in_read_only_memory_is_refused(void **state)
+{
+	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	const uint64_t gpa = 0xf0000000;
+
+	fg_dsr_fill(g);
+	memcpy(rom, g->dsr, sizeof(rom));
+	expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, gpa, sizeof(rom), rom, false));
+	fg_dsr_write(g, gpa);
+	assert_memory_equal(rom, g->dsr, sizeof(rom));
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_IDLE);
+	expect_ok(fg_guest_boot(g));
+}
+
+static void test_bad_command_slots_are_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	const uint64_t bad[] = { 0,	     FG_MMIO_HOLE,   FG_BAR2_GPA,      FG_NOWHERE,
+				 UINT64_MAX, g->cmd_gpa + 1, g->cmd_gpa + 4000 };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		fg_dsr_fill(g);
+		g->dsr->cmd_slot_dma = bad[i];
+		expect_dsr_refused(g, g->dsr_gpa);
+	}
+}
+
+static void test_bad_response_slots_are_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	const uint64_t bad[] = { 0,	     FG_MMIO_HOLE,    FG_BAR2_GPA,	 FG_NOWHERE,
+				 UINT64_MAX, g->resp_gpa + 1, g->resp_gpa + 4000 };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		fg_dsr_fill(g);
+		g->dsr->resp_slot_dma = bad[i];
+		expect_dsr_refused(g, g->dsr_gpa);
+	}
+}
+
+static void test_read_only_response_slot_is_refused(void **state)
+{
+	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, 0xf0000000, sizeof(rom), rom, false));
+	fg_dsr_fill(g);
+	g->dsr->resp_slot_dma = 0xf0000000;
+	expect_dsr_refused(g, g->dsr_gpa);
+}
+
+static void test_one_page_for_both_slots_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_dsr_fill(env->g[0]);
+	env->g[0]->dsr->resp_slot_dma = env->g[0]->cmd_gpa;
+	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa);
+}
+
+static void test_slots_may_lie_in_the_dsr_page(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	fg_dsr_fill(g);
+	g->dsr->cmd_slot_dma = g->dsr_gpa;
+	g->dsr->resp_slot_dma = g->dsr_gpa;
+	fg_dsr_write(g, g->dsr_gpa);
+	fg_reg_write(g, PVR_REG_REQUEST, 0);
+	fg_reg_write(g, PVR_REG_REQUEST, 0);
+	fg_run(env->host);
+	expect_ok(fg_guest_boot(g));
+}
+
+static void test_guest_changing_the_dsr_later_changes_nothing(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_port_attr attr;
+	uint32_t pd;
+
+	memset(g->dsr, 0xff, PVR_PAGE_SIZE);
+	expect_ok(fg_query_port(g, 1, &attr));
+	expect_ok(fg_create_pd(g, 0, &pd));
+	pvr_adapter_set_link(g->adapter, false);
+	fg_run(env->host);
+	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
+}
+
+static void test_driver_of_an_older_version_is_served(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	for (uint32_t version = 18; version <= 21; version++) {
+		struct pvr_port_attr attr;
+
+		g->config.driver_version = version;
+		expect_ok(fg_guest_boot(g));
+		assert_int_equal(fg_stats(g).driver_version, version);
+		expect_ok(fg_query_port(g, 1, &attr));
+	}
+}
+
+static void test_upper_half_of_uar_pfn_is_ignored_below_version_19(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct fg_ctx ctx;
+
+	g->config.driver_version = 18;
+	fg_dsr_fill(g);
+	g->dsr->uar_pfn |= 0xdeadull << 32;
+	fg_dsr_write(g, g->dsr_gpa);
+	assert_true(fg_dsr_accepted(g));
+	expect_ok(fg_ctl(g, PVR_CTL_ACTIVATE));
+	expect_ok(fg_ctx_create(g, &ctx));
+}
+
+static void test_reserved_dsr_fields_are_ignored(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	fg_dsr_fill(g);
+	g->dsr->pad = 0xffffffff;
+	g->dsr->gos_info = 0xffffffff;
+	g->dsr->gos_pad = 0xffffffff;
+	g->dsr->async_ring.reserved = 0xffffffff;
+	g->dsr->cq_ring.reserved = 0xffffffff;
+	fg_dsr_write(g, g->dsr_gpa);
+	assert_true(fg_dsr_accepted(g));
+	expect_ok(fg_ctl(g, PVR_CTL_ACTIVATE));
+}
+
+static void test_ram_of_the_shared_region_may_vanish(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_port_attr attr;
+
+	for (int i = 0; i < FG_RAM_PIECES; i++)
+		pvr_adapter_unmap_ram(g->adapter, g->ram.piece[i].gpa, g->ram.piece[i].size);
+	expect_refused(fg_query_port(g, 1, &attr));
+	pvr_adapter_set_link(g->adapter, false);
+	fg_run(env->host);
+	for (int i = 0; i < FG_RAM_PIECES; i++)
+		expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, g->ram.piece[i].gpa,
+							g->ram.piece[i].size, g->ram.piece[i].va,
+							true));
+	fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
+	expect_ok(fg_guest_boot(g));
+	expect_ok(fg_query_port(g, 1, &attr));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_dsrhigh_fills_the_caps_at_once, unprobed),
+		T(test_caps_suit_the_stock_driver, guest),
+		T(test_node_guid_is_made_from_the_mac, guest),
+		T(test_device_writes_nothing_but_the_caps, unprobed),
+		T(test_caps_stay_as_they_are, guest),
+		T(test_dsrhigh_before_dsrlow_is_refused, unprobed),
+		T(test_dsrhigh_twice_resets_all_objects, guest),
+		T(test_bad_dsr_after_a_good_one_leaves_no_driver, guest),
+		T(test_dsr_zero_is_refused, unprobed),
+		T(test_dsr_at_the_last_page_of_ram_works, unprobed),
+		T(test_dsr_across_the_end_of_ram_is_refused, unprobed),
+		T(test_unaligned_dsr_is_refused, unprobed),
+		T(test_dsr_in_an_mmio_hole_is_refused, unprobed),
+		T(test_dsr_in_our_own_bar_is_refused, unprobed),
+		T(test_dsr_at_the_end_of_the_address_space_is_refused, unprobed),
+		T(test_dsr_in_read_only_memory_is_refused, unprobed),
+		T(test_bad_command_slots_are_refused, unprobed),
+		T(test_bad_response_slots_are_refused, unprobed),
+		T(test_read_only_response_slot_is_refused, unprobed),
+		T(test_one_page_for_both_slots_is_refused, unprobed),
+		T(test_slots_may_lie_in_the_dsr_page, unprobed),
+		T(test_guest_changing_the_dsr_later_changes_nothing, guest),
+		T(test_driver_of_an_older_version_is_served, unprobed),
+		T(test_upper_half_of_uar_pfn_is_ignored_below_version_19, unprobed),
+		T(test_reserved_dsr_fields_are_ignored, unprobed),
+		T(test_ram_of_the_shared_region_may_vanish, guest),
+	};
+
+	return T_MAIN(tests);
+}

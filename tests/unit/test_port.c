@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* QUERY_PORT, QUERY_PKEY, and the link. */
+#include "common.h"
+
+static void test_query_port_of_an_active_port(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	assert_int_equal(attr.state, PVR_PORT_ACTIVE);
+	assert_int_equal(attr.phys_state, PVR_PORT_PHYS_LINK_UP);
+	assert_in_range(attr.max_mtu, PVR_MTU_256, PVR_MTU_4096);
+	assert_in_range(attr.active_mtu, PVR_MTU_256, attr.max_mtu);
+	assert_in_range(attr.gid_tbl_len, 1, env->g[0]->dsr->caps.gid_tbl_len);
+	assert_int_equal(attr.pkey_tbl_len, 1);
+	assert_true(attr.max_msg_sz >= 1u << 30);
+	assert_true(attr.active_width == 1 || attr.active_width == 2 || attr.active_width == 4 ||
+		    attr.active_width == 8);
+	assert_true(attr.active_speed != 0);
+	assert_int_equal(attr.reserved[0] | attr.reserved[1], 0);
+}
+
+static void test_query_port_rejects_other_ports(void **state)
+{
+	static const uint8_t bad[] = { 0, 2, 128, 255 };
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	for (size_t i = 0; i < sizeof(bad); i++)
+		assert_int_equal(fg_query_port(env->g[0], bad[i], &attr), EINVAL);
+}
+
+static void test_query_pkey(void **state)
+{
+	struct t_env *env = *state;
+	uint16_t pkey = 0;
+
+	expect_ok(fg_query_pkey(env->g[0], 1, 0, &pkey));
+	assert_int_equal(pkey, 0xffff);
+}
+
+static void test_query_pkey_rejects_other_indices_and_ports(void **state)
+{
+	struct t_env *env = *state;
+	uint16_t pkey;
+
+	assert_int_equal(fg_query_pkey(env->g[0], 1, 1, &pkey), EINVAL);
+	assert_int_equal(fg_query_pkey(env->g[0], 1, 255, &pkey), EINVAL);
+	assert_int_equal(fg_query_pkey(env->g[0], 0, 0, &pkey), EINVAL);
+	assert_int_equal(fg_query_pkey(env->g[0], 2, 0, &pkey), EINVAL);
+}
+
+static void test_link_down_and_up_are_events(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	fg_run(env->host);
+	expect_one_event(env->g[0], PVR_EVENT_PORT_ERR, 1);
+	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 1);
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	assert_int_equal(attr.state, PVR_PORT_DOWN);
+	assert_int_equal(attr.phys_state, PVR_PORT_PHYS_DISABLED);
+	assert_false(fg_stats(env->g[0]).link_up);
+
+	pvr_adapter_set_link(env->g[0]->adapter, true);
+	fg_run(env->host);
+	expect_one_event(env->g[0], PVR_EVENT_PORT_ACTIVE, 1);
+	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 2);
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	assert_int_equal(attr.state, PVR_PORT_ACTIVE);
+	assert_true(fg_stats(env->g[0]).link_up);
+}
+
+static void test_unchanged_link_is_no_event(void **state)
+{
+	struct t_env *env = *state;
+
+	pvr_adapter_set_link(env->g[0]->adapter, true);
+	fg_run(env->host);
+	expect_no_event(env->g[0]);
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	fg_run(env->host);
+	expect_one_event(env->g[0], PVR_EVENT_PORT_ERR, 1);
+}
+
+static void test_link_change_before_the_driver_comes_is_remembered(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	fg_run(env->host);
+	expect_ok(fg_guest_boot(env->g[0]));
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	assert_int_equal(attr.state, PVR_PORT_DOWN);
+}
+
+static void test_link_survives_a_reset(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	pvr_adapter_reset(env->g[0]->adapter);
+	expect_ok(fg_guest_boot(env->g[0]));
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	assert_int_equal(attr.state, PVR_PORT_DOWN);
+}
+
+static void test_link_of_one_adapter_is_not_that_of_another(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	fg_run(env->host);
+	expect_no_event(env->g[1]);
+	expect_ok(fg_query_port(env->g[1], 1, &attr));
+	assert_int_equal(attr.state, PVR_PORT_ACTIVE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_query_port_of_an_active_port, guest),
+		T(test_query_port_rejects_other_ports, guest),
+		T(test_query_pkey, guest),
+		T(test_query_pkey_rejects_other_indices_and_ports, guest),
+		T(test_link_down_and_up_are_events, guest),
+		T(test_unchanged_link_is_no_event, guest),
+		T(test_link_change_before_the_driver_comes_is_remembered, unprobed),
+		T(test_link_survives_a_reset, guest),
+		T(test_link_of_one_adapter_is_not_that_of_another, guests),
+	};
+
+	return T_MAIN(tests);
+}

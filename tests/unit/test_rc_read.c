@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* RDMA READ. */
+#include "transfer.h"
+
+static void test_read_at_all_offsets(void **state)
+{
+	t_transfer_offsets(*state, PVRDMA_WR_RDMA_READ);
+}
+
+static void test_read_of_all_lengths(void **state)
+{
+	t_transfer_lengths(*state, PVRDMA_WR_RDMA_READ);
+}
+
+static void test_read_with_all_list_lengths(void **state)
+{
+	t_transfer_lists(*state, PVRDMA_WR_RDMA_READ);
+}
+
+static void test_read_completes_with_its_length(void **state)
+{
+	struct t_env *env = *state;
+
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 777);
+	fg_run(env->host);
+	assert_int_equal(expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ).byte_len, 777);
+	expect_no_cqe(&env->b.rcq);
+	expect_no_cqe(&env->b.scq);
+}
+
+static void test_zero_length_read_needs_no_valid_key(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_READ,
+			    .flags = PVR_SEND_SIGNALED,
+			    .remote_addr = 0xdead,
+			    .rkey = 0xbad };
+
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+}
+
+static void test_read_sees_what_was_written_before(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_fill(env->a.mr.va, 10000, 1);
+	memset(env->a.mr.va + 20000, 0, 10000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 123, 10000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 20000, &env->b.mr, 123, 10000);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(fg_mismatch(env->a.mr.va + 20000, 10000, 1), 10000);
+}
+
+static void test_fenced_send_waits_for_the_read(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 4000);
+	struct fg_wr wr = { .wr_id = 2,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE,
+			    .sge = &sge,
+			    .num_sge = 1 };
+
+	fg_fill(env->b.mr.va, 4000, 1);
+	memset(env->a.mr.va, 0, 4000);
+	t_recv(&env->b, 3, 8192, 4000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 4000);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 3, 4000);
+	assert_int_equal(fg_mismatch(env->b.mr.va + 8192, 4000, 1), 4000);
+}
+
+static void test_more_reads_than_the_depth_all_complete(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.max_rd_atomic = conn.max_dest_rd_atomic = 1;
+	fg_end_connect(&env->a, &env->b, &conn);
+	for (uint32_t i = 0; i < 60; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, i, 0, &env->b.mr, 0, 5000);
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 60; i++)
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_READ);
+}
+
+static void test_read_from_a_responder_without_read_resources_fails(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.max_dest_rd_atomic = 0;
+	fg_end_connect(&env->a, &env->b, &conn);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 100);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+}
+
+static void test_read_without_initiator_depth_fails(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.max_rd_atomic = 0;
+	fg_end_connect(&env->a, &env->b, &conn);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 100);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+}
+
+static void test_read_from_oneself_with_overlap(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->a, NULL);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->a.mr, 77, 20000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 77, &env->a.mr, 0, 20000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 0, &env->a.mr, 0, 20000);
+	fg_run(env->host);
+	for (uint32_t i = 1; i <= 3; i++)
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_READ);
+}
+
+static void test_mr_deregistered_in_the_middle_of_a_read(void **state)
+{
+	struct t_env *env = *state;
+	const uint32_t len = 1 << 20;
+	struct pvrdma_cqe cqe;
+
+	for (uint32_t i = 0; i < 40; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, i, 0, &env->b.mr, 0, len);
+	pvr_engine_run(env->host->engine);
+	expect_ok(fg_mr_destroy(&env->b.mr));
+	memset(env->b.buf.va, 0xdd, env->b.buf.size);
+	fg_run(env->host);
+	/* Those done before are good, then one error, then nothing but flushes. */
+	for (uint32_t i = 0, bad = 0; i < 40; i++) {
+		assert_true(fg_cq_poll(&env->a.scq, &cqe));
+		assert_int_equal(cqe.wr_id, i);
+		if (bad)
+			assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
+		else if (cqe.status != PVRDMA_WC_SUCCESS)
+			assert_int_equal(cqe.status, PVRDMA_WC_REM_ACCESS_ERR);
+		bad |= cqe.status;
+	}
+	expect_no_cqe(&env->a.scq);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_read_at_all_offsets, rc_big),
+		T(test_read_of_all_lengths, rc_big),
+		T(test_read_with_all_list_lengths, rc_big),
+		T(test_read_completes_with_its_length, rc_connected),
+		T(test_zero_length_read_needs_no_valid_key, rc_connected),
+		T(test_read_sees_what_was_written_before, rc_connected),
+		T(test_fenced_send_waits_for_the_read, rc_connected),
+		T(test_more_reads_than_the_depth_all_complete, rc),
+		T(test_read_from_a_responder_without_read_resources_fails, rc),
+		T(test_read_without_initiator_depth_fails, rc),
+		T(test_read_from_oneself_with_overlap, guest),
+		T(test_mr_deregistered_in_the_middle_of_a_read, rc_big),
+	};
+
+	return T_MAIN(tests);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* RDMA WRITE and WRITE_WITH_IMM. */
+#include "transfer.h"
+
+static void test_write_at_all_offsets(void **state)
+{
+	t_transfer_offsets(*state, PVRDMA_WR_RDMA_WRITE);
+}
+
+static void test_write_of_all_lengths(void **state)
+{
+	t_transfer_lengths(*state, PVRDMA_WR_RDMA_WRITE);
+}
+
+static void test_write_with_all_list_lengths(void **state)
+{
+	t_transfer_lists(*state, PVRDMA_WR_RDMA_WRITE);
+}
+
+static void test_write_with_imm_of_all_lengths(void **state)
+{
+	t_transfer_lengths(*state, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
+}
+
+static void test_write_leaves_receive_requests_alone(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 64);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 100, 64);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	expect_no_cqe(&env->b.rcq);
+	t_send(&env->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 8);
+}
+
+static void test_write_with_imm_consumes_a_receive_request(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+
+	memset(env->b.mr.va, 0xcc, 64);
+	fg_fill(env->a.mr.va, 64, 1);
+	t_recv(&env->b, 1, 0, 64);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 5000, 64);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	cqe = expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
+	assert_int_equal(cqe.imm_data, 0x78563412);
+	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, PVRDMA_WC_WITH_IMM);
+	assert_int_equal(cqe.byte_len, 64);
+	assert_int_equal(fg_mismatch(env->b.mr.va + 5000, 64, 1), 64);
+	for (int i = 0; i < 64; i++)
+		assert_int_equal(env->b.mr.va[i], 0xcc);
+}
+
+static void test_write_with_imm_does_not_look_at_the_receive_buffer(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge bad = { 0x1234, 10, 0xbad };
+
+	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 0, 64);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
+}
+
+static void test_write_with_imm_without_receive_request_waits(void **state)
+{
+	struct t_env *env = *state;
+
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 0, 64);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	t_recv(&env->b, 1, 0, 0);
+	fg_settle(env->host, FG_SEC);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
+}
+
+static void test_write_to_oneself_with_overlap(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->a, NULL);
+	fg_fill(env->a.mr.va, 30000, 1);
+	for (uint32_t shift = 0; shift < 3; shift++) {
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->a.mr, shift * 50, 20000);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, shift * 50, &env->a.mr, 0, 20000);
+		fg_run(env->host);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+		expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	}
+}
+
+static void test_zero_length_write_needs_no_valid_key(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .remote_addr = 0xdead,
+			    .rkey = 0xbad };
+
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+static void test_write_then_send_keep_their_order(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 1; i < 40; i++) {
+		memset(env->a.mr.va, (int)i, 100);
+		t_recv(&env->b, i, 8192, 8);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 4096, 100);
+		t_send(&env->a, 1000 + i, 0, 8);
+		fg_run(env->host);
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+		expect_done(&env->a.scq, 1000 + i, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, i, 8);
+		assert_int_equal(env->b.mr.va[4096 + 99], i);
+	}
+}
+
+static void test_write_through_a_dma_mr(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge[3];
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = sge,
+			    .num_sge = 3,
+			    .remote_addr = env->b.mr.start,
+			    .rkey = env->b.mr.rkey };
+	struct fg_mr dma;
+
+	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
+	fg_fill(env->a.buf.va, 3 * PVR_PAGE_SIZE, 1);
+	for (uint32_t i = 0; i < 3; i++)
+		sge[i] = (struct pvrdma_sge){ fg_buf_gpa(&env->a.buf, i * PVR_PAGE_SIZE),
+					      PVR_PAGE_SIZE, dma.lkey };
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(fg_mismatch(env->b.buf.va, 3 * PVR_PAGE_SIZE, 1), 3 * PVR_PAGE_SIZE);
+}
+
+static void test_inline_flag_of_a_stock_provider_is_harmless(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 32);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED | PVR_SEND_INLINE,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .remote_addr = env->b.mr.start,
+			    .rkey = env->b.mr.rkey };
+	struct pvrdma_cqe cqe;
+
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	assert_true(fg_cq_poll(&env->a.scq, &cqe));
+	assert_true(cqe.status == PVRDMA_WC_SUCCESS || cqe.status == PVRDMA_WC_LOC_QP_OP_ERR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_write_at_all_offsets, rc_big),
+		T(test_write_of_all_lengths, rc_big),
+		T(test_write_with_all_list_lengths, rc_big),
+		T(test_write_with_imm_of_all_lengths, rc_big),
+		T(test_write_leaves_receive_requests_alone, rc_connected),
+		T(test_write_with_imm_consumes_a_receive_request, rc_connected),
+		T(test_write_with_imm_does_not_look_at_the_receive_buffer, rc_connected),
+		T(test_write_with_imm_without_receive_request_waits, rc_connected),
+		T(test_write_to_oneself_with_overlap, guest),
+		T(test_zero_length_write_needs_no_valid_key, rc_connected),
+		T(test_write_then_send_keep_their_order, rc_connected),
+		T(test_write_through_a_dma_mr, rc_connected),
+		T(test_inline_flag_of_a_stock_provider_is_harmless, rc_connected),
+	};
+
+	return T_MAIN(tests);
+}

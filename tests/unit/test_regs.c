@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Registers and BAR accesses. */
+#include "common.h"
+
+static void test_version_is_20(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_VERSION), 20);
+}
+
+static void test_mac_registers_hold_the_mac(void **state)
+{
+	struct t_env *env = *state;
+	const uint8_t *mac = env->g[0]->config.mac;
+
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_MACL),
+			 mac[0] | mac[1] << 8 | mac[2] << 16 | (uint32_t)mac[3] << 24);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_MACH), mac[4] | mac[5] << 8);
+}
+
+static void test_extension_registers_announce_features(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_MAGIC), PVR_EXT_MAGIC);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_FEATURES), PVR_EXT_ALL);
+}
+
+static void test_ext_ack_is_cut_to_what_is_offered(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, 0xffffffff);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_ACK), PVR_EXT_ALL);
+}
+
+static void test_extensions_are_latched_by_dsrhigh(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, PVR_EXT_NO_POLL_DB);
+	assert_int_equal(fg_stats(env->g[0]).features, 0);
+	expect_ok(fg_guest_boot(env->g[0]));
+	assert_int_equal(fg_stats(env->g[0]).features, PVR_EXT_NO_POLL_DB);
+}
+
+static void test_reset_clears_extensions(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, PVR_EXT_NO_POLL_DB);
+	expect_ok(fg_guest_boot(env->g[0]));
+	fg_ctl(env->g[0], PVR_CTL_RESET);
+	assert_int_equal(fg_stats(env->g[0]).features, 0);
+	expect_ok(fg_guest_boot(env->g[0]));
+	assert_int_equal(fg_stats(env->g[0]).features, 0);
+}
+
+static void test_extensions_are_off_for_a_stock_driver(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_guest_boot(env->g[0]));
+	assert_int_equal(fg_stats(env->g[0]).features, 0);
+}
+
+static void test_request_before_dsr_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_reg_write(env->g[0], PVR_REG_REQUEST, 0);
+	assert_int_not_equal(fg_reg_read(env->g[0], PVR_REG_ERR), 0);
+	assert_int_equal(env->g[0]->irq[PVR_VEC_CMD], 0);
+}
+
+static void test_request_after_failed_dsr_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_dsr_write(env->g[0], FG_NOWHERE);
+	fg_reg_write(env->g[0], PVR_REG_REQUEST, 0);
+	assert_int_not_equal(fg_reg_read(env->g[0], PVR_REG_ERR), 0);
+	expect_ok(fg_guest_boot(env->g[0]));
+}
+
+static void test_request_after_reset_is_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	fg_ctl(env->g[0], PVR_CTL_RESET);
+	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	fg_run(env->host);
+	expect_ok(fg_guest_boot(env->g[0]));
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+}
+
+static void test_request_other_than_zero_runs_nothing(void **state)
+{
+	static const uint32_t values[] = { 1, 2, 0x80000000, 0xffffffff };
+	struct t_env *env = *state;
+	struct pvr_cmd_create_pd req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_PD) };
+
+	memcpy(env->g[0]->cmd_slot, &req, sizeof(req));
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		fg_reg_write(env->g[0], PVR_REG_REQUEST, values[i]);
+		assert_int_not_equal(fg_reg_read(env->g[0], PVR_REG_ERR), 0);
+		assert_int_equal(fg_stats(env->g[0]).pds, 0);
+	}
+}
+
+static void test_activate_before_dsr_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_int_not_equal(fg_ctl(env->g[0], PVR_CTL_ACTIVATE), 0);
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
+}
+
+static void test_activate_twice_is_harmless(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_ctl(env->g[0], PVR_CTL_ACTIVATE));
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
+	assert_int_equal(fg_stats(env->g[0]).gids, 1);
+}
+
+static void test_unquiesce_is_always_accepted(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_dsr_fill(env->g[0]);
+	fg_dsr_write(env->g[0], env->g[0]->dsr_gpa);
+	expect_ok(fg_ctl(env->g[0], PVR_CTL_UNQUIESCE));
+	expect_ok(fg_ctl(env->g[0], PVR_CTL_ACTIVATE));
+	expect_ok(fg_ctl(env->g[0], PVR_CTL_UNQUIESCE));
+	expect_ok(fg_ctl(env->g[0], PVR_CTL_UNQUIESCE));
+}
+
+static void test_unknown_ctl_is_refused(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_int_not_equal(fg_ctl(env->g[0], 3), 0);
+	assert_int_not_equal(fg_ctl(env->g[0], 0xffffffff), 0);
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
+	expect_ok(fg_ctl(env->g[0], PVR_CTL_ACTIVATE));
+}
+
+static void test_reset_makes_the_adapter_idle(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
+	assert_int_equal(fg_stats(env->g[0]).driver_version, 0);
+	assert_int_equal(fg_stats(env->g[0]).gids, 0);
+}
+
+static void test_reset_before_dsr_is_harmless(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	expect_ok(fg_guest_boot(env->g[0]));
+}
+
+static void test_imr_reads_back(void **state)
+{
+	static const uint32_t values[] = { 0xffffffff, 1, 2, 4, 7, 0x80000000, 0 };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		fg_reg_write(env->g[0], PVR_REG_IMR, values[i]);
+		assert_int_equal(fg_reg_read(env->g[0], PVR_REG_IMR), values[i]);
+	}
+}
+
+static void test_imr_all_masked_raises_no_vector(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	fg_run(env->host);
+	memset(env->g[0]->irq, 0, sizeof(env->g[0]->irq));
+	fg_reg_write(env->g[0], PVR_REG_IMR, PVR_IMR_ALL_MASKED);
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	fg_run(env->host);
+	assert_int_equal(env->g[0]->irq[PVR_VEC_CMD], 0);
+	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 0);
+}
+
+static void test_icr_tells_the_cause_and_is_cleared_by_reading(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	fg_reg_read(env->g[0], PVR_REG_ICR);
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	fg_run(env->host);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_ICR), PVR_ICR_CMD);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_ICR), 0);
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	fg_run(env->host);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_ICR), PVR_ICR_ASYNC);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_ICR), 0);
+}
+
+static void test_reads_of_wrong_size_are_all_ones(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 3, 8, 16 };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		uint8_t buf[17] = { 0 };
+
+		pvr_adapter_regs_read(env->g[0]->adapter, PVR_REG_VERSION, buf, sizes[i]);
+		for (size_t k = 0; k < sizes[i]; k++)
+			assert_int_equal(buf[k], 0xff);
+		assert_int_equal(buf[sizes[i]], 0);
+	}
+}
+
+static void test_unaligned_reads_are_all_ones(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint64_t offset = 1; offset < 4; offset++)
+		assert_int_equal(fg_reg_read(env->g[0], offset), 0xffffffff);
+}
+
+static void test_reads_across_and_past_the_end_are_all_ones(void **state)
+{
+	static const uint64_t offsets[] = {
+		PVR_BAR_REGS_SIZE - 3,
+		PVR_BAR_REGS_SIZE - 1,
+		PVR_BAR_REGS_SIZE,
+		PVR_BAR_REGS_SIZE + 4,
+		1ull << 32,
+		UINT64_MAX - 3,
+		UINT64_MAX,
+	};
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
+		assert_int_equal(fg_reg_read(env->g[0], offsets[i]), 0xffffffff);
+}
+
+static void test_last_byte_can_be_accessed(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t byte = 0;
+
+	pvr_adapter_regs_read(env->g[0]->adapter, PVR_BAR_REGS_SIZE - 1, &byte, 1);
+	assert_int_equal(byte, 0xff);
+	pvr_adapter_regs_write(env->g[0]->adapter, PVR_BAR_REGS_SIZE - 1, &byte, 1);
+}
+
+static void test_writes_of_wrong_size_are_ignored_and_counted(void **state)
+{
+	static const size_t sizes[] = { 1, 2, 3, 8, 16 };
+	struct t_env *env = *state;
+	uint64_t before = fg_stats(env->g[0]).bad_accesses;
+	uint8_t reset[16] = { PVR_CTL_RESET };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		pvr_adapter_regs_write(env->g[0]->adapter, PVR_REG_CTL, reset, sizes[i]);
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
+	assert_int_equal(fg_stats(env->g[0]).bad_accesses - before, 5);
+}
+
+static void test_writes_past_the_end_are_ignored(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t before = fg_stats(env->g[0]).bad_accesses;
+
+	fg_reg_write(env->g[0], PVR_BAR_REGS_SIZE + PVR_REG_CTL, PVR_CTL_RESET);
+	fg_reg_write(env->g[0], (1ull << 32) + PVR_REG_CTL, PVR_CTL_RESET);
+	fg_reg_write(env->g[0], UINT64_MAX, PVR_CTL_RESET);
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
+	assert_int_equal(fg_stats(env->g[0]).bad_accesses - before, 3);
+}
+
+static void test_read_only_registers_ignore_writes(void **state)
+{
+	static const uint64_t regs[] = {
+		PVR_REG_VERSION, PVR_REG_ERR,	    PVR_REG_MACL,
+		PVR_REG_MACH,	 PVR_REG_EXT_MAGIC, PVR_REG_EXT_FEATURES,
+	};
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < sizeof(regs) / sizeof(regs[0]); i++) {
+		uint32_t before = fg_reg_read(env->g[0], regs[i]);
+
+		fg_reg_write(env->g[0], regs[i], ~before);
+		assert_int_equal(fg_reg_read(env->g[0], regs[i]), before);
+	}
+}
+
+static void test_every_offset_and_size_of_the_registers_is_safe(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t buf[64];
+
+	for (uint64_t offset = 0; offset < 0x80; offset++) {
+		for (size_t size = 0; size <= 16; size++) {
+			memset(buf, (int)(offset * 7 + size), sizeof(buf));
+			pvr_adapter_regs_write(env->g[0]->adapter, offset, buf, size);
+			pvr_adapter_regs_read(env->g[0]->adapter, offset, buf, size);
+		}
+	}
+	for (uint64_t offset = PVR_BAR_REGS_SIZE - 16; offset < PVR_BAR_REGS_SIZE + 16; offset++) {
+		for (size_t size = 0; size <= 16; size++) {
+			pvr_adapter_regs_write(env->g[0]->adapter, offset, buf, size);
+			pvr_adapter_regs_read(env->g[0]->adapter, offset, buf, size);
+		}
+	}
+	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, 0);
+	expect_ok(fg_guest_boot(env->g[0]));
+}
+
+static void test_every_offset_and_size_of_the_uar_is_safe(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t buf[16];
+
+	for (uint64_t page = 0; page <= PVR_MAX_UAR; page += PVR_MAX_UAR / 4) {
+		for (uint64_t offset = 0; offset < 32; offset++) {
+			for (size_t size = 0; size <= 16; size++) {
+				memset(buf, (int)(offset * 5 + size), sizeof(buf));
+				pvr_adapter_uar_write(env->g[0]->adapter,
+						      page * PVR_PAGE_SIZE + offset, buf, size);
+			}
+		}
+	}
+	for (uint64_t offset = PVR_BAR_UAR_SIZE - 16; offset < PVR_BAR_UAR_SIZE + 16; offset++)
+		for (size_t size = 0; size <= 16; size++)
+			pvr_adapter_uar_write(env->g[0]->adapter, offset, buf, size);
+	fg_uar_write(env->g[0], 0, UINT32_MAX - 3, 0xffffffff);
+	pvr_adapter_uar_write(env->g[0]->adapter, UINT64_MAX, buf, 4);
+	fg_run(env->host);
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
+}
+
+static void test_uar_writes_of_wrong_size_are_counted(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t before = fg_stats(env->g[0]).bad_accesses;
+	uint64_t value = 0;
+
+	pvr_adapter_uar_write(env->g[0]->adapter, 0, &value, 1);
+	pvr_adapter_uar_write(env->g[0]->adapter, 0, &value, 2);
+	pvr_adapter_uar_write(env->g[0]->adapter, 0, &value, 8);
+	pvr_adapter_uar_write(env->g[0]->adapter, 2, &value, 4);
+	pvr_adapter_uar_write(env->g[0]->adapter, PVR_BAR_UAR_SIZE, &value, 4);
+	assert_int_equal(fg_stats(env->g[0]).bad_accesses - before, 5);
+}
+
+static void test_commands_are_refused_without_bus_master(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
+	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+}
+
+static void test_dsr_is_refused_without_bus_master(void **state)
+{
+	struct t_env *env = *state;
+
+	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
+	fg_dsr_fill(env->g[0]);
+	fg_dsr_write(env->g[0], env->g[0]->dsr_gpa);
+	assert_false(fg_dsr_accepted(env->g[0]));
+	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
+	expect_ok(fg_guest_boot(env->g[0]));
+}
+
+static void test_function_level_reset_forgets_the_driver(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	pvr_adapter_reset(env->g[0]->adapter);
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
+	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
+	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	expect_ok(fg_guest_boot(env->g[0]));
+}
+
+static void test_failed_adapter_is_unusable_until_reset(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr attr;
+
+	pvr_adapter_fail(env->g[0]->adapter, "its memory was truncated");
+	fg_run(env->host);
+	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_FAILED);
+	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	assert_int_not_equal(fg_ctl(env->g[0], PVR_CTL_ACTIVATE), 0);
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	expect_ok(fg_guest_boot(env->g[0]));
+	expect_ok(fg_query_port(env->g[0], 1, &attr));
+}
+
+static void test_an_idle_engine_has_nothing_to_do(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	assert_false(pvr_engine_run(env->host->engine));
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_version_is_20, unprobed),
+		T(test_mac_registers_hold_the_mac, unprobed),
+		T(test_extension_registers_announce_features, unprobed),
+		T(test_ext_ack_is_cut_to_what_is_offered, unprobed),
+		T(test_extensions_are_latched_by_dsrhigh, unprobed),
+		T(test_reset_clears_extensions, unprobed),
+		T(test_extensions_are_off_for_a_stock_driver, unprobed),
+		T(test_request_before_dsr_is_refused, unprobed),
+		T(test_request_after_failed_dsr_is_refused, unprobed),
+		T(test_request_after_reset_is_refused, guest),
+		T(test_request_other_than_zero_runs_nothing, guest),
+		T(test_activate_before_dsr_is_refused, unprobed),
+		T(test_activate_twice_is_harmless, guest),
+		T(test_unquiesce_is_always_accepted, unprobed),
+		T(test_unknown_ctl_is_refused, guest),
+		T(test_reset_makes_the_adapter_idle, guest),
+		T(test_reset_before_dsr_is_harmless, unprobed),
+		T(test_imr_reads_back, guest),
+		T(test_imr_all_masked_raises_no_vector, guest),
+		T(test_icr_tells_the_cause_and_is_cleared_by_reading, guest),
+		T(test_reads_of_wrong_size_are_all_ones, guest),
+		T(test_unaligned_reads_are_all_ones, guest),
+		T(test_reads_across_and_past_the_end_are_all_ones, guest),
+		T(test_last_byte_can_be_accessed, guest),
+		T(test_writes_of_wrong_size_are_ignored_and_counted, guest),
+		T(test_writes_past_the_end_are_ignored, guest),
+		T(test_read_only_registers_ignore_writes, guest),
+		T(test_every_offset_and_size_of_the_registers_is_safe, guest),
+		T(test_every_offset_and_size_of_the_uar_is_safe, guest),
+		T(test_uar_writes_of_wrong_size_are_counted, guest),
+		T(test_commands_are_refused_without_bus_master, guest),
+		T(test_dsr_is_refused_without_bus_master, unprobed),
+		T(test_function_level_reset_forgets_the_driver, guest),
+		T(test_failed_adapter_is_unusable_until_reset, guest),
+		T(test_an_idle_engine_has_nothing_to_do, guest),
+	};
+
+	return T_MAIN(tests);
+}

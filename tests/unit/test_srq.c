@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Shared receive queues: commands, limit, and receiving through them. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SRQ_WR 32
+
+struct srq_env {
+	struct t_env *env;
+	struct fg_srq srq;
+	struct fg_end *a, *b; /* b receives through the SRQ */
+};
+
+static void open_srq_end(struct fg_end *end, struct fg_guest *g, struct fg_srq *srq)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .srq = srq };
+
+	fg_end_open(end, g, PVR_QPT_RC);
+	expect_ok(fg_qp_destroy(&end->qp));
+	if (!srq->ctx)
+		expect_ok(fg_srq_create(&end->pd, SRQ_WR, 4, srq));
+	spec.pd = &end->pd;
+	spec.scq = &end->scq;
+	spec.rcq = &end->rcq;
+	expect_ok(fg_qp_create(&spec, &end->qp));
+}
+
+static void srq_env_init(struct srq_env *s, void **state)
+{
+	struct t_env *env = *state;
+
+	memset(s, 0, sizeof(*s));
+	s->env = env;
+	s->a = &env->a;
+	s->b = &env->b;
+	fg_end_open(s->a, env->g[0], PVR_QPT_RC);
+	open_srq_end(s->b, env->g[1], &s->srq);
+	fg_end_connect(s->a, s->b, NULL);
+}
+
+static void post(struct srq_env *s, uint64_t wr_id, uint64_t offset, uint32_t len)
+{
+	struct pvrdma_sge sge = fg_sge(&s->b->mr, offset, len);
+
+	assert_true(fg_post_srq_recv(&s->srq, wr_id, &sge, 1));
+}
+
+static void test_create_query_destroy(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_srq_attr attr;
+	struct fg_pd pd;
+	struct fg_srq srq;
+
+	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
+	expect_ok(fg_srq_create(&pd, 64, 3, &srq));
+	assert_true(srq.handle < env->g[0]->dsr->caps.max_srq);
+	expect_ok(fg_srq_query(&srq, &attr));
+	assert_int_equal(attr.max_wr, 64);
+	assert_int_equal(attr.max_sge, 3);
+	assert_int_equal(attr.srq_limit, 0);
+	assert_int_equal(fg_stats(env->g[0]).srqs, 1);
+	expect_ok(fg_srq_destroy(&srq));
+	assert_int_equal(fg_stats(env->g[0]).srqs, 0);
+}
+
+static void test_create_srq_rejects_bad_sizes(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	const uint32_t max = g->dsr->caps.max_srq_wr, max_sge = g->dsr->caps.max_srq_sge;
+	const struct {
+		uint32_t wr, sge;
+	} bad[] = {
+		{ 0, 1 },	    { 3, 1 },
+		{ 63, 1 },	    { 2 * max, 1 },
+		{ max + 1, 1 },	    { 0x80000000, 1 },
+		{ UINT32_MAX, 1 },  { 16, max_sge + 1 },
+		{ 16, 128 },	    { 16, 0x0fffffff },
+		{ 16, 0x10000000 }, { 16, UINT32_MAX },
+		{ 0x80000000, 31 }, { 0x08000000, 0x08000000 },
+	};
+	struct pvr_resp_create_srq resp;
+	struct fg_pd pd;
+	struct fg_buf buf;
+
+	expect_ok(fg_pd_create(&g->kernel, &pd));
+	fg_buf_init(&buf, &g->ram, 32, FG_SCATTERED);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_cmd_create_srq req = fg_srq_request(&pd, &buf, bad[i].wr, bad[i].sge);
+
+		expect_refused(fg_create_srq(g, &req, &resp));
+	}
+	assert_int_equal(fg_stats(g).srqs, 0);
+	expect_ok(fg_pd_destroy(&pd));
+}
+
+static void test_create_srq_rejects_bad_page_counts(void **state)
+{
+	static const uint32_t bad[] = { 0, 1, 4, 262145, 1u << 31, UINT32_MAX };
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_resp_create_srq resp;
+	struct fg_pd pd;
+	struct fg_buf buf;
+
+	expect_ok(fg_pd_create(&g->kernel, &pd));
+	fg_buf_init(&buf, &g->ram, 5, FG_SCATTERED);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_cmd_create_srq req = fg_srq_request(&pd, &buf, 256, 3);
+
+		req.nchunks = bad[i];
+		expect_refused(fg_create_srq(g, &req, &resp));
+	}
+}
+
+/* The stock provider allocates twice the pages that it needs. */
+static void test_create_srq_accepts_spare_pages(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_cmd_create_srq req;
+	struct pvr_resp_create_srq resp;
+	struct fg_pd pd;
+	struct fg_buf buf;
+
+	expect_ok(fg_pd_create(&g->kernel, &pd));
+	fg_buf_init(&buf, &g->ram, 9, FG_SCATTERED);
+	req = fg_srq_request(&pd, &buf, 256, 3);
+	expect_ok(fg_create_srq(g, &req, &resp));
+}
+
+static void test_create_srq_rejects_bad_directories_and_pages(void **state)
+{
+	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_resp_create_srq resp;
+	struct fg_pd pd;
+	struct fg_buf buf;
+
+	expect_ok(fg_pd_create(&g->kernel, &pd));
+	fg_buf_init(&buf, &g->ram, 3, FG_SCATTERED);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_cmd_create_srq req = fg_srq_request(&pd, &buf, 128, 3);
+
+		req.pdir_dma = bad[i];
+		expect_refused(fg_create_srq(g, &req, &resp));
+		req.pdir_dma = buf.pdir;
+		for (uint32_t page = 0; page < 3; page++) {
+			const uint64_t good = fg_buf_table(&buf, 0)[page];
+
+			fg_buf_table(&buf, 0)[page] = bad[i];
+			expect_refused(fg_create_srq(g, &req, &resp));
+			fg_buf_table(&buf, 0)[page] = good;
+		}
+	}
+	expect_ok(fg_pd_destroy(&pd));
+}
+
+static void test_create_srq_rejects_unknown_pds_and_types(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_cmd_create_srq req;
+	struct pvr_resp_create_srq resp;
+	struct fg_pd pd;
+	struct fg_buf buf;
+
+	expect_ok(fg_pd_create(&g->kernel, &pd));
+	fg_buf_init(&buf, &g->ram, 3, FG_SCATTERED);
+	req = fg_srq_request(&pd, &buf, 64, 3);
+	req.pd_handle = 999;
+	assert_int_equal(fg_create_srq(g, &req, &resp), EINVAL);
+	req.pd_handle = pd.handle;
+	req.srq_type = 1;
+	expect_refused(fg_create_srq(g, &req, &resp));
+	req.srq_type = 255;
+	expect_refused(fg_create_srq(g, &req, &resp));
+	req.srq_type = 0;
+	req.attrs.srq_limit = 65;
+	expect_refused(fg_create_srq(g, &req, &resp));
+}
+
+static void test_unknown_handles_are_rejected(void **state)
+{
+	static const uint32_t bad[] = { 0, 1, 0x10000, UINT32_MAX };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct fg_srq srq = { .ctx = &env->g[0]->kernel, .handle = bad[i] };
+		struct pvr_srq_attr attr;
+
+		assert_int_equal(fg_srq_query(&srq, &attr), EINVAL);
+		assert_int_equal(fg_srq_set_limit(&srq, 1), EINVAL);
+		assert_int_equal(fg_srq_destroy(&srq), EINVAL);
+	}
+}
+
+static void test_destroy_srq_in_use_is_rejected(void **state)
+{
+	struct srq_env s;
+
+	srq_env_init(&s, state);
+	assert_int_equal(fg_srq_destroy(&s.srq), EBUSY);
+	expect_ok(fg_qp_destroy(&s.b->qp));
+	expect_ok(fg_srq_destroy(&s.srq));
+	assert_int_equal(fg_cmd_destroy(s.env->g[1], PVR_CMD_DESTROY_SRQ, s.srq.handle), EINVAL);
+}
+
+static void test_all_srqs_can_be_used_up_and_used_again(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	uint32_t max = g->dsr->caps.max_srq, n = 0;
+	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
+	struct pvr_cmd_create_srq req;
+	struct pvr_resp_create_srq resp;
+	struct fg_pd pd;
+	struct fg_buf buf;
+
+	expect_ok(fg_pd_create(&g->kernel, &pd));
+	fg_buf_init(&buf, &g->ram, 2, FG_SCATTERED);
+	req = fg_srq_request(&pd, &buf, 16, 1);
+	while (n <= max && !fg_create_srq(g, &req, &resp)) {
+		assert_true(resp.srqn < max);
+		handle[n++] = resp.srqn;
+	}
+	assert_in_range(n, 1, max);
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, handle[n / 2]));
+	expect_ok(fg_create_srq(g, &req, &resp));
+	handle[n / 2] = resp.srqn;
+	while (n--)
+		expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, handle[n]));
+	expect_ok(fg_pd_destroy(&pd));
+	test_free(handle);
+}
+
+static void test_modify_rejects_a_limit_above_the_size(void **state)
+{
+	struct srq_env s;
+	struct pvr_srq_attr attr;
+
+	srq_env_init(&s, state);
+	assert_int_equal(fg_srq_set_limit(&s.srq, SRQ_WR + 1), EINVAL);
+	assert_int_equal(fg_srq_set_limit(&s.srq, UINT32_MAX), EINVAL);
+	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(attr.srq_limit, 0);
+	expect_ok(fg_srq_set_limit(&s.srq, SRQ_WR));
+	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(attr.srq_limit, SRQ_WR);
+	expect_ok(fg_srq_set_limit(&s.srq, 0));
+	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(attr.srq_limit, 0);
+}
+
+static void test_modify_rejects_resizing_and_unknown_bits(void **state)
+{
+	const struct pvr_srq_attr attr = { .max_wr = 2 * SRQ_WR, .max_sge = 1 };
+	struct srq_env s;
+
+	srq_env_init(&s, state);
+	expect_refused(fg_srq_modify(&s.srq, PVR_SRQ_MAX_WR, &attr));
+	expect_refused(fg_srq_modify(&s.srq, PVR_SRQ_MAX_WR | PVR_SRQ_LIMIT, &attr));
+	expect_refused(fg_srq_modify(&s.srq, 4, &attr));
+	expect_refused(fg_srq_modify(&s.srq, UINT32_MAX, &attr));
+}
+
+static void test_receive_through_an_srq(void **state)
+{
+	struct srq_env s;
+	struct pvrdma_cqe cqe;
+
+	srq_env_init(&s, state);
+	fg_fill(s.a->mr.va, 9000, 1);
+	post(&s, 1, 500, 9000);
+	t_send(s.a, 2, 0, 9000);
+	fg_run(s.env->host);
+	expect_done(&s.a->scq, 2, PVRDMA_WC_SEND);
+	cqe = expect_recv(&s.b->rcq, 1, 9000);
+	assert_int_equal(cqe.qp & 0xffff, s.b->qp.handle);
+	assert_int_equal(fg_mismatch(s.b->mr.va + 500, 9000, 1), 9000);
+}
+
+static void test_requests_are_taken_in_order_and_the_ring_wraps(void **state)
+{
+	struct srq_env s;
+
+	srq_env_init(&s, state);
+	for (uint32_t i = 0; i < 5 * SRQ_WR; i++) {
+		post(&s, i, (i % 100) * 64, 64);
+		t_send(s.a, i, 0, 64);
+		fg_run(s.env->host);
+		expect_done(&s.a->scq, i, PVRDMA_WC_SEND);
+		expect_recv(&s.b->rcq, i, 64);
+	}
+}
+
+static void test_two_qps_share_an_srq(void **state)
+{
+	struct srq_env s;
+	struct fg_end c, d;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	uint32_t seen = 0;
+	struct pvrdma_cqe cqe;
+
+	srq_env_init(&s, state);
+	fg_end_open(&c, s.env->g[0], PVR_QPT_RC);
+	/* A second QP on b's PD, CQs and SRQ. */
+	d = *s.b;
+	spec.pd = &s.b->pd;
+	spec.scq = &s.b->scq;
+	spec.rcq = &s.b->rcq;
+	spec.srq = &s.srq;
+	expect_ok(fg_qp_create(&spec, &d.qp));
+	fg_end_connect(&c, &d, NULL);
+	for (uint32_t i = 0; i < 8; i++)
+		post(&s, i, i * 64, 64);
+	for (uint32_t i = 0; i < 4; i++) {
+		t_send(s.a, i, 0, 64);
+		t_send(&c, i, 0, 64);
+	}
+	fg_run(s.env->host);
+	for (uint32_t i = 0; i < 8; i++) {
+		assert_true(fg_cq_poll(&s.b->rcq, &cqe));
+		assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
+		assert_true((cqe.qp & 0xffff) == s.b->qp.handle ||
+			    (cqe.qp & 0xffff) == d.qp.handle);
+		seen |= 1u << cqe.wr_id;
+	}
+	assert_int_equal(seen, 0xff);
+}
+
+static void test_empty_srq_makes_the_sender_wait(void **state)
+{
+	struct srq_env s;
+
+	srq_env_init(&s, state);
+	t_send(s.a, 1, 0, 64);
+	fg_run(s.env->host);
+	expect_no_cqe(&s.a->scq);
+	post(&s, 2, 0, 64);
+	fg_settle(s.env->host, FG_SEC);
+	expect_done(&s.a->scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&s.b->rcq, 2, 64);
+}
+
+static void test_limit_raises_one_event(void **state)
+{
+	struct srq_env s;
+	struct pvr_srq_attr attr;
+
+	srq_env_init(&s, state);
+	for (uint32_t i = 0; i < 8; i++)
+		post(&s, i, 0, 64);
+	expect_ok(fg_srq_set_limit(&s.srq, 5));
+	for (uint32_t i = 0; i < 3; i++) {
+		t_send(s.a, i, 0, 8);
+		fg_run(s.env->host);
+		expect_no_event(s.env->g[1]); /* 5 are left: not fewer than the limit */
+	}
+	t_send(s.a, 3, 0, 8);
+	fg_run(s.env->host);
+	expect_one_event(s.env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, s.srq.handle);
+	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(attr.srq_limit, 0);
+	t_send(s.a, 4, 0, 8);
+	fg_run(s.env->host);
+	expect_no_event(s.env->g[1]);
+}
+
+static void test_error_of_the_qp_leaves_the_srq_alone(void **state)
+{
+	struct srq_env s;
+
+	srq_env_init(&s, state);
+	for (uint32_t i = 0; i < 4; i++)
+		post(&s, i, 0, 64);
+	expect_ok(fg_qp_to_err(&s.b->qp));
+	fg_run(s.env->host);
+	expect_no_cqe(&s.b->rcq);
+	expect_one_event(s.env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s.b->qp.handle);
+	expect_ok(fg_qp_to_reset(&s.b->qp));
+	expect_ok(fg_qp_to_reset(&s.a->qp));
+	fg_end_connect(s.a, s.b, NULL);
+	t_send(s.a, 9, 0, 8);
+	fg_run(s.env->host);
+	expect_recv(&s.b->rcq, 0, 8);
+}
+
+static void test_bad_request_in_an_srq_fails_that_qp_only(void **state)
+{
+	const struct pvrdma_sge bad = { FG_USER_VA, 64, 0xbad };
+	struct srq_env s;
+
+	srq_env_init(&s, state);
+	assert_true(fg_post_srq_recv(&s.srq, 1, &bad, 1));
+	post(&s, 2, 0, 64);
+	t_send(s.a, 3, 0, 8);
+	fg_run(s.env->host);
+	expect_cqe(&s.b->rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&s.a->scq, 3, PVRDMA_WC_REM_OP_ERR);
+	fg_events_count(s.env->g[1], 0, 0);
+	expect_ok(fg_qp_to_reset(&s.b->qp));
+	expect_ok(fg_qp_to_reset(&s.a->qp));
+	fg_end_connect(s.a, s.b, NULL);
+	t_send(s.a, 4, 0, 8);
+	fg_run(s.env->host);
+	expect_recv(&s.b->rcq, 2, 8);
+}
+
+static void test_too_many_entries_in_an_srq_request_fail_it(void **state)
+{
+	struct pvrdma_sge sge[4];
+	struct srq_env s;
+
+	srq_env_init(&s, state);
+	for (int i = 0; i < 4; i++)
+		sge[i] = fg_sge(&s.b->mr, 100 * i, 100);
+	assert_true(fg_post_srq_recv(&s.srq, 1, sge, 5));
+	t_send(s.a, 3, 0, 8);
+	fg_run(s.env->host);
+	expect_cqe(&s.b->rcq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	expect_cqe(&s.a->scq, 3, PVRDMA_WC_REM_OP_ERR);
+}
+
+static void test_wild_producer_index_fails_the_srq(void **state)
+{
+	static const uint32_t bad[] = { SRQ_WR + 1, 2 * SRQ_WR, UINT32_MAX };
+	struct srq_env s;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_eqe eqe;
+		bool seen = false;
+
+		if (i) {
+			t_teardown(state);
+			t_setup_guests(state);
+		}
+		srq_env_init(&s, state);
+		s.srq.ring->prod_tail = bad[i];
+		fg_ring_srq(&s.srq);
+		t_send(s.a, 3, 0, 8);
+		fg_run(s.env->host);
+		while (fg_event_poll(s.env->g[1], &eqe))
+			seen |= eqe.type == PVR_EVENT_SRQ_ERR && eqe.info == s.srq.handle;
+		assert_true(seen);
+		expect_cqe(&s.a->scq, 3, PVRDMA_WC_REM_OP_ERR);
+		expect_state(s.b, PVR_QPS_ERR);
+	}
+}
+
+static void test_large_message_through_an_srq(void **state)
+{
+	const uint32_t len = 1 << 20;
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct srq_env s;
+	struct fg_buf buf;
+	struct fg_mr mr;
+	struct pvrdma_sge sge;
+	struct fg_end big;
+
+	srq_env_init(&s, state);
+	fg_end_open_spec(&big, &s.env->g[0]->kernel, &spec, 256);
+	fg_buf_init(&buf, &s.env->g[1]->ram, 256, FG_SCATTERED);
+	expect_ok(fg_mr_create(&s.b->pd, &buf, FG_ACCESS_ALL, &mr));
+	expect_ok(fg_qp_to_reset(&s.b->qp));
+	fg_end_connect(&big, s.b, NULL);
+	fg_fill(big.mr.va, len, 1);
+	sge = fg_sge(&mr, 0, len);
+	assert_true(fg_post_srq_recv(&s.srq, 1, &sge, 1));
+	t_send(&big, 2, 0, len);
+	fg_run(s.env->host);
+	expect_done(&big.scq, 2, PVRDMA_WC_SEND);
+	expect_recv(&s.b->rcq, 1, len);
+	assert_int_equal(fg_mismatch(buf.va, len, 1), len);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_create_query_destroy, guest),
+		T(test_create_srq_rejects_bad_sizes, guest),
+		T(test_create_srq_rejects_bad_page_counts, guest),
+		T(test_create_srq_accepts_spare_pages, guest),
+		T(test_create_srq_rejects_bad_directories_and_pages, guest),
+		T(test_create_srq_rejects_unknown_pds_and_types, guest),
+		T(test_unknown_handles_are_rejected, guest),
+		T(test_destroy_srq_in_use_is_rejected, guests),
+		T(test_all_srqs_can_be_used_up_and_used_again, guest),
+		T(test_modify_rejects_a_limit_above_the_size, guests),
+		T(test_modify_rejects_resizing_and_unknown_bits, guests),
+		T(test_receive_through_an_srq, guests),
+		T(test_requests_are_taken_in_order_and_the_ring_wraps, guests),
+		T(test_two_qps_share_an_srq, guests),
+		T(test_empty_srq_makes_the_sender_wait, guests),
+		T(test_limit_raises_one_event, guests),
+		T(test_error_of_the_qp_leaves_the_srq_alone, guests),
+		T(test_bad_request_in_an_srq_fails_that_qp_only, guests),
+		T(test_too_many_entries_in_an_srq_request_fail_it, guests),
+		T(test_wild_producer_index_fails_the_srq, guests),
+		T(test_large_message_through_an_srq, guests),
+	};
+
+	return T_MAIN(tests);
+}
