@@ -82,7 +82,7 @@ def test_stats_of_one(daemon, client):
     assert text.startswith("node1: ") and "node2" not in text
     reply = json.loads(daemon.ctl("--json", "stats", "node1").stdout)
     assert reply["adapters"][0]["qemu_clients"] == 1
-    assert reply["adapters"][0]["qemu_messages"] == 2
+    assert reply["adapters"][0]["qemu_messages"] == 3
 
 
 def test_no_such_adapter(daemon):

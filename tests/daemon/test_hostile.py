@@ -475,7 +475,8 @@ def test_a_thousand_connects(daemon):
         visit()
         tidy()
     wait_until(lambda: daemon.open_files() == files, "all descriptors closed")
-    assert resident(daemon) - memory < 1024, "KiB"
+    if "libasan" not in daemon.maps():  # it keeps freed memory for a while, and finds leaks by itself
+        assert resident(daemon) - memory < 1024, "KiB"
     assert daemon.log().count("\n") < 300, "the log is not flooded"
 
 
