@@ -211,6 +211,7 @@ static enum step step(struct pvr_qp *qp, struct turn *turn)
 static void drained(struct pvr_qp *qp)
 {
 	pvr_qp_set_state(qp, PVR_QPS_SQD);
+	qp->sq_draining = false; /* it may have been in SQD, see pvr_requester_drain() */
 	if (qp->attr.en_sqd_async_notify)
 		pvr_event_async(qp->adapter, PVR_EVENT_SQ_DRAINED, qp->handle);
 }
