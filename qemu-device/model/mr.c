@@ -136,9 +136,9 @@ struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
 		    uint64_t len, uint64_t *contig)
 {
+	/* pvr_mr_find() has seen that what is written to can be. */
 	if (mr->dma)
-		return pvr_ram_ptr(&adapter->ram, addr, len,
-				   mr->access & PVR_ACCESS_LOCAL_WRITE, contig);
+		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
 	return pvr_pages_run(&mr->pages,
 			     addr - (mr->start & ~(uint64_t)(PVR_PAGE_SIZE - 1)), len,
 			     contig);
