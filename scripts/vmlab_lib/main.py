@@ -131,8 +131,9 @@ def _vm_maker(options, found, run, control, segment):
         return Vm(
             number=number, kernel=found.kernel, initramfs=found.initramfs, image=found.image,
             driver=options.driver, nic=options.nic, mac=options.macs[number],
-            netdev=segment.netdev(number), adapter=adapter, shares=shares, memory=options.memory,
-            smp=options.smp, shell_path=run / f"shell{number}" if options.shell else None)
+            netdev=segment.netdev(number), adapter=adapter, posted=options.posted, shares=shares,
+            memory=options.memory, smp=options.smp,
+            shell_path=run / f"shell{number}" if options.shell else None)
 
     return make
 

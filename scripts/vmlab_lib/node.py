@@ -27,6 +27,7 @@ class Vm:
     mac: str
     netdev: dict
     adapter: pathlib.Path | None
+    posted: bool             # QEMU posts register writes
     shares: list
     memory: int
     smp: int
@@ -50,6 +51,9 @@ class Node:
     listener.on_output(node, line), on_trace(node, line), on_message(node, words), on_end(node).
     """
 
+    # QEMU queues posted register writes without limit: rather it dies than the host's other
+    # processes. The guest's RAM is shared memory and does not count.
+    DATA_LIMIT = 4 << 30
     # Time for the rest of a kernel's complaint to arrive.
     TRACE_SECONDS = 2.0
 
@@ -91,7 +95,7 @@ class Node:
         argv = [self.program, *qemu.arguments(self.vm)]
         (self._logs / f"{self.name}.cmdline").write_text("\n".join(map(str, argv)) + "\n")
         with open(self._stderr_path, self._mode) as stderr:
-            self._child = process.spawn(argv, stdout=stderr, stderr=stderr,
+            self._child = process.spawn(argv, self.DATA_LIMIT, stdout=stderr, stderr=stderr,
                                         pass_fds=[end.fileno() for end in guest_ends])
         for end in guest_ends:
             end.close()

@@ -72,6 +72,8 @@ def _parser():
     add("--pvrdmad-log-level", default="info", metavar="info|debug", help="for our own pvrdmad")
     add("--provider", default="auto", metavar="|".join(PROVIDERS),
         help="user-space provider (default auto: ours with --driver pvrdma, else Debian's)")
+    add("--posted-writes", default="auto", metavar="auto|on|off",
+        help="whether QEMU posts writes to the device (default auto: with our driver and provider)")
     add("--module", metavar="FILE", help="the driver's .ko, instead of the one that is built")
     add("--qemu", metavar="FILE", help="the QEMU to use, instead of the one that is found or fetched")
     add("--keep-logs", metavar="DIR", help="folder for logs (default build/vmlab/last)")
@@ -128,10 +130,22 @@ def _check_devices(options):
         raise LabError("--driver vmw_pvrdma needs --nic vmxnet3: it looks for nothing else")
     if options.provider == "auto":
         options.provider = "pvrdma" if options.driver == "pvrdma" else "debian"
+    _check_posted_writes(options)
     options.packages = [name for name in re.split(r"[,\s]+", options.packages) if name]
     for name in options.packages:
         if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name):
             raise LabError(f"--packages: '{name}' is not a name of a Debian package")
+
+
+def _check_posted_writes(options):
+    """Only our driver waits for the device by itself, and only our provider can poll without
+    a doorbell for each empty poll, which QEMU would queue without limit."""
+    _choice("--posted-writes", options.posted_writes, ("auto", "on", "off"))
+    if options.driver == "vmw_pvrdma" and options.posted_writes == "on":
+        raise LabError("--driver vmw_pvrdma needs --posted-writes off: it takes a register write "
+                       "that is over for one that the device has acted on")
+    ours = options.driver == "pvrdma" and options.provider == "pvrdma"
+    options.posted = ours if options.posted_writes == "auto" else options.posted_writes == "on"
 
 
 def _check_daemon(options):

@@ -3,6 +3,7 @@
 
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -20,12 +21,21 @@ def die_with_parent(parent):
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def spawn(argv, **kwargs):
-    """Start a child in a session of its own, so that stop() reaches its children too."""
+def spawn(argv, data_limit=None, **kwargs):
+    """Start a child in a session of its own, so that stop() reaches its children too.
+
+    data_limit: how much private memory, in bytes, it may have.
+    """
     parent = os.getpid()
+
+    def prepare():
+        die_with_parent(parent)
+        if data_limit is not None:
+            resource.setrlimit(resource.RLIMIT_DATA, (data_limit, data_limit))
+
     kwargs.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.Popen([str(arg) for arg in argv], start_new_session=True,
-                            preexec_fn=lambda: die_with_parent(parent), **kwargs)
+                            preexec_fn=prepare, **kwargs)
 
 
 def stop(child, grace=5.0):

@@ -82,10 +82,11 @@ def _devices(vm):
         return ["-device", json.dumps(nic)]
     adapter = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(vm.adapter)}}
     if vm.driver == "vmw_pvrdma":
-        # That driver finds its NIC at function 0 of its own slot, and takes it that the device
-        # has acted on a register when the write to it is over.
+        # That driver finds its NIC at function 0 of its own slot.
         nic["multifunction"] = True
-        adapter |= {"addr": "6.1", "x-no-posted-writes": True}
+        adapter["addr"] = "6.1"
     else:
         adapter["addr"] = "7.0"
+    if not vm.posted:
+        adapter["x-no-posted-writes"] = True
     return ["-device", json.dumps(nic), "-device", json.dumps(adapter)]

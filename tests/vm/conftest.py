@@ -80,7 +80,7 @@ class Vmlab:
 
     def __call__(self, script, *args, **options):
         """Run to the end: vmlab("echo hi", driver="rxe", nodes=3).check()."""
-        options.setdefault("timeout", 120)
+        options.setdefault("timeout", 180)
         done = subprocess.run(self.command(script, *args, **options), capture_output=True,
                               text=True, stdin=subprocess.DEVNULL, check=False)
         return Result(done.returncode, done.stdout, done.stderr, self.logs, self.share)

@@ -215,6 +215,7 @@ BAD = [
     (["--qemu", "{old}"], "is QEMU 7.2, but vfio-user needs 10.1 or newer"),
     (["--qemu", "/bin/false"], "does not run as a QEMU"),
     (["--driver", "vmw_pvrdma", "--nic", "virtio-net-pci"], "needs --nic vmxnet3"),
+    (["--driver", "vmw_pvrdma", "--posted-writes", "on"], "needs --posted-writes off"),
     (["--driver", "pvrdma", "--adapter-socket", "/nowhere"], "2 nodes need 2 times --adapter-socket"),
     (["--driver", "pvrdma", "--nodes", "1", "--adapter-socket", "/nowhere"],
      "/nowhere is no socket: is pvrdmad running?"),
