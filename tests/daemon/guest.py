@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Just enough of a guest driver to have a command executed: memory, DSR, slots, eventfds."""
+
+import mmap
+import os
+import struct
+
+import vfio_user as v
+
+RAM_SIZE = 16 << 20
+PAGE = 4096
+DSR, CMD, RESP, ASYNC, CQ = (number * PAGE for number in (16, 17, 18, 32, 48))
+RING_PAGES = 4
+DSRLOW, DSRHIGH, CTL, REQUEST, ERR, IMR = 0x04, 0x08, 0x0C, 0x10, 0x14, 0x1C
+ACTIVATE = 0
+QUERY_PORT = 0
+
+
+class Guest:
+    """The driver side of an attached client."""
+
+    def __init__(self, client):
+        self.client = client
+        self.fd = v.memfd(RAM_SIZE)
+        self.ram = mmap.mmap(self.fd, RAM_SIZE)
+        self.vectors = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(3)]
+        client.map(0, RAM_SIZE, [self.fd])
+        client.set_irqs(v.MSIX, 0, 3, self.vectors)
+
+    def put(self, address, fmt, *values):
+        struct.pack_into("<" + fmt, self.ram, address, *values)
+
+    def get(self, address, fmt):
+        return struct.unpack_from("<" + fmt, self.ram, address)
+
+    def put_ring(self, base):
+        """Directory, table and data pages one after the other."""
+        self.put(base, "Q", base + PAGE)
+        for number in range(RING_PAGES):
+            self.put(base + PAGE + 8 * number, "Q", base + (2 + number) * PAGE)
+
+    def start(self):
+        self.put_ring(ASYNC)
+        self.put_ring(CQ)
+        self.put(DSR, "IIIIQQIIQIIQQ", 20, 0, 0x46, 0, CMD, RESP, RING_PAGES, 0, ASYNC, RING_PAGES, 0, CQ, 0)
+        self.client.write_config(4, 6, 2)
+        self.client.write_reg(DSRLOW, DSR)
+        self.client.write_reg(DSRHIGH, 0)
+        self.client.write_reg(IMR, 0)
+        self.client.write_reg(CTL, ACTIVATE)
+        return self.client.read_reg(ERR)
+
+    def put_query_port(self):
+        self.put(CMD, "QIIBBBB", 0x1234, QUERY_PORT, 0, 1, 0, 0, 0)
+
+    def query_port(self):
+        """Return: ERR, and what the response begins with: cookie, ack, error."""
+        self.put_query_port()
+        self.client.write_reg(REQUEST, 0)
+        return self.client.read_reg(ERR), self.get(RESP, "QIB")
+
+    def interrupts(self, vector):
+        """How often it was raised since the last time."""
+        try:
+            return os.eventfd_read(self.vectors[vector])
+        except BlockingIOError:
+            return 0
+
+    def close(self):
+        self.ram.close()
+        for fd in (self.fd, *self.vectors):
+            os.close(fd)
