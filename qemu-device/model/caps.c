@@ -22,6 +22,7 @@ void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
 	*caps = (struct pvr_caps){
 		.fw_ver = FW_VER,
 		.node_guid = node_guid(adapter->mac),
+		.sys_image_guid = node_guid(adapter->mac),
 		.max_mr_size = PVR_MAX_MR_SIZE,
 		.page_size_cap = PVR_PAGE_SIZE,
 		.vendor_id = PVR_PCI_VENDOR_ID,
