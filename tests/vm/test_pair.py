@@ -36,7 +36,7 @@ PINGPONGS = [
 BANDWIDTHS = ["ib_send_bw", "ib_write_bw", "ib_read_bw"]
 LATENCIES = ["ib_send_lat", "ib_write_lat", "ib_read_lat"]
 PERFTESTS = [
-    *(Step(f"{program}-all-sizes", f"perftest 18515 1 2 {program} -a -n 40", 90)
+    *(Step(f"{program}-all-sizes", f"perftest 18515 1 2 {program} -a -n 40", 180)
       for program in BANDWIDTHS + LATENCIES),
     Step("ib_send_bw-events", "perftest 18515 1 2 ib_send_bw -e -s 65536 -n 200"),
     Step("ib_send_bw-ud", "perftest 18515 1 2 ib_send_bw -c UD -s 1024 -n 200"),
@@ -63,24 +63,12 @@ CONNECTIONS = [
     Step("ib_write_bw-rdma_cm", "perftest 18515 2 1 ib_write_bw -R -s 65536 -n 100"),
 ]
 
-# All four combinations of our driver and provider with the stock ones: the other two are in test_stock.py.
-PROVIDERS = [
-    Step("debian-provider", """
-        provider vmw_pvrdma
-        pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 100
-        status=$?; provider pvrdma; exit $status"""),
-    Step("mixed-providers", """
-        [ $NODE = 1 ] || provider vmw_pvrdma
-        pingpong 18515 1 2 -c -s 4096 -n 200
-        status=$?; provider pvrdma; exit $status"""),
-]
-
 # Bad input: users.
 SMALL_MEMLOCK = Step("small-memlock", """
     ulimit -l 64
     setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1048576
     [ $? = 1 ]""")
-NO_PROVIDER = Step("no-provider", "provider none; ibv_devinfo; provider pvrdma; true")
+NO_PROVIDER = Step("no-provider", "provider none; IBV_SHOW_WARNINGS=1 ibv_devinfo; provider pvrdma; true")
 
 DEVINFO = Step("devinfo", "ibv_devinfo -v -d $RDMA_DEV")
 LINK = Step("link", "rdma link show; ls /dev/infiniband")
@@ -101,7 +89,7 @@ COMPARE = Step("compare", """
     rdma link delete rxe0 && modprobe -r rdma_rxe""", 180)
 COMPLAINTS = Step("complaints", "! complaints")
 
-GOOD = [*PINGPONGS, *PERFTESTS, *VERIFIES, *CONNECTIONS, *PROVIDERS, COMPLAINTS]
+GOOD = [*PINGPONGS, *PERFTESTS, *VERIFIES, *CONNECTIONS, COMPLAINTS]
 STEPS = [DEVINFO, LINK, IDLE, *GOOD, SMALL_MEMLOCK, NO_PROVIDER, COMPARE]
 
 

@@ -73,6 +73,12 @@ def test_vanish(vanish, step):
     vanish.check(step)
 
 
+def test_kernel_says_that_the_device_is_gone(vanish):
+    """When it goes, and when the driver comes to a device that is not there."""
+    assert "the device is gone; is pvrdmad running" in vanish.check(LOAD.name)[0].text, vanish.explain(LOAD.name)
+    assert "device failed: registers read all ones" in vanish.result.log("node1.console")
+
+
 def test_pvrdmactl_did_as_it_was_told(vanish):
     assert {status for status, _ in vanish.seen.values()} == {0}, vanish.seen
 

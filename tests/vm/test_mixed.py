@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Our driver with Debian's provider, and with both. The stock driver with our provider is in test_stock.py."""
+
+import pytest
+from conftest import ROOT
+from steps import Step, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+STEPS = [
+    Step("polling", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -s 65536 -n 50"),
+    Step("events", "pingpong 18515 1 2 -c -e -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50"),
+    Step("ib_write_lat", "perftest 18515 1 2 ib_write_lat -s 8 -n 200"),
+    Step("one-has-our-provider", """
+        [ $NODE = 1 ] || { install -m 644 $SHARE/libpvrdma-rdmav34.so $ibverbs/; provider pvrdma; }
+        pingpong 18515 1 2 -c -s 4096 -n 200"""),
+    Step("both-have-our-provider", """
+        [ $NODE = 2 ] || { install -m 644 $SHARE/libpvrdma-rdmav34.so $ibverbs/; provider pvrdma; }
+        pingpong 18515 1 2 -c -s 4096 -n 200"""),
+    Step("complaints", "! complaints"),
+]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory):
+    library = ROOT / "build" / "provider" / "libpvrdma-rdmav34.so"
+    return run_steps(tmp_path_factory.mktemp("mixed"), STEPS, provider="debian", files=[library])
+
+
+@pytest.mark.parametrize("step", ids(STEPS))
+def test_mixed(mixed, step):
+    mixed.check(step)
+
+
+def test_run_ended_well(mixed):
+    mixed.check_end()
