@@ -73,7 +73,7 @@ static int exec_locked(struct pvr_dev *dev, enum pvr_reg reg, u32 val)
 	pvr_reg_write(dev, reg, val);
 	code = pvr_reg_read(dev, PVR_REG_ERR);
 	if (code == U32_MAX && pvr_dev_gone(dev)) {
-		pvr_dev_fail(dev, "registers read all ones, it is gone");
+		pvr_dev_fail(dev, PVR_GONE);
 		return -EIO;
 	}
 	return code_to_errno(code);
@@ -124,7 +124,7 @@ static int wait_response_locked(struct pvr_dev *dev, u32 cmd,
 		look = true;
 		if (!wait_for_completion_timeout(&chan->done, CMD_LOOK) &&
 		    pvr_dev_gone(dev))
-			pvr_dev_fail(dev, "registers read all ones, it is gone");
+			pvr_dev_fail(dev, PVR_GONE);
 		if (pvr_dev_dead(dev))
 			return -EIO;
 	} while (time_before(jiffies, deadline));

@@ -234,6 +234,7 @@ int pvr_ib_register(struct pvr_dev *dev)
 	set_bit(PVR_DEV_LIVE, &dev->flags);
 	set_bit(PVR_DEV_RESCAN_GIDS, &dev->flags);
 	pvr_port_kick(dev);
+	schedule_delayed_work(&dev->health_work, 0);
 	return 0;
 }
 
@@ -241,6 +242,7 @@ void pvr_ib_unregister(struct pvr_dev *dev)
 {
 	clear_bit(PVR_DEV_LIVE, &dev->flags);
 	synchronize_rcu(); /* pairs with pvr_dispatch() and pvr_port_kick() */
+	cancel_delayed_work_sync(&dev->health_work);
 	cancel_work_sync(&dev->port_work);
 	ib_unregister_device(&dev->ibdev);
 }

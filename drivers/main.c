@@ -96,6 +96,22 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 	pvr_port_kick(dev);
 }
 
+#define HEALTH_PERIOD (5 * HZ) /* one register read each */
+
+void pvr_health_work(struct work_struct *work)
+{
+	struct pvr_dev *dev =
+		container_of(work, struct pvr_dev, health_work.work);
+
+	if (pvr_dev_dead(dev))
+		return;
+	if (pvr_dev_gone(dev))
+		pvr_dev_fail(dev, PVR_GONE);
+	else
+		schedule_delayed_work(&dev->health_work,
+				      round_jiffies_relative(HEALTH_PERIOD));
+}
+
 static int activate(struct pvr_dev *dev)
 {
 	int err;
@@ -130,6 +146,7 @@ static struct pvr_dev *dev_alloc(struct pci_dev *pdev)
 	mutex_init(&dev->qp_lock);
 	spin_lock_init(&dev->netdev_lock);
 	INIT_WORK(&dev->port_work, pvr_port_work);
+	INIT_DELAYED_WORK(&dev->health_work, pvr_health_work);
 	INIT_WORK(&dev->flush_work, pvr_flush_work);
 	return dev;
 }

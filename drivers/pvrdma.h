@@ -79,6 +79,7 @@ struct pvr_dev {
 	spinlock_t netdev_lock; /* protects netdev; writers also hold rtnl */
 	struct net_device *netdev; /* the paired NIC (referenced), or NULL */
 	struct work_struct port_work; /* re-reads the port, tells ib_core */
+	struct delayed_work health_work; /* looks for a vanished device */
 	struct work_struct flush_work; /* wakes all CQs of a dead device */
 	bool port_up; /* what ib_core was told; port_work only */
 };
@@ -114,6 +115,9 @@ static inline void pvr_doorbell(struct pvr_dev *dev, u32 offset, u32 val)
 
 /* main.c */
 
+/* To pvr_dev_fail() when pvr_dev_gone() */
+#define PVR_GONE "registers read all ones, it is gone"
+
 /**
  * pvr_dev_gone() - has the device left the bus?
  * @dev: the adapter
@@ -129,6 +133,12 @@ bool pvr_dev_gone(const struct pvr_dev *dev);
  * Context: any.
  */
 void pvr_dev_fail(struct pvr_dev *dev, const char *why);
+
+/**
+ * pvr_health_work() - notice a device that left the bus without a command failing
+ * @work: pvr_dev.health_work; queues itself again while the device is well
+ */
+void pvr_health_work(struct work_struct *work);
 
 /* shared.c */
 
