@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <unistd.h>
 
@@ -241,6 +242,22 @@ static int set_up_device(vfu_ctx_t *vfu)
 	return 0;
 }
 
+/*
+ * Whoever tidies up /tmp may have removed the private folder. Another user's folder of
+ * the same name is not ours.
+ */
+static bool have_scratch(const char *path)
+{
+	struct stat st;
+
+	if (mkdir(path, 0700) == 0)
+		return true;
+	if (errno != EEXIST || lstat(path, &st) < 0)
+		return false;
+	errno = EPERM;
+	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
+}
+
 /* A context with a listening socket that is already out of everybody's sight. */
 static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
 {
@@ -248,6 +265,8 @@ static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
 	char path[PVR_SOCKET_PATH_MAX + 1];
 	vfu_ctx_t *vfu;
 
+	if (!have_scratch(env->scratch))
+		return NULL;
 	snprintf(path, sizeof(path), "%s/vfio-user", env->scratch);
 	unlink(path);
 	vfu = vfu_create_ctx(VFU_TRANS_SOCK, path, LIBVFIO_USER_FLAG_ATTACH_NB, client,
@@ -284,6 +303,7 @@ static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
 	close(client->source.fd);
 	client->source.fd = fd;
 	client->vfu = vfu;
+	update_bus_master(client);
 	return true;
 }
 

@@ -11,6 +11,7 @@ import tempfile
 import pytest
 
 from conftest import PATIENCE, PVRDMAD, mac, run_pvrdmad, wait_until
+from vfio_user import Client, Gone
 
 
 def adapter(folder, number=1, **changes):
@@ -171,6 +172,20 @@ def test_leaves_nothing_in_tmpdir(start_daemon, tmp_path):
     assert len(list(scratch.iterdir())) == 1
     daemon.stop()
     assert not list(scratch.iterdir())
+
+
+def test_scratch_folder_tidied_away(start_daemon, tmp_path):
+    scratch = tmp_path / "s"
+    scratch.mkdir()
+    daemon = start_daemon(env={"TMPDIR": str(scratch)})
+    folder = next(scratch.iterdir())
+    folder.rmdir()
+    with Client(daemon.socket()) as client:
+        client.negotiate()
+    folder.chmod(0o777)
+    with Client(daemon.socket()) as client, pytest.raises(Gone):
+        client.negotiate()
+    daemon.wait_for_log("cannot make a device for it: Operation not permitted")
 
 
 def test_tells_the_service_manager(start_daemon, tmp_path):
