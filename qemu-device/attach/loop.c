@@ -18,7 +18,7 @@ struct pvr_loop {
 	struct epoll_event events[LOOP_BATCH];
 	int num_events;
 	struct source_list again;
-	LIST_HEAD(, pvr_loop_timer) timers;
+	LIST_HEAD(timer_list, pvr_loop_timer) timers;
 };
 
 struct pvr_loop *pvr_loop_create(void)
