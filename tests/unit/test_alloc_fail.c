@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Allocations that fail. malloc() and its kin are wrapped (--wrap, see meson.build), so
+ * that the n-th call from the device fails, for every n until the operation succeeds
+ * without. Each failure must be ENOMEM and leave nothing; leaks are LSan's to find.
+ */
+#include <stdlib.h>
+
+#include "common.h"
+
+static uint32_t fail_at; /* 0: never; else the call, counted from 1, that fails */
+static uint32_t calls;
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *s);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *s);
+
+static bool fails(void)
+{
+	return fail_at && ++calls == fail_at;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return fails() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *s)
+{
+	return fails() ? NULL : __real_strdup(s);
+}
+
+static void fail_from(uint32_t n)
+{
+	calls = 0;
+	fail_at = n;
+}
+
+/* Whether the call that was to fail has happened; disarms. */
+static bool failed(void)
+{
+	bool done = fail_at && calls >= fail_at;
+
+	fail_at = 0;
+	return done;
+}
+
+struct objects {
+	struct t_env *env;
+	struct fg_guest *g;
+	struct fg_pd pd;
+	struct fg_cq cq;
+	struct fg_buf buf;
+};
+
+static void objects_open(struct objects *o, void **state)
+{
+	o->env = *state;
+	o->g = o->env->g[0];
+	expect_ok(fg_pd_create(&o->g->kernel, &o->pd));
+	expect_ok(fg_cq_create(&o->g->kernel, 64, &o->cq));
+	fg_buf_init(&o->buf, &o->g->ram, 16, FG_SCATTERED);
+}
+
+/*
+ * Runs the command with its first, second, ... allocation failing, until it succeeds.
+ * A table that could not grow may still have room, so not every failure must show.
+ * Returns how many failed.
+ */
+static uint32_t try_command(struct objects *o, const void *req, size_t len)
+{
+	const struct pvr_adapter_stats before = fg_stats(o->g);
+	union pvr_cmd_resp resp;
+	uint32_t shown = 0;
+
+	for (uint32_t n = 1; n < 100; n++) {
+		struct pvr_adapter_stats after;
+		uint32_t err;
+		bool hit;
+
+		fail_from(n);
+		err = fg_cmd(o->g, req, len, &resp, sizeof(resp));
+		hit = failed();
+		if (!err) {
+			if (!hit)
+				return shown;
+			/* It coped: undo it, and look at the next allocation. */
+			switch (((const struct pvr_cmd_hdr *)req)->cmd) {
+			case PVR_CMD_CREATE_QP:
+				expect_ok(fg_cmd_destroy(o->g, PVR_CMD_DESTROY_QP,
+							 resp.create_qp.qp_handle));
+				break;
+			default:
+				/* DESTROY_x follows CREATE_x, but for CQ; see the enum. */
+				expect_ok(fg_cmd_destroy(
+					o->g,
+					((const struct pvr_cmd_hdr *)req)->cmd == PVR_CMD_CREATE_CQ
+						? PVR_CMD_DESTROY_CQ
+					: ((const struct pvr_cmd_hdr *)req)->cmd ==
+							PVR_CMD_CREATE_SRQ
+						? PVR_CMD_DESTROY_SRQ
+						: ((const struct pvr_cmd_hdr *)req)->cmd + 1,
+					resp.create_pd.pd_handle));
+			}
+			continue;
+		}
+		assert_true(hit);
+		assert_int_equal(err, ENOMEM);
+		shown++;
+		after = fg_stats(o->g);
+		assert_int_equal(after.contexts, before.contexts);
+		assert_int_equal(after.pds, before.pds);
+		assert_int_equal(after.mrs, before.mrs);
+		assert_int_equal(after.cqs, before.cqs);
+		assert_int_equal(after.qps, before.qps);
+		assert_int_equal(after.srqs, before.srqs);
+	}
+	fail();
+	return 0;
+}
+
+static void test_create_uc(void **state)
+{
+	struct pvr_cmd_create_uc req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_UC),
+		.pfn = (FG_BAR2_GPA >> PVR_PAGE_SHIFT) + 1,
+	};
+	struct objects o;
+
+	objects_open(&o, state);
+	assert_true(try_command(&o, &req, sizeof(req)) >= 1);
+}
+
+static void test_create_pd(void **state)
+{
+	struct pvr_cmd_create_pd req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_PD) };
+	struct objects o;
+
+	objects_open(&o, state);
+	assert_true(try_command(&o, &req, sizeof(req)) >= 1);
+}
+
+static void test_create_mr(void **state)
+{
+	struct pvr_cmd_create_mr req;
+	struct objects o;
+
+	objects_open(&o, state);
+	req = fg_mr_request(&o.pd, &o.buf, 0, o.buf.size, FG_ACCESS_ALL);
+	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+}
+
+static void test_create_cq(void **state)
+{
+	struct pvr_cmd_create_cq req;
+	struct objects o;
+
+	objects_open(&o, state);
+	req = fg_cq_request(&o.g->kernel, &o.buf, 64);
+	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+}
+
+static void test_create_srq(void **state)
+{
+	struct pvr_cmd_create_srq req;
+	struct objects o;
+
+	objects_open(&o, state);
+	req = fg_srq_request(&o.pd, &o.buf, 64, 1);
+	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+	expect_ok(fg_cq_destroy(&o.cq));
+}
+
+static void try_qp(void **state, enum pvr_qp_type type, bool srq)
+{
+	struct pvr_cmd_create_qp req;
+	struct objects o;
+	struct fg_srq shared;
+	struct fg_qp_spec spec = { .type = type };
+	struct fg_buf buf;
+
+	objects_open(&o, state);
+	spec.pd = &o.pd;
+	spec.scq = spec.rcq = &o.cq;
+	if (srq) {
+		expect_ok(fg_srq_create(&o.pd, 16, 1, &shared));
+		spec.srq = &shared;
+	}
+	req = fg_qp_request(&spec);
+	fg_buf_init(&buf, &o.g->ram, req.total_chunks, FG_SCATTERED);
+	req.pdir_dma = buf.pdir;
+	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+	/* Exactly one QP holds the CQ now. */
+	assert_int_equal(fg_stats(o.g).qps, 1);
+	assert_int_equal(fg_cq_destroy(&o.cq), EBUSY);
+}
+
+static void test_create_rc_qp(void **state)
+{
+	try_qp(state, PVR_QPT_RC, false);
+}
+
+static void test_create_ud_qp(void **state)
+{
+	try_qp(state, PVR_QPT_UD, false);
+}
+
+static void test_create_gsi_qp(void **state)
+{
+	try_qp(state, PVR_QPT_GSI, false);
+}
+
+static void test_create_qp_with_srq(void **state)
+{
+	try_qp(state, PVR_QPT_RC, true);
+}
+
+static void test_create_bind(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t gid[16];
+	uint32_t n;
+
+	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
+	for (n = 1; n < 100; n++) {
+		uint32_t err;
+
+		fail_from(n);
+		err = fg_bind_gid(env->g[0], 1, gid);
+		if (!failed()) {
+			expect_ok(err);
+			break;
+		}
+		assert_int_equal(err, ENOMEM);
+		assert_int_equal(fg_stats(env->g[0]).gids, 1);
+		/* Nobody has it now. */
+		expect_ok(fg_bind_gid(env->g[1], 1, gid));
+		expect_ok(fg_unbind_gid(env->g[1], 1, gid));
+	}
+	assert_in_range(n, 2, 99);
+}
+
+static void test_dsr(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	uint32_t n;
+
+	for (n = 1; n < 100; n++) {
+		uint32_t err;
+
+		fail_from(n);
+		err = fg_guest_boot(g);
+		if (!failed()) {
+			expect_ok(err);
+			break;
+		}
+		assert_int_equal(err, UINT32_MAX); /* refused, caps zero */
+		assert_int_equal(fg_stats(g).state, PVR_ADAPTER_IDLE);
+	}
+	assert_true(n < 100);
+}
+
+static void raise_nothing(void *host, enum pvr_vector vector)
+{
+	(void)host;
+	(void)vector;
+}
+
+static void test_create_adapter(void **state)
+{
+	static const struct pvr_adapter_ops ops = { .raise = raise_nothing };
+	const struct pvr_adapter_config config = {
+		.name = "a",
+		.fabric = "a-new-one",
+		.mac = { 2, 0, 0, 0, 0, 1 },
+	};
+	struct t_env *env = *state;
+	uint32_t n;
+
+	for (n = 1; n < 100; n++) {
+		struct pvr_adapter *adapter;
+		char err[100] = "";
+
+		fail_from(n);
+		adapter = pvr_adapter_create(env->host->engine, &config, &ops, NULL, err,
+					     sizeof(err));
+		if (!failed()) {
+			assert_non_null(adapter);
+			break;
+		}
+		assert_null(adapter);
+		assert_string_equal(err, "out of memory");
+	}
+	assert_in_range(n, 2, 99);
+}
+
+static void test_map_ram(void **state)
+{
+	static uint8_t ram[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+	struct t_env *env = *state;
+	uint32_t n;
+
+	for (n = 1; n < 100; n++) {
+		int err;
+
+		fail_from(n);
+		err = pvr_adapter_map_ram(env->g[0]->adapter, 0xf0000000, sizeof(ram), ram, true);
+		if (!failed()) {
+			assert_int_equal(err, 0);
+			break;
+		}
+		assert_int_equal(err, -ENOMEM);
+	}
+	assert_in_range(n, 2, 99);
+}
+
+static void test_create_engine(void **state)
+{
+	static const struct pvr_engine_ops ops = { 0 };
+	struct pvr_engine *engine = NULL;
+	uint32_t n;
+
+	(void)state;
+	for (n = 1; n < 100; n++) {
+		fail_from(n);
+		engine = pvr_engine_create(&ops, NULL);
+		if (!failed())
+			break;
+		assert_null(engine);
+	}
+	assert_in_range(n, 2, 99);
+	pvr_engine_destroy(engine);
+}
+
+/* The data path allocates nothing once a path is known, and little before. */
+static void test_traffic_goes_on_without_memory(void **state)
+{
+	struct t_env *env = *state;
+
+	t_ping_pong(env->host, &env->a, &env->b);
+	for (uint32_t n = 1; n < 4; n++) {
+		for (int i = 0; i < 3; i++) {
+			t_recv(&env->b, 1, 0, 100);
+			t_send(&env->a, 2, 0, 100);
+			fail_from(n);
+			fg_run(env->host);
+			assert_false(failed());
+			expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+			expect_recv(&env->b.rcq, 1, 100);
+		}
+	}
+}
+
+static void test_first_message_goes_without_memory(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 100);
+	t_send(&env->a, 2, 0, 100);
+	fail_from(1);
+	fg_run(env->host);
+	failed();
+	/* Statistics of the path may be missing, the message not. */
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 1, 100);
+}
+
+static void test_first_datagram_goes_without_memory(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 200);
+	t_send_ud(&env->a, &env->b, 2, 0, 100);
+	fail_from(1);
+	fg_run(env->host);
+	failed();
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 1, 140);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_create_uc, guest),
+		T(test_create_pd, guest),
+		T(test_create_mr, guest),
+		T(test_create_cq, guest),
+		T(test_create_srq, guest),
+		T(test_create_rc_qp, guest),
+		T(test_create_ud_qp, guest),
+		T(test_create_gsi_qp, guest),
+		T(test_create_qp_with_srq, guest),
+		T(test_create_bind, guests),
+		T(test_dsr, unprobed),
+		T(test_create_adapter, host),
+		T(test_map_ram, guest),
+		T(test_create_engine, host),
+		T(test_traffic_goes_on_without_memory, rc_connected),
+		T(test_first_message_goes_without_memory, rc_connected),
+		T(test_first_datagram_goes_without_memory, ud_ready),
+	};
+
+	return T_MAIN(tests);
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What becomes of queues when their QP fails: order, status, and the other end. */
+#include "common.h"
+
+#define BAD_LKEY 0xbadbad00u
+
+static void post_bad(struct fg_end *end, uint64_t wr_id)
+{
+	struct pvrdma_sge sge = { FG_USER_VA, 8, BAD_LKEY };
+	struct fg_wr wr = { .wr_id = wr_id, .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
+
+	assert_true(fg_post_send(&end->qp, &wr));
+}
+
+static void test_requests_before_the_bad_one_succeed_and_later_ones_flush(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 10; i++)
+		t_recv(&env->b, i, 0, 64);
+	for (uint32_t i = 0; i < 3; i++)
+		t_send(&env->a, i, 0, 8);
+	post_bad(&env->a, 3);
+	for (uint32_t i = 4; i < 9; i++)
+		t_send(&env->a, i, 0, 8);
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 3; i++)
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_LOC_PROT_ERR);
+	for (uint32_t i = 4; i < 9; i++)
+		expect_cqe(&env->a.scq, i, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->a.scq);
+	for (uint32_t i = 0; i < 3; i++)
+		expect_recv(&env->b.rcq, i, 8);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_receive_queue_is_flushed_too(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 20; i++)
+		t_recv(&env->a, i, 0, 64);
+	post_bad(&env->a, 100);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 100, PVRDMA_WC_LOC_PROT_ERR);
+	for (uint32_t i = 0; i < 20; i++) {
+		struct pvrdma_cqe cqe = expect_cqe(&env->a.rcq, i, PVRDMA_WC_WR_FLUSH_ERR);
+
+		assert_int_equal(cqe.qp & 0xffff, env->a.qp.handle);
+	}
+	expect_no_cqe(&env->a.rcq);
+}
+
+static void test_unsignaled_requests_are_flushed_with_completions(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND };
+
+	post_bad(&env->a, 0);
+	for (wr.wr_id = 1; wr.wr_id < 5; wr.wr_id++)
+		assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 0, PVRDMA_WC_LOC_PROT_ERR);
+	for (uint32_t i = 1; i < 5; i++)
+		expect_cqe(&env->a.scq, i, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+static void test_posts_to_a_qp_in_error_are_flushed(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 200; i++) {
+		t_send(&env->a, i, 0, 8);
+		t_recv(&env->a, i, 0, 8);
+		fg_run(env->host);
+		expect_cqe(&env->a.scq, i, PVRDMA_WC_WR_FLUSH_ERR);
+		expect_cqe(&env->a.rcq, i, PVRDMA_WC_WR_FLUSH_ERR);
+	}
+}
+
+static void test_modify_to_error_flushes_both_queues(void **state)
+{
+	struct t_env *env = *state;
+
+	t_send(&env->a, 1, 0, 8); /* waits: b has no receive request */
+	t_send(&env->a, 2, 0, 8);
+	t_recv(&env->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&env->a.rcq, 3, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_event(env->g[0]);
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
+static void test_receives_posted_in_init_are_flushed_by_error(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
+	t_recv(&env->a, 1, 0, 8);
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	fg_run(env->host);
+	expect_cqe(&env->a.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+static void test_receiver_error_flushes_the_receivers_queues(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge bad = { FG_USER_VA, 8, BAD_LKEY };
+
+	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
+	t_recv(&env->b, 2, 0, 8);
+	t_recv(&env->b, 3, 0, 8);
+	t_send(&env->a, 4, 0, 8);
+	t_send(&env->a, 5, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&env->b.rcq, 3, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&env->a.scq, 4, PVRDMA_WC_REM_OP_ERR);
+	expect_cqe(&env->a.scq, 5, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+static void test_remote_access_error_flushes_both_ends(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr wrong = env->b.mr;
+
+	wrong.rkey ^= 0x100;
+	t_recv(&env->a, 1, 0, 8);
+	t_recv(&env->b, 2, 0, 8);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &wrong, 0, 8);
+	t_send(&env->a, 4, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_cqe(&env->a.scq, 4, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&env->a.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+static void test_flushes_do_not_overrun_a_small_cq_silently(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_cq small;
+	struct pvrdma_cqe cqe;
+	uint32_t n = 0;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	expect_ok(fg_cq_create(&env->g[0]->kernel, 16, &small));
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	spec.pd = &env->a.pd;
+	spec.scq = spec.rcq = &small;
+	expect_ok(fg_qp_create(&spec, &env->a.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	for (uint32_t i = 0; i < 64; i++)
+		t_recv(&env->a, i, 0, 8);
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	fg_run(env->host);
+	while (fg_cq_poll(&small, &cqe)) {
+		assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
+		assert_int_equal(cqe.wr_id, n++);
+	}
+	assert_int_equal(n, 16);
+	assert_true(fg_events_count(env->g[0], PVR_EVENT_CQ_ERR, small.handle) == 1);
+}
+
+static void test_reset_discards_without_completions(void **state)
+{
+	struct t_env *env = *state;
+
+	t_send(&env->a, 1, 0, 8);
+	t_recv(&env->a, 2, 0, 8);
+	fg_run(env->host);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	fg_settle(env->host, FG_SEC);
+	expect_no_cqe(&env->a.scq);
+	expect_no_cqe(&env->a.rcq);
+}
+
+static void test_reset_of_a_qp_in_error_ends_its_flushing(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	for (uint32_t i = 0; i < 64; i++)
+		t_recv(&env->a, i, 0, 8);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	fg_settle(env->host, FG_SEC);
+	expect_no_cqe(&env->a.rcq);
+}
+
+static void test_error_of_one_qp_leaves_others_on_its_cqs_alone(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec = {
+		.pd = &env->a.pd, .scq = &env->a.scq, .rcq = &env->a.rcq, .type = PVR_QPT_RC
+	};
+	struct fg_end other = env->a, peer;
+
+	expect_ok(fg_qp_create(&spec, &other.qp));
+	fg_end_open(&peer, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&other, &peer, NULL);
+	post_bad(&env->a, 1);
+	fg_run(env->host);
+	other.scq.head = env->a.scq.head;
+	expect_cqe(&other.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	t_ping_pong(env->host, &other, &peer);
+}
+
+/* 64 requests of a full queue, a turn's budget, and the queue's own size meet. */
+static void test_full_queues_are_flushed_completely(void **state)
+{
+	struct t_env *env = *state;
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 128, .rq_wr = 128 };
+
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 2);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->b, NULL);
+	for (uint32_t i = 0; i < 128; i++) {
+		t_send(&env->a, i, 0, 8);
+		t_recv(&env->a, i, 0, 8);
+	}
+	fg_run(env->host);
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 128; i++) {
+		expect_cqe(&env->a.scq, i, PVRDMA_WC_WR_FLUSH_ERR);
+		expect_cqe(&env->a.rcq, i, PVRDMA_WC_WR_FLUSH_ERR);
+	}
+}
+
+static void test_errors_are_logged_at_a_bounded_rate(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t before = env->host->logged[PVR_LOG_WARN] + env->host->logged[PVR_LOG_ERR] +
+			  env->host->logged[PVR_LOG_INFO];
+	uint64_t lines;
+
+	for (int i = 0; i < 3000; i++) {
+		post_bad(&env->a, 1);
+		fg_run(env->host);
+		fg_cq_drain(&env->a.scq);
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
+	}
+	lines = env->host->logged[PVR_LOG_WARN] + env->host->logged[PVR_LOG_ERR] +
+		env->host->logged[PVR_LOG_INFO] - before;
+	assert_in_range(lines, 1, 200);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_requests_before_the_bad_one_succeed_and_later_ones_flush, rc_connected),
+		T(test_receive_queue_is_flushed_too, rc_connected),
+		T(test_unsignaled_requests_are_flushed_with_completions, rc_connected),
+		T(test_posts_to_a_qp_in_error_are_flushed, rc_connected),
+		T(test_modify_to_error_flushes_both_queues, rc_connected),
+		T(test_receives_posted_in_init_are_flushed_by_error, rc),
+		T(test_receiver_error_flushes_the_receivers_queues, rc_connected),
+		T(test_remote_access_error_flushes_both_ends, rc_connected),
+		T(test_flushes_do_not_overrun_a_small_cq_silently, guests),
+		T(test_reset_discards_without_completions, rc_connected),
+		T(test_reset_of_a_qp_in_error_ends_its_flushing, rc_connected),
+		T(test_error_of_one_qp_leaves_others_on_its_cqs_alone, rc_connected),
+		T(test_full_queues_are_flushed_completely, guests),
+		T(test_errors_are_logged_at_a_bounded_rate, rc_connected),
+	};
+
+	return T_MAIN(tests);
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* QP1, as ib_mad and rdma_cm use it. */
+#include "common.h"
+
+#define GRH 40u
+#define MAD 256u
+
+/* ib_mad's way: a header and a data entry, number 1, a Q_Key with the top bit. */
+static void send_mad(struct fg_end *from, const struct fg_end *to, uint64_t wr_id)
+{
+	struct pvrdma_av av = fg_av(&from->pd, to->gid, 0);
+	struct pvrdma_sge sge[2] = { fg_sge(&from->mr, 0, 64), fg_sge(&from->mr, 8192, 192) };
+	struct fg_wr wr = { .wr_id = wr_id,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = sge,
+			    .num_sge = 2,
+			    .av = &av,
+			    .remote_qpn = 1,
+			    .remote_qkey = FG_GSI_QKEY };
+
+	assert_true(fg_post_send(&from->qp, &wr));
+}
+
+static void test_mads_travel_between_qp1s(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+
+	fg_fill(env->a.mr.va, 64, 1);
+	fg_fill(env->a.mr.va + 8192, 192, 2);
+	t_recv(&env->b, 1, 0, GRH + MAD);
+	send_mad(&env->a, &env->b, 2);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	cqe = expect_recv(&env->b.rcq, 1, GRH + MAD);
+	assert_int_equal(cqe.src_qp, 1);
+	assert_int_equal(cqe.wc_flags & PVRDMA_WC_GRH, PVRDMA_WC_GRH);
+	assert_int_equal(cqe.wc_flags & (PVRDMA_WC_WITH_SMAC | PVRDMA_WC_WITH_VLAN), 0);
+	assert_int_equal(cqe.pkey_index, 0);
+	assert_memory_equal(env->b.mr.va + 8, env->a.gid, 16);
+	assert_memory_equal(env->b.mr.va + 24, env->b.gid, 16);
+	assert_int_equal(fg_mismatch(env->b.mr.va + GRH, 64, 1), 64);
+	assert_int_equal(fg_mismatch(env->b.mr.va + GRH + 64, 192, 2), 192);
+}
+
+static void test_many_mads_both_ways(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 500; i++) {
+		t_recv(&env->a, i, 0, GRH + MAD);
+		t_recv(&env->b, i, 0, GRH + MAD);
+		send_mad(&env->a, &env->b, i);
+		send_mad(&env->b, &env->a, i);
+		fg_run(env->host);
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_done(&env->b.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&env->a.rcq, i, GRH + MAD);
+		expect_recv(&env->b.rcq, i, GRH + MAD);
+	}
+}
+
+static void test_mad_to_oneself(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->a, 1, 0, GRH + MAD);
+	send_mad(&env->a, &env->a, 2);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_recv(&env->a.rcq, 1, GRH + MAD);
+}
+
+static void test_mad_to_a_guest_without_qp1_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_destroy(&env->b.qp));
+	send_mad(&env->a, &env->b, 1);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_state(&env->a, PVR_QPS_RTS);
+}
+
+static void test_ud_qps_do_not_reach_qp1_without_its_qkey(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_av av;
+	struct fg_end ud;
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .av = &av,
+			    .remote_qpn = 1,
+			    .remote_qkey = FG_GSI_QKEY };
+
+	fg_end_open(&ud, env->g[0], PVR_QPT_UD);
+	fg_end_ready(&ud);
+	av = fg_av(&ud.pd, env->b.gid, 0);
+	t_recv(&env->b, 2, 0, GRH + MAD);
+	/* The top bit of its Q_Key makes it the UD QP's own, which is another. */
+	assert_true(fg_post_send(&ud.qp, &wr));
+	fg_run(env->host);
+	expect_done(&ud.scq, 1, PVRDMA_WC_SEND);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_user_contexts_get_no_qp1(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_ctx ctx;
+	struct fg_pd pd;
+	struct fg_cq cq;
+	struct fg_qp qp;
+	struct fg_qp_spec spec = { .pd = &pd, .scq = &cq, .rcq = &cq, .type = PVR_QPT_GSI };
+
+	expect_ok(fg_ctx_create(env->g[0], &ctx));
+	expect_ok(fg_pd_create(&ctx, &pd));
+	expect_ok(fg_cq_create(&ctx, 64, &cq));
+	expect_refused(fg_qp_create(&spec, &qp));
+}
+
+static void test_qp1_survives_reset_and_comes_again(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_guest_boot(env->g[1]));
+	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+	fg_end_open(&env->b, env->g[1], PVR_QPT_GSI);
+	assert_int_equal(env->b.qp.qpn, 1);
+	fg_end_ready(&env->b);
+	t_recv(&env->b, 1, 0, GRH + MAD);
+	send_mad(&env->a, &env->b, 2);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, GRH + MAD);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_mads_travel_between_qp1s, gsi_ready),
+		T(test_many_mads_both_ways, gsi_ready),
+		T(test_mad_to_oneself, gsi_ready),
+		T(test_mad_to_a_guest_without_qp1_is_dropped, gsi_ready),
+		T(test_ud_qps_do_not_reach_qp1_without_its_qkey, gsi_ready),
+		T(test_user_contexts_get_no_qp1, guest),
+		T(test_qp1_survives_reset_and_comes_again, gsi_ready),
+	};
+
+	return T_MAIN(tests);
+}

@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Guest RAM: how it is mapped, and what breaks when it goes away. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SPARE_GPA 0x4000000000ull
+
+static uint8_t spare[4 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+
+static int map(struct fg_guest *g, uint64_t gpa, uint64_t size)
+{
+	return pvr_adapter_map_ram(g->adapter, gpa, size, spare, true);
+}
+
+static void test_overlapping_pieces_are_rejected(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	const struct fg_ram_piece *piece = &g->ram.piece[1];
+
+	assert_int_equal(map(g, piece->gpa, PVR_PAGE_SIZE), -EINVAL);
+	assert_int_equal(map(g, piece->gpa + piece->size - PVR_PAGE_SIZE, PVR_PAGE_SIZE), -EINVAL);
+	assert_int_equal(map(g, piece->gpa - PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE), -EINVAL);
+	assert_int_equal(map(g, piece->gpa + piece->size - 1, 2 * PVR_PAGE_SIZE), -EINVAL);
+	assert_int_equal(map(g, piece->gpa - PVR_PAGE_SIZE, piece->size + 2 * PVR_PAGE_SIZE),
+			 -EINVAL);
+	assert_int_equal(map(g, 0, UINT64_MAX), -EINVAL);
+}
+
+static void test_neighbouring_pieces_are_fine(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	const struct fg_ram_piece *piece = &g->ram.piece[1];
+
+	assert_int_equal(map(g, piece->gpa + piece->size, PVR_PAGE_SIZE), 0);
+	assert_int_equal(map(g, piece->gpa - PVR_PAGE_SIZE, PVR_PAGE_SIZE), 0);
+}
+
+static void test_wrapping_and_empty_pieces_are_rejected(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_int_equal(map(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1, 2 * PVR_PAGE_SIZE),
+			 -EINVAL);
+	assert_int_equal(map(env->g[0], 0x5000000000, UINT64_MAX), -EINVAL);
+	assert_int_equal(map(env->g[0], 0x5000000000, 0), -EINVAL);
+}
+
+static void test_piece_at_the_end_of_the_address_space(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	const uint64_t gpa = UINT64_MAX - PVR_PAGE_SIZE + 1;
+
+	assert_int_equal(map(g, gpa, PVR_PAGE_SIZE), 0);
+	fg_dsr_fill(g);
+	memcpy(spare, g->dsr, PVR_PAGE_SIZE);
+	fg_dsr_write(g, gpa);
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
+	pvr_adapter_unmap_ram(g->adapter, gpa, PVR_PAGE_SIZE);
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_FAILED);
+}
+
+static void test_only_whole_pages_of_a_piece_are_used(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	assert_int_equal(map(g, SPARE_GPA, PVR_PAGE_SIZE + 100), 0);
+	fg_dsr_fill(g);
+	memcpy(spare, g->dsr, PVR_PAGE_SIZE);
+	fg_dsr_write(g, SPARE_GPA + PVR_PAGE_SIZE);
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_IDLE);
+	fg_dsr_write(g, SPARE_GPA);
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
+}
+
+static void test_many_pieces_can_be_mapped_and_unmapped(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	uint32_t n = 0;
+
+	/* As memory hot plug and a machine with many DIMMs do. */
+	while (n < 64 && !map(g, SPARE_GPA + (uint64_t)n * 8 * PVR_PAGE_SIZE, 4 * PVR_PAGE_SIZE))
+		n++;
+	assert_true(n >= 16);
+	for (uint32_t i = 0; i < n; i += 2)
+		pvr_adapter_unmap_ram(g->adapter, SPARE_GPA + (uint64_t)i * 8 * PVR_PAGE_SIZE,
+				      4 * PVR_PAGE_SIZE);
+	for (uint32_t i = 0; i < n; i += 2)
+		assert_int_equal(
+			map(g, SPARE_GPA + (uint64_t)i * 8 * PVR_PAGE_SIZE, 4 * PVR_PAGE_SIZE), 0);
+	expect_ok(fg_guest_boot(g));
+}
+
+static void test_unmapping_what_is_not_mapped_is_harmless(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	const struct fg_ram_piece *piece = &g->ram.piece[2];
+	struct pvr_port_attr attr;
+
+	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, PVR_PAGE_SIZE);
+	pvr_adapter_unmap_ram(g->adapter, piece->gpa + PVR_PAGE_SIZE, PVR_PAGE_SIZE);
+	pvr_adapter_unmap_ram(g->adapter, UINT64_MAX, UINT64_MAX);
+	expect_ok(fg_query_port(g, 1, &attr));
+}
+
+/* An MR with its one page in a piece of its own, which the tests unplug. */
+static void spare_mr(struct fg_end *end, struct fg_mr *mr)
+{
+	struct pvr_cmd_create_mr req;
+	struct pvr_resp_create_mr resp;
+	struct fg_buf buf;
+
+	assert_int_equal(map(end->guest, SPARE_GPA, sizeof(spare)), 0);
+	fg_buf_init(&buf, &end->guest->ram, 1, FG_SCATTERED);
+	fg_buf_table(&buf, 0)[0] = SPARE_GPA + PVR_PAGE_SIZE;
+	req = fg_mr_request(&end->pd, &buf, 0, PVR_PAGE_SIZE, FG_ACCESS_ALL);
+	expect_ok(fg_create_mr(end->guest, &req, &resp));
+	*mr = (struct fg_mr){ .guest = end->guest,
+			      .va = spare + PVR_PAGE_SIZE,
+			      .start = req.start,
+			      .length = req.length,
+			      .handle = resp.mr_handle,
+			      .lkey = resp.lkey,
+			      .rkey = resp.rkey };
+}
+
+static void test_mr_over_unplugged_memory_refuses_local_access(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr mr;
+
+	spare_mr(&env->a, &mr);
+	env->a.mr = mr;
+	t_ping_pong(env->host, &env->a, &env->b);
+	pvr_adapter_unmap_ram(env->g[0]->adapter, SPARE_GPA, sizeof(spare));
+	memset(spare, 0xdd, sizeof(spare));
+	t_recv(&env->b, 1, 0, 8);
+	t_send(&env->a, 2, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_ok(fg_mr_destroy(&mr));
+}
+
+static void test_mr_over_unplugged_memory_refuses_remote_access(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr mr;
+
+	spare_mr(&env->b, &mr);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, 0, 100);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	memset(spare, 0xdd, sizeof(spare));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &mr, 0, 100);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
+	for (size_t i = 0; i < sizeof(spare); i++)
+		assert_int_equal(spare[i], 0xdd);
+}
+
+static void test_mr_does_not_come_back_with_other_memory(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr mr;
+
+	spare_mr(&env->b, &mr);
+	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	assert_int_equal(map(env->g[1], SPARE_GPA, sizeof(spare)), 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, 0, 100);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+}
+
+static void test_dma_mr_follows_the_memory(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge;
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .remote_addr = env->b.mr.start,
+			    .rkey = env->b.mr.rkey };
+	struct fg_mr dma;
+
+	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
+	assert_int_equal(map(env->g[0], SPARE_GPA, sizeof(spare)), 0);
+	fg_fill(spare, sizeof(spare), 4);
+	sge = (struct pvrdma_sge){ SPARE_GPA + 1, 9000, dma.lkey };
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_memory_equal(env->b.mr.va, spare + 1, 9000);
+	pvr_adapter_unmap_ram(env->g[0]->adapter, SPARE_GPA, sizeof(spare));
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+}
+
+/* A CQ, QP or SRQ whose header page is in the piece that the test unplugs. */
+static void move_page(struct fg_buf *buf, uint32_t page)
+{
+	fg_buf_table(buf, 0)[page] = SPARE_GPA + PVR_PAGE_SIZE;
+}
+
+static void test_cq_over_unplugged_memory_fails(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct pvr_cmd_create_cq req;
+	struct pvr_resp_create_cq resp;
+	struct fg_cq cq;
+	struct pvr_eqe eqe;
+	bool seen = false;
+
+	fg_end_open(&env->a, g, PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
+	expect_ok(fg_cq_create(&g->kernel, 64, &cq));
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_CQ, cq.handle));
+	move_page(&cq.buf, 1);
+	req = fg_cq_request(&g->kernel, &cq.buf, 64);
+	expect_ok(fg_create_cq(g, &req, &resp));
+	cq.handle = resp.cq_handle;
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	spec.pd = &env->a.pd;
+	spec.scq = spec.rcq = &cq;
+	expect_ok(fg_qp_create(&spec, &env->a.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	t_recv(&env->b, 1, 0, 8);
+	t_recv(&env->b, 1, 0, 8);
+	t_send(&env->a, 2, 0, 8);
+	fg_run(env->host);
+	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
+	memset(spare, 0xdd, sizeof(spare));
+	fg_cq_arm(&cq);
+	t_send(&env->a, 3, 0, 8);
+	fg_run(env->host);
+	while (fg_event_poll(g, &eqe))
+		seen |= eqe.type == PVR_EVENT_CQ_ERR && eqe.info == cq.handle;
+	assert_true(seen);
+	expect_state(&env->a, PVR_QPS_ERR);
+	for (size_t i = 0; i < sizeof(spare); i++)
+		assert_int_equal(spare[i], 0xdd);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_CQ, cq.handle));
+}
+
+static void test_qp_over_unplugged_memory_fails(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct pvr_cmd_create_qp req;
+	struct pvr_resp_create_qp resp;
+
+	fg_end_open(&env->a, g, PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_QP, env->a.qp.handle));
+	spec.pd = &env->a.pd;
+	spec.scq = &env->a.scq;
+	spec.rcq = &env->a.rcq;
+	req = fg_qp_request(&spec);
+	req.pdir_dma = env->a.qp.buf.pdir;
+	memset(spare, 0, sizeof(spare));
+	move_page(&env->a.qp.buf, 0);
+	expect_ok(fg_create_qp(g, &req, &resp));
+	env->a.qp.handle = resp.qp_handle;
+	env->a.qp.qpn = resp.qpn;
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_run(env->host);
+	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
+	memset(spare, 0xdd, sizeof(spare));
+	fg_ring_send(&env->a.qp);
+	fg_ring_recv(&env->a.qp);
+	t_send(&env->b, 1, 0, 8);
+	fg_settle(env->host, 100 * FG_SEC);
+	assert_int_equal(fg_events_count(g, PVR_EVENT_QP_FATAL, env->a.qp.handle), 1);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_cqe(&env->b.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	/* It stays so, even with new memory at the place. */
+	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_refused(fg_qp_to_init(&env->a.qp, NULL));
+	fg_ring_send(&env->a.qp);
+	fg_ring_recv(&env->a.qp);
+	fg_run(env->host);
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_QP, env->a.qp.handle));
+	for (size_t i = 0; i < sizeof(spare); i++)
+		assert_int_equal(spare[i], 0xdd);
+}
+
+static void test_srq_over_unplugged_memory_fails(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct pvr_cmd_create_srq req;
+	struct pvr_resp_create_srq resp;
+	struct fg_srq srq;
+	struct pvr_eqe eqe;
+	bool seen = false;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->b, g, PVR_QPT_RC);
+	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
+	expect_ok(fg_srq_create(&env->b.pd, 16, 1, &srq));
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, srq.handle));
+	move_page(&srq.buf, 1);
+	req = fg_srq_request(&env->b.pd, &srq.buf, 16, 1);
+	expect_ok(fg_create_srq(g, &req, &resp));
+	srq.handle = resp.srqn;
+	expect_ok(fg_qp_destroy(&env->b.qp));
+	spec.pd = &env->b.pd;
+	spec.scq = &env->b.scq;
+	spec.rcq = &env->b.rcq;
+	spec.srq = &srq;
+	expect_ok(fg_qp_create(&spec, &env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_run(env->host);
+	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
+	srq.ring->prod_tail = 4;
+	fg_ring_srq(&srq);
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, 100 * FG_SEC);
+	while (fg_event_poll(g, &eqe))
+		seen |= eqe.type == PVR_EVENT_SRQ_ERR && eqe.info == srq.handle;
+	assert_true(seen);
+	assert_int_equal(fg_cq_drain(&env->a.scq), 1);
+	expect_ok(fg_qp_destroy(&env->b.qp));
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, srq.handle));
+}
+
+static void test_peer_goes_on_when_the_other_guest_loses_all_memory(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+
+	t_ping_pong(env->host, &env->a, &env->b);
+	for (int i = 0; i < FG_RAM_PIECES; i++)
+		pvr_adapter_unmap_ram(g->adapter, g->ram.piece[i].gpa, g->ram.piece[i].size);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 1000);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	fg_end_connect(&env->a, &env->a, NULL);
+	t_ping_pong(env->host, &env->a, &env->a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_overlapping_pieces_are_rejected, guest),
+		T(test_neighbouring_pieces_are_fine, guest),
+		T(test_wrapping_and_empty_pieces_are_rejected, guest),
+		T(test_piece_at_the_end_of_the_address_space, unprobed),
+		T(test_only_whole_pages_of_a_piece_are_used, unprobed),
+		T(test_many_pieces_can_be_mapped_and_unmapped, unprobed),
+		T(test_unmapping_what_is_not_mapped_is_harmless, guest),
+		T(test_mr_over_unplugged_memory_refuses_local_access, rc_connected),
+		T(test_mr_over_unplugged_memory_refuses_remote_access, rc_connected),
+		T(test_mr_does_not_come_back_with_other_memory, rc_connected),
+		T(test_dma_mr_follows_the_memory, rc_connected),
+		T(test_cq_over_unplugged_memory_fails, guests),
+		T(test_qp_over_unplugged_memory_fails, guests),
+		T(test_srq_over_unplugged_memory_fails, guests),
+		T(test_peer_goes_on_when_the_other_guest_loses_all_memory, rc_connected),
+	};
+
+	return T_MAIN(tests);
+}

@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Receivers that are not ready, peers that do not answer, and how long one waits. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void connect_with(struct t_env *env, const struct fg_conn *conn)
+{
+	fg_end_connect(&env->a, &env->b, conn);
+	fg_run(env->host);
+}
+
+static void test_without_a_receive_request_the_sender_waits(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_with(env, NULL);
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_state(&env->b, PVR_QPS_RTS);
+	assert_true(pvr_engine_deadline(env->host->engine) != UINT64_MAX);
+	assert_true(fg_stats(env->g[1]).rnr_naks >= 1);
+}
+
+static void test_posting_a_receive_request_lets_the_message_in(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_with(env, NULL);
+	t_send(&env->a, 1, 0, 8);
+	t_send(&env->a, 2, 0, 8);
+	fg_run(env->host);
+	t_recv(&env->b, 3, 0, 8);
+	t_recv(&env->b, 4, 0, 8);
+	fg_settle(env->host, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 3, 8);
+	expect_recv(&env->b.rcq, 4, 8);
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
+static void test_receive_request_without_a_doorbell_is_found_by_the_retry(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 8);
+
+	connect_with(env, NULL);
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	assert_true(fg_put_recv(&env->b.qp, 2, &sge, 1));
+	fg_settle(env->host, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 8);
+}
+
+static void test_rnr_retry_0_fails_at_once(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.rnr_retry = 0;
+	connect_with(env, &conn);
+	t_send(&env->a, 1, 0, 8);
+	t_send(&env->a, 2, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_ERR);
+	/* The responder has done nothing wrong. */
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_no_event(env->g[1]);
+}
+
+static void test_rnr_retry_7_waits_for_ever(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.min_rnr_timer = 0; /* 655 ms */
+	connect_with(env, &conn);
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, 1000 * FG_SEC);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_RTS);
+	t_recv(&env->b, 2, 0, 8);
+	fg_settle(env->host, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+}
+
+/* IBTA vol. 1, 9.7.5.2.8, table 45, in ns. */
+static const uint64_t rnr_ns[32] = {
+	655360 * FG_US, 10 * FG_US,	20 * FG_US,	30 * FG_US,	40 * FG_US,
+	60 * FG_US,	80 * FG_US,	120 * FG_US,	160 * FG_US,	240 * FG_US,
+	320 * FG_US,	480 * FG_US,	640 * FG_US,	960 * FG_US,	1280 * FG_US,
+	1920 * FG_US,	2560 * FG_US,	3840 * FG_US,	5120 * FG_US,	7680 * FG_US,
+	10240 * FG_US,	15360 * FG_US,	20480 * FG_US,	30720 * FG_US,	40960 * FG_US,
+	61440 * FG_US,	81920 * FG_US,	122880 * FG_US, 163840 * FG_US, 245760 * FG_US,
+	327680 * FG_US, 491520 * FG_US,
+};
+
+static void test_rnr_timer_is_that_of_the_table(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	for (uint32_t timer = 0; timer < COUNT(rnr_ns); timer++) {
+		uint64_t waited;
+
+		conn.min_rnr_timer = (uint8_t)timer;
+		conn.rnr_retry = 1;
+		connect_with(env, &conn);
+		t_send(&env->a, 1, 0, 8);
+		fg_run(env->host);
+		expect_no_cqe(&env->a.scq);
+		waited = fg_settle(env->host, 10 * FG_SEC);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
+		/* Never less, and not much more. */
+		assert_true(waited >= rnr_ns[timer]);
+		assert_true(waited <= 2 * rnr_ns[timer] + FG_MS);
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		expect_ok(fg_qp_to_reset(&env->b.qp));
+	}
+}
+
+static void test_rnr_retries_are_counted(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	for (uint8_t retries = 1; retries < 7; retries++) {
+		uint64_t waited;
+
+		conn.rnr_retry = retries;
+		connect_with(env, &conn);
+		t_send(&env->a, 1, 0, 8);
+		waited = fg_settle(env->host, 10 * FG_SEC);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
+		assert_true(waited >= retries * rnr_ns[conn.min_rnr_timer]);
+		assert_true(waited < (retries + 1) * rnr_ns[conn.min_rnr_timer]);
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		expect_ok(fg_qp_to_reset(&env->b.qp));
+	}
+}
+
+static void test_rnr_count_starts_anew_with_each_message(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.rnr_retry = 2;
+	connect_with(env, &conn);
+	for (uint32_t i = 0; i < 10; i++) {
+		t_send(&env->a, i, 0, 8);
+		fg_settle(env->host, rnr_ns[conn.min_rnr_timer] + 1);
+		expect_no_cqe(&env->a.scq);
+		t_recv(&env->b, i, 0, 8);
+		fg_settle(env->host, FG_SEC);
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+	}
+}
+
+static void test_write_and_read_need_no_receive_request(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.rnr_retry = 0;
+	connect_with(env, &conn);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 100);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 100);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
+}
+
+static void test_waiting_sender_does_not_hold_up_others(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+
+	connect_with(env, NULL);
+	fg_end_open(&c, env->g[0], PVR_QPT_RC);
+	fg_end_open(&d, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&c, &d, NULL);
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	t_ping_pong(env->host, &c, &d);
+}
+
+static void test_waiting_qp_can_be_destroyed(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_with(env, NULL);
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	fg_end_close(&env->a);
+	t_recv(&env->b, 2, 0, 8);
+	fg_settle(env->host, 10 * FG_SEC);
+	expect_no_cqe(&env->b.rcq);
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
+static void test_waited_for_qp_can_be_destroyed(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_with(env, NULL);
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	fg_end_close(&env->b);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+}
+
+static void test_absent_peer_is_retried_and_then_given_up(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t waited, one = 4096ull << fg_conn_default.timeout;
+
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, 0xabcdef));
+	t_send(&env->a, 1, 0, 8);
+	t_send(&env->a, 2, 0, 8);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	waited = fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_ERR);
+	/* A first try and retry_cnt more, each from one to four timeouts long (9.7.6.1.3). */
+	assert_true(waited >= 8 * one);
+	assert_true(waited <= 4 * 8 * one);
+	assert_int_equal(fg_stats(env->g[0]).retries_exceeded, 1);
+	assert_true(fg_stats(env->g[0]).ack_timeouts >= 7);
+}
+
+static void test_timeouts_and_retries_are_those_of_the_qp(void **state)
+{
+	static const struct {
+		uint8_t timeout, retries;
+	} cases[] = { { 1, 0 }, { 1, 7 }, { 8, 1 }, { 14, 0 }, { 20, 3 }, { 31, 0 }, { 31, 7 } };
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		uint64_t waited, least = (4096ull << cases[i].timeout) * (cases[i].retries + 1);
+
+		conn.timeout = cases[i].timeout;
+		conn.retry_cnt = cases[i].retries;
+		expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, 0xabcdef));
+		t_send(&env->a, 1, 0, 8);
+		waited = fg_settle(env->host, UINT64_MAX / 4);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+		assert_true(waited >= least);
+		assert_true(waited <= 4 * least);
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+	}
+}
+
+static void test_timeout_0_never_gives_up(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.timeout = 0;
+	expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, env->b.qp.qpn));
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_RTS);
+	t_recv(&env->b, 2, 0, 8);
+	expect_ok(fg_qp_connect(&env->b.qp, &conn, env->a.gid, env->a.qp.qpn));
+	fg_settle(env->host, 10 * FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+}
+
+static void test_peer_that_comes_in_time_gets_the_message(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
+	t_send(&env->a, 1, 0, 8);
+	fg_advance(env->host, 100 * FG_MS);
+	expect_no_cqe(&env->a.scq);
+	t_recv(&env->b, 2, 0, 8);
+	expect_ok(fg_qp_connect(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
+	fg_settle(env->host, 10 * FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 8);
+}
+
+static void test_unknown_gid_is_retried_and_then_given_up(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 9, 9, 9);
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, gid, 5));
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+}
+
+static void test_peer_of_another_type_does_not_answer(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end ud;
+
+	fg_end_open(&ud, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&ud);
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, ud.qp.qpn));
+	t_recv(&ud, 2, 0, 100);
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_no_cqe(&ud.rcq);
+}
+
+/* What becomes of a while @kill happens to b in the middle of a long transfer. */
+static void peer_dies(struct t_env *env, void (*kill)(struct t_env *env))
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct pvrdma_cqe cqe;
+	uint32_t n = 0;
+
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 256);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 256);
+	connect_with(env, NULL);
+	for (uint32_t i = 0; i < 40; i++)
+		t_rdma(&env->a, i % 2 ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_RDMA_WRITE, i, 0,
+		       &env->b.mr, 0, 1 << 20);
+	pvr_engine_run(env->host->engine);
+	kill(env);
+	fg_settle(env->host, 100 * FG_SEC);
+	while (fg_cq_poll(&env->a.scq, &cqe)) {
+		assert_int_equal(cqe.wr_id, n++);
+		if (cqe.status != PVRDMA_WC_SUCCESS)
+			break;
+	}
+	assert_int_equal(cqe.status, PVRDMA_WC_RETRY_EXC_ERR);
+	while (fg_cq_poll(&env->a.scq, &cqe)) {
+		assert_int_equal(cqe.wr_id, n++);
+		assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
+	}
+	assert_int_equal(n, 40);
+	expect_state(&env->a, PVR_QPS_ERR);
+}
+
+static void kill_unplug(struct t_env *env)
+{
+	fg_guest_destroy(env->g[1]);
+	env->g[1] = NULL;
+}
+
+static void kill_reset(struct t_env *env)
+{
+	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
+}
+
+static void kill_flr(struct t_env *env)
+{
+	pvr_adapter_reset(env->g[1]->adapter);
+}
+
+static void kill_bus_master(struct t_env *env)
+{
+	pvr_adapter_set_bus_master(env->g[1]->adapter, false);
+}
+
+static void kill_fail(struct t_env *env)
+{
+	pvr_adapter_fail(env->g[1]->adapter, "a test");
+}
+
+static void kill_qp(struct t_env *env)
+{
+	expect_ok(fg_qp_destroy(&env->b.qp));
+}
+
+static void kill_qp_error(struct t_env *env)
+{
+	expect_ok(fg_qp_to_err(&env->b.qp));
+}
+
+static void kill_link(struct t_env *env)
+{
+	pvr_adapter_set_link(env->g[1]->adapter, false);
+}
+
+static void test_peer_unplugged_under_traffic(void **state)
+{
+	peer_dies(*state, kill_unplug);
+}
+
+static void test_peer_reset_under_traffic(void **state)
+{
+	peer_dies(*state, kill_reset);
+}
+
+static void test_peer_function_level_reset_under_traffic(void **state)
+{
+	peer_dies(*state, kill_flr);
+}
+
+static void test_peer_bus_master_off_under_traffic(void **state)
+{
+	peer_dies(*state, kill_bus_master);
+}
+
+static void test_peer_failed_under_traffic(void **state)
+{
+	peer_dies(*state, kill_fail);
+}
+
+static void test_peer_qp_destroyed_under_traffic(void **state)
+{
+	peer_dies(*state, kill_qp);
+}
+
+static void test_peer_qp_in_error_under_traffic(void **state)
+{
+	peer_dies(*state, kill_qp_error);
+}
+
+static void test_peer_link_down_under_traffic(void **state)
+{
+	peer_dies(*state, kill_link);
+}
+
+static void test_a_new_guest_takes_the_place_of_a_dead_one(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_with(env, NULL);
+	t_ping_pong(env->host, &env->a, &env->b);
+	kill_unplug(env);
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+
+	env->g[1] = fg_guest_start(env->host, 2);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	connect_with(env, NULL);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+static void test_own_adapter_reset_under_traffic(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t tail;
+
+	connect_with(env, NULL);
+	for (uint32_t i = 0; i < 40; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 60000);
+	pvr_engine_run(env->host->engine);
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	tail = env->a.scq.ring->prod_tail;
+	memset(env->b.buf.va, 0, env->b.buf.size);
+	fg_settle(env->host, 10 * FG_SEC);
+	assert_int_equal(env->a.scq.ring->prod_tail, tail);
+	for (size_t i = 0; i < env->b.buf.size; i++)
+		assert_int_equal(env->b.buf.va[i], 0);
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	expect_ok(fg_guest_boot(env->g[0]));
+}
+
+static void test_two_thousand_connections_in_a_row(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 2000; i++) {
+		struct fg_qp_spec spec = { .pd = &env->a.pd,
+					   .scq = &env->a.scq,
+					   .rcq = &env->a.rcq,
+					   .type = PVR_QPT_RC,
+					   .sq_wr = 4,
+					   .rq_wr = 4 };
+
+		expect_ok(fg_qp_destroy(&env->a.qp));
+		expect_ok(fg_qp_destroy(&env->b.qp));
+		expect_ok(fg_qp_create(&spec, &env->a.qp));
+		spec.pd = &env->b.pd;
+		spec.scq = &env->b.scq;
+		spec.rcq = &env->b.rcq;
+		expect_ok(fg_qp_create(&spec, &env->b.qp));
+		connect_with(env, NULL);
+		t_ping_pong(env->host, &env->a, &env->b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_without_a_receive_request_the_sender_waits, rc),
+		T(test_posting_a_receive_request_lets_the_message_in, rc),
+		T(test_receive_request_without_a_doorbell_is_found_by_the_retry, rc),
+		T(test_rnr_retry_0_fails_at_once, rc),
+		T(test_rnr_retry_7_waits_for_ever, rc),
+		T(test_rnr_timer_is_that_of_the_table, rc),
+		T(test_rnr_retries_are_counted, rc),
+		T(test_rnr_count_starts_anew_with_each_message, rc),
+		T(test_write_and_read_need_no_receive_request, rc),
+		T(test_waiting_sender_does_not_hold_up_others, rc),
+		T(test_waiting_qp_can_be_destroyed, rc),
+		T(test_waited_for_qp_can_be_destroyed, rc),
+		T(test_absent_peer_is_retried_and_then_given_up, rc),
+		T(test_timeouts_and_retries_are_those_of_the_qp, rc),
+		T(test_timeout_0_never_gives_up, rc),
+		T(test_peer_that_comes_in_time_gets_the_message, rc),
+		T(test_unknown_gid_is_retried_and_then_given_up, rc),
+		T(test_peer_of_another_type_does_not_answer, rc),
+		T(test_peer_unplugged_under_traffic, guests),
+		T(test_peer_reset_under_traffic, guests),
+		T(test_peer_function_level_reset_under_traffic, guests),
+		T(test_peer_bus_master_off_under_traffic, guests),
+		T(test_peer_failed_under_traffic, guests),
+		T(test_peer_qp_destroyed_under_traffic, guests),
+		T(test_peer_qp_in_error_under_traffic, guests),
+		T(test_peer_link_down_under_traffic, guests),
+		T(test_a_new_guest_takes_the_place_of_a_dead_one, rc),
+		T(test_own_adapter_reset_under_traffic, rc),
+		T(test_two_thousand_connections_in_a_row, rc),
+	};
+
+	return T_MAIN(tests);
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A guest that rewrites what the device is reading: a second thread scribbles over one
+ * piece of shared memory while the first keeps the device at work. Whatever comes of
+ * it, memory stays safe and the other pair of guests goes on. Meant for ASan; the races
+ * are the guest's, so not for TSan.
+ */
+#include <pthread.h>
+
+#include "common.h"
+
+#define ROUNDS 2000
+
+struct scribbler {
+	pthread_t thread;
+	volatile uint64_t *target;
+	size_t words;
+	bool indices; /* small numbers rather than random bits */
+	uint32_t stop;
+};
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005ull + 1442695040888963407ull;
+	return *state >> 16 ^ *state << 24;
+}
+
+static void *scribble(void *opaque)
+{
+	struct scribbler *s = opaque;
+	uint64_t rnd = 12345, original = s->target[0];
+
+	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
+		uint64_t r = next_random(&rnd);
+		size_t word = r % s->words;
+
+		if (s->indices)
+			s->target[word] = (r >> 8 & 0xff) | (r >> 16 & 0xff) << 32;
+		else if (r & 1 << 20)
+			s->target[word] = next_random(&rnd);
+		else
+			s->target[word] = original + (r & 7);
+	}
+	return NULL;
+}
+
+static void scribbler_start(struct scribbler *s, void *target, size_t len)
+{
+	s->target = target;
+	s->words = len / 8;
+	s->stop = 0;
+	if (pthread_create(&s->thread, NULL, scribble, s))
+		fg_die("no thread");
+}
+
+static void scribbler_stop(struct scribbler *s)
+{
+	__atomic_store_n(&s->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(s->thread, NULL);
+}
+
+/* vm3 and vm4, whose business is not touched. */
+struct bystanders {
+	struct fg_end c, d;
+};
+
+static void bystanders_open(struct bystanders *by, struct t_env *env)
+{
+	env->g[2] = fg_guest_start(env->host, 3);
+	env->g[3] = fg_guest_start(env->host, 4);
+	fg_end_open(&by->c, env->g[2], PVR_QPT_RC);
+	fg_end_open(&by->d, env->g[3], PVR_QPT_RC);
+	fg_end_connect(&by->c, &by->d, NULL);
+	t_ping_pong(env->host, &by->c, &by->d);
+}
+
+/* The library has views of the rings that a scribbler has made worthless. */
+static void write_tail(struct pvr_ring *ring, uint32_t tail)
+{
+	__atomic_store_n(&ring->prod_tail, tail, __ATOMIC_RELEASE);
+}
+
+static void test_command_slot_rewritten_while_commands_run(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct scribbler s = { 0 };
+	struct pvr_cmd_create_mr req = fg_mr_request(&env->a.pd, &env->a.buf, 0, 8192, 0);
+
+	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++) {
+		req.hdr.cmd = cmd;
+		memcpy(g->cmd_slot, &req, sizeof(req));
+		scribbler_start(&s, (uint8_t *)g->cmd_slot + 8, PVR_CMD_REQ_SIZE - 8);
+		for (int i = 0; i < ROUNDS; i++) {
+			fg_reg_write(g, PVR_REG_REQUEST, 0);
+			fg_reg_read(g, PVR_REG_ERR);
+		}
+		scribbler_stop(&s);
+	}
+	fg_run(env->host);
+	expect_ok(fg_guest_boot(g));
+	fg_end_connect(&env->b, &env->b, NULL);
+	t_ping_pong(env->host, &env->b, &env->b);
+}
+
+static void test_dsr_rewritten_while_it_is_read(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct scribbler s = { 0 };
+
+	fg_dsr_fill(g);
+	scribbler_start(&s, g->dsr, 72);
+	for (int i = 0; i < ROUNDS; i++) {
+		fg_dsr_write(g, g->dsr_gpa);
+		fg_ctl(g, PVR_CTL_ACTIVATE);
+		fg_reg_write(g, PVR_REG_REQUEST, 0);
+		if (i % 16 == 0) {
+			/* Give it something that can be accepted again. */
+			scribbler_stop(&s);
+			fg_dsr_fill(g);
+			scribbler_start(&s, g->dsr, 72);
+		}
+	}
+	scribbler_stop(&s);
+	expect_ok(fg_guest_boot(g));
+}
+
+static void test_page_table_rewritten_while_it_is_walked(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_cmd_create_mr req;
+	struct pvr_resp_create_mr resp;
+	struct scribbler s = { 0 };
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &g->ram, 600, FG_LINEAR);
+	req = fg_mr_request(&env->a.pd, &buf, 0, buf.size, FG_ACCESS_ALL);
+	for (int which = 0; which < 2; which++) {
+		uint64_t *target = which ? fg_buf_dir(&buf) : fg_buf_table(&buf, 0);
+		uint64_t good = target[0];
+
+		scribbler_start(&s, target, 8);
+		for (int i = 0; i < ROUNDS / 4; i++) {
+			if (fg_create_mr(g, &req, &resp))
+				continue;
+			expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_MR, resp.mr_handle));
+		}
+		scribbler_stop(&s);
+		target[0] = good;
+	}
+	expect_ok(fg_create_mr(g, &req, &resp));
+}
+
+static void test_send_requests_rewritten_while_they_run(void **state)
+{
+	struct t_env *env = *state;
+	struct scribbler s = { 0 };
+	struct bystanders by;
+
+	bystanders_open(&by, env);
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		uint32_t tail = 0;
+
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		expect_ok(fg_qp_to_reset(&env->b.qp));
+		fg_end_connect(&env->a, &env->b, NULL);
+		for (int k = 0; k < 16; k++) {
+			t_recv(&env->b, 1, 0, 4096);
+			t_send(&env->a, 1, 0, 4096);
+		}
+		scribbler_start(&s, env->a.qp.sq, 16 * env->a.qp.sq_stride);
+		fg_run(env->host);
+		tail = (tail + 16) & 127;
+		write_tail(&env->a.qp.ring->tx, tail);
+		fg_ring_send(&env->a.qp);
+		fg_advance(env->host, FG_MS);
+		scribbler_stop(&s);
+		fg_cq_drain(&env->a.scq);
+		fg_cq_drain(&env->b.rcq);
+		fg_cq_drain(&env->b.scq);
+		fg_cq_drain(&env->a.rcq);
+		fg_events_count(env->g[0], 0, 0);
+		fg_events_count(env->g[1], 0, 0);
+	}
+	t_ping_pong(env->host, &by.c, &by.d);
+}
+
+static void test_ring_indices_rewritten_while_they_are_used(void **state)
+{
+	struct t_env *env = *state;
+	struct scribbler s = { .indices = true };
+	struct bystanders by;
+	struct fg_buf *shared[] = { &env->a.qp.buf,  &env->b.qp.buf,	     &env->a.scq.buf,
+				    &env->b.rcq.buf, &env->g[0]->async_ring, &env->g[1]->cq_ring };
+
+	bystanders_open(&by, env);
+	for (size_t which = 0; which < sizeof(shared) / sizeof(shared[0]); which++) {
+		scribbler_start(&s, shared[which]->va, 16);
+		for (int i = 0; i < ROUNDS; i++) {
+			fg_ring_send(&env->a.qp);
+			fg_ring_recv(&env->b.qp);
+			fg_cq_arm(&env->a.scq);
+			fg_cq_arm(&env->b.rcq);
+			pvr_adapter_set_link(env->g[0]->adapter, i % 2);
+			env->host->now += FG_MS;
+			/* What is flushed can be for ever "full" again: bounded turns only. */
+			fg_run_bounded(env->host, 4);
+			if (i % 64 == 0) {
+				fg_qp_to_reset(&env->a.qp);
+				fg_qp_to_reset(&env->b.qp);
+				fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn);
+				fg_qp_connect(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn);
+			}
+		}
+		scribbler_stop(&s);
+		fg_run(env->host);
+		t_ping_pong(env->host, &by.c, &by.d);
+	}
+}
+
+static void test_receive_requests_rewritten_while_they_are_used(void **state)
+{
+	struct t_env *env = *state;
+	struct scribbler s = { 0 };
+	struct bystanders by;
+
+	bystanders_open(&by, env);
+	for (int i = 0; i < ROUNDS / 4; i++) {
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		expect_ok(fg_qp_to_reset(&env->b.qp));
+		fg_end_connect(&env->a, &env->b, NULL);
+		for (int k = 0; k < 16; k++) {
+			t_recv(&env->b, 1, 0, 4096);
+			t_send(&env->a, 1, 0, 4096);
+		}
+		scribbler_start(&s, env->b.qp.rq, 16 * env->b.qp.rq_stride);
+		fg_run(env->host);
+		fg_advance(env->host, FG_MS);
+		scribbler_stop(&s);
+		fg_cq_drain(&env->a.scq);
+		fg_cq_drain(&env->b.rcq);
+		fg_cq_drain(&env->a.rcq);
+		fg_cq_drain(&env->b.scq);
+		fg_events_count(env->g[0], 0, 0);
+		fg_events_count(env->g[1], 0, 0);
+	}
+	t_ping_pong(env->host, &by.c, &by.d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_command_slot_rewritten_while_commands_run, rc),
+		T(test_dsr_rewritten_while_it_is_read, unprobed),
+		T(test_page_table_rewritten_while_it_is_walked, rc),
+		T(test_send_requests_rewritten_while_they_run, rc),
+		T(test_ring_indices_rewritten_while_they_are_used, rc),
+		T(test_receive_requests_rewritten_while_they_are_used, rc),
+	};
+
+	return T_MAIN(tests);
+}

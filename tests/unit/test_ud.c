@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Unreliable datagrams. */
+#include "common.h"
+
+#define GRH 40u
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static uint64_t dropped(const struct fg_guest *g)
+{
+	return fg_stats(g).ud_dropped;
+}
+
+/* a has sent and b has got nothing; both can go on. */
+static void expect_dropped(struct t_env *env, uint64_t wr_id)
+{
+	fg_run(env->host);
+	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_no_event(env->g[0]);
+	expect_no_event(env->g[1]);
+}
+
+/* A datagram that arrives, after whatever was dropped. */
+static void expect_still_works(struct t_env *env)
+{
+	t_recv(&env->b, 901, 0, 1000);
+	t_send_ud(&env->a, &env->b, 902, 0, 100);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 902, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 901, 100 + GRH);
+}
+
+static void test_datagram_arrives_behind_a_grh(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+
+	fg_fill(env->a.mr.va, 1000, 1);
+	memset(env->b.mr.va, 0xcc, 2000);
+	t_recv(&env->b, 1, 0, 2000);
+	t_send_ud(&env->a, &env->b, 2, 0, 1000);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	cqe = expect_recv(&env->b.rcq, 1, 1000 + GRH);
+	assert_int_equal(cqe.src_qp, env->a.qp.qpn);
+	assert_int_equal(cqe.wc_flags & PVRDMA_WC_GRH, PVRDMA_WC_GRH);
+	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, 0);
+	assert_int_equal(cqe.port_num, 1);
+	assert_int_equal(cqe.pkey_index, 0);
+	assert_int_equal(cqe.qp & 0xffff, env->b.qp.handle);
+	assert_int_equal(fg_mismatch(env->b.mr.va + GRH, 1000, 1), 1000);
+	for (int i = 1000 + GRH; i < 2000; i++)
+		assert_int_equal(env->b.mr.va[i], 0xcc);
+}
+
+static void test_grh_over_ipv6(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .av = &av,
+			    .remote_qpn = env->b.qp.qpn,
+			    .remote_qkey = FG_QKEY };
+	const uint8_t *grh = env->b.mr.va;
+	struct pvrdma_cqe cqe;
+
+	av.sl_tclass_flowlabel = 0xb4 << 20 | 0x12345;
+	av.hop_limit = 33;
+	t_recv(&env->b, 2, 0, 200);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	cqe = expect_recv(&env->b.rcq, 2, 140);
+	assert_int_equal(grh[0] >> 4, 6);
+	assert_int_equal((grh[0] & 15) << 4 | grh[1] >> 4, 0xb4);
+	assert_int_equal((grh[1] & 15) << 16 | grh[2] << 8 | grh[3], 0x12345);
+	assert_int_equal(grh[6], 17); /* UDP: RoCE v2 */
+	assert_int_equal(grh[7], 33);
+	/* UDP header, BTH, DETH, payload and ICRC. */
+	assert_int_equal(grh[4] << 8 | grh[5], 8 + 12 + 8 + 100 + 4);
+	assert_memory_equal(grh + 8, env->a.gid, 16);
+	assert_memory_equal(grh + 24, env->b.gid, 16);
+	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_NETWORK_HDR_TYPE,
+			 PVRDMA_WC_WITH_NETWORK_HDR_TYPE);
+	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV6);
+}
+
+static void test_grh_over_ipv4(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t a[16], b[16];
+	struct pvrdma_av av;
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .av = &av,
+			    .remote_qpn = env->b.qp.qpn,
+			    .remote_qkey = FG_QKEY };
+	const uint8_t *ip = env->b.mr.va + 20;
+	struct pvrdma_cqe cqe;
+	uint32_t sum = 0;
+
+	fg_gid_from_ipv4(a, 10, 0, 0, 1);
+	fg_gid_from_ipv4(b, 10, 0, 0, 2);
+	expect_ok(fg_bind_gid(env->g[0], 5, a));
+	expect_ok(fg_bind_gid(env->g[1], 6, b));
+	av = fg_av(&env->a.pd, b, 5);
+	t_recv(&env->b, 2, 0, 200);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	cqe = expect_recv(&env->b.rcq, 2, 140);
+	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV4);
+	assert_int_equal(ip[0], 0x45);
+	assert_int_equal(ip[2] << 8 | ip[3], 20 + 8 + 12 + 8 + 100 + 4);
+	assert_int_equal(ip[8], 64);
+	assert_int_equal(ip[9], 17);
+	assert_memory_equal(ip + 12, a + 12, 4);
+	assert_memory_equal(ip + 16, b + 12, 4);
+	for (int i = 0; i < 20; i += 2)
+		sum += ip[i] << 8 | ip[i + 1];
+	assert_int_equal((sum & 0xffff) + (sum >> 16), 0xffff);
+}
+
+/* User space numbers the flags above bit 1 differently, and stock providers copy them. */
+static void test_user_cqs_get_no_flags_but_grh_and_imm(void **state)
+{
+	struct t_env *env = *state;
+	const struct fg_qp_spec spec = { .type = PVR_QPT_UD };
+	struct fg_ctx ctx;
+
+	expect_ok(fg_ctx_create(env->g[1], &ctx));
+	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
+	fg_end_open_spec(&env->b, &ctx, &spec, 4);
+	fg_end_ready(&env->a);
+	fg_end_ready(&env->b);
+	t_recv(&env->b, 1, 0, 200);
+	t_send_ud(&env->a, &env->b, 2, 0, 100);
+	fg_run(env->host);
+	assert_int_equal(expect_recv(&env->b.rcq, 1, 140).wc_flags, PVRDMA_WC_GRH);
+}
+
+static void test_datagram_with_imm(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND_WITH_IMM,
+			    .flags = PVR_SEND_SIGNALED,
+			    .imm = 0xaabbccdd,
+			    .av = &av,
+			    .remote_qpn = env->b.qp.qpn,
+			    .remote_qkey = FG_QKEY };
+	struct pvrdma_cqe cqe;
+
+	t_recv(&env->b, 2, 0, 200);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	cqe = expect_recv(&env->b.rcq, 2, GRH);
+	assert_int_equal(cqe.wc_flags & PVRDMA_WC_WITH_IMM, PVRDMA_WC_WITH_IMM);
+	assert_int_equal(cqe.imm_data, 0xaabbccdd);
+}
+
+static void test_datagrams_of_all_sizes_up_to_the_mtu(void **state)
+{
+	static const uint32_t lens[] = { 0, 1, 39, 40, 41, 255, 1024, 2048, 4055, 4095, 4096 };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(lens); i++) {
+		fg_fill(env->a.mr.va + 77, lens[i], (uint32_t)i);
+		t_recv(&env->b, i, 4000, 5000);
+		t_send_ud(&env->a, &env->b, 100 + i, 77, lens[i]);
+		fg_run(env->host);
+		expect_done(&env->a.scq, 100 + i, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, i, lens[i] + GRH);
+		assert_int_equal(fg_mismatch(env->b.mr.va + 4000 + GRH, lens[i], (uint32_t)i),
+				 lens[i]);
+	}
+}
+
+static void test_grh_may_be_split_over_entries(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge[4] = {
+		fg_sge(&env->b.mr, 4090, 10),
+		fg_sge(&env->b.mr, 100, 35),
+		fg_sge(&env->b.mr, 8191, 2),
+		fg_sge(&env->b.mr, 0, 100),
+	};
+	uint8_t flat[147];
+
+	fg_fill(env->a.mr.va, 100, 1);
+	assert_true(fg_post_recv(&env->b.qp, 1, sge, 4));
+	t_send_ud(&env->a, &env->b, 2, 0, 100);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 140);
+	memcpy(flat, env->b.mr.va + 4090, 10);
+	memcpy(flat + 10, env->b.mr.va + 100, 35);
+	memcpy(flat + 45, env->b.mr.va + 8191, 2);
+	memcpy(flat + 47, env->b.mr.va, 100);
+	assert_memory_equal(flat + 8, env->a.gid, 16);
+	assert_int_equal(fg_mismatch(flat + GRH, 100, 1), 100);
+}
+
+static void test_datagram_to_oneself(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_fill(env->a.mr.va, 100, 1);
+	t_recv(&env->a, 1, 1000, 200);
+	t_send_ud(&env->a, &env->a, 2, 0, 100);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_recv(&env->a.rcq, 1, 140);
+	assert_int_equal(fg_mismatch(env->a.mr.va + 1000 + GRH, 100, 1), 100);
+}
+
+static void test_one_qp_sends_to_many(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&c);
+	t_recv(&env->b, 1, 0, 200);
+	t_recv(&c, 2, 0, 200);
+	t_send_ud(&env->a, &c, 3, 0, 10);
+	t_send_ud(&env->a, &env->b, 4, 0, 20);
+	fg_run(env->host);
+	expect_recv(&c.rcq, 2, 50);
+	expect_recv(&env->b.rcq, 1, 60);
+}
+
+static void test_datagram_without_a_receive_request_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t before = dropped(env->g[1]);
+
+	t_send_ud(&env->a, &env->b, 1, 0, 100);
+	expect_dropped(env, 1);
+	assert_int_equal(dropped(env->g[1]) - before, 1);
+	expect_still_works(env);
+}
+
+static void test_datagram_to_an_absent_number_is_dropped(void **state)
+{
+	static const uint32_t qpns[] = { 0, 1, 2, 0x1234, 0xffffff, 0x1000000 };
+	struct t_env *env = *state;
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+
+	t_recv(&env->b, 1, 0, 200);
+	for (size_t i = 0; i < COUNT(qpns); i++) {
+		struct fg_wr wr = { .wr_id = i,
+				    .opcode = PVRDMA_WR_SEND,
+				    .flags = PVR_SEND_SIGNALED,
+				    .av = &av,
+				    .remote_qpn = qpns[i],
+				    .remote_qkey = FG_QKEY };
+
+		if (qpns[i] == env->b.qp.qpn)
+			continue;
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		expect_dropped(env, i);
+	}
+}
+
+static void test_datagram_to_an_unknown_gid_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end nobody = env->b;
+
+	fg_gid_from_ipv4(nobody.gid, 10, 9, 9, 9);
+	t_recv(&env->b, 1, 0, 200);
+	t_send_ud(&env->a, &nobody, 2, 0, 10);
+	expect_dropped(env, 2);
+	memset(nobody.gid, 0, 16);
+	t_send_ud(&env->a, &nobody, 2, 0, 10);
+	expect_dropped(env, 2);
+	memset(nobody.gid, 0xff, 16); /* multicast */
+	t_send_ud(&env->a, &nobody, 2, 0, 10);
+	expect_dropped(env, 2);
+}
+
+static void test_wrong_qkey_is_dropped(void **state)
+{
+	static const uint32_t keys[] = { 0, FG_QKEY ^ 1, FG_QKEY ^ 0x40000000, 0x7fffffff };
+	struct t_env *env = *state;
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+
+	t_recv(&env->b, 1, 0, 200);
+	for (size_t i = 0; i < COUNT(keys); i++) {
+		struct fg_wr wr = { .wr_id = i,
+				    .opcode = PVRDMA_WR_SEND,
+				    .flags = PVR_SEND_SIGNALED,
+				    .av = &av,
+				    .remote_qpn = env->b.qp.qpn,
+				    .remote_qkey = keys[i] };
+
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		expect_dropped(env, i);
+	}
+}
+
+/* IBTA vol. 1, 10.2.5: the top bit asks for the QP's own Q_Key. */
+static void test_qkey_with_the_top_bit_means_the_qps_own(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .av = &av,
+			    .remote_qpn = env->b.qp.qpn,
+			    .remote_qkey = 0xdeadbeef };
+
+	t_recv(&env->b, 2, 0, 200);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 2, GRH);
+}
+
+static void test_datagram_larger_than_the_mtu_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+
+	t_recv(&env->b, 1, 0, 10000);
+	t_send_ud(&env->a, &env->b, 2, 0, 4097);
+	t_send_ud(&env->a, &env->b, 3, 0, 9000);
+	fg_run(env->host);
+	for (int i = 2; i <= 3; i++) {
+		assert_true(fg_cq_poll(&env->a.scq, &cqe));
+		assert_int_equal(cqe.wr_id, i);
+	}
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_state(&env->b, PVR_QPS_RTS);
+	t_send_ud(&env->a, &env->b, 4, 0, 100);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 140);
+}
+
+static void test_datagram_larger_than_the_receive_buffer_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_fill(env->b.buf.va, env->b.buf.size, 3);
+	t_recv(&env->b, 1, 0, 139); /* one byte short, and GRH alone too */
+	t_send_ud(&env->a, &env->b, 2, 0, 100);
+	expect_dropped(env, 2);
+	assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 3), env->b.buf.size);
+	t_send_ud(&env->a, &env->b, 3, 0, 99);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 139);
+}
+
+static void test_receiver_that_is_not_ready_drops(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	t_send_ud(&env->a, &env->b, 1, 0, 10);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
+	t_recv(&env->b, 2, 0, 100);
+	t_send_ud(&env->a, &env->b, 3, 0, 10);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	expect_no_cqe(&env->b.rcq);
+	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, NULL, 0));
+	t_send_ud(&env->a, &env->b, 4, 0, 10);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 2, 50);
+}
+
+static void test_rc_qp_takes_no_datagrams(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end rc;
+
+	fg_end_open(&rc, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&rc, &rc, NULL);
+	t_recv(&rc, 1, 0, 200);
+	t_send_ud(&env->a, &rc, 2, 0, 10);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_no_cqe(&rc.rcq);
+}
+
+/* a's send fails; only its send queue stops, and can be started again. */
+static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status)
+{
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
+
+	t_send_ud(&env->a, &env->b, 777, 0, 10); /* behind the bad one */
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, wr_id, status);
+	expect_cqe(&env->a.scq, 777, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->a, PVR_QPS_SQE);
+	/* The receive queue goes on. */
+	t_recv(&env->a, 801, 2000, 200);
+	t_send_ud(&env->b, &env->a, 802, 0, 10);
+	fg_run(env->host);
+	expect_recv(&env->a.rcq, 801, 50);
+	expect_done(&env->b.scq, 802, PVRDMA_WC_SEND);
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	expect_still_works(env);
+}
+
+static void test_opcodes_that_datagrams_do_not_have_fail_the_send_queue(void **state)
+{
+	static const uint32_t bad[] = { PVRDMA_WR_RDMA_WRITE,
+					PVRDMA_WR_RDMA_WRITE_WITH_IMM,
+					PVRDMA_WR_RDMA_READ,
+					PVRDMA_WR_ATOMIC_CMP_AND_SWP,
+					PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+					PVRDMA_WR_LSO,
+					PVRDMA_WR_SEND_WITH_INV,
+					PVRDMA_WR_LOCAL_INV,
+					PVRDMA_WR_FAST_REG_MR,
+					99,
+					UINT32_MAX };
+	struct t_env *env = *state;
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct fg_wr wr = { .wr_id = i,
+				    .opcode = bad[i],
+				    .av = &av,
+				    .remote_qpn = env->b.qp.qpn,
+				    .remote_qkey = FG_QKEY };
+
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		expect_send_error(env, i, PVRDMA_WC_LOC_QP_OP_ERR);
+	}
+}
+
+static void test_too_many_entries_fail_the_send_queue(void **state)
+{
+	static const uint32_t bad[] = { 5, 33, 255, UINT32_MAX };
+	struct t_env *env = *state;
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+	struct pvrdma_sge sge[4] = { { 0 } };
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct fg_wr wr = { .wr_id = i,
+				    .opcode = PVRDMA_WR_SEND,
+				    .sge = sge,
+				    .num_sge = bad[i],
+				    .av = &av,
+				    .remote_qpn = env->b.qp.qpn,
+				    .remote_qkey = FG_QKEY };
+
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		expect_send_error(env, i, PVRDMA_WC_LOC_QP_OP_ERR);
+	}
+}
+
+static void test_forbidden_memory_fails_the_send_queue(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
+	struct pvrdma_sge sge = { FG_USER_VA, 10, 0xbad };
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .av = &av,
+			    .remote_qpn = env->b.qp.qpn,
+			    .remote_qkey = FG_QKEY };
+
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
+}
+
+static void test_address_of_another_pd_fails_the_send_queue(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_pd other;
+	struct pvrdma_av av;
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .av = &av,
+			    .remote_qpn = env->b.qp.qpn,
+			    .remote_qkey = FG_QKEY };
+
+	expect_ok(fg_pd_create(&env->g[0]->kernel, &other));
+	av = fg_av(&other, env->b.gid, 0);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+}
+
+static void test_source_gid_that_is_not_bound_sends_nothing(void **state)
+{
+	static const uint8_t bad[] = { 1, 127, 128, 255 };
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 200);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, bad[i]);
+		struct fg_wr wr = { .wr_id = i,
+				    .opcode = PVRDMA_WR_SEND,
+				    .flags = PVR_SEND_SIGNALED,
+				    .av = &av,
+				    .remote_qpn = env->b.qp.qpn,
+				    .remote_qkey = FG_QKEY };
+
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		fg_run(env->host);
+		fg_cq_drain(&env->a.scq);
+		expect_no_cqe(&env->b.rcq);
+	}
+}
+
+static void test_bad_receive_request_fails_the_receiver_alone(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
+
+	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
+	t_recv(&env->b, 2, 0, 200);
+	t_send_ud(&env->a, &env->b, 3, 0, 10);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_state(&env->b, PVR_QPS_ERR);
+}
+
+static void test_datagrams_do_not_cross_fabrics(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest_config config;
+
+	fg_guest_config_init(&config, 2);
+	config.fabric = "tenant2";
+	env->g[1] = fg_guest_create(env->host, &config);
+	expect_ok(fg_guest_boot(env->g[1]));
+	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
+	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+	fg_end_ready(&env->a);
+	fg_end_ready(&env->b);
+	t_recv(&env->b, 1, 0, 200);
+	t_send_ud(&env->a, &env->b, 2, 0, 10);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_datagrams_while_a_link_is_down_are_dropped(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 200);
+	for (int i = 0; i < 2; i++) {
+		pvr_adapter_set_link(env->g[i]->adapter, false);
+		t_send_ud(&env->a, &env->b, 2, 0, 10);
+		fg_run(env->host);
+		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		expect_no_cqe(&env->b.rcq);
+		pvr_adapter_set_link(env->g[i]->adapter, true);
+	}
+	t_send_ud(&env->a, &env->b, 3, 0, 10);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 50);
+}
+
+static void test_flood_to_a_slow_receiver_loses_but_does_not_block(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 60; i++)
+		t_recv(&env->b, i, 0, 200);
+	for (uint32_t i = 0; i < 1000; i++) {
+		t_send_ud(&env->a, &env->b, i, 0, 10);
+		fg_run(env->host);
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+	}
+	assert_int_equal(fg_cq_drain(&env->b.rcq), 60);
+	assert_int_equal(dropped(env->g[1]), 940);
+}
+
+static void test_srq_can_receive_datagrams(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_srq srq;
+	struct fg_qp_spec spec = { .type = PVR_QPT_UD, .srq = &srq };
+	struct pvrdma_sge sge;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
+	fg_end_ready(&env->a);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
+	expect_ok(fg_qp_destroy(&env->b.qp));
+	expect_ok(fg_srq_create(&env->b.pd, 16, 2, &srq));
+	spec.pd = &env->b.pd;
+	spec.scq = &env->b.scq;
+	spec.rcq = &env->b.rcq;
+	expect_ok(fg_qp_create(&spec, &env->b.qp));
+	fg_end_ready(&env->b);
+	sge = fg_sge(&env->b.mr, 0, 100);
+	for (uint32_t i = 0; i < 40; i++) {
+		assert_true(fg_post_srq_recv(&srq, i, &sge, 1));
+		t_send_ud(&env->a, &env->b, i, 0, 61); /* one byte too long */
+		t_send_ud(&env->a, &env->b, i, 0, 60);
+		fg_run(env->host);
+		expect_recv(&env->b.rcq, i, 100);
+		assert_int_equal(fg_cq_drain(&env->a.scq), 2);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_datagram_arrives_behind_a_grh, ud_ready),
+		T(test_grh_over_ipv6, ud_ready),
+		T(test_grh_over_ipv4, ud_ready),
+		T(test_user_cqs_get_no_flags_but_grh_and_imm, guests),
+		T(test_datagram_with_imm, ud_ready),
+		T(test_datagrams_of_all_sizes_up_to_the_mtu, ud_ready),
+		T(test_grh_may_be_split_over_entries, ud_ready),
+		T(test_datagram_to_oneself, ud_ready),
+		T(test_one_qp_sends_to_many, ud_ready),
+		T(test_datagram_without_a_receive_request_is_dropped, ud_ready),
+		T(test_datagram_to_an_absent_number_is_dropped, ud_ready),
+		T(test_datagram_to_an_unknown_gid_is_dropped, ud_ready),
+		T(test_wrong_qkey_is_dropped, ud_ready),
+		T(test_qkey_with_the_top_bit_means_the_qps_own, ud_ready),
+		T(test_datagram_larger_than_the_mtu_is_dropped, ud_ready),
+		T(test_datagram_larger_than_the_receive_buffer_is_dropped, ud_ready),
+		T(test_receiver_that_is_not_ready_drops, ud_ready),
+		T(test_rc_qp_takes_no_datagrams, ud_ready),
+		T(test_opcodes_that_datagrams_do_not_have_fail_the_send_queue, ud_ready),
+		T(test_too_many_entries_fail_the_send_queue, ud_ready),
+		T(test_forbidden_memory_fails_the_send_queue, ud_ready),
+		T(test_address_of_another_pd_fails_the_send_queue, ud_ready),
+		T(test_source_gid_that_is_not_bound_sends_nothing, ud_ready),
+		T(test_bad_receive_request_fails_the_receiver_alone, ud_ready),
+		T(test_datagrams_do_not_cross_fabrics, guest),
+		T(test_datagrams_while_a_link_is_down_are_dropped, ud_ready),
+		T(test_flood_to_a_slow_receiver_loses_but_does_not_block, ud_ready),
+		T(test_srq_can_receive_datagrams, guests),
+	};
+
+	return T_MAIN(tests);
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Work requests that are wrong in themselves. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define BIG_MR_PAGES (1u << 18) /* 1 GiB of one page over and over */
+
+static void reconnect(struct t_env *env)
+{
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_run(env->host);
+	fg_cq_drain(&env->a.scq);
+	fg_cq_drain(&env->b.rcq);
+	fg_events_count(env->g[0], 0, 0);
+	fg_events_count(env->g[1], 0, 0);
+}
+
+/* a's request fails with @status and takes a's QP along; b does not notice. */
+static void expect_sender_fails(struct t_env *env, uint32_t status)
+{
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, status);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_no_cqe(&env->b.rcq);
+	expect_no_event(env->g[1]);
+	reconnect(env);
+}
+
+static void post_with_num_sge(struct t_env *env, uint32_t num_sge)
+{
+	struct pvrdma_sge sge[8];
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = sge,
+			    .num_sge = num_sge };
+
+	for (uint32_t i = 0; i < COUNT(sge); i++)
+		sge[i] = fg_sge(&env->a.mr, i * 100, 100);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+}
+
+static void test_send_with_no_entries_is_a_message_of_no_bytes(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 2, 0, 64);
+	post_with_num_sge(env, 0);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 0);
+}
+
+static void test_send_with_as_many_entries_as_the_queue_has(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 2, 0, 1000);
+	post_with_num_sge(env, 4);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 400);
+}
+
+static void test_send_with_too_many_entries_fails(void **state)
+{
+	static const uint32_t bad[] = { 5,   8,		 32,	     33,	 255,
+					256, 0x10000000, 0x7fffffff, 0x80000000, UINT32_MAX };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		post_with_num_sge(env, bad[i]);
+		expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
+	}
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+static void test_receive_with_too_many_entries_fails_both_ends(void **state)
+{
+	static const uint32_t bad[] = { 5, 32, 33, 255, 0x10000000, UINT32_MAX };
+	struct t_env *env = *state;
+	struct pvrdma_sge sge[4];
+
+	for (uint32_t i = 0; i < 4; i++)
+		sge[i] = fg_sge(&env->b.mr, i * 100, 100);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		assert_true(fg_post_recv(&env->b.qp, 2, sge, bad[i]));
+		t_send(&env->a, 1, 0, 8);
+		fg_run(env->host);
+		expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_QP_OP_ERR);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
+		expect_state(&env->b, PVR_QPS_ERR);
+		reconnect(env);
+	}
+}
+
+static void test_receive_with_no_entries_takes_empty_messages_only(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_true(fg_post_recv(&env->b.qp, 2, NULL, 0));
+	assert_true(fg_post_recv(&env->b.qp, 3, NULL, 0));
+	post_with_num_sge(env, 0);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 0);
+	t_send(&env->a, 4, 0, 1);
+	fg_run(env->host);
+	expect_cqe(&env->b.rcq, 3, PVRDMA_WC_LOC_LEN_ERR);
+	expect_cqe(&env->a.scq, 4, PVRDMA_WC_REM_INV_REQ_ERR);
+}
+
+static void test_receive_buffer_one_byte_too_small(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge[2] = { fg_sge(&env->b.mr, 0, 50), fg_sge(&env->b.mr, 100, 49) };
+
+	fg_fill(env->b.buf.va, env->b.buf.size, 3);
+	assert_true(fg_post_recv(&env->b.qp, 2, sge, 2));
+	t_send(&env->a, 1, 0, 100);
+	fg_run(env->host);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_LEN_ERR);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+	assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 3), env->b.buf.size);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
+}
+
+static void test_unknown_opcodes_fail(void **state)
+{
+	static const uint32_t bad[] = {
+		PVRDMA_WR_LSO,
+		PVRDMA_WR_SEND_WITH_INV,
+		PVRDMA_WR_RDMA_READ_WITH_INV,
+		PVRDMA_WR_LOCAL_INV,
+		PVRDMA_WR_FAST_REG_MR,
+		PVRDMA_WR_MASKED_ATOMIC_CMP_AND_SWP,
+		PVRDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD,
+		PVRDMA_WR_BIND_MW,
+		PVRDMA_WR_REG_SIG_MR,
+		PVRDMA_WR_ERROR,
+		17,
+		255,
+		256,
+		0x80000002,
+		UINT32_MAX,
+	};
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
+		struct fg_wr wr = { .wr_id = 1,
+				    .opcode = bad[i],
+				    .flags = PVR_SEND_SIGNALED,
+				    .sge = &sge,
+				    .num_sge = 1,
+				    .remote_addr = env->b.mr.start,
+				    .rkey = env->b.mr.rkey };
+
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
+	}
+}
+
+/* The device offers none yet: a clean refusal, and nothing of b is touched. */
+static void test_atomics_that_are_not_offered_fail(void **state)
+{
+	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP,
+						     PVRDMA_WR_ATOMIC_FETCH_AND_ADD };
+	struct t_env *env = *state;
+
+	if (env->g[0]->dsr->caps.atomic_ops)
+		skip();
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
+		struct fg_wr wr = { .wr_id = 1,
+				    .opcode = ops[i],
+				    .flags = PVR_SEND_SIGNALED,
+				    .sge = &sge,
+				    .num_sge = 1,
+				    .remote_addr = env->b.mr.start,
+				    .compare_add = 0,
+				    .swap = ~0ull,
+				    .rkey = env->b.mr.rkey };
+
+		memset(env->b.mr.va, 0, 8);
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
+		for (int k = 0; k < 8; k++)
+			assert_int_equal(env->b.mr.va[k], 0);
+	}
+}
+
+static void test_unmapped_entry_in_the_middle_fails_the_whole_request(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int bad = 0; bad < 4; bad++) {
+		struct pvrdma_sge sge[4];
+		struct fg_wr wr = { .wr_id = 1,
+				    .opcode = PVRDMA_WR_RDMA_WRITE,
+				    .flags = PVR_SEND_SIGNALED,
+				    .sge = sge,
+				    .num_sge = 4,
+				    .remote_addr = env->b.mr.start,
+				    .rkey = env->b.mr.rkey };
+
+		for (int i = 0; i < 4; i++)
+			sge[i] = fg_sge(&env->a.mr, i * 1000, 1000);
+		sge[bad].addr = 0x1000;
+		fg_fill(env->b.buf.va, env->b.buf.size, 4);
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		expect_sender_fails(env, PVRDMA_WC_LOC_PROT_ERR);
+		assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 4), env->b.buf.size);
+	}
+}
+
+static void test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int bad = 0; bad < 4; bad++) {
+		struct pvrdma_sge sge[4];
+
+		for (int i = 0; i < 4; i++)
+			sge[i] = fg_sge(&env->b.mr, i * 1000, 1000);
+		sge[bad].lkey = 0;
+		fg_fill(env->b.buf.va, env->b.buf.size, 4);
+		assert_true(fg_post_recv(&env->b.qp, 2, sge, 4));
+		t_send(&env->a, 1, 0, 500);
+		fg_run(env->host);
+		expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
+		assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 4), env->b.buf.size);
+		reconnect(env);
+	}
+}
+
+static void test_empty_entries_need_no_key(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge[3] = { { 0xdead, 0, 0xbad },
+				     fg_sge(&env->a.mr, 0, 10),
+				     { UINT64_MAX, 0, UINT32_MAX } };
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = sge,
+			    .num_sge = 3 };
+
+	t_recv(&env->b, 2, 0, 10);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 10);
+}
+
+/* 1 GiB of guest memory that is one page over and over. */
+static void big_mr(struct fg_end *end, struct fg_mr *mr)
+{
+	struct pvr_cmd_create_mr req = fg_mr_request(&end->pd, &end->buf, 0, 1, FG_ACCESS_ALL);
+	struct pvr_resp_create_mr resp;
+	uint32_t page;
+
+	req.nchunks = BIG_MR_PAGES;
+	req.length = (uint64_t)BIG_MR_PAGES * PVR_PAGE_SIZE;
+	req.pdir_dma = t_wide_pdir(end->guest, BIG_MR_PAGES, &page);
+	expect_ok(fg_create_mr(end->guest, &req, &resp));
+	*mr = (struct fg_mr){ .guest = end->guest,
+			      .start = req.start,
+			      .length = req.length,
+			      .handle = resp.mr_handle,
+			      .lkey = resp.lkey,
+			      .rkey = resp.rkey };
+}
+
+static void test_lengths_whose_sum_wraps_32_bits_fail(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr big;
+	struct pvrdma_sge sge[4];
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = sge,
+			    .num_sge = 4 };
+
+	/* 4 * 1 GiB is 0 in 32 bits; and 64 more is 64, which would fit the receiver. */
+	big_mr(&env->a, &big);
+	for (int i = 0; i < 4; i++)
+		sge[i] = fg_sge(&big, 0, 1u << 30);
+	t_recv(&env->b, 2, 0, 64);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_LEN_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_message_longer_than_the_device_allows_fails(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_port_attr port;
+	struct fg_mr big;
+	struct pvrdma_sge sge[3];
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = sge,
+			    .num_sge = 3,
+			    .remote_addr = env->b.mr.start,
+			    .rkey = env->b.mr.rkey };
+
+	expect_ok(fg_query_port(env->g[0], 1, &port));
+	if (port.max_msg_sz >= 3u << 30)
+		skip();
+	big_mr(&env->a, &big);
+	for (int i = 0; i < 3; i++)
+		sge[i] = fg_sge(&big, 0, 1u << 30);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	expect_sender_fails(env, PVRDMA_WC_LOC_LEN_ERR);
+}
+
+static void test_one_gigabyte_in_one_message(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr from, to;
+	struct pvrdma_sge sge;
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1 };
+
+	big_mr(&env->a, &from);
+	big_mr(&env->b, &to);
+	sge = fg_sge(&from, 0, 1u << 30);
+	wr.remote_addr = to.start;
+	wr.rkey = to.rkey;
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+}
+
+static void test_bad_request_is_consumed_once(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 10; i++)
+		post_with_num_sge(env, 77);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	for (int i = 1; i < 10; i++)
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->a.scq);
+	assert_int_equal(fg_sq_space(&env->a.qp), 64);
+}
+
+static void test_unknown_flags_are_ignored(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND, .flags = 0xfffffff7 };
+
+	t_recv(&env->b, 2, 0, 8);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 0);
+}
+
+static void test_garbage_in_unused_fields_is_ignored(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 16);
+	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&env->a.qp, 0);
+
+	/* As the stock provider leaves it: what earlier requests had there. */
+	memset(wqe, 0xa5, env->a.qp.sq_stride);
+	wqe->wr_id = 1;
+	wqe->num_sge = 1;
+	wqe->opcode = PVRDMA_WR_SEND;
+	wqe->send_flags = PVR_SEND_SIGNALED;
+	memcpy(wqe + 1, &sge, sizeof(sge));
+	t_recv(&env->b, 2, 0, 16);
+	env->a.qp.ring->tx.prod_tail = 1;
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	assert_int_equal(expect_recv(&env->b.rcq, 2, 16).wc_flags & PVRDMA_WC_WITH_IMM, 0);
+}
+
+/* Queues with an entry stride that several pages hold a whole number of. */
+static void test_every_stride_works(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t max_sge = env->g[0]->dsr->caps.max_sge;
+
+	for (uint32_t sges = 1; sges <= max_sge; sges += sges < 4 ? 1 : 7) {
+		const struct fg_qp_spec spec = {
+			.type = PVR_QPT_RC, .sq_wr = 16, .rq_wr = 16, .sq_sge = sges, .rq_sge = sges
+		};
+
+		fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 2);
+		fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 2);
+		fg_end_connect(&env->a, &env->b, NULL);
+		for (int i = 0; i < 20; i++)
+			t_ping_pong(env->host, &env->a, &env->b);
+		fg_end_close(&env->a);
+		fg_end_close(&env->b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_send_with_no_entries_is_a_message_of_no_bytes, rc_connected),
+		T(test_send_with_as_many_entries_as_the_queue_has, rc_connected),
+		T(test_send_with_too_many_entries_fails, rc_connected),
+		T(test_receive_with_too_many_entries_fails_both_ends, rc_connected),
+		T(test_receive_with_no_entries_takes_empty_messages_only, rc_connected),
+		T(test_receive_buffer_one_byte_too_small, rc_connected),
+		T(test_unknown_opcodes_fail, rc_connected),
+		T(test_atomics_that_are_not_offered_fail, rc_connected),
+		T(test_unmapped_entry_in_the_middle_fails_the_whole_request, rc_connected),
+		T(test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all, rc_connected),
+		T(test_empty_entries_need_no_key, rc_connected),
+		T(test_lengths_whose_sum_wraps_32_bits_fail, rc_connected),
+		T(test_message_longer_than_the_device_allows_fails, rc_connected),
+		T(test_one_gigabyte_in_one_message, rc_connected),
+		T(test_bad_request_is_consumed_once, rc_connected),
+		T(test_unknown_flags_are_ignored, rc_connected),
+		T(test_garbage_in_unused_fields_is_ignored, rc_connected),
+		T(test_every_stride_works, guests),
+	};
+
+	return T_MAIN(tests);
+}
