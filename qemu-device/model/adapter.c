@@ -167,8 +167,8 @@ void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_u
 void pvr_adapter_reset(struct pvr_adapter *adapter)
 {
 	if (adapter->state != PVR_ADAPTER_IDLE)
-		pvr_info(adapter, "reset; was %s",
-			 pvr_adapter_state_name(adapter->state));
+		pvr_info_guest(adapter, "reset; was %s",
+			       pvr_adapter_state_name(adapter->state));
 	pvr_adapter_destroy_objects(adapter, NULL);
 	pvr_uc_destroy_all(adapter);
 	pvr_gid_unbind_all(adapter);

@@ -129,9 +129,13 @@ static inline uint64_t pvr_now(const struct pvr_engine *engine)
 void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter,
 	     enum pvr_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
-/* Logs what the guest did wrong, at a bounded rate. */
-void pvr_log_guest(struct pvr_adapter *adapter, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+/* For what a guest can repeat: at a bounded rate. */
+void pvr_log_limited(struct pvr_adapter *adapter, enum pvr_log_level level, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Logs what the guest did wrong. */
+#define pvr_log_guest(adapter, ...) pvr_log_limited((adapter), PVR_LOG_WARN, __VA_ARGS__)
+/* Logs what the guest did. */
+#define pvr_info_guest(adapter, ...) pvr_log_limited((adapter), PVR_LOG_INFO, __VA_ARGS__)
 #define pvr_info(adapter, ...)                                                 \
 	pvr_log((adapter)->engine, (adapter), PVR_LOG_INFO, __VA_ARGS__)
 #define pvr_debug(adapter, ...)                                                \

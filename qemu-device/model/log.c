@@ -39,7 +39,7 @@ static void limit_restart(struct pvr_adapter *adapter, uint64_t now)
 	*limit = (struct pvr_log_limit){ .since = now };
 }
 
-void pvr_log_guest(struct pvr_adapter *adapter, const char *fmt, ...)
+void pvr_log_limited(struct pvr_adapter *adapter, enum pvr_log_level level, const char *fmt, ...)
 {
 	struct pvr_log_limit *limit = &adapter->log_limit;
 	uint64_t now = pvr_now(adapter->engine);
@@ -52,6 +52,6 @@ void pvr_log_guest(struct pvr_adapter *adapter, const char *fmt, ...)
 		return;
 	}
 	va_start(ap, fmt);
-	log_line(adapter->engine, adapter, PVR_LOG_WARN, fmt, ap);
+	log_line(adapter->engine, adapter, level, fmt, ap);
 	va_end(ap);
 }

@@ -97,8 +97,8 @@ static void dsr_load(struct pvr_adapter *adapter)
 								   dsr.uar_pfn;
 	dsr_write_caps(adapter);
 	adapter->state = PVR_ADAPTER_READY;
-	pvr_info(adapter, "driver version %u attached, extensions %#x",
-		 adapter->driver_version, adapter->features);
+	pvr_info_guest(adapter, "driver version %u attached, extensions %#x",
+		       adapter->driver_version, adapter->features);
 }
 
 /* -------------------------------------------------------------- the rest */
@@ -110,7 +110,7 @@ static void write_ctl(struct pvr_adapter *adapter, uint32_t value)
 		adapter->err = 0;
 		if (adapter->state == PVR_ADAPTER_READY) {
 			adapter->state = PVR_ADAPTER_ACTIVE;
-			pvr_info(adapter, "active");
+			pvr_info_guest(adapter, "active");
 		} else if (adapter->state != PVR_ADAPTER_ACTIVE) {
 			adapter->err = EIO;
 		}
