@@ -147,7 +147,8 @@ def guest_programs(tmp_path_factory):
                            text=True, check=True, stdin=subprocess.DEVNULL)
     folder = pathlib.Path(built.stdout.strip())
     poke = tmp_path_factory.mktemp("guest-programs") / "bar_poke"
-    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", poke,
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I",
+                    ROOT / "include", "-o", poke,
                     GUEST_SOURCES / "bar_poke.c"], check=True)
     return [folder / "pvr_verify", folder / "pvr_peerdeath", poke]
 

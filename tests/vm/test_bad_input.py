@@ -199,12 +199,12 @@ SHARED = ["-machine", "q35,memory-backend=mem", "-object", "memory-backend-memfd
     ["-machine", "q35"],
     ["-machine", "q35,memory-backend=mem", "-object", "memory-backend-ram,id=mem,size=64M"],
     pytest.param(["-machine", "q35,memory-backend=mem", "-object", "memory-backend-memfd,id=mem,size=64M,share=off"],
-                 marks=pytest.mark.xfail(reason="QEMU hands over the memfd of RAM that it maps privately")),
+                 marks=pytest.mark.xfail(reason="QEMU hands over a memfd that it maps privately itself; the guest's driver names the option")),
 ], ids=["no memory backend", "memory-backend-ram", "share=off"])
 def test_ram_that_is_not_shared(folder, daemon, qemu, memory):
     """The log names the option that is missing, once."""
     with Qemu(qemu, folder, daemon.adapter, memory) as guest:
-        wait_for(lambda: "share=on" in daemon.log() or guest.child.poll() is not None)
+        wait_for(lambda: "share=on" in daemon.log() or guest.child.poll() is not None, 5)
         time.sleep(0.5)
         log = daemon.log()
     lines = [line for line in log.splitlines() if "share=on" in line]

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * A hostile guest's root: writes random values of all sizes to the registers and doorbells of a
- * PVRDMA device without a driver, and lets it find garbage in the shared region.
+ * PVRDMA device without a driver, and lets it find garbage in the shared region, or a proper
+ * region with random commands.
  *
  * Usage: bar_poke /sys/bus/pci/devices/ADDRESS SECONDS SEED
  */
@@ -16,16 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "pvrdma_abi.h"
+
 #define PAGE 4096u
 #define PAGES 64u
-#define REG_DSRLOW 0x04
-#define REG_DSRHIGH 0x08
-#define REG_CTL 0x0c
-#define REG_REQUEST 0x10
+
+/* The pages of a proper shared region; what follows them is tables and data for commands. */
+enum { DSR, COMMAND, RESPONSE, EVENTS, NOTIFICATIONS, DIRECTORY, TABLE, DATA };
 
 struct bar {
 	volatile uint8_t *base;
 	size_t size;
+	uint64_t physical;
 };
 
 static uint64_t random_state;
@@ -58,11 +61,31 @@ static int open_in(const char *device, const char *file)
 	return fd;
 }
 
-static struct bar map_bar(const char *device, const char *file)
+/* Where the guest's kernel put BAR `number`. */
+static uint64_t bar_address(const char *device, int number)
 {
-	int fd = open_in(device, file);
-	struct bar bar;
+	unsigned long long start = 0;
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/resource", device);
+	file = fopen(path, "r");
+	for (int i = 0; i <= number; i++)
+		if (!file || fscanf(file, "%llx %*x %*x", &start) != 1)
+			die(path);
+	fclose(file);
+	return start;
+}
+
+static struct bar map_bar(const char *device, int number)
+{
+	struct bar bar = { .physical = bar_address(device, number) };
 	struct stat st;
+	char file[16];
+	int fd;
+
+	snprintf(file, sizeof(file), "resource%d", number);
+	fd = open_in(device, file);
 
 	if (fstat(fd, &st))
 		die("fstat");
@@ -131,7 +154,7 @@ static void poke(const struct bar *bar)
 	if (next() % 8 == 0)
 		at = bar->size - size;
 	/* The DSR's address has a function of its own. */
-	if (bar->size == PAGE && at < REG_CTL && at + size > REG_DSRLOW)
+	if (bar->size == PAGE && at < PVR_REG_CTL && at + size > PVR_REG_DSRLOW)
 		return;
 	switch (size) {
 	case 1:
@@ -149,14 +172,93 @@ static void poke(const struct bar *bar)
 	}
 }
 
+static void write_reg(const struct bar *regs, uint32_t reg, uint32_t value)
+{
+	*(volatile uint32_t *)(regs->base + reg) = value;
+}
+
+static void announce(const struct bar *regs, uint64_t address)
+{
+	write_reg(regs, PVR_REG_DSRLOW, address);
+	write_reg(regs, PVR_REG_DSRHIGH, address >> 32);
+}
+
 static void poke_dsr(const struct bar *regs, const uint64_t *pages)
 {
-	uint64_t address = random_address(pages);
+	announce(regs, random_address(pages));
+	write_reg(regs, PVR_REG_CTL, next() % 4);
+	write_reg(regs, PVR_REG_REQUEST, next() % 4 ? 0 : next());
+}
 
-	*(volatile uint32_t *)(regs->base + REG_DSRLOW) = address;
-	*(volatile uint32_t *)(regs->base + REG_DSRHIGH) = address >> 32;
-	*(volatile uint32_t *)(regs->base + REG_CTL) = next() % 4;
-	*(volatile uint32_t *)(regs->base + REG_REQUEST) = next() % 4 ? 0 : next();
+static void fill_directory(uint8_t *memory, const uint64_t *pages, unsigned int page)
+{
+	uint64_t *directory = (uint64_t *)(memory + page * PAGE);
+
+	for (unsigned int i = 0; i < PAGE / 8; i++)
+		directory[i] = pages[TABLE];
+}
+
+static void fill_region(uint8_t *memory, const uint64_t *pages, const struct bar *uar)
+{
+	struct pvr_dsr *dsr = (struct pvr_dsr *)(memory + DSR * PAGE);
+	uint64_t *table = (uint64_t *)(memory + TABLE * PAGE);
+
+	memset(dsr, 0, sizeof(*dsr));
+	dsr->driver_version = PVR_VERSION;
+	dsr->gos_info = PVR_GOS_INFO(PVR_GOS_BITS_64, PVR_GOS_TYPE_LINUX, 1);
+	dsr->cmd_slot_dma = pages[COMMAND];
+	dsr->resp_slot_dma = pages[RESPONSE];
+	dsr->uar_pfn = uar->physical / PAGE;
+	dsr->async_ring.num_pages = dsr->cq_ring.num_pages = 4;
+	dsr->async_ring.pdir_dma = pages[EVENTS];
+	dsr->cq_ring.pdir_dma = pages[NOTIFICATIONS];
+	for (unsigned int i = 0; i < PAGE / 8; i++)
+		table[i] = pages[DATA + next() % (PAGES - DATA)];
+	fill_directory(memory, pages, EVENTS);
+	fill_directory(memory, pages, NOTIFICATIONS);
+	fill_directory(memory, pages, DIRECTORY);
+}
+
+static uint32_t random_field(void)
+{
+	switch (next() % 6) {
+	case 0:
+		return next();
+	case 1:
+		return 1u << next() % 32;
+	case 2:
+		return -1;
+	default:
+		return next() % 8;
+	}
+}
+
+/* A region that the device accepts, then commands whose numbers it knows and whose fields are random. */
+static void poke_commands(const struct bar *regs, const struct bar *uar, uint8_t *memory,
+			  const uint64_t *pages)
+{
+	volatile uint32_t *command = (volatile uint32_t *)(memory + COMMAND * PAGE);
+
+	fill_region(memory, pages, uar);
+	write_reg(regs, PVR_REG_CTL, PVR_CTL_RESET);
+	announce(regs, pages[DSR]);
+	write_reg(regs, PVR_REG_CTL, PVR_CTL_ACTIVATE);
+	for (int i = 0; i < 64; i++) {
+		for (unsigned int field = 0; field < 64; field++)
+			command[field] = random_field();
+		command[2] = next() % 24;
+		command[3] = 0;
+		if (next() % 2)
+			*(volatile uint64_t *)(command + 4) = pages[DIRECTORY];
+		if (command[2] == PVR_CMD_CREATE_UC)
+			*(volatile uint64_t *)(command + 4) = uar->physical / PAGE + next() % 4;
+		write_reg(regs, PVR_REG_REQUEST, 0);
+		/* Doorbells for what the commands may have made. */
+		*(volatile uint32_t *)(uar->base + next() % 4 * PAGE + next() % 3 * 4) =
+			next() % 4 << 30 | next() % 16;
+		if (i % 8 == 0)
+			(void)*(volatile uint32_t *)(regs->base + PVR_REG_ERR);
+	}
 }
 
 int main(int argc, char **argv)
@@ -170,8 +272,8 @@ int main(int argc, char **argv)
 		return 2;
 	random_state = strtoull(argv[3], NULL, 0);
 	enable_device(argv[1]);
-	regs = map_bar(argv[1], "resource1");
-	uar = map_bar(argv[1], "resource2");
+	regs = map_bar(argv[1], PVR_BAR_REGS);
+	uar = map_bar(argv[1], PVR_BAR_UAR);
 	memory = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE | MAP_LOCKED, -1, 0);
 	if (memory == MAP_FAILED)
@@ -184,6 +286,8 @@ int main(int argc, char **argv)
 			fill(memory, pages);
 		if (writes % 64 == 0)
 			poke_dsr(&regs, pages);
+		if (writes % 1024 == 0)
+			poke_commands(&regs, &uar, memory, pages);
 		poke(next() % 2 ? &regs : &uar);
 		writes++;
 	}
