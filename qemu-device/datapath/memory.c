@@ -122,3 +122,13 @@ int pvr_copy_from(struct pvr_cursor *to, const void *from, uint64_t len)
 	}
 	return 0;
 }
+
+uint64_t *pvr_sg_word(const struct pvr_sg *sg)
+{
+	struct pvr_cursor cursor;
+	uint64_t contig;
+
+	pvr_cursor_init(&cursor, sg, 0);
+	/* Aligned, so it lies in one page and in one run. */
+	return (uint64_t *)cursor_run(&cursor, sizeof(uint64_t), &contig);
+}

@@ -48,4 +48,7 @@ void pvr_cursor_init(struct pvr_cursor *cursor, const struct pvr_sg *sg, uint64_
 int pvr_copy(struct pvr_cursor *to, struct pvr_cursor *from, uint64_t len);
 int pvr_copy_from(struct pvr_cursor *to, const void *from, uint64_t len);
 
+/* The 8 bytes of a list that has one entry of 8, aligned to 8. NULL: they went away. */
+uint64_t *pvr_sg_word(const struct pvr_sg *sg);
+
 #endif /* PVR_MEMORY_H */

@@ -139,11 +139,27 @@ static bool opcode_access(uint32_t opcode, uint32_t *access)
 		*access = 0;
 		return true;
 	case PVRDMA_WR_RDMA_READ:
+	case PVRDMA_WR_ATOMIC_CMP_AND_SWP:
+	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
 		*access = PVR_ACCESS_LOCAL_WRITE;
 		return true;
 	default:
 		return false;
 	}
+}
+
+static bool is_atomic(uint32_t opcode)
+{
+	return opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			 uint64_t length)
+{
+	if (is_atomic(wqe->hdr.opcode))
+		return length == sizeof(uint64_t) && !qp->sq_done;
+	return length <= PVR_MAX_MSG_SIZE && qp->sq_done <= length;
 }
 
 static enum step rc_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
@@ -156,13 +172,14 @@ static enum step rc_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	if (!opcode_access(wqe->hdr.opcode, &access) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "send with an unknown opcode or too many SGEs");
-	if (wqe->hdr.opcode == PVRDMA_WR_RDMA_READ && !qp->attr.max_rd_atomic)
+	if (access && !qp->attr.max_rd_atomic)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
-			    "RDMA READ with max_rd_atomic 0");
+			    "RDMA READ or atomic with max_rd_atomic 0");
 	if (pvr_sg_build(&sg, qp, wqe->sge, wqe->hdr.num_sge, access))
 		return fail(qp, wqe, PVRDMA_WC_LOC_PROT_ERR, "send of forbidden memory");
-	if (sg.total > PVR_MAX_MSG_SIZE || qp->sq_done > sg.total)
-		return fail(qp, wqe, PVRDMA_WC_LOC_LEN_ERR, "message too long");
+	if (!is_length_ok(qp, wqe, sg.total))
+		return fail(qp, wqe, PVRDMA_WC_LOC_LEN_ERR,
+			    "message too long, or an atomic that is not 8 bytes");
 	request.local = &sg;
 	request.length = sg.total;
 	request.offset = qp->sq_done;

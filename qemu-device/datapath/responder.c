@@ -174,6 +174,51 @@ static struct pvr_answer do_read(struct pvr_qp *to, const struct pvr_request *re
 	return pvr_copy(&dst, &src, request->chunk) ? refuse_access(to) : ack();
 }
 
+/*
+ * With the host's own atomic instructions, so that it is atomic against all CPUs of
+ * the guest and all other requesters. Return: the value before.
+ */
+static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr *hdr)
+{
+	uint64_t old = hdr->wr.atomic.compare_add;
+
+	if (hdr->opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD)
+		return __atomic_fetch_add(word_shm, old, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(word_shm, &old, hdr->wr.atomic.swap, false,
+				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return old;
+}
+
+static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *request)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
+	struct pvr_cursor dst;
+	struct pvr_sg sg;
+	uint64_t *word_shm, old;
+
+	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_ATOMIC))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "atomics are not enabled");
+	if (!to->attr.max_dest_rd_atomic)
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "atomic beyond max_dest_rd_atomic");
+	if (hdr->wr.atomic.remote_addr % sizeof(uint64_t))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "atomic at an address that is no multiple of 8");
+	if (pvr_sg_build_remote(&sg, to, hdr->wr.atomic.rkey, hdr->wr.atomic.remote_addr,
+				sizeof(uint64_t), PVR_ACCESS_REMOTE_ATOMIC))
+		return refuse_access(to);
+	word_shm = pvr_sg_word(&sg);
+	/* An iova may be aligned where the memory behind it is not. */
+	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
+		return refuse_access(to);
+	old = apply_atomic(word_shm, hdr);
+	pvr_cursor_init(&dst, request->local, 0);
+	/* It is done; a requester whose buffer went away has its own error coming. */
+	(void)pvr_copy_from(&dst, &old, sizeof(old));
+	return ack();
+}
+
 static struct pvr_answer execute(struct pvr_qp *to, const struct pvr_request *request,
 				 const struct pvr_recv_wqe *wqe)
 {
@@ -184,6 +229,9 @@ static struct pvr_answer execute(struct pvr_qp *to, const struct pvr_request *re
 	case PVRDMA_WR_RDMA_WRITE:
 	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
 		return do_write(to, request);
+	case PVRDMA_WR_ATOMIC_CMP_AND_SWP:
+	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
+		return do_atomic(to, request);
 	default:
 		return do_read(to, request);
 	}

@@ -48,6 +48,7 @@ void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
 		.mode = PVR_MODE_ROCE,
+		.atomic_ops = PVR_ATOMIC_CMP_SWAP | PVR_ATOMIC_FETCH_ADD,
 		.gid_types = PVR_GID_TYPE_ROCE_V2,
 	};
 }
