@@ -148,19 +148,24 @@ static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
 						   sizeof(struct pvrdma_cqe));
 }
 
-/* Completions waiting; 0 also if the device's index is impossible. */
+/*
+ * Completions waiting. An index that cannot be means that the rest is lost: without
+ * those consumers would wait for ever, so that is the end of the device.
+ */
 static u32 cq_used_locked(struct pvr_cq *cq)
 {
-	u32 used = pvr_ring_used(READ_ONCE(cq->ring_shm->prod_tail), cq->head,
-				 cq->n);
+	struct pvr_dev *dev = to_pvr_dev(cq->ibcq.device);
+	u32 tail = READ_ONCE(cq->ring_shm->prod_tail);
+	u32 used = pvr_ring_used(tail, cq->head, cq->n);
 
 	lockdep_assert_held(&cq->lock);
-	if (used <= cq->n)
+	if (likely(used <= cq->n))
 		return used;
-	ibdev_err_ratelimited(cq->ibcq.device,
-			      "cq %u: device wrote index %#x, ours is %#x of %#x\n",
-			      cq->handle, READ_ONCE(cq->ring_shm->prod_tail),
-			      cq->head, 2 * cq->n);
+	if (!pvr_dev_dead(dev))
+		ibdev_err(&dev->ibdev,
+			  "cq %u: device wrote index %#x, ours is %#x, expected at most %u apart\n",
+			  cq->handle, tail, cq->head, cq->n);
+	pvr_dev_fail(dev, "it wrote an impossible index");
 	return 0;
 }
 
