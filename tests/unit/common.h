@@ -91,5 +91,7 @@ void t_ping_pong_at(struct fg_host *host, struct fg_end *a, struct fg_end *b, co
  * guest has the memory for. Returns its bus address; *page is the data page.
  */
 uint64_t t_wide_pdir(struct fg_guest *guest, uint32_t npages, uint32_t *page);
+/* An MR of the end's PD with all access and such a directory; it has no va. */
+void t_wide_mr(struct fg_end *end, uint32_t npages, struct fg_mr *mr);
 
 #endif /* UNIT_COMMON_H */

@@ -394,6 +394,23 @@ static void test_first_datagram_goes_without_memory(void **state)
 	expect_recv(&env->b.rcq, 1, 140);
 }
 
+/* The timers' heap grows with the queue pairs, at powers of two. */
+static void test_create_many_qps(void **state)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 1, .rq_wr = 1 };
+	struct pvr_cmd_create_qp req;
+	struct objects o;
+
+	objects_open(&o, state);
+	spec.pd = &o.pd;
+	spec.scq = spec.rcq = &o.cq;
+	req = fg_qp_request(&spec);
+	req.pdir_dma = o.buf.pdir;
+	for (int i = 0; i < 70; i++)
+		assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+	assert_int_equal(fg_stats(o.g).qps, 70);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -406,6 +423,7 @@ int main(void)
 		T(test_create_ud_qp, guest),
 		T(test_create_gsi_qp, guest),
 		T(test_create_qp_with_srq, guest),
+		T(test_create_many_qps, guest),
 		T(test_create_bind, guests),
 		T(test_dsr, unprobed),
 		T(test_create_adapter, host),

@@ -1,204 +1,450 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Compare-and-swap, fetch-and-add: IBTA vol. 1, 9.4.5 and 10.7.2.3. */
+/* Compare-and-swap and fetch-and-add. */
 #include <pthread.h>
 
 #include "common.h"
 
-#define RESULT 512 /* where results go in the requester's buffer */
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define CAS PVRDMA_WR_ATOMIC_CMP_AND_SWP
+#define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
+#define TARGET 4096u /* of the word in b's buffer */
+#define RESULT 64u /* of the old value in a's buffer */
+#define GUARD 0x5555aaaa5555aaaaull
 
-static void post(struct t_env *env, enum pvrdma_wr_opcode op, uint64_t offset, uint64_t arg,
-		 uint64_t swap, uint32_t result_len)
+static uint64_t *target(struct t_env *env)
 {
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, RESULT, result_len);
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = op,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start + offset,
-			    .rkey = env->b.mr.rkey,
-			    .compare_add = arg,
-			    .swap = swap };
+	return (uint64_t *)(env->b.mr.va + TARGET);
+}
+
+static uint64_t *result(struct t_env *env)
+{
+	return (uint64_t *)(env->a.mr.va + RESULT);
+}
+
+struct atomic {
+	enum pvrdma_wr_opcode op;
+	uint64_t compare_add, swap;
+	uint64_t remote_addr;
+	uint32_t rkey;
+	struct pvrdma_sge sge[2];
+	uint32_t num_sge;
+};
+
+/* A valid request: b's word at TARGET, into a's RESULT. */
+static struct atomic valid(struct t_env *env, enum pvrdma_wr_opcode op)
+{
+	*target(env) = 100;
+	target(env)[-1] = target(env)[1] = GUARD;
+	*result(env) = GUARD;
+	result(env)[-1] = result(env)[1] = GUARD;
+	return (struct atomic){ .op = op,
+				.compare_add = op == CAS ? 100 : 5,
+				.swap = 77,
+				.remote_addr = env->b.mr.start + TARGET,
+				.rkey = env->b.mr.rkey,
+				.sge = { fg_sge(&env->a.mr, RESULT, 8) },
+				.num_sge = 1 };
+}
+
+static void run(struct t_env *env, const struct atomic *atomic)
+{
+	struct fg_wr wr = {
+		.wr_id = 1,
+		.opcode = atomic->op,
+		.flags = PVR_SEND_SIGNALED,
+		.sge = atomic->sge,
+		.num_sge = atomic->num_sge,
+		.remote_addr = atomic->remote_addr,
+		.rkey = atomic->rkey,
+		.compare_add = atomic->compare_add,
+		.swap = atomic->swap,
+	};
 
 	assert_true(fg_post_send(&env->a.qp, &wr));
 	fg_run(env->host);
 }
 
-static uint64_t word(const struct fg_end *end, uint64_t offset)
+static void expect_values(struct t_env *env, uint64_t new, uint64_t old)
 {
-	uint64_t value;
-
-	memcpy(&value, end->mr.va + offset, sizeof(value));
-	return value;
+	assert_true(*target(env) == new);
+	assert_true(*result(env) == old);
+	assert_true(target(env)[-1] == GUARD && target(env)[1] == GUARD);
+	assert_true(result(env)[-1] == GUARD && result(env)[1] == GUARD);
 }
 
-static void set_word(struct fg_end *end, uint64_t offset, uint64_t value)
+static void expect_failure(struct t_env *env, const struct atomic *atomic, uint32_t status)
 {
-	memcpy(end->mr.va + offset, &value, sizeof(value));
+	run(env, atomic);
+	expect_cqe(&env->a.scq, 1, status);
+	expect_values(env, 100, GUARD);
+	expect_state(&env->a, PVR_QPS_ERR);
+	if (status == PVRDMA_WC_REM_ACCESS_ERR)
+		expect_one_event(env->g[1], PVR_EVENT_QP_ACCESS_ERR, env->b.qp.handle);
+	else if (status == PVRDMA_WC_REM_INV_REQ_ERR)
+		expect_one_event(env->g[1], PVR_EVENT_QP_REQ_ERR, env->b.qp.handle);
+	else
+		expect_state(&env->b, PVR_QPS_RTS);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
 }
 
-static void test_fetch_and_add_returns_the_old_value(void **state)
+static void test_atomics_are_offered(void **state)
 {
 	struct t_env *env = *state;
+	const struct pvr_caps *caps = &env->g[0]->dsr->caps;
 
-	set_word(&env->b, 64, UINT64_MAX - 1);
-	post(env, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 64, 5, 0, 8);
-	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
-	assert_true(word(&env->a, RESULT) == UINT64_MAX - 1);
-	assert_true(word(&env->b, 64) == 3);
+	assert_int_equal(caps->atomic_ops, PVR_ATOMIC_CMP_SWAP | PVR_ATOMIC_FETCH_ADD);
+}
+
+static void test_compare_and_swap_that_matches(void **state)
+{
+	struct t_env *env = *state;
+	struct atomic atomic = valid(env, CAS);
+	struct pvrdma_cqe cqe;
+
+	run(env, &atomic);
+	cqe = expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP);
+	assert_int_equal(cqe.byte_len, 8);
+	expect_values(env, 77, 100);
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_compare_and_swap_swaps_if_equal(void **state)
+static void test_compare_and_swap_that_does_not_match(void **state)
 {
 	struct t_env *env = *state;
+	struct atomic atomic = valid(env, CAS);
 
-	set_word(&env->b, 4096 - 8, 42);
-	post(env, PVRDMA_WR_ATOMIC_CMP_AND_SWP, 4096 - 8, 42, 77, 8);
-	assert_int_equal(expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP).byte_len, 8);
-	assert_true(word(&env->a, RESULT) == 42);
-	assert_true(word(&env->b, 4096 - 8) == 77);
-}
-
-static void test_compare_and_swap_leaves_what_differs(void **state)
-{
-	struct t_env *env = *state;
-
-	set_word(&env->b, 0, 43);
-	post(env, PVRDMA_WR_ATOMIC_CMP_AND_SWP, 0, 42, 77, 8);
+	atomic.compare_add = 101;
+	run(env, &atomic);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP);
-	assert_true(word(&env->a, RESULT) == 43);
-	assert_true(word(&env->b, 0) == 43);
+	expect_values(env, 100, 100);
 }
 
-static void expect_refusal(struct t_env *env, uint32_t status, uint64_t offset)
+static void test_fetch_and_add(void **state)
 {
-	expect_cqe(&env->a.scq, 1, status);
-	expect_state(&env->a, PVR_QPS_ERR);
-	assert_true(word(&env->b, offset) == 1000);
+	struct t_env *env = *state;
+	struct atomic atomic = valid(env, FAA);
+
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	expect_values(env, 105, 100);
+	atomic.compare_add = -105ull;
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	expect_values(env, 0, 105);
 }
 
-static void test_unaligned_atomic_is_refused_by_the_responder(void **state)
+static void test_all_64_bits_take_part(void **state)
+{
+	struct t_env *env = *state;
+	struct atomic atomic = valid(env, CAS);
+
+	*target(env) = 0x8000000000000001ull;
+	atomic.compare_add = 1;
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP);
+	expect_values(env, 0x8000000000000001ull, 0x8000000000000001ull);
+	atomic.compare_add = 0x8000000000000001ull;
+	atomic.swap = 0xfedcba9876543210ull;
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_COMP_SWAP);
+	expect_values(env, 0xfedcba9876543210ull, 0x8000000000000001ull);
+}
+
+static void test_atomics_run_in_order(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .opcode = FAA,
+			    .flags = PVR_SEND_SIGNALED,
+			    .num_sge = 1,
+			    .remote_addr = env->b.mr.start + TARGET,
+			    .rkey = env->b.mr.rkey,
+			    .compare_add = 3 };
+
+	*target(env) = 0;
+	for (uint32_t i = 0; i < 60; i++) {
+		struct pvrdma_sge sge = fg_sge(&env->a.mr, 8 * i, 8);
+
+		wr.wr_id = i;
+		wr.sge = &sge;
+		assert_true(fg_post_send(&env->a.qp, &wr));
+	}
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 60; i++) {
+		expect_done(&env->a.scq, i, PVRDMA_WC_FETCH_ADD);
+		assert_true(((uint64_t *)env->a.mr.va)[i] == 3 * i);
+	}
+}
+
+static void test_result_at_any_offset(void **state)
+{
+	static const uint32_t offsets[] = { 1, 7, 4089, 4092, 4095, 8190 };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(offsets); i++) {
+		struct atomic atomic = valid(env, FAA);
+		uint64_t old;
+
+		atomic.sge[0] = fg_sge(&env->a.mr, offsets[i], 8);
+		run(env, &atomic);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+		memcpy(&old, env->a.mr.va + offsets[i], 8);
+		assert_true(old == 100);
+	}
+}
+
+static void test_target_in_an_unaligned_mr(void **state)
+{
+	struct t_env *env = *state;
+	struct atomic atomic = valid(env, FAA);
+	struct fg_mr mr;
+
+	/* The address counts, not the distance from the MR's start. */
+	expect_ok(fg_mr_create_part(&env->b.pd, &env->b.buf, 4091, 1000, FG_ACCESS_ALL, &mr));
+	atomic.rkey = mr.rkey;
+	atomic.remote_addr = mr.start + 5;
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	expect_values(env, 105, 100);
+}
+
+static void test_unaligned_targets_are_refused(void **state)
 {
 	struct t_env *env = *state;
 
-	set_word(&env->b, 0, 1000);
-	post(env, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 4, 1, 0, 8);
-	expect_refusal(env, PVRDMA_WC_REM_INV_REQ_ERR, 0);
-	expect_state(&env->b, PVR_QPS_ERR);
-	expect_one_event(env->g[1], PVR_EVENT_QP_REQ_ERR, env->b.qp.handle);
+	for (uint32_t offset = 1; offset < 8; offset++) {
+		struct atomic atomic = valid(env, offset % 2 ? CAS : FAA);
+
+		atomic.remote_addr += offset;
+		expect_failure(env, &atomic, PVRDMA_WC_REM_INV_REQ_ERR);
+	}
 }
 
-static void test_atomic_with_a_result_of_other_than_8_bytes_fails(void **state)
+static void test_target_outside_the_mr_is_refused(void **state)
 {
 	struct t_env *env = *state;
+	const uint64_t size = env->b.mr.length;
+	const uint64_t bad[] = { -8ull, size, size + 8, 1ull << 32, 1ull << 63, -FG_USER_VA - 8 };
 
-	set_word(&env->b, 0, 1000);
-	post(env, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 4);
-	expect_refusal(env, PVRDMA_WC_LOC_LEN_ERR, 0);
-	expect_state(&env->b, PVR_QPS_RTS);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct atomic atomic = valid(env, FAA);
+
+		atomic.remote_addr = env->b.mr.start + bad[i];
+		expect_failure(env, &atomic, PVRDMA_WC_REM_ACCESS_ERR);
+	}
 }
 
-static void test_atomic_with_a_wrong_lkey_changes_nothing(void **state)
+static void test_target_that_ends_one_byte_behind_the_mr_is_refused(void **state)
 {
 	struct t_env *env = *state;
+	struct atomic atomic = valid(env, FAA);
+	struct fg_mr mr;
 
-	set_word(&env->b, 0, 1000);
-	env->a.mr.lkey ^= 0x55;
-	post(env, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8);
-	env->a.mr.lkey ^= 0x55;
-	expect_refusal(env, PVRDMA_WC_LOC_PROT_ERR, 0);
-	expect_state(&env->b, PVR_QPS_RTS);
+	expect_ok(fg_mr_create_part(&env->b.pd, &env->b.buf, 0, TARGET + 7, FG_ACCESS_ALL, &mr));
+	atomic.rkey = mr.rkey;
+	atomic.remote_addr = mr.start + TARGET;
+	expect_failure(env, &atomic, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_atomic_with_a_wrong_rkey_is_refused(void **state)
+static void test_wrong_rkeys_are_refused(void **state)
 {
 	struct t_env *env = *state;
+	struct atomic atomic = valid(env, CAS);
+	struct fg_mr no_atomic;
 
-	set_word(&env->b, 0, 1000);
-	env->b.mr.rkey ^= 0x55;
-	post(env, PVRDMA_WR_ATOMIC_CMP_AND_SWP, 0, 1000, 1, 8);
-	env->b.mr.rkey ^= 0x55;
-	expect_refusal(env, PVRDMA_WC_REM_ACCESS_ERR, 0);
-	expect_one_event(env->g[1], PVR_EVENT_QP_ACCESS_ERR, env->b.qp.handle);
+	atomic.rkey ^= 0x100;
+	expect_failure(env, &atomic, PVRDMA_WC_REM_ACCESS_ERR);
+	atomic = valid(env, CAS);
+	expect_ok(fg_mr_create(&env->b.pd, &env->b.buf,
+			       PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE |
+				       PVR_ACCESS_REMOTE_READ,
+			       &no_atomic));
+	atomic.rkey = no_atomic.rkey;
+	expect_failure(env, &atomic, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_atomic_beyond_the_region_is_refused(void **state)
+/* The target must not change when the old value has nowhere to go. */
+static void test_wrong_lkeys_are_refused_before_anything_happens(void **state)
 {
 	struct t_env *env = *state;
+	struct atomic atomic = valid(env, FAA);
+	struct fg_mr read_only;
 
-	post(env, PVRDMA_WR_ATOMIC_CMP_AND_SWP, env->b.mr.length, 0, 1, 8);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	atomic.sge[0].lkey ^= 0x100;
+	expect_failure(env, &atomic, PVRDMA_WC_LOC_PROT_ERR);
+	atomic = valid(env, FAA);
+	atomic.sge[0].addr = 0x1000;
+	expect_failure(env, &atomic, PVRDMA_WC_LOC_PROT_ERR);
+	atomic = valid(env, CAS);
+	expect_ok(fg_mr_create(&env->a.pd, &env->a.buf, PVR_ACCESS_REMOTE_READ, &read_only));
+	atomic.sge[0] = fg_sge(&read_only, RESULT, 8);
+	expect_failure(env, &atomic, PVRDMA_WC_LOC_PROT_ERR);
 }
 
-static void test_atomic_that_the_responder_has_not_enabled_is_refused(void **state)
+static void test_wrong_lengths_are_refused(void **state)
+{
+	static const uint32_t bad[] = { 0, 1, 4, 7, 9, 16, 4096 };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct atomic atomic = valid(env, FAA);
+
+		atomic.sge[0].length = bad[i];
+		expect_failure(env, &atomic, PVRDMA_WC_LOC_LEN_ERR);
+	}
+}
+
+static void test_no_entry_for_the_result_is_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct atomic atomic = valid(env, FAA);
+
+	atomic.num_sge = 0;
+	expect_failure(env, &atomic, PVRDMA_WC_LOC_LEN_ERR);
+}
+
+static void test_too_many_entries_are_refused(void **state)
+{
+	static const uint32_t bad[] = { 5, 255, UINT32_MAX };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct atomic atomic = valid(env, FAA);
+		struct pvrdma_sge sge[4] = { atomic.sge[0] };
+		struct fg_wr wr = { .wr_id = 1,
+				    .opcode = FAA,
+				    .sge = sge,
+				    .num_sge = bad[i],
+				    .remote_addr = atomic.remote_addr,
+				    .rkey = atomic.rkey };
+
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		fg_run(env->host);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+		expect_values(env, 100, GUARD);
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		expect_ok(fg_qp_to_reset(&env->b.qp));
+		fg_end_connect(&env->a, &env->b, NULL);
+	}
+}
+
+static void test_result_in_two_entries(void **state)
+{
+	struct t_env *env = *state;
+	struct atomic atomic = valid(env, FAA);
+
+	atomic.sge[0] = fg_sge(&env->a.mr, RESULT, 3);
+	atomic.sge[1] = fg_sge(&env->a.mr, RESULT + 3, 5);
+	atomic.num_sge = 2;
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	expect_values(env, 105, 100);
+}
+
+static void test_qp_must_permit_atomics(void **state)
 {
 	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
+	struct atomic atomic = valid(env, FAA);
 
-	conn.access = PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_WRITE;
+	conn.access &= ~PVR_ACCESS_REMOTE_ATOMIC;
 	fg_end_connect(&env->a, &env->b, &conn);
-	set_word(&env->b, 0, 1000);
-	post(env, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8);
-	expect_refusal(env, PVRDMA_WC_REM_INV_REQ_ERR, 0);
+	expect_failure(env, &atomic, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
-static void test_zero_entry_atomic_fails(void **state)
+static void test_atomics_need_read_resources(void **state)
 {
 	struct t_env *env = *state;
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
+	struct fg_conn conn = fg_conn_default;
+	struct atomic atomic = valid(env, FAA);
 
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
-	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_LEN_ERR);
+	conn.max_dest_rd_atomic = 0;
+	fg_end_connect(&env->a, &env->b, &conn);
+	expect_failure(env, &atomic, PVRDMA_WC_REM_INV_REQ_ERR);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	conn = fg_conn_default;
+	conn.max_rd_atomic = 0;
+	fg_end_connect(&env->a, &env->b, &conn);
+	expect_failure(env, &atomic, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-/* ------------------------------------------------- against the guest's own CPU */
-
-#define ADDS 20000
-
-static void *guest_cpu(void *arg)
+static void test_atomic_on_ones_own_memory(void **state)
 {
-	uint64_t *counter = arg;
+	struct t_env *env = *state;
+	struct atomic atomic;
 
-	for (int i = 0; i < ADDS; i++)
-		__atomic_fetch_add(counter, 1, __ATOMIC_SEQ_CST);
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->a, NULL);
+	env->b = env->a; /* the target is a's own */
+	atomic = valid(env, FAA);
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	expect_values(env, 105, 100);
+	/* The result may even be the target. */
+	atomic.sge[0] = fg_sge(&env->a.mr, TARGET, 8);
+	run(env, &atomic);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	assert_true(*target(env) == 105);
+}
+
+static void *add_ones(void *opaque)
+{
+	uint64_t *word = opaque;
+
+	for (int i = 0; i < 100000; i++)
+		__atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
 	return NULL;
 }
 
-static void test_atomics_lose_nothing_against_a_guest_cpu(void **state)
+static void test_atomics_are_atomic_against_the_guests_cpus(void **state)
 {
 	struct t_env *env = *state;
-	uint64_t *counter = (uint64_t *)env->b.mr.va;
+	struct atomic atomic = valid(env, FAA);
+	struct fg_wr wr = { .opcode = FAA,
+			    .sge = atomic.sge,
+			    .num_sge = 1,
+			    .remote_addr = atomic.remote_addr,
+			    .rkey = atomic.rkey,
+			    .compare_add = 1ull << 32 };
 	pthread_t thread;
 
-	*counter = 0;
-	assert_int_equal(pthread_create(&thread, NULL, guest_cpu, counter), 0);
-	for (int i = 0; i < ADDS / 10; i++) {
-		post(env, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 0, 1, 0, 8);
-		expect_done(&env->a.scq, 1, PVRDMA_WC_FETCH_ADD);
+	*target(env) = 0;
+	assert_int_equal(pthread_create(&thread, NULL, add_ones, target(env)), 0);
+	for (int round = 0; round < 500; round++) {
+		for (int i = 0; i < 60; i++)
+			assert_true(fg_post_send(&env->a.qp, &wr));
+		fg_run(env->host);
 	}
 	pthread_join(thread, NULL);
-	assert_true(__atomic_load_n(counter, __ATOMIC_SEQ_CST) == ADDS + ADDS / 10);
+	assert_true(*target(env) == (30000ull << 32) + 100000);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_fetch_and_add_returns_the_old_value, rc_connected),
-		T(test_compare_and_swap_swaps_if_equal, rc_connected),
-		T(test_compare_and_swap_leaves_what_differs, rc_connected),
-		T(test_unaligned_atomic_is_refused_by_the_responder, rc_connected),
-		T(test_atomic_with_a_result_of_other_than_8_bytes_fails, rc_connected),
-		T(test_atomic_with_a_wrong_lkey_changes_nothing, rc_connected),
-		T(test_atomic_with_a_wrong_rkey_is_refused, rc_connected),
-		T(test_atomic_beyond_the_region_is_refused, rc_connected),
-		T(test_atomic_that_the_responder_has_not_enabled_is_refused, rc),
-		T(test_zero_entry_atomic_fails, rc_connected),
-		T(test_atomics_lose_nothing_against_a_guest_cpu, rc_connected),
+		T(test_atomics_are_offered, rc_connected),
+		T(test_compare_and_swap_that_matches, rc_connected),
+		T(test_compare_and_swap_that_does_not_match, rc_connected),
+		T(test_fetch_and_add, rc_connected),
+		T(test_all_64_bits_take_part, rc_connected),
+		T(test_atomics_run_in_order, rc_connected),
+		T(test_result_at_any_offset, rc_connected),
+		T(test_target_in_an_unaligned_mr, rc_connected),
+		T(test_unaligned_targets_are_refused, rc_connected),
+		T(test_target_outside_the_mr_is_refused, rc_connected),
+		T(test_target_that_ends_one_byte_behind_the_mr_is_refused, rc_connected),
+		T(test_wrong_rkeys_are_refused, rc_connected),
+		T(test_wrong_lkeys_are_refused_before_anything_happens, rc_connected),
+		T(test_wrong_lengths_are_refused, rc_connected),
+		T(test_no_entry_for_the_result_is_refused, rc_connected),
+		T(test_too_many_entries_are_refused, rc_connected),
+		T(test_result_in_two_entries, rc_connected),
+		T(test_qp_must_permit_atomics, rc),
+		T(test_atomics_need_read_resources, rc),
+		T(test_atomic_on_ones_own_memory, guest),
+		T(test_atomics_are_atomic_against_the_guests_cpus, rc_connected),
 	};
 
 	return T_MAIN(tests);

@@ -384,6 +384,40 @@ static void test_tx_half_of_the_ring_state_is_not_written(void **state)
 	assert_int_equal(ring->rx.cons_head, 0);
 }
 
+static void test_reset_while_events_are_held_back(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_ring_state *cq = (void *)env->g[0]->cq_ring.va;
+	struct pvr_ring_state *async = (void *)env->g[0]->async_ring.va;
+
+	cq->rx.cons_head = PVR_CQNE_SLOTS;
+	async->rx.cons_head = PVR_EQE_SLOTS;
+	fg_cq_arm(&env->a.scq);
+	t_send(&env->a, 1, 0, 0);
+	t_recv(&env->b, 1, 0, 0);
+	toggle_link(env, 3);
+	pvr_adapter_fail(env->g[0]->adapter, "a test");
+	pvr_adapter_fail(env->g[0]->adapter, "a test, again");
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	fg_advance(env->host, FG_SEC);
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	expect_ok(fg_guest_boot(env->g[0]));
+	fg_advance(env->host, FG_SEC);
+	expect_no_event(env->g[0]);
+	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
+}
+
+static void test_failure_of_the_device_is_an_event(void **state)
+{
+	struct t_env *env = *state;
+
+	pvr_adapter_fail(env->g[0]->adapter, "a test");
+	fg_run(env->host);
+	assert_int_equal(fg_events_count(env->g[0], PVR_EVENT_DEVICE_FATAL, 0), 1);
+	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 1);
+	assert_int_equal(env->host->logged[PVR_LOG_ERR], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -407,6 +441,8 @@ int main(void)
 		T(test_device_keeps_its_own_producer_index, guest),
 		T(test_bad_consumer_indices_are_safe, rc_connected),
 		T(test_tx_half_of_the_ring_state_is_not_written, guest),
+		T(test_reset_while_events_are_held_back, rc_connected),
+		T(test_failure_of_the_device_is_an_event, guest),
 	};
 
 	return T_MAIN(tests);

@@ -256,6 +256,30 @@ static void test_errors_are_logged_at_a_bounded_rate(void **state)
 	assert_in_range(lines, 1, 200);
 }
 
+static void test_qp_connected_to_itself_that_fails_its_own_receive(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge bad = { FG_USER_VA, 8, BAD_LKEY };
+	struct pvrdma_cqe cqe;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->a, NULL);
+	assert_true(fg_post_recv(&env->a.qp, 1, &bad, 1));
+	t_recv(&env->a, 2, 0, 8);
+	t_send(&env->a, 3, 0, 8);
+	t_send(&env->a, 4, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->a.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	for (uint32_t i = 3; i <= 4; i++) {
+		assert_true(fg_cq_poll(&env->a.scq, &cqe));
+		assert_int_equal(cqe.wr_id, i);
+		assert_int_not_equal(cqe.status, PVRDMA_WC_SUCCESS);
+	}
+	expect_no_cqe(&env->a.scq);
+	expect_no_cqe(&env->a.rcq);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +297,7 @@ int main(void)
 		T(test_error_of_one_qp_leaves_others_on_its_cqs_alone, rc_connected),
 		T(test_full_queues_are_flushed_completely, guests),
 		T(test_errors_are_logged_at_a_bounded_rate, rc_connected),
+		T(test_qp_connected_to_itself_that_fails_its_own_receive, guest),
 	};
 
 	return T_MAIN(tests);

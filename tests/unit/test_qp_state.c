@@ -293,6 +293,16 @@ static void test_bad_timeouts_are_rejected(void **state)
 	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, timeout, 32, 255);
 }
 
+static void test_read_depths_above_the_caps_are_rejected(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t max = env->g[0]->dsr->caps.max_qp_rd_atom;
+
+	assert_in_range(max, 1, 254);
+	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, max_dest_rd_atomic, max + 1, 255);
+	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, max_rd_atomic, max + 1, 255);
+}
+
 static void test_bad_retry_counts_are_rejected(void **state)
 {
 	struct t_env *env = *state;
@@ -640,6 +650,7 @@ int main(void)
 		T(test_bad_mtus_are_rejected, rc),
 		T(test_bad_rnr_timers_are_rejected, rc),
 		T(test_bad_timeouts_are_rejected, rc),
+		T(test_read_depths_above_the_caps_are_rejected, rc),
 		T(test_bad_retry_counts_are_rejected, rc),
 		T(test_bad_destination_numbers_are_rejected, rc),
 		T(test_psns_have_24_bits, rc),

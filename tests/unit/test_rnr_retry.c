@@ -492,6 +492,85 @@ static void test_two_thousand_connections_in_a_row(void **state)
 	}
 }
 
+static void test_qp_without_a_receive_queue_is_never_ready(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_conn conn = fg_conn_default;
+	struct pvr_cmd_create_qp req;
+	struct pvr_resp_create_qp resp;
+
+	spec.pd = &env->b.pd;
+	spec.scq = &env->b.scq;
+	spec.rcq = &env->b.rcq;
+	req = fg_qp_request(&spec);
+	req.pdir_dma = env->b.qp.buf.pdir;
+	req.max_recv_wr = req.max_recv_sge = 0;
+	req.total_chunks = 1 + req.send_chunks;
+	expect_ok(fg_cmd_destroy(env->g[1], PVR_CMD_DESTROY_QP, env->b.qp.handle));
+	expect_ok(fg_create_qp(env->g[1], &req, &resp));
+	env->b.qp.handle = resp.qp_handle;
+	env->b.qp.qpn = resp.qpn;
+	conn.rnr_retry = 1;
+	connect_with(env, &conn);
+	env->b.qp.ring->rx.prod_tail = 5;
+	fg_ring_recv(&env->b.qp);
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RNR_RETRY_EXC_ERR);
+	t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->a.mr, 0, 8);
+	expect_ok(fg_qp_to_err(&env->b.qp));
+	fg_run(env->host);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* Many that wait differently long: each ends in its own time. */
+static void test_many_timers_expire_in_order(void **state)
+{
+	struct t_env *env = *state;
+	enum { N = 60 };
+	static struct fg_qp qp[N];
+	struct pvrdma_cqe cqe;
+	uint64_t start;
+
+	for (uint32_t i = 0; i < N; i++) {
+		struct fg_conn conn = fg_conn_default;
+		struct fg_qp_spec spec = { .pd = &env->a.pd,
+					   .scq = &env->a.scq,
+					   .rcq = &env->a.rcq,
+					   .type = PVR_QPT_RC,
+					   .sq_wr = 2,
+					   .rq_wr = 2 };
+		struct fg_wr wr = { .opcode = PVRDMA_WR_SEND };
+
+		conn.timeout = 1 + i * 7 % 20;
+		conn.retry_cnt = 0;
+		wr.wr_id = conn.timeout;
+		expect_ok(fg_qp_create(&spec, &qp[i]));
+		expect_ok(fg_qp_connect(&qp[i], &conn, env->b.gid, 0xabcde));
+		assert_true(fg_post_send(&qp[i], &wr));
+	}
+	fg_run(env->host);
+	for (uint32_t i = 0; i < N; i += 9) /* some are taken out of the middle */
+		expect_ok(fg_qp_destroy(&qp[i]));
+	start = env->host->now;
+	for (uint32_t n = 0; n < N - 7;) {
+		uint64_t last = 0;
+
+		env->host->now = pvr_engine_deadline(env->host->engine);
+		fg_run(env->host);
+		while (fg_cq_poll(&env->a.scq, &cqe)) {
+			assert_int_equal(cqe.status, PVRDMA_WC_RETRY_EXC_ERR);
+			assert_true(env->host->now - start >= 4096ull << cqe.wr_id);
+			assert_true(env->host->now - start <= 4 * (4096ull << cqe.wr_id));
+			assert_true(cqe.wr_id >= last);
+			last = cqe.wr_id;
+			n++;
+		}
+	}
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -524,6 +603,8 @@ int main(void)
 		T(test_a_new_guest_takes_the_place_of_a_dead_one, rc),
 		T(test_own_adapter_reset_under_traffic, rc),
 		T(test_two_thousand_connections_in_a_row, rc),
+		T(test_qp_without_a_receive_queue_is_never_ready, rc),
+		T(test_many_timers_expire_in_order, rc),
 	};
 
 	return T_MAIN(tests);

@@ -476,6 +476,54 @@ static void test_large_message_through_an_srq(void **state)
 	assert_int_equal(fg_mismatch(buf.va, len, 1), len);
 }
 
+static void test_error_in_the_middle_of_a_message_flushes_its_request(void **state)
+{
+	const uint32_t len = 1 << 26; /* many runs long */
+	struct srq_env s;
+	struct fg_mr from, to;
+	struct pvrdma_sge sge;
+
+	srq_env_init(&s, state);
+	t_wide_mr(s.a, len / PVR_PAGE_SIZE, &from);
+	t_wide_mr(s.b, len / PVR_PAGE_SIZE, &to);
+	sge = fg_sge(&to, 0, len);
+	assert_true(fg_post_srq_recv(&s.srq, 1, &sge, 1));
+	post(&s, 2, 0, 64);
+	s.a->mr = from;
+	t_send(s.a, 3, 0, len);
+	assert_true(pvr_engine_run(s.env->host->engine));
+	expect_no_cqe(&s.b->rcq);
+	expect_ok(fg_qp_to_err(&s.b->qp));
+	fg_settle(s.env->host, 100 * FG_SEC);
+	expect_cqe(&s.b->rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&s.b->rcq); /* 2 is anybody's */
+	expect_cqe(&s.a->scq, 3, PVRDMA_WC_RETRY_EXC_ERR);
+	assert_int_equal(
+		fg_events_count(s.env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s.b->qp.handle), 1);
+}
+
+static void test_failed_srq_serves_nobody_any_more(void **state)
+{
+	struct srq_env s;
+
+	srq_env_init(&s, state);
+	s.srq.ring->prod_tail = UINT32_MAX;
+	t_send(s.a, 1, 0, 8);
+	fg_run(s.env->host);
+	expect_cqe(&s.a->scq, 1, PVRDMA_WC_REM_OP_ERR);
+	s.srq.ring->prod_tail = 0;
+	expect_ok(fg_qp_to_reset(&s.a->qp));
+	expect_ok(fg_qp_to_reset(&s.b->qp));
+	fg_end_connect(s.a, s.b, NULL);
+	post(&s, 2, 0, 64);
+	t_send(s.a, 3, 0, 8);
+	fg_settle(s.env->host, 100 * FG_SEC);
+	assert_true(fg_cq_pending(&s.a->scq) == 1);
+	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
+	expect_ok(fg_qp_destroy(&s.b->qp));
+	expect_ok(fg_srq_destroy(&s.srq));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -500,6 +548,8 @@ int main(void)
 		T(test_too_many_entries_in_an_srq_request_fail_it, guests),
 		T(test_wild_producer_index_fails_the_srq, guests),
 		T(test_large_message_through_an_srq, guests),
+		T(test_error_in_the_middle_of_a_message_flushes_its_request, guests),
+		T(test_failed_srq_serves_nobody_any_more, guests),
 	};
 
 	return T_MAIN(tests);

@@ -3,7 +3,7 @@
 #include "common.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define BIG_MR_PAGES (1u << 18) /* 1 GiB of one page over and over */
+#define GIB_PAGES (1u << 18)
 
 static void reconnect(struct t_env *env)
 {
@@ -166,35 +166,6 @@ static void test_unknown_opcodes_fail(void **state)
 	}
 }
 
-/* The device offers none yet: a clean refusal, and nothing of b is touched. */
-static void test_atomics_that_are_not_offered_fail(void **state)
-{
-	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP,
-						     PVRDMA_WR_ATOMIC_FETCH_AND_ADD };
-	struct t_env *env = *state;
-
-	if (env->g[0]->dsr->caps.atomic_ops)
-		skip();
-	for (size_t i = 0; i < COUNT(ops); i++) {
-		struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
-		struct fg_wr wr = { .wr_id = 1,
-				    .opcode = ops[i],
-				    .flags = PVR_SEND_SIGNALED,
-				    .sge = &sge,
-				    .num_sge = 1,
-				    .remote_addr = env->b.mr.start,
-				    .compare_add = 0,
-				    .swap = ~0ull,
-				    .rkey = env->b.mr.rkey };
-
-		memset(env->b.mr.va, 0, 8);
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
-		for (int k = 0; k < 8; k++)
-			assert_int_equal(env->b.mr.va[k], 0);
-	}
-}
-
 static void test_unmapped_entry_in_the_middle_fails_the_whole_request(void **state)
 {
 	struct t_env *env = *state;
@@ -259,25 +230,6 @@ static void test_empty_entries_need_no_key(void **state)
 	expect_recv(&env->b.rcq, 2, 10);
 }
 
-/* 1 GiB of guest memory that is one page over and over. */
-static void big_mr(struct fg_end *end, struct fg_mr *mr)
-{
-	struct pvr_cmd_create_mr req = fg_mr_request(&end->pd, &end->buf, 0, 1, FG_ACCESS_ALL);
-	struct pvr_resp_create_mr resp;
-	uint32_t page;
-
-	req.nchunks = BIG_MR_PAGES;
-	req.length = (uint64_t)BIG_MR_PAGES * PVR_PAGE_SIZE;
-	req.pdir_dma = t_wide_pdir(end->guest, BIG_MR_PAGES, &page);
-	expect_ok(fg_create_mr(end->guest, &req, &resp));
-	*mr = (struct fg_mr){ .guest = end->guest,
-			      .start = req.start,
-			      .length = req.length,
-			      .handle = resp.mr_handle,
-			      .lkey = resp.lkey,
-			      .rkey = resp.rkey };
-}
-
 static void test_lengths_whose_sum_wraps_32_bits_fail(void **state)
 {
 	struct t_env *env = *state;
@@ -290,7 +242,7 @@ static void test_lengths_whose_sum_wraps_32_bits_fail(void **state)
 			    .num_sge = 4 };
 
 	/* 4 * 1 GiB is 0 in 32 bits; and 64 more is 64, which would fit the receiver. */
-	big_mr(&env->a, &big);
+	t_wide_mr(&env->a, GIB_PAGES, &big);
 	for (int i = 0; i < 4; i++)
 		sge[i] = fg_sge(&big, 0, 1u << 30);
 	t_recv(&env->b, 2, 0, 64);
@@ -318,7 +270,7 @@ static void test_message_longer_than_the_device_allows_fails(void **state)
 	expect_ok(fg_query_port(env->g[0], 1, &port));
 	if (port.max_msg_sz >= 3u << 30)
 		skip();
-	big_mr(&env->a, &big);
+	t_wide_mr(&env->a, GIB_PAGES, &big);
 	for (int i = 0; i < 3; i++)
 		sge[i] = fg_sge(&big, 0, 1u << 30);
 	assert_true(fg_post_send(&env->a.qp, &wr));
@@ -336,8 +288,8 @@ static void test_one_gigabyte_in_one_message(void **state)
 			    .sge = &sge,
 			    .num_sge = 1 };
 
-	big_mr(&env->a, &from);
-	big_mr(&env->b, &to);
+	t_wide_mr(&env->a, GIB_PAGES, &from);
+	t_wide_mr(&env->b, GIB_PAGES, &to);
 	sge = fg_sge(&from, 0, 1u << 30);
 	wr.remote_addr = to.start;
 	wr.rkey = to.rkey;
@@ -424,7 +376,6 @@ int main(void)
 		T(test_receive_with_no_entries_takes_empty_messages_only, rc_connected),
 		T(test_receive_buffer_one_byte_too_small, rc_connected),
 		T(test_unknown_opcodes_fail, rc_connected),
-		T(test_atomics_that_are_not_offered_fail, rc_connected),
 		T(test_unmapped_entry_in_the_middle_fails_the_whole_request, rc_connected),
 		T(test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all, rc_connected),
 		T(test_empty_entries_need_no_key, rc_connected),

@@ -203,13 +203,13 @@ void t_transfer_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
 
 void t_transfer_lists(struct t_env *env, enum pvrdma_wr_opcode op)
 {
-	static const uint32_t lens[] = { 0, 5, 1000, 70001 };
+	static const uint32_t lens[] = { 0, 5, 1000, 70001, 600001 };
 
-	for (uint32_t sges = 1; sges <= MAX_PIECES; sges++) {
+	for (uint32_t sges = 1; sges <= MAX_PIECES; sges += sges < 8 ? 1 : 3) {
 		for (size_t k = 0; k < sizeof(lens) / sizeof(lens[0]); k++) {
 			struct t_transfer t = {
 				.op = op,
-				.len = lens[k],
+				.len = lens[k], /* the last one is cut into pieces */
 				.offset = 4000 + sges,
 				.remote_offset = 100 * sges,
 				.sges = sges,
