@@ -233,6 +233,8 @@ static void test_create_qp_rejects_objects_of_another_context(void **state)
 	struct qp_env q;
 	struct fg_ctx ctx;
 	struct fg_cq foreign;
+	struct fg_pd foreign_pd;
+	struct fg_srq foreign_srq;
 
 	qp_env_init(&q, state);
 	expect_ok(fg_ctx_create(q.g, &ctx));
@@ -240,6 +242,14 @@ static void test_create_qp_rejects_objects_of_another_context(void **state)
 	q.req.send_cq_handle = foreign.handle;
 	expect_qp_refused(&q);
 	q.req.recv_cq_handle = foreign.handle;
+	expect_qp_refused(&q);
+	expect_ok(fg_pd_create(&ctx, &foreign_pd));
+	expect_ok(fg_srq_create(&foreign_pd, 16, 1, &foreign_srq));
+	q.req.pd_handle = foreign_pd.handle;
+	expect_qp_refused(&q);
+	q.req.is_srq = 1;
+	q.req.srq_handle = foreign_srq.handle;
+	q.req.max_recv_wr = q.req.max_recv_sge = 0;
 	expect_qp_refused(&q);
 }
 

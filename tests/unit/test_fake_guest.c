@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What the other tests rely on in the fake guest itself. */
+#include "common.h"
+
+static void test_bus_addresses_are_no_host_addresses(void **state)
+{
+	struct t_env *env = *state;
+	const struct fg_ram *ram = &env->g[0]->ram;
+
+	for (uint32_t page = 0; page < ram->npages; page++) {
+		uint64_t gpa = fg_page_gpa(ram, page);
+
+		assert_true(gpa != (uintptr_t)fg_page_va(ram, page));
+		assert_ptr_equal(fg_gpa_va(ram, gpa), fg_page_va(ram, page));
+		assert_null(fg_gpa_va(&env->g[0]->ram, gpa + (1ull << 40)));
+	}
+	assert_null(fg_gpa_va(ram, FG_MMIO_HOLE));
+	assert_null(fg_gpa_va(ram, FG_BAR2_GPA));
+	assert_null(fg_gpa_va(ram, FG_NOWHERE));
+	assert_null(fg_gpa_va(ram, 0));
+}
+
+static void test_buffers_are_scattered_over_all_pieces(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_buf buf;
+	uint32_t runs = 1, seen[FG_RAM_PIECES] = { 0 };
+
+	fg_buf_init(&buf, &env->g[0]->ram, 200, FG_SCATTERED);
+	for (uint32_t i = 0; i < buf.npages; i++) {
+		uint64_t gpa = fg_buf_gpa(&buf, (size_t)i * PVR_PAGE_SIZE);
+
+		if (i)
+			runs += gpa !=
+				fg_buf_gpa(&buf, (size_t)(i - 1) * PVR_PAGE_SIZE) + PVR_PAGE_SIZE;
+		for (int k = 0; k < FG_RAM_PIECES; k++)
+			seen[k] += gpa - env->g[0]->ram.piece[k].gpa < env->g[0]->ram.piece[k].size;
+	}
+	assert_true(runs > 190);
+	for (int k = 0; k < FG_RAM_PIECES; k++)
+		assert_true(seen[k] > 0);
+}
+
+static void test_view_and_pages_are_the_same_memory(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &env->g[0]->ram, 20, FG_SCATTERED);
+	fg_fill(buf.va, buf.size, 9);
+	for (size_t offset = 0; offset < buf.size; offset += 1000)
+		assert_int_equal(*(uint8_t *)fg_gpa_va(buf.ram, fg_buf_gpa(&buf, offset)),
+				 buf.va[offset]);
+}
+
+static void test_linear_buffers_are_contiguous(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &env->g[0]->ram, 20, FG_LINEAR);
+	assert_true(fg_buf_gpa(&buf, buf.size - 1) - fg_buf_gpa(&buf, 0) == buf.size - 1);
+}
+
+static void test_pages_are_given_back(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t before = env->g[0]->ram.nfree;
+	struct fg_end end;
+
+	fg_end_open(&end, env->g[0], PVR_QPT_RC);
+	assert_true(env->g[0]->ram.nfree < before);
+	fg_end_close(&end);
+	assert_int_equal(env->g[0]->ram.nfree, before);
+}
+
+static void test_the_pattern_tells_positions_and_seeds_apart(void **state)
+{
+	uint8_t buf[20000];
+
+	(void)state;
+	fg_fill(buf, sizeof(buf), 1);
+	assert_int_equal(fg_mismatch(buf, sizeof(buf), 1), sizeof(buf));
+	assert_true(fg_mismatch(buf, sizeof(buf), 2) < 16);
+	for (size_t shift = 1; shift < 10000; shift = shift * 2 + 1)
+		assert_true(fg_mismatch(buf + shift, sizeof(buf) - shift, 1) < 64);
+	assert_true(fg_mismatch(buf + 4096, sizeof(buf) - 4096, 1) < 64);
+	buf[19999] ^= 1;
+	assert_int_equal(fg_mismatch(buf, sizeof(buf), 1), 19999);
+}
+
+static void test_the_clock_stands_still(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t before = env->host->now;
+
+	fg_run(env->host);
+	assert_true(env->host->now == before);
+	fg_advance(env->host, 5);
+	assert_true(env->host->now == before + 5);
+	assert_true(fg_settle(env->host, FG_SEC) == 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_bus_addresses_are_no_host_addresses, unprobed),
+		T(test_buffers_are_scattered_over_all_pieces, unprobed),
+		T(test_view_and_pages_are_the_same_memory, unprobed),
+		T(test_linear_buffers_are_contiguous, unprobed),
+		T(test_pages_are_given_back, guest),
+		T(test_the_pattern_tells_positions_and_seeds_apart, host),
+		T(test_the_clock_stands_still, guest),
+	};
+
+	return T_MAIN(tests);
+}
