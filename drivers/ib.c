@@ -74,7 +74,7 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	struct pvr_dev *dev = to_pvr_dev(ibdev);
 	const struct pvr_caps *caps = &dev->caps;
 
-	if (udata->inlen || udata->outlen)
+	if (udata && (udata->inlen || udata->outlen)) /* NULL since 7.2 */
 		return -EINVAL;
 	memset(attr, 0, sizeof(*attr));
 	query_limits(caps, attr);
