@@ -426,10 +426,25 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	return client;
 }
 
+/*
+ * QEMU must read the end of the stream. If we closed while something that it said is
+ * unread, it would read a reset, on which QEMU 11.1 aborts. After shutdown() nothing
+ * more can arrive, so what there is to drop is bounded.
+ */
+static void say_goodbye(int fd)
+{
+	char dropped[4096];
+
+	shutdown(fd, SHUT_RDWR);
+	while (recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT) > 0)
+		;
+}
+
 void pvr_client_destroy(struct pvr_client *client)
 {
 	pvr_loop_timer_disarm(&client->patience);
 	pvr_loop_remove(&client->source);
+	say_goodbye(client->source.fd);
 	if (client->vfu) {
 		pvr_adapter_set_bus_master(client->adapter, false);
 		pvr_adapter_reset(client->adapter);

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The daemon leaves a QEMU that is still talking.
+
+A QEMU whose connection is reset (what it has said was never read) aborts and takes its VM along; one that
+sees the end of the stream goes on without the device.
+"""
+
+import struct
+import threading
+
+import pytest
+
+from vfio_user import BAR_UAR, Client, Gone
+
+DOORBELL = struct.pack("<I", 1 << 30)
+
+
+class Talker:
+    """Rings doorbells as fast as the socket takes them."""
+
+    def __init__(self, path):
+        self.client = Client(path)
+        self.client.negotiate()
+        assert self.client.read_reg(0) == 20
+        self.rung = 0
+        self.thread = threading.Thread(target=self._ring, daemon=True)
+        self.thread.start()
+
+    def _ring(self):
+        try:
+            while True:
+                self.client.write(BAR_UAR, 0, DOORBELL, posted=True)
+                self.rung += 1
+        except (Gone, OSError):
+            pass
+
+    def end(self):
+        """What it reads when the daemon has left."""
+        self.thread.join(20)
+        assert not self.thread.is_alive() and self.rung
+        try:
+            return self.client.sock.recv(1)
+        finally:
+            self.client.close()
+
+
+@pytest.mark.parametrize("time", range(5))
+def test_adapter_removed_under_doorbells(daemon, time):
+    talker = Talker(daemon.socket(1))
+    while talker.rung < 1000:
+        pass
+    assert daemon.ctl("remove-adapter", "node1").returncode == 0
+    assert talker.end() == b""
+
+
+@pytest.mark.parametrize("time", range(5))
+def test_daemon_stopped_under_doorbells(daemon, time):
+    talkers = [Talker(daemon.socket(number)) for number in (1, 2)]
+    while min(talker.rung for talker in talkers) < 1000:
+        pass
+    assert daemon.stop() == 0
+    assert [talker.end() for talker in talkers] == [b"", b""]
