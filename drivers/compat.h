@@ -47,4 +47,11 @@ static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
 #define PVR_REG_MR_DMAH_SET false
 #endif
 
+/* Later kernels report events of the NIC themselves, unless the driver wants to. */
+#ifdef PVR_HAVE_REPORT_PORT_EVENT
+#define PVR_REPORT_PORT_EVENT(fn) .report_port_event = fn,
+#else
+#define PVR_REPORT_PORT_EVENT(fn)
+#endif
+
 #endif /* PVR_COMPAT_H */

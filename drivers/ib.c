@@ -186,6 +186,8 @@ static const struct ib_device_ops pvr_ops = {
 	.reg_user_mr = pvr_reg_user_mr,
 	.req_notify_cq = pvr_req_notify_cq,
 
+	PVR_REPORT_PORT_EVENT(pvr_report_port_event)
+
 	INIT_RDMA_OBJ_SIZE(ib_ah, pvr_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, pvr_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_pd, pvr_pd, ibpd),

@@ -119,6 +119,13 @@ void pvr_port_kick(struct pvr_dev *dev)
 	rcu_read_unlock();
 }
 
+/* ib_core saw the NIC change, and so did netdev.c: one report is enough. */
+void pvr_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
+			   unsigned long event)
+{
+	pvr_port_kick(to_pvr_dev(ibdev));
+}
+
 static void report(struct pvr_dev *dev, bool up)
 {
 	if (up == dev->port_up)

@@ -35,6 +35,8 @@ int pvr_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
 int pvr_port_immutable(struct ib_device *ibdev, u32 port,
 		       struct ib_port_immutable *imm);
 enum rdma_link_layer pvr_link_layer(struct ib_device *ibdev, u32 port);
+void pvr_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
+			   unsigned long event);
 
 /* gid.c */
 
