@@ -65,6 +65,16 @@ def _is_static(path):
     return PT_INTERP not in types
 
 
+def _is_stale(results, *sources):
+    """Whether a result is missing or older than a source, which the build may have left as it was."""
+    if not all(result.exists() for result in results):
+        return True
+    made = max(result.stat().st_mtime for result in results)
+    files = [ROOT / source for source in sources]
+    files += [file for folder in files for file in folder.rglob("*.[ch]")]
+    return any(file.is_file() and file.stat().st_mtime > made for file in files)
+
+
 def _driver(options, progress):
     if options.driver not in ("pvrdma", "vmw_pvrdma"):
         return None
@@ -73,7 +83,7 @@ def _driver(options, progress):
     if options.driver == "vmw_pvrdma":
         return _file(process.run_step([SCRIPTS / "fetch-vmw-pvrdma", options.kernel], progress))
     path = ROOT / "build" / f"module-{options.kernel}" / "pvrdma.ko"
-    if not path.exists():
+    if _is_stale([path], "Kbuild", "include", "drivers"):
         process.run_step([SCRIPTS / "build-module", options.kernel], progress)
     return _file(path)
 
@@ -82,7 +92,7 @@ def _provider(options, progress):
     if options.provider != "pvrdma":
         return None
     folder = ROOT / "build" / "provider"
-    if not all((folder / name).exists() for name in PROVIDER_FILES):
+    if _is_stale([folder / name for name in PROVIDER_FILES], "include", "rdma-core-provider/providers"):
         process.run_step([SCRIPTS / "build-provider"], progress)
     for name in PROVIDER_FILES:
         _file(folder / name)
