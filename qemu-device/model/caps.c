@@ -10,7 +10,7 @@
 /* The adapter's MAC with 00:00 in the middle, as ESXi's devices have it. */
 static uint64_t node_guid(const uint8_t mac[6])
 {
-	uint8_t guid[8] = { mac[0] ^ 2, mac[1], mac[2], 0, 0, mac[3], mac[4], mac[5] };
+	uint8_t guid[8] = { mac[0], mac[1], mac[2], 0, 0, mac[3], mac[4], mac[5] };
 	uint64_t raw;
 
 	memcpy(&raw, guid, sizeof(raw));
