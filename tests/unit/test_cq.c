@@ -528,6 +528,21 @@ static void test_tx_half_of_the_ring_state_is_not_written(void **state)
 	assert_int_equal(fg_mismatch(ring + 1, rest, 3), rest);
 }
 
+static void test_arming_after_all_completions_were_read_does_not_notify(void **state)
+{
+	struct t_env *env = *state;
+
+	message(env, PVR_SEND_SOLICITED);
+	message(env, PVR_SEND_SOLICITED);
+	fg_cq_drain(&env->b.rcq);
+	fg_cq_arm(&env->b.rcq);
+	fg_cq_arm_solicited(&env->b.rcq);
+	fg_run(env->host);
+	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
+	message(env, 0);
+	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,6 +565,7 @@ int main(void)
 		T(test_arming_again_notifies_again, rc_connected),
 		T(test_arming_a_cq_with_unseen_completions_notifies_at_once, rc_connected),
 		T(test_arming_an_empty_cq_does_not_notify, rc_connected),
+		T(test_arming_after_all_completions_were_read_does_not_notify, rc_connected),
 		T(test_arming_for_solicited_ignores_other_completions, rc_connected),
 		T(test_arming_for_solicited_sees_errors, rc_connected),
 		T(test_solicited_flag_does_not_concern_the_senders_cq, rc_connected),

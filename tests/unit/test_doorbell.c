@@ -110,11 +110,13 @@ static void foreign_page(struct t_env *env, struct fg_ctx *owner, uint32_t page)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_end end, peer;
+	struct fg_srq srq;
 	struct pvrdma_sge sge;
 	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
 	uint64_t before;
 
 	fg_end_open_spec(&end, owner, &spec, 2);
+	expect_ok(fg_srq_create(&end.pd, 16, 1, &srq));
 	fg_end_open(&peer, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&end, &peer, NULL);
 	fg_run(env->host); /* going to RTS looks at the queue once */
@@ -124,9 +126,12 @@ static void foreign_page(struct t_env *env, struct fg_ctx *owner, uint32_t page)
 	before = ignored(env->g[0]);
 	fg_uar_write(env->g[0], page, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | end.qp.handle);
 	fg_uar_write(env->g[0], page, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM | end.scq.handle);
+	fg_uar_write(env->g[0], page, PVRDMA_UAR_SRQ_OFFSET, PVR_DB_SRQ_RECV | srq.handle);
 	fg_run(env->host);
 	expect_no_cqe(&peer.rcq);
-	assert_int_equal(ignored(env->g[0]) - before, 2);
+	assert_int_equal(ignored(env->g[0]) - before, 3);
+	fg_ring_srq(&srq);
+	assert_int_equal(ignored(env->g[0]) - before, 3);
 	fg_ring_send(&end.qp);
 	fg_run(env->host);
 	expect_recv(&peer.rcq, 1, 8);

@@ -149,17 +149,24 @@ static void test_handles_and_numbers_are_distinct(void **state)
 	}
 }
 
-static void test_number_is_not_given_out_again_at_once(void **state)
+/* A late peer or a stale completion must not hit the next queue pair. */
+static void test_numbers_and_handles_are_not_given_out_again_soon(void **state)
 {
+	enum { N = 1000 };
+	static uint32_t qpn[N];
 	struct qp_env q;
-	uint32_t first;
+	uint32_t last_handle = 0;
 
 	qp_env_init(&q, state);
-	expect_ok(create(&q));
-	first = q.resp.qpn;
-	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
-	expect_ok(create(&q));
-	assert_int_not_equal(q.resp.qpn, first);
+	for (int i = 0; i < N; i++) {
+		expect_ok(create(&q));
+		expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
+		assert_int_not_equal(q.resp.qp_handle, last_handle);
+		last_handle = q.resp.qp_handle;
+		qpn[i] = q.resp.qpn;
+		for (int k = 0; k < i; k++)
+			assert_int_not_equal(qpn[k], qpn[i]);
+	}
 }
 
 static void test_driver_below_version_20_gets_the_short_response(void **state)
@@ -582,7 +589,7 @@ int main(void)
 		T(test_gsi_qp_as_ib_mad_makes_it, guest),
 		T(test_other_types_are_refused, guest),
 		T(test_handles_and_numbers_are_distinct, guest),
-		T(test_number_is_not_given_out_again_at_once, guest),
+		T(test_numbers_and_handles_are_not_given_out_again_soon, guest),
 		T(test_driver_below_version_20_gets_the_short_response, unprobed),
 		T(test_gsi_number_is_the_handle_below_version_20, unprobed),
 		T(test_create_qp_rejects_unknown_objects, guest),

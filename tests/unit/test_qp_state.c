@@ -544,9 +544,12 @@ static void test_first_message_establishes_communication(void **state)
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	t_recv(&env->b, 1, 0, 8);
+	t_recv(&env->b, 1, 0, 8);
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
 	t_send(&env->a, 2, 0, 8);
+	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 8);
 	expect_recv(&env->b.rcq, 1, 8);
 	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
 }

@@ -358,6 +358,27 @@ static void test_peer_goes_on_when_the_other_guest_loses_all_memory(void **state
 	t_ping_pong(env->host, &env->a, &env->a);
 }
 
+static void test_dma_mr_does_not_wrap_around_the_address_space(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge;
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .remote_addr = env->b.mr.start,
+			    .rkey = env->b.mr.rkey };
+	struct fg_mr dma;
+
+	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
+	assert_int_equal(map(env->g[0], 0, PVR_PAGE_SIZE), 0);
+	assert_int_equal(map(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1, PVR_PAGE_SIZE), 0);
+	sge = (struct pvrdma_sge){ UINT64_MAX - 9, 20, dma.lkey };
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -372,6 +393,7 @@ int main(void)
 		T(test_mr_over_unplugged_memory_refuses_remote_access, rc_connected),
 		T(test_mr_does_not_come_back_with_other_memory, rc_connected),
 		T(test_dma_mr_follows_the_memory, rc_connected),
+		T(test_dma_mr_does_not_wrap_around_the_address_space, rc_connected),
 		T(test_cq_over_unplugged_memory_fails, guests),
 		T(test_qp_over_unplugged_memory_fails, guests),
 		T(test_srq_over_unplugged_memory_fails, guests),

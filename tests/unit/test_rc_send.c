@@ -386,6 +386,27 @@ static void test_one_run_does_a_bounded_amount_of_work(void **state)
 	assert_int_equal(fg_cq_drain(&env->a.scq), 60);
 }
 
+/* QP numbers of different guests are often the same: the GID tells who it is. */
+static void test_another_guests_qp_of_the_same_number_is_not_the_peer(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	env->g[2] = fg_guest_start(env->host, 3);
+	fg_end_open(&c, env->g[2], PVR_QPT_RC);
+	assert_int_equal(c.qp.qpn, env->a.qp.qpn);
+	fg_end_connect(&env->a, &env->b, NULL);
+	expect_ok(fg_qp_connect(&c.qp, NULL, env->b.gid, env->b.qp.qpn));
+	t_recv(&env->b, 1, 0, 10);
+	t_send(&c, 2, 0, 10);
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&c.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_no_cqe(&env->b.rcq);
+	t_send(&env->a, 3, 0, 10);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -412,6 +433,7 @@ int main(void)
 		T(test_driver_of_version_19_can_talk, guests),
 		T(test_adapters_of_different_fabrics_never_meet, guest),
 		T(test_responder_takes_messages_from_its_peer_only, rc),
+		T(test_another_guests_qp_of_the_same_number_is_not_the_peer, rc),
 		T(test_one_queue_does_not_starve_another, rc_big),
 		T(test_one_run_does_a_bounded_amount_of_work, rc_big),
 	};

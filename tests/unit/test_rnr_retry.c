@@ -571,6 +571,74 @@ static void test_many_timers_expire_in_order(void **state)
 	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
 }
 
+static void test_posting_a_receive_request_wakes_the_sender_at_once(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.min_rnr_timer = 0; /* 655 ms */
+	connect_with(env, &conn);
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	t_recv(&env->b, 2, 0, 8);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 8);
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
+static void test_retry_count_starts_anew_with_each_message(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.retry_cnt = 2;
+	connect_with(env, &conn);
+	for (uint32_t i = 0; i < 10; i++) {
+		pvr_adapter_set_link(env->g[1]->adapter, false);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 8);
+		fg_settle(env->host, 2 * (4096ull << conn.timeout));
+		expect_no_cqe(&env->a.scq);
+		pvr_adapter_set_link(env->g[1]->adapter, true);
+		fg_settle(env->host, FG_SEC);
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+	}
+}
+
+/* The responder is in the middle of a message that nobody continues. */
+static void test_requester_that_starts_anew_in_the_middle_of_a_message(void **state)
+{
+	struct t_env *env = *state;
+	const uint32_t len = 1 << 26;
+	const struct pvrdma_sge small = fg_sge(&env->a.mr, 0, 8);
+	struct fg_wr wr = { .wr_id = 2, .opcode = PVRDMA_WR_SEND, .sge = &small, .num_sge = 1 };
+	struct fg_mr from, to;
+	struct pvrdma_sge sge;
+
+	t_wide_mr(&env->a, len / PVR_PAGE_SIZE, &from);
+	t_wide_mr(&env->b, len / PVR_PAGE_SIZE, &to);
+	connect_with(env, NULL);
+	sge = fg_sge(&to, 0, len);
+	assert_true(fg_post_recv(&env->b.qp, 1, &sge, 1));
+	env->a.mr = from;
+	t_send(&env->a, 1, 0, len);
+	assert_true(pvr_engine_run(env->host->engine));
+	expect_no_cqe(&env->b.rcq);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_no_cqe(&env->b.rcq);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	connect_with(env, NULL);
+	assert_true(fg_post_recv(&env->b.qp, 3, &sge, 1));
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 3, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -582,6 +650,9 @@ int main(void)
 		T(test_rnr_timer_is_that_of_the_table, rc),
 		T(test_rnr_retries_are_counted, rc),
 		T(test_rnr_count_starts_anew_with_each_message, rc),
+		T(test_posting_a_receive_request_wakes_the_sender_at_once, rc),
+		T(test_retry_count_starts_anew_with_each_message, rc),
+		T(test_requester_that_starts_anew_in_the_middle_of_a_message, rc),
 		T(test_write_and_read_need_no_receive_request, rc),
 		T(test_waiting_sender_does_not_hold_up_others, rc),
 		T(test_waiting_qp_can_be_destroyed, rc),

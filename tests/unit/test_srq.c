@@ -380,6 +380,10 @@ static void test_error_of_the_qp_leaves_the_srq_alone(void **state)
 	fg_run(s.env->host);
 	expect_no_cqe(&s.b->rcq);
 	expect_one_event(s.env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s.b->qp.handle);
+	fg_ring_send(&s.b->qp);
+	fg_ring_recv(&s.b->qp);
+	fg_run(s.env->host);
+	expect_no_event(s.env->g[1]);
 	expect_ok(fg_qp_to_reset(&s.b->qp));
 	expect_ok(fg_qp_to_reset(&s.a->qp));
 	fg_end_connect(s.a, s.b, NULL);
