@@ -17,6 +17,10 @@ static uint32_t send_opcode(uint32_t opcode)
 		return PVRDMA_WC_COMP_SWAP;
 	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
 		return PVRDMA_WC_FETCH_ADD;
+	case PVRDMA_WR_LOCAL_INV:
+		return PVRDMA_WC_LOCAL_INV;
+	case PVRDMA_WR_FAST_REG_MR:
+		return PVRDMA_WC_FAST_REG_MR;
 	default:
 		return PVRDMA_WC_SEND;
 	}

@@ -136,6 +136,9 @@ static bool opcode_access(uint32_t opcode, uint32_t *access)
 	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
 	case PVRDMA_WR_SEND:
 	case PVRDMA_WR_SEND_WITH_IMM:
+	case PVRDMA_WR_SEND_WITH_INV:
+	case PVRDMA_WR_LOCAL_INV:
+	case PVRDMA_WR_FAST_REG_MR:
 		*access = 0;
 		return true;
 	case PVRDMA_WR_RDMA_READ:
@@ -162,6 +165,56 @@ static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 	return length <= PVR_MAX_MSG_SIZE && qp->sq_done <= length;
 }
 
+/* Requests that stay at home: they change memory regions and reach no peer. */
+static bool is_local(const struct pvr_send_wqe *wqe)
+{
+	return wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV ||
+	       wqe->hdr.opcode == PVRDMA_WR_FAST_REG_MR;
+}
+
+static bool local_invalidate(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+{
+	struct pvr_mr *mr =
+		pvr_mr_find_fast(qp->adapter, qp->pd, wqe->hdr.ex.invalidate_rkey);
+
+	if (!mr)
+		return false;
+	mr->valid = false;
+	return true;
+}
+
+static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+{
+	bool ok;
+
+	if (wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV)
+		ok = local_invalidate(qp, wqe);
+	else
+		ok = !pvr_mr_fast_register(qp->adapter, qp->pd, &wqe->hdr);
+	if (!ok)
+		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
+			    "a region could not be registered or invalidated");
+	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
+	return STEP_NEXT;
+}
+
+/*
+ * User space numbers these opcodes differently, and stock providers pass its numbers
+ * on: they are the guest kernel's alone.
+ */
+static bool is_kernel_opcode(uint32_t opcode)
+{
+	return opcode == PVRDMA_WR_LOCAL_INV || opcode == PVRDMA_WR_FAST_REG_MR ||
+	       opcode == PVRDMA_WR_SEND_WITH_INV;
+}
+
+static bool opcode_ok(const struct pvr_qp *qp, uint32_t opcode, uint32_t *access)
+{
+	if (is_kernel_opcode(opcode) && qp->pd->uc != &qp->adapter->kernel_uc)
+		return false;
+	return opcode_access(opcode, access);
+}
+
 static enum step rc_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 			 struct turn *turn)
 {
@@ -169,9 +222,11 @@ static enum step rc_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	struct pvr_sg sg;
 	uint32_t access;
 
-	if (!opcode_access(wqe->hdr.opcode, &access) || wqe->hdr.num_sge > qp->sq.max_sge)
+	if (!opcode_ok(qp, wqe->hdr.opcode, &access) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "send with an unknown opcode or too many SGEs");
+	if (is_local(wqe))
+		return local_step(qp, wqe);
 	if (access && !qp->attr.max_rd_atomic)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "RDMA READ or atomic with max_rd_atomic 0");

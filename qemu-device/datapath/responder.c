@@ -9,6 +9,7 @@
 #include "datapath/responder.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "datapath/receive.h"
 
@@ -66,6 +67,7 @@ static bool needs_recv(const struct pvr_request *request)
 	switch (request->wqe->hdr.opcode) {
 	case PVRDMA_WR_SEND:
 	case PVRDMA_WR_SEND_WITH_IMM:
+	case PVRDMA_WR_SEND_WITH_INV:
 	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
 		return true;
 	default:
@@ -96,6 +98,11 @@ static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
 		if (has_imm(request)) {
 			cqe.imm_data = request->wqe->hdr.ex.imm_data;
 			cqe.wc_flags = PVRDMA_WC_WITH_IMM;
+		} else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV) {
+			/* In host order, as consumers compare it with their rkey. */
+			memcpy(&cqe.imm_data, &request->wqe->hdr.ex.invalidate_rkey,
+			       sizeof(cqe.imm_data));
+			cqe.wc_flags = PVRDMA_WC_WITH_INVALIDATE;
 		}
 	}
 	pvr_recv_complete(to, &cqe, request->wqe->hdr.send_flags & PVR_SEND_SOLICITED);
@@ -135,6 +142,24 @@ static struct pvr_answer do_send(struct pvr_qp *to, const struct pvr_request *re
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
 				 PVRDMA_WC_REM_OP_ERR, "receive buffer went away");
 	return ack();
+}
+
+/* The key is looked at before anything is done, and invalidated with the last piece. */
+static struct pvr_answer do_send_invalidate(struct pvr_qp *to,
+					    const struct pvr_request *request,
+					    const struct pvr_recv_wqe *wqe)
+{
+	uint32_t key = request->wqe->hdr.ex.invalidate_rkey;
+	struct pvr_mr *mr = pvr_mr_find_fast(to->adapter, to->pd, key);
+	struct pvr_answer answer;
+
+	if (!mr || !(mr->access & (PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_WRITE |
+				   PVR_ACCESS_REMOTE_ATOMIC)))
+		return refuse_access(to);
+	answer = do_send(to, request, wqe);
+	if (answer.verdict == PVR_ACK && pvr_request_is_last(request))
+		mr->valid = false;
+	return answer;
 }
 
 static struct pvr_answer do_write(struct pvr_qp *to, const struct pvr_request *request)
@@ -226,6 +251,8 @@ static struct pvr_answer execute(struct pvr_qp *to, const struct pvr_request *re
 	case PVRDMA_WR_SEND:
 	case PVRDMA_WR_SEND_WITH_IMM:
 		return do_send(to, request, wqe);
+	case PVRDMA_WR_SEND_WITH_INV:
+		return do_send_invalidate(to, request, wqe);
 	case PVRDMA_WR_RDMA_WRITE:
 	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
 		return do_write(to, request);

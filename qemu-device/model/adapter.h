@@ -29,6 +29,7 @@ struct pvr_srq;
 #define PVR_MAX_SGE 32 /* an SQ stride is then 1024 bytes, well below a page */
 #define PVR_MAX_RD_ATOMIC 128
 #define PVR_MAX_MR_SIZE ((uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE)
+#define PVR_MAX_FAST_REG_PAGES 128 /* stock drivers refuse more */
 #define PVR_MAX_MSG_SIZE (1u << 31)
 #define PVR_MAX_MTU PVR_MTU_4096
 #define PVR_GID_TABLE_LEN 128

@@ -49,6 +49,8 @@ void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
 		.phys_port_cnt = 1,
 		.mode = PVR_MODE_ROCE,
 		.atomic_ops = PVR_ATOMIC_CMP_SWAP | PVR_ATOMIC_FETCH_ADD,
+		.bmme_flags = PVR_BMME_LOCAL_INV | PVR_BMME_REMOTE_INV | PVR_BMME_FAST_REG_WR,
 		.gid_types = PVR_GID_TYPE_ROCE_V2,
+		.max_fast_reg_page_list_len = PVR_MAX_FAST_REG_PAGES,
 	};
 }

@@ -2,7 +2,7 @@
 /*
  * Memory regions.
  *
- * A key is index << 8 | generation. The generation changes with every registration,
+ * A key is index << 8 | generation; of fast regions the low byte is the consumer's. The generation changes with every registration,
  * and indices are reused as late as possible, so a stale key hits nothing.
  */
 #include <errno.h>
@@ -32,7 +32,7 @@ static int mr_check(const struct pvr_cmd_create_mr *cmd)
 	if (cmd->flags == (PVR_MR_FLAG_DMA | PVR_MR_FLAG_FRMR))
 		return -EINVAL;
 	if (cmd->flags == PVR_MR_FLAG_FRMR)
-		return -EOPNOTSUPP; /* bmme_flags says so */
+		return cmd->nchunks && cmd->nchunks <= PVR_MAX_FAST_REG_PAGES ? 0 : -EINVAL;
 	if (cmd->flags == PVR_MR_FLAG_DMA)
 		return access & ~PVR_ACCESS_LOCAL_WRITE ? -EINVAL : 0;
 	if (access & ~ACCESS_KNOWN)
@@ -55,9 +55,22 @@ static struct pvr_mr *mr_new(const struct pvr_cmd_create_mr *cmd, struct pvr_pd 
 	mr->pd = pd;
 	mr->access = cmd->access_flags & ACCESS_KNOWN;
 	mr->dma = cmd->flags & PVR_MR_FLAG_DMA;
+	mr->fast = cmd->flags & PVR_MR_FLAG_FRMR;
+	mr->valid = !mr->fast;
 	mr->start = cmd->start;
 	mr->length = cmd->length;
 	return mr;
+}
+
+static int mr_map(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		  struct pvr_mr *mr)
+{
+	if (mr->dma)
+		return 0;
+	if (mr->fast)
+		return pvr_pages_reserve(adapter, cmd->nchunks, &mr->pages);
+	return pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks,
+			     mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
 }
 
 int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
@@ -74,9 +87,7 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	mr = mr_new(cmd, pd);
 	if (!mr)
 		return -ENOMEM;
-	if (!mr->dma)
-		err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks,
-				    mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
+	err = mr_map(adapter, cmd, mr);
 	if (err)
 		goto err_free;
 	err = pvr_table_add(&adapter->mrs, mr, &mr->handle);
@@ -120,7 +131,8 @@ struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 {
 	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, key >> 8);
 
-	if (!mr || mr->key != key || mr->pd != pd || (mr->access & access) != access)
+	if (!mr || mr->key != key || mr->pd != pd || !mr->valid ||
+	    (mr->access & access) != access)
 		return NULL;
 	if (mr->dma)
 		return pvr_ram_covers(&adapter->ram, addr, len,
@@ -142,4 +154,56 @@ uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64
 	return pvr_pages_run(&mr->pages,
 			     addr - (mr->start & ~(uint64_t)(PVR_PAGE_SIZE - 1)), len,
 			     contig);
+}
+
+/* ------------------------------------------------------------- fast regions */
+
+struct pvr_mr *pvr_mr_find_fast(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+				uint32_t key)
+{
+	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, key >> 8);
+
+	return mr && mr->fast && mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
+}
+
+static int fast_check(const struct pvr_mr *mr, const struct pvrdma_sq_wqe_hdr *wqe)
+{
+	uint32_t access = wqe->wr.fast_reg.access_flags & ~PVR_ACCESS_OPTIONAL;
+	uint64_t start = wqe->wr.fast_reg.iova_start, length = wqe->wr.fast_reg.length;
+
+	if (mr->valid || wqe->wr.fast_reg.page_shift != PVR_PAGE_SHIFT || !length ||
+	    start + length - 1 < start)
+		return -EINVAL;
+	if (span_pages(start, length) > wqe->wr.fast_reg.page_list_len)
+		return -EINVAL;
+	if (access & ~ACCESS_KNOWN)
+		return -EINVAL;
+	return (access & ACCESS_NEEDS_LOCAL_WRITE) && !(access & PVR_ACCESS_LOCAL_WRITE) ?
+		       -EINVAL :
+		       0;
+}
+
+int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+			 const struct pvrdma_sq_wqe_hdr *wqe)
+{
+	/* The low byte of the key is the consumer's and may be a new one. */
+	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, wqe->wr.fast_reg.rkey >> 8);
+	uint32_t access = wqe->wr.fast_reg.access_flags & ACCESS_KNOWN;
+	int err;
+
+	if (!mr || !mr->fast || mr->pd != pd)
+		return -EINVAL;
+	err = fast_check(mr, wqe);
+	if (!err)
+		err = pvr_pages_refill(adapter, wqe->wr.fast_reg.pl_pdir_dma,
+				       wqe->wr.fast_reg.page_list_len,
+				       access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
+	if (err)
+		return err;
+	mr->key = wqe->wr.fast_reg.rkey;
+	mr->start = wqe->wr.fast_reg.iova_start;
+	mr->length = wqe->wr.fast_reg.length;
+	mr->access = access;
+	mr->valid = true;
+	return 0;
 }

@@ -24,6 +24,8 @@ struct pvr_mr {
 	uint32_t key; /* lkey and rkey: index << 8 | generation */
 	uint32_t access; /* PVR_ACCESS_* */
 	bool dma; /* all of the guest's RAM */
+	bool fast; /* registered and invalidated by work requests */
+	bool valid; /* false: a fast region that is not registered now */
 	uint64_t start, length;
 	struct pvr_pages pages; /* of [start, start + length) */
 };
@@ -43,6 +45,16 @@ struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
 		    uint64_t len, uint64_t *contig);
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
+
+/*
+ * FAST_REG_MR: give an invalid fast region memory and a new key. Return: 0 or -EINVAL,
+ * -EFAULT (IBTA vol. 1, 10.6.4.4).
+ */
+int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+			 const struct pvrdma_sq_wqe_hdr *wqe);
+/* The fast region of a key that may be invalidated, or NULL (10.6.5). */
+struct pvr_mr *pvr_mr_find_fast(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+				uint32_t key);
 
 /* ------------------------------------------------------------------- CQ */
 

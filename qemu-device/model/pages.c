@@ -20,7 +20,7 @@ static uint64_t budget(const struct pvr_adapter *adapter)
 	       BUDGET_FLOOR;
 }
 
-static int walk(struct pvr_adapter *adapter, uint64_t pdir_dma, bool write,
+static int walk(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
 		struct pvr_pages *pages)
 {
 	const volatile uint64_t *dir_shm, *table_shm = NULL;
@@ -29,7 +29,7 @@ static int walk(struct pvr_adapter *adapter, uint64_t pdir_dma, bool write,
 	dir_shm = pvr_ram_page(&adapter->ram, pdir_dma, false);
 	if (!dir_shm)
 		return -EFAULT;
-	for (i = 0; i < pages->count; i++) {
+	for (i = 0; i < count; i++) {
 		if (i % PVR_PDIR_ENTRIES == 0)
 			table_shm = pvr_ram_page(&adapter->ram,
 						 dir_shm[i / PVR_PDIR_ENTRIES], false);
@@ -56,26 +56,46 @@ static void collapse(struct pvr_pages *pages)
 	pages->page = NULL;
 }
 
+int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_pages *pages)
+{
+	*pages = (struct pvr_pages){ 0 };
+	if (!max || max > PVR_PDIR_MAX_PAGES)
+		return -EINVAL;
+	if (adapter->pages_used + max > budget(adapter))
+		return -ENOSPC;
+	pages->page = calloc(max, sizeof(*pages->page));
+	if (!pages->page)
+		return -ENOMEM;
+	pages->count = max;
+	adapter->pages_used += max;
+	return 0;
+}
+
+int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
+		     bool write, struct pvr_pages *pages)
+{
+	int err;
+
+	if (!count || count > pages->count)
+		return -EINVAL;
+	err = walk(adapter, pdir_dma, count, write, pages);
+	pages->broken = err != 0;
+	return err;
+}
+
 int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
 		  bool write, struct pvr_pages *pages)
 {
 	int err;
 
-	*pages = (struct pvr_pages){ .count = count };
-	if (!count || count > PVR_PDIR_MAX_PAGES)
-		return -EINVAL;
-	if (adapter->pages_used + count > budget(adapter))
-		return -ENOSPC;
-	pages->page = malloc(count * sizeof(*pages->page));
-	if (!pages->page)
-		return -ENOMEM;
-	err = walk(adapter, pdir_dma, write, pages);
+	err = pvr_pages_reserve(adapter, count, pages);
+	if (err)
+		return err;
+	err = walk(adapter, pdir_dma, count, write, pages);
 	if (err) {
-		free(pages->page);
-		*pages = (struct pvr_pages){ 0 };
+		pvr_pages_unmap(adapter, pages);
 		return err;
 	}
-	adapter->pages_used += count;
 	collapse(pages);
 	return 0;
 }

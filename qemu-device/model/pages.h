@@ -32,6 +32,16 @@ int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count
 		  bool write, struct pvr_pages *pages);
 void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages);
 
+/*
+ * For regions that are registered by work requests: room for @max pages, charged to
+ * the budget until pvr_pages_unmap(), and a walk that fills it without allocating. A
+ * walk that fails leaves the pages in no state to be used. pvr_pages_refill() returns
+ * 0, -EINVAL or -EFAULT.
+ */
+int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_pages *pages);
+int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
+		     bool write, struct pvr_pages *pages);
+
 /* Sets broken if any page lies in @piece. Return: whether it is broken. */
 bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_piece *piece);
 
