@@ -477,9 +477,11 @@ void pvr_client_check(struct pvr_client *client)
 
 void pvr_client_warn_unshared(struct pvr_client *client)
 {
-	if (client->warned_unshared || !pvr_vm_ram_is_unshared(&client->ram))
+	if (client->checked_unshared)
 		return;
-	client->warned_unshared = true;
+	client->checked_unshared = true;
+	if (!pvr_vm_ram_is_unshared(&client->ram, client->pid))
+		return;
 	pvr_attach_log(client->attach, PVR_LOG_ERR,
 		       "the RAM of QEMU (process %d) is not shared, so its device cannot work: "
 		       "start QEMU with -object memory-backend-memfd,id=mem,size=...,share=on "

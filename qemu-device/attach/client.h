@@ -27,7 +27,7 @@ struct pvr_client {
 	struct pvr_vm_ram ram;
 	struct pvr_irq irq;
 	bool blocked; /* waiting until it reads our replies */
-	bool warned_unshared;
+	bool checked_unshared;
 	char complaint[128]; /* libvfio-user's last */
 };
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include "peer_maps.h"
 #include "ram.h"
 #include "sigbus.h"
 
@@ -92,6 +93,17 @@ static int check_file(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_requ
 	return 0;
 }
 
+static void remember_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req)
+{
+	struct stat st;
+
+	if (req->size <= ram->file_size || fstat(req->fd, &st) < 0)
+		return;
+	ram->file_size = req->size;
+	ram->file_dev = st.st_dev;
+	ram->file_ino = st.st_ino;
+}
+
 static void forget_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece)
 {
 	pvr_sigbus_unguard(piece->guard);
@@ -148,6 +160,8 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		ret = map_file(ram, &piece, req, err);
 	if (ret)
 		return ret;
+	if (piece.va)
+		remember_file(ram, req);
 	ram->pieces[ram->num++] = piece;
 	return 0;
 }
@@ -183,7 +197,7 @@ void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram)
 		remove_piece(ram, ram->num - 1);
 }
 
-bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram)
+bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client)
 {
 	bool has_ram = false;
 	unsigned int i;
@@ -192,7 +206,7 @@ bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram)
 		if (ram->pieces[i].size < PVR_RAM_SMALLEST)
 			continue;
 		if (ram->pieces[i].va)
-			return false;
+			return pvr_peer_maps_privately(client, ram->file_dev, ram->file_ino);
 		has_ram = true;
 	}
 	return has_ram;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "engine.h"
 #include "error.h"
@@ -30,6 +31,10 @@ struct pvr_vm_ram {
 	unsigned int num;
 	struct pvr_vm_ram_piece pieces[PVR_RAM_PIECES];
 	uint64_t bytes; /* mapped */
+	/* The file behind the largest piece so far, for pvr_vm_ram_is_unshared(). */
+	uint64_t file_size;
+	dev_t file_dev;
+	ino_t file_ino;
 	volatile sig_atomic_t broken; /* set by the SIGBUS handler */
 };
 
@@ -52,7 +57,10 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct pvr_error *err);
 void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram);
 
-/* The client has RAM and shares none of it. */
-bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram);
+/*
+ * The client has RAM and shares none of it: it gives no memory, or memory of which it
+ * has a private copy itself (share=off), as far as /proc tells.
+ */
+bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client);
 
 #endif /* PVR_RAM_H */

@@ -198,8 +198,7 @@ SHARED = ["-machine", "q35,memory-backend=mem", "-object", "memory-backend-memfd
 @pytest.mark.parametrize("memory", [
     ["-machine", "q35"],
     ["-machine", "q35,memory-backend=mem", "-object", "memory-backend-ram,id=mem,size=64M"],
-    pytest.param(["-machine", "q35,memory-backend=mem", "-object", "memory-backend-memfd,id=mem,size=64M,share=off"],
-                 marks=pytest.mark.xfail(reason="QEMU hands over a memfd that it maps privately itself; the guest's driver names the option")),
+    ["-machine", "q35,memory-backend=mem", "-object", "memory-backend-memfd,id=mem,size=64M,share=off"],
 ], ids=["no memory backend", "memory-backend-ram", "share=off"])
 def test_ram_that_is_not_shared(folder, daemon, qemu, memory):
     """The log names the option that is missing, once."""
