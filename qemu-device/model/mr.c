@@ -15,11 +15,12 @@
 	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC)
 #define ACCESS_NEEDS_LOCAL_WRITE (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_ATOMIC)
 
+/* Pages from the first byte's to the last one's; UINT32_MAX if no directory has as many. */
 static uint32_t span_pages(uint64_t start, uint64_t length)
 {
 	uint64_t first = start / PVR_PAGE_SIZE, last = (start + length - 1) / PVR_PAGE_SIZE;
 
-	return last - first < PVR_PDIR_MAX_PAGES ? last - first + 1 : 0;
+	return last - first < PVR_PDIR_MAX_PAGES ? last - first + 1 : UINT32_MAX;
 }
 
 /* What the command asks for is consistent. */

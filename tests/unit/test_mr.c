@@ -226,7 +226,7 @@ static void test_create_mr_rejects_dma_and_fast_reg_at_once(void **state)
 	expect_mr_refused(&m);
 }
 
-static void test_create_fast_reg_mr_is_not_supported(void **state)
+static void test_create_fast_reg_mr(void **state)
 {
 	struct mr_env m;
 
@@ -237,7 +237,8 @@ static void test_create_fast_reg_mr_is_not_supported(void **state)
 		.flags = PVR_MR_FLAG_FRMR,
 		.nchunks = 16,
 	};
-	assert_int_equal(fg_create_mr(m.g, &m.req, &m.resp), EOPNOTSUPP);
+	expect_ok(fg_create_mr(m.g, &m.req, &m.resp));
+	expect_ok(fg_cmd_destroy(m.g, PVR_CMD_DESTROY_MR, m.resp.mr_handle));
 }
 
 static void test_create_dma_mr(void **state)
@@ -445,6 +446,21 @@ static void test_wide_mrs_do_not_eat_the_hosts_memory(void **state)
 	expect_ok(fg_create_mr(m.g, &m.req, &m.resp));
 }
 
+static void test_destroyed_mrs_give_their_share_of_memory_back(void **state)
+{
+	struct mr_env m;
+	uint32_t page;
+
+	mr_env_init(&m, state);
+	m.req.pdir_dma = t_wide_pdir(m.g, PVR_PDIR_MAX_PAGES, &page);
+	m.req.nchunks = PVR_PDIR_MAX_PAGES;
+	m.req.length = (uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE;
+	for (int i = 0; i < 20; i++) {
+		expect_ok(fg_create_mr(m.g, &m.req, &m.resp));
+		expect_ok(fg_cmd_destroy(m.g, PVR_CMD_DESTROY_MR, m.resp.mr_handle));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,7 +480,7 @@ int main(void)
 		T(test_create_mr_rejects_a_destroyed_pd, guest),
 		T(test_create_mr_rejects_unknown_flags, guest),
 		T(test_create_mr_rejects_dma_and_fast_reg_at_once, guest),
-		T(test_create_fast_reg_mr_is_not_supported, guest),
+		T(test_create_fast_reg_mr, guest),
 		T(test_create_dma_mr, guest),
 		T(test_create_mr_needs_local_write_for_remote_write, guest),
 		T(test_create_mr_ignores_optional_access_flags, guest),
@@ -480,6 +496,7 @@ int main(void)
 		T(test_keys_are_not_given_out_again_at_once, guest),
 		T(test_all_mrs_can_be_used_up_and_used_again, guest),
 		T(test_wide_mrs_do_not_eat_the_hosts_memory, guest),
+		T(test_destroyed_mrs_give_their_share_of_memory_back, guest),
 	};
 
 	return T_MAIN(tests);

@@ -528,6 +528,29 @@ static void test_failed_srq_serves_nobody_any_more(void **state)
 	expect_ok(fg_srq_destroy(&s.srq));
 }
 
+static void test_srq_goes_on_when_one_of_its_qps_is_destroyed(void **state)
+{
+	struct srq_env s;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_qp other;
+
+	srq_env_init(&s, state);
+	spec.pd = &s.b->pd;
+	spec.scq = &s.b->scq;
+	spec.rcq = &s.b->rcq;
+	spec.srq = &s.srq;
+	for (int i = 0; i < 3; i++) {
+		expect_ok(fg_qp_create(&spec, &other));
+		t_send(s.a, 1, 0, 64); /* waits: ringing the SRQ looks through its QPs */
+		fg_run(s.env->host);
+		expect_ok(fg_qp_destroy(&other));
+		post(&s, 2, 0, 64);
+		fg_run(s.env->host);
+		expect_done(&s.a->scq, 1, PVRDMA_WC_SEND);
+		expect_recv(&s.b->rcq, 2, 64);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,6 +568,7 @@ int main(void)
 		T(test_receive_through_an_srq, guests),
 		T(test_requests_are_taken_in_order_and_the_ring_wraps, guests),
 		T(test_two_qps_share_an_srq, guests),
+		T(test_srq_goes_on_when_one_of_its_qps_is_destroyed, guests),
 		T(test_empty_srq_makes_the_sender_wait, guests),
 		T(test_limit_raises_one_event, guests),
 		T(test_error_of_the_qp_leaves_the_srq_alone, guests),

@@ -134,10 +134,7 @@ static void test_unknown_opcodes_fail(void **state)
 {
 	static const uint32_t bad[] = {
 		PVRDMA_WR_LSO,
-		PVRDMA_WR_SEND_WITH_INV,
 		PVRDMA_WR_RDMA_READ_WITH_INV,
-		PVRDMA_WR_LOCAL_INV,
-		PVRDMA_WR_FAST_REG_MR,
 		PVRDMA_WR_MASKED_ATOMIC_CMP_AND_SWP,
 		PVRDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD,
 		PVRDMA_WR_BIND_MW,
