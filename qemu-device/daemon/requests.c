@@ -277,7 +277,6 @@ static bool run_link(struct request *request)
 	if (!up && strcmp(state, "down"))
 		return pvr_fail(&request->err, "link state '%s' is neither up nor down", state);
 	pvr_adapter_set_link(pvr_attach_adapter(attach), up);
-	pvrd_log(PVR_LOG_INFO, pvr_adapter_name(pvr_attach_adapter(attach)), "link %s", state);
 	return true;
 }
 
