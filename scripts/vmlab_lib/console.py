@@ -7,7 +7,7 @@ import re
 # ("traps: foo[12] general protection fault") begin with something else.
 _COMPLAINT = re.compile(r"""
     (?: (?:watchdog|rcu|kmemleak|workqueue|CPU\d+|Memory\ failure):\ )?
-    (?: WARNING:\ | BUG:\ | BUG\ at\ | Oops | kernel\ BUG\ at\ | Kernel\ panic
+    (?: WARNING:\ | BUG:\ | BUG\ at\ | BUG\ \S+\ \(| Oops | kernel\ BUG\ at\ | Kernel\ panic
       | INFO:\ (?:task\ .*\ blocked|trying\ to\ register|possible|suspicious|inconsistent|\S+\ (?:self-)?detected)
       | possible\ (?:recursive|circular|irq)\ lock
       | (?:inconsistent|suspicious)\ (?:lock|RCU)

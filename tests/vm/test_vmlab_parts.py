@@ -23,6 +23,7 @@ COMPLAINTS = [
     "[    3.774643] BUG: kernel NULL pointer dereference, address: 0000000000000008",
     "[    3.774643] BUG: sleeping function called from invalid context at mm/slab.h:1",
     "[    3.774643] watchdog: BUG: soft lockup - CPU#0 stuck for 120s! [ib_write_bw:123]",
+    "[    3.774643] BUG kmalloc-64 (Tainted: G           O      ): Poison overwritten",
     "[    3.774643] rcu: INFO: rcu_preempt self-detected stall on CPU",
     "[    3.774643] INFO: task insmod:99 blocked for more than 120 seconds.",
     "[    3.774643] general protection fault, probably for non-canonical address: 0000 [#1] SMP",
