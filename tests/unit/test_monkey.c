@@ -2,18 +2,36 @@
 /*
  * Two guests that do anything, at random but repeatably, next to two that work. Asserted
  * are invariants only: nothing crashes or hangs, and the working pair keeps working.
+ *
+ * Each monkey has an end that is mostly connected to the other's, and makes and destroys
+ * more objects around it. What it does is plausible seven times out of eight, or it would
+ * get nowhere.
  */
 #include "common.h"
 
 #define STEPS 20000
 #define OBJECTS 8
+#define BUF_PAGES 16
+
+enum kind {
+	KIND_UC,
+	KIND_PD,
+	KIND_MR,
+	KIND_CQ,
+	KIND_QP,
+	KIND_SRQ,
+	KIND_NUM,
+};
 
 struct monkey {
 	struct t_env *env;
 	uint64_t rnd;
 	struct fg_end c, d; /* the bystanders, on vm3 and vm4 */
+	bool has_srq; /* the ends receive through these */
+	struct fg_srq srq[2];
 	/* What the monkeys have, or had; some of it is stale. */
-	uint32_t handle[2][OBJECTS];
+	uint32_t handle[2][KIND_NUM][OBJECTS];
+	uint32_t fast_key[2]; /* of a region for fast registration */
 	struct fg_buf buf[2];
 };
 
@@ -23,138 +41,331 @@ static uint32_t rnd(struct monkey *m, uint32_t n)
 	return (uint32_t)(m->rnd >> 33) % n;
 }
 
-/* Mostly plausible, sometimes wild. */
+/* Mostly up to @plausible, sometimes wild. */
 static uint32_t number(struct monkey *m, uint32_t plausible)
 {
-	static const uint32_t wild[] = { 0,	     1,		 2,	     3,
-					 63,	     64,	 127,	     255,
-					 4095,	     4096,	 0xffff,     0x10000,
-					 0x7fffffff, 0x80000000, 0xfffffffe, 0xffffffff };
+	static const uint32_t wild[] = { 0,	     1,		2,	 3,	     63,
+					 64,	     127,	255,	 4095,	     4096,
+					 0xffff,     0x10000,	1 << 20, 0x7fffffff, 0x80000000,
+					 0xfffffffe, 0xffffffff };
 
 	if (rnd(m, 8))
 		return rnd(m, plausible + 1);
 	return wild[rnd(m, sizeof(wild) / sizeof(wild[0]))];
 }
 
-static uint32_t some_handle(struct monkey *m, int who)
+/* Mostly @good. */
+static uint32_t mostly(struct monkey *m, uint32_t good, uint32_t plausible)
 {
-	return rnd(m, 4) ? m->handle[who][rnd(m, OBJECTS)] : number(m, 16);
+	return rnd(m, 8) ? good : number(m, plausible);
 }
 
-static uint64_t some_pdir(struct monkey *m, int who)
+static uint32_t handle(struct monkey *m, int who, enum kind kind)
+{
+	return mostly(m, m->handle[who][kind][rnd(m, OBJECTS)], 16);
+}
+
+static uint64_t pdir(struct monkey *m, int who)
 {
 	return rnd(m, 8) ? m->buf[who].pdir : (uint64_t)number(m, 100) << 12;
 }
 
-static struct fg_end *monkey_end(struct monkey *m, int who)
+static struct fg_end *end_of(struct monkey *m, int who)
 {
 	return who ? &m->env->b : &m->env->a;
 }
 
-static void fill_create(struct monkey *m, int who, union pvr_cmd_req *req)
-{
-	const uint32_t wr = 1u << rnd(m, 8), sge = 1 + rnd(m, 6);
+/* --------------------------------------------------------------- commands */
 
+static void fill_mr(struct monkey *m, int who, struct pvr_cmd_create_mr *cmd)
+{
+	cmd->pd_handle = handle(m, who, KIND_PD);
+	cmd->flags = mostly(m, 0, 3);
+	cmd->access_flags = rnd(m, 16);
+	if (cmd->flags == PVR_MR_FLAG_FRMR) {
+		cmd->nchunks = number(m, 130);
+		return;
+	}
+	cmd->start = FG_USER_VA + number(m, 5000);
+	cmd->length = 1 + number(m, 20000);
+	cmd->pdir_dma = pdir(m, who);
+	cmd->nchunks = mostly(m,
+			      (uint32_t)((cmd->start + cmd->length - 1) / PVR_PAGE_SIZE -
+					 cmd->start / PVR_PAGE_SIZE + 1),
+			      BUF_PAGES);
+}
+
+static void fill_qp(struct monkey *m, int who, struct pvr_cmd_create_qp *cmd)
+{
+	const uint32_t sge = 1 + rnd(m, 6);
+
+	cmd->pdir_dma = pdir(m, who);
+	cmd->pd_handle = handle(m, who, KIND_PD);
+	cmd->send_cq_handle = handle(m, who, KIND_CQ);
+	cmd->recv_cq_handle = handle(m, who, KIND_CQ);
+	cmd->max_send_wr = mostly(m, 1u << rnd(m, 6), 100);
+	cmd->max_recv_wr = mostly(m, 1u << rnd(m, 6), 100);
+	cmd->max_send_sge = sge;
+	cmd->max_recv_sge = sge;
+	cmd->send_chunks = (uint16_t)mostly(m, BUF_PAGES / 2, BUF_PAGES);
+	cmd->total_chunks = (uint16_t)mostly(m, BUF_PAGES, 2 * BUF_PAGES);
+	cmd->qp_type = (uint8_t)mostly(m, rnd(m, 2) ? PVR_QPT_RC : PVR_QPT_UD, 8);
+	if (!rnd(m, 4)) {
+		cmd->is_srq = 1;
+		cmd->srq_handle = handle(m, who, KIND_SRQ);
+		cmd->max_recv_wr = 0;
+	}
+}
+
+static void fill_modify_qp(struct monkey *m, int who, struct pvr_cmd_modify_qp *cmd)
+{
+	struct fg_end *peer = end_of(m, (int)rnd(m, 2));
+
+	cmd->qp_handle = handle(m, who, KIND_QP);
+	cmd->attr_mask = rnd(m, 3) ? 1u | 1u << rnd(m, 24) | 1u << rnd(m, 24) : rnd(m, PVR_QPA_ALL);
+	cmd->attrs = (struct pvr_qp_attr){
+		.qp_state = number(m, PVR_QPS_NUM),
+		.cur_qp_state = rnd(m, PVR_QPS_NUM),
+		.path_mtu = number(m, 5),
+		.dest_qp_num = rnd(m, 2) ? peer->qp.qpn : number(m, 20),
+		.port_num = 1,
+		.timeout = (uint8_t)number(m, 31),
+		.retry_cnt = (uint8_t)number(m, 7),
+		.rnr_retry = (uint8_t)number(m, 7),
+		.min_rnr_timer = (uint8_t)number(m, 31),
+		.qp_access_flags = rnd(m, 16),
+		.ah_attr = { .ah_flags = PVR_AH_GRH, .sgid_index = (uint8_t)number(m, 2) },
+	};
+	memcpy(cmd->attrs.ah_attr.dgid, peer->gid, 16);
+}
+
+static void fill(struct monkey *m, int who, union pvr_cmd_req *req)
+{
 	switch (req->hdr.cmd) {
+	case PVR_CMD_QUERY_PORT:
+	case PVR_CMD_QUERY_PKEY:
+		req->query_pkey.port_num = (uint8_t)mostly(m, 1, 3);
+		break;
 	case PVR_CMD_CREATE_UC:
 		req->create_uc.pfn = (FG_BAR2_GPA >> PVR_PAGE_SHIFT) + number(m, 8);
 		break;
 	case PVR_CMD_CREATE_PD:
-		req->create_pd.ctx_handle = some_handle(m, who);
+		req->create_pd.ctx_handle = rnd(m, 2) ? 0 : handle(m, who, KIND_UC);
 		break;
 	case PVR_CMD_CREATE_MR:
-		req->create_mr.start = FG_USER_VA + number(m, 5000);
-		req->create_mr.length = 1 + number(m, 20000);
-		req->create_mr.pdir_dma = some_pdir(m, who);
-		req->create_mr.pd_handle = some_handle(m, who);
-		req->create_mr.access_flags = rnd(m, 16);
-		req->create_mr.flags = rnd(m, 6) ? 0 : rnd(m, 4);
-		req->create_mr.nchunks =
-			(uint32_t)((req->create_mr.start + req->create_mr.length - 1) / 4096 -
-				   req->create_mr.start / 4096 + 1);
+		fill_mr(m, who, &req->create_mr);
 		break;
 	case PVR_CMD_CREATE_CQ:
-		req->create_cq.pdir_dma = some_pdir(m, who);
-		req->create_cq.ctx_handle = rnd(m, 3) ? 0 : some_handle(m, who);
-		req->create_cq.cqe = rnd(m, 8) ? wr : number(m, 4096);
-		req->create_cq.nchunks = number(m, 16);
+		req->create_cq.pdir_dma = pdir(m, who);
+		req->create_cq.ctx_handle = rnd(m, 2) ? 0 : handle(m, who, KIND_UC);
+		req->create_cq.cqe = mostly(m, 1u << rnd(m, 8), 4096);
+		req->create_cq.nchunks = mostly(m, BUF_PAGES, 2 * BUF_PAGES);
 		break;
 	case PVR_CMD_CREATE_SRQ:
-		req->create_srq.pdir_dma = some_pdir(m, who);
-		req->create_srq.pd_handle = some_handle(m, who);
-		req->create_srq.nchunks = number(m, 16);
-		req->create_srq.attrs.max_wr = wr;
-		req->create_srq.attrs.max_sge = sge;
+		req->create_srq.pdir_dma = pdir(m, who);
+		req->create_srq.pd_handle = handle(m, who, KIND_PD);
+		req->create_srq.nchunks = mostly(m, BUF_PAGES, 2 * BUF_PAGES);
+		req->create_srq.attrs.max_wr = mostly(m, 1u << rnd(m, 8), 100);
+		req->create_srq.attrs.max_sge = number(m, 6);
 		break;
 	case PVR_CMD_CREATE_QP:
-		req->create_qp.pdir_dma = some_pdir(m, who);
-		req->create_qp.pd_handle = some_handle(m, who);
-		req->create_qp.send_cq_handle = some_handle(m, who);
-		req->create_qp.recv_cq_handle = some_handle(m, who);
-		req->create_qp.max_send_wr = rnd(m, 8) ? wr : number(m, 100);
-		req->create_qp.max_recv_wr = rnd(m, 8) ? wr : number(m, 100);
-		req->create_qp.max_send_sge = sge;
-		req->create_qp.max_recv_sge = sge;
-		req->create_qp.send_chunks = (uint16_t)number(m, 8);
-		req->create_qp.total_chunks = (uint16_t)number(m, 16);
-		req->create_qp.qp_type = (uint8_t)(rnd(m, 8) ? 2 + 2 * rnd(m, 2) : rnd(m, 8));
-		req->create_qp.is_srq = !rnd(m, 6);
-		req->create_qp.srq_handle = some_handle(m, who);
+		fill_qp(m, who, &req->create_qp);
+		break;
+	case PVR_CMD_MODIFY_QP:
+		fill_modify_qp(m, who, &req->modify_qp);
+		break;
+	case PVR_CMD_MODIFY_SRQ:
+		req->modify_srq.srq_handle = handle(m, who, KIND_SRQ);
+		req->modify_srq.attr_mask = mostly(m, PVR_SRQ_LIMIT, 4);
+		req->modify_srq.attrs.srq_limit = number(m, 16);
 		break;
 	case PVR_CMD_CREATE_BIND:
 		req->create_bind.index = number(m, 16);
 		req->create_bind.gid_type = PVR_GID_TYPE_ROCE_V2;
 		fg_gid_from_ipv4(req->create_bind.new_gid, 10, 0, 0, (uint8_t)rnd(m, 8));
 		break;
+	case PVR_CMD_DESTROY_BIND:
+		req->destroy_bind.index = number(m, 16);
+		fg_gid_from_ipv4(req->destroy_bind.dest_gid, 10, 0, 0, (uint8_t)rnd(m, 8));
+		break;
 	}
 }
 
-static void fill_modify(struct monkey *m, int who, union pvr_cmd_req *req)
-{
-	struct pvr_cmd_modify_qp *cmd = &req->modify_qp;
-	struct fg_end *peer = monkey_end(m, rnd(m, 2));
+/* The kind that a command makes, takes or asks for, by number. */
+static const uint8_t kinds[PVR_CMD_NUM] = {
+	[PVR_CMD_CREATE_UC] = KIND_UC,	 [PVR_CMD_DESTROY_UC] = KIND_UC,
+	[PVR_CMD_CREATE_PD] = KIND_PD,	 [PVR_CMD_DESTROY_PD] = KIND_PD,
+	[PVR_CMD_CREATE_MR] = KIND_MR,	 [PVR_CMD_DESTROY_MR] = KIND_MR,
+	[PVR_CMD_CREATE_CQ] = KIND_CQ,	 [PVR_CMD_DESTROY_CQ] = KIND_CQ,
+	[PVR_CMD_RESIZE_CQ] = KIND_CQ,	 [PVR_CMD_CREATE_QP] = KIND_QP,
+	[PVR_CMD_DESTROY_QP] = KIND_QP,	 [PVR_CMD_QUERY_QP] = KIND_QP,
+	[PVR_CMD_CREATE_SRQ] = KIND_SRQ, [PVR_CMD_DESTROY_SRQ] = KIND_SRQ,
+	[PVR_CMD_QUERY_SRQ] = KIND_SRQ,
+};
 
-	cmd->qp_handle = rnd(m, 3) ? monkey_end(m, who)->qp.handle : some_handle(m, who);
-	cmd->attr_mask =
-		rnd(m, 3) ? 0x1 | 1u << rnd(m, 24) | 1u << rnd(m, 24) : rnd(m, PVR_QPA_ALL);
-	cmd->attrs.qp_state = number(m, PVR_QPS_NUM);
-	cmd->attrs.cur_qp_state = rnd(m, PVR_QPS_NUM);
-	cmd->attrs.path_mtu = number(m, 5);
-	cmd->attrs.dest_qp_num = rnd(m, 2) ? peer->qp.qpn : number(m, 20);
-	cmd->attrs.port_num = 1;
-	cmd->attrs.timeout = (uint8_t)number(m, 31);
-	cmd->attrs.retry_cnt = (uint8_t)number(m, 7);
-	cmd->attrs.rnr_retry = (uint8_t)number(m, 7);
-	cmd->attrs.min_rnr_timer = (uint8_t)number(m, 31);
-	cmd->attrs.qp_access_flags = rnd(m, 16);
-	cmd->attrs.ah_attr.ah_flags = 1;
-	cmd->attrs.ah_attr.sgid_index = (uint8_t)number(m, 2);
-	memcpy(cmd->attrs.ah_attr.dgid, peer->gid, 16);
+static bool is_create(uint32_t cmd)
+{
+	return cmd == PVR_CMD_CREATE_UC || cmd == PVR_CMD_CREATE_PD || cmd == PVR_CMD_CREATE_MR ||
+	       cmd == PVR_CMD_CREATE_CQ || cmd == PVR_CMD_CREATE_QP || cmd == PVR_CMD_CREATE_SRQ;
 }
 
 static void random_command(struct monkey *m, int who)
 {
-	struct fg_guest *g = m->env->g[who];
 	union pvr_cmd_req req;
 	union pvr_cmd_resp resp;
-	uint32_t err;
+	enum kind kind;
 
 	memset(&req, 0, sizeof(req));
 	req.hdr.cmd = number(m, PVR_CMD_NUM);
-	req.handle.handle = some_handle(m, who);
-	fill_create(m, who, &req);
-	if (req.hdr.cmd == PVR_CMD_MODIFY_QP)
-		fill_modify(m, who, &req);
-	if (req.hdr.cmd == PVR_CMD_MODIFY_SRQ || req.hdr.cmd == PVR_CMD_RESIZE_CQ)
-		req.modify_srq.attr_mask = rnd(m, 4);
-	/* The monkeys' own ends live a little longer. */
-	if ((req.hdr.cmd == PVR_CMD_DESTROY_UC || req.hdr.cmd == PVR_CMD_DESTROY_QP) && rnd(m, 4))
+	kind = req.hdr.cmd < PVR_CMD_NUM ? kinds[req.hdr.cmd] : KIND_UC;
+	req.handle.handle = handle(m, who, kind);
+	fill(m, who, &req);
+	if (!is_create(req.hdr.cmd)) {
+		fg_cmd(m->env->g[who], &req, sizeof(req), NULL, 0);
 		return;
-	memset(g->resp_slot, 0, PVR_CMD_RESP_SIZE);
-	err = fg_cmd(g, &req, sizeof(req), NULL, 0);
-	memcpy(&resp, g->resp_slot, sizeof(resp));
-	if (!err && resp.hdr.ack == (PVR_CMD_RESP_ACK | req.hdr.cmd))
-		m->handle[who][rnd(m, OBJECTS)] = resp.create_pd.pd_handle;
+	}
+	/* Slot 0 of each kind is the end's own: it is not forgotten. */
+	if (!fg_cmd(m->env->g[who], &req, sizeof(req), &resp, sizeof(resp)))
+		m->handle[who][kind][1 + rnd(m, OBJECTS - 1)] =
+			kind == KIND_QP ? resp.create_qp.qp_handle : resp.create_pd.pd_handle;
+}
+
+/* ---------------------------------------------------------- work requests */
+
+static void random_sges(struct monkey *m, const struct fg_end *end, struct pvrdma_sge sge[4])
+{
+	for (int i = 0; i < 4; i++) {
+		sge[i] = fg_sge(&end->mr, number(m, 50000), number(m, 9000));
+		sge[i].lkey = mostly(m, sge[i].lkey, 10000);
+	}
+}
+
+static void random_send(struct monkey *m, int who)
+{
+	struct fg_end *end = end_of(m, who), *peer = end_of(m, rnd(m, 8) ? !who : who);
+	struct pvrdma_av av = fg_av(&end->pd, peer->gid, (uint8_t)mostly(m, 0, 2));
+	struct pvrdma_sge sge[4];
+	struct fg_wr wr = {
+		.wr_id = rnd(m, 1000),
+		.opcode = mostly(m, rnd(m, PVRDMA_WR_LSO), PVRDMA_WR_ERROR),
+		.flags = number(m, 31),
+		.sge = sge,
+		.num_sge = mostly(m, 1, 4),
+		.imm = rnd(m, 1000),
+		.remote_addr = peer->mr.start + number(m, 50000),
+		.rkey = mostly(m, peer->mr.rkey, 10000),
+		.compare_add = rnd(m, 3),
+		.swap = rnd(m, 3),
+		.av = &av,
+		.remote_qpn = mostly(m, peer->qp.qpn, 20),
+		.remote_qkey = mostly(m, FG_QKEY, 10),
+	};
+
+	random_sges(m, end, sge);
+	if (end->qp.type == PVR_QPT_UD) {
+		wr.opcode = mostly(m, PVRDMA_WR_SEND + rnd(m, 2), PVRDMA_WR_ERROR);
+		sge[0].length = mostly(m, rnd(m, 4097), 9000);
+	}
+	if (wr.opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP ||
+	    wr.opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD) {
+		sge[0].length = mostly(m, 8, 16);
+		wr.remote_addr &= ~(uint64_t)(rnd(m, 8) ? 7 : 0);
+	}
+	if (rnd(m, 4) == 0 && m->fast_key[!who])
+		wr.rkey = m->fast_key[!who];
+	fg_put_send(&end->qp, &wr);
+}
+
+static void random_recv(struct monkey *m, int who)
+{
+	struct fg_end *end = end_of(m, who);
+	struct pvrdma_sge sge[4];
+	uint32_t num_sge = mostly(m, 1 + rnd(m, 4), 4);
+
+	random_sges(m, end, sge);
+	sge[0].length = mostly(m, 9000, 100);
+	if (m->has_srq)
+		fg_put_srq_recv(&m->srq[who], rnd(m, 1000), sge, num_sge);
+	else
+		fg_put_recv(&end->qp, rnd(m, 1000), sge, num_sge);
+}
+
+static void invalidate(struct monkey *m, int who, enum pvrdma_wr_opcode opcode, uint32_t key)
+{
+	struct fg_end *end = end_of(m, who);
+	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&end->qp, end->qp.sq_tail);
+	const struct fg_wr wr = { .opcode = opcode };
+
+	if (fg_put_send(&end->qp, &wr))
+		wqe->ex.invalidate_rkey = key;
+}
+
+/* A fast registration, and often an invalidation of it, local or by the peer. */
+static void random_registration(struct monkey *m, int who)
+{
+	struct fg_end *end = end_of(m, who);
+	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&end->qp, end->qp.sq_tail);
+	const struct fg_wr wr = { .opcode = PVRDMA_WR_FAST_REG_MR };
+	uint32_t key = mostly(m, m->fast_key[who], 1 << 20);
+
+	if (end->qp.type != PVR_QPT_RC || !fg_put_send(&end->qp, &wr))
+		return;
+	if (rnd(m, 2))
+		key = (key & ~0xffu) | rnd(m, 256);
+	wqe->wr.fast_reg.iova_start = FG_USER_VA + number(m, 9000);
+	wqe->wr.fast_reg.pl_pdir_dma = pdir(m, who);
+	wqe->wr.fast_reg.page_shift = mostly(m, PVR_PAGE_SHIFT, 63);
+	wqe->wr.fast_reg.page_list_len = mostly(m, BUF_PAGES, 130);
+	wqe->wr.fast_reg.length = number(m, 50000);
+	wqe->wr.fast_reg.access_flags = mostly(m, 15, 255);
+	wqe->wr.fast_reg.rkey = key;
+	if (key >> 8 == m->fast_key[who] >> 8)
+		m->fast_key[who] = key;
+	fg_ring_send(&end->qp);
+	fg_run_bounded(m->env->host, 1000);
+	key = mostly(m, key, 1 << 20);
+	if (rnd(m, 3))
+		invalidate(m, who, PVRDMA_WR_LOCAL_INV, key);
+	else if (rnd(m, 2))
+		invalidate(m, !who, PVRDMA_WR_SEND_WITH_INV, key);
+}
+
+static void random_index(struct monkey *m, int who)
+{
+	struct fg_end *end = end_of(m, who);
+	struct pvr_ring *rings[] = { &end->qp.ring->tx, &end->qp.ring->rx, end->scq.ring,
+				     end->rcq.ring, m->has_srq ? m->srq[who].ring : NULL };
+	struct pvr_ring *ring = rings[rnd(m, 5)];
+
+	if (!ring)
+		return;
+	if (rnd(m, 2))
+		ring->prod_tail = number(m, 128);
+	else
+		ring->cons_head = number(m, 128);
+}
+
+/* ------------------------------------------------- doorbells and registers */
+
+static void random_doorbell(struct monkey *m, int who)
+{
+	static const struct {
+		enum kind kind;
+		uint32_t offset, bits;
+	} bells[] = {
+		{ KIND_QP, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND },
+		{ KIND_QP, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_RECV },
+		{ KIND_CQ, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM },
+		{ KIND_CQ, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM_SOL },
+		{ KIND_SRQ, PVRDMA_UAR_SRQ_OFFSET, PVR_DB_SRQ_RECV },
+	};
+	const uint32_t i = rnd(m, sizeof(bells) / sizeof(bells[0]));
+	uint32_t value =
+		rnd(m, 2) ? m->handle[who][bells[i].kind][0] : handle(m, who, bells[i].kind);
+
+	value |= mostly(m, bells[i].bits, 0x7fffffff);
+	fg_uar_write(m->env->g[who], mostly(m, 0, 8) % PVR_MAX_UAR,
+		     mostly(m, bells[i].offset, 16) % PVR_PAGE_SIZE, value);
 }
 
 static void random_register(struct monkey *m, int who)
@@ -171,74 +382,61 @@ static void random_register(struct monkey *m, int who)
 	fg_reg_write(g, PVR_REG_IMR, 0);
 }
 
-static void random_request(struct monkey *m, int who)
+/* ------------------------------------------------------------------- ends */
+
+static void drop(struct monkey *m, int who)
 {
-	struct fg_end *end = monkey_end(m, who), *peer = monkey_end(m, !who);
-	struct pvrdma_sge sge[4];
-	struct pvrdma_av av = fg_av(&end->pd, peer->gid, (uint8_t)number(m, 2));
-	struct fg_wr wr = {
-		.wr_id = rnd(m, 1000),
-		.opcode = number(m, PVRDMA_WR_ERROR),
-		.flags = number(m, 31),
-		.sge = sge,
-		.num_sge = number(m, 4),
-		.imm = rnd(m, 1000),
-		.remote_addr = peer->mr.start + number(m, 70000),
-		.rkey = rnd(m, 8) ? peer->mr.rkey : number(m, 10000),
-		.av = &av,
-		.remote_qpn = peer->qp.qpn,
-		.remote_qkey = FG_QKEY,
-	};
-
-	for (int i = 0; i < 4; i++) {
-		sge[i] = fg_sge(&end->mr, number(m, 60000), number(m, 9000));
-		if (!rnd(m, 16))
-			sge[i].lkey = number(m, 10000);
-	}
-	if (rnd(m, 2))
-		fg_put_send(&end->qp, &wr);
-	else
-		fg_put_recv(&end->qp, wr.wr_id, sge, wr.num_sge);
-}
-
-static void random_index(struct monkey *m, int who)
-{
-	struct fg_end *end = monkey_end(m, who);
-	struct pvr_ring *rings[] = { &end->qp.ring->tx, &end->qp.ring->rx, end->scq.ring,
-				     end->rcq.ring };
-	struct pvr_ring *ring = rings[rnd(m, 4)];
-
-	if (rnd(m, 2))
-		ring->prod_tail = number(m, 128);
-	else
-		ring->cons_head = number(m, 128);
-}
-
-static void random_doorbell(struct monkey *m, int who)
-{
-	struct fg_end *end = monkey_end(m, who);
-	uint32_t page = rnd(m, 4) ? 0 : number(m, 8);
-	uint32_t handle = rnd(m, 2)   ? end->qp.handle
-			  : rnd(m, 2) ? end->scq.handle
-				      : some_handle(m, who);
-
-	fg_uar_write(m->env->g[who], page, number(m, 3) * 4 % 64, handle | rnd(m, 8) << 29);
-}
-
-static void new_end(struct monkey *m, int who)
-{
-	struct fg_guest *g = m->env->g[who];
-	struct fg_end *end = monkey_end(m, who);
+	struct fg_end *end = end_of(m, who);
 
 	fg_buf_exit(&end->qp.buf);
 	fg_buf_exit(&end->buf);
 	fg_buf_exit(&end->scq.buf);
 	fg_buf_exit(&end->rcq.buf);
+	fg_buf_exit(&m->srq[who].buf);
+}
+
+static void make_fast_region(struct monkey *m, int who)
+{
+	struct pvr_cmd_create_mr req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+		.pd_handle = end_of(m, who)->pd.handle,
+		.flags = PVR_MR_FLAG_FRMR,
+		.nchunks = BUF_PAGES,
+	};
+	struct pvr_resp_create_mr resp;
+
+	m->fast_key[who] = fg_create_mr(m->env->g[who], &req, &resp) ? 0 : resp.rkey;
+}
+
+static void open_end(struct monkey *m, int who, enum pvr_qp_type type)
+{
+	struct fg_guest *g = m->env->g[who];
+	struct fg_end *end = end_of(m, who);
+	struct fg_qp_spec spec = { .type = type };
+
+	drop(m, who);
 	pvr_adapter_set_bus_master(g->adapter, true);
 	expect_ok(fg_guest_boot(g));
 	fg_gid_from_mac(end->gid, g->config.mac);
 	expect_ok(fg_bind_gid(g, 0, end->gid));
-	fg_end_open(end, g, rnd(m, 3) ? PVR_QPT_RC : PVR_QPT_UD);
+	fg_end_open(end, g, type);
+	if (m->has_srq) {
+		expect_ok(fg_qp_destroy(&end->qp));
+		expect_ok(fg_srq_create(&end->pd, 64, 4, &m->srq[who]));
+		spec.pd = &end->pd;
+		spec.scq = &end->scq;
+		spec.rcq = &end->rcq;
+		spec.srq = &m->srq[who];
+		expect_ok(fg_qp_create(&spec, &end->qp));
+	}
+	make_fast_region(m, who);
+	memset(m->handle[who], 0, sizeof(m->handle[who]));
+	m->handle[who][KIND_PD][0] = end->pd.handle;
+	m->handle[who][KIND_MR][0] = end->mr.handle;
+	m->handle[who][KIND_CQ][0] = end->scq.handle;
+	m->handle[who][KIND_CQ][1] = end->rcq.handle;
+	m->handle[who][KIND_QP][0] = end->qp.handle;
+	m->handle[who][KIND_SRQ][0] = m->srq[who].handle;
 }
 
 static void reconnect(struct monkey *m)
@@ -250,75 +448,110 @@ static void reconnect(struct monkey *m)
 	fg_qp_to_reset(&b->qp);
 	fg_qp_connect(&a->qp, NULL, b->gid, b->qp.qpn);
 	fg_qp_connect(&b->qp, NULL, a->gid, a->qp.qpn);
-	a->scq.head = a->rcq.head = b->scq.head = b->rcq.head = 0;
 }
+
+static void start_over(struct monkey *m)
+{
+	enum pvr_qp_type type = rnd(m, 3) ? PVR_QPT_RC : PVR_QPT_UD;
+
+	m->has_srq = !rnd(m, 3);
+	open_end(m, 0, type);
+	open_end(m, 1, type);
+	reconnect(m);
+}
+
+static void drain(struct monkey *m, int who)
+{
+	struct fg_end *end = end_of(m, who);
+
+	/* Wild indices make a CQ look endless. */
+	for (int i = 0; i < 300; i++) {
+		struct pvrdma_cqe cqe;
+
+		if (!fg_cq_poll(&end->scq, &cqe) && !fg_cq_poll(&end->rcq, &cqe))
+			break;
+	}
+	fg_events_count(m->env->g[who], 0, 0);
+	fg_cq_events_count(m->env->g[who], 0);
+}
+
+/* ------------------------------------------------------------------- tests */
 
 static void step(struct monkey *m)
 {
 	int who = (int)rnd(m, 2);
 	uint32_t what = rnd(m, 1000);
 
-	if (what < 350)
+	if (what < 200)
 		random_command(m, who);
-	else if (what < 650)
-		random_request(m, who);
-	else if (what < 880)
+	else if (what < 400)
+		random_send(m, who);
+	else if (what < 600)
+		random_recv(m, who);
+	else if (what < 640)
+		random_registration(m, who);
+	else if (what < 890)
 		random_doorbell(m, who);
-	else if (what < 930)
+	else if (what < 910)
 		random_register(m, who);
-	else if (what < 950)
+	else if (what < 915)
 		random_index(m, who);
-	else if (what < 975)
+	else if (what < 950)
+		drain(m, who);
+	else if (what < 980)
 		reconnect(m);
-	else if (what < 985)
-		pvr_adapter_set_link(m->env->g[who]->adapter, rnd(m, 2));
-	else if (what < 990)
+	else if (what < 984)
+		pvr_adapter_set_link(m->env->g[who]->adapter, rnd(m, 4));
+	else if (what < 988)
 		pvr_adapter_set_bus_master(m->env->g[who]->adapter, rnd(m, 4));
-	else if (what < 996)
+	else if (what < 995)
 		m->env->host->now += (uint64_t)rnd(m, 1000) * FG_MS;
 	else
-		new_end(m, who);
+		start_over(m);
 	if (!rnd(m, 3))
 		assert_true(fg_run_bounded(m->env->host, 100000));
 }
 
+/* Nothing of what they did is left when they come to their senses. */
+static void expect_sanity(struct monkey *m)
+{
+	for (int i = 0; i < 2; i++) {
+		struct fg_guest *g = m->env->g[i];
+
+		pvr_adapter_set_bus_master(g->adapter, true);
+		pvr_adapter_set_link(g->adapter, true);
+		fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
+	}
+	fg_run(m->env->host);
+	m->has_srq = false;
+	open_end(m, 0, PVR_QPT_RC);
+	open_end(m, 1, PVR_QPT_RC);
+	fg_end_connect(&m->env->a, &m->env->b, NULL);
+	t_ping_pong(m->env->host, &m->env->a, &m->env->b);
+}
+
 static void run_monkey(void **state, uint64_t seed)
 {
-	struct monkey m = { .env = *state, .rnd = seed };
-	struct t_env *env = m.env;
+	static struct monkey m;
+	struct t_env *env = *state;
 
+	memset(&m, 0, sizeof(m));
+	m.env = env;
+	m.rnd = seed;
 	env->g[2] = fg_guest_start(env->host, 3);
 	env->g[3] = fg_guest_start(env->host, 4);
 	fg_end_open(&m.c, env->g[2], PVR_QPT_RC);
 	fg_end_open(&m.d, env->g[3], PVR_QPT_RC);
 	fg_end_connect(&m.c, &m.d, NULL);
-	for (int i = 0; i < 2; i++) {
-		fg_buf_init(&m.buf[i], &env->g[i]->ram, 16, FG_SCATTERED);
-		new_end(&m, i);
-	}
-	reconnect(&m);
+	for (int i = 0; i < 2; i++)
+		fg_buf_init(&m.buf[i], &env->g[i]->ram, BUF_PAGES, FG_SCATTERED);
+	start_over(&m);
 	for (int i = 0; i < STEPS; i++) {
 		step(&m);
 		if (i % 500 == 0)
 			t_ping_pong(env->host, &m.c, &m.d);
 	}
-	/* They come to their senses, and everything works for them too. */
-	for (int i = 0; i < 2; i++) {
-		pvr_adapter_set_bus_master(env->g[i]->adapter, true);
-		pvr_adapter_set_link(env->g[i]->adapter, true);
-		fg_reg_write(env->g[i], PVR_REG_CTL, PVR_CTL_RESET);
-		fg_reg_write(env->g[i], PVR_REG_EXT_ACK, 0);
-	}
-	fg_run(env->host);
-	for (int i = 0; i < 2; i++) {
-		struct fg_end *end = monkey_end(&m, i);
-
-		expect_ok(fg_guest_boot(env->g[i]));
-		expect_ok(fg_bind_gid(env->g[i], 0, end->gid));
-		fg_end_open(end, env->g[i], PVR_QPT_RC);
-	}
-	fg_end_connect(&env->a, &env->b, NULL);
-	t_ping_pong(env->host, &env->a, &env->b);
+	expect_sanity(&m);
 	t_ping_pong(env->host, &m.c, &m.d);
 }
 
