@@ -48,7 +48,7 @@ def _parser():
     add("--nodes", default="2", metavar="N", help="how many VMs (default 2)")
     add("--driver", default="pvrdma", metavar="|".join(DRIVERS),
         help="RDMA driver in the VMs (default pvrdma)")
-    add("--kernel", default="6.1", metavar="VERSION", help="Debian kernel (default 6.1)")
+    add("--kernel", default="6.1", metavar="VERSION", help="a kernel that scripts/fetch-kernel knows (default 6.1)")
     add("--nic", metavar="|".join(NICS),
         help="Ethernet NIC (default virtio-net-pci; vmxnet3 for vmw_pvrdma)")
     add("--packages", default="", metavar="PKG,PKG...", help="more Debian packages for the guest")
@@ -121,7 +121,7 @@ def _check_devices(options):
     _choice("--driver", options.driver, DRIVERS)
     _choice("--provider", options.provider, PROVIDERS)
     _choice("--pvrdmad-log-level", options.pvrdmad_log_level, ("info", "debug"))
-    if not re.fullmatch(r"\d+\.\d+", options.kernel):
+    if not re.fullmatch(r"\d+\.\d+(-debug)?", options.kernel):
         raise LabError(f"--kernel wants a version such as 6.1, not '{options.kernel}'")
     stock = options.driver == "vmw_pvrdma"
     options.nic = options.nic or ("vmxnet3" if stock else "virtio-net-pci")
