@@ -36,4 +36,15 @@ static inline bool pvr_request_is_last(const struct pvr_request *request)
 	return request->offset + request->chunk == request->length;
 }
 
+/*
+ * How many PSNs the message takes: one per packet of the requester's path MTU. Both
+ * sides count by it, so that ends with different MTUs stay in step.
+ */
+static inline uint32_t pvr_request_psns(const struct pvr_request *request)
+{
+	uint64_t mtu = 128ull << request->from->attr.path_mtu;
+
+	return request->length <= mtu ? 1 : (request->length + mtu - 1) / mtu;
+}
+
 #endif /* PVR_REQUEST_H */

@@ -82,13 +82,6 @@ static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	return wait_until(qp, PVR_QP_WAITS_ACK, ns);
 }
 
-static uint32_t packets(const struct pvr_qp *qp, uint64_t length)
-{
-	uint64_t mtu = 128ull << qp->attr.path_mtu;
-
-	return length <= mtu ? 1 : (length + mtu - 1) / mtu;
-}
-
 static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
 			      struct turn *turn)
 {
@@ -102,7 +95,7 @@ static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *reque
 		return STEP_AGAIN;
 	}
 	qp->adapter->stats.tx_messages++;
-	qp->sq_psn = (qp->sq_psn + packets(qp, request->length)) & 0xffffff;
+	qp->sq_psn = (qp->sq_psn + pvr_request_psns(request)) & 0xffffff;
 	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
 	return STEP_NEXT;
 }

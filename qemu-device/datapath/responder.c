@@ -53,13 +53,6 @@ static struct pvr_answer refuse_access(struct pvr_qp *to)
 		      "remote access with a bad rkey, range or right");
 }
 
-static uint32_t packets(const struct pvr_qp *to, uint64_t length)
-{
-	uint64_t mtu = 128ull << to->attr.path_mtu;
-
-	return length <= mtu ? 1 : (length + mtu - 1) / mtu;
-}
-
 /* ------------------------------------------------------ receive requests */
 
 static bool needs_recv(const struct pvr_request *request)
@@ -284,7 +277,7 @@ static void finish(struct pvr_qp *to, const struct pvr_request *request,
 		   const struct pvr_recv_wqe *wqe)
 {
 	to->rq_done = 0;
-	to->rq_psn = (to->rq_psn + packets(to, request->length)) & 0xffffff;
+	to->rq_psn = (to->rq_psn + pvr_request_psns(request)) & 0xffffff;
 	if (needs_recv(request))
 		complete_recv(to, request, wqe, PVRDMA_WC_SUCCESS);
 }

@@ -128,12 +128,34 @@ static bool is_foreign_mac(const struct pvr_adapter *adapter, const uint8_t gid[
 	return owner && owner != adapter;
 }
 
+static bool is_own_mac(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	uint8_t mac[6];
+
+	return gid_to_mac(gid, mac) && !memcmp(mac, adapter->mac, sizeof(mac));
+}
+
+/* Nobody can keep the address of an adapter that was not there yet from it. */
+static void evict(struct pvr_gid_node *node)
+{
+	struct pvr_adapter *squatter = node->adapter;
+
+	pvr_gid_lost(squatter, node->gid);
+	LIST_REMOVE(node, link);
+	free(node);
+	squatter->engine->topology++;
+}
+
 int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	struct pvr_gid_node *node = gid_find(adapter->fabric, gid);
 
 	if (is_foreign_mac(adapter, gid))
 		return -EPERM;
+	if (node && node->adapter != adapter && is_own_mac(adapter, gid)) {
+		evict(node);
+		node = NULL;
+	}
 	if (node && node->adapter != adapter)
 		return -EADDRINUSE;
 	if (!node) {

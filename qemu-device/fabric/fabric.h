@@ -52,7 +52,8 @@ void pvr_fabric_leave(struct pvr_adapter *adapter);
  * pvr_fabric_bind() - make a GID the adapter's
  *
  * Return: 0, -EADDRINUSE (bound by another adapter), -EPERM (made from the MAC of
- * another adapter) or -ENOMEM. One adapter may bind a GID several times.
+ * another adapter) or -ENOMEM. One adapter may bind a GID several times. A GID that is
+ * made from the adapter's own MAC is its own, also if another one has bound it before.
  */
 int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16]);
 void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16]);

@@ -157,6 +157,8 @@ void pvr_regs_reset(struct pvr_adapter *adapter);
 
 /* model/gid.c */
 void pvr_gid_unbind_all(struct pvr_adapter *adapter);
+/* The fabric has given @gid to its owner: clear it, and tell the guest. */
+void pvr_gid_lost(struct pvr_adapter *adapter, const uint8_t gid[16]);
 /* NULL if nothing is bound at @index. */
 const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter,
 					uint32_t index);

@@ -13,13 +13,15 @@
 
 #include "model/objects.h"
 
-#define RETRY_NS 1000000ull
+#define RETRY_MIN_NS 1000000ull
+#define RETRY_MAX_NS 1000000000ull /* a guest that never reads costs a wake-up a second */
 
 static void retry_expired(struct pvr_timer *timer);
 
 int pvr_events_init(struct pvr_adapter *adapter)
 {
 	TAILQ_INIT(&adapter->events.cq_backlog);
+	adapter->events.retry_ns = RETRY_MIN_NS;
 	return pvr_timer_init(&adapter->engine->timers, &adapter->events.retry,
 			      retry_expired);
 }
@@ -74,6 +76,7 @@ void pvr_events_detach(struct pvr_adapter *adapter)
 		pvr_event_forget_cq(adapter, cq);
 	pvr_timer_cancel(&adapter->engine->timers, &events->retry);
 	events->backlog_count = 0;
+	events->retry_ns = RETRY_MIN_NS;
 	memset(&events->async, 0, sizeof(events->async));
 	memset(&events->cq, 0, sizeof(events->cq));
 }
@@ -131,7 +134,7 @@ static void retry_later(struct pvr_adapter *adapter)
 
 	if (!pvr_timer_is_set(&adapter->events.retry))
 		pvr_timer_set(&engine->timers, &adapter->events.retry,
-			      pvr_now(engine) + RETRY_NS);
+			      pvr_now(engine) + adapter->events.retry_ns);
 }
 
 static bool events_wait(const struct pvr_event_rings *events)
@@ -148,11 +151,13 @@ static void push_backlog(struct pvr_adapter *adapter)
 	if (!pvr_adapter_dma_ok(adapter))
 		return;
 	while (events->backlog_count && ring_has_room(&events->async)) {
+		events->retry_ns = RETRY_MIN_NS;
 		push_eqe(adapter, &events->backlog[events->backlog_head]);
 		events->backlog_head = (events->backlog_head + 1) % PVR_EQE_BACKLOG;
 		events->backlog_count--;
 	}
 	while ((cq = TAILQ_FIRST(&events->cq_backlog)) && ring_has_room(&events->cq)) {
+		events->retry_ns = RETRY_MIN_NS;
 		pvr_event_forget_cq(adapter, cq);
 		push_cqne(adapter, cq);
 	}
@@ -168,8 +173,11 @@ static void retry_expired(struct pvr_timer *timer)
 				       offsetof(struct pvr_adapter, events));
 
 	push_backlog(adapter);
-	if (events_wait(events))
-		retry_later(adapter);
+	if (!events_wait(events))
+		return;
+	if (events->retry_ns < RETRY_MAX_NS)
+		events->retry_ns *= 2;
+	retry_later(adapter);
 }
 
 void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32_t info)

@@ -30,6 +30,7 @@ struct pvr_event_rings {
 	/* CQs whose notification waits for room. */
 	TAILQ_HEAD(pvr_cq_backlog, pvr_cq) cq_backlog;
 	struct pvr_timer retry; /* while something waits */
+	uint64_t retry_ns; /* until then; grows while the guest does not read */
 };
 
 /* Once per adapter. Return: 0 or -ENOMEM. */

@@ -100,3 +100,16 @@ void pvr_gid_unbind_all(struct pvr_adapter *adapter)
 		if (adapter->gids[i].bound)
 			unbind(adapter, &adapter->gids[i]);
 }
+
+void pvr_gid_lost(struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	char name[INET6_ADDRSTRLEN];
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound && !memcmp(adapter->gids[i].gid, gid, 16))
+			adapter->gids[i].bound = false;
+	pvr_log_guest(adapter, "gid %s taken away: the adapter with its MAC has come",
+		      gid_name(gid, name));
+	pvr_event_async(adapter, PVR_EVENT_GID_CHANGE, 1);
+}

@@ -172,6 +172,24 @@ static void test_inline_flag_of_a_stock_provider_is_harmless(void **state)
 	assert_true(cqe.status == PVRDMA_WC_SUCCESS || cqe.status == PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
+static void test_ends_with_different_mtus_stay_in_step(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn small = fg_conn_default, large = fg_conn_default;
+
+	small.mtu = PVR_MTU_256;
+	large.mtu = PVR_MTU_4096;
+	expect_ok(fg_qp_connect(&env->a.qp, &small, env->b.gid, env->b.qp.qpn));
+	expect_ok(fg_qp_connect(&env->b.qp, &large, env->a.gid, env->a.qp.qpn));
+	for (uint32_t i = 0; i < 10; i++) {
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 5000);
+		t_rdma(&env->b, PVRDMA_WR_RDMA_READ, i, 0, &env->a.mr, 0, 9000);
+		fg_run(env->host);
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+		expect_done(&env->b.scq, i, PVRDMA_WC_RDMA_READ);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +206,7 @@ int main(void)
 		T(test_write_then_send_keep_their_order, rc_connected),
 		T(test_write_through_a_dma_mr, rc_connected),
 		T(test_inline_flag_of_a_stock_provider_is_harmless, rc_connected),
+		T(test_ends_with_different_mtus_stay_in_step, rc),
 	};
 
 	return T_MAIN(tests);
