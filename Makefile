@@ -12,7 +12,7 @@ all: host module provider ## Build everything (the default)
 help: ## List the targets
 	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
 	@echo
-	@echo '  KERNEL=6.1          the guest kernel that "module" builds for (6.1, 6.12, 7.2)'
+	@echo '  KERNEL=6.1          the guest kernel that "module" builds for (6.1, 6.12, 7.2, 6.1-debug)'
 
 .PHONY: demo
 demo: deps ## Boot two VMs and run a pingpong between them
@@ -21,6 +21,10 @@ demo: deps ## Boot two VMs and run a pingpong between them
 .PHONY: check
 check: deps ## Build everything and run all tests; last line: N passed, N failed, N skipped
 	@scripts/check
+
+.PHONY: check-debug
+check-debug: host module provider ## The driver on a kernel with lockdep, KASAN and kmemleak; builds that kernel once
+	@scripts/check debug
 
 .PHONY: deps
 deps: ## Install the Debian packages that are missing, after naming them

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The driver on a kernel that finds mistakes: lockdep, KASAN, kmemleak, debug objects, DMA-API debugging.
+
+`make check-debug` runs it. Its name is not test_*.py, as it is no part of `make check`: the kernel is built first.
+"""
+
+import dataclasses
+import subprocess
+
+import pytest
+from steps import GUEST_SOURCES, Step, guest_programs, ids, run_steps
+from test_pair import CONNECTIONS
+from test_reload import (NETDEV_DOWN, NETDEV_GONE, READDRESSED, UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING,
+                         UNPLUG_UNDER_LOAD)
+from test_vanish import AFTER, LINK_DOWN, LINK_UP, LOAD, UNLOAD, VANISH, pvrdmactl
+
+pytestmark = pytest.mark.slow
+
+KERNEL = "6.1-debug"
+SLOWNESS = 4
+
+# Without these the run would prove nothing. A first lockdep report switches lockdep off.
+ARMED = """
+    mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
+    grep 'debug_locks: *1$' /proc/lockdep_stats &&
+        [ "$(cat /proc/sys/kernel/panic_on_warn)" = 1 ] &&
+        [ "$(cat /sys/kernel/debug/dma-api/disabled)" = N ] &&
+        grep -w kasan_report /proc/kallsyms &&
+        echo scan=off >/sys/kernel/debug/kmemleak"""
+# Leaks count once they are some seconds old and two scans have not met a pointer to them. The console stays silent
+# meanwhile, or vmlab would end the run before it is said what leaked.
+LEAKS = """
+    sleep 6
+    dmesg -n 5
+    for scan in 1 2; do
+        echo scan >/sys/kernel/debug/kmemleak || exit
+    done
+    dmesg -n 7
+    cat /sys/kernel/debug/kmemleak
+    ! grep -q . /sys/kernel/debug/kmemleak"""
+# ib_core maps a page again for each region that a program registers in it; DMA-API debugging takes that for a mistake.
+OVERLAPPING = """
+    echo 0 >/sys/kernel/debug/dma-api/num_errors
+    %s; status=$?
+    echo 1 >/sys/kernel/debug/dma-api/num_errors
+    exit $status"""
+RELOAD = Step("five-times", """
+    for i in 1 2 3 4 5; do
+        unload && load || { echo "time $i"; exit 1; }
+    done""", 60)
+TRAFFIC = [
+    Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200"),
+    Step("rc_pingpong-events", "pingpong 18515 2 1 -e -s 65536 -n 100"),
+    Step("ud_pingpong", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 200"),
+    Step("srq_pingpong", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 100"),
+    Step("both-ends-in-one-vm", "pingpong 18515 $NODE $NODE -c -s 4096 -n 100"),
+    Step("ib_write_bw-with-many-qps", "perftest 18515 1 2 ib_write_bw -b -q 8 -s 65536 -n 50"),
+    Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 7 --iterations 200"),
+    Step("verify-events", "talk 18600 2 1 $SHARE/pvr_verify --seed 8 --iterations 200 -e"),
+    *CONNECTIONS,
+]
+KILLED_PROGRAM = Step("killed-program", """
+    [ $NODE = 1 ] && { ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -n 100000000 & }
+    if [ $NODE = 1 ]; then
+        until_true 300 listening 18515 && raise up && await talking || exit
+        kill -KILL $!; raise over; exit 0
+    fi
+    await up
+    ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -n 100000000 node1 &
+    sleep 3; raise talking; await over; kill -KILL $!""")
+# Only of kmalloc(), see kernel-debug.config: a kmemleak without memory would switch itself off.
+FAILING = Step("failing-allocations", """
+    [ $NODE = 1 ] || { await over; exit; }
+    fail_all() {
+        cd /sys/kernel/debug/failslab
+        echo N >ignore-gfp-wait && echo Y >cache-filter && echo 0 >verbose || return
+        grep -q 1 /sys/kernel/slab/kmalloc-128/failslab || { echo "kmalloc() never fails"; return 1; }
+        dmesg -n 5
+        $SHARE/fail_nth $driver $DRIVER
+        status=$?
+        dmesg -n 7
+        return $status
+    }
+    unload && fail_all
+    status=$?
+    raise over
+    load && exit $status""", 240)
+DISTURBANCES = [UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, NETDEV_DOWN, READDRESSED, NETDEV_GONE, FAILING]
+DEVICE_GOES = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD]
+
+STEPS = [dataclasses.replace(step, seconds=step.seconds * SLOWNESS) for step in (
+    Step("armed", ARMED),
+    RELOAD, *(dataclasses.replace(step, script=OVERLAPPING % step.script) for step in TRAFFIC), KILLED_PROGRAM,
+    Step("no-leak-after-traffic", LEAKS),
+    *DISTURBANCES,
+    Step("traffic-after-disturbances", "pingpong 18515 1 2 -c -e -s 4096 -n 100"),
+    Step("no-leak-after-disturbances", LEAKS),
+    *DEVICE_GOES,
+    Step("unload-the-other", "[ $NODE = 1 ] || unload"),
+    Step("no-leak-after-unload", LEAKS),
+    LOAD,
+    Step("no-leak-after-load-without-device", LEAKS),
+    Step("still-armed", ARMED),
+)]
+
+
+def fail_nth(folder):
+    program = folder / "fail_nth"
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", program,
+                    GUEST_SOURCES / "fail_nth.c"], check=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def debug(tmp_path_factory):
+    files = [*guest_programs(tmp_path_factory), fail_nth(tmp_path_factory.mktemp("fail-nth"))]
+    return run_steps(tmp_path_factory.mktemp("debug"), STEPS, kernel=KERNEL, smp=2, files=files, watch={
+        "link-down.now": pvrdmactl("link", "node1", "down"),
+        "link-up.now": pvrdmactl("link", "node1", "up"),
+        "adapter-vanishes.now": pvrdmactl("remove-adapter", "node1")})
+
+
+@pytest.mark.parametrize("step", ids(STEPS))
+def test_debug(debug, step):
+    debug.check(step)
+
+
+def test_no_kernel_complained(debug):
+    debug.check_end()
