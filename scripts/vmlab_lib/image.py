@@ -2,14 +2,13 @@
 """The guest's root file system: a squashfs of Debian packages, independent of the kernel."""
 
 import os
+import platform
 import subprocess
 
 from . import cache, process
 from .errors import LabError
 
 SUITE = "bookworm"
-MIRROR = "http://deb.debian.org/debian"
-SECURITY = "http://deb.debian.org/debian-security"
 PACKAGES = [
     "ibverbs-providers", "ibverbs-utils", "iproute2", "iputils-ping", "kmod", "mount",
     "perftest", "procps", "rdma-core", "rdmacm-utils", "strace",
@@ -22,39 +21,47 @@ DPKG_OPTIONS = ["path-exclude=/usr/share/man/*", "path-exclude=/usr/share/locale
 def root_image(extra_packages, progress):
     """Return the path of a root image with PACKAGES and `extra_packages`."""
     packages = sorted(set(PACKAGES) | set(extra_packages))
-    mirror = _mirror()
     key = cache.key(SUITE, COMPRESSOR, *DPKG_OPTIONS, *packages)
 
     def build(path):
         with progress.step("building the guest image (once for this list of packages)"):
-            _build(path, path.parent / f"root-{key}.log", packages, mirror)
+            _build(path, path.parent / f"root-{key}.log", packages)
 
     return cache.get("images", f"root-{key}.sqfs", build)
 
 
-def _mirror():
-    """$PVRDMA_MIRROR, else the archive that this system's apt uses for SUITE, else Debian's own."""
-    if os.environ.get("PVRDMA_MIRROR"):
-        return os.environ["PVRDMA_MIRROR"]
+def _archives():
+    """Where this system's apt gets each release's main packages from: {"bookworm": URI, ...}."""
     form = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
     found = subprocess.run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"],
                            capture_output=True, text=True, check=False)
-    for line in found.stdout.splitlines():
-        uri, _, rest = line.partition(" ")
-        if rest == f"{SUITE} main":
-            return uri.rstrip("/")
-    return MIRROR
+    lines = [line.split() for line in found.stdout.splitlines()]
+    return {words[1]: words[0].rstrip("/") for words in reversed(lines) if words[2:] == ["main"]}
 
 
-def _sources(mirror):
-    return [f"deb {mirror} {SUITE} main", f"deb {mirror} {SUITE}-updates main",
-            f"deb {SECURITY} {SUITE}-security main"]
+def _host_release():
+    try:
+        release = platform.freedesktop_os_release()
+    except OSError:
+        return None
+    return release.get("VERSION_CODENAME") if release.get("ID") == "debian" else None
 
 
-def _build(path, log, packages, mirror):
+def _sources():
+    """From $PVRDMA_MIRROR, else from the archive that this system uses; its security archive if it has one."""
+    archives = _archives()
+    mirror = os.environ.get("PVRDMA_MIRROR") or archives.get(SUITE) or archives.get(_host_release())
+    if not mirror:
+        raise LabError(f"apt has no source for Debian {SUITE}: set PVRDMA_MIRROR to the URI of a Debian archive")
+    sources = [f"deb {mirror} {SUITE} main", f"deb {mirror} {SUITE}-updates main"]
+    security = archives.get(f"{SUITE}-security")
+    return sources + ([f"deb {security} {SUITE}-security main"] if security else [])
+
+
+def _build(path, log, packages):
     options = [f"--dpkgopt={option}" for option in DPKG_OPTIONS]
     command = ["mmdebstrap", "--mode=auto", "--variant=apt", "--architectures=amd64",
-               f"--include={','.join(packages)}", *options, SUITE, "-", *_sources(mirror)]
+               f"--include={','.join(packages)}", *options, SUITE, "-", *_sources()]
     pack = ["tar2sqfs", "--quiet", "--no-skip", "--force", "--compressor", COMPRESSOR, path]
     with open(log, "w") as stderr:
         make = process.spawn(command, stdout=subprocess.PIPE, stderr=stderr)
