@@ -232,7 +232,7 @@ static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *
 		return refuse_access(to);
 	old = apply_atomic(word_shm, hdr);
 	pvr_cursor_init(&dst, request->local, 0);
-	/* It is done; a requester whose buffer went away has its own error coming. */
+	/* Cannot fail: the requester checked its entry in this same turn. */
 	(void)pvr_copy_from(&dst, &old, sizeof(old));
 	return ack();
 }
