@@ -29,6 +29,10 @@ static const char *const cmd_names[] = {
 	[PVR_CMD_MODIFY_SRQ] = "MODIFY_SRQ",
 	[PVR_CMD_QUERY_SRQ] = "QUERY_SRQ",
 	[PVR_CMD_DESTROY_SRQ] = "DESTROY_SRQ",
+	[PVR_CMD_SET_CQ_RING] = "SET_CQ_RING",
+	[PVR_CMD_ATTACH_MCAST] = "ATTACH_MCAST",
+	[PVR_CMD_DETACH_MCAST] = "DETACH_MCAST",
+	[PVR_CMD_QUERY_STATS] = "QUERY_STATS",
 };
 static_assert(ARRAY_SIZE(cmd_names) == PVR_CMD_NUM, "a name for each command");
 

@@ -6,7 +6,10 @@
 
 #include "pvrdma.h"
 
-static uint extensions = PVR_EXT_ALL;
+/* Those that this driver makes use of. */
+#define DRIVER_EXT PVR_EXT_NO_POLL_DB
+
+static uint extensions = DRIVER_EXT;
 module_param(extensions, uint, 0444);
 MODULE_PARM_DESC(extensions,
 		 "Mask of device extensions to use (1: no doorbell on an empty poll; default: all)");
@@ -54,7 +57,7 @@ static void negotiate(struct pvr_dev *dev)
 	    pvr_reg_read(dev, PVR_REG_EXT_MAGIC) != PVR_EXT_MAGIC)
 		return;
 	dev->has_ext = true;
-	want = pvr_reg_read(dev, PVR_REG_EXT_FEATURES) & PVR_EXT_ALL &
+	want = pvr_reg_read(dev, PVR_REG_EXT_FEATURES) & DRIVER_EXT &
 	       extensions;
 	pvr_reg_write(dev, PVR_REG_EXT_ACK, want);
 	dev->features = pvr_reg_read(dev, PVR_REG_EXT_ACK) & want;

@@ -71,8 +71,15 @@ enum pvr_vector {
 	PVR_VEC_CMD = 0, /* a command's response is in the response slot */
 	PVR_VEC_ASYNC = 1, /* the async event ring is not empty */
 	PVR_VEC_CQ = 2, /* the CQ notification ring is not empty */
-	PVR_VEC_NUM = 3,
+	PVR_VEC_NUM = 3, /* those that stock drivers use */
 };
+
+/*
+ * PVR_EXT_CQ_VECTORS: completion vector n of 0 .. CQ_VECTORS - 1 raises PVR_VEC_CQ + n
+ * and has a notification ring of its own, that of 0 being the one of the DSR.
+ */
+#define PVR_CQ_VECTORS_MAX 8
+#define PVR_VEC_MAX (PVR_VEC_CQ + PVR_CQ_VECTORS_MAX)
 
 /* ------------------------------------------------------------ registers */
 
@@ -90,6 +97,7 @@ enum pvr_reg {
 	PVR_REG_EXT_MAGIC = 0x28, /* R: PVR_EXT_MAGIC, else no extensions */
 	PVR_REG_EXT_FEATURES = 0x2c, /* R: PVR_EXT_* that the device offers */
 	PVR_REG_EXT_ACK = 0x30, /* W: PVR_EXT_* that the driver will use */
+	PVR_REG_EXT_CQ_VECTORS = 0x34, /* R: completion vectors, at least 1 */
 };
 
 enum pvr_version {
@@ -121,7 +129,19 @@ enum pvr_ctl {
  */
 #define PVR_EXT_MAGIC 0x31525650u /* "PVR1" */
 #define PVR_EXT_NO_POLL_DB (1u << 0) /* an empty poll rings no doorbell */
-#define PVR_EXT_ALL PVR_EXT_NO_POLL_DB
+#define PVR_EXT_USER_OPS (1u << 1) /* PVR_QP_USER_OPS in CREATE_QP */
+#define PVR_EXT_INLINE (1u << 2) /* max_inline_data in CREATE_QP */
+#define PVR_EXT_MR_LAYOUT (1u << 3) /* PVR_MR_FLAG_LAYOUT in CREATE_MR */
+#define PVR_EXT_MW (1u << 4) /* PVR_MR_FLAG_MW1, _MW2; BIND_MW */
+#define PVR_EXT_RESIZE (1u << 5) /* RESIZE_CQ; PVR_SRQ_MAX_WR in MODIFY_SRQ */
+#define PVR_EXT_CQ_VECTORS (1u << 6) /* SET_CQ_RING, comp_vector in CREATE_CQ */
+#define PVR_EXT_MCAST (1u << 7) /* ATTACH_MCAST, DETACH_MCAST */
+#define PVR_EXT_STATS (1u << 8) /* QUERY_STATS */
+#define PVR_EXT_LOCAL_DMA_LKEY (1u << 9) /* PVR_LOCAL_DMA_LKEY */
+/* caps.max_fast_reg_page_list_len is above the 128 that stock drivers accept. */
+#define PVR_EXT_LONG_FAST_REG (1u << 10)
+#define PVR_EXT_UC (1u << 11) /* PVR_QPT_UC in CREATE_QP */
+#define PVR_EXT_ALL ((1u << 12) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT and finds the
@@ -318,6 +338,12 @@ PVR_ABI_FIELD(pvr_dsr, caps, 72, 208);
 #define PVR_PDIR_ENTRIES 512
 #define PVR_PDIR_MAX_PAGES (PVR_PDIR_ENTRIES * PVR_PDIR_ENTRIES)
 
+/*
+ * PVR_EXT_MR_LAYOUT: with three levels, the first page holds up to 512 addresses of
+ * directory pages.
+ */
+#define PVR_PDIR3_MAX_PAGES (PVR_PDIR_MAX_PAGES * PVR_PDIR_ENTRIES)
+
 /* ---------------------------------------------------------------- rings */
 
 /*
@@ -450,6 +476,32 @@ PVR_ABI_FIELD(pvrdma_cqe, network_hdr_type, 57, 1);
 #define PVR_SEND_INLINE (1u << 3)
 #define PVR_SEND_IP_CSUM (1u << 4)
 
+/*
+ * PVR_EXT_INLINE: with PVR_SEND_INLINE, num_sge is 0, total_len is the number of bytes
+ * of data, and these follow the header instead of scatter/gather entries. The send
+ * stride is then the next power of two of the header plus the larger of the two.
+ */
+#define PVR_MAX_INLINE 944 /* a stride of 1024 */
+
+/*
+ * PVR_EXT_MW: BIND_MW (IBTA vol. 1, 10.6.7.2 and 11.4.1.1) has this in place of
+ * pvrdma_sq_wqe_hdr.wr. A length of 0 unbinds a window of type 1.
+ */
+struct pvr_wqe_bind_mw {
+	__aligned_u64 addr; /* within the region; a zero-based window starts at 0 */
+	__aligned_u64 length;
+	__u32 mw_rkey; /* the window's present rkey */
+	__u32 new_rkey; /* differs from it in the low byte only */
+	__u32 mr_lkey;
+	__u32 access_flags; /* PVR_ACCESS_REMOTE_*, PVR_ACCESS_ZERO_BASED */
+};
+PVR_ABI_SIZE(pvr_wqe_bind_mw, 32);
+PVR_ABI_FIELD(pvr_wqe_bind_mw, length, 8, 8);
+PVR_ABI_FIELD(pvr_wqe_bind_mw, mw_rkey, 16, 4);
+PVR_ABI_FIELD(pvr_wqe_bind_mw, new_rkey, 20, 4);
+PVR_ABI_FIELD(pvr_wqe_bind_mw, mr_lkey, 24, 4);
+PVR_ABI_FIELD(pvr_wqe_bind_mw, access_flags, 28, 4);
+
 /* pvrdma_av.src_path_bits */
 #define PVR_AV_GRH 0x80u
 /* pvrdma_av.port_pd */
@@ -491,6 +543,11 @@ enum pvr_cmd {
 	PVR_CMD_MODIFY_SRQ,
 	PVR_CMD_QUERY_SRQ,
 	PVR_CMD_DESTROY_SRQ,
+	PVR_CMD_STOCK_NUM, /* stock drivers have none from here on */
+	PVR_CMD_SET_CQ_RING = PVR_CMD_STOCK_NUM, /* PVR_EXT_CQ_VECTORS */
+	PVR_CMD_ATTACH_MCAST, /* PVR_EXT_MCAST */
+	PVR_CMD_DETACH_MCAST, /* PVR_EXT_MCAST */
+	PVR_CMD_QUERY_STATS, /* PVR_EXT_STATS */
 	PVR_CMD_NUM,
 };
 
@@ -661,18 +718,34 @@ PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
 /* pvr_cmd_create_mr.flags */
 #define PVR_MR_FLAG_DMA (1u << 0) /* all bus addresses, local access only */
 #define PVR_MR_FLAG_FRMR (1u << 1) /* filled by FAST_REG_MR work requests */
+#define PVR_MR_FLAG_LAYOUT (1u << 2) /* the fields behind nchunks count */
+#define PVR_MR_FLAG_MW1 (1u << 3) /* a memory window of type 1; only pd_handle counts */
+#define PVR_MR_FLAG_MW2 (1u << 4) /* ... of type 2B */
+
+/*
+ * PVR_EXT_LOCAL_DMA_LKEY: an lkey that names all bus addresses, for local access, on
+ * QPs of the driver's own context.
+ */
+#define PVR_LOCAL_DMA_LKEY 0x000000ffu
 
 struct pvr_cmd_create_mr {
 	struct pvr_cmd_hdr hdr;
-	__aligned_u64 start; /* virtual address of the first byte */
+	__aligned_u64 start; /* the address by which work requests name the first byte */
 	__aligned_u64 length; /* bytes */
 	__aligned_u64 pdir_dma;
 	__u32 pd_handle;
 	__u32 access_flags; /* PVR_ACCESS_* */
 	__u32 flags; /* PVR_MR_FLAG_* */
 	__u32 nchunks; /* pages from page(start) to page(start + length - 1) */
+	/* With PVR_MR_FLAG_LAYOUT; start is then any address, nchunks follows offset. */
+	__aligned_u64 offset; /* of the first byte in the first page */
+	__u32 page_shift; /* 12 .. 30 */
+	__u32 pdir_levels; /* 2 or 3 */
 };
-PVR_ABI_SIZE(pvr_cmd_create_mr, 56);
+PVR_ABI_SIZE(pvr_cmd_create_mr, 72);
+PVR_ABI_FIELD(pvr_cmd_create_mr, offset, 56, 8);
+PVR_ABI_FIELD(pvr_cmd_create_mr, page_shift, 64, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, pdir_levels, 68, 4);
 PVR_ABI_FIELD(pvr_cmd_create_mr, start, 16, 8);
 PVR_ABI_FIELD(pvr_cmd_create_mr, length, 24, 8);
 PVR_ABI_FIELD(pvr_cmd_create_mr, pdir_dma, 32, 8);
@@ -699,9 +772,10 @@ struct pvr_cmd_create_cq {
 	__u32 ctx_handle;
 	__u32 cqe; /* a power of two */
 	__u32 nchunks; /* pages, header included */
-	__u8 reserved[4];
+	__u32 comp_vector; /* PVR_EXT_CQ_VECTORS; otherwise reserved */
 };
 PVR_ABI_SIZE(pvr_cmd_create_cq, 40);
+PVR_ABI_FIELD(pvr_cmd_create_cq, comp_vector, 36, 4);
 PVR_ABI_FIELD(pvr_cmd_create_cq, pdir_dma, 16, 8);
 PVR_ABI_FIELD(pvr_cmd_create_cq, ctx_handle, 24, 4);
 PVR_ABI_FIELD(pvr_cmd_create_cq, cqe, 28, 4);
@@ -716,14 +790,24 @@ PVR_ABI_SIZE(pvr_resp_create_cq, 24);
 PVR_ABI_FIELD(pvr_resp_create_cq, cq_handle, 16, 4);
 PVR_ABI_FIELD(pvr_resp_create_cq, cqe, 20, 4);
 
+/*
+ * PVR_EXT_RESIZE: the CQ moves to a new ring, laid out as in CREATE_CQ. The device copies
+ * the unread completions, oldest first, to index 0 and up of the new ring; the guest must
+ * not poll meanwhile. EINVAL if they do not fit: then the CQ is as it was.
+ */
 struct pvr_cmd_resize_cq {
 	struct pvr_cmd_hdr hdr;
 	__u32 cq_handle;
-	__u32 cqe;
+	__u32 cqe; /* a power of two */
+	__aligned_u64 pdir_dma; /* header page, then CQEs */
+	__u32 nchunks;
+	__u8 reserved[4];
 };
-PVR_ABI_SIZE(pvr_cmd_resize_cq, 24);
+PVR_ABI_SIZE(pvr_cmd_resize_cq, 40);
 PVR_ABI_FIELD(pvr_cmd_resize_cq, cq_handle, 16, 4);
 PVR_ABI_FIELD(pvr_cmd_resize_cq, cqe, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_resize_cq, pdir_dma, 24, 8);
+PVR_ABI_FIELD(pvr_cmd_resize_cq, nchunks, 32, 4);
 
 struct pvr_resp_resize_cq {
 	struct pvr_resp_hdr hdr;
@@ -767,16 +851,26 @@ PVR_ABI_SIZE(pvr_resp_create_srq, 24);
 PVR_ABI_FIELD(pvr_resp_create_srq, srqn, 16, 4);
 
 /* pvr_cmd_modify_srq.attr_mask */
-#define PVR_SRQ_MAX_WR (1u << 0)
+#define PVR_SRQ_MAX_WR (1u << 0) /* PVR_EXT_RESIZE */
 #define PVR_SRQ_LIMIT (1u << 1)
 
+/*
+ * With PVR_SRQ_MAX_WR the SRQ moves to a new ring, laid out as in CREATE_SRQ with the
+ * same max_sge. The device copies the requests that wait, oldest first, to index 0 and
+ * up; the guest must not post meanwhile. EINVAL if they do not fit.
+ */
 struct pvr_cmd_modify_srq {
 	struct pvr_cmd_hdr hdr;
 	__u32 srq_handle;
 	__u32 attr_mask; /* PVR_SRQ_* */
 	struct pvr_srq_attr attrs;
+	__aligned_u64 pdir_dma; /* PVR_SRQ_MAX_WR: header page, then WQEs */
+	__u32 nchunks;
+	__u8 reserved[4];
 };
-PVR_ABI_SIZE(pvr_cmd_modify_srq, 40);
+PVR_ABI_SIZE(pvr_cmd_modify_srq, 56);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, pdir_dma, 40, 8);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, nchunks, 48, 4);
 PVR_ABI_FIELD(pvr_cmd_modify_srq, srq_handle, 16, 4);
 PVR_ABI_FIELD(pvr_cmd_modify_srq, attr_mask, 20, 4);
 PVR_ABI_FIELD(pvr_cmd_modify_srq, attrs, 24, 16);
@@ -788,11 +882,19 @@ struct pvr_resp_query_srq {
 PVR_ABI_SIZE(pvr_resp_query_srq, 32);
 PVR_ABI_FIELD(pvr_resp_query_srq, attrs, 16, 16);
 
+/*
+ * pvr_cmd_create_qp.flags: user space posts LOCAL_INV, SEND_WITH_INV and BIND_MW by the
+ * device's opcodes. Stock providers send other requests under these numbers, so without
+ * this they are refused on QPs of user contexts. FAST_REG_MR always is: its page list
+ * holds bus addresses.
+ */
+#define PVR_QP_USER_OPS (1u << 0)
+
 /* The numbering is that of ib_qp_type; other types are refused. */
 enum pvr_qp_type {
 	PVR_QPT_GSI = 1,
 	PVR_QPT_RC = 2,
-	PVR_QPT_UC = 3,
+	PVR_QPT_UC = 3, /* PVR_EXT_UC */
 	PVR_QPT_UD = 4,
 };
 
@@ -807,7 +909,7 @@ struct pvr_cmd_create_qp {
 	__u32 max_recv_wr; /* a power of two; 0 with an SRQ */
 	__u32 max_send_sge; /* decides the SQ stride, PVR_SQ_STRIDE_MIN ... */
 	__u32 max_recv_sge; /* decides the RQ stride; 0 with an SRQ */
-	__u32 max_inline_data;
+	__u32 max_inline_data; /* PVR_EXT_INLINE; otherwise 0 */
 	__u32 lkey;
 	__u32 access_flags;
 	__u16 total_chunks; /* all pages, header included */
@@ -816,9 +918,12 @@ struct pvr_cmd_create_qp {
 	__u8 sq_sig_all; /* every send work request completes */
 	__u8 qp_type; /* enum pvr_qp_type */
 	__u8 is_srq;
-	__u8 reserved[3];
+	__u8 flags; /* PVR_QP_USER_OPS, if negotiated; otherwise reserved */
+	__u8 reserved[2];
 };
 PVR_ABI_SIZE(pvr_cmd_create_qp, 80);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_inline_data, 56, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, flags, 77, 1);
 PVR_ABI_FIELD(pvr_cmd_create_qp, pdir_dma, 16, 8);
 PVR_ABI_FIELD(pvr_cmd_create_qp, pd_handle, 24, 4);
 PVR_ABI_FIELD(pvr_cmd_create_qp, send_cq_handle, 28, 4);
@@ -1060,6 +1165,68 @@ PVR_ABI_SIZE(pvr_cmd_destroy_bind, 40);
 PVR_ABI_FIELD(pvr_cmd_destroy_bind, index, 16, 4);
 PVR_ABI_FIELD(pvr_cmd_destroy_bind, dest_gid, 20, 16);
 
+/* The notification ring of a completion vector; no response. Set once, before CREATE_CQ. */
+struct pvr_cmd_set_cq_ring {
+	struct pvr_cmd_hdr hdr;
+	__u32 comp_vector; /* 1 .. CQ_VECTORS - 1 */
+	__u8 reserved[4];
+	struct pvr_ring_pages ring; /* as pvr_dsr.cq_ring */
+};
+PVR_ABI_SIZE(pvr_cmd_set_cq_ring, 40);
+PVR_ABI_FIELD(pvr_cmd_set_cq_ring, comp_vector, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_set_cq_ring, ring, 24, 16);
+
+/* ATTACH_MCAST, DETACH_MCAST: a UD QP and a multicast group (IBTA 10.5.2); no response. */
+struct pvr_cmd_mcast {
+	struct pvr_cmd_hdr hdr;
+	__u32 qp_handle;
+	__u8 reserved[4];
+	__u8 mgid[16];
+};
+PVR_ABI_SIZE(pvr_cmd_mcast, 40);
+PVR_ABI_FIELD(pvr_cmd_mcast, qp_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_mcast, mgid, 24, 16);
+
+/* Counters of an adapter or a QP, since it was created. They only grow, and wrap. */
+enum pvr_stat {
+	PVR_STAT_TX_MSGS, /* as requester, completed */
+	PVR_STAT_TX_BYTES, /* their payload, that of RDMA READ included */
+	PVR_STAT_RX_MSGS, /* as responder */
+	PVR_STAT_RX_BYTES,
+	PVR_STAT_TX_READS, /* of TX_MSGS: RDMA READ */
+	PVR_STAT_TX_ATOMICS, /* of TX_MSGS: atomics */
+	PVR_STAT_TX_MCAST, /* of TX_MSGS: multicast datagrams */
+	PVR_STAT_RX_MCAST, /* of RX_MSGS: multicast datagrams */
+	PVR_STAT_RNR_NAKS, /* sent: no receive request was posted */
+	PVR_STAT_ACK_TIMEOUTS, /* the peer did not answer in time */
+	PVR_STAT_RETRIES_EXCEEDED,
+	PVR_STAT_ACCESS_ERRORS, /* as responder: bad rkey, range or right */
+	PVR_STAT_REQUEST_ERRORS, /* as responder: invalid requests */
+	PVR_STAT_UD_DROPPED, /* datagrams that found no taker */
+	PVR_STAT_CQ_OVERFLOWS,
+	PVR_STAT_DOORBELLS,
+	PVR_STAT_DOORBELLS_IGNORED, /* for objects unknown or of another context */
+	PVR_STAT_LOCAL_BYTES, /* of TX_BYTES: by memory copy on one host */
+	PVR_STAT_RDMA_BYTES, /* of TX_BYTES: by the host's RDMA NIC */
+	PVR_STAT_TCP_BYTES, /* of TX_BYTES: by TCP */
+	PVR_STAT_NUM,
+};
+
+struct pvr_cmd_query_stats {
+	struct pvr_cmd_hdr hdr;
+	__u32 qp_handle; /* 0: of the adapter */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_query_stats, 24);
+PVR_ABI_FIELD(pvr_cmd_query_stats, qp_handle, 16, 4);
+
+struct pvr_resp_query_stats {
+	struct pvr_resp_hdr hdr;
+	__aligned_u64 stat[PVR_STAT_NUM]; /* by enum pvr_stat; 0 where a QP has none */
+};
+PVR_ABI_SIZE(pvr_resp_query_stats, 176);
+PVR_ABI_FIELD(pvr_resp_query_stats, stat, 16, 160);
+
 /* What the slots hold. */
 union pvr_cmd_req {
 	struct pvr_cmd_hdr hdr;
@@ -1078,6 +1245,9 @@ union pvr_cmd_req {
 	struct pvr_cmd_create_bind create_bind;
 	struct pvr_cmd_destroy_bind destroy_bind;
 	struct pvr_cmd_handle handle;
+	struct pvr_cmd_set_cq_ring set_cq_ring;
+	struct pvr_cmd_mcast mcast;
+	struct pvr_cmd_query_stats query_stats;
 };
 PVR_ABI_ASSERT(sizeof(union pvr_cmd_req) == PVR_CMD_REQ_SIZE, "command slot");
 
@@ -1096,6 +1266,7 @@ union pvr_cmd_resp {
 	struct pvr_resp_create_qp create_qp;
 	struct pvr_resp_query_qp query_qp;
 	struct pvr_resp_destroy_qp destroy_qp;
+	struct pvr_resp_query_stats query_stats;
 };
 PVR_ABI_ASSERT(sizeof(union pvr_cmd_resp) == PVR_CMD_RESP_SIZE, "response slot");
 

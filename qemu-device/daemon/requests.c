@@ -300,7 +300,7 @@ static bool run_version(struct request *request)
 {
 	put_text(request->reply, "version", PVR_PACKAGE_VERSION);
 	put_number(request->reply, "device_version", PVR_VERSION);
-	put_number(request->reply, "features", PVR_EXT_ALL);
+	put_number(request->reply, "features", PVR_ENGINE_EXT);
 	return true;
 }
 

@@ -17,6 +17,7 @@ struct cmd_ops {
 	const char *name;
 	pvr_cmd_fn *run;
 	bool has_response;
+	uint32_t ext; /* PVR_EXT_*: without it there is no such command */
 };
 
 static const struct cmd_ops cmd_ops[] = {
@@ -42,11 +43,16 @@ static const struct cmd_ops cmd_ops[] = {
 	[PVR_CMD_QUERY_SRQ] = { "query_srq", pvr_cmd_query_srq, true },
 	[PVR_CMD_DESTROY_SRQ] = { "destroy_srq", pvr_cmd_destroy_srq, false },
 };
-_Static_assert(sizeof(cmd_ops) / sizeof(cmd_ops[0]) == PVR_CMD_NUM, "a row per command");
+_Static_assert(sizeof(cmd_ops) / sizeof(cmd_ops[0]) <= PVR_CMD_NUM, "a command per row");
 
-static const struct cmd_ops *cmd_lookup(uint32_t cmd)
+static const struct cmd_ops *cmd_lookup(const struct pvr_adapter *adapter, uint32_t cmd)
 {
-	return cmd < PVR_CMD_NUM ? &cmd_ops[cmd] : NULL;
+	const struct cmd_ops *ops;
+
+	if (cmd >= sizeof(cmd_ops) / sizeof(cmd_ops[0]))
+		return NULL;
+	ops = &cmd_ops[cmd];
+	return ops->run && !(ops->ext & ~adapter->features) ? ops : NULL;
 }
 
 static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
@@ -59,13 +65,14 @@ static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 
 static int run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 {
-	const struct cmd_ops *ops = cmd_lookup(req->hdr.cmd);
+	const struct cmd_ops *ops = cmd_lookup(adapter, req->hdr.cmd);
 	union pvr_cmd_resp resp = { 0 };
 	int err;
 
 	if (!ops) {
-		pvr_log_guest(adapter, "command %u refused: expected 0 to %u", req->hdr.cmd,
-			      PVR_CMD_NUM - 1);
+		pvr_log_guest(adapter,
+			      "command %u refused: expected 0 to %u, or one of an extension in effect",
+			      req->hdr.cmd, PVR_CMD_STOCK_NUM - 1);
 		return ENOSYS;
 	}
 	err = -ops->run(adapter, req, &resp);

@@ -148,7 +148,7 @@ static void write_reg(struct pvr_adapter *adapter, uint64_t reg, uint32_t value)
 		pvr_interrupt_flush(adapter);
 		break;
 	case PVR_REG_EXT_ACK:
-		adapter->ext_ack = value & PVR_EXT_ALL;
+		adapter->ext_ack = value & PVR_ENGINE_EXT;
 		break;
 	}
 }
@@ -185,7 +185,7 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 	case PVR_REG_EXT_MAGIC:
 		return PVR_EXT_MAGIC;
 	case PVR_REG_EXT_FEATURES:
-		return PVR_EXT_ALL;
+		return PVR_ENGINE_EXT;
 	case PVR_REG_EXT_ACK:
 		return adapter->ext_ack;
 	default:

@@ -24,7 +24,7 @@ static void test_extension_registers_announce_features(void **state)
 	struct t_env *env = *state;
 
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_MAGIC), PVR_EXT_MAGIC);
-	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_FEATURES), PVR_EXT_ALL);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_FEATURES), PVR_ENGINE_EXT);
 }
 
 static void test_ext_ack_is_cut_to_what_is_offered(void **state)
@@ -32,7 +32,7 @@ static void test_ext_ack_is_cut_to_what_is_offered(void **state)
 	struct t_env *env = *state;
 
 	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, 0xffffffff);
-	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_ACK), PVR_EXT_ALL);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_ACK), PVR_ENGINE_EXT);
 }
 
 static void test_extensions_are_latched_by_dsrhigh(void **state)
