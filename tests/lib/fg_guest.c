@@ -25,6 +25,8 @@ static const struct pvr_adapter_ops adapter_ops = {
 	.raise = guest_raise,
 };
 
+uint32_t fg_default_ext;
+
 void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 {
 	static char name[16][16];
@@ -34,6 +36,7 @@ void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 	snprintf(name[number % 16], sizeof(name[0]), "vm%u", number);
 	config->name = name[number % 16];
 	memcpy(config->mac, mac, sizeof(mac));
+	config->ext = fg_default_ext;
 }
 
 static void config_defaults(struct fg_guest_config *config)
@@ -192,6 +195,8 @@ uint32_t fg_guest_boot(struct fg_guest *guest)
 	guest->async_head = guest->cq_head = 0;
 	guest->uar_next = 1;
 	fg_dsr_fill(guest);
+	if (guest->config.ext)
+		fg_reg_write(guest, PVR_REG_EXT_ACK, guest->config.ext);
 	fg_dsr_write(guest, guest->dsr_gpa);
 	if (!fg_dsr_accepted(guest))
 		return UINT32_MAX;

@@ -14,6 +14,7 @@ struct fg_guest_config {
 	uint32_t linear_mib; /* contiguous pages; 0: 4 */
 	uint32_t driver_version; /* 0: 20 */
 	uint32_t ring_pages; /* of both device rings, header included; 0: 4 */
+	uint32_t ext; /* PVR_EXT_* to acknowledge at probe */
 };
 
 /* A user process with the device open, or the kernel: handle and UAR page 0. */
@@ -41,6 +42,12 @@ struct fg_guest {
 	uint32_t uar_next; /* the next UAR page for a user context */
 	uint32_t irq[PVR_VEC_NUM]; /* vectors raised */
 };
+
+/*
+ * What fg_guest_config_init() puts into ext: 0, a stock driver, unless a test's main()
+ * says otherwise.
+ */
+extern uint32_t fg_default_ext;
 
 /* MAC 52:54:00:12:34:<number>, name "vm<number>". */
 void fg_guest_config_init(struct fg_guest_config *config, uint32_t number);
