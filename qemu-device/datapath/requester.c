@@ -9,6 +9,7 @@
 #include "datapath/requester.h"
 
 #include "datapath/flush.h"
+#include "datapath/local_ops.h"
 #include "datapath/request.h"
 #include "datapath/sched.h"
 #include "datapath/ud.h"
@@ -158,33 +159,9 @@ static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 	return length <= PVR_MAX_MSG_SIZE && qp->sq_done <= length;
 }
 
-/* Requests that stay at home: they change memory regions and reach no peer. */
-static bool is_local(const struct pvr_send_wqe *wqe)
-{
-	return wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV ||
-	       wqe->hdr.opcode == PVRDMA_WR_FAST_REG_MR;
-}
-
-static bool local_invalidate(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
-{
-	struct pvr_mr *mr =
-		pvr_mr_find_fast(qp->adapter, qp->pd, wqe->hdr.ex.invalidate_rkey);
-
-	if (!mr)
-		return false;
-	mr->valid = false;
-	return true;
-}
-
 static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
-	bool ok;
-
-	if (wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV)
-		ok = local_invalidate(qp, wqe);
-	else
-		ok = !pvr_mr_fast_register(qp->adapter, qp->pd, &wqe->hdr);
-	if (!ok)
+	if (pvr_local_op(qp, wqe))
 		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
 			    "a region could not be registered or invalidated");
 	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
@@ -218,7 +195,7 @@ static enum step rc_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	if (!opcode_ok(qp, wqe->hdr.opcode, &access) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "send with an unknown opcode or too many SGEs");
-	if (is_local(wqe))
+	if (pvr_is_local_op(wqe->hdr.opcode))
 		return local_step(qp, wqe);
 	if (access && !qp->attr.max_rd_atomic)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Send requests that stay at home: they change memory regions and reach no peer. */
+#ifndef PVR_LOCAL_OPS_H
+#define PVR_LOCAL_OPS_H
+
+#include "datapath/queue.h"
+
+static inline bool pvr_is_local_op(uint32_t opcode)
+{
+	return opcode == PVRDMA_WR_LOCAL_INV || opcode == PVRDMA_WR_FAST_REG_MR;
+}
+
+/* Return: 0, or -errno if the request completes with MW_BIND_ERR. */
+int pvr_local_op(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+
+#endif /* PVR_LOCAL_OPS_H */
