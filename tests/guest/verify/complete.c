@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Completions of a round: they come in order, each says what its operation was. */
+#include <arpa/inet.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "oob.h"
+#include "verify.h"
+
+#define STALL_SECONDS 60
+
+static const enum ibv_wc_opcode wc_opcodes[KIND_NUM] = {
+	[KIND_SEND] = IBV_WC_SEND,
+	[KIND_SEND_IMM] = IBV_WC_SEND,
+	[KIND_WRITE] = IBV_WC_RDMA_WRITE,
+	[KIND_WRITE_IMM] = IBV_WC_RDMA_WRITE,
+	[KIND_READ] = IBV_WC_RDMA_READ,
+};
+
+static void check_number(struct run *run, int index, const char *what, uint32_t is,
+			 uint32_t expected)
+{
+	if (is != expected)
+		complain(run, "%s: %s is %u, expected %u", describe(run, index), what, is,
+			 expected);
+}
+
+static void check_receive(struct run *run, struct end *end, int index, const struct ibv_wc *wc)
+{
+	const struct op *op = &run->plan.ops[index];
+	uint32_t head = run->shape.datagram ? GRH_BYTES : 0;
+	uint32_t grh = op->remote.num ? op->remote.list[0].offset : 0;
+
+	check_number(run, index, "receive opcode", wc->opcode,
+		     op->kind == KIND_WRITE_IMM ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV);
+	check_number(run, index, "byte_len", wc->byte_len, op->length + head);
+	check_number(run, index, "WITH_IMM", !!(wc->wc_flags & IBV_WC_WITH_IMM), op_has_imm(op));
+	if (op_has_imm(op))
+		check_number(run, index, "immediate data", ntohl(wc->imm_data), op->imm);
+	if (!head)
+		return;
+	check_number(run, index, "GRH", !!(wc->wc_flags & IBV_WC_GRH), 1);
+	check_number(run, index, "src_qp", wc->src_qp, end->peer.address.qpn);
+	memcpy(end->expected + grh, end->memory + grh, head);
+}
+
+static void handle_completion(struct run *run, const struct ibv_wc *wc)
+{
+	struct end *end = &run->ends[wc->wr_id >> 9 & 1];
+	bool receive = wc->wr_id >> 8 & 1;
+	struct waiting *waiting = receive ? &end->receives : &end->sends;
+	int index;
+
+	if (waiting->next == waiting->num)
+		die("%s round %llu: end %d has a completion too many, wr_id 0x%llx", run->phase,
+		    (unsigned long long)run->round, end->side, (unsigned long long)wc->wr_id);
+	index = waiting->ops[waiting->next++];
+	if (wc->status != IBV_WC_SUCCESS)
+		die("%s round %llu: %s, %s at end %d: %s (vendor error 0x%x)", run->phase,
+		    (unsigned long long)run->round, describe(run, index),
+		    receive ? "receive" : "completion", end->side, ibv_wc_status_str(wc->status),
+		    wc->vendor_err);
+	if (wc->wr_id != work_id(run, end->side, receive, index))
+		complain(run, "%s: wr_id is 0x%llx, expected 0x%llx", describe(run, index),
+			 (unsigned long long)wc->wr_id,
+			 (unsigned long long)work_id(run, end->side, receive, index));
+	check_number(run, index, "qp_num", wc->qp_num, end->qp->qp_num);
+	if (receive)
+		check_receive(run, end, index, wc);
+	else
+		check_number(run, index, "opcode", wc->opcode,
+			     wc_opcodes[run->plan.ops[index].kind]);
+}
+
+/* Returns how many completions there were. */
+static int poll_end(struct run *run, struct end *end)
+{
+	struct ibv_wc wcs[8];
+	int i, num;
+
+	if (end->shares)
+		return 0;
+	num = ibv_poll_cq(end->cq, 8, wcs);
+	if (num < 0)
+		die("ibv_poll_cq returns %d", num);
+	for (i = 0; i < num; i++)
+		handle_completion(run, &wcs[i]);
+	return num;
+}
+
+static int poll_ends(struct run *run)
+{
+	int side, num = 0;
+
+	for (side = 0; side < 2; side++)
+		if (run->here[side])
+			num += poll_end(run, &run->ends[side]);
+	return num;
+}
+
+static void take_event(struct end *end)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	if (ibv_get_cq_event(end->channel, &cq, &context))
+		die("ibv_get_cq_event:");
+	if (cq != end->cq || context != end)
+		die("an event of an unknown CQ");
+	end->events++;
+}
+
+/* Arm, look once more, and only then sleep: the order that loses no completion. */
+static void sleep_until_event(struct run *run)
+{
+	struct pollfd fds[2];
+	struct end *owners[2];
+	int side, i, num = 0;
+
+	for (side = 0; side < 2; side++) {
+		struct end *end = &run->ends[side];
+
+		if (!run->here[side] || end->shares)
+			continue;
+		if (ibv_req_notify_cq(end->cq, 0))
+			die("ibv_req_notify_cq:");
+		owners[num] = end;
+		fds[num++] = (struct pollfd){ .fd = end->channel->fd, .events = POLLIN };
+	}
+	if (poll_ends(run) || poll(fds, num, 1000) <= 0)
+		return;
+	for (i = 0; i < num; i++)
+		if (fds[i].revents)
+			take_event(owners[i]);
+}
+
+static bool all_done(const struct run *run)
+{
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		const struct end *end = &run->ends[side];
+
+		if (run->here[side] && (end->sends.next < end->sends.num ||
+					end->receives.next < end->receives.num))
+			return false;
+	}
+	return true;
+}
+
+static void die_of_stall(const struct run *run)
+{
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		const struct end *end = &run->ends[side];
+
+		if (!run->here[side])
+			continue;
+		fprintf(stderr, "end %d has %d of %d sends and %d of %d receives done\n", side,
+			end->sends.next, end->sends.num, end->receives.next, end->receives.num);
+	}
+	die("%s round %llu: nothing completes for %d s", run->phase, (unsigned long long)run->round,
+	    STALL_SECONDS);
+}
+
+void wait_for_all(struct run *run)
+{
+	double last = now();
+
+	while (!all_done(run)) {
+		if (poll_ends(run))
+			last = now();
+		else if (now() - last > STALL_SECONDS)
+			die_of_stall(run);
+		else if (run->params.events)
+			sleep_until_event(run);
+	}
+}

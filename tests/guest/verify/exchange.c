@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What the two processes tell each other over TCP: parameters, addresses, where they are. */
+#include <string.h>
+
+#include "oob.h"
+#include "verify.h"
+
+/* The client's parameters count; what a device limits is the smaller of both. */
+void agree(struct run *run, bool client)
+{
+	struct params *mine = &run->params, theirs, both;
+
+	oob_exchange(run->fd, mine, &theirs, sizeof(theirs));
+	if (memcmp(theirs.magic, mine->magic, sizeof(theirs.magic)))
+		die("the peer is not a pvr_verify of this version");
+	both = client ? *mine : theirs;
+	both.max_sge = smaller(mine->max_sge, theirs.max_sge);
+	both.max_sge_read = smaller(mine->max_sge_read, theirs.max_sge_read);
+	both.mtu = smaller(mine->mtu, theirs.mtu);
+	*mine = both;
+}
+
+static struct contact contact_of(const struct run *run, const struct end *end)
+{
+	struct contact contact = {
+		.address = qp_address(&run->node, end->qp, START_PSN(end->shares ? 0 : end->side)),
+		.memory = (uintptr_t)end->memory,
+		.rkeys = { end->mrs[0]->rkey, end->mrs[1] ? end->mrs[1]->rkey : 0 },
+	};
+
+	return contact;
+}
+
+void introduce_ends(struct run *run)
+{
+	int side;
+
+	for (side = 0; side < 2; side++) {
+		struct end *end = &run->ends[side];
+		struct contact contact;
+
+		if (!run->here[side])
+			continue;
+		contact = contact_of(run, end);
+		if (run->here[!side])
+			run->ends[!side].peer = contact;
+		else
+			oob_exchange(run->fd, &contact, &end->peer, sizeof(contact));
+	}
+}
+
+void meet(struct run *run)
+{
+	uint64_t mine[2] = { run->round, run->errors }, theirs[2];
+
+	if (run->fd < 0)
+		return;
+	oob_exchange(run->fd, mine, theirs, sizeof(mine));
+	if (theirs[0] != mine[0])
+		die("the peer is in round %llu, expected %llu", (unsigned long long)theirs[0],
+		    (unsigned long long)mine[0]);
+	if (theirs[1])
+		die("the peer has found %llu errors by round %llu", (unsigned long long)theirs[1],
+		    (unsigned long long)run->round);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Does RDMA move the right bytes to the right place, and no others? Two processes (or two QPs of
+ * one) run random operations in rounds; after each round each end compares all of its memory with
+ * what the plan says, byte by byte. See plan.h.
+ *
+ * A client of libibverbs only: it runs on any RoCE device.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+
+#include "oob.h"
+#include "options.h"
+#include "verify.h"
+
+static void open_node(struct run *run, const struct options *options)
+{
+	node_open(&run->node, options->device, options->gid_index);
+	run->params = options->params;
+	run->params.max_sge = smaller(run->node.dev.max_sge, PLAN_MAX_SGE);
+	run->params.max_sge_read = smaller(run->params.max_sge, run->node.dev.max_sge_rd);
+	if (!run->params.max_sge_read)
+		run->params.max_sge_read = 1;
+	run->params.mtu = run->node.port.active_mtu;
+	run->retries = (struct retries){ .timeout = 18, .retry_cnt = 7, .rnr_retry = 7 };
+}
+
+static void open_ends_of(struct run *run, const struct options *options)
+{
+	run->fd = -1;
+	run->here[0] = options->both_ends_here || options->peer;
+	run->here[1] = options->both_ends_here || !options->peer;
+	if (options->both_ends_here)
+		return;
+	run->fd = options->peer ? oob_connect(options->peer, options->port, 60) :
+				  oob_accept(options->port);
+	agree(run, options->peer);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = parse_options(argc, argv);
+	static struct run run;
+
+	open_node(&run, &options);
+	open_ends_of(&run, &options);
+	printf("verify: %s, GID index %d, seed %llu, up to %u bytes, %u SGEs, %u outstanding%s\n",
+	       ibv_get_device_name(run.node.ctx->device), run.node.gid_index,
+	       (unsigned long long)run.params.seed, run.params.bytes_max, run.params.max_sge,
+	       run.params.depth, run.params.events ? ", events" : "");
+	fflush(stdout);
+	run_phase(&run, "RC", false, TOPOLOGY_PAIR);
+	if (options.both_ends_here)
+		run_phase(&run, "RC to itself", false, TOPOLOGY_SELF);
+	run_phase(&run, "UD", true, TOPOLOGY_PAIR);
+	node_close(&run.node);
+	printf("verify: %llu operations, %llu bytes, %u errors\n",
+	       (unsigned long long)run.operations, (unsigned long long)run.bytes, run.errors);
+	return run.errors ? 1 : 0;
+}

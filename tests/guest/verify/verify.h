@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The parts of pvr_verify. */
+#ifndef PVR_VERIFY_H
+#define PVR_VERIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "plan.h"
+#include "rdma.h"
+
+#define START_PSN(side) (0x100001u * ((side) + 1))
+
+/* What both sides must agree on: the client's wishes, cut to what both devices can. */
+struct params {
+	char magic[8];
+	uint64_t seed;
+	uint32_t iterations;
+	uint32_t bytes_max;
+	uint32_t depth;
+	uint32_t max_sge;
+	uint32_t max_sge_read;
+	uint32_t mtu;
+	uint32_t events;
+	uint32_t reserved;
+};
+
+#define PARAMS_MAGIC "pvrvrfy1"
+
+/* What one end tells the other; the same machine type on both sides. */
+struct contact {
+	struct address address;
+	uint64_t memory;
+	uint32_t rkeys[2];
+};
+
+/* Operations whose completions an end still waits for, oldest first. */
+struct waiting {
+	int next, num;
+	int ops[PLAN_MAX_OPS];
+};
+
+struct end {
+	int side; /* 0 or 1: which operations of a plan it posts */
+	uint8_t *memory, *expected;
+	void *mapping;
+	size_t mapped, size;
+	uint32_t split; /* offsets from here on belong to the second region */
+	struct ibv_mr *mrs[2];
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	bool shares; /* channel, CQ and QP are the other end's */
+	struct ibv_ah *ah;
+	unsigned int events;
+	struct contact peer;
+	struct waiting sends, receives;
+};
+
+struct run {
+	struct node node;
+	struct params params;
+	struct shape shape;
+	struct plan plan;
+	struct retries retries;
+	const char *phase;
+	uint64_t round;
+	struct end ends[2];
+	bool here[2]; /* is this end in this process? */
+	int fd; /* to the other process; -1: both ends are here */
+	uint64_t operations, bytes;
+	uint32_t errors;
+};
+
+enum topology { TOPOLOGY_PAIR, TOPOLOGY_SELF };
+
+static inline uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* report.c: an error, of which the first ones are printed. */
+void complain(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "op 3 (RDMA_READ of 17 bytes from end 0)", until the next call */
+const char *describe(const struct run *run, int index);
+/* The first wrong byte of an end's memory, and the number of wrong ones. */
+void report_memory(struct run *run, const struct end *end);
+
+/* exchange.c; all of these are answered by the same call at the peer */
+void agree(struct run *run, bool client);
+void introduce_ends(struct run *run);
+/* Both sides are at the same place. Tells each what the other has found wrong. */
+void meet(struct run *run);
+
+/* memory.c */
+void open_memory(struct run *run, struct end *end);
+void close_memory(struct end *end);
+/* The index of the region of an offset in an end's memory, its own or the peer's. */
+int region_of(const struct end *end, uint32_t offset);
+/* Where the data is before the round, and where it must be after it. */
+void prepare_memory(struct run *run, struct end *end);
+void verify_memory(struct run *run, struct end *end);
+
+/* end.c; shared: an end whose queues this one uses, or NULL */
+void open_end(struct run *run, int side, struct end *shared);
+void connect_end(struct run *run, struct end *end);
+void close_end(struct end *end);
+
+/* post.c */
+uint64_t work_id(const struct run *run, int side, bool receive, int index);
+void post_receives(struct run *run, struct end *end);
+void post_sends(struct run *run, struct end *end);
+
+/* complete.c: dies when nothing completes for long. */
+void wait_for_all(struct run *run);
+
+/* phase.c */
+void run_phase(struct run *run, const char *name, bool datagram, enum topology topology);
+
+#endif
