@@ -17,6 +17,7 @@ static void sg_add(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr, ui
 static void sg_init(struct pvr_sg *sg, struct pvr_adapter *adapter)
 {
 	sg->adapter = adapter;
+	sg->data = NULL;
 	sg->total = 0;
 	sg->count = 0;
 }
@@ -38,6 +39,16 @@ int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvrdma
 		sg_add(sg, mr, sge[i].addr, sge[i].length);
 	}
 	return 0;
+}
+
+void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
+		      uint32_t len)
+{
+	sg_init(sg, qp->adapter);
+	if (!len)
+		return;
+	sg_add(sg, NULL, 0, len);
+	sg->data = data;
 }
 
 int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp, uint32_t rkey,
@@ -73,6 +84,10 @@ static uint8_t *cursor_run(const struct pvr_cursor *cursor, uint64_t len, uint64
 	if (cursor->seg >= sg->count)
 		return NULL;
 	room = sg->seg[cursor->seg].len - cursor->offset;
+	if (sg->data) {
+		*contig = len < room ? len : room;
+		return sg->data + cursor->offset;
+	}
 	return pvr_mr_run(sg->adapter, sg->seg[cursor->seg].mr,
 			  sg->seg[cursor->seg].addr + cursor->offset,
 			  len < room ? len : room, contig);

@@ -8,6 +8,7 @@
 /* Checked: every entry lies in a region that permits the access. */
 struct pvr_sg {
 	struct pvr_adapter *adapter;
+	uint8_t *data; /* not NULL: this memory of ours, and no region */
 	uint64_t total; /* bytes */
 	uint32_t count;
 	struct {
@@ -34,6 +35,10 @@ struct pvr_cursor {
  */
 int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvrdma_sge *sge,
 		 uint32_t num_sge, uint32_t access);
+
+/* The list is @len bytes of our own memory, which must stay where it is. */
+void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
+		      uint32_t len);
 
 /* The memory of a remote key: one entry, empty if @len is 0. Return: 0 or -EFAULT. */
 int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp, uint32_t rkey,

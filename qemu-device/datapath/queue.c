@@ -15,10 +15,11 @@ static uint32_t round_up_pow2(uint32_t n)
 	return p;
 }
 
-uint32_t pvr_sq_stride(uint32_t max_sge)
+uint32_t pvr_sq_stride(uint32_t max_sge, uint32_t max_inline)
 {
+	uint32_t list = max_sge * sizeof(struct pvrdma_sge);
 	uint32_t stride = round_up_pow2(sizeof(struct pvrdma_sq_wqe_hdr) +
-					max_sge * sizeof(struct pvrdma_sge));
+					(list > max_inline ? list : max_inline));
 
 	return stride < PVR_SQ_STRIDE_MIN ? PVR_SQ_STRIDE_MIN : stride;
 }
@@ -79,12 +80,24 @@ static void fetch_sge(const struct pvr_wq *wq, const void *sge_shm, uint32_t num
 	pvr_copy_once(sge, sge_shm, n * sizeof(*sge));
 }
 
+/* Only as many bytes as are said to be there, and fit. */
+static void fetch_inline(const struct pvr_wq *wq, const void *data_shm,
+			 struct pvr_send_wqe *wqe)
+{
+	uint32_t len = wqe->hdr.total_len;
+
+	pvr_copy_once(wqe->data, data_shm, len < wq->max_inline ? len : wq->max_inline);
+}
+
 void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr_shm = element(wq);
 
 	pvr_copy_once(&wqe->hdr, hdr_shm, sizeof(wqe->hdr));
-	fetch_sge(wq, hdr_shm + 1, wqe->hdr.num_sge, wqe->sge);
+	if (pvr_wqe_is_inline(wq, wqe))
+		fetch_inline(wq, hdr_shm + 1, wqe);
+	else
+		fetch_sge(wq, hdr_shm + 1, wqe->hdr.num_sge, wqe->sge);
 }
 
 void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe)

@@ -8,7 +8,10 @@
 /* A send or receive request, copied out of the ring once. */
 struct pvr_send_wqe {
 	struct pvrdma_sq_wqe_hdr hdr;
-	struct pvrdma_sge sge[PVR_MAX_SGE];
+	union {
+		struct pvrdma_sge sge[PVR_MAX_SGE];
+		uint8_t data[PVR_MAX_INLINE]; /* if pvr_wqe_is_inline() */
+	};
 };
 
 struct pvr_recv_wqe {
@@ -16,13 +19,22 @@ struct pvr_recv_wqe {
 	struct pvrdma_sge sge[PVR_MAX_SGE];
 };
 
-/* Bytes from one element to the next (see PVR_SQ_STRIDE_MIN); max_sge <= PVR_MAX_SGE. */
-uint32_t pvr_sq_stride(uint32_t max_sge);
+/*
+ * Bytes from one element to the next (see PVR_SQ_STRIDE_MIN); max_sge <= PVR_MAX_SGE,
+ * max_inline <= PVR_MAX_INLINE.
+ */
+uint32_t pvr_sq_stride(uint32_t max_sge, uint32_t max_inline);
 uint32_t pvr_rq_stride(uint32_t max_sge);
 uint32_t pvr_wq_pages(uint32_t count, uint32_t stride);
 
 void pvr_wq_init(struct pvr_wq *wq, const struct pvr_pages *pages, struct pvr_ring *shm,
 		 uint32_t first_page, uint32_t count, uint32_t stride, uint32_t max_sge);
+
+/* The request brings its data along: a flag without a meaning on queues without inline data. */
+static inline bool pvr_wqe_is_inline(const struct pvr_wq *wq, const struct pvr_send_wqe *wqe)
+{
+	return wq->max_inline && (wqe->hdr.send_flags & PVR_SEND_INLINE);
+}
 
 /*
  * How many requests wait. -EINVAL: the guest's index is out of range or has moved
@@ -32,7 +44,8 @@ int pvr_wq_avail(const struct pvr_wq *wq);
 
 /*
  * Copy the oldest request, which must exist. The copy is bounded by the queue's
- * max_sge; hdr.num_sge is as the guest wrote it and has to be checked.
+ * max_sge or max_inline; hdr.num_sge and hdr.total_len are as the guest wrote them and
+ * have to be checked.
  */
 void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe);
 void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe);

@@ -9,6 +9,7 @@
 #include "datapath/requester.h"
 
 #include "datapath/flush.h"
+#include "datapath/gather.h"
 #include "datapath/local_ops.h"
 #include "datapath/request.h"
 #include "datapath/sched.h"
@@ -161,6 +162,9 @@ static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 
 static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
+	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
+		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+			    "a request that has no data, with data");
 	if (pvr_local_op(qp, wqe))
 		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
 			    "a region could not be registered or invalidated");
@@ -185,23 +189,23 @@ static bool opcode_ok(const struct pvr_qp *qp, uint32_t opcode, uint32_t *access
 	return opcode_access(opcode, access);
 }
 
-static enum step rc_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			 struct turn *turn)
+static enum step rc_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
 {
 	struct pvr_request request = { .from = qp, .wqe = wqe };
+	enum pvrdma_wc_status status;
 	struct pvr_sg sg;
 	uint32_t access;
 
-	if (!opcode_ok(qp, wqe->hdr.opcode, &access) || wqe->hdr.num_sge > qp->sq.max_sge)
-		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
-			    "send with an unknown opcode or too many SGEs");
+	if (!opcode_ok(qp, wqe->hdr.opcode, &access))
+		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
 	if (pvr_is_local_op(wqe->hdr.opcode))
 		return local_step(qp, wqe);
 	if (access && !qp->attr.max_rd_atomic)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "RDMA READ or atomic with max_rd_atomic 0");
-	if (pvr_sg_build(&sg, qp, wqe->sge, wqe->hdr.num_sge, access))
-		return fail(qp, wqe, PVRDMA_WC_LOC_PROT_ERR, "send of forbidden memory");
+	status = pvr_gather(&sg, qp, wqe, access);
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(qp, wqe, status, "send of forbidden memory, or of too many pieces");
 	if (!is_length_ok(qp, wqe, sg.total))
 		return fail(qp, wqe, PVRDMA_WC_LOC_LEN_ERR,
 			    "message too long, or an atomic that is not 8 bytes");
@@ -215,8 +219,7 @@ static enum step rc_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 }
 
 /* Datagrams never wait: they arrive or are dropped. */
-static enum step ud_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			 struct turn *turn)
+static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
 {
 	enum pvrdma_wc_status status;
 	uint64_t length = 0;

@@ -2,6 +2,7 @@
 /* Unreliable datagrams, those of the GSI included. */
 #include "datapath/ud.h"
 
+#include "datapath/gather.h"
 #include "datapath/grh.h"
 #include "datapath/memory.h"
 #include "datapath/receive.h"
@@ -120,19 +121,20 @@ static void deliver(const struct datagram *dgram)
 	path->bytes += dgram->payload->total;
 }
 
-enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 				  uint64_t *length)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
 	struct datagram dgram = { .from = qp, .wqe = wqe };
+	enum pvrdma_wc_status status;
 	struct pvr_sg sg;
 
 	if ((hdr->opcode != PVRDMA_WR_SEND && hdr->opcode != PVRDMA_WR_SEND_WITH_IMM) ||
-	    hdr->num_sge > qp->sq.max_sge ||
 	    (hdr->wr.ud.av.port_pd & PVR_AV_PD_MASK) != qp->pd->handle)
 		return PVRDMA_WC_LOC_QP_OP_ERR;
-	if (pvr_sg_build(&sg, qp, wqe->sge, hdr->num_sge, 0))
-		return PVRDMA_WC_LOC_PROT_ERR;
+	status = pvr_gather(&sg, qp, wqe, 0);
+	if (status != PVRDMA_WC_SUCCESS)
+		return status;
 	dgram.payload = &sg;
 	dgram.sgid = pvr_gid_get(qp->adapter, hdr->wr.ud.av.gid_index);
 	dgram.qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? qp->attr.qkey :

@@ -14,7 +14,7 @@
  *
  * Return: how the request completes.
  */
-enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 				  uint64_t *length);
 
 #endif /* PVR_UD_H */

@@ -95,6 +95,7 @@ struct pvr_wq {
 	uint32_t stride; /* a power of two, divides a page */
 	uint32_t count; /* a power of two */
 	uint32_t max_sge;
+	uint32_t max_inline; /* bytes; send queues */
 	uint32_t head; /* 0 .. 2 * count - 1 */
 };
 

@@ -56,7 +56,8 @@ static int qp_check_sizes(const struct pvr_cmd_create_qp *cmd)
 	if (cmd->send_chunks + 1u > cmd->total_chunks)
 		return -EINVAL;
 	if (cmd->send_chunks <
-	    pvr_wq_pages(cmd->max_send_wr, pvr_sq_stride(cmd->max_send_sge)))
+	    pvr_wq_pages(cmd->max_send_wr,
+			 pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data)))
 		return -EINVAL;
 	recv_chunks = cmd->total_chunks - cmd->send_chunks - 1u;
 	if (rq && recv_chunks < pvr_wq_pages(cmd->max_recv_wr,
@@ -72,7 +73,10 @@ static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 		return -EOPNOTSUPP;
 	if (cmd->qp_type == PVR_QPT_GSI && adapter->gsi)
 		return -EBUSY;
-	if (cmd->is_srq > 1 || (cmd->is_srq && cmd->max_recv_wr) || cmd->max_inline_data)
+	if (cmd->is_srq > 1 || (cmd->is_srq && cmd->max_recv_wr))
+		return -EINVAL;
+	if (cmd->max_inline_data >
+	    (adapter->features & PVR_EXT_INLINE ? PVR_MAX_INLINE : 0))
 		return -EINVAL;
 	return qp_check_sizes(cmd);
 }
@@ -110,7 +114,9 @@ static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp
 		return err;
 	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&qp->pages, 0);
 	pvr_wq_init(&qp->sq, &qp->pages, &state_shm->tx, 1, cmd->max_send_wr,
-		    pvr_sq_stride(cmd->max_send_sge), cmd->max_send_sge);
+		    pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data),
+		    cmd->max_send_sge);
+	qp->sq.max_inline = cmd->max_inline_data;
 	pvr_wq_init(&qp->rq, &qp->pages, &state_shm->rx, 1 + cmd->send_chunks,
 		    cmd->is_srq ? 0 : cmd->max_recv_wr, pvr_rq_stride(cmd->max_recv_sge),
 		    cmd->max_recv_sge);
@@ -163,6 +169,7 @@ static void qp_answer(const struct pvr_adapter *adapter,
 		v1->max_recv_wr = cmd->max_recv_wr;
 		v1->max_send_sge = cmd->max_send_sge;
 		v1->max_recv_sge = cmd->max_recv_sge;
+		v1->max_inline_data = cmd->max_inline_data;
 		return;
 	}
 	resp->create_qp.qpn = qp->qpn;
@@ -171,6 +178,7 @@ static void qp_answer(const struct pvr_adapter *adapter,
 	resp->create_qp.max_recv_wr = cmd->max_recv_wr;
 	resp->create_qp.max_send_sge = cmd->max_send_sge;
 	resp->create_qp.max_recv_sge = cmd->max_recv_sge;
+	resp->create_qp.max_inline_data = cmd->max_inline_data;
 }
 
 static void qp_free(struct pvr_qp *qp)
@@ -411,6 +419,7 @@ int pvr_cmd_query_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		.max_recv_wr = qp->rq.count,
 		.max_send_sge = qp->sq.max_sge,
 		.max_recv_sge = qp->rq.max_sge,
+		.max_inline_data = qp->sq.max_inline,
 	};
 	return 0;
 }

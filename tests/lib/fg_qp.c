@@ -29,9 +29,11 @@ static uint32_t pow2(uint32_t x, uint32_t min)
 	return min;
 }
 
-uint32_t fg_sq_stride(uint32_t max_sge)
+uint32_t fg_sq_stride(uint32_t max_sge, uint32_t max_inline)
 {
-	return pow2(sizeof(struct pvrdma_sq_wqe_hdr) + max_sge * sizeof(struct pvrdma_sge),
+	uint32_t list = max_sge * (uint32_t)sizeof(struct pvrdma_sge);
+
+	return pow2(sizeof(struct pvrdma_sq_wqe_hdr) + (list > max_inline ? list : max_inline),
 		    PVR_SQ_STRIDE_MIN);
 }
 
@@ -66,7 +68,7 @@ static struct fg_qp_spec spec_complete(const struct fg_qp_spec *spec)
 struct pvr_cmd_create_qp fg_qp_request(const struct fg_qp_spec *spec)
 {
 	struct fg_qp_spec full = spec_complete(spec);
-	uint32_t send = fg_queue_pages(full.sq_wr, fg_sq_stride(full.sq_sge));
+	uint32_t send = fg_queue_pages(full.sq_wr, fg_sq_stride(full.sq_sge, full.max_inline));
 	uint32_t recv = full.srq ? 0 : fg_queue_pages(full.rq_wr, fg_rq_stride(full.rq_sge));
 
 	return (struct pvr_cmd_create_qp){
@@ -79,6 +81,7 @@ struct pvr_cmd_create_qp fg_qp_request(const struct fg_qp_spec *spec)
 		.max_recv_wr = full.rq_wr,
 		.max_send_sge = full.sq_sge,
 		.max_recv_sge = full.rq_sge,
+		.max_inline_data = full.max_inline,
 		.access_flags = PVR_ACCESS_LOCAL_WRITE,
 		.total_chunks = (uint16_t)(1 + send + recv),
 		.send_chunks = (uint16_t)send,
@@ -93,11 +96,12 @@ static void qp_layout(struct fg_qp *qp, const struct pvr_cmd_create_qp *req)
 	qp->ring = (struct pvr_ring_state *)qp->buf.va;
 	qp->sq = qp->buf.va + PVR_PAGE_SIZE;
 	qp->rq = qp->sq + (size_t)req->send_chunks * PVR_PAGE_SIZE;
-	qp->sq_stride = fg_sq_stride(req->max_send_sge);
+	qp->sq_stride = fg_sq_stride(req->max_send_sge, req->max_inline_data);
 	qp->rq_stride = fg_rq_stride(req->max_recv_sge);
 	qp->sq_wr = req->max_send_wr;
 	qp->rq_wr = req->max_recv_wr;
 	qp->sq_sge = req->max_send_sge;
+	qp->max_inline = req->max_inline_data;
 	qp->rq_sge = req->max_recv_sge;
 }
 

@@ -21,6 +21,7 @@ struct fg_qp_spec {
 	enum pvr_qp_type type;
 	uint32_t sq_wr, rq_wr; /* powers of two */
 	uint32_t sq_sge, rq_sge;
+	uint32_t max_inline; /* PVR_EXT_INLINE */
 	bool sig_all;
 };
 
@@ -34,6 +35,7 @@ struct fg_qp {
 	uint32_t sq_stride, rq_stride;
 	uint32_t sq_wr, rq_wr;
 	uint32_t sq_sge, rq_sge;
+	uint32_t max_inline;
 	uint32_t sq_tail, rq_tail; /* the program's own indices */
 	uint32_t handle, qpn;
 	uint32_t pd_handle;
@@ -52,7 +54,7 @@ struct fg_conn {
 extern const struct fg_conn fg_conn_default;
 
 /* Strides and pages of queues, as both drivers compute them. */
-uint32_t fg_sq_stride(uint32_t max_sge);
+uint32_t fg_sq_stride(uint32_t max_sge, uint32_t max_inline);
 uint32_t fg_rq_stride(uint32_t max_sge);
 uint32_t fg_queue_pages(uint32_t wr, uint32_t stride);
 

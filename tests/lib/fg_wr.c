@@ -26,6 +26,11 @@ static void put_sges(void *to, const struct pvrdma_sge *sge, uint32_t num, uint3
 		memcpy(to, sge, num * sizeof(*sge));
 }
 
+static void put_data(void *to, const void *data, uint32_t len, uint32_t max)
+{
+	memcpy(to, data, len < max ? len : max);
+}
+
 struct pvrdma_av fg_av(const struct fg_pd *pd, const uint8_t dgid[16], uint8_t sgid_index)
 {
 	struct pvrdma_av av = {
@@ -92,7 +97,7 @@ bool fg_put_send(struct fg_qp *qp, const struct fg_wr *wr)
 		return false;
 	wqe->wr_id = wr->wr_id;
 	wqe->num_sge = wr->num_sge;
-	wqe->total_len = 0;
+	wqe->total_len = wr->data_len;
 	wqe->opcode = wr->opcode;
 	wqe->send_flags = wr->flags;
 	wqe->ex.imm_data = wr->imm;
@@ -101,7 +106,10 @@ bool fg_put_send(struct fg_qp *qp, const struct fg_wr *wr)
 		put_rc(wqe, wr);
 	else
 		put_ud(wqe, wr);
-	put_sges(wqe + 1, wr->sge, wr->num_sge, qp->sq_sge);
+	if (wr->data)
+		put_data(wqe + 1, wr->data, wr->data_len, qp->max_inline);
+	else
+		put_sges(wqe + 1, wr->sge, wr->num_sge, qp->sq_sge);
 	publish(&qp->ring->tx, &qp->sq_tail, qp->sq_wr);
 	return true;
 }

@@ -18,6 +18,8 @@ struct fg_wr {
 	uint32_t flags; /* PVR_SEND_* */
 	const struct pvrdma_sge *sge;
 	uint32_t num_sge;
+	const void *data; /* with PVR_SEND_INLINE, instead of entries */
+	uint32_t data_len;
 	uint32_t imm; /* as it lies in memory */
 	uint64_t remote_addr; /* WRITE, READ, atomics */
 	uint32_t rkey;
@@ -37,7 +39,7 @@ uint32_t fg_rq_space(const struct fg_qp *qp);
 struct pvrdma_sq_wqe_hdr *fg_sq_wqe(const struct fg_qp *qp, uint32_t index);
 struct pvrdma_rq_wqe_hdr *fg_rq_wqe(const struct fg_qp *qp, uint32_t index);
 
-/* false if the queue is full. No more entries than the queue has room for are copied. */
+/* false if the queue is full. No more entries or data than the queue has room for are copied. */
 bool fg_put_send(struct fg_qp *qp, const struct fg_wr *wr);
 bool fg_put_recv(struct fg_qp *qp, uint64_t wr_id, const struct pvrdma_sge *sge, uint32_t num_sge);
 bool fg_put_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct pvrdma_sge *sge,

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* PVR_EXT_INLINE: requests that bring their data along. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define GRH 40u
+#define MAX_INLINE 256u
+
+static void open_ends(struct t_env *env, enum pvr_qp_type type, uint32_t max_inline)
+{
+	const struct fg_qp_spec spec = { .type = type, .max_inline = max_inline };
+
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, FG_END_PAGES);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
+	if (type == PVR_QPT_UD) {
+		fg_end_ready(&env->a);
+		fg_end_ready(&env->b);
+	} else {
+		fg_end_connect(&env->a, &env->b, NULL);
+	}
+}
+
+static struct fg_wr inline_wr(struct t_env *env, enum pvrdma_wr_opcode op, const void *data,
+			      uint32_t len)
+{
+	return (struct fg_wr){
+		.wr_id = 1,
+		.opcode = op,
+		.flags = PVR_SEND_SIGNALED | PVR_SEND_INLINE,
+		.data = data,
+		.data_len = len,
+		.imm = 0x01020304,
+		.remote_addr = env->b.mr.start + 100,
+		.rkey = env->b.mr.rkey,
+	};
+}
+
+/* b's buffer holds the message at @offset and nothing else has changed. */
+static void expect_only(struct t_env *env, uint32_t offset, const uint8_t *data, uint32_t len)
+{
+	const uint8_t *va = env->b.buf.va;
+
+	assert_memory_equal(va + offset, data, len);
+	for (size_t i = 0; i < 2048; i++)
+		if (i < offset || i >= offset + len)
+			assert_int_equal(va[i], 0xcc);
+}
+
+static void send_all_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
+{
+	bool write = op == PVRDMA_WR_RDMA_WRITE || op == PVRDMA_WR_RDMA_WRITE_WITH_IMM;
+	uint8_t data[PVR_MAX_INLINE];
+
+	for (uint32_t len = 0; len <= env->a.qp.max_inline; len += len < 20 ? 1 : 59) {
+		struct fg_wr wr = inline_wr(env, op, data, len);
+
+		fg_fill(data, sizeof(data), len + 1);
+		memset(env->b.buf.va, 0xcc, 2048);
+		if (op != PVRDMA_WR_RDMA_WRITE)
+			t_recv(&env->b, 2, 100, 1500);
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		fg_run(env->host);
+		expect_done(&env->a.scq, 1, write ? PVRDMA_WC_RDMA_WRITE : PVRDMA_WC_SEND);
+		if (op != PVRDMA_WR_RDMA_WRITE)
+			assert_int_equal(expect_cqe(&env->b.rcq, 2, PVRDMA_WC_SUCCESS).byte_len, len);
+		expect_only(env, 100, data, len);
+	}
+}
+
+static void test_inline_of_all_lengths_on_rc(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env, PVR_QPT_RC, PVR_MAX_INLINE);
+	send_all_lengths(env, PVRDMA_WR_SEND);
+	send_all_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
+	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE);
+	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
+}
+
+static void test_inline_datagrams(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_av av;
+	uint8_t data[MAX_INLINE];
+
+	open_ends(env, PVR_QPT_UD, MAX_INLINE);
+	av = fg_av(&env->a.pd, env->b.gid, 0);
+	for (uint32_t len = 0; len <= MAX_INLINE; len += 64) {
+		struct fg_wr wr = inline_wr(env, PVRDMA_WR_SEND_WITH_IMM, data, len);
+
+		wr.av = &av;
+		wr.remote_qpn = env->b.qp.qpn;
+		wr.remote_qkey = FG_QKEY;
+		fg_fill(data, sizeof(data), len + 1);
+		t_recv(&env->b, 2, 0, 1000);
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		fg_run(env->host);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		assert_int_equal(expect_recv(&env->b.rcq, 2, GRH + len).imm_data, 0x01020304);
+		assert_memory_equal(env->b.buf.va + GRH, data, len);
+	}
+}
+
+/* The stride is that of the larger of the list and the data, as both sides compute it. */
+static void test_inline_and_lists_share_the_stride(void **state)
+{
+	static const uint32_t sizes[] = { 1, 47, 48, 49, 176, 177, 432, 433, PVR_MAX_INLINE };
+	static const uint32_t sges[] = { 1, 3, 4, 11, 12, 32 };
+	struct t_env *env = *state;
+	uint8_t data[PVR_MAX_INLINE];
+
+	fg_fill(data, sizeof(data), 9);
+	for (size_t i = 0; i < COUNT(sizes) * COUNT(sges); i++) {
+		const struct fg_qp_spec spec = { .type = PVR_QPT_RC,
+						 .sq_wr = 8,
+						 .sq_sge = sges[i / COUNT(sizes)],
+						 .max_inline = sizes[i % COUNT(sizes)] };
+
+		fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 2);
+		fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 2);
+		fg_end_connect(&env->a, &env->b, NULL);
+		for (int k = 0; k < 20; k++) {
+			struct fg_wr wr =
+				inline_wr(env, PVRDMA_WR_SEND, data, spec.max_inline);
+
+			t_recv(&env->b, 2, 0, 1000);
+			assert_true(fg_post_send(&env->a.qp, &wr));
+			fg_run(env->host);
+			expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+			expect_recv(&env->b.rcq, 2, spec.max_inline);
+			assert_memory_equal(env->b.buf.va, data, spec.max_inline);
+			t_ping_pong(env->host, &env->a, &env->b);
+		}
+		fg_end_close(&env->a);
+		fg_end_close(&env->b);
+	}
+}
+
+static void test_query_tells_the_maximum(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_qp_attr attr;
+
+	open_ends(env, PVR_QPT_RC, 200);
+	expect_ok(fg_qp_query(&env->a.qp, &attr));
+	assert_int_equal(attr.cap.max_inline_data, 200);
+}
+
+static uint32_t create_with(struct t_env *env, uint32_t max_inline, int send_chunks_less)
+{
+	struct fg_qp_spec spec = { .pd = &env->a.pd,
+				   .scq = &env->a.scq,
+				   .rcq = &env->a.rcq,
+				   .type = PVR_QPT_RC,
+				   .max_inline = max_inline };
+	struct pvr_cmd_create_qp req = fg_qp_request(&spec);
+	struct pvr_resp_create_qp resp = { 0 };
+	struct fg_buf buf;
+	uint32_t err;
+
+	fg_buf_init(&buf, &env->g[0]->ram, req.total_chunks, FG_SCATTERED);
+	req.pdir_dma = buf.pdir;
+	req.send_chunks -= send_chunks_less;
+	req.total_chunks -= send_chunks_less;
+	err = fg_create_qp(env->g[0], &req, &resp);
+	if (!err) {
+		assert_int_equal(resp.max_inline_data, max_inline);
+		expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_QP, resp.qp_handle));
+	}
+	fg_buf_exit(&buf);
+	return err;
+}
+
+static void test_create_checks_the_maximum(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	expect_ok(create_with(env, PVR_MAX_INLINE, 0));
+	assert_int_equal(create_with(env, PVR_MAX_INLINE + 1, 0), EINVAL);
+}
+
+/* 64 requests of 512 bytes need 8 pages; 7 would let the last ones reach the RQ. */
+static void test_create_needs_the_pages_of_the_stride(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	expect_ok(create_with(env, 432, 0));
+	assert_int_equal(create_with(env, 432, 1), EINVAL);
+}
+
+static void test_without_the_extension_there_is_none(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_default_ext = 0;
+	env->g[0] = fg_guest_start(env->host, 1);
+	fg_default_ext = PVR_EXT_INLINE;
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	assert_int_equal(create_with(env, 1, 0), EINVAL);
+	expect_ok(create_with(env, 0, 0));
+}
+
+/* As stock drivers and providers know it: the flag is ignored, the list counts. */
+static void test_flag_without_inline_data_changes_nothing(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge;
+	struct fg_wr wr;
+
+	open_ends(env, PVR_QPT_RC, 0);
+	sge = fg_sge(&env->a.mr, 0, 77);
+	wr = inline_wr(env, PVRDMA_WR_SEND, NULL, 50);
+	wr.sge = &sge;
+	wr.num_sge = 1;
+	fg_fill(env->a.buf.va, 77, 5);
+	t_recv(&env->b, 2, 0, 100);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 77);
+	assert_int_equal(fg_mismatch(env->b.buf.va, 77, 5), 77);
+}
+
+static void expect_refused_request(struct t_env *env, const struct fg_wr *wr)
+{
+	assert_true(fg_post_send(&env->a.qp, wr));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	expect_state(&env->a, PVR_QPS_ERR);
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_no_cqe(&env->b.rcq);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+}
+
+static void test_more_than_the_maximum_fails(void **state)
+{
+	static const uint32_t bad[] = { MAX_INLINE + 1, 512,	    PVR_MAX_INLINE + 1,
+					4096,		0x80000000, UINT32_MAX };
+	struct t_env *env = *state;
+	uint8_t data[MAX_INLINE] = { 0 };
+
+	open_ends(env, PVR_QPT_RC, MAX_INLINE);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct fg_wr wr = inline_wr(env, PVRDMA_WR_RDMA_WRITE, data, bad[i]);
+
+		expect_refused_request(env, &wr);
+	}
+}
+
+static void test_entries_beside_inline_data_fail(void **state)
+{
+	static const uint32_t bad[] = { 1, 4, 5, UINT32_MAX };
+	struct t_env *env = *state;
+	uint8_t data[8] = { 0 };
+
+	open_ends(env, PVR_QPT_RC, MAX_INLINE);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct fg_wr wr = inline_wr(env, PVRDMA_WR_RDMA_WRITE, data, sizeof(data));
+
+		wr.num_sge = bad[i];
+		expect_refused_request(env, &wr);
+	}
+}
+
+static void test_requests_without_data_to_send_fail_with_inline(void **state)
+{
+	static const enum pvrdma_wr_opcode bad[] = {
+		PVRDMA_WR_RDMA_READ, PVRDMA_WR_ATOMIC_CMP_AND_SWP, PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+		PVRDMA_WR_LOCAL_INV, PVRDMA_WR_FAST_REG_MR,
+	};
+	struct t_env *env = *state;
+	uint8_t data[8] = { 0 };
+
+	open_ends(env, PVR_QPT_RC, MAX_INLINE);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct fg_wr wr = inline_wr(env, bad[i], data, sizeof(data));
+
+		expect_refused_request(env, &wr);
+	}
+}
+
+static void test_too_much_inline_fails_a_datagram(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t data[MAX_INLINE] = { 0 };
+	struct pvrdma_av av;
+	struct fg_wr wr;
+
+	open_ends(env, PVR_QPT_UD, MAX_INLINE);
+	av = fg_av(&env->a.pd, env->b.gid, 0);
+	wr = inline_wr(env, PVRDMA_WR_SEND, data, MAX_INLINE + 1);
+	wr.av = &av;
+	wr.remote_qpn = env->b.qp.qpn;
+	wr.remote_qkey = FG_QKEY;
+	t_recv(&env->b, 2, 0, 1000);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	expect_state(&env->a, PVR_QPS_SQE);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* A flushed request completes as any other; its data is nobody's any more. */
+static void test_inline_requests_are_flushed(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t data[MAX_INLINE] = { 0 };
+	struct fg_wr wr;
+
+	open_ends(env, PVR_QPT_RC, MAX_INLINE);
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	wr = inline_wr(env, PVRDMA_WR_SEND, data, UINT32_MAX);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+/* The same program after RNR: the slot is the queue's until the request completes. */
+static void test_data_is_read_for_each_try(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t data[64];
+	struct fg_wr wr;
+
+	open_ends(env, PVR_QPT_RC, MAX_INLINE);
+	fg_fill(data, sizeof(data), 1);
+	wr = inline_wr(env, PVRDMA_WR_SEND, data, sizeof(data));
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	fg_fill(data, sizeof(data), 2);
+	memcpy(fg_sq_wqe(&env->a.qp, 0) + 1, data, sizeof(data));
+	t_recv(&env->b, 2, 0, 100);
+	fg_settle(env->host, FG_SEC);
+	expect_recv(&env->b.rcq, 2, sizeof(data));
+	assert_memory_equal(env->b.buf.va, data, sizeof(data));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_inline_of_all_lengths_on_rc, guests),
+		T(test_inline_datagrams, guests),
+		T(test_inline_and_lists_share_the_stride, guests),
+		T(test_query_tells_the_maximum, guests),
+		T(test_create_checks_the_maximum, guest),
+		T(test_create_needs_the_pages_of_the_stride, guest),
+		T(test_without_the_extension_there_is_none, host),
+		T(test_flag_without_inline_data_changes_nothing, guests),
+		T(test_more_than_the_maximum_fails, guests),
+		T(test_entries_beside_inline_data_fail, guests),
+		T(test_requests_without_data_to_send_fail_with_inline, guests),
+		T(test_too_much_inline_fails_a_datagram, guests),
+		T(test_inline_requests_are_flushed, guests),
+		T(test_data_is_read_for_each_try, guests),
+	};
+
+	fg_default_ext = PVR_EXT_INLINE;
+	return T_MAIN(tests);
+}
