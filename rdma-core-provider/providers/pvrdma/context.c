@@ -87,6 +87,7 @@ static const struct verbs_context_ops context_ops = {
 	.alloc_pd = pvr_alloc_pd,
 	.create_ah = pvr_create_ah,
 	.create_cq = pvr_create_cq,
+	.create_cq_ex = pvr_create_cq_ex,
 	.create_qp = pvr_create_qp,
 	.create_srq = pvr_create_srq,
 	.dealloc_pd = pvr_dealloc_pd,

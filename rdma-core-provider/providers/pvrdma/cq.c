@@ -1,174 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completion queues: polling, arming, and purging of what a dead QP left. */
+/* Completion queues: creation, arming, and purging of what a dead QP left. cq_poll.c polls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <ccan/array_size.h>
-#include <util/compiler.h>
-
+#include "cq.h"
 #include "doorbell.h"
-#include "pvrdma.h"
 #include "uverbs_abi.h"
-
-/* The device counts requests as the kernel does; user space numbers some differently. */
-static const enum ibv_wc_opcode wc_opcodes[] = {
-	[PVRDMA_WC_SEND] = IBV_WC_SEND,
-	[PVRDMA_WC_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
-	[PVRDMA_WC_RDMA_READ] = IBV_WC_RDMA_READ,
-	[PVRDMA_WC_COMP_SWAP] = IBV_WC_COMP_SWAP,
-	[PVRDMA_WC_FETCH_ADD] = IBV_WC_FETCH_ADD,
-	[PVRDMA_WC_BIND_MW] = IBV_WC_BIND_MW,
-	[PVRDMA_WC_LSO] = IBV_WC_TSO,
-	[PVRDMA_WC_LOCAL_INV] = IBV_WC_LOCAL_INV,
-};
-
-static const struct {
-	uint32_t pvr;
-	unsigned int ibv;
-} wc_flags[] = {
-	{ PVRDMA_WC_GRH, IBV_WC_GRH },
-	{ PVRDMA_WC_WITH_IMM, IBV_WC_WITH_IMM },
-	{ PVRDMA_WC_WITH_INVALIDATE, IBV_WC_WITH_INV },
-	{ PVRDMA_WC_IP_CSUM_OK, IBV_WC_IP_CSUM_OK },
-};
-
-static enum ibv_wc_opcode to_ibv_opcode(uint32_t opcode)
-{
-	if (opcode == PVRDMA_WC_RECV)
-		return IBV_WC_RECV;
-	if (opcode == PVRDMA_WC_RECV_RDMA_WITH_IMM)
-		return IBV_WC_RECV_RDMA_WITH_IMM;
-	return opcode < ARRAY_SIZE(wc_opcodes) ? wc_opcodes[opcode] : IBV_WC_SEND;
-}
-
-static enum ibv_wc_status to_ibv_status(uint32_t status)
-{
-	/* Up to the last one both sides have the same numbers. */
-	return status <= PVRDMA_WC_GENERAL_ERR ? (enum ibv_wc_status)status : IBV_WC_GENERAL_ERR;
-}
-
-static unsigned int to_ibv_flags(uint32_t flags)
-{
-	unsigned int ibv = 0;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(wc_flags); i++)
-		if (flags & wc_flags[i].pvr)
-			ibv |= wc_flags[i].ibv;
-	return ibv;
-}
-
-static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, uint32_t idx)
-{
-	return &cq->cqes_shm[idx & (cq->num - 1)];
-}
-
-/*
- * The acquire pairs with the device's release of prod_tail after it wrote the CQEs. Returns a
- * number above cq->num if the device wrote an impossible index.
- */
-static uint32_t cq_fill(struct pvr_cq *cq)
-{
-	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire);
-
-	return pvr_ring_used(tail, cq->head, cq->num);
-}
-
-/* The release pairs with the device's acquire of cons_head before it writes over old CQEs. */
-static void cq_publish(struct pvr_cq *cq)
-{
-	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head, memory_order_release);
-}
-
-static uint32_t cqe_qp_handle(const struct pvrdma_cqe *cqe)
-{
-	return cqe->qp & (PVR_QP_HANDLES - 1);
-}
-
-static struct pvr_qp *find_qp(struct pvr_context *ctx, uint32_t handle)
-{
-	if (handle >= ctx->qp_tbl_size)
-		return NULL;
-	/* Pairs with the release in publish_qp(). */
-	return atomic_load_explicit(&ctx->qp_tbl[handle], memory_order_acquire);
-}
-
-static void fill_wc(struct ibv_wc *wc, const struct pvrdma_cqe *cqe, const struct pvr_qp *qp)
-{
-	wc->wr_id = cqe->wr_id;
-	wc->status = to_ibv_status(cqe->status);
-	wc->opcode = to_ibv_opcode(cqe->opcode);
-	wc->vendor_err = cqe->vendor_err;
-	wc->byte_len = cqe->byte_len;
-	wc->imm_data = cqe->imm_data;
-	wc->qp_num = qp->verbs_qp.qp.qp_num;
-	wc->src_qp = cqe->src_qp;
-	wc->wc_flags = to_ibv_flags(cqe->wc_flags);
-	wc->pkey_index = cqe->pkey_index;
-	wc->slid = cqe->slid;
-	wc->sl = cqe->sl;
-	wc->dlid_path_bits = cqe->dlid_path_bits;
-}
-
-/*
- * Takes up to num of the fill CQEs that are there. One that names no QP of ours is passed over:
- * nobody waits for it, and stopping at it would stop the CQ for ever.
- */
-static int take_cqes(struct pvr_cq *cq, uint32_t fill, int num, struct ibv_wc *wc)
-{
-	struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
-	const struct pvrdma_cqe *cqe;
-	struct pvr_qp *qp;
-	int taken = 0;
-
-	for (; fill && taken < num; fill--) {
-		cqe = cqe_at(cq, cq->head);
-		qp = find_qp(ctx, cqe_qp_handle(cqe));
-		if (likely(qp))
-			fill_wc(&wc[taken++], cqe, qp);
-		else
-			verbs_debug(&ctx->ibv_ctx, "cq %u: completion of unknown QP handle %u\n",
-				    cq->handle, cqe_qp_handle(cqe));
-		cq->head = pvr_ring_next(cq->head, cq->num);
-	}
-	cq_publish(cq);
-	return taken;
-}
-
-static int poll_locked(struct pvr_cq *cq, int num, struct ibv_wc *wc)
-{
-	uint32_t fill = cq_fill(cq);
-
-	if (!fill)
-		return 0;
-	if (unlikely(fill > cq->num)) {
-		verbs_err(verbs_get_ctx(cq->verbs_cq.cq.context),
-			  "cq %u: the device's index does not fit a ring of %u at %u\n", cq->handle,
-			  cq->num, cq->head);
-		return -EIO;
-	}
-	return take_cqes(cq, fill, num, wc);
-}
-
-int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
-{
-	struct pvr_context *ctx = to_pvr_context(ibcq->context);
-	struct pvr_cq *cq = to_pvr_cq(ibcq);
-	int polled;
-
-	if (num_entries < 1)
-		return 0;
-	pthread_spin_lock(&cq->lock);
-	polled = poll_locked(cq, num_entries, wc);
-	if (!polled && !(ctx->features & PVR_EXT_NO_POLL_DB)) {
-		/* A device without the extension may wait for this before it looks. */
-		pvr_ring_cq(ctx, cq->handle, PVR_DB_CQ_POLL);
-		polled = poll_locked(cq, num_entries, wc);
-	}
-	pthread_spin_unlock(&cq->lock);
-	return polled;
-}
 
 /*
  * The device notifies at once if CQEs are there when it sees the arming, so the caller's poll
@@ -189,21 +27,22 @@ int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
  */
 void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 {
-	uint32_t mask = 2 * cq->num - 1, fill = cq_fill(cq), from, to;
+	uint32_t mask = 2 * cq->num - 1, fill = pvr_cq_fill(cq), from, to;
 
 	if (fill > cq->num)
 		return;
 	from = to = (cq->head + fill) & mask;
 	while (fill--) {
 		from = (from - 1) & mask;
-		if (cqe_qp_handle(cqe_at(cq, from)) == qp_handle)
+		if (pvr_cqe_qp_handle(pvr_cqe_at(cq, from)) == qp_handle)
 			continue;
 		to = (to - 1) & mask;
 		if (to != from)
-			memcpy(cqe_at(cq, to), cqe_at(cq, from), sizeof(struct pvrdma_cqe));
+			memcpy(pvr_cqe_at(cq, to), pvr_cqe_at(cq, from), sizeof(struct pvrdma_cqe));
 	}
 	cq->head = to;
-	cq_publish(cq);
+	cq->avail = 0; /* next_poll() looks again */
+	pvr_cq_publish(cq);
 }
 
 void pvr_cq_lock_pair(struct pvr_cq *a, struct pvr_cq *b)
@@ -211,16 +50,16 @@ void pvr_cq_lock_pair(struct pvr_cq *a, struct pvr_cq *b)
 	struct pvr_cq *first = a->handle <= b->handle ? a : b;
 	struct pvr_cq *second = first == a ? b : a;
 
-	pthread_spin_lock(&first->lock);
+	pvr_cq_lock(first);
 	if (second != first)
-		pthread_spin_lock(&second->lock);
+		pvr_cq_lock(second);
 }
 
 void pvr_cq_unlock_pair(struct pvr_cq *a, struct pvr_cq *b)
 {
-	pthread_spin_unlock(&a->lock);
+	pvr_cq_unlock(a);
 	if (b != a)
-		pthread_spin_unlock(&b->lock);
+		pvr_cq_unlock(b);
 }
 
 static int init_ring(struct pvr_cq *cq, int cqe)
@@ -248,8 +87,9 @@ static void exit_ring(struct pvr_cq *cq)
 	pvr_buf_free(&cq->buf);
 }
 
+/* The flags of extended CQs that the kernel would have to know are refused before this. */
 static int create_in_kernel(struct pvr_cq *cq, struct ibv_context *ibctx,
-			    struct ibv_comp_channel *channel, int comp_vector)
+			    const struct ibv_cq_init_attr_ex *attr)
 {
 	struct pvr_uverbs_create_cq cmd = {
 		.drv_payload = { .buf_addr = (uintptr_t)cq->buf.addr, .buf_size = cq->buf.size },
@@ -257,31 +97,31 @@ static int create_in_kernel(struct pvr_cq *cq, struct ibv_context *ibctx,
 	struct pvr_uverbs_create_cq_resp resp = {};
 	int err;
 
-	err = ibv_cmd_create_cq(ibctx, cq->num, channel, comp_vector, &cq->verbs_cq.cq,
+	err = ibv_cmd_create_cq(ibctx, cq->num, attr->channel, attr->comp_vector, &cq->verbs_cq.cq,
 				&cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp, sizeof(resp));
 	cq->handle = resp.cqn;
 	return err;
 }
 
-struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
-			     int comp_vector)
+static struct pvr_cq *create_cq(struct ibv_context *ibctx, const struct ibv_cq_init_attr_ex *attr)
 {
 	struct pvr_cq *cq;
 	int err = EINVAL;
 
-	if (cqe < 1 || (unsigned int)cqe > PVR_MAX_ELEMENTS)
+	if (!attr->cqe || attr->cqe > PVR_MAX_ELEMENTS)
 		goto err_errno;
 	err = ENOMEM;
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		goto err_errno;
-	err = init_ring(cq, cqe);
+	cq->single_threaded = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	err = init_ring(cq, attr->cqe);
 	if (err)
 		goto err_free;
-	err = create_in_kernel(cq, ibctx, channel, comp_vector);
+	err = create_in_kernel(cq, ibctx, attr);
 	if (err)
 		goto err_exit_ring;
-	return &cq->verbs_cq.cq;
+	return cq;
 
 err_exit_ring:
 	exit_ring(cq);
@@ -290,6 +130,55 @@ err_free:
 err_errno:
 	errno = err;
 	return NULL;
+}
+
+struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
+			     int comp_vector)
+{
+	const struct ibv_cq_init_attr_ex attr = {
+		.cqe = cqe < 0 ? 0 : cqe,
+		.channel = channel,
+		.comp_vector = comp_vector,
+	};
+	struct pvr_cq *cq = create_cq(ibctx, &attr);
+
+	return cq ? &cq->verbs_cq.cq : NULL;
+}
+
+/*
+ * The device does not stamp completions with a time, knows no VLAN or flow, and a CQ that
+ * overflows is broken whatever one asks for.
+ */
+static int check_ex(const struct ibv_cq_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS)
+		return EOPNOTSUPP;
+	if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS)
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
+	    (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
+		return EOPNOTSUPP;
+	return 0;
+}
+
+struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr)
+{
+	struct ibv_cq_init_attr_ex known = *attr;
+	struct pvr_cq *cq;
+	int err;
+
+	err = check_ex(attr);
+	if (err) {
+		errno = err;
+		return NULL;
+	}
+	if (!(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS))
+		known.flags = 0;
+	cq = create_cq(ibctx, &known);
+	if (!cq)
+		return NULL;
+	pvr_cq_set_lazy_calls(cq, attr->wc_flags);
+	return &cq->verbs_cq.cq_ex;
 }
 
 int pvr_destroy_cq(struct ibv_cq *ibcq)

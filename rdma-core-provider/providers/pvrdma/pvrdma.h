@@ -67,12 +67,16 @@ struct pvr_buf {
 
 struct pvr_cq {
 	struct verbs_cq verbs_cq;
-	pthread_spinlock_t lock; /* protects head and the elements before prod_tail */
+	pthread_spinlock_t lock; /* protects all below, and the elements before prod_tail */
+	bool single_threaded; /* the application has one thread at a time here: no locking */
 	uint32_t handle;
-	uint32_t head; /* our cons_head */
+	uint32_t head; /* our cons_head, also of elements not given back yet */
+	uint32_t avail; /* elements from head on that the present poll has seen */
 	uint32_t num; /* elements, a power of two */
 	struct pvr_ring_shm *ring_shm;
 	struct pvrdma_cqe *cqes_shm;
+	const struct pvrdma_cqe *cqe; /* what the lazy calls read, from start_poll to end_poll */
+	const struct pvr_qp *qp; /* ... its QP */
 	struct pvr_buf buf;
 };
 
@@ -147,6 +151,7 @@ int pvr_dereg_mr(struct verbs_mr *vmr);
 
 struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
 			     int comp_vector);
+struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr);
 int pvr_destroy_cq(struct ibv_cq *ibcq);
 int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A CQ's ring, for the files that poll it, move it and clear it. */
+#ifndef PVR_CQ_H
+#define PVR_CQ_H
+
+#include "pvrdma.h"
+
+static inline void pvr_cq_lock(struct pvr_cq *cq)
+{
+	if (!cq->single_threaded)
+		pthread_spin_lock(&cq->lock);
+}
+
+static inline void pvr_cq_unlock(struct pvr_cq *cq)
+{
+	if (!cq->single_threaded)
+		pthread_spin_unlock(&cq->lock);
+}
+
+static inline struct pvrdma_cqe *pvr_cqe_at(struct pvr_cq *cq, uint32_t idx)
+{
+	return &cq->cqes_shm[idx & (cq->num - 1)];
+}
+
+static inline uint32_t pvr_cqe_qp_handle(const struct pvrdma_cqe *cqe)
+{
+	return cqe->qp & (PVR_QP_HANDLES - 1);
+}
+
+/*
+ * The acquire pairs with the device's release of prod_tail after it wrote the CQEs. Returns a
+ * number above cq->num if the device wrote an impossible index.
+ */
+static inline uint32_t pvr_cq_fill(struct pvr_cq *cq)
+{
+	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire);
+
+	return pvr_ring_used(tail, cq->head, cq->num);
+}
+
+/* The release pairs with the device's acquire of cons_head before it writes over old CQEs. */
+static inline void pvr_cq_publish(struct pvr_cq *cq)
+{
+	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head, memory_order_release);
+}
+
+/* cq_poll.c: makes an extended CQ of it. wc_flags: IBV_WC_EX_WITH_* that will be read. */
+void pvr_cq_set_lazy_calls(struct pvr_cq *cq, uint64_t wc_flags);
+
+#endif /* PVR_CQ_H */

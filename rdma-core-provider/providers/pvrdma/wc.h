@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What a CQE says, in the terms of verbs. */
+#ifndef PVR_WC_H
+#define PVR_WC_H
+
+#include <ccan/array_size.h>
+#include <infiniband/verbs.h>
+
+#include "pvrdma_abi.h"
+
+/* The device counts requests as the kernel does; user space numbers some differently. */
+static inline enum ibv_wc_opcode pvr_wc_opcode(const struct pvrdma_cqe *cqe)
+{
+	static const enum ibv_wc_opcode opcodes[] = {
+		[PVRDMA_WC_SEND] = IBV_WC_SEND,
+		[PVRDMA_WC_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
+		[PVRDMA_WC_RDMA_READ] = IBV_WC_RDMA_READ,
+		[PVRDMA_WC_COMP_SWAP] = IBV_WC_COMP_SWAP,
+		[PVRDMA_WC_FETCH_ADD] = IBV_WC_FETCH_ADD,
+		[PVRDMA_WC_BIND_MW] = IBV_WC_BIND_MW,
+		[PVRDMA_WC_LSO] = IBV_WC_TSO,
+		[PVRDMA_WC_LOCAL_INV] = IBV_WC_LOCAL_INV,
+	};
+	uint32_t opcode = cqe->opcode;
+
+	if (opcode == PVRDMA_WC_RECV)
+		return IBV_WC_RECV;
+	if (opcode == PVRDMA_WC_RECV_RDMA_WITH_IMM)
+		return IBV_WC_RECV_RDMA_WITH_IMM;
+	return opcode < ARRAY_SIZE(opcodes) ? opcodes[opcode] : IBV_WC_SEND;
+}
+
+static inline enum ibv_wc_status pvr_wc_status(const struct pvrdma_cqe *cqe)
+{
+	uint32_t status = cqe->status;
+
+	/* Up to the last one both sides have the same numbers. */
+	return status <= PVRDMA_WC_GENERAL_ERR ? (enum ibv_wc_status)status : IBV_WC_GENERAL_ERR;
+}
+
+static inline unsigned int pvr_wc_flags(const struct pvrdma_cqe *cqe)
+{
+	static const struct {
+		uint32_t pvr;
+		unsigned int ibv;
+	} map[] = {
+		{ PVRDMA_WC_GRH, IBV_WC_GRH },
+		{ PVRDMA_WC_WITH_IMM, IBV_WC_WITH_IMM },
+		{ PVRDMA_WC_WITH_INVALIDATE, IBV_WC_WITH_INV },
+		{ PVRDMA_WC_IP_CSUM_OK, IBV_WC_IP_CSUM_OK },
+	};
+	uint32_t flags = cqe->wc_flags;
+	unsigned int ibv = 0;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(map); i++)
+		if (flags & map[i].pvr)
+			ibv |= map[i].ibv;
+	return ibv;
+}
+
+#endif /* PVR_WC_H */
