@@ -3,8 +3,11 @@
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
+#include <linux/sysfs.h>
 
 #include "pvrdma.h"
+
+#define LINK_NAME "net"
 
 /* Bridges, VLANs, bonds and the like borrow MACs, but no bus gave birth to them. */
 static bool is_real(const struct net_device *ndev)
@@ -37,6 +40,43 @@ static bool matches(const struct pvr_dev *dev, const struct net_device *ndev)
 	       ether_addr_equal_unaligned(ndev->perm_addr, dev->mac);
 }
 
+/*
+ * The folder that holds the NIC and its siblings, NIC's device/net. As long as a NIC
+ * is registered its parent has that folder.
+ */
+static struct kobject *netdev_folder(const struct net_device *ndev)
+{
+	struct kobject *folder = ndev->dev.kobj.parent;
+
+	if (!folder || strcmp(kobject_name(folder), LINK_NAME))
+		return NULL;
+	return folder;
+}
+
+/*
+ * Programs look for a NIC at /sys/class/infiniband/DEVICE/device/net/NIC, where it is
+ * with adapters that are both. Ours has its NIC elsewhere, so a link leads there. A
+ * NIC under the adapter itself has the real folder, and needs no link.
+ */
+static void link_add(struct pvr_dev *dev, const struct net_device *ndev)
+{
+	struct kobject *folder = netdev_folder(ndev);
+
+	ASSERT_RTNL();
+	if (!folder || dev->netdev_link)
+		return;
+	dev->netdev_link = !sysfs_create_link_nowarn(&dev->pdev->dev.kobj,
+						     folder, LINK_NAME);
+}
+
+static void link_remove(struct pvr_dev *dev)
+{
+	ASSERT_RTNL();
+	if (dev->netdev_link)
+		sysfs_remove_link(&dev->pdev->dev.kobj, LINK_NAME);
+	dev->netdev_link = false;
+}
+
 /* Takes a reference of its own on @ndev, which may be NULL, for as long as it stays. */
 static int netdev_set(struct pvr_dev *dev, struct net_device *ndev)
 {
@@ -67,6 +107,7 @@ static void pair(struct pvr_dev *dev, struct net_device *ndev)
 	}
 	dev_info(&dev->pdev->dev, "paired with %s (%pM)\n", netdev_name(ndev),
 		 ndev->dev_addr);
+	link_add(dev, ndev);
 	set_bit(PVR_DEV_RESCAN_GIDS, &dev->flags);
 }
 
@@ -74,6 +115,7 @@ static void unpair(struct pvr_dev *dev)
 {
 	dev_info(&dev->pdev->dev, "no longer paired with %s\n",
 		 netdev_name(dev->netdev));
+	link_remove(dev);
 	netdev_set(dev, NULL);
 }
 
@@ -88,6 +130,11 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 	struct net_device *ndev = netdev_notifier_info_to_dev(ptr);
 
 	switch (event) {
+	case NETDEV_POST_INIT:
+		/* The next step makes a folder of the link's name. */
+		if (ndev->dev.parent == &dev->pdev->dev)
+			link_remove(dev);
+		return NOTIFY_DONE;
 	case NETDEV_REGISTER:
 	case NETDEV_CHANGEADDR:
 		if (!dev->netdev && matches(dev, ndev))

@@ -78,6 +78,7 @@ struct pvr_dev {
 	struct notifier_block netdev_nb;
 	spinlock_t netdev_lock; /* protects netdev; writers also hold rtnl */
 	struct net_device *netdev; /* the paired NIC (referenced), or NULL */
+	bool netdev_link; /* the PCI device has a link to it; rtnl */
 	struct work_struct port_work; /* re-reads the port, tells ib_core */
 	struct delayed_work health_work; /* looks for a vanished device */
 	struct work_struct flush_work; /* wakes all CQs of a dead device */
@@ -182,8 +183,6 @@ void pvr_ib_unregister(struct pvr_dev *dev);
  */
 void pvr_port_kick(struct pvr_dev *dev);
 void pvr_port_work(struct work_struct *work);
-
-/* netdev.c */
 
 /* netdev.c */
 

@@ -71,13 +71,19 @@ UNPLUG_UNDER_LOAD = Step("unplug-under-load", UNDER_LOAD + """
     until_true 100 has_gid && exit $status
     echo "the device is back without its GID $GID_INDEX or with no active port"
     exit 1""", 60)
+# Where programs look for the NIC of an RDMA device.
+HAS_LINK = """
+    has_link() { [ "$(ls /sys/class/infiniband/$RDMA_DEV/device/net/)" = "$1" ]; }
+    pci=$(readlink -f /sys/class/infiniband/$RDMA_DEV/device)
+"""
 NETDEV_DOWN = Step("netdev-down", """
     state=/sys/class/infiniband/$RDMA_DEV/ports/1/state
     ip link set $NETDEV down && until_true 50 grep -q DOWN $state &&
         ip link set $NETDEV up && until_true 50 has_gid""")
-NETDEV_RENAMED = Step("netdev-renamed", """
+NETDEV_RENAMED = Step("netdev-renamed", HAS_LINK + """
+    has_link $NETDEV || { ls -l $pci; exit 1; }
     ip link set $NETDEV down && ip link set $NETDEV name lan7 && ip link set lan7 up &&
-        until_true 50 has_gid && rdma link show | grep 'netdev lan7'
+        until_true 50 has_gid && rdma link show | grep 'netdev lan7' && has_link lan7
     status=$?
     ip link set lan7 down && ip link set lan7 name $NETDEV && ip link set $NETDEV up &&
         until_true 50 has_gid && exit $status""")
@@ -86,17 +92,17 @@ READDRESSED = Step("netdev-readdressed", """
     has_new() { cat $gids/* | grep -qi 0000:0000:0000:0000:0000:ffff:0a4d:010$NODE; }
     ip address add 10.77.1.$NODE/24 dev $NETDEV && until_true 50 has_new &&
         ip address del 10.77.1.$NODE/24 dev $NETDEV && until_true 50 eval '! has_new'""")
-NETDEV_GONE = Step("netdev-gone", """
+NETDEV_GONE = Step("netdev-gone", HAS_LINK + """
     nic=$(readlink -f /sys/class/net/$NETDEV/device/..)
     address=$(cat /sys/class/net/$NETDEV/address)
     echo 1 >$nic/remove
     sleep 0.5
     rdma link show
-    unload; status=$?
+    [ ! -L $pci/net ] && unload; status=$?
     echo 1 >/sys/bus/pci/rescan
     until_true 50 test -e /sys/class/net/$NETDEV &&
         ip link set $NETDEV up && ip address add $MY_IP/24 dev $NETDEV &&
-        load && exit $status""")
+        load && has_link $NETDEV && unload && [ ! -L $pci/net ] && load && exit $status""")
 COMPLAINTS = Step("complaints", "! complaints")
 
 
