@@ -7,6 +7,12 @@
 
 struct fake fake;
 
+/* Bytes of whole pages that num elements take. */
+static uint32_t fake_pages_of(uint32_t num, uint32_t size)
+{
+	return (num * size + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE * PVR_PAGE_SIZE;
+}
+
 static int answer(void)
 {
 	int err = fake.fail;
@@ -48,6 +54,40 @@ int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_chan
 	cq->cqe = cqe;
 	drv->cqn = fake.next_handle++;
 	return answer();
+}
+
+/* As the ABI describes RESIZE_CQ, which leaves the old ring as it was. */
+static int move_cqes(struct pvr_cq *cq, void *buf, uint32_t num)
+{
+	struct pvr_ring_state_shm *state_shm = buf;
+	struct pvrdma_cqe *cqes_shm = (void *)((uint8_t *)buf + PVR_PAGE_SIZE);
+	uint32_t idx, n = 0;
+
+	if (pvr_ring_used(cq->ring_shm->prod_tail, cq->ring_shm->cons_head, cq->num) > num)
+		return EINVAL;
+	for (idx = cq->ring_shm->cons_head; idx != cq->ring_shm->prod_tail;
+	     idx = pvr_ring_next(idx, cq->num))
+		cqes_shm[n++] = cq->cqes_shm[idx & (cq->num - 1)];
+	state_shm->rx.prod_tail = n;
+	return 0;
+}
+
+int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, size_t cmd_size,
+		      struct ib_uverbs_resize_cq_resp *resp, size_t resp_size)
+{
+	struct pvr_uverbs_resize_cq *drv = container_of(cmd, struct pvr_uverbs_resize_cq, ibv_cmd);
+	int err = answer();
+
+	assert_int_equal(cmd_size, sizeof(*drv));
+	assert_int_equal(drv->buf_size, PVR_PAGE_SIZE + fake_pages_of(cqe, sizeof(struct pvrdma_cqe)));
+	fake.resized_locked = pthread_spin_trylock(&to_pvr_cq(cq)->lock) != 0;
+	if (!fake.resized_locked)
+		pthread_spin_unlock(&to_pvr_cq(cq)->lock);
+	if (!err)
+		err = move_cqes(to_pvr_cq(cq), (void *)(uintptr_t)drv->buf_addr, cqe);
+	if (!err)
+		cq->cqe = cqe;
+	return err;
 }
 
 int ibv_cmd_destroy_cq(struct ibv_cq *cq)

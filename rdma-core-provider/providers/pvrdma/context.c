@@ -10,7 +10,7 @@
 #include "uverbs_abi.h"
 
 /* What this provider makes use of when driver and device have it. */
-#define PROVIDER_FEATURES PVR_EXT_NO_POLL_DB
+#define PROVIDER_FEATURES (PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE)
 
 static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -82,7 +82,7 @@ static void free_context(struct ibv_context *ibctx)
 	free(ctx);
 }
 
-/* Verbs that are absent here fail with EOPNOTSUPP, resize_cq for one. */
+/* Verbs that are absent here fail with EOPNOTSUPP. */
 static const struct verbs_context_ops context_ops = {
 	.alloc_pd = pvr_alloc_pd,
 	.create_ah = pvr_create_ah,
@@ -109,6 +109,7 @@ static const struct verbs_context_ops context_ops = {
 	.query_srq = pvr_query_srq,
 	.reg_mr = pvr_reg_mr,
 	.req_notify_cq = pvr_req_notify_cq,
+	.resize_cq = pvr_resize_cq,
 };
 
 static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd, void *private_data)

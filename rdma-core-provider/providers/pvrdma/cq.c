@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completion queues: creation, arming, and purging of what a dead QP left. cq_poll.c polls. */
+/* Completion queues: creation, resizing, arming, and purging of what a dead QP left. cq_poll.c polls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,21 +62,43 @@ void pvr_cq_unlock_pair(struct pvr_cq *a, struct pvr_cq *b)
 		pvr_cq_unlock(b);
 }
 
-static int init_ring(struct pvr_cq *cq, int cqe)
+static uint32_t elements_for(uint32_t cqe)
 {
-	struct pvr_ring_state_shm *state_shm;
 	uint32_t num = 1;
+
+	while (num < cqe)
+		num <<= 1;
+	return num;
+}
+
+static int alloc_ring(struct pvr_buf *buf, uint32_t num)
+{
+	return pvr_buf_alloc(buf, PVR_PAGE_SIZE + (size_t)num * sizeof(struct pvrdma_cqe));
+}
+
+/* From here on the CQ is in this ring, whose first element to read is number 0. */
+static void use_ring(struct pvr_cq *cq, const struct pvr_buf *buf, uint32_t num)
+{
+	struct pvr_ring_state_shm *state_shm = buf->addr;
+
+	cq->buf = *buf;
+	cq->ring_shm = &state_shm->rx;
+	cq->cqes_shm = (void *)((uint8_t *)buf->addr + PVR_PAGE_SIZE);
+	cq->num = num;
+	cq->head = 0;
+	cq->avail = 0;
+}
+
+static int init_ring(struct pvr_cq *cq, uint32_t cqe)
+{
+	uint32_t num = elements_for(cqe);
+	struct pvr_buf buf = {};
 	int err;
 
-	while (num < (uint32_t)cqe)
-		num <<= 1;
-	err = pvr_buf_alloc(&cq->buf, PVR_PAGE_SIZE + (size_t)num * sizeof(struct pvrdma_cqe));
+	err = alloc_ring(&buf, num);
 	if (err)
 		return err;
-	state_shm = cq->buf.addr;
-	cq->num = num;
-	cq->ring_shm = &state_shm->rx;
-	cq->cqes_shm = (void *)((uint8_t *)cq->buf.addr + PVR_PAGE_SIZE);
+	use_ring(cq, &buf, num);
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
 	return 0;
 }
@@ -179,6 +201,52 @@ struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init
 		return NULL;
 	pvr_cq_set_lazy_calls(cq, attr->wc_flags);
 	return &cq->verbs_cq.cq_ex;
+}
+
+/*
+ * The device moves what is unread to the start of the new ring, before the kernel answers. How
+ * far we have read is in cons_head since the last poll.
+ */
+static int resize_in_kernel(struct pvr_cq *cq, const struct pvr_buf *buf, uint32_t num)
+{
+	struct pvr_uverbs_resize_cq cmd = {
+		.drv_payload = { .buf_addr = (uintptr_t)buf->addr, .buf_size = buf->size },
+	};
+	struct pvr_uverbs_resize_cq_resp resp = {};
+
+	return ibv_cmd_resize_cq(&cq->verbs_cq.cq, num, &cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp,
+				 sizeof(resp));
+}
+
+/*
+ * The one system call under a CQ's lock: pollers wait until it is known which ring counts. A
+ * number of elements that the CQ has already needs no other ring.
+ */
+int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
+{
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+	struct pvr_buf buf = {}, old;
+	uint32_t num;
+	int err;
+
+	if (!(to_pvr_context(ibcq->context)->features & PVR_EXT_RESIZE))
+		return EOPNOTSUPP;
+	if (cqe < 1 || (unsigned int)cqe > PVR_MAX_ELEMENTS)
+		return EINVAL;
+	num = elements_for(cqe);
+	if (num == (uint32_t)ibcq->cqe)
+		return 0;
+	err = alloc_ring(&buf, num);
+	if (err)
+		return err;
+	pvr_cq_lock(cq);
+	old = cq->buf;
+	err = resize_in_kernel(cq, &buf, num);
+	if (!err)
+		use_ring(cq, &buf, num);
+	pvr_cq_unlock(cq);
+	pvr_buf_free(err ? &buf : &old);
+	return err;
 }
 
 int pvr_destroy_cq(struct ibv_cq *ibcq)

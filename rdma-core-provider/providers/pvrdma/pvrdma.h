@@ -4,7 +4,7 @@
  *
  * Locks, outermost first: context.qp_mutex; the locks of up to two CQs, that of the lower handle
  * first; wq.lock. Nothing is taken inside a wq.lock. Posting takes one wq.lock, polling one
- * cq.lock, and neither makes a system call.
+ * cq.lock, and neither makes a system call. Resizing does, with the lock of its object.
  */
 #ifndef PVR_PVRDMA_H
 #define PVR_PVRDMA_H
@@ -153,6 +153,7 @@ struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp
 			     int comp_vector);
 struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr);
 int pvr_destroy_cq(struct ibv_cq *ibcq);
+int pvr_resize_cq(struct ibv_cq *ibcq, int cqe);
 int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 
