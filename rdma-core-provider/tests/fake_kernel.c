@@ -141,10 +141,48 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_in
 	return answer();
 }
 
+/* As the ABI describes PVR_SRQ_MAX_WR. */
+static int move_wqes(struct pvr_wq *wq, void *buf, uint32_t num)
+{
+	struct pvr_ring_state_shm *state_shm = buf;
+	uint8_t *wqes_shm = (uint8_t *)buf + PVR_PAGE_SIZE;
+	uint32_t idx, n = 0, stride = 1u << wq->stride_shift;
+
+	if (pvr_ring_used(wq->ring_shm->prod_tail, wq->ring_shm->cons_head, wq->num) > num)
+		return EINVAL;
+	for (idx = wq->ring_shm->cons_head; idx != wq->ring_shm->prod_tail;
+	     idx = pvr_ring_next(idx, wq->num))
+		memcpy(wqes_shm + n++ * stride, wq->wqes + (idx & (wq->num - 1)) * stride, stride);
+	state_shm->rx.prod_tail = n;
+	return 0;
+}
+
+static int resize_srq(struct pvr_srq *srq, const struct ibv_srq_attr *attr,
+		      const struct pvr_uverbs_modify_srq *cmd)
+{
+	assert_int_equal(cmd->buf_size,
+			 PVR_PAGE_SIZE + fake_pages_of(attr->max_wr, 1u << srq->wq.stride_shift));
+	fake.resized_locked = pthread_spin_trylock(&srq->wq.lock) != 0;
+	if (!fake.resized_locked)
+		pthread_spin_unlock(&srq->wq.lock);
+	return move_wqes(&srq->wq, (void *)(uintptr_t)cmd->buf_addr, attr->max_wr);
+}
+
 int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
 		       struct ibv_modify_srq *cmd, size_t cmd_size)
 {
-	return answer();
+	int err = answer();
+
+	fake.srq_mask = mask;
+	fake.srq_attr = *attr;
+	if (err)
+		return err;
+	/* The kernel gives a stock driver no buffer to look at. */
+	if (cmd_size == sizeof(*cmd))
+		return mask & IBV_SRQ_MAX_WR ? EOPNOTSUPP : 0;
+	assert_int_equal(cmd_size, sizeof(struct pvr_uverbs_modify_srq));
+	return resize_srq(to_pvr_srq(srq), attr,
+			  container_of(cmd, struct pvr_uverbs_modify_srq, ibv_cmd));
 }
 
 int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv_query_srq *cmd,

@@ -5,7 +5,7 @@
  *
  * The device is a thread of the hypervisor's host, so what two CPUs need to see each other's
  * stores in order is enough: an index is stored with release after what it covers, and loaded
- * with acquire before it. No index is ever read back by its owner.
+ * with acquire before it. No index is ever read back by its owner, but once after a resizing.
  */
 #ifndef PVR_RING_H
 #define PVR_RING_H

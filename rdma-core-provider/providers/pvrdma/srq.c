@@ -6,22 +6,31 @@
 #include "pvrdma.h"
 #include "uverbs_abi.h"
 
-static int init_queue(struct pvr_srq *srq, struct ibv_srq_attr *attr)
+/* Lays out a queue and allocates it: all of wq but its lock. */
+static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, uint32_t max_wr, uint32_t max_sge)
 {
 	struct pvr_ring_state_shm *state_shm;
 	size_t size;
 	int err;
 
-	size = pvr_wq_layout(&srq->wq, attr->max_wr, attr->max_sge ? attr->max_sge : 1,
-			     sizeof(struct pvrdma_rq_wqe_hdr), PVR_RQ_STRIDE_MIN);
-	err = pvr_buf_alloc(&srq->buf, PVR_PAGE_SIZE + size);
+	size = pvr_wq_layout(wq, max_wr, max_sge ? max_sge : 1, sizeof(struct pvrdma_rq_wqe_hdr),
+			     PVR_RQ_STRIDE_MIN);
+	err = pvr_buf_alloc(buf, PVR_PAGE_SIZE + size);
 	if (err)
 		return err;
-	state_shm = srq->buf.addr;
-	srq->wq.ring_shm = &state_shm->rx;
-	srq->wq.wqes = (uint8_t *)srq->buf.addr + PVR_PAGE_SIZE;
-	pthread_spin_init(&srq->wq.lock, PTHREAD_PROCESS_PRIVATE);
+	state_shm = buf->addr;
+	wq->ring_shm = &state_shm->rx;
+	wq->wqes = (uint8_t *)buf->addr + PVR_PAGE_SIZE;
 	return 0;
+}
+
+static int init_queue(struct pvr_srq *srq, struct ibv_srq_attr *attr)
+{
+	int err = alloc_queue(&srq->wq, &srq->buf, attr->max_wr, attr->max_sge);
+
+	if (!err)
+		pthread_spin_init(&srq->wq.lock, PTHREAD_PROCESS_PRIVATE);
+	return err;
 }
 
 static void exit_queue(struct pvr_srq *srq)
@@ -79,10 +88,72 @@ err_errno:
 	return NULL;
 }
 
+static int resize_in_kernel(struct pvr_srq *srq, const struct pvr_buf *buf,
+			    struct ibv_srq_attr *attr, int attr_mask)
+{
+	struct pvr_uverbs_modify_srq cmd = {
+		.drv_payload = { .buf_addr = (uintptr_t)buf->addr, .buf_size = buf->size },
+	};
+
+	return ibv_cmd_modify_srq(&srq->verbs_srq.srq, attr, attr_mask, &cmd.ibv_cmd, sizeof(cmd));
+}
+
+/*
+ * The device has copied the requests that wait to the start of the new queue, and set its
+ * prod_tail behind them: the one time that we read it. A number that cannot be leaves us a queue
+ * that is always full.
+ */
+static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct pvr_buf *buf)
+{
+	srq->wq.ring_shm = wq->ring_shm;
+	srq->wq.wqes = wq->wqes;
+	srq->wq.num = wq->num;
+	srq->wq.tail = atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire);
+	srq->buf = *buf;
+}
+
+/* No request is posted between the device's move and our knowing of it. */
+static int resize_locked(struct pvr_srq *srq, const struct pvr_wq *wq, struct pvr_buf *buf,
+			 struct ibv_srq_attr *attr, int attr_mask)
+{
+	struct pvr_buf old = srq->buf;
+	int err = resize_in_kernel(srq, buf, attr, attr_mask);
+
+	if (err)
+		return err;
+	use_queue(srq, wq, buf);
+	*buf = old;
+	return 0;
+}
+
+static int resize_srq(struct pvr_srq *srq, struct ibv_srq_attr *attr, int attr_mask)
+{
+	struct ibv_srq_attr rounded = *attr;
+	struct pvr_buf buf = {};
+	struct pvr_wq wq = {};
+	int err;
+
+	if (!attr->max_wr || attr->max_wr > PVR_MAX_ELEMENTS)
+		return EINVAL;
+	err = alloc_queue(&wq, &buf, attr->max_wr, srq->wq.max_sge);
+	if (err)
+		return err;
+	rounded.max_wr = wq.num;
+	pthread_spin_lock(&srq->wq.lock);
+	err = resize_locked(srq, &wq, &buf, &rounded, attr_mask);
+	pthread_spin_unlock(&srq->wq.lock);
+	pvr_buf_free(&buf); /* the old one, or after an error the new one */
+	return err;
+}
+
+/* The kernel and the device refuse what they do not know, a resizing without our buffer too. */
 int pvr_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int attr_mask)
 {
-	struct ibv_modify_srq cmd;
+	struct pvr_context *ctx = to_pvr_context(ibsrq->context);
+	struct ibv_modify_srq cmd = {};
 
+	if ((attr_mask & IBV_SRQ_MAX_WR) && (ctx->features & PVR_EXT_RESIZE))
+		return resize_srq(to_pvr_srq(ibsrq), attr, attr_mask);
 	return ibv_cmd_modify_srq(ibsrq, attr, attr_mask, &cmd, sizeof(cmd));
 }
 
