@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <ccan/container_of.h>
 #include <infiniband/driver.h>
@@ -140,6 +141,12 @@ void pvr_buf_free(struct pvr_buf *buf);
  */
 size_t pvr_wq_layout(struct pvr_wq *wq, uint32_t num, uint32_t max_sge, size_t hdr_size,
 		     size_t min_stride);
+
+static inline void pvr_copy_sges(void *to, const struct ibv_sge *sges, size_t num)
+{
+	if (num)
+		memcpy(to, sges, num * sizeof(*sges));
+}
 
 /* Entry points of verbs, as struct verbs_context_ops describes them. */
 struct ibv_pd *pvr_alloc_pd(struct ibv_context *ibctx);

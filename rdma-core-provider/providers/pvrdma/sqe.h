@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Elements of a send queue: what can be posted, and how each part of it is written. Posting by
+ * list (post.c) and by function (wr_ex.c) differ only in where the values come from.
+ *
+ * An element is written in the free slot at sq.tail, under sq.lock: begun, filled, and only then
+ * passed by pvr_wq_advance(). A request that turns out wrong half-way just stays behind.
+ */
+#ifndef PVR_SQE_H
+#define PVR_SQE_H
+
+#include <errno.h>
+#include <string.h>
+
+#include <util/compiler.h>
+
+#include "pvrdma.h"
+
+/* What an element carries besides its header, struct pvr_send_op.carries. */
+#define PVR_SQE_RDMA (1u << 0) /* remote address and rkey */
+#define PVR_SQE_ATOMIC (1u << 1)
+#define PVR_SQE_IMM (1u << 2)
+#define PVR_SQE_DATA (1u << 3) /* scatter/gather entries */
+
+struct pvr_send_op {
+	uint8_t opcode; /* enum pvrdma_wr_opcode */
+	uint8_t qp_types; /* 1 << ibv_qp_type; 0: the device does not offer it to user space */
+	uint16_t carries; /* PVR_SQE_* */
+};
+
+/*
+ * Begins the element of a request, as ibv_post_send(3) names it: its header is written whole, so
+ * that nothing of the slot's former request is left in it. Returns an errno.
+ */
+int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, unsigned int flags,
+		  struct pvrdma_sq_wqe_hdr **hdr, const struct pvr_send_op **op);
+
+static inline void pvr_sqe_rdma(struct pvrdma_sq_wqe_hdr *hdr, uint64_t remote_addr, uint32_t rkey)
+{
+	hdr->wr.rdma.remote_addr = remote_addr;
+	hdr->wr.rdma.rkey = rkey;
+}
+
+static inline void pvr_sqe_atomic(struct pvrdma_sq_wqe_hdr *hdr, uint64_t remote_addr,
+				  uint32_t rkey, uint64_t compare_add, uint64_t swap)
+{
+	hdr->wr.atomic.remote_addr = remote_addr;
+	hdr->wr.atomic.rkey = rkey;
+	hdr->wr.atomic.compare_add = compare_add;
+	hdr->wr.atomic.swap = swap;
+}
+
+/* An address handle is the application's, and is copied into the element. */
+static inline int pvr_sqe_ud(struct pvrdma_sq_wqe_hdr *hdr, struct ibv_ah *ah, uint32_t remote_qpn,
+			     uint32_t remote_qkey)
+{
+	if (unlikely(!ah))
+		return EINVAL;
+	hdr->wr.ud.remote_qpn = remote_qpn;
+	hdr->wr.ud.remote_qkey = remote_qkey;
+	hdr->wr.ud.av = to_pvr_ah(ah)->av;
+	return 0;
+}
+
+/* Room for max_sge entries behind the header is what pvr_wq_layout() made the stride for. */
+static inline int pvr_sqe_sges(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
+			       const struct ibv_sge *sges, size_t num)
+{
+	if (unlikely(num > qp->sq.max_sge))
+		return EINVAL;
+	hdr->num_sge = num;
+	pvr_copy_sges(hdr + 1, sges, num);
+	return 0;
+}
+
+#endif /* PVR_SQE_H */
