@@ -102,6 +102,7 @@ int ibv_cmd_create_qp(struct ibv_pd *pd, struct ibv_qp *qp, struct ibv_qp_init_a
 	struct pvr_uverbs_create_qp_resp *drv =
 		container_of(resp, struct pvr_uverbs_create_qp_resp, ibv_resp);
 
+	fake.asked = attr->cap;
 	qp->context = pd->context;
 	qp->qp_type = attr->qp_type;
 	qp->send_cq = attr->send_cq;

@@ -31,6 +31,7 @@ struct fake {
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
 	bool resized_locked; /* nobody could poll (or post) during the last resizing */
+	struct ibv_qp_cap asked; /* of the last QP */
 };
 
 extern struct fake fake;

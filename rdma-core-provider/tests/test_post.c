@@ -213,6 +213,9 @@ static const struct {
 	{ "LOCAL_INV", IBV_QPT_RC, { .opcode = IBV_WR_LOCAL_INV }, EOPNOTSUPP },
 	{ "SEND_WITH_INV", IBV_QPT_RC, { .opcode = IBV_WR_SEND_WITH_INV }, EOPNOTSUPP },
 	{ "BIND_MW", IBV_QPT_RC, { .opcode = IBV_WR_BIND_MW }, EOPNOTSUPP },
+	{ "FLUSH", IBV_QPT_RC, { .opcode = IBV_WR_FLUSH }, EOPNOTSUPP },
+	{ "ATOMIC_WRITE", IBV_QPT_RC, { .opcode = IBV_WR_ATOMIC_WRITE }, EOPNOTSUPP },
+	{ "opcode after the last", IBV_QPT_RC, { .opcode = IBV_WR_ATOMIC_WRITE + 1 }, EINVAL },
 	{ "TSO", IBV_QPT_UD, { .opcode = IBV_WR_TSO }, EOPNOTSUPP },
 	{ "WRITE on UD", IBV_QPT_UD, { .opcode = IBV_WR_RDMA_WRITE }, EINVAL },
 	{ "UD without AH", IBV_QPT_UD, { .opcode = IBV_WR_SEND }, EINVAL },
@@ -239,6 +242,33 @@ static void test_send_refuses(void **state)
 		assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
 		pvr_destroy_qp(qp);
 		fake.next_handle--;
+	}
+}
+
+static const struct {
+	enum ibv_wr_opcode opcode;
+	int err;
+} on_uc[] = {
+	{ IBV_WR_SEND, 0 },
+	{ IBV_WR_SEND_WITH_IMM, 0 },
+	{ IBV_WR_RDMA_WRITE, 0 },
+	{ IBV_WR_RDMA_WRITE_WITH_IMM, 0 },
+	{ IBV_WR_RDMA_READ, EINVAL },
+	{ IBV_WR_ATOMIC_CMP_AND_SWP, EINVAL },
+	{ IBV_WR_ATOMIC_FETCH_AND_ADD, EINVAL },
+};
+
+static void test_uc_neither_reads_nor_has_atomics(void **state)
+{
+	struct ibv_qp *qp;
+	size_t i;
+
+	fake.ctx.features = PVR_EXT_UC;
+	qp = fake_qp(IBV_QPT_UC, 8, 1, 1, 1);
+	for (i = 0; i < sizeof(on_uc) / sizeof(on_uc[0]); i++) {
+		struct ibv_send_wr wr = { .opcode = on_uc[i].opcode };
+
+		assert_int_equal(post(qp, &wr), on_uc[i].err);
 	}
 }
 
@@ -345,6 +375,7 @@ int main(void)
 		TEST(test_send_wraps),
 		TEST(test_send_takes_a_broken_index_for_a_full_ring),
 		TEST(test_send_refuses),
+		TEST(test_uc_neither_reads_nor_has_atomics),
 		TEST(test_send_needs_a_state_that_sends),
 		TEST(test_send_drops_the_inline_flag_of_an_empty_message),
 		TEST(test_recv_writes_the_element),

@@ -10,7 +10,8 @@
 #include "uverbs_abi.h"
 
 /* What this provider makes use of when driver and device have it. */
-#define PROVIDER_FEATURES (PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE)
+#define PROVIDER_FEATURES                                                                          \
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC)
 
 static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)

@@ -11,14 +11,19 @@ static_assert(sizeof(struct ibv_sge) == sizeof(struct pvrdma_sge) &&
 		      offsetof(struct ibv_sge, lkey) == offsetof(struct pvrdma_sge, lkey),
 	      "scatter/gather lists are copied as they are");
 
-/* Nothing fits into an element, so the flag goes only with messages that have no data. */
-static int check_inline(const struct ibv_send_wr *wr)
+/* The lkeys do not count, as ibv_post_send(3) says. */
+static int write_inline(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
+			const struct ibv_sge *sges, int num)
 {
-	int i;
+	struct pvr_inline data = pvr_inline_begin(qp, hdr);
+	int i, err;
 
-	for (i = 0; i < wr->num_sge; i++)
-		if (wr->sg_list[i].length)
-			return EINVAL;
+	for (i = 0; i < num; i++) {
+		err = pvr_inline_add(&data, (const void *)(uintptr_t)sges[i].addr, sges[i].length);
+		if (err)
+			return err;
+	}
+	pvr_inline_end(&data, hdr);
 	return 0;
 }
 
@@ -28,7 +33,7 @@ static int write_data(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 	if (unlikely(wr->num_sge < 0 || (uint32_t)wr->num_sge > qp->sq.max_sge))
 		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE)
-		return check_inline(wr);
+		return write_inline(qp, hdr, wr->sg_list, wr->num_sge);
 	return pvr_sqe_sges(qp, hdr, wr->sg_list, wr->num_sge);
 }
 
@@ -50,7 +55,9 @@ static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 			       wr->wr.atomic.compare_add, wr->wr.atomic.swap);
 	else if (qp->verbs_qp.qp.qp_type == IBV_QPT_UD)
 		err = pvr_sqe_ud(hdr, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
-	return err ? err : write_data(qp, hdr, wr);
+	if (likely(!err && (op->carries & PVR_SQE_SGES)))
+		err = write_data(qp, hdr, wr);
+	return err;
 }
 
 /* Requests before the one that is refused stay posted, as ibv_post_send(3) says. */

@@ -6,18 +6,37 @@
 #include "pvrdma.h"
 #include "uverbs_abi.h"
 
-static int check_init_attr(const struct ibv_qp_init_attr *attr)
+static bool has_inline(const struct pvr_context *ctx)
+{
+	return ctx->features & PVR_EXT_INLINE;
+}
+
+static int check_qp_type(const struct pvr_context *ctx, enum ibv_qp_type type)
+{
+	switch (type) {
+	case IBV_QPT_RC:
+	case IBV_QPT_UD:
+		return 0;
+	case IBV_QPT_UC:
+		return ctx->features & PVR_EXT_UC ? 0 : EOPNOTSUPP;
+	default:
+		return EOPNOTSUPP;
+	}
+}
+
+static int check_init_attr(const struct pvr_context *ctx, const struct ibv_qp_init_attr *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
+	int err = check_qp_type(ctx, attr->qp_type);
 
-	if (attr->qp_type != IBV_QPT_RC && attr->qp_type != IBV_QPT_UD)
-		return EOPNOTSUPP;
+	if (err)
+		return err;
 	if (!attr->send_cq || !attr->recv_cq)
 		return EINVAL;
 	if (cap->max_send_wr > PVR_MAX_ELEMENTS || cap->max_recv_wr > PVR_MAX_ELEMENTS ||
 	    cap->max_send_sge > PVR_MAX_SGE || cap->max_recv_sge > PVR_MAX_SGE)
 		return EINVAL;
-	return 0;
+	return has_inline(ctx) && cap->max_inline_data > PVR_MAX_INLINE ? EINVAL : 0;
 }
 
 static uint32_t at_least_one(uint32_t n)
@@ -25,7 +44,29 @@ static uint32_t at_least_one(uint32_t n)
 	return n ? n : 1;
 }
 
-static int alloc_send_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
+/*
+ * Inline data shares its place with the scatter/gather entries, so all that the stride has can
+ * be used. Without the extension there is none: an application that asks for some sees 0 in what
+ * it gets, as with the stock provider, rather than an error.
+ */
+static uint32_t max_inline(const struct pvr_context *ctx, const struct pvr_wq *sq)
+{
+	size_t room = ((size_t)1 << sq->stride_shift) - sizeof(struct pvrdma_sq_wqe_hdr);
+
+	if (!has_inline(ctx))
+		return 0;
+	return room < PVR_MAX_INLINE ? room : PVR_MAX_INLINE;
+}
+
+static size_t min_send_stride(const struct pvr_context *ctx, const struct ibv_qp_cap *cap)
+{
+	size_t stride = sizeof(struct pvrdma_sq_wqe_hdr) + cap->max_inline_data;
+
+	return has_inline(ctx) && stride > PVR_SQ_STRIDE_MIN ? stride : PVR_SQ_STRIDE_MIN;
+}
+
+static int alloc_send_queue(const struct pvr_context *ctx, struct pvr_qp *qp,
+			    const struct ibv_qp_cap *cap)
 {
 	struct pvr_ring_state_shm *state_shm;
 	size_t size;
@@ -33,7 +74,7 @@ static int alloc_send_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
 
 	size = pvr_wq_layout(&qp->sq, at_least_one(cap->max_send_wr),
 			     at_least_one(cap->max_send_sge), sizeof(struct pvrdma_sq_wqe_hdr),
-			     PVR_SQ_STRIDE_MIN);
+			     min_send_stride(ctx, cap));
 	err = pvr_buf_alloc(&qp->sbuf, PVR_PAGE_SIZE + size);
 	if (err)
 		return err;
@@ -60,11 +101,12 @@ static int alloc_recv_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
 	return 0;
 }
 
-static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr *attr)
+static int init_queues(const struct pvr_context *ctx, struct pvr_qp *qp,
+		       const struct ibv_qp_init_attr *attr)
 {
 	int err;
 
-	err = alloc_send_queue(qp, &attr->cap);
+	err = alloc_send_queue(ctx, qp, &attr->cap);
 	if (err)
 		return err;
 	if (!attr->srq)
@@ -86,17 +128,15 @@ static void exit_queues(struct pvr_qp *qp)
 	pvr_buf_free(&qp->sbuf);
 }
 
-/*
- * What the queues really have. There is no inline data yet: an application that asks for some
- * sees 0 in what it gets, as with the stock provider, rather than an error.
- */
-static void set_cap(struct pvr_qp *qp)
+/* What the queues really have. */
+static void set_cap(const struct pvr_context *ctx, struct pvr_qp *qp)
 {
 	qp->cap = (struct ibv_qp_cap){
 		.max_send_wr = qp->sq.num,
 		.max_send_sge = qp->sq.max_sge,
 		.max_recv_wr = qp->rq.num,
 		.max_recv_sge = qp->rq.max_sge,
+		.max_inline_data = max_inline(ctx, &qp->sq),
 	};
 }
 
@@ -156,22 +196,23 @@ static int create_and_publish(struct pvr_context *ctx, struct pvr_qp *qp, struct
 
 struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr)
 {
+	struct pvr_context *ctx = to_pvr_context(ibpd->context);
 	struct pvr_qp *qp;
 	int err;
 
-	err = check_init_attr(attr);
+	err = check_init_attr(ctx, attr);
 	if (err)
 		goto err_errno;
 	err = ENOMEM;
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		goto err_errno;
-	err = init_queues(qp, attr);
+	err = init_queues(ctx, qp, attr);
 	if (err)
 		goto err_free;
-	set_cap(qp);
+	set_cap(ctx, qp);
 	qp->sq_sig_all = attr->sq_sig_all;
-	err = create_and_publish(to_pvr_context(ibpd->context), qp, ibpd, attr);
+	err = create_and_publish(ctx, qp, ibpd, attr);
 	if (err)
 		goto err_exit_queues;
 	attr->cap = qp->cap;

@@ -12,34 +12,38 @@ static_assert(PVR_SEND_FENCE == IBV_SEND_FENCE && PVR_SEND_SIGNALED == IBV_SEND_
 		      PVR_SEND_SOLICITED == IBV_SEND_SOLICITED,
 	      "send flags are passed as they are");
 
-#define ON_RC (1u << IBV_QPT_RC)
-#define ON_UD (1u << IBV_QPT_UD)
+#define RC (1u << IBV_QPT_RC)
+#define UC (1u << IBV_QPT_UC)
+#define UD (1u << IBV_QPT_UD)
+#define RDMA PVR_SQE_RDMA
+#define ATOMIC PVR_SQE_ATOMIC
+#define IMM PVR_SQE_IMM
+#define INV PVR_SQE_INV
+#define SGES PVR_SQE_SGES
+#define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
 
 static const struct pvr_send_op send_ops[] = {
-	[IBV_WR_RDMA_WRITE] = { PVRDMA_WR_RDMA_WRITE, ON_RC, PVR_SQE_RDMA | PVR_SQE_DATA },
-	[IBV_WR_RDMA_WRITE_WITH_IMM] = { PVRDMA_WR_RDMA_WRITE_WITH_IMM, ON_RC,
-					 PVR_SQE_RDMA | PVR_SQE_IMM | PVR_SQE_DATA },
-	[IBV_WR_SEND] = { PVRDMA_WR_SEND, ON_RC | ON_UD, PVR_SQE_DATA },
-	[IBV_WR_SEND_WITH_IMM] = { PVRDMA_WR_SEND_WITH_IMM, ON_RC | ON_UD,
-				   PVR_SQE_IMM | PVR_SQE_DATA },
-	[IBV_WR_RDMA_READ] = { PVRDMA_WR_RDMA_READ, ON_RC, PVR_SQE_RDMA | PVR_SQE_DATA },
-	[IBV_WR_ATOMIC_CMP_AND_SWP] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP, ON_RC,
-					PVR_SQE_ATOMIC | PVR_SQE_DATA },
-	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PVRDMA_WR_ATOMIC_FETCH_AND_ADD, ON_RC,
-					  PVR_SQE_ATOMIC | PVR_SQE_DATA },
-	/* The last that verbs name and the device has not: those before it are absent. */
-	[IBV_WR_DRIVER1] = {},
+	[IBV_WR_RDMA_WRITE] = { PVRDMA_WR_RDMA_WRITE, RC | UC, RDMA | DATA },
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = { PVRDMA_WR_RDMA_WRITE_WITH_IMM, RC | UC,
+					 RDMA | IMM | DATA },
+	[IBV_WR_SEND] = { PVRDMA_WR_SEND, RC | UC | UD, DATA },
+	[IBV_WR_SEND_WITH_IMM] = { PVRDMA_WR_SEND_WITH_IMM, RC | UC | UD, IMM | DATA },
+	[IBV_WR_RDMA_READ] = { PVRDMA_WR_RDMA_READ, RC, RDMA | SGES },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP, RC, ATOMIC | SGES },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PVRDMA_WR_ATOMIC_FETCH_AND_ADD, RC, ATOMIC | SGES },
+	/* The last that verbs name; those that are left out the device has not. */
+	[IBV_WR_ATOMIC_WRITE] = {},
 };
 
-static int find_op(const struct ibv_qp *ibqp, enum ibv_wr_opcode opcode,
-		   const struct pvr_send_op **op)
+int pvr_send_op(const struct pvr_context *ctx, enum ibv_qp_type type, enum ibv_wr_opcode opcode,
+		const struct pvr_send_op **op)
 {
 	if (unlikely(opcode >= ARRAY_SIZE(send_ops)))
 		return EINVAL;
 	*op = &send_ops[opcode];
-	if (unlikely(!(*op)->qp_types))
+	if (unlikely(!(*op)->qp_types || (*op)->features & ~ctx->features))
 		return EOPNOTSUPP;
-	return likely((*op)->qp_types & (1u << ibqp->qp_type)) ? 0 : EINVAL;
+	return likely((*op)->qp_types & (1u << type)) ? 0 : EINVAL;
 }
 
 int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, unsigned int flags,
@@ -50,10 +54,12 @@ int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, 
 
 	if (unlikely(ibqp->state < IBV_QPS_RTS))
 		return EINVAL;
-	err = find_op(ibqp, opcode, op);
+	err = pvr_send_op(to_pvr_context(ibqp->context), ibqp->qp_type, opcode, op);
 	if (unlikely(err))
 		return err;
 	if (unlikely(flags & ~SEND_FLAGS_KNOWN))
+		return EINVAL;
+	if (unlikely((flags & IBV_SEND_INLINE) && !((*op)->carries & PVR_SQE_INLINE)))
 		return EINVAL;
 	if (unlikely(pvr_wq_full(&qp->sq)))
 		return ENOMEM;

@@ -20,13 +20,21 @@
 #define PVR_SQE_RDMA (1u << 0) /* remote address and rkey */
 #define PVR_SQE_ATOMIC (1u << 1)
 #define PVR_SQE_IMM (1u << 2)
-#define PVR_SQE_DATA (1u << 3) /* scatter/gather entries */
+#define PVR_SQE_INV (1u << 3) /* an rkey to invalidate, in the place of the immediate data */
+#define PVR_SQE_BIND (1u << 4) /* a memory window and where to bind it */
+#define PVR_SQE_SGES (1u << 5) /* scatter/gather entries */
+#define PVR_SQE_INLINE (1u << 6) /* ... or data */
 
 struct pvr_send_op {
 	uint8_t opcode; /* enum pvrdma_wr_opcode */
 	uint8_t qp_types; /* 1 << ibv_qp_type; 0: the device does not offer it to user space */
 	uint16_t carries; /* PVR_SQE_* */
+	uint32_t features; /* PVR_EXT_* without which it is EOPNOTSUPP */
 };
+
+/* Returns 0, or the errno that ibv_post_send(3) has for such a request on such a QP. */
+int pvr_send_op(const struct pvr_context *ctx, enum ibv_qp_type type, enum ibv_wr_opcode opcode,
+		const struct pvr_send_op **op);
 
 /*
  * Begins the element of a request, as ibv_post_send(3) names it: its header is written whole, so
@@ -71,6 +79,36 @@ static inline int pvr_sqe_sges(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 	hdr->num_sge = num;
 	pvr_copy_sges(hdr + 1, sges, num);
 	return 0;
+}
+
+/* Data on its way into an element: where the next byte goes, and how many more fit. */
+struct pvr_inline {
+	uint8_t *to;
+	size_t room;
+};
+
+static inline struct pvr_inline pvr_inline_begin(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr)
+{
+	return (struct pvr_inline){ .to = (uint8_t *)(hdr + 1), .room = qp->cap.max_inline_data };
+}
+
+static inline int pvr_inline_add(struct pvr_inline *data, const void *from, size_t length)
+{
+	if (unlikely(length > data->room))
+		return EINVAL;
+	if (length)
+		memcpy(data->to, from, length);
+	data->to += length;
+	data->room -= length;
+	return 0;
+}
+
+/* The device takes a message without data the same way with and without the flag. */
+static inline void pvr_inline_end(const struct pvr_inline *data, struct pvrdma_sq_wqe_hdr *hdr)
+{
+	hdr->total_len = data->to - (uint8_t *)(hdr + 1);
+	if (hdr->total_len)
+		hdr->send_flags |= PVR_SEND_INLINE;
 }
 
 #endif /* PVR_SQE_H */
