@@ -36,11 +36,26 @@ enum step {
 	STEP_STOP, /* it waits, or the queue pair has failed */
 };
 
+/* IBTA vol. 1, 10.3.1: of an unreliable QP only the send queue fails. */
+static void fail_queue(struct pvr_qp *qp, const char *why)
+{
+	if (qp->type == PVR_QPT_RC) {
+		pvr_qp_fail(qp, PVR_EVENT_NUM, why);
+		return;
+	}
+	/* A CQ that was full may have failed all of it already. */
+	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
+		return;
+	pvr_log_guest(qp->adapter, "qp %u: %s -> SQE: %s", qp->handle,
+		      pvr_qp_state_name(qp->state), why);
+	pvr_qp_set_state(qp, PVR_QPS_SQE);
+}
+
 static enum step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 		      enum pvrdma_wc_status status, const char *why)
 {
 	pvr_send_complete(qp, wqe, status, 0);
-	pvr_qp_fail(qp, PVR_EVENT_NUM, why);
+	fail_queue(qp, why);
 	return STEP_STOP;
 }
 
@@ -110,6 +125,9 @@ static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
 	/* A connection to itself may have failed as responder meanwhile. */
 	if (qp->state != PVR_QPS_RTS && qp->state != PVR_QPS_SQD)
 		return STEP_STOP;
+	/* IBTA vol. 1, 9.8.3: sent is done, and nobody tells what became of it. */
+	if (qp->type == PVR_QPT_UC)
+		return acknowledged(qp, request, turn);
 	switch (answer.verdict) {
 	case PVR_ACK:
 		return acknowledged(qp, request, turn);
@@ -121,6 +139,14 @@ static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
 	default:
 		return not_answered(qp, request->wqe);
 	}
+}
+
+/* IBTA vol. 1, table 38: SEND and RDMA WRITE, with and without immediate data. */
+static bool is_uc_opcode(uint32_t opcode)
+{
+	return opcode == PVRDMA_WR_SEND || opcode == PVRDMA_WR_SEND_WITH_IMM ||
+	       opcode == PVRDMA_WR_RDMA_WRITE || opcode == PVRDMA_WR_RDMA_WRITE_WITH_IMM ||
+	       pvr_is_local_op(opcode);
 }
 
 /* What an opcode does to the requester's memory; false: RC does not have it. */
@@ -186,10 +212,13 @@ static bool opcode_ok(const struct pvr_qp *qp, uint32_t opcode, uint32_t *access
 {
 	if (is_kernel_opcode(opcode) && qp->pd->uc != &qp->adapter->kernel_uc)
 		return false;
+	if (qp->type == PVR_QPT_UC && !is_uc_opcode(opcode))
+		return false;
 	return opcode_access(opcode, access);
 }
 
-static enum step rc_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
+/* Of connected queue pairs, RC and UC. */
+static enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
 {
 	struct pvr_request request = { .from = qp, .wqe = wqe };
 	enum pvrdma_wc_status status;
@@ -226,14 +255,10 @@ static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct tur
 
 	status = pvr_ud_send(qp, wqe, &length);
 	turn->bytes += length;
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(qp, wqe, status, "a datagram that cannot be sent");
 	pvr_send_complete(qp, wqe, status, length);
-	if (status == PVRDMA_WC_SUCCESS)
-		return STEP_NEXT;
-	/* IBTA vol. 1, 10.3.1: only the send queue of an unreliable QP fails. */
-	pvr_log_guest(qp->adapter, "qp %u: datagram refused, status %u", qp->handle, status);
-	if (qp->state == PVR_QPS_RTS)
-		pvr_qp_set_state(qp, PVR_QPS_SQE);
-	return STEP_STOP;
+	return STEP_NEXT;
 }
 
 static enum step step(struct pvr_qp *qp, struct turn *turn)
@@ -249,8 +274,8 @@ static enum step step(struct pvr_qp *qp, struct turn *turn)
 		return STEP_STOP;
 	turn->requests++;
 	pvr_wq_fetch_send(&qp->sq, &wqe);
-	return qp->type == PVR_QPT_RC ? rc_step(qp, &wqe, turn) :
-					ud_step(qp, &wqe, turn);
+	return pvr_qp_is_connected(qp) ? connected_step(qp, &wqe, turn) :
+					 ud_step(qp, &wqe, turn);
 }
 
 static void drained(struct pvr_qp *qp)

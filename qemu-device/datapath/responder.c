@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The responder of a reliable connection.
+ * The responder of a connection, reliable or not.
  *
- * IBTA vol. 1, 9.7.4 (responder) and table 58 (NAK codes). What is wrong with the
+ * RC: IBTA vol. 1, 9.7.4 (responder) and table 58 (NAK codes). What is wrong with the
  * request or with the responder's own receive request moves the responder to ERR and
  * tells the requester a status; what merely did not come in order is lost.
+ *
+ * UC: 9.8.2 and the UC column of 9.9.3's table of responder errors. What is wrong with
+ * the request (order, rights, rkey, length, nobody has posted a receive) drops all of the
+ * message without a trace at either end: its receive request stays for the next one, as
+ * in class D. What is wrong with the responder's own receive request (forbidden memory,
+ * too many entries) completes it in error and moves the responder to ERR, as in class A
+ * but that nobody is told. A first packet always begins anew, whatever its PSN.
  */
 #include "datapath/responder.h"
 
@@ -30,8 +37,16 @@ static struct pvr_answer nak(enum pvrdma_wc_status status)
 	return (struct pvr_answer){ .verdict = PVR_NAK, .status = status };
 }
 
+/* Of an unreliable message: what comes of it behind this is not the next piece any more. */
+static struct pvr_answer drop(void)
+{
+	return (struct pvr_answer){ .verdict = PVR_LOST };
+}
+
 static struct pvr_answer rnr(struct pvr_qp *to)
 {
+	if (to->type == PVR_QPT_UC)
+		return drop();
 	to->peer_waits = true;
 	to->adapter->stats.rnr_naks++;
 	return (struct pvr_answer){
@@ -43,6 +58,8 @@ static struct pvr_answer rnr(struct pvr_qp *to)
 static struct pvr_answer refuse(struct pvr_qp *to, enum pvr_eqe_type event,
 				enum pvrdma_wc_status status, const char *why)
 {
+	if (to->type == PVR_QPT_UC)
+		return drop();
 	pvr_qp_fail(to, event, why);
 	return nak(status);
 }
@@ -108,7 +125,18 @@ static struct pvr_answer fail_recv(struct pvr_qp *to, const struct pvr_request *
 				   enum pvrdma_wc_status remote, const char *why)
 {
 	complete_recv(to, request, wqe, status);
-	return refuse(to, PVR_EVENT_NUM, remote, why);
+	pvr_qp_fail(to, PVR_EVENT_NUM, why);
+	return nak(remote);
+}
+
+/* The message does not fit. */
+static struct pvr_answer fail_length(struct pvr_qp *to, const struct pvr_request *request,
+				     const struct pvr_recv_wqe *wqe)
+{
+	if (to->type == PVR_QPT_UC)
+		return drop();
+	return fail_recv(to, request, wqe, PVRDMA_WC_LOC_LEN_ERR,
+			 PVRDMA_WC_REM_INV_REQ_ERR, "receive buffer too small");
 }
 
 /* ------------------------------------------------------------- operations */
@@ -127,8 +155,7 @@ static struct pvr_answer do_send(struct pvr_qp *to, const struct pvr_request *re
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
 				 PVRDMA_WC_REM_OP_ERR, "receive into forbidden memory");
 	if (sg.total < request->length)
-		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_LEN_ERR,
-				 PVRDMA_WC_REM_INV_REQ_ERR, "receive buffer too small");
+		return fail_length(to, request, wqe);
 	pvr_cursor_init(&dst, &sg, request->offset);
 	pvr_cursor_init(&src, request->local, request->offset);
 	if (pvr_copy(&dst, &src, request->chunk))
@@ -265,6 +292,15 @@ static bool in_order(const struct pvr_qp *to, const struct pvr_request *request)
 	return request->from->sq_psn == to->rq_psn && request->offset == to->rq_done;
 }
 
+/* IBTA vol. 1, 9.8.2.2.1: what came before is lost, its receive request is not. */
+static void resynchronise(struct pvr_qp *to, const struct pvr_request *request)
+{
+	if (to->type != PVR_QPT_UC || request->offset)
+		return;
+	to->rq_psn = request->from->sq_psn;
+	to->rq_done = 0;
+}
+
 static void established(struct pvr_qp *to)
 {
 	if (to->state != PVR_QPS_RTR || to->comm_est)
@@ -289,6 +325,7 @@ struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
 	struct pvr_answer answer;
 	int err = 0;
 
+	resynchronise(to, request);
 	if (!in_order(to, request))
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	established(to);

@@ -163,7 +163,7 @@ struct pvr_qp {
 	bool comm_est; /* the event has been given */
 	bool last_wqe; /* the event has been given; QPs with an SRQ */
 
-	/* The peer of an RC QP, and where it was found. */
+	/* The peer of a connected QP, and where it was found. */
 	struct pvr_qp *peer;
 	struct pvr_path *path;
 	uint64_t topology;
@@ -173,6 +173,12 @@ struct pvr_qp {
 };
 
 struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t handle);
+/* RC or UC: it has one peer. */
+static inline bool pvr_qp_is_connected(const struct pvr_qp *qp)
+{
+	return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;
+}
+
 /* By number, as peers name it. */
 struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t qpn);
 void pvr_qp_destroy(struct pvr_qp *qp);

@@ -66,10 +66,16 @@ static int qp_check_sizes(const struct pvr_cmd_create_qp *cmd)
 	return 0;
 }
 
+static bool type_ok(const struct pvr_adapter *adapter, uint8_t type)
+{
+	if (type == PVR_QPT_UC)
+		return adapter->features & PVR_EXT_UC;
+	return type == PVR_QPT_RC || type == PVR_QPT_UD || type == PVR_QPT_GSI;
+}
+
 static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd)
 {
-	if (cmd->qp_type != PVR_QPT_RC && cmd->qp_type != PVR_QPT_UD &&
-	    cmd->qp_type != PVR_QPT_GSI)
+	if (!type_ok(adapter, cmd->qp_type))
 		return -EOPNOTSUPP;
 	if (cmd->qp_type == PVR_QPT_GSI && adapter->gsi)
 		return -EBUSY;

@@ -12,6 +12,7 @@
 
 enum qp_class {
 	CLASS_RC,
+	CLASS_UC,
 	CLASS_UD,
 	CLASS_GSI,
 	CLASS_NUM,
@@ -25,6 +26,7 @@ struct edge {
 #define RC_PATH                                                                \
 	(PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN |   \
 	 PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_MIN_RNR_TIMER)
+#define UC_PATH (PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN)
 #define RC_SEND                                                                \
 	(PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY |             \
 	 PVR_QPA_SQ_PSN | PVR_QPA_MAX_RD_ATOMIC)
@@ -36,6 +38,14 @@ struct edge {
 	 PVR_QPA_RNR_RETRY | PVR_QPA_MAX_RD_ATOMIC | PVR_QPA_ALT_PATH |        \
 	 PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX | PVR_QPA_MIN_RNR_TIMER |   \
 	 PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_PATH_MIG_STATE)
+#define UC_RUNNING                                                             \
+	(PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS | PVR_QPA_ALT_PATH |         \
+	 PVR_QPA_PATH_MIG_STATE)
+#define UC_DRAINED                                                             \
+	(PVR_QPA_AV | PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS |                \
+	 PVR_QPA_PKEY_INDEX | PVR_QPA_PATH_MIG_STATE)
+#define CONN_INIT (PVR_QPA_PKEY_INDEX | PVR_QPA_PORT | PVR_QPA_ACCESS_FLAGS)
+#define CONN_CHANGE (PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX)
 #define UD_INIT (PVR_QPA_PKEY_INDEX | PVR_QPA_PORT | PVR_QPA_QKEY)
 #define GSI_INIT (PVR_QPA_PKEY_INDEX | PVR_QPA_QKEY)
 #define UD_RUNNING (PVR_QPA_CUR_STATE | PVR_QPA_QKEY)
@@ -44,46 +54,43 @@ struct edge {
 static const struct edge edges[PVR_QPS_NUM][PVR_QPS_NUM] = {
 	[PVR_QPS_RESET][PVR_QPS_INIT] = {
 		.ok = true,
-		.need = { PVR_QPA_PKEY_INDEX | PVR_QPA_PORT | PVR_QPA_ACCESS_FLAGS,
-			  UD_INIT, GSI_INIT },
-		.may = { 0, 0, PVR_QPA_PORT },
+		.need = { CONN_INIT, CONN_INIT, UD_INIT, GSI_INIT },
+		.may = { 0, 0, 0, PVR_QPA_PORT },
 	},
 	[PVR_QPS_INIT][PVR_QPS_INIT] = {
 		.ok = true,
-		.may = { PVR_QPA_PKEY_INDEX | PVR_QPA_PORT | PVR_QPA_ACCESS_FLAGS,
-			 UD_INIT, GSI_INIT | PVR_QPA_PORT },
+		.may = { CONN_INIT, CONN_INIT, UD_INIT, GSI_INIT | PVR_QPA_PORT },
 	},
 	[PVR_QPS_INIT][PVR_QPS_RTR] = {
 		.ok = true,
-		.need = { RC_PATH, 0, 0 },
-		.may = { PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX,
-			 UD_CHANGE, UD_CHANGE },
+		.need = { RC_PATH, UC_PATH, 0, 0 },
+		.may = { CONN_CHANGE, CONN_CHANGE, UD_CHANGE, UD_CHANGE },
 	},
 	[PVR_QPS_RTR][PVR_QPS_RTS] = {
 		.ok = true,
-		.need = { RC_SEND, PVR_QPA_SQ_PSN, PVR_QPA_SQ_PSN },
-		.may = { RC_RUNNING, UD_RUNNING, UD_RUNNING },
+		.need = { RC_SEND, PVR_QPA_SQ_PSN, PVR_QPA_SQ_PSN, PVR_QPA_SQ_PSN },
+		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING },
 	},
 	[PVR_QPS_RTS][PVR_QPS_RTS] = {
 		.ok = true,
-		.may = { RC_RUNNING, UD_RUNNING, UD_RUNNING },
+		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING },
 	},
 	[PVR_QPS_RTS][PVR_QPS_SQD] = {
 		.ok = true,
-		.may = { PVR_QPA_EN_SQD_ASYNC, PVR_QPA_EN_SQD_ASYNC,
+		.may = { PVR_QPA_EN_SQD_ASYNC, PVR_QPA_EN_SQD_ASYNC, PVR_QPA_EN_SQD_ASYNC,
 			 PVR_QPA_EN_SQD_ASYNC },
 	},
 	[PVR_QPS_SQD][PVR_QPS_RTS] = {
 		.ok = true,
-		.may = { RC_RUNNING, UD_RUNNING, UD_RUNNING },
+		.may = { RC_RUNNING, UC_RUNNING, UD_RUNNING, UD_RUNNING },
 	},
 	[PVR_QPS_SQD][PVR_QPS_SQD] = {
 		.ok = true,
-		.may = { RC_DRAINED, UD_CHANGE, UD_CHANGE },
+		.may = { RC_DRAINED, UC_DRAINED, UD_CHANGE, UD_CHANGE },
 	},
 	[PVR_QPS_SQE][PVR_QPS_RTS] = {
 		.ok = true,
-		.may = { 0, UD_RUNNING, UD_RUNNING },
+		.may = { 0, PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS, UD_RUNNING, UD_RUNNING },
 	},
 };
 
@@ -94,6 +101,8 @@ static enum qp_class qp_class(const struct pvr_qp *qp)
 		return CLASS_GSI;
 	case PVR_QPT_UD:
 		return CLASS_UD;
+	case PVR_QPT_UC:
+		return CLASS_UC;
 	default:
 		return CLASS_RC;
 	}

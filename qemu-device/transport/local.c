@@ -17,7 +17,7 @@ static struct pvr_qp *look_up(struct pvr_qp *qp)
 	adapter = sgid ? pvr_fabric_find(qp->adapter, ah->dgid) : NULL;
 	peer = adapter ? pvr_qp_find(adapter, qp->attr.dest_qp_num) : NULL;
 	/* IBTA vol. 1, 9.6.1.2: the responder validates who it is connected to. */
-	if (!peer || peer->type != PVR_QPT_RC || peer->attr.dest_qp_num != qp->qpn ||
+	if (!peer || peer->type != qp->type || peer->attr.dest_qp_num != qp->qpn ||
 	    memcmp(peer->attr.ah_attr.dgid, sgid->gid, sizeof(sgid->gid)))
 		return NULL;
 	return peer;
@@ -26,7 +26,7 @@ static struct pvr_qp *look_up(struct pvr_qp *qp)
 static bool can_respond(const struct pvr_qp *qp)
 {
 	return qp->state == PVR_QPS_RTR || qp->state == PVR_QPS_RTS ||
-	       qp->state == PVR_QPS_SQD;
+	       qp->state == PVR_QPS_SQD || qp->state == PVR_QPS_SQE;
 }
 
 struct pvr_qp *pvr_local_peer(struct pvr_qp *qp)

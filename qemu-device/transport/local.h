@@ -6,7 +6,7 @@
 #include "datapath/request.h"
 
 /*
- * The queue pair that @qp, of type RC, is connected to: it exists, is reachable, is
+ * The queue pair that @qp, of type RC or UC, is connected to: it exists, is reachable, is
  * connected back to @qp and in a state that can respond. NULL if not.
  */
 struct pvr_qp *pvr_local_peer(struct pvr_qp *qp);

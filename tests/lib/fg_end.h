@@ -33,7 +33,7 @@ void fg_end_open_spec(struct fg_end *end, struct fg_ctx *ctx, const struct fg_qp
 /* Destroys everything that still exists; dies if the device refuses. */
 void fg_end_close(struct fg_end *end);
 
-/* Connects two RC ends (or one with itself); NULL: the default. Dies on failure. */
+/* Connects two RC or UC ends (or one with itself); NULL: the default. Dies on failure. */
 void fg_end_connect(struct fg_end *a, struct fg_end *b, const struct fg_conn *conn);
 /* Brings a UD or GSI QP to RTS. */
 void fg_end_ready(struct fg_end *end);

@@ -214,6 +214,11 @@ uint32_t fg_qp_state(struct fg_qp *qp)
 	return fg_qp_query(qp, &attr) ? UINT32_MAX : attr.qp_state;
 }
 
+static bool is_connected(const struct fg_qp *qp)
+{
+	return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;
+}
+
 uint32_t fg_qp_to_init(struct fg_qp *qp, const struct fg_conn *conn)
 {
 	struct pvr_qp_attr attr = {
@@ -226,7 +231,7 @@ uint32_t fg_qp_to_init(struct fg_qp *qp, const struct fg_conn *conn)
 
 	if (qp->type != PVR_QPT_GSI)
 		mask |= PVR_QPA_PORT;
-	mask |= qp->type == PVR_QPT_RC ? PVR_QPA_ACCESS_FLAGS : PVR_QPA_QKEY;
+	mask |= is_connected(qp) ? PVR_QPA_ACCESS_FLAGS : PVR_QPA_QKEY;
 	return fg_qp_modify(qp, mask, &attr);
 }
 
@@ -237,7 +242,7 @@ uint32_t fg_qp_to_rtr(struct fg_qp *qp, const struct fg_conn *conn, const uint8_
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTR };
 	uint32_t mask = PVR_QPA_STATE;
 
-	if (qp->type == PVR_QPT_RC) {
+	if (is_connected(qp)) {
 		attr.path_mtu = c->mtu;
 		attr.dest_qp_num = dest_qpn;
 		attr.rq_psn = PSN_BASE;
@@ -248,9 +253,10 @@ uint32_t fg_qp_to_rtr(struct fg_qp *qp, const struct fg_conn *conn, const uint8_
 		attr.ah_attr.ah_flags = PVR_AH_GRH;
 		attr.ah_attr.port_num = 1;
 		memcpy(attr.ah_attr.dgid, dgid, 16);
-		mask |= PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN |
-			PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_MIN_RNR_TIMER;
+		mask |= PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN;
 	}
+	if (qp->type == PVR_QPT_RC)
+		mask |= PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_MIN_RNR_TIMER;
 	return fg_qp_modify(qp, mask, &attr);
 }
 

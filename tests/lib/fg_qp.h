@@ -41,7 +41,7 @@ struct fg_qp {
 	uint32_t pd_handle;
 };
 
-/* How an RC QP is connected. */
+/* How an RC QP is connected; the timers and depths are none of a UC QP's. */
 struct fg_conn {
 	uint32_t mtu; /* enum pvr_mtu */
 	uint32_t access; /* PVR_ACCESS_REMOTE_* that peers may use */
@@ -86,7 +86,7 @@ uint32_t fg_qp_to_rts(struct fg_qp *qp, const struct fg_conn *conn);
 uint32_t fg_qp_to_err(struct fg_qp *qp);
 /* Zeroes the ring indices afterwards, as drivers do. */
 uint32_t fg_qp_to_reset(struct fg_qp *qp);
-/* RESET to RTS; GID and number are ignored unless the QP is RC. */
+/* RESET to RTS; GID and number are ignored unless the QP is RC or UC. */
 uint32_t fg_qp_connect(struct fg_qp *qp, const struct fg_conn *conn, const uint8_t dgid[16],
 		       uint32_t dest_qpn);
 

@@ -102,7 +102,7 @@ bool fg_put_send(struct fg_qp *qp, const struct fg_wr *wr)
 	wqe->send_flags = wr->flags;
 	wqe->ex.imm_data = wr->imm;
 	wqe->reserved = 0;
-	if (qp->type == PVR_QPT_RC)
+	if (qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC)
 		put_rc(wqe, wr);
 	else
 		put_ud(wqe, wr);

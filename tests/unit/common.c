@@ -73,6 +73,16 @@ int t_setup_rc_connected(void **state)
 	return 0;
 }
 
+int t_setup_uc(void **state)
+{
+	uint32_t ext = fg_default_ext;
+
+	fg_default_ext |= PVR_EXT_UC;
+	setup_ends(state, PVR_QPT_UC);
+	fg_default_ext = ext;
+	return 0;
+}
+
 int t_setup_rc_loopback(void **state)
 {
 	struct t_env *env;

@@ -30,6 +30,7 @@ int t_setup_guest(void **state); /* one guest */
 int t_setup_guests(void **state); /* two guests of one fabric */
 int t_setup_rc(void **state); /* two guests, an RC end on each */
 int t_setup_rc_connected(void **state);
+int t_setup_uc(void **state); /* as rc, with PVR_EXT_UC */
 int t_setup_rc_loopback(void **state); /* one guest, two connected RC ends on it */
 int t_setup_ud_ready(void **state); /* two guests, a UD end on each, in RTS */
 int t_setup_gsi_ready(void **state);

@@ -35,6 +35,8 @@ static struct pvr_qp_attr good_attr(const struct fg_end *peer)
 #define RC_RTS                                                                     \
 	(PVR_QPA_STATE | PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY | \
 	 PVR_QPA_SQ_PSN | PVR_QPA_MAX_RD_ATOMIC)
+#define UC_RTR                                                                 \
+	(PVR_QPA_STATE | PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN)
 #define UD_INIT (PVR_QPA_STATE | PVR_QPA_PKEY_INDEX | PVR_QPA_PORT | PVR_QPA_QKEY)
 
 static uint32_t modify(struct t_env *env, uint32_t mask, struct pvr_qp_attr attr,
@@ -48,9 +50,9 @@ static uint32_t mask_to(enum pvr_qp_state next, enum pvr_qp_type type)
 {
 	switch (next) {
 	case PVR_QPS_INIT:
-		return type == PVR_QPT_RC ? RC_INIT : UD_INIT;
+		return type == PVR_QPT_UD ? UD_INIT : RC_INIT;
 	case PVR_QPS_RTR:
-		return type == PVR_QPT_RC ? RC_RTR : PVR_QPA_STATE;
+		return type == PVR_QPT_RC ? RC_RTR : type == PVR_QPT_UC ? UC_RTR : PVR_QPA_STATE;
 	case PVR_QPS_RTS:
 		return type == PVR_QPT_RC ? RC_RTS : PVR_QPA_STATE | PVR_QPA_SQ_PSN;
 	default:
@@ -153,6 +155,16 @@ static void test_legal_transitions_of_a_ud_qp(void **state)
 }
 
 static void test_illegal_transitions_of_a_ud_qp(void **state)
+{
+	check_transitions(*state, false);
+}
+
+static void test_legal_transitions_of_a_uc_qp(void **state)
+{
+	check_transitions(*state, true);
+}
+
+static void test_illegal_transitions_of_a_uc_qp(void **state)
 {
 	check_transitions(*state, false);
 }
@@ -641,6 +653,8 @@ int main(void)
 		T(test_illegal_transitions_of_an_rc_qp, rc),
 		T(test_legal_transitions_of_a_ud_qp, ud_ready),
 		T(test_illegal_transitions_of_a_ud_qp, ud_ready),
+		T(test_legal_transitions_of_a_uc_qp, uc),
+		T(test_illegal_transitions_of_a_uc_qp, uc),
 		T(test_unknown_states_are_rejected, rc),
 		T(test_init_needs_its_attributes, rc),
 		T(test_rtr_needs_its_attributes, rc),

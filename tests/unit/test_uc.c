@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* PVR_EXT_UC: unreliable connections. */
+#include "transfer.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define BIG ((1u << 20) + 100) /* goes in five pieces */
+
+static void open_big(struct t_env *env)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_UC, .sq_sge = 32, .rq_sge = 32 };
+
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, T_BIG_PAGES);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, T_BIG_PAGES);
+	fg_end_connect(&env->a, &env->b, NULL);
+}
+
+static int setup_uc_connected(void **state)
+{
+	struct t_env *env;
+
+	t_setup_uc(state);
+	env = *state;
+	fg_end_connect(&env->a, &env->b, NULL);
+	return 0;
+}
+
+#define T_UC(test) cmocka_unit_test_setup_teardown(test, setup_uc_connected, t_teardown)
+
+/* a's request is done, and nobody noticed that it went nowhere. */
+static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
+{
+	fg_run(env->host);
+	expect_done(&env->a.scq, wr_id, opcode);
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_state(&env->b, PVR_QPS_RTS);
+	expect_no_event(env->g[0]);
+	expect_no_event(env->g[1]);
+	/* No acknowledgement, no retry: nothing is waited for (9.8.3). */
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
+static void test_messages_of_all_lengths(void **state)
+{
+	struct t_env *env = *state;
+
+	open_big(env);
+	t_transfer_lengths(env, PVRDMA_WR_SEND);
+	t_transfer_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
+	t_transfer_lengths(env, PVRDMA_WR_RDMA_WRITE);
+	t_transfer_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
+	t_transfer_lists(env, PVRDMA_WR_SEND);
+}
+
+static void test_immediate_data_arrives(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 100);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 200, 50);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM).imm_data,
+			 0x78563412);
+}
+
+static void test_message_without_a_receive_request_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+
+	t_send(&env->a, 1, 0, 8);
+	expect_dropped(env, 1, PVRDMA_WC_SEND);
+	memset(env->b.buf.va, 0xcc, 100);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 0, 100);
+	expect_dropped(env, 2, PVRDMA_WC_RDMA_WRITE);
+	t_ping_pong(env->host, &env->a, &env->b);
+	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 0);
+}
+
+static void test_message_to_nobody_is_done(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, 0xabcdef));
+	t_recv(&env->b, 1, 0, 8);
+	t_send(&env->a, 2, 0, 8);
+	expect_dropped(env, 2, PVRDMA_WC_SEND);
+	assert_int_equal(fg_stats(env->g[0]).ack_timeouts, 0);
+}
+
+static void test_messages_while_a_link_is_down_are_dropped(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 8);
+	for (int i = 0; i < 2; i++) {
+		pvr_adapter_set_link(env->g[i]->adapter, false);
+		t_send(&env->a, 2, 0, 8);
+		fg_run(env->host);
+		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		expect_no_cqe(&env->b.rcq);
+		pvr_adapter_set_link(env->g[i]->adapter, true);
+	}
+	t_send(&env->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 8);
+}
+
+static void test_receiver_that_is_not_ready_drops(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
+	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
+	t_recv(&env->b, 1, 0, 8);
+	t_send(&env->a, 2, 0, 8);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_no_cqe(&env->b.rcq);
+	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
+	t_send(&env->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 8);
+	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
+}
+
+static void test_a_first_packet_resynchronises_the_psn(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS, .sq_psn = 0x777 };
+
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
+	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE | PVR_QPA_SQ_PSN, &attr));
+	for (uint32_t i = 0; i < 5; i++) {
+		t_recv(&env->b, i, 0, 5000);
+		t_send(&env->a, i, 0, 2500); /* 3 packets */
+		fg_run(env->host);
+		expect_recv(&env->b.rcq, i, 2500);
+	}
+	expect_ok(fg_qp_query(&env->b.qp, &attr));
+	assert_int_equal(attr.rq_psn, 0x777 + 15);
+}
+
+static void test_bad_remote_access_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr bad = env->b.mr;
+	struct pvr_qp_attr attr = { .qp_access_flags = PVR_ACCESS_REMOTE_READ };
+
+	memset(env->b.buf.va, 0xcc, 100);
+	bad.rkey ^= 0x100;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &bad, 0, 50);
+	expect_dropped(env, 1, PVRDMA_WC_RDMA_WRITE);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, env->b.mr.length - 49, 50);
+	expect_dropped(env, 2, PVRDMA_WC_RDMA_WRITE);
+	expect_ok(fg_qp_modify(&env->b.qp, PVR_QPA_ACCESS_FLAGS, &attr));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 50);
+	expect_dropped(env, 3, PVRDMA_WC_RDMA_WRITE);
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(env->b.buf.va[i], 0xcc);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+static void test_message_that_does_not_fit_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 99);
+	t_send(&env->a, 2, 0, 100);
+	expect_dropped(env, 2, PVRDMA_WC_SEND);
+	t_send(&env->a, 3, 0, 99);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 99);
+}
+
+static void test_bad_receive_request_fails_the_receiver_alone(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
+
+	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
+	t_recv(&env->b, 2, 0, 200);
+	t_send(&env->a, 3, 0, 10);
+	t_send(&env->a, 4, 0, 10);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	expect_done(&env->a.scq, 4, PVRDMA_WC_SEND);
+	expect_state(&env->a, PVR_QPS_RTS);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
+}
+
+/* Only a's send queue has failed; it can be started again. */
+static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status)
+{
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
+
+	t_send(&env->a, 777, 0, 10); /* behind the bad one */
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, wr_id, status);
+	expect_cqe(&env->a.scq, 777, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->b.rcq);
+	expect_state(&env->a, PVR_QPS_SQE);
+	expect_state(&env->b, PVR_QPS_RTS);
+	t_recv(&env->a, 801, 2000, 200);
+	t_send(&env->b, 802, 0, 10);
+	fg_run(env->host);
+	expect_recv(&env->a.rcq, 801, 10);
+	expect_done(&env->b.scq, 802, PVRDMA_WC_SEND);
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+static void test_opcodes_that_uc_does_not_have_fail_the_send_queue(void **state)
+{
+	static const uint32_t bad[] = { PVRDMA_WR_RDMA_READ,
+					PVRDMA_WR_ATOMIC_CMP_AND_SWP,
+					PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+					PVRDMA_WR_SEND_WITH_INV,
+					PVRDMA_WR_LSO,
+					99,
+					UINT32_MAX };
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		t_rdma(&env->a, bad[i], i, 0, &env->b.mr, 0, 8);
+		expect_send_error(env, i, PVRDMA_WC_LOC_QP_OP_ERR);
+	}
+}
+
+static void test_forbidden_memory_fails_the_send_queue(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr good = env->a.mr;
+
+	env->a.mr.lkey ^= 0x100;
+	t_send(&env->a, 1, 0, 8);
+	env->a.mr = good;
+	expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
+}
+
+static void test_failed_local_operation_fails_the_send_queue(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_LOCAL_INV, .imm = 0xbad };
+
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	expect_send_error(env, 1, PVRDMA_WC_MW_BIND_ERR);
+}
+
+/* What was lost is lost as a whole, and its receive request waits for the next message. */
+static void interrupt_message(struct t_env *env)
+{
+	fg_fill(env->a.buf.va, BIG, 1);
+	memset(env->b.buf.va, 0, BIG);
+	/* One run does 32 pieces of 256 KiB. */
+	for (int i = 0; i < 7; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 100, 0, &env->b.mr, 0, BIG - 1);
+	t_send(&env->a, 2, 0, BIG);
+	pvr_engine_run(env->host->engine);
+	assert_int_equal(fg_cq_drain(&env->a.scq), 7);
+	pvr_adapter_set_link(env->g[1]->adapter, false);
+	fg_run(env->host);
+	pvr_adapter_set_link(env->g[1]->adapter, true);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_no_cqe(&env->b.rcq);
+	fg_fill(env->a.buf.va, BIG, 2);
+	t_send(&env->a, 3, 0, BIG);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 1, BIG);
+	assert_int_equal(fg_mismatch(env->b.buf.va, BIG, 2), BIG);
+}
+
+static void test_interrupted_message_is_dropped_as_a_whole(void **state)
+{
+	struct t_env *env = *state;
+
+	open_big(env);
+	t_recv(&env->b, 1, 0, BIG);
+	interrupt_message(env);
+}
+
+static void test_srq_request_of_a_dropped_message_is_not_lost(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_srq srq;
+	struct fg_qp_spec spec = { .type = PVR_QPT_UC, .srq = &srq };
+	struct pvrdma_sge sge;
+
+	open_big(env);
+	expect_ok(fg_qp_destroy(&env->b.qp));
+	expect_ok(fg_srq_create(&env->b.pd, 4, 1, &srq));
+	spec.pd = &env->b.pd;
+	spec.scq = &env->b.scq;
+	spec.rcq = &env->b.rcq;
+	expect_ok(fg_qp_create(&spec, &env->b.qp));
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	sge = fg_sge(&env->b.mr, 0, BIG);
+	assert_true(fg_post_srq_recv(&srq, 1, &sge, 1));
+	interrupt_message(env);
+}
+
+static void test_responder_takes_messages_from_its_peer_only(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[0], PVR_QPT_UC);
+	expect_ok(fg_qp_connect(&c.qp, NULL, env->b.gid, env->b.qp.qpn));
+	t_recv(&env->b, 1, 0, 10);
+	t_send(&c, 2, 0, 10);
+	fg_run(env->host);
+	expect_done(&c.scq, 2, PVRDMA_WC_SEND);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_rc_and_uc_do_not_connect(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[1], PVR_QPT_RC);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	fg_end_connect(&env->a, &c, NULL);
+	t_recv(&c, 1, 0, 10);
+	t_send(&env->a, 2, 0, 10);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	expect_no_cqe(&c.rcq);
+	expect_no_event(env->g[1]);
+}
+
+static void test_qp_connected_to_itself(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[0], PVR_QPT_UC);
+	fg_end_connect(&c, &c, NULL);
+	t_ping_pong(env->host, &c, &c);
+}
+
+/* Of the attributes that RC needs, those of acknowledgement and of READ are none of UC. */
+static void test_attributes_of_reliability_are_rejected(void **state)
+{
+	static const uint32_t bad[] = { PVR_QPA_TIMEOUT,       PVR_QPA_RETRY_CNT,
+					PVR_QPA_RNR_RETRY,     PVR_QPA_MAX_RD_ATOMIC,
+					PVR_QPA_MIN_RNR_TIMER, PVR_QPA_MAX_DEST_RD_ATOMIC };
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS, .min_rnr_timer = 1 };
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
+	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(fg_qp_modify(&env->a.qp, PVR_QPA_STATE | PVR_QPA_SQ_PSN | bad[i],
+					      &attr),
+				 EINVAL);
+	assert_int_equal(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr), EINVAL);
+	expect_ok(fg_qp_to_rts(&env->a.qp, NULL));
+}
+
+static void test_rtr_needs_its_attributes(void **state)
+{
+	static const uint32_t need[] = { PVR_QPA_AV, PVR_QPA_PATH_MTU, PVR_QPA_DEST_QPN,
+					 PVR_QPA_RQ_PSN };
+	const uint32_t all = PVR_QPA_STATE | PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN |
+			     PVR_QPA_RQ_PSN;
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTR,
+				    .path_mtu = PVR_MTU_1024,
+				    .ah_attr = { .ah_flags = PVR_AH_GRH, .port_num = 1 } };
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
+	for (size_t i = 0; i < COUNT(need); i++)
+		assert_int_equal(fg_qp_modify(&env->a.qp, all & ~need[i], &attr), EINVAL);
+	expect_ok(fg_qp_modify(&env->a.qp, all, &attr));
+}
+
+static void test_without_the_extension_there_is_none(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec = { .type = PVR_QPT_UC };
+	struct fg_qp qp;
+
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	spec.pd = &env->a.pd;
+	spec.scq = &env->a.scq;
+	spec.rcq = &env->a.rcq;
+	assert_int_equal(fg_qp_create(&spec, &qp), EOPNOTSUPP);
+}
+
+static int setup_stock(void **state)
+{
+	fg_default_ext = 0;
+	t_setup_guest(state);
+	fg_default_ext = PVR_EXT_UC;
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_messages_of_all_lengths, guests),
+		T_UC(test_immediate_data_arrives),
+		T_UC(test_message_without_a_receive_request_is_dropped),
+		T_UC(test_message_to_nobody_is_done),
+		T_UC(test_messages_while_a_link_is_down_are_dropped),
+		T(test_receiver_that_is_not_ready_drops, uc),
+		T_UC(test_a_first_packet_resynchronises_the_psn),
+		T_UC(test_bad_remote_access_is_dropped),
+		T_UC(test_message_that_does_not_fit_is_dropped),
+		T_UC(test_bad_receive_request_fails_the_receiver_alone),
+		T_UC(test_opcodes_that_uc_does_not_have_fail_the_send_queue),
+		T_UC(test_forbidden_memory_fails_the_send_queue),
+		T_UC(test_failed_local_operation_fails_the_send_queue),
+		T(test_interrupted_message_is_dropped_as_a_whole, guests),
+		T(test_srq_request_of_a_dropped_message_is_not_lost, guests),
+		T_UC(test_responder_takes_messages_from_its_peer_only),
+		T_UC(test_rc_and_uc_do_not_connect),
+		T_UC(test_qp_connected_to_itself),
+		T(test_attributes_of_reliability_are_rejected, uc),
+		T(test_rtr_needs_its_attributes, uc),
+		cmocka_unit_test_setup_teardown(test_without_the_extension_there_is_none,
+						setup_stock, t_teardown),
+	};
+
+	fg_default_ext = PVR_EXT_UC;
+	return T_MAIN(tests);
+}
