@@ -13,6 +13,7 @@
 struct pvr_ucontext {
 	struct ib_ucontext ibuc;
 	u32 handle;
+	u32 features; /* PVR_EXT_* that its provider uses */
 	int uar; /* index of the doorbell page */
 };
 
@@ -80,6 +81,7 @@ struct pvr_qp {
 	enum ib_qp_state state;
 	u32 qkey;
 	u32 handle;
+	u32 max_inline; /* bytes */
 	struct ib_umem *sbuf; /* NULL for kernel QPs */
 	struct ib_umem *rbuf; /* NULL for kernel QPs and with an SRQ */
 	struct pvr_pdir pdir;

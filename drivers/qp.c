@@ -7,11 +7,15 @@
 
 #define MAX_CHUNKS U16_MAX /* page counts have 16 bits in the command */
 
-static u32 sq_stride(u32 max_sge)
+/* Inline data lie where scatter/gather entries would. */
+static u32 sq_stride(const struct ib_qp_cap *cap)
 {
+	u32 payload = max_t(u32, cap->max_inline_data,
+			    cap->max_send_sge * sizeof(struct pvrdma_sge));
+
 	return max_t(u32, PVR_SQ_STRIDE_MIN,
 		     roundup_pow_of_two(sizeof(struct pvrdma_sq_wqe_hdr) +
-					max_sge * sizeof(struct pvrdma_sge)));
+					payload));
 }
 
 static u32 rq_stride(u32 max_sge)
@@ -26,12 +30,15 @@ static u32 wq_pages(u32 n, u32 stride)
 	return DIV_ROUND_UP((u64)n * stride, PVR_PAGE_SIZE);
 }
 
-static bool type_ok(const struct ib_qp_init_attr *init, bool user)
+static bool type_ok(const struct pvr_dev *dev,
+		    const struct ib_qp_init_attr *init, bool user)
 {
 	switch (init->qp_type) {
 	case IB_QPT_RC:
 	case IB_QPT_UD:
 		return true;
+	case IB_QPT_UC:
+		return dev->features & PVR_EXT_UC;
 	case IB_QPT_GSI:
 		return !user && init->port_num <= 1;
 	default:
@@ -46,20 +53,22 @@ static bool caps_ok(const struct pvr_caps *caps, const struct ib_qp_cap *cap)
 	u32 max_sge = roundup_pow_of_two(caps->max_sge);
 
 	return cap->max_send_wr <= max_wr && cap->max_recv_wr <= max_wr &&
-	       cap->max_send_sge <= max_sge && cap->max_recv_sge <= max_sge;
+	       cap->max_send_sge <= max_sge && cap->max_recv_sge <= max_sge &&
+	       cap->max_inline_data <= PVR_MAX_INLINE;
 }
 
 static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
 		      bool user)
 {
-	if (init->create_flags || !type_ok(init, user) || (init->srq && !user))
+	if (init->create_flags || !type_ok(dev, init, user) || (init->srq && !user))
 		return -EOPNOTSUPP;
 	if (!caps_ok(&dev->caps, &init->cap)) {
 		ibdev_dbg(&dev->ibdev,
-			  "QP wants %u+%u WRs of %u+%u SGEs, expected at most %u of %u\n",
+			  "QP wants %u+%u WRs of %u+%u SGEs, %u bytes inline, expected at most %u of %u, %d\n",
 			  init->cap.max_send_wr, init->cap.max_recv_wr,
 			  init->cap.max_send_sge, init->cap.max_recv_sge,
-			  dev->caps.max_qp_wr, dev->caps.max_sge);
+			  init->cap.max_inline_data, dev->caps.max_qp_wr,
+			  dev->caps.max_sge, PVR_MAX_INLINE);
 		return -EINVAL;
 	}
 	return 0;
@@ -86,7 +95,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	int err;
 
 	round_cap(cap);
-	sq_pages = wq_pages(cap->max_send_wr, sq_stride(cap->max_send_sge));
+	sq_pages = wq_pages(cap->max_send_wr, sq_stride(cap));
 	rq_pages = wq_pages(cap->max_recv_wr, rq_stride(cap->max_recv_sge));
 	if (1 + sq_pages + rq_pages > MAX_CHUNKS)
 		return -EINVAL;
@@ -97,8 +106,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	state_shm = pvr_pdir_at(&qp->pdir, 0);
 	cmd->send_chunks = sq_pages;
 	err = pvr_wq_init(&qp->sq, &state_shm->tx, cap->max_send_wr,
-			  cap->max_send_sge, sq_stride(cap->max_send_sge),
-			  PVR_PAGE_SIZE);
+			  cap->max_send_sge, sq_stride(cap), PVR_PAGE_SIZE);
 	if (err)
 		return err;
 	return pvr_wq_init(&qp->rq, &state_shm->rx, cap->max_recv_wr,
@@ -118,7 +126,7 @@ static int user_bufs(struct pvr_dev *dev, struct pvr_qp *qp,
 		     const struct ib_qp_cap *cap,
 		     const struct pvrdma_create_qp *ucmd)
 {
-	u64 sq_bytes = (u64)cap->max_send_wr * sq_stride(cap->max_send_sge);
+	u64 sq_bytes = (u64)cap->max_send_wr * sq_stride(cap);
 	u64 rq_bytes = (u64)cap->max_recv_wr * rq_stride(cap->max_recv_sge);
 	struct ib_umem *umem;
 
@@ -178,6 +186,21 @@ static void pages_free(struct pvr_qp *qp)
 	qp->sbuf = NULL;
 }
 
+/* Those that type_ok() lets pass. */
+static enum pvr_qp_type qp_type(enum ib_qp_type type)
+{
+	switch (type) {
+	case IB_QPT_GSI:
+		return PVR_QPT_GSI;
+	case IB_QPT_UC:
+		return PVR_QPT_UC;
+	case IB_QPT_UD:
+		return PVR_QPT_UD;
+	default:
+		return PVR_QPT_RC;
+	}
+}
+
 static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
 		     struct pvr_cmd_create_qp *cmd)
 {
@@ -188,6 +211,7 @@ static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
 	cmd->recv_cq_handle = to_pvr_cq(init->recv_cq)->handle;
 	cmd->max_send_wr = init->cap.max_send_wr;
 	cmd->max_send_sge = init->cap.max_send_sge;
+	cmd->max_inline_data = init->cap.max_inline_data;
 	if (init->srq) {
 		cmd->is_srq = 1;
 		cmd->srq_handle = to_pvr_srq(init->srq)->handle;
@@ -198,9 +222,7 @@ static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
 	cmd->access_flags = PVR_ACCESS_LOCAL_WRITE;
 	cmd->total_chunks = qp->pdir.npages;
 	cmd->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
-	cmd->qp_type = init->qp_type == IB_QPT_GSI ? PVR_QPT_GSI :
-		       init->qp_type == IB_QPT_RC  ? PVR_QPT_RC :
-						     PVR_QPT_UD;
+	cmd->qp_type = qp_type(init->qp_type);
 }
 
 /* Numbers 0 and 1 have a meaning of their own; handles must index tables. */
@@ -343,10 +365,13 @@ int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	union pvr_cmd_req req = {};
 	int err;
 
+	/* Kernel consumers get none, and others do not know how it is laid out. */
+	if (!(pvr_udata_features(udata) & PVR_EXT_INLINE))
+		init->cap.max_inline_data = 0;
 	err = check_init(dev, init, udata);
 	if (err)
 		return err;
-	init->cap.max_inline_data = 0;
+	qp->max_inline = init->cap.max_inline_data;
 	mutex_init(&qp->lock);
 	pvr_ref_init(&qp->ref);
 	qp->state = IB_QPS_RESET;

@@ -176,7 +176,6 @@ static void attr_from_dev(struct ib_qp_attr *to, const struct pvr_qp_attr *from)
 	to->cap.max_recv_wr = from->cap.max_recv_wr;
 	to->cap.max_send_sge = from->cap.max_send_sge;
 	to->cap.max_recv_sge = from->cap.max_recv_sge;
-	to->cap.max_inline_data = 0;
 	pvr_ah_attr_from_dev(&to->ah_attr, &from->ah_attr);
 }
 
@@ -219,6 +218,7 @@ int pvr_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	init->recv_cq = ibqp->recv_cq;
 	init->srq = ibqp->srq;
 	init->qp_type = ibqp->qp_type;
+	attr->cap.max_inline_data = qp->max_inline;
 	init->cap = attr->cap;
 	return 0;
 }

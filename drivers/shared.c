@@ -7,7 +7,8 @@
 #include "pvrdma.h"
 
 /* Those that this driver makes use of. */
-#define DRIVER_EXT PVR_EXT_NO_POLL_DB
+#define DRIVER_EXT                                                             \
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_UC)
 
 static uint extensions = DRIVER_EXT;
 module_param(extensions, uint, 0444);

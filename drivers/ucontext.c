@@ -58,7 +58,8 @@ int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	if (err)
 		goto err_uar;
 	resp.qp_tab_size = dev->caps.max_qp;
-	resp.reserved = provider_features(dev, udata);
+	ctx->features = provider_features(dev, udata);
+	resp.reserved = ctx->features;
 	err = pvr_udata_out(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_uc;
@@ -112,4 +113,13 @@ u32 pvr_udata_ctx(struct ib_udata *udata)
 		rdma_udata_to_drv_context(udata, struct pvr_ucontext, ibuc);
 
 	return ctx ? ctx->handle : 0;
+}
+
+/* What the caller's provider has negotiated, PVR_EXT_*; 0 for kernel callers. */
+u32 pvr_udata_features(struct ib_udata *udata)
+{
+	struct pvr_ucontext *ctx =
+		rdma_udata_to_drv_context(udata, struct pvr_ucontext, ibuc);
+
+	return ctx ? ctx->features : 0;
 }

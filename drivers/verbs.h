@@ -50,6 +50,7 @@ void pvr_dealloc_ucontext(struct ib_ucontext *ibuc);
 void pvr_disassociate_ucontext(struct ib_ucontext *ibuc);
 int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
 u32 pvr_udata_ctx(struct ib_udata *udata);
+u32 pvr_udata_features(struct ib_udata *udata);
 
 int pvr_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int pvr_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);

@@ -24,7 +24,7 @@ static void fill_sges(struct pvrdma_sge *to, const struct ib_sge *from, int n)
 /* What the work requests of each opcode need, and which QPs may post them. */
 struct wr_op {
 	u8 opcode; /* enum pvrdma_wr_opcode */
-	bool rc, ud, gsi;
+	bool rc, uc, ud, gsi;
 	u8 bmme; /* PVR_BMME_* that the device must have */
 	void (*fill)(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr);
 };
@@ -81,13 +81,15 @@ static void fill_reg(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
 }
 
 static const struct wr_op wr_ops[] = {
-	[IB_WR_RDMA_WRITE] = { PVRDMA_WR_RDMA_WRITE, .rc = true,
+	[IB_WR_RDMA_WRITE] = { PVRDMA_WR_RDMA_WRITE, .rc = true, .uc = true,
 			       .fill = fill_rdma },
 	[IB_WR_RDMA_WRITE_WITH_IMM] = { PVRDMA_WR_RDMA_WRITE_WITH_IMM,
-					.rc = true, .fill = fill_rdma_imm },
-	[IB_WR_SEND] = { PVRDMA_WR_SEND, .rc = true, .ud = true, .gsi = true },
+					.rc = true, .uc = true,
+					.fill = fill_rdma_imm },
+	[IB_WR_SEND] = { PVRDMA_WR_SEND, .rc = true, .uc = true, .ud = true,
+			 .gsi = true },
 	[IB_WR_SEND_WITH_IMM] = { PVRDMA_WR_SEND_WITH_IMM, .rc = true,
-				  .ud = true, .fill = fill_imm },
+				  .uc = true, .ud = true, .fill = fill_imm },
 	[IB_WR_RDMA_READ] = { PVRDMA_WR_RDMA_READ, .rc = true,
 			      .fill = fill_rdma },
 	[IB_WR_ATOMIC_CMP_AND_SWP] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP, .rc = true,
@@ -117,6 +119,9 @@ static const struct wr_op *wr_op(struct pvr_qp *qp, const struct ib_send_wr *wr)
 	case IB_QPT_RC:
 		ok = op->rc;
 		break;
+	case IB_QPT_UC:
+		ok = op->uc;
+		break;
 	case IB_QPT_UD:
 		ok = op->ud;
 		break;
@@ -124,6 +129,12 @@ static const struct wr_op *wr_op(struct pvr_qp *qp, const struct ib_send_wr *wr)
 		ok = op->gsi;
 	}
 	return ok && (bmme & op->bmme) == op->bmme ? op : NULL;
+}
+
+/* Do its requests say where they go? */
+static bool is_datagram(const struct pvr_qp *qp)
+{
+	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
 }
 
 /* A qkey with the highest bit set means "the QP's own". */
@@ -144,7 +155,7 @@ static int check_send(struct pvr_qp *qp, const struct ib_send_wr *wr,
 		return -EINVAL;
 	if (wr->send_flags & IB_SEND_INLINE) /* max_inline_data is 0 */
 		return -EINVAL;
-	if (qp->ibqp.qp_type != IB_QPT_RC && !ud_wr(wr)->ah)
+	if (is_datagram(qp) && !ud_wr(wr)->ah)
 		return -EINVAL;
 	return 0;
 }
@@ -175,7 +186,7 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 	}
 	if (op->fill)
 		op->fill(wqe, wr);
-	if (qp->ibqp.qp_type != IB_QPT_RC)
+	if (is_datagram(qp))
 		fill_ud(qp, wqe, wr);
 	pvr_wq_push(&qp->sq, wr->wr_id);
 	return 0;
