@@ -792,8 +792,9 @@ PVR_ABI_FIELD(pvr_resp_create_cq, cqe, 20, 4);
 
 /*
  * PVR_EXT_RESIZE: the CQ moves to a new ring, laid out as in CREATE_CQ. The device copies
- * the unread completions, oldest first, to index 0 and up of the new ring; the guest must
- * not poll meanwhile. EINVAL if they do not fit: then the CQ is as it was.
+ * the unread completions, oldest first, to index 0 and up of the new ring, and sets its
+ * prod_tail; the guest must not poll meanwhile. EINVAL if they do not fit, EIO if the CQ
+ * is in error: then, as after any failure, the CQ is as it was.
  */
 struct pvr_cmd_resize_cq {
 	struct pvr_cmd_hdr hdr;
@@ -857,7 +858,9 @@ PVR_ABI_FIELD(pvr_resp_create_srq, srqn, 16, 4);
 /*
  * With PVR_SRQ_MAX_WR the SRQ moves to a new ring, laid out as in CREATE_SRQ with the
  * same max_sge. The device copies the requests that wait, oldest first, to index 0 and
- * up; the guest must not post meanwhile. EINVAL if they do not fit.
+ * up, and sets both indices of the new ring; the guest must not post meanwhile. EINVAL if
+ * they do not fit, or the limit, new or old, is above the new size; EIO if the SRQ is in
+ * error: then, as after any failure, the SRQ is as it was.
  */
 struct pvr_cmd_modify_srq {
 	struct pvr_cmd_hdr hdr;
