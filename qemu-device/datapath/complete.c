@@ -2,6 +2,10 @@
 /* Completions and their notification. */
 #include "datapath/complete.h"
 
+#include <errno.h>
+
+#include "model/shm.h"
+
 /* How many completions the guest has not consumed; above cqe if its index is wild. */
 static uint32_t unread(const struct pvr_cq *cq)
 {
@@ -18,17 +22,28 @@ static void notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	pvr_event_cq(adapter, cq);
 }
 
+/* Where completion number @n lies. */
+static struct pvrdma_cqe *slot(const struct pvr_cq *cq, uint64_t n)
+{
+	uint64_t offset = (n & (cq->cqe - 1)) * sizeof(struct pvrdma_cqe);
+
+	return (struct pvrdma_cqe *)pvr_pages_ptr(&cq->pages, PVR_PAGE_SIZE + offset);
+}
+
+/* Pairs with the guest's load of prod_tail: entries are visible before it. */
+static void publish(const struct pvr_cq *cq)
+{
+	uint32_t tail = cq->produced & (2 * cq->cqe - 1);
+
+	__atomic_store_n(&cq->shm->prod_tail, tail, __ATOMIC_RELEASE);
+}
+
 static void write_cqe(struct pvr_cq *cq, const struct pvrdma_cqe *cqe)
 {
-	uint64_t slot = cq->produced++ & (cq->cqe - 1);
-	uint32_t tail = cq->produced & (2 * cq->cqe - 1);
-	struct pvrdma_cqe *slot_shm;
+	struct pvrdma_cqe *slot_shm = slot(cq, cq->produced++);
 
-	slot_shm = (struct pvrdma_cqe *)pvr_pages_ptr(&cq->pages,
-						      PVR_PAGE_SIZE + slot * sizeof(*cqe));
 	*slot_shm = *cqe;
-	/* Pairs with the guest's load of prod_tail: the entry is visible before it. */
-	__atomic_store_n(&cq->shm->prod_tail, tail, __ATOMIC_RELEASE);
+	publish(cq);
 }
 
 void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
@@ -64,4 +79,49 @@ void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm 
 		cq->armed = arm;
 	if (news > cq->announced && cq->produced - news < unread(cq))
 		notify(adapter, cq);
+}
+
+/* What happened before completion number @first is no longer told apart. */
+static uint64_t count_from(uint64_t first, uint64_t n)
+{
+	return n > first ? n - first : 0;
+}
+
+/*
+ * The guest may have given both rings the same pages, and writes to them as it likes:
+ * so each entry goes through a copy of ours, and nothing depends on what it says.
+ */
+static void copy_unread(const struct pvr_cq *from, uint32_t n, struct pvr_cq *to)
+{
+	uint64_t first = from->produced - n;
+	struct pvrdma_cqe cqe, *slot_shm;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		pvr_copy_once(&cqe, slot(from, first + i), sizeof(cqe));
+		slot_shm = slot(to, i);
+		*slot_shm = cqe;
+	}
+}
+
+int pvr_cq_move(struct pvr_cq *cq, const struct pvr_pages *pages, uint32_t cqe)
+{
+	uint32_t n = unread(cq);
+	uint64_t first = cq->produced - n;
+	struct pvr_cq to = *cq;
+
+	/* More than the old ring holds: the guest's index is wild. */
+	if (n > cq->cqe || n > cqe)
+		return -EINVAL;
+	to.pages = *pages;
+	to.cqe = cqe;
+	copy_unread(cq, n, &to);
+	cq->pages = *pages;
+	cq->cqe = cqe;
+	cq->shm = &((struct pvr_ring_state *)pvr_pages_ptr(pages, 0))->rx;
+	cq->produced = n;
+	cq->announced = count_from(first, cq->announced);
+	cq->solicited = count_from(first, cq->solicited);
+	publish(cq);
+	return 0;
 }

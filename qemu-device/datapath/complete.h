@@ -21,4 +21,17 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
  */
 void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm arm);
 
+/**
+ * pvr_cq_move() - RESIZE_CQ: go on in another ring
+ * @pages: of the new ring, header page included; the CQ's own after success, when the
+ *	   old ones are the caller's
+ * @cqe: entries of the new ring
+ *
+ * Unread completions come first in the new ring. The CQ stays armed as it was, and what
+ * a later arming would have announced it still will.
+ *
+ * Return: 0, or -EINVAL if they do not fit; then the CQ is as it was.
+ */
+int pvr_cq_move(struct pvr_cq *cq, const struct pvr_pages *pages, uint32_t cqe);
+
 #endif /* PVR_COMPLETE_H */

@@ -3,6 +3,7 @@
 #include "datapath/queue.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "model/shm.h"
 
@@ -64,11 +65,16 @@ int pvr_wq_avail(const struct pvr_wq *wq)
 	return avail;
 }
 
-static const void *element(const struct pvr_wq *wq)
+static void *element_at(const struct pvr_wq *wq, uint32_t index)
 {
-	uint64_t offset = (uint64_t)(wq->head & (wq->count - 1)) * wq->stride;
+	uint64_t offset = (uint64_t)(index & (wq->count - 1)) * wq->stride;
 
 	return pvr_pages_ptr(wq->pages, (uint64_t)wq->first_page * PVR_PAGE_SIZE + offset);
+}
+
+static const void *element(const struct pvr_wq *wq)
+{
+	return element_at(wq, wq->head);
 }
 
 /* Only as many entries as are said to be used, and fit. */
@@ -113,4 +119,24 @@ void pvr_wq_advance(struct pvr_wq *wq)
 	wq->head = (wq->head + 1) & (2 * wq->count - 1);
 	/* The guest may overwrite the slot once it sees this. */
 	__atomic_store_n(&wq->shm->cons_head, wq->head, __ATOMIC_RELEASE);
+}
+
+int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
+{
+	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) +
+		     from->max_sge * sizeof(struct pvrdma_sge);
+	int i, avail = pvr_wq_avail(from);
+	struct pvr_recv_wqe wqe;
+
+	if (avail < 0 || (uint32_t)avail > to->count)
+		return -EINVAL;
+	/* By way of a copy: the guest may have given both the same pages. */
+	for (i = 0; i < avail; i++) {
+		pvr_copy_once(&wqe, element_at(from, from->head + i), len);
+		memcpy(element_at(to, i), &wqe, len);
+	}
+	to->head = 0;
+	__atomic_store_n(&to->shm->cons_head, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->shm->prod_tail, avail, __ATOMIC_RELEASE);
+	return 0;
 }

@@ -53,4 +53,14 @@ void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe);
 /* Done with the oldest request: its slot is the guest's again. */
 void pvr_wq_advance(struct pvr_wq *wq);
 
+/**
+ * pvr_wq_move_recv() - copy what waits in a receive queue to the begin of another
+ * @to: a new queue with the same max_sge
+ *
+ * Both indices of @to are set; @from is only read.
+ *
+ * Return: 0, or -EINVAL: it does not fit, or the guest's index is out of range.
+ */
+int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to);
+
 #endif /* PVR_QUEUE_H */

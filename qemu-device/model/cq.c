@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "datapath/complete.h"
 #include "model/objects.h"
 
 struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle)
@@ -10,15 +11,15 @@ struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle)
 	return pvr_table_get(&adapter->cqs, handle);
 }
 
-static int cq_check(const struct pvr_cmd_create_cq *cmd)
+static int ring_check(uint32_t cqe, uint32_t nchunks)
 {
-	uint64_t bytes = (uint64_t)cmd->cqe * sizeof(struct pvrdma_cqe);
+	uint64_t bytes = (uint64_t)cqe * sizeof(struct pvrdma_cqe);
 
-	if (!cmd->cqe || cmd->cqe > PVR_MAX_CQE || (cmd->cqe & (cmd->cqe - 1)))
+	if (!cqe || cqe > PVR_MAX_CQE || (cqe & (cqe - 1)))
 		return -EINVAL;
 	/* The header page, and enough pages for the entries. */
-	if (cmd->nchunks < 2 || cmd->nchunks > PVR_PDIR_MAX_PAGES ||
-	    (uint64_t)(cmd->nchunks - 1) * PVR_PAGE_SIZE < bytes)
+	if (nchunks < 2 || nchunks > PVR_PDIR_MAX_PAGES ||
+	    (uint64_t)(nchunks - 1) * PVR_PAGE_SIZE < bytes)
 		return -EINVAL;
 	return 0;
 }
@@ -46,7 +47,7 @@ int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	struct pvr_cq *cq;
 	int err;
 
-	err = uc ? cq_check(cmd) : -EINVAL;
+	err = uc ? ring_check(cmd->cqe, cmd->nchunks) : -EINVAL;
 	if (err)
 		return err;
 	cq = calloc(1, sizeof(*cq));
@@ -73,7 +74,28 @@ err_free:
 int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
-	return pvr_cq_get(adapter, req->resize_cq.cq_handle) ? -EOPNOTSUPP : -EINVAL;
+	const struct pvr_cmd_resize_cq *cmd = &req->resize_cq;
+	struct pvr_cq *cq = pvr_cq_get(adapter, cmd->cq_handle);
+	struct pvr_pages pages, old;
+	int err;
+
+	if (!cq)
+		return -EINVAL;
+	if (!(adapter->features & PVR_EXT_RESIZE))
+		return -EOPNOTSUPP;
+	/* Its memory may be gone. */
+	if (cq->error)
+		return -EIO;
+	err = ring_check(cmd->cqe, cmd->nchunks);
+	if (!err)
+		err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &pages);
+	if (err)
+		return err;
+	old = cq->pages;
+	err = pvr_cq_move(cq, &pages, cmd->cqe);
+	pvr_pages_unmap(adapter, err ? &pages : &old);
+	resp->resize_cq.cqe = cmd->cqe;
+	return err;
 }
 
 void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq)

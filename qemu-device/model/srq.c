@@ -11,34 +11,46 @@ struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle)
 	return pvr_table_get(&adapter->srqs, handle);
 }
 
+/* @max_sge has been checked. */
+static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
+{
+	if (!max_wr || max_wr > PVR_MAX_SRQ_WR || (max_wr & (max_wr - 1)))
+		return -EINVAL;
+	if (!nchunks || nchunks - 1 < pvr_wq_pages(max_wr, pvr_rq_stride(max_sge)))
+		return -EINVAL;
+	return 0;
+}
+
 static int srq_check(const struct pvr_cmd_create_srq *cmd)
 {
 	const struct pvr_srq_attr *attr = &cmd->attrs;
 
 	if (cmd->srq_type != 0)
 		return -EOPNOTSUPP;
-	if (!attr->max_wr || attr->max_wr > PVR_MAX_SRQ_WR ||
-	    (attr->max_wr & (attr->max_wr - 1)) || attr->max_sge > PVR_MAX_SGE ||
-	    attr->srq_limit > attr->max_wr)
+	if (attr->max_sge > PVR_MAX_SGE || attr->srq_limit > attr->max_wr)
 		return -EINVAL;
-	if (!cmd->nchunks || cmd->nchunks - 1 < pvr_wq_pages(attr->max_wr,
-							     pvr_rq_stride(attr->max_sge)))
-		return -EINVAL;
-	return 0;
+	return ring_check(attr->max_wr, attr->max_sge, cmd->nchunks);
+}
+
+/* A queue that starts behind the header page. */
+static void ring_init(struct pvr_wq *wq, const struct pvr_pages *pages, uint32_t max_wr,
+		      uint32_t max_sge)
+{
+	struct pvr_ring_state *state_shm;
+
+	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(pages, 0);
+	pvr_wq_init(wq, pages, &state_shm->rx, 1, max_wr, pvr_rq_stride(max_sge), max_sge);
 }
 
 static int srq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd,
 		      struct pvr_srq *srq)
 {
-	struct pvr_ring_state *state_shm;
 	int err;
 
 	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &srq->pages);
 	if (err)
 		return err;
-	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&srq->pages, 0);
-	pvr_wq_init(&srq->wq, &srq->pages, &state_shm->rx, 1, cmd->attrs.max_wr,
-		    pvr_rq_stride(cmd->attrs.max_sge), cmd->attrs.max_sge);
+	ring_init(&srq->wq, &srq->pages, cmd->attrs.max_wr, cmd->attrs.max_sge);
 	srq->limit = cmd->attrs.srq_limit;
 	return 0;
 }
@@ -76,22 +88,58 @@ err_free:
 	return err;
 }
 
+/* Requests that wait move; those that QPs hold are copies already. */
+static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_srq *cmd,
+		      struct pvr_srq *srq)
+{
+	uint32_t max_wr = cmd->attrs.max_wr, max_sge = srq->wq.max_sge;
+	struct pvr_pages pages;
+	struct pvr_wq wq;
+	int err;
+
+	/* Its memory may be gone. */
+	if (srq->error)
+		return -EIO;
+	err = ring_check(max_wr, max_sge, cmd->nchunks);
+	if (!err)
+		err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &pages);
+	if (err)
+		return err;
+	ring_init(&wq, &pages, max_wr, max_sge);
+	err = pvr_wq_move_recv(&srq->wq, &wq);
+	if (err) {
+		pvr_pages_unmap(adapter, &pages);
+		return err;
+	}
+	pvr_pages_unmap(adapter, &srq->pages);
+	srq->pages = pages;
+	srq->wq = wq;
+	srq->wq.pages = &srq->pages;
+	return 0;
+}
+
 int pvr_cmd_modify_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		       union pvr_cmd_resp *resp)
 {
 	const struct pvr_cmd_modify_srq *cmd = &req->modify_srq;
 	struct pvr_srq *srq = pvr_srq_get(adapter, cmd->srq_handle);
 
+	bool resize = cmd->attr_mask & PVR_SRQ_MAX_WR;
+	uint32_t limit;
+	int err = 0;
+
 	if (!srq || (cmd->attr_mask & ~(PVR_SRQ_MAX_WR | PVR_SRQ_LIMIT)))
 		return -EINVAL;
-	if (cmd->attr_mask & PVR_SRQ_MAX_WR)
+	if (resize && !(adapter->features & PVR_EXT_RESIZE))
 		return -EOPNOTSUPP;
-	if (!(cmd->attr_mask & PVR_SRQ_LIMIT))
-		return 0;
-	if (cmd->attrs.srq_limit > srq->wq.count)
+	limit = cmd->attr_mask & PVR_SRQ_LIMIT ? cmd->attrs.srq_limit : srq->limit;
+	if (limit > (resize ? cmd->attrs.max_wr : srq->wq.count))
 		return -EINVAL;
-	srq->limit = cmd->attrs.srq_limit;
-	return 0;
+	if (resize)
+		err = srq_resize(adapter, cmd, srq);
+	if (!err)
+		srq->limit = limit;
+	return err;
 }
 
 int pvr_cmd_query_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,

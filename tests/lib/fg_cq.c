@@ -24,11 +24,18 @@ struct pvr_cmd_create_cq fg_cq_request(const struct fg_ctx *ctx, const struct fg
 	};
 }
 
-static uint32_t cq_pages(uint32_t cqe)
+uint32_t fg_cq_pages(uint32_t cqe)
 {
 	uint64_t bytes = (uint64_t)cqe * sizeof(struct pvrdma_cqe);
 
 	return 1 + (uint32_t)((bytes + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
+}
+
+static void use_ring(struct fg_cq *cq, uint32_t cqe)
+{
+	cq->cqe = cqe;
+	cq->ring = &((struct pvr_ring_state *)cq->buf.va)->rx;
+	cq->cqes = (struct pvrdma_cqe *)(cq->buf.va + PVR_PAGE_SIZE);
 }
 
 uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
@@ -38,7 +45,7 @@ uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
 	uint32_t err;
 
 	memset(cq, 0, sizeof(*cq));
-	fg_buf_init(&cq->buf, &ctx->guest->ram, cq_pages(cqe), FG_SCATTERED);
+	fg_buf_init(&cq->buf, &ctx->guest->ram, fg_cq_pages(cqe), FG_SCATTERED);
 	req = fg_cq_request(ctx, &cq->buf, cqe);
 	err = fg_create_cq(ctx->guest, &req, &resp);
 	if (err) {
@@ -47,9 +54,46 @@ uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
 	}
 	cq->ctx = ctx;
 	cq->handle = resp.cq_handle;
-	cq->cqe = cqe;
-	cq->ring = &((struct pvr_ring_state *)cq->buf.va)->rx;
-	cq->cqes = (struct pvrdma_cqe *)(cq->buf.va + PVR_PAGE_SIZE);
+	use_ring(cq, cqe);
+	return 0;
+}
+
+uint32_t fg_resize_cq(struct fg_guest *guest, const struct pvr_cmd_resize_cq *req,
+		      struct pvr_resp_resize_cq *resp)
+{
+	return fg_cmd(guest, req, sizeof(*req), resp, sizeof(*resp));
+}
+
+struct pvr_cmd_resize_cq fg_cq_resize_request(const struct fg_cq *cq, const struct fg_buf *buf,
+					      uint32_t cqe)
+{
+	return (struct pvr_cmd_resize_cq){
+		.hdr = FG_CMD_HDR(PVR_CMD_RESIZE_CQ),
+		.cq_handle = cq->handle,
+		.cqe = cqe,
+		.pdir_dma = buf->pdir,
+		.nchunks = buf->npages,
+	};
+}
+
+uint32_t fg_cq_resize(struct fg_cq *cq, uint32_t cqe)
+{
+	struct pvr_cmd_resize_cq req;
+	struct pvr_resp_resize_cq resp;
+	struct fg_buf buf;
+	uint32_t err;
+
+	fg_buf_init(&buf, &cq->ctx->guest->ram, fg_cq_pages(cqe), FG_SCATTERED);
+	req = fg_cq_resize_request(cq, &buf, cqe);
+	err = fg_resize_cq(cq->ctx->guest, &req, &resp);
+	if (err) {
+		fg_buf_exit(&buf);
+		return err;
+	}
+	fg_buf_exit(&cq->buf);
+	cq->buf = buf;
+	cq->head = 0;
+	use_ring(cq, cqe);
 	return 0;
 }
 

@@ -25,8 +25,19 @@ uint32_t fg_create_cq(struct fg_guest *guest, const struct pvr_cmd_create_cq *re
 struct pvr_cmd_create_cq fg_cq_request(const struct fg_ctx *ctx, const struct fg_buf *buf,
 				       uint32_t cqe);
 
+/* Pages of a ring of @cqe elements, with the header page. */
+uint32_t fg_cq_pages(uint32_t cqe);
+
 /* @cqe is a power of two. On failure nothing is left. */
 uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq);
+/* RESIZE_CQ with any request. */
+uint32_t fg_resize_cq(struct fg_guest *guest, const struct pvr_cmd_resize_cq *req,
+		      struct pvr_resp_resize_cq *resp);
+/* The request for @cqe elements that lie in @buf. */
+struct pvr_cmd_resize_cq fg_cq_resize_request(const struct fg_cq *cq, const struct fg_buf *buf,
+					      uint32_t cqe);
+/* To a new ring; what has not been polled will be from there. On failure as it was. */
+uint32_t fg_cq_resize(struct fg_cq *cq, uint32_t cqe);
 /* On failure the CQ stays as it is. */
 uint32_t fg_cq_destroy(struct fg_cq *cq);
 /* Gives the pages back without a command (the device has forgotten the CQ). */

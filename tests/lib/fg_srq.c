@@ -75,6 +75,41 @@ uint32_t fg_srq_modify(struct fg_srq *srq, uint32_t mask, const struct pvr_srq_a
 	return fg_cmd(srq->ctx->guest, &req, sizeof(req), NULL, 0);
 }
 
+struct pvr_cmd_modify_srq fg_srq_resize_request(const struct fg_srq *srq, const struct fg_buf *buf,
+						uint32_t wr)
+{
+	return (struct pvr_cmd_modify_srq){
+		.hdr = FG_CMD_HDR(PVR_CMD_MODIFY_SRQ),
+		.srq_handle = srq->handle,
+		.attr_mask = PVR_SRQ_MAX_WR,
+		.attrs = { .max_wr = wr, .max_sge = UINT32_MAX, .srq_limit = UINT32_MAX },
+		.pdir_dma = buf->pdir,
+		.nchunks = buf->npages,
+	};
+}
+
+uint32_t fg_srq_resize(struct fg_srq *srq, uint32_t wr)
+{
+	struct fg_guest *guest = srq->ctx->guest;
+	struct pvr_cmd_modify_srq req;
+	struct fg_buf buf;
+	uint32_t err;
+
+	fg_buf_init(&buf, &guest->ram, fg_srq_pages(wr, srq->sge), FG_SCATTERED);
+	req = fg_srq_resize_request(srq, &buf, wr);
+	err = fg_cmd(guest, &req, sizeof(req), NULL, 0);
+	if (err) {
+		fg_buf_exit(&buf);
+		return err;
+	}
+	fg_buf_exit(&srq->buf);
+	srq->buf = buf;
+	srq->wr = wr;
+	srq->ring = &((struct pvr_ring_state *)buf.va)->rx;
+	srq->tail = srq->ring->prod_tail;
+	return 0;
+}
+
 uint32_t fg_srq_set_limit(struct fg_srq *srq, uint32_t limit)
 {
 	struct pvr_srq_attr attr = { .srq_limit = limit };

@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* MODIFY_SRQ with PVR_SRQ_MAX_WR: what moves, what stays, and what happens when it fails. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define SRQ_WR 32
+#define SPARE_GPA 0x4000000000ull
+
+static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+
+struct srq_env {
+	struct t_env *env;
+	struct fg_srq srq;
+	struct fg_end *a, *b; /* b receives through the SRQ */
+};
+
+static void setup(struct srq_env *s, void **state)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+
+	memset(s, 0, sizeof(*s));
+	s->env = *state;
+	s->a = &s->env->a;
+	s->b = &s->env->b;
+	fg_end_open(s->a, s->env->g[0], PVR_QPT_RC);
+	fg_end_open(s->b, s->env->g[1], PVR_QPT_RC);
+	expect_ok(fg_qp_destroy(&s->b->qp));
+	expect_ok(fg_srq_create(&s->b->pd, SRQ_WR, 3, &s->srq));
+	spec.pd = &s->b->pd;
+	spec.scq = &s->b->scq;
+	spec.rcq = &s->b->rcq;
+	spec.srq = &s->srq;
+	expect_ok(fg_qp_create(&spec, &s->b->qp));
+	fg_end_connect(s->a, s->b, NULL);
+}
+
+/* A request of three pieces that nobody could mistake for another. */
+static void post(struct srq_env *s, uint64_t wr_id)
+{
+	struct pvrdma_sge sge[3];
+
+	for (uint32_t i = 0; i < 3; i++)
+		sge[i] = fg_sge(&s->b->mr, (wr_id % 100) * 600 + i * 200, 100);
+	assert_true(fg_post_srq_recv(&s->srq, wr_id, sge, 3));
+}
+
+/* A message of 300 bytes that must land in the request @wr_id. */
+static void receive(struct srq_env *s, uint64_t wr_id)
+{
+	const uint8_t *to = s->b->mr.va + (wr_id % 100) * 600, *from = s->a->mr.va;
+
+	fg_fill(s->a->mr.va, 300, (uint32_t)wr_id);
+	t_send(s->a, wr_id, 0, 300);
+	fg_run(s->env->host);
+	expect_done(&s->a->scq, wr_id, PVRDMA_WC_SEND);
+	expect_recv(&s->b->rcq, wr_id, 300);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_memory_equal(to + i * 200, from + i * 100, 100);
+}
+
+static uint32_t modify(struct srq_env *s, const struct pvr_cmd_modify_srq *req)
+{
+	return fg_cmd(s->env->g[1], req, sizeof(*req), NULL, 0);
+}
+
+static void test_waiting_requests_move_in_order(void **state)
+{
+	static const struct {
+		uint32_t used, waiting, wr;
+	} cases[] = {
+		{ 0, 0, 64 },  { 0, 1, 1 },   { 5, 16, 16 },  { 20, 32, 32 },
+		{ 31, 4, 8 },  { 40, 30, 256 }, { 63, 2, 2 }, { 64, 32, 16384 },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct srq_env s;
+		struct pvr_srq_attr attr;
+
+		if (i) {
+			t_teardown(state);
+			t_setup_guests(state);
+		}
+		setup(&s, state);
+		for (uint32_t k = 0; k < cases[i].used; k++) {
+			post(&s, k);
+			receive(&s, k);
+		}
+		for (uint32_t k = 0; k < cases[i].waiting; k++)
+			post(&s, cases[i].used + k);
+		expect_ok(fg_srq_resize(&s.srq, cases[i].wr));
+		assert_int_equal(s.srq.ring->prod_tail, cases[i].waiting);
+		assert_int_equal(s.srq.ring->cons_head, 0);
+		expect_ok(fg_srq_query(&s.srq, &attr));
+		assert_int_equal(attr.max_wr, cases[i].wr);
+		assert_int_equal(attr.max_sge, 3);
+		for (uint32_t k = 0; k < cases[i].waiting; k++)
+			receive(&s, cases[i].used + k);
+		/* The new ring wraps at its own size. */
+		for (uint32_t k = 0; k < 3 * cases[i].wr && k < 100; k++) {
+			post(&s, k);
+			receive(&s, k);
+		}
+		expect_no_event(s.env->g[1]);
+	}
+}
+
+static void test_old_ring_is_left_alone_afterwards(void **state)
+{
+	struct srq_env s;
+	struct fg_buf old;
+
+	setup(&s, state);
+	post(&s, 1);
+	old = s.srq.buf;
+	memset(&s.srq.buf, 0, sizeof(s.srq.buf)); /* or it would be given back */
+	expect_ok(fg_srq_resize(&s.srq, 16));
+	fg_fill(old.va, old.size, 7);
+	receive(&s, 1);
+	post(&s, 2);
+	receive(&s, 2);
+	assert_int_equal(fg_mismatch(old.va, old.size, 7), old.size);
+	fg_buf_exit(&old);
+}
+
+static void test_smaller_than_what_waits_is_refused(void **state)
+{
+	struct srq_env s;
+	struct pvr_srq_attr attr;
+
+	setup(&s, state);
+	for (uint32_t i = 0; i < 17; i++)
+		post(&s, i);
+	assert_int_equal(fg_srq_resize(&s.srq, 16), EINVAL);
+	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(attr.max_wr, SRQ_WR);
+	for (uint32_t i = 0; i < 17; i++)
+		receive(&s, i);
+	expect_ok(fg_srq_resize(&s.srq, 16));
+}
+
+static void test_bad_sizes_and_page_counts_are_refused(void **state)
+{
+	struct srq_env s;
+	const struct {
+		uint32_t wr, nchunks;
+	} bad[] = {
+		{ 0, 4 },
+		{ 3, 4 },
+		{ 32768, 32768 / 64 + 1 },
+		{ 0x80000000, 4 },
+		{ UINT32_MAX, 4 },
+		{ 256, 4 },
+		{ 64, 1 },
+		{ 64, 0 },
+		{ 64, PVR_PDIR_MAX_PAGES + 1 },
+		{ 64, UINT32_MAX },
+	};
+	struct fg_buf buf;
+
+	setup(&s, state);
+	fg_buf_init(&buf, &s.env->g[1]->ram, 4, FG_SCATTERED);
+	post(&s, 1);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s.srq, &buf, bad[i].wr);
+
+		req.nchunks = bad[i].nchunks;
+		assert_int_equal(modify(&s, &req), EINVAL);
+	}
+	receive(&s, 1);
+}
+
+static void test_bad_directories_and_pages_are_refused(void **state)
+{
+	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
+	struct srq_env s;
+	struct fg_buf buf;
+
+	setup(&s, state);
+	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
+	post(&s, 1);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s.srq, &buf, 64);
+
+		req.pdir_dma = bad[i];
+		assert_int_equal(modify(&s, &req), EFAULT);
+		req.pdir_dma = buf.pdir;
+		for (uint32_t page = 0; page < 3; page++) {
+			const uint64_t good = fg_buf_table(&buf, 0)[page];
+
+			fg_buf_table(&buf, 0)[page] = bad[i];
+			assert_int_equal(modify(&s, &req), EFAULT);
+			fg_buf_table(&buf, 0)[page] = good;
+		}
+	}
+	receive(&s, 1);
+}
+
+static void test_unknown_handles_and_bits_are_refused(void **state)
+{
+	struct srq_env s;
+	struct pvr_cmd_modify_srq req;
+	struct fg_buf buf;
+
+	setup(&s, state);
+	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
+	req = fg_srq_resize_request(&s.srq, &buf, 64);
+	req.srq_handle++;
+	assert_int_equal(modify(&s, &req), EINVAL);
+	req = fg_srq_resize_request(&s.srq, &buf, 64);
+	req.attr_mask |= 4;
+	assert_int_equal(modify(&s, &req), EINVAL);
+}
+
+/* IBTA vol. 1, 10.2.9.3: the limit cannot be above the size, whichever of them changes. */
+static void test_limit_and_size_must_agree(void **state)
+{
+	struct srq_env s;
+	struct pvr_cmd_modify_srq req;
+	struct pvr_srq_attr attr;
+	struct fg_buf buf;
+
+	setup(&s, state);
+	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
+	expect_ok(fg_srq_set_limit(&s.srq, 17));
+	assert_int_equal(fg_srq_resize(&s.srq, 16), EINVAL);
+	req = fg_srq_resize_request(&s.srq, &buf, 16);
+	req.attr_mask |= PVR_SRQ_LIMIT;
+	req.attrs.srq_limit = 18;
+	assert_int_equal(modify(&s, &req), EINVAL);
+	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(attr.max_wr, SRQ_WR);
+	assert_int_equal(attr.srq_limit, 17);
+	/* A size that fails takes the limit with it. */
+	req.attrs.srq_limit = 5;
+	req.pdir_dma = FG_NOWHERE;
+	assert_int_equal(modify(&s, &req), EFAULT);
+	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(attr.srq_limit, 17);
+	req.attrs.srq_limit = 16;
+	req.pdir_dma = buf.pdir;
+	expect_ok(modify(&s, &req));
+	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(attr.max_wr, 16);
+	assert_int_equal(attr.srq_limit, 16);
+}
+
+static void test_limit_stays_armed(void **state)
+{
+	struct srq_env s;
+
+	setup(&s, state);
+	for (uint32_t i = 0; i < 6; i++)
+		post(&s, i);
+	expect_ok(fg_srq_set_limit(&s.srq, 5));
+	expect_ok(fg_srq_resize(&s.srq, 8));
+	receive(&s, 0);
+	expect_no_event(s.env->g[1]);
+	receive(&s, 1);
+	expect_one_event(s.env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, s.srq.handle);
+}
+
+static void test_sender_that_waits_for_a_request_is_served_from_the_new_ring(void **state)
+{
+	struct srq_env s;
+
+	setup(&s, state);
+	t_send(s.a, 1, 0, 64);
+	fg_run(s.env->host);
+	expect_ok(fg_srq_resize(&s.srq, 64));
+	expect_no_cqe(&s.a->scq);
+	post(&s, 2);
+	fg_settle(s.env->host, FG_SEC);
+	expect_done(&s.a->scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&s.b->rcq, 2, 64);
+}
+
+static void test_request_that_a_qp_holds_is_not_touched(void **state)
+{
+	const uint32_t len = 1 << 26; /* many runs long */
+	struct srq_env s;
+	struct fg_mr from, to;
+	struct pvrdma_sge sge;
+
+	setup(&s, state);
+	t_wide_mr(s.a, len / PVR_PAGE_SIZE, &from);
+	t_wide_mr(s.b, len / PVR_PAGE_SIZE, &to);
+	sge = fg_sge(&to, 0, len);
+	assert_true(fg_post_srq_recv(&s.srq, 1, &sge, 1));
+	post(&s, 2);
+	{
+		struct fg_end big = *s.a;
+
+		big.mr = from;
+		t_send(&big, 3, 0, len);
+		s.a->qp = big.qp;
+	}
+	assert_true(pvr_engine_run(s.env->host->engine));
+	expect_ok(fg_srq_resize(&s.srq, 1));
+	assert_int_equal(s.srq.ring->prod_tail, 1); /* only 2 waits */
+	fg_run(s.env->host);
+	expect_done(&s.a->scq, 3, PVRDMA_WC_SEND);
+	expect_recv(&s.b->rcq, 1, len);
+	receive(&s, 2);
+}
+
+static void test_wild_producer_index_is_refused(void **state)
+{
+	static const uint32_t bad[] = { SRQ_WR + 1, 2 * SRQ_WR, 1u << 31, UINT32_MAX };
+	struct srq_env s;
+
+	setup(&s, state);
+	post(&s, 1);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		s.srq.ring->prod_tail = bad[i];
+		assert_int_equal(fg_srq_resize(&s.srq, 64), EINVAL);
+	}
+	s.srq.ring->prod_tail = 1;
+	expect_ok(fg_srq_resize(&s.srq, 64));
+	receive(&s, 1);
+	expect_no_event(s.env->g[1]);
+}
+
+static void test_srq_in_error_is_refused(void **state)
+{
+	struct srq_env s;
+
+	setup(&s, state);
+	s.srq.ring->prod_tail = UINT32_MAX;
+	t_send(s.a, 1, 0, 8);
+	fg_run(s.env->host);
+	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
+	s.srq.ring->prod_tail = 0;
+	assert_int_equal(fg_srq_resize(&s.srq, 64), EIO);
+}
+
+static void move_to_spare_page(struct srq_env *s, struct fg_buf *buf)
+{
+	struct fg_guest *g = s->env->g[1];
+	struct pvr_cmd_modify_srq req;
+
+	assert_int_equal(pvr_adapter_map_ram(g->adapter, SPARE_GPA, sizeof(spare), spare, true), 0);
+	fg_buf_init(buf, &g->ram, 2, FG_SCATTERED);
+	fg_buf_table(buf, 0)[1] = SPARE_GPA;
+	req = fg_srq_resize_request(&s->srq, buf, SRQ_WR);
+	expect_ok(modify(s, &req));
+}
+
+static void test_srq_whose_memory_was_unplugged_is_refused(void **state)
+{
+	struct srq_env s;
+	struct fg_buf buf;
+
+	setup(&s, state);
+	move_to_spare_page(&s, &buf);
+	pvr_adapter_unmap_ram(s.env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
+	assert_int_equal(fg_srq_resize(&s.srq, 64), EIO);
+}
+
+static void test_memory_of_the_old_ring_may_go(void **state)
+{
+	struct srq_env s;
+	struct fg_buf buf;
+
+	setup(&s, state);
+	move_to_spare_page(&s, &buf);
+	expect_ok(fg_srq_resize(&s.srq, 64));
+	pvr_adapter_unmap_ram(s.env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	expect_no_event(s.env->g[1]);
+	post(&s, 1);
+	receive(&s, 1);
+}
+
+static void test_both_rings_on_the_same_pages_are_safe(void **state)
+{
+	struct srq_env s;
+	struct pvr_cmd_modify_srq req;
+	struct fg_end c, d;
+
+	setup(&s, state);
+	fg_end_open(&c, s.env->g[0], PVR_QPT_RC);
+	fg_end_open(&d, s.env->g[1], PVR_QPT_RC);
+	fg_end_connect(&c, &d, NULL);
+	for (uint32_t i = 0; i < 20; i++)
+		post(&s, i);
+	receive(&s, 0);
+	req = fg_srq_resize_request(&s.srq, &s.srq.buf, SRQ_WR);
+	expect_ok(modify(&s, &req));
+	receive(&s, 1);
+	/* The header page as the page of requests. */
+	fg_buf_table(&s.srq.buf, 0)[1] = fg_buf_table(&s.srq.buf, 0)[0];
+	modify(&s, &req);
+	for (uint32_t i = 0; i < 10; i++)
+		t_send(s.a, i, 0, 8);
+	fg_settle(s.env->host, FG_SEC);
+	t_ping_pong(s.env->host, &c, &d);
+}
+
+static void test_memory_is_accounted_for(void **state)
+{
+	const uint32_t many = 110000;
+	struct srq_env s;
+	struct pvr_cmd_modify_srq req;
+	struct fg_buf buf;
+	uint32_t page;
+
+	setup(&s, state);
+	post(&s, 1);
+	post(&s, 2);
+	fg_buf_init(&buf, &s.env->g[1]->ram, 2, FG_SCATTERED);
+	req = fg_srq_resize_request(&s.srq, &buf, 1);
+	req.nchunks = many;
+	req.pdir_dma = t_wide_pdir(s.env->g[1], 2 * many, &page);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(modify(&s, &req), EINVAL); /* 1 < 2 */
+	req.attrs.max_wr = 2;
+	for (int i = 0; i < 10; i++)
+		expect_ok(modify(&s, &req));
+	/* Both rings exist for a moment, and that is too much. */
+	req.nchunks = 2 * many;
+	assert_int_equal(modify(&s, &req), ENOSPC);
+	expect_ok(fg_srq_resize(&s.srq, 64));
+	expect_ok(modify(&s, &req));
+}
+
+static void test_random_walk_loses_and_invents_nothing(void **state)
+{
+	uint64_t rnd = 42, next = 0, oldest = 0;
+	struct srq_env s;
+
+	setup(&s, state);
+	for (int step = 0; step < 3000; step++) {
+		uint32_t dice, wr, waiting = (uint32_t)(next - oldest);
+
+		rnd = rnd * 6364136223846793005ull + 1442695040888963407ull;
+		dice = (uint32_t)(rnd >> 33);
+		if (dice % 8 == 0) {
+			wr = 1u << (dice >> 3) % 8;
+			if (waiting > wr)
+				assert_int_equal(fg_srq_resize(&s.srq, wr), EINVAL);
+			else
+				expect_ok(fg_srq_resize(&s.srq, wr));
+		} else if (dice % 8 < 4 && waiting) {
+			receive(&s, oldest++);
+		} else if (waiting < s.srq.wr) {
+			post(&s, next++);
+		}
+	}
+	expect_no_event(s.env->g[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_waiting_requests_move_in_order, guests),
+		T(test_old_ring_is_left_alone_afterwards, guests),
+		T(test_smaller_than_what_waits_is_refused, guests),
+		T(test_bad_sizes_and_page_counts_are_refused, guests),
+		T(test_bad_directories_and_pages_are_refused, guests),
+		T(test_unknown_handles_and_bits_are_refused, guests),
+		T(test_limit_and_size_must_agree, guests),
+		T(test_limit_stays_armed, guests),
+		T(test_sender_that_waits_for_a_request_is_served_from_the_new_ring, guests),
+		T(test_request_that_a_qp_holds_is_not_touched, guests),
+		T(test_wild_producer_index_is_refused, guests),
+		T(test_srq_in_error_is_refused, guests),
+		T(test_srq_whose_memory_was_unplugged_is_refused, guests),
+		T(test_memory_of_the_old_ring_may_go, guests),
+		T(test_both_rings_on_the_same_pages_are_safe, guests),
+		T(test_memory_is_accounted_for, guests),
+		T(test_random_walk_loses_and_invents_nothing, guests),
+	};
+
+	fg_default_ext = PVR_EXT_RESIZE;
+	return T_MAIN(tests);
+}
