@@ -43,7 +43,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_cq *cq,
 	err = pvr_pdir_init(&cq->pdir, &dev->pdev->dev,
 			    ib_umem_num_dma_blocks(umem, PVR_PAGE_SIZE), false);
 	if (!err)
-		pvr_pdir_set_umem(&cq->pdir, 0, umem);
+		pvr_pdir_set_umem(&cq->pdir, 0, umem, PVR_PAGE_SIZE);
 	return err;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The PCI half: find the device, map it, start and stop it. */
 #include <linux/module.h>
+#include <linux/sizes.h>
 
 #include "pvrdma.h"
 
@@ -49,7 +50,8 @@ static int pci_start(struct pvr_dev *dev)
 	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (err)
 		goto err_release;
-	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	/* A power of two, or large pages would not fit behind the first segment. */
+	dma_set_max_seg_size(&pdev->dev, SZ_2G);
 	err = pci_map(dev);
 	if (err)
 		goto err_release;

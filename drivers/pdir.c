@@ -2,6 +2,7 @@
 /* Page directories. */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
+#include <linux/sched.h>
 
 #include "compat.h"
 #include "pdir.h"
@@ -10,6 +11,11 @@
 static u32 pdir_num_tables(const struct pvr_pdir *pdir)
 {
 	return DIV_ROUND_UP(pdir->npages, PVR_PDIR_ENTRIES);
+}
+
+static u32 pdir_num_dirs(const struct pvr_pdir *pdir)
+{
+	return DIV_ROUND_UP(pdir_num_tables(pdir), PVR_PDIR_ENTRIES);
 }
 
 static int page_alloc(struct device *dma_dev, struct pvr_page *page)
@@ -34,9 +40,11 @@ static struct pvr_page *pages_alloc(struct device *dma_dev, u32 n)
 
 	if (!pages)
 		return NULL;
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n; i++) {
 		if (page_alloc(dma_dev, &pages[i]))
 			goto err_free;
+		cond_resched();
+	}
 	return pages;
 
 err_free:
@@ -50,24 +58,53 @@ static void pages_free(struct device *dma_dev, struct pvr_page *pages, u32 n)
 {
 	u32 i;
 
-	for (i = 0; pages && i < n; i++)
+	for (i = 0; pages && i < n; i++) {
 		page_free(dma_dev, &pages[i]);
+		cond_resched();
+	}
 	kvfree(pages);
 }
 
+/* Enter @n pages of the next level into @pages, 512 into each. */
+static void list_pages(struct pvr_page *pages, const struct pvr_page *next,
+		       u32 n)
+{
+	u32 i;
+
+	for (i = 0; i < n; i++) {
+		u64 *entries = pages[i / PVR_PDIR_ENTRIES].va;
+
+		entries[i % PVR_PDIR_ENTRIES] = next[i].dma;
+	}
+}
+
+static int pdir_alloc_dirs(struct pvr_pdir *pdir)
+{
+	u32 ndirs = pdir_num_dirs(pdir);
+
+	pdir->dirs = pages_alloc(pdir->dma_dev, ndirs);
+	if (!pdir->dirs)
+		return -ENOMEM;
+	list_pages(&pdir->dir, pdir->dirs, ndirs);
+	return 0;
+}
+
+/* On failure pvr_pdir_exit() cleans up. */
 static int pdir_alloc_tables(struct pvr_pdir *pdir)
 {
-	u32 i, ntables = pdir_num_tables(pdir);
-	u64 *entries;
+	u32 ntables = pdir_num_tables(pdir);
+	int err = 0;
 
 	if (page_alloc(pdir->dma_dev, &pdir->dir))
 		return -ENOMEM;
+	if (pdir->npages > PVR_PDIR_MAX_PAGES)
+		err = pdir_alloc_dirs(pdir);
+	if (err)
+		return err;
 	pdir->tables = pages_alloc(pdir->dma_dev, ntables);
 	if (!pdir->tables)
 		return -ENOMEM;
-	entries = pdir->dir.va;
-	for (i = 0; i < ntables; i++)
-		entries[i] = pdir->tables[i].dma;
+	list_pages(pdir->dirs ?: &pdir->dir, pdir->tables, ntables);
 	return 0;
 }
 
@@ -100,12 +137,28 @@ int pvr_pdir_init(struct pvr_pdir *pdir, struct device *dma_dev, u64 npages,
 	return err;
 }
 
+int pvr_pdir_init_large(struct pvr_pdir *pdir, struct device *dma_dev,
+			u64 npages)
+{
+	int err;
+
+	if (!npages || npages > PVR_PDIR3_MAX_PAGES)
+		return -EINVAL;
+	pdir->dma_dev = dma_dev;
+	pdir->npages = npages;
+	err = pdir_alloc_tables(pdir);
+	if (err)
+		pvr_pdir_exit(pdir);
+	return err;
+}
+
 void pvr_pdir_exit(struct pvr_pdir *pdir)
 {
 	if (!pdir->dma_dev)
 		return;
 	pages_free(pdir->dma_dev, pdir->pages, pdir->npages);
 	pages_free(pdir->dma_dev, pdir->tables, pdir_num_tables(pdir));
+	pages_free(pdir->dma_dev, pdir->dirs, pdir_num_dirs(pdir));
 	page_free(pdir->dma_dev, &pdir->dir);
 	memset(pdir, 0, sizeof(*pdir));
 }
@@ -117,15 +170,18 @@ void pvr_pdir_set(struct pvr_pdir *pdir, u32 idx, dma_addr_t dma)
 	entries[idx % PVR_PDIR_ENTRIES] = dma;
 }
 
-void pvr_pdir_set_umem(struct pvr_pdir *pdir, u32 first, struct ib_umem *umem)
+void pvr_pdir_set_umem(struct pvr_pdir *pdir, u32 first, struct ib_umem *umem,
+		       unsigned long page_size)
 {
 	struct ib_block_iter biter;
 	u32 idx = first;
 
-	rdma_umem_for_each_dma_block(umem, &biter, PVR_PAGE_SIZE) {
+	rdma_umem_for_each_dma_block(umem, &biter, page_size) {
 		if (WARN_ON_ONCE(idx >= pdir->npages))
 			break;
 		pvr_pdir_set(pdir, idx++, rdma_block_iter_dma_address(&biter));
+		if (!(idx % PVR_PDIR_ENTRIES))
+			cond_resched();
 	}
 }
 

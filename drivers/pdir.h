@@ -17,7 +17,8 @@ struct pvr_page {
 /**
  * struct pvr_pdir - a page directory and, for kernel objects, the pages in it
  * @dma_dev: whom the pages are mapped for; NULL while unused
- * @dir: the directory page, whose address the device gets
+ * @dir: the first page, whose address the device gets
+ * @dirs: with three levels: the directory pages, which @dir lists; or NULL
  * @tables: the table pages
  * @pages: the data pages that the directory owns, or NULL
  * @npages: data pages described
@@ -25,13 +26,14 @@ struct pvr_page {
 struct pvr_pdir {
 	struct device *dma_dev;
 	struct pvr_page dir;
+	struct pvr_page *dirs;
 	struct pvr_page *tables;
 	struct pvr_page *pages;
 	u32 npages;
 };
 
 /**
- * pvr_pdir_init() - allocate a directory for @npages pages
+ * pvr_pdir_init() - allocate a directory of two levels for @npages pages
  * @pdir: zeroed by the caller
  * @dma_dev: the PCI device
  * @npages: 1 .. PVR_PDIR_MAX_PAGES
@@ -42,6 +44,27 @@ struct pvr_pdir {
  */
 int pvr_pdir_init(struct pvr_pdir *pdir, struct device *dma_dev, u64 npages,
 		  bool own_pages);
+
+/**
+ * pvr_pdir_init_large() - as pvr_pdir_init(), with three levels where two are too few
+ * @pdir: zeroed by the caller
+ * @dma_dev: the PCI device
+ * @npages: 1 .. PVR_PDIR3_MAX_PAGES
+ *
+ * Context: may sleep, and does so now and then.
+ * Return: as pvr_pdir_init().
+ */
+int pvr_pdir_init_large(struct pvr_pdir *pdir, struct device *dma_dev,
+			u64 npages);
+
+/**
+ * pvr_pdir_levels() - 2, or 3 after pvr_pdir_init_large() of many pages
+ * @pdir: an initialised directory
+ */
+static inline u32 pvr_pdir_levels(const struct pvr_pdir *pdir)
+{
+	return pdir->dirs ? 3 : 2;
+}
 
 /**
  * pvr_pdir_exit() - free a directory and the pages it owns
@@ -62,8 +85,12 @@ void pvr_pdir_set(struct pvr_pdir *pdir, u32 idx, dma_addr_t dma);
  * @pdir: an initialised directory, large enough from @first on
  * @first: entry for the first page
  * @umem: the memory
+ * @page_size: of these pages, as ib_umem_find_best_pgsz() said; or PVR_PAGE_SIZE
+ *
+ * Context: may sleep.
  */
-void pvr_pdir_set_umem(struct pvr_pdir *pdir, u32 first, struct ib_umem *umem);
+void pvr_pdir_set_umem(struct pvr_pdir *pdir, u32 first, struct ib_umem *umem,
+		       unsigned long page_size);
 
 /**
  * pvr_pdir_at() - address of byte @offset in the pages that the directory owns

@@ -168,9 +168,9 @@ static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	err = pvr_pdir_init(&qp->pdir, &dev->pdev->dev, sbuf + rbuf, false);
 	if (err)
 		return err;
-	pvr_pdir_set_umem(&qp->pdir, 0, qp->sbuf);
+	pvr_pdir_set_umem(&qp->pdir, 0, qp->sbuf, PVR_PAGE_SIZE);
 	if (qp->rbuf)
-		pvr_pdir_set_umem(&qp->pdir, sbuf, qp->rbuf);
+		pvr_pdir_set_umem(&qp->pdir, sbuf, qp->rbuf, PVR_PAGE_SIZE);
 	cmd->send_chunks = sbuf - 1;
 	return 0;
 }

@@ -52,7 +52,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_srq *srq,
 	err = pvr_pdir_init(&srq->pdir, &dev->pdev->dev,
 			    ib_umem_num_dma_blocks(umem, PVR_PAGE_SIZE), false);
 	if (!err)
-		pvr_pdir_set_umem(&srq->pdir, 0, umem);
+		pvr_pdir_set_umem(&srq->pdir, 0, umem, PVR_PAGE_SIZE);
 	return err;
 }
 
