@@ -202,7 +202,7 @@ static enum pvr_qp_type qp_type(enum ib_qp_type type)
 }
 
 static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
-		     struct pvr_cmd_create_qp *cmd)
+		     u32 features, struct pvr_cmd_create_qp *cmd)
 {
 	cmd->hdr.cmd = PVR_CMD_CREATE_QP;
 	cmd->pdir_dma = qp->pdir.dir.dma;
@@ -223,6 +223,8 @@ static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
 	cmd->total_chunks = qp->pdir.npages;
 	cmd->sq_sig_all = init->sq_sig_type == IB_SIGNAL_ALL_WR;
 	cmd->qp_type = qp_type(init->qp_type);
+	if (features & PVR_EXT_USER_OPS)
+		cmd->flags = PVR_QP_USER_OPS;
 }
 
 /* Numbers 0 and 1 have a meaning of their own; handles must index tables. */
@@ -381,7 +383,7 @@ int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		err = kernel_pages(dev, qp, &init->cap, &req.create_qp);
 	if (err)
 		goto err_pages;
-	fill_cmd(qp, init, &req.create_qp);
+	fill_cmd(qp, init, pvr_udata_features(udata), &req.create_qp);
 	err = create_qp(dev, qp, &req);
 	if (err)
 		goto err_pages;

@@ -43,7 +43,7 @@ void pvr_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
 int pvr_add_gid(const struct ib_gid_attr *attr, void **context);
 int pvr_del_gid(const struct ib_gid_attr *attr, void **context);
 
-/* ucontext.c, pd.c, mr.c, ah.c */
+/* ucontext.c, pd.c, mr.c, mw.c, ah.c */
 
 int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
 void pvr_dealloc_ucontext(struct ib_ucontext *ibuc);
