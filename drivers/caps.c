@@ -31,12 +31,13 @@ static const struct cap_range cap_ranges[] = {
 	CAP(max_ah, 0, S32_MAX),
 	CAP(max_qp_rd_atom, 0, U8_MAX),
 	CAP(max_qp_init_rd_atom, 0, U8_MAX),
+	CAP(max_mw, 0, S32_MAX),
 	CAP(max_srq, 0, 1 << 24),
 	CAP(max_srq_wr, 0, 1 << 16),
 	CAP(max_srq_sge, 0, MAX_SGE),
 	CAP(max_uar, 1, 1 << 24),
 	CAP(gid_tbl_len, 1, 256),
-	CAP(max_fast_reg_page_list_len, 0, PVR_PDIR_ENTRIES),
+	CAP(max_fast_reg_page_list_len, 0, 1 << 16),
 };
 
 static int check_range(struct pvr_dev *dev, const struct cap_range *range)
@@ -112,8 +113,14 @@ static void settle(struct pvr_dev *dev)
 	if (!caps->max_srq_wr || !caps->max_srq_sge)
 		caps->max_srq = 0;
 	caps->max_pkeys = max_t(u16, caps->max_pkeys, 1);
-	caps->max_mr_size = min_t(u64, caps->max_mr_size,
-				  (u64)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE);
+	if (!(dev->features & PVR_EXT_LONG_FAST_REG))
+		caps->max_fast_reg_page_list_len =
+			min_t(u32, caps->max_fast_reg_page_list_len,
+			      PVR_PDIR_ENTRIES);
+	if (!(dev->features & PVR_EXT_MR_LAYOUT))
+		caps->max_mr_size =
+			min_t(u64, caps->max_mr_size,
+			      (u64)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE);
 	dev->num_uars = min_t(u64, caps->max_uar, pages);
 }
 

@@ -171,19 +171,42 @@ int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
 	return err;
 }
 
-void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
+static int cmd_handle(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
 {
 	union pvr_cmd_req req = {};
-	int err;
 
 	req.hdr.cmd = cmd;
 	req.handle.handle = handle;
-	err = pvr_cmd(dev, &req, NULL);
-	if (!err || pvr_dev_dead(dev))
+	return pvr_cmd(dev, &req, NULL);
+}
+
+static void destroy_refused(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle,
+			    int err)
+{
+	if (pvr_dev_dead(dev))
 		return;
 	dev_err(&dev->pdev->dev, "%s of handle %u refused: %pe\n", cmd_name(cmd),
 		handle, ERR_PTR(err));
 	pvr_dev_fail(dev, "it does not let go of an object");
+}
+
+void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
+{
+	int err = cmd_handle(dev, cmd, handle);
+
+	if (err)
+		destroy_refused(dev, cmd, handle, err);
+}
+
+int pvr_cmd_try_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)
+{
+	int err = cmd_handle(dev, cmd, handle);
+
+	if (err == -EBUSY)
+		return err;
+	if (err)
+		destroy_refused(dev, cmd, handle, err);
+	return 0;
 }
 
 int pvr_cmd_ctl(struct pvr_dev *dev, enum pvr_ctl ctl)

@@ -52,6 +52,17 @@ int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
 void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
 
 /**
+ * pvr_cmd_try_destroy() - as pvr_cmd_destroy(), of an object that may be in use
+ * @dev: the adapter
+ * @cmd: enum pvr_cmd
+ * @handle: the object
+ *
+ * Context: may sleep.
+ * Return: 0, or -EBUSY: nothing has changed.
+ */
+int pvr_cmd_try_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
+
+/**
  * pvr_cmd_ctl() - write the CTL register and read the verdict
  * @dev: the adapter
  * @ctl: enum pvr_ctl, but not RESET

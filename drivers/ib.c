@@ -47,6 +47,7 @@ static void query_limits(const struct pvr_caps *caps,
 {
 	attr->max_mr_size = caps->max_mr_size;
 	attr->max_mr = caps->max_mr;
+	attr->max_mw = caps->max_mw;
 	attr->max_pd = caps->max_pd;
 	attr->max_ah = caps->max_ah;
 	attr->max_qp = caps->max_qp;
@@ -80,7 +81,9 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	query_limits(caps, attr);
 	attr->fw_ver = caps->fw_ver;
 	attr->sys_image_guid = caps->sys_image_guid;
-	attr->page_size_cap = PVR_PAGE_SIZE;
+	attr->page_size_cap = dev->features & PVR_EXT_MR_LAYOUT ?
+				      PVR_MR_PAGE_SIZES :
+				      PVR_PAGE_SIZE;
 	attr->vendor_id = caps->vendor_id;
 	attr->vendor_part_id = dev->pdev->device;
 	attr->hw_ver = caps->hw_ver;
@@ -88,6 +91,13 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->device_cap_flags = (caps->device_cap_flags & KNOWN_CAP_FLAGS) |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_RC_RNR_NAK_GEN;
+	if (dev->features & PVR_EXT_MW)
+		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW |
+					  IB_DEVICE_MEM_WINDOW_TYPE_2B;
+	else
+		attr->max_mw = 0;
+	if (dev->features & PVR_EXT_LOCAL_DMA_LKEY)
+		attr->kernel_cap_flags |= IBK_LOCAL_DMA_LKEY;
 	if ((caps->atomic_ops & PVR_ATOMIC_CMP_SWAP) &&
 	    (caps->atomic_ops & PVR_ATOMIC_FETCH_ADD))
 		attr->atomic_cap = IB_ATOMIC_HCA;
@@ -185,6 +195,7 @@ static const struct ib_device_ops pvr_ops = {
 	.query_qp = pvr_query_qp,
 	.reg_user_mr = pvr_reg_user_mr,
 	.req_notify_cq = pvr_req_notify_cq,
+	.rereg_user_mr = pvr_rereg_user_mr,
 
 	PVR_REPORT_PORT_EVENT(pvr_report_port_event)
 
@@ -202,6 +213,13 @@ static const struct ib_device_ops pvr_srq_ops = {
 	.query_srq = pvr_query_srq,
 
 	INIT_RDMA_OBJ_SIZE(ib_srq, pvr_srq, ibsrq),
+};
+
+static const struct ib_device_ops pvr_mw_ops = {
+	.alloc_mw = pvr_alloc_mw,
+	.dealloc_mw = pvr_dealloc_mw,
+
+	INIT_RDMA_OBJ_SIZE(ib_mw, pvr_mw, ibmw),
 };
 
 /* A device need not give itself a GUID; ib_core needs one that is not zero. */
@@ -226,6 +244,10 @@ int pvr_ib_register(struct pvr_dev *dev)
 	ib_set_device_ops(ibdev, &pvr_ops);
 	if (dev->caps.max_srq)
 		ib_set_device_ops(ibdev, &pvr_srq_ops);
+	if (dev->features & PVR_EXT_MW)
+		ib_set_device_ops(ibdev, &pvr_mw_ops);
+	if (dev->features & PVR_EXT_LOCAL_DMA_LKEY)
+		ibdev->local_dma_lkey = PVR_LOCAL_DMA_LKEY;
 
 	err = ib_register_device(ibdev, "pvrdma%d", &dev->pdev->dev);
 	if (err) {

@@ -27,6 +27,17 @@ static int create_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	return 0;
 }
 
+/* Windows that are bound to a region keep it, but only where there are windows. */
+static int destroy_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+
+	if (atomic_read(&to_pvr_pd(ibpd)->windows))
+		return pvr_cmd_try_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
+	pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, mr->handle);
+	return 0;
+}
+
 static void mr_free(struct pvr_mr *mr)
 {
 	pvr_pdir_exit(&mr->pdir);
@@ -56,76 +67,216 @@ struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access)
 	return &mr->ibmr;
 }
 
+/*
+ * Without layouts the device knows 4 KiB pages. Else the larger the pages are the
+ * fewer, whatever the addresses that work requests use: the offset in the first
+ * page is told apart.
+ */
+static unsigned long best_page_size(struct pvr_dev *dev, struct ib_umem *umem)
+{
+	if (!(dev->features & PVR_EXT_MR_LAYOUT))
+		return PVR_PAGE_SIZE;
+	return ib_umem_find_best_pgoff(umem, PVR_MR_PAGE_SIZES, U64_MAX);
+}
+
 /* Pin the memory and describe its pages. On failure mr_free() cleans up. */
 static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
-		      u64 length, int access)
+		      u64 length)
 {
-	struct ib_umem *umem = pvr_ib_umem_get(&dev->ibdev, start, length, access);
+	struct ib_umem *umem =
+		pvr_ib_umem_get(&dev->ibdev, start, length, mr->access);
+	unsigned long page_size;
 	int err;
 
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
 	mr->umem = umem;
-	err = pvr_pdir_init(&mr->pdir, &dev->pdev->dev,
-			    ib_umem_num_dma_blocks(umem, PVR_PAGE_SIZE), false);
+	page_size = best_page_size(dev, umem);
+	if (!page_size)
+		return -EINVAL;
+	mr->page_shift = ilog2(page_size);
+	err = pvr_pdir_init_large(&mr->pdir, &dev->pdev->dev,
+				  ib_umem_num_dma_blocks(umem, page_size));
 	if (!err)
-		pvr_pdir_set_umem(&mr->pdir, 0, umem);
+		pvr_pdir_set_umem(&mr->pdir, 0, umem, page_size);
 	return err;
 }
 
+/* The address by which work requests name the first byte. */
+static u64 mr_iova(const struct pvr_mr *mr)
+{
+	return mr->access & IB_ZERO_BASED ? 0 : mr->virt;
+}
+
 /*
- * The device knows one address of a region: that by which work requests name its
- * first byte. It only looks at the offset in the page, so any iova will do that
- * has the same offset as the memory.
+ * Without layouts the device only looks at the offset in the page, so any iova will
+ * do that has the same offset as the memory.
  */
 static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 			 int access)
 {
-	if (access & IB_ACCESS_ON_DEMAND)
+	bool layout = dev->features & PVR_EXT_MR_LAYOUT;
+
+	if (access & ~(MR_ACCESS | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
+		       IB_ACCESS_OPTIONAL))
 		return -EOPNOTSUPP;
 	if (!length || length > dev->caps.max_mr_size ||
-	    iova + length < iova || offset_in_page(start ^ iova)) {
+	    iova + length < iova ||
+	    (!layout && offset_in_page(start ^ iova))) {
 		ibdev_dbg(&dev->ibdev,
-			  "MR of %llu bytes at %#llx as %#llx: expected 1 .. %llu bytes, equal page offsets\n",
-			  length, start, iova, dev->caps.max_mr_size);
+			  "MR of %llu bytes at %#llx as %#llx: expected 1 .. %llu bytes%s\n",
+			  length, start, iova, dev->caps.max_mr_size,
+			  layout ? "" : ", equal page offsets");
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* Tell the device of a region whose pages are known. */
+static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	union pvr_cmd_req req = {};
+	struct pvr_cmd_create_mr *cmd = &req.create_mr;
+
+	cmd->start = mr_iova(mr);
+	cmd->length = mr->umem->length;
+	cmd->pdir_dma = mr->pdir.dir.dma;
+	cmd->access_flags = mr->access & MR_ACCESS;
+	cmd->nchunks = mr->pdir.npages;
+	if (dev->features & PVR_EXT_MR_LAYOUT) {
+		cmd->flags = PVR_MR_FLAG_LAYOUT;
+		cmd->offset = ib_umem_dma_offset(mr->umem,
+						 BIT(mr->page_shift));
+		cmd->page_shift = mr->page_shift;
+		cmd->pdir_levels = pvr_pdir_levels(&mr->pdir);
+	}
+	return create_mr(mr, ibpd, &req);
+}
+
+/* Pin memory and make a region of it. */
+static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
+				 u64 virt, int access)
+{
+	struct pvr_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	int err;
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->virt = virt;
+	mr->access = access;
+	err = check_user_mr(to_pvr_dev(ibpd->device), start, length,
+			    mr_iova(mr), access);
+	if (!err)
+		err = user_pages(to_pvr_dev(ibpd->device), mr, start, length);
+	if (!err)
+		err = create_user_mr(mr, ibpd);
+	if (!err)
+		return mr;
+	mr_free(mr);
+	return ERR_PTR(err);
+}
+
+/* Make a second region of memory that another one has pinned and described. */
+static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
+				      int access)
+{
+	struct pvr_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	int err;
+
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->umem = old->umem;
+	mr->pdir = old->pdir;
+	mr->page_shift = old->page_shift;
+	mr->virt = old->virt;
+	mr->access = access;
+	err = check_user_mr(to_pvr_dev(ibpd->device), mr->umem->address,
+			    mr->umem->length, mr_iova(mr), access);
+	if (!err)
+		err = create_user_mr(mr, ibpd);
+	if (!err)
+		return mr;
+	kfree(mr);
+	return ERR_PTR(err);
 }
 
 struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			      u64 iova, int access,
 			      PVR_REG_MR_DMAH_PARAM struct ib_udata *udata)
 {
-	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
-	union pvr_cmd_req req = {};
 	struct pvr_mr *mr;
-	int err;
 
 	if (PVR_REG_MR_DMAH_SET)
 		return ERR_PTR(-EOPNOTSUPP);
-	err = check_user_mr(dev, start, length, iova, access);
-	if (err)
-		return ERR_PTR(err);
-	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
-	if (!mr)
-		return ERR_PTR(-ENOMEM);
-	err = user_pages(dev, mr, start, length, access);
-	if (err)
-		goto err_free;
-	req.create_mr.start = iova;
-	req.create_mr.length = length;
-	req.create_mr.pdir_dma = mr->pdir.dir.dma;
-	req.create_mr.access_flags = access & MR_ACCESS;
-	req.create_mr.nchunks = mr->pdir.npages;
-	err = create_mr(mr, ibpd, &req);
-	if (err)
-		goto err_free;
-	return &mr->ibmr;
+	mr = reg_memory(ibpd, start, length, iova, access);
+	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ibmr;
+}
 
-err_free:
+/* Free a region that is not, or no longer, the device's, but not what @owner has. */
+static void free_but_shared(struct pvr_mr *mr, const struct pvr_mr *owner)
+{
+	if (mr->umem == owner->umem) {
+		mr->umem = NULL;
+		memset(&mr->pdir, 0, sizeof(mr->pdir));
+	}
 	mr_free(mr);
-	return ERR_PTR(err);
+}
+
+/* @mr becomes the region @new, and @new what @mr was. */
+static void exchange(struct pvr_mr *mr, struct pvr_mr *new)
+{
+	swap(mr->umem, new->umem);
+	swap(mr->pdir, new->pdir);
+	swap(mr->virt, new->virt);
+	swap(mr->access, new->access);
+	swap(mr->page_shift, new->page_shift);
+	swap(mr->handle, new->handle);
+	swap(mr->ibmr.lkey, new->ibmr.lkey);
+	swap(mr->ibmr.rkey, new->ibmr.rkey);
+}
+
+/* Can a region of the same memory have this access, or must it be pinned again? */
+static bool pinned_for(const struct pvr_mr *mr, int flags, int access)
+{
+	if (flags & IB_MR_REREG_TRANS)
+		return false;
+	return mr->umem->writable || !ib_access_writable(access);
+}
+
+/*
+ * The device cannot change a region. It gets the new one first, so that whatever
+ * fails leaves the old one as it was; the keys change. NULL tells ib_core that the
+ * object stays.
+ */
+struct ib_mr *pvr_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				u64 length, u64 virt, int access,
+				struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	struct pvr_mr *new, *mr = to_pvr_mr(ibmr);
+	int err;
+
+	if (flags & ~IB_MR_REREG_SUPPORTED)
+		return ERR_PTR(-EOPNOTSUPP);
+	if (!(flags & IB_MR_REREG_ACCESS))
+		access = mr->access;
+	if (pinned_for(mr, flags, access))
+		new = reg_same_memory(ibpd, mr, access);
+	else if (flags & IB_MR_REREG_TRANS)
+		new = reg_memory(ibpd, start, length, virt, access);
+	else
+		new = reg_memory(ibpd, mr->umem->address, mr->umem->length,
+				 mr->virt, access);
+	if (IS_ERR(new))
+		return ERR_CAST(new);
+	err = destroy_mr(mr, ibmr->pd);
+	if (err)
+		pvr_cmd_destroy(to_pvr_dev(ibpd->device), PVR_CMD_DESTROY_MR,
+				new->handle);
+	else
+		exchange(mr, new);
+	free_but_shared(new, mr);
+	return ERR_PTR(err); /* 0 is NULL */
 }
 
 struct ib_mr *pvr_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
@@ -185,9 +336,9 @@ int pvr_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 int pvr_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 {
 	struct pvr_mr *mr = to_pvr_mr(ibmr);
+	int err = destroy_mr(mr, ibmr->pd);
 
-	pvr_cmd_destroy(to_pvr_dev(ibmr->device), PVR_CMD_DESTROY_MR,
-			mr->handle);
-	mr_free(mr);
-	return 0;
+	if (!err)
+		mr_free(mr);
+	return err;
 }

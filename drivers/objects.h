@@ -20,14 +20,23 @@ struct pvr_ucontext {
 struct pvr_pd {
 	struct ib_pd ibpd;
 	u32 handle;
+	atomic_t windows; /* memory windows, which regions may be busy with */
 };
 
 struct pvr_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem; /* NULL for kernel MRs */
 	struct pvr_pdir pdir;
+	u64 virt; /* user MRs: address of the first byte, as asked for */
+	int access; /* user MRs: IB_ACCESS_*, as asked for */
+	u8 page_shift; /* user MRs: of the pages in the directory */
 	u32 handle;
 	u32 npages; /* fast-reg: pages entered by the last map */
+};
+
+struct pvr_mw {
+	struct ib_mw ibmw;
+	u32 handle;
 };
 
 struct pvr_ah {
@@ -98,6 +107,7 @@ struct pvr_qp {
 PVR_TO(ucontext, ibuc)
 PVR_TO(pd, ibpd)
 PVR_TO(mr, ibmr)
+PVR_TO(mw, ibmw)
 PVR_TO(ah, ibah)
 PVR_TO(cq, ibcq)
 PVR_TO(srq, ibsrq)

@@ -3,6 +3,7 @@
 #ifndef PVR_PVRDMA_H
 #define PVR_PVRDMA_H
 
+#include <linux/bits.h>
 #include <linux/build_bug.h>
 #include <linux/idr.h>
 #include <linux/if_ether.h>
@@ -20,6 +21,9 @@
 #include "pvrdma_abi.h"
 #include "ring.h"
 #include "verbs.h"
+
+/* PVR_EXT_MR_LAYOUT: sizes that the pages of a region may have. */
+#define PVR_MR_PAGE_SIZES GENMASK(30, PVR_PAGE_SHIFT)
 
 static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
 

@@ -8,12 +8,14 @@
 
 /* Those that this driver makes use of. */
 #define DRIVER_EXT                                                             \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_UC)
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE |              \
+	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_LOCAL_DMA_LKEY |             \
+	 PVR_EXT_LONG_FAST_REG | PVR_EXT_UC)
 
 static uint extensions = DRIVER_EXT;
 module_param(extensions, uint, 0444);
 MODULE_PARM_DESC(extensions,
-		 "Mask of device extensions to use (1: no doorbell on an empty poll; default: all)");
+		 "Mask of device extensions to use, see docs/architecture.md (0: VMware's interface; default: all)");
 
 /* A page of the header and one of elements: stock sizes waste two more. */
 #define EVRING_PAGES 2

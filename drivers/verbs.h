@@ -63,7 +63,13 @@ struct ib_mr *pvr_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			   u32 max_num_sg);
 int pvr_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		  unsigned int *offset);
+struct ib_mr *pvr_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
+				u64 length, u64 virt, int access,
+				struct ib_pd *ibpd, struct ib_udata *udata);
 int pvr_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+int pvr_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
+int pvr_dealloc_mw(struct ib_mw *ibmw);
 
 int pvr_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		  struct ib_udata *udata);
