@@ -43,6 +43,25 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	return -answer();
 }
 
+int ibv_cmd_alloc_pd(struct ibv_context *context, struct ibv_pd *pd, struct ibv_alloc_pd *cmd,
+		     size_t cmd_size, struct ib_uverbs_alloc_pd_resp *resp, size_t resp_size)
+{
+	struct pvr_uverbs_alloc_pd_resp *drv =
+		container_of(resp, struct pvr_uverbs_alloc_pd_resp, ibv_resp);
+
+	pd->context = context;
+	pd->handle = 0x77;
+	drv->pdn = FAKE_PD_HANDLE;
+	fake.pds++;
+	return answer();
+}
+
+int ibv_cmd_dealloc_pd(struct ibv_pd *pd)
+{
+	fake.pds--;
+	return answer();
+}
+
 int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_channel *channel,
 		      int comp_vector, struct ibv_cq *cq, struct ibv_create_cq *cmd,
 		      size_t cmd_size, struct ib_uverbs_create_cq_resp *resp, size_t resp_size)
@@ -79,7 +98,8 @@ int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, siz
 	int err = answer();
 
 	assert_int_equal(cmd_size, sizeof(*drv));
-	assert_int_equal(drv->buf_size, PVR_PAGE_SIZE + fake_pages_of(cqe, sizeof(struct pvrdma_cqe)));
+	assert_int_equal(drv->buf_size,
+			 PVR_PAGE_SIZE + fake_pages_of(cqe, sizeof(struct pvrdma_cqe)));
 	fake.resized_locked = pthread_spin_trylock(&to_pvr_cq(cq)->lock) != 0;
 	if (!fake.resized_locked)
 		pthread_spin_unlock(&to_pvr_cq(cq)->lock);
@@ -138,6 +158,7 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_in
 		container_of(resp, struct pvr_uverbs_create_srq_resp, ibv_resp);
 
 	srq->context = pd->context;
+	srq->pd = pd; /* as ibv_create_srq() has it before anybody sees the SRQ */
 	drv->srqn = fake.next_handle++;
 	return answer();
 }

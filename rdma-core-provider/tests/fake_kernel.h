@@ -28,6 +28,7 @@ struct fake {
 	uint32_t next_handle; /* of any object; QPs have number 0x100 + handle */
 	int fail; /* errno of the next command, once */
 	int resolved; /* addresses that were asked for */
+	int pds; /* that the kernel has */
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
 	bool resized_locked; /* nobody could poll (or post) during the last resizing */

@@ -8,22 +8,69 @@
 
 #include "pvrdma.h"
 
+static int alloc_default(struct pvr_buf *buf, size_t size)
+{
+	buf->addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (buf->addr == MAP_FAILED)
+		return errno;
+	buf->parent = NULL;
+	return 0;
+}
+
+/* The application's allocator may leave it to us. */
+static int alloc_from(struct pvr_buf *buf, size_t size, struct pvr_parent_domain *parent,
+		      uint64_t resource_type)
+{
+	buf->addr = parent->alloc(&parent->pd.ibv_pd, parent->pd_context, size, PVR_PAGE_SIZE,
+				  resource_type);
+	if (buf->addr == IBV_ALLOCATOR_USE_DEFAULT)
+		return alloc_default(buf, size);
+	if (!buf->addr)
+		return ENOMEM;
+	buf->parent = parent;
+	buf->resource_type = resource_type;
+	atomic_fetch_add(&parent->pd.users, 1);
+	return 0;
+}
+
+static void give_back(struct pvr_buf *buf, size_t size)
+{
+	struct pvr_parent_domain *parent = buf->parent;
+
+	if (!parent) {
+		munmap(buf->addr, size);
+		return;
+	}
+	parent->free(&parent->pd.ibv_pd, parent->pd_context, buf->addr, buf->resource_type);
+	atomic_fetch_sub(&parent->pd.users, 1);
+}
+
+/* The kernel takes whole pages, and so does a child of fork() that must not have them. */
+static int keep_from_children(const struct pvr_buf *buf, size_t size)
+{
+	if ((uintptr_t)buf->addr % PVR_PAGE_SIZE)
+		return EINVAL;
+	return ibv_dontfork_range(buf->addr, size);
+}
+
 /*
  * The pages are written once, now: the kernel pins work queues for reading only although the
  * device writes cons_head into their first page, which must thus be ours alone by then and not
  * the shared page of zeros.
  */
-int pvr_buf_alloc(struct pvr_buf *buf, size_t size)
+int pvr_buf_alloc(struct pvr_buf *buf, size_t size, struct ibv_pd *ibpd, uint64_t resource_type)
 {
+	struct pvr_parent_domain *parent = to_pvr_parent_domain(ibpd);
 	int err;
 
 	size = align(size, PVR_PAGE_SIZE);
-	buf->addr = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (buf->addr == MAP_FAILED)
-		return errno;
-	err = ibv_dontfork_range(buf->addr, size);
+	err = parent && parent->alloc ? alloc_from(buf, size, parent, resource_type)
+				      : alloc_default(buf, size);
+	if (err)
+		return err;
+	err = keep_from_children(buf, size);
 	if (err) {
-		munmap(buf->addr, size);
+		give_back(buf, size);
 		return err;
 	}
 	memset(buf->addr, 0, size);
@@ -36,7 +83,7 @@ void pvr_buf_free(struct pvr_buf *buf)
 	if (!buf->size)
 		return;
 	ibv_dofork_range(buf->addr, buf->size);
-	munmap(buf->addr, buf->size);
+	give_back(buf, buf->size);
 	buf->size = 0;
 }
 

@@ -85,13 +85,16 @@ static void free_context(struct ibv_context *ibctx)
 
 /* Verbs that are absent here fail with EOPNOTSUPP. */
 static const struct verbs_context_ops context_ops = {
+	.alloc_parent_domain = pvr_alloc_parent_domain,
 	.alloc_pd = pvr_alloc_pd,
+	.alloc_td = pvr_alloc_td,
 	.create_ah = pvr_create_ah,
 	.create_cq = pvr_create_cq,
 	.create_cq_ex = pvr_create_cq_ex,
 	.create_qp = pvr_create_qp,
 	.create_srq = pvr_create_srq,
 	.dealloc_pd = pvr_dealloc_pd,
+	.dealloc_td = pvr_dealloc_td,
 	.dereg_mr = pvr_dereg_mr,
 	.destroy_ah = pvr_destroy_ah,
 	.destroy_cq = pvr_destroy_cq,

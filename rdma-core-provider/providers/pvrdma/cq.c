@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completion queues: creation, resizing, arming, and purging of what a dead QP left. cq_poll.c polls. */
+/* Completion queues: creation, resizing, arming, purging of what a dead QP left. cq_poll.c polls. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,9 +71,10 @@ static uint32_t elements_for(uint32_t cqe)
 	return num;
 }
 
-static int alloc_ring(struct pvr_buf *buf, uint32_t num)
+static int alloc_ring(const struct pvr_cq *cq, struct pvr_buf *buf, uint32_t num)
 {
-	return pvr_buf_alloc(buf, PVR_PAGE_SIZE + (size_t)num * sizeof(struct pvrdma_cqe));
+	return pvr_buf_alloc(buf, PVR_PAGE_SIZE + (size_t)num * sizeof(struct pvrdma_cqe),
+			     cq->parent, PVR_RES_CQ);
 }
 
 /* From here on the CQ is in this ring, whose first element to read is number 0. */
@@ -95,7 +96,7 @@ static int init_ring(struct pvr_cq *cq, uint32_t cqe)
 	struct pvr_buf buf = {};
 	int err;
 
-	err = alloc_ring(&buf, num);
+	err = alloc_ring(cq, &buf, num);
 	if (err)
 		return err;
 	use_ring(cq, &buf, num);
@@ -125,6 +126,16 @@ static int create_in_kernel(struct pvr_cq *cq, struct ibv_context *ibctx,
 	return err;
 }
 
+/* Who shares a thread domain with others comes as one thread at a time, too. */
+static void set_domain(struct pvr_cq *cq, const struct ibv_cq_init_attr_ex *attr)
+{
+	const struct pvr_parent_domain *parent = to_pvr_parent_domain(attr->parent_domain);
+
+	cq->parent = attr->parent_domain;
+	cq->single_threaded = (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) ||
+			      (parent && parent->td);
+}
+
 static struct pvr_cq *create_cq(struct ibv_context *ibctx, const struct ibv_cq_init_attr_ex *attr)
 {
 	struct pvr_cq *cq;
@@ -136,7 +147,7 @@ static struct pvr_cq *create_cq(struct ibv_context *ibctx, const struct ibv_cq_i
 	cq = calloc(1, sizeof(*cq));
 	if (!cq)
 		goto err_errno;
-	cq->single_threaded = attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED;
+	set_domain(cq, attr);
 	err = init_ring(cq, attr->cqe);
 	if (err)
 		goto err_free;
@@ -167,19 +178,25 @@ struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp
 	return cq ? &cq->verbs_cq.cq : NULL;
 }
 
+#define COMP_MASK_KNOWN (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
+
 /*
  * The device does not stamp completions with a time, knows no VLAN or flow, and a CQ that
  * overflows is broken whatever one asks for.
  */
-static int check_ex(const struct ibv_cq_init_attr_ex *attr)
+static int check_ex(const struct ibv_context *ibctx, const struct ibv_cq_init_attr_ex *attr)
 {
-	if (attr->comp_mask & ~IBV_CQ_INIT_ATTR_MASK_FLAGS)
+	if (attr->comp_mask & ~COMP_MASK_KNOWN)
 		return EOPNOTSUPP;
 	if (attr->wc_flags & ~(uint64_t)IBV_WC_STANDARD_FLAGS)
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 	    (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
 		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
+	    (!to_pvr_parent_domain(attr->parent_domain) ||
+	     attr->parent_domain->context != ibctx))
+		return EINVAL;
 	return 0;
 }
 
@@ -189,13 +206,15 @@ struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init
 	struct pvr_cq *cq;
 	int err;
 
-	err = check_ex(attr);
+	err = check_ex(ibctx, attr);
 	if (err) {
 		errno = err;
 		return NULL;
 	}
 	if (!(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS))
 		known.flags = 0;
+	if (!(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
+		known.parent_domain = NULL;
 	cq = create_cq(ibctx, &known);
 	if (!cq)
 		return NULL;
@@ -236,7 +255,7 @@ int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
 	num = elements_for(cqe);
 	if (num == (uint32_t)ibcq->cqe)
 		return 0;
-	err = alloc_ring(&buf, num);
+	err = alloc_ring(cq, &buf, num);
 	if (err)
 		return err;
 	pvr_cq_lock(cq);

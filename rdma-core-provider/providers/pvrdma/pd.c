@@ -26,11 +26,21 @@ struct ibv_pd *pvr_alloc_pd(struct ibv_context *ibctx)
 	return &pd->ibv_pd;
 }
 
+/* A parent domain is one too. The kernel knows only what a PD itself is used for. */
 int pvr_dealloc_pd(struct ibv_pd *ibpd)
 {
-	int err = ibv_cmd_dealloc_pd(ibpd);
+	struct pvr_parent_domain *parent = to_pvr_parent_domain(ibpd);
+	struct pvr_pd *pd = to_pvr_pd(ibpd);
+	int err;
 
+	if (atomic_load(&pd->users))
+		return EBUSY;
+	if (parent) {
+		pvr_free_parent_domain(parent);
+		return 0;
+	}
+	err = ibv_cmd_dealloc_pd(ibpd);
 	if (!err)
-		free(to_pvr_pd(ibpd));
+		free(pd);
 	return err;
 }

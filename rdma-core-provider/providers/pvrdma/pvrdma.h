@@ -53,7 +53,30 @@ struct pvr_context {
 struct pvr_pd {
 	struct ibv_pd ibv_pd;
 	uint32_t handle;
+	_Atomic uint32_t users; /* parent domains made of it, buffers from its allocators */
+	struct pvr_pd *base; /* what a parent domain is made of; NULL: this is none */
 };
+
+struct pvr_td {
+	struct ibv_td ibv_td;
+	_Atomic uint32_t users; /* parent domains */
+};
+
+struct pvr_parent_domain {
+	struct pvr_pd pd; /* with the handles of pd.base */
+	struct pvr_td *td; /* or NULL */
+	/* The application's allocators, or NULL, see ibv_alloc_parent_domain(3) */
+	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
+		       uint64_t resource_type);
+	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
+	void *pd_context;
+};
+
+/* What such an allocator is asked for; the high half says whose number it is. */
+#define PVR_RES(n) ((uint64_t)RDMA_DRIVER_VMW_PVRDMA << 32 | (n))
+#define PVR_RES_CQ PVR_RES(1)
+#define PVR_RES_SRQ PVR_RES(2)
+#define PVR_RES_QP PVR_RES(3)
 
 struct pvr_ah {
 	struct ibv_ah ibv_ah;
@@ -64,6 +87,8 @@ struct pvr_ah {
 struct pvr_buf {
 	void *addr;
 	size_t size; /* a multiple of the page size; 0: nothing allocated */
+	struct pvr_parent_domain *parent; /* whose allocator it is from, or NULL */
+	uint64_t resource_type; /* PVR_RES_*, if so */
 };
 
 struct pvr_cq {
@@ -78,6 +103,7 @@ struct pvr_cq {
 	struct pvrdma_cqe *cqes_shm;
 	const struct pvrdma_cqe *cqe; /* what the lazy calls read, from start_poll to end_poll */
 	const struct pvr_qp *qp; /* ... its QP */
+	struct ibv_pd *parent; /* a parent domain, or NULL */
 	struct pvr_buf buf;
 };
 
@@ -109,6 +135,19 @@ static inline struct pvr_pd *to_pvr_pd(struct ibv_pd *ibpd)
 	return container_of(ibpd, struct pvr_pd, ibv_pd);
 }
 
+static inline struct pvr_td *to_pvr_td(struct ibv_td *ibtd)
+{
+	return container_of(ibtd, struct pvr_td, ibv_td);
+}
+
+/* NULL: it is a plain PD, or there is none at all. */
+static inline struct pvr_parent_domain *to_pvr_parent_domain(struct ibv_pd *ibpd)
+{
+	if (!ibpd || !to_pvr_pd(ibpd)->base)
+		return NULL;
+	return container_of(to_pvr_pd(ibpd), struct pvr_parent_domain, pd);
+}
+
 static inline struct pvr_ah *to_pvr_ah(struct ibv_ah *ibah)
 {
 	return container_of(ibah, struct pvr_ah, ibv_ah);
@@ -131,8 +170,11 @@ static inline struct pvr_srq *to_pvr_srq(struct ibv_srq *ibsrq)
 
 /* buf.c */
 
-/* Returns 0 or an errno. Pages are there and private when it returns, see the source. */
-int pvr_buf_alloc(struct pvr_buf *buf, size_t size);
+/*
+ * Returns 0 or an errno. Pages are there and private when it returns, see the source. They come
+ * from ibpd's allocator if it is a parent domain that has one; ibpd may be NULL.
+ */
+int pvr_buf_alloc(struct pvr_buf *buf, size_t size, struct ibv_pd *ibpd, uint64_t resource_type);
 /* Also right for a buffer that was never allocated. */
 void pvr_buf_free(struct pvr_buf *buf);
 /*
@@ -151,6 +193,13 @@ static inline void pvr_copy_sges(void *to, const struct ibv_sge *sges, size_t nu
 /* Entry points of verbs, as struct verbs_context_ops describes them. */
 struct ibv_pd *pvr_alloc_pd(struct ibv_context *ibctx);
 int pvr_dealloc_pd(struct ibv_pd *ibpd);
+
+struct ibv_td *pvr_alloc_td(struct ibv_context *ibctx, struct ibv_td_init_attr *attr);
+int pvr_dealloc_td(struct ibv_td *ibtd);
+struct ibv_pd *pvr_alloc_parent_domain(struct ibv_context *ibctx,
+				       struct ibv_parent_domain_init_attr *attr);
+/* parent_domain.c: for pvr_dealloc_pd(); nobody uses it any more. */
+void pvr_free_parent_domain(struct pvr_parent_domain *parent);
 
 struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova,
 			  int access);

@@ -65,9 +65,9 @@ static size_t min_send_stride(const struct pvr_context *ctx, const struct ibv_qp
 	return has_inline(ctx) && stride > PVR_SQ_STRIDE_MIN ? stride : PVR_SQ_STRIDE_MIN;
 }
 
-static int alloc_send_queue(const struct pvr_context *ctx, struct pvr_qp *qp,
-			    const struct ibv_qp_cap *cap)
+static int alloc_send_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct ibv_qp_cap *cap)
 {
+	const struct pvr_context *ctx = to_pvr_context(ibpd->context);
 	struct pvr_ring_state_shm *state_shm;
 	size_t size;
 	int err;
@@ -75,7 +75,7 @@ static int alloc_send_queue(const struct pvr_context *ctx, struct pvr_qp *qp,
 	size = pvr_wq_layout(&qp->sq, at_least_one(cap->max_send_wr),
 			     at_least_one(cap->max_send_sge), sizeof(struct pvrdma_sq_wqe_hdr),
 			     min_send_stride(ctx, cap));
-	err = pvr_buf_alloc(&qp->sbuf, PVR_PAGE_SIZE + size);
+	err = pvr_buf_alloc(&qp->sbuf, PVR_PAGE_SIZE + size, ibpd, PVR_RES_QP);
 	if (err)
 		return err;
 	state_shm = qp->sbuf.addr;
@@ -86,7 +86,7 @@ static int alloc_send_queue(const struct pvr_context *ctx, struct pvr_qp *qp,
 }
 
 /* The receive queue's indices are in the send queue's header page. */
-static int alloc_recv_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
+static int alloc_recv_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct ibv_qp_cap *cap)
 {
 	size_t size;
 	int err;
@@ -94,23 +94,22 @@ static int alloc_recv_queue(struct pvr_qp *qp, const struct ibv_qp_cap *cap)
 	size = pvr_wq_layout(&qp->rq, at_least_one(cap->max_recv_wr),
 			     at_least_one(cap->max_recv_sge), sizeof(struct pvrdma_rq_wqe_hdr),
 			     PVR_RQ_STRIDE_MIN);
-	err = pvr_buf_alloc(&qp->rbuf, size);
+	err = pvr_buf_alloc(&qp->rbuf, size, ibpd, PVR_RES_QP);
 	if (err)
 		return err;
 	qp->rq.wqes = qp->rbuf.addr;
 	return 0;
 }
 
-static int init_queues(const struct pvr_context *ctx, struct pvr_qp *qp,
-		       const struct ibv_qp_init_attr *attr)
+static int init_queues(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct ibv_qp_init_attr *attr)
 {
 	int err;
 
-	err = alloc_send_queue(ctx, qp, &attr->cap);
+	err = alloc_send_queue(qp, ibpd, &attr->cap);
 	if (err)
 		return err;
 	if (!attr->srq)
-		err = alloc_recv_queue(qp, &attr->cap);
+		err = alloc_recv_queue(qp, ibpd, &attr->cap);
 	if (err) {
 		pvr_buf_free(&qp->sbuf);
 		return err;
@@ -207,7 +206,7 @@ struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr)
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		goto err_errno;
-	err = init_queues(ctx, qp, attr);
+	err = init_queues(qp, ibpd, attr);
 	if (err)
 		goto err_free;
 	set_cap(ctx, qp);

@@ -7,7 +7,8 @@
 #include "uverbs_abi.h"
 
 /* Lays out a queue and allocates it: all of wq but its lock. */
-static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, uint32_t max_wr, uint32_t max_sge)
+static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ibpd, uint32_t max_wr,
+		       uint32_t max_sge)
 {
 	struct pvr_ring_state_shm *state_shm;
 	size_t size;
@@ -15,7 +16,7 @@ static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, uint32_t max_wr, 
 
 	size = pvr_wq_layout(wq, max_wr, max_sge ? max_sge : 1, sizeof(struct pvrdma_rq_wqe_hdr),
 			     PVR_RQ_STRIDE_MIN);
-	err = pvr_buf_alloc(buf, PVR_PAGE_SIZE + size);
+	err = pvr_buf_alloc(buf, PVR_PAGE_SIZE + size, ibpd, PVR_RES_SRQ);
 	if (err)
 		return err;
 	state_shm = buf->addr;
@@ -24,9 +25,9 @@ static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, uint32_t max_wr, 
 	return 0;
 }
 
-static int init_queue(struct pvr_srq *srq, struct ibv_srq_attr *attr)
+static int init_queue(struct pvr_srq *srq, struct ibv_pd *ibpd, const struct ibv_srq_attr *attr)
 {
-	int err = alloc_queue(&srq->wq, &srq->buf, attr->max_wr, attr->max_sge);
+	int err = alloc_queue(&srq->wq, &srq->buf, ibpd, attr->max_wr, attr->max_sge);
 
 	if (!err)
 		pthread_spin_init(&srq->wq.lock, PTHREAD_PROCESS_PRIVATE);
@@ -69,7 +70,7 @@ struct ibv_srq *pvr_create_srq(struct ibv_pd *ibpd, struct ibv_srq_init_attr *at
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		goto err_errno;
-	err = init_queue(srq, &attr->attr);
+	err = init_queue(srq, ibpd, &attr->attr);
 	if (err)
 		goto err_free;
 	err = create_in_kernel(srq, ibpd, attr);
@@ -135,7 +136,7 @@ static int resize_srq(struct pvr_srq *srq, struct ibv_srq_attr *attr, int attr_m
 
 	if (!attr->max_wr || attr->max_wr > PVR_MAX_ELEMENTS)
 		return EINVAL;
-	err = alloc_queue(&wq, &buf, attr->max_wr, srq->wq.max_sge);
+	err = alloc_queue(&wq, &buf, srq->verbs_srq.srq.pd, attr->max_wr, srq->wq.max_sge);
 	if (err)
 		return err;
 	rounded.max_wr = wq.num;
