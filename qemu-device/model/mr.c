@@ -12,7 +12,8 @@
 
 #define ACCESS_KNOWN                                                           \
 	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE |                    \
-	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC)
+	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |                   \
+	 PVR_ACCESS_MW_BIND)
 #define ACCESS_NEEDS_LOCAL_WRITE (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_ATOMIC)
 
 /* Pages from the first byte's to the last one's; UINT32_MAX if no directory has as many. */

@@ -273,6 +273,16 @@ static void test_create_mr_ignores_optional_access_flags(void **state)
 	expect_ok(fg_create_mr(m.g, &m.req, &m.resp));
 }
 
+/* Stock drivers hand the flag on, and only then tell the program that there are no windows. */
+static void test_create_mr_takes_the_right_to_bind_windows(void **state)
+{
+	struct mr_env m;
+
+	mr_env_init(&m, state);
+	m.req.access_flags = PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_MW_BIND;
+	expect_ok(fg_create_mr(m.g, &m.req, &m.resp));
+}
+
 static void test_create_mr_rejects_access_it_cannot_honour(void **state)
 {
 	static const uint32_t bad[] = { PVR_ACCESS_ON_DEMAND, 1u << 7, 1u << 19, 1u << 30,
@@ -484,6 +494,7 @@ int main(void)
 		T(test_create_dma_mr, guest),
 		T(test_create_mr_needs_local_write_for_remote_write, guest),
 		T(test_create_mr_ignores_optional_access_flags, guest),
+		T(test_create_mr_takes_the_right_to_bind_windows, guest),
 		T(test_create_mr_rejects_access_it_cannot_honour, guest),
 		T(test_create_mr_rejects_bad_directories, guest),
 		T(test_create_mr_rejects_bad_tables, guest),

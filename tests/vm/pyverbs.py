@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""rdma-core's own test-suite, as Debian's python3-pyverbs has it, in a VM; what it says, and which skips are known."""
+
+import dataclasses
+import pathlib
+import re
+
+from steps import Step
+
+PACKAGES = "python3-pyverbs"
+HERE = pathlib.Path(__file__).parent
+
+# The suite finds a device's netdev beside it, at the same PCI function, and without one it leaves out whatever uses
+# rdma_cm. Ours is another function, as with VMware: so the copy is told where to look.
+STEP = Step("pyverbs", """
+    echo 32 >/proc/sys/vm/nr_hugepages
+    cp -r /usr/share/doc/rdma-core/tests /root/tests && gunzip -r /root/tests || exit
+    mkdir -p "/run/suite/$RDMA_DEV/net/$NETDEV"
+    sed -i 's#/sys/class/infiniband/{}/device/net/#/run/suite/{}/net/#' /root/tests/base.py
+    [ "$(grep -c /run/suite /root/tests/base.py)" = 2 ] || { echo "base.py looks elsewhere now"; exit 1; }
+    cd /root && python3 tests/run_tests.py -v --dev "$RDMA_DEV" 2>&1
+    true""", 240)
+
+@dataclasses.dataclass
+class Report:
+    """Test ids by what became of them; skipped ones with the suite's reason."""
+
+    ran: int
+    passed: list
+    failed: list
+    skipped: dict
+    text: str
+
+
+def parse(text):
+    """The report of `run_tests.py -v`. A test's name and its outcome may be lines apart."""
+    ran = re.search(r"^Ran (\d+) tests? in ", text, re.MULTILINE)
+    report = Report(int(ran[1]) if ran else 0, [], [], {}, text)
+    name = None
+    for line in text.splitlines():
+        begin = re.match(r"test_\w+ \((tests\.[\w.]+)\)", line)
+        name = begin[1] if begin else name
+        end = re.search(r"(?:^|\.\.\. )(ok|FAIL|ERROR|expected failure|unexpected success|skipped (['\"])(.*)\2)$", line)
+        if name is None or not end:
+            continue
+        if end[1] == "ok":
+            report.passed.append(name)
+        elif end[3] is not None:
+            report.skipped[name] = end[3]
+        else:
+            report.failed.append(name)
+        name = None
+    return report
+
+
+def listed_skips(name):
+    """A committed list: {test id: why}."""
+    lines = (HERE / name).read_text().splitlines()
+    pairs = [line.partition(" | ") for line in lines if line and not line.startswith("#")]
+    assert all(test and why.strip() for test, _, why in pairs), f"{name}: each line is a test's id, ' | ' and why"
+    assert len({test for test, _, _ in pairs}) == len(pairs), f"{name} names a test twice"
+    return {test: why.strip() for test, _, why in pairs}

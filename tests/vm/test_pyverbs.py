@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""rdma-core's own test-suite over our device: with our driver and provider, and with the stock ones."""
+
+import pyverbs
+import pytest
+from steps import Step, run_steps
+
+pytestmark = pytest.mark.slow
+
+TESTS = 273           # of Debian 12's python3-pyverbs
+DRIVERS = {           # driver -> committed list of skips, passes that must be reached
+    "pvrdma": ("pyverbs-skips.txt", 51),
+    "vmw_pvrdma": ("pyverbs-skips-vmw_pvrdma.txt", 40),
+}
+COMPLAINTS = Step("complaints", "! complaints")
+
+
+@pytest.fixture(scope="module", params=DRIVERS)
+def driver(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def run(driver, tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp(f"pyverbs-{driver}-"), [pyverbs.STEP, COMPLAINTS], nodes=1,
+                     driver=driver, packages=pyverbs.PACKAGES)
+
+
+@pytest.fixture(scope="module")
+def report(run):
+    return pyverbs.parse(run.check("pyverbs")[0].text)
+
+
+@pytest.fixture(scope="module")
+def listed(driver):
+    return pyverbs.listed_skips(DRIVERS[driver][0])
+
+
+def test_all_tests_ran(report):
+    seen = len(report.passed) + len(report.failed) + len(report.skipped)
+    assert (report.ran, seen) == (TESTS, TESTS), report.text[-3000:]
+
+
+def test_no_failure_and_no_error(report):
+    assert not report.failed, "\n".join([*report.failed, report.text[report.text.find("\n====="):][:6000]])
+
+
+def test_each_skipped_test_is_listed(report, listed):
+    new = [f"{name} | {why}" for name, why in report.skipped.items() if name not in listed]
+    assert not new, "skipped, but not listed:\n" + "\n".join(new)
+
+
+def test_each_listed_test_skips(report, listed):
+    over = sorted(set(listed) - set(report.skipped))
+    assert not over, "listed, but did not skip:\n" + "\n".join(over)
+
+
+def test_enough_tests_pass(report, driver, capsys):
+    with capsys.disabled():
+        print(f"\npyverbs with {driver}: {len(report.passed)} of {report.ran} passed ", end="")
+    assert len(report.passed) >= DRIVERS[driver][1]
+
+
+def test_kernel_has_no_complaints(run):
+    run.check("complaints")
+
+
+def test_run_ended_well(run):
+    run.check_end()
