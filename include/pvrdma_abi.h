@@ -737,7 +737,10 @@ struct pvr_cmd_create_mr {
 	__u32 access_flags; /* PVR_ACCESS_* */
 	__u32 flags; /* PVR_MR_FLAG_* */
 	__u32 nchunks; /* pages from page(start) to page(start + length - 1) */
-	/* With PVR_MR_FLAG_LAYOUT; start is then any address, nchunks follows offset. */
+	/*
+	 * With PVR_MR_FLAG_LAYOUT; start is then any address, nchunks follows offset, and
+	 * pages are aligned to their size.
+	 */
 	__aligned_u64 offset; /* of the first byte in the first page */
 	__u32 page_shift; /* 12 .. 30 */
 	__u32 pdir_levels; /* 2 or 3 */
