@@ -29,6 +29,8 @@ struct pvr_srq;
 #define PVR_MAX_SGE 32 /* an SQ stride is then 1024 bytes, well below a page */
 #define PVR_MAX_RD_ATOMIC 128
 #define PVR_MAX_MR_SIZE ((uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE)
+#define PVR_MAX_MR_SIZE_LAYOUT ((uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE)
+#define PVR_MAX_MR_PAGE_SHIFT 30
 #define PVR_MAX_FAST_REG_PAGES 128 /* stock drivers refuse more */
 #define PVR_MAX_MSG_SIZE (1u << 31)
 #define PVR_MAX_MTU PVR_MTU_4096
@@ -102,7 +104,7 @@ struct pvr_adapter {
 	struct pvr_event_rings events;
 
 	/* Objects. */
-	uint64_t pages_used; /* see pvr_pages_map() */
+	uint64_t pages_bytes; /* see pvr_pages_map_pdir() */
 	struct pvr_uc kernel_uc;
 	struct pvr_uc *uar[PVR_MAX_UAR]; /* by page */
 	struct pvr_table ucs, pds, mrs, cqs, qps, srqs;

@@ -17,6 +17,15 @@ static uint64_t node_guid(const uint8_t mac[6])
 	return raw;
 }
 
+/* What is above the limits of stock drivers, or new to them. */
+static void fill_extensions(uint32_t features, struct pvr_caps *caps)
+{
+	if (features & PVR_EXT_MR_LAYOUT) {
+		caps->max_mr_size = PVR_MAX_MR_SIZE_LAYOUT;
+		caps->page_size_cap = (2ull << PVR_MAX_MR_PAGE_SHIFT) - PVR_PAGE_SIZE;
+	}
+}
+
 void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
 {
 	*caps = (struct pvr_caps){
@@ -53,4 +62,5 @@ void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
 		.gid_types = PVR_GID_TYPE_ROCE_V2,
 		.max_fast_reg_page_list_len = PVR_MAX_FAST_REG_PAGES,
 	};
+	fill_extensions(adapter->features, caps);
 }

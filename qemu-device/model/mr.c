@@ -24,55 +24,147 @@ static uint32_t span_pages(uint64_t start, uint64_t length)
 	return last - first < PVR_PDIR_MAX_PAGES ? last - first + 1 : UINT32_MAX;
 }
 
-/* What the command asks for is consistent. */
-static int mr_check(const struct pvr_cmd_create_mr *cmd)
+/* There is a last byte, and the address behind it does not lie before the first. */
+static bool range_ok(uint64_t start, uint64_t length, uint64_t max)
+{
+	return length && length <= max && start + length - 1 >= start;
+}
+
+/* IBTA vol. 1, 10.6.3.1: remote write and atomic need local write. */
+static bool access_ok(uint32_t access)
+{
+	return !(access & ACCESS_NEEDS_LOCAL_WRITE) || (access & PVR_ACCESS_LOCAL_WRITE);
+}
+
+/* ---------------------------------------------------------------- kinds */
+
+static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
 	uint32_t access = cmd->access_flags & ~PVR_ACCESS_OPTIONAL;
 
-	if (cmd->flags & ~(PVR_MR_FLAG_DMA | PVR_MR_FLAG_FRMR))
-		return -EINVAL;
-	if (cmd->flags == (PVR_MR_FLAG_DMA | PVR_MR_FLAG_FRMR))
-		return -EINVAL;
-	if (cmd->flags == PVR_MR_FLAG_FRMR)
-		return cmd->nchunks && cmd->nchunks <= PVR_MAX_FAST_REG_PAGES ? 0 : -EINVAL;
-	if (cmd->flags == PVR_MR_FLAG_DMA)
-		return access & ~PVR_ACCESS_LOCAL_WRITE ? -EINVAL : 0;
 	if (access & ~ACCESS_KNOWN)
 		return -EOPNOTSUPP;
-	/* IBTA vol. 1, 10.6.3.1: remote write and atomic need local write. */
-	if ((access & ACCESS_NEEDS_LOCAL_WRITE) && !(access & PVR_ACCESS_LOCAL_WRITE))
-		return -EINVAL;
-	if (!cmd->length || cmd->length > PVR_MAX_MR_SIZE ||
-	    cmd->start + cmd->length - 1 < cmd->start)
+	if (!access_ok(access) || !range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE))
 		return -EINVAL;
 	return cmd->nchunks == span_pages(cmd->start, cmd->length) ? 0 : -EINVAL;
 }
 
-static struct pvr_mr *mr_new(const struct pvr_cmd_create_mr *cmd, struct pvr_pd *pd)
+/* A region of ours is zero-based if its start is 0: the flag says nothing more. */
+static int check_layout(const struct pvr_adapter *adapter,
+			const struct pvr_cmd_create_mr *cmd)
+{
+	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
+
+	if (access & ~ACCESS_KNOWN)
+		return -EOPNOTSUPP;
+	if (!access_ok(access) ||
+	    !range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE_LAYOUT) ||
+	    cmd->page_shift < PVR_PAGE_SHIFT || cmd->page_shift > PVR_MAX_MR_PAGE_SHIFT ||
+	    (cmd->pdir_levels != 2 && cmd->pdir_levels != 3) ||
+	    cmd->offset >> cmd->page_shift)
+		return -EINVAL;
+	return (cmd->offset + cmd->length - 1) >> cmd->page_shift == cmd->nchunks - 1u ?
+		       0 :
+		       -EINVAL;
+}
+
+static int check_dma(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
+{
+	return cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_LOCAL_WRITE) ? -EINVAL :
+										    0;
+}
+
+static int check_fast(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
+{
+	return cmd->nchunks && cmd->nchunks <= PVR_MAX_FAST_REG_PAGES ? 0 : -EINVAL;
+}
+
+static int map_user(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		    struct pvr_mr *mr)
+{
+	mr->offset = cmd->start % PVR_PAGE_SIZE;
+	return pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks,
+			     mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
+}
+
+static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		      struct pvr_mr *mr)
+{
+	uint64_t pages;
+	struct pvr_pdir pdir = {
+		.dma = cmd->pdir_dma,
+		.levels = cmd->pdir_levels,
+		.shift = cmd->page_shift,
+		.count = cmd->nchunks,
+	};
+
+	mr->offset = cmd->offset % PVR_PAGE_SIZE;
+	pages = (mr->offset + cmd->length + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE;
+	pdir.skip = cmd->offset - mr->offset;
+	pdir.size = pages * PVR_PAGE_SIZE;
+	return pvr_pages_map_pdir(adapter, &pdir, mr->access & PVR_ACCESS_LOCAL_WRITE,
+				  &mr->pages);
+}
+
+static int map_dma(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		   struct pvr_mr *mr)
+{
+	return 0;
+}
+
+static int map_fast(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		    struct pvr_mr *mr)
+{
+	mr->max_pages = cmd->nchunks;
+	return pvr_pages_reserve(adapter, mr->max_pages, &mr->pages);
+}
+
+/* What CREATE_MR makes, by its flags. */
+struct maker {
+	uint32_t flags;
+	uint32_t ext; /* that must be in effect */
+	enum pvr_mr_kind kind;
+	/* What the command asks for is consistent. */
+	int (*check)(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd);
+	int (*map)(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		   struct pvr_mr *mr);
+};
+
+static const struct maker makers[] = {
+	{ 0, 0, PVR_MR_USER, check_user, map_user },
+	{ PVR_MR_FLAG_DMA, 0, PVR_MR_DMA, check_dma, map_dma },
+	{ PVR_MR_FLAG_FRMR, 0, PVR_MR_FAST, check_fast, map_fast },
+	{ PVR_MR_FLAG_LAYOUT, PVR_EXT_MR_LAYOUT, PVR_MR_USER, check_layout, map_layout },
+};
+
+static const struct maker *find_maker(const struct pvr_adapter *adapter, uint32_t flags)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+		if (makers[i].flags == flags)
+			return (adapter->features & makers[i].ext) == makers[i].ext ?
+				       &makers[i] :
+				       NULL;
+	return NULL;
+}
+
+/* ------------------------------------------------------------- life cycle */
+
+static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_create_mr *cmd,
+			     struct pvr_pd *pd)
 {
 	struct pvr_mr *mr = calloc(1, sizeof(*mr));
 
 	if (!mr)
 		return NULL;
 	mr->pd = pd;
+	mr->kind = maker->kind;
 	mr->access = cmd->access_flags & ACCESS_KNOWN;
-	mr->dma = cmd->flags & PVR_MR_FLAG_DMA;
-	mr->fast = cmd->flags & PVR_MR_FLAG_FRMR;
-	mr->valid = !mr->fast;
+	mr->valid = mr->kind != PVR_MR_FAST;
 	mr->start = cmd->start;
 	mr->length = cmd->length;
 	return mr;
-}
-
-static int mr_map(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
-		  struct pvr_mr *mr)
-{
-	if (mr->dma)
-		return 0;
-	if (mr->fast)
-		return pvr_pages_reserve(adapter, cmd->nchunks, &mr->pages);
-	return pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks,
-			     mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
 }
 
 int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
@@ -80,16 +172,17 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 {
 	const struct pvr_cmd_create_mr *cmd = &req->create_mr;
 	struct pvr_pd *pd = pvr_pd_get(adapter, cmd->pd_handle);
+	const struct maker *maker = find_maker(adapter, cmd->flags);
 	struct pvr_mr *mr;
 	int err;
 
-	err = pd ? mr_check(cmd) : -EINVAL;
+	err = pd && maker ? maker->check(adapter, cmd) : -EINVAL;
 	if (err)
 		return err;
-	mr = mr_new(cmd, pd);
+	mr = mr_new(maker, cmd, pd);
 	if (!mr)
 		return -ENOMEM;
-	err = mr_map(adapter, cmd, mr);
+	err = maker->map(adapter, cmd, mr);
 	if (err)
 		goto err_free;
 	err = pvr_table_add(&adapter->mrs, mr, &mr->handle);
@@ -136,7 +229,7 @@ struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 	if (!mr || mr->key != key || mr->pd != pd || !mr->valid ||
 	    (mr->access & access) != access)
 		return NULL;
-	if (mr->dma)
+	if (mr->kind == PVR_MR_DMA)
 		return pvr_ram_covers(&adapter->ram, addr, len,
 				      access & PVR_ACCESS_LOCAL_WRITE) ?
 			       mr :
@@ -151,11 +244,9 @@ uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64
 		    uint64_t len, uint64_t *contig)
 {
 	/* pvr_mr_find() has seen that what is written to can be. */
-	if (mr->dma)
+	if (mr->kind == PVR_MR_DMA)
 		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
-	return pvr_pages_run(&mr->pages,
-			     addr - (mr->start & ~(uint64_t)(PVR_PAGE_SIZE - 1)), len,
-			     contig);
+	return pvr_pages_run(&mr->pages, mr->offset + (addr - mr->start), len, contig);
 }
 
 /* ------------------------------------------------------------- fast regions */
@@ -165,7 +256,7 @@ struct pvr_mr *pvr_mr_find_fast(struct pvr_adapter *adapter, const struct pvr_pd
 {
 	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, key >> 8);
 
-	return mr && mr->fast && mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
+	return mr && mr->kind == PVR_MR_FAST && mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 
 static int fast_check(const struct pvr_mr *mr, const struct pvrdma_sq_wqe_hdr *wqe)
@@ -173,16 +264,13 @@ static int fast_check(const struct pvr_mr *mr, const struct pvrdma_sq_wqe_hdr *w
 	uint32_t access = wqe->wr.fast_reg.access_flags & ~PVR_ACCESS_OPTIONAL;
 	uint64_t start = wqe->wr.fast_reg.iova_start, length = wqe->wr.fast_reg.length;
 
-	if (mr->valid || wqe->wr.fast_reg.page_shift != PVR_PAGE_SHIFT || !length ||
-	    start + length - 1 < start)
+	if (mr->valid || wqe->wr.fast_reg.page_shift != PVR_PAGE_SHIFT ||
+	    wqe->wr.fast_reg.page_list_len > mr->max_pages)
 		return -EINVAL;
-	if (span_pages(start, length) > wqe->wr.fast_reg.page_list_len)
+	if (!range_ok(start, length, UINT32_MAX) ||
+	    span_pages(start, length) > wqe->wr.fast_reg.page_list_len)
 		return -EINVAL;
-	if (access & ~ACCESS_KNOWN)
-		return -EINVAL;
-	return (access & ACCESS_NEEDS_LOCAL_WRITE) && !(access & PVR_ACCESS_LOCAL_WRITE) ?
-		       -EINVAL :
-		       0;
+	return access & ~ACCESS_KNOWN || !access_ok(access) ? -EINVAL : 0;
 }
 
 int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
@@ -193,7 +281,7 @@ int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 	uint32_t access = wqe->wr.fast_reg.access_flags & ACCESS_KNOWN;
 	int err;
 
-	if (!mr || !mr->fast || mr->pd != pd)
+	if (!mr || mr->kind != PVR_MR_FAST || mr->pd != pd)
 		return -EINVAL;
 	err = fast_check(mr, wqe);
 	if (!err)
@@ -204,6 +292,7 @@ int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 		return err;
 	mr->key = wqe->wr.fast_reg.rkey;
 	mr->start = wqe->wr.fast_reg.iova_start;
+	mr->offset = mr->start % PVR_PAGE_SIZE;
 	mr->length = wqe->wr.fast_reg.length;
 	mr->access = access;
 	mr->valid = true;

@@ -18,16 +18,23 @@ void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd);
 
 /* ------------------------------------------------------------------- MR */
 
+enum pvr_mr_kind {
+	PVR_MR_USER, /* registered by command */
+	PVR_MR_DMA, /* all of the guest's RAM, for local access */
+	PVR_MR_FAST, /* registered and invalidated by work requests */
+};
+
 struct pvr_mr {
+	enum pvr_mr_kind kind;
 	struct pvr_pd *pd;
 	uint32_t handle;
 	uint32_t key; /* lkey and rkey: index << 8 | generation */
 	uint32_t access; /* PVR_ACCESS_* */
-	bool dma; /* all of the guest's RAM */
-	bool fast; /* registered and invalidated by work requests */
 	bool valid; /* false: a fast region that is not registered now */
-	uint64_t start, length;
-	struct pvr_pages pages; /* of [start, start + length) */
+	uint64_t start, length; /* as work requests name them */
+	uint64_t offset; /* of byte start in the pages */
+	uint32_t max_pages; /* of a fast region */
+	struct pvr_pages pages;
 };
 
 /**

@@ -9,34 +9,69 @@
 struct pvr_adapter;
 struct pvr_ram_piece;
 
+/* Memory from @offset of the pages on, up to the next extent's. */
+struct pvr_extent {
+	uint64_t offset;
+	uint8_t *va;
+};
+
+/*
+ * DOC: shapes
+ *
+ * Pages that are one run here need no table at all; that is common, as guests have
+ * huge pages and we map their RAM in few pieces. Otherwise scattered pages of 4 KiB
+ * cost one pointer each and are found by index. Where runs have 16 pages and more on
+ * average, or pages are larger than 4 KiB, there is one extent a run instead, found by
+ * a guess that is right for runs of one length, or else by halving: 13 steps for 16 GiB
+ * of 2 MiB pages, against an access that then has up to 2 MiB in one run.
+ */
 struct pvr_pages {
-	uint8_t **page; /* one pointer a page; NULL if they are one run */
-	uint8_t *base; /* the run */
-	uint32_t count;
+	uint64_t size; /* bytes, whole pages of 4 KiB */
+	/* One of these, or none without pages. */
+	uint8_t *base; /* one run */
+	uint8_t **page; /* one pointer per 4 KiB */
+	struct pvr_extent *extent; /* sorted by offset, the first is 0 */
+	uint32_t extents;
+	uint64_t charged; /* bytes of the adapter's budget */
 	bool broken; /* the guest's RAM went away under us: do not touch */
 };
 
+/* A page directory, and which bytes of its pages are asked for. */
+struct pvr_pdir {
+	uint64_t dma;
+	uint32_t levels; /* 2 or 3 */
+	uint32_t shift; /* pages have 1 << shift bytes; 12 .. 30 */
+	uint32_t count; /* pages; they hold skip + size bytes */
+	uint64_t skip; /* bytes before the first that is asked for, in the first page */
+	uint64_t size; /* as skip a multiple of 4 KiB */
+};
+
 /**
- * pvr_pages_map() - walk a page directory
- * @pdir_dma: the directory
- * @count: pages; 1 .. PVR_PDIR_MAX_PAGES
- * @write: all pages must be writable
+ * pvr_pages_map_pdir() - walk a page directory
+ * @write: all memory must be writable
  *
- * Reads each entry once. What it allocates counts against the adapter's budget,
- * which grows with the guest's RAM, so that no guest can size our memory.
+ * Reads each entry once, and looks only at the memory that is asked for: the rest of a
+ * large page may be no RAM. Pages must be aligned to their size.
+ *
+ * What it allocates counts against the adapter's budget, which grows with the guest's
+ * RAM, so that no guest can size our memory; and so does the walk, so that none can
+ * size our work.
  *
  * Return: 0, -EINVAL (count), -EFAULT (an address is no page of RAM), -ENOSPC (over
  * budget) or -ENOMEM. After success, pvr_pages_unmap() must be called.
  */
+int pvr_pages_map_pdir(struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
+		       bool write, struct pvr_pages *pages);
+/* The same for @count whole pages of 4 KiB; 1 .. PVR_PDIR_MAX_PAGES. */
 int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
 		  bool write, struct pvr_pages *pages);
 void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages);
 
 /*
  * For regions that are registered by work requests: room for @max pages, charged to
- * the budget until pvr_pages_unmap(), and a walk that fills it without allocating. A
- * walk that fails leaves the pages in no state to be used. pvr_pages_refill() returns
- * 0, -EINVAL or -EFAULT.
+ * the budget until pvr_pages_unmap(), and a walk that fills it without allocating;
+ * @count must not exceed @max. A walk that fails leaves the pages in no state to be
+ * used. pvr_pages_refill() returns 0 or -EFAULT.
  */
 int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_pages *pages);
 int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
@@ -45,14 +80,6 @@ int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t co
 /* Sets broken if any page lies in @piece. Return: whether it is broken. */
 bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_piece *piece);
 
-/* The address of byte @offset; valid to the end of its page. */
-static inline uint8_t *pvr_pages_ptr(const struct pvr_pages *pages, uint64_t offset)
-{
-	if (pages->base)
-		return pages->base + offset;
-	return pages->page[offset >> 12] + (offset & 4095);
-}
-
 /**
  * pvr_pages_run() - the longest contiguous run from @offset
  * @len: how much the caller needs, within the pages; at least 1
@@ -60,5 +87,17 @@ static inline uint8_t *pvr_pages_ptr(const struct pvr_pages *pages, uint64_t off
  */
 uint8_t *pvr_pages_run(const struct pvr_pages *pages, uint64_t offset, uint64_t len,
 		       uint64_t *contig);
+
+/* The address of byte @offset; valid to the end of its 4 KiB. */
+static inline uint8_t *pvr_pages_ptr(const struct pvr_pages *pages, uint64_t offset)
+{
+	uint64_t contig;
+
+	if (pages->base)
+		return pages->base + offset;
+	if (pages->page)
+		return pages->page[offset >> 12] + (offset & 4095);
+	return pvr_pages_run(pages, offset, 1, &contig);
+}
 
 #endif /* PVR_PAGES_H */

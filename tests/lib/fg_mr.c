@@ -28,6 +28,55 @@ struct pvr_cmd_create_mr fg_mr_request(const struct fg_pd *pd, const struct fg_b
 	};
 }
 
+/* Pages of entries, each of which leads to 512 of the entries given. */
+static uint32_t pdir_level(struct fg_ram *ram, const uint64_t *entry, uint32_t n, uint64_t *page)
+{
+	uint32_t pages = (n + PVR_PDIR_ENTRIES - 1) / PVR_PDIR_ENTRIES;
+
+	for (uint32_t i = 0; i < pages; i++) {
+		uint32_t number = fg_ram_get_page(ram), first = i * PVR_PDIR_ENTRIES;
+		uint32_t used = n - first < PVR_PDIR_ENTRIES ? n - first : PVR_PDIR_ENTRIES;
+
+		memcpy(fg_page_va(ram, number), entry + first, used * sizeof(*entry));
+		page[i] = fg_page_gpa(ram, number);
+	}
+	return pages;
+}
+
+uint64_t fg_pdir(struct fg_ram *ram, uint32_t levels, const uint64_t *gpa, uint32_t npages)
+{
+	uint64_t page[2][4 * PVR_PDIR_ENTRIES];
+
+	if (npages > 4 * PVR_PDIR_MAX_PAGES)
+		fg_die("a directory of %u pages", npages);
+	for (uint32_t level = 0; level < levels; level++) {
+		npages = pdir_level(ram, gpa, npages, page[level % 2]);
+		gpa = page[level % 2];
+	}
+	if (npages != 1)
+		fg_die("%u levels are too few", levels);
+	return gpa[0];
+}
+
+struct pvr_cmd_create_mr fg_layout_request(const struct fg_pd *pd, uint64_t pdir,
+					   uint32_t page_shift, uint64_t start, uint64_t offset,
+					   uint64_t length)
+{
+	return (struct pvr_cmd_create_mr){
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+		.start = start,
+		.length = length,
+		.pdir_dma = pdir,
+		.pd_handle = pd->handle,
+		.access_flags = FG_ACCESS_ALL,
+		.flags = PVR_MR_FLAG_LAYOUT,
+		.nchunks = (uint32_t)(((offset + length - 1) >> page_shift) + 1),
+		.offset = offset,
+		.page_shift = page_shift,
+		.pdir_levels = 2,
+	};
+}
+
 static uint32_t mr_create(const struct fg_pd *pd, const struct pvr_cmd_create_mr *req, uint8_t *va,
 			  struct fg_mr *mr)
 {
@@ -46,6 +95,12 @@ static uint32_t mr_create(const struct fg_pd *pd, const struct pvr_cmd_create_mr
 		.rkey = resp.rkey,
 	};
 	return 0;
+}
+
+uint32_t fg_mr_create_as(const struct fg_pd *pd, const struct pvr_cmd_create_mr *req,
+			 struct fg_mr *mr)
+{
+	return mr_create(pd, req, NULL, mr);
 }
 
 uint32_t fg_mr_create_part(const struct fg_pd *pd, const struct fg_buf *buf, size_t offset,

@@ -31,6 +31,19 @@ uint32_t fg_create_mr(struct fg_guest *guest, const struct pvr_cmd_create_mr *re
 struct pvr_cmd_create_mr fg_mr_request(const struct fg_pd *pd, const struct fg_buf *buf,
 				       size_t offset, size_t length, uint32_t access);
 
+/*
+ * A directory of @levels over the pages at these bus addresses, which may repeat. Its
+ * own pages stay taken as long as the guest has RAM.
+ */
+uint64_t fg_pdir(struct fg_ram *ram, uint32_t levels, const uint64_t *gpa, uint32_t npages);
+/* The request with PVR_MR_FLAG_LAYOUT, all access, two levels; @offset into the pages. */
+struct pvr_cmd_create_mr fg_layout_request(const struct fg_pd *pd, uint64_t pdir,
+					   uint32_t page_shift, uint64_t start, uint64_t offset,
+					   uint64_t length);
+/* Any request that gives a region; its va is NULL. */
+uint32_t fg_mr_create_as(const struct fg_pd *pd, const struct pvr_cmd_create_mr *req,
+			 struct fg_mr *mr);
+
 /* All of @buf. */
 uint32_t fg_mr_create(const struct fg_pd *pd, const struct fg_buf *buf, uint32_t access,
 		      struct fg_mr *mr);

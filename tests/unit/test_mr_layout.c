@@ -1,0 +1,732 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* PVR_EXT_MR_LAYOUT: regions whose address, offset, page size and size are free. */
+#include "common.h"
+
+#define IOVA 0x123456000000ull
+#define KIB64_SHIFT 16
+#define MIB2_SHIFT 21
+#define MAX_PAGES 600
+#define LINEAR_MIB 24 /* contiguous bus addresses, aligned to 4 MiB */
+
+/* A region of b's guest, which a writes. */
+struct layout {
+	struct t_env *env;
+	struct fg_guest *g;
+	uint64_t gpa[MAX_PAGES];
+	uint32_t npages;
+	uint32_t shift;
+	struct pvr_cmd_create_mr req;
+	struct fg_mr mr;
+};
+
+static int t_setup_big(void **state)
+{
+	struct fg_guest_config config;
+	struct t_env *env;
+	uint8_t gid[16];
+
+	t_setup_host(state);
+	env = *state;
+	fg_guest_config_init(&config, 1);
+	config.linear_mib = LINEAR_MIB;
+	env->g[0] = fg_guest_create(env->host, &config);
+	expect_ok(fg_guest_boot(env->g[0]));
+	fg_gid_from_mac(gid, env->g[0]->config.mac);
+	expect_ok(fg_bind_gid(env->g[0], 0, gid));
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->b, NULL);
+	return 0;
+}
+
+static void layout_init(struct layout *l, void **state, uint32_t shift)
+{
+	l->env = *state;
+	l->g = l->env->b.guest;
+	l->shift = shift;
+	l->npages = 0;
+	memset(&l->mr, 0, sizeof(l->mr));
+}
+
+static void add_page(struct layout *l, uint64_t gpa)
+{
+	assert_in_range(l->npages, 0, MAX_PAGES - 1);
+	l->gpa[l->npages++] = gpa;
+}
+
+static void add_scattered(struct layout *l, uint32_t n)
+{
+	while (n--)
+		add_page(l, fg_page_gpa(&l->g->ram, fg_ram_get_page(&l->g->ram)));
+}
+
+/* Large pages, the last one first in memory, so that no two follow each other. */
+static void add_large(struct layout *l, uint32_t n)
+{
+	uint64_t first = fg_page_gpa(&l->g->ram,
+				     fg_ram_get_run(&l->g->ram, n << (l->shift - PVR_PAGE_SHIFT)));
+
+	assert_int_equal(first & ((1ull << l->shift) - 1), 0);
+	while (n--)
+		add_page(l, first + ((uint64_t)n << l->shift));
+}
+
+static void request(struct layout *l, uint64_t start, uint64_t offset, uint64_t length)
+{
+	l->req = fg_layout_request(&l->env->b.pd, fg_pdir(&l->g->ram, 2, l->gpa, l->npages),
+				   l->shift, start, offset, length);
+}
+
+static void created(struct layout *l)
+{
+	expect_ok(fg_mr_create_as(&l->env->b.pd, &l->req, &l->mr));
+}
+
+static void destroyed(struct layout *l)
+{
+	expect_ok(fg_mr_destroy(&l->mr));
+}
+
+static void refused(struct layout *l, uint32_t err)
+{
+	struct pvr_resp_create_mr resp;
+
+	assert_int_equal(fg_create_mr(l->g, &l->req, &resp), err);
+}
+
+/* Where byte @at of the region really is. */
+static const uint8_t *byte_va(const struct layout *l, uint64_t at)
+{
+	uint64_t pos = l->req.offset + at;
+
+	return fg_gpa_va(&l->g->ram,
+			 l->gpa[pos >> l->shift] + (pos & ((1ull << l->shift) - 1)));
+}
+
+static void write_raw(struct layout *l, uint64_t addr, uint32_t len)
+{
+	struct pvrdma_sge sge = fg_sge(&l->env->a.mr, 0, len);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .remote_addr = addr,
+			    .rkey = l->mr.rkey };
+
+	assert_true(fg_post_send(&l->env->a.qp, &wr));
+	fg_run(l->env->host);
+}
+
+/* a writes @len bytes at byte @at of the region, and they are where they belong. */
+static void write_ok(struct layout *l, uint64_t at, uint32_t len, uint32_t seed)
+{
+	uint8_t *got = test_malloc(len);
+
+	fg_fill(l->env->a.mr.va, len, seed);
+	write_raw(l, l->req.start + at, len);
+	expect_done(&l->env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	for (uint32_t i = 0; i < len; i++)
+		got[i] = *byte_va(l, at + i);
+	assert_int_equal(fg_mismatch(got, len, seed), len);
+	test_free(got);
+}
+
+static void write_refused(struct layout *l, uint64_t addr, uint32_t len)
+{
+	write_raw(l, addr, len);
+	expect_cqe(&l->env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_ok(fg_qp_to_reset(&l->env->a.qp));
+	expect_ok(fg_qp_to_reset(&l->env->b.qp));
+	fg_end_connect(&l->env->a, &l->env->b, NULL);
+}
+
+/* All of the region byte by byte, in pieces of an odd length; and nothing around it. */
+static void write_all(struct layout *l)
+{
+	const uint32_t piece = 50021;
+	uint64_t at;
+
+	for (at = 0; at < l->req.length; at += piece)
+		write_ok(l, at,
+			 l->req.length - at < piece ? (uint32_t)(l->req.length - at) : piece,
+			 (uint32_t)at);
+	write_refused(l, l->req.start - 1, 2);
+	write_refused(l, l->req.start + l->req.length - 1, 2);
+}
+
+/* ---------------------------------------------------------- what is allowed */
+
+static void test_address_is_independent_of_the_offset(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 5);
+	request(&l, IOVA + 77, 100, 4 * PVR_PAGE_SIZE);
+	created(&l);
+	write_all(&l);
+}
+
+static void test_zero_based_region(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 3);
+	request(&l, 0, 4095, PVR_PAGE_SIZE + 2);
+	l.req.access_flags |= PVR_ACCESS_ZERO_BASED;
+	created(&l);
+	write_ok(&l, 0, PVR_PAGE_SIZE + 2, 3);
+	write_refused(&l, UINT64_MAX, 2);
+	write_refused(&l, PVR_PAGE_SIZE + 1, 2);
+}
+
+static void test_region_at_the_end_of_the_address_space(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 2);
+	request(&l, -(uint64_t)5000, 96, 5000);
+	created(&l);
+	write_ok(&l, 0, 5000, 4);
+	write_refused(&l, UINT64_MAX, 2);
+	write_refused(&l, 0, 1);
+}
+
+static void test_large_pages_in_any_order(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	add_large(&l, 5);
+	request(&l, IOVA + 5, 60001, (4ull << KIB64_SHIFT) + 3);
+	created(&l);
+	write_all(&l);
+}
+
+static void test_region_that_begins_deep_in_a_huge_page(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, MIB2_SHIFT);
+	add_large(&l, 3);
+	request(&l, IOVA, (1u << MIB2_SHIFT) - 5, (1u << MIB2_SHIFT) + 10);
+	created(&l);
+	write_ok(&l, 0, 50000, 5);
+	write_ok(&l, (1u << MIB2_SHIFT) - 20000, 20010, 6);
+	write_refused(&l, IOVA + (1u << MIB2_SHIFT) + 9, 2);
+	write_refused(&l, IOVA - 1, 2);
+}
+
+/* Runs of many lengths are found by halving; those of one length by the first guess. */
+static void test_uneven_runs(void **state)
+{
+	struct layout l;
+	uint32_t run;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	for (run = 1; run < 30; run += 2) {
+		uint32_t n = run == 29 ? 330 : run;
+		uint32_t first = fg_ram_get_run(&l.g->ram, n + 1);
+
+		while (n--)
+			add_page(&l, fg_page_gpa(&l.g->ram, first++));
+	}
+	request(&l, IOVA, 3000, ((uint64_t)l.npages << PVR_PAGE_SHIFT) - 3000);
+	created(&l);
+	write_all(&l);
+}
+
+/* The translation of the first pages is made anew when scattered ones follow. */
+static void test_runs_before_scattered_pages(void **state)
+{
+	struct layout l;
+	uint32_t first;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	first = fg_ram_get_run(&l.g->ram, 100);
+	for (uint32_t i = 0; i < 100; i++)
+		add_page(&l, fg_page_gpa(&l.g->ram, first + i));
+	add_scattered(&l, 450);
+	request(&l, IOVA, 1, ((uint64_t)l.npages << PVR_PAGE_SHIFT) - 1);
+	created(&l);
+	write_all(&l);
+}
+
+static void test_three_levels_of_few_pages(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 3);
+	request(&l, IOVA, 0, 3 * PVR_PAGE_SIZE);
+	l.req.pdir_dma = fg_pdir(&l.g->ram, 3, l.gpa, l.npages);
+	l.req.pdir_levels = 3;
+	created(&l);
+	write_all(&l);
+}
+
+/* More than two levels can name; most entries lead to one page. */
+static void test_three_levels_beyond_two(void **state)
+{
+	const uint32_t npages = PVR_PDIR_MAX_PAGES + PVR_PDIR_ENTRIES + 2;
+	uint64_t *gpa = test_malloc(npages * sizeof(*gpa)), last;
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 2);
+	for (uint32_t i = 0; i < npages; i++)
+		gpa[i] = l.gpa[0];
+	gpa[npages - 1] = l.gpa[1];
+	gpa[PVR_PDIR_MAX_PAGES + 1] = l.gpa[1];
+	l.req = fg_layout_request(&l.env->b.pd, fg_pdir(&l.g->ram, 3, gpa, npages), l.shift, IOVA,
+				  0, (uint64_t)npages * PVR_PAGE_SIZE);
+	l.req.pdir_levels = 3;
+	created(&l);
+	fg_fill(l.env->a.mr.va, 3 * PVR_PAGE_SIZE, 9);
+	last = IOVA + (uint64_t)(npages - 1) * PVR_PAGE_SIZE;
+	write_raw(&l, last, 100);
+	expect_done(&l.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(fg_mismatch(fg_gpa_va(&l.g->ram, l.gpa[1]), 100, 9), 100);
+	write_raw(&l, IOVA + (uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE);
+	expect_done(&l.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(fg_mismatch(fg_gpa_va(&l.g->ram, l.gpa[0]), PVR_PAGE_SIZE, 9),
+			 PVR_PAGE_SIZE);
+	assert_memory_equal(fg_gpa_va(&l.g->ram, l.gpa[1]), l.env->a.mr.va + PVR_PAGE_SIZE,
+			    PVR_PAGE_SIZE);
+	write_refused(&l, last + PVR_PAGE_SIZE, 1);
+	destroyed(&l);
+	test_free(gpa);
+}
+
+static void test_access_is_checked_as_elsewhere(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 1);
+	request(&l, IOVA, 0, 100);
+	l.req.access_flags = PVR_ACCESS_REMOTE_WRITE;
+	refused(&l, EINVAL);
+	l.req.access_flags = PVR_ACCESS_ON_DEMAND;
+	refused(&l, EOPNOTSUPP);
+	l.req.access_flags = PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_OPTIONAL;
+	created(&l);
+	write_refused(&l, IOVA, 1);
+}
+
+/* ---------------------------------------------------------- pieces of RAM */
+
+#define PIECE_GPA 0x40000000ull /* in a hole of the fake guest's RAM */
+#define PIECE_SIZE (1u << (KIB64_SHIFT - 1))
+
+/* The two halves of one large page, far apart here. */
+struct halves {
+	uint8_t low[PIECE_SIZE + PVR_PAGE_SIZE], high[PIECE_SIZE];
+};
+
+static struct halves *halves_map(struct layout *l, bool writable)
+{
+	static struct halves halves __attribute__((aligned(PVR_PAGE_SIZE)));
+
+	memset(&halves, 0, sizeof(halves));
+	expect_ok((uint32_t)pvr_adapter_map_ram(l->g->adapter, PIECE_GPA, PIECE_SIZE, halves.low,
+						true));
+	expect_ok((uint32_t)pvr_adapter_map_ram(l->g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE,
+						halves.high, writable));
+	add_page(l, PIECE_GPA);
+	request(l, IOVA, 0, 1u << KIB64_SHIFT);
+	return &halves;
+}
+
+static void test_large_page_spans_pieces_of_ram(void **state)
+{
+	struct halves *halves;
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	halves = halves_map(&l, true);
+	created(&l);
+	fg_fill(l.env->a.mr.va, 1000, 11);
+	write_raw(&l, IOVA + PIECE_SIZE - 500, 1000);
+	expect_done(&l.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_memory_equal(halves->low + PIECE_SIZE - 500, l.env->a.mr.va, 500);
+	assert_memory_equal(halves->high, l.env->a.mr.va + 500, 500);
+	assert_int_equal(halves->low[PIECE_SIZE], 0);
+}
+
+static void test_unplugged_piece_breaks_the_region(void **state)
+{
+	struct halves *halves;
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	halves = halves_map(&l, true);
+	created(&l);
+	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
+	l.env->a.mr.va[0] = 1;
+	write_refused(&l, IOVA + PIECE_SIZE, 1);
+	write_refused(&l, IOVA, 1);
+	assert_int_equal(halves->high[0], 0);
+	destroyed(&l);
+}
+
+static void test_hole_in_a_large_page_is_refused(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	halves_map(&l, true);
+	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
+	refused(&l, EFAULT);
+	/* One byte of the hole is too many, and none is not. */
+	l.req.length = PIECE_SIZE + 1;
+	refused(&l, EFAULT);
+	l.req.length = PIECE_SIZE;
+	created(&l);
+	destroyed(&l);
+}
+
+static void test_hole_before_the_first_byte_is_of_no_interest(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	halves_map(&l, true);
+	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA, PIECE_SIZE);
+	l.req.offset = PIECE_SIZE + 10;
+	l.req.length = PIECE_SIZE - 10;
+	created(&l);
+	destroyed(&l);
+	l.req.offset = PIECE_SIZE - 1;
+	l.req.length = 2;
+	refused(&l, EFAULT);
+}
+
+static void test_read_only_part_of_a_large_page(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	halves_map(&l, false);
+	refused(&l, EFAULT);
+	l.req.access_flags = PVR_ACCESS_REMOTE_READ;
+	created(&l);
+	destroyed(&l);
+}
+
+/* ------------------------------------------------------------ what is wrong */
+
+static void test_bad_page_shifts_are_refused(void **state)
+{
+	static const uint32_t bad[] = { 0, 11, 31, 32, 63, 64, UINT32_MAX };
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 1);
+	request(&l, IOVA, 0, 100);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		l.req.page_shift = bad[i];
+		refused(&l, EINVAL);
+	}
+}
+
+static void test_bad_numbers_of_levels_are_refused(void **state)
+{
+	static const uint32_t bad[] = { 0, 1, 4, UINT32_MAX };
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 1);
+	request(&l, IOVA, 0, 100);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		l.req.pdir_levels = bad[i];
+		refused(&l, EINVAL);
+	}
+}
+
+static void test_offset_beyond_the_first_page_is_refused(void **state)
+{
+	static const uint64_t bad[] = { PVR_PAGE_SIZE, 1ull << 32, 1ull << 63, UINT64_MAX };
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 3);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		request(&l, IOVA, 0, 100);
+		l.req.offset = bad[i];
+		refused(&l, EINVAL);
+		l.req.nchunks = (uint32_t)((bad[i] + 99) / PVR_PAGE_SIZE + 1);
+		refused(&l, EINVAL);
+	}
+}
+
+static void test_page_counts_that_do_not_match_are_refused(void **state)
+{
+	static const uint32_t bad[] = { 0, 1, 2, 4, UINT32_MAX };
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	add_large(&l, 4);
+	request(&l, IOVA, 1, 2u << KIB64_SHIFT);
+	assert_int_equal(l.req.nchunks, 3);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		l.req.nchunks = bad[i];
+		refused(&l, EINVAL);
+	}
+}
+
+static void test_bad_lengths_are_refused(void **state)
+{
+	uint64_t max;
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 1);
+	max = l.g->dsr->caps.max_mr_size;
+	const uint64_t bad[] = { 0, max + 1, 1ull << 63, UINT64_MAX };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		request(&l, 0, 0, 1);
+		l.req.length = bad[i];
+		refused(&l, EINVAL);
+		l.req.nchunks = (uint32_t)((bad[i] + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
+		refused(&l, EINVAL);
+	}
+}
+
+static void test_range_that_wraps_is_refused(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 2);
+	request(&l, UINT64_MAX, 0, 2);
+	refused(&l, EINVAL);
+	request(&l, -(uint64_t)PVR_PAGE_SIZE, 0, PVR_PAGE_SIZE + 1);
+	refused(&l, EINVAL);
+}
+
+static void test_layout_goes_with_no_other_flag(void **state)
+{
+	static const uint32_t bad[] = { PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_DMA,
+					PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_FRMR,
+					PVR_MR_FLAG_LAYOUT | 1u << 31 };
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 1);
+	request(&l, IOVA, 0, 100);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		l.req.flags = bad[i];
+		refused(&l, EINVAL);
+	}
+}
+
+static void test_large_pages_must_be_aligned(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	add_large(&l, 3);
+	l.gpa[1] += PVR_PAGE_SIZE;
+	request(&l, IOVA, 0, 2u << KIB64_SHIFT);
+	refused(&l, EFAULT);
+}
+
+static void test_bad_addresses_at_every_level_are_refused(void **state)
+{
+	static const uint64_t bad[] = { 0, 8, FG_MMIO_HOLE, FG_NOWHERE, UINT64_MAX,
+					-(uint64_t)PVR_PAGE_SIZE };
+	struct layout l;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 2);
+	request(&l, IOVA, 0, 2 * PVR_PAGE_SIZE);
+	l.req.pdir_dma = fg_pdir(&l.g->ram, 3, l.gpa, l.npages);
+	l.req.pdir_levels = 3;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const uint64_t root = l.req.pdir_dma;
+		uint64_t *entry = fg_gpa_va(&l.g->ram, root);
+
+		l.req.pdir_dma = bad[i];
+		refused(&l, EFAULT);
+		l.req.pdir_dma = root;
+		for (int level = 0; level < 3; level++) {
+			const uint64_t good = *entry;
+
+			*entry = bad[i];
+			refused(&l, EFAULT);
+			*entry = good;
+			entry = fg_gpa_va(&l.g->ram, good);
+		}
+	}
+	created(&l);
+}
+
+static void test_two_levels_hold_no_more_pages_than_ever(void **state)
+{
+	struct layout l;
+	uint32_t page;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	l.req = fg_layout_request(&l.env->b.pd, t_wide_pdir(l.g, PVR_PDIR_MAX_PAGES, &page),
+				  PVR_PAGE_SHIFT, IOVA, 0,
+				  (uint64_t)(PVR_PDIR_MAX_PAGES + 1) * PVR_PAGE_SIZE);
+	refused(&l, EINVAL);
+}
+
+/* ------------------------------------------------------------------ limits */
+
+static void test_caps_grow_with_the_extension_only(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest_config config;
+	struct fg_guest *stock;
+
+	fg_guest_config_init(&config, 2);
+	config.ext = 0;
+	stock = fg_guest_create(env->host, &config);
+	expect_ok(fg_guest_boot(stock));
+	assert_true(stock->dsr->caps.max_mr_size == 1ull << 30);
+	assert_true(stock->dsr->caps.page_size_cap == PVR_PAGE_SIZE);
+	assert_true(env->g[0]->dsr->caps.max_mr_size ==
+		    (uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE);
+	assert_true(env->g[0]->dsr->caps.page_size_cap == 0x7ffff000);
+	fg_guest_destroy(stock);
+}
+
+static void test_stock_drivers_have_no_layouts(void **state)
+{
+	struct fg_guest_config config;
+	struct pvr_resp_create_mr resp;
+	struct layout l;
+	struct fg_pd pd;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	fg_guest_config_init(&config, 2);
+	config.ext = PVR_EXT_ALL & ~PVR_EXT_MR_LAYOUT;
+	l.g = fg_guest_create(l.env->host, &config);
+	expect_ok(fg_guest_boot(l.g));
+	expect_ok(fg_pd_create(&l.g->kernel, &pd));
+	add_scattered(&l, 1);
+	l.req = fg_layout_request(&pd, fg_pdir(&l.g->ram, 2, l.gpa, 1), PVR_PAGE_SHIFT, IOVA, 0,
+				  100);
+	refused(&l, EINVAL);
+	l.req.flags = 0;
+	expect_ok(fg_create_mr(l.g, &l.req, &resp));
+	fg_guest_destroy(l.g);
+}
+
+/* With one pointer a page, these would cost more than the whole budget. */
+static void test_contiguous_regions_cost_next_to_nothing(void **state)
+{
+	struct layout l;
+	uint32_t first;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	first = fg_ram_get_run(&l.g->ram, 512);
+	for (uint32_t i = 0; i < 512; i++)
+		add_page(&l, fg_page_gpa(&l.g->ram, first + i));
+	request(&l, IOVA, 0, 512 * PVR_PAGE_SIZE);
+	for (int i = 0; i < 4000; i++)
+		created(&l);
+	write_ok(&l, 100, 60000, 12);
+}
+
+static void test_large_pages_cost_by_the_page(void **state)
+{
+	struct layout l;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	add_large(&l, 128);
+	request(&l, IOVA, 0, 128ull << KIB64_SHIFT);
+	for (int i = 0; i < 1000; i++)
+		created(&l);
+	write_ok(&l, 100, 60000, 13);
+}
+
+static void test_scattered_regions_do_not_eat_the_hosts_memory(void **state)
+{
+	struct pvr_resp_create_mr resp;
+	struct layout l;
+	uint32_t n = 0;
+
+	layout_init(&l, state, KIB64_SHIFT);
+	add_large(&l, 1);
+	for (uint32_t i = 1; i < 500; i++)
+		add_page(&l, l.gpa[0]);
+	request(&l, IOVA, 0, 500ull << KIB64_SHIFT);
+	/* 8000 bytes each: the guest has 40 MiB, so 2.6 MiB may be spent on it. */
+	while (n < 5000 && !fg_create_mr(l.g, &l.req, &resp))
+		n++;
+	assert_in_range(n, 200, 360);
+	refused(&l, ENOSPC);
+	expect_ok(fg_cmd_destroy(l.g, PVR_CMD_DESTROY_MR, resp.mr_handle));
+	created(&l);
+	destroyed(&l);
+}
+
+/* 2^27 pages cost the guest three pages of tables: the device refuses to look at them. */
+static void test_region_of_many_times_the_guests_memory_is_refused(void **state)
+{
+	struct layout l;
+	uint64_t gpa, *dir;
+
+	layout_init(&l, state, PVR_PAGE_SHIFT);
+	add_scattered(&l, 1);
+	gpa = fg_page_gpa(&l.g->ram, fg_ram_get_page(&l.g->ram));
+	dir = fg_gpa_va(&l.g->ram, gpa);
+	for (int i = 0; i < PVR_PDIR_ENTRIES; i++)
+		dir[i] = gpa; /* a page of entries that lead to itself, at all levels */
+	l.req = fg_layout_request(&l.env->b.pd, gpa, PVR_PAGE_SHIFT, 0, 0,
+				  (uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE);
+	l.req.pdir_levels = 3;
+	refused(&l, ENOSPC);
+	l.req = fg_layout_request(&l.env->b.pd, gpa, PVR_PAGE_SHIFT, 0, 0, 1 << 20);
+	l.req.pdir_levels = 3;
+	created(&l);
+	destroyed(&l);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_address_is_independent_of_the_offset, big),
+		T(test_zero_based_region, big),
+		T(test_region_at_the_end_of_the_address_space, big),
+		T(test_large_pages_in_any_order, big),
+		T(test_region_that_begins_deep_in_a_huge_page, big),
+		T(test_uneven_runs, big),
+		T(test_runs_before_scattered_pages, big),
+		T(test_three_levels_of_few_pages, big),
+		T(test_three_levels_beyond_two, big),
+		T(test_access_is_checked_as_elsewhere, big),
+		T(test_large_page_spans_pieces_of_ram, big),
+		T(test_unplugged_piece_breaks_the_region, big),
+		T(test_hole_in_a_large_page_is_refused, big),
+		T(test_hole_before_the_first_byte_is_of_no_interest, big),
+		T(test_read_only_part_of_a_large_page, big),
+		T(test_bad_page_shifts_are_refused, big),
+		T(test_bad_numbers_of_levels_are_refused, big),
+		T(test_offset_beyond_the_first_page_is_refused, big),
+		T(test_page_counts_that_do_not_match_are_refused, big),
+		T(test_bad_lengths_are_refused, big),
+		T(test_range_that_wraps_is_refused, big),
+		T(test_layout_goes_with_no_other_flag, big),
+		T(test_large_pages_must_be_aligned, big),
+		T(test_bad_addresses_at_every_level_are_refused, big),
+		T(test_two_levels_hold_no_more_pages_than_ever, big),
+		T(test_caps_grow_with_the_extension_only, big),
+		T(test_stock_drivers_have_no_layouts, big),
+		T(test_contiguous_regions_cost_next_to_nothing, big),
+		T(test_large_pages_cost_by_the_page, big),
+		T(test_scattered_regions_do_not_eat_the_hosts_memory, big),
+		T(test_region_of_many_times_the_guests_memory_is_refused, big),
+	};
+
+	fg_default_ext = PVR_EXT_MR_LAYOUT;
+	return T_MAIN(tests);
+}
