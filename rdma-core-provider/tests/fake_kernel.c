@@ -115,15 +115,18 @@ int ibv_cmd_destroy_cq(struct ibv_cq *cq)
 	return answer();
 }
 
-int ibv_cmd_create_qp(struct ibv_pd *pd, struct ibv_qp *qp, struct ibv_qp_init_attr *attr,
-		      struct ibv_create_qp *cmd, size_t cmd_size,
-		      struct ib_uverbs_create_qp_resp *resp, size_t resp_size)
+int ibv_cmd_create_qp_ex(struct ibv_context *context, struct verbs_qp *vqp,
+			 struct ibv_qp_init_attr_ex *attr, struct ibv_create_qp *cmd,
+			 size_t cmd_size, struct ib_uverbs_create_qp_resp *resp, size_t resp_size)
 {
 	struct pvr_uverbs_create_qp_resp *drv =
 		container_of(resp, struct pvr_uverbs_create_qp_resp, ibv_resp);
+	struct ibv_qp *qp = &vqp->qp;
 
 	fake.asked = attr->cap;
-	qp->context = pd->context;
+	vqp->comp_mask = 0;
+	qp->context = context;
+	qp->pd = attr->pd;
 	qp->qp_type = attr->qp_type;
 	qp->send_cq = attr->send_cq;
 	qp->recv_cq = attr->recv_cq;
@@ -214,6 +217,39 @@ int ibv_cmd_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, struct ibv
 }
 
 int ibv_cmd_destroy_srq(struct ibv_srq *srq)
+{
+	return answer();
+}
+
+int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va, int access,
+		   struct verbs_mr *vmr, struct ibv_reg_mr *cmd, size_t cmd_size,
+		   struct ib_uverbs_reg_mr_resp *resp, size_t resp_size)
+{
+	vmr->ibv_mr.context = pd->context;
+	vmr->ibv_mr.pd = pd;
+	vmr->ibv_mr.lkey = vmr->ibv_mr.rkey = fake.next_handle++ << 8;
+	vmr->access = access;
+	fake.iova = hca_va;
+	return answer();
+}
+
+int ibv_cmd_dereg_mr(struct verbs_mr *vmr)
+{
+	return answer();
+}
+
+int ibv_cmd_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type, struct ibv_mw *mw,
+		     struct ibv_alloc_mw *cmd, size_t cmd_size,
+		     struct ib_uverbs_alloc_mw_resp *resp, size_t resp_size)
+{
+	mw->context = pd->context;
+	mw->pd = pd;
+	mw->type = type;
+	mw->rkey = fake.next_handle++ << 8;
+	return answer();
+}
+
+int ibv_cmd_dealloc_mw(struct ibv_mw *mw)
 {
 	return answer();
 }

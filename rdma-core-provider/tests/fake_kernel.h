@@ -33,6 +33,7 @@ struct fake {
 	struct ibv_srq_attr srq_attr;
 	bool resized_locked; /* nobody could poll (or post) during the last resizing */
 	struct ibv_qp_cap asked; /* of the last QP */
+	uint64_t iova; /* of the last MR */
 };
 
 extern struct fake fake;

@@ -11,7 +11,8 @@
 
 /* What this provider makes use of when driver and device have it. */
 #define PROVIDER_FEATURES                                                                          \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC)
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC |         \
+	 PVR_EXT_USER_OPS | PVR_EXT_MW)
 
 static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -85,14 +86,18 @@ static void free_context(struct ibv_context *ibctx)
 
 /* Verbs that are absent here fail with EOPNOTSUPP. */
 static const struct verbs_context_ops context_ops = {
+	.alloc_mw = pvr_alloc_mw,
 	.alloc_parent_domain = pvr_alloc_parent_domain,
 	.alloc_pd = pvr_alloc_pd,
 	.alloc_td = pvr_alloc_td,
+	.bind_mw = pvr_bind_mw,
 	.create_ah = pvr_create_ah,
 	.create_cq = pvr_create_cq,
 	.create_cq_ex = pvr_create_cq_ex,
 	.create_qp = pvr_create_qp,
+	.create_qp_ex = pvr_create_qp_ex,
 	.create_srq = pvr_create_srq,
+	.dealloc_mw = pvr_dealloc_mw,
 	.dealloc_pd = pvr_dealloc_pd,
 	.dealloc_td = pvr_dealloc_td,
 	.dereg_mr = pvr_dereg_mr,

@@ -37,6 +37,22 @@ static int write_data(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 	return pvr_sqe_sges(qp, hdr, wr->sg_list, wr->num_sge);
 }
 
+static int write_address(struct pvr_qp *qp, const struct pvr_send_op *op,
+			 struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_send_wr *wr)
+{
+	if (op->carries & PVR_SQE_RDMA)
+		pvr_sqe_rdma(hdr, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
+	else if (op->carries & PVR_SQE_ATOMIC)
+		pvr_sqe_atomic(hdr, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey,
+			       wr->wr.atomic.compare_add, wr->wr.atomic.swap);
+	else if (op->carries & PVR_SQE_BIND)
+		return pvr_sqe_bind_type2(hdr, wr->bind_mw.mw, wr->bind_mw.rkey,
+					  &wr->bind_mw.bind_info);
+	else if (qp->verbs_qp.qp.qp_type == IBV_QPT_UD)
+		return pvr_sqe_ud(hdr, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+	return 0;
+}
+
 static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 {
 	struct pvrdma_sq_wqe_hdr *hdr;
@@ -48,13 +64,9 @@ static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 		return err;
 	if (op->carries & PVR_SQE_IMM)
 		hdr->ex.imm_data = wr->imm_data;
-	if (op->carries & PVR_SQE_RDMA)
-		pvr_sqe_rdma(hdr, wr->wr.rdma.remote_addr, wr->wr.rdma.rkey);
-	else if (op->carries & PVR_SQE_ATOMIC)
-		pvr_sqe_atomic(hdr, wr->wr.atomic.remote_addr, wr->wr.atomic.rkey,
-			       wr->wr.atomic.compare_add, wr->wr.atomic.swap);
-	else if (qp->verbs_qp.qp.qp_type == IBV_QPT_UD)
-		err = pvr_sqe_ud(hdr, wr->wr.ud.ah, wr->wr.ud.remote_qpn, wr->wr.ud.remote_qkey);
+	else if (op->carries & PVR_SQE_INV)
+		hdr->ex.invalidate_rkey = wr->invalidate_rkey;
+	err = write_address(qp, op, hdr, wr);
 	if (likely(!err && (op->carries & PVR_SQE_SGES)))
 		err = write_data(qp, hdr, wr);
 	return err;

@@ -107,6 +107,14 @@ struct pvr_cq {
 	struct pvr_buf buf;
 };
 
+/* Requests between wr_start and wr_complete or wr_abort, while sq.lock is held. */
+struct pvr_batch {
+	uint32_t first; /* sq.tail before them */
+	int err; /* the first errno */
+	unsigned int setters; /* those that the last request still takes, see wr_ex.c */
+	struct pvrdma_sq_wqe_hdr *hdr; /* of the last request */
+};
+
 struct pvr_qp {
 	struct verbs_qp verbs_qp;
 	uint32_t handle;
@@ -114,6 +122,7 @@ struct pvr_qp {
 	struct pvr_wq rq; /* none with an SRQ */
 	struct ibv_qp_cap cap;
 	bool sq_sig_all;
+	struct pvr_batch batch;
 	struct pvr_buf sbuf; /* header page, send queue */
 	struct pvr_buf rbuf; /* receive queue */
 };
@@ -205,6 +214,10 @@ struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64
 			  int access);
 int pvr_dereg_mr(struct verbs_mr *vmr);
 
+struct ibv_mw *pvr_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type);
+int pvr_dealloc_mw(struct ibv_mw *mw);
+int pvr_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
 struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
 			     int comp_vector);
 struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init_attr_ex *attr);
@@ -214,6 +227,7 @@ int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 
 struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr);
+struct ibv_qp *pvr_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_attr_ex *attr);
 int pvr_destroy_qp(struct ibv_qp *ibqp);
 int pvr_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask);
 int pvr_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
@@ -230,6 +244,10 @@ int pvr_destroy_srq(struct ibv_srq *ibsrq);
 
 struct ibv_ah *pvr_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);
 int pvr_destroy_ah(struct ibv_ah *ibah);
+
+/* wr_ex.c: 0 or EOPNOTSUPP for IBV_QP_EX_WITH_* of a QP to be; and its functions for them. */
+int pvr_check_send_ops(const struct pvr_context *ctx, enum ibv_qp_type type, uint64_t ops);
+void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops);
 
 /* cq.c: drop the CQEs of a QP. The caller holds cq->lock, and the device adds no more of them. */
 void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle);

@@ -24,14 +24,30 @@ static int check_qp_type(const struct pvr_context *ctx, enum ibv_qp_type type)
 	}
 }
 
-static int check_init_attr(const struct pvr_context *ctx, const struct ibv_qp_init_attr *attr)
+/* An unknown bit of a mask is a feature that we do not have, like the known ones here. */
+static int check_ex_attr(const struct pvr_context *ctx, const struct ibv_qp_init_attr_ex *attr)
+{
+	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
+				IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
+		return EOPNOTSUPP;
+	if ((attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && attr->create_flags)
+		return EOPNOTSUPP;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		return pvr_check_send_ops(ctx, attr->qp_type, attr->send_ops_flags);
+	return 0;
+}
+
+static int check_init_attr(const struct pvr_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;
 	int err = check_qp_type(ctx, attr->qp_type);
 
+	if (!err)
+		err = check_ex_attr(ctx, attr);
 	if (err)
 		return err;
-	if (!attr->send_cq || !attr->recv_cq)
+	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq ||
+	    !attr->recv_cq)
 		return EINVAL;
 	if (cap->max_send_wr > PVR_MAX_ELEMENTS || cap->max_recv_wr > PVR_MAX_ELEMENTS ||
 	    cap->max_send_sge > PVR_MAX_SGE || cap->max_recv_sge > PVR_MAX_SGE)
@@ -101,15 +117,15 @@ static int alloc_recv_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct
 	return 0;
 }
 
-static int init_queues(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct ibv_qp_init_attr *attr)
+static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
 	int err;
 
-	err = alloc_send_queue(qp, ibpd, &attr->cap);
+	err = alloc_send_queue(qp, attr->pd, &attr->cap);
 	if (err)
 		return err;
 	if (!attr->srq)
-		err = alloc_recv_queue(qp, ibpd, &attr->cap);
+		err = alloc_recv_queue(qp, attr->pd, &attr->cap);
 	if (err) {
 		pvr_buf_free(&qp->sbuf);
 		return err;
@@ -139,8 +155,8 @@ static void set_cap(const struct pvr_context *ctx, struct pvr_qp *qp)
 	};
 }
 
-static int create_in_kernel(struct pvr_qp *qp, struct ibv_pd *ibpd,
-			    const struct ibv_qp_init_attr *attr)
+static int create_in_kernel(struct pvr_context *ctx, struct pvr_qp *qp,
+			    const struct ibv_qp_init_attr_ex *attr)
 {
 	struct pvr_uverbs_create_qp cmd = {
 		.drv_payload = {
@@ -152,12 +168,13 @@ static int create_in_kernel(struct pvr_qp *qp, struct ibv_pd *ibpd,
 		},
 	};
 	struct pvr_uverbs_create_qp_resp resp = {};
-	struct ibv_qp_init_attr rounded = *attr;
+	struct ibv_qp_init_attr_ex rounded = *attr;
 	int err;
 
+	rounded.comp_mask = IBV_QP_INIT_ATTR_PD;
 	rounded.cap = qp->cap;
-	err = ibv_cmd_create_qp(ibpd, &qp->verbs_qp.qp, &rounded, &cmd.ibv_cmd, sizeof(cmd),
-				&resp.ibv_resp, sizeof(resp));
+	err = ibv_cmd_create_qp_ex(&ctx->ibv_ctx.context, &qp->verbs_qp, &rounded, &cmd.ibv_cmd,
+				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
 	if (err)
 		return err;
 	/* A device before version 20 has one number for both, and no handle is 0 on later ones. */
@@ -177,13 +194,13 @@ static int publish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 	return 0;
 }
 
-static int create_and_publish(struct pvr_context *ctx, struct pvr_qp *qp, struct ibv_pd *ibpd,
-			      const struct ibv_qp_init_attr *attr)
+static int create_and_publish(struct pvr_context *ctx, struct pvr_qp *qp,
+			      const struct ibv_qp_init_attr_ex *attr)
 {
 	int err;
 
 	pthread_mutex_lock(&ctx->qp_mutex);
-	err = create_in_kernel(qp, ibpd, attr);
+	err = create_in_kernel(ctx, qp, attr);
 	if (!err) {
 		err = publish_qp(ctx, qp);
 		if (err)
@@ -193,9 +210,9 @@ static int create_and_publish(struct pvr_context *ctx, struct pvr_qp *qp, struct
 	return err;
 }
 
-struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr)
+struct ibv_qp *pvr_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_attr_ex *attr)
 {
-	struct pvr_context *ctx = to_pvr_context(ibpd->context);
+	struct pvr_context *ctx = to_pvr_context(ibctx);
 	struct pvr_qp *qp;
 	int err;
 
@@ -206,14 +223,16 @@ struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr)
 	qp = calloc(1, sizeof(*qp));
 	if (!qp)
 		goto err_errno;
-	err = init_queues(qp, ibpd, attr);
+	err = init_queues(qp, attr);
 	if (err)
 		goto err_free;
 	set_cap(ctx, qp);
 	qp->sq_sig_all = attr->sq_sig_all;
-	err = create_and_publish(ctx, qp, ibpd, attr);
+	err = create_and_publish(ctx, qp, attr);
 	if (err)
 		goto err_exit_queues;
+	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
+		pvr_set_send_ops(qp, attr->send_ops_flags);
 	attr->cap = qp->cap;
 	return &qp->verbs_qp.qp;
 
@@ -224,6 +243,26 @@ err_free:
 err_errno:
 	errno = err;
 	return NULL;
+}
+
+struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr)
+{
+	struct ibv_qp_init_attr_ex ex = {
+		.qp_context = attr->qp_context,
+		.send_cq = attr->send_cq,
+		.recv_cq = attr->recv_cq,
+		.srq = attr->srq,
+		.cap = attr->cap,
+		.qp_type = attr->qp_type,
+		.sq_sig_all = attr->sq_sig_all,
+		.comp_mask = IBV_QP_INIT_ATTR_PD,
+		.pd = ibpd,
+	};
+	struct ibv_qp *qp = pvr_create_qp_ex(ibpd->context, &ex);
+
+	if (qp)
+		attr->cap = ex.cap;
+	return qp;
 }
 
 static void purge_cqs_locked(struct pvr_qp *qp, struct pvr_cq *send_cq, struct pvr_cq *recv_cq)

@@ -19,6 +19,7 @@ static_assert(PVR_SEND_FENCE == IBV_SEND_FENCE && PVR_SEND_SIGNALED == IBV_SEND_
 #define ATOMIC PVR_SQE_ATOMIC
 #define IMM PVR_SQE_IMM
 #define INV PVR_SQE_INV
+#define BIND PVR_SQE_BIND
 #define SGES PVR_SQE_SGES
 #define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
 
@@ -31,6 +32,10 @@ static const struct pvr_send_op send_ops[] = {
 	[IBV_WR_RDMA_READ] = { PVRDMA_WR_RDMA_READ, RC, RDMA | SGES },
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = { PVRDMA_WR_ATOMIC_CMP_AND_SWP, RC, ATOMIC | SGES },
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PVRDMA_WR_ATOMIC_FETCH_AND_ADD, RC, ATOMIC | SGES },
+	[IBV_WR_LOCAL_INV] = { PVRDMA_WR_LOCAL_INV, RC | UC, INV, PVR_EXT_USER_OPS },
+	[IBV_WR_BIND_MW] = { PVRDMA_WR_BIND_MW, RC | UC, BIND, PVR_EXT_USER_OPS | PVR_EXT_MW },
+	[IBV_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, RC | UC, INV | DATA,
+				   PVR_EXT_USER_OPS },
 	/* The last that verbs name; those that are left out the device has not. */
 	[IBV_WR_ATOMIC_WRITE] = {},
 };
@@ -69,5 +74,37 @@ int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, 
 		.opcode = (*op)->opcode,
 		.send_flags = flags & SEND_FLAGS_PASSED,
 	};
+	return 0;
+}
+
+#define MW_ACCESS (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |   \
+		   PVR_ACCESS_ZERO_BASED)
+
+static_assert(PVR_ACCESS_REMOTE_WRITE == IBV_ACCESS_REMOTE_WRITE &&
+		      PVR_ACCESS_REMOTE_READ == IBV_ACCESS_REMOTE_READ &&
+		      PVR_ACCESS_REMOTE_ATOMIC == IBV_ACCESS_REMOTE_ATOMIC &&
+		      PVR_ACCESS_ZERO_BASED == IBV_ACCESS_ZERO_BASED,
+	      "access flags are passed as they are");
+
+int pvr_sqe_bind(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw, uint32_t new_rkey,
+		 const struct ibv_mw_bind_info *info)
+{
+	struct pvr_wqe_bind_mw bind = {
+		.addr = info->addr,
+		.length = info->length,
+		.mw_rkey = mw->rkey,
+		.new_rkey = new_rkey,
+		.mr_lkey = info->mr ? info->mr->lkey : 0,
+		.access_flags = info->mw_access_flags,
+	};
+
+	if (info->mw_access_flags & ~MW_ACCESS || (new_rkey ^ mw->rkey) & ~0xffu)
+		return EINVAL;
+	if (!info->mr && (info->addr || info->length))
+		return EINVAL;
+	/* By handle, as a parent domain is the domain in it. */
+	if (info->mr && info->mr->pd->handle != mw->pd->handle)
+		return EPERM;
+	memcpy(&hdr->wr, &bind, sizeof(bind));
 	return 0;
 }

@@ -70,6 +70,25 @@ static inline int pvr_sqe_ud(struct pvrdma_sq_wqe_hdr *hdr, struct ibv_ah *ah, u
 	return 0;
 }
 
+/*
+ * Binds mw where info says; the window's key becomes new_rkey. Returns an errno, as ibv_bind_mw(3)
+ * has it. What only the device knows (bounds, rights of the region) it answers with a completion.
+ */
+int pvr_sqe_bind(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw, uint32_t new_rkey,
+		 const struct ibv_mw_bind_info *info);
+
+/*
+ * The same as a work request. Windows of type 1 are bound by ibv_bind_mw(3), which knows their
+ * next key, and those of type 2 are unbound by invalidation only.
+ */
+static inline int pvr_sqe_bind_type2(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw,
+				     uint32_t new_rkey, const struct ibv_mw_bind_info *info)
+{
+	if (!mw || mw->type != IBV_MW_TYPE_2 || !info->mr)
+		return EINVAL;
+	return pvr_sqe_bind(hdr, mw, new_rkey, info);
+}
+
 /* Room for max_sge entries behind the header is what pvr_wq_layout() made the stride for. */
 static inline int pvr_sqe_sges(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 			       const struct ibv_sge *sges, size_t num)

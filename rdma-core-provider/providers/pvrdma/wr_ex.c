@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Posting by function, ibv_wr_start(3): builders begin an element each, setters add to the last
+ * one. sq.lock is held from wr_start to wr_complete or wr_abort; until then the device sees none
+ * of it, and after the first error nothing more is written.
+ */
+#include <errno.h>
+
+#include "doorbell.h"
+#include "pvrdma.h"
+#include "sqe.h"
+
+/* What setters the last request still takes: PVR_SQE_SGES, PVR_SQE_INLINE and this. */
+#define ADDRESS (1u << 31)
+#define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
+
+static struct pvr_qp *ex_to_pvr_qp(struct ibv_qp_ex *qpx)
+{
+	return container_of(qpx, struct pvr_qp, verbs_qp.qp_ex);
+}
+
+static void fail(struct pvr_batch *batch, int err)
+{
+	if (!batch->err)
+		batch->err = err;
+}
+
+/* A datagram goes nowhere without an address; data there need not be. */
+static void end_request(struct pvr_batch *batch)
+{
+	if (unlikely(batch->setters & ADDRESS))
+		fail(batch, EINVAL);
+	batch->setters = 0;
+}
+
+/* NULL after an error. The flag of inline data means nothing here: its setters tell. */
+static struct pvrdma_sq_wqe_hdr *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode opcode)
+{
+	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
+	struct pvr_batch *batch = &qp->batch;
+	const struct pvr_send_op *op;
+
+	end_request(batch);
+	if (unlikely(batch->err))
+		return NULL;
+	batch->err = pvr_sqe_begin(qp, opcode, qpx->wr_id, qpx->wr_flags & ~IBV_SEND_INLINE,
+				   &batch->hdr, &op);
+	if (unlikely(batch->err))
+		return NULL;
+	batch->setters = op->carries & DATA;
+	if (qpx->qp_base.qp_type == IBV_QPT_UD)
+		batch->setters |= ADDRESS;
+	pvr_wq_advance(&qp->sq);
+	return batch->hdr;
+}
+
+/* The element that a setter adds to. NULL after an error, and when the request takes no such. */
+static struct pvrdma_sq_wqe_hdr *add(struct pvr_batch *batch, unsigned int setter)
+{
+	if (unlikely(batch->err))
+		return NULL;
+	if (unlikely(!(batch->setters & setter))) {
+		batch->err = EINVAL;
+		return NULL;
+	}
+	batch->setters &= ~(setter & DATA ? DATA : setter);
+	return batch->hdr;
+}
+
+static void wr_rdma_write(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_RDMA_WRITE);
+
+	if (likely(hdr))
+		pvr_sqe_rdma(hdr, remote_addr, rkey);
+}
+
+static void wr_rdma_write_imm(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
+			      __be32 imm_data)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_RDMA_WRITE_WITH_IMM);
+
+	if (unlikely(!hdr))
+		return;
+	hdr->ex.imm_data = imm_data;
+	pvr_sqe_rdma(hdr, remote_addr, rkey);
+}
+
+static void wr_rdma_read(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_RDMA_READ);
+
+	if (likely(hdr))
+		pvr_sqe_rdma(hdr, remote_addr, rkey);
+}
+
+static void wr_send(struct ibv_qp_ex *qpx)
+{
+	begin(qpx, IBV_WR_SEND);
+}
+
+static void wr_send_imm(struct ibv_qp_ex *qpx, __be32 imm_data)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_SEND_WITH_IMM);
+
+	if (likely(hdr))
+		hdr->ex.imm_data = imm_data;
+}
+
+static void wr_send_inv(struct ibv_qp_ex *qpx, uint32_t invalidate_rkey)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_SEND_WITH_INV);
+
+	if (likely(hdr))
+		hdr->ex.invalidate_rkey = invalidate_rkey;
+}
+
+static void wr_local_inv(struct ibv_qp_ex *qpx, uint32_t invalidate_rkey)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_LOCAL_INV);
+
+	if (likely(hdr))
+		hdr->ex.invalidate_rkey = invalidate_rkey;
+}
+
+static void wr_atomic_cmp_swp(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
+			      uint64_t compare, uint64_t swap)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_ATOMIC_CMP_AND_SWP);
+
+	if (likely(hdr))
+		pvr_sqe_atomic(hdr, remote_addr, rkey, compare, swap);
+}
+
+static void wr_atomic_fetch_add(struct ibv_qp_ex *qpx, uint32_t rkey, uint64_t remote_addr,
+				uint64_t add)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_ATOMIC_FETCH_AND_ADD);
+
+	if (likely(hdr))
+		pvr_sqe_atomic(hdr, remote_addr, rkey, add, 0);
+}
+
+static void wr_bind_mw(struct ibv_qp_ex *qpx, struct ibv_mw *mw, uint32_t rkey,
+		       const struct ibv_mw_bind_info *info)
+{
+	struct pvrdma_sq_wqe_hdr *hdr = begin(qpx, IBV_WR_BIND_MW);
+
+	if (likely(hdr))
+		fail(&ex_to_pvr_qp(qpx)->batch, pvr_sqe_bind_type2(hdr, mw, rkey, info));
+}
+
+static void wr_set_ud_addr(struct ibv_qp_ex *qpx, struct ibv_ah *ah, uint32_t remote_qpn,
+			   uint32_t remote_qkey)
+{
+	struct pvr_batch *batch = &ex_to_pvr_qp(qpx)->batch;
+	struct pvrdma_sq_wqe_hdr *hdr = add(batch, ADDRESS);
+
+	if (likely(hdr))
+		fail(batch, pvr_sqe_ud(hdr, ah, remote_qpn, remote_qkey));
+}
+
+static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t num_sge, const struct ibv_sge *sges)
+{
+	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
+	struct pvrdma_sq_wqe_hdr *hdr = add(&qp->batch, PVR_SQE_SGES);
+
+	if (likely(hdr))
+		fail(&qp->batch, pvr_sqe_sges(qp, hdr, sges, num_sge));
+}
+
+static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr, uint32_t length)
+{
+	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+
+	wr_set_sge_list(qpx, 1, &sge);
+}
+
+static void wr_set_inline_data_list(struct ibv_qp_ex *qpx, size_t num_buf,
+				    const struct ibv_data_buf *bufs)
+{
+	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
+	struct pvrdma_sq_wqe_hdr *hdr = add(&qp->batch, PVR_SQE_INLINE);
+	struct pvr_inline data;
+	size_t i;
+
+	if (unlikely(!hdr))
+		return;
+	data = pvr_inline_begin(qp, hdr);
+	for (i = 0; i < num_buf && !qp->batch.err; i++)
+		fail(&qp->batch, pvr_inline_add(&data, bufs[i].addr, bufs[i].length));
+	pvr_inline_end(&data, hdr);
+}
+
+static void wr_set_inline_data(struct ibv_qp_ex *qpx, void *addr, size_t length)
+{
+	struct ibv_data_buf buf = { .addr = addr, .length = length };
+
+	wr_set_inline_data_list(qpx, 1, &buf);
+}
+
+static void wr_start(struct ibv_qp_ex *qpx)
+{
+	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
+
+	pthread_spin_lock(&qp->sq.lock);
+	qp->batch = (struct pvr_batch){ .first = qp->sq.tail };
+}
+
+static int wr_complete(struct ibv_qp_ex *qpx)
+{
+	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
+	bool posted;
+	int err;
+
+	end_request(&qp->batch);
+	err = qp->batch.err;
+	if (unlikely(err))
+		qp->sq.tail = qp->batch.first;
+	posted = qp->sq.tail != qp->batch.first;
+	if (posted)
+		pvr_wq_publish(&qp->sq);
+	pthread_spin_unlock(&qp->sq.lock);
+	if (posted)
+		pvr_ring_qp(to_pvr_context(qpx->qp_base.context), qp->handle, PVR_DB_QP_SEND);
+	return err;
+}
+
+static void wr_abort(struct ibv_qp_ex *qpx)
+{
+	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
+
+	qp->sq.tail = qp->batch.first;
+	pthread_spin_unlock(&qp->sq.lock);
+}
+
+/* A bit of send_ops_flags is that of its opcode, as far as we go. */
+static_assert(IBV_QP_EX_WITH_RDMA_WRITE == 1 << IBV_WR_RDMA_WRITE &&
+		      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM == 1 << IBV_WR_RDMA_WRITE_WITH_IMM &&
+		      IBV_QP_EX_WITH_SEND == 1 << IBV_WR_SEND &&
+		      IBV_QP_EX_WITH_SEND_WITH_IMM == 1 << IBV_WR_SEND_WITH_IMM &&
+		      IBV_QP_EX_WITH_RDMA_READ == 1 << IBV_WR_RDMA_READ &&
+		      IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP == 1 << IBV_WR_ATOMIC_CMP_AND_SWP &&
+		      IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD == 1 << IBV_WR_ATOMIC_FETCH_AND_ADD &&
+		      IBV_QP_EX_WITH_LOCAL_INV == 1 << IBV_WR_LOCAL_INV &&
+		      IBV_QP_EX_WITH_BIND_MW == 1 << IBV_WR_BIND_MW &&
+		      IBV_QP_EX_WITH_SEND_WITH_INV == 1 << IBV_WR_SEND_WITH_INV,
+	      "send_ops_flags go by opcode");
+
+int pvr_check_send_ops(const struct pvr_context *ctx, enum ibv_qp_type type, uint64_t ops)
+{
+	const struct pvr_send_op *op;
+	unsigned int opcode;
+
+	if (ops >> (IBV_WR_SEND_WITH_INV + 1))
+		return EOPNOTSUPP;
+	for (opcode = 0; ops >> opcode; opcode++)
+		if ((ops >> opcode & 1) && pvr_send_op(ctx, type, opcode, &op))
+			return EOPNOTSUPP;
+	return 0;
+}
+
+static void set_builders(struct ibv_qp_ex *qpx, uint64_t ops)
+{
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE)
+		qpx->wr_rdma_write = wr_rdma_write;
+	if (ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
+		qpx->wr_rdma_write_imm = wr_rdma_write_imm;
+	if (ops & IBV_QP_EX_WITH_SEND)
+		qpx->wr_send = wr_send;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
+		qpx->wr_send_imm = wr_send_imm;
+	if (ops & IBV_QP_EX_WITH_RDMA_READ)
+		qpx->wr_rdma_read = wr_rdma_read;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
+		qpx->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
+	if (ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
+		qpx->wr_atomic_fetch_add = wr_atomic_fetch_add;
+	if (ops & IBV_QP_EX_WITH_LOCAL_INV)
+		qpx->wr_local_inv = wr_local_inv;
+	if (ops & IBV_QP_EX_WITH_BIND_MW)
+		qpx->wr_bind_mw = wr_bind_mw;
+	if (ops & IBV_QP_EX_WITH_SEND_WITH_INV)
+		qpx->wr_send_inv = wr_send_inv;
+}
+
+void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops)
+{
+	struct ibv_qp_ex *qpx = &qp->verbs_qp.qp_ex;
+
+	set_builders(qpx, ops);
+	if (qpx->qp_base.qp_type == IBV_QPT_UD)
+		qpx->wr_set_ud_addr = wr_set_ud_addr;
+	qpx->wr_set_sge = wr_set_sge;
+	qpx->wr_set_sge_list = wr_set_sge_list;
+	qpx->wr_set_inline_data = wr_set_inline_data;
+	qpx->wr_set_inline_data_list = wr_set_inline_data_list;
+	qpx->wr_start = wr_start;
+	qpx->wr_complete = wr_complete;
+	qpx->wr_abort = wr_abort;
+	qp->verbs_qp.comp_mask |= VERBS_QP_EX;
+}
