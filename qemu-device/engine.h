@@ -86,6 +86,9 @@ struct pvr_adapter_config {
 	const char *name; /* unique in the engine; [A-Za-z0-9._-]+ */
 	const char *fabric; /* adapters of different fabrics never meet; NULL: "default" */
 	uint8_t mac[6]; /* of the guest's NIC; unique in the fabric, unicast, not zero */
+	/* The revision, as VMware's virtual hardware versions: 13, 14, 18, 20 or latest. */
+	const char *hwversion; /* NULL: latest */
+	uint8_t gid_type; /* PVR_GID_TYPE_*, the RoCE that it speaks; 0: the revision's best */
 };
 
 /**
@@ -184,6 +187,8 @@ struct pvr_adapter_stats {
 const char *pvr_adapter_name(const struct pvr_adapter *adapter);
 const char *pvr_adapter_fabric(const struct pvr_adapter *adapter);
 const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter);
+const char *pvr_adapter_hwversion(const struct pvr_adapter *adapter);
+uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter);
 const char *pvr_adapter_state_name(enum pvr_adapter_state state);
 void pvr_adapter_get_stats(const struct pvr_adapter *adapter,
 			   struct pvr_adapter_stats *stats);

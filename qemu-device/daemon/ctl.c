@@ -14,7 +14,7 @@
 #include "control_path.h"
 #include "ctl_print.h"
 #include "error.h"
-#include "settings.h"
+#include "adapter_settings.h"
 #include "unix_socket.h"
 
 #define EXIT_USAGE 2
@@ -26,7 +26,7 @@ static const char help[] =
 	"  adapters               the adapters, their state, and which QEMU is attached\n"
 	"  paths                  which adapters talked to each other, how and how much\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
-	"  add-adapter name=NAME,socket=PATH,mac=MAC[,fabric=NAME]\n"
+	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
 	"  remove-adapter NAME    its VM sees the device vanish\n"
 	"  link NAME up|down      the port state that its VM sees\n"
 	"  log-level LEVEL        error, warn, info or debug\n"
@@ -51,30 +51,17 @@ static int complain(const char *text, int status)
 
 /* ------------------------------------------------- arguments become a request */
 
+/* What is known before pvrdmad is asked: that there are such settings. */
+static bool put_word(void *request, const char *key, const char *value, struct pvr_error *err)
+{
+	struct pvr_adapter_settings scratch = { .name = "" };
+
+	return pvr_adapter_settings_set(&scratch, key, value, err) && put(request, key, value);
+}
+
 static bool put_adapter(struct json_object *request, const char *text, struct pvr_error *err)
 {
-	char copy[2 * PVR_PATH_MAX], *rest = copy, *word, *value;
-
-	if (strlen(text) >= sizeof(copy))
-		return pvr_fail(err, "an adapter of %zu characters is too long", strlen(text));
-	strcpy(copy, text);
-	while ((word = strsep(&rest, ","))) {
-		value = strchr(word, '=');
-		if (!value)
-			return pvr_fail(err,
-					"'%s' is not KEY=VALUE; expected "
-					"name=NAME,socket=PATH,mac=MAC[,fabric=NAME]",
-					word);
-		*value++ = '\0';
-		if (strcmp(word, "name") && strcmp(word, "socket") && strcmp(word, "mac") &&
-		    strcmp(word, "fabric"))
-			return pvr_fail(err,
-					"unknown adapter setting '%s': there are name, "
-					"socket, mac and fabric",
-					word);
-		put(request, word, value);
-	}
-	return true;
+	return pvr_adapter_words(text, put_word, request, err);
 }
 
 struct ctl_command {

@@ -37,6 +37,8 @@ bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_
 	struct pvr_adapter_config config = {
 		.name = settings->name,
 		.fabric = settings->fabric[0] ? settings->fabric : NULL,
+		.hwversion = settings->hwversion,
+		.gid_type = settings->gid_type,
 	};
 	struct pvr_attach *attach;
 	struct pvr_error why;

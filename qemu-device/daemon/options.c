@@ -11,7 +11,7 @@ static const char help[] =
 	"Usage: pvrdmad [OPTION]...\n"
 	"The PVRDMA devices of this host's virtual machines.\n"
 	"\n"
-	"  --adapter name=NAME,socket=PATH,mac=MAC[,fabric=NAME]\n"
+	"  --adapter " PVR_ADAPTER_SYNTAX "\n"
 	"                     a device: its VM's QEMU connects to PATH, MAC is that of the\n"
 	"                     VM's NIC; adapters of different fabrics never meet\n"
 	"  --config FILE      read adapters and settings from FILE, see pvrdmad.conf(5)\n"

@@ -104,6 +104,9 @@ static struct json_object *describe(const struct pvr_attach *attach)
 	put_text(obj, "name", pvr_adapter_name(adapter));
 	put_text(obj, "fabric", pvr_adapter_fabric(adapter));
 	put_mac(obj, pvr_adapter_mac(adapter));
+	put_text(obj, "hwversion", pvr_adapter_hwversion(adapter));
+	put_text(obj, "roce",
+		 pvr_adapter_gid_type(adapter) == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
 	put_text(obj, "socket", pvr_attach_path(attach));
 	put_text(obj, "state", pvr_adapter_state_name(stats.state));
 	put_bool(obj, "link_up", stats.link_up);
@@ -243,7 +246,9 @@ static bool run_paths(struct request *request)
 
 static bool run_add_adapter(struct request *request)
 {
-	static const char *const keys[] = { "name", "socket", "mac", "fabric" };
+	static const char *const keys[] = {
+		"name", "socket", "mac", "fabric", "hwversion", "roce",
+	};
 	struct pvr_adapter_settings settings = { .has_mac = false };
 	const char *value;
 	size_t i;

@@ -6,19 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "engine.h"
-#include "error.h"
+#include "adapter_settings.h"
 
 #define PVR_ADAPTERS_MAX 256
-#define PVR_PATH_MAX 512 /* longer than a socket path, to tell by how much it is */
-
-struct pvr_adapter_settings {
-	char name[PVR_NAME_MAX];
-	char fabric[PVR_NAME_MAX]; /* "": default */
-	char socket[PVR_PATH_MAX];
-	uint8_t mac[6];
-	bool has_mac;
-};
 
 struct pvr_settings {
 	struct pvr_adapter_settings *adapters;
@@ -29,15 +19,6 @@ struct pvr_settings {
 	bool log_level_set;
 	bool timestamps;
 };
-
-/* "name", "socket", "mac" or "fabric". */
-bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
-			      const char *value, struct pvr_error *err);
-/* Is everything there? */
-bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, struct pvr_error *err);
-/* "name=...,socket=...,mac=...[,fabric=...]" */
-bool pvr_adapter_settings_parse(struct pvr_adapter_settings *adapter, const char *text,
-				struct pvr_error *err);
 
 /* "control", "user" or "log-level"; what was set before (an option) stays. */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,

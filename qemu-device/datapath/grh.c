@@ -10,11 +10,13 @@
 
 #include "model/adapter.h"
 
-/* UDP, BTH, DETH and ICRC around the payload, and its padding to four bytes. */
-#define WIRE_OVERHEAD (8 + 12 + 8 + 4)
+/* BTH, DETH and ICRC around the payload, and its padding to four bytes. */
+#define WIRE_OVERHEAD (12 + 8 + 4)
 #define IMMEDIATE_SIZE 4
+#define UDP_SIZE 8
+#define NEXT_HEADER_IBA 0x1b /* IBTA vol. 1, 8.3 */
 
-static uint32_t udp_length(uint32_t payload, bool immediate)
+static uint32_t iba_length(uint32_t payload, bool immediate)
 {
 	return WIRE_OVERHEAD + ((payload + 3) & ~3u) + (immediate ? IMMEDIATE_SIZE : 0);
 }
@@ -53,31 +55,35 @@ static void build_ipv4(uint8_t grh[PVR_GRH_SIZE], const struct pvrdma_av *av,
 }
 
 static void build_ipv6(uint8_t grh[PVR_GRH_SIZE], const struct pvrdma_av *av,
-		       const uint8_t sgid[16], uint32_t length)
+		       const uint8_t sgid[16], uint8_t next_header, uint32_t length)
 {
 	struct ip6_hdr ip6 = { 0 };
 
 	ip6.ip6_flow = htonl(6u << 28 | (av->sl_tclass_flowlabel & 0x0fffffff));
 	ip6.ip6_plen = htons(length);
-	ip6.ip6_nxt = IPPROTO_UDP;
+	ip6.ip6_nxt = next_header;
 	ip6.ip6_hlim = av->hop_limit;
 	memcpy(&ip6.ip6_src, sgid, 16);
 	memcpy(&ip6.ip6_dst, av->dgid, 16);
 	memcpy(grh, &ip6, sizeof(ip6));
 }
 
-uint8_t pvr_grh_network_type(const uint8_t dgid[16])
+uint8_t pvr_grh_network_type(uint8_t gid_type, const uint8_t dgid[16])
 {
+	if (gid_type == PVR_GID_TYPE_ROCE_V1)
+		return PVRDMA_NETWORK_ROCE_V1;
 	return pvr_gid_is_ipv4(dgid) ? PVRDMA_NETWORK_IPV4 : PVRDMA_NETWORK_IPV6;
 }
 
-void pvr_grh_build(uint8_t grh[PVR_GRH_SIZE], const struct pvrdma_av *av,
+void pvr_grh_build(uint8_t grh[PVR_GRH_SIZE], uint8_t gid_type, const struct pvrdma_av *av,
 		   const uint8_t sgid[16], uint32_t payload, bool immediate)
 {
-	uint32_t length = udp_length(payload, immediate);
+	uint32_t length = iba_length(payload, immediate);
 
-	if (pvr_gid_is_ipv4(av->dgid))
-		build_ipv4(grh, av, sgid, length);
+	if (gid_type == PVR_GID_TYPE_ROCE_V1)
+		build_ipv6(grh, av, sgid, NEXT_HEADER_IBA, length);
+	else if (pvr_gid_is_ipv4(av->dgid))
+		build_ipv4(grh, av, sgid, UDP_SIZE + length);
 	else
-		build_ipv6(grh, av, sgid, length);
+		build_ipv6(grh, av, sgid, IPPROTO_UDP, UDP_SIZE + length);
 }

@@ -47,7 +47,7 @@ static void complete(struct pvr_qp *to, const struct datagram *dgram,
 		.src_qp = dgram->from->qpn,
 		.wc_flags = PVRDMA_WC_GRH,
 		.port_num = 1,
-		.network_hdr_type = pvr_grh_network_type(hdr->wr.ud.av.dgid),
+		.network_hdr_type = pvr_grh_network_type(dgram->sgid->type, hdr->wr.ud.av.dgid),
 	};
 
 	if (hdr->opcode == PVRDMA_WR_SEND_WITH_IMM) {
@@ -66,7 +66,7 @@ static int scatter(const struct datagram *dgram, const struct pvr_sg *sg)
 	struct pvr_cursor dst, src;
 	uint8_t grh[PVR_GRH_SIZE];
 
-	pvr_grh_build(grh, av, dgram->sgid->gid, dgram->payload->total,
+	pvr_grh_build(grh, dgram->sgid->type, av, dgram->sgid->gid, dgram->payload->total,
 		      dgram->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_IMM);
 	pvr_cursor_init(&dst, sg, 0);
 	pvr_cursor_init(&src, dgram->payload, 0);

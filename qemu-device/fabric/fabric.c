@@ -186,7 +186,8 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,
 {
 	struct pvr_gid_node *node = gid_find(adapter->fabric, gid);
 
-	return node ? node->adapter : NULL;
+	/* RoCE v1 frames and RoCE v2 datagrams are different protocols on a wire. */
+	return node && node->adapter->gid_type == adapter->gid_type ? node->adapter : NULL;
 }
 
 struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to)

@@ -24,6 +24,7 @@ static bool name_ok(const char *name)
 static const char *config_error(const struct pvr_engine *engine,
 				const struct pvr_adapter_config *config)
 {
+	const struct pvr_revision *revision = pvr_revision_find(config->hwversion);
 	static const uint8_t zero[6];
 	const struct pvr_adapter *other;
 
@@ -33,6 +34,10 @@ static const char *config_error(const struct pvr_engine *engine,
 		return "the fabric must be 1 to 31 letters, digits, '.', '_' or '-'";
 	if ((config->mac[0] & 1) || !memcmp(config->mac, zero, 6))
 		return "the MAC address must be a unicast address and not zero";
+	if (!revision)
+		return "the hardware version must be one of " PVR_REVISION_NAMES;
+	if (config->gid_type & (config->gid_type - 1) || config->gid_type & ~revision->gid_types)
+		return "this hardware version does not have that version of RoCE";
 	LIST_FOREACH(other, &engine->adapters, link)
 		if (!strcmp(other->name, config->name))
 			return "another adapter has this name";
@@ -60,6 +65,15 @@ static void tables_exit(struct pvr_adapter *adapter)
 	pvr_table_exit(&adapter->ucs);
 }
 
+/* The best that the revision has, unless one is asked for. */
+static uint8_t choose_gid_type(const struct pvr_revision *revision, uint8_t wanted)
+{
+	if (wanted)
+		return wanted;
+	return revision->gid_types & PVR_GID_TYPE_ROCE_V2 ? PVR_GID_TYPE_ROCE_V2 :
+							    PVR_GID_TYPE_ROCE_V1;
+}
+
 static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 				       const struct pvr_adapter_config *config,
 				       const struct pvr_adapter_ops *ops, void *host)
@@ -75,6 +89,8 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->link_up = true;
 	adapter->uar[0] = &adapter->kernel_uc;
 	memcpy(adapter->mac, config->mac, sizeof(adapter->mac));
+	adapter->revision = pvr_revision_find(config->hwversion);
+	adapter->gid_type = choose_gid_type(adapter->revision, config->gid_type);
 	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
 	pvr_ram_init(&adapter->ram);
 	tables_init(adapter);
@@ -286,6 +302,16 @@ const char *pvr_adapter_fabric(const struct pvr_adapter *adapter)
 const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter)
 {
 	return adapter->mac;
+}
+
+const char *pvr_adapter_hwversion(const struct pvr_adapter *adapter)
+{
+	return adapter->revision->name;
+}
+
+uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter)
+{
+	return adapter->gid_type;
 }
 
 const char *pvr_adapter_state_name(enum pvr_adapter_state state)

@@ -11,6 +11,7 @@
 #include "model/event.h"
 #include "model/pages.h"
 #include "model/ram.h"
+#include "model/revision.h"
 #include "model/table.h"
 #include "model/timer.h"
 
@@ -79,6 +80,8 @@ struct pvr_adapter {
 	bool is_interrupting;
 	char name[PVR_NAME_MAX];
 	uint8_t mac[6];
+	const struct pvr_revision *revision;
+	uint8_t gid_type; /* PVR_GID_TYPE_* of all its GIDs */
 	struct pvr_fabric *fabric;
 	LIST_ENTRY(pvr_adapter) fabric_link;
 	const struct pvr_adapter_ops *ops;
@@ -97,7 +100,8 @@ struct pvr_adapter {
 	uint32_t pending; /* vectors to raise, as bits */
 	uint32_t ext_ack; /* as the driver wrote it, cut to what we offer */
 	uint32_t features; /* in effect since DSRHIGH */
-	uint32_t driver_version;
+	uint32_t driver_version; /* as the DSR says */
+	uint32_t version; /* in effect: the lower of ours and the driver's */
 	uint64_t uar_pfn;
 	struct pvr_dsr *dsr_shm;
 	void *cmd_shm, *resp_shm;

@@ -28,6 +28,8 @@ static void fill_extensions(uint32_t features, struct pvr_caps *caps)
 
 void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
 {
+	bool srq = adapter->revision->srq;
+
 	*caps = (struct pvr_caps){
 		.fw_ver = FW_VER,
 		.node_guid = node_guid(adapter->mac),
@@ -49,9 +51,9 @@ void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
 		.max_res_rd_atom = PVR_MAX_RD_ATOMIC,
 		.max_qp_init_rd_atom = PVR_MAX_RD_ATOMIC,
 		.max_ah = 1u << 16,
-		.max_srq = PVR_MAX_SRQ,
-		.max_srq_wr = PVR_MAX_SRQ_WR,
-		.max_srq_sge = PVR_MAX_SGE,
+		.max_srq = srq ? PVR_MAX_SRQ : 0,
+		.max_srq_wr = srq ? PVR_MAX_SRQ_WR : 0,
+		.max_srq_sge = srq ? PVR_MAX_SGE : 0,
 		.max_uar = PVR_MAX_UAR,
 		.gid_tbl_len = PVR_GID_TABLE_LEN,
 		.max_pkeys = 1,
@@ -59,7 +61,7 @@ void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps)
 		.mode = PVR_MODE_ROCE,
 		.atomic_ops = PVR_ATOMIC_CMP_SWAP | PVR_ATOMIC_FETCH_ADD,
 		.bmme_flags = PVR_BMME_LOCAL_INV | PVR_BMME_REMOTE_INV | PVR_BMME_FAST_REG_WR,
-		.gid_types = PVR_GID_TYPE_ROCE_V2,
+		.gid_types = adapter->gid_type,
 		.max_fast_reg_page_list_len = PVR_MAX_FAST_REG_PAGES,
 	};
 	fill_extensions(adapter->features, caps);

@@ -53,7 +53,7 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	int err;
 
 	if (cmd->index >= PVR_GID_TABLE_LEN || !gid_usable(cmd->new_gid) ||
-	    cmd->gid_type != PVR_GID_TYPE_ROCE_V2)
+	    cmd->gid_type != adapter->gid_type)
 		return -EINVAL;
 	entry = &adapter->gids[cmd->index];
 	if (entry->bound)

@@ -149,7 +149,7 @@ static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
 	if (err)
 		return err;
 	qp->qpn = qp->handle;
-	if (adapter->driver_version >= PVR_VERSION_QPHANDLE)
+	if (adapter->version >= PVR_VERSION_QPHANDLE)
 		qp->qpn |= (uint32_t)adapter->qpn_generation++ << 16;
 	return 0;
 }
@@ -167,7 +167,7 @@ static void qp_answer(const struct pvr_adapter *adapter,
 		      const struct pvr_cmd_create_qp *cmd, const struct pvr_qp *qp,
 		      union pvr_cmd_resp *resp)
 {
-	if (adapter->driver_version < PVR_VERSION_QPHANDLE) {
+	if (adapter->version < PVR_VERSION_QPHANDLE) {
 		struct pvr_resp_create_qp_v1 *v1 = &resp->create_qp_v1;
 
 		v1->qpn = qp->qpn;

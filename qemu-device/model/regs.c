@@ -20,6 +20,7 @@ void pvr_regs_reset(struct pvr_adapter *adapter)
 	adapter->ext_ack = 0;
 	adapter->features = 0;
 	adapter->driver_version = 0;
+	adapter->version = 0;
 	adapter->uar_pfn = 0;
 	adapter->dsr_shm = NULL;
 	adapter->cmd_shm = NULL;
@@ -92,8 +93,11 @@ static void dsr_load(struct pvr_adapter *adapter)
 		return;
 	}
 	adapter->driver_version = dsr.driver_version;
+	adapter->version = dsr.driver_version < adapter->revision->version ?
+				   dsr.driver_version :
+				   adapter->revision->version;
 	adapter->features = ext_ack;
-	adapter->uar_pfn = dsr.driver_version < PVR_VERSION_PPN64 ? (uint32_t)dsr.uar_pfn :
+	adapter->uar_pfn = adapter->version < PVR_VERSION_PPN64 ? (uint32_t)dsr.uar_pfn :
 								   dsr.uar_pfn;
 	dsr_write_caps(adapter);
 	adapter->state = PVR_ADAPTER_READY;
@@ -148,7 +152,7 @@ static void write_reg(struct pvr_adapter *adapter, uint64_t reg, uint32_t value)
 		pvr_interrupt_flush(adapter);
 		break;
 	case PVR_REG_EXT_ACK:
-		adapter->ext_ack = value & PVR_ENGINE_EXT;
+		adapter->ext_ack = value & adapter->revision->ext;
 		break;
 	}
 }
@@ -167,7 +171,7 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 
 	switch (reg) {
 	case PVR_REG_VERSION:
-		return PVR_VERSION;
+		return adapter->revision->version;
 	case PVR_REG_DSRLOW:
 		return adapter->dsr_low;
 	case PVR_REG_DSRHIGH:
@@ -183,9 +187,9 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 	case PVR_REG_MACH:
 		return mac[4] | mac[5] << 8;
 	case PVR_REG_EXT_MAGIC:
-		return PVR_EXT_MAGIC;
+		return adapter->revision->ext ? PVR_EXT_MAGIC : 0;
 	case PVR_REG_EXT_FEATURES:
-		return PVR_ENGINE_EXT;
+		return adapter->revision->ext;
 	case PVR_REG_EXT_ACK:
 		return adapter->ext_ack;
 	default:

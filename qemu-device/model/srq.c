@@ -21,11 +21,12 @@ static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
 	return 0;
 }
 
-static int srq_check(const struct pvr_cmd_create_srq *cmd)
+static int srq_check(const struct pvr_adapter *adapter,
+		     const struct pvr_cmd_create_srq *cmd)
 {
 	const struct pvr_srq_attr *attr = &cmd->attrs;
 
-	if (cmd->srq_type != 0)
+	if (cmd->srq_type != 0 || !adapter->revision->srq)
 		return -EOPNOTSUPP;
 	if (attr->max_sge > PVR_MAX_SGE || attr->srq_limit > attr->max_wr)
 		return -EINVAL;
@@ -63,7 +64,7 @@ int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	struct pvr_srq *srq;
 	int err;
 
-	err = pd ? srq_check(cmd) : -EINVAL;
+	err = pd ? srq_check(adapter, cmd) : -EINVAL;
 	if (err)
 		return err;
 	srq = calloc(1, sizeof(*srq));

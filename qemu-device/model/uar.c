@@ -24,7 +24,7 @@ static uint32_t uar_index(const struct pvr_adapter *adapter, uint64_t pfn)
 {
 	uint64_t index;
 
-	if (adapter->driver_version < PVR_VERSION_PPN64)
+	if (adapter->version < PVR_VERSION_PPN64)
 		pfn = (uint32_t)pfn;
 	index = pfn - adapter->uar_pfn;
 	return index < PVR_MAX_UAR ? index : 0;

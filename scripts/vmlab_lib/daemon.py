@@ -17,18 +17,19 @@ def adapter_mac(number):
 class Daemon:
     """A pvrdmad of our own. Its adapters: node1, node2, ..."""
 
-    def __init__(self, binaries, nodes, run_dir, logs, level):
+    def __init__(self, binaries, nodes, run_dir, logs, level, settings=""):
         self.binary = binaries / "pvrdmad"
         self.control = run_dir / "pvrdmad"
         self.sockets = {n: run_dir / f"adapter{n}" for n in range(1, nodes + 1)}
         self.log_path = logs / "pvrdmad.log"
         self.level = level
+        self.settings = f",{settings}" if settings else ""  # of every adapter
         self.child = None
 
     def start(self):
         argv = [self.binary, "--control", self.control, "--log-level", self.level]
         for number, path in self.sockets.items():
-            argv += ["--adapter", f"name=node{number},socket={path},mac={adapter_mac(number)}"]
+            argv += ["--adapter", f"name=node{number},socket={path},mac={adapter_mac(number)}{self.settings}"]
         with open(self.log_path, "wb") as log:
             self.child = process.spawn(argv, stdout=log, stderr=log)
         if not process.wait_for(self._settled, START_SECONDS):

@@ -80,7 +80,7 @@ def _start_daemon(options, run, progress, stack):
     if not options.needs_daemon or options.adapters:
         return None
     service = Daemon(options.binaries, options.nodes, run, options.logs,
-                     options.pvrdmad_log_level)
+                     options.pvrdmad_log_level, options.adapter_settings)
     stack.callback(_close_daemon, service)
     service.start()
     options.control = service.control

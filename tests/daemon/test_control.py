@@ -62,9 +62,11 @@ def test_help():
 def test_adapters(daemon, client):
     client.map(0, 1 << 20, [os.memfd_create("none")][:0])
     rows = daemon.ctl("adapters").stdout.splitlines()
-    assert rows[0].split() == ["ADAPTER", "FABRIC", "MAC", "STATE", "LINK", "QEMU", "RAM", "SOCKET"]
+    assert rows[0].split() == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "STATE", "LINK", "QEMU",
+                               "RAM", "SOCKET"]
     assert rows[1].split()[:3] == ["node1", "default", mac(1)]
     assert str(os.getpid()) in rows[1].split()
+    assert rows[1].split()[3:5] == ["latest", "v2"]
     assert "none" in rows[2].split()
     assert len(rows) == 3
 
@@ -101,12 +103,13 @@ def test_add_and_remove(daemon, tmp_path):
         assert daemon.ctl("remove-adapter", "late").returncode == 0
         assert late.is_gone()
     assert not path.exists()
-    assert "late" not in daemon.ctl("adapters").stdout
+    assert "\nlate " not in daemon.ctl("adapters").stdout
 
 
 def test_add_refuses_what_options_refuse(daemon, tmp_path):
-    for text, complaint in ((f"name=x,socket={tmp_path}/x,mac=zz", "is no MAC address"),
-                            (f"name=node1,socket={tmp_path}/x,mac={mac(9)}", "node1"),
+    done = daemon.ctl("add-adapter", f"name=x,socket={tmp_path}/x,mac=zz")
+    assert done.returncode == 2 and "is no MAC address" in done.stderr, done.stderr
+    for text, complaint in ((f"name=node1,socket={tmp_path}/x,mac={mac(9)}", "node1"),
                             (f"name=x,socket={tmp_path}/x,mac={mac(1)}", "has this MAC address"),
                             (f"name=x,socket={daemon.socket(1)},mac={mac(9)}", "is in use by process"),
                             ("name=x,mac=" + mac(9), "lacks socket=PATH")):
@@ -117,9 +120,9 @@ def test_add_refuses_what_options_refuse(daemon, tmp_path):
 
 def test_link(daemon):
     assert daemon.ctl("link", "node1", "down").returncode == 0
-    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[4] == "down"
+    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[6] == "down"
     assert daemon.ctl("link", "node1", "up").returncode == 0
-    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[4] == "up"
+    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[6] == "up"
     assert "neither up nor down" in daemon.ctl("link", "node1", "sideways").stderr
 
 

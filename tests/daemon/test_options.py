@@ -56,6 +56,9 @@ def test_version():
     (["--adapter", "name=a b,socket=/s"], "name 'a b' has characters other than"),
     (["--adapter", "name=" + "n" * 40], "name has 40 characters, the limit is 31"),
     (["--adapter", "name=,socket=/s"], "name is empty"),
+    (["--adapter", "name=n,hwversion=15"], "hwversion '15' is none of 13, 14, 18, 20, latest"),
+    (["--adapter", "name=n,roce=3"], "roce '3' is neither v1 nor v2"),
+    (["--adapter", "name=n,socket=/s,mac=52:54:00:00:00:01,hwversion=13,roce=v2"], "hwversion 13 has no RoCE v2"),
 ])
 def test_bad_option(args, pattern):
     refuse(2, pattern, *args)

@@ -30,7 +30,7 @@ uint32_t fg_bind_gid(struct fg_guest *guest, uint32_t index, const uint8_t gid[1
 		.mtu = 1024,
 		.vlan = PVR_VLAN_NONE,
 		.index = index,
-		.gid_type = PVR_GID_TYPE_ROCE_V2,
+		.gid_type = guest->dsr->caps.gid_types,
 	};
 
 	memcpy(req.new_gid, gid, sizeof(req.new_gid));

@@ -56,6 +56,8 @@ static bool adapter_plug(struct fg_guest *guest)
 	struct pvr_adapter_config config = {
 		.name = guest->name,
 		.fabric = guest->config.fabric,
+		.hwversion = guest->config.hwversion,
+		.gid_type = guest->config.gid_type,
 	};
 	char err[200] = "";
 

@@ -14,6 +14,8 @@ struct fg_guest_config {
 	uint32_t linear_mib; /* contiguous pages; 0: 4 */
 	uint32_t driver_version; /* 0: 20 */
 	uint32_t ring_pages; /* of both device rings, header included; 0: 4 */
+	const char *hwversion; /* of the adapter; NULL: latest */
+	uint8_t gid_type; /* of the adapter; 0: the best that it has */
 	uint32_t ext; /* PVR_EXT_* to acknowledge at probe */
 };
 

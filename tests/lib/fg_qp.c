@@ -48,10 +48,33 @@ uint32_t fg_queue_pages(uint32_t wr, uint32_t stride)
 	return (uint32_t)(((uint64_t)wr * stride + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
 }
 
+/* An older device answers with a number that is the handle too. */
+static bool has_handles(struct fg_guest *guest)
+{
+	return guest->config.driver_version >= PVR_VERSION_QPHANDLE &&
+	       fg_reg_read(guest, PVR_REG_VERSION) >= PVR_VERSION_QPHANDLE;
+}
+
 uint32_t fg_create_qp(struct fg_guest *guest, const struct pvr_cmd_create_qp *req,
 		      struct pvr_resp_create_qp *resp)
 {
-	return fg_cmd(guest, req, sizeof(*req), resp, sizeof(*resp));
+	struct pvr_resp_create_qp_v1 v1;
+	uint32_t err;
+
+	if (has_handles(guest))
+		return fg_cmd(guest, req, sizeof(*req), resp, sizeof(*resp));
+	err = fg_cmd(guest, req, sizeof(*req), &v1, sizeof(v1));
+	*resp = (struct pvr_resp_create_qp){
+		.hdr = v1.hdr,
+		.qpn = v1.qpn,
+		.qp_handle = v1.qpn,
+		.max_send_wr = v1.max_send_wr,
+		.max_recv_wr = v1.max_recv_wr,
+		.max_send_sge = v1.max_send_sge,
+		.max_recv_sge = v1.max_recv_sge,
+		.max_inline_data = v1.max_inline_data,
+	};
+	return err;
 }
 
 static struct fg_qp_spec spec_complete(const struct fg_qp_spec *spec)

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* One adapter as the operator describes it: on a command line, in a file, in a request. */
+#include "adapter_settings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/revision.h"
+#include "unix_socket.h"
+
+bool pvr_set_text(char *to, size_t size, const char *key, const char *value,
+		  struct pvr_error *err)
+{
+	if (!*value)
+		return pvr_fail(err, "%s is empty", key);
+	if (strlen(value) >= size)
+		return pvr_fail(err, "%s has %zu characters, the limit is %zu", key, strlen(value),
+				size - 1);
+	strcpy(to, value);
+	return true;
+}
+
+static bool set_name(char to[PVR_NAME_MAX], const char *key, const char *value,
+		     struct pvr_error *err)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
+				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	if (value[strspn(value, allowed)])
+		return pvr_fail(err,
+				"%s '%s' has characters other than letters, digits, "
+				"'.', '_' and '-'",
+				key, value);
+	return pvr_set_text(to, PVR_NAME_MAX, key, value, err);
+}
+
+bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
+		    struct pvr_error *err)
+{
+	if (strlen(value) > PVR_SOCKET_PATH_MAX)
+		return pvr_fail(err,
+				"%s path %s has %zu characters, the limit is %d: "
+				"choose a shorter one",
+				key, value, strlen(value), PVR_SOCKET_PATH_MAX);
+	return pvr_set_text(to, PVR_PATH_MAX, key, value, err);
+}
+
+static bool is_mac_text(const char *text)
+{
+	size_t i;
+
+	for (i = 0; i < 17; i++) {
+		if (i % 3 == 2 ? text[i] != ':'
+			       : !text[i] || !strchr("0123456789abcdefABCDEF", text[i]))
+			return false;
+	}
+	return !text[i];
+}
+
+static bool set_mac(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
+{
+	static const uint8_t zero[6];
+	size_t i;
+
+	if (!is_mac_text(value))
+		return pvr_fail(err,
+				"mac '%s' is no MAC address: expected the one of the "
+				"VM's NIC, such as 52:54:00:12:34:56",
+				value);
+	for (i = 0; i < sizeof(adapter->mac); i++)
+		adapter->mac[i] = (uint8_t)strtoul(value + 3 * i, NULL, 16);
+	if (adapter->mac[0] & 1 || !memcmp(adapter->mac, zero, sizeof(zero)))
+		return pvr_fail(err,
+				"mac %s is not the address of one NIC (it is zero, or a "
+				"multicast address): expected the one of the VM's NIC",
+				value);
+	adapter->has_mac = true;
+	return true;
+}
+
+static bool set_hwversion(struct pvr_adapter_settings *adapter, const char *value,
+			  struct pvr_error *err)
+{
+	const struct pvr_revision *revision = pvr_revision_find(value);
+
+	if (!revision)
+		return pvr_fail(err, "hwversion '%s' is none of %s", value, PVR_REVISION_NAMES);
+	adapter->hwversion = revision->name;
+	return true;
+}
+
+static bool set_roce(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
+{
+	if (!strcmp(value, "v1"))
+		adapter->gid_type = PVR_GID_TYPE_ROCE_V1;
+	else if (!strcmp(value, "v2"))
+		adapter->gid_type = PVR_GID_TYPE_ROCE_V2;
+	else
+		return pvr_fail(err, "roce '%s' is neither v1 nor v2", value);
+	return true;
+}
+
+bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
+			      const char *value, struct pvr_error *err)
+{
+	if (!strcmp(key, "name"))
+		return set_name(adapter->name, key, value, err);
+	if (!strcmp(key, "fabric"))
+		return set_name(adapter->fabric, key, value, err);
+	if (!strcmp(key, "socket"))
+		return pvr_set_socket(adapter->socket, key, value, err);
+	if (!strcmp(key, "mac"))
+		return set_mac(adapter, value, err);
+	if (!strcmp(key, "hwversion"))
+		return set_hwversion(adapter, value, err);
+	if (!strcmp(key, "roce"))
+		return set_roce(adapter, value, err);
+	return pvr_fail(err,
+			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
+			"hwversion and roce",
+			key);
+}
+
+static bool check_roce(const struct pvr_adapter_settings *adapter, struct pvr_error *err)
+{
+	const struct pvr_revision *revision = pvr_revision_find(adapter->hwversion);
+
+	if (!(adapter->gid_type & ~revision->gid_types))
+		return true;
+	return pvr_fail(err, "adapter '%s': hwversion %s has no RoCE v2: leave roce out, or say v1",
+			adapter->name, revision->name);
+}
+
+bool pvr_adapter_settings_check(const struct pvr_adapter_settings *adapter, struct pvr_error *err)
+{
+	const char *missing = !adapter->name[0]	    ? "name=NAME"
+			      : !adapter->socket[0] ? "socket=PATH"
+			      : !adapter->has_mac   ? "mac=MAC"
+						    : NULL;
+
+	if (missing)
+		return pvr_fail(err, "adapter '%s' lacks %s", adapter->name, missing);
+	return check_roce(adapter, err);
+}
+
+bool pvr_adapter_words(const char *text,
+		       bool (*each)(void *opaque, const char *key, const char *value,
+				    struct pvr_error *err),
+		       void *opaque, struct pvr_error *err)
+{
+	char copy[2 * PVR_PATH_MAX], *rest = copy, *word, *value;
+
+	if (strlen(text) >= sizeof(copy))
+		return pvr_fail(err, "an adapter of %zu characters is too long", strlen(text));
+	strcpy(copy, text);
+	while ((word = strsep(&rest, ","))) {
+		value = strchr(word, '=');
+		if (!value)
+			return pvr_fail(err, "'%s' is not KEY=VALUE; expected %s", word,
+					PVR_ADAPTER_SYNTAX);
+		*value++ = '\0';
+		if (!each(opaque, word, value, err))
+			return false;
+	}
+	return true;
+}
+
+static bool set_word(void *adapter, const char *key, const char *value, struct pvr_error *err)
+{
+	return pvr_adapter_settings_set(adapter, key, value, err);
+}
+
+bool pvr_adapter_settings_parse(struct pvr_adapter_settings *adapter, const char *text,
+				struct pvr_error *err)
+{
+	memset(adapter, 0, sizeof(*adapter));
+	return pvr_adapter_words(text, set_word, adapter, err) &&
+	       pvr_adapter_settings_check(adapter, err);
+}

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Revisions of the device, by VMware's virtual hardware versions. */
+#include "common.h"
+
+static struct fg_guest *plug(struct t_env *env, int number, const char *hwversion, uint8_t gid_type)
+{
+	struct fg_guest_config config;
+	struct fg_guest *g;
+	uint8_t gid[16];
+
+	fg_guest_config_init(&config, number);
+	config.hwversion = hwversion;
+	config.gid_type = gid_type;
+	g = fg_guest_create(env->host, &config);
+	env->g[number - 1] = g;
+	expect_ok(fg_guest_boot(g));
+	fg_gid_from_mac(gid, config.mac);
+	expect_ok(fg_bind_gid(g, 0, gid));
+	return g;
+}
+
+struct expected {
+	const char *hwversion;
+	uint32_t version;
+	uint8_t gid_type;
+	bool srq, ext;
+};
+
+static const struct expected revisions[] = {
+	{ "13", 17, PVR_GID_TYPE_ROCE_V1, false, false },
+	{ "14", 18, PVR_GID_TYPE_ROCE_V2, true, false },
+	{ "18", 19, PVR_GID_TYPE_ROCE_V2, true, false },
+	{ "20", 20, PVR_GID_TYPE_ROCE_V2, true, false },
+	{ "latest", 20, PVR_GID_TYPE_ROCE_V2, true, true },
+	{ NULL, 20, PVR_GID_TYPE_ROCE_V2, true, true },
+};
+
+static void for_each_revision(struct t_env *env,
+			      void (*check)(struct fg_guest *g, const struct expected *want))
+{
+	for (size_t i = 0; i < sizeof(revisions) / sizeof(revisions[0]); i++) {
+		check(plug(env, 1, revisions[i].hwversion, 0), &revisions[i]);
+		fg_guest_destroy(env->g[0]);
+		env->g[0] = NULL;
+	}
+}
+
+static void check_version(struct fg_guest *g, const struct expected *want)
+{
+	assert_int_equal(fg_reg_read(g, PVR_REG_VERSION), want->version);
+}
+
+static void test_version_register(void **state)
+{
+	for_each_revision(*state, check_version);
+}
+
+static void check_extensions(struct fg_guest *g, const struct expected *want)
+{
+	assert_int_equal(fg_reg_read(g, PVR_REG_EXT_MAGIC), want->ext ? PVR_EXT_MAGIC : 0);
+	assert_int_equal(fg_reg_read(g, PVR_REG_EXT_FEATURES), want->ext ? PVR_ENGINE_EXT : 0);
+	fg_reg_write(g, PVR_REG_EXT_ACK, UINT32_MAX);
+	expect_ok(fg_guest_boot(g));
+	assert_int_equal(fg_stats(g).features, want->ext ? PVR_ENGINE_EXT : 0);
+}
+
+static void test_only_the_latest_offers_extensions(void **state)
+{
+	for_each_revision(*state, check_extensions);
+}
+
+static void check_gid_type(struct fg_guest *g, const struct expected *want)
+{
+	assert_int_equal(g->dsr->caps.gid_types, want->gid_type);
+}
+
+static void test_default_kind_of_roce(void **state)
+{
+	for_each_revision(*state, check_gid_type);
+}
+
+static void check_srq(struct fg_guest *g, const struct expected *want)
+{
+	struct fg_srq srq;
+	struct fg_pd pd;
+
+	assert_int_equal(g->dsr->caps.max_srq != 0, want->srq);
+	assert_int_equal(g->dsr->caps.max_srq_wr != 0, want->srq);
+	expect_ok(fg_pd_create(&g->kernel, &pd));
+	if (want->srq) {
+		expect_ok(fg_srq_create(&pd, 16, 1, &srq));
+		expect_ok(fg_srq_destroy(&srq));
+	} else {
+		expect_refused(fg_srq_create(&pd, 16, 1, &srq));
+	}
+}
+
+static void test_srqs_begin_with_hardware_version_14(void **state)
+{
+	for_each_revision(*state, check_srq);
+}
+
+static void test_gids_of_the_other_roce_are_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = plug(env, 1, "14", PVR_GID_TYPE_ROCE_V1);
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
+	g->dsr->caps.gid_types = PVR_GID_TYPE_ROCE_V2; /* what fg_bind_gid() asks for */
+	expect_refused(fg_bind_gid(g, 1, gid));
+	g->dsr->caps.gid_types = PVR_GID_TYPE_ROCE_V1;
+	expect_ok(fg_bind_gid(g, 1, gid));
+}
+
+/* Below version 20 a number is a handle, whatever the driver could do. */
+static void test_older_device_gives_a_new_driver_plain_numbers(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end end;
+
+	for (int i = 0; i < 3; i++) {
+		fg_end_open(&end, plug(env, 1, "18", 0), PVR_QPT_RC);
+		assert_int_equal(end.qp.qpn, end.qp.handle);
+		fg_end_close(&end);
+		fg_guest_destroy(env->g[0]);
+		env->g[0] = NULL;
+	}
+}
+
+static void test_rc_between_revisions(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_open(&env->a, plug(env, 1, "14", 0), PVR_QPT_RC);
+	fg_end_open(&env->b, plug(env, 2, NULL, 0), PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->b, NULL);
+	t_recv(&env->b, 1, 0, 100);
+	t_send(&env->a, 2, 0, 100);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 100);
+}
+
+static void test_rc_over_roce_v1(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_open(&env->a, plug(env, 1, "13", 0), PVR_QPT_RC);
+	fg_end_open(&env->b, plug(env, 2, NULL, PVR_GID_TYPE_ROCE_V1), PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->b, NULL);
+	t_recv(&env->b, 1, 0, 100);
+	t_send(&env->a, 2, 0, 100);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 100);
+}
+
+static void test_roce_v1_and_v2_do_not_meet(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_open(&env->a, plug(env, 1, "13", 0), PVR_QPT_UD);
+	fg_end_open(&env->b, plug(env, 2, "20", 0), PVR_QPT_UD);
+	fg_end_ready(&env->a);
+	fg_end_ready(&env->b);
+	t_recv(&env->b, 1, 0, 200);
+	t_send_ud(&env->a, &env->b, 2, 0, 100);
+	fg_run(env->host);
+	expect_no_cqe(&env->b.rcq);
+	assert_int_equal(fg_cq_pending(&env->a.scq), 1); /* sent, and lost */
+}
+
+static void test_grh_of_roce_v1(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+	const uint8_t *grh;
+
+	fg_end_open(&env->a, plug(env, 1, "13", 0), PVR_QPT_UD);
+	fg_end_open(&env->b, plug(env, 2, "13", 0), PVR_QPT_UD);
+	fg_end_ready(&env->a);
+	fg_end_ready(&env->b);
+	t_recv(&env->b, 1, 0, 200);
+	t_send_ud(&env->a, &env->b, 2, 0, 100);
+	fg_run(env->host);
+	cqe = expect_recv(&env->b.rcq, 1, 140);
+	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_ROCE_V1);
+	grh = env->b.buf.va;
+	assert_int_equal(grh[0] >> 4, 6);
+	assert_int_equal(grh[6], 0x1b);
+	/* BTH, DETH, payload, ICRC: no UDP */
+	assert_int_equal(grh[4] << 8 | grh[5], 12 + 8 + 100 + 4);
+	assert_memory_equal(grh + 8, env->a.gid, 16);
+	assert_memory_equal(grh + 24, env->b.gid, 16);
+}
+
+static bool can_plug(struct t_env *env, const char *hwversion, uint8_t gid_type)
+{
+	struct fg_guest_config config;
+	struct fg_guest *g;
+
+	fg_guest_config_init(&config, 1);
+	config.hwversion = hwversion;
+	config.gid_type = gid_type;
+	g = fg_guest_try_create(env->host, &config);
+	fg_guest_destroy(g);
+	return g;
+}
+
+static void test_configurations_that_do_not_exist(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_true(can_plug(env, "14", PVR_GID_TYPE_ROCE_V1));
+	assert_false(can_plug(env, "15", 0));
+	assert_false(can_plug(env, "", 0));
+	assert_false(can_plug(env, "13", PVR_GID_TYPE_ROCE_V2));
+	assert_false(can_plug(env, "14", PVR_GID_TYPE_ROCE_V1 | PVR_GID_TYPE_ROCE_V2));
+	assert_false(can_plug(env, "14", 4));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_version_register, host),
+		T(test_only_the_latest_offers_extensions, host),
+		T(test_default_kind_of_roce, host),
+		T(test_srqs_begin_with_hardware_version_14, host),
+		T(test_gids_of_the_other_roce_are_refused, host),
+		T(test_older_device_gives_a_new_driver_plain_numbers, host),
+		T(test_rc_between_revisions, host),
+		T(test_rc_over_roce_v1, host),
+		T(test_roce_v1_and_v2_do_not_meet, host),
+		T(test_grh_of_roce_v1, host),
+		T(test_configurations_that_do_not_exist, host),
+	};
+
+	return T_MAIN(tests);
+}
