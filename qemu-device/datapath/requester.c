@@ -251,10 +251,10 @@ static enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, str
 static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
 {
 	enum pvrdma_wc_status status;
-	uint64_t length = 0;
+	uint64_t length = 0, work = 0;
 
-	status = pvr_ud_send(qp, wqe, &length);
-	turn->bytes += length;
+	status = pvr_ud_send(qp, wqe, &length, &work);
+	turn->bytes += work;
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, "a datagram that cannot be sent");
 	pvr_send_complete(qp, wqe, status, length);

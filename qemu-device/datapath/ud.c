@@ -7,6 +7,9 @@
 #include "datapath/memory.h"
 #include "datapath/receive.h"
 
+#define MULTICAST_QPN 0xffffffu
+/* A copy to one more queue pair of a group is at least so much work, in bytes. */
+#define COPY_WORK 1024u
 #define QKEY_OF_QP (1u << 31) /* IBTA vol. 1, 10.2.5: take the QP's own Q_Key */
 
 struct datagram {
@@ -15,6 +18,7 @@ struct datagram {
 	const struct pvr_sg *payload;
 	const struct pvr_gid_entry *sgid;
 	uint32_t qkey;
+	uint32_t tries; /* queue pairs that it was offered to */
 };
 
 static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
@@ -23,16 +27,9 @@ static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
 		return false;
 	if (qp->state < PVR_QPS_RTR || qp->state > PVR_QPS_SQE)
 		return false;
+	if (!qp->adapter->link_up || !pvr_adapter_dma_ok(qp->adapter))
+		return false;
 	return qp->attr.qkey == qkey;
-}
-
-static struct pvr_qp *find_receiver(const struct datagram *dgram, struct pvr_adapter *to)
-{
-	struct pvr_qp *qp = pvr_qp_find(to, dgram->wqe->hdr.wr.ud.remote_qpn & 0xffffff);
-
-	if (!qp || !can_receive(qp, dgram->qkey) || !to->link_up || !pvr_adapter_dma_ok(to))
-		return NULL;
-	return qp;
 }
 
 static void complete(struct pvr_qp *to, const struct datagram *dgram,
@@ -99,30 +96,69 @@ static bool receive(struct pvr_qp *to, const struct datagram *dgram)
 	return true;
 }
 
-static void deliver(const struct datagram *dgram)
+/* @qp: of @to, or NULL if it has none of the number. */
+static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
 {
-	struct pvr_adapter *from = dgram->from->adapter;
-	struct pvr_adapter *to;
 	struct pvr_path *path;
-	struct pvr_qp *qp;
 
-	to = from->link_up ? pvr_fabric_find(from, dgram->wqe->hdr.wr.ud.av.dgid) : NULL;
-	if (!to)
-		return;
-	qp = find_receiver(dgram, to);
-	if (!qp || !receive(qp, dgram)) {
+	dgram->tries++;
+	if (!qp || !can_receive(qp, dgram->qkey) || !receive(qp, dgram)) {
 		to->stats.ud_dropped++;
 		return;
 	}
-	path = pvr_fabric_path(from, to);
+	path = pvr_fabric_path(dgram->from->adapter, to);
 	if (!path)
 		return;
 	path->messages++;
 	path->bytes += dgram->payload->total;
 }
 
+static bool is_multicast(const struct datagram *dgram)
+{
+	return (dgram->from->adapter->features & PVR_EXT_MCAST) &&
+	       (dgram->wqe->hdr.wr.ud.remote_qpn & 0xffffff) == MULTICAST_QPN &&
+	       pvr_gid_is_multicast(dgram->wqe->hdr.wr.ud.av.dgid);
+}
+
+/* To all of the group, the sender included if it is attached: consumers filter. */
+static void deliver_to_group(struct datagram *dgram)
+{
+	struct pvr_group *group = pvr_group_find(dgram->from->adapter,
+						 dgram->wqe->hdr.wr.ud.av.dgid);
+	struct pvr_member *member;
+	struct pvr_party *party;
+	uint32_t left;
+
+	if (!group)
+		return;
+	LIST_FOREACH(party, &group->parties, link) {
+		left = pvr_group_share(group);
+		TAILQ_FOREACH(member, &party->members, of_party) {
+			if (!left--)
+				break;
+			offer(dgram, party->adapter, member->qp);
+		}
+	}
+}
+
+static void deliver(struct datagram *dgram)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
+	struct pvr_adapter *from = dgram->from->adapter, *to;
+
+	if (!from->link_up)
+		return;
+	if (is_multicast(dgram)) {
+		deliver_to_group(dgram);
+		return;
+	}
+	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
+	if (to)
+		offer(dgram, to, pvr_qp_find(to, hdr->wr.ud.remote_qpn & 0xffffff));
+}
+
 enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-				  uint64_t *length)
+				  uint64_t *length, uint64_t *work)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
 	struct datagram dgram = { .from = qp, .wqe = wqe };
@@ -146,5 +182,8 @@ enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	/* What no wire would carry gets lost on it. */
 	if (dgram.sgid && sg.total <= 128u << PVR_MAX_MTU)
 		deliver(&dgram);
+	*work = sg.total;
+	if (dgram.tries > 1)
+		*work += (uint64_t)(dgram.tries - 1) * (sg.total + COPY_WORK);
 	return PVRDMA_WC_SUCCESS;
 }

@@ -8,6 +8,7 @@
 /**
  * pvr_ud_send() - send a datagram
  * @length: what was sent, if successful
+ * @work: bytes that this was worth to the turn: copies to a multicast group count
  *
  * What happens at the receiver does not concern the sender (IBTA vol. 1, 9.8.3): it is
  * dropped there and counted.
@@ -15,6 +16,6 @@
  * Return: how the request completes.
  */
 enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-				  uint64_t *length);
+				  uint64_t *length, uint64_t *work);
 
 #endif /* PVR_UD_H */

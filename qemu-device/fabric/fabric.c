@@ -16,7 +16,7 @@ struct pvr_gid_node {
 };
 
 /* GIDs differ in their last bytes: hosts of a subnet, EUI-64s. */
-static unsigned int bucket(const uint8_t gid[16])
+unsigned int pvr_fabric_bucket(const uint8_t gid[16])
 {
 	unsigned int i, hash = 0;
 
@@ -100,7 +100,7 @@ static struct pvr_gid_node *gid_find(const struct pvr_fabric *fabric,
 {
 	struct pvr_gid_node *node;
 
-	LIST_FOREACH(node, &fabric->gids[bucket(gid)], link)
+	LIST_FOREACH(node, &fabric->gids[pvr_fabric_bucket(gid)], link)
 		if (!memcmp(node->gid, gid, 16))
 			return node;
 	return NULL;
@@ -164,7 +164,7 @@ int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16])
 			return -ENOMEM;
 		node->adapter = adapter;
 		memcpy(node->gid, gid, 16);
-		LIST_INSERT_HEAD(&adapter->fabric->gids[bucket(gid)], node, link);
+		LIST_INSERT_HEAD(&adapter->fabric->gids[pvr_fabric_bucket(gid)], node, link);
 	}
 	node->bindings++;
 	return 0;

@@ -14,6 +14,7 @@
 struct pvr_adapter;
 struct pvr_engine;
 struct pvr_gid_node;
+struct pvr_group;
 struct pvr_path;
 
 #define PVR_FABRIC_BUCKETS 256
@@ -23,6 +24,7 @@ struct pvr_fabric {
 	char name[32];
 	LIST_HEAD(, pvr_adapter) adapters;
 	LIST_HEAD(, pvr_gid_node) gids[PVR_FABRIC_BUCKETS];
+	LIST_HEAD(, pvr_group) groups[PVR_FABRIC_BUCKETS]; /* see fabric/group.h */
 };
 
 /* Traffic counters of an ordered pair of adapters; lives as long as both. */
@@ -57,6 +59,9 @@ void pvr_fabric_leave(struct pvr_adapter *adapter);
  */
 int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16]);
 void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16]);
+
+/* Where a GID is in the fabric's tables. */
+unsigned int pvr_fabric_bucket(const uint8_t gid[16]);
 
 /* Who has @gid in the fabric of @adapter; NULL if nobody has. */
 struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,

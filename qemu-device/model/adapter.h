@@ -114,6 +114,7 @@ struct pvr_adapter {
 	struct pvr_table ucs, pds, mrs, cqs, qps, srqs;
 	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];
 	struct pvr_qp *gsi;
+	uint32_t mcast_groups, mcast_attached;
 	uint8_t mr_generation;
 	uint8_t qpn_generation;
 

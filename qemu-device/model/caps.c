@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <string.h>
 
+#include "fabric/group.h"
 #include "model/adapter.h"
 
 #define FW_VER (3ull << 32) /* printed as 3.0.0 */
@@ -23,6 +24,11 @@ static void fill_extensions(uint32_t features, struct pvr_caps *caps)
 	if (features & PVR_EXT_MR_LAYOUT) {
 		caps->max_mr_size = PVR_MAX_MR_SIZE_LAYOUT;
 		caps->page_size_cap = (2ull << PVR_MAX_MR_PAGE_SHIFT) - PVR_PAGE_SIZE;
+	}
+	if (features & PVR_EXT_MCAST) {
+		caps->max_mcast_grp = PVR_MAX_MCAST_GRP;
+		caps->max_mcast_qp_attach = PVR_MAX_MCAST_QP_ATTACH;
+		caps->max_total_mcast_qp_attach = PVR_MAX_MCAST_TOTAL;
 	}
 }
 

@@ -3,6 +3,7 @@
 #ifndef PVR_OBJECTS_H
 #define PVR_OBJECTS_H
 
+#include "fabric/group.h"
 #include "model/adapter.h"
 
 /* ------------------------------------------------------------------- PD */
@@ -175,6 +176,8 @@ struct pvr_qp {
 	struct pvr_path *path;
 	uint64_t topology;
 
+	struct pvr_memberships groups; /* multicast */
+
 	bool is_ready;
 	TAILQ_ENTRY(pvr_qp) ready;
 };
@@ -229,5 +232,6 @@ pvr_cmd_fn pvr_cmd_create_qp, pvr_cmd_modify_qp, pvr_cmd_query_qp, pvr_cmd_destr
 pvr_cmd_fn pvr_cmd_create_srq, pvr_cmd_modify_srq, pvr_cmd_query_srq,
 	pvr_cmd_destroy_srq;
 pvr_cmd_fn pvr_cmd_create_bind, pvr_cmd_destroy_bind;
+pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
 
 #endif /* PVR_OBJECTS_H */

@@ -236,6 +236,7 @@ int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!qp)
 		return -ENOMEM;
 	qp->adapter = adapter;
+	LIST_INIT(&qp->groups);
 	qp->type = cmd->qp_type;
 	qp->sq_sig_all = cmd->sq_sig_all;
 	err = qp_build(adapter, cmd, qp);
@@ -256,6 +257,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	struct pvr_adapter *adapter = qp->adapter;
 
 	adapter->engine->topology++;
+	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
 	pvr_timer_exit(&adapter->engine->timers, &qp->timer);
 	pvr_table_del(&adapter->qps, qp->handle);

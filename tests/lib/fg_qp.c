@@ -237,6 +237,24 @@ uint32_t fg_qp_state(struct fg_qp *qp)
 	return fg_qp_query(qp, &attr) ? UINT32_MAX : attr.qp_state;
 }
 
+static uint32_t mcast(struct fg_qp *qp, enum pvr_cmd cmd, const uint8_t mgid[16])
+{
+	struct pvr_cmd_mcast req = { .hdr = FG_CMD_HDR(cmd), .qp_handle = qp->handle };
+
+	memcpy(req.mgid, mgid, sizeof(req.mgid));
+	return fg_cmd(qp->guest, &req, sizeof(req), NULL, 0);
+}
+
+uint32_t fg_qp_attach(struct fg_qp *qp, const uint8_t mgid[16])
+{
+	return mcast(qp, PVR_CMD_ATTACH_MCAST, mgid);
+}
+
+uint32_t fg_qp_detach(struct fg_qp *qp, const uint8_t mgid[16])
+{
+	return mcast(qp, PVR_CMD_DETACH_MCAST, mgid);
+}
+
 static bool is_connected(const struct fg_qp *qp)
 {
 	return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;

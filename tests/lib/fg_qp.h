@@ -78,6 +78,10 @@ uint32_t fg_qp_query(struct fg_qp *qp, struct pvr_qp_attr *attr);
 /* QUERY_QP's state, or UINT32_MAX. */
 uint32_t fg_qp_state(struct fg_qp *qp);
 
+/* ATTACH_MCAST, DETACH_MCAST. */
+uint32_t fg_qp_attach(struct fg_qp *qp, const uint8_t mgid[16]);
+uint32_t fg_qp_detach(struct fg_qp *qp, const uint8_t mgid[16]);
+
 /* State changes with the attributes that the stock stack sends; NULL: the default. */
 uint32_t fg_qp_to_init(struct fg_qp *qp, const struct fg_conn *conn);
 uint32_t fg_qp_to_rtr(struct fg_qp *qp, const struct fg_conn *conn, const uint8_t dgid[16],

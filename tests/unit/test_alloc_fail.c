@@ -411,6 +411,37 @@ static void test_create_many_qps(void **state)
 	assert_int_equal(fg_stats(o.g).qps, 70);
 }
 
+/* Group, party and member: each failure leaves none of them. */
+static void test_attach_mcast(void **state)
+{
+	static const uint8_t mgid[16] = { 0xff, 0x12, [15] = 1 };
+	struct t_env *env = *state;
+	uint32_t n = 1;
+
+	for (;; n++) {
+		uint32_t err;
+
+		fail_from(n);
+		err = fg_qp_attach(&env->a.qp, mgid);
+		if (!failed()) {
+			expect_ok(err);
+			break;
+		}
+		assert_int_equal(err, ENOMEM);
+		assert_int_equal(fg_qp_detach(&env->a.qp, mgid), EINVAL);
+	}
+	assert_int_equal(n, 4);
+	expect_ok(fg_qp_detach(&env->a.qp, mgid));
+}
+
+static int setup_mcast(void **state)
+{
+	fg_default_ext = PVR_EXT_MCAST;
+	t_setup_ud_ready(state);
+	fg_default_ext = 0;
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -432,6 +463,7 @@ int main(void)
 		T(test_traffic_goes_on_without_memory, rc_connected),
 		T(test_first_message_goes_without_memory, rc_connected),
 		T(test_first_datagram_goes_without_memory, ud_ready),
+		cmocka_unit_test_setup_teardown(test_attach_mcast, setup_mcast, t_teardown),
 	};
 
 	return T_MAIN(tests);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Multicast groups of a fabric: which queue pairs get what is sent to a group's GID. */
+#include "fabric/group.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/objects.h"
+
+bool pvr_gid_is_multicast(const uint8_t gid[16])
+{
+	if (pvr_gid_is_ipv4(gid))
+		return (gid[12] & 0xf0) == 0xe0;
+	return gid[0] == 0xff;
+}
+
+struct pvr_group *pvr_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16])
+{
+	struct pvr_group *group;
+
+	LIST_FOREACH(group, &adapter->fabric->groups[pvr_fabric_bucket(mgid)], link)
+		if (!memcmp(group->mgid, mgid, 16))
+			return group;
+	return NULL;
+}
+
+uint32_t pvr_group_share(const struct pvr_group *group)
+{
+	uint32_t share = PVR_MCAST_FANOUT / group->count;
+
+	return share ? share : 1;
+}
+
+static struct pvr_party *party_find(const struct pvr_group *group,
+				    const struct pvr_adapter *adapter)
+{
+	struct pvr_party *party;
+
+	LIST_FOREACH(party, &group->parties, link)
+		if (party->adapter == adapter)
+			return party;
+	return NULL;
+}
+
+static struct pvr_member *member_find(const struct pvr_qp *qp, const uint8_t mgid[16])
+{
+	struct pvr_member *member;
+
+	LIST_FOREACH(member, &qp->groups, of_qp)
+		if (!memcmp(member->party->group->mgid, mgid, 16))
+			return member;
+	return NULL;
+}
+
+static struct pvr_group *group_get(struct pvr_adapter *adapter, const uint8_t mgid[16])
+{
+	struct pvr_group *group = pvr_group_find(adapter, mgid);
+
+	if (group)
+		return group;
+	group = calloc(1, sizeof(*group));
+	if (!group)
+		return NULL;
+	memcpy(group->mgid, mgid, sizeof(group->mgid));
+	LIST_INIT(&group->parties);
+	LIST_INSERT_HEAD(&adapter->fabric->groups[pvr_fabric_bucket(mgid)], group, link);
+	return group;
+}
+
+static void group_put(struct pvr_group *group)
+{
+	if (group->count)
+		return;
+	LIST_REMOVE(group, link);
+	free(group);
+}
+
+static struct pvr_party *party_get(struct pvr_adapter *adapter, struct pvr_group *group)
+{
+	struct pvr_party *party = party_find(group, adapter);
+
+	if (party || adapter->mcast_groups == PVR_MAX_MCAST_GRP)
+		return party;
+	party = calloc(1, sizeof(*party));
+	if (!party)
+		return NULL;
+	party->group = group;
+	party->adapter = adapter;
+	TAILQ_INIT(&party->members);
+	LIST_INSERT_HEAD(&group->parties, party, link);
+	group->count++;
+	adapter->mcast_groups++;
+	return party;
+}
+
+static void party_put(struct pvr_party *party)
+{
+	if (party->count)
+		return;
+	LIST_REMOVE(party, link);
+	party->group->count--;
+	party->adapter->mcast_groups--;
+	free(party);
+}
+
+static int member_add(struct pvr_party *party, struct pvr_qp *qp)
+{
+	struct pvr_member *member;
+
+	if (party->count == PVR_MAX_MCAST_QP_ATTACH ||
+	    party->adapter->mcast_attached == PVR_MAX_MCAST_TOTAL)
+		return -ENOMEM;
+	member = calloc(1, sizeof(*member));
+	if (!member)
+		return -ENOMEM;
+	member->party = party;
+	member->qp = qp;
+	TAILQ_INSERT_TAIL(&party->members, member, of_party);
+	LIST_INSERT_HEAD(&qp->groups, member, of_qp);
+	party->count++;
+	party->adapter->mcast_attached++;
+	return 0;
+}
+
+static void member_del(struct pvr_member *member)
+{
+	struct pvr_party *party = member->party;
+	struct pvr_group *group = party->group;
+
+	TAILQ_REMOVE(&party->members, member, of_party);
+	LIST_REMOVE(member, of_qp);
+	party->count--;
+	party->adapter->mcast_attached--;
+	free(member);
+	party_put(party);
+	group_put(group);
+}
+
+int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16])
+{
+	struct pvr_group *group;
+	struct pvr_party *party;
+	int err = -ENOMEM;
+
+	if (member_find(qp, mgid))
+		return 0;
+	group = group_get(qp->adapter, mgid);
+	if (!group)
+		return -ENOMEM;
+	party = party_get(qp->adapter, group);
+	if (!party)
+		goto err_group;
+	err = member_add(party, qp);
+	if (err)
+		goto err_party;
+	return 0;
+
+err_party:
+	party_put(party);
+err_group:
+	group_put(group);
+	return err;
+}
+
+int pvr_group_detach(struct pvr_qp *qp, const uint8_t mgid[16])
+{
+	struct pvr_member *member = member_find(qp, mgid);
+
+	if (!member)
+		return -EINVAL;
+	member_del(member);
+	return 0;
+}
+
+void pvr_group_detach_all(struct pvr_qp *qp)
+{
+	while (!LIST_EMPTY(&qp->groups))
+		member_del(LIST_FIRST(&qp->groups));
+}

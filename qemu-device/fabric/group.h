@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Multicast groups of a fabric: which queue pairs get what is sent to a group's GID.
+ *
+ * DOC: bounds
+ *
+ * A group is a list of parties, one for each adapter with queue pairs in it, and a party
+ * a list of these queue pairs. An adapter has at most PVR_MAX_MCAST_QP_ATTACH queue pairs
+ * in a group, whatever other adapters do: one tenant's guests cannot use up a group for
+ * others. One datagram makes at most PVR_MCAST_FANOUT copies, or one for each party where
+ * there are more of these; when a group has more queue pairs than that, its parties get
+ * equal shares, and each party's share goes to those that were attached first.
+ */
+#ifndef PVR_GROUP_H
+#define PVR_GROUP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+struct pvr_adapter;
+struct pvr_qp;
+
+#define PVR_MAX_MCAST_GRP 256 /* of an adapter */
+#define PVR_MAX_MCAST_QP_ATTACH 64 /* of an adapter, to a group */
+#define PVR_MAX_MCAST_TOTAL 4096 /* of an adapter, to all groups */
+#define PVR_MCAST_FANOUT 1024
+
+struct pvr_party;
+
+/* A queue pair in a group. */
+struct pvr_member {
+	TAILQ_ENTRY(pvr_member) of_party;
+	LIST_ENTRY(pvr_member) of_qp;
+	struct pvr_party *party;
+	struct pvr_qp *qp;
+};
+LIST_HEAD(pvr_memberships, pvr_member);
+
+/* An adapter in a group. */
+struct pvr_party {
+	LIST_ENTRY(pvr_party) link;
+	struct pvr_group *group;
+	struct pvr_adapter *adapter;
+	uint32_t count;
+	TAILQ_HEAD(, pvr_member) members;
+};
+
+struct pvr_group {
+	LIST_ENTRY(pvr_group) link;
+	uint8_t mgid[16];
+	uint32_t count;
+	LIST_HEAD(, pvr_party) parties;
+};
+
+/* ff00::/8 and ::ffff:224.0.0.0/4. */
+bool pvr_gid_is_multicast(const uint8_t gid[16]);
+
+/**
+ * pvr_group_attach() - put a queue pair into a group of its fabric
+ *
+ * Return: 0, also if it is there already (IBTA vol. 1, 11.3.1 knows no error for that),
+ * or -ENOMEM: also if one of the limits is reached.
+ */
+int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16]);
+/* Return: 0, or -EINVAL if it is not there. */
+int pvr_group_detach(struct pvr_qp *qp, const uint8_t mgid[16]);
+/* The queue pair is about to go. */
+void pvr_group_detach_all(struct pvr_qp *qp);
+
+/* The group in the fabric of @adapter; NULL if nobody is in it. */
+struct pvr_group *pvr_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16]);
+/* How many queue pairs of each party get a copy of a datagram. */
+uint32_t pvr_group_share(const struct pvr_group *group);
+
+#endif /* PVR_GROUP_H */

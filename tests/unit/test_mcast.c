@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* PVR_EXT_MCAST: multicast groups. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define GRH 40u
+#define MULTICAST_QPN 0xffffffu
+
+static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
+static const uint8_t group_v4[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
+
+static uint64_t dropped(const struct fg_guest *g)
+{
+	return fg_stats(g).ud_dropped;
+}
+
+static void post_to(struct fg_end *from, const uint8_t mgid[16], uint32_t qpn, uint32_t qkey,
+		    uint32_t len)
+{
+	struct pvrdma_av av = fg_av(&from->pd, mgid, 0);
+	struct pvrdma_sge sge = fg_sge(&from->mr, 0, len);
+	struct fg_wr wr = {
+		.wr_id = 99,
+		.opcode = PVRDMA_WR_SEND_WITH_IMM,
+		.flags = PVR_SEND_SIGNALED,
+		.sge = &sge,
+		.num_sge = 1,
+		.imm = 0x11223344,
+		.av = &av,
+		.remote_qpn = qpn,
+		.remote_qkey = qkey,
+	};
+
+	assert_true(fg_post_send(&from->qp, &wr));
+	fg_run(from->guest->host);
+	expect_done(&from->scq, 99, PVRDMA_WC_SEND);
+	expect_state(from, PVR_QPS_RTS);
+}
+
+static void send_group(struct fg_end *from, const uint8_t mgid[16], uint32_t len)
+{
+	post_to(from, mgid, MULTICAST_QPN, FG_QKEY, len);
+}
+
+static void test_datagram_reaches_all_of_the_group_behind_a_grh(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c, *end[3] = { &env->a, &env->b, &c };
+
+	fg_end_open(&c, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&c);
+	fg_fill(env->a.buf.va, 100, 1);
+	for (size_t i = 0; i < COUNT(end); i++) {
+		expect_ok(fg_qp_attach(&end[i]->qp, group));
+		t_recv(end[i], i, 1000, 200);
+	}
+	send_group(&env->a, group, 100);
+	/* The sender too, which is attached itself (HCAs loop back). */
+	for (size_t i = 0; i < COUNT(end); i++) {
+		struct pvrdma_cqe cqe = expect_recv(&end[i]->rcq, i, 100 + GRH);
+
+		assert_int_equal(cqe.src_qp, env->a.qp.qpn);
+		assert_int_equal(cqe.imm_data, 0x11223344);
+		assert_int_equal(cqe.wc_flags & PVRDMA_WC_GRH, PVRDMA_WC_GRH);
+		assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV6);
+		assert_memory_equal(end[i]->buf.va + 1000 + 8, env->a.gid, 16);
+		assert_memory_equal(end[i]->buf.va + 1000 + 24, group, 16);
+		assert_int_equal(fg_mismatch(end[i]->buf.va + 1000 + GRH, 100, 1), 100);
+		expect_no_cqe(&end[i]->rcq);
+	}
+}
+
+static void test_ipv4_group(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group_v4));
+	t_recv(&env->b, 1, 0, 200);
+	send_group(&env->a, group_v4, 100);
+	cqe = expect_recv(&env->b.rcq, 1, 100 + GRH);
+	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV4);
+	assert_memory_equal(env->b.buf.va + 36, group_v4 + 12, 4);
+}
+
+static void test_sender_need_not_be_attached(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->a, 1, 0, 200);
+	t_recv(&env->b, 2, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_recv(&env->b.rcq, 2, 10 + GRH);
+	expect_no_cqe(&env->a.rcq);
+}
+
+static void test_other_groups_get_nothing(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t other[16];
+
+	memcpy(other, group, sizeof(other));
+	other[14] = 1;
+	expect_ok(fg_qp_attach(&env->b.qp, other));
+	t_recv(&env->b, 1, 0, 200);
+	send_group(&env->a, group, 10);
+	send_group(&env->a, group_v4, 10);
+	expect_no_cqe(&env->b.rcq);
+	send_group(&env->a, other, 10);
+	expect_recv(&env->b.rcq, 1, 10 + GRH);
+}
+
+static void test_other_numbers_than_that_of_multicast_get_nothing(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 200);
+	post_to(&env->a, group, env->b.qp.qpn, FG_QKEY, 10);
+	post_to(&env->a, group, 0, FG_QKEY, 10);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_number_of_multicast_at_a_unicast_gid_gets_nothing(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 200);
+	post_to(&env->a, env->b.gid, MULTICAST_QPN, FG_QKEY, 10);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* One that cannot take it does not keep it from the others. */
+static void test_members_drop_for_themselves(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+	struct pvr_qp_attr attr = { .qkey = FG_QKEY ^ 1 };
+	uint64_t before = dropped(env->g[1]);
+
+	fg_end_open(&c, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&c);
+	fg_end_open(&d, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&d);
+	expect_ok(fg_qp_modify(&c.qp, PVR_QPA_QKEY, &attr));
+	expect_ok(fg_qp_attach(&env->b.qp, group)); /* no receive request */
+	expect_ok(fg_qp_attach(&c.qp, group)); /* another Q_Key */
+	expect_ok(fg_qp_attach(&d.qp, group));
+	t_recv(&c, 1, 0, 200);
+	t_recv(&d, 2, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_recv(&d.rcq, 2, 10 + GRH);
+	expect_no_cqe(&c.rcq);
+	assert_int_equal(dropped(env->g[1]) - before, 2);
+	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+static void test_member_with_a_bad_receive_request_fails_alone(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&c);
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	expect_ok(fg_qp_attach(&c.qp, group));
+	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
+	t_recv(&c, 2, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
+	expect_recv(&c.rcq, 2, 10 + GRH);
+}
+
+static void test_link_down_takes_part_no_more(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 200);
+	for (int i = 0; i < 2; i++) {
+		pvr_adapter_set_link(env->g[i]->adapter, false);
+		send_group(&env->a, group, 10);
+		expect_no_cqe(&env->b.rcq);
+		pvr_adapter_set_link(env->g[i]->adapter, true);
+	}
+	send_group(&env->a, group, 10);
+	expect_recv(&env->b.rcq, 1, 10 + GRH);
+}
+
+static void test_attaching_twice_is_attaching_once(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 200);
+	t_recv(&env->b, 2, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_recv(&env->b.rcq, 1, 10 + GRH);
+	expect_no_cqe(&env->b.rcq);
+	expect_ok(fg_qp_detach(&env->b.qp, group));
+	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
+}
+
+static void test_detached_qp_gets_nothing(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	expect_ok(fg_qp_detach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_detaching_what_is_not_attached_is_rejected(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
+	expect_ok(fg_qp_attach(&env->a.qp, group));
+	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
+	expect_ok(fg_qp_attach(&env->b.qp, group_v4));
+	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
+}
+
+static void test_gids_that_are_no_groups_are_rejected(void **state)
+{
+	static const uint8_t bad[][16] = {
+		{ 0 },
+		{ 0xfe, 0x80, [15] = 1 },
+		{ [10] = 0xff, 0xff, 10, 0, 0, 1 },
+		{ [10] = 0xff, 0xff, 223, 255, 255, 255 },
+		{ [10] = 0xff, 0xff, 240, 0, 0, 1 },
+		{ [10] = 0xff, 0xff, 255, 255, 255, 255 },
+		{ [11] = 0xff, 224, 0, 0, 1 },
+	};
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(fg_qp_attach(&env->a.qp, bad[i]), EINVAL);
+}
+
+static void test_only_ud_qps_can_attach(void **state)
+{
+	static const enum pvr_qp_type bad[] = { PVR_QPT_RC, PVR_QPT_GSI };
+	struct t_env *env = *state;
+	struct fg_end end;
+
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		fg_end_open(&end, env->g[0], bad[i]);
+		assert_int_equal(fg_qp_attach(&end.qp, group), EINVAL);
+	}
+	env->a.qp.handle = 5000;
+	assert_int_equal(fg_qp_attach(&env->a.qp, group), EINVAL);
+	assert_int_equal(fg_qp_detach(&env->a.qp, group), EINVAL);
+}
+
+static void test_qp_stays_attached_through_reset(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	send_group(&env->a, group, 10);
+	fg_end_ready(&env->b);
+	t_recv(&env->b, 1, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_recv(&env->b.rcq, 1, 10 + GRH);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_destroyed_qp_leaves_its_groups(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&c);
+	expect_ok(fg_qp_attach(&c.qp, group));
+	expect_ok(fg_qp_attach(&c.qp, group_v4));
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 200);
+	fg_end_close(&c);
+	send_group(&env->a, group, 10);
+	send_group(&env->a, group_v4, 10);
+	expect_recv(&env->b.rcq, 1, 10 + GRH);
+}
+
+static void test_reset_adapter_leaves_its_groups(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
+	send_group(&env->a, group, 10);
+	fg_guest_destroy(env->g[1]);
+	env->g[1] = NULL;
+	send_group(&env->a, group, 10);
+}
+
+static void test_fabrics_never_meet(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest_config config;
+	struct fg_end c;
+
+	fg_guest_config_init(&config, 3);
+	config.fabric = "tenant2";
+	env->g[2] = fg_guest_create(env->host, &config);
+	expect_ok(fg_guest_boot(env->g[2]));
+	fg_end_open(&c, env->g[2], PVR_QPT_UD);
+	fg_end_ready(&c);
+	expect_ok(fg_bind_gid(env->g[2], 0, c.gid));
+	expect_ok(fg_qp_attach(&c.qp, group));
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&c, 1, 0, 200);
+	t_recv(&c, 2, 0, 200);
+	t_recv(&env->b, 3, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_no_cqe(&c.rcq);
+	expect_recv(&env->b.rcq, 3, 10 + GRH);
+	send_group(&c, group, 20);
+	expect_recv(&c.rcq, 1, 20 + GRH);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void open_small(struct fg_end *like, struct fg_qp *qp, uint32_t rq_wr)
+{
+	struct fg_qp_spec spec = { .pd = &like->pd,
+				   .scq = &like->scq,
+				   .rcq = &like->rcq,
+				   .type = PVR_QPT_UD,
+				   .sq_wr = 1,
+				   .rq_wr = rq_wr };
+
+	expect_ok(fg_qp_create(&spec, qp));
+	expect_ok(fg_qp_connect(qp, NULL, NULL, 0));
+}
+
+static void test_caps_tell_the_limits(void **state)
+{
+	struct t_env *env = *state;
+	const struct pvr_caps *caps = &env->g[0]->dsr->caps;
+
+	assert_int_equal(caps->max_mcast_grp, 256);
+	assert_int_equal(caps->max_mcast_qp_attach, 64);
+	assert_int_equal(caps->max_total_mcast_qp_attach, 4096);
+}
+
+/* One guest that takes all it can get leaves the other one all of its own share. */
+static void test_limit_of_a_group_is_each_adapters_own(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t max = env->g[0]->dsr->caps.max_mcast_qp_attach;
+	struct fg_qp qp[65];
+
+	for (uint32_t i = 0; i <= max; i++) {
+		open_small(&env->a, &qp[i], 1);
+		assert_int_equal(fg_qp_attach(&qp[i], group), i < max ? 0 : ENOMEM);
+	}
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	expect_ok(fg_qp_detach(&qp[0], group));
+	expect_ok(fg_qp_attach(&qp[max], group));
+	for (uint32_t i = 0; i <= max; i++)
+		expect_ok(fg_qp_destroy(&qp[i]));
+}
+
+static void number_group(uint8_t mgid[16], uint32_t n)
+{
+	memset(mgid, 0, 16);
+	mgid[0] = 0xff;
+	memcpy(mgid + 8, &n, sizeof(n));
+}
+
+static void test_limit_of_groups(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t max = env->g[0]->dsr->caps.max_mcast_grp;
+	uint8_t mgid[16];
+
+	for (uint32_t i = 0; i <= max; i++) {
+		number_group(mgid, i);
+		assert_int_equal(fg_qp_attach(&env->a.qp, mgid), i < max ? 0 : ENOMEM);
+	}
+	/* What was refused left nothing behind. */
+	expect_ok(fg_qp_attach(&env->b.qp, mgid));
+	number_group(mgid, 0);
+	expect_ok(fg_qp_detach(&env->a.qp, mgid));
+	number_group(mgid, max);
+	expect_ok(fg_qp_attach(&env->a.qp, mgid));
+}
+
+static void test_limit_of_attachments(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t max = env->g[0]->dsr->caps.max_total_mcast_qp_attach, n = 0;
+	struct fg_qp qp[17];
+	uint8_t mgid[16];
+
+	for (uint32_t i = 0; i < COUNT(qp); i++) {
+		open_small(&env->a, &qp[i], 1);
+		for (uint32_t k = 0; k < 256; k++, n++) {
+			number_group(mgid, k);
+			assert_int_equal(fg_qp_attach(&qp[i], mgid), n < max ? 0 : ENOMEM);
+		}
+	}
+	for (uint32_t i = 0; i < COUNT(qp); i++)
+		expect_ok(fg_qp_destroy(&qp[i]));
+	expect_ok(fg_qp_attach(&env->a.qp, group));
+}
+
+/* 20 adapters with 64 queue pairs each would be 1280 copies: each adapter gets 1024 / 20. */
+static void test_fan_out_is_bounded_and_shared_fairly(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g[20];
+	struct fg_end end[COUNT(g)];
+	struct fg_qp (*qp)[64] = test_malloc(sizeof(*qp) * COUNT(g));
+
+	for (uint32_t i = 0; i < COUNT(g); i++) {
+		g[i] = fg_guest_start(env->host, 10 + i);
+		fg_end_open(&end[i], g[i], PVR_QPT_UD);
+		for (uint32_t k = 0; k < 64; k++) {
+			struct pvrdma_sge sge = fg_sge(&end[i].mr, 0, 100);
+
+			open_small(&end[i], &qp[i][k], 1);
+			expect_ok(fg_qp_attach(&qp[i][k], group));
+			assert_true(fg_post_recv(&qp[i][k], k, &sge, 1));
+		}
+	}
+	send_group(&env->a, group, 10);
+	for (uint32_t i = 0; i < COUNT(g); i++) {
+		assert_int_equal(fg_cq_drain(&end[i].rcq), 1024 / COUNT(g));
+		assert_int_equal(dropped(g[i]), 0);
+		fg_guest_destroy(g[i]);
+	}
+	test_free(qp);
+}
+
+/* 60 datagrams of 4 KiB to 64 receivers are 15 MiB: more than one run's turns of one QP. */
+static void test_copies_count_as_work(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp qp[64];
+	struct pvrdma_av av = fg_av(&env->a.pd, group, 0);
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 4096);
+	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .av = &av,
+			    .remote_qpn = MULTICAST_QPN,
+			    .remote_qkey = FG_QKEY };
+
+	for (uint32_t i = 0; i < COUNT(qp); i++) {
+		open_small(&env->b, &qp[i], 1);
+		expect_ok(fg_qp_attach(&qp[i], group));
+	}
+	for (uint32_t i = 0; i < 60; i++)
+		assert_true(fg_post_send(&env->a.qp, &wr));
+	assert_true(pvr_engine_run(env->host->engine));
+	assert_in_range(fg_cq_drain(&env->a.scq), 1, 59);
+	fg_run(env->host);
+	for (uint32_t i = 0; i < COUNT(qp); i++)
+		expect_ok(fg_qp_destroy(&qp[i]));
+}
+
+static void test_without_the_extension_there_are_no_groups(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_default_ext = 0;
+	env->g[2] = fg_guest_start(env->host, 3);
+	fg_default_ext = PVR_EXT_MCAST;
+	assert_int_equal(env->g[2]->dsr->caps.max_mcast_grp, 0);
+	fg_end_open(&env->a, env->g[2], PVR_QPT_UD);
+	fg_end_ready(&env->a);
+	assert_int_equal(fg_qp_attach(&env->a.qp, group), ENOSYS);
+	assert_int_equal(fg_qp_detach(&env->a.qp, group), ENOSYS);
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_no_cqe(&env->b.rcq);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_datagram_reaches_all_of_the_group_behind_a_grh, ud_ready),
+		T(test_ipv4_group, ud_ready),
+		T(test_sender_need_not_be_attached, ud_ready),
+		T(test_other_groups_get_nothing, ud_ready),
+		T(test_other_numbers_than_that_of_multicast_get_nothing, ud_ready),
+		T(test_number_of_multicast_at_a_unicast_gid_gets_nothing, ud_ready),
+		T(test_members_drop_for_themselves, ud_ready),
+		T(test_member_with_a_bad_receive_request_fails_alone, ud_ready),
+		T(test_link_down_takes_part_no_more, ud_ready),
+		T(test_attaching_twice_is_attaching_once, ud_ready),
+		T(test_detached_qp_gets_nothing, ud_ready),
+		T(test_detaching_what_is_not_attached_is_rejected, ud_ready),
+		T(test_gids_that_are_no_groups_are_rejected, ud_ready),
+		T(test_only_ud_qps_can_attach, ud_ready),
+		T(test_qp_stays_attached_through_reset, ud_ready),
+		T(test_destroyed_qp_leaves_its_groups, ud_ready),
+		T(test_reset_adapter_leaves_its_groups, ud_ready),
+		T(test_fabrics_never_meet, ud_ready),
+		T(test_caps_tell_the_limits, guest),
+		T(test_limit_of_a_group_is_each_adapters_own, ud_ready),
+		T(test_limit_of_groups, ud_ready),
+		T(test_limit_of_attachments, ud_ready),
+		T(test_fan_out_is_bounded_and_shared_fairly, ud_ready),
+		T(test_copies_count_as_work, ud_ready),
+		T(test_without_the_extension_there_are_no_groups, ud_ready),
+	};
+
+	fg_default_ext = PVR_EXT_MCAST;
+	return T_MAIN(tests);
+}
