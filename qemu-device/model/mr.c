@@ -2,39 +2,14 @@
 /*
  * Memory regions.
  *
- * A key is index << 8 | generation; of fast regions the low byte is the consumer's. The generation changes with every registration,
- * and indices are reused as late as possible, so a stale key hits nothing.
+ * A key is index << 8 | generation. The generation changes with every registration, and
+ * indices are reused as late as possible, so a stale key hits nothing. Of fast regions
+ * (fast_mr.c) the low byte is the consumer's.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/objects.h"
-
-#define ACCESS_KNOWN                                                           \
-	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE |                    \
-	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |                   \
-	 PVR_ACCESS_MW_BIND)
-#define ACCESS_NEEDS_LOCAL_WRITE (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_ATOMIC)
-
-/* Pages from the first byte's to the last one's; UINT32_MAX if no directory has as many. */
-static uint32_t span_pages(uint64_t start, uint64_t length)
-{
-	uint64_t first = start / PVR_PAGE_SIZE, last = (start + length - 1) / PVR_PAGE_SIZE;
-
-	return last - first < PVR_PDIR_MAX_PAGES ? last - first + 1 : UINT32_MAX;
-}
-
-/* There is a last byte, and the address behind it does not lie before the first. */
-static bool range_ok(uint64_t start, uint64_t length, uint64_t max)
-{
-	return length && length <= max && start + length - 1 >= start;
-}
-
-/* IBTA vol. 1, 10.6.3.1: remote write and atomic need local write. */
-static bool access_ok(uint32_t access)
-{
-	return !(access & ACCESS_NEEDS_LOCAL_WRITE) || (access & PVR_ACCESS_LOCAL_WRITE);
-}
+#include "model/mr.h"
 
 /* ---------------------------------------------------------------- kinds */
 
@@ -42,11 +17,12 @@ static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 {
 	uint32_t access = cmd->access_flags & ~PVR_ACCESS_OPTIONAL;
 
-	if (access & ~ACCESS_KNOWN)
+	if (access & ~PVR_MR_ACCESS)
 		return -EOPNOTSUPP;
-	if (!access_ok(access) || !range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE))
+	if (!pvr_mr_access_ok(access) ||
+	    !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE))
 		return -EINVAL;
-	return cmd->nchunks == span_pages(cmd->start, cmd->length) ? 0 : -EINVAL;
+	return cmd->nchunks == pvr_mr_span_pages(cmd->start, cmd->length) ? 0 : -EINVAL;
 }
 
 /* A region of ours is zero-based if its start is 0: the flag says nothing more. */
@@ -55,10 +31,10 @@ static int check_layout(const struct pvr_adapter *adapter,
 {
 	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
 
-	if (access & ~ACCESS_KNOWN)
+	if (access & ~PVR_MR_ACCESS)
 		return -EOPNOTSUPP;
-	if (!access_ok(access) ||
-	    !range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE_LAYOUT) ||
+	if (!pvr_mr_access_ok(access) ||
+	    !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE_LAYOUT) ||
 	    cmd->page_shift < PVR_PAGE_SHIFT || cmd->page_shift > PVR_MAX_MR_PAGE_SHIFT ||
 	    (cmd->pdir_levels != 2 && cmd->pdir_levels != 3) ||
 	    cmd->offset >> cmd->page_shift)
@@ -160,7 +136,7 @@ static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_cre
 		return NULL;
 	mr->pd = pd;
 	mr->kind = maker->kind;
-	mr->access = cmd->access_flags & ACCESS_KNOWN;
+	mr->access = cmd->access_flags & PVR_MR_ACCESS;
 	mr->valid = mr->kind != PVR_MR_FAST;
 	mr->start = cmd->start;
 	mr->length = cmd->length;
@@ -221,13 +197,19 @@ int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	return 0;
 }
 
-struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-			   uint32_t key, uint64_t addr, uint64_t len, uint32_t access)
+struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd, uint32_t key)
 {
 	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, key >> 8);
 
-	if (!mr || mr->key != key || mr->pd != pd || !mr->valid ||
-	    (mr->access & access) != access)
+	return mr && mr->key == key && mr->pd == pd ? mr : NULL;
+}
+
+struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+			   uint32_t key, uint64_t addr, uint64_t len, uint32_t access)
+{
+	struct pvr_mr *mr = pvr_mr_by_key(adapter, pd, key);
+
+	if (!mr || !mr->valid || (mr->access & access) != access)
 		return NULL;
 	if (mr->kind == PVR_MR_DMA)
 		return pvr_ram_covers(&adapter->ram, addr, len,
@@ -247,54 +229,4 @@ uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64
 	if (mr->kind == PVR_MR_DMA)
 		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
 	return pvr_pages_run(&mr->pages, mr->offset + (addr - mr->start), len, contig);
-}
-
-/* ------------------------------------------------------------- fast regions */
-
-struct pvr_mr *pvr_mr_find_fast(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-				uint32_t key)
-{
-	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, key >> 8);
-
-	return mr && mr->kind == PVR_MR_FAST && mr->valid && mr->key == key && mr->pd == pd ? mr : NULL;
-}
-
-static int fast_check(const struct pvr_mr *mr, const struct pvrdma_sq_wqe_hdr *wqe)
-{
-	uint32_t access = wqe->wr.fast_reg.access_flags & ~PVR_ACCESS_OPTIONAL;
-	uint64_t start = wqe->wr.fast_reg.iova_start, length = wqe->wr.fast_reg.length;
-
-	if (mr->valid || wqe->wr.fast_reg.page_shift != PVR_PAGE_SHIFT ||
-	    wqe->wr.fast_reg.page_list_len > mr->max_pages)
-		return -EINVAL;
-	if (!range_ok(start, length, UINT32_MAX) ||
-	    span_pages(start, length) > wqe->wr.fast_reg.page_list_len)
-		return -EINVAL;
-	return access & ~ACCESS_KNOWN || !access_ok(access) ? -EINVAL : 0;
-}
-
-int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-			 const struct pvrdma_sq_wqe_hdr *wqe)
-{
-	/* The low byte of the key is the consumer's and may be a new one. */
-	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, wqe->wr.fast_reg.rkey >> 8);
-	uint32_t access = wqe->wr.fast_reg.access_flags & ACCESS_KNOWN;
-	int err;
-
-	if (!mr || mr->kind != PVR_MR_FAST || mr->pd != pd)
-		return -EINVAL;
-	err = fast_check(mr, wqe);
-	if (!err)
-		err = pvr_pages_refill(adapter, wqe->wr.fast_reg.pl_pdir_dma,
-				       wqe->wr.fast_reg.page_list_len,
-				       access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
-	if (err)
-		return err;
-	mr->key = wqe->wr.fast_reg.rkey;
-	mr->start = wqe->wr.fast_reg.iova_start;
-	mr->offset = mr->start % PVR_PAGE_SIZE;
-	mr->length = wqe->wr.fast_reg.length;
-	mr->access = access;
-	mr->valid = true;
-	return 0;
 }

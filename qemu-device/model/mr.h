@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What all kinds of memory regions share. */
+#ifndef PVR_MR_H
+#define PVR_MR_H
+
+#include "model/objects.h"
+
+/* What registrations may ask for. */
+#define PVR_MR_ACCESS                                                          \
+	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE |                    \
+	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |                   \
+	 PVR_ACCESS_MW_BIND)
+
+/* IBTA vol. 1, 10.6.3.1: remote write and atomic need local write. */
+static inline bool pvr_mr_access_ok(uint32_t access)
+{
+	return !(access & (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_ATOMIC)) ||
+	       (access & PVR_ACCESS_LOCAL_WRITE);
+}
+
+/* There is a last byte, and it does not lie before the first. */
+static inline bool pvr_mr_range_ok(uint64_t start, uint64_t length, uint64_t max)
+{
+	return length && length <= max && start + length - 1 >= start;
+}
+
+/* Pages from the first byte's to the last one's; UINT32_MAX if no directory has as many. */
+static inline uint32_t pvr_mr_span_pages(uint64_t start, uint64_t length)
+{
+	uint64_t first = start / PVR_PAGE_SIZE, last = (start + length - 1) / PVR_PAGE_SIZE;
+
+	return last - first < PVR_PDIR_MAX_PAGES ? last - first + 1 : UINT32_MAX;
+}
+
+/* What has this key now, valid or not, or NULL. */
+struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd, uint32_t key);
+
+#endif /* PVR_MR_H */
