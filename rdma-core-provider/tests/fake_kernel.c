@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_kernel.h"
 #include "uverbs_abi.h"
@@ -41,6 +42,14 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 	fake.resolved++;
 	memcpy(eth_mac, FAKE_RESOLVED_MAC, ETHERNET_LL_SIZE);
 	return -answer();
+}
+
+int ibv_cmd_query_port(struct ibv_context *context, uint8_t port_num,
+		       struct ibv_port_attr *port_attr, struct ibv_query_port *cmd,
+		       size_t cmd_size)
+{
+	fake.port_queries++;
+	return answer();
 }
 
 int ibv_cmd_alloc_pd(struct ibv_context *context, struct ibv_pd *pd, struct ibv_alloc_pd *cmd,
@@ -260,6 +269,9 @@ int fake_setup(void **state)
 	fake.ctx.ibv_ctx.context.device = &fake.dev.device;
 	fake.ctx.ibv_ctx.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	fake.ctx.uar = (uint8_t *)fake.uar;
+	if (pipe(fake.async))
+		return -1;
+	fake.ctx.ibv_ctx.context.async_fd = fake.async[0];
 	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
 	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
 	pthread_mutex_init(&fake.ctx.qp_mutex, NULL);
@@ -281,6 +293,8 @@ int fake_teardown(void **state)
 	pvr_destroy_cq(fake.send_cq);
 	pvr_destroy_cq(fake.recv_cq);
 	pthread_mutex_destroy(&fake.ctx.qp_mutex);
+	close(fake.async[0]);
+	close(fake.async[1]);
 	test_free(fake.ctx.qp_tbl);
 	return 0;
 }

@@ -28,6 +28,8 @@ struct fake {
 	uint32_t next_handle; /* of any object; QPs have number 0x100 + handle */
 	int fail; /* errno of the next command, once */
 	int resolved; /* addresses that were asked for */
+	int async[2]; /* a pipe; what is written to the second are events to be read */
+	int port_queries; /* how often for the port, to see whether the device lives */
 	int pds; /* that the kernel has */
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;

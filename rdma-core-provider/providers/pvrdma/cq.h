@@ -44,6 +44,12 @@ static inline void pvr_cq_publish(struct pvr_cq *cq)
 	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head, memory_order_release);
 }
 
+/*
+ * fatal.c: after a poll that found nothing. ENOENT: so it is; 0: there are CQEs now, those of what
+ * a dead device will not complete; EIO: nothing will ever come.
+ */
+int pvr_cq_idle_locked(struct pvr_cq *cq);
+
 /* cq_poll.c: makes an extended CQ of it. wc_flags: IBV_WC_EX_WITH_* that will be read. */
 void pvr_cq_set_lazy_calls(struct pvr_cq *cq, uint64_t wc_flags);
 

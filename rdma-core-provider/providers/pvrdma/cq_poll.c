@@ -42,11 +42,15 @@ static int refill(struct pvr_cq *cq)
 	struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
 	int err = look(cq);
 
-	if (err != ENOENT || (ctx->features & PVR_EXT_NO_POLL_DB))
+	if (err == ENOENT && !(ctx->features & PVR_EXT_NO_POLL_DB)) {
+		/* A device without the extension may wait for this before it looks. */
+		pvr_ring_cq(ctx, cq->handle, PVR_DB_CQ_POLL);
+		err = look(cq);
+	}
+	if (err != ENOENT)
 		return err;
-	/* A device without the extension may wait for this before it looks. */
-	pvr_ring_cq(ctx, cq->handle, PVR_DB_CQ_POLL);
-	return look(cq);
+	err = pvr_cq_idle_locked(cq);
+	return err ? err : look(cq);
 }
 
 /*

@@ -37,6 +37,7 @@ struct pvr_context {
 	struct verbs_context ibv_ctx;
 	uint8_t *uar; /* our doorbell page */
 	uint32_t features; /* PVR_EXT_* in effect */
+	_Atomic bool dead; /* the device is gone, see fatal.c; it does not come back */
 	uint32_t qp_tbl_size;
 	/*
 	 * QPs by handle. A slot is filled and emptied under qp_mutex; it is emptied with both
@@ -101,6 +102,10 @@ struct pvr_cq {
 	uint32_t num; /* elements, a power of two */
 	struct pvr_ring_shm *ring_shm;
 	struct pvrdma_cqe *cqes_shm;
+	uint32_t empty_polls;
+	uint64_t looked; /* msec: when one last looked whether the device lives */
+	_Atomic bool notified; /* an event came; without the lock */
+	_Atomic bool broken; /* in error, nothing more will come; without the lock */
 	const struct pvrdma_cqe *cqe; /* what the lazy calls read, from start_poll to end_poll */
 	const struct pvr_qp *qp; /* ... its QP */
 	struct ibv_pd *parent; /* a parent domain, or NULL */
@@ -225,6 +230,8 @@ int pvr_destroy_cq(struct ibv_cq *ibcq);
 int pvr_resize_cq(struct ibv_cq *ibcq, int cqe);
 int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+void pvr_cq_event(struct ibv_cq *ibcq);
+void pvr_async_event(struct ibv_context *ibctx, struct ibv_async_event *event);
 
 struct ibv_qp *pvr_create_qp(struct ibv_pd *ibpd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *pvr_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_attr_ex *attr);
