@@ -38,6 +38,15 @@ static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
 }
 #endif
 
+/* In 7.2 only CQs of user space can be resized, and the operation says so. */
+#ifdef PVR_HAVE_RESIZE_USER_CQ
+#define PVR_RESIZE_CQ_OP(fn) .resize_user_cq = fn,
+#define PVR_RESIZE_CQE unsigned int
+#else
+#define PVR_RESIZE_CQ_OP(fn) .resize_cq = fn,
+#define PVR_RESIZE_CQE int
+#endif
+
 /* Since 6.17 reg_user_mr has an argument for DMA handles, which we refuse. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define PVR_REG_MR_DMAH_PARAM struct ib_dmah *dmah,

@@ -1,58 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion queues. */
-#include <rdma/ib_umem.h>
-
+#include "cq_buf.h"
 #include "pvrdma.h"
 #include "wq.h"
-
-static u32 cq_pages(const struct pvr_cq *cq)
-{
-	return 1 + DIV_ROUND_UP(cq->n * sizeof(struct pvrdma_cqe),
-				PVR_PAGE_SIZE);
-}
-
-static int kernel_pages(struct pvr_dev *dev, struct pvr_cq *cq)
-{
-	struct pvr_ring_state *state_shm;
-	int err;
-
-	err = pvr_pdir_init(&cq->pdir, &dev->pdev->dev, cq_pages(cq), true);
-	if (err)
-		return err;
-	state_shm = pvr_pdir_at(&cq->pdir, 0);
-	cq->ring_shm = &state_shm->rx;
-	return 0;
-}
-
-/* On failure pages_free() cleans up. */
-static int user_pages(struct pvr_dev *dev, struct pvr_cq *cq,
-		      struct ib_udata *udata)
-{
-	struct pvrdma_create_cq cmd;
-	struct ib_umem *umem;
-	int err;
-
-	err = pvr_udata_in(udata, &cmd, sizeof(cmd));
-	if (err)
-		return err;
-	umem = pvr_umem_get(dev, cmd.buf_addr, cmd.buf_size,
-			    (u64)cq_pages(cq) * PVR_PAGE_SIZE);
-	if (IS_ERR(umem))
-		return PTR_ERR(umem);
-	cq->umem = umem;
-	err = pvr_pdir_init(&cq->pdir, &dev->pdev->dev,
-			    ib_umem_num_dma_blocks(umem, PVR_PAGE_SIZE), false);
-	if (!err)
-		pvr_pdir_set_umem(&cq->pdir, 0, umem, PVR_PAGE_SIZE);
-	return err;
-}
-
-static void pages_free(struct pvr_cq *cq)
-{
-	pvr_pdir_exit(&cq->pdir);
-	ib_umem_release(cq->umem);
-	cq->umem = NULL;
-}
 
 static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 {
@@ -61,15 +11,15 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 	int err;
 
 	req.hdr.cmd = PVR_CMD_CREATE_CQ;
-	req.create_cq.pdir_dma = cq->pdir.dir.dma;
+	req.create_cq.pdir_dma = cq->buf.pdir.dir.dma;
 	req.create_cq.ctx_handle = ctx;
-	req.create_cq.cqe = cq->n;
-	req.create_cq.nchunks = cq->pdir.npages;
+	req.create_cq.cqe = cq->buf.n;
+	req.create_cq.nchunks = cq->buf.pdir.npages;
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
 	cq->handle = resp.create_cq.cq_handle;
-	if (resp.create_cq.cqe != cq->n) {
+	if (resp.create_cq.cqe != cq->buf.n) {
 		pvr_dev_fail(dev, "it changed the size of a CQ");
 		return -EIO;
 	}
@@ -104,22 +54,18 @@ int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 
 	if (attr->flags)
 		return -EOPNOTSUPP;
-	if (!attr->cqe || attr->cqe > dev->caps.max_cqe)
-		return -EINVAL;
-	cq->n = roundup_pow_of_two(attr->cqe);
-	if (cq->n > dev->caps.max_cqe)
-		return -EINVAL;
-	ibcq->cqe = cq->n;
+	err = pvr_cq_buf_init(dev, &cq->buf, attr->cqe, udata);
+	if (err)
+		return err;
+	ibcq->cqe = cq->buf.n;
 	spin_lock_init(&cq->lock);
+	mutex_init(&cq->resize_lock);
 	xa_init_flags(&cq->qps, XA_FLAGS_LOCK_IRQ);
 	pvr_ref_init(&cq->ref);
 
-	err = udata ? user_pages(dev, cq, udata) : kernel_pages(dev, cq);
-	if (err)
-		goto err_pages;
 	err = create_cq(dev, cq, pvr_udata_ctx(udata));
 	if (err)
-		goto err_pages;
+		goto err_buf;
 	err = reply(cq, udata);
 	if (err)
 		goto err_cq;
@@ -127,8 +73,9 @@ int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 
 err_cq:
 	destroy_cq(dev, cq);
-err_pages:
-	pages_free(cq);
+err_buf:
+	mutex_destroy(&cq->resize_lock);
+	pvr_cq_buf_exit(&cq->buf);
 	return err;
 }
 
@@ -137,15 +84,17 @@ int pvr_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
 
 	destroy_cq(to_pvr_dev(ibcq->device), cq);
-	pages_free(cq);
+	mutex_destroy(&cq->resize_lock);
+	pvr_cq_buf_exit(&cq->buf);
 	return 0;
 }
 
 static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
 {
-	return pvr_pdir_at(&cq->pdir,
-			   PVR_PAGE_SIZE + (size_t)pvr_ring_slot(idx, cq->n) *
-						   sizeof(struct pvrdma_cqe));
+	size_t slot = pvr_ring_slot(idx, cq->buf.n);
+
+	return pvr_pdir_at(&cq->buf.pdir,
+			   PVR_PAGE_SIZE + slot * sizeof(struct pvrdma_cqe));
 }
 
 /*
@@ -155,16 +104,20 @@ static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
 static u32 cq_used_locked(struct pvr_cq *cq)
 {
 	struct pvr_dev *dev = to_pvr_dev(cq->ibcq.device);
-	u32 tail = READ_ONCE(cq->ring_shm->prod_tail);
-	u32 used = pvr_ring_used(tail, cq->head, cq->n);
+	u32 tail = READ_ONCE(cq->buf.ring_shm->prod_tail);
+	u32 used = pvr_ring_used(tail, cq->head, cq->buf.n);
 
 	lockdep_assert_held(&cq->lock);
-	if (likely(used <= cq->n))
+	if (unlikely(cq->frozen)) {
+		cq->missed = true;
+		return 0;
+	}
+	if (likely(used <= cq->buf.n))
 		return used;
 	if (!pvr_dev_dead(dev))
 		ibdev_err(&dev->ibdev,
 			  "cq %u: device wrote index %#x, ours is %#x, expected at most %u apart\n",
-			  cq->handle, tail, cq->head, cq->n);
+			  cq->handle, tail, cq->head, cq->buf.n);
 	pvr_dev_fail(dev, "it wrote an impossible index");
 	return 0;
 }
@@ -259,7 +212,7 @@ static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
 	struct pvr_qp *qp;
 
 	memcpy(&cqe, cqe_at(cq, cq->head), sizeof(cqe));
-	cq->head = pvr_ring_next(cq->head, cq->n);
+	cq->head = pvr_ring_next(cq->head, cq->buf.n);
 	qp = xa_load(&cq->qps, cqe.qp & 0xffff);
 	wq = qp ? cqe_wq(cq, &cqe, qp) : NULL;
 	if (!wq || !pvr_wq_complete(wq, lower_32_bits(cqe.wr_id), &wc->wr_id)) {
@@ -331,7 +284,7 @@ int pvr_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	for (; used && polled < num; used--)
 		if (take_cqe_locked(cq, &wc[polled]))
 			polled++;
-	pvr_ring_release(cq->ring_shm, cq->head);
+	pvr_ring_release(cq->buf.ring_shm, cq->head);
 	if (!used && unlikely(pvr_dev_dead(dev)))
 		polled += flush_cq_locked(cq, num - polled, wc + polled);
 	spin_unlock_irqrestore(&cq->lock, flags);
@@ -349,7 +302,7 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	pvr_doorbell(to_pvr_dev(ibcq->device), PVRDMA_UAR_CQ_OFFSET,
 		     cq->handle |
 			     (solicited ? PVR_DB_CQ_ARM_SOL : PVR_DB_CQ_ARM));
-	if (flags & IB_CQ_REPORT_MISSED_EVENTS)
+	if ((flags & IB_CQ_REPORT_MISSED_EVENTS) || cq->frozen)
 		missed = cq_used_locked(cq) > 0;
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
 	return missed;
@@ -361,10 +314,12 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
  */
 void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle)
 {
-	u32 i, idx, used, gone = 0, mask = 2 * cq->n - 1;
+	u32 i, idx, used, mask, gone = 0;
 	struct pvrdma_cqe *cqe;
 	unsigned long flags;
 
+	mutex_lock(&cq->resize_lock);
+	mask = 2 * cq->buf.n - 1;
 	spin_lock_irqsave(&cq->lock, flags);
 	used = cq_used_locked(cq);
 	dma_rmb(); /* completions after the index that announces them */
@@ -378,8 +333,9 @@ void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle)
 			       sizeof(*cqe));
 	}
 	cq->head = (cq->head + gone) & mask;
-	pvr_ring_release(cq->ring_shm, cq->head);
+	pvr_ring_release(cq->buf.ring_shm, cq->head);
 	spin_unlock_irqrestore(&cq->lock, flags);
+	mutex_unlock(&cq->resize_lock);
 }
 
 int pvr_cq_attach(struct pvr_cq *cq, struct pvr_qp *qp)

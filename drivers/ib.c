@@ -222,6 +222,10 @@ static const struct ib_device_ops pvr_mw_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, pvr_mw, ibmw),
 };
 
+static const struct ib_device_ops pvr_resize_ops = {
+	PVR_RESIZE_CQ_OP(pvr_resize_cq)
+};
+
 /* A device need not give itself a GUID; ib_core needs one that is not zero. */
 static void set_node_guid(struct pvr_dev *dev)
 {
@@ -248,6 +252,8 @@ int pvr_ib_register(struct pvr_dev *dev)
 		ib_set_device_ops(ibdev, &pvr_mw_ops);
 	if (dev->features & PVR_EXT_LOCAL_DMA_LKEY)
 		ibdev->local_dma_lkey = PVR_LOCAL_DMA_LKEY;
+	if (dev->features & PVR_EXT_RESIZE)
+		ib_set_device_ops(ibdev, &pvr_resize_ops);
 
 	err = ib_register_device(ibdev, "pvrdma%d", &dev->pdev->dev);
 	if (err) {

@@ -44,19 +44,26 @@ struct pvr_ah {
 	struct pvrdma_av av;
 };
 
+struct pvr_cq_buf {
+	struct ib_umem *umem; /* NULL for kernel CQs */
+	struct pvr_pdir pdir;
+	struct pvr_ring *ring_shm; /* kernel CQs: the driver consumes */
+	u32 n; /* entries, a power of two */
+};
+
 struct pvr_cq {
 	struct ib_cq ibcq;
 	struct pvr_ref ref;
-	struct ib_umem *umem; /* NULL for kernel CQs */
-	struct pvr_pdir pdir;
 	u32 handle;
-	u32 n; /* entries, a power of two */
+	struct mutex resize_lock; /* writers of buf hold it, and lock */
+	struct pvr_cq_buf buf;
 
 	/* Kernel CQs only. */
-	spinlock_t lock; /* protects head and the entries */
+	spinlock_t lock; /* protects head, the entries, frozen and missed */
 	struct xarray qps; /* those that complete here: handle -> pvr_qp */
-	struct pvr_ring *ring_shm; /* the driver consumes */
 	u32 head;
+	bool frozen; /* the device is moving the entries, see cq_resize.c */
+	bool missed; /* somebody polled or armed while frozen */
 };
 
 struct pvr_srq {

@@ -91,7 +91,7 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
  * @cq: the CQ
  * @qp_handle: a QP of which the device adds no more completions
  *
- * Context: takes cq->lock.
+ * Context: may sleep, takes cq->resize_lock and cq->lock.
  */
 void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle);
 
@@ -113,6 +113,11 @@ int pvr_cq_attach(struct pvr_cq *cq, struct pvr_qp *qp);
  * On return nobody uses the QP on behalf of this CQ any more.
  */
 void pvr_cq_detach(struct pvr_cq *cq, struct pvr_qp *qp);
+
+/* cq_resize.c */
+
+int pvr_resize_cq(struct ib_cq *ibcq, PVR_RESIZE_CQE cqe,
+		  struct ib_udata *udata);
 
 /* qp.c */
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion queues that move to a ring of another size. */
+#include "cq_buf.h"
+
+/*
+ * DOC: Resizing
+ *
+ * The device moves the unread completions while it runs RESIZE_CQ, and meanwhile
+ * nobody may read either ring. A provider keeps its own pollers out. Those of a kernel
+ * CQ hold a spinlock, under which the command cannot sleep, so they are turned away:
+ * from freeze() on the CQ looks empty, and thaw() calls the completion
+ * handler if anybody looked or armed. resize_lock keeps out what may sleep: another
+ * resize, and the purges.
+ */
+
+/* Pollers that hold the lock have stored how far they have read. */
+static void freeze(struct pvr_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->frozen = true;
+	cq->missed = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/* From here on the CQ is in @buf, if that is not NULL, and may be polled. */
+static void thaw(struct pvr_cq *cq, const struct pvr_cq_buf *buf)
+{
+	unsigned long flags;
+	bool missed;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	if (buf) {
+		cq->buf = *buf;
+		cq->head = 0;
+		cq->ibcq.cqe = buf->n;
+	}
+	cq->frozen = false;
+	missed = cq->missed;
+	spin_unlock_irqrestore(&cq->lock, flags);
+	if (missed && cq->ibcq.comp_handler)
+		cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+static int resize_cq(struct pvr_dev *dev, struct pvr_cq *cq,
+		     const struct pvr_cq_buf *buf)
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = PVR_CMD_RESIZE_CQ;
+	req.resize_cq.cq_handle = cq->handle;
+	req.resize_cq.cqe = buf->n;
+	req.resize_cq.pdir_dma = buf->pdir.dir.dma;
+	req.resize_cq.nchunks = buf->pdir.npages;
+	err = pvr_cmd(dev, &req, &resp);
+	if (!err && resp.resize_cq.cqe != buf->n) {
+		pvr_dev_fail(dev, "it changed the size of a CQ");
+		err = -EIO;
+	}
+	return err;
+}
+
+/* On success @buf holds the ring that is no longer used. */
+static int move_locked(struct pvr_dev *dev, struct pvr_cq *cq,
+		       struct pvr_cq_buf *buf)
+{
+	struct pvr_cq_buf old = cq->buf;
+	int err;
+
+	lockdep_assert_held(&cq->resize_lock);
+	freeze(cq);
+	err = resize_cq(dev, cq, buf);
+	thaw(cq, err ? NULL : buf);
+	if (!err)
+		*buf = old;
+	return err;
+}
+
+int pvr_resize_cq(struct ib_cq *ibcq, PVR_RESIZE_CQE cqe,
+		  struct ib_udata *udata)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibcq->device);
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+	struct pvr_cq_buf buf = {};
+	int err;
+
+	if (udata && !(pvr_udata_features(udata) & PVR_EXT_RESIZE))
+		return -EOPNOTSUPP;
+	err = pvr_cq_buf_init(dev, &buf, cqe, udata);
+	if (err)
+		return err;
+	mutex_lock(&cq->resize_lock);
+	err = move_locked(dev, cq, &buf);
+	mutex_unlock(&cq->resize_lock);
+	pvr_cq_buf_exit(&buf);
+	return err;
+}
