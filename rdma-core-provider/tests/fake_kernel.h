@@ -36,6 +36,7 @@ struct fake {
 	bool resized_locked; /* nobody could poll (or post) during the last resizing */
 	struct ibv_qp_cap asked; /* of the last QP */
 	uint64_t iova; /* of the last MR */
+	uint32_t rereg_flags;
 };
 
 extern struct fake fake;

@@ -11,8 +11,8 @@
 
 /* What this provider makes use of when driver and device have it. */
 #define PROVIDER_FEATURES                                                                          \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC |         \
-	 PVR_EXT_USER_OPS | PVR_EXT_MW)
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC |                    \
+	 PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT | PVR_EXT_MW)
 
 static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -91,6 +91,7 @@ static const struct verbs_context_ops context_ops = {
 	.alloc_pd = pvr_alloc_pd,
 	.alloc_td = pvr_alloc_td,
 	.async_event = pvr_async_event,
+	.attach_mcast = pvr_attach_mcast,
 	.bind_mw = pvr_bind_mw,
 	.cq_event = pvr_cq_event,
 	.create_ah = pvr_create_ah,
@@ -107,6 +108,7 @@ static const struct verbs_context_ops context_ops = {
 	.destroy_cq = pvr_destroy_cq,
 	.destroy_qp = pvr_destroy_qp,
 	.destroy_srq = pvr_destroy_srq,
+	.detach_mcast = pvr_detach_mcast,
 	.free_context = free_context,
 	.modify_qp = pvr_modify_qp,
 	.modify_srq = pvr_modify_srq,
@@ -120,6 +122,7 @@ static const struct verbs_context_ops context_ops = {
 	.query_srq = pvr_query_srq,
 	.reg_mr = pvr_reg_mr,
 	.req_notify_cq = pvr_req_notify_cq,
+	.rereg_mr = pvr_rereg_mr,
 	.resize_cq = pvr_resize_cq,
 };
 

@@ -6,17 +6,24 @@
 #include "pvrdma.h"
 
 /*
- * The device knows a region by its virtual address only, and nothing on the way tells it
- * another one: so a region asked for at another address is refused, not registered wrongly.
+ * Stock devices know a region by its virtual address only, and stock drivers ignore another one:
+ * so a region asked for at another address is refused there, not registered wrongly. Ours make a
+ * zero-based region themselves, as the kernel wants the page offset of its address otherwise.
  */
+static bool has_other_address(const void *addr, uint64_t iova, int access)
+{
+	return iova != (uintptr_t)addr || (access & IBV_ACCESS_ZERO_BASED);
+}
+
 struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova, int access)
 {
+	const struct pvr_context *ctx = to_pvr_context(ibpd->context);
 	struct ib_uverbs_reg_mr_resp resp;
 	struct ibv_reg_mr cmd;
 	struct verbs_mr *vmr;
 	int err;
 
-	if (iova != (uintptr_t)addr || (access & IBV_ACCESS_ZERO_BASED)) {
+	if (has_other_address(addr, iova, access) && !(ctx->features & PVR_EXT_MR_LAYOUT)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -31,6 +38,29 @@ struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64
 		return NULL;
 	}
 	return &vmr->ibv_mr;
+}
+
+/*
+ * ibv_rereg_mr(3) has checked the flags and what goes with them. The kernel refuses what a region
+ * that windows are bound to cannot become.
+ */
+int pvr_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd, void *addr, size_t length,
+		 int access)
+{
+	struct ib_uverbs_rereg_mr_resp resp;
+	struct ibv_rereg_mr cmd;
+	int err = 0;
+
+	if ((flags & IBV_REREG_MR_CHANGE_PD) && (!ibpd || ibpd->context != vmr->ibv_mr.context))
+		err = EINVAL;
+	if (!err)
+		err = ibv_cmd_rereg_mr(vmr, flags, addr, length, (uintptr_t)addr, access, ibpd,
+				       &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (!err && (flags & IBV_REREG_MR_CHANGE_ACCESS))
+		vmr->access = access;
+	if (err)
+		errno = err;
+	return err;
 }
 
 int pvr_dereg_mr(struct verbs_mr *vmr)

@@ -217,6 +217,8 @@ void pvr_free_parent_domain(struct pvr_parent_domain *parent);
 
 struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova,
 			  int access);
+int pvr_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd, void *addr, size_t length,
+		 int access);
 int pvr_dereg_mr(struct verbs_mr *vmr);
 
 struct ibv_mw *pvr_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type);
@@ -243,6 +245,9 @@ int pvr_query_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int attr_mask,
 int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int pvr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int pvr_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+
+int pvr_attach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid);
+int pvr_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid);
 
 struct ibv_srq *pvr_create_srq(struct ibv_pd *ibpd, struct ibv_srq_init_attr *attr);
 int pvr_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int attr_mask);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+#include <errno.h>
+
+#include "fake_kernel.h"
+
+#define ADDR ((void *)0x12345678)
+
+static struct verbs_mr *reg(uint64_t iova, int access)
+{
+	struct ibv_mr *mr = pvr_reg_mr(&fake.pd.ibv_pd, ADDR, 5000, iova, access);
+
+	return mr ? verbs_get_mr(mr) : NULL;
+}
+
+static void test_region_at_its_own_address(void **state)
+{
+	struct verbs_mr *vmr = reg((uintptr_t)ADDR, IBV_ACCESS_RELAXED_ORDERING);
+
+	assert_non_null(vmr);
+	assert_int_equal(fake.iova, (uintptr_t)ADDR);
+	assert_int_equal(pvr_dereg_mr(vmr), 0);
+}
+
+static void test_region_at_another_address_needs_the_extension(void **state)
+{
+	struct verbs_mr *vmr;
+
+	assert_null(reg(0x1000, 0));
+	assert_int_equal(errno, EOPNOTSUPP);
+	fake.ctx.features = PVR_EXT_MR_LAYOUT;
+	vmr = reg(0x1000, 0);
+	assert_non_null(vmr);
+	assert_int_equal(fake.iova, 0x1000);
+	pvr_dereg_mr(vmr);
+}
+
+static void test_zero_based_region_needs_the_extension(void **state)
+{
+	struct verbs_mr *vmr;
+
+	assert_null(reg((uintptr_t)ADDR, IBV_ACCESS_ZERO_BASED));
+	assert_int_equal(errno, EOPNOTSUPP);
+	fake.ctx.features = PVR_EXT_MR_LAYOUT;
+	vmr = reg((uintptr_t)ADDR, IBV_ACCESS_ZERO_BASED);
+	assert_non_null(vmr);
+	assert_true(vmr->access & IBV_ACCESS_ZERO_BASED);
+	pvr_dereg_mr(vmr);
+}
+
+static void test_failures_are_passed_on(void **state)
+{
+	struct verbs_mr *vmr;
+
+	fake.fail = ENOMEM;
+	assert_null(reg((uintptr_t)ADDR, 0));
+	assert_int_equal(errno, ENOMEM);
+	vmr = reg((uintptr_t)ADDR, 0);
+	fake.fail = EBUSY;
+	assert_int_equal(pvr_dereg_mr(vmr), EBUSY);
+	assert_int_equal(pvr_dereg_mr(vmr), 0);
+}
+
+static void test_rereg_remembers_the_access(void **state)
+{
+	struct verbs_mr *vmr = reg((uintptr_t)ADDR, 0);
+
+	assert_int_equal(pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				      IBV_ACCESS_LOCAL_WRITE), 0);
+	assert_int_equal(fake.rereg_flags, IBV_REREG_MR_CHANGE_ACCESS);
+	assert_int_equal(vmr->access, IBV_ACCESS_LOCAL_WRITE);
+	assert_int_equal(pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)0x9999,
+				      10, 0), 0);
+	assert_int_equal(fake.iova, 0x9999);
+	assert_int_equal(vmr->access, IBV_ACCESS_LOCAL_WRITE);
+	pvr_dereg_mr(vmr);
+}
+
+static void test_rereg_refuses(void **state)
+{
+	struct ibv_context other = {};
+	struct pvr_pd foreign = { .ibv_pd.context = &other };
+	struct verbs_mr *vmr = reg((uintptr_t)ADDR, 0);
+
+	fake.rereg_flags = 0;
+	assert_int_equal(pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_PD, NULL, NULL, 0, 0), EINVAL);
+	assert_int_equal(pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_PD, &foreign.ibv_pd, NULL, 0, 0),
+			 EINVAL);
+	assert_int_equal(fake.rereg_flags, 0);
+	fake.fail = EOPNOTSUPP;
+	assert_int_equal(pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
+				      IBV_ACCESS_LOCAL_WRITE), EOPNOTSUPP);
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_int_equal(vmr->access, 0);
+	pvr_dereg_mr(vmr);
+}
+
+static void test_mcast_passes_on_what_the_kernel_says(void **state)
+{
+	struct ibv_qp *qp = fake_qp(IBV_QPT_UD, 1, 1, 1, 1);
+	union ibv_gid gid = { .raw = { 0xff } };
+
+	assert_int_equal(pvr_attach_mcast(qp, &gid, 0), 0);
+	fake.fail = EOPNOTSUPP;
+	assert_int_equal(pvr_attach_mcast(qp, &gid, 0), EOPNOTSUPP);
+	fake.fail = EINVAL;
+	assert_int_equal(pvr_detach_mcast(qp, &gid, 0), EINVAL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_region_at_its_own_address),
+		TEST(test_region_at_another_address_needs_the_extension),
+		TEST(test_zero_based_region_needs_the_extension),
+		TEST(test_failures_are_passed_on),
+		TEST(test_rereg_remembers_the_access),
+		TEST(test_rereg_refuses),
+		TEST(test_mcast_passes_on_what_the_kernel_says),
+	};
+
+	return cmocka_run_group_tests_name("provider_mr", tests, NULL, NULL);
+}
