@@ -114,6 +114,7 @@ enum pvr_ctl {
 	PVR_CTL_RESET = 2, /* all DMA has stopped when the write retires */
 };
 
+/* In ICR and IMR, bit n is that of vector n. */
 #define PVR_ICR_CMD (1u << 0)
 #define PVR_ICR_ASYNC (1u << 1)
 #define PVR_ICR_CQ (1u << 2)
