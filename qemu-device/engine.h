@@ -29,8 +29,13 @@
 
 /* Extensions that the engine offers to drivers, of those that the interface knows. */
 #define PVR_ENGINE_EXT                                                         \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_MR_LAYOUT |      \
-	 PVR_EXT_RESIZE | PVR_EXT_MCAST | PVR_EXT_UC)
+	(PVR_EXT_NO_POLL_DB |                                                  \
+	 PVR_EXT_INLINE |                                                      \
+	 PVR_EXT_MR_LAYOUT |                                                   \
+	 PVR_EXT_RESIZE |                                                      \
+	 PVR_EXT_CQ_VECTORS |                                                  \
+	 PVR_EXT_MCAST |                                                       \
+	 PVR_EXT_UC)
 
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
 
@@ -53,8 +58,11 @@ struct pvr_engine_ops {
 };
 
 struct pvr_adapter_ops {
-	/* Raise an MSI-X vector of this adapter. */
-	void (*raise)(void *host, enum pvr_vector vector);
+	/*
+	 * Raise an MSI-X vector of this adapter, below PVR_VEC_MAX; one of those from
+	 * PVR_VEC_NUM up only for a driver that has acknowledged PVR_EXT_CQ_VECTORS.
+	 */
+	void (*raise)(void *host, uint32_t vector);
 };
 
 /**

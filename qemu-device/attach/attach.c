@@ -174,7 +174,7 @@ static bool start_listening(struct pvr_attach *attach, struct pvr_error *err)
 
 /* ----------------------------------------------------------------- life cycle */
 
-static void raise_vector(void *host, enum pvr_vector vector)
+static void raise_vector(void *host, uint32_t vector)
 {
 	struct pvr_attach *attach = host;
 

@@ -214,7 +214,7 @@ static int set_up_capabilities(vfu_ctx_t *vfu)
 {
 	struct msixcap msix = {
 		.hdr.id = PCI_CAP_ID_MSIX,
-		.mxc.ts = PVR_VEC_NUM - 1,
+		.mxc.ts = PVR_VEC_MAX - 1,
 		.mtab = { .tbir = PVR_BAR_MSIX, .to = PVR_MSIX_TABLE_OFFSET >> 3 },
 		.mpba = { .pbir = PVR_BAR_MSIX, .pbao = PVR_MSIX_PBA_OFFSET >> 3 },
 	};
@@ -233,7 +233,7 @@ static int set_up_device(vfu_ctx_t *vfu)
 	vfu_pci_set_class(vfu, PVR_PCI_CLASS >> 8, PVR_PCI_CLASS & 0xff, 0);
 	if (set_up_regions(vfu) < 0 || set_up_capabilities(vfu) < 0 ||
 	    vfu_setup_device_nr_irqs(vfu, VFU_DEV_INTX_IRQ, 1) < 0 ||
-	    vfu_setup_device_nr_irqs(vfu, VFU_DEV_MSIX_IRQ, PVR_VEC_NUM) < 0 ||
+	    vfu_setup_device_nr_irqs(vfu, VFU_DEV_MSIX_IRQ, PVR_VEC_MAX) < 0 ||
 	    vfu_setup_device_reset_cb(vfu, device_reset) < 0 || vfu_realize_ctx(vfu) < 0)
 		return -1;
 	/* libvfio-user marks BARs that do not exist as I/O ports. */

@@ -19,7 +19,7 @@ void pvr_irq_init(struct pvr_irq *irq)
 {
 	unsigned int i;
 
-	for (i = 0; i < PVR_VEC_NUM; i++)
+	for (i = 0; i < PVR_VEC_MAX; i++)
 		irq->fds[i] = -1;
 	irq->stalled = false;
 }
@@ -35,11 +35,11 @@ void pvr_irq_close_all(struct pvr_irq *irq)
 {
 	uint32_t i;
 
-	for (i = 0; i < PVR_VEC_NUM; i++)
+	for (i = 0; i < PVR_VEC_MAX; i++)
 		set_fd(irq, i, -1);
 }
 
-void pvr_irq_raise(struct pvr_irq *irq, enum pvr_vector vector)
+void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector)
 {
 	const uint64_t one = 1;
 
@@ -91,7 +91,7 @@ static uint32_t num_irqs(uint32_t index)
 	case VFIO_PCI_REQ_IRQ_INDEX:
 		return 1;
 	case VFIO_PCI_MSIX_IRQ_INDEX:
-		return PVR_VEC_NUM;
+		return PVR_VEC_MAX;
 	default:
 		return 0;
 	}

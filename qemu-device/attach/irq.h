@@ -9,7 +9,7 @@
 #include "error.h"
 
 struct pvr_irq {
-	int fds[PVR_VEC_NUM]; /* -1: none */
+	int fds[PVR_VEC_MAX]; /* -1: none */
 	bool stalled; /* writing one blocked until a signal came */
 };
 
@@ -17,7 +17,7 @@ void pvr_irq_init(struct pvr_irq *irq);
 void pvr_irq_close_all(struct pvr_irq *irq);
 
 /* Never waits. A vector without an eventfd is not an error: the guest has none. */
-void pvr_irq_raise(struct pvr_irq *irq, enum pvr_vector vector);
+void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector);
 
 /**
  * pvr_irq_set() - VFIO_USER_DEVICE_SET_IRQS

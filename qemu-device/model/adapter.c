@@ -202,18 +202,16 @@ static bool rings_in(const struct pvr_adapter *adapter,
 		     const struct pvr_ram_piece *piece)
 {
 	const void *used[] = {
-		adapter->dsr_shm,	    adapter->cmd_shm,
-		adapter->resp_shm,	    adapter->events.async.shm,
-		adapter->events.cq.shm,	    adapter->events.async.slots_shm,
-		adapter->events.cq.slots_shm,
+		adapter->dsr_shm,
+		adapter->cmd_shm,
+		adapter->resp_shm,
 	};
 	size_t i;
 
 	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++)
-		if ((const uint8_t *)used[i] >= piece->va &&
-		    (const uint8_t *)used[i] < piece->va + piece->size)
+		if (pvr_ram_contains(piece, used[i]))
 			return true;
-	return false;
+	return pvr_events_lie_in(adapter, piece);
 }
 
 /* Objects that lie in @piece lose their memory. */

@@ -42,6 +42,7 @@ static const struct cmd_ops cmd_ops[] = {
 	[PVR_CMD_MODIFY_SRQ] = { "modify_srq", pvr_cmd_modify_srq, false },
 	[PVR_CMD_QUERY_SRQ] = { "query_srq", pvr_cmd_query_srq, true },
 	[PVR_CMD_DESTROY_SRQ] = { "destroy_srq", pvr_cmd_destroy_srq, false },
+	[PVR_CMD_SET_CQ_RING] = { "set_cq_ring", pvr_cmd_set_cq_ring, false, PVR_EXT_CQ_VECTORS },
 	[PVR_CMD_ATTACH_MCAST] = { "attach_mcast", pvr_cmd_attach_mcast, false, PVR_EXT_MCAST },
 	[PVR_CMD_DETACH_MCAST] = { "detach_mcast", pvr_cmd_detach_mcast, false, PVR_EXT_MCAST },
 };

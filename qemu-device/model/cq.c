@@ -39,6 +39,15 @@ static int cq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_cq
 	return 0;
 }
 
+/* Stock drivers leave garbage where the vector is. Return: false if there is none such. */
+static bool choose_vector(const struct pvr_adapter *adapter,
+			  const struct pvr_cmd_create_cq *cmd, struct pvr_cq *cq)
+{
+	if (adapter->features & PVR_EXT_CQ_VECTORS)
+		cq->comp_vector = cmd->comp_vector;
+	return pvr_events_have_vector(adapter, cq->comp_vector);
+}
+
 int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
@@ -54,7 +63,7 @@ int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!cq)
 		return -ENOMEM;
 	cq->uc = uc;
-	err = cq_attach(adapter, cmd, cq);
+	err = choose_vector(adapter, cmd, cq) ? cq_attach(adapter, cmd, cq) : -EINVAL;
 	if (err)
 		goto err_free;
 	err = pvr_table_add(&adapter->cqs, cq, &cq->handle);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The two device-wide rings, events and interrupts.
+ * The device-wide rings, events and interrupts.
  *
  * The guest consumes without telling us, so what finds a ring full waits here and is
  * tried again by timer. The index that we produce is kept privately: what the guest
@@ -20,7 +20,10 @@ static void retry_expired(struct pvr_timer *timer);
 
 int pvr_events_init(struct pvr_adapter *adapter)
 {
-	TAILQ_INIT(&adapter->events.cq_backlog);
+	uint32_t i;
+
+	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++)
+		TAILQ_INIT(&adapter->events.cq[i].backlog);
 	adapter->events.retry_ns = RETRY_MIN_NS;
 	return pvr_timer_init(&adapter->engine->timers, &adapter->events.retry,
 			      retry_expired);
@@ -61,7 +64,7 @@ int pvr_events_attach(struct pvr_adapter *adapter, const struct pvr_dsr *dsr)
 			  &adapter->events.async);
 	if (!err)
 		err = ring_attach(adapter, &dsr->cq_ring, PVR_CQNE_SLOTS,
-				  &adapter->events.cq);
+				  &adapter->events.cq[0].ring);
 	if (err)
 		pvr_events_detach(adapter);
 	return err;
@@ -71,14 +74,52 @@ void pvr_events_detach(struct pvr_adapter *adapter)
 {
 	struct pvr_event_rings *events = &adapter->events;
 	struct pvr_cq *cq;
+	uint32_t i;
 
-	while ((cq = TAILQ_FIRST(&events->cq_backlog)))
-		pvr_event_forget_cq(adapter, cq);
+	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++) {
+		while ((cq = TAILQ_FIRST(&events->cq[i].backlog)))
+			pvr_event_forget_cq(adapter, cq);
+		memset(&events->cq[i].ring, 0, sizeof(events->cq[i].ring));
+	}
 	pvr_timer_cancel(&adapter->engine->timers, &events->retry);
 	events->backlog_count = 0;
 	events->retry_ns = RETRY_MIN_NS;
 	memset(&events->async, 0, sizeof(events->async));
-	memset(&events->cq, 0, sizeof(events->cq));
+}
+
+bool pvr_events_have_vector(const struct pvr_adapter *adapter, uint32_t comp_vector)
+{
+	return comp_vector < PVR_CQ_VECTORS_MAX && adapter->events.cq[comp_vector].ring.shm;
+}
+
+/* Vector 0 has the DSR's ring. One that CQs may have cannot get another. */
+int pvr_cmd_set_cq_ring(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_set_cq_ring *cmd = &req->set_cq_ring;
+
+	(void)resp;
+	if (!cmd->comp_vector || cmd->comp_vector >= PVR_CQ_VECTORS_MAX)
+		return -EINVAL;
+	if (pvr_events_have_vector(adapter, cmd->comp_vector))
+		return -EBUSY;
+	return ring_attach(adapter, &cmd->ring, PVR_CQNE_SLOTS,
+			   &adapter->events.cq[cmd->comp_vector].ring);
+}
+
+static bool ring_lies_in(const struct pvr_event_ring *ring, const struct pvr_ram_piece *piece)
+{
+	return pvr_ram_contains(piece, ring->shm) || pvr_ram_contains(piece, ring->slots_shm);
+}
+
+bool pvr_events_lie_in(const struct pvr_adapter *adapter, const struct pvr_ram_piece *piece)
+{
+	uint32_t i;
+
+	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++)
+		if (ring_lies_in(&adapter->events.cq[i].ring, piece))
+			return true;
+	return ring_lies_in(&adapter->events.async, piece);
 }
 
 static bool ring_has_room(const struct pvr_event_ring *ring)
@@ -96,7 +137,7 @@ static void ring_publish(struct pvr_event_ring *ring)
 	__atomic_store_n(&ring->shm->prod_tail, ring->prod, __ATOMIC_RELEASE);
 }
 
-static void interrupt_later(struct pvr_adapter *adapter, enum pvr_vector vector)
+static void interrupt_later(struct pvr_adapter *adapter, uint32_t vector)
 {
 	struct pvr_engine *engine = adapter->engine;
 
@@ -120,12 +161,12 @@ static void push_eqe(struct pvr_adapter *adapter, const struct pvr_eqe *eqe)
 
 static void push_cqne(struct pvr_adapter *adapter, const struct pvr_cq *cq)
 {
-	struct pvr_event_ring *ring = &adapter->events.cq;
+	struct pvr_event_ring *ring = &adapter->events.cq[cq->comp_vector].ring;
 	struct pvr_cqne *slots_shm = ring->slots_shm;
 
 	slots_shm[ring->prod & (ring->slots - 1)].cq_handle = cq->handle;
 	ring_publish(ring);
-	interrupt_later(adapter, PVR_VEC_CQ);
+	interrupt_later(adapter, PVR_VEC_CQ + cq->comp_vector);
 }
 
 static void retry_later(struct pvr_adapter *adapter)
@@ -139,16 +180,27 @@ static void retry_later(struct pvr_adapter *adapter)
 
 static bool events_wait(const struct pvr_event_rings *events)
 {
-	return events->backlog_count || !TAILQ_EMPTY(&events->cq_backlog);
+	return events->backlog_count || events->cqs_waiting;
+}
+
+static void push_cq_backlog(struct pvr_adapter *adapter, struct pvr_cq_vector *vector)
+{
+	struct pvr_cq *cq;
+
+	while ((cq = TAILQ_FIRST(&vector->backlog)) && ring_has_room(&vector->ring)) {
+		adapter->events.retry_ns = RETRY_MIN_NS;
+		pvr_event_forget_cq(adapter, cq);
+		push_cqne(adapter, cq);
+	}
 }
 
 /* What waits goes first, as far as there is room. */
 static void push_backlog(struct pvr_adapter *adapter)
 {
 	struct pvr_event_rings *events = &adapter->events;
-	struct pvr_cq *cq;
+	uint32_t i;
 
-	if (!pvr_adapter_dma_ok(adapter))
+	if (!events_wait(events) || !pvr_adapter_dma_ok(adapter))
 		return;
 	while (events->backlog_count && ring_has_room(&events->async)) {
 		events->retry_ns = RETRY_MIN_NS;
@@ -156,11 +208,8 @@ static void push_backlog(struct pvr_adapter *adapter)
 		events->backlog_head = (events->backlog_head + 1) % PVR_EQE_BACKLOG;
 		events->backlog_count--;
 	}
-	while ((cq = TAILQ_FIRST(&events->cq_backlog)) && ring_has_room(&events->cq)) {
-		events->retry_ns = RETRY_MIN_NS;
-		pvr_event_forget_cq(adapter, cq);
-		push_cqne(adapter, cq);
-	}
+	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++)
+		push_cq_backlog(adapter, &events->cq[i]);
 }
 
 static void retry_expired(struct pvr_timer *timer)
@@ -207,17 +256,19 @@ void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32
 void pvr_event_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	struct pvr_event_rings *events = &adapter->events;
+	struct pvr_cq_vector *vector = &events->cq[cq->comp_vector];
 
-	if (!events->cq.shm || cq->in_backlog)
+	if (!vector->ring.shm || cq->in_backlog)
 		return;
 	push_backlog(adapter);
-	if (TAILQ_EMPTY(&events->cq_backlog) && pvr_adapter_dma_ok(adapter) &&
-	    ring_has_room(&events->cq)) {
+	if (TAILQ_EMPTY(&vector->backlog) && pvr_adapter_dma_ok(adapter) &&
+	    ring_has_room(&vector->ring)) {
 		push_cqne(adapter, cq);
 		return;
 	}
 	cq->in_backlog = true;
-	TAILQ_INSERT_TAIL(&events->cq_backlog, cq, backlog);
+	events->cqs_waiting++;
+	TAILQ_INSERT_TAIL(&vector->backlog, cq, backlog);
 	retry_later(adapter);
 }
 
@@ -226,21 +277,22 @@ void pvr_event_forget_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	if (!cq->in_backlog)
 		return;
 	cq->in_backlog = false;
-	TAILQ_REMOVE(&adapter->events.cq_backlog, cq, backlog);
+	adapter->events.cqs_waiting--;
+	TAILQ_REMOVE(&adapter->events.cq[cq->comp_vector].backlog, cq, backlog);
 }
 
-static bool masked(const struct pvr_adapter *adapter, enum pvr_vector vector)
+static bool masked(const struct pvr_adapter *adapter, uint32_t vector)
 {
 	return adapter->imr & (1u << vector);
 }
 
-static void raise_vector(struct pvr_adapter *adapter, enum pvr_vector vector)
+static void raise_vector(struct pvr_adapter *adapter, uint32_t vector)
 {
 	adapter->stats.interrupts++;
 	adapter->ops->raise(adapter->host, vector);
 }
 
-void pvr_interrupt(struct pvr_adapter *adapter, enum pvr_vector vector)
+void pvr_interrupt(struct pvr_adapter *adapter, uint32_t vector)
 {
 	adapter->icr |= 1u << vector;
 	if (masked(adapter, vector))
@@ -251,9 +303,9 @@ void pvr_interrupt(struct pvr_adapter *adapter, enum pvr_vector vector)
 
 void pvr_interrupt_flush(struct pvr_adapter *adapter)
 {
-	enum pvr_vector vector;
+	uint32_t vector;
 
-	for (vector = PVR_VEC_CMD; vector < PVR_VEC_NUM; vector++) {
+	for (vector = PVR_VEC_CMD; vector < PVR_VEC_MAX; vector++) {
 		if (!(adapter->pending & (1u << vector)) || masked(adapter, vector))
 			continue;
 		adapter->pending &= ~(1u << vector);

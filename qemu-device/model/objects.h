@@ -76,6 +76,7 @@ struct pvr_cq {
 	struct pvr_uc *uc;
 	uint32_t handle;
 	uint32_t users; /* QP queues that complete here */
+	uint32_t comp_vector;
 	uint32_t cqe;
 	struct pvr_pages pages;
 	struct pvr_ring *shm; /* ours is prod_tail */
@@ -228,6 +229,7 @@ pvr_cmd_fn pvr_cmd_create_uc, pvr_cmd_destroy_uc;
 pvr_cmd_fn pvr_cmd_create_pd, pvr_cmd_destroy_pd;
 pvr_cmd_fn pvr_cmd_create_mr, pvr_cmd_destroy_mr;
 pvr_cmd_fn pvr_cmd_create_cq, pvr_cmd_resize_cq, pvr_cmd_destroy_cq;
+pvr_cmd_fn pvr_cmd_set_cq_ring;
 pvr_cmd_fn pvr_cmd_create_qp, pvr_cmd_modify_qp, pvr_cmd_query_qp, pvr_cmd_destroy_qp;
 pvr_cmd_fn pvr_cmd_create_srq, pvr_cmd_modify_srq, pvr_cmd_query_srq,
 	pvr_cmd_destroy_srq;

@@ -31,6 +31,14 @@ int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va,
 int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size,
 		struct pvr_ram_piece *piece);
 
+/* Whether what @ptr points to lies in @piece. */
+static inline bool pvr_ram_contains(const struct pvr_ram_piece *piece, const void *ptr)
+{
+	const uint8_t *byte = ptr;
+
+	return byte >= piece->va && byte < piece->va + piece->size;
+}
+
 /* Bytes of RAM in all pieces. */
 uint64_t pvr_ram_size(const struct pvr_ram *ram);
 

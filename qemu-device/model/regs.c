@@ -192,6 +192,8 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 		return adapter->revision->ext;
 	case PVR_REG_EXT_ACK:
 		return adapter->ext_ack;
+	case PVR_REG_EXT_CQ_VECTORS:
+		return PVR_CQ_VECTORS_MAX;
 	default:
 		return 0;
 	}

@@ -40,6 +40,11 @@ static void use_ring(struct fg_cq *cq, uint32_t cqe)
 
 uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
 {
+	return fg_cq_create_on(ctx, 0, cqe, cq);
+}
+
+uint32_t fg_cq_create_on(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t cqe, struct fg_cq *cq)
+{
 	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
 	uint32_t err;
@@ -47,6 +52,7 @@ uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq)
 	memset(cq, 0, sizeof(*cq));
 	fg_buf_init(&cq->buf, &ctx->guest->ram, fg_cq_pages(cqe), FG_SCATTERED);
 	req = fg_cq_request(ctx, &cq->buf, cqe);
+	req.comp_vector = comp_vector;
 	err = fg_create_cq(ctx->guest, &req, &resp);
 	if (err) {
 		fg_buf_exit(&cq->buf);

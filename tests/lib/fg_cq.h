@@ -30,6 +30,8 @@ uint32_t fg_cq_pages(uint32_t cqe);
 
 /* @cqe is a power of two. On failure nothing is left. */
 uint32_t fg_cq_create(struct fg_ctx *ctx, uint32_t cqe, struct fg_cq *cq);
+/* On a completion vector. */
+uint32_t fg_cq_create_on(struct fg_ctx *ctx, uint32_t comp_vector, uint32_t cqe, struct fg_cq *cq);
 /* RESIZE_CQ with any request. */
 uint32_t fg_resize_cq(struct fg_guest *guest, const struct pvr_cmd_resize_cq *req,
 		      struct pvr_resp_resize_cq *resp);

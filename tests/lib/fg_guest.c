@@ -12,12 +12,12 @@
 #define DEFAULT_LINEAR_MIB 4
 #define DEFAULT_RING_PAGES 4
 
-static void guest_raise(void *opaque, enum pvr_vector vector)
+static void guest_raise(void *opaque, uint32_t vector)
 {
 	struct fg_guest *guest = opaque;
 
-	if ((unsigned)vector >= PVR_VEC_NUM)
-		fg_die("vector %d", vector);
+	if (vector >= PVR_VEC_MAX)
+		fg_die("vector %u", vector);
 	guest->irq[vector]++;
 }
 

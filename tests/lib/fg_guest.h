@@ -19,6 +19,12 @@ struct fg_guest_config {
 	uint32_t ext; /* PVR_EXT_* to acknowledge at probe */
 };
 
+/* A CQ notification ring, and this driver's index; it wraps as ABI.md says. */
+struct fg_cq_ring {
+	struct fg_buf buf;
+	uint32_t head;
+};
+
 /* A user process with the device open, or the kernel: handle and UAR page 0. */
 struct fg_ctx {
 	struct fg_guest *guest;
@@ -39,10 +45,11 @@ struct fg_guest {
 	uint64_t cmd_gpa, resp_gpa;
 	struct fg_buf async_ring, cq_ring;
 	uint32_t async_head, cq_head; /* this driver's own, wrap as ABI.md says */
+	struct fg_cq_ring vector[PVR_CQ_VECTORS_MAX]; /* from 1 up; 0 is cq_ring */
 
 	struct fg_ctx kernel;
 	uint32_t uar_next; /* the next UAR page for a user context */
-	uint32_t irq[PVR_VEC_NUM]; /* vectors raised */
+	uint32_t irq[PVR_VEC_MAX]; /* vectors raised */
 };
 
 /*

@@ -4,7 +4,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void no_raise(void *host, enum pvr_vector vector)
+static void no_raise(void *host, uint32_t vector)
 {
 	(void)host;
 	(void)vector;

@@ -276,7 +276,7 @@ static void test_dsr(void **state)
 	assert_true(n < 100);
 }
 
-static void raise_nothing(void *host, enum pvr_vector vector)
+static void raise_nothing(void *host, uint32_t vector)
 {
 	(void)host;
 	(void)vector;

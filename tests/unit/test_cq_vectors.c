@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion vectors: their rings, and which interrupt and ring a CQ's notification takes. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define LAST (PVR_CQ_VECTORS_MAX - 1)
+#define SPARE_GPA 0x4000000000ull
+
+static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
+
+/* A pair whose receiving CQ is on a completion vector of g[1]. */
+struct pair {
+	struct t_env *env;
+	uint32_t vector;
+	struct fg_end a, b;
+};
+
+static void pair_open(struct pair *p, struct t_env *env, uint32_t vector)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+
+	p->env = env;
+	p->vector = vector;
+	fg_end_open(&p->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&p->b, env->g[1], PVR_QPT_RC);
+	expect_ok(fg_qp_destroy(&p->b.qp));
+	expect_ok(fg_cq_destroy(&p->b.rcq));
+	expect_ok(fg_cq_create_on(&env->g[1]->kernel, vector, FG_END_CQE, &p->b.rcq));
+	spec.pd = &p->b.pd;
+	spec.scq = &p->b.scq;
+	spec.rcq = &p->b.rcq;
+	expect_ok(fg_qp_create(&spec, &p->b.qp));
+	fg_end_connect(&p->a, &p->b, NULL);
+}
+
+/* A completion on an armed CQ; nothing runs. */
+static void post_message(struct pair *p)
+{
+	fg_cq_arm(&p->b.rcq);
+	t_recv(&p->b, 1, 0, 0);
+	t_send(&p->a, 1, 0, 0);
+}
+
+static void message(struct pair *p)
+{
+	post_message(p);
+	fg_run(p->env->host);
+	fg_cq_drain(&p->a.scq);
+	fg_cq_drain(&p->b.rcq);
+}
+
+static void open_vectors(struct fg_guest *g)
+{
+	for (uint32_t v = 1; v <= LAST; v++)
+		expect_ok(fg_vector_open(g, v));
+}
+
+static struct pvr_ring_state *vector_state(struct fg_guest *g, uint32_t v)
+{
+	return (void *)(v ? g->vector[v].buf.va : g->cq_ring.va);
+}
+
+static uint32_t create_cq_on(struct fg_guest *g, uint32_t vector)
+{
+	struct fg_cq cq;
+	uint32_t err = fg_cq_create_on(&g->kernel, vector, 64, &cq);
+
+	if (!err)
+		expect_ok(fg_cq_destroy(&cq));
+	return err;
+}
+
+static void test_register_tells_their_number(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_CQ_VECTORS), PVR_CQ_VECTORS_MAX);
+	fg_reg_write(env->g[0], PVR_REG_EXT_CQ_VECTORS, 1);
+	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_CQ_VECTORS), PVR_CQ_VECTORS_MAX);
+}
+
+static void test_each_cq_notifies_on_its_vector(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair p[PVR_CQ_VECTORS_MAX];
+
+	open_vectors(g);
+	for (uint32_t v = 0; v <= LAST; v++)
+		pair_open(&p[v], env, v);
+	for (uint32_t v = 0; v <= LAST; v++) {
+		memset(g->irq, 0, sizeof(g->irq));
+		fg_reg_read(g, PVR_REG_ICR);
+		message(&p[v]);
+		for (uint32_t irq = 0; irq < PVR_VEC_MAX; irq++)
+			assert_int_equal(g->irq[irq], irq == PVR_VEC_CQ + v);
+		assert_int_equal(fg_reg_read(g, PVR_REG_ICR), PVR_ICR_CQ << v);
+		for (uint32_t other = 0; other <= LAST; other++)
+			assert_int_equal(fg_vector_pending(g, other), other == v);
+		assert_int_equal(fg_vector_count(g, v, p[v].b.rcq.handle), 1);
+	}
+}
+
+static void test_one_interrupt_per_vector_and_run(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair p[4];
+
+	open_vectors(g);
+	for (uint32_t i = 0; i < 4; i++)
+		pair_open(&p[i], env, 1 + i / 2);
+	memset(g->irq, 0, sizeof(g->irq));
+	for (uint32_t i = 0; i < 4; i++)
+		post_message(&p[i]);
+	fg_run(env->host);
+	assert_int_equal(fg_vector_pending(g, 1), 2);
+	assert_int_equal(fg_vector_pending(g, 2), 2);
+	assert_int_equal(g->irq[PVR_VEC_CQ + 1], 1);
+	assert_int_equal(g->irq[PVR_VEC_CQ + 2], 1);
+	assert_int_equal(g->irq[PVR_VEC_CQ], 0);
+}
+
+static void test_vector_that_is_not_there_is_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	expect_ok(fg_vector_open(g, 2));
+	expect_ok(create_cq_on(g, 0));
+	expect_ok(create_cq_on(g, 2));
+	assert_int_equal(create_cq_on(g, 1), EINVAL);
+	assert_int_equal(create_cq_on(g, 3), EINVAL);
+	assert_int_equal(create_cq_on(g, PVR_CQ_VECTORS_MAX), EINVAL);
+	assert_int_equal(create_cq_on(g, 0x80000000), EINVAL);
+	assert_int_equal(create_cq_on(g, UINT32_MAX), EINVAL);
+	assert_int_equal(fg_stats(g).cqs, 0);
+}
+
+static void test_bad_vector_numbers_get_no_ring(void **state)
+{
+	static const uint32_t bad[] = { 0, PVR_CQ_VECTORS_MAX, 1u << 31, UINT32_MAX };
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_cmd_set_cq_ring req = fg_cq_ring_request(bad[i], &buf);
+
+		assert_int_equal(fg_set_cq_ring(g, &req), EINVAL);
+	}
+}
+
+static void test_ring_is_set_once(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pvr_cmd_set_cq_ring req;
+	struct fg_buf buf;
+	struct pair p;
+
+	expect_ok(fg_vector_open(g, 1));
+	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
+	req = fg_cq_ring_request(1, &buf);
+	assert_int_equal(fg_set_cq_ring(g, &req), EBUSY);
+	pair_open(&p, env, 1);
+	message(&p);
+	assert_int_equal(fg_vector_count(g, 1, p.b.rcq.handle), 1);
+}
+
+static void test_bad_page_counts_are_refused(void **state)
+{
+	static const uint32_t bad[] = { 0, 1, 513, 1u << 31, UINT32_MAX };
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_cmd_set_cq_ring req = fg_cq_ring_request(1, &buf);
+
+		req.ring.num_pages = bad[i];
+		assert_int_equal(fg_set_cq_ring(g, &req), EINVAL);
+		assert_int_equal(create_cq_on(g, 1), EINVAL);
+	}
+	expect_ok(fg_vector_open(g, 1));
+}
+
+static void test_bad_directories_and_pages_are_refused(void **state)
+{
+	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct pvr_cmd_set_cq_ring req = fg_cq_ring_request(1, &buf);
+
+		req.ring.pdir_dma = bad[i];
+		assert_int_equal(fg_set_cq_ring(g, &req), EFAULT);
+		req.ring.pdir_dma = buf.pdir;
+		for (uint32_t page = 0; page < 4; page++) {
+			const uint64_t good = fg_buf_table(&buf, 0)[page];
+
+			fg_buf_table(&buf, 0)[page] = bad[i];
+			assert_int_equal(fg_set_cq_ring(g, &req), EFAULT);
+			fg_buf_table(&buf, 0)[page] = good;
+		}
+		assert_int_equal(create_cq_on(g, 1), EINVAL);
+	}
+	expect_ok(fg_vector_open(g, 1));
+	expect_ok(create_cq_on(g, 1));
+}
+
+static void boot_as_stock(struct fg_guest *g)
+{
+	fg_ctl(g, PVR_CTL_RESET);
+	g->config.ext = 0;
+	expect_ok(fg_guest_boot(g));
+}
+
+static void test_stock_drivers_have_one_vector(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct pvr_cmd_set_cq_ring req;
+	struct fg_buf buf;
+
+	boot_as_stock(g);
+	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
+	req = fg_cq_ring_request(1, &buf);
+	assert_int_equal(fg_set_cq_ring(g, &req), ENOSYS);
+}
+
+/* They put garbage where the vector is. */
+static void test_vector_of_a_stock_driver_is_ignored(void **state)
+{
+	static const uint32_t garbage[] = { 1, LAST, PVR_CQ_VECTORS_MAX, UINT32_MAX };
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+
+	boot_as_stock(g);
+	expect_ok(fg_bind_gid(g, 0, (fg_gid_from_mac(env->b.gid, g->config.mac), env->b.gid)));
+	for (size_t i = 0; i < COUNT(garbage); i++) {
+		struct pair p;
+
+		pair_open(&p, env, garbage[i]);
+		memset(g->irq, 0, sizeof(g->irq));
+		message(&p);
+		assert_int_equal(g->irq[PVR_VEC_CQ], 1);
+		assert_int_equal(fg_cq_events_count(g, p.b.rcq.handle), 1);
+	}
+}
+
+/* Each vector has a backlog of its own. */
+static void test_full_ring_holds_up_no_other_vector(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair one, two;
+
+	open_vectors(g);
+	pair_open(&one, env, 1);
+	pair_open(&two, env, 2);
+	vector_state(g, 1)->rx.cons_head = PVR_CQNE_SLOTS; /* to the device it is full */
+	message(&one);
+	message(&two);
+	assert_int_equal(fg_vector_pending(g, 1), 0);
+	assert_int_equal(fg_vector_count(g, 2, two.b.rcq.handle), 1);
+	message(&two);
+	assert_int_equal(fg_vector_count(g, 2, two.b.rcq.handle), 1);
+	vector_state(g, 1)->rx.cons_head = 0;
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(fg_vector_count(g, 1, one.b.rcq.handle), 1);
+	fg_advance(env->host, FG_SEC);
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
+static void test_all_vectors_full_at_once(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair p[PVR_CQ_VECTORS_MAX];
+
+	open_vectors(g);
+	for (uint32_t v = 0; v <= LAST; v++) {
+		pair_open(&p[v], env, v);
+		vector_state(g, v)->rx.cons_head = PVR_CQNE_SLOTS;
+		message(&p[v]);
+		assert_int_equal(fg_vector_pending(g, v), 0);
+	}
+	for (uint32_t v = 0; v <= LAST; v++)
+		vector_state(g, v)->rx.cons_head = 0;
+	memset(g->irq, 0, sizeof(g->irq));
+	fg_advance(env->host, FG_SEC);
+	for (uint32_t v = 0; v <= LAST; v++) {
+		assert_int_equal(fg_vector_count(g, v, p[v].b.rcq.handle), 1);
+		assert_int_equal(g->irq[PVR_VEC_CQ + v], 1);
+	}
+}
+
+static void test_cq_destroyed_while_it_waits_for_room(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair p, q;
+
+	open_vectors(g);
+	pair_open(&p, env, LAST);
+	pair_open(&q, env, LAST);
+	vector_state(g, LAST)->rx.cons_head = PVR_CQNE_SLOTS;
+	message(&p);
+	message(&q);
+	fg_end_close(&p.b);
+	vector_state(g, LAST)->rx.cons_head = 0;
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(fg_vector_pending(g, LAST), 1);
+	assert_int_equal(fg_vector_count(g, LAST, q.b.rcq.handle), 1);
+	fg_advance(env->host, FG_SEC);
+	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+}
+
+static void test_ring_wraps_at_2048(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair p;
+
+	open_vectors(g);
+	pair_open(&p, env, 3);
+	for (uint32_t i = 1; i <= 4200; i++) {
+		message(&p);
+		assert_int_equal(vector_state(g, 3)->rx.prod_tail, i % 2048);
+		assert_int_equal(fg_vector_count(g, 3, p.b.rcq.handle), 1);
+	}
+}
+
+static void test_wild_indices_are_safe(void **state)
+{
+	static const uint32_t bad[] = { 1, 1023, 1024, 1025, 2048, 1u << 31, UINT32_MAX };
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair p;
+
+	open_vectors(g);
+	pair_open(&p, env, 1);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		vector_state(g, 1)->rx.cons_head = bad[i];
+		vector_state(g, 1)->rx.prod_tail = bad[i];
+		message(&p);
+		fg_advance(env->host, FG_SEC);
+	}
+	vector_state(g, 1)->rx.cons_head = 0;
+	fg_advance(env->host, FG_SEC);
+	message(&p);
+	assert_in_range(vector_state(g, 1)->rx.prod_tail, 1, COUNT(bad) + 1);
+}
+
+/* As the register says: bit n is of vector n. */
+static void test_masked_vector_is_raised_when_unmasked(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair p, q;
+
+	open_vectors(g);
+	pair_open(&p, env, 4);
+	pair_open(&q, env, 5);
+	memset(g->irq, 0, sizeof(g->irq));
+	fg_reg_write(g, PVR_REG_IMR, 1u << (PVR_VEC_CQ + 4));
+	message(&p);
+	message(&p);
+	message(&q);
+	assert_int_equal(g->irq[PVR_VEC_CQ + 4], 0);
+	assert_int_equal(g->irq[PVR_VEC_CQ + 5], 1);
+	fg_reg_write(g, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
+	assert_int_equal(g->irq[PVR_VEC_CQ + 4], 1);
+	assert_int_equal(fg_vector_count(g, 4, p.b.rcq.handle), 2);
+}
+
+static void test_reset_forgets_the_rings(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pvr_ring_state *ring;
+	struct pair p;
+
+	open_vectors(g);
+	pair_open(&p, env, 1);
+	ring = vector_state(g, 1);
+	ring->rx.cons_head = PVR_CQNE_SLOTS;
+	message(&p);
+	fg_ctl(g, PVR_CTL_RESET);
+	ring->rx.cons_head = 0;
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(ring->rx.prod_tail, 0);
+	expect_ok(fg_guest_boot(g));
+	assert_int_equal(create_cq_on(g, 1), EINVAL);
+	expect_ok(fg_vector_open(g, 1));
+	expect_ok(create_cq_on(g, 1));
+	/* A new driver that finds no reset done. */
+	expect_ok(fg_guest_boot(g));
+	assert_int_equal(create_cq_on(g, 1), EINVAL);
+}
+
+static void test_ring_whose_memory_goes_fails_the_device(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	for (uint32_t page = 0; page < 2; page++) {
+		struct pvr_cmd_set_cq_ring req;
+		struct fg_buf buf;
+
+		assert_int_equal(pvr_adapter_map_ram(g->adapter, SPARE_GPA, sizeof(spare), spare,
+						     true),
+				 0);
+		fg_buf_init(&buf, &g->ram, 2, FG_SCATTERED);
+		fg_buf_table(&buf, 0)[page] = SPARE_GPA;
+		req = fg_cq_ring_request(LAST, &buf);
+		expect_ok(fg_set_cq_ring(g, &req));
+		pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
+		assert_int_equal(fg_stats(g).state, PVR_ADAPTER_FAILED);
+		expect_ok(fg_guest_boot(g));
+	}
+}
+
+static void test_two_rings_on_the_same_pages_are_safe(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pvr_cmd_set_cq_ring req;
+	struct pair p, q;
+
+	expect_ok(fg_vector_open(g, 1));
+	req = fg_cq_ring_request(2, &g->vector[1].buf);
+	expect_ok(fg_set_cq_ring(g, &req));
+	req = fg_cq_ring_request(3, &g->async_ring);
+	expect_ok(fg_set_cq_ring(g, &req));
+	pair_open(&p, env, 2);
+	pair_open(&q, env, 3);
+	for (int i = 0; i < 2100; i++) {
+		message(&p);
+		message(&q);
+	}
+	expect_ok(fg_guest_boot(g));
+}
+
+static void test_resized_cq_keeps_its_vector(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[1];
+	struct pair p;
+
+	open_vectors(g);
+	pair_open(&p, env, 6);
+	expect_ok(fg_cq_resize(&p.b.rcq, 1024));
+	message(&p);
+	assert_int_equal(fg_vector_count(g, 6, p.b.rcq.handle), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_register_tells_their_number, guest),
+		T(test_each_cq_notifies_on_its_vector, guests),
+		T(test_one_interrupt_per_vector_and_run, guests),
+		T(test_vector_that_is_not_there_is_refused, guest),
+		T(test_bad_vector_numbers_get_no_ring, guest),
+		T(test_ring_is_set_once, guests),
+		T(test_bad_page_counts_are_refused, guest),
+		T(test_bad_directories_and_pages_are_refused, guest),
+		T(test_stock_drivers_have_one_vector, guest),
+		T(test_vector_of_a_stock_driver_is_ignored, guests),
+		T(test_full_ring_holds_up_no_other_vector, guests),
+		T(test_all_vectors_full_at_once, guests),
+		T(test_cq_destroyed_while_it_waits_for_room, guests),
+		T(test_ring_wraps_at_2048, guests),
+		T(test_wild_indices_are_safe, guests),
+		T(test_masked_vector_is_raised_when_unmasked, guests),
+		T(test_reset_forgets_the_rings, guests),
+		T(test_ring_whose_memory_goes_fails_the_device, guest),
+		T(test_two_rings_on_the_same_pages_are_safe, guests),
+		T(test_resized_cq_keeps_its_vector, guests),
+	};
+
+	fg_default_ext = PVR_EXT_CQ_VECTORS | PVR_EXT_RESIZE;
+	return T_MAIN(tests);
+}
