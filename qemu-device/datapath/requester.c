@@ -199,18 +199,28 @@ static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 }
 
 /*
- * User space numbers these opcodes differently, and stock providers pass its numbers
- * on: they are the guest kernel's alone.
+ * User space numbers some opcodes differently, and stock providers pass its numbers on:
+ * then they are the guest kernel's alone. FAST_REG_MR always is, as its page list could
+ * name anybody's memory.
  */
-static bool is_kernel_opcode(uint32_t opcode)
+static bool is_permitted(const struct pvr_qp *qp, uint32_t opcode)
 {
-	return opcode == PVRDMA_WR_LOCAL_INV || opcode == PVRDMA_WR_FAST_REG_MR ||
-	       opcode == PVRDMA_WR_SEND_WITH_INV;
+	bool kernel = qp->pd->uc == &qp->adapter->kernel_uc;
+
+	switch (opcode) {
+	case PVRDMA_WR_FAST_REG_MR:
+		return kernel;
+	case PVRDMA_WR_LOCAL_INV:
+	case PVRDMA_WR_SEND_WITH_INV:
+		return kernel || qp->user_ops;
+	default:
+		return true;
+	}
 }
 
 static bool opcode_ok(const struct pvr_qp *qp, uint32_t opcode, uint32_t *access)
 {
-	if (is_kernel_opcode(opcode) && qp->pd->uc != &qp->adapter->kernel_uc)
+	if (!is_permitted(qp, opcode))
 		return false;
 	if (qp->type == PVR_QPT_UC && !is_uc_opcode(opcode))
 		return false;

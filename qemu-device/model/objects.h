@@ -150,6 +150,7 @@ struct pvr_qp {
 	uint32_t handle, qpn;
 	uint8_t type; /* enum pvr_qp_type */
 	bool sq_sig_all;
+	bool user_ops; /* PVR_QP_USER_OPS */
 	struct pvr_pages pages;
 	struct pvr_wq sq, rq;
 

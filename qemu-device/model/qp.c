@@ -84,6 +84,9 @@ static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 	if (cmd->max_inline_data >
 	    (adapter->features & PVR_EXT_INLINE ? PVR_MAX_INLINE : 0))
 		return -EINVAL;
+	/* A field that stock drivers leave alone. */
+	if (adapter->features & PVR_EXT_USER_OPS && cmd->flags & ~PVR_QP_USER_OPS)
+		return -EINVAL;
 	return qp_check_sizes(cmd);
 }
 
@@ -239,6 +242,7 @@ int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	LIST_INIT(&qp->groups);
 	qp->type = cmd->qp_type;
 	qp->sq_sig_all = cmd->sq_sig_all;
+	qp->user_ops = adapter->features & PVR_EXT_USER_OPS && cmd->flags & PVR_QP_USER_OPS;
 	err = qp_build(adapter, cmd, qp);
 	if (err) {
 		qp_free(qp);

@@ -109,6 +109,7 @@ struct pvr_cmd_create_qp fg_qp_request(const struct fg_qp_spec *spec)
 		.total_chunks = (uint16_t)(1 + send + recv),
 		.send_chunks = (uint16_t)send,
 		.sq_sig_all = full.sig_all,
+		.flags = full.flags,
 		.qp_type = (uint8_t)full.type,
 		.is_srq = full.srq != NULL,
 	};

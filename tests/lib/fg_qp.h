@@ -23,6 +23,7 @@ struct fg_qp_spec {
 	uint32_t sq_sge, rq_sge;
 	uint32_t max_inline; /* PVR_EXT_INLINE */
 	bool sig_all;
+	uint8_t flags; /* PVR_QP_* */
 };
 
 struct fg_qp {

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* PVR_EXT_USER_OPS: what the kernel alone could post, from user space. */
+#include "common.h"
+
+#define FAST_PAGES 4
+#define IOVA 0x10000000ull
+
+/* A user process on the first guest, connected to a kernel consumer on the second. */
+struct pair {
+	struct t_env *env;
+	struct fg_ctx ctx;
+	struct fg_end user, kernel;
+};
+
+static void pair_init(struct pair *p, void **state, uint8_t flags)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .flags = flags };
+
+	p->env = *state;
+	expect_ok(fg_ctx_create(p->env->g[0], &p->ctx));
+	fg_end_open_spec(&p->user, &p->ctx, &spec, 4);
+	fg_end_open(&p->kernel, p->env->g[1], PVR_QPT_RC);
+	fg_end_connect(&p->user, &p->kernel, NULL);
+}
+
+static struct pvrdma_sq_wqe_hdr *put(struct fg_end *end, enum pvrdma_wr_opcode op, uint32_t key)
+{
+	struct fg_wr wr = { .wr_id = 3, .opcode = op, .flags = PVR_SEND_SIGNALED, .imm = key };
+	uint32_t index = end->qp.sq_tail;
+
+	assert_true(fg_put_send(&end->qp, &wr));
+	return fg_sq_wqe(&end->qp, index);
+}
+
+static void run(struct pair *p, struct fg_end *end)
+{
+	fg_ring_send(&end->qp);
+	fg_run(p->env->host);
+}
+
+/* FAST_REG_MR of the end's buffer, not yet rung. */
+static void put_fast_reg(struct fg_end *end, uint32_t key)
+{
+	struct pvrdma_sq_wqe_hdr *wqe = put(end, PVRDMA_WR_FAST_REG_MR, 0);
+
+	memset(&wqe->wr, 0, sizeof(wqe->wr));
+	wqe->wr.fast_reg.iova_start = IOVA;
+	wqe->wr.fast_reg.pl_pdir_dma = end->buf.pdir;
+	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
+	wqe->wr.fast_reg.page_list_len = FAST_PAGES;
+	wqe->wr.fast_reg.length = FAST_PAGES * PVR_PAGE_SIZE;
+	wqe->wr.fast_reg.access_flags = FG_ACCESS_ALL;
+	wqe->wr.fast_reg.rkey = key;
+}
+
+/* Return: the key of a region of @end that was not registered yet. */
+static uint32_t fast_mr(struct fg_end *end)
+{
+	struct pvr_cmd_create_mr req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+		.pd_handle = end->pd.handle,
+		.flags = PVR_MR_FLAG_FRMR,
+		.nchunks = FAST_PAGES,
+	};
+	struct pvr_resp_create_mr resp;
+
+	expect_ok(fg_create_mr(end->guest, &req, &resp));
+	return resp.rkey;
+}
+
+static void write_through(struct pair *p, uint32_t rkey)
+{
+	struct fg_mr mr = { .start = IOVA, .rkey = rkey };
+
+	t_rdma(&p->user, PVRDMA_WR_RDMA_WRITE, 4, 0, &mr, 0, 8);
+	fg_run(p->env->host);
+}
+
+static void test_send_with_invalidate_from_user_space(void **state)
+{
+	struct pair p;
+	uint32_t key;
+
+	pair_init(&p, state, PVR_QP_USER_OPS);
+	key = fast_mr(&p.kernel);
+	put_fast_reg(&p.kernel, key);
+	run(&p, &p.kernel);
+	expect_done(&p.kernel.scq, 3, PVRDMA_WC_FAST_REG_MR);
+	write_through(&p, key);
+	expect_done(&p.user.scq, 4, PVRDMA_WC_RDMA_WRITE);
+	t_recv(&p.kernel, 5, 0, 100);
+	put(&p.user, PVRDMA_WR_SEND_WITH_INV, key);
+	run(&p, &p.user);
+	expect_done(&p.user.scq, 3, PVRDMA_WC_SEND);
+	assert_true(expect_recv(&p.kernel.rcq, 5, 0).wc_flags & PVRDMA_WC_WITH_INVALIDATE);
+	write_through(&p, key);
+	expect_cqe(&p.user.scq, 4, PVRDMA_WC_REM_ACCESS_ERR);
+}
+
+static void test_send_with_invalidate_of_a_region_of_user_space(void **state)
+{
+	struct pair p;
+
+	pair_init(&p, state, PVR_QP_USER_OPS);
+	t_recv(&p.user, 5, 0, 100);
+	put(&p.kernel, PVRDMA_WR_SEND_WITH_INV, p.user.mr.rkey);
+	run(&p, &p.kernel);
+	expect_cqe(&p.kernel.scq, 3, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_state(&p.user, PVR_QPS_ERR);
+}
+
+static void test_regions_of_user_space_cannot_be_invalidated(void **state)
+{
+	struct pair p;
+
+	pair_init(&p, state, PVR_QP_USER_OPS);
+	put(&p.user, PVRDMA_WR_LOCAL_INV, p.user.mr.lkey);
+	run(&p, &p.user);
+	assert_int_equal(expect_cqe(&p.user.scq, 3, PVRDMA_WC_MW_BIND_ERR).opcode,
+			 PVRDMA_WC_LOCAL_INV);
+	expect_state(&p.user, PVR_QPS_ERR);
+	/* The region is as it was. */
+	expect_ok(fg_qp_to_reset(&p.user.qp));
+	expect_ok(fg_qp_to_reset(&p.kernel.qp));
+	fg_end_connect(&p.user, &p.kernel, NULL);
+	t_ping_pong(p.env->host, &p.user, &p.kernel);
+}
+
+static void test_fast_registration_stays_with_the_kernel(void **state)
+{
+	struct pair p;
+
+	pair_init(&p, state, PVR_QP_USER_OPS);
+	put_fast_reg(&p.user, fast_mr(&p.user));
+	run(&p, &p.user);
+	expect_cqe(&p.user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
+	expect_state(&p.user, PVR_QPS_ERR);
+}
+
+static void expect_none_of_it(struct pair *p)
+{
+	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_LOCAL_INV, PVRDMA_WR_SEND_WITH_INV,
+						     PVRDMA_WR_FAST_REG_MR, PVRDMA_WR_BIND_MW };
+
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		expect_ok(fg_qp_to_reset(&p->user.qp));
+		expect_ok(fg_qp_to_reset(&p->kernel.qp));
+		fg_end_connect(&p->user, &p->kernel, NULL);
+		put(&p->user, ops[i], p->user.mr.rkey);
+		run(p, &p->user);
+		expect_cqe(&p->user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
+	}
+}
+
+static void test_queue_pairs_without_the_flag_have_none_of_it(void **state)
+{
+	struct pair p;
+
+	pair_init(&p, state, 0);
+	expect_none_of_it(&p);
+}
+
+static void test_flag_means_nothing_without_the_extension(void **state)
+{
+	struct fg_guest_config config;
+	struct t_env *env = *state;
+	uint8_t gid[16];
+	struct pair p;
+
+	fg_guest_destroy(env->g[0]);
+	fg_guest_config_init(&config, 1);
+	config.ext = PVR_EXT_ALL & ~PVR_EXT_USER_OPS;
+	env->g[0] = fg_guest_create(env->host, &config);
+	expect_ok(fg_guest_boot(env->g[0]));
+	fg_gid_from_mac(gid, config.mac);
+	expect_ok(fg_bind_gid(env->g[0], 0, gid));
+	pair_init(&p, state, 0xff);
+	expect_none_of_it(&p);
+}
+
+static void test_unknown_flags_are_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec;
+	struct fg_cq cq;
+	struct fg_pd pd;
+	struct fg_qp qp;
+
+	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
+	expect_ok(fg_cq_create(&env->g[0]->kernel, 64, &cq));
+	spec = (struct fg_qp_spec){ .type = PVR_QPT_RC, .pd = &pd, .scq = &cq, .rcq = &cq };
+	for (uint32_t bit = 1; bit < 8; bit++) {
+		spec.flags = (uint8_t)(1u << bit);
+		assert_int_equal(fg_qp_create(&spec, &qp), EINVAL);
+	}
+	spec.flags = PVR_QP_USER_OPS;
+	expect_ok(fg_qp_create(&spec, &qp));
+}
+
+static void test_datagrams_carry_no_invalidation(void **state)
+{
+	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_LOCAL_INV, PVRDMA_WR_SEND_WITH_INV,
+						     PVRDMA_WR_BIND_MW };
+	struct fg_qp_spec spec = { .type = PVR_QPT_UD, .flags = PVR_QP_USER_OPS };
+	struct pair p = { .env = *state };
+
+	expect_ok(fg_ctx_create(p.env->g[0], &p.ctx));
+	fg_end_open_spec(&p.user, &p.ctx, &spec, 4);
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+		expect_ok(fg_qp_to_reset(&p.user.qp));
+		fg_end_ready(&p.user);
+		put(&p.user, ops[i], p.user.mr.rkey);
+		run(&p, &p.user);
+		expect_cqe(&p.user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_send_with_invalidate_from_user_space, guests),
+		T(test_send_with_invalidate_of_a_region_of_user_space, guests),
+		T(test_regions_of_user_space_cannot_be_invalidated, guests),
+		T(test_fast_registration_stays_with_the_kernel, guests),
+		T(test_queue_pairs_without_the_flag_have_none_of_it, guests),
+		T(test_flag_means_nothing_without_the_extension, guests),
+		T(test_unknown_flags_are_refused, guests),
+		T(test_datagrams_carry_no_invalidation, guests),
+	};
+
+	fg_default_ext = PVR_EXT_USER_OPS;
+	return T_MAIN(tests);
+}
