@@ -29,8 +29,9 @@
 
 /* Extensions that the engine offers to drivers, of those that the interface knows. */
 #define PVR_ENGINE_EXT                                                         \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE | PVR_EXT_MR_LAYOUT | \
-	 PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_MCAST | PVR_EXT_UC)
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE |       \
+	 PVR_EXT_MR_LAYOUT | PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS |      \
+	 PVR_EXT_MCAST | PVR_EXT_STATS | PVR_EXT_UC)
 
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
 
@@ -181,10 +182,14 @@ struct pvr_adapter_stats {
 	uint64_t commands, commands_failed;
 	uint64_t doorbells, doorbells_ignored;
 	uint64_t bad_accesses; /* wrong size, alignment or address of a BAR access */
-	uint64_t tx_messages, tx_bytes; /* as requester, READ data included */
-	uint64_t ud_dropped; /* datagrams to this adapter that found no taker */
+	/* As QUERY_STATS tells the guest, see enum pvr_stat. */
+	uint64_t tx_messages, tx_bytes, rx_messages, rx_bytes;
+	uint64_t tx_reads, tx_atomics, tx_multicast, rx_multicast;
+	uint64_t ud_dropped;
 	uint64_t rnr_naks, ack_timeouts, retries_exceeded;
-	uint64_t cq_overflows, interrupts;
+	uint64_t access_errors, request_errors;
+	uint64_t cq_overflows;
+	uint64_t interrupts;
 };
 
 const char *pvr_adapter_name(const struct pvr_adapter *adapter);

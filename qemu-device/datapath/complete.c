@@ -54,7 +54,7 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
 	if (cq->error)
 		return;
 	if (unread(cq) >= cq->cqe) {
-		adapter->stats.cq_overflows++;
+		pvr_count(qp, PVR_STAT_CQ_OVERFLOWS, 1);
 		pvr_cq_fail(adapter, cq, "overrun: no room for a completion");
 		return;
 	}

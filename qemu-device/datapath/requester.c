@@ -87,9 +87,9 @@ static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	if (!qp->attr.timeout)
 		return wait_until(qp, PVR_QP_WAITS_ACK, NO_TIMEOUT_POLL_NS);
 	if (qp->unanswered) {
-		qp->adapter->stats.ack_timeouts++;
+		pvr_count(qp, PVR_STAT_ACK_TIMEOUTS, 1);
 		if (!qp->retry_left) {
-			qp->adapter->stats.retries_exceeded++;
+			pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
 			return fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR,
 				    "the peer does not answer");
 		}
@@ -99,19 +99,40 @@ static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	return wait_until(qp, PVR_QP_WAITS_ACK, ns);
 }
 
+static bool is_atomic(uint32_t opcode)
+{
+	return opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+static void count_sent(struct pvr_qp *qp, const struct pvr_request *request, bool taken)
+{
+	uint32_t opcode = request->wqe->hdr.opcode;
+
+	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
+	pvr_count(qp, PVR_STAT_TX_BYTES, request->length);
+	if (opcode == PVRDMA_WR_RDMA_READ)
+		pvr_count(qp, PVR_STAT_TX_READS, 1);
+	else if (is_atomic(opcode))
+		pvr_count(qp, PVR_STAT_TX_ATOMICS, 1);
+	/* Each piece of a message is taken only if the one before was. */
+	if (taken)
+		pvr_count(qp, PVR_STAT_LOCAL_BYTES, request->length);
+}
+
+/* The piece is done; @taken: by the responder, which RC knows and UC does not ask. */
 static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
-			      struct turn *turn)
+			      bool taken, struct turn *turn)
 {
 	turn->bytes += request->chunk;
 	qp->retry_left = qp->attr.retry_cnt;
 	qp->rnr_left = qp->attr.rnr_retry;
 	qp->unanswered = false;
-	qp->adapter->stats.tx_bytes += request->chunk;
 	if (!pvr_request_is_last(request)) {
 		qp->sq_done += request->chunk;
 		return STEP_AGAIN;
 	}
-	qp->adapter->stats.tx_messages++;
+	count_sent(qp, request, taken);
 	qp->sq_psn = (qp->sq_psn + pvr_request_psns(request)) & 0xffffff;
 	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
 	return STEP_NEXT;
@@ -127,10 +148,10 @@ static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
 		return STEP_STOP;
 	/* IBTA vol. 1, 9.8.3: sent is done, and nobody tells what became of it. */
 	if (qp->type == PVR_QPT_UC)
-		return acknowledged(qp, request, turn);
+		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
 	switch (answer.verdict) {
 	case PVR_ACK:
-		return acknowledged(qp, request, turn);
+		return acknowledged(qp, request, true, turn);
 	case PVR_RNR:
 		return not_ready(qp, request->wqe, answer.wait_ns);
 	case PVR_NAK:
@@ -170,12 +191,6 @@ static bool opcode_access(uint32_t opcode, uint32_t *access)
 	default:
 		return false;
 	}
-}
-
-static bool is_atomic(uint32_t opcode)
-{
-	return opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD;
 }
 
 static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_send_wqe *wqe,

@@ -48,7 +48,7 @@ static struct pvr_answer rnr(struct pvr_qp *to)
 	if (to->type == PVR_QPT_UC)
 		return drop();
 	to->peer_waits = true;
-	to->adapter->stats.rnr_naks++;
+	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
 	return (struct pvr_answer){
 		.verdict = PVR_RNR,
 		.wait_ns = rnr_timer[to->attr.min_rnr_timer & 31] * 10000ull,
@@ -58,6 +58,8 @@ static struct pvr_answer rnr(struct pvr_qp *to)
 static struct pvr_answer refuse(struct pvr_qp *to, enum pvr_eqe_type event,
 				enum pvrdma_wc_status status, const char *why)
 {
+	pvr_count(to, status == PVRDMA_WC_REM_ACCESS_ERR ? PVR_STAT_ACCESS_ERRORS :
+							   PVR_STAT_REQUEST_ERRORS, 1);
 	if (to->type == PVR_QPT_UC)
 		return drop();
 	pvr_qp_fail(to, event, why);
@@ -133,6 +135,7 @@ static struct pvr_answer fail_recv(struct pvr_qp *to, const struct pvr_request *
 static struct pvr_answer fail_length(struct pvr_qp *to, const struct pvr_request *request,
 				     const struct pvr_recv_wqe *wqe)
 {
+	pvr_count(to, PVR_STAT_REQUEST_ERRORS, 1);
 	if (to->type == PVR_QPT_UC)
 		return drop();
 	return fail_recv(to, request, wqe, PVRDMA_WC_LOC_LEN_ERR,
@@ -314,6 +317,8 @@ static void finish(struct pvr_qp *to, const struct pvr_request *request,
 {
 	to->rq_done = 0;
 	to->rq_psn = (to->rq_psn + pvr_request_psns(request)) & 0xffffff;
+	pvr_count(to, PVR_STAT_RX_MSGS, 1);
+	pvr_count(to, PVR_STAT_RX_BYTES, request->length);
 	if (needs_recv(request))
 		complete_recv(to, request, wqe, PVRDMA_WC_SUCCESS);
 }

@@ -18,7 +18,8 @@ struct datagram {
 	const struct pvr_sg *payload;
 	const struct pvr_gid_entry *sgid;
 	uint32_t qkey;
-	uint32_t tries; /* queue pairs that it was offered to */
+	bool multicast;
+	uint32_t tries, taken; /* queue pairs that it was offered to, that took it */
 };
 
 static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
@@ -102,10 +103,18 @@ static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp 
 	struct pvr_path *path;
 
 	dgram->tries++;
-	if (!qp || !can_receive(qp, dgram->qkey) || !receive(qp, dgram)) {
-		to->stats.ud_dropped++;
+	if (!qp) {
+		to->stat[PVR_STAT_UD_DROPPED]++;
 		return;
 	}
+	if (!can_receive(qp, dgram->qkey) || !receive(qp, dgram)) {
+		pvr_count(qp, PVR_STAT_UD_DROPPED, 1);
+		return;
+	}
+	dgram->taken++;
+	pvr_count(qp, PVR_STAT_RX_MSGS, 1);
+	pvr_count(qp, PVR_STAT_RX_BYTES, dgram->payload->total);
+	pvr_count(qp, PVR_STAT_RX_MCAST, dgram->multicast);
 	path = pvr_fabric_path(dgram->from->adapter, to);
 	if (!path)
 		return;
@@ -148,13 +157,22 @@ static void deliver(struct datagram *dgram)
 
 	if (!from->link_up)
 		return;
-	if (is_multicast(dgram)) {
+	if (dgram->multicast) {
 		deliver_to_group(dgram);
 		return;
 	}
 	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
 	if (to)
 		offer(dgram, to, pvr_qp_find(to, hdr->wr.ud.remote_qpn & 0xffffff));
+}
+
+static void count_sent(struct pvr_qp *qp, const struct datagram *dgram)
+{
+	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
+	pvr_count(qp, PVR_STAT_TX_BYTES, dgram->payload->total);
+	pvr_count(qp, PVR_STAT_TX_MCAST, dgram->multicast);
+	if (dgram->taken)
+		pvr_count(qp, PVR_STAT_LOCAL_BYTES, dgram->payload->total);
 }
 
 enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
@@ -176,12 +194,12 @@ enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	dgram.qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? qp->attr.qkey :
 							   hdr->wr.ud.remote_qkey;
 	*length = sg.total;
-	qp->adapter->stats.tx_messages++;
-	qp->adapter->stats.tx_bytes += sg.total;
+	dgram.multicast = is_multicast(&dgram);
 	qp->sq_psn = (qp->sq_psn + 1) & 0xffffff;
 	/* What no wire would carry gets lost on it. */
 	if (dgram.sgid && sg.total <= 128u << PVR_MAX_MTU)
 		deliver(&dgram);
+	count_sent(qp, &dgram);
 	*work = sg.total;
 	if (dgram.tries > 1)
 		*work += (uint64_t)(dgram.tries - 1) * (sg.total + COPY_WORK);

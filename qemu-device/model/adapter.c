@@ -324,27 +324,6 @@ const char *pvr_adapter_state_name(enum pvr_adapter_state state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }
 
-void pvr_adapter_get_stats(const struct pvr_adapter *adapter,
-			   struct pvr_adapter_stats *stats)
-{
-	uint32_t i;
-
-	*stats = adapter->stats;
-	stats->state = adapter->state;
-	stats->link_up = adapter->link_up;
-	stats->driver_version = adapter->driver_version;
-	stats->features = adapter->features;
-	stats->contexts = adapter->ucs.used;
-	stats->pds = adapter->pds.used;
-	stats->mrs = adapter->mrs.used;
-	stats->cqs = adapter->cqs.used;
-	stats->qps = adapter->qps.used + (adapter->gsi != NULL);
-	stats->srqs = adapter->srqs.used;
-	stats->gids = 0;
-	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
-		stats->gids += adapter->gids[i].bound;
-}
-
 void pvr_adapter_for_each_gid(const struct pvr_adapter *adapter,
 			      void (*fn)(void *opaque, uint32_t index,
 					 const uint8_t gid[16], uint8_t gid_type),

@@ -118,7 +118,8 @@ struct pvr_adapter {
 	uint8_t mr_generation;
 	uint8_t qpn_generation;
 
-	struct pvr_adapter_stats stats;
+	uint64_t stat[PVR_STAT_NUM]; /* since the adapter was made */
+	struct pvr_adapter_stats stats; /* what is in neither stat[] nor a table */
 };
 
 /* The adapter may read and write guest memory now. */

@@ -45,6 +45,7 @@ static const struct cmd_ops cmd_ops[] = {
 	[PVR_CMD_SET_CQ_RING] = { "set_cq_ring", pvr_cmd_set_cq_ring, false, PVR_EXT_CQ_VECTORS },
 	[PVR_CMD_ATTACH_MCAST] = { "attach_mcast", pvr_cmd_attach_mcast, false, PVR_EXT_MCAST },
 	[PVR_CMD_DETACH_MCAST] = { "detach_mcast", pvr_cmd_detach_mcast, false, PVR_EXT_MCAST },
+	[PVR_CMD_QUERY_STATS] = { "query_stats", pvr_cmd_query_stats, true, PVR_EXT_STATS },
 };
 _Static_assert(sizeof(cmd_ops) / sizeof(cmd_ops[0]) <= PVR_CMD_NUM, "a command per row");
 

@@ -179,6 +179,7 @@ struct pvr_qp {
 	uint64_t topology;
 
 	struct pvr_memberships groups; /* multicast */
+	uint64_t stat[PVR_STAT_NUM];
 
 	bool is_ready;
 	TAILQ_ENTRY(pvr_qp) ready;
@@ -189,6 +190,13 @@ struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t handle);
 static inline bool pvr_qp_is_connected(const struct pvr_qp *qp)
 {
 	return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;
+}
+
+/* Counts for the queue pair and for its adapter. */
+static inline void pvr_count(struct pvr_qp *qp, enum pvr_stat stat, uint64_t n)
+{
+	qp->stat[stat] += n;
+	qp->adapter->stat[stat] += n;
 }
 
 /* By number, as peers name it. */
@@ -236,5 +244,6 @@ pvr_cmd_fn pvr_cmd_create_srq, pvr_cmd_modify_srq, pvr_cmd_query_srq,
 	pvr_cmd_destroy_srq;
 pvr_cmd_fn pvr_cmd_create_bind, pvr_cmd_destroy_bind;
 pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
+pvr_cmd_fn pvr_cmd_query_stats;
 
 #endif /* PVR_OBJECTS_H */

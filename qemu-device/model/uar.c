@@ -90,6 +90,7 @@ static bool ring_qp(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32
 
 	if (!qp || qp->pd->uc != uc)
 		return false;
+	qp->stat[PVR_STAT_DOORBELLS]++;
 	if (value & PVR_DB_QP_SEND)
 		pvr_sched_kick(qp);
 	if (value & PVR_DB_QP_RECV)
@@ -136,7 +137,7 @@ void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
 		return;
 	}
 	memcpy(&value, buf, sizeof(value));
-	adapter->stats.doorbells++;
+	adapter->stat[PVR_STAT_DOORBELLS]++;
 	uc = adapter->uar[offset / PVR_PAGE_SIZE];
 	if (uc && pvr_adapter_dma_ok(adapter)) {
 		switch (offset % PVR_PAGE_SIZE) {
@@ -151,5 +152,5 @@ void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
 			break;
 		}
 	}
-	adapter->stats.doorbells_ignored += !done;
+	adapter->stat[PVR_STAT_DOORBELLS_IGNORED] += !done;
 }

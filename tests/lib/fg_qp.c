@@ -238,6 +238,23 @@ uint32_t fg_qp_state(struct fg_qp *qp)
 	return fg_qp_query(qp, &attr) ? UINT32_MAX : attr.qp_state;
 }
 
+uint32_t fg_query_stats(struct fg_guest *guest, uint32_t qp_handle, uint64_t stat[PVR_STAT_NUM])
+{
+	struct pvr_cmd_query_stats req = { .hdr = FG_CMD_HDR(PVR_CMD_QUERY_STATS),
+					   .qp_handle = qp_handle };
+	struct pvr_resp_query_stats resp;
+	uint32_t err = fg_cmd(guest, &req, sizeof(req), &resp, sizeof(resp));
+
+	if (!err)
+		memcpy(stat, resp.stat, sizeof(resp.stat));
+	return err;
+}
+
+uint32_t fg_qp_stats(struct fg_qp *qp, uint64_t stat[PVR_STAT_NUM])
+{
+	return fg_query_stats(qp->guest, qp->handle, stat);
+}
+
 static uint32_t mcast(struct fg_qp *qp, enum pvr_cmd cmd, const uint8_t mgid[16])
 {
 	struct pvr_cmd_mcast req = { .hdr = FG_CMD_HDR(cmd), .qp_handle = qp->handle };

@@ -79,6 +79,10 @@ uint32_t fg_qp_query(struct fg_qp *qp, struct pvr_qp_attr *attr);
 /* QUERY_QP's state, or UINT32_MAX. */
 uint32_t fg_qp_state(struct fg_qp *qp);
 
+/* QUERY_STATS of a QP; of the adapter. */
+uint32_t fg_qp_stats(struct fg_qp *qp, uint64_t stat[PVR_STAT_NUM]);
+uint32_t fg_query_stats(struct fg_guest *guest, uint32_t qp_handle, uint64_t stat[PVR_STAT_NUM]);
+
 /* ATTACH_MCAST, DETACH_MCAST. */
 uint32_t fg_qp_attach(struct fg_qp *qp, const uint8_t mgid[16]);
 uint32_t fg_qp_detach(struct fg_qp *qp, const uint8_t mgid[16]);

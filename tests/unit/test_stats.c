@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* PVR_EXT_STATS: counters that are true. */
+#include "common.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct want {
+	enum pvr_stat stat;
+	uint64_t value;
+};
+
+/* Exactly these have counted, all others are 0; the same in the adapter's counters. */
+static void expect_stats(struct fg_end *end, const struct want *want, size_t n)
+{
+	uint64_t stat[PVR_STAT_NUM], adapter[PVR_STAT_NUM], wanted[PVR_STAT_NUM] = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		wanted[want[i].stat] = want[i].value;
+	expect_ok(fg_qp_stats(&end->qp, stat));
+	expect_ok(fg_query_stats(end->guest, 0, adapter));
+	for (uint32_t i = 0; i < PVR_STAT_NUM; i++) {
+		if (i == PVR_STAT_DOORBELLS)
+			continue; /* depends on how requests are posted */
+		if (stat[i] != wanted[i] || adapter[i] != wanted[i])
+			print_error("counter %u\n", i);
+		assert_int_equal(stat[i], wanted[i]);
+		assert_int_equal(adapter[i], wanted[i]);
+	}
+}
+
+#define EXPECT_STATS(end, ...)                                      \
+	do {                                                        \
+		const struct want want_list[] = { __VA_ARGS__ };    \
+                                                                    \
+		expect_stats(end, want_list, COUNT(want_list));     \
+	} while (0)
+
+static void test_new_qp_has_counted_nothing(void **state)
+{
+	struct t_env *env = *state;
+
+	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 0 });
+}
+
+static void test_sends_and_writes_count_at_both_ends(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 1000);
+	t_recv(&env->b, 2, 0, 1000);
+	t_send(&env->a, 3, 0, 700);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 4, 0, &env->b.mr, 0, 50);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 5, 0, &env->b.mr, 0, 5);
+	fg_run(env->host);
+	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 3 }, { PVR_STAT_TX_BYTES, 755 },
+		     { PVR_STAT_LOCAL_BYTES, 755 });
+	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 3 }, { PVR_STAT_RX_BYTES, 755 });
+}
+
+static void test_reads_and_atomics_count(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
+	struct fg_wr wr = { .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .remote_addr = env->b.mr.start,
+			    .rkey = env->b.mr.rkey };
+
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 300);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 2 }, { PVR_STAT_TX_BYTES, 308 },
+		     { PVR_STAT_TX_READS, 1 }, { PVR_STAT_TX_ATOMICS, 1 },
+		     { PVR_STAT_LOCAL_BYTES, 308 });
+	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 2 }, { PVR_STAT_RX_BYTES, 308 });
+}
+
+static void test_rnr_naks_count_at_the_responder(void **state)
+{
+	struct t_env *env = *state;
+
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	EXPECT_STATS(&env->b, { PVR_STAT_RNR_NAKS, 1 });
+	/* Nothing is completed yet. */
+	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 0 });
+}
+
+static void test_timeouts_count_at_the_requester(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.retry_cnt = 2;
+	expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, 0xabcdef));
+	t_send(&env->a, 1, 0, 8);
+	fg_settle(env->host, 100 * FG_SEC);
+	EXPECT_STATS(&env->a, { PVR_STAT_ACK_TIMEOUTS, 3 }, { PVR_STAT_RETRIES_EXCEEDED, 1 });
+}
+
+static void test_access_errors_count_at_the_responder(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr bad = env->b.mr;
+
+	bad.rkey ^= 0x100;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &bad, 0, 8);
+	fg_run(env->host);
+	EXPECT_STATS(&env->b, { PVR_STAT_ACCESS_ERRORS, 1 });
+	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 0 });
+}
+
+static void test_request_errors_count_at_the_responder(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	t_recv(&env->b, 1, 0, 7);
+	t_send(&env->a, 2, 0, 8);
+	fg_run(env->host);
+	EXPECT_STATS(&env->b, { PVR_STAT_REQUEST_ERRORS, 1 });
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	conn.access = 0;
+	fg_end_connect(&env->a, &env->b, &conn);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	/* RESET is no new QP: its counters go on. */
+	EXPECT_STATS(&env->b, { PVR_STAT_REQUEST_ERRORS, 2 });
+}
+
+static void test_datagrams_count(void **state)
+{
+	struct t_env *env = *state;
+
+	t_recv(&env->b, 1, 0, 1000);
+	t_send_ud(&env->a, &env->b, 2, 0, 100);
+	t_send_ud(&env->a, &env->b, 3, 0, 30); /* finds no receive request */
+	fg_run(env->host);
+	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 2 }, { PVR_STAT_TX_BYTES, 130 },
+		     { PVR_STAT_LOCAL_BYTES, 100 });
+	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 1 }, { PVR_STAT_RX_BYTES, 100 },
+		     { PVR_STAT_UD_DROPPED, 1 });
+}
+
+static void test_multicast_counts(void **state)
+{
+	static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
+	struct t_env *env = *state;
+	struct fg_end to = env->b;
+
+	memcpy(to.gid, group, sizeof(group));
+	to.qp.qpn = 0xffffff;
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	t_recv(&env->b, 1, 0, 1000);
+	t_send_ud(&env->a, &to, 2, 0, 100);
+	fg_run(env->host);
+	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 1 }, { PVR_STAT_TX_BYTES, 100 },
+		     { PVR_STAT_TX_MCAST, 1 }, { PVR_STAT_LOCAL_BYTES, 100 });
+	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 1 }, { PVR_STAT_RX_BYTES, 100 },
+		     { PVR_STAT_RX_MCAST, 1 });
+}
+
+static void test_dropped_unreliable_messages_count_as_sent(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_connect(&env->a, &env->b, NULL);
+	t_recv(&env->b, 1, 0, 100);
+	t_send(&env->a, 2, 0, 100);
+	t_send(&env->a, 3, 0, 10); /* finds no receive request */
+	fg_run(env->host);
+	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 2 }, { PVR_STAT_TX_BYTES, 110 },
+		     { PVR_STAT_LOCAL_BYTES, 100 });
+	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 1 }, { PVR_STAT_RX_BYTES, 100 });
+}
+
+static void test_cq_overflows_count(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sig_all = true };
+	struct fg_cq small;
+	uint64_t stat[PVR_STAT_NUM];
+
+	expect_ok(fg_cq_create(&env->g[0]->kernel, 2, &small));
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	spec.pd = &env->a.pd;
+	spec.scq = &small;
+	spec.rcq = &env->a.rcq;
+	expect_ok(fg_qp_create(&spec, &env->a.qp));
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	for (int i = 0; i < 3; i++)
+		t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_ok(fg_qp_stats(&env->a.qp, stat));
+	assert_int_equal(stat[PVR_STAT_CQ_OVERFLOWS], 1);
+}
+
+static void test_doorbells_count(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t before[PVR_STAT_NUM], after[PVR_STAT_NUM], qp[PVR_STAT_NUM];
+
+	expect_ok(fg_query_stats(env->g[0], 0, before));
+	for (int i = 0; i < 3; i++)
+		fg_ring_send(&env->a.qp);
+	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | 5000);
+	expect_ok(fg_query_stats(env->g[0], 0, after));
+	expect_ok(fg_qp_stats(&env->a.qp, qp));
+	assert_int_equal(after[PVR_STAT_DOORBELLS] - before[PVR_STAT_DOORBELLS], 4);
+	assert_int_equal(after[PVR_STAT_DOORBELLS_IGNORED] - before[PVR_STAT_DOORBELLS_IGNORED],
+			 1);
+	assert_int_equal(qp[PVR_STAT_DOORBELLS], 3);
+	assert_int_equal(qp[PVR_STAT_DOORBELLS_IGNORED], 0);
+}
+
+static void test_adapter_is_the_sum_of_its_qps(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t a[PVR_STAT_NUM], b[PVR_STAT_NUM], sum[PVR_STAT_NUM];
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&c, &c, NULL);
+	t_ping_pong(env->host, &c, &c);
+	t_ping_pong(env->host, &env->a, &env->b);
+	expect_ok(fg_qp_stats(&env->a.qp, a));
+	expect_ok(fg_qp_stats(&c.qp, b));
+	expect_ok(fg_query_stats(env->g[0], 0, sum));
+	for (uint32_t i = 0; i < PVR_STAT_NUM; i++)
+		if (i != PVR_STAT_DOORBELLS)
+			assert_int_equal(sum[i], a[i] + b[i]);
+	/* What a destroyed QP has counted stays counted. */
+	fg_end_close(&c);
+	expect_ok(fg_query_stats(env->g[0], 0, b));
+	assert_memory_equal(b, sum, sizeof(b));
+}
+
+static void test_the_host_sees_the_same_numbers(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t stat[PVR_STAT_NUM];
+	struct pvr_adapter_stats host;
+
+	t_ping_pong(env->host, &env->a, &env->b);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 77);
+	fg_run(env->host);
+	host = fg_stats(env->g[0]);
+	expect_ok(fg_query_stats(env->g[0], 0, stat));
+	assert_int_equal(host.tx_messages, stat[PVR_STAT_TX_MSGS]);
+	assert_int_equal(host.tx_bytes, stat[PVR_STAT_TX_BYTES]);
+	assert_int_equal(host.rx_messages, stat[PVR_STAT_RX_MSGS]);
+	assert_int_equal(host.rx_bytes, stat[PVR_STAT_RX_BYTES]);
+	assert_int_equal(host.tx_reads, 1);
+	assert_int_equal(host.doorbells, stat[PVR_STAT_DOORBELLS]);
+}
+
+static void test_unknown_handles_are_rejected(void **state)
+{
+	static const uint32_t bad[] = { 1, 500, 0x10000, UINT32_MAX };
+	struct t_env *env = *state;
+	uint64_t stat[PVR_STAT_NUM];
+
+	for (size_t i = 0; i < COUNT(bad); i++)
+		assert_int_equal(fg_query_stats(env->g[0], bad[i], stat), EINVAL);
+}
+
+static void test_without_the_extension_there_is_no_such_command(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t stat[PVR_STAT_NUM];
+
+	fg_default_ext = 0;
+	env->g[0] = fg_guest_start(env->host, 1);
+	fg_default_ext = PVR_EXT_STATS | PVR_EXT_MCAST;
+	assert_int_equal(fg_query_stats(env->g[0], 0, stat), ENOSYS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_new_qp_has_counted_nothing, rc),
+		T(test_sends_and_writes_count_at_both_ends, rc_connected),
+		T(test_reads_and_atomics_count, rc_connected),
+		T(test_rnr_naks_count_at_the_responder, rc_connected),
+		T(test_timeouts_count_at_the_requester, rc),
+		T(test_access_errors_count_at_the_responder, rc_connected),
+		T(test_request_errors_count_at_the_responder, rc_connected),
+		T(test_datagrams_count, ud_ready),
+		T(test_multicast_counts, ud_ready),
+		T(test_dropped_unreliable_messages_count_as_sent, uc),
+		T(test_cq_overflows_count, rc),
+		T(test_doorbells_count, rc),
+		T(test_adapter_is_the_sum_of_its_qps, rc_connected),
+		T(test_the_host_sees_the_same_numbers, rc_connected),
+		T(test_unknown_handles_are_rejected, rc),
+		T(test_without_the_extension_there_is_no_such_command, host),
+	};
+
+	fg_default_ext = PVR_EXT_STATS | PVR_EXT_MCAST;
+	return T_MAIN(tests);
+}
