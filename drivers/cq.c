@@ -2,6 +2,7 @@
 /* Completion queues. */
 #include "cq_buf.h"
 #include "pvrdma.h"
+#include "srq_wq.h"
 #include "wq.h"
 
 static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
@@ -190,13 +191,23 @@ static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
 	wc->network_hdr_type = wc_network_type(cqe->network_hdr_type);
 }
 
-/* Return: the queue of which @cqe completes a request, or NULL. */
-static struct pvr_wq *cqe_wq(struct pvr_cq *cq, const struct pvrdma_cqe *cqe,
-			     struct pvr_qp *qp)
+/*
+ * End the request that the device names as @id, of the queue that it belongs to.
+ * Return: whether that request was outstanding.
+ */
+static bool end_request(struct pvr_cq *cq, u64 id, struct pvr_qp *qp, u64 *wr_id)
 {
-	if (cqe->wr_id & PVR_WQ_RECV)
-		return qp->ibqp.recv_cq == &cq->ibcq ? &qp->rq : NULL;
-	return qp->ibqp.send_cq == &cq->ibcq ? &qp->sq : NULL;
+	u32 idx = lower_32_bits(id);
+
+	if (!(id & PVR_WQ_RECV))
+		return qp->ibqp.send_cq == &cq->ibcq &&
+		       pvr_wq_complete(&qp->sq, idx, wr_id);
+	if (qp->ibqp.recv_cq != &cq->ibcq)
+		return false;
+	if (qp->ibqp.srq)
+		return pvr_srq_wq_complete(&to_pvr_srq(qp->ibqp.srq)->wq, idx,
+					   wr_id);
+	return pvr_wq_complete(&qp->rq, idx, wr_id);
 }
 
 /*
@@ -208,14 +219,12 @@ static struct pvr_wq *cqe_wq(struct pvr_cq *cq, const struct pvrdma_cqe *cqe,
 static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
 {
 	struct pvrdma_cqe cqe;
-	struct pvr_wq *wq;
 	struct pvr_qp *qp;
 
 	memcpy(&cqe, cqe_at(cq, cq->head), sizeof(cqe));
 	cq->head = pvr_ring_next(cq->head, cq->buf.n);
 	qp = xa_load(&cq->qps, cqe.qp & 0xffff);
-	wq = qp ? cqe_wq(cq, &cqe, qp) : NULL;
-	if (!wq || !pvr_wq_complete(wq, lower_32_bits(cqe.wr_id), &wc->wr_id)) {
+	if (!qp || !end_request(cq, cqe.wr_id, qp, &wc->wr_id)) {
 		ibdev_dbg(cq->ibcq.device,
 			  "cq %u: skipped completion of qp %llu, request %#llx\n",
 			  cq->handle, cqe.qp & 0xffff, cqe.wr_id);
@@ -225,15 +234,22 @@ static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
 	return true;
 }
 
-static int flush_wq_locked(struct pvr_qp *qp, struct pvr_wq *wq, int num,
+static bool flush_one(struct pvr_qp *qp, bool recv, u64 *wr_id)
+{
+	if (recv && qp->ibqp.srq)
+		return pvr_srq_wq_flush(&to_pvr_srq(qp->ibqp.srq)->wq, wr_id);
+	return pvr_wq_flush(recv ? &qp->rq : &qp->sq, wr_id);
+}
+
+static int flush_wq_locked(struct pvr_qp *qp, bool recv, int num,
 			   struct ib_wc *wc)
 {
 	int n = 0;
 
-	for (; n < num && pvr_wq_flush(wq, &wc[n].wr_id); n++) {
+	for (; n < num && flush_one(qp, recv, &wc[n].wr_id); n++) {
 		wc[n].qp = &qp->ibqp;
 		wc[n].status = IB_WC_WR_FLUSH_ERR;
-		wc[n].opcode = wq == &qp->rq ? IB_WC_RECV : IB_WC_SEND;
+		wc[n].opcode = recv ? IB_WC_RECV : IB_WC_SEND;
 		wc[n].vendor_err = 0;
 		wc[n].wc_flags = 0;
 	}
@@ -249,9 +265,9 @@ static int flush_cq_locked(struct pvr_cq *cq, int num, struct ib_wc *wc)
 
 	xa_for_each(&cq->qps, handle, qp) {
 		if (qp->ibqp.send_cq == &cq->ibcq)
-			n += flush_wq_locked(qp, &qp->sq, num - n, wc + n);
+			n += flush_wq_locked(qp, false, num - n, wc + n);
 		if (qp->ibqp.recv_cq == &cq->ibcq)
-			n += flush_wq_locked(qp, &qp->rq, num - n, wc + n);
+			n += flush_wq_locked(qp, true, num - n, wc + n);
 	}
 	return n;
 }
@@ -308,11 +324,20 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return missed;
 }
 
+/* An SRQ goes on without the QP: its requests must not stay outstanding for ever. */
+static void end_purged(struct pvr_cq *cq, u64 id, struct pvr_qp *qp)
+{
+	u64 wr_id;
+
+	if (qp->ibqp.srq)
+		end_request(cq, id, qp, &wr_id);
+}
+
 /*
  * Walk from the newest completion to the oldest and close the gaps towards the
  * newest: the device never looks at what it wrote.
  */
-void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle)
+void pvr_cq_purge(struct pvr_cq *cq, struct pvr_qp *qp)
 {
 	u32 i, idx, used, mask, gone = 0;
 	struct pvrdma_cqe *cqe;
@@ -326,11 +351,13 @@ void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle)
 	for (i = used; i-- > 0;) {
 		idx = (cq->head + i) & mask;
 		cqe = cqe_at(cq, idx);
-		if ((cqe->qp & 0xffff) == qp_handle)
+		if ((cqe->qp & 0xffff) == qp->handle) {
+			end_purged(cq, READ_ONCE(cqe->wr_id), qp);
 			gone++;
-		else if (gone)
+		} else if (gone) {
 			memcpy(cqe_at(cq, (idx + gone) & mask), cqe,
 			       sizeof(*cqe));
+		}
 	}
 	cq->head = (cq->head + gone) & mask;
 	pvr_ring_release(cq->buf.ring_shm, cq->head);
@@ -347,5 +374,5 @@ int pvr_cq_attach(struct pvr_cq *cq, struct pvr_qp *qp)
 void pvr_cq_detach(struct pvr_cq *cq, struct pvr_qp *qp)
 {
 	xa_erase_irq(&cq->qps, qp->handle);
-	pvr_cq_purge(cq, qp->handle);
+	pvr_cq_purge(cq, qp);
 }

@@ -223,9 +223,33 @@ static void complete_all_cqs(struct pvr_dev *dev)
 		cq_complete(dev, handle);
 }
 
+/*
+ * QPs of a dead device take no more requests from their SRQs: whoever drains one
+ * waits to be told.
+ */
+static void end_all_srqs(struct pvr_dev *dev)
+{
+	unsigned long handle;
+	struct pvr_qp *qp;
+
+	if (test_and_set_bit(PVR_DEV_SRQS_ENDED, &dev->flags))
+		return;
+	xa_for_each(&dev->qps, handle, qp) {
+		qp = qp_get(dev, handle);
+		if (!qp)
+			continue;
+		if (qp->ibqp.srq)
+			qp_event(dev, handle, IB_EVENT_QP_LAST_WQE_REACHED);
+		pvr_ref_put(&qp->ref);
+	}
+}
+
 void pvr_flush_work(struct work_struct *work)
 {
-	complete_all_cqs(container_of(work, struct pvr_dev, flush_work));
+	struct pvr_dev *dev = container_of(work, struct pvr_dev, flush_work);
+
+	complete_all_cqs(dev);
+	end_all_srqs(dev);
 }
 
 /*

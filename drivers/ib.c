@@ -210,6 +210,7 @@ static const struct ib_device_ops pvr_srq_ops = {
 	.create_srq = pvr_create_srq,
 	.destroy_srq = pvr_destroy_srq,
 	.modify_srq = pvr_modify_srq,
+	.post_srq_recv = pvr_post_srq_recv,
 	.query_srq = pvr_query_srq,
 
 	INIT_RDMA_OBJ_SIZE(ib_srq, pvr_srq, ibsrq),

@@ -66,12 +66,43 @@ struct pvr_cq {
 	bool missed; /* somebody polled or armed while frozen */
 };
 
+/* A work request of a kernel SRQ. */
+struct pvr_srq_wr {
+	u64 wr_id; /* the consumer's */
+	u32 next; /* when free: the next free one */
+	bool posted;
+	bool waits; /* on a dead device: no QP took it */
+};
+
+/* The queue of a kernel SRQ; as in pvr_wq, the device gets an index. */
+struct pvr_srq_wq {
+	spinlock_t lock; /* protects all of this, and the elements */
+	struct pvr_ring *ring_shm; /* the driver produces */
+	struct pvr_srq_wr *wrs; /* by the number that the device knows */
+	u32 *slots; /* the number of the request in each slot */
+	u32 nwrs; /* entries of wrs, at least n */
+	u32 free; /* the first that is free, if used < nwrs */
+	u32 used;
+	u32 tail;
+	u32 n; /* slots, a power of two */
+	u32 max_sge;
+	u32 stride;
+	bool moving; /* the device is being given another ring */
+};
+
+struct pvr_srq_mem {
+	struct ib_umem *umem; /* NULL for kernel SRQs */
+	struct pvr_pdir pdir;
+};
+
 struct pvr_srq {
 	struct ib_srq ibsrq;
 	struct pvr_ref ref;
-	struct ib_umem *umem;
-	struct pvr_pdir pdir;
+	struct mutex lock; /* serialises modify; protects mem */
+	struct pvr_srq_mem mem;
+	u32 max_sge;
 	u32 handle;
+	struct pvr_srq_wq wq; /* kernel SRQs only */
 };
 
 /*

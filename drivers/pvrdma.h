@@ -51,6 +51,7 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
 enum pvr_dev_flag {
 	PVR_DEV_DEAD, /* see pvr_dev_fail(); never cleared */
 	PVR_DEV_LIVE, /* registered with ib_core: events may be dispatched */
+	PVR_DEV_SRQS_ENDED, /* it is dead, and QPs with an SRQ were told */
 	PVR_DEV_RESCAN_GIDS, /* port_work shall look at all netdevs again */
 };
 

@@ -60,8 +60,10 @@ static bool caps_ok(const struct pvr_caps *caps, const struct ib_qp_cap *cap)
 static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
 		      bool user)
 {
-	if (init->create_flags || !type_ok(dev, init, user) || (init->srq && !user))
+	if (init->create_flags || !type_ok(dev, init, user))
 		return -EOPNOTSUPP;
+	if (init->srq && user != !!to_pvr_srq(init->srq)->mem.umem)
+		return -EINVAL;
 	if (!caps_ok(&dev->caps, &init->cap)) {
 		ibdev_dbg(&dev->ibdev,
 			  "QP wants %u+%u WRs of %u+%u SGEs, %u bytes inline, expected at most %u of %u, %d\n",
@@ -75,11 +77,16 @@ static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
 }
 
 /* Kernel queues have round sizes, which the consumer is told. */
-static void round_cap(struct ib_qp_cap *cap)
+static void round_cap(struct ib_qp_cap *cap, bool has_srq)
 {
 	cap->max_send_wr = roundup_pow_of_two(max(cap->max_send_wr, 1U));
-	cap->max_recv_wr = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
 	cap->max_send_sge = roundup_pow_of_two(max(cap->max_send_sge, 1U));
+	if (has_srq) {
+		cap->max_recv_wr = 0;
+		cap->max_recv_sge = 0;
+		return;
+	}
+	cap->max_recv_wr = roundup_pow_of_two(max(cap->max_recv_wr, 1U));
 	cap->max_recv_sge = roundup_pow_of_two(max(cap->max_recv_sge, 1U));
 }
 
@@ -94,7 +101,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	u32 sq_pages, rq_pages;
 	int err;
 
-	round_cap(cap);
+	round_cap(cap, qp->ibqp.srq);
 	sq_pages = wq_pages(cap->max_send_wr, sq_stride(cap));
 	rq_pages = wq_pages(cap->max_recv_wr, rq_stride(cap->max_recv_sge));
 	if (1 + sq_pages + rq_pages > MAX_CHUNKS)
@@ -107,7 +114,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	cmd->send_chunks = sq_pages;
 	err = pvr_wq_init(&qp->sq, &state_shm->tx, cap->max_send_wr,
 			  cap->max_send_sge, sq_stride(cap), PVR_PAGE_SIZE);
-	if (err)
+	if (err || qp->ibqp.srq)
 		return err;
 	return pvr_wq_init(&qp->rq, &state_shm->rx, cap->max_recv_wr,
 			   cap->max_recv_sge, rq_stride(cap->max_recv_sge),
@@ -403,6 +410,7 @@ int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
 
+	pvr_qp_end_srq_request(qp);
 	destroy_qp(to_pvr_dev(ibqp->device), qp);
 	pages_free(qp);
 	mutex_destroy(&qp->lock);

@@ -84,6 +84,25 @@ static int modify_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 	return pvr_cmd(dev, &req, &resp);
 }
 
+/*
+ * A request that a QP took from its SRQ ends by a completion if the QP fails, but is
+ * dropped if it is reset or destroyed: then its number would never be free again.
+ */
+static void end_srq_request(struct pvr_dev *dev, struct pvr_qp *qp)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	if (!qp->sbuf && qp->ibqp.srq)
+		modify_qp(dev, qp, &attr, IB_QP_STATE);
+}
+
+void pvr_qp_end_srq_request(struct pvr_qp *qp)
+{
+	mutex_lock(&qp->lock);
+	end_srq_request(to_pvr_dev(qp->ibqp.device), qp);
+	mutex_unlock(&qp->lock);
+}
+
 /* The provider does the same for user QPs. */
 static void reset_rings(struct pvr_qp *qp)
 {
@@ -93,9 +112,9 @@ static void reset_rings(struct pvr_qp *qp)
 		return;
 	send_cq = to_pvr_cq(qp->ibqp.send_cq);
 	recv_cq = to_pvr_cq(qp->ibqp.recv_cq);
-	pvr_cq_purge(send_cq, qp->handle);
+	pvr_cq_purge(send_cq, qp);
 	if (recv_cq != send_cq)
-		pvr_cq_purge(recv_cq, qp->handle);
+		pvr_cq_purge(recv_cq, qp);
 	pvr_wq_reset(&qp->sq, send_cq);
 	pvr_wq_reset(&qp->rq, recv_cq);
 }
@@ -120,6 +139,8 @@ static int modify_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 	    attr->qp_state == IB_QPS_RESET)
 		return 0;
 	err = check_attr(dev, qp, attr, mask);
+	if (!err && (mask & IB_QP_STATE) && attr->qp_state == IB_QPS_RESET)
+		end_srq_request(dev, qp);
 	if (!err)
 		err = modify_qp(dev, qp, attr, mask);
 	/* All QPs of a dead device are in the error state already. */

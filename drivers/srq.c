@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Shared receive queues, for user space. */
+/* Shared receive queues: creation, change, destruction. */
 #include <rdma/ib_umem.h>
 
 #include "pvrdma.h"
+#include "srq_wq.h"
+
+/* Queues of user space are laid out by the provider: their sizes must be exact. */
+static bool max_wr_ok(struct pvr_dev *dev, u32 max_wr, bool user)
+{
+	if (!max_wr || max_wr > roundup_pow_of_two(dev->caps.max_srq_wr))
+		return false;
+	return !user || is_power_of_2(max_wr);
+}
 
 static int check_srq(struct pvr_dev *dev, const struct ib_srq_init_attr *init,
-		     struct ib_udata *udata)
+		     bool user)
 {
 	const struct pvr_caps *caps = &dev->caps;
 
-	if (!udata || init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
-	if (!is_power_of_2(init->attr.max_wr) ||
-	    init->attr.max_wr > roundup_pow_of_two(caps->max_srq_wr) ||
+	if (!max_wr_ok(dev, init->attr.max_wr, user) ||
 	    init->attr.max_sge > caps->max_srq_sge ||
 	    init->attr.srq_limit > init->attr.max_wr) {
 		ibdev_dbg(&dev->ibdev,
@@ -25,18 +33,29 @@ static int check_srq(struct pvr_dev *dev, const struct ib_srq_init_attr *init,
 	return 0;
 }
 
-static u64 srq_bytes(const struct ib_srq_attr *attr)
+/* Kernel queues have round sizes, which the consumer is told. */
+static void round_attr(struct ib_srq_attr *attr)
 {
-	u32 stride = sizeof(struct pvrdma_rq_wqe_hdr) +
-		     attr->max_sge * sizeof(struct pvrdma_sge);
-
-	stride = max_t(u32, PVR_RQ_STRIDE_MIN, roundup_pow_of_two(stride));
-	return PVR_PAGE_SIZE + (u64)attr->max_wr * stride;
+	attr->max_wr = roundup_pow_of_two(attr->max_wr);
+	attr->max_sge = roundup_pow_of_two(max(attr->max_sge, 1U));
 }
 
-/* On failure pages_free() cleans up. */
-static int user_pages(struct pvr_dev *dev, struct pvr_srq *srq,
-		      const struct ib_srq_attr *attr, struct ib_udata *udata)
+static u32 srq_stride(u32 max_sge)
+{
+	return max_t(u32, PVR_RQ_STRIDE_MIN,
+		     roundup_pow_of_two(sizeof(struct pvrdma_rq_wqe_hdr) +
+					max_sge * sizeof(struct pvrdma_sge)));
+}
+
+/* A header page, then the elements. */
+static u64 srq_bytes(u32 max_wr, u32 max_sge)
+{
+	return PVR_PAGE_SIZE + (u64)max_wr * srq_stride(max_sge);
+}
+
+/* On failure mem_put() cleans up. */
+static int user_mem(struct pvr_dev *dev, struct pvr_srq_mem *mem, u64 bytes,
+		    struct ib_udata *udata)
 {
 	struct pvrdma_create_srq cmd;
 	struct ib_umem *umem;
@@ -45,22 +64,60 @@ static int user_pages(struct pvr_dev *dev, struct pvr_srq *srq,
 	err = pvr_udata_in(udata, &cmd, sizeof(cmd));
 	if (err)
 		return err;
-	umem = pvr_umem_get(dev, cmd.buf_addr, cmd.buf_size, srq_bytes(attr));
+	umem = pvr_umem_get(dev, cmd.buf_addr, cmd.buf_size, bytes);
 	if (IS_ERR(umem))
 		return PTR_ERR(umem);
-	srq->umem = umem;
-	err = pvr_pdir_init(&srq->pdir, &dev->pdev->dev,
+	mem->umem = umem;
+	err = pvr_pdir_init(&mem->pdir, &dev->pdev->dev,
 			    ib_umem_num_dma_blocks(umem, PVR_PAGE_SIZE), false);
 	if (!err)
-		pvr_pdir_set_umem(&srq->pdir, 0, umem, PVR_PAGE_SIZE);
+		pvr_pdir_set_umem(&mem->pdir, 0, umem, PVR_PAGE_SIZE);
 	return err;
+}
+
+static int mem_get(struct pvr_dev *dev, struct pvr_srq_mem *mem, u64 bytes,
+		    struct ib_udata *udata)
+{
+	if (udata)
+		return user_mem(dev, mem, bytes, udata);
+	return pvr_pdir_init(&mem->pdir, &dev->pdev->dev,
+			     DIV_ROUND_UP_ULL(bytes, PVR_PAGE_SIZE), true);
+}
+
+static void mem_put(struct pvr_srq_mem *mem)
+{
+	pvr_pdir_exit(&mem->pdir);
+	ib_umem_release(mem->umem);
+	mem->umem = NULL;
+}
+
+/* The indices of a kernel SRQ's ring. */
+static struct pvr_ring *mem_ring(struct pvr_srq_mem *mem)
+{
+	struct pvr_ring_state *state_shm = pvr_pdir_at(&mem->pdir, 0);
+
+	return &state_shm->rx;
+}
+
+/* On failure pages_free() cleans up. */
+static int pages_init(struct pvr_dev *dev, struct pvr_srq *srq,
+		      const struct ib_srq_attr *attr, struct ib_udata *udata)
+{
+	int err;
+
+	srq->max_sge = attr->max_sge;
+	err = mem_get(dev, &srq->mem, srq_bytes(attr->max_wr, attr->max_sge),
+		       udata);
+	if (err || udata)
+		return err;
+	return pvr_srq_wq_init(&srq->wq, mem_ring(&srq->mem), attr->max_wr,
+			       attr->max_sge, srq_stride(attr->max_sge));
 }
 
 static void pages_free(struct pvr_srq *srq)
 {
-	pvr_pdir_exit(&srq->pdir);
-	ib_umem_release(srq->umem);
-	srq->umem = NULL;
+	pvr_srq_wq_exit(&srq->wq);
+	mem_put(&srq->mem);
 }
 
 static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
@@ -71,9 +128,9 @@ static int create_srq(struct pvr_dev *dev, struct pvr_srq *srq,
 	int err;
 
 	req.hdr.cmd = PVR_CMD_CREATE_SRQ;
-	req.create_srq.pdir_dma = srq->pdir.dir.dma;
+	req.create_srq.pdir_dma = srq->mem.pdir.dir.dma;
 	req.create_srq.pd_handle = to_pvr_pd(srq->ibsrq.pd)->handle;
-	req.create_srq.nchunks = srq->pdir.npages;
+	req.create_srq.nchunks = srq->mem.pdir.npages;
 	req.create_srq.attrs.max_wr = attr->max_wr;
 	req.create_srq.attrs.max_sge = attr->max_sge;
 	req.create_srq.attrs.srq_limit = attr->srq_limit;
@@ -94,26 +151,34 @@ static void destroy_srq(struct pvr_dev *dev, struct pvr_srq *srq)
 	pvr_ref_drain(&srq->ref);
 }
 
+static int reply(struct pvr_srq *srq, struct ib_udata *udata)
+{
+	struct pvrdma_create_srq_resp resp = { .srqn = srq->handle };
+
+	return udata ? pvr_udata_out(udata, &resp, sizeof(resp)) : 0;
+}
+
 int pvr_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		   struct ib_udata *udata)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibsrq->device);
-	struct pvrdma_create_srq_resp resp = {};
 	struct pvr_srq *srq = to_pvr_srq(ibsrq);
 	int err;
 
 	err = check_srq(dev, init, udata);
 	if (err)
 		return err;
+	if (!udata)
+		round_attr(&init->attr);
+	mutex_init(&srq->lock);
 	pvr_ref_init(&srq->ref);
-	err = user_pages(dev, srq, &init->attr, udata);
+	err = pages_init(dev, srq, &init->attr, udata);
 	if (err)
 		goto err_pages;
 	err = create_srq(dev, srq, &init->attr);
 	if (err)
 		goto err_pages;
-	resp.srqn = srq->handle;
-	err = pvr_udata_out(udata, &resp, sizeof(resp));
+	err = reply(srq, udata);
 	if (err)
 		goto err_srq;
 	return 0;
@@ -125,19 +190,96 @@ err_pages:
 	return err;
 }
 
-/* Only the limit can change; the provider owns the ring. */
-int pvr_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
-		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
+/* @mem: the new ring, if @mask says that there is one. */
+static int modify_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
+		      int mask, const struct pvr_srq_mem *mem)
 {
 	union pvr_cmd_req req = {};
 
-	if (mask != IB_SRQ_LIMIT)
-		return -EOPNOTSUPP;
 	req.hdr.cmd = PVR_CMD_MODIFY_SRQ;
-	req.modify_srq.srq_handle = to_pvr_srq(ibsrq)->handle;
-	req.modify_srq.attr_mask = PVR_SRQ_LIMIT;
+	req.modify_srq.srq_handle = srq->handle;
+	req.modify_srq.attr_mask = mask;
 	req.modify_srq.attrs.srq_limit = attr->srq_limit;
-	return pvr_cmd(to_pvr_dev(ibsrq->device), &req, NULL);
+	if (mask & PVR_SRQ_MAX_WR) {
+		req.modify_srq.attrs.max_wr = attr->max_wr;
+		req.modify_srq.attrs.max_sge = srq->max_sge;
+		req.modify_srq.pdir_dma = mem->pdir.dir.dma;
+		req.modify_srq.nchunks = mem->pdir.npages;
+	}
+	return pvr_cmd(to_pvr_dev(srq->ibsrq.device), &req, NULL);
+}
+
+/* The consumer's requests, and those that the device has, move to the new ring. */
+static int move_kernel_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
+			   int mask, struct pvr_srq_mem *mem)
+{
+	struct pvr_srq_move move = { .ring_shm = mem_ring(mem),
+				     .n = attr->max_wr };
+	int err;
+
+	err = pvr_srq_move_begin(&srq->wq, &move);
+	if (err)
+		return err;
+	err = modify_srq(srq, attr, mask, mem);
+	if (err) {
+		pvr_srq_move_undo(&srq->wq, &move);
+		return err;
+	}
+	swap(srq->mem, *mem);
+	/* The one time that we read it: the device says how many it copied. */
+	err = pvr_srq_move_end(&srq->wq, &move,
+			       READ_ONCE(move.ring_shm->prod_tail));
+	if (err)
+		pvr_dev_fail(to_pvr_dev(srq->ibsrq.device),
+			     "it moved more requests than an SRQ had");
+	return err;
+}
+
+static int move_user_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
+			 int mask, struct pvr_srq_mem *mem)
+{
+	int err = modify_srq(srq, attr, mask, mem);
+
+	if (!err)
+		swap(srq->mem, *mem);
+	return err;
+}
+
+static int resize_locked(struct pvr_srq *srq, struct ib_srq_attr *attr,
+			 int mask, struct ib_udata *udata)
+{
+	struct pvr_dev *dev = to_pvr_dev(srq->ibsrq.device);
+	struct pvr_srq_mem mem = {};
+	int err;
+
+	if (!(dev->features & PVR_EXT_RESIZE))
+		return -EOPNOTSUPP;
+	if (!max_wr_ok(dev, attr->max_wr, udata))
+		return -EINVAL;
+	attr->max_wr = roundup_pow_of_two(attr->max_wr);
+	err = mem_get(dev, &mem, srq_bytes(attr->max_wr, srq->max_sge), udata);
+	if (!err)
+		err = udata ? move_user_srq(srq, attr, mask, &mem) :
+			      move_kernel_srq(srq, attr, mask, &mem);
+	mem_put(&mem); /* the old one, or after an error the new one */
+	return err;
+}
+
+int pvr_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
+		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
+{
+	struct pvr_srq *srq = to_pvr_srq(ibsrq);
+	int err;
+
+	if (mask & ~(IB_SRQ_MAX_WR | IB_SRQ_LIMIT))
+		return -EINVAL;
+	mutex_lock(&srq->lock);
+	if (mask & IB_SRQ_MAX_WR)
+		err = resize_locked(srq, attr, mask, udata);
+	else
+		err = modify_srq(srq, attr, mask, NULL);
+	mutex_unlock(&srq->lock);
+	return err;
 }
 
 int pvr_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr)
@@ -163,5 +305,6 @@ int pvr_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 
 	destroy_srq(to_pvr_dev(ibsrq->device), srq);
 	pages_free(srq);
+	mutex_destroy(&srq->lock);
 	return 0;
 }

@@ -89,11 +89,11 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 /**
  * pvr_cq_purge() - remove the completions of one QP from a kernel CQ
  * @cq: the CQ
- * @qp_handle: a QP of which the device adds no more completions
+ * @qp: a QP of which the device adds no more completions
  *
  * Context: may sleep, takes cq->resize_lock and cq->lock.
  */
-void pvr_cq_purge(struct pvr_cq *cq, u32 qp_handle);
+void pvr_cq_purge(struct pvr_cq *cq, struct pvr_qp *qp);
 
 /**
  * pvr_cq_attach() - let the completions of a QP be found in a kernel CQ
@@ -129,6 +129,13 @@ int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
 int pvr_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata);
+/**
+ * pvr_qp_end_srq_request() - give a request back that a kernel QP took from its SRQ
+ * @qp: any QP, about to be destroyed
+ *
+ * Context: may sleep.
+ */
+void pvr_qp_end_srq_request(struct pvr_qp *qp);
 int pvr_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		 struct ib_qp_init_attr *init);
 
@@ -147,5 +154,10 @@ int pvr_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr,
 		   enum ib_srq_attr_mask mask, struct ib_udata *udata);
 int pvr_query_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attr);
 int pvr_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
+
+/* srq_wq.c */
+
+int pvr_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
+		      const struct ib_recv_wr **bad_wr);
 
 #endif /* PVR_VERBS_H */

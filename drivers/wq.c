@@ -87,6 +87,8 @@ void pvr_wq_reset(struct pvr_wq *wq, struct pvr_cq *cq)
 {
 	unsigned long flags;
 
+	if (!wq->wr_ids)
+		return;
 	spin_lock_irqsave(&cq->lock, flags);
 	spin_lock(&wq->lock);
 	wq->tail = 0;

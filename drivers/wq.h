@@ -63,9 +63,21 @@ bool pvr_wq_flush(struct pvr_wq *wq, u64 *wr_id);
 
 /**
  * pvr_wq_reset() - forget all requests
- * @wq: the queue; its QP is in RESET
+ * @wq: the queue, its QP being in RESET; or none, as with an SRQ
  * @cq: its CQ, whose lock is taken, and inside it the queue's
  */
 void pvr_wq_reset(struct pvr_wq *wq, struct pvr_cq *cq);
+
+static inline void pvr_wqe_fill_sges(struct pvrdma_sge *to,
+				     const struct ib_sge *from, int n)
+{
+	int i;
+
+	for (i = 0; i < n; i++) {
+		to[i].addr = from[i].addr;
+		to[i].length = from[i].length;
+		to[i].lkey = from[i].lkey;
+	}
+}
 
 #endif /* PVR_WQ_H */

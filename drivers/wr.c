@@ -10,17 +10,6 @@ static void *wqe_at(struct pvr_qp *qp, struct pvr_wq *wq)
 					      wq->stride);
 }
 
-static void fill_sges(struct pvrdma_sge *to, const struct ib_sge *from, int n)
-{
-	int i;
-
-	for (i = 0; i < n; i++) {
-		to[i].addr = from[i].addr;
-		to[i].length = from[i].length;
-		to[i].lkey = from[i].lkey;
-	}
-}
-
 /* What the work requests of each opcode need, and which QPs may post them. */
 struct wr_op {
 	u8 opcode; /* enum pvrdma_wr_opcode */
@@ -181,8 +170,8 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 	wqe->send_flags = wr->send_flags & SEND_FLAGS;
 	if (wr->opcode != IB_WR_REG_MR && wr->opcode != IB_WR_LOCAL_INV) {
 		wqe->num_sge = wr->num_sge;
-		fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list,
-			  wr->num_sge);
+		pvr_wqe_fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list,
+				  wr->num_sge);
 	}
 	if (op->fill)
 		op->fill(wqe, wr);
@@ -245,7 +234,8 @@ static int post_one_recv_locked(struct pvr_qp *qp, const struct ib_recv_wr *wr)
 	wqe->wr_id = qp->rq.tail | PVR_WQ_RECV;
 	wqe->num_sge = wr->num_sge;
 	wqe->total_len = 0;
-	fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list, wr->num_sge);
+	pvr_wqe_fill_sges((struct pvrdma_sge *)(wqe + 1), wr->sg_list,
+			  wr->num_sge);
 	pvr_wq_push(&qp->rq, wr->wr_id);
 	return 0;
 }
@@ -258,6 +248,10 @@ int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 	bool posted = false;
 	int err;
 
+	if (ibqp->srq) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
 	spin_lock_irqsave(&qp->rq.lock, flags);
 	err = READ_ONCE(qp->state) == IB_QPS_RESET ? -EINVAL : 0;
 	for (; wr && !err; wr = wr->next) {
