@@ -142,6 +142,15 @@ static void test_without_the_extension(void **state)
 	assert_int_equal(psrq->wq.num, 8);
 }
 
+static void test_the_number_is_the_devices(void **state)
+{
+	uint32_t num = 0;
+
+	assert_int_equal(pvr_get_srq_num(srq, &num), 0);
+	assert_int_not_equal(num, 0);
+	assert_int_equal(num, fake.next_handle - 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -155,6 +164,7 @@ int main(void)
 		TEST(test_a_limit_alone_moves_nothing),
 		TEST(test_sizes_beyond_any_limit),
 		TEST(test_without_the_extension),
+		TEST(test_the_number_is_the_devices),
 	};
 
 	return cmocka_run_group_tests_name("provider_srq", tests, NULL, NULL);

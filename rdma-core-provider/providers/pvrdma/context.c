@@ -110,6 +110,7 @@ static const struct verbs_context_ops context_ops = {
 	.destroy_srq = pvr_destroy_srq,
 	.detach_mcast = pvr_detach_mcast,
 	.free_context = free_context,
+	.get_srq_num = pvr_get_srq_num,
 	.modify_qp = pvr_modify_qp,
 	.modify_srq = pvr_modify_srq,
 	.poll_cq = pvr_poll_cq,

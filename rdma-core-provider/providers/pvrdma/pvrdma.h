@@ -252,6 +252,7 @@ int pvr_detach_mcast(struct ibv_qp *ibqp, const union ibv_gid *gid, uint16_t lid
 struct ibv_srq *pvr_create_srq(struct ibv_pd *ibpd, struct ibv_srq_init_attr *attr);
 int pvr_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int attr_mask);
 int pvr_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr);
+int pvr_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num);
 int pvr_destroy_srq(struct ibv_srq *ibsrq);
 
 struct ibv_ah *pvr_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);

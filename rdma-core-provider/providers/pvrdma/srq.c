@@ -165,6 +165,13 @@ int pvr_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 	return ibv_cmd_query_srq(ibsrq, attr, &cmd, sizeof(cmd));
 }
 
+/* Peers name no SRQ of type basic; so this is but the device's number. */
+int pvr_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
+{
+	*srq_num = to_pvr_srq(ibsrq)->handle;
+	return 0;
+}
+
 int pvr_destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct pvr_srq *srq = to_pvr_srq(ibsrq);
