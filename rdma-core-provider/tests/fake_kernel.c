@@ -291,6 +291,7 @@ int fake_setup(void **state)
 	if (pipe(fake.async))
 		return -1;
 	fake.ctx.ibv_ctx.context.async_fd = fake.async[0];
+	fake.ctx.num_ports = 1;
 	fake.ctx.qp_tbl_size = FAKE_QP_TBL_SIZE;
 	fake.ctx.qp_tbl = test_calloc(FAKE_QP_TBL_SIZE, sizeof(*fake.ctx.qp_tbl));
 	pthread_mutex_init(&fake.ctx.qp_mutex, NULL);

@@ -68,6 +68,22 @@ static void test_without_gid_is_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
+static void test_ports_are_counted_from_one(void **state)
+{
+	struct ibv_ah_attr attr = { .is_global = 1, .grh.dgid.raw = { 0xff, 0x0e } };
+	struct ibv_ah *ah;
+
+	assert_null(pvr_create_ah(&fake.pd.ibv_pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.port_num = 2;
+	assert_null(pvr_create_ah(&fake.pd.ibv_pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	attr.port_num = 1;
+	ah = pvr_create_ah(&fake.pd.ibv_pd, &attr);
+	assert_non_null(ah);
+	pvr_destroy_ah(ah);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
 
 int main(void)
@@ -77,6 +93,7 @@ int main(void)
 		TEST(test_every_kind_of_gid_has_a_mac),
 		TEST(test_unresolved_is_an_error),
 		TEST(test_without_gid_is_refused),
+		TEST(test_ports_are_counted_from_one),
 	};
 
 	return cmocka_run_group_tests_name("provider_ah", tests, NULL, NULL);

@@ -64,6 +64,7 @@ CONNECTIONS = [
 ]
 
 # Bad input: users.
+ERRNO = Step("errno", "$SHARE/pvr_errno")
 SMALL_MEMLOCK = Step("small-memlock", """
     ulimit -l 64
     setpriv --bounding-set=-ipc_lock --inh-caps=-ipc_lock ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1048576
@@ -89,7 +90,7 @@ COMPARE = Step("compare", """
     rdma link delete rxe0 && modprobe -r rdma_rxe""", 180)
 COMPLAINTS = Step("complaints", "! complaints")
 
-GOOD = [*PINGPONGS, *PERFTESTS, *VERIFIES, *CONNECTIONS, COMPLAINTS]
+GOOD = [*PINGPONGS, *PERFTESTS, *VERIFIES, *CONNECTIONS, ERRNO, COMPLAINTS]
 STEPS = [DEVINFO, LINK, IDLE, *GOOD, SMALL_MEMLOCK, NO_PROVIDER, COMPARE]
 
 

@@ -91,12 +91,14 @@ static void fill_av(struct pvrdma_av *av, const struct pvr_pd *pd, const struct 
 
 struct ibv_ah *pvr_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 {
+	const struct pvr_context *ctx = to_pvr_context(ibpd->context);
 	uint8_t mac[MAC_LEN];
 	struct pvr_ah *ah;
-	int err;
+	int err = 0;
 
 	/* RoCE has no other address than the GID. */
-	err = attr->is_global && attr->port_num ? 0 : EINVAL;
+	if (!attr->is_global || !attr->port_num || attr->port_num > ctx->num_ports)
+		err = EINVAL;
 	if (!err)
 		err = resolve_mac(ibpd->context, attr, mac);
 	if (err) {

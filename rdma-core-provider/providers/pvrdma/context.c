@@ -61,6 +61,16 @@ static int open_uverbs(struct pvr_context *ctx)
 	return 0;
 }
 
+static int count_ports(struct pvr_context *ctx)
+{
+	struct ibv_device_attr_ex attr = {};
+	int err;
+
+	err = query_device_ex(&ctx->ibv_ctx.context, NULL, &attr, sizeof(attr));
+	ctx->num_ports = attr.orig_attr.phys_port_cnt;
+	return err;
+}
+
 static int map_doorbells(struct pvr_context *ctx)
 {
 	int fd = ctx->ibv_ctx.context.cmd_fd;
@@ -136,6 +146,8 @@ static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd,
 	if (!ctx)
 		return NULL;
 	err = open_uverbs(ctx);
+	if (!err)
+		err = count_ports(ctx);
 	if (err)
 		goto err_uninit;
 	ctx->qp_tbl = calloc(ctx->qp_tbl_size, sizeof(*ctx->qp_tbl));

@@ -39,6 +39,7 @@ struct pvr_context {
 	uint32_t features; /* PVR_EXT_* in effect */
 	_Atomic bool dead; /* the device is gone, see fatal.c; it does not come back */
 	uint32_t qp_tbl_size;
+	uint8_t num_ports;
 	/*
 	 * QPs by handle. A slot is filled and emptied under qp_mutex; it is emptied with both
 	 * CQs of the QP locked, so a poller, who holds one of them, can use what it finds.

@@ -19,8 +19,13 @@ static int check_qp_type(const struct pvr_context *ctx, enum ibv_qp_type type)
 		return 0;
 	case IBV_QPT_UC:
 		return ctx->features & PVR_EXT_UC ? 0 : EOPNOTSUPP;
-	default:
+	case IBV_QPT_RAW_PACKET:
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+	case IBV_QPT_DRIVER:
 		return EOPNOTSUPP;
+	default:
+		return EINVAL;
 	}
 }
 
@@ -47,7 +52,7 @@ static int check_init_attr(const struct pvr_context *ctx, const struct ibv_qp_in
 	if (err)
 		return err;
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) || !attr->pd || !attr->send_cq ||
-	    !attr->recv_cq)
+	    !attr->recv_cq || (attr->srq && attr->qp_type == IBV_QPT_UC))
 		return EINVAL;
 	if (cap->max_send_wr > PVR_MAX_ELEMENTS || cap->max_recv_wr > PVR_MAX_ELEMENTS ||
 	    cap->max_send_sge > PVR_MAX_SGE || cap->max_recv_sge > PVR_MAX_SGE)

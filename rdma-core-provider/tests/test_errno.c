@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Nonsense that the provider itself refuses, by the errno that the verb's man page has for it. What
+ * kernel and device refuse is tried in a VM, by tests/guest/pvr_errno.c.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "fake_kernel.h"
+
+#define ALL (PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | PVR_EXT_MW | PVR_EXT_MR_LAYOUT)
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct ibv_sge sges[3];
+static struct ibv_mr mr, foreign_mr;
+static struct ibv_mw mw1 = { .type = IBV_MW_TYPE_1, .rkey = 0x100 };
+static struct ibv_mw mw2 = { .type = IBV_MW_TYPE_2, .rkey = 0x200 };
+static struct pvr_pd foreign_pd = { .ibv_pd.handle = 99 };
+
+static int setup(void **state)
+{
+	int err = fake_setup(state);
+
+	mr.pd = mw1.pd = mw2.pd = &fake.pd.ibv_pd;
+	foreign_mr.pd = &foreign_pd.ibv_pd;
+	return err;
+}
+
+/* Nothing may reach the device of a request that was refused. */
+static void check_refused(const char *what, struct ibv_qp *qp, int err, int expected)
+{
+	if (err != expected)
+		fail_msg("%s: %d, expected %d", what, err, expected);
+	if (to_pvr_qp(qp)->sq.ring_shm->prod_tail || to_pvr_qp(qp)->rq.ring_shm->prod_tail)
+		fail_msg("%s: was posted", what);
+	if (fake_rung(PVRDMA_UAR_QP_OFFSET))
+		fail_msg("%s: the doorbell rang", what);
+	pvr_destroy_qp(qp);
+	fake.next_handle--;
+}
+
+static const struct {
+	const char *what;
+	uint32_t features;
+	enum ibv_qp_type type;
+	enum ibv_qp_state state;
+	struct ibv_send_wr wr;
+	int err;
+} sends[] = {
+	{ "RESET", ALL, IBV_QPT_RC, IBV_QPS_RESET, { .opcode = IBV_WR_SEND }, EINVAL },
+	{ "INIT", ALL, IBV_QPT_RC, IBV_QPS_INIT, { .opcode = IBV_WR_SEND }, EINVAL },
+	{ "RTR", ALL, IBV_QPT_UC, IBV_QPS_RTR, { .opcode = IBV_WR_SEND }, EINVAL },
+	{ "opcode -1", ALL, IBV_QPT_RC, IBV_QPS_RTS, { .opcode = -1 }, EINVAL },
+	{ "opcode INT_MAX", ALL, IBV_QPT_RC, IBV_QPS_RTS, { .opcode = INT_MAX }, EINVAL },
+	{ "TSO", ALL, IBV_QPT_UD, IBV_QPS_RTS, { .opcode = IBV_WR_TSO }, EOPNOTSUPP },
+	{ "DRIVER1", ALL, IBV_QPT_RC, IBV_QPS_RTS, { .opcode = IBV_WR_DRIVER1 }, EOPNOTSUPP },
+	{ "READ on UC", ALL, IBV_QPT_UC, IBV_QPS_RTS, { .opcode = IBV_WR_RDMA_READ }, EINVAL },
+	{ "LOCAL_INV on UD", ALL, IBV_QPT_UD, IBV_QPS_RTS, { .opcode = IBV_WR_LOCAL_INV }, EINVAL },
+	{ "SEND_WITH_INV on UD", ALL, IBV_QPT_UD, IBV_QPS_RTS, { .opcode = IBV_WR_SEND_WITH_INV },
+	  EINVAL },
+	{ "all flags", ALL, IBV_QPT_RC, IBV_QPS_RTS, { .send_flags = ~0u }, EINVAL },
+	{ "too many SGEs", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = 3 }, EINVAL },
+	{ "INT_MIN SGEs", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = INT_MIN }, EINVAL },
+	{ "-1 SGEs inline", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = -1, .send_flags = IBV_SEND_INLINE },
+	  EINVAL },
+	{ "no address handle", ALL, IBV_QPT_UD, IBV_QPS_RTS, { .opcode = IBV_WR_SEND }, EINVAL },
+	{ "type 1", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw1, 0x101, { .mr = &mr } } }, EINVAL },
+	{ "no window", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { NULL, 0x101, { .mr = &mr } } }, EINVAL },
+	{ "no region", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, {} } }, EINVAL },
+	{ "another's index", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x301, { .mr = &mr } } }, EINVAL },
+	{ "another PD", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, { .mr = &foreign_mr } } }, EPERM },
+	{ "window's access", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW,
+	    .bind_mw = { &mw2, 0x201, { .mr = &mr, .mw_access_flags = ~0u } } }, EINVAL },
+	{ "bind without windows", PVR_EXT_USER_OPS, IBV_QPT_RC, IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, { .mr = &mr } } }, EOPNOTSUPP },
+};
+
+static void test_post_send(void **state)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(sends); i++) {
+		struct ibv_send_wr wr = sends[i].wr, *bad = NULL;
+		struct ibv_qp *qp;
+		int err;
+
+		fake.ctx.features = ALL;
+		qp = fake_qp(sends[i].type, 4, 2, 1, 1);
+		fake.ctx.features = sends[i].features;
+		qp->state = sends[i].state;
+		err = pvr_post_send(qp, &wr, &bad);
+		if (bad != &wr)
+			fail_msg("%s: wrong bad_wr", sends[i].what);
+		check_refused(sends[i].what, qp, err, sends[i].err);
+	}
+}
+
+static const struct {
+	const char *what;
+	enum ibv_qp_state state;
+	int num_sge;
+	int err;
+} recvs[] = {
+	{ "RESET", IBV_QPS_RESET, 0, EINVAL },
+	{ "too many SGEs", IBV_QPS_INIT, 2, EINVAL },
+	{ "-1 SGEs", IBV_QPS_RTS, -1, EINVAL },
+	{ "INT_MIN SGEs", IBV_QPS_RTS, INT_MIN, EINVAL },
+};
+
+static void test_post_recv(void **state)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(recvs); i++) {
+		struct ibv_recv_wr *bad = NULL, wr = { .sg_list = sges,
+						       .num_sge = recvs[i].num_sge };
+		struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
+		int err;
+
+		qp->state = recvs[i].state;
+		err = pvr_post_recv(qp, &wr, &bad);
+		if (bad != &wr)
+			fail_msg("%s: wrong bad_wr", recvs[i].what);
+		check_refused(recvs[i].what, qp, err, recvs[i].err);
+	}
+}
+
+/* The list ends at the bad one: what is before it is posted, what is behind it not looked at. */
+static void test_bad_wr_is_the_bad_one(void **state)
+{
+	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 8, 1, 8, 1);
+	struct ibv_recv_wr recv[3] = {
+		{ .next = &recv[1] }, { .next = &recv[2], .num_sge = 7 }, { .num_sge = 9 },
+	}, *bad_recv = NULL;
+	struct ibv_send_wr send[3] = {
+		{ .opcode = IBV_WR_SEND, .next = &send[1] },
+		{ .opcode = IBV_WR_TSO, .next = &send[2] },
+		{ .opcode = -1 },
+	}, *bad_send = NULL;
+
+	assert_int_equal(pvr_post_send(qp, send, &bad_send), EOPNOTSUPP);
+	assert_ptr_equal(bad_send, &send[1]);
+	assert_int_equal(to_pvr_qp(qp)->sq.ring_shm->prod_tail, 1);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET),
+			 PVR_DB_QP_SEND | to_pvr_qp(qp)->handle);
+	assert_int_equal(pvr_post_recv(qp, recv, &bad_recv), EINVAL);
+	assert_ptr_equal(bad_recv, &recv[1]);
+	assert_int_equal(to_pvr_qp(qp)->rq.ring_shm->prod_tail, 1);
+}
+
+static void test_full_queues(void **state)
+{
+	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
+	struct ibv_send_wr *bad_send, send = { .opcode = IBV_WR_SEND };
+	struct ibv_recv_wr *bad_recv, recv = {};
+
+	assert_int_equal(pvr_post_send(qp, &send, &bad_send), 0);
+	assert_int_equal(pvr_post_send(qp, &send, &bad_send), ENOMEM);
+	assert_ptr_equal(bad_send, &send);
+	assert_int_equal(pvr_post_recv(qp, &recv, &bad_recv), 0);
+	assert_int_equal(pvr_post_recv(qp, &recv, &bad_recv), ENOMEM);
+	assert_ptr_equal(bad_recv, &recv);
+}
+
+static const struct {
+	const char *what;
+	struct ibv_qp_init_attr attr;
+	int err;
+} creations[] = {
+	{ "raw packets", { .qp_type = IBV_QPT_RAW_PACKET }, EOPNOTSUPP },
+	{ "XRC", { .qp_type = IBV_QPT_XRC_RECV }, EOPNOTSUPP },
+	{ "the GSI", { .qp_type = 1 }, EINVAL },
+	{ "type -1", { .qp_type = -1 }, EINVAL },
+	{ "sends", { .qp_type = IBV_QPT_RC, .cap.max_send_wr = UINT32_MAX }, EINVAL },
+	{ "receives", { .qp_type = IBV_QPT_RC, .cap.max_recv_wr = UINT32_MAX }, EINVAL },
+	{ "SGEs to send", { .qp_type = IBV_QPT_UD, .cap.max_send_sge = UINT32_MAX }, EINVAL },
+	{ "SGEs to receive", { .qp_type = IBV_QPT_UC, .cap.max_recv_sge = UINT32_MAX }, EINVAL },
+	{ "inline data", { .qp_type = IBV_QPT_RC, .cap.max_inline_data = UINT32_MAX }, EINVAL },
+};
+
+static void test_create_qp(void **state)
+{
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_qp_init_attr attr;
+	struct ibv_srq *srq;
+	size_t i;
+
+	fake.ctx.features = ALL;
+	for (i = 0; i < COUNT(creations); i++) {
+		attr = creations[i].attr;
+		attr.send_cq = fake.send_cq;
+		attr.recv_cq = fake.recv_cq;
+		errno = 0;
+		if (pvr_create_qp(&fake.pd.ibv_pd, &attr) || errno != creations[i].err)
+			fail_msg("%s: %d, expected %d", creations[i].what, errno,
+				 creations[i].err);
+	}
+	attr = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC, .send_cq = fake.send_cq };
+	assert_null(pvr_create_qp(&fake.pd.ibv_pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	srq = pvr_create_srq(&fake.pd.ibv_pd, &srq_attr);
+	attr = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_UC, .send_cq = fake.send_cq,
+					  .recv_cq = fake.recv_cq, .srq = srq };
+	assert_null(pvr_create_qp(&fake.pd.ibv_pd, &attr));
+	assert_int_equal(errno, EINVAL);
+	pvr_destroy_srq(srq);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_post_send),
+		TEST(test_post_recv),
+		TEST(test_bad_wr_is_the_bad_one),
+		TEST(test_full_queues),
+		TEST(test_create_qp),
+	};
+
+	return cmocka_run_group_tests_name("provider_errno", tests, NULL, NULL);
+}
