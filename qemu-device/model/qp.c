@@ -402,6 +402,9 @@ int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	}
 	if (qp->pages.broken && next != PVR_QPS_RESET && next != PVR_QPS_ERR)
 		return -EIO;
+	/* IBTA vol. 1, 11.2.5.2: asked for with each transition to SQD. */
+	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
+		qp->attr.en_sqd_async_notify = 0;
 	set_attrs(qp, cmd->attr_mask, &cmd->attrs);
 	if (next == PVR_QPS_RESET)
 		pvr_qp_reset_queues(qp);

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Async events (IBTA vol. 1, 11.6.3): each when it should be raised, and only then. */
+#include "common.h"
+
+#define WILD 0xabcdef00u
+
+/* The next events are these, in this order, and no more. */
+static void expect_events(struct fg_guest *g, const struct pvr_eqe *want, size_t n)
+{
+	struct pvr_eqe eqe;
+
+	for (size_t i = 0; i < n; i++) {
+		assert_true(fg_event_poll(g, &eqe));
+		assert_int_equal(eqe.type, want[i].type);
+		assert_int_equal(eqe.info, want[i].info);
+	}
+	expect_no_event(g);
+}
+
+static void test_comm_est_with_the_first_message_in_rtr(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
+	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
+	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
+	fg_run(env->host);
+	expect_no_event(env->g[1]);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
+	expect_no_event(env->g[0]);
+}
+
+static void test_comm_est_not_in_rts(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_end_connect(&env->a, &env->b, NULL);
+	t_ping_pong(env->host, &env->a, &env->b);
+	expect_no_event(env->g[0]);
+	expect_no_event(env->g[1]);
+}
+
+/* Datagrams establish nothing. */
+static void test_comm_est_not_for_datagrams(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
+	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, NULL, 0));
+	t_recv(&env->b, 1, 0, 100);
+	t_send_ud(&env->a, &env->b, 2, 0, 10);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 50);
+	expect_no_event(env->g[1]);
+}
+
+static void to_sqd(struct fg_end *end, bool notify, bool named)
+{
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD, .en_sqd_async_notify = notify };
+
+	expect_ok(fg_qp_modify(&end->qp,
+			       PVR_QPA_STATE | (named ? PVR_QPA_EN_SQD_ASYNC : 0), &attr));
+}
+
+static void to_rts(struct fg_end *end)
+{
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS };
+
+	expect_ok(fg_qp_modify(&end->qp, PVR_QPA_STATE, &attr));
+}
+
+/* For this transition: what an earlier one asked for is over. */
+static void test_sq_drained_if_this_transition_asked_for_it(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_qp_attr attr = { .qp_access_flags = 0 };
+
+	to_sqd(&env->a, true, true);
+	fg_run(env->host);
+	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_ACCESS_FLAGS, &attr)); /* SQD to SQD */
+	to_rts(&env->a);
+	to_sqd(&env->a, true, false);
+	fg_run(env->host);
+	expect_no_event(env->g[0]);
+	to_rts(&env->a);
+	to_sqd(&env->a, false, true);
+	fg_run(env->host);
+	expect_no_event(env->g[0]);
+}
+
+static void test_sq_drained_not_before_the_request_in_progress_is_done(void **state)
+{
+	struct t_env *env = *state;
+
+	t_send(&env->a, 1, 0, 8); /* finds no receive request */
+	fg_run(env->host);
+	to_sqd(&env->a, true, true);
+	fg_run(env->host);
+	expect_no_event(env->g[0]);
+	t_recv(&env->b, 2, 0, 8);
+	fg_settle(env->host, FG_SEC);
+	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
+}
+
+static void test_qp_fatal_when_an_index_is_wild(void **state)
+{
+	struct t_env *env = *state;
+
+	env->a.qp.ring->tx.prod_tail = WILD;
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
+	expect_state(&env->a, PVR_QPS_ERR);
+	env->b.qp.ring->rx.prod_tail = WILD;
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	env->b.qp.ring->rx.prod_tail = WILD;
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
+}
+
+/* Who has a completion to tell it gets no event besides. */
+static void test_no_event_where_a_completion_tells(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge bad = { FG_USER_VA, 8, 0xbad };
+
+	env->a.mr.lkey ^= 0x100;
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	env->a.mr.lkey ^= 0x100;
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	assert_true(fg_post_recv(&env->b.qp, 2, &bad, 1));
+	t_send(&env->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_REM_OP_ERR);
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	fg_run(env->host);
+	expect_no_event(env->g[0]);
+	expect_no_event(env->g[1]);
+}
+
+static void test_qp_req_err_at_the_responder_of_an_invalid_request(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_qp_attr attr = { .qp_access_flags = 0 };
+
+	expect_ok(fg_qp_modify(&env->b.qp, PVR_QPA_ACCESS_FLAGS, &attr));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+	expect_one_event(env->g[1], PVR_EVENT_QP_REQ_ERR, env->b.qp.handle);
+	expect_no_event(env->g[0]);
+}
+
+static void test_qp_access_err_at_the_responder_of_a_forbidden_access(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr bad = env->b.mr;
+
+	bad.rkey ^= 0x100;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &bad, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_one_event(env->g[1], PVR_EVENT_QP_ACCESS_ERR, env->b.qp.handle);
+	expect_no_event(env->g[0]);
+}
+
+static void test_cq_err_once_and_its_qps_with_it(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_cq small;
+
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	expect_ok(fg_cq_create(&env->g[0]->kernel, 2, &small));
+	spec.pd = &env->a.pd;
+	spec.scq = &small;
+	spec.rcq = &env->a.rcq;
+	expect_ok(fg_qp_create(&spec, &env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+	for (int i = 0; i < 2; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	expect_no_event(env->g[0]); /* full, not overrun */
+	for (int i = 0; i < 5; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	expect_events(env->g[0],
+		      (struct pvr_eqe[]){ { PVR_EVENT_CQ_ERR, small.handle },
+					  { PVR_EVENT_QP_FATAL, env->a.qp.handle } },
+		      2);
+}
+
+/* b receives through an SRQ of @wr requests. */
+static void open_srq(struct t_env *env, struct fg_srq *srq, uint32_t wr)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .srq = srq };
+
+	expect_ok(fg_qp_destroy(&env->b.qp));
+	expect_ok(fg_srq_create(&env->b.pd, wr, 1, srq));
+	spec.pd = &env->b.pd;
+	spec.scq = &env->b.scq;
+	spec.rcq = &env->b.rcq;
+	expect_ok(fg_qp_create(&spec, &env->b.qp));
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+}
+
+static void test_srq_err_once_and_its_qps_with_it(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_srq srq;
+	struct pvr_eqe eqe;
+
+	open_srq(env, &srq, 4);
+	srq.ring->prod_tail = WILD;
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	assert_true(fg_event_poll(env->g[1], &eqe));
+	assert_int_equal(eqe.type, PVR_EVENT_SRQ_ERR);
+	assert_int_equal(eqe.info, srq.handle);
+	assert_true(fg_event_poll(env->g[1], &eqe));
+	assert_int_equal(eqe.type, PVR_EVENT_QP_FATAL);
+	assert_int_equal(eqe.info, env->b.qp.handle);
+	/* The QP is in error, and takes no more from the SRQ. */
+	assert_true(fg_event_poll(env->g[1], &eqe));
+	assert_int_equal(eqe.type, PVR_EVENT_QP_LAST_WQE_REACHED);
+	expect_no_event(env->g[1]);
+}
+
+static void test_srq_limit_once_below_the_limit(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge;
+	struct fg_srq srq;
+
+	open_srq(env, &srq, 8);
+	sge = fg_sge(&env->b.mr, 0, 8);
+	for (int i = 0; i < 6; i++)
+		assert_true(fg_post_srq_recv(&srq, i, &sge, 1));
+	expect_ok(fg_srq_set_limit(&srq, 5));
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_no_event(env->g[1]); /* 5 are left: not fewer than the limit */
+	t_send(&env->a, 2, 0, 8);
+	t_send(&env->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_one_event(env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, srq.handle);
+	expect_ok(fg_srq_set_limit(&srq, 3));
+	t_send(&env->a, 4, 0, 8);
+	fg_run(env->host);
+	expect_one_event(env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, srq.handle);
+}
+
+static void test_last_wqe_once_when_a_qp_with_an_srq_is_in_error(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_srq srq;
+
+	open_srq(env, &srq, 8);
+	fg_run(env->host);
+	expect_no_event(env->g[1]);
+	for (int i = 0; i < 2; i++) {
+		expect_ok(fg_qp_to_err(&env->b.qp));
+		fg_run(env->host);
+		fg_ring_recv(&env->b.qp);
+		fg_run(env->host);
+		expect_one_event(env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, env->b.qp.handle);
+		/* A new life, a new last one. */
+		expect_ok(fg_qp_to_reset(&env->b.qp));
+		expect_ok(fg_qp_to_init(&env->b.qp, NULL));
+	}
+	/* Without an SRQ the flushed requests say it. */
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	fg_run(env->host);
+	expect_no_event(env->g[0]);
+}
+
+static void test_port_active_and_port_err_with_each_change(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 2; i++) {
+		pvr_adapter_set_link(env->g[0]->adapter, false);
+		pvr_adapter_set_link(env->g[0]->adapter, false);
+		expect_one_event(env->g[0], PVR_EVENT_PORT_ERR, 1);
+		pvr_adapter_set_link(env->g[0]->adapter, true);
+		pvr_adapter_set_link(env->g[0]->adapter, true);
+		expect_one_event(env->g[0], PVR_EVENT_PORT_ACTIVE, 1);
+	}
+	expect_no_event(env->g[1]);
+}
+
+/* What the driver binds itself it knows itself. */
+static void test_gid_change_when_the_device_takes_one_away(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest_config config;
+	uint8_t gid[16];
+
+	fg_guest_config_init(&config, 3);
+	fg_gid_from_mac(gid, config.mac);
+	expect_ok(fg_bind_gid(env->g[0], 4, gid));
+	expect_ok(fg_unbind_gid(env->g[0], 4, gid));
+	expect_ok(fg_bind_gid(env->g[0], 4, gid));
+	expect_no_event(env->g[0]);
+	env->g[2] = fg_guest_start(env->host, 3); /* whose GID it is by right */
+	expect_one_event(env->g[0], PVR_EVENT_GID_CHANGE, 1);
+	expect_no_event(env->g[1]);
+	expect_no_event(env->g[2]);
+}
+
+static void test_device_fatal_once_when_the_device_fails(void **state)
+{
+	struct t_env *env = *state;
+
+	pvr_adapter_fail(env->g[0]->adapter, "a test");
+	pvr_adapter_fail(env->g[0]->adapter, "a test");
+	expect_one_event(env->g[0], PVR_EVENT_DEVICE_FATAL, 0);
+	expect_no_event(env->g[1]);
+}
+
+/* Traffic of all kinds that goes well. */
+static void test_no_event_without_a_reason(void **state)
+{
+	struct t_env *env = *state;
+
+	t_ping_pong(env->host, &env->a, &env->b);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 100);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 100);
+	t_send(&env->b, 3, 0, 8);
+	fg_run(env->host);
+	t_recv(&env->a, 4, 0, 8);
+	fg_settle(env->host, FG_SEC);
+	fg_end_close(&env->a);
+	fg_end_close(&env->b);
+	expect_no_event(env->g[0]);
+	expect_no_event(env->g[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_comm_est_with_the_first_message_in_rtr, rc),
+		T(test_comm_est_not_in_rts, rc),
+		T(test_comm_est_not_for_datagrams, ud_ready),
+		T(test_sq_drained_if_this_transition_asked_for_it, rc_connected),
+		T(test_sq_drained_not_before_the_request_in_progress_is_done, rc_connected),
+		T(test_qp_fatal_when_an_index_is_wild, rc_connected),
+		T(test_no_event_where_a_completion_tells, rc_connected),
+		T(test_qp_req_err_at_the_responder_of_an_invalid_request, rc_connected),
+		T(test_qp_access_err_at_the_responder_of_a_forbidden_access, rc_connected),
+		T(test_cq_err_once_and_its_qps_with_it, rc_connected),
+		T(test_srq_err_once_and_its_qps_with_it, rc_connected),
+		T(test_srq_limit_once_below_the_limit, rc_connected),
+		T(test_last_wqe_once_when_a_qp_with_an_srq_is_in_error, rc_connected),
+		T(test_port_active_and_port_err_with_each_change, guests),
+		T(test_gid_change_when_the_device_takes_one_away, guests),
+		T(test_device_fatal_once_when_the_device_fails, guests),
+		T(test_no_event_without_a_reason, rc_connected),
+	};
+
+	return T_MAIN(tests);
+}
