@@ -70,6 +70,7 @@ static enum step wait_until(struct pvr_qp *qp, enum pvr_qp_wait wait, uint64_t n
 
 static enum step not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t ns)
 {
+	qp->unanswered = false; /* this is an answer: the next silence is a new one */
 	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
 		if (!qp->rnr_left)
 			return fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,

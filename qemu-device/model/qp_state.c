@@ -157,6 +157,9 @@ static const char *bad_edge(const struct pvr_qp *qp, uint32_t mask,
 		return mask & ~PVR_QPA_CUR_STATE ? "RESET and ERR take no attributes" : NULL;
 	if (!edge->ok || (from == PVR_QPS_SQE && class == CLASS_RC))
 		return "there is no such transition";
+	/* IBTA vol. 1, 10.3.1.5: the request in progress uses what would change. */
+	if (from == PVR_QPS_SQD && to == PVR_QPS_SQD && qp->sq_draining)
+		return "the send queue has not drained yet";
 	if ((mask & edge->need[class]) != edge->need[class])
 		return "a required attribute is missing";
 	if (mask & ~(edge->need[class] | edge->may[class] | PVR_QPA_CUR_STATE))
