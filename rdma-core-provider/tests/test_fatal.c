@@ -168,7 +168,7 @@ static void test_a_broken_index_flushes_nothing(void **state)
 	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
 }
 
-/* While a QP is created or destroyed one cannot look for QPs, and need not wait for it. */
+/* While a QP is created, destroyed or posted to one cannot look at it, and need not wait for it. */
 static void test_flushing_waits_for_nobody(void **state)
 {
 	post_sends(0, 1);
@@ -176,6 +176,9 @@ static void test_flushing_waits_for_nobody(void **state)
 	pthread_mutex_lock(&fake.ctx.qp_mutex);
 	assert_int_equal(pvr_poll_cq(fake.send_cq, 64, wcs), 0);
 	pthread_mutex_unlock(&fake.ctx.qp_mutex);
+	pthread_spin_lock(&to_pvr_qp(qp)->sq.lock);
+	assert_int_equal(pvr_poll_cq(fake.send_cq, 64, wcs), 0);
+	pthread_spin_unlock(&to_pvr_qp(qp)->sq.lock);
 	expect_flushed(pvr_poll_cq(fake.send_cq, 64, wcs), 0, 1);
 }
 

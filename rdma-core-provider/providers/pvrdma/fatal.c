@@ -94,15 +94,19 @@ static void push_flushed(struct pvr_cq *cq, const struct pvr_qp *qp, uint64_t wr
 			      memory_order_relaxed);
 }
 
-/* Both kinds of element begin with wr_id. What does not fit comes with a later poll. */
-static void flush_queue(struct pvr_cq *cq, const struct pvr_qp *qp, struct pvr_wq *wq,
-			uint32_t opcode)
+/*
+ * Both kinds of element begin with wr_id. What does not fit comes with a later poll. Returns
+ * EBUSY if somebody is posting, maybe this thread, between ibv_wr_start() and _complete().
+ */
+static int flush_queue(struct pvr_cq *cq, const struct pvr_qp *qp, struct pvr_wq *wq,
+		       uint32_t opcode)
 {
 	uint32_t head;
 
 	if (!wq->num)
-		return;
-	pthread_spin_lock(&wq->lock);
+		return 0;
+	if (pthread_spin_trylock(&wq->lock))
+		return EBUSY;
 	head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_relaxed);
 	if (pvr_ring_used(wq->tail, head, wq->num) > wq->num)
 		head = wq->tail;
@@ -114,23 +118,28 @@ static void flush_queue(struct pvr_cq *cq, const struct pvr_qp *qp, struct pvr_w
 	}
 	atomic_store_explicit(&wq->ring_shm->cons_head, head, memory_order_relaxed);
 	pthread_spin_unlock(&wq->lock);
+	return 0;
 }
 
-static void flush_qp(struct pvr_cq *cq, struct pvr_qp *qp)
+static int flush_qp(struct pvr_cq *cq, struct pvr_qp *qp)
 {
+	int err = 0;
+
 	if (to_pvr_cq(qp->verbs_qp.qp.send_cq) == cq)
-		flush_queue(cq, qp, &qp->sq, PVRDMA_WC_SEND);
+		err |= flush_queue(cq, qp, &qp->sq, PVRDMA_WC_SEND);
 	if (to_pvr_cq(qp->verbs_qp.qp.recv_cq) == cq)
-		flush_queue(cq, qp, &qp->rq, PVRDMA_WC_RECV);
+		err |= flush_queue(cq, qp, &qp->rq, PVRDMA_WC_RECV);
+	return err;
 }
 
 /*
- * Returns 0 if there are CQEs now. The mutex keeps QPs of other CQs from vanishing while we find
+ * Returns 0 if there are CQEs now, ENOENT if there may be later. The mutex keeps QPs of other CQs from vanishing while we find
  * ours; who holds it may wait for our lock, so we only try, and the next poll tries again.
  */
 static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 {
 	struct pvr_qp *qp;
+	int busy = 0;
 	uint32_t i;
 
 	if (pthread_mutex_trylock(&ctx->qp_mutex))
@@ -138,10 +147,12 @@ static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 	for (i = 0; i < ctx->qp_tbl_size; i++) {
 		qp = atomic_load_explicit(&ctx->qp_tbl[i], memory_order_relaxed);
 		if (qp)
-			flush_qp(cq, qp);
+			busy |= flush_qp(cq, qp);
 	}
 	pthread_mutex_unlock(&ctx->qp_mutex);
-	return pvr_cq_fill(cq) ? 0 : EIO;
+	if (pvr_cq_fill(cq))
+		return 0;
+	return busy ? ENOENT : EIO;
 }
 
 int pvr_cq_idle_locked(struct pvr_cq *cq)
