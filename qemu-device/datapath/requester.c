@@ -147,7 +147,7 @@ static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
 	/* A connection to itself may have failed as responder meanwhile. */
 	if (qp->state != PVR_QPS_RTS && qp->state != PVR_QPS_SQD)
 		return STEP_STOP;
-	/* IBTA vol. 1, 9.8.3: sent is done, and nobody tells what became of it. */
+	/* IBTA vol. 1, 9.8.2: sent is done, and nobody tells what became of it. */
 	if (qp->type == PVR_QPT_UC)
 		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
 	switch (answer.verdict) {

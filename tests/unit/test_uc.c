@@ -36,7 +36,7 @@ static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
 	expect_state(&env->b, PVR_QPS_RTS);
 	expect_no_event(env->g[0]);
 	expect_no_event(env->g[1]);
-	/* No acknowledgement, no retry: nothing is waited for (9.8.3). */
+	/* No acknowledgement, no retry: nothing is waited for (9.8.2). */
 	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
 }
 

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""docs/semantics.md: each rule has a clause and a test, and the test runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOC = ROOT / "docs" / "semantics.md"
+UNIT = ROOT / "tests" / "unit"
+TEST = re.compile(r"`(test_\w+\.c): (test_\w+)`")
+
+
+def rows(text):
+    """The cells of each row of each table, without the heads."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [row for row in cells if row[0] != "rule" and set(row[0]) != {"-"}]
+
+
+def what_is_wrong(row, sources, names):
+    """A complaint, or None. SOURCES: file name -> text; NAMES: the tests that meson runs."""
+    if len(row) != 3 or not row[1]:
+        return "not rule, clause and test"
+    tests = TEST.findall(row[2])
+    if not tests or TEST.sub("", row[2]).strip(", "):
+        return "the last cell is no list of `test_file.c: test_function`"
+    for file, function in tests:
+        text = sources.get(file)
+        if text is None or file.removeprefix("test_").removesuffix(".c") not in names:
+            return f"{file} is no unit test"
+        if f"static void {function}(void **state)" not in text:
+            return f"{file} has no {function}"
+        # In the list of main(), or nobody calls it.
+        if not re.search(rf"\b(?:T|T_UC|cmocka_unit_test_setup_teardown)\({function}\b", text):
+            return f"{file} does not run {function}"
+    return None
+
+
+@pytest.fixture(scope="module")
+def sources():
+    return {path.name: path.read_text() for path in UNIT.glob("test_*.c")}
+
+
+@pytest.fixture(scope="module")
+def names():
+    return set(re.findall(r"^  '(\w+)',$", (UNIT / "meson.build").read_text(), re.M))
+
+
+def test_each_rule_has_a_clause_and_tests_that_run(sources, names):
+    table = rows(DOC.read_text())
+    assert len(table) > 80
+    wrong = {row[0]: why for row in table if (why := what_is_wrong(row, sources, names))}
+    assert not wrong
+
+
+def test_no_rule_is_there_twice():
+    rules = [row[0] for row in rows(DOC.read_text())]
+    starts = [rule for rule in rules if not rule.startswith(("The same", "SQE: the same", "UC: the same",
+                                                             "UD: the same", "Atomics too"))]
+    assert len(starts) == len(set(starts))
+
+
+@pytest.mark.parametrize("row, complaint", [
+    (["a rule", "9.9", "`test_a.c: test_x`"], None),
+    (["a rule", "", "`test_a.c: test_x`"], "not rule"),
+    (["a rule", "9.9", ""], "no list"),
+    (["a rule", "9.9", "`test_a.c: test_x`, by hand"], "no list"),
+    (["a rule", "9.9", "`test_b.c: test_x`"], "no unit test"),
+    (["a rule", "9.9", "`test_c.c: test_x`"], "no unit test"),
+    (["a rule", "9.9", "`test_a.c: test_y`"], "has no test_y"),
+    (["a rule", "9.9", "`test_a.c: test_z`"], "does not run test_z"),
+])
+def test_the_check_sees(row, complaint):
+    text = "static void test_x(void **state)\nstatic void test_z(void **state)\n T(test_x, guest),\n"
+    why = what_is_wrong(row, {"test_a.c": text, "test_c.c": text}, {"a"})
+    assert why is None if complaint is None else complaint in why
