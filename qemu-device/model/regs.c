@@ -193,7 +193,7 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 	case PVR_REG_EXT_ACK:
 		return adapter->ext_ack;
 	case PVR_REG_EXT_CQ_VECTORS:
-		return PVR_CQ_VECTORS_MAX;
+		return adapter->revision->ext & PVR_EXT_CQ_VECTORS ? PVR_CQ_VECTORS_MAX : 0;
 	default:
 		return 0;
 	}

@@ -276,6 +276,112 @@ static void test_dsr(void **state)
 	assert_true(n < 100);
 }
 
+/*
+ * As try_command(), for commands that make no object: @unchanged is asserted after each
+ * failure, and the last try succeeds.
+ */
+static uint32_t try_change(struct objects *o, const void *req, size_t len,
+			   void (*unchanged)(struct objects *o))
+{
+	uint32_t n;
+
+	for (n = 1; n < 100; n++) {
+		uint32_t err;
+
+		fail_from(n);
+		err = fg_cmd(o->g, req, len, NULL, 0);
+		if (!failed()) {
+			expect_ok(err);
+			return n - 1;
+		}
+		assert_int_equal(err, ENOMEM);
+		unchanged(o);
+	}
+	fail();
+	return 0;
+}
+
+static void cq_is_as_it_was(struct objects *o)
+{
+	const struct pvr_ring *new_shm = &((struct pvr_ring_state *)o->buf.va)->rx;
+
+	fg_cq_arm(&o->cq);
+	fg_run(o->env->host);
+	assert_int_equal(new_shm->prod_tail, 0);
+	assert_int_equal(o->cq.ring->prod_tail, 1);
+}
+
+static void test_resize_cq(void **state)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct pvr_cmd_resize_cq req;
+	struct objects o;
+	struct fg_qp qp;
+
+	objects_open(&o, state);
+	/* Something to move: a receive request that is flushed. */
+	spec.pd = &o.pd;
+	spec.scq = spec.rcq = &o.cq;
+	expect_ok(fg_qp_create(&spec, &qp));
+	expect_ok(fg_qp_to_init(&qp, NULL));
+	assert_true(fg_post_recv(&qp, 7, NULL, 0));
+	expect_ok(fg_qp_to_err(&qp));
+	fg_run(o.env->host);
+	req = fg_cq_resize_request(&o.cq, &o.buf, 512);
+	assert_true(try_change(&o, &req, sizeof(req), cq_is_as_it_was) >= 1);
+	assert_int_equal(((struct pvr_ring_state *)o.buf.va)->rx.prod_tail, 1);
+	expect_cqe(&o.cq, 7, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+static struct fg_srq resized;
+
+static void srq_is_as_it_was(struct objects *o)
+{
+	struct pvr_srq_attr attr;
+
+	(void)o;
+	expect_ok(fg_srq_query(&resized, &attr));
+	assert_int_equal(attr.max_wr, 16);
+	assert_int_equal(attr.srq_limit, 3);
+}
+
+static void test_resize_srq(void **state)
+{
+	struct pvr_cmd_modify_srq req;
+	struct pvr_srq_attr attr;
+	struct objects o;
+
+	objects_open(&o, state);
+	expect_ok(fg_srq_create(&o.pd, 16, 1, &resized));
+	expect_ok(fg_srq_set_limit(&resized, 3));
+	req = fg_srq_resize_request(&resized, &o.buf, 64);
+	req.attr_mask |= PVR_SRQ_LIMIT;
+	req.attrs.srq_limit = 5;
+	assert_true(try_change(&o, &req, sizeof(req), srq_is_as_it_was) >= 1);
+	expect_ok(fg_srq_query(&resized, &attr));
+	assert_int_equal(attr.max_wr, 64);
+	assert_int_equal(attr.srq_limit, 5);
+}
+
+static void vector_is_not_there(struct objects *o)
+{
+	struct fg_cq cq;
+
+	assert_int_equal(fg_cq_create_on(&o->g->kernel, 1, 64, &cq), EINVAL);
+}
+
+static void test_set_cq_ring(void **state)
+{
+	struct pvr_cmd_set_cq_ring req;
+	struct objects o;
+	struct fg_cq cq;
+
+	objects_open(&o, state);
+	req = fg_cq_ring_request(1, &o.buf);
+	assert_true(try_change(&o, &req, sizeof(req), vector_is_not_there) >= 1);
+	expect_ok(fg_cq_create_on(&o.g->kernel, 1, 64, &cq));
+}
+
 static void raise_nothing(void *host, uint32_t vector)
 {
 	(void)host;
@@ -455,6 +561,9 @@ int main(void)
 		T(test_create_gsi_qp, guest),
 		T(test_create_qp_with_srq, guest),
 		T(test_create_many_qps, guest),
+		T(test_resize_cq, guest),
+		T(test_resize_srq, guest),
+		T(test_set_cq_ring, guest),
 		T(test_create_bind, guests),
 		T(test_dsr, unprobed),
 		T(test_create_adapter, host),
@@ -466,5 +575,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_attach_mcast, setup_mcast, t_teardown),
 	};
 
+	fg_default_ext = PVR_ENGINE_EXT;
 	return T_MAIN(tests);
 }
