@@ -5,13 +5,16 @@
  *
  * Each monkey has an end that is mostly connected to the other's, and makes and destroys
  * more objects around it. What it does is plausible seven times out of eight, or it would
- * get nowhere.
+ * get nowhere. Half of the seeds acknowledge all extensions; what the others ask of these
+ * must get them nothing.
  */
 #include "common.h"
 
 #define STEPS 20000
 #define OBJECTS 8
 #define BUF_PAGES 16
+#define VECTORS 3 /* that have rings, the first included */
+#define INLINE_MAX 64
 
 enum kind {
 	KIND_UC,
@@ -32,6 +35,7 @@ struct monkey {
 	/* What the monkeys have, or had; some of it is stale. */
 	uint32_t handle[2][KIND_NUM][OBJECTS];
 	uint32_t fast_key[2]; /* of a region for fast registration */
+	uint32_t window_key[2];
 	struct fg_buf buf[2];
 };
 
@@ -80,8 +84,11 @@ static struct fg_end *end_of(struct monkey *m, int who)
 static void fill_mr(struct monkey *m, int who, struct pvr_cmd_create_mr *cmd)
 {
 	cmd->pd_handle = handle(m, who, KIND_PD);
-	cmd->flags = mostly(m, 0, 3);
-	cmd->access_flags = rnd(m, 16);
+	cmd->flags = rnd(m, 8) ? mostly(m, 0, 3) : 1u << rnd(m, 6);
+	cmd->access_flags = rnd(m, 64);
+	cmd->offset = number(m, 5000);
+	cmd->page_shift = mostly(m, PVR_PAGE_SHIFT + rnd(m, 3), 63);
+	cmd->pdir_levels = mostly(m, 2, 4);
 	if (cmd->flags == PVR_MR_FLAG_FRMR) {
 		cmd->nchunks = number(m, 130);
 		return;
@@ -109,7 +116,9 @@ static void fill_qp(struct monkey *m, int who, struct pvr_cmd_create_qp *cmd)
 	cmd->max_recv_sge = sge;
 	cmd->send_chunks = (uint16_t)mostly(m, BUF_PAGES / 2, BUF_PAGES);
 	cmd->total_chunks = (uint16_t)mostly(m, BUF_PAGES, 2 * BUF_PAGES);
-	cmd->qp_type = (uint8_t)mostly(m, rnd(m, 2) ? PVR_QPT_RC : PVR_QPT_UD, 8);
+	cmd->qp_type = (uint8_t)mostly(m, PVR_QPT_RC + rnd(m, 3), 8);
+	cmd->max_inline_data = rnd(m, 2) ? 0 : number(m, 1000);
+	cmd->flags = (uint8_t)mostly(m, rnd(m, 2), 255);
 	if (!rnd(m, 4)) {
 		cmd->is_srq = 1;
 		cmd->srq_handle = handle(m, who, KIND_SRQ);
@@ -139,6 +148,41 @@ static void fill_modify_qp(struct monkey *m, int who, struct pvr_cmd_modify_qp *
 	memcpy(cmd->attrs.ah_attr.dgid, peer->gid, 16);
 }
 
+static void fill_modify_srq(struct monkey *m, int who, struct pvr_cmd_modify_srq *cmd)
+{
+	cmd->srq_handle = handle(m, who, KIND_SRQ);
+	cmd->attr_mask = mostly(m, 1 + rnd(m, 3), 4);
+	cmd->attrs.srq_limit = number(m, 16);
+	cmd->attrs.max_wr = mostly(m, 1u << rnd(m, 8), 100);
+	cmd->pdir_dma = pdir(m, who);
+	cmd->nchunks = mostly(m, BUF_PAGES, 2 * BUF_PAGES);
+}
+
+static void fill_extension(struct monkey *m, int who, union pvr_cmd_req *req)
+{
+	switch (req->hdr.cmd) {
+	case PVR_CMD_RESIZE_CQ:
+		req->resize_cq.cqe = mostly(m, 1u << rnd(m, 8), 4096);
+		req->resize_cq.pdir_dma = pdir(m, who);
+		req->resize_cq.nchunks = mostly(m, BUF_PAGES, 2 * BUF_PAGES);
+		break;
+	case PVR_CMD_MODIFY_SRQ:
+		fill_modify_srq(m, who, &req->modify_srq);
+		break;
+	case PVR_CMD_SET_CQ_RING:
+		req->set_cq_ring.comp_vector = number(m, PVR_CQ_VECTORS_MAX);
+		req->set_cq_ring.ring.num_pages = mostly(m, BUF_PAGES, 600);
+		req->set_cq_ring.ring.pdir_dma = pdir(m, who);
+		break;
+	case PVR_CMD_ATTACH_MCAST:
+	case PVR_CMD_DETACH_MCAST:
+		req->mcast.mgid[0] = (uint8_t)mostly(m, 0xff, 255);
+		req->mcast.mgid[1] = 0x0e;
+		req->mcast.mgid[15] = (uint8_t)rnd(m, 4);
+		break;
+	}
+}
+
 static void fill(struct monkey *m, int who, union pvr_cmd_req *req)
 {
 	switch (req->hdr.cmd) {
@@ -160,6 +204,7 @@ static void fill(struct monkey *m, int who, union pvr_cmd_req *req)
 		req->create_cq.ctx_handle = rnd(m, 2) ? 0 : handle(m, who, KIND_UC);
 		req->create_cq.cqe = mostly(m, 1u << rnd(m, 8), 4096);
 		req->create_cq.nchunks = mostly(m, BUF_PAGES, 2 * BUF_PAGES);
+		req->create_cq.comp_vector = number(m, PVR_CQ_VECTORS_MAX);
 		break;
 	case PVR_CMD_CREATE_SRQ:
 		req->create_srq.pdir_dma = pdir(m, who);
@@ -174,11 +219,6 @@ static void fill(struct monkey *m, int who, union pvr_cmd_req *req)
 	case PVR_CMD_MODIFY_QP:
 		fill_modify_qp(m, who, &req->modify_qp);
 		break;
-	case PVR_CMD_MODIFY_SRQ:
-		req->modify_srq.srq_handle = handle(m, who, KIND_SRQ);
-		req->modify_srq.attr_mask = mostly(m, PVR_SRQ_LIMIT, 4);
-		req->modify_srq.attrs.srq_limit = number(m, 16);
-		break;
 	case PVR_CMD_CREATE_BIND:
 		req->create_bind.index = number(m, 16);
 		req->create_bind.gid_type = PVR_GID_TYPE_ROCE_V2;
@@ -188,6 +228,8 @@ static void fill(struct monkey *m, int who, union pvr_cmd_req *req)
 		req->destroy_bind.index = number(m, 16);
 		fg_gid_from_ipv4(req->destroy_bind.dest_gid, 10, 0, 0, (uint8_t)rnd(m, 8));
 		break;
+	default:
+		fill_extension(m, who, req);
 	}
 }
 
@@ -200,7 +242,8 @@ static const uint8_t kinds[PVR_CMD_NUM] = {
 	[PVR_CMD_RESIZE_CQ] = KIND_CQ,	 [PVR_CMD_CREATE_QP] = KIND_QP,
 	[PVR_CMD_DESTROY_QP] = KIND_QP,	 [PVR_CMD_QUERY_QP] = KIND_QP,
 	[PVR_CMD_CREATE_SRQ] = KIND_SRQ, [PVR_CMD_DESTROY_SRQ] = KIND_SRQ,
-	[PVR_CMD_QUERY_SRQ] = KIND_SRQ,
+	[PVR_CMD_QUERY_SRQ] = KIND_SRQ,	 [PVR_CMD_ATTACH_MCAST] = KIND_QP,
+	[PVR_CMD_DETACH_MCAST] = KIND_QP, [PVR_CMD_QUERY_STATS] = KIND_QP,
 };
 
 static bool is_create(uint32_t cmd)
@@ -273,7 +316,40 @@ static void random_send(struct monkey *m, int who)
 	}
 	if (rnd(m, 4) == 0 && m->fast_key[!who])
 		wr.rkey = m->fast_key[!who];
+	if (rnd(m, 8) == 0 && m->window_key[!who])
+		wr.rkey = m->window_key[!who];
+	if (rnd(m, 8) == 0) {
+		wr.flags |= PVR_SEND_INLINE;
+		wr.num_sge = mostly(m, 0, 4);
+		wr.data = m->buf[who].va;
+		wr.data_len = number(m, INLINE_MAX);
+	}
 	fg_put_send(&end->qp, &wr);
+}
+
+/* A window that is bound, often to what cannot be bound. */
+static void random_bind(struct monkey *m, int who)
+{
+	struct fg_end *end = end_of(m, who);
+	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&end->qp, end->qp.sq_tail);
+	const struct fg_wr wr = { .opcode = PVRDMA_WR_BIND_MW };
+	uint32_t key = mostly(m, m->window_key[who], 1 << 20);
+	struct pvr_wqe_bind_mw bind = {
+		.addr = end->mr.start + number(m, 50000),
+		.length = number(m, 9000),
+		.mw_rkey = key,
+		.new_rkey = mostly(m, (key & ~0xffu) | rnd(m, 256), 1 << 20),
+		.mr_lkey = mostly(m, end->mr.lkey, 10000),
+		.access_flags = mostly(m, rnd(m, 8) << 1, 0xff),
+	};
+
+	if (!fg_put_send(&end->qp, &wr))
+		return;
+	memcpy(&wqe->wr, &bind, sizeof(bind));
+	fg_ring_send(&end->qp);
+	fg_run_bounded(m->env->host, 1000);
+	if (key == m->window_key[who] && rnd(m, 2))
+		m->window_key[who] = bind.new_rkey;
 }
 
 static void random_recv(struct monkey *m, int who)
@@ -345,6 +421,17 @@ static void random_index(struct monkey *m, int who)
 		ring->cons_head = number(m, 128);
 }
 
+/* To a ring of the right form; what is in the queue may not fit. */
+static void random_resize(struct monkey *m, int who)
+{
+	struct fg_end *end = end_of(m, who);
+
+	if (m->has_srq && rnd(m, 2))
+		fg_srq_resize(&m->srq[who], 1u << rnd(m, 8));
+	else
+		fg_cq_resize(rnd(m, 2) ? &end->scq : &end->rcq, 1u << rnd(m, 9));
+}
+
 /* ------------------------------------------------- doorbells and registers */
 
 static void random_doorbell(struct monkey *m, int who)
@@ -393,6 +480,8 @@ static void drop(struct monkey *m, int who)
 	fg_buf_exit(&end->scq.buf);
 	fg_buf_exit(&end->rcq.buf);
 	fg_buf_exit(&m->srq[who].buf);
+	for (uint32_t v = 1; v < VECTORS; v++)
+		fg_buf_exit(&m->env->g[who]->vector[v].buf);
 }
 
 static void make_fast_region(struct monkey *m, int who)
@@ -408,11 +497,35 @@ static void make_fast_region(struct monkey *m, int who)
 	m->fast_key[who] = fg_create_mr(m->env->g[who], &req, &resp) ? 0 : resp.rkey;
 }
 
+static void make_window(struct monkey *m, int who)
+{
+	struct pvr_cmd_create_mr req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+		.pd_handle = end_of(m, who)->pd.handle,
+		.flags = rnd(m, 2) ? PVR_MR_FLAG_MW1 : PVR_MR_FLAG_MW2,
+	};
+	struct pvr_resp_create_mr resp;
+
+	m->window_key[who] = fg_create_mr(m->env->g[who], &req, &resp) ? 0 : resp.rkey;
+}
+
+/* The receive CQ notifies on a vector of its own. */
+static void use_vectors(struct monkey *m, int who)
+{
+	struct fg_guest *g = m->env->g[who];
+	struct fg_end *end = end_of(m, who);
+
+	for (uint32_t v = 1; v < VECTORS; v++)
+		expect_ok(fg_vector_open(g, v));
+	expect_ok(fg_cq_destroy(&end->rcq));
+	expect_ok(fg_cq_create_on(&g->kernel, 1 + rnd(m, VECTORS - 1), FG_END_CQE, &end->rcq));
+}
+
 static void open_end(struct monkey *m, int who, enum pvr_qp_type type)
 {
 	struct fg_guest *g = m->env->g[who];
 	struct fg_end *end = end_of(m, who);
-	struct fg_qp_spec spec = { .type = type };
+	struct fg_qp_spec spec = { .type = type, .scq = &end->scq, .rcq = &end->rcq };
 
 	drop(m, who);
 	pvr_adapter_set_bus_master(g->adapter, true);
@@ -420,16 +533,19 @@ static void open_end(struct monkey *m, int who, enum pvr_qp_type type)
 	fg_gid_from_mac(end->gid, g->config.mac);
 	expect_ok(fg_bind_gid(g, 0, end->gid));
 	fg_end_open(end, g, type);
+	expect_ok(fg_qp_destroy(&end->qp));
+	if (g->config.ext & PVR_EXT_CQ_VECTORS)
+		use_vectors(m, who);
+	if (g->config.ext & PVR_EXT_INLINE)
+		spec.max_inline = INLINE_MAX;
+	spec.pd = &end->pd;
 	if (m->has_srq) {
-		expect_ok(fg_qp_destroy(&end->qp));
 		expect_ok(fg_srq_create(&end->pd, 64, 4, &m->srq[who]));
-		spec.pd = &end->pd;
-		spec.scq = &end->scq;
-		spec.rcq = &end->rcq;
 		spec.srq = &m->srq[who];
-		expect_ok(fg_qp_create(&spec, &end->qp));
 	}
+	expect_ok(fg_qp_create(&spec, &end->qp));
 	make_fast_region(m, who);
+	make_window(m, who);
 	memset(m->handle[who], 0, sizeof(m->handle[who]));
 	m->handle[who][KIND_PD][0] = end->pd.handle;
 	m->handle[who][KIND_MR][0] = end->mr.handle;
@@ -454,6 +570,8 @@ static void start_over(struct monkey *m)
 {
 	enum pvr_qp_type type = rnd(m, 3) ? PVR_QPT_RC : PVR_QPT_UD;
 
+	if (m->env->g[0]->config.ext & PVR_EXT_UC && !rnd(m, 4))
+		type = PVR_QPT_UC;
 	m->has_srq = !rnd(m, 3);
 	open_end(m, 0, type);
 	open_end(m, 1, type);
@@ -472,7 +590,9 @@ static void drain(struct monkey *m, int who)
 			break;
 	}
 	fg_events_count(m->env->g[who], 0, 0);
-	fg_cq_events_count(m->env->g[who], 0);
+	for (uint32_t v = 0; v < VECTORS; v++)
+		if (!v || m->env->g[who]->vector[v].buf.view)
+			fg_vector_count(m->env->g[who], v, 0);
 }
 
 /* ------------------------------------------------------------------- tests */
@@ -490,6 +610,10 @@ static void step(struct monkey *m)
 		random_recv(m, who);
 	else if (what < 640)
 		random_registration(m, who);
+	else if (what < 660)
+		random_bind(m, who);
+	else if (what < 680)
+		random_resize(m, who);
 	else if (what < 890)
 		random_doorbell(m, who);
 	else if (what < 910)
@@ -555,11 +679,23 @@ static void run_monkey(void **state, uint64_t seed)
 	t_ping_pong(env->host, &m.c, &m.d);
 }
 
+/* Set before the fixture boots the guests. */
+static int with_extensions(void **state)
+{
+	int ret;
+
+	fg_default_ext = PVR_ENGINE_EXT;
+	ret = t_setup_guests(state);
+	fg_default_ext = 0;
+	return ret;
+}
+
 #define SEED(n)                                             \
 	static void test_monkey_with_seed_##n(void **state) \
 	{                                                   \
 		run_monkey(state, n);                       \
 	}
+#define WITH_EXT(test) cmocka_unit_test_setup_teardown(test, with_extensions, t_teardown)
 
 SEED(1)
 SEED(2)
@@ -569,14 +705,26 @@ SEED(5)
 SEED(6)
 SEED(7)
 SEED(8)
+SEED(9)
+SEED(10)
+SEED(11)
+SEED(12)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_monkey_with_seed_1, guests), T(test_monkey_with_seed_2, guests),
-		T(test_monkey_with_seed_3, guests), T(test_monkey_with_seed_4, guests),
-		T(test_monkey_with_seed_5, guests), T(test_monkey_with_seed_6, guests),
-		T(test_monkey_with_seed_7, guests), T(test_monkey_with_seed_8, guests),
+		T(test_monkey_with_seed_1, guests),
+		WITH_EXT(test_monkey_with_seed_2),
+		T(test_monkey_with_seed_3, guests),
+		WITH_EXT(test_monkey_with_seed_4),
+		T(test_monkey_with_seed_5, guests),
+		WITH_EXT(test_monkey_with_seed_6),
+		T(test_monkey_with_seed_7, guests),
+		WITH_EXT(test_monkey_with_seed_8),
+		T(test_monkey_with_seed_9, guests),
+		WITH_EXT(test_monkey_with_seed_10),
+		T(test_monkey_with_seed_11, guests),
+		WITH_EXT(test_monkey_with_seed_12),
 	};
 
 	return T_MAIN(tests);

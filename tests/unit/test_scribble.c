@@ -249,15 +249,96 @@ static void test_receive_requests_rewritten_while_they_are_used(void **state)
 	t_ping_pong(env->host, &by.c, &by.d);
 }
 
+/* Only the indices decide how much is copied: they go wild while it is. */
+static void test_rings_rewritten_while_they_are_resized(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct scribbler s = { .indices = true };
+	struct bystanders by;
+	struct fg_srq srq;
+	uint32_t moved = 0;
+
+	bystanders_open(&by, env);
+	expect_ok(fg_srq_create(&env->a.pd, 64, 1, &srq));
+	scribbler_start(&s, env->a.scq.buf.va, 16);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct pvr_cmd_resize_cq req =
+			fg_cq_resize_request(&env->a.scq, &env->a.scq.buf, i % 2 ? 64 : 256);
+		struct pvr_resp_resize_cq resp;
+
+		/* Often it fits, then. */
+		env->a.scq.ring->cons_head = env->a.scq.ring->prod_tail;
+		moved += !fg_resize_cq(g, &req, &resp);
+		fg_cq_arm(&env->a.scq);
+	}
+	scribbler_stop(&s);
+	assert_true(moved > 0);
+	moved = 0;
+	scribbler_start(&s, srq.buf.va, 16);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct pvr_cmd_modify_srq req =
+			fg_srq_resize_request(&srq, &srq.buf, i % 2 ? 32 : 64);
+
+		write_tail(srq.ring, i % 32);
+		moved += !fg_cmd(g, &req, sizeof(req), NULL, 0);
+	}
+	scribbler_stop(&s);
+	assert_true(moved > 0);
+	t_ping_pong(env->host, &by.c, &by.d);
+}
+
+static void test_directory_of_a_vector_rewritten_while_it_is_walked(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+	struct scribbler s = { 0 };
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &g->ram, 4, FG_SCATTERED);
+	scribbler_start(&s, fg_buf_table(&buf, 0), 32);
+	for (int i = 0; i < ROUNDS; i++) {
+		struct pvr_cmd_set_cq_ring req = fg_cq_ring_request(1 + i % 7, &buf);
+		struct pvr_cmd_resize_cq resize = fg_cq_resize_request(&env->a.scq, &buf, 64);
+		struct pvr_resp_resize_cq resp;
+
+		fg_set_cq_ring(g, &req);
+		fg_resize_cq(g, &resize, &resp);
+		if (i % 16 == 15) {
+			/* Or all vectors have their rings. */
+			expect_ok(fg_guest_boot(g));
+			expect_ok(fg_cq_create(&g->kernel, 64, &env->a.scq));
+		}
+	}
+	scribbler_stop(&s);
+	expect_ok(fg_guest_boot(g));
+}
+
+/* Set before the fixture boots the guests. */
+static int with_extensions(void **state)
+{
+	int ret;
+
+	fg_default_ext = PVR_ENGINE_EXT;
+	ret = t_setup_rc(state);
+	fg_default_ext = 0;
+	return ret;
+}
+
+#define WITH_EXT(test) cmocka_unit_test_setup_teardown(test, with_extensions, t_teardown)
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_command_slot_rewritten_while_commands_run, rc),
+		WITH_EXT(test_command_slot_rewritten_while_commands_run),
 		T(test_dsr_rewritten_while_it_is_read, unprobed),
 		T(test_page_table_rewritten_while_it_is_walked, rc),
 		T(test_send_requests_rewritten_while_they_run, rc),
 		T(test_ring_indices_rewritten_while_they_are_used, rc),
 		T(test_receive_requests_rewritten_while_they_are_used, rc),
+		WITH_EXT(test_rings_rewritten_while_they_are_resized),
+		WITH_EXT(test_directory_of_a_vector_rewritten_while_it_is_walked),
 	};
 
 	return T_MAIN(tests);
