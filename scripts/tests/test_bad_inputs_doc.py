@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""docs/bad-inputs.md: each row names tests, of the device, the daemon or the provider, and they run."""
+
+import re
+from pathlib import Path
+
+from test_semantics_doc import rows
+
+ROOT = Path(__file__).resolve().parents[2]
+DOC = ROOT / "docs" / "bad-inputs.md"
+PLACES = ["tests", "scripts/tests", "rdma-core-provider/tests"]
+TEST = re.compile(r"`(test_\w+\.(?:c|py)): (test_\w+)`")
+
+
+def files(name):
+    """All of that name: the device and the provider both have a test_cq.c."""
+    return [path for place in PLACES for path in (ROOT / place).rglob(name)]
+
+
+def runs(path, function):
+    text = path.read_text()
+    if path.suffix == ".py":
+        return re.search(rf"^def {function}\(", text, re.M) is not None
+    # Monkeys are made by a macro from their seed.
+    seed = function.rpartition("_")[2]
+    is_defined = f"{function}(void **state)" in text or re.search(rf"^SEED\({seed}\)", text, re.M)
+    # In the list of main(), or nobody calls it.
+    return bool(is_defined) and re.search(rf"\b(?:[A-Z]\w*|cmocka_unit_test\w*)\({function}\b", text) is not None
+
+
+def what_is_wrong(row):
+    """A complaint, or None."""
+    if len(row) != 3 or not row[1]:
+        return "not input, result and test"
+    tests = TEST.findall(row[2])
+    if not tests or TEST.sub("", row[2]).strip(", "):
+        return "the last cell is no list of `test_file: test_function`"
+    missing = [f"{name}: {function}" for name, function in tests
+               if not any(runs(path, function) for path in files(name))]
+    return f"no {missing}" if missing else None
+
+
+def test_each_row_names_tests_that_run():
+    table = [row for row in rows(DOC.read_text()) if row[0] != "input"]
+    assert len(table) > 80
+    wrong = {row[0]: why for row in table if (why := what_is_wrong(row))}
+    assert not wrong
+
+
+def test_the_check_sees():
+    good = "`test_monkey.c: test_monkey_with_seed_2`, `test_device.py: test_regions`"
+    assert what_is_wrong(["x", "y", good]) is None
+    assert "not input" in what_is_wrong(["x", "", good])
+    assert "no list" in what_is_wrong(["x", "y", ""])
+    assert "no list" in what_is_wrong(["x", "y", good + ", by hand"])
+    for bad in ("test_cq.c: test_create_cq_rejects_bad_siz", "test_nobody.c: test_x", "test_device.py: test_region",
+                "test_monkey.c: test_monkey_with_seed_77"):
+        assert "no [" in what_is_wrong(["x", "y", f"`{bad}`"])
