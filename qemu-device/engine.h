@@ -29,9 +29,9 @@
 
 /* Extensions that the engine offers to drivers, of those that the interface knows. */
 #define PVR_ENGINE_EXT                                                         \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE |       \
-	 PVR_EXT_MR_LAYOUT | PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS |      \
-	 PVR_EXT_MCAST | PVR_EXT_STATS | PVR_EXT_UC)
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE | PVR_EXT_MR_LAYOUT | \
+	 PVR_EXT_MW | PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_MCAST |     \
+	 PVR_EXT_STATS | PVR_EXT_UC)
 
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
 
@@ -178,7 +178,7 @@ struct pvr_adapter_stats {
 	bool link_up;
 	uint32_t driver_version; /* 0 until a driver has come */
 	uint32_t features; /* PVR_EXT_* in effect */
-	uint32_t contexts, pds, mrs, cqs, qps, srqs, gids;
+	uint32_t contexts, pds, mrs, mws, cqs, qps, srqs, gids;
 	uint64_t commands, commands_failed;
 	uint64_t doorbells, doorbells_ignored;
 	uint64_t bad_accesses; /* wrong size, alignment or address of a BAR access */

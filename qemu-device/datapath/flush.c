@@ -5,7 +5,7 @@
 #include "datapath/complete.h"
 #include "datapath/receive.h"
 
-static uint32_t send_opcode(uint32_t opcode)
+static uint32_t send_opcode(const struct pvr_qp *qp, uint32_t opcode)
 {
 	switch (opcode) {
 	case PVRDMA_WR_RDMA_WRITE:
@@ -21,6 +21,10 @@ static uint32_t send_opcode(uint32_t opcode)
 		return PVRDMA_WC_LOCAL_INV;
 	case PVRDMA_WR_FAST_REG_MR:
 		return PVRDMA_WC_FAST_REG_MR;
+	case PVRDMA_WR_BIND_MW:
+		/* To stock drivers a number as any other that means nothing. */
+		return qp->adapter->features & PVR_EXT_MW ? PVRDMA_WC_BIND_MW :
+							   PVRDMA_WC_SEND;
 	default:
 		return PVRDMA_WC_SEND;
 	}
@@ -31,7 +35,7 @@ void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 {
 	struct pvrdma_cqe cqe = {
 		.wr_id = wqe->hdr.wr_id,
-		.opcode = send_opcode(wqe->hdr.opcode),
+		.opcode = send_opcode(qp, wqe->hdr.opcode),
 		.status = status,
 		.byte_len = status == PVRDMA_WC_SUCCESS ? length : 0,
 		.port_num = 1,

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Send requests that stay at home: they change memory regions and reach no peer. */
+/* Send requests that stay at home: they change regions and windows and reach no peer. */
 #include "datapath/local_ops.h"
 
 #include <errno.h>
+#include <string.h>
 
 static int local_invalidate(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
-	struct pvr_mr *mr =
-		pvr_mr_find_fast(qp->adapter, qp->pd, wqe->hdr.ex.invalidate_rkey);
+	struct pvr_mr *mr = pvr_mr_find_invalidable(qp, wqe->hdr.ex.invalidate_rkey, false);
 
 	if (!mr)
 		return -EINVAL;
-	mr->valid = false;
+	pvr_mr_invalidate(mr);
 	return 0;
+}
+
+static int bind_window(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+{
+	struct pvr_wqe_bind_mw bind;
+
+	memcpy(&bind, &wqe->hdr.wr, sizeof(bind));
+	return pvr_mw_bind(qp, &bind);
 }
 
 int pvr_local_op(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
@@ -20,6 +28,8 @@ int pvr_local_op(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	switch (wqe->hdr.opcode) {
 	case PVRDMA_WR_LOCAL_INV:
 		return local_invalidate(qp, wqe);
+	case PVRDMA_WR_BIND_MW:
+		return bind_window(qp, wqe);
 	default:
 		return pvr_mr_fast_register(qp->adapter, qp->pd, &wqe->hdr);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Send requests that stay at home: they change memory regions and reach no peer. */
+/* Send requests that stay at home: they change regions and windows and reach no peer. */
 #ifndef PVR_LOCAL_OPS_H
 #define PVR_LOCAL_OPS_H
 
@@ -7,7 +7,8 @@
 
 static inline bool pvr_is_local_op(uint32_t opcode)
 {
-	return opcode == PVRDMA_WR_LOCAL_INV || opcode == PVRDMA_WR_FAST_REG_MR;
+	return opcode == PVRDMA_WR_LOCAL_INV || opcode == PVRDMA_WR_FAST_REG_MR ||
+	       opcode == PVRDMA_WR_BIND_MW;
 }
 
 /* Return: 0, or -errno if the request completes with MW_BIND_ERR. */

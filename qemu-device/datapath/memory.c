@@ -32,8 +32,8 @@ int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvrdma
 	for (i = 0; i < num_sge; i++) {
 		if (!sge[i].length)
 			continue;
-		mr = pvr_mr_find(qp->adapter, qp->pd, sge[i].lkey, sge[i].addr,
-				 sge[i].length, access);
+		mr = pvr_mr_find_local(qp->adapter, qp->pd, sge[i].lkey, sge[i].addr,
+				       sge[i].length, access);
 		if (!mr)
 			return -EFAULT;
 		sg_add(sg, mr, sge[i].addr, sge[i].length);
@@ -59,7 +59,7 @@ int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp, uint32_t rke
 	sg_init(sg, qp->adapter);
 	if (!len)
 		return 0;
-	mr = pvr_mr_find(qp->adapter, qp->pd, rkey, addr, len, access);
+	mr = pvr_mr_find_remote(qp, rkey, addr, len, access);
 	if (!mr)
 		return -EFAULT;
 	sg_add(sg, mr, addr, len);

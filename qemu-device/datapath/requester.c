@@ -182,6 +182,7 @@ static bool opcode_access(uint32_t opcode, uint32_t *access)
 	case PVRDMA_WR_SEND_WITH_INV:
 	case PVRDMA_WR_LOCAL_INV:
 	case PVRDMA_WR_FAST_REG_MR:
+	case PVRDMA_WR_BIND_MW:
 		*access = 0;
 		return true;
 	case PVRDMA_WR_RDMA_READ:
@@ -209,7 +210,7 @@ static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 			    "a request that has no data, with data");
 	if (pvr_local_op(qp, wqe))
 		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
-			    "a region could not be registered or invalidated");
+			    "a region or window could not be bound, registered or invalidated");
 	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
 	return STEP_NEXT;
 }
@@ -229,6 +230,8 @@ static bool is_permitted(const struct pvr_qp *qp, uint32_t opcode)
 	case PVRDMA_WR_LOCAL_INV:
 	case PVRDMA_WR_SEND_WITH_INV:
 		return kernel || qp->user_ops;
+	case PVRDMA_WR_BIND_MW:
+		return (kernel || qp->user_ops) && qp->adapter->features & PVR_EXT_MW;
 	default:
 		return true;
 	}

@@ -173,15 +173,14 @@ static struct pvr_answer do_send_invalidate(struct pvr_qp *to,
 					    const struct pvr_recv_wqe *wqe)
 {
 	uint32_t key = request->wqe->hdr.ex.invalidate_rkey;
-	struct pvr_mr *mr = pvr_mr_find_fast(to->adapter, to->pd, key);
+	struct pvr_mr *mr = pvr_mr_find_invalidable(to, key, true);
 	struct pvr_answer answer;
 
-	if (!mr || !(mr->access & (PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_WRITE |
-				   PVR_ACCESS_REMOTE_ATOMIC)))
+	if (!mr)
 		return refuse_access(to);
 	answer = do_send(to, request, wqe);
 	if (answer.verdict == PVR_ACK && pvr_request_is_last(request))
-		mr->valid = false;
+		pvr_mr_invalidate(mr);
 	return answer;
 }
 

@@ -115,6 +115,7 @@ struct pvr_adapter {
 	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];
 	struct pvr_qp *gsi;
 	uint32_t mcast_groups, mcast_attached;
+	uint32_t mws; /* of mrs: memory windows */
 	uint8_t mr_generation;
 	uint8_t qpn_generation;
 

@@ -25,6 +25,9 @@ static void fill_extensions(uint32_t features, struct pvr_caps *caps)
 		caps->max_mr_size = PVR_MAX_MR_SIZE_LAYOUT;
 		caps->page_size_cap = (2ull << PVR_MAX_MR_PAGE_SHIFT) - PVR_PAGE_SIZE;
 	}
+	/* They share the regions' table. */
+	if (features & PVR_EXT_MW)
+		caps->max_mw = PVR_MAX_MR - 1;
 	if (features & PVR_EXT_MCAST) {
 		caps->max_mcast_grp = PVR_MAX_MCAST_GRP;
 		caps->max_mcast_qp_attach = PVR_MAX_MCAST_QP_ATTACH;

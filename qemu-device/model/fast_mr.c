@@ -11,14 +11,6 @@
 
 #define FAST_ACCESS (PVR_MR_ACCESS & ~PVR_ACCESS_MW_BIND)
 
-struct pvr_mr *pvr_mr_find_fast(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-				uint32_t key)
-{
-	struct pvr_mr *mr = pvr_mr_by_key(adapter, pd, key);
-
-	return mr && mr->kind == PVR_MR_FAST && mr->valid ? mr : NULL;
-}
-
 static int fast_check(const struct pvr_mr *mr, const struct pvrdma_sq_wqe_hdr *wqe)
 {
 	uint32_t access = wqe->wr.fast_reg.access_flags & ~PVR_ACCESS_OPTIONAL;

@@ -55,6 +55,13 @@ static int check_fast(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 	return cmd->nchunks && cmd->nchunks <= PVR_MAX_FAST_REG_PAGES ? 0 : -EINVAL;
 }
 
+/* A window is nothing until it is bound. */
+static int check_window(const struct pvr_adapter *adapter,
+			const struct pvr_cmd_create_mr *cmd)
+{
+	return 0;
+}
+
 static int map_user(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
 		    struct pvr_mr *mr)
 {
@@ -82,7 +89,8 @@ static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_m
 				  &mr->pages);
 }
 
-static int map_dma(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+/* DMA regions and windows have no pages of their own. */
+static int map_nothing(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
 		   struct pvr_mr *mr)
 {
 	return 0;
@@ -108,9 +116,11 @@ struct maker {
 
 static const struct maker makers[] = {
 	{ 0, 0, PVR_MR_USER, check_user, map_user },
-	{ PVR_MR_FLAG_DMA, 0, PVR_MR_DMA, check_dma, map_dma },
+	{ PVR_MR_FLAG_DMA, 0, PVR_MR_DMA, check_dma, map_nothing },
 	{ PVR_MR_FLAG_FRMR, 0, PVR_MR_FAST, check_fast, map_fast },
 	{ PVR_MR_FLAG_LAYOUT, PVR_EXT_MR_LAYOUT, PVR_MR_USER, check_layout, map_layout },
+	{ PVR_MR_FLAG_MW1, PVR_EXT_MW, PVR_MR_WINDOW1, check_window, map_nothing },
+	{ PVR_MR_FLAG_MW2, PVR_EXT_MW, PVR_MR_WINDOW2, check_window, map_nothing },
 };
 
 static const struct maker *find_maker(const struct pvr_adapter *adapter, uint32_t flags)
@@ -136,6 +146,8 @@ static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_cre
 		return NULL;
 	mr->pd = pd;
 	mr->kind = maker->kind;
+	if (pvr_mr_is_window(mr))
+		return mr;
 	mr->access = cmd->access_flags & PVR_MR_ACCESS;
 	mr->valid = mr->kind != PVR_MR_FAST;
 	mr->start = cmd->start;
@@ -166,6 +178,7 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		goto err_unmap;
 	mr->key = mr->handle << 8 | ++adapter->mr_generation;
 	pd->users++;
+	adapter->mws += pvr_mr_is_window(mr);
 	resp->create_mr.mr_handle = mr->handle;
 	resp->create_mr.lkey = mr->key;
 	resp->create_mr.rkey = mr->key;
@@ -181,6 +194,11 @@ err_free:
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
 {
 	pvr_table_del(&adapter->mrs, mr->handle);
+	adapter->mws -= pvr_mr_is_window(mr);
+	pvr_mw_unbind(mr);
+	/* None if by command; all objects of a context go in any order. */
+	while (!LIST_EMPTY(&mr->windows))
+		pvr_mw_unbind(LIST_FIRST(&mr->windows));
 	pvr_pages_unmap(adapter, &mr->pages);
 	mr->pd->users--;
 	free(mr);
@@ -193,6 +211,8 @@ int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 
 	if (!mr)
 		return -EINVAL;
+	if (!LIST_EMPTY(&mr->windows))
+		return -EBUSY;
 	pvr_mr_destroy(adapter, mr);
 	return 0;
 }
@@ -204,29 +224,70 @@ struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const struct pvr_pd *p
 	return mr && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 
-struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-			   uint32_t key, uint64_t addr, uint64_t len, uint32_t access)
+/* The rights are there, and so is the memory. */
+static bool permits(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
+		    uint64_t len, uint32_t access)
 {
-	struct pvr_mr *mr = pvr_mr_by_key(adapter, pd, key);
+	const struct pvr_mr *region = mr->region ? mr->region : mr;
 
-	if (!mr || !mr->valid || (mr->access & access) != access)
-		return NULL;
+	if (!mr->valid || (mr->access & access) != access)
+		return false;
 	if (mr->kind == PVR_MR_DMA)
-		return pvr_ram_covers(&adapter->ram, addr, len,
-				      access & PVR_ACCESS_LOCAL_WRITE) ?
-			       mr :
-			       NULL;
-	if (mr->pages.broken || addr < mr->start || len > mr->length ||
-	    addr - mr->start > mr->length - len)
+		return pvr_ram_covers(&adapter->ram, addr, len, access & PVR_ACCESS_LOCAL_WRITE);
+	return !region->pages.broken && addr >= mr->start && len <= mr->length &&
+	       addr - mr->start <= mr->length - len;
+}
+
+const struct pvr_mr *pvr_mr_find_local(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+				       uint32_t key, uint64_t addr, uint64_t len,
+				       uint32_t access)
+{
+	const struct pvr_mr *mr = pvr_mr_by_key(adapter, pd, key);
+
+	/* IBTA vol. 1, 10.6.7: a window has no lkey. */
+	return mr && !pvr_mr_is_window(mr) && permits(adapter, mr, addr, len, access) ? mr :
+											NULL;
+}
+
+const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, uint32_t key, uint64_t addr,
+					uint64_t len, uint32_t access)
+{
+	const struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
+
+	if (!mr || (mr->kind == PVR_MR_WINDOW2 && mr->qp != qp))
 		return NULL;
-	return mr;
+	return permits(qp->adapter, mr, addr, len, access) ? mr : NULL;
 }
 
 uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
 		    uint64_t len, uint64_t *contig)
 {
-	/* pvr_mr_find() has seen that what is written to can be. */
+	const struct pvr_mr *region = mr->region ? mr->region : mr;
+
+	/* Who found it has seen that what is written to can be. */
 	if (mr->kind == PVR_MR_DMA)
 		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
-	return pvr_pages_run(&mr->pages, mr->offset + (addr - mr->start), len, contig);
+	return pvr_pages_run(&region->pages, mr->offset + (addr - mr->start), len, contig);
+}
+
+/* ----------------------------------------------------------- invalidation */
+
+struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool remote)
+{
+	struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
+
+	if (!mr || !mr->valid)
+		return NULL;
+	if (mr->kind == PVR_MR_WINDOW2)
+		return mr->qp == qp ? mr : NULL;
+	if (mr->kind != PVR_MR_FAST || (remote && !(mr->access & PVR_MR_REMOTE)))
+		return NULL;
+	return mr;
+}
+
+void pvr_mr_invalidate(struct pvr_mr *mr)
+{
+	if (pvr_mr_is_window(mr))
+		pvr_mw_unbind(mr);
+	mr->valid = false;
 }

@@ -11,6 +11,9 @@
 	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |                   \
 	 PVR_ACCESS_MW_BIND)
 
+#define PVR_MR_REMOTE                                                          \
+	(PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC)
+
 /* IBTA vol. 1, 10.6.3.1: remote write and atomic need local write. */
 static inline bool pvr_mr_access_ok(uint32_t access)
 {
@@ -32,7 +35,15 @@ static inline uint32_t pvr_mr_span_pages(uint64_t start, uint64_t length)
 	return last - first < PVR_PDIR_MAX_PAGES ? last - first + 1 : UINT32_MAX;
 }
 
+static inline bool pvr_mr_is_window(const struct pvr_mr *mr)
+{
+	return mr->kind == PVR_MR_WINDOW1 || mr->kind == PVR_MR_WINDOW2;
+}
+
 /* What has this key now, valid or not, or NULL. */
 struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd, uint32_t key);
+
+/* model/mw.c: a window that is not bound is left alone. */
+void pvr_mw_unbind(struct pvr_mr *window);
 
 #endif /* PVR_MR_H */

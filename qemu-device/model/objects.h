@@ -23,6 +23,8 @@ enum pvr_mr_kind {
 	PVR_MR_USER, /* registered by command */
 	PVR_MR_DMA, /* all of the guest's RAM, for local access */
 	PVR_MR_FAST, /* registered and invalidated by work requests */
+	PVR_MR_WINDOW1, /* a memory window of type 1, or 2B: bound to part of a region */
+	PVR_MR_WINDOW2,
 };
 
 struct pvr_mr {
@@ -31,25 +33,37 @@ struct pvr_mr {
 	uint32_t handle;
 	uint32_t key; /* lkey and rkey: index << 8 | generation */
 	uint32_t access; /* PVR_ACCESS_* */
-	bool valid; /* false: a fast region that is not registered now */
+	bool valid; /* false: a fast region not registered, a window not bound now */
 	uint64_t start, length; /* as work requests name them */
-	uint64_t offset; /* of byte start in the pages */
+	uint64_t offset; /* of byte start in the pages, of its region if a window */
 	uint32_t max_pages; /* of a fast region */
 	struct pvr_pages pages;
+
+	LIST_HEAD(, pvr_mr) windows; /* bound to this region */
+	/* Of a bound window. */
+	struct pvr_mr *region;
+	LIST_ENTRY(pvr_mr) region_link;
+	struct pvr_qp *qp; /* type 2: who bound it */
+	LIST_ENTRY(pvr_mr) qp_link;
 };
 
 /**
- * pvr_mr_find() - the region of a key, if it permits an access
- * @pd: of the queue pair that asks
- * @access: PVR_ACCESS_* that the region must have; 0 for local reads
+ * pvr_mr_find_local() - the region of an lkey, if it permits an access
+ * @pd: of the queue that holds the work request
+ * @access: PVR_ACCESS_LOCAL_WRITE, or 0 to read
  *
  * Return: the region, or NULL if the key is stale or foreign, the range is not
- * inside, or the right is missing. The pointer is valid until the next command.
+ * inside, or the right is missing. The pointer is valid until the next command or
+ * work request.
  */
-struct pvr_mr *pvr_mr_find(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-			   uint32_t key, uint64_t addr, uint64_t len, uint32_t access);
+const struct pvr_mr *pvr_mr_find_local(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+				       uint32_t key, uint64_t addr, uint64_t len,
+				       uint32_t access);
+/* The same for the rkey of a request that arrives at @qp; @access: PVR_ACCESS_REMOTE_*. */
+const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, uint32_t key, uint64_t addr,
+					uint64_t len, uint32_t access);
 
-/* The longest run at @addr, which pvr_mr_find() has allowed; NULL if RAM left. */
+/* The longest run at @addr, which was found and allowed; NULL if RAM left. */
 uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
 		    uint64_t len, uint64_t *contig);
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
@@ -60,9 +74,19 @@ void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
  */
 int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 			 const struct pvrdma_sq_wqe_hdr *wqe);
-/* The fast region of a key that may be invalidated, or NULL (10.6.5). */
-struct pvr_mr *pvr_mr_find_fast(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-				uint32_t key);
+
+/*
+ * What LOCAL_INV, or SEND_WITH_INV arriving at @qp (@remote), may invalidate by this key:
+ * a valid fast region, which peers must have some right to, or a window of type 2 that
+ * @qp has bound (10.6.5). NULL if it is neither.
+ */
+struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool remote);
+void pvr_mr_invalidate(struct pvr_mr *mr);
+
+/* BIND_MW (10.6.7.2). Return: 0 or -EINVAL, and then nothing has changed. */
+int pvr_mw_bind(struct pvr_qp *qp, const struct pvr_wqe_bind_mw *bind);
+/* A QP that goes leaves its windows of type 2 unbound. */
+void pvr_mw_unbind_all(struct pvr_qp *qp);
 
 /* ------------------------------------------------------------------- CQ */
 
@@ -153,6 +177,7 @@ struct pvr_qp {
 	bool user_ops; /* PVR_QP_USER_OPS */
 	struct pvr_pages pages;
 	struct pvr_wq sq, rq;
+	LIST_HEAD(, pvr_mr) windows; /* of type 2, bound by it */
 
 	enum pvr_qp_state state;
 	struct pvr_qp_attr attr; /* as MODIFY_QP set it */

@@ -263,6 +263,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	adapter->engine->topology++;
 	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
+	pvr_mw_unbind_all(qp);
 	pvr_timer_exit(&adapter->engine->timers, &qp->timer);
 	pvr_table_del(&adapter->qps, qp->handle);
 	if (adapter->gsi == qp)
@@ -319,6 +320,7 @@ void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
 void pvr_qp_reset_queues(struct pvr_qp *qp)
 {
 	qp->adapter->engine->topology++;
+	pvr_mw_unbind_all(qp);
 	qp->sq.head = 0;
 	qp->rq.head = 0;
 	qp->sq_done = 0;

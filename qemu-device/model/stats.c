@@ -29,7 +29,8 @@ static void count_objects(const struct pvr_adapter *adapter,
 
 	stats->contexts = adapter->ucs.used;
 	stats->pds = adapter->pds.used;
-	stats->mrs = adapter->mrs.used;
+	stats->mrs = adapter->mrs.used - adapter->mws;
+	stats->mws = adapter->mws;
 	stats->cqs = adapter->cqs.used;
 	stats->qps = adapter->qps.used + (adapter->gsi != NULL);
 	stats->srqs = adapter->srqs.used;

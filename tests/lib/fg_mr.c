@@ -131,6 +131,23 @@ uint32_t fg_mr_create_dma(const struct fg_pd *pd, struct fg_mr *mr)
 	return mr_create(pd, &req, NULL, mr);
 }
 
+uint32_t fg_mw_create(const struct fg_pd *pd, uint32_t flag, struct fg_mr *mw)
+{
+	/* What does not count is garbage. */
+	struct pvr_cmd_create_mr req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+		.start = UINT64_MAX,
+		.length = UINT64_MAX,
+		.pdir_dma = UINT64_MAX,
+		.pd_handle = pd->handle,
+		.access_flags = UINT32_MAX,
+		.flags = flag,
+		.nchunks = UINT32_MAX,
+	};
+
+	return mr_create(pd, &req, NULL, mw);
+}
+
 uint32_t fg_mr_destroy(struct fg_mr *mr)
 {
 	return fg_cmd_destroy(mr->guest, PVR_CMD_DESTROY_MR, mr->handle);

@@ -52,6 +52,8 @@ uint32_t fg_mr_create_part(const struct fg_pd *pd, const struct fg_buf *buf, siz
 			   size_t length, uint32_t access, struct fg_mr *mr);
 /* The kernel's MR of all bus addresses. */
 uint32_t fg_mr_create_dma(const struct fg_pd *pd, struct fg_mr *mr);
+/* A memory window: @flag is PVR_MR_FLAG_MW1 or _MW2. */
+uint32_t fg_mw_create(const struct fg_pd *pd, uint32_t flag, struct fg_mr *mw);
 uint32_t fg_mr_destroy(struct fg_mr *mr);
 
 /* A piece of @mr as work requests name it. */
