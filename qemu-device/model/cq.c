@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "datapath/complete.h"
+#include "datapath/sched.h"
 #include "model/objects.h"
 
 struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle)
@@ -84,10 +85,16 @@ int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
 	const struct pvr_cmd_resize_cq *cmd = &req->resize_cq;
-	struct pvr_cq *cq = pvr_cq_get(adapter, cmd->cq_handle);
 	struct pvr_pages pages, old;
+	struct pvr_cq *cq;
 	int err;
 
+	/*
+	 * Doorbells that came before this command had no turn yet if they came with it. What
+	 * they complete at once has to fit, too, and a ring that is too small would overflow.
+	 */
+	pvr_sched_run(adapter->engine);
+	cq = pvr_cq_get(adapter, cmd->cq_handle);
 	if (!cq)
 		return -EINVAL;
 	if (!(adapter->features & PVR_EXT_RESIZE))

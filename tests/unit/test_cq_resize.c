@@ -128,6 +128,22 @@ static void test_full_ring_can_move_and_overflows_as_before(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
+/* The doorbells come before the command, but nothing has run in between. */
+static void test_what_was_rung_for_before_is_unread(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED };
+
+	t_recv(&env->b, 1, 0, 0);
+	t_recv(&env->b, 2, 0, 0);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	wr.wr_id = 2;
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	assert_int_equal(fg_cq_resize(&env->b.rcq, 1), EINVAL);
+	poll_many(env, 1, 2);
+	expect_no_event(env->g[1]);
+}
+
 static void test_smaller_than_what_is_unread_is_refused(void **state)
 {
 	struct t_env *env = *state;
@@ -546,6 +562,7 @@ int main(void)
 		T(test_answer_is_the_size_asked_for, rc_connected),
 		T(test_old_ring_is_left_alone_afterwards, rc_connected),
 		T(test_full_ring_can_move_and_overflows_as_before, rc_connected),
+		T(test_what_was_rung_for_before_is_unread, rc_connected),
 		T(test_smaller_than_what_is_unread_is_refused, rc_connected),
 		T(test_bad_sizes_and_page_counts_are_refused, rc_connected),
 		T(test_bad_directories_and_pages_are_refused, rc_connected),
