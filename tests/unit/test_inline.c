@@ -78,6 +78,69 @@ static void test_inline_of_all_lengths_on_rc(void **state)
 	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
 }
 
+static void test_inline_of_all_lengths_on_uc(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env, PVR_QPT_UC, PVR_MAX_INLINE);
+	send_all_lengths(env, PVRDMA_WR_SEND);
+	send_all_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
+	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE);
+	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
+}
+
+/* A region of b's buffer, registered by a work request. */
+static uint32_t register_fast(struct t_env *env)
+{
+	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+					 .pd_handle = env->b.pd.handle,
+					 .flags = PVR_MR_FLAG_FRMR,
+					 .nchunks = 1 };
+	const struct fg_wr wr = { .opcode = PVRDMA_WR_FAST_REG_MR, .flags = PVR_SEND_SIGNALED };
+	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&env->b.qp, env->b.qp.sq_tail);
+	struct pvr_resp_create_mr resp;
+
+	expect_ok(fg_create_mr(env->g[1], &req, &resp));
+	assert_true(fg_put_send(&env->b.qp, &wr));
+	memset(&wqe->wr, 0, sizeof(wqe->wr));
+	wqe->wr.fast_reg.pl_pdir_dma = env->b.buf.pdir;
+	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
+	wqe->wr.fast_reg.page_list_len = 1;
+	wqe->wr.fast_reg.length = PVR_PAGE_SIZE;
+	wqe->wr.fast_reg.access_flags = FG_ACCESS_ALL;
+	wqe->wr.fast_reg.rkey = resp.rkey;
+	fg_ring_send(&env->b.qp);
+	fg_run(env->host);
+	expect_cqe(&env->b.scq, 0, PVRDMA_WC_SUCCESS);
+	return resp.rkey;
+}
+
+static void test_inline_send_that_invalidates(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t data[64];
+	struct fg_wr wr;
+	uint32_t key;
+
+	open_ends(env, PVR_QPT_RC, MAX_INLINE);
+	key = register_fast(env);
+	fg_fill(data, sizeof(data), 3);
+	wr = inline_wr(env, PVRDMA_WR_SEND_WITH_INV, data, sizeof(data));
+	wr.imm = key;
+	for (int i = 0; i < 2; i++) {
+		t_recv(&env->b, 2, 0, 100);
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		fg_run(env->host);
+		if (!i) {
+			expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+			expect_recv(&env->b.rcq, 2, sizeof(data));
+			assert_memory_equal(env->b.buf.va, data, sizeof(data));
+		}
+	}
+	/* It is invalid now. */
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+}
+
 static void test_inline_datagrams(void **state)
 {
 	struct t_env *env = *state;
@@ -197,7 +260,7 @@ static void test_without_the_extension_there_is_none(void **state)
 
 	fg_default_ext = 0;
 	env->g[0] = fg_guest_start(env->host, 1);
-	fg_default_ext = PVR_EXT_INLINE;
+	fg_default_ext = PVR_EXT_INLINE | PVR_EXT_UC;
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	assert_int_equal(create_with(env, 1, 0), EINVAL);
 	expect_ok(create_with(env, 0, 0));
@@ -344,6 +407,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_inline_of_all_lengths_on_rc, guests),
+		T(test_inline_of_all_lengths_on_uc, guests),
+		T(test_inline_send_that_invalidates, guests),
 		T(test_inline_datagrams, guests),
 		T(test_inline_and_lists_share_the_stride, guests),
 		T(test_query_tells_the_maximum, guests),
@@ -359,6 +424,6 @@ int main(void)
 		T(test_data_is_read_for_each_try, guests),
 	};
 
-	fg_default_ext = PVR_EXT_INLINE;
+	fg_default_ext = PVR_EXT_INLINE | PVR_EXT_UC;
 	return T_MAIN(tests);
 }
