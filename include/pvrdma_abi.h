@@ -491,7 +491,7 @@ PVR_ABI_FIELD(pvrdma_cqe, network_hdr_type, 57, 1);
 struct pvr_wqe_bind_mw {
 	__aligned_u64 addr; /* within the region; a zero-based window starts at 0 */
 	__aligned_u64 length;
-	__u32 mw_rkey; /* the window's present rkey */
+	__u32 mw_rkey; /* the window's present rkey; of type 2 the low byte is ignored */
 	__u32 new_rkey; /* differs from it in the low byte only */
 	__u32 mr_lkey;
 	__u32 access_flags; /* PVR_ACCESS_REMOTE_*, PVR_ACCESS_ZERO_BASED */
