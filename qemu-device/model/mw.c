@@ -74,9 +74,22 @@ static void attach(struct pvr_mr *window, struct pvr_mr *region, struct pvr_qp *
 	LIST_INSERT_HEAD(&qp->windows, window, qp_link);
 }
 
+/*
+ * The low byte of a type 2 window's key is its consumer's, who need not keep it in the
+ * handle that the work request names: so there the index is enough.
+ */
+static struct pvr_mr *find_window(const struct pvr_qp *qp, uint32_t key)
+{
+	struct pvr_mr *window = pvr_table_get(&qp->adapter->mrs, KEY_INDEX(key));
+
+	if (!window || window->pd != qp->pd)
+		return NULL;
+	return window->key == key || window->kind == PVR_MR_WINDOW2 ? window : NULL;
+}
+
 int pvr_mw_bind(struct pvr_qp *qp, const struct pvr_wqe_bind_mw *bind)
 {
-	struct pvr_mr *window = pvr_mr_by_key(qp->adapter, qp->pd, bind->mw_rkey);
+	struct pvr_mr *window = find_window(qp, bind->mw_rkey);
 	struct pvr_mr *region = pvr_mr_by_key(qp->adapter, qp->pd, bind->mr_lkey);
 	int err;
 

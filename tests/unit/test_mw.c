@@ -358,6 +358,24 @@ static void test_type_2_is_invalidated_by_a_peer(void **state)
 	all_refused(&l);
 }
 
+/* Its key is its user's, who may go on naming it by the first one. */
+static void test_type_2_is_named_by_its_index(void **state)
+{
+	struct lend l;
+	uint32_t first;
+
+	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	first = l.mw.rkey;
+	bind(&l);
+	put(l.b, 1, PVRDMA_WR_LOCAL_INV, l.mw.rkey);
+	run(&l, l.b);
+	expect_done(&l.b->scq, 1, PVRDMA_WC_LOCAL_INV);
+	assert_int_not_equal(l.mw.rkey, first);
+	l.bind.mw_rkey = first;
+	bind(&l);
+	all_ok(&l);
+}
+
 static void test_type_2_must_be_invalid_to_be_bound(void **state)
 {
 	struct lend l;
@@ -519,7 +537,7 @@ static void expect_bad_binds(struct lend *l)
 	EXPECT_BAD_BIND(l, length, length - BOUND_FROM + 1);
 	EXPECT_BAD_BIND(l, length, UINT64_MAX);
 	EXPECT_BAD_BIND(l, length, -(uint64_t)BOUND_FROM);
-	EXPECT_BAD_BIND(l, mw_rkey, l->mw.rkey ^ 1);
+	EXPECT_BAD_BIND(l, mw_rkey, l->mw.rkey ^ 0x100);
 	EXPECT_BAD_BIND(l, mw_rkey, l->region.rkey);
 	EXPECT_BAD_BIND(l, mw_rkey, 0);
 	EXPECT_BAD_BIND(l, new_rkey, l->bind.new_rkey ^ 0x100);
@@ -540,6 +558,7 @@ static void test_bad_binds_of_type_1_fail(void **state)
 
 	lend_init(&l, state, PVR_MR_FLAG_MW1);
 	expect_bad_binds(&l);
+	EXPECT_BAD_BIND(&l, mw_rkey, l.mw.rkey ^ 1);
 	bind(&l);
 	all_ok(&l);
 }
@@ -788,6 +807,7 @@ int main(void)
 		T(test_type_1_cannot_be_invalidated, rc_connected),
 		T(test_type_2_is_invalidated_by_its_owner, rc_connected),
 		T(test_type_2_is_invalidated_by_a_peer, rc_connected),
+		T(test_type_2_is_named_by_its_index, rc_connected),
 		T(test_type_2_must_be_invalid_to_be_bound, rc_connected),
 		T(test_type_2_is_not_unbound_by_length_0, rc_connected),
 		T(test_type_2_that_is_not_bound_cannot_be_invalidated, rc_connected),
