@@ -20,7 +20,7 @@ enum pvrdma_wc_status pvr_gather(struct pvr_sg *sg, const struct pvr_qp *qp,
 	}
 	if (wqe->hdr.num_sge > qp->sq.max_sge)
 		return PVRDMA_WC_LOC_QP_OP_ERR;
-	if (pvr_sg_build(sg, qp, wqe->sge, wqe->hdr.num_sge, access))
+	if (pvr_sg_build(sg, qp, qp->pd, wqe->sge, wqe->hdr.num_sge, access))
 		return PVRDMA_WC_LOC_PROT_ERR;
 	return PVRDMA_WC_SUCCESS;
 }

@@ -22,8 +22,8 @@ static void sg_init(struct pvr_sg *sg, struct pvr_adapter *adapter)
 	sg->count = 0;
 }
 
-int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvrdma_sge *sge,
-		 uint32_t num_sge, uint32_t access)
+int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvr_pd *pd,
+		 const struct pvrdma_sge *sge, uint32_t num_sge, uint32_t access)
 {
 	const struct pvr_mr *mr;
 	uint32_t i;
@@ -32,7 +32,7 @@ int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvrdma
 	for (i = 0; i < num_sge; i++) {
 		if (!sge[i].length)
 			continue;
-		mr = pvr_mr_find_local(qp->adapter, qp->pd, sge[i].lkey, sge[i].addr,
+		mr = pvr_mr_find_local(qp->adapter, pd, sge[i].lkey, sge[i].addr,
 				       sge[i].length, access);
 		if (!mr)
 			return -EFAULT;

@@ -26,6 +26,7 @@ struct pvr_cursor {
 
 /**
  * pvr_sg_build() - check a work request's list
+ * @pd: of the queue that holds the request
  * @num_sge: at most PVR_MAX_SGE
  * @access: PVR_ACCESS_LOCAL_WRITE, or 0 to read
  *
@@ -33,8 +34,14 @@ struct pvr_cursor {
  *
  * Return: 0, or -EFAULT if any entry is not permitted.
  */
-int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvrdma_sge *sge,
-		 uint32_t num_sge, uint32_t access);
+int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvr_pd *pd,
+		 const struct pvrdma_sge *sge, uint32_t num_sge, uint32_t access);
+
+/* IBTA vol. 1, 10.2.9.1: the lkeys of an SRQ's requests are of the SRQ's domain. */
+static inline const struct pvr_pd *pvr_recv_pd(const struct pvr_qp *qp)
+{
+	return qp->srq ? qp->srq->pd : qp->pd;
+}
 
 /* The list is @len bytes of our own memory, which must stay where it is. */
 void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,

@@ -154,7 +154,8 @@ static struct pvr_answer do_send(struct pvr_qp *to, const struct pvr_request *re
 	if (wqe->hdr.num_sge > max_sge)
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 				 PVRDMA_WC_REM_OP_ERR, "receive with too many SGEs");
-	if (pvr_sg_build(&sg, to, wqe->sge, wqe->hdr.num_sge, PVR_ACCESS_LOCAL_WRITE))
+	if (pvr_sg_build(&sg, to, pvr_recv_pd(to), wqe->sge, wqe->hdr.num_sge,
+			 PVR_ACCESS_LOCAL_WRITE))
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
 				 PVRDMA_WC_REM_OP_ERR, "receive into forbidden memory");
 	if (sg.total < request->length)

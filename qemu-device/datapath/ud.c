@@ -83,7 +83,8 @@ static bool receive(struct pvr_qp *to, const struct datagram *dgram)
 	if (pvr_recv_get(to, &recv))
 		return false;
 	if (recv.hdr.num_sge > max_sge ||
-	    pvr_sg_build(&sg, to, recv.sge, recv.hdr.num_sge, PVR_ACCESS_LOCAL_WRITE)) {
+	    pvr_sg_build(&sg, to, pvr_recv_pd(to), recv.sge, recv.hdr.num_sge,
+			 PVR_ACCESS_LOCAL_WRITE)) {
 		complete(to, dgram, &recv, PVRDMA_WC_LOC_PROT_ERR);
 		pvr_qp_fail(to, PVR_EVENT_NUM, "receive into forbidden memory");
 		return false;

@@ -64,6 +64,36 @@ static void test_create_query_destroy(void **state)
 	assert_int_equal(fg_stats(env->g[0]).srqs, 0);
 }
 
+/* The queue pair's domain counts for what peers name, the SRQ's for what is posted to it. */
+static void test_lkeys_are_of_the_srqs_domain(void **state)
+{
+	struct srq_env s = { .env = *state };
+	struct fg_pd pd;
+	struct fg_mr mr;
+
+	s.a = &s.env->a;
+	s.b = &s.env->b;
+	expect_ok(fg_pd_create(&s.env->g[1]->kernel, &pd));
+	expect_ok(fg_srq_create(&pd, SRQ_WR, 4, &s.srq));
+	fg_end_open(s.a, s.env->g[0], PVR_QPT_RC);
+	open_srq_end(s.b, s.env->g[1], &s.srq);
+	fg_end_connect(s.a, s.b, NULL);
+	expect_ok(fg_mr_create(&pd, &s.b->buf, FG_ACCESS_ALL, &mr));
+	assert_true(fg_post_srq_recv(&s.srq, 1, &(struct pvrdma_sge){ mr.start, 100, mr.lkey }, 1));
+	t_send(s.a, 2, 0, 100);
+	fg_run(s.env->host);
+	expect_recv(&s.b->rcq, 1, 100);
+	expect_done(&s.a->scq, 2, PVRDMA_WC_SEND);
+	t_rdma(s.a, PVRDMA_WR_RDMA_WRITE, 3, 0, &s.b->mr, 0, 100);
+	fg_run(s.env->host);
+	expect_done(&s.a->scq, 3, PVRDMA_WC_RDMA_WRITE);
+	post(&s, 4, 0, 100);
+	t_send(s.a, 5, 0, 100);
+	fg_run(s.env->host);
+	expect_cqe(&s.b->rcq, 4, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&s.a->scq, 5, PVRDMA_WC_REM_OP_ERR);
+}
+
 static void test_create_srq_rejects_bad_sizes(void **state)
 {
 	struct t_env *env = *state;
@@ -554,6 +584,7 @@ static void test_srq_goes_on_when_one_of_its_qps_is_destroyed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(test_lkeys_are_of_the_srqs_domain, guests),
 		T(test_create_query_destroy, guest),
 		T(test_create_srq_rejects_bad_sizes, guest),
 		T(test_create_srq_rejects_bad_page_counts, guest),
