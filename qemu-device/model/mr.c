@@ -238,11 +238,26 @@ static bool permits(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64
 	       addr - mr->start <= mr->length - len;
 }
 
+/* What PVR_LOCAL_DMA_LKEY names: index 0, which no region has. */
+static const struct pvr_mr local_dma = {
+	.kind = PVR_MR_DMA,
+	.access = PVR_ACCESS_LOCAL_WRITE,
+	.valid = true,
+};
+
+static const struct pvr_mr *local_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+					 uint32_t key)
+{
+	if (key == PVR_LOCAL_DMA_LKEY && adapter->features & PVR_EXT_LOCAL_DMA_LKEY)
+		return pd->uc == &adapter->kernel_uc ? &local_dma : NULL;
+	return pvr_mr_by_key(adapter, pd, key);
+}
+
 const struct pvr_mr *pvr_mr_find_local(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 				       uint32_t key, uint64_t addr, uint64_t len,
 				       uint32_t access)
 {
-	const struct pvr_mr *mr = pvr_mr_by_key(adapter, pd, key);
+	const struct pvr_mr *mr = local_by_key(adapter, pd, key);
 
 	/* IBTA vol. 1, 10.6.7: a window has no lkey. */
 	return mr && !pvr_mr_is_window(mr) && permits(adapter, mr, addr, len, access) ? mr :
