@@ -5,6 +5,14 @@
  * They are kept from libvfio-user, which keeps one table for all interrupt types (an
  * eventfd for errors would replace that of vector 0), believes a start + count that
  * wraps, and writes eventfds that may block.
+ *
+ * DOC: masking
+ *
+ * QEMU has the MSI-X table and the pending bits. While a vector is masked, by its entry or
+ * by the function's mask, QEMU reads its eventfd itself, notes that it is pending, and
+ * delivers it when the mask goes. But a vector that the guest has not unmasked yet has no
+ * eventfd: it is noted here, and raised once it gets one. SET_IRQS never masks MSI-X. INTx
+ * is there for drivers that get no MSI-X, and has commands only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +30,8 @@ void pvr_irq_init(struct pvr_irq *irq)
 	for (i = 0; i < PVR_VEC_MAX; i++)
 		irq->fds[i] = -1;
 	irq->stalled = false;
+	irq->enabled = false;
+	irq->pending = 0;
 }
 
 static void set_fd(struct pvr_irq *irq, uint32_t vector, int fd)
@@ -43,8 +53,10 @@ void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector)
 {
 	const uint64_t one = 1;
 
-	if (irq->fds[vector] < 0)
+	if (irq->fds[vector] < 0) {
+		irq->pending |= irq->enabled ? 1u << vector : 0;
 		return;
+	}
 	/*
 	 * EAGAIN: the counter is at its limit, so the interrupt is pending. EINTR: the
 	 * other side has made the eventfd block, and the stall guard's signal got us
@@ -128,6 +140,17 @@ static int check_set(const struct vfio_irq_set *set, size_t len, size_t num_fds,
 	return -EINVAL;
 }
 
+/* What found no eventfd, if there is one now; forgotten when the guest turns MSI-X off. */
+static void raise_pending(struct pvr_irq *irq)
+{
+	uint32_t pending = irq->pending, i;
+
+	irq->pending = 0;
+	for (i = 0; i < PVR_VEC_MAX; i++)
+		if (pending & 1u << i)
+			pvr_irq_raise(irq, i);
+}
+
 /* INTx and MSI-X share the table, since a guest has one of them on. */
 static void apply(struct pvr_irq *irq, const struct vfio_irq_set *set, int *fds, size_t num_fds)
 {
@@ -141,6 +164,10 @@ static void apply(struct pvr_irq *irq, const struct vfio_irq_set *set, int *fds,
 		if (num_fds)
 			fds[i] = -1;
 	}
+	/* An eventfd taken from one vector leaves MSI-X on. */
+	if (num_fds || !set->count)
+		irq->enabled = set->index == VFIO_PCI_MSIX_IRQ_INDEX && num_fds;
+	raise_pending(irq);
 }
 
 int pvr_irq_set(struct pvr_irq *irq, const struct vfio_irq_set *set, size_t len, int *fds,

@@ -11,12 +11,14 @@
 struct pvr_irq {
 	int fds[PVR_VEC_MAX]; /* -1: none */
 	bool stalled; /* writing one blocked until a signal came */
+	bool enabled; /* MSI-X has been turned on */
+	uint32_t pending; /* vectors that had no eventfd when they were raised */
 };
 
 void pvr_irq_init(struct pvr_irq *irq);
 void pvr_irq_close_all(struct pvr_irq *irq);
 
-/* Never waits. A vector without an eventfd is not an error: the guest has none. */
+/* Never waits. A vector without an eventfd is raised when it gets one, if MSI-X is on. */
 void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector);
 
 /**

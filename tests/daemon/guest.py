@@ -11,7 +11,7 @@ RAM_SIZE = 16 << 20
 PAGE = 4096
 DSR, CMD, RESP, ASYNC, CQ = (number * PAGE for number in (16, 17, 18, 32, 48))
 RING_PAGES = 4
-DSRLOW, DSRHIGH, CTL, REQUEST, ERR, IMR = 0x04, 0x08, 0x0C, 0x10, 0x14, 0x1C
+DSRLOW, DSRHIGH, CTL, REQUEST, ERR, IMR, EXT_ACK = 0x04, 0x08, 0x0C, 0x10, 0x14, 0x1C, 0x30
 ACTIVATE = 0
 QUERY_PORT = 0
 
@@ -58,6 +58,13 @@ class Guest:
         self.put_query_port()
         self.client.write_reg(REQUEST, 0)
         return self.client.read_reg(ERR), self.get(RESP, "QIB")
+
+    def command(self, number, fmt="", *values):
+        """Return: the two words that may follow the head of the response; the first is a handle."""
+        self.put(CMD, "QII" + fmt, 0x1234, number, 0, *values)
+        self.client.write_reg(REQUEST, 0)
+        assert self.client.read_reg(ERR) == 0
+        return self.get(RESP + 16, "II")
 
     def interrupts(self, vector):
         """How often it was raised since the last time."""

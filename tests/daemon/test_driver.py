@@ -10,7 +10,11 @@ import pytest
 
 import vfio_user as v
 from conftest import wait_until
-from guest import DSR, RESP, Guest
+from guest import DSR, EXT_ACK, PAGE, RESP, RING_PAGES, Guest
+
+VECTOR_RING, CQ_RING, QP_RINGS = (number * PAGE for number in (64, 80, 96))
+CREATE_PD, CREATE_CQ, CREATE_QP, MODIFY_QP, SET_CQ_RING = 2, 6, 9, 10, 21
+UD, INIT, ERROR = 4, 1, 6
 
 
 @pytest.fixture
@@ -23,7 +27,8 @@ def guest(client):
 def test_driver_starts(daemon, guest):
     assert guest.start() == 0
     assert guest.get(DSR + 72 + 203, "B") == (2,), "caps: RoCE v2"
-    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[3] == "active"
+    heads, values = (line.split() for line in daemon.ctl("adapters").stdout.splitlines()[:2])
+    assert dict(zip(heads, values))["STATE"] == "active"
 
 
 def test_command_raises_vector_0(guest):
@@ -65,6 +70,66 @@ def test_unmapped_ram_is_not_touched(guest, client):
     error, _ = guest.query_port()
     assert error != 0
     assert guest.get(RESP, "Q") == (0x77,)
+
+
+def flush_a_request(guest, vector):
+    """A completion on an armed CQ of a completion vector: a receive request of a UD QP that goes to ERR."""
+    for base in (VECTOR_RING, CQ_RING, QP_RINGS):
+        guest.put_ring(base)
+    guest.command(SET_CQ_RING, "IIIIQ", vector, 0, RING_PAGES, 0, VECTOR_RING)
+    pd = guest.command(CREATE_PD, "II", 0, 0)[0]
+    cq = guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, 64, 2, vector)[0]
+    qp = guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, pd, cq, cq, 0, 16, 16, 1, 1, 0, 0, 0, 3, 1, 0, 0, UD, 0, 0, 0,
+                       0)[1]
+    guest.command(MODIFY_QP, "III41xB", qp, 0x71, INIT, 1)
+    guest.put(QP_RINGS + 2 * PAGE + 8, "I", 1)
+    guest.client.write(v.BAR_UAR, 4, struct.pack("<I", cq | 1 << 30))
+    guest.command(MODIFY_QP, "III", qp, 1, ERROR)
+
+
+@pytest.mark.parametrize("vector", [1, 7])
+def test_completion_vector_raises_its_own(guest, client, vector):
+    guest.vectors += [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(7)]
+    client.set_irqs(v.MSIX, 3, 7, guest.vectors[3:])
+    client.write_reg(EXT_ACK, 1 << 6)
+    assert guest.start() == 0
+    flush_a_request(guest, vector)
+    wait_until(lambda: guest.get(VECTOR_RING + 2 * PAGE + 8, "I") == (1,), "a notification")
+    client.read_reg(0)
+    assert [guest.interrupts(2 + number) for number in range(8)] == [number == vector for number in range(8)]
+
+
+def test_vector_that_is_not_set_up_yet(daemon, guest, client):
+    """As a driver that has asked for some of its vectors when an event comes."""
+    client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
+    client.set_irqs(v.MSIX, 0, 1, guest.vectors[:1])
+    assert guest.start() == 0
+    daemon.ctl("link", "node1", "down")
+    client.set_irqs(v.MSIX, 1, 2, guest.vectors[1:])
+    assert (guest.interrupts(1), guest.interrupts(2)) == (1, 0)
+    client.set_irqs(v.MSIX, 1, 1, guest.vectors[1:2])
+    assert guest.interrupts(1) == 0, "raised once"
+
+
+def test_vector_that_lost_its_eventfd_for_a_moment(daemon, guest, client):
+    assert guest.start() == 0
+    client.set_irqs(v.MSIX, 1, 1)
+    client.set_irqs(v.MSIX, 2, 1)
+    daemon.ctl("link", "node1", "down")
+    client.set_irqs(v.MSIX, 1, 1, guest.vectors[1:2])
+    assert guest.interrupts(1) == 1
+
+
+def test_vector_raised_while_msix_is_off(daemon, guest, client):
+    """What the next driver finds is not the event of the last."""
+    client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
+    assert guest.start() == 0
+    daemon.ctl("link", "node1", "down")
+    client.set_irqs(v.MSIX, 0, 1, guest.vectors[:1])
+    daemon.ctl("link", "node1", "up")
+    client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
+    client.set_irqs(v.MSIX, 0, 3, guest.vectors)
+    assert guest.interrupts(1) == 0
 
 
 def test_vectors_taken_away(guest, client):
