@@ -145,6 +145,16 @@ int ibv_cmd_create_qp_ex(struct ibv_context *context, struct verbs_qp *vqp,
 	return answer();
 }
 
+struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
+{
+	struct verbs_qp *vqp = container_of(qp, struct verbs_qp, qp);
+	uint32_t mask = vqp->comp_mask;
+
+	if (fake.short_qp_ex)
+		memcpy(&mask, &vqp->qp_ex.wr_atomic_write, sizeof(mask));
+	return mask & VERBS_QP_EX ? &vqp->qp_ex : NULL;
+}
+
 int ibv_cmd_destroy_qp(struct ibv_qp *qp)
 {
 	return answer();

@@ -37,6 +37,7 @@ struct fake {
 	struct ibv_qp_cap asked; /* of the last QP */
 	uint64_t iova; /* of the last MR */
 	uint32_t rereg_flags;
+	bool short_qp_ex; /* libibverbs is of a release before ibv_wr_atomic_write() */
 };
 
 extern struct fake fake;

@@ -43,7 +43,7 @@ static struct ibv_qp_ex *start(enum ibv_qp_type type, uint64_t ops)
 	qp = create(init_attr(type, ops));
 	assert_non_null(qp);
 	qp->state = IBV_QPS_RTS;
-	assert_true(to_pvr_qp(qp)->verbs_qp.comp_mask & VERBS_QP_EX);
+	assert_ptr_equal(ibv_qp_to_qp_ex(qp), &to_pvr_qp(qp)->verbs_qp.qp_ex);
 	to_pvr_qp(qp)->verbs_qp.qp_ex.wr_start(&to_pvr_qp(qp)->verbs_qp.qp_ex);
 	return &to_pvr_qp(qp)->verbs_qp.qp_ex;
 }
@@ -161,7 +161,23 @@ static void test_without_send_ops_there_are_no_functions(void **state)
 	struct ibv_qp_init_attr_ex attr = init_attr(IBV_QPT_RC, 0);
 
 	attr.comp_mask = IBV_QP_INIT_ATTR_PD;
-	assert_false(to_pvr_qp(create(attr))->verbs_qp.comp_mask & VERBS_QP_EX);
+	assert_null(ibv_qp_to_qp_ex(create(attr)));
+}
+
+static void test_old_libraries_find_the_functions_too(void **state)
+{
+	struct ibv_qp_ex *qpx;
+
+	fake.short_qp_ex = true;
+	qpx = start(IBV_QPT_RC, RC_OPS);
+	assert_int_equal(to_pvr_qp(&qpx->qp_base)->verbs_qp.comp_mask, 0);
+	qpx->wr_send(qpx);
+	assert_int_equal(qpx->wr_complete(qpx), 0);
+	fake.short_qp_ex = false;
+	qpx = start(IBV_QPT_RC, RC_OPS);
+	assert_null(qpx->wr_atomic_write);
+	assert_null(qpx->wr_flush);
+	qpx->wr_abort(qpx);
 }
 
 static void test_nothing_is_seen_before_complete(void **state)
@@ -504,6 +520,7 @@ int main(void)
 		TEST(test_create_qp_ex),
 		TEST(test_only_what_was_asked_for_is_there),
 		TEST(test_without_send_ops_there_are_no_functions),
+		TEST(test_old_libraries_find_the_functions_too),
 		TEST(test_nothing_is_seen_before_complete),
 		TEST(test_each_builder_writes_its_element),
 		TEST(test_a_datagram_gets_its_address),

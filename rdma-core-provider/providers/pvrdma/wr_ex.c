@@ -5,6 +5,9 @@
  * of it, and after the first error nothing more is written.
  */
 #include <errno.h>
+#include <string.h>
+
+#include <ccan/array_size.h>
 
 #include "doorbell.h"
 #include "pvrdma.h"
@@ -284,6 +287,35 @@ static void set_builders(struct ibv_qp_ex *qpx, uint64_t ops)
 		qpx->wr_send_inv = wr_send_inv;
 }
 
+static void flip_mark(void *mark)
+{
+	uint32_t mask;
+
+	memcpy(&mask, mark, sizeof(mask));
+	mask ^= VERBS_QP_EX;
+	memcpy(mark, &mask, sizeof(mask));
+}
+
+/*
+ * For ibv_qp_to_qp_ex(3). The mark is behind struct ibv_qp_ex, which was shorter in libibverbs 44
+ * although the private ABI has the same number: that library finds it where later ones have
+ * functions that we do not offer.
+ */
+static void mark_extended(struct pvr_qp *qp)
+{
+	struct verbs_qp *vqp = &qp->verbs_qp;
+	void *const marks[] = { &vqp->comp_mask, &vqp->qp_ex.wr_atomic_write,
+				&vqp->qp_ex.wr_flush };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(marks); i++) {
+		flip_mark(marks[i]);
+		if (ibv_qp_to_qp_ex(&vqp->qp))
+			return;
+		flip_mark(marks[i]);
+	}
+}
+
 void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops)
 {
 	struct ibv_qp_ex *qpx = &qp->verbs_qp.qp_ex;
@@ -298,5 +330,5 @@ void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops)
 	qpx->wr_start = wr_start;
 	qpx->wr_complete = wr_complete;
 	qpx->wr_abort = wr_abort;
-	qp->verbs_qp.comp_mask |= VERBS_QP_EX;
+	mark_extended(qp);
 }
