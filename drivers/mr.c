@@ -79,6 +79,14 @@ static unsigned long best_page_size(struct pvr_dev *dev, struct ib_umem *umem)
 	return ib_umem_find_best_pgoff(umem, PVR_MR_PAGE_SIZES, U64_MAX);
 }
 
+/* A device that knows no layouts knows no third level either. */
+static int dir_init(struct pvr_dev *dev, struct pvr_mr *mr, u64 npages)
+{
+	if (dev->features & PVR_EXT_MR_LAYOUT)
+		return pvr_pdir_init_large(&mr->pdir, &dev->pdev->dev, npages);
+	return pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
+}
+
 /* Pin the memory and describe its pages. On failure mr_free() cleans up. */
 static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
 		      u64 length)
@@ -95,8 +103,7 @@ static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
 	if (!page_size)
 		return -EINVAL;
 	mr->page_shift = ilog2(page_size);
-	err = pvr_pdir_init_large(&mr->pdir, &dev->pdev->dev,
-				  ib_umem_num_dma_blocks(umem, page_size));
+	err = dir_init(dev, mr, ib_umem_num_dma_blocks(umem, page_size));
 	if (!err)
 		pvr_pdir_set_umem(&mr->pdir, 0, umem, page_size);
 	return err;
