@@ -11,7 +11,10 @@ static inline bool pvr_is_local_op(uint32_t opcode)
 	       opcode == PVRDMA_WR_BIND_MW;
 }
 
-/* Return: 0, or -errno if the request completes with MW_BIND_ERR. */
-int pvr_local_op(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+/*
+ * Adds to @bytes how much copying would have taken as long: page lists are long.
+ * Return: 0, or -errno if the request completes with MW_BIND_ERR.
+ */
+int pvr_local_op(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t *bytes);
 
 #endif /* PVR_LOCAL_OPS_H */

@@ -203,12 +203,13 @@ static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_send_wqe *wqe
 	return length <= PVR_MAX_MSG_SIZE && qp->sq_done <= length;
 }
 
-static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			    struct turn *turn)
 {
 	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "a request that has no data, with data");
-	if (pvr_local_op(qp, wqe))
+	if (pvr_local_op(qp, wqe, &turn->bytes))
 		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
 			    "a region or window could not be bound, registered or invalidated");
 	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
@@ -257,7 +258,7 @@ static enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, str
 	if (!opcode_ok(qp, wqe->hdr.opcode, &access))
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
 	if (pvr_is_local_op(wqe->hdr.opcode))
-		return local_step(qp, wqe);
+		return local_step(qp, wqe, turn);
 	if (access && !qp->attr.max_rd_atomic)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "RDMA READ or atomic with max_rd_atomic 0");

@@ -33,6 +33,7 @@ struct pvr_srq;
 #define PVR_MAX_MR_SIZE_LAYOUT ((uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE)
 #define PVR_MAX_MR_PAGE_SHIFT 30
 #define PVR_MAX_FAST_REG_PAGES 128 /* stock drivers refuse more */
+#define PVR_MAX_FAST_REG_PAGES_LONG 1024 /* PVR_EXT_LONG_FAST_REG */
 #define PVR_MAX_MSG_SIZE (1u << 31)
 #define PVR_MAX_MTU PVR_MTU_4096
 #define PVR_GID_TABLE_LEN 128

@@ -28,6 +28,8 @@ static void fill_extensions(uint32_t features, struct pvr_caps *caps)
 	/* They share the regions' table. */
 	if (features & PVR_EXT_MW)
 		caps->max_mw = PVR_MAX_MR - 1;
+	if (features & PVR_EXT_LONG_FAST_REG)
+		caps->max_fast_reg_page_list_len = PVR_MAX_FAST_REG_PAGES_LONG;
 	if (features & PVR_EXT_MCAST) {
 		caps->max_mcast_grp = PVR_MAX_MCAST_GRP;
 		caps->max_mcast_qp_attach = PVR_MAX_MCAST_QP_ATTACH;

@@ -52,7 +52,10 @@ static int check_dma(const struct pvr_adapter *adapter, const struct pvr_cmd_cre
 
 static int check_fast(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
-	return cmd->nchunks && cmd->nchunks <= PVR_MAX_FAST_REG_PAGES ? 0 : -EINVAL;
+	uint32_t max = adapter->features & PVR_EXT_LONG_FAST_REG ? PVR_MAX_FAST_REG_PAGES_LONG :
+								  PVR_MAX_FAST_REG_PAGES;
+
+	return cmd->nchunks && cmd->nchunks <= max ? 0 : -EINVAL;
 }
 
 /* A window is nothing until it is bound. */
