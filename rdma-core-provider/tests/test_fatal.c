@@ -119,6 +119,19 @@ static void test_a_notification_of_nothing_is_looked_into(void **state)
 	assert_true(pvr_poll_cq(fake.recv_cq, 1, wcs) < 0);
 }
 
+/* Programs poll until nothing is left: that costs no system call when something was there. */
+static void test_a_notification_of_completions_is_not(void **state)
+{
+	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle };
+
+	event_waits();
+	fake_complete(fake.recv_cq, &cqe);
+	pvr_cq_event(fake.recv_cq);
+	assert_int_equal(pvr_poll_cq(fake.recv_cq, 1, wcs), 1);
+	assert_int_equal(pvr_poll_cq(fake.recv_cq, 1, wcs), 0);
+	assert_int_equal(fake.port_queries, 0);
+}
+
 static void test_what_is_posted_is_flushed(void **state)
 {
 	post_sends(0, 3);
@@ -225,6 +238,7 @@ int main(void)
 		TEST(test_a_question_that_fails_kills_nothing),
 		TEST(test_a_closed_event_file_is_noticed),
 		TEST(test_a_notification_of_nothing_is_looked_into),
+		TEST(test_a_notification_of_completions_is_not),
 		TEST(test_what_is_posted_is_flushed),
 		TEST(test_completions_from_before_come_first),
 		TEST(test_more_than_the_cq_holds_is_flushed_in_parts),

@@ -47,8 +47,12 @@ static int refill(struct pvr_cq *cq)
 		pvr_ring_cq(ctx, cq->handle, PVR_DB_CQ_POLL);
 		err = look(cq);
 	}
-	if (err != ENOENT)
+	if (err != ENOENT) {
+		/* Here is what a notification announced: no reason to look for another. */
+		if (unlikely(atomic_load_explicit(&cq->notified, memory_order_relaxed)))
+			atomic_store_explicit(&cq->notified, false, memory_order_relaxed);
 		return err;
+	}
 	err = pvr_cq_idle_locked(cq);
 	return err ? err : look(cq);
 }
