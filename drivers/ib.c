@@ -91,6 +91,8 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	attr->device_cap_flags = (caps->device_cap_flags & KNOWN_CAP_FLAGS) |
 				 IB_DEVICE_PORT_ACTIVE_EVENT |
 				 IB_DEVICE_RC_RNR_NAK_GEN;
+	if (dev->features & PVR_EXT_MR_LAYOUT)
+		attr->max_dm_size = PVR_DM_BYTES;
 	if (dev->features & PVR_EXT_MW)
 		attr->device_cap_flags |= IB_DEVICE_MEM_WINDOW |
 					  IB_DEVICE_MEM_WINDOW_TYPE_2B;
@@ -223,6 +225,13 @@ static const struct ib_device_ops pvr_mw_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_mw, pvr_mw, ibmw),
 };
 
+static const struct ib_device_ops pvr_dm_ops = {
+	.alloc_dm = pvr_alloc_dm,
+	.dealloc_dm = pvr_dealloc_dm,
+	.mmap_free = pvr_mmap_free,
+	.reg_dm_mr = pvr_reg_dm_mr,
+};
+
 static const struct ib_device_ops pvr_resize_ops = {
 	PVR_RESIZE_CQ_OP(pvr_resize_cq)
 };
@@ -255,6 +264,10 @@ int pvr_ib_register(struct pvr_dev *dev)
 		ibdev->local_dma_lkey = PVR_LOCAL_DMA_LKEY;
 	if (dev->features & PVR_EXT_RESIZE)
 		ib_set_device_ops(ibdev, &pvr_resize_ops);
+	if (dev->features & PVR_EXT_MR_LAYOUT) {
+		ib_set_device_ops(ibdev, &pvr_dm_ops);
+		ibdev->driver_def = pvr_dm_uapi;
+	}
 
 	err = ib_register_device(ibdev, "pvrdma%d", &dev->pdev->dev);
 	if (err) {

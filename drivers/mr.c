@@ -208,6 +208,51 @@ static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
 	return ERR_PTR(err);
 }
 
+/* On failure mr_free() cleans up. */
+static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
+			      const dma_addr_t *dma, u64 offset, u64 length)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	u32 i, npages = (offset + length + PVR_PAGE_SIZE - 1) >> PVR_PAGE_SHIFT;
+	union pvr_cmd_req req = {};
+	int err;
+
+	err = pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
+	if (err)
+		return err;
+	for (i = 0; i < npages; i++)
+		pvr_pdir_set(&mr->pdir, i, dma[i]);
+	req.create_mr.length = length;
+	req.create_mr.pdir_dma = mr->pdir.dir.dma;
+	req.create_mr.access_flags = mr->access & MR_ACCESS;
+	req.create_mr.nchunks = npages;
+	req.create_mr.flags = PVR_MR_FLAG_LAYOUT;
+	req.create_mr.offset = offset;
+	req.create_mr.page_shift = PVR_PAGE_SHIFT;
+	req.create_mr.pdir_levels = pvr_pdir_levels(&mr->pdir);
+	return create_mr(mr, ibpd, &req);
+}
+
+struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma, u64 offset,
+			      u64 length, int access)
+{
+	struct pvr_mr *mr;
+	int err;
+
+	err = check_user_mr(to_pvr_dev(ibpd->device), 0, length, 0, access);
+	if (err)
+		return ERR_PTR(err);
+	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
+	if (!mr)
+		return ERR_PTR(-ENOMEM);
+	mr->access = access;
+	err = create_mr_of_pages(mr, ibpd, dma, offset, length);
+	if (!err)
+		return &mr->ibmr;
+	mr_free(mr);
+	return ERR_PTR(err);
+}
+
 struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			      u64 iova, int access,
 			      PVR_REG_MR_DMAH_PARAM struct ib_udata *udata)

@@ -39,6 +39,17 @@ struct pvr_mw {
 	u32 handle;
 };
 
+/* Device memory: pages that the driver owns; a mapping keeps them by their own counts. */
+struct pvr_dm {
+	struct ib_dm ibdm;
+	struct rdma_user_mmap_entry entry; /* frees the object with its last reference */
+	struct pvr_dev *dev;
+	u64 length; /* bytes; ib_dm.length has only 32 bits */
+	u32 npages;
+	struct page **pages;
+	dma_addr_t *dma; /* of each page */
+};
+
 struct pvr_ah {
 	struct ib_ah ibah;
 	struct pvrdma_av av;
@@ -145,6 +156,7 @@ struct pvr_qp {
 PVR_TO(ucontext, ibuc)
 PVR_TO(pd, ibpd)
 PVR_TO(mr, ibmr)
+PVR_TO(dm, ibdm)
 PVR_TO(mw, ibmw)
 PVR_TO(ah, ibah)
 PVR_TO(cq, ibcq)

@@ -78,6 +78,7 @@ struct pvr_dev {
 	struct xarray cqs; /* handle -> pvr_cq */
 	struct xarray qps; /* handle -> pvr_qp */
 	struct xarray srqs; /* handle -> pvr_srq */
+	atomic64_t dm_bytes; /* device memory handed out, of PVR_DM_BYTES */
 	struct mutex qp_lock; /* a QP handle is not re-used while being purged */
 
 	struct notifier_block netdev_nb;

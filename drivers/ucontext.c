@@ -94,7 +94,9 @@ int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 	struct pvr_ucontext *ctx = to_pvr_ucontext(ibuc);
 	struct pvr_dev *dev = to_pvr_dev(ibuc->device);
 
-	if (vma->vm_end - vma->vm_start != PAGE_SIZE || vma->vm_pgoff ||
+	if (vma->vm_pgoff)
+		return pvr_dm_mmap(ibuc, vma);
+	if (vma->vm_end - vma->vm_start != PAGE_SIZE ||
 	    (vma->vm_flags & VM_EXEC)) {
 		ibdev_dbg(ibuc->device,
 			  "mmap of %lu bytes at page %lu, expected the doorbell page: %lu at 0\n",

@@ -71,6 +71,35 @@ int pvr_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 int pvr_alloc_mw(struct ib_mw *ibmw, struct ib_udata *udata);
 int pvr_dealloc_mw(struct ib_mw *ibmw);
 
+/* dm.c */
+
+#define PVR_DM_BYTES (16u << 20) /* of an adapter, whoever takes it */
+
+extern const struct uapi_definition pvr_dm_uapi[];
+
+struct ib_dm *pvr_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibuc,
+			   struct ib_dm_alloc_attr *attr,
+			   struct uverbs_attr_bundle *attrs);
+int pvr_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs);
+struct ib_mr *pvr_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
+			    struct ib_dm_mr_attr *attr,
+			    struct uverbs_attr_bundle *attrs);
+int pvr_dm_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
+void pvr_mmap_free(struct rdma_user_mmap_entry *entry);
+
+/**
+ * pvr_mr_of_pages() - make a zero-based region of the driver's own pages
+ * @ibpd: the protection domain
+ * @dma: bus addresses of the pages
+ * @offset: of the first byte in the first page
+ * @length: bytes
+ * @access: as reg_user_mr
+ *
+ * Return: the region, which does not own the pages, or an ERR_PTR.
+ */
+struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma, u64 offset,
+			      u64 length, int access);
+
 int pvr_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		  struct ib_udata *udata);
 int pvr_destroy_ah(struct ib_ah *ibah, u32 flags);

@@ -157,6 +157,26 @@ struct pvr_alloc_ucontext {
 PVR_ABI_SIZE(pvr_alloc_ucontext, 8);
 PVR_ABI_FIELD(pvr_alloc_ucontext, features, 4, 4);
 
+/*
+ * Provider <-> driver: a method that the driver adds to uverbs' DM objects. It tells
+ * how long one is, and which offset of the device file maps it. (Device memory is the
+ * driver's own; the device sees regions of ordinary pages.)
+ */
+#define PVR_UVERBS_NS 0x1000 /* what drivers number themselves begins here */
+enum pvr_uverbs_method_dm {
+	PVR_METHOD_DM_QUERY = PVR_UVERBS_NS,
+};
+enum pvr_uverbs_attr_dm_query {
+	PVR_ATTR_DM_QUERY_HANDLE = PVR_UVERBS_NS, /* in: the DM */
+	PVR_ATTR_DM_QUERY_RESP, /* out: struct pvr_dm_query_resp */
+};
+struct pvr_dm_query_resp {
+	__aligned_u64 length; /* bytes */
+	__aligned_u64 mmap_offset; /* of a mapping of length, rounded up to pages */
+};
+PVR_ABI_SIZE(pvr_dm_query_resp, 16);
+PVR_ABI_FIELD(pvr_dm_query_resp, mmap_offset, 8, 8);
+
 /* -------------------------------------------------- device shared region */
 
 enum pvr_gos_bits {

@@ -292,6 +292,32 @@ int ibv_cmd_dealloc_mw(struct ibv_mw *mw)
 	return answer();
 }
 
+/* Device memory: only test_dm.c has some. */
+__attribute__((weak)) int ibv_cmd_alloc_dm(struct ibv_context *ctx,
+					   const struct ibv_alloc_dm_attr *attr,
+					   struct verbs_dm *dm, struct ibv_command_buffer *link)
+{
+	return EOPNOTSUPP;
+}
+
+__attribute__((weak)) int ibv_cmd_free_dm(struct verbs_dm *dm)
+{
+	return EOPNOTSUPP;
+}
+
+__attribute__((weak)) int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm,
+					    uint64_t offset, size_t length, unsigned int access,
+					    struct verbs_mr *vmr, struct ibv_command_buffer *link)
+{
+	return EOPNOTSUPP;
+}
+
+__attribute__((weak)) int execute_ioctl(struct ibv_context *context,
+					struct ibv_command_buffer *cmd)
+{
+	return EOPNOTSUPP;
+}
+
 int fake_setup(void **state)
 {
 	memset(&fake, 0, sizeof(fake));

@@ -96,6 +96,7 @@ static void free_context(struct ibv_context *ibctx)
 
 /* Verbs that are absent here fail with EOPNOTSUPP. */
 static const struct verbs_context_ops context_ops = {
+	.alloc_dm = pvr_alloc_dm,
 	.alloc_mw = pvr_alloc_mw,
 	.alloc_parent_domain = pvr_alloc_parent_domain,
 	.alloc_pd = pvr_alloc_pd,
@@ -120,7 +121,9 @@ static const struct verbs_context_ops context_ops = {
 	.destroy_srq = pvr_destroy_srq,
 	.detach_mcast = pvr_detach_mcast,
 	.free_context = free_context,
+	.free_dm = pvr_free_dm,
 	.get_srq_num = pvr_get_srq_num,
+	.import_dm = pvr_import_dm,
 	.modify_qp = pvr_modify_qp,
 	.modify_srq = pvr_modify_srq,
 	.poll_cq = pvr_poll_cq,
@@ -131,10 +134,12 @@ static const struct verbs_context_ops context_ops = {
 	.query_port = query_port,
 	.query_qp = pvr_query_qp,
 	.query_srq = pvr_query_srq,
+	.reg_dm_mr = pvr_reg_dm_mr,
 	.reg_mr = pvr_reg_mr,
 	.req_notify_cq = pvr_req_notify_cq,
 	.rereg_mr = pvr_rereg_mr,
 	.resize_cq = pvr_resize_cq,
+	.unimport_dm = pvr_unimport_dm,
 };
 
 static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd, void *private_data)

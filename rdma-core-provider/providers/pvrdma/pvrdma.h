@@ -85,6 +85,12 @@ struct pvr_ah {
 	struct pvrdma_av av;
 };
 
+struct pvr_dm {
+	struct verbs_dm verbs_dm;
+	uint8_t *addr; /* where we mapped it */
+	size_t length, mapped;
+};
+
 /* Pages for a ring, zeroed, page-aligned and kept from children of fork(). */
 struct pvr_buf {
 	void *addr;
@@ -168,6 +174,11 @@ static inline struct pvr_ah *to_pvr_ah(struct ibv_ah *ibah)
 	return container_of(ibah, struct pvr_ah, ibv_ah);
 }
 
+static inline struct pvr_dm *to_pvr_dm(struct ibv_dm *ibdm)
+{
+	return container_of(ibdm, struct pvr_dm, verbs_dm.dm);
+}
+
 static inline struct pvr_cq *to_pvr_cq(struct ibv_cq *ibcq)
 {
 	return container_of(ibcq, struct pvr_cq, verbs_cq.cq);
@@ -225,6 +236,13 @@ int pvr_dereg_mr(struct verbs_mr *vmr);
 struct ibv_mw *pvr_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type);
 int pvr_dealloc_mw(struct ibv_mw *mw);
 int pvr_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
+
+struct ibv_dm *pvr_alloc_dm(struct ibv_context *ibctx, struct ibv_alloc_dm_attr *attr);
+int pvr_free_dm(struct ibv_dm *ibdm);
+struct ibv_dm *pvr_import_dm(struct ibv_context *ibctx, uint32_t handle);
+void pvr_unimport_dm(struct ibv_dm *ibdm);
+struct ibv_mr *pvr_reg_dm_mr(struct ibv_pd *ibpd, struct ibv_dm *ibdm, uint64_t offset,
+			     size_t length, unsigned int access);
 
 struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp_channel *channel,
 			     int comp_vector);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Device memory. The kernel's pages are a file, so that two mappings are the same memory. */
+#define _GNU_SOURCE /* memfd_create */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
+#include "fake_kernel.h"
+
+#define LENGTH 5000u
+#define HANDLE 77u
+#define MMAP_OFFSET 0x3000u
+
+static struct {
+	int fail_alloc, fail_query; /* errno of the next one */
+	int dms; /* that the kernel has */
+	uint64_t mr_offset, mr_length;
+	unsigned int mr_access;
+} kernel;
+
+int ibv_cmd_alloc_dm(struct ibv_context *ctx, const struct ibv_alloc_dm_attr *attr,
+		     struct verbs_dm *dm, struct ibv_command_buffer *link)
+{
+	if (kernel.fail_alloc)
+		return kernel.fail_alloc;
+	dm->handle = HANDLE;
+	kernel.dms++;
+	return 0;
+}
+
+int ibv_cmd_free_dm(struct verbs_dm *dm)
+{
+	assert_int_equal(dm->handle, HANDLE);
+	kernel.dms--;
+	return 0;
+}
+
+int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm, uint64_t offset, size_t length,
+		      unsigned int access, struct verbs_mr *vmr, struct ibv_command_buffer *link)
+{
+	kernel.mr_offset = offset;
+	kernel.mr_length = length;
+	kernel.mr_access = access;
+	return 0;
+}
+
+int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
+{
+	struct pvr_dm_query_resp *resp = (void *)(uintptr_t)cmd->hdr.attrs[1].data;
+
+	assert_int_equal(cmd->hdr.object_id, UVERBS_OBJECT_DM);
+	assert_int_equal(cmd->hdr.method_id, PVR_METHOD_DM_QUERY);
+	assert_int_equal(cmd->hdr.attrs[0].data, HANDLE);
+	if (kernel.fail_query)
+		return kernel.fail_query;
+	resp->length = LENGTH;
+	resp->mmap_offset = MMAP_OFFSET;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	int fd, err = fake_setup(state);
+
+	memset(&kernel, 0, sizeof(kernel));
+	fd = memfd_create("dm", MFD_CLOEXEC);
+	if (err || fd < 0 || ftruncate(fd, MMAP_OFFSET + 2 * PVR_PAGE_SIZE))
+		return -1;
+	fake.ctx.ibv_ctx.context.cmd_fd = fd;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	close(fake.ctx.ibv_ctx.context.cmd_fd);
+	return fake_teardown(state);
+}
+
+static struct ibv_dm *alloc(void)
+{
+	struct ibv_alloc_dm_attr attr = { .length = LENGTH };
+
+	return pvr_alloc_dm(&fake.ctx.ibv_ctx.context, &attr);
+}
+
+static void test_copies_reach_the_memory_and_back(void **state)
+{
+	struct ibv_dm *dm = alloc();
+	char back[16] = "", file[16] = "";
+
+	assert_non_null(dm);
+	assert_int_equal(dm->memcpy_to_dm(dm, 4090, "across a page", 14), 0);
+	assert_int_equal(dm->memcpy_from_dm(back, dm, 4090, 14), 0);
+	assert_string_equal(back, "across a page");
+	assert_int_equal(pread(fake.ctx.ibv_ctx.context.cmd_fd, file, 14, MMAP_OFFSET + 4090), 14);
+	assert_string_equal(file, "across a page");
+	assert_int_equal(pvr_free_dm(dm), 0);
+	assert_int_equal(kernel.dms, 0);
+}
+
+/* To the byte, though the mapping is whole pages. */
+static void test_copies_end_at_the_length(void **state)
+{
+	struct ibv_dm *dm = alloc();
+	char byte = 0;
+
+	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH - 1, &byte, 1), 0);
+	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH, &byte, 0), 0);
+	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH, &byte, 1), EFAULT);
+	assert_int_equal(dm->memcpy_to_dm(dm, 1, &byte, LENGTH), EFAULT);
+	assert_int_equal(dm->memcpy_to_dm(dm, UINT64_MAX, &byte, 2), EFAULT);
+	assert_int_equal(dm->memcpy_from_dm(&byte, dm, LENGTH, 1), EFAULT);
+	assert_int_equal(dm->memcpy_from_dm(&byte, dm, 1, SIZE_MAX), EFAULT);
+	pvr_free_dm(dm);
+}
+
+static void test_import_is_the_same_memory(void **state)
+{
+	struct ibv_dm *dm = alloc();
+	struct ibv_dm *again = pvr_import_dm(&fake.ctx.ibv_ctx.context, HANDLE);
+	char back[8];
+
+	assert_non_null(again);
+	assert_int_equal(dm->memcpy_to_dm(dm, 8, "shared", 7), 0);
+	assert_int_equal(again->memcpy_from_dm(back, again, 8, 7), 0);
+	assert_string_equal(back, "shared");
+	pvr_unimport_dm(again);
+	assert_int_equal(kernel.dms, 1);
+	pvr_free_dm(dm);
+}
+
+static void test_failures_leave_nothing(void **state)
+{
+	kernel.fail_alloc = EOPNOTSUPP;
+	assert_null(alloc());
+	assert_int_equal(errno, EOPNOTSUPP);
+	kernel.fail_alloc = 0;
+	kernel.fail_query = EPROTONOSUPPORT;
+	assert_null(alloc());
+	assert_int_equal(errno, EPROTONOSUPPORT);
+	assert_null(pvr_import_dm(&fake.ctx.ibv_ctx.context, HANDLE));
+	assert_int_equal(kernel.dms, 0);
+}
+
+static void test_unknown_attributes_are_refused(void **state)
+{
+	struct ibv_alloc_dm_attr attr = { .length = LENGTH, .comp_mask = 1 };
+
+	assert_null(pvr_alloc_dm(&fake.ctx.ibv_ctx.context, &attr));
+	assert_int_equal(errno, EINVAL);
+	assert_int_equal(kernel.dms, 0);
+}
+
+static void test_regions_of_device_memory(void **state)
+{
+	struct ibv_dm *dm = alloc();
+	struct ibv_mr *mr = pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, 100, 200, IBV_ACCESS_ZERO_BASED);
+
+	assert_non_null(mr);
+	assert_int_equal(kernel.mr_offset, 100);
+	assert_int_equal(kernel.mr_length, 200);
+	assert_int_equal(kernel.mr_access, IBV_ACCESS_ZERO_BASED);
+	free(mr);
+	assert_null(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, 0, 1, IBV_ACCESS_LOCAL_WRITE));
+	assert_int_equal(errno, EINVAL);
+	assert_null(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, LENGTH, 1, IBV_ACCESS_ZERO_BASED));
+	assert_int_equal(errno, EINVAL);
+	pvr_free_dm(dm);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_copies_reach_the_memory_and_back),
+		TEST(test_copies_end_at_the_length),
+		TEST(test_import_is_the_same_memory),
+		TEST(test_failures_leave_nothing),
+		TEST(test_unknown_attributes_are_refused),
+		TEST(test_regions_of_device_memory),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
