@@ -31,16 +31,18 @@ static u32 wq_pages(u32 n, u32 stride)
 }
 
 static bool type_ok(const struct pvr_dev *dev,
-		    const struct ib_qp_init_attr *init, bool user)
+		    const struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
 	switch (init->qp_type) {
 	case IB_QPT_RC:
 	case IB_QPT_UD:
 		return true;
 	case IB_QPT_UC:
-		return dev->features & PVR_EXT_UC;
+		/* A stock provider would create one, and then not post to it. */
+		return (udata ? pvr_udata_features(udata) : dev->features) &
+		       PVR_EXT_UC;
 	case IB_QPT_GSI:
-		return !user && init->port_num <= 1;
+		return !udata && init->port_num <= 1;
 	default:
 		return false;
 	}
@@ -58,11 +60,11 @@ static bool caps_ok(const struct pvr_caps *caps, const struct ib_qp_cap *cap)
 }
 
 static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
-		      bool user)
+		      struct ib_udata *udata)
 {
-	if (init->create_flags || !type_ok(dev, init, user))
+	if (init->create_flags || !type_ok(dev, init, udata))
 		return -EOPNOTSUPP;
-	if (init->srq && user != !!to_pvr_srq(init->srq)->mem.umem)
+	if (init->srq && !!udata != !!to_pvr_srq(init->srq)->mem.umem)
 		return -EINVAL;
 	if (!caps_ok(&dev->caps, &init->cap)) {
 		ibdev_dbg(&dev->ibdev,
