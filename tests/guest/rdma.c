@@ -65,7 +65,7 @@ struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
 		.qp_state = IBV_QPS_INIT,
 		.port_num = TEST_PORT,
 		.qkey = TEST_QKEY,
-		.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 	struct ibv_qp *qp = ibv_create_qp(node->pd, init);
@@ -75,6 +75,10 @@ struct ibv_qp *qp_create(struct node *node, struct ibv_qp_init_attr *init)
 		die("ibv_create_qp (%u+%u requests, %u+%u SGEs):", init->cap.max_send_wr,
 		    init->cap.max_recv_wr, init->cap.max_send_sge, init->cap.max_recv_sge);
 	mask |= init->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
+	if (init->qp_type == IBV_QPT_RC)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ;
+	if (init->qp_type == IBV_QPT_RC && node->dev.atomic_cap != IBV_ATOMIC_NONE)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_ATOMIC;
 	err = ibv_modify_qp(qp, &attr, mask);
 	if (err)
 		die("modifying the QP to INIT: %s", strerror(err));
@@ -117,10 +121,11 @@ static void to_rtr(struct node *node, struct ibv_qp *qp, const struct address *t
 		.min_rnr_timer = 12,
 		.ah_attr = path_to(node, to),
 	};
-	int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-					   IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-					   IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	int err, mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
+	if (qp->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+	err = ibv_modify_qp(qp, &attr, mask);
 	if (err)
 		die("modifying the QP to RTR: %s", strerror(err));
 }
@@ -136,10 +141,11 @@ static void to_rts(struct node *node, struct ibv_qp *qp, uint32_t psn,
 		.rnr_retry = retries->rnr_retry,
 		.max_rd_atomic = less(node->dev.max_qp_init_rd_atom, 16),
 	};
-	int err = ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-					   IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-					   IBV_QP_MAX_QP_RD_ATOMIC);
+	int err, mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
+	if (qp->qp_type == IBV_QPT_RC)
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+	err = ibv_modify_qp(qp, &attr, mask);
 	if (err)
 		die("modifying the QP to RTS: %s", strerror(err));
 }

@@ -46,16 +46,6 @@ PERFTESTS = [
     Step("ib_send_bw-list-of-posts", "perftest 18515 1 2 ib_send_bw -s 4096 -n 320 -l 16"),
 ]
 
-VERIFY = "talk 18600 {server} {client} $SHARE/pvr_verify --seed {seed} {more}"
-VERIFIES = [
-    *(Step(f"verify-seed-{seed}", VERIFY.format(server=1, client=2, seed=seed, more=""), 120)
-      for seed in (1, 2, 3)),
-    Step("verify-large", VERIFY.format(server=2, client=1, seed=4,
-                                       more="--bytes-max 1048576 --iterations 200"), 120),
-    Step("verify-events", VERIFY.format(server=1, client=2, seed=5, more="-e"), 120),
-    Step("verify-both-ends-in-one-vm", "$SHARE/pvr_verify --both-ends-here --seed $NODE", 120),
-]
-
 # The GSI QP carries the connection manager's messages.
 CONNECTIONS = [
     Step("rping", "talk 7174 1 2 rping_end"),
@@ -90,7 +80,7 @@ COMPARE = Step("compare", """
     rdma link delete rxe0 && modprobe -r rdma_rxe""", 180)
 COMPLAINTS = Step("complaints", "! complaints")
 
-GOOD = [*PINGPONGS, *PERFTESTS, *VERIFIES, *CONNECTIONS, ERRNO, COMPLAINTS]
+GOOD = [*PINGPONGS, *PERFTESTS, *CONNECTIONS, ERRNO, COMPLAINTS]
 STEPS = [DEVINFO, LINK, IDLE, *GOOD, SMALL_MEMLOCK, NO_PROVIDER, COMPARE]
 
 

@@ -9,6 +9,7 @@
 #include "verify.h"
 
 #define STALL_SECONDS 60
+#define LOSS_SECONDS 15 /* a peer that is slow has not lost anything */
 
 static const enum ibv_wc_opcode wc_opcodes[KIND_NUM] = {
 	[KIND_SEND] = IBV_WC_SEND,
@@ -16,6 +17,8 @@ static const enum ibv_wc_opcode wc_opcodes[KIND_NUM] = {
 	[KIND_WRITE] = IBV_WC_RDMA_WRITE,
 	[KIND_WRITE_IMM] = IBV_WC_RDMA_WRITE,
 	[KIND_READ] = IBV_WC_RDMA_READ,
+	[KIND_FETCH_ADD] = IBV_WC_FETCH_ADD,
+	[KIND_CMP_SWAP] = IBV_WC_COMP_SWAP,
 };
 
 static void check_number(struct run *run, int index, const char *what, uint32_t is,
@@ -149,6 +152,20 @@ static bool all_done(const struct run *run)
 	return true;
 }
 
+static void die_of_loss(const struct run *run)
+{
+	const struct waiting *at[2] = { &run->ends[0].receives, &run->ends[1].receives };
+
+	die("%s round %llu: lost %d and %d messages, with receives posted; expected 0 and 0",
+	    run->phase, (unsigned long long)run->round, run->here[0] ? at[0]->num - at[0]->next : 0,
+	    run->here[1] ? at[1]->num - at[1]->next : 0);
+}
+
+static bool unreliable(const struct run *run)
+{
+	return !(run->shape.kinds & 1u << KIND_READ);
+}
+
 static void die_of_stall(const struct run *run)
 {
 	int side;
@@ -172,6 +189,8 @@ void wait_for_all(struct run *run)
 	while (!all_done(run)) {
 		if (poll_ends(run))
 			last = now();
+		else if (unreliable(run) && now() - last > LOSS_SECONDS)
+			die_of_loss(run);
 		else if (now() - last > STALL_SECONDS)
 			die_of_stall(run);
 		else if (run->params.events)

@@ -22,12 +22,13 @@ static void open_qp(struct run *run, struct end *end)
 	struct ibv_qp_init_attr attr = {
 		.send_cq = end->cq,
 		.recv_cq = end->cq,
-		.qp_type = run->shape.datagram ? IBV_QPT_UD : IBV_QPT_RC,
+		.qp_type = run->type,
 		.cap = {
 			.max_send_wr = run->shape.depth,
 			.max_recv_wr = run->shape.depth,
 			.max_send_sge = run->shape.max_sge,
 			.max_recv_sge = run->shape.max_sge,
+			.max_inline_data = run->shape.inline_max,
 		},
 	};
 

@@ -17,6 +17,8 @@ void agree(struct run *run, bool client)
 	both.max_sge = smaller(mine->max_sge, theirs.max_sge);
 	both.max_sge_read = smaller(mine->max_sge_read, theirs.max_sge_read);
 	both.mtu = smaller(mine->mtu, theirs.mtu);
+	both.offers = mine->offers & theirs.offers;
+	both.inline_max = smaller(mine->inline_max, theirs.inline_max);
 	*mine = both;
 }
 
@@ -25,9 +27,11 @@ static struct contact contact_of(const struct run *run, const struct end *end)
 	struct contact contact = {
 		.address = qp_address(&run->node, end->qp, START_PSN(end->shares ? 0 : end->side)),
 		.memory = (uintptr_t)end->memory,
-		.rkeys = { end->mrs[0]->rkey, end->mrs[1] ? end->mrs[1]->rkey : 0 },
 	};
+	int i;
 
+	for (i = 0; i < REGION_NUM; i++)
+		contact.rkeys[i] = end->mrs[i]->rkey;
 	return contact;
 }
 

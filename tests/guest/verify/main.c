@@ -22,6 +22,7 @@ static void open_node(struct run *run, const struct options *options)
 	if (!run->params.max_sge_read)
 		run->params.max_sge_read = 1;
 	run->params.mtu = run->node.port.active_mtu;
+	run->params.offers = probe_offers(run);
 	run->retries = (struct retries){ .timeout = 18, .retry_cnt = 7, .rnr_retry = 7 };
 }
 
@@ -37,6 +38,36 @@ static void open_ends_of(struct run *run, const struct options *options)
 	agree(run, options->peer);
 }
 
+static const struct phase phases[] = {
+	{ .name = "RC", .type = IBV_QPT_RC, .kinds = KINDS_RC | KINDS_ATOMIC },
+	{ .name = "RC at the edges of pages", .type = IBV_QPT_RC, .kinds = KINDS_RC,
+	  .edges = true },
+	{ .name = "RC to itself", .type = IBV_QPT_RC, .kinds = KINDS_RC | KINDS_ATOMIC,
+	  .self = true },
+	{ .name = "UC", .type = IBV_QPT_UC, .kinds = KINDS_UC },
+	{ .name = "UD", .type = IBV_QPT_UD, .kinds = KINDS_UD },
+};
+
+static void run_phases(struct run *run)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+		if (phases[i].self && run->fd >= 0)
+			continue; /* there are two devices */
+		if (phases[i].type != IBV_QPT_UC || offered(run, OFFER_UC))
+			run_phase(run, &phases[i]);
+	}
+	if (offered(run, OFFER_SRQ))
+		run_srq(run);
+	if (offered(run, OFFER_ATOMICS))
+		run_contention(run);
+	if (offered(run, OFFER_MW1))
+		run_windows(run, IBV_MW_TYPE_1);
+	if (offered(run, OFFER_MW2))
+		run_windows(run, IBV_MW_TYPE_2);
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = parse_options(argc, argv);
@@ -49,10 +80,8 @@ int main(int argc, char **argv)
 	       (unsigned long long)run.params.seed, run.params.bytes_max, run.params.max_sge,
 	       run.params.depth, run.params.events ? ", events" : "");
 	fflush(stdout);
-	run_phase(&run, "RC", false, TOPOLOGY_PAIR);
-	if (options.both_ends_here)
-		run_phase(&run, "RC to itself", false, TOPOLOGY_SELF);
-	run_phase(&run, "UD", true, TOPOLOGY_PAIR);
+	print_not_offered(&run);
+	run_phases(&run);
 	node_close(&run.node);
 	printf("verify: %llu operations, %llu bytes, %u errors\n",
 	       (unsigned long long)run.operations, (unsigned long long)run.bytes, run.errors);

@@ -18,6 +18,7 @@ static void usage(FILE *to)
 	      "  --depth N            operations outstanding (default 16, at most 32)\n"
 	      "  --seed N             default: from the clock; printed\n"
 	      "  -e, --events         sleep until completion events\n"
+	      "  --cpus               the CPUs' own atomics contend with the device's\n"
 	      "  -d, --device NAME    default: $RDMA_DEV, else the first\n"
 	      "  -g, --gid-index N    default: $GID_INDEX, else 0\n"
 	      "  -p, --port N         TCP port (default 18600)\n"
@@ -38,7 +39,7 @@ static uint64_t number(const char *name, const char *text, uint64_t min, uint64_
 	return value;
 }
 
-enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_DEPTH, OPT_SEED };
+enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_DEPTH, OPT_SEED, OPT_CPUS };
 
 static const struct option long_options[] = {
 	{ "both-ends-here", no_argument, NULL, OPT_HERE },
@@ -46,6 +47,7 @@ static const struct option long_options[] = {
 	{ "bytes-max", required_argument, NULL, OPT_BYTES },
 	{ "depth", required_argument, NULL, OPT_DEPTH },
 	{ "seed", required_argument, NULL, OPT_SEED },
+	{ "cpus", no_argument, NULL, OPT_CPUS },
 	{ "events", no_argument, NULL, 'e' },
 	{ "device", required_argument, NULL, 'd' },
 	{ "gid-index", required_argument, NULL, 'g' },
@@ -71,6 +73,9 @@ static void set_option(struct options *options, int option, const char *value)
 		break;
 	case OPT_SEED:
 		options->params.seed = number("seed", value, 0, UINT64_MAX);
+		break;
+	case OPT_CPUS:
+		options->params.cpus = 1;
 		break;
 	case 'e':
 		options->params.events = 1;

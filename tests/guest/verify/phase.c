@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* A phase: one kind of QP, many rounds of random operations, all memory compared after each. */
 #include <stdio.h>
+#include <string.h>
 
 #include "verify.h"
 
@@ -19,10 +20,24 @@ static void forget_completions(struct run *run, struct end *end)
 	end->sends = end->receives = (struct waiting){};
 }
 
-static void run_round(struct run *run, uint32_t ops_left)
+static void count_round(struct run *run)
 {
 	int i;
 
+	for (i = 0; i < run->plan.num; i++) {
+		const struct op *op = &run->plan.ops[i];
+
+		run->bytes += op->length;
+		run->kinds[op->kind]++;
+		run->inlined += op->inlined;
+		if (op->local.num > run->most_sges)
+			run->most_sges = op->local.num;
+	}
+	run->operations += run->plan.num;
+}
+
+static void run_round(struct run *run, uint32_t ops_left)
+{
 	plan_round(&run->plan, &run->shape, run->round, ops_left);
 	for_each_end_here(run, forget_completions);
 	for_each_end_here(run, prepare_memory);
@@ -32,19 +47,16 @@ static void run_round(struct run *run, uint32_t ops_left)
 	wait_for_all(run);
 	meet(run); /* nothing moves any more */
 	for_each_end_here(run, verify_memory);
-	for (i = 0; i < run->plan.num; i++)
-		run->bytes += run->plan.ops[i].length;
-	run->operations += run->plan.num;
+	count_round(run);
 }
 
-static void open_phase(struct run *run, enum topology topology)
+static void open_phase(struct run *run, bool self)
 {
 	int side;
 
 	for (side = 0; side < 2; side++)
 		if (run->here[side])
-			open_end(run, side,
-				 side && topology == TOPOLOGY_SELF ? &run->ends[0] : NULL);
+			open_end(run, side, side && self ? &run->ends[0] : NULL);
 	introduce_ends(run);
 	for (side = 0; side < 2; side++)
 		if (run->here[side] && !run->ends[side].shares)
@@ -61,31 +73,58 @@ static void close_phase(struct run *run)
 			close_end(&run->ends[side]);
 }
 
-void run_phase(struct run *run, const char *name, bool datagram, enum topology topology)
+static void shape_phase(struct run *run, const struct phase *phase)
 {
-	uint64_t first = run->operations, bytes = run->bytes;
-	uint32_t left = run->params.iterations, packet = 128u << run->params.mtu;
+	uint32_t packet = 128u << run->params.mtu, max = run->params.bytes_max;
+	struct rng rng = { .state = run->params.seed };
+	bool atomics = phase->kinds & KINDS_ATOMIC;
 
-	run->phase = name;
+	run->phase = phase->name;
+	run->type = phase->type;
 	run->shape = (struct shape){
 		.seed = run->params.seed,
-		.bytes_max = datagram && packet < run->params.bytes_max ? packet :
-									  run->params.bytes_max,
+		.bytes_max = phase->type == IBV_QPT_UD ? smaller(packet, max) : max,
 		.depth = run->params.depth,
 		.max_sge = run->params.max_sge,
 		.max_sge_read = run->params.max_sge_read,
-		.datagram = datagram,
-		.one_way = topology == TOPOLOGY_SELF,
+		.kinds = atomics && !offered(run, OFFER_ATOMICS) ? phase->kinds & ~KINDS_ATOMIC :
+								   phase->kinds,
+		.inline_max = run->params.inline_max,
+		.skew = { rng_below(&rng, PLAN_PAGE), rng_below(&rng, PLAN_PAGE) },
+		.edges = phase->edges,
+		.datagram = phase->type == IBV_QPT_UD,
+		.one_way = phase->self,
 	};
-	open_phase(run, topology);
+}
+
+static void print_phase(const struct run *run, uint64_t operations, uint64_t bytes)
+{
+	int kind;
+
+	printf("verify: %s: %llu operations, %llu bytes, up to %d SGEs, %llu inline:", run->phase,
+	       (unsigned long long)operations, (unsigned long long)bytes, run->most_sges,
+	       (unsigned long long)run->inlined);
+	for (kind = 0; kind < KIND_NUM; kind++)
+		if (run->shape.kinds & 1u << kind)
+			printf(" %s %llu", kind_names[kind], (unsigned long long)run->kinds[kind]);
+	putchar('\n');
+	fflush(stdout);
+}
+
+void run_phase(struct run *run, const struct phase *phase)
+{
+	uint64_t first = run->operations, bytes = run->bytes;
+	uint32_t left = run->params.iterations;
+
+	shape_phase(run, phase);
+	memset(run->kinds, 0, sizeof(run->kinds));
+	run->inlined = run->most_sges = 0;
+	open_phase(run, phase->self);
 	for (; left; left -= run->plan.num) {
 		run->round++;
 		run_round(run, left);
 	}
 	meet(run);
 	close_phase(run);
-	printf("verify: %s: %llu operations, %llu bytes\n", name,
-	       (unsigned long long)(run->operations - first),
-	       (unsigned long long)(run->bytes - bytes));
-	fflush(stdout);
+	print_phase(run, run->operations - first, run->bytes - bytes);
 }

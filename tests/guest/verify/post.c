@@ -61,12 +61,40 @@ static const enum ibv_wr_opcode wr_opcodes[KIND_NUM] = {
 	[KIND_WRITE] = IBV_WR_RDMA_WRITE,
 	[KIND_WRITE_IMM] = IBV_WR_RDMA_WRITE_WITH_IMM,
 	[KIND_READ] = IBV_WR_RDMA_READ,
+	[KIND_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
+	[KIND_CMP_SWAP] = IBV_WR_ATOMIC_CMP_AND_SWP,
 };
 
 static unsigned int send_flags(const struct op *op)
 {
 	return (op->signaled ? IBV_SEND_SIGNALED : 0) | (op->fenced ? IBV_SEND_FENCE : 0) |
-	       (op->solicited ? IBV_SEND_SOLICITED : 0);
+	       (op->solicited ? IBV_SEND_SOLICITED : 0) | (op->inlined ? IBV_SEND_INLINE : 0);
+}
+
+/* Inline data needs no region. */
+static void spoil_lkeys(struct ibv_send_wr *wr)
+{
+	int i;
+
+	for (i = 0; i < wr->num_sge; i++)
+		wr->sg_list[i].lkey = ~wr->sg_list[i].lkey;
+}
+
+static void fill_remote(const struct end *end, const struct op *op, uint32_t at,
+			struct ibv_send_wr *wr)
+{
+	uint64_t addr = end->peer.memory + at;
+	uint32_t rkey = end->peer.rkeys[region_of(end, at)];
+
+	if (!op_is_atomic(op)) {
+		wr->wr.rdma.remote_addr = addr;
+		wr->wr.rdma.rkey = rkey;
+		return;
+	}
+	wr->wr.atomic.remote_addr = addr;
+	wr->wr.atomic.rkey = rkey;
+	wr->wr.atomic.compare_add = op->operand;
+	wr->wr.atomic.swap = op->swap;
 }
 
 static void fill_send(struct run *run, struct end *end, int index, struct ibv_send_wr *wr,
@@ -82,6 +110,8 @@ static void fill_send(struct run *run, struct end *end, int index, struct ibv_se
 		.opcode = wr_opcodes[op->kind],
 		.send_flags = send_flags(op),
 	};
+	if (op->inlined)
+		spoil_lkeys(wr);
 	if (op_has_imm(op))
 		wr->imm_data = htonl(op->imm);
 	if (run->shape.datagram) {
@@ -89,8 +119,7 @@ static void fill_send(struct run *run, struct end *end, int index, struct ibv_se
 		wr->wr.ud.remote_qpn = end->peer.address.qpn;
 		wr->wr.ud.remote_qkey = TEST_QKEY;
 	} else if (op->kind >= KIND_WRITE) {
-		wr->wr.rdma.remote_addr = end->peer.memory + at;
-		wr->wr.rdma.rkey = end->peer.rkeys[region_of(end, at)];
+		fill_remote(end, op, at, wr);
 	}
 }
 
@@ -129,4 +158,5 @@ void post_sends(struct run *run, struct end *end)
 			expect_completion(&end->sends, i);
 	}
 	post_chain(end, wrs, num);
+	spoil_inlined(run, end);
 }

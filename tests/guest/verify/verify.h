@@ -22,16 +22,24 @@ struct params {
 	uint32_t max_sge_read;
 	uint32_t mtu;
 	uint32_t events;
-	uint32_t reserved;
+	uint32_t offers; /* 1 << enum offer */
+	uint32_t inline_max;
+	uint32_t cpus; /* the CPUs' own atomics take part */
 };
 
-#define PARAMS_MAGIC "pvrvrfy1"
+#define PARAMS_MAGIC "pvrvrfy2"
+
+/* What not every device, driver and provider has. */
+enum offer { OFFER_UC, OFFER_INLINE, OFFER_ATOMICS, OFFER_SRQ, OFFER_MW1, OFFER_MW2, OFFER_NUM };
+
+/* Two regions that meet in the middle of the memory, and one of all of it. */
+enum region { REGION_LOW, REGION_HIGH, REGION_ALL, REGION_NUM };
 
 /* What one end tells the other; the same machine type on both sides. */
 struct contact {
 	struct address address;
 	uint64_t memory;
-	uint32_t rkeys[2];
+	uint32_t rkeys[REGION_NUM];
 };
 
 /* Operations whose completions an end still waits for, oldest first. */
@@ -46,7 +54,7 @@ struct end {
 	void *mapping;
 	size_t mapped, size;
 	uint32_t split; /* offsets from here on belong to the second region */
-	struct ibv_mr *mrs[2];
+	struct ibv_mr *mrs[REGION_NUM];
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -64,15 +72,25 @@ struct run {
 	struct plan plan;
 	struct retries retries;
 	const char *phase;
+	enum ibv_qp_type type;
 	uint64_t round;
 	struct end ends[2];
 	bool here[2]; /* is this end in this process? */
 	int fd; /* to the other process; -1: both ends are here */
 	uint64_t operations, bytes;
+	uint64_t kinds[KIND_NUM], inlined; /* of the phase's operations */
+	int most_sges;
 	uint32_t errors;
 };
 
-enum topology { TOPOLOGY_PAIR, TOPOLOGY_SELF };
+/* A kind of QP and of operations. */
+struct phase {
+	const char *name;
+	enum ibv_qp_type type;
+	uint32_t kinds;
+	bool edges; /* buffers around the starts of pages */
+	bool self; /* one QP, connected to itself */
+};
 
 static inline uint32_t smaller(uint32_t a, uint32_t b)
 {
@@ -95,10 +113,12 @@ void meet(struct run *run);
 /* memory.c */
 void open_memory(struct run *run, struct end *end);
 void close_memory(struct end *end);
-/* The index of the region of an offset in an end's memory, its own or the peer's. */
-int region_of(const struct end *end, uint32_t offset);
+/* A region that an offset in an end's memory, its own or the peer's, belongs to. */
+enum region region_of(const struct end *end, uint32_t offset);
 /* Where the data is before the round, and where it must be after it. */
 void prepare_memory(struct run *run, struct end *end);
+/* The data of inline sends may be overwritten as soon as they are posted, and is. */
+void spoil_inlined(struct run *run, struct end *end);
 void verify_memory(struct run *run, struct end *end);
 
 /* end.c; shared: an end whose queues this one uses, or NULL */
@@ -115,6 +135,23 @@ void post_sends(struct run *run, struct end *end);
 void wait_for_all(struct run *run);
 
 /* phase.c */
-void run_phase(struct run *run, const char *name, bool datagram, enum topology topology);
+void run_phase(struct run *run, const struct phase *phase);
+
+/* offers.c: what the device of this node has, as 1 << enum offer. */
+uint32_t probe_offers(struct run *run);
+bool offered(const struct run *run, enum offer offer);
+void print_not_offered(const struct run *run);
+
+/* queue.c: what the phases with roles of their own have in common. */
+struct ibv_cq *cq_open(struct run *run, int entries);
+/* One completion, of any status. Dies when there is none for long. */
+struct ibv_wc cq_wait(struct run *run, struct ibv_cq *cq);
+/* Each end here gets in theirs[end] what the other end has in mine[]. */
+void trade(struct run *run, const void *const mine[2], void *const theirs[2], size_t len);
+
+/* srq.c, contend.c, windows.c */
+void run_srq(struct run *run);
+void run_contention(struct run *run);
+void run_windows(struct run *run, enum ibv_mw_type type);
 
 #endif

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Atomics under contention. At each end there are two words that three parties work on at the same time: the other
+ * end, this end through a QP that is connected to itself, and this end's CPUs with C11 atomics.
+ *
+ * One word counts: everybody adds 1 and notes what was there before, so all notes differ and none is missing. The
+ * other is a row of tickets: everybody swaps N for N + 1, so each N has one winner.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oob.h"
+#include "verify.h"
+
+#define ROUNDS 400
+#define ADDS 4 /* per round, and one swap */
+#define CPU_MOST (1u << 20)
+#define PAUSE 256
+
+/* Far from each other, as programs would have them. */
+struct words {
+	_Atomic uint64_t count;
+	uint64_t pad[15];
+	_Atomic uint64_t ticket;
+};
+
+/* What one party has seen and won; the same machine type on both sides. */
+struct tally {
+	uint32_t added, won;
+	uint32_t before[ROUNDS * ADDS];
+	uint32_t tickets[ROUNDS];
+};
+
+/* Where an agent works, as it is told. */
+struct place {
+	struct address address;
+	uint64_t words;
+	uint32_t rkey;
+};
+
+/* A QP that works on some words. */
+struct agent {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp;
+	struct place place;
+	uint64_t *results; /* ADDS + 1 */
+	struct ibv_mr *mr;
+	uint64_t guess;
+	struct tally tally;
+};
+
+enum { AGENT_REMOTE, AGENT_LOCAL, AGENT_NUM };
+
+struct cpu {
+	pthread_t thread;
+	struct words *words;
+	_Atomic bool stop;
+	uint32_t added, won;
+	uint32_t *before, *tickets; /* CPU_MOST, CPU_MOST / PAUSE */
+};
+
+struct arena {
+	struct words *words;
+	struct ibv_mr *mr;
+	struct agent agents[AGENT_NUM];
+	struct cpu cpu;
+	struct place mine, peer;
+	struct tally theirs; /* of the other end's remote agent */
+};
+
+/* --- CPUs --- */
+
+static void *hammer(void *argument)
+{
+	struct cpu *cpu = argument;
+	uint64_t guess;
+
+	while (!atomic_load(&cpu->stop) && cpu->added < CPU_MOST) {
+		cpu->before[cpu->added++] = atomic_fetch_add(&cpu->words->count, 1);
+		if (cpu->added % PAUSE)
+			continue;
+		/* Seldom, as a CPU that tries all the time would win all tickets. */
+		guess = atomic_load(&cpu->words->ticket);
+		if (atomic_compare_exchange_strong(&cpu->words->ticket, &guess, guess + 1))
+			cpu->tickets[cpu->won++] = guess;
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void start_cpu(struct cpu *cpu, struct words *words)
+{
+	*cpu = (struct cpu){ .words = words };
+	cpu->before = malloc(CPU_MOST * sizeof(*cpu->before));
+	cpu->tickets = malloc(CPU_MOST / PAUSE * sizeof(*cpu->tickets));
+	if (!cpu->before || !cpu->tickets || pthread_create(&cpu->thread, NULL, hammer, cpu))
+		die("a thread:");
+}
+
+static void stop_cpu(struct cpu *cpu)
+{
+	atomic_store(&cpu->stop, true);
+	pthread_join(cpu->thread, NULL);
+}
+
+/* --- agents --- */
+
+static void open_agent(struct run *run, struct agent *agent)
+{
+	struct ibv_qp_init_attr attr = {
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = ADDS + 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	*agent = (struct agent){ .cq = cq_open(run, ADDS + 1) };
+	attr.send_cq = attr.recv_cq = agent->cq;
+	agent->qp = qp_create(&run->node, &attr);
+	agent->results = calloc(ADDS + 1, sizeof(*agent->results));
+	agent->mr = ibv_reg_mr(run->node.pd, agent->results, (ADDS + 1) * sizeof(*agent->results),
+			       IBV_ACCESS_LOCAL_WRITE);
+	if (!agent->mr)
+		die("ibv_reg_mr:");
+}
+
+static void close_agent(struct agent *agent)
+{
+	if (ibv_destroy_qp(agent->qp) | ibv_destroy_cq(agent->cq) | ibv_dereg_mr(agent->mr))
+		die("closing an agent fails");
+	free(agent->results);
+}
+
+static void post_atomic(struct agent *agent, int nth)
+{
+	bool swap = nth == ADDS;
+	struct ibv_sge sge = { .addr = (uintptr_t)&agent->results[nth], .length = 8,
+			       .lkey = agent->mr->lkey };
+	struct ibv_send_wr *bad, wr = {
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = swap ? IBV_WR_ATOMIC_CMP_AND_SWP : IBV_WR_ATOMIC_FETCH_AND_ADD,
+		.wr.atomic = {
+			.remote_addr = agent->place.words + (swap ? offsetof(struct words, ticket) : 0),
+			.rkey = agent->place.rkey,
+			.compare_add = swap ? agent->guess : 1,
+			.swap = agent->guess + 1,
+		},
+	};
+	int err = ibv_post_send(agent->qp, &wr, &bad);
+
+	if (err)
+		die("ibv_post_send of an atomic: %s", strerror(err));
+}
+
+static void take_results(struct run *run, struct agent *agent)
+{
+	struct tally *tally = &agent->tally;
+	int i;
+
+	for (i = 0; i <= ADDS; i++) {
+		struct ibv_wc wc = cq_wait(run, agent->cq);
+
+		if (wc.status != IBV_WC_SUCCESS)
+			die("an atomic: %s", ibv_wc_status_str(wc.status));
+	}
+	for (i = 0; i < ADDS; i++)
+		tally->before[tally->added++] = agent->results[i];
+	if (agent->results[ADDS] == agent->guess)
+		tally->tickets[tally->won++] = agent->guess++;
+	else
+		agent->guess = agent->results[ADDS];
+}
+
+static void agents_round(struct run *run, struct arena *arenas)
+{
+	int side, a, i;
+
+	for (side = 0; side < 2; side++)
+		for (a = 0; run->here[side] && a < AGENT_NUM; a++)
+			for (i = 0; i <= ADDS; i++)
+				post_atomic(&arenas[side].agents[a], i);
+	for (side = 0; side < 2; side++)
+		for (a = 0; run->here[side] && a < AGENT_NUM; a++)
+			take_results(run, &arenas[side].agents[a]);
+}
+
+/* --- sums --- */
+
+/* Notes each number once. Returns how many were there before, or too large. */
+static uint32_t mark(uint8_t *seen, uint64_t size, const uint32_t *numbers, uint32_t num)
+{
+	uint32_t i, wrong = 0;
+
+	for (i = 0; i < num; i++)
+		if (numbers[i] >= size || seen[numbers[i]]++)
+			wrong++;
+	return wrong;
+}
+
+static void check_word(struct run *run, const char *what, uint64_t value,
+		       const uint32_t *const lists[3], const uint32_t nums[3])
+{
+	uint64_t total = (uint64_t)nums[0] + nums[1] + nums[2];
+	uint8_t *seen = calloc(total + 1, 1);
+	uint32_t wrong = 0;
+	int i;
+
+	if (value != total)
+		complain(run, "%s is %llu, expected %u + %u + %u", what, (unsigned long long)value,
+			 nums[0], nums[1], nums[2]);
+	for (i = 0; i < 3; i++)
+		wrong += mark(seen, total, lists[i], nums[i]);
+	if (wrong)
+		complain(run, "%s: %u of %llu were had twice or never", what, wrong,
+			 (unsigned long long)total);
+	free(seen);
+}
+
+static void check_arena(struct run *run, struct arena *arena)
+{
+	const struct tally *local = &arena->agents[AGENT_LOCAL].tally, *remote = &arena->theirs;
+	const struct cpu *cpu = &arena->cpu;
+
+	check_word(run, "the count", atomic_load(&arena->words->count),
+		   (const uint32_t *[]){ local->before, remote->before, cpu->before },
+		   (uint32_t[]){ local->added, remote->added, cpu->added });
+	check_word(run, "the ticket", atomic_load(&arena->words->ticket),
+		   (const uint32_t *[]){ local->tickets, remote->tickets, cpu->tickets },
+		   (uint32_t[]){ local->won, remote->won, cpu->won });
+	printf("verify: contention: added %u here, %u by the peer, %u by CPUs; won %u, %u, %u tickets\n",
+	       local->added, remote->added, cpu->added, local->won, remote->won, cpu->won);
+	run->operations += local->added + local->won + remote->added + remote->won;
+}
+
+/* --- the phase --- */
+
+static void open_arena(struct run *run, int side, struct arena *arena)
+{
+	int i;
+
+	arena->words = aligned_alloc(PLAN_PAGE, PLAN_PAGE);
+	memset(arena->words, 0, PLAN_PAGE);
+	arena->mr = ibv_reg_mr(run->node.pd, arena->words, PLAN_PAGE,
+			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_ATOMIC);
+	if (!arena->mr)
+		die("ibv_reg_mr for atomics:");
+	for (i = 0; i < AGENT_NUM; i++)
+		open_agent(run, &arena->agents[i]);
+	arena->mine = (struct place){
+		.address = qp_address(&run->node, arena->agents[AGENT_REMOTE].qp, START_PSN(side)),
+		.words = (uintptr_t)arena->words,
+		.rkey = arena->mr->rkey,
+	};
+}
+
+static void connect_arena(struct run *run, int side, struct arena *arena)
+{
+	struct agent *local = &arena->agents[AGENT_LOCAL], *remote = &arena->agents[AGENT_REMOTE];
+
+	local->place = arena->mine;
+	local->place.address = qp_address(&run->node, local->qp, START_PSN(side));
+	remote->place = arena->peer;
+	qp_connect(&run->node, local->qp, START_PSN(side), &local->place.address, run->params.mtu,
+		   &run->retries);
+	qp_connect(&run->node, remote->qp, START_PSN(side), &remote->place.address, run->params.mtu,
+		   &run->retries);
+}
+
+static void close_arena(struct arena *arena)
+{
+	int i;
+
+	for (i = 0; i < AGENT_NUM; i++)
+		close_agent(&arena->agents[i]);
+	if (ibv_dereg_mr(arena->mr))
+		die("ibv_dereg_mr:");
+	free(arena->words);
+	free(arena->cpu.before);
+	free(arena->cpu.tickets);
+}
+
+static void open_arenas(struct run *run, struct arena *arenas)
+{
+	int side;
+
+	for (side = 0; side < 2; side++)
+		if (run->here[side])
+			open_arena(run, side, &arenas[side]);
+	trade(run, (const void *[]){ &arenas[0].mine, &arenas[1].mine },
+	      (void *[]){ &arenas[0].peer, &arenas[1].peer }, sizeof(struct place));
+	for (side = 0; side < 2; side++)
+		if (run->here[side])
+			connect_arena(run, side, &arenas[side]);
+}
+
+static void work(struct run *run, struct arena *arenas)
+{
+	bool cpus = run->params.cpus;
+	int side, i;
+
+	for (side = 0; side < 2; side++)
+		if (run->here[side] && cpus)
+			start_cpu(&arenas[side].cpu, arenas[side].words);
+	for (i = 0; i < ROUNDS; i++)
+		agents_round(run, arenas);
+	for (side = 0; side < 2; side++)
+		if (run->here[side] && cpus)
+			stop_cpu(&arenas[side].cpu);
+}
+
+void run_contention(struct run *run)
+{
+	static struct arena arenas[2];
+	int side;
+
+	run->phase = "contention";
+	run->round++;
+	open_arenas(run, arenas);
+	meet(run);
+	work(run, arenas);
+	trade(run,
+	      (const void *[]){ &arenas[0].agents[AGENT_REMOTE].tally,
+				&arenas[1].agents[AGENT_REMOTE].tally },
+	      (void *[]){ &arenas[0].theirs, &arenas[1].theirs }, sizeof(struct tally));
+	for (side = 0; side < 2; side++)
+		if (run->here[side])
+			check_arena(run, &arenas[side]);
+	meet(run);
+	for (side = 0; side < 2; side++)
+		if (run->here[side])
+			close_arena(&arenas[side]);
+	fflush(stdout);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What the device of a node has beyond SEND, WRITE and READ: asked for, not read from a list of capabilities. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "oob.h"
+#include "verify.h"
+
+#define INLINE_WANTED 256
+
+static const char *const offer_names[OFFER_NUM] = {
+	[OFFER_UC] = "UC",
+	[OFFER_INLINE] = "inline data",
+	[OFFER_ATOMICS] = "atomics",
+	[OFFER_SRQ] = "SRQ",
+	[OFFER_MW1] = "memory windows of type 1",
+	[OFFER_MW2] = "memory windows of type 2, SEND_WITH_INV",
+};
+
+/* Was the last call refused, and not just out of something? */
+static bool refused(const char *what)
+{
+	if (errno == EOPNOTSUPP || errno == ENOSYS || errno == EINVAL || errno == EFAULT)
+		return true;
+	die("%s:", what);
+}
+
+static bool try_qp(struct run *run, enum ibv_qp_type type, uint32_t inline_max)
+{
+	struct ibv_cq *cq = ibv_create_cq(run->node.ctx, 16, NULL, NULL, 0);
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = type,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+			 .max_inline_data = inline_max },
+	};
+	struct ibv_qp *qp = ibv_create_qp(run->node.pd, &attr);
+	bool have = qp ? attr.cap.max_inline_data >= inline_max : !refused("ibv_create_qp");
+
+	if (qp && ibv_destroy_qp(qp))
+		die("ibv_destroy_qp:");
+	if (ibv_destroy_cq(cq))
+		die("ibv_destroy_cq:");
+	return have;
+}
+
+static bool try_srq(struct run *run)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(run->node.pd, &attr);
+
+	if (!srq)
+		return !refused("ibv_create_srq");
+	if (ibv_destroy_srq(srq))
+		die("ibv_destroy_srq:");
+	return true;
+}
+
+static bool try_window(struct run *run, enum ibv_mw_type type)
+{
+	struct ibv_mw *mw;
+
+	errno = EOPNOTSUPP;
+	mw = ibv_alloc_mw(run->node.pd, type);
+	if (!mw)
+		return !refused("ibv_alloc_mw");
+	if (ibv_dealloc_mw(mw))
+		die("ibv_dealloc_mw:");
+	return true;
+}
+
+uint32_t probe_offers(struct run *run)
+{
+	bool have[OFFER_NUM] = {
+		[OFFER_UC] = try_qp(run, IBV_QPT_UC, 0),
+		[OFFER_INLINE] = try_qp(run, IBV_QPT_RC, INLINE_WANTED),
+		[OFFER_ATOMICS] = run->node.dev.atomic_cap != IBV_ATOMIC_NONE,
+		[OFFER_SRQ] = try_srq(run),
+		[OFFER_MW1] = try_window(run, IBV_MW_TYPE_1),
+		[OFFER_MW2] = try_window(run, IBV_MW_TYPE_2),
+	};
+	uint32_t offers = 0;
+	int i;
+
+	for (i = 0; i < OFFER_NUM; i++)
+		offers |= (uint32_t)have[i] << i;
+	run->params.inline_max = have[OFFER_INLINE] ? INLINE_WANTED : 0;
+	return offers;
+}
+
+bool offered(const struct run *run, enum offer offer)
+{
+	return run->params.offers & 1u << offer;
+}
+
+void print_not_offered(const struct run *run)
+{
+	int i;
+
+	for (i = 0; i < OFFER_NUM; i++)
+		if (!offered(run, i))
+			printf("verify: not offered: %s\n", offer_names[i]);
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Memory windows. End 1 has a region and binds a window to the middle of it; end 0 goes through the window, and
+ * beside it. A refused access takes both QPs down, so each case has new ones.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "oob.h"
+#include "verify.h"
+
+#define REGION_BYTES 12288
+#define WINDOW_FIRST 4001 /* neither begins nor ends with a page */
+#define WINDOW_BYTES 4100
+#define ACCESS_BYTES 64
+#define RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
+
+/* What end 1 does to the window after it is bound, and before end 0 uses it. */
+enum deed {
+	DEED_NONE,
+	DEED_UNBIND, /* type 1: bound to no bytes */
+	DEED_LOCAL_INV,
+	DEED_REMOTE_INV, /* by end 0's SEND_WITH_INV */
+	DEED_REBIND, /* end 0 uses the old key */
+	DEED_REBIND_NEW_KEY,
+	DEED_DEALLOC,
+	DEED_OTHER_QP, /* type 2B: bound at a QP that end 0 does not use */
+};
+
+static const struct window_case {
+	const char *name;
+	int types; /* 1 << enum ibv_mw_type */
+	enum deed deed;
+	int rights; /* of the window; 0: RIGHTS */
+	enum ibv_wr_opcode opcode;
+	int offset; /* of ACCESS_BYTES, in the window */
+	enum ibv_wc_status status;
+} cases[] = {
+#define BOTH (1 << IBV_MW_TYPE_1 | 1 << IBV_MW_TYPE_2)
+#define SECOND (1 << IBV_MW_TYPE_2)
+#define LAST (WINDOW_BYTES - ACCESS_BYTES)
+#define REFUSED IBV_WC_REM_ACCESS_ERR
+	{ "write inside", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, 100, IBV_WC_SUCCESS },
+	{ "write to the first bytes", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, 0, IBV_WC_SUCCESS },
+	{ "write to the last bytes", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, LAST, IBV_WC_SUCCESS },
+	{ "read inside", BOTH, DEED_NONE, 0, IBV_WR_RDMA_READ, 100, IBV_WC_SUCCESS },
+	{ "write from a byte before", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, -1, REFUSED },
+	{ "write to a byte behind", BOTH, DEED_NONE, 0, IBV_WR_RDMA_WRITE, LAST + 1, REFUSED },
+	{ "read to a byte behind", BOTH, DEED_NONE, 0, IBV_WR_RDMA_READ, LAST + 1, REFUSED },
+	{ "read without the right", BOTH, DEED_NONE, IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_READ, 100,
+	  REFUSED },
+	{ "write without the right", BOTH, DEED_NONE, IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_WRITE, 100,
+	  REFUSED },
+	{ "write after unbinding", 1 << IBV_MW_TYPE_1, DEED_UNBIND, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
+	{ "write after local invalidation", SECOND, DEED_LOCAL_INV, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
+	{ "write after SEND_WITH_INV", SECOND, DEED_REMOTE_INV, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
+	{ "write with the key before rebinding", BOTH, DEED_REBIND, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
+	{ "write after rebinding", BOTH, DEED_REBIND_NEW_KEY, 0, IBV_WR_RDMA_WRITE, 100, IBV_WC_SUCCESS },
+	{ "write after deallocation", BOTH, DEED_DEALLOC, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
+	{ "write through another QP", SECOND, DEED_OTHER_QP, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
+};
+
+/* What the ends tell each other; end 0 has no window. */
+struct note {
+	struct address address;
+	uint64_t window;
+	uint32_t rkey;
+};
+
+struct window_end {
+	struct ibv_cq *cq;
+	struct ibv_qp *qp, *other;
+	struct ibv_mr *mr;
+	uint8_t *memory, expected[REGION_BYTES];
+	struct ibv_mw *mw;
+	uint32_t rkey;
+	struct note mine, peer;
+};
+
+/* --- both ends --- */
+
+static struct ibv_qp *window_qp(struct run *run, struct ibv_cq *cq)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RC,
+		.sq_sig_all = 1,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
+	};
+
+	return qp_create(&run->node, &attr);
+}
+
+static void open_window_end(struct run *run, int side, struct window_end *end)
+{
+	struct op op = { .key = run->params.seed + side + run->round };
+
+	*end = (struct window_end){ .cq = cq_open(run, 16) };
+	end->qp = window_qp(run, end->cq);
+	end->memory = aligned_alloc(PLAN_PAGE, REGION_BYTES);
+	end->mr = ibv_reg_mr(run->node.pd, end->memory, REGION_BYTES,
+			     IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	if (!end->mr)
+		die("ibv_reg_mr with MW_BIND:");
+	op_data(&op, 0, end->memory, REGION_BYTES);
+	memcpy(end->expected, end->memory, REGION_BYTES);
+}
+
+static void close_window_end(struct window_end *end)
+{
+	int err = end->mw ? ibv_dealloc_mw(end->mw) : 0;
+
+	err |= ibv_destroy_qp(end->qp) | (end->other ? ibv_destroy_qp(end->other) : 0);
+	err |= ibv_destroy_cq(end->cq) | ibv_dereg_mr(end->mr);
+	if (err)
+		die("closing an end with a window fails");
+	free(end->memory);
+}
+
+static struct ibv_wc complete(struct run *run, struct window_end *end, const char *what,
+			      enum ibv_wc_status status)
+{
+	struct ibv_wc wc = cq_wait(run, end->cq);
+
+	if (wc.status != status)
+		complain(run, "%s: %s, expected %s", what, ibv_wc_status_str(wc.status),
+			 ibv_wc_status_str(status));
+	return wc;
+}
+
+static void post(struct window_end *end, struct ibv_qp *qp, struct ibv_send_wr *wr)
+{
+	struct ibv_send_wr *bad;
+	int err = ibv_post_send(qp, wr, &bad);
+
+	(void)end;
+	if (err)
+		die("ibv_post_send of opcode %d: %s", wr->opcode, strerror(err));
+}
+
+/* --- end 1, whose memory it is --- */
+
+static void bind_window(struct run *run, struct window_end *end, struct ibv_qp *qp, int rights,
+			uint32_t length)
+{
+	struct ibv_mw_bind_info info = {
+		.mr = end->mr,
+		.addr = (uintptr_t)end->memory + WINDOW_FIRST,
+		.length = length,
+		.mw_access_flags = rights,
+	};
+	struct ibv_mw_bind bind = { .send_flags = IBV_SEND_SIGNALED, .bind_info = info };
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_BIND_MW,
+		.bind_mw = { .mw = end->mw, .rkey = ibv_inc_rkey(end->mw->rkey), .bind_info = info },
+	};
+	int err;
+
+	if (end->mw->type == IBV_MW_TYPE_2) {
+		post(end, qp, &wr);
+		end->mw->rkey = wr.bind_mw.rkey;
+	} else {
+		err = ibv_bind_mw(qp, end->mw, &bind);
+		if (err)
+			die("ibv_bind_mw: %s", strerror(err));
+	}
+	complete(run, end, "binding", IBV_WC_SUCCESS);
+	end->rkey = end->mw->rkey;
+}
+
+static void invalidate(struct run *run, struct window_end *end)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_LOCAL_INV, .invalidate_rkey = end->rkey };
+
+	post(end, end->qp, &wr);
+	complete(run, end, "LOCAL_INV", IBV_WC_SUCCESS);
+}
+
+static void post_one_receive(struct window_end *end)
+{
+	struct ibv_recv_wr *bad, wr = {};
+	int err = ibv_post_recv(end->qp, &wr, &bad);
+
+	if (err)
+		die("ibv_post_recv: %s", strerror(err));
+}
+
+/* Type 2 windows are rebound when they are invalid, type 1 at any time. */
+static void rebind(struct run *run, struct window_end *end, int rights)
+{
+	if (end->mw->type == IBV_MW_TYPE_2)
+		invalidate(run, end);
+	bind_window(run, end, end->qp, rights, WINDOW_BYTES);
+}
+
+static void do_deed(struct run *run, struct window_end *end, const struct window_case *c)
+{
+	int rights = c->rights ? c->rights : RIGHTS;
+	uint32_t old = end->rkey;
+
+	switch (c->deed) {
+	case DEED_UNBIND:
+		bind_window(run, end, end->qp, 0, 0);
+		end->rkey = old;
+		break;
+	case DEED_LOCAL_INV:
+		invalidate(run, end);
+		break;
+	case DEED_REMOTE_INV:
+		post_one_receive(end);
+		break;
+	case DEED_REBIND:
+		rebind(run, end, rights);
+		end->rkey = old;
+		break;
+	case DEED_REBIND_NEW_KEY:
+		rebind(run, end, rights);
+		break;
+	case DEED_DEALLOC:
+		if (ibv_dealloc_mw(end->mw))
+			die("ibv_dealloc_mw:");
+		end->mw = NULL;
+		break;
+	case DEED_OTHER_QP:
+	case DEED_NONE:
+		break;
+	}
+}
+
+/* Connected to itself: a QP binds when it is ready to send. */
+static struct ibv_qp *lonely_qp(struct run *run, struct window_end *end)
+{
+	struct ibv_qp *qp = window_qp(run, end->cq);
+	struct address self = qp_address(&run->node, qp, 1);
+
+	qp_connect(&run->node, qp, 1, &self, run->params.mtu, &run->retries);
+	return qp;
+}
+
+static void prepare_window(struct run *run, struct window_end *end, enum ibv_mw_type type,
+			   const struct window_case *c)
+{
+	end->mw = ibv_alloc_mw(run->node.pd, type);
+	if (!end->mw)
+		die("ibv_alloc_mw:");
+	if (c->deed == DEED_OTHER_QP)
+		end->other = lonely_qp(run, end);
+	bind_window(run, end, end->other ? end->other : end->qp, c->rights ? c->rights : RIGHTS,
+		    WINDOW_BYTES);
+	do_deed(run, end, c);
+	end->mine.window = (uintptr_t)end->memory + WINDOW_FIRST;
+	end->mine.rkey = end->rkey;
+}
+
+static void check_invalidated(struct run *run, struct window_end *end)
+{
+	struct ibv_wc wc = complete(run, end, "the receive", IBV_WC_SUCCESS);
+
+	if (!(wc.wc_flags & IBV_WC_WITH_INV) || wc.invalidated_rkey != end->rkey)
+		complain(run, "SEND_WITH_INV shows flags 0x%x, key 0x%x, expected WITH_INV, 0x%x",
+			 wc.wc_flags, wc.invalidated_rkey, end->rkey);
+}
+
+/* --- end 0, which uses the window --- */
+
+static void send_with_inv(struct run *run, struct window_end *end)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = end->peer.rkey };
+
+	post(end, end->qp, &wr);
+	complete(run, end, "SEND_WITH_INV", IBV_WC_SUCCESS);
+}
+
+static void use_window(struct run *run, struct window_end *end, const struct window_case *c)
+{
+	struct ibv_sge sge = { .addr = (uintptr_t)end->memory, .length = ACCESS_BYTES,
+			       .lkey = end->mr->lkey };
+	struct ibv_send_wr wr = {
+		.opcode = c->opcode,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.wr.rdma = { .remote_addr = end->peer.window + c->offset, .rkey = end->peer.rkey },
+	};
+
+	if (c->deed == DEED_REMOTE_INV)
+		send_with_inv(run, end);
+	post(end, end->qp, &wr);
+	complete(run, end, c->name, c->status);
+	run->operations++;
+}
+
+/* --- cases --- */
+
+static void expect_data(struct run *run, struct window_end *ends, const struct window_case *c)
+{
+	uint8_t data[2][REGION_BYTES];
+	int side;
+
+	if (c->status != IBV_WC_SUCCESS)
+		return;
+	for (side = 0; side < 2; side++) {
+		struct op op = { .key = run->params.seed + side + run->round };
+
+		op_data(&op, 0, data[side], REGION_BYTES);
+	}
+	if (c->opcode == IBV_WR_RDMA_WRITE)
+		memcpy(ends[1].expected + WINDOW_FIRST + c->offset, data[0], ACCESS_BYTES);
+	else
+		memcpy(ends[0].expected, data[1] + WINDOW_FIRST + c->offset, ACCESS_BYTES);
+}
+
+static void check_window_memory(struct run *run, int side, const struct window_end *end,
+				const char *name)
+{
+	if (memcmp(end->memory, end->expected, REGION_BYTES))
+		complain(run, "%s: the memory of end %d is not as expected", name, side);
+}
+
+static void run_case(struct run *run, enum ibv_mw_type type, const struct window_case *c)
+{
+	static struct window_end ends[2];
+	int side;
+
+	run->round++;
+	for (side = 0; side < 2; side++) {
+		if (!run->here[side])
+			continue;
+		open_window_end(run, side, &ends[side]);
+		ends[side].mine.address = qp_address(&run->node, ends[side].qp, START_PSN(side));
+	}
+	trade(run, (const void *[]){ &ends[0].mine, &ends[1].mine },
+	      (void *[]){ &ends[0].peer, &ends[1].peer }, sizeof(struct note));
+	for (side = 0; side < 2; side++)
+		if (run->here[side])
+			qp_connect(&run->node, ends[side].qp, START_PSN(side),
+				   &ends[side].peer.address, run->params.mtu, &run->retries);
+	if (run->here[1])
+		prepare_window(run, &ends[1], type, c);
+	trade(run, (const void *[]){ &ends[0].mine, &ends[1].mine },
+	      (void *[]){ &ends[0].peer, &ends[1].peer }, sizeof(struct note));
+	if (run->here[0])
+		use_window(run, &ends[0], c);
+	meet(run);
+	if (run->here[1] && c->deed == DEED_REMOTE_INV)
+		check_invalidated(run, &ends[1]);
+	expect_data(run, ends, c);
+	for (side = 0; side < 2; side++) {
+		if (!run->here[side])
+			continue;
+		check_window_memory(run, side, &ends[side], c->name);
+		close_window_end(&ends[side]);
+	}
+}
+
+/* Type 2A windows may be used through all QPs of a PD. */
+static bool applies(const struct run *run, enum ibv_mw_type type, const struct window_case *c)
+{
+	if (c->deed == DEED_OTHER_QP && !(run->node.dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B))
+		return false;
+	return c->types & 1 << type;
+}
+
+void run_windows(struct run *run, enum ibv_mw_type type)
+{
+	size_t i;
+	int num = 0;
+
+	run->phase = type == IBV_MW_TYPE_1 ? "windows of type 1" : "windows of type 2";
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		if (!applies(run, type, &cases[i]))
+			continue;
+		run_case(run, type, &cases[i]);
+		num++;
+	}
+	meet(run);
+	printf("verify: %s: %d cases\n", run->phase, num);
+	fflush(stdout);
+}
