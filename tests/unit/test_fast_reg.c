@@ -293,6 +293,31 @@ static void test_page_counts_beyond_the_limit_are_rejected(void **state)
 	expect_refused(fast_create(&env->a, UINT32_MAX, &resp));
 }
 
+/* A region for as many pages as there can be takes no more either. */
+static void test_page_list_of_129_pages_fails(void **state)
+{
+	struct pvr_resp_create_mr resp;
+	struct pvrdma_sq_wqe_hdr *wqe;
+	struct fast fast;
+	struct fg_buf buf;
+
+	fast_init(&fast, state);
+	fg_buf_init(&buf, &fast.end->guest->ram, 129, FG_SCATTERED);
+	expect_ok(fast_create(fast.end, 128, &resp));
+	fast.key = resp.rkey;
+	wqe = put_register(&fast, 7);
+	wqe->wr.fast_reg.pl_pdir_dma = buf.pdir;
+	wqe->wr.fast_reg.page_list_len = 129;
+	run(&fast, fast.end);
+	expect_cqe(&fast.end->scq, 7, PVRDMA_WC_MW_BIND_ERR);
+	reconnect(&fast.env->a, &fast.env->b);
+	wqe = put_register(&fast, 8);
+	wqe->wr.fast_reg.pl_pdir_dma = buf.pdir;
+	wqe->wr.fast_reg.page_list_len = 128;
+	run(&fast, fast.end);
+	expect_done(&fast.end->scq, 8, PVRDMA_WC_FAST_REG_MR);
+}
+
 static void test_user_queue_pairs_have_none_of_it(void **state)
 {
 	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_FAST_REG_MR, PVRDMA_WR_LOCAL_INV,
@@ -329,6 +354,7 @@ int main(void)
 		T(test_send_with_invalidate_invalidates, rc_connected),
 		T(test_send_with_invalidate_of_a_wrong_key_is_refused, rc_connected),
 		T(test_page_counts_beyond_the_limit_are_rejected, rc),
+		T(test_page_list_of_129_pages_fails, rc_connected),
 		T(test_user_queue_pairs_have_none_of_it, guest),
 	};
 
