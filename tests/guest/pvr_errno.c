@@ -55,9 +55,8 @@ static int open_xrcd(struct lab *lab, const struct check *check)
 
 static int alloc_dm(struct lab *lab, const struct check *check)
 {
-	struct ibv_alloc_dm_attr attr = { .length = 64 };
+	struct ibv_alloc_dm_attr attr = { .length = check->number };
 
-	(void)check;
 	return OF_POINTER(ibv_alloc_dm(lab->node.ctx, &attr));
 }
 
@@ -66,7 +65,7 @@ const struct check device_checks[] = {
 	{ "ibv_query_port", "port 2 of 1", query_port, EINVAL, .number = 2 },
 	{ "ibv_dealloc_pd", "with a region in it", dealloc_pd, EBUSY },
 	{ "ibv_open_xrcd", "there is no XRC", open_xrcd, EOPNOTSUPP },
-	{ "ibv_alloc_dm", "there is no device memory", alloc_dm, EOPNOTSUPP },
+	{ "ibv_alloc_dm", "no bytes", alloc_dm, EINVAL },
 	{}
 };
 
