@@ -47,6 +47,13 @@ static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
 #define PVR_RESIZE_CQE int
 #endif
 
+/* Block devices over RDMA asked for the CPUs of completion vectors until 7.x. */
+#ifdef PVR_HAVE_VECTOR_AFFINITY
+#define PVR_VECTOR_AFFINITY_OP(fn) .get_vector_affinity = fn,
+#else
+#define PVR_VECTOR_AFFINITY_OP(fn)
+#endif
+
 /* Since 6.17 reg_user_mr has an argument for DMA handles, which we refuse. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define PVR_REG_MR_DMAH_PARAM struct ib_dmah *dmah,

@@ -5,7 +5,8 @@
 #include "srq_wq.h"
 #include "wq.h"
 
-static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
+static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx,
+		     u32 vector)
 {
 	union pvr_cmd_req req = {};
 	union pvr_cmd_resp resp;
@@ -16,6 +17,7 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 	req.create_cq.ctx_handle = ctx;
 	req.create_cq.cqe = cq->buf.n;
 	req.create_cq.nchunks = cq->buf.pdir.npages;
+	req.create_cq.comp_vector = vector;
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
@@ -55,6 +57,8 @@ int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 
 	if (attr->flags)
 		return -EOPNOTSUPP;
+	if (attr->comp_vector >= dev->num_vectors)
+		return -EINVAL;
 	err = pvr_cq_buf_init(dev, &cq->buf, attr->cqe, udata);
 	if (err)
 		return err;
@@ -64,7 +68,7 @@ int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	xa_init_flags(&cq->qps, XA_FLAGS_LOCK_IRQ);
 	pvr_ref_init(&cq->ref);
 
-	err = create_cq(dev, cq, pvr_udata_ctx(udata));
+	err = create_cq(dev, cq, pvr_udata_ctx(udata), attr->comp_vector);
 	if (err)
 		goto err_buf;
 	err = reply(cq, udata);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Interrupts, and the two rings that the device fills before it raises them. */
+/* Interrupts, and the rings that the device fills before it raises them. */
 #include <linux/interrupt.h>
 
 #include "pvrdma.h"
@@ -28,11 +28,7 @@ void pvr_evring_exit(struct pvr_evring *ring)
 	pvr_pdir_exit(&ring->pdir);
 }
 
-/*
- * Copy the next element out and free its slot.
- * Return: 1, 0 (none) or -EPROTO (the device overran the ring: elements are lost).
- */
-static int evring_next(struct pvr_evring *ring, void *elem)
+int pvr_evring_next(struct pvr_evring *ring, void *elem)
 {
 	u32 tail = READ_ONCE(ring->ring_shm->prod_tail);
 	u32 used = pvr_ring_used(tail, ring->head, ring->n);
@@ -190,7 +186,7 @@ static irqreturn_t event_thread(int irq, void *data)
 	struct pvr_eqe eqe;
 	int ret;
 
-	while ((ret = evring_next(&dev->events, &eqe)) > 0) {
+	while ((ret = pvr_evring_next(&dev->events, &eqe)) > 0) {
 		handle_event(dev, &eqe);
 		cond_resched();
 	}
@@ -202,7 +198,7 @@ static irqreturn_t event_thread(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-static void cq_complete(struct pvr_dev *dev, u32 handle)
+void pvr_cq_complete(struct pvr_dev *dev, u32 handle)
 {
 	struct pvr_cq *cq = cq_get(dev, handle);
 
@@ -213,14 +209,13 @@ static void cq_complete(struct pvr_dev *dev, u32 handle)
 	pvr_ref_put(&cq->ref);
 }
 
-/* A notification too many is harmless. */
-static void complete_all_cqs(struct pvr_dev *dev)
+void pvr_complete_all_cqs(struct pvr_dev *dev)
 {
 	unsigned long handle;
 	struct pvr_cq *cq;
 
 	xa_for_each(&dev->cqs, handle, cq)
-		cq_complete(dev, handle);
+		pvr_cq_complete(dev, handle);
 }
 
 /*
@@ -248,29 +243,8 @@ void pvr_flush_work(struct work_struct *work)
 {
 	struct pvr_dev *dev = container_of(work, struct pvr_dev, flush_work);
 
-	complete_all_cqs(dev);
+	pvr_complete_all_cqs(dev);
 	end_all_srqs(dev);
-}
-
-/*
- * A CQ notifies once per arming, so the ring's length bounds the work of one
- * interrupt; twice that leaves room for those that are armed meanwhile.
- */
-static irqreturn_t cq_irq(int irq, void *data)
-{
-	struct pvr_dev *dev = data;
-	u32 quota = 2 * PVR_CQNE_SLOTS;
-	struct pvr_cqne cqne;
-	int ret = 0;
-
-	while (quota-- && (ret = evring_next(&dev->cq_notes, &cqne)) > 0)
-		cq_complete(dev, cqne.cq_handle);
-	if (ret < 0) {
-		dev_err_ratelimited(&dev->pdev->dev,
-				    "CQ notifications were lost: ring overrun\n");
-		complete_all_cqs(dev);
-	}
-	return IRQ_HANDLED;
 }
 
 static int request_irqs(struct pvr_dev *dev)
@@ -286,8 +260,7 @@ static int request_irqs(struct pvr_dev *dev)
 			      "pvrdma-event:%s", pci_name(pdev));
 	if (err)
 		goto err_cmd;
-	err = pci_request_irq(pdev, PVR_VEC_CQ, cq_irq, NULL, dev,
-			      "pvrdma-cq:%s", pci_name(pdev));
+	err = pvr_vectors_request_irqs(dev);
 	if (err)
 		goto err_async;
 	return 0;
@@ -304,14 +277,15 @@ int pvr_irq_init(struct pvr_dev *dev)
 	struct pci_dev *pdev = dev->pdev;
 	int n, err;
 
-	n = pci_alloc_irq_vectors(pdev, PVR_VEC_NUM, PVR_VEC_NUM,
-				  PCI_IRQ_MSIX);
+	n = pci_alloc_irq_vectors(pdev, PVR_VEC_NUM,
+				  PVR_VEC_CQ + dev->num_vectors, PCI_IRQ_MSIX);
 	if (n < 0) {
 		dev_err(&pdev->dev,
 			"no %d MSI-X vectors: %pe; completions would be lost without\n",
 			PVR_VEC_NUM, ERR_PTR(n));
 		return n;
 	}
+	pvr_vectors_limit(dev, n - PVR_VEC_CQ);
 	err = request_irqs(dev);
 	if (err)
 		pci_free_irq_vectors(pdev);
@@ -320,7 +294,7 @@ int pvr_irq_init(struct pvr_dev *dev)
 
 void pvr_irq_exit(struct pvr_dev *dev)
 {
-	pci_free_irq(dev->pdev, PVR_VEC_CQ, dev);
+	pvr_vectors_free_irqs(dev);
 	pci_free_irq(dev->pdev, PVR_VEC_ASYNC, dev);
 	pci_free_irq(dev->pdev, PVR_VEC_CMD, dev);
 	pci_free_irq_vectors(dev->pdev);

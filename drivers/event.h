@@ -14,7 +14,10 @@
 
 struct pvr_dev;
 
-/* One of the two rings on which the device reports: events, CQ notifications. */
+/* A page of the header and one of elements: stock sizes waste two more. */
+#define PVR_EVRING_PAGES 2
+
+/* One of the rings on which the device reports: events, CQ notifications. */
 struct pvr_evring {
 	struct pvr_pdir pdir;
 	struct pvr_ring *ring_shm; /* the driver consumes */
@@ -56,6 +59,15 @@ static inline void pvr_ref_drain(struct pvr_ref *ref)
 int pvr_evring_init(struct pvr_dev *dev, struct pvr_evring *ring, u32 n,
 		    u32 elem_size);
 void pvr_evring_exit(struct pvr_evring *ring);
+
+/**
+ * pvr_evring_next() - copy the next element out and free its slot
+ * @ring: the ring; nobody else reads it
+ * @elem: room for an element
+ *
+ * Return: 1, 0 (none) or -EPROTO (the device overran the ring: elements are lost).
+ */
+int pvr_evring_next(struct pvr_evring *ring, void *elem);
 int pvr_irq_init(struct pvr_dev *dev);
 void pvr_irq_exit(struct pvr_dev *dev);
 
@@ -73,6 +85,18 @@ void pvr_irq_exit(struct pvr_dev *dev);
  */
 int pvr_handle_insert(struct pvr_dev *dev, struct xarray *table, u32 handle,
 		      void *obj);
+
+/**
+ * pvr_cq_complete() - call a CQ's completion handler
+ * @dev: the adapter
+ * @handle: of the CQ; nothing happens if there is none
+ *
+ * Context: any.
+ */
+void pvr_cq_complete(struct pvr_dev *dev, u32 handle);
+
+/* The same for all; a notification too many is harmless. */
+void pvr_complete_all_cqs(struct pvr_dev *dev);
 
 /* Wakes all CQs of a dead device, so that pvr_poll_cq() can flush. */
 void pvr_flush_work(struct work_struct *work);

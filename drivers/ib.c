@@ -199,6 +199,7 @@ static const struct ib_device_ops pvr_ops = {
 	.req_notify_cq = pvr_req_notify_cq,
 	.rereg_user_mr = pvr_rereg_user_mr,
 
+	PVR_VECTOR_AFFINITY_OP(pvr_get_vector_affinity)
 	PVR_REPORT_PORT_EVENT(pvr_report_port_event)
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, pvr_ah, ibah),
@@ -252,7 +253,7 @@ int pvr_ib_register(struct pvr_dev *dev)
 	int err;
 
 	ibdev->node_type = RDMA_NODE_IB_CA;
-	ibdev->num_comp_vectors = 1;
+	ibdev->num_comp_vectors = dev->num_vectors;
 	ibdev->dev.parent = &dev->pdev->dev;
 	set_node_guid(dev);
 	ib_set_device_ops(ibdev, &pvr_ops);

@@ -185,6 +185,9 @@ static int pvr_start(struct pci_dev *pdev)
 	err = activate(dev);
 	if (err)
 		goto err_irq;
+	err = pvr_vectors_announce(dev);
+	if (err)
+		goto err_deactivate;
 	err = pvr_netdev_init(dev);
 	if (err)
 		goto err_deactivate;

@@ -20,6 +20,7 @@
 #include "pdir.h"
 #include "pvrdma_abi.h"
 #include "ring.h"
+#include "vector.h"
 #include "verbs.h"
 
 /* PVR_EXT_MR_LAYOUT: sizes that the pages of a region may have. */
@@ -72,7 +73,8 @@ struct pvr_dev {
 	u32 num_uars;
 	struct pvr_cmd_chan cmd;
 	struct pvr_evring events;
-	struct pvr_evring cq_notes;
+	struct pvr_comp_vector vectors[PVR_CQ_VECTORS_MAX];
+	u32 num_vectors; /* completion vectors, at least 1 */
 
 	struct ida uars; /* UAR pages in use, 0 is the driver's */
 	struct xarray cqs; /* handle -> pvr_cq */

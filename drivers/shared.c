@@ -10,15 +10,13 @@
 #define DRIVER_EXT                                                             \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE |              \
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_LOCAL_DMA_LKEY |             \
-	 PVR_EXT_RESIZE | PVR_EXT_LONG_FAST_REG | PVR_EXT_UC)
+	 PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_LONG_FAST_REG |         \
+	 PVR_EXT_UC)
 
 static uint extensions = DRIVER_EXT;
 module_param(extensions, uint, 0444);
 MODULE_PARM_DESC(extensions,
 		 "Mask of device extensions to use, see docs/architecture.md (0: VMware's interface; default: all)");
-
-/* A page of the header and one of elements: stock sizes waste two more. */
-#define EVRING_PAGES 2
 
 static int read_version(struct pvr_dev *dev)
 {
@@ -92,8 +90,7 @@ static int evrings_init(struct pvr_dev *dev)
 			      sizeof(struct pvr_eqe));
 	if (err)
 		return err;
-	err = pvr_evring_init(dev, &dev->cq_notes, PVR_CQNE_SLOTS,
-			      sizeof(struct pvr_cqne));
+	err = pvr_vectors_init(dev);
 	if (err)
 		pvr_evring_exit(&dev->events);
 	return err;
@@ -101,7 +98,7 @@ static int evrings_init(struct pvr_dev *dev)
 
 static void evrings_exit(struct pvr_dev *dev)
 {
-	pvr_evring_exit(&dev->cq_notes);
+	pvr_vectors_exit(dev);
 	pvr_evring_exit(&dev->events);
 }
 
@@ -127,10 +124,10 @@ static void dsr_fill(struct pvr_dev *dev)
 	dsr->gos_info = PVR_GOS_INFO(PVR_GOS_BITS_64, PVR_GOS_TYPE_LINUX, 1);
 	dsr->cmd_slot_dma = dev->cmd.req.dma;
 	dsr->resp_slot_dma = dev->cmd.resp.dma;
-	dsr->async_ring.num_pages = EVRING_PAGES;
+	dsr->async_ring.num_pages = PVR_EVRING_PAGES;
 	dsr->async_ring.pdir_dma = dev->events.pdir.dir.dma;
-	dsr->cq_ring.num_pages = EVRING_PAGES;
-	dsr->cq_ring.pdir_dma = dev->cq_notes.pdir.dir.dma;
+	dsr->cq_ring.num_pages = PVR_EVRING_PAGES;
+	dsr->cq_ring.pdir_dma = dev->vectors[0].ring.pdir.dir.dma;
 	dsr->uar_pfn = pci_resource_start(dev->pdev, PVR_BAR_UAR) >>
 		       PVR_PAGE_SHIFT;
 }
