@@ -54,6 +54,19 @@ static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
 #define PVR_VECTOR_AFFINITY_OP(fn)
 #endif
 
+/* Later kernels bind QPs to counters of a port, and counters are objects of drivers. */
+#ifdef PVR_HAVE_COUNTER_INIT
+#define PVR_COUNTER_PORT_PARAM , u32 port
+struct pvr_rdma_counter {
+	struct rdma_counter core;
+};
+#define PVR_COUNTER_SIZE                                                       \
+	INIT_RDMA_OBJ_SIZE(rdma_counter, pvr_rdma_counter, core),
+#else
+#define PVR_COUNTER_PORT_PARAM
+#define PVR_COUNTER_SIZE
+#endif
+
 /* Since 6.17 reg_user_mr has an argument for DMA handles, which we refuse. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define PVR_REG_MR_DMAH_PARAM struct ib_dmah *dmah,

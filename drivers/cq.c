@@ -5,8 +5,7 @@
 #include "srq_wq.h"
 #include "wq.h"
 
-static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx,
-		     u32 vector)
+static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 {
 	union pvr_cmd_req req = {};
 	union pvr_cmd_resp resp;
@@ -17,7 +16,7 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx,
 	req.create_cq.ctx_handle = ctx;
 	req.create_cq.cqe = cq->buf.n;
 	req.create_cq.nchunks = cq->buf.pdir.npages;
-	req.create_cq.comp_vector = vector;
+	req.create_cq.comp_vector = cq->vector;
 	err = pvr_cmd(dev, &req, &resp);
 	if (err)
 		return err;
@@ -63,12 +62,13 @@ int pvr_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	if (err)
 		return err;
 	ibcq->cqe = cq->buf.n;
+	cq->vector = attr->comp_vector;
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resize_lock);
 	xa_init_flags(&cq->qps, XA_FLAGS_LOCK_IRQ);
 	pvr_ref_init(&cq->ref);
 
-	err = create_cq(dev, cq, pvr_udata_ctx(udata), attr->comp_vector);
+	err = create_cq(dev, cq, pvr_udata_ctx(udata));
 	if (err)
 		goto err_buf;
 	err = reply(cq, udata);

@@ -181,6 +181,9 @@ static const struct ib_device_ops pvr_ops = {
 	.destroy_cq = pvr_destroy_cq,
 	.destroy_qp = pvr_destroy_qp,
 	.disassociate_ucontext = pvr_disassociate_ucontext,
+	.fill_res_cq_entry = pvr_fill_res_cq,
+	.fill_res_mr_entry = pvr_fill_res_mr,
+	.fill_res_qp_entry = pvr_fill_res_qp,
 	.get_dev_fw_str = pvr_fw_str,
 	.get_dma_mr = pvr_get_dma_mr,
 	.get_link_layer = pvr_link_layer,
@@ -263,6 +266,8 @@ int pvr_ib_register(struct pvr_dev *dev)
 		ib_set_device_ops(ibdev, &pvr_mw_ops);
 	if (dev->features & PVR_EXT_LOCAL_DMA_LKEY)
 		ibdev->local_dma_lkey = PVR_LOCAL_DMA_LKEY;
+	if (dev->features & PVR_EXT_STATS)
+		ib_set_device_ops(ibdev, &pvr_stats_ops);
 	if (dev->features & PVR_EXT_RESIZE)
 		ib_set_device_ops(ibdev, &pvr_resize_ops);
 	if (dev->features & PVR_EXT_MR_LAYOUT) {

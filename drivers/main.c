@@ -145,6 +145,7 @@ static struct pvr_dev *dev_alloc(struct pci_dev *pdev)
 	xa_init_flags(&dev->cqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
+	pvr_stats_init(&dev->stats);
 	mutex_init(&dev->qp_lock);
 	spin_lock_init(&dev->netdev_lock);
 	INIT_WORK(&dev->port_work, pvr_port_work);
@@ -163,6 +164,7 @@ static void dev_free(struct pvr_dev *dev)
 	xa_destroy(&dev->cqs);
 	ida_destroy(&dev->uars);
 	mutex_destroy(&dev->qp_lock);
+	pvr_stats_exit(&dev->stats);
 	ib_dealloc_device(&dev->ibdev);
 }
 

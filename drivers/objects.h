@@ -66,6 +66,7 @@ struct pvr_cq {
 	struct ib_cq ibcq;
 	struct pvr_ref ref;
 	u32 handle;
+	u32 vector; /* completion vector */
 	struct mutex resize_lock; /* writers of buf hold it, and lock */
 	struct pvr_cq_buf buf;
 
@@ -140,6 +141,7 @@ struct pvr_qp {
 	u32 qkey;
 	u32 handle;
 	u32 max_inline; /* bytes */
+	struct pvr_counted *counted; /* if bound to a counter; see counters.c */
 	struct ib_umem *sbuf; /* NULL for kernel QPs */
 	struct ib_umem *rbuf; /* NULL for kernel QPs and with an SRQ */
 	struct pvr_pdir pdir;

@@ -16,6 +16,7 @@
 
 #include "cmd.h"
 #include "compat.h"
+#include "counters.h"
 #include "event.h"
 #include "pdir.h"
 #include "pvrdma_abi.h"
@@ -44,7 +45,7 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
  * DOC: Locks
  *
  * Sleeping, outermost first: rtnl (core's) - pvr_qp.lock - pvr_dev.qp_lock -
- * pvr_cq.resize_lock - pvr_cmd_chan.lock. Spinning, with interrupts off: pvr_cq.lock - pvr_wq.lock; the
+ * pvr_cq.resize_lock - pvr_cmd_chan.lock; pvr_stats.lock - pvr_cmd_chan.lock. Spinning, with interrupts off: pvr_cq.lock - pvr_wq.lock; the
  * xarrays' own, in which none is taken. Polling a CQ looks QPs up by RCU.
  */
 
@@ -81,6 +82,7 @@ struct pvr_dev {
 	struct xarray qps; /* handle -> pvr_qp */
 	struct xarray srqs; /* handle -> pvr_srq */
 	atomic64_t dm_bytes; /* device memory handed out, of PVR_DM_BYTES */
+	struct pvr_stats stats;
 	struct mutex qp_lock; /* a QP handle is not re-used while being purged */
 
 	struct notifier_block netdev_nb;

@@ -154,6 +154,19 @@ int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		  struct ib_udata *udata);
 int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
+/* mad.c */
+
+int pvr_process_mad(struct ib_device *ibdev, int flags, u32 port,
+		    const struct ib_wc *in_wc, const struct ib_grh *in_grh,
+		    const struct ib_mad *in, struct ib_mad *out,
+		    size_t *out_size, u16 *out_pkey_index);
+
+/* restrack.c */
+
+int pvr_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp);
+int pvr_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq);
+int pvr_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr);
+
 /* qp_modify.c */
 
 int pvr_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,

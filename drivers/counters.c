@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What "rdma statistic" shows: counters of the port, and of the QPs of a counter. */
+#include <rdma/ib_verbs.h>
+
+#include "pvrdma.h"
+
+/*
+ * DOC: Counters of QPs
+ *
+ * To ib_core a counter is something that QPs are bound to, and what a bound QP does
+ * counts there and no longer at the port: it adds all counters, and those that are no
+ * more, to the port's numbers. The device counts at each QP and, always, at the
+ * adapter. So what a counter has is the sum over its QPs of what they did since they
+ * were bound, and what the port has by itself is what is left of the adapter's.
+ */
+
+static const struct rdma_stat_desc descs[] = {
+	[PVR_STAT_TX_MSGS].name = "tx_messages",
+	[PVR_STAT_TX_BYTES].name = "tx_bytes",
+	[PVR_STAT_RX_MSGS].name = "rx_messages",
+	[PVR_STAT_RX_BYTES].name = "rx_bytes",
+	[PVR_STAT_TX_READS].name = "tx_reads",
+	[PVR_STAT_TX_ATOMICS].name = "tx_atomics",
+	[PVR_STAT_TX_MCAST].name = "tx_multicast",
+	[PVR_STAT_RX_MCAST].name = "rx_multicast",
+	[PVR_STAT_RNR_NAKS].name = "rnr_naks_sent",
+	[PVR_STAT_ACK_TIMEOUTS].name = "ack_timeouts",
+	[PVR_STAT_RETRIES_EXCEEDED].name = "retries_exceeded",
+	[PVR_STAT_ACCESS_ERRORS].name = "access_errors",
+	[PVR_STAT_REQUEST_ERRORS].name = "request_errors",
+	[PVR_STAT_UD_DROPPED].name = "ud_dropped",
+	[PVR_STAT_CQ_OVERFLOWS].name = "cq_overflows",
+	[PVR_STAT_DOORBELLS].name = "doorbells",
+	[PVR_STAT_DOORBELLS_IGNORED].name = "doorbells_ignored",
+	[PVR_STAT_LOCAL_BYTES].name = "local_bytes",
+	[PVR_STAT_RDMA_BYTES].name = "rdma_bytes",
+	[PVR_STAT_TCP_BYTES].name = "tcp_bytes",
+};
+static_assert(ARRAY_SIZE(descs) == PVR_STAT_NUM);
+
+struct pvr_counter {
+	struct list_head qps; /* pvr_counted.entry */
+	u64 past[PVR_STAT_NUM]; /* of QPs that were bound */
+};
+
+/* A QP that is bound to a counter. */
+struct pvr_counted {
+	struct list_head entry;
+	struct pvr_counter *counter;
+	u32 qp_handle;
+	u64 before[PVR_STAT_NUM]; /* what it had when it was bound */
+	u64 last[PVR_STAT_NUM]; /* what was last seen of it */
+};
+
+void pvr_stats_init(struct pvr_stats *stats)
+{
+	mutex_init(&stats->lock);
+	xa_init_flags(&stats->counters, XA_FLAGS_ALLOC1);
+}
+
+void pvr_stats_exit(struct pvr_stats *stats)
+{
+	WARN_ON(!xa_empty(&stats->counters));
+	xa_destroy(&stats->counters);
+	mutex_destroy(&stats->lock);
+}
+
+int pvr_stats_query(struct pvr_dev *dev, u32 qp_handle, u64 stat[PVR_STAT_NUM])
+{
+	union pvr_cmd_req req = {};
+	union pvr_cmd_resp resp;
+	int err;
+
+	req.hdr.cmd = PVR_CMD_QUERY_STATS;
+	req.query_stats.qp_handle = qp_handle;
+	err = pvr_cmd(dev, &req, &resp);
+	if (!err)
+		memcpy(stat, resp.query_stats.stat,
+		       sizeof(resp.query_stats.stat));
+	return err;
+}
+
+/* Of a dead device the numbers stay what they were. */
+static void counted_refresh(struct pvr_dev *dev, struct pvr_counted *counted)
+{
+	u64 now[PVR_STAT_NUM];
+
+	if (!pvr_stats_query(dev, counted->qp_handle, now))
+		memcpy(counted->last, now, sizeof(now));
+}
+
+static void counted_add(const struct pvr_counted *counted, u64 *sum)
+{
+	int i;
+
+	for (i = 0; i < PVR_STAT_NUM; i++)
+		sum[i] += counted->last[i] - counted->before[i];
+}
+
+static void add(u64 *sum, const u64 *more)
+{
+	int i;
+
+	for (i = 0; i < PVR_STAT_NUM; i++)
+		sum[i] += more[i];
+}
+
+/* Add what a counter has to @sum. */
+static void counter_add_locked(struct pvr_dev *dev,
+			       struct pvr_counter *counter, u64 *sum)
+{
+	struct pvr_counted *counted;
+
+	lockdep_assert_held(&dev->stats.lock);
+	add(sum, counter->past);
+	list_for_each_entry(counted, &counter->qps, entry) {
+		counted_refresh(dev, counted);
+		counted_add(counted, sum);
+	}
+}
+
+static struct rdma_hw_stats *alloc_stats(void)
+{
+	return rdma_alloc_hw_stats_struct(descs, PVR_STAT_NUM,
+					  RDMA_HW_STATS_DEFAULT_LIFESPAN);
+}
+
+static struct rdma_hw_stats *pvr_alloc_port_stats(struct ib_device *ibdev,
+						  u32 port)
+{
+	return alloc_stats();
+}
+
+/* The counters first: what they have the adapter has as well by the time it is asked. */
+static int port_stats_locked(struct pvr_dev *dev, u64 *port)
+{
+	u64 elsewhere[PVR_STAT_NUM] = {};
+	struct pvr_counter *counter;
+	unsigned long id;
+	int i, err;
+
+	lockdep_assert_held(&dev->stats.lock);
+	add(elsewhere, dev->stats.history);
+	xa_for_each(&dev->stats.counters, id, counter)
+		counter_add_locked(dev, counter, elsewhere);
+	err = pvr_stats_query(dev, 0, port);
+	for (i = 0; i < PVR_STAT_NUM && !err; i++)
+		port[i] -= elsewhere[i];
+	return err;
+}
+
+static int pvr_get_port_stats(struct ib_device *ibdev,
+			      struct rdma_hw_stats *stats, u32 port, int index)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibdev);
+	u64 stat[PVR_STAT_NUM];
+	int err;
+
+	if (port != 1)
+		return -EINVAL;
+	mutex_lock(&dev->stats.lock);
+	err = port_stats_locked(dev, stat);
+	mutex_unlock(&dev->stats.lock);
+	if (err)
+		return err;
+	memcpy(stats->value, stat, sizeof(stat));
+	return PVR_STAT_NUM;
+}
+
+static struct rdma_hw_stats *pvr_counter_alloc_stats(struct rdma_counter *core)
+{
+	return alloc_stats();
+}
+
+/* A counter gets its id, and its other half here, with its first QP. */
+static struct pvr_counter *counter_get_locked(struct pvr_dev *dev,
+					      struct rdma_counter *core)
+{
+	struct pvr_counter *counter;
+	u32 id;
+	int err;
+
+	if (core->id)
+		return xa_load(&dev->stats.counters, core->id) ?:
+			       ERR_PTR(-EINVAL);
+	counter = kzalloc(sizeof(*counter), GFP_KERNEL);
+	if (!counter)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&counter->qps);
+	err = xa_alloc(&dev->stats.counters, &id, counter, xa_limit_31b,
+		       GFP_KERNEL);
+	if (err) {
+		kfree(counter);
+		return ERR_PTR(err);
+	}
+	core->id = id;
+	return counter;
+}
+
+/* @counted has been filled by its first query. */
+static int bind_locked(struct pvr_dev *dev, struct rdma_counter *core,
+		       struct pvr_qp *qp, struct pvr_counted *counted)
+{
+	struct pvr_counter *counter;
+
+	lockdep_assert_held(&dev->stats.lock);
+	if (qp->counted)
+		return -EBUSY;
+	counter = counter_get_locked(dev, core);
+	if (IS_ERR(counter))
+		return PTR_ERR(counter);
+	counted->counter = counter;
+	list_add_tail(&counted->entry, &counter->qps);
+	qp->counted = counted;
+	qp->ibqp.counter = core; /* by which ib_core knows that it is bound */
+	return 0;
+}
+
+static int pvr_counter_bind_qp(struct rdma_counter *core,
+			       struct ib_qp *ibqp PVR_COUNTER_PORT_PARAM)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibqp->device);
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	struct pvr_counted *counted;
+	int err;
+
+	counted = kzalloc(sizeof(*counted), GFP_KERNEL);
+	if (!counted)
+		return -ENOMEM;
+	counted->qp_handle = qp->handle;
+	err = pvr_stats_query(dev, qp->handle, counted->before);
+	memcpy(counted->last, counted->before, sizeof(counted->last));
+	mutex_lock(&dev->stats.lock);
+	if (!err)
+		err = bind_locked(dev, core, qp, counted);
+	mutex_unlock(&dev->stats.lock);
+	if (err)
+		kfree(counted);
+	return err;
+}
+
+/* Called before a bound QP is destroyed, too. */
+static int pvr_counter_unbind_qp(struct ib_qp *ibqp PVR_COUNTER_PORT_PARAM)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibqp->device);
+	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	struct pvr_counted *counted;
+
+	mutex_lock(&dev->stats.lock);
+	counted = qp->counted;
+	qp->counted = NULL;
+	ibqp->counter = NULL;
+	if (counted) {
+		counted_refresh(dev, counted);
+		counted_add(counted, counted->counter->past);
+		list_del(&counted->entry);
+	}
+	mutex_unlock(&dev->stats.lock);
+	kfree(counted);
+	return 0;
+}
+
+/* No QP is bound any more. What the counter had stays the port's. */
+static int pvr_counter_dealloc(struct rdma_counter *core)
+{
+	struct pvr_dev *dev = to_pvr_dev(core->device);
+	struct pvr_counter *counter;
+
+	mutex_lock(&dev->stats.lock);
+	counter = xa_erase(&dev->stats.counters, core->id);
+	if (counter)
+		add(dev->stats.history, counter->past);
+	mutex_unlock(&dev->stats.lock);
+	kfree(counter);
+	return 0;
+}
+
+static int pvr_counter_update_stats(struct rdma_counter *core)
+{
+	struct pvr_dev *dev = to_pvr_dev(core->device);
+	struct pvr_counter *counter;
+	u64 sum[PVR_STAT_NUM] = {};
+
+	mutex_lock(&dev->stats.lock);
+	counter = xa_load(&dev->stats.counters, core->id);
+	if (counter)
+		counter_add_locked(dev, counter, sum);
+	mutex_unlock(&dev->stats.lock);
+	if (!counter)
+		return -EINVAL;
+	memcpy(core->stats->value, sum, sizeof(sum));
+	return 0;
+}
+
+const struct ib_device_ops pvr_stats_ops = {
+	.alloc_hw_port_stats = pvr_alloc_port_stats,
+	.counter_alloc_stats = pvr_counter_alloc_stats,
+	.counter_bind_qp = pvr_counter_bind_qp,
+	.counter_dealloc = pvr_counter_dealloc,
+	.counter_unbind_qp = pvr_counter_unbind_qp,
+	.counter_update_stats = pvr_counter_update_stats,
+	.get_hw_stats = pvr_get_port_stats,
+	.process_mad = pvr_process_mad,
+
+	PVR_COUNTER_SIZE
+};

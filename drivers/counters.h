@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Counters that the device keeps, PVR_EXT_STATS. */
+#ifndef PVR_COUNTERS_H
+#define PVR_COUNTERS_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/xarray.h>
+
+#include "pvrdma_abi.h"
+
+struct pvr_dev;
+
+/* Counters of QPs, see counters.c. */
+struct pvr_stats {
+	struct mutex lock; /* protects all of this and pvr_qp.counted */
+	struct xarray counters; /* id -> pvr_counter */
+	u64 history[PVR_STAT_NUM]; /* of counters that are no more */
+};
+
+void pvr_stats_init(struct pvr_stats *stats);
+void pvr_stats_exit(struct pvr_stats *stats);
+
+/**
+ * pvr_stats_query() - ask the device
+ * @dev: the adapter, which has PVR_EXT_STATS
+ * @qp_handle: of a QP, or 0 for the adapter
+ * @stat: filled by enum pvr_stat
+ *
+ * Context: may sleep.
+ * Return: 0 or -errno.
+ */
+int pvr_stats_query(struct pvr_dev *dev, u32 qp_handle,
+		    u64 stat[PVR_STAT_NUM]);
+
+/* The operations of ib_core that are about counters. */
+extern const struct ib_device_ops pvr_stats_ops;
+
+#endif /* PVR_COUNTERS_H */

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What "rdma resource show -dd" says of objects beyond what ib_core knows. */
+#include <net/netlink.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+
+#include "pvrdma.h"
+
+struct detail {
+	const char *name;
+	u32 val;
+};
+
+static int put_details(struct sk_buff *msg, const struct detail *details, int n)
+{
+	struct nlattr *table;
+	int i;
+
+	table = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	if (!table)
+		return -EMSGSIZE;
+	for (i = 0; i < n; i++) {
+		if (rdma_nl_put_driver_u32(msg, details[i].name,
+					   details[i].val)) {
+			nla_nest_cancel(msg, table);
+			return -EMSGSIZE;
+		}
+	}
+	nla_nest_end(msg, table);
+	return 0;
+}
+
+int pvr_fill_res_qp(struct sk_buff *msg, struct ib_qp *ibqp)
+{
+	const struct pvr_qp *qp = to_pvr_qp(ibqp);
+	const struct detail details[] = {
+		{ "handle", qp->handle },
+		{ "pages", qp->pdir.npages },
+		{ "max_inline", qp->max_inline },
+	};
+
+	return put_details(msg, details, ARRAY_SIZE(details));
+}
+
+int pvr_fill_res_cq(struct sk_buff *msg, struct ib_cq *ibcq)
+{
+	struct pvr_cq *cq = to_pvr_cq(ibcq);
+	const struct detail details[] = {
+		{ "handle", cq->handle },
+		{ "comp_vector", cq->vector },
+	};
+
+	return put_details(msg, details, ARRAY_SIZE(details));
+}
+
+int pvr_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr)
+{
+	const struct pvr_mr *mr = to_pvr_mr(ibmr);
+	const struct detail details[] = {
+		{ "handle", mr->handle },
+		{ "pages", mr->pdir.npages },
+	};
+
+	return put_details(msg, details, ARRAY_SIZE(details));
+}
