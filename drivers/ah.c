@@ -6,7 +6,7 @@
 
 #include "pvrdma.h"
 
-static int check_ah(const struct rdma_ah_attr *attr)
+static int check_ah(const struct pvr_dev *dev, const struct rdma_ah_attr *attr)
 {
 	const struct ib_global_route *grh;
 
@@ -14,7 +14,8 @@ static int check_ah(const struct rdma_ah_attr *attr)
 	    !(rdma_ah_get_ah_flags(attr) & IB_AH_GRH))
 		return -EINVAL;
 	grh = rdma_ah_read_grh(attr);
-	if (rdma_is_multicast_addr((struct in6_addr *)grh->dgid.raw))
+	if (rdma_is_multicast_addr((struct in6_addr *)grh->dgid.raw) &&
+	    !(dev->features & PVR_EXT_MCAST))
 		return -EOPNOTSUPP;
 	return 0;
 }
@@ -30,7 +31,7 @@ int pvr_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 
 	if (udata)
 		return -EOPNOTSUPP;
-	err = check_ah(attr);
+	err = check_ah(to_pvr_dev(ibah->device), attr);
 	if (err)
 		return err;
 	grh = rdma_ah_read_grh(attr);

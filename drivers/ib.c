@@ -98,6 +98,12 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 					  IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	else
 		attr->max_mw = 0;
+	if (dev->features & PVR_EXT_MCAST) {
+		attr->max_mcast_grp = caps->max_mcast_grp;
+		attr->max_mcast_qp_attach = caps->max_mcast_qp_attach;
+		attr->max_total_mcast_qp_attach =
+			caps->max_total_mcast_qp_attach;
+	}
 	if (dev->features & PVR_EXT_LOCAL_DMA_LKEY)
 		attr->kernel_cap_flags |= IBK_LOCAL_DMA_LKEY;
 	if ((caps->atomic_ops & PVR_ATOMIC_CMP_SWAP) &&
@@ -236,6 +242,11 @@ static const struct ib_device_ops pvr_dm_ops = {
 	.reg_dm_mr = pvr_reg_dm_mr,
 };
 
+static const struct ib_device_ops pvr_mcast_ops = {
+	.attach_mcast = pvr_attach_mcast,
+	.detach_mcast = pvr_detach_mcast,
+};
+
 static const struct ib_device_ops pvr_resize_ops = {
 	PVR_RESIZE_CQ_OP(pvr_resize_cq)
 };
@@ -266,6 +277,8 @@ int pvr_ib_register(struct pvr_dev *dev)
 		ib_set_device_ops(ibdev, &pvr_mw_ops);
 	if (dev->features & PVR_EXT_LOCAL_DMA_LKEY)
 		ibdev->local_dma_lkey = PVR_LOCAL_DMA_LKEY;
+	if (dev->features & PVR_EXT_MCAST)
+		ib_set_device_ops(ibdev, &pvr_mcast_ops);
 	if (dev->features & PVR_EXT_STATS)
 		ib_set_device_ops(ibdev, &pvr_stats_ops);
 	if (dev->features & PVR_EXT_RESIZE)

@@ -154,6 +154,11 @@ int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		  struct ib_udata *udata);
 int pvr_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
 
+/* mcast.c */
+
+int pvr_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+int pvr_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid);
+
 /* mad.c */
 
 int pvr_process_mad(struct ib_device *ibdev, int flags, u32 port,
