@@ -150,7 +150,7 @@ def guest_programs(tmp_path_factory):
     subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I",
                     ROOT / "include", "-o", poke,
                     GUEST_SOURCES / "bar_poke.c"], check=True)
-    return [folder / "pvr_verify", folder / "pvr_peerdeath", folder / "pvr_errno", poke]
+    return [folder / name for name in ("pvr_verify", "pvr_peerdeath", "pvr_errno", "pvr_faults", "pvr_regions")] + [poke]
 
 
 def pids_of(parent, name):

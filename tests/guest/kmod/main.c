@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * insmod pvr_ktest.ko device=NAME gid=INDEX: run the tests of kernel verbs over that device. The kernel log
+ * has a line of TAP for each; loading fails if one failed.
+ */
+#include <linux/module.h>
+#include <rdma/ib_cache.h>
+
+#include "ktest.h"
+
+static char *device = "pvrdma0";
+module_param(device, charp, 0444);
+MODULE_PARM_DESC(device, "The ib_device to test");
+
+static uint gid = 1;
+module_param(gid, uint, 0444);
+MODULE_PARM_DESC(gid, "Index of a GID of port 1");
+
+struct kt_test {
+	const char *name;
+	kt_test_fn run;
+	struct kt_need need;
+};
+
+static const struct kt_test kt_tests[] = {
+	{ "local_dma_lkey", kt_local_dma_lkey },
+	{ "send-recv-direct-poll", kt_send_recv, { IB_POLL_DIRECT } },
+	{ "send-recv-softirq-poll", kt_send_recv, { IB_POLL_SOFTIRQ } },
+	{ "send-recv-workqueue-poll", kt_send_recv, { IB_POLL_WORKQUEUE } },
+	{ "reg_mr-256-pages", kt_reg_256, { IB_POLL_SOFTIRQ } },
+	{ "reg_mr-1024-pages", kt_reg_1024, { IB_POLL_SOFTIRQ } },
+	{ "reg_mr-too-long", kt_reg_too_long },
+	{ "local_inv", kt_local_inv, { IB_POLL_SOFTIRQ } },
+	{ "reg_mr-again-with-new-key", kt_reg_again, { IB_POLL_SOFTIRQ } },
+	{ "send_with_inv", kt_send_with_inv, { IB_POLL_SOFTIRQ } },
+	{ "drain-direct", kt_drain, { IB_POLL_DIRECT } },
+	{ "drain-workqueue", kt_drain, { IB_POLL_WORKQUEUE } },
+	{ "partly-accepted-sends", kt_partial_send, { IB_POLL_SOFTIRQ } },
+	{ "partly-accepted-recvs", kt_partial_recv, { IB_POLL_SOFTIRQ } },
+	{ "full-queue", kt_full_queue },
+	{ "srq-order", kt_srq_order, { IB_POLL_SOFTIRQ, true } },
+	{ "srq-limit-event", kt_srq_limit, { IB_POLL_SOFTIRQ, true } },
+	{ "srq-partly-accepted", kt_srq_partial, { IB_POLL_SOFTIRQ, true } },
+	{ "srq-resize", kt_srq_resize, { IB_POLL_SOFTIRQ, true } },
+	{ "srq-qp-destroyed", kt_srq_qp_gone, { IB_POLL_DIRECT, true } },
+	{ "srq-qp-has-no-rq", kt_srq_no_recv, { IB_POLL_DIRECT, true } },
+};
+
+int kt_failed(const char *what, const char *file, int line)
+{
+	pr_info("pvr_ktest: # %s:%d: expected %s\n", kbasename(file), line,
+		what);
+	return -EIO;
+}
+
+static int run_test(struct kt_dev *dev, const struct kt_test *test)
+{
+	struct kt_pair *pair = kt_pair_create(dev, &test->need);
+	int err;
+
+	if (IS_ERR(pair)) {
+		pr_info("pvr_ktest: # no connected QPs: %pe\n", pair);
+		return PTR_ERR(pair);
+	}
+	err = test->run(pair);
+	kt_pair_destroy(pair);
+	return err;
+}
+
+static int run_tests(struct kt_dev *dev)
+{
+	int i, err, failed = 0;
+
+	pr_info("pvr_ktest: 1..%zu\n", ARRAY_SIZE(kt_tests));
+	for (i = 0; i < ARRAY_SIZE(kt_tests); i++) {
+		err = run_test(dev, &kt_tests[i]);
+		failed += !!err;
+		pr_info("pvr_ktest: %sok %d - %s\n", err ? "not " : "", i + 1,
+			kt_tests[i].name);
+	}
+	return failed ? -EIO : 0;
+}
+
+static int find_gid(struct kt_dev *dev)
+{
+	const struct ib_gid_attr *attr =
+		rdma_get_gid_attr(dev->ibdev, 1, gid);
+	int err;
+
+	if (IS_ERR(attr))
+		return PTR_ERR(attr);
+	dev->gid = attr->gid;
+	dev->gid_index = gid;
+	err = rdma_read_gid_l2_fields(attr, NULL, dev->mac);
+	rdma_put_gid_attr(attr);
+	return err;
+}
+
+static int test_device(struct ib_device *ibdev)
+{
+	struct kt_dev dev = { .ibdev = ibdev };
+	int err;
+
+	err = find_gid(&dev);
+	if (err)
+		return err;
+	dev.pd = ib_alloc_pd(ibdev, 0);
+	if (IS_ERR(dev.pd))
+		return PTR_ERR(dev.pd);
+	err = run_tests(&dev);
+	ib_dealloc_pd(dev.pd);
+	return err;
+}
+
+static int result = -ENODEV;
+
+/* Called for each device that there is, before kt_init() goes on. */
+static int kt_add(struct ib_device *ibdev)
+{
+	if (!strcmp(dev_name(&ibdev->dev), device))
+		result = test_device(ibdev);
+	return -EOPNOTSUPP; /* nothing to remove */
+}
+
+static struct ib_client kt_client = {
+	.name = "pvr_ktest",
+	.add = kt_add,
+};
+
+static int __init kt_init(void)
+{
+	int err = ib_register_client(&kt_client);
+
+	if (err)
+		return err;
+	ib_unregister_client(&kt_client);
+	return result;
+}
+
+static void __exit kt_exit(void)
+{
+}
+
+module_init(kt_init);
+module_exit(kt_exit);
+MODULE_DESCRIPTION("Tests of kernel verbs");
+MODULE_LICENSE("Dual BSD/GPL");

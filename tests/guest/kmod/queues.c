@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Tests of posting to queue pairs, and of the ends of what was posted. */
+#include <linux/random.h>
+
+#include "ktest.h"
+
+int kt_send_recv(struct kt_pair *pair)
+{
+	int i;
+
+	get_random_bytes(kt_small(&pair->end[0], 0), KT_WRS * KT_SLOT);
+	for (i = 0; i < KT_WRS; i++)
+		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
+	for (i = 0; i < KT_WRS; i++)
+		KT_CHECK(!kt_post_send(pair, i, &pair->send[i]));
+	for (i = 0; i < KT_WRS; i++) {
+		KT_CHECK(!kt_wait(pair, &pair->send[i]));
+		KT_CHECK(!kt_wait(pair, &pair->recv[i]));
+		KT_CHECK(pair->send[i].wc.status == IB_WC_SUCCESS);
+		KT_CHECK(pair->recv[i].wc.status == IB_WC_SUCCESS);
+		KT_CHECK(pair->recv[i].wc.byte_len == KT_SLOT);
+		KT_CHECK(pair->recv[i].wc.qp == pair->end[1].qp);
+		KT_CHECK(pair->recv[i].times == 1);
+	}
+	KT_CHECK(!memcmp(kt_small(&pair->end[0], 0),
+			 kt_small(&pair->end[1], 0), KT_WRS * KT_SLOT));
+	return 0;
+}
+
+/* When it returns all that was posted has completed, and been seen to. */
+int kt_drain(struct kt_pair *pair)
+{
+	int i;
+
+	for (i = 0; i < KT_WRS - 1; i++)
+		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
+	ib_drain_qp(pair->end[1].qp);
+	for (i = 0; i < KT_WRS - 1; i++) {
+		KT_CHECK(pair->recv[i].times == 1);
+		KT_CHECK(pair->recv[i].wc.status == IB_WC_WR_FLUSH_ERR);
+	}
+	ib_drain_qp(pair->end[0].qp);
+	return 0;
+}
+
+/* A chain whose third request cannot be posted: the first two are executed. */
+int kt_partial_send(struct kt_pair *pair)
+{
+	struct ib_sge sge = kt_sge(pair, &pair->end[0], 0);
+	const struct ib_send_wr *bad = NULL;
+	struct ib_send_wr wr[4] = {};
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		kt_wr_init(&pair->send[i]);
+		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
+		wr[i].wr_cqe = &pair->send[i].cqe;
+		wr[i].opcode = IB_WR_SEND;
+		wr[i].send_flags = IB_SEND_SIGNALED;
+		wr[i].sg_list = &sge;
+		wr[i].num_sge = i == 2 ? 1000 : 1;
+		wr[i].next = i < 3 ? &wr[i + 1] : NULL;
+	}
+	KT_CHECK(ib_post_send(pair->end[0].qp, wr, &bad) == -EINVAL);
+	KT_CHECK(bad == &wr[2]);
+	for (i = 0; i < 2; i++) {
+		KT_CHECK(!kt_wait(pair, &pair->send[i]));
+		KT_CHECK(!kt_wait(pair, &pair->recv[i]));
+		KT_CHECK(pair->recv[i].wc.status == IB_WC_SUCCESS);
+	}
+	/* The next one uses the receive request that the bad one did not. */
+	KT_CHECK(!kt_post_send(pair, 0, &pair->send[4]));
+	KT_CHECK(!kt_wait(pair, &pair->recv[2]));
+	KT_CHECK(!pair->send[2].times && !pair->send[3].times);
+	return 0;
+}
+
+int kt_partial_recv(struct kt_pair *pair)
+{
+	struct ib_sge sge = kt_sge(pair, &pair->end[1], 0);
+	const struct ib_recv_wr *bad = NULL;
+	struct ib_recv_wr wr[3] = {};
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		kt_wr_init(&pair->recv[i]);
+		wr[i].wr_cqe = &pair->recv[i].cqe;
+		wr[i].sg_list = &sge;
+		wr[i].num_sge = i == 1 ? 1000 : 1;
+		wr[i].next = i < 2 ? &wr[i + 1] : NULL;
+	}
+	/* It waits, so that only a doorbell can bring it on. */
+	KT_CHECK(!kt_post_send(pair, 0, &pair->send[0]));
+	KT_CHECK(ib_post_recv(pair->end[1].qp, wr, &bad) == -EINVAL);
+	KT_CHECK(bad == &wr[1]);
+	KT_CHECK(!kt_wait(pair, &pair->recv[0]));
+	KT_CHECK(pair->recv[0].wc.status == IB_WC_SUCCESS);
+	KT_CHECK(!pair->recv[1].times && !pair->recv[2].times);
+	return 0;
+}
+
+/* One request too many is refused, and one more goes when one was polled. */
+int kt_full_queue(struct kt_pair *pair)
+{
+	int i;
+
+	for (i = 0; i < KT_WRS; i++)
+		KT_CHECK(!kt_post_recv(pair, i, &pair->recv[i]));
+	KT_CHECK(kt_post_recv(pair, 0, &pair->recv[KT_WRS]) == -ENOMEM);
+	KT_CHECK(!kt_post_send(pair, 0, &pair->send[0]));
+	KT_CHECK(!kt_wait(pair, &pair->recv[0]));
+	KT_CHECK(!kt_post_recv(pair, 0, &pair->recv[KT_WRS]));
+	KT_CHECK(kt_post_recv(pair, 0, &pair->recv[KT_WRS + 1]) == -ENOMEM);
+	return 0;
+}

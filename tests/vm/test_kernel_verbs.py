@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Kernel verbs, memory regions, and what interrupts verbs: one VM whose device talks to itself."""
+
+import functools
+import pathlib
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+from steps import Step, guest_programs, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+KTEST_MAIN = ROOT / "tests" / "guest" / "kmod" / "main.c"
+
+# The module ends loading with an error if a test of it failed; what it says is looked at below.
+KTEST = Step("ktest", """
+    insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX && rmmod pvr_ktest
+    dmesg | sed -n 's/.*pvr_ktest: //p'""", 120)
+RESOURCES = """
+    resources() { rdma resource show $RDMA_DEV | sed "s/^[0-9]*: //"; }
+    before=$(resources)
+    same() { [ "$(resources)" = "$before" ] || { echo "before: $before; after: $(resources)"; return 1; }; }
+"""
+SIGNALS = Step("signals-during-verbs", RESOURCES + "$SHARE/pvr_faults signals && same", 120)
+KILLED = Step("killed-during-verbs", RESOURCES + """
+    for i in $(seq 20); do
+        $SHARE/pvr_faults forever & pid=$!
+        sleep 0.$((RANDOM % 5))$((RANDOM % 10))
+        kill -0 $pid || exit
+        kill -KILL $pid; wait $pid
+    done 2>/dev/null
+    until_true 50 same >/dev/null; same""", 120)
+COMPLAINTS = Step("complaints", "! complaints")
+REGIONS = [Step(f"region-{name}", f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {name}", 60)
+           for name in ("iova", "zero-based", "huge-pages", "above-1-gib", "rereg", "rereg-fails", "bound-window")]
+LARGE = Step("region-of-16-gib", "$SHARE/pvr_regions time $((16 << 30))", 240)
+STEPS = [KTEST, *REGIONS, LARGE, SIGNALS, KILLED, COMPLAINTS]
+
+
+@functools.cache
+def ktest_names():
+    return re.findall(r'^\t\{ "([^"]+)", kt_', KTEST_MAIN.read_text(), re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    built = subprocess.run([ROOT / "scripts" / "build-guest-modules"], stdout=subprocess.PIPE, text=True,
+                           check=True, stdin=subprocess.DEVNULL)
+    module = pathlib.Path(built.stdout.strip())
+    # What the device keeps for a region of 16 GiB in small pages is too much for a VM of 1 GiB.
+    return run_steps(tmp_path_factory.mktemp("kernel-verbs"), STEPS, nodes=1, memory="2G",
+                     files=[module, *guest_programs(tmp_path_factory)])
+
+
+@pytest.fixture(scope="module")
+def tap(alone):
+    """Name of a test of the module -> its lines, the reasons for failing first."""
+    found, reasons = {}, []
+    for line in alone["ktest"][0].text.splitlines():
+        test = re.match(r"(?:not )?ok \d+ - (.*)", line)
+        reasons.append(line)
+        if test:
+            found[test[1]], reasons = reasons, []
+    return found
+
+
+def test_the_module_ran_all_its_tests(alone, tap):
+    assert f"1..{len(ktest_names())}" in alone["ktest"][0].text, alone.explain("ktest")
+    assert list(tap) == ktest_names(), alone.explain("ktest")
+
+
+@pytest.mark.parametrize("name", ktest_names())
+def test_kernel_verb(alone, tap, name):
+    assert name in tap, alone.explain("ktest")
+    assert tap[name][-1].startswith("ok "), "\n".join(tap[name])
+
+
+@pytest.mark.parametrize("step", ids(STEPS[1:]))
+def test_alone(alone, step):
+    alone.check(step)
+
+
+def test_large_region_costs_little_memory(alone):
+    """The kernel's own list of pages has 32 bytes for each, ours and the device's 8."""
+    found = re.search(r"(\d+) MiB: registered in .* s, (-?\d+) KiB of memory used", alone.check("region-of-16-gib")[0].text)
+    assert int(found[1]) == 16384
+    assert int(found[2]) < 16384 * 16, found[0]
+
+
+def test_run_ended_well(alone):
+    alone.check_end()
