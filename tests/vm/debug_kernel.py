@@ -85,7 +85,19 @@ FAILING = Step("failing-allocations", """
     status=$?
     raise over
     load && exit $status""", 240)
-DISTURBANCES = [UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, NETDEV_DOWN, READDRESSED, NETDEV_GONE, FAILING]
+# The same of every verb, for a program that has opened the device.
+FAILING_VERBS = Step("failing-allocations-of-verbs", """
+    cd /sys/kernel/debug/failslab
+    echo N >ignore-gfp-wait && echo Y >cache-filter && echo 0 >verbose || exit
+    resources() { rdma resource show $RDMA_DEV | sed "s/^[0-9]*: //"; }
+    before=$(resources)
+    dmesg -n 5
+    $SHARE/pvr_faults fail-nth
+    status=$?
+    dmesg -n 7
+    [ "$(resources)" = "$before" ] || { echo "before: $before; after: $(resources)"; exit 1; }
+    exit $status""", 240)
+DISTURBANCES = [UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, NETDEV_DOWN, READDRESSED, NETDEV_GONE, FAILING, FAILING_VERBS]
 DEVICE_GOES = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD]
 
 STEPS = [dataclasses.replace(step, seconds=step.seconds * SLOWNESS) for step in (
