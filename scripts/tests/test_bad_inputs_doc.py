@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""docs/bad-inputs.md: each row names tests, of the device, the daemon or the provider, and they run."""
+"""docs/bad-inputs.md: each row names tests, of the device, the daemon, the provider or the driver, and they run."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from test_semantics_doc import rows
 ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "docs" / "bad-inputs.md"
 PLACES = ["tests", "scripts/tests", "rdma-core-provider/tests"]
-TEST = re.compile(r"`(test_\w+\.(?:c|py)): (test_\w+)`")
+TEST = re.compile(r"`((?:test_\w+|debug_kernel)\.(?:c|py)): (test_\w+)`")
 
 
 def files(name):

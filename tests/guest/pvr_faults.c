@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * pvr_faults fail-nth | signals | forever: make and destroy an object of each kind again and again, while
- * kernel allocations fail in turn, while signals interrupt, or until killed. No failure may leave anything
- * behind; whoever starts this compares "rdma resource show" before and after.
+ * pvr_faults fail-nth | signals | forever | bad-response: make and destroy an object of each kind again and
+ * again, while kernel allocations fail in turn, while signals interrupt, or until killed; or make contexts and
+ * PDs whose driver's answer has nowhere to go. No failure may leave anything behind; whoever starts this
+ * compares "rdma resource show" before and after.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include <rdma/ib_user_verbs.h>
 
 #include "rdma.h"
 
@@ -386,22 +388,113 @@ static int run_forever(struct env *env)
 	return 1;
 }
 
+/* --- answers that cannot be given ---------------------------------------------------------------- */
+
+#define BAD_ROUNDS 2000 /* more than there are doorbell pages */
+#define DRIVER_BYTES 8 /* of the driver's part of an answer */
+
+/*
+ * Where the core's part of @bytes fits, at the end of a page, and the driver's part, in the next page, does
+ * not.
+ */
+static uint64_t response_at_edge(size_t bytes)
+{
+	static char *pages;
+
+	if (!pages) {
+		pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		need(pages == MAP_FAILED || mprotect(pages + 4096, 4096, PROT_NONE) ? NULL : pages, "memory");
+	}
+	return (uintptr_t)pages + 4096 - bytes;
+}
+
+/* Return: the errno. */
+static int raw_command(int fd, uint32_t command, uint64_t response, size_t bytes)
+{
+	struct {
+		struct ib_uverbs_cmd_hdr hdr;
+		uint64_t response;
+	} request = {
+		.hdr = { .command = command,
+			 .in_words = sizeof(request) / 4,
+			 .out_words = (bytes + DRIVER_BYTES) / 4 },
+		.response = response,
+	};
+
+	return write(fd, &request, sizeof(request)) == sizeof(request) ? 0 : errno;
+}
+
+static int raw_open(const struct env *env)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/dev/infiniband/%s", env->ctx->device->dev_name);
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
+/* The context fails, and leaves none of the few doorbell pages in use. */
+static int bad_contexts(struct env *env)
+{
+	size_t bytes = sizeof(struct ib_uverbs_get_context_resp);
+	int i, fd, err = EFAULT;
+
+	for (i = 0; i < BAD_ROUNDS && err == EFAULT; i++) {
+		fd = raw_open(env);
+		if (fd < 0)
+			return 1;
+		err = raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT, response_at_edge(bytes), bytes);
+		close(fd);
+	}
+	printf("GET_CONTEXT: %s after %d times\n", strerror(err), i);
+	return err != EFAULT;
+}
+
+static int bad_pds(struct env *env)
+{
+	size_t bytes = sizeof(struct ib_uverbs_alloc_pd_resp);
+	struct ib_uverbs_get_context_resp good[4];
+	int i, err, fd = raw_open(env);
+
+	if (fd < 0)
+		return 1;
+	err = raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT, (uintptr_t)good, sizeof(good[0]));
+	for (i = 0, err = err ? err : EFAULT; i < BAD_ROUNDS && err == EFAULT; i++)
+		err = raw_command(fd, IB_USER_VERBS_CMD_ALLOC_PD, response_at_edge(bytes), bytes);
+	close(fd);
+	printf("ALLOC_PD: %s after %d times\n", strerror(err), i);
+	return err != EFAULT;
+}
+
+static int run_bad_response(struct env *env)
+{
+	return bad_contexts(env) || bad_pds(env) || one_round(env);
+}
+
+static const struct {
+	const char *name;
+	int (*run)(struct env *env);
+} modes[] = {
+	{ "fail-nth", run_fail_nth },
+	{ "signals", run_signals },
+	{ "forever", run_forever },
+	{ "bad-response", run_bad_response },
+};
+#define NMODES (sizeof(modes) / sizeof(modes[0]))
+
 int main(int argc, char **argv)
 {
 	struct env env = { 0 };
 	struct node node;
+	size_t mode = 0;
 	int bad;
 
-	if (argc != 2 || (strcmp(argv[1], "fail-nth") && strcmp(argv[1], "signals") && strcmp(argv[1], "forever"))) {
-		fprintf(stderr, "usage: pvr_faults fail-nth | signals | forever\n");
+	while (argc == 2 && mode < NMODES && strcmp(argv[1], modes[mode].name))
+		mode++;
+	if (argc != 2 || mode == NMODES) {
+		fprintf(stderr, "usage: pvr_faults fail-nth | signals | forever | bad-response\n");
 		return 2;
 	}
 	env_open(&env, &node);
-	if (!strcmp(argv[1], "fail-nth"))
-		bad = run_fail_nth(&env);
-	else if (!strcmp(argv[1], "signals"))
-		bad = run_signals(&env);
-	else
-		bad = run_forever(&env);
+	bad = modes[mode].run(&env);
 	return env_close(&env, &node) ? 1 : bad;
 }

@@ -32,11 +32,12 @@ KILLED = Step("killed-during-verbs", RESOURCES + """
         kill -KILL $pid; wait $pid
     done 2>/dev/null
     until_true 50 same >/dev/null; same""", 120)
+BAD_RESPONSE = Step("answer-that-cannot-be-given", RESOURCES + "$SHARE/pvr_faults bad-response && same", 120)
 COMPLAINTS = Step("complaints", "! complaints")
 REGIONS = [Step(f"region-{name}", f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {name}", 60)
            for name in ("iova", "zero-based", "huge-pages", "above-1-gib", "rereg", "rereg-fails", "bound-window")]
 LARGE = Step("region-of-16-gib", "$SHARE/pvr_regions time $((16 << 30))", 240)
-STEPS = [KTEST, *REGIONS, LARGE, SIGNALS, KILLED, COMPLAINTS]
+STEPS = [KTEST, *REGIONS, LARGE, SIGNALS, KILLED, BAD_RESPONSE, COMPLAINTS]
 
 
 @functools.cache
@@ -77,9 +78,26 @@ def test_kernel_verb(alone, tap, name):
     assert tap[name][-1].startswith("ok "), "\n".join(tap[name])
 
 
-@pytest.mark.parametrize("step", ids(STEPS[1:]))
-def test_alone(alone, step):
+@pytest.mark.parametrize("step", ids([*REGIONS, LARGE]))
+def test_region(alone, step):
     alone.check(step)
+
+
+def test_signals_do_not_fail_verbs(alone):
+    alone.check("signals-during-verbs")
+
+
+def test_killed_programs_leave_nothing(alone):
+    alone.check("killed-during-verbs")
+
+
+def test_answers_that_cannot_be_given_leave_nothing(alone):
+    """More often than there are doorbell pages."""
+    alone.check("answer-that-cannot-be-given")
+
+
+def test_no_complaints(alone):
+    alone.check("complaints")
 
 
 def test_large_region_costs_little_memory(alone):
