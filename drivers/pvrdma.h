@@ -45,8 +45,9 @@ static_assert(PAGE_SIZE == PVR_PAGE_SIZE, "the interface has 4 KiB pages");
  * DOC: Locks
  *
  * Sleeping, outermost first: rtnl (core's) - pvr_qp.lock - pvr_dev.qp_lock -
- * pvr_cq.resize_lock - pvr_cmd_chan.lock; pvr_stats.lock - pvr_cmd_chan.lock. Spinning, with interrupts off: pvr_cq.lock - pvr_wq.lock; the
- * xarrays' own, in which none is taken. Polling a CQ looks QPs up by RCU.
+ * pvr_cq.resize_lock, pvr_srq.lock, pvr_stats.lock - pvr_cmd_chan.lock. Spinning, with
+ * interrupts off: pvr_cq.lock - pvr_wq.lock, pvr_srq_wq.lock; the xarrays' own, in
+ * which none is taken. Polling a CQ looks QPs up by RCU.
  */
 
 /* pvr_dev.flags */
