@@ -86,7 +86,7 @@ FAILING = Step("failing-allocations", """
     raise over
     load && exit $status""", 240)
 # The same of every verb, for a program that has opened the device.
-FAILING_VERBS = Step("failing-allocations-of-verbs", """
+FAILING_VERBS = Step("failing-allocations-of-verbs", OVERLAPPING % """(
     cd /sys/kernel/debug/failslab
     echo N >ignore-gfp-wait && echo Y >cache-filter && echo 0 >verbose || exit
     resources() { rdma resource show $RDMA_DEV | sed "s/^[0-9]*: //"; }
@@ -96,7 +96,7 @@ FAILING_VERBS = Step("failing-allocations-of-verbs", """
     status=$?
     dmesg -n 7
     [ "$(resources)" = "$before" ] || { echo "before: $before; after: $(resources)"; exit 1; }
-    exit $status""", 240)
+    exit $status)""", 240)
 DISTURBANCES = [UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, NETDEV_DOWN, READDRESSED, NETDEV_GONE, FAILING, FAILING_VERBS]
 DEVICE_GOES = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD]
 
