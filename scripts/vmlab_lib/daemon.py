@@ -9,18 +9,22 @@ from .errors import LabError
 START_SECONDS = 10
 
 
-def adapter_mac(number):
-    """The MAC of node `number`'s NIC, and so of its adapter."""
-    return f"52:54:00:77:{number >> 8:02x}:{number & 255:02x}"
+def adapter_mac(number, nth=1):
+    """The MAC of the nth NIC of node `number`, and so of its adapter."""
+    return f"52:54:00:{0x76 + nth:02x}:{number >> 8:02x}:{number & 255:02x}"
 
 
 class Daemon:
-    """A pvrdmad of our own. Its adapters: node1, node2, ..."""
+    """A pvrdmad of our own. Its adapters: node1, node2, ... and of a node's further ones node1-2, node1-3, ...,
+    which are on the fabrics in turns."""
 
-    def __init__(self, binaries, nodes, run_dir, logs, level, settings=""):
+    def __init__(self, binaries, nodes, run_dir, logs, level, settings="", adapters=1, fabrics=1):
         self.binary = binaries / "pvrdmad"
         self.control = run_dir / "pvrdmad"
         self.sockets = {n: run_dir / f"adapter{n}" for n in range(1, nodes + 1)}
+        self.more = {(n, nth): run_dir / f"adapter{n}-{nth}"
+                     for n in range(1, nodes + 1) for nth in range(2, adapters + 1)}
+        self.fabrics = fabrics
         self.log_path = logs / "pvrdmad.log"
         self.level = level
         self.settings = f",{settings}" if settings else ""  # of every adapter
@@ -30,6 +34,10 @@ class Daemon:
         argv = [self.binary, "--control", self.control, "--log-level", self.level]
         for number, path in self.sockets.items():
             argv += ["--adapter", f"name=node{number},socket={path},mac={adapter_mac(number)}{self.settings}"]
+        for (number, nth), path in self.more.items():
+            fabric = (nth - 1) % self.fabrics
+            argv += ["--adapter", f"name=node{number}-{nth},socket={path},mac={adapter_mac(number, nth)}"
+                                  f"{f',fabric=fabric{fabric + 1}' if fabric else ''}{self.settings}"]
         with open(self.log_path, "wb") as log:
             self.child = process.spawn(argv, stdout=log, stderr=log)
         if not process.wait_for(self._settled, START_SECONDS):
@@ -38,7 +46,7 @@ class Daemon:
             raise LabError(self.failure())
 
     def _settled(self):
-        paths = [self.control, *self.sockets.values()]
+        paths = [self.control, *self.sockets.values(), *self.more.values()]
         return self.child.poll() is not None or all(path.exists() for path in paths)
 
     def failure(self):

@@ -80,12 +80,13 @@ def _start_daemon(options, run, progress, stack):
     if not options.needs_daemon or options.adapters:
         return None
     service = Daemon(options.binaries, options.nodes, run, options.logs,
-                     options.pvrdmad_log_level, options.adapter_settings)
+                     options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics)
     stack.callback(_close_daemon, service)
     service.start()
     options.control = service.control
     options.adapters = [(path, "") for path in service.sockets.values()]
-    progress.say(f"pvrdmad serves {options.nodes} adapters")
+    options.more = service.more
+    progress.say(f"pvrdmad serves {options.nodes * options.per_node} adapters")
     return service
 
 
@@ -133,6 +134,7 @@ def _vm_maker(options, found, run, control, segment):
             driver=options.driver, nic=options.nic, mac=options.macs[number],
             netdev=segment.netdev(number), adapter=adapter, posted=options.posted, shares=shares,
             memory=options.memory, smp=options.smp,
+            more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],
             shell_path=run / f"shell{number}" if options.shell else None)
 
     return make

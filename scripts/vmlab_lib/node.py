@@ -31,6 +31,7 @@ class Vm:
     shares: list
     memory: int
     smp: int
+    more: list               # MAC and socket of further adapters
     shell_path: pathlib.Path | None = None
     console_fd: int = -1
     control_fd: int = -1

@@ -14,6 +14,7 @@ DRIVERS = ("pvrdma", "vmw_pvrdma", "rxe", "none")
 NICS = ("virtio-net-pci", "vmxnet3")
 PROVIDERS = ("auto", "pvrdma", "debian")
 MAX_NODES = 250
+MAX_ADAPTERS = 10
 LEAST_MEMORY = 256 << 20
 
 _EPILOG = """\
@@ -57,6 +58,8 @@ def _parser():
         help="how long the VMs may run (default 600)")
     add("--memory", default="1G", metavar="SIZE", help="RAM of each VM (default 1G)")
     add("--smp", default="1", metavar="N", help="CPUs of each VM (default 1)")
+    add("--adapters", dest="per_node", default="1", metavar="N", help="NICs with an adapter in each VM (default 1)")
+    add("--fabrics", default="1", metavar="N", help="fabrics that the adapters of a VM are on in turns (default 1)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--run", metavar="SCRIPT", help="run SCRIPT on every node")
     what.add_argument("--shell", action="store_true", help="give a shell on node 1")
@@ -86,6 +89,9 @@ def _parser():
 def _check_numbers(options):
     options.nodes = _number("--nodes", options.nodes, 1, MAX_NODES)
     options.smp = _number("--smp", options.smp, 1, 255)
+    options.per_node = _number("--adapters", options.per_node, 1, MAX_ADAPTERS)
+    options.fabrics = _number("--fabrics", options.fabrics, 1, options.per_node)
+    options.more = {}
     try:
         options.timeout = float(options.timeout)
     except ValueError:
@@ -160,6 +166,8 @@ def _check_daemon(options):
         if mac and not re.fullmatch(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", mac, re.IGNORECASE):
             raise LabError(f"--adapter-socket {text}: '{mac}' is not a MAC address")
         options.adapters.append((pathlib.Path(path).absolute(), mac.lower()))
+    if options.per_node > 1 and (options.driver != "pvrdma" or options.adapter_socket):
+        raise LabError("--adapters wants --driver pvrdma and a pvrdmad of vmlab's own")
     options.control = options.pvrdmad_control and pathlib.Path(options.pvrdmad_control).absolute()
     if not options.adapters and not options.control:
         _check_own_daemon(options)

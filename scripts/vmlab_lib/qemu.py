@@ -65,7 +65,7 @@ def arguments(vm):
                  "-device", "virtconsole,chardev=shell"]
     for share in vm.shares:
         args += _share(**share)
-    args += ["-netdev", json.dumps(vm.netdev), *_devices(vm)]
+    args += ["-netdev", json.dumps(vm.netdev), *_hub(vm), *_devices(vm)]
     return args
 
 
@@ -77,7 +77,7 @@ def _share(tag, path, readonly):
 
 
 def _devices(vm):
-    nic = {"driver": vm.nic, "netdev": "net", "mac": vm.mac, "romfile": "", "addr": "6.0"}
+    nic = {"driver": vm.nic, "netdev": "port1" if vm.more else "net", "mac": vm.mac, "romfile": "", "addr": "6.0"}
     if not vm.adapter:
         return ["-device", json.dumps(nic)]
     adapter = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(vm.adapter)}}
@@ -89,4 +89,27 @@ def _devices(vm):
         adapter["addr"] = "7.0"
     if not vm.posted:
         adapter["x-no-posted-writes"] = True
-    return ["-device", json.dumps(nic), "-device", json.dumps(adapter)]
+    return ["-device", json.dumps(nic), "-device", json.dumps(adapter), *_more_devices(vm)]
+
+
+def _hub(vm):
+    """What joins the first NIC and the segment where there are more NICs."""
+    if not vm.more:
+        return []
+    return ["-netdev", json.dumps({"type": "hubport", "id": "port0", "hubid": 0, "netdev": "net"}),
+            "-netdev", json.dumps({"type": "hubport", "id": "port1", "hubid": 0})]
+
+
+def _more_devices(vm):
+    """Further adapters, behind the first one in the order of probing. A hub joins their NICs to the segment."""
+    args = []
+    for nth, (mac, path) in enumerate(vm.more, 2):
+        slot = 2 * nth + 4
+        nic = {"driver": vm.nic, "netdev": f"port{nth}", "mac": mac, "romfile": "", "addr": f"{slot:x}.0"}
+        adapter = {"driver": "vfio-user-pci", "socket": {"type": "unix", "path": str(path)},
+                   "addr": f"{slot + 1:x}.0"}
+        if not vm.posted:
+            adapter["x-no-posted-writes"] = True
+        args += ["-netdev", json.dumps({"type": "hubport", "id": f"port{nth}", "hubid": 0}),
+                 "-device", json.dumps(nic), "-device", json.dumps(adapter)]
+    return args
