@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What an operator sees in the guest: counters after traffic of known size, and the link."""
+
+import pytest
+from steps import Step, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+COUNT, SIZE = 200, 4096
+SEEN = f"""
+    counters=/sys/class/infiniband/$RDMA_DEV/ports/1/counters
+    stat() {{ rdma statistic show link $RDMA_DEV/1 | tr ' ' '\\n' | grep -A1 "^$1\\$" | tail -n 1; }}
+    numbers() {{
+        sleep 0.1 # what is shown may be 10 ms old
+        for name in tx_messages tx_bytes rx_messages rx_bytes local_bytes tcp_bytes; do stat $name; done
+        for name in port_xmit_packets port_xmit_data port_rcv_packets port_rcv_data \\
+                    unicast_xmit_packets multicast_xmit_packets symbol_error; do cat $counters/$name; done
+        cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/tx_messages
+    }}
+    # grown_by_a_pingpong BEFORE AFTER
+    grown_by_a_pingpong() {{
+        paste <(echo "$1") <(echo "$2") | while read -r before after; do echo $((after - before)); done >/tmp/grown
+        diff /tmp/grown - <<<'{COUNT}
+{COUNT * SIZE}
+{COUNT}
+{COUNT * SIZE}
+{COUNT * SIZE}
+0
+{COUNT}
+{COUNT * SIZE // 4}
+{COUNT}
+{COUNT * SIZE // 4}
+{COUNT}
+0
+0
+{COUNT}'
+    }}
+    ping() {{ pingpong $1 1 2 -c -s {SIZE} -n {COUNT}; }}
+"""
+PORT = Step("port", SEEN + """
+    before=$(numbers) && ping 18515 && grown_by_a_pingpong "$before" "$(numbers)" """)
+# With a counter for each type of QP the port's sum must be what it was.
+QP_COUNTER = Step("qp-counter", SEEN + """
+    before=$(numbers)
+    rdma statistic qp set link $RDMA_DEV/1 auto type on && rdma statistic qp mode | grep 'auto type on' || exit
+    ping 18515 && grown_by_a_pingpong "$before" "$(numbers)"
+    status=$?
+    # The counters end with their QPs: the mode cannot be changed while there is one.
+    rdma statistic qp set link $RDMA_DEV/1 auto off && rdma statistic qp set link $RDMA_DEV/1 auto type on &&
+        rdma statistic qp set link $RDMA_DEV/1 auto off && exit $status""")
+LINK = Step("link", """
+    rdma link show | tee /dev/stderr | grep "$RDMA_DEV/1 state ACTIVE physical_state LINK_UP netdev $NETDEV" &&
+        ip link set $NETDEV down && rdma link show | grep "$RDMA_DEV/1 state DOWN" && ip link set $NETDEV up &&
+        until_true 50 has_gid""")
+PORT_AGAIN = Step("port-again", PORT.script)
+COMPLAINTS = Step("complaints", "! complaints")
+STEPS = [PORT, QP_COUNTER, LINK, PORT_AGAIN, COMPLAINTS]
+
+
+@pytest.fixture(scope="module")
+def counters(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("counters"), STEPS)
+
+
+@pytest.mark.parametrize("step", ids(STEPS))
+def test_counters(counters, step):
+    counters.check(step)
+
+
+def test_run_ended_well(counters):
+    counters.check_end()
