@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The newer guest kernels: the driver builds without a warning, and does what it does on 6.1."""
+
+import re
+import subprocess
+
+import pytest
+from conftest import ROOT
+from steps import Step, guest_programs, run_steps
+
+pytestmark = pytest.mark.slow
+
+KERNELS = {"6.12": "6.12.", "7.2": "7.2."}      # --kernel -> how its release begins
+STEPS = [
+    Step("release", "uname -r"),
+    Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50"),
+    Step("ud_pingpong", "talk 18517 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 200"),
+    Step("srq_pingpong", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200"),
+    Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 6 --iterations 500", 120),
+    Step("rdma_cm", "talk 7174 1 2 rping_end"),
+    Step("reload", """
+        for _ in $(seq 10); do unload && load || exit; done
+        pingpong 18519 1 2 -c -s 4096 -n 100""", 120),
+    Step("nothing-is-left", "unload && ! grep -w pvrdma /proc/modules && load"),
+    Step("complaints", "! complaints"),
+]
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def kernel(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def run(kernel, tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp(f"kernel-{kernel}-"), STEPS, kernel=kernel,
+                     files=guest_programs(tmp_path_factory))
+
+
+def test_module_builds_without_warnings(kernel):
+    """build-module fails where the compiler or sparse has a warning (-Werror, W=1)."""
+    done = subprocess.run([ROOT / "scripts" / "build-module", kernel], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert not re.search(r"\bwarning:", done.stderr + done.stdout), done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("step", [step.name for step in STEPS])
+def test_kernel(run, step):
+    run.check(step)
+
+
+def test_guest_runs_that_kernel(run, kernel):
+    for outcome in run.check("release"):
+        assert outcome.text.startswith(KERNELS[kernel]), outcome.tail()
+
+
+def test_run_ended_well(run):
+    run.check_end()
