@@ -150,7 +150,8 @@ def guest_programs(tmp_path_factory):
     subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I",
                     ROOT / "include", "-o", poke,
                     GUEST_SOURCES / "bar_poke.c"], check=True)
-    return [folder / name for name in ("pvr_verify", "pvr_peerdeath", "pvr_errno", "pvr_faults", "pvr_regions")] + [poke]
+    names = ("pvr_verify", "pvr_peerdeath", "pvr_errno", "pvr_many", "pvr_faults", "pvr_regions")
+    return [*(folder / name for name in names), poke]
 
 
 def pids_of(parent, name):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """rdma-core's own test-suite over our device: with our driver and provider, and with the stock ones."""
 
+import features
 import pyverbs
 import pytest
 from steps import Step, run_steps
@@ -23,7 +24,7 @@ def driver(request):
 
 @pytest.fixture(scope="module")
 def run(driver, tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp(f"pyverbs-{driver}-"), [pyverbs.STEP, COMPLAINTS], nodes=1,
+    return run_steps(tmp_path_factory.mktemp(f"pyverbs-{driver}-"), [features.DEVINFO, pyverbs.STEP, COMPLAINTS], nodes=1,
                      driver=driver, packages=pyverbs.PACKAGES)
 
 
@@ -61,6 +62,14 @@ def test_enough_tests_pass(report, driver, capsys):
     with capsys.disabled():
         print(f"\npyverbs with {driver}: {len(report.passed)} of {report.ran} passed ", end="")
     assert len(report.passed) >= PASSES[driver]
+
+
+def test_feature_table_agrees(run, report, driver):
+    if driver == "pvrdma":
+        seen = {**features.devinfo_facts(run.check("devinfo")[0].text), **features.suite_facts(report)}
+        shown = features.committed(driver)
+        wrong = {name: (value, seen.get(name)) for name, value in shown.items() if seen.get(name) != value}
+        assert shown and not wrong, f"docs/features.md is of another time, see tests/vm/features.py: {wrong}"
 
 
 def test_kernel_has_no_complaints(run):
