@@ -9,10 +9,11 @@ from steps import Step, run_steps
 pytestmark = pytest.mark.slow
 
 TESTS = 273      # of the python3-pyverbs in Debian 12
-PASSES = {"pvrdma": 58, "vmw_pvrdma": 45}      # so many at least
+PASSES = {"pvrdma": 108, "vmw_pvrdma": 43}      # so many at least
 SKIPS = {"pvrdma": "pyverbs-skips.txt", "vmw_pvrdma": "pyverbs-skips-vmw_pvrdma.txt"}
 # What the stock driver or provider does wrong without asking the device.
 FAILURES = {"pvrdma": None, "vmw_pvrdma": "pyverbs-failures-vmw_pvrdma.txt"}
+FEATURES_BY_CHANCE = {"all", "test_qp.QPTest"}
 # The stock driver warns of each request that a program may not make, and this suite makes many.
 COMPLAINTS = Step("complaints", '[ "$DRIVER" = vmw_pvrdma ] || ! complaints')
 
@@ -38,6 +39,11 @@ def listed(driver):
     return pyverbs.listed(SKIPS[driver])
 
 
+def by_chance(why):
+    """Some tests create QPs with random flags, and skip where those are not to be had."""
+    return why.startswith("by chance: ")
+
+
 def test_all_tests_ran(report):
     seen = len(report.passed) + len(report.failed) + len(report.skipped)
     assert (report.ran, seen) == (TESTS, TESTS), report.text[-3000:]
@@ -54,7 +60,7 @@ def test_each_skipped_test_is_listed(report, listed):
 
 
 def test_each_listed_test_skips(report, listed):
-    over = sorted(set(listed) - set(report.skipped))
+    over = sorted(name for name, why in listed.items() if name not in report.skipped and not by_chance(why))
     assert not over, "listed, but did not skip:\n" + "\n".join(over)
 
 
@@ -67,7 +73,7 @@ def test_enough_tests_pass(report, driver, capsys):
 def test_feature_table_agrees(run, report, driver):
     if driver == "pvrdma":
         seen = {**features.devinfo_facts(run.check("devinfo")[0].text), **features.suite_facts(report)}
-        shown = features.committed(driver)
+        shown = {name: value for name, value in features.committed(driver).items() if name not in FEATURES_BY_CHANCE}
         wrong = {name: (value, seen.get(name)) for name, value in shown.items() if seen.get(name) != value}
         assert shown and not wrong, f"docs/features.md is of another time, see tests/vm/features.py: {wrong}"
 
