@@ -119,7 +119,6 @@ static const struct {
 	int err;
 } refused_binds[] = {
 	{ "on UD", IBV_QPT_UD, {}, EINVAL },
-	{ "local right", IBV_QPT_RC, { .bind_info.mw_access_flags = IBV_ACCESS_LOCAL_WRITE }, EINVAL },
 	{ "right to bind", IBV_QPT_RC, { .bind_info.mw_access_flags = IBV_ACCESS_MW_BIND }, EINVAL },
 	{ "no region", IBV_QPT_RC, { .bind_info.length = 1 }, EINVAL },
 	{ "other PD", IBV_QPT_RC, { .bind_info.mr = &foreign }, EPERM },

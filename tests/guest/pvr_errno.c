@@ -197,7 +197,7 @@ const struct check memory_checks[] = {
 	{ "ibv_bind_mw", "on UD", bind_on_ud, EINVAL },
 	{ "ibv_bind_mw", "no region", bind_to_nothing, EINVAL },
 	{ "ibv_bind_mw", "region of another PD", bind_to_other_pd, EPERM },
-	{ "ibv_bind_mw", "local access", bind_access, EINVAL, .flags = IBV_ACCESS_LOCAL_WRITE },
+	{ "ibv_bind_mw", "the right to bind", bind_access, EINVAL, .flags = IBV_ACCESS_MW_BIND },
 	{}
 };
 

@@ -95,10 +95,11 @@ int pvr_sqe_bind(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw, uint32_
 		.mw_rkey = mw->rkey,
 		.new_rkey = new_rkey,
 		.mr_lkey = info->mr ? info->mr->lkey : 0,
-		.access_flags = info->mw_access_flags,
+		.access_flags = info->mw_access_flags & MW_ACCESS,
 	};
 
-	if (info->mw_access_flags & ~MW_ACCESS || (new_rkey ^ mw->rkey) & ~0xffu)
+	/* Nobody goes through a window locally: programs that ask for that right lose nothing. */
+	if (info->mw_access_flags & ~(MW_ACCESS | PVR_ACCESS_LOCAL_WRITE) || (new_rkey ^ mw->rkey) & ~0xffu)
 		return EINVAL;
 	if (!info->mr && (info->addr || info->length))
 		return EINVAL;
