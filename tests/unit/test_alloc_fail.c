@@ -60,6 +60,9 @@ static bool failed(void)
 	return done;
 }
 
+/* PVR_EXT_LONG_FAST_REG: pages of a fast region */
+#define LONGEST 1024
+
 struct objects {
 	struct t_env *env;
 	struct fg_guest *g;
@@ -75,6 +78,21 @@ static void objects_open(struct objects *o, void **state)
 	expect_ok(fg_pd_create(&o->g->kernel, &o->pd));
 	expect_ok(fg_cq_create(&o->g->kernel, 64, &o->cq));
 	fg_buf_init(&o->buf, &o->g->ram, 16, FG_SCATTERED);
+}
+
+/* All answers but CREATE_QP's begin with the handle. */
+static void undo(struct fg_guest *g, uint32_t cmd, const union pvr_cmd_resp *resp)
+{
+	static const uint32_t destroy[] = {
+		[PVR_CMD_CREATE_UC] = PVR_CMD_DESTROY_UC, [PVR_CMD_CREATE_PD] = PVR_CMD_DESTROY_PD,
+		[PVR_CMD_CREATE_MR] = PVR_CMD_DESTROY_MR, [PVR_CMD_CREATE_CQ] = PVR_CMD_DESTROY_CQ,
+		[PVR_CMD_CREATE_QP] = PVR_CMD_DESTROY_QP,
+		[PVR_CMD_CREATE_SRQ] = PVR_CMD_DESTROY_SRQ,
+	};
+
+	expect_ok(fg_cmd_destroy(g, destroy[cmd],
+				 cmd == PVR_CMD_CREATE_QP ? resp->create_qp.qp_handle :
+							    resp->create_pd.pd_handle));
 }
 
 /*
@@ -100,23 +118,7 @@ static uint32_t try_command(struct objects *o, const void *req, size_t len)
 			if (!hit)
 				return shown;
 			/* It coped: undo it, and look at the next allocation. */
-			switch (((const struct pvr_cmd_hdr *)req)->cmd) {
-			case PVR_CMD_CREATE_QP:
-				expect_ok(fg_cmd_destroy(o->g, PVR_CMD_DESTROY_QP,
-							 resp.create_qp.qp_handle));
-				break;
-			default:
-				/* DESTROY_x follows CREATE_x, but for CQ; see the enum. */
-				expect_ok(fg_cmd_destroy(
-					o->g,
-					((const struct pvr_cmd_hdr *)req)->cmd == PVR_CMD_CREATE_CQ
-						? PVR_CMD_DESTROY_CQ
-					: ((const struct pvr_cmd_hdr *)req)->cmd ==
-							PVR_CMD_CREATE_SRQ
-						? PVR_CMD_DESTROY_SRQ
-						: ((const struct pvr_cmd_hdr *)req)->cmd + 1,
-					resp.create_pd.pd_handle));
-			}
+			undo(o->g, ((const struct pvr_cmd_hdr *)req)->cmd, &resp);
 			continue;
 		}
 		assert_true(hit);
@@ -126,6 +128,7 @@ static uint32_t try_command(struct objects *o, const void *req, size_t len)
 		assert_int_equal(after.contexts, before.contexts);
 		assert_int_equal(after.pds, before.pds);
 		assert_int_equal(after.mrs, before.mrs);
+		assert_int_equal(after.mws, before.mws);
 		assert_int_equal(after.cqs, before.cqs);
 		assert_int_equal(after.qps, before.qps);
 		assert_int_equal(after.srqs, before.srqs);
@@ -165,6 +168,86 @@ static void test_create_mr(void **state)
 	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
 }
 
+static void try_window(void **state, uint32_t flag)
+{
+	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR), .flags = flag };
+	struct objects o;
+
+	objects_open(&o, state);
+	req.pd_handle = o.pd.handle;
+	assert_true(try_command(&o, &req, sizeof(req)) >= 1);
+	assert_int_equal(fg_stats(o.g).mws, 1);
+}
+
+static void test_create_window_of_type_1(void **state)
+{
+	try_window(state, PVR_MR_FLAG_MW1);
+}
+
+static void test_create_window_of_type_2(void **state)
+{
+	try_window(state, PVR_MR_FLAG_MW2);
+}
+
+/* Whatever the pages are kept as: @runs of @pages each, then @single ones. */
+struct shape {
+	uint32_t levels, runs, pages, single;
+	uint32_t least; /* allocations: the region and what its pages are kept in */
+};
+
+static uint32_t fill_shape(const struct shape *shape, const struct fg_buf *buf, uint64_t *gpa)
+{
+	uint32_t n = 0, at = buf->npages;
+
+	for (uint32_t run = 0; run < shape->runs; run++) {
+		at -= shape->pages;
+		for (uint32_t i = 0; i < shape->pages; i++)
+			gpa[n++] = fg_buf_gpa(buf, (size_t)(at + i) * PVR_PAGE_SIZE);
+	}
+	for (uint32_t i = 0; i < shape->single; i++)
+		gpa[n++] = fg_buf_gpa(buf, (size_t)--at * PVR_PAGE_SIZE);
+	return n;
+}
+
+static void test_create_layouts(void **state)
+{
+	static const struct shape shapes[] = {
+		{ 2, 1, 200, 0, 1 }, /* one run, which needs nothing */
+		{ 2, 2, 100, 0, 2 }, /* some */
+		{ 3, 6, 32, 0, 3 }, /* more than there is room for at first */
+		{ 2, 0, 0, 200, 2 }, /* a table */
+		{ 3, 3, 40, 80, 3 }, /* runs that become a table */
+	};
+	struct pvr_cmd_create_mr req;
+	uint64_t gpa[200];
+	struct objects o;
+	struct fg_buf buf;
+
+	objects_open(&o, state);
+	fg_buf_init(&buf, &o.g->ram, 200, FG_LINEAR);
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		uint32_t n = fill_shape(&shapes[i], &buf, gpa);
+
+		req = fg_layout_request(&o.pd, fg_pdir(&o.g->ram, shapes[i].levels, gpa, n),
+					PVR_PAGE_SHIFT, 0, 0, (uint64_t)n * PVR_PAGE_SIZE);
+		req.pdir_levels = shapes[i].levels;
+		assert_true(try_command(&o, &req, sizeof(req)) >= shapes[i].least);
+		assert_int_equal(fg_stats(o.g).mrs, i + 1);
+	}
+}
+
+static void test_create_fast_mr(void **state)
+{
+	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+					 .flags = PVR_MR_FLAG_FRMR,
+					 .nchunks = LONGEST };
+	struct objects o;
+
+	objects_open(&o, state);
+	req.pd_handle = o.pd.handle;
+	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+}
+
 static void test_create_cq(void **state)
 {
 	struct pvr_cmd_create_cq req;
@@ -186,12 +269,12 @@ static void test_create_srq(void **state)
 	expect_ok(fg_cq_destroy(&o.cq));
 }
 
-static void try_qp(void **state, enum pvr_qp_type type, bool srq)
+static void try_qp(void **state, enum pvr_qp_type type, bool srq, uint32_t max_inline)
 {
 	struct pvr_cmd_create_qp req;
 	struct objects o;
 	struct fg_srq shared;
-	struct fg_qp_spec spec = { .type = type };
+	struct fg_qp_spec spec = { .type = type, .max_inline = max_inline };
 	struct fg_buf buf;
 
 	objects_open(&o, state);
@@ -212,22 +295,32 @@ static void try_qp(void **state, enum pvr_qp_type type, bool srq)
 
 static void test_create_rc_qp(void **state)
 {
-	try_qp(state, PVR_QPT_RC, false);
+	try_qp(state, PVR_QPT_RC, false, 0);
 }
 
 static void test_create_ud_qp(void **state)
 {
-	try_qp(state, PVR_QPT_UD, false);
+	try_qp(state, PVR_QPT_UD, false, 0);
 }
 
 static void test_create_gsi_qp(void **state)
 {
-	try_qp(state, PVR_QPT_GSI, false);
+	try_qp(state, PVR_QPT_GSI, false, 0);
+}
+
+static void test_create_uc_qp(void **state)
+{
+	try_qp(state, PVR_QPT_UC, false, 0);
+}
+
+static void test_create_qp_with_inline_data(void **state)
+{
+	try_qp(state, PVR_QPT_RC, false, PVR_MAX_INLINE);
 }
 
 static void test_create_qp_with_srq(void **state)
 {
-	try_qp(state, PVR_QPT_RC, true);
+	try_qp(state, PVR_QPT_RC, true, 0);
 }
 
 static void test_create_bind(void **state)
@@ -517,6 +610,34 @@ static void test_create_many_qps(void **state)
 	assert_int_equal(fg_stats(o.g).qps, 70);
 }
 
+/* Binding, registration and invalidation allocate nothing: they cannot fail for that. */
+static void test_windows_are_bound_without_memory(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_BIND_MW, .flags = PVR_SEND_SIGNALED };
+	struct pvr_wqe_bind_mw bind = { .length = 100, .access_flags = PVR_ACCESS_REMOTE_READ };
+	uint32_t index = env->b.qp.sq_tail;
+	struct fg_mr region, mw;
+
+	expect_ok(fg_mr_create(&env->b.pd, &env->b.buf, PVR_ACCESS_MW_BIND, &region));
+	expect_ok(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW2, &mw));
+	bind.addr = region.start;
+	bind.mr_lkey = region.lkey;
+	bind.mw_rkey = mw.rkey;
+	bind.new_rkey = mw.rkey;
+	assert_true(fg_put_send(&env->b.qp, &wr));
+	memcpy(&fg_sq_wqe(&env->b.qp, index)->wr, &bind, sizeof(bind));
+	wr = (struct fg_wr){ .wr_id = 2, .opcode = PVRDMA_WR_LOCAL_INV,
+			     .flags = PVR_SEND_SIGNALED, .imm = mw.rkey };
+	assert_true(fg_put_send(&env->b.qp, &wr));
+	fail_from(1);
+	fg_ring_send(&env->b.qp);
+	fg_run(env->host);
+	assert_false(failed());
+	expect_done(&env->b.scq, 1, PVRDMA_WC_BIND_MW);
+	expect_done(&env->b.scq, 2, PVRDMA_WC_LOCAL_INV);
+}
+
 /* Group, party and member: each failure leaves none of them. */
 static void test_attach_mcast(void **state)
 {
@@ -554,11 +675,17 @@ int main(void)
 		T(test_create_uc, guest),
 		T(test_create_pd, guest),
 		T(test_create_mr, guest),
+		T(test_create_window_of_type_1, guest),
+		T(test_create_window_of_type_2, guest),
+		T(test_create_layouts, guest),
+		T(test_create_fast_mr, guest),
 		T(test_create_cq, guest),
 		T(test_create_srq, guest),
 		T(test_create_rc_qp, guest),
 		T(test_create_ud_qp, guest),
 		T(test_create_gsi_qp, guest),
+		T(test_create_uc_qp, guest),
+		T(test_create_qp_with_inline_data, guest),
 		T(test_create_qp_with_srq, guest),
 		T(test_create_many_qps, guest),
 		T(test_resize_cq, guest),
@@ -570,6 +697,7 @@ int main(void)
 		T(test_map_ram, guest),
 		T(test_create_engine, host),
 		T(test_traffic_goes_on_without_memory, rc_connected),
+		T(test_windows_are_bound_without_memory, rc_connected),
 		T(test_first_message_goes_without_memory, rc_connected),
 		T(test_first_datagram_goes_without_memory, ud_ready),
 		cmocka_unit_test_setup_teardown(test_attach_mcast, setup_mcast, t_teardown),
