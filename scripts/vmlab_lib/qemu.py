@@ -9,6 +9,7 @@ import subprocess
 from .errors import LabError
 
 OLDEST = (10, 1)
+HUB = 1  # joins the NICs of a VM. Hub 0 is a segment of one VM: a hub that is joined with itself never ends
 _CMDLINE = [
     "console=ttyS0", "loglevel=5", "panic=-1", "rdinit=/init",
     # a guest under TCG must not be slowed by what it does not need ...
@@ -96,8 +97,8 @@ def _hub(vm):
     """What joins the first NIC and the segment where there are more NICs."""
     if not vm.more:
         return []
-    return ["-netdev", json.dumps({"type": "hubport", "id": "port0", "hubid": 0, "netdev": "net"}),
-            "-netdev", json.dumps({"type": "hubport", "id": "port1", "hubid": 0})]
+    return ["-netdev", json.dumps({"type": "hubport", "id": "port0", "hubid": HUB, "netdev": "net"}),
+            "-netdev", json.dumps({"type": "hubport", "id": "port1", "hubid": HUB})]
 
 
 def _more_devices(vm):
@@ -110,6 +111,6 @@ def _more_devices(vm):
                    "addr": f"{slot + 1:x}.0"}
         if not vm.posted:
             adapter["x-no-posted-writes"] = True
-        args += ["-netdev", json.dumps({"type": "hubport", "id": f"port{nth}", "hubid": 0}),
+        args += ["-netdev", json.dumps({"type": "hubport", "id": f"port{nth}", "hubid": HUB}),
                  "-device", json.dumps(nic), "-device", json.dumps(adapter)]
     return args
