@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""One VM with ten adapters, VMware's limit, on two fabrics: pvrdma0, 2, 4 ... on one and pvrdma1, 3, 5 ... on the other."""
+
+import pytest
+from steps import Step, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+ADAPTERS = 10
+# GID 0 is the link-local one: an adapter needs no more than that, and a NIC that is up.
+PAIR = """
+    # pair SERVER CLIENT ARGUMENT...: a pingpong between two adapters, by number.
+    pair() {
+        local server=$1 client=$2 port=$((18500 + 20 * $1 + $2)) pid status
+        shift 2
+        ibv_rc_pingpong -d pvrdma$server -g 0 -p $port "$@" & pid=$!
+        until_true 200 listening $port || return
+        ibv_rc_pingpong -d pvrdma$client -g 0 -p $port "$@" 127.0.0.1
+        status=$?
+        if [ $status != 0 ]; then kill $pid; wait $pid; return $status; fi
+        wait $pid
+    }
+"""
+PAIRED = Step("paired", """
+    for nic in /sys/class/net/eth*; do ip link set ${nic##*/} up; done
+    seen=
+    for i in $(seq 0 9); do
+        device=/sys/class/infiniband/pvrdma$i
+        until_true 100 grep -q ACTIVE $device/ports/1/state || { echo "pvrdma$i has no active port"; exit 1; }
+        nic=$(ls $device/device/net/)
+        mac=$(cat /sys/class/net/$nic/address)
+        echo "pvrdma$i $nic $mac"
+        # The GUID is the MAC with 00:00 in its middle.
+        [ "$(tr -d : <$device/node_guid)" = "$(echo $mac | sed -E 's/(..):(..):(..):/\\1\\2\\30000/; s/://g')" ] ||
+            { echo "its GUID is $(cat $device/node_guid)"; exit 1; }
+        case " $seen " in *" $nic "*) echo "$nic has two adapters"; exit 1 ;; esac
+        seen="$seen $nic"
+    done""")
+ALL_AT_ONCE = Step("all-at-once", PAIR + """
+    pids=
+    for i in $(seq 0 9); do
+        pair $i $(((i + 2) % 10)) -c -s 4096 -n 200 & pids="$pids $!"
+    done
+    all $pids""", 120)
+FABRICS_APART = Step("fabrics-apart", PAIR + """
+    for i in 0 3 8; do
+        if text=$(pair $i $((i + 1)) -s 64 -n 2 2>&1); then echo "$text"; echo "pvrdma$i met its neighbour"; exit 1; fi
+        grep 'transport retry counter exceeded' <<<"$text" || { echo "$text"; exit 1; }
+    done
+    pair 9 7 -c -s 64 -n 10""", 120)
+COMPLAINTS = Step("complaints", "! complaints")
+STEPS = [PAIRED, ALL_AT_ONCE, FABRICS_APART, COMPLAINTS]
+
+
+@pytest.fixture(scope="module")
+def ten(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("ten"), STEPS, nodes=1, adapters=ADAPTERS, fabrics=2)
+
+
+@pytest.mark.parametrize("step", ids(STEPS))
+def test_ten_adapters(ten, step):
+    ten.check(step)
+
+
+def test_run_ended_well(ten):
+    ten.check_end()
