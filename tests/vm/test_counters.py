@@ -48,13 +48,33 @@ QP_COUNTER = Step("qp-counter", SEEN + """
     # The counters end with their QPs: the mode cannot be changed while there is one.
     rdma statistic qp set link $RDMA_DEV/1 auto off && rdma statistic qp set link $RDMA_DEV/1 auto type on &&
         rdma statistic qp set link $RDMA_DEV/1 auto off && exit $status""")
+# A QP that is being used, seen from outside its process.
+IN_USE = Step("in-use", SEEN + """
+    if [ $NODE = 2 ]; then
+        await up
+        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 node1 & pid=$!
+        sleep 0.5; raise connected; await over; kill $pid; wait $pid; exit 0
+    fi
+    rdma statistic qp set link $RDMA_DEV/1 auto type on || exit
+    ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 & pid=$!
+    until_true 100 listening 18515 && raise up && await connected
+    rdma -dd resource show qp link $RDMA_DEV/1 | tee /tmp/qps | grep 'type RC state RTS.*comm ibv_rc_pingpong.*drv_handle [1-9]' &&
+        rdma -dd resource show cq dev $RDMA_DEV | grep 'comm ibv_rc_pingpong.*drv_comp_vector 0' &&
+        rdma -dd resource show mr dev $RDMA_DEV | grep 'mrlen 4096.*comm ibv_rc_pingpong.*drv_pages [1-9]' &&
+        rdma statistic qp show link $RDMA_DEV/1 | tee /tmp/stats | grep 'qp-type RC.* tx_messages [1-9]'
+    status=$?
+    cat /tmp/qps /tmp/stats
+    raise over
+    kill $pid
+    wait $pid
+    rdma statistic qp set link $RDMA_DEV/1 auto off && exit $status""")
 LINK = Step("link", """
     rdma link show | tee /dev/stderr | grep "$RDMA_DEV/1 state ACTIVE physical_state LINK_UP netdev $NETDEV" &&
         ip link set $NETDEV down && rdma link show | grep "$RDMA_DEV/1 state DOWN" && ip link set $NETDEV up &&
         until_true 50 has_gid""")
 PORT_AGAIN = Step("port-again", PORT.script)
 COMPLAINTS = Step("complaints", "! complaints")
-STEPS = [PORT, QP_COUNTER, LINK, PORT_AGAIN, COMPLAINTS]
+STEPS = [PORT, QP_COUNTER, IN_USE, LINK, PORT_AGAIN, COMPLAINTS]
 
 
 @pytest.fixture(scope="module")
