@@ -47,7 +47,7 @@ static struct pvr_answer rnr(struct pvr_qp *to)
 {
 	if (to->type == PVR_QPT_UC)
 		return drop();
-	to->peer_waits = true;
+	pvr_qp_set_peer_waits(to, true);
 	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
 	return (struct pvr_answer){
 		.verdict = PVR_RNR,

@@ -30,7 +30,7 @@ static void wake_peer(struct pvr_qp *qp)
 
 	if (!qp->peer_waits)
 		return;
-	qp->peer_waits = false;
+	pvr_qp_set_peer_waits(qp, false);
 	peer = pvr_local_peer(qp);
 	if (peer && peer->wait == PVR_QP_WAITS_RNR)
 		pvr_requester_resume(peer);
@@ -48,7 +48,8 @@ void pvr_sched_posted_srq(struct pvr_srq *srq)
 {
 	struct pvr_qp *qp;
 
-	LIST_FOREACH(qp, &srq->qps, srq_link)
+	/* Who is woken gets its turn later, so none comes to wait again meanwhile. */
+	while ((qp = TAILQ_FIRST(&srq->waiting)))
 		wake_peer(qp);
 }
 

@@ -64,6 +64,8 @@ int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!cq)
 		return -ENOMEM;
 	cq->uc = uc;
+	TAILQ_INIT(&cq->senders);
+	TAILQ_INIT(&cq->receivers);
 	err = choose_vector(adapter, cmd, cq) ? cq_attach(adapter, cmd, cq) : -EINVAL;
 	if (err)
 		goto err_free;
@@ -129,7 +131,7 @@ int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 
 	if (!cq)
 		return -EINVAL;
-	if (cq->users)
+	if (!TAILQ_EMPTY(&cq->senders) || !TAILQ_EMPTY(&cq->receivers))
 		return -EBUSY;
 	pvr_cq_destroy(adapter, cq);
 	return 0;
@@ -138,14 +140,14 @@ int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why)
 {
 	struct pvr_qp *qp;
-	uint32_t i;
 
 	if (cq->error)
 		return;
 	cq->error = true;
 	pvr_log_guest(adapter, "cq %u: error: %s", cq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_CQ_ERR, cq->handle);
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (qp->send_cq == cq || qp->recv_cq == cq)
-			pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+	TAILQ_FOREACH(qp, &cq->senders, send_link)
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+	TAILQ_FOREACH(qp, &cq->receivers, recv_link)
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
 }

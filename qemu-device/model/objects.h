@@ -99,7 +99,8 @@ enum pvr_cq_arm {
 struct pvr_cq {
 	struct pvr_uc *uc;
 	uint32_t handle;
-	uint32_t users; /* QP queues that complete here */
+	/* Whose queues complete here; a QP can be in both. In use while there is one. */
+	TAILQ_HEAD(, pvr_qp) senders, receivers;
 	uint32_t comp_vector;
 	uint32_t cqe;
 	struct pvr_pages pages;
@@ -143,6 +144,8 @@ struct pvr_srq {
 	struct pvr_pages pages;
 	struct pvr_wq wq;
 	LIST_HEAD(, pvr_qp) qps;
+	/* Those whose peer_waits, the longest first. */
+	TAILQ_HEAD(, pvr_qp) waiting;
 };
 
 struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle);
@@ -168,8 +171,10 @@ struct pvr_qp {
 	struct pvr_adapter *adapter;
 	struct pvr_pd *pd;
 	struct pvr_cq *send_cq, *recv_cq;
+	TAILQ_ENTRY(pvr_qp) send_link, recv_link;
 	struct pvr_srq *srq; /* or NULL */
 	LIST_ENTRY(pvr_qp) srq_link;
+	TAILQ_ENTRY(pvr_qp) waiting; /* of the SRQ, if peer_waits */
 	struct pvr_srq_held *held; /* if srq */
 	uint32_t handle, qpn;
 	uint8_t type; /* enum pvr_qp_type */
@@ -235,6 +240,8 @@ void pvr_qp_destroy(struct pvr_qp *qp);
 void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why);
 /* The one place that changes the state. */
 void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state);
+/* The requester got an RNR NAK: the next receive request wakes it, or has. */
+void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits);
 /* Back to what it was when created, but for the number. */
 void pvr_qp_reset_queues(struct pvr_qp *qp);
 const char *pvr_qp_state_name(enum pvr_qp_state state);

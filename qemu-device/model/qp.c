@@ -157,13 +157,28 @@ static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
 	return 0;
 }
 
-static void qp_hold_users(struct pvr_qp *qp, int change)
+/* What it uses cannot go before it. */
+static void qp_link(struct pvr_qp *qp)
 {
-	qp->pd->users += change;
-	qp->send_cq->users += change;
-	qp->recv_cq->users += change;
-	if (qp->srq)
-		qp->srq->users += change;
+	qp->pd->users++;
+	TAILQ_INSERT_TAIL(&qp->send_cq->senders, qp, send_link);
+	TAILQ_INSERT_TAIL(&qp->recv_cq->receivers, qp, recv_link);
+	if (!qp->srq)
+		return;
+	qp->srq->users++;
+	LIST_INSERT_HEAD(&qp->srq->qps, qp, srq_link);
+}
+
+static void qp_unlink(struct pvr_qp *qp)
+{
+	pvr_qp_set_peer_waits(qp, false);
+	if (qp->srq) {
+		LIST_REMOVE(qp, srq_link);
+		qp->srq->users--;
+	}
+	TAILQ_REMOVE(&qp->recv_cq->receivers, qp, recv_link);
+	TAILQ_REMOVE(&qp->send_cq->senders, qp, send_link);
+	qp->pd->users--;
 }
 
 static void qp_answer(const struct pvr_adapter *adapter,
@@ -213,9 +228,7 @@ static int qp_build(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 	err = qp_number(adapter, qp);
 	if (err)
 		goto err_timer;
-	qp_hold_users(qp, 1);
-	if (qp->srq)
-		LIST_INSERT_HEAD(&qp->srq->qps, qp, srq_link);
+	qp_link(qp);
 	return 0;
 
 err_timer:
@@ -268,9 +281,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	pvr_table_del(&adapter->qps, qp->handle);
 	if (adapter->gsi == qp)
 		adapter->gsi = NULL;
-	if (qp->srq)
-		LIST_REMOVE(qp, srq_link);
-	qp_hold_users(qp, -1);
+	qp_unlink(qp);
 	pvr_pages_unmap(adapter, &qp->pages);
 	qp_free(qp);
 }
@@ -317,6 +328,19 @@ void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
 		pvr_event_async(qp->adapter, event, qp->handle);
 }
 
+void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits)
+{
+	if (qp->peer_waits == waits)
+		return;
+	qp->peer_waits = waits;
+	if (!qp->srq)
+		return;
+	if (waits)
+		TAILQ_INSERT_TAIL(&qp->srq->waiting, qp, waiting);
+	else
+		TAILQ_REMOVE(&qp->srq->waiting, qp, waiting);
+}
+
 void pvr_qp_reset_queues(struct pvr_qp *qp)
 {
 	qp->adapter->engine->topology++;
@@ -325,7 +349,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->rq.head = 0;
 	qp->sq_done = 0;
 	qp->rq_done = 0;
-	qp->peer_waits = false;
+	pvr_qp_set_peer_waits(qp, false);
 	qp->comm_est = false;
 	qp->last_wqe = false;
 	qp->unanswered = false;

@@ -72,6 +72,7 @@ int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		return -ENOMEM;
 	srq->pd = pd;
 	LIST_INIT(&srq->qps);
+	TAILQ_INIT(&srq->waiting);
 	err = srq_attach(adapter, cmd, srq);
 	if (err)
 		goto err_free;

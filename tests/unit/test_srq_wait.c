@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Senders that wait for an SRQ: a doorbell wakes all of them, whoever left meanwhile. */
+#include "common.h"
+
+#define CROWD 3
+
+/* Each of far sends to one of near, and all of near receive through one SRQ. */
+struct crowd {
+	struct t_env *env;
+	struct fg_end owner; /* whose PD, CQs and buffer near's QPs use */
+	struct fg_end far[CROWD], near[CROWD];
+	struct fg_srq srq;
+};
+
+static void open_near(struct crowd *c, uint32_t i)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC,
+				   .pd = &c->owner.pd,
+				   .scq = &c->owner.scq,
+				   .rcq = &c->owner.rcq,
+				   .srq = &c->srq };
+
+	c->near[i] = c->owner;
+	expect_ok(fg_qp_create(&spec, &c->near[i].qp));
+}
+
+static void crowd_init(struct crowd *c, void **state)
+{
+	memset(c, 0, sizeof(*c));
+	c->env = *state;
+	fg_end_open(&c->owner, c->env->g[1], PVR_QPT_RC);
+	expect_ok(fg_srq_create(&c->owner.pd, 32, 4, &c->srq));
+	for (uint32_t i = 0; i < CROWD; i++) {
+		fg_end_open(&c->far[i], c->env->g[0], PVR_QPT_RC);
+		open_near(c, i);
+		fg_end_connect(&c->far[i], &c->near[i], NULL);
+	}
+}
+
+/* A message that has to wait. */
+static void send(struct crowd *c, uint32_t i)
+{
+	t_send(&c->far[i], i, 0, 64);
+	fg_run(c->env->host);
+	expect_no_cqe(&c->far[i].scq);
+}
+
+static void all_send(struct crowd *c)
+{
+	for (uint32_t i = 0; i < CROWD; i++)
+		send(c, i);
+}
+
+/* So many requests with one doorbell, and no time passes. */
+static void post(struct crowd *c, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct pvrdma_sge sge = fg_sge(&c->owner.mr, i * 64, 64);
+
+		assert_true(fg_put_srq_recv(&c->srq, i, &sge, 1));
+	}
+	fg_ring_srq(&c->srq);
+	fg_run(c->env->host);
+}
+
+static void expect_served(struct crowd *c, uint32_t i)
+{
+	expect_done(&c->far[i].scq, i, PVRDMA_WC_SEND);
+}
+
+static void test_one_doorbell_wakes_all_who_wait(void **state)
+{
+	struct crowd c;
+
+	crowd_init(&c, state);
+	all_send(&c);
+	post(&c, CROWD);
+	for (uint32_t i = 0; i < CROWD; i++)
+		expect_served(&c, i);
+	assert_int_equal(fg_cq_drain(&c.owner.rcq), CROWD);
+}
+
+static void test_who_has_waited_longest_is_first(void **state)
+{
+	static const uint32_t order[CROWD] = { 2, 0, 1 };
+	struct crowd c;
+
+	crowd_init(&c, state);
+	for (uint32_t i = 0; i < CROWD; i++)
+		send(&c, order[i]);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		post(&c, 1);
+		expect_served(&c, order[i]);
+	}
+}
+
+/* One request for many: who gets none waits on, and is woken by the next. */
+static void test_who_gets_nothing_waits_on(void **state)
+{
+	uint32_t done[CROWD + 1] = { 0 };
+	struct crowd c;
+
+	crowd_init(&c, state);
+	all_send(&c);
+	for (uint32_t n = 1; n <= CROWD; n++) {
+		post(&c, 1);
+		for (uint32_t i = 0; i < CROWD; i++)
+			done[n] += fg_cq_drain(&c.far[i].scq);
+		assert_int_equal(done[n], 1);
+	}
+}
+
+/* Retries by timer are refused again, and the QP still waits once. */
+static void test_who_is_refused_twice_waits_once(void **state)
+{
+	struct crowd c;
+
+	crowd_init(&c, state);
+	all_send(&c);
+	for (int i = 0; i < 5; i++)
+		fg_advance(c.env->host, FG_SEC);
+	for (int i = 0; i < 3; i++) {
+		post(&c, CROWD);
+		for (uint32_t k = 0; k < CROWD; k++)
+			expect_served(&c, k);
+		all_send(&c);
+	}
+}
+
+static void destroy(struct crowd *c, uint32_t i)
+{
+	expect_ok(fg_qp_destroy(&c->near[i].qp));
+}
+
+static void reset(struct crowd *c, uint32_t i)
+{
+	expect_ok(fg_qp_to_reset(&c->near[i].qp));
+}
+
+static void err(struct crowd *c, uint32_t i)
+{
+	expect_ok(fg_qp_to_err(&c->near[i].qp));
+}
+
+static void reset_and_connect(struct crowd *c, uint32_t i)
+{
+	reset(c, i);
+	expect_ok(fg_qp_to_reset(&c->far[i].qp));
+	fg_end_connect(&c->far[i], &c->near[i], NULL);
+	send(c, i);
+}
+
+/* One of the crowd leaves while it waits; the others are served at once. */
+static void try_leaving(void **state, void (*leave)(struct crowd *c, uint32_t i), bool comes_back)
+{
+	for (uint32_t gone = 0; gone < CROWD; gone++) {
+		struct crowd c;
+
+		if (gone) {
+			t_teardown(state);
+			t_setup_guests(state);
+		}
+		crowd_init(&c, state);
+		all_send(&c);
+		leave(&c, gone);
+		post(&c, CROWD);
+		for (uint32_t i = 0; i < CROWD; i++) {
+			if (i != gone || comes_back)
+				expect_served(&c, i);
+			else
+				expect_no_cqe(&c.far[i].scq);
+		}
+		if (comes_back)
+			continue;
+		/* Nor is its peer forgotten: it finds nobody, in the end. */
+		fg_settle(c.env->host, 100 * FG_SEC);
+		expect_cqe(&c.far[gone].scq, gone, PVRDMA_WC_RETRY_EXC_ERR);
+	}
+}
+
+static void test_destroyed_qp_does_not_wait(void **state)
+{
+	try_leaving(state, destroy, false);
+}
+
+static void test_qp_in_reset_does_not_wait(void **state)
+{
+	try_leaving(state, reset, false);
+}
+
+static void test_qp_in_error_keeps_nobody_from_waking(void **state)
+{
+	try_leaving(state, err, false);
+}
+
+static void test_qp_that_was_reset_waits_again(void **state)
+{
+	try_leaving(state, reset_and_connect, true);
+}
+
+/* All that wait at once, in the device's own order. */
+static void test_adapter_reset_while_they_wait(void **state)
+{
+	struct crowd c;
+
+	crowd_init(&c, state);
+	all_send(&c);
+	pvr_adapter_reset(c.env->g[1]->adapter);
+	fg_settle(c.env->host, 100 * FG_SEC);
+	for (uint32_t i = 0; i < CROWD; i++)
+		expect_cqe(&c.far[i].scq, i, PVRDMA_WC_RETRY_EXC_ERR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_one_doorbell_wakes_all_who_wait, guests),
+		T(test_who_has_waited_longest_is_first, guests),
+		T(test_who_gets_nothing_waits_on, guests),
+		T(test_who_is_refused_twice_waits_once, guests),
+		T(test_destroyed_qp_does_not_wait, guests),
+		T(test_qp_in_reset_does_not_wait, guests),
+		T(test_qp_in_error_keeps_nobody_from_waking, guests),
+		T(test_qp_that_was_reset_waits_again, guests),
+		T(test_adapter_reset_while_they_wait, guests),
+	};
+
+	return T_MAIN(tests);
+}
