@@ -145,6 +145,7 @@ static const struct {
 	STAT(contexts),
 	STAT(pds),
 	STAT(mrs),
+	STAT(mws),
 	STAT(cqs),
 	STAT(qps),
 	STAT(srqs),

@@ -3,13 +3,14 @@
 
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
 
 import pytest
 
-from conftest import PVRDMACTL, mac, wait_until
+from conftest import PVRDMACTL, ROOT, mac, wait_until
 from vfio_user import Client
 
 
@@ -85,6 +86,22 @@ def test_stats_of_one(daemon, client):
     reply = json.loads(daemon.ctl("--json", "stats", "node1").stdout)
     assert reply["adapters"][0]["qemu_clients"] == 1
     assert reply["adapters"][0]["qemu_messages"] == 3
+
+
+def test_stats_has_all_counters(daemon):
+    """Each that the engine keeps, the man page says what it is, and no other is shown."""
+    header = (ROOT / "qemu-device/engine.h").read_text()
+    fields = header.split("struct pvr_adapter_stats {")[1].split("\n};")[0]
+    kept = {name for names in re.findall(r"uint(?:32|64)_t ([^;]*);", fields) for name in names.split(", ")}
+    assert {"mrs", "mws", "interrupts"} <= kept
+    kept |= {"qemu_clients", "qemu_messages", "qemu_refused"}
+    shown = {line.split()[0] for line in daemon.ctl("stats", "node1").stdout.splitlines()[1:]}
+    assert shown == kept
+    reply = json.loads(daemon.ctl("--json", "stats", "node1").stdout)["adapters"][0]
+    assert set(reply) - {"name", "state"} == kept
+    man = (ROOT / "docs/man/pvrdmactl.8").read_text().split(".Sh COUNTERS")[1].split(".Sh EXIT")[0]
+    objects = {"contexts", "pds", "mrs", "mws", "cqs", "qps", "srqs", "gids"}
+    assert kept - objects <= set(re.findall(r"\w+", man))
 
 
 def test_no_such_adapter(daemon):

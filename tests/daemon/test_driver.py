@@ -13,7 +13,8 @@ from conftest import wait_until
 from guest import DSR, EXT_ACK, PAGE, RESP, RING_PAGES, Guest
 
 VECTOR_RING, CQ_RING, QP_RINGS = (number * PAGE for number in (64, 80, 96))
-CREATE_PD, CREATE_CQ, CREATE_QP, MODIFY_QP, SET_CQ_RING = 2, 6, 9, 10, 21
+CREATE_PD, CREATE_MR, CREATE_CQ, CREATE_QP, MODIFY_QP, SET_CQ_RING = 2, 4, 6, 9, 10, 21
+EXT_MW, FLAG_MW1 = 1 << 4, 1 << 3
 UD, INIT, ERROR = 4, 1, 6
 
 
@@ -29,6 +30,17 @@ def test_driver_starts(daemon, guest):
     assert guest.get(DSR + 72 + 203, "B") == (2,), "caps: RoCE v2"
     heads, values = (line.split() for line in daemon.ctl("adapters").stdout.splitlines()[:2])
     assert dict(zip(heads, values))["STATE"] == "active"
+
+
+def test_stats_count_memory_windows_apart(daemon, client, guest):
+    client.write_reg(EXT_ACK, EXT_MW)
+    assert guest.start() == 0
+    domain, _ = guest.command(CREATE_PD)
+    for _ in range(3):
+        guest.command(CREATE_MR, "QQQIIII", 0, 0, 0, domain, 0, FLAG_MW1, 0)
+    counters = dict(line.split() for line in daemon.ctl("stats", "node1").stdout.splitlines()[1:])
+    assert (counters["mws"], counters["mrs"], counters["pds"]) == ("3", "0", "1")
+    assert counters["features"] == str(EXT_MW)
 
 
 def test_command_raises_vector_0(guest):
