@@ -16,8 +16,35 @@ OUR_PROVIDER = Step("our-provider", """
     pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 100
     status=$?; provider vmw_pvrdma; exit $status""")
 
+# A notification that comes while the function is masked waits until it is not: the pingpong goes on.
+MASKED = Step("masked-vectors", r"""
+    [ $NODE = 1 ] || exit 0
+    device=$(readlink -f /sys/class/infiniband/$RDMA_DEV/device)
+    high=$(($(od -An -tu1 -j52 -N1 $device/config) + 3))
+    control() { printf "\\x$1" | dd of=$device/config bs=1 seek=$high conv=notrunc status=none; }
+    irqs=($(ls $device/msi_irqs | sort -n))
+    [ ${#irqs[@]} = 3 ] || { echo "${#irqs[@]} vectors, not 3"; exit 1; }
+    count() { awk -v irq=${irqs[2]}: '$1 == irq { for (i = 2; $i ~ /^[0-9]+$/; i++) sum += $i; print sum }' \
+        /proc/interrupts; }
+    more_than() { [ $(count) -gt $1 ]; }
+    run() { exec ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18517 -e -n 100000000 "$@" >/dev/null 2>&1; }
+    run & server=$!
+    until_true 100 listening 18517
+    run localhost & client=$!
+    status=0
+    for round in 1 2 3 4 5; do
+        until_true 100 more_than $(($(count) + 50)) || { echo "round $round: no interrupts"; status=1; break; }
+        control c0; sleep 0.5
+        before=$(count); sleep 0.5
+        [ $(count) = $before ] || { echo "round $round: masked, and interrupted"; status=1; }
+        control 80
+    done
+    until_true 100 more_than $(($(count) + 50)) || { echo "no interrupts in the end"; status=1; }
+    kill $server $client; wait
+    exit $status""", 60)
+
 PROBE = Step("probe", "lsmod; ls $ibverbs /etc/libibverbs.d")
-STEPS = [PROBE, DEVINFO, *PINGPONGS, *PERFTESTS, OUR_PROVIDER, COMPLAINTS]
+STEPS = [PROBE, DEVINFO, *PINGPONGS, *PERFTESTS, MASKED, OUR_PROVIDER, COMPLAINTS]
 
 
 @pytest.fixture(scope="module")
