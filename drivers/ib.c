@@ -98,6 +98,8 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 					  IB_DEVICE_MEM_WINDOW_TYPE_2B;
 	else
 		attr->max_mw = 0;
+	if (caps->max_srq && (dev->features & PVR_EXT_RESIZE))
+		attr->device_cap_flags |= IB_DEVICE_SRQ_RESIZE;
 	if (dev->features & PVR_EXT_MCAST) {
 		attr->max_mcast_grp = caps->max_mcast_grp;
 		attr->max_mcast_qp_attach = caps->max_mcast_qp_attach;
