@@ -49,6 +49,8 @@ PERFTESTS = [
 # The GSI QP carries the connection manager's messages.
 CONNECTIONS = [
     Step("rping", "talk 7174 1 2 rping_end"),
+    # Each datagram is answered at an address that the server makes of its completion and GRH.
+    Step("udaddy", "talk 7174 1 2 udaddy_end"),
     Step("ib_send_lat-rdma_cm", "perftest 18515 1 2 ib_send_lat -R -s 64 -n 100"),
     Step("ib_write_bw-rdma_cm", "perftest 18515 2 1 ib_write_bw -R -s 65536 -n 100"),
 ]
@@ -61,6 +63,13 @@ SMALL_MEMLOCK = Step("small-memlock", """
     [ $? = 1 ]""")
 NO_PROVIDER = Step("no-provider", "provider none; IBV_SHOW_WARNINGS=1 ibv_devinfo; provider pvrdma; true")
 
+# Exactly VMware's interface: what our extensions would add is not offered, and all else works.
+NO_EXTENSIONS = Step("no-extensions", """
+    unload && insmod $driver extensions=0 && until_true 100 has_gid || exit
+    pingpong 18515 1 2 -c -e -s 4096 -n 100
+    status=$?
+    ibv_devinfo -v -d $RDMA_DEV
+    unload && load && exit $status""")
 DEVINFO = Step("devinfo", "ibv_devinfo -v -d $RDMA_DEV")
 LINK = Step("link", "rdma link show; ls /dev/infiniband")
 IDLE = Step("idle", "[ $NODE != 1 ] || raise now; await now.seen")
@@ -80,7 +89,7 @@ COMPARE = Step("compare", """
     rdma link delete rxe0 && modprobe -r rdma_rxe""", 180)
 COMPLAINTS = Step("complaints", "! complaints")
 
-GOOD = [*PINGPONGS, *PERFTESTS, *CONNECTIONS, ERRNO, COMPLAINTS]
+GOOD = [*PINGPONGS, *PERFTESTS, *CONNECTIONS, NO_EXTENSIONS, ERRNO, COMPLAINTS]
 STEPS = [DEVINFO, LINK, IDLE, *GOOD, SMALL_MEMLOCK, NO_PROVIDER, COMPARE]
 
 
@@ -135,6 +144,23 @@ SHOWN = {
 def test_ibv_devinfo_shows(pair, what):
     for outcome in pair.check("devinfo"):
         assert re.search(SHOWN[what], outcome.text), outcome.tail()
+
+
+# An extension that is in use, by what it adds.
+ADDED = {
+    "MR_LAYOUT": r"page_size_cap:\s+0x7ffff000",
+    "MW": r"max_mw:\s+[1-9]",
+    "RESIZE": r"\sSRQ_RESIZE\s",
+    "MCAST": r"max_mcast_grp:\s+[1-9]",
+}
+
+
+@pytest.mark.parametrize("extension", ADDED)
+def test_extension_is_seen_only_where_it_is_used(pair, extension):
+    for outcome in pair.check("devinfo"):
+        assert re.search(ADDED[extension], outcome.text), outcome.tail()
+    for outcome in pair.check("no-extensions"):
+        assert not re.search(ADDED[extension], outcome.text), outcome.tail()
 
 
 def test_link_is_active_at_the_netdev(pair):

@@ -141,6 +141,16 @@ rping_end()
 	fi
 }
 
+# For talk, which must be told udaddy's own port: udaddy -p 7174 [SERVER].
+udaddy_end()
+{
+	if [ $# -gt 2 ]; then
+		udaddy -s "$3" -c 2 -C 20 -S 1000
+	else
+		udaddy -c 2 -C 20 -S 1000
+	fi
+}
+
 # The index of the RoCE v2 GID that stands for $MY_IP at another device of this node.
 gid_index_of()
 {
