@@ -39,7 +39,7 @@ PAIRED = Step("paired", """
 ALL_AT_ONCE = Step("all-at-once", PAIR + """
     pids=
     for i in $(seq 0 9); do
-        pair $i $(((i + 2) % 10)) -c -s 4096 -n 200 & pids="$pids $!"
+        pair $i $(((i + 2) % 10)) -c -e -s 4096 -n 200 & pids="$pids $!"
     done
     all $pids""", 120)
 FABRICS_APART = Step("fabrics-apart", PAIR + """
