@@ -177,6 +177,26 @@ struct pvr_dm_query_resp {
 PVR_ABI_SIZE(pvr_dm_query_resp, 16);
 PVR_ABI_FIELD(pvr_dm_query_resp, mmap_offset, 8, 8);
 
+/*
+ * Provider <-> driver: a file whose context and PDs already exist can be given to
+ * another provider. These tell it what GET_CONTEXT and ALLOC_PD once answered; a stock
+ * driver knows neither, and has no UVERBS_METHOD_QUERY_CONTEXT at all.
+ */
+enum pvr_uverbs_attr_query_context {
+	/* out: struct pvrdma_alloc_ucontext_resp, features in effect included */
+	PVR_ATTR_QUERY_CONTEXT_RESP = PVR_UVERBS_NS,
+};
+enum pvr_uverbs_method_pd {
+	PVR_METHOD_PD_QUERY = PVR_UVERBS_NS,
+};
+enum pvr_uverbs_attr_pd_query {
+	PVR_ATTR_PD_QUERY_HANDLE = PVR_UVERBS_NS, /* in: the PD */
+	PVR_ATTR_PD_QUERY_RESP, /* out: struct pvrdma_alloc_pd_resp */
+};
+PVR_ABI_SIZE(pvrdma_alloc_ucontext_resp, 8);
+PVR_ABI_FIELD(pvrdma_alloc_ucontext_resp, reserved, 4, 4);
+PVR_ABI_SIZE(pvrdma_alloc_pd_resp, 8);
+
 /* -------------------------------------------------- device shared region */
 
 enum pvr_gos_bits {
