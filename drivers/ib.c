@@ -206,6 +206,7 @@ static const struct ib_device_ops pvr_ops = {
 	.query_pkey = pvr_query_pkey,
 	.query_port = pvr_query_port,
 	.query_qp = pvr_query_qp,
+	.query_ucontext = pvr_query_ucontext,
 	.reg_user_mr = pvr_reg_user_mr,
 	.req_notify_cq = pvr_req_notify_cq,
 	.rereg_user_mr = pvr_rereg_user_mr,
@@ -253,6 +254,14 @@ static const struct ib_device_ops pvr_resize_ops = {
 	PVR_RESIZE_CQ_OP(pvr_resize_cq)
 };
 
+/* ib_core drops what belongs to objects that the device lacks: DMs, above. */
+static const struct uapi_definition pvr_uapi[] = {
+	UAPI_DEF_CHAIN(pvr_ucontext_uapi),
+	UAPI_DEF_CHAIN(pvr_pd_uapi),
+	UAPI_DEF_CHAIN(pvr_dm_uapi),
+	{},
+};
+
 /* A device need not give itself a GUID; ib_core needs one that is not zero. */
 static void set_node_guid(struct pvr_dev *dev)
 {
@@ -285,10 +294,9 @@ int pvr_ib_register(struct pvr_dev *dev)
 		ib_set_device_ops(ibdev, &pvr_stats_ops);
 	if (dev->features & PVR_EXT_RESIZE)
 		ib_set_device_ops(ibdev, &pvr_resize_ops);
-	if (dev->features & PVR_EXT_MR_LAYOUT) {
+	if (dev->features & PVR_EXT_MR_LAYOUT)
 		ib_set_device_ops(ibdev, &pvr_dm_ops);
-		ibdev->driver_def = pvr_dm_uapi;
-	}
+	ibdev->driver_def = pvr_uapi;
 
 	err = ib_register_device(ibdev, "pvrdma%d", &dev->pdev->dev);
 	if (err) {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Protection domains. */
+#include <rdma/uverbs_std_types.h>
+
 #include "pvrdma.h"
+
+#define UVERBS_MODULE_NAME pvr_uverbs
+#include <rdma/uverbs_named_ioctl.h>
 
 static int create_pd(struct pvr_dev *dev, struct pvr_pd *pd, u32 ctx)
 {
@@ -45,3 +50,28 @@ int pvr_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 			to_pvr_pd(ibpd)->handle);
 	return 0;
 }
+
+/* Somebody imports the PD: address vectors carry the device's handle. */
+static int UVERBS_HANDLER(PVR_METHOD_PD_QUERY)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_pd *ibpd = uverbs_attr_get_obj(attrs, PVR_ATTR_PD_QUERY_HANDLE);
+	struct pvrdma_alloc_pd_resp resp = { .pdn = to_pvr_pd(ibpd)->handle };
+
+	return uverbs_copy_to(attrs, PVR_ATTR_PD_QUERY_RESP, &resp, sizeof(resp));
+}
+
+DECLARE_UVERBS_NAMED_METHOD(
+	PVR_METHOD_PD_QUERY,
+	UVERBS_ATTR_IDR(PVR_ATTR_PD_QUERY_HANDLE, UVERBS_OBJECT_PD,
+			UVERBS_ACCESS_READ, UA_MANDATORY),
+	UVERBS_ATTR_PTR_OUT(PVR_ATTR_PD_QUERY_RESP,
+			    UVERBS_ATTR_TYPE(struct pvrdma_alloc_pd_resp),
+			    UA_MANDATORY));
+
+ADD_UVERBS_METHODS(pvr_pd_methods, UVERBS_OBJECT_PD,
+		   &UVERBS_METHOD(PVR_METHOD_PD_QUERY));
+
+const struct uapi_definition pvr_pd_uapi[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_PD, &pvr_pd_methods),
+	{},
+};

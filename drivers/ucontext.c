@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* User contexts: one doorbell page each, mapped into the process. */
 #include <linux/mm.h>
+#include <rdma/uverbs_std_types.h>
 
 #include "pvrdma.h"
+
+#define UVERBS_MODULE_NAME pvr_uverbs
+#include <rdma/uverbs_named_ioctl.h>
 
 static u64 uar_pfn(const struct pvr_dev *dev, int uar)
 {
@@ -41,11 +45,21 @@ static int create_uc(struct pvr_dev *dev, struct pvr_ucontext *ctx)
 	return 0;
 }
 
+static struct pvrdma_alloc_ucontext_resp answer(const struct pvr_ucontext *ctx)
+{
+	const struct pvr_dev *dev = to_pvr_dev(ctx->ibuc.device);
+
+	return (struct pvrdma_alloc_ucontext_resp){
+		.qp_tab_size = dev->caps.max_qp,
+		.reserved = ctx->features,
+	};
+}
+
 int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 {
 	struct pvr_ucontext *ctx = to_pvr_ucontext(ibuc);
 	struct pvr_dev *dev = to_pvr_dev(ibuc->device);
-	struct pvrdma_alloc_ucontext_resp resp = {};
+	struct pvrdma_alloc_ucontext_resp resp;
 	int err;
 
 	if (dev->num_uars < 2)
@@ -57,9 +71,8 @@ int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 	err = create_uc(dev, ctx);
 	if (err)
 		goto err_uar;
-	resp.qp_tab_size = dev->caps.max_qp;
 	ctx->features = provider_features(dev, udata);
-	resp.reserved = ctx->features;
+	resp = answer(ctx);
 	err = pvr_udata_out(udata, &resp, sizeof(resp));
 	if (err)
 		goto err_uc;
@@ -70,6 +83,15 @@ err_uc:
 err_uar:
 	ida_free(&dev->uars, ctx->uar);
 	return err;
+}
+
+/* Somebody imports the context: what alloc_ucontext said, once more. */
+int pvr_query_ucontext(struct ib_ucontext *ibuc, struct uverbs_attr_bundle *attrs)
+{
+	struct pvrdma_alloc_ucontext_resp resp = answer(to_pvr_ucontext(ibuc));
+
+	return uverbs_copy_to(attrs, PVR_ATTR_QUERY_CONTEXT_RESP, &resp,
+			      sizeof(resp));
 }
 
 void pvr_dealloc_ucontext(struct ib_ucontext *ibuc)
@@ -125,3 +147,14 @@ u32 pvr_udata_features(struct ib_udata *udata)
 
 	return ctx ? ctx->features : 0;
 }
+
+ADD_UVERBS_ATTRIBUTES_SIMPLE(
+	pvr_query_context, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT,
+	UVERBS_ATTR_PTR_OUT(PVR_ATTR_QUERY_CONTEXT_RESP,
+			    UVERBS_ATTR_TYPE(struct pvrdma_alloc_ucontext_resp),
+			    UA_MANDATORY));
+
+const struct uapi_definition pvr_ucontext_uapi[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &pvr_query_context),
+	{},
+};

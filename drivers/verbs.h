@@ -45,7 +45,11 @@ int pvr_del_gid(const struct ib_gid_attr *attr, void **context);
 
 /* ucontext.c, pd.c, mr.c, mw.c, ah.c */
 
+extern const struct uapi_definition pvr_ucontext_uapi[];
+extern const struct uapi_definition pvr_pd_uapi[];
+
 int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
+int pvr_query_ucontext(struct ib_ucontext *ibuc, struct uverbs_attr_bundle *attrs);
 void pvr_dealloc_ucontext(struct ib_ucontext *ibuc);
 void pvr_disassociate_ucontext(struct ib_ucontext *ibuc);
 int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
