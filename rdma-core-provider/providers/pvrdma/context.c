@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
 #include "pvrdma.h"
 #include "uverbs_abi.h"
 
@@ -39,6 +42,18 @@ static int query_port(struct ibv_context *ibctx, uint8_t port, struct ibv_port_a
 	return ibv_cmd_query_port(ibctx, port, attr, &cmd, sizeof(cmd));
 }
 
+static int take_answer(struct pvr_context *ctx, const struct pvrdma_alloc_ucontext_resp *resp)
+{
+	ctx->qp_tbl_size = resp->qp_tab_size;
+	ctx->features = resp->reserved & PROVIDER_FEATURES;
+	if (!ctx->qp_tbl_size || ctx->qp_tbl_size > PVR_QP_HANDLES) {
+		verbs_err(&ctx->ibv_ctx, "the driver has %u QPs, expected 1 to %u\n",
+			  ctx->qp_tbl_size, PVR_QP_HANDLES);
+		return EPROTO;
+	}
+	return 0;
+}
+
 static int open_uverbs(struct pvr_context *ctx)
 {
 	struct pvr_uverbs_get_context cmd = {
@@ -51,14 +66,19 @@ static int open_uverbs(struct pvr_context *ctx)
 				  sizeof(resp));
 	if (err)
 		return err;
-	ctx->qp_tbl_size = resp.qp_tab_size;
-	ctx->features = resp.drv_payload.reserved & PROVIDER_FEATURES;
-	if (!ctx->qp_tbl_size || ctx->qp_tbl_size > PVR_QP_HANDLES) {
-		verbs_err(&ctx->ibv_ctx, "the driver has %u QPs, expected 1 to %u\n",
-			  ctx->qp_tbl_size, PVR_QP_HANDLES);
-		return EPROTO;
-	}
-	return 0;
+	return take_answer(ctx, &resp.drv_payload);
+}
+
+/* The file has a context already: it keeps the features that it was created with. */
+static int import_uverbs(struct pvr_context *ctx)
+{
+	DECLARE_COMMAND_BUFFER(driver, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, 1);
+	struct pvrdma_alloc_ucontext_resp resp = {};
+	int err;
+
+	fill_attr_out_ptr(driver, PVR_ATTR_QUERY_CONTEXT_RESP, &resp);
+	err = ibv_cmd_query_context(&ctx->ibv_ctx.context, driver);
+	return err ? err : take_answer(ctx, &resp);
 }
 
 static int count_ports(struct pvr_context *ctx)
@@ -124,6 +144,8 @@ static const struct verbs_context_ops context_ops = {
 	.free_dm = pvr_free_dm,
 	.get_srq_num = pvr_get_srq_num,
 	.import_dm = pvr_import_dm,
+	.import_mr = pvr_import_mr,
+	.import_pd = pvr_import_pd,
 	.modify_qp = pvr_modify_qp,
 	.modify_srq = pvr_modify_srq,
 	.poll_cq = pvr_poll_cq,
@@ -140,9 +162,13 @@ static const struct verbs_context_ops context_ops = {
 	.rereg_mr = pvr_rereg_mr,
 	.resize_cq = pvr_resize_cq,
 	.unimport_dm = pvr_unimport_dm,
+	.unimport_mr = pvr_unimport_mr,
+	.unimport_pd = pvr_unimport_pd,
 };
 
-static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd, void *private_data)
+/* open: creates the kernel's context, or finds out about the one that the file has. */
+static struct verbs_context *context_new(struct ibv_device *ibdev, int cmd_fd,
+					 int (*open)(struct pvr_context *ctx))
 {
 	struct pvr_context *ctx;
 	int err;
@@ -150,7 +176,7 @@ static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd,
 	ctx = verbs_init_and_alloc_context(ibdev, cmd_fd, ctx, ibv_ctx, RDMA_DRIVER_VMW_PVRDMA);
 	if (!ctx)
 		return NULL;
-	err = open_uverbs(ctx);
+	err = open(ctx);
 	if (!err)
 		err = count_ports(ctx);
 	if (err)
@@ -174,6 +200,16 @@ err_uninit:
 	free(ctx);
 	errno = err;
 	return NULL;
+}
+
+static struct verbs_context *alloc_context(struct ibv_device *ibdev, int cmd_fd, void *private_data)
+{
+	return context_new(ibdev, cmd_fd, open_uverbs);
+}
+
+static struct verbs_context *import_context(struct ibv_device *ibdev, int cmd_fd)
+{
+	return context_new(ibdev, cmd_fd, import_uverbs);
 }
 
 static struct verbs_device *alloc_device(struct verbs_sysfs_dev *sysfs_dev)
@@ -202,5 +238,6 @@ static const struct verbs_device_ops device_ops = {
 	.alloc_device = alloc_device,
 	.uninit_device = uninit_device,
 	.alloc_context = alloc_context,
+	.import_context = import_context,
 };
 PROVIDER_DRIVER(pvrdma, device_ops);

@@ -71,3 +71,25 @@ int pvr_dereg_mr(struct verbs_mr *vmr)
 		free(vmr);
 	return err;
 }
+
+struct ibv_mr *pvr_import_mr(struct ibv_pd *ibpd, uint32_t handle)
+{
+	struct verbs_mr *vmr;
+	int err;
+
+	vmr = calloc(1, sizeof(*vmr));
+	if (!vmr)
+		return NULL;
+	err = ibv_cmd_query_mr(ibpd, vmr, handle);
+	if (err) {
+		free(vmr);
+		errno = err;
+		return NULL;
+	}
+	return &vmr->ibv_mr;
+}
+
+void pvr_unimport_mr(struct ibv_mr *ibmr)
+{
+	free(verbs_get_mr(ibmr));
+}

@@ -3,6 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <infiniband/cmd_ioctl.h>
+#include <rdma/ib_user_ioctl_cmds.h>
+
 #include "pvrdma.h"
 #include "uverbs_abi.h"
 
@@ -43,4 +46,39 @@ int pvr_dealloc_pd(struct ibv_pd *ibpd)
 	if (!err)
 		free(pd);
 	return err;
+}
+
+static int query(struct ibv_context *ibctx, uint32_t handle, struct pvrdma_alloc_pd_resp *resp)
+{
+	DECLARE_COMMAND_BUFFER(cmd, UVERBS_OBJECT_PD, PVR_METHOD_PD_QUERY, 2);
+
+	fill_attr_in_obj(cmd, PVR_ATTR_PD_QUERY_HANDLE, handle);
+	fill_attr_out_ptr(cmd, PVR_ATTR_PD_QUERY_RESP, resp);
+	return execute_ioctl(ibctx, cmd);
+}
+
+struct ibv_pd *pvr_import_pd(struct ibv_context *ibctx, uint32_t handle)
+{
+	struct pvrdma_alloc_pd_resp resp = {};
+	struct pvr_pd *pd;
+	int err;
+
+	pd = calloc(1, sizeof(*pd));
+	if (!pd)
+		return NULL;
+	err = query(ibctx, handle, &resp);
+	if (err) {
+		free(pd);
+		errno = err;
+		return NULL;
+	}
+	pd->ibv_pd.context = ibctx;
+	pd->ibv_pd.handle = handle;
+	pd->handle = resp.pdn;
+	return &pd->ibv_pd;
+}
+
+void pvr_unimport_pd(struct ibv_pd *ibpd)
+{
+	free(to_pvr_pd(ibpd));
 }

@@ -219,6 +219,8 @@ static inline void pvr_copy_sges(void *to, const struct ibv_sge *sges, size_t nu
 /* Entry points of verbs, as struct verbs_context_ops describes them. */
 struct ibv_pd *pvr_alloc_pd(struct ibv_context *ibctx);
 int pvr_dealloc_pd(struct ibv_pd *ibpd);
+struct ibv_pd *pvr_import_pd(struct ibv_context *ibctx, uint32_t handle);
+void pvr_unimport_pd(struct ibv_pd *ibpd);
 
 struct ibv_td *pvr_alloc_td(struct ibv_context *ibctx, struct ibv_td_init_attr *attr);
 int pvr_dealloc_td(struct ibv_td *ibtd);
@@ -232,6 +234,8 @@ struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64
 int pvr_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd, void *addr, size_t length,
 		 int access);
 int pvr_dereg_mr(struct verbs_mr *vmr);
+struct ibv_mr *pvr_import_mr(struct ibv_pd *ibpd, uint32_t handle);
+void pvr_unimport_mr(struct ibv_mr *ibmr);
 
 struct ibv_mw *pvr_alloc_mw(struct ibv_pd *ibpd, enum ibv_mw_type type);
 int pvr_dealloc_mw(struct ibv_mw *mw);

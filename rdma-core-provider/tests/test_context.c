@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Opening and importing the device. The file is of memory, so that the doorbell page maps. */
+#define _GNU_SOURCE /* memfd_create */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fake_kernel.h"
+
+#include "context.c"
+
+#define MAX_QP 512u
+#define NOBODYS_EXT (1u << 30) /* not of ours, whatever a driver says */
+
+static struct {
+	struct pvrdma_alloc_ucontext_resp resp; /* the driver's answer */
+	int fail; /* errno of either way to a context */
+	int opened, imported; /* how often */
+	int contexts; /* of libibverbs, with a file each */
+	const struct verbs_context_ops *ops;
+} kernel;
+
+static const struct verbs_device_ops *registered;
+
+void verbs_register_driver_34(const struct verbs_device_ops *ops)
+{
+	registered = ops;
+}
+
+void *_verbs_init_and_alloc_context(struct ibv_device *device, int cmd_fd, size_t alloc_size,
+				    struct verbs_context *context_offset, uint32_t driver_id)
+{
+	char *ctx = calloc(1, alloc_size); /* freed by what is under test */
+	struct verbs_context *vctx = (void *)(ctx + (uintptr_t)context_offset);
+
+	assert_int_equal(driver_id, RDMA_DRIVER_VMW_PVRDMA);
+	vctx->context.device = device;
+	vctx->context.cmd_fd = cmd_fd;
+	kernel.contexts++;
+	return ctx;
+}
+
+void verbs_uninit_context(struct verbs_context *vctx)
+{
+	close(vctx->context.cmd_fd);
+	kernel.contexts--;
+}
+
+void verbs_set_ops(struct verbs_context *vctx, const struct verbs_context_ops *ops)
+{
+	kernel.ops = ops;
+}
+
+int ibv_cmd_get_context(struct verbs_context *vctx, struct ibv_get_context *cmd, size_t cmd_size,
+			struct ib_uverbs_get_context_resp *resp, size_t resp_size)
+{
+	const struct pvr_uverbs_get_context *req =
+		container_of(cmd, struct pvr_uverbs_get_context, ibv_cmd);
+
+	assert_int_equal(req->drv_payload.magic, PVR_UCTX_MAGIC);
+	assert_int_equal(cmd_size, sizeof(*req));
+	kernel.opened++;
+	memcpy(resp + 1, &kernel.resp, sizeof(kernel.resp));
+	return kernel.fail;
+}
+
+int ibv_cmd_query_context(struct ibv_context *ibctx, struct ibv_command_buffer *driver)
+{
+	const struct ib_uverbs_attr *attr = driver->hdr.attrs;
+
+	assert_int_equal(driver->next_attr - attr, 1);
+	assert_int_equal(attr->attr_id, PVR_ATTR_QUERY_CONTEXT_RESP);
+	assert_int_equal(attr->len, sizeof(kernel.resp));
+	kernel.imported++;
+	memcpy((void *)(uintptr_t)attr->data, &kernel.resp, sizeof(kernel.resp));
+	return kernel.fail;
+}
+
+int ibv_cmd_query_device_any(struct ibv_context *ibctx,
+			     const struct ibv_query_device_ex_input *input,
+			     struct ibv_device_attr_ex *attr, size_t attr_size,
+			     struct ib_uverbs_ex_query_device_resp *resp, size_t *resp_size)
+{
+	memset(resp, 0, *resp_size);
+	attr->orig_attr.phys_port_cnt = 1;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	int err = fake_setup(state);
+
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.resp.qp_tab_size = MAX_QP;
+	kernel.resp.reserved = PVR_EXT_INLINE | PVR_EXT_UC | NOBODYS_EXT;
+	return err;
+}
+
+static int new_file(void)
+{
+	int fd = memfd_create("uverbs", MFD_CLOEXEC);
+
+	assert_return_code(fd, errno);
+	assert_return_code(ftruncate(fd, PVR_PAGE_SIZE), errno);
+	return fd;
+}
+
+static struct pvr_context *of_verbs(struct verbs_context *vctx)
+{
+	return vctx ? container_of(vctx, struct pvr_context, ibv_ctx) : NULL;
+}
+
+static struct pvr_context *open_it(int fd)
+{
+	return of_verbs(registered->alloc_context(&fake.dev.device, fd, NULL));
+}
+
+static struct pvr_context *import_it(int fd)
+{
+	return of_verbs(registered->import_context(&fake.dev.device, fd));
+}
+
+static void check_context(struct pvr_context *ctx)
+{
+	assert_non_null(ctx);
+	assert_int_equal(ctx->qp_tbl_size, MAX_QP);
+	assert_int_equal(ctx->features, PVR_EXT_INLINE | PVR_EXT_UC);
+	assert_int_equal(ctx->num_ports, 1);
+	assert_null(ctx->qp_tbl[MAX_QP - 1]);
+}
+
+static void close_it(struct pvr_context *ctx)
+{
+	kernel.ops->free_context(&ctx->ibv_ctx.context);
+}
+
+static void test_opening_asks_for_features(void **state)
+{
+	struct pvr_context *ctx = open_it(new_file());
+
+	check_context(ctx);
+	assert_int_equal(kernel.opened, 1);
+	assert_int_equal(kernel.imported, 0);
+	close_it(ctx);
+	assert_int_equal(kernel.contexts, 0);
+}
+
+/* The same answer, the same doorbell page, and no second context in the kernel. */
+static void test_importing_finds_what_opening_found(void **state)
+{
+	int fd = new_file();
+	struct pvr_context *one = open_it(fd), *two = import_it(dup(fd));
+	uint32_t rung;
+
+	check_context(two);
+	assert_int_equal(kernel.opened, 1);
+	assert_int_equal(kernel.imported, 1);
+	assert_ptr_not_equal(one->qp_tbl, two->qp_tbl);
+	*(volatile uint32_t *)two->uar = 77;
+	close_it(two);
+	assert_int_equal(kernel.contexts, 1);
+	assert_int_equal(pread(fd, &rung, sizeof(rung), 0), sizeof(rung));
+	assert_int_equal(rung, 77);
+	close_it(one);
+	assert_int_equal(kernel.contexts, 0);
+}
+
+/* A context of the stock provider has no features, whatever we could do. */
+static void test_importing_a_stock_context(void **state)
+{
+	struct pvr_context *ctx;
+
+	kernel.resp.reserved = 0;
+	ctx = import_it(new_file());
+	assert_non_null(ctx);
+	assert_int_equal(ctx->features, 0);
+	close_it(ctx);
+}
+
+static void test_failures_leave_nothing(void **state)
+{
+	kernel.fail = EOPNOTSUPP;
+	assert_null(import_it(new_file()));
+	assert_int_equal(errno, EOPNOTSUPP);
+	assert_null(open_it(new_file()));
+	assert_int_equal(errno, EOPNOTSUPP);
+	kernel.fail = 0;
+	kernel.resp.qp_tab_size = PVR_QP_HANDLES + 1;
+	assert_null(import_it(new_file()));
+	assert_int_equal(errno, EPROTO);
+	assert_int_equal(kernel.contexts, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_opening_asks_for_features),
+		TEST(test_importing_finds_what_opening_found),
+		TEST(test_importing_a_stock_context),
+		TEST(test_failures_leave_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
