@@ -282,6 +282,30 @@ static void test_wrong_lkeys_are_refused_before_anything_happens(void **state)
 	expect_failure(env, &atomic, PVRDMA_WC_LOC_PROT_ERR);
 }
 
+/* Neither offered nor done, by stock providers or with all extensions. */
+static void test_masked_atomics_are_refused(void **state)
+{
+	static const uint32_t opcodes[] = { 12, 13 };
+	struct t_env *env = *state;
+
+	assert_int_equal(env->g[0]->dsr->caps.atomic_ops &
+				 (PVR_ATOMIC_MASKED_CMP_SWAP | PVR_ATOMIC_MASKED_FETCH_ADD), 0);
+	for (size_t i = 0; i < COUNT(opcodes); i++) {
+		struct atomic atomic = valid(env, CAS);
+
+		atomic.op = opcodes[i];
+		expect_failure(env, &atomic, PVRDMA_WC_LOC_QP_OP_ERR);
+	}
+}
+
+static int setup_all_extensions(void **state)
+{
+	fg_default_ext = PVR_ENGINE_EXT;
+	t_setup_rc_connected(state);
+	fg_default_ext = 0;
+	return 0;
+}
+
 static void test_wrong_lengths_are_refused(void **state)
 {
 	static const uint32_t bad[] = { 0, 1, 4, 7, 9, 16, 4096 };
@@ -437,6 +461,9 @@ int main(void)
 		T(test_target_that_ends_one_byte_behind_the_mr_is_refused, rc_connected),
 		T(test_wrong_rkeys_are_refused, rc_connected),
 		T(test_wrong_lkeys_are_refused_before_anything_happens, rc_connected),
+		T(test_masked_atomics_are_refused, rc_connected),
+		cmocka_unit_test_setup_teardown(test_masked_atomics_are_refused,
+						setup_all_extensions, t_teardown),
 		T(test_wrong_lengths_are_refused, rc_connected),
 		T(test_no_entry_for_the_result_is_refused, rc_connected),
 		T(test_too_many_entries_are_refused, rc_connected),

@@ -591,6 +591,61 @@ static void test_bind_in_another_domain_fails(void **state)
 	bind_refused(&l);
 }
 
+static void test_key_of_a_region_is_no_windows(void **state)
+{
+	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+					 .flags = PVR_MR_FLAG_FRMR,
+					 .nchunks = 4 };
+	struct fg_mr fast;
+	struct lend l;
+
+	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	/* As if the bind were within it and permitted. */
+	req.pd_handle = l.b->pd.handle;
+	req.start = l.region.start;
+	req.length = l.region.length;
+	req.access_flags = FG_ACCESS_ALL | PVR_ACCESS_MW_BIND;
+	expect_ok(fg_mr_create_as(&l.b->pd, &req, &fast));
+	l.bind.mw_rkey = l.bind.new_rkey = l.b->mr.rkey;
+	bind_refused(&l);
+	l.bind.mw_rkey = l.bind.new_rkey = fast.rkey;
+	bind_refused(&l);
+	/* Nor is a window a region to bind to, or one that has no memory of its own yet. */
+	l.bind.mw_rkey = l.bind.new_rkey = l.mw.rkey;
+	l.bind.mr_lkey = fast.lkey;
+	bind_refused(&l);
+	l.bind.mr_lkey = l.mw.rkey;
+	bind_refused(&l);
+	/* The region is what it was. */
+	l.bind.mr_lkey = l.region.lkey;
+	l.region.rkey = l.b->mr.rkey;
+	t_rdma(l.a, PVRDMA_WR_RDMA_WRITE, 7, 0, &l.region, 0, 8);
+	fg_run(l.env->host);
+	expect_done(&l.a->scq, 7, PVRDMA_WC_RDMA_WRITE);
+}
+
+static void test_window_of_another_domain_is_refused(void **state)
+{
+	static const uint32_t flags[] = { PVR_MR_FLAG_MW1, PVR_MR_FLAG_MW2 };
+	struct fg_end near, far;
+	struct lend l;
+
+	fg_end_open(&near, ((struct t_env *)*state)->g[1], PVR_QPT_RC);
+	fg_end_open(&far, ((struct t_env *)*state)->g[0], PVR_QPT_RC);
+	for (size_t i = 0; i < 2; i++) {
+		lend_init(&l, state, flags[i]);
+		bind(&l);
+		fg_end_connect(&far, &near, NULL);
+		l.region.rkey = l.mw.rkey;
+		t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l.region, BOUND_FROM, 8);
+		fg_run(l.env->host);
+		expect_cqe(&far.scq, 7, PVRDMA_WC_REM_ACCESS_ERR);
+		expect_ok(fg_qp_to_reset(&near.qp));
+		expect_ok(fg_qp_to_reset(&far.qp));
+		all_ok(&l);
+	}
+}
+
 static void test_failed_bind_leaves_type_1_as_it_was(void **state)
 {
 	struct pvr_wqe_bind_mw good;
@@ -603,6 +658,36 @@ static void test_failed_bind_leaves_type_1_as_it_was(void **state)
 	bind_refused(&l);
 	l.bind = good;
 	all_ok(&l);
+}
+
+/* IBTA vol. 1, table 38: UC binds. What it does not do is say that an access was refused. */
+static void test_unreliable_connections_bind_windows(void **state)
+{
+	struct lend l;
+
+	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	bind(&l);
+	all_ok(&l);
+	memset(l.b->buf.va, 0, l.b->buf.size);
+	l.a->mr.va[0] = 1;
+	access_at(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, l.region.start + BOUND_FROM - 1, 1);
+	expect_done(&l.a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(l.b->buf.va[BOUND_FROM - 1], 0);
+	invalidated(&l);
+	access_at(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, l.region.start + BOUND_FROM, 1);
+	expect_done(&l.a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(l.b->buf.va[BOUND_FROM], 0);
+	expect_state(l.b, PVR_QPS_RTS);
+}
+
+static int t_setup_uc_connected(void **state)
+{
+	struct t_env *env;
+
+	t_setup_uc(state);
+	env = *state;
+	fg_end_connect(&env->a, &env->b, NULL);
+	return 0;
 }
 
 static void test_datagram_queue_pairs_bind_nothing(void **state)
@@ -820,7 +905,10 @@ int main(void)
 		T(test_bad_binds_of_type_1_fail, rc_connected),
 		T(test_bad_binds_of_type_2_fail, rc_connected),
 		T(test_bind_in_another_domain_fails, rc_connected),
+		T(test_key_of_a_region_is_no_windows, rc_connected),
+		T(test_window_of_another_domain_is_refused, rc_connected),
 		T(test_failed_bind_leaves_type_1_as_it_was, rc_connected),
+		T(test_unreliable_connections_bind_windows, uc_connected),
 		T(test_datagram_queue_pairs_bind_nothing, ud_ready),
 		T(test_region_with_windows_is_busy, rc_connected),
 		T(test_destroyed_window_is_gone, rc_connected),
