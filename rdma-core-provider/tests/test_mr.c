@@ -47,6 +47,15 @@ static void test_zero_based_region_needs_the_extension(void **state)
 	pvr_dereg_mr(vmr);
 }
 
+/* Whatever the extensions; the kernel would not always say it like this. */
+static void test_there_is_no_on_demand_paging(void **state)
+{
+	fake.ctx.features = PVR_EXT_MR_LAYOUT;
+	errno = 0;
+	assert_null(reg((uintptr_t)ADDR, IBV_ACCESS_ON_DEMAND | IBV_ACCESS_LOCAL_WRITE));
+	assert_int_equal(errno, EOPNOTSUPP);
+}
+
 static void test_failures_are_passed_on(void **state)
 {
 	struct verbs_mr *vmr;
@@ -114,6 +123,7 @@ int main(void)
 		TEST(test_region_at_its_own_address),
 		TEST(test_region_at_another_address_needs_the_extension),
 		TEST(test_zero_based_region_needs_the_extension),
+		TEST(test_there_is_no_on_demand_paging),
 		TEST(test_failures_are_passed_on),
 		TEST(test_rereg_remembers_the_access),
 		TEST(test_rereg_refuses),

@@ -15,15 +15,22 @@ static bool has_other_address(const void *addr, uint64_t iova, int access)
 	return iova != (uintptr_t)addr || (access & IBV_ACCESS_ZERO_BASED);
 }
 
+/* Kernels before 6.2 say EINVAL to on-demand paging, which programs take for a mistake of theirs. */
+static bool is_offered(const struct pvr_context *ctx, const void *addr, uint64_t iova, int access)
+{
+	if (access & IBV_ACCESS_ON_DEMAND)
+		return false;
+	return (ctx->features & PVR_EXT_MR_LAYOUT) || !has_other_address(addr, iova, access);
+}
+
 struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova, int access)
 {
-	const struct pvr_context *ctx = to_pvr_context(ibpd->context);
 	struct ib_uverbs_reg_mr_resp resp;
 	struct ibv_reg_mr cmd;
 	struct verbs_mr *vmr;
 	int err;
 
-	if (has_other_address(addr, iova, access) && !(ctx->features & PVR_EXT_MR_LAYOUT)) {
+	if (!is_offered(to_pvr_context(ibpd->context), addr, iova, access)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
