@@ -109,6 +109,11 @@ static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
 	return err;
 }
 
+static bool can_replace(const struct pvr_dev *dev)
+{
+	return dev->features & PVR_EXT_MR_LAYOUT;
+}
+
 /* The address by which work requests name the first byte. */
 static u64 mr_iova(const struct pvr_mr *mr)
 {
@@ -139,8 +144,9 @@ static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 	return 0;
 }
 
-/* Tell the device of a region whose pages are known. */
-static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
+/* Tell the device of a region whose pages are known, in place of @old if it can. */
+static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
+			  const struct pvr_mr *old)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
 	union pvr_cmd_req req = {};
@@ -158,12 +164,16 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
 		cmd->page_shift = mr->page_shift;
 		cmd->pdir_levels = pvr_pdir_levels(&mr->pdir);
 	}
+	if (old && can_replace(dev)) {
+		cmd->flags |= PVR_MR_FLAG_REPLACE;
+		cmd->mr_handle = old->handle;
+	}
 	return create_mr(mr, ibpd, &req);
 }
 
 /* Pin memory and make a region of it. */
 static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
-				 u64 virt, int access)
+				 u64 virt, int access, const struct pvr_mr *old)
 {
 	struct pvr_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	int err;
@@ -177,7 +187,7 @@ static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
 	if (!err)
 		err = user_pages(to_pvr_dev(ibpd->device), mr, start, length);
 	if (!err)
-		err = create_user_mr(mr, ibpd);
+		err = create_user_mr(mr, ibpd, old);
 	if (!err)
 		return mr;
 	mr_free(mr);
@@ -201,7 +211,7 @@ static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
 	err = check_user_mr(to_pvr_dev(ibpd->device), mr->umem->address,
 			    mr->umem->length, mr_iova(mr), access);
 	if (!err)
-		err = create_user_mr(mr, ibpd);
+		err = create_user_mr(mr, ibpd, old);
 	if (!err)
 		return mr;
 	kfree(mr);
@@ -217,6 +227,11 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 	union pvr_cmd_req req = {};
 	int err;
 
+	req.create_mr.flags = PVR_MR_FLAG_LAYOUT;
+	req.create_mr.access_flags = mr->access & MR_ACCESS;
+	if (!length)
+		return create_mr(mr, ibpd, &req);
+
 	err = pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
 	if (err)
 		return err;
@@ -224,9 +239,7 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 		pvr_pdir_set(&mr->pdir, i, dma[i]);
 	req.create_mr.length = length;
 	req.create_mr.pdir_dma = mr->pdir.dir.dma;
-	req.create_mr.access_flags = mr->access & MR_ACCESS;
 	req.create_mr.nchunks = npages;
-	req.create_mr.flags = PVR_MR_FLAG_LAYOUT;
 	req.create_mr.offset = offset;
 	req.create_mr.page_shift = PVR_PAGE_SHIFT;
 	req.create_mr.pdir_levels = pvr_pdir_levels(&mr->pdir);
@@ -239,9 +252,8 @@ struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma, u64 off
 	struct pvr_mr *mr;
 	int err;
 
-	err = check_user_mr(to_pvr_dev(ibpd->device), 0, length, 0, access);
-	if (err)
-		return ERR_PTR(err);
+	if (access & ~(MR_ACCESS | IB_ZERO_BASED | IB_ACCESS_OPTIONAL))
+		return ERR_PTR(-EOPNOTSUPP);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
@@ -261,7 +273,7 @@ struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 
 	if (PVR_REG_MR_DMAH_SET)
 		return ERR_PTR(-EOPNOTSUPP);
-	mr = reg_memory(ibpd, start, length, iova, access);
+	mr = reg_memory(ibpd, start, length, iova, access, NULL);
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ibmr;
 }
 
@@ -296,10 +308,24 @@ static bool pinned_for(const struct pvr_mr *mr, int flags, int access)
 	return mr->umem->writable || !ib_access_writable(access);
 }
 
+/* The device has @new. Unless that took the place of @mr, @mr has to go, or else @new. */
+static int retire(struct pvr_mr *mr, struct ib_pd *ibpd, const struct pvr_mr *new)
+{
+	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
+	int err;
+
+	if (can_replace(dev))
+		return 0;
+	err = destroy_mr(mr, ibpd);
+	if (err)
+		pvr_cmd_destroy(dev, PVR_CMD_DESTROY_MR, new->handle);
+	return err;
+}
+
 /*
- * The device cannot change a region. It gets the new one first, so that whatever
- * fails leaves the old one as it was; the keys change. NULL tells ib_core that the
- * object stays.
+ * Whatever fails leaves the old region as it was. Our device puts the new one in its
+ * place, and the keys stay; others get it beside the old one, and the keys change.
+ * NULL tells ib_core that the object stays.
  */
 struct ib_mr *pvr_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				u64 length, u64 virt, int access,
@@ -315,17 +341,14 @@ struct ib_mr *pvr_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	if (pinned_for(mr, flags, access))
 		new = reg_same_memory(ibpd, mr, access);
 	else if (flags & IB_MR_REREG_TRANS)
-		new = reg_memory(ibpd, start, length, virt, access);
+		new = reg_memory(ibpd, start, length, virt, access, mr);
 	else
 		new = reg_memory(ibpd, mr->umem->address, mr->umem->length,
-				 mr->virt, access);
+				 mr->virt, access, mr);
 	if (IS_ERR(new))
 		return ERR_CAST(new);
-	err = destroy_mr(mr, ibmr->pd);
-	if (err)
-		pvr_cmd_destroy(to_pvr_dev(ibpd->device), PVR_CMD_DESTROY_MR,
-				new->handle);
-	else
+	err = retire(mr, ibmr->pd, new);
+	if (!err)
 		exchange(mr, new);
 	free_but_shared(new, mr);
 	return ERR_PTR(err); /* 0 is NULL */

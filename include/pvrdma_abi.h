@@ -760,6 +760,11 @@ PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
 #define PVR_MR_FLAG_DMA (1u << 0) /* all bus addresses, local access only */
 #define PVR_MR_FLAG_FRMR (1u << 1) /* filled by FAST_REG_MR work requests */
 #define PVR_MR_FLAG_LAYOUT (1u << 2) /* the fields behind nchunks count */
+/*
+ * With PVR_MR_FLAG_LAYOUT: what mr_handle names becomes this region, and keeps its
+ * handle and keys. EBUSY if windows are bound to it. On failure it is as it was.
+ */
+#define PVR_MR_FLAG_REPLACE (1u << 5)
 #define PVR_MR_FLAG_MW1 (1u << 3) /* a memory window of type 1; only pd_handle counts */
 #define PVR_MR_FLAG_MW2 (1u << 4) /* ... of type 2B */
 
@@ -780,13 +785,16 @@ struct pvr_cmd_create_mr {
 	__u32 nchunks; /* pages from page(start) to page(start + length - 1) */
 	/*
 	 * With PVR_MR_FLAG_LAYOUT; start is then any address, nchunks follows offset, and
-	 * pages are aligned to their size.
+	 * pages are aligned to their size. A region of length 0 has no pages.
 	 */
 	__aligned_u64 offset; /* of the first byte in the first page */
 	__u32 page_shift; /* 12 .. 30 */
 	__u32 pdir_levels; /* 2 or 3 */
+	__u32 mr_handle; /* with PVR_MR_FLAG_REPLACE */
+	__u32 reserved;
 };
-PVR_ABI_SIZE(pvr_cmd_create_mr, 72);
+PVR_ABI_SIZE(pvr_cmd_create_mr, 80);
+PVR_ABI_FIELD(pvr_cmd_create_mr, mr_handle, 72, 4);
 PVR_ABI_FIELD(pvr_cmd_create_mr, offset, 56, 8);
 PVR_ABI_FIELD(pvr_cmd_create_mr, page_shift, 64, 4);
 PVR_ABI_FIELD(pvr_cmd_create_mr, pdir_levels, 68, 4);

@@ -33,6 +33,8 @@ static int check_layout(const struct pvr_adapter *adapter,
 
 	if (access & ~PVR_MR_ACCESS)
 		return -EOPNOTSUPP;
+	if (!cmd->length)
+		return cmd->nchunks || !pvr_mr_access_ok(access) ? -EINVAL : 0;
 	if (!pvr_mr_access_ok(access) ||
 	    !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE_LAYOUT) ||
 	    cmd->page_shift < PVR_PAGE_SHIFT || cmd->page_shift > PVR_MAX_MR_PAGE_SHIFT ||
@@ -84,6 +86,8 @@ static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_m
 		.count = cmd->nchunks,
 	};
 
+	if (!cmd->length)
+		return 0;
 	mr->offset = cmd->offset % PVR_PAGE_SIZE;
 	pages = (mr->offset + cmd->length + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE;
 	pdir.skip = cmd->offset - mr->offset;
@@ -122,6 +126,8 @@ static const struct maker makers[] = {
 	{ PVR_MR_FLAG_DMA, 0, PVR_MR_DMA, check_dma, map_nothing },
 	{ PVR_MR_FLAG_FRMR, 0, PVR_MR_FAST, check_fast, map_fast },
 	{ PVR_MR_FLAG_LAYOUT, PVR_EXT_MR_LAYOUT, PVR_MR_USER, check_layout, map_layout },
+	{ PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_REPLACE, PVR_EXT_MR_LAYOUT, PVR_MR_USER, check_layout,
+	  map_layout },
 	{ PVR_MR_FLAG_MW1, PVR_EXT_MW, PVR_MR_WINDOW1, check_window, map_nothing },
 	{ PVR_MR_FLAG_MW2, PVR_EXT_MW, PVR_MR_WINDOW2, check_window, map_nothing },
 };
@@ -158,16 +164,58 @@ static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_cre
 	return mr;
 }
 
+/* The region that is to be replaced, by one of a PD of the same context. */
+static int find_replaced(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+			 const struct pvr_pd *pd, struct pvr_mr **old)
+{
+	*old = NULL;
+	if (!(cmd->flags & PVR_MR_FLAG_REPLACE))
+		return 0;
+	*old = pvr_table_get(&adapter->mrs, cmd->mr_handle);
+	if (!*old || (*old)->kind != PVR_MR_USER || (*old)->pd->uc != pd->uc)
+		return -EINVAL;
+	return LIST_EMPTY(&(*old)->windows) ? 0 : -EBUSY;
+}
+
+/* Peers have its key, and windows none: all else becomes that of @fresh, which ends. */
+static void replace(struct pvr_adapter *adapter, struct pvr_mr *old, struct pvr_mr *fresh)
+{
+	pvr_pages_unmap(adapter, &old->pages);
+	old->pd->users--;
+	fresh->pd->users++;
+	old->pd = fresh->pd;
+	old->access = fresh->access;
+	old->start = fresh->start;
+	old->length = fresh->length;
+	old->offset = fresh->offset;
+	old->pages = fresh->pages;
+	free(fresh);
+}
+
+static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
+{
+	int err = pvr_table_add(&adapter->mrs, mr, &mr->handle);
+
+	if (err)
+		return err;
+	mr->key = mr->handle << 8 | ++adapter->mr_generation;
+	mr->pd->users++;
+	adapter->mws += pvr_mr_is_window(mr);
+	return 0;
+}
+
 int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
 	const struct pvr_cmd_create_mr *cmd = &req->create_mr;
 	struct pvr_pd *pd = pvr_pd_get(adapter, cmd->pd_handle);
 	const struct maker *maker = find_maker(adapter, cmd->flags);
-	struct pvr_mr *mr;
+	struct pvr_mr *mr, *old;
 	int err;
 
 	err = pd && maker ? maker->check(adapter, cmd) : -EINVAL;
+	if (!err)
+		err = find_replaced(adapter, cmd, pd, &old);
 	if (err)
 		return err;
 	mr = mr_new(maker, cmd, pd);
@@ -176,12 +224,14 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	err = maker->map(adapter, cmd, mr);
 	if (err)
 		goto err_free;
-	err = pvr_table_add(&adapter->mrs, mr, &mr->handle);
+	if (old) {
+		replace(adapter, old, mr);
+		mr = old;
+	} else {
+		err = list_mr(adapter, mr);
+	}
 	if (err)
 		goto err_unmap;
-	mr->key = mr->handle << 8 | ++adapter->mr_generation;
-	pd->users++;
-	adapter->mws += pvr_mr_is_window(mr);
 	resp->create_mr.mr_handle = mr->handle;
 	resp->create_mr.lkey = mr->key;
 	resp->create_mr.rkey = mr->key;

@@ -94,10 +94,10 @@ static void test_copies_reach_the_memory_and_back(void **state)
 	char back[16] = "", file[16] = "";
 
 	assert_non_null(dm);
-	assert_int_equal(dm->memcpy_to_dm(dm, 4090, "across a page", 14), 0);
-	assert_int_equal(dm->memcpy_from_dm(back, dm, 4090, 14), 0);
+	assert_int_equal(dm->memcpy_to_dm(dm, 4088, "across a page\0\0", 16), 0);
+	assert_int_equal(dm->memcpy_from_dm(back, dm, 4088, 16), 0);
 	assert_string_equal(back, "across a page");
-	assert_int_equal(pread(fake.ctx.ibv_ctx.context.cmd_fd, file, 14, MMAP_OFFSET + 4090), 14);
+	assert_int_equal(pread(fake.ctx.ibv_ctx.context.cmd_fd, file, 14, MMAP_OFFSET + 4088), 14);
 	assert_string_equal(file, "across a page");
 	assert_int_equal(pvr_free_dm(dm), 0);
 	assert_int_equal(kernel.dms, 0);
@@ -107,15 +107,27 @@ static void test_copies_reach_the_memory_and_back(void **state)
 static void test_copies_end_at_the_length(void **state)
 {
 	struct ibv_dm *dm = alloc();
-	char byte = 0;
+	uint32_t word = 0;
 
-	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH - 1, &byte, 1), 0);
-	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH, &byte, 0), 0);
-	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH, &byte, 1), EFAULT);
-	assert_int_equal(dm->memcpy_to_dm(dm, 1, &byte, LENGTH), EFAULT);
-	assert_int_equal(dm->memcpy_to_dm(dm, UINT64_MAX, &byte, 2), EFAULT);
-	assert_int_equal(dm->memcpy_from_dm(&byte, dm, LENGTH, 1), EFAULT);
-	assert_int_equal(dm->memcpy_from_dm(&byte, dm, 1, SIZE_MAX), EFAULT);
+	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH - 4, &word, 4), 0);
+	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH, &word, 0), 0);
+	assert_int_equal(dm->memcpy_to_dm(dm, LENGTH, &word, 4), EFAULT);
+	assert_int_equal(dm->memcpy_to_dm(dm, 4, &word, LENGTH), EFAULT);
+	assert_int_equal(dm->memcpy_to_dm(dm, UINT64_MAX - 3, &word, 8), EFAULT);
+	assert_int_equal(dm->memcpy_from_dm(&word, dm, LENGTH, 4), EFAULT);
+	assert_int_equal(dm->memcpy_from_dm(&word, dm, 4, SIZE_MAX - 3), EFAULT);
+	pvr_free_dm(dm);
+}
+
+static void test_copies_are_of_whole_words(void **state)
+{
+	struct ibv_dm *dm = alloc();
+	uint32_t words[2] = { 0 };
+
+	assert_int_equal(dm->memcpy_to_dm(dm, 2, words, 4), EFAULT);
+	assert_int_equal(dm->memcpy_to_dm(dm, 4, words, 6), EFAULT);
+	assert_int_equal(dm->memcpy_from_dm(words, dm, 1, 4), EFAULT);
+	assert_int_equal(dm->memcpy_from_dm(words, dm, 0, 3), EFAULT);
 	pvr_free_dm(dm);
 }
 
@@ -126,8 +138,8 @@ static void test_import_is_the_same_memory(void **state)
 	char back[8];
 
 	assert_non_null(again);
-	assert_int_equal(dm->memcpy_to_dm(dm, 8, "shared", 7), 0);
-	assert_int_equal(again->memcpy_from_dm(back, again, 8, 7), 0);
+	assert_int_equal(dm->memcpy_to_dm(dm, 8, "shared\0", 8), 0);
+	assert_int_equal(again->memcpy_from_dm(back, again, 8, 8), 0);
 	assert_string_equal(back, "shared");
 	pvr_unimport_dm(again);
 	assert_int_equal(kernel.dms, 1);
@@ -180,6 +192,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_copies_reach_the_memory_and_back),
 		TEST(test_copies_end_at_the_length),
+		TEST(test_copies_are_of_whole_words),
 		TEST(test_import_is_the_same_memory),
 		TEST(test_failures_leave_nothing),
 		TEST(test_unknown_attributes_are_refused),

@@ -12,16 +12,23 @@
 
 #define DM_ACCESS_NEEDED IBV_ACCESS_ZERO_BASED /* a DM has no address: ibv_reg_dm_mr(3) */
 
+#define DM_UNIT 4 /* NICs whose memory lies behind PCI copy whole units: so do we */
+
 static bool in_range(const struct pvr_dm *dm, uint64_t offset, size_t length)
 {
 	return offset <= dm->length && length <= dm->length - offset;
+}
+
+static bool can_copy(const struct pvr_dm *dm, uint64_t offset, size_t length)
+{
+	return !((offset | length) % DM_UNIT) && in_range(dm, offset, length);
 }
 
 static int copy_to(struct ibv_dm *ibdm, uint64_t offset, const void *from, size_t length)
 {
 	struct pvr_dm *dm = to_pvr_dm(ibdm);
 
-	if (!in_range(dm, offset, length))
+	if (!can_copy(dm, offset, length))
 		return EFAULT;
 	memcpy(dm->addr + offset, from, length);
 	return 0;
@@ -31,7 +38,7 @@ static int copy_from(void *to, struct ibv_dm *ibdm, uint64_t offset, size_t leng
 {
 	struct pvr_dm *dm = to_pvr_dm(ibdm);
 
-	if (!in_range(dm, offset, length))
+	if (!can_copy(dm, offset, length))
 		return EFAULT;
 	memcpy(to, dm->addr + offset, length);
 	return 0;

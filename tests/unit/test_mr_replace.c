@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* PVR_MR_FLAG_REPLACE: a region becomes another one and keeps its keys. */
+#include "common.h"
+
+/* b's region, which a writes; @req describes what it is to become. */
+struct swap {
+	struct t_env *env;
+	struct fg_guest *g;
+	struct fg_buf buf; /* four pages */
+	struct fg_mr mr; /* the first two, at FG_USER_VA */
+	struct pvr_cmd_create_mr req; /* valid: all four, at FG_USER_VA */
+};
+
+static void swap_init(struct swap *s, void **state)
+{
+	struct pvr_cmd_create_mr two;
+
+	memset(s, 0, sizeof(*s));
+	s->env = *state;
+	s->g = s->env->b.guest;
+	fg_buf_init(&s->buf, &s->g->ram, 4, FG_SCATTERED);
+	s->req = fg_layout_request(&s->env->b.pd, s->buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0,
+				   4 * PVR_PAGE_SIZE);
+	two = fg_layout_request(&s->env->b.pd, s->buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0,
+				2 * PVR_PAGE_SIZE);
+	expect_ok(fg_mr_create_as(&s->env->b.pd, &two, &s->mr));
+	s->req.flags |= PVR_MR_FLAG_REPLACE;
+	s->req.mr_handle = s->mr.handle;
+}
+
+static void swap_exit(struct swap *s)
+{
+	fg_buf_exit(&s->buf);
+}
+
+static uint32_t replace(struct swap *s)
+{
+	struct pvr_resp_create_mr resp = { .mr_handle = UINT32_MAX };
+	uint32_t err = fg_create_mr(s->g, &s->req, &resp);
+
+	if (err)
+		return err;
+	assert_int_equal(resp.mr_handle, s->mr.handle);
+	assert_int_equal(resp.lkey, s->mr.lkey);
+	assert_int_equal(resp.rkey, s->mr.rkey);
+	return 0;
+}
+
+static void write_to(struct swap *s, uint64_t addr, enum pvrdma_wc_status status)
+{
+	struct fg_end *a = &s->env->a, *b = &s->env->b;
+	struct pvrdma_sge sge = fg_sge(&a->mr, 0, 64);
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .remote_addr = addr,
+			    .rkey = s->mr.rkey };
+
+	assert_true(fg_post_send(&a->qp, &wr));
+	fg_run(s->env->host);
+	expect_cqe(&a->scq, 1, status);
+	if (status == PVRDMA_WC_SUCCESS)
+		return;
+	expect_ok(fg_qp_to_reset(&a->qp));
+	expect_ok(fg_qp_to_reset(&b->qp));
+	fg_end_connect(a, b, NULL);
+}
+
+#define LAST (FG_USER_VA + 4 * PVR_PAGE_SIZE - 64)
+
+static void test_region_grows_under_its_key(void **state)
+{
+	struct swap s;
+
+	swap_init(&s, state);
+	write_to(&s, LAST, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_ok(replace(&s));
+	write_to(&s, LAST, PVRDMA_WC_SUCCESS);
+	write_to(&s, FG_USER_VA, PVRDMA_WC_SUCCESS);
+	swap_exit(&s);
+}
+
+static void test_old_addresses_are_gone(void **state)
+{
+	struct swap s;
+
+	swap_init(&s, state);
+	s.req.start = FG_USER_VA + (1ull << 32);
+	expect_ok(replace(&s));
+	write_to(&s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
+	write_to(&s, FG_USER_VA + (1ull << 32), PVRDMA_WC_SUCCESS);
+	swap_exit(&s);
+}
+
+static void test_rights_are_the_new_ones(void **state)
+{
+	struct swap s;
+
+	swap_init(&s, state);
+	s.req.access_flags = PVR_ACCESS_LOCAL_WRITE;
+	expect_ok(replace(&s));
+	write_to(&s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
+	swap_exit(&s);
+}
+
+static void test_region_moves_to_another_pd(void **state)
+{
+	struct fg_pd pd;
+	struct swap s;
+
+	swap_init(&s, state);
+	expect_ok(fg_pd_create(s.env->b.pd.ctx, &pd));
+	s.req.pd_handle = pd.handle;
+	expect_ok(replace(&s));
+	write_to(&s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_refused(fg_pd_destroy(&pd)); /* in use now */
+	s.req.pd_handle = s.env->b.pd.handle;
+	expect_ok(replace(&s));
+	write_to(&s, FG_USER_VA, PVRDMA_WC_SUCCESS);
+	expect_ok(fg_pd_destroy(&pd));
+	swap_exit(&s);
+}
+
+static void test_pages_are_not_counted_twice(void **state)
+{
+	struct swap s;
+
+	swap_init(&s, state);
+	for (int i = 0; i < 100000; i++)
+		expect_ok(replace(&s));
+	assert_int_equal(fg_stats(s.g).mrs, 2); /* of the end, and this one */
+	expect_ok(fg_mr_destroy(&s.mr));
+	swap_exit(&s);
+}
+
+static void expect_unchanged(struct swap *s, uint32_t err)
+{
+	assert_int_equal(replace(s), err);
+	write_to(s, FG_USER_VA, PVRDMA_WC_SUCCESS);
+	write_to(s, LAST, PVRDMA_WC_REM_ACCESS_ERR);
+}
+
+static void test_failure_leaves_the_region_as_it_was(void **state)
+{
+	struct pvr_cmd_create_mr valid;
+	struct swap s;
+
+	swap_init(&s, state);
+	valid = s.req;
+	s.req.pdir_dma = 0xdead000;
+	expect_unchanged(&s, EFAULT);
+	s.req = valid;
+	s.req.nchunks = 3;
+	expect_unchanged(&s, EINVAL);
+	s.req = valid;
+	s.req.pd_handle = 0xffff;
+	expect_unchanged(&s, EINVAL);
+	swap_exit(&s);
+}
+
+static void test_what_cannot_be_replaced(void **state)
+{
+	struct fg_mr dma, mw;
+	struct swap s;
+
+	swap_init(&s, state);
+	expect_ok(fg_mr_create_dma(&s.env->b.pd, &dma));
+	expect_ok(fg_mw_create(&s.env->b.pd, PVR_MR_FLAG_MW1, &mw));
+	const uint32_t bad[] = { dma.handle, mw.handle, 0, UINT32_MAX };
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		s.req.mr_handle = bad[i];
+		assert_int_equal(replace(&s), EINVAL);
+	}
+	swap_exit(&s);
+}
+
+static void test_region_of_another_context_stays(void **state)
+{
+	struct fg_ctx ctx;
+	struct fg_pd pd;
+	struct swap s;
+
+	swap_init(&s, state);
+	expect_ok(fg_ctx_create(s.g, &ctx));
+	expect_ok(fg_pd_create(&ctx, &pd));
+	s.req.pd_handle = pd.handle;
+	expect_unchanged(&s, EINVAL);
+	swap_exit(&s);
+}
+
+static void test_replace_needs_a_layout(void **state)
+{
+	struct swap s;
+
+	swap_init(&s, state);
+	s.req.flags = PVR_MR_FLAG_REPLACE;
+	assert_int_equal(replace(&s), EINVAL);
+	s.req.flags = PVR_MR_FLAG_REPLACE | PVR_MR_FLAG_DMA;
+	assert_int_equal(replace(&s), EINVAL);
+	swap_exit(&s);
+}
+
+static void test_region_of_no_bytes(void **state)
+{
+	struct fg_mr empty;
+	struct swap s;
+
+	swap_init(&s, state);
+	s.req = fg_layout_request(&s.env->b.pd, 0, PVR_PAGE_SHIFT, 0, 0, 0);
+	s.req.nchunks = 0;
+	expect_ok(fg_mr_create_as(&s.env->b.pd, &s.req, &empty));
+	s.mr.rkey = empty.rkey;
+	write_to(&s, 0, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_ok(fg_mr_destroy(&empty));
+	swap_exit(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_region_grows_under_its_key, rc_connected),
+		T(test_old_addresses_are_gone, rc_connected),
+		T(test_rights_are_the_new_ones, rc_connected),
+		T(test_region_moves_to_another_pd, rc_connected),
+		T(test_pages_are_not_counted_twice, rc_connected),
+		T(test_failure_leaves_the_region_as_it_was, rc_connected),
+		T(test_what_cannot_be_replaced, rc_connected),
+		T(test_region_of_another_context_stays, rc_connected),
+		T(test_replace_needs_a_layout, rc_connected),
+		T(test_region_of_no_bytes, rc_connected),
+	};
+
+	fg_default_ext = PVR_EXT_MR_LAYOUT | PVR_EXT_MW;
+	return T_MAIN(tests);
+}
