@@ -13,14 +13,14 @@ pytestmark = pytest.mark.slow
 KERNELS = {"6.12": "6.12.", "7.2": "7.2."}      # --kernel -> how its release begins
 STEPS = [
     Step("release", "uname -r"),
-    Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50"),
-    Step("ud_pingpong", "talk 18517 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 200"),
-    Step("srq_pingpong", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200"),
-    Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 6 --iterations 500", 120),
+    Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50", 240),
+    Step("ud_pingpong", "talk 18517 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 200", 240),
+    Step("srq_pingpong", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200", 240),
+    Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 6 --iterations 500", 300),
     Step("rdma_cm", "talk 7174 1 2 rping_end"),
     Step("reload", """
         for _ in $(seq 10); do unload && load || exit; done
-        pingpong 18519 1 2 -c -s 4096 -n 100""", 120),
+        pingpong 18519 1 2 -c -s 4096 -n 100""", 300),
     Step("nothing-is-left", "unload && ! grep -w pvrdma /proc/modules && load"),
     Step("complaints", "! complaints"),
 ]
