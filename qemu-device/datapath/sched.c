@@ -2,6 +2,9 @@
 /* Whose turn it is: queue pairs with work, in bounded turns, round robin. */
 #include "datapath/sched.h"
 
+#include <errno.h>
+
+#include "datapath/queue.h"
 #include "datapath/requester.h"
 #include "model/objects.h"
 #include "transport/local.h"
@@ -24,16 +27,19 @@ void pvr_sched_remove(struct pvr_qp *qp)
 	TAILQ_REMOVE(&qp->adapter->engine->ready, qp, ready);
 }
 
-static void wake_peer(struct pvr_qp *qp)
+/* Return: whether it had been asleep. */
+static bool wake_peer(struct pvr_qp *qp)
 {
 	struct pvr_qp *peer;
 
 	if (!qp->peer_waits)
-		return;
+		return false;
 	pvr_qp_set_peer_waits(qp, false);
 	peer = pvr_local_peer(qp);
-	if (peer && peer->wait == PVR_QP_WAITS_RNR)
-		pvr_requester_resume(peer);
+	if (!peer || peer->wait != PVR_QP_WAITS_RNR)
+		return false;
+	pvr_requester_resume(peer);
+	return true;
 }
 
 void pvr_sched_posted_recv(struct pvr_qp *qp)
@@ -46,11 +52,17 @@ void pvr_sched_posted_recv(struct pvr_qp *qp)
 
 void pvr_sched_posted_srq(struct pvr_srq *srq)
 {
+	int left = srq->error ? -EIO : pvr_wq_avail(&srq->wq);
+	bool all = left < 0; /* they will find that it is broken */
 	struct pvr_qp *qp;
 
-	/* Who is woken gets its turn later, so none comes to wait again meanwhile. */
-	while ((qp = TAILQ_FIRST(&srq->waiting)))
-		wake_peer(qp);
+	/*
+	 * No more than there are requests for: the others would ask in vain, which takes a
+	 * turn, and a retry of those they have. Who is woken gets its turn later, so none
+	 * comes to wait again meanwhile.
+	 */
+	while ((all || left > 0) && (qp = TAILQ_FIRST(&srq->waiting)))
+		left -= wake_peer(qp);
 }
 
 bool pvr_sched_run(struct pvr_engine *engine)

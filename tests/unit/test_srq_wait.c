@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Senders that wait for an SRQ: a doorbell wakes all of them, whoever left meanwhile. */
+/* Senders that wait for an SRQ: a doorbell wakes as many as it can serve, whoever has left. */
 #include "common.h"
 
 #define CROWD 3
@@ -24,7 +24,7 @@ static void open_near(struct crowd *c, uint32_t i)
 	expect_ok(fg_qp_create(&spec, &c->near[i].qp));
 }
 
-static void crowd_init(struct crowd *c, void **state)
+static void crowd_init_conn(struct crowd *c, void **state, const struct fg_conn *conn)
 {
 	memset(c, 0, sizeof(*c));
 	c->env = *state;
@@ -33,8 +33,13 @@ static void crowd_init(struct crowd *c, void **state)
 	for (uint32_t i = 0; i < CROWD; i++) {
 		fg_end_open(&c->far[i], c->env->g[0], PVR_QPT_RC);
 		open_near(c, i);
-		fg_end_connect(&c->far[i], &c->near[i], NULL);
+		fg_end_connect(&c->far[i], &c->near[i], conn);
 	}
+}
+
+static void crowd_init(struct crowd *c, void **state)
+{
+	crowd_init_conn(c, state, NULL);
 }
 
 /* A message that has to wait. */
@@ -108,6 +113,34 @@ static void test_who_gets_nothing_waits_on(void **state)
 			done[n] += fg_cq_drain(&c.far[i].scq);
 		assert_int_equal(done[n], 1);
 	}
+}
+
+/* There is nothing for it yet, so it is not made to ask: that would cost it a retry. */
+static void test_who_gets_nothing_spends_no_retry(void **state)
+{
+	struct fg_conn conn = fg_conn_default;
+	struct crowd c;
+
+	conn.rnr_retry = 1;
+	crowd_init_conn(&c, state, &conn);
+	all_send(&c);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		post(&c, 1);
+		expect_served(&c, i);
+	}
+}
+
+/* Requests are not lost on who cannot be woken. */
+static void test_who_has_nobody_to_wake_is_passed_over(void **state)
+{
+	struct crowd c;
+
+	crowd_init(&c, state);
+	all_send(&c);
+	expect_ok(fg_qp_destroy(&c.far[0].qp));
+	post(&c, 1);
+	expect_served(&c, 1);
+	expect_no_cqe(&c.far[2].scq);
 }
 
 /* Retries by timer are refused again, and the QP still waits once. */
@@ -217,6 +250,8 @@ int main(void)
 		T(test_one_doorbell_wakes_all_who_wait, guests),
 		T(test_who_has_waited_longest_is_first, guests),
 		T(test_who_gets_nothing_waits_on, guests),
+		T(test_who_gets_nothing_spends_no_retry, guests),
+		T(test_who_has_nobody_to_wake_is_passed_over, guests),
 		T(test_who_is_refused_twice_waits_once, guests),
 		T(test_destroyed_qp_does_not_wait, guests),
 		T(test_qp_in_reset_does_not_wait, guests),
