@@ -20,7 +20,7 @@ struct pvr_group *pvr_group_find(const struct pvr_adapter *adapter, const uint8_
 	struct pvr_group *group;
 
 	LIST_FOREACH(group, &adapter->fabric->groups[pvr_fabric_bucket(mgid)], link)
-		if (!memcmp(group->mgid, mgid, 16))
+		if (group->gid_type == adapter->gid_type && !memcmp(group->mgid, mgid, 16))
 			return group;
 	return NULL;
 }
@@ -63,6 +63,7 @@ static struct pvr_group *group_get(struct pvr_adapter *adapter, const uint8_t mg
 	if (!group)
 		return NULL;
 	memcpy(group->mgid, mgid, sizeof(group->mgid));
+	group->gid_type = adapter->gid_type;
 	LIST_INIT(&group->parties);
 	LIST_INSERT_HEAD(&adapter->fabric->groups[pvr_fabric_bucket(mgid)], group, link);
 	return group;

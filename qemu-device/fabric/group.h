@@ -49,6 +49,7 @@ struct pvr_party {
 struct pvr_group {
 	LIST_ENTRY(pvr_group) link;
 	uint8_t mgid[16];
+	uint8_t gid_type; /* RoCE v1 and v2 do not meet, as in pvr_fabric_find() */
 	uint32_t count;
 	LIST_HEAD(, pvr_party) parties;
 };

@@ -303,6 +303,38 @@ static void test_reset_adapter_leaves_its_groups(void **state)
 	send_group(&env->a, group, 10);
 }
 
+static void test_roce_v1_and_v2_never_meet(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest_config config;
+	struct fg_end v1, near;
+	uint8_t gid[16];
+
+	fg_guest_config_init(&config, 3);
+	config.gid_type = PVR_GID_TYPE_ROCE_V1;
+	env->g[2] = fg_guest_create(env->host, &config);
+	expect_ok(fg_guest_boot(env->g[2]));
+	fg_gid_from_mac(gid, config.mac);
+	expect_ok(fg_bind_gid(env->g[2], 0, gid));
+	fg_end_open(&v1, env->g[2], PVR_QPT_UD);
+	fg_end_open(&near, env->g[2], PVR_QPT_UD);
+	fg_end_ready(&v1);
+	fg_end_ready(&near);
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	expect_ok(fg_qp_attach(&near.qp, group));
+	t_recv(&env->b, 1, 0, 200);
+	t_recv(&near, 2, 0, 200);
+	send_group(&v1, group, 10);
+	expect_no_cqe(&env->b.rcq);
+	expect_recv(&near.rcq, 2, 10 + GRH);
+	t_recv(&near, 2, 0, 200);
+	send_group(&env->a, group, 10);
+	expect_recv(&env->b.rcq, 1, 10 + GRH);
+	expect_no_cqe(&near.rcq);
+	expect_ok(fg_qp_detach(&near.qp, group));
+	expect_ok(fg_qp_detach(&env->b.qp, group));
+}
+
 static void test_fabrics_never_meet(void **state)
 {
 	struct t_env *env = *state;
@@ -508,6 +540,7 @@ int main(void)
 		T(test_qp_stays_attached_through_reset, ud_ready),
 		T(test_destroyed_qp_leaves_its_groups, ud_ready),
 		T(test_reset_adapter_leaves_its_groups, ud_ready),
+		T(test_roce_v1_and_v2_never_meet, ud_ready),
 		T(test_fabrics_never_meet, ud_ready),
 		T(test_caps_tell_the_limits, guest),
 		T(test_limit_of_a_group_is_each_adapters_own, ud_ready),
