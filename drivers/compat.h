@@ -54,17 +54,24 @@ static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
 #define PVR_VECTOR_AFFINITY_OP(fn)
 #endif
 
-/* Later kernels bind QPs to counters of a port, and counters are objects of drivers. */
+/*
+ * Later kernels bind QPs to counters of a port, and counters are objects of drivers.
+ * They come zeroed, and ib_core calls counter_init without looking for it.
+ */
 #ifdef PVR_HAVE_COUNTER_INIT
 #define PVR_COUNTER_PORT_PARAM , u32 port
 struct pvr_rdma_counter {
 	struct rdma_counter core;
 };
-#define PVR_COUNTER_SIZE                                                       \
+static inline void pvr_counter_init(struct rdma_counter *core)
+{
+}
+#define PVR_COUNTER_OBJ                                                        \
+	.counter_init = pvr_counter_init,                                      \
 	INIT_RDMA_OBJ_SIZE(rdma_counter, pvr_rdma_counter, core),
 #else
 #define PVR_COUNTER_PORT_PARAM
-#define PVR_COUNTER_SIZE
+#define PVR_COUNTER_OBJ
 #endif
 
 /* Since 6.17 reg_user_mr has an argument for DMA handles, which we refuse. */

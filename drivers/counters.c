@@ -302,5 +302,5 @@ const struct ib_device_ops pvr_stats_ops = {
 	.get_hw_stats = pvr_get_port_stats,
 	.process_mad = pvr_process_mad,
 
-	PVR_COUNTER_SIZE
+	PVR_COUNTER_OBJ
 };
