@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from conftest import ROOT
 from steps import Step, guest_programs, run_steps
+from test_counters import IN_USE, QP_COUNTER
 
 pytestmark = pytest.mark.slow
 
@@ -18,6 +19,8 @@ STEPS = [
     Step("srq_pingpong", "talk 18518 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200", 240),
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --seed 6 --iterations 500", 300),
     Step("rdma_cm", "talk 7174 1 2 rping_end"),
+    QP_COUNTER,
+    IN_USE,
     Step("reload", """
         for _ in $(seq 10); do unload && load || exit; done
         pingpong 18519 1 2 -c -s 4096 -n 100""", 300),
