@@ -51,6 +51,12 @@ CONNECTIONS = [
     Step("rping", "talk 7174 1 2 rping_end"),
     # Each datagram is answered at an address that the server makes of its completion and GRH.
     Step("udaddy", "talk 7174 1 2 udaddy_end"),
+    # Node 1 is in the group, node 2 sends to it; a datagram that did not come would be waited for.
+    Step("mckey", """
+        group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
+        if [ $NODE = 2 ]; then await joined; $group -s; exit; fi
+        stdbuf -oL $group >/tmp/mckey & pid=$!
+        until_true 100 grep joined /tmp/mckey && raise joined && wait $pid"""),
     Step("ib_send_lat-rdma_cm", "perftest 18515 1 2 ib_send_lat -R -s 64 -n 100"),
     Step("ib_write_bw-rdma_cm", "perftest 18515 2 1 ib_write_bw -R -s 65536 -n 100"),
 ]
