@@ -84,15 +84,17 @@ static void objects_open(struct objects *o, void **state)
 static void undo(struct fg_guest *g, uint32_t cmd, const union pvr_cmd_resp *resp)
 {
 	static const uint32_t destroy[] = {
-		[PVR_CMD_CREATE_UC] = PVR_CMD_DESTROY_UC, [PVR_CMD_CREATE_PD] = PVR_CMD_DESTROY_PD,
-		[PVR_CMD_CREATE_MR] = PVR_CMD_DESTROY_MR, [PVR_CMD_CREATE_CQ] = PVR_CMD_DESTROY_CQ,
+		[PVR_CMD_CREATE_UC] = PVR_CMD_DESTROY_UC,
+		[PVR_CMD_CREATE_PD] = PVR_CMD_DESTROY_PD,
+		[PVR_CMD_CREATE_MR] = PVR_CMD_DESTROY_MR,
+		[PVR_CMD_CREATE_CQ] = PVR_CMD_DESTROY_CQ,
 		[PVR_CMD_CREATE_QP] = PVR_CMD_DESTROY_QP,
 		[PVR_CMD_CREATE_SRQ] = PVR_CMD_DESTROY_SRQ,
 	};
 
 	expect_ok(fg_cmd_destroy(g, destroy[cmd],
-				 cmd == PVR_CMD_CREATE_QP ? resp->create_qp.qp_handle :
-							    resp->create_pd.pd_handle));
+				 cmd == PVR_CMD_CREATE_QP ? resp->create_qp.qp_handle
+							  : resp->create_pd.pd_handle));
 }
 
 /*
@@ -627,8 +629,10 @@ static void test_windows_are_bound_without_memory(void **state)
 	bind.new_rkey = mw.rkey;
 	assert_true(fg_put_send(&env->b.qp, &wr));
 	memcpy(&fg_sq_wqe(&env->b.qp, index)->wr, &bind, sizeof(bind));
-	wr = (struct fg_wr){ .wr_id = 2, .opcode = PVRDMA_WR_LOCAL_INV,
-			     .flags = PVR_SEND_SIGNALED, .imm = mw.rkey };
+	wr = (struct fg_wr){ .wr_id = 2,
+			     .opcode = PVRDMA_WR_LOCAL_INV,
+			     .flags = PVR_SEND_SIGNALED,
+			     .imm = mw.rkey };
 	assert_true(fg_put_send(&env->b.qp, &wr));
 	fail_from(1);
 	fg_ring_send(&env->b.qp);

@@ -21,9 +21,7 @@ static void users_init(struct users *u, void **state)
 
 static void open_qp(struct users *u, struct fg_cq *scq, struct fg_cq *rcq, struct fg_qp *qp)
 {
-	const struct fg_qp_spec spec = {
-		.type = PVR_QPT_RC, .pd = &u->pd, .scq = scq, .rcq = rcq
-	};
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .pd = &u->pd, .scq = scq, .rcq = rcq };
 
 	expect_ok(fg_qp_create(&spec, qp));
 	expect_ok(fg_qp_to_init(qp, NULL));
