@@ -20,32 +20,38 @@ struct cmd_ops {
 	uint32_t ext; /* PVR_EXT_*: without it there is no such command */
 };
 
+/* A command that all devices have, and one of an extension. */
+#define CMD(what, responds) \
+	{ .name = #what, .run = pvr_cmd_##what, .has_response = (responds) }
+#define CMD_EXT(what, responds, extension) \
+	{ .name = #what, .run = pvr_cmd_##what, .has_response = (responds), .ext = (extension) }
+
 static const struct cmd_ops cmd_ops[] = {
-	[PVR_CMD_QUERY_PORT] = { "query_port", pvr_cmd_query_port, true },
-	[PVR_CMD_QUERY_PKEY] = { "query_pkey", pvr_cmd_query_pkey, true },
-	[PVR_CMD_CREATE_PD] = { "create_pd", pvr_cmd_create_pd, true },
-	[PVR_CMD_DESTROY_PD] = { "destroy_pd", pvr_cmd_destroy_pd, false },
-	[PVR_CMD_CREATE_MR] = { "create_mr", pvr_cmd_create_mr, true },
-	[PVR_CMD_DESTROY_MR] = { "destroy_mr", pvr_cmd_destroy_mr, false },
-	[PVR_CMD_CREATE_CQ] = { "create_cq", pvr_cmd_create_cq, true },
-	[PVR_CMD_RESIZE_CQ] = { "resize_cq", pvr_cmd_resize_cq, true },
-	[PVR_CMD_DESTROY_CQ] = { "destroy_cq", pvr_cmd_destroy_cq, false },
-	[PVR_CMD_CREATE_QP] = { "create_qp", pvr_cmd_create_qp, true },
-	[PVR_CMD_MODIFY_QP] = { "modify_qp", pvr_cmd_modify_qp, true },
-	[PVR_CMD_QUERY_QP] = { "query_qp", pvr_cmd_query_qp, true },
-	[PVR_CMD_DESTROY_QP] = { "destroy_qp", pvr_cmd_destroy_qp, false },
-	[PVR_CMD_CREATE_UC] = { "create_uc", pvr_cmd_create_uc, true },
-	[PVR_CMD_DESTROY_UC] = { "destroy_uc", pvr_cmd_destroy_uc, false },
-	[PVR_CMD_CREATE_BIND] = { "create_bind", pvr_cmd_create_bind, false },
-	[PVR_CMD_DESTROY_BIND] = { "destroy_bind", pvr_cmd_destroy_bind, false },
-	[PVR_CMD_CREATE_SRQ] = { "create_srq", pvr_cmd_create_srq, true },
-	[PVR_CMD_MODIFY_SRQ] = { "modify_srq", pvr_cmd_modify_srq, false },
-	[PVR_CMD_QUERY_SRQ] = { "query_srq", pvr_cmd_query_srq, true },
-	[PVR_CMD_DESTROY_SRQ] = { "destroy_srq", pvr_cmd_destroy_srq, false },
-	[PVR_CMD_SET_CQ_RING] = { "set_cq_ring", pvr_cmd_set_cq_ring, false, PVR_EXT_CQ_VECTORS },
-	[PVR_CMD_ATTACH_MCAST] = { "attach_mcast", pvr_cmd_attach_mcast, false, PVR_EXT_MCAST },
-	[PVR_CMD_DETACH_MCAST] = { "detach_mcast", pvr_cmd_detach_mcast, false, PVR_EXT_MCAST },
-	[PVR_CMD_QUERY_STATS] = { "query_stats", pvr_cmd_query_stats, true, PVR_EXT_STATS },
+	[PVR_CMD_QUERY_PORT] = CMD(query_port, true),
+	[PVR_CMD_QUERY_PKEY] = CMD(query_pkey, true),
+	[PVR_CMD_CREATE_PD] = CMD(create_pd, true),
+	[PVR_CMD_DESTROY_PD] = CMD(destroy_pd, false),
+	[PVR_CMD_CREATE_MR] = CMD(create_mr, true),
+	[PVR_CMD_DESTROY_MR] = CMD(destroy_mr, false),
+	[PVR_CMD_CREATE_CQ] = CMD(create_cq, true),
+	[PVR_CMD_RESIZE_CQ] = CMD(resize_cq, true),
+	[PVR_CMD_DESTROY_CQ] = CMD(destroy_cq, false),
+	[PVR_CMD_CREATE_QP] = CMD(create_qp, true),
+	[PVR_CMD_MODIFY_QP] = CMD(modify_qp, true),
+	[PVR_CMD_QUERY_QP] = CMD(query_qp, true),
+	[PVR_CMD_DESTROY_QP] = CMD(destroy_qp, false),
+	[PVR_CMD_CREATE_UC] = CMD(create_uc, true),
+	[PVR_CMD_DESTROY_UC] = CMD(destroy_uc, false),
+	[PVR_CMD_CREATE_BIND] = CMD(create_bind, false),
+	[PVR_CMD_DESTROY_BIND] = CMD(destroy_bind, false),
+	[PVR_CMD_CREATE_SRQ] = CMD(create_srq, true),
+	[PVR_CMD_MODIFY_SRQ] = CMD(modify_srq, false),
+	[PVR_CMD_QUERY_SRQ] = CMD(query_srq, true),
+	[PVR_CMD_DESTROY_SRQ] = CMD(destroy_srq, false),
+	[PVR_CMD_SET_CQ_RING] = CMD_EXT(set_cq_ring, false, PVR_EXT_CQ_VECTORS),
+	[PVR_CMD_ATTACH_MCAST] = CMD_EXT(attach_mcast, false, PVR_EXT_MCAST),
+	[PVR_CMD_DETACH_MCAST] = CMD_EXT(detach_mcast, false, PVR_EXT_MCAST),
+	[PVR_CMD_QUERY_STATS] = CMD_EXT(query_stats, true, PVR_EXT_STATS),
 };
 _Static_assert(sizeof(cmd_ops) / sizeof(cmd_ops[0]) <= PVR_CMD_NUM, "a command per row");
 

@@ -176,14 +176,20 @@ static void take_results(struct run *run, struct agent *agent)
 		agent->guess = agent->results[ADDS];
 }
 
-static void agents_round(struct run *run, struct arena *arenas)
+/*
+ * With both ends in one process a device that keeps to the order would let the same one
+ * win each ticket: so the ends take turns in being first.
+ */
+static void agents_round(struct run *run, struct arena *arenas, int round)
 {
-	int side, a, i;
+	int n, side, a, i;
 
-	for (side = 0; side < 2; side++)
+	for (n = 0; n < 2; n++) {
+		side = (n + round) % 2;
 		for (a = 0; run->here[side] && a < AGENT_NUM; a++)
 			for (i = 0; i <= ADDS; i++)
 				post_atomic(&arenas[side].agents[a], i);
+	}
 	for (side = 0; side < 2; side++)
 		for (a = 0; run->here[side] && a < AGENT_NUM; a++)
 			take_results(run, &arenas[side].agents[a]);
@@ -307,7 +313,7 @@ static void work(struct run *run, struct arena *arenas)
 		if (run->here[side] && cpus)
 			start_cpu(&arenas[side].cpu, arenas[side].words);
 	for (i = 0; i < ROUNDS; i++)
-		agents_round(run, arenas);
+		agents_round(run, arenas, i);
 	for (side = 0; side < 2; side++)
 		if (run->here[side] && cpus)
 			stop_cpu(&arenas[side].cpu);
