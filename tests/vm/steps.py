@@ -89,8 +89,8 @@ def ids(steps):
     return [pytest.param(step.name, marks=step.marks) for step in steps]
 
 
-def run_steps(folder, steps, watch=None, files=(), **options):
-    """Boot VMs and run the steps. folder: a new one. options: vmlab's.
+def run_steps(folder, steps, watch=None, files=(), runner="run-steps", **options):
+    """Boot VMs and run the steps. folder: a new one. runner: a script of guest_src/. options: vmlab's.
 
     watch: {flag: function(vmlab's pid)}; when a step on some node raises the flag (named STEP.FLAG), the
     function runs here, and then the flag STEP.FLAG.seen is raised.
@@ -104,7 +104,7 @@ def run_steps(folder, steps, watch=None, files=(), **options):
         path = vmlab.share / "steps" / f"{number:03d}-{step.name}"
         path.write_text(f"# {step.seconds}\n{step.script}\n")
     options.setdefault("timeout", 60 + sum(step.seconds for step in steps))
-    command = vmlab.command(GUEST_SOURCES / "run-steps", **options)
+    command = vmlab.command(GUEST_SOURCES / runner, **options)
     seen = {}
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, errors="replace") as child:

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The VM is suspended to RAM under programs that use its device, and wakes up again."""
+
+import pytest
+from steps import GUEST_SOURCES, Step, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+PINGPONG = "pingpong 18516 1 1 -c -s 4096 -n 100 && pingpong 18517 1 1 -c -e -s 65536 -n 50"
+
+# ACPI S3: the kernel stops all devices, QEMU the CPUs until the clock rings, and then it resets all devices.
+# The alarm must not be over before the kernel sleeps, or nothing wakes it.
+SUSPEND = """
+    suspend() {
+        local woke=$(woken)
+        echo deep >/sys/power/mem_sleep &&
+            echo 0 >/sys/class/rtc/rtc0/wakealarm && echo +10 >/sys/class/rtc/rtc0/wakealarm &&
+            echo mem >/sys/power/state && [ $(woken) = $((woke + 1)) ] && return
+        echo "the VM was not suspended"
+        dmesg | tail -n 40
+        return 1
+    }
+    woken() { dmesg | grep -c 'Waking up from system sleep state S3'; }
+"""
+# Two ends of a pingpong; one who waits for what happens to the device, and after its end goes on to wait; one who only
+# has it open.
+PROGRAMS = """
+    endless() { ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -s 4096 -n 100000000 "$@"; }
+    start() {
+        endless & server=$!
+        until_true 100 listening 18515 && endless node1 & client=$!
+        stdbuf -oL ibv_asyncwatch -d $RDMA_DEV >/tmp/events & watcher=$!
+        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18519 & holder=$!
+        until_true 100 listening 18519 && sleep 2 && kill -0 $server $client $watcher
+    }
+    ended() {
+        until_true 200 eval "! kill -0 $2 2>/dev/null" || { echo "$1 did not end within 20 s"; return 1; }
+        if wait $2; then echo "$1 succeeded"; return 1; fi
+        echo "$1 ended with an error, as it must"
+    }
+    told() { grep -q DEVICE_FATAL /tmp/events; }
+    index() { rdma dev show $RDMA_DEV | cut -d: -f1; }
+"""
+ROUNDS = [Step(f"suspend-{i}", SUSPEND + PROGRAMS + """
+    before=$(index)
+    start || { echo "the programs ended too early"; exit 1; }
+    suspend && ended server $server && ended client $client || exit
+    until_true 50 told || { echo "the watcher was not told"; cat /tmp/events; exit 1; }
+    until_true 100 has_gid || { echo "no device with GID $GID_INDEX and an active port"; rdma link show; exit 1; }
+    [ "$(index)" != "$before" ] || { echo "it is the same device, number $before"; exit 1; }
+    kill -0 $holder $watcher && kill $holder $watcher && ended holder $holder && ended watcher $watcher &&
+    """ + PINGPONG, 90) for i in (1, 2, 3)]
+BEFORE = Step("pingpong-before", PINGPONG)
+RELOAD = Step("reload-after", "unload && load &&" + PINGPONG)
+COMPLAINTS = Step("complaints", "! complaints")
+STEPS = [BEFORE, *ROUNDS, RELOAD, COMPLAINTS]
+
+
+@pytest.fixture(scope="module")
+def suspend(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("suspend"), STEPS, nodes=1, runner="run-suspendable", timeout=240,
+                     files=[GUEST_SOURCES / "run-steps"])
+
+
+@pytest.mark.parametrize("step", ids(STEPS))
+def test_suspend(suspend, step):
+    suspend.check(step)
+
+
+def test_run_ended_well(suspend):
+    suspend.check_end()
