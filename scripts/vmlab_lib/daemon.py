@@ -18,8 +18,8 @@ class Daemon:
     """A pvrdmad of our own. Its adapters: node1, node2, ... and of a node's further ones node1-2, node1-3, ...,
     which are on the fabrics in turns."""
 
-    def __init__(self, binaries, nodes, run_dir, logs, level, settings="", adapters=1, fabrics=1):
-        self.binary = binaries / "pvrdmad"
+    def __init__(self, program, nodes, run_dir, logs, level, settings="", adapters=1, fabrics=1):
+        self.program = program
         self.control = run_dir / "pvrdmad"
         self.sockets = {n: run_dir / f"adapter{n}" for n in range(1, nodes + 1)}
         self.more = {(n, nth): run_dir / f"adapter{n}-{nth}"
@@ -31,7 +31,7 @@ class Daemon:
         self.child = None
 
     def start(self):
-        argv = [self.binary, "--control", self.control, "--log-level", self.level]
+        argv = [self.program, "--control", self.control, "--log-level", self.level]
         for number, path in self.sockets.items():
             argv += ["--adapter", f"name=node{number},socket={path},mac={adapter_mac(number)}{self.settings}"]
         for (number, nth), path in self.more.items():

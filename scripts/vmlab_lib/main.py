@@ -79,7 +79,7 @@ def _count(number, what):
 def _start_daemon(options, run, progress, stack):
     if not options.needs_daemon or options.adapters:
         return None
-    service = Daemon(options.binaries, options.nodes, run, options.logs,
+    service = Daemon(options.pvrdmad, options.nodes, run, options.logs,
                      options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics)
     stack.callback(_close_daemon, service)
     service.start()

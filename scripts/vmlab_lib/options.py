@@ -75,6 +75,7 @@ def _parser():
     add("--pvrdmad-log-level", default="info", metavar="info|debug", help="for our own pvrdmad")
     add("--adapter-settings", default="", metavar="KEY=VALUE,...",
         help="more of what follows pvrdmad's --adapter, for each adapter of our own: hwversion=13")
+    add("--pvrdmad", metavar="FILE", help="the pvrdmad to start, instead of the one that is built")
     add("--provider", default="auto", metavar="|".join(PROVIDERS),
         help="user-space provider (default auto: ours with --driver pvrdma, else Debian's)")
     add("--posted-writes", default="auto", metavar="auto|on|off",
@@ -184,7 +185,7 @@ def _check_daemon(options):
 
 
 def _check_own_daemon(options):
-    program = options.binaries / "pvrdmad"
+    program = options.pvrdmad = pathlib.Path(options.pvrdmad or options.binaries / "pvrdmad").absolute()
     if options.needs_daemon and not options.build_only and not os.access(program, os.X_OK):
         raise LabError(f"--driver {options.driver} needs pvrdmad, but there is no {program}: "
                        "say `make` first")
