@@ -100,6 +100,16 @@ static void wild_status(const struct lie_moment *moment)
 	push(moment, moment->cqe);
 }
 
+/* One more than the ring holds, counted from the oldest that the driver may have left. */
+static void jump(const struct lie_moment *moment)
+{
+	struct pvr_cq *cq = moment->cq;
+
+	push(moment, moment->cqe);
+	__atomic_store_n(&cq->shm->prod_tail, (cq->produced + cq->cqe) & (2 * cq->cqe - 1),
+			 __ATOMIC_RELEASE);
+}
+
 static void wild_index(const struct lie_moment *moment)
 {
 	push(moment, moment->cqe);
@@ -196,6 +206,7 @@ static const struct lie lies[] = {
 	{ "wild-opcode", TELL(LIE_COMPLETION, wild_opcode) },
 	{ "wild-flags", TELL(LIE_COMPLETION, wild_flags) },
 	{ "wild-status", TELL(LIE_COMPLETION, wild_status) },
+	{ "index-jumps", TELL(LIE_COMPLETION, jump) },
 	{ "wild-index", TELL(LIE_COMPLETION, wild_index) },
 
 	{ "wild-events", TELL_CMD(LIE_EVENT, PVR_CMD_CREATE_UC, wild_events) },
