@@ -52,6 +52,7 @@ struct kt_pair {
 	struct kt_wr send[KT_WRS]; /* for the tests; gone after the QPs */
 	struct kt_wr recv[2 * KT_WRS];
 	atomic_t limit_events;
+	atomic_t last_wqe_events; /* of the second end */
 };
 
 /* How a test wants its pair. */
@@ -109,5 +110,6 @@ int kt_srq_partial(struct kt_pair *pair);
 int kt_srq_resize(struct kt_pair *pair);
 int kt_srq_qp_gone(struct kt_pair *pair);
 int kt_srq_no_recv(struct kt_pair *pair);
+int kt_srq_vanish(struct kt_pair *pair);
 
 #endif /* PVR_KTEST_H */

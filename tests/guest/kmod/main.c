@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * insmod pvr_ktest.ko device=NAME gid=INDEX: run the tests of kernel verbs over that device. The kernel log
- * has a line of TAP for each; loading fails if one failed.
+ * has a line of TAP for each; loading fails if one failed. With vanish=1 there is one test, whose device
+ * somebody must take away while the module is being loaded.
  */
 #include <linux/module.h>
 #include <rdma/ib_cache.h>
@@ -15,6 +16,10 @@ MODULE_PARM_DESC(device, "The ib_device to test");
 static uint gid = 1;
 module_param(gid, uint, 0444);
 MODULE_PARM_DESC(gid, "Index of a GID of port 1");
+
+static bool vanish;
+module_param(vanish, bool, 0444);
+MODULE_PARM_DESC(vanish, "Wait for the end of the device");
 
 struct kt_test {
 	const char *name;
@@ -46,6 +51,12 @@ static const struct kt_test kt_tests[] = {
 	{ "srq-qp-has-no-rq", kt_srq_no_recv, { IB_POLL_DIRECT, true } },
 };
 
+static const struct kt_test kt_vanish_test = {
+	.name = "srq-of-a-dead-device",
+	.run = kt_srq_vanish,
+	.need = { IB_POLL_SOFTIRQ, true },
+};
+
 int kt_failed(const char *what, const char *file, int line)
 {
 	pr_info("pvr_ktest: # %s:%d: expected %s\n", kbasename(file), line,
@@ -67,16 +78,16 @@ static int run_test(struct kt_dev *dev, const struct kt_test *test)
 	return err;
 }
 
-static int run_tests(struct kt_dev *dev)
+static int run_tests(struct kt_dev *dev, const struct kt_test *tests, int n)
 {
 	int i, err, failed = 0;
 
-	pr_info("pvr_ktest: 1..%zu\n", ARRAY_SIZE(kt_tests));
-	for (i = 0; i < ARRAY_SIZE(kt_tests); i++) {
-		err = run_test(dev, &kt_tests[i]);
+	pr_info("pvr_ktest: 1..%d\n", n);
+	for (i = 0; i < n; i++) {
+		err = run_test(dev, &tests[i]);
 		failed += !!err;
 		pr_info("pvr_ktest: %sok %d - %s\n", err ? "not " : "", i + 1,
-			kt_tests[i].name);
+			tests[i].name);
 	}
 	return failed ? -EIO : 0;
 }
@@ -107,7 +118,10 @@ static int test_device(struct ib_device *ibdev)
 	dev.pd = ib_alloc_pd(ibdev, 0);
 	if (IS_ERR(dev.pd))
 		return PTR_ERR(dev.pd);
-	err = run_tests(&dev);
+	if (vanish)
+		err = run_tests(&dev, &kt_vanish_test, 1);
+	else
+		err = run_tests(&dev, kt_tests, ARRAY_SIZE(kt_tests));
 	ib_dealloc_pd(dev.pd);
 	return err;
 }

@@ -105,10 +105,21 @@ static void small_destroy(struct kt_dev *dev, struct kt_end *end)
 	kfree(end->small);
 }
 
+static void qp_event(struct ib_event *event, void *context)
+{
+	struct kt_pair *pair = context;
+
+	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED &&
+	    event->element.qp == pair->end[1].qp)
+		atomic_inc(&pair->last_wqe_events);
+}
+
 static int qp_create(struct kt_pair *pair, struct kt_end *end,
 		     struct ib_srq *srq)
 {
 	struct ib_qp_init_attr init = {
+		.event_handler = qp_event,
+		.qp_context = pair,
 		.send_cq = pair->cq,
 		.recv_cq = pair->cq,
 		.srq = srq,

@@ -185,3 +185,38 @@ int kt_srq_no_recv(struct kt_pair *pair)
 	KT_CHECK(bad == &wr);
 	return 0;
 }
+
+static bool ended(struct kt_pair *pair)
+{
+	int i;
+
+	for (i = 0; i < 3000 && !atomic_read(&pair->last_wqe_events); i++)
+		msleep(10);
+	return i < 3000;
+}
+
+/*
+ * The device goes: its QPs will take no more requests, of which their consumer is
+ * told once. Those that no QP took are not ended, they are the SRQ's.
+ */
+int kt_srq_vanish(struct kt_pair *pair)
+{
+	int i, err = fill(pair, 0, 8);
+
+	for (i = 0; i < 2 && !err; i++)
+		err = send_to(pair, i, &pair->recv[i]);
+	if (err)
+		return err;
+	KT_CHECK(!atomic_read(&pair->last_wqe_events));
+	pr_info("pvr_ktest: # the device may go\n");
+	KT_CHECK(ended(pair));
+	KT_CHECK(!kt_post_send(pair, 2, &pair->send[2]));
+	KT_CHECK(!kt_wait(pair, &pair->send[2]));
+	KT_CHECK(pair->send[2].wc.status == IB_WC_WR_FLUSH_ERR);
+	ib_drain_qp(pair->end[1].qp);
+	msleep(100);
+	for (i = 0; i < 8; i++)
+		KT_CHECK(pair->recv[i].times == (i < 2));
+	KT_CHECK(atomic_read(&pair->last_wqe_events) == 1);
+	return 0;
+}
