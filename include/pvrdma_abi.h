@@ -142,7 +142,9 @@ enum pvr_ctl {
 /* caps.max_fast_reg_page_list_len is above the 128 that stock drivers accept. */
 #define PVR_EXT_LONG_FAST_REG (1u << 10)
 #define PVR_EXT_UC (1u << 11) /* PVR_QPT_UC in CREATE_QP */
-#define PVR_EXT_ALL ((1u << 12) - 1)
+#define PVR_EXT_QUIET (1u << 12) /* struct pvr_quiet: doorbells that need not be rung */
+#define PVR_EXT_ARM (1u << 13) /* struct pvr_arm: CQs are armed in memory */
+#define PVR_EXT_ALL ((1u << 14) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT and finds the
@@ -407,6 +409,47 @@ struct pvr_ring_state {
 PVR_ABI_SIZE(pvr_ring_state, 16);
 PVR_ABI_FIELD(pvr_ring_state, tx, 0, 8);
 PVR_ABI_FIELD(pvr_ring_state, rx, 8, 8);
+
+/*
+ * PVR_EXT_QUIET: at PVR_QUIET_OFFSET of the first page of every QP and SRQ, written by
+ * the device alone; 0 when the object is made. While a word is not 0 the device does
+ * not need the doorbell of that queue.
+ *
+ * Who posts stores prod_tail, then orders that store before the load of the word (a full
+ * barrier: a release is not enough), and rings if it is 0. The device stores 0, then
+ * orders that before its last load of prod_tail, and only then stops looking. So one of
+ * the two always sees the other.
+ */
+#define PVR_QUIET_OFFSET 64
+struct pvr_quiet {
+	__u32 sq; /* send queue: the device looks at prod_tail by itself */
+	__u32 rq; /* receive queue, or SRQ: no sender waits for a receive request */
+};
+PVR_ABI_SIZE(pvr_quiet, 8);
+PVR_ABI_FIELD(pvr_quiet, sq, 0, 4);
+PVR_ABI_FIELD(pvr_quiet, rq, 4, 4);
+
+/*
+ * PVR_EXT_ARM: at PVR_ARM_OFFSET of the first page of every CQ, written by the guest
+ * alone; 0 when the CQ is made, and again in the new ring of RESIZE_CQ. Each value that
+ * the device has not yet acted on arms the CQ once: a counter that the guest adds
+ * PVR_ARM_STEP to whenever it arms, and below it what for.
+ *
+ * Who arms stores the word, then orders that store before the load of prod_tail (a full
+ * barrier). If there is a completion that it has not read, it may already have been
+ * announced, or not: then the doorbell is rung as well, and the device decides. The
+ * device publishes prod_tail, then orders that before its load of the word.
+ */
+#define PVR_ARM_OFFSET 64
+#define PVR_ARM_SOLICITED 1u
+#define PVR_ARM_ANY 2u
+#define PVR_ARM_KIND 3u /* mask */
+#define PVR_ARM_STEP 4u
+struct pvr_arm {
+	__u32 word;
+};
+PVR_ABI_SIZE(pvr_arm, 4);
+PVR_ABI_FIELD(pvr_arm, word, 0, 4);
 
 /*
  * The slots that the two device-wide rings really have, whatever num_pages says:
