@@ -91,16 +91,14 @@ static bool reserve(struct pvr_dev *dev, u64 bytes)
 }
 
 static struct pvr_dm *dm_new(struct pvr_dev *dev, struct ib_ucontext *ibuc,
-			     u64 length)
+			     u64 bytes)
 {
 	struct pvr_dm *dm = kzalloc(sizeof(*dm), GFP_KERNEL_ACCOUNT);
-	u64 bytes = PAGE_ALIGN(length);
 	int err;
 
 	if (!dm)
 		return ERR_PTR(-ENOMEM);
 	dm->dev = dev;
-	dm->length = length;
 	err = pages_alloc(dm, bytes / PAGE_SIZE);
 	/* Offset 0 is the doorbell page's. */
 	if (!err)
@@ -130,7 +128,7 @@ struct ib_dm *pvr_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibuc,
 	bytes = PAGE_ALIGN(attr->length);
 	if (!reserve(dev, bytes))
 		return ERR_PTR(-ENOMEM);
-	dm = dm_new(dev, ibuc, attr->length);
+	dm = dm_new(dev, ibuc, bytes);
 	if (!IS_ERR(dm))
 		return &dm->ibdm;
 	atomic64_sub(bytes, &dev->dm_bytes);
@@ -174,7 +172,7 @@ static int UVERBS_HANDLER(PVR_METHOD_DM_QUERY)(struct uverbs_attr_bundle *attrs)
 	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, PVR_ATTR_DM_QUERY_HANDLE);
 	struct pvr_dm *dm = to_pvr_dm(ibdm);
 	struct pvr_dm_query_resp resp = {
-		.length = dm->length,
+		.length = ibdm->length,
 		.mmap_offset = rdma_user_mmap_get_offset(&dm->entry),
 	};
 

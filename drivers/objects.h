@@ -44,7 +44,6 @@ struct pvr_dm {
 	struct ib_dm ibdm;
 	struct rdma_user_mmap_entry entry; /* frees the object with its last reference */
 	struct pvr_dev *dev;
-	u64 length; /* bytes; ib_dm.length has only 32 bits */
 	u32 npages;
 	struct page **pages;
 	dma_addr_t *dma; /* of each page */

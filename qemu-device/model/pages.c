@@ -272,16 +272,22 @@ int pvr_pages_map_pdir(struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
 	return err;
 }
 
-int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
-		  bool write, struct pvr_pages *pages)
+/* The directory of @count whole pages of 4 KiB. */
+static struct pvr_pdir small_pages(uint64_t dma, uint32_t count)
 {
-	struct pvr_pdir pdir = {
-		.dma = pdir_dma,
+	return (struct pvr_pdir){
+		.dma = dma,
 		.levels = 2,
 		.shift = PVR_PAGE_SHIFT,
 		.count = count,
 		.size = (uint64_t)count * PVR_PAGE_SIZE,
 	};
+}
+
+int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
+		  bool write, struct pvr_pages *pages)
+{
+	struct pvr_pdir pdir = small_pages(pdir_dma, count);
 
 	return pvr_pages_map_pdir(adapter, &pdir, write, pages);
 }
@@ -314,13 +320,7 @@ int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_page
 int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
 		     bool write, struct pvr_pages *pages)
 {
-	struct pvr_pdir pdir = {
-		.dma = pdir_dma,
-		.levels = 2,
-		.shift = PVR_PAGE_SHIFT,
-		.count = count,
-		.size = (uint64_t)count * PVR_PAGE_SIZE,
-	};
+	struct pvr_pdir pdir = small_pages(pdir_dma, count);
 	struct build build = { .adapter = adapter, .pages = pages };
 	int err;
 

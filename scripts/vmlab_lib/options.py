@@ -146,6 +146,11 @@ def _check_devices(options):
             raise LabError(f"--packages: '{name}' is not a name of a Debian package")
 
 
+def _settings(options):
+    """What --adapter-settings says, as a dictionary; pvrdmad finds out what is wrong in it."""
+    return dict(part.partition("=")[::2] for part in options.adapter_settings.split(",") if part)
+
+
 def _check_posted_writes(options):
     """Only our driver waits for the device by itself, and only our provider can poll without
     a doorbell for each empty poll, which QEMU would queue without limit."""
@@ -155,7 +160,7 @@ def _check_posted_writes(options):
                        "that is over for one that the device has acted on")
     ours = options.driver == "pvrdma" and options.provider == "pvrdma"
     # Without the extensions of the latest revision each empty poll rings, as with stock drivers.
-    ours = ours and "hwversion=" not in options.adapter_settings.replace("hwversion=latest", "")
+    ours = ours and _settings(options).get("hwversion", "latest") == "latest"
     options.posted = ours if options.posted_writes == "auto" else options.posted_writes == "on"
 
 

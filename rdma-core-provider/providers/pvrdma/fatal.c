@@ -133,8 +133,9 @@ static int flush_qp(struct pvr_cq *cq, struct pvr_qp *qp)
 }
 
 /*
- * Returns 0 if there are CQEs now, ENOENT if there may be later. The mutex keeps QPs of other CQs from vanishing while we find
- * ours; who holds it may wait for our lock, so we only try, and the next poll tries again.
+ * Returns 0 if there are CQEs now, ENOENT if there may be later. The mutex keeps QPs of
+ * other CQs from vanishing while we find ours; who holds it may wait for our lock, so we
+ * only try, and the next poll tries again.
  */
 static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 {

@@ -99,7 +99,8 @@ int pvr_sqe_bind(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw, uint32_
 	};
 
 	/* Nobody goes through a window locally: programs that ask for that right lose nothing. */
-	if (info->mw_access_flags & ~(MW_ACCESS | PVR_ACCESS_LOCAL_WRITE) || (new_rkey ^ mw->rkey) & ~0xffu)
+	if (info->mw_access_flags & ~(MW_ACCESS | PVR_ACCESS_LOCAL_WRITE) ||
+	    (new_rkey ^ mw->rkey) & ~0xffu)
 		return EINVAL;
 	if (!info->mr && (info->addr || info->length))
 		return EINVAL;
