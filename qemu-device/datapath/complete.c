@@ -38,6 +38,37 @@ static void publish(const struct pvr_cq *cq)
 	__atomic_store_n(&cq->shm->prod_tail, tail, __ATOMIC_RELEASE);
 }
 
+static void arm(struct pvr_cq *cq, enum pvr_cq_arm arm)
+{
+	/* Asking for any completion includes having asked for solicited ones. */
+	if (cq->armed < arm)
+		cq->armed = arm;
+}
+
+/*
+ * PVR_EXT_ARM. The barrier pairs with the guest's between its word and its look at
+ * prod_tail: if it does not see what we have published, we see that it waits. It may
+ * have seen and read all of it before it armed, and is told of it nevertheless.
+ */
+static void take_arming(struct pvr_cq *cq)
+{
+	static const enum pvr_cq_arm kinds[PVR_ARM_KIND + 1] = {
+		[PVR_ARM_SOLICITED] = PVR_CQ_ARMED_SOLICITED,
+		[PVR_ARM_ANY] = PVR_CQ_ARMED_ANY,
+		[PVR_ARM_ANY | PVR_ARM_SOLICITED] = PVR_CQ_ARMED_ANY,
+	};
+	uint32_t word;
+
+	if (!cq->arm_shm)
+		return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	word = __atomic_load_n(&cq->arm_shm->word, __ATOMIC_RELAXED);
+	if (word == cq->arm_seen)
+		return;
+	cq->arm_seen = word;
+	arm(cq, kinds[word & PVR_ARM_KIND]);
+}
+
 static void write_cqe(struct pvr_cq *cq, const struct pvrdma_cqe *cqe)
 {
 	struct pvrdma_cqe *slot_shm = slot(cq, cq->produced++);
@@ -63,20 +94,21 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
 	write_cqe(cq, cqe);
 	if (solicited)
 		cq->solicited = cq->produced;
+	take_arming(cq);
 	if (cq->armed == PVR_CQ_ARMED_ANY ||
 	    (cq->armed == PVR_CQ_ARMED_SOLICITED && solicited))
 		notify(adapter, cq);
 }
 
-void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm arm)
+void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm kind)
 {
-	uint64_t news = arm == PVR_CQ_ARMED_ANY ? cq->produced : cq->solicited;
+	uint64_t news = kind == PVR_CQ_ARMED_ANY ? cq->produced : cq->solicited;
 
 	if (cq->error)
 		return;
-	/* Asking for any completion includes having asked for solicited ones. */
-	if (cq->armed < arm)
-		cq->armed = arm;
+	/* Who arms in memory rings if in doubt: both are one arming. */
+	take_arming(cq);
+	arm(cq, kind);
 	if (news > cq->announced && cq->produced - news < unread(cq))
 		notify(adapter, cq);
 }
@@ -104,7 +136,19 @@ static void copy_unread(const struct pvr_cq *from, uint32_t n, struct pvr_cq *to
 	}
 }
 
-int pvr_cq_move(struct pvr_cq *cq, const struct pvr_pages *pages, uint32_t cqe)
+void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	uint8_t *page_shm = pvr_pages_ptr(&cq->pages, 0);
+
+	cq->shm = &((struct pvr_ring_state *)page_shm)->rx;
+	cq->arm_shm = adapter->features & PVR_EXT_ARM ?
+			      (const struct pvr_arm *)(page_shm + PVR_ARM_OFFSET) :
+			      NULL;
+	cq->arm_seen = 0;
+}
+
+int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr_pages *pages,
+		uint32_t cqe)
 {
 	uint32_t n = unread(cq);
 	uint64_t first = cq->produced - n;
@@ -116,9 +160,10 @@ int pvr_cq_move(struct pvr_cq *cq, const struct pvr_pages *pages, uint32_t cqe)
 	to.pages = *pages;
 	to.cqe = cqe;
 	copy_unread(cq, n, &to);
+	take_arming(cq);
 	cq->pages = *pages;
 	cq->cqe = cqe;
-	cq->shm = &((struct pvr_ring_state *)pvr_pages_ptr(pages, 0))->rx;
+	pvr_cq_use_ring(adapter, cq);
 	cq->produced = n;
 	cq->announced = count_from(first, cq->announced);
 	cq->solicited = count_from(first, cq->solicited);

@@ -19,7 +19,10 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
  * The guest asks for one notification. Completions that it has not consumed and was
  * not told of count at once, as they may have come between its last look and this.
  */
-void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm arm);
+void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm kind);
+
+/* Finds the indices, and the word that arms, in the first page of cq->pages. */
+void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
 /**
  * pvr_cq_move() - RESIZE_CQ: go on in another ring
@@ -32,6 +35,7 @@ void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm 
  *
  * Return: 0, or -EINVAL if they do not fit; then the CQ is as it was.
  */
-int pvr_cq_move(struct pvr_cq *cq, const struct pvr_pages *pages, uint32_t cqe);
+int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr_pages *pages,
+		uint32_t cqe);
 
 #endif /* PVR_COMPLETE_H */

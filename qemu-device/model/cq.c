@@ -28,14 +28,12 @@ static int ring_check(uint32_t cqe, uint32_t nchunks)
 static int cq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_cq *cmd,
 		     struct pvr_cq *cq)
 {
-	struct pvr_ring_state *state_shm;
 	int err;
 
 	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &cq->pages);
 	if (err)
 		return err;
-	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&cq->pages, 0);
-	cq->shm = &state_shm->rx;
+	pvr_cq_use_ring(adapter, cq);
 	cq->cqe = cmd->cqe;
 	return 0;
 }
@@ -116,7 +114,7 @@ int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (err)
 		return err;
 	old = cq->pages;
-	err = pvr_cq_move(cq, &pages, cmd->cqe);
+	err = pvr_cq_move(adapter, cq, &pages, cmd->cqe);
 	pvr_pages_unmap(adapter, err ? &pages : &old);
 	resp->resize_cq.cqe = cmd->cqe;
 	return err;

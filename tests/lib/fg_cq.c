@@ -158,3 +158,20 @@ void fg_cq_arm_solicited(struct fg_cq *cq)
 {
 	fg_cq_ring(cq, PVR_DB_CQ_ARM_SOL);
 }
+
+uint32_t *fg_cq_arm_word(const struct fg_cq *cq)
+{
+	return &((struct pvr_arm *)(cq->buf.va + PVR_ARM_OFFSET))->word;
+}
+
+bool fg_cq_arm_in_memory(struct fg_cq *cq, uint32_t kind)
+{
+	uint32_t *word = fg_cq_arm_word(cq);
+
+	__atomic_store_n(word, ((*word & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!fg_cq_pending(cq))
+		return false;
+	fg_cq_ring(cq, kind & PVR_ARM_ANY ? PVR_DB_CQ_ARM : PVR_DB_CQ_ARM_SOL);
+	return true;
+}

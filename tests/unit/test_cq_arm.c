@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* PVR_EXT_ARM: CQs that are armed in memory, by doorbell, and by both. */
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include "common.h"
+
+#define EXTENSIONS (PVR_EXT_ARM | PVR_EXT_RESIZE)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* One completion on b's receive CQ. */
+static void complete(struct t_env *env, uint32_t flags)
+{
+	struct fg_wr wr = { .wr_id = 7,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED | flags };
+
+	t_recv(&env->b, 7, 0, 0);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 7, PVRDMA_WC_SEND);
+}
+
+static uint32_t notifications(struct t_env *env)
+{
+	return fg_cq_events_count(env->g[1], env->b.rcq.handle);
+}
+
+/* What no unread completion makes: an arming without a doorbell. */
+static void arm(struct fg_cq *cq, uint32_t kind)
+{
+	assert_false(fg_cq_arm_in_memory(cq, kind));
+}
+
+static void test_no_doorbell_is_needed(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t doorbells = fg_stats(env->g[1]).doorbells;
+
+	arm(&env->b.rcq, PVR_ARM_ANY);
+	assert_int_equal(fg_stats(env->g[1]).doorbells, doorbells);
+	assert_int_equal(notifications(env), 0);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
+	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
+}
+
+static void test_each_value_arms_once(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 1; i <= 5; i++) {
+		arm(&env->b.rcq, PVR_ARM_ANY);
+		complete(env, 0);
+		complete(env, PVR_SEND_SOLICITED);
+		assert_int_equal(notifications(env), 1);
+		assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], i);
+		assert_int_equal(fg_cq_drain(&env->b.rcq), 2);
+	}
+}
+
+static void test_solicited_ignores_other_completions(void **state)
+{
+	struct t_env *env = *state;
+
+	arm(&env->b.rcq, PVR_ARM_SOLICITED);
+	complete(env, 0);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 0);
+	complete(env, PVR_SEND_SOLICITED);
+	assert_int_equal(notifications(env), 1);
+	complete(env, PVR_SEND_SOLICITED);
+	assert_int_equal(notifications(env), 0);
+}
+
+static void test_solicited_sees_errors(void **state)
+{
+	struct t_env *env = *state;
+
+	arm(&env->b.rcq, PVR_ARM_SOLICITED);
+	t_recv(&env->b, 1, 0, 0);
+	expect_ok(fg_qp_to_err(&env->b.qp));
+	fg_run(env->host);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	assert_int_equal(notifications(env), 1);
+}
+
+static void test_both_kinds_mean_any_and_none_means_nothing(void **state)
+{
+	struct t_env *env = *state;
+
+	arm(&env->b.rcq, 0);
+	complete(env, PVR_SEND_SOLICITED);
+	assert_int_equal(notifications(env), 0);
+	fg_cq_drain(&env->b.rcq);
+	arm(&env->b.rcq, PVR_ARM_ANY | PVR_ARM_SOLICITED);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+	fg_cq_drain(&env->b.rcq);
+	/* Nor does it take back what was asked for before. */
+	arm(&env->b.rcq, PVR_ARM_SOLICITED);
+	complete(env, 0);
+	fg_cq_drain(&env->b.rcq);
+	arm(&env->b.rcq, 0);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 0);
+	complete(env, PVR_SEND_SOLICITED);
+	assert_int_equal(notifications(env), 1);
+}
+
+/* The doorbell that goes with an arming is the same arming. */
+static void test_unread_completions_count_at_once_and_once(void **state)
+{
+	struct t_env *env = *state;
+
+	complete(env, 0);
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	assert_int_equal(notifications(env), 1);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 0);
+	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
+}
+
+static void test_announced_completions_do_not_count_again(void **state)
+{
+	struct t_env *env = *state;
+
+	arm(&env->b.rcq, PVR_ARM_ANY);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	fg_run(env->host);
+	assert_int_equal(notifications(env), 0);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 0);
+}
+
+static void test_doorbells_alone_arm_as_ever(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 3; i++) {
+		fg_cq_arm(&env->b.rcq);
+		complete(env, 0);
+		assert_int_equal(notifications(env), 1);
+		complete(env, 0);
+		assert_int_equal(notifications(env), 0);
+		fg_cq_drain(&env->b.rcq);
+		fg_cq_arm_solicited(&env->b.rcq);
+		complete(env, 0);
+		assert_int_equal(notifications(env), 0);
+		complete(env, PVR_SEND_SOLICITED);
+		assert_int_equal(notifications(env), 1);
+		fg_cq_drain(&env->b.rcq);
+		arm(&env->b.rcq, PVR_ARM_ANY);
+		complete(env, 0);
+		assert_int_equal(notifications(env), 1);
+		fg_cq_drain(&env->b.rcq);
+	}
+}
+
+static void test_resized_cq_stays_armed(void **state)
+{
+	struct t_env *env = *state;
+
+	/* Nothing has completed since: the device has not seen it when it moves. */
+	arm(&env->b.rcq, PVR_ARM_ANY);
+	expect_ok(fg_cq_resize(&env->b.rcq, 512));
+	assert_int_equal(notifications(env), 0);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 0);
+}
+
+static void test_word_of_the_new_ring_counts_from_0(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t old;
+
+	arm(&env->b.rcq, PVR_ARM_ANY);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+	fg_cq_drain(&env->b.rcq);
+	old = *fg_cq_arm_word(&env->b.rcq);
+	expect_ok(fg_cq_resize(&env->b.rcq, 512));
+	assert_int_equal(*fg_cq_arm_word(&env->b.rcq), 0);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 0);
+	fg_cq_drain(&env->b.rcq);
+	/* The value that it saw last in the old ring is a new one here. */
+	arm(&env->b.rcq, PVR_ARM_ANY);
+	assert_int_equal(*fg_cq_arm_word(&env->b.rcq), old);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+}
+
+static void test_refused_resize_keeps_the_word(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 3; i++)
+		complete(env, 0);
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	assert_int_equal(notifications(env), 1);
+	assert_int_equal(fg_cq_resize(&env->b.rcq, 2), EINVAL);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 0);
+	assert_int_equal(fg_cq_drain(&env->b.rcq), 4);
+	arm(&env->b.rcq, PVR_ARM_ANY);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+}
+
+static void test_without_the_extension_the_word_means_nothing(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_default_ext = EXTENSIONS & ~PVR_EXT_ARM;
+	env->g[2] = fg_guest_start(env->host, 3);
+	fg_default_ext = EXTENSIONS;
+	fg_end_open(&c, env->g[2], PVR_QPT_RC);
+	fg_end_connect(&c, &c, NULL);
+	for (uint32_t i = 0; i < 20; i++) {
+		*fg_cq_arm_word(&c.rcq) = i * PVR_ARM_STEP + i % 4;
+		t_recv(&c, i, 0, 8);
+		t_send(&c, i, 64, 8);
+		fg_run(env->host);
+		expect_recv(&c.rcq, i, 8);
+		expect_done(&c.scq, i, PVRDMA_WC_SEND);
+	}
+	assert_int_equal(fg_cq_events_pending(env->g[2]), 0);
+	assert_int_equal(env->g[2]->irq[PVR_VEC_CQ], 0);
+}
+
+/* Whatever a guest writes there costs itself a notification a completion at most. */
+static void test_any_value_is_harmless(void **state)
+{
+	static const uint32_t words[] = { UINT32_MAX, 0,	  1u << 31, PVR_ARM_STEP - 1,
+					  0x7fffffff, 0xfffffffc, 2,	    UINT32_MAX,
+					  1 };
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 300; i++) {
+		uint32_t word = i < COUNT(words) ? words[i] : i * 0x9e3779b9u;
+
+		*fg_cq_arm_word(&env->b.rcq) = word;
+		complete(env, i % 2 ? PVR_SEND_SOLICITED : 0);
+		assert_in_range(fg_cq_events_pending(env->g[1]), 0, 1);
+		if (word & PVR_ARM_ANY)
+			assert_int_equal(fg_cq_events_pending(env->g[1]), 1);
+		notifications(env);
+		if (i % 3 == 0)
+			fg_cq_ring(&env->b.rcq, PVR_DB_CQ_ARM | PVR_DB_CQ_ARM_SOL);
+		expect_recv(&env->b.rcq, 7, 0);
+		fg_run(env->host);
+		notifications(env);
+	}
+	expect_no_event(env->g[0]);
+	expect_no_event(env->g[1]);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+/* A CQ in error has no ring any more: nobody looks at its word. */
+static void test_failed_cq_is_not_armed(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i <= FG_END_CQE; i++)
+		complete(env, 0);
+	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	fg_run(env->host);
+	assert_int_equal(notifications(env), 0);
+}
+
+/* -------------------------------------------------------- at the same time */
+
+#define WAKEUPS 200000
+#define PATIENCE_S 20
+
+/* A CPU of the guest that sleeps until it is told of a completion. */
+struct sleeper {
+	struct t_env *env;
+	pthread_t thread;
+	uint32_t read; /* completions */
+	bool give_up;
+};
+
+static bool gives_up(const struct sleeper *s)
+{
+	return __atomic_load_n(&s->give_up, __ATOMIC_RELAXED);
+}
+
+/* So that it arms at all moments of the device's turn. */
+static void dawdle(uint32_t n)
+{
+	for (volatile uint32_t i = 0; i < n; i++)
+		;
+}
+
+/* Rings no doorbell, which is not this thread's to do: it reads what it finds instead. */
+static void *sleep_and_read(void *arg)
+{
+	struct sleeper *s = arg;
+	struct fg_cq *cq = &s->env->b.rcq;
+	uint32_t handle, *word = fg_cq_arm_word(cq);
+	struct pvrdma_cqe cqe;
+
+	while (s->read < WAKEUPS && !gives_up(s)) {
+		dawdle(s->read * 7 % 2048);
+		__atomic_store_n(word, *word + PVR_ARM_STEP, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (!fg_cq_pending(cq))
+			while (!fg_cq_event_poll(s->env->g[1], &handle) && !gives_up(s))
+				sched_yield();
+		while (fg_cq_poll(cq, &cqe))
+			__atomic_fetch_add(&s->read, 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* The sleeper has read @n; false if it has not woken up. */
+static bool wait_until_read(const struct sleeper *s, uint32_t n)
+{
+	time_t end = time(NULL) + PATIENCE_S;
+
+	while (__atomic_load_n(&s->read, __ATOMIC_ACQUIRE) < n) {
+		if (time(NULL) > end)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static void test_no_wakeup_is_lost(void **state)
+{
+	struct t_env *env = *state;
+	struct sleeper s = { .env = env };
+	bool woken = true;
+
+	*fg_cq_arm_word(&env->b.rcq) = PVR_ARM_ANY;
+	assert_int_equal(pthread_create(&s.thread, NULL, sleep_and_read, &s), 0);
+	for (uint32_t i = 0; i < WAKEUPS && woken; i++) {
+		complete(env, 0);
+		woken = wait_until_read(&s, i + 1);
+	}
+	__atomic_store_n(&s.give_up, true, __ATOMIC_RELAXED);
+	pthread_join(s.thread, NULL);
+	assert_true(woken);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_no_doorbell_is_needed, rc_connected),
+		T(test_each_value_arms_once, rc_connected),
+		T(test_solicited_ignores_other_completions, rc_connected),
+		T(test_solicited_sees_errors, rc_connected),
+		T(test_both_kinds_mean_any_and_none_means_nothing, rc_connected),
+		T(test_unread_completions_count_at_once_and_once, rc_connected),
+		T(test_announced_completions_do_not_count_again, rc_connected),
+		T(test_doorbells_alone_arm_as_ever, rc_connected),
+		T(test_resized_cq_stays_armed, rc_connected),
+		T(test_word_of_the_new_ring_counts_from_0, rc_connected),
+		T(test_refused_resize_keeps_the_word, rc_connected),
+		T(test_without_the_extension_the_word_means_nothing, rc_connected),
+		T(test_any_value_is_harmless, rc_connected),
+		T(test_failed_cq_is_not_armed, rc_connected),
+		T(test_no_wakeup_is_lost, rc_connected),
+	};
+
+	fg_default_ext = EXTENSIONS;
+	return T_MAIN(tests);
+}
