@@ -34,6 +34,7 @@
 	 PVR_EXT_MCAST | PVR_EXT_STATS | PVR_EXT_LOCAL_DMA_LKEY |              \
 	 PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_ARM)
 
+#define PVR_MAX_WORKERS 64
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
 
 struct pvr_engine;
@@ -52,6 +53,11 @@ struct pvr_engine_ops {
 	/* One line without newline; adapter is its name, or NULL for the engine. */
 	void (*log)(void *opaque, enum pvr_log_level level, const char *adapter,
 		    const char *message);
+	/*
+	 * Another thread has given @worker, for which pvr_engine_deadline() was called
+	 * last, something to do: pvr_engine_run() must be called soon. May be NULL.
+	 */
+	void (*wake)(void *opaque, unsigned int worker);
 };
 
 struct pvr_adapter_ops {
@@ -66,10 +72,12 @@ struct pvr_adapter_ops {
  * pvr_engine_create() - make an engine without adapters
  * @ops: callbacks; must stay valid as long as the engine
  * @opaque: first argument of the callbacks
+ * @workers: threads that will call pvr_engine_run(), numbered from 0; 1 to PVR_MAX_WORKERS
  *
  * Return: the engine, or NULL if out of memory.
  */
-struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque);
+struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque,
+				     unsigned int workers);
 
 /* Destroys the engine and all its adapters. NULL is allowed. */
 void pvr_engine_destroy(struct pvr_engine *engine);
@@ -82,10 +90,10 @@ void pvr_engine_destroy(struct pvr_engine *engine);
  *
  * Return: true if there is more to do now.
  */
-bool pvr_engine_run(struct pvr_engine *engine);
+bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker);
 
 /* When pvr_engine_run() must be called next at the latest; UINT64_MAX: no timer. */
-uint64_t pvr_engine_deadline(const struct pvr_engine *engine);
+uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker);
 
 struct pvr_adapter_config {
 	const char *name; /* unique in the engine; [A-Za-z0-9._-]+ */
@@ -94,6 +102,7 @@ struct pvr_adapter_config {
 	/* The revision, as VMware's virtual hardware versions: 13, 14, 18, 20 or latest. */
 	const char *hwversion; /* NULL: latest */
 	uint8_t gid_type; /* PVR_GID_TYPE_*, the RoCE that it speaks; 0: the revision's best */
+	unsigned int worker; /* that executes its queues */
 };
 
 /**

@@ -161,7 +161,7 @@ static bool init_engine(struct pvr_daemon *daemon, struct pvr_error *err)
 	daemon->loop = pvr_loop_create();
 	if (!daemon->loop)
 		return pvr_fail(err, "cannot make an event loop: %s", strerror(errno));
-	daemon->engine = pvr_engine_create(&engine_ops, daemon);
+	daemon->engine = pvr_engine_create(&engine_ops, daemon, 1);
 	if (!daemon->engine)
 		return pvr_fail(err, "out of memory");
 	daemon->env = (struct pvr_attach_env){
@@ -213,7 +213,9 @@ void pvr_daemon_run(struct pvr_daemon *daemon)
 	uint64_t deadline;
 
 	while (!daemon->stop) {
-		deadline = pvr_engine_run(daemon->engine) ? 0 : pvr_engine_deadline(daemon->engine);
+		deadline = pvr_engine_run(daemon->engine, 0) ?
+				   0 :
+				   pvr_engine_deadline(daemon->engine, 0);
 		check_adapters(daemon);
 		/* Interrupted: the guard's own signal, while there was nothing to do. */
 		if (pvr_loop_wait(daemon->loop, deadline))

@@ -38,6 +38,8 @@ static const char *config_error(const struct pvr_engine *engine,
 		return "the hardware version must be one of " PVR_REVISION_NAMES;
 	if (config->gid_type & (config->gid_type - 1) || config->gid_type & ~revision->gid_types)
 		return "this hardware version does not have that version of RoCE";
+	if (config->worker >= engine->num_workers)
+		return "there is no worker of this number";
 	LIST_FOREACH(other, &engine->adapters, link)
 		if (!strcmp(other->name, config->name))
 			return "another adapter has this name";

@@ -42,6 +42,7 @@ struct pvr_srq;
 struct pvr_engine {
 	const struct pvr_engine_ops *ops;
 	void *opaque;
+	unsigned int num_workers;
 	LIST_HEAD(, pvr_adapter) adapters;
 	struct pvr_fabrics fabrics;
 	struct pvr_timers timers;

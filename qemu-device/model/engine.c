@@ -7,14 +7,18 @@
 
 #define TIMERS_PER_RUN 64
 
-struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque)
+struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque,
+				     unsigned int workers)
 {
-	struct pvr_engine *engine = calloc(1, sizeof(*engine));
+	struct pvr_engine *engine = NULL;
 
+	if (workers && workers <= PVR_MAX_WORKERS)
+		engine = calloc(1, sizeof(*engine));
 	if (!engine)
 		return NULL;
 	engine->ops = ops;
 	engine->opaque = opaque;
+	engine->num_workers = workers;
 	LIST_INIT(&engine->adapters);
 	LIST_INIT(&engine->fabrics.list);
 	LIST_INIT(&engine->fabrics.paths);
@@ -45,9 +49,12 @@ static void flush_interrupts(struct pvr_engine *engine)
 	}
 }
 
-bool pvr_engine_run(struct pvr_engine *engine)
+bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker)
 {
 	bool more;
+
+	if (worker)
+		return false;
 
 	if (pvr_timers_next(&engine->timers) != UINT64_MAX)
 		pvr_timers_run(&engine->timers, pvr_now(engine), TIMERS_PER_RUN);
@@ -56,9 +63,9 @@ bool pvr_engine_run(struct pvr_engine *engine)
 	return more;
 }
 
-uint64_t pvr_engine_deadline(const struct pvr_engine *engine)
+uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker)
 {
-	return pvr_timers_next(&engine->timers);
+	return worker ? UINT64_MAX : pvr_timers_next(&engine->timers);
 }
 
 void pvr_engine_for_each_path(const struct pvr_engine *engine,

@@ -58,6 +58,7 @@ static bool adapter_plug(struct fg_guest *guest)
 		.fabric = guest->config.fabric,
 		.hwversion = guest->config.hwversion,
 		.gid_type = guest->config.gid_type,
+		.worker = guest->config.worker,
 	};
 	char err[200] = "";
 

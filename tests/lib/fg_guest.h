@@ -16,6 +16,7 @@ struct fg_guest_config {
 	uint32_t ring_pages; /* of both device rings, header included; 0: 4 */
 	const char *hwversion; /* of the adapter; NULL: latest */
 	uint8_t gid_type; /* of the adapter; 0: the best that it has */
+	unsigned int worker; /* of the adapter */
 	uint32_t ext; /* PVR_EXT_* to acknowledge at probe */
 };
 

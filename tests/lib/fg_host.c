@@ -37,14 +37,15 @@ static const struct pvr_engine_ops engine_ops = {
 	.log = host_log,
 };
 
-struct fg_host *fg_host_try_create(void)
+struct fg_host *fg_host_try_create(unsigned int workers)
 {
 	struct fg_host *host = calloc(1, sizeof(*host));
 
 	if (!host)
 		return NULL;
 	host->now = START_TIME;
-	host->engine = pvr_engine_create(&engine_ops, host);
+	host->workers = workers;
+	host->engine = pvr_engine_create(&engine_ops, host, workers);
 	if (!host->engine) {
 		free(host);
 		return NULL;
@@ -54,7 +55,12 @@ struct fg_host *fg_host_try_create(void)
 
 struct fg_host *fg_host_create(void)
 {
-	struct fg_host *host = fg_host_try_create();
+	return fg_host_create_workers(1);
+}
+
+struct fg_host *fg_host_create_workers(unsigned int workers)
+{
+	struct fg_host *host = fg_host_try_create(workers);
 
 	if (!host)
 		fg_die("cannot make an engine");
@@ -69,11 +75,41 @@ void fg_host_destroy(struct fg_host *host)
 	free(host);
 }
 
+/* Each worker once. */
+static bool run_workers(struct fg_host *host)
+{
+	unsigned int i;
+	bool more = false;
+
+	for (i = 0; i < host->workers; i++)
+		more |= pvr_engine_run(host->engine, i);
+	return more;
+}
+
+/* What one worker has done may be work for one that had none before it. */
+static bool has_more(struct fg_host *host)
+{
+	return run_workers(host) || (host->workers > 1 && run_workers(host));
+}
+
+static uint64_t next_deadline(struct fg_host *host)
+{
+	uint64_t deadline, first = UINT64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < host->workers; i++) {
+		deadline = pvr_engine_deadline(host->engine, i);
+		if (deadline < first)
+			first = deadline;
+	}
+	return first;
+}
+
 static uint32_t run(struct fg_host *host, uint32_t max)
 {
 	uint32_t rounds = 1;
 
-	while (pvr_engine_run(host->engine) && rounds < max)
+	while (has_more(host) && rounds < max)
 		rounds++;
 	return rounds;
 }
@@ -106,7 +142,7 @@ uint64_t fg_settle(struct fg_host *host, uint64_t ns)
 		uint64_t deadline;
 
 		fg_run(host);
-		deadline = pvr_engine_deadline(host->engine);
+		deadline = next_deadline(host);
 		if (deadline == UINT64_MAX)
 			break;
 		if (deadline - start > ns && deadline > start) {

@@ -24,6 +24,7 @@ struct fg_log_line {
 
 struct fg_host {
 	struct pvr_engine *engine;
+	unsigned int workers;
 	uint64_t now; /* ns; moves only by fg_advance() and fg_settle() */
 	uint64_t logged[FG_LOG_LEVELS]; /* lines by level */
 	uint32_t nlines; /* all; the last FG_LOG_LINES are in line[] */
@@ -32,11 +33,15 @@ struct fg_host {
 
 /* With FG_LOG set in the environment the log is also printed. */
 struct fg_host *fg_host_create(void);
+struct fg_host *fg_host_create_workers(unsigned int workers);
 /* NULL if the engine could not be made; then nothing is left. */
-struct fg_host *fg_host_try_create(void);
+struct fg_host *fg_host_try_create(unsigned int workers);
 void fg_host_destroy(struct fg_host *host);
 
-/* Runs until there is nothing to do now; returns the rounds. Never moves the clock. */
+/*
+ * Runs all workers, in this one thread, until there is nothing to do now; returns the
+ * rounds. Never moves the clock.
+ */
 uint32_t fg_run(struct fg_host *host);
 /* As fg_run(), but gives up after @max rounds: true if the engine came to rest. */
 bool fg_run_bounded(struct fg_host *host, uint32_t max);

@@ -540,7 +540,7 @@ static void test_create_engine(void **state)
 	(void)state;
 	for (n = 1; n < 100; n++) {
 		fail_from(n);
-		engine = pvr_engine_create(&ops, NULL);
+		engine = pvr_engine_create(&ops, NULL, 1);
 		if (!failed())
 			break;
 		assert_null(engine);

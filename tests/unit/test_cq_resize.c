@@ -358,7 +358,7 @@ static void test_cq_moves_in_the_middle_of_a_message(void **state)
 	env->b.mr = to;
 	t_recv(&env->b, 1, 0, len);
 	t_send(&env->a, 2, 0, len);
-	assert_true(pvr_engine_run(env->host->engine));
+	assert_true(pvr_engine_run(env->host->engine, 0));
 	expect_ok(fg_cq_resize(&env->b.rcq, 4));
 	expect_ok(fg_cq_resize(&env->a.scq, 4));
 	fg_run(env->host);

@@ -275,7 +275,7 @@ static void test_full_ring_holds_up_no_other_vector(void **state)
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(fg_vector_count(g, 1, one.b.rcq.handle), 1);
 	fg_advance(env->host, FG_SEC);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_all_vectors_full_at_once(void **state)
@@ -319,7 +319,7 @@ static void test_cq_destroyed_while_it_waits_for_room(void **state)
 	assert_int_equal(fg_vector_pending(g, LAST), 1);
 	assert_int_equal(fg_vector_count(g, LAST, q.b.rcq.handle), 1);
 	fg_advance(env->host, FG_SEC);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_ring_wraps_at_2048(void **state)

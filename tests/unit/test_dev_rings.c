@@ -251,7 +251,7 @@ static void test_full_async_ring_holds_events_back(void **state)
 	}
 	expect_no_event(g);
 	fg_advance(env->host, FG_SEC);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_guest_that_never_reads_its_events_costs_nothing(void **state)
@@ -400,7 +400,7 @@ static void test_reset_while_events_are_held_back(void **state)
 	pvr_adapter_fail(env->g[0]->adapter, "a test, again");
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
 	fg_advance(env->host, FG_SEC);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 	expect_ok(fg_guest_boot(env->g[0]));
 	fg_advance(env->host, FG_SEC);
 	expect_no_event(env->g[0]);

@@ -95,7 +95,7 @@ static void test_modify_to_error_flushes_both_queues(void **state)
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_cqe(&env->a.rcq, 3, PVRDMA_WC_WR_FLUSH_ERR);
 	expect_no_event(env->g[0]);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_receives_posted_in_init_are_flushed_by_error(void **state)

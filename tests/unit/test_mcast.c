@@ -495,7 +495,7 @@ static void test_copies_count_as_work(void **state)
 	}
 	for (uint32_t i = 0; i < 60; i++)
 		assert_true(fg_post_send(&env->a.qp, &wr));
-	assert_true(pvr_engine_run(env->host->engine));
+	assert_true(pvr_engine_run(env->host->engine, 0));
 	assert_in_range(fg_cq_drain(&env->a.scq), 1, 59);
 	fg_run(env->host);
 	for (uint32_t i = 0; i < COUNT(qp); i++)

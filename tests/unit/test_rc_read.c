@@ -138,7 +138,7 @@ static void test_mr_deregistered_in_the_middle_of_a_read(void **state)
 
 	for (uint32_t i = 0; i < 40; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, i, 0, &env->b.mr, 0, len);
-	pvr_engine_run(env->host->engine);
+	pvr_engine_run(env->host->engine, 0);
 	expect_ok(fg_mr_destroy(&env->b.mr));
 	memset(env->b.buf.va, 0xdd, env->b.buf.size);
 	fg_run(env->host);

@@ -365,7 +365,7 @@ static void test_one_queue_does_not_starve_another(void **state)
 	t_recv(&d, 1, 0, 8);
 	t_send(&c, 2, 0, 8);
 	for (int i = 0; i < 100000 && !done; i++) {
-		pvr_engine_run(env->host->engine);
+		pvr_engine_run(env->host->engine, 0);
 		done = fg_cq_pending(&c.scq);
 	}
 	assert_true(done);
@@ -380,7 +380,7 @@ static void test_one_run_does_a_bounded_amount_of_work(void **state)
 
 	for (uint32_t i = 0; i < 60; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 1 << 20);
-	assert_true(pvr_engine_run(env->host->engine));
+	assert_true(pvr_engine_run(env->host->engine, 0));
 	assert_true(fg_cq_pending(&env->a.scq) < 60);
 	fg_run(env->host);
 	assert_int_equal(fg_cq_drain(&env->a.scq), 60);

@@ -415,8 +415,8 @@ static void test_an_idle_engine_has_nothing_to_do(void **state)
 	struct t_env *env = *state;
 
 	fg_run(env->host);
-	assert_false(pvr_engine_run(env->host->engine));
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_false(pvr_engine_run(env->host->engine, 0));
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 int main(void)

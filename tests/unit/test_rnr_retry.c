@@ -20,7 +20,7 @@ static void test_without_a_receive_request_the_sender_waits(void **state)
 	expect_no_cqe(&env->a.scq);
 	expect_state(&env->a, PVR_QPS_RTS);
 	expect_state(&env->b, PVR_QPS_RTS);
-	assert_true(pvr_engine_deadline(env->host->engine) != UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) != UINT64_MAX);
 	assert_true(fg_stats(env->g[1]).rnr_naks >= 1);
 }
 
@@ -39,7 +39,7 @@ static void test_posting_a_receive_request_lets_the_message_in(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 3, 8);
 	expect_recv(&env->b.rcq, 4, 8);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_receive_request_without_a_doorbell_is_found_by_the_retry(void **state)
@@ -201,7 +201,7 @@ static void test_waiting_qp_can_be_destroyed(void **state)
 	t_recv(&env->b, 2, 0, 8);
 	fg_settle(env->host, 10 * FG_SEC);
 	expect_no_cqe(&env->b.rcq);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_waited_for_qp_can_be_destroyed(void **state)
@@ -332,7 +332,7 @@ static void peer_dies(struct t_env *env, void (*kill)(struct t_env *env))
 	for (uint32_t i = 0; i < 40; i++)
 		t_rdma(&env->a, i % 2 ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_RDMA_WRITE, i, 0,
 		       &env->b.mr, 0, 1 << 20);
-	pvr_engine_run(env->host->engine);
+	pvr_engine_run(env->host->engine, 0);
 	kill(env);
 	fg_settle(env->host, 100 * FG_SEC);
 	while (fg_cq_poll(&env->a.scq, &cqe)) {
@@ -456,7 +456,7 @@ static void test_own_adapter_reset_under_traffic(void **state)
 	connect_with(env, NULL);
 	for (uint32_t i = 0; i < 40; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 60000);
-	pvr_engine_run(env->host->engine);
+	pvr_engine_run(env->host->engine, 0);
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
 	tail = env->a.scq.ring->prod_tail;
 	memset(env->b.buf.va, 0, env->b.buf.size);
@@ -464,7 +464,7 @@ static void test_own_adapter_reset_under_traffic(void **state)
 	assert_int_equal(env->a.scq.ring->prod_tail, tail);
 	for (size_t i = 0; i < env->b.buf.size; i++)
 		assert_int_equal(env->b.buf.va[i], 0);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
@@ -557,7 +557,7 @@ static void test_many_timers_expire_in_order(void **state)
 	for (uint32_t n = 0; n < N - 7;) {
 		uint64_t last = 0;
 
-		env->host->now = pvr_engine_deadline(env->host->engine);
+		env->host->now = pvr_engine_deadline(env->host->engine, 0);
 		fg_run(env->host);
 		while (fg_cq_poll(&env->a.scq, &cqe)) {
 			assert_int_equal(cqe.status, PVRDMA_WC_RETRY_EXC_ERR);
@@ -568,7 +568,7 @@ static void test_many_timers_expire_in_order(void **state)
 			n++;
 		}
 	}
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_posting_a_receive_request_wakes_the_sender_at_once(void **state)
@@ -584,7 +584,7 @@ static void test_posting_a_receive_request_wakes_the_sender_at_once(void **state
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 2, 8);
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_retry_count_starts_anew_with_each_message(void **state)
@@ -622,7 +622,7 @@ static void test_requester_that_starts_anew_in_the_middle_of_a_message(void **st
 	assert_true(fg_post_recv(&env->b.qp, 1, &sge, 1));
 	env->a.mr = from;
 	t_send(&env->a, 1, 0, len);
-	assert_true(pvr_engine_run(env->host->engine));
+	assert_true(pvr_engine_run(env->host->engine, 0));
 	expect_no_cqe(&env->b.rcq);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));

@@ -525,7 +525,7 @@ static void test_error_in_the_middle_of_a_message_flushes_its_request(void **sta
 	post(&s, 2, 0, 64);
 	s.a->mr = from;
 	t_send(s.a, 3, 0, len);
-	assert_true(pvr_engine_run(s.env->host->engine));
+	assert_true(pvr_engine_run(s.env->host->engine, 0));
 	expect_no_cqe(&s.b->rcq);
 	expect_ok(fg_qp_to_err(&s.b->qp));
 	fg_settle(s.env->host, 100 * FG_SEC);

@@ -294,7 +294,7 @@ static void test_request_that_a_qp_holds_is_not_touched(void **state)
 		t_send(&big, 3, 0, len);
 		s.a->qp = big.qp;
 	}
-	assert_true(pvr_engine_run(s.env->host->engine));
+	assert_true(pvr_engine_run(s.env->host->engine, 0));
 	expect_ok(fg_srq_resize(&s.srq, 1));
 	assert_int_equal(s.srq.ring->prod_tail, 1); /* only 2 waits */
 	fg_run(s.env->host);

@@ -37,7 +37,7 @@ static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
 	expect_no_event(env->g[0]);
 	expect_no_event(env->g[1]);
 	/* No acknowledgement, no retry: nothing is waited for (9.8.2). */
-	assert_true(pvr_engine_deadline(env->host->engine) == UINT64_MAX);
+	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
 static void test_messages_of_all_lengths(void **state)
@@ -261,7 +261,7 @@ static void interrupt_message(struct t_env *env)
 	for (int i = 0; i < 7; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 100, 0, &env->b.mr, 0, BIG - 1);
 	t_send(&env->a, 2, 0, BIG);
-	pvr_engine_run(env->host->engine);
+	pvr_engine_run(env->host->engine, 0);
 	assert_int_equal(fg_cq_drain(&env->a.scq), 7);
 	pvr_adapter_set_link(env->g[1]->adapter, false);
 	fg_run(env->host);
