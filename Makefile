@@ -26,6 +26,10 @@ check: deps ## Build everything and run all tests; last line: N passed, N failed
 check-debug: host module provider ## The driver on a kernel with lockdep, KASAN and kmemleak; builds that kernel once
 	@scripts/check debug
 
+.PHONY: bench
+bench: deps ## Measure the device without VMs: a table, build/bench/native.json
+	@scripts/bench
+
 .PHONY: deps
 deps: ## Install the Debian packages that are missing, after naming them
 	@scripts/deps

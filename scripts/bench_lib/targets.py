@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What the rows of native.json must reach."""
+
+import re
+
+
+class Target:
+    """FIELD ("value" or "ratio") at least or at most LIMIT; TEXT: the same for people."""
+
+    def __init__(self, field, at_least, limit, text):
+        self.field, self.at_least, self.limit, self.text = field, at_least, limit, text
+
+    def met(self, row):
+        return row[self.field] >= self.limit if self.at_least else row[self.field] <= self.limit
+
+
+BANDWIDTH = Target("ratio", True, 0.95, ">= 0.95 x")
+# Patterns of whole names; the first that fits counts.
+TARGETS = [
+    (r"(write|read)_bw(_linear|_cold)?\.(65536|1048576)", BANDWIDTH),
+    (r"write_rate\.8", Target("value", True, 10e6, ">= 10 M/s")),
+    (r"write_insn\.8", Target("value", False, 400, "<= 400")),
+    (r"send_rate\.8", Target("value", True, 6e6, ">= 6 M/s")),
+    (r"write_lat(_1thread)?\.8", Target("value", False, 0.5e-6, "<= 0.5 us")),
+    (r"write_rate_10kqp\.8", Target("ratio", True, 0.8, ">= 0.8 x")),
+    (r"write_rate_2workers\.8", Target("ratio", True, 1.8, ">= 1.8 x")),
+    (r"qp_bytes", Target("value", False, 1024, "<= 1 KiB")),
+    (r"mr_reg_1g(_scattered)?", Target("value", False, 20e-3, "<= 20 ms")),
+    (r"mr_lookup", Target("ratio", True, 0.8, ">= 0.8 x")),
+    (r"idle_cpu_64", Target("value", False, 0, "0")),
+    (r"hostile_(doorbells|indices)", Target("ratio", True, 0.8, ">= 0.8 x")),
+]
+
+
+def target_of(name):
+    for pattern, target in TARGETS:
+        if re.fullmatch(pattern, name):
+            return target
+    return None

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* RDMA WRITE and READ of all sizes, against memcpy between the same buffers. */
+#include <stdio.h>
+
+#include "load.h"
+
+#define COLD_BYTES (32u << 20) /* of each buffer: together more than caches hold */
+#define BATCH_BYTES (1u << 20)
+
+static const struct verb {
+	const char *name;
+	enum pvrdma_wr_opcode opcode;
+} verbs[] = {
+	{ "write_bw", PVRDMA_WR_RDMA_WRITE },
+	{ "read_bw", PVRDMA_WR_RDMA_READ },
+};
+
+/* Enough that reading the clock costs nothing, few enough that a batch is no slice. */
+static uint32_t batch_of(uint32_t size)
+{
+	uint32_t n = BATCH_BYTES / size;
+
+	return n < 4 ? 4 : n > 128 ? 128 : n;
+}
+
+/* Whose buffers, and whom to compare with. */
+static const struct flavour {
+	const char *suffix;
+	enum fg_buf_kind kind;
+	const char *peer;
+	double (*copy)(void *arg, uint64_t ns);
+	uint32_t pages; /* of each buffer; 0: one message, so that each goes to the same place */
+	uint32_t first, last; /* sizes */
+} flavours[] = {
+	/* The same message over and over, as perftest does: what caches hold, they hold. */
+	{ "", FG_SCATTERED, "memcpy", bench_load_memcpy, 0, 8, 4u << 20 },
+	{ "_linear", FG_LINEAR, "memcpy", bench_load_memcpy, 0, 64u << 10, 1u << 20 },
+	{ "_pages", FG_SCATTERED, "memcpy_pages", bench_load_memcpy_pages, 0, 64u << 10, 1u << 20 },
+	/* Each message elsewhere. */
+	{ "_cold", FG_SCATTERED, "memcpy", bench_load_memcpy, COLD_BYTES / PVR_PAGE_SIZE, 64u << 10,
+	  1u << 20 },
+};
+
+static void row(struct bench_pair *pair, const struct verb *verb, const struct flavour *flavour,
+		uint32_t size)
+{
+	struct bench_load load;
+	struct bench_side us = { "device", bench_load_bandwidth, &load };
+	struct bench_side peer = { flavour->peer, flavour->copy, &load };
+	char name[32];
+
+	bench_load_init(&load, pair, verb->opcode, size);
+	load.batch = load.signal_every = batch_of(size);
+	snprintf(name, sizeof(name), "%s%s", verb->name, flavour->suffix);
+	bench_row_of(name, size, "B/s", &us, &peer);
+}
+
+static void rows(const struct verb *verb, const struct flavour *flavour)
+{
+	struct bench_pair_config config = { .kind = flavour->kind, .type = PVR_QPT_RC };
+	struct bench_pair pair;
+
+	/* Powers of two for a curve; else those with a target. */
+	for (uint32_t size = flavour->first; size <= flavour->last;
+	     size *= flavour->first == 8 ? 2 : 16) {
+		config.pages = flavour->pages ? flavour->pages
+					      : (size + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE;
+		bench_pair_open(&pair, &config);
+		row(&pair, verb, flavour, size);
+		bench_pair_close(&pair);
+	}
+}
+
+void bench_bandwidth(void)
+{
+	for (size_t i = 0; i < sizeof(flavours) / sizeof(flavours[0]); i++)
+		for (size_t j = 0; j < sizeof(verbs) / sizeof(verbs[0]); j++)
+			rows(&verbs[j], &flavours[i]);
+}

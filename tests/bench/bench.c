@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Rounds, medians, rows. */
+#include "bench.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "fake_guest.h"
+
+#define MAX_ROUNDS 101
+
+struct bench_options bench_options = { .rounds = 11, .slice_ns = 20 * FG_MS };
+
+/* What a side came to, one value a round. */
+struct series {
+	double value[MAX_ROUNDS];
+	unsigned int n;
+};
+
+uint64_t bench_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * FG_SEC + ts.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts it. */
+static double median(struct series *series)
+{
+	unsigned int n = series->n;
+
+	qsort(series->value, n, sizeof(series->value[0]), by_value);
+	return n % 2 ? series->value[n / 2] : (series->value[n / 2 - 1] + series->value[n / 2]) / 2;
+}
+
+static void run_side(const struct bench_side *side, struct series *series)
+{
+	series->value[series->n++] = side->run(side->arg, bench_options.slice_ns);
+}
+
+static void run_round(unsigned int round, const struct bench_side *us, struct series *our,
+		      const struct bench_side *peer, struct series *their)
+{
+	if (peer && round % 2)
+		run_side(peer, their);
+	run_side(us, our);
+	if (peer && round % 2 == 0)
+		run_side(peer, their);
+}
+
+static void print_row(const char *name, const char *unit, struct series *our, const char *peer,
+		      struct series *their)
+{
+	double value = median(our);
+
+	printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", ", name, value, unit);
+	if (peer) {
+		double peer_value = median(their);
+
+		printf("\"peer\": \"%s\", \"peer_value\": %.6g, \"ratio\": %.4g, ", peer,
+		       peer_value, value / peer_value);
+	} else {
+		printf("\"peer\": null, \"peer_value\": null, \"ratio\": null, ");
+	}
+	printf("\"min\": %.6g, \"max\": %.6g, \"runs\": %u}\n", our->value[0],
+	       our->value[our->n - 1], our->n);
+	fflush(stdout);
+}
+
+void bench_row(const char *name, const char *unit, const struct bench_side *us,
+	       const struct bench_side *peer)
+{
+	struct series our = { .n = 0 }, their = { .n = 0 };
+
+	if (!bench_options.rounds || bench_options.rounds > MAX_ROUNDS)
+		fg_die("%u rounds, expected 1 to %u", bench_options.rounds, MAX_ROUNDS);
+	/* For caches, page tables and the CPU's clock. */
+	run_round(0, us, &our, peer, &their);
+	our.n = their.n = 0;
+	for (unsigned int i = 0; i < bench_options.rounds; i++)
+		run_round(i, us, &our, peer, &their);
+	print_row(name, unit, &our, peer ? peer->name : NULL, &their);
+}
+
+void bench_row_of(const char *name, uint64_t number, const char *unit, const struct bench_side *us,
+		  const struct bench_side *peer)
+{
+	char full[64];
+
+	snprintf(full, sizeof(full), "%s.%" PRIu64, name, number);
+	bench_row(full, unit, us, peer);
+}

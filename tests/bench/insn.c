@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Instructions per operation: always the same work, for callgrind to count.
+ *
+ * Run under "valgrind --tool=callgrind --collect-atstart=no", by scripts/bench_lib/insn.py.
+ * Only what the device does is collected, and none of what happens the first time. Each
+ * case makes a dump of its own, named "<case> <operations>".
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#define HAVE_CALLGRIND 1
+#else
+#define HAVE_CALLGRIND 0
+#define CALLGRIND_TOGGLE_COLLECT
+#define CALLGRIND_ZERO_STATS
+#define CALLGRIND_DUMP_STATS_AT(name) ((void)(name))
+#endif
+
+#include "load.h"
+
+#define WARM_UP 4 /* batches that are not counted: twice round the rings */
+#define BATCHES 16
+
+struct insn_case {
+	const char *name;
+	enum pvr_qp_type type;
+	enum pvrdma_wr_opcode opcode;
+	uint32_t size, batch, signal_every; /* see struct bench_load */
+	void (*run)(struct bench_load *load); /* what is counted */
+};
+
+/* A doorbell though there is nothing to do. */
+static void run_doorbell(struct bench_load *load)
+{
+	fg_ring_send(&load->pair->a.qp);
+	fg_run(load->pair->host);
+}
+
+/* The CQ is armed when a request completes: an event, an interrupt. */
+static void run_armed(struct bench_load *load)
+{
+	fg_cq_arm(&load->pair->a.scq);
+	bench_load_run(load);
+}
+
+static const struct insn_case cases[] = {
+	{ "write.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 64, bench_load_run },
+	{ "write_signaled.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 1, bench_load_run },
+	{ "write_single.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, bench_load_run },
+	{ "write.4096", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 4096, 64, 64, bench_load_run },
+	{ "write.65536", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 65536, 8, 8, bench_load_run },
+	{ "send.8", PVR_QPT_RC, PVRDMA_WR_SEND, 8, 64, 64, bench_load_run },
+	{ "read.8", PVR_QPT_RC, PVRDMA_WR_RDMA_READ, 8, 64, 64, bench_load_run },
+	{ "ud_send.8", PVR_QPT_UD, PVRDMA_WR_SEND, 8, 64, 64, bench_load_run },
+	{ "cq_event.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_armed },
+	{ "doorbell", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 0, 1, run_doorbell },
+};
+
+static void batch(const struct insn_case *c, struct bench_load *load, bool counted)
+{
+	bench_load_fill(load);
+	if (counted)
+		CALLGRIND_TOGGLE_COLLECT;
+	c->run(load);
+	if (counted)
+		CALLGRIND_TOGGLE_COLLECT;
+	bench_load_reap(load);
+	/* As its driver would: the ring of notifications does not fill. */
+	fg_cq_events_count(load->pair->guest[0], load->pair->a.scq.handle);
+}
+
+static void run_case(const struct insn_case *c)
+{
+	struct bench_load load;
+	struct bench_pair pair;
+	char name[64];
+
+	bench_pair_open(&pair, &(struct bench_pair_config){ .type = c->type, .depth = 128 });
+	bench_load_init(&load, &pair, c->opcode, c->size);
+	load.batch = c->batch;
+	load.signal_every = c->signal_every;
+	for (int i = 0; i < WARM_UP; i++)
+		batch(c, &load, false);
+	CALLGRIND_ZERO_STATS;
+	for (int i = 0; i < BATCHES; i++)
+		batch(c, &load, true);
+	snprintf(name, sizeof(name), "%s %" PRIu32, c->name, BATCHES * (c->batch ? c->batch : 1));
+	CALLGRIND_DUMP_STATS_AT(name);
+	bench_pair_close(&pair);
+}
+
+int main(void)
+{
+	if (!HAVE_CALLGRIND) {
+		fprintf(stderr, "built without valgrind/callgrind.h, of the package valgrind\n");
+		return 77;
+	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		run_case(&cases[i]);
+	return 0;
+}
