@@ -5,7 +5,7 @@ import selectors
 import sys
 import time
 
-from . import daemon
+from . import daemon, process
 from .barrier import SECONDS as BARRIER_SECONDS
 from .barrier import Barriers
 from .errors import LabFailure
@@ -201,6 +201,17 @@ class Lab:
     def _barrier(self, node, answer, name, seconds=BARRIER_SECONDS):
         self.barriers.arrive(name, node.number, answer, float(seconds))
 
+    def _cpu(self, node, answer):
+        """What the host's processes have run: "node1=NANOSECONDS node2=... pvrdmad=..."."""
+        pids = {other.name: other.pid for other in self.nodes.values() if other.alive()}
+        if self.service:
+            pids["pvrdmad"] = self.service.child.pid
+        try:
+            used = [f"{name}={process.cpu_nanoseconds(pid)}" for name, pid in pids.items()]
+        except OSError as err:
+            raise _Refused(f"a process is gone: {err.strerror}") from err
+        answer(f"ok {' '.join(used)}")
+
     def _kill_node(self, node, answer, number):
         victim = self._node(number)
         if not victim.alive():
@@ -226,5 +237,5 @@ class Lab:
             raise _Refused(f"there is no node {number}, only 1 to {self.options.nodes}")
         return node
 
-    _REQUESTS = {"exit": _exit, "barrier": _barrier, "kill-node": _kill_node,
+    _REQUESTS = {"exit": _exit, "barrier": _barrier, "cpu": _cpu, "kill-node": _kill_node,
                  "start-node": _start_node}

@@ -1,45 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Many steps in one run of vmlab, as VMs are slow to boot, and one test for each of them."""
 
-import dataclasses
 import pathlib
 import shutil
 import subprocess
-import threading
-import time
 
 import pytest
-from conftest import ROOT, Vmlab
+from conftest import ROOT, Result, Vmlab
+from vmlab_lib import steps as vmlab_steps
+from vmlab_lib.steps import RUN_STEPS, TAIL, Step  # noqa: F401 (the tests' Step is vmlab's)
 
 GUEST_SOURCES = pathlib.Path(__file__).parent / "guest_src"
-TAIL = 40
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """Bash that runs on all nodes at the same time, with guest_src/steps.sh at hand."""
-
-    name: str
-    script: str
-    seconds: int = 60
-    marks: tuple = ()
-
-
-@dataclasses.dataclass
-class Outcome:
-    """What a step did on one node. status None: it did not get there."""
-
-    node: int
-    status: int | None
-    milliseconds: int
-    text: str
-
-    def tail(self):
-        status = "did not run" if self.status is None else f"status {self.status}"
-        lines = self.text.splitlines()
-        left_out = [f"... {len(lines) - TAIL} lines before"] if len(lines) > TAIL else []
-        return "\n".join([f"node{self.node}: {status}, {self.milliseconds / 1000:.1f} s",
-                          *(f"  {line}" for line in left_out + lines[-TAIL:])])
 
 
 class Run:
@@ -51,15 +22,7 @@ class Run:
         self.seen = seen      # flag -> what the watcher returned
 
     def __getitem__(self, name):
-        return [self._outcome(node, name) for node in range(1, self.nodes + 1)]
-
-    def _outcome(self, node, name):
-        folder = self.result.share / "results" / f"node{node}"
-        rc, out = folder / f"{name}.rc", folder / f"{name}.out"
-        if not rc.exists():
-            return Outcome(node, None, 0, "")
-        status, milliseconds = map(int, rc.read_text().split())
-        return Outcome(node, status, milliseconds, out.read_text(errors="replace"))
+        return [vmlab_steps.outcome(self.result.share, node, name) for node in range(1, self.nodes + 1)]
 
     def check(self, name):
         """Fail, showing what was said, unless the step ended well on all nodes. Returns the outcomes."""
@@ -89,46 +52,16 @@ def ids(steps):
     return [pytest.param(step.name, marks=step.marks) for step in steps]
 
 
-def run_steps(folder, steps, watch=None, files=(), runner="run-steps", **options):
-    """Boot VMs and run the steps. folder: a new one. runner: a script of guest_src/. options: vmlab's.
-
-    watch: {flag: function(vmlab's pid)}; when a step on some node raises the flag (named STEP.FLAG), the
-    function runs here, and then the flag STEP.FLAG.seen is raised.
-    """
+def run_steps(folder, steps, watch=None, files=(), runner=RUN_STEPS, **options):
+    """Boot VMs and run the steps. folder: a new one. runner: a vmlab script. watch: vmlab_steps.run()'s. options: vmlab's."""
     vmlab = Vmlab(folder)
-    vmlab.put(GUEST_SOURCES / "steps.sh", *files)
-    flags = vmlab.share / "flags"
-    flags.mkdir()
-    (vmlab.share / "steps").mkdir()
-    for number, step in enumerate(steps):
-        path = vmlab.share / "steps" / f"{number:03d}-{step.name}"
-        path.write_text(f"# {step.seconds}\n{step.script}\n")
-    options.setdefault("timeout", 60 + sum(step.seconds for step in steps))
-    command = vmlab.command(GUEST_SOURCES / runner, **options)
-    seen = {}
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, errors="replace") as child:
-        watcher = threading.Thread(target=_watch, args=(child, flags, dict(watch or {}), seen))
-        watcher.start()
-        try:
-            stdout, stderr = child.communicate()
-        except BaseException:
-            child.terminate()
-            raise
-        finally:
-            watcher.join()
-    from conftest import Result
-    result = Result(child.returncode, stdout, stderr, vmlab.logs, vmlab.share)
+    vmlab.put(*files)
+    vmlab_steps.put(vmlab.share, steps)
+    options.setdefault("timeout", vmlab_steps.seconds(steps))
+    status, stdout, stderr, seen = vmlab_steps.run(vmlab.command(runner, **options), vmlab.share, watch)
+    result = Result(status, stdout, stderr, vmlab.logs, vmlab.share)
     _keep(folder, vmlab)
     return Run(result, int(options.get("nodes", 2)), seen)
-
-
-def _watch(child, flags, watch, seen):
-    while child.poll() is None:
-        for flag in [name for name in watch if (flags / name).exists()]:
-            seen[flag] = watch.pop(flag)(child.pid)
-            (flags / f"{flag}.seen").touch()
-        time.sleep(0.1)
 
 
 def _keep(folder, vmlab):

@@ -2,7 +2,6 @@
 """Two VMs, our driver, our provider, our device: what programs do with them."""
 
 import json
-import pathlib
 import re
 import statistics
 import time
@@ -10,6 +9,7 @@ import time
 import pytest
 from conftest import ROOT
 from steps import Step, guest_programs, ids, pids_of, run_steps
+from vmlab_lib.process import cpu_nanoseconds
 
 pytestmark = pytest.mark.slow
 
@@ -97,12 +97,6 @@ COMPLAINTS = Step("complaints", "! complaints")
 
 GOOD = [*PINGPONGS, *PERFTESTS, *CONNECTIONS, NO_EXTENSIONS, ERRNO, COMPLAINTS]
 STEPS = [DEVINFO, LINK, IDLE, *GOOD, SMALL_MEMLOCK, NO_PROVIDER, COMPARE]
-
-
-def cpu_nanoseconds(pid):
-    """What all threads of the process have run."""
-    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
 
 
 def idle_daemon(vmlab_pid):

@@ -2,7 +2,7 @@
 """The VM is suspended to RAM under programs that use its device, and wakes up again."""
 
 import pytest
-from steps import GUEST_SOURCES, Step, ids, run_steps
+from steps import GUEST_SOURCES, RUN_STEPS, Step, ids, run_steps
 
 pytestmark = pytest.mark.slow
 
@@ -58,8 +58,8 @@ STEPS = [BEFORE, *ROUNDS, RELOAD, COMPLAINTS]
 
 @pytest.fixture(scope="module")
 def suspend(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("suspend"), STEPS, nodes=1, runner="run-suspendable", timeout=240,
-                     files=[GUEST_SOURCES / "run-steps"])
+    return run_steps(tmp_path_factory.mktemp("suspend"), STEPS, nodes=1, timeout=240,
+                     runner=GUEST_SOURCES / "run-suspendable", files=[RUN_STEPS])
 
 
 @pytest.mark.parametrize("step", ids(STEPS))

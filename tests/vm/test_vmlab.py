@@ -107,6 +107,18 @@ def test_killed_node_is_replaced(vmlab):
         "labctl kill-node: there is no node 7, only 1 to 2", "reaches the new one"]
 
 
+def test_cpu_time_of_the_processes(vmlab):
+    """labctl cpu: a busy guest shows in its own QEMU's figure."""
+    result = vmlab("""
+        labctl cpu
+        seq 200000 >/dev/null
+        labctl cpu""", nodes=1).check()
+    before, after = (dict(word.split("=") for word in line.split()) for line in result.nodes[1])
+    assert set(before) == set(after) == {"node1", "pvrdmad"}
+    assert int(after["node1"]) - int(before["node1"]) >= 10_000_000
+    assert int(after["pvrdmad"]) >= int(before["pvrdmad"]) > 0
+
+
 def test_shell_on_node_1_and_attached_to_node_2(vmlab):
     command = vmlab.command("true", driver="none")
     command[command.index("--run"):] = ["--shell"]

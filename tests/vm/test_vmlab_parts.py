@@ -2,8 +2,11 @@
 """Parts of vmlab that need no VM: the kernel's complaints, the switch, barriers, the initramfs."""
 
 import os
+import pathlib
 import socket
 import struct
+import subprocess
+import sys
 import time
 
 import pytest
@@ -251,6 +254,22 @@ def _runs(pid):
             return stat.read().rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_cpu_time_is_that_of_a_whole_process():
+    """Of all its threads, and of those that have ended, too."""
+    busy = "import threading, time\nt = threading.Thread(target=lambda: [0 for _ in range(3 * 10**6)])\n" \
+           "t.start(); t.join(); print('over', flush=True); time.sleep(60)"
+    child = subprocess.Popen([sys.executable, "-c", busy], stdout=subprocess.PIPE, text=True)
+    try:
+        child.stdout.readline()
+        fields = pathlib.Path(f"/proc/{child.pid}/stat").read_text().rpartition(") ")[2].split()
+        ticks = int(fields[11]) + int(fields[12])
+        used = process.cpu_nanoseconds(child.pid)
+    finally:
+        child.kill()
+        child.wait()
+    assert ticks > 0 and abs(used / 1e9 - ticks / os.sysconf("SC_CLK_TCK")) < 0.05
 
 
 def test_run_dir_is_short_and_removes_what_dead_runs_left(tmp_path, monkeypatch):
