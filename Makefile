@@ -30,6 +30,10 @@ check-debug: host module provider ## The driver on a kernel with lockdep, KASAN 
 bench: deps ## Measure the device without VMs: a table, build/bench/native.json
 	@scripts/bench
 
+.PHONY: bench-baseline
+bench-baseline: deps host ## Make the instruction counts of now those that "check" compares with
+	@scripts/check-instructions --renew
+
 .PHONY: deps
 deps: ## Install the Debian packages that are missing, after naming them
 	@scripts/deps

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Instructions per operation: runs tests/bench/insn.c under callgrind and reads what that wrote."""
 
-import json
 import os
 import platform
 import re
@@ -69,10 +68,14 @@ def parse(text):
     return case, Counts({name: cost / operations for name, cost in functions.items() if cost})
 
 
+def program(build):
+    return build / "tests" / "bench" / "bench_insn"
+
+
 def key(build):
     """What the counts depend on: the compiler that BUILD was made with, and the architecture."""
-    compilers = json.loads((build / "meson-info" / "intro-compilers.json").read_text())
-    return f"{compilers['host']['c']['id']}-{compilers['host']['c']['version']} {platform.machine()}"
+    compiler = subprocess.run([program(build), "--compiler"], text=True, stdout=subprocess.PIPE, check=True)
+    return f"{compiler.stdout.strip()} {platform.machine()}"
 
 
 def measure(build):
@@ -81,7 +84,7 @@ def measure(build):
         raise CannotCount("valgrind is missing: run scripts/deps, or install the Debian package valgrind")
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(["valgrind", "--tool=callgrind", "--collect-atstart=no",
-                              f"--callgrind-out-file={folder}/out", build / "tests" / "bench" / "bench_insn"],
+                              f"--callgrind-out-file={folder}/out", program(build)],
                              env={"GLIBC_TUNABLES": TUNABLES, "PATH": os.environ["PATH"]}, text=True,
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if run.returncode == 77:

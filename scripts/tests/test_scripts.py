@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent
-OURS = ["build-debug-kernel", "build-host", "build-module", "build-provider", "check", "check-abi", "check-style",
-        "demo", "deps", "fetch-gcc", "fetch-kernel", "fetch-libvfio-user", "fetch-qemu", "fetch-rdma-core",
-        "fetch-vmw-pvrdma"]
+OURS = ["bench", "build-debug-kernel", "build-host", "build-module", "build-provider", "check", "check-abi",
+        "check-instructions", "check-style", "demo", "deps", "fetch-gcc", "fetch-kernel", "fetch-libvfio-user",
+        "fetch-qemu", "fetch-rdma-core", "fetch-vmw-pvrdma"]
 
 
 def run(*argv, user=None, **env):

@@ -4,10 +4,12 @@
  *
  * Run under "valgrind --tool=callgrind --collect-atstart=no", by scripts/bench_lib/insn.py.
  * Only what the device does is collected, and none of what happens the first time. Each
- * case makes a dump of its own, named "<case> <operations>".
+ * case makes a dump of its own, named "<case> <operations>". "--compiler" tells which one
+ * this was compiled with.
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
 #define HAVE_CALLGRIND 1
@@ -91,8 +93,22 @@ static void run_case(const struct insn_case *c)
 	bench_pair_close(&pair);
 }
 
-int main(void)
+/* What the counts depend on, beside the source. */
+static void print_compiler(void)
 {
+#ifdef __clang__
+	printf("clang %d.%d.%d\n", __clang_major__, __clang_minor__, __clang_patchlevel__);
+#else
+	printf("gcc %d.%d.%d\n", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--compiler")) {
+		print_compiler();
+		return 0;
+	}
 	if (!HAVE_CALLGRIND) {
 		fprintf(stderr, "built without valgrind/callgrind.h, of the package valgrind\n");
 		return 77;
