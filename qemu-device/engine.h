@@ -32,7 +32,7 @@
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE |              \
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | \
 	 PVR_EXT_MCAST | PVR_EXT_STATS | PVR_EXT_LOCAL_DMA_LKEY |              \
-	 PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_ARM)
+	 PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_QUIET | PVR_EXT_ARM)
 
 #define PVR_MAX_WORKERS 64
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
@@ -91,6 +91,25 @@ void pvr_engine_destroy(struct pvr_engine *engine);
  * Return: true if there is more to do now.
  */
 bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker);
+
+/**
+ * pvr_engine_poll() - look for work that no doorbell tells of (PVR_EXT_QUIET)
+ *
+ * Looks at the send queues of the worker's adapters that were busy last, a bounded
+ * number of them, and lets their guests post without doorbells from now on. So whoever has called this and then
+ * sleeps must call pvr_engine_rest() before; who never calls it need not.
+ *
+ * Return: true if pvr_engine_run() has something to do.
+ */
+bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker);
+
+/**
+ * pvr_engine_rest() - tell the guests that doorbells are needed again
+ *
+ * Return: true if the caller may sleep; false if a request came meanwhile, for
+ * pvr_engine_run(). Either way nobody is polled any more, until pvr_engine_poll().
+ */
+bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker);
 
 /* When pvr_engine_run() must be called next at the latest; UINT64_MAX: no timer. */
 uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker);

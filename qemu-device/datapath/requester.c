@@ -373,6 +373,23 @@ bool pvr_requester_turn(struct pvr_qp *qp)
 	}
 }
 
+/* A wild index is something to do once; in error it is none. */
+bool pvr_requester_has_work(const struct pvr_qp *qp)
+{
+	switch (qp->state) {
+	case PVR_QPS_RTS:
+		return qp->wait == PVR_QP_RUNNING && pvr_wq_avail(&qp->sq) != 0;
+	case PVR_QPS_SQD:
+		return qp->sq_draining && qp->wait == PVR_QP_RUNNING &&
+		       pvr_wq_avail(&qp->sq) != 0;
+	case PVR_QPS_SQE:
+	case PVR_QPS_ERR:
+		return pvr_wq_avail(&qp->sq) > 0;
+	default:
+		return false;
+	}
+}
+
 void pvr_requester_resume(struct pvr_qp *qp)
 {
 	pvr_timer_cancel(&qp->adapter->engine->timers, &qp->timer);

@@ -7,6 +7,8 @@
 
 /* A turn for the queue pair. Return: true if it could go on at once. */
 bool pvr_requester_turn(struct pvr_qp *qp);
+/* A turn would find a request; the QP's memory must be there. */
+bool pvr_requester_has_work(const struct pvr_qp *qp);
 
 /* What an RNR NAK or a missing answer has waited for is worth another try. */
 void pvr_requester_resume(struct pvr_qp *qp);

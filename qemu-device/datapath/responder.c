@@ -87,6 +87,23 @@ static bool needs_recv(const struct pvr_request *request)
 	}
 }
 
+/*
+ * With PVR_EXT_QUIET the guest rings only once it has been told that somebody waits, so
+ * the look that counts comes behind that.
+ */
+static int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe)
+{
+	int err = pvr_recv_get(to, wqe);
+
+	if (err != -ENOENT || !to->quiet_shm || to->type != PVR_QPT_RC)
+		return err;
+	pvr_qp_set_peer_waits(to, true);
+	err = pvr_recv_get(to, wqe);
+	if (err != -ENOENT)
+		pvr_qp_set_peer_waits(to, false);
+	return err;
+}
+
 static bool has_imm(const struct pvr_request *request)
 {
 	return request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_IMM ||
@@ -335,7 +352,7 @@ struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	established(to);
 	if (needs_recv(request))
-		err = pvr_recv_get(to, &wqe);
+		err = get_recv(to, &wqe);
 	if (err == -ENOENT)
 		return rnr(to);
 	if (err)

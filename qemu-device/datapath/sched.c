@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "datapath/queue.h"
+#include "datapath/quiet.h"
 #include "datapath/requester.h"
 #include "model/objects.h"
 #include "transport/local.h"
@@ -16,6 +17,7 @@ void pvr_sched_kick(struct pvr_qp *qp)
 	if (qp->is_ready)
 		return;
 	qp->is_ready = true;
+	pvr_quiet_work(qp);
 	TAILQ_INSERT_TAIL(&qp->adapter->engine->ready, qp, ready);
 }
 
@@ -63,6 +65,8 @@ void pvr_sched_posted_srq(struct pvr_srq *srq)
 	 */
 	while ((all || left > 0) && (qp = TAILQ_FIRST(&srq->waiting)))
 		left -= wake_peer(qp);
+	/* Who waited may be gone. */
+	pvr_quiet_srq(srq);
 }
 
 bool pvr_sched_run(struct pvr_engine *engine)
@@ -72,7 +76,7 @@ bool pvr_sched_run(struct pvr_engine *engine)
 
 	while (turns-- && (qp = TAILQ_FIRST(&engine->ready))) {
 		pvr_sched_remove(qp);
-		if (pvr_requester_turn(qp))
+		if (pvr_requester_turn(qp) || pvr_quiet_stop(qp))
 			pvr_sched_kick(qp);
 	}
 	return !TAILQ_EMPTY(&engine->ready);

@@ -95,6 +95,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->gid_type = choose_gid_type(adapter->revision, config->gid_type);
 	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
 	pvr_ram_init(&adapter->ram);
+	TAILQ_INIT(&adapter->polled.qps);
 	tables_init(adapter);
 	return adapter;
 }

@@ -75,6 +75,13 @@ struct pvr_log_limit {
 	unsigned int count, suppressed;
 };
 
+/* Queue pairs whose send queue is looked at without doorbells, see datapath/quiet.h. */
+struct pvr_polled {
+	bool on; /* the embedder polls */
+	uint32_t count;
+	TAILQ_HEAD(, pvr_qp) qps; /* who was busy longest ago is first */
+};
+
 struct pvr_adapter {
 	struct pvr_engine *engine;
 	LIST_ENTRY(pvr_adapter) link;
@@ -116,6 +123,7 @@ struct pvr_adapter {
 	struct pvr_table ucs, pds, mrs, cqs, qps, srqs;
 	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];
 	struct pvr_qp *gsi;
+	struct pvr_polled polled;
 	uint32_t mcast_groups, mcast_attached;
 	uint32_t mws; /* of mrs: memory windows */
 	uint8_t mr_generation;

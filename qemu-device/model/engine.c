@@ -2,6 +2,7 @@
 /* The engine: adapters, time, and turns for what is ready. */
 #include <stdlib.h>
 
+#include "datapath/quiet.h"
 #include "datapath/sched.h"
 #include "model/adapter.h"
 
@@ -61,6 +62,30 @@ bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker)
 	more = pvr_sched_run(engine);
 	flush_interrupts(engine);
 	return more;
+}
+
+bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker)
+{
+	struct pvr_adapter *adapter;
+	bool found = false;
+
+	if (worker)
+		return false;
+	LIST_FOREACH(adapter, &engine->adapters, link)
+		found |= pvr_quiet_poll(adapter);
+	return found;
+}
+
+bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker)
+{
+	struct pvr_adapter *adapter;
+	bool nothing = true;
+
+	if (worker)
+		return true;
+	LIST_FOREACH(adapter, &engine->adapters, link)
+		nothing &= pvr_quiet_rest(adapter);
+	return nothing;
 }
 
 uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker)

@@ -138,6 +138,7 @@ struct pvr_wq {
 /* ------------------------------------------------------------------- SRQ */
 
 struct pvr_srq {
+	struct pvr_adapter *adapter;
 	struct pvr_pd *pd;
 	uint32_t handle;
 	uint32_t users;
@@ -148,6 +149,8 @@ struct pvr_srq {
 	LIST_HEAD(, pvr_qp) qps;
 	/* Those whose peer_waits, the longest first. */
 	TAILQ_HEAD(, pvr_qp) waiting;
+	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
+	bool quiet; /* what its word says */
 };
 
 struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle);
@@ -209,6 +212,13 @@ struct pvr_qp {
 	struct pvr_qp *peer;
 	struct pvr_path *path;
 	uint64_t topology;
+
+	/* datapath/quiet.c */
+	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
+	bool sq_quiet, rq_quiet; /* what the words say */
+	bool is_polled;
+	uint32_t empty_looks; /* while polled, in a row */
+	TAILQ_ENTRY(pvr_qp) polled;
 
 	struct pvr_memberships groups; /* multicast */
 	uint64_t stat[PVR_STAT_NUM];

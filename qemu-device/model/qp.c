@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "datapath/queue.h"
+#include "datapath/quiet.h"
 #include "datapath/requester.h"
 #include "datapath/sched.h"
 #include "model/objects.h"
@@ -121,6 +122,7 @@ static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp
 	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->total_chunks, true, &qp->pages);
 	if (err)
 		return err;
+	pvr_quiet_init_qp(qp);
 	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&qp->pages, 0);
 	pvr_wq_init(&qp->sq, &qp->pages, &state_shm->tx, 1, cmd->max_send_wr,
 		    pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data),
@@ -276,6 +278,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	adapter->engine->topology++;
 	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
+	pvr_quiet_exit_qp(qp);
 	pvr_mw_unbind_all(qp);
 	pvr_timer_exit(&adapter->engine->timers, &qp->timer);
 	pvr_table_del(&adapter->qps, qp->handle);
@@ -311,10 +314,13 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	/* Whatever was waited for, the new state decides what comes next. */
 	pvr_timer_cancel(&qp->adapter->engine->timers, &qp->timer);
 	qp->wait = PVR_QP_RUNNING;
-	if (state == PVR_QPS_RESET)
-		pvr_sched_remove(qp);
-	else
+	pvr_quiet_recv(qp);
+	if (state != PVR_QPS_RESET) {
 		pvr_sched_kick(qp);
+		return;
+	}
+	pvr_sched_remove(qp);
+	pvr_quiet_reset(qp);
 }
 
 void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
@@ -333,12 +339,11 @@ void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits)
 	if (qp->peer_waits == waits)
 		return;
 	qp->peer_waits = waits;
-	if (!qp->srq)
-		return;
-	if (waits)
+	if (qp->srq && waits)
 		TAILQ_INSERT_TAIL(&qp->srq->waiting, qp, waiting);
-	else
+	else if (qp->srq)
 		TAILQ_REMOVE(&qp->srq->waiting, qp, waiting);
+	pvr_quiet_recv(qp);
 }
 
 void pvr_qp_reset_queues(struct pvr_qp *qp)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "datapath/queue.h"
+#include "datapath/quiet.h"
 #include "model/objects.h"
 
 struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle)
@@ -52,6 +53,7 @@ static int srq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_s
 	if (err)
 		return err;
 	ring_init(&srq->wq, &srq->pages, cmd->attrs.max_wr, cmd->attrs.max_sge);
+	pvr_quiet_init_srq(srq);
 	srq->limit = cmd->attrs.srq_limit;
 	return 0;
 }
@@ -70,6 +72,7 @@ int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	srq = calloc(1, sizeof(*srq));
 	if (!srq)
 		return -ENOMEM;
+	srq->adapter = adapter;
 	srq->pd = pd;
 	LIST_INIT(&srq->qps);
 	TAILQ_INIT(&srq->waiting);
@@ -117,6 +120,7 @@ static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_s
 	srq->pages = pages;
 	srq->wq = wq;
 	srq->wq.pages = &srq->pages;
+	pvr_quiet_init_srq(srq);
 	return 0;
 }
 
@@ -187,6 +191,7 @@ void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *
 	if (srq->error)
 		return;
 	srq->error = true;
+	pvr_quiet_srq(srq);
 	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
 	LIST_FOREACH(qp, &srq->qps, srq_link)

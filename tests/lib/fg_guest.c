@@ -203,6 +203,7 @@ uint32_t fg_guest_boot(struct fg_guest *guest)
 	fg_dsr_write(guest, guest->dsr_gpa);
 	if (!fg_dsr_accepted(guest))
 		return UINT32_MAX;
+	guest->features = fg_stats(guest).features;
 	fg_reg_write(guest, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
 	return fg_ctl(guest, PVR_CTL_ACTIVATE);
 }

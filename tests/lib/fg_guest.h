@@ -51,6 +51,10 @@ struct fg_guest {
 	struct fg_ctx kernel;
 	uint32_t uar_next; /* the next UAR page for a user context */
 	uint32_t irq[PVR_VEC_MAX]; /* vectors raised */
+
+	uint32_t features; /* PVR_EXT_* in effect since the last probe */
+	/* Of fg_post_*(): doorbells, and those that PVR_EXT_QUIET has made needless. */
+	uint64_t doorbells, doorbells_spared;
 };
 
 /*

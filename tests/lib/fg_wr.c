@@ -161,11 +161,36 @@ void fg_ring_srq(struct fg_srq *srq)
 		     PVR_DB_SRQ_RECV | srq->handle);
 }
 
+struct pvr_quiet *fg_qp_quiet(const struct fg_qp *qp)
+{
+	return (void *)(qp->buf.va + PVR_QUIET_OFFSET);
+}
+
+struct pvr_quiet *fg_srq_quiet(const struct fg_srq *srq)
+{
+	return (void *)(srq->buf.va + PVR_QUIET_OFFSET);
+}
+
+/* The doorbell of a queue whose prod_tail has just been stored. */
+static bool must_ring(struct fg_guest *guest, const uint32_t *word)
+{
+	if (guest->features & PVR_EXT_QUIET) {
+		/* Pairs with the device's, between its store to the word and its last look. */
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (__atomic_load_n(word, __ATOMIC_RELAXED)) {
+			guest->doorbells_spared++;
+			return false;
+		}
+	}
+	guest->doorbells++;
+	return true;
+}
+
 bool fg_post_send(struct fg_qp *qp, const struct fg_wr *wr)
 {
 	bool ok = fg_put_send(qp, wr);
 
-	if (ok)
+	if (ok && must_ring(qp->guest, &fg_qp_quiet(qp)->sq))
 		fg_ring_send(qp);
 	return ok;
 }
@@ -174,7 +199,7 @@ bool fg_post_recv(struct fg_qp *qp, uint64_t wr_id, const struct pvrdma_sge *sge
 {
 	bool ok = fg_put_recv(qp, wr_id, sge, num_sge);
 
-	if (ok)
+	if (ok && must_ring(qp->guest, &fg_qp_quiet(qp)->rq))
 		fg_ring_recv(qp);
 	return ok;
 }
@@ -184,7 +209,7 @@ bool fg_post_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct pvrdma_sg
 {
 	bool ok = fg_put_srq_recv(srq, wr_id, sge, num_sge);
 
-	if (ok)
+	if (ok && must_ring(srq->ctx->guest, &fg_srq_quiet(srq)->rq))
 		fg_ring_srq(srq);
 	return ok;
 }

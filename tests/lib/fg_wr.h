@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Work requests of fake guests. fg_put_*() fills a WQE and publishes it, fg_ring_*()
- * writes the doorbell, fg_post_*() does both. Nothing is checked that a broken or
+ * writes the doorbell, fg_post_*() does both, but for doorbells that PVR_EXT_QUIET
+ * spares. Nothing is checked that a broken or
  * hostile guest might leave unchecked, but the ring's own capacity.
  */
 #ifndef FG_WR_H
@@ -44,6 +45,10 @@ bool fg_put_send(struct fg_qp *qp, const struct fg_wr *wr);
 bool fg_put_recv(struct fg_qp *qp, uint64_t wr_id, const struct pvrdma_sge *sge, uint32_t num_sge);
 bool fg_put_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct pvrdma_sge *sge,
 		     uint32_t num_sge);
+
+/* The words of PVR_EXT_QUIET. */
+struct pvr_quiet *fg_qp_quiet(const struct fg_qp *qp);
+struct pvr_quiet *fg_srq_quiet(const struct fg_srq *srq);
 
 void fg_ring_send(struct fg_qp *qp);
 void fg_ring_recv(struct fg_qp *qp);

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Doorbells that need not be rung, and send queues that are polled meanwhile. */
+#include "datapath/quiet.h"
+
+#include "datapath/queue.h"
+#include "datapath/requester.h"
+#include "datapath/sched.h"
+
+/* Of an adapter: a look at each must not take long. */
+#define POLLED_MAX 64
+/* A queue that was empty so often in a row is not busy any more. */
+#define EMPTY_LOOKS_MAX 1024
+
+/* ------------------------------------------------------------------ words */
+
+static struct pvr_quiet *words_shm(const struct pvr_pages *pages)
+{
+	return (struct pvr_quiet *)(pvr_pages_ptr(pages, 0) + PVR_QUIET_OFFSET);
+}
+
+static bool may_write(const struct pvr_adapter *adapter, const struct pvr_pages *pages)
+{
+	return pvr_adapter_dma_ok(adapter) && !pages->broken;
+}
+
+/* @said: what the word says, as far as we are concerned. */
+static void say(uint32_t *word_shm, bool *said, bool quiet)
+{
+	if (*said == quiet)
+		return;
+	*said = quiet;
+	__atomic_store_n(word_shm, quiet, __ATOMIC_RELAXED);
+}
+
+static void say_sq(struct pvr_qp *qp, bool quiet)
+{
+	if (may_write(qp->adapter, &qp->pages))
+		say(&qp->quiet_shm->sq, &qp->sq_quiet, quiet);
+}
+
+void pvr_quiet_init_qp(struct pvr_qp *qp)
+{
+	if (!(qp->adapter->features & PVR_EXT_QUIET))
+		return;
+	qp->quiet_shm = words_shm(&qp->pages);
+	__atomic_store_n(&qp->quiet_shm->sq, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->quiet_shm->rq, 0, __ATOMIC_RELAXED);
+}
+
+/* --------------------------------------------------------- receive queues */
+
+static bool awaits_recv(const struct pvr_qp *qp)
+{
+	return qp->peer_waits || qp->state == PVR_QPS_RESET || qp->state == PVR_QPS_ERR;
+}
+
+void pvr_quiet_recv(struct pvr_qp *qp)
+{
+	if (!qp->quiet_shm)
+		return;
+	if (qp->srq) {
+		pvr_quiet_srq(qp->srq);
+		return;
+	}
+	if (!may_write(qp->adapter, &qp->pages))
+		return;
+	say(&qp->quiet_shm->rq, &qp->rq_quiet, !awaits_recv(qp));
+	if (!qp->rq_quiet)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void pvr_quiet_srq(struct pvr_srq *srq)
+{
+	if (!srq->quiet_shm || !may_write(srq->adapter, &srq->pages))
+		return;
+	say(&srq->quiet_shm->rq, &srq->quiet, !srq->error && TAILQ_EMPTY(&srq->waiting));
+	if (!srq->quiet)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void pvr_quiet_init_srq(struct pvr_srq *srq)
+{
+	if (!(srq->adapter->features & PVR_EXT_QUIET))
+		return;
+	srq->quiet_shm = words_shm(&srq->pages);
+	srq->quiet = false;
+	__atomic_store_n(&srq->quiet_shm->rq, 0, __ATOMIC_RELAXED);
+	pvr_quiet_srq(srq);
+}
+
+/* ------------------------------------------------------------ send queues */
+
+static void polled_remove(struct pvr_qp *qp)
+{
+	struct pvr_polled *polled = &qp->adapter->polled;
+
+	qp->is_polled = false;
+	polled->count--;
+	TAILQ_REMOVE(&polled->qps, qp, polled);
+}
+
+static void polled_add(struct pvr_qp *qp)
+{
+	struct pvr_polled *polled = &qp->adapter->polled;
+
+	qp->is_polled = true;
+	qp->empty_looks = 0;
+	polled->count++;
+	TAILQ_INSERT_TAIL(&polled->qps, qp, polled);
+}
+
+void pvr_quiet_work(struct pvr_qp *qp)
+{
+	if (!qp->quiet_shm)
+		return;
+	if (qp->is_polled)
+		polled_remove(qp);
+	say_sq(qp, true);
+}
+
+void pvr_quiet_reset(struct pvr_qp *qp)
+{
+	if (!qp->quiet_shm)
+		return;
+	if (qp->is_polled)
+		polled_remove(qp);
+	say_sq(qp, false);
+}
+
+void pvr_quiet_exit_qp(struct pvr_qp *qp)
+{
+	if (qp->is_polled)
+		polled_remove(qp);
+	qp->quiet_shm = NULL;
+}
+
+/* Return: true if something was posted before the guest could see the 0. */
+static bool rest(struct pvr_qp *qp)
+{
+	say_sq(qp, false);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return pvr_requester_has_work(qp);
+}
+
+/* Who was busy longest ago makes room. */
+static void evict(struct pvr_polled *polled)
+{
+	struct pvr_qp *oldest = TAILQ_FIRST(&polled->qps);
+
+	polled_remove(oldest);
+	if (rest(oldest))
+		pvr_sched_kick(oldest);
+}
+
+bool pvr_quiet_stop(struct pvr_qp *qp)
+{
+	struct pvr_polled *polled = &qp->adapter->polled;
+
+	if (!qp->quiet_shm || qp->is_ready || qp->wait != PVR_QP_RUNNING)
+		return false;
+	if (!may_write(qp->adapter, &qp->pages))
+		return false;
+	if (!polled->on || qp->state != PVR_QPS_RTS)
+		return rest(qp);
+	if (polled->count == POLLED_MAX)
+		evict(polled);
+	polled_add(qp);
+	return false;
+}
+
+/* ---------------------------------------------------------------- polling */
+
+/* Return: true if @qp gets a turn. */
+static bool look(struct pvr_qp *qp)
+{
+	bool found = pvr_requester_has_work(qp);
+
+	if (!found && ++qp->empty_looks == EMPTY_LOOKS_MAX) {
+		polled_remove(qp);
+		found = rest(qp);
+	}
+	if (found)
+		pvr_sched_kick(qp);
+	return found;
+}
+
+bool pvr_quiet_poll(struct pvr_adapter *adapter)
+{
+	struct pvr_polled *polled = &adapter->polled;
+	struct pvr_qp *qp, *next;
+	bool found = false;
+
+	polled->on = true;
+	if (!pvr_adapter_dma_ok(adapter))
+		return false;
+	for (qp = TAILQ_FIRST(&polled->qps); qp; qp = next) {
+		next = TAILQ_NEXT(qp, polled);
+		found |= look(qp);
+	}
+	return found;
+}
+
+bool pvr_quiet_rest(struct pvr_adapter *adapter)
+{
+	struct pvr_polled *polled = &adapter->polled;
+	bool found = false, dma = pvr_adapter_dma_ok(adapter);
+	struct pvr_qp *qp;
+
+	polled->on = false;
+	TAILQ_FOREACH(qp, &polled->qps, polled)
+		say_sq(qp, false);
+	/* One for all of them. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	while ((qp = TAILQ_FIRST(&polled->qps))) {
+		polled_remove(qp);
+		if (!dma || !pvr_requester_has_work(qp))
+			continue;
+		found = true;
+		pvr_sched_kick(qp);
+	}
+	return !found;
+}

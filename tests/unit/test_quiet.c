@@ -1,0 +1,622 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Doorbells that PVR_EXT_QUIET spares: the two words, state by state. */
+#include "common.h"
+
+#define POISON 0xabadcafeu
+
+static uint32_t sq_word(const struct fg_end *end)
+{
+	return __atomic_load_n(&fg_qp_quiet(&end->qp)->sq, __ATOMIC_RELAXED);
+}
+
+static uint32_t rq_word(const struct fg_end *end)
+{
+	return __atomic_load_n(&fg_qp_quiet(&end->qp)->rq, __ATOMIC_RELAXED);
+}
+
+static uint32_t srq_word(const struct fg_srq *srq)
+{
+	return __atomic_load_n(&fg_srq_quiet(srq)->rq, __ATOMIC_RELAXED);
+}
+
+#define expect_words(end, sq, rq)                           \
+	do {                                                \
+		assert_int_equal(sq_word(end) != 0, (sq)); \
+		assert_int_equal(rq_word(end) != 0, (rq)); \
+	} while (0)
+
+/* Requests that went without a doorbell since the last call. */
+static uint64_t spared(struct fg_guest *guest)
+{
+	uint64_t n = guest->doorbells_spared;
+
+	guest->doorbells_spared = 0;
+	return n;
+}
+
+/* ----------------------------------------------------------- who is told */
+
+/* What a stock driver keeps there is its own. */
+static void test_without_the_extension_nothing_is_written(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_quiet *words_shm;
+	struct fg_end c, d;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		env->g[i]->config.ext = PVR_ENGINE_EXT & ~PVR_EXT_QUIET;
+		expect_ok(fg_guest_boot(env->g[i]));
+		expect_ok(fg_bind_gid(env->g[i], 0, i ? env->b.gid : env->a.gid));
+	}
+	fg_end_open(&c, env->g[0], PVR_QPT_RC);
+	fg_end_open(&d, env->g[1], PVR_QPT_RC);
+	words_shm = fg_qp_quiet(&c.qp);
+	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	fg_end_connect(&c, &d, NULL);
+	pvr_engine_poll(env->host->engine, 0);
+	t_ping_pong(env->host, &c, &d);
+	t_send(&d, 1, 0, 8);
+	fg_run(env->host);
+	t_recv(&c, 2, 0, 8);
+	fg_run(env->host);
+	expect_recv(&c.rcq, 2, 8);
+	expect_ok(fg_qp_to_err(&c.qp));
+	fg_run(env->host);
+	expect_ok(fg_qp_to_reset(&c.qp));
+	fg_run(env->host);
+	assert_int_equal(words_shm->sq, POISON);
+	assert_int_equal(words_shm->rq, POISON);
+	assert_int_equal(env->g[0]->doorbells_spared, 0);
+}
+
+static void test_words_are_0_when_a_queue_pair_is_made(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC,
+				   .pd = &env->a.pd,
+				   .scq = &env->a.scq,
+				   .rcq = &env->a.rcq };
+	struct pvr_cmd_create_qp req = fg_qp_request(&spec);
+	struct pvr_resp_create_qp resp;
+	struct pvr_quiet *words_shm;
+	struct fg_buf buf;
+
+	fg_buf_init(&buf, &env->g[0]->ram, req.total_chunks, FG_SCATTERED);
+	words_shm = (void *)(buf.va + PVR_QUIET_OFFSET);
+	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	req.pdir_dma = buf.pdir;
+	expect_ok(fg_create_qp(env->g[0], &req, &resp));
+	assert_int_equal(words_shm->sq, 0);
+	assert_int_equal(words_shm->rq, 0);
+	assert_int_equal(words_shm[1].sq, 0);
+	expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_QP, resp.qp_handle));
+	fg_buf_exit(&buf);
+}
+
+/* ------------------------------------------------------------ send queues */
+
+static void test_idle_send_queue_wants_its_doorbell(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	expect_words(&env->a, false, true);
+	t_ping_pong(env->host, &env->a, &env->b);
+	expect_words(&env->a, false, true);
+	expect_words(&env->b, false, true);
+}
+
+static void test_one_doorbell_is_enough_for_a_turn(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t rung = env->g[0]->doorbells;
+
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 40; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 8);
+	expect_words(&env->a, true, true);
+	assert_int_equal(env->g[0]->doorbells - rung, 1);
+	assert_int_equal(spared(env->g[0]), 39);
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 40; i++)
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+	expect_words(&env->a, false, true);
+}
+
+/* A large message takes many turns; what is posted meanwhile follows it. */
+static void test_message_in_pieces_needs_no_more_doorbells(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_mr wide_a, wide_b;
+
+	t_wide_mr(&env->a, 4096, &wide_a);
+	t_wide_mr(&env->b, 4096, &wide_b);
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct pvrdma_sge sge = { wide_a.start, 16u << 20, wide_a.lkey };
+		struct fg_wr wr = { .wr_id = i, .opcode = PVRDMA_WR_RDMA_WRITE,
+				    .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1,
+				    .remote_addr = wide_b.start, .rkey = wide_b.rkey };
+
+		assert_true(fg_post_send(&env->a.qp, &wr));
+		pvr_engine_run(env->host->engine, 0);
+		expect_words(&env->a, true, true);
+	}
+	assert_int_equal(spared(env->g[0]), 1);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 0, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_words(&env->a, false, true);
+}
+
+static void test_what_is_posted_before_rts_needs_no_doorbell(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
+	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1 };
+
+	expect_words(&env->a, false, false);
+	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
+	fg_run(env->host);
+	expect_words(&env->a, false, true);
+	t_recv(&env->a, 2, 0, 8);
+	assert_int_equal(spared(env->g[0]), 1);
+	assert_true(fg_put_send(&env->a.qp, &wr));
+	expect_ok(fg_qp_connect(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
+	t_recv(&env->b, 3, 0, 8);
+	t_send(&env->b, 4, 0, 8);
+	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
+	fg_settle(env->host, FG_SEC);
+	expect_recv(&env->a.rcq, 2, 8);
+	expect_no_cqe(&env->a.scq);
+	expect_ok(fg_qp_to_rts(&env->a.qp, NULL));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 3, 8);
+}
+
+static void test_what_is_posted_while_it_waits_follows_by_itself(void **state)
+{
+	struct t_env *env = *state;
+
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_words(&env->a, true, true);
+	t_send(&env->a, 2, 0, 8);
+	assert_int_equal(spared(env->g[0]), 2); /* the first: RTS had just given a turn */
+	assert_true(fg_put_recv(&env->b.qp, 3, &(struct pvrdma_sge){ 0 }, 0));
+	assert_true(fg_put_recv(&env->b.qp, 4, &(struct pvrdma_sge){ 0 }, 0));
+	fg_settle(env->host, FG_SEC);
+	expect_cqe(&env->b.rcq, 3, PVRDMA_WC_LOC_LEN_ERR);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_words(&env->a, false, false);
+}
+
+static void test_peer_that_does_not_answer_changes_nothing(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	pvr_adapter_set_link(env->g[1]->adapter, false);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	expect_words(&env->a, true, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
+	assert_int_equal(spared(env->g[0]), 1);
+	pvr_adapter_set_link(env->g[1]->adapter, true);
+	fg_settle(env->host, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	expect_words(&env->a, false, true);
+}
+
+static void test_sqd_keeps_requests_for_rts(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
+
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	fg_run(env->host);
+	expect_words(&env->a, false, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	assert_true(fg_run_bounded(env->host, 4));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
+	assert_true(fg_run_bounded(env->host, 4));
+	expect_no_cqe(&env->a.scq);
+	attr.qp_state = PVR_QPS_RTS;
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	expect_words(&env->a, false, true);
+}
+
+/* Of UD the send queue alone fails. */
+static void test_sqe_flushes_what_comes_later(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = { FG_USER_VA, 8, 0xbadbad00u };
+	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
+
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+	fg_cq_drain(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_SQE);
+	expect_words(&env->a, false, true);
+	t_send_ud(&env->a, &env->b, 2, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_words(&env->a, false, true);
+}
+
+static void test_datagrams_arrive_without_receive_doorbells(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 3; i++) {
+		t_recv(&env->b, i, 0, 200);
+		t_send_ud(&env->a, &env->b, i, 0, 100);
+		fg_run(env->host);
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, i, 140);
+	}
+	assert_int_equal(env->g[1]->doorbells, 0);
+	/* What finds no receive is dropped: nobody waits. */
+	t_send_ud(&env->a, &env->b, 4, 0, 100);
+	fg_run(env->host);
+	expect_words(&env->b, false, true);
+}
+
+/* ---------------------------------------------------------- ERR and RESET */
+
+static void test_err_flushes_what_comes_later_too(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	t_recv(&env->a, 1, 0, 8);
+	assert_int_equal(spared(env->g[0]), 1);
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	assert_int_equal(rq_word(&env->a), 0);
+	fg_run(env->host);
+	expect_cqe(&env->a.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_words(&env->a, false, false);
+	for (uint32_t i = 2; i < 5; i++) {
+		t_recv(&env->a, i, 0, 8);
+		t_send(&env->a, i, 0, 8);
+		fg_run(env->host);
+		expect_cqe(&env->a.rcq, i, PVRDMA_WC_WR_FLUSH_ERR);
+		expect_cqe(&env->a.scq, i, PVRDMA_WC_WR_FLUSH_ERR);
+		expect_words(&env->a, false, false);
+	}
+}
+
+/* The receive that was posted without a doorbell just before is in the flush. */
+static void test_receive_posted_just_before_err_is_flushed(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	expect_ok(fg_qp_to_err(&env->b.qp));
+	assert_true(fg_put_recv(&env->b.qp, 1, &(struct pvrdma_sge){ 0 }, 0));
+	fg_run(env->host);
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+static void test_wild_index_in_err_is_looked_at_once(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_err(&env->a.qp));
+	env->a.qp.ring->tx.prod_tail = 5000;
+	env->a.qp.ring->rx.prod_tail = 5000;
+	assert_true(fg_run_bounded(env->host, 8));
+	fg_ring_send(&env->a.qp);
+	fg_ring_recv(&env->a.qp);
+	assert_true(fg_run_bounded(env->host, 8));
+	expect_words(&env->a, false, false);
+}
+
+static void test_reset_makes_both_words_0(void **state)
+{
+	struct t_env *env = *state;
+
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_words(&env->a, true, true);
+	expect_words(&env->b, false, false);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_run(env->host);
+	expect_words(&env->a, false, false);
+	expect_words(&env->b, false, false);
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_run(env->host);
+	expect_words(&env->a, false, true);
+	expect_words(&env->b, false, true);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+/* Its pages are the guest's again. */
+static void test_destroyed_queue_pair_is_not_written_to(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_quiet *words_shm = fg_qp_quiet(&env->a.qp);
+	uint32_t handle = env->a.qp.handle;
+
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_QP, handle));
+	pvr_engine_poll(env->host->engine, 0);
+	t_recv(&env->b, 2, 0, 8);
+	fg_settle(env->host, FG_SEC);
+	pvr_engine_rest(env->host->engine, 0);
+	assert_int_equal(words_shm->sq, POISON);
+	assert_int_equal(words_shm->rq, POISON);
+	fg_qp_drop(&env->a.qp);
+	env->a.qp.buf.view = NULL;
+}
+
+/* A new driver that resets the device may have other plans for the pages. */
+static void test_reset_of_the_device_writes_no_words(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_quiet *words_shm = fg_qp_quiet(&env->b.qp);
+
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_words(&env->b, false, false);
+	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	pvr_adapter_reset(env->g[1]->adapter);
+	assert_int_equal(words_shm->sq, POISON);
+	assert_int_equal(words_shm->rq, POISON);
+}
+
+/* --------------------------------------------------------------- receives */
+
+static void test_sender_that_waits_wants_the_receive_doorbell(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		t_send(&env->a, i, 0, 8);
+		fg_run(env->host);
+		expect_no_cqe(&env->a.scq);
+		assert_int_equal(rq_word(&env->b), 0);
+		/* No time passes: it is the doorbell that wakes. */
+		t_recv(&env->b, i, 0, 8);
+		assert_int_equal(spared(env->g[1]), 0);
+		fg_run(env->host);
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, i, 8);
+		assert_int_not_equal(rq_word(&env->b), 0);
+	}
+}
+
+static void test_receives_in_time_need_no_doorbell(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 100; i++) {
+		t_recv(&env->b, i, 0, 8);
+		t_send(&env->a, i, 0, 8);
+		fg_run(env->host);
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, i, 8);
+	}
+	assert_int_equal(spared(env->g[1]), 100);
+	assert_int_equal(env->g[1]->doorbells, 0);
+}
+
+/* The timer was faster than the doorbell: the word is late, and nothing is lost. */
+static void test_receive_found_by_the_timer(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 8);
+
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	assert_true(fg_put_recv(&env->b.qp, 2, &sge, 1));
+	fg_settle(env->host, FG_SEC);
+	expect_recv(&env->b.rcq, 2, 8);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	t_recv(&env->b, 3, 0, 8);
+	t_send(&env->a, 4, 0, 8);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 3, 8);
+}
+
+/* ------------------------------------------------------------------- SRQs */
+
+struct shared {
+	struct t_env *env;
+	struct fg_srq srq;
+	struct fg_end far[2], near[2];
+};
+
+static void shared_open(struct shared *s, void **state)
+{
+	memset(s, 0, sizeof(*s));
+	s->env = *state;
+	expect_ok(fg_srq_create(&s->env->b.pd, 32, 4, &s->srq));
+	for (uint32_t i = 0; i < 2; i++) {
+		struct fg_qp_spec spec = { .type = PVR_QPT_RC, .pd = &s->env->b.pd,
+					   .scq = &s->env->b.scq, .rcq = &s->env->b.rcq,
+					   .srq = &s->srq };
+
+		s->near[i] = s->env->b;
+		expect_ok(fg_qp_create(&spec, &s->near[i].qp));
+		fg_end_open(&s->far[i], s->env->g[0], PVR_QPT_RC);
+		fg_end_connect(&s->far[i], &s->near[i], NULL);
+	}
+	fg_run(s->env->host);
+}
+
+static void shared_post(struct shared *s, uint64_t wr_id)
+{
+	struct pvrdma_sge sge = fg_sge(&s->env->b.mr, 0, 64);
+
+	assert_true(fg_post_srq_recv(&s->srq, wr_id, &sge, 1));
+	fg_run(s->env->host);
+}
+
+static void test_srq_wants_doorbells_while_anybody_waits(void **state)
+{
+	struct shared s;
+
+	shared_open(&s, state);
+	assert_int_not_equal(srq_word(&s.srq), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		t_send(&s.far[i], i, 0, 8);
+		fg_run(s.env->host);
+		assert_int_equal(srq_word(&s.srq), 0);
+	}
+	shared_post(&s, 10);
+	expect_done(&s.far[0].scq, 0, PVRDMA_WC_SEND);
+	expect_no_cqe(&s.far[1].scq);
+	assert_int_equal(srq_word(&s.srq), 0);
+	shared_post(&s, 11);
+	expect_done(&s.far[1].scq, 1, PVRDMA_WC_SEND);
+	assert_int_not_equal(srq_word(&s.srq), 0);
+	assert_int_equal(spared(s.env->g[1]), 0);
+	shared_post(&s, 12);
+	assert_int_equal(spared(s.env->g[1]), 1);
+	t_send(&s.far[0], 3, 0, 8);
+	fg_run(s.env->host);
+	expect_done(&s.far[0].scq, 3, PVRDMA_WC_SEND);
+}
+
+static void test_srq_whose_waiters_are_gone_becomes_quiet_again(void **state)
+{
+	struct shared s;
+
+	shared_open(&s, state);
+	t_send(&s.far[0], 1, 0, 8);
+	fg_run(s.env->host);
+	assert_int_equal(srq_word(&s.srq), 0);
+	expect_ok(fg_qp_destroy(&s.near[0].qp));
+	shared_post(&s, 2);
+	assert_int_not_equal(srq_word(&s.srq), 0);
+	t_send(&s.far[1], 3, 0, 8);
+	fg_run(s.env->host);
+	expect_done(&s.far[1].scq, 3, PVRDMA_WC_SEND);
+}
+
+static void test_resized_srq_has_its_word_in_the_new_ring(void **state)
+{
+	struct shared s;
+
+	shared_open(&s, state);
+	expect_ok(fg_srq_resize(&s.srq, 64));
+	assert_int_not_equal(srq_word(&s.srq), 0);
+	t_send(&s.far[0], 1, 0, 8);
+	fg_run(s.env->host);
+	assert_int_equal(srq_word(&s.srq), 0);
+	expect_ok(fg_srq_resize(&s.srq, 16));
+	assert_int_equal(srq_word(&s.srq), 0);
+	shared_post(&s, 2);
+	expect_done(&s.far[0].scq, 1, PVRDMA_WC_SEND);
+	assert_int_not_equal(srq_word(&s.srq), 0);
+}
+
+static void test_broken_srq_promises_nothing(void **state)
+{
+	struct shared s;
+
+	shared_open(&s, state);
+	s.srq.ring->prod_tail = 5000;
+	t_send(&s.far[0], 1, 0, 8);
+	fg_run(s.env->host);
+	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
+	assert_int_equal(srq_word(&s.srq), 0);
+	fg_ring_srq(&s.srq);
+	fg_run(s.env->host);
+	assert_int_equal(srq_word(&s.srq), 0);
+}
+
+/* ------------------------------------------------------ memory that is gone */
+
+static void test_without_bus_master_nothing_is_written(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_quiet *words_shm = fg_qp_quiet(&env->a.qp);
+
+	fg_run(env->host);
+	pvr_engine_poll(env->host->engine, 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
+	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
+	assert_false(pvr_engine_poll(env->host->engine, 0));
+	assert_true(pvr_engine_rest(env->host->engine, 0));
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	assert_int_equal(words_shm->sq, POISON);
+	assert_int_equal(words_shm->rq, POISON);
+	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+}
+
+static void test_unplugged_memory_is_not_written_to(void **state)
+{
+	struct t_env *env = *state;
+
+	pvr_engine_poll(env->host->engine, 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	for (uint32_t i = 0; i < FG_RAM_PIECES; i++) {
+		const struct fg_ram_piece *piece = &env->g[0]->ram.piece[i];
+
+		if (piece->size)
+			pvr_adapter_unmap_ram(env->g[0]->adapter, piece->gpa, piece->size);
+		*fg_qp_quiet(&env->a.qp) = (struct pvr_quiet){ POISON, POISON };
+	}
+	pvr_engine_poll(env->host->engine, 0);
+	fg_run(env->host);
+	pvr_engine_rest(env->host->engine, 0);
+	assert_int_equal(fg_qp_quiet(&env->a.qp)->sq, POISON);
+	assert_int_equal(fg_qp_quiet(&env->a.qp)->rq, POISON);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_without_the_extension_nothing_is_written, rc),
+		T(test_words_are_0_when_a_queue_pair_is_made, rc),
+		T(test_idle_send_queue_wants_its_doorbell, rc_connected),
+		T(test_one_doorbell_is_enough_for_a_turn, rc_connected),
+		T(test_message_in_pieces_needs_no_more_doorbells, rc_connected),
+		T(test_what_is_posted_before_rts_needs_no_doorbell, rc),
+		T(test_what_is_posted_while_it_waits_follows_by_itself, rc_connected),
+		T(test_peer_that_does_not_answer_changes_nothing, rc_connected),
+		T(test_sqd_keeps_requests_for_rts, rc_connected),
+		T(test_sqe_flushes_what_comes_later, ud_ready),
+		T(test_datagrams_arrive_without_receive_doorbells, ud_ready),
+		T(test_err_flushes_what_comes_later_too, rc_connected),
+		T(test_receive_posted_just_before_err_is_flushed, rc_connected),
+		T(test_wild_index_in_err_is_looked_at_once, rc_connected),
+		T(test_reset_makes_both_words_0, rc_connected),
+		T(test_destroyed_queue_pair_is_not_written_to, rc_connected),
+		T(test_reset_of_the_device_writes_no_words, rc_connected),
+		T(test_sender_that_waits_wants_the_receive_doorbell, rc_connected),
+		T(test_receives_in_time_need_no_doorbell, rc_connected),
+		T(test_receive_found_by_the_timer, rc_connected),
+		T(test_srq_wants_doorbells_while_anybody_waits, rc),
+		T(test_srq_whose_waiters_are_gone_becomes_quiet_again, rc),
+		T(test_resized_srq_has_its_word_in_the_new_ring, rc),
+		T(test_broken_srq_promises_nothing, rc),
+		T(test_without_bus_master_nothing_is_written, rc_connected),
+		T(test_unplugged_memory_is_not_written_to, rc_connected),
+	};
+
+	fg_default_ext = PVR_ENGINE_EXT;
+	return T_MAIN(tests);
+}
