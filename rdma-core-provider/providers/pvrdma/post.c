@@ -76,7 +76,7 @@ static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
-	bool posted = false;
+	bool posted = false, ring = false;
 	int err = 0;
 
 	pthread_spin_lock(&qp->sq.lock);
@@ -90,9 +90,9 @@ int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 		posted = true;
 	}
 	if (posted)
-		pvr_wq_publish(&qp->sq);
+		ring = pvr_wq_publish(&qp->sq);
 	pthread_spin_unlock(&qp->sq.lock);
-	if (posted)
+	if (ring)
 		pvr_ring_qp(to_pvr_context(ibqp->context), qp->handle, PVR_DB_QP_SEND);
 	return err;
 }
@@ -112,13 +112,14 @@ static void write_recv(struct pvr_wq *wq, const struct ibv_recv_wr *wr)
 	pvr_copy_sges(hdr + 1, wr->sg_list, wr->num_sge);
 }
 
-/* Fills a receive queue of either kind. Returns an errno; *posted tells whether to ring. */
+/* Fills a receive queue of either kind. Returns an errno; *ring tells whether to ring. */
 static int post_recvs(struct pvr_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr,
-		      bool *posted)
+		      bool *ring)
 {
+	bool posted = false;
 	int err = 0;
 
-	*posted = false;
+	*ring = false;
 	pthread_spin_lock(&wq->lock);
 	for (; wr; wr = wr->next) {
 		err = check_recv(wq, wr);
@@ -128,10 +129,10 @@ static int post_recvs(struct pvr_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv
 		}
 		write_recv(wq, wr);
 		pvr_wq_advance(wq);
-		*posted = true;
+		posted = true;
 	}
-	if (*posted)
-		pvr_wq_publish(wq);
+	if (posted)
+		*ring = pvr_wq_publish(wq);
 	pthread_spin_unlock(&wq->lock);
 	return err;
 }
@@ -139,15 +140,15 @@ static int post_recvs(struct pvr_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv
 int pvr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
-	bool posted;
+	bool ring;
 	int err;
 
 	if (unlikely(ibqp->state == IBV_QPS_RESET || !qp->rq.num)) {
 		*bad_wr = wr;
 		return EINVAL;
 	}
-	err = post_recvs(&qp->rq, wr, bad_wr, &posted);
-	if (posted)
+	err = post_recvs(&qp->rq, wr, bad_wr, &ring);
+	if (ring)
 		pvr_ring_qp(to_pvr_context(ibqp->context), qp->handle, PVR_DB_QP_RECV);
 	return err;
 }
@@ -155,11 +156,11 @@ int pvr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_w
 int pvr_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct pvr_srq *srq = to_pvr_srq(ibsrq);
-	bool posted;
+	bool ring;
 	int err;
 
-	err = post_recvs(&srq->wq, wr, bad_wr, &posted);
-	if (posted)
+	err = post_recvs(&srq->wq, wr, bad_wr, &ring);
+	if (ring)
 		pvr_ring_srq(to_pvr_context(ibsrq->context), srq->handle);
 	return err;
 }

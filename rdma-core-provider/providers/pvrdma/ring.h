@@ -35,6 +35,23 @@ static_assert(offsetof(struct pvr_ring_state_shm, rx) == offsetof(struct pvr_rin
 static_assert(offsetof(struct pvr_ring_shm, cons_head) == offsetof(struct pvr_ring, cons_head),
 	      "the shared view has the layout of the ABI");
 
+/* struct pvr_quiet, likewise. */
+struct pvr_quiet_shm {
+	_Atomic uint32_t sq;
+	_Atomic uint32_t rq;
+};
+static_assert(sizeof(struct pvr_quiet_shm) == sizeof(struct pvr_quiet) &&
+		      offsetof(struct pvr_quiet_shm, rq) == offsetof(struct pvr_quiet, rq),
+	      "the shared view has the layout of the ABI");
+
+/* The words of a QP or SRQ whose first page this is; NULL if the device writes none. */
+static inline const struct pvr_quiet_shm *pvr_quiet_of(const void *page, uint32_t features)
+{
+	if (!(features & PVR_EXT_QUIET))
+		return NULL;
+	return (const void *)((const uint8_t *)page + PVR_QUIET_OFFSET);
+}
+
 /* Indices of a ring of num (a power of two) elements run over 0 .. 2 * num - 1. */
 static inline uint32_t pvr_ring_next(uint32_t idx, uint32_t num)
 {
@@ -57,6 +74,7 @@ struct pvr_wq {
 	uint32_t stride_shift;
 	uint32_t max_sge;
 	struct pvr_ring_shm *ring_shm;
+	const _Atomic uint32_t *quiet_shm; /* not 0: no doorbell; NULL: always one */
 	uint8_t *wqes;
 };
 
@@ -81,10 +99,21 @@ static inline void pvr_wq_advance(struct pvr_wq *wq)
 	wq->tail = pvr_ring_next(wq->tail, wq->num);
 }
 
-/* The release pairs with the device's acquire of prod_tail, before it reads the elements. */
-static inline void pvr_wq_publish(struct pvr_wq *wq)
+/*
+ * Hands over the elements before tail. Returns whether the doorbell has to be rung; a queue that
+ * moves (SRQ) must be locked still, for its words move with it.
+ *
+ * The release pairs with the device's acquire of prod_tail, before it reads the elements. The
+ * fence pairs with the device's between storing 0 in the word and its last look at prod_tail:
+ * either it sees the new index, or we see the 0.
+ */
+static inline bool pvr_wq_publish(struct pvr_wq *wq)
 {
 	atomic_store_explicit(&wq->ring_shm->prod_tail, wq->tail, memory_order_release);
+	if (!wq->quiet_shm)
+		return true;
+	atomic_thread_fence(memory_order_seq_cst);
+	return !atomic_load_explicit(wq->quiet_shm, memory_order_relaxed);
 }
 
 /* Back to empty; the device did the same when it accepted RESET and does not look any more. */

@@ -213,18 +213,17 @@ static void wr_start(struct ibv_qp_ex *qpx)
 static int wr_complete(struct ibv_qp_ex *qpx)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
-	bool posted;
+	bool ring = false;
 	int err;
 
 	end_request(&qp->batch);
 	err = qp->batch.err;
 	if (unlikely(err))
 		qp->sq.tail = qp->batch.first;
-	posted = qp->sq.tail != qp->batch.first;
-	if (posted)
-		pvr_wq_publish(&qp->sq);
+	if (qp->sq.tail != qp->batch.first)
+		ring = pvr_wq_publish(&qp->sq);
 	pthread_spin_unlock(&qp->sq.lock);
-	if (posted)
+	if (ring)
 		pvr_ring_qp(to_pvr_context(qpx->qp_base.context), qp->handle, PVR_DB_QP_SEND);
 	return err;
 }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* PVR_EXT_QUIET: doorbells that are rung, and those that are not. */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "fake_kernel.h"
+
+static struct ibv_sge sge = { .addr = 0x1000, .length = 10, .lkey = 1 };
+
+static int setup(void **state)
+{
+	if (fake_setup(state))
+		return -1;
+	fake.ctx.features = PVR_EXT_QUIET | PVR_EXT_RESIZE;
+	return 0;
+}
+
+/* The device's words in a first page. */
+static _Atomic uint32_t *word_at(const struct pvr_buf *buf, size_t offset)
+{
+	return (void *)((uint8_t *)buf->addr + PVR_QUIET_OFFSET + offset);
+}
+
+static _Atomic uint32_t *send_word(struct ibv_qp *qp)
+{
+	return word_at(&to_pvr_qp(qp)->sbuf, offsetof(struct pvr_quiet, sq));
+}
+
+static _Atomic uint32_t *recv_word(struct ibv_qp *qp)
+{
+	return word_at(&to_pvr_qp(qp)->sbuf, offsetof(struct pvr_quiet, rq));
+}
+
+static int post_send(struct ibv_qp *qp)
+{
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return pvr_post_send(qp, &wr, &bad);
+}
+
+static int post_recv(struct ibv_qp *qp)
+{
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return pvr_post_recv(qp, &wr, &bad);
+}
+
+static int post_by_function(struct ibv_qp *qp)
+{
+	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(qp);
+
+	ibv_wr_start(qpx);
+	ibv_wr_send(qpx);
+	ibv_wr_set_sge(qpx, sge.lkey, sge.addr, sge.length);
+	return ibv_wr_complete(qpx);
+}
+
+static struct ibv_qp *qp_ex(void)
+{
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 4, .max_recv_wr = 4 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = &fake.pd.ibv_pd, .send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+	struct ibv_qp *qp = pvr_create_qp_ex(&fake.ctx.ibv_ctx.context, &attr);
+
+	assert_non_null(qp);
+	qp->state = IBV_QPS_RTS;
+	return qp;
+}
+
+/* The three ways to post on a QP, and the word that each of them goes by. */
+static const struct {
+	int (*post)(struct ibv_qp *qp);
+	_Atomic uint32_t *(*word)(struct ibv_qp *qp), *(*other)(struct ibv_qp *qp);
+	uint32_t flag;
+} ways[] = {
+	{ post_send, send_word, recv_word, PVR_DB_QP_SEND },
+	{ post_by_function, send_word, recv_word, PVR_DB_QP_SEND },
+	{ post_recv, recv_word, send_word, PVR_DB_QP_RECV },
+};
+#define NUM_WAYS (sizeof(ways) / sizeof(ways[0]))
+
+static uint32_t prod_tail(struct ibv_qp *qp, size_t way)
+{
+	struct pvr_qp *pqp = to_pvr_qp(qp);
+
+	return (ways[way].post == post_recv ? &pqp->rq : &pqp->sq)->ring_shm->prod_tail;
+}
+
+static void test_a_new_queue_wants_its_doorbell(void **state)
+{
+	struct ibv_qp *qp = qp_ex();
+	size_t i;
+
+	for (i = 0; i < NUM_WAYS; i++) {
+		assert_int_equal(*ways[i].word(qp), 0);
+		assert_int_equal(ways[i].post(qp), 0);
+		assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET),
+				 ways[i].flag | to_pvr_qp(qp)->handle);
+	}
+}
+
+static void test_no_doorbell_while_the_word_is_set(void **state)
+{
+	struct ibv_qp *qp = qp_ex();
+	uint32_t before;
+	size_t i;
+
+	for (i = 0; i < NUM_WAYS; i++) {
+		*ways[i].word(qp) = 0x80000000;
+		before = prod_tail(qp, i);
+		assert_int_equal(ways[i].post(qp), 0);
+		assert_int_equal(prod_tail(qp, i), before + 1);
+		assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+		*ways[i].word(qp) = 0;
+		assert_int_equal(ways[i].post(qp), 0);
+		assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET),
+				 ways[i].flag | to_pvr_qp(qp)->handle);
+	}
+}
+
+static void test_the_two_words_of_a_qp_are_told_apart(void **state)
+{
+	struct ibv_qp *qp = qp_ex();
+	size_t i;
+
+	for (i = 0; i < NUM_WAYS; i++) {
+		*ways[i].other(qp) = 1;
+		assert_int_equal(ways[i].post(qp), 0);
+		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+		*ways[i].other(qp) = 0;
+	}
+}
+
+/* Whatever lies there: who did not negotiate them has no words. */
+static void test_without_the_extension_every_posting_rings(void **state)
+{
+	struct ibv_qp *qp;
+	size_t i;
+
+	fake.ctx.features = PVR_EXT_RESIZE;
+	qp = qp_ex();
+	for (i = 0; i < NUM_WAYS; i++) {
+		*ways[i].word(qp) = 1;
+		assert_int_equal(ways[i].post(qp), 0);
+		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	}
+}
+
+static void test_nothing_posted_nothing_rung(void **state)
+{
+	struct ibv_qp *qp = qp_ex();
+
+	ibv_wr_start(ibv_qp_to_qp_ex(qp));
+	assert_int_equal(ibv_wr_complete(ibv_qp_to_qp_ex(qp)), 0);
+	ibv_wr_start(ibv_qp_to_qp_ex(qp));
+	ibv_wr_send(ibv_qp_to_qp_ex(qp));
+	ibv_wr_abort(ibv_qp_to_qp_ex(qp));
+	qp->state = IBV_QPS_INIT;
+	assert_int_equal(post_send(qp), EINVAL);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+}
+
+/* The word is the device's: it may still look at a QP that was reset. */
+static void test_a_reset_leaves_the_words(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp *qp = qp_ex();
+
+	*send_word(qp) = 5;
+	*recv_word(qp) = 6;
+	assert_int_equal(pvr_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	assert_int_equal(*send_word(qp), 5);
+	assert_int_equal(*recv_word(qp), 6);
+}
+
+static int post_srq(struct ibv_srq *srq)
+{
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	return pvr_post_srq_recv(srq, &wr, &bad);
+}
+
+/* The word goes by the ring: after a resizing it is that of the new one. */
+static void test_an_srq_and_its_words(void **state)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_srq *srq = pvr_create_srq(&fake.pd.ibv_pd, &attr);
+	uint32_t rung = PVR_DB_SRQ_RECV | to_pvr_srq(srq)->handle;
+
+	assert_int_equal(post_srq(srq), 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), rung);
+	*word_at(&to_pvr_srq(srq)->buf, offsetof(struct pvr_quiet, rq)) = 1;
+	assert_int_equal(post_srq(srq), 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), 0);
+	attr.attr.max_wr = 8;
+	assert_int_equal(pvr_modify_srq(srq, &attr.attr, IBV_SRQ_MAX_WR), 0);
+	assert_int_equal(post_srq(srq), 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), rung);
+	*word_at(&to_pvr_srq(srq)->buf, offsetof(struct pvr_quiet, rq)) = 1;
+	assert_int_equal(post_srq(srq), 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), 0);
+	pvr_destroy_srq(srq);
+}
+
+#define ROUNDS 200000
+
+/* A device that goes to sleep once in every round, while somebody posts. */
+static struct {
+	struct ibv_qp *qp;
+	_Atomic uint32_t begun, ended; /* rounds */
+	bool saw; /* the request, in its last look */
+} device;
+
+static void *sleep_in_each_round(void *arg)
+{
+	const _Atomic uint32_t *tail_shm = &to_pvr_qp(device.qp)->sq.ring_shm->prod_tail;
+	_Atomic uint32_t *word_shm = send_word(device.qp);
+	uint32_t round, before = 0;
+
+	for (round = 1; round <= ROUNDS; round++) {
+		while (atomic_load(&device.begun) != round)
+			;
+		atomic_store_explicit(word_shm, 0, memory_order_relaxed);
+		atomic_thread_fence(memory_order_seq_cst);
+		device.saw = atomic_load_explicit(tail_shm, memory_order_acquire) != before;
+		atomic_store(&device.ended, round);
+		before = (before + 1) & 7;
+	}
+	return NULL;
+}
+
+/* Of a poster without a fence this finds a request that nobody knows of, sooner or later. */
+static void test_a_device_going_to_sleep_misses_nothing(void **state)
+{
+	struct pvr_qp *pqp;
+	uint32_t round, lost = 0;
+	pthread_t thread;
+
+	memset(&device, 0, sizeof(device));
+	device.qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
+	pqp = to_pvr_qp(device.qp);
+	assert_int_equal(pthread_create(&thread, NULL, sleep_in_each_round, NULL), 0);
+	for (round = 1; round <= ROUNDS; round++) {
+		*send_word(device.qp) = 1;
+		atomic_store(&device.begun, round);
+		assert_int_equal(post_send(device.qp), 0);
+		while (atomic_load(&device.ended) != round)
+			;
+		lost += !fake_rung(PVRDMA_UAR_QP_OFFSET) && !device.saw;
+		fake_consume(&pqp->sq, 1);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(lost, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_new_queue_wants_its_doorbell),
+		TEST(test_no_doorbell_while_the_word_is_set),
+		TEST(test_the_two_words_of_a_qp_are_told_apart),
+		TEST(test_without_the_extension_every_posting_rings),
+		TEST(test_nothing_posted_nothing_rung),
+		TEST(test_a_reset_leaves_the_words),
+		TEST(test_an_srq_and_its_words),
+		TEST(test_a_device_going_to_sleep_misses_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
