@@ -33,7 +33,7 @@ struct fake {
 	int pds; /* that the kernel has */
 	int srq_mask; /* of the last modification of an SRQ */
 	struct ibv_srq_attr srq_attr;
-	bool resized_locked; /* nobody could poll (or post) during the last resizing */
+	bool resized_locked; /* nobody could poll or arm (or post) during the last resizing */
 	struct ibv_qp_cap asked; /* of the last QP */
 	uint64_t iova; /* of the last MR */
 	uint32_t rereg_flags;

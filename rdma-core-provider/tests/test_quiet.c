@@ -272,5 +272,5 @@ int main(void)
 		TEST(test_a_device_going_to_sleep_misses_nothing),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("provider_quiet", tests, NULL, NULL);
 }

@@ -8,6 +8,47 @@
 #include "doorbell.h"
 #include "uverbs_abi.h"
 
+/* A poller whom we do not see has not given its CQEs back: then there are some. */
+static bool has_unread(const struct pvr_cq *cq)
+{
+	uint32_t head = atomic_load_explicit(&cq->ring_shm->cons_head, memory_order_relaxed);
+
+	return atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_relaxed) != head;
+}
+
+/*
+ * Arms the CQ in memory, as far as that goes. Returns whether the doorbell has to be rung.
+ *
+ * The fence pairs with the device's between storing prod_tail and loading the word: either it
+ * sees the word, or we see the completion, which it may not have announced.
+ *
+ * A word that asked for any completion stays while somebody asks for solicited ones only: the
+ * device may not have seen it yet, and both want their event.
+ */
+static bool arm_locked(struct pvr_cq *cq, uint32_t kind)
+{
+	if (!cq->arm_shm)
+		return true;
+	if (kind == PVR_ARM_SOLICITED && (cq->arm & PVR_ARM_KIND) == PVR_ARM_ANY)
+		return true;
+	cq->arm = ((cq->arm & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind;
+	atomic_store_explicit(&cq->arm_shm->word, cq->arm, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	return has_unread(cq);
+}
+
+static void lock_arming(struct pvr_cq *cq)
+{
+	if (!cq->single_threaded)
+		pthread_spin_lock(&cq->arm_lock);
+}
+
+static void unlock_arming(struct pvr_cq *cq)
+{
+	if (!cq->single_threaded)
+		pthread_spin_unlock(&cq->arm_lock);
+}
+
 /*
  * The device notifies at once if CQEs are there when it sees the arming, so the caller's poll
  * after this may run before it. cons_head was published by the poll before.
@@ -15,9 +56,14 @@
 int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
+	bool ring;
 
-	pvr_ring_cq(to_pvr_context(ibcq->context), cq->handle,
-		    solicited_only ? PVR_DB_CQ_ARM_SOL : PVR_DB_CQ_ARM);
+	lock_arming(cq);
+	ring = arm_locked(cq, solicited_only ? PVR_ARM_SOLICITED : PVR_ARM_ANY);
+	unlock_arming(cq);
+	if (ring)
+		pvr_ring_cq(to_pvr_context(ibcq->context), cq->handle,
+			    solicited_only ? PVR_DB_CQ_ARM_SOL : PVR_DB_CQ_ARM);
 	return 0;
 }
 
@@ -77,10 +123,12 @@ static int alloc_ring(const struct pvr_cq *cq, struct pvr_buf *buf, uint32_t num
 			     cq->parent, PVR_RES_CQ);
 }
 
-/* From here on the CQ is in this ring, whose first element to read is number 0. */
-static void use_ring(struct pvr_cq *cq, const struct pvr_buf *buf, uint32_t num)
+/* From here on the CQ is in this ring, whose first element to read is number 0, and not armed. */
+static void use_ring(struct pvr_cq *cq, const struct pvr_context *ctx, const struct pvr_buf *buf,
+		     uint32_t num)
 {
 	struct pvr_ring_state_shm *state_shm = buf->addr;
+	uint8_t *page = buf->addr;
 
 	cq->buf = *buf;
 	cq->ring_shm = &state_shm->rx;
@@ -88,9 +136,11 @@ static void use_ring(struct pvr_cq *cq, const struct pvr_buf *buf, uint32_t num)
 	cq->num = num;
 	cq->head = 0;
 	cq->avail = 0;
+	cq->arm = 0;
+	cq->arm_shm = ctx->features & PVR_EXT_ARM ? (void *)(page + PVR_ARM_OFFSET) : NULL;
 }
 
-static int init_ring(struct pvr_cq *cq, uint32_t cqe)
+static int init_ring(struct pvr_cq *cq, const struct pvr_context *ctx, uint32_t cqe)
 {
 	uint32_t num = elements_for(cqe);
 	struct pvr_buf buf = {};
@@ -99,13 +149,15 @@ static int init_ring(struct pvr_cq *cq, uint32_t cqe)
 	err = alloc_ring(cq, &buf, num);
 	if (err)
 		return err;
-	use_ring(cq, &buf, num);
+	use_ring(cq, ctx, &buf, num);
 	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
+	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
 	return 0;
 }
 
 static void exit_ring(struct pvr_cq *cq)
 {
+	pthread_spin_destroy(&cq->arm_lock);
 	pthread_spin_destroy(&cq->lock);
 	pvr_buf_free(&cq->buf);
 }
@@ -148,7 +200,7 @@ static struct pvr_cq *create_cq(struct ibv_context *ibctx, const struct ibv_cq_i
 	if (!cq)
 		goto err_errno;
 	set_domain(cq, attr);
-	err = init_ring(cq, attr->cqe);
+	err = init_ring(cq, to_pvr_context(ibctx), attr->cqe);
 	if (err)
 		goto err_free;
 	err = create_in_kernel(cq, ibctx, attr);
@@ -238,17 +290,36 @@ static int resize_in_kernel(struct pvr_cq *cq, const struct pvr_buf *buf, uint32
 }
 
 /*
- * The one system call under a CQ's lock: pollers wait until it is known which ring counts. A
- * number of elements that the CQ has already needs no other ring.
+ * The one system call under a CQ's locks: who polls or arms waits until it is known which ring
+ * counts. What the old ring's word asked for the device takes along. On success *buf is the old
+ * ring.
  */
+static int move_locked(struct pvr_cq *cq, const struct pvr_context *ctx, struct pvr_buf *buf,
+		       uint32_t num)
+{
+	struct pvr_buf old = cq->buf;
+	int err;
+
+	lock_arming(cq);
+	err = resize_in_kernel(cq, buf, num);
+	if (!err)
+		use_ring(cq, ctx, buf, num);
+	unlock_arming(cq);
+	if (!err)
+		*buf = old;
+	return err;
+}
+
+/* A number of elements that the CQ has already needs no other ring. */
 int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
+	const struct pvr_context *ctx = to_pvr_context(ibcq->context);
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
-	struct pvr_buf buf = {}, old;
+	struct pvr_buf buf = {};
 	uint32_t num;
 	int err;
 
-	if (!(to_pvr_context(ibcq->context)->features & PVR_EXT_RESIZE))
+	if (!(ctx->features & PVR_EXT_RESIZE))
 		return EOPNOTSUPP;
 	if (cqe < 1 || (unsigned int)cqe > PVR_MAX_ELEMENTS)
 		return EINVAL;
@@ -259,12 +330,9 @@ int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
 	if (err)
 		return err;
 	pvr_cq_lock(cq);
-	old = cq->buf;
-	err = resize_in_kernel(cq, &buf, num);
-	if (!err)
-		use_ring(cq, &buf, num);
+	err = move_locked(cq, ctx, &buf, num);
 	pvr_cq_unlock(cq);
-	pvr_buf_free(err ? &buf : &old);
+	pvr_buf_free(&buf); /* the old one, or after an error the new one */
 	return err;
 }
 

@@ -3,8 +3,9 @@
  * The provider's objects and what its files offer each other.
  *
  * Locks, outermost first: context.qp_mutex; the locks of up to two CQs, that of the lower handle
- * first; wq.lock. Nothing is taken inside a wq.lock. Posting takes one wq.lock, polling one
- * cq.lock, and neither makes a system call. Resizing does, with the lock of its object.
+ * first; wq.lock or cq.arm_lock. Nothing is taken inside those. Posting takes one wq.lock, polling
+ * one cq.lock, arming one cq.arm_lock, and none makes a system call. Resizing does, with the locks
+ * of its object.
  */
 #ifndef PVR_PVRDMA_H
 #define PVR_PVRDMA_H
@@ -109,6 +110,13 @@ struct pvr_cq {
 	uint32_t num; /* elements, a power of two */
 	struct pvr_ring_shm *ring_shm;
 	struct pvrdma_cqe *cqes_shm;
+	/*
+	 * Protects arm and arm_shm, and lets who arms use ring_shm; taken inside lock. Of its own
+	 * because one may arm between start_poll and end_poll.
+	 */
+	pthread_spinlock_t arm_lock;
+	uint32_t arm; /* what we stored last in the word */
+	struct pvr_arm_shm *arm_shm; /* NULL: the CQ is armed by doorbells */
 	uint32_t empty_polls;
 	uint64_t looked; /* msec: when one last looked whether the device lives */
 	_Atomic bool notified; /* an event came; without the lock */

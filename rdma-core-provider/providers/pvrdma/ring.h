@@ -52,6 +52,13 @@ static inline const struct pvr_quiet_shm *pvr_quiet_of(const void *page, uint32_
 	return (const void *)((const uint8_t *)page + PVR_QUIET_OFFSET);
 }
 
+/* struct pvr_arm, likewise. */
+struct pvr_arm_shm {
+	_Atomic uint32_t word;
+};
+static_assert(sizeof(struct pvr_arm_shm) == sizeof(struct pvr_arm),
+	      "the shared view has the layout of the ABI");
+
 /* Indices of a ring of num (a power of two) elements run over 0 .. 2 * num - 1. */
 static inline uint32_t pvr_ring_next(uint32_t idx, uint32_t num)
 {
