@@ -27,7 +27,7 @@ TARGETS = [
     (r"qp_bytes", Target("value", False, 1024, "<= 1 KiB")),
     (r"mr_reg_1g(_scattered)?", Target("value", False, 20e-3, "<= 20 ms")),
     (r"mr_lookup", Target("ratio", True, 0.8, ">= 0.8 x")),
-    (r"idle_cpu_64", Target("value", False, 0, "0")),
+    (r"idle_(cpu|switches)_64", Target("value", False, 0, "0")),
     (r"hostile_(doorbells|indices)", Target("ratio", True, 0.8, ">= 0.8 x")),
 ]
 

@@ -63,5 +63,7 @@ static inline void bench_watch_stop(struct bench_watch *watch)
 void bench_bandwidth(void);
 void bench_rate(void);
 void bench_latency(void);
+void bench_scale(void);
+void bench_regions(void);
 
 #endif /* BENCH_H */

@@ -15,6 +15,8 @@ void bench_load_init(struct bench_load *load, struct bench_pair *pair, enum pvrd
 		.size = size,
 		.batch = 128,
 		.signal_every = 64,
+		.span = pair->src.size,
+		.rkey = pair->dst_mr.rkey,
 	};
 	if (pair->a.qp.type == PVR_QPT_UD)
 		load->av = fg_av(&pair->a.pd, pair->b.gid, 0);
@@ -28,9 +30,9 @@ static bool is_send(const struct bench_load *load)
 /* Messages go through the buffers from one end to the other, and again. */
 static size_t next_offset(struct bench_load *load)
 {
-	size_t offset = load->offset, end = load->pair->src.size;
+	size_t offset = load->offset;
 
-	load->offset = offset + 2 * (size_t)load->size > end ? 0 : offset + load->size;
+	load->offset = offset + 2 * (size_t)load->size > load->span ? 0 : offset + load->size;
 	return offset;
 }
 
@@ -45,7 +47,7 @@ static void put_recv(struct bench_load *load, size_t offset)
 		fg_die("no room in the receive queue");
 }
 
-static void put_one(struct bench_load *load, bool signaled)
+void bench_load_put(struct bench_load *load, bool signaled)
 {
 	struct bench_pair *pair = load->pair;
 	size_t offset = next_offset(load);
@@ -56,7 +58,7 @@ static void put_one(struct bench_load *load, bool signaled)
 		.sge = &sge,
 		.num_sge = 1,
 		.remote_addr = pair->dst_mr.start + offset,
-		.rkey = pair->dst_mr.rkey,
+		.rkey = load->rkey,
 		.av = &load->av,
 		.remote_qpn = pair->b.qp.qpn,
 		.remote_qkey = FG_QKEY,
@@ -71,7 +73,7 @@ static void put_one(struct bench_load *load, bool signaled)
 void bench_load_fill(struct bench_load *load)
 {
 	for (uint32_t i = 1; i <= load->batch; i++)
-		put_one(load, i % load->signal_every == 0);
+		bench_load_put(load, i % load->signal_every == 0);
 }
 
 void bench_load_run(struct bench_load *load)

@@ -12,6 +12,8 @@ struct bench_load {
 	uint32_t size; /* bytes of each message */
 	uint32_t batch; /* requests from one doorbell to the next; at most the depth */
 	uint32_t signal_every; /* a divisor of the batch */
+	size_t span; /* of the buffers, that messages go through; all */
+	uint32_t rkey; /* of what requests write to or read: dst's, or another that covers it */
 	/* Private: */
 	size_t offset; /* of the next message, in both buffers */
 	struct pvrdma_av av; /* of UD */
@@ -20,7 +22,9 @@ struct bench_load {
 void bench_load_init(struct bench_load *load, struct bench_pair *pair, enum pvrdma_wr_opcode opcode,
 		     uint32_t size);
 
-/* Fills the rings, without a doorbell. */
+/* One request into the ring, without a doorbell; with its receive request. */
+void bench_load_put(struct bench_load *load, bool signaled);
+/* A batch of them. */
 void bench_load_fill(struct bench_load *load);
 /* The doorbell, and the device until it has nothing to do. */
 void bench_load_run(struct bench_load *load);

@@ -15,6 +15,8 @@ static const struct group {
 	{ "rate", bench_rate, "small messages per second" },
 	{ "latency", bench_latency, "from posting to completion" },
 	{ "bandwidth", bench_bandwidth, "RDMA WRITE and READ against memcpy" },
+	{ "scale", bench_scale, "10,000 queue pairs, and memory of an idle one" },
+	{ "regions", bench_regions, "registration of 1 GiB, 100,000 regions" },
 };
 #define GROUPS (sizeof(groups) / sizeof(groups[0]))
 

@@ -9,16 +9,19 @@
 #define MIB_PAGES (1u << (20 - PVR_PAGE_SHIFT))
 #define OTHER_MIB 16 /* RAM for rings, directories and the like */
 
-static struct fg_guest *guest_start(struct fg_host *host, uint32_t number, uint32_t pages)
+/* Scattered pages are also those of directories: two for each buffer. */
+static struct fg_guest *guest_start(uint32_t number, struct fg_host *host,
+				    const struct bench_pair_config *pair)
 {
+	uint32_t mib = (pair->pages + pair->spare_pages) / MIB_PAGES;
 	struct fg_guest_config config;
 	struct fg_guest *guest;
 	uint8_t gid[16];
 
 	fg_guest_config_init(&config, number);
 	config.ext = BENCH_EXT;
-	config.ram_mib = OTHER_MIB + pages / MIB_PAGES;
-	config.linear_mib = 1 + pages / MIB_PAGES;
+	config.ram_mib = OTHER_MIB + mib;
+	config.linear_mib = 1 + mib;
 	guest = fg_guest_create(host, &config);
 	fg_gid_from_mac(gid, config.mac);
 	if (fg_guest_boot(guest) || fg_bind_gid(guest, 0, gid))
@@ -49,7 +52,7 @@ void bench_pair_open(struct bench_pair *pair, const struct bench_pair_config *co
 	pair->own_host = !config->host;
 	pair->host = config->host ? config->host : fg_host_create();
 	for (int i = 0; i < 2; i++)
-		pair->guest[i] = guest_start(pair->host, first + i, config->pages);
+		pair->guest[i] = guest_start(first + i, pair->host, config);
 	fg_end_open_spec(&pair->a, &pair->guest[0]->kernel, &spec, 1);
 	fg_end_open_spec(&pair->b, &pair->guest[1]->kernel, &spec, 1);
 	buf_open(&pair->a, config, &pair->src, &pair->src_mr);

@@ -12,6 +12,7 @@ struct bench_pair_config {
 	enum pvr_qp_type type;
 	enum fg_buf_kind kind; /* of both buffers */
 	uint32_t pages; /* of each buffer; 0: 16 */
+	uint32_t spare_pages; /* contiguous, that the guests have beside */
 	uint32_t depth; /* of the queues; 0: 256, at most FG_END_CQE */
 	uint32_t first; /* number of the first guest; 0: 1 */
 	struct fg_host *host; /* shared with others; NULL: one of its own */

@@ -137,7 +137,7 @@ uint32_t fg_qp_create(const struct fg_qp_spec *spec, struct fg_qp *qp)
 	uint32_t err;
 
 	memset(qp, 0, sizeof(*qp));
-	fg_buf_init(&qp->buf, &guest->ram, req.total_chunks, FG_SCATTERED);
+	fg_buf_init(&qp->buf, &guest->ram, req.total_chunks, spec->kind);
 	req.pdir_dma = qp->buf.pdir;
 	err = fg_create_qp(guest, &req, &resp);
 	if (err) {

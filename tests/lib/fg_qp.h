@@ -24,6 +24,7 @@ struct fg_qp_spec {
 	uint32_t max_inline; /* PVR_EXT_INLINE */
 	bool sig_all;
 	uint8_t flags; /* PVR_QP_* */
+	enum fg_buf_kind kind; /* of the queues' pages: thousands of QPs want FG_LINEAR */
 };
 
 struct fg_qp {

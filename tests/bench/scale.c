@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Many queue pairs: the rate over 10,000 of them, and what one costs that is idle. */
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "many.h"
+
+#define MANY 10000
+#define IDLE 1000
+
+/* All queue pairs against @few of them, which caches hold, with @batch requests a visit. */
+static void rate_row(struct bench_many *many, const char *name, uint32_t batch, uint32_t few,
+		     const char *peer_name)
+{
+	struct bench_visits all = { many, many->n, batch };
+	struct bench_visits some = { many, few, batch };
+	struct bench_side us = { "10,000 QPs", bench_visits_rate, &all };
+	struct bench_side peer = { peer_name, bench_visits_rate, &some };
+
+	bench_row_of(name, 8, "1/s", &us, &peer);
+}
+
+static size_t heap(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+/* What the device keeps for each end of a connection; the fake guest's part is made before. */
+static double idle_bytes(void *arg, uint64_t ns)
+{
+	struct bench_pair *pair = arg;
+	struct fg_qp_spec spec = {
+		.pd = &pair->a.pd, .scq = &pair->a.scq, .rcq = &pair->a.rcq, .type = PVR_QPT_RC
+	};
+	struct fg_buf *buf = calloc(IDLE, sizeof(*buf));
+	struct fg_qp *qp = calloc(IDLE, sizeof(*qp));
+	struct pvr_cmd_create_qp req = fg_qp_request(&spec);
+	size_t before, bytes;
+
+	for (uint32_t i = 0; i < IDLE; i++)
+		fg_buf_init(&buf[i], &pair->guest[0]->ram, req.total_chunks, FG_SCATTERED);
+	before = heap();
+	for (uint32_t i = 0; i < IDLE; i++) {
+		struct pvr_resp_create_qp resp;
+
+		req.pdir_dma = buf[i].pdir;
+		if (fg_create_qp(pair->guest[0], &req, &resp))
+			fg_die("cannot create QP %u", i);
+		qp[i] = (struct fg_qp){ .guest = pair->guest[0],
+					.ctx = pair->a.pd.ctx,
+					.type = PVR_QPT_RC,
+					.buf = buf[i],
+					.ring = (struct pvr_ring_state *)buf[i].va,
+					.handle = resp.qp_handle,
+					.qpn = resp.qpn };
+	}
+	/* In pairs among themselves, both ends of this guest. */
+	for (uint32_t i = 0; i < IDLE; i++)
+		if (fg_qp_connect(&qp[i], NULL, pair->a.gid, qp[i ^ 1].qpn))
+			fg_die("cannot connect QP %u", i);
+	bytes = heap() - before;
+	for (uint32_t i = 0; i < IDLE; i++)
+		if (fg_qp_destroy(&qp[i]))
+			fg_die("cannot destroy QP %u", i);
+	free(qp);
+	free(buf);
+	return (double)bytes / IDLE;
+}
+
+void bench_scale(void)
+{
+	struct bench_many many;
+	struct bench_side idle = { "device", idle_bytes, &many.pair };
+
+	bench_many_open(&many, MANY);
+	rate_row(&many, "write_rate_10kqp", BENCH_MANY_BATCH, 1, "one QP");
+	/* With one request each, one alone would mostly measure the clock. */
+	rate_row(&many, "write_rate_10kqp_single", 1, 32, "32 QPs");
+	bench_row("qp_bytes", "B", &idle, NULL);
+	bench_many_close(&many);
+}
