@@ -93,13 +93,15 @@ void pvr_engine_destroy(struct pvr_engine *engine);
 bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker);
 
 /**
- * pvr_engine_poll() - look for work that no doorbell tells of (PVR_EXT_QUIET)
+ * pvr_engine_poll() - look for work that nobody tells of
  *
  * Looks at the send queues of the worker's adapters that were busy last, a bounded
- * number of them, and lets their guests post without doorbells from now on. So whoever has called this and then
- * sleeps must call pvr_engine_rest() before; who never calls it need not.
+ * number of them, and lets their guests post without doorbells from now on
+ * (PVR_EXT_QUIET). So whoever has called this and then sleeps must call
+ * pvr_engine_rest() before; who never calls it need not. And looks at a bounded number of
+ * the doorbells that guests have stored to memory (pvr_adapter_set_uar_shm()).
  *
- * Return: true if pvr_engine_run() has something to do.
+ * Return: true if pvr_engine_run() may have something to do.
  */
 bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker);
 
@@ -110,6 +112,12 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker);
  * pvr_engine_run(). Either way nobody is polled any more, until pvr_engine_poll().
  */
 bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker);
+
+/*
+ * The worker has an adapter whose driver rings doorbells in memory, which nobody tells of:
+ * it has to call pvr_engine_poll() all the time, and not to sleep.
+ */
+bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int worker);
 
 /* When pvr_engine_run() must be called next at the latest; UINT64_MAX: no timer. */
 uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker);
@@ -122,6 +130,7 @@ struct pvr_adapter_config {
 	const char *hwversion; /* NULL: latest */
 	uint8_t gid_type; /* PVR_GID_TYPE_*, the RoCE that it speaks; 0: the revision's best */
 	unsigned int worker; /* that executes its queues */
+	bool async; /* doorbells are stores to memory, see pvr_adapter_set_uar_shm() */
 };
 
 /**
@@ -180,6 +189,16 @@ void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset,
 void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
 			   const void *buf, size_t len);
 
+/**
+ * pvr_adapter_set_uar_shm() - let the guest store doorbells to memory
+ * @uar_shm: PVR_BAR_UAR_SIZE bytes, zero, on a page boundary, which the embedder has
+ *	     mapped into the guest in the place of BAR2; NULL: that is over
+ *
+ * Stays in use until the next call, so also when the adapter is destroyed. Doorbells of
+ * guests that do not use the mapping come by pvr_adapter_uar_write() as ever.
+ */
+void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm);
+
 /*
  * PCI command register, bus master enable: while off, the adapter does no DMA.
  * Initially on, for embedders without a configuration space.
@@ -226,6 +245,7 @@ const char *pvr_adapter_fabric(const struct pvr_adapter *adapter);
 const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter);
 const char *pvr_adapter_hwversion(const struct pvr_adapter *adapter);
 uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter);
+bool pvr_adapter_is_async(const struct pvr_adapter *adapter);
 const char *pvr_adapter_state_name(enum pvr_adapter_state state);
 void pvr_adapter_get_stats(const struct pvr_adapter *adapter,
 			   struct pvr_adapter_stats *stats);

@@ -4,10 +4,10 @@
 
 #include <errno.h>
 
+#include "datapath/late_arm.h"
 #include "model/shm.h"
 
-/* How many completions the guest has not consumed; above cqe if its index is wild. */
-static uint32_t unread(const struct pvr_cq *cq)
+uint32_t pvr_cq_unread(const struct pvr_cq *cq)
 {
 	/* Pairs with the guest's barrier between reading a slot and giving it back. */
 	uint32_t cons = __atomic_load_n(&cq->shm->cons_head, __ATOMIC_ACQUIRE);
@@ -15,11 +15,17 @@ static uint32_t unread(const struct pvr_cq *cq)
 	return ((uint32_t)cq->produced - cons) & (2 * cq->cqe - 1);
 }
 
+void pvr_cq_announce(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	cq->announced = cq->produced;
+	cq->late.doorbells = cq->uc->cq_doorbells;
+	pvr_event_cq(adapter, cq);
+}
+
 static void notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	cq->armed = PVR_CQ_DISARMED;
-	cq->announced = cq->produced;
-	pvr_event_cq(adapter, cq);
+	pvr_cq_announce(adapter, cq);
 }
 
 /* Where completion number @n lies. */
@@ -84,7 +90,7 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
 
 	if (cq->error)
 		return;
-	if (unread(cq) >= cq->cqe) {
+	if (pvr_cq_unread(cq) >= cq->cqe) {
 		pvr_count(qp, PVR_STAT_CQ_OVERFLOWS, 1);
 		pvr_cq_fail(adapter, cq, "overrun: no room for a completion");
 		return;
@@ -98,6 +104,8 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
 	if (cq->armed == PVR_CQ_ARMED_ANY ||
 	    (cq->armed == PVR_CQ_ARMED_SOLICITED && solicited))
 		notify(adapter, cq);
+	else if (adapter->async.uar_shm)
+		pvr_late_arm_pushed(cq);
 }
 
 void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm kind)
@@ -109,8 +117,16 @@ void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm 
 	/* Who arms in memory rings if in doubt: both are one arming. */
 	take_arming(cq);
 	arm(cq, kind);
-	if (news > cq->announced && cq->produced - news < unread(cq))
+	if (news > cq->announced && cq->produced - news < pvr_cq_unread(cq))
 		notify(adapter, cq);
+}
+
+bool pvr_cq_look_at_arming(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	take_arming(cq);
+	if (cq->armed != PVR_CQ_DISARMED)
+		pvr_cq_arm(adapter, cq, cq->armed);
+	return cq->arm_seen;
 }
 
 /* What happened before completion number @first is no longer told apart. */
@@ -150,7 +166,7 @@ void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq)
 int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr_pages *pages,
 		uint32_t cqe)
 {
-	uint32_t n = unread(cq);
+	uint32_t n = pvr_cq_unread(cq);
 	uint64_t first = cq->produced - n;
 	struct pvr_cq to = *cq;
 
@@ -167,6 +183,7 @@ int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr
 	cq->produced = n;
 	cq->announced = count_from(first, cq->announced);
 	cq->solicited = count_from(first, cq->solicited);
+	cq->late.watched = count_from(first, cq->late.watched);
 	publish(cq);
 	return 0;
 }

@@ -15,6 +15,18 @@
 void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
 		 bool solicited);
 
+/* How many completions the guest has not consumed; above cqe if its index is wild. */
+uint32_t pvr_cq_unread(const struct pvr_cq *cq);
+
+/* Notifies the guest of all that there is; whether the CQ is armed does not matter. */
+void pvr_cq_announce(struct pvr_adapter *adapter, struct pvr_cq *cq);
+
+/*
+ * A doorbell that arms may have been lost: do what it would have done, if it is known
+ * that the CQ is armed. Return: whether it gets armed in memory, where nothing is lost.
+ */
+bool pvr_cq_look_at_arming(struct pvr_adapter *adapter, struct pvr_cq *cq);
+
 /*
  * The guest asks for one notification. Completions that it has not consumed and was
  * not told of count at once, as they may have come between its last look and this.

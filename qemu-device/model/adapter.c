@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datapath/async.h"
 #include "datapath/sched.h"
 #include "model/objects.h"
 
@@ -89,7 +90,10 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->host = host;
 	adapter->bus_master = true;
 	adapter->link_up = true;
-	adapter->uar[0] = &adapter->kernel_uc;
+	TAILQ_INIT(&adapter->contexts);
+	TAILQ_INIT(&adapter->async.sweeping);
+	adapter->async.on = config->async;
+	pvr_uc_init(adapter, &adapter->kernel_uc, 0);
 	memcpy(adapter->mac, config->mac, sizeof(adapter->mac));
 	adapter->revision = pvr_revision_find(config->hwversion);
 	adapter->gid_type = choose_gid_type(adapter->revision, config->gid_type);
@@ -190,6 +194,7 @@ void pvr_adapter_reset(struct pvr_adapter *adapter)
 			       pvr_adapter_state_name(adapter->state));
 	pvr_adapter_destroy_objects(adapter, NULL);
 	pvr_uc_destroy_all(adapter);
+	pvr_async_reset(adapter);
 	pvr_gid_unbind_all(adapter);
 	pvr_events_detach(adapter);
 	pvr_regs_reset(adapter);

@@ -17,6 +17,7 @@
 
 struct pvr_qp;
 struct pvr_srq;
+struct pvr_owned;
 
 /* What the device offers; pvr_caps_fill() tells the guest. */
 #define PVR_MAX_QP 32768 /* handles go into 16 bits of a CQE */
@@ -57,10 +58,48 @@ struct pvr_engine {
 	uint64_t topology;
 };
 
+/* Objects of a context that have doorbells, by the doorbell. */
+enum pvr_owned_kind {
+	PVR_OWNED_QP,
+	PVR_OWNED_CQ,
+	PVR_OWNED_SRQ,
+	PVR_OWNED_NUM,
+};
+
+/* They are looked at in turns, see datapath/async.h. */
+struct pvr_owned_list {
+	TAILQ_HEAD(, pvr_owned) list;
+	struct pvr_owned *next; /* whose turn it is; NULL: the first one's */
+	uint32_t count;
+	uint32_t left; /* how many are still to be looked at */
+};
+
 /* A context: owner of a UAR page and of objects. Context 0 is the guest driver's. */
 struct pvr_uc {
+	struct pvr_adapter *adapter;
 	uint32_t handle;
 	uint32_t uar;
+	struct pvr_owned_list owned[PVR_OWNED_NUM];
+	TAILQ_ENTRY(pvr_uc) link; /* of all contexts */
+	/* datapath/async.c */
+	bool is_sweeping;
+	TAILQ_ENTRY(pvr_uc) sweeping;
+	uint64_t cq_doorbells; /* seen in its page */
+};
+
+TAILQ_HEAD(pvr_uc_list, pvr_uc);
+
+/* A context's object; part of QPs, CQs and SRQs. */
+struct pvr_owned {
+	TAILQ_ENTRY(pvr_owned) link;
+};
+
+/* Doorbells that the guest stores to memory, see datapath/async.h. */
+struct pvr_async {
+	bool on; /* the adapter was made for it */
+	uint32_t *uar_shm; /* PVR_BAR_UAR_SIZE bytes; NULL: doorbells come by call only */
+	struct pvr_uc *next; /* whose page is looked at next; NULL: the first one's */
+	struct pvr_uc_list sweeping; /* contexts with objects to look at */
 };
 
 struct pvr_gid_entry {
@@ -119,6 +158,9 @@ struct pvr_adapter {
 	/* Objects. */
 	uint64_t pages_bytes; /* see pvr_pages_map_pdir() */
 	struct pvr_uc kernel_uc;
+	struct pvr_uc_list contexts; /* kernel_uc and those of ucs */
+	uint32_t num_contexts;
+	struct pvr_async async;
 	struct pvr_uc *uar[PVR_MAX_UAR]; /* by page */
 	struct pvr_table ucs, pds, mrs, cqs, qps, srqs;
 	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];
@@ -167,6 +209,8 @@ void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps);
 /* model/uar.c: doorbells and contexts */
 struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t handle);
 void pvr_uc_destroy_all(struct pvr_adapter *adapter);
+/* A doorbell in the page of @uc, at any offset; DMA is allowed now. */
+void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value);
 
 /* model/cmd.c: runs the command in the slot. Return: 0 or a positive errno for ERR. */
 int pvr_cmd_run(struct pvr_adapter *adapter);

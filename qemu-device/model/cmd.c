@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "datapath/async.h"
 #include "model/objects.h"
 #include "model/shm.h"
 
@@ -109,6 +110,8 @@ int pvr_cmd_run(struct pvr_adapter *adapter)
 			      adapter->bus_master ? "" : " and bus mastering is off");
 		err = EIO;
 	} else {
+		/* Doorbells that came before it do. */
+		pvr_async_poll_all(adapter);
 		pvr_copy_once(&req, adapter->cmd_shm, sizeof(req));
 		err = run(adapter, &req);
 	}

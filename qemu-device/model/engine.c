@@ -2,6 +2,7 @@
 /* The engine: adapters, time, and turns for what is ready. */
 #include <stdlib.h>
 
+#include "datapath/async.h"
 #include "datapath/quiet.h"
 #include "datapath/sched.h"
 #include "model/adapter.h"
@@ -72,7 +73,7 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker)
 	if (worker)
 		return false;
 	LIST_FOREACH(adapter, &engine->adapters, link)
-		found |= pvr_quiet_poll(adapter);
+		found |= pvr_quiet_poll(adapter) | pvr_async_poll(adapter);
 	return found;
 }
 
@@ -86,6 +87,18 @@ bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker)
 	LIST_FOREACH(adapter, &engine->adapters, link)
 		nothing &= pvr_quiet_rest(adapter);
 	return nothing;
+}
+
+bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int worker)
+{
+	const struct pvr_adapter *adapter;
+
+	if (worker)
+		return false;
+	LIST_FOREACH(adapter, &engine->adapters, link)
+		if (pvr_async_is_active(adapter))
+			return true;
+	return false;
 }
 
 uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker)

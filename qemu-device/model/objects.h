@@ -96,7 +96,17 @@ enum pvr_cq_arm {
 	PVR_CQ_ARMED_ANY,
 };
 
+/* What datapath/late_arm.c knows of a CQ. */
+struct pvr_late_arm {
+	struct pvr_timer timer;
+	uint64_t watched; /* completions before this one should be consumed by then */
+	uint64_t doorbells; /* of the context, when the CQ was last announced */
+	uint8_t patience; /* the time is doubled so often */
+	bool announced; /* the timer waits for the guest's answer */
+};
+
 struct pvr_cq {
+	struct pvr_owned owned;
 	struct pvr_uc *uc;
 	uint32_t handle;
 	/* Whose queues complete here; a QP can be in both. In use while there is one. */
@@ -111,6 +121,7 @@ struct pvr_cq {
 	 * solicited one. The ring's index is the first of them modulo 2 * cqe. */
 	uint64_t produced, announced, solicited;
 	enum pvr_cq_arm armed;
+	struct pvr_late_arm late;
 	bool error; /* overrun, or its memory went: takes no more */
 	bool in_backlog; /* of pvr_event_rings */
 	TAILQ_ENTRY(pvr_cq) backlog;
@@ -138,6 +149,7 @@ struct pvr_wq {
 /* ------------------------------------------------------------------- SRQ */
 
 struct pvr_srq {
+	struct pvr_owned owned;
 	struct pvr_adapter *adapter;
 	struct pvr_pd *pd;
 	uint32_t handle;
@@ -173,6 +185,7 @@ enum pvr_qp_wait {
 };
 
 struct pvr_qp {
+	struct pvr_owned owned;
 	struct pvr_adapter *adapter;
 	struct pvr_pd *pd;
 	struct pvr_cq *send_cq, *recv_cq;

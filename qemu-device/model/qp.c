@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datapath/async.h"
 #include "datapath/queue.h"
 #include "datapath/quiet.h"
 #include "datapath/requester.h"
@@ -163,6 +164,7 @@ static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
 static void qp_link(struct pvr_qp *qp)
 {
 	qp->pd->users++;
+	pvr_uc_own(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
 	TAILQ_INSERT_TAIL(&qp->send_cq->senders, qp, send_link);
 	TAILQ_INSERT_TAIL(&qp->recv_cq->receivers, qp, recv_link);
 	if (!qp->srq)
@@ -174,6 +176,7 @@ static void qp_link(struct pvr_qp *qp)
 static void qp_unlink(struct pvr_qp *qp)
 {
 	pvr_qp_set_peer_waits(qp, false);
+	pvr_uc_disown(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
 	if (qp->srq) {
 		LIST_REMOVE(qp, srq_link);
 		qp->srq->users--;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "datapath/async.h"
 #include "datapath/queue.h"
 #include "datapath/quiet.h"
 #include "model/objects.h"
@@ -83,6 +84,7 @@ int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	if (err)
 		goto err_unmap;
 	pd->users++;
+	pvr_uc_own(pd->uc, PVR_OWNED_SRQ, &srq->owned);
 	resp->create_srq.srqn = srq->handle;
 	return 0;
 
@@ -165,6 +167,7 @@ int pvr_cmd_query_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 
 void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq)
 {
+	pvr_uc_disown(srq->pd->uc, PVR_OWNED_SRQ, &srq->owned);
 	pvr_table_del(&adapter->srqs, srq->handle);
 	pvr_pages_unmap(adapter, &srq->pages);
 	srq->pd->users--;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datapath/async.h"
 #include "datapath/complete.h"
 #include "datapath/sched.h"
 #include "model/objects.h"
@@ -44,20 +45,19 @@ int pvr_cmd_create_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	uc = calloc(1, sizeof(*uc));
 	if (!uc)
 		return -ENOMEM;
-	uc->uar = index;
 	err = pvr_table_add(&adapter->ucs, uc, &uc->handle);
 	if (err) {
 		free(uc);
 		return err;
 	}
-	adapter->uar[index] = uc;
+	pvr_uc_init(adapter, uc, index);
 	resp->create_uc.ctx_handle = uc->handle;
 	return 0;
 }
 
 static void uc_destroy(struct pvr_adapter *adapter, struct pvr_uc *uc)
 {
-	adapter->uar[uc->uar] = NULL;
+	pvr_uc_exit(uc);
 	pvr_table_del(&adapter->ucs, uc->handle);
 	free(uc);
 }
@@ -124,12 +124,31 @@ static bool ring_srq(struct pvr_adapter *adapter, const struct pvr_uc *uc,
 	return true;
 }
 
+void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value)
+{
+	struct pvr_adapter *adapter = uc->adapter;
+	bool done = false;
+
+	switch (offset) {
+	case PVRDMA_UAR_QP_OFFSET:
+		done = ring_qp(adapter, uc, value);
+		break;
+	case PVRDMA_UAR_CQ_OFFSET:
+		done = ring_cq(adapter, uc, value);
+		break;
+	case PVRDMA_UAR_SRQ_OFFSET:
+		done = ring_srq(adapter, uc, value);
+		break;
+	}
+	adapter->stat[PVR_STAT_DOORBELLS]++;
+	adapter->stat[PVR_STAT_DOORBELLS_IGNORED] += !done;
+}
+
 void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
 			   const void *buf, size_t len)
 {
 	const struct pvr_uc *uc;
 	uint32_t value;
-	bool done = false;
 
 	if (len != sizeof(value) || offset % sizeof(value) ||
 	    offset >= PVR_BAR_UAR_SIZE) {
@@ -137,20 +156,11 @@ void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
 		return;
 	}
 	memcpy(&value, buf, sizeof(value));
-	adapter->stat[PVR_STAT_DOORBELLS]++;
 	uc = adapter->uar[offset / PVR_PAGE_SIZE];
 	if (uc && pvr_adapter_dma_ok(adapter)) {
-		switch (offset % PVR_PAGE_SIZE) {
-		case PVRDMA_UAR_QP_OFFSET:
-			done = ring_qp(adapter, uc, value);
-			break;
-		case PVRDMA_UAR_CQ_OFFSET:
-			done = ring_cq(adapter, uc, value);
-			break;
-		case PVRDMA_UAR_SRQ_OFFSET:
-			done = ring_srq(adapter, uc, value);
-			break;
-		}
+		pvr_uar_ring(uc, offset % PVR_PAGE_SIZE, value);
+		return;
 	}
-	adapter->stat[PVR_STAT_DOORBELLS_IGNORED] += !done;
+	adapter->stat[PVR_STAT_DOORBELLS]++;
+	adapter->stat[PVR_STAT_DOORBELLS_IGNORED]++;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "fg_gid.h"
 
@@ -26,6 +27,7 @@ static const struct pvr_adapter_ops adapter_ops = {
 };
 
 uint32_t fg_default_ext;
+bool fg_default_async;
 
 void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 {
@@ -37,6 +39,7 @@ void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 	config->name = name[number % 16];
 	memcpy(config->mac, mac, sizeof(mac));
 	config->ext = fg_default_ext;
+	config->async = fg_default_async || getenv("FG_ASYNC");
 }
 
 static void config_defaults(struct fg_guest_config *config)
@@ -51,6 +54,18 @@ static void config_defaults(struct fg_guest_config *config)
 		config->ring_pages = DEFAULT_RING_PAGES;
 }
 
+/* What no guest touches takes no memory. */
+static void map_uar(struct fg_guest *guest)
+{
+	void *va = mmap(NULL, PVR_BAR_UAR_SIZE, PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (va == MAP_FAILED)
+		fg_die("%s: no memory for its doorbells", guest->name);
+	guest->uar_shm = va;
+	pvr_adapter_set_uar_shm(guest->adapter, va);
+}
+
 static bool adapter_plug(struct fg_guest *guest)
 {
 	struct pvr_adapter_config config = {
@@ -59,6 +74,7 @@ static bool adapter_plug(struct fg_guest *guest)
 		.hwversion = guest->config.hwversion,
 		.gid_type = guest->config.gid_type,
 		.worker = guest->config.worker,
+		.async = guest->config.async,
 	};
 	char err[200] = "";
 
@@ -77,6 +93,8 @@ static bool adapter_plug(struct fg_guest *guest)
 		}
 	}
 	pvr_adapter_set_bus_master(guest->adapter, true);
+	if (guest->config.async)
+		map_uar(guest);
 	return true;
 }
 
@@ -132,6 +150,9 @@ void fg_guest_unplug(struct fg_guest *guest)
 	if (guest->adapter)
 		pvr_adapter_destroy(guest->adapter);
 	guest->adapter = NULL;
+	if (guest->uar_shm)
+		munmap(guest->uar_shm, PVR_BAR_UAR_SIZE);
+	guest->uar_shm = NULL;
 }
 
 void fg_guest_destroy(struct fg_guest *guest)
@@ -229,6 +250,12 @@ uint32_t fg_ctl(struct fg_guest *guest, uint32_t value)
 
 void fg_uar_write(struct fg_guest *guest, uint32_t page, uint32_t offset, uint32_t value)
 {
+	if (guest->uar_shm) {
+		__atomic_store_n(guest->uar_shm +
+					 (page * (uint64_t)PVR_PAGE_SIZE + offset) / sizeof(value),
+				 value, __ATOMIC_RELEASE);
+		return;
+	}
 	pvr_adapter_uar_write(guest->adapter, (uint64_t)page * PVR_PAGE_SIZE + offset, &value,
 			      sizeof(value));
 }

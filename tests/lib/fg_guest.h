@@ -18,6 +18,7 @@ struct fg_guest_config {
 	uint8_t gid_type; /* of the adapter; 0: the best that it has */
 	unsigned int worker; /* of the adapter */
 	uint32_t ext; /* PVR_EXT_* to acknowledge at probe */
+	bool async; /* doorbells are stores to memory, as with async=on */
 };
 
 /* A CQ notification ring, and this driver's index; it wraps as ABI.md says. */
@@ -49,6 +50,7 @@ struct fg_guest {
 	struct fg_cq_ring vector[PVR_CQ_VECTORS_MAX]; /* from 1 up; 0 is cq_ring */
 
 	struct fg_ctx kernel;
+	uint32_t *uar_shm; /* if async: BAR2 */
 	uint32_t uar_next; /* the next UAR page for a user context */
 	uint32_t irq[PVR_VEC_MAX]; /* vectors raised */
 
@@ -62,6 +64,8 @@ struct fg_guest {
  * says otherwise.
  */
 extern uint32_t fg_default_ext;
+/* The same for async, which FG_ASYNC in the environment sets, too. */
+extern bool fg_default_async;
 
 /* MAC 52:54:00:12:34:<number>, name "vm<number>". */
 void fg_guest_config_init(struct fg_guest_config *config, uint32_t number);

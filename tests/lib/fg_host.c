@@ -86,10 +86,23 @@ static bool run_workers(struct fg_host *host)
 	return more;
 }
 
+/* Doorbells of guests that are async. */
+static bool poll_workers(struct fg_host *host)
+{
+	bool found = false;
+	unsigned int i;
+
+	for (i = 0; i < host->workers; i++)
+		found |= pvr_engine_is_async(host->engine, i) && pvr_engine_poll(host->engine, i);
+	return found;
+}
+
 /* What one worker has done may be work for one that had none before it. */
 static bool has_more(struct fg_host *host)
 {
-	return run_workers(host) || (host->workers > 1 && run_workers(host));
+	bool found = poll_workers(host);
+
+	return run_workers(host) || found || (host->workers > 1 && run_workers(host));
 }
 
 static uint64_t next_deadline(struct fg_host *host)

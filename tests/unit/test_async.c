@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Doorbells that the guest stores to memory: found, found when overwritten, and bounded. */
+#include <pthread.h>
+#include <sched.h>
+
+#include "common.h"
+
+#define CROWD 200
+
+static uint32_t *word(const struct fg_guest *g, uint32_t page, uint32_t offset)
+{
+	return g->uar_shm + (page * PVR_PAGE_SIZE + offset) / sizeof(uint32_t);
+}
+
+/* In the ring, but no doorbell. */
+static void put_send(struct fg_end *end, uint64_t wr_id)
+{
+	struct pvrdma_sge sge = fg_sge(&end->mr, 0, 8);
+	struct fg_wr wr = { .wr_id = wr_id,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1 };
+
+	assert_true(fg_put_send(&end->qp, &wr));
+}
+
+static void put_recv(struct fg_end *end, uint64_t wr_id)
+{
+	struct pvrdma_sge sge = fg_sge(&end->mr, 4096, 8);
+
+	assert_true(fg_put_recv(&end->qp, wr_id, &sge, 1));
+}
+
+/* As the worker does it: once around. */
+static bool turn(struct t_env *env)
+{
+	bool found = pvr_engine_poll(env->host->engine, 0);
+
+	return pvr_engine_run(env->host->engine, 0) || found;
+}
+
+static void test_stores_are_doorbells(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t before = fg_stats(env->g[0]).doorbells;
+
+	fg_run(env->host);
+	t_recv(&env->b, 1, 0, 8);
+	put_send(&env->a, 2);
+	fg_run(env->host);
+	expect_no_cqe(&env->b.rcq);
+	fg_ring_send(&env->a.qp);
+	assert_int_not_equal(*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET), 0);
+	assert_true(turn(env));
+	assert_int_equal(*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET), 0);
+	expect_recv(&env->b.rcq, 1, 8);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+	assert_int_equal(fg_stats(env->g[0]).doorbells - before, 1);
+	assert_int_equal(fg_stats(env->g[0]).doorbells_ignored, 0);
+}
+
+static void test_nothing_stored_is_nothing_to_do(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	put_send(&env->a, 2);
+	for (int i = 0; i < 100; i++)
+		assert_false(pvr_engine_poll(env->host->engine, 0));
+}
+
+/* Who does not map the page is served as ever. */
+static void test_trapped_writes_work_too(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t value = PVR_DB_QP_SEND | env->a.qp.handle;
+
+	fg_run(env->host);
+	t_recv(&env->b, 1, 0, 8);
+	put_send(&env->a, 2);
+	pvr_adapter_uar_write(env->g[0]->adapter, PVRDMA_UAR_QP_OFFSET, &value, sizeof(value));
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 8);
+}
+
+/* Each of @far is connected to the same one of @near; one doorbell page each. */
+static void open_crowd(struct t_env *env, struct fg_end *far, struct fg_end *near)
+{
+	for (uint32_t i = 0; i < CROWD; i++) {
+		struct fg_qp_spec spec = { .type = PVR_QPT_RC,
+					   .pd = &env->a.pd,
+					   .scq = &env->a.scq,
+					   .rcq = &env->a.rcq,
+					   .sq_wr = 4,
+					   .rq_wr = 4 };
+
+		far[i] = env->a;
+		expect_ok(fg_qp_create(&spec, &far[i].qp));
+		spec.pd = &env->b.pd;
+		spec.scq = &env->b.scq;
+		spec.rcq = &env->b.rcq;
+		near[i] = env->b;
+		expect_ok(fg_qp_create(&spec, &near[i].qp));
+		fg_end_connect(&far[i], &near[i], NULL);
+	}
+	fg_run(env->host);
+}
+
+static void test_overwritten_send_doorbells_are_made_good(void **state)
+{
+	struct fg_end far[CROWD], near[CROWD];
+	struct t_env *env = *state;
+
+	open_crowd(env, far, near);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		put_recv(&near[i], i);
+		put_send(&far[i], i);
+	}
+	fg_ring_send(&far[CROWD / 2].qp);
+	turn(env);
+	assert_int_equal(fg_cq_pending(&env->a.scq), 1);
+	fg_run(env->host);
+	assert_int_equal(fg_cq_drain(&env->a.scq), CROWD);
+	assert_int_equal(fg_cq_drain(&env->b.rcq), CROWD);
+}
+
+static void test_one_poll_looks_at_few_objects(void **state)
+{
+	struct fg_end far[CROWD], near[CROWD];
+	struct t_env *env = *state;
+	uint32_t polls = 0;
+
+	open_crowd(env, far, near);
+	fg_ring_send(&far[0].qp);
+	while (pvr_engine_poll(env->host->engine, 0))
+		polls++;
+	/* One that finds the word, and then at most 64 objects a poll. */
+	assert_true(polls >= 1 + CROWD / 64);
+	assert_true(polls <= 3 + CROWD / 16);
+}
+
+static void test_overwritten_receive_doorbells_wake_who_waits(void **state)
+{
+	struct fg_end far[CROWD], near[CROWD];
+	struct t_env *env = *state;
+
+	open_crowd(env, far, near);
+	for (uint32_t i = 0; i < 10; i++) {
+		put_send(&far[i], i);
+		fg_ring_send(&far[i].qp);
+		fg_run(env->host);
+	}
+	assert_int_equal(fg_cq_pending(&env->a.scq), 0);
+	for (uint32_t i = 0; i < 10; i++)
+		put_recv(&near[i], i);
+	fg_ring_recv(&near[9].qp);
+	fg_run(env->host);
+	assert_int_equal(fg_cq_drain(&env->a.scq), 10);
+	assert_int_equal(fg_cq_drain(&env->b.rcq), 10);
+}
+
+static void test_overwritten_doorbell_of_an_srq_wakes_who_waits(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_srq srq, other;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .srq = &srq };
+	struct pvrdma_sge sge;
+	struct fg_end far, near;
+
+	fg_end_open(&far, env->g[0], PVR_QPT_RC);
+	expect_ok(fg_srq_create(&env->b.pd, 16, 1, &srq));
+	expect_ok(fg_srq_create(&env->b.pd, 16, 1, &other));
+	spec.pd = &env->b.pd;
+	spec.scq = &env->b.scq;
+	spec.rcq = &env->b.rcq;
+	near = env->b;
+	expect_ok(fg_qp_create(&spec, &near.qp));
+	fg_end_connect(&far, &near, NULL);
+	put_send(&far, 1);
+	fg_ring_send(&far.qp);
+	fg_run(env->host);
+	expect_no_cqe(&far.scq);
+	sge = fg_sge(&env->b.mr, 0, 8);
+	assert_true(fg_put_srq_recv(&srq, 2, &sge, 1));
+	fg_ring_srq(&srq);
+	fg_ring_srq(&other);
+	fg_run(env->host);
+	expect_done(&far.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 8);
+}
+
+static void test_overwritten_receive_doorbell_in_error_flushes(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_to_err(&env->b.qp));
+	fg_run(env->host);
+	put_recv(&env->b, 5);
+	fg_ring_recv(&env->b.qp);
+	fg_uar_write(env->g[1], 0, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | 9999);
+	fg_run(env->host);
+	expect_cqe(&env->b.rcq, 5, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+/* The doorbells of a context say nothing of another's objects. */
+static void test_other_contexts_are_not_swept(void **state)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct t_env *env = *state;
+	struct fg_end user;
+	struct fg_ctx ctx;
+
+	expect_ok(fg_ctx_create(env->g[0], &ctx));
+	fg_end_open_spec(&user, &ctx, &spec, 2);
+	fg_run(env->host);
+	put_send(&env->a, 1);
+	t_recv(&env->b, 1, 0, 8);
+	fg_ring_send(&user.qp);
+	fg_uar_write(env->g[0], ctx.uar, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | env->a.qp.handle);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	assert_int_equal(fg_stats(env->g[0]).doorbells_ignored, 1);
+	fg_ring_send(&env->a.qp);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+}
+
+static void test_other_offsets_and_pages_are_no_doorbells(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t offset, page;
+
+	fg_run(env->host);
+	t_recv(&env->b, 1, 0, 8);
+	fg_run(env->host);
+	put_send(&env->a, 1);
+	for (offset = 12; offset < PVR_PAGE_SIZE; offset += 4)
+		*word(env->g[0], 0, offset) = PVR_DB_QP_SEND | env->a.qp.handle;
+	for (page = 1; page < PVR_MAX_UAR; page++)
+		*word(env->g[0], page, PVRDMA_UAR_QP_OFFSET) = PVR_DB_QP_SEND | env->a.qp.handle;
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+}
+
+/* What was stored before there was a context, or by the one before, is not its doorbell. */
+static void test_new_context_begins_with_an_empty_page(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_ctx ctx;
+
+	*word(env->g[0], env->g[0]->uar_next, PVRDMA_UAR_QP_OFFSET) = PVR_DB_QP_SEND | 2;
+	expect_ok(fg_ctx_create(env->g[0], &ctx));
+	fg_run(env->host);
+	assert_int_equal(fg_stats(env->g[0]).doorbells, 0);
+	*word(env->g[0], ctx.uar, PVRDMA_UAR_CQ_OFFSET) = PVR_DB_CQ_ARM | 9999;
+	fg_run(env->host);
+	assert_int_equal(fg_stats(env->g[0]).doorbells, 1);
+	expect_ok(fg_ctx_destroy(&ctx));
+	*word(env->g[0], ctx.uar, PVRDMA_UAR_SRQ_OFFSET) = PVR_DB_SRQ_RECV | 2;
+	env->g[0]->uar_next = ctx.uar;
+	expect_ok(fg_ctx_create(env->g[0], &ctx));
+	fg_run(env->host);
+	assert_int_equal(fg_stats(env->g[0]).doorbells, 1);
+}
+
+static void test_reset_forgets_doorbells(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_run(env->host);
+	fg_ring_send(&env->a.qp);
+	pvr_adapter_reset(env->g[0]->adapter);
+	assert_int_equal(*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET), 0);
+	fg_ring_send(&env->a.qp);
+	fg_cq_arm(&env->a.scq);
+	assert_false(pvr_engine_poll(env->host->engine, 0));
+	assert_true(pvr_engine_is_async(env->host->engine, 0)); /* the other guest */
+	expect_ok(fg_guest_boot(env->g[0]));
+	assert_false(pvr_engine_poll(env->host->engine, 0));
+}
+
+static void test_only_adapters_with_a_driver_are_polled(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_false(pvr_engine_is_async(env->host->engine, 0));
+	expect_ok(fg_guest_boot(env->g[0]));
+	assert_true(pvr_engine_is_async(env->host->engine, 0));
+	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
+	assert_false(pvr_engine_is_async(env->host->engine, 0));
+	*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET) = PVR_DB_QP_SEND | 2;
+	assert_false(pvr_engine_poll(env->host->engine, 0));
+	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
+	assert_true(pvr_engine_poll(env->host->engine, 0));
+	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
+	assert_false(pvr_engine_is_async(env->host->engine, 0));
+}
+
+/* A command finds done what the guest has asked for by a doorbell before it. */
+static void test_doorbells_come_before_commands(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_qp_attr attr;
+
+	fg_run(env->host);
+	t_recv(&env->b, 1, 0, 8);
+	put_send(&env->a, 2);
+	fg_ring_send(&env->a.qp);
+	expect_ok(fg_qp_query(&env->a.qp, &attr));
+	assert_int_equal(*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET), 0);
+	assert_true(pvr_engine_run(env->host->engine, 0) || fg_cq_pending(&env->a.scq));
+	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+}
+
+/* Objects that go while they are to be looked at. */
+static void test_objects_go_in_the_middle_of_a_sweep(void **state)
+{
+	struct fg_end far[CROWD], near[CROWD];
+	struct t_env *env = *state;
+
+	open_crowd(env, far, near);
+	for (uint32_t i = 0; i < CROWD; i++) {
+		put_recv(&near[i], i);
+		put_send(&far[i], i);
+	}
+	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | 9999);
+	for (uint32_t i = 0; i < CROWD; i += 2) {
+		expect_ok(fg_qp_destroy(&far[i].qp));
+		if (!(i % 8))
+			turn(env);
+	}
+	fg_run(env->host);
+	/* Those that are left have sent, and some of the others before they went. */
+	assert_true(fg_cq_pending(&env->b.rcq) >= CROWD / 2);
+	for (uint32_t i = 1; i < CROWD; i += 2)
+		expect_ok(fg_qp_destroy(&far[i].qp));
+	fg_cq_drain(&env->a.scq);
+	fg_cq_drain(&env->b.rcq);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+static void test_contexts_go_in_the_middle_of_a_sweep(void **state)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_end ends[8];
+	struct fg_ctx ctx[8];
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 8; i++) {
+		expect_ok(fg_ctx_create(env->g[0], &ctx[i]));
+		fg_end_open_spec(&ends[i], &ctx[i], &spec, 2);
+	}
+	fg_run(env->host);
+	for (uint32_t i = 0; i < 8; i++)
+		fg_ring_send(&ends[i].qp);
+	pvr_engine_poll(env->host->engine, 0);
+	for (uint32_t i = 0; i < 8; i += 2) {
+		fg_end_close(&ends[i]);
+		expect_ok(fg_ctx_destroy(&ctx[i]));
+	}
+	fg_run(env->host);
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+/* More contexts than one poll looks at. */
+static void test_many_contexts_all_get_their_turn(void **state)
+{
+	struct fg_ctx ctx[150];
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 150; i++)
+		expect_ok(fg_ctx_create(env->g[0], &ctx[i]));
+	for (uint32_t i = 0; i < 150; i++)
+		*word(env->g[0], ctx[i].uar, PVRDMA_UAR_CQ_OFFSET) = PVR_DB_CQ_ARM | 9999;
+	pvr_engine_poll(env->host->engine, 0);
+	assert_in_range(fg_stats(env->g[0]).doorbells, 63, 64); /* one page is the kernel's */
+	pvr_engine_poll(env->host->engine, 0);
+	pvr_engine_poll(env->host->engine, 0);
+	assert_int_equal(fg_stats(env->g[0]).doorbells, 150);
+	expect_ok(fg_ctx_destroy(&ctx[40]));
+	fg_run(env->host);
+}
+
+static uint32_t random_number(uint32_t *state)
+{
+	*state = *state * 1664525u + 1013904223u;
+	return *state >> 8;
+}
+
+/* Any value, anywhere, at any time: the neighbour is served, and the books are right. */
+static void test_random_stores_hurt_nobody(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+	uint32_t seed = 1;
+
+	env->g[2] = fg_guest_start(env->host, 3);
+	env->g[3] = fg_guest_start(env->host, 4);
+	fg_end_open(&c, env->g[2], PVR_QPT_RC);
+	fg_end_open(&d, env->g[3], PVR_QPT_RC);
+	fg_end_connect(&c, &d, NULL);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t page = random_number(&seed) % 4;
+		uint32_t offset = 4 * (random_number(&seed) % 4);
+		uint32_t value = random_number(&seed) << 8 | random_number(&seed) % 256;
+
+		if (!(i % 3))
+			value = (value & 0xe0000000) | (value & 7);
+		*word(env->g[0], page, offset) = value;
+		if (!(i % 7))
+			env->a.qp.ring->tx.prod_tail = random_number(&seed) % 80;
+		if (!(i % 11))
+			env->a.scq.ring->cons_head = random_number(&seed);
+		turn(env);
+		if (!(i % 1000))
+			t_ping_pong(env->host, &c, &d);
+		env->host->now += FG_US;
+	}
+}
+
+/* ------------------------------------------------------- a guest with a vCPU of its own */
+
+#define MESSAGES 20000u
+#define PAIRS 8
+
+struct vcpu {
+	struct t_env *env;
+	struct fg_end far[PAIRS], near[PAIRS];
+	uint32_t done; /* the device's side may stop */
+};
+
+/* Posts everywhere and rings at once, so that doorbells overwrite each other. */
+static void *run_vcpu(void *arg)
+{
+	struct vcpu *v = arg;
+	struct pvrdma_cqe cqe;
+
+	for (uint32_t i = 0; i < MESSAGES / PAIRS; i++) {
+		for (uint32_t k = 0; k < PAIRS; k++) {
+			put_send(&v->far[k], i);
+			fg_ring_send(&v->far[k].qp);
+		}
+		for (uint32_t k = 0; k < PAIRS; k++)
+			while (!fg_cq_poll(&v->far[k].scq, &cqe))
+				sched_yield();
+	}
+	__atomic_store_n(&v->done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void test_no_doorbell_is_lost_in_a_race(void **state)
+{
+	struct vcpu v = { .env = *state };
+	struct t_env *env = *state;
+	pthread_t thread;
+
+	for (uint32_t k = 0; k < PAIRS; k++) {
+		struct pvrdma_sge sge;
+
+		fg_end_open(&v.far[k], env->g[0], PVR_QPT_RC);
+		fg_end_open(&v.near[k], env->g[1], PVR_QPT_RC);
+		fg_end_connect(&v.far[k], &v.near[k], NULL);
+		sge = fg_sge(&v.near[k].mr, 0, 8);
+		for (int i = 0; i < 32; i++)
+			assert_true(fg_put_recv(&v.near[k].qp, 0, &sge, 1));
+	}
+	fg_run(env->host);
+	assert_int_equal(pthread_create(&thread, NULL, run_vcpu, &v), 0);
+	while (!__atomic_load_n(&v.done, __ATOMIC_ACQUIRE)) {
+		turn(env);
+		for (uint32_t k = 0; k < PAIRS; k++) {
+			struct pvrdma_cqe cqe;
+
+			while (fg_cq_poll(&v.near[k].rcq, &cqe))
+				t_recv(&v.near[k], 0, 0, 8);
+		}
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_stores_are_doorbells, rc_connected),
+		T(test_nothing_stored_is_nothing_to_do, rc_connected),
+		T(test_trapped_writes_work_too, rc_connected),
+		T(test_overwritten_send_doorbells_are_made_good, rc_connected),
+		T(test_one_poll_looks_at_few_objects, rc_connected),
+		T(test_overwritten_receive_doorbells_wake_who_waits, rc_connected),
+		T(test_overwritten_doorbell_of_an_srq_wakes_who_waits, rc_connected),
+		T(test_overwritten_receive_doorbell_in_error_flushes, rc_connected),
+		T(test_other_contexts_are_not_swept, rc_connected),
+		T(test_other_offsets_and_pages_are_no_doorbells, rc_connected),
+		T(test_new_context_begins_with_an_empty_page, guest),
+		T(test_reset_forgets_doorbells, rc_connected),
+		T(test_only_adapters_with_a_driver_are_polled, unprobed),
+		T(test_doorbells_come_before_commands, rc_connected),
+		T(test_objects_go_in_the_middle_of_a_sweep, rc_connected),
+		T(test_contexts_go_in_the_middle_of_a_sweep, rc_connected),
+		T(test_many_contexts_all_get_their_turn, guest),
+		T(test_random_stores_hurt_nobody, rc_connected),
+		T(test_no_doorbell_is_lost_in_a_race, rc_connected),
+	};
+
+	fg_default_async = true;
+	return T_MAIN(tests);
+}

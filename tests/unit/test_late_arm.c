@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* CQs whose arming was overwritten: told of late, but told; and seldom told in vain. */
+#include "common.h"
+
+#define LATE (50 * FG_US) /* until what nobody reads is announced */
+
+/* A completion in b's receive CQ. */
+static void complete(struct t_env *env, uint32_t flags)
+{
+	struct fg_wr wr = { .wr_id = 7, .opcode = PVRDMA_WR_SEND, .flags = flags };
+
+	t_recv(&env->b, 7, 0, 0);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+}
+
+static uint32_t notifications(struct t_env *env)
+{
+	return fg_cq_events_count(env->g[1], env->b.rcq.handle);
+}
+
+/* What a stock program does before it waits: it arms, and looks once more. */
+static void arm_and_lose_it(struct t_env *env)
+{
+	fg_cq_arm(&env->b.rcq);
+	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
+	fg_run(env->host);
+}
+
+static void test_arm_that_is_seen_is_at_once(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_cq_arm(&env->b.rcq);
+	fg_run(env->host);
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(notifications(env), 0);
+}
+
+static void test_lost_arm_is_late(void **state)
+{
+	struct t_env *env = *state;
+
+	arm_and_lose_it(env);
+	complete(env, 0);
+	fg_advance(env->host, LATE - 1);
+	assert_int_equal(notifications(env), 0);
+	fg_advance(env->host, 1);
+	assert_int_equal(notifications(env), 1);
+	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(notifications(env), 0);
+}
+
+static void test_lost_arm_is_remembered(void **state)
+{
+	struct t_env *env = *state;
+
+	arm_and_lose_it(env);
+	fg_advance(env->host, 1000 * FG_SEC);
+	complete(env, 0);
+	fg_advance(env->host, LATE);
+	assert_int_equal(notifications(env), 1);
+}
+
+/* The completion was there before the doorbells. */
+static void test_lost_arm_after_the_completion(void **state)
+{
+	struct t_env *env = *state;
+
+	complete(env, 0);
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(notifications(env), 0);
+	arm_and_lose_it(env);
+	fg_advance(env->host, LATE);
+	assert_int_equal(notifications(env), 1);
+}
+
+static void test_doorbell_of_another_cq_may_have_overwritten_it(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_cq_arm(&env->b.rcq);
+	fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
+	fg_run(env->host);
+	complete(env, 0);
+	fg_advance(env->host, LATE);
+	assert_int_equal(notifications(env), 1);
+}
+
+static void test_without_doorbells_nobody_waits(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 20; i++) {
+		complete(env, PVR_SEND_SOLICITED);
+		fg_advance(env->host, FG_SEC);
+	}
+	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
+	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
+}
+
+static void test_announced_once(void **state)
+{
+	struct t_env *env = *state;
+
+	arm_and_lose_it(env);
+	for (int i = 0; i < 10; i++)
+		complete(env, 0);
+	fg_advance(env->host, LATE);
+	assert_int_equal(notifications(env), 1);
+	/* No doorbell since: nobody can have armed it again. */
+	complete(env, 0);
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(notifications(env), 0);
+}
+
+/* Polls without end, and consumes in time. */
+static void test_polling_guests_are_not_bothered(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 5000; i++) {
+		complete(env, 0);
+		fg_advance(env->host, 10 * FG_US);
+		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
+		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
+		fg_advance(env->host, 3 * FG_US);
+	}
+	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
+	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 0);
+}
+
+/* What is read has come lately, always: older ones are consumed in time. */
+static void test_stream_that_is_never_all_read_is_no_reason(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+
+	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
+	fg_run(env->host);
+	complete(env, 0);
+	for (int i = 0; i < 1000; i++) {
+		complete(env, 0);
+		fg_advance(env->host, 20 * FG_US);
+		assert_true(fg_cq_poll(&env->b.rcq, &cqe));
+	}
+	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
+}
+
+/* Polls now and then, computes in between, and never reads its completion channel. */
+static void test_busy_guests_are_bothered_seldom(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t told = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
+		fg_run(env->host);
+		complete(env, 0);
+		for (int k = 0; k < 100; k++)
+			fg_advance(env->host, 100 * FG_US);
+		told += notifications(env);
+		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
+	}
+	assert_in_range(told, 1, 20);
+}
+
+/* Nobody ever reads: as many completions as fit. */
+static void test_cq_that_nobody_reads_is_told_of_seldom(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t told = 0;
+
+	for (int i = 0; i < 60; i++) {
+		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
+		complete(env, 0);
+		fg_advance(env->host, 3 * FG_MS);
+		told += notifications(env);
+	}
+	assert_in_range(told, 1, 12);
+	assert_int_equal(fg_cq_drain(&env->b.rcq), 60);
+}
+
+/* Always answered at once: it stays as quick as it was, also after a time of bad luck. */
+static void test_patience_ends_when_somebody_waits(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t start;
+
+	for (int i = 0; i < 30; i++) {
+		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
+		complete(env, 0);
+		for (int k = 0; k < 2000; k++)
+			fg_advance(env->host, FG_MS);
+		fg_cq_drain(&env->b.rcq);
+		notifications(env);
+	}
+	for (int i = 0; i < 10; i++) {
+		arm_and_lose_it(env);
+		complete(env, 0);
+		start = env->host->now;
+		while (!fg_cq_events_pending(env->g[1])) {
+			fg_advance(env->host, 10 * FG_US);
+			assert_true(env->host->now - start <= FG_SEC);
+		}
+		assert_int_equal(notifications(env), 1);
+		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
+		fg_advance(env->host, 10 * FG_MS);
+	}
+	assert_true(env->host->now - start < LATE + 20 * FG_MS);
+	arm_and_lose_it(env);
+	complete(env, 0);
+	fg_advance(env->host, LATE);
+	assert_int_equal(notifications(env), 1);
+}
+
+/* Known to be armed for solicited completions: it stays so. */
+static void test_late_notice_takes_no_arming_back(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_cq_arm_solicited(&env->b.rcq);
+	fg_run(env->host);
+	complete(env, 0);
+	fg_advance(env->host, LATE);
+	assert_int_equal(notifications(env), 1);
+	complete(env, PVR_SEND_SOLICITED);
+	assert_int_equal(notifications(env), 1);
+}
+
+static void test_cq_goes_while_it_is_watched(void **state)
+{
+	struct t_env *env = *state;
+
+	arm_and_lose_it(env);
+	complete(env, 0);
+	fg_end_close(&env->b);
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
+	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
+}
+
+static void test_bus_master_off_while_it_is_watched(void **state)
+{
+	struct t_env *env = *state;
+
+	arm_and_lose_it(env);
+	complete(env, 0);
+	pvr_adapter_set_bus_master(env->g[1]->adapter, false);
+	for (int i = 0; i < 10; i++)
+		fg_advance(env->host, 100 * FG_MS);
+	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
+	pvr_adapter_set_bus_master(env->g[1]->adapter, true);
+	fg_advance(env->host, 200 * FG_MS);
+	assert_int_equal(notifications(env), 1);
+}
+
+static void test_failed_adapter_is_left_alone(void **state)
+{
+	struct t_env *env = *state;
+
+	arm_and_lose_it(env);
+	complete(env, 0);
+	pvr_adapter_fail(env->g[1]->adapter, "a test says so");
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
+	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
+}
+
+static void test_lost_arm_survives_a_resize(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 40; i++) {
+		complete(env, 0);
+		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
+	}
+	arm_and_lose_it(env);
+	complete(env, 0);
+	expect_ok(fg_cq_resize(&env->b.rcq, 8));
+	fg_advance(env->host, LATE);
+	assert_int_equal(notifications(env), 1);
+}
+
+/* ------------------------------------------------------------------ PVR_EXT_ARM */
+
+static void test_arms_in_memory_are_exact(void **state)
+{
+	struct t_env *env = *state;
+
+	assert_false(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	complete(env, 0);
+	assert_int_equal(notifications(env), 1);
+	fg_cq_drain(&env->b.rcq);
+	/* Other CQs of the context ring: this one is known not to be armed. */
+	for (int i = 0; i < 10; i++) {
+		fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
+		fg_run(env->host);
+		complete(env, 0);
+		fg_advance(env->host, FG_SEC);
+	}
+	assert_int_equal(notifications(env), 0);
+}
+
+/* Who arms in memory and finds a completion rings, too; that doorbell may be lost. */
+static void test_lost_doorbell_of_an_arm_in_memory(void **state)
+{
+	struct t_env *env = *state;
+
+	complete(env, 0);
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
+	fg_run(env->host);
+	assert_int_equal(notifications(env), 1);
+	fg_advance(env->host, FG_SEC);
+	assert_int_equal(notifications(env), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_arm_that_is_seen_is_at_once, rc_connected),
+		T(test_lost_arm_is_late, rc_connected),
+		T(test_lost_arm_is_remembered, rc_connected),
+		T(test_lost_arm_after_the_completion, rc_connected),
+		T(test_doorbell_of_another_cq_may_have_overwritten_it, rc_connected),
+		T(test_without_doorbells_nobody_waits, rc_connected),
+		T(test_announced_once, rc_connected),
+		T(test_polling_guests_are_not_bothered, rc_connected),
+		T(test_stream_that_is_never_all_read_is_no_reason, rc_connected),
+		T(test_busy_guests_are_bothered_seldom, rc_connected),
+		T(test_cq_that_nobody_reads_is_told_of_seldom, rc_connected),
+		T(test_patience_ends_when_somebody_waits, rc_connected),
+		T(test_late_notice_takes_no_arming_back, rc_connected),
+		T(test_cq_goes_while_it_is_watched, rc_connected),
+		T(test_bus_master_off_while_it_is_watched, rc_connected),
+		T(test_failed_adapter_is_left_alone, rc_connected),
+		T(test_lost_arm_survives_a_resize, rc_connected),
+		T(test_arms_in_memory_are_exact, rc_connected),
+		T(test_lost_doorbell_of_an_arm_in_memory, rc_connected),
+	};
+
+	fg_default_async = true;
+	fg_default_ext = PVR_EXT_ARM | PVR_EXT_RESIZE;
+	return T_MAIN(tests);
+}
