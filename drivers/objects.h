@@ -89,6 +89,7 @@ struct pvr_srq_wr {
 struct pvr_srq_wq {
 	spinlock_t lock; /* protects all of this, and the elements */
 	struct pvr_ring *ring_shm; /* the driver produces */
+	const u32 *quiet_shm; /* see pvr_ring_waits() */
 	struct pvr_srq_wr *wrs; /* by the number that the device knows */
 	u32 *slots; /* the number of the request in each slot */
 	u32 nwrs; /* entries of wrs, at least n */
@@ -123,6 +124,7 @@ struct pvr_srq {
 struct pvr_wq {
 	spinlock_t lock; /* protects tail and the elements */
 	struct pvr_ring *ring_shm; /* the driver produces */
+	const u32 *quiet_shm; /* see pvr_ring_waits() */
 	u64 *wr_ids; /* of done .. tail */
 	u32 tail;
 	u32 done; /* next to complete; protected by the lock of its CQ */

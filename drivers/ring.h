@@ -3,6 +3,8 @@
 #ifndef PVR_RING_H
 #define PVR_RING_H
 
+#include <asm/barrier.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 #include "pvrdma_abi.h"
 
@@ -19,6 +21,9 @@
  *  store prod_tail                   read element
  *                                    pvr_ring_release(), which orders it before
  *  load cons_head                    store cons_head
+ *
+ * With PVR_EXT_QUIET and PVR_EXT_ARM each side stores something, has a full barrier,
+ * and looks whether the other one did: pvr_ring_waits(), pvr_req_notify_cq().
  */
 
 /**
@@ -66,6 +71,33 @@ static inline void pvr_ring_publish(struct pvr_ring *ring_shm, u32 tail)
 	/* Pairs with the device's acquire load of prod_tail. */
 	dma_wmb();
 	WRITE_ONCE(ring_shm->prod_tail, tail);
+}
+
+/**
+ * pvr_ring_quiet() - what a device with PVR_EXT_QUIET says of its queues
+ * @page: the first page of a QP or SRQ
+ */
+static inline const struct pvr_quiet *pvr_ring_quiet(const void *page)
+{
+	return page + PVR_QUIET_OFFSET;
+}
+
+/**
+ * pvr_ring_waits() - does the device wait for a doorbell?
+ * @quiet_shm: the word of the queue, or NULL if there is none
+ *
+ * The caller has published its index.
+ */
+static inline bool pvr_ring_waits(const u32 *quiet_shm)
+{
+	if (!quiet_shm)
+		return true;
+	/*
+	 * Pairs with the device's barrier between storing 0 and its last look at
+	 * prod_tail. Its CPUs are the host's, however many of them we have.
+	 */
+	virt_mb();
+	return !READ_ONCE(*quiet_shm);
 }
 
 /**

@@ -99,6 +99,13 @@ static struct pvr_ring *mem_ring(struct pvr_srq_mem *mem)
 	return &state_shm->rx;
 }
 
+static const u32 *mem_quiet(struct pvr_dev *dev, struct pvr_srq_mem *mem)
+{
+	if (!(dev->features & PVR_EXT_QUIET))
+		return NULL;
+	return &pvr_ring_quiet(pvr_pdir_at(&mem->pdir, 0))->rq;
+}
+
 /* On failure pages_free() cleans up. */
 static int pages_init(struct pvr_dev *dev, struct pvr_srq *srq,
 		      const struct ib_srq_attr *attr, struct ib_udata *udata)
@@ -110,6 +117,7 @@ static int pages_init(struct pvr_dev *dev, struct pvr_srq *srq,
 		       udata);
 	if (err || udata)
 		return err;
+	srq->wq.quiet_shm = mem_quiet(dev, &srq->mem);
 	return pvr_srq_wq_init(&srq->wq, mem_ring(&srq->mem), attr->max_wr,
 			       attr->max_sge, srq_stride(attr->max_sge));
 }
@@ -213,7 +221,9 @@ static int modify_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 static int move_kernel_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 			   int mask, struct pvr_srq_mem *mem)
 {
+	struct pvr_dev *dev = to_pvr_dev(srq->ibsrq.device);
 	struct pvr_srq_move move = { .ring_shm = mem_ring(mem),
+				     .quiet_shm = mem_quiet(dev, mem),
 				     .n = attr->max_wr };
 	int err;
 
@@ -230,8 +240,7 @@ static int move_kernel_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 	err = pvr_srq_move_end(&srq->wq, &move,
 			       READ_ONCE(move.ring_shm->prod_tail));
 	if (err)
-		pvr_dev_fail(to_pvr_dev(srq->ibsrq.device),
-			     "it moved more requests than an SRQ had");
+		pvr_dev_fail(dev, "it moved more requests than an SRQ had");
 	return err;
 }
 

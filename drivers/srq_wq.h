@@ -18,6 +18,7 @@
 /* A queue that shall replace another one. */
 struct pvr_srq_move {
 	struct pvr_ring *ring_shm;
+	const u32 *quiet_shm;
 	struct pvr_srq_wr *wrs;
 	u32 *slots;
 	u32 n;
@@ -52,7 +53,7 @@ bool pvr_srq_wq_flush(struct pvr_srq_wq *wq, u64 *wr_id);
 /**
  * pvr_srq_move_begin() - nobody posts any more, until the move has ended
  * @wq: the queue
- * @move: zeroed, with n and ring_shm set
+ * @move: zeroed, with n, ring_shm and quiet_shm set
  *
  * Return: 0, -EINVAL (more requests are outstanding), -EBUSY or -ENOMEM.
  */

@@ -185,13 +185,13 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
  * On a dead device all QPs are in the error state: what is posted is flushed, so
  * that consumers can drain their queues as ever.
  */
-static void ring(struct pvr_qp *qp, u32 what)
+static void ring(struct pvr_qp *qp, const struct pvr_wq *wq, u32 what)
 {
 	struct pvr_dev *dev = to_pvr_dev(qp->ibqp.device);
 
 	if (pvr_dev_dead(dev))
 		schedule_work(&dev->flush_work);
-	else
+	else if (pvr_ring_waits(wq->quiet_shm))
 		pvr_doorbell(dev, PVRDMA_UAR_QP_OFFSET, qp->handle | what);
 }
 
@@ -213,7 +213,7 @@ int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		posted = true;
 	}
 	if (posted)
-		ring(qp, PVR_DB_QP_SEND);
+		ring(qp, &qp->sq, PVR_DB_QP_SEND);
 	spin_unlock_irqrestore(&qp->sq.lock, flags);
 	if (err)
 		*bad_wr = wr;
@@ -261,7 +261,7 @@ int pvr_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr,
 		posted = true;
 	}
 	if (posted)
-		ring(qp, PVR_DB_QP_RECV);
+		ring(qp, &qp->rq, PVR_DB_QP_RECV);
 	spin_unlock_irqrestore(&qp->rq.lock, flags);
 	if (err)
 		*bad_wr = wr;
