@@ -311,19 +311,59 @@ int pvr_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 	return polled;
 }
 
+/*
+ * A word that asked for any completion stays while somebody asks for solicited ones
+ * only: the device may not have seen it yet. And which ring's word the device will look
+ * at is not known while it moves. Then the doorbell arms.
+ * Return: whether the CQ is armed by its word.
+ */
+static bool arm_locked(struct pvr_cq *cq, u32 kind)
+{
+	struct pvr_cq_buf *buf = &cq->buf;
+
+	lockdep_assert_held(&cq->lock);
+	if (!buf->arm_shm || cq->frozen)
+		return false;
+	if (kind == PVR_ARM_SOLICITED &&
+	    (buf->arm & PVR_ARM_KIND) == PVR_ARM_ANY)
+		return false;
+	buf->arm = ((buf->arm & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind;
+	WRITE_ONCE(buf->arm_shm->word, buf->arm);
+	/*
+	 * Pairs with the device's barrier between prod_tail and its look at the word:
+	 * what it did not announce, the caller sees.
+	 */
+	virt_mb();
+	return true;
+}
+
+static void ring_arm(struct pvr_cq *cq, bool solicited)
+{
+	pvr_doorbell(to_pvr_dev(cq->ibcq.device), PVRDMA_UAR_CQ_OFFSET,
+		     cq->handle |
+			     (solicited ? PVR_DB_CQ_ARM_SOL : PVR_DB_CQ_ARM));
+}
+
+/*
+ * Completions that are there already may not have been announced: either the consumer
+ * is told that it may have missed them, and looks, or the device is, and decides.
+ */
 int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
 	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	struct pvr_cq *cq = to_pvr_cq(ibcq);
 	unsigned long irq_flags;
+	bool in_memory;
 	int missed = 0;
 
 	spin_lock_irqsave(&cq->lock, irq_flags);
-	pvr_doorbell(to_pvr_dev(ibcq->device), PVRDMA_UAR_CQ_OFFSET,
-		     cq->handle |
-			     (solicited ? PVR_DB_CQ_ARM_SOL : PVR_DB_CQ_ARM));
+	in_memory = arm_locked(cq, solicited ? PVR_ARM_SOLICITED : PVR_ARM_ANY);
+	if (!in_memory)
+		ring_arm(cq, solicited);
 	if ((flags & IB_CQ_REPORT_MISSED_EVENTS) || cq->frozen)
 		missed = cq_used_locked(cq) > 0;
+	else if (in_memory && cq_used_locked(cq))
+		ring_arm(cq, solicited);
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
 	return missed;
 }

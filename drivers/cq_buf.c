@@ -26,6 +26,8 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_cq_buf *buf)
 		return err;
 	state_shm = pvr_pdir_at(&buf->pdir, 0);
 	buf->ring_shm = &state_shm->rx;
+	if (dev->features & PVR_EXT_ARM)
+		buf->arm_shm = (void *)state_shm + PVR_ARM_OFFSET;
 	return 0;
 }
 

@@ -58,6 +58,8 @@ struct pvr_cq_buf {
 	struct ib_umem *umem; /* NULL for kernel CQs */
 	struct pvr_pdir pdir;
 	struct pvr_ring *ring_shm; /* kernel CQs: the driver consumes */
+	struct pvr_arm *arm_shm; /* ... and arms them here; NULL: by doorbell */
+	u32 arm; /* what it stored there last; protected by pvr_cq.lock */
 	u32 n; /* entries, a power of two */
 };
 
