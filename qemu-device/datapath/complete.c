@@ -37,10 +37,11 @@ static struct pvrdma_cqe *slot(const struct pvr_cq *cq, uint64_t n)
 }
 
 /* Pairs with the guest's load of prod_tail: entries are visible before it. */
-static void publish(const struct pvr_cq *cq)
+static void publish(struct pvr_cq *cq)
 {
 	uint32_t tail = cq->produced & (2 * cq->cqe - 1);
 
+	cq->published = cq->produced;
 	__atomic_store_n(&cq->shm->prod_tail, tail, __ATOMIC_RELEASE);
 }
 
@@ -75,12 +76,29 @@ static void take_arming(struct pvr_cq *cq)
 	arm(cq, kinds[word & PVR_ARM_KIND]);
 }
 
-static void write_cqe(struct pvr_cq *cq, const struct pvrdma_cqe *cqe)
+/* Looks again only when what it has seen is used up: the index is on a line of the guest's. */
+static bool has_room(struct pvr_cq *cq)
+{
+	uint32_t n;
+
+	if (cq->room)
+		return true;
+	n = pvr_cq_unread(cq);
+	cq->room = n < cq->cqe ? cq->cqe - n : 0;
+	return cq->room;
+}
+
+static void write_cqe(struct pvr_adapter *adapter, struct pvr_cq *cq,
+		      const struct pvrdma_cqe *cqe)
 {
 	struct pvrdma_cqe *slot_shm = slot(cq, cq->produced++);
 
 	*slot_shm = *cqe;
-	publish(cq);
+	cq->room--;
+	if (cq->in_run)
+		return;
+	cq->in_run = true;
+	SLIST_INSERT_HEAD(&adapter->completed, cq, run);
 }
 
 void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
@@ -90,22 +108,48 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
 
 	if (cq->error)
 		return;
-	if (pvr_cq_unread(cq) >= cq->cqe) {
+	if (!has_room(cq)) {
 		pvr_count(qp, PVR_STAT_CQ_OVERFLOWS, 1);
 		pvr_cq_fail(adapter, cq, "overrun: no room for a completion");
 		return;
 	}
 	cqe->qp = qp->handle;
-	solicited |= cqe->status != PVRDMA_WC_SUCCESS;
-	write_cqe(cq, cqe);
-	if (solicited)
+	write_cqe(adapter, cq, cqe);
+	if (solicited || cqe->status != PVRDMA_WC_SUCCESS)
 		cq->solicited = cq->produced;
+}
+
+/* Tells of the run, if it is what the guest has armed for. */
+static void publish_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	uint64_t before = cq->published;
+
+	cq->in_run = false;
+	cq->room = 0;
+	publish(cq);
 	take_arming(cq);
 	if (cq->armed == PVR_CQ_ARMED_ANY ||
-	    (cq->armed == PVR_CQ_ARMED_SOLICITED && solicited))
+	    (cq->armed == PVR_CQ_ARMED_SOLICITED && cq->solicited > before))
 		notify(adapter, cq);
 	else if (adapter->async.uar_shm)
 		pvr_late_arm_pushed(cq);
+}
+
+void pvr_publish(struct pvr_adapter *adapter)
+{
+	struct pvr_wq *wq;
+	struct pvr_cq *cq;
+
+	/* Who sees a completion may count on the slot of its request. */
+	while ((wq = SLIST_FIRST(&adapter->consumed))) {
+		SLIST_REMOVE_HEAD(&adapter->consumed, run);
+		wq->in_run = false;
+		__atomic_store_n(&wq->shm->cons_head, wq->head, __ATOMIC_RELEASE);
+	}
+	while ((cq = SLIST_FIRST(&adapter->completed))) {
+		SLIST_REMOVE_HEAD(&adapter->completed, run);
+		publish_cq(adapter, cq);
+	}
 }
 
 void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm kind)

@@ -5,8 +5,19 @@
 
 #include "model/objects.h"
 
+/*
+ * DOC: runs
+ *
+ * What a turn consumes and completes becomes visible at its end: the indices of its
+ * queues are written once, behind all entries, and who armed is told once. Between turns
+ * nothing is pending, so commands and doorbells find each ring as the guest sees it.
+ */
+
+/* The adapter's guest sees what was consumed and completed: queues first, then CQs. */
+void pvr_publish(struct pvr_adapter *adapter);
+
 /**
- * pvr_cq_push() - write a completion and notify the guest if the CQ is armed for it
+ * pvr_cq_push() - write a completion, for the next pvr_publish()
  * @cqe: complete but for qp, which names @qp
  * @solicited: it ends a wait for solicited completions; errors always do
  *

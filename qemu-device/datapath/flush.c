@@ -3,34 +3,18 @@
 #include "datapath/flush.h"
 
 #include "datapath/complete.h"
+#include "datapath/opcode.h"
 #include "datapath/receive.h"
 
+/* To stock drivers BIND_MW is a number as any other that means nothing. */
 static uint32_t send_opcode(const struct pvr_qp *qp, uint32_t opcode)
 {
-	switch (opcode) {
-	case PVRDMA_WR_RDMA_WRITE:
-	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
-		return PVRDMA_WC_RDMA_WRITE;
-	case PVRDMA_WR_RDMA_READ:
-		return PVRDMA_WC_RDMA_READ;
-	case PVRDMA_WR_ATOMIC_CMP_AND_SWP:
-		return PVRDMA_WC_COMP_SWAP;
-	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
-		return PVRDMA_WC_FETCH_ADD;
-	case PVRDMA_WR_LOCAL_INV:
-		return PVRDMA_WC_LOCAL_INV;
-	case PVRDMA_WR_FAST_REG_MR:
-		return PVRDMA_WC_FAST_REG_MR;
-	case PVRDMA_WR_BIND_MW:
-		/* To stock drivers a number as any other that means nothing. */
-		return qp->adapter->features & PVR_EXT_MW ? PVRDMA_WC_BIND_MW :
-							   PVRDMA_WC_SEND;
-	default:
-		return PVRDMA_WC_SEND;
-	}
+	const struct pvr_opcode *op = pvr_opcode(opcode);
+
+	return op->ext & ~qp->adapter->features ? PVRDMA_WC_SEND : op->done;
 }
 
-void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+void pvr_send_push_cqe(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 		       enum pvrdma_wc_status status, uint64_t length)
 {
 	struct pvrdma_cqe cqe = {
@@ -41,11 +25,7 @@ void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 		.port_num = 1,
 	};
 
-	qp->sq_done = 0;
-	pvr_wq_advance(&qp->sq);
-	if (status != PVRDMA_WC_SUCCESS || qp->sq_sig_all ||
-	    (wqe->hdr.send_flags & PVR_SEND_SIGNALED))
-		pvr_cq_push(qp, qp->send_cq, &cqe, false);
+	pvr_cq_push(qp, qp->send_cq, &cqe, false);
 }
 
 bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget)

@@ -5,9 +5,19 @@
 
 #include "datapath/queue.h"
 
-/* Complete the send request at the head, with a CQE if it failed or asked for one. */
-void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+void pvr_send_push_cqe(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 		       enum pvrdma_wc_status status, uint64_t length);
+
+/* Complete the send request at the head, with a CQE if it failed or asked for one. */
+static inline void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+				     enum pvrdma_wc_status status, uint64_t length)
+{
+	qp->sq_done = 0;
+	pvr_wq_advance(qp->adapter, &qp->sq);
+	if (status != PVRDMA_WC_SUCCESS || qp->sq_sig_all ||
+	    (wqe->hdr.send_flags & PVR_SEND_SIGNALED))
+		pvr_send_push_cqe(qp, wqe, status, length);
+}
 
 /*
  * Complete requests with WR_FLUSH_ERR (IBTA vol. 1, 10.3.1), at most @budget.

@@ -5,12 +5,6 @@
 
 #include "datapath/queue.h"
 
-static inline bool pvr_is_local_op(uint32_t opcode)
-{
-	return opcode == PVRDMA_WR_LOCAL_INV || opcode == PVRDMA_WR_FAST_REG_MR ||
-	       opcode == PVRDMA_WR_BIND_MW;
-}
-
 /*
  * Adds to @bytes how much copying would have taken as long: page lists are long.
  * Return: 0, or -errno if the request completes with MW_BIND_ERR.

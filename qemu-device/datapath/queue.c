@@ -114,13 +114,6 @@ void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe)
 	fetch_sge(wq, hdr_shm + 1, wqe->hdr.num_sge, wqe->sge);
 }
 
-void pvr_wq_advance(struct pvr_wq *wq)
-{
-	wq->head = (wq->head + 1) & (2 * wq->count - 1);
-	/* The guest may overwrite the slot once it sees this. */
-	__atomic_store_n(&wq->shm->cons_head, wq->head, __ATOMIC_RELEASE);
-}
-
 int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
 {
 	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) +

@@ -50,8 +50,15 @@ int pvr_wq_avail(const struct pvr_wq *wq);
 void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe);
 void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe);
 
-/* Done with the oldest request: its slot is the guest's again. */
-void pvr_wq_advance(struct pvr_wq *wq);
+/* Done with the oldest request: its slot is the guest's again with the next pvr_publish(). */
+static inline void pvr_wq_advance(struct pvr_adapter *adapter, struct pvr_wq *wq)
+{
+	wq->head = (wq->head + 1) & (2 * wq->count - 1);
+	if (wq->in_run)
+		return;
+	wq->in_run = true;
+	SLIST_INSERT_HEAD(&adapter->consumed, wq, run);
+}
 
 /**
  * pvr_wq_move_recv() - copy what waits in a receive queue to the begin of another

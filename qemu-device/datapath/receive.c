@@ -33,7 +33,7 @@ static int srq_hold(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
 	if (!avail)
 		return -ENOENT;
 	pvr_wq_fetch_recv(&srq->wq, wqe);
-	pvr_wq_advance(&srq->wq);
+	pvr_wq_advance(qp->adapter, &srq->wq);
 	srq_check_limit(qp, srq);
 	qp->held->valid = true;
 	qp->held->hdr = wqe->hdr;
@@ -72,6 +72,6 @@ void pvr_recv_complete(struct pvr_qp *qp, struct pvrdma_cqe *cqe, bool solicited
 	if (qp->srq)
 		qp->held->valid = false;
 	else
-		pvr_wq_advance(&qp->rq);
+		pvr_wq_advance(qp->adapter, &qp->rq);
 	pvr_cq_push(qp, qp->recv_cq, cqe, solicited);
 }

@@ -8,6 +8,7 @@
  */
 #include "datapath/requester.h"
 
+#include "datapath/complete.h"
 #include "datapath/flush.h"
 #include "datapath/gather.h"
 #include "datapath/local_ops.h"
@@ -26,8 +27,12 @@
 #define RNR_RETRY_FOREVER 7
 
 struct turn {
+	bool met; /* the peer has been looked for */
+	struct pvr_qp *peer; /* or NULL */
+	int avail; /* requests that are known to wait */
 	unsigned int requests;
 	uint64_t bytes;
+	struct pvr_tally tally;
 };
 
 enum step {
@@ -100,25 +105,17 @@ static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	return wait_until(qp, PVR_QP_WAITS_ACK, ns);
 }
 
-static bool is_atomic(uint32_t opcode)
+static void count_sent(const struct pvr_request *request, bool taken)
 {
-	return opcode == PVRDMA_WR_ATOMIC_CMP_AND_SWP ||
-	       opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD;
-}
+	struct pvr_tally *tally = request->tally;
 
-static void count_sent(struct pvr_qp *qp, const struct pvr_request *request, bool taken)
-{
-	uint32_t opcode = request->wqe->hdr.opcode;
-
-	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
-	pvr_count(qp, PVR_STAT_TX_BYTES, request->length);
-	if (opcode == PVRDMA_WR_RDMA_READ)
-		pvr_count(qp, PVR_STAT_TX_READS, 1);
-	else if (is_atomic(opcode))
-		pvr_count(qp, PVR_STAT_TX_ATOMICS, 1);
+	tally->tx_msgs++;
+	tally->tx_bytes += request->length;
+	tally->tx_reads += request->op->kind == PVR_OP_READ;
+	tally->tx_atomics += request->op->kind == PVR_OP_ATOMIC;
 	/* Each piece of a message is taken only if the one before was. */
 	if (taken)
-		pvr_count(qp, PVR_STAT_LOCAL_BYTES, request->length);
+		tally->local_bytes += request->length;
 }
 
 /* The piece is done; @taken: by the responder, which RC knows and UC does not ask. */
@@ -133,16 +130,26 @@ static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *reque
 		qp->sq_done += request->chunk;
 		return STEP_AGAIN;
 	}
-	count_sent(qp, request, taken);
+	count_sent(request, taken);
 	qp->sq_psn = (qp->sq_psn + pvr_request_psns(request)) & 0xffffff;
 	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
 	return STEP_NEXT;
 }
 
+/* Local operations need none. */
+static struct pvr_qp *meet_peer(struct pvr_qp *qp, struct turn *turn)
+{
+	if (turn->met)
+		return turn->peer;
+	turn->met = true;
+	turn->peer = pvr_local_peer(qp);
+	return turn->peer;
+}
+
 static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
 			    struct turn *turn)
 {
-	struct pvr_answer answer = pvr_local_send(request);
+	struct pvr_answer answer = pvr_local_send(meet_peer(qp, turn), request);
 
 	/* A connection to itself may have failed as responder meanwhile. */
 	if (qp->state != PVR_QPS_RTS && qp->state != PVR_QPS_SQD)
@@ -163,42 +170,9 @@ static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
 	}
 }
 
-/* IBTA vol. 1, table 38: SEND and RDMA WRITE, with and without immediate data. */
-static bool is_uc_opcode(uint32_t opcode)
+static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_opcode *op, uint64_t length)
 {
-	return opcode == PVRDMA_WR_SEND || opcode == PVRDMA_WR_SEND_WITH_IMM ||
-	       opcode == PVRDMA_WR_RDMA_WRITE || opcode == PVRDMA_WR_RDMA_WRITE_WITH_IMM ||
-	       pvr_is_local_op(opcode);
-}
-
-/* What an opcode does to the requester's memory; false: RC does not have it. */
-static bool opcode_access(uint32_t opcode, uint32_t *access)
-{
-	switch (opcode) {
-	case PVRDMA_WR_RDMA_WRITE:
-	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
-	case PVRDMA_WR_SEND:
-	case PVRDMA_WR_SEND_WITH_IMM:
-	case PVRDMA_WR_SEND_WITH_INV:
-	case PVRDMA_WR_LOCAL_INV:
-	case PVRDMA_WR_FAST_REG_MR:
-	case PVRDMA_WR_BIND_MW:
-		*access = 0;
-		return true;
-	case PVRDMA_WR_RDMA_READ:
-	case PVRDMA_WR_ATOMIC_CMP_AND_SWP:
-	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
-		*access = PVR_ACCESS_LOCAL_WRITE;
-		return true;
-	default:
-		return false;
-	}
-}
-
-static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			 uint64_t length)
-{
-	if (is_atomic(wqe->hdr.opcode))
+	if (op->kind == PVR_OP_ATOMIC)
 		return length == sizeof(uint64_t) && !qp->sq_done;
 	return length <= PVR_MAX_MSG_SIZE && qp->sq_done <= length;
 }
@@ -216,56 +190,39 @@ static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	return STEP_NEXT;
 }
 
-/*
- * User space numbers some opcodes differently, and stock providers pass its numbers on:
- * then they are the guest kernel's alone. FAST_REG_MR always is, as its page list could
- * name anybody's memory.
- */
-static bool is_permitted(const struct pvr_qp *qp, uint32_t opcode)
+static bool has_right(const struct pvr_qp *qp, enum pvr_op_right right)
 {
-	bool kernel = qp->pd->uc == &qp->adapter->kernel_uc;
-
-	switch (opcode) {
-	case PVRDMA_WR_FAST_REG_MR:
-		return kernel;
-	case PVRDMA_WR_LOCAL_INV:
-	case PVRDMA_WR_SEND_WITH_INV:
-		return kernel || qp->user_ops;
-	case PVRDMA_WR_BIND_MW:
-		return (kernel || qp->user_ops) && qp->adapter->features & PVR_EXT_MW;
-	default:
-		return true;
-	}
+	return qp->pd->uc == &qp->adapter->kernel_uc ||
+	       (right == PVR_OP_USER_OPS && qp->user_ops);
 }
 
-static bool opcode_ok(const struct pvr_qp *qp, uint32_t opcode, uint32_t *access)
+static bool may_post(const struct pvr_qp *qp, const struct pvr_opcode *op)
 {
-	if (!is_permitted(qp, opcode))
+	if (op->kind == PVR_OP_NONE || (qp->type == PVR_QPT_UC && !op->uc) ||
+	    (op->ext & ~qp->adapter->features))
 		return false;
-	if (qp->type == PVR_QPT_UC && !is_uc_opcode(opcode))
-		return false;
-	return opcode_access(opcode, access);
+	return op->right == PVR_OP_ANYBODY || has_right(qp, op->right);
 }
 
 /* Of connected queue pairs, RC and UC. */
 static enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
 {
-	struct pvr_request request = { .from = qp, .wqe = wqe };
+	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	struct pvr_request request = { .from = qp, .wqe = wqe, .op = op, .tally = &turn->tally };
 	enum pvrdma_wc_status status;
 	struct pvr_sg sg;
-	uint32_t access;
 
-	if (!opcode_ok(qp, wqe->hdr.opcode, &access))
+	if (!may_post(qp, op))
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
-	if (pvr_is_local_op(wqe->hdr.opcode))
+	if (op->kind == PVR_OP_LOCAL)
 		return local_step(qp, wqe, turn);
-	if (access && !qp->attr.max_rd_atomic)
+	if (op->answer && !qp->attr.max_rd_atomic)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "RDMA READ or atomic with max_rd_atomic 0");
-	status = pvr_gather(&sg, qp, wqe, access);
+	status = pvr_gather(&sg, qp, wqe, op->answer ? PVR_ACCESS_LOCAL_WRITE : 0);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, "send of forbidden memory, or of too many pieces");
-	if (!is_length_ok(qp, wqe, sg.total))
+	if (!is_length_ok(qp, op, sg.total))
 		return fail(qp, wqe, PVRDMA_WC_LOC_LEN_ERR,
 			    "message too long, or an atomic that is not 8 bytes");
 	request.local = &sg;
@@ -291,16 +248,21 @@ static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct tur
 	return STEP_NEXT;
 }
 
+/* Looks at the ring only when what it has seen there is done. */
+static bool is_posted(struct pvr_qp *qp, struct turn *turn)
+{
+	if (!turn->avail)
+		turn->avail = pvr_wq_avail(&qp->sq);
+	if (turn->avail < 0)
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
+	return turn->avail > 0;
+}
+
 static enum step step(struct pvr_qp *qp, struct turn *turn)
 {
 	struct pvr_send_wqe wqe;
-	int avail = pvr_wq_avail(&qp->sq);
 
-	if (avail < 0) {
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
-		return STEP_STOP;
-	}
-	if (!avail)
+	if (!is_posted(qp, turn))
 		return STEP_STOP;
 	turn->requests++;
 	pvr_wq_fetch_send(&qp->sq, &wqe);
@@ -327,15 +289,16 @@ void pvr_requester_drain(struct pvr_qp *qp)
 	qp->sq_draining = true;
 }
 
-static bool execute(struct pvr_qp *qp)
+/* Return: true if it could go on at once. */
+static bool execute_some(struct pvr_qp *qp, struct turn *turn)
 {
-	struct turn turn = { 0 };
-	enum step result = STEP_NEXT;
+	enum step result;
 
-	while (turn.requests < TURN_REQUESTS && turn.bytes < TURN_BYTES) {
-		result = step(qp, &turn);
+	while (turn->requests < TURN_REQUESTS && turn->bytes < TURN_BYTES) {
+		result = step(qp, turn);
 		if (result == STEP_STOP)
 			return false;
+		turn->avail -= result == STEP_NEXT;
 		if (qp->sq_draining && result == STEP_NEXT) {
 			drained(qp);
 			return false;
@@ -347,6 +310,26 @@ static bool execute(struct pvr_qp *qp)
 	return true;
 }
 
+static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
+{
+	pvr_count(qp, PVR_STAT_TX_MSGS, tally->tx_msgs);
+	pvr_count(qp, PVR_STAT_TX_BYTES, tally->tx_bytes);
+	pvr_count(qp, PVR_STAT_TX_READS, tally->tx_reads);
+	pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->tx_atomics);
+	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->local_bytes);
+}
+
+static bool execute(struct pvr_qp *qp)
+{
+	struct turn turn = { 0 };
+	bool more = execute_some(qp, &turn);
+
+	count_turn(qp, &turn.tally);
+	if (turn.peer)
+		pvr_local_end_turn(qp, turn.peer, &turn.tally);
+	return more;
+}
+
 static bool flush(struct pvr_qp *qp, bool recv)
 {
 	unsigned int budget = TURN_REQUESTS;
@@ -355,10 +338,8 @@ static bool flush(struct pvr_qp *qp, bool recv)
 	return (recv && pvr_flush_recv(qp, &budget)) || more;
 }
 
-bool pvr_requester_turn(struct pvr_qp *qp)
+static bool turn_by_state(struct pvr_qp *qp)
 {
-	if (!pvr_adapter_dma_ok(qp->adapter))
-		return false;
 	switch (qp->state) {
 	case PVR_QPS_RTS:
 		return qp->wait == PVR_QP_RUNNING && execute(qp);
@@ -371,6 +352,17 @@ bool pvr_requester_turn(struct pvr_qp *qp)
 	default:
 		return false;
 	}
+}
+
+bool pvr_requester_turn(struct pvr_qp *qp)
+{
+	bool more;
+
+	if (!pvr_adapter_dma_ok(qp->adapter))
+		return false;
+	more = turn_by_state(qp);
+	pvr_publish(qp->adapter);
+	return more;
 }
 
 /* A wild index is something to do once; in error it is none. */

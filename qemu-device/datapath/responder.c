@@ -74,19 +74,6 @@ static struct pvr_answer refuse_access(struct pvr_qp *to)
 
 /* ------------------------------------------------------ receive requests */
 
-static bool needs_recv(const struct pvr_request *request)
-{
-	switch (request->wqe->hdr.opcode) {
-	case PVRDMA_WR_SEND:
-	case PVRDMA_WR_SEND_WITH_IMM:
-	case PVRDMA_WR_SEND_WITH_INV:
-	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
-		return true;
-	default:
-		return false;
-	}
-}
-
 /*
  * With PVR_EXT_QUIET the guest rings only once it has been told that somebody waits, so
  * the look that counts comes behind that.
@@ -104,16 +91,10 @@ static int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe)
 	return err;
 }
 
-static bool has_imm(const struct pvr_request *request)
-{
-	return request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_IMM ||
-	       request->wqe->hdr.opcode == PVRDMA_WR_RDMA_WRITE_WITH_IMM;
-}
-
 static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
 			  const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status)
 {
-	bool write = request->wqe->hdr.opcode == PVRDMA_WR_RDMA_WRITE_WITH_IMM;
+	bool write = request->op->kind == PVR_OP_WRITE;
 	struct pvrdma_cqe cqe = {
 		.wr_id = wqe->hdr.wr_id,
 		.opcode = write ? PVRDMA_WC_RECV_RDMA_WITH_IMM : PVRDMA_WC_RECV,
@@ -124,7 +105,7 @@ static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
 
 	if (status == PVRDMA_WC_SUCCESS) {
 		cqe.byte_len = request->length;
-		if (has_imm(request)) {
+		if (request->op->imm) {
 			cqe.imm_data = request->wqe->hdr.ex.imm_data;
 			cqe.wc_flags = PVRDMA_WC_WITH_IMM;
 		} else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV) {
@@ -287,17 +268,14 @@ static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *
 static struct pvr_answer execute(struct pvr_qp *to, const struct pvr_request *request,
 				 const struct pvr_recv_wqe *wqe)
 {
-	switch (request->wqe->hdr.opcode) {
-	case PVRDMA_WR_SEND:
-	case PVRDMA_WR_SEND_WITH_IMM:
+	switch (request->op->kind) {
+	case PVR_OP_SEND:
+		if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
+			return do_send_invalidate(to, request, wqe);
 		return do_send(to, request, wqe);
-	case PVRDMA_WR_SEND_WITH_INV:
-		return do_send_invalidate(to, request, wqe);
-	case PVRDMA_WR_RDMA_WRITE:
-	case PVRDMA_WR_RDMA_WRITE_WITH_IMM:
+	case PVR_OP_WRITE:
 		return do_write(to, request);
-	case PVRDMA_WR_ATOMIC_CMP_AND_SWP:
-	case PVRDMA_WR_ATOMIC_FETCH_AND_ADD:
+	case PVR_OP_ATOMIC:
 		return do_atomic(to, request);
 	default:
 		return do_read(to, request);
@@ -334,9 +312,9 @@ static void finish(struct pvr_qp *to, const struct pvr_request *request,
 {
 	to->rq_done = 0;
 	to->rq_psn = (to->rq_psn + pvr_request_psns(request)) & 0xffffff;
-	pvr_count(to, PVR_STAT_RX_MSGS, 1);
-	pvr_count(to, PVR_STAT_RX_BYTES, request->length);
-	if (needs_recv(request))
+	request->tally->rx_msgs++;
+	request->tally->rx_bytes += request->length;
+	if (request->op->recv)
 		complete_recv(to, request, wqe, PVRDMA_WC_SUCCESS);
 }
 
@@ -351,7 +329,7 @@ struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
 	if (!in_order(to, request))
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	established(to);
-	if (needs_recv(request))
+	if (request->op->recv)
 		err = get_recv(to, &wqe);
 	if (err == -ENOENT)
 		return rnr(to);

@@ -2,6 +2,7 @@
 /* Unreliable datagrams, those of the GSI included. */
 #include "datapath/ud.h"
 
+#include "datapath/complete.h"
 #include "datapath/gather.h"
 #include "datapath/grh.h"
 #include "datapath/memory.h"
@@ -102,13 +103,16 @@ static bool receive(struct pvr_qp *to, const struct datagram *dgram)
 static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
 {
 	struct pvr_path *path;
+	bool taken;
 
 	dgram->tries++;
 	if (!qp) {
 		to->stat[PVR_STAT_UD_DROPPED]++;
 		return;
 	}
-	if (!can_receive(qp, dgram->qkey) || !receive(qp, dgram)) {
+	taken = can_receive(qp, dgram->qkey) && receive(qp, dgram);
+	pvr_publish(to);
+	if (!taken) {
 		pvr_count(qp, PVR_STAT_UD_DROPPED, 1);
 		return;
 	}

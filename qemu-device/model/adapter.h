@@ -154,6 +154,9 @@ struct pvr_adapter {
 	struct pvr_dsr *dsr_shm;
 	void *cmd_shm, *resp_shm;
 	struct pvr_event_rings events;
+	/* What the turn has consumed and completed so far; see pvr_publish(). */
+	SLIST_HEAD(, pvr_wq) consumed;
+	SLIST_HEAD(, pvr_cq) completed;
 
 	/* Objects. */
 	uint64_t pages_bytes; /* see pvr_pages_map_pdir() */

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "datapath/complete.h"
 #include "model/objects.h"
 
 #define RETRY_MIN_NS 1000000ull
@@ -236,6 +237,8 @@ void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32
 
 	if (!events->async.shm)
 		return;
+	/* What was completed before it was. */
+	pvr_publish(adapter);
 	push_backlog(adapter);
 	if (!events->backlog_count && pvr_adapter_dma_ok(adapter) &&
 	    ring_has_room(&events->async)) {

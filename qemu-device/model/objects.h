@@ -120,7 +120,11 @@ struct pvr_cq {
 	/* Completions so far: written, up to the last notification, up to the last
 	 * solicited one. The ring's index is the first of them modulo 2 * cqe. */
 	uint64_t produced, announced, solicited;
+	uint64_t published; /* so many of them the guest can see */
+	uint32_t room; /* entries that this run may fill without another look */
 	enum pvr_cq_arm armed;
+	bool in_run; /* of pvr_adapter */
+	SLIST_ENTRY(pvr_cq) run;
 	struct pvr_late_arm late;
 	bool error; /* overrun, or its memory went: takes no more */
 	bool in_backlog; /* of pvr_event_rings */
@@ -144,6 +148,8 @@ struct pvr_wq {
 	uint32_t max_sge;
 	uint32_t max_inline; /* bytes; send queues */
 	uint32_t head; /* 0 .. 2 * count - 1 */
+	bool in_run; /* of pvr_adapter */
+	SLIST_ENTRY(pvr_wq) run;
 };
 
 /* ------------------------------------------------------------------- SRQ */

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "datapath/complete.h"
 #include "datapath/responder.h"
 
 /* Who the QP's address names, whatever state that is in. */
@@ -39,24 +40,32 @@ struct pvr_qp *pvr_local_peer(struct pvr_qp *qp)
 		qp->path = qp->peer ? pvr_fabric_path(qp->adapter, qp->peer->adapter) :
 				      NULL;
 	}
-	if (!qp->peer || !can_respond(qp->peer) || !qp->adapter->link_up ||
-	    !qp->peer->adapter->link_up || !pvr_adapter_dma_ok(qp->peer->adapter))
+	if (!qp->peer || !qp->adapter->link_up || !qp->peer->adapter->link_up ||
+	    !pvr_adapter_dma_ok(qp->peer->adapter))
 		return NULL;
 	return qp->peer;
 }
 
-struct pvr_answer pvr_local_send(const struct pvr_request *request)
+struct pvr_answer pvr_local_send(struct pvr_qp *peer, const struct pvr_request *request)
 {
-	struct pvr_qp *from = request->from;
-	struct pvr_qp *peer = pvr_local_peer(from);
 	struct pvr_answer answer;
 
-	if (!peer)
+	if (!peer || !can_respond(peer))
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	answer = pvr_responder_execute(peer, request);
-	if (answer.verdict == PVR_ACK && from->path) {
-		from->path->bytes += request->chunk;
-		from->path->messages += pvr_request_is_last(request);
-	}
+	if (answer.verdict == PVR_ACK)
+		request->tally->copied += request->chunk;
 	return answer;
+}
+
+void pvr_local_end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally)
+{
+	pvr_count(peer, PVR_STAT_RX_MSGS, tally->rx_msgs);
+	pvr_count(peer, PVR_STAT_RX_BYTES, tally->rx_bytes);
+	if (qp->path) {
+		qp->path->messages += tally->rx_msgs;
+		qp->path->bytes += tally->copied;
+	}
+	/* The requester learns of it later than the responder, as it would on a wire. */
+	pvr_publish(peer->adapter);
 }

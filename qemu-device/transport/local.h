@@ -6,11 +6,14 @@
 #include "datapath/request.h"
 
 /*
- * The queue pair that @qp, of type RC or UC, is connected to: it exists, is reachable, is
- * connected back to @qp and in a state that can respond. NULL if not.
+ * The queue pair that @qp, of type RC or UC, is connected to: it exists, is reachable and
+ * is connected back to @qp, in whatever state. NULL if not. Neither changes in a turn.
  */
 struct pvr_qp *pvr_local_peer(struct pvr_qp *qp);
 
-struct pvr_answer pvr_local_send(const struct pvr_request *request);
+/* @peer: as pvr_local_peer() found it for this turn, or NULL. */
+struct pvr_answer pvr_local_send(struct pvr_qp *peer, const struct pvr_request *request);
+/* A turn of @qp with this peer ends: count, and let the peer's guest see what came. */
+void pvr_local_end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally);
 
 #endif /* PVR_LOCAL_H */

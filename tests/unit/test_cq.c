@@ -431,6 +431,78 @@ static void test_overflow_raises_cq_err_and_stops_the_cq(void **state)
 	fg_events_count(env->g[1], 0, 0);
 }
 
+/* What a turn completes becomes visible together, as far as there is room for it. */
+static void test_run_that_overflows_shows_what_fitted(void **state)
+{
+	struct t_env *env = *state;
+
+	fill_receive_cq(env, FG_END_CQE - 3);
+	fg_cq_arm(&env->b.rcq);
+	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
+	for (uint32_t i = 0; i < 10; i++) {
+		t_recv(&env->b, 1000 + i, 0, 0);
+		t_send(&env->a, i, 0, 0);
+	}
+	fg_cq_arm(&env->b.rcq);
+	fg_run(env->host);
+	assert_int_equal(fg_cq_pending(&env->b.rcq), FG_END_CQE);
+	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
+	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
+	for (uint32_t i = 0; i < FG_END_CQE - 3; i++)
+		expect_recv(&env->b.rcq, i, 0);
+	for (uint32_t i = 0; i < 3; i++)
+		expect_recv(&env->b.rcq, 1000 + i, 0);
+}
+
+static void test_run_that_fits_exactly_does_not_overflow(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t done = 0; done < FG_END_CQE; done += 64) {
+			for (uint32_t i = 0; i < 64; i++) {
+				t_recv(&env->b, done + i, 0, 0);
+				t_send(&env->a, done + i, 0, 0);
+			}
+			fg_run(env->host);
+		}
+		assert_int_equal(fg_cq_pending(&env->a.scq), FG_END_CQE);
+		assert_int_equal(fg_cq_pending(&env->b.rcq), FG_END_CQE);
+		assert_int_equal(env->a.qp.ring->tx.cons_head, env->a.qp.ring->tx.prod_tail);
+		assert_int_equal(env->b.qp.ring->rx.cons_head, env->b.qp.ring->rx.prod_tail);
+		for (uint32_t i = 0; i < FG_END_CQE; i++) {
+			expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+			expect_recv(&env->b.rcq, i, 0);
+		}
+	}
+	expect_no_event(env->g[0]);
+	expect_no_event(env->g[1]);
+}
+
+/* Of a run, the last solicited completion may be any. */
+static void test_run_with_a_solicited_completion_is_announced(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND };
+
+	for (uint32_t at = 0; at < 5; at++) {
+		fg_cq_arm_solicited(&env->b.rcq);
+		for (uint32_t i = 0; i < 5; i++) {
+			wr.flags = i == at ? PVR_SEND_SOLICITED : 0;
+			t_recv(&env->b, i, 0, 0);
+			assert_true(fg_post_send(&env->a.qp, &wr));
+		}
+		fg_run(env->host);
+		assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
+		fg_cq_arm_solicited(&env->b.rcq);
+		for (uint32_t i = 0; i < 5; i++)
+			message(env, 0);
+		assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
+		assert_int_equal(fg_cq_drain(&env->b.rcq), 10);
+		fg_cq_drain(&env->a.scq);
+	}
+}
+
 static void test_overflow_does_not_hurt_other_cqs(void **state)
 {
 	struct t_env *env = *state;
@@ -581,6 +653,9 @@ int main(void)
 		T(test_poll_doorbell_does_not_arm, rc_connected),
 		T(test_full_cq_is_not_an_error, rc_connected),
 		T(test_overflow_raises_cq_err_and_stops_the_cq, rc_connected),
+		T(test_run_that_overflows_shows_what_fitted, rc_connected),
+		T(test_run_that_fits_exactly_does_not_overflow, rc_connected),
+		T(test_run_with_a_solicited_completion_is_announced, rc_connected),
 		T(test_overflow_does_not_hurt_other_cqs, rc_connected),
 		T(test_overflowed_cq_can_be_destroyed, rc_connected),
 		T(test_bad_consumer_indices_are_safe, rc_connected),

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What there is to know of each operation of a send request. */
+#include "datapath/opcode.h"
+
+/*
+ * User space numbers some opcodes differently, and stock providers pass its numbers on:
+ * then they are the guest kernel's alone. FAST_REG_MR always is, as its page list could
+ * name anybody's memory.
+ */
+const struct pvr_opcode pvr_opcodes[PVR_OPCODES] = {
+	[PVRDMA_WR_RDMA_WRITE] = {
+		.kind = PVR_OP_WRITE, .uc = true, .done = PVRDMA_WC_RDMA_WRITE,
+	},
+	[PVRDMA_WR_RDMA_WRITE_WITH_IMM] = {
+		.kind = PVR_OP_WRITE, .uc = true, .recv = true, .imm = true,
+		.done = PVRDMA_WC_RDMA_WRITE,
+	},
+	[PVRDMA_WR_SEND] = {
+		.kind = PVR_OP_SEND, .uc = true, .recv = true, .done = PVRDMA_WC_SEND,
+	},
+	[PVRDMA_WR_SEND_WITH_IMM] = {
+		.kind = PVR_OP_SEND, .uc = true, .recv = true, .imm = true,
+		.done = PVRDMA_WC_SEND,
+	},
+	[PVRDMA_WR_SEND_WITH_INV] = {
+		.kind = PVR_OP_SEND, .right = PVR_OP_USER_OPS, .recv = true,
+		.done = PVRDMA_WC_SEND,
+	},
+	[PVRDMA_WR_RDMA_READ] = {
+		.kind = PVR_OP_READ, .answer = true, .done = PVRDMA_WC_RDMA_READ,
+	},
+	[PVRDMA_WR_ATOMIC_CMP_AND_SWP] = {
+		.kind = PVR_OP_ATOMIC, .answer = true, .done = PVRDMA_WC_COMP_SWAP,
+	},
+	[PVRDMA_WR_ATOMIC_FETCH_AND_ADD] = {
+		.kind = PVR_OP_ATOMIC, .answer = true, .done = PVRDMA_WC_FETCH_ADD,
+	},
+	[PVRDMA_WR_LOCAL_INV] = {
+		.kind = PVR_OP_LOCAL, .right = PVR_OP_USER_OPS, .uc = true,
+		.done = PVRDMA_WC_LOCAL_INV,
+	},
+	[PVRDMA_WR_FAST_REG_MR] = {
+		.kind = PVR_OP_LOCAL, .right = PVR_OP_KERNEL, .uc = true,
+		.done = PVRDMA_WC_FAST_REG_MR,
+	},
+	[PVRDMA_WR_BIND_MW] = {
+		.kind = PVR_OP_LOCAL, .right = PVR_OP_USER_OPS, .ext = PVR_EXT_MW, .uc = true,
+		.done = PVRDMA_WC_BIND_MW,
+	},
+};
