@@ -45,6 +45,7 @@ struct fg_host *fg_host_try_create(unsigned int workers)
 		return NULL;
 	host->now = START_TIME;
 	host->workers = workers;
+	host->polls = getenv("FG_POLL");
 	host->engine = pvr_engine_create(&engine_ops, host, workers);
 	if (!host->engine) {
 		free(host);
@@ -81,8 +82,11 @@ static bool run_workers(struct fg_host *host)
 	unsigned int i;
 	bool more = false;
 
-	for (i = 0; i < host->workers; i++)
+	for (i = 0; i < host->workers; i++) {
+		if (host->polls)
+			pvr_engine_poll(host->engine, i);
 		more |= pvr_engine_run(host->engine, i);
+	}
 	return more;
 }
 

@@ -26,12 +26,16 @@ struct fg_host {
 	struct pvr_engine *engine;
 	unsigned int workers;
 	uint64_t now; /* ns; moves only by fg_advance() and fg_settle() */
+	bool polls; /* fg_run() polls the engine and never lets it rest */
 	uint64_t logged[FG_LOG_LEVELS]; /* lines by level */
 	uint32_t nlines; /* all; the last FG_LOG_LINES are in line[] */
 	struct fg_log_line line[FG_LOG_LINES];
 };
 
-/* With FG_LOG set in the environment the log is also printed. */
+/*
+ * With FG_LOG set in the environment the log is also printed, with FG_POLL the workers
+ * poll and all guests acknowledge PVR_EXT_QUIET.
+ */
 struct fg_host *fg_host_create(void);
 struct fg_host *fg_host_create_workers(unsigned int workers);
 /* NULL if the engine could not be made; then nothing is left. */

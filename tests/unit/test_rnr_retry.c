@@ -622,7 +622,7 @@ static void test_requester_that_starts_anew_in_the_middle_of_a_message(void **st
 	assert_true(fg_post_recv(&env->b.qp, 1, &sge, 1));
 	env->a.mr = from;
 	t_send(&env->a, 1, 0, len);
-	assert_true(pvr_engine_run(env->host->engine, 0));
+	fg_run_bounded(env->host, 1);
 	expect_no_cqe(&env->b.rcq);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));

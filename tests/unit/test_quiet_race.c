@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * A request that is posted just when the device stops looking (PVR_EXT_QUIET): by steps,
+ * as the functions that look are ours here, and by a guest in a thread of its own.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#include "common.h"
+#include "datapath/receive.h"
+#include "datapath/requester.h"
+
+#define MESSAGES 30000
+#define SPINS 2000 /* until others get the CPU */
+#define HANG_SECONDS 20 /* without a single message */
+
+/* --------------------------------------------------------------- by steps */
+
+/* Runs before and after a look of the device, once each. */
+static struct {
+	struct t_env *env;
+	void (*before_look)(struct t_env *env);
+	void (*after_look)(struct t_env *env);
+	uint32_t looks;
+} hook;
+
+static void call(void (**fn)(struct t_env *env))
+{
+	void (*once)(struct t_env *env) = *fn;
+
+	*fn = NULL;
+	if (once)
+		once(hook.env);
+}
+
+bool __real_pvr_requester_has_work(const struct pvr_qp *qp);
+bool __wrap_pvr_requester_has_work(const struct pvr_qp *qp);
+
+bool __wrap_pvr_requester_has_work(const struct pvr_qp *qp)
+{
+	bool found;
+
+	hook.looks++;
+	call(&hook.before_look);
+	found = __real_pvr_requester_has_work(qp);
+	call(&hook.after_look);
+	return found;
+}
+
+int __real_pvr_recv_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe);
+int __wrap_pvr_recv_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe);
+
+int __wrap_pvr_recv_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
+{
+	int err;
+
+	hook.looks++;
+	call(&hook.before_look);
+	err = __real_pvr_recv_get(qp, wqe);
+	call(&hook.after_look);
+	return err;
+}
+
+static void begin(struct t_env *env)
+{
+	fg_run(env->host);
+	memset(&hook, 0, sizeof(hook));
+	hook.env = env;
+}
+
+static void put_write(struct t_env *env)
+{
+	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
+	struct fg_wr wr = { .wr_id = 2,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .remote_addr = env->b.mr.start,
+			    .rkey = env->b.mr.rkey };
+
+	assert_true(fg_put_send(&env->a.qp, &wr));
+}
+
+/* The guest's barrier came late: it posts, and sees the 0. */
+static void post_and_ring(struct t_env *env)
+{
+	uint64_t rung = env->g[0]->doorbells;
+
+	assert_int_equal(fg_qp_quiet(&env->a.qp)->sq, 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
+	assert_int_equal(env->g[0]->doorbells, rung + 1);
+}
+
+static void expect_two_writes(struct t_env *env)
+{
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	assert_true(hook.looks > 0);
+}
+
+static void test_end_of_a_turn_finds_what_saw_the_1(void **state)
+{
+	struct t_env *env = *state;
+
+	begin(env);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	hook.before_look = put_write;
+	expect_two_writes(env);
+}
+
+static void test_end_of_a_turn_has_said_0_to_who_comes_later(void **state)
+{
+	struct t_env *env = *state;
+
+	begin(env);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	hook.after_look = post_and_ring;
+	expect_two_writes(env);
+}
+
+static void poll_one(struct t_env *env)
+{
+	begin(env);
+	pvr_engine_poll(env->host->engine, 0);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	fg_run(env->host);
+	assert_int_not_equal(fg_qp_quiet(&env->a.qp)->sq, 0);
+	hook.looks = 0;
+}
+
+static void test_end_of_polling_finds_what_saw_the_1(void **state)
+{
+	struct t_env *env = *state;
+
+	poll_one(env);
+	hook.before_look = put_write;
+	assert_false(pvr_engine_rest(env->host->engine, 0));
+	expect_two_writes(env);
+}
+
+static void test_end_of_polling_has_said_0_to_who_comes_later(void **state)
+{
+	struct t_env *env = *state;
+
+	poll_one(env);
+	hook.after_look = post_and_ring;
+	assert_true(pvr_engine_rest(env->host->engine, 0));
+	expect_two_writes(env);
+}
+
+/* The first look finds nothing; the guest has seen that no doorbell is needed. */
+static void put_recv(struct t_env *env)
+{
+	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 64);
+
+	assert_int_not_equal(fg_qp_quiet(&env->b.qp)->rq, 0);
+	assert_true(fg_put_recv(&env->b.qp, 7, &sge, 1));
+}
+
+static void test_responder_finds_the_receive_that_saw_the_1(void **state)
+{
+	struct t_env *env = *state;
+
+	begin(env);
+	t_send(&env->a, 1, 0, 8);
+	hook.after_look = put_recv;
+	fg_run(env->host);
+	assert_int_equal(hook.looks >= 2, true);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 7, 8);
+	/* As if nobody had waited. */
+	assert_int_not_equal(fg_qp_quiet(&env->b.qp)->rq, 0);
+	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 0);
+}
+
+/* ------------------------------------------------------------- by threads */
+
+struct player {
+	struct t_env *env;
+	uint32_t done; /* messages */
+	uint32_t bells[2]; /* doorbells under way: of a's SQ, of b's RQ */
+	bool writes; /* nothing else, so that most of the time is spent at the end of turns */
+	bool stop;
+};
+
+static void ring(struct player *p, uint32_t which, const uint32_t *word_shm)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(word_shm, __ATOMIC_RELAXED))
+		__atomic_store_n(&p->bells[which], 1, __ATOMIC_SEQ_CST);
+}
+
+static void player_send(struct player *p)
+{
+	struct fg_end *a = &p->env->a;
+	struct pvrdma_sge sge = fg_sge(&a->mr, 0, 8);
+	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge, .num_sge = 1 };
+
+	fg_put_send(&a->qp, &wr);
+	ring(p, 0, &fg_qp_quiet(&a->qp)->sq);
+}
+
+static void player_recv(struct player *p)
+{
+	struct fg_end *b = &p->env->b;
+	struct pvrdma_sge sge = fg_sge(&b->mr, 0, 64);
+
+	fg_put_recv(&b->qp, 0, &sge, 1);
+	ring(p, 1, &fg_qp_quiet(&b->qp)->rq);
+}
+
+static bool wait_cqe(struct player *p, struct fg_cq *cq)
+{
+	struct pvrdma_cqe cqe;
+	uint32_t spins = 0;
+
+	while (!fg_cq_poll(cq, &cqe)) {
+		if (__atomic_load_n(&p->stop, __ATOMIC_RELAXED))
+			return false;
+		if (++spins % SPINS == 0)
+			sched_yield();
+	}
+	return true;
+}
+
+static bool write_once(struct player *p, uint32_t i)
+{
+	volatile uint32_t delay;
+
+	/* From the completion of the last to right behind the end of its turn. */
+	for (delay = i % 256; delay; delay--)
+		;
+	put_write(p->env);
+	ring(p, 0, &fg_qp_quiet(&p->env->a.qp)->sq);
+	return wait_cqe(p, &p->env->a.scq);
+}
+
+/* The receive comes before the message, behind it, or while the sender waits. */
+static bool send_once(struct player *p, uint32_t i)
+{
+	if (i & 1)
+		player_recv(p);
+	player_send(p);
+	if (i & 2)
+		sched_yield();
+	if (!(i & 1))
+		player_recv(p);
+	return wait_cqe(p, &p->env->b.rcq) && wait_cqe(p, &p->env->a.scq);
+}
+
+/* One message at a time, so that a doorbell that is missing once stops everything. */
+static void *play(void *opaque)
+{
+	struct player *p = opaque;
+	uint32_t i;
+
+	for (i = 0; i < MESSAGES; i++) {
+		if (!(p->writes ? write_once(p, i) : send_once(p, i)))
+			break;
+		__atomic_store_n(&p->done, i + 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void carry_bells(struct player *p)
+{
+	if (__atomic_exchange_n(&p->bells[0], 0, __ATOMIC_SEQ_CST))
+		fg_ring_send(&p->env->a.qp);
+	if (__atomic_exchange_n(&p->bells[1], 0, __ATOMIC_SEQ_CST))
+		fg_ring_recv(&p->env->b.qp);
+}
+
+static time_t seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
+/* The clock stands still: no timer repairs what a missing doorbell has left. */
+static void serve(struct player *p, bool polls)
+{
+	struct pvr_engine *engine = p->env->host->engine;
+	time_t end = seconds() + HANG_SECONDS;
+	uint32_t round = 0, done, last = 0;
+
+	while ((done = __atomic_load_n(&p->done, __ATOMIC_RELAXED)) < MESSAGES) {
+		if (done == last && seconds() > end)
+			break;
+		if (done != last)
+			end = seconds() + HANG_SECONDS;
+		last = done;
+		carry_bells(p);
+		if (polls)
+			pvr_engine_poll(engine, 0);
+		pvr_engine_run(engine, 0);
+		if (polls && round % 4 == 0)
+			pvr_engine_rest(engine, 0);
+		if (++round % SPINS == 0)
+			sched_yield();
+	}
+}
+
+static void play_against(struct t_env *env, bool polls, bool writes)
+{
+	struct player p = { .env = env, .writes = writes };
+	pthread_t thread;
+
+	fg_run(env->host);
+	assert_int_equal(pthread_create(&thread, NULL, play, &p), 0);
+	serve(&p, polls);
+	__atomic_store_n(&p.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(p.done, MESSAGES);
+}
+
+static void test_no_doorbell_is_missing(void **state)
+{
+	play_against(*state, false, false);
+}
+
+static void test_no_doorbell_is_missing_at_the_end_of_turns(void **state)
+{
+	play_against(*state, false, true);
+}
+
+static void test_no_doorbell_is_missing_when_polling_begins_and_ends(void **state)
+{
+	play_against(*state, true, false);
+}
+
+static void test_no_doorbell_is_missing_at_the_end_of_polling(void **state)
+{
+	play_against(*state, true, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_end_of_a_turn_finds_what_saw_the_1, rc_connected),
+		T(test_end_of_a_turn_has_said_0_to_who_comes_later, rc_connected),
+		T(test_end_of_polling_finds_what_saw_the_1, rc_connected),
+		T(test_end_of_polling_has_said_0_to_who_comes_later, rc_connected),
+		T(test_responder_finds_the_receive_that_saw_the_1, rc_connected),
+		T(test_no_doorbell_is_missing, rc_connected),
+		T(test_no_doorbell_is_missing_at_the_end_of_turns, rc_connected),
+		T(test_no_doorbell_is_missing_at_the_end_of_polling, rc_connected),
+		T(test_no_doorbell_is_missing_when_polling_begins_and_ends, rc_connected),
+	};
+
+	fg_default_ext = PVR_ENGINE_EXT;
+	return T_MAIN(tests);
+}
