@@ -417,6 +417,7 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	client->source.ready = client_ready;
 	client->patience.expired = out_of_patience;
 	pvr_irq_init(&client->irq);
+	client->uar.fd = -1;
 	if (pvr_loop_add(loop, &client->source, CLIENT_EVENTS) < 0) {
 		close(fd);
 		free(client);
@@ -448,10 +449,12 @@ void pvr_client_destroy(struct pvr_client *client)
 	if (client->vfu) {
 		pvr_adapter_set_bus_master(client->adapter, false);
 		pvr_adapter_reset(client->adapter);
+		pvr_adapter_set_uar_shm(client->adapter, NULL);
 		vfu_destroy_ctx(client->vfu); /* closes the connection */
 	} else {
 		close(client->source.fd);
 	}
+	pvr_uar_map_close(&client->uar);
 	pvr_vm_ram_unmap_all(&client->ram);
 	pvr_irq_close_all(&client->irq);
 	pvr_attach_forget(client->attach, client);

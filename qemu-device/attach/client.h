@@ -8,6 +8,7 @@
 #include "attach.h"
 #include "irq.h"
 #include "ram.h"
+#include "uar_map.h"
 
 /*
  * No request to this device needs more: registers and doorbells have 4 bytes, the
@@ -26,6 +27,7 @@ struct pvr_client {
 	vfu_ctx_t *vfu; /* NULL until the version is agreed on */
 	struct pvr_vm_ram ram;
 	struct pvr_irq irq;
+	struct pvr_uar_map uar; /* open if the adapter is async and the version agreed on */
 	bool blocked; /* waiting until it reads our replies */
 	bool checked_unshared;
 	char complaint[128]; /* libvfio-user's last */

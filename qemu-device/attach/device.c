@@ -196,6 +196,14 @@ static const struct region regions[] = {
 	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_ALWAYS_CB },
 };
 
+/* Memory of a region that the client may map, or -1: it has to ask for each access. */
+static int mappable_fd(vfu_ctx_t *vfu, int region)
+{
+	struct pvr_client *client = vfu_get_private(vfu);
+
+	return region == VFU_PCI_DEV_BAR2_REGION_IDX ? client->uar.fd : -1;
+}
+
 static int set_up_regions(vfu_ctx_t *vfu)
 {
 	size_t i;
@@ -203,7 +211,8 @@ static int set_up_regions(vfu_ctx_t *vfu)
 
 	for (i = 0; i < sizeof(regions) / sizeof(regions[0]); i++) {
 		ret = vfu_setup_region(vfu, regions[i].index, regions[i].size, regions[i].access,
-				       regions[i].flags, NULL, 0, -1, 0);
+				       regions[i].flags, NULL, 0,
+				       mappable_fd(vfu, regions[i].index), 0);
 		if (ret < 0)
 			return ret;
 	}
@@ -303,6 +312,7 @@ static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
 	close(client->source.fd);
 	client->source.fd = fd;
 	client->vfu = vfu;
+	pvr_adapter_set_uar_shm(client->adapter, client->uar.va);
 	update_bus_master(client);
 	return true;
 }
@@ -310,10 +320,13 @@ static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
 bool pvr_device_attach(struct pvr_client *client, const void *version, size_t len,
 		       struct pvr_error *err)
 {
+	vfu_ctx_t *vfu;
 	bool agreed;
 	int peer;
-	vfu_ctx_t *vfu = create_context(client, &peer);
 
+	if (pvr_adapter_is_async(client->adapter) && !pvr_uar_map_open(&client->uar, err))
+		return false;
+	vfu = create_context(client, &peer);
 	if (!vfu)
 		return pvr_fail(err, "cannot make a device for it: %s", strerror(errno));
 	client->complaint[0] = '\0';

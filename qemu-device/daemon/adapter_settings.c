@@ -101,6 +101,15 @@ static bool set_roce(struct pvr_adapter_settings *adapter, const char *value, st
 	return true;
 }
 
+static bool set_async(struct pvr_adapter_settings *adapter, const char *value,
+		      struct pvr_error *err)
+{
+	adapter->async = !strcmp(value, "on");
+	if (adapter->async || !strcmp(value, "off"))
+		return true;
+	return pvr_fail(err, "async '%s' is neither on nor off", value);
+}
+
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err)
 {
@@ -116,9 +125,11 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_hwversion(adapter, value, err);
 	if (!strcmp(key, "roce"))
 		return set_roce(adapter, value, err);
+	if (!strcmp(key, "async"))
+		return set_async(adapter, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
-			"hwversion and roce",
+			"hwversion, roce and async",
 			key);
 }
 

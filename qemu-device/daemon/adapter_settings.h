@@ -13,7 +13,8 @@
 
 /* What follows --adapter and add-adapter. */
 #define PVR_ADAPTER_SYNTAX                                                                 \
-	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]"
+	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
+	"[,async=on|off]"
 
 struct pvr_adapter_settings {
 	char name[PVR_NAME_MAX];
@@ -23,6 +24,7 @@ struct pvr_adapter_settings {
 	bool has_mac;
 	const char *hwversion; /* a literal; NULL: latest */
 	uint8_t gid_type; /* PVR_GID_TYPE_*; 0: the best that the revision has */
+	bool async;
 };
 
 /* Copy a value that is not empty and fits. */
@@ -31,7 +33,7 @@ bool pvr_set_text(char *to, size_t size, const char *key, const char *value,
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);
 
-/* "name", "socket", "mac", "fabric", "hwversion" or "roce". */
+/* "name", "socket", "mac", "fabric", "hwversion", "roce" or "async". */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err);
 /* Is everything there? */

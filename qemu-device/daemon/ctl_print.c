@@ -60,7 +60,7 @@ static const char *format_bytes(uint64_t bytes, char buf[32])
 /* --------------------------------------------------------------------- tables */
 
 /* Every cell is made first, so that the columns can have the width of the widest. */
-#define TABLE_COLUMNS 10
+#define TABLE_COLUMNS 11
 #define TABLE_CELL 128
 
 static void print_rows(size_t rows, size_t columns,
@@ -88,8 +88,8 @@ static void print_rows(size_t rows, size_t columns,
 
 static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 {
-	static const char *const titles[] = { "ADAPTER", "FABRIC", "MAC",	"HW",  "ROCE",
-					      "STATE",	 "LINK",   "QEMU",	"RAM", "SOCKET" };
+	static const char *const titles[] = { "ADAPTER", "FABRIC", "MAC",  "HW",  "ROCE",  "ASYNC",
+					      "STATE",	 "LINK",   "QEMU", "RAM", "SOCKET" };
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 	char bytes[32];
 
@@ -106,14 +106,16 @@ static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 	else if (column == 4)
 		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "roce"));
 	else if (column == 5)
-		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "state"));
+		snprintf(buf, TABLE_CELL, "%s", truth_of(obj, "async") ? "on" : "off");
 	else if (column == 6)
-		snprintf(buf, TABLE_CELL, "%s", truth_of(obj, "link_up") ? "up" : "down");
-	else if (column == 7 && !truth_of(obj, "attached"))
-		snprintf(buf, TABLE_CELL, "none");
+		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "state"));
 	else if (column == 7)
-		snprintf(buf, TABLE_CELL, "%" PRIu64, number_of(obj, "qemu_pid"));
+		snprintf(buf, TABLE_CELL, "%s", truth_of(obj, "link_up") ? "up" : "down");
+	else if (column == 8 && !truth_of(obj, "attached"))
+		snprintf(buf, TABLE_CELL, "none");
 	else if (column == 8)
+		snprintf(buf, TABLE_CELL, "%" PRIu64, number_of(obj, "qemu_pid"));
+	else if (column == 9)
 		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "ram_bytes"), bytes));
 	else
 		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "socket"));
@@ -124,7 +126,7 @@ void pvr_print_adapters(struct json_object *reply)
 	size_t len;
 	struct json_object *list = list_of(reply, "adapters", &len);
 
-	print_rows(len + 1, 10, adapter_cell, list);
+	print_rows(len + 1, 11, adapter_cell, list);
 }
 
 static void print_stats_of(struct json_object *adapter)

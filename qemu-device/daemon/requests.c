@@ -107,6 +107,7 @@ static struct json_object *describe(const struct pvr_attach *attach)
 	put_text(obj, "hwversion", pvr_adapter_hwversion(adapter));
 	put_text(obj, "roce",
 		 pvr_adapter_gid_type(adapter) == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
+	put_bool(obj, "async", pvr_adapter_is_async(adapter));
 	put_text(obj, "socket", pvr_attach_path(attach));
 	put_text(obj, "state", pvr_adapter_state_name(stats.state));
 	put_bool(obj, "link_up", stats.link_up);
@@ -256,7 +257,7 @@ static bool run_paths(struct request *request)
 static bool run_add_adapter(struct request *request)
 {
 	static const char *const keys[] = {
-		"name", "socket", "mac", "fabric", "hwversion", "roce",
+		"name", "socket", "mac", "fabric", "hwversion", "roce", "async",
 	};
 	struct pvr_adapter_settings settings = { .has_mac = false };
 	const char *value;

@@ -42,13 +42,13 @@ def run_pvrdmad(*args, env=None, timeout=PATIENCE):
 class Daemon:
     """A running pvrdmad with adapters node1, node2, ..."""
 
-    def __init__(self, folder, adapters=2, args=(), env=None):
+    def __init__(self, folder, adapters=2, args=(), env=None, settings=""):
         self.folder = folder
         self.control = folder / "control"
         self.log_path = folder / "log"
         argv = [PVRDMAD, "--control", str(self.control), *args]
         for number in range(1, adapters + 1):
-            argv += ["--adapter", f"name=node{number},socket={self.socket(number)},mac={mac(number)}"]
+            argv += ["--adapter", f"name=node{number},socket={self.socket(number)},mac={mac(number)}{settings}"]
         with open(self.log_path, "wb") as log:
             self.child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                           env={**os.environ, **(env or {})})

@@ -63,11 +63,11 @@ def test_help():
 def test_adapters(daemon, client):
     client.map(0, 1 << 20, [os.memfd_create("none")][:0])
     rows = daemon.ctl("adapters").stdout.splitlines()
-    assert rows[0].split() == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "STATE", "LINK", "QEMU",
-                               "RAM", "SOCKET"]
+    assert rows[0].split() == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "ASYNC", "STATE", "LINK",
+                               "QEMU", "RAM", "SOCKET"]
     assert rows[1].split()[:3] == ["node1", "default", mac(1)]
     assert str(os.getpid()) in rows[1].split()
-    assert rows[1].split()[3:5] == ["latest", "v2"]
+    assert rows[1].split()[3:6] == ["latest", "v2", "off"]
     assert "none" in rows[2].split()
     assert len(rows) == 3
 
@@ -137,9 +137,9 @@ def test_add_refuses_what_options_refuse(daemon, tmp_path):
 
 def test_link(daemon):
     assert daemon.ctl("link", "node1", "down").returncode == 0
-    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[6] == "down"
+    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[7] == "down"
     assert daemon.ctl("link", "node1", "up").returncode == 0
-    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[6] == "up"
+    assert daemon.ctl("adapters").stdout.splitlines()[1].split()[7] == "up"
     assert "neither up nor down" in daemon.ctl("link", "node1", "sideways").stderr
 
 

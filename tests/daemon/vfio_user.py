@@ -128,6 +128,15 @@ class Client:
         body = self.call(GET_REGION_INFO, struct.pack("<IIIIQQ", argsz, 0, index, 0, 0, 0))
         return struct.unpack_from("<IIIIQQ", body)
 
+    def region_fd(self, index):
+        """The descriptor of a region that can be mapped, or None."""
+        self.send_raw(self.message(GET_REGION_INFO, struct.pack("<IIIIQQ", 4096, 0, index, 0, 0, 0)))
+        data, fds, _, _ = socket.recv_fds(self.sock, 4096, 8)
+        _, command, size, flags, _ = HEADER.unpack_from(data)
+        assert (command, flags & 0xFF) == (GET_REGION_INFO, REPLY) and len(data) == size
+        assert len(fds) <= 1
+        return fds[0] if fds else None
+
     def irq_info(self, index):
         return struct.unpack("<IIII", self.call(GET_IRQ_INFO, struct.pack("<IIII", 16, 0, index, 0)))
 
