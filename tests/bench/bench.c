@@ -34,13 +34,10 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sorts it. */
-static double median(struct series *series)
+double bench_median(double *value, unsigned int n)
 {
-	unsigned int n = series->n;
-
-	qsort(series->value, n, sizeof(series->value[0]), by_value);
-	return n % 2 ? series->value[n / 2] : (series->value[n / 2 - 1] + series->value[n / 2]) / 2;
+	qsort(value, n, sizeof(*value), by_value);
+	return n % 2 ? value[n / 2] : (value[n / 2 - 1] + value[n / 2]) / 2;
 }
 
 static void run_side(const struct bench_side *side, struct series *series)
@@ -61,11 +58,11 @@ static void run_round(unsigned int round, const struct bench_side *us, struct se
 static void print_row(const char *name, const char *unit, struct series *our, const char *peer,
 		      struct series *their)
 {
-	double value = median(our);
+	double value = bench_median(our->value, our->n);
 
 	printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", ", name, value, unit);
 	if (peer) {
-		double peer_value = median(their);
+		double peer_value = bench_median(their->value, their->n);
 
 		printf("\"peer\": \"%s\", \"peer_value\": %.6g, \"ratio\": %.4g, ", peer,
 		       peer_value, value / peer_value);

@@ -41,6 +41,9 @@ void bench_row(const char *name, const char *unit, const struct bench_side *us,
 void bench_row_of(const char *name, uint64_t number, const char *unit, const struct bench_side *us,
 		  const struct bench_side *peer);
 
+/* Sorts them. */
+double bench_median(double *value, unsigned int n);
+
 /* CLOCK_MONOTONIC. */
 uint64_t bench_now(void);
 

@@ -40,11 +40,29 @@ static void run_doorbell(struct bench_load *load)
 	fg_run(load->pair->host);
 }
 
-/* The CQ is armed when a request completes: an event, an interrupt. */
+/* The CQ is armed when a request completes: an event, an interrupt. By doorbell. */
 static void run_armed(struct bench_load *load)
 {
 	fg_cq_arm(&load->pair->a.scq);
 	bench_load_run(load);
+}
+
+/* By a word in memory. */
+static void run_armed_in_memory(struct bench_load *load)
+{
+	fg_cq_arm_in_memory(&load->pair->a.scq, PVR_ARM_ANY);
+	bench_load_run(load);
+}
+
+/* Without a doorbell, if the device looks at the queue pair already; else with. */
+static void run_polling(struct bench_load *load)
+{
+	struct pvr_engine *engine = load->pair->host->engine;
+
+	if (!pvr_engine_poll(engine, 0))
+		fg_ring_send(&load->pair->a.qp);
+	while (pvr_engine_run(engine, 0))
+		;
 }
 
 static const struct insn_case cases[] = {
@@ -57,6 +75,9 @@ static const struct insn_case cases[] = {
 	{ "read.8", PVR_QPT_RC, PVRDMA_WR_RDMA_READ, 8, 64, 64, bench_load_run },
 	{ "ud_send.8", PVR_QPT_UD, PVRDMA_WR_SEND, 8, 64, 64, bench_load_run },
 	{ "cq_event.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_armed },
+	{ "cq_event_memory.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_armed_in_memory },
+	{ "write_polling.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 64, run_polling },
+	{ "write_single_polling.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_polling },
 	{ "doorbell", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 0, 1, run_doorbell },
 };
 

@@ -1,34 +1,147 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* From the begin of posting to the completion's being polled. */
-#include "load.h"
+#include <stdio.h>
 
-/* All on one thread, with what the fake guest itself does. Return: seconds. */
+#include "load.h"
+#include "poller.h"
+
+#define GROUP 50 /* messages from one look at the clock to the next */
+#define MAX_GROUPS 65536
+
+/*
+ * A message at a time, in groups; the median group, as one that an interrupt or another
+ * process fell into says nothing. Return: seconds a message.
+ */
+static double median_of_groups(struct bench_load *load, uint64_t ns,
+			       void (*message)(struct bench_load *load, void *arg), void *arg)
+{
+	static double group[MAX_GROUPS];
+	uint64_t begin = bench_now(), now = begin, last;
+	unsigned int n = 0;
+
+	while (now - begin < ns && n < MAX_GROUPS) {
+		last = now;
+		for (int i = 0; i < GROUP; i++)
+			message(load, arg);
+		now = bench_now();
+		group[n++] = (double)(now - last) / GROUP / FG_SEC;
+	}
+	return bench_median(group, n);
+}
+
+/* ------------------------------------------------------------ one thread */
+
+/* The guest's part and the device's by turns. */
+static void by_doorbell(struct bench_load *load, void *arg)
+{
+	bench_load_fill(load);
+	bench_load_run(load);
+	bench_load_reap(load);
+}
+
 static double one_thread(void *arg, uint64_t ns)
 {
-	struct bench_load *load = arg;
-	uint64_t begin = bench_now(), end = begin, done = 0;
+	return median_of_groups(arg, ns, by_doorbell, NULL);
+}
 
-	while (end - begin < ns) {
-		for (int i = 0; i < 100; i++) {
-			bench_load_fill(load);
-			bench_load_run(load);
-			bench_load_reap(load);
-		}
-		done += 100;
-		end = bench_now();
-	}
-	return (double)(end - begin) / done / FG_SEC;
+static void by_polling(struct bench_load *load, void *arg)
+{
+	struct pvr_engine *engine = load->pair->host->engine;
+
+	bench_load_fill(load);
+	if (!pvr_engine_poll(engine, 0))
+		fg_ring_send(&load->pair->a.qp);
+	pvr_engine_run(engine, 0);
+	bench_load_reap(load);
+}
+
+static double one_thread_polling(void *arg, uint64_t ns)
+{
+	return median_of_groups(arg, ns, by_polling, NULL);
+}
+
+/* ----------------------------------------------------------- two threads */
+
+static void by_poller(struct bench_load *load, void *arg)
+{
+	bench_load_fill(load);
+	bench_poller_tell(arg);
+	while (!fg_cq_pending(&load->pair->a.scq))
+		;
+	bench_load_reap(load);
+}
+
+static double two_threads(void *arg, uint64_t ns)
+{
+	struct bench_load *load = arg;
+	struct bench_poller poller;
+	double seconds;
+
+	bench_pin(0);
+	bench_poller_start(&poller, load->pair, 1);
+	seconds = median_of_groups(load, ns, by_poller, &poller);
+	bench_poller_stop(&poller);
+	bench_unpin();
+	return seconds;
+}
+
+/*
+ * A doorbell and an answer without a device: a cache line to the other CPU and one back.
+ * Nothing that has two CPUs can be faster.
+ */
+struct bounce {
+	struct bench_thread thread;
+	_Alignas(64) atomic_uint there;
+	_Alignas(64) atomic_uint back;
+};
+
+static void bounce_turn(void *arg)
+{
+	struct bounce *bounce = arg;
+
+	atomic_store(&bounce->back, atomic_load(&bounce->there));
+}
+
+static void by_bounce(struct bench_load *load, void *arg)
+{
+	struct bounce *bounce = arg;
+	unsigned int n = atomic_load(&bounce->there) + 1;
+
+	atomic_store(&bounce->there, n);
+	while (atomic_load(&bounce->back) != n)
+		;
+}
+
+static double cache_line(void *arg, uint64_t ns)
+{
+	struct bounce bounce = { .thread = { .turn = bounce_turn, .arg = &bounce } };
+	double seconds;
+
+	bench_pin(0);
+	bench_thread_start(&bounce.thread, 1);
+	seconds = median_of_groups(arg, ns, by_bounce, &bounce);
+	bench_thread_stop(&bounce.thread);
+	bench_unpin();
+	return seconds;
 }
 
 void bench_latency(void)
 {
 	struct bench_load load;
-	struct bench_side us = { "device", one_thread, &load };
+	struct bench_side one = { "device", one_thread, &load };
+	struct bench_side polling = { "device", one_thread_polling, &load };
+	struct bench_side two = { "device", two_threads, &load };
+	struct bench_side line = { "cache line", cache_line, &load };
 	struct bench_pair pair;
 
 	bench_pair_open(&pair, &(struct bench_pair_config){ .type = PVR_QPT_RC });
 	bench_load_init(&load, &pair, PVRDMA_WR_RDMA_WRITE, 8);
 	load.batch = load.signal_every = 1;
-	bench_row_of("write_lat_1thread", 8, "s", &us, NULL);
+	bench_row_of("write_lat_1thread", 8, "s", &one, NULL);
+	bench_row_of("write_lat_1thread_polling", 8, "s", &polling, NULL);
+	if (bench_cpus() < 2)
+		fprintf(stderr, "bench: write_lat needs two CPUs, there is one\n");
+	else
+		bench_row_of("write_lat", 8, "s", &two, &line);
 	bench_pair_close(&pair);
 }

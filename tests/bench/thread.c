@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Threads on CPUs of their own. */
+#include "thread.h"
+
+#include <sched.h>
+
+#include "fake_guest.h"
+
+static cpu_set_t allowed;
+
+/* What the process may use, before any thread of it was pinned. */
+__attribute__((constructor)) static void read_allowed(void)
+{
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		fg_die("cannot read which CPUs there are");
+}
+
+unsigned int bench_cpus(void)
+{
+	return CPU_COUNT(&allowed);
+}
+
+static int nth_cpu(unsigned int nth)
+{
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed) && !nth--)
+			return cpu;
+	fg_die("too few CPUs");
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
+		fg_die("cannot stay on CPU %d", cpu);
+}
+
+void bench_pin(unsigned int nth)
+{
+	pin(nth_cpu(nth));
+}
+
+void bench_unpin(void)
+{
+	pthread_setaffinity_np(pthread_self(), sizeof(allowed), &allowed);
+}
+
+static void *run(void *arg)
+{
+	struct bench_thread *thread = arg;
+
+	pin(thread->cpu);
+	while (!atomic_load_explicit(&thread->stop, memory_order_relaxed))
+		thread->turn(thread->arg);
+	return NULL;
+}
+
+void bench_thread_start(struct bench_thread *thread, unsigned int nth)
+{
+	thread->cpu = nth_cpu(nth);
+	atomic_store(&thread->stop, false);
+	if (pthread_create(&thread->id, NULL, run, thread))
+		fg_die("cannot start a thread");
+}
+
+void bench_thread_stop(struct bench_thread *thread)
+{
+	atomic_store(&thread->stop, true);
+	if (pthread_join(thread->id, NULL))
+		fg_die("cannot join a thread");
+}
