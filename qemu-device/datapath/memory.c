@@ -2,11 +2,9 @@
 /* Scatter/gather lists over memory regions, and copying between them. */
 #include "datapath/memory.h"
 
-#include <errno.h>
-#include <string.h>
-
-static void sg_add(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr, uint64_t len)
+static void add(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr, uint64_t len)
 {
+	sg->flat = NULL;
 	sg->seg[sg->count].mr = mr;
 	sg->seg[sg->count].addr = addr;
 	sg->seg[sg->count].len = len;
@@ -14,29 +12,21 @@ static void sg_add(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr, ui
 	sg->total += len;
 }
 
-static void sg_init(struct pvr_sg *sg, struct pvr_adapter *adapter)
-{
-	sg->adapter = adapter;
-	sg->data = NULL;
-	sg->total = 0;
-	sg->count = 0;
-}
-
-int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvr_pd *pd,
-		 const struct pvrdma_sge *sge, uint32_t num_sge, uint32_t access)
+int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct pvrdma_sge *sge,
+		      uint32_t num_sge, uint32_t access)
 {
 	const struct pvr_mr *mr;
 	uint32_t i;
 
-	sg_init(sg, qp->adapter);
+	pvr_sg_empty(sg);
 	for (i = 0; i < num_sge; i++) {
 		if (!sge[i].length)
 			continue;
-		mr = pvr_mr_find_local(qp->adapter, pd, sge[i].lkey, sge[i].addr,
+		mr = pvr_mr_find_local(sg->adapter, pd, sge[i].lkey, sge[i].addr,
 				       sge[i].length, access);
 		if (!mr)
 			return -EFAULT;
-		sg_add(sg, mr, sge[i].addr, sge[i].length);
+		add(sg, mr, sge[i].addr, sge[i].length);
 	}
 	return 0;
 }
@@ -44,39 +34,32 @@ int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvr_pd
 void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
 		      uint32_t len)
 {
-	sg_init(sg, qp->adapter);
+	sg->adapter = qp->adapter;
+	pvr_sg_empty(sg);
 	if (!len)
 		return;
-	sg_add(sg, NULL, 0, len);
-	sg->data = data;
+	add(sg, NULL, 0, len);
+	sg->flat = data;
 }
 
-int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp, uint32_t rkey,
-			uint64_t addr, uint64_t len, uint32_t access)
-{
-	const struct pvr_mr *mr;
+/* A place in a list. */
+struct cursor {
+	const struct pvr_sg *sg;
+	uint32_t seg;
+	uint64_t offset; /* in the segment */
+};
 
-	sg_init(sg, qp->adapter);
-	if (!len)
-		return 0;
-	mr = pvr_mr_find_remote(qp, rkey, addr, len, access);
-	if (!mr)
-		return -EFAULT;
-	sg_add(sg, mr, addr, len);
-	return 0;
-}
-
-void pvr_cursor_init(struct pvr_cursor *cursor, const struct pvr_sg *sg, uint64_t offset)
+static void cursor_init(struct cursor *cursor, const struct pvr_sg *sg, uint64_t offset)
 {
 	uint32_t i = 0;
 
 	while (i < sg->count && offset >= sg->seg[i].len)
 		offset -= sg->seg[i++].len;
-	*cursor = (struct pvr_cursor){ .sg = sg, .seg = i, .offset = offset };
+	*cursor = (struct cursor){ .sg = sg, .seg = i, .offset = offset };
 }
 
 /* What lies in one run behind the cursor, at most @len. NULL: there is nothing. */
-static uint8_t *cursor_run(const struct pvr_cursor *cursor, uint64_t len, uint64_t *contig)
+static uint8_t *cursor_run(const struct cursor *cursor, uint64_t len, uint64_t *contig)
 {
 	const struct pvr_sg *sg = cursor->sg;
 	uint64_t room;
@@ -84,16 +67,16 @@ static uint8_t *cursor_run(const struct pvr_cursor *cursor, uint64_t len, uint64
 	if (cursor->seg >= sg->count)
 		return NULL;
 	room = sg->seg[cursor->seg].len - cursor->offset;
-	if (sg->data) {
+	if (sg->flat) {
 		*contig = len < room ? len : room;
-		return sg->data + cursor->offset;
+		return sg->flat + cursor->offset;
 	}
 	return pvr_mr_run(sg->adapter, sg->seg[cursor->seg].mr,
 			  sg->seg[cursor->seg].addr + cursor->offset,
 			  len < room ? len : room, contig);
 }
 
-static void cursor_move(struct pvr_cursor *cursor, uint64_t len)
+static void cursor_move(struct cursor *cursor, uint64_t len)
 {
 	cursor->offset += len;
 	if (cursor->offset < cursor->sg->seg[cursor->seg].len)
@@ -102,48 +85,53 @@ static void cursor_move(struct pvr_cursor *cursor, uint64_t len)
 	cursor->seg++;
 }
 
-int pvr_copy(struct pvr_cursor *to, struct pvr_cursor *from, uint64_t len)
+int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		     uint64_t from_offset, uint64_t len)
 {
+	struct cursor dst_at, src_at;
 	uint64_t have, n;
 	uint8_t *src, *dst;
 
+	cursor_init(&dst_at, to, to_offset);
+	cursor_init(&src_at, from, from_offset);
 	for (; len; len -= n) {
-		src = cursor_run(from, len, &have);
+		src = cursor_run(&src_at, len, &have);
 		if (!src)
 			return -EFAULT;
-		dst = cursor_run(to, have, &n);
+		dst = cursor_run(&dst_at, have, &n);
 		if (!dst)
 			return -EFAULT;
 		/* Not memcpy: one process may name the same memory on both sides. */
 		memmove(dst, src, n);
-		cursor_move(to, n);
-		cursor_move(from, n);
+		cursor_move(&dst_at, n);
+		cursor_move(&src_at, n);
 	}
 	return 0;
 }
 
-int pvr_copy_from(struct pvr_cursor *to, const void *from, uint64_t len)
+int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)
 {
 	const uint8_t *src = from;
+	struct cursor cursor;
 	uint8_t *dst;
 	uint64_t n;
 
+	cursor_init(&cursor, to, 0);
 	for (; len; len -= n, src += n) {
-		dst = cursor_run(to, len, &n);
+		dst = cursor_run(&cursor, len, &n);
 		if (!dst)
 			return -EFAULT;
 		memcpy(dst, src, n);
-		cursor_move(to, n);
+		cursor_move(&cursor, n);
 	}
 	return 0;
 }
 
 uint64_t *pvr_sg_word(const struct pvr_sg *sg)
 {
-	struct pvr_cursor cursor;
+	struct cursor cursor = { .sg = sg };
 	uint64_t contig;
 
-	pvr_cursor_init(&cursor, sg, 0);
 	/* Aligned, so it lies in one page and in one run. */
 	return (uint64_t *)cursor_run(&cursor, sizeof(uint64_t), &contig);
 }

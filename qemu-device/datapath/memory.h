@@ -3,26 +3,44 @@
 #ifndef PVR_MEMORY_H
 #define PVR_MEMORY_H
 
-#include "model/objects.h"
+#include <errno.h>
+#include <string.h>
+
+#include "model/mr_find.h"
 
 /* Checked: every entry lies in a region that permits the access. */
 struct pvr_sg {
 	struct pvr_adapter *adapter;
-	uint8_t *data; /* not NULL: this memory of ours, and no region */
 	uint64_t total; /* bytes */
+	uint8_t *flat; /* where all of them are, if they are known to be one run */
 	uint32_t count;
 	struct {
-		const struct pvr_mr *mr;
+		const struct pvr_mr *mr; /* NULL: our own memory, at flat */
 		uint64_t addr, len;
 	} seg[PVR_MAX_SGE];
 };
 
-/* A place in a list. */
-struct pvr_cursor {
-	const struct pvr_sg *sg;
-	uint32_t seg;
-	uint64_t offset; /* in the segment */
-};
+static inline void pvr_sg_empty(struct pvr_sg *sg)
+{
+	sg->total = 0;
+	sg->flat = NULL;
+	sg->count = 0;
+}
+
+/* The only entry so far. */
+static inline void pvr_sg_first(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr,
+				uint64_t len)
+{
+	sg->flat = pvr_mr_flat(mr, addr, len);
+	sg->seg[0].mr = mr;
+	sg->seg[0].addr = addr;
+	sg->seg[0].len = len;
+	sg->count = 1;
+	sg->total = len;
+}
+
+int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct pvrdma_sge *sge,
+		      uint32_t num_sge, uint32_t access);
 
 /**
  * pvr_sg_build() - check a work request's list
@@ -34,8 +52,22 @@ struct pvr_cursor {
  *
  * Return: 0, or -EFAULT if any entry is not permitted.
  */
-int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvr_pd *pd,
-		 const struct pvrdma_sge *sge, uint32_t num_sge, uint32_t access);
+static inline int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp,
+			       const struct pvr_pd *pd, const struct pvrdma_sge *sge,
+			       uint32_t num_sge, uint32_t access)
+{
+	const struct pvr_mr *mr;
+
+	sg->adapter = qp->adapter;
+	if (num_sge != 1 || !sge->length)
+		return pvr_sg_build_many(sg, pd, sge, num_sge, access);
+	/* One entry, as most requests have. */
+	mr = pvr_mr_find_local(sg->adapter, pd, sge->lkey, sge->addr, sge->length, access);
+	if (!mr)
+		return -EFAULT;
+	pvr_sg_first(sg, mr, sge->addr, sge->length);
+	return 0;
+}
 
 /* IBTA vol. 1, 10.2.9.1: the lkeys of an SRQ's requests are of the SRQ's domain. */
 static inline const struct pvr_pd *pvr_recv_pd(const struct pvr_qp *qp)
@@ -48,17 +80,43 @@ void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
 		      uint32_t len);
 
 /* The memory of a remote key: one entry, empty if @len is 0. Return: 0 or -EFAULT. */
-int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp, uint32_t rkey,
-			uint64_t addr, uint64_t len, uint32_t access);
+static inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp,
+				      uint32_t rkey, uint64_t addr, uint64_t len,
+				      uint32_t access)
+{
+	const struct pvr_mr *mr;
 
-void pvr_cursor_init(struct pvr_cursor *cursor, const struct pvr_sg *sg, uint64_t offset);
+	sg->adapter = qp->adapter;
+	if (!len) {
+		pvr_sg_empty(sg);
+		return 0;
+	}
+	mr = pvr_mr_find_remote(qp, rkey, addr, len, access);
+	if (!mr)
+		return -EFAULT;
+	pvr_sg_first(sg, mr, addr, len);
+	return 0;
+}
+
+/* Run by run. */
+int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		     uint64_t from_offset, uint64_t len);
 
 /*
- * Copy @len bytes, which both lists must have behind their cursors, and move the
- * cursors on. Return: 0, or -EFAULT if guest memory went away meanwhile.
+ * Copy @len bytes, which both lists must have behind their offsets. The lists may name the
+ * same memory. Return: 0, or -EFAULT if guest memory went away meanwhile.
  */
-int pvr_copy(struct pvr_cursor *to, struct pvr_cursor *from, uint64_t len);
-int pvr_copy_from(struct pvr_cursor *to, const void *from, uint64_t len);
+static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
+			      const struct pvr_sg *from, uint64_t from_offset, uint64_t len)
+{
+	if (!to->flat || !from->flat)
+		return pvr_sg_copy_runs(to, to_offset, from, from_offset, len);
+	memmove(to->flat + to_offset, from->flat + from_offset, len);
+	return 0;
+}
+
+/* The same for @len bytes of our own memory, to the begin of a list. */
+int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len);
 
 /* The 8 bytes of a list that has one entry of 8, aligned to 8. NULL: they went away. */
 uint64_t *pvr_sg_word(const struct pvr_sg *sg);

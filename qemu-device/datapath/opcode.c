@@ -2,6 +2,10 @@
 /* What there is to know of each operation of a send request. */
 #include "datapath/opcode.h"
 
+/* IBTA vol. 1, table 38. */
+#define RC (1u << PVR_QPT_RC)
+#define BOTH (RC | 1u << PVR_QPT_UC)
+
 /*
  * User space numbers some opcodes differently, and stock providers pass its numbers on:
  * then they are the guest kernel's alone. FAST_REG_MR always is, as its page list could
@@ -9,42 +13,42 @@
  */
 const struct pvr_opcode pvr_opcodes[PVR_OPCODES] = {
 	[PVRDMA_WR_RDMA_WRITE] = {
-		.kind = PVR_OP_WRITE, .uc = true, .done = PVRDMA_WC_RDMA_WRITE,
+		.kind = PVR_OP_WRITE, .types = BOTH, .done = PVRDMA_WC_RDMA_WRITE,
 	},
 	[PVRDMA_WR_RDMA_WRITE_WITH_IMM] = {
-		.kind = PVR_OP_WRITE, .uc = true, .recv = true, .imm = true,
+		.kind = PVR_OP_WRITE, .types = BOTH, .recv = true, .imm = true,
 		.done = PVRDMA_WC_RDMA_WRITE,
 	},
 	[PVRDMA_WR_SEND] = {
-		.kind = PVR_OP_SEND, .uc = true, .recv = true, .done = PVRDMA_WC_SEND,
+		.kind = PVR_OP_SEND, .types = BOTH, .recv = true, .done = PVRDMA_WC_SEND,
 	},
 	[PVRDMA_WR_SEND_WITH_IMM] = {
-		.kind = PVR_OP_SEND, .uc = true, .recv = true, .imm = true,
+		.kind = PVR_OP_SEND, .types = BOTH, .recv = true, .imm = true,
 		.done = PVRDMA_WC_SEND,
 	},
 	[PVRDMA_WR_SEND_WITH_INV] = {
-		.kind = PVR_OP_SEND, .right = PVR_OP_USER_OPS, .recv = true,
+		.kind = PVR_OP_SEND, .right = PVR_OP_USER_OPS, .types = RC, .recv = true,
 		.done = PVRDMA_WC_SEND,
 	},
 	[PVRDMA_WR_RDMA_READ] = {
-		.kind = PVR_OP_READ, .answer = true, .done = PVRDMA_WC_RDMA_READ,
+		.kind = PVR_OP_READ, .types = RC, .answer = true, .done = PVRDMA_WC_RDMA_READ,
 	},
 	[PVRDMA_WR_ATOMIC_CMP_AND_SWP] = {
-		.kind = PVR_OP_ATOMIC, .answer = true, .done = PVRDMA_WC_COMP_SWAP,
+		.kind = PVR_OP_ATOMIC, .types = RC, .answer = true, .done = PVRDMA_WC_COMP_SWAP,
 	},
 	[PVRDMA_WR_ATOMIC_FETCH_AND_ADD] = {
-		.kind = PVR_OP_ATOMIC, .answer = true, .done = PVRDMA_WC_FETCH_ADD,
+		.kind = PVR_OP_ATOMIC, .types = RC, .answer = true, .done = PVRDMA_WC_FETCH_ADD,
 	},
 	[PVRDMA_WR_LOCAL_INV] = {
-		.kind = PVR_OP_LOCAL, .right = PVR_OP_USER_OPS, .uc = true,
+		.kind = PVR_OP_LOCAL, .right = PVR_OP_USER_OPS, .types = BOTH,
 		.done = PVRDMA_WC_LOCAL_INV,
 	},
 	[PVRDMA_WR_FAST_REG_MR] = {
-		.kind = PVR_OP_LOCAL, .right = PVR_OP_KERNEL, .uc = true,
+		.kind = PVR_OP_LOCAL, .right = PVR_OP_KERNEL, .types = BOTH,
 		.done = PVRDMA_WC_FAST_REG_MR,
 	},
 	[PVRDMA_WR_BIND_MW] = {
-		.kind = PVR_OP_LOCAL, .right = PVR_OP_USER_OPS, .ext = PVR_EXT_MW, .uc = true,
+		.kind = PVR_OP_LOCAL, .right = PVR_OP_USER_OPS, .ext = PVR_EXT_MW, .types = BOTH,
 		.done = PVRDMA_WC_BIND_MW,
 	},
 };

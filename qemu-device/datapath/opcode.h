@@ -24,8 +24,8 @@ enum pvr_op_right {
 struct pvr_opcode {
 	enum pvr_op_kind kind;
 	enum pvr_op_right right;
-	uint32_t ext; /* PVR_EXT_* that it needs, or 0 */
-	bool uc; /* IBTA vol. 1, table 38 */
+	uint32_t ext; /* PVR_EXT_* that it needs, or 0; not with PVR_OP_ANYBODY */
+	uint8_t types; /* of connected queue pairs that have it: bits 1 << enum pvr_qp_type */
 	bool recv; /* takes a receive request */
 	bool imm; /* brings immediate data */
 	bool answer; /* writes to the requester's memory */

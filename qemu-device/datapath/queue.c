@@ -65,55 +65,6 @@ int pvr_wq_avail(const struct pvr_wq *wq)
 	return avail;
 }
 
-static void *element_at(const struct pvr_wq *wq, uint32_t index)
-{
-	uint64_t offset = (uint64_t)(index & (wq->count - 1)) * wq->stride;
-
-	return pvr_pages_ptr(wq->pages, (uint64_t)wq->first_page * PVR_PAGE_SIZE + offset);
-}
-
-static const void *element(const struct pvr_wq *wq)
-{
-	return element_at(wq, wq->head);
-}
-
-/* Only as many entries as are said to be used, and fit. */
-static void fetch_sge(const struct pvr_wq *wq, const void *sge_shm, uint32_t num_sge,
-		      struct pvrdma_sge *sge)
-{
-	uint32_t n = num_sge < wq->max_sge ? num_sge : wq->max_sge;
-
-	pvr_copy_once(sge, sge_shm, n * sizeof(*sge));
-}
-
-/* Only as many bytes as are said to be there, and fit. */
-static void fetch_inline(const struct pvr_wq *wq, const void *data_shm,
-			 struct pvr_send_wqe *wqe)
-{
-	uint32_t len = wqe->hdr.total_len;
-
-	pvr_copy_once(wqe->data, data_shm, len < wq->max_inline ? len : wq->max_inline);
-}
-
-void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
-{
-	const struct pvrdma_sq_wqe_hdr *hdr_shm = element(wq);
-
-	pvr_copy_once(&wqe->hdr, hdr_shm, sizeof(wqe->hdr));
-	if (pvr_wqe_is_inline(wq, wqe))
-		fetch_inline(wq, hdr_shm + 1, wqe);
-	else
-		fetch_sge(wq, hdr_shm + 1, wqe->hdr.num_sge, wqe->sge);
-}
-
-void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe)
-{
-	const struct pvrdma_rq_wqe_hdr *hdr_shm = element(wq);
-
-	pvr_copy_once(&wqe->hdr, hdr_shm, sizeof(wqe->hdr));
-	fetch_sge(wq, hdr_shm + 1, wqe->hdr.num_sge, wqe->sge);
-}
-
 int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
 {
 	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) +
@@ -125,8 +76,8 @@ int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
 		return -EINVAL;
 	/* By way of a copy: the guest may have given both the same pages. */
 	for (i = 0; i < avail; i++) {
-		pvr_copy_once(&wqe, element_at(from, from->head + i), len);
-		memcpy(element_at(to, i), &wqe, len);
+		pvr_copy_once(&wqe, pvr_wq_element(from, from->head + i), len);
+		memcpy(pvr_wq_element(to, i), &wqe, len);
 	}
 	to->head = 0;
 	__atomic_store_n(&to->shm->cons_head, 0, __ATOMIC_RELAXED);

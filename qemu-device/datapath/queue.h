@@ -4,6 +4,7 @@
 #define PVR_QUEUE_H
 
 #include "model/objects.h"
+#include "model/shm.h"
 
 /* A send or receive request, copied out of the ring once. */
 struct pvr_send_wqe {
@@ -36,19 +37,63 @@ static inline bool pvr_wqe_is_inline(const struct pvr_wq *wq, const struct pvr_s
 	return wq->max_inline && (wqe->hdr.send_flags & PVR_SEND_INLINE);
 }
 
+/* The slot of an index, in the guest's memory; it does not cross a page. */
+static inline void *pvr_wq_element(const struct pvr_wq *wq, uint32_t index)
+{
+	uint64_t offset = (uint64_t)(index & (wq->count - 1)) * wq->stride;
+
+	return pvr_pages_ptr(wq->pages, (uint64_t)wq->first_page * PVR_PAGE_SIZE + offset);
+}
+
 /*
  * How many requests wait. -EINVAL: the guest's index is out of range or has moved
  * backwards; the queue is not to be read.
  */
 int pvr_wq_avail(const struct pvr_wq *wq);
 
+/* Only as many entries as are said to be used, and fit. */
+static inline void pvr_wq_fetch_sge(const struct pvr_wq *wq, const struct pvrdma_sge *sge_shm,
+		      uint32_t num_sge, struct pvrdma_sge *sge)
+{
+	uint32_t i, n = num_sge < wq->max_sge ? num_sge : wq->max_sge;
+
+	for (i = 0; i < n; i++)
+		pvr_copy_once(&sge[i], &sge_shm[i], sizeof(*sge));
+}
+
+/* Only as many bytes as are said to be there, and fit. */
+static inline void pvr_wq_fetch_inline(const struct pvr_wq *wq, const void *data_shm,
+			 struct pvr_send_wqe *wqe)
+{
+	uint32_t len = wqe->hdr.total_len;
+
+	pvr_copy_once(wqe->data, data_shm, len < wq->max_inline ? len : wq->max_inline);
+}
+
 /*
  * Copy the oldest request, which must exist. The copy is bounded by the queue's
  * max_sge or max_inline; hdr.num_sge and hdr.total_len are as the guest wrote them and
  * have to be checked.
  */
-void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe);
-void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe);
+static inline void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr_shm = pvr_wq_element(wq, wq->head);
+
+	pvr_copy_once(&wqe->hdr, hdr_shm, sizeof(wqe->hdr));
+	if (pvr_wqe_is_inline(wq, wqe))
+		pvr_wq_fetch_inline(wq, hdr_shm + 1, wqe);
+	else
+		pvr_wq_fetch_sge(wq, (const struct pvrdma_sge *)(hdr_shm + 1), wqe->hdr.num_sge,
+			  wqe->sge);
+}
+
+static inline void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe)
+{
+	const struct pvrdma_rq_wqe_hdr *hdr_shm = pvr_wq_element(wq, wq->head);
+
+	pvr_copy_once(&wqe->hdr, hdr_shm, sizeof(wqe->hdr));
+	pvr_wq_fetch_sge(wq, (const struct pvrdma_sge *)(hdr_shm + 1), wqe->hdr.num_sge, wqe->sge);
+}
 
 /* Done with the oldest request: its slot is the guest's again with the next pvr_publish(). */
 static inline void pvr_wq_advance(struct pvr_adapter *adapter, struct pvr_wq *wq)

@@ -27,6 +27,7 @@ struct pvr_request {
 	const struct pvr_sg *local; /* the requester's memory */
 	uint64_t length; /* of the message */
 	uint64_t offset, chunk; /* the piece */
+	uint32_t psns; /* of the message */
 };
 
 enum pvr_verdict {
@@ -51,11 +52,11 @@ static inline bool pvr_request_is_last(const struct pvr_request *request)
  * How many PSNs the message takes: one per packet of the requester's path MTU. Both
  * sides count by it, so that ends with different MTUs stay in step.
  */
-static inline uint32_t pvr_request_psns(const struct pvr_request *request)
+static inline uint32_t pvr_psns(const struct pvr_qp *from, uint64_t length)
 {
-	uint64_t mtu = 128ull << request->from->attr.path_mtu;
+	uint64_t mtu = 128ull << from->attr.path_mtu;
 
-	return request->length <= mtu ? 1 : (request->length + mtu - 1) / mtu;
+	return length <= mtu ? 1 : (length + mtu - 1) / mtu;
 }
 
 #endif /* PVR_REQUEST_H */

@@ -111,8 +111,10 @@ static void count_sent(const struct pvr_request *request, bool taken)
 
 	tally->tx_msgs++;
 	tally->tx_bytes += request->length;
-	tally->tx_reads += request->op->kind == PVR_OP_READ;
-	tally->tx_atomics += request->op->kind == PVR_OP_ATOMIC;
+	if (request->op->answer) {
+		tally->tx_reads += request->op->kind == PVR_OP_READ;
+		tally->tx_atomics += request->op->kind == PVR_OP_ATOMIC;
+	}
 	/* Each piece of a message is taken only if the one before was. */
 	if (taken)
 		tally->local_bytes += request->length;
@@ -131,7 +133,7 @@ static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *reque
 		return STEP_AGAIN;
 	}
 	count_sent(request, taken);
-	qp->sq_psn = (qp->sq_psn + pvr_request_psns(request)) & 0xffffff;
+	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
 	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
 	return STEP_NEXT;
 }
@@ -146,7 +148,7 @@ static struct pvr_qp *meet_peer(struct pvr_qp *qp, struct turn *turn)
 	return turn->peer;
 }
 
-static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
+static enum step send_piece(struct pvr_qp *qp, const struct pvr_request *request,
 			    struct turn *turn)
 {
 	struct pvr_answer answer = pvr_local_send(meet_peer(qp, turn), request);
@@ -154,12 +156,10 @@ static enum step send_piece(struct pvr_qp *qp, struct pvr_request *request,
 	/* A connection to itself may have failed as responder meanwhile. */
 	if (qp->state != PVR_QPS_RTS && qp->state != PVR_QPS_SQD)
 		return STEP_STOP;
-	/* IBTA vol. 1, 9.8.2: sent is done, and nobody tells what became of it. */
-	if (qp->type == PVR_QPT_UC)
+	/* IBTA vol. 1, 9.8.2: for UC sent is done, and nobody tells what became of it. */
+	if (answer.verdict == PVR_ACK || qp->type == PVR_QPT_UC)
 		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
 	switch (answer.verdict) {
-	case PVR_ACK:
-		return acknowledged(qp, request, true, turn);
 	case PVR_RNR:
 		return not_ready(qp, request->wqe, answer.wait_ns);
 	case PVR_NAK:
@@ -190,27 +190,27 @@ static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	return STEP_NEXT;
 }
 
-static bool has_right(const struct pvr_qp *qp, enum pvr_op_right right)
+static bool has_right(const struct pvr_qp *qp, const struct pvr_opcode *op)
 {
+	if (op->ext & ~qp->adapter->features)
+		return false;
 	return qp->pd->uc == &qp->adapter->kernel_uc ||
-	       (right == PVR_OP_USER_OPS && qp->user_ops);
+	       (op->right == PVR_OP_USER_OPS && qp->user_ops);
 }
 
 static bool may_post(const struct pvr_qp *qp, const struct pvr_opcode *op)
 {
-	if (op->kind == PVR_OP_NONE || (qp->type == PVR_QPT_UC && !op->uc) ||
-	    (op->ext & ~qp->adapter->features))
-		return false;
-	return op->right == PVR_OP_ANYBODY || has_right(qp, op->right);
+	return (op->types >> qp->type & 1) &&
+	       (op->right == PVR_OP_ANYBODY || has_right(qp, op));
 }
 
 /* Of connected queue pairs, RC and UC. */
 static enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
-	struct pvr_request request = { .from = qp, .wqe = wqe, .op = op, .tally = &turn->tally };
 	enum pvrdma_wc_status status;
 	struct pvr_sg sg;
+	uint64_t chunk;
 
 	if (!may_post(qp, op))
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
@@ -225,13 +225,18 @@ static enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, str
 	if (!is_length_ok(qp, op, sg.total))
 		return fail(qp, wqe, PVRDMA_WC_LOC_LEN_ERR,
 			    "message too long, or an atomic that is not 8 bytes");
-	request.local = &sg;
-	request.length = sg.total;
-	request.offset = qp->sq_done;
-	request.chunk = sg.total - qp->sq_done;
-	if (request.chunk > TURN_BYTES)
-		request.chunk = TURN_BYTES;
-	return send_piece(qp, &request, turn);
+	chunk = sg.total - qp->sq_done;
+	return send_piece(qp, &(struct pvr_request){
+		.from = qp,
+		.wqe = wqe,
+		.op = op,
+		.tally = &turn->tally,
+		.local = &sg,
+		.length = sg.total,
+		.offset = qp->sq_done,
+		.chunk = chunk < TURN_BYTES ? chunk : TURN_BYTES,
+		.psns = pvr_psns(qp, sg.total),
+	}, turn);
 }
 
 /* Datagrams never wait: they arrive or are dropped. */

@@ -146,7 +146,6 @@ static struct pvr_answer do_send(struct pvr_qp *to, const struct pvr_request *re
 				 const struct pvr_recv_wqe *wqe)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
-	struct pvr_cursor dst, src;
 	struct pvr_sg sg;
 
 	if (wqe->hdr.num_sge > max_sge)
@@ -158,9 +157,7 @@ static struct pvr_answer do_send(struct pvr_qp *to, const struct pvr_request *re
 				 PVRDMA_WC_REM_OP_ERR, "receive into forbidden memory");
 	if (sg.total < request->length)
 		return fail_length(to, request, wqe);
-	pvr_cursor_init(&dst, &sg, request->offset);
-	pvr_cursor_init(&src, request->local, request->offset);
-	if (pvr_copy(&dst, &src, request->chunk))
+	if (pvr_sg_copy(&sg, request->offset, request->local, request->offset, request->chunk))
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
 				 PVRDMA_WC_REM_OP_ERR, "receive buffer went away");
 	return ack();
@@ -186,7 +183,6 @@ static struct pvr_answer do_send_invalidate(struct pvr_qp *to,
 static struct pvr_answer do_write(struct pvr_qp *to, const struct pvr_request *request)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
-	struct pvr_cursor dst, src;
 	struct pvr_sg sg;
 
 	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_WRITE))
@@ -195,15 +191,14 @@ static struct pvr_answer do_write(struct pvr_qp *to, const struct pvr_request *r
 	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
 				request->length, PVR_ACCESS_REMOTE_WRITE))
 		return refuse_access(to);
-	pvr_cursor_init(&dst, &sg, request->offset);
-	pvr_cursor_init(&src, request->local, request->offset);
-	return pvr_copy(&dst, &src, request->chunk) ? refuse_access(to) : ack();
+	if (pvr_sg_copy(&sg, request->offset, request->local, request->offset, request->chunk))
+		return refuse_access(to);
+	return ack();
 }
 
 static struct pvr_answer do_read(struct pvr_qp *to, const struct pvr_request *request)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
-	struct pvr_cursor dst, src;
 	struct pvr_sg sg;
 
 	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_READ))
@@ -215,9 +210,9 @@ static struct pvr_answer do_read(struct pvr_qp *to, const struct pvr_request *re
 	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
 				request->length, PVR_ACCESS_REMOTE_READ))
 		return refuse_access(to);
-	pvr_cursor_init(&src, &sg, request->offset);
-	pvr_cursor_init(&dst, request->local, request->offset);
-	return pvr_copy(&dst, &src, request->chunk) ? refuse_access(to) : ack();
+	if (pvr_sg_copy(request->local, request->offset, &sg, request->offset, request->chunk))
+		return refuse_access(to);
+	return ack();
 }
 
 /*
@@ -238,7 +233,6 @@ static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr 
 static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *request)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
-	struct pvr_cursor dst;
 	struct pvr_sg sg;
 	uint64_t *word_shm, old;
 
@@ -259,9 +253,8 @@ static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *
 	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
 		return refuse_access(to);
 	old = apply_atomic(word_shm, hdr);
-	pvr_cursor_init(&dst, request->local, 0);
 	/* Cannot fail: the requester checked its entry in this same turn. */
-	(void)pvr_copy_from(&dst, &old, sizeof(old));
+	(void)pvr_sg_write(request->local, &old, sizeof(old));
 	return ack();
 }
 
@@ -311,7 +304,7 @@ static void finish(struct pvr_qp *to, const struct pvr_request *request,
 		   const struct pvr_recv_wqe *wqe)
 {
 	to->rq_done = 0;
-	to->rq_psn = (to->rq_psn + pvr_request_psns(request)) & 0xffffff;
+	to->rq_psn = (to->rq_psn + request->psns) & 0xffffff;
 	request->tally->rx_msgs++;
 	request->tally->rx_bytes += request->length;
 	if (request->op->recv)
@@ -338,6 +331,7 @@ struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
 	answer = execute(to, request, &wqe);
 	if (answer.verdict != PVR_ACK)
 		return answer;
+	request->tally->copied += request->chunk;
 	if (pvr_request_is_last(request))
 		finish(to, request, &wqe);
 	else

@@ -62,16 +62,13 @@ static void complete(struct pvr_qp *to, const struct datagram *dgram,
 static int scatter(const struct datagram *dgram, const struct pvr_sg *sg)
 {
 	const struct pvrdma_av *av = &dgram->wqe->hdr.wr.ud.av;
-	struct pvr_cursor dst, src;
 	uint8_t grh[PVR_GRH_SIZE];
 
 	pvr_grh_build(grh, dgram->sgid->type, av, dgram->sgid->gid, dgram->payload->total,
 		      dgram->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_IMM);
-	pvr_cursor_init(&dst, sg, 0);
-	pvr_cursor_init(&src, dgram->payload, 0);
-	if (pvr_copy_from(&dst, grh, sizeof(grh)))
+	if (pvr_sg_write(sg, grh, sizeof(grh)))
 		return -1;
-	return pvr_copy(&dst, &src, dgram->payload->total);
+	return pvr_sg_copy(sg, sizeof(grh), dgram->payload, 0, dgram->payload->total);
 }
 
 /* Return: false if it was dropped. */

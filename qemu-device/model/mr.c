@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/mr.h"
+#include "model/mr_find.h"
 
 /* ---------------------------------------------------------------- kinds */
 
@@ -270,73 +270,12 @@ int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	return 0;
 }
 
-struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd, uint32_t key)
-{
-	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, key >> 8);
-
-	return mr && mr->key == key && mr->pd == pd ? mr : NULL;
-}
-
-/* The rights are there, and so is the memory. */
-static bool permits(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
-		    uint64_t len, uint32_t access)
-{
-	const struct pvr_mr *region = mr->region ? mr->region : mr;
-
-	if (!mr->valid || (mr->access & access) != access)
-		return false;
-	if (mr->kind == PVR_MR_DMA)
-		return pvr_ram_covers(&adapter->ram, addr, len, access & PVR_ACCESS_LOCAL_WRITE);
-	return !region->pages.broken && addr >= mr->start && len <= mr->length &&
-	       addr - mr->start <= mr->length - len;
-}
-
 /* What PVR_LOCAL_DMA_LKEY names: index 0, which no region has. */
-static const struct pvr_mr local_dma = {
+const struct pvr_mr pvr_mr_local_dma = {
 	.kind = PVR_MR_DMA,
 	.access = PVR_ACCESS_LOCAL_WRITE,
 	.valid = true,
 };
-
-static const struct pvr_mr *local_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-					 uint32_t key)
-{
-	if (key == PVR_LOCAL_DMA_LKEY && adapter->features & PVR_EXT_LOCAL_DMA_LKEY)
-		return pd->uc == &adapter->kernel_uc ? &local_dma : NULL;
-	return pvr_mr_by_key(adapter, pd, key);
-}
-
-const struct pvr_mr *pvr_mr_find_local(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-				       uint32_t key, uint64_t addr, uint64_t len,
-				       uint32_t access)
-{
-	const struct pvr_mr *mr = local_by_key(adapter, pd, key);
-
-	/* IBTA vol. 1, 10.6.7: a window has no lkey. */
-	return mr && !pvr_mr_is_window(mr) && permits(adapter, mr, addr, len, access) ? mr :
-											NULL;
-}
-
-const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, uint32_t key, uint64_t addr,
-					uint64_t len, uint32_t access)
-{
-	const struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
-
-	if (!mr || (mr->kind == PVR_MR_WINDOW2 && mr->qp != qp))
-		return NULL;
-	return permits(qp->adapter, mr, addr, len, access) ? mr : NULL;
-}
-
-uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
-		    uint64_t len, uint64_t *contig)
-{
-	const struct pvr_mr *region = mr->region ? mr->region : mr;
-
-	/* Who found it has seen that what is written to can be. */
-	if (mr->kind == PVR_MR_DMA)
-		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
-	return pvr_pages_run(&region->pages, mr->offset + (addr - mr->start), len, contig);
-}
 
 /* ----------------------------------------------------------- invalidation */
 

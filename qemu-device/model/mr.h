@@ -41,7 +41,13 @@ static inline bool pvr_mr_is_window(const struct pvr_mr *mr)
 }
 
 /* What has this key now, valid or not, or NULL. */
-struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd, uint32_t key);
+static inline struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+					   uint32_t key)
+{
+	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, key >> 8);
+
+	return mr && mr->key == key && mr->pd == pd ? mr : NULL;
+}
 
 /* model/mw.c: a window that is not bound is left alone. */
 void pvr_mw_unbind(struct pvr_mr *window);

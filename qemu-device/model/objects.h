@@ -28,44 +28,26 @@ enum pvr_mr_kind {
 };
 
 struct pvr_mr {
+	/* What each access needs comes first: two cache lines. */
 	enum pvr_mr_kind kind;
-	struct pvr_pd *pd;
-	uint32_t handle;
 	uint32_t key; /* lkey and rkey: index << 8 | generation */
+	struct pvr_pd *pd;
 	uint32_t access; /* PVR_ACCESS_* */
 	bool valid; /* false: a fast region not registered, a window not bound now */
 	uint64_t start, length; /* as work requests name them */
 	uint64_t offset; /* of byte start in the pages, of its region if a window */
-	uint32_t max_pages; /* of a fast region */
+	struct pvr_mr *region; /* of a bound window */
 	struct pvr_pages pages;
 
+	uint32_t handle;
+	uint32_t max_pages; /* of a fast region */
 	LIST_HEAD(, pvr_mr) windows; /* bound to this region */
 	/* Of a bound window. */
-	struct pvr_mr *region;
 	LIST_ENTRY(pvr_mr) region_link;
 	struct pvr_qp *qp; /* type 2: who bound it */
 	LIST_ENTRY(pvr_mr) qp_link;
 };
 
-/**
- * pvr_mr_find_local() - the region of an lkey, if it permits an access
- * @pd: of the queue that holds the work request
- * @access: PVR_ACCESS_LOCAL_WRITE, or 0 to read
- *
- * Return: the region, or NULL if the key is stale or foreign, the range is not
- * inside, or the right is missing. The pointer is valid until the next command or
- * work request.
- */
-const struct pvr_mr *pvr_mr_find_local(struct pvr_adapter *adapter, const struct pvr_pd *pd,
-				       uint32_t key, uint64_t addr, uint64_t len,
-				       uint32_t access);
-/* The same for the rkey of a request that arrives at @qp; @access: PVR_ACCESS_REMOTE_*. */
-const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, uint32_t key, uint64_t addr,
-					uint64_t len, uint32_t access);
-
-/* The longest run at @addr, which was found and allowed; NULL if RAM left. */
-uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr, uint64_t addr,
-		    uint64_t len, uint64_t *contig);
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
 
 /*

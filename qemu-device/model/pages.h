@@ -4,6 +4,7 @@
 #define PVR_PAGES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pvr_adapter;
@@ -79,6 +80,17 @@ int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t co
 
 /* Sets broken if any page lies in @piece. Return: whether it is broken. */
 bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_piece *piece);
+
+/* The address of @len bytes if they are one run that needs no search, else NULL. */
+static inline uint8_t *pvr_pages_flat(const struct pvr_pages *pages, uint64_t offset,
+				      uint64_t len)
+{
+	if (pages->base)
+		return pages->base + offset;
+	if (pages->page && offset % 4096 + len <= 4096)
+		return pages->page[offset / 4096] + offset % 4096;
+	return NULL;
+}
 
 /**
  * pvr_pages_run() - the longest contiguous run from @offset

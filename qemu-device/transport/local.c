@@ -24,12 +24,6 @@ static struct pvr_qp *look_up(struct pvr_qp *qp)
 	return peer;
 }
 
-static bool can_respond(const struct pvr_qp *qp)
-{
-	return qp->state == PVR_QPS_RTR || qp->state == PVR_QPS_RTS ||
-	       qp->state == PVR_QPS_SQD || qp->state == PVR_QPS_SQE;
-}
-
 struct pvr_qp *pvr_local_peer(struct pvr_qp *qp)
 {
 	struct pvr_engine *engine = qp->adapter->engine;
@@ -44,18 +38,6 @@ struct pvr_qp *pvr_local_peer(struct pvr_qp *qp)
 	    !pvr_adapter_dma_ok(qp->peer->adapter))
 		return NULL;
 	return qp->peer;
-}
-
-struct pvr_answer pvr_local_send(struct pvr_qp *peer, const struct pvr_request *request)
-{
-	struct pvr_answer answer;
-
-	if (!peer || !can_respond(peer))
-		return (struct pvr_answer){ .verdict = PVR_LOST };
-	answer = pvr_responder_execute(peer, request);
-	if (answer.verdict == PVR_ACK)
-		request->tally->copied += request->chunk;
-	return answer;
 }
 
 void pvr_local_end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally)

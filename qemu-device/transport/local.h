@@ -3,7 +3,7 @@
 #ifndef PVR_LOCAL_H
 #define PVR_LOCAL_H
 
-#include "datapath/request.h"
+#include "datapath/responder.h"
 
 /*
  * The queue pair that @qp, of type RC or UC, is connected to: it exists, is reachable and
@@ -12,7 +12,14 @@
 struct pvr_qp *pvr_local_peer(struct pvr_qp *qp);
 
 /* @peer: as pvr_local_peer() found it for this turn, or NULL. */
-struct pvr_answer pvr_local_send(struct pvr_qp *peer, const struct pvr_request *request);
+static inline struct pvr_answer pvr_local_send(struct pvr_qp *peer,
+					       const struct pvr_request *request)
+{
+	if (!peer || peer->state < PVR_QPS_RTR || peer->state > PVR_QPS_SQE)
+		return (struct pvr_answer){ .verdict = PVR_LOST };
+	return pvr_responder_execute(peer, request);
+}
+
 /* A turn of @qp with this peer ends: count, and let the peer's guest see what came. */
 void pvr_local_end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally);
 
