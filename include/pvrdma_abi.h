@@ -430,15 +430,19 @@ PVR_ABI_FIELD(pvr_quiet, sq, 0, 4);
 PVR_ABI_FIELD(pvr_quiet, rq, 4, 4);
 
 /*
- * PVR_EXT_ARM: at PVR_ARM_OFFSET of the first page of every CQ, written by the guest
- * alone; 0 when the CQ is made, and again in the new ring of RESIZE_CQ. Each value that
- * the device has not yet acted on arms the CQ once: a counter that the guest adds
- * PVR_ARM_STEP to whenever it arms, and below it what for.
+ * PVR_EXT_ARM: at PVR_ARM_OFFSET of the first page of every CQ, the first word written by
+ * the guest alone; 0 when the CQ is made, and again in the new ring of RESIZE_CQ. Each
+ * value that the device has not yet acted on arms the CQ once: a counter that the guest
+ * adds PVR_ARM_STEP to whenever it arms, and below it what for. The doorbell arms as well.
  *
  * Who arms stores the word, then orders that store before the load of prod_tail (a full
  * barrier). If there is a completion that it has not read, it may already have been
  * announced, or not: then the doorbell is rung as well, and the device decides. The
  * device publishes prod_tail, then orders that before its load of the word.
+ *
+ * The second word is written by the device alone, and is not 0 only while it has announced
+ * all completions up to prod_tail: who loads it after prod_tail need not ring. The device
+ * stores 0 before the prod_tail that adds to them. A device that always leaves 0 is right.
  */
 #define PVR_ARM_OFFSET 64
 #define PVR_ARM_SOLICITED 1u
@@ -447,9 +451,11 @@ PVR_ABI_FIELD(pvr_quiet, rq, 4, 4);
 #define PVR_ARM_STEP 4u
 struct pvr_arm {
 	__u32 word;
+	__u32 told; /* device */
 };
-PVR_ABI_SIZE(pvr_arm, 4);
+PVR_ABI_SIZE(pvr_arm, 8);
 PVR_ABI_FIELD(pvr_arm, word, 0, 4);
+PVR_ABI_FIELD(pvr_arm, told, 4, 4);
 
 /*
  * The slots that the two device-wide rings really have, whatever num_pages says:

@@ -55,8 +55,10 @@ static inline const struct pvr_quiet_shm *pvr_quiet_of(const void *page, uint32_
 /* struct pvr_arm, likewise. */
 struct pvr_arm_shm {
 	_Atomic uint32_t word;
+	_Atomic uint32_t told;
 };
-static_assert(sizeof(struct pvr_arm_shm) == sizeof(struct pvr_arm),
+static_assert(sizeof(struct pvr_arm_shm) == sizeof(struct pvr_arm) &&
+		      offsetof(struct pvr_arm_shm, told) == offsetof(struct pvr_arm, told),
 	      "the shared view has the layout of the ABI");
 
 /* Indices of a ring of num (a power of two) elements run over 0 .. 2 * num - 1. */
