@@ -15,10 +15,20 @@ uint32_t pvr_cq_unread(const struct pvr_cq *cq)
 	return ((uint32_t)cq->produced - cons) & (2 * cq->cqe - 1);
 }
 
+/* PVR_EXT_ARM: whether the guest knows of all completions that it can see. */
+static void tell(struct pvr_cq *cq, bool told)
+{
+	if (!cq->arm_shm || cq->told == told)
+		return;
+	cq->told = told;
+	__atomic_store_n(&cq->arm_shm->told, told, __ATOMIC_RELAXED);
+}
+
 void pvr_cq_announce(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	cq->announced = cq->produced;
 	cq->late.doorbells = cq->uc->cq_doorbells;
+	tell(cq, true);
 	pvr_event_cq(adapter, cq);
 }
 
@@ -42,6 +52,7 @@ static void publish(struct pvr_cq *cq)
 	uint32_t tail = cq->produced & (2 * cq->cqe - 1);
 
 	cq->published = cq->produced;
+	tell(cq, false);
 	__atomic_store_n(&cq->shm->prod_tail, tail, __ATOMIC_RELEASE);
 }
 
@@ -202,7 +213,7 @@ void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq)
 
 	cq->shm = &((struct pvr_ring_state *)page_shm)->rx;
 	cq->arm_shm = adapter->features & PVR_EXT_ARM ?
-			      (const struct pvr_arm *)(page_shm + PVR_ARM_OFFSET) :
+			      (struct pvr_arm *)(page_shm + PVR_ARM_OFFSET) :
 			      NULL;
 	cq->arm_seen = 0;
 }

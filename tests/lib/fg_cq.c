@@ -164,6 +164,13 @@ uint32_t *fg_cq_arm_word(const struct fg_cq *cq)
 	return &((struct pvr_arm *)(cq->buf.va + PVR_ARM_OFFSET))->word;
 }
 
+bool fg_cq_told(const struct fg_cq *cq)
+{
+	const struct pvr_arm *arm = (const struct pvr_arm *)(cq->buf.va + PVR_ARM_OFFSET);
+
+	return __atomic_load_n(&arm->told, __ATOMIC_RELAXED);
+}
+
 bool fg_cq_arm_in_memory(struct fg_cq *cq, uint32_t kind)
 {
 	uint32_t *word = fg_cq_arm_word(cq);

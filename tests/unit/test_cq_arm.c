@@ -163,6 +163,46 @@ static void test_doorbells_alone_arm_as_ever(void **state)
 	}
 }
 
+static void test_told_is_what_was_announced(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_cq *cq = &env->b.rcq;
+
+	assert_false(fg_cq_told(cq));
+	complete(env, 0);
+	assert_false(fg_cq_told(cq));
+	fg_cq_arm(cq);
+	assert_int_equal(notifications(env), 1);
+	assert_true(fg_cq_told(cq));
+	complete(env, 0);
+	assert_false(fg_cq_told(cq));
+	fg_cq_drain(cq);
+	arm(cq, PVR_ARM_SOLICITED);
+	complete(env, 0);
+	assert_false(fg_cq_told(cq));
+	complete(env, PVR_SEND_SOLICITED);
+	assert_int_equal(notifications(env), 1);
+	assert_true(fg_cq_told(cq));
+}
+
+static void test_resized_cq_has_told_nothing(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_cq *cq = &env->b.rcq;
+
+	arm(cq, PVR_ARM_ANY);
+	complete(env, 0);
+	assert_true(fg_cq_told(cq));
+	expect_ok(fg_cq_resize(cq, 512));
+	assert_false(fg_cq_told(cq));
+	assert_int_equal(notifications(env), 1);
+	fg_cq_drain(cq);
+	arm(cq, PVR_ARM_ANY);
+	complete(env, 0);
+	assert_true(fg_cq_told(cq));
+	assert_int_equal(notifications(env), 1);
+}
+
 static void test_resized_cq_stays_armed(void **state)
 {
 	struct t_env *env = *state;
@@ -236,6 +276,12 @@ static void test_without_the_extension_the_word_means_nothing(void **state)
 	}
 	assert_int_equal(fg_cq_events_pending(env->g[2]), 0);
 	assert_int_equal(env->g[2]->irq[PVR_VEC_CQ], 0);
+	fg_cq_arm(&c.rcq);
+	t_recv(&c, 20, 0, 8);
+	t_send(&c, 20, 64, 8);
+	fg_run(env->host);
+	assert_int_equal(fg_cq_events_pending(env->g[2]), 1);
+	assert_false(fg_cq_told(&c.rcq));
 }
 
 /* Whatever a guest writes there costs itself a notification a completion at most. */
@@ -288,7 +334,7 @@ static void test_failed_cq_is_not_armed(void **state)
 struct sleeper {
 	struct t_env *env;
 	pthread_t thread;
-	uint32_t read; /* completions */
+	uint32_t known; /* completions that it was told of, or found */
 	bool give_up;
 };
 
@@ -304,33 +350,67 @@ static void dawdle(uint32_t n)
 		;
 }
 
+static void arm_word(struct fg_cq *cq)
+{
+	uint32_t *word = fg_cq_arm_word(cq);
+
+	__atomic_store_n(word, *word + PVR_ARM_STEP, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void sleep_until_event(const struct sleeper *s)
+{
+	uint32_t handle;
+
+	while (!fg_cq_event_poll(s->env->g[1], &handle) && !gives_up(s))
+		sched_yield();
+}
+
 /* Rings no doorbell, which is not this thread's to do: it reads what it finds instead. */
 static void *sleep_and_read(void *arg)
 {
 	struct sleeper *s = arg;
 	struct fg_cq *cq = &s->env->b.rcq;
-	uint32_t handle, *word = fg_cq_arm_word(cq);
 	struct pvrdma_cqe cqe;
 
-	while (s->read < WAKEUPS && !gives_up(s)) {
-		dawdle(s->read * 7 % 2048);
-		__atomic_store_n(word, *word + PVR_ARM_STEP, __ATOMIC_RELAXED);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	while (s->known < WAKEUPS && !gives_up(s)) {
+		dawdle(s->known * 7 % 2048);
+		arm_word(cq);
 		if (!fg_cq_pending(cq))
-			while (!fg_cq_event_poll(s->env->g[1], &handle) && !gives_up(s))
-				sched_yield();
+			sleep_until_event(s);
 		while (fg_cq_poll(cq, &cqe))
-			__atomic_fetch_add(&s->read, 1, __ATOMIC_RELEASE);
+			__atomic_fetch_add(&s->known, 1, __ATOMIC_RELEASE);
 	}
 	return NULL;
 }
 
-/* The sleeper has read @n; false if it has not woken up. */
-static bool wait_until_read(const struct sleeper *s, uint32_t n)
+/* Arms while much is unread, and reads it once in a while, or instead of a doorbell. */
+static void *sleep_and_believe(void *arg)
+{
+	struct sleeper *s = arg;
+	struct fg_cq *cq = &s->env->b.rcq;
+	uint32_t read = 0;
+
+	while (s->known < WAKEUPS && !gives_up(s)) {
+		dawdle(s->known * 7 % 2048);
+		arm_word(cq);
+		if (fg_cq_pending(cq) && !fg_cq_told(cq)) {
+			read += fg_cq_drain(cq);
+		} else {
+			sleep_until_event(s);
+			read += fg_cq_pending(cq) >= 8 ? fg_cq_drain(cq) : 0;
+		}
+		__atomic_store_n(&s->known, read + fg_cq_pending(cq), __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* The sleeper knows of @n; false if it has not woken up. */
+static bool wait_until_known(const struct sleeper *s, uint32_t n)
 {
 	time_t end = time(NULL) + PATIENCE_S;
 
-	while (__atomic_load_n(&s->read, __ATOMIC_ACQUIRE) < n) {
+	while (__atomic_load_n(&s->known, __ATOMIC_ACQUIRE) < n) {
 		if (time(NULL) > end)
 			return false;
 		sched_yield();
@@ -338,21 +418,30 @@ static bool wait_until_read(const struct sleeper *s, uint32_t n)
 	return true;
 }
 
-static void test_no_wakeup_is_lost(void **state)
+static void expect_each_wakes(struct t_env *env, void *(*sleeper)(void *arg))
 {
-	struct t_env *env = *state;
 	struct sleeper s = { .env = env };
 	bool woken = true;
 
 	*fg_cq_arm_word(&env->b.rcq) = PVR_ARM_ANY;
-	assert_int_equal(pthread_create(&s.thread, NULL, sleep_and_read, &s), 0);
+	assert_int_equal(pthread_create(&s.thread, NULL, sleeper, &s), 0);
 	for (uint32_t i = 0; i < WAKEUPS && woken; i++) {
 		complete(env, 0);
-		woken = wait_until_read(&s, i + 1);
+		woken = wait_until_known(&s, i + 1);
 	}
 	__atomic_store_n(&s.give_up, true, __ATOMIC_RELAXED);
 	pthread_join(s.thread, NULL);
 	assert_true(woken);
+}
+
+static void test_no_wakeup_is_lost(void **state)
+{
+	expect_each_wakes(*state, sleep_and_read);
+}
+
+static void test_no_wakeup_is_lost_on_what_was_told(void **state)
+{
+	expect_each_wakes(*state, sleep_and_believe);
 }
 
 int main(void)
@@ -366,6 +455,8 @@ int main(void)
 		T(test_unread_completions_count_at_once_and_once, rc_connected),
 		T(test_announced_completions_do_not_count_again, rc_connected),
 		T(test_doorbells_alone_arm_as_ever, rc_connected),
+		T(test_told_is_what_was_announced, rc_connected),
+		T(test_resized_cq_has_told_nothing, rc_connected),
 		T(test_resized_cq_stays_armed, rc_connected),
 		T(test_word_of_the_new_ring_counts_from_0, rc_connected),
 		T(test_refused_resize_keeps_the_word, rc_connected),
@@ -373,6 +464,7 @@ int main(void)
 		T(test_any_value_is_harmless, rc_connected),
 		T(test_failed_cq_is_not_armed, rc_connected),
 		T(test_no_wakeup_is_lost, rc_connected),
+		T(test_no_wakeup_is_lost_on_what_was_told, rc_connected),
 	};
 
 	fg_default_ext = EXTENSIONS;
