@@ -344,6 +344,16 @@ static void ring_arm(struct pvr_cq *cq, bool solicited)
 			     (solicited ? PVR_DB_CQ_ARM_SOL : PVR_DB_CQ_ARM));
 }
 
+/* After arming: is there a completion that the device may not have announced? */
+static bool has_news_locked(struct pvr_cq *cq)
+{
+	if (!cq_used_locked(cq))
+		return false;
+	/* The device takes back what it told before it stores prod_tail. */
+	virt_rmb();
+	return !READ_ONCE(cq->buf.arm_shm->told);
+}
+
 /*
  * Completions that are there already may not have been announced: either the consumer
  * is told that it may have missed them, and looks, or the device is, and decides.
@@ -362,7 +372,7 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 		ring_arm(cq, solicited);
 	if ((flags & IB_CQ_REPORT_MISSED_EVENTS) || cq->frozen)
 		missed = cq_used_locked(cq) > 0;
-	else if (in_memory && cq_used_locked(cq))
+	else if (in_memory && has_news_locked(cq))
 		ring_arm(cq, solicited);
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
 	return missed;

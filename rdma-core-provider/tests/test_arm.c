@@ -35,6 +35,14 @@ static _Atomic uint32_t *word_of(struct ibv_cq *ibcq)
 	return (void *)((uint8_t *)to_pvr_cq(ibcq)->buf.addr + PVR_ARM_OFFSET);
 }
 
+/* The device has announced all there is, or has not. */
+static void tell(uint32_t told)
+{
+	struct pvr_arm *arm_shm = (void *)((uint8_t *)to_pvr_cq(cq)->buf.addr + PVR_ARM_OFFSET);
+
+	arm_shm->told = told;
+}
+
 static void complete(void)
 {
 	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle };
@@ -81,6 +89,22 @@ static void test_an_unread_completion_rings_for_solicited_ones(void **state)
 	arm(true, STEP | SOL, PVR_DB_CQ_ARM_SOL);
 	poll_all();
 	arm(true, 2 * STEP | SOL, 0);
+}
+
+/* As a program does that has got an event: it arms, and polls then. */
+static void test_what_was_announced_rings_no_more(void **state)
+{
+	complete();
+	tell(1);
+	arm(false, STEP | ANY, 0);
+	arm(true, STEP | ANY, PVR_DB_CQ_ARM_SOL);
+	tell(0);
+	complete();
+	arm(false, 2 * STEP | ANY, PVR_DB_CQ_ARM);
+	poll_all();
+	tell(0x80000000);
+	complete();
+	arm(false, 3 * STEP | ANY, 0);
 }
 
 /* Read, but not given back: another thread could not tell, and the poller's lock is not in the way. */
@@ -240,6 +264,7 @@ int main(void)
 		TEST(test_each_arming_is_another_word),
 		TEST(test_an_unread_completion_rings),
 		TEST(test_an_unread_completion_rings_for_solicited_ones),
+		TEST(test_what_was_announced_rings_no_more),
 		TEST(test_arming_while_one_polls),
 		TEST(test_solicited_does_not_take_back_any),
 		TEST(test_the_counter_wraps),

@@ -8,12 +8,17 @@
 #include "doorbell.h"
 #include "uverbs_abi.h"
 
-/* A poller whom we do not see has not given its CQEs back: then there are some. */
-static bool has_unread(const struct pvr_cq *cq)
+/*
+ * Are there CQEs that are not read, and maybe not announced? A poller whom we do not see has not
+ * given its CQEs back: then there are some. The acquire pairs with the device's release of
+ * prod_tail, before which it took back that it had announced all.
+ */
+static bool has_news(const struct pvr_cq *cq)
 {
 	uint32_t head = atomic_load_explicit(&cq->ring_shm->cons_head, memory_order_relaxed);
 
-	return atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_relaxed) != head;
+	return atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire) != head &&
+	       !atomic_load_explicit(&cq->arm_shm->told, memory_order_relaxed);
 }
 
 /*
@@ -34,7 +39,7 @@ static bool arm_locked(struct pvr_cq *cq, uint32_t kind)
 	cq->arm = ((cq->arm & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind;
 	atomic_store_explicit(&cq->arm_shm->word, cq->arm, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
-	return has_unread(cq);
+	return has_news(cq);
 }
 
 static void lock_arming(struct pvr_cq *cq)
