@@ -34,6 +34,15 @@ bench: deps ## Measure the device without VMs: a table, build/bench/native.json
 bench-baseline: deps host ## Make the instruction counts of now those that "check" compares with
 	@scripts/check-instructions --renew
 
+.PHONY: bench-vm
+bench-vm: host module provider ## Measure two VMs, against Soft-RoCE and TCP: a table, build/bench/vm.json
+	@scripts/bench-vm
+
+.PHONY: bench-report
+bench-report: ## Write docs/performance.md and its charts from what bench and bench-vm measured
+	@scripts/deps --also python3-matplotlib
+	@scripts/bench-report
+
 .PHONY: deps
 deps: ## Install the Debian packages that are missing, after naming them
 	@scripts/deps

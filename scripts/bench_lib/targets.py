@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the rows of native.json must reach."""
+"""What the rows of native.json and vm.json must reach."""
 
 import re
 
@@ -29,6 +29,11 @@ TARGETS = [
     (r"mr_lookup", Target("ratio", True, 0.8, ">= 0.8 x")),
     (r"idle_(cpu|switches)_64", Target("value", False, 0, "0")),
     (r"hostile_(doorbells|indices)", Target("ratio", True, 0.8, ">= 0.8 x")),
+    (r"vm\.(write|read|send)_bw\.(65536|1048576)", Target("ratio", True, 300, ">= 300 x")),
+    (r"vm\.(write|send)_rate\.8", Target("ratio", True, 50, ">= 50 x")),
+    (r"vm\.(write|send)_lat\.8", Target("ratio", False, 1 / 10, "<= 1/10")),
+    (r"vm\.pingpong\.4096", Target("ratio", False, 1 / 20, "<= 1/20")),
+    (r"vm\.pingpong_event\.4096", Target("ratio", False, 1 / 5, "<= 1/5")),
 ]
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent
-OURS = ["bench", "build-debug-kernel", "build-host", "build-module", "build-provider", "check", "check-abi",
+OURS = ["bench", "bench-report", "bench-vm", "build-debug-kernel", "build-host", "build-module", "build-provider", "check", "check-abi",
         "check-instructions", "check-style", "demo", "deps", "fetch-gcc", "fetch-kernel", "fetch-libvfio-user",
         "fetch-qemu", "fetch-rdma-core", "fetch-vmw-pvrdma"]
 
@@ -127,6 +127,14 @@ def test_deps_check_names_what_is_missing_and_the_command(tmp_path):
     done = deps(tmp_path, "base-files\npvr-no-such-package\n", os.environ["PATH"], "--check")
     assert done.returncode != 0
     assert done.stderr.endswith("apt-get install --no-install-recommends --yes pvr-no-such-package\n")
+
+
+def test_deps_knows_of_a_package_that_only_one_target_needs(tmp_path):
+    for also, status in (("base-files", 0), ("pvr-no-such-package", 1)):
+        folder = tmp_path / also
+        folder.mkdir()
+        done = deps(folder, "base-files\n", os.environ["PATH"], "--check", "--also", also)
+        assert done.returncode == status and (also in done.stderr) == (status != 0)
 
 
 def test_deps_reads_the_lists_when_apt_lacks_a_package(tmp_path):

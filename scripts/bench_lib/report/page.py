@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""docs/performance.md."""
+
+from bench_lib.table import plain, verdict
+from bench_lib.vm.table import cpu, ratio
+
+HEAD = """\
+<!-- SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB -->
+# Performance
+
+Written by `make bench-report` from what `make bench` and `make bench-vm` measured. What people have to say about it is in
+[performance/notes.md](performance/notes.md), and comes from there. [testing.md](testing.md) says how to measure.
+
+Every comparison is of one run on one machine, the competitors in turns, each figure the median of several runs. The
+absolute figures belong to this machine; the ratios are the claim.
+"""
+
+
+def table(head, rows):
+    return "\n".join(["| " + " | ".join(head) + " |", "|" + "---|" * len(head),
+                      *("| " + " | ".join(row) + " |" for row in rows)]) + "\n"
+
+
+def machine_table(machine):
+    return table(("the machine", ""), machine.items())
+
+
+def verdict_text(row):
+    """The target, and whether it is met; where it is not and there is a note, the reader is sent there."""
+    target, met = verdict(row)
+    return target, f"**{met}**" if met == "MISSED" else met
+
+
+def spread(row, unit):
+    return f"{plain(row['min'], unit)} … {plain(row['max'], unit)}" if row["runs"] > 1 else ""
+
+
+def native_table(rows):
+    lines = []
+    for row in rows:
+        peer = f"{row['peer']}: {plain(row['peer_value'], row['unit'])}" if row["peer"] else ""
+        share = f"{row['ratio']:.2f} ×" if row["ratio"] is not None else ""
+        lines.append((f"`{row['name']}`", plain(row["value"], row["unit"]), spread(row, row["unit"]), peer, share,
+                      *verdict_text(row)))
+    return table(("row", "median", "min … max", "against", "ratio", "target", ""), lines)
+
+
+def vm_table(rows):
+    lines = []
+    for row in rows:
+        tcp = row["tcp"]
+        lines.append((f"`{row['name']}`", plain(row["value"], row["unit"]), spread(row, row["unit"]),
+                      plain(row["peer_value"], row["unit"]), ratio(row["ratio"]).replace(" x", " ×"), *verdict_text(row),
+                      plain(tcp["value"], row["unit"]) if tcp else ""))
+    return table(("row", "pvrdma", "min … max", "Soft-RoCE", "ratio", "target", "", "TCP"), lines)
+
+
+def cpu_table(rows):
+    lines = []
+    for row in rows:
+        tcp = row["tcp"]
+        lines.append((f"`{row['name']}`", {"s/GB": "GB", "s/Mmsg": "million messages"}[row["cpu_unit"]],
+                      cpu(row["host_cpu"], row["guest_cpu"]), cpu(row["peer_host_cpu"], row["peer_guest_cpu"]),
+                      cpu(tcp["host_cpu"], tcp["guest_cpu"]) if tcp else ""))
+    return table(("row", "per", "pvrdma", "Soft-RoCE", "TCP"), lines)
+
+
+def split(rows):
+    """Those with a target, those without."""
+    return [row for row in rows if verdict(row)[0]], [row for row in rows if not verdict(row)[0]]
+
+
+def score(rows):
+    verdicts = [verdict(row)[1] for row in rows]
+    return f"{verdicts.count('met')} of {len(verdicts)} targets are met."
+
+
+def notes_text(rows, notes):
+    """What limits each missed row, one paragraph for rows that share it; then what there is on others."""
+    missed = [row["name"] for row in rows if verdict(row)[1] == "MISSED"]
+    groups = {}
+    for name in missed + [row["name"] for row in rows if row["name"] not in missed]:
+        text = notes.rows.get(name, "No explanation yet." if name in missed else None)
+        if text:
+            groups.setdefault((name in missed, text), []).append(name)
+    parts = []
+    for (is_missed, text), names in groups.items():
+        listed = ", ".join(f"`{name}`" for name in names)
+        parts.append(f"**{listed}{': missed' if is_missed else ''}.** {text}\n")
+    return "\n".join(parts)
+
+
+def picture(chart):
+    return f"![{chart.title}](performance/{chart.file})\n"
+
+
+def compose(native, vm, machine, notes, charts):
+    """The page's text. native, vm: lists of rows."""
+    native_main, native_more = split(native)
+    vm_main, vm_more = split(vm)
+    parts = [
+        HEAD, machine_table(machine),
+        "## Two VMs\n",
+        "Against Soft-RoCE and TCP over virtio-net, between the same two VMs in one boot. " + score(vm_main) + "\n",
+        vm_table(vm_main),
+        "CPU seconds of the host / of both guests. The host's are those of both QEMUs, with all that their guests do, and of "
+        "`pvrdmad`; the guests' are their own count. The start and end of the programs are not in them.\n",
+        cpu_table(vm_main + vm_more),
+        *(picture(chart) for chart in charts if chart.file.startswith("vm-")),
+        "The other points of the curves:\n", vm_table(vm_more),
+        notes_text(vm_main, notes),
+        "## The device alone\n",
+        "One process: the device library, and fake guests whose rings are filled while the clock stands; against "
+        "`memcpy` between the same buffers. " + score(native_main) + "\n",
+        native_table(native_main),
+        *(picture(chart) for chart in charts if chart.file.startswith("native-")),
+        "Other rows:\n" if native_more else "", native_table(native_more) if native_more else "",
+        notes_text(native_main, notes),
+        *(f"## {title}\n\n{text}\n" for title, text in notes.sections),
+    ]
+    return "\n".join(part for part in parts if part)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""bench-report on figures made up for it."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench_lib.report import charts, inputs, main, page  # noqa: E402
+
+MACHINE = {"CPU": "a CPU of tests", "cores": "2", "VMs under": "TCG"}
+
+
+def native_row(name, value, peer_value, unit="B/s"):
+    return {"name": name, "value": value, "unit": unit, "peer": "memcpy" if peer_value else None, "peer_value": peer_value,
+            "ratio": value / peer_value if peer_value else None, "min": value / 2, "max": value * 2, "runs": 5}
+
+
+def vm_row(name, value, peer_value, unit="B/s", tcp=None):
+    device = {"value": tcp, "min": tcp, "max": tcp, "runs": 5, "host_cpu": 14.0, "guest_cpu": 12.0}
+    return {**native_row(name, value, peer_value, unit), "peer": "Soft-RoCE", "cpu_unit": "s/GB", "host_cpu": 0.1,
+            "guest_cpu": 0.05, "peer_min": 1, "peer_max": 2, "peer_runs": 5, "peer_host_cpu": 80.0, "peer_guest_cpu": 75.0,
+            "tcp": device if tcp else None}
+
+
+NATIVE = [native_row("write_bw.65536", 39e9, 40e9), native_row("write_bw.4096", 10e9, 20e9),
+          native_row("write_rate.8", 4e6, None, "1/s")]
+VM = [vm_row("vm.write_bw.65536", 12e9, 25e6, tcp=74e6), vm_row("vm.write_bw.512", 1e8, 1e6, tcp=4e6),
+      vm_row("vm.write_rate.8", 2e5, 1e4, "1/s"), vm_row("vm.write_rate_qps.4", 3e5, 1e4, "1/s"),
+      vm_row("vm.write_lat.8", 14e-6, 290e-6, "s", tcp=300e-6), vm_row("vm.write_lat.64", 15e-6, 290e-6, "s", tcp=300e-6)]
+NOTES = """\
+# Notes
+
+## vm.write_rate.8, write_rate.8
+
+Each message rings: 3 µs of QEMU's, by perf.
+
+## vm.write_lat.*
+
+A note on latency.
+
+## Where the time goes
+
+A section of its own.
+"""
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """(figures, docs), filled."""
+    figures, docs = tmp_path / "figures", tmp_path / "docs"
+    figures.mkdir()
+    (docs / "performance").mkdir(parents=True)
+    for name, value in (("native.json", NATIVE), ("vm.json", VM), ("machine.json", MACHINE)):
+        (figures / name).write_text(json.dumps(value))
+    (docs / "performance" / "notes.md").write_text(NOTES)
+    return figures, docs
+
+
+def run(folders):
+    figures, docs = folders
+    return main.main(["--figures", str(figures), "--docs", str(docs)])
+
+
+@pytest.fixture
+def no_drawing(monkeypatch):
+    """Charts need a package that checks do without; what is drawn is noted."""
+    drawn = []
+    monkeypatch.setattr(charts, "draw", lambda chart, folder: drawn.append(chart))
+    return drawn
+
+
+def text_of(folders):
+    assert run(folders) == 0
+    return (folders[1] / "performance.md").read_text()
+
+
+# --- inputs
+
+@pytest.mark.parametrize("name, maker", [("native.json", "`make bench`"), ("vm.json", "`make bench-vm`")])
+def test_missing_file_names_the_target_that_makes_it(folders, capsys, name, maker):
+    (folders[0] / name).unlink()
+    assert run(folders) == 1
+    said = capsys.readouterr().err
+    assert name in said and maker in said and len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '[{"name": "write_bw.8"}]'])
+def test_file_that_is_no_list_of_rows_is_refused(folders, capsys, text):
+    (folders[0] / "vm.json").write_text(text)
+    assert run(folders) == 1
+    assert "`make bench-vm` again" in capsys.readouterr().err
+
+
+def test_note_on_a_row_that_is_not_there_is_refused(folders, capsys):
+    (folders[1] / "performance" / "notes.md").write_text("## vm.no_such.8\n\ntext\n")
+    assert run(folders) == 1
+    assert "vm.no_such.8" in capsys.readouterr().err
+
+
+def test_notes_are_optional(folders, no_drawing):
+    (folders[1] / "performance" / "notes.md").unlink()
+    assert "No explanation yet." in text_of(folders)
+
+
+# --- page
+
+def test_page_has_machine_rows_targets_and_verdicts(folders, no_drawing):
+    text = text_of(folders)
+    assert "| CPU | a CPU of tests |" in text
+    assert "| `vm.write_bw.65536` | 12.0 GB/s |" in text and "| 480 × | >= 300 x | met | 74.0 MB/s |" in text
+    assert "| `vm.write_rate.8` |" in text and "| 20 × | >= 50 x | **MISSED** |" in text
+    assert "| 1/20.7 | <= 1/10 | met |" in text
+    assert "2 of 3 targets are met." in text    # of the VMs'
+    assert "1 of 2 targets are met." in text    # of the device's
+    assert "memcpy: 40.0 GB/s | 0.97 × | >= 0.95 x | met |" in text
+
+
+def test_page_has_cpu_time_of_all(folders, no_drawing):
+    assert "| `vm.write_bw.65536` | GB | 0.1 / 0.05 | 80 / 75 | 14 / 12 |" in text_of(folders)
+
+
+def test_notes_survive_where_they_belong(folders, no_drawing):
+    first = text_of(folders)
+    assert "**`vm.write_rate.8`: missed.** Each message rings: 3 µs of QEMU's, by perf." in first
+    assert "**`write_rate.8`: missed.** Each message rings" in first
+    assert "**`vm.write_lat.8`.** A note on latency." in first
+    assert "## Where the time goes\n\nA section of its own.\n" in first
+    assert text_of(folders) == first
+    assert (folders[1] / "performance" / "notes.md").read_text() == NOTES
+
+
+def test_page_shows_each_chart_that_is_drawn(folders, no_drawing):
+    text = text_of(folders)
+    assert len(no_drawing) == 4
+    assert all(f"(performance/{chart.file})" in text for chart in no_drawing)
+
+
+# --- charts
+
+def test_curves_are_those_of_the_figures():
+    native, vm = ({row["name"]: row for row in rows} for rows in (NATIVE, VM))
+    found = {chart.file: chart.curves for chart in charts.all_charts(native, vm)}
+    assert found["vm-latency.svg"]["TCP"] == [(8, pytest.approx(300)), (64, pytest.approx(300))]
+    assert found["vm-bandwidth.svg"]["pvrdma"] == [(8, pytest.approx(2e5 * 8e-9)), (512, pytest.approx(0.1)),
+                                                   (65536, pytest.approx(12))]
+    assert found["vm-bandwidth.svg"]["memcpy"] == [(4096, pytest.approx(20)), (65536, pytest.approx(40))]
+    assert found["vm-rate.svg"]["Soft-RoCE"] == [(1, pytest.approx(0.01)), (4, pytest.approx(0.01))]
+
+
+def test_no_figures_no_chart():
+    assert charts.all_charts({}, {}) == []
+
+
+def test_sizes_are_said_as_people_do():
+    assert [charts.size_text(number) for number in (8, 512, 4096, 65536, 1048576)] == [
+        "8 B", "512 B", "4 KiB", "64 KiB", "1 MiB"]
+
+
+def test_same_figures_make_the_same_files(folders, tmp_path):
+    pytest.importorskip("matplotlib", reason="python3-matplotlib is not installed; only `make bench-report` needs it")
+    chart = charts.all_charts({row["name"]: row for row in NATIVE}, {row["name"]: row for row in VM})[0]
+    texts = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        charts.draw(chart, tmp_path / name)
+        texts.append((tmp_path / name / chart.file).read_text())
+    assert texts[0] == texts[1]
+    assert "Soft-RoCE" in texts[0] and "64 B" in texts[0] and "<dc:date>" not in texts[0]
+
+
+def test_verdict_of_a_row_without_target_is_empty():
+    assert page.verdict_text(NATIVE[1]) == ("", "")

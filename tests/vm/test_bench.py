@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""bench-vm in short: every row comes about, with all that vm.json promises. How fast is not looked at."""
+
+import json
+import math
+import subprocess
+
+import pytest
+from bench_lib.vm import rows
+from conftest import ROOT
+
+pytestmark = pytest.mark.slow
+NUMBERS = ("value", "peer_value", "ratio", "min", "max", "peer_min", "peer_max")
+CPU = ("host_cpu", "guest_cpu", "peer_host_cpu", "peer_guest_cpu")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    """What it printed, its figures and its description of the machine."""
+    folder = tmp_path_factory.mktemp("bench")
+    command = [ROOT / "scripts" / "bench-vm", "--quick", "--json", folder / "vm.json",
+               "--keep-logs", ROOT / "build" / "check" / "vm-bench"]
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures, machine = (json.loads((folder / name).read_text()) for name in ("vm.json", "machine.json"))
+    return done.stdout, {entry["name"]: entry for entry in figures}, machine
+
+
+def test_every_row_is_there_once(bench):
+    assert sorted(bench[1]) == sorted(row.name for row in rows.QUICK)
+
+
+@pytest.mark.parametrize("row", rows.QUICK, ids=lambda row: row.name)
+def test_row_is_complete_and_sane(bench, row):
+    entry = bench[1][row.name]
+    assert all(math.isfinite(entry[name]) and entry[name] > 0 for name in NUMBERS), entry
+    assert all(math.isfinite(entry[name]) and entry[name] >= 0 for name in CPU), entry
+    assert entry["min"] <= entry["value"] <= entry["max"]
+    assert entry["ratio"] == pytest.approx(entry["value"] / entry["peer_value"])
+    assert (entry["peer"], entry["unit"], entry["runs"], entry["peer_runs"]) == ("Soft-RoCE", row.kind.unit, 1, 1)
+    assert bool(entry["tcp"]) == (rows.TCP in row.devices)
+    if entry["tcp"]:
+        assert entry["tcp"]["value"] > 0 and entry["tcp"]["host_cpu"] > 0
+
+
+def test_traffic_costs_cpu_time(bench):
+    """Both counts are real: Soft-RoCE's large messages are far more work than a program's start."""
+    entry = bench[1]["vm.write_bw.1048576"]
+    assert entry["peer_host_cpu"] > 1 and entry["peer_guest_cpu"] > 1
+
+
+def test_table_shows_each_row_and_the_targets(bench):
+    lines = bench[0].splitlines()
+    shown = {line.split()[0]: line for line in lines if line.startswith("vm.")}
+    assert sorted(shown) == sorted(bench[1])
+    assert all(("met" in shown[row.name]) or ("MISSED" in shown[row.name]) for row in rows.MAIN)
+    assert any(line.endswith("targets met") for line in lines)
+
+
+def test_machine_is_described(bench):
+    assert {"CPU", "cores", "caches", "RAM", "kernel", "VMs under", "QEMU", "compiler", "date"} <= bench[2].keys()
