@@ -8,11 +8,32 @@
  * A pvr_engine is a set of adapters that can reach each other by memcpy. It has no
  * thread, no global state and no file descriptor: the embedder forwards register
  * and doorbell accesses, tells it where guest RAM is, and calls pvr_engine_run()
- * until that returns false, again when pvr_engine_deadline() has passed.
+ * until that returns false, again when pvr_engine_deadline() has passed or wake()
+ * was called.
  *
- * Context: all calls on one engine and its adapters come from one thread at a time.
- * Callbacks (pvr_engine_ops, pvr_adapter_ops) are made from inside those calls and
- * must not call back into the engine.
+ * DOC: threads
+ *
+ * An engine has one or more workers: threads of the embedder, each of which executes the
+ * queues of its own adapters. What may be called when:
+ *
+ *	pvr_engine_run(), _poll(), _rest(), _deadline()
+ *				for one worker by one thread at a time; for several
+ *				workers at the same time
+ *	pvr_adapter_*() but those below, pvr_engine_for_each_path(),
+ *	pvr_engine_worker_stats()
+ *				by any thread at any time, for the same adapter too; they
+ *				wait for as long as a command, or a turn of one queue
+ *				pair (64 requests or 256 KiB), takes
+ *	pvr_adapter_create(), pvr_adapter_destroy(), pvr_engine_destroy()
+ *				while no other thread calls anything of this engine: the
+ *				embedder stops its workers between two calls. Operators
+ *				do this, not guests.
+ *
+ * Callbacks are made from inside those calls, by whatever thread it is, and must not call
+ * back into the engine. now(), log() and wake() can be called by several threads at the
+ * same time, raise() by one at a time for an adapter, but not always the same one: who
+ * changes what raise() uses does that between pvr_adapter_pause() and
+ * pvr_adapter_resume().
  */
 #ifndef PVR_ENGINE_H
 #define PVR_ENGINE_H
@@ -119,6 +140,16 @@ bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker);
  */
 bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int worker);
 
+struct pvr_worker_stats {
+	uint64_t turns; /* of queue pairs */
+	uint64_t blocked; /* turns that had to be taken again: the peer was busy */
+	uint64_t messages, bytes; /* that these turns have sent */
+};
+
+/* Any thread, any time. */
+void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int worker,
+			     struct pvr_worker_stats *stats);
+
 /* When pvr_engine_run() must be called next at the latest; UINT64_MAX: no timer. */
 uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker);
 
@@ -129,7 +160,7 @@ struct pvr_adapter_config {
 	/* The revision, as VMware's virtual hardware versions: 13, 14, 18, 20 or latest. */
 	const char *hwversion; /* NULL: latest */
 	uint8_t gid_type; /* PVR_GID_TYPE_*, the RoCE that it speaks; 0: the revision's best */
-	unsigned int worker; /* that executes its queues */
+	unsigned int worker; /* that executes its queues, below that of pvr_engine_create() */
 	bool async; /* doorbells are stores to memory, see pvr_adapter_set_uar_shm() */
 };
 
@@ -200,6 +231,13 @@ void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
 void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm);
 
 /*
+ * Keep all others from using the adapter, or calling its raise(), until
+ * pvr_adapter_resume(); no other call on the adapter in between.
+ */
+void pvr_adapter_pause(struct pvr_adapter *adapter);
+void pvr_adapter_resume(struct pvr_adapter *adapter);
+
+/*
  * PCI command register, bus master enable: while off, the adapter does no DMA.
  * Initially on, for embedders without a configuration space.
  */
@@ -247,10 +285,9 @@ const char *pvr_adapter_hwversion(const struct pvr_adapter *adapter);
 uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter);
 bool pvr_adapter_is_async(const struct pvr_adapter *adapter);
 const char *pvr_adapter_state_name(enum pvr_adapter_state state);
-void pvr_adapter_get_stats(const struct pvr_adapter *adapter,
-			   struct pvr_adapter_stats *stats);
+void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats);
 /* Calls @fn for each bound GID. */
-void pvr_adapter_for_each_gid(const struct pvr_adapter *adapter,
+void pvr_adapter_for_each_gid(struct pvr_adapter *adapter,
 			      void (*fn)(void *opaque, uint32_t index,
 					 const uint8_t gid[16], uint8_t gid_type),
 			      void *opaque);
@@ -264,7 +301,7 @@ struct pvr_path_stats {
 	uint64_t messages, bytes;
 };
 
-void pvr_engine_for_each_path(const struct pvr_engine *engine,
+void pvr_engine_for_each_path(struct pvr_engine *engine,
 			      void (*fn)(void *opaque,
 					 const struct pvr_path_stats *stats),
 			      void *opaque);

@@ -84,7 +84,7 @@ static void put_gid(void *opaque, uint32_t index, const uint8_t gid[16], uint8_t
 	json_object_array_add(opaque, json_object_new_string(text));
 }
 
-static void put_gids(struct json_object *obj, const struct pvr_adapter *adapter)
+static void put_gids(struct json_object *obj, struct pvr_adapter *adapter)
 {
 	struct json_object *gids = json_object_new_array();
 
@@ -94,7 +94,7 @@ static void put_gids(struct json_object *obj, const struct pvr_adapter *adapter)
 
 static struct json_object *describe(const struct pvr_attach *attach)
 {
-	const struct pvr_adapter *adapter = pvr_attach_adapter(attach);
+	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
 	struct json_object *obj = json_object_new_object();
 	struct pvr_attach_stats client;
 	struct pvr_adapter_stats stats;
@@ -190,7 +190,7 @@ static uint64_t stat_value(const struct pvr_adapter_stats *stats, size_t i)
 
 static struct json_object *measure(const struct pvr_attach *attach)
 {
-	const struct pvr_adapter *adapter = pvr_attach_adapter(attach);
+	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
 	struct json_object *obj = json_object_new_object();
 	struct pvr_attach_stats client;
 	struct pvr_adapter_stats stats;

@@ -242,7 +242,9 @@ void pvr_async_reset(struct pvr_adapter *adapter)
 
 void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm)
 {
+	pvr_adapter_lock(adapter);
 	adapter->async.uar_shm = uar_shm;
+	pvr_adapter_unlock(adapter);
 }
 
 bool pvr_adapter_is_async(const struct pvr_adapter *adapter)

@@ -12,9 +12,9 @@
 
 static void set_timer(struct pvr_cq *cq, uint64_t ns)
 {
-	struct pvr_engine *engine = cq->uc->adapter->engine;
+	struct pvr_adapter *adapter = cq->uc->adapter;
 
-	pvr_timer_set(&engine->timers, &cq->late.timer, pvr_now(engine) + ns);
+	pvr_timer_set(&adapter->timers, &cq->late.timer, pvr_now(adapter->engine) + ns);
 }
 
 /* What has come until now should be consumed in good time. */
@@ -66,12 +66,12 @@ static void expired(struct pvr_timer *timer)
 int pvr_late_arm_init(struct pvr_cq *cq)
 {
 	cq->late.doorbells = cq->uc->cq_doorbells;
-	return pvr_timer_init(&cq->uc->adapter->engine->timers, &cq->late.timer, expired);
+	return pvr_timer_init(&cq->uc->adapter->timers, &cq->late.timer, expired);
 }
 
 void pvr_late_arm_exit(struct pvr_cq *cq)
 {
-	pvr_timer_exit(&cq->uc->adapter->engine->timers, &cq->late.timer);
+	pvr_timer_exit(&cq->uc->adapter->timers, &cq->late.timer);
 }
 
 void pvr_late_arm_pushed(struct pvr_cq *cq)

@@ -39,6 +39,7 @@ enum step {
 	STEP_NEXT, /* the request is completed */
 	STEP_AGAIN, /* a piece is done, the turn is over */
 	STEP_STOP, /* it waits, or the queue pair has failed */
+	STEP_BUSY, /* it is as it was: the peer's adapter is busy */
 };
 
 /* IBTA vol. 1, 10.3.1: of an unreliable QP only the send queue fails. */
@@ -66,10 +67,8 @@ static enum step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 
 static enum step wait_until(struct pvr_qp *qp, enum pvr_qp_wait wait, uint64_t ns)
 {
-	struct pvr_engine *engine = qp->adapter->engine;
-
 	qp->wait = wait;
-	pvr_timer_set(&engine->timers, &qp->timer, pvr_now(engine) + ns);
+	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
 	return STEP_STOP;
 }
 
@@ -138,21 +137,21 @@ static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *reque
 	return STEP_NEXT;
 }
 
-/* Local operations need none. */
-static struct pvr_qp *meet_peer(struct pvr_qp *qp, struct turn *turn)
+/* Local operations need none. Return: false if the peer's adapter is busy. */
+static bool meet_peer(struct pvr_qp *qp, struct turn *turn)
 {
-	if (turn->met)
-		return turn->peer;
-	turn->met = true;
-	turn->peer = pvr_local_peer(qp);
-	return turn->peer;
+	turn->met = turn->met || pvr_local_peer(qp, &turn->peer);
+	return turn->met;
 }
 
 static enum step send_piece(struct pvr_qp *qp, const struct pvr_request *request,
 			    struct turn *turn)
 {
-	struct pvr_answer answer = pvr_local_send(meet_peer(qp, turn), request);
+	struct pvr_answer answer;
 
+	if (!meet_peer(qp, turn))
+		return STEP_BUSY;
+	answer = pvr_local_send(turn->peer, request);
 	/* A connection to itself may have failed as responder meanwhile. */
 	if (qp->state != PVR_QPS_RTS && qp->state != PVR_QPS_SQD)
 		return STEP_STOP;
@@ -244,9 +243,12 @@ static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct tur
 {
 	enum pvrdma_wc_status status;
 	uint64_t length = 0, work = 0;
+	bool done;
 
-	status = pvr_ud_send(qp, wqe, &length, &work);
+	done = pvr_ud_send(qp, wqe, &status, &length, &work);
 	turn->bytes += work;
+	if (!done)
+		return STEP_BUSY;
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, "a datagram that cannot be sent");
 	pvr_send_complete(qp, wqe, status, length);
@@ -285,7 +287,7 @@ static void drained(struct pvr_qp *qp)
 
 void pvr_requester_drain(struct pvr_qp *qp)
 {
-	if (!qp->sq_done && qp->wait == PVR_QP_RUNNING) {
+	if (!qp->sq_done && !qp->mcast_next && qp->wait == PVR_QP_RUNNING) {
 		drained(qp);
 		return;
 	}
@@ -294,25 +296,26 @@ void pvr_requester_drain(struct pvr_qp *qp)
 	qp->sq_draining = true;
 }
 
-/* Return: true if it could go on at once. */
-static bool execute_some(struct pvr_qp *qp, struct turn *turn)
+static enum pvr_turn execute_some(struct pvr_qp *qp, struct turn *turn)
 {
 	enum step result;
 
 	while (turn->requests < TURN_REQUESTS && turn->bytes < TURN_BYTES) {
 		result = step(qp, turn);
 		if (result == STEP_STOP)
-			return false;
+			return PVR_TURN_OVER;
+		if (result == STEP_BUSY)
+			return PVR_TURN_BLOCKED;
 		turn->avail -= result == STEP_NEXT;
 		if (qp->sq_draining && result == STEP_NEXT) {
 			drained(qp);
-			return false;
+			return PVR_TURN_OVER;
 		}
 		/* Completing may have failed the CQ, and the queue pair with it. */
 		if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
-			return true;
+			return PVR_TURN_MORE;
 	}
-	return true;
+	return PVR_TURN_MORE;
 }
 
 static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
@@ -324,50 +327,49 @@ static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
 	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->local_bytes);
 }
 
-static bool execute(struct pvr_qp *qp)
+static enum pvr_turn execute(struct pvr_qp *qp)
 {
 	struct turn turn = { 0 };
-	bool more = execute_some(qp, &turn);
+	enum pvr_turn result = execute_some(qp, &turn);
 
 	count_turn(qp, &turn.tally);
 	if (turn.peer)
 		pvr_local_end_turn(qp, turn.peer, &turn.tally);
-	return more;
+	return result;
 }
 
-static bool flush(struct pvr_qp *qp, bool recv)
+static enum pvr_turn flush(struct pvr_qp *qp, bool recv)
 {
 	unsigned int budget = TURN_REQUESTS;
 	bool more = pvr_flush_send(qp, &budget);
 
-	return (recv && pvr_flush_recv(qp, &budget)) || more;
+	more |= recv && pvr_flush_recv(qp, &budget);
+	return more ? PVR_TURN_MORE : PVR_TURN_OVER;
 }
 
-static bool turn_by_state(struct pvr_qp *qp)
+static enum pvr_turn turn_by_state(struct pvr_qp *qp)
 {
 	switch (qp->state) {
 	case PVR_QPS_RTS:
-		return qp->wait == PVR_QP_RUNNING && execute(qp);
+		return qp->wait == PVR_QP_RUNNING ? execute(qp) : PVR_TURN_OVER;
 	case PVR_QPS_SQD:
-		return qp->sq_draining && qp->wait == PVR_QP_RUNNING && execute(qp);
+		return qp->sq_draining && qp->wait == PVR_QP_RUNNING ? execute(qp) :
+								      PVR_TURN_OVER;
 	case PVR_QPS_SQE:
 		return flush(qp, false);
 	case PVR_QPS_ERR:
 		return flush(qp, true);
 	default:
-		return false;
+		return PVR_TURN_OVER;
 	}
 }
 
-bool pvr_requester_turn(struct pvr_qp *qp)
+enum pvr_turn pvr_requester_turn(struct pvr_qp *qp)
 {
-	bool more;
+	enum pvr_turn result = turn_by_state(qp);
 
-	if (!pvr_adapter_dma_ok(qp->adapter))
-		return false;
-	more = turn_by_state(qp);
 	pvr_publish(qp->adapter);
-	return more;
+	return result;
 }
 
 /* A wild index is something to do once; in error it is none. */
@@ -389,7 +391,7 @@ bool pvr_requester_has_work(const struct pvr_qp *qp)
 
 void pvr_requester_resume(struct pvr_qp *qp)
 {
-	pvr_timer_cancel(&qp->adapter->engine->timers, &qp->timer);
+	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	qp->wait = PVR_QP_RUNNING;
 	pvr_sched_kick(qp);
 }

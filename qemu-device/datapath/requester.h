@@ -5,8 +5,14 @@
 
 #include "model/objects.h"
 
-/* A turn for the queue pair. Return: true if it could go on at once. */
-bool pvr_requester_turn(struct pvr_qp *qp);
+enum pvr_turn {
+	PVR_TURN_OVER, /* nothing to do, or it waits */
+	PVR_TURN_MORE, /* it could go on at once */
+	PVR_TURN_BLOCKED, /* the peer's adapter is busy */
+};
+
+/* A turn for the queue pair, whose adapter may do DMA. */
+enum pvr_turn pvr_requester_turn(struct pvr_qp *qp);
 /* A turn would find a request; the QP's memory must be there. */
 bool pvr_requester_has_work(const struct pvr_qp *qp);
 

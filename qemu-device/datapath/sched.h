@@ -5,9 +5,12 @@
 
 #include <stdbool.h>
 
-struct pvr_engine;
+struct pvr_adapter;
 struct pvr_qp;
 struct pvr_srq;
+struct pvr_worker;
+
+/* The lock of the adapter is held in all but pvr_sched_run(). */
 
 /* @qp may have something to do: it gets a turn. Cheap, may be called at any time. */
 void pvr_sched_kick(struct pvr_qp *qp);
@@ -18,7 +21,9 @@ void pvr_sched_remove(struct pvr_qp *qp);
 void pvr_sched_posted_recv(struct pvr_qp *qp);
 void pvr_sched_posted_srq(struct pvr_srq *srq);
 
-/* Some turns. Return: true if somebody waits for another. */
-bool pvr_sched_run(struct pvr_engine *engine);
+/* Some turns of the worker's adapters. No lock is held. */
+void pvr_sched_run(struct pvr_worker *worker);
+/* Some turns of one adapter's queue pairs, here and now. */
+void pvr_sched_run_adapter(struct pvr_adapter *adapter);
 
 #endif /* PVR_SCHED_H */

@@ -5,6 +5,7 @@
 #include "datapath/complete.h"
 #include "datapath/gather.h"
 #include "datapath/grh.h"
+#include "datapath/hold.h"
 #include "datapath/memory.h"
 #include "datapath/receive.h"
 
@@ -96,7 +97,7 @@ static bool receive(struct pvr_qp *to, const struct datagram *dgram)
 	return true;
 }
 
-/* @qp: of @to, or NULL if it has none of the number. */
+/* @qp: of @to, which is held, or NULL if it has none of the number. */
 static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
 {
 	struct pvr_path *path;
@@ -120,8 +121,8 @@ static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp 
 	path = pvr_fabric_path(dgram->from->adapter, to);
 	if (!path)
 		return;
-	path->messages++;
-	path->bytes += dgram->payload->total;
+	pvr_stat_add(&path->messages, 1);
+	pvr_stat_add(&path->bytes, dgram->payload->total);
 }
 
 static bool is_multicast(const struct datagram *dgram)
@@ -131,41 +132,56 @@ static bool is_multicast(const struct datagram *dgram)
 	       pvr_gid_is_multicast(dgram->wqe->hdr.wr.ud.av.dgid);
 }
 
-/* To all of the group, the sender included if it is attached: consumers filter. */
-static void deliver_to_group(struct datagram *dgram)
+/* The adapter is held, so its queue pairs in the group are those that they are. */
+static void offer_to_party(struct datagram *dgram, const struct pvr_group_step *step)
 {
-	struct pvr_group *group = pvr_group_find(dgram->from->adapter,
-						 dgram->wqe->hdr.wr.ud.av.dgid);
+	uint32_t left = step->share;
 	struct pvr_member *member;
-	struct pvr_party *party;
-	uint32_t left;
 
-	if (!group)
-		return;
-	LIST_FOREACH(party, &group->parties, link) {
-		left = pvr_group_share(group);
-		TAILQ_FOREACH(member, &party->members, of_party) {
-			if (!left--)
-				break;
-			offer(dgram, party->adapter, member->qp);
-		}
-	}
+	for (member = step->first; member && left--; member = TAILQ_NEXT(member, of_party))
+		offer(dgram, step->adapter, member->qp);
 }
 
-static void deliver(struct datagram *dgram)
+/*
+ * To all of the group, the sender included if it is attached: consumers filter. What is
+ * done when an adapter turns out to be busy is not done again in the next turn.
+ */
+static bool deliver_to_group(struct datagram *dgram)
+{
+	const uint8_t *mgid = dgram->wqe->hdr.wr.ud.av.dgid;
+	struct pvr_qp *from = dgram->from;
+	struct pvr_group_step step;
+
+	while (pvr_group_next(from->adapter, mgid, from->mcast_next, &step)) {
+		if (!pvr_hold(from->adapter, step.adapter))
+			return false;
+		from->mcast_next = step.number;
+		/* Its queue pairs may have left before it was held, and it with them. */
+		if (!pvr_group_at(from->adapter, mgid, &step))
+			continue;
+		offer_to_party(dgram, &step);
+		from->mcast_taken |= dgram->taken != 0;
+	}
+	return true;
+}
+
+/* Return: false if an adapter was busy. */
+static bool deliver(struct datagram *dgram)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
 	struct pvr_adapter *from = dgram->from->adapter, *to;
 
 	if (!from->link_up)
-		return;
-	if (dgram->multicast) {
-		deliver_to_group(dgram);
-		return;
-	}
+		return true;
+	if (dgram->multicast)
+		return deliver_to_group(dgram);
 	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
-	if (to)
-		offer(dgram, to, pvr_qp_find(to, hdr->wr.ud.remote_qpn & 0xffffff));
+	if (!to)
+		return true;
+	if (!pvr_hold(from, to))
+		return false;
+	offer(dgram, to, pvr_qp_find(to, hdr->wr.ud.remote_qpn & 0xffffff));
+	return true;
 }
 
 static void count_sent(struct pvr_qp *qp, const struct datagram *dgram)
@@ -177,33 +193,57 @@ static void count_sent(struct pvr_qp *qp, const struct datagram *dgram)
 		pvr_count(qp, PVR_STAT_LOCAL_BYTES, dgram->payload->total);
 }
 
-enum pvrdma_wc_status pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-				  uint64_t *length, uint64_t *work)
+/* Return: false if an adapter was busy: then this is not all of it. */
+static bool send(struct datagram *dgram, uint64_t *work)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
+	uint64_t total = dgram->payload->total;
+	struct pvr_qp *qp = dgram->from;
+	bool done = true;
+
+	dgram->sgid = pvr_gid_get(qp->adapter, hdr->wr.ud.av.gid_index);
+	dgram->qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? qp->attr.qkey :
+							    hdr->wr.ud.remote_qkey;
+	dgram->multicast = is_multicast(dgram);
+	/* What no wire would carry gets lost on it. */
+	if (dgram->sgid && total <= 128u << PVR_MAX_MTU)
+		done = deliver(dgram);
+	*work = total;
+	if (dgram->tries > 1)
+		*work += (uint64_t)(dgram->tries - 1) * (total + COPY_WORK);
+	return done;
+}
+
+/* The request completes, and is forgotten. */
+static void finish(struct datagram *dgram)
+{
+	struct pvr_qp *qp = dgram->from;
+
+	dgram->taken |= qp->mcast_taken;
+	qp->mcast_next = 0;
+	qp->mcast_taken = false;
+	qp->sq_psn = (qp->sq_psn + 1) & 0xffffff;
+	count_sent(qp, dgram);
+}
+
+bool pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe, enum pvrdma_wc_status *status,
+		 uint64_t *length, uint64_t *work)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
 	struct datagram dgram = { .from = qp, .wqe = wqe };
-	enum pvrdma_wc_status status;
 	struct pvr_sg sg;
 
+	*status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if ((hdr->opcode != PVRDMA_WR_SEND && hdr->opcode != PVRDMA_WR_SEND_WITH_IMM) ||
 	    (hdr->wr.ud.av.port_pd & PVR_AV_PD_MASK) != qp->pd->handle)
-		return PVRDMA_WC_LOC_QP_OP_ERR;
-	status = pvr_gather(&sg, qp, wqe, 0);
-	if (status != PVRDMA_WC_SUCCESS)
-		return status;
+		return true;
+	*status = pvr_gather(&sg, qp, wqe, 0);
+	if (*status != PVRDMA_WC_SUCCESS)
+		return true;
 	dgram.payload = &sg;
-	dgram.sgid = pvr_gid_get(qp->adapter, hdr->wr.ud.av.gid_index);
-	dgram.qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? qp->attr.qkey :
-							   hdr->wr.ud.remote_qkey;
 	*length = sg.total;
-	dgram.multicast = is_multicast(&dgram);
-	qp->sq_psn = (qp->sq_psn + 1) & 0xffffff;
-	/* What no wire would carry gets lost on it. */
-	if (dgram.sgid && sg.total <= 128u << PVR_MAX_MTU)
-		deliver(&dgram);
-	count_sent(qp, &dgram);
-	*work = sg.total;
-	if (dgram.tries > 1)
-		*work += (uint64_t)(dgram.tries - 1) * (sg.total + COPY_WORK);
-	return PVRDMA_WC_SUCCESS;
+	if (!send(&dgram, work))
+		return false;
+	finish(&dgram);
+	return true;
 }

@@ -36,6 +36,7 @@ static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name
 	if (!fabric)
 		return NULL;
 	strncpy(fabric->name, name, sizeof(fabric->name) - 1);
+	fabric->topology = 1;
 	LIST_INSERT_HEAD(&engine->fabrics.list, fabric, link);
 	return fabric;
 }
@@ -59,8 +60,12 @@ static struct pvr_adapter *find_mac(const struct pvr_fabric *fabric,
 	return NULL;
 }
 
-int pvr_fabric_join(struct pvr_engine *engine, const char *name,
-		    struct pvr_adapter *adapter)
+static void changed(struct pvr_fabric *fabric)
+{
+	__atomic_store_n(&fabric->topology, fabric->topology + 1, __ATOMIC_RELEASE);
+}
+
+static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter)
 {
 	struct pvr_fabric *fabric = fabric_get(engine, name);
 
@@ -71,6 +76,16 @@ int pvr_fabric_join(struct pvr_engine *engine, const char *name,
 	LIST_INSERT_HEAD(&fabric->adapters, adapter, fabric_link);
 	adapter->fabric = fabric;
 	return 0;
+}
+
+int pvr_fabric_join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter)
+{
+	int err;
+
+	pvr_lock(&engine->fabrics.lock);
+	err = join(engine, name, adapter);
+	pvr_unlock(&engine->fabrics.lock);
+	return err;
 }
 
 static void forget_paths(struct pvr_adapter *adapter)
@@ -88,11 +103,15 @@ static void forget_paths(struct pvr_adapter *adapter)
 
 void pvr_fabric_leave(struct pvr_adapter *adapter)
 {
-	adapter->engine->topology++;
+	struct pvr_fabrics *fabrics = &adapter->engine->fabrics;
+
+	pvr_lock(&fabrics->lock);
+	changed(adapter->fabric);
 	forget_paths(adapter);
 	LIST_REMOVE(adapter, fabric_link);
 	fabric_put(adapter->fabric);
 	adapter->fabric = NULL;
+	pvr_unlock(&fabrics->lock);
 }
 
 static struct pvr_gid_node *gid_find(const struct pvr_fabric *fabric,
@@ -135,29 +154,56 @@ static bool is_own_mac(const struct pvr_adapter *adapter, const uint8_t gid[16])
 	return gid_to_mac(gid, mac) && !memcmp(mac, adapter->mac, sizeof(mac));
 }
 
-/* Nobody can keep the address of an adapter that was not there yet from it. */
-static void evict(struct pvr_gid_node *node)
+/*
+ * Nobody can keep the address of an adapter that was not there yet from it. Return: the
+ * adapter that has lost it.
+ */
+static struct pvr_adapter *evict(struct pvr_gid_node *node)
 {
 	struct pvr_adapter *squatter = node->adapter;
 
-	pvr_gid_lost(squatter, node->gid);
 	LIST_REMOVE(node, link);
-	free(node);
-	squatter->engine->topology++;
+	LIST_INSERT_HEAD(&squatter->lost_gids, node, link);
+	__atomic_store_n(&squatter->has_lost_gids, true, __ATOMIC_RELAXED);
+	return squatter;
 }
 
-int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16])
+bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16])
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_gid_node *node;
+
+	if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED))
+		return false;
+	pvr_lock(lock);
+	node = LIST_FIRST(&adapter->lost_gids);
+	if (node)
+		LIST_REMOVE(node, link);
+	else
+		__atomic_store_n(&adapter->has_lost_gids, false, __ATOMIC_RELAXED);
+	pvr_unlock(lock);
+	if (!node)
+		return false;
+	memcpy(gid, node->gid, sizeof(node->gid));
+	free(node);
+	return true;
+}
+
+/* @loser: who has lost it, or NULL. */
+static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser)
 {
 	struct pvr_gid_node *node = gid_find(adapter->fabric, gid);
 
+	*loser = NULL;
 	if (is_foreign_mac(adapter, gid))
 		return -EPERM;
 	if (node && node->adapter != adapter && is_own_mac(adapter, gid)) {
-		evict(node);
+		*loser = evict(node);
 		node = NULL;
 	}
 	if (node && node->adapter != adapter)
 		return -EADDRINUSE;
+	changed(adapter->fabric);
 	if (!node) {
 		node = calloc(1, sizeof(*node));
 		if (!node)
@@ -170,27 +216,52 @@ int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16])
 	return 0;
 }
 
+int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_adapter *loser;
+	int err;
+
+	pvr_lock(lock);
+	err = bind(adapter, gid, &loser);
+	pvr_unlock(lock);
+	if (loser)
+		pvr_worker_look(loser->worker);
+	return err;
+}
+
 void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
 {
-	struct pvr_gid_node *node = gid_find(adapter->fabric, gid);
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_gid_node *node;
 
-	adapter->engine->topology++;
-	if (--node->bindings)
-		return;
-	LIST_REMOVE(node, link);
-	free(node);
+	pvr_lock(lock);
+	changed(adapter->fabric);
+	node = gid_find(adapter->fabric, gid);
+	/* It may have lost it just now. */
+	if (node && node->adapter == adapter && !--node->bindings) {
+		LIST_REMOVE(node, link);
+		free(node);
+	}
+	pvr_unlock(lock);
 }
 
 struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,
 				    const uint8_t gid[16])
 {
-	struct pvr_gid_node *node = gid_find(adapter->fabric, gid);
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_adapter *owner;
+	struct pvr_gid_node *node;
 
+	pvr_lock(lock);
+	node = gid_find(adapter->fabric, gid);
+	owner = node ? node->adapter : NULL;
+	pvr_unlock(lock);
 	/* RoCE v1 frames and RoCE v2 datagrams are different protocols on a wire. */
-	return node && node->adapter->gid_type == adapter->gid_type ? node->adapter : NULL;
+	return owner && owner->gid_type == adapter->gid_type ? owner : NULL;
 }
 
-struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to)
+static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *to)
 {
 	struct pvr_fabrics *fabrics = &from->engine->fabrics;
 	struct pvr_path *path;
@@ -204,5 +275,16 @@ struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *t
 	path->from = from;
 	path->to = to;
 	LIST_INSERT_HEAD(&fabrics->paths, path, link);
+	return path;
+}
+
+struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to)
+{
+	struct pvr_lock *lock = &from->engine->fabrics.lock;
+	struct pvr_path *path;
+
+	pvr_lock(lock);
+	path = path_get(from, to);
+	pvr_unlock(lock);
 	return path;
 }

@@ -4,12 +4,22 @@
  *
  * A fabric is a tenant: nothing finds an adapter of another fabric. A GID belongs to
  * one adapter of its fabric.
+ *
+ * DOC: the fabrics' lock
+ *
+ * One lock protects all that is here, and all of fabric/group.h: who is in which fabric
+ * and group, who has which GID, and the list of paths. It is taken for short, inside
+ * adapters' locks, by the functions themselves. None of them takes another adapter's
+ * lock: an adapter that loses a GID is told, and its own worker does the rest.
  */
 #ifndef PVR_FABRIC_H
 #define PVR_FABRIC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
+
+#include "model/lock.h"
 
 struct pvr_adapter;
 struct pvr_engine;
@@ -21,13 +31,18 @@ struct pvr_path;
 
 struct pvr_fabric {
 	LIST_ENTRY(pvr_fabric) link;
+	/*
+	 * Grows whenever a GID may have stopped being where somebody found it, or has
+	 * come. Written under the lock, read without it.
+	 */
+	uint64_t topology;
 	char name[32];
 	LIST_HEAD(, pvr_adapter) adapters;
 	LIST_HEAD(, pvr_gid_node) gids[PVR_FABRIC_BUCKETS];
 	LIST_HEAD(, pvr_group) groups[PVR_FABRIC_BUCKETS]; /* see fabric/group.h */
 };
 
-/* Traffic counters of an ordered pair of adapters; lives as long as both. */
+/* Traffic counters of an ordered pair of adapters; lives as long as both. @from counts. */
 struct pvr_path {
 	LIST_ENTRY(pvr_path) link;
 	struct pvr_adapter *from, *to;
@@ -35,6 +50,8 @@ struct pvr_path {
 };
 
 struct pvr_fabrics {
+	struct pvr_lock lock;
+	uint64_t parties; /* of multicast groups that there ever were */
 	LIST_HEAD(, pvr_fabric) list;
 	LIST_HEAD(, pvr_path) paths;
 };
@@ -59,6 +76,12 @@ void pvr_fabric_leave(struct pvr_adapter *adapter);
  */
 int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16]);
 void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16]);
+
+/*
+ * A GID that the adapter has lost since it was asked last: true, until there is none. Its
+ * lock is held.
+ */
+bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16]);
 
 /* Where a GID is in the fabric's tables. */
 unsigned int pvr_fabric_bucket(const uint8_t gid[16]);

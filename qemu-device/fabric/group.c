@@ -15,7 +15,7 @@ bool pvr_gid_is_multicast(const uint8_t gid[16])
 	return gid[0] == 0xff;
 }
 
-struct pvr_group *pvr_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16])
+static struct pvr_group *group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16])
 {
 	struct pvr_group *group;
 
@@ -25,7 +25,7 @@ struct pvr_group *pvr_group_find(const struct pvr_adapter *adapter, const uint8_
 	return NULL;
 }
 
-uint32_t pvr_group_share(const struct pvr_group *group)
+static uint32_t group_share(const struct pvr_group *group)
 {
 	uint32_t share = PVR_MCAST_FANOUT / group->count;
 
@@ -55,7 +55,7 @@ static struct pvr_member *member_find(const struct pvr_qp *qp, const uint8_t mgi
 
 static struct pvr_group *group_get(struct pvr_adapter *adapter, const uint8_t mgid[16])
 {
-	struct pvr_group *group = pvr_group_find(adapter, mgid);
+	struct pvr_group *group = group_find(adapter, mgid);
 
 	if (group)
 		return group;
@@ -88,6 +88,7 @@ static struct pvr_party *party_get(struct pvr_adapter *adapter, struct pvr_group
 		return NULL;
 	party->group = group;
 	party->adapter = adapter;
+	party->number = ++adapter->engine->fabrics.parties;
 	TAILQ_INIT(&party->members);
 	LIST_INSERT_HEAD(&group->parties, party, link);
 	group->count++;
@@ -138,7 +139,7 @@ static void member_del(struct pvr_member *member)
 	group_put(group);
 }
 
-int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16])
+static int attach(struct pvr_qp *qp, const uint8_t mgid[16])
 {
 	struct pvr_group *group;
 	struct pvr_party *party;
@@ -164,18 +165,81 @@ err_group:
 	return err;
 }
 
+static struct pvr_lock *lock_of(const struct pvr_adapter *adapter)
+{
+	return &adapter->engine->fabrics.lock;
+}
+
+int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16])
+{
+	int err;
+
+	pvr_lock(lock_of(qp->adapter));
+	err = attach(qp, mgid);
+	pvr_unlock(lock_of(qp->adapter));
+	return err;
+}
+
 int pvr_group_detach(struct pvr_qp *qp, const uint8_t mgid[16])
 {
 	struct pvr_member *member = member_find(qp, mgid);
 
 	if (!member)
 		return -EINVAL;
+	pvr_lock(lock_of(qp->adapter));
 	member_del(member);
+	pvr_unlock(lock_of(qp->adapter));
 	return 0;
 }
 
 void pvr_group_detach_all(struct pvr_qp *qp)
 {
+	if (LIST_EMPTY(&qp->groups))
+		return;
+	pvr_lock(lock_of(qp->adapter));
 	while (!LIST_EMPTY(&qp->groups))
 		member_del(LIST_FIRST(&qp->groups));
+	pvr_unlock(lock_of(qp->adapter));
+}
+
+/* ------------------------------------------------------------ going through */
+
+/* The first with a number below @below, 0: of all. */
+static bool find_step(const struct pvr_group *group, uint64_t below, struct pvr_group_step *step)
+{
+	struct pvr_party *party;
+
+	LIST_FOREACH(party, &group->parties, link) {
+		if (below && party->number >= below)
+			continue;
+		*step = (struct pvr_group_step){
+			.number = party->number,
+			.adapter = party->adapter,
+			.first = TAILQ_FIRST(&party->members),
+			.share = group_share(group),
+		};
+		return true;
+	}
+	return false;
+}
+
+bool pvr_group_next(const struct pvr_adapter *adapter, const uint8_t mgid[16], uint64_t after,
+		    struct pvr_group_step *step)
+{
+	struct pvr_group *group;
+	bool found;
+
+	pvr_lock(lock_of(adapter));
+	group = group_find(adapter, mgid);
+	found = group && find_step(group, after, step);
+	pvr_unlock(lock_of(adapter));
+	return found;
+}
+
+bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+		  struct pvr_group_step *step)
+{
+	uint64_t number = step->number;
+
+	return pvr_group_next(adapter, mgid, number + 1, step) && step->number == number;
 }

@@ -4,6 +4,9 @@
  *
  * DOC: bounds
  *
+ * Who is in a group changes under the adapter's lock and the fabrics' (fabric/fabric.h): so
+ * who holds either can look.
+ *
  * A group is a list of parties, one for each adapter with queue pairs in it, and a party
  * a list of these queue pairs. An adapter has at most PVR_MAX_MCAST_QP_ATTACH queue pairs
  * in a group, whatever other adapters do: one tenant's guests cannot use up a group for
@@ -40,6 +43,7 @@ LIST_HEAD(pvr_memberships, pvr_member);
 /* An adapter in a group. */
 struct pvr_party {
 	LIST_ENTRY(pvr_party) link;
+	uint64_t number; /* a newer one has a higher one */
 	struct pvr_group *group;
 	struct pvr_adapter *adapter;
 	uint32_t count;
@@ -51,7 +55,7 @@ struct pvr_group {
 	uint8_t mgid[16];
 	uint8_t gid_type; /* RoCE v1 and v2 do not meet, as in pvr_fabric_find() */
 	uint32_t count;
-	LIST_HEAD(, pvr_party) parties;
+	LIST_HEAD(, pvr_party) parties; /* the newest first */
 };
 
 /* ff00::/8 and ::ffff:224.0.0.0/4. */
@@ -69,9 +73,23 @@ int pvr_group_detach(struct pvr_qp *qp, const uint8_t mgid[16]);
 /* The queue pair is about to go. */
 void pvr_group_detach_all(struct pvr_qp *qp);
 
-/* The group in the fabric of @adapter; NULL if nobody is in it. */
-struct pvr_group *pvr_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16]);
-/* How many queue pairs of each party get a copy of a datagram. */
-uint32_t pvr_group_share(const struct pvr_group *group);
+/* One party on the way through a group. */
+struct pvr_group_step {
+	uint64_t number;
+	struct pvr_adapter *adapter;
+	struct pvr_member *first; /* only if @adapter is held */
+	uint32_t share; /* how many queue pairs, from the first, get a copy of a datagram */
+};
+
+/*
+ * The next party of the group in the fabric of @adapter, behind number @after (0: the
+ * first). Its adapter need not be held, and may leave the group meanwhile. Return: false
+ * if there is none.
+ */
+bool pvr_group_next(const struct pvr_adapter *adapter, const uint8_t mgid[16], uint64_t after,
+		    struct pvr_group_step *step);
+/* The same party once more. Return: false if it has left. */
+bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+		  struct pvr_group_step *step);
 
 #endif /* PVR_GROUP_H */

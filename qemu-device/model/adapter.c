@@ -86,6 +86,10 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	if (!adapter)
 		return NULL;
 	adapter->engine = engine;
+	adapter->deadline = UINT64_MAX;
+	adapter->topology = 1;
+	TAILQ_INIT(&adapter->ready);
+	LIST_INIT(&adapter->lost_gids);
 	adapter->ops = ops;
 	adapter->host = host;
 	adapter->bus_master = true;
@@ -102,6 +106,14 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	TAILQ_INIT(&adapter->polled.qps);
 	tables_init(adapter);
 	return adapter;
+}
+
+static void adapter_free(struct pvr_adapter *adapter)
+{
+	pvr_timers_exit(&adapter->timers);
+	tables_exit(adapter);
+	pvr_ram_exit(&adapter->ram);
+	free(adapter);
 }
 
 struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
@@ -131,16 +143,17 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 	if (ret)
 		goto err_events;
 	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
+	pvr_worker_add(&engine->workers[config->worker], adapter);
 	return adapter;
 
 err_events_said:
 	pvr_events_exit(adapter);
-	free(adapter);
+	adapter_free(adapter);
 	return NULL;
 err_events:
 	pvr_events_exit(adapter);
 err_free:
-	free(adapter);
+	adapter_free(adapter);
 err_memory:
 	snprintf(err, err_size, "out of memory");
 	return NULL;
@@ -150,14 +163,10 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 {
 	pvr_adapter_reset(adapter);
 	LIST_REMOVE(adapter, link);
-	if (adapter->is_interrupting)
-		SLIST_REMOVE(&adapter->engine->interrupting, adapter, pvr_adapter,
-			     interrupting);
+	pvr_worker_remove(adapter);
 	pvr_fabric_leave(adapter);
 	pvr_events_exit(adapter);
-	tables_exit(adapter);
-	pvr_ram_exit(&adapter->ram);
-	free(adapter);
+	adapter_free(adapter);
 }
 
 /* The order is that of use: QPs use SRQs, CQs and PDs, MRs use PDs. */
@@ -187,7 +196,7 @@ void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_u
 			pvr_pd_destroy(adapter, pd);
 }
 
-void pvr_adapter_reset(struct pvr_adapter *adapter)
+void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 {
 	if (adapter->state != PVR_ADAPTER_IDLE)
 		pvr_info_guest(adapter, "reset; was %s",
@@ -200,10 +209,22 @@ void pvr_adapter_reset(struct pvr_adapter *adapter)
 	pvr_regs_reset(adapter);
 }
 
+void pvr_adapter_reset(struct pvr_adapter *adapter)
+{
+	pvr_adapter_lock(adapter);
+	pvr_adapter_do_reset(adapter);
+	pvr_adapter_unlock(adapter);
+}
+
 int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size,
 			void *va, bool writable)
 {
-	return pvr_ram_add(&adapter->ram, gpa, size, va, writable);
+	int err;
+
+	pvr_adapter_lock(adapter);
+	err = pvr_ram_add(&adapter->ram, gpa, size, va, writable);
+	pvr_adapter_unlock(adapter);
+	return err;
 }
 
 static bool rings_in(const struct pvr_adapter *adapter,
@@ -249,14 +270,16 @@ void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t s
 {
 	struct pvr_ram_piece piece;
 
-	if (pvr_ram_del(&adapter->ram, gpa, size, &piece))
-		return;
-	if (rings_in(adapter, &piece))
-		pvr_adapter_fail(adapter, "the guest's memory under its rings was unplugged");
-	break_objects(adapter, &piece);
+	pvr_adapter_lock(adapter);
+	if (!pvr_ram_del(&adapter->ram, gpa, size, &piece)) {
+		if (rings_in(adapter, &piece))
+			pvr_adapter_do_fail(adapter, "the guest's memory under its rings was unplugged");
+		break_objects(adapter, &piece);
+	}
+	pvr_adapter_unlock(adapter);
 }
 
-void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)
+static void set_bus_master(struct pvr_adapter *adapter, bool on)
 {
 	struct pvr_qp *qp;
 	uint32_t i;
@@ -271,7 +294,14 @@ void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)
 		pvr_sched_kick(qp);
 }
 
-void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up)
+void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)
+{
+	pvr_adapter_lock(adapter);
+	set_bus_master(adapter, on);
+	pvr_adapter_unlock(adapter);
+}
+
+static void set_link(struct pvr_adapter *adapter, bool up)
 {
 	if (adapter->link_up == up)
 		return;
@@ -281,7 +311,14 @@ void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up)
 	pvr_interrupt_flush(adapter);
 }
 
-void pvr_adapter_fail(struct pvr_adapter *adapter, const char *why)
+void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up)
+{
+	pvr_adapter_lock(adapter);
+	set_link(adapter, up);
+	pvr_adapter_unlock(adapter);
+}
+
+void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
 {
 	if (adapter->state == PVR_ADAPTER_FAILED)
 		return;
@@ -293,6 +330,23 @@ void pvr_adapter_fail(struct pvr_adapter *adapter, const char *why)
 	adapter->dsr_shm = NULL;
 	adapter->cmd_shm = NULL;
 	adapter->resp_shm = NULL;
+}
+
+void pvr_adapter_fail(struct pvr_adapter *adapter, const char *why)
+{
+	pvr_adapter_lock(adapter);
+	pvr_adapter_do_fail(adapter, why);
+	pvr_adapter_unlock(adapter);
+}
+
+void pvr_adapter_pause(struct pvr_adapter *adapter)
+{
+	pvr_adapter_lock(adapter);
+}
+
+void pvr_adapter_resume(struct pvr_adapter *adapter)
+{
+	pvr_adapter_unlock(adapter);
 }
 
 const char *pvr_adapter_name(const struct pvr_adapter *adapter)
@@ -332,14 +386,16 @@ const char *pvr_adapter_state_name(enum pvr_adapter_state state)
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
 }
 
-void pvr_adapter_for_each_gid(const struct pvr_adapter *adapter,
+void pvr_adapter_for_each_gid(struct pvr_adapter *adapter,
 			      void (*fn)(void *opaque, uint32_t index,
 					 const uint8_t gid[16], uint8_t gid_type),
 			      void *opaque)
 {
 	uint32_t i;
 
+	pvr_adapter_lock(adapter);
 	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
 		if (adapter->gids[i].bound)
 			fn(opaque, i, adapter->gids[i].gid, adapter->gids[i].type);
+	pvr_adapter_unlock(adapter);
 }

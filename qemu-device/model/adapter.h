@@ -14,6 +14,7 @@
 #include "model/revision.h"
 #include "model/table.h"
 #include "model/timer.h"
+#include "model/worker.h"
 
 struct pvr_qp;
 struct pvr_srq;
@@ -45,17 +46,8 @@ struct pvr_engine {
 	void *opaque;
 	unsigned int num_workers;
 	LIST_HEAD(, pvr_adapter) adapters;
+	struct pvr_worker *workers;
 	struct pvr_fabrics fabrics;
-	struct pvr_timers timers;
-	/* Queue pairs with something to do, in the order in which they became so. */
-	TAILQ_HEAD(pvr_ready, pvr_qp) ready;
-	/* Adapters with vectors to raise at the end of this run. */
-	SLIST_HEAD(, pvr_adapter) interrupting;
-	/*
-	 * Grows whenever a QP, GID or adapter may have stopped being where somebody
-	 * found it: what was looked up under another number is looked up again.
-	 */
-	uint64_t topology;
 };
 
 /* Objects of a context that have doorbells, by the doorbell. */
@@ -121,11 +113,44 @@ struct pvr_polled {
 	TAILQ_HEAD(, pvr_qp) qps; /* who was busy longest ago is first */
 };
 
+/*
+ * DOC: locks
+ *
+ * An adapter's lock protects all of it and of its objects, but for what never changes
+ * and for membership in lists, where the lists' own say. A queue pair's turn holds the
+ * lock of its own adapter, and may get hold of one peer's at a time (pvr_hold()), by
+ * trying. What a turn may not wait for is tried again in a later one.
+ *
+ * Inside adapters' locks come the fabrics' (fabric/fabric.h) and inside all the workers'.
+ * An adapter comes and goes while no other thread uses the engine.
+ */
 struct pvr_adapter {
+	struct pvr_lock lock;
+	bool queued; /* on a list of its worker */
+	bool is_interrupting; /* on its worker's list of those */
+	bool has_interrupts; /* vectors to raise, but on no such list yet */
+	bool has_lost_gids; /* read without the lock, too */
+	struct pvr_worker *worker;
+	/* Who is giving its queue pairs a turn now; NULL also if it is no worker. */
+	struct pvr_worker *runner;
+	/* The peer's adapter that this turn holds, and one that it could not get. */
+	struct pvr_adapter *held, *busy_peer;
+	/* Queue pairs with something to do, in the order in which they became so. */
+	TAILQ_HEAD(pvr_ready, pvr_qp) ready;
+	struct pvr_timers timers;
+	uint64_t deadline; /* of the first timer, when the lock was last given back */
+	/*
+	 * Grows whenever one of its queue pairs may have stopped being what a peer has
+	 * found: what was looked up under another number is looked up again.
+	 */
+	uint64_t topology;
+
 	struct pvr_engine *engine;
 	LIST_ENTRY(pvr_adapter) link;
+	LIST_ENTRY(pvr_adapter) of_worker;
+	TAILQ_ENTRY(pvr_adapter) busy;
 	SLIST_ENTRY(pvr_adapter) interrupting;
-	bool is_interrupting;
+	LIST_HEAD(pvr_lost_gids, pvr_gid_node) lost_gids; /* of the fabric */
 	char name[PVR_NAME_MAX];
 	uint8_t mac[6];
 	const struct pvr_revision *revision;
@@ -185,9 +210,43 @@ static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 				       adapter->state == PVR_ADAPTER_ACTIVE);
 }
 
+/* Counters that others than their owner may read at any time. */
+static inline uint64_t pvr_stat_get(const uint64_t *stat)
+{
+	return __atomic_load_n(stat, __ATOMIC_RELAXED);
+}
+
+static inline void pvr_stat_add(uint64_t *stat, uint64_t n)
+{
+	__atomic_store_n(stat, *stat + n, __ATOMIC_RELAXED);
+}
+
 static inline uint64_t pvr_now(const struct pvr_engine *engine)
 {
 	return engine->ops->now(engine->opaque);
+}
+
+/*
+ * Around everything that uses an adapter. @runner: the worker that does so, or NULL if it
+ * is somebody else; it raises interrupts at the end of its run.
+ */
+static inline void pvr_adapter_lock(struct pvr_adapter *adapter)
+{
+	pvr_lock(&adapter->lock);
+}
+
+static inline void pvr_adapter_leave(struct pvr_adapter *adapter, struct pvr_worker *runner)
+{
+	if (adapter->has_interrupts)
+		pvr_interrupt_hand_over(adapter, runner);
+	if (pvr_timers_next(&adapter->timers) != adapter->deadline)
+		pvr_worker_set_deadline(adapter);
+	pvr_unlock(&adapter->lock);
+}
+
+static inline void pvr_adapter_unlock(struct pvr_adapter *adapter)
+{
+	pvr_adapter_leave(adapter, NULL);
 }
 
 /* Logs one line about an adapter (or about the engine, if NULL). */
@@ -223,12 +282,16 @@ void pvr_regs_reset(struct pvr_adapter *adapter);
 
 /* model/gid.c */
 void pvr_gid_unbind_all(struct pvr_adapter *adapter);
-/* The fabric has given @gid to its owner: clear it, and tell the guest. */
-void pvr_gid_lost(struct pvr_adapter *adapter, const uint8_t gid[16]);
+/* The fabric has given GIDs to their owners: clear them, and tell the guest. */
+void pvr_gid_forget_lost(struct pvr_adapter *adapter);
 /* NULL if nothing is bound at @index. */
 const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter,
 					uint32_t index);
 bool pvr_gid_is_ipv4(const uint8_t gid[16]);
+
+/* model/adapter.c: what the public functions do, with the lock held */
+void pvr_adapter_do_reset(struct pvr_adapter *adapter);
+void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why);
 
 /* model/adapter.c: destroys all objects of a context, of all contexts if NULL */
 void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc);

@@ -106,13 +106,13 @@ int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	 * Doorbells that came before this command had no turn yet if they came with it. What
 	 * they complete at once has to fit, too, and a ring that is too small would overflow.
 	 *
-	 * This is one call as the embedder makes after every event, neither more nor longer:
+	 * This is as much as this adapter gets in a run of its worker, neither more nor longer:
 	 * so many turns of so many requests or bytes each, whatever is posted meanwhile, and
 	 * queues that have had theirs go behind the others. Timers do not run, and none of
 	 * it runs commands or destroys objects. What a guest gains by resizing without end is
-	 * what it would gain by ringing doorbells, and its own queues do not come first.
+	 * what it would gain by ringing doorbells.
 	 */
-	pvr_sched_run(adapter->engine);
+	pvr_sched_run_adapter(adapter);
 	/* Its memory may be gone. */
 	if (cq->error)
 		return -EIO;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The engine: adapters, time, and turns for what is ready. */
+/* The engine: adapters, workers, and what a run of one of them is. */
 #include <stdlib.h>
 
 #include "datapath/async.h"
@@ -7,15 +7,26 @@
 #include "datapath/sched.h"
 #include "model/adapter.h"
 
-#define TIMERS_PER_RUN 64
+static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)
+{
+	struct pvr_worker *workers;
+	unsigned int i;
+
+	if (!num || num > PVR_MAX_WORKERS)
+		return NULL;
+	workers = calloc(num, sizeof(*workers));
+	if (!workers)
+		return NULL;
+	for (i = 0; i < num; i++)
+		pvr_worker_init(&workers[i], engine, i);
+	return workers;
+}
 
 struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque,
 				     unsigned int workers)
 {
-	struct pvr_engine *engine = NULL;
+	struct pvr_engine *engine = calloc(1, sizeof(*engine));
 
-	if (workers && workers <= PVR_MAX_WORKERS)
-		engine = calloc(1, sizeof(*engine));
 	if (!engine)
 		return NULL;
 	engine->ops = ops;
@@ -24,9 +35,11 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	LIST_INIT(&engine->adapters);
 	LIST_INIT(&engine->fabrics.list);
 	LIST_INIT(&engine->fabrics.paths);
-	TAILQ_INIT(&engine->ready);
-	SLIST_INIT(&engine->interrupting);
-	engine->topology = 1;
+	engine->workers = workers_create(engine, workers);
+	if (!engine->workers) {
+		free(engine);
+		return NULL;
+	}
 	return engine;
 }
 
@@ -36,83 +49,104 @@ void pvr_engine_destroy(struct pvr_engine *engine)
 		return;
 	while (!LIST_EMPTY(&engine->adapters))
 		pvr_adapter_destroy(LIST_FIRST(&engine->adapters));
-	pvr_timers_exit(&engine->timers);
+	free(engine->workers);
 	free(engine);
 }
 
-static void flush_interrupts(struct pvr_engine *engine)
+static void raise_interrupts(struct pvr_worker *worker)
 {
 	struct pvr_adapter *adapter;
 
-	while ((adapter = SLIST_FIRST(&engine->interrupting))) {
-		SLIST_REMOVE_HEAD(&engine->interrupting, interrupting);
+	while ((adapter = SLIST_FIRST(&worker->interrupting))) {
+		SLIST_REMOVE_HEAD(&worker->interrupting, interrupting);
+		pvr_adapter_lock(adapter);
 		adapter->is_interrupting = false;
 		pvr_interrupt_flush(adapter);
+		pvr_adapter_leave(adapter, worker);
 	}
 }
 
-bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker)
+bool pvr_engine_run(struct pvr_engine *engine, unsigned int index)
 {
-	bool more;
+	struct pvr_worker *worker = &engine->workers[index];
 
-	if (worker)
-		return false;
-
-	if (pvr_timers_next(&engine->timers) != UINT64_MAX)
-		pvr_timers_run(&engine->timers, pvr_now(engine), TIMERS_PER_RUN);
-	more = pvr_sched_run(engine);
-	flush_interrupts(engine);
-	return more;
+	pvr_worker_begin(worker);
+	pvr_sched_run(worker);
+	raise_interrupts(worker);
+	return pvr_worker_has_work(worker);
 }
 
-bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker)
+/* What somebody else is busy with is not looked at now: he may be through it soon. */
+bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 {
+	struct pvr_worker *worker = &engine->workers[index];
 	struct pvr_adapter *adapter;
 	bool found = false;
 
-	if (worker)
-		return false;
-	LIST_FOREACH(adapter, &engine->adapters, link)
+	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
+		if (!pvr_trylock(&adapter->lock))
+			continue;
 		found |= pvr_quiet_poll(adapter) | pvr_async_poll(adapter);
+		pvr_adapter_leave(adapter, worker);
+	}
 	return found;
 }
 
-bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker)
+bool pvr_engine_rest(struct pvr_engine *engine, unsigned int index)
 {
+	struct pvr_worker *worker = &engine->workers[index];
 	struct pvr_adapter *adapter;
 	bool nothing = true;
 
-	if (worker)
-		return true;
-	LIST_FOREACH(adapter, &engine->adapters, link)
+	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
+		pvr_adapter_lock(adapter);
 		nothing &= pvr_quiet_rest(adapter);
+		pvr_adapter_leave(adapter, worker);
+	}
 	return nothing;
 }
 
-bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int worker)
+bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int index)
 {
-	const struct pvr_adapter *adapter;
+	struct pvr_adapter *adapter;
+	bool active = false;
 
-	if (worker)
-		return false;
-	LIST_FOREACH(adapter, &engine->adapters, link)
-		if (pvr_async_is_active(adapter))
-			return true;
-	return false;
+	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker) {
+		if (!pvr_adapter_is_async(adapter))
+			continue;
+		pvr_adapter_lock(adapter);
+		active |= pvr_async_is_active(adapter);
+		pvr_adapter_unlock(adapter);
+	}
+	return active;
 }
 
-uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker)
+uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int index)
 {
-	return worker ? UINT64_MAX : pvr_timers_next(&engine->timers);
+	return pvr_worker_idle(&engine->workers[index]);
 }
 
-void pvr_engine_for_each_path(const struct pvr_engine *engine,
+void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int index,
+			     struct pvr_worker_stats *stats)
+{
+	const struct pvr_worker_stats *from = &engine->workers[index].stats;
+
+	*stats = (struct pvr_worker_stats){
+		.turns = pvr_stat_get(&from->turns),
+		.blocked = pvr_stat_get(&from->blocked),
+		.messages = pvr_stat_get(&from->messages),
+		.bytes = pvr_stat_get(&from->bytes),
+	};
+}
+
+void pvr_engine_for_each_path(struct pvr_engine *engine,
 			      void (*fn)(void *opaque,
 					 const struct pvr_path_stats *stats),
 			      void *opaque)
 {
 	const struct pvr_path *path;
 
+	pvr_lock(&engine->fabrics.lock);
 	LIST_FOREACH(path, &engine->fabrics.paths, link) {
 		struct pvr_path_stats stats = {
 			.from = path->from->name,
@@ -120,10 +154,11 @@ void pvr_engine_for_each_path(const struct pvr_engine *engine,
 			.fabric = path->from->fabric->name,
 			.path = "local",
 			.why = "both adapters are on this host",
-			.messages = path->messages,
-			.bytes = path->bytes,
+			.messages = pvr_stat_get(&path->messages),
+			.bytes = pvr_stat_get(&path->bytes),
 		};
 
 		fn(opaque, &stats);
 	}
+	pvr_unlock(&engine->fabrics.lock);
 }

@@ -26,13 +26,13 @@ int pvr_events_init(struct pvr_adapter *adapter)
 	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++)
 		TAILQ_INIT(&adapter->events.cq[i].backlog);
 	adapter->events.retry_ns = RETRY_MIN_NS;
-	return pvr_timer_init(&adapter->engine->timers, &adapter->events.retry,
+	return pvr_timer_init(&adapter->timers, &adapter->events.retry,
 			      retry_expired);
 }
 
 void pvr_events_exit(struct pvr_adapter *adapter)
 {
-	pvr_timer_exit(&adapter->engine->timers, &adapter->events.retry);
+	pvr_timer_exit(&adapter->timers, &adapter->events.retry);
 }
 
 /* The header page and the one page of slots that is really used (see PVR_EQE_SLOTS). */
@@ -82,7 +82,7 @@ void pvr_events_detach(struct pvr_adapter *adapter)
 			pvr_event_forget_cq(adapter, cq);
 		memset(&events->cq[i].ring, 0, sizeof(events->cq[i].ring));
 	}
-	pvr_timer_cancel(&adapter->engine->timers, &events->retry);
+	pvr_timer_cancel(&adapter->timers, &events->retry);
 	events->backlog_count = 0;
 	events->retry_ns = RETRY_MIN_NS;
 	memset(&events->async, 0, sizeof(events->async));
@@ -140,14 +140,25 @@ static void ring_publish(struct pvr_event_ring *ring)
 
 static void interrupt_later(struct pvr_adapter *adapter, uint32_t vector)
 {
-	struct pvr_engine *engine = adapter->engine;
-
 	adapter->icr |= 1u << vector;
 	adapter->pending |= 1u << vector;
-	if (adapter->is_interrupting)
+	adapter->has_interrupts = true;
+}
+
+/* A worker puts off those of its own adapters: more may come for the same vectors. */
+void pvr_interrupt_hand_over(struct pvr_adapter *adapter, struct pvr_worker *runner)
+{
+	if (!runner) {
+		pvr_worker_queue(adapter);
 		return;
-	adapter->is_interrupting = true;
-	SLIST_INSERT_HEAD(&engine->interrupting, adapter, interrupting);
+	}
+	adapter->has_interrupts = false;
+	if (runner != adapter->worker) {
+		pvr_interrupt_flush(adapter);
+	} else if (!adapter->is_interrupting) {
+		adapter->is_interrupting = true;
+		SLIST_INSERT_HEAD(&runner->interrupting, adapter, interrupting);
+	}
 }
 
 static void push_eqe(struct pvr_adapter *adapter, const struct pvr_eqe *eqe)
@@ -172,11 +183,9 @@ static void push_cqne(struct pvr_adapter *adapter, const struct pvr_cq *cq)
 
 static void retry_later(struct pvr_adapter *adapter)
 {
-	struct pvr_engine *engine = adapter->engine;
-
 	if (!pvr_timer_is_set(&adapter->events.retry))
-		pvr_timer_set(&engine->timers, &adapter->events.retry,
-			      pvr_now(engine) + adapter->events.retry_ns);
+		pvr_timer_set(&adapter->timers, &adapter->events.retry,
+			      pvr_now(adapter->engine) + adapter->events.retry_ns);
 }
 
 static bool events_wait(const struct pvr_event_rings *events)

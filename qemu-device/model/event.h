@@ -13,6 +13,7 @@
 struct pvr_adapter;
 struct pvr_ram_piece;
 struct pvr_cq;
+struct pvr_worker;
 
 struct pvr_event_ring {
 	struct pvr_ring *shm; /* ours is prod_tail, the guest's cons_head */
@@ -63,6 +64,11 @@ void pvr_event_cq(struct pvr_adapter *adapter, struct pvr_cq *cq);
 /* The CQ is about to go. */
 void pvr_event_forget_cq(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
+/*
+ * The adapter's lock is about to be given back: @runner, a worker or NULL, sees to it that
+ * what is pending gets raised.
+ */
+void pvr_interrupt_hand_over(struct pvr_adapter *adapter, struct pvr_worker *runner);
 /* Raises a vector now. */
 void pvr_interrupt(struct pvr_adapter *adapter, uint32_t vector);
 /* Raises what is pending and not masked: one interrupt per vector. */

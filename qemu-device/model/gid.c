@@ -55,6 +55,7 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	if (cmd->index >= PVR_GID_TABLE_LEN || !gid_usable(cmd->new_gid) ||
 	    cmd->gid_type != adapter->gid_type)
 		return -EINVAL;
+	pvr_gid_forget_lost(adapter);
 	entry = &adapter->gids[cmd->index];
 	if (entry->bound)
 		return memcmp(entry->gid, cmd->new_gid, sizeof(entry->gid)) ? -EBUSY : 0;
@@ -84,8 +85,10 @@ int pvr_cmd_destroy_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *r
 			 union pvr_cmd_resp *resp)
 {
 	const struct pvr_cmd_destroy_bind *cmd = &req->destroy_bind;
-	const struct pvr_gid_entry *entry = pvr_gid_get(adapter, cmd->index);
+	const struct pvr_gid_entry *entry;
 
+	pvr_gid_forget_lost(adapter);
+	entry = pvr_gid_get(adapter, cmd->index);
 	if (!entry || memcmp(entry->gid, cmd->dest_gid, sizeof(entry->gid)))
 		return -EINVAL;
 	unbind(adapter, &adapter->gids[cmd->index]);
@@ -96,12 +99,13 @@ void pvr_gid_unbind_all(struct pvr_adapter *adapter)
 {
 	uint32_t i;
 
+	pvr_gid_forget_lost(adapter);
 	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
 		if (adapter->gids[i].bound)
 			unbind(adapter, &adapter->gids[i]);
 }
 
-void pvr_gid_lost(struct pvr_adapter *adapter, const uint8_t gid[16])
+static void forget_lost(struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	char name[INET6_ADDRSTRLEN];
 	uint32_t i;
@@ -112,4 +116,12 @@ void pvr_gid_lost(struct pvr_adapter *adapter, const uint8_t gid[16])
 	pvr_log_guest(adapter, "gid %s taken away: the adapter with its MAC has come",
 		      gid_name(gid, name));
 	pvr_event_async(adapter, PVR_EVENT_GID_CHANGE, 1);
+}
+
+void pvr_gid_forget_lost(struct pvr_adapter *adapter)
+{
+	uint8_t gid[16];
+
+	while (pvr_fabric_take_lost(adapter, gid))
+		forget_lost(adapter, gid);
 }

@@ -150,6 +150,7 @@ struct pvr_srq {
 	LIST_HEAD(, pvr_qp) qps;
 	/* Those whose peer_waits, the longest first. */
 	TAILQ_HEAD(, pvr_qp) waiting;
+	uint32_t waking; /* QPs with wakes_peer: as many requests are spoken for */
 	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
 	bool quiet; /* what its word says */
 };
@@ -207,13 +208,16 @@ struct pvr_qp {
 	uint32_t rq_psn; /* of the next request */
 	uint64_t rq_done; /* bytes of the request in progress that have arrived */
 	bool peer_waits; /* the requester got an RNR NAK */
+	bool wakes_peer; /* in its next turn: there is a receive request now */
 	bool comm_est; /* the event has been given */
 	bool last_wqe; /* the event has been given; QPs with an SRQ */
 
-	/* The peer of a connected QP, and where it was found. */
+	/* The peer of a connected QP, and where it was found: see transport/local.c. */
+	struct pvr_adapter *peer_adapter;
 	struct pvr_qp *peer;
 	struct pvr_path *path;
-	uint64_t topology;
+	uint64_t topology; /* of the fabric; 0: not looked for */
+	uint64_t peer_topology; /* of peer_adapter; 0: not looked for there */
 
 	/* datapath/quiet.c */
 	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
@@ -223,6 +227,8 @@ struct pvr_qp {
 	TAILQ_ENTRY(pvr_qp) polled;
 
 	struct pvr_memberships groups; /* multicast */
+	uint64_t mcast_next; /* sending: those from this one on have got it; 0: nobody yet */
+	bool mcast_taken; /* sending: somebody of those has taken it */
 	uint64_t stat[PVR_STAT_NUM];
 
 	bool is_ready;
@@ -256,6 +262,8 @@ void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why);
 void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state);
 /* The requester got an RNR NAK: the next receive request wakes it, or has. */
 void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits);
+/* It is to be woken in the next turn, or has been. */
+void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes);
 /* Back to what it was when created, but for the number. */
 void pvr_qp_reset_queues(struct pvr_qp *qp);
 const char *pvr_qp_state_name(enum pvr_qp_state state);

@@ -227,7 +227,7 @@ static int qp_build(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 	err = qp_attach(adapter, cmd, qp);
 	if (err)
 		return err;
-	err = pvr_timer_init(&adapter->engine->timers, &qp->timer, pvr_requester_timeout);
+	err = pvr_timer_init(&adapter->timers, &qp->timer, pvr_requester_timeout);
 	if (err)
 		goto err_unmap;
 	err = qp_number(adapter, qp);
@@ -237,7 +237,7 @@ static int qp_build(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 	return 0;
 
 err_timer:
-	pvr_timer_exit(&adapter->engine->timers, &qp->timer);
+	pvr_timer_exit(&adapter->timers, &qp->timer);
 err_unmap:
 	pvr_pages_unmap(adapter, &qp->pages);
 	return err;
@@ -278,12 +278,12 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 
-	adapter->engine->topology++;
+	adapter->topology++;
 	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
 	pvr_quiet_exit_qp(qp);
 	pvr_mw_unbind_all(qp);
-	pvr_timer_exit(&adapter->engine->timers, &qp->timer);
+	pvr_timer_exit(&adapter->timers, &qp->timer);
 	pvr_table_del(&adapter->qps, qp->handle);
 	if (adapter->gsi == qp)
 		adapter->gsi = NULL;
@@ -315,7 +315,7 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	qp->state = state;
 	qp->sq_draining = false;
 	/* Whatever was waited for, the new state decides what comes next. */
-	pvr_timer_cancel(&qp->adapter->engine->timers, &qp->timer);
+	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	qp->wait = PVR_QP_RUNNING;
 	pvr_quiet_recv(qp);
 	if (state != PVR_QPS_RESET) {
@@ -349,19 +349,29 @@ void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits)
 	pvr_quiet_recv(qp);
 }
 
+void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes)
+{
+	if (qp->srq)
+		qp->srq->waking += wakes - qp->wakes_peer;
+	qp->wakes_peer = wakes;
+}
+
 void pvr_qp_reset_queues(struct pvr_qp *qp)
 {
-	qp->adapter->engine->topology++;
+	qp->adapter->topology++;
 	pvr_mw_unbind_all(qp);
 	qp->sq.head = 0;
 	qp->rq.head = 0;
 	qp->sq_done = 0;
 	qp->rq_done = 0;
 	pvr_qp_set_peer_waits(qp, false);
+	pvr_qp_set_wakes_peer(qp, false);
+	qp->mcast_next = 0;
+	qp->mcast_taken = false;
 	qp->comm_est = false;
 	qp->last_wqe = false;
 	qp->unanswered = false;
-	qp->peer = NULL;
+	qp->topology = 0;
 	if (qp->held)
 		qp->held->valid = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));
@@ -412,8 +422,10 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 		qp->retry_left = qp->attr.retry_cnt;
 		qp->rnr_left = qp->attr.rnr_retry;
 	}
-	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN))
-		qp->adapter->engine->topology++;
+	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
+		qp->topology = 0;
+		qp->adapter->topology++;
+	}
 }
 
 int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,

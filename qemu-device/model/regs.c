@@ -6,8 +6,6 @@
 #include "model/objects.h"
 #include "model/shm.h"
 
-#define ALL_ONES 0xffffffffu
-
 void pvr_regs_reset(struct pvr_adapter *adapter)
 {
 	adapter->state = PVR_ADAPTER_IDLE;
@@ -74,7 +72,7 @@ static void dsr_load(struct pvr_adapter *adapter)
 	const char *why = "it is no page of RAM";
 	struct pvr_dsr dsr;
 
-	pvr_adapter_reset(adapter);
+	pvr_adapter_do_reset(adapter);
 	adapter->ext_ack = ext_ack;
 	adapter->dsr_low = low;
 	if (!adapter->bus_master)
@@ -123,7 +121,7 @@ static void write_ctl(struct pvr_adapter *adapter, uint32_t value)
 		adapter->err = adapter->state == PVR_ADAPTER_FAILED ? EIO : 0;
 		break;
 	case PVR_CTL_RESET:
-		pvr_adapter_reset(adapter);
+		pvr_adapter_do_reset(adapter);
 		break;
 	default:
 		adapter->err = EINVAL;
@@ -211,14 +209,15 @@ static bool access_ok(struct pvr_adapter *adapter, uint64_t offset, size_t len)
 void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *buf,
 			   size_t len)
 {
-	uint32_t value = ALL_ONES;
+	uint32_t value;
 
-	if (!access_ok(adapter, offset, len)) {
-		memset(buf, 0xff, len);
-		return;
+	memset(buf, 0xff, len);
+	pvr_adapter_lock(adapter);
+	if (access_ok(adapter, offset, len)) {
+		value = read_reg(adapter, offset);
+		memcpy(buf, &value, sizeof(value));
 	}
-	value = read_reg(adapter, offset);
-	memcpy(buf, &value, sizeof(value));
+	pvr_adapter_unlock(adapter);
 }
 
 void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset,
@@ -226,8 +225,10 @@ void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset,
 {
 	uint32_t value;
 
-	if (!access_ok(adapter, offset, len))
-		return;
-	memcpy(&value, buf, sizeof(value));
-	write_reg(adapter, offset, value);
+	pvr_adapter_lock(adapter);
+	if (access_ok(adapter, offset, len)) {
+		memcpy(&value, buf, sizeof(value));
+		write_reg(adapter, offset, value);
+	}
+	pvr_adapter_unlock(adapter);
 }

@@ -39,8 +39,7 @@ static void count_objects(const struct pvr_adapter *adapter,
 		stats->gids += adapter->gids[i].bound;
 }
 
-void pvr_adapter_get_stats(const struct pvr_adapter *adapter,
-			   struct pvr_adapter_stats *stats)
+static void get_stats(const struct pvr_adapter *adapter, struct pvr_adapter_stats *stats)
 {
 	const uint64_t *stat = adapter->stat;
 
@@ -67,4 +66,11 @@ void pvr_adapter_get_stats(const struct pvr_adapter *adapter,
 	stats->request_errors = stat[PVR_STAT_REQUEST_ERRORS];
 	stats->ud_dropped = stat[PVR_STAT_UD_DROPPED];
 	stats->cq_overflows = stat[PVR_STAT_CQ_OVERFLOWS];
+}
+
+void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats)
+{
+	pvr_adapter_lock(adapter);
+	get_stats(adapter, stats);
+	pvr_adapter_unlock(adapter);
 }

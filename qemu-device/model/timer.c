@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Timers of an engine: a binary heap. */
+/* Timers of an adapter: a binary heap. */
 #include "model/timer.h"
 
 #include <errno.h>
@@ -95,11 +95,6 @@ void pvr_timers_run(struct pvr_timers *timers, uint64_t now, unsigned int budget
 		pvr_timer_cancel(timers, timer);
 		timer->expired(timer);
 	}
-}
-
-uint64_t pvr_timers_next(const struct pvr_timers *timers)
-{
-	return timers->count ? timers->heap[1]->deadline : UINT64_MAX;
 }
 
 void pvr_timers_exit(struct pvr_timers *timers)

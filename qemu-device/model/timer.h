@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Timers of an engine: a heap of deadlines that never allocates when one is set. */
+/* Timers of an adapter: a heap of deadlines that never allocates when one is set. */
 #ifndef PVR_TIMER_H
 #define PVR_TIMER_H
 
@@ -33,7 +33,10 @@ static inline bool pvr_timer_is_set(const struct pvr_timer *timer)
 
 /* Calls what is due, at most @budget timers. */
 void pvr_timers_run(struct pvr_timers *timers, uint64_t now, unsigned int budget);
-uint64_t pvr_timers_next(const struct pvr_timers *timers);
+static inline uint64_t pvr_timers_next(const struct pvr_timers *timers)
+{
+	return timers->count ? timers->heap[1]->deadline : UINT64_MAX;
+}
 void pvr_timers_exit(struct pvr_timers *timers);
 
 #endif /* PVR_TIMER_H */

@@ -144,23 +144,31 @@ void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value)
 	adapter->stat[PVR_STAT_DOORBELLS_IGNORED] += !done;
 }
 
+/* Return: false if nobody is there. */
+static bool ring(struct pvr_adapter *adapter, uint64_t offset, uint32_t value)
+{
+	const struct pvr_uc *uc = adapter->uar[offset / PVR_PAGE_SIZE];
+
+	if (!uc || !pvr_adapter_dma_ok(adapter))
+		return false;
+	pvr_uar_ring(uc, offset % PVR_PAGE_SIZE, value);
+	return true;
+}
+
 void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
 			   const void *buf, size_t len)
 {
-	const struct pvr_uc *uc;
 	uint32_t value;
 
-	if (len != sizeof(value) || offset % sizeof(value) ||
-	    offset >= PVR_BAR_UAR_SIZE) {
+	pvr_adapter_lock(adapter);
+	if (len != sizeof(value) || offset % sizeof(value) || offset >= PVR_BAR_UAR_SIZE) {
 		adapter->stats.bad_accesses++;
-		return;
+	} else {
+		memcpy(&value, buf, sizeof(value));
+		if (!ring(adapter, offset, value)) {
+			adapter->stat[PVR_STAT_DOORBELLS]++;
+			adapter->stat[PVR_STAT_DOORBELLS_IGNORED]++;
+		}
 	}
-	memcpy(&value, buf, sizeof(value));
-	uc = adapter->uar[offset / PVR_PAGE_SIZE];
-	if (uc && pvr_adapter_dma_ok(adapter)) {
-		pvr_uar_ring(uc, offset % PVR_PAGE_SIZE, value);
-		return;
-	}
-	adapter->stat[PVR_STAT_DOORBELLS]++;
-	adapter->stat[PVR_STAT_DOORBELLS_IGNORED]++;
+	pvr_adapter_unlock(adapter);
 }

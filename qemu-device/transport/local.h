@@ -5,11 +5,14 @@
 
 #include "datapath/responder.h"
 
-/*
- * The queue pair that @qp, of type RC or UC, is connected to: it exists, is reachable and
- * is connected back to @qp, in whatever state. NULL if not. Neither changes in a turn.
+/**
+ * pvr_local_peer() - the queue pair that @qp, of type RC or UC, is connected to
+ * @peer: it, if it exists, is reachable and is connected back to @qp, in whatever state,
+ *	  else NULL; neither changes in this turn, until the end of which its adapter is held
+ *
+ * Return: false if its adapter is busy: this turn of @qp cannot go on.
  */
-struct pvr_qp *pvr_local_peer(struct pvr_qp *qp);
+bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer);
 
 /* @peer: as pvr_local_peer() found it for this turn, or NULL. */
 static inline struct pvr_answer pvr_local_send(struct pvr_qp *peer,

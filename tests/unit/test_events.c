@@ -321,6 +321,7 @@ static void test_gid_change_when_the_device_takes_one_away(void **state)
 	expect_ok(fg_bind_gid(env->g[0], 4, gid));
 	expect_no_event(env->g[0]);
 	env->g[2] = fg_guest_start(env->host, 3); /* whose GID it is by right */
+	fg_run(env->host);
 	expect_one_event(env->g[0], PVR_EVENT_GID_CHANGE, 1);
 	expect_no_event(env->g[1]);
 	expect_no_event(env->g[2]);

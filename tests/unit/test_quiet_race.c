@@ -23,6 +23,7 @@ static struct {
 	void (*before_look)(struct t_env *env);
 	void (*after_look)(struct t_env *env);
 	uint32_t looks;
+	bool rung; /* a doorbell is on its way, which comes when the device can take it */
 } hook;
 
 static void call(void (**fn)(struct t_env *env))
@@ -86,15 +87,16 @@ static void put_write(struct t_env *env)
 /* The guest's barrier came late: it posts, and sees the 0. */
 static void post_and_ring(struct t_env *env)
 {
-	uint64_t rung = env->g[0]->doorbells;
-
+	put_write(env);
 	assert_int_equal(fg_qp_quiet(&env->a.qp)->sq, 0);
-	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
-	assert_int_equal(env->g[0]->doorbells, rung + 1);
+	hook.rung = true;
 }
 
 static void expect_two_writes(struct t_env *env)
 {
+	fg_run(env->host);
+	if (hook.rung)
+		fg_ring_send(&env->a.qp);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
