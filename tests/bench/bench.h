@@ -30,6 +30,7 @@ struct bench_side {
 struct bench_options {
 	unsigned int rounds; /* of each row, a first one that does not count not included */
 	uint64_t slice_ns; /* of each side in each round */
+	bool cpu_time; /* of the thread, instead of the wall's: what others use does not count */
 };
 
 extern struct bench_options bench_options;
@@ -44,7 +45,7 @@ void bench_row_of(const char *name, uint64_t number, const char *unit, const str
 /* Sorts them. */
 double bench_median(double *value, unsigned int n);
 
-/* CLOCK_MONOTONIC. */
+/* Nanoseconds, see bench_options.cpu_time. */
 uint64_t bench_now(void);
 
 /* Time that counts, in pieces. */
@@ -68,5 +69,7 @@ void bench_rate(void);
 void bench_latency(void);
 void bench_scale(void);
 void bench_regions(void);
+void bench_workers(void);
+void bench_hostile(void);
 
 #endif /* BENCH_H */

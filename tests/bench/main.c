@@ -15,6 +15,8 @@ static const struct group {
 	{ "rate", bench_rate, "small messages per second" },
 	{ "latency", bench_latency, "from posting to completion" },
 	{ "bandwidth", bench_bandwidth, "RDMA WRITE and READ against memcpy" },
+	{ "workers", bench_workers, "two workers" },
+	{ "hostile", bench_hostile, "a pair beside a hostile guest" },
 	{ "scale", bench_scale, "10,000 queue pairs, and memory of an idle one" },
 	{ "regions", bench_regions, "registration of 1 GiB, 100,000 regions" },
 };
@@ -22,8 +24,9 @@ static const struct group {
 
 static void usage(FILE *out)
 {
-	fprintf(out, "Usage: bench [-r ROUNDS] [-t MILLISECONDS] [GROUP...]\n\n"
-		     "Prints a line of JSON per row. Groups, default all:\n");
+	fprintf(out, "Usage: bench [-c] [-r ROUNDS] [-t MILLISECONDS] [GROUP...]\n\n"
+		     "Prints a line of JSON per row. -c: by the CPU time of the thread. Groups, "
+		     "default all:\n");
 	for (size_t i = 0; i < GROUPS; i++)
 		fprintf(out, "  %-12s %s\n", groups[i].name, groups[i].what);
 }
@@ -42,8 +45,11 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "hr:t:")) != -1) {
+	while ((c = getopt(argc, argv, "chr:t:")) != -1) {
 		switch (c) {
+		case 'c':
+			bench_options.cpu_time = true;
+			break;
 		case 'r':
 			bench_options.rounds = strtoul(optarg, NULL, 10);
 			break;

@@ -10,15 +10,16 @@
 #define OTHER_MIB 16 /* RAM for rings, directories and the like */
 
 /* Scattered pages are also those of directories: two for each buffer. */
-static struct fg_guest *guest_start(uint32_t number, struct fg_host *host,
-				    const struct bench_pair_config *pair)
+static struct fg_guest *guest_start(struct fg_host *host, const struct bench_pair_config *pair,
+				    int i)
 {
 	uint32_t mib = (pair->pages + pair->spare_pages) / MIB_PAGES;
 	struct fg_guest_config config;
 	struct fg_guest *guest;
 	uint8_t gid[16];
 
-	fg_guest_config_init(&config, number);
+	fg_guest_config_init(&config, (pair->first ? pair->first : 1) + i);
+	config.worker = pair->worker[i];
 	config.ext = BENCH_EXT;
 	config.ram_mib = OTHER_MIB + mib;
 	config.linear_mib = 1 + mib;
@@ -43,7 +44,6 @@ static void buf_open(struct fg_end *end, const struct bench_pair_config *config,
 void bench_pair_open(struct bench_pair *pair, const struct bench_pair_config *config)
 {
 	uint32_t depth = config->depth ? config->depth : DEFAULT_DEPTH;
-	uint32_t first = config->first ? config->first : 1;
 	struct fg_qp_spec spec = {
 		.type = config->type, .sq_wr = depth, .rq_wr = depth, .sq_sge = 1, .rq_sge = 2
 	};
@@ -52,7 +52,7 @@ void bench_pair_open(struct bench_pair *pair, const struct bench_pair_config *co
 	pair->own_host = !config->host;
 	pair->host = config->host ? config->host : fg_host_create();
 	for (int i = 0; i < 2; i++)
-		pair->guest[i] = guest_start(first + i, pair->host, config);
+		pair->guest[i] = guest_start(pair->host, config, i);
 	fg_end_open_spec(&pair->a, &pair->guest[0]->kernel, &spec, 1);
 	fg_end_open_spec(&pair->b, &pair->guest[1]->kernel, &spec, 1);
 	buf_open(&pair->a, config, &pair->src, &pair->src_mr);

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include "bench.h"
 #include "fake_guest.h"
 
 static cpu_set_t allowed;
@@ -51,10 +52,13 @@ void bench_unpin(void)
 static void *run(void *arg)
 {
 	struct bench_thread *thread = arg;
+	uint64_t begin;
 
 	pin(thread->cpu);
+	begin = bench_now();
 	while (!atomic_load_explicit(&thread->stop, memory_order_relaxed))
 		thread->turn(thread->arg);
+	thread->ns = bench_now() - begin;
 	return NULL;
 }
 

@@ -6,10 +6,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct bench_thread {
 	void (*turn)(void *arg); /* called until bench_thread_stop() */
 	void *arg;
+	uint64_t ns; /* from begin to end, as bench_now() has it; after bench_thread_stop() */
 	/* Private: */
 	int cpu;
 	pthread_t id;

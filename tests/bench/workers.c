@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Two workers, each with pairs of its own, or with one adapter of each pair. */
+#include <stdio.h>
+
+#include "lane.h"
+#include "thread.h"
+
+struct workers {
+	struct fg_host *host;
+	struct bench_lane lane[2];
+};
+
+/* The first lane's worker alone. */
+static double one(void *arg, uint64_t ns)
+{
+	struct workers *workers = arg;
+	double rate;
+
+	bench_pin(0);
+	rate = bench_lane_rate(&workers->lane[0], ns);
+	bench_unpin();
+	return rate;
+}
+
+/* Both, each on its CPU. */
+static double both(void *arg, uint64_t ns)
+{
+	struct workers *workers = arg;
+	struct bench_thread other = { .turn = bench_lane_turn, .arg = &workers->lane[1] };
+	double rate;
+
+	workers->lane[1].done = 0;
+	bench_pin(0);
+	bench_thread_start(&other, 1);
+	rate = bench_lane_rate(&workers->lane[0], ns);
+	bench_thread_stop(&other);
+	bench_unpin();
+	return rate + (double)workers->lane[1].done * FG_SEC / other.ns;
+}
+
+/* @cross: each lane's adapters belong to different workers. */
+static void row(const char *name, bool cross)
+{
+	struct workers workers = { .host = fg_host_create_workers(2) };
+	struct bench_side us = { "two workers", both, &workers };
+	struct bench_side peer = { "one worker", one, &workers };
+
+	for (unsigned int i = 0; i < 2; i++)
+		bench_lane_open(&workers.lane[i], workers.host, i, i, cross ? 1 - i : i);
+	bench_row_of(name, 8, "1/s", &us, &peer);
+	for (unsigned int i = 0; i < 2; i++)
+		bench_lane_close(&workers.lane[i]);
+	fg_host_destroy(workers.host);
+}
+
+void bench_workers(void)
+{
+	if (bench_cpus() < 2) {
+		fprintf(stderr, "bench: workers need two CPUs, there is one\n");
+		return;
+	}
+	row("write_rate_2workers", false);
+	row("write_rate_2workers_cross", true);
+}
