@@ -89,6 +89,11 @@ void bench_row(const char *name, const char *unit, const struct bench_side *us,
 	print_row(name, unit, &our, peer ? peer->name : NULL, &their);
 }
 
+uint32_t bench_count(uint32_t n)
+{
+	return bench_options.small ? n / 100 : n;
+}
+
 void bench_row_of(const char *name, uint64_t number, const char *unit, const struct bench_side *us,
 		  const struct bench_side *peer)
 {

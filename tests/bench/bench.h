@@ -30,6 +30,7 @@ struct bench_side {
 struct bench_options {
 	unsigned int rounds; /* of each row, a first one that does not count not included */
 	uint64_t slice_ns; /* of each side in each round */
+	bool small; /* few of what rows have many of: to see that they work */
 	bool cpu_time; /* of the thread, instead of the wall's: what others use does not count */
 };
 
@@ -62,6 +63,9 @@ static inline void bench_watch_stop(struct bench_watch *watch)
 {
 	watch->sum += bench_now() - watch->begin;
 }
+
+/* @n, or a hundredth of it where things are small. */
+uint32_t bench_count(uint32_t n);
 
 /* Groups of rows, in the order of their names in main.c. */
 void bench_bandwidth(void);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A guest that makes its worker work for nothing, and what a pair on another worker has left. */
+#include <sched.h>
 #include <stdio.h>
 
 #include "lane.h"
 #include "thread.h"
+
+#define UNDER_WAY 1000 /* hostile deeds, before the victim is looked at */
 
 struct attack {
 	const char *name;
@@ -15,7 +18,7 @@ struct hostile {
 	struct bench_lane victim, lane; /* of worker 0; of worker 1, hostile */
 	const struct attack *attack;
 	uint32_t random;
-	uint64_t done; /* doorbells, or indices */
+	atomic_ullong done; /* doorbells, or indices */
 	uint64_t failures; /* of the hostile queue pair */
 };
 
@@ -96,9 +99,9 @@ static void turn_indices(void *arg)
 	for (int i = 0; i < 64; i++) {
 		uint32_t random = next_random(hostile);
 		/* Mostly one that could be right: so the device executes what lies there. */
-		uint32_t index = random >> 8 & (random % 64 ? 2 * qp->sq_wr - 1 : UINT32_MAX);
+		uint32_t index = random >> 8 & (random % 16 ? 2 * qp->sq_wr - 1 : UINT32_MAX);
 
-		__atomic_store_n(random & 64 ? &qp->ring->tx.prod_tail : &qp->ring->rx.prod_tail,
+		__atomic_store_n(random & 16 ? &qp->ring->tx.prod_tail : &qp->ring->rx.prod_tail,
 				 index, __ATOMIC_RELAXED);
 		/* It wants to be looked at. */
 		if (!fg_qp_quiet(qp)->sq)
@@ -127,9 +130,12 @@ static double beside(void *arg, uint64_t ns)
 {
 	struct hostile *hostile = arg;
 	struct bench_thread thread = { .turn = hostile->attack->turn, .arg = hostile };
+	unsigned long long before = hostile->done;
 	double rate;
 
 	bench_thread_start(&thread, 1);
+	while (hostile->done - before < UNDER_WAY)
+		sched_yield();
 	rate = alone(hostile, ns);
 	bench_thread_stop(&thread);
 	return rate;
@@ -151,7 +157,7 @@ static void row(const struct attack *attack)
 	bench_lane_open(&hostile.victim, hostile.host, 0, 0, 0);
 	bench_lane_open(&hostile.lane, hostile.host, 1, 1, 1);
 	bench_row(attack->name, "1/s", &us, &peer);
-	if (hostile.done < 1000 || (attack->turn == turn_indices && !hostile.failures))
+	if (attack->turn == turn_indices && !hostile.failures)
 		fg_die("%s: nothing hostile happened", attack->name);
 	bench_lane_close(&hostile.victim);
 	bench_lane_close(&hostile.lane);

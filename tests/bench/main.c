@@ -24,11 +24,15 @@ static const struct group {
 
 static void usage(FILE *out)
 {
-	fprintf(out, "Usage: bench [-c] [-r ROUNDS] [-t MILLISECONDS] [GROUP...]\n\n"
-		     "Prints a line of JSON per row. -c: by the CPU time of the thread. Groups, "
-		     "default all:\n");
+	fprintf(out, "Usage: bench [-c] [-k] [-r ROUNDS] [-t MILLISECONDS] [GROUP...]\n\n"
+		     "Prints a line of JSON per row. Groups, default all:\n");
 	for (size_t i = 0; i < GROUPS; i++)
 		fprintf(out, "  %-12s %s\n", groups[i].name, groups[i].what);
+	fprintf(out, "Options:\n"
+		     "  -c  by the CPU time of the threads\n"
+		     "  -k  only see that all rows work: small, once, and TAP beside the JSON\n"
+		     "  -r  rounds of each row, default 11\n"
+		     "  -t  how long each side of a row takes in a round, default 20\n");
 }
 
 static const struct group *group_named(const char *name)
@@ -45,10 +49,15 @@ static void parse(int argc, char **argv)
 {
 	int c;
 
-	while ((c = getopt(argc, argv, "chr:t:")) != -1) {
+	while ((c = getopt(argc, argv, "chkr:t:")) != -1) {
 		switch (c) {
 		case 'c':
 			bench_options.cpu_time = true;
+			break;
+		case 'k':
+			bench_options.small = true;
+			bench_options.rounds = 1;
+			bench_options.slice_ns = 1000000;
 			break;
 		case 'r':
 			bench_options.rounds = strtoul(optarg, NULL, 10);
@@ -68,12 +77,24 @@ static void parse(int argc, char **argv)
 		group_named(argv[i]);
 }
 
+static void run(const struct group *group)
+{
+	static unsigned int n;
+
+	group->run();
+	/* What does not work ends the process. */
+	if (bench_options.small)
+		printf("ok %u - bench_%s\n", ++n, group->name);
+}
+
 int main(int argc, char **argv)
 {
 	parse(argc, argv);
+	if (bench_options.small)
+		printf("1..%zu\n", optind == argc ? GROUPS : (size_t)(argc - optind));
 	for (int i = optind; i < argc; i++)
-		group_named(argv[i])->run();
+		run(group_named(argv[i]));
 	for (size_t i = 0; i < GROUPS && optind == argc; i++)
-		groups[i].run();
+		run(&groups[i]);
 	return 0;
 }

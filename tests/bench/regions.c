@@ -157,7 +157,7 @@ static void regions_fill(struct regions *regions)
 {
 	struct bench_pair *pair = &regions->pair;
 
-	for (uint32_t i = 0; i < MANY; i++)
+	for (uint32_t i = 0; i < bench_count(MANY); i++)
 		if (fg_mr_create_part(&pair->b.pd, &pair->dst, 0, PVR_PAGE_SIZE, FG_ACCESS_ALL,
 				      &regions->mr[i]))
 			fg_die("cannot register region %u", i);
@@ -193,7 +193,7 @@ static double regions_rate(void *arg, uint64_t ns)
 static void look_up(void)
 {
 	struct regions one, many;
-	struct some only = { &one, 1 }, first = { &many, 1 }, all = { &many, MANY };
+	struct some only = { &one, 1 }, first = { &many, 1 }, all = { &many, bench_count(MANY) };
 	struct bench_side peer = { "one region", regions_rate, &only };
 	struct bench_side us = { "100,000 regions", regions_rate, &first };
 	struct bench_side each = { "100,000 regions", regions_rate, &all };
@@ -212,7 +212,8 @@ void bench_regions(void)
 {
 	registration("mr_reg_1g", GIB, 12, false);
 	registration("mr_reg_1g_scattered", GIB, 12, true);
-	registration("mr_reg_16g_scattered", 16 * GIB, 12, true);
+	if (!bench_options.small)
+		registration("mr_reg_16g_scattered", 16 * GIB, 12, true);
 	registration("mr_reg_16g_2m_scattered", 16 * GIB, 21, true);
 	look_up();
 }

@@ -7,6 +7,7 @@
 
 #define MANY 10000
 #define IDLE 1000
+#define IDLE_PAGES 8 /* of a queue pair, with its directory */
 
 /* All queue pairs against @few of them, which caches hold, with @batch requests a visit. */
 static void rate_row(struct bench_many *many, const char *name, uint32_t batch, uint32_t few,
@@ -69,15 +70,27 @@ static double idle_bytes(void *arg, uint64_t ns)
 	return (double)bytes / IDLE;
 }
 
+static void idle_row(void)
+{
+	struct bench_pair pair;
+	struct bench_side us = { "device", idle_bytes, &pair };
+
+	bench_pair_open(&pair, &(struct bench_pair_config){
+				       .type = PVR_QPT_RC,
+				       .spare_pages = IDLE * IDLE_PAGES,
+			       });
+	bench_row("qp_bytes", "B", &us, NULL);
+	bench_pair_close(&pair);
+}
+
 void bench_scale(void)
 {
 	struct bench_many many;
-	struct bench_side idle = { "device", idle_bytes, &many.pair };
 
-	bench_many_open(&many, MANY);
+	bench_many_open(&many, bench_count(MANY));
 	rate_row(&many, "write_rate_10kqp", BENCH_MANY_BATCH, 1, "one QP");
 	/* With one request each, one alone would mostly measure the clock. */
 	rate_row(&many, "write_rate_10kqp_single", 1, 32, "32 QPs");
-	bench_row("qp_bytes", "B", &idle, NULL);
 	bench_many_close(&many);
+	idle_row();
 }
