@@ -101,8 +101,7 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 		dst = cursor_run(&dst_at, have, &n);
 		if (!dst)
 			return -EFAULT;
-		/* Not memcpy: one process may name the same memory on both sides. */
-		memmove(dst, src, n);
+		pvr_move(dst, src, n);
 		cursor_move(&dst_at, n);
 		cursor_move(&src_at, n);
 	}

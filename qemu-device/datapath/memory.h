@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "model/hot.h"
 #include "model/mr_find.h"
 
 /* Checked: every entry lies in a region that permits the access. */
@@ -80,9 +81,9 @@ void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
 		      uint32_t len);
 
 /* The memory of a remote key: one entry, empty if @len is 0. Return: 0 or -EFAULT. */
-static inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp,
-				      uint32_t rkey, uint64_t addr, uint64_t len,
-				      uint32_t access)
+static pvr_always_inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp,
+						 uint32_t rkey, uint64_t addr, uint64_t len,
+						 uint32_t access)
 {
 	const struct pvr_mr *mr;
 
@@ -98,6 +99,24 @@ static inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp
 	return 0;
 }
 
+/*
+ * Not memcpy: one process may name the same memory on both sides. So both loads of a short
+ * copy come before its stores.
+ */
+static inline void pvr_move(void *to, const void *from, uint64_t len)
+{
+	uint64_t first, last;
+
+	if (len < sizeof(first) || len > 2 * sizeof(first)) {
+		memmove(to, from, len);
+		return;
+	}
+	memcpy(&first, from, sizeof(first));
+	memcpy(&last, from + len - sizeof(last), sizeof(last));
+	memcpy(to, &first, sizeof(first));
+	memcpy(to + len - sizeof(last), &last, sizeof(last));
+}
+
 /* Run by run. */
 int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		     uint64_t from_offset, uint64_t len);
@@ -111,7 +130,7 @@ static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
 {
 	if (!to->flat || !from->flat)
 		return pvr_sg_copy_runs(to, to_offset, from, from_offset, len);
-	memmove(to->flat + to_offset, from->flat + from_offset, len);
+	pvr_move(to->flat + to_offset, from->flat + from_offset, len);
 	return 0;
 }
 

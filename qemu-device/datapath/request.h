@@ -7,12 +7,10 @@
 #include "datapath/opcode.h"
 #include "datapath/queue.h"
 
-/* What a turn did, to be counted at its end. */
+/* Messages that a turn has completed, to be counted at its end. */
 struct pvr_tally {
-	/* The requester: messages that are completed. */
-	uint64_t tx_msgs, tx_bytes, tx_reads, tx_atomics, local_bytes;
-	/* The responder: messages that are complete; all bytes, of their pieces too. */
-	uint64_t rx_msgs, rx_bytes, copied;
+	uint64_t msgs, bytes, reads, atomics;
+	uint64_t taken_msgs, taken_bytes; /* by the responder: of UC not all are */
 };
 
 /*
@@ -23,7 +21,6 @@ struct pvr_request {
 	struct pvr_qp *from;
 	const struct pvr_send_wqe *wqe; /* checked, but for what the responder checks */
 	const struct pvr_opcode *op; /* the wqe's */
-	struct pvr_tally *tally;
 	const struct pvr_sg *local; /* the requester's memory */
 	uint64_t length; /* of the message */
 	uint64_t offset, chunk; /* the piece */

@@ -104,24 +104,25 @@ static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	return wait_until(qp, PVR_QP_WAITS_ACK, ns);
 }
 
-static void count_sent(const struct pvr_request *request, bool taken)
+static void count_sent(struct pvr_tally *tally, const struct pvr_request *request, bool taken)
 {
-	struct pvr_tally *tally = request->tally;
-
-	tally->tx_msgs++;
-	tally->tx_bytes += request->length;
+	tally->msgs++;
+	tally->bytes += request->length;
 	if (request->op->answer) {
-		tally->tx_reads += request->op->kind == PVR_OP_READ;
-		tally->tx_atomics += request->op->kind == PVR_OP_ATOMIC;
+		tally->reads += request->op->kind == PVR_OP_READ;
+		tally->atomics += request->op->kind == PVR_OP_ATOMIC;
 	}
 	/* Each piece of a message is taken only if the one before was. */
-	if (taken)
-		tally->local_bytes += request->length;
+	if (taken) {
+		tally->taken_msgs++;
+		tally->taken_bytes += request->length;
+	}
 }
 
 /* The piece is done; @taken: by the responder, which RC knows and UC does not ask. */
-static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
-			      bool taken, struct turn *turn)
+static pvr_always_inline enum step acknowledged(struct pvr_qp *qp,
+						const struct pvr_request *request,
+						bool taken, struct turn *turn)
 {
 	turn->bytes += request->chunk;
 	qp->retry_left = qp->attr.retry_cnt;
@@ -131,7 +132,7 @@ static enum step acknowledged(struct pvr_qp *qp, const struct pvr_request *reque
 		qp->sq_done += request->chunk;
 		return STEP_AGAIN;
 	}
-	count_sent(request, taken);
+	count_sent(&turn->tally, request, taken);
 	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
 	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
 	return STEP_NEXT;
@@ -144,8 +145,9 @@ static bool meet_peer(struct pvr_qp *qp, struct turn *turn)
 	return turn->met;
 }
 
-static enum step send_piece(struct pvr_qp *qp, const struct pvr_request *request,
-			    struct turn *turn)
+static pvr_always_inline enum step send_piece(struct pvr_qp *qp,
+					      const struct pvr_request *request,
+					      struct turn *turn)
 {
 	struct pvr_answer answer;
 
@@ -204,7 +206,8 @@ static bool may_post(const struct pvr_qp *qp, const struct pvr_opcode *op)
 }
 
 /* Of connected queue pairs, RC and UC. */
-static enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
+static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+						  struct turn *turn)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	enum pvrdma_wc_status status;
@@ -229,7 +232,6 @@ static enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, str
 		.from = qp,
 		.wqe = wqe,
 		.op = op,
-		.tally = &turn->tally,
 		.local = &sg,
 		.length = sg.total,
 		.offset = qp->sq_done,
@@ -265,7 +267,7 @@ static bool is_posted(struct pvr_qp *qp, struct turn *turn)
 	return turn->avail > 0;
 }
 
-static enum step step(struct pvr_qp *qp, struct turn *turn)
+static pvr_always_inline enum step step(struct pvr_qp *qp, struct turn *turn)
 {
 	struct pvr_send_wqe wqe;
 
@@ -307,24 +309,26 @@ static enum pvr_turn execute_some(struct pvr_qp *qp, struct turn *turn)
 		if (result == STEP_BUSY)
 			return PVR_TURN_BLOCKED;
 		turn->avail -= result == STEP_NEXT;
-		if (qp->sq_draining && result == STEP_NEXT) {
+		if (qp->state == PVR_QPS_RTS)
+			continue;
+		/* Completing may have failed the CQ, and the queue pair with it. */
+		if (!qp->sq_draining)
+			return PVR_TURN_MORE;
+		if (result == STEP_NEXT) {
 			drained(qp);
 			return PVR_TURN_OVER;
 		}
-		/* Completing may have failed the CQ, and the queue pair with it. */
-		if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
-			return PVR_TURN_MORE;
 	}
 	return PVR_TURN_MORE;
 }
 
 static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
 {
-	pvr_count(qp, PVR_STAT_TX_MSGS, tally->tx_msgs);
-	pvr_count(qp, PVR_STAT_TX_BYTES, tally->tx_bytes);
-	pvr_count(qp, PVR_STAT_TX_READS, tally->tx_reads);
-	pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->tx_atomics);
-	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->local_bytes);
+	pvr_count(qp, PVR_STAT_TX_MSGS, tally->msgs);
+	pvr_count(qp, PVR_STAT_TX_BYTES, tally->bytes);
+	pvr_count(qp, PVR_STAT_TX_READS, tally->reads);
+	pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->atomics);
+	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->taken_bytes);
 }
 
 static enum pvr_turn execute(struct pvr_qp *qp)

@@ -180,39 +180,31 @@ static struct pvr_answer do_send_invalidate(struct pvr_qp *to,
 	return answer;
 }
 
-static struct pvr_answer do_write(struct pvr_qp *to, const struct pvr_request *request)
+static pvr_always_inline struct pvr_answer do_rdma(struct pvr_qp *to,
+						   const struct pvr_request *request)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
+	bool read = request->op->kind == PVR_OP_READ;
+	uint32_t right = read ? PVR_ACCESS_REMOTE_READ : PVR_ACCESS_REMOTE_WRITE;
 	struct pvr_sg sg;
+	int err;
 
-	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_WRITE))
+	if (!(to->attr.qp_access_flags & right))
 		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
-			      "RDMA WRITE is not enabled");
-	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
-				request->length, PVR_ACCESS_REMOTE_WRITE))
-		return refuse_access(to);
-	if (pvr_sg_copy(&sg, request->offset, request->local, request->offset, request->chunk))
-		return refuse_access(to);
-	return ack();
-}
-
-static struct pvr_answer do_read(struct pvr_qp *to, const struct pvr_request *request)
-{
-	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
-	struct pvr_sg sg;
-
-	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_READ))
-		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
-			      "RDMA READ is not enabled");
-	if (!to->attr.max_dest_rd_atomic)
+			      read ? "RDMA READ is not enabled" : "RDMA WRITE is not enabled");
+	if (read && !to->attr.max_dest_rd_atomic)
 		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
 			      "RDMA READ beyond max_dest_rd_atomic");
 	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
-				request->length, PVR_ACCESS_REMOTE_READ))
+				request->length, right))
 		return refuse_access(to);
-	if (pvr_sg_copy(request->local, request->offset, &sg, request->offset, request->chunk))
-		return refuse_access(to);
-	return ack();
+	if (read)
+		err = pvr_sg_copy(request->local, request->offset, &sg, request->offset,
+				  request->chunk);
+	else
+		err = pvr_sg_copy(&sg, request->offset, request->local, request->offset,
+				  request->chunk);
+	return err ? refuse_access(to) : ack();
 }
 
 /*
@@ -258,23 +250,6 @@ static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *
 	return ack();
 }
 
-static struct pvr_answer execute(struct pvr_qp *to, const struct pvr_request *request,
-				 const struct pvr_recv_wqe *wqe)
-{
-	switch (request->op->kind) {
-	case PVR_OP_SEND:
-		if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
-			return do_send_invalidate(to, request, wqe);
-		return do_send(to, request, wqe);
-	case PVR_OP_WRITE:
-		return do_write(to, request);
-	case PVR_OP_ATOMIC:
-		return do_atomic(to, request);
-	default:
-		return do_read(to, request);
-	}
-}
-
 /* ---------------------------------------------------------------- a piece */
 
 /* The request is the next one, or the next piece of the one in progress. */
@@ -300,41 +275,57 @@ static void established(struct pvr_qp *to)
 	pvr_event_async(to->adapter, PVR_EVENT_COMM_EST, to->handle);
 }
 
-static void finish(struct pvr_qp *to, const struct pvr_request *request,
-		   const struct pvr_recv_wqe *wqe)
+/* The piece is done. Return: whether it was the last one. */
+static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 {
+	if (!pvr_request_is_last(request)) {
+		to->rq_done += request->chunk;
+		return false;
+	}
 	to->rq_done = 0;
 	to->rq_psn = (to->rq_psn + request->psns) & 0xffffff;
-	request->tally->rx_msgs++;
-	request->tally->rx_bytes += request->length;
-	if (request->op->recv)
-		complete_recv(to, request, wqe, PVRDMA_WC_SUCCESS);
+	return true;
+}
+
+static struct pvr_answer with_recv(struct pvr_qp *to, const struct pvr_request *request)
+{
+	struct pvr_recv_wqe wqe;
+	struct pvr_answer answer;
+	int err = get_recv(to, &wqe);
+
+	if (err == -ENOENT)
+		return rnr(to);
+	if (err)
+		return nak(PVRDMA_WC_REM_OP_ERR);
+	if (request->op->kind == PVR_OP_WRITE)
+		answer = do_rdma(to, request);
+	else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
+		answer = do_send_invalidate(to, request, &wqe);
+	else
+		answer = do_send(to, request, &wqe);
+	if (answer.verdict == PVR_ACK && advance(to, request))
+		complete_recv(to, request, &wqe, PVRDMA_WC_SUCCESS);
+	return answer;
+}
+
+static pvr_always_inline struct pvr_answer
+without_recv(struct pvr_qp *to, const struct pvr_request *request)
+{
+	struct pvr_answer answer;
+
+	answer = request->op->kind == PVR_OP_ATOMIC ? do_atomic(to, request) :
+						      do_rdma(to, request);
+	if (answer.verdict == PVR_ACK)
+		advance(to, request);
+	return answer;
 }
 
 struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
 					const struct pvr_request *request)
 {
-	struct pvr_recv_wqe wqe;
-	struct pvr_answer answer;
-	int err = 0;
-
 	resynchronise(to, request);
 	if (!in_order(to, request))
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	established(to);
-	if (request->op->recv)
-		err = get_recv(to, &wqe);
-	if (err == -ENOENT)
-		return rnr(to);
-	if (err)
-		return nak(PVRDMA_WC_REM_OP_ERR);
-	answer = execute(to, request, &wqe);
-	if (answer.verdict != PVR_ACK)
-		return answer;
-	request->tally->copied += request->chunk;
-	if (pvr_request_is_last(request))
-		finish(to, request, &wqe);
-	else
-		to->rq_done += request->chunk;
-	return answer;
+	return request->op->recv ? with_recv(to, request) : without_recv(to, request);
 }

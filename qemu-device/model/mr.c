@@ -155,6 +155,7 @@ static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_cre
 		return NULL;
 	mr->pd = pd;
 	mr->kind = maker->kind;
+	mr->where = maker->map == map_nothing ? NULL : &mr->pages;
 	if (pvr_mr_is_window(mr))
 		return mr;
 	mr->access = cmd->access_flags & PVR_MR_ACCESS;

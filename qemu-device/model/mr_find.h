@@ -8,22 +8,17 @@
 /* What PVR_LOCAL_DMA_LKEY names. */
 extern const struct pvr_mr pvr_mr_local_dma;
 
-/* Whose pages a region or window has. */
-static inline const struct pvr_mr *pvr_mr_region(const struct pvr_mr *mr)
-{
-	return mr->region ? mr->region : mr;
-}
-
 /* The rights are there, and so is the memory. */
 static inline bool pvr_mr_permits(struct pvr_adapter *adapter, const struct pvr_mr *mr,
 				  uint64_t addr, uint64_t len, uint32_t access)
 {
 	if (!mr->valid || (mr->access & access) != access)
 		return false;
-	if (mr->kind == PVR_MR_DMA)
+	/* A window that is not bound is not valid either. */
+	if (!mr->where)
 		return pvr_ram_covers(&adapter->ram, addr, len, access & PVR_ACCESS_LOCAL_WRITE);
 	/* An address below the start is one far behind the end. */
-	return !pvr_mr_region(mr)->pages.broken && addr - mr->start <= mr->length &&
+	return !mr->where->broken && addr - mr->start <= mr->length &&
 	       len <= mr->length - (addr - mr->start);
 }
 
@@ -72,18 +67,16 @@ static inline uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_
 				  uint64_t addr, uint64_t len, uint64_t *contig)
 {
 	/* Who found it has seen that what is written to can be. */
-	if (mr->kind == PVR_MR_DMA)
+	if (!mr->where)
 		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
-	return pvr_pages_run(&pvr_mr_region(mr)->pages, mr->offset + (addr - mr->start), len,
-			     contig);
+	return pvr_pages_run(mr->where, mr->offset + (addr - mr->start), len, contig);
 }
 
 /* All of what was found and allowed, if a glance tells that it is one run; else NULL. */
 static inline uint8_t *pvr_mr_flat(const struct pvr_mr *mr, uint64_t addr, uint64_t len)
 {
-	if (mr->kind == PVR_MR_DMA)
-		return NULL;
-	return pvr_pages_flat(&pvr_mr_region(mr)->pages, mr->offset + (addr - mr->start), len);
+	return mr->where ? pvr_pages_flat(mr->where, mr->offset + (addr - mr->start), len) :
+			   NULL;
 }
 
 #endif /* PVR_MR_FIND_H */

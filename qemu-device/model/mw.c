@@ -16,12 +16,12 @@
 
 void pvr_mw_unbind(struct pvr_mr *window)
 {
-	if (!window->region)
+	if (!pvr_mr_is_window(window) || !window->where)
 		return;
 	LIST_REMOVE(window, region_link);
 	if (window->qp)
 		LIST_REMOVE(window, qp_link);
-	window->region = NULL;
+	window->where = NULL;
 	window->qp = NULL;
 	window->valid = false;
 }
@@ -66,7 +66,7 @@ static int check_access(const struct pvr_mr *region, uint32_t access)
 
 static void attach(struct pvr_mr *window, struct pvr_mr *region, struct pvr_qp *qp)
 {
-	window->region = region;
+	window->where = &region->pages;
 	LIST_INSERT_HEAD(&region->windows, window, region_link);
 	if (window->kind == PVR_MR_WINDOW1)
 		return;

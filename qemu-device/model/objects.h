@@ -35,8 +35,9 @@ struct pvr_mr {
 	uint32_t access; /* PVR_ACCESS_* */
 	bool valid; /* false: a fast region not registered, a window not bound now */
 	uint64_t start, length; /* as work requests name them */
-	uint64_t offset; /* of byte start in the pages, of its region if a window */
-	struct pvr_mr *region; /* of a bound window */
+	/* Its pages, or its region's if it is a bound window; NULL: it has none. */
+	const struct pvr_pages *where;
+	uint64_t offset; /* of byte start in them */
 	struct pvr_pages pages;
 
 	uint32_t handle;

@@ -84,11 +84,11 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 
 void pvr_local_end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally)
 {
-	pvr_count(peer, PVR_STAT_RX_MSGS, tally->rx_msgs);
-	pvr_count(peer, PVR_STAT_RX_BYTES, tally->rx_bytes);
+	pvr_count(peer, PVR_STAT_RX_MSGS, tally->taken_msgs);
+	pvr_count(peer, PVR_STAT_RX_BYTES, tally->taken_bytes);
 	if (qp->path) {
-		pvr_stat_add(&qp->path->messages, tally->rx_msgs);
-		pvr_stat_add(&qp->path->bytes, tally->copied);
+		pvr_stat_add(&qp->path->messages, tally->taken_msgs);
+		pvr_stat_add(&qp->path->bytes, tally->taken_bytes);
 	}
 	/* The requester learns of it later than the responder, as it would on a wire. */
 	pvr_publish(peer->adapter);
