@@ -19,7 +19,8 @@ static void guest_raise(void *opaque, uint32_t vector)
 
 	if (vector >= PVR_VEC_MAX)
 		fg_die("vector %u", vector);
-	guest->irq[vector]++;
+	/* By several threads, but one at a time; read by the guest's own. */
+	__atomic_store_n(&guest->irq[vector], guest->irq[vector] + 1, __ATOMIC_RELAXED);
 }
 
 static const struct pvr_adapter_ops adapter_ops = {

@@ -13,28 +13,42 @@
 
 static uint64_t host_now(void *opaque)
 {
-	return ((struct fg_host *)opaque)->now;
+	const struct fg_host *host = opaque;
+
+	return host->real_now ? host->real_now() : host->now;
+}
+
+static void host_wake(void *opaque, unsigned int worker)
+{
+	struct fg_host *host = opaque;
+
+	if (host->wake)
+		host->wake(host->wake_opaque, worker);
 }
 
 static void host_log(void *opaque, enum pvr_log_level level, const char *adapter,
 		     const char *message)
 {
 	struct fg_host *host = opaque;
-	struct fg_log_line *line = &host->line[host->nlines++ % FG_LOG_LINES];
+	struct fg_log_line *line;
 
 	if ((unsigned)level >= FG_LOG_LEVELS)
 		fg_die("log level %d", level);
+	pthread_mutex_lock(&host->log_lock);
+	line = &host->line[host->nlines++ % FG_LOG_LINES];
 	host->logged[level]++;
 	line->level = level;
 	snprintf(line->adapter, sizeof(line->adapter), "%s", adapter ? adapter : "");
 	snprintf(line->text, sizeof(line->text), "%s", message);
 	if (getenv("FG_LOG"))
 		fprintf(stderr, "log %d %s: %s\n", level, line->adapter, line->text);
+	pthread_mutex_unlock(&host->log_lock);
 }
 
 static const struct pvr_engine_ops engine_ops = {
 	.now = host_now,
 	.log = host_log,
+	.wake = host_wake,
 };
 
 struct fg_host *fg_host_try_create(unsigned int workers)
@@ -45,6 +59,7 @@ struct fg_host *fg_host_try_create(unsigned int workers)
 		return NULL;
 	host->now = START_TIME;
 	host->workers = workers;
+	pthread_mutex_init(&host->log_lock, NULL);
 	host->polls = getenv("FG_POLL");
 	host->engine = pvr_engine_create(&engine_ops, host, workers);
 	if (!host->engine) {

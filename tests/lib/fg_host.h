@@ -3,6 +3,7 @@
 #ifndef FG_HOST_H
 #define FG_HOST_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,6 +28,11 @@ struct fg_host {
 	unsigned int workers;
 	uint64_t now; /* ns; moves only by fg_advance() and fg_settle() */
 	bool polls; /* fg_run() polls the engine and never lets it rest */
+	/* While a crew is at work (fg_crew.h): its clock, and where wake() goes. */
+	uint64_t (*real_now)(void);
+	void (*wake)(void *opaque, unsigned int worker);
+	void *wake_opaque;
+	pthread_mutex_t log_lock; /* protects what follows */
 	uint64_t logged[FG_LOG_LEVELS]; /* lines by level */
 	uint32_t nlines; /* all; the last FG_LOG_LINES are in line[] */
 	struct fg_log_line line[FG_LOG_LINES];

@@ -1,0 +1,722 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Two workers in threads of their own, guests in others: nothing is lost, nothing hangs. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "common.h"
+
+#define MESSAGES 4000
+#define SLOTS 16 /* of SLOT bytes, for each direction */
+#define SLOT 512
+#define HANG_SECONDS 30
+#define SPINS 200 /* until others get the CPU */
+#define GRH 40u
+
+static const uint8_t group[16] = { 0xff, 0x12, [15] = 9 };
+
+/* vm1 on the first worker, vm2 and vm3 on the second. */
+struct crew_env {
+	struct t_env env; /* first, as t_teardown() wants it */
+	struct fg_crew *crew;
+};
+
+static struct fg_guest *start_on(struct fg_host *host, uint32_t number, unsigned int worker)
+{
+	struct fg_guest_config config;
+	struct fg_guest *guest;
+	uint8_t gid[16];
+
+	fg_guest_config_init(&config, number);
+	config.worker = worker;
+	guest = fg_guest_create(host, &config);
+	expect_ok(fg_guest_boot(guest));
+	fg_gid_from_mac(gid, guest->config.mac);
+	expect_ok(fg_bind_gid(guest, 0, gid));
+	return guest;
+}
+
+static struct fg_crew *crew_of(void **state)
+{
+	return ((struct crew_env *)*state)->crew;
+}
+
+static int t_setup_crew(void **state)
+{
+	struct crew_env *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	*state = c;
+	c->env.host = fg_host_create_workers(2);
+	for (uint32_t i = 0; i < 3; i++)
+		c->env.g[i] = start_on(c->env.host, i + 1, i > 0);
+	return 0;
+}
+
+static int t_teardown_crew(void **state)
+{
+	struct crew_env *c = *state;
+
+	if (c->crew)
+		fg_crew_stop(c->crew);
+	return t_teardown(state);
+}
+
+/* From here on nothing may call fg_run(). */
+static void go(void **state)
+{
+	struct crew_env *c = *state;
+
+	c->crew = fg_crew_start(c->env.host);
+}
+
+static uint64_t now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * FG_SEC + (uint64_t)ts.tv_nsec;
+}
+
+/* The next completion; a hang ends the test. */
+static struct pvrdma_cqe await(struct fg_cq *cq)
+{
+	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+	struct pvrdma_cqe cqe;
+	uint32_t spins = 0;
+
+	while (!fg_cq_poll(cq, &cqe)) {
+		if (++spins % SPINS)
+			continue;
+		sched_yield();
+		if (now() > end)
+			fg_die("no completion within %d s", HANG_SECONDS);
+	}
+	return cqe;
+}
+
+static void await_ok(struct fg_cq *cq)
+{
+	struct pvrdma_cqe cqe = await(cq);
+
+	if (cqe.status != PVRDMA_WC_SUCCESS)
+		fg_die("completion with status %u", cqe.status);
+}
+
+static void connect(struct t_env *env, const struct fg_conn *conn)
+{
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->b, conn);
+}
+
+/* -------------------------------------------------- messages that are checked */
+
+static uint64_t word(uint32_t seed, uint32_t n, uint32_t i)
+{
+	return ((uint64_t)seed << 56) + (uint64_t)n * 1000003 + i;
+}
+
+static void slot_fill(struct fg_end *end, uint32_t slot, uint32_t seed, uint32_t n)
+{
+	uint64_t *at = (uint64_t *)(end->mr.va + slot * SLOT);
+
+	for (uint32_t i = 0; i < SLOT / 8; i++)
+		at[i] = word(seed, n, i);
+}
+
+static void slot_check(struct fg_end *end, uint32_t slot, uint32_t seed, uint32_t n)
+{
+	const uint64_t *at = (const uint64_t *)(end->mr.va + slot * SLOT);
+
+	for (uint32_t i = 0; i < SLOT / 8; i++)
+		if (at[i] != word(seed, n, i))
+			fg_die("message %u: word %u is 0x%llx", n, i, (unsigned long long)at[i]);
+}
+
+/* One side of a conversation in both directions; slots are first the own, then the other's. */
+struct talker {
+	struct fg_end *end;
+	uint32_t seed, others;
+	uint32_t sent, done, received;
+};
+
+static void post_recv(struct talker *t, uint32_t n)
+{
+	t_recv(t->end, n, (SLOTS + n % SLOTS) * SLOT, SLOT);
+}
+
+static bool send_next(struct talker *t)
+{
+	uint32_t slot = t->sent % SLOTS;
+
+	if (t->sent == MESSAGES || t->sent - t->done == SLOTS)
+		return false;
+	slot_fill(t->end, slot, t->seed, t->sent);
+	t_send(t->end, t->sent++, slot * SLOT, SLOT);
+	return true;
+}
+
+static bool take_sent(struct talker *t)
+{
+	struct pvrdma_cqe cqe;
+
+	if (!fg_cq_poll(&t->end->scq, &cqe))
+		return false;
+	if (cqe.status != PVRDMA_WC_SUCCESS || cqe.wr_id != t->done++)
+		fg_die("send %u: status %u", (uint32_t)cqe.wr_id, cqe.status);
+	return true;
+}
+
+static bool take_received(struct talker *t)
+{
+	struct pvrdma_cqe cqe;
+	uint32_t n = t->received;
+
+	if (!fg_cq_poll(&t->end->rcq, &cqe))
+		return false;
+	if (cqe.status != PVRDMA_WC_SUCCESS || cqe.wr_id != n)
+		fg_die("receive %u: status %u", (uint32_t)cqe.wr_id, cqe.status);
+	slot_check(t->end, SLOTS + n % SLOTS, t->others, n);
+	t->received++;
+	post_recv(t, n + SLOTS);
+	return true;
+}
+
+static void *talk(void *opaque)
+{
+	struct talker *t = opaque;
+	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+
+	while (t->done < MESSAGES || t->received < MESSAGES) {
+		if (send_next(t) | take_sent(t) | take_received(t))
+			continue;
+		sched_yield();
+		if (now() > end)
+			fg_die("%u sent, %u done, %u received", t->sent, t->done, t->received);
+	}
+	return NULL;
+}
+
+static void converse(struct talker *a, struct talker *b)
+{
+	pthread_t thread;
+
+	for (uint32_t n = 0; n < SLOTS; n++) {
+		post_recv(a, n);
+		post_recv(b, n);
+	}
+	assert_int_equal(pthread_create(&thread, NULL, talk, a), 0);
+	talk(b);
+	pthread_join(thread, NULL);
+}
+
+static void test_both_ways_at_once(void **state)
+{
+	struct t_env *env = *state;
+	struct talker a = { .end = &env->a, .seed = 1, .others = 2 };
+	struct talker b = { .end = &env->b, .seed = 2, .others = 1 };
+
+	connect(env, NULL);
+	go(state);
+	converse(&a, &b);
+}
+
+/* Large messages, so that a turn does not do it: each piece needs both adapters anew. */
+static void test_large_messages_both_ways_at_once(void **state)
+{
+	const uint32_t len = 1 << 20;
+	struct t_env *env = *state;
+	struct fg_mr wide[2];
+
+	connect(env, NULL);
+	t_wide_mr(&env->a, len / PVR_PAGE_SIZE, &wide[0]);
+	t_wide_mr(&env->b, len / PVR_PAGE_SIZE, &wide[1]);
+	env->a.mr = wide[0];
+	env->b.mr = wide[1];
+	go(state);
+	for (uint32_t n = 0; n < 50; n++) {
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, len);
+		t_rdma(&env->b, PVRDMA_WR_RDMA_READ, n, 0, &env->a.mr, 0, len);
+		await_ok(&env->a.scq);
+		await_ok(&env->b.scq);
+	}
+}
+
+/* A queue pair of the third VM next to them, whose messages nobody may hold up for long. */
+static void test_three_talk_to_each_other(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+
+	connect(env, NULL);
+	fg_end_open(&c, env->g[2], PVR_QPT_RC);
+	fg_end_open(&d, env->g[0], PVR_QPT_RC);
+	fg_end_connect(&c, &d, NULL);
+	go(state);
+	for (uint32_t n = 0; n < MESSAGES; n++) {
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, 64);
+		t_rdma(&env->b, PVRDMA_WR_RDMA_READ, n, 64, &env->a.mr, 64, 64);
+		t_rdma(&c, PVRDMA_WR_RDMA_WRITE, n, 0, &d.mr, 0, 64);
+		t_rdma(&d, PVRDMA_WR_RDMA_WRITE, n, 64, &c.mr, 64, 64);
+		await_ok(&env->a.scq);
+		await_ok(&env->b.scq);
+		await_ok(&c.scq);
+		await_ok(&d.scq);
+	}
+}
+
+/* ------------------------------------------------------------------- waking up */
+
+/* The RNR timer takes 655 ms: so many messages come in time only if each is woken. */
+static const struct fg_conn patient = {
+	.mtu = PVR_MTU_1024, .access = FG_ACCESS_ALL, .timeout = 14, .retry_cnt = 7,
+	.rnr_retry = 7, .min_rnr_timer = 0, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
+};
+
+static void test_receive_wakes_who_waits(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t begin;
+
+	connect(env, &patient);
+	go(state);
+	begin = now();
+	for (uint32_t n = 0; n < 500; n++) {
+		t_send(&env->a, n, 0, 64);
+		if (n % 2)
+			sched_yield();
+		for (volatile uint32_t delay = n % 64 * 100; delay; delay--)
+			;
+		t_recv(&env->b, n, 0, 64);
+		await_ok(&env->b.rcq);
+		await_ok(&env->a.scq);
+	}
+	/* Were every tenth one slept out, it would take longer. */
+	assert_true(now() - begin < HANG_SECONDS * FG_SEC);
+	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
+}
+
+static void test_srq_wakes_who_waits(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end owner, far[3];
+	struct fg_qp near[3];
+	struct fg_srq srq;
+
+	fg_end_open(&owner, env->g[1], PVR_QPT_RC);
+	expect_ok(fg_srq_create(&owner.pd, 32, 4, &srq));
+	for (uint32_t i = 0; i < 3; i++) {
+		struct fg_qp_spec spec = { .type = PVR_QPT_RC, .pd = &owner.pd,
+					   .scq = &owner.scq, .rcq = &owner.rcq, .srq = &srq };
+
+		fg_end_open(&far[i], env->g[0], PVR_QPT_RC);
+		expect_ok(fg_qp_create(&spec, &near[i]));
+		expect_ok(fg_qp_connect(&far[i].qp, &patient, owner.gid, near[i].qpn));
+		expect_ok(fg_qp_connect(&near[i], &patient, far[i].gid, far[i].qp.qpn));
+	}
+	go(state);
+	for (uint32_t n = 0; n < 300; n++) {
+		for (uint32_t i = 0; i < 3; i++)
+			t_send(&far[i], n, 0, 64);
+		for (uint32_t i = 0; i < 3; i++) {
+			struct pvrdma_sge sge = fg_sge(&owner.mr, 64 * i, 64);
+
+			assert_true(fg_post_srq_recv(&srq, i, &sge, 1));
+			if (n % 3 == i)
+				sched_yield();
+		}
+		for (uint32_t i = 0; i < 3; i++) {
+			await_ok(&owner.rcq);
+			await_ok(&far[i].scq);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ datagrams */
+
+static void open_ud(struct fg_end *end, struct fg_guest *guest)
+{
+	fg_end_open(end, guest, PVR_QPT_UD);
+	fg_end_ready(end);
+}
+
+static void test_datagrams_both_ways(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ud(&env->a, env->g[0]);
+	open_ud(&env->b, env->g[1]);
+	go(state);
+	for (uint32_t n = 0; n < MESSAGES; n++) {
+		t_recv(&env->a, n, 1000, 200);
+		t_recv(&env->b, n, 1000, 200);
+		t_send_ud(&env->a, &env->b, n, 0, 100);
+		t_send_ud(&env->b, &env->a, n, 0, 100);
+		await_ok(&env->a.scq);
+		await_ok(&env->b.scq);
+		await_ok(&env->a.rcq);
+		await_ok(&env->b.rcq);
+	}
+	assert_int_equal(fg_stats(env->g[0]).ud_dropped + fg_stats(env->g[1]).ud_dropped, 0);
+}
+
+static void post_group(struct fg_end *from, uint32_t n)
+{
+	struct pvrdma_av av = fg_av(&from->pd, group, 0);
+	struct pvrdma_sge sge = fg_sge(&from->mr, 0, 100);
+	struct fg_wr wr = { .wr_id = n, .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge, .num_sge = 1, .av = &av,
+			    .remote_qpn = 0xffffff, .remote_qkey = FG_QKEY };
+
+	assert_true(fg_post_send(&from->qp, &wr));
+}
+
+/* Each gets each datagram once, whoever was busy in the middle of it. */
+static void test_group_across_workers(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end end[4], *all = end;
+
+	for (uint32_t i = 0; i < 4; i++) {
+		open_ud(&end[i], env->g[i % 3]);
+		expect_ok(fg_qp_attach(&end[i].qp, group));
+	}
+	connect(env, NULL);
+	go(state);
+	for (uint32_t n = 0; n < 1000; n++) {
+		for (uint32_t i = 0; i < 4; i++) {
+			t_recv(&end[i], n, 1000, 200);
+			t_recv(&end[i], n, 1000, 200);
+		}
+		post_group(&all[0], n);
+		post_group(&all[1], n);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, 64);
+		t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 64);
+		for (uint32_t i = 0; i < 4; i++) {
+			await_ok(&end[i].rcq);
+			await_ok(&end[i].rcq);
+			expect_no_cqe(&end[i].rcq);
+		}
+		await_ok(&all[0].scq);
+		await_ok(&all[1].scq);
+		await_ok(&env->a.scq);
+		await_ok(&env->b.scq);
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		assert_int_equal(fg_stats(env->g[i]).ud_dropped, 0);
+}
+
+/* ------------------------------------------------- one side goes, under load */
+
+/* Held by a guest's thread while it uses its adapter, and by who makes or destroys one. */
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+/* Writes to the peer until told to stop, and reconnects whenever that fails. */
+struct writer {
+	struct fg_end *from, *to;
+	pthread_t thread;
+	bool stop;
+	uint32_t ok, failed;
+};
+
+static const struct fg_conn hasty = {
+	.mtu = PVR_MTU_1024, .access = FG_ACCESS_ALL, .timeout = 1, .retry_cnt = 1,
+	.rnr_retry = 1, .min_rnr_timer = 1, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
+};
+
+static void reconnect(struct writer *w)
+{
+	pthread_mutex_lock(&gate);
+	fg_qp_to_err(&w->from->qp);
+	fg_qp_to_reset(&w->from->qp);
+	fg_cq_drain(&w->from->scq);
+	expect_ok(fg_qp_connect(&w->from->qp, &hasty, w->to->gid,
+				__atomic_load_n(&w->to->qp.qpn, __ATOMIC_RELAXED)));
+	pthread_mutex_unlock(&gate);
+}
+
+static void *write_on(void *opaque)
+{
+	struct writer *w = opaque;
+	uint32_t n;
+
+	for (n = 0; !__atomic_load_n(&w->stop, __ATOMIC_RELAXED); n++) {
+		pthread_mutex_lock(&gate);
+		t_rdma(w->from, PVRDMA_WR_RDMA_WRITE, n, 0, &w->to->mr, 0, 64);
+		pthread_mutex_unlock(&gate);
+		if (await(&w->from->scq).status == PVRDMA_WC_SUCCESS) {
+			w->ok++;
+			continue;
+		}
+		w->failed++;
+		reconnect(w);
+	}
+	return NULL;
+}
+
+static void writer_start(struct writer *w, struct fg_end *from, struct fg_end *to)
+{
+	*w = (struct writer){ .from = from, .to = to };
+	assert_int_equal(pthread_create(&w->thread, NULL, write_on, w), 0);
+}
+
+static void writer_stop(struct writer *w)
+{
+	__atomic_store_n(&w->stop, true, __ATOMIC_RELAXED);
+	pthread_join(w->thread, NULL);
+}
+
+/* Its PSNs are those of a fresh connection at both ends. */
+static void accept_writer(struct fg_end *end, const struct fg_end *from)
+{
+	expect_ok(fg_qp_connect(&end->qp, &hasty, from->gid, from->qp.qpn));
+}
+
+static void pause_ms(uint32_t ms)
+{
+	const struct timespec ts = { .tv_nsec = ms * 1000000l };
+
+	nanosleep(&ts, NULL);
+}
+
+static void test_queue_pair_resets_under_load(void **state)
+{
+	struct t_env *env = *state;
+	struct writer w;
+
+	connect(env, &hasty);
+	go(state);
+	writer_start(&w, &env->a, &env->b);
+	for (uint32_t i = 0; i < 100; i++) {
+		fg_qp_to_reset(&env->b.qp);
+		accept_writer(&env->b, &env->a);
+		if (i % 10 == 0)
+			pause_ms(2);
+	}
+	writer_stop(&w);
+	assert_true(w.failed > 0);
+}
+
+/* Handles and memory are used again for other objects while the peer still writes. */
+static void test_queue_pair_is_destroyed_under_load(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec;
+	struct writer w;
+
+	connect(env, &hasty);
+	spec = (struct fg_qp_spec){ .type = PVR_QPT_RC, .pd = &env->b.pd, .scq = &env->b.scq,
+				    .rcq = &env->b.rcq };
+	go(state);
+	writer_start(&w, &env->a, &env->b);
+	for (uint32_t i = 0; i < 100; i++) {
+		struct fg_qp fresh;
+
+		expect_ok(fg_qp_destroy(&env->b.qp));
+		expect_ok(fg_qp_create(&spec, &fresh));
+		/* The writer reads this one word meanwhile. */
+		__atomic_store_n(&env->b.qp.qpn, fresh.qpn, __ATOMIC_RELAXED);
+		env->b.qp.buf = fresh.buf;
+		env->b.qp.ring = fresh.ring;
+		env->b.qp.handle = fresh.handle;
+		accept_writer(&env->b, &env->a);
+		if (i % 10 == 0)
+			pause_ms(2);
+	}
+	writer_stop(&w);
+	assert_true(w.failed > 0);
+}
+
+static void test_adapter_resets_under_load(void **state)
+{
+	struct t_env *env = *state;
+	struct writer w;
+
+	connect(env, &hasty);
+	go(state);
+	writer_start(&w, &env->a, &env->b);
+	for (uint32_t i = 0; i < 50; i++) {
+		pvr_adapter_reset(env->g[1]->adapter);
+		expect_ok(fg_guest_boot(env->g[1]));
+		expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+		pause_ms(1);
+	}
+	writer_stop(&w);
+	assert_true(w.failed > 0);
+	/* Its objects are gone without a command. */
+	fg_qp_drop(&env->b.qp);
+	memset(&env->b, 0, sizeof(env->b));
+}
+
+/* After unmapping nobody touches the memory: it is not even there. */
+static void test_memory_is_unplugged_under_load(void **state)
+{
+	struct t_env *env = *state;
+	const struct fg_ram_piece *piece;
+	struct writer w;
+	uint32_t i;
+
+	connect(env, &hasty);
+	go(state);
+	writer_start(&w, &env->a, &env->b);
+	pause_ms(5);
+	for (i = 0; i < FG_RAM_PIECES; i++) {
+		piece = &env->g[1]->ram.piece[i];
+		if (!piece->size)
+			continue;
+		pvr_adapter_unmap_ram(env->g[1]->adapter, piece->gpa, piece->size);
+		assert_int_equal(mprotect(piece->va, piece->size, PROT_NONE), 0);
+	}
+	pause_ms(5);
+	writer_stop(&w);
+	assert_true(w.ok > 0);
+	assert_true(w.failed > 0);
+	for (i = 0; i < FG_RAM_PIECES; i++) {
+		piece = &env->g[1]->ram.piece[i];
+		if (piece->size)
+			mprotect(piece->va, piece->size, PROT_READ | PROT_WRITE);
+	}
+}
+
+static void stop_the_world(void **state)
+{
+	pthread_mutex_lock(&gate);
+	fg_crew_pause(crew_of(state));
+}
+
+static void start_the_world(void **state)
+{
+	fg_crew_resume(crew_of(state));
+	pthread_mutex_unlock(&gate);
+}
+
+static void test_gid_is_taken_away_under_load(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_guest_config config;
+	struct fg_guest *owner;
+	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+	uint8_t gid[16];
+
+	fg_guest_config_init(&config, 4);
+	config.worker = 0;
+	fg_gid_from_mac(gid, config.mac);
+	expect_ok(fg_bind_gid(env->g[1], 1, gid));
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->b, NULL);
+	go(state);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 64);
+	await_ok(&env->a.scq);
+	stop_the_world(state);
+	owner = fg_guest_create(env->host, &config);
+	start_the_world(state);
+	env->g[3] = owner;
+	expect_ok(fg_guest_boot(owner));
+	expect_ok(fg_bind_gid(owner, 0, gid)); /* whose it is by right */
+	while (!fg_events_pending(env->g[1]) && now() < end)
+		sched_yield();
+	expect_one_event(env->g[1], PVR_EVENT_GID_CHANGE, 1);
+	expect_refused(fg_unbind_gid(env->g[1], 1, gid));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 64);
+	await_ok(&env->a.scq);
+}
+
+static void test_adapters_come_and_go_while_others_work(void **state)
+{
+	struct t_env *env = *state;
+	struct writer w, v;
+
+	connect(env, &hasty);
+	go(state);
+	writer_start(&w, &env->a, &env->b);
+	for (uint32_t i = 0; i < 20; i++) {
+		struct fg_end guest;
+
+		stop_the_world(state);
+		env->g[3] = start_on(env->host, 4, i % 2);
+		start_the_world(state);
+		fg_end_open(&guest, env->g[3], PVR_QPT_RC);
+		/* b does not know it: so it fails again and again. */
+		expect_ok(fg_qp_connect(&guest.qp, &hasty, env->b.gid, env->b.qp.qpn));
+		writer_start(&v, &guest, &env->b);
+		pause_ms(1);
+		writer_stop(&v);
+		assert_int_equal(v.ok, 0);
+		stop_the_world(state);
+		fg_guest_destroy(env->g[3]);
+		env->g[3] = NULL;
+		start_the_world(state);
+	}
+	writer_stop(&w);
+	assert_true(w.ok > 0);
+	assert_int_equal(w.failed, 0);
+}
+
+/* A worker with nothing to do is asleep, and is woken by what others give it. */
+static void test_timers_of_a_worker_that_sleeps(void **state)
+{
+	struct t_env *env = *state;
+
+	connect(env, &hasty);
+	expect_ok(fg_qp_destroy(&env->b.qp));
+	go(state);
+	for (uint32_t n = 0; n < 50; n++) {
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, 64);
+		assert_int_equal(await(&env->a.scq).status, PVRDMA_WC_RETRY_EXC_ERR);
+		fg_qp_to_reset(&env->a.qp);
+		expect_ok(fg_qp_connect(&env->a.qp, &hasty, env->b.gid, 77));
+	}
+}
+
+/* What vm1 sends makes a completion at vm2, which is on another worker, and interrupts it. */
+static void test_interrupts_at_the_other_worker(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t *raised = &env->g[1]->irq[PVR_VEC_CQ], seen;
+	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+
+	connect(env, NULL);
+	go(state);
+	for (uint32_t n = 0; n < 500; n++) {
+		seen = __atomic_load_n(raised, __ATOMIC_RELAXED);
+		t_recv(&env->b, n, 0, 64);
+		fg_cq_arm(&env->b.rcq);
+		t_send(&env->a, n, 0, 64);
+		while (__atomic_load_n(raised, __ATOMIC_RELAXED) == seen && now() < end)
+			sched_yield();
+		assert_int_equal(__atomic_load_n(raised, __ATOMIC_RELAXED), seen + 1);
+		await_ok(&env->b.rcq);
+		await_ok(&env->a.scq);
+		fg_cq_events_pending(env->g[1]);
+	}
+}
+
+#define C(test) cmocka_unit_test_setup_teardown(test, t_setup_crew, t_teardown_crew)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		C(test_both_ways_at_once),
+		C(test_large_messages_both_ways_at_once),
+		C(test_three_talk_to_each_other),
+		C(test_receive_wakes_who_waits),
+		C(test_srq_wakes_who_waits),
+		C(test_datagrams_both_ways),
+		C(test_group_across_workers),
+		C(test_queue_pair_resets_under_load),
+		C(test_queue_pair_is_destroyed_under_load),
+		C(test_adapter_resets_under_load),
+		C(test_memory_is_unplugged_under_load),
+		C(test_gid_is_taken_away_under_load),
+		C(test_adapters_come_and_go_while_others_work),
+		C(test_timers_of_a_worker_that_sleeps),
+		C(test_interrupts_at_the_other_worker),
+	};
+
+	fg_default_ext = PVR_EXT_MCAST;
+	return T_MAIN(tests);
+}
