@@ -17,7 +17,7 @@ class Target:
 BANDWIDTH = Target("ratio", True, 0.95, ">= 0.95 x")
 # Patterns of whole names; the first that fits counts.
 TARGETS = [
-    (r"(write|read)_bw(_linear|_cold)?\.(65536|1048576)", BANDWIDTH),
+    (r"(write|read)_bw(_linear|_pages|_cold)?\.(65536|1048576)", BANDWIDTH),
     (r"write_rate\.8", Target("value", True, 10e6, ">= 10 M/s")),
     (r"write_insn\.8", Target("value", False, 400, "<= 400")),
     (r"send_rate\.8", Target("value", True, 6e6, ">= 6 M/s")),

@@ -27,6 +27,19 @@ uint64_t bench_now(void)
 	return ts.tv_sec * FG_SEC + ts.tv_nsec;
 }
 
+uint64_t bench_clock_ns;
+
+void bench_clock_init(void)
+{
+	double ns[1001];
+
+	for (size_t i = 0; i < sizeof(ns) / sizeof(ns[0]); i++) {
+		ns[i] = -(double)bench_now();
+		ns[i] += bench_now();
+	}
+	bench_clock_ns = bench_median(ns, sizeof(ns) / sizeof(ns[0]));
+}
+
 static int by_value(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;

@@ -90,6 +90,7 @@ static void run(const struct group *group)
 int main(int argc, char **argv)
 {
 	parse(argc, argv);
+	bench_clock_init();
 	if (bench_options.small)
 		printf("1..%zu\n", optind == argc ? GROUPS : (size_t)(argc - optind));
 	for (int i = optind; i < argc; i++)
