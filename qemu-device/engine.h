@@ -238,6 +238,13 @@ void pvr_adapter_pause(struct pvr_adapter *adapter);
 void pvr_adapter_resume(struct pvr_adapter *adapter);
 
 /*
+ * A command is being executed that takes long, in steps from pvr_engine_run(). Accesses to
+ * the registers and changes of RAM would wait for its end: who has other adapters to look
+ * after makes them later.
+ */
+bool pvr_adapter_busy(const struct pvr_adapter *adapter);
+
+/*
  * PCI command register, bus master enable: while off, the adapter does no DMA.
  * Initially on, for embedders without a configuration space.
  */

@@ -352,9 +352,15 @@ static int client_step(struct pvr_client *client)
 {
 	struct pvr_window window;
 	size_t bytes = 0;
-	ssize_t n = pvr_window_open(&window, client->source.fd);
+	ssize_t n;
 	int num;
 
+	/* What it says next may have to wait for a long command: other clients need not. */
+	if (pvr_adapter_busy(client->adapter)) {
+		pvr_loop_again(&client->source);
+		return STEP_WAIT;
+	}
+	n = pvr_window_open(&window, client->source.fd);
 	if (n == -EAGAIN || n == -EINTR)
 		return STEP_WAIT;
 	if (n <= 0)

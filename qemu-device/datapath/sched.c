@@ -195,8 +195,12 @@ static enum pvr_turn visit(struct pvr_worker *worker, struct pvr_adapter *adapte
 		result = counted_turn(worker, qp);
 	if (result == PVR_TURN_BLOCKED)
 		note_blocked(worker, qp);
+	if (adapter->job.mr) {
+		pvr_cmd_step(adapter);
+		worker->stepped = true;
+	}
 	TAILQ_REMOVE(&worker->active, adapter, busy);
-	adapter->queued = !TAILQ_EMPTY(&adapter->ready);
+	adapter->queued = !TAILQ_EMPTY(&adapter->ready) || adapter->job.mr;
 	if (adapter->queued)
 		TAILQ_INSERT_TAIL(&worker->active, adapter, busy);
 	pvr_adapter_leave(adapter, worker);
@@ -240,7 +244,10 @@ void pvr_sched_run(struct pvr_worker *worker)
 	unsigned int turns = TURNS_PER_RUN, in_a_row = 0;
 	struct pvr_adapter *adapter;
 
-	while (turns-- && in_a_row < BLOCKED_IN_A_ROW && (adapter = pvr_worker_next(worker)))
+	/* A step of a command is as long as many turns. */
+	worker->stepped = false;
+	while (turns-- && !worker->stepped && in_a_row < BLOCKED_IN_A_ROW &&
+	       (adapter = pvr_worker_next(worker)))
 		in_a_row = visit(worker, adapter) == PVR_TURN_BLOCKED ? in_a_row + 1 : 0;
 	if (worker->blocked.peer)
 		wait_for_peer(worker, in_a_row == BLOCKED_IN_A_ROW ? WAIT_NOTHING_ELSE_NS :

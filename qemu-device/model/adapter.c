@@ -201,6 +201,7 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	if (adapter->state != PVR_ADAPTER_IDLE)
 		pvr_info_guest(adapter, "reset; was %s",
 			       pvr_adapter_state_name(adapter->state));
+	pvr_cmd_cancel(adapter);
 	pvr_adapter_destroy_objects(adapter, NULL);
 	pvr_uc_destroy_all(adapter);
 	pvr_async_reset(adapter);
@@ -271,6 +272,7 @@ void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t s
 	struct pvr_ram_piece piece;
 
 	pvr_adapter_lock(adapter);
+	pvr_cmd_finish(adapter);
 	if (!pvr_ram_del(&adapter->ram, gpa, size, &piece)) {
 		if (rings_in(adapter, &piece))
 			pvr_adapter_do_fail(adapter, "the guest's memory under its rings was unplugged");
@@ -286,6 +288,7 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 
 	if (adapter->bus_master == on)
 		return;
+	pvr_cmd_finish(adapter);
 	adapter->bus_master = on;
 	pvr_debug(adapter, "bus master %s", on ? "on" : "off");
 	if (!on)
@@ -323,6 +326,7 @@ void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
 	if (adapter->state == PVR_ADAPTER_FAILED)
 		return;
 	pvr_log(adapter->engine, adapter, PVR_LOG_ERR, "failed until reset: %s", why);
+	pvr_cmd_cancel(adapter);
 	pvr_event_async(adapter, PVR_EVENT_DEVICE_FATAL, 0);
 	pvr_interrupt_flush(adapter);
 	adapter->state = PVR_ADAPTER_FAILED;
@@ -347,6 +351,11 @@ void pvr_adapter_pause(struct pvr_adapter *adapter)
 void pvr_adapter_resume(struct pvr_adapter *adapter)
 {
 	pvr_adapter_unlock(adapter);
+}
+
+bool pvr_adapter_busy(const struct pvr_adapter *adapter)
+{
+	return __atomic_load_n(&adapter->busy_with_job, __ATOMIC_RELAXED);
 }
 
 const char *pvr_adapter_name(const struct pvr_adapter *adapter)

@@ -16,6 +16,7 @@
 #include "model/timer.h"
 #include "model/worker.h"
 
+struct pvr_mr;
 struct pvr_qp;
 struct pvr_srq;
 struct pvr_owned;
@@ -113,6 +114,13 @@ struct pvr_polled {
 	TAILQ_HEAD(, pvr_qp) qps; /* who was busy longest ago is first */
 };
 
+/* A command that is not done yet: so far only CREATE_MR takes that long. */
+struct pvr_job {
+	struct pvr_mr *mr; /* to be; NULL: there is no job */
+	struct pvr_walk walk;
+	union pvr_cmd_req req;
+};
+
 /*
  * DOC: locks
  *
@@ -130,6 +138,7 @@ struct pvr_adapter {
 	bool is_interrupting; /* on its worker's list of those */
 	bool has_interrupts; /* vectors to raise, but on no such list yet */
 	bool has_lost_gids; /* read without the lock, too */
+	bool busy_with_job; /* ditto */
 	struct pvr_worker *worker;
 	/* Who is giving its queue pairs a turn now; NULL also if it is no worker. */
 	struct pvr_worker *runner;
@@ -184,7 +193,7 @@ struct pvr_adapter {
 	SLIST_HEAD(, pvr_cq) completed;
 
 	/* Objects. */
-	uint64_t pages_bytes; /* see pvr_pages_map_pdir() */
+	uint64_t pages_bytes; /* see pvr_walk_begin() */
 	struct pvr_uc kernel_uc;
 	struct pvr_uc_list contexts; /* kernel_uc and those of ucs */
 	uint32_t num_contexts;
@@ -196,6 +205,7 @@ struct pvr_adapter {
 	struct pvr_polled polled;
 	uint32_t mcast_groups, mcast_attached;
 	uint32_t mws; /* of mrs: memory windows */
+	struct pvr_job job;
 	uint8_t mr_generation;
 	uint8_t qpn_generation;
 
@@ -274,8 +284,17 @@ void pvr_uc_destroy_all(struct pvr_adapter *adapter);
 /* A doorbell in the page of @uc, at any offset; DMA is allowed now. */
 void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value);
 
-/* model/cmd.c: runs the command in the slot. Return: 0 or a positive errno for ERR. */
-int pvr_cmd_run(struct pvr_adapter *adapter);
+/*
+ * model/cmd.c: REQUEST runs the command in the slot. One that takes long goes on in steps
+ * from pvr_engine_run(); whoever looks at what it does, or changes what it uses, lets it
+ * finish first. Registers, RAM and state may then be looked at as if it had never waited.
+ */
+void pvr_cmd_run(struct pvr_adapter *adapter);
+/* Return: whether there is another step. */
+bool pvr_cmd_step(struct pvr_adapter *adapter);
+void pvr_cmd_finish(struct pvr_adapter *adapter);
+/* The driver is forgotten, and with it what it asked for. */
+void pvr_cmd_cancel(struct pvr_adapter *adapter);
 
 /* model/regs.c: forget the driver; objects must be gone. */
 void pvr_regs_reset(struct pvr_adapter *adapter);

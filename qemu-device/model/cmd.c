@@ -2,15 +2,19 @@
 /*
  * The command channel.
  *
- * REQUEST runs the command in the slot to its end: when the driver reads ERR behind
- * it, destroyed objects do no more DMA. The slot is copied once, then never looked at
- * again. Vector 0 is raised only for a success that has a response, because drivers
- * neither wait for it nor want it otherwise.
+ * When the driver reads ERR behind REQUEST the command is done, and destroyed objects do
+ * no more DMA. The slot is copied once, then never looked at again. What takes long is
+ * done in steps, so that other adapters have their turns in between; who reads ERR
+ * meanwhile waits, which an embedder can avoid (pvr_adapter_busy()).
+ *
+ * Vector 0 is raised only for a success that has a response, because drivers neither
+ * wait for it nor want it otherwise.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "datapath/async.h"
+#include "model/mr.h"
 #include "model/objects.h"
 #include "model/shm.h"
 
@@ -74,7 +78,36 @@ static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	memcpy(adapter->resp_shm, resp, sizeof(*resp));
 }
 
-static int run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
+static void complete(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		     union pvr_cmd_resp *resp, int err)
+{
+	const struct cmd_ops *ops = &cmd_ops[req->hdr.cmd];
+
+	pvr_debug(adapter, "%s: %s", ops->name, err ? strerror(err) : "done");
+	if (err) {
+		memset(resp, 0, sizeof(*resp));
+		resp->hdr.err = err;
+	}
+	respond(adapter, req, resp);
+	adapter->err = err;
+	adapter->stats.commands_failed += err != 0;
+	if (!err && ops->has_response)
+		pvr_interrupt(adapter, PVR_VEC_CMD);
+}
+
+/* Clients look at it without the lock. */
+static void set_busy(struct pvr_adapter *adapter, bool busy)
+{
+	__atomic_store_n(&adapter->busy_with_job, busy, __ATOMIC_RELAXED);
+}
+
+static void refuse(struct pvr_adapter *adapter, int err)
+{
+	adapter->err = err;
+	adapter->stats.commands_failed++;
+}
+
+static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 {
 	const struct cmd_ops *ops = cmd_lookup(adapter, req->hdr.cmd);
 	union pvr_cmd_resp resp = { 0 };
@@ -84,37 +117,61 @@ static int run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 		pvr_log_guest(adapter,
 			      "command %u refused: expected 0 to %u, or one of an extension in effect",
 			      req->hdr.cmd, PVR_CMD_STOCK_NUM - 1);
-		return ENOSYS;
+		refuse(adapter, ENOSYS);
+		return;
 	}
-	err = -ops->run(adapter, req, &resp);
-	pvr_debug(adapter, "%s: %s", ops->name, err ? strerror(err) : "done");
-	if (err) {
-		memset(&resp, 0, sizeof(resp));
-		resp.hdr.err = err;
+	err = ops->run(adapter, req, &resp);
+	if (err != -EINPROGRESS) {
+		complete(adapter, req, &resp, -err);
+		return;
 	}
-	respond(adapter, req, &resp);
-	if (!err && ops->has_response)
-		pvr_interrupt(adapter, PVR_VEC_CMD);
-	return err;
+	set_busy(adapter, true);
+	pvr_worker_queue(adapter);
 }
 
-int pvr_cmd_run(struct pvr_adapter *adapter)
+void pvr_cmd_run(struct pvr_adapter *adapter)
 {
 	union pvr_cmd_req req;
-	int err;
 
 	adapter->stats.commands++;
 	if (!pvr_adapter_dma_ok(adapter)) {
 		pvr_log_guest(adapter, "command refused: the device is %s%s",
 			      pvr_adapter_state_name(adapter->state),
 			      adapter->bus_master ? "" : " and bus mastering is off");
-		err = EIO;
-	} else {
-		/* Doorbells that came before it do. */
-		pvr_async_poll_all(adapter);
-		pvr_copy_once(&req, adapter->cmd_shm, sizeof(req));
-		err = run(adapter, &req);
+		refuse(adapter, EIO);
+		return;
 	}
-	adapter->stats.commands_failed += err != 0;
-	return err;
+	/* Doorbells that came before it do. */
+	pvr_async_poll_all(adapter);
+	pvr_copy_once(&req, adapter->cmd_shm, sizeof(req));
+	run(adapter, &req);
+}
+
+bool pvr_cmd_step(struct pvr_adapter *adapter)
+{
+	union pvr_cmd_resp resp = { 0 };
+	int err;
+
+	if (!adapter->job.mr)
+		return false;
+	err = pvr_mr_create_step(adapter, &resp);
+	if (err == -EINPROGRESS)
+		return true;
+	set_busy(adapter, false);
+	complete(adapter, &adapter->job.req, &resp, -err);
+	return false;
+}
+
+void pvr_cmd_finish(struct pvr_adapter *adapter)
+{
+	while (pvr_cmd_step(adapter))
+		;
+}
+
+void pvr_cmd_cancel(struct pvr_adapter *adapter)
+{
+	if (!adapter->job.mr)
+		return;
+	set_busy(adapter, false);
+	pvr_mr_create_cancel(adapter);
 }

@@ -11,6 +11,9 @@
 
 #include "model/mr_find.h"
 
+/* Of a region that has more pages than that, the rest comes later: 0.3 ms of work. */
+#define SLICE_PAGES 16384
+
 /* ---------------------------------------------------------------- kinds */
 
 static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
@@ -67,12 +70,22 @@ static int check_window(const struct pvr_adapter *adapter,
 	return 0;
 }
 
+static int walk_slice(struct pvr_adapter *adapter, const struct pvr_pdir *pdir)
+{
+	struct pvr_mr *mr = adapter->job.mr;
+	int err = pvr_walk_begin(&adapter->job.walk, adapter, pdir,
+				 mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
+
+	return err ? err : pvr_walk_step(&adapter->job.walk, SLICE_PAGES);
+}
+
 static int map_user(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
 		    struct pvr_mr *mr)
 {
+	struct pvr_pdir pdir = pvr_pdir_of_pages(cmd->pdir_dma, cmd->nchunks);
+
 	mr->offset = cmd->start % PVR_PAGE_SIZE;
-	return pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks,
-			     mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
+	return walk_slice(adapter, &pdir);
 }
 
 static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
@@ -92,8 +105,7 @@ static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_m
 	pages = (mr->offset + cmd->length + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE;
 	pdir.skip = cmd->offset - mr->offset;
 	pdir.size = pages * PVR_PAGE_SIZE;
-	return pvr_pages_map_pdir(adapter, &pdir, mr->access & PVR_ACCESS_LOCAL_WRITE,
-				  &mr->pages);
+	return walk_slice(adapter, &pdir);
 }
 
 /* DMA regions and windows have no pages of their own. */
@@ -117,6 +129,7 @@ struct maker {
 	enum pvr_mr_kind kind;
 	/* What the command asks for is consistent. */
 	int (*check)(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd);
+	/* Gives the region of the adapter's job its memory, or -EINPROGRESS: some of it. */
 	int (*map)(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
 		   struct pvr_mr *mr);
 };
@@ -205,6 +218,43 @@ static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
 	return 0;
 }
 
+static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_mr *cmd = &adapter->job.req.create_mr;
+	struct pvr_mr *mr = adapter->job.mr, *old;
+	int err;
+
+	/* Looked for once more: meanwhile a request may have bound a window to it. */
+	err = find_replaced(adapter, cmd, mr->pd, &old);
+	if (err)
+		return err;
+	if (old) {
+		replace(adapter, old, mr);
+		mr = old;
+	} else {
+		err = list_mr(adapter, mr);
+	}
+	if (err)
+		return err;
+	adapter->job.mr = NULL;
+	resp->create_mr.mr_handle = mr->handle;
+	resp->create_mr.lkey = mr->key;
+	resp->create_mr.rkey = mr->key;
+	return 0;
+}
+
+/* @err: of mapping the memory. */
+static int create_go_on(struct pvr_adapter *adapter, union pvr_cmd_resp *resp, int err)
+{
+	if (err == -EINPROGRESS)
+		return err;
+	if (!err)
+		err = create_end(adapter, resp);
+	if (err)
+		pvr_mr_create_cancel(adapter);
+	return err;
+}
+
 int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
@@ -222,27 +272,21 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	mr = mr_new(maker, cmd, pd);
 	if (!mr)
 		return -ENOMEM;
-	err = maker->map(adapter, cmd, mr);
-	if (err)
-		goto err_free;
-	if (old) {
-		replace(adapter, old, mr);
-		mr = old;
-	} else {
-		err = list_mr(adapter, mr);
-	}
-	if (err)
-		goto err_unmap;
-	resp->create_mr.mr_handle = mr->handle;
-	resp->create_mr.lkey = mr->key;
-	resp->create_mr.rkey = mr->key;
-	return 0;
+	adapter->job.mr = mr;
+	adapter->job.req = *req;
+	return create_go_on(adapter, resp, maker->map(adapter, cmd, mr));
+}
 
-err_unmap:
-	pvr_pages_unmap(adapter, &mr->pages);
-err_free:
-	free(mr);
-	return err;
+int pvr_mr_create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	return create_go_on(adapter, resp, pvr_walk_step(&adapter->job.walk, SLICE_PAGES));
+}
+
+void pvr_mr_create_cancel(struct pvr_adapter *adapter)
+{
+	pvr_pages_unmap(adapter, &adapter->job.mr->pages);
+	free(adapter->job.mr);
+	adapter->job.mr = NULL;
 }
 
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)

@@ -52,4 +52,11 @@ static inline struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const st
 /* model/mw.c: a window that is not bound is left alone. */
 void pvr_mw_unbind(struct pvr_mr *window);
 
+/*
+ * Go on with the CREATE_MR that is the adapter's job. Return: as pvr_cmd_fn, and
+ * -EINPROGRESS if that was not all.
+ */
+int pvr_mr_create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp);
+void pvr_mr_create_cancel(struct pvr_adapter *adapter);
+
 #endif /* PVR_MR_H */

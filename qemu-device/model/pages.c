@@ -45,19 +45,12 @@ static void uncharge(struct pvr_adapter *adapter, struct pvr_pages *pages)
 
 /* -------------------------------------------------------- reading entries */
 
-struct reader {
-	struct pvr_ram *ram;
-	bool three_levels;
-	/* What the guest may change at any time; NULL: no page of RAM. */
-	const volatile uint64_t *top_shm, *dir_shm, *table_shm;
-};
-
-static int reader_init(struct reader *reader, struct pvr_ram *ram,
+static int reader_init(struct pvr_pdir_reader *reader, struct pvr_ram *ram,
 		       const struct pvr_pdir *pdir)
 {
 	const volatile uint64_t *root_shm = pvr_ram_page(ram, pdir->dma, false);
 
-	*reader = (struct reader){ .ram = ram, .three_levels = pdir->levels == 3 };
+	*reader = (struct pvr_pdir_reader){ .ram = ram, .three_levels = pdir->levels == 3 };
 	if (reader->three_levels)
 		reader->top_shm = root_shm;
 	else
@@ -66,7 +59,7 @@ static int reader_init(struct reader *reader, struct pvr_ram *ram,
 }
 
 /* Entry @i; callers ask for 0 and then for each next one. */
-static int read_entry(struct reader *reader, uint32_t i, uint64_t *gpa)
+static int read_entry(struct pvr_pdir_reader *reader, uint32_t i, uint64_t *gpa)
 {
 	if (reader->three_levels && i % PVR_PDIR_MAX_PAGES == 0)
 		reader->dir_shm = pvr_ram_page(
@@ -85,15 +78,6 @@ static int read_entry(struct reader *reader, uint32_t i, uint64_t *gpa)
 
 /* ----------------------------------------------------------- translations */
 
-/* Pages while they are being put together. */
-struct build {
-	struct pvr_adapter *adapter;
-	struct pvr_pages *pages;
-	uint32_t room; /* extents that there is memory for */
-	uint32_t max_extents; /* then it becomes a table */
-	uint64_t total; /* pages of 4 KiB in the end */
-};
-
 /* How far extent @i goes. */
 static uint64_t extent_end(const struct pvr_pages *pages, uint32_t i)
 {
@@ -108,16 +92,17 @@ static void table_fill(struct pvr_pages *pages, uint64_t offset, uint8_t *va, ui
 		pages->page[(offset + done) / PVR_PAGE_SIZE] = va + done;
 }
 
-static int become_table(struct build *build)
+static int become_table(struct pvr_walk *walk)
 {
-	struct pvr_pages *pages = build->pages;
+	uint64_t bytes = walk->pdir.size / PVR_PAGE_SIZE * sizeof(uint8_t *);
+	struct pvr_pages *pages = walk->pages;
 	uint32_t i;
 	int err;
 
-	err = charge(build->adapter, pages, build->total * sizeof(*pages->page));
+	err = charge(walk->adapter, pages, bytes);
 	if (err)
 		return err;
-	pages->page = malloc(build->total * sizeof(*pages->page));
+	pages->page = malloc(bytes);
 	if (!pages->page)
 		return -ENOMEM;
 	for (i = 0; i < pages->extents; i++)
@@ -132,30 +117,30 @@ static int become_table(struct build *build)
 	return 0;
 }
 
-static int resize_extents(struct build *build, uint32_t room)
+static int resize_extents(struct pvr_walk *walk, uint32_t room)
 {
-	struct pvr_pages *pages = build->pages;
+	struct pvr_pages *pages = walk->pages;
 	struct pvr_extent *extent;
 	int err;
 
-	err = charge(build->adapter, pages, (uint64_t)room * sizeof(*extent));
+	err = charge(walk->adapter, pages, (uint64_t)room * sizeof(*extent));
 	if (err)
 		return err;
 	extent = realloc(pages->extent, room * sizeof(*extent));
 	if (!extent)
 		return -ENOMEM;
 	pages->extent = extent;
-	build->room = room;
+	walk->room = room;
 	return 0;
 }
 
-static int add_extent(struct build *build, uint8_t *va)
+static int add_extent(struct pvr_walk *walk, uint8_t *va)
 {
-	struct pvr_pages *pages = build->pages;
+	struct pvr_pages *pages = walk->pages;
 	int err;
 
-	if (pages->extents >= build->room) {
-		err = resize_extents(build, build->room ? 2 * build->room : FIRST_EXTENTS);
+	if (pages->extents >= walk->room) {
+		err = resize_extents(walk, walk->room ? 2 * walk->room : FIRST_EXTENTS);
 		if (err)
 			return err;
 	}
@@ -177,16 +162,16 @@ static uint8_t *end_of(const struct pvr_pages *pages)
 	return last->va + (pages->size - last->offset);
 }
 
-static int add_run(struct build *build, uint8_t *va, uint64_t len)
+static int add_run(struct pvr_walk *walk, uint8_t *va, uint64_t len)
 {
-	struct pvr_pages *pages = build->pages;
+	struct pvr_pages *pages = walk->pages;
 	int err = 0;
 
 	if (!pages->page && pages->size && va != end_of(pages)) {
-		if (pages->extents >= build->max_extents)
-			err = become_table(build);
+		if (pages->extents >= walk->max_extents)
+			err = become_table(walk);
 		else
-			err = add_extent(build, va);
+			err = add_extent(walk, va);
 	}
 	if (err)
 		return err;
@@ -199,42 +184,21 @@ static int add_run(struct build *build, uint8_t *va, uint64_t len)
 }
 
 /* A page of the guest may lie in several pieces of its RAM. */
-static int add_page(struct build *build, uint64_t gpa, uint64_t len, bool write)
+static int add_page(struct pvr_walk *walk, uint64_t gpa, uint64_t len, bool write)
 {
 	uint64_t contig;
 	uint8_t *va;
 	int err;
 
 	for (; len; len -= contig, gpa += contig) {
-		va = pvr_ram_ptr(&build->adapter->ram, gpa, len, write, &contig);
+		va = pvr_ram_ptr(&walk->adapter->ram, gpa, len, write, &contig);
 		if (!va || contig % PVR_PAGE_SIZE)
 			return -EFAULT;
-		err = add_run(build, va, contig);
+		err = add_run(walk, va, contig);
 		if (err)
 			return err;
 	}
 	return 0;
-}
-
-static int walk(struct build *build, const struct pvr_pdir *pdir, bool write)
-{
-	uint64_t size = 1ull << pdir->shift, left = pdir->size, skip = pdir->skip;
-	uint64_t gpa, len;
-	struct reader reader;
-	uint32_t i;
-	int err;
-
-	err = reader_init(&reader, &build->adapter->ram, pdir);
-	for (i = 0; !err && i < pdir->count; i++, left -= len, skip = 0) {
-		len = left < size - skip ? left : size - skip;
-		err = read_entry(&reader, i, &gpa);
-		if (!err && gpa & (size - 1))
-			err = -EFAULT;
-		/* Nothing wraps: a page ends within the address space. */
-		if (!err)
-			err = add_page(build, gpa + skip, len, write);
-	}
-	return err;
 }
 
 static bool pdir_ok(const struct pvr_pdir *pdir)
@@ -247,36 +211,71 @@ static bool pdir_ok(const struct pvr_pdir *pdir)
 	       (end - 1) >> pdir->shift == pdir->count - 1;
 }
 
-int pvr_pages_map_pdir(struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
-		       bool write, struct pvr_pages *pages)
+static void walk_init(struct pvr_walk *walk, struct pvr_adapter *adapter,
+		      const struct pvr_pdir *pdir, bool write, struct pvr_pages *pages)
 {
-	struct build build = {
+	*walk = (struct pvr_walk){
 		.adapter = adapter,
 		.pages = pages,
-		.total = pdir->size / PVR_PAGE_SIZE,
+		.pdir = *pdir,
+		.write = write,
+		.left = pdir->size,
+		.skip = pdir->skip,
 	};
-	int err;
+}
+
+int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter,
+		   const struct pvr_pdir *pdir, bool write, struct pvr_pages *pages)
+{
+	uint64_t total = pdir->size / PVR_PAGE_SIZE;
 
 	*pages = (struct pvr_pages){ 0 };
 	if (!pdir_ok(pdir))
 		return -EINVAL;
-	if (build.total > budget_pages(adapter))
+	if (total > budget_pages(adapter))
 		return -ENOSPC;
-	build.max_extents = pdir->shift == PVR_PAGE_SHIFT ? build.total / PAGES_PER_EXTENT :
-							    UINT32_MAX;
-	err = walk(&build, pdir, write);
-	if (!err && pages->extents)
-		err = resize_extents(&build, pages->extents);
-	if (err)
-		pvr_pages_unmap(adapter, pages);
+	walk_init(walk, adapter, pdir, write, pages);
+	walk->max_extents = pdir->shift == PVR_PAGE_SHIFT ? total / PAGES_PER_EXTENT : UINT32_MAX;
+	return reader_init(&walk->reader, &adapter->ram, pdir);
+}
+
+static int walk_entry(struct pvr_walk *walk)
+{
+	uint64_t size = 1ull << walk->pdir.shift, gpa, len;
+	int err;
+
+	len = walk->left < size - walk->skip ? walk->left : size - walk->skip;
+	err = read_entry(&walk->reader, walk->next, &gpa);
+	if (!err && gpa & (size - 1))
+		err = -EFAULT;
+	/* Nothing wraps: a page ends within the address space. */
+	if (!err)
+		err = add_page(walk, gpa + walk->skip, len, walk->write);
+	walk->left -= len;
+	walk->skip = 0;
+	walk->next++;
 	return err;
 }
 
-/* The directory of @count whole pages of 4 KiB. */
-static struct pvr_pdir small_pages(uint64_t dma, uint32_t count)
+int pvr_walk_step(struct pvr_walk *walk, uint32_t entries)
+{
+	struct pvr_pages *pages = walk->pages;
+	int err = 0;
+
+	while (!err && walk->next < walk->pdir.count && entries--)
+		err = walk_entry(walk);
+	if (!err && walk->next < walk->pdir.count)
+		return -EINPROGRESS;
+	/* What was allocated ahead is given back. */
+	if (!err && pages->extents)
+		err = resize_extents(walk, pages->extents);
+	return err;
+}
+
+struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count)
 {
 	return (struct pvr_pdir){
-		.dma = dma,
+		.dma = pdir_dma,
 		.levels = 2,
 		.shift = PVR_PAGE_SHIFT,
 		.count = count,
@@ -287,9 +286,16 @@ static struct pvr_pdir small_pages(uint64_t dma, uint32_t count)
 int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
 		  bool write, struct pvr_pages *pages)
 {
-	struct pvr_pdir pdir = small_pages(pdir_dma, count);
+	struct pvr_pdir pdir = pvr_pdir_of_pages(pdir_dma, count);
+	struct pvr_walk walk;
+	int err;
 
-	return pvr_pages_map_pdir(adapter, &pdir, write, pages);
+	err = pvr_walk_begin(&walk, adapter, &pdir, write, pages);
+	if (!err)
+		err = pvr_walk_step(&walk, count);
+	if (err)
+		pvr_pages_unmap(adapter, pages);
+	return err;
 }
 
 void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages)
@@ -320,12 +326,15 @@ int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_page
 int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
 		     bool write, struct pvr_pages *pages)
 {
-	struct pvr_pdir pdir = small_pages(pdir_dma, count);
-	struct build build = { .adapter = adapter, .pages = pages };
+	struct pvr_pdir pdir = pvr_pdir_of_pages(pdir_dma, count);
+	struct pvr_walk walk;
 	int err;
 
 	pages->size = 0;
-	err = walk(&build, &pdir, write);
+	walk_init(&walk, adapter, &pdir, write, pages);
+	err = reader_init(&walk.reader, &adapter->ram, &pdir);
+	if (!err)
+		err = pvr_walk_step(&walk, count);
 	pages->broken = err != 0;
 	return err;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 struct pvr_adapter;
+struct pvr_ram;
 struct pvr_ram_piece;
 
 /* Memory from @offset of the pages on, up to the next extent's. */
@@ -47,9 +48,31 @@ struct pvr_pdir {
 	uint64_t size; /* as skip a multiple of 4 KiB */
 };
 
+/* Where a walk of a directory has come to. */
+struct pvr_pdir_reader {
+	struct pvr_ram *ram;
+	bool three_levels;
+	/* What the guest may change at any time; NULL: no page of RAM. */
+	const volatile uint64_t *top_shm, *dir_shm, *table_shm;
+};
+
+/* A walk that goes on step by step, as it may be long. */
+struct pvr_walk {
+	struct pvr_adapter *adapter;
+	struct pvr_pages *pages;
+	struct pvr_pdir pdir;
+	bool write;
+	struct pvr_pdir_reader reader;
+	uint32_t next; /* entry */
+	uint64_t left, skip; /* bytes to come, and not asked for before them */
+	uint32_t room; /* extents that there is memory for */
+	uint32_t max_extents; /* then it becomes a table */
+};
+
 /**
- * pvr_pages_map_pdir() - walk a page directory
+ * pvr_walk_begin() - begin to walk a page directory
  * @write: all memory must be writable
+ * @pages: stays where it is until the walk is over
  *
  * Reads each entry once, and looks only at the memory that is asked for: the rest of a
  * large page may be no RAM. Pages must be aligned to their size.
@@ -58,12 +81,20 @@ struct pvr_pdir {
  * RAM, so that no guest can size our memory; and so does the walk, so that none can
  * size our work.
  *
- * Return: 0, -EINVAL (count), -EFAULT (an address is no page of RAM), -ENOSPC (over
- * budget) or -ENOMEM. After success, pvr_pages_unmap() must be called.
+ * Return: 0, -EINVAL (count), -EFAULT (an address is no page of RAM) or -ENOSPC (over
+ * budget). Whatever it is, pvr_pages_unmap() must be called in the end.
  */
-int pvr_pages_map_pdir(struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
-		       bool write, struct pvr_pages *pages);
-/* The same for @count whole pages of 4 KiB; 1 .. PVR_PDIR_MAX_PAGES. */
+int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter,
+		   const struct pvr_pdir *pdir, bool write, struct pvr_pages *pages);
+/*
+ * Walk on for at most @entries. RAM must not have been unmapped since it began.
+ * Return: 0: that was all, -EINPROGRESS, or an error as above, or -ENOMEM.
+ */
+int pvr_walk_step(struct pvr_walk *walk, uint32_t entries);
+
+/* The usual directory: two levels, @count whole pages of 4 KiB. */
+struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count);
+/* Walk that at once; 1 .. PVR_PDIR_MAX_PAGES. */
 int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
 		  bool write, struct pvr_pages *pages);
 void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages);

@@ -143,7 +143,11 @@ static void write_reg(struct pvr_adapter *adapter, uint64_t reg, uint32_t value)
 		write_ctl(adapter, value);
 		break;
 	case PVR_REG_REQUEST:
-		adapter->err = value == 0 ? pvr_cmd_run(adapter) : EINVAL;
+		pvr_cmd_finish(adapter);
+		if (value == 0)
+			pvr_cmd_run(adapter);
+		else
+			adapter->err = EINVAL;
 		break;
 	case PVR_REG_IMR:
 		adapter->imr = value;
@@ -175,6 +179,7 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 	case PVR_REG_DSRHIGH:
 		return adapter->dsr_high;
 	case PVR_REG_ERR:
+		pvr_cmd_finish(adapter);
 		return adapter->err;
 	case PVR_REG_ICR:
 		return read_icr(adapter);

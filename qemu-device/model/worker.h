@@ -45,6 +45,7 @@ struct pvr_worker {
 	/* Adapters of this worker with vectors to raise at the end of this run. */
 	SLIST_HEAD(, pvr_adapter) interrupting;
 	struct pvr_blocked blocked; /* in this run, the first */
+	bool stepped; /* in this run: a long command went on */
 	struct pvr_worker_stats stats; /* read by others */
 	/* Those that it executes; changes only while no worker runs. */
 	LIST_HEAD(, pvr_adapter) adapters;

@@ -7,29 +7,36 @@
 #define STALE_REQ 0xa5 /* the stock driver copies stack garbage after its struct */
 #define STALE_RESP 0xee
 
-uint32_t fg_cmd(struct fg_guest *guest, const void *req, size_t req_len, void *resp,
-		size_t resp_len)
+void fg_cmd_begin(struct fg_guest *guest, const void *req, size_t req_len)
 {
-	struct pvr_cmd_hdr hdr;
-	struct pvr_resp_hdr answer;
-	uint32_t err;
-
-	memcpy(&hdr, req, sizeof(hdr));
 	memset(guest->cmd_slot, STALE_REQ, PVR_CMD_REQ_SIZE);
 	memcpy(guest->cmd_slot, req, req_len);
 	memset(guest->resp_slot, STALE_RESP, PVR_CMD_RESP_SIZE);
-
 	fg_reg_write(guest, PVR_REG_REQUEST, 0);
-	err = fg_reg_read(guest, PVR_REG_ERR);
+}
+
+uint32_t fg_cmd_end(struct fg_guest *guest, const void *req, void *resp, size_t resp_len)
+{
+	uint32_t err = fg_reg_read(guest, PVR_REG_ERR);
+	struct pvr_resp_hdr answer;
+	struct pvr_cmd_hdr hdr;
+
 	if (err || !resp)
 		return err;
-
+	memcpy(&hdr, req, sizeof(hdr));
 	memcpy(&answer, guest->resp_slot, sizeof(answer));
 	if (answer.ack != (PVR_CMD_RESP_ACK | hdr.cmd) || answer.err ||
 	    answer.response != hdr.response)
 		return FG_ERR_NO_RESPONSE;
 	memcpy(resp, guest->resp_slot, resp_len);
 	return 0;
+}
+
+uint32_t fg_cmd(struct fg_guest *guest, const void *req, size_t req_len, void *resp,
+		size_t resp_len)
+{
+	fg_cmd_begin(guest, req, req_len);
+	return fg_cmd_end(guest, req, resp, resp_len);
 }
 
 uint32_t fg_cmd_destroy(struct fg_guest *guest, uint32_t cmd, uint32_t handle)

@@ -28,6 +28,10 @@
 uint32_t fg_cmd(struct fg_guest *guest, const void *req, size_t req_len, void *resp,
 		size_t resp_len);
 
+/* Its two halves: the slot and REQUEST; ERR and the response. */
+void fg_cmd_begin(struct fg_guest *guest, const void *req, size_t req_len);
+uint32_t fg_cmd_end(struct fg_guest *guest, const void *req, void *resp, size_t resp_len);
+
 /* DESTROY_* of any object. */
 uint32_t fg_cmd_destroy(struct fg_guest *guest, uint32_t cmd, uint32_t handle);
 

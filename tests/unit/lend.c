@@ -22,7 +22,7 @@ void lend_init(struct lend *l, void **state, uint32_t flag)
 }
 
 struct pvrdma_sq_wqe_hdr *lend_put(struct fg_end *end, uint64_t wr_id, enum pvrdma_wr_opcode op,
-				     uint32_t key)
+				   uint32_t key)
 {
 	struct fg_wr wr = { .wr_id = wr_id, .opcode = op, .flags = PVR_SEND_SIGNALED, .imm = key };
 	uint32_t index = end->qp.sq_tail;
@@ -32,7 +32,7 @@ struct pvrdma_sq_wqe_hdr *lend_put(struct fg_end *end, uint64_t wr_id, enum pvrd
 }
 
 struct pvrdma_sq_wqe_hdr *lend_put_bind(struct fg_end *end, uint64_t wr_id,
-					  const struct pvr_wqe_bind_mw *bind)
+					const struct pvr_wqe_bind_mw *bind)
 {
 	struct pvrdma_sq_wqe_hdr *wqe = lend_put(end, wr_id, PVRDMA_WR_BIND_MW, 0);
 
@@ -87,7 +87,7 @@ void lend_invalidated(struct lend *l)
 }
 
 void lend_access(struct lend *l, enum pvrdma_wr_opcode op, uint32_t rkey, uint64_t addr,
-		      uint32_t len)
+		 uint32_t len)
 {
 	struct pvrdma_sge sge = fg_sge(&l->a->mr, 0, len);
 	struct fg_wr wr = { .wr_id = 1,
@@ -119,7 +119,7 @@ void lend_all_ok(struct lend *l)
 }
 
 void lend_refused(struct lend *l, enum pvrdma_wr_opcode op, uint32_t rkey, uint64_t addr,
-		    uint32_t len)
+		  uint32_t len)
 {
 	lend_access(l, op, rkey, addr, len);
 	expect_cqe(&l->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
