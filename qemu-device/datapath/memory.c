@@ -4,7 +4,6 @@
 
 static void add(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr, uint64_t len)
 {
-	sg->flat = NULL;
 	sg->seg[sg->count].mr = mr;
 	sg->seg[sg->count].addr = addr;
 	sg->seg[sg->count].len = len;
@@ -38,8 +37,9 @@ void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
 	pvr_sg_empty(sg);
 	if (!len)
 		return;
-	add(sg, NULL, 0, len);
 	sg->flat = data;
+	sg->count = 1;
+	sg->total = len;
 }
 
 /* A place in a list. */
@@ -49,12 +49,17 @@ struct cursor {
 	uint64_t offset; /* in the segment */
 };
 
+static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
+{
+	return sg->flat ? sg->total : sg->seg[i].len;
+}
+
 static void cursor_init(struct cursor *cursor, const struct pvr_sg *sg, uint64_t offset)
 {
 	uint32_t i = 0;
 
-	while (i < sg->count && offset >= sg->seg[i].len)
-		offset -= sg->seg[i++].len;
+	while (i < sg->count && offset >= seg_len(sg, i))
+		offset -= seg_len(sg, i++);
 	*cursor = (struct cursor){ .sg = sg, .seg = i, .offset = offset };
 }
 
@@ -66,7 +71,7 @@ static uint8_t *cursor_run(const struct cursor *cursor, uint64_t len, uint64_t *
 
 	if (cursor->seg >= sg->count)
 		return NULL;
-	room = sg->seg[cursor->seg].len - cursor->offset;
+	room = seg_len(sg, cursor->seg) - cursor->offset;
 	if (sg->flat) {
 		*contig = len < room ? len : room;
 		return sg->flat + cursor->offset;
@@ -79,7 +84,7 @@ static uint8_t *cursor_run(const struct cursor *cursor, uint64_t len, uint64_t *
 static void cursor_move(struct cursor *cursor, uint64_t len)
 {
 	cursor->offset += len;
-	if (cursor->offset < cursor->sg->seg[cursor->seg].len)
+	if (cursor->offset < seg_len(cursor->sg, cursor->seg))
 		return;
 	cursor->offset = 0;
 	cursor->seg++;

@@ -13,10 +13,10 @@
 struct pvr_sg {
 	struct pvr_adapter *adapter;
 	uint64_t total; /* bytes */
-	uint8_t *flat; /* where all of them are, if they are known to be one run */
+	uint8_t *flat; /* where all of them are, if they are known to be one run; else NULL */
 	uint32_t count;
-	struct {
-		const struct pvr_mr *mr; /* NULL: our own memory, at flat */
+	struct { /* if not flat */
+		const struct pvr_mr *mr;
 		uint64_t addr, len;
 	} seg[PVR_MAX_SGE];
 };
@@ -28,16 +28,18 @@ static inline void pvr_sg_empty(struct pvr_sg *sg)
 	sg->count = 0;
 }
 
-/* The only entry so far. */
-static inline void pvr_sg_first(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr,
-				uint64_t len)
+/* The only entry. */
+static inline void pvr_sg_one(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr,
+			      uint64_t len)
 {
+	sg->count = 1;
+	sg->total = len;
 	sg->flat = pvr_mr_flat(mr, addr, len);
+	if (sg->flat)
+		return;
 	sg->seg[0].mr = mr;
 	sg->seg[0].addr = addr;
 	sg->seg[0].len = len;
-	sg->count = 1;
-	sg->total = len;
 }
 
 int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct pvrdma_sge *sge,
@@ -66,7 +68,7 @@ static inline int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp,
 	mr = pvr_mr_find_local(sg->adapter, pd, sge->lkey, sge->addr, sge->length, access);
 	if (!mr)
 		return -EFAULT;
-	pvr_sg_first(sg, mr, sge->addr, sge->length);
+	pvr_sg_one(sg, mr, sge->addr, sge->length);
 	return 0;
 }
 
@@ -95,7 +97,7 @@ static pvr_always_inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct
 	mr = pvr_mr_find_remote(qp, rkey, addr, len, access);
 	if (!mr)
 		return -EFAULT;
-	pvr_sg_first(sg, mr, addr, len);
+	pvr_sg_one(sg, mr, addr, len);
 	return 0;
 }
 

@@ -14,21 +14,21 @@ enum pvr_op_kind {
 	PVR_OP_LOCAL, /* stays at home, see datapath/local_ops.h */
 };
 
-/* Who may post it, on which queue pairs. */
+/* Who may post one that is limited. */
 enum pvr_op_right {
-	PVR_OP_ANYBODY,
 	PVR_OP_KERNEL, /* the guest's driver itself */
 	PVR_OP_USER_OPS, /* and programs, if PVR_QP_USER_OPS */
 };
 
 struct pvr_opcode {
-	enum pvr_op_kind kind;
-	enum pvr_op_right right;
-	uint32_t ext; /* PVR_EXT_* that it needs, or 0; not with PVR_OP_ANYBODY */
-	uint8_t types; /* of connected queue pairs that have it: bits 1 << enum pvr_qp_type */
+	uint8_t kind; /* enum pvr_op_kind */
+	uint8_t right; /* enum pvr_op_right, if limited */
+	/* Connected queue pairs on which it may be posted, by all or by some, see right. */
+	uint8_t types, limited; /* bits 1 << enum pvr_qp_type */
 	bool recv; /* takes a receive request */
 	bool imm; /* brings immediate data */
-	bool answer; /* writes to the requester's memory */
+	uint8_t local, remote; /* PVR_ACCESS_* that it needs at either end */
+	uint32_t ext; /* PVR_EXT_* that it needs, if it is limited */
 	enum pvrdma_wc_opcode done; /* what it completes as */
 };
 

@@ -44,7 +44,7 @@ void pvr_wq_init(struct pvr_wq *wq, const struct pvr_pages *pages, struct pvr_ri
 	*wq = (struct pvr_wq){
 		.pages = pages,
 		.shm = shm,
-		.first_page = first_page,
+		.start = (uint64_t)first_page * PVR_PAGE_SIZE,
 		.count = count,
 		.stride = stride,
 		.max_sge = max_sge,

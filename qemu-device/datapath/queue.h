@@ -42,7 +42,7 @@ static inline void *pvr_wq_element(const struct pvr_wq *wq, uint32_t index)
 {
 	uint64_t offset = (uint64_t)(index & (wq->count - 1)) * wq->stride;
 
-	return pvr_pages_ptr(wq->pages, (uint64_t)wq->first_page * PVR_PAGE_SIZE + offset);
+	return pvr_pages_ptr(wq->pages, wq->start + offset);
 }
 
 /*
@@ -51,13 +51,17 @@ static inline void *pvr_wq_element(const struct pvr_wq *wq, uint32_t index)
  */
 int pvr_wq_avail(const struct pvr_wq *wq);
 
-/* Only as many entries as are said to be used, and fit. */
+/*
+ * Only as many entries as are said to be used, and fit. The smallest slot has room for one:
+ * that is copied whether it is used or not.
+ */
 static inline void pvr_wq_fetch_sge(const struct pvr_wq *wq, const struct pvrdma_sge *sge_shm,
 		      uint32_t num_sge, struct pvrdma_sge *sge)
 {
 	uint32_t i, n = num_sge < wq->max_sge ? num_sge : wq->max_sge;
 
-	for (i = 0; i < n; i++)
+	pvr_copy_once(&sge[0], &sge_shm[0], sizeof(*sge));
+	for (i = 1; i < n; i++)
 		pvr_copy_once(&sge[i], &sge_shm[i], sizeof(*sge));
 }
 

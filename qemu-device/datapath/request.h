@@ -10,7 +10,7 @@
 /* Messages that a turn has completed, to be counted at its end. */
 struct pvr_tally {
 	uint64_t msgs, bytes, reads, atomics;
-	uint64_t taken_msgs, taken_bytes; /* by the responder: of UC not all are */
+	uint64_t lost_msgs, lost_bytes; /* of them, messages of UC that nobody took */
 };
 
 /*
@@ -25,6 +25,7 @@ struct pvr_request {
 	uint64_t length; /* of the message */
 	uint64_t offset, chunk; /* the piece */
 	uint32_t psns; /* of the message */
+	bool last; /* it is the last, or only, piece */
 };
 
 enum pvr_verdict {
@@ -39,11 +40,6 @@ struct pvr_answer {
 	enum pvrdma_wc_status status;
 	uint64_t wait_ns;
 };
-
-static inline bool pvr_request_is_last(const struct pvr_request *request)
-{
-	return request->offset + request->chunk == request->length;
-}
 
 /*
  * How many PSNs the message takes: one per packet of the requester's path MTU. Both

@@ -29,8 +29,8 @@
 struct turn {
 	bool met; /* the peer has been looked for */
 	struct pvr_qp *peer; /* or NULL */
-	int avail; /* requests that are known to wait */
-	unsigned int requests;
+	unsigned int batch; /* requests that are known to wait, and are of this turn */
+	unsigned int left; /* how many more the turn may have */
 	uint64_t bytes;
 	struct pvr_tally tally;
 };
@@ -108,14 +108,14 @@ static void count_sent(struct pvr_tally *tally, const struct pvr_request *reques
 {
 	tally->msgs++;
 	tally->bytes += request->length;
-	if (request->op->answer) {
+	if (request->op->local) {
 		tally->reads += request->op->kind == PVR_OP_READ;
 		tally->atomics += request->op->kind == PVR_OP_ATOMIC;
 	}
 	/* Each piece of a message is taken only if the one before was. */
-	if (taken) {
-		tally->taken_msgs++;
-		tally->taken_bytes += request->length;
+	if (!taken) {
+		tally->lost_msgs++;
+		tally->lost_bytes += request->length;
 	}
 }
 
@@ -128,7 +128,7 @@ static pvr_always_inline enum step acknowledged(struct pvr_qp *qp,
 	qp->retry_left = qp->attr.retry_cnt;
 	qp->rnr_left = qp->attr.rnr_retry;
 	qp->unanswered = false;
-	if (!pvr_request_is_last(request)) {
+	if (!request->last) {
 		qp->sq_done += request->chunk;
 		return STEP_AGAIN;
 	}
@@ -155,7 +155,7 @@ static pvr_always_inline enum step send_piece(struct pvr_qp *qp,
 		return STEP_BUSY;
 	answer = pvr_local_send(turn->peer, request);
 	/* A connection to itself may have failed as responder meanwhile. */
-	if (qp->state != PVR_QPS_RTS && qp->state != PVR_QPS_SQD)
+	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return STEP_STOP;
 	/* IBTA vol. 1, 9.8.2: for UC sent is done, and nobody tells what became of it. */
 	if (answer.verdict == PVR_ACK || qp->type == PVR_QPT_UC)
@@ -191,6 +191,7 @@ static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	return STEP_NEXT;
 }
 
+/* Of those that not everybody may post. */
 static bool has_right(const struct pvr_qp *qp, const struct pvr_opcode *op)
 {
 	if (op->ext & ~qp->adapter->features)
@@ -201,8 +202,9 @@ static bool has_right(const struct pvr_qp *qp, const struct pvr_opcode *op)
 
 static bool may_post(const struct pvr_qp *qp, const struct pvr_opcode *op)
 {
-	return (op->types >> qp->type & 1) &&
-	       (op->right == PVR_OP_ANYBODY || has_right(qp, op));
+	if (op->types >> qp->type & 1)
+		return true;
+	return (op->limited >> qp->type & 1) && has_right(qp, op);
 }
 
 /* Of connected queue pairs, RC and UC. */
@@ -218,10 +220,10 @@ static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
 	if (op->kind == PVR_OP_LOCAL)
 		return local_step(qp, wqe, turn);
-	if (op->answer && !qp->attr.max_rd_atomic)
+	if (op->local && !qp->attr.max_rd_atomic)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "RDMA READ or atomic with max_rd_atomic 0");
-	status = pvr_gather(&sg, qp, wqe, op->answer ? PVR_ACCESS_LOCAL_WRITE : 0);
+	status = pvr_gather(&sg, qp, wqe, op->local);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, "send of forbidden memory, or of too many pieces");
 	if (!is_length_ok(qp, op, sg.total))
@@ -237,6 +239,7 @@ static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_
 		.offset = qp->sq_done,
 		.chunk = chunk < TURN_BYTES ? chunk : TURN_BYTES,
 		.psns = pvr_psns(qp, sg.total),
+		.last = chunk <= TURN_BYTES,
 	}, turn);
 }
 
@@ -257,23 +260,24 @@ static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct tur
 	return STEP_NEXT;
 }
 
-/* Looks at the ring only when what it has seen there is done. */
-static bool is_posted(struct pvr_qp *qp, struct turn *turn)
+/* Looks at the ring for the next requests of this turn. Return: whether there are some. */
+static bool take_batch(struct pvr_qp *qp, struct turn *turn)
 {
-	if (!turn->avail)
-		turn->avail = pvr_wq_avail(&qp->sq);
-	if (turn->avail < 0)
+	int avail = turn->left ? pvr_wq_avail(&qp->sq) : 0;
+
+	if (avail < 0) {
 		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
-	return turn->avail > 0;
+		return false;
+	}
+	turn->batch = (unsigned int)avail < turn->left ? (unsigned int)avail : turn->left;
+	turn->left -= turn->batch;
+	return turn->batch;
 }
 
 static pvr_always_inline enum step step(struct pvr_qp *qp, struct turn *turn)
 {
 	struct pvr_send_wqe wqe;
 
-	if (!is_posted(qp, turn))
-		return STEP_STOP;
-	turn->requests++;
 	pvr_wq_fetch_send(&qp->sq, &wqe);
 	return pvr_qp_is_connected(qp) ? connected_step(qp, &wqe, turn) :
 					 ud_step(qp, &wqe, turn);
@@ -302,13 +306,15 @@ static enum pvr_turn execute_some(struct pvr_qp *qp, struct turn *turn)
 {
 	enum step result;
 
-	while (turn->requests < TURN_REQUESTS && turn->bytes < TURN_BYTES) {
+	while (turn->bytes < TURN_BYTES) {
+		if (!turn->batch && !take_batch(qp, turn))
+			return turn->left ? PVR_TURN_OVER : PVR_TURN_MORE;
 		result = step(qp, turn);
 		if (result == STEP_STOP)
 			return PVR_TURN_OVER;
 		if (result == STEP_BUSY)
 			return PVR_TURN_BLOCKED;
-		turn->avail -= result == STEP_NEXT;
+		turn->batch -= result == STEP_NEXT;
 		if (qp->state == PVR_QPS_RTS)
 			continue;
 		/* Completing may have failed the CQ, and the queue pair with it. */
@@ -328,12 +334,12 @@ static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
 	pvr_count(qp, PVR_STAT_TX_BYTES, tally->bytes);
 	pvr_count(qp, PVR_STAT_TX_READS, tally->reads);
 	pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->atomics);
-	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->taken_bytes);
+	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->bytes - tally->lost_bytes);
 }
 
 static enum pvr_turn execute(struct pvr_qp *qp)
 {
-	struct turn turn = { 0 };
+	struct turn turn = { .left = TURN_REQUESTS };
 	enum pvr_turn result = execute_some(qp, &turn);
 
 	count_turn(qp, &turn.tally);

@@ -175,7 +175,7 @@ static struct pvr_answer do_send_invalidate(struct pvr_qp *to,
 	if (!mr)
 		return refuse_access(to);
 	answer = do_send(to, request, wqe);
-	if (answer.verdict == PVR_ACK && pvr_request_is_last(request))
+	if (answer.verdict == PVR_ACK && request->last)
 		pvr_mr_invalidate(mr);
 	return answer;
 }
@@ -185,7 +185,7 @@ static pvr_always_inline struct pvr_answer do_rdma(struct pvr_qp *to,
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
 	bool read = request->op->kind == PVR_OP_READ;
-	uint32_t right = read ? PVR_ACCESS_REMOTE_READ : PVR_ACCESS_REMOTE_WRITE;
+	uint32_t right = request->op->remote;
 	struct pvr_sg sg;
 	int err;
 
@@ -278,7 +278,7 @@ static void established(struct pvr_qp *to)
 /* The piece is done. Return: whether it was the last one. */
 static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 {
-	if (!pvr_request_is_last(request)) {
+	if (!request->last) {
 		to->rq_done += request->chunk;
 		return false;
 	}

@@ -16,7 +16,7 @@ static int fast_check(const struct pvr_mr *mr, const struct pvrdma_sq_wqe_hdr *w
 	uint32_t access = wqe->wr.fast_reg.access_flags & ~PVR_ACCESS_OPTIONAL;
 	uint64_t start = wqe->wr.fast_reg.iova_start, length = wqe->wr.fast_reg.length;
 
-	if (mr->valid || wqe->wr.fast_reg.page_shift != PVR_PAGE_SHIFT ||
+	if (pvr_mr_is_valid(mr) || wqe->wr.fast_reg.page_shift != PVR_PAGE_SHIFT ||
 	    wqe->wr.fast_reg.page_list_len > mr->max_pages)
 		return -EINVAL;
 	if (!pvr_mr_range_ok(start, length, UINT32_MAX) ||
@@ -46,7 +46,6 @@ int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 	mr->start = wqe->wr.fast_reg.iova_start;
 	mr->offset = mr->start % PVR_PAGE_SIZE;
 	mr->length = wqe->wr.fast_reg.length;
-	mr->access = access;
-	mr->valid = true;
+	mr->access = access | PVR_MR_VALID;
 	return 0;
 }

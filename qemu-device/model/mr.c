@@ -172,7 +172,8 @@ static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_cre
 	if (pvr_mr_is_window(mr))
 		return mr;
 	mr->access = cmd->access_flags & PVR_MR_ACCESS;
-	mr->valid = mr->kind != PVR_MR_FAST;
+	if (mr->kind != PVR_MR_FAST)
+		mr->access |= PVR_MR_VALID;
 	mr->start = cmd->start;
 	mr->length = cmd->length;
 	return mr;
@@ -318,8 +319,7 @@ int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 /* What PVR_LOCAL_DMA_LKEY names: index 0, which no region has. */
 const struct pvr_mr pvr_mr_local_dma = {
 	.kind = PVR_MR_DMA,
-	.access = PVR_ACCESS_LOCAL_WRITE,
-	.valid = true,
+	.access = PVR_ACCESS_LOCAL_WRITE | PVR_MR_VALID,
 };
 
 /* ----------------------------------------------------------- invalidation */
@@ -328,7 +328,7 @@ struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bo
 {
 	struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
 
-	if (!mr || !mr->valid)
+	if (!mr || !pvr_mr_is_valid(mr))
 		return NULL;
 	if (mr->kind == PVR_MR_WINDOW2)
 		return mr->qp == qp ? mr : NULL;
@@ -341,5 +341,5 @@ void pvr_mr_invalidate(struct pvr_mr *mr)
 {
 	if (pvr_mr_is_window(mr))
 		pvr_mw_unbind(mr);
-	mr->valid = false;
+	mr->access &= ~PVR_MR_VALID;
 }

@@ -35,6 +35,11 @@ static inline uint32_t pvr_mr_span_pages(uint64_t start, uint64_t length)
 	return last - first < PVR_PDIR_MAX_PAGES ? last - first + 1 : UINT32_MAX;
 }
 
+static inline bool pvr_mr_is_valid(const struct pvr_mr *mr)
+{
+	return mr->access & PVR_MR_VALID;
+}
+
 static inline bool pvr_mr_is_window(const struct pvr_mr *mr)
 {
 	return mr->kind == PVR_MR_WINDOW1 || mr->kind == PVR_MR_WINDOW2;

@@ -12,7 +12,9 @@ extern const struct pvr_mr pvr_mr_local_dma;
 static inline bool pvr_mr_permits(struct pvr_adapter *adapter, const struct pvr_mr *mr,
 				  uint64_t addr, uint64_t len, uint32_t access)
 {
-	if (!mr->valid || (mr->access & access) != access)
+	const uint32_t needed = access | PVR_MR_VALID;
+
+	if ((mr->access & needed) != needed)
 		return false;
 	/* A window that is not bound is not valid either. */
 	if (!mr->where)

@@ -23,7 +23,7 @@ void pvr_mw_unbind(struct pvr_mr *window)
 		LIST_REMOVE(window, qp_link);
 	window->where = NULL;
 	window->qp = NULL;
-	window->valid = false;
+	window->access &= ~PVR_MR_VALID;
 }
 
 void pvr_mw_unbind_all(struct pvr_qp *qp)
@@ -37,7 +37,7 @@ static int check_window(const struct pvr_mr *window, const struct pvr_wqe_bind_m
 	if (!window || !pvr_mr_is_window(window) ||
 	    KEY_INDEX(bind->new_rkey) != KEY_INDEX(bind->mw_rkey))
 		return -EINVAL;
-	if (window->kind == PVR_MR_WINDOW2 && (window->valid || !bind->length))
+	if (window->kind == PVR_MR_WINDOW2 && (pvr_mr_is_valid(window) || !bind->length))
 		return -EINVAL;
 	return 0;
 }
@@ -107,8 +107,7 @@ int pvr_mw_bind(struct pvr_qp *qp, const struct pvr_wqe_bind_mw *bind)
 	window->start = bind->access_flags & PVR_ACCESS_ZERO_BASED ? 0 : bind->addr;
 	window->length = bind->length;
 	window->offset = region->offset + (bind->addr - region->start);
-	window->access = bind->access_flags & PVR_MR_REMOTE;
-	window->valid = true;
+	window->access = (bind->access_flags & PVR_MR_REMOTE) | PVR_MR_VALID;
 	attach(window, region, qp);
 	return 0;
 }

@@ -27,13 +27,15 @@ enum pvr_mr_kind {
 	PVR_MR_WINDOW2,
 };
 
+/* Without this a fast region is not registered, a window not bound now. */
+#define PVR_MR_VALID (1u << 31)
+
 struct pvr_mr {
 	/* What each access needs comes first: two cache lines. */
 	enum pvr_mr_kind kind;
 	uint32_t key; /* lkey and rkey: index << 8 | generation */
 	struct pvr_pd *pd;
-	uint32_t access; /* PVR_ACCESS_* */
-	bool valid; /* false: a fast region not registered, a window not bound now */
+	uint32_t access; /* PVR_ACCESS_*, PVR_MR_VALID */
 	uint64_t start, length; /* as work requests name them */
 	/* Its pages, or its region's if it is a bound window; NULL: it has none. */
 	const struct pvr_pages *where;
@@ -126,7 +128,7 @@ void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why
 struct pvr_wq {
 	const struct pvr_pages *pages;
 	struct pvr_ring *shm; /* ours is cons_head */
-	uint32_t first_page;
+	uint64_t start; /* of the ring, in the pages */
 	uint32_t stride; /* a power of two, divides a page */
 	uint32_t count; /* a power of two */
 	uint32_t max_sge;

@@ -84,11 +84,14 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 
 void pvr_local_end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally)
 {
-	pvr_count(peer, PVR_STAT_RX_MSGS, tally->taken_msgs);
-	pvr_count(peer, PVR_STAT_RX_BYTES, tally->taken_bytes);
+	uint64_t msgs = tally->msgs - tally->lost_msgs;
+	uint64_t bytes = tally->bytes - tally->lost_bytes;
+
+	pvr_count(peer, PVR_STAT_RX_MSGS, msgs);
+	pvr_count(peer, PVR_STAT_RX_BYTES, bytes);
 	if (qp->path) {
-		pvr_stat_add(&qp->path->messages, tally->taken_msgs);
-		pvr_stat_add(&qp->path->bytes, tally->taken_bytes);
+		pvr_stat_add(&qp->path->messages, msgs);
+		pvr_stat_add(&qp->path->bytes, bytes);
 	}
 	/* The requester learns of it later than the responder, as it would on a wire. */
 	pvr_publish(peer->adapter);
