@@ -106,6 +106,7 @@ bool pvr_engine_rest(struct pvr_engine *engine, unsigned int index)
 	return nothing;
 }
 
+/* Somebody else is busy with it: so there is a driver, or has just been one. */
 bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int index)
 {
 	struct pvr_adapter *adapter;
@@ -114,7 +115,10 @@ bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int index)
 	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker) {
 		if (!pvr_adapter_is_async(adapter))
 			continue;
-		pvr_adapter_lock(adapter);
+		if (!pvr_trylock(&adapter->lock)) {
+			active = true;
+			continue;
+		}
 		active |= pvr_async_is_active(adapter);
 		pvr_adapter_unlock(adapter);
 	}

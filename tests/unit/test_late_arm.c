@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* CQs whose arming was overwritten: told of late, but told; and seldom told in vain. */
+#include <pthread.h>
+#include <sched.h>
+
 #include "common.h"
 
 #define LATE (50 * FG_US) /* until what nobody reads is announced */
@@ -319,6 +322,70 @@ static void test_lost_doorbell_of_an_arm_in_memory(void **state)
 	assert_int_equal(notifications(env), 0);
 }
 
+/* ------------------------------------------------------- a guest with a vCPU of its own */
+
+#define WAITS 100
+
+struct vcpu {
+	struct t_env *env;
+	uint32_t slept; /* for an event */
+	bool done; /* the device's side may stop */
+};
+
+/* As a stock program waits: arm, look once more, which rings, too, and sleep. */
+static void wait_for_completion(struct vcpu *v)
+{
+	struct fg_end *a = &v->env->a;
+	struct pvrdma_cqe cqe;
+	uint32_t handle;
+
+	while (!fg_cq_poll(&a->scq, &cqe)) {
+		fg_cq_arm(&a->scq);
+		if (fg_cq_poll(&a->scq, &cqe))
+			return;
+		fg_cq_ring(&a->scq, PVR_DB_CQ_POLL);
+		while (!fg_cq_event_poll(v->env->g[0], &handle))
+			sched_yield();
+		v->slept++;
+	}
+}
+
+static void *run_vcpu(void *arg)
+{
+	struct vcpu *v = arg;
+	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED };
+
+	for (int i = 0; i < WAITS; i++) {
+		if (!fg_post_send(&v->env->a.qp, &wr))
+			fg_die("the queue is full");
+		wait_for_completion(v);
+	}
+	__atomic_store_n(&v->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void test_no_wake_up_is_lost_in_a_race(void **state)
+{
+	struct vcpu v = { .env = *state };
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+	pthread_t thread;
+
+	for (int i = 0; i < 32; i++)
+		t_recv(&env->b, 7, 0, 0);
+	fg_run(env->host);
+	assert_int_equal(pthread_create(&thread, NULL, run_vcpu, &v), 0);
+	while (!__atomic_load_n(&v.done, __ATOMIC_ACQUIRE)) {
+		pvr_engine_poll(env->host->engine, 0);
+		pvr_engine_run(env->host->engine, 0);
+		env->host->now += FG_US;
+		while (fg_cq_poll(&env->b.rcq, &cqe))
+			t_recv(&env->b, 7, 0, 0);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(v.slept > 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -341,6 +408,7 @@ int main(void)
 		T(test_lost_arm_survives_a_resize, rc_connected),
 		T(test_arms_in_memory_are_exact, rc_connected),
 		T(test_lost_doorbell_of_an_arm_in_memory, rc_connected),
+		T(test_no_wake_up_is_lost_in_a_race, rc_connected),
 	};
 
 	fg_default_async = true;
