@@ -46,12 +46,29 @@ const char *pvr_attach_path(const struct pvr_attach *attach)
 	return attach->path;
 }
 
+/* Who asks is another thread, and must not look at the client. */
+void pvr_attach_tell(struct pvr_attach *attach)
+{
+	const struct pvr_client *client = attach->client;
+	struct pvr_attach_stats *stats = &attach->stats;
+
+	__atomic_store_n(&stats->client, client ? client->pid : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&stats->attached, client && client->vfu, __ATOMIC_RELAXED);
+	__atomic_store_n(&stats->ram_bytes, client ? client->ram.bytes : 0, __ATOMIC_RELAXED);
+}
+
 void pvr_attach_get_stats(const struct pvr_attach *attach, struct pvr_attach_stats *stats)
 {
-	*stats = attach->stats;
-	stats->attached = attach->client && attach->client->vfu;
-	stats->client = attach->client ? attach->client->pid : 0;
-	stats->ram_bytes = attach->client ? attach->client->ram.bytes : 0;
+	const struct pvr_attach_stats *from = &attach->stats;
+
+	*stats = (struct pvr_attach_stats){
+		.client = __atomic_load_n(&from->client, __ATOMIC_RELAXED),
+		.attached = __atomic_load_n(&from->attached, __ATOMIC_RELAXED),
+		.ram_bytes = __atomic_load_n(&from->ram_bytes, __ATOMIC_RELAXED),
+		.clients = __atomic_load_n(&from->clients, __ATOMIC_RELAXED),
+		.messages = __atomic_load_n(&from->messages, __ATOMIC_RELAXED),
+		.refused = __atomic_load_n(&from->refused, __ATOMIC_RELAXED),
+	};
 }
 
 static void emit(struct pvr_attach *attach, enum pvr_log_level level, const char *line)
@@ -87,7 +104,9 @@ void pvr_attach_log(struct pvr_attach *attach, enum pvr_log_level level, const c
 	char line[768];
 	va_list ap;
 
-	if (level == PVR_LOG_DEBUG ? !attach->env->verbose : !may_log(attach))
+	bool verbose = __atomic_load_n(&attach->env->verbose, __ATOMIC_RELAXED);
+
+	if (level == PVR_LOG_DEBUG ? !verbose : !may_log(attach))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
@@ -95,10 +114,20 @@ void pvr_attach_log(struct pvr_attach *attach, enum pvr_log_level level, const c
 	emit(attach, level, line);
 }
 
+/* raise_vector() looks at it. */
+static void set_client(struct pvr_attach *attach, struct pvr_client *client)
+{
+	pvr_adapter_pause(attach->adapter);
+	attach->client = client;
+	pvr_adapter_resume(attach->adapter);
+	pvr_attach_tell(attach);
+}
+
 void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client)
 {
-	if (attach->client == client)
-		attach->client = NULL;
+	if (attach->client != client)
+		return;
+	set_client(attach, NULL);
 }
 
 /* ------------------------------------------------------------------ listening */
@@ -129,7 +158,7 @@ static void refuse_second(struct pvr_attach *attach, int fd)
 		       "process %d is refused: QEMU (process %d) is attached; give every VM "
 		       "an adapter and a socket of its own",
 		       (int)pvr_unix_peer_pid(fd), (int)attach->client->pid);
-	attach->stats.refused++;
+	pvr_attach_count(&attach->stats.refused, 1);
 	close(fd);
 }
 
@@ -137,6 +166,7 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 {
 	struct pvr_attach *attach = (struct pvr_attach *)source;
 	int fd = accept4(source->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct pvr_client *client;
 
 	if (fd < 0) {
 		accept_failed(attach);
@@ -149,8 +179,9 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 		refuse_second(attach, fd);
 		return;
 	}
-	attach->client = pvr_client_create(attach, fd);
-	if (!attach->client)
+	client = pvr_client_create(attach, fd);
+	set_client(attach, client);
+	if (!client)
 		pvr_attach_log(attach, PVR_LOG_ERR, "a QEMU is refused: out of memory");
 }
 
@@ -174,12 +205,17 @@ static bool start_listening(struct pvr_attach *attach, struct pvr_error *err)
 
 /* ----------------------------------------------------------------- life cycle */
 
+/* By any worker that has something for this VM. What goes wrong is its own worker's. */
 static void raise_vector(void *host, uint32_t vector)
 {
 	struct pvr_attach *attach = host;
+	struct pvr_client *client = attach->client;
 
-	if (attach->client)
-		pvr_irq_raise(&attach->client->irq, vector);
+	if (!client)
+		return;
+	pvr_irq_raise(&client->irq, vector);
+	if (client->irq.stalled)
+		pvr_loop_wake(attach->env->loop);
 }
 
 static const struct pvr_adapter_ops adapter_ops = { .raise = raise_vector };

@@ -46,6 +46,11 @@ struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 /* The VM sees its device vanish; the socket is unlinked. */
 void pvr_attach_destroy(struct pvr_attach *attach);
 
+/*
+ * All but pvr_attach_get_stats() is called by the thread of the adapter's worker, or while
+ * that does not run.
+ */
+
 /* Call between turns: drops a client whose memory or interrupts turned out bad. */
 void pvr_attach_check(struct pvr_attach *attach);
 
@@ -60,6 +65,7 @@ struct pvr_attach_stats {
 	uint64_t messages; /* from all of them */
 	uint64_t refused; /* messages that got an error, clients thrown out */
 };
+/* From any thread. */
 void pvr_attach_get_stats(const struct pvr_attach *attach, struct pvr_attach_stats *stats);
 
 /*

@@ -40,7 +40,7 @@ __attribute__((format(printf, 2, 3))) static int throw_out(struct pvr_client *cl
 	pvr_attach_log(client->attach, PVR_LOG_WARN,
 		       "QEMU (process %d) is thrown out: %s; restart that VM", (int)client->pid,
 		       why);
-	pvr_attach_stats(client->attach)->refused++;
+	pvr_attach_count(&pvr_attach_stats(client->attach)->refused, 1);
 	pvr_client_destroy(client);
 	return STEP_GONE;
 }
@@ -128,8 +128,8 @@ static int dma_unmap(struct pvr_client *client, struct pvr_message *msg, struct 
 
 static int set_irqs(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
 {
-	return pvr_irq_set(&client->irq, (const void *)msg->body, msg->len, msg->fds, msg->num_fds,
-			   err);
+	return pvr_irq_set(&client->irq, client->adapter, (const void *)msg->body, msg->len,
+			   msg->fds, msg->num_fds, err);
 }
 
 static int not_supported(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
@@ -196,7 +196,7 @@ static int refuse(struct pvr_client *client, const struct vfio_user_header *hdr,
 
 	pvr_attach_log(client->attach, PVR_LOG_WARN, "QEMU (process %d) is refused: %s",
 		       (int)client->pid, why->text);
-	pvr_attach_stats(client->attach)->refused++;
+	pvr_attach_count(&pvr_attach_stats(client->attach)->refused, 1);
 	ret = pvr_message_reply(client->source.fd, hdr, err, NULL, 0);
 	if (ret)
 		return throw_out(client, "it takes no reply: %s", strerror(-ret));
@@ -216,6 +216,7 @@ static int take_message(struct pvr_client *client, const struct command *command
 				 strerror(-ret));
 	ret = command->take(client, &msg, &why);
 	pvr_message_close(&msg);
+	pvr_attach_tell(client->attach);
 	if (ret)
 		return refuse(client, &msg.hdr, -ret, &why);
 	ret = pvr_message_reply(client->source.fd, &msg.hdr, 0, msg.body, command->echo);
@@ -247,7 +248,7 @@ static int pass_message(struct pvr_client *client, const struct pvr_window *wind
 			       ? leave(client)
 			       : throw_out(client, "libvfio-user failed: %s", strerror(errno));
 	if (client->complaint[0]) {
-		pvr_attach_stats(client->attach)->refused++;
+		pvr_attach_count(&pvr_attach_stats(client->attach)->refused, 1);
 		pvr_attach_log(client->attach, PVR_LOG_WARN,
 			       "QEMU (process %d) is refused: command %u: %s", (int)client->pid,
 			       hdr->cmd, client->complaint);
@@ -288,7 +289,8 @@ static int agree(struct pvr_client *client, const struct pvr_window *window,
 	if (pvr_loop_add(pvr_attach_env(client->attach)->loop, &client->source, CLIENT_EVENTS) < 0)
 		return throw_out(client, "this daemon is out of memory");
 	pvr_loop_timer_disarm(&client->patience);
-	pvr_attach_stats(client->attach)->clients++;
+	pvr_attach_count(&pvr_attach_stats(client->attach)->clients, 1);
+	pvr_attach_tell(client->attach);
 	pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has attached",
 		       (int)client->pid);
 	return 1;
@@ -386,7 +388,7 @@ static void client_ready(struct pvr_source *source, uint32_t events)
 	do {
 		step = client_step(client);
 		if (step > 0) {
-			*messages += (uint64_t)step;
+			pvr_attach_count(messages, (uint64_t)step);
 			num += step;
 		}
 	} while (step > 0 && num < CLIENT_BATCH);
@@ -418,6 +420,7 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 	client->attach = attach;
 	client->adapter = pvr_attach_adapter(attach);
 	client->ram.adapter = client->adapter;
+	client->ram.loop = loop;
 	client->pid = pvr_unix_peer_pid(fd);
 	client->source.fd = fd;
 	client->source.ready = client_ready;
@@ -449,6 +452,7 @@ static void say_goodbye(int fd)
 
 void pvr_client_destroy(struct pvr_client *client)
 {
+	pvr_attach_forget(client->attach, client);
 	pvr_loop_timer_disarm(&client->patience);
 	pvr_loop_remove(&client->source);
 	say_goodbye(client->source.fd);
@@ -463,7 +467,6 @@ void pvr_client_destroy(struct pvr_client *client)
 	pvr_uar_map_close(&client->uar);
 	pvr_vm_ram_unmap_all(&client->ram);
 	pvr_irq_close_all(&client->irq);
-	pvr_attach_forget(client->attach, client);
 	free(client);
 }
 
@@ -476,10 +479,10 @@ bool pvr_client_is_gone(const struct pvr_client *client)
 
 void pvr_client_check(struct pvr_client *client)
 {
-	if (client->ram.broken) {
+	if (__atomic_load_n(&client->ram.broken, __ATOMIC_ACQUIRE)) {
 		pvr_adapter_fail(client->adapter, "guest RAM cannot be accessed");
 		throw_out(client, "its RAM was truncated, or its file system is full");
-	} else if (client->irq.stalled) {
+	} else if (__atomic_load_n(&client->irq.stalled, __ATOMIC_RELAXED)) {
 		throw_out(client, "its interrupt eventfd blocks");
 	}
 }

@@ -69,7 +69,14 @@ struct pvr_attach_stats *pvr_attach_stats(struct pvr_attach *attach);
 /* Rate-limited per adapter, since clients can cause them at will. */
 __attribute__((format(printf, 3, 4))) void
 pvr_attach_log(struct pvr_attach *attach, enum pvr_log_level level, const char *fmt, ...);
-/* @client, or NULL, is the attached one; called by pvr_client_destroy(). */
+/* What pvr_attach_get_stats() says of the client has changed. */
+void pvr_attach_tell(struct pvr_attach *attach);
+/* Counters of struct pvr_attach_stats, which others read meanwhile. */
+static inline void pvr_attach_count(uint64_t *stat, uint64_t n)
+{
+	__atomic_store_n(stat, *stat + n, __ATOMIC_RELAXED);
+}
+/* Interrupts go nowhere from now on; called by pvr_client_destroy(). */
 void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client);
 
 #endif /* PVR_CLIENT_H */

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -267,8 +268,11 @@ static bool have_scratch(const char *path)
 	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
+/* One at a time: they share a folder, and libvfio-user changes the process's umask. */
+static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* A context with a listening socket that is already out of everybody's sight. */
-static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
+static vfu_ctx_t *create_context_locked(struct pvr_client *client, int *peer)
 {
 	const struct pvr_attach_env *env = pvr_attach_env(client->attach);
 	char path[PVR_SOCKET_PATH_MAX + 1];
@@ -291,6 +295,16 @@ static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
 		close(*peer);
 	vfu_destroy_ctx(vfu);
 	return NULL;
+}
+
+static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
+{
+	vfu_ctx_t *vfu;
+
+	pthread_mutex_lock(&context_lock);
+	vfu = create_context_locked(client, peer);
+	pthread_mutex_unlock(&context_lock);
+	return vfu;
 }
 
 /* libvfio-user's reply is in the socket: pass it on. */

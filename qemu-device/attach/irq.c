@@ -63,7 +63,7 @@ void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector)
 	 * out.
 	 */
 	if (write(irq->fds[vector], &one, sizeof(one)) < 0 && errno == EINTR)
-		irq->stalled = true;
+		__atomic_store_n(&irq->stalled, true, __ATOMIC_RELAXED);
 }
 
 static bool is_eventfd(int fd)
@@ -170,8 +170,8 @@ static void apply(struct pvr_irq *irq, const struct vfio_irq_set *set, int *fds,
 	raise_pending(irq);
 }
 
-int pvr_irq_set(struct pvr_irq *irq, const struct vfio_irq_set *set, size_t len, int *fds,
-		size_t num_fds, struct pvr_error *err)
+int pvr_irq_set(struct pvr_irq *irq, struct pvr_adapter *adapter, const struct vfio_irq_set *set,
+		size_t len, int *fds, size_t num_fds, struct pvr_error *err)
 {
 	int ret = check_set(set, len, num_fds, err);
 	size_t i;
@@ -180,7 +180,10 @@ int pvr_irq_set(struct pvr_irq *irq, const struct vfio_irq_set *set, size_t len,
 		ret = check_fd(fds[i], err);
 	if (ret)
 		return ret;
-	if ((set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK) == VFIO_IRQ_SET_ACTION_TRIGGER)
-		apply(irq, set, fds, num_fds);
+	if ((set->flags & VFIO_IRQ_SET_ACTION_TYPE_MASK) != VFIO_IRQ_SET_ACTION_TRIGGER)
+		return 0;
+	pvr_adapter_pause(adapter);
+	apply(irq, set, fds, num_fds);
+	pvr_adapter_resume(adapter);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@ TAILQ_HEAD(source_list, pvr_source);
 
 struct pvr_loop {
 	int epoll_fd;
+	struct pvr_source wake; /* an eventfd */
 	/* What is still to be called in this turn; removal clears data.ptr. */
 	struct epoll_event events[LOOP_BATCH];
 	int num_events;
@@ -21,27 +23,54 @@ struct pvr_loop {
 	LIST_HEAD(timer_list, pvr_loop_timer) timers;
 };
 
+static void wake_ready(struct pvr_source *source, uint32_t events)
+{
+	uint64_t count;
+
+	if (read(source->fd, &count, sizeof(count)) < 0)
+		return; /* it was awake already */
+}
+
+static bool make_wake(struct pvr_loop *loop)
+{
+	loop->wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	loop->wake.ready = wake_ready;
+	return loop->wake.fd >= 0 && pvr_loop_add(loop, &loop->wake, EPOLLIN) == 0;
+}
+
 struct pvr_loop *pvr_loop_create(void)
 {
 	struct pvr_loop *loop = calloc(1, sizeof(*loop));
 
 	if (!loop)
 		return NULL;
-	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (loop->epoll_fd < 0) {
-		free(loop);
-		return NULL;
-	}
 	TAILQ_INIT(&loop->again);
 	LIST_INIT(&loop->timers);
-	return loop;
+	loop->wake.fd = -1;
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->epoll_fd >= 0 && make_wake(loop))
+		return loop;
+	pvr_loop_destroy(loop);
+	return NULL;
+}
+
+void pvr_loop_wake(struct pvr_loop *loop)
+{
+	const uint64_t one = 1;
+	int saved = errno;
+
+	if (write(loop->wake.fd, &one, sizeof(one)) < 0)
+		errno = saved; /* it will wake up anyway */
 }
 
 void pvr_loop_destroy(struct pvr_loop *loop)
 {
 	if (!loop)
 		return;
-	close(loop->epoll_fd);
+	if (loop->wake.fd >= 0)
+		close(loop->wake.fd);
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
 	free(loop);
 }
 

@@ -9,8 +9,9 @@
  * its own. So edge-triggered sources need not be drained in one go, and a client
  * that always has something to say delays the others by one batch.
  *
- * Context: everything is called from the loop's thread, ready() and expired()
- * included. They may remove and free any source or timer, their own too.
+ * Context: everything but pvr_loop_wake() is called from the loop's thread, or while that
+ * does not run, ready() and expired() included. They may remove and free any source or
+ * timer, their own too.
  */
 #ifndef PVR_LOOP_H
 #define PVR_LOOP_H
@@ -46,6 +47,9 @@ struct pvr_loop_timer {
 /* NULL if out of memory or file descriptors. */
 struct pvr_loop *pvr_loop_create(void);
 void pvr_loop_destroy(struct pvr_loop *loop);
+
+/* Ends pvr_loop_wait(), now or the next time. From any thread, and from signal handlers. */
+void pvr_loop_wake(struct pvr_loop *loop);
 
 /* Monotonic nanoseconds. */
 uint64_t pvr_loop_now(void);

@@ -129,7 +129,7 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece,
 	madvise(va, req->size, MADV_DONTFORK);
 	ram->bytes += req->size;
 	piece->va = va;
-	piece->guard = pvr_sigbus_guard(va, req->size, &ram->broken);
+	piece->guard = pvr_sigbus_guard(va, req->size, &ram->broken, ram->loop);
 	if (piece->guard < 0) {
 		pvr_fail(err, "too many memory regions in this daemon");
 		ret = -ENOSPC;

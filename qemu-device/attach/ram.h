@@ -8,13 +8,13 @@
 #ifndef PVR_RAM_H
 #define PVR_RAM_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "engine.h"
 #include "error.h"
+#include "loop.h"
 
 #define PVR_RAM_PIECES 128
 #define PVR_RAM_BYTES_MAX (16ull << 40)
@@ -35,7 +35,8 @@ struct pvr_vm_ram {
 	uint64_t file_size;
 	dev_t file_dev;
 	ino_t file_ino;
-	volatile sig_atomic_t broken; /* set by the SIGBUS handler */
+	bool broken; /* set by the SIGBUS handler, see sigbus.h */
+	struct pvr_loop *loop; /* that looks at it */
 };
 
 struct pvr_vm_ram_request {

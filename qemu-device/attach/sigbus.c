@@ -2,11 +2,15 @@
 /*
  * SIGBUS in guest RAM: its file was truncated, or its file system is full.
  *
- * The signal is synchronous, so the handler runs in the thread that owns the table;
- * signal fences are all the ordering needed.
+ * The signal is synchronous: the handler runs in the thread that has touched the memory,
+ * which is any that executes a request of this VM or of one that it talks to. The entry
+ * of that memory does not change meanwhile, since it is unmapped only when nobody uses it
+ * any more; but other entries may, and half of one must not be taken for an entry. So
+ * each has a number that is odd while it changes, and that is looked at twice.
  */
 #include <errno.h>
-#include <stdatomic.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -16,44 +20,84 @@
 #define GUARDS_MAX 4096
 #define GUARD_PAGE 4096ul
 
-static struct guard {
+struct guard {
 	uintptr_t start, end; /* end 0: free */
-	volatile sig_atomic_t *broken;
-} guards[GUARDS_MAX];
+	bool *broken;
+	struct pvr_loop *wakes;
+};
 
-int pvr_sigbus_guard(void *start, size_t size, volatile sig_atomic_t *broken)
+static struct {
+	struct guard guard;
+	unsigned int number;
+} slots[GUARDS_MAX];
+
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* not for the handler */
+
+/* The lock is held. */
+static void set_slot(int i, const struct guard *guard)
 {
+	struct guard *to = &slots[i].guard;
+
+	__atomic_fetch_add(&slots[i].number, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&to->start, guard->start, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&to->end, guard->end, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&to->broken, guard->broken, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&to->wakes, guard->wakes, __ATOMIC_SEQ_CST);
+	__atomic_fetch_add(&slots[i].number, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Return: false if it is just being changed. */
+static bool get_slot(int i, struct guard *guard)
+{
+	const struct guard *from = &slots[i].guard;
+	unsigned int number = __atomic_load_n(&slots[i].number, __ATOMIC_SEQ_CST);
+
+	guard->start = __atomic_load_n(&from->start, __ATOMIC_SEQ_CST);
+	guard->end = __atomic_load_n(&from->end, __ATOMIC_SEQ_CST);
+	guard->broken = __atomic_load_n(&from->broken, __ATOMIC_SEQ_CST);
+	guard->wakes = __atomic_load_n(&from->wakes, __ATOMIC_SEQ_CST);
+	return !(number & 1) && number == __atomic_load_n(&slots[i].number, __ATOMIC_SEQ_CST);
+}
+
+int pvr_sigbus_guard(void *start, size_t size, bool *broken, struct pvr_loop *wakes)
+{
+	const struct guard guard = {
+		.start = (uintptr_t)start,
+		.end = (uintptr_t)start + size,
+		.broken = broken,
+		.wakes = wakes,
+	};
 	int i;
 
-	for (i = 0; i < GUARDS_MAX; i++) {
-		if (guards[i].end)
-			continue;
-		guards[i].start = (uintptr_t)start;
-		guards[i].broken = broken;
-		atomic_signal_fence(memory_order_release);
-		guards[i].end = (uintptr_t)start + size;
-		return i;
-	}
-	return -1;
+	pthread_mutex_lock(&slots_lock);
+	for (i = 0; i < GUARDS_MAX && slots[i].guard.end; i++)
+		;
+	if (i < GUARDS_MAX)
+		set_slot(i, &guard);
+	pthread_mutex_unlock(&slots_lock);
+	return i < GUARDS_MAX ? i : -1;
 }
 
 void pvr_sigbus_unguard(int handle)
 {
+	static const struct guard none;
+
 	if (handle < 0)
 		return;
-	guards[handle].end = 0;
-	atomic_signal_fence(memory_order_release);
+	pthread_mutex_lock(&slots_lock);
+	set_slot(handle, &none);
+	pthread_mutex_unlock(&slots_lock);
 }
 
-static const struct guard *find_guard(uintptr_t addr)
+static bool find_guard(uintptr_t addr, struct guard *guard)
 {
 	int i;
 
 	for (i = 0; i < GUARDS_MAX; i++) {
-		if (addr >= guards[i].start && addr < guards[i].end)
-			return &guards[i];
+		if (get_slot(i, guard) && addr >= guard->start && addr < guard->end)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static bool put_anonymous(uintptr_t start, uintptr_t end)
@@ -66,12 +110,14 @@ static bool put_anonymous(uintptr_t start, uintptr_t end)
 static void on_sigbus(int signo, siginfo_t *info, void *context)
 {
 	uintptr_t addr = (uintptr_t)info->si_addr & ~(GUARD_PAGE - 1);
-	const struct guard *guard = find_guard(addr);
+	struct guard guard;
+	bool found = find_guard(addr, &guard);
 	int saved = errno;
 
 	/* The rest of a region of huge pages can only be replaced as a whole. */
-	if (guard && (put_anonymous(addr, guard->end) || put_anonymous(guard->start, guard->end))) {
-		*guard->broken = 1;
+	if (found && (put_anonymous(addr, guard.end) || put_anonymous(guard.start, guard.end))) {
+		__atomic_store_n(guard.broken, true, __ATOMIC_RELEASE);
+		pvr_loop_wake(guard.wakes);
 		errno = saved;
 		return;
 	}

@@ -3,16 +3,22 @@
 #ifndef PVR_SIGBUS_H
 #define PVR_SIGBUS_H
 
-#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "loop.h"
 
 /**
  * pvr_sigbus_guard() - contain SIGBUS in a mapping
- * @broken: set to 1 by the signal handler
+ * @broken: set to true by the signal handler, in whatever thread
+ * @wakes: woken then
+ *
+ * Any thread, as the rest of this.
  *
  * Return: a handle for pvr_sigbus_unguard(), or -1 if too many are guarded.
  */
-int pvr_sigbus_guard(void *start, size_t size, volatile sig_atomic_t *broken);
+int pvr_sigbus_guard(void *start, size_t size, bool *broken, struct pvr_loop *wakes);
+/* No thread uses the mapping any more. */
 void pvr_sigbus_unguard(int handle);
 
 #endif /* PVR_SIGBUS_H */

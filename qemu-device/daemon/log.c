@@ -38,12 +38,12 @@ void pvrd_log_timestamps(bool on)
 
 void pvrd_log_set_level(enum pvr_log_level level)
 {
-	log_state.level = level;
+	__atomic_store_n(&log_state.level, level, __ATOMIC_RELAXED);
 }
 
 enum pvr_log_level pvrd_log_level(void)
 {
-	return log_state.level;
+	return __atomic_load_n(&log_state.level, __ATOMIC_RELAXED);
 }
 
 const char *pvrd_log_level_name(enum pvr_log_level level)
@@ -82,7 +82,7 @@ void pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ..
 	va_list ap;
 	int len;
 
-	if (level > log_state.level)
+	if (level > pvrd_log_level())
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
@@ -92,7 +92,7 @@ void pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ..
 	len = snprintf(line, sizeof(line), "%s%spvrdmad: %s%s%s\n",
 		       getenv("JOURNAL_STREAM") ? journal_prefixes[level] : "", when,
 		       adapter ? adapter : "", adapter ? ": " : "", text);
-	/* One write, so that lines of several processes do not mix. */
+	/* One write, so that lines of several threads and processes do not mix. */
 	if (write(STDERR_FILENO, line, (size_t)len) < 0)
 		return; /* there is nobody to tell */
 }

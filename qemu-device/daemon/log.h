@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The daemon's log: one line per event on stderr, which journald or a file takes. */
+/* The daemon's log: one line per event on stderr, which journald or a file takes. From any thread. */
 #ifndef PVR_LOG_H
 #define PVR_LOG_H
 

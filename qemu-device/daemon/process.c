@@ -43,7 +43,8 @@ bool pvr_drop_privileges(const char *user, struct pvr_error *err)
 
 void pvr_notify(const char *state)
 {
-	const char *path = getenv("NOTIFY_SOCKET");
+	static bool nobody;
+	const char *path = nobody ? NULL : getenv("NOTIFY_SOCKET");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	size_t len = path ? strlen(path) : 0;
 	int fd;
@@ -58,7 +59,7 @@ void pvr_notify(const char *state)
 		return;
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
 		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-		unsetenv("NOTIFY_SOCKET"); /* nobody there: not an error of ours */
+		nobody = true; /* not an error of ours */
 	close(fd);
 }
 
