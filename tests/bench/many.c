@@ -81,32 +81,44 @@ static void fill(struct bench_visits *visits, struct fg_qp *qp)
 	}
 }
 
-static void reap(struct bench_visits *visits)
+static void reap(struct bench_visits *visits, uint32_t expected)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < visits->many->ncq; i++)
 		n += fg_cq_drain(&visits->many->cq[i]);
-	if (n != visits->qps)
-		fg_die("%u completions, expected %u", n, visits->qps);
+	if (n != expected)
+		fg_die("%u completions, expected %u", n, expected);
+}
+
+/* Fills @n queue pairs, and has the device execute them. */
+static void visit(struct bench_visits *visits, uint32_t first, uint32_t n,
+		  struct bench_watch *watch)
+{
+	struct bench_many *many = visits->many;
+
+	for (uint32_t i = 0; i < n; i++)
+		fill(visits, &many->a[first + i]);
+	bench_watch_start(watch);
+	for (uint32_t i = 0; i < n; i++)
+		fg_ring_send(&many->a[first + i]);
+	fg_run(many->pair.host);
+	bench_watch_stop(watch);
+	reap(visits, n);
 }
 
 double bench_visits_rate(void *arg, uint64_t ns)
 {
 	struct bench_visits *visits = arg;
-	struct bench_many *many = visits->many;
 	struct bench_watch watch = { 0 };
 	uint64_t done = 0;
+	uint32_t n;
 
 	while (watch.sum < ns) {
-		for (uint32_t i = 0; i < visits->qps; i++)
-			fill(visits, &many->a[i]);
-		bench_watch_start(&watch);
-		for (uint32_t i = 0; i < visits->qps; i++)
-			fg_ring_send(&many->a[i]);
-		fg_run(many->pair.host);
-		bench_watch_stop(&watch);
-		reap(visits);
+		for (uint32_t first = 0; first < visits->qps; first += n) {
+			n = visits->qps - first < visits->wave ? visits->qps - first : visits->wave;
+			visit(visits, first, n, &watch);
+		}
 		done += (uint64_t)visits->qps * visits->batch;
 	}
 	return (double)done * FG_SEC / watch.sum;

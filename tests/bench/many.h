@@ -23,6 +23,7 @@ void bench_many_close(struct bench_many *many);
 struct bench_visits {
 	struct bench_many *many;
 	uint32_t qps; /* how many are visited, one after the other */
+	uint32_t wave; /* so many are filled before the device runs; at most qps */
 	uint32_t batch; /* requests of a visit, the last one signaled */
 };
 

@@ -6,19 +6,46 @@
 #include "many.h"
 
 #define MANY 10000
+#define WAVE 32
 #define IDLE 1000
 #define IDLE_PAGES 8 /* of a queue pair, with its directory */
 
-/* All queue pairs against @few of them, which caches hold, with @batch requests a visit. */
-static void rate_row(struct bench_many *many, const char *name, uint32_t batch, uint32_t few,
-		     const char *peer_name)
-{
-	struct bench_visits all = { many, many->n, batch };
-	struct bench_visits some = { many, few, batch };
-	struct bench_side us = { "10,000 QPs", bench_visits_rate, &all };
-	struct bench_side peer = { peer_name, bench_visits_rate, &some };
+/* All queue pairs, and whom to compare with: some of them, which caches hold. */
+static const struct {
+	const char *name, *peer;
+	uint32_t batch; /* requests of a visit */
+	uint32_t wave; /* see struct bench_visits */
+	uint32_t few; /* of the peer */
+} rates[] = {
+	/* As the device sees guests that it keeps up with: what they posted just now. */
+	{ "write_rate_10kqp", "one QP", BENCH_MANY_BATCH, WAVE, 1 },
+	/* With one request each, one alone would mostly measure the clock. */
+	{ "write_rate_10kqp_single", "32 QPs", 1, WAVE, WAVE },
+	/* All have posted before the device looks: 80 MiB of requests, which no cache holds. */
+	{ "write_rate_10kqp_backlog", "one QP", BENCH_MANY_BATCH, MANY, 1 },
+};
 
-	bench_row_of(name, 8, "1/s", &us, &peer);
+static void rate_rows(struct bench_many *many)
+{
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct bench_visits all = { many, many->n, rates[i].wave, rates[i].batch };
+		struct bench_visits some = { many, rates[i].few, rates[i].wave, rates[i].batch };
+		struct bench_side us = { "10,000 QPs", bench_visits_rate, &all };
+		struct bench_side peer = { rates[i].peer, bench_visits_rate, &some };
+
+		bench_row_of(rates[i].name, 8, "1/s", &us, &peer);
+	}
+}
+
+/* For a curve. */
+static void curve(struct bench_many *many)
+{
+	for (uint32_t n = 1; n <= many->n; n *= 10) {
+		struct bench_visits visits = { many, n, WAVE, BENCH_MANY_BATCH };
+		struct bench_side us = { "device", bench_visits_rate, &visits };
+
+		bench_row_of("write_rate_qps", n, "1/s", &us, NULL);
+	}
 }
 
 static size_t heap(void)
@@ -88,9 +115,8 @@ void bench_scale(void)
 	struct bench_many many;
 
 	bench_many_open(&many, bench_count(MANY));
-	rate_row(&many, "write_rate_10kqp", BENCH_MANY_BATCH, 1, "one QP");
-	/* With one request each, one alone would mostly measure the clock. */
-	rate_row(&many, "write_rate_10kqp_single", 1, 32, "32 QPs");
+	rate_rows(&many);
+	curve(&many);
 	bench_many_close(&many);
 	idle_row();
 }
