@@ -8,8 +8,8 @@
 
 /* Of an adapter: a look at each must not take long. */
 #define POLLED_MAX 64
-/* A queue that was empty so often in a row is not busy any more. */
-#define EMPTY_LOOKS_MAX 1024
+/* So many turns of others while a queue was empty, and it is not busy any more. */
+#define IDLE_TURNS 1024
 
 /* ------------------------------------------------------------------ words */
 
@@ -99,12 +99,18 @@ static void polled_remove(struct pvr_qp *qp)
 	TAILQ_REMOVE(&polled->qps, qp, polled);
 }
 
+/* A clock that stands still while there is nothing to do: then polling ends anyway. */
+static uint64_t turns(const struct pvr_adapter *adapter)
+{
+	return __atomic_load_n(&adapter->worker->stats.turns, __ATOMIC_RELAXED);
+}
+
 static void polled_add(struct pvr_qp *qp)
 {
 	struct pvr_polled *polled = &qp->adapter->polled;
 
 	qp->is_polled = true;
-	qp->empty_looks = 0;
+	qp->polled_since = turns(qp->adapter);
 	polled->count++;
 	TAILQ_INSERT_TAIL(&polled->qps, qp, polled);
 }
@@ -142,14 +148,15 @@ static bool rest(struct pvr_qp *qp)
 	return pvr_requester_has_work(qp);
 }
 
-/* Who was busy longest ago makes room. */
-static void evict(struct pvr_polled *polled)
+static bool evict(struct pvr_qp *qp)
 {
-	struct pvr_qp *oldest = TAILQ_FIRST(&polled->qps);
+	bool found;
 
-	polled_remove(oldest);
-	if (rest(oldest))
-		pvr_sched_kick(oldest);
+	polled_remove(qp);
+	found = rest(qp);
+	if (found)
+		pvr_sched_kick(qp);
+	return found;
 }
 
 bool pvr_quiet_stop(struct pvr_qp *qp)
@@ -163,7 +170,7 @@ bool pvr_quiet_stop(struct pvr_qp *qp)
 	if (!polled->on || qp->state != PVR_QPS_RTS)
 		return rest(qp);
 	if (polled->count == POLLED_MAX)
-		evict(polled);
+		evict(TAILQ_FIRST(&polled->qps));
 	polled_add(qp);
 	return false;
 }
@@ -175,12 +182,20 @@ static bool look(struct pvr_qp *qp)
 {
 	bool found = pvr_requester_has_work(qp);
 
-	if (!found && ++qp->empty_looks == EMPTY_LOOKS_MAX) {
-		polled_remove(qp);
-		found = rest(qp);
-	}
 	if (found)
 		pvr_sched_kick(qp);
+	return found;
+}
+
+/* Those who are in front have been there longest. */
+static bool evict_idle(struct pvr_adapter *adapter)
+{
+	uint64_t now = turns(adapter);
+	bool found = false;
+	struct pvr_qp *qp;
+
+	while ((qp = TAILQ_FIRST(&adapter->polled.qps)) && now - qp->polled_since > IDLE_TURNS)
+		found |= evict(qp);
 	return found;
 }
 
@@ -197,7 +212,7 @@ bool pvr_quiet_poll(struct pvr_adapter *adapter)
 		next = TAILQ_NEXT(qp, polled);
 		found |= look(qp);
 	}
-	return found;
+	return evict_idle(adapter) || found;
 }
 
 bool pvr_quiet_rest(struct pvr_adapter *adapter)

@@ -226,7 +226,7 @@ struct pvr_qp {
 	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
 	bool sq_quiet, rq_quiet; /* what the words say */
 	bool is_polled;
-	uint32_t empty_looks; /* while polled, in a row */
+	uint64_t polled_since; /* turns that its worker had had */
 	TAILQ_ENTRY(pvr_qp) polled;
 
 	struct pvr_memberships groups; /* multicast */
