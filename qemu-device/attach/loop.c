@@ -247,9 +247,12 @@ bool pvr_loop_wait(struct pvr_loop *loop, uint64_t deadline)
 	return n >= 0;
 }
 
-void pvr_loop_dispatch(struct pvr_loop *loop)
+bool pvr_loop_dispatch(struct pvr_loop *loop)
 {
+	bool any = loop->num_events || !TAILQ_EMPTY(&loop->again);
+
 	call_again(loop);
 	call_ready(loop);
 	call_expired(loop);
+	return any;
 }

@@ -71,7 +71,7 @@ void pvr_loop_timer_disarm(struct pvr_loop_timer *timer);
  * all when a source asked to be called again. Return: false if a signal came first.
  */
 bool pvr_loop_wait(struct pvr_loop *loop, uint64_t deadline);
-/* Call whoever is due, each once. */
-void pvr_loop_dispatch(struct pvr_loop *loop);
+/* Call whoever is due, each once. Return: true if a source was. */
+bool pvr_loop_dispatch(struct pvr_loop *loop);
 
 #endif /* PVR_LOOP_H */

@@ -26,6 +26,7 @@ static const char help[] =
 	"  adapters               the adapters, their state, and which QEMU is attached\n"
 	"  paths                  which adapters talked to each other, how and how much\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
+	"  workers                what the daemon's thread does: when it polls, when it sleeps\n"
 	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
 	"  remove-adapter NAME    its VM sees the device vanish\n"
 	"  link NAME up|down      the port state that its VM sees\n"
@@ -75,6 +76,7 @@ static const struct ctl_command commands[] = {
 	{ "adapters", 0, 0, { NULL }, pvr_print_adapters },
 	{ "paths", 0, 0, { NULL }, pvr_print_paths },
 	{ "stats", 0, 1, { "name" }, pvr_print_stats },
+	{ "workers", 0, 0, { NULL }, pvr_print_workers },
 	{ "add-adapter", 1, 1, { NULL }, NULL },
 	{ "remove-adapter", 1, 1, { "name" }, NULL },
 	{ "link", 2, 2, { "name", "state" }, NULL },

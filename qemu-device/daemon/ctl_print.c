@@ -148,6 +148,31 @@ void pvr_print_stats(struct json_object *reply)
 		print_stats_of(json_object_array_get_idx(list, i));
 }
 
+/* -------------------------------------------------------------------- workers */
+
+static void worker_cell(void *opaque, size_t row, size_t column, char *buf)
+{
+	static const struct {
+		const char *title, *key;
+	} columns[] = {
+		{ "WORKER", "worker" },	  { "POLL", "poll" },	{ "WINDOW/US", "window_us" },
+		{ "WINDOWS", "windows" }, { "FOUND", "found" }, { "SLEEPS", "sleeps" },
+		{ "BACKOFFS", "backoffs" },
+	};
+	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
+
+	snprintf(buf, TABLE_CELL, "%s",
+		 row ? text_of(obj, columns[column].key) : columns[column].title);
+}
+
+void pvr_print_workers(struct json_object *reply)
+{
+	size_t len;
+	struct json_object *list = list_of(reply, "workers", &len);
+
+	print_rows(len + 1, 7, worker_cell, list);
+}
+
 /* ---------------------------------------------------------------------- paths */
 
 static bool is_reverse(struct json_object *a, struct json_object *b)

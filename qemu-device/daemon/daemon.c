@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The daemon's one worker: its engine, its adapters, its control socket. */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +157,26 @@ static bool make_scratch(struct pvr_daemon *daemon, struct pvr_error *err)
 			base, strerror(errno));
 }
 
+static void check_adapters(void *opaque)
+{
+	struct pvr_daemon *daemon = opaque;
+	size_t i;
+
+	for (i = 0; i < daemon->num_adapters; i++)
+		pvr_attach_check(daemon->adapters[i]);
+}
+
+static void init_pace(struct pvr_daemon *daemon, const struct pvr_settings *settings)
+{
+	daemon->pace = (struct pvr_pace){
+		.loop = daemon->loop,
+		.engine = daemon->engine,
+		.check = check_adapters,
+		.opaque = daemon,
+	};
+	pvr_poll_policy_init(&daemon->pace.policy, settings->poll, 1000ull * settings->poll_us);
+}
+
 static bool init_engine(struct pvr_daemon *daemon, struct pvr_error *err)
 {
 	daemon->loop = pvr_loop_create();
@@ -183,6 +202,7 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 	*daemon = (struct pvr_daemon){ .signals.fd = -1 };
 	if (!init_engine(daemon, err) || !watch_signals(daemon, err) || !make_scratch(daemon, err))
 		return false;
+	init_pace(daemon, settings);
 	daemon->control = pvr_control_create(daemon, settings->control, err);
 	return daemon->control && add_adapters(daemon, settings, err);
 }
@@ -202,74 +222,19 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	pvr_loop_destroy(daemon->loop);
 }
 
-static void check_adapters(struct pvr_daemon *daemon)
-{
-	size_t i;
-
-	for (i = 0; i < daemon->num_adapters; i++)
-		pvr_attach_check(daemon->adapters[i]);
-}
-
-/* ---------------------------------------------------- doorbells that are polled */
-
-#define POLLS_PER_LOOK 64 /* until the sockets have their turn */
-#define CROWDED_NS 20000ull /* a yield that takes so long has let somebody run */
-#define CROWDED_POLL_NS 50000ull
-
-/*
- * Nobody tells of doorbells in memory. Who has the CPU to himself looks without pause.
- * Where others wait for it, they are the guests, and a worker that spins keeps them from
- * what it is waiting for: it gives the CPU away, and asks by timer how things are.
- *
- * Return: when to look again at the latest.
- */
-static uint64_t poll_doorbells(struct pvr_daemon *daemon)
-{
-	unsigned int i, idle = 0;
-	uint64_t before, took;
-
-	for (i = 0; i < POLLS_PER_LOOK; i++) {
-		if (pvr_engine_poll(daemon->engine, 0) | pvr_engine_run(daemon->engine, 0))
-			idle = 0;
-		else
-			idle++;
-	}
-	if (idle < POLLS_PER_LOOK)
-		return 0;
-	before = pvr_loop_now();
-	sched_yield();
-	took = pvr_loop_now() - before;
-	return took < CROWDED_NS ? 0 : before + took + CROWDED_POLL_NS;
-}
-
-static uint64_t min_deadline(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t work(struct pvr_daemon *daemon)
-{
-	uint64_t again = PVR_NEVER;
-
-	if (pvr_engine_is_async(daemon->engine, 0))
-		again = poll_doorbells(daemon);
-	if (pvr_engine_run(daemon->engine, 0))
-		return 0;
-	return min_deadline(again, pvr_engine_deadline(daemon->engine, 0));
-}
-
 void pvr_daemon_run(struct pvr_daemon *daemon)
 {
-	uint64_t deadline;
-
 	while (!daemon->stop) {
-		deadline = work(daemon);
-		check_adapters(daemon);
-		/* Interrupted: the guard's own signal, while there was nothing to do. */
-		if (pvr_loop_wait(daemon->loop, deadline))
+		switch (pvr_pace_round(&daemon->pace)) {
+		case PVR_PACE_RAN:
+			break;
+		case PVR_PACE_LOOKED:
 			pvr_stall_guard_busy();
-		else
+			break;
+		case PVR_PACE_INTERRUPTED:
+			/* The guard's own signal, while there was nothing to do. */
 			pvr_stall_guard_idle();
-		pvr_loop_dispatch(daemon->loop);
+			break;
+		}
 	}
 }

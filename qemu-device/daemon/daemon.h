@@ -4,6 +4,7 @@
 #define PVR_DAEMON_H
 
 #include "attach.h"
+#include "pace.h"
 #include "settings.h"
 
 struct pvr_control;
@@ -11,6 +12,7 @@ struct pvr_control;
 struct pvr_daemon {
 	struct pvr_loop *loop;
 	struct pvr_engine *engine;
+	struct pvr_pace pace;
 	struct pvr_attach_env env;
 	char scratch[96]; /* "": not made yet; a socket path has to fit behind it */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX]; /* in the order they were added */

@@ -17,6 +17,9 @@ static const char help[] =
 	"  --config FILE      read adapters and settings from FILE, see pvrdmad.conf(5)\n"
 	"  --control PATH     socket for pvrdmactl (default: %s)\n"
 	"  --log-level LEVEL  error, warn, info (default) or debug\n"
+	"  --poll auto|off|USEC\n"
+	"                     look for work for a while before sleeping: auto (default) as\n"
+	"                     long as that helps, or always so many microseconds\n"
 	"  --log-timestamps   begin log lines with the time\n"
 	"  --user NAME        drop root's privileges and run as NAME\n"
 	"  --help, --version\n"
@@ -32,6 +35,7 @@ enum option_key {
 	OPT_CONFIG,
 	OPT_CONTROL,
 	OPT_LOG_LEVEL,
+	OPT_POLL,
 	OPT_TIMESTAMPS,
 	OPT_USER,
 	OPT_HELP,
@@ -43,6 +47,7 @@ static const struct option long_options[] = {
 	{ "config", required_argument, NULL, OPT_CONFIG },
 	{ "control", required_argument, NULL, OPT_CONTROL },
 	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
+	{ "poll", required_argument, NULL, OPT_POLL },
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
 	{ "user", required_argument, NULL, OPT_USER },
 	{ "help", no_argument, NULL, OPT_HELP },
@@ -84,6 +89,8 @@ static bool take_option(int key, struct pvr_settings *settings, const char **con
 		return pvr_settings_set(settings, "control", optarg, err);
 	case OPT_LOG_LEVEL:
 		return pvr_settings_set(settings, "log-level", optarg, err);
+	case OPT_POLL:
+		return pvr_settings_set(settings, "poll", optarg, err);
 	case OPT_USER:
 		return pvr_settings_set(settings, "user", optarg, err);
 	case OPT_TIMESTAMPS:

@@ -252,6 +252,37 @@ static bool run_paths(struct request *request)
 	return true;
 }
 
+static struct json_object *describe_worker(const struct pvr_daemon *daemon)
+{
+	static const char *const modes[] = {
+		[PVR_POLL_AUTO] = "auto",
+		[PVR_POLL_OFF] = "off",
+		[PVR_POLL_ALWAYS] = "always",
+	};
+	const struct pvr_poll_policy *policy = &daemon->pace.policy;
+	struct json_object *obj = json_object_new_object();
+	struct pvr_poll_stats stats;
+
+	pvr_poll_get_stats(policy, &stats);
+	put_number(obj, "worker", daemon->pace.worker);
+	put_text(obj, "poll", modes[policy->mode]);
+	put_number(obj, "window_us", policy->window / 1000);
+	put_number(obj, "windows", stats.windows);
+	put_number(obj, "found", stats.found);
+	put_number(obj, "sleeps", stats.sleeps);
+	put_number(obj, "backoffs", stats.backoffs);
+	return obj;
+}
+
+static bool run_workers(struct request *request)
+{
+	struct json_object *list = json_object_new_array();
+
+	json_object_array_add(list, describe_worker(request->daemon));
+	put(request->reply, "workers", list);
+	return true;
+}
+
 /* -------------------------------------------------------------------- changes */
 
 static bool run_add_adapter(struct request *request)
@@ -328,6 +359,7 @@ static const struct {
 	{ "adapters", run_adapters },
 	{ "paths", run_paths },
 	{ "stats", run_stats },
+	{ "workers", run_workers },
 	{ "add-adapter", run_add_adapter },
 	{ "remove-adapter", run_remove_adapter },
 	{ "link", run_link },

@@ -6,27 +6,84 @@
 #include "log.h"
 #include "settings.h"
 
-bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
-		      struct pvr_error *err)
+static bool set_control(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	return settings->control[0] || pvr_set_socket(settings->control, "control", value, err);
+}
+
+static bool set_user(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	return settings->user[0] ||
+	       pvr_set_text(settings->user, sizeof(settings->user), "user", value, err);
+}
+
+static bool set_log_level(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
 	enum pvr_log_level level;
 
-	if (!strcmp(key, "control"))
-		return settings->control[0] || pvr_set_socket(settings->control, key, value, err);
-	if (!strcmp(key, "user"))
-		return settings->user[0] ||
-		       pvr_set_text(settings->user, sizeof(settings->user), key, value, err);
-	if (strcmp(key, "log-level"))
-		return pvr_fail(err,
-				"unknown setting '%s': there are control, user and "
-				"log-level, and [adapter NAME] sections",
-				key);
 	if (!pvrd_log_parse_level(value, &level))
 		return pvr_fail(err, "log level '%s' is none of error, warn, info, debug", value);
 	if (!settings->log_level_set)
 		settings->log_level = level;
 	settings->log_level_set = true;
 	return true;
+}
+
+/* Return: 0 if it is no number that may be meant. */
+static uint32_t parse_usec(const char *value)
+{
+	unsigned long usec;
+	char *end;
+
+	if (*value < '0' || *value > '9')
+		return 0;
+	usec = strtoul(value, &end, 10);
+	return *end || usec > PVR_POLL_WINDOW_MAX_US ? 0 : (uint32_t)usec;
+}
+
+static bool set_poll(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	enum pvr_poll_mode mode = PVR_POLL_ALWAYS;
+	uint32_t usec = parse_usec(value);
+
+	if (!strcmp(value, "auto"))
+		mode = PVR_POLL_AUTO;
+	else if (!strcmp(value, "off"))
+		mode = PVR_POLL_OFF;
+	else if (!usec)
+		return pvr_fail(err, "poll '%s' is none of auto, off, and microseconds up to %u",
+				value, PVR_POLL_WINDOW_MAX_US);
+	if (settings->poll_set)
+		return true;
+	settings->poll = mode;
+	settings->poll_us = usec;
+	settings->poll_set = true;
+	return true;
+}
+
+static const struct {
+	const char *key;
+	bool (*set)(struct pvr_settings *settings, const char *value, struct pvr_error *err);
+} keys[] = {
+	{ "control", set_control },
+	{ "user", set_user },
+	{ "log-level", set_log_level },
+	{ "poll", set_poll },
+};
+
+bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
+		      struct pvr_error *err)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (!strcmp(key, keys[i].key))
+			return keys[i].set(settings, value, err);
+	}
+	return pvr_fail(err,
+			"unknown setting '%s': there are control, user, log-level and poll, "
+			"and [adapter NAME] sections",
+			key);
 }
 
 static const char *fabric_of(const struct pvr_adapter_settings *adapter)

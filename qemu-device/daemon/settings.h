@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "adapter_settings.h"
+#include "poll_policy.h"
 
 #define PVR_ADAPTERS_MAX 256
 
@@ -17,10 +18,13 @@ struct pvr_settings {
 	char user[64]; /* "": stay who we are */
 	enum pvr_log_level log_level;
 	bool log_level_set;
+	enum pvr_poll_mode poll;
+	uint32_t poll_us; /* of PVR_POLL_ALWAYS */
+	bool poll_set;
 	bool timestamps;
 };
 
-/* "control", "user" or "log-level"; what was set before (an option) stays. */
+/* "control", "user", "log-level" or "poll"; what was set before (an option) stays. */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
 		      struct pvr_error *err);
 /* Copies a checked adapter, unless it collides with an earlier one. */

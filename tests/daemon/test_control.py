@@ -56,7 +56,7 @@ def test_usage(args, text):
 def test_help():
     done = ctl("--help")
     assert done.returncode == 0
-    for word in ("adapters", "paths", "stats", "add-adapter", "remove-adapter", "link", "log-level", "--json"):
+    for word in ("adapters", "paths", "stats", "workers", "add-adapter", "remove-adapter", "link", "log-level", "--json"):
         assert word in done.stdout
 
 

@@ -32,7 +32,8 @@ def refuse(status, pattern, *args, **kwargs):
 def test_help_names_every_option():
     done = run_pvrdmad("--help")
     assert done.returncode == 0
-    for option in ("--adapter", "--config", "--control", "--log-level", "--log-timestamps", "--user", "--version"):
+    for option in ("--adapter", "--config", "--control", "--log-level", "--log-timestamps", "--poll", "--user",
+                   "--version"):
         assert option in done.stdout
 
 

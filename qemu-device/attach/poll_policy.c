@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* When a worker polls instead of sleeping: decisions only, fed with times. */
+#include "poll_policy.h"
+
+/* Between two looks at the sockets. */
+#define LOOK_MIN_NS 1000ull
+#define LOOK_WORK_MAX_NS 25000ull
+#define LOOK_WINDOW_MAX_NS 5000ull
+
+/* A window that found work is worth one point, one in vain costs four. */
+#define SCORE_MAX 16
+#define SCORE_IN_VAIN 4
+#define SCORE_USELESS (-8)
+
+#define BACKOFF_MIN_NS 1000000ull
+#define BACKOFF_MAX_NS 1000000000ull
+/* So many times the next backoff without one, and windows were good: it is other now. */
+#define CONTENT 4
+
+#define USAGE_EVERY_NS 250000ull
+/* Time without the CPU that needs no explanation. */
+#define LOST_NS 50000ull
+
+void pvr_poll_policy_init(struct pvr_poll_policy *policy, enum pvr_poll_mode mode,
+			  uint64_t window_ns)
+{
+	*policy = (struct pvr_poll_policy){
+		.mode = mode,
+		.window = mode == PVR_POLL_AUTO ? PVR_POLL_WINDOW_NS : window_ns,
+		.backoff = BACKOFF_MIN_NS,
+	};
+}
+
+static void count(uint64_t *counter)
+{
+	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+void pvr_poll_get_stats(const struct pvr_poll_policy *policy, struct pvr_poll_stats *stats)
+{
+	const struct pvr_poll_stats *from = &policy->stats;
+
+	*stats = (struct pvr_poll_stats){
+		.windows = __atomic_load_n(&from->windows, __ATOMIC_RELAXED),
+		.found = __atomic_load_n(&from->found, __ATOMIC_RELAXED),
+		.sleeps = __atomic_load_n(&from->sleeps, __ATOMIC_RELAXED),
+		.backoffs = __atomic_load_n(&from->backoffs, __ATOMIC_RELAXED),
+	};
+}
+
+bool pvr_poll_is_on(const struct pvr_poll_policy *policy, uint64_t now)
+{
+	return policy->mode != PVR_POLL_OFF && now >= policy->resume_at;
+}
+
+static void back_off(struct pvr_poll_policy *policy, uint64_t now)
+{
+	if (policy->mode != PVR_POLL_AUTO)
+		return;
+	if (policy->was_good && now > policy->resume_at + CONTENT * policy->backoff)
+		policy->backoff = BACKOFF_MIN_NS;
+	policy->resume_at = now + policy->backoff;
+	policy->backoff *= 2;
+	if (policy->backoff > BACKOFF_MAX_NS)
+		policy->backoff = BACKOFF_MAX_NS;
+	policy->score = 0;
+	policy->was_good = false;
+	policy->has_usage = false;
+	count(&policy->stats.backoffs);
+}
+
+static void end_window(struct pvr_poll_policy *policy, uint64_t now, bool found)
+{
+	if (!policy->in_window)
+		return;
+	policy->in_window = false;
+	count(&policy->stats.windows);
+	if (found)
+		count(&policy->stats.found);
+	policy->score += found ? 1 : -SCORE_IN_VAIN;
+	if (policy->score > SCORE_MAX) {
+		policy->score = SCORE_MAX;
+		policy->was_good = true;
+	}
+	if (policy->score >= SCORE_USELESS)
+		return;
+	policy->score = 0;
+	back_off(policy, now);
+}
+
+static bool may_sleep(const struct pvr_poll_policy *policy, uint64_t now, bool async)
+{
+	if (!pvr_poll_is_on(policy, now))
+		return true;
+	return !async && now - policy->last_work >= policy->window;
+}
+
+static uint64_t look_every(const struct pvr_poll_policy *policy, bool worked)
+{
+	uint64_t max = worked ? LOOK_WORK_MAX_NS : LOOK_WINDOW_MAX_NS;
+
+	return policy->look_every < max ? policy->look_every : max;
+}
+
+enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, bool worked,
+				 bool async)
+{
+	if (worked) {
+		policy->last_work = now;
+		end_window(policy, now, true);
+	} else if (may_sleep(policy, now, async)) {
+		end_window(policy, now, false);
+		return PVR_POLL_SLEEP;
+	} else if (!async) {
+		policy->in_window = true;
+	}
+	if (now - policy->last_look >= look_every(policy, worked))
+		return PVR_POLL_LOOK;
+	return PVR_POLL_GO_ON;
+}
+
+void pvr_poll_looked(struct pvr_poll_policy *policy, uint64_t now, bool events)
+{
+	policy->last_look = now;
+	policy->look_every = LOOK_MIN_NS + (events ? 0 : 2 * policy->look_every);
+	if (policy->look_every > LOOK_WORK_MAX_NS)
+		policy->look_every = LOOK_WORK_MAX_NS;
+}
+
+void pvr_poll_slept(struct pvr_poll_policy *policy, uint64_t from, uint64_t now)
+{
+	count(&policy->stats.sleeps);
+	policy->slept += now - from;
+}
+
+bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now)
+{
+	if (policy->mode != PVR_POLL_AUTO || !pvr_poll_is_on(policy, now))
+		return false;
+	return !policy->has_usage || now - policy->usage_at >= USAGE_EVERY_NS;
+}
+
+static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
+		       uint64_t switches)
+{
+	uint64_t awake = now - policy->usage_at - policy->slept;
+	uint64_t used = cpu - policy->cpu;
+
+	return switches != policy->switches || used + awake / 4 + LOST_NS < awake;
+}
+
+void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
+		    uint64_t switches)
+{
+	bool crowded = policy->has_usage && is_crowded(policy, now, cpu, switches);
+
+	policy->has_usage = true;
+	policy->usage_at = now;
+	policy->cpu = cpu;
+	policy->switches = switches;
+	policy->slept = 0;
+	if (crowded)
+		back_off(policy, now);
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""A guest that sends: one UD queue pair in RTS, whose datagrams get lost, and its completion queue."""
+
+import struct
+
+import vfio_user as v
+from conftest import wait_until
+from guest import EXT_ACK, PAGE, Guest
+
+EXT_QUIET = 1 << 12
+CREATE_PD, CREATE_CQ, CREATE_QP, MODIFY_QP = 2, 6, 9, 10
+CQ_RING, QP_RINGS = (number * PAGE for number in (80, 96))
+CQ_HEAD, QP_HEAD, SQ = CQ_RING + 2 * PAGE, QP_RINGS + 2 * PAGE, QP_RINGS + 3 * PAGE
+CQES, WQES, STRIDE = 64, 16, 128
+SIGNALED, SEND, UD = 2, 2, 4
+STATE, INIT_MASK, RTS_MASK = 1, 0x71, 1 | 1 << 16
+
+
+class Sender:
+    """A started driver with PVR_EXT_QUIET, unless `features` says otherwise."""
+
+    def __init__(self, client, features=EXT_QUIET):
+        self.guest = Guest(client)
+        client.write_reg(EXT_ACK, features)
+        assert self.guest.start() == 0
+        for base in (CQ_RING, QP_RINGS):
+            self.guest.put_ring(base)
+        self.pd = self.guest.command(CREATE_PD, "II", 0, 0)[0]
+        cq = self.guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, CQES, 2, 0)[0]
+        self.qp = self.guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, self.pd, cq, cq, 0, WQES, 16, 1, 1, 0, 0, 0, 3,
+                                     1, 0, 0, UD, 0, 0, 0, 0)[1]
+        self.guest.command(MODIFY_QP, "III41xB", self.qp, INIT_MASK, 1, 1)
+        self.guest.command(MODIFY_QP, "III", self.qp, STATE, 2)
+        self.guest.command(MODIFY_QP, "III", self.qp, RTS_MASK, 3)
+        self.posted = 0
+        # One store each: struct.pack_into() clears what it writes to first, which a device that polls can see.
+        self.words = memoryview(self.guest.ram).cast("I")
+
+    def put(self):
+        """Post a datagram, and ring for nothing."""
+        self.guest.put(SQ + self.posted % WQES * STRIDE, "QIIIIII", self.posted, 0, 0, SEND, SIGNALED, 0, 0)
+        self.guest.put(SQ + self.posted % WQES * STRIDE + 40, "I", self.pd | 1 << 24)
+        self.posted += 1
+        self.words[QP_HEAD // 4] = self.posted % (2 * WQES)
+
+    def ring(self):
+        self.guest.client.write(v.BAR_UAR, 0, struct.pack("<I", self.qp | 1 << 30), posted=True)
+
+    def word(self):
+        """What the device says: not 0 if it looks by itself."""
+        return self.words[QP_HEAD // 4 + 16]
+
+    def is_done(self):
+        """All that was posted has completed, and there is room for more completions."""
+        tail = self.words[CQ_HEAD // 4 + 2]
+        self.words[CQ_HEAD // 4 + 3] = tail
+        return tail == self.posted % (2 * CQES)
+
+    def send(self):
+        """One datagram, to its completion, with a doorbell if the device wants one."""
+        self.put()
+        if not self.word():
+            self.ring()
+        self.wait()
+
+    def wait(self):
+        for _ in range(1000):
+            if self.is_done():
+                return
+        wait_until(self.is_done, "a completion")
+
+    def close(self):
+        self.words.release()
+        self.guest.close()

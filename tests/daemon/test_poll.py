@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""--poll: when the daemon looks for work by itself, when it sleeps, and what that costs."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from conftest import run_pvrdmad, wait_until
+from sender import Sender
+from test_idle import assert_idle
+from test_options import refuse
+from vfio_user import Client
+
+LONG = ("--poll", "1000000")  # a second
+
+
+def switches(daemon):
+    """How often the daemon has slept."""
+    texts = [path.read_text() for path in Path(f"/proc/{daemon.child.pid}/task").glob("*/status")]
+    return sum(int(re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", text).group(1)) for text in texts)
+
+
+def workers(daemon):
+    """The rows of pvrdmactl workers, as dictionaries."""
+    heads, *rows = (line.split() for line in daemon.ctl("workers").stdout.splitlines())
+    return [dict(zip(heads, row)) for row in rows]
+
+
+def total(daemon, column):
+    return sum(int(row[column]) for row in workers(daemon))
+
+
+@pytest.fixture
+def attach():
+    """A function that attaches a Sender to an adapter of a daemon."""
+    made = []
+
+    def go(daemon, number=1, **kwargs):
+        client = Client(daemon.socket(number))
+        made.append(client)
+        client.negotiate()
+        made.append(Sender(client, **kwargs))
+        return made[-1]
+
+    yield go
+    for thing in reversed(made):
+        thing.close()
+
+
+# ------------------------------------------------------------------- polling
+
+def test_busy_guest_rings_once(start_daemon, attach):
+    daemon = start_daemon(args=LONG)
+    sender = attach(daemon)
+    sender.send()
+    before = switches(daemon)
+    for _ in range(1000):
+        sender.put()
+        assert sender.word() != 0
+        sender.wait()
+    assert switches(daemon) - before < 5, "it does not sleep"
+
+
+def test_others_are_served_meanwhile(start_daemon, attach):
+    daemon = start_daemon(args=LONG)
+    sender = attach(daemon)
+    with Client(daemon.socket(2)) as other:
+        other.negotiate()
+        for _ in range(100):
+            sender.send()
+            assert other.read_reg(0) == 20
+            assert daemon.ctl("version").returncode == 0
+
+
+def test_when_the_window_is_over_the_guest_is_told(start_daemon, attach):
+    daemon = start_daemon(args=("--poll", "20000"))
+    sender = attach(daemon)
+    for _ in range(3):
+        sender.send()
+        wait_until(lambda: sender.word() == 0, "the device to ask for doorbells")
+    assert_idle(daemon)
+    sender.send()
+
+
+def test_off_never_looks(start_daemon, attach):
+    daemon = start_daemon(args=("--poll", "off"))
+    sender = attach(daemon)
+    for _ in range(100):
+        sender.send()
+    wait_until(lambda: sender.word() == 0, "the device to ask for doorbells")
+    sender.put()
+    time.sleep(0.2)
+    assert not sender.is_done()
+    sender.ring()
+    wait_until(sender.is_done, "the completion")
+    assert total(daemon, "WINDOWS") == 0
+
+
+def test_auto_serves_whoever_rings_when_asked_to(start_daemon, attach):
+    daemon = start_daemon()
+    sender = attach(daemon)
+    for number in range(5000):
+        sender.send()
+        if number % 500 == 0:
+            time.sleep(0.01)
+    wait_until(lambda: sender.word() == 0, "the device to ask for doorbells")
+    assert total(daemon, "WINDOWS") > 0
+    assert total(daemon, "SLEEPS") > 0
+
+
+def test_stock_driver_always_rings(start_daemon, attach):
+    daemon = start_daemon()
+    sender = attach(daemon, features=0)
+    for _ in range(1000):
+        sender.send()
+        assert sender.word() == 0
+
+
+# ---------------------------------------------------------------------- idle
+
+@pytest.mark.parametrize("args", [(), ("--poll", "off"), ("--poll", "50")])
+def test_idle_after_work(start_daemon, attach, args):
+    daemon = start_daemon(args=args)
+    sender = attach(daemon)
+    for _ in range(100):
+        sender.send()
+    assert_idle(daemon)
+
+
+def test_64_idle_adapters(start_daemon, attach):
+    daemon = start_daemon(adapters=64)
+    for number in range(1, 65):
+        attach(daemon, number).send()
+    assert_idle(daemon)
+
+
+# ------------------------------------------------------------ no core to spare
+
+BURN = "import os\nos.sched_setaffinity(0, {int(os.sys.argv[1])})\nwhile True:\n    pass"
+
+
+def cpu_seconds(daemon):
+    fields = Path(f"/proc/{daemon.child.pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture
+def burner():
+    """Somebody who wants a CPU for himself. Return: the CPU."""
+    cpu = max(os.sched_getaffinity(0))
+    child = subprocess.Popen([sys.executable, "-c", BURN, str(cpu)], stdin=subprocess.DEVNULL)
+    yield cpu
+    child.kill()
+    child.wait()
+
+
+def pin(daemon, cpu):
+    for task in os.listdir(f"/proc/{daemon.child.pid}/task"):
+        os.sched_setaffinity(int(task), {cpu})
+
+
+def test_where_others_want_the_cpu_it_stops_polling(start_daemon, attach, burner):
+    daemon = start_daemon()
+    pin(daemon, burner)
+    sender = attach(daemon)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        sender.send()
+    assert total(daemon, "BACKOFFS") > 0
+    # Nearly all of the time it is given up: each trial is short, and they become rare.
+    windows = total(daemon, "WINDOWS")
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        sender.send()
+    assert total(daemon, "WINDOWS") - windows < 1000
+
+
+def test_windows_in_vain_end_polling(start_daemon, attach):
+    daemon = start_daemon()
+    sender = attach(daemon)
+    for _ in range(200):
+        sender.send()
+        time.sleep(0.002)
+    assert total(daemon, "BACKOFFS") > 0
+    assert total(daemon, "WINDOWS") < 150
+    assert cpu_seconds(daemon) < 1
+
+
+# ------------------------------------------------------------------ settings
+
+@pytest.mark.parametrize("value, poll, window", [(None, "auto", 50), ("auto", "auto", 50), ("off", "off", 0),
+                                                 ("1", "always", 1), ("1000000", "always", 1000000)])
+def test_setting(start_daemon, value, poll, window):
+    row = workers(start_daemon(args=("--poll", value) if value else ()))[0]
+    assert (row["POLL"], row["WINDOW/US"]) == (poll, str(window))
+
+
+@pytest.mark.parametrize("value", ["", "on", "0", "-1", "+5", " 5", "5us", "1000001", "99999999999999999999"])
+def test_bad_setting(value):
+    refuse(2, f"poll '{re.escape(value)}' is none of auto, off, and microseconds up to 1000000", f"--poll={value}")
+
+
+def test_in_a_configuration_file(start_daemon, tmp_path):
+    path = tmp_path / "conf"
+    path.write_text("poll = 7\n")
+    assert workers(start_daemon(args=("--config", str(path))))[0]["WINDOW/US"] == "7"
+    both = start_daemon(args=("--config", str(path), "--poll", "off"))
+    assert workers(both)[0]["POLL"] == "off"
+    path.write_text("\npoll = sometimes\n")
+    done = run_pvrdmad("--config", path)
+    assert done.returncode == 2 and f"{path}:2: poll 'sometimes' is none of" in done.stderr

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* When a worker polls: its decisions against a clock of ours. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "poll_policy.h"
+
+#define US 1000ull
+#define MS 1000000ull
+#define SEC 1000000000ull
+#define START (1000 * SEC)
+#define ROUND 100ull /* what the engine takes to find nothing */
+
+/* A worker whose engine finds work when the test says so. */
+struct worker {
+	struct pvr_poll_policy policy;
+	uint64_t now;
+	uint64_t cpu, switches;
+	uint32_t usages, looks;
+	bool crowded; /* others take its CPU for as long as it polls */
+	bool async;
+};
+
+static void worker_init(struct worker *w, enum pvr_poll_mode mode)
+{
+	*w = (struct worker){ .now = START };
+	pvr_poll_policy_init(&w->policy, mode, 100 * US);
+}
+
+static void pass(struct worker *w, uint64_t ns)
+{
+	w->now += ns;
+	w->cpu += ns;
+}
+
+static void measure(struct worker *w)
+{
+	if (!pvr_poll_wants_usage(&w->policy, w->now))
+		return;
+	w->usages++;
+	w->switches += w->crowded;
+	pvr_poll_usage(&w->policy, w->now, w->cpu, w->switches);
+}
+
+static enum pvr_poll_step step(struct worker *w, bool worked)
+{
+	enum pvr_poll_step next = pvr_poll_next(&w->policy, w->now, worked, w->async);
+
+	if (next == PVR_POLL_GO_ON)
+		return next;
+	measure(w);
+	if (next == PVR_POLL_LOOK) {
+		w->looks++;
+		pvr_poll_looked(&w->policy, w->now, false);
+	}
+	return next;
+}
+
+/* Return: how long it polled in vain until it slept, or @ns if it did not. */
+static uint64_t idle(struct worker *w, uint64_t ns)
+{
+	uint64_t from = w->now;
+
+	while (w->now - from < ns) {
+		pass(w, ROUND);
+		if (step(w, false) == PVR_POLL_SLEEP)
+			break;
+	}
+	return w->now - from;
+}
+
+static void sleep_for(struct worker *w, uint64_t ns)
+{
+	w->now += ns;
+	pvr_poll_slept(&w->policy, w->now - ns, w->now);
+	pvr_poll_looked(&w->policy, w->now, true);
+}
+
+/* It is woken, works, polls in vain and sleeps. Return: how long it polled. */
+static uint64_t wake_in_vain(struct worker *w)
+{
+	uint64_t polled;
+
+	pass(w, US);
+	step(w, true);
+	polled = idle(w, SEC);
+	sleep_for(w, 10 * US);
+	return polled;
+}
+
+static bool polls(struct worker *w)
+{
+	return pvr_poll_is_on(&w->policy, w->now);
+}
+
+/* Works again before the window is over. */
+static void work_after(struct worker *w, uint64_t ns)
+{
+	uint64_t polled = idle(w, ns);
+
+	assert_true(polled >= ns || !polls(w));
+	step(w, true);
+}
+
+/* ---------------------------------------------------------------- windows */
+
+static void test_off_sleeps_at_once(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_OFF);
+	assert_false(polls(&w));
+	for (uint32_t i = 0; i < 100; i++)
+		assert_true(wake_in_vain(&w) <= ROUND);
+	assert_int_equal(w.policy.stats.windows, 0);
+	assert_int_equal(w.policy.stats.sleeps, 100);
+	assert_int_equal(w.usages, 0);
+}
+
+static void test_who_has_not_worked_sleeps_at_once(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_true(idle(&w, SEC) <= ROUND);
+		sleep_for(&w, SEC);
+	}
+	assert_int_equal(w.policy.stats.windows, 0);
+}
+
+static void test_after_work_comes_a_window(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	assert_in_range(wake_in_vain(&w), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
+	assert_int_equal(w.policy.stats.windows, 1);
+	assert_int_equal(w.policy.stats.found, 0);
+}
+
+static void test_work_makes_the_window_begin_again(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	step(&w, true);
+	for (uint32_t i = 0; i < 1000; i++)
+		work_after(&w, PVR_POLL_WINDOW_NS - 5 * US);
+	assert_int_equal(w.policy.stats.windows, 1000);
+	assert_int_equal(w.policy.stats.found, 1000);
+	assert_int_equal(w.policy.stats.sleeps, 0);
+	assert_in_range(idle(&w, SEC), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
+}
+
+static void test_always_has_its_own_window_and_never_backs_off(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_ALWAYS);
+	w.crowded = true;
+	for (uint32_t i = 0; i < 1000; i++)
+		assert_in_range(wake_in_vain(&w), 100 * US, 102 * US);
+	assert_int_equal(w.policy.stats.backoffs, 0);
+	assert_int_equal(w.usages, 0);
+	assert_true(polls(&w));
+}
+
+/* --------------------------------------------------------------- sockets */
+
+/* The time between looks while the engine always or never has work. */
+static uint64_t look_interval(struct worker *w, bool worked)
+{
+	uint64_t from;
+
+	while (step(w, worked) != PVR_POLL_LOOK)
+		pass(w, ROUND);
+	for (from = w->now; w->now == from || step(w, worked) != PVR_POLL_LOOK;)
+		pass(w, ROUND);
+	return w->now - from;
+}
+
+static void test_sockets_that_are_silent_are_looked_at_seldom(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	for (uint32_t i = 0; i < 20; i++)
+		look_interval(&w, true);
+	assert_in_range(look_interval(&w, true), 20 * US, 30 * US);
+	assert_in_range(look_interval(&w, false), 4 * US, 6 * US);
+}
+
+static void test_sockets_with_events_are_looked_at_often(void **state)
+{
+	struct worker w;
+	uint64_t from;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	for (uint32_t i = 0; i < 20; i++)
+		look_interval(&w, true);
+	pvr_poll_looked(&w.policy, w.now, true);
+	for (from = w.now; pvr_poll_next(&w.policy, w.now, true, false) != PVR_POLL_LOOK;)
+		pass(&w, ROUND);
+	assert_in_range(w.now - from, 0, US);
+}
+
+/* With or without polling, an engine that is never done must not keep others waiting. */
+static void test_sockets_get_their_turn_however_much_there_is_to_do(void **state)
+{
+	static const enum pvr_poll_mode modes[] = { PVR_POLL_OFF, PVR_POLL_AUTO,
+						    PVR_POLL_ALWAYS };
+	struct worker w;
+
+	for (uint32_t m = 0; m < 3; m++) {
+		worker_init(&w, modes[m]);
+		for (uint32_t i = 0; i < 10000; i++) {
+			pass(&w, ROUND);
+			assert_int_not_equal(step(&w, true), PVR_POLL_SLEEP);
+		}
+		assert_in_range(w.looks, 10000 * ROUND / (30 * US), 10000);
+	}
+}
+
+/* -------------------------------------------------------------- usefulness */
+
+static void test_windows_in_vain_end_polling_for_a_while(void **state)
+{
+	struct worker w;
+	uint64_t end;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(wake_in_vain(&w) >= PVR_POLL_WINDOW_NS);
+	assert_int_equal(w.policy.stats.backoffs, 1);
+	assert_false(polls(&w));
+	for (end = w.now + MS - 100 * US; w.now < end;)
+		assert_true(wake_in_vain(&w) <= ROUND);
+	sleep_for(&w, MS);
+	assert_true(polls(&w));
+	assert_true(wake_in_vain(&w) >= PVR_POLL_WINDOW_NS);
+}
+
+static void test_each_trial_in_vain_doubles_the_pause(void **state)
+{
+	uint64_t expected = MS, from;
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	for (uint32_t i = 0; i < 14; i++) {
+		while (polls(&w))
+			wake_in_vain(&w);
+		for (from = w.now; !polls(&w);)
+			wake_in_vain(&w);
+		assert_in_range(w.now - from, expected - 50 * US, expected + 50 * US);
+		expected = 2 * expected < SEC ? 2 * expected : SEC;
+	}
+}
+
+static void test_who_was_content_for_long_begins_at_the_bottom(void **state)
+{
+	struct worker w;
+	uint64_t from;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	for (uint32_t i = 0; i < 6; i++) {
+		while (polls(&w))
+			wake_in_vain(&w);
+		while (!polls(&w))
+			wake_in_vain(&w);
+	}
+	step(&w, true);
+	while (w.now < w.policy.resume_at + SEC)
+		work_after(&w, 20 * US);
+	while (polls(&w))
+		wake_in_vain(&w);
+	for (from = w.now; !polls(&w);)
+		wake_in_vain(&w);
+	assert_in_range(w.now - from, MS - 50 * US, MS + 50 * US);
+}
+
+/* @good windows with work for one without. */
+static uint64_t backoffs_at(uint32_t good)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	step(&w, true);
+	for (uint32_t i = 0; i < 200; i++) {
+		for (uint32_t k = 0; k < good && polls(&w); k++)
+			work_after(&w, 20 * US);
+		if (polls(&w))
+			wake_in_vain(&w);
+		step(&w, true);
+	}
+	return w.policy.stats.backoffs;
+}
+
+static void test_it_is_the_share_of_windows_that_counts(void **state)
+{
+	assert_int_equal(backoffs_at(9), 0);
+	assert_int_equal(backoffs_at(5), 0);
+	assert_true(backoffs_at(1) > 0);
+}
+
+/* ----------------------------------------------------------------- crowded */
+
+static void work_for(struct worker *w, uint64_t ns)
+{
+	uint64_t end = w->now + ns;
+
+	step(w, true);
+	while (w->now < end && polls(w))
+		work_after(w, 20 * US);
+}
+
+static void test_cpu_of_its_own_is_no_reason_to_back_off(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	work_for(&w, SEC);
+	assert_true(polls(&w));
+	assert_int_equal(w.policy.stats.backoffs, 0);
+	/* And asking costs little. */
+	assert_in_range(w.usages, 100, SEC / (250 * US));
+}
+
+static void test_involuntary_switch_ends_polling_for_a_while(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	work_for(&w, 10 * MS);
+	w.switches++;
+	work_for(&w, 10 * MS);
+	assert_int_equal(w.policy.stats.backoffs, 1);
+	assert_false(polls(&w));
+	assert_in_range(w.policy.resume_at, w.now + MS / 2, w.now + MS);
+}
+
+static void test_on_a_crowded_host_trials_become_rare(void **state)
+{
+	struct worker w;
+	uint64_t end, polled = 0;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	w.crowded = true;
+	for (end = w.now + 60 * SEC; w.now < end;) {
+		uint64_t from = w.now;
+
+		/* Windows find work: it is only that others suffer. */
+		work_for(&w, 10 * MS);
+		polled += w.now - from;
+		sleep_for(&w, 100 * US);
+	}
+	assert_true(polled < 60 * SEC / 100);
+	assert_in_range(w.policy.stats.backoffs, 10, 100);
+}
+
+static void test_time_without_the_cpu_counts_too(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	work_for(&w, 10 * MS);
+	w.now += MS; /* and not w.cpu */
+	work_for(&w, 10 * MS);
+	assert_int_equal(w.policy.stats.backoffs, 1);
+}
+
+static void test_sleep_is_not_time_without_the_cpu(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	for (uint32_t i = 0; i < 1000; i++) {
+		work_for(&w, MS);
+		idle(&w, SEC);
+		sleep_for(&w, 10 * MS);
+	}
+	assert_int_equal(w.policy.stats.backoffs, 0);
+	assert_true(w.usages > 100);
+}
+
+/* What happened during the pause says nothing of the trial. */
+static void test_trial_begins_with_a_new_measurement(void **state)
+{
+	struct worker w;
+	uint64_t backoffs;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	work_for(&w, 10 * MS);
+	w.switches++;
+	work_for(&w, 10 * MS);
+	backoffs = w.policy.stats.backoffs;
+	w.switches += 1000;
+	w.now += 10 * MS;
+	work_for(&w, 100 * MS);
+	assert_int_equal(w.policy.stats.backoffs, backoffs);
+}
+
+/* -------------------------------------------------------------------- async */
+
+static void test_async_worker_does_not_sleep(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	w.async = true;
+	assert_int_equal(idle(&w, SEC), SEC);
+	assert_int_equal(w.policy.stats.windows, 0);
+	assert_int_equal(w.policy.stats.backoffs, 0);
+}
+
+static void test_async_worker_sleeps_where_others_need_the_cpu(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	w.async = w.crowded = true;
+	assert_true(idle(&w, SEC) < MS);
+	assert_true(w.policy.stats.backoffs > 0);
+	worker_init(&w, PVR_POLL_OFF);
+	w.async = true;
+	assert_true(idle(&w, SEC) <= ROUND);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_off_sleeps_at_once),
+		cmocka_unit_test(test_who_has_not_worked_sleeps_at_once),
+		cmocka_unit_test(test_after_work_comes_a_window),
+		cmocka_unit_test(test_work_makes_the_window_begin_again),
+		cmocka_unit_test(test_always_has_its_own_window_and_never_backs_off),
+		cmocka_unit_test(test_sockets_that_are_silent_are_looked_at_seldom),
+		cmocka_unit_test(test_sockets_with_events_are_looked_at_often),
+		cmocka_unit_test(test_sockets_get_their_turn_however_much_there_is_to_do),
+		cmocka_unit_test(test_windows_in_vain_end_polling_for_a_while),
+		cmocka_unit_test(test_each_trial_in_vain_doubles_the_pause),
+		cmocka_unit_test(test_who_was_content_for_long_begins_at_the_bottom),
+		cmocka_unit_test(test_it_is_the_share_of_windows_that_counts),
+		cmocka_unit_test(test_cpu_of_its_own_is_no_reason_to_back_off),
+		cmocka_unit_test(test_involuntary_switch_ends_polling_for_a_while),
+		cmocka_unit_test(test_on_a_crowded_host_trials_become_rare),
+		cmocka_unit_test(test_time_without_the_cpu_counts_too),
+		cmocka_unit_test(test_sleep_is_not_time_without_the_cpu),
+		cmocka_unit_test(test_trial_begins_with_a_new_measurement),
+		cmocka_unit_test(test_async_worker_does_not_sleep),
+		cmocka_unit_test(test_async_worker_sleeps_where_others_need_the_cpu),
+	};
+
+	return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
+}
