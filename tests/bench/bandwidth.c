@@ -55,6 +55,25 @@ static void row(struct bench_pair *pair, const struct verb *verb, const struct f
 	bench_row_of(name, size, "B/s", &us, &peer);
 }
 
+/* The two ways of memcpy() between them: what is lost without a contiguous mapping. */
+static void copies_row(struct bench_pair *pair, const struct flavour *flavour, uint32_t size)
+{
+	struct bench_load load;
+	struct bench_side us = { "memcpy_pages", bench_load_memcpy_pages, &load };
+	struct bench_side peer = { "memcpy", bench_load_memcpy, &load };
+	char name[32];
+
+	bench_load_init(&load, pair, PVRDMA_WR_RDMA_WRITE, size);
+	snprintf(name, sizeof(name), "memcpy_pages%s", flavour->suffix);
+	bench_row_of(name, size, "B/s", &us, &peer);
+}
+
+static bool wants_copies(const struct verb *verb, const struct flavour *flavour, uint32_t size)
+{
+	return verb == verbs && flavour->kind == FG_SCATTERED &&
+	       flavour->copy == bench_load_memcpy && (size == 64u << 10 || size == 1u << 20);
+}
+
 static void rows(const struct verb *verb, const struct flavour *flavour)
 {
 	struct bench_pair_config config = { .kind = flavour->kind, .type = PVR_QPT_RC };
@@ -67,6 +86,8 @@ static void rows(const struct verb *verb, const struct flavour *flavour)
 					      : (size + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE;
 		bench_pair_open(&pair, &config);
 		row(&pair, verb, flavour, size);
+		if (wants_copies(verb, flavour, size))
+			copies_row(&pair, flavour, size);
 		bench_pair_close(&pair);
 	}
 }
