@@ -51,6 +51,7 @@ struct kt_pair {
 	struct kt_wr run; /* of kt_run() */
 	struct kt_wr send[KT_WRS]; /* for the tests; gone after the QPs */
 	struct kt_wr recv[2 * KT_WRS];
+	struct completion event; /* of the CQ; arm.c */
 	atomic_t limit_events;
 	atomic_t last_wqe_events; /* of the second end */
 };
@@ -90,7 +91,7 @@ int kt_post_send(struct kt_pair *pair, int n, struct kt_wr *wr);
 /* Post a request at the first end, wait for it. Return: its status or -errno. */
 int kt_run(struct kt_pair *pair, struct kt_end *end, struct ib_send_wr *wr);
 
-/* The tests: reg.c, queues.c, srq.c */
+/* The tests: reg.c, queues.c, srq.c, arm.c */
 
 int kt_local_dma_lkey(struct kt_pair *pair);
 int kt_reg_256(struct kt_pair *pair);
@@ -111,5 +112,10 @@ int kt_srq_resize(struct kt_pair *pair);
 int kt_srq_qp_gone(struct kt_pair *pair);
 int kt_srq_no_recv(struct kt_pair *pair);
 int kt_srq_vanish(struct kt_pair *pair);
+int kt_arm_any(struct kt_pair *pair);
+int kt_arm_solicited(struct kt_pair *pair);
+int kt_arm_any_then_solicited(struct kt_pair *pair);
+int kt_arm_missed(struct kt_pair *pair);
+int kt_arm_often(struct kt_pair *pair);
 
 #endif /* PVR_KTEST_H */
