@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Doorbells that are not rung (PVR_EXT_QUIET, PVR_EXT_ARM), counted by the device; no event is lost for that."""
+
+import re
+
+import pytest
+from steps import Step, guest_programs, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+SAVERS = 3 << 12  # the two extensions; `extensions` of the driver decides about its user programs, too
+
+# count COMMAND...: doorbells and messages of this node meanwhile
+COUNT = """
+    stat() { cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/$1; }
+    count() {
+        sleep 0.1; local bells=$(stat doorbells) messages=$(stat tx_messages) # what is shown may be 10 ms old
+        "$@" || return
+        sleep 0.1; echo "doorbells $(($(stat doorbells) - bells)) messages $(($(stat tx_messages) - messages))"
+    }
+"""
+# What is counted; how many doorbells a message costs without the extensions at least, and with them at most. A queue
+# that has always something to do is rung for once in a while, one that runs dry for each request: so of sends the
+# receive queue's are saved in any case, and with events those that arm what was announced.
+TRAFFIC = {
+    "write_bw-8": ("perftest 18515 1 2 ib_write_bw -s 8 -n 5000", 1, 1),
+    "write_bw-65536": ("perftest 18515 1 2 ib_write_bw -s 65536 -n 2000", 1, 1),
+    "write_bw-1048576": ("perftest 18515 1 2 ib_write_bw -s 1048576 -n 500", 1, 1),
+    "read_bw-65536": ("perftest 18515 1 2 ib_read_bw -s 65536 -n 2000", 1, 1),
+    "send_bw-8": ("perftest 18515 1 2 ib_send_bw -s 8 -n 5000", 1.9, 1.4),
+    "send_bw-65536": ("perftest 18515 1 2 ib_send_bw -s 65536 -n 2000", 1.9, 1.4),
+    "send_bw-events": ("perftest 18515 1 2 ib_send_bw -e -s 4096 -n 1000", 1.9, 1.4),
+    "write_lat-8": ("perftest 18515 1 2 ib_write_lat -s 8 -n 1000", 1, 1),
+    "send_lat-8": ("perftest 18515 1 2 ib_send_lat -s 8 -n 1000", 1.9, 1.1),
+    "pingpong": ("pingpong 18515 1 2 -s 4096 -n 1000", 1.9, 1.1),
+    "pingpong-events": ("pingpong 18515 1 2 -e -s 4096 -n 1000", 3, 3),
+}
+
+
+def counted(kind):
+    return [Step(f"{name}-{kind}", f"{COUNT} count {row[0]}", 60) for name, row in TRAFFIC.items()]
+
+
+SAVING = counted("saving")
+RINGING = counted("ringing")
+WITHOUT = Step("without", f"unload && insmod $driver extensions=$((0xffffffff & ~{SAVERS:#x})) && until_true 100 has_gid")
+AGAIN = Step("again", "unload && load")
+
+# An event that is lost is one that is waited for, until the step's time is over.
+EVENTS = [
+    Step("events-rc_pingpong", "pingpong 18515 2 1 -e -s 1 -n 5000", 120),
+    Step("events-ud_pingpong", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 64 -e -n 2000", 120),
+    Step("events-two-at-once", """
+        pingpong 18515 1 2 -e -s 1 -n 2000 & one=$!
+        pingpong 18516 2 1 -e -s 4096 -n 2000 & two=$!
+        all $one $two""", 120),
+    Step("events-one-vm", "pingpong 18515 $NODE $NODE -e -s 64 -n 2000", 120),
+    Step("events-while-polled", """
+        pingpong 18515 1 2 -s 64 -n 2000 & one=$!
+        pingpong 18516 2 1 -e -s 64 -n 2000 & two=$!
+        all $one $two""", 120),
+]
+COMPLAINTS = Step("complaints", "! complaints")
+STEPS = [*SAVING, *EVENTS, WITHOUT, *RINGING, AGAIN, COMPLAINTS]
+
+
+@pytest.fixture(scope="module")
+def bells(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("doorbells"), STEPS, files=guest_programs(tmp_path_factory))
+
+
+def a_message(run, name):
+    """Doorbells of both nodes for each message that one of them sent."""
+    found = [re.search(r"doorbells (\d+) messages (\d+)", outcome.text) for outcome in run.check(name)]
+    bells, messages = (sum(int(match[n]) for match in found) for n in (1, 2))
+    return bells / messages
+
+
+@pytest.mark.parametrize("step", ids(STEPS))
+def test_step(bells, step):
+    bells.check(step)
+
+
+@pytest.mark.parametrize("name", TRAFFIC)
+def test_doorbells_a_message(bells, name):
+    _, least, most = TRAFFIC[name]
+    assert a_message(bells, f"{name}-ringing") >= least
+    # The connection's and the last few are no traffic's.
+    assert a_message(bells, f"{name}-saving") <= most + 0.05
