@@ -84,14 +84,6 @@ int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_chan
 	return answer();
 }
 
-static bool is_locked(pthread_spinlock_t *lock)
-{
-	if (pthread_spin_trylock(lock))
-		return true;
-	pthread_spin_unlock(lock);
-	return false;
-}
-
 /* As the ABI describes RESIZE_CQ, which leaves the old ring as it was. */
 static int move_cqes(struct pvr_cq *cq, void *buf, uint32_t num)
 {
@@ -117,7 +109,8 @@ int ibv_cmd_resize_cq(struct ibv_cq *cq, int cqe, struct ibv_resize_cq *cmd, siz
 	assert_int_equal(cmd_size, sizeof(*drv));
 	assert_int_equal(drv->buf_size,
 			 PVR_PAGE_SIZE + fake_pages_of(cqe, sizeof(struct pvrdma_cqe)));
-	fake.resized_locked = is_locked(&to_pvr_cq(cq)->lock) && is_locked(&to_pvr_cq(cq)->arm_lock);
+	fake.resized_locked = pvr_lock_is_held(&to_pvr_cq(cq)->lock) &&
+			      pvr_lock_is_held(&to_pvr_cq(cq)->arm_lock);
 	if (!err)
 		err = move_cqes(to_pvr_cq(cq), (void *)(uintptr_t)drv->buf_addr, cqe);
 	if (!err)
@@ -212,7 +205,7 @@ static int resize_srq(struct pvr_srq *srq, const struct ibv_srq_attr *attr,
 {
 	assert_int_equal(cmd->buf_size,
 			 PVR_PAGE_SIZE + fake_pages_of(attr->max_wr, 1u << srq->wq.stride_shift));
-	fake.resized_locked = is_locked(&srq->wq.lock);
+	fake.resized_locked = pvr_lock_is_held(&srq->wq.lock);
 	return move_wqes(&srq->wq, (void *)(uintptr_t)cmd->buf_addr, attr->max_wr);
 }
 

@@ -59,10 +59,7 @@ static void complete_ours(uint64_t wr_id)
 
 static bool is_locked(struct ibv_cq_ex *ex)
 {
-	if (pthread_spin_trylock(&to_pvr(ex)->lock))
-		return true;
-	pthread_spin_unlock(&to_pvr(ex)->lock);
-	return false;
+	return pvr_lock_is_held(&to_pvr(ex)->lock);
 }
 
 static void test_all_fields_are_read(void **state)
@@ -226,9 +223,10 @@ static void test_one_thread_needs_no_lock(void **state)
 	assert_int_equal(single->wr_id, 7);
 	ibv_end_poll(single);
 	assert_int_equal(to_pvr(single)->ring_shm->cons_head, 1);
-	pthread_spin_lock(&to_pvr(single)->lock);
+	pvr_lock(&to_pvr(single)->lock);
 	assert_int_equal(pvr_poll_cq(ibv_cq_ex_to_cq(single), 1, &wc), 1);
-	pthread_spin_unlock(&to_pvr(single)->lock);
+	assert_true(is_locked(single));
+	pvr_unlock(&to_pvr(single)->lock);
 	pvr_destroy_cq(ibv_cq_ex_to_cq(single));
 }
 

@@ -181,7 +181,10 @@ static void test_a_broken_index_flushes_nothing(void **state)
 	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
 }
 
-/* While a QP is created, destroyed or posted to one cannot look at it, and need not wait for it. */
+/*
+ * While a QP is created or destroyed one cannot look at it, and need not wait for it. While it is
+ * posted to there will be more.
+ */
 static void test_flushing_waits_for_nobody(void **state)
 {
 	post_sends(0, 1);
@@ -189,10 +192,11 @@ static void test_flushing_waits_for_nobody(void **state)
 	pthread_mutex_lock(&fake.ctx.qp_mutex);
 	assert_int_equal(pvr_poll_cq(fake.send_cq, 64, wcs), 0);
 	pthread_mutex_unlock(&fake.ctx.qp_mutex);
-	pthread_spin_lock(&to_pvr_qp(qp)->sq.lock);
-	assert_int_equal(pvr_poll_cq(fake.send_cq, 64, wcs), 0);
-	pthread_spin_unlock(&to_pvr_qp(qp)->sq.lock);
+	pvr_lock(&to_pvr_qp(qp)->sq.lock);
 	expect_flushed(pvr_poll_cq(fake.send_cq, 64, wcs), 0, 1);
+	assert_int_equal(pvr_poll_cq(fake.send_cq, 64, wcs), 0);
+	pvr_unlock(&to_pvr_qp(qp)->sq.lock);
+	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
 }
 
 static void test_lazy_calls_see_the_same(void **state)

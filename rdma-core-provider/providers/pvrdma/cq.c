@@ -45,13 +45,13 @@ static bool arm_locked(struct pvr_cq *cq, uint32_t kind)
 static void lock_arming(struct pvr_cq *cq)
 {
 	if (!cq->single_threaded)
-		pthread_spin_lock(&cq->arm_lock);
+		pvr_lock(&cq->arm_lock);
 }
 
 static void unlock_arming(struct pvr_cq *cq)
 {
 	if (!cq->single_threaded)
-		pthread_spin_unlock(&cq->arm_lock);
+		pvr_unlock(&cq->arm_lock);
 }
 
 /*
@@ -155,15 +155,13 @@ static int init_ring(struct pvr_cq *cq, const struct pvr_context *ctx, uint32_t 
 	if (err)
 		return err;
 	use_ring(cq, ctx, &buf, num);
-	pthread_spin_init(&cq->lock, PTHREAD_PROCESS_PRIVATE);
-	pthread_spin_init(&cq->arm_lock, PTHREAD_PROCESS_PRIVATE);
+	pvr_lock_init(&cq->lock, false);
+	pvr_lock_init(&cq->arm_lock, false);
 	return 0;
 }
 
 static void exit_ring(struct pvr_cq *cq)
 {
-	pthread_spin_destroy(&cq->arm_lock);
-	pthread_spin_destroy(&cq->lock);
 	pvr_buf_free(&cq->buf);
 }
 
@@ -186,11 +184,9 @@ static int create_in_kernel(struct pvr_cq *cq, struct ibv_context *ibctx,
 /* Who shares a thread domain with others comes as one thread at a time, too. */
 static void set_domain(struct pvr_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
-	const struct pvr_parent_domain *parent = to_pvr_parent_domain(attr->parent_domain);
-
 	cq->parent = attr->parent_domain;
 	cq->single_threaded = (attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED) ||
-			      (parent && parent->td);
+			      pvr_pd_is_threaded(attr->parent_domain);
 }
 
 static struct pvr_cq *create_cq(struct ibv_context *ibctx, const struct ibv_cq_init_attr_ex *attr)

@@ -8,13 +8,13 @@
 static inline void pvr_cq_lock(struct pvr_cq *cq)
 {
 	if (!cq->single_threaded)
-		pthread_spin_lock(&cq->lock);
+		pvr_lock(&cq->lock);
 }
 
 static inline void pvr_cq_unlock(struct pvr_cq *cq)
 {
 	if (!cq->single_threaded)
-		pthread_spin_unlock(&cq->lock);
+		pvr_unlock(&cq->lock);
 }
 
 static inline struct pvrdma_cqe *pvr_cqe_at(struct pvr_cq *cq, uint32_t idx)

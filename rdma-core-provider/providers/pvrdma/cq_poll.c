@@ -179,17 +179,17 @@ static int start_locked(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	struct pvr_cq *cq = of_ex(ex);
 	int err;
 
-	pthread_spin_lock(&cq->lock);
+	pvr_lock(&cq->lock);
 	err = start_alone(ex, attr);
 	if (err)
-		pthread_spin_unlock(&cq->lock);
+		pvr_unlock(&cq->lock);
 	return err;
 }
 
 static void end_locked(struct ibv_cq_ex *ex)
 {
 	pvr_cq_publish(of_ex(ex));
-	pthread_spin_unlock(&of_ex(ex)->lock);
+	pvr_unlock(&of_ex(ex)->lock);
 }
 
 static enum ibv_wc_opcode read_opcode(struct ibv_cq_ex *ex)

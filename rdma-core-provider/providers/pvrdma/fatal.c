@@ -95,30 +95,40 @@ static void push_flushed(struct pvr_cq *cq, const struct pvr_qp *qp, uint64_t wr
 }
 
 /*
- * Both kinds of element begin with wr_id. What does not fit comes with a later poll. Returns
- * EBUSY if somebody is posting, maybe this thread, between ibv_wr_start() and _complete().
+ * What the device can still see of the queue, or could: nothing is taken from it any more, and it
+ * takes nothing. An index that cannot be means that there is nothing to be found.
+ */
+static uint32_t waiting(const struct pvr_wq *wq, uint32_t *head)
+{
+	uint32_t tail = atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire), used;
+
+	*head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_relaxed);
+	used = pvr_ring_used(tail, *head, wq->num);
+	return used <= wq->num ? used : 0;
+}
+
+/*
+ * Both kinds of element begin with wr_id. What does not fit comes with a later poll. Posters go
+ * on: they hold the queue's lock only for each other, and we have that of the CQ. Returns EBUSY if
+ * there is one, maybe this thread, between ibv_wr_start() and _complete(): more will come.
  */
 static int flush_queue(struct pvr_cq *cq, const struct pvr_qp *qp, struct pvr_wq *wq,
 		       uint32_t opcode)
 {
-	uint32_t head;
+	uint32_t head, n;
 
 	if (!wq->num)
 		return 0;
-	if (pthread_spin_trylock(&wq->lock))
-		return EBUSY;
-	head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_relaxed);
-	if (pvr_ring_used(wq->tail, head, wq->num) > wq->num)
-		head = wq->tail;
-	for (; head != wq->tail && !cq_full(cq); head = pvr_ring_next(head, wq->num)) {
+	for (n = waiting(wq, &head); n && !cq_full(cq); n--) {
 		const uint64_t *wr_id = (const void *)(wq->wqes + ((size_t)(head & (wq->num - 1))
 								   << wq->stride_shift));
 
 		push_flushed(cq, qp, *wr_id, opcode);
+		head = pvr_ring_next(head, wq->num);
+		/* The release pairs with the acquire before the slot is written over. */
+		atomic_store_explicit(&wq->ring_shm->cons_head, head, memory_order_release);
 	}
-	atomic_store_explicit(&wq->ring_shm->cons_head, head, memory_order_relaxed);
-	pthread_spin_unlock(&wq->lock);
-	return 0;
+	return pvr_lock_is_held(&wq->lock) ? EBUSY : 0;
 }
 
 static int flush_qp(struct pvr_cq *cq, struct pvr_qp *qp)

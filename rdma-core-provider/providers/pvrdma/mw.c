@@ -44,7 +44,8 @@ int pvr_dealloc_mw(struct ibv_mw *mw)
 	return err;
 }
 
-static int post_bind_locked(struct pvr_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind)
+static int post_bind_locked(struct pvr_qp *qp, struct ibv_mw *mw, const struct ibv_mw_bind *bind,
+			    bool *ring)
 {
 	uint32_t rkey = ibv_inc_rkey(mw->rkey);
 	struct pvrdma_sq_wqe_hdr *hdr;
@@ -58,7 +59,7 @@ static int post_bind_locked(struct pvr_qp *qp, struct ibv_mw *mw, const struct i
 		return err;
 	mw->rkey = rkey;
 	pvr_wq_advance(&qp->sq);
-	pvr_wq_publish(&qp->sq);
+	*ring = pvr_wq_publish(&qp->sq);
 	return 0;
 }
 
@@ -66,12 +67,13 @@ static int post_bind_locked(struct pvr_qp *qp, struct ibv_mw *mw, const struct i
 int pvr_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
+	bool ring = false;
 	int err;
 
-	pthread_spin_lock(&qp->sq.lock);
-	err = post_bind_locked(qp, mw, bind);
-	pthread_spin_unlock(&qp->sq.lock);
-	if (!err)
+	pvr_lock(&qp->sq.lock);
+	err = post_bind_locked(qp, mw, bind, &ring);
+	pvr_unlock(&qp->sq.lock);
+	if (ring)
 		pvr_ring_qp(to_pvr_context(ibqp->context), qp->handle, PVR_DB_QP_SEND);
 	return err;
 }

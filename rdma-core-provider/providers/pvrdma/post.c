@@ -79,7 +79,7 @@ int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 	bool posted = false, ring = false;
 	int err = 0;
 
-	pthread_spin_lock(&qp->sq.lock);
+	pvr_lock(&qp->sq.lock);
 	for (; wr; wr = wr->next) {
 		err = write_send(qp, wr);
 		if (err) {
@@ -91,7 +91,7 @@ int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_w
 	}
 	if (posted)
 		ring = pvr_wq_publish(&qp->sq);
-	pthread_spin_unlock(&qp->sq.lock);
+	pvr_unlock(&qp->sq.lock);
 	if (ring)
 		pvr_ring_qp(to_pvr_context(ibqp->context), qp->handle, PVR_DB_QP_SEND);
 	return err;
@@ -120,7 +120,7 @@ static int post_recvs(struct pvr_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv
 	int err = 0;
 
 	*ring = false;
-	pthread_spin_lock(&wq->lock);
+	pvr_lock(&wq->lock);
 	for (; wr; wr = wr->next) {
 		err = check_recv(wq, wr);
 		if (err) {
@@ -133,7 +133,7 @@ static int post_recvs(struct pvr_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv
 	}
 	if (posted)
 		*ring = pvr_wq_publish(wq);
-	pthread_spin_unlock(&wq->lock);
+	pvr_unlock(&wq->lock);
 	return err;
 }
 

@@ -10,6 +10,7 @@
 #ifndef PVR_PVRDMA_H
 #define PVR_PVRDMA_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -102,7 +103,7 @@ struct pvr_buf {
 
 struct pvr_cq {
 	struct verbs_cq verbs_cq;
-	pthread_spinlock_t lock; /* protects all below, and the elements before prod_tail */
+	struct pvr_lock lock; /* protects all below, and the elements before prod_tail */
 	bool single_threaded; /* the application has one thread at a time here: no locking */
 	uint32_t handle;
 	uint32_t head; /* our cons_head, also of elements not given back yet */
@@ -114,7 +115,7 @@ struct pvr_cq {
 	 * Protects arm and arm_shm, and lets who arms use ring_shm; taken inside lock. Of its own
 	 * because one may arm between start_poll and end_poll.
 	 */
-	pthread_spinlock_t arm_lock;
+	struct pvr_lock arm_lock;
 	uint32_t arm; /* what we stored last in the word */
 	struct pvr_arm_shm *arm_shm; /* NULL: the CQ is armed by doorbells */
 	uint32_t empty_polls;
@@ -175,6 +176,14 @@ static inline struct pvr_parent_domain *to_pvr_parent_domain(struct ibv_pd *ibpd
 	if (!ibpd || !to_pvr_pd(ibpd)->base)
 		return NULL;
 	return container_of(to_pvr_pd(ibpd), struct pvr_parent_domain, pd);
+}
+
+/* Did the application promise to use what is made in this domain by one thread at a time? */
+static inline bool pvr_pd_is_threaded(struct ibv_pd *ibpd)
+{
+	const struct pvr_parent_domain *parent = to_pvr_parent_domain(ibpd);
+
+	return parent && parent->td;
 }
 
 static inline struct pvr_ah *to_pvr_ah(struct ibv_ah *ibah)

@@ -141,15 +141,13 @@ static int init_queues(struct pvr_qp *qp, const struct ibv_qp_init_attr_ex *attr
 		pvr_buf_free(&qp->sbuf);
 		return err;
 	}
-	pthread_spin_init(&qp->sq.lock, PTHREAD_PROCESS_PRIVATE);
-	pthread_spin_init(&qp->rq.lock, PTHREAD_PROCESS_PRIVATE);
+	pvr_lock_init(&qp->sq.lock, pvr_pd_is_threaded(attr->pd));
+	pvr_lock_init(&qp->rq.lock, pvr_pd_is_threaded(attr->pd));
 	return 0;
 }
 
 static void exit_queues(struct pvr_qp *qp)
 {
-	pthread_spin_destroy(&qp->rq.lock);
-	pthread_spin_destroy(&qp->sq.lock);
 	pvr_buf_free(&qp->rbuf);
 	pvr_buf_free(&qp->sbuf);
 }
@@ -323,9 +321,9 @@ static void forget_work(struct pvr_qp *qp)
 	struct pvr_cq *send_cq = to_pvr_cq(qp->verbs_qp.qp.send_cq);
 	struct pvr_cq *recv_cq = to_pvr_cq(qp->verbs_qp.qp.recv_cq);
 
+	pvr_cq_lock_pair(send_cq, recv_cq);
 	pvr_wq_reset(&qp->sq);
 	pvr_wq_reset(&qp->rq);
-	pvr_cq_lock_pair(send_cq, recv_cq);
 	purge_cqs_locked(qp, send_cq, recv_cq);
 	pvr_cq_unlock_pair(send_cq, recv_cq);
 }

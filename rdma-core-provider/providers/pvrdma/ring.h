@@ -5,17 +5,18 @@
  *
  * The device is a thread of the hypervisor's host, so what two CPUs need to see each other's
  * stores in order is enough: an index is stored with release after what it covers, and loaded
- * with acquire before it. No index is ever read back by its owner, but once after a resizing.
+ * with acquire before it. No index is ever read back by its owner, but after a resizing, and when
+ * the device is gone.
  */
 #ifndef PVR_RING_H
 #define PVR_RING_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lock.h"
 #include "pvrdma_abi.h"
 
 /* struct pvr_ring and pvr_ring_state as two sides see them at the same time. */
@@ -77,7 +78,7 @@ static inline uint32_t pvr_ring_used(uint32_t tail, uint32_t head, uint32_t num)
 
 /* A send, receive or shared receive queue, whose producer we are. */
 struct pvr_wq {
-	pthread_spinlock_t lock; /* protects tail and the free elements; innermost */
+	struct pvr_lock lock; /* protects tail and the free elements; innermost */
 	uint32_t tail; /* our prod_tail, also that of elements not published yet */
 	uint32_t num; /* elements, a power of two; 0: there is no such queue */
 	uint32_t stride_shift;
@@ -125,14 +126,17 @@ static inline bool pvr_wq_publish(struct pvr_wq *wq)
 	return !atomic_load_explicit(wq->quiet_shm, memory_order_relaxed);
 }
 
-/* Back to empty; the device did the same when it accepted RESET and does not look any more. */
+/*
+ * Back to empty; the device did the same when it accepted RESET and does not look any more. With
+ * the CQ locked, so that nobody flushes it on behalf of a dead device.
+ */
 static inline void pvr_wq_reset(struct pvr_wq *wq)
 {
-	pthread_spin_lock(&wq->lock);
+	pvr_lock(&wq->lock);
 	wq->tail = 0;
 	atomic_store_explicit(&wq->ring_shm->prod_tail, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->ring_shm->cons_head, 0, memory_order_relaxed);
-	pthread_spin_unlock(&wq->lock);
+	pvr_unlock(&wq->lock);
 }
 
 #endif /* PVR_RING_H */

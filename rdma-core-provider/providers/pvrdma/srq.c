@@ -33,13 +33,12 @@ static int init_queue(struct pvr_srq *srq, struct ibv_pd *ibpd, const struct ibv
 	int err = alloc_queue(&srq->wq, &srq->buf, ibpd, attr->max_wr, attr->max_sge);
 
 	if (!err)
-		pthread_spin_init(&srq->wq.lock, PTHREAD_PROCESS_PRIVATE);
+		pvr_lock_init(&srq->wq.lock, pvr_pd_is_threaded(ibpd));
 	return err;
 }
 
 static void exit_queue(struct pvr_srq *srq)
 {
-	pthread_spin_destroy(&srq->wq.lock);
 	pvr_buf_free(&srq->buf);
 }
 
@@ -144,9 +143,9 @@ static int resize_srq(struct pvr_srq *srq, struct ibv_srq_attr *attr, int attr_m
 	if (err)
 		return err;
 	rounded.max_wr = wq.num;
-	pthread_spin_lock(&srq->wq.lock);
+	pvr_lock(&srq->wq.lock);
 	err = resize_locked(srq, &wq, &buf, &rounded, attr_mask);
-	pthread_spin_unlock(&srq->wq.lock);
+	pvr_unlock(&srq->wq.lock);
 	pvr_buf_free(&buf); /* the old one, or after an error the new one */
 	return err;
 }

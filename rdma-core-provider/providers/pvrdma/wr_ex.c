@@ -206,7 +206,7 @@ static void wr_start(struct ibv_qp_ex *qpx)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
 
-	pthread_spin_lock(&qp->sq.lock);
+	pvr_lock(&qp->sq.lock);
 	qp->batch = (struct pvr_batch){ .first = qp->sq.tail };
 }
 
@@ -222,7 +222,7 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 		qp->sq.tail = qp->batch.first;
 	if (qp->sq.tail != qp->batch.first)
 		ring = pvr_wq_publish(&qp->sq);
-	pthread_spin_unlock(&qp->sq.lock);
+	pvr_unlock(&qp->sq.lock);
 	if (ring)
 		pvr_ring_qp(to_pvr_context(qpx->qp_base.context), qp->handle, PVR_DB_QP_SEND);
 	return err;
@@ -233,7 +233,7 @@ static void wr_abort(struct ibv_qp_ex *qpx)
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
 
 	qp->sq.tail = qp->batch.first;
-	pthread_spin_unlock(&qp->sq.lock);
+	pvr_unlock(&qp->sq.lock);
 }
 
 /* A bit of send_ops_flags is that of its opcode, as far as we go. */

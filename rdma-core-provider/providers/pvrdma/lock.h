@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Spinlocks that cost next to nothing where nobody can come in between.
+ *
+ * The exchange that takes a lock costs as much as the rest of a posting. A process of one thread
+ * needs none, nor does an object of a thread domain, whose users promised to come one at a time:
+ * then the lock is only marked as taken. A thread that is created while it is finds it so.
+ */
+#ifndef PVR_LOCK_H
+#define PVR_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#if defined(__has_include)
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define PVR_ONE_THREAD __libc_single_threaded
+#endif
+#endif
+#ifndef PVR_ONE_THREAD /* glibc before 2.32 does not tell */
+#define PVR_ONE_THREAD false
+#endif
+
+struct pvr_lock {
+	_Atomic bool held;
+	bool alone; /* one thread at a time, as the application promised */
+};
+
+static inline void pvr_lock_init(struct pvr_lock *lock, bool alone)
+{
+	atomic_init(&lock->held, false);
+	lock->alone = alone;
+}
+
+static inline bool pvr_lock_is_held(struct pvr_lock *lock)
+{
+	return atomic_load_explicit(&lock->held, memory_order_relaxed);
+}
+
+static inline void pvr_lock(struct pvr_lock *lock)
+{
+	if (PVR_ONE_THREAD || lock->alone) {
+		atomic_store_explicit(&lock->held, true, memory_order_relaxed);
+		return;
+	}
+	while (atomic_exchange_explicit(&lock->held, true, memory_order_acquire))
+		while (pvr_lock_is_held(lock))
+			__builtin_ia32_pause();
+}
+
+static inline void pvr_unlock(struct pvr_lock *lock)
+{
+	atomic_store_explicit(&lock->held, false, memory_order_release);
+}
+
+#endif /* PVR_LOCK_H */

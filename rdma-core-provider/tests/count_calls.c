@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Usage: count_calls CASE COUNT
+ *
+ * For scripts/count-provider: posts or polls COUNT times, and plays the device in between. Without
+ * arguments it prints the cases, each with the functions that are to be counted.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_kernel.h"
+
+#define FEATURES                                                                                   \
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_QUIET | PVR_EXT_ARM | PVR_EXT_RESIZE)
+#define RUN 16 /* of CQEs that one poll takes */
+
+static struct ibv_cq *cq;
+static struct ibv_cq_ex *cq_ex;
+static struct ibv_qp *qp;
+static struct ibv_srq *srq;
+static uint64_t data = 0x1122334455667788;
+static struct ibv_sge sge = { .addr = (uintptr_t)&data, .length = sizeof(data), .lkey = 1 };
+
+/* The device takes all that was posted and looks for more by itself. */
+static void consume(struct pvr_wq *wq)
+{
+	wq->ring_shm->cons_head = wq->ring_shm->prod_tail;
+}
+
+static void complete(uint32_t n)
+{
+	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle, .opcode = PVRDMA_WC_RDMA_WRITE };
+
+	while (n--)
+		fake_complete(cq, &cqe);
+}
+
+static void post_send_flags(unsigned int flags)
+{
+	struct ibv_send_wr wr = {
+		.opcode = IBV_WR_RDMA_WRITE, .sg_list = &sge, .num_sge = 1, .send_flags = flags,
+		.wr.rdma = { .remote_addr = 0x7777000, .rkey = 0x99 },
+	}, *bad;
+
+	if (pvr_post_send(qp, &wr, &bad))
+		abort();
+	consume(&to_pvr_qp(qp)->sq);
+}
+
+static void post_send(void)
+{
+	post_send_flags(IBV_SEND_SIGNALED);
+}
+
+static void post_send_inline(void)
+{
+	post_send_flags(IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+}
+
+static void post_by_function(bool is_inline)
+{
+	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(qp);
+
+	qpx->wr_flags = IBV_SEND_SIGNALED;
+	ibv_wr_start(qpx);
+	ibv_wr_rdma_write(qpx, 0x99, 0x7777000);
+	if (is_inline)
+		ibv_wr_set_inline_data(qpx, &data, sizeof(data));
+	else
+		ibv_wr_set_sge(qpx, sge.lkey, sge.addr, sge.length);
+	if (ibv_wr_complete(qpx))
+		abort();
+	consume(&to_pvr_qp(qp)->sq);
+}
+
+static void wr_write(void)
+{
+	post_by_function(false);
+}
+
+static void wr_write_inline(void)
+{
+	post_by_function(true);
+}
+
+static void post_recv(void)
+{
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (pvr_post_recv(qp, &wr, &bad))
+		abort();
+	consume(&to_pvr_qp(qp)->rq);
+}
+
+static void post_srq_recv(void)
+{
+	struct ibv_recv_wr wr = { .sg_list = &sge, .num_sge = 1 }, *bad;
+
+	if (pvr_post_srq_recv(srq, &wr, &bad))
+		abort();
+	consume(&to_pvr_srq(srq)->wq);
+}
+
+static void poll_n(uint32_t n)
+{
+	struct ibv_wc wcs[RUN];
+
+	complete(n);
+	if (pvr_poll_cq(cq, RUN, wcs) != (int)n)
+		abort();
+}
+
+static void poll_none(void)
+{
+	poll_n(0);
+}
+
+static void poll_one(void)
+{
+	poll_n(1);
+}
+
+static void poll_run(void)
+{
+	poll_n(RUN);
+}
+
+static void poll_lazily(void)
+{
+	struct ibv_poll_cq_attr attr = {};
+
+	complete(1);
+	if (ibv_start_poll(cq_ex, &attr) || ibv_wc_read_opcode(cq_ex) != IBV_WC_RDMA_WRITE)
+		abort();
+	ibv_end_poll(cq_ex);
+}
+
+static void arm(void)
+{
+	pvr_req_notify_cq(cq, 0);
+}
+
+static const struct {
+	const char *name, *functions;
+	void (*run)(void);
+} cases[] = {
+	{ "post_send", "pvr_post_send", post_send },
+	{ "post_send.inline", "pvr_post_send", post_send_inline },
+	{ "wr_write", "wr_start wr_rdma_write wr_set_sge wr_complete", wr_write },
+	{ "wr_write.inline", "wr_start wr_rdma_write wr_set_inline_data wr_complete",
+	  wr_write_inline },
+	{ "post_recv", "pvr_post_recv", post_recv },
+	{ "post_srq_recv", "pvr_post_srq_recv", post_srq_recv },
+	{ "poll_cq.empty", "pvr_poll_cq", poll_none },
+	{ "poll_cq.1", "pvr_poll_cq", poll_one },
+	{ "poll_cq.16", "pvr_poll_cq", poll_run },
+	{ "start_poll", "start_locked end_locked read_opcode", poll_lazily },
+	{ "req_notify_cq", "pvr_req_notify_cq", arm },
+};
+#define NUM_CASES (sizeof(cases) / sizeof(cases[0]))
+
+/* The CQs that fake_setup() made have no features. */
+static void create(void)
+{
+	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 64 };
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 64, .max_sge = 1 } };
+	struct ibv_qp_init_attr_ex attr = {
+		.qp_type = IBV_QPT_RC,
+		.cap = { .max_send_wr = 64, .max_recv_wr = 64, .max_inline_data = 48 },
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.pd = &fake.pd.ibv_pd, .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+	};
+
+	cq_ex = pvr_create_cq_ex(&fake.ctx.ibv_ctx.context, &cq_attr);
+	cq = ibv_cq_ex_to_cq(cq_ex);
+	attr.send_cq = attr.recv_cq = cq;
+	qp = pvr_create_qp_ex(&fake.ctx.ibv_ctx.context, &attr);
+	srq = pvr_create_srq(&fake.pd.ibv_pd, &srq_attr);
+	if (!cq || !qp || !srq)
+		abort();
+	qp->state = IBV_QPS_RTS;
+	((struct pvr_quiet *)((uint8_t *)to_pvr_qp(qp)->sbuf.addr + PVR_QUIET_OFFSET))->sq = 1;
+	((struct pvr_quiet *)((uint8_t *)to_pvr_qp(qp)->sbuf.addr + PVR_QUIET_OFFSET))->rq = 1;
+	((struct pvr_quiet *)((uint8_t *)to_pvr_srq(srq)->buf.addr + PVR_QUIET_OFFSET))->rq = 1;
+}
+
+static int run(const char *name, int count)
+{
+	size_t i;
+
+	for (i = 0; i < NUM_CASES && strcmp(cases[i].name, name); i++)
+		;
+	if (i == NUM_CASES || fake_setup(NULL))
+		return 1;
+	fake.ctx.features = FEATURES;
+	create();
+	while (count--)
+		cases[i].run();
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	size_t i;
+
+	if (argc == 3)
+		return run(argv[1], atoi(argv[2]));
+	for (i = 0; i < NUM_CASES; i++)
+		printf("%s %s\n", cases[i].name, cases[i].functions);
+	return 0;
+}
