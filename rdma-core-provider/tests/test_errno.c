@@ -94,9 +94,8 @@ static void test_post_send(void **state)
 		struct ibv_qp *qp;
 		int err;
 
-		fake.ctx.features = ALL;
+		fake.ctx.features = sends[i].features | PVR_EXT_UC;
 		qp = fake_qp(sends[i].type, 4, 2, 1, 1);
-		fake.ctx.features = sends[i].features;
 		qp->state = sends[i].state;
 		err = pvr_post_send(qp, &wr, &bad);
 		if (bad != &wr)

@@ -205,21 +205,21 @@ static const struct {
 static void test_invalidations_carry_the_key(void **state)
 {
 	struct ibv_sge sge = { .addr = 0x1000, .length = 5, .lkey = 6 };
-	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
+	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1), *stock;
 	uint32_t i;
 
+	fake.ctx.features = PVR_EXT_MW;
+	stock = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
 	for (i = 0; i < 2; i++) {
 		struct ibv_send_wr *bad, wr = { .opcode = invalidations[i].opcode, .num_sge = 1,
 						.sg_list = &sge, .invalidate_rkey = 0xabc };
 
-		fake.ctx.features = EXTENSIONS;
 		assert_int_equal(pvr_post_send(qp, &wr, &bad), 0);
 		assert_int_equal(fake_send_wqe(qp, i)->opcode, invalidations[i].pvr);
 		assert_int_equal(fake_send_wqe(qp, i)->ex.invalidate_rkey, 0xabc);
 		assert_int_equal(fake_send_wqe(qp, i)->num_sge, invalidations[i].num_sge);
 		/* Stock devices take these numbers for other requests. */
-		fake.ctx.features = PVR_EXT_MW;
-		assert_int_equal(pvr_post_send(qp, &wr, &bad), EOPNOTSUPP);
+		assert_int_equal(pvr_post_send(stock, &wr, &bad), EOPNOTSUPP);
 	}
 }
 

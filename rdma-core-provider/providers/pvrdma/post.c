@@ -34,7 +34,9 @@ static int write_data(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 		return EINVAL;
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return write_inline(qp, hdr, wr->sg_list, wr->num_sge);
-	return pvr_sqe_sges(qp, hdr, wr->sg_list, wr->num_sge);
+	hdr->num_sge = wr->num_sge;
+	pvr_copy_sges(hdr + 1, wr->sg_list, wr->num_sge);
+	return 0;
 }
 
 static int write_address(struct pvr_qp *qp, const struct pvr_send_op *op,

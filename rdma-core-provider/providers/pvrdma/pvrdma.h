@@ -18,6 +18,7 @@
 
 #include <ccan/container_of.h>
 #include <infiniband/driver.h>
+#include <util/compiler.h>
 
 #include "pvrdma_abi.h"
 #include "ring.h"
@@ -142,6 +143,7 @@ struct pvr_qp {
 	struct pvr_wq sq;
 	struct pvr_wq rq; /* none with an SRQ */
 	struct ibv_qp_cap cap;
+	uint32_t send_ops; /* 1 << ibv_wr_opcode of those that can be posted */
 	bool sq_sig_all;
 	struct pvr_batch batch;
 	struct pvr_buf sbuf; /* header page, send queue */
@@ -227,9 +229,12 @@ void pvr_buf_free(struct pvr_buf *buf);
 size_t pvr_wq_layout(struct pvr_wq *wq, uint32_t num, uint32_t max_sge, size_t hdr_size,
 		     size_t min_stride);
 
+/* One is most of them, and no reason to call a function. */
 static inline void pvr_copy_sges(void *to, const struct ibv_sge *sges, size_t num)
 {
-	if (num)
+	if (likely(num == 1))
+		memcpy(to, sges, sizeof(*sges));
+	else if (num)
 		memcpy(to, sges, num * sizeof(*sges));
 }
 

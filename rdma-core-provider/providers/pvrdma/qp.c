@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "pvrdma.h"
+#include "sqe.h"
 #include "uverbs_abi.h"
 
 static bool has_inline(const struct pvr_context *ctx)
@@ -236,6 +237,7 @@ struct ibv_qp *pvr_create_qp_ex(struct ibv_context *ibctx, struct ibv_qp_init_at
 	if (err)
 		goto err_free;
 	set_cap(ctx, qp);
+	qp->send_ops = pvr_send_ops_of(ctx, attr->qp_type);
 	qp->sq_sig_all = attr->sq_sig_all;
 	err = create_and_publish(ctx, qp, attr);
 	if (err)

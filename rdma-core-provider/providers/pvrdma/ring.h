@@ -80,6 +80,7 @@ static inline uint32_t pvr_ring_used(uint32_t tail, uint32_t head, uint32_t num)
 struct pvr_wq {
 	struct pvr_lock lock; /* protects tail and the free elements; innermost */
 	uint32_t tail; /* our prod_tail, also that of elements not published yet */
+	uint32_t room; /* free elements that the last look found, at least */
 	uint32_t num; /* elements, a power of two; 0: there is no such queue */
 	uint32_t stride_shift;
 	uint32_t max_sge;
@@ -95,18 +96,34 @@ static inline void *pvr_wq_element(struct pvr_wq *wq)
 
 /*
  * The acquire pairs with the device's release of cons_head, after it copied the element that
- * we are about to write over. An index out of range (a broken device) counts as full.
+ * we are about to write over. An index out of range (a broken device) counts as full. One looks
+ * only when what the last look found is used up: the device writes to that line all the time.
  */
 static inline bool pvr_wq_full(struct pvr_wq *wq)
 {
-	uint32_t head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_acquire);
+	uint32_t head, used;
 
-	return pvr_ring_used(wq->tail, head, wq->num) >= wq->num;
+	if (wq->room)
+		return false;
+	head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_acquire);
+	used = pvr_ring_used(wq->tail, head, wq->num);
+	if (used >= wq->num)
+		return true;
+	wq->room = wq->num - used;
+	return false;
 }
 
 static inline void pvr_wq_advance(struct pvr_wq *wq)
 {
 	wq->tail = pvr_ring_next(wq->tail, wq->num);
+	wq->room--;
+}
+
+/* Goes on at another index, or in another ring. */
+static inline void pvr_wq_set_tail(struct pvr_wq *wq, uint32_t tail)
+{
+	wq->tail = tail;
+	wq->room = 0;
 }
 
 /*
@@ -133,7 +150,7 @@ static inline bool pvr_wq_publish(struct pvr_wq *wq)
 static inline void pvr_wq_reset(struct pvr_wq *wq)
 {
 	pvr_lock(&wq->lock);
-	wq->tail = 0;
+	pvr_wq_set_tail(wq, 0);
 	atomic_store_explicit(&wq->ring_shm->prod_tail, 0, memory_order_relaxed);
 	atomic_store_explicit(&wq->ring_shm->cons_head, 0, memory_order_relaxed);
 	pvr_unlock(&wq->lock);

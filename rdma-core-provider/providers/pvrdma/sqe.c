@@ -4,14 +4,6 @@
 
 #include "sqe.h"
 
-/* The flags that the device gets; both sides have the same bits. */
-#define SEND_FLAGS_PASSED (PVR_SEND_FENCE | PVR_SEND_SIGNALED | PVR_SEND_SOLICITED)
-#define SEND_FLAGS_KNOWN (SEND_FLAGS_PASSED | IBV_SEND_INLINE)
-
-static_assert(PVR_SEND_FENCE == IBV_SEND_FENCE && PVR_SEND_SIGNALED == IBV_SEND_SIGNALED &&
-		      PVR_SEND_SOLICITED == IBV_SEND_SOLICITED,
-	      "send flags are passed as they are");
-
 #define RC (1u << IBV_QPT_RC)
 #define UC (1u << IBV_QPT_UC)
 #define UD (1u << IBV_QPT_UD)
@@ -23,7 +15,7 @@ static_assert(PVR_SEND_FENCE == IBV_SEND_FENCE && PVR_SEND_SIGNALED == IBV_SEND_
 #define SGES PVR_SQE_SGES
 #define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
 
-static const struct pvr_send_op send_ops[] = {
+const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS] = {
 	[IBV_WR_RDMA_WRITE] = { PVRDMA_WR_RDMA_WRITE, RC | UC, RDMA | DATA },
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = { PVRDMA_WR_RDMA_WRITE_WITH_IMM, RC | UC,
 					 RDMA | IMM | DATA },
@@ -36,45 +28,40 @@ static const struct pvr_send_op send_ops[] = {
 	[IBV_WR_BIND_MW] = { PVRDMA_WR_BIND_MW, RC | UC, BIND, PVR_EXT_USER_OPS | PVR_EXT_MW },
 	[IBV_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, RC | UC, INV | DATA,
 				   PVR_EXT_USER_OPS },
-	/* The last that verbs name; those that are left out the device has not. */
-	[IBV_WR_ATOMIC_WRITE] = {},
+	/* Those that are left out the device has not. */
 };
 
 int pvr_send_op(const struct pvr_context *ctx, enum ibv_qp_type type, enum ibv_wr_opcode opcode,
 		const struct pvr_send_op **op)
 {
-	if (unlikely(opcode >= ARRAY_SIZE(send_ops)))
+	if (opcode >= PVR_NUM_SEND_OPS)
 		return EINVAL;
-	*op = &send_ops[opcode];
-	if (unlikely(!(*op)->qp_types || (*op)->features & ~ctx->features))
+	*op = &pvr_send_ops[opcode];
+	if (!(*op)->qp_types || (*op)->features & ~ctx->features)
 		return EOPNOTSUPP;
-	return likely((*op)->qp_types & (1u << type)) ? 0 : EINVAL;
+	return (*op)->qp_types & (1u << type) ? 0 : EINVAL;
 }
 
-int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, unsigned int flags,
-		  struct pvrdma_sq_wqe_hdr **hdr, const struct pvr_send_op **op)
+uint32_t pvr_send_ops_of(const struct pvr_context *ctx, enum ibv_qp_type type)
+{
+	const struct pvr_send_op *op;
+	uint32_t ops = 0;
+	unsigned int opcode;
+
+	for (opcode = 0; opcode < PVR_NUM_SEND_OPS; opcode++)
+		if (!pvr_send_op(ctx, type, opcode, &op))
+			ops |= 1u << opcode;
+	return ops;
+}
+
+int pvr_sqe_why_not(const struct pvr_qp *qp, enum ibv_wr_opcode opcode)
 {
 	const struct ibv_qp *ibqp = &qp->verbs_qp.qp;
-	int err;
+	const struct pvr_send_op *op;
 
-	if (unlikely(ibqp->state < IBV_QPS_RTS))
+	if (ibqp->state < IBV_QPS_RTS)
 		return EINVAL;
-	err = pvr_send_op(to_pvr_context(ibqp->context), ibqp->qp_type, opcode, op);
-	if (unlikely(err))
-		return err;
-	if (unlikely(flags & ~SEND_FLAGS_KNOWN))
-		return EINVAL;
-	if (unlikely((flags & IBV_SEND_INLINE) && !((*op)->carries & PVR_SQE_INLINE)))
-		return EINVAL;
-	if (unlikely(pvr_wq_full(&qp->sq)))
-		return ENOMEM;
-	*hdr = pvr_wq_element(&qp->sq);
-	**hdr = (struct pvrdma_sq_wqe_hdr){
-		.wr_id = wr_id,
-		.opcode = (*op)->opcode,
-		.send_flags = flags & SEND_FLAGS_PASSED,
-	};
-	return 0;
+	return pvr_send_op(to_pvr_context(ibqp->context), ibqp->qp_type, opcode, &op);
 }
 
 #define MW_ACCESS (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |   \

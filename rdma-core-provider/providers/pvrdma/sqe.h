@@ -32,16 +32,60 @@ struct pvr_send_op {
 	uint32_t features; /* PVR_EXT_* without which it is EOPNOTSUPP */
 };
 
+#define PVR_NUM_SEND_OPS (IBV_WR_ATOMIC_WRITE + 1) /* the last that verbs name */
+
+extern const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS]; /* by ibv_wr_opcode */
+
 /* Returns 0, or the errno that ibv_post_send(3) has for such a request on such a QP. */
 int pvr_send_op(const struct pvr_context *ctx, enum ibv_qp_type type, enum ibv_wr_opcode opcode,
 		const struct pvr_send_op **op);
+
+/* For pvr_qp.send_ops. */
+uint32_t pvr_send_ops_of(const struct pvr_context *ctx, enum ibv_qp_type type);
+/* The errno of a request that pvr_sqe_begin() does not take; 0: it would, with other flags. */
+int pvr_sqe_why_not(const struct pvr_qp *qp, enum ibv_wr_opcode opcode);
+
+/* The flags that the device gets; both sides have the same bits. */
+#define PVR_SQE_FLAGS_PASSED (PVR_SEND_FENCE | PVR_SEND_SIGNALED | PVR_SEND_SOLICITED)
+#define PVR_SQE_FLAGS_KNOWN (PVR_SQE_FLAGS_PASSED | IBV_SEND_INLINE)
+
+static_assert(PVR_SEND_FENCE == IBV_SEND_FENCE && PVR_SEND_SIGNALED == IBV_SEND_SIGNALED &&
+		      PVR_SEND_SOLICITED == IBV_SEND_SOLICITED,
+	      "send flags are passed as they are");
+
+static inline bool pvr_sqe_ok(const struct pvr_qp *qp, enum ibv_wr_opcode opcode,
+			      unsigned int flags)
+{
+	return qp->verbs_qp.qp.state >= IBV_QPS_RTS && opcode < PVR_NUM_SEND_OPS &&
+	       (qp->send_ops >> opcode & 1) && !(flags & ~PVR_SQE_FLAGS_KNOWN) &&
+	       (!(flags & IBV_SEND_INLINE) || (pvr_send_ops[opcode].carries & PVR_SQE_INLINE));
+}
 
 /*
  * Begins the element of a request, as ibv_post_send(3) names it: its header is written whole, so
  * that nothing of the slot's former request is left in it. Returns an errno.
  */
-int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, unsigned int flags,
-		  struct pvrdma_sq_wqe_hdr **hdr, const struct pvr_send_op **op);
+static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
+				unsigned int flags, struct pvrdma_sq_wqe_hdr **hdr,
+				const struct pvr_send_op **op)
+{
+	int err;
+
+	if (unlikely(!pvr_sqe_ok(qp, opcode, flags))) {
+		err = pvr_sqe_why_not(qp, opcode);
+		return err ? err : EINVAL; /* the flags are wrong */
+	}
+	if (unlikely(pvr_wq_full(&qp->sq)))
+		return ENOMEM;
+	*op = &pvr_send_ops[opcode];
+	*hdr = pvr_wq_element(&qp->sq);
+	**hdr = (struct pvrdma_sq_wqe_hdr){
+		.wr_id = wr_id,
+		.opcode = (*op)->opcode,
+		.send_flags = flags & PVR_SQE_FLAGS_PASSED,
+	};
+	return 0;
+}
 
 static inline void pvr_sqe_rdma(struct pvrdma_sq_wqe_hdr *hdr, uint64_t remote_addr, uint32_t rkey)
 {

@@ -112,7 +112,8 @@ static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct
 	srq->wq.quiet_shm = wq->quiet_shm;
 	srq->wq.wqes = wq->wqes;
 	srq->wq.num = wq->num;
-	srq->wq.tail = atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire);
+	pvr_wq_set_tail(&srq->wq,
+			atomic_load_explicit(&wq->ring_shm->prod_tail, memory_order_acquire));
 	srq->buf = *buf;
 }
 

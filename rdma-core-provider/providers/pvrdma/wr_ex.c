@@ -175,8 +175,12 @@ static void wr_set_sge_list(struct ibv_qp_ex *qpx, size_t num_sge, const struct 
 static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr, uint32_t length)
 {
 	struct ibv_sge sge = { .addr = addr, .length = length, .lkey = lkey };
+	struct pvrdma_sq_wqe_hdr *hdr = add(&ex_to_pvr_qp(qpx)->batch, PVR_SQE_SGES);
 
-	wr_set_sge_list(qpx, 1, &sge);
+	if (unlikely(!hdr))
+		return;
+	hdr->num_sge = 1; /* max_sge is never less */
+	pvr_copy_sges(hdr + 1, &sge, 1);
 }
 
 static void wr_set_inline_data_list(struct ibv_qp_ex *qpx, size_t num_buf,
@@ -219,7 +223,7 @@ static int wr_complete(struct ibv_qp_ex *qpx)
 	end_request(&qp->batch);
 	err = qp->batch.err;
 	if (unlikely(err))
-		qp->sq.tail = qp->batch.first;
+		pvr_wq_set_tail(&qp->sq, qp->batch.first);
 	if (qp->sq.tail != qp->batch.first)
 		ring = pvr_wq_publish(&qp->sq);
 	pvr_unlock(&qp->sq.lock);
@@ -232,7 +236,7 @@ static void wr_abort(struct ibv_qp_ex *qpx)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
 
-	qp->sq.tail = qp->batch.first;
+	pvr_wq_set_tail(&qp->sq, qp->batch.first);
 	pvr_unlock(&qp->sq.lock);
 }
 
