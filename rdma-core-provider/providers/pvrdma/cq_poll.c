@@ -19,49 +19,68 @@ static struct pvr_qp *find_qp(struct pvr_context *ctx, uint32_t handle)
 	return atomic_load_explicit(&ctx->qp_tbl[handle], memory_order_acquire);
 }
 
+static int complain(const struct pvr_cq *cq)
+{
+	verbs_err(verbs_get_ctx(cq->verbs_cq.cq.context),
+		  "cq %u: the device's index does not fit a ring of %u at %u\n", cq->handle, cq->num,
+		  cq->head);
+	return EIO;
+}
+
 /* Sees how many CQEs there are. ENOENT: none; EIO: the device broke its index. */
-static int look(struct pvr_cq *cq)
+static inline int look(struct pvr_cq *cq)
 {
 	uint32_t fill = pvr_cq_fill(cq);
 
-	cq->avail = 0;
-	if (!fill)
-		return ENOENT;
 	if (unlikely(fill > cq->num)) {
-		verbs_err(verbs_get_ctx(cq->verbs_cq.cq.context),
-			  "cq %u: the device's index does not fit a ring of %u at %u\n", cq->handle,
-			  cq->num, cq->head);
-		return EIO;
+		cq->avail = 0;
+		return complain(cq);
 	}
 	cq->avail = fill;
-	return 0;
+	return fill ? 0 : ENOENT;
 }
 
-static int refill(struct pvr_cq *cq)
+static int refill_empty(struct pvr_cq *cq)
 {
 	struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
-	int err = look(cq);
+	int err;
 
-	if (err == ENOENT && !(ctx->features & PVR_EXT_NO_POLL_DB)) {
+	if (!(ctx->features & PVR_EXT_NO_POLL_DB)) {
 		/* A device without the extension may wait for this before it looks. */
 		pvr_ring_cq(ctx, cq->handle, PVR_DB_CQ_POLL);
 		err = look(cq);
-	}
-	if (err != ENOENT) {
-		/* Here is what a notification announced: no reason to look for another. */
-		if (unlikely(atomic_load_explicit(&cq->notified, memory_order_relaxed)))
-			atomic_store_explicit(&cq->notified, false, memory_order_relaxed);
-		return err;
+		if (err != ENOENT)
+			return err;
 	}
 	err = pvr_cq_idle_locked(cq);
 	return err ? err : look(cq);
+}
+
+static inline int refill(struct pvr_cq *cq)
+{
+	int err = look(cq);
+
+	if (err == ENOENT)
+		return refill_empty(cq);
+	/* Here is what a notification announced: no reason to look for another. */
+	if (unlikely(atomic_load_explicit(&cq->notified, memory_order_relaxed)))
+		atomic_store_explicit(&cq->notified, false, memory_order_relaxed);
+	return err;
+}
+
+static __attribute__((noinline)) void note_unknown(const struct pvr_cq *cq,
+						   const struct pvrdma_cqe *cqe)
+{
+	verbs_debug(verbs_get_ctx(cq->verbs_cq.cq.context),
+		    "cq %u: completion of unknown QP handle %u\n", cq->handle,
+		    pvr_cqe_qp_handle(cqe));
 }
 
 /*
  * The next of the CQEs that look() saw, and its QP; NULL if no more are left. One that names no
  * QP of ours is passed over: nobody waits for it, and stopping at it would stop the CQ for ever.
  */
-static const struct pvrdma_cqe *take(struct pvr_cq *cq, const struct pvr_qp **qp)
+static inline const struct pvrdma_cqe *take(struct pvr_cq *cq, const struct pvr_qp **qp)
 {
 	struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
 	const struct pvrdma_cqe *cqe;
@@ -73,8 +92,7 @@ static const struct pvrdma_cqe *take(struct pvr_cq *cq, const struct pvr_qp **qp
 		*qp = find_qp(ctx, pvr_cqe_qp_handle(cqe));
 		if (likely(*qp))
 			return cqe;
-		verbs_debug(&ctx->ibv_ctx, "cq %u: completion of unknown QP handle %u\n",
-			    cq->handle, pvr_cqe_qp_handle(cqe));
+		note_unknown(cq, cqe);
 	}
 	return NULL;
 }

@@ -20,8 +20,7 @@
 
 #include "cq.h"
 
-/* How often an empty poll looks at the clock, and how often at the file. */
-#define CLOCK_POLLS 256
+/* How often an empty poll looks at the file. */
 #define LOOK_MSEC 100
 
 static uint64_t now_msec(void)
@@ -63,7 +62,7 @@ static bool is_due(struct pvr_cq *cq)
 		atomic_store_explicit(&cq->notified, false, memory_order_relaxed);
 		return true;
 	}
-	if (++cq->empty_polls % CLOCK_POLLS)
+	if (cq->empty_polls % PVR_CLOCK_POLLS)
 		return false;
 	now = now_msec();
 	if (now - cq->looked < LOOK_MSEC)
@@ -166,7 +165,7 @@ static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 	return busy ? ENOENT : EIO;
 }
 
-int pvr_cq_idle_locked(struct pvr_cq *cq)
+int pvr_cq_ask_locked(struct pvr_cq *cq)
 {
 	struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
 

@@ -5,13 +5,17 @@
 
 #include <ccan/array_size.h>
 #include <infiniband/verbs.h>
+#include <util/compiler.h>
 
 #include "pvrdma_abi.h"
 
-/* The device counts requests as the kernel does; user space numbers some differently. */
+/*
+ * The device counts requests as the kernel does; user space numbers some differently. What is not
+ * named here is 0, IBV_WC_SEND.
+ */
 static inline enum ibv_wc_opcode pvr_wc_opcode(const struct pvrdma_cqe *cqe)
 {
-	static const enum ibv_wc_opcode opcodes[] = {
+	static const uint8_t opcodes[] = {
 		[PVRDMA_WC_SEND] = IBV_WC_SEND,
 		[PVRDMA_WC_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
 		[PVRDMA_WC_RDMA_READ] = IBV_WC_RDMA_READ,
@@ -20,14 +24,12 @@ static inline enum ibv_wc_opcode pvr_wc_opcode(const struct pvrdma_cqe *cqe)
 		[PVRDMA_WC_BIND_MW] = IBV_WC_BIND_MW,
 		[PVRDMA_WC_LSO] = IBV_WC_TSO,
 		[PVRDMA_WC_LOCAL_INV] = IBV_WC_LOCAL_INV,
+		[PVRDMA_WC_RECV] = IBV_WC_RECV,
+		[PVRDMA_WC_RECV_RDMA_WITH_IMM] = IBV_WC_RECV_RDMA_WITH_IMM,
 	};
 	uint32_t opcode = cqe->opcode;
 
-	if (opcode == PVRDMA_WC_RECV)
-		return IBV_WC_RECV;
-	if (opcode == PVRDMA_WC_RECV_RDMA_WITH_IMM)
-		return IBV_WC_RECV_RDMA_WITH_IMM;
-	return opcode < ARRAY_SIZE(opcodes) ? opcodes[opcode] : IBV_WC_SEND;
+	return likely(opcode < ARRAY_SIZE(opcodes)) ? opcodes[opcode] : IBV_WC_SEND;
 }
 
 static inline enum ibv_wc_status pvr_wc_status(const struct pvrdma_cqe *cqe)
@@ -53,6 +55,8 @@ static inline unsigned int pvr_wc_flags(const struct pvrdma_cqe *cqe)
 	unsigned int ibv = 0;
 	size_t i;
 
+	if (likely(!flags))
+		return 0;
 	for (i = 0; i < ARRAY_SIZE(map); i++)
 		if (flags & map[i].pvr)
 			ibv |= map[i].ibv;
