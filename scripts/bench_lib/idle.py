@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What pvrdmad uses when nothing happens: 64 adapters, a client with a driver at each."""
+"""What pvrdmad uses when nothing happens: 64 adapters, each with a client, a driver and a queue pair that was in use."""
 
 import contextlib
 import re
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
@@ -13,13 +14,20 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "daemon"))
 
-from guest import EXT_ACK, Guest  # noqa: E402
-from vfio_user import Client  # noqa: E402
+from guest import EXT_ACK, PAGE, Guest  # noqa: E402
+from vfio_user import BAR_UAR, Client  # noqa: E402
 
 ADAPTERS = 64
 ALL_EXTENSIONS = 0xFFFFFFFF  # the device takes those it has
 SETTLE = 2  # seconds until what the start left to do is done
 PATIENCE = 20
+
+CQ_RING, QP_RINGS = 80 * PAGE, 96 * PAGE
+CREATE_PD, CREATE_CQ, CREATE_QP, MODIFY_QP = 2, 6, 9, 10
+UD, INIT, RTR, RTS = 4, 1, 2, 3
+STATE, SQ_PSN = 1 << 0, 1 << 16
+INIT_MASK = 0x71  # state, P_Key index, port, Q_Key
+DOORBELL_SEND = 1 << 30
 
 
 @contextlib.contextmanager
@@ -39,6 +47,20 @@ def daemon(program, folder):
         finally:
             child.terminate()
             child.wait()
+
+
+def work(guest):
+    """A queue pair in RTS that the device has looked at for requests: a poller keeps such ones in mind."""
+    for base in (CQ_RING, QP_RINGS):
+        guest.put_ring(base)
+    domain = guest.command(CREATE_PD, "II", 0, 0)[0]
+    cq = guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, 64, 2, 0)[0]
+    queue = guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, domain, cq, cq, 0, 16, 16, 1, 1, 0, 0, 0, 3, 1, 0, 0, UD, 0, 0,
+                          0, 0)[1]
+    guest.command(MODIFY_QP, "III41xB", queue, INIT_MASK, INIT, 1)
+    guest.command(MODIFY_QP, "III", queue, STATE, RTR)
+    guest.command(MODIFY_QP, "III", queue, STATE | SQ_PSN, RTS)
+    guest.client.write(BAR_UAR, 0, struct.pack("<I", queue | DOORBELL_SEND))
 
 
 def used(pid):
@@ -73,6 +95,7 @@ def rows(build, runs=5, seconds=1):
             client.write_reg(EXT_ACK, ALL_EXTENSIONS)
             if guest.start():
                 raise RuntimeError(f"adapter {number} does not start")
+            work(guest)
         time.sleep(SETTLE)
         samples = [sample(pid, seconds) for _ in range(runs)]
     yield row(f"idle_cpu_{ADAPTERS}", "%", [percent for percent, _ in samples])
