@@ -9,11 +9,14 @@
 
 #include "fg_ram.h"
 
+#define WINDOW_ROUNDS 100
+
 struct fg_member {
 	struct fg_crew *crew;
 	unsigned int worker;
 	pthread_t thread;
 	pthread_cond_t news;
+	uint32_t in_vain; /* runs in a row */
 	bool awake; /* somebody called wake() since the last run began */
 };
 
@@ -70,6 +73,23 @@ static void sleep_until(struct fg_member *member, uint64_t deadline)
 	member->awake = false;
 }
 
+/* Return: when to run again; 0: at once. Who polls sleeps only after a window in vain. */
+static uint64_t run(struct fg_member *member)
+{
+	struct fg_host *host = member->crew->host;
+	bool found = host->polls && pvr_engine_poll(host->engine, member->worker);
+
+	if (pvr_engine_run(host->engine, member->worker) || found) {
+		member->in_vain = 0;
+		return 0;
+	}
+	if (host->polls && ++member->in_vain % WINDOW_ROUNDS)
+		return 0;
+	if (host->polls && !pvr_engine_rest(host->engine, member->worker))
+		return 0;
+	return pvr_engine_deadline(host->engine, member->worker);
+}
+
 static void *work(void *opaque)
 {
 	struct fg_member *member = opaque;
@@ -78,10 +98,7 @@ static void *work(void *opaque)
 	bool stop = false;
 
 	while (!stop) {
-		if (pvr_engine_run(crew->host->engine, member->worker))
-			deadline = 0;
-		else
-			deadline = pvr_engine_deadline(crew->host->engine, member->worker);
+		deadline = run(member);
 		pthread_mutex_lock(&crew->lock);
 		if (deadline)
 			sleep_until(member, deadline);
