@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "cpus.h"
 #include "daemon.h"
 #include "log.h"
 #include "process.h"
@@ -31,8 +32,35 @@ static const struct pvr_engine_ops engine_ops = { .now = engine_now, .log = engi
 
 /* ------------------------------------------------------------------- adapters */
 
-bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
-			    struct pvr_error *err)
+static unsigned int polling_workers(const struct pvr_daemon *daemon)
+{
+	bool polls[PVR_MAX_WORKERS] = { false };
+	unsigned int num = 0;
+	size_t i;
+
+	for (i = 0; i < daemon->num_adapters; i++) {
+		const struct pvr_adapter *adapter = pvr_attach_adapter(daemon->adapters[i]);
+		unsigned int worker = pvr_adapter_worker(adapter);
+
+		num += pvr_adapter_is_async(adapter) && !polls[worker];
+		polls[worker] |= pvr_adapter_is_async(adapter);
+	}
+	return num;
+}
+
+/* When there are more of them than there were. */
+static void warn_of_polling(struct pvr_daemon *daemon)
+{
+	unsigned int before = daemon->polling;
+	struct pvr_error why;
+
+	daemon->polling = polling_workers(daemon);
+	if (daemon->polling > before && !pvr_cpus_suffice(pvr_cpus_get(), daemon->polling, &why))
+		pvrd_log(PVR_LOG_WARN, NULL, "%s", why.text);
+}
+
+static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
+			struct pvr_error *err)
 {
 	struct pvr_adapter_config config = {
 		.name = settings->name,
@@ -52,6 +80,15 @@ bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_
 		return pvr_fail(err, "%s: %.440s", settings->name, why.text);
 	daemon->adapters[daemon->num_adapters++] = attach;
 	pvrd_log(PVR_LOG_INFO, settings->name, "waiting for its VM at %s", settings->socket);
+	return true;
+}
+
+bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
+			    struct pvr_error *err)
+{
+	if (!add_adapter(daemon, settings, err))
+		return false;
+	warn_of_polling(daemon);
 	return true;
 }
 
@@ -95,9 +132,10 @@ static bool add_adapters(struct pvr_daemon *daemon, const struct pvr_settings *s
 	size_t i;
 
 	for (i = 0; i < settings->num_adapters; i++) {
-		if (!pvr_daemon_add_adapter(daemon, &settings->adapters[i], err))
+		if (!add_adapter(daemon, &settings->adapters[i], err))
 			return false;
 	}
+	warn_of_polling(daemon);
 	return true;
 }
 

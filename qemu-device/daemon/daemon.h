@@ -17,6 +17,7 @@ struct pvr_daemon {
 	char scratch[96]; /* "": not made yet; a socket path has to fit behind it */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX]; /* in the order they were added */
 	size_t num_adapters;
+	unsigned int polling; /* workers that adapters with async=on keep from sleep, at the last look */
 	struct pvr_control *control;
 	struct pvr_source signals;
 	bool stop;

@@ -383,6 +383,11 @@ uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter)
 	return adapter->gid_type;
 }
 
+unsigned int pvr_adapter_worker(const struct pvr_adapter *adapter)
+{
+	return adapter->worker->index;
+}
+
 const char *pvr_adapter_state_name(enum pvr_adapter_state state)
 {
 	static const char *const names[] = {

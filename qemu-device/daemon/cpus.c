@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Are there CPUs enough for workers that never sleep? */
+#include "cpus.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+/* More CPUs than the set has room for are unknown: then there is no lack of them. */
+struct pvr_cpus pvr_cpus_get(void)
+{
+	struct pvr_cpus cpus = { 0, 0 };
+	long online = sysconf(_SC_NPROCESSORS_ONLN);
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		cpus.allowed = (unsigned int)CPU_COUNT(&set);
+	if (online > 0)
+		cpus.online = (unsigned int)online;
+	return cpus;
+}
+
+bool pvr_cpus_suffice(struct pvr_cpus cpus, unsigned int polling, struct pvr_error *why)
+{
+	if (cpus.allowed && polling > cpus.allowed)
+		return pvr_fail(why,
+				"%u workers have adapters with async=on, and this process may use "
+				"%u CPUs: these workers wait for each other, and their guests "
+				"with them; use fewer workers, or async=off",
+				polling, cpus.allowed);
+	if (cpus.online && polling && polling >= cpus.online)
+		return pvr_fail(why,
+				"%u workers have adapters with async=on, and this machine has %u "
+				"CPUs: no CPU is left for the guests, so these workers look for "
+				"doorbells every 50 us only; use fewer workers, or async=off",
+				polling, cpus.online);
+	return true;
+}
