@@ -45,6 +45,7 @@ void pvr_poll_get_stats(const struct pvr_poll_policy *policy, struct pvr_poll_st
 		.found = __atomic_load_n(&from->found, __ATOMIC_RELAXED),
 		.sleeps = __atomic_load_n(&from->sleeps, __ATOMIC_RELAXED),
 		.backoffs = __atomic_load_n(&from->backoffs, __ATOMIC_RELAXED),
+		.crowded = __atomic_load_n(&from->crowded, __ATOMIC_RELAXED),
 	};
 }
 
@@ -159,6 +160,8 @@ void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
 	policy->cpu = cpu;
 	policy->switches = switches;
 	policy->slept = 0;
-	if (crowded)
-		back_off(policy, now);
+	if (!crowded)
+		return;
+	count(&policy->stats.crowded);
+	back_off(policy, now);
 }

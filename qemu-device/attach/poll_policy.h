@@ -45,7 +45,7 @@ enum pvr_poll_step {
 struct pvr_poll_stats {
 	uint64_t windows, found; /* of the windows that have ended: those with work */
 	uint64_t sleeps;
-	uint64_t backoffs;
+	uint64_t backoffs, crowded; /* of the backoffs: because others need the CPU */
 };
 
 struct pvr_poll_policy {

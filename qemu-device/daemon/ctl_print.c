@@ -157,7 +157,7 @@ static void worker_cell(void *opaque, size_t row, size_t column, char *buf)
 	} columns[] = {
 		{ "WORKER", "worker" },	  { "POLL", "poll" },	{ "WINDOW/US", "window_us" },
 		{ "WINDOWS", "windows" }, { "FOUND", "found" }, { "SLEEPS", "sleeps" },
-		{ "BACKOFFS", "backoffs" },
+		{ "BACKOFFS", "backoffs" }, { "CROWDED", "crowded" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 
@@ -170,7 +170,7 @@ void pvr_print_workers(struct json_object *reply)
 	size_t len;
 	struct json_object *list = list_of(reply, "workers", &len);
 
-	print_rows(len + 1, 7, worker_cell, list);
+	print_rows(len + 1, 8, worker_cell, list);
 }
 
 /* ---------------------------------------------------------------------- paths */

@@ -271,6 +271,7 @@ static struct json_object *describe_worker(const struct pvr_daemon *daemon)
 	put_number(obj, "found", stats.found);
 	put_number(obj, "sleeps", stats.sleeps);
 	put_number(obj, "backoffs", stats.backoffs);
+	put_number(obj, "crowded", stats.crowded);
 	return obj;
 }
 

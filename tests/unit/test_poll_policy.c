@@ -236,6 +236,7 @@ static void test_windows_in_vain_end_polling_for_a_while(void **state)
 	for (uint32_t i = 0; i < 3; i++)
 		assert_true(wake_in_vain(&w) >= PVR_POLL_WINDOW_NS);
 	assert_int_equal(w.policy.stats.backoffs, 1);
+	assert_int_equal(w.policy.stats.crowded, 0);
 	assert_false(polls(&w));
 	for (end = w.now + MS - 100 * US; w.now < end;)
 		assert_true(wake_in_vain(&w) <= ROUND);
@@ -358,6 +359,7 @@ static void test_on_a_crowded_host_trials_become_rare(void **state)
 		sleep_for(&w, 100 * US);
 	}
 	assert_true(polled < 60 * SEC / 100);
+	assert_int_equal(w.policy.stats.crowded, w.policy.stats.backoffs);
 	assert_in_range(w.policy.stats.backoffs, 10, 100);
 }
 
