@@ -31,6 +31,7 @@ struct insn_case {
 	enum pvrdma_wr_opcode opcode;
 	uint32_t size, batch, signal_every; /* see struct bench_load */
 	void (*run)(struct bench_load *load); /* what is counted */
+	uint32_t max_inline; /* not 0: requests bring their data along */
 };
 
 /* A doorbell though there is nothing to do. */
@@ -66,19 +67,21 @@ static void run_polling(struct bench_load *load)
 }
 
 static const struct insn_case cases[] = {
-	{ "write.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 64, bench_load_run },
-	{ "write_signaled.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 1, bench_load_run },
-	{ "write_single.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, bench_load_run },
-	{ "write.4096", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 4096, 64, 64, bench_load_run },
-	{ "write.65536", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 65536, 8, 8, bench_load_run },
-	{ "send.8", PVR_QPT_RC, PVRDMA_WR_SEND, 8, 64, 64, bench_load_run },
-	{ "read.8", PVR_QPT_RC, PVRDMA_WR_RDMA_READ, 8, 64, 64, bench_load_run },
-	{ "ud_send.8", PVR_QPT_UD, PVRDMA_WR_SEND, 8, 64, 64, bench_load_run },
-	{ "cq_event.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_armed },
-	{ "cq_event_memory.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_armed_in_memory },
-	{ "write_polling.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 64, run_polling },
-	{ "write_single_polling.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_polling },
-	{ "doorbell", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 0, 1, run_doorbell },
+	{ "write.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 64, bench_load_run, 0 },
+	{ "write_signaled.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 1, bench_load_run, 0 },
+	{ "write_single.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, bench_load_run, 0 },
+	{ "write.4096", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 4096, 64, 64, bench_load_run, 0 },
+	{ "write.65536", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 65536, 8, 8, bench_load_run, 0 },
+	{ "send.8", PVR_QPT_RC, PVRDMA_WR_SEND, 8, 64, 64, bench_load_run, 0 },
+	{ "write_inline.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 64, bench_load_run, 64 },
+	{ "atomic.8", PVR_QPT_RC, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, 8, 64, 64, bench_load_run, 0 },
+	{ "read.8", PVR_QPT_RC, PVRDMA_WR_RDMA_READ, 8, 64, 64, bench_load_run, 0 },
+	{ "ud_send.8", PVR_QPT_UD, PVRDMA_WR_SEND, 8, 64, 64, bench_load_run, 0 },
+	{ "cq_event.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_armed, 0 },
+	{ "cq_event_memory.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_armed_in_memory, 0 },
+	{ "write_polling.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 64, 64, run_polling, 0 },
+	{ "write_single_polling.8", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 1, 1, run_polling, 0 },
+	{ "doorbell", PVR_QPT_RC, PVRDMA_WR_RDMA_WRITE, 8, 0, 1, run_doorbell, 0 },
 };
 
 static void batch(const struct insn_case *c, struct bench_load *load, bool counted)
@@ -100,8 +103,11 @@ static void run_case(const struct insn_case *c)
 	struct bench_pair pair;
 	char name[64];
 
-	bench_pair_open(&pair, &(struct bench_pair_config){ .type = c->type, .depth = 128 });
+	bench_pair_open(&pair, &(struct bench_pair_config){ .type = c->type,
+							    .depth = 128,
+							    .max_inline = c->max_inline });
 	bench_load_init(&load, &pair, c->opcode, c->size);
+	load.in_line = c->max_inline;
 	load.batch = c->batch;
 	load.signal_every = c->signal_every;
 	for (int i = 0; i < WARM_UP; i++)

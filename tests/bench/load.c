@@ -65,6 +65,12 @@ void bench_load_put(struct bench_load *load, bool signaled)
 		.remote_qkey = FG_QKEY,
 	};
 
+	if (load->in_line) {
+		wr.flags |= PVR_SEND_INLINE;
+		wr.num_sge = 0;
+		wr.data = pair->src.va + offset;
+		wr.data_len = load->size;
+	}
 	if (is_send(load))
 		put_recv(load, offset);
 	if (!fg_put_send(&pair->a.qp, &wr))

@@ -12,6 +12,7 @@ struct bench_load {
 	uint32_t size; /* bytes of each message */
 	uint32_t batch; /* requests from one doorbell to the next; at most the depth */
 	uint32_t signal_every; /* a divisor of the batch */
+	bool in_line; /* requests bring their data along */
 	size_t span; /* of the buffers, that messages go through; all */
 	uint32_t rkey; /* of what requests write to or read: dst's, or another that covers it */
 	/* Private: */

@@ -44,9 +44,12 @@ static void buf_open(struct fg_end *end, const struct bench_pair_config *config,
 void bench_pair_open(struct bench_pair *pair, const struct bench_pair_config *config)
 {
 	uint32_t depth = config->depth ? config->depth : DEFAULT_DEPTH;
-	struct fg_qp_spec spec = {
-		.type = config->type, .sq_wr = depth, .rq_wr = depth, .sq_sge = 1, .rq_sge = 2
-	};
+	struct fg_qp_spec spec = { .type = config->type,
+				   .sq_wr = depth,
+				   .rq_wr = depth,
+				   .sq_sge = 1,
+				   .rq_sge = 2,
+				   .max_inline = config->max_inline };
 
 	memset(pair, 0, sizeof(*pair));
 	pair->own_host = !config->host;

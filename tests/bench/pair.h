@@ -15,6 +15,7 @@ struct bench_pair_config {
 	uint32_t spare_pages; /* contiguous, that the guests have beside */
 	uint32_t depth; /* of the queues; 0: 256, at most FG_END_CQE */
 	uint32_t first; /* number of the first guest; 0: 1 */
+	uint32_t max_inline; /* of the send queue */
 	unsigned int worker[2]; /* of both adapters */
 	struct fg_host *host; /* shared with others; NULL: one of its own */
 };
