@@ -479,6 +479,67 @@ static void test_no_doorbell_is_lost_in_a_race(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
+#define ROUNDS 300
+
+/* One of two that play ping-pong as stock programs do: each empty poll rings, too. */
+struct player {
+	struct fg_end *end;
+	bool first;
+	uint32_t done;
+};
+
+static void poll_until_one(struct fg_end *end, struct fg_cq *cq)
+{
+	struct pvrdma_cqe cqe;
+
+	while (!fg_cq_poll(cq, &cqe)) {
+		fg_cq_ring(cq, PVR_DB_CQ_POLL);
+		sched_yield();
+	}
+	if (cqe.status != PVRDMA_WC_SUCCESS)
+		fg_die("qp %u: status %u", end->qp.handle, cqe.status);
+}
+
+static void *play(void *arg)
+{
+	struct player *p = arg;
+
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		if (!p->first)
+			poll_until_one(p->end, &p->end->rcq);
+		put_recv(p->end, i);
+		fg_ring_recv(&p->end->qp);
+		put_send(p->end, i);
+		fg_ring_send(&p->end->qp);
+		poll_until_one(p->end, &p->end->scq);
+		if (p->first)
+			poll_until_one(p->end, &p->end->rcq);
+	}
+	__atomic_store_n(&p->done, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void test_ping_pong_of_two_that_ring_all_the_time(void **state)
+{
+	struct t_env *env = *state;
+	struct player players[2] = { { .end = &env->a, .first = true }, { .end = &env->b } };
+	pthread_t threads[2];
+	uint32_t i;
+
+	t_recv(&env->b, 0, 0, 8);
+	fg_run(env->host);
+	for (i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
+	for (i = 0; i < 2; i++) {
+		while (!__atomic_load_n(&players[i].done, __ATOMIC_ACQUIRE)) {
+			if (!turn(env))
+				sched_yield();
+			env->host->now += FG_US;
+		}
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -501,6 +562,7 @@ int main(void)
 		T(test_many_contexts_all_get_their_turn, guest),
 		T(test_random_stores_hurt_nobody, rc_connected),
 		T(test_no_doorbell_is_lost_in_a_race, rc_connected),
+		T(test_ping_pong_of_two_that_ring_all_the_time, rc_connected),
 	};
 
 	fg_default_async = true;
