@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 STEPS = [
     Step("polling", """
         [ $NODE != 1 ] || { raise begin; await begin.seen; }
-        pingpong 18515 1 2 -c -s 4096 -n 200"""),
-    Step("events", "pingpong 18515 2 1 -c -e -s 4096 -n 100"),
+        pingpong 18515 1 2 -c -s 4096 -n 100""", 120),
+    Step("events", "pingpong 18515 2 1 -c -e -s 4096 -n 100", 120),
     Step("events-ud", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -e -n 100"),
     Step("srq", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 100"),
     Step("srq-events", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -e -n 100"),
