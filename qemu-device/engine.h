@@ -100,6 +100,12 @@ struct pvr_adapter_ops {
 struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque,
 				     unsigned int workers);
 
+/*
+ * Measures which way of copying is the fastest on this CPU, for a few milliseconds, and
+ * logs it. To be called before the first message; without it, it is the C library's.
+ */
+void pvr_engine_measure_copy(struct pvr_engine *engine);
+
 /* Destroys the engine and all its adapters. NULL is allowed. */
 void pvr_engine_destroy(struct pvr_engine *engine);
 

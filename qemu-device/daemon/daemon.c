@@ -242,7 +242,10 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 		return false;
 	init_pace(daemon, settings);
 	daemon->control = pvr_control_create(daemon, settings->control, err);
-	return daemon->control && add_adapters(daemon, settings, err);
+	if (!daemon->control || !add_adapters(daemon, settings, err))
+		return false;
+	pvr_engine_measure_copy(daemon->engine);
+	return true;
 }
 
 void pvr_daemon_exit(struct pvr_daemon *daemon)

@@ -42,11 +42,13 @@ void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
 	sg->total = len;
 }
 
-/* A place in a list. */
+/* A place in a list, and the run that lies there. */
 struct cursor {
 	const struct pvr_sg *sg;
 	uint32_t seg;
-	uint64_t offset; /* in the segment */
+	uint64_t left; /* in the segment, of which run is the beginning */
+	uint8_t *run;
+	uint64_t contig; /* bytes of it; 0: to be looked for */
 };
 
 static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
@@ -60,57 +62,107 @@ static void cursor_init(struct cursor *cursor, const struct pvr_sg *sg, uint64_t
 
 	while (i < sg->count && offset >= seg_len(sg, i))
 		offset -= seg_len(sg, i++);
-	*cursor = (struct cursor){ .sg = sg, .seg = i, .offset = offset };
+	*cursor = (struct cursor){ .sg = sg, .seg = i };
+	if (i < sg->count)
+		cursor->left = seg_len(sg, i) - offset;
 }
 
-/* What lies in one run behind the cursor, at most @len. NULL: there is nothing. */
-static uint8_t *cursor_run(const struct cursor *cursor, uint64_t len, uint64_t *contig)
+/* What lies in one run behind the cursor, at most @len bytes. NULL: there is nothing. */
+static uint8_t *cursor_run(struct cursor *cursor, uint64_t len, uint64_t *contig)
 {
 	const struct pvr_sg *sg = cursor->sg;
-	uint64_t room;
+	uint64_t done, limit;
 
 	if (cursor->seg >= sg->count)
 		return NULL;
-	room = seg_len(sg, cursor->seg) - cursor->offset;
-	if (sg->flat) {
-		*contig = len < room ? len : room;
-		return sg->flat + cursor->offset;
+	if (!cursor->contig) {
+		done = seg_len(sg, cursor->seg) - cursor->left;
+		limit = len < cursor->left ? len : cursor->left;
+		cursor->contig = limit;
+		cursor->run = sg->flat ? sg->flat + done :
+					 pvr_mr_run(sg->adapter, sg->seg[cursor->seg].mr,
+						    sg->seg[cursor->seg].addr + done, limit,
+						    &cursor->contig);
 	}
-	return pvr_mr_run(sg->adapter, sg->seg[cursor->seg].mr,
-			  sg->seg[cursor->seg].addr + cursor->offset,
-			  len < room ? len : room, contig);
+	*contig = len < cursor->contig ? len : cursor->contig;
+	return cursor->run;
 }
 
 static void cursor_move(struct cursor *cursor, uint64_t len)
 {
-	cursor->offset += len;
-	if (cursor->offset < seg_len(cursor->sg, cursor->seg))
+	cursor->run += len;
+	cursor->contig -= len;
+	cursor->left -= len;
+	if (cursor->left)
 		return;
-	cursor->offset = 0;
 	cursor->seg++;
+	if (cursor->seg < cursor->sg->count)
+		cursor->left = seg_len(cursor->sg, cursor->seg);
+}
+
+/* A run at both ends. */
+struct piece {
+	uint8_t *to;
+	const uint8_t *from;
+	uint64_t len;
+};
+
+/* Takes the next one, of at most @len bytes. Return: false if memory went away. */
+static bool next_piece(struct cursor *to, struct cursor *from, uint64_t len,
+		       struct piece *piece)
+{
+	uint64_t have;
+
+	piece->from = cursor_run(from, len, &have);
+	if (!piece->from)
+		return false;
+	piece->to = cursor_run(to, have, &piece->len);
+	if (!piece->to)
+		return false;
+	cursor_move(to, piece->len);
+	cursor_move(from, piece->len);
+	return true;
+}
+
+/* The CPU looks ahead within a page, and not beyond. */
+static void look_ahead(const struct piece *next)
+{
+	__builtin_prefetch(next->from);
+	__builtin_prefetch(next->from + 64);
+	__builtin_prefetch(next->from + 128);
+	__builtin_prefetch(next->from + 192);
 }
 
 int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		     uint64_t from_offset, uint64_t len)
 {
-	struct cursor dst_at, src_at;
-	uint64_t have, n;
-	uint8_t *src, *dst;
+	const struct pvr_copy_way *way = pvr_copy_way_for(&to->adapter->engine->copy, len);
+	struct cursor dst, src;
+	struct piece piece, next;
 
-	cursor_init(&dst_at, to, to_offset);
-	cursor_init(&src_at, from, from_offset);
-	for (; len; len -= n) {
-		src = cursor_run(&src_at, len, &have);
-		if (!src)
+	if (!len)
+		return 0;
+	cursor_init(&dst, to, to_offset);
+	cursor_init(&src, from, from_offset);
+	if (!next_piece(&dst, &src, len, &piece))
+		return -EFAULT;
+	while (len > piece.len) {
+		len -= piece.len;
+		if (!next_piece(&dst, &src, len, &next))
 			return -EFAULT;
-		dst = cursor_run(&dst_at, have, &n);
-		if (!dst)
-			return -EFAULT;
-		pvr_move(dst, src, n);
-		cursor_move(&dst_at, n);
-		cursor_move(&src_at, n);
+		look_ahead(&next);
+		pvr_copy_run(way, piece.to, piece.from, piece.len);
+		piece = next;
 	}
+	pvr_copy_run(way, piece.to, piece.from, piece.len);
 	return 0;
+}
+
+void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		      uint64_t from_offset, uint64_t len)
+{
+	pvr_copy_run(pvr_copy_way_for(&to->adapter->engine->copy, len), to->flat + to_offset,
+		     from->flat + from_offset, len);
 }
 
 int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)
@@ -133,9 +185,10 @@ int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)
 
 uint64_t *pvr_sg_word(const struct pvr_sg *sg)
 {
-	struct cursor cursor = { .sg = sg };
+	struct cursor cursor;
 	uint64_t contig;
 
+	cursor_init(&cursor, sg, 0);
 	/* Aligned, so it lies in one page and in one run. */
 	return (uint64_t *)cursor_run(&cursor, sizeof(uint64_t), &contig);
 }

@@ -119,6 +119,8 @@ static inline void pvr_move(void *to, const void *from, uint64_t len)
 	memcpy(to + len - sizeof(last), &last, sizeof(last));
 }
 
+void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		      uint64_t from_offset, uint64_t len);
 /* Run by run. */
 int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		     uint64_t from_offset, uint64_t len);
@@ -132,7 +134,10 @@ static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
 {
 	if (!to->flat || !from->flat)
 		return pvr_sg_copy_runs(to, to_offset, from, from_offset, len);
-	pvr_move(to->flat + to_offset, from->flat + from_offset, len);
+	if (len < PVR_COPY_MIN)
+		pvr_move(to->flat + to_offset, from->flat + from_offset, len);
+	else
+		pvr_sg_copy_flat(to, to_offset, from, from_offset, len);
 	return 0;
 }
 

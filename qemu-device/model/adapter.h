@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <sys/queue.h>
 
+#include "datapath/copy.h"
 #include "engine.h"
 #include "fabric/fabric.h"
 #include "model/event.h"
@@ -46,6 +47,7 @@ struct pvr_engine {
 	const struct pvr_engine_ops *ops;
 	void *opaque;
 	unsigned int num_workers;
+	struct pvr_copy copy;
 	LIST_HEAD(, pvr_adapter) adapters;
 	struct pvr_worker *workers;
 	struct pvr_fabrics fabrics;

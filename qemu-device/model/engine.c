@@ -32,6 +32,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->ops = ops;
 	engine->opaque = opaque;
 	engine->num_workers = workers;
+	pvr_copy_init(&engine->copy);
 	LIST_INIT(&engine->adapters);
 	LIST_INIT(&engine->fabrics.list);
 	LIST_INIT(&engine->fabrics.paths);
@@ -41,6 +42,16 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 		return NULL;
 	}
 	return engine;
+}
+
+void pvr_engine_measure_copy(struct pvr_engine *engine)
+{
+	const struct pvr_copy *copy = &engine->copy;
+
+	pvr_copy_measure(&engine->copy, engine->ops->now, engine->opaque);
+	pvr_log(engine, NULL, PVR_LOG_INFO,
+		"fastest copy of up to %u KiB: %s, of more: %s", PVR_COPY_SHORT >> 10,
+		copy->way[0]->name, copy->way[1]->name);
 }
 
 void pvr_engine_destroy(struct pvr_engine *engine)

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* All ways of copying, alone and under messages, and the choice between them. */
+#include "common.h"
+#include "datapath/copy.h"
+#include "model/adapter.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define AREA (80u << 10)
+
+static uint8_t from[AREA], to[AREA], expected[AREA];
+
+static void test_ways_copy_all_of_it_and_nothing_else(void **state)
+{
+	static const uint32_t lengths[] = { 1024, 1025, 1087, 1151, 1152,  1279,  1280,
+					    2047, 4095, 4096, 4097, 65535, 65536, 70001 };
+
+	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
+		if (!pvr_copy_ways[w].works()) {
+			print_message("%s: not on this CPU\n", pvr_copy_ways[w].name);
+			continue;
+		}
+		for (size_t i = 0; i < COUNT(lengths) * 64; i++) {
+			uint32_t len = lengths[i / 64], src = i % 8 * 9, dst = i / 8 % 8 * 9;
+
+			fg_fill(from, sizeof(from), i);
+			fg_fill(to, sizeof(to), i + 1);
+			memcpy(expected, to, sizeof(to));
+			memcpy(expected + dst, from + src, len);
+			pvr_copy_ways[w].copy(to + dst, from + src, len);
+			assert_memory_equal(to, expected, sizeof(to));
+		}
+	}
+}
+
+static void test_overlapping_runs_are_moved(void **state)
+{
+	static const int32_t distances[] = { 0,	    1,	  -1,	 7,    -8,    64,
+					     -64,   255,  -256,	 1023, -1024, 3000,
+					     -4095, 4096, -4096, 5000, -5000 };
+	static const uint32_t lengths[] = { 100, 1024, 4096, 5000, 20000 };
+	const uint32_t start = 10000;
+
+	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
+		if (!pvr_copy_ways[w].works())
+			continue;
+		for (size_t i = 0; i < COUNT(distances) * COUNT(lengths); i++) {
+			int32_t distance = distances[i / COUNT(lengths)];
+			uint32_t len = lengths[i % COUNT(lengths)];
+
+			fg_fill(to, sizeof(to), i);
+			memcpy(expected, to, sizeof(to));
+			memmove(expected + start + distance, expected + start, len);
+			pvr_copy_run(&pvr_copy_ways[w], to + start + distance, to + start, len);
+			assert_memory_equal(to, expected, sizeof(to));
+		}
+	}
+}
+
+/* The tests' engine copies in this way whatever it is. */
+static void force(struct t_env *env, const struct pvr_copy_way *way)
+{
+	for (int i = 0; i < PVR_COPY_CLASSES; i++)
+		env->host->engine->copy.way[i] = way;
+}
+
+/* A WRITE from a to b, then a READ of it back to elsewhere in a. */
+static void there_and_back(struct t_env *env, uint32_t offset, uint32_t far, uint32_t len)
+{
+	fg_fill(env->a.buf.va, env->a.buf.size, len);
+	memset(env->b.buf.va, 0, env->b.buf.size);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, offset, &env->b.mr, far, len);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_memory_equal(env->b.buf.va + far, env->a.buf.va + offset, len);
+	for (size_t i = 0; i < env->b.buf.size; i++)
+		if (i < far || i >= far + len)
+			assert_int_equal(env->b.buf.va[i], 0);
+	memset(env->a.buf.va, 0, env->a.buf.size);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, offset, &env->b.mr, far, len);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
+	assert_memory_equal(env->a.buf.va + offset, env->b.buf.va + far, len);
+}
+
+static void test_messages_of_scattered_pages(void **state)
+{
+	static const uint32_t cases[][3] = {
+		{ 0, 0, 65536 },    { 0, 4096, 20480 }, { 100, 100, 40000 }, { 1, 4095, 30000 },
+		{ 4095, 1, 8192 },  { 2048, 0, 16384 }, { 5, 3000, 16385 },  { 0, 0, 4096 },
+		{ 4000, 4000, 96 }, { 4090, 3, 1030 },	{ 60000, 1, 5536 },  { 0, 0, 1024 },
+	};
+	struct t_env *env = *state;
+
+	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
+		if (!pvr_copy_ways[w].works())
+			continue;
+		force(env, &pvr_copy_ways[w]);
+		for (size_t i = 0; i < COUNT(cases); i++)
+			there_and_back(env, cases[i][0], cases[i][1], cases[i][2]);
+	}
+}
+
+/* Both ends name the same memory: the message is that before any of it was written. */
+static void test_messages_within_one_buffer_may_overlap(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_buf buf;
+	struct fg_mr mr, remote;
+
+	fg_buf_init(&buf, &env->g[0]->ram, 16, FG_LINEAR);
+	expect_ok(fg_mr_create(&env->a.pd, &buf, FG_ACCESS_ALL, &mr));
+	expect_ok(fg_mr_create(&env->b.pd, &buf, FG_ACCESS_ALL, &remote));
+	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
+		struct pvrdma_sge sge = fg_sge(&mr, 8192, 30000);
+		struct fg_wr wr = { .wr_id = 1,
+				    .opcode = PVRDMA_WR_RDMA_WRITE,
+				    .sge = &sge,
+				    .num_sge = 1,
+				    .flags = PVR_SEND_SIGNALED,
+				    .rkey = remote.rkey };
+
+		if (!pvr_copy_ways[w].works())
+			continue;
+		force(env, &pvr_copy_ways[w]);
+		for (int32_t distance = -8000; distance <= 8000; distance += 1000) {
+			fg_fill(buf.va, buf.size, w);
+			memcpy(expected, buf.va, buf.size);
+			memmove(expected + 8192 + distance, expected + 8192, 30000);
+			wr.remote_addr = remote.start + 8192 + distance;
+			assert_true(fg_post_send(&env->a.qp, &wr));
+			fg_run(env->host);
+			expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+			assert_memory_equal(buf.va, expected, buf.size);
+		}
+	}
+}
+
+/* ----------------------------------------------------------------- choice */
+
+/* A clock by which ways take so long, in the order in which they are tried. */
+struct clock {
+	const uint64_t *ns; /* one per way that works; NULL: it stands still */
+	uint64_t now, looks;
+};
+
+static uint64_t look(void *opaque)
+{
+	struct clock *clock = opaque;
+	uint64_t ways = 0, look = clock->looks++;
+
+	for (size_t w = 0; w < PVR_COPY_WAYS; w++)
+		ways += pvr_copy_ways[w].works();
+	if (clock->ns && look % 2)
+		clock->now += clock->ns[look / 2 / PVR_COPY_ROUNDS % ways];
+	return clock->now;
+}
+
+static const struct pvr_copy_way *choice(const uint64_t *ns, unsigned int class)
+{
+	struct clock clock = { .ns = ns };
+	struct pvr_copy copy;
+
+	pvr_copy_init(&copy);
+	pvr_copy_measure(&copy, look, &clock);
+	return copy.way[class];
+}
+
+static void test_library_is_chosen_unless_another_is_clearly_faster(void **state)
+{
+	static const uint64_t same[] = { 1000, 1000, 1000, 1000 };
+	static const uint64_t hardly[] = { 1000, 990, 975, 971 };
+	static const uint64_t second[] = { 1000, 900, 5000, 5000 };
+
+	for (unsigned int class = 0; class < PVR_COPY_CLASSES; class ++) {
+		assert_ptr_equal(choice(NULL, class), &pvr_copy_ways[0]);
+		assert_ptr_equal(choice(same, class), &pvr_copy_ways[0]);
+		assert_ptr_equal(choice(hardly, class), &pvr_copy_ways[0]);
+		if (pvr_copy_ways[1].works())
+			assert_ptr_equal(choice(second, class), &pvr_copy_ways[1]);
+	}
+}
+
+static void test_fastest_is_chosen(void **state)
+{
+	static const uint64_t ns[] = { 1000, 800, 700, 600 };
+	const struct pvr_copy_way *last = NULL;
+
+	for (size_t w = 0; w < PVR_COPY_WAYS; w++)
+		if (pvr_copy_ways[w].works())
+			last = &pvr_copy_ways[w];
+	assert_ptr_equal(choice(ns, 0), last);
+	assert_ptr_equal(choice(ns, 1), last);
+}
+
+static void test_short_and_long_messages_have_each_their_way(void **state)
+{
+	struct pvr_copy copy = { .way = { &pvr_copy_ways[2], &pvr_copy_ways[1] } };
+
+	assert_ptr_equal(pvr_copy_way_for(&copy, 1), &pvr_copy_ways[2]);
+	assert_ptr_equal(pvr_copy_way_for(&copy, PVR_COPY_SHORT), &pvr_copy_ways[2]);
+	assert_ptr_equal(pvr_copy_way_for(&copy, PVR_COPY_SHORT + 1), &pvr_copy_ways[1]);
+	assert_ptr_equal(pvr_copy_way_for(&copy, 1u << 31), &pvr_copy_ways[1]);
+}
+
+static void test_choice_is_logged(void **state)
+{
+	struct t_env *env = *state;
+
+	pvr_engine_measure_copy(env->host->engine);
+	assert_true(fg_logged(env->host, "fastest copy of up to 16 KiB: libc, of more: libc"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ways_copy_all_of_it_and_nothing_else),
+		cmocka_unit_test(test_overlapping_runs_are_moved),
+		T(test_messages_of_scattered_pages, rc_connected),
+		T(test_messages_within_one_buffer_may_overlap, rc_loopback),
+		cmocka_unit_test(test_library_is_chosen_unless_another_is_clearly_faster),
+		cmocka_unit_test(test_fastest_is_chosen),
+		cmocka_unit_test(test_short_and_long_messages_have_each_their_way),
+		T(test_choice_is_logged, host),
+	};
+
+	return T_MAIN(tests);
+}
