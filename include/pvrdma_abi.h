@@ -419,6 +419,10 @@ PVR_ABI_FIELD(pvr_ring_state, rx, 8, 8);
  * barrier: a release is not enough), and rings if it is 0. The device stores 0, then
  * orders that before its last load of prod_tail, and only then stops looking. So one of
  * the two always sees the other.
+ *
+ * A send queue's 0 is stored after the cons_head of all that the device has taken. So who
+ * has loaded a 0, and then a cons_head that has not passed the requests that it rang for,
+ * knows that the doorbell is still on its way, and need not ring again.
  */
 #define PVR_QUIET_OFFSET 64
 struct pvr_quiet {

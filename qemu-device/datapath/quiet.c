@@ -29,7 +29,8 @@ static void say(uint32_t *word_shm, bool *said, bool quiet)
 	if (*said == quiet)
 		return;
 	*said = quiet;
-	__atomic_store_n(word_shm, quiet, __ATOMIC_RELAXED);
+	/* Behind cons_head: who sees the 0 sees what the doorbell before it has done. */
+	__atomic_store_n(word_shm, quiet, __ATOMIC_RELEASE);
 }
 
 static void say_sq(struct pvr_qp *qp, bool quiet)
