@@ -83,11 +83,22 @@ static const struct {
 };
 #define NUM_WAYS (sizeof(ways) / sizeof(ways[0]))
 
-static uint32_t prod_tail(struct ibv_qp *qp, size_t way)
+static struct pvr_wq *queue_of(struct ibv_qp *qp, size_t way)
 {
 	struct pvr_qp *pqp = to_pvr_qp(qp);
 
-	return (ways[way].post == post_recv ? &pqp->rq : &pqp->sq)->ring_shm->prod_tail;
+	return ways[way].post == post_recv ? &pqp->rq : &pqp->sq;
+}
+
+static uint32_t prod_tail(struct ibv_qp *qp, size_t way)
+{
+	return queue_of(qp, way)->ring_shm->prod_tail;
+}
+
+/* The device has taken all that was posted. */
+static void take_all(struct ibv_qp *qp, size_t way)
+{
+	queue_of(qp, way)->ring_shm->cons_head = prod_tail(qp, way);
 }
 
 static void test_a_new_queue_wants_its_doorbell(void **state)
@@ -100,6 +111,7 @@ static void test_a_new_queue_wants_its_doorbell(void **state)
 		assert_int_equal(ways[i].post(qp), 0);
 		assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET),
 				 ways[i].flag | to_pvr_qp(qp)->handle);
+		take_all(qp, i);
 	}
 }
 
@@ -119,6 +131,7 @@ static void test_no_doorbell_while_the_word_is_set(void **state)
 		assert_int_equal(ways[i].post(qp), 0);
 		assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET),
 				 ways[i].flag | to_pvr_qp(qp)->handle);
+		take_all(qp, i);
 	}
 }
 
@@ -132,6 +145,90 @@ static void test_the_two_words_of_a_qp_are_told_apart(void **state)
 		assert_int_equal(ways[i].post(qp), 0);
 		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
 		*ways[i].other(qp) = 0;
+		take_all(qp, i);
+	}
+}
+
+/* Until the device has come, all that is posted is seen by who was rung for. */
+static void test_one_doorbell_is_enough_to_wake_the_device(void **state)
+{
+	struct ibv_qp *qp = qp_ex();
+	struct pvr_wq *sq = &to_pvr_qp(qp)->sq;
+
+	assert_int_equal(post_send(qp), 0);
+	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	assert_int_equal(post_send(qp), 0);
+	assert_int_equal(post_by_function(qp), 0);
+	assert_int_equal(post_send(qp), 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	/* It has come, and gone: what it has left it will not see. */
+	fake_consume(sq, 1);
+	assert_int_equal(post_send(qp), 0);
+	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	fake_consume(sq, 3);
+	assert_int_equal(post_send(qp), 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	fake_consume(sq, 2);
+	assert_int_equal(post_send(qp), 0);
+	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+}
+
+/* A receive request is taken when a message comes for it, which the doorbell has no part in. */
+static void test_receive_queues_ring_each_time(void **state)
+{
+	struct ibv_qp *qp = qp_ex();
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(post_recv(qp), 0);
+		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	}
+}
+
+/* Indices come round: that of a doorbell long ago says nothing any more. */
+static void test_doorbells_of_the_past_do_not_count(void **state)
+{
+	struct ibv_qp *qp = qp_ex();
+	struct pvr_wq *sq = &to_pvr_qp(qp)->sq;
+	uint32_t i;
+
+	assert_int_equal(post_send(qp), 0);
+	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	*send_word(qp) = 1;
+	for (i = 0; i < 2 * sq->num - 1; i++) {
+		fake_consume(sq, 1);
+		assert_int_equal(post_send(qp), 0);
+	}
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	*send_word(qp) = 0;
+	assert_int_equal(post_send(qp), 0);
+	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+}
+
+/* What was posted is forgotten, and so is the doorbell. */
+static void test_a_reset_forgets_the_doorbell(void **state)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
+	struct ibv_qp *qp = qp_ex();
+
+	assert_int_equal(post_send(qp), 0);
+	assert_int_equal(post_send(qp), 0);
+	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	assert_int_equal(pvr_modify_qp(qp, &attr, IBV_QP_STATE), 0);
+	qp->state = IBV_QPS_RTS;
+	assert_int_equal(post_send(qp), 0);
+	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+}
+
+static void test_a_queue_of_one_rings_each_time(void **state)
+{
+	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(post_send(qp), 0);
+		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+		fake_consume(&to_pvr_qp(qp)->sq, 1);
 	}
 }
 
@@ -257,6 +354,56 @@ static void test_a_device_going_to_sleep_misses_nothing(void **state)
 	assert_int_equal(lost, 0);
 }
 
+/* A device that was rung for comes in every round, takes what it finds, and goes. */
+static void *serve_in_each_round(void *arg)
+{
+	struct pvr_ring_shm *ring_shm = to_pvr_qp(device.qp)->sq.ring_shm;
+	_Atomic uint32_t *word_shm = send_word(device.qp);
+	uint32_t round, taken;
+
+	for (round = 1; round <= ROUNDS; round++) {
+		while (atomic_load(&device.begun) != round)
+			;
+		atomic_store_explicit(word_shm, 1, memory_order_relaxed);
+		taken = atomic_load_explicit(&ring_shm->prod_tail, memory_order_acquire);
+		atomic_store_explicit(&ring_shm->cons_head, taken, memory_order_release);
+		atomic_store_explicit(word_shm, 0, memory_order_release);
+		atomic_thread_fence(memory_order_seq_cst);
+		device.saw = atomic_load_explicit(&ring_shm->prod_tail, memory_order_acquire) !=
+			     taken;
+		atomic_store(&device.ended, round);
+	}
+	return NULL;
+}
+
+/* Somebody posts while the device comes for what was posted before, or has just gone. */
+static void test_a_device_that_comes_misses_nothing(void **state)
+{
+	struct pvr_ring_shm *ring_shm;
+	uint32_t round, lost = 0;
+	pthread_t thread;
+	bool rung;
+
+	memset(&device, 0, sizeof(device));
+	device.qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
+	ring_shm = to_pvr_qp(device.qp)->sq.ring_shm;
+	assert_int_equal(pthread_create(&thread, NULL, serve_in_each_round, NULL), 0);
+	for (round = 1; round <= ROUNDS; round++) {
+		assert_int_equal(post_send(device.qp), 0);
+		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+		atomic_store(&device.begun, round);
+		assert_int_equal(post_send(device.qp), 0);
+		rung = fake_rung(PVRDMA_UAR_QP_OFFSET) != 0;
+		while (atomic_load(&device.ended) != round)
+			;
+		lost += ring_shm->cons_head != ring_shm->prod_tail && !rung && !device.saw;
+		/* For the next round: nothing is on its way. */
+		ring_shm->cons_head = ring_shm->prod_tail;
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(lost, 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
 
 int main(void)
@@ -265,11 +412,17 @@ int main(void)
 		TEST(test_a_new_queue_wants_its_doorbell),
 		TEST(test_no_doorbell_while_the_word_is_set),
 		TEST(test_the_two_words_of_a_qp_are_told_apart),
+		TEST(test_one_doorbell_is_enough_to_wake_the_device),
+		TEST(test_receive_queues_ring_each_time),
+		TEST(test_doorbells_of_the_past_do_not_count),
+		TEST(test_a_reset_forgets_the_doorbell),
+		TEST(test_a_queue_of_one_rings_each_time),
 		TEST(test_without_the_extension_every_posting_rings),
 		TEST(test_nothing_posted_nothing_rung),
 		TEST(test_a_reset_leaves_the_words),
 		TEST(test_an_srq_and_its_words),
 		TEST(test_a_device_going_to_sleep_misses_nothing),
+		TEST(test_a_device_that_comes_misses_nothing),
 	};
 
 	return cmocka_run_group_tests_name("provider_quiet", tests, NULL, NULL);

@@ -107,6 +107,7 @@ static int alloc_send_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct
 	quiet_shm = pvr_quiet_of(state_shm, ctx->features);
 	if (quiet_shm) {
 		qp->sq.quiet_shm = &quiet_shm->sq;
+		qp->sq.is_send = true;
 		qp->rq.quiet_shm = &quiet_shm->rq;
 	}
 	qp->sq.wqes = (uint8_t *)qp->sbuf.addr + PVR_PAGE_SIZE;

@@ -86,6 +86,9 @@ struct pvr_wq {
 	uint32_t max_sge;
 	struct pvr_ring_shm *ring_shm;
 	const _Atomic uint32_t *quiet_shm; /* not 0: no doorbell; NULL: always one */
+	bool is_send; /* the device takes what is in it as soon as it can */
+	bool rang; /* a doorbell for the elements before rung may be on its way */
+	uint32_t rung;
 	uint8_t *wqes;
 };
 
@@ -124,6 +127,29 @@ static inline void pvr_wq_set_tail(struct pvr_wq *wq, uint32_t tail)
 {
 	wq->tail = tail;
 	wq->room = 0;
+	wq->rang = false;
+}
+
+/*
+ * The word is 0; has the device not come yet since we rang? Then it sees all that is posted
+ * meanwhile, too. More was posted since, so the index that it has yet to pass is less than the
+ * whole ring ahead of it. Whoever finds that it has passed, or that it looks by itself, forgets
+ * about that doorbell: indices come round again.
+ */
+static inline bool pvr_wq_is_rung(const struct pvr_wq *wq)
+{
+	uint32_t head = atomic_load_explicit(&wq->ring_shm->cons_head, memory_order_relaxed);
+
+	return pvr_ring_used(wq->rung, head, wq->num) - 1 < wq->num - 1;
+}
+
+static inline bool pvr_wq_must_ring(struct pvr_wq *wq)
+{
+	if (wq->rang && pvr_wq_is_rung(wq))
+		return false;
+	wq->rang = wq->is_send;
+	wq->rung = wq->tail;
+	return true;
 }
 
 /*
@@ -132,7 +158,8 @@ static inline void pvr_wq_set_tail(struct pvr_wq *wq, uint32_t tail)
  *
  * The release pairs with the device's acquire of prod_tail, before it reads the elements. The
  * fence pairs with the device's between storing 0 in the word and its last look at prod_tail:
- * either it sees the new index, or we see the 0.
+ * either it sees the new index, or we see the 0. The acquire pairs with the release of that 0,
+ * behind cons_head.
  */
 static inline bool pvr_wq_publish(struct pvr_wq *wq)
 {
@@ -140,7 +167,10 @@ static inline bool pvr_wq_publish(struct pvr_wq *wq)
 	if (!wq->quiet_shm)
 		return true;
 	atomic_thread_fence(memory_order_seq_cst);
-	return !atomic_load_explicit(wq->quiet_shm, memory_order_relaxed);
+	if (!atomic_load_explicit(wq->quiet_shm, memory_order_acquire))
+		return pvr_wq_must_ring(wq);
+	wq->rang = false;
+	return false;
 }
 
 /*
