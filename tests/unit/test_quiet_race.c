@@ -185,6 +185,9 @@ struct player {
 	uint32_t done; /* messages */
 	uint32_t bells[2]; /* doorbells under way: of a's SQ, of b's RQ */
 	bool writes; /* nothing else, so that most of the time is spent at the end of turns */
+	bool bursts; /* of writes, with one doorbell until the device has come */
+	bool rang; /* ... for the requests before rung, and it may be under way */
+	uint32_t rung;
 	bool stop;
 };
 
@@ -193,6 +196,25 @@ static void ring(struct player *p, uint32_t which, const uint32_t *word_shm)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(word_shm, __ATOMIC_RELAXED))
 		__atomic_store_n(&p->bells[which], 1, __ATOMIC_SEQ_CST);
+}
+
+/* As ring(), for send queues: who is rung for and has not come will see this, too. */
+static void ring_until_it_comes(struct player *p)
+{
+	const struct fg_qp *qp = &p->env->a.qp;
+	uint32_t n = qp->sq_wr, head;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&fg_qp_quiet(qp)->sq, __ATOMIC_ACQUIRE)) {
+		p->rang = false;
+		return;
+	}
+	head = __atomic_load_n(&qp->ring->tx.cons_head, __ATOMIC_RELAXED);
+	if (p->rang && ((p->rung - head) & (2 * n - 1)) - 1 < n - 1)
+		return;
+	p->rang = true;
+	p->rung = qp->sq_tail;
+	__atomic_store_n(&p->bells[0], 1, __ATOMIC_SEQ_CST);
 }
 
 static void player_send(struct player *p)
@@ -241,6 +263,24 @@ static bool write_once(struct player *p, uint32_t i)
 	return wait_cqe(p, &p->env->a.scq);
 }
 
+/* One to six writes, each with some time before it. */
+static bool write_burst(struct player *p, uint32_t i)
+{
+	uint32_t n = 1 + i % 6, k;
+	volatile uint32_t delay;
+
+	for (k = 0; k < n; k++) {
+		for (delay = (i * 37 + k * 5003) % 16384; delay; delay--)
+			;
+		put_write(p->env);
+		ring_until_it_comes(p);
+	}
+	for (k = 0; k < n; k++)
+		if (!wait_cqe(p, &p->env->a.scq))
+			return false;
+	return true;
+}
+
 /* The receive comes before the message, behind it, or while the sender waits. */
 static bool send_once(struct player *p, uint32_t i)
 {
@@ -254,14 +294,21 @@ static bool send_once(struct player *p, uint32_t i)
 	return wait_cqe(p, &p->env->b.rcq) && wait_cqe(p, &p->env->a.scq);
 }
 
-/* One message at a time, so that a doorbell that is missing once stops everything. */
+static bool play_once(struct player *p, uint32_t i)
+{
+	if (p->bursts)
+		return write_burst(p, i);
+	return p->writes ? write_once(p, i) : send_once(p, i);
+}
+
+/* One message, or burst, at a time, so that a doorbell that is missing once stops everything. */
 static void *play(void *opaque)
 {
 	struct player *p = opaque;
 	uint32_t i;
 
 	for (i = 0; i < MESSAGES; i++) {
-		if (!(p->writes ? write_once(p, i) : send_once(p, i)))
+		if (!play_once(p, i))
 			break;
 		__atomic_store_n(&p->done, i + 1, __ATOMIC_RELAXED);
 	}
@@ -308,17 +355,23 @@ static void serve(struct player *p, bool polls)
 	}
 }
 
+static void play_player(struct player *p, bool polls)
+{
+	pthread_t thread;
+
+	fg_run(p->env->host);
+	assert_int_equal(pthread_create(&thread, NULL, play, p), 0);
+	serve(p, polls);
+	__atomic_store_n(&p->stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(p->done, MESSAGES);
+}
+
 static void play_against(struct t_env *env, bool polls, bool writes)
 {
 	struct player p = { .env = env, .writes = writes };
-	pthread_t thread;
 
-	fg_run(env->host);
-	assert_int_equal(pthread_create(&thread, NULL, play, &p), 0);
-	serve(&p, polls);
-	__atomic_store_n(&p.stop, true, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	assert_int_equal(p.done, MESSAGES);
+	play_player(&p, polls);
 }
 
 static void test_no_doorbell_is_missing(void **state)
@@ -341,6 +394,20 @@ static void test_no_doorbell_is_missing_at_the_end_of_polling(void **state)
 	play_against(*state, true, true);
 }
 
+static void test_one_doorbell_until_the_device_has_come(void **state)
+{
+	struct player p = { .env = *state, .bursts = true };
+
+	play_player(&p, false);
+}
+
+static void test_one_doorbell_until_the_device_has_come_or_polls(void **state)
+{
+	struct player p = { .env = *state, .bursts = true };
+
+	play_player(&p, true);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +419,8 @@ int main(void)
 		T(test_no_doorbell_is_missing, rc_connected),
 		T(test_no_doorbell_is_missing_at_the_end_of_turns, rc_connected),
 		T(test_no_doorbell_is_missing_at_the_end_of_polling, rc_connected),
+		T(test_one_doorbell_until_the_device_has_come, rc_connected),
+		T(test_one_doorbell_until_the_device_has_come_or_polls, rc_connected),
 		T(test_no_doorbell_is_missing_when_polling_begins_and_ends, rc_connected),
 	};
 
