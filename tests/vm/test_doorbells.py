@@ -20,12 +20,13 @@ COUNT = """
     }
 """
 # What is counted; how many doorbells a message costs without the extensions at least, and with them at most. A queue
-# that has always something to do is rung for once in a while, one that runs dry for each request: so of sends the
-# receive queue's are saved in any case, and with events those that arm what was announced.
+# that has always something to do is rung for once in a while, as large messages show. One that runs dry is rung for
+# each request, and when it does is up to the guest's speed and the device's: so for the others the bound is what is
+# saved in any case, the receive queue's doorbells.
 TRAFFIC = {
     "write_bw-8": ("perftest 18515 1 2 ib_write_bw -s 8 -n 5000", 1, 1),
     "write_bw-65536": ("perftest 18515 1 2 ib_write_bw -s 65536 -n 2000", 1, 1),
-    "write_bw-1048576": ("perftest 18515 1 2 ib_write_bw -s 1048576 -n 500", 1, 1),
+    "write_bw-1048576": ("perftest 18515 1 2 ib_write_bw -s 1048576 -n 500", 1, 0.3),
     "read_bw-65536": ("perftest 18515 1 2 ib_read_bw -s 65536 -n 2000", 1, 1),
     "send_bw-8": ("perftest 18515 1 2 ib_send_bw -s 8 -n 5000", 1.9, 1.4),
     "send_bw-65536": ("perftest 18515 1 2 ib_send_bw -s 65536 -n 2000", 1.9, 1.4),
