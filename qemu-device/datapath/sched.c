@@ -181,6 +181,34 @@ static void note_blocked(struct pvr_worker *worker, struct pvr_qp *qp)
 	};
 }
 
+/* Of an object that caches may have forgotten. */
+static void prefetch_object(const void *object, size_t size)
+{
+	size_t at;
+
+	for (at = 0; at < size; at += 64)
+		__builtin_prefetch((const char *)object + at);
+}
+
+/*
+ * Thousands of queue pairs are in no cache: what the next turns need is on its way during
+ * this one. First comes the queue pair, a turn later what it points to.
+ */
+static void look_ahead(const struct pvr_qp *qp)
+{
+	const struct pvr_qp *next = TAILQ_NEXT(qp, ready), *second;
+
+	if (!next)
+		return;
+	second = TAILQ_NEXT(next, ready);
+	if (second)
+		prefetch_object(second, sizeof(*second));
+	__builtin_prefetch(next->sq.shm);
+	prefetch_object(pvr_wq_element(&next->sq, next->sq.head), 2 * 64);
+	if (next->peer)
+		prefetch_object(next->peer, sizeof(*next->peer));
+}
+
 /* An adapter that is queued may have nothing to do any more, or only interrupts. */
 static enum pvr_turn visit(struct pvr_worker *worker, struct pvr_adapter *adapter)
 {
@@ -191,8 +219,10 @@ static enum pvr_turn visit(struct pvr_worker *worker, struct pvr_adapter *adapte
 		pvr_lock_give_way(&adapter->lock);
 	pvr_adapter_lock(adapter);
 	qp = TAILQ_FIRST(&adapter->ready);
-	if (qp)
+	if (qp) {
+		look_ahead(qp);
 		result = counted_turn(worker, qp);
+	}
 	if (result == PVR_TURN_BLOCKED)
 		note_blocked(worker, qp);
 	if (adapter->job.mr) {
