@@ -10,12 +10,20 @@
 /* IBTA vol. 1, 10.2.9.3: one event when fewer than the limit are left, then disarmed. */
 static void srq_check_limit(struct pvr_qp *qp, struct pvr_srq *srq)
 {
-	int avail = pvr_wq_avail(&srq->wq);
+	int avail = srq->limit ? pvr_wq_avail(&srq->wq) : -1;
 
-	if (!srq->limit || avail < 0 || (uint32_t)avail >= srq->limit)
+	if (avail < 0 || (uint32_t)avail >= srq->limit)
 		return;
 	srq->limit = 0;
 	pvr_event_async(qp->adapter, PVR_EVENT_SRQ_LIMIT_REACHED, srq->handle);
+}
+
+/* Entries that were fetched: more than the queue has for each are an error, later. */
+static size_t list_size(const struct pvr_srq *srq, const struct pvrdma_rq_wqe_hdr *hdr)
+{
+	uint32_t n = hdr->num_sge < srq->wq.max_sge ? hdr->num_sge : srq->wq.max_sge;
+
+	return n * sizeof(struct pvrdma_sge);
 }
 
 static int srq_hold(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
@@ -37,7 +45,7 @@ static int srq_hold(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
 	srq_check_limit(qp, srq);
 	qp->held->valid = true;
 	qp->held->hdr = wqe->hdr;
-	memcpy(qp->held->sge, wqe->sge, sizeof(qp->held->sge));
+	memcpy(qp->held->sge, wqe->sge, list_size(srq, &wqe->hdr));
 	return 0;
 }
 
@@ -46,7 +54,7 @@ static int srq_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
 	if (!qp->held->valid)
 		return srq_hold(qp, wqe);
 	wqe->hdr = qp->held->hdr;
-	memcpy(wqe->sge, qp->held->sge, sizeof(wqe->sge));
+	memcpy(wqe->sge, qp->held->sge, list_size(qp->srq, &wqe->hdr));
 	return 0;
 }
 

@@ -168,7 +168,7 @@ void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *
 struct pvr_srq_held {
 	bool valid;
 	struct pvrdma_rq_wqe_hdr hdr;
-	struct pvrdma_sge sge[PVR_MAX_SGE];
+	struct pvrdma_sge sge[]; /* as many as the SRQ's requests may have */
 };
 
 enum pvr_qp_wait {

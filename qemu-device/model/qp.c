@@ -110,7 +110,8 @@ static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_q
 	/* IBTA vol. 1, 10.2.9.1: SRQ and QP may be of different PDs, not contexts. */
 	if (!qp->srq || qp->srq->pd->uc != qp->pd->uc)
 		return -EINVAL;
-	qp->held = calloc(1, sizeof(*qp->held));
+	qp->held = calloc(1, sizeof(*qp->held) +
+				     qp->srq->wq.max_sge * sizeof(qp->held->sge[0]));
 	return qp->held ? 0 : -ENOMEM;
 }
 
