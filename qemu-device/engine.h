@@ -296,8 +296,8 @@ const char *pvr_adapter_fabric(const struct pvr_adapter *adapter);
 const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter);
 const char *pvr_adapter_hwversion(const struct pvr_adapter *adapter);
 uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter);
-bool pvr_adapter_is_async(const struct pvr_adapter *adapter);
 unsigned int pvr_adapter_worker(const struct pvr_adapter *adapter);
+bool pvr_adapter_is_async(const struct pvr_adapter *adapter);
 const char *pvr_adapter_state_name(enum pvr_adapter_state state);
 void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats);
 /* Calls @fn for each bound GID. */

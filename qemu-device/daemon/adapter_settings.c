@@ -110,6 +110,20 @@ static bool set_async(struct pvr_adapter_settings *adapter, const char *value,
 	return pvr_fail(err, "async '%s' is neither on nor off", value);
 }
 
+static bool set_worker(struct pvr_adapter_settings *adapter, const char *value,
+		       struct pvr_error *err)
+{
+	char *end;
+	unsigned long worker = strtoul(value, &end, 10);
+
+	if (*value < '0' || *value > '9' || *end || worker >= PVR_MAX_WORKERS)
+		return pvr_fail(err, "worker '%s' is no number from 0 to %d", value,
+				PVR_MAX_WORKERS - 1);
+	adapter->worker = (unsigned int)worker;
+	adapter->has_worker = true;
+	return true;
+}
+
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err)
 {
@@ -127,9 +141,11 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_roce(adapter, value, err);
 	if (!strcmp(key, "async"))
 		return set_async(adapter, value, err);
+	if (!strcmp(key, "worker"))
+		return set_worker(adapter, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
-			"hwversion, roce and async",
+			"hwversion, roce, async and worker",
 			key);
 }
 

@@ -14,7 +14,7 @@
 /* What follows --adapter and add-adapter. */
 #define PVR_ADAPTER_SYNTAX                                                                 \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
-	"[,async=on|off]"
+	"[,async=on|off][,worker=N]"
 
 struct pvr_adapter_settings {
 	char name[PVR_NAME_MAX];
@@ -25,6 +25,8 @@ struct pvr_adapter_settings {
 	const char *hwversion; /* a literal; NULL: latest */
 	uint8_t gid_type; /* PVR_GID_TYPE_*; 0: the best that the revision has */
 	bool async;
+	bool has_worker; /* else whichever has the fewest adapters */
+	unsigned int worker;
 };
 
 /* Copy a value that is not empty and fits. */
@@ -33,7 +35,7 @@ bool pvr_set_text(char *to, size_t size, const char *key, const char *value,
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);
 
-/* "name", "socket", "mac", "fabric", "hwversion", "roce" or "async". */
+/* "name", "socket", "mac", "fabric", "hwversion", "roce", "async" or "worker". */
 bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *key,
 			      const char *value, struct pvr_error *err);
 /* Is everything there? */

@@ -26,7 +26,7 @@ static const char help[] =
 	"  adapters               the adapters, their state, and which QEMU is attached\n"
 	"  paths                  which adapters talked to each other, how and how much\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
-	"  workers                what the daemon's thread does: when it polls, when it sleeps\n"
+	"  workers                what the daemon's workers do: load, when they poll, when they sleep\n"
 	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
 	"  remove-adapter NAME    its VM sees the device vanish\n"
 	"  link NAME up|down      the port state that its VM sees\n"

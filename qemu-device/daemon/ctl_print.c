@@ -60,7 +60,7 @@ static const char *format_bytes(uint64_t bytes, char buf[32])
 /* --------------------------------------------------------------------- tables */
 
 /* Every cell is made first, so that the columns can have the width of the widest. */
-#define TABLE_COLUMNS 11
+#define TABLE_COLUMNS 13
 #define TABLE_CELL 128
 
 static void print_rows(size_t rows, size_t columns,
@@ -88,8 +88,9 @@ static void print_rows(size_t rows, size_t columns,
 
 static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 {
-	static const char *const titles[] = { "ADAPTER", "FABRIC", "MAC",  "HW",  "ROCE",  "ASYNC",
-					      "STATE",	 "LINK",   "QEMU", "RAM", "SOCKET" };
+	static const char *const titles[] = { "ADAPTER", "FABRIC", "MAC",  "HW",
+					      "ROCE",	 "ASYNC",  "STATE", "LINK",
+					      "QEMU",	 "RAM",	   "WORKER", "SOCKET" };
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 	char bytes[32];
 
@@ -117,6 +118,8 @@ static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 		snprintf(buf, TABLE_CELL, "%" PRIu64, number_of(obj, "qemu_pid"));
 	else if (column == 9)
 		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "ram_bytes"), bytes));
+	else if (column == 10)
+		snprintf(buf, TABLE_CELL, "%" PRIu64, number_of(obj, "worker"));
 	else
 		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "socket"));
 }
@@ -126,7 +129,7 @@ void pvr_print_adapters(struct json_object *reply)
 	size_t len;
 	struct json_object *list = list_of(reply, "adapters", &len);
 
-	print_rows(len + 1, 11, adapter_cell, list);
+	print_rows(len + 1, 12, adapter_cell, list);
 }
 
 static void print_stats_of(struct json_object *adapter)
@@ -155,9 +158,11 @@ static void worker_cell(void *opaque, size_t row, size_t column, char *buf)
 	static const struct {
 		const char *title, *key;
 	} columns[] = {
-		{ "WORKER", "worker" },	  { "POLL", "poll" },	{ "WINDOW/US", "window_us" },
-		{ "WINDOWS", "windows" }, { "FOUND", "found" }, { "SLEEPS", "sleeps" },
-		{ "BACKOFFS", "backoffs" }, { "CROWDED", "crowded" },
+		{ "WORKER", "worker" },	    { "CPUS", "cpus" },	    { "ADAPTERS", "adapters" },
+		{ "CPU/MS", "cpu_ms" },	    { "MESSAGES", "messages" }, { "BLOCKED", "blocked" },
+		{ "POLL", "poll" },	    { "WINDOW/US", "window_us" }, { "WINDOWS", "windows" },
+		{ "FOUND", "found" },	    { "SLEEPS", "sleeps" }, { "BACKOFFS", "backoffs" },
+		{ "CROWDED", "crowded" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 
@@ -170,7 +175,7 @@ void pvr_print_workers(struct json_object *reply)
 	size_t len;
 	struct json_object *list = list_of(reply, "workers", &len);
 
-	print_rows(len + 1, 8, worker_cell, list);
+	print_rows(len + 1, 13, worker_cell, list);
 }
 
 /* ---------------------------------------------------------------------- paths */

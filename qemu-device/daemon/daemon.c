@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The daemon's one worker: its engine, its adapters, its control socket. */
+/* The daemon: its engine, its workers, its adapters, its control socket. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,7 +28,18 @@ static void engine_log(void *opaque, enum pvr_log_level level, const char *adapt
 	pvrd_log(level, adapter, "%s", message);
 }
 
-static const struct pvr_engine_ops engine_ops = { .now = engine_now, .log = engine_log };
+static void engine_wake(void *opaque, unsigned int worker)
+{
+	struct pvr_daemon *daemon = opaque;
+
+	pvr_crew_wake(&daemon->crew, worker);
+}
+
+static const struct pvr_engine_ops engine_ops = {
+	.now = engine_now,
+	.log = engine_log,
+	.wake = engine_wake,
+};
 
 /* ------------------------------------------------------------------- adapters */
 
@@ -59,6 +70,30 @@ static void warn_of_polling(struct pvr_daemon *daemon)
 		pvrd_log(PVR_LOG_WARN, NULL, "%s", why.text);
 }
 
+/* Who has the fewest adapters; the first of them. */
+static unsigned int choose_worker(const struct pvr_daemon *daemon)
+{
+	unsigned int count[PVR_MAX_WORKERS] = { 0 }, best = 0, i;
+	size_t a;
+
+	for (a = 0; a < daemon->num_adapters; a++)
+		count[pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[a]))]++;
+	for (i = 1; i < daemon->crew.num; i++) {
+		if (count[i] < count[best])
+			best = i;
+	}
+	return best;
+}
+
+static bool check_worker(const struct pvr_daemon *daemon,
+			 const struct pvr_adapter_settings *settings, struct pvr_error *err)
+{
+	if (!settings->has_worker || settings->worker < daemon->crew.num)
+		return true;
+	return pvr_fail(err, "adapter '%s': worker %u: pvrdmad has %u, numbered from 0; see --workers",
+			settings->name, settings->worker, daemon->crew.num);
+}
+
 static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
 			struct pvr_error *err)
 {
@@ -72,13 +107,20 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 	struct pvr_attach *attach;
 	struct pvr_error why;
 
+	if (!check_worker(daemon, settings, err))
+		return false;
 	if (daemon->num_adapters == PVR_ADAPTERS_MAX)
 		return pvr_fail(err, "more than %d adapters", PVR_ADAPTERS_MAX);
+	config.worker = settings->has_worker ? settings->worker : choose_worker(daemon);
 	memcpy(config.mac, settings->mac, sizeof(config.mac));
-	attach = pvr_attach_create(&daemon->env, &config, settings->socket, &why);
+	pvr_crew_pause(&daemon->crew);
+	attach = pvr_attach_create(&daemon->crew.threads[config.worker].env, &config,
+				   settings->socket, &why);
+	if (attach)
+		daemon->adapters[daemon->num_adapters++] = attach;
+	pvr_crew_resume(&daemon->crew);
 	if (!attach)
 		return pvr_fail(err, "%s: %.440s", settings->name, why.text);
-	daemon->adapters[daemon->num_adapters++] = attach;
 	pvrd_log(PVR_LOG_INFO, settings->name, "waiting for its VM at %s", settings->socket);
 	return true;
 }
@@ -120,10 +162,12 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 	size_t i = index_of(daemon, name);
 
 	pvrd_log(PVR_LOG_INFO, name, "removed");
+	pvr_crew_pause(&daemon->crew);
 	memmove(&daemon->adapters[i], &daemon->adapters[i + 1],
 		(daemon->num_adapters - i - 1) * sizeof(daemon->adapters[0]));
 	daemon->num_adapters--;
 	pvr_attach_destroy(attach);
+	pvr_crew_resume(&daemon->crew);
 }
 
 static bool add_adapters(struct pvr_daemon *daemon, const struct pvr_settings *settings,
@@ -143,8 +187,12 @@ static bool add_adapters(struct pvr_daemon *daemon, const struct pvr_settings *s
 
 void pvr_daemon_set_log_level(struct pvr_daemon *daemon, enum pvr_log_level level)
 {
+	unsigned int i;
+
 	pvrd_log_set_level(level);
-	daemon->env.verbose = level >= PVR_LOG_DEBUG;
+	for (i = 0; i < daemon->crew.num; i++)
+		__atomic_store_n(&daemon->crew.threads[i].env.verbose, level >= PVR_LOG_DEBUG,
+				 __ATOMIC_RELAXED);
 }
 
 static void signals_ready(struct pvr_source *source, uint32_t events)
@@ -174,7 +222,7 @@ static bool watch_signals(struct pvr_daemon *daemon, struct pvr_error *err)
 		return pvr_fail(err, "cannot watch signals: %s", strerror(errno));
 	if (pvr_sigbus_init())
 		return pvr_fail(err, "cannot catch SIGBUS");
-	return pvr_stall_guard_init(err);
+	return pvr_stall_guard_init(&daemon->guard, err);
 }
 
 static bool make_scratch(struct pvr_daemon *daemon, struct pvr_error *err)
@@ -195,42 +243,57 @@ static bool make_scratch(struct pvr_daemon *daemon, struct pvr_error *err)
 			base, strerror(errno));
 }
 
+/* Called by each worker. */
 static void check_adapters(void *opaque)
 {
-	struct pvr_daemon *daemon = opaque;
+	struct pvr_thread *thread = opaque;
+	struct pvr_daemon *daemon = thread->env.opaque;
+	struct pvr_attach *attach;
 	size_t i;
 
-	for (i = 0; i < daemon->num_adapters; i++)
-		pvr_attach_check(daemon->adapters[i]);
+	for (i = 0; i < daemon->num_adapters; i++) {
+		attach = daemon->adapters[i];
+		if (pvr_adapter_worker(pvr_attach_adapter(attach)) == thread->pace.worker)
+			pvr_attach_check(attach);
+	}
 }
 
-static void init_pace(struct pvr_daemon *daemon, const struct pvr_settings *settings)
+static void equip(struct pvr_daemon *daemon, struct pvr_thread *thread,
+		  const struct pvr_settings *settings)
 {
-	daemon->pace = (struct pvr_pace){
-		.loop = daemon->loop,
-		.engine = daemon->engine,
-		.check = check_adapters,
-		.opaque = daemon,
-	};
-	pvr_poll_policy_init(&daemon->pace.policy, settings->poll, 1000ull * settings->poll_us);
-}
-
-static bool init_engine(struct pvr_daemon *daemon, struct pvr_error *err)
-{
-	daemon->loop = pvr_loop_create();
-	if (!daemon->loop)
-		return pvr_fail(err, "cannot make an event loop: %s", strerror(errno));
-	daemon->engine = pvr_engine_create(&engine_ops, daemon, 1);
-	if (!daemon->engine)
-		return pvr_fail(err, "out of memory");
-	daemon->env = (struct pvr_attach_env){
-		.loop = daemon->loop,
+	thread->env = (struct pvr_attach_env){
+		.loop = thread->loop,
 		.engine = daemon->engine,
 		.ops = &engine_ops,
 		.opaque = daemon,
 		.scratch = daemon->scratch,
 		.verbose = pvrd_log_level() >= PVR_LOG_DEBUG,
 	};
+	thread->pace.loop = thread->loop;
+	thread->pace.engine = daemon->engine;
+	thread->pace.check = check_adapters;
+	thread->pace.opaque = thread;
+	pvr_poll_policy_init(&thread->pace.policy, settings->poll, 1000ull * settings->poll_us);
+}
+
+static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *settings,
+			struct pvr_error *err)
+{
+	unsigned int num = pvr_workers_num(&settings->workers), i;
+
+	if (!pvr_workers_check(&settings->workers, err) ||
+	    !pvr_crew_init(&daemon->crew, num, err))
+		return false;
+	daemon->loop = pvr_loop_create();
+	if (!daemon->loop)
+		return pvr_fail(err, "cannot make an event loop: %s", strerror(errno));
+	daemon->engine = pvr_engine_create(&engine_ops, daemon, num);
+	if (!daemon->engine)
+		return pvr_fail(err, "out of memory");
+	for (i = 0; i < num; i++) {
+		equip(daemon, &daemon->crew.threads[i], settings);
+		pvr_workers_place(&settings->workers, i, &daemon->crew.threads[i].cpus);
+	}
 	return true;
 }
 
@@ -238,19 +301,20 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 		     struct pvr_error *err)
 {
 	*daemon = (struct pvr_daemon){ .signals.fd = -1 };
-	if (!init_engine(daemon, err) || !watch_signals(daemon, err) || !make_scratch(daemon, err))
+	if (!init_engine(daemon, settings, err) || !watch_signals(daemon, err) ||
+	    !make_scratch(daemon, err))
 		return false;
-	init_pace(daemon, settings);
 	daemon->control = pvr_control_create(daemon, settings->control, err);
 	if (!daemon->control || !add_adapters(daemon, settings, err))
 		return false;
 	pvr_engine_measure_copy(daemon->engine);
-	return true;
+	return pvr_crew_start(&daemon->crew, err);
 }
 
 void pvr_daemon_exit(struct pvr_daemon *daemon)
 {
-	pvr_stall_guard_exit();
+	pvr_crew_stop(&daemon->crew);
+	pvr_stall_guard_exit(&daemon->guard);
 	pvr_control_destroy(daemon->control);
 	while (daemon->num_adapters)
 		pvr_attach_destroy(daemon->adapters[--daemon->num_adapters]);
@@ -261,21 +325,17 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 		close(daemon->signals.fd);
 	pvr_engine_destroy(daemon->engine);
 	pvr_loop_destroy(daemon->loop);
+	pvr_crew_exit(&daemon->crew);
 }
 
 void pvr_daemon_run(struct pvr_daemon *daemon)
 {
 	while (!daemon->stop) {
-		switch (pvr_pace_round(&daemon->pace)) {
-		case PVR_PACE_RAN:
-			break;
-		case PVR_PACE_LOOKED:
-			pvr_stall_guard_busy();
-			break;
-		case PVR_PACE_INTERRUPTED:
-			/* The guard's own signal, while there was nothing to do. */
-			pvr_stall_guard_idle();
-			break;
-		}
+		/* Interrupted: the guard's own signal, while there was nothing to do. */
+		if (pvr_loop_wait(daemon->loop, PVR_NEVER))
+			pvr_stall_guard_busy(&daemon->guard);
+		else
+			pvr_stall_guard_idle(&daemon->guard);
+		pvr_loop_dispatch(daemon->loop);
 	}
 }

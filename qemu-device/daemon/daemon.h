@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The daemon's one worker: its engine, its adapters, its control socket. */
+/* The daemon: its engine, its workers, its adapters, its control socket. */
 #ifndef PVR_DAEMON_H
 #define PVR_DAEMON_H
 
 #include "attach.h"
-#include "pace.h"
+#include "crew.h"
 #include "settings.h"
 
 struct pvr_control;
 
 struct pvr_daemon {
-	struct pvr_loop *loop;
+	struct pvr_loop *loop; /* of the first thread, see crew.h */
+	struct pvr_stall_guard guard;
 	struct pvr_engine *engine;
-	struct pvr_pace pace;
-	struct pvr_attach_env env;
+	struct pvr_crew crew;
 	char scratch[96]; /* "": not made yet; a socket path has to fit behind it */
-	struct pvr_attach *adapters[PVR_ADAPTERS_MAX]; /* in the order they were added */
+	struct pvr_attach *adapters[PVR_ADAPTERS_MAX]; /* in the order they were added; changes while the crew is paused */
 	size_t num_adapters;
 	unsigned int polling; /* workers that adapters with async=on keep from sleep, at the last look */
 	struct pvr_control *control;

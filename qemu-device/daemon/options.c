@@ -21,6 +21,9 @@ static const char help[] =
 	"                     look for work for a while before sleeping: auto (default) as\n"
 	"                     long as that helps, or always so many microseconds\n"
 	"  --log-timestamps   begin log lines with the time\n"
+	"  --workers N        threads that serve the adapters (default: 1)\n"
+	"  --worker-cpus LIST pin them, one to each CPU, such as 0-3,8\n"
+	"  --numa-node N      run them on that node, with its memory\n"
 	"  --user NAME        drop root's privileges and run as NAME\n"
 	"  --help, --version\n"
 	"\n"
@@ -38,6 +41,9 @@ enum option_key {
 	OPT_POLL,
 	OPT_TIMESTAMPS,
 	OPT_USER,
+	OPT_WORKERS,
+	OPT_WORKER_CPUS,
+	OPT_NUMA_NODE,
 	OPT_HELP,
 	OPT_VERSION,
 };
@@ -50,6 +56,9 @@ static const struct option long_options[] = {
 	{ "poll", required_argument, NULL, OPT_POLL },
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
 	{ "user", required_argument, NULL, OPT_USER },
+	{ "workers", required_argument, NULL, OPT_WORKERS },
+	{ "worker-cpus", required_argument, NULL, OPT_WORKER_CPUS },
+	{ "numa-node", required_argument, NULL, OPT_NUMA_NODE },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -93,6 +102,12 @@ static bool take_option(int key, struct pvr_settings *settings, const char **con
 		return pvr_settings_set(settings, "poll", optarg, err);
 	case OPT_USER:
 		return pvr_settings_set(settings, "user", optarg, err);
+	case OPT_WORKERS:
+		return pvr_settings_set(settings, "workers", optarg, err);
+	case OPT_WORKER_CPUS:
+		return pvr_settings_set(settings, "worker-cpus", optarg, err);
+	case OPT_NUMA_NODE:
+		return pvr_settings_set(settings, "numa-node", optarg, err);
 	case OPT_TIMESTAMPS:
 		settings->timestamps = true;
 		return true;

@@ -63,55 +63,55 @@ void pvr_notify(const char *state)
 	close(fd);
 }
 
-static struct {
-	timer_t timer;
-	bool there, running;
-} guard;
-
 /* That it interrupts a system call is all that is wanted. */
 static void on_tick(int signo)
 {
 }
 
-bool pvr_stall_guard_init(struct pvr_error *err)
+bool pvr_stall_guard_init(struct pvr_stall_guard *guard, struct pvr_error *err)
 {
 	struct sigaction action = { .sa_handler = on_tick }; /* no SA_RESTART */
-	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID,
+		.sigev_signo = SIGALRM,
+		._sigev_un._tid = gettid(),
+	};
 
+	*guard = (struct pvr_stall_guard){ .there = false };
 	sigemptyset(&action.sa_mask);
 	if (sigaction(SIGALRM, &action, NULL) < 0 ||
-	    timer_create(CLOCK_MONOTONIC, &event, &guard.timer) < 0)
+	    timer_create(CLOCK_MONOTONIC, &event, &guard->timer) < 0)
 		return pvr_fail(err, "cannot make a timer: %s", strerror(errno));
-	guard.there = true;
+	guard->there = true;
 	return true;
 }
 
-static void set_guard(long nsec)
+static void set_guard(struct pvr_stall_guard *guard, long nsec)
 {
 	const struct itimerspec spec = {
 		.it_value.tv_nsec = nsec,
 		.it_interval.tv_nsec = nsec,
 	};
 
-	if (guard.there && timer_settime(guard.timer, 0, &spec, NULL) == 0)
-		guard.running = nsec != 0;
+	if (guard->there && timer_settime(guard->timer, 0, &spec, NULL) == 0)
+		guard->running = nsec != 0;
 }
 
-void pvr_stall_guard_busy(void)
+void pvr_stall_guard_busy(struct pvr_stall_guard *guard)
 {
-	if (!guard.running)
-		set_guard(STALL_NSEC);
+	if (!guard->running)
+		set_guard(guard, STALL_NSEC);
 }
 
-void pvr_stall_guard_idle(void)
+void pvr_stall_guard_idle(struct pvr_stall_guard *guard)
 {
-	if (guard.running)
-		set_guard(0);
+	if (guard->running)
+		set_guard(guard, 0);
 }
 
-void pvr_stall_guard_exit(void)
+void pvr_stall_guard_exit(struct pvr_stall_guard *guard)
 {
-	if (guard.there)
-		timer_delete(guard.timer);
-	guard.there = false;
+	if (guard->there)
+		timer_delete(guard->timer);
+	guard->there = false;
 }

@@ -4,6 +4,7 @@
 #define PVR_PROCESS_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include "error.h"
 
@@ -17,13 +18,19 @@ bool pvr_drop_privileges(const char *user, struct pvr_error *err);
 void pvr_notify(const char *state);
 
 /*
- * The stall guard: while the loop is busy, a signal comes twice a second, so that a
- * system call that a hostile QEMU has made to block returns with EINTR.
+ * The stall guard of a thread: while its loop is busy, a signal comes to it twice a second,
+ * so that a system call that a hostile QEMU has made to block returns with EINTR.
  */
-bool pvr_stall_guard_init(struct pvr_error *err);
-void pvr_stall_guard_busy(void);
-/* No signal wakes an idle daemon. */
-void pvr_stall_guard_idle(void);
-void pvr_stall_guard_exit(void);
+struct pvr_stall_guard {
+	timer_t timer;
+	bool there, running;
+};
+
+/* Of the calling thread, as all of these. */
+bool pvr_stall_guard_init(struct pvr_stall_guard *guard, struct pvr_error *err);
+void pvr_stall_guard_busy(struct pvr_stall_guard *guard);
+/* No signal wakes an idle thread. */
+void pvr_stall_guard_idle(struct pvr_stall_guard *guard);
+void pvr_stall_guard_exit(struct pvr_stall_guard *guard);
 
 #endif /* PVR_PROCESS_H */

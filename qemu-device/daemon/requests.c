@@ -108,6 +108,7 @@ static struct json_object *describe(const struct pvr_attach *attach)
 	put_text(obj, "roce",
 		 pvr_adapter_gid_type(adapter) == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
 	put_bool(obj, "async", pvr_adapter_is_async(adapter));
+	put_number(obj, "worker", pvr_adapter_worker(adapter));
 	put_text(obj, "socket", pvr_attach_path(attach));
 	put_text(obj, "state", pvr_adapter_state_name(stats.state));
 	put_bool(obj, "link_up", stats.link_up);
@@ -252,19 +253,26 @@ static bool run_paths(struct request *request)
 	return true;
 }
 
-static struct json_object *describe_worker(const struct pvr_daemon *daemon)
+static uint64_t count_adapters(const struct pvr_daemon *daemon, unsigned int worker)
+{
+	uint64_t num = 0;
+	size_t i;
+
+	for (i = 0; i < daemon->num_adapters; i++)
+		num += pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[i])) == worker;
+	return num;
+}
+
+static void put_poll(struct json_object *obj, const struct pvr_poll_policy *policy)
 {
 	static const char *const modes[] = {
 		[PVR_POLL_AUTO] = "auto",
 		[PVR_POLL_OFF] = "off",
 		[PVR_POLL_ALWAYS] = "always",
 	};
-	const struct pvr_poll_policy *policy = &daemon->pace.policy;
-	struct json_object *obj = json_object_new_object();
 	struct pvr_poll_stats stats;
 
 	pvr_poll_get_stats(policy, &stats);
-	put_number(obj, "worker", daemon->pace.worker);
 	put_text(obj, "poll", modes[policy->mode]);
 	put_number(obj, "window_us", policy->window / 1000);
 	put_number(obj, "windows", stats.windows);
@@ -272,14 +280,36 @@ static struct json_object *describe_worker(const struct pvr_daemon *daemon)
 	put_number(obj, "sleeps", stats.sleeps);
 	put_number(obj, "backoffs", stats.backoffs);
 	put_number(obj, "crowded", stats.crowded);
+}
+
+static struct json_object *describe_worker(const struct pvr_daemon *daemon, unsigned int worker)
+{
+	const struct pvr_thread *thread = &daemon->crew.threads[worker];
+	struct json_object *obj = json_object_new_object();
+	struct pvr_worker_stats stats;
+	char cpus[128];
+
+	pvr_engine_worker_stats(daemon->engine, worker, &stats);
+	put_number(obj, "worker", worker);
+	put_text(obj, "cpus",
+		 thread->cpus.num ? pvr_cpu_list_format(&thread->cpus, cpus, sizeof(cpus)) : "any");
+	put_number(obj, "adapters", count_adapters(daemon, worker));
+	put_number(obj, "cpu_ms", pvr_thread_cpu_time(thread) / PVR_MSEC);
+	put_number(obj, "messages", stats.messages);
+	put_number(obj, "bytes", stats.bytes);
+	put_number(obj, "turns", stats.turns);
+	put_number(obj, "blocked", stats.blocked);
+	put_poll(obj, &thread->pace.policy);
 	return obj;
 }
 
 static bool run_workers(struct request *request)
 {
 	struct json_object *list = json_object_new_array();
+	unsigned int i;
 
-	json_object_array_add(list, describe_worker(request->daemon));
+	for (i = 0; i < request->daemon->crew.num; i++)
+		json_object_array_add(list, describe_worker(request->daemon, i));
 	put(request->reply, "workers", list);
 	return true;
 }
@@ -289,7 +319,7 @@ static bool run_workers(struct request *request)
 static bool run_add_adapter(struct request *request)
 {
 	static const char *const keys[] = {
-		"name", "socket", "mac", "fabric", "hwversion", "roce", "async",
+		"name", "socket", "mac", "fabric", "hwversion", "roce", "async", "worker",
 	};
 	struct pvr_adapter_settings settings = { .has_mac = false };
 	const char *value;

@@ -61,6 +61,22 @@ static bool set_poll(struct pvr_settings *settings, const char *value, struct pv
 	return true;
 }
 
+static bool set_workers(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	return pvr_workers_set(&settings->workers, "workers", value, err);
+}
+
+static bool set_worker_cpus(struct pvr_settings *settings, const char *value,
+			    struct pvr_error *err)
+{
+	return pvr_workers_set(&settings->workers, "worker-cpus", value, err);
+}
+
+static bool set_numa_node(struct pvr_settings *settings, const char *value, struct pvr_error *err)
+{
+	return pvr_workers_set(&settings->workers, "numa-node", value, err);
+}
+
 static const struct {
 	const char *key;
 	bool (*set)(struct pvr_settings *settings, const char *value, struct pvr_error *err);
@@ -69,6 +85,9 @@ static const struct {
 	{ "user", set_user },
 	{ "log-level", set_log_level },
 	{ "poll", set_poll },
+	{ "workers", set_workers },
+	{ "worker-cpus", set_worker_cpus },
+	{ "numa-node", set_numa_node },
 };
 
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
@@ -81,8 +100,8 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 			return keys[i].set(settings, value, err);
 	}
 	return pvr_fail(err,
-			"unknown setting '%s': there are control, user, log-level and poll, "
-			"and [adapter NAME] sections",
+			"unknown setting '%s': there are control, user, log-level, poll, workers, "
+			"worker-cpus and numa-node, and [adapter NAME] sections",
 			key);
 }
 

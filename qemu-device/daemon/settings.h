@@ -8,6 +8,7 @@
 
 #include "adapter_settings.h"
 #include "poll_policy.h"
+#include "workers.h"
 
 #define PVR_ADAPTERS_MAX 256
 
@@ -21,10 +22,14 @@ struct pvr_settings {
 	enum pvr_poll_mode poll;
 	uint32_t poll_us; /* of PVR_POLL_ALWAYS */
 	bool poll_set;
+	struct pvr_workers workers;
 	bool timestamps;
 };
 
-/* "control", "user", "log-level" or "poll"; what was set before (an option) stays. */
+/*
+ * "control", "user", "log-level", "poll", "workers", "worker-cpus" or "numa-node"; what was
+ * set before (an option) stays.
+ */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
 		      struct pvr_error *err);
 /* Copies a checked adapter, unless it collides with an earlier one. */

@@ -46,7 +46,8 @@ class Daemon:
         self.folder = folder
         self.control = folder / "control"
         self.log_path = folder / "log"
-        argv = [PVRDMAD, "--control", str(self.control), *args]
+        # $PVRDMAD_ARGS, such as "--workers 2": the same tests with other settings, by hand.
+        argv = [PVRDMAD, "--control", str(self.control), *os.environ.get("PVRDMAD_ARGS", "").split(), *args]
         for number in range(1, adapters + 1):
             argv += ["--adapter", f"name=node{number},socket={self.socket(number)},mac={mac(number)}{settings}"]
         with open(self.log_path, "wb") as log:

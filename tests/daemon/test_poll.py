@@ -20,8 +20,10 @@ LONG = ("--poll", "1000000")  # a second
 
 
 def switches(daemon):
-    """How often the daemon has slept."""
+    """How often the daemon's workers have slept."""
     texts = [path.read_text() for path in Path(f"/proc/{daemon.child.pid}/task").glob("*/status")]
+    texts = [text for text in texts if text.startswith("Name:\tpvrdmad/")]
+    assert texts
     return sum(int(re.search(r"\nvoluntary_ctxt_switches:\s*(\d+)", text).group(1)) for text in texts)
 
 

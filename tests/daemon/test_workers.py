@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Workers: how many, where they run, who serves which adapter, and that one has no effect on another."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import mac, wait_until
+from test_options import adapter, refuse
+from vfio_user import Client
+
+HAVE = sorted(os.sched_getaffinity(0))
+NODES = Path("/sys/devices/system/node")
+
+
+def reply(daemon, *args):
+    return json.loads(daemon.ctl("--json", *args).stdout)
+
+
+def threads(daemon):
+    """Names of the daemon's threads, and the CPUs they may use."""
+    folder = Path(f"/proc/{daemon.child.pid}/task")
+    return {(task / "comm").read_text().strip(): os.sched_getaffinity(int(task.name)) for task in folder.iterdir()}
+
+
+def placed(daemon):
+    return {a["name"]: a["worker"] for a in reply(daemon, "adapters")["adapters"]}
+
+
+def test_one_by_default(start_daemon):
+    daemon = start_daemon(adapters=3)
+    assert len(reply(daemon, "workers")["workers"]) == 1
+    assert set(placed(daemon).values()) == {0}
+    assert len(threads(daemon)) == 2
+
+
+def test_adapters_go_where_there_are_fewest(start_daemon):
+    daemon = start_daemon(adapters=5, args=("--workers", "3"))
+    assert placed(daemon) == {"node1": 0, "node2": 1, "node3": 2, "node4": 0, "node5": 1}
+    assert [w["adapters"] for w in reply(daemon, "workers")["workers"]] == [2, 2, 1]
+    assert daemon.ctl("remove-adapter", "node3").returncode == 0
+    assert daemon.ctl("add-adapter", f"name=late,socket={daemon.folder}/late,mac={mac(9)}").returncode == 0
+    assert placed(daemon)["late"] == 2
+
+
+def test_adapters_go_where_they_are_told(start_daemon):
+    daemon = start_daemon(adapters=2, args=("--workers", "3"), settings=",worker=2")
+    assert placed(daemon) == {"node1": 2, "node2": 2}
+    late = f"name=late,socket={daemon.folder}/late,mac={mac(9)}"
+    assert daemon.ctl("add-adapter", late + ",worker=1").returncode == 0
+    assert placed(daemon)["late"] == 1
+    done = daemon.ctl("add-adapter", late.replace("late", "later").replace(mac(9), mac(8)) + ",worker=3")
+    assert done.returncode != 0
+    assert "worker 3: pvrdmad has 3, numbered from 0; see --workers" in done.stderr
+
+
+def test_tables_show_workers(start_daemon):
+    daemon = start_daemon(adapters=2, args=("--workers", "2"))
+    assert re.search(r"^node2 .* 1 +/", daemon.ctl("adapters").stdout, re.MULTILINE)
+    heads, *rows = daemon.ctl("workers").stdout.splitlines()
+    assert heads.split()[:6] == ["WORKER", "CPUS", "ADAPTERS", "CPU/MS", "MESSAGES", "BLOCKED"]
+    assert [row.split()[:3] for row in rows] == [["0", "any", "1"], ["1", "any", "1"]]
+
+
+def test_pinned_one_to_each_cpu(start_daemon):
+    cpus = HAVE[:2]
+    daemon = start_daemon(args=("--worker-cpus", ",".join(map(str, reversed(cpus)))))
+    seen = threads(daemon)
+    for worker, cpu in enumerate(reversed(cpus)):
+        assert seen[f"pvrdmad/{worker}"] == {cpu}
+    assert seen["pvrdmad"] == set(HAVE)
+    assert [w["cpus"] for w in reply(daemon, "workers")["workers"]] == [str(cpu) for cpu in reversed(cpus)]
+
+
+def test_fewer_workers_than_cpus(start_daemon):
+    first, last = HAVE[0], HAVE[-1]
+    listed = f"{first}-{last}" if HAVE == list(range(first, last + 1)) and first < last else str(first)
+    daemon = start_daemon(args=("--workers", "1", "--worker-cpus", listed))
+    assert threads(daemon)["pvrdmad/0"] == {first}
+
+
+@pytest.mark.skipif(not (NODES / "node0/cpulist").exists(), reason="this kernel tells of no NUMA node 0")
+def test_on_a_numa_node(start_daemon):
+    daemon = start_daemon(args=("--workers", "2", "--numa-node", "0"))
+    seen = threads(daemon)
+    assert seen["pvrdmad/0"] == seen["pvrdmad/1"]
+    assert seen["pvrdmad/0"] <= set(HAVE)
+    assert [w["cpus"] for w in reply(daemon, "workers")["workers"]] != ["any", "any"]
+
+
+def test_in_a_configuration_file(start_daemon, tmp_path):
+    path = tmp_path / "conf"
+    path.write_text(f"workers = 2\n[adapter filed]\nsocket = {tmp_path}/filed\nmac = {mac(77)}\nworker = 1\n")
+    daemon = start_daemon(args=("--config", str(path)))
+    assert placed(daemon)["filed"] == 1
+    path.write_text("workers = 2\n")
+    option_wins = start_daemon(args=("--config", str(path), "--workers", "4"))
+    assert len(reply(option_wins, "workers")["workers"]) == 4
+
+
+@pytest.mark.parametrize("args, pattern", [
+    (["--workers", "0"], "workers '0' is no number from 1 to 64"),
+    (["--workers", "65"], "workers '65' is no number from 1 to 64"),
+    (["--workers", "-1"], "workers '-1' is no number"),
+    (["--workers", "2x"], "workers '2x' is no number"),
+    (["--worker-cpus", ""], "'' is no list of CPUs: expected one such as 0-3,8"),
+    (["--worker-cpus", "0-"], "'0-' is no list of CPUs"),
+    (["--worker-cpus", "3-1"], "'3-1' is no list of CPUs"),
+    (["--worker-cpus", "0,0"], "'0,0' is no list of CPUs"),
+    (["--worker-cpus", "0,"], "'0,' is no list of CPUs"),
+    (["--worker-cpus", "99999"], "'99999' is no list of CPUs"),
+    (["--numa-node", "one"], "numa-node 'one' is no number from 0 to 1023"),
+    (["--adapter", "name=n,worker=64"], "worker '64' is no number from 0 to 63"),
+    (["--adapter", "name=n,worker=first"], "worker 'first' is no number from 0 to 63"),
+])
+def test_mistakes(args, pattern):
+    refuse(2, pattern, *args)
+
+
+def control(tmp_path):
+    return ("--control", str(tmp_path / "control"))
+
+
+def test_cpu_that_is_not_there(tmp_path):
+    refuse(1, r"CPU 1000: pvrdmad can use [0-9,-]+ here", "--worker-cpus", f"{HAVE[0]},1000", *control(tmp_path))
+
+
+def test_more_workers_than_cpus_to_pin_them_to(tmp_path):
+    refuse(1, rf"2 workers need as many CPUs, and worker-cpus {HAVE[0]} is 1", "--workers", "2", "--worker-cpus",
+           str(HAVE[0]), *control(tmp_path))
+
+
+def test_numa_node_that_is_not_there(tmp_path):
+    refuse(1, r"NUMA node 1023: this (machine has [0-9,-]+|kernel has no NUMA nodes)", "--numa-node", "1023",
+           *control(tmp_path))
+
+
+def test_worker_that_is_not_there(tmp_path):
+    refuse(1, "adapter 'node1': worker 1: pvrdmad has 1, numbered from 0; see --workers",
+           adapter(tmp_path, worker=1), *control(tmp_path))
+
+
+def test_adapters_come_and_go_under_clients_of_both_workers(start_daemon):
+    daemon = start_daemon(adapters=2, args=("--workers", "2"))
+    clients = [Client(daemon.socket(number)) for number in (1, 2)]
+    for client in clients:
+        client.negotiate()
+    for number in range(20):
+        name = f"late{number}"
+        assert daemon.ctl("add-adapter", f"name={name},socket={daemon.folder}/{name},mac={mac(100)}").returncode == 0
+        with Client(daemon.folder / name) as late:
+            late.negotiate()
+            assert daemon.ctl("remove-adapter", name).returncode == 0
+        for client in clients:
+            assert client.read_reg(0)
+    for client in clients:
+        client.close()
+    wait_until(lambda: not any(a["attached"] for a in reply(daemon, "adapters")["adapters"]), "nobody is attached")
