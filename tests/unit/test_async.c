@@ -382,6 +382,26 @@ static void test_many_contexts_all_get_their_turn(void **state)
 	fg_run(env->host);
 }
 
+/* Contexts that are to be looked at next, and whose objects are, go without another poll. */
+static void test_reset_in_the_middle_of_everything(void **state)
+{
+	struct fg_ctx ctx[150];
+	struct t_env *env = *state;
+	struct fg_guest *g = env->g[0];
+
+	for (uint32_t i = 0; i < 150; i++)
+		expect_ok(fg_ctx_create(g, &ctx[i]));
+	for (uint32_t i = 0; i < 150; i++)
+		*word(g, ctx[i].uar, PVRDMA_UAR_CQ_OFFSET) = PVR_DB_CQ_ARM | 9999;
+	assert_true(pvr_engine_poll(env->host->engine, 0));
+	pvr_adapter_reset(g->adapter);
+	expect_ok(fg_guest_boot(g));
+	fg_run(env->host);
+	*word(g, 0, PVRDMA_UAR_CQ_OFFSET) = PVR_DB_CQ_ARM | 9999;
+	fg_run(env->host);
+	assert_int_equal(*word(g, 0, PVRDMA_UAR_CQ_OFFSET), 0);
+}
+
 static uint32_t random_number(uint32_t *state)
 {
 	*state = *state * 1664525u + 1013904223u;
@@ -560,6 +580,7 @@ int main(void)
 		T(test_objects_go_in_the_middle_of_a_sweep, rc_connected),
 		T(test_contexts_go_in_the_middle_of_a_sweep, rc_connected),
 		T(test_many_contexts_all_get_their_turn, guest),
+		T(test_reset_in_the_middle_of_everything, guest),
 		T(test_random_stores_hurt_nobody, rc_connected),
 		T(test_no_doorbell_is_lost_in_a_race, rc_connected),
 		T(test_ping_pong_of_two_that_ring_all_the_time, rc_connected),

@@ -116,7 +116,8 @@ static void test_announced_once(void **state)
 	assert_int_equal(notifications(env), 1);
 	/* No doorbell since: nobody can have armed it again. */
 	complete(env, 0);
-	fg_advance(env->host, FG_SEC);
+	for (int i = 0; i < 10; i++)
+		fg_advance(env->host, FG_SEC);
 	assert_int_equal(notifications(env), 0);
 }
 
@@ -288,6 +289,27 @@ static void test_lost_arm_survives_a_resize(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
+/* What was to be consumed is known under its new number. */
+static void test_consumed_in_time_after_a_resize(void **state)
+{
+	struct t_env *env = *state;
+
+	for (int i = 0; i < 40; i++) {
+		complete(env, 0);
+		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
+	}
+	arm_and_lose_it(env);
+	complete(env, 0);
+	expect_ok(fg_cq_resize(&env->b.rcq, 8));
+	assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
+	fg_advance(env->host, LATE - 1);
+	complete(env, 0);
+	fg_advance(env->host, 1);
+	assert_int_equal(notifications(env), 0);
+	fg_advance(env->host, LATE);
+	assert_int_equal(notifications(env), 1);
+}
+
 /* ------------------------------------------------------------------ PVR_EXT_ARM */
 
 static void test_arms_in_memory_are_exact(void **state)
@@ -406,6 +428,7 @@ int main(void)
 		T(test_bus_master_off_while_it_is_watched, rc_connected),
 		T(test_failed_adapter_is_left_alone, rc_connected),
 		T(test_lost_arm_survives_a_resize, rc_connected),
+		T(test_consumed_in_time_after_a_resize, rc_connected),
 		T(test_arms_in_memory_are_exact, rc_connected),
 		T(test_lost_doorbell_of_an_arm_in_memory, rc_connected),
 		T(test_no_wake_up_is_lost_in_a_race, rc_connected),
