@@ -47,6 +47,7 @@ struct pvr_path {
 	LIST_ENTRY(pvr_path) link;
 	struct pvr_adapter *from, *to;
 	uint64_t messages, bytes;
+	char pad[64]; /* other workers write to the next one */
 };
 
 struct pvr_fabrics {
