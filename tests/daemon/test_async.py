@@ -193,6 +193,30 @@ def test_settings(daemon):
     assert done.returncode == 2 and "async 'maybe' is neither on nor off" in done.stderr
 
 
+def on_one_cpu(start_daemon, **kwargs):
+    """A daemon that may use one CPU."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    try:
+        return start_daemon(args=("--workers", "2"), **kwargs)
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def test_more_polling_workers_than_cpus(start_daemon):
+    assert "async=on" not in on_one_cpu(start_daemon).log()
+    running = on_one_cpu(start_daemon, settings=",async=on")
+    assert running.log().count("2 workers have adapters with async=on, and this process may use 1 CPUs: these workers "
+                               "wait for each other") == 1
+    for number in (1, 2):
+        with Client(running.socket(number)) as client:
+            client.negotiate()
+            guest = Guest(client)
+            assert guest.start() == 0
+            assert guest.query_port()[0] == 0, "they get through all the same"
+            guest.close()
+
+
 def test_in_a_configuration_file(start_daemon, tmp_path):
     path = tmp_path / "conf"
     path.write_text(f"[adapter a]\nsocket = {tmp_path}/a\nmac = {mac(9)}\nasync = on\n")
