@@ -102,17 +102,13 @@ static pvr_always_inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct
 }
 
 /*
- * Not memcpy: one process may name the same memory on both sides. So both loads of a short
- * copy come before its stores.
+ * 8 to 16 bytes. One process may name the same memory on both sides, so both loads come
+ * before the stores.
  */
-static inline void pvr_move(void *to, const void *from, uint64_t len)
+static inline void pvr_move_short(void *to, const void *from, uint64_t len)
 {
 	uint64_t first, last;
 
-	if (len < sizeof(first) || len > 2 * sizeof(first)) {
-		memmove(to, from, len);
-		return;
-	}
 	memcpy(&first, from, sizeof(first));
 	memcpy(&last, from + len - sizeof(last), sizeof(last));
 	memcpy(to, &first, sizeof(first));
@@ -134,8 +130,8 @@ static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
 {
 	if (!to->flat || !from->flat)
 		return pvr_sg_copy_runs(to, to_offset, from, from_offset, len);
-	if (len < PVR_COPY_MIN)
-		pvr_move(to->flat + to_offset, from->flat + from_offset, len);
+	if (len >= sizeof(uint64_t) && len <= 2 * sizeof(uint64_t))
+		pvr_move_short(to->flat + to_offset, from->flat + from_offset, len);
 	else
 		pvr_sg_copy_flat(to, to_offset, from, from_offset, len);
 	return 0;

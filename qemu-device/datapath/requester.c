@@ -332,8 +332,10 @@ static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
 {
 	pvr_count(qp, PVR_STAT_TX_MSGS, tally->msgs);
 	pvr_count(qp, PVR_STAT_TX_BYTES, tally->bytes);
-	pvr_count(qp, PVR_STAT_TX_READS, tally->reads);
-	pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->atomics);
+	if (tally->reads)
+		pvr_count(qp, PVR_STAT_TX_READS, tally->reads);
+	if (tally->atomics)
+		pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->atomics);
 	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->bytes - tally->lost_bytes);
 }
 
@@ -342,7 +344,8 @@ static enum pvr_turn execute(struct pvr_qp *qp)
 	struct turn turn = { .left = TURN_REQUESTS };
 	enum pvr_turn result = execute_some(qp, &turn);
 
-	count_turn(qp, &turn.tally);
+	if (turn.tally.msgs)
+		count_turn(qp, &turn.tally);
 	if (turn.peer)
 		pvr_local_end_turn(qp, turn.peer, &turn.tally);
 	return result;
