@@ -3,7 +3,7 @@
 #ifndef PVR_HOT_H
 #define PVR_HOT_H
 
-/* Where the call would cost about as much as the body: measured, see docs/testing.md. */
+/* Where the call takes a good part of what the body does, as callgrind counts it. */
 #define pvr_always_inline inline __attribute__((always_inline))
 
 #endif /* PVR_HOT_H */
