@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "datapath/complete.h"
+
 #define WILD 0xdeadbeefu
 
 static void caps_zero(const struct lie_moment *moment)
@@ -100,20 +102,25 @@ static void wild_status(const struct lie_moment *moment)
 	push(moment, moment->cqe);
 }
 
+/* The index is published before we write over it: the end of the turn would mend it. */
+static void push_and_say(const struct lie_moment *moment, uint32_t index)
+{
+	push(moment, moment->cqe);
+	pvr_publish(moment->adapter);
+	__atomic_store_n(&moment->cq->shm->prod_tail, index, __ATOMIC_RELEASE);
+}
+
 /* One more than the ring holds, counted from the oldest that the driver may have left. */
 static void jump(const struct lie_moment *moment)
 {
-	struct pvr_cq *cq = moment->cq;
+	const struct pvr_cq *cq = moment->cq;
 
-	push(moment, moment->cqe);
-	__atomic_store_n(&cq->shm->prod_tail, (cq->produced + cq->cqe) & (2 * cq->cqe - 1),
-			 __ATOMIC_RELEASE);
+	push_and_say(moment, (cq->produced + 1 + cq->cqe) & (2 * cq->cqe - 1));
 }
 
 static void wild_index(const struct lie_moment *moment)
 {
-	push(moment, moment->cqe);
-	__atomic_store_n(&moment->cq->shm->prod_tail, WILD, __ATOMIC_RELEASE);
+	push_and_say(moment, WILD);
 }
 
 /* -------------------------------------------------------------- events */
