@@ -97,7 +97,8 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
 		if (!pvr_trylock(&adapter->lock))
 			continue;
-		found |= pvr_quiet_poll(adapter) | pvr_async_poll(adapter);
+		found |= pvr_quiet_poll(adapter);
+		found |= pvr_async_poll(adapter);
 		pvr_adapter_leave(adapter, worker);
 	}
 	return found;

@@ -191,7 +191,11 @@ static void *talk(void *opaque)
 	uint64_t end = now() + HANG_SECONDS * FG_SEC;
 
 	while (t->done < MESSAGES || t->received < MESSAGES) {
-		if (send_next(t) | take_sent(t) | take_received(t))
+		bool busy = send_next(t);
+
+		busy |= take_sent(t);
+		busy |= take_received(t);
+		if (busy)
 			continue;
 		sched_yield();
 		if (now() > end)
