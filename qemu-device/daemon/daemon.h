@@ -15,7 +15,8 @@ struct pvr_daemon {
 	struct pvr_engine *engine;
 	struct pvr_crew crew;
 	char scratch[96]; /* "": not made yet; a socket path has to fit behind it */
-	struct pvr_attach *adapters[PVR_ADAPTERS_MAX]; /* in the order they were added; changes while the crew is paused */
+	/* In the order they were added; changes while the crew is paused. */
+	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
 	size_t num_adapters;
 	unsigned int polling; /* workers that adapters with async=on keep from sleep, at the last look */
 	struct pvr_control *control;
