@@ -175,3 +175,10 @@ def test_same_figures_make_the_same_files(folders, tmp_path):
 
 def test_verdict_of_a_row_without_target_is_empty():
     assert page.verdict_text(NATIVE[1]) == ("", "")
+
+
+def test_charts_have_no_trailing_space(tmp_path):
+    file = tmp_path / "a.svg"
+    file.write_text('<path d="M 0 1 \nL 2 3 \n"/>\n')
+    charts.without_trailing_space(file)
+    assert file.read_text() == '<path d="M 0 1\nL 2 3\n"/>\n'

@@ -76,6 +76,11 @@ def size_text(number, _position=None):
     return f"{number:g} B"
 
 
+def without_trailing_space(file):
+    """As all that is committed; a path's lines end with a space each."""
+    file.write_text("".join(f"{line.rstrip()}\n" for line in file.read_text().splitlines()))
+
+
 def draw(chart, folder):
     """Write the chart's file."""
     import matplotlib
@@ -107,4 +112,5 @@ def draw(chart, folder):
         axes.legend(frameon=False)
         figure.tight_layout()
         figure.savefig(folder / chart.file, metadata={"Date": None, "Creator": None})
+        without_trailing_space(folder / chart.file)
         plt.close(figure)
