@@ -243,7 +243,7 @@ void pvr_async_reset(struct pvr_adapter *adapter)
 void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm)
 {
 	pvr_adapter_lock(adapter);
-	adapter->async.uar_shm = uar_shm;
+	__atomic_store_n(&adapter->async.uar_shm, uar_shm, __ATOMIC_RELAXED);
 	pvr_adapter_unlock(adapter);
 }
 

@@ -31,6 +31,12 @@ static inline bool pvr_async_is_active(const struct pvr_adapter *adapter)
 	return adapter->async.uar_shm && pvr_adapter_dma_ok(adapter);
 }
 
+/* pvr_async_poll() would do nothing. Needs no lock. */
+static inline bool pvr_async_has_nothing(const struct pvr_adapter *adapter)
+{
+	return !__atomic_load_n(&adapter->async.uar_shm, __ATOMIC_RELAXED);
+}
+
 /* Looks at some pages and some objects. Return: true if there was something. */
 bool pvr_async_poll(struct pvr_adapter *adapter);
 

@@ -91,12 +91,23 @@ void pvr_quiet_init_srq(struct pvr_srq *srq)
 
 /* ------------------------------------------------------------ send queues */
 
+/* Those who ask whether there is anything to poll do so without the lock. */
+static void set_count(struct pvr_polled *polled, uint32_t count)
+{
+	__atomic_store_n(&polled->count, count, __ATOMIC_RELAXED);
+}
+
+static void set_on(struct pvr_polled *polled, bool on)
+{
+	__atomic_store_n(&polled->on, on, __ATOMIC_RELAXED);
+}
+
 static void polled_remove(struct pvr_qp *qp)
 {
 	struct pvr_polled *polled = &qp->adapter->polled;
 
 	qp->is_polled = false;
-	polled->count--;
+	set_count(polled, polled->count - 1);
 	TAILQ_REMOVE(&polled->qps, qp, polled);
 }
 
@@ -112,7 +123,7 @@ static void polled_add(struct pvr_qp *qp)
 
 	qp->is_polled = true;
 	qp->polled_since = turns(qp->adapter);
-	polled->count++;
+	set_count(polled, polled->count + 1);
 	TAILQ_INSERT_TAIL(&polled->qps, qp, polled);
 }
 
@@ -206,7 +217,7 @@ bool pvr_quiet_poll(struct pvr_adapter *adapter)
 	struct pvr_qp *qp, *next;
 	bool found = false;
 
-	polled->on = true;
+	set_on(polled, true);
 	if (!pvr_adapter_dma_ok(adapter))
 		return false;
 	for (qp = TAILQ_FIRST(&polled->qps); qp; qp = next) {
@@ -222,7 +233,7 @@ bool pvr_quiet_rest(struct pvr_adapter *adapter)
 	bool found = false, dma = pvr_adapter_dma_ok(adapter);
 	struct pvr_qp *qp;
 
-	polled->on = false;
+	set_on(polled, false);
 	TAILQ_FOREACH(qp, &polled->qps, polled)
 		say_sq(qp, false);
 	/* One for all of them. */

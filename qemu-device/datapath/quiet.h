@@ -72,6 +72,13 @@ void pvr_quiet_srq(struct pvr_srq *srq);
  * such queues. Return: true if it has found a request.
  */
 bool pvr_quiet_poll(struct pvr_adapter *adapter);
+/* That would do nothing. Needs no lock: what comes just now is found by the next poll. */
+static inline bool pvr_quiet_has_nothing(const struct pvr_adapter *adapter)
+{
+	return __atomic_load_n(&adapter->polled.on, __ATOMIC_RELAXED) &&
+	       !__atomic_load_n(&adapter->polled.count, __ATOMIC_RELAXED);
+}
+
 /* No more looking. Return: false if a request came meanwhile: its QP gets a turn. */
 bool pvr_quiet_rest(struct pvr_adapter *adapter);
 

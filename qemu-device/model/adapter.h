@@ -111,8 +111,8 @@ struct pvr_log_limit {
 
 /* Queue pairs whose send queue is looked at without doorbells, see datapath/quiet.h. */
 struct pvr_polled {
-	bool on; /* the embedder polls */
-	uint32_t count;
+	bool on; /* the embedder polls; read without the lock, too */
+	uint32_t count; /* ditto */
 	TAILQ_HEAD(, pvr_qp) qps; /* who was busy longest ago is first */
 };
 

@@ -95,6 +95,9 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 	bool found = false;
 
 	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
+		/* Most of many adapters are idle, and their locks would be most of the work. */
+		if (pvr_quiet_has_nothing(adapter) && pvr_async_has_nothing(adapter))
+			continue;
 		if (!pvr_trylock(&adapter->lock))
 			continue;
 		found |= pvr_quiet_poll(adapter);
