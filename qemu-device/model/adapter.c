@@ -355,7 +355,7 @@ void pvr_adapter_resume(struct pvr_adapter *adapter)
 
 bool pvr_adapter_busy(const struct pvr_adapter *adapter)
 {
-	return __atomic_load_n(&adapter->busy_with_job, __ATOMIC_RELAXED);
+	return __atomic_load_n(&adapter->job.mr, __ATOMIC_RELAXED);
 }
 
 const char *pvr_adapter_name(const struct pvr_adapter *adapter)

@@ -118,7 +118,7 @@ struct pvr_polled {
 
 /* A command that is not done yet: so far only CREATE_MR takes that long. */
 struct pvr_job {
-	struct pvr_mr *mr; /* to be; NULL: there is no job */
+	struct pvr_mr *mr; /* to be; NULL: there is no job. Read without the lock, too */
 	struct pvr_walk walk;
 	union pvr_cmd_req req;
 };
@@ -140,7 +140,6 @@ struct pvr_adapter {
 	bool is_interrupting; /* on its worker's list of those */
 	bool has_interrupts; /* vectors to raise, but on no such list yet */
 	bool has_lost_gids; /* read without the lock, too */
-	bool busy_with_job; /* ditto */
 	struct pvr_worker *worker;
 	/* Who is giving its queue pairs a turn now; NULL also if it is no worker. */
 	struct pvr_worker *runner;

@@ -95,12 +95,6 @@ static void complete(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		pvr_interrupt(adapter, PVR_VEC_CMD);
 }
 
-/* Clients look at it without the lock. */
-static void set_busy(struct pvr_adapter *adapter, bool busy)
-{
-	__atomic_store_n(&adapter->busy_with_job, busy, __ATOMIC_RELAXED);
-}
-
 static void refuse(struct pvr_adapter *adapter, int err)
 {
 	adapter->err = err;
@@ -121,12 +115,10 @@ static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 		return;
 	}
 	err = ops->run(adapter, req, &resp);
-	if (err != -EINPROGRESS) {
+	if (err == -EINPROGRESS)
+		pvr_worker_queue(adapter);
+	else
 		complete(adapter, req, &resp, -err);
-		return;
-	}
-	set_busy(adapter, true);
-	pvr_worker_queue(adapter);
 }
 
 void pvr_cmd_run(struct pvr_adapter *adapter)
@@ -157,7 +149,6 @@ bool pvr_cmd_step(struct pvr_adapter *adapter)
 	err = pvr_mr_create_step(adapter, &resp);
 	if (err == -EINPROGRESS)
 		return true;
-	set_busy(adapter, false);
 	complete(adapter, &adapter->job.req, &resp, -err);
 	return false;
 }
@@ -170,8 +161,6 @@ void pvr_cmd_finish(struct pvr_adapter *adapter)
 
 void pvr_cmd_cancel(struct pvr_adapter *adapter)
 {
-	if (!adapter->job.mr)
-		return;
-	set_busy(adapter, false);
-	pvr_mr_create_cancel(adapter);
+	if (adapter->job.mr)
+		pvr_mr_create_cancel(adapter);
 }

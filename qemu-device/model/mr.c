@@ -219,6 +219,12 @@ static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
 	return 0;
 }
 
+/* pvr_adapter_busy() looks at it without the lock. */
+static void set_job(struct pvr_adapter *adapter, struct pvr_mr *mr)
+{
+	__atomic_store_n(&adapter->job.mr, mr, __ATOMIC_RELAXED);
+}
+
 static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 {
 	const struct pvr_cmd_create_mr *cmd = &adapter->job.req.create_mr;
@@ -237,7 +243,7 @@ static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 	}
 	if (err)
 		return err;
-	adapter->job.mr = NULL;
+	set_job(adapter, NULL);
 	resp->create_mr.mr_handle = mr->handle;
 	resp->create_mr.lkey = mr->key;
 	resp->create_mr.rkey = mr->key;
@@ -273,7 +279,7 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	mr = mr_new(maker, cmd, pd);
 	if (!mr)
 		return -ENOMEM;
-	adapter->job.mr = mr;
+	set_job(adapter, mr);
 	adapter->job.req = *req;
 	return create_go_on(adapter, resp, maker->map(adapter, cmd, mr));
 }
@@ -287,7 +293,7 @@ void pvr_mr_create_cancel(struct pvr_adapter *adapter)
 {
 	pvr_pages_unmap(adapter, &adapter->job.mr->pages);
 	free(adapter->job.mr);
-	adapter->job.mr = NULL;
+	set_job(adapter, NULL);
 }
 
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
