@@ -56,7 +56,7 @@ int pvr_wq_avail(const struct pvr_wq *wq);
  * that is copied whether it is used or not.
  */
 static inline void pvr_wq_fetch_sge(const struct pvr_wq *wq, const struct pvrdma_sge *sge_shm,
-		      uint32_t num_sge, struct pvrdma_sge *sge)
+				    uint32_t num_sge, struct pvrdma_sge *sge)
 {
 	uint32_t i, n = num_sge < wq->max_sge ? num_sge : wq->max_sge;
 
@@ -67,7 +67,7 @@ static inline void pvr_wq_fetch_sge(const struct pvr_wq *wq, const struct pvrdma
 
 /* Only as many bytes as are said to be there, and fit. */
 static inline void pvr_wq_fetch_inline(const struct pvr_wq *wq, const void *data_shm,
-			 struct pvr_send_wqe *wqe)
+				       struct pvr_send_wqe *wqe)
 {
 	uint32_t len = wqe->hdr.total_len;
 
@@ -88,7 +88,7 @@ static inline void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wq
 		pvr_wq_fetch_inline(wq, hdr_shm + 1, wqe);
 	else
 		pvr_wq_fetch_sge(wq, (const struct pvrdma_sge *)(hdr_shm + 1), wqe->hdr.num_sge,
-			  wqe->sge);
+				 wqe->sge);
 }
 
 static inline void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe)
