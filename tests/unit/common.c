@@ -223,6 +223,15 @@ static void ping(struct fg_host *host, struct fg_end *from, struct fg_end *to, c
 	_assert_int_equal(fg_mismatch(to->mr.va + 1000, len, 77), len, file, line);
 }
 
+void t_message(struct t_env *env, uint32_t flags)
+{
+	struct fg_wr wr = { .wr_id = 7, .opcode = PVRDMA_WR_SEND, .flags = flags };
+
+	t_recv(&env->b, 7, 0, 0);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_run(env->host);
+}
+
 void t_ping_pong_at(struct fg_host *host, struct fg_end *a, struct fg_end *b, const char *file,
 		    int line)
 {

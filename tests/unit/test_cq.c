@@ -263,13 +263,7 @@ static void test_cqes_of_one_cq_for_both_queues(void **state)
 /* One completion on a's send CQ and one on b's receive CQ. */
 static void message(struct t_env *env, uint32_t flags)
 {
-	struct fg_wr wr = { .wr_id = 7,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED | flags };
-
-	t_recv(&env->b, 7, 0, 0);
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
+	t_message(env, PVR_SEND_SIGNALED | flags);
 }
 
 static void test_no_notification_unless_armed(void **state)

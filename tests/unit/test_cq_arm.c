@@ -12,13 +12,7 @@
 /* One completion on b's receive CQ. */
 static void complete(struct t_env *env, uint32_t flags)
 {
-	struct fg_wr wr = { .wr_id = 7,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED | flags };
-
-	t_recv(&env->b, 7, 0, 0);
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
+	t_message(env, PVR_SEND_SIGNALED | flags);
 	expect_done(&env->a.scq, 7, PVRDMA_WC_SEND);
 }
 

@@ -7,16 +7,6 @@
 
 #define LATE (50 * FG_US) /* until what nobody reads is announced */
 
-/* A completion in b's receive CQ. */
-static void complete(struct t_env *env, uint32_t flags)
-{
-	struct fg_wr wr = { .wr_id = 7, .opcode = PVRDMA_WR_SEND, .flags = flags };
-
-	t_recv(&env->b, 7, 0, 0);
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
-}
-
 static uint32_t notifications(struct t_env *env)
 {
 	return fg_cq_events_count(env->g[1], env->b.rcq.handle);
@@ -36,7 +26,7 @@ static void test_arm_that_is_seen_is_at_once(void **state)
 
 	fg_cq_arm(&env->b.rcq);
 	fg_run(env->host);
-	complete(env, 0);
+	t_message(env, 0);
 	assert_int_equal(notifications(env), 1);
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(notifications(env), 0);
@@ -47,7 +37,7 @@ static void test_lost_arm_is_late(void **state)
 	struct t_env *env = *state;
 
 	arm_and_lose_it(env);
-	complete(env, 0);
+	t_message(env, 0);
 	fg_advance(env->host, LATE - 1);
 	assert_int_equal(notifications(env), 0);
 	fg_advance(env->host, 1);
@@ -63,7 +53,7 @@ static void test_lost_arm_is_remembered(void **state)
 
 	arm_and_lose_it(env);
 	fg_advance(env->host, 1000 * FG_SEC);
-	complete(env, 0);
+	t_message(env, 0);
 	fg_advance(env->host, LATE);
 	assert_int_equal(notifications(env), 1);
 }
@@ -73,7 +63,7 @@ static void test_lost_arm_after_the_completion(void **state)
 {
 	struct t_env *env = *state;
 
-	complete(env, 0);
+	t_message(env, 0);
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(notifications(env), 0);
 	arm_and_lose_it(env);
@@ -88,7 +78,7 @@ static void test_doorbell_of_another_cq_may_have_overwritten_it(void **state)
 	fg_cq_arm(&env->b.rcq);
 	fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
 	fg_run(env->host);
-	complete(env, 0);
+	t_message(env, 0);
 	fg_advance(env->host, LATE);
 	assert_int_equal(notifications(env), 1);
 }
@@ -98,7 +88,7 @@ static void test_without_doorbells_nobody_waits(void **state)
 	struct t_env *env = *state;
 
 	for (int i = 0; i < 20; i++) {
-		complete(env, PVR_SEND_SOLICITED);
+		t_message(env, PVR_SEND_SOLICITED);
 		fg_advance(env->host, FG_SEC);
 	}
 	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
@@ -111,11 +101,11 @@ static void test_announced_once(void **state)
 
 	arm_and_lose_it(env);
 	for (int i = 0; i < 10; i++)
-		complete(env, 0);
+		t_message(env, 0);
 	fg_advance(env->host, LATE);
 	assert_int_equal(notifications(env), 1);
 	/* No doorbell since: nobody can have armed it again. */
-	complete(env, 0);
+	t_message(env, 0);
 	for (int i = 0; i < 10; i++)
 		fg_advance(env->host, FG_SEC);
 	assert_int_equal(notifications(env), 0);
@@ -127,7 +117,7 @@ static void test_polling_guests_are_not_bothered(void **state)
 	struct t_env *env = *state;
 
 	for (int i = 0; i < 5000; i++) {
-		complete(env, 0);
+		t_message(env, 0);
 		fg_advance(env->host, 10 * FG_US);
 		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
 		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
@@ -145,9 +135,9 @@ static void test_stream_that_is_never_all_read_is_no_reason(void **state)
 
 	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
 	fg_run(env->host);
-	complete(env, 0);
+	t_message(env, 0);
 	for (int i = 0; i < 1000; i++) {
-		complete(env, 0);
+		t_message(env, 0);
 		fg_advance(env->host, 20 * FG_US);
 		assert_true(fg_cq_poll(&env->b.rcq, &cqe));
 	}
@@ -163,7 +153,7 @@ static void test_busy_guests_are_bothered_seldom(void **state)
 	for (int i = 0; i < 1000; i++) {
 		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
 		fg_run(env->host);
-		complete(env, 0);
+		t_message(env, 0);
 		for (int k = 0; k < 100; k++)
 			fg_advance(env->host, 100 * FG_US);
 		told += notifications(env);
@@ -180,7 +170,7 @@ static void test_cq_that_nobody_reads_is_told_of_seldom(void **state)
 
 	for (int i = 0; i < 60; i++) {
 		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
-		complete(env, 0);
+		t_message(env, 0);
 		fg_advance(env->host, 3 * FG_MS);
 		told += notifications(env);
 	}
@@ -196,7 +186,7 @@ static void test_patience_ends_when_somebody_waits(void **state)
 
 	for (int i = 0; i < 30; i++) {
 		fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
-		complete(env, 0);
+		t_message(env, 0);
 		for (int k = 0; k < 2000; k++)
 			fg_advance(env->host, FG_MS);
 		fg_cq_drain(&env->b.rcq);
@@ -204,7 +194,7 @@ static void test_patience_ends_when_somebody_waits(void **state)
 	}
 	for (int i = 0; i < 10; i++) {
 		arm_and_lose_it(env);
-		complete(env, 0);
+		t_message(env, 0);
 		start = env->host->now;
 		while (!fg_cq_events_pending(env->g[1])) {
 			fg_advance(env->host, 10 * FG_US);
@@ -216,7 +206,7 @@ static void test_patience_ends_when_somebody_waits(void **state)
 	}
 	assert_true(env->host->now - start < LATE + 20 * FG_MS);
 	arm_and_lose_it(env);
-	complete(env, 0);
+	t_message(env, 0);
 	fg_advance(env->host, LATE);
 	assert_int_equal(notifications(env), 1);
 }
@@ -228,10 +218,10 @@ static void test_late_notice_takes_no_arming_back(void **state)
 
 	fg_cq_arm_solicited(&env->b.rcq);
 	fg_run(env->host);
-	complete(env, 0);
+	t_message(env, 0);
 	fg_advance(env->host, LATE);
 	assert_int_equal(notifications(env), 1);
-	complete(env, PVR_SEND_SOLICITED);
+	t_message(env, PVR_SEND_SOLICITED);
 	assert_int_equal(notifications(env), 1);
 }
 
@@ -240,7 +230,7 @@ static void test_cq_goes_while_it_is_watched(void **state)
 	struct t_env *env = *state;
 
 	arm_and_lose_it(env);
-	complete(env, 0);
+	t_message(env, 0);
 	fg_end_close(&env->b);
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
@@ -252,7 +242,7 @@ static void test_bus_master_off_while_it_is_watched(void **state)
 	struct t_env *env = *state;
 
 	arm_and_lose_it(env);
-	complete(env, 0);
+	t_message(env, 0);
 	pvr_adapter_set_bus_master(env->g[1]->adapter, false);
 	for (int i = 0; i < 10; i++)
 		fg_advance(env->host, 100 * FG_MS);
@@ -267,7 +257,7 @@ static void test_failed_adapter_is_left_alone(void **state)
 	struct t_env *env = *state;
 
 	arm_and_lose_it(env);
-	complete(env, 0);
+	t_message(env, 0);
 	pvr_adapter_fail(env->g[1]->adapter, "a test says so");
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
@@ -279,11 +269,11 @@ static void test_lost_arm_survives_a_resize(void **state)
 	struct t_env *env = *state;
 
 	for (int i = 0; i < 40; i++) {
-		complete(env, 0);
+		t_message(env, 0);
 		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
 	}
 	arm_and_lose_it(env);
-	complete(env, 0);
+	t_message(env, 0);
 	expect_ok(fg_cq_resize(&env->b.rcq, 8));
 	fg_advance(env->host, LATE);
 	assert_int_equal(notifications(env), 1);
@@ -295,15 +285,15 @@ static void test_consumed_in_time_after_a_resize(void **state)
 	struct t_env *env = *state;
 
 	for (int i = 0; i < 40; i++) {
-		complete(env, 0);
+		t_message(env, 0);
 		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
 	}
 	arm_and_lose_it(env);
-	complete(env, 0);
+	t_message(env, 0);
 	expect_ok(fg_cq_resize(&env->b.rcq, 8));
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
 	fg_advance(env->host, LATE - 1);
-	complete(env, 0);
+	t_message(env, 0);
 	fg_advance(env->host, 1);
 	assert_int_equal(notifications(env), 0);
 	fg_advance(env->host, LATE);
@@ -317,14 +307,14 @@ static void test_arms_in_memory_are_exact(void **state)
 	struct t_env *env = *state;
 
 	assert_false(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
-	complete(env, 0);
+	t_message(env, 0);
 	assert_int_equal(notifications(env), 1);
 	fg_cq_drain(&env->b.rcq);
 	/* Other CQs of the context ring: this one is known not to be armed. */
 	for (int i = 0; i < 10; i++) {
 		fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
 		fg_run(env->host);
-		complete(env, 0);
+		t_message(env, 0);
 		fg_advance(env->host, FG_SEC);
 	}
 	assert_int_equal(notifications(env), 0);
@@ -335,7 +325,7 @@ static void test_lost_doorbell_of_an_arm_in_memory(void **state)
 {
 	struct t_env *env = *state;
 
-	complete(env, 0);
+	t_message(env, 0);
 	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
 	fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
 	fg_run(env->host);
