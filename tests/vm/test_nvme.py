@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """NVMe over fabrics: the kernel's own target on one VM, its initiator on the other, random data there and back."""
 
+import apps
 import pytest
 from steps import Step, ids, run_steps
 
@@ -56,7 +57,7 @@ STEPS = [
 
 @pytest.fixture(scope="module")
 def nvme(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("nvme"), STEPS, packages="nvme-cli")
+    return run_steps(tmp_path_factory.mktemp("nvme"), STEPS, packages=apps.PACKAGES)
 
 
 @pytest.mark.parametrize("step", ids(STEPS))
