@@ -22,6 +22,10 @@ demo: deps ## Boot two VMs and run a pingpong between them
 check: deps ## Build everything and run all tests; last line: N passed, N failed, N skipped
 	@scripts/check
 
+.PHONY: check-long
+check-long: host module provider ## The VM tests that take above two minutes each, which "check" leaves out
+	@scripts/check long
+
 .PHONY: check-debug
 check-debug: host module provider ## The driver on a kernel with lockdep, KASAN and kmemleak; builds that kernel once
 	@scripts/check debug

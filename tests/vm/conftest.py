@@ -104,3 +104,10 @@ def vmlab(tmp_path):
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: boots VMs and works in them for a minute or more; "
                                        "-m 'not slow' leaves it out")
+    config.addinivalue_line("markers", "long: takes above two minutes: make check-long runs it, make check does not")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("long"):
+            item.add_marker("slow")
