@@ -6,7 +6,7 @@ import shutil
 import signal
 
 from . import options as command_line
-from . import logs, parts, rundir, shell
+from . import logs, parts, rundir, shell, ssh
 from .daemon import Daemon, adapter_mac
 from .errors import Interrupted, LabError, LabFailure
 from .initramfs import GUEST_SCRIPTS
@@ -103,7 +103,7 @@ def _mac(options, number):
 
 
 def _fill_control(options, found, run):
-    """The read-only share: the guest's scripts, SCRIPT, driver and provider."""
+    """The read-only share: the guest's scripts, SCRIPT, driver and provider, the nodes' key."""
     control = run / "control"
     control.mkdir()
     shutil.copytree(GUEST_SCRIPTS, control / "guest")
@@ -117,6 +117,8 @@ def _fill_control(options, found, run):
         (control / "provider").mkdir()
         for name in parts.PROVIDER_FILES:
             shutil.copy(found.provider / name, control / "provider")
+    if ssh.SERVER in options.packages:
+        ssh.make_key(control / "ssh")
     return control
 
 

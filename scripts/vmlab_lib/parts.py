@@ -7,7 +7,7 @@ import pathlib
 import shutil
 import struct
 
-from . import image, initramfs, process, qemu
+from . import image, initramfs, process, qemu, ssh
 from .errors import LabError
 from .options import ROOT, SCRIPTS
 
@@ -29,6 +29,8 @@ class Parts:
 def gather(options, progress):
     """Return the Parts for these options; builds or fetches what is not there."""
     _check_host_packages()
+    if ssh.SERVER in options.packages:
+        ssh.check_host()
     program = options.qemu or process.run_step([SCRIPTS / "fetch-qemu"], progress)
     qemu.check_version(program)
     kernel = pathlib.Path(process.run_step([SCRIPTS / "fetch-kernel", options.kernel], progress))

@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+from apps import PACKAGES
 from conftest import VMLAB
 
 FOREVER = "sleep 1000"
@@ -85,6 +86,26 @@ def test_rxe_on_three_nodes(vmlab):
 def test_packages_are_installed(vmlab):
     result = vmlab("hello", driver="none", nodes=1, packages="hello").check()
     assert result.nodes[1] == ["Hello, world!"]
+
+
+def test_ssh_without_password(vmlab):
+    """Root and the ordinary user, by name, address and to oneself; a password is not even asked for."""
+    result = vmlab("""
+        barrier up
+        ssh="ssh -o ConnectTimeout=20 -o StrictHostKeyChecking=yes"
+        [ $NODE = 2 ] || { barrier over; exit; }
+        for host in node1 $PEER_IP node2 localhost; do
+            echo "root at $host: $($ssh -o BatchMode=yes $host 'hostname; id -un; ulimit -l' | xargs)"
+        done
+        su user -c "$ssh -o BatchMode=yes node1 'hostname; id -un; pwd'" | xargs
+        ! $ssh -o PreferredAuthentications=password,keyboard-interactive root@node1 true 2>&1
+        ls -l /home/user/.ssh/id_ed25519 | cut -d ' ' -f 1,3,4
+        barrier over
+        """, driver="none", packages=PACKAGES).check()
+    assert result.nodes[2] == [
+        "root at node1: node1 root unlimited", "root at 10.77.0.1: node1 root unlimited",
+        "root at node2: node2 root unlimited", "root at localhost: node2 root unlimited",
+        "node1 user /home/user", "root@node1: Permission denied (publickey).", "-rw------- user user"]
 
 
 def test_killed_node_is_replaced(vmlab):

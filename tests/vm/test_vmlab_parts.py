@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Parts of vmlab that need no VM: the kernel's complaints, the switch, barriers, the initramfs."""
+"""Parts of vmlab that need no VM: the kernel's complaints, the switch, barriers, the initramfs, the SSH key."""
 
 import os
 import pathlib
@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from vmlab_lib import cache, initramfs, options, process, rundir, segment
+from vmlab_lib import cache, initramfs, options, process, rundir, segment, ssh
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
 from vmlab_lib.errors import LabError
@@ -280,3 +280,21 @@ def test_run_dir_is_short_and_removes_what_dead_runs_left(tmp_path, monkeypatch)
         assert not os.path.exists(stale)
         assert len(str(path / "adapter250")) < 108
     assert not path.exists()
+
+
+# --- SSH key ------------------------------------------------------------------------------------
+
+def test_each_run_has_a_key_of_its_own_that_nobody_else_reads(tmp_path):
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        ssh.make_key(folder)
+        assert folder.stat().st_mode & 0o777 == 0o700
+        assert (folder / ssh.KEY).stat().st_mode & 0o777 == 0o600
+    public = [(folder / f"{ssh.KEY}.pub").read_text().split()[1] for folder in folders]
+    assert public[0] != public[1]
+
+
+def test_host_without_ssh_keygen_is_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LabError, match="apt-get install openssh-client"):
+        ssh.check_host()
