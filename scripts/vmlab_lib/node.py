@@ -168,11 +168,13 @@ class Node:
 def environment(options, number, restarted):
     """The text of nodeN.env, which the guest's init reads."""
     ips = [f"10.77.{n >> 8}.{n & 255}" for n in range(1, options.nodes + 1)]
-    peer = ips[min(1, options.nodes - 1)] if number == 1 else ips[0]
+    ips6 = [f"fd77::{n:x}" for n in range(1, options.nodes + 1)]
+    peer = min(1, options.nodes - 1) if number == 1 else 0
     columns, rows = _terminal_size()
     values = {
         "NODE": number, "NODES": options.nodes, "MY_IP": ips[number - 1], "IPS": " ".join(ips),
-        "PEER_IP": peer, "DRIVER": options.driver, "SHARE": "/share", "MODE": options.mode,
+        "MY_IP6": ips6[number - 1], "IPS6": " ".join(ips6), "PEER_IP": ips[peer], "PEER_IP6": ips6[peer],
+        "DRIVER": options.driver, "SHARE": "/share", "MODE": options.mode,
         "SCRIPT": "/vmlab/run", "MAC": options.macs[number], "RDMA_DEV": "", "GID_INDEX": "",
         "NIC_MODULE": {"virtio-net-pci": "virtio_net"}.get(options.nic, options.nic),
         "RESTARTED": 1 if restarted else 0, "ROWS": rows, "COLUMNS": columns,

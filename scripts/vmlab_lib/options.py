@@ -18,8 +18,8 @@ MAX_ADAPTERS = 10
 LEAST_MEMORY = 256 << 20
 
 _EPILOG = """\
-On each node SCRIPT finds NODE (1..N), NODES, MY_IP, IPS, PEER_IP, RDMA_DEV, GID_INDEX and SHARE in its
-environment, and the commands `barrier NAME` and `labctl`. Details: docs/vmlab.md."""
+On each node SCRIPT finds NODE (1..N), NODES, MY_IP, IPS, PEER_IP, MY_IP6, IPS6, PEER_IP6, RDMA_DEV,
+GID_INDEX and SHARE in its environment, and the commands `barrier NAME` and `labctl`. Details: docs/vmlab.md."""
 
 
 class _Parser(argparse.ArgumentParser):

@@ -137,6 +137,7 @@ SHOWN = {
     "active port": r"state:\s+PORT_ACTIVE \(4\)",
     "Ethernet": r"link_layer:\s+Ethernet",
     "RoCE v2 GID": r"GID\[ *\d+\]:\s+::ffff:10\.77\.0\.[12], RoCE v2",
+    "RoCE v2 GID of IPv6": r"GID\[ *\d+\]:\s+fd77::[12], RoCE v2",
 }
 
 
