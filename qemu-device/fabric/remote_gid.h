@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Which other daemon has which GID: what the embedder has said, see pvr_engine_set_gid().
+ *
+ * Under the fabrics' lock, which the functions take themselves. A change makes the
+ * topology of the fabric of that name another one, so that queue pairs look again, and
+ * wakes those that wait for a peer that was not found.
+ */
+#ifndef PVR_REMOTE_GID_H
+#define PVR_REMOTE_GID_H
+
+#include "pipe.h"
+
+/*
+ * Who has @gid, of the adapter's own RoCE version, in its fabric; NULL if that is not
+ * known, and then the embedder is asked, or if nobody has it. For GIDs that
+ * pvr_fabric_find() does not find.
+ */
+struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16]);
+
+/*
+ * May @remote speak for @gid? PVR_WHERE_REMOTE: yes; PVR_WHERE_UNKNOWN: not known yet, the
+ * embedder has been asked; else no. A GID of a local adapter is never a remote's.
+ */
+enum pvr_where pvr_remote_gid_check(struct pvr_remote *remote, const char *fabric,
+				    const uint8_t gid[16], uint8_t gid_type);
+
+/* Remotes with members of a multicast group: the @index-th, NULL behind the last one. */
+struct pvr_remote *pvr_remote_group_member(const struct pvr_adapter *adapter,
+					   const uint8_t mgid[16], unsigned int index);
+
+#endif /* PVR_REMOTE_GID_H */

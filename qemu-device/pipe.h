@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Adapters of other hosts: what an embedder that can reach them does for the engine.
+ *
+ * DOC: who does what
+ *
+ * The engine knows the guests' queues and the frames (docs/pipe-protocol.md); it has no
+ * socket. The embedder finds out which host has a GID (its directory), makes connections,
+ * proves who is at the other end, exchanges HELLOs, and gives the engine a way to send and
+ * receive bytes. An engine without any of this is one host by itself.
+ *
+ * A remote is another daemon. It has connections of two kinds:
+ *
+ *	outgoing	we have dialled; carries what our guests ask for, and the answers.
+ *			A fixed set of slots, each up or down; a queue pair stays with one.
+ *	incoming	it has dialled; carries what its guests ask for. Any number that the
+ *			embedder admits.
+ *
+ * When an outgoing connection breaks, the embedder makes another one and says so: what was
+ * not acknowledged is sent once more, and no queue pair fails before its own timeout and
+ * retries are spent.
+ *
+ * DOC: threads
+ *
+ * A connection belongs to one thread, a worker's as a rule: only that calls
+ * pvr_out_input(), pvr_out_output(), pvr_in_input(), pvr_in_output(). Everything else here
+ * may be called by any thread at any time, but pvr_engine_set_net(), which comes before
+ * the first adapter. Callbacks must not block, nor call back into the engine; send() and
+ * want_output() of an outgoing connection, resolve(), announce() and located() are called
+ * by any thread.
+ */
+#ifndef PVR_PIPE_H
+#define PVR_PIPE_H
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "engine.h"
+
+#define PVR_OUT_MAX 16 /* outgoing connections per remote and path */
+#define PVR_REMOTE_NAME_MAX 64
+
+struct pvr_remote;
+struct pvr_in;
+
+/* How connections get to a remote; the greater one is preferred. */
+enum pvr_pipe_kind {
+	PVR_PIPE_TCP,
+	PVR_PIPE_VERBS,
+	PVR_PIPE_KINDS,
+};
+
+struct pvr_net_ops {
+	/*
+	 * A guest wants to reach, or somebody says to be, @gid, which is not known: find out
+	 * and call pvr_engine_set_gid(). Called again and again while that has not come.
+	 */
+	void (*resolve)(void *opaque, const char *fabric, const uint8_t gid[16]);
+	/* A GID, or membership in a multicast group, of an adapter of ours has come or gone. */
+	void (*announce)(void *opaque, const char *fabric, const uint8_t gid[16], uint8_t gid_type,
+			 const uint8_t mac[6], bool present);
+	/* The answer to pvr_out_where(). @gid_type 0: it is not there. */
+	void (*located)(void *opaque, struct pvr_remote *remote, const char *fabric,
+			const uint8_t gid[16], uint8_t gid_type);
+	/* What was set by pvr_engine_set_gid() turned out to be wrong: @remote has it no more. */
+	void (*moved)(void *opaque, struct pvr_remote *remote, const char *fabric,
+		      const uint8_t gid[16]);
+};
+
+/* Before the first adapter is made. */
+void pvr_engine_set_net(struct pvr_engine *engine, const struct pvr_net_ops *ops, void *opaque);
+
+/* ------------------------------------------------------------------ directory */
+
+/* Who has a GID that no adapter of this engine has. A local one always goes first. */
+enum pvr_where {
+	PVR_WHERE_UNKNOWN, /* forget it: ask by resolve() when it is needed */
+	PVR_WHERE_NOWHERE, /* nobody has it: do not ask until told otherwise */
+	PVR_WHERE_REMOTE, /* @remote has it; a multicast group may have several, one call each */
+	PVR_WHERE_NOT_REMOTE, /* @remote has it no more */
+};
+
+/*
+ * The fabric need not exist, and is not made; it is remembered all the same, up to 2^20
+ * GIDs. Return: 0, -ENOMEM, or -ENOSPC.
+ */
+int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote);
+
+/* Which adapter of ours has it: its type and MAC. Return: whether one has. */
+bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+			 uint8_t *gid_type, uint8_t mac[6]);
+
+/* -------------------------------------------------------------------- remotes */
+
+/* That of this name; made if it is new, and kept until the engine ends. NULL: no memory. */
+struct pvr_remote *pvr_remote_get(struct pvr_engine *engine, const char *name);
+const char *pvr_remote_name(const struct pvr_remote *remote);
+
+/*
+ * A way to move bytes. Functions return how many have moved; 0 when none can now; -errno
+ * when the connection is broken (-ECONNRESET also at its end), which stays so.
+ */
+struct pvr_stream_ops {
+	/* May take a part. What is taken is copied, or on its way, when this returns. */
+	ssize_t (*send)(void *opaque, const struct iovec *iov, int count);
+	ssize_t (*recv)(void *opaque, const struct iovec *iov, int count);
+	/* Not all was taken: call pvr_out_output() or pvr_in_output() when more can be. */
+	void (*want_output)(void *opaque);
+};
+
+struct pvr_stream_limits {
+	uint32_t chunk; /* of the frames that we send: what the HELLOs agreed upon */
+};
+
+/* Outgoing connections: @slot below PVR_OUT_MAX. A remote's queue pairs use those that are up. */
+void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+		const struct pvr_stream_ops *ops, void *opaque,
+		const struct pvr_stream_limits *limits);
+/* Afterwards the ops are not used any more. */
+void pvr_out_down(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
+
+enum pvr_input {
+	PVR_INPUT_IDLE, /* all that was there has been taken */
+	PVR_INPUT_MORE, /* call again soon; others first */
+	PVR_INPUT_OUTPUT, /* nothing is taken before answers get away: after pvr_in_output() */
+	PVR_INPUT_STALLED, /* an unknown GID: after pvr_engine_set_gid(), or in 10 ms */
+	PVR_INPUT_BROKEN, /* close it; why[] says why, and bye is the reason to tell */
+};
+
+struct pvr_input_error {
+	int reason; /* enum pvr_bye, or -1: the stream itself is broken, nobody can be told */
+	char why[120];
+};
+
+/* The stream has something to read. Bounded work. */
+enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
+			     unsigned int slot, struct pvr_input_error *err);
+/* The stream takes more. Return: false if it is broken. */
+bool pvr_out_output(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
+/* PING; the answer shows in pvr_remote_stats. */
+void pvr_out_ping(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
+/* WHERE; the answer comes by located(). Return: false if the connection is down. */
+bool pvr_out_where(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+		   const char *fabric, const uint8_t gid[16]);
+
+/* An incoming connection, after the HELLOs; @worker: whose thread it belongs to. */
+struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
+			     unsigned int worker, const struct pvr_stream_ops *ops, void *opaque,
+			     const struct pvr_stream_limits *limits);
+void pvr_in_destroy(struct pvr_in *in);
+enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err);
+bool pvr_in_output(struct pvr_in *in);
+
+/* ----------------------------------------------------------------- statistics */
+
+struct pvr_remote_stats {
+	const char *name;
+	bool up[PVR_PIPE_KINDS]; /* an outgoing connection of this kind is */
+	uint64_t rtt_ns; /* of the last PING; 0: none yet */
+	uint64_t heard; /* when anything came from it last, as now() */
+	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
+	uint64_t replays; /* requests that were sent again after a connection broke */
+};
+
+void pvr_remote_get_stats(struct pvr_remote *remote, struct pvr_remote_stats *stats);
+void pvr_engine_for_each_remote(struct pvr_engine *engine,
+				void (*fn)(void *opaque, struct pvr_remote *remote), void *opaque);
+
+#endif /* PVR_PIPE_H */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The pipe protocol's frames, as they are on the wire: docs/pipe-protocol.md says what
+ * they mean. Everything is little-endian but GIDs and immediate data, which are bytes in
+ * the order of the network. Reserved fields are zero, and checked.
+ *
+ * Two daemons have two sets of connections, one for what the guests of each ask for: on a
+ * connection who dialled is the requester, and sends requests; who accepted is the
+ * responder, and sends responses. A requester always takes responses in at once, a
+ * responder may stop reading requests while its responses do not get away. So neither
+ * waits for the other in a circle, and TCP's flow control is all that is needed.
+ */
+#ifndef PVR_WIRE_H
+#define PVR_WIRE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <linux/types.h>
+
+#define PVR_WIRE_MAGIC 0x65706970u /* "pipe" */
+#define PVR_WIRE_VERSION 1
+/* A piece of a message has no more payload than the smaller of both ends' limits. */
+#define PVR_WIRE_CHUNK_MIN 4096u
+#define PVR_WIRE_CHUNK_MAX (1u << 20)
+#define PVR_WIRE_DATAGRAM_MAX 4096u
+#define PVR_WIRE_NAME_MAX 64 /* final NUL included */
+#define PVR_WIRE_FABRIC_MAX 32 /* ditto */
+#define PVR_WIRE_FABRICS 1024 /* that a connection may declare */
+
+enum pvr_frame_type {
+	/* Either way. */
+	PVR_FRAME_HELLO = 1,
+	PVR_FRAME_BYE,
+	PVR_FRAME_PING,
+	PVR_FRAME_PONG,
+	/* From who dialled. */
+	PVR_FRAME_FABRIC = 8,
+	PVR_FRAME_WHERE,
+	PVR_FRAME_REQUEST,
+	PVR_FRAME_DATAGRAM,
+	/* From who accepted. */
+	PVR_FRAME_HERE = 16,
+	PVR_FRAME_ACK,
+	PVR_FRAME_ATOMIC_ACK,
+	PVR_FRAME_READ_DATA,
+	PVR_FRAME_NUM,
+};
+
+/* Every frame begins with this. */
+struct pvr_frame {
+	__le32 size; /* of the frame, this and the payload included */
+	__u8 type; /* enum pvr_frame_type */
+	__u8 flags; /* PVR_FRAME_F_* that the type has */
+	__le16 fabric; /* as a FABRIC frame has declared it; 0 where none is meant */
+};
+
+/* The first frame each way; the one who dialled begins. */
+struct pvr_frame_hello {
+	struct pvr_frame frame;
+	__le32 magic;
+	__le16 version_min, version_max; /* the answer: both are the version chosen */
+	__le64 instance; /* random, another one each time a daemon starts */
+	__le32 features; /* the answer: those chosen, a subset of what was offered */
+	__le32 chunk; /* bytes of payload that it takes in a frame at most */
+	__le16 index, count; /* of this connection among those of the one who dials */
+	__le32 keepalive_ms; /* silence after which it may give the connection up */
+	char name[PVR_WIRE_NAME_MAX]; /* of the host; NUL-terminated */
+};
+
+/* Why, for the other side's log; then the connection is closed. */
+struct pvr_frame_bye {
+	struct pvr_frame frame;
+	__le32 reason; /* enum pvr_bye */
+	__le32 reserved;
+	char text[120]; /* NUL-terminated */
+};
+
+enum pvr_bye {
+	PVR_BYE_DONE, /* not needed any more */
+	PVR_BYE_VERSION,
+	PVR_BYE_IDENTITY, /* the certificate or key is not that host's */
+	PVR_BYE_PROTOCOL, /* a frame that makes no sense */
+	PVR_BYE_REPLACED, /* by a newer connection of the same index */
+	PVR_BYE_LIMIT, /* too many connections, fabrics ... */
+	PVR_BYE_NUM,
+};
+
+struct pvr_frame_ping { /* and PONG, which brings the same back */
+	struct pvr_frame frame;
+	__le64 cookie;
+};
+
+/* From now on frame.fabric is short for this name, on this connection. */
+struct pvr_frame_fabric {
+	struct pvr_frame frame;
+	char name[PVR_WIRE_FABRIC_MAX]; /* NUL-terminated */
+};
+
+/* Who has the GID? HERE is the answer. */
+struct pvr_frame_where { /* and HERE */
+	struct pvr_frame frame;
+	__u8 gid[16];
+	__u8 gid_type; /* HERE: PVR_GID_TYPE_* of who has it; 0: nobody here */
+	__u8 reserved[7];
+};
+
+enum pvr_wire_op {
+	PVR_WIRE_SEND,
+	PVR_WIRE_SEND_IMM,
+	PVR_WIRE_SEND_INV, /* imm is the key, in host order as a __le32 */
+	PVR_WIRE_WRITE,
+	PVR_WIRE_WRITE_IMM,
+	PVR_WIRE_READ,
+	PVR_WIRE_CMP_SWAP,
+	PVR_WIRE_FETCH_ADD,
+	PVR_WIRE_OPS,
+};
+
+#define PVR_REQUEST_F_SOLICITED 0x01
+#define PVR_REQUEST_F_LAST 0x02 /* the piece that ends the message */
+#define PVR_REQUEST_F_UC 0x04 /* unreliable connection: no answer is wanted */
+
+/*
+ * One piece of a message of a connected queue pair. SEND and WRITE: @chunk bytes of
+ * payload follow. READ: the answer brings them. Atomics: @length is 8, @chunk 0.
+ */
+struct pvr_frame_request {
+	struct pvr_frame frame;
+	__u8 op; /* enum pvr_wire_op */
+	__u8 gid_type; /* PVR_GID_TYPE_* of both */
+	__le16 reserved;
+	__le32 epoch; /* of the requester's connection; comes back in answers */
+	__le32 src_qpn, dst_qpn; /* 24 bits */
+	__le32 psn, psns; /* of the message: its first, how many it takes */
+	__u8 sgid[16], dgid[16];
+	__u8 imm[4];
+	__le32 rkey;
+	__le64 addr; /* remote address */
+	__le64 length; /* of the message */
+	__le64 offset; /* of the piece */
+	__le32 chunk; /* bytes of the piece */
+	__le32 reserved2;
+	__le64 compare_add, swap;
+};
+
+struct pvr_frame_datagram {
+	struct pvr_frame frame;
+	__u8 imm[4];
+	__u8 has_imm, gid_type, traffic_class, hop_limit;
+	__le32 flow_label;
+	__le32 src_qpn, dst_qpn, qkey; /* dst_qpn 0xffffff: to the multicast group dgid */
+	__u8 sgid[16], dgid[16];
+};
+
+enum pvr_wire_verdict {
+	PVR_WIRE_ACK, /* done up to here */
+	PVR_WIRE_RNR, /* no receive request: again after rnr_ns */
+	PVR_WIRE_NAK, /* the request at psn has failed, with status */
+	PVR_WIRE_SEQUENCE, /* something is missing: again from here */
+	PVR_WIRE_NOBODY, /* no queue pair that answers */
+	PVR_WIRE_GONE, /* nor has an adapter here the GID any more */
+	PVR_WIRE_VERDICTS,
+};
+
+enum pvr_wire_nak {
+	PVR_WIRE_NAK_INVALID_REQUEST,
+	PVR_WIRE_NAK_ACCESS,
+	PVR_WIRE_NAK_OPERATION,
+	PVR_WIRE_NAKS,
+};
+
+/*
+ * What the responder's queue pair has got: all messages before @psn, and @done bytes of
+ * the one at @psn. NOBODY, GONE: psn is that of the request, done is 0.
+ */
+struct pvr_frame_ack {
+	struct pvr_frame frame;
+	__u8 verdict; /* enum pvr_wire_verdict */
+	__u8 nak; /* enum pvr_wire_nak */
+	__le16 reserved;
+	__le32 epoch;
+	__u8 gid[16]; /* the requester's */
+	__le32 qpn; /* the requester's */
+	__le32 psn;
+	__le64 done;
+	__le64 rnr_ns;
+};
+
+struct pvr_frame_atomic_ack {
+	struct pvr_frame frame;
+	__le32 epoch, qpn;
+	__u8 gid[16];
+	__le32 psn; /* of the atomic */
+	__le32 reserved;
+	__le64 value; /* what was there before */
+};
+
+/* The payload follows: bytes @offset to @offset + @chunk of the READ at @psn. */
+struct pvr_frame_read_data {
+	struct pvr_frame frame;
+	__le32 epoch, qpn;
+	__u8 gid[16];
+	__le32 psn;
+	__le32 chunk;
+	__le64 offset;
+};
+
+#define PVR_WIRE_SIZE(type, size)                                              \
+	static_assert(sizeof(struct type) == (size), "size of " #type)
+
+PVR_WIRE_SIZE(pvr_frame, 8);
+PVR_WIRE_SIZE(pvr_frame_hello, 104);
+PVR_WIRE_SIZE(pvr_frame_bye, 136);
+PVR_WIRE_SIZE(pvr_frame_ping, 16);
+PVR_WIRE_SIZE(pvr_frame_fabric, 40);
+PVR_WIRE_SIZE(pvr_frame_where, 32);
+PVR_WIRE_SIZE(pvr_frame_request, 120);
+PVR_WIRE_SIZE(pvr_frame_datagram, 64);
+PVR_WIRE_SIZE(pvr_frame_ack, 56);
+PVR_WIRE_SIZE(pvr_frame_atomic_ack, 48);
+PVR_WIRE_SIZE(pvr_frame_read_data, 48);
+
+union pvr_any_frame {
+	struct pvr_frame frame;
+	struct pvr_frame_hello hello;
+	struct pvr_frame_bye bye;
+	struct pvr_frame_ping ping;
+	struct pvr_frame_fabric fabric;
+	struct pvr_frame_where where;
+	struct pvr_frame_request request;
+	struct pvr_frame_datagram datagram;
+	struct pvr_frame_ack ack;
+	struct pvr_frame_atomic_ack atomic_ack;
+	struct pvr_frame_read_data read_data;
+};
+
+/* Which end of a connection one is: what it may receive follows. */
+enum pvr_wire_role {
+	PVR_WIRE_REQUESTER, /* it dialled */
+	PVR_WIRE_RESPONDER,
+};
+
+/**
+ * pvr_wire_header_size() - how long a frame's header is
+ * @frame: its first 8 bytes, not checked yet
+ * @receiver: who has received it
+ * @chunk: bytes of payload that the receiver takes at most
+ *
+ * Return: the bytes before the payload; 0 with @why if no such frame may come.
+ */
+size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role receiver,
+			    uint32_t chunk, const char **why);
+
+/**
+ * pvr_wire_check() - is the whole header, a private copy, in order
+ * @size: as pvr_wire_header_size() said
+ * @payload: how many bytes follow
+ *
+ * Afterwards enumerations are in range, reserved fields zero, strings terminated, sizes
+ * and chunks consistent (offset + chunk <= length <= PVR_MAX_MSG_SIZE, LAST exactly if
+ * they are equal), numbers within 24 bits, psns from 1 to 2^23. What only the queue pair
+ * can know is not looked at.
+ */
+bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload,
+		    const char **why);
+
+#endif /* PVR_WIRE_H */
