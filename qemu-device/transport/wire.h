@@ -27,7 +27,8 @@
 #define PVR_WIRE_DATAGRAM_MAX 4096u
 #define PVR_WIRE_NAME_MAX 64 /* final NUL included */
 #define PVR_WIRE_FABRIC_MAX 32 /* ditto */
-#define PVR_WIRE_FABRICS 1024 /* that a connection may declare */
+#define PVR_WIRE_FABRICS 1024 /* that a connection may declare; numbers from 1 up */
+#define PVR_WIRE_RNR_MAX_NS 655360000ull /* IBTA vol. 1, table 45 */
 
 enum pvr_frame_type {
 	/* Either way. */
@@ -53,7 +54,7 @@ struct pvr_frame {
 	__le32 size; /* of the frame, this and the payload included */
 	__u8 type; /* enum pvr_frame_type */
 	__u8 flags; /* PVR_FRAME_F_* that the type has */
-	__le16 fabric; /* as a FABRIC frame has declared it; 0 where none is meant */
+	__le16 fabric; /* as a FABRIC frame has declared it, from 1; 0 where none is meant */
 };
 
 /* The first frame each way; the one who dialled begins. */
@@ -102,7 +103,7 @@ struct pvr_frame_fabric {
 struct pvr_frame_where { /* and HERE */
 	struct pvr_frame frame;
 	__u8 gid[16];
-	__u8 gid_type; /* HERE: PVR_GID_TYPE_* of who has it; 0: nobody here */
+	__u8 gid_type; /* WHERE: 0. HERE: PVR_GID_TYPE_* of who has it; 0: nobody here */
 	__u8 reserved[7];
 };
 
@@ -118,7 +119,7 @@ enum pvr_wire_op {
 	PVR_WIRE_OPS,
 };
 
-#define PVR_REQUEST_F_SOLICITED 0x01
+#define PVR_REQUEST_F_SOLICITED 0x01 /* of DATAGRAM, too */
 #define PVR_REQUEST_F_LAST 0x02 /* the piece that ends the message */
 #define PVR_REQUEST_F_UC 0x04 /* unreliable connection: no answer is wanted */
 

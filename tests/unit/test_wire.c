@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Frames of the pipe protocol: which are in order, and each way in which one is not. */
+#include "common.h"
+#include "pipe.h"
+#include "transport/wire.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define CHUNK 65536u
+#define BOTH 2 /* a role: either */
+
+/* A frame that is in order, and how much payload it says that it has. */
+struct sample {
+	const char *name;
+	enum pvr_frame_type type;
+	int receiver; /* enum pvr_wire_role, or BOTH */
+	size_t header, payload;
+	union pvr_any_frame any;
+};
+
+#define ANY(type_, name_, header_, payload_, flags_, fabric_, ...)               \
+	{                                                                        \
+		.name_ = {.frame = { .size = (header_) + (payload_),             \
+				     .type = (type_),                            \
+				     .flags = (flags_),                          \
+				     .fabric = (fabric_) },                      \
+			  __VA_ARGS__ }                                          \
+	}
+#define SAMPLE(label, type_, receiver_, name_, header_, payload_, flags_, fabric_, ...) \
+	{                                                                        \
+		.name = (label), .type = (type_), .receiver = (receiver_),       \
+		.header = (header_), .payload = (payload_),                      \
+		.any = ANY(type_, name_, header_, payload_, flags_, fabric_, __VA_ARGS__) \
+	}
+#define REQUEST(label, op_, payload_, flags_, ...)                               \
+	SAMPLE(label, PVR_FRAME_REQUEST, PVR_WIRE_RESPONDER, request, 120, payload_, flags_, 1, \
+	       .op = (op_), .gid_type = PVR_GID_TYPE_ROCE_V2, .src_qpn = 0xffffff, \
+	       .dst_qpn = 2, .psn = 0xffffff, __VA_ARGS__)
+
+static const struct sample samples[] = {
+	SAMPLE("hello", PVR_FRAME_HELLO, BOTH, hello, 104, 0, 0, 0, .magic = PVR_WIRE_MAGIC,
+	       .version_min = 1, .version_max = 3, .chunk = CHUNK, .index = 1, .count = 2,
+	       .name = "host-1.example"),
+	SAMPLE("bye", PVR_FRAME_BYE, BOTH, bye, 136, 0, 0, 0, .reason = PVR_BYE_LIMIT,
+	       .text = "too many"),
+	SAMPLE("ping", PVR_FRAME_PING, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
+	SAMPLE("pong", PVR_FRAME_PONG, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
+	SAMPLE("fabric", PVR_FRAME_FABRIC, PVR_WIRE_RESPONDER, fabric, 40, 0, 0, PVR_WIRE_FABRICS,
+	       .name = "tenant_7"),
+	SAMPLE("where", PVR_FRAME_WHERE, PVR_WIRE_RESPONDER, where, 32, 0, 0, 1, .gid = { 1 }),
+	REQUEST("send", PVR_WIRE_SEND, CHUNK, 0, .psns = 1u << 23, .length = 1u << 31,
+		.offset = 4096, .chunk = CHUNK),
+	REQUEST("empty send", PVR_WIRE_SEND_IMM, 0,
+		PVR_REQUEST_F_LAST | PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_UC, .psns = 1),
+	REQUEST("write", PVR_WIRE_WRITE, 100, PVR_REQUEST_F_LAST, .psns = 1, .length = 300,
+		.offset = 200, .chunk = 100),
+	REQUEST("read", PVR_WIRE_READ, 0, 0, .psns = 10, .length = 9000, .chunk = 4096),
+	REQUEST("atomic", PVR_WIRE_CMP_SWAP, 0, PVR_REQUEST_F_LAST, .psns = 1, .length = 8,
+		.compare_add = 5, .swap = 6),
+	SAMPLE("datagram", PVR_FRAME_DATAGRAM, PVR_WIRE_RESPONDER, datagram, 64, 4096,
+	       PVR_REQUEST_F_SOLICITED, 1, .has_imm = 1, .gid_type = PVR_GID_TYPE_ROCE_V1,
+	       .flow_label = 0xfffff, .src_qpn = 1, .dst_qpn = 0xffffff),
+	SAMPLE("here", PVR_FRAME_HERE, PVR_WIRE_REQUESTER, where, 32, 0, 0, 1,
+	       .gid_type = PVR_GID_TYPE_ROCE_V2),
+	SAMPLE("nobody here", PVR_FRAME_HERE, PVR_WIRE_REQUESTER, where, 32, 0, 0, 1, .gid = { 1 }),
+	SAMPLE("ack", PVR_FRAME_ACK, PVR_WIRE_REQUESTER, ack, 56, 0, 0, 1, .verdict = PVR_WIRE_ACK,
+	       .epoch = 1, .qpn = 2, .psn = 3, .done = 1u << 31),
+	SAMPLE("rnr", PVR_FRAME_ACK, PVR_WIRE_REQUESTER, ack, 56, 0, 0, 1, .verdict = PVR_WIRE_RNR,
+	       .rnr_ns = PVR_WIRE_RNR_MAX_NS),
+	SAMPLE("nak", PVR_FRAME_ACK, PVR_WIRE_REQUESTER, ack, 56, 0, 0, 1, .verdict = PVR_WIRE_NAK,
+	       .nak = PVR_WIRE_NAK_OPERATION),
+	SAMPLE("atomic ack", PVR_FRAME_ATOMIC_ACK, PVR_WIRE_REQUESTER, atomic_ack, 48, 0, 0, 1,
+	       .value = UINT64_MAX),
+	SAMPLE("read data", PVR_FRAME_READ_DATA, PVR_WIRE_REQUESTER, read_data, 48, 4096, 0, 1,
+	       .chunk = 4096, .offset = 4096),
+};
+
+static const struct sample *find(const char *name)
+{
+	for (size_t i = 0; i < COUNT(samples); i++)
+		if (!strcmp(samples[i].name, name))
+			return &samples[i];
+	fail_msg("no sample %s", name);
+	return NULL;
+}
+
+/* As a receiver does it: NULL, or what is wrong. */
+static const char *refusal(const union pvr_any_frame *any, enum pvr_wire_role receiver)
+{
+	const char *why = NULL;
+	size_t payload = 0;
+	size_t header = pvr_wire_header_size(&any->frame, receiver, CHUNK, &why);
+
+	if (!header)
+		return why ? why : "no reason";
+	if (pvr_wire_check(any, header, &payload, &why))
+		return NULL;
+	return why ? why : "no reason";
+}
+
+static enum pvr_wire_role receiver_of(const struct sample *sample)
+{
+	return sample->receiver == BOTH ? PVR_WIRE_REQUESTER :
+					  (enum pvr_wire_role)sample->receiver;
+}
+
+static void expect_refusal(const char *name, const union pvr_any_frame *any, const char *text)
+{
+	const char *why = refusal(any, receiver_of(find(name)));
+
+	if (!why)
+		fail_msg("%s is taken, and not refused for %s", name, text);
+	if (!strstr(why, text))
+		fail_msg("%s is refused for %s, and not for %s", name, why, text);
+}
+
+/* That sample with one thing changed: it is refused, and says why. */
+#define REFUSED(name, change, text)                                     \
+	do {                                                            \
+		union pvr_any_frame f = find(name)->any;                \
+		change;                                                 \
+		expect_refusal(name, &f, text);                         \
+	} while (0)
+#define ACCEPTED(name, change)                                                \
+	do {                                                                  \
+		union pvr_any_frame f = find(name)->any;                      \
+		change;                                                       \
+		assert_null(refusal(&f, receiver_of(find(name))));            \
+	} while (0)
+
+static void test_each_frame_is_taken_by_who_may_receive_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(samples); i++) {
+		const struct sample *sample = &samples[i];
+
+		for (int role = 0; role < BOTH; role++) {
+			const char *why = NULL;
+			bool may = sample->receiver == BOTH || sample->receiver == role;
+			size_t payload = SIZE_MAX;
+			size_t header = pvr_wire_header_size(&sample->any.frame,
+							     (enum pvr_wire_role)role, CHUNK, &why);
+
+			assert_int_equal(header, may ? sample->header : 0);
+			if (!may) {
+				assert_string_equal(why, "a frame of the other direction");
+				continue;
+			}
+			assert_true(pvr_wire_check(&sample->any, header, &payload, &why));
+			assert_int_equal(payload, sample->payload);
+		}
+	}
+}
+
+static void test_every_type_has_a_sample(void **state)
+{
+	(void)state;
+	for (unsigned int type = 0; type < 256; type++) {
+		const struct pvr_frame frame = { .size = 136, .type = (uint8_t)type };
+		bool known = false;
+		const char *why;
+
+		for (size_t i = 0; i < COUNT(samples); i++)
+			known |= samples[i].type == type;
+		for (int role = 0; role < BOTH; role++) {
+			pvr_wire_header_size(&frame, (enum pvr_wire_role)role, CHUNK, &why);
+			assert_int_equal(why && !strcmp(why, "an unknown type of frame"), !known);
+		}
+	}
+}
+
+static void test_truncated_frames_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(samples); i++) {
+		REFUSED(samples[i].name, f.frame.size = samples[i].header - 1, "too short");
+		REFUSED(samples[i].name, f.frame.size = sizeof(struct pvr_frame), "too short");
+		REFUSED(samples[i].name, f.frame.size = 0, "too short");
+	}
+}
+
+/* By one byte more than the type may have, and by as much as the field can say. */
+static void test_oversized_frames_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(samples); i++) {
+		const struct sample *sample = &samples[i];
+		uint32_t max = (uint32_t)sample->header;
+
+		if (sample->type == PVR_FRAME_REQUEST || sample->type == PVR_FRAME_READ_DATA)
+			max += CHUNK;
+		if (sample->type == PVR_FRAME_DATAGRAM)
+			max += PVR_WIRE_DATAGRAM_MAX;
+		REFUSED(sample->name, f.frame.size = max + 1, "too long");
+		REFUSED(sample->name, f.frame.size = UINT32_MAX, "too long");
+	}
+}
+
+static void test_unknown_flags_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(samples); i++) {
+		uint8_t known = 0;
+
+		if (samples[i].type == PVR_FRAME_REQUEST)
+			known = 7;
+		if (samples[i].type == PVR_FRAME_DATAGRAM)
+			known = PVR_REQUEST_F_SOLICITED;
+		for (int bit = 0; bit < 8; bit++)
+			if (!(known & 1 << bit))
+				REFUSED(samples[i].name, f.frame.flags |= (uint8_t)(1 << bit),
+					"flag");
+	}
+}
+
+static void test_fabric_numbers_out_of_range_are_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(samples); i++) {
+		if (samples[i].any.frame.fabric) {
+			ACCEPTED(samples[i].name, f.frame.fabric = PVR_WIRE_FABRICS);
+			REFUSED(samples[i].name, f.frame.fabric = 0, "fabric");
+		} else {
+			REFUSED(samples[i].name, f.frame.fabric = 1, "fabric");
+		}
+		REFUSED(samples[i].name, f.frame.fabric = PVR_WIRE_FABRICS + 1, "fabric");
+		REFUSED(samples[i].name, f.frame.fabric = UINT16_MAX, "fabric");
+	}
+}
+
+static void test_hello_with_a_wrong_field_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("hello", f.hello.magic = PVR_WIRE_MAGIC + 1, "not a pvrdma daemon");
+	REFUSED("hello", f.hello.version_min = 4, "version");
+	REFUSED("hello", f.hello.chunk = PVR_WIRE_CHUNK_MIN - 1, "chunk");
+	REFUSED("hello", f.hello.chunk = PVR_WIRE_CHUNK_MAX + 1, "chunk");
+	REFUSED("hello", f.hello.count = 0, "index");
+	REFUSED("hello", f.hello.index = 2, "index");
+	REFUSED("hello", f.hello.count = PVR_OUT_MAX + 1, "index");
+	REFUSED("hello", f.hello.name[0] = 0, "name");
+	REFUSED("hello", memset(f.hello.name, 'a', sizeof(f.hello.name)), "name");
+	REFUSED("hello", f.hello.name[2] = '\n', "name");
+	REFUSED("hello", f.hello.name[2] = '/', "name");
+	ACCEPTED("hello", memset(f.hello.name, 'a', sizeof(f.hello.name) - 1));
+	ACCEPTED("hello", f.hello.features = UINT32_MAX);
+}
+
+static void test_bye_with_a_wrong_field_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("bye", f.bye.reason = PVR_BYE_NUM, "reason");
+	REFUSED("bye", f.bye.reserved = 1, "reserved");
+	REFUSED("bye", f.bye.text[3] = '\033', "printed");
+	REFUSED("bye", memset(f.bye.text, 'a', sizeof(f.bye.text)), "printed");
+	ACCEPTED("bye", f.bye.text[0] = 0);
+}
+
+static void test_fabric_with_a_wrong_name_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("fabric", f.fabric.name[0] = 0, "name");
+	REFUSED("fabric", f.fabric.name[3] = ' ', "name");
+	REFUSED("fabric", memset(f.fabric.name, 'a', sizeof(f.fabric.name)), "name");
+	ACCEPTED("fabric", memset(f.fabric.name, 'a', sizeof(f.fabric.name) - 1));
+}
+
+static void test_where_and_here_with_a_wrong_field_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("where", f.where.gid_type = PVR_GID_TYPE_ROCE_V2, "reserved");
+	REFUSED("where", f.where.reserved[6] = 1, "reserved");
+	REFUSED("here", f.where.reserved[0] = 1, "reserved");
+	REFUSED("here", f.where.gid_type = 3, "GID");
+	REFUSED("here", f.where.gid_type = 4, "GID");
+}
+
+static void test_request_with_a_wrong_field_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("send", f.request.op = PVR_WIRE_OPS, "unknown operation");
+	REFUSED("send", f.request.op = 255, "unknown operation");
+	REFUSED("send", f.request.gid_type = 0, "GID");
+	REFUSED("send", f.request.gid_type = 3, "GID");
+	REFUSED("send", f.request.reserved = 1, "reserved");
+	REFUSED("send", f.request.reserved2 = 1, "reserved");
+	REFUSED("send", f.request.src_qpn = 1u << 24, "24 bits");
+	REFUSED("send", f.request.dst_qpn = 1u << 24, "24 bits");
+	REFUSED("send", f.request.psn = 1u << 24, "24 bits");
+	REFUSED("send", f.request.psns = 0, "PSNs");
+	REFUSED("send", f.request.psns = (1u << 23) + 1, "PSNs");
+}
+
+static void test_piece_outside_its_message_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("send", f.request.length = (1ull << 31) + 1, "too long");
+	REFUSED("send", f.request.length = UINT64_MAX, "too long");
+	REFUSED("send", f.request.offset = (1ull << 31) - CHUNK + 1, "not in its message");
+	REFUSED("send", f.request.offset = (1ull << 31) + 1, "not in its message");
+	/* Offset and chunk together wrap. */
+	REFUSED("send", f.request.offset = UINT64_MAX - CHUNK + 1, "not in its message");
+	REFUSED("read", f.request.chunk = 9001, "not in its message");
+	REFUSED("read", f.request.chunk = UINT32_MAX, "not in its message");
+	REFUSED("read", f.request.chunk = 0, "empty");
+}
+
+static void test_frame_that_is_not_as_long_as_its_piece_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("write", f.request.chunk = 99, "as long as its piece");
+	REFUSED("write", f.frame.size += 1, "as long as its piece");
+	REFUSED("empty send", f.frame.size += 1, "as long as its piece");
+	REFUSED("read", f.frame.size += 4096, "as long as its piece");
+	REFUSED("atomic", f.frame.size += 8, "as long as its piece");
+	REFUSED("read data", f.read_data.chunk = 0, "as long as its piece");
+}
+
+static void test_last_piece_is_where_the_message_ends(void **state)
+{
+	(void)state;
+	REFUSED("write", f.frame.flags = 0, "last");
+	REFUSED("empty send", f.frame.flags = 0, "last");
+	REFUSED("send", f.frame.flags = PVR_REQUEST_F_LAST, "last");
+	REFUSED("read", f.frame.flags = PVR_REQUEST_F_LAST, "last");
+	ACCEPTED("read", f.request.offset = 9000 - 4096; f.frame.flags = PVR_REQUEST_F_LAST);
+}
+
+static void test_zero_length_and_odd_atomics_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("atomic", f.request.length = 0, "8 bytes");
+	REFUSED("atomic", f.request.length = 4, "8 bytes");
+	REFUSED("atomic", f.request.length = 16, "8 bytes");
+	REFUSED("atomic", f.request.offset = 8, "8 bytes");
+	REFUSED("atomic", f.request.chunk = 8, "8 bytes");
+	REFUSED("atomic", f.frame.flags = 0, "8 bytes");
+	ACCEPTED("atomic", f.request.op = PVR_WIRE_FETCH_ADD);
+}
+
+static void test_reads_and_atomics_without_an_answer_are_refused(void **state)
+{
+	(void)state;
+	REFUSED("read", f.frame.flags |= PVR_REQUEST_F_UC, "wants an answer");
+	REFUSED("atomic", f.frame.flags |= PVR_REQUEST_F_UC, "wants an answer");
+	ACCEPTED("write", f.frame.flags |= PVR_REQUEST_F_UC);
+}
+
+static void test_datagram_with_a_wrong_field_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("datagram", f.datagram.has_imm = 2, "has_imm");
+	REFUSED("datagram", f.datagram.gid_type = 0, "GID");
+	REFUSED("datagram", f.datagram.flow_label = 1u << 20, "flow label");
+	REFUSED("datagram", f.datagram.src_qpn = 1u << 24, "24 bits");
+	REFUSED("datagram", f.datagram.dst_qpn = 1u << 24, "24 bits");
+	ACCEPTED("datagram", f.frame.size = 64);
+}
+
+static void test_ack_with_a_wrong_field_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("ack", f.ack.verdict = PVR_WIRE_VERDICTS, "verdict");
+	REFUSED("nak", f.ack.nak = PVR_WIRE_NAKS, "reason");
+	REFUSED("ack", f.ack.nak = PVR_WIRE_NAK_ACCESS, "reason");
+	REFUSED("rnr", f.ack.rnr_ns = PVR_WIRE_RNR_MAX_NS + 1, "time");
+	REFUSED("ack", f.ack.rnr_ns = 1, "time");
+	REFUSED("ack", f.ack.done = (1ull << 31) + 1, "position");
+	REFUSED("ack", f.ack.verdict = PVR_WIRE_NOBODY, "position");
+	REFUSED("ack", f.ack.verdict = PVR_WIRE_GONE, "position");
+	REFUSED("ack", f.ack.reserved = 1, "reserved");
+	REFUSED("ack", f.ack.qpn = 1u << 24, "24 bits");
+	REFUSED("ack", f.ack.psn = 1u << 24, "24 bits");
+	ACCEPTED("ack", f.ack.verdict = PVR_WIRE_SEQUENCE);
+	ACCEPTED("rnr", f.ack.rnr_ns = 0);
+}
+
+static void test_answer_with_a_wrong_field_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("atomic ack", f.atomic_ack.reserved = 1, "reserved");
+	REFUSED("atomic ack", f.atomic_ack.qpn = 1u << 24, "24 bits");
+	REFUSED("atomic ack", f.atomic_ack.psn = 1u << 24, "24 bits");
+	REFUSED("read data", f.read_data.qpn = 1u << 24, "24 bits");
+	REFUSED("read data", f.read_data.psn = 1u << 24, "24 bits");
+	REFUSED("read data", f.read_data.offset = (1ull << 31) - 4095, "in no message");
+	REFUSED("read data", f.read_data.offset = UINT64_MAX, "in no message");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_frame_is_taken_by_who_may_receive_it),
+		cmocka_unit_test(test_every_type_has_a_sample),
+		cmocka_unit_test(test_truncated_frames_are_refused),
+		cmocka_unit_test(test_oversized_frames_are_refused),
+		cmocka_unit_test(test_unknown_flags_are_refused),
+		cmocka_unit_test(test_fabric_numbers_out_of_range_are_refused),
+		cmocka_unit_test(test_hello_with_a_wrong_field_is_refused),
+		cmocka_unit_test(test_bye_with_a_wrong_field_is_refused),
+		cmocka_unit_test(test_fabric_with_a_wrong_name_is_refused),
+		cmocka_unit_test(test_where_and_here_with_a_wrong_field_are_refused),
+		cmocka_unit_test(test_request_with_a_wrong_field_is_refused),
+		cmocka_unit_test(test_piece_outside_its_message_is_refused),
+		cmocka_unit_test(test_frame_that_is_not_as_long_as_its_piece_is_refused),
+		cmocka_unit_test(test_last_piece_is_where_the_message_ends),
+		cmocka_unit_test(test_zero_length_and_odd_atomics_are_refused),
+		cmocka_unit_test(test_reads_and_atomics_without_an_answer_are_refused),
+		cmocka_unit_test(test_datagram_with_a_wrong_field_is_refused),
+		cmocka_unit_test(test_ack_with_a_wrong_field_is_refused),
+		cmocka_unit_test(test_answer_with_a_wrong_field_is_refused),
+	};
+
+	return T_MAIN(tests);
+}
