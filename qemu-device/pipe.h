@@ -26,8 +26,7 @@
  * pvr_out_input(), pvr_out_output(), pvr_in_input(), pvr_in_output(). Everything else here
  * may be called by any thread at any time, but pvr_engine_set_net(), which comes before
  * the first adapter. Callbacks must not block, nor call back into the engine; send() and
- * want_output() of an outgoing connection, resolve(), announce() and located() are called
- * by any thread.
+ * want_output() of an outgoing connection and the pvr_net_ops are called by any thread.
  */
 #ifndef PVR_PIPE_H
 #define PVR_PIPE_H
@@ -65,6 +64,11 @@ struct pvr_net_ops {
 	/* What was set by pvr_engine_set_gid() turned out to be wrong: @remote has it no more. */
 	void (*moved)(void *opaque, struct pvr_remote *remote, const char *fabric,
 		      const uint8_t gid[16]);
+	/*
+	 * Something is to be sent to @remote, and no outgoing connection of it is up, perhaps
+	 * because it was not used for long: make one. Called again and again, by any thread.
+	 */
+	void (*want)(void *opaque, struct pvr_remote *remote);
 };
 
 /* Before the first adapter is made. */
