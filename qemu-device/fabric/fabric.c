@@ -25,13 +25,22 @@ unsigned int pvr_fabric_bucket(const uint8_t gid[16])
 	return hash % PVR_FABRIC_BUCKETS;
 }
 
-static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name)
+static struct pvr_fabric *fabric_find(struct pvr_engine *engine, const char *name)
 {
 	struct pvr_fabric *fabric;
 
 	LIST_FOREACH(fabric, &engine->fabrics.list, link)
 		if (!strcmp(fabric->name, name))
 			return fabric;
+	return NULL;
+}
+
+static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_fabric *fabric = fabric_find(engine, name);
+
+	if (fabric)
+		return fabric;
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)
 		return NULL;
@@ -259,6 +268,23 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,
 	pvr_unlock(lock);
 	/* RoCE v1 frames and RoCE v2 datagrams are different protocols on a wire. */
 	return owner && owner->gid_type == adapter->gid_type ? owner : NULL;
+}
+
+struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,
+				       const uint8_t gid[16], uint8_t gid_type)
+{
+	struct pvr_lock *lock = &engine->fabrics.lock;
+	struct pvr_adapter *owner = NULL;
+	struct pvr_gid_node *node;
+	struct pvr_fabric *found;
+
+	pvr_lock(lock);
+	found = fabric_find(engine, fabric);
+	node = found ? gid_find(found, gid) : NULL;
+	if (node && (!gid_type || node->adapter->gid_type == gid_type))
+		owner = node->adapter;
+	pvr_unlock(lock);
+	return owner;
 }
 
 static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *to)

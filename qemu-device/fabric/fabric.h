@@ -91,6 +91,13 @@ unsigned int pvr_fabric_bucket(const uint8_t gid[16]);
 struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,
 				    const uint8_t gid[16]);
 
+/*
+ * The same for somebody who has no adapter: the fabric by its name, which need not exist,
+ * and the version of RoCE, 0: any. Adapters stay while workers run.
+ */
+struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,
+				       const uint8_t gid[16], uint8_t gid_type);
+
 /* The counters of this pair; NULL when there is no memory for them. */
 struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to);
 

@@ -25,6 +25,9 @@ struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const 
 enum pvr_where pvr_remote_gid_check(struct pvr_remote *remote, const char *fabric,
 				    const uint8_t gid[16], uint8_t gid_type);
 
+/* @remote has answered that no adapter there has @gid: the embedder gets to know. */
+void pvr_remote_gid_gone(struct pvr_remote *remote, const char *fabric, const uint8_t gid[16]);
+
 /* Remotes with members of a multicast group: the @index-th, NULL behind the last one. */
 struct pvr_remote *pvr_remote_group_member(const struct pvr_adapter *adapter,
 					   const uint8_t mgid[16], unsigned int index);

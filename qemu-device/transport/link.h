@@ -82,9 +82,22 @@ struct pvr_in;
  */
 int pvr_in_pull(struct pvr_in *in, const struct pvr_sg *to, uint64_t offset, uint32_t len);
 
-/* An answer. Always takes it: who sends more than one frame per request does not exist. */
+/*
+ * An answer; frame.type and frame.fabric are filled in, its size is not yet. Always takes
+ * it: who sends more than one frame per request does not exist.
+ */
 void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
 		  const struct pvr_sg *payload, uint64_t offset, uint32_t len);
+
+struct pvr_remote *pvr_in_remote(const struct pvr_in *in);
+
+/* What transport/remote_responder.c keeps with a connection; all zero in the beginning. */
+struct pvr_in_acks {
+	bool due; /* this has not been sent yet */
+	struct pvr_frame_ack frame;
+};
+
+struct pvr_in_acks *pvr_in_acks(struct pvr_in *in);
 
 /* --------------------------------------------- what handles frames that come in */
 
@@ -118,9 +131,15 @@ enum pvr_handled pvr_remote_read_data(const struct pvr_route *route, const char 
 				      const struct pvr_frame_read_data *frame);
 int pvr_out_pull(const struct pvr_route *route, const struct pvr_sg *to, uint64_t offset,
 		 uint32_t len);
-/* The connection takes more, has come up or gone down: queue pairs that wait go on. */
-void pvr_remote_resume(struct pvr_remote *remote);
+/*
+ * The connection takes more, has come up or gone down, or a GID of this remote was made
+ * known (NULL: of any): queue pairs that wait go on. Takes adapters' locks, so none may be
+ * held.
+ */
+void pvr_remote_resume(struct pvr_engine *engine, struct pvr_remote *remote);
 
 struct pvr_engine *pvr_remote_engine(const struct pvr_remote *remote);
+/* So many requests are sent once more. Any thread. */
+void pvr_remote_count_replays(struct pvr_remote *remote, uint64_t n);
 
 #endif /* PVR_LINK_H */
