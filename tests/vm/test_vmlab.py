@@ -131,6 +131,19 @@ def test_killed_node_is_replaced(vmlab):
         "labctl kill-node: there is no node 7, only 1 to 2", "reaches the new one"]
 
 
+def test_request_of_a_killed_process_hangs_nobody(vmlab):
+    """Its answer, an error when node 2 ends, is for nobody; those behind it must come."""
+    result = vmlab("""
+        if [ $NODE = 2 ]; then barrier asked; exit 0; fi
+        labctl barrier never & pid=$!
+        sleep 1
+        kill -KILL $pid
+        barrier asked
+        sleep 2
+        labctl cpu""", driver="none", timeout=60).check()
+    assert "node1=" in result.text(1)
+
+
 def test_cpu_time_of_the_processes(vmlab):
     """labctl cpu: a busy guest shows in its own QEMU's figure."""
     result = vmlab("""
