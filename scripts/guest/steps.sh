@@ -33,46 +33,44 @@ listening()
 	rdma resource show cm_id 2>/dev/null | grep -q "state LISTEN.*:$1\b"
 }
 
-# talk PORT SERVER CLIENT COMMAND...: "COMMAND -p PORT" on node SERVER and, once that listens,
-# "COMMAND -p PORT nodeSERVER" on node CLIENT, which may be the same. Fails where one end fails.
-talk()
+# meet PORT SERVER CLIENT: the command in the array server_command on node SERVER and, once PORT listens, the one in
+# client_command on node CLIENT, which may be the same. Fails where one end fails.
+meet()
 {
-	local server=$2 client=$3
+	local port=$1 server=$2 client=$3
 	local name="node$NODE port $1" status=0 pid guard
-	talk_port=$1
-	shift 3
 	if [ "$NODE" = "$server" ]; then
-		echo "$name: $* -p $talk_port"
-		"$@" -p "$talk_port" &
+		echo "$name: ${server_command[*]}"
+		"${server_command[@]}" &
 		pid=$!
-		until listening "$talk_port"; do
+		until listening "$port"; do
 			if ! kill -0 $pid 2>/dev/null; then
 				wait $pid
 				status=$?
-				raise "dead.$talk_port"
+				raise "dead.$port"
 				echo "$name: the server ended with status $status before it listened"
 				return $((status ? status : 1))
 			fi
 			sleep 0.1
 		done
-		raise "up.$talk_port"
+		raise "up.$port"
 	fi
 	if [ "$NODE" = "$client" ]; then
-		await "up.$talk_port" "dead.$talk_port"
-		if raised "dead.$talk_port"; then
+		await "up.$port" "dead.$port"
+		if raised "dead.$port"; then
 			echo "$name: there is no server"
 			return 1
 		fi
-		echo "$name: $* -p $talk_port ${server_name:-node$server}"
-		"$@" -p "$talk_port" "${server_name:-node$server}" || {
+		echo "$name: ${client_command[*]}"
+		("${client_command[@]}") || {
 			status=$?
 			echo "$name: the client ended with status $status"
-			raise "failed.$talk_port"
+			raise "failed.$port"
 		}
 	fi
 	if [ "$NODE" = "$server" ]; then
 		# A client that failed does not tell its server.
-		while sleep 1; do ! raised "failed.$talk_port" || kill $pid; done 2>/dev/null &
+		while sleep 1; do ! raised "failed.$port" || kill $pid; done 2>/dev/null &
 		guard=$!
 		wait $pid || {
 			status=$?
@@ -83,6 +81,51 @@ talk()
 	fi
 	return $status
 }
+
+# serve PORT SERVER CLIENT: like meet, with a server that never ends: it must be there, and is told to go, when the client
+# is through.
+serve()
+{
+	local name="node$NODE port $1" status=0 pid
+	if [ "$NODE" = "$2" ]; then
+		echo "$name: ${server_command[*]}"
+		"${server_command[@]}" &
+		pid=$!
+		if until_true 200 listening "$1"; then raise "up.$1"; else raise "dead.$1"; fi
+	fi
+	if [ "$NODE" = "$3" ]; then
+		await "up.$1" "dead.$1"
+		echo "$name: ${client_command[*]}"
+		raised "up.$1" && ("${client_command[@]}") || {
+			status=$?
+			echo "$name: the client ended with status $status"
+		}
+		raise "over.$1"
+	fi
+	if [ "$NODE" = "$2" ]; then
+		await "over.$1"
+		kill $pid || { status=1; echo "$name: the server was gone"; }
+		wait $pid 2>/dev/null
+	fi
+	return $status
+}
+
+# talk PORT SERVER CLIENT COMMAND...: "COMMAND -p PORT" meets "COMMAND -p PORT nodeSERVER".
+talk()
+{
+	local server_command=("${@:4}" -p "$1") client_command=("${@:4}" -p "$1" "${server_name:-node$2}")
+	meet "$1" "$2" "$3"
+}
+
+# as_user COMMAND, as_root COMMAND: instead of this shell, so in the background or in parentheses. An ordinary user with
+# the limits that a login gets.
+as_user()
+{
+	ulimit -l 8192
+	cd /home/user && HOME=/home/user USER=user exec setpriv --reuid user --regid user --init-groups bash -c "$1"
+}
+
+as_root() { exec bash -c "$1"; }
 
 # all PID...: wait for all, fail if one failed.
 all()
