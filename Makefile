@@ -42,6 +42,10 @@ bench-baseline: deps host ## Make the instruction counts of now those that "chec
 bench-vm: host module provider ## Measure two VMs, against Soft-RoCE and TCP: a table, build/bench/vm.json
 	@scripts/bench-vm
 
+.PHONY: bench-apps
+bench-apps: host module provider ## Measure applications in two VMs, against Soft-RoCE and TCP: build/bench/apps.json
+	@scripts/bench-apps
+
 .PHONY: bench-report
 bench-report: ## Write docs/performance.md and its charts from what bench and bench-vm measured
 	@scripts/deps --also python3-matplotlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the rows of native.json and vm.json must reach."""
+"""What the rows of native.json, vm.json and apps.json must reach."""
 
 import re
 
@@ -33,6 +33,7 @@ TARGETS = [
     (r"vm\.(write|send)_rate\.8", Target("ratio", True, 50, ">= 50 x")),
     (r"vm\.(write|send)_lat\.8", Target("ratio", False, 1 / 10, "<= 1/10")),
     (r"vm\.pingpong\.4096", Target("ratio", False, 1 / 20, "<= 1/20")),
+    (r"apps\.(rping|cmtime)", Target("ratio", True, 1, ">= 1 x")),
     (r"vm\.pingpong_event\.4096", Target("ratio", False, 1 / 5, "<= 1/5")),
 ]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent
-OURS = ["bench", "bench-report", "bench-vm", "build-debug-kernel", "build-host", "build-module", "build-provider", "check", "check-abi",
+OURS = ["bench", "bench-apps", "bench-report", "bench-vm", "build-debug-kernel", "build-host", "build-module", "build-provider", "check", "check-abi",
         "check-instructions", "check-style", "demo", "deps", "fetch-gcc", "fetch-kernel", "fetch-libvfio-user",
         "fetch-qemu", "fetch-rdma-core", "fetch-vmw-pvrdma"]
 

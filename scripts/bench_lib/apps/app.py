@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What an application is to the benchmark: a bash function for the VMs, and the rows that its output gives."""
+
+import dataclasses
+import typing
+
+from bench_lib.vm.rows import PVRDMA, RXE, TCP  # noqa: F401 (the applications' devices)
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """unit: of the value, B/s, 1/s or s. what: for people."""
+
+    name: str
+    unit: str
+    what: str
+
+
+@dataclasses.dataclass(frozen=True)
+class App:
+    """name: of the function in scripts/guest/bench-apps.sh, called with the device's name on both nodes. devices: PVRDMA,
+    RXE and perhaps TCP. read: from what node 2 prints to {row's name: value}; raises output.Unreadable. seconds: the
+    deadline of one run."""
+
+    name: str
+    devices: tuple
+    rows: tuple
+    read: typing.Callable
+    seconds: int = 60

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Connections per second through rdma_cm."""
+
+import re
+
+from bench_lib.vm.output import Unreadable
+
+from .app import PVRDMA, RXE, App, Row
+
+RPING = Row("apps.rping", "1/s", "`rping -C 1` one after another: start, connect, one ping, disconnect, end")
+CMTIME = Row("apps.cmtime", "1/s", "`cmtime -c 500`: connections through all of its steps")
+CMTIME_CONNECT = Row("apps.cmtime_connect", "1/s", "its step `connect`, all of them at once")
+
+
+def read_rping(text):
+    found = re.search(r"^@connections (\d+) (\d+)$", text, re.MULTILINE)
+    if not found:
+        raise Unreadable("no time for the connections")
+    return {RPING.name: int(found[1]) / (int(found[2]) * 1e-9)}
+
+
+def read_cmtime(text):
+    """Each step's total is the time that it took for all connections; steps follow each other."""
+    found = dict(re.findall(r"^([a-z ]*?) *: +([\d.]+) ", text, re.MULTILINE))
+    count = re.search(r"^@connections (\d+)$", text, re.MULTILINE)
+    if "connect" not in found or "destroy" not in found or not count:
+        raise Unreadable("cmtime printed no times")
+    seconds = {step: float(total) * 1e-3 for step, total in found.items()}
+    return {CMTIME.name: int(count[1]) / sum(seconds.values()),
+            CMTIME_CONNECT.name: int(count[1]) / seconds["connect"]}
+
+
+APPS = (App("rping", (PVRDMA, RXE), (RPING,), read_rping),
+        App("cmtime", (PVRDMA, RXE), (CMTIME, CMTIME_CONNECT), read_cmtime, 120))

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""bench-apps without VMs: its steps, what it reads out of programs' output, what it makes of it."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(SCRIPTS))
+
+from bench_lib.apps import apps, cm, plan, summary  # noqa: E402
+from bench_lib.apps import main as bench_apps  # noqa: E402
+from bench_lib.apps.app import PVRDMA, RXE, TCP, App, Row  # noqa: E402
+from bench_lib.targets import target_of  # noqa: E402
+from bench_lib.vm.output import Unreadable  # noqa: E402
+
+CMTIME = """\
+creating id
+step              total ms     max ms     min us  us / conn
+create id    :       27.00       0.43       5.00      13.51
+resolve addr :       98.00       9.19      31.00      48.34
+connect      :      125.00    1216.06   54780.00     627.26
+destroy      :      250.00       0.44       7.00      11.87
+@connections 500
+"""
+WORD = App("word", (PVRDMA, RXE, TCP), (Row("apps.word", "s", "a word"),),
+           lambda text: {"apps.word": float(re.search(r"^took (\S+)$", text, re.MULTILINE)[1])})
+
+
+def test_rping_is_read():
+    assert cm.read_rping("@run rxe\n@connections 20 500000000\n@end 0\n") == {"apps.rping": pytest.approx(40)}
+
+
+def test_cmtime_is_read():
+    found = cm.read_cmtime(CMTIME)
+    assert found == {"apps.cmtime": pytest.approx(1000), "apps.cmtime_connect": pytest.approx(4000)}
+
+
+@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime])
+def test_output_without_result_is_an_error(read):
+    with pytest.raises(Unreadable):
+        read("rdma_connect: Connection refused\n")
+
+
+def test_names_are_unique_and_each_application_has_its_function():
+    names = [row.name for row in apps.ROWS]
+    assert len(set(names)) == len(names) and all(name.startswith("apps.") for name in names)
+    text = "".join(path.read_text() for path in (SCRIPTS / "guest").glob("bench-app*.sh"))
+    for app in apps.EVERY:
+        assert re.search(rf"^app_{app.name}\(\)", text, re.MULTILINE), app.name
+
+
+def test_devices_take_turns():
+    firsts = [re.search(r"run_app (\w+)", plan.step(number, WORD).script)[1] for number in (1, 2, 3)]
+    assert sorted(firsts) == sorted(WORD.devices)
+
+
+def ran(device, value, status=0):
+    return f"@run {device}\ntook {value}\n@end {status}\n"
+
+
+def test_runs_are_read_by_device():
+    client = ran("rxe", 3) + ran("pvrdma", 1) + ran("tcp", 2)
+    server = ran("rxe", 9) + ran("pvrdma", 9) + ran("tcp", 9)
+    found, failures = plan.read(WORD, [server, client])
+    assert found == {PVRDMA: {"apps.word": 1}, RXE: {"apps.word": 3}, TCP: {"apps.word": 2}} and not failures
+
+
+@pytest.mark.parametrize("server, client", [
+    (ran("pvrdma", 9, 1), ran("pvrdma", 1)),
+    (ran("pvrdma", 9), ran("pvrdma", 1, 1)),
+    (ran("pvrdma", 9), "@run pvrdma\ntook 1\n"),
+    ("", ran("pvrdma", 1)),
+])
+def test_failed_run_does_not_count(server, client):
+    rest = ran("rxe", 3) + ran("tcp", 2)
+    found, failures = plan.read(WORD, [server + rest, client + rest])
+    assert sorted(found) == [RXE, TCP]
+    assert len(failures) == 1 and "word on pvrdma" in failures[0]
+
+
+def test_entry_has_medians_and_the_ratio():
+    item = summary.entry(WORD.rows[0], {PVRDMA: [1, 4, 2], RXE: [10, 30, 20], TCP: [5]})
+    assert (item["value"], item["min"], item["max"], item["runs"]) == (2, 1, 4, 3)
+    assert (item["peer"], item["peer_value"], item["ratio"]) == ("Soft-RoCE", 20, 0.1)
+    assert item["tcp"] == {"value": 5, "min": 5, "max": 5, "runs": 1}
+    assert summary.entry(WORD.rows[0], {PVRDMA: [1], RXE: [2]})["tcp"] is None
+
+
+def test_connection_rates_must_be_those_of_soft_roce():
+    for row, met in ((cm.RPING, 1.0), (cm.CMTIME, 1.0)):
+        assert target_of(row.name).met({"ratio": met}) and not target_of(row.name).met({"ratio": 0.99 * met})
+
+
+def test_document_gets_the_table(tmp_path, monkeypatch):
+    document = tmp_path / "applications.md"
+    document.write_text(f"before\n{bench_apps.BEGIN}old\n{bench_apps.END}behind\n")
+    monkeypatch.setattr(bench_apps, "DOCUMENT", document)
+    slow = summary.entry(cm.RPING, {PVRDMA: [10], RXE: [20]})
+    bench_apps.write_document([slow])
+    text = document.read_text()
+    assert text.startswith("before\n") and text.endswith("behind\n") and "old" not in text
+    assert "| 10.0 /s | 20.0 /s | – | 1/2.0 | >= 1 x | **missed** |" in text
+
+
+def test_document_without_place_is_an_error(tmp_path, monkeypatch):
+    document = tmp_path / "applications.md"
+    document.write_text("nothing\n")
+    monkeypatch.setattr(bench_apps, "DOCUMENT", document)
+    with pytest.raises(bench_apps.BenchError, match="no place"):
+        bench_apps.write_document([])
+
+
+def test_place_is_in_the_document():
+    text = bench_apps.DOCUMENT.read_text()
+    assert text.count(bench_apps.BEGIN) == text.count(bench_apps.END) == 1
