@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The directory: what comes in, when it is looked up, what is logged. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+
+/* How fast guests may make us look up what we do not know: bursts, and for ever. */
+#define CREDIT_MAX 1024
+#define CREDIT_PER_SEC 4096
+#define ASKING_MAX 8192
+#define BATCH 256 /* of notes in the inbox, entries that are due: then others have a turn */
+
+#define LOG_LINES 20 /* per ... */
+#define LOG_PERIOD (5 * PVR_SEC)
+
+/* --------------------------------------------------------------------------- log */
+
+static bool log_limited(struct pvr_directory *directory)
+{
+	uint64_t now = pvr_loop_now();
+	const struct pvr_directory_env *env = &directory->env;
+	char text[80];
+
+	if (now - directory->log_limit.since >= LOG_PERIOD) {
+		if (directory->log_limit.suppressed) {
+			snprintf(text, sizeof(text), "directory: %u more lines were suppressed",
+				 directory->log_limit.suppressed);
+			env->log(env->opaque, PVR_LOG_WARN, text);
+		}
+		directory->log_limit.since = now;
+		directory->log_limit.count = directory->log_limit.suppressed = 0;
+	}
+	if (directory->log_limit.count++ < LOG_LINES)
+		return false;
+	directory->log_limit.suppressed++;
+	return true;
+}
+
+void pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level, const char *fmt,
+		       ...)
+{
+	char text[600];
+	va_list ap;
+	int len;
+
+	if (log_limited(directory))
+		return;
+	len = snprintf(text, sizeof(text), "directory: ");
+	va_start(ap, fmt);
+	vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, ap);
+	va_end(ap);
+	directory->env.log(directory->env.opaque, level, text);
+}
+
+void pvr_directory_refuse(struct pvr_directory *directory, const struct pvr_key *key,
+			  const char *host, const char *why)
+{
+	char text[PVR_KEY_TEXT];
+
+	directory->refused++;
+	pvr_directory_log(directory, PVR_LOG_WARN, "host %s claims %s: refused, %s", host,
+			  pvr_key_text(key, text), why);
+}
+
+/* --------------------------------------------------------------- what is asked for */
+
+static void refill(struct pvr_directory *directory)
+{
+	uint64_t now = pvr_loop_now();
+	uint64_t more = (now - directory->credit_at) / (PVR_SEC / CREDIT_PER_SEC);
+
+	if (!more)
+		return;
+	directory->credit_at = now;
+	directory->credit += more;
+	if (directory->credit > CREDIT_MAX)
+		directory->credit = CREDIT_MAX;
+}
+
+static void look_up(struct pvr_directory *directory, const struct pvr_key *key)
+{
+	struct pvr_entry *entry = pvr_entry_create(directory, key);
+
+	if (!entry)
+		return; /* it will be asked for again */
+	directory->credit--;
+	directory->lookups++;
+	directory->ops->lookup(directory, entry);
+}
+
+static void question(struct pvr_directory *directory, const struct pvr_key *key)
+{
+	struct pvr_entry *entry = pvr_entry_find(directory, key);
+
+	if (!entry) {
+		look_up(directory, key);
+		return;
+	}
+	pvr_entry_touch(directory, entry);
+	pvr_entry_tell(directory, entry);
+}
+
+static bool may_look_up(struct pvr_directory *directory)
+{
+	return directory->credit && directory->entries.num[PVR_ENTRY_ASKING] < ASKING_MAX;
+}
+
+/* Return: whether there may be more. */
+static bool answer_questions(struct pvr_directory *directory)
+{
+	struct pvr_key key;
+	int i;
+
+	refill(directory);
+	for (i = 0; i < BATCH && may_look_up(directory); i++) {
+		if (!pvr_inbox_question(&directory->inbox, &key))
+			return false;
+		question(directory, &key);
+	}
+	if (may_look_up(directory))
+		return true;
+	pvr_directory_rearm(directory); /* when there is credit again */
+	return false;
+}
+
+/* ------------------------------------------------------------- what hosts have said */
+
+static void located(struct pvr_directory *directory, const struct pvr_news *news)
+{
+	struct pvr_entry *entry = pvr_entry_find(directory, &news->key);
+	struct pvr_host *host = pvr_host_find(directory, news->host);
+
+	/* Nobody has asked for it, or not this host. */
+	if (entry && host)
+		directory->ops->located(directory, entry, host, news->type);
+}
+
+static void moved(struct pvr_directory *directory, const struct pvr_news *news)
+{
+	struct pvr_entry *entry = pvr_entry_find(directory, &news->key);
+	struct pvr_host *host = pvr_host_find(directory, news->host);
+
+	if (!entry || !host || (entry->owner != host && !pvr_entry_has_member(entry, host)))
+		return; /* that is not what we believe anyway */
+	directory->ops->moved(directory, entry, host);
+}
+
+static void wanted(struct pvr_directory *directory, const struct pvr_news *news)
+{
+	struct pvr_host *host = pvr_host_find(directory, news->host);
+
+	if (host && !host->up && directory->ops->host_wanted)
+		directory->ops->host_wanted(directory, host);
+}
+
+static void (*const news_handlers[PVR_NEWS_KINDS])(struct pvr_directory *directory,
+						   const struct pvr_news *news) = {
+	[PVR_NEWS_LOCATED] = located,
+	[PVR_NEWS_MOVED] = moved,
+	[PVR_NEWS_WANTED] = wanted,
+};
+
+/* Return: whether there may be more. */
+static bool read_news(struct pvr_directory *directory)
+{
+	struct pvr_news news;
+	int i;
+
+	for (i = 0; i < BATCH; i++) {
+		if (!pvr_inbox_news(&directory->inbox, &news))
+			return false;
+		news_handlers[news.kind](directory, &news);
+	}
+	return true;
+}
+
+static void inbox_ready(struct pvr_source *source, uint32_t events)
+{
+	struct pvr_directory *directory =
+		pvr_container_of(source, struct pvr_directory, inbox.source);
+	bool more;
+
+	pvr_inbox_open(&directory->inbox);
+	more = read_news(directory);
+	more |= answer_questions(directory);
+	if (directory->ops->own_changed)
+		directory->ops->own_changed(directory);
+	if (more)
+		pvr_loop_again(source);
+}
+
+/* -------------------------------------------------------------------- what is due */
+
+static void entry_is_due(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	enum pvr_due due = entry->due;
+
+	pvr_entry_set_due(directory, entry, PVR_DUE_NEVER);
+	if (due == PVR_DUE_ABSENT)
+		pvr_entry_forget(directory, entry);
+	else
+		directory->ops->due(directory, entry, due);
+}
+
+static void timer_expired(struct pvr_loop_timer *timer)
+{
+	struct pvr_directory *directory = pvr_container_of(timer, struct pvr_directory, timer);
+	uint64_t now = pvr_loop_now(), next;
+	struct pvr_entry *entry;
+	int i;
+
+	for (i = 0; i < BATCH && (entry = pvr_entry_next_due(directory, now, &next)); i++)
+		entry_is_due(directory, entry);
+	if (answer_questions(directory))
+		pvr_loop_again(&directory->inbox.source);
+	pvr_directory_rearm(directory);
+}
+
+void pvr_directory_rearm(struct pvr_directory *directory)
+{
+	uint64_t now = pvr_loop_now(), next = PVR_NEVER;
+
+	if (pvr_entry_next_due(directory, now, &next))
+		next = now;
+	if (!may_look_up(directory) && next > now + 10 * PVR_MSEC)
+		next = now + 10 * PVR_MSEC;
+	if (next == PVR_NEVER)
+		pvr_loop_timer_disarm(&directory->timer);
+	else
+		pvr_loop_timer_arm(directory->env.loop, &directory->timer, next - now);
+}
+
+/* --------------------------------------------------------------- for other threads */
+
+void pvr_directory_resolve(struct pvr_directory *directory, const char *fabric,
+			   const uint8_t gid[16])
+{
+	struct pvr_key key;
+
+	if (pvr_key_init(&key, fabric, gid))
+		pvr_inbox_ask(&directory->inbox, &key);
+}
+
+void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,
+			    const uint8_t gid[16], uint8_t type, const uint8_t mac[6], bool present)
+{
+	struct pvr_key key;
+
+	if (!directory->ops->own_changed || !pvr_key_init(&key, fabric, gid))
+		return;
+	pvr_own_gids_set(&directory->own, &key, type, mac, present);
+	pvr_inbox_wake(&directory->inbox);
+}
+
+static void tell_news(struct pvr_directory *directory, enum pvr_news_kind kind, const char *host,
+		      const char *fabric, const uint8_t gid[16], uint8_t type)
+{
+	struct pvr_key key;
+
+	if (pvr_key_init(&key, fabric, gid))
+		pvr_inbox_tell(&directory->inbox, kind, host, &key, type);
+}
+
+void pvr_directory_located(struct pvr_directory *directory, const char *host, const char *fabric,
+			   const uint8_t gid[16], uint8_t type)
+{
+	tell_news(directory, PVR_NEWS_LOCATED, host, fabric, gid, type);
+}
+
+void pvr_directory_moved(struct pvr_directory *directory, const char *host, const char *fabric,
+			 const uint8_t gid[16])
+{
+	tell_news(directory, PVR_NEWS_MOVED, host, fabric, gid, 0);
+}
+
+void pvr_directory_wanted(struct pvr_directory *directory, const char *host)
+{
+	if (directory->ops->host_wanted)
+		pvr_inbox_tell(&directory->inbox, PVR_NEWS_WANTED, host, NULL, 0);
+}
+
+/* ----------------------------------------------------------------- for the daemon */
+
+void pvr_directory_changed(struct pvr_directory *directory, const char *name, bool up)
+{
+	struct pvr_host *host = pvr_host_find(directory, name);
+
+	if (!host)
+		return;
+	host->up = up;
+	if (directory->ops->host_changed)
+		directory->ops->host_changed(directory, host);
+}
+
+void pvr_directory_reload(struct pvr_directory *directory)
+{
+	if (directory->ops->reload)
+		directory->ops->reload(directory);
+}
+
+void pvr_directory_leave(struct pvr_directory *directory)
+{
+	if (directory && directory->ops->leave)
+		directory->ops->leave(directory);
+}
+
+void pvr_directory_get_stats(struct pvr_directory *directory, struct pvr_directory_stats *stats)
+{
+	*stats = (struct pvr_directory_stats){
+		.backend = directory->ops->name,
+		.entries = directory->entries.table.count,
+		.hosts = directory->hosts.count,
+		.own = pvr_own_gids_num(&directory->own),
+		.lookups = directory->lookups,
+		.refused = directory->refused,
+		.dropped = directory->inbox.dropped,
+	};
+	if (directory->ops->stats)
+		directory->ops->stats(directory, stats);
+}
+
+static void set_delays(uint64_t delay[PVR_DUES], const struct pvr_directory_timing *timing)
+{
+	delay[PVR_DUE_ROUND] = timing->round ? timing->round : 250 * PVR_MSEC;
+	delay[PVR_DUE_ABSENT] = timing->absent ? timing->absent : PVR_SEC;
+	delay[PVR_DUE_GROUP] = timing->group ? timing->group : 2 * PVR_SEC;
+	delay[PVR_DUE_FOUND] = timing->found ? timing->found : 30 * PVR_SEC;
+	delay[PVR_DUE_VERIFY] = timing->verify ? timing->verify : 2 * PVR_SEC;
+}
+
+static bool init(struct pvr_directory *directory, const struct pvr_directory_settings *settings,
+		 struct pvr_error *err)
+{
+	int ret = pvr_inbox_init(&directory->inbox, directory->env.loop, inbox_ready);
+
+	if (ret)
+		return pvr_fail(err, "cannot make the directory: %s", strerror(-ret));
+	if (!pvr_own_gids_init(&directory->own) ||
+	    !pvr_entries_init(&directory->entries,
+			      settings->cache ? settings->cache : PVR_DIRECTORY_CACHE))
+		return pvr_fail(err, "out of memory");
+	set_delays(directory->entries.delay, &settings->timing);
+	directory->credit = CREDIT_MAX;
+	directory->credit_at = pvr_loop_now();
+	directory->timer.expired = timer_expired;
+	return directory->ops->create(directory, settings, err);
+}
+
+struct pvr_directory *pvr_directory_create(const struct pvr_directory_env *env,
+					   const struct pvr_directory_settings *settings,
+					   struct pvr_error *err)
+{
+	struct pvr_directory *directory = calloc(1, sizeof(*directory));
+
+	if (!directory) {
+		pvr_fail(err, "out of memory");
+		return NULL;
+	}
+	directory->env = *env;
+	directory->ops = &pvr_directory_static;
+	if (init(directory, settings, err))
+		return directory;
+	pvr_directory_destroy(directory);
+	return NULL;
+}
+
+void pvr_directory_destroy(struct pvr_directory *directory)
+{
+	if (!directory)
+		return;
+	pvr_entries_exit(directory);
+	if (directory->backend)
+		directory->ops->destroy(directory);
+	pvr_loop_timer_disarm(&directory->timer);
+	pvr_own_gids_exit(&directory->own);
+	pvr_inbox_exit(&directory->inbox);
+	free(directory);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A GID in a fabric, and tables of things that are found by one. */
+#ifndef PVR_KEY_H
+#define PVR_KEY_H
+
+#include <stddef.h>
+#include <sys/queue.h>
+
+#include "engine.h"
+
+#define pvr_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+
+struct pvr_key {
+	char fabric[PVR_NAME_MAX]; /* NUL-terminated */
+	uint8_t gid[16];
+};
+
+#define PVR_KEY_TEXT 96
+
+/* False: the name of the fabric is too long. */
+bool pvr_key_init(struct pvr_key *key, const char *fabric, const uint8_t gid[16]);
+bool pvr_key_equal(const struct pvr_key *a, const struct pvr_key *b);
+/* A group has members, not an owner. */
+static inline bool pvr_key_is_group(const struct pvr_key *key)
+{
+	return key->gid[0] == 0xff;
+}
+/* "GID in fabric NAME", for people. */
+const char *pvr_key_text(const struct pvr_key *key, char text[PVR_KEY_TEXT]);
+
+struct pvr_key_node {
+	struct pvr_key key;
+	LIST_ENTRY(pvr_key_node) link;
+};
+
+/* Guests choose GIDs: where they are in here depends on a secret. */
+struct pvr_key_table {
+	LIST_HEAD(, pvr_key_node) *buckets;
+	size_t num_buckets, count;
+	uint64_t secret[2];
+};
+
+/* @buckets: a power of two. False: no memory. */
+bool pvr_key_table_init(struct pvr_key_table *table, size_t buckets);
+/* It has to be empty. */
+void pvr_key_table_exit(struct pvr_key_table *table);
+struct pvr_key_node *pvr_key_find(const struct pvr_key_table *table, const struct pvr_key *key);
+/* There is none like it yet. */
+void pvr_key_insert(struct pvr_key_table *table, struct pvr_key_node *node);
+void pvr_key_remove(struct pvr_key_table *table, struct pvr_key_node *node);
+/* Any; NULL if there is none. */
+struct pvr_key_node *pvr_key_any(const struct pvr_key_table *table);
+
+#endif /* PVR_KEY_H */

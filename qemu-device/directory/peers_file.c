@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The peers file: hosts, their addresses, and which GIDs each may have. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+#include "peers_file.h"
+
+struct reader {
+	struct pvr_peers_file *file;
+	struct pvr_peers_host *host; /* of the section we are in; NULL: none yet */
+	size_t line, blame; /* numbers: where we are, which one a mistake is on */
+};
+
+static char *trim(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		end--;
+	*end = '\0';
+	return text;
+}
+
+/* ----------------------------------------------------------------------- values */
+
+static bool is_port(const char *text)
+{
+	char *end;
+	unsigned long port = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && !*end && port && port < 65536;
+}
+
+/* "192.0.2.1", "192.0.2.1:7471", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:7471" */
+static bool is_address(const char *text)
+{
+	char copy[PVR_ADDRESS_TEXT], *end, *port;
+	uint8_t binary[16];
+
+	if (strlen(text) >= sizeof(copy))
+		return false;
+	strcpy(copy, text);
+	if (inet_pton(AF_INET6, copy, binary) == 1)
+		return true;
+	if (*copy == '[') {
+		end = strchr(copy, ']');
+		if (!end || (end[1] && (end[1] != ':' || !is_port(end + 2))))
+			return false;
+		*end = '\0';
+		return inet_pton(AF_INET6, copy + 1, binary) == 1;
+	}
+	port = strchr(copy, ':');
+	if (port) {
+		*port++ = '\0';
+		if (!is_port(port))
+			return false;
+	}
+	return inet_pton(AF_INET, copy, binary) == 1;
+}
+
+/* An IPv4 prefix is meant as the GIDs that are made from such addresses. */
+static bool parse_prefix(struct pvr_pin *pin, char *text)
+{
+	char *slash = strchr(text, '/'), *end;
+	unsigned int width = 128;
+	unsigned long len;
+
+	if (slash)
+		*slash++ = '\0';
+	memset(pin->prefix, 0, sizeof(pin->prefix));
+	if (inet_pton(AF_INET, text, pin->prefix + 12) == 1) {
+		pin->prefix[10] = pin->prefix[11] = 0xff;
+		width = 32;
+	} else if (inet_pton(AF_INET6, text, pin->prefix) != 1) {
+		return false;
+	}
+	len = slash ? strtoul(slash, &end, 10) : width;
+	if (slash && (*slash < '0' || *slash > '9' || *end || len > width))
+		return false;
+	pin->len = (unsigned int)len + 128 - width;
+	return true;
+}
+
+static bool set_address(struct reader *reader, const char *value, struct pvr_error *err)
+{
+	if (reader->host->address[0])
+		return pvr_fail(err, "host '%s' has two addresses", reader->host->name);
+	if (!is_address(value))
+		return pvr_fail(err,
+				"address '%s' is none: expected numbers such as 192.0.2.1, "
+				"192.0.2.1:7471 or [2001:db8::1]:7471",
+				value);
+	strcpy(reader->host->address, value);
+	return true;
+}
+
+static bool add_pin(struct pvr_peers_host *host, const char *fabric, char *word,
+		    struct pvr_error *err)
+{
+	struct pvr_pin pin = { .len = 0 }, *grown;
+	char shown[64];
+
+	strcpy(pin.fabric, fabric);
+	snprintf(shown, sizeof(shown), "%s", word);
+	if (!parse_prefix(&pin, word))
+		return pvr_fail(err, "gids '%s' is no PREFIX/LENGTH, such as 10.1.0.0/16 or fe80::/64",
+				shown);
+	if (host->num_pins == PVR_PEERS_FILE_PINS)
+		return pvr_fail(err, "host '%s' has more than %d prefixes", host->name,
+				PVR_PEERS_FILE_PINS);
+	grown = realloc(host->pins, (host->num_pins + 1) * sizeof(*grown));
+	if (!grown)
+		return pvr_fail(err, "out of memory");
+	host->pins = grown;
+	host->pins[host->num_pins++] = pin;
+	return true;
+}
+
+static bool add_pins(struct reader *reader, const char *fabric, char *value, struct pvr_error *err)
+{
+	char *word, *rest = value;
+
+	if (strlen(fabric) >= PVR_NAME_MAX)
+		return pvr_fail(err, "fabric '%s' has %zu characters, the limit is %d", fabric,
+				strlen(fabric), PVR_NAME_MAX - 1);
+	if (!*value)
+		return pvr_fail(err, "gids is empty");
+	while ((word = strsep(&rest, " \t"))) {
+		if (*word && !add_pin(reader->host, fabric, word, err))
+			return false;
+	}
+	return true;
+}
+
+static bool set_value(struct reader *reader, char *key, char *value, struct pvr_error *err)
+{
+	if (!strcmp(key, "address"))
+		return set_address(reader, value, err);
+	if (!strncmp(key, "gids", 4) && (!key[4] || isspace((unsigned char)key[4])))
+		return add_pins(reader, trim(key + 4), value, err);
+	return pvr_fail(err, "unknown setting '%s': a host has address, gids and gids FABRIC", key);
+}
+
+/* --------------------------------------------------------------- lines, sections */
+
+static bool end_section(struct reader *reader, struct pvr_error *err)
+{
+	const struct pvr_peers_host *host = reader->host;
+
+	if (!host || host->address[0])
+		return true;
+	reader->blame = host->line;
+	return pvr_fail(err, "host '%s' lacks address = ADDRESS", host->name);
+}
+
+static bool add_host(struct reader *reader, const char *name, struct pvr_error *err)
+{
+	struct pvr_peers_file *file = reader->file;
+	struct pvr_peers_host *grown;
+	size_t i;
+
+	if (!pvr_host_name_ok(name))
+		return pvr_fail(err,
+				"host '%s': a name has up to %d letters, digits, '.', '_' and '-'",
+				name, PVR_REMOTE_NAME_MAX - 1);
+	for (i = 0; i < file->num; i++) {
+		if (!strcmp(file->hosts[i].name, name))
+			return pvr_fail(err, "two hosts are named '%s', the first in line %zu", name,
+					file->hosts[i].line);
+	}
+	if (file->num == PVR_PEERS_FILE_HOSTS)
+		return pvr_fail(err, "more than %d hosts: use etcd for that many",
+				PVR_PEERS_FILE_HOSTS);
+	grown = realloc(file->hosts, (file->num + 1) * sizeof(*grown));
+	if (!grown)
+		return pvr_fail(err, "out of memory");
+	file->hosts = grown;
+	reader->host = &grown[file->num++];
+	*reader->host = (struct pvr_peers_host){ .line = reader->line };
+	strcpy(reader->host->name, name);
+	return true;
+}
+
+static bool begin_section(struct reader *reader, char *line, struct pvr_error *err)
+{
+	size_t len = strlen(line);
+
+	if (line[len - 1] != ']' || strncmp(line, "[host ", 6))
+		return pvr_fail(err, "section '%s': expected [host NAME]", line);
+	if (!end_section(reader, err))
+		return false;
+	line[len - 1] = '\0';
+	return add_host(reader, trim(line + 6), err);
+}
+
+static bool read_line(struct reader *reader, char *line, struct pvr_error *err)
+{
+	char *value;
+
+	line = trim(line);
+	if (!*line || *line == '#')
+		return true;
+	if (*line == '[')
+		return begin_section(reader, line, err);
+	value = strchr(line, '=');
+	if (!value)
+		return pvr_fail(err, "'%.200s' is neither KEY = VALUE nor [host NAME]", line);
+	if (!reader->host)
+		return pvr_fail(err, "'%.200s' is before the first [host NAME]", line);
+	*value++ = '\0';
+	return set_value(reader, trim(line), trim(value), err);
+}
+
+static bool read_lines(struct reader *reader, FILE *stream, const char *path,
+		       struct pvr_error *err)
+{
+	struct pvr_error why = { "" };
+	char *line = NULL;
+	size_t size = 0;
+	bool ok = true;
+
+	while (ok && getline(&line, &size, stream) >= 0) {
+		reader->blame = ++reader->line;
+		ok = read_line(reader, line, &why);
+	}
+	if (ok && ferror(stream))
+		ok = pvr_fail(&why, "%s", strerror(errno));
+	if (ok)
+		ok = end_section(reader, &why);
+	free(line);
+	if (!ok)
+		pvr_fail(err, "%s:%zu: %.400s", path, reader->blame, why.text);
+	return ok;
+}
+
+bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err)
+{
+	struct reader reader = { .file = file };
+	FILE *stream = fopen(path, "re");
+	bool ok;
+
+	*file = (struct pvr_peers_file){ .num = 0 };
+	if (!stream)
+		return pvr_fail(err, "cannot read peers file %s: %s", path, strerror(errno));
+	ok = read_lines(&reader, stream, path, err);
+	fclose(stream);
+	if (!ok)
+		pvr_peers_file_free(file);
+	return ok;
+}
+
+void pvr_peers_file_free(struct pvr_peers_file *file)
+{
+	while (file->num)
+		free(file->hosts[--file->num].pins);
+	free(file->hosts);
+	file->hosts = NULL;
+}
+
+/* ------------------------------------------------------------------------- pins */
+
+static bool has_prefix(const uint8_t gid[16], const struct pvr_pin *pin)
+{
+	unsigned int bytes = pin->len / 8, bits = pin->len % 8;
+	uint8_t mask = (uint8_t)(0xff00 >> bits);
+
+	return !memcmp(gid, pin->prefix, bytes) &&
+	       (!bits || !((gid[bytes] ^ pin->prefix[bytes]) & mask));
+}
+
+bool pvr_peers_host_may_have(const struct pvr_peers_host *host, const struct pvr_key *key)
+{
+	size_t i;
+
+	for (i = 0; i < host->num_pins; i++) {
+		const struct pvr_pin *pin = &host->pins[i];
+
+		if (pin->fabric[0] && strcmp(pin->fabric, key->fabric))
+			continue;
+		/* Whoever has a place in the fabric may listen to its groups. */
+		if (pvr_key_is_group(key) || has_prefix(key->gid, pin))
+			return true;
+	}
+	return !host->num_pins;
+}

@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * The directory of a few hosts that are named in a file: they are asked themselves.
+ *
+ * DOC: questions to hosts
+ *
+ * A look-up asks each host that may have the GID, by WHERE, in rounds: who is not connected,
+ * or has not answered, is asked again in the next one. It ends when somebody has it, all
+ * have said no, or after some rounds. What was found is confirmed by its owner now and
+ * then, as long as that is connected. An owner that is needed and cannot be reached may be
+ * dead, and the GID elsewhere: then all others are asked, and one that has it gets it.
+ *
+ * Who is in a group is asked again all the time, as members come without saying so, and
+ * the whole group is forgotten after a minute, to be asked for again if it is in use.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "peers_file.h"
+
+#define ROUNDS_MAX 12
+#define GROUP_CYCLES 30
+#define HOSTS_MAX (2 * PVR_PEERS_FILE_HOSTS) /* with those that were named one by one */
+#define WORDS (HOSTS_MAX / 64)
+
+#define WANTED_GAP (2 * PVR_SEC) /* without being wanted: then it is not */
+#define WANTED_MIN PVR_SEC
+#define RECHECK_MIN (5 * PVR_SEC)
+
+struct static_directory {
+	char *path; /* NULL: no file */
+	struct pvr_peers_file file;
+	struct pvr_host *hosts[HOSTS_MAX]; /* references */
+	size_t num;
+};
+
+struct static_entry {
+	unsigned int rounds, cycles;
+	uint64_t answered[WORDS]; /* by a host's index */
+};
+
+struct static_host {
+	size_t index;
+	bool listed, named; /* in the file; one by one */
+	const struct pvr_peers_host *rules; /* NULL: it may have anything */
+	uint64_t wanted_since, wanted_at, rechecked_at;
+};
+
+static struct static_entry *entry_part(struct pvr_entry *entry)
+{
+	return (struct static_entry *)entry->private;
+}
+
+static struct static_host *host_part(struct pvr_host *host)
+{
+	return (struct static_host *)host->private;
+}
+
+static bool may_have(struct pvr_host *host, const struct pvr_key *key)
+{
+	const struct static_host *part = host_part(host);
+
+	return !part->rules || pvr_peers_host_may_have(part->rules, key);
+}
+
+static bool has_answered(struct pvr_entry *entry, struct pvr_host *host)
+{
+	size_t i = host_part(host)->index;
+
+	return entry_part(entry)->answered[i / 64] >> (i % 64) & 1;
+}
+
+static void set_answered(struct pvr_entry *entry, struct pvr_host *host)
+{
+	size_t i = host_part(host)->index;
+
+	entry_part(entry)->answered[i / 64] |= 1ull << (i % 64);
+}
+
+/* -------------------------------------------------------------------- questions */
+
+static void ask(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host)
+{
+	if (!has_answered(entry, host) && may_have(host, &entry->node.key))
+		directory->env.where(directory->env.opaque, host->name, &entry->node.key);
+}
+
+static bool is_complete(struct static_directory *all, struct pvr_entry *entry)
+{
+	size_t i;
+
+	for (i = 0; i < all->num; i++) {
+		if (!has_answered(entry, all->hosts[i]) && may_have(all->hosts[i], &entry->node.key))
+			return false;
+	}
+	return true;
+}
+
+/* Members that are gone and do not answer are none any more. */
+static void lose_dead_members(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	size_t i = entry->num_members;
+
+	while (i--) {
+		if (!entry->members[i]->up && !has_answered(entry, entry->members[i]))
+			pvr_entry_leave(directory, entry, entry->members[i]);
+	}
+}
+
+/* All that could be learned has been. */
+static void conclude(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	if (pvr_key_is_group(&entry->node.key))
+		lose_dead_members(directory, entry);
+	if (entry->num_members)
+		pvr_entry_set_due(directory, entry, PVR_DUE_GROUP);
+	else if (entry->owner)
+		pvr_entry_set_due(directory, entry, PVR_DUE_FOUND);
+	else
+		pvr_entry_absent(directory, entry);
+}
+
+static void ask_all(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	struct static_directory *all = directory->backend;
+	size_t i;
+
+	if (is_complete(all, entry)) {
+		conclude(directory, entry);
+		return;
+	}
+	for (i = 0; i < all->num; i++)
+		ask(directory, entry, all->hosts[i]);
+	pvr_entry_set_due(directory, entry, PVR_DUE_ROUND);
+}
+
+static void begin(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	struct static_entry *part = entry_part(entry);
+
+	part->rounds = 0;
+	memset(part->answered, 0, sizeof(part->answered));
+	ask_all(directory, entry);
+}
+
+static void static_due(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due)
+{
+	struct static_entry *part = entry_part(entry);
+	const struct pvr_directory_env *env = &directory->env;
+
+	switch (due) {
+	case PVR_DUE_ROUND:
+		if (++part->rounds < ROUNDS_MAX)
+			ask_all(directory, entry);
+		else
+			conclude(directory, entry);
+		break;
+	case PVR_DUE_GROUP:
+		if (++part->cycles < GROUP_CYCLES)
+			begin(directory, entry);
+		else
+			pvr_entry_forget(directory, entry);
+		break;
+	default:
+		if (entry->owner->up)
+			env->where(env->opaque, entry->owner->name, &entry->node.key);
+		pvr_entry_set_due(directory, entry, PVR_DUE_FOUND);
+	}
+}
+
+/* ---------------------------------------------------------------------- answers */
+
+static void group_answer(struct pvr_directory *directory, struct pvr_entry *entry,
+			 struct pvr_host *host, uint8_t type)
+{
+	if (type)
+		pvr_entry_join(directory, entry, host, type);
+	else
+		pvr_entry_leave(directory, entry, host);
+	if (entry->state == PVR_ENTRY_ABSENT)
+		return; /* too late: nobody was there, and that stays for a while */
+	if (is_complete(directory->backend, entry))
+		conclude(directory, entry);
+}
+
+static void claim(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host,
+		  uint8_t type)
+{
+	char why[128];
+
+	if (entry->owner && entry->owner != host && entry->owner->up) {
+		snprintf(why, sizeof(why), "it is that of host %s, which is alive",
+			 entry->owner->name);
+		pvr_directory_refuse(directory, &entry->node.key, host->name, why);
+		return;
+	}
+	pvr_entry_found(directory, entry, host, type);
+	pvr_entry_set_due(directory, entry, PVR_DUE_FOUND);
+}
+
+static void denial(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host)
+{
+	if (entry->owner == host)
+		pvr_entry_forget(directory, entry);
+	else if (entry->due == PVR_DUE_ROUND && is_complete(directory->backend, entry))
+		conclude(directory, entry);
+}
+
+static void static_located(struct pvr_directory *directory, struct pvr_entry *entry,
+			   struct pvr_host *host, uint8_t type)
+{
+	set_answered(entry, host);
+	if (type && !may_have(host, &entry->node.key)) {
+		pvr_directory_refuse(directory, &entry->node.key, host->name,
+				     "the peers file does not allow it");
+		type = 0;
+	}
+	if (pvr_key_is_group(&entry->node.key))
+		group_answer(directory, entry, host, type);
+	else if (type)
+		claim(directory, entry, host, type);
+	else
+		denial(directory, entry, host);
+}
+
+static void static_moved(struct pvr_directory *directory, struct pvr_entry *entry,
+			 struct pvr_host *host)
+{
+	if (pvr_key_is_group(&entry->node.key))
+		group_answer(directory, entry, host, 0);
+	else
+		pvr_entry_forget(directory, entry);
+}
+
+/* ------------------------------------------------------------------------ hosts */
+
+static void static_host_changed(struct pvr_directory *directory, struct pvr_host *host)
+{
+	struct pvr_entry *entry;
+
+	if (!host->up)
+		return;
+	host_part(host)->wanted_since = 0;
+	TAILQ_FOREACH(entry, &directory->entries.due[PVR_DUE_ROUND], by_deadline)
+		ask(directory, entry, host);
+}
+
+static void recheck(struct pvr_directory *directory, struct pvr_host *host)
+{
+	struct pvr_entry *entry, *next;
+
+	for (entry = LIST_FIRST(&host->owns); entry; entry = next) {
+		next = LIST_NEXT(entry, by_owner);
+		if (entry->due != PVR_DUE_ROUND)
+			begin(directory, entry);
+	}
+}
+
+static void static_host_wanted(struct pvr_directory *directory, struct pvr_host *host)
+{
+	struct static_host *part = host_part(host);
+	uint64_t now = pvr_loop_now();
+
+	if (!part->wanted_since || now - part->wanted_at > WANTED_GAP)
+		part->wanted_since = now;
+	part->wanted_at = now;
+	if (now - part->wanted_since < WANTED_MIN || now - part->rechecked_at < RECHECK_MIN)
+		return;
+	part->rechecked_at = now;
+	recheck(directory, host);
+}
+
+/* Its index, or a new one. */
+static bool enlist(struct pvr_directory *directory, const char *name, struct pvr_error *err)
+{
+	struct static_directory *all = directory->backend;
+	struct pvr_host *host = pvr_host_find(directory, name);
+
+	if (host)
+		return true;
+	if (all->num == HOSTS_MAX)
+		return pvr_fail(err, "more than %d hosts", HOSTS_MAX);
+	host = pvr_host_get(directory, name);
+	if (!host)
+		return pvr_fail(err, "host '%.80s': bad name, or out of memory", name);
+	host_part(host)->index = all->num;
+	all->hosts[all->num++] = host;
+	return true;
+}
+
+bool pvr_directory_add_host(struct pvr_directory *directory, const char *name,
+			    struct pvr_error *err)
+{
+	if (directory->ops != &pvr_directory_static)
+		return true;
+	if (!enlist(directory, name, err))
+		return false;
+	host_part(pvr_host_find(directory, name))->named = true;
+	return true;
+}
+
+/* ------------------------------------------------------------------------- file */
+
+static bool list_host(struct pvr_directory *directory, const struct pvr_peers_host *rules,
+		      struct pvr_error *err)
+{
+	const struct pvr_directory_env *env = &directory->env;
+	struct static_host *part;
+
+	if (!strcmp(rules->name, env->name))
+		return true; /* the same file is on all hosts */
+	if (!env->set_peer(env->opaque, rules->name, rules->address, err) ||
+	    !enlist(directory, rules->name, err))
+		return false;
+	part = host_part(pvr_host_find(directory, rules->name));
+	part->listed = true;
+	part->rules = rules;
+	return true;
+}
+
+/* Stops at the first that cannot be. */
+static bool list_hosts(struct pvr_directory *directory, struct pvr_error *err)
+{
+	struct static_directory *all = directory->backend;
+	struct pvr_error why;
+	size_t i;
+
+	for (i = 0; i < all->file.num; i++) {
+		if (!list_host(directory, &all->file.hosts[i], &why))
+			return pvr_fail(err, "%s:%zu: %.400s", all->path, all->file.hosts[i].line,
+					why.text);
+	}
+	return true;
+}
+
+/* Takes those out that are not named any more, and numbers the others. */
+static void drop_hosts(struct pvr_directory *directory)
+{
+	struct static_directory *all = directory->backend;
+	size_t i, num = 0;
+
+	for (i = 0; i < all->num; i++) {
+		struct pvr_host *host = all->hosts[i];
+
+		if (host_part(host)->listed || host_part(host)->named) {
+			host_part(host)->index = num;
+			all->hosts[num++] = host;
+			continue;
+		}
+		directory->env.forget_peer(directory->env.opaque, host->name);
+		pvr_host_put(directory, host);
+	}
+	all->num = num;
+}
+
+static bool is_believable(struct pvr_entry *entry)
+{
+	struct static_host *part = entry->owner ? host_part(entry->owner) : NULL;
+
+	return part && (part->listed || part->named) && may_have(entry->owner, &entry->node.key);
+}
+
+/* After the hosts have changed. */
+static void review_entries(struct pvr_directory *directory)
+{
+	struct pvr_entry *entry, *next;
+
+	for (entry = TAILQ_FIRST(&directory->entries.used); entry; entry = next) {
+		next = TAILQ_NEXT(entry, used);
+		if (is_believable(entry))
+			memset(entry->private, 0, sizeof(struct static_entry));
+		else
+			pvr_entry_forget(directory, entry);
+	}
+}
+
+static void static_reload(struct pvr_directory *directory)
+{
+	struct static_directory *all = directory->backend;
+	struct pvr_peers_file file, before = all->file;
+	struct pvr_error err;
+	size_t i;
+
+	if (!all->path)
+		return;
+	if (!pvr_peers_file_read(&file, all->path, &err)) {
+		pvr_directory_log(directory, PVR_LOG_ERR, "%s; the hosts stay as they were",
+				  err.text);
+		return;
+	}
+	for (i = 0; i < all->num; i++) {
+		host_part(all->hosts[i])->listed = false;
+		host_part(all->hosts[i])->rules = NULL;
+	}
+	all->file = file;
+	if (!list_hosts(directory, &err))
+		pvr_directory_log(directory, PVR_LOG_ERR, "%s; hosts from here on are left out",
+				  err.text);
+	review_entries(directory);
+	drop_hosts(directory);
+	pvr_peers_file_free(&before);
+	pvr_directory_log(directory, PVR_LOG_INFO, "%s: %zu hosts", all->path, file.num);
+}
+
+static bool static_create(struct pvr_directory *directory,
+			  const struct pvr_directory_settings *settings, struct pvr_error *err)
+{
+	struct static_directory *all = calloc(1, sizeof(*all));
+
+	directory->backend = all;
+	if (!all)
+		return pvr_fail(err, "out of memory");
+	if (!settings->peers_file)
+		return true;
+	all->path = strdup(settings->peers_file);
+	if (!all->path)
+		return pvr_fail(err, "out of memory");
+	return pvr_peers_file_read(&all->file, all->path, err) && list_hosts(directory, err);
+}
+
+static void static_destroy(struct pvr_directory *directory)
+{
+	struct static_directory *all = directory->backend;
+
+	while (all->num)
+		pvr_host_put(directory, all->hosts[--all->num]);
+	pvr_peers_file_free(&all->file);
+	free(all->path);
+	free(all);
+}
+
+const struct pvr_directory_ops pvr_directory_static = {
+	.name = "static",
+	.entry_size = sizeof(struct static_entry),
+	.host_size = sizeof(struct static_host),
+	.create = static_create,
+	.destroy = static_destroy,
+	.lookup = begin,
+	.due = static_due,
+	.located = static_located,
+	.moved = static_moved,
+	.host_changed = static_host_changed,
+	.host_wanted = static_host_wanted,
+	.reload = static_reload,
+};
