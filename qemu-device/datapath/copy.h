@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "model/hot.h"
+
 /* Shorter runs are always the library's. */
 #define PVR_COPY_MIN 1024u
 
@@ -75,6 +77,38 @@ static inline void pvr_copy_run(const struct pvr_copy_way *way, void *to, const 
 		memmove(to, from, len);
 	else
 		way->copy(to, from, len);
+}
+
+/* The run but for its last bytes, then those. */
+static pvr_always_inline void pvr_copy_in_two(const struct pvr_copy_way *way, uint8_t *to,
+					      const uint8_t *from, uint64_t head, uint64_t tail)
+{
+	uint64_t last;
+
+	/* Loaded first: the head may be copied over it. */
+	memcpy(&last, from + head, tail);
+	pvr_copy_run(way, to, from, head);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy(to + head, &last, tail);
+}
+
+/*
+ * The run with which a message ends. Its last bytes are stored last: programs poll them to see that
+ * all of a WRITE is there, which no specification promises, but adapters do. The ways above store
+ * them when they like. They are as many as one aligned store has, so that who polls for a number
+ * sees all of it or nothing.
+ */
+static inline void pvr_copy_last(const struct pvr_copy_way *way, void *to, const void *from,
+				 uint64_t len)
+{
+	uint64_t tail = 1u << __builtin_ctzl(((uintptr_t)to + len) | sizeof(uint64_t));
+
+	if (len <= tail)
+		memmove(to, from, len);
+	else if (tail == sizeof(uint64_t)) /* known to the compiler, and the usual one */
+		pvr_copy_in_two(way, to, from, len - sizeof(uint64_t), sizeof(uint64_t));
+	else
+		pvr_copy_in_two(way, to, from, len - tail, tail);
 }
 
 #endif /* PVR_COPY_H */

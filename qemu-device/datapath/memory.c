@@ -154,15 +154,15 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 		pvr_copy_run(way, piece.to, piece.from, piece.len);
 		piece = next;
 	}
-	pvr_copy_run(way, piece.to, piece.from, piece.len);
+	pvr_copy_last(way, piece.to, piece.from, piece.len);
 	return 0;
 }
 
 void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		      uint64_t from_offset, uint64_t len)
 {
-	pvr_copy_run(pvr_copy_way_for(&to->adapter->engine->copy, len), to->flat + to_offset,
-		     from->flat + from_offset, len);
+	pvr_copy_last(pvr_copy_way_for(&to->adapter->engine->copy, len), to->flat + to_offset,
+		      from->flat + from_offset, len);
 }
 
 int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)

@@ -103,7 +103,7 @@ static pvr_always_inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct
 
 /*
  * 8 to 16 bytes. One process may name the same memory on both sides, so both loads come
- * before the stores.
+ * before the stores. The last bytes are stored last, see pvr_copy_last().
  */
 static inline void pvr_move_short(void *to, const void *from, uint64_t len)
 {
@@ -112,6 +112,7 @@ static inline void pvr_move_short(void *to, const void *from, uint64_t len)
 	memcpy(&first, from, sizeof(first));
 	memcpy(&last, from + len - sizeof(last), sizeof(last));
 	memcpy(to, &first, sizeof(first));
+	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memcpy(to + len - sizeof(last), &last, sizeof(last));
 }
 

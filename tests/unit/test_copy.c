@@ -56,6 +56,58 @@ static void test_overlapping_runs_are_moved(void **state)
 	}
 }
 
+/* Copying that looks whether the byte is still 0 that must be written later, when all else is there. */
+static const uint8_t *watched;
+static unsigned int copies, early;
+
+static void copy_watching(void *dst, const void *src, size_t len)
+{
+	memcpy(dst, src, len);
+	early += *watched != 0;
+	copies++;
+}
+
+static const struct pvr_copy_way watching = { .name = "watching", .copy = copy_watching };
+
+static void test_last_bytes_are_stored_last(void **state)
+{
+	static const uint32_t lengths[] = { 1032, 1033, 1034, 1036, 1040, 2047, 4096, 5003 };
+
+	for (size_t i = 0; i < COUNT(lengths) * 8; i++) {
+		uint32_t len = lengths[i / 8], dst = i % 8, end = dst + len, tail;
+
+		tail = end % 8 == 0 ? 8 : end % 4 == 0 ? 4 : end % 2 == 0 ? 2 : 1;
+		fg_fill(from, sizeof(from), i);
+		/* Each of the bytes that are one number to whoever polls it. */
+		for (uint32_t last = 1; last <= tail; last++) {
+			memset(to, 0, sizeof(to));
+			from[len - last] |= 1;
+			watched = to + end - last;
+			copies = early = 0;
+			pvr_copy_last(&watching, to + dst, from, len);
+			assert_int_equal(copies, 1);
+			assert_int_equal(early, 0);
+			assert_memory_equal(to + dst, from, len);
+			assert_int_equal(to[end], 0);
+		}
+	}
+}
+
+static void test_short_and_overlapping_messages_end_right(void **state)
+{
+	const uint32_t start = 100;
+
+	for (uint32_t len = 0; len <= 70; len++) {
+		for (int32_t distance = -40; distance <= 40; distance++) {
+			fg_fill(to, 300, len);
+			memcpy(expected, to, 300);
+			memmove(expected + start + distance, expected + start, len);
+			pvr_copy_last(&pvr_copy_ways[0], to + start + distance, to + start, len);
+			assert_memory_equal(to, expected, 300);
+		}
+	}
+}
+
 /* The tests' engine copies in this way whatever it is. */
 static void force(struct t_env *env, const struct pvr_copy_way *way)
 {
@@ -80,6 +132,28 @@ static void there_and_back(struct t_env *env, uint32_t offset, uint32_t far, uin
 	fg_run(env->host);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 	assert_memory_equal(env->a.buf.va + offset, env->b.buf.va + far, len);
+}
+
+/* Of a message, too, in one run and in several. */
+static void test_messages_end_with_their_last_bytes(void **state)
+{
+	static const uint32_t lengths[] = { 4000, 20000, 65536 - 96 };
+	struct t_env *env = *state;
+
+	force(env, &watching);
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		fg_fill(env->a.buf.va, env->a.buf.size, i);
+		memset(env->b.buf.va, 0, env->b.buf.size);
+		env->a.buf.va[lengths[i] - 1] = 1;
+		watched = env->b.buf.va + 96 + lengths[i] - 1;
+		copies = early = 0;
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 96, lengths[i]);
+		fg_run(env->host);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+		assert_true(copies > 0);
+		assert_int_equal(early, 0);
+		assert_int_equal(*watched, 1);
+	}
 }
 
 static void test_messages_of_scattered_pages(void **state)
@@ -215,6 +289,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ways_copy_all_of_it_and_nothing_else),
 		cmocka_unit_test(test_overlapping_runs_are_moved),
+		cmocka_unit_test(test_last_bytes_are_stored_last),
+		cmocka_unit_test(test_short_and_overlapping_messages_end_right),
+		T(test_messages_end_with_their_last_bytes, rc_connected),
 		T(test_messages_of_scattered_pages, rc_connected),
 		T(test_messages_within_one_buffer_may_overlap, rc_loopback),
 		cmocka_unit_test(test_library_is_chosen_unless_another_is_clearly_faster),
