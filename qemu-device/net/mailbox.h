@@ -4,6 +4,7 @@
 #define PVR_MAILBOX_H
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include "loop.h"
 
@@ -22,7 +23,7 @@ struct pvr_mailbox {
 
 /* Reads in @loop's thread. 0 or -errno. */
 int pvr_mailbox_init(struct pvr_mailbox *box, struct pvr_loop *loop);
-/* Whatever is still in it is run, here, before: see pvr_mailbox_drain(). */
+/* It is empty, see pvr_mailbox_drain(). */
 void pvr_mailbox_exit(struct pvr_mailbox *box);
 
 /* From any thread. Never fails. */

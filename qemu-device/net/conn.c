@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* One connection to another daemon: its handshake, and its stream as the engine sees it. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "state.h"
+
+/* From connect() or accept() to the end of the handshake. */
+#define CONN_PATIENCE (5 * PVR_SEC)
+#define HANDSHAKE_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+
+static_assert(offsetof(struct pvr_conn, source) == 0, "handshake_ready() casts");
+
+static void run(struct pvr_conn *conn)
+{
+	struct pvr_error why;
+
+	switch (pvr_handshake_run(&conn->handshake, &conn->stream, &why)) {
+	case PVR_HANDSHAKE_HELLO:
+		pvr_hello_read(&conn->handshake.in, &conn->theirs);
+		conn->ops->hello(conn);
+		break;
+	case PVR_HANDSHAKE_DONE:
+		pvr_hello_read(&conn->handshake.in, &conn->theirs);
+		pvr_loop_timer_disarm(&conn->timer);
+		conn->ops->done(conn);
+		break;
+	case PVR_HANDSHAKE_FAILED:
+		conn->ops->failed(conn, &why);
+		break;
+	default:
+		break;
+	}
+}
+
+static void handshake_ready(struct pvr_source *source, uint32_t events)
+{
+	run((struct pvr_conn *)source);
+}
+
+static void handshake_expired(struct pvr_loop_timer *timer)
+{
+	struct pvr_conn *conn =
+		(struct pvr_conn *)((char *)timer - offsetof(struct pvr_conn, timer));
+	struct pvr_error why;
+
+	pvr_fail(&why, "no %s within %llu s", pvr_handshake_step_name(conn->handshake.step),
+		 CONN_PATIENCE / PVR_SEC);
+	conn->ops->failed(conn, &why);
+}
+
+struct pvr_conn *pvr_conn_create(struct pvr_net *net, int fd, const struct pvr_address *address,
+				 const struct pvr_conn_ops *ops)
+{
+	struct pvr_conn *conn = calloc(1, sizeof(*conn));
+
+	if (!conn) {
+		close(fd);
+		return NULL;
+	}
+	conn->net = net;
+	conn->id = ++net->last_id;
+	conn->ops = ops;
+	conn->address = *address;
+	conn->stream.fd = conn->source.fd = fd;
+	conn->source.ready = handshake_ready;
+	conn->timer.expired = handshake_expired;
+	return conn;
+}
+
+bool pvr_conn_begin(struct pvr_conn *conn, const char *host, const struct pvr_hello *hello,
+		    struct pvr_error *err)
+{
+	struct pvr_net *net = conn->net;
+
+	conn->outgoing = hello != NULL;
+	if (hello)
+		conn->ours = *hello;
+	pvr_handshake_init(&conn->handshake, hello);
+	pvr_socket_tune(conn->stream.fd, net->settings.keepalive * 1000);
+	if (net->tls) {
+		conn->stream.tls = pvr_tls_create(net->tls, conn->stream.fd, host);
+		if (!conn->stream.tls)
+			return pvr_fail(err, "out of memory");
+	}
+	if (pvr_loop_add(net->env.loop, &conn->source, HANDSHAKE_EVENTS) < 0)
+		return pvr_fail(err, "cannot watch a socket: %s", strerror(errno));
+	pvr_loop_timer_arm(net->env.loop, &conn->timer, CONN_PATIENCE);
+	return true;
+}
+
+void pvr_conn_answer(struct pvr_conn *conn, const struct pvr_hello *hello)
+{
+	conn->ours = *hello;
+	pvr_handshake_answer(&conn->handshake, hello);
+	run(conn);
+}
+
+void pvr_conn_bye(struct pvr_conn *conn, enum pvr_bye reason, const char *text)
+{
+	union pvr_any_frame frame;
+	struct iovec iov = { .iov_base = &frame, .iov_len = sizeof(frame.bye) };
+
+	pvr_bye_write(&frame, reason, text);
+	if (pvr_stream_send(&conn->stream, &iov, 1) > 0)
+		pvr_stream_flush(&conn->stream);
+}
+
+void pvr_conn_release(struct pvr_conn *conn)
+{
+	pvr_loop_timer_disarm(&conn->timer);
+	pvr_loop_remove(&conn->source);
+}
+
+void pvr_conn_destroy(struct pvr_conn *conn)
+{
+	pvr_conn_release(conn);
+	pvr_stream_close(&conn->stream);
+	free(conn);
+}
+
+/* ------------------------------------------------------- as the engine sees it */
+
+static ssize_t conn_send(void *opaque, const struct iovec *iov, int count)
+{
+	struct pvr_conn *conn = opaque;
+	ssize_t n = pvr_stream_send(&conn->stream, iov, count);
+
+	/* All is well for the engine, but records are left here. */
+	if (n >= 0 && !pvr_stream_is_flushed(&conn->stream))
+		pvr_traffic_want_output(conn);
+	return n;
+}
+
+static ssize_t conn_recv(void *opaque, const struct iovec *iov, int count)
+{
+	struct pvr_conn *conn = opaque;
+
+	return pvr_stream_recv(&conn->stream, iov, count);
+}
+
+static void conn_want_output(void *opaque)
+{
+	pvr_traffic_want_output(opaque);
+}
+
+const struct pvr_stream_ops pvr_conn_stream_ops = {
+	.send = conn_send,
+	.recv = conn_recv,
+	.want_output = conn_want_output,
+};

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* A connection's first steps: connect, TLS, HELLO and its answer. */
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "handshake.h"
+#include "tls.h"
+
+static enum pvr_handshake_result fail(struct pvr_error *err, const char *why)
+{
+	pvr_fail(err, "%s", why);
+	return PVR_HANDSHAKE_FAILED;
+}
+
+static enum pvr_handshake_result broken(const struct pvr_stream *stream, struct pvr_error *err,
+					ssize_t ret)
+{
+	if (stream->tls && pvr_tls_error(stream->tls)[0])
+		return fail(err, pvr_tls_error(stream->tls));
+	return fail(err, ret == -ECONNRESET ? "it has closed the connection" : strerror((int)-ret));
+}
+
+static enum pvr_handshake_result go(struct pvr_handshake *handshake, enum pvr_handshake_step step)
+{
+	handshake->step = step;
+	handshake->pos = 0;
+	return PVR_HANDSHAKE_GO_ON;
+}
+
+static enum pvr_handshake_result run_connect(struct pvr_handshake *handshake,
+					     struct pvr_stream *stream, struct pvr_error *err)
+{
+	struct pollfd pfd = { .fd = stream->fd, .events = POLLOUT };
+	int error;
+
+	if (poll(&pfd, 1, 0) < 1)
+		return PVR_HANDSHAKE_WAIT;
+	error = pvr_socket_error(stream->fd);
+	if (error)
+		return fail(err, strerror(error));
+	return go(handshake, PVR_STEP_SECURE);
+}
+
+static enum pvr_handshake_result run_secure(struct pvr_handshake *handshake,
+					    struct pvr_stream *stream, struct pvr_error *err)
+{
+	if (stream->tls) {
+		switch (pvr_tls_handshake(stream->tls, err)) {
+		case PVR_TLS_WAIT:
+			return PVR_HANDSHAKE_WAIT;
+		case PVR_TLS_FAILED:
+			return PVR_HANDSHAKE_FAILED;
+		case PVR_TLS_DONE:
+			break;
+		}
+	}
+	return go(handshake, handshake->outgoing ? PVR_STEP_SEND : PVR_STEP_READ);
+}
+
+static enum pvr_handshake_result run_send(struct pvr_handshake *handshake,
+					  struct pvr_stream *stream, struct pvr_error *err)
+{
+	size_t size = le32toh(handshake->out.frame.size);
+	struct iovec iov = {
+		.iov_base = (char *)&handshake->out + handshake->pos,
+		.iov_len = size - handshake->pos,
+	};
+	ssize_t n;
+
+	if (handshake->pos < size) {
+		n = pvr_stream_send(stream, &iov, 1);
+		if (n < 0)
+			return broken(stream, err, n);
+		handshake->pos += (size_t)n;
+	}
+	if (!pvr_stream_flush(stream))
+		return broken(stream, err, -ECONNRESET);
+	if (handshake->pos < size || !pvr_stream_is_flushed(stream))
+		return PVR_HANDSHAKE_WAIT;
+	return go(handshake, handshake->outgoing ? PVR_STEP_READ : PVR_STEP_DONE);
+}
+
+/* Of the frame that is being read; 0 with @why: it is none that may come now. */
+static size_t expected_size(const struct pvr_handshake *handshake, const char **why)
+{
+	const struct pvr_frame *frame = &handshake->in.frame;
+	const uint8_t *bytes = (const uint8_t *)frame;
+	size_t size;
+
+	if (handshake->pos < sizeof(*frame))
+		return sizeof(*frame);
+	if (bytes[0] == 0x16 && bytes[1] == 0x03) {
+		*why = "it begins with TLS, and here TLS is off";
+		return 0;
+	}
+	size = pvr_wire_header_size(frame,
+				    handshake->outgoing ? PVR_WIRE_REQUESTER : PVR_WIRE_RESPONDER,
+				    PVR_WIRE_CHUNK_MIN, why);
+	if (size && frame->type != PVR_FRAME_HELLO && frame->type != PVR_FRAME_BYE) {
+		*why = "its first frame is no HELLO";
+		return 0;
+	}
+	return size;
+}
+
+static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, struct pvr_error *err)
+{
+	const union pvr_any_frame *in = &handshake->in;
+	const char *why = "";
+	size_t payload;
+
+	if (!pvr_wire_check(in, handshake->pos, &payload, &why))
+		return fail(err, why);
+	if (in->frame.type == PVR_FRAME_BYE) {
+		pvr_fail(err, "it refuses us (%s): %s", pvr_bye_name(le32toh(in->bye.reason)),
+			 in->bye.text);
+		return PVR_HANDSHAKE_FAILED;
+	}
+	return go(handshake, handshake->outgoing ? PVR_STEP_DONE : PVR_STEP_DECIDE);
+}
+
+static enum pvr_handshake_result run_read(struct pvr_handshake *handshake,
+					  struct pvr_stream *stream, struct pvr_error *err)
+{
+	const char *why = "it is no pvrdma daemon";
+	size_t size = expected_size(handshake, &why);
+	struct iovec iov;
+	ssize_t n;
+
+	if (!size)
+		return fail(err, why);
+	iov.iov_base = (char *)&handshake->in + handshake->pos;
+	iov.iov_len = size - handshake->pos;
+	n = pvr_stream_recv(stream, &iov, 1);
+	if (n < 0)
+		return broken(stream, err, n);
+	if (!n)
+		return PVR_HANDSHAKE_WAIT;
+	handshake->pos += (size_t)n;
+	if (handshake->pos < size || size == sizeof(struct pvr_frame))
+		return PVR_HANDSHAKE_GO_ON;
+	return take_frame(handshake, err);
+}
+
+static enum pvr_handshake_result run_decide(struct pvr_handshake *handshake,
+					    struct pvr_stream *stream, struct pvr_error *err)
+{
+	return PVR_HANDSHAKE_HELLO;
+}
+
+static enum pvr_handshake_result run_done(struct pvr_handshake *handshake,
+					  struct pvr_stream *stream, struct pvr_error *err)
+{
+	return PVR_HANDSHAKE_DONE;
+}
+
+static const struct {
+	const char *name; /* what is not done yet */
+	enum pvr_handshake_result (*run)(struct pvr_handshake *handshake,
+					 struct pvr_stream *stream, struct pvr_error *err);
+} steps[] = {
+	[PVR_STEP_CONNECT] = { "connect", run_connect },
+	[PVR_STEP_SECURE] = { "TLS handshake", run_secure },
+	[PVR_STEP_SEND] = { "HELLO", run_send },
+	[PVR_STEP_READ] = { "HELLO", run_read },
+	[PVR_STEP_DECIDE] = { "answer", run_decide },
+	[PVR_STEP_DONE] = { "nothing", run_done },
+};
+
+static_assert(sizeof(steps) / sizeof(steps[0]) == PVR_STEPS, "a step is missing");
+
+const char *pvr_handshake_step_name(enum pvr_handshake_step step)
+{
+	return steps[step].name;
+}
+
+void pvr_handshake_init(struct pvr_handshake *handshake, const struct pvr_hello *hello)
+{
+	memset(handshake, 0, sizeof(*handshake));
+	handshake->outgoing = hello != NULL;
+	handshake->step = hello ? PVR_STEP_CONNECT : PVR_STEP_SECURE;
+	if (hello)
+		pvr_hello_write(&handshake->out, hello);
+}
+
+enum pvr_handshake_result pvr_handshake_run(struct pvr_handshake *handshake,
+					    struct pvr_stream *stream, struct pvr_error *err)
+{
+	enum pvr_handshake_result result;
+
+	do {
+		result = steps[handshake->step].run(handshake, stream, err);
+	} while (result == PVR_HANDSHAKE_GO_ON);
+	return result;
+}
+
+void pvr_handshake_answer(struct pvr_handshake *handshake, const struct pvr_hello *hello)
+{
+	pvr_hello_write(&handshake->out, hello);
+	go(handshake, PVR_STEP_SEND);
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The first frame each way: who is there, and what both agree upon. */
+#include <assert.h>
+#include <endian.h>
+#include <string.h>
+
+#include "hello.h"
+
+void pvr_hello_write(union pvr_any_frame *any, const struct pvr_hello *hello)
+{
+	struct pvr_frame_hello *frame = &any->hello;
+
+	memset(any, 0, sizeof(*any));
+	frame->frame.size = htole32(sizeof(*frame));
+	frame->frame.type = PVR_FRAME_HELLO;
+	frame->magic = htole32(PVR_WIRE_MAGIC);
+	frame->version_min = htole16(hello->version_min);
+	frame->version_max = htole16(hello->version_max);
+	frame->instance = htole64(hello->instance);
+	frame->chunk = htole32(hello->chunk);
+	frame->index = htole16(hello->index);
+	frame->count = htole16(hello->count);
+	frame->keepalive_ms = htole32(hello->keepalive_ms);
+	snprintf(frame->name, sizeof(frame->name), "%s", hello->name);
+}
+
+void pvr_hello_read(const union pvr_any_frame *any, struct pvr_hello *hello)
+{
+	const struct pvr_frame_hello *frame = &any->hello;
+
+	*hello = (struct pvr_hello){
+		.version_min = le16toh(frame->version_min),
+		.version_max = le16toh(frame->version_max),
+		.instance = le64toh(frame->instance),
+		.chunk = le32toh(frame->chunk),
+		.index = le16toh(frame->index),
+		.count = le16toh(frame->count),
+		.keepalive_ms = le32toh(frame->keepalive_ms),
+	};
+	memcpy(hello->name, frame->name, sizeof(hello->name));
+}
+
+bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err)
+{
+	if (hello->version_min <= PVR_WIRE_VERSION && hello->version_max >= PVR_WIRE_VERSION)
+		return true;
+	return pvr_fail(err, "it speaks versions %u to %u of the protocol, and we speak %u",
+			hello->version_min, hello->version_max, PVR_WIRE_VERSION);
+}
+
+void pvr_bye_write(union pvr_any_frame *any, enum pvr_bye reason, const char *text)
+{
+	struct pvr_frame_bye *frame = &any->bye;
+
+	memset(any, 0, sizeof(*any));
+	frame->frame.size = htole32(sizeof(*frame));
+	frame->frame.type = PVR_FRAME_BYE;
+	frame->reason = htole32(reason);
+	snprintf(frame->text, sizeof(frame->text), "%s", text);
+}
+
+const char *pvr_bye_name(uint32_t reason)
+{
+	static const char *const names[] = {
+		[PVR_BYE_DONE] = "not needed any more",
+		[PVR_BYE_VERSION] = "wrong version",
+		[PVR_BYE_IDENTITY] = "wrong identity",
+		[PVR_BYE_PROTOCOL] = "wrong frame",
+		[PVR_BYE_REPLACED] = "replaced",
+		[PVR_BYE_LIMIT] = "too many",
+	};
+
+	static_assert(sizeof(names) / sizeof(names[0]) == PVR_BYE_NUM, "a name is missing");
+	return reason < PVR_BYE_NUM ? names[reason] : "unknown reason";
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The first frame each way: who is there, and what both agree upon. */
+#ifndef PVR_HELLO_H
+#define PVR_HELLO_H
+
+#include "error.h"
+#include "transport/wire.h"
+
+#define PVR_HELLO_CHUNK (256u << 10) /* that we take */
+/* However short the other side's patience: we do not PING more often than this allows. */
+#define PVR_KEEPALIVE_MIN_MS 1000u
+
+struct pvr_hello {
+	uint16_t version_min, version_max;
+	uint64_t instance;
+	uint32_t chunk;
+	uint16_t index, count;
+	uint32_t keepalive_ms;
+	char name[PVR_WIRE_NAME_MAX];
+};
+
+void pvr_hello_write(union pvr_any_frame *any, const struct pvr_hello *hello);
+/* @any has passed pvr_wire_check(). */
+void pvr_hello_read(const union pvr_any_frame *any, struct pvr_hello *hello);
+/* Is ours among the versions of who dialled? Is it the one that was chosen? */
+bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err);
+
+void pvr_bye_write(union pvr_any_frame *any, enum pvr_bye reason, const char *text);
+const char *pvr_bye_name(uint32_t reason);
+
+#endif /* PVR_HELLO_H */

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Who dials us, from accept() to the answer to HELLO.
+ *
+ * Strangers have bounds: so many at all, where the oldest makes room for the newest, as
+ * who is honest is quick; so many of an address; and conn.c's patience.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "state.h"
+
+#define HANDSHAKES_MAX 256
+#define HANDSHAKES_PER_HOST 64
+
+static void forget(struct pvr_conn *conn)
+{
+	LIST_REMOVE(conn, link);
+	conn->net->num_handshakes--;
+}
+
+static void refuse(struct pvr_conn *conn, const struct pvr_error *why)
+{
+	struct pvr_net *net = conn->net;
+	char from[PVR_ADDRESS_TEXT];
+
+	net->refused++;
+	pvr_net_log_limited(net, &net->strangers, PVR_LOG_WARN,
+			    "a connection from %s is refused: %s%s%s%s",
+			    pvr_address_format(&conn->address, from),
+			    conn->theirs.name[0] ? "host " : "", conn->theirs.name,
+			    conn->theirs.name[0] ? ": " : "", why->text);
+	forget(conn);
+	pvr_conn_destroy(conn);
+}
+
+/* The host is told, too. */
+static void dismiss(struct pvr_conn *conn, enum pvr_bye reason, const struct pvr_error *why)
+{
+	pvr_conn_bye(conn, reason, why->text);
+	refuse(conn, why);
+}
+
+/* --------------------------------------------------------------- who is there? */
+
+static bool check_name(const struct pvr_conn *conn, struct pvr_error *why)
+{
+	const struct pvr_net *net = conn->net;
+
+	if (strcmp(conn->theirs.name, net->settings.name))
+		return true;
+	if (conn->theirs.instance == net->instance)
+		return pvr_fail(why, "that is this daemon itself");
+	return pvr_fail(why, "this host has the same name: each needs one of its own, see --name");
+}
+
+static bool check_identity(const struct pvr_conn *conn, struct pvr_error *why)
+{
+	return check_name(conn, why) &&
+	       (!conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->theirs.name, why));
+}
+
+static void take_hello(struct pvr_conn *conn)
+{
+	struct pvr_net *net = conn->net;
+	enum pvr_bye reason;
+	struct pvr_error why;
+	struct pvr_hello answer = {
+		.version_min = PVR_WIRE_VERSION,
+		.version_max = PVR_WIRE_VERSION,
+		.instance = net->instance,
+		.chunk = PVR_HELLO_CHUNK,
+		.index = conn->theirs.index,
+		.count = conn->theirs.count,
+		.keepalive_ms = net->settings.keepalive * 1000,
+	};
+
+	strcpy(answer.name, net->settings.name);
+	if (!pvr_hello_has_version(&conn->theirs, &why))
+		dismiss(conn, PVR_BYE_VERSION, &why);
+	else if (!check_identity(conn, &why))
+		dismiss(conn, PVR_BYE_IDENTITY, &why);
+	else if (!pvr_peers_admit(net->peers, conn, &reason, &why))
+		dismiss(conn, reason, &why);
+	else
+		pvr_conn_answer(conn, &answer);
+}
+
+static void take_over(struct pvr_conn *conn)
+{
+	forget(conn);
+	conn->net->accepted++;
+	pvr_peers_add_incoming(conn);
+}
+
+static const struct pvr_conn_ops incoming_ops = {
+	.hello = take_hello,
+	.done = take_over,
+	.failed = refuse,
+};
+
+/* -------------------------------------------------------------------- strangers */
+
+static unsigned int count_from(const struct pvr_net *net, const struct pvr_address *address)
+{
+	const struct pvr_conn *conn;
+	unsigned int num = 0;
+
+	LIST_FOREACH(conn, &net->handshakes, link)
+		num += pvr_address_same_host(&conn->address, address);
+	return num;
+}
+
+static void drop_oldest(struct pvr_net *net)
+{
+	struct pvr_conn *conn, *oldest = NULL;
+	struct pvr_error why;
+
+	LIST_FOREACH(conn, &net->handshakes, link)
+		oldest = conn;
+	pvr_fail(&why, "%u others are ahead of it, and it is slow", HANDSHAKES_MAX);
+	refuse(oldest, &why);
+}
+
+static bool has_room(struct pvr_net *net, const struct pvr_address *address)
+{
+	char from[PVR_ADDRESS_TEXT];
+
+	if (count_from(net, address) >= HANDSHAKES_PER_HOST) {
+		net->refused++;
+		pvr_net_log_limited(net, &net->strangers, PVR_LOG_WARN,
+				    "a connection from %s is refused: %d of that address have not "
+				    "said who they are",
+				    pvr_address_format(address, from), HANDSHAKES_PER_HOST);
+		return false;
+	}
+	if (net->num_handshakes >= HANDSHAKES_MAX)
+		drop_oldest(net);
+	return true;
+}
+
+void pvr_incoming_accept(struct pvr_net *net, int fd, const struct pvr_address *address)
+{
+	struct pvr_conn *conn;
+	struct pvr_error why;
+
+	if (!has_room(net, address)) {
+		close(fd);
+		return;
+	}
+	conn = pvr_conn_create(net, fd, address, &incoming_ops);
+	if (!conn)
+		return;
+	LIST_INSERT_HEAD(&net->handshakes, conn, link);
+	net->num_handshakes++;
+	if (!pvr_conn_begin(conn, NULL, NULL, &why))
+		refuse(conn, &why);
+}

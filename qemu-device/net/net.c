@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The daemon's network: its parts, and their life. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "state.h"
+
+/* ------------------------------------------------------------------------- log */
+
+static void log_line(struct pvr_net *net, enum pvr_log_level level, const char *fmt, va_list ap)
+{
+	char line[700];
+
+	vsnprintf(line, sizeof(line), fmt, ap);
+	net->env.log(level, line);
+}
+
+void pvr_net_log(struct pvr_net *net, enum pvr_log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_line(net, level, fmt, ap);
+	va_end(ap);
+}
+
+void pvr_net_log_limited(struct pvr_net *net, struct pvr_log_bucket *bucket,
+			 enum pvr_log_level level, const char *fmt, ...)
+{
+	uint32_t suppressed;
+	va_list ap;
+
+	if (!pvr_log_bucket_take(bucket, pvr_loop_now(), &suppressed))
+		return;
+	if (suppressed)
+		pvr_net_log(net, PVR_LOG_WARN, "%u more messages of this kind were suppressed",
+			    suppressed);
+	va_start(ap, fmt);
+	log_line(net, level, fmt, ap);
+	va_end(ap);
+}
+
+/* ---------------------------------------------------------------------- wanted */
+
+static void run_wants(struct pvr_mail *mail)
+{
+	struct pvr_net_wants *wants = (struct pvr_net_wants *)mail;
+	struct pvr_net *net =
+		(struct pvr_net *)((char *)wants - offsetof(struct pvr_net, wants));
+	struct pvr_remote *remotes[PVR_WANT_MAX];
+	unsigned int num, i;
+
+	pthread_mutex_lock(&wants->lock);
+	num = wants->num;
+	memcpy(remotes, wants->remotes, num * sizeof(remotes[0]));
+	wants->num = 0;
+	pthread_mutex_unlock(&wants->lock);
+	for (i = 0; i < num; i++)
+		pvr_peers_want(net->peers, pvr_remote_name(remotes[i]));
+}
+
+static bool add_want(struct pvr_net_wants *wants, struct pvr_remote *remote)
+{
+	unsigned int i;
+
+	for (i = 0; i < wants->num; i++) {
+		if (wants->remotes[i] == remote)
+			return false;
+	}
+	if (wants->num == PVR_WANT_MAX)
+		return false;
+	wants->remotes[wants->num++] = remote;
+	return wants->num == 1;
+}
+
+void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote)
+{
+	struct pvr_net_wants *wants = &net->wants;
+	bool first;
+
+	pthread_mutex_lock(&wants->lock);
+	first = add_want(wants, remote);
+	pthread_mutex_unlock(&wants->lock);
+	/* The mail is on its way already, unless this is the first. */
+	if (first)
+		pvr_mailbox_send(&net->mailbox, &wants->mail);
+}
+
+/* ------------------------------------------------------------------ for people */
+
+struct pvr_peers *pvr_net_peers(struct pvr_net *net)
+{
+	return net->peers;
+}
+
+const char *pvr_net_name(const struct pvr_net *net)
+{
+	return net->settings.name;
+}
+
+void pvr_net_get_info(const struct pvr_net *net, struct pvr_net_info *info)
+{
+	*info = (struct pvr_net_info){
+		.name = net->settings.name,
+		.instance = net->instance,
+		.tls = !net->tls			    ? "off"
+		       : net->settings.tls_psk_file[0] ? "pre-shared keys"
+							    : "certificates",
+		.listening = net->num_listeners,
+		.handshakes = net->num_handshakes,
+		.accepted = net->accepted,
+		.refused = net->refused,
+	};
+}
+
+const char *pvr_net_listen_address(const struct pvr_net *net, unsigned int index,
+				   char buf[PVR_ADDRESS_TEXT])
+{
+	if (index >= net->num_listeners)
+		return NULL;
+	return pvr_address_format(&net->listeners[index].address, buf);
+}
+
+/* ------------------------------------------------------------------ life cycle */
+
+static bool init_traffic(struct pvr_net *net, struct pvr_error *err)
+{
+	unsigned int i;
+	int ret = pvr_mailbox_init(&net->mailbox, net->env.loop);
+
+	net->traffic = calloc(net->env.workers, sizeof(*net->traffic));
+	if (!net->traffic || !(net->peers = pvr_peers_create(net)))
+		return pvr_fail(err, "out of memory");
+	for (i = 0; i < net->env.workers; i++)
+		net->traffic[i].mailbox.source.fd = -1;
+	for (i = 0; i < net->env.workers && !ret; i++)
+		ret = pvr_traffic_init(&net->traffic[i], net, net->env.worker_loops[i]);
+	return !ret || pvr_fail(err, "cannot make a mailbox: %s", strerror(-ret));
+}
+
+static bool open_listeners(struct pvr_net *net, struct pvr_error *err)
+{
+	char text[PVR_ADDRESS_TEXT];
+	size_t i;
+
+	for (i = 0; i < net->settings.num_listen; i++) {
+		net->num_listeners++;
+		if (!pvr_listener_open(&net->listeners[i], net, &net->settings.listen[i], err))
+			return false;
+		pvr_net_log(net, PVR_LOG_INFO, "host %s listens at %s, TLS: %s", net->settings.name,
+			    pvr_address_format(&net->listeners[i].address, text),
+			    net->tls ? "on" : "off");
+	}
+	return true;
+}
+
+static bool add_peers(struct pvr_net *net, const struct pvr_net_settings *settings,
+		      struct pvr_error *err)
+{
+	struct pvr_error why;
+	size_t i;
+
+	for (i = 0; i < settings->num_peers; i++) {
+		if (!pvr_peers_set(net->peers, settings->peers[i].name, settings->peers[i].address,
+				   &why))
+			return pvr_fail(err, "peer %s: %.400s", settings->peers[i].name, why.text);
+		pvr_peers_want(net->peers, settings->peers[i].name);
+	}
+	return true;
+}
+
+static bool init(struct pvr_net *net, const struct pvr_net_settings *settings,
+		 struct pvr_error *err)
+{
+	if (getrandom(&net->instance, sizeof(net->instance), 0) != sizeof(net->instance))
+		return pvr_fail(err, "no random numbers: %s", strerror(errno));
+	if (pvr_net_settings_has_keys(settings)) {
+		net->tls = pvr_tls_context_create(settings, err);
+		if (!net->tls)
+			return false;
+	}
+	return init_traffic(net, err) && open_listeners(net, err) && add_peers(net, settings, err);
+}
+
+struct pvr_net *pvr_net_create(const struct pvr_net_env *env,
+			       const struct pvr_net_settings *settings, struct pvr_error *err)
+{
+	struct pvr_net *net = calloc(1, sizeof(*net));
+
+	if (!net) {
+		pvr_fail(err, "out of memory");
+		return NULL;
+	}
+	net->env = *env;
+	net->settings = *settings;
+	net->settings.peers = NULL;
+	net->settings.num_peers = 0;
+	net->mailbox.source.fd = -1;
+	net->wants.mail.run = run_wants;
+	pthread_mutex_init(&net->wants.lock, NULL);
+	LIST_INIT(&net->handshakes);
+	if (init(net, settings, err))
+		return net;
+	pvr_net_destroy(net);
+	return NULL;
+}
+
+static void stop_traffic(struct pvr_net *net)
+{
+	unsigned int i;
+
+	for (i = 0; i < net->env.workers; i++) {
+		if (net->traffic[i].mailbox.source.fd >= 0)
+			pvr_traffic_stop(&net->traffic[i]);
+	}
+}
+
+static void exit_traffic(struct pvr_net *net)
+{
+	unsigned int i;
+
+	for (i = 0; i < net->env.workers; i++) {
+		if (net->traffic[i].mailbox.source.fd >= 0)
+			pvr_traffic_exit(&net->traffic[i]);
+	}
+	free(net->traffic);
+}
+
+void pvr_net_destroy(struct pvr_net *net)
+{
+	struct pvr_conn *conn;
+
+	if (!net)
+		return;
+	net->ending = true;
+	while (net->num_listeners)
+		pvr_listener_close(&net->listeners[--net->num_listeners]);
+	while ((conn = LIST_FIRST(&net->handshakes))) {
+		LIST_REMOVE(conn, link);
+		pvr_conn_destroy(conn);
+	}
+	if (net->traffic) {
+		stop_traffic(net);
+		pvr_mailbox_drain(&net->mailbox);
+	}
+	pvr_peers_destroy(net->peers);
+	if (net->traffic)
+		exit_traffic(net);
+	pvr_mailbox_exit(&net->mailbox);
+	pvr_tls_context_destroy(net->tls);
+	pthread_mutex_destroy(&net->wants.lock);
+	free(net);
+}

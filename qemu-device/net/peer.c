@@ -1,0 +1,706 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Peers: who they are, and the connections that we dial.
+ *
+ * DOC: dialling
+ *
+ * While no connection is up, one is dialled at a time, so that a host that is off costs an
+ * attempt a second and no more; when it is up, the others follow. Who has failed waits, 50 ms at
+ * first, up to a second; a connection that lasted brings that back to nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "state.h"
+
+#define PEER_BUCKETS 1024
+#define LISTENERS_MAX 4
+#define BACKOFF_FIRST (50 * PVR_MSEC)
+#define BACKOFF_MAX PVR_SEC
+/* A connection that was up so long was a good one. */
+#define GOOD_NS (PVR_SEC / 2)
+#define SAME_COMPLAINT_NS (60 * PVR_SEC)
+
+struct pvr_peer {
+	struct pvr_peers *peers;
+	LIST_ENTRY(pvr_peer) link;
+	char name[PVR_REMOTE_NAME_MAX];
+	struct pvr_address address;
+	bool has_address;
+	struct pvr_remote *remote; /* NULL: never connected */
+	/* Outgoing. */
+	bool wanted;
+	uint64_t wanted_at; /* the last time */
+	struct pvr_conn *slots[PVR_OUT_MAX]; /* dialling or up */
+	unsigned int up, dialling;
+	uint64_t backoff;
+	struct pvr_loop_timer retry;
+	uint64_t connects, failures;
+	bool failing; /* since a connection was up */
+	char tls[PVR_PEER_TEXT];
+	struct pvr_error error; /* of the last attempt, or of the end of a connection */
+	uint64_t complained; /* when, about error */
+	struct pvr_log_bucket bucket;
+	/* Incoming. */
+	LIST_HEAD(, pvr_conn) incoming;
+	unsigned int in;
+	uint64_t instance, replaced; /* of its daemon; of the one before */
+};
+
+struct pvr_peers {
+	struct pvr_net *net;
+	LIST_HEAD(peer_bucket, pvr_peer) buckets[PEER_BUCKETS];
+	size_t num;
+	struct {
+		const struct pvr_peers_ops *ops;
+		void *opaque;
+	} listeners[LISTENERS_MAX];
+	size_t num_listeners;
+	uint64_t random;
+};
+
+static const struct pvr_conn_ops outgoing_ops;
+
+static void dial(struct pvr_peer *peer);
+
+/* ------------------------------------------------------------------- the table */
+
+static struct peer_bucket *bucket_of(struct pvr_peers *peers, const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	while (*name)
+		hash = (hash ^ (uint8_t)*name++) * 16777619u;
+	return &peers->buckets[hash % PEER_BUCKETS];
+}
+
+static struct pvr_peer *find(struct pvr_peers *peers, const char *name)
+{
+	struct pvr_peer *peer;
+
+	LIST_FOREACH(peer, bucket_of(peers, name), link)
+	{
+		if (!strcmp(peer->name, name))
+			return peer;
+	}
+	return NULL;
+}
+
+static void retry(struct pvr_loop_timer *timer)
+{
+	struct pvr_peer *peer =
+		(struct pvr_peer *)((char *)timer - offsetof(struct pvr_peer, retry));
+
+	dial(peer);
+}
+
+static struct pvr_peer *add(struct pvr_peers *peers, const char *name, struct pvr_error *err)
+{
+	struct pvr_peer *peer;
+
+	if (!pvr_host_name_check(name, err))
+		return NULL;
+	peer = peers->num < PVR_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
+	if (!peer) {
+		pvr_fail(err, "%s", peers->num < PVR_PEERS_MAX ? "out of memory" : "too many hosts");
+		return NULL;
+	}
+	peer->peers = peers;
+	strcpy(peer->name, name);
+	peer->retry.expired = retry;
+	LIST_INIT(&peer->incoming);
+	LIST_INSERT_HEAD(bucket_of(peers, name), peer, link);
+	peers->num++;
+	return peer;
+}
+
+static struct pvr_peer *find_or_add(struct pvr_peers *peers, const char *name,
+				    struct pvr_error *err)
+{
+	struct pvr_peer *peer = find(peers, name);
+
+	return peer ? peer : add(peers, name, err);
+}
+
+static struct pvr_remote *remote_of(struct pvr_peer *peer)
+{
+	if (!peer->remote)
+		peer->remote = pvr_remote_get(peer->peers->net->env.engine, peer->name);
+	return peer->remote;
+}
+
+/* Spreads what many do at the same time: 3/4 to 5/4 of it. */
+static uint64_t jitter(struct pvr_peers *peers, uint64_t ns)
+{
+	peers->random = peers->random * 6364136223846793005ull + 1442695040888963407ull;
+	return ns / 4 * 3 + (peers->random >> 33) % (ns / 2);
+}
+
+/* ----------------------------------------------------------------- what people see */
+
+static void set_error(struct pvr_peer *peer, const char *why)
+{
+	struct pvr_net *net = peer->peers->net;
+	char at[PVR_ADDRESS_TEXT];
+	uint64_t now = pvr_loop_now();
+	bool same = !strcmp(peer->error.text, why) && peer->failing;
+
+	pvr_fail(&peer->error, "%s", why);
+	if (same && now - peer->complained < SAME_COMPLAINT_NS)
+		return;
+	peer->complained = now;
+	pvr_net_log_limited(net, &peer->bucket, PVR_LOG_WARN,
+			    "cannot connect to host %s at %s: %s; trying on", peer->name,
+			    pvr_address_format(&peer->address, at), why);
+}
+
+static void tell(struct pvr_peer *peer, bool up)
+{
+	struct pvr_peers *peers = peer->peers;
+	size_t i;
+
+	for (i = 0; i < peers->num_listeners; i++)
+		peers->listeners[i].ops->changed(peers->listeners[i].opaque, peer->name,
+						 peer->remote, up);
+}
+
+bool pvr_peers_listen(struct pvr_peers *peers, const struct pvr_peers_ops *ops, void *opaque)
+{
+	if (peers->num_listeners == LISTENERS_MAX)
+		return false;
+	peers->listeners[peers->num_listeners].ops = ops;
+	peers->listeners[peers->num_listeners++].opaque = opaque;
+	return true;
+}
+
+/* -------------------------------------------------------------------- dialling */
+
+static unsigned int connections(const struct pvr_net *net)
+{
+	if (net->settings.connections)
+		return net->settings.connections;
+	if (net->env.workers > PVR_OUT_MAX)
+		return PVR_OUT_MAX;
+	return net->env.workers < 2 ? 2 : net->env.workers;
+}
+
+/* The next attempt is not now. */
+static void back_off(struct pvr_peer *peer)
+{
+	peer->backoff = peer->backoff ? 2 * peer->backoff : BACKOFF_FIRST;
+	if (peer->backoff > BACKOFF_MAX)
+		peer->backoff = BACKOFF_MAX;
+	pvr_loop_timer_arm(peer->peers->net->env.loop, &peer->retry,
+			   jitter(peer->peers, peer->backoff));
+}
+
+static void attempt_failed(struct pvr_peer *peer, const char *why)
+{
+	peer->failures++;
+	set_error(peer, why);
+	peer->failing = peer->up == 0;
+	back_off(peer);
+}
+
+static void fill_hello(const struct pvr_net *net, struct pvr_hello *hello, unsigned int slot)
+{
+	*hello = (struct pvr_hello){
+		.version_min = PVR_WIRE_VERSION,
+		.version_max = PVR_WIRE_VERSION,
+		.instance = net->instance,
+		.chunk = PVR_HELLO_CHUNK,
+		.index = (uint16_t)slot,
+		.count = (uint16_t)connections(net),
+		.keepalive_ms = net->settings.keepalive * 1000,
+	};
+	strcpy(hello->name, net->settings.name);
+}
+
+/* Return: false with @err filled, and the slot is free. */
+static bool dial_slot(struct pvr_peer *peer, unsigned int slot, struct pvr_error *err)
+{
+	struct pvr_net *net = peer->peers->net;
+	struct pvr_hello hello;
+	struct pvr_conn *conn;
+	int fd;
+
+	if (net->tls && !pvr_tls_context_knows(net->tls, peer->name, err))
+		return false;
+	fd = pvr_socket_dial(&peer->address, err);
+	if (fd < 0)
+		return false;
+	conn = pvr_conn_create(net, fd, &peer->address, &outgoing_ops);
+	if (!conn)
+		return pvr_fail(err, "out of memory");
+	fill_hello(net, &hello, slot);
+	conn->peer = peer;
+	if (!pvr_conn_begin(conn, peer->name, &hello, err)) {
+		pvr_conn_destroy(conn);
+		return false;
+	}
+	peer->slots[slot] = conn;
+	peer->dialling++;
+	return true;
+}
+
+/* Nobody has asked for it for so long that the attempts can end. */
+static bool is_forgotten(const struct pvr_peer *peer)
+{
+	uint64_t limit = peer->peers->net->settings.idle_timeout * PVR_SEC;
+
+	return !peer->up && pvr_loop_now() - peer->wanted_at > limit;
+}
+
+static void dial(struct pvr_peer *peer)
+{
+	unsigned int num = connections(peer->peers->net), slot;
+	struct pvr_error why;
+
+	if (is_forgotten(peer))
+		peer->wanted = false;
+	if (!peer->wanted || !peer->has_address || peer->retry.loop || peer->peers->net->ending)
+		return;
+	for (slot = 0; slot < num; slot++) {
+		if (peer->slots[slot])
+			continue;
+		if (!peer->up && peer->dialling)
+			break;
+		if (!dial_slot(peer, slot, &why)) {
+			attempt_failed(peer, why.text);
+			break;
+		}
+	}
+}
+
+static void free_slot(struct pvr_peer *peer, struct pvr_conn *conn)
+{
+	peer->slots[conn->ours.index] = NULL;
+	if (conn->up_since)
+		peer->up--;
+	else
+		peer->dialling--;
+}
+
+static void dial_failed(struct pvr_conn *conn, const struct pvr_error *why)
+{
+	struct pvr_peer *peer = conn->peer;
+
+	free_slot(peer, conn);
+	pvr_conn_destroy(conn);
+	attempt_failed(peer, why->text);
+}
+
+static bool check_answer(const struct pvr_conn *conn, struct pvr_error *why)
+{
+	const struct pvr_hello *ours = &conn->ours, *theirs = &conn->theirs;
+
+	if (theirs->version_min != theirs->version_max || !pvr_hello_has_version(theirs, why))
+		return pvr_fail(why, "it answers with versions %u to %u of the protocol, expected %u",
+				theirs->version_min, theirs->version_max, PVR_WIRE_VERSION);
+	if (strcmp(theirs->name, conn->peer->name))
+		return pvr_fail(why, "host '%s' is there: is the address right?", theirs->name);
+	if (theirs->index != ours->index || theirs->count != ours->count)
+		return pvr_fail(why, "it answers for connection %u of %u, expected %u of %u",
+				theirs->index, theirs->count, ours->index, ours->count);
+	return !conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->peer->name, why);
+}
+
+static void agree(struct pvr_conn *conn)
+{
+	const struct pvr_hello *ours = &conn->ours, *theirs = &conn->theirs;
+
+	conn->limits.chunk = theirs->chunk < ours->chunk ? theirs->chunk : ours->chunk;
+	conn->remote = remote_of(conn->peer);
+	conn->worker = ours->index % conn->net->env.workers;
+	conn->up_since = pvr_loop_now();
+}
+
+static void first_is_up(struct pvr_peer *peer, const struct pvr_conn *conn)
+{
+	char at[PVR_ADDRESS_TEXT];
+
+	peer->failing = false;
+	snprintf(peer->tls, sizeof(peer->tls), "%s",
+		 conn->stream.tls ? pvr_tls_describe(conn->stream.tls) : "off");
+	pvr_net_log_limited(peer->peers->net, &peer->bucket, PVR_LOG_INFO,
+			    "connected to host %s at %s, TLS: %s", peer->name,
+			    pvr_address_format(&peer->address, at), peer->tls);
+	tell(peer, true);
+}
+
+static void dialled(struct pvr_conn *conn)
+{
+	struct pvr_peer *peer = conn->peer;
+	struct pvr_error why;
+
+	if (!check_answer(conn, &why) || (!remote_of(peer) && !pvr_fail(&why, "out of memory"))) {
+		pvr_conn_bye(conn, PVR_BYE_IDENTITY, why.text);
+		dial_failed(conn, &why);
+		return;
+	}
+	pvr_conn_release(conn);
+	agree(conn);
+	peer->dialling--;
+	peer->connects++;
+	pvr_out_up(conn->remote, PVR_PIPE_TCP, conn->ours.index, &pvr_conn_stream_ops, conn,
+		   &conn->limits);
+	pvr_traffic_give(conn);
+	if (!peer->up++)
+		first_is_up(peer, conn);
+	dial(peer);
+}
+
+static void outgoing_hello(struct pvr_conn *conn)
+{
+	/* Only who is dialled gets a HELLO to answer. */
+}
+
+static const struct pvr_conn_ops outgoing_ops = {
+	.hello = outgoing_hello,
+	.done = dialled,
+	.failed = dial_failed,
+};
+
+static void outgoing_lost(struct pvr_conn *conn)
+{
+	struct pvr_peer *peer = conn->peer;
+	bool good = pvr_loop_now() - conn->up_since > GOOD_NS;
+	uint64_t used = __atomic_load_n(&conn->used, __ATOMIC_RELAXED);
+
+	free_slot(peer, conn);
+	if (used > peer->wanted_at)
+		peer->wanted_at = used;
+	if (!conn->closing)
+		peer->error = conn->why;
+	if (!peer->up) {
+		pvr_net_log_limited(peer->peers->net, &peer->bucket,
+				    conn->closing ? PVR_LOG_INFO : PVR_LOG_WARN,
+				    "the connection to host %s has ended: %s", peer->name,
+				    conn->why.text);
+		tell(peer, false);
+	}
+	pvr_conn_destroy(conn);
+	if (good)
+		peer->backoff = 0;
+	else if (!peer->retry.loop)
+		back_off(peer);
+	dial(peer);
+}
+
+/* -------------------------------------------------------------------- incoming */
+
+/* A daemon that has been replaced by another of its name does not come back while that lives. */
+bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_bye *reason,
+		     struct pvr_error *why)
+{
+	struct pvr_peer *peer = find_or_add(peers, conn->theirs.name, why);
+	char at[PVR_ADDRESS_TEXT];
+
+	*reason = PVR_BYE_LIMIT;
+	if (!peer)
+		return false;
+	if (!remote_of(peer))
+		return pvr_fail(why, "out of memory");
+	*reason = PVR_BYE_IDENTITY;
+	if (peer->in && conn->theirs.instance == peer->replaced)
+		return pvr_fail(why, "another daemon at %s has the same name, and is newer",
+				pvr_address_format(&LIST_FIRST(&peer->incoming)->address, at));
+	return true;
+}
+
+/* The same connection made anew, or one of a daemon that is no more. */
+static void replace(struct pvr_peer *peer, const struct pvr_conn *by)
+{
+	struct pvr_conn *conn;
+
+	LIST_FOREACH(conn, &peer->incoming, link)
+	{
+		if (conn->theirs.instance != by->theirs.instance ||
+		    conn->theirs.index == by->theirs.index)
+			pvr_traffic_close(conn, PVR_BYE_REPLACED, "a newer connection is there");
+	}
+	if (peer->instance != by->theirs.instance) {
+		peer->replaced = peer->instance;
+		peer->instance = by->theirs.instance;
+	}
+}
+
+void pvr_peers_add_incoming(struct pvr_conn *conn)
+{
+	struct pvr_net *net = conn->net;
+	struct pvr_peer *peer = find(net->peers, conn->theirs.name);
+	char from[PVR_ADDRESS_TEXT];
+
+	conn->peer = peer;
+	replace(peer, conn);
+	pvr_conn_release(conn);
+	agree(conn);
+	LIST_INSERT_HEAD(&peer->incoming, conn, link);
+	if (!peer->in++)
+		pvr_net_log_limited(net, &peer->bucket, PVR_LOG_INFO,
+				    "host %s has connected from %s, TLS: %s", peer->name,
+				    pvr_address_format(&conn->address, from),
+				    conn->stream.tls ? pvr_tls_describe(conn->stream.tls) : "off");
+	pvr_traffic_give(conn);
+}
+
+static void incoming_lost(struct pvr_conn *conn)
+{
+	struct pvr_peer *peer = conn->peer;
+
+	LIST_REMOVE(conn, link);
+	peer->in--;
+	if (!peer->in)
+		pvr_net_log_limited(conn->net, &peer->bucket, PVR_LOG_INFO,
+				    "host %s is not connected any more: %s", peer->name,
+				    conn->why.text);
+	pvr_conn_destroy(conn);
+}
+
+void pvr_peers_lost(struct pvr_conn *conn)
+{
+	if (conn->outgoing)
+		outgoing_lost(conn);
+	else
+		incoming_lost(conn);
+}
+
+/* --------------------------------------------------- what a directory tells and asks */
+
+static void close_all(struct pvr_peer *peer, const char *why)
+{
+	struct pvr_conn *conn;
+	unsigned int slot;
+
+	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+		conn = peer->slots[slot];
+		if (!conn)
+			continue;
+		if (conn->up_since) {
+			pvr_traffic_close(conn, PVR_BYE_DONE, why);
+		} else {
+			free_slot(peer, conn);
+			pvr_conn_destroy(conn);
+		}
+	}
+	pvr_loop_timer_disarm(&peer->retry);
+	peer->backoff = 0;
+}
+
+void pvr_peers_idle(struct pvr_conn *conn)
+{
+	struct pvr_peer *peer = conn->peer;
+	uint64_t limit = conn->net->settings.idle_timeout * PVR_SEC, now = pvr_loop_now();
+	unsigned int slot;
+
+	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+		conn = peer->slots[slot];
+		if (conn && now - __atomic_load_n(&conn->used, __ATOMIC_RELAXED) <= limit)
+			return;
+	}
+	if (now - peer->wanted_at <= limit)
+		return;
+	peer->wanted = false;
+	close_all(peer, "it was not used for long");
+}
+
+static bool check_reachable(const struct pvr_net *net, const char *name,
+			    const struct pvr_address *address, struct pvr_error *err)
+{
+	if (!strcmp(name, net->settings.name))
+		return pvr_fail(err, "host '%s' is this one", name);
+	if (net->tls)
+		return pvr_tls_context_knows(net->tls, name, err);
+	if (net->settings.insecure || pvr_address_is_loopback(address))
+		return true;
+	return pvr_fail(err, "host '%s' needs TLS, and pvrdmad has no keys: see --tls-psk-file, "
+			     "--tls-cert and --insecure", name);
+}
+
+bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *text,
+		   struct pvr_error *err)
+{
+	struct pvr_address address;
+	struct pvr_peer *peer;
+
+	if (!pvr_address_parse(&address, text, err) ||
+	    !check_reachable(peers->net, name, &address, err))
+		return false;
+	peer = find_or_add(peers, name, err);
+	if (!peer)
+		return false;
+	if (peer->has_address && !pvr_address_equal(&peer->address, &address))
+		close_all(peer, "it has another address now");
+	peer->address = address;
+	peer->has_address = true;
+	dial(peer);
+	return true;
+}
+
+void pvr_peers_forget(struct pvr_peers *peers, const char *name)
+{
+	struct pvr_peer *peer = find(peers, name);
+	unsigned int slot;
+
+	if (!peer)
+		return;
+	peer->has_address = peer->wanted = false;
+	pvr_loop_timer_disarm(&peer->retry);
+	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+		struct pvr_conn *conn = peer->slots[slot];
+
+		if (conn && !conn->up_since) {
+			free_slot(peer, conn);
+			pvr_conn_destroy(conn);
+		}
+	}
+}
+
+static bool want(struct pvr_peer *peer)
+{
+	peer->wanted = true;
+	peer->wanted_at = pvr_loop_now();
+	dial(peer);
+	return true;
+}
+
+bool pvr_peers_want(struct pvr_peers *peers, const char *name)
+{
+	struct pvr_peer *peer = find(peers, name);
+
+	return peer && peer->has_address && want(peer);
+}
+
+struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name)
+{
+	struct pvr_peer *peer;
+	struct pvr_error why;
+
+	if (!strcmp(name, peers->net->settings.name))
+		return NULL;
+	peer = find_or_add(peers, name, &why);
+	return peer ? remote_of(peer) : NULL;
+}
+
+bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabric,
+		     const uint8_t gid[16])
+{
+	struct pvr_peer *peer = find(peers, name);
+	unsigned int slot;
+
+	if (!peer || !peer->has_address)
+		return false;
+	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+		if (peer->slots[slot] && peer->slots[slot]->up_since &&
+		    pvr_out_where(peer->remote, PVR_PIPE_TCP, slot, fabric, gid))
+			return true;
+	}
+	want(peer);
+	return false;
+}
+
+/* ------------------------------------------------------------------ for people */
+
+static enum pvr_peer_state state_of(const struct pvr_peer *peer)
+{
+	if (peer->up)
+		return PVR_PEER_UP;
+	if (!peer->wanted)
+		return PVR_PEER_IDLE;
+	return peer->failing ? PVR_PEER_UNREACHABLE : PVR_PEER_CONNECTING;
+}
+
+const char *pvr_peer_state_name(enum pvr_peer_state state)
+{
+	static const char *const names[] = {
+		[PVR_PEER_IDLE] = "idle",
+		[PVR_PEER_CONNECTING] = "connecting",
+		[PVR_PEER_UP] = "up",
+		[PVR_PEER_UNREACHABLE] = "unreachable",
+	};
+
+	return names[state];
+}
+
+static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
+		     char address[PVR_ADDRESS_TEXT])
+{
+	const struct pvr_conn *conn = LIST_FIRST(&peer->incoming);
+
+	*info = (struct pvr_peer_info){
+		.name = peer->name,
+		.address = peer->has_address ? pvr_address_format(&peer->address, address) : "",
+		.state = state_of(peer),
+		.remote = peer->remote,
+		.out = peer->up,
+		.in = peer->in,
+		.wanted = peer->wanted ? connections(peer->peers->net) : 0,
+		.tls = peer->tls[0]		   ? peer->tls
+		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)
+						   : "off",
+		.error = peer->error.text,
+		.connects = peer->connects,
+		.failures = peer->failures,
+	};
+}
+
+void pvr_peers_for_each(struct pvr_peers *peers,
+			void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque)
+{
+	char address[PVR_ADDRESS_TEXT];
+	struct pvr_peer_info info;
+	struct pvr_peer *peer;
+	size_t i;
+
+	for (i = 0; i < PEER_BUCKETS; i++) {
+		LIST_FOREACH(peer, &peers->buckets[i], link)
+		{
+			describe(peer, &info, address);
+			fn(opaque, &info);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ life cycle */
+
+struct pvr_peers *pvr_peers_create(struct pvr_net *net)
+{
+	struct pvr_peers *peers = calloc(1, sizeof(*peers));
+	size_t i;
+
+	if (!peers)
+		return NULL;
+	peers->net = net;
+	peers->random = net->instance;
+	for (i = 0; i < PEER_BUCKETS; i++)
+		LIST_INIT(&peers->buckets[i]);
+	return peers;
+}
+
+static void destroy_peer(struct pvr_peer *peer)
+{
+	unsigned int slot;
+
+	/* Those that were up have come back from their workers by now. */
+	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+		if (peer->slots[slot])
+			pvr_conn_destroy(peer->slots[slot]);
+	}
+	pvr_loop_timer_disarm(&peer->retry);
+	LIST_REMOVE(peer, link);
+	free(peer);
+}
+
+void pvr_peers_destroy(struct pvr_peers *peers)
+{
+	struct pvr_peer *peer;
+	size_t i;
+
+	if (!peers)
+		return;
+	for (i = 0; i < PEER_BUCKETS; i++) {
+		while ((peer = LIST_FIRST(&peers->buckets[i])))
+			destroy_peer(peer);
+	}
+	free(peers);
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* TCP sockets: dialling, listening, and how they are set up for payload. */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "stream.h"
+
+#define LISTEN_BACKLOG 128
+/* What is written and not yet sent delays what another queue pair writes behind it. */
+#define NOTSENT_LOWAT (256 << 10)
+
+static int make_socket(const struct pvr_address *address)
+{
+	return socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		      IPPROTO_TCP);
+}
+
+static void set(int fd, int level, int option, int value)
+{
+	/* Each of them is for speed or for earlier news: it works without, too. */
+	if (setsockopt(fd, level, option, &value, sizeof(value)) < 0)
+		return;
+}
+
+int pvr_socket_dial(const struct pvr_address *address, struct pvr_error *err)
+{
+	int fd = make_socket(address);
+
+	if (fd < 0) {
+		pvr_fail(err, "cannot make a socket: %s", strerror(errno));
+		return -1;
+	}
+	if (connect(fd, &address->any, address->len) == 0 || errno == EINPROGRESS)
+		return fd;
+	pvr_fail(err, "%s", strerror(errno));
+	close(fd);
+	return -1;
+}
+
+int pvr_socket_error(int fd)
+{
+	socklen_t len = sizeof(int);
+	int error = 0;
+
+	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0 ? errno : error;
+}
+
+static int listen_failed(int fd, const char *text, struct pvr_error *err)
+{
+	const char *hint = errno == EADDRINUSE ? ": another daemon is there; choose another port"
+			   : errno == EADDRNOTAVAIL ? ": this host has no such address"
+						    : "";
+
+	pvr_fail(err, "cannot listen at %s: %s%s", text, strerror(errno), hint);
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err)
+{
+	char text[PVR_ADDRESS_TEXT];
+	int fd = make_socket(address);
+
+	pvr_address_format(address, text);
+	if (fd < 0)
+		return listen_failed(fd, text, err);
+	set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+	/* So that 0.0.0.0 and [::] can be asked for both. */
+	if (address->any.sa_family == AF_INET6)
+		set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	if (bind(fd, &address->any, address->len) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
+		return listen_failed(fd, text, err);
+	return fd;
+}
+
+void pvr_socket_tune(int fd, uint32_t keepalive_ms)
+{
+	int seconds = (int)(keepalive_ms / 1000);
+
+	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+	set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT);
+	/* PING finds dead peers; this is for connections that are not that far yet. */
+	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds ? seconds : 1);
+	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds ? seconds : 1);
+	set(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, (int)keepalive_ms);
+}

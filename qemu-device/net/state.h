@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What the parts of the network share. */
+#ifndef PVR_NET_STATE_H
+#define PVR_NET_STATE_H
+
+#include "conn.h"
+#include "listener.h"
+#include "log_bucket.h"
+#include "net.h"
+#include "tls.h"
+#include "traffic.h"
+
+/* Remotes that queue pairs want; more of them ask again later. */
+#define PVR_WANT_MAX 64
+
+struct pvr_net_wants {
+	struct pvr_mail mail;
+	pthread_mutex_t lock; /* protects what follows */
+	struct pvr_remote *remotes[PVR_WANT_MAX];
+	unsigned int num;
+};
+
+struct pvr_net {
+	struct pvr_net_env env;
+	struct pvr_net_settings settings; /* its peers are the caller's */
+	uint64_t instance, last_id;
+	struct pvr_tls_context *tls; /* NULL: off */
+	struct pvr_mailbox mailbox; /* of the first thread */
+	struct pvr_traffic *traffic; /* of each worker */
+	struct pvr_listener listeners[PVR_LISTEN_MAX];
+	unsigned int num_listeners;
+	struct pvr_peers *peers;
+	struct pvr_net_wants wants;
+	/* Who has dialled us and is not up yet, the oldest last. */
+	LIST_HEAD(pvr_conn_list, pvr_conn) handshakes;
+	unsigned int num_handshakes;
+	struct pvr_log_bucket strangers; /* what is said of them */
+	uint64_t accepted, refused;
+	bool ending; /* nobody is dialled any more */
+};
+
+__attribute__((format(printf, 3, 4))) void pvr_net_log(struct pvr_net *net,
+						       enum pvr_log_level level, const char *fmt,
+						       ...);
+/* The same, unless @bucket is empty. */
+__attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *net,
+							       struct pvr_log_bucket *bucket,
+							       enum pvr_log_level level,
+							       const char *fmt, ...);
+
+/* incoming.c: a socket was accepted. */
+void pvr_incoming_accept(struct pvr_net *net, int fd, const struct pvr_address *address);
+
+/* peer.c */
+struct pvr_peers *pvr_peers_create(struct pvr_net *net);
+void pvr_peers_destroy(struct pvr_peers *peers);
+/* A connection that the peer has dialled is up, or ends (its worker has given it back). */
+bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_bye *reason,
+		     struct pvr_error *why);
+void pvr_peers_add_incoming(struct pvr_conn *conn);
+void pvr_peers_lost(struct pvr_conn *conn);
+/* Nothing was sent on it for long. */
+void pvr_peers_idle(struct pvr_conn *conn);
+
+#endif /* PVR_NET_STATE_H */

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Bytes to and from another daemon: a socket, with TLS or without. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "stream.h"
+#include "tls.h"
+
+#define CLOSE_DRAIN (64 << 10)
+
+/* Return: what a system call's result means here. */
+static ssize_t result(ssize_t n)
+{
+	if (n >= 0)
+		return n;
+	return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+}
+
+static void count(uint64_t *counter, ssize_t n)
+{
+	if (n > 0)
+		__atomic_store_n(counter, *counter + (uint64_t)n, __ATOMIC_RELAXED);
+}
+
+static ssize_t plain_send(int fd, const struct iovec *iov, int num)
+{
+	const struct msghdr msg = {
+		.msg_iov = (struct iovec *)(uintptr_t)iov,
+		.msg_iovlen = (size_t)num,
+	};
+
+	return result(sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+static ssize_t plain_recv(int fd, const struct iovec *iov, int num)
+{
+	struct msghdr msg = {
+		.msg_iov = (struct iovec *)(uintptr_t)iov,
+		.msg_iovlen = (size_t)num,
+	};
+	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT);
+
+	return n == 0 ? -ECONNRESET : result(n);
+}
+
+ssize_t pvr_stream_send(struct pvr_stream *stream, const struct iovec *iov, int num)
+{
+	ssize_t n = stream->tls ? pvr_tls_send(stream->tls, iov, num)
+				: plain_send(stream->fd, iov, num);
+
+	count(&stream->tx_bytes, n);
+	return n;
+}
+
+ssize_t pvr_stream_recv(struct pvr_stream *stream, const struct iovec *iov, int num)
+{
+	ssize_t n = stream->tls ? pvr_tls_recv(stream->tls, iov, num)
+				: plain_recv(stream->fd, iov, num);
+
+	count(&stream->rx_bytes, n);
+	return n;
+}
+
+bool pvr_stream_is_flushed(struct pvr_stream *stream)
+{
+	return !stream->tls || pvr_tls_is_flushed(stream->tls);
+}
+
+bool pvr_stream_flush(struct pvr_stream *stream)
+{
+	return !stream->tls || pvr_tls_flush(stream->tls);
+}
+
+/*
+ * Were it closed with something unread, the other side would get a reset, perhaps before
+ * it has read our last words.
+ */
+static void drain(int fd)
+{
+	char dropped[4096];
+	size_t left = CLOSE_DRAIN;
+
+	shutdown(fd, SHUT_WR);
+	while (left && recv(fd, dropped, sizeof(dropped), MSG_DONTWAIT) > 0)
+		left -= sizeof(dropped);
+}
+
+void pvr_stream_close(struct pvr_stream *stream)
+{
+	if (stream->fd < 0)
+		return;
+	pvr_tls_destroy(stream->tls);
+	stream->tls = NULL;
+	drain(stream->fd);
+	close(stream->fd);
+	stream->fd = -1;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Bytes to and from another daemon: a socket, with TLS or without.
+ *
+ * Sending and receiving may go on at the same time, by two threads; each by one at a time.
+ * Functions return how many bytes have moved, 0 if none can now, or -errno; the end of
+ * the stream is -ECONNRESET.
+ */
+#ifndef PVR_STREAM_H
+#define PVR_STREAM_H
+
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "address.h"
+#include "error.h"
+
+struct pvr_tls;
+
+struct pvr_stream {
+	int fd;
+	struct pvr_tls *tls; /* NULL: plain */
+	uint64_t tx_bytes, rx_bytes; /* written by who sends, who receives; read by any thread */
+};
+
+ssize_t pvr_stream_send(struct pvr_stream *stream, const struct iovec *iov, int count);
+ssize_t pvr_stream_recv(struct pvr_stream *stream, const struct iovec *iov, int count);
+/* What was taken by send() may still be here, as TLS writes whole records. */
+bool pvr_stream_is_flushed(struct pvr_stream *stream);
+/* False: the connection is broken. Any thread. */
+bool pvr_stream_flush(struct pvr_stream *stream);
+/* Say what there is to say, and close. */
+void pvr_stream_close(struct pvr_stream *stream);
+
+/* ------------------------------------------------------------------- sockets */
+
+/* A socket that is connecting, or -1 with @err filled. */
+int pvr_socket_dial(const struct pvr_address *address, struct pvr_error *err);
+/* The outcome: 0 or an errno. */
+int pvr_socket_error(int fd);
+int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err);
+/* For payload: no delay, little that is unsent, and dead peers are noticed. */
+void pvr_socket_tune(int fd, uint32_t keepalive_ms);
+
+#endif /* PVR_STREAM_H */

@@ -1,0 +1,455 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * One TLS session. OpenSSL reads from the socket by itself, and writes its records into a
+ * buffer here, which goes to the socket in one piece: so that a record is never half
+ * taken, and many of them cost one system call.
+ */
+#include <errno.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "pipe.h"
+#include "tls.h"
+#include "tls_context.h"
+
+#define RECORD (16 << 10) /* plain text in a record */
+#define OUT_MAX (64 << 10) /* what is in the buffer before a record is added */
+#define OUT_FIRST (4 << 10)
+/* RFC 8446, 5.5: AES-GCM should not encrypt more than 2^24.5 records with a key. */
+#define RECORDS_PER_KEY (1u << 23)
+
+struct pvr_tls {
+	SSL *ssl;
+	int fd;
+	pthread_mutex_t lock; /* protects all that follows, and the SSL */
+	uint8_t *out; /* records on their way */
+	size_t out_size, out_begin, out_end;
+	bool broken;
+	uint32_t records; /* since the key was changed */
+	char dialled[PVR_REMOTE_NAME_MAX]; /* "": we were */
+	char psk_host[PVR_REMOTE_NAME_MAX]; /* who has dialled us, as its key proves */
+	char error[300], description[100];
+};
+
+struct pvr_tls *pvr_tls_of(const SSL *ssl)
+{
+	return SSL_get_app_data(ssl);
+}
+
+const char *pvr_tls_dialled_host(const struct pvr_tls *tls)
+{
+	return tls->dialled;
+}
+
+void pvr_tls_set_psk_host(struct pvr_tls *tls, const char *host)
+{
+	snprintf(tls->psk_host, sizeof(tls->psk_host), "%s", host);
+}
+
+void pvr_tls_set_error(struct pvr_tls *tls, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(tls->error, sizeof(tls->error), fmt, ap);
+	va_end(ap);
+}
+
+const char *pvr_tls_error(const struct pvr_tls *tls)
+{
+	return tls->error;
+}
+
+/* ------------------------------------------------------------ records and socket */
+
+static bool grow(struct pvr_tls *tls, size_t len)
+{
+	size_t size = tls->out_size ? tls->out_size : OUT_FIRST;
+	uint8_t *grown;
+
+	if (tls->out_begin) {
+		memmove(tls->out, tls->out + tls->out_begin, tls->out_end - tls->out_begin);
+		tls->out_end -= tls->out_begin;
+		tls->out_begin = 0;
+	}
+	while (size < tls->out_end + len)
+		size *= 2;
+	if (size == tls->out_size)
+		return true;
+	grown = realloc(tls->out, size);
+	if (!grown)
+		return false;
+	tls->out = grown;
+	tls->out_size = size;
+	return true;
+}
+
+/* Takes all: who sends looks before whether there is room. */
+static int bio_write(BIO *bio, const char *data, size_t len, size_t *written)
+{
+	struct pvr_tls *tls = BIO_get_data(bio);
+
+	if (tls->out_size - tls->out_end < len && !grow(tls, len))
+		return 0;
+	memcpy(tls->out + tls->out_end, data, len);
+	tls->out_end += len;
+	*written = len;
+	return 1;
+}
+
+static int bio_read(BIO *bio, char *data, size_t len, size_t *got)
+{
+	struct pvr_tls *tls = BIO_get_data(bio);
+	ssize_t n = recv(tls->fd, data, len, MSG_DONTWAIT);
+
+	BIO_clear_retry_flags(bio);
+	if (n > 0) {
+		*got = (size_t)n;
+		return 1;
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		BIO_set_retry_read(bio);
+	return 0;
+}
+
+static long bio_ctrl(BIO *bio, int command, long number, void *pointer)
+{
+	return command == BIO_CTRL_FLUSH;
+}
+
+BIO_METHOD *pvr_tls_bio_method(void)
+{
+	BIO_METHOD *method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "pvrdma");
+
+	if (!method)
+		return NULL;
+	BIO_meth_set_write_ex(method, bio_write);
+	BIO_meth_set_read_ex(method, bio_read);
+	BIO_meth_set_ctrl(method, bio_ctrl);
+	return method;
+}
+
+static bool flush_locked(struct pvr_tls *tls)
+{
+	ssize_t n;
+
+	while (tls->out_begin < tls->out_end && !tls->broken) {
+		n = send(tls->fd, tls->out + tls->out_begin, tls->out_end - tls->out_begin,
+			 MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return true;
+		if (n < 0)
+			tls->broken = true;
+		else
+			tls->out_begin += (size_t)n;
+	}
+	if (tls->out_begin == tls->out_end)
+		tls->out_begin = tls->out_end = 0;
+	return !tls->broken;
+}
+
+bool pvr_tls_flush(struct pvr_tls *tls)
+{
+	bool ok;
+
+	pthread_mutex_lock(&tls->lock);
+	ok = flush_locked(tls);
+	pthread_mutex_unlock(&tls->lock);
+	return ok;
+}
+
+bool pvr_tls_is_flushed(struct pvr_tls *tls)
+{
+	bool flushed;
+
+	pthread_mutex_lock(&tls->lock);
+	flushed = tls->out_begin == tls->out_end;
+	pthread_mutex_unlock(&tls->lock);
+	return flushed;
+}
+
+void pvr_tls_rest(struct pvr_tls *tls)
+{
+	pthread_mutex_lock(&tls->lock);
+	if (tls->out_begin == tls->out_end && tls->out_size > OUT_FIRST) {
+		free(tls->out);
+		tls->out = NULL;
+		tls->out_size = 0;
+	}
+	pthread_mutex_unlock(&tls->lock);
+}
+
+/* --------------------------------------------------------------------- handshake */
+
+static void describe(struct pvr_tls *tls)
+{
+	snprintf(tls->description, sizeof(tls->description), "%s, %s, %s",
+		 SSL_get_version(tls->ssl), SSL_get_cipher_name(tls->ssl),
+		 SSL_get0_peer_certificate(tls->ssl) ? "certificate" : "pre-shared key");
+}
+
+const char *pvr_tls_describe(const struct pvr_tls *tls)
+{
+	return tls->description;
+}
+
+int pvr_tls_verify(int ok, X509_STORE_CTX *store)
+{
+	SSL *ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx());
+	X509 *cert = X509_STORE_CTX_get0_cert(store);
+	char subject[120] = "?";
+
+	if (ok)
+		return ok;
+	if (cert)
+		X509_NAME_oneline(X509_get_subject_name(cert), subject, sizeof(subject));
+	pvr_tls_set_error(pvr_tls_of(ssl), "the certificate of '%s' is refused: %s", subject,
+			  X509_verify_cert_error_string(X509_STORE_CTX_get_error(store)));
+	return ok;
+}
+
+/* Without an error of OpenSSL's: the stream has ended. */
+static void explain(struct pvr_tls *tls)
+{
+	const char *host = tls->psk_host;
+	char why[200];
+
+	if (tls->error[0] || !ERR_peek_last_error())
+		return; /* a callback knows better, or nobody knows */
+	pvr_tls_openssl_error(why, sizeof(why));
+	pvr_tls_set_error(tls, "TLS: %s%s%s%s", host[0] ? "host " : "", host, host[0] ? ": " : "",
+			  why);
+}
+
+static enum pvr_tls_result failed(struct pvr_tls *tls, struct pvr_error *err)
+{
+	explain(tls);
+	flush_locked(tls); /* the alert, so that the other side knows, too */
+	pvr_fail(err, "%s",
+		 tls->error[0] ? tls->error : "it has closed the connection amid the TLS handshake");
+	return PVR_TLS_FAILED;
+}
+
+static enum pvr_tls_result handshake_locked(struct pvr_tls *tls, struct pvr_error *err)
+{
+	int ret, want;
+
+	ERR_clear_error();
+	ret = SSL_do_handshake(tls->ssl);
+	want = ret == 1 ? SSL_ERROR_NONE : SSL_get_error(tls->ssl, ret);
+	if (want != SSL_ERROR_NONE && want != SSL_ERROR_WANT_READ)
+		return failed(tls, err);
+	if (!flush_locked(tls))
+		return failed(tls, err);
+	if (ret != 1 || tls->out_begin < tls->out_end)
+		return PVR_TLS_WAIT;
+	describe(tls);
+	return PVR_TLS_DONE;
+}
+
+enum pvr_tls_result pvr_tls_handshake(struct pvr_tls *tls, struct pvr_error *err)
+{
+	enum pvr_tls_result result;
+
+	pthread_mutex_lock(&tls->lock);
+	result = handshake_locked(tls, err);
+	pthread_mutex_unlock(&tls->lock);
+	return result;
+}
+
+static bool is_named(const struct pvr_tls *tls, const char *host)
+{
+	X509 *cert = SSL_get0_peer_certificate(tls->ssl);
+
+	return cert && X509_check_host(cert, host, 0,
+				       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
+					       X509_CHECK_FLAG_NO_WILDCARDS,
+				       NULL) == 1;
+}
+
+/* Whoever it is has used the key that we share with psk_host, or with whom we have dialled. */
+static bool has_key_of(const struct pvr_tls *tls, const char *host, struct pvr_error *err)
+{
+	if (!SSL_session_reused(tls->ssl))
+		return pvr_fail(err, "it has used no pre-shared key");
+	if (!strcmp(tls->dialled[0] ? tls->dialled : tls->psk_host, host))
+		return true;
+	return pvr_fail(err, "it says to be host '%s', and has the key of '%s'", host,
+			tls->psk_host);
+}
+
+bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *err)
+{
+	const struct pvr_tls_context *context = SSL_CTX_get_app_data(SSL_get_SSL_CTX(tls->ssl));
+
+	if (context->psk)
+		return has_key_of(tls, host, err);
+	if (is_named(tls, host))
+		return true;
+	return pvr_fail(err, "it says to be host '%s', which its certificate does not name (DNS "
+			     "among the subject's alternative names)",
+			host);
+}
+
+/* -------------------------------------------------------------------------- data */
+
+/* Return: what SSL_read_ex() or SSL_write_ex() that has moved nothing means. */
+static ssize_t nothing_moved(struct pvr_tls *tls, int ret)
+{
+	int want = SSL_get_error(tls->ssl, ret);
+
+	if (want == SSL_ERROR_WANT_READ || want == SSL_ERROR_WANT_WRITE)
+		return 0;
+	explain(tls);
+	tls->broken = true;
+	return -ECONNRESET;
+}
+
+static void change_key(struct pvr_tls *tls)
+{
+	if (++tls->records < RECORDS_PER_KEY)
+		return;
+	if (SSL_key_update(tls->ssl, SSL_KEY_UPDATE_NOT_REQUESTED))
+		tls->records = 0;
+}
+
+/* One record at most. */
+static ssize_t write_locked(struct pvr_tls *tls, const uint8_t *data, size_t len)
+{
+	size_t written = 0;
+	int ret;
+
+	if (tls->out_end - tls->out_begin >= OUT_MAX) {
+		if (!flush_locked(tls))
+			return -ECONNRESET;
+		if (tls->out_end - tls->out_begin >= OUT_MAX)
+			return 0;
+	}
+	change_key(tls);
+	ERR_clear_error();
+	ret = SSL_write_ex(tls->ssl, data, len < RECORD ? len : RECORD, &written);
+	return ret == 1 ? (ssize_t)written : nothing_moved(tls, ret);
+}
+
+static ssize_t write_one(struct pvr_tls *tls, const uint8_t *data, size_t len)
+{
+	ssize_t n;
+
+	pthread_mutex_lock(&tls->lock);
+	n = tls->broken ? -ECONNRESET : write_locked(tls, data, len);
+	pthread_mutex_unlock(&tls->lock);
+	return n;
+}
+
+static ssize_t read_one(struct pvr_tls *tls, uint8_t *data, size_t len)
+{
+	size_t got = 0;
+	ssize_t n;
+	int ret;
+
+	pthread_mutex_lock(&tls->lock);
+	ERR_clear_error();
+	ret = SSL_read_ex(tls->ssl, data, len, &got);
+	n = ret == 1 ? (ssize_t)got : nothing_moved(tls, ret);
+	pthread_mutex_unlock(&tls->lock);
+	return n;
+}
+
+/* Return: all that was moved before nothing, or nothing more, could be; or an error. */
+static ssize_t sum(size_t total, ssize_t last)
+{
+	return total ? (ssize_t)total : last;
+}
+
+ssize_t pvr_tls_send(struct pvr_tls *tls, const struct iovec *iov, int count)
+{
+	size_t total = 0, pos;
+	ssize_t n = 0;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		for (pos = 0; pos < iov[i].iov_len; pos += (size_t)n) {
+			n = write_one(tls, (const uint8_t *)iov[i].iov_base + pos,
+				      iov[i].iov_len - pos);
+			if (n <= 0)
+				return sum(total, n);
+			total += (size_t)n;
+		}
+	}
+	return pvr_tls_flush(tls) ? (ssize_t)total : -ECONNRESET;
+}
+
+ssize_t pvr_tls_recv(struct pvr_tls *tls, const struct iovec *iov, int count)
+{
+	size_t total = 0, pos;
+	ssize_t n = 0;
+	int i;
+
+	for (i = 0; i < count; i++) {
+		for (pos = 0; pos < iov[i].iov_len; pos += (size_t)n) {
+			n = read_one(tls, (uint8_t *)iov[i].iov_base + pos, iov[i].iov_len - pos);
+			if (n <= 0)
+				return sum(total, n);
+			total += (size_t)n;
+		}
+	}
+	return (ssize_t)total;
+}
+
+/* -------------------------------------------------------------------- life cycle */
+
+static bool init(struct pvr_tls *tls, const struct pvr_tls_context *context)
+{
+	BIO *bio = BIO_new(context->bio);
+
+	tls->ssl = SSL_new(context->ssl);
+	if (!bio || !tls->ssl) {
+		BIO_free(bio);
+		return false;
+	}
+	BIO_set_data(bio, tls);
+	BIO_set_init(bio, 1);
+	SSL_set_bio(tls->ssl, bio, bio);
+	SSL_set_app_data(tls->ssl, tls);
+	if (!tls->dialled[0]) {
+		SSL_set_accept_state(tls->ssl);
+		return true;
+	}
+	SSL_set_connect_state(tls->ssl);
+	/* Who shows a certificate instead of a pre-shared key is refused: none is trusted then. */
+	SSL_set_verify(tls->ssl, SSL_VERIFY_PEER, pvr_tls_verify);
+	SSL_set_hostflags(tls->ssl,
+			  X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS);
+	return context->psk || SSL_set1_host(tls->ssl, tls->dialled) == 1;
+}
+
+struct pvr_tls *pvr_tls_create(struct pvr_tls_context *context, int fd, const char *host)
+{
+	struct pvr_tls *tls = calloc(1, sizeof(*tls));
+
+	if (!tls)
+		return NULL;
+	pthread_mutex_init(&tls->lock, NULL);
+	tls->fd = fd;
+	if (host)
+		snprintf(tls->dialled, sizeof(tls->dialled), "%s", host);
+	if (init(tls, context))
+		return tls;
+	pvr_tls_destroy(tls);
+	return NULL;
+}
+
+void pvr_tls_destroy(struct pvr_tls *tls)
+{
+	if (!tls)
+		return;
+	SSL_free(tls->ssl);
+	pthread_mutex_destroy(&tls->lock);
+	free(tls->out);
+	free(tls);
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The connections that are up, of one worker: input, output, keep-alive. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "state.h"
+
+/*
+ * Edges, as nothing is read while answers do not get away or a GID is not known, and
+ * EPOLLOUT is rarely asked for. To ask for it is to arm it anew: that tells of what
+ * happened before, too.
+ */
+#define TRAFFIC_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
+#define STALL_NS (10 * PVR_MSEC)
+/* PINGs within a patience, so that one or two may be late. */
+#define PINGS_PER_PATIENCE 3
+
+struct close_request {
+	struct pvr_mail mail;
+	struct pvr_traffic *traffic;
+	struct pvr_conn *conn; /* may be gone: the id tells */
+	uint64_t id;
+	enum pvr_bye reason;
+	char text[120];
+};
+
+static struct pvr_traffic *traffic_of(const struct pvr_conn *conn)
+{
+	return &conn->net->traffic[conn->worker];
+}
+
+static struct pvr_conn *conn_of_mail(struct pvr_mail *mail)
+{
+	return (struct pvr_conn *)((char *)mail - offsetof(struct pvr_conn, mail));
+}
+
+/* ------------------------------------------------------------------------- end */
+
+static void run_lost(struct pvr_mail *mail)
+{
+	pvr_peers_lost(conn_of_mail(mail));
+}
+
+/* @reason: what to tell the other side, -1: nothing. Afterwards it is not ours. */
+static void end(struct pvr_conn *conn, int reason, const char *why)
+{
+	if (conn->outgoing)
+		pvr_out_down(conn->remote, PVR_PIPE_TCP, conn->ours.index);
+	else if (conn->in)
+		pvr_in_destroy(conn->in);
+	conn->in = NULL;
+	/* In the middle of a frame, BYE would be taken for a part of it. */
+	if (reason >= 0 && !__atomic_load_n(&conn->wants_output, __ATOMIC_RELAXED))
+		pvr_conn_bye(conn, (enum pvr_bye)reason, why);
+	__atomic_store_n(&conn->watched, false, __ATOMIC_RELAXED);
+	pvr_conn_release(conn);
+	LIST_REMOVE(conn, traffic_link);
+	pvr_fail(&conn->why, "%s", why);
+	conn->mail.run = run_lost;
+	pvr_mailbox_send(&conn->net->mailbox, &conn->mail);
+}
+
+/* The stream said no: the kernel may know more. */
+static void end_broken(struct pvr_conn *conn)
+{
+	int error = pvr_socket_error(conn->stream.fd);
+
+	end(conn, -1, error ? strerror(error) : "it has closed the connection");
+}
+
+/* --------------------------------------------------------------- input, output */
+
+static void stall_over(struct pvr_loop_timer *timer)
+{
+	struct pvr_conn *conn =
+		(struct pvr_conn *)((char *)timer - offsetof(struct pvr_conn, timer));
+
+	conn->source.ready(&conn->source, 0);
+}
+
+static void input(struct pvr_conn *conn)
+{
+	struct pvr_input_error err = { .reason = -1 };
+	enum pvr_input input;
+
+	if (conn->outgoing)
+		input = pvr_out_input(conn->remote, PVR_PIPE_TCP, conn->ours.index, &err);
+	else
+		input = pvr_in_input(conn->in, &err);
+	switch (input) {
+	case PVR_INPUT_IDLE:
+	case PVR_INPUT_OUTPUT:
+		break;
+	case PVR_INPUT_MORE:
+		pvr_loop_again(&conn->source);
+		break;
+	case PVR_INPUT_STALLED:
+		pvr_loop_timer_arm(traffic_of(conn)->loop, &conn->timer, STALL_NS);
+		break;
+	case PVR_INPUT_BROKEN:
+		end(conn, err.reason, err.why);
+		break;
+	}
+}
+
+/* Return: false if the connection has ended. */
+static bool output(struct pvr_conn *conn)
+{
+	bool ok = pvr_stream_flush(&conn->stream);
+
+	if (ok && !pvr_stream_is_flushed(&conn->stream)) {
+		pvr_traffic_want_output(conn);
+		return true;
+	}
+	if (ok && conn->outgoing)
+		ok = pvr_out_output(conn->remote, PVR_PIPE_TCP, conn->ours.index);
+	else if (ok)
+		ok = pvr_in_output(conn->in);
+	if (!ok)
+		end_broken(conn);
+	return ok;
+}
+
+static void traffic_ready(struct pvr_source *source, uint32_t events)
+{
+	struct pvr_conn *conn = (struct pvr_conn *)source;
+
+	if (__atomic_exchange_n(&conn->wants_output, false, __ATOMIC_SEQ_CST) && !output(conn))
+		return;
+	input(conn);
+}
+
+void pvr_traffic_want_output(struct pvr_conn *conn)
+{
+	__atomic_store_n(&conn->wants_output, true, __ATOMIC_SEQ_CST);
+	/* Else adopt() sees the flag. */
+	if (__atomic_load_n(&conn->watched, __ATOMIC_SEQ_CST))
+		pvr_loop_modify(&conn->source, TRAFFIC_EVENTS);
+}
+
+/* ------------------------------------------------------------------ keep-alive */
+
+static void run_idle(struct pvr_mail *mail)
+{
+	struct pvr_conn *conn =
+		(struct pvr_conn *)((char *)mail - offsetof(struct pvr_conn, idle_mail));
+
+	__atomic_store_n(&conn->idle_sent, false, __ATOMIC_RELEASE);
+	pvr_peers_idle(conn);
+}
+
+/* Has anything but PING been sent? Else the first thread is told, sooner or later. */
+static void check_use(struct pvr_conn *conn, uint64_t now)
+{
+	uint64_t sent = __atomic_load_n(&conn->stream.tx_bytes, __ATOMIC_RELAXED);
+	uint64_t pings = conn->pings * sizeof(struct pvr_frame_ping);
+
+	if (sent > conn->tx_idle + pings) {
+		conn->tx_idle = sent;
+		conn->pings = 0;
+		__atomic_store_n(&conn->used, now, __ATOMIC_RELAXED);
+	} else if (now - conn->used > conn->net->settings.idle_timeout * PVR_SEC &&
+		   !__atomic_exchange_n(&conn->idle_sent, true, __ATOMIC_ACQUIRE)) {
+		conn->idle_mail.run = run_idle;
+		pvr_mailbox_send(&conn->net->mailbox, &conn->idle_mail);
+	}
+}
+
+static void ping(struct pvr_conn *conn)
+{
+	conn->pings++;
+	pvr_out_ping(conn->remote, PVR_PIPE_TCP, conn->ours.index);
+}
+
+static void tick_conn(struct pvr_conn *conn, uint64_t now)
+{
+	uint64_t received = __atomic_load_n(&conn->stream.rx_bytes, __ATOMIC_RELAXED);
+	char why[64];
+
+	if (received != conn->rx_seen) {
+		conn->rx_seen = received;
+		conn->heard = now;
+	} else if (now - conn->heard > conn->net->settings.keepalive * PVR_SEC) {
+		snprintf(why, sizeof(why), "it was silent for %u s",
+			 conn->net->settings.keepalive);
+		end(conn, -1, why);
+		return;
+	}
+	if (conn->stream.tls)
+		pvr_tls_rest(conn->stream.tls);
+	if (conn->outgoing) {
+		check_use(conn, now);
+		ping(conn);
+	}
+}
+
+static void arm_tick(struct pvr_traffic *traffic)
+{
+	const struct pvr_conn *conn;
+	uint64_t ms = UINT64_MAX;
+
+	LIST_FOREACH(conn, &traffic->conns, traffic_link)
+		ms = conn->tick_ms < ms ? conn->tick_ms : ms;
+	if (ms != UINT64_MAX)
+		pvr_loop_timer_arm(traffic->loop, &traffic->tick, ms * PVR_MSEC);
+}
+
+static void tick(struct pvr_loop_timer *timer)
+{
+	struct pvr_traffic *traffic =
+		(struct pvr_traffic *)((char *)timer - offsetof(struct pvr_traffic, tick));
+	uint64_t now = pvr_loop_now();
+	struct pvr_conn *conn, *next;
+
+	for (conn = LIST_FIRST(&traffic->conns); conn; conn = next) {
+		next = LIST_NEXT(conn, traffic_link);
+		tick_conn(conn, now);
+	}
+	arm_tick(traffic);
+}
+
+static void start_keepalive(struct pvr_conn *conn)
+{
+	uint64_t ours = conn->net->settings.keepalive * 1000ull, theirs = conn->theirs.keepalive_ms;
+
+	if (theirs < PVR_KEEPALIVE_MIN_MS)
+		theirs = PVR_KEEPALIVE_MIN_MS;
+	conn->tick_ms = (theirs < ours ? theirs : ours) / PINGS_PER_PATIENCE;
+	conn->heard = pvr_loop_now();
+	__atomic_store_n(&conn->used, conn->heard, __ATOMIC_RELAXED);
+	if (conn->outgoing)
+		ping(conn);
+	arm_tick(traffic_of(conn));
+}
+
+/* ------------------------------------------------------------- changing hands */
+
+static void run_adopt(struct pvr_mail *mail)
+{
+	struct pvr_conn *conn = conn_of_mail(mail);
+	struct pvr_traffic *traffic = traffic_of(conn);
+
+	LIST_INSERT_HEAD(&traffic->conns, conn, traffic_link);
+	conn->source.ready = traffic_ready;
+	conn->timer.expired = stall_over;
+	if (!conn->outgoing)
+		conn->in = pvr_in_create(conn->remote, PVR_PIPE_TCP, conn->worker,
+					 &pvr_conn_stream_ops, conn, &conn->limits);
+	if ((!conn->outgoing && !conn->in) ||
+	    pvr_loop_add(traffic->loop, &conn->source, TRAFFIC_EVENTS) < 0) {
+		end(conn, PVR_BYE_LIMIT, "out of memory");
+		return;
+	}
+	__atomic_store_n(&conn->watched, true, __ATOMIC_SEQ_CST);
+	/* For what TLS has read already, and for output that was wanted before. */
+	pvr_loop_again(&conn->source);
+	start_keepalive(conn);
+}
+
+void pvr_traffic_give(struct pvr_conn *conn)
+{
+	conn->mail.run = run_adopt;
+	pvr_mailbox_send(&traffic_of(conn)->mailbox, &conn->mail);
+}
+
+static bool has(const struct pvr_traffic *traffic, const struct close_request *request)
+{
+	const struct pvr_conn *conn;
+
+	LIST_FOREACH(conn, &traffic->conns, traffic_link)
+	{
+		if (conn == request->conn && conn->id == request->id)
+			return true;
+	}
+	return false;
+}
+
+static void run_close(struct pvr_mail *mail)
+{
+	struct close_request *request = (struct close_request *)mail;
+
+	if (has(request->traffic, request))
+		end(request->conn, (int)request->reason, request->text);
+	free(request);
+}
+
+void pvr_traffic_close(struct pvr_conn *conn, enum pvr_bye reason, const char *text)
+{
+	struct close_request *request;
+
+	if (conn->closing)
+		return;
+	request = calloc(1, sizeof(*request));
+	if (!request)
+		return; /* keep-alive will end it, or the other side */
+	conn->closing = true;
+	request->mail.run = run_close;
+	request->traffic = traffic_of(conn);
+	request->conn = conn;
+	request->id = conn->id;
+	request->reason = reason;
+	snprintf(request->text, sizeof(request->text), "%s", text);
+	pvr_mailbox_send(&request->traffic->mailbox, &request->mail);
+}
+
+/* ------------------------------------------------------------------ life cycle */
+
+int pvr_traffic_init(struct pvr_traffic *traffic, struct pvr_net *net, struct pvr_loop *loop)
+{
+	traffic->net = net;
+	traffic->loop = loop;
+	traffic->tick.expired = tick;
+	LIST_INIT(&traffic->conns);
+	return pvr_mailbox_init(&traffic->mailbox, loop);
+}
+
+void pvr_traffic_stop(struct pvr_traffic *traffic)
+{
+	struct pvr_conn *conn;
+
+	pvr_mailbox_drain(&traffic->mailbox);
+	while ((conn = LIST_FIRST(&traffic->conns)))
+		end(conn, PVR_BYE_DONE, "this daemon ends");
+}
+
+void pvr_traffic_exit(struct pvr_traffic *traffic)
+{
+	pvr_loop_timer_disarm(&traffic->tick);
+	pvr_mailbox_exit(&traffic->mailbox);
+}
