@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* A vfio-user client in the place of the engine. */
+#include "plug.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fg_guest.h"
+
+#define MAX_PLUGS 16
+#define CONNECT_TRIES 200 /* of 50 ms: the daemon may be starting */
+
+/* The vfio-user protocol: commands, flags, regions. */
+enum {
+	CMD_VERSION = 1,
+	CMD_DMA_MAP = 2,
+	CMD_REGION_READ = 9,
+	CMD_REGION_WRITE = 10,
+};
+
+enum {
+	FLAG_REPLY = 0x01,
+	FLAG_NO_REPLY = 0x10,
+	FLAG_ERROR = 0x20,
+	FLAG_TYPE = 0x0f,
+};
+
+enum {
+	REGION_REGS = 1,
+	REGION_UAR = 2,
+	REGION_CONFIG = 7,
+};
+
+#define PCI_COMMAND 4
+#define PCI_COMMAND_MEMORY_MASTER 6
+
+struct header {
+	uint16_t id, command;
+	uint32_t size, flags, error;
+};
+
+struct region_access {
+	uint64_t offset;
+	uint32_t region, count;
+};
+
+struct dma_map {
+	uint32_t argsz, flags;
+	uint64_t offset, address, size;
+};
+
+struct plug {
+	char adapter[PVR_NAME_MAX];
+	char path[108];
+	bool gone;
+};
+
+struct pvr_adapter {
+	struct plug *plug;
+	struct fg_guest *guest;
+	int fd;
+	uint16_t id;
+	uint32_t ext; /* what the driver has acknowledged */
+};
+
+struct pvr_engine {
+	unsigned int workers;
+};
+
+static struct plug plugs[MAX_PLUGS];
+
+static struct plug *find_plug(const char *adapter)
+{
+	unsigned int i;
+
+	for (i = 0; i < MAX_PLUGS && *plugs[i].adapter; i++)
+		if (!strcmp(plugs[i].adapter, adapter))
+			return &plugs[i];
+	return i < MAX_PLUGS ? &plugs[i] : NULL;
+}
+
+void plug_set_socket(const char *adapter, const char *path)
+{
+	struct plug *plug = find_plug(adapter);
+
+	if (!plug || strlen(path) >= sizeof(plug->path) || strlen(adapter) >= sizeof(plug->adapter))
+		fg_die("adapter %s: no room for socket %s", adapter, path);
+	strcpy(plug->adapter, adapter);
+	strcpy(plug->path, path);
+}
+
+bool plug_is_gone(const char *adapter)
+{
+	const struct plug *plug = find_plug(adapter);
+
+	return plug && plug->gone;
+}
+
+/* ------------------------------------------------------------------- messages */
+
+/* Return: false, and for ever, once the daemon has hung up. */
+static bool put(struct pvr_adapter *adapter, const struct msghdr *msg, size_t size)
+{
+	if (adapter->plug->gone)
+		return false;
+	if (sendmsg(adapter->fd, msg, MSG_NOSIGNAL) != (ssize_t)size)
+		adapter->plug->gone = true;
+	return !adapter->plug->gone;
+}
+
+static bool get(struct pvr_adapter *adapter, void *to, size_t size)
+{
+	if (adapter->plug->gone)
+		return false;
+	/* For no bytes recv() would wait for some. */
+	if (size && recv(adapter->fd, to, size, MSG_WAITALL) != (ssize_t)size)
+		adapter->plug->gone = true;
+	return !adapter->plug->gone;
+}
+
+/* @body and @data follow the header; @fd goes with it, if it is not -1. */
+static bool tell(struct pvr_adapter *adapter, uint16_t command, uint32_t flags, const void *body,
+		 size_t body_size, const void *data, size_t size, int fd)
+{
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = {
+		.head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+			  .cmsg_type = SCM_RIGHTS },
+	};
+	struct header header = {
+		.id = ++adapter->id,
+		.command = command,
+		.size = (uint32_t)(sizeof(header) + body_size + size),
+		.flags = flags,
+	};
+	struct iovec iov[] = {
+		{ &header, sizeof(header) },
+		{ (void *)body, body_size },
+		{ (void *)data, size },
+	};
+	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = 3 };
+
+	if (fd >= 0) {
+		memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control.space);
+	}
+	return put(adapter, &msg, header.size);
+}
+
+/* The reply's bytes from @skip on, at most @size of them. */
+static bool reply(struct pvr_adapter *adapter, size_t skip, void *to, size_t size)
+{
+	struct header header;
+	char body[4096];
+	size_t len;
+
+	if (!get(adapter, &header, sizeof(header)))
+		return false;
+	len = header.size - sizeof(header);
+	if ((header.flags & FLAG_TYPE) != FLAG_REPLY || len > sizeof(body))
+		fg_die("%s: a reply of %zu bytes, flags 0x%x", adapter->plug->adapter, len,
+		       header.flags);
+	if (header.flags & FLAG_ERROR)
+		fg_die("%s: command %u is refused: error %u", adapter->plug->adapter,
+		       header.command, header.error);
+	if (!get(adapter, body, len))
+		return false;
+	if (size && len < skip + size)
+		fg_die("%s: a reply of %zu bytes only", adapter->plug->adapter, len);
+	memcpy(to, body + skip, size);
+	return true;
+}
+
+static void region_write(struct pvr_adapter *adapter, uint32_t region, uint64_t offset,
+			 const void *data, size_t size, bool posted)
+{
+	struct region_access access = { offset, region, (uint32_t)size };
+
+	if (tell(adapter, CMD_REGION_WRITE, posted ? FLAG_NO_REPLY : 0, &access, sizeof(access),
+		 data, size, -1) && !posted)
+		reply(adapter, 0, NULL, 0);
+}
+
+static void region_read(struct pvr_adapter *adapter, uint32_t region, uint64_t offset, void *data,
+			size_t size)
+{
+	struct region_access access = { offset, region, (uint32_t)size };
+
+	/* As registers of a device that is gone read. */
+	memset(data, 0xff, size);
+	if (tell(adapter, CMD_REGION_READ, 0, &access, sizeof(access), NULL, 0, -1))
+		reply(adapter, sizeof(access), data, size);
+}
+
+/* -------------------------------------------------------------------- adapters */
+
+static int connect_to(const char *path)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int fd, tries;
+
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	for (tries = 0; tries < CONNECT_TRIES; tries++) {
+		fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		if (fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof(address)))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+		usleep(50000);
+	}
+	return -1;
+}
+
+static void negotiate(struct pvr_adapter *adapter)
+{
+	static const char text[] =
+		"{\"capabilities\":{\"max_msg_fds\":8,\"max_data_xfer_size\":1048576}}";
+	const uint16_t version[2] = { 0, 1 };
+
+	if (tell(adapter, CMD_VERSION, 0, version, sizeof(version), text, sizeof(text), -1))
+		reply(adapter, 0, NULL, 0);
+}
+
+struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
+				       const struct pvr_adapter_config *config,
+				       const struct pvr_adapter_ops *ops, void *host, char *err,
+				       size_t err_size)
+{
+	struct pvr_adapter *adapter = calloc(1, sizeof(*adapter));
+
+	if (!adapter)
+		return NULL;
+	adapter->guest = host;
+	adapter->plug = find_plug(config->name);
+	if (!adapter->plug || !*adapter->plug->path)
+		fg_die("adapter %s: no socket was named", config->name);
+	adapter->fd = connect_to(adapter->plug->path);
+	if (adapter->fd < 0)
+		fg_die("adapter %s: cannot connect to %s: %s", config->name, adapter->plug->path,
+		       strerror(errno));
+	adapter->plug->gone = false;
+	negotiate(adapter);
+	return adapter;
+}
+
+void pvr_adapter_destroy(struct pvr_adapter *adapter)
+{
+	close(adapter->fd);
+	free(adapter);
+}
+
+int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size, void *va,
+			bool writable)
+{
+	const struct fg_ram *ram = &adapter->guest->ram;
+	struct dma_map map = { .argsz = sizeof(map), .flags = 3, .address = gpa, .size = size };
+	unsigned int i;
+
+	for (i = 0; i < FG_RAM_PIECES; i++)
+		if (ram->piece[i].va == va)
+			map.offset = (uint64_t)ram->piece[i].page0 * PVR_PAGE_SIZE;
+	if (tell(adapter, CMD_DMA_MAP, 0, &map, sizeof(map), NULL, 0, ram->fd))
+		reply(adapter, 0, NULL, 0);
+	return 0;
+}
+
+void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)
+{
+	const uint16_t command = on ? PCI_COMMAND_MEMORY_MASTER : 0;
+
+	region_write(adapter, REGION_CONFIG, PCI_COMMAND, &command, sizeof(command), false);
+}
+
+void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *buf, size_t len)
+{
+	region_read(adapter, REGION_REGS, offset, buf, len);
+}
+
+void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset, const void *buf,
+			    size_t len)
+{
+	if (offset == PVR_REG_EXT_ACK)
+		memcpy(&adapter->ext, buf, sizeof(adapter->ext));
+	region_write(adapter, REGION_REGS, offset, buf, len, false);
+}
+
+/* Posted, as QEMU does: the guest does not wait. */
+void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset, const void *buf,
+			   size_t len)
+{
+	region_write(adapter, REGION_UAR, offset, buf, len, true);
+}
+
+void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm)
+{
+	fg_die("%s: doorbells in memory are not to be had here", adapter->plug->adapter);
+}
+
+/* What a driver knows by itself. */
+void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats)
+{
+	uint32_t offered;
+
+	region_read(adapter, REGION_REGS, PVR_REG_EXT_FEATURES, &offered, sizeof(offered));
+	memset(stats, 0, sizeof(*stats));
+	stats->features = offered & adapter->ext;
+}
+
+/* ------------------------------------------------- an engine that is elsewhere */
+
+struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque,
+				     unsigned int workers)
+{
+	struct pvr_engine *engine = calloc(1, sizeof(*engine));
+
+	if (engine)
+		engine->workers = workers;
+	return engine;
+}
+
+void pvr_engine_destroy(struct pvr_engine *engine)
+{
+	free(engine);
+}
+
+bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker)
+{
+	return false;
+}
+
+bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker)
+{
+	return false;
+}
+
+bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker)
+{
+	return true;
+}
+
+bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int worker)
+{
+	return false;
+}
+
+uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int worker)
+{
+	return UINT64_MAX;
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Data integrity between two hosts, whatever happens to what joins them: each stream is
+ * an RC connection that writes, sends, reads and counts, and knows what has to arrive.
+ *
+ * A step of a stream writes a pattern into the step's slot at the other end, then sends
+ * the step's number with a pattern. The other end takes it only if it is the next one,
+ * and looks at both. Every fourth step reads back the slot just written, and adds 1 to a
+ * counter at the other end, whose old value has to be the number of times before.
+ */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "guests.h"
+#include "plug.h"
+
+#define SLOTS 8u /* steps in flight */
+#define MAX_STREAMS 64
+#define DEPTH 64 /* of queues: at most 4 requests a step */
+#define MAX_SEND 8192u
+#define STALL_S 60 /* no progress for so long is an error of its own */
+
+/* Where what is, in the buffer of either end. */
+struct layout {
+	size_t write, send, back, word;
+	size_t end;
+};
+
+enum {
+	WR_WRITE,
+	WR_SEND,
+	WR_READ,
+	WR_ADD,
+};
+
+struct stream {
+	unsigned int number;
+	struct fg_end from, to;
+	bool open;
+	uint64_t posted, sent, taken; /* steps: begun, completed, seen at the other end */
+	uint64_t adds; /* that have been posted */
+	bool failed;
+	enum pvrdma_wc_status status; /* of the first completion in error */
+	double moved; /* when it got further last */
+};
+
+struct run {
+	struct guests guests;
+	struct layout at;
+	struct stream stream[MAX_STREAMS];
+	unsigned int streams;
+	size_t max_write;
+	struct fg_conn conn;
+	uint64_t wrong, bytes, steps, failures;
+};
+
+static struct layout layout_of(size_t max_write)
+{
+	struct layout at;
+
+	at.write = 0;
+	at.send = at.write + SLOTS * max_write;
+	at.back = at.send + SLOTS * MAX_SEND;
+	at.word = at.back + SLOTS * max_write;
+	at.end = at.word + SLOTS * sizeof(uint64_t);
+	return at;
+}
+
+static uint32_t seed_of(const struct stream *stream, uint64_t step)
+{
+	return (uint32_t)(step * 2654435761u) ^ stream->number << 24;
+}
+
+static size_t write_size(const struct run *run, const struct stream *stream, uint64_t step)
+{
+	return seed_of(stream, step) % run->max_write + 1;
+}
+
+static uint32_t send_size(const struct stream *stream, uint64_t step)
+{
+	return sizeof(step) + seed_of(stream, step + 1) % (MAX_SEND - sizeof(step));
+}
+
+static bool has_more(uint64_t step)
+{
+	return step % 4 == 3;
+}
+
+static void wrong(struct run *run, const struct stream *stream, uint64_t step, const char *what)
+{
+	if (run->wrong++ < 10)
+		fprintf(stderr, "stream %u, step %" PRIu64 ": %s\n", stream->number, step, what);
+}
+
+/* ------------------------------------------------------------------- the sender */
+
+static uint64_t id_of(uint64_t step, unsigned int what)
+{
+	return step << 2 | what;
+}
+
+static void post(struct stream *stream, uint64_t step, unsigned int what, struct fg_wr *wr)
+{
+	wr->wr_id = id_of(step, what);
+	wr->num_sge = 1;
+	wr->rkey = stream->to.mr.rkey;
+	if (!fg_post_send(&stream->from.qp, wr))
+		fg_die("stream %u: its send queue is full at step %" PRIu64, stream->number, step);
+}
+
+static void post_more(struct run *run, struct stream *stream, uint64_t step)
+{
+	unsigned int slot = step % SLOTS;
+	size_t size = write_size(run, stream, step);
+	struct pvrdma_sge back = fg_sge(&stream->from.mr, run->at.back + slot * run->max_write,
+					(uint32_t)size);
+	struct pvrdma_sge old = fg_sge(&stream->from.mr, run->at.word + slot * sizeof(uint64_t),
+				       sizeof(uint64_t));
+	struct fg_wr read = {
+		.opcode = PVRDMA_WR_RDMA_READ,
+		.sge = &back,
+		.remote_addr = stream->to.mr.start + run->at.write + slot * run->max_write,
+	};
+	struct fg_wr add = {
+		.opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+		.sge = &old,
+		.remote_addr = stream->to.mr.start + run->at.word,
+		.compare_add = 1,
+		.flags = PVR_SEND_SIGNALED,
+	};
+
+	memset(stream->from.mr.va + run->at.back + slot * run->max_write, 0, size);
+	post(stream, step, WR_READ, &read);
+	post(stream, step, WR_ADD, &add);
+	stream->adds++;
+}
+
+static void begin_step(struct run *run, struct stream *stream)
+{
+	uint64_t step = stream->posted++;
+	unsigned int slot = step % SLOTS;
+	size_t write_at = run->at.write + slot * run->max_write, send_at = run->at.send + slot * MAX_SEND;
+	uint8_t *message = stream->from.mr.va + send_at;
+	size_t size = write_size(run, stream, step);
+	uint32_t send = send_size(stream, step);
+	struct pvrdma_sge data = fg_sge(&stream->from.mr, write_at, (uint32_t)size);
+	struct pvrdma_sge note = fg_sge(&stream->from.mr, send_at, send);
+	struct fg_wr write = {
+		.opcode = PVRDMA_WR_RDMA_WRITE,
+		.sge = &data,
+		.remote_addr = stream->to.mr.start + write_at,
+	};
+	struct fg_wr tell = {
+		.opcode = PVRDMA_WR_SEND,
+		.sge = &note,
+		.flags = has_more(step) ? 0 : PVR_SEND_SIGNALED,
+	};
+
+	fg_fill(stream->from.mr.va + write_at, size, seed_of(stream, step));
+	memcpy(message, &step, sizeof(step));
+	fg_fill(message + sizeof(step), send - sizeof(step), seed_of(stream, step));
+	post(stream, step, WR_WRITE, &write);
+	post(stream, step, WR_SEND, &tell);
+	if (has_more(step))
+		post_more(run, stream, step);
+}
+
+static void check_more(struct run *run, const struct stream *stream, uint64_t step)
+{
+	unsigned int slot = step % SLOTS;
+	size_t size = write_size(run, stream, step);
+	uint64_t old;
+
+	memcpy(&old, stream->from.mr.va + run->at.word + slot * sizeof(old), sizeof(old));
+	if (old != step / 4)
+		wrong(run, stream, step, "the counter was added to more or less than once");
+	if (fg_mismatch(stream->from.mr.va + run->at.back + slot * run->max_write, size,
+			seed_of(stream, step)) != size)
+		wrong(run, stream, step, "READ brought other data than there are");
+	run->bytes += size;
+}
+
+static void fail(struct stream *stream, const struct pvrdma_cqe *cqe)
+{
+	if (!stream->failed)
+		stream->status = cqe->status;
+	stream->failed = true;
+}
+
+static bool reap_sent(struct run *run, struct stream *stream)
+{
+	struct pvrdma_cqe cqe;
+	bool any = false;
+
+	while (fg_cq_poll(&stream->from.scq, &cqe)) {
+		any = true;
+		if (cqe.status != PVRDMA_WC_SUCCESS) {
+			fail(stream, &cqe);
+			continue;
+		}
+		if (cqe.wr_id != id_of(stream->sent, has_more(stream->sent) ? WR_ADD : WR_SEND)) {
+			wrong(run, stream, stream->sent, "completions are out of order");
+			fail(stream, &cqe);
+			continue;
+		}
+		if (has_more(stream->sent))
+			check_more(run, stream, stream->sent);
+		stream->sent++;
+	}
+	return any;
+}
+
+/* ------------------------------------------------------------------ the receiver */
+
+static void post_recv(struct run *run, struct stream *stream, unsigned int slot)
+{
+	struct pvrdma_sge sge = fg_sge(&stream->to.mr, run->at.send + slot * MAX_SEND, MAX_SEND);
+
+	if (!fg_post_recv(&stream->to.qp, slot, &sge, 1))
+		fg_die("stream %u: its receive queue is full", stream->number);
+}
+
+static void check_step(struct run *run, const struct stream *stream, const struct pvrdma_cqe *cqe)
+{
+	const uint8_t *message = stream->to.mr.va + run->at.send + cqe->wr_id * MAX_SEND;
+	uint64_t step = stream->taken, got;
+	size_t size = write_size(run, stream, step);
+	uint32_t send = send_size(stream, step);
+
+	memcpy(&got, message, sizeof(got));
+	if (got != step)
+		wrong(run, stream, step, got < step ? "a message came twice" : "a message got lost");
+	else if (cqe->byte_len != send ||
+		 fg_mismatch(message + sizeof(step), send - sizeof(step), seed_of(stream, step)) !=
+			 send - sizeof(step))
+		wrong(run, stream, step, "a message is not what was sent");
+	else if (fg_mismatch(stream->to.mr.va + run->at.write + step % SLOTS * run->max_write, size,
+			     seed_of(stream, step)) != size)
+		wrong(run, stream, step, "memory is not what was written before the message");
+	run->bytes += size + send;
+	run->steps++;
+}
+
+static bool reap_received(struct run *run, struct stream *stream)
+{
+	struct pvrdma_cqe cqe;
+	bool any = false;
+
+	while (fg_cq_poll(&stream->to.rcq, &cqe)) {
+		any = true;
+		if (cqe.status != PVRDMA_WC_SUCCESS) {
+			fail(stream, &cqe);
+			continue;
+		}
+		check_step(run, stream, &cqe);
+		stream->taken++;
+		post_recv(run, stream, (unsigned int)cqe.wr_id);
+	}
+	return any;
+}
+
+/* ------------------------------------------------------------------------ streams */
+
+static void use_ipv4_gid(struct fg_end *end)
+{
+	fg_gid_from_ipv4(end->gid, 10, 77, 0, end->guest->config.mac[5]);
+}
+
+static void open_stream(struct run *run, unsigned int number)
+{
+	struct stream *stream = &run->stream[number];
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = 2 * SLOTS };
+	uint32_t pages = (uint32_t)(run->at.end / PVR_PAGE_SIZE + 1);
+
+	memset(stream, 0, sizeof(*stream));
+	stream->number = number;
+	/* In both directions, in turns. */
+	fg_end_open_spec(&stream->from, &run->guests.guest[number % 2]->kernel, &spec, pages);
+	fg_end_open_spec(&stream->to, &run->guests.guest[1 - number % 2]->kernel, &spec, pages);
+	if (run->conn.sgid_index) {
+		use_ipv4_gid(&stream->from);
+		use_ipv4_gid(&stream->to);
+	}
+	for (unsigned int slot = 0; slot < SLOTS; slot++)
+		post_recv(run, stream, slot);
+	fg_end_connect(&stream->from, &stream->to, &run->conn);
+	stream->moved = now_s();
+	stream->open = true;
+}
+
+static bool is_done(const struct stream *stream)
+{
+	return stream->sent == stream->posted && stream->taken == stream->posted;
+}
+
+static bool work(struct run *run, struct stream *stream, bool more)
+{
+	bool any = false;
+
+	/* A slot is used anew once both ends are through with it. */
+	while (more && !stream->failed && stream->posted < stream->sent + SLOTS &&
+	       stream->posted < stream->taken + SLOTS) {
+		begin_step(run, stream);
+		any = true;
+	}
+	any |= reap_received(run, stream);
+	any |= reap_sent(run, stream);
+	if (any)
+		stream->moved = now_s();
+	else if (!stream->failed && !is_done(stream) && now_s() - stream->moved > STALL_S)
+		fg_die("stream %u: nothing moved for %d s at step %" PRIu64 " (sent %" PRIu64
+		       ", taken %" PRIu64 ")",
+		       stream->number, STALL_S, stream->posted, stream->sent, stream->taken);
+	return any;
+}
+
+/* Return: whether a stream still has something under way. */
+static bool go_round(struct run *run, bool more)
+{
+	bool any = false, under_way = false;
+
+	for (unsigned int i = 0; i < run->streams; i++) {
+		struct stream *stream = &run->stream[i];
+
+		any |= work(run, stream, more);
+		under_way |= !stream->failed && !is_done(stream);
+	}
+	if (!any)
+		usleep(20);
+	return under_way;
+}
+
+/* Any status by its number, as ibv_wc_status_str() would have it in words. */
+static void report(const struct run *run, double seconds)
+{
+	const char *comma = "";
+
+	printf("{\"steps\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"seconds\": %.3f, \"wrong\": %" PRIu64
+	       ", \"streams\": %u, \"failed\": [",
+	       run->steps, run->bytes, seconds, run->wrong, run->streams);
+	for (unsigned int i = 0; i < run->streams; i++) {
+		if (!run->stream[i].failed)
+			continue;
+		printf("%s{\"stream\": %u, \"status\": %d}", comma, i, run->stream[i].status);
+		comma = ", ";
+	}
+	printf("]}\n");
+}
+
+static void verify(struct run *run, double seconds)
+{
+	double start = now_s(), deadline = start + seconds;
+	bool told = false;
+
+	while (now_s() < deadline) {
+		go_round(run, true);
+		if (!told && run->steps) {
+			fprintf(stderr, "begun\n");
+			told = true;
+		}
+	}
+	while (go_round(run, false))
+		;
+	report(run, now_s() - start);
+}
+
+/* -------------------------------------------------------------------- command line */
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "seconds", required_argument, NULL, 's' },
+	{ "streams", required_argument, NULL, 'n' },
+	{ "max-write", required_argument, NULL, 'w' },
+	{ "timeout", required_argument, NULL, 't' },
+	{ "retries", required_argument, NULL, 'r' },
+	{ "ipv4", no_argument, NULL, '4' },
+	{ "may-fail", no_argument, NULL, 'f' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char help[] =
+	"Usage: hosts_verify [OPTION]... NUMBER=SOCKET NUMBER=SOCKET\n"
+	"Plugs two fake guests into adapters of running daemons and checks every byte that\n"
+	"they send each other. A guest's MAC is 52:54:00:12:34:NUMBER, in hexadecimal.\n\n"
+	"  --seconds S    how long new steps are begun (default 5)\n"
+	"  --streams N    connections, half of them each way (default 4, at most 64)\n"
+	"  --max-write B  largest RDMA WRITE (default 262144)\n"
+	"  --timeout T    the queue pairs' local ACK timeout (default 20: 4 s)\n"
+	"  --retries R    their retry count (default 7)\n"
+	"  --ipv4         GIDs of IPv4 addresses instead of the default ones\n"
+	"  --may-fail     a stream that fails is reported, and no error\n\n"
+	"One line of JSON says what was done. Exit status 0: nothing was wrong.\n";
+
+static bool parse(struct run *run, int argc, char **argv, double *seconds, bool *may_fail)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (option) {
+		case 'h':
+			fputs(help, stdout);
+			exit(0);
+		case 's':
+			*seconds = atof(optarg);
+			break;
+		case 'n':
+			run->streams = (unsigned int)atoi(optarg);
+			break;
+		case 'w':
+			run->max_write = (size_t)atol(optarg);
+			break;
+		case 't':
+			run->conn.timeout = (uint8_t)atoi(optarg);
+			break;
+		case 'r':
+			run->conn.retry_cnt = (uint8_t)atoi(optarg);
+			break;
+		case '4':
+			run->conn.sgid_index = 1;
+			break;
+		case 'f':
+			*may_fail = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	return argc - optind == 2 && run->streams && run->streams <= MAX_STREAMS && run->max_write;
+}
+
+int main(int argc, char **argv)
+{
+	static struct run run = { .streams = 4, .max_write = 256 << 10 };
+	bool may_fail = false;
+	double seconds = 5;
+
+	run.conn = fg_conn_default;
+	run.conn.timeout = 20;
+	if (!parse(&run, argc, argv, &seconds, &may_fail)) {
+		fputs(help, stderr);
+		return 2;
+	}
+	run.at = layout_of(run.max_write);
+	guests_open(&run.guests, (const char *const *)argv + optind,
+		    (uint32_t)(run.streams * (run.at.end >> 20) * 5 / 4 + 64));
+	for (unsigned int i = 0; i < run.streams; i++)
+		open_stream(&run, i);
+	verify(&run, seconds);
+	for (unsigned int i = 0; i < run.streams; i++)
+		run.failures += run.stream[i].failed;
+	return run.wrong || (run.failures && !may_fail);
+}
