@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Hosts of a lab: network namespaces on a bridge of their own. Nothing outside of them is seen or changed."""
+
+import os
+import pathlib
+import subprocess
+
+from . import process
+from .errors import LabError
+
+MAX_HOSTS = 20
+START_SECONDS = 5
+PORT = 7471
+WEATHER = pathlib.Path(__file__).with_name("weather.py")
+
+
+def address(number):
+    return f"10.99.0.{number}"
+
+
+class _Namespace:
+    """A network namespace that lives as long as a process of ours, which ends with this one."""
+
+    def __init__(self, prefix, user):
+        own = ["--user", "--map-root-user"] if user else []
+        self.holder = process.spawn([*prefix, "unshare", *own, "--net", "sh", "-c", "echo up; exec cat"],
+                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        if self.holder.stdout.readline().strip() != "up":
+            why = self.holder.stderr.read().strip()
+            raise LabError(f"no network namespace could be made: {why}" +
+                           (" (as another user than root this needs user namespaces)" if user else ""))
+
+    def enter(self, user):
+        """What a command begins with that is to run in it."""
+        own = ["--user", "--preserve-credentials"] if user else []
+        return ["nsenter", "--target", str(self.holder.pid), *own, "--net", "--"]
+
+    def close(self):
+        process.stop(self.holder, grace=0)
+        for stream in (self.holder.stdin, self.holder.stdout, self.holder.stderr):
+            stream.close()
+
+
+class Hosts:
+    """`count` hosts with addresses 10.99.0.1, 10.99.0.2 ..., each with one link to a common bridge.
+
+    With weather=True it is a switch that can lose, delay and re-order what they send, and is much slower."""
+
+    def __init__(self, count, weather=False):
+        self.count = count
+        # Root needs no user namespace, in which it would not be allowed to look at other processes.
+        self.user = os.geteuid() != 0
+        self.hub = None
+        self.spaces = {}
+        self.weather = weather
+        self._switch = None
+
+    def start(self):
+        self.hub = _Namespace([], self.user)
+        for number in range(1, self.count + 1):
+            # In the hub's user namespace, if there is one, which then owns this one.
+            self.spaces[number] = _Namespace(self.hub.enter(self.user), False)
+        if self.weather:
+            self._make_weather()
+        else:
+            self._make_bridge()
+        for number in self.spaces:
+            self.run(number, "ip", "link", "set", "lo", "up")
+            self.run(number, "ip", "address", "add", f"{address(number)}/24", "dev", "eth0")
+            self.run(number, "ip", "link", "set", "eth0", "up")
+
+    def _make_bridge(self):
+        self._ip("link add lab type bridge forward_delay 0", "link set lab up")
+        for number, space in self.spaces.items():
+            self._ip(f"link add port{number} type veth peer name eth0 netns {space.holder.pid}",
+                     f"link set port{number} master lab up")
+
+    def _make_weather(self):
+        pids = [space.holder.pid for space in self.spaces.values()]
+        self._switch = process.spawn([*self.hub.enter(self.user), WEATHER, *pids], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True)
+        if self._switch.stdout.readline().strip() != "up":
+            raise LabError("the switch that makes weather did not start (it needs /dev/net/tun)")
+
+    def _ip(self, *commands):
+        for command in commands:
+            _must([*self.hub.enter(self.user), "ip", *command.split()])
+
+    def enter(self, number):
+        """What a command begins with that is to run on host `number`."""
+        return self.spaces[number].enter(self.user)
+
+    def run(self, number, *command):
+        """A short command on a host; its output."""
+        return _must([*self.enter(number), *command])
+
+    def link(self, number, up):
+        """Plug the host's network cable in, or out."""
+        if self.weather:
+            self.shape(number, loss=0.0 if up else 1.0)
+        else:
+            self._ip(f"link set port{number} {'up' if up else 'down'}")
+
+    def shape(self, number, delay_ms=0.0, loss=0.0, reorder=0.0):
+        """What the host sends comes later, or never; loss and reorder are parts of 1. Wants weather."""
+        self._switch.stdin.write(f"{number} {delay_ms} {loss} {reorder}\n")
+        self._switch.stdin.flush()
+
+    def close(self):
+        if self._switch:
+            process.stop(self._switch, grace=0)
+            self._switch.stdin.close()
+            self._switch.stdout.close()
+            self._switch = None
+        for space in self.spaces.values():
+            space.close()
+        self.spaces = {}
+        if self.hub:
+            self.hub.close()
+        self.hub = None
+
+
+def _must(argv):
+    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode != 0:
+        raise LabError(f"{' '.join(argv)}: {done.stderr.strip() or f'status {done.returncode}'}")
+    return done.stdout
