@@ -56,13 +56,13 @@ struct dma_map {
 struct plug {
 	char adapter[PVR_NAME_MAX];
 	char path[108];
+	int fd;
 	bool gone;
 };
 
 struct pvr_adapter {
 	struct plug *plug;
 	struct fg_guest *guest;
-	int fd;
 	uint16_t id;
 	uint32_t ext; /* what the driver has acknowledged */
 };
@@ -91,13 +91,20 @@ void plug_set_socket(const char *adapter, const char *path)
 		fg_die("adapter %s: no room for socket %s", adapter, path);
 	strcpy(plug->adapter, adapter);
 	strcpy(plug->path, path);
+	plug->fd = -1;
 }
 
 bool plug_is_gone(const char *adapter)
 {
-	const struct plug *plug = find_plug(adapter);
+	struct plug *plug = find_plug(adapter);
+	char byte;
 
-	return plug && plug->gone;
+	if (!plug || !*plug->adapter || plug->fd < 0)
+		return false;
+	/* Nothing comes unasked, but the end. */
+	if (!recv(plug->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT))
+		plug->gone = true;
+	return plug->gone;
 }
 
 /* ------------------------------------------------------------------- messages */
@@ -107,7 +114,7 @@ static bool put(struct pvr_adapter *adapter, const struct msghdr *msg, size_t si
 {
 	if (adapter->plug->gone)
 		return false;
-	if (sendmsg(adapter->fd, msg, MSG_NOSIGNAL) != (ssize_t)size)
+	if (sendmsg(adapter->plug->fd, msg, MSG_NOSIGNAL) != (ssize_t)size)
 		adapter->plug->gone = true;
 	return !adapter->plug->gone;
 }
@@ -117,7 +124,7 @@ static bool get(struct pvr_adapter *adapter, void *to, size_t size)
 	if (adapter->plug->gone)
 		return false;
 	/* For no bytes recv() would wait for some. */
-	if (size && recv(adapter->fd, to, size, MSG_WAITALL) != (ssize_t)size)
+	if (size && recv(adapter->plug->fd, to, size, MSG_WAITALL) != (ssize_t)size)
 		adapter->plug->gone = true;
 	return !adapter->plug->gone;
 }
@@ -241,8 +248,8 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 	adapter->plug = find_plug(config->name);
 	if (!adapter->plug || !*adapter->plug->path)
 		fg_die("adapter %s: no socket was named", config->name);
-	adapter->fd = connect_to(adapter->plug->path);
-	if (adapter->fd < 0)
+	adapter->plug->fd = connect_to(adapter->plug->path);
+	if (adapter->plug->fd < 0)
 		fg_die("adapter %s: cannot connect to %s: %s", config->name, adapter->plug->path,
 		       strerror(errno));
 	adapter->plug->gone = false;
@@ -252,7 +259,8 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 
 void pvr_adapter_destroy(struct pvr_adapter *adapter)
 {
-	close(adapter->fd);
+	close(adapter->plug->fd);
+	adapter->plug->fd = -1;
 	free(adapter);
 }
 

@@ -309,6 +309,8 @@ static bool work(struct run *run, struct stream *stream, bool more)
 	}
 	any |= reap_received(run, stream);
 	any |= reap_sent(run, stream);
+	if (plug_is_gone(stream->from.guest->name))
+		stream->failed = true; /* nobody is left to tell why */
 	if (any)
 		stream->moved = now_s();
 	else if (!stream->failed && !is_done(stream) && now_s() - stream->moved > STALL_S)

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* How fast two hosts are, as their guests see it: bandwidth of messages, latency of a WRITE. */
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "guests.h"
+
+#define DEPTH 64
+#define MAX_QPS 64
+#define SLICE_BYTES (8u << 20) /* of a connection's buffers, so that caches help nobody */
+
+struct bench {
+	struct guests guests;
+	struct fg_end from[MAX_QPS], to[MAX_QPS];
+	unsigned int qps, in_flight[MAX_QPS];
+	size_t offset[MAX_QPS];
+	uint32_t size, depth;
+	double seconds;
+	uint64_t bytes;
+};
+
+static void open_ends(struct bench *bench, size_t bytes)
+{
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = DEPTH };
+	uint32_t pages = (uint32_t)((bytes + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
+
+	for (unsigned int i = 0; i < bench->qps; i++) {
+		fg_end_open_spec(&bench->from[i], &bench->guests.guest[0]->kernel, &spec, pages);
+		fg_end_open_spec(&bench->to[i], &bench->guests.guest[1]->kernel, &spec, pages);
+		fg_end_connect(&bench->from[i], &bench->to[i], NULL);
+	}
+}
+
+static void nap(long ns)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+static void must_succeed(const struct pvrdma_cqe *cqe)
+{
+	if (cqe->status != PVRDMA_WC_SUCCESS)
+		fg_die("a request failed with status %d", cqe->status);
+}
+
+/* ------------------------------------------------------------------- bandwidth */
+
+static void post(struct bench *bench, unsigned int i, enum pvrdma_wr_opcode opcode)
+{
+	struct pvrdma_sge sge = fg_sge(&bench->from[i].mr, bench->offset[i], bench->size);
+	struct fg_wr wr = {
+		.opcode = opcode,
+		.sge = &sge,
+		.num_sge = 1,
+		.flags = PVR_SEND_SIGNALED,
+		.remote_addr = bench->to[i].mr.start + bench->offset[i],
+		.rkey = bench->to[i].mr.rkey,
+	};
+
+	if (opcode == PVRDMA_WR_SEND) {
+		struct pvrdma_sge into = fg_sge(&bench->to[i].mr, bench->offset[i], bench->size);
+
+		if (!fg_post_recv(&bench->to[i].qp, 0, &into, 1))
+			fg_die("a receive queue is full");
+	}
+	if (!fg_post_send(&bench->from[i].qp, &wr))
+		fg_die("a send queue is full");
+	bench->in_flight[i]++;
+	bench->offset[i] += bench->size;
+	if (bench->offset[i] + bench->size > bench->from[i].buf.size)
+		bench->offset[i] = 0;
+}
+
+static bool reap(struct bench *bench, unsigned int i)
+{
+	struct pvrdma_cqe cqe;
+	bool any = false;
+
+	while (fg_cq_poll(&bench->from[i].scq, &cqe)) {
+		must_succeed(&cqe);
+		bench->in_flight[i]--;
+		bench->bytes += bench->size;
+		any = true;
+	}
+	while (fg_cq_poll(&bench->to[i].rcq, &cqe))
+		must_succeed(&cqe);
+	return any;
+}
+
+static void drive(struct bench *bench, enum pvrdma_wr_opcode opcode, double seconds)
+{
+	double end = now_s() + seconds;
+
+	while (now_s() < end) {
+		bool any = false;
+
+		for (unsigned int i = 0; i < bench->qps; i++) {
+			while (bench->in_flight[i] < bench->depth)
+				post(bench, i, opcode);
+			any |= reap(bench, i);
+		}
+		if (!any)
+			nap(20000);
+	}
+}
+
+static double bandwidth(struct bench *bench, enum pvrdma_wr_opcode opcode)
+{
+	size_t slice = bench->size > SLICE_BYTES / 2 ? 2 * (size_t)bench->size : SLICE_BYTES;
+	double begin;
+
+	open_ends(bench, slice);
+	drive(bench, opcode, bench->seconds / 4);
+	bench->bytes = 0;
+	begin = now_s();
+	drive(bench, opcode, bench->seconds);
+	return (double)bench->bytes / (now_s() - begin);
+}
+
+/* --------------------------------------------------------------------- latency */
+
+static void bounce(struct fg_end *from, const struct fg_end *to, uint64_t value, uint32_t size)
+{
+	struct pvrdma_sge sge = fg_sge(&from->mr, 0, size);
+	struct fg_wr wr = {
+		.opcode = PVRDMA_WR_RDMA_WRITE,
+		.sge = &sge,
+		.num_sge = 1,
+		.flags = PVR_SEND_SIGNALED,
+		.remote_addr = to->mr.start + PVR_PAGE_SIZE,
+		.rkey = to->mr.rkey,
+	};
+	volatile uint64_t *there = (uint64_t *)(to->mr.va + PVR_PAGE_SIZE);
+	struct pvrdma_cqe cqe;
+
+	memcpy(from->mr.va, &value, sizeof(value));
+	if (!fg_post_send(&from->qp, &wr))
+		fg_die("a send queue is full");
+	/* The processor belongs to the daemons as long as there is nothing to see. */
+	while (*there != value)
+		sched_yield();
+	while (fg_cq_poll(&from->scq, &cqe))
+		must_succeed(&cqe);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Seconds of half a round trip, in the median. */
+static double latency(struct bench *bench)
+{
+	static double trip[1 << 20];
+	double begin, end = now_s() + bench->seconds;
+	size_t n = 0;
+
+	open_ends(bench, 2 * PVR_PAGE_SIZE);
+	for (uint64_t value = 1; n < 1 << 20 && now_s() < end; value++) {
+		begin = now_s();
+		bounce(&bench->from[0], &bench->to[0], value, bench->size);
+		bounce(&bench->to[0], &bench->from[0], value, bench->size);
+		trip[n++] = (now_s() - begin) / 2;
+	}
+	if (!n)
+		fg_die("no round trip within %g s", bench->seconds);
+	qsort(trip, n, sizeof(*trip), compare);
+	return trip[n / 2];
+}
+
+/* ---------------------------------------------------------------- command line */
+
+static const struct {
+	const char *name;
+	enum pvrdma_wr_opcode opcode;
+} bandwidths[] = {
+	{ "write_bw", PVRDMA_WR_RDMA_WRITE },
+	{ "read_bw", PVRDMA_WR_RDMA_READ },
+	{ "send_bw", PVRDMA_WR_SEND },
+};
+
+static const struct option options[] = {
+	{ "help", no_argument, NULL, 'h' },
+	{ "what", required_argument, NULL, 'w' },
+	{ "size", required_argument, NULL, 's' },
+	{ "seconds", required_argument, NULL, 't' },
+	{ "qps", required_argument, NULL, 'q' },
+	{ "depth", required_argument, NULL, 'd' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char help[] =
+	"Usage: hosts_bench [OPTION]... NUMBER=SOCKET NUMBER=SOCKET\n"
+	"Measures between two fake guests that are plugged into adapters of running daemons.\n\n"
+	"  --what W     write_bw, read_bw, send_bw (bytes/s) or write_lat (s, half a round trip)\n"
+	"  --size B     of the messages (default 1048576; write_lat: 8)\n"
+	"  --seconds S  how long (default 3)\n"
+	"  --qps N      connections at the same time (default 1, at most 64)\n"
+	"  --depth N    messages in flight on each (default 8, at most 64)\n\n"
+	"One line of JSON is the result.\n";
+
+static bool parse(struct bench *bench, int argc, char **argv, const char **what)
+{
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (option) {
+		case 'h':
+			fputs(help, stdout);
+			exit(0);
+		case 'w':
+			*what = optarg;
+			break;
+		case 's':
+			bench->size = (uint32_t)atol(optarg);
+			break;
+		case 't':
+			bench->seconds = atof(optarg);
+			break;
+		case 'q':
+			bench->qps = (unsigned int)atoi(optarg);
+			break;
+		case 'd':
+			bench->depth = (uint32_t)atoi(optarg);
+			break;
+		default:
+			return false;
+		}
+	}
+	return argc - optind == 2 && bench->qps && bench->qps <= MAX_QPS && bench->depth &&
+	       bench->depth <= DEPTH;
+}
+
+static double measure(struct bench *bench, const char *what)
+{
+	for (size_t i = 0; i < sizeof(bandwidths) / sizeof(*bandwidths); i++) {
+		if (strcmp(what, bandwidths[i].name))
+			continue;
+		if (!bench->size)
+			bench->size = 1 << 20;
+		return bandwidth(bench, bandwidths[i].opcode);
+	}
+	if (strcmp(what, "write_lat"))
+		fg_die("--what %s is unknown", what);
+	if (!bench->size)
+		bench->size = sizeof(uint64_t);
+	if (bench->size < sizeof(uint64_t) || bench->size > PVR_PAGE_SIZE)
+		fg_die("write_lat wants 8 to 4096 bytes, not %u", bench->size);
+	return latency(bench);
+}
+
+int main(int argc, char **argv)
+{
+	static struct bench bench = { .qps = 1, .depth = 8, .seconds = 3 };
+	const char *what = "write_bw";
+
+	if (!parse(&bench, argc, argv, &what)) {
+		fputs(help, stderr);
+		return 2;
+	}
+	guests_open(&bench.guests, (const char *const *)argv + optind,
+		    bench.qps * 2 * (bench.size >> 20) + bench.qps * 10 + 64);
+	printf("{\"what\": \"%s\", \"value\": %.9g}\n", what, measure(&bench, what));
+	return 0;
+}

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Several hosts, each with a pvrdmad, and fake guests that are plugged into them."""
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "scripts"))
+
+from vmlab_lib.hosts import Hosts, address  # noqa: E402
+
+PVRDMAD = Path(os.environ.get("PVRDMAD", ROOT / "build/host/pvrdmad"))
+BINARIES = PVRDMAD.parent
+PATIENCE = 30  # seconds; what is healthy needs much less
+
+
+def wait_until(condition, what, seconds=PATIENCE):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.02)
+
+
+def mac(number):
+    return f"52:54:00:12:34:{number:02x}"
+
+
+class Daemon:
+    """The pvrdmad of one host, with adapters vmN for the guests of these numbers."""
+
+    def __init__(self, lab, number, guests, args):
+        self.lab, self.number, self.guests, self.args = lab, number, guests, args
+        self.name = f"host{number}"
+        self.folder = lab.folder / self.name
+        self.folder.mkdir()
+        self.control = self.folder / "control"
+        self.log_path = self.folder / "log"
+        self.child = None
+
+    def socket(self, guest):
+        return self.folder / f"vm{guest}"
+
+    def start(self):
+        argv = [*self.lab.hosts.enter(self.number), PVRDMAD, "--name", self.name, "--control", self.control,
+                "--listen", address(self.number), *self.args]
+        for guest in self.guests:
+            argv += ["--adapter", f"name=vm{guest},socket={self.socket(guest)},mac={mac(guest)}"]
+        seen = len(self.log())
+        with open(self.log_path, "ab") as log:
+            self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_until(lambda: "ready, " in self.log()[seen:] or self.child.poll() is not None, f"{self.name} is ready")
+        assert self.child.poll() is None, f"{self.name}'s pvrdmad ended: {self.log()}"
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def ctl(self, *args):
+        done = subprocess.run([BINARIES / "pvrdmactl", "--control", self.control, *args, "--json"],
+                              capture_output=True, text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    def kill(self):
+        self.child.kill()
+        self.child.wait()
+        self.child = None
+
+    def stop(self):
+        """As an operator does. Returns its exit status."""
+        if self.child is None:
+            return 0
+        self.child.send_signal(signal.SIGTERM)
+        try:
+            return self.child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            return self.child.wait()
+
+
+class Run:
+    """A hosts_verify or hosts_bench at work."""
+
+    def __init__(self, lab, program, *args):
+        self.errors = lab.folder / f"{program}.{lab.count()}"
+        with open(self.errors, "wb") as stderr:
+            self.child = subprocess.Popen([str(BINARIES / "tests/hosts" / program), *map(str, args)],
+                                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True)
+
+    def wait_begun(self):
+        wait_until(lambda: "begun" in self.error() or self.child.poll() is not None, "data have arrived")
+        assert "begun" in self.error(), self.error()
+
+    def error(self):
+        return self.errors.read_text(errors="replace")
+
+    def result(self, seconds=120, status=0):
+        """What it has found out."""
+        try:
+            out, _ = self.child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+            raise AssertionError(f"not within {seconds} s: {self.error()}") from None
+        assert self.child.returncode == status, f"status {self.child.returncode}: {out}{self.error()}"
+        return json.loads(out)
+
+    def stop(self):
+        if self.child.poll() is None:
+            self.child.kill()
+        self.child.communicate()
+
+
+class Lab:
+    """Hosts with a guest each: guest N on host N. `pipe`: tcp, or tls with a pre-shared key."""
+
+    def __init__(self, folder, hosts=2, pipe="tcp", weather=False, args=(), guests_per_host=1):
+        self.folder = folder
+        self.hosts = Hosts(hosts, weather)
+        self.runs = []
+        self.counter = 0
+        self.key = folder / "psk"
+        self.key.write_text(f"{secrets.token_hex(32)}\n")
+        self.key.chmod(0o600)
+        how = ["--insecure"] if pipe == "tcp" else ["--tls-psk-file", self.key]
+        self.daemons = {}
+        for number in range(1, hosts + 1):
+            peers = [word for other in range(1, hosts + 1) if other != number
+                     for word in ("--peer", f"host{other}={address(other)}")]
+            guests = [number + hosts * nth for nth in range(guests_per_host)]
+            self.daemons[number] = Daemon(self, number, guests, [*how, *peers, *args])
+
+    def count(self):
+        self.counter += 1
+        return self.counter
+
+    def start(self):
+        self.hosts.start()
+        for daemon in self.daemons.values():
+            daemon.start()
+
+    def _of(self, guest):
+        return next(daemon for daemon in self.daemons.values() if guest in daemon.guests)
+
+    def plug(self, guest):
+        """How a program is told of a guest."""
+        return f"{guest}={self._of(guest).socket(guest)}"
+
+    def begin(self, program, one, other, *args):
+        self.runs.append(Run(self, program, *args, self.plug(one), self.plug(other)))
+        return self.runs[-1]
+
+    def verify(self, one=1, other=2, seconds=2, **options):
+        """Check data between two guests, to the end."""
+        return self.begin_verify(one, other, seconds, **options).result(seconds + 120)
+
+    def begin_verify(self, one=1, other=2, seconds=2, may_fail=False, **options):
+        args = ["--seconds", seconds, *(["--may-fail"] if may_fail else [])]
+        for name, value in options.items():
+            args += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
+        return self.begin("hosts_verify", one, other, *args)
+
+    def close(self):
+        for run in self.runs:
+            run.stop()
+        bad = {}
+        for daemon in self.daemons.values():
+            status = daemon.stop()
+            if status:
+                bad[daemon.name] = f"status {status}: {daemon.log()}"
+        self.hosts.close()
+        assert not bad, f"a pvrdmad ended badly: {bad}"
