@@ -23,8 +23,8 @@
  * DOC: threads
  *
  * A connection belongs to one thread, a worker's as a rule: only that calls
- * pvr_out_input(), pvr_out_output(), pvr_in_input(), pvr_in_output(). Everything else here
- * may be called by any thread at any time, but pvr_engine_set_net(), which comes before
+ * pvr_out_up(), pvr_out_down(), pvr_out_input() and pvr_out_output(), or pvr_in_*(), for
+ * it. Everything else here may be called by any thread at any time, but pvr_engine_set_net(), which comes before
  * the first adapter. Callbacks must not block, nor call back into the engine; send() and
  * want_output() of an outgoing connection and the pvr_net_ops are called by any thread.
  */
@@ -35,6 +35,7 @@
 #include <sys/uio.h>
 
 #include "engine.h"
+#include "transport/wire.h"
 
 #define PVR_OUT_MAX 16 /* outgoing connections per remote and path */
 #define PVR_REMOTE_NAME_MAX 64
@@ -55,7 +56,11 @@ struct pvr_net_ops {
 	 * and call pvr_engine_set_gid(). Called again and again while that has not come.
 	 */
 	void (*resolve)(void *opaque, const char *fabric, const uint8_t gid[16]);
-	/* A GID, or membership in a multicast group, of an adapter of ours has come or gone. */
+	/*
+	 * A GID of an adapter of ours, which has that MAC, has come or gone; or the first
+	 * adapter has come to a multicast group, the last one gone, and @mac is zero. In the
+	 * order in which it happens.
+	 */
 	void (*announce)(void *opaque, const char *fabric, const uint8_t gid[16], uint8_t gid_type,
 			 const uint8_t mac[6], bool present);
 	/* The answer to pvr_out_where(). @gid_type 0: it is not there. */
@@ -129,12 +134,12 @@ enum pvr_input {
 	PVR_INPUT_MORE, /* call again soon; others first */
 	PVR_INPUT_OUTPUT, /* nothing is taken before answers get away: after pvr_in_output() */
 	PVR_INPUT_STALLED, /* an unknown GID: after pvr_engine_set_gid(), or in 10 ms */
-	PVR_INPUT_BROKEN, /* close it; why[] says why, and bye is the reason to tell */
+	PVR_INPUT_BROKEN, /* close it; why[] says why */
 };
 
 struct pvr_input_error {
-	int reason; /* enum pvr_bye, or -1: the stream itself is broken, nobody can be told */
-	char why[120];
+	int reason; /* enum pvr_bye; or -1: the stream is broken, or the other side said BYE */
+	char why[176];
 };
 
 /* The stream has something to read. Bounded work. */
@@ -144,6 +149,12 @@ enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 bool pvr_out_output(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
 /* PING; the answer shows in pvr_remote_stats. */
 void pvr_out_ping(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
+/*
+ * The last thing that is said there, as far as it can be said at once. When input is
+ * PVR_INPUT_BROKEN by what the other side did, that has been done.
+ */
+void pvr_out_bye(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+		 enum pvr_bye reason, const char *text);
 /* WHERE; the answer comes by located(). Return: false if the connection is down. */
 bool pvr_out_where(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
 		   const char *fabric, const uint8_t gid[16]);
@@ -155,6 +166,8 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 void pvr_in_destroy(struct pvr_in *in);
 enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err);
 bool pvr_in_output(struct pvr_in *in);
+/* As pvr_out_bye(). */
+void pvr_in_bye(struct pvr_in *in, enum pvr_bye reason, const char *text);
 
 /* ----------------------------------------------------------------- statistics */
 

@@ -30,16 +30,22 @@ int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct p
 	return 0;
 }
 
-void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
-		      uint32_t len)
+void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data,
+		       uint32_t len)
 {
-	sg->adapter = qp->adapter;
+	sg->adapter = adapter;
 	pvr_sg_empty(sg);
 	if (!len)
 		return;
 	sg->flat = data;
 	sg->count = 1;
 	sg->total = len;
+}
+
+void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
+		      uint32_t len)
+{
+	pvr_sg_build_flat(sg, qp->adapter, data, len);
 }
 
 /* A place in a list, and the run that lies there. */
@@ -181,6 +187,24 @@ int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)
 		cursor_move(&cursor, n);
 	}
 	return 0;
+}
+
+int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct iovec *iov, int max)
+{
+	struct cursor cursor;
+	uint8_t *run;
+	uint64_t n;
+	int count;
+
+	cursor_init(&cursor, sg, offset);
+	for (count = 0; len && count < max; count++, len -= n) {
+		run = cursor_run(&cursor, len, &n);
+		if (!run)
+			return -EFAULT;
+		iov[count] = (struct iovec){ run, n };
+		cursor_move(&cursor, n);
+	}
+	return count;
 }
 
 uint64_t *pvr_sg_word(const struct pvr_sg *sg)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #include "model/hot.h"
 #include "model/mr_find.h"
@@ -79,6 +80,8 @@ static inline const struct pvr_pd *pvr_recv_pd(const struct pvr_qp *qp)
 }
 
 /* The list is @len bytes of our own memory, which must stay where it is. */
+void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data,
+		       uint32_t len);
 void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
 		      uint32_t len);
 
@@ -140,6 +143,12 @@ static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
 
 /* The same for @len bytes of our own memory, to the begin of a list. */
 int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len);
+
+/*
+ * The runs of the @len bytes behind @offset, at most @max of them. Return: how many, or
+ * -EFAULT if guest memory went away.
+ */
+int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct iovec *iov, int max);
 
 /* The 8 bytes of a list that has one entry of 8, aligned to 8. NULL: they went away. */
 uint64_t *pvr_sg_word(const struct pvr_sg *sg);

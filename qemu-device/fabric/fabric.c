@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/remote_gid.h"
 #include "model/adapter.h"
 
 struct pvr_gid_node {
@@ -46,6 +47,7 @@ static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name
 		return NULL;
 	strncpy(fabric->name, name, sizeof(fabric->name) - 1);
 	fabric->topology = 1;
+	fabric->id = ++engine->fabrics.ids;
 	LIST_INSERT_HEAD(&engine->fabrics.list, fabric, link);
 	return fabric;
 }
@@ -72,6 +74,24 @@ static struct pvr_adapter *find_mac(const struct pvr_fabric *fabric,
 static void changed(struct pvr_fabric *fabric)
 {
 	__atomic_store_n(&fabric->topology, fabric->topology + 1, __ATOMIC_RELEASE);
+}
+
+void pvr_fabric_changed(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_fabric *fabric = fabric_find(engine, name);
+
+	if (fabric)
+		changed(fabric);
+}
+
+bool pvr_fabric_exists(struct pvr_engine *engine, const char *name)
+{
+	bool exists;
+
+	pvr_lock(&engine->fabrics.lock);
+	exists = fabric_find(engine, name);
+	pvr_unlock(&engine->fabrics.lock);
+	return exists;
 }
 
 static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter)
@@ -198,6 +218,12 @@ bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16])
 	return true;
 }
 
+static void announce(const struct pvr_adapter *adapter, const uint8_t gid[16], bool present)
+{
+	pvr_announce(adapter->engine, adapter->fabric->name, gid, adapter->gid_type, adapter->mac,
+		     present);
+}
+
 /* @loser: who has lost it, or NULL. */
 static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser)
 {
@@ -220,6 +246,7 @@ static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_a
 		node->adapter = adapter;
 		memcpy(node->gid, gid, 16);
 		LIST_INSERT_HEAD(&adapter->fabric->gids[pvr_fabric_bucket(gid)], node, link);
+		announce(adapter, gid, true);
 	}
 	node->bindings++;
 	return 0;
@@ -251,6 +278,7 @@ void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
 	if (node && node->adapter == adapter && !--node->bindings) {
 		LIST_REMOVE(node, link);
 		free(node);
+		announce(adapter, gid, false);
 	}
 	pvr_unlock(lock);
 }

@@ -31,6 +31,7 @@ struct pvr_path;
 
 struct pvr_fabric {
 	LIST_ENTRY(pvr_fabric) link;
+	uint64_t id; /* no other one in the life of the engine has it */
 	/*
 	 * Grows whenever a GID may have stopped being where somebody found it, or has
 	 * come. Written under the lock, read without it.
@@ -53,6 +54,7 @@ struct pvr_path {
 struct pvr_fabrics {
 	struct pvr_lock lock;
 	uint64_t parties; /* of multicast groups that there ever were */
+	uint64_t ids; /* fabrics that there ever were */
 	LIST_HEAD(, pvr_fabric) list;
 	LIST_HEAD(, pvr_path) paths;
 };
@@ -97,6 +99,11 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,
  */
 struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,
 				       const uint8_t gid[16], uint8_t gid_type);
+
+/* Whether an adapter here is in it. */
+bool pvr_fabric_exists(struct pvr_engine *engine, const char *fabric);
+/* A GID may have moved; the lock is held. The fabric need not exist. */
+void pvr_fabric_changed(struct pvr_engine *engine, const char *fabric);
 
 /* The counters of this pair; NULL when there is no memory for them. */
 struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/remote_gid.h"
 #include "model/objects.h"
 
 bool pvr_gid_is_multicast(const uint8_t gid[16])
@@ -77,6 +78,16 @@ static void group_put(struct pvr_group *group)
 	free(group);
 }
 
+/* The first adapter is in the group, or the last one has left. */
+static void announce(const struct pvr_adapter *adapter, const struct pvr_group *group,
+		     bool present)
+{
+	static const uint8_t nobody[6];
+
+	pvr_announce(adapter->engine, adapter->fabric->name, group->mgid, group->gid_type, nobody,
+		     present);
+}
+
 static struct pvr_party *party_get(struct pvr_adapter *adapter, struct pvr_group *group)
 {
 	struct pvr_party *party = party_find(group, adapter);
@@ -91,7 +102,8 @@ static struct pvr_party *party_get(struct pvr_adapter *adapter, struct pvr_group
 	party->number = ++adapter->engine->fabrics.parties;
 	TAILQ_INIT(&party->members);
 	LIST_INSERT_HEAD(&group->parties, party, link);
-	group->count++;
+	if (!group->count++)
+		announce(adapter, group, true);
 	adapter->mcast_groups++;
 	return party;
 }
@@ -101,7 +113,8 @@ static void party_put(struct pvr_party *party)
 	if (party->count)
 		return;
 	LIST_REMOVE(party, link);
-	party->group->count--;
+	if (!--party->group->count)
+		announce(party->adapter, party->group, false);
 	party->adapter->mcast_groups--;
 	free(party);
 }
@@ -200,6 +213,33 @@ void pvr_group_detach_all(struct pvr_qp *qp)
 	while (!LIST_EMPTY(&qp->groups))
 		member_del(LIST_FIRST(&qp->groups));
 	pvr_unlock(lock_of(qp->adapter));
+}
+
+static const struct pvr_group *find_of_any_type(const struct pvr_fabric *fabric,
+						const uint8_t mgid[16])
+{
+	const struct pvr_group *group;
+
+	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(mgid)], link)
+		if (group->count && !memcmp(group->mgid, mgid, 16))
+			return group;
+	return NULL;
+}
+
+bool pvr_group_exists(struct pvr_engine *engine, const char *name, const uint8_t mgid[16],
+		      uint8_t *gid_type)
+{
+	const struct pvr_group *group = NULL;
+	const struct pvr_fabric *fabric;
+
+	pvr_lock(&engine->fabrics.lock);
+	LIST_FOREACH(fabric, &engine->fabrics.list, link)
+		if (!strcmp(fabric->name, name))
+			group = find_of_any_type(fabric, mgid);
+	if (group)
+		*gid_type = group->gid_type;
+	pvr_unlock(&engine->fabrics.lock);
+	return group;
 }
 
 /* ------------------------------------------------------------ going through */

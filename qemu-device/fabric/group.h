@@ -22,6 +22,7 @@
 #include <sys/queue.h>
 
 struct pvr_adapter;
+struct pvr_engine;
 struct pvr_qp;
 
 #define PVR_MAX_MCAST_GRP 256 /* of an adapter */
@@ -72,6 +73,13 @@ int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16]);
 int pvr_group_detach(struct pvr_qp *qp, const uint8_t mgid[16]);
 /* The queue pair is about to go. */
 void pvr_group_detach_all(struct pvr_qp *qp);
+
+/*
+ * Whether an adapter here is in the group: in the fabric of that name, which need not
+ * exist, and of which version of RoCE. Takes the lock.
+ */
+bool pvr_group_exists(struct pvr_engine *engine, const char *fabric, const uint8_t mgid[16],
+		      uint8_t *gid_type);
 
 /* One party on the way through a group. */
 struct pvr_group_step {

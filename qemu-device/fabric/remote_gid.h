@@ -32,4 +32,8 @@ void pvr_remote_gid_gone(struct pvr_remote *remote, const char *fabric, const ui
 struct pvr_remote *pvr_remote_group_member(const struct pvr_adapter *adapter,
 					   const uint8_t mgid[16], unsigned int index);
 
+/* To the embedder: a GID, or membership in a group, has come or gone. The lock is held. */
+void pvr_announce(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		  uint8_t gid_type, const uint8_t mac[6], bool present);
+
 #endif /* PVR_REMOTE_GID_H */

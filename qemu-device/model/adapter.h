@@ -16,6 +16,7 @@
 #include "model/table.h"
 #include "model/timer.h"
 #include "model/worker.h"
+#include "transport/net.h"
 
 struct pvr_mr;
 struct pvr_qp;
@@ -51,6 +52,7 @@ struct pvr_engine {
 	LIST_HEAD(, pvr_adapter) adapters;
 	struct pvr_worker *workers;
 	struct pvr_fabrics fabrics;
+	struct pvr_net net;
 };
 
 /* Objects of a context that have doorbells, by the doorbell. */

@@ -36,6 +36,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	LIST_INIT(&engine->adapters);
 	LIST_INIT(&engine->fabrics.list);
 	LIST_INIT(&engine->fabrics.paths);
+	pvr_net_init(&engine->net);
 	engine->workers = workers_create(engine, workers);
 	if (!engine->workers) {
 		free(engine);
@@ -60,6 +61,7 @@ void pvr_engine_destroy(struct pvr_engine *engine)
 		return;
 	while (!LIST_EMPTY(&engine->adapters))
 		pvr_adapter_destroy(LIST_FIRST(&engine->adapters));
+	pvr_net_exit(&engine->net);
 	free(engine->workers);
 	free(engine);
 }

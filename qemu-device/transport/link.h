@@ -29,7 +29,7 @@
 
 enum pvr_sent {
 	PVR_SENT,
-	PVR_SENT_BLOCKED, /* the connection takes no more now; pvr_link_blocked() has been told */
+	PVR_SENT_BLOCKED, /* the connection takes no more now; pvr_remote_resume() will be called */
 	PVR_SENT_DOWN, /* there is no connection */
 };
 
@@ -58,7 +58,8 @@ bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn);
  * @offset: of the frame's payload in it
  * @len: bytes
  *
- * What is small may wait for more; pvr_link_flush() sends it.
+ * What is small may wait for more; pvr_link_flush() sends it. Datagrams may be sent also
+ * while the connection is blocked for others, as far as there is room.
  */
 enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
 			    union pvr_any_frame *header, size_t header_size,
@@ -88,6 +89,12 @@ int pvr_in_pull(struct pvr_in *in, const struct pvr_sg *to, uint64_t offset, uin
  */
 void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
 		  const struct pvr_sg *payload, uint64_t offset, uint32_t len);
+
+/*
+ * A frame's sender is not known: whether its connection may wait for that, by
+ * PVR_HANDLED_STALLED, or has done so for long enough.
+ */
+bool pvr_in_may_stall(struct pvr_in *in);
 
 struct pvr_remote *pvr_in_remote(const struct pvr_in *in);
 

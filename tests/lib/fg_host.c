@@ -117,14 +117,21 @@ static bool poll_workers(struct fg_host *host)
 }
 
 /* What one worker has done may be work for one that had none before it. */
-static bool has_more(struct fg_host *host)
+bool fg_host_step(struct fg_host *host)
 {
 	bool found = poll_workers(host);
 
 	return run_workers(host) || found || (host->workers > 1 && run_workers(host));
 }
 
-static uint64_t next_deadline(struct fg_host *host)
+static bool has_more(struct fg_host *host)
+{
+	if (host->neighbours)
+		return host->neighbours->step(host->neighbours_opaque);
+	return fg_host_step(host);
+}
+
+uint64_t fg_host_deadline(struct fg_host *host)
 {
 	uint64_t deadline, first = UINT64_MAX;
 	unsigned int i;
@@ -135,6 +142,20 @@ static uint64_t next_deadline(struct fg_host *host)
 			first = deadline;
 	}
 	return first;
+}
+
+static uint64_t next_deadline(struct fg_host *host)
+{
+	if (host->neighbours)
+		return host->neighbours->deadline(host->neighbours_opaque);
+	return fg_host_deadline(host);
+}
+
+static void set_clock(struct fg_host *host, uint64_t now)
+{
+	host->now = now;
+	if (host->neighbours)
+		host->neighbours->set_clock(host->neighbours_opaque, now);
 }
 
 static uint32_t run(struct fg_host *host, uint32_t max)
@@ -162,7 +183,7 @@ bool fg_run_bounded(struct fg_host *host, uint32_t max)
 
 void fg_advance(struct fg_host *host, uint64_t ns)
 {
-	host->now += ns;
+	set_clock(host, host->now + ns);
 	fg_run(host);
 }
 
@@ -178,14 +199,14 @@ uint64_t fg_settle(struct fg_host *host, uint64_t ns)
 		if (deadline == UINT64_MAX)
 			break;
 		if (deadline - start > ns && deadline > start) {
-			host->now = start + ns;
+			set_clock(host, start + ns);
 			fg_run(host);
 			break;
 		}
 		if (deadline > host->now)
-			host->now = deadline;
+			set_clock(host, deadline);
 		else
-			host->now++; /* a deadline in the past that did not go away */
+			set_clock(host, host->now + 1); /* a deadline in the past that did not go away */
 	}
 	return host->now - start;
 }

@@ -23,10 +23,21 @@ struct fg_log_line {
 	char text[FG_LOG_LEN];
 };
 
+/* Hosts that this one is joined with, see fg_wire.h: what runs one runs all of them. */
+struct fg_neighbours {
+	/* Runs all hosts once, this one too. Return: whether there is more to do. */
+	bool (*step)(void *opaque);
+	/* The first of all that they wait for. */
+	uint64_t (*deadline)(void *opaque);
+	void (*set_clock)(void *opaque, uint64_t now);
+};
+
 struct fg_host {
 	struct pvr_engine *engine;
 	unsigned int workers;
 	uint64_t now; /* ns; moves only by fg_advance() and fg_settle() */
+	const struct fg_neighbours *neighbours; /* NULL: it is alone */
+	void *neighbours_opaque;
 	bool polls; /* fg_run() polls the engine and never lets it rest */
 	/* While a crew is at work (fg_crew.h): its clock, and where wake() goes. */
 	uint64_t (*real_now)(void);
@@ -55,6 +66,10 @@ void fg_host_destroy(struct fg_host *host);
 uint32_t fg_run(struct fg_host *host);
 /* As fg_run(), but gives up after @max rounds: true if the engine came to rest. */
 bool fg_run_bounded(struct fg_host *host, uint32_t max);
+
+/* Of this host alone: a round of its workers, and when they have something to do next. */
+bool fg_host_step(struct fg_host *host);
+uint64_t fg_host_deadline(struct fg_host *host);
 
 /* Moves the clock on and runs. */
 void fg_advance(struct fg_host *host, uint64_t ns);

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Incoming connections. */
+#include "transport/in.h"
+
+#include <endian.h>
+#include <stdlib.h>
+
+#include "model/adapter.h"
+#include "transport/bye.h"
+
+/* How long one frame may keep others waiting until its sender's GID is known ... */
+#define STALL_NS 500000000ull
+/* ... and how long none may after one has done so in vain. */
+#define NO_STALL_NS 1000000000ull
+
+struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
+			     unsigned int worker, const struct pvr_stream_ops *ops, void *opaque,
+			     const struct pvr_stream_limits *limits)
+{
+	struct pvr_in *in = calloc(1, sizeof(*in));
+
+	if (!in)
+		return NULL;
+	in->remote = remote;
+	in->kind = kind;
+	in->worker = worker;
+	if (pvr_outbox_open(&in->answers, ops, opaque, limits->chunk, &in->count))
+		goto err_in;
+	if (pvr_inbox_open(&in->box, ops, opaque, PVR_WIRE_RESPONDER, limits->chunk, &in->count))
+		goto err_answers;
+	pvr_lock(&remote->lock);
+	LIST_INSERT_HEAD(&remote->ins, in, link);
+	pvr_unlock(&remote->lock);
+	return in;
+
+err_answers:
+	pvr_outbox_close(&in->answers);
+err_in:
+	free(in);
+	return NULL;
+}
+
+void pvr_in_destroy(struct pvr_in *in)
+{
+	struct pvr_remote *remote = in->remote;
+
+	pvr_lock(&remote->lock);
+	LIST_REMOVE(in, link);
+	pvr_link_count_add(&remote->gone, &in->count);
+	pvr_unlock(&remote->lock);
+	pvr_inbox_close(&in->box);
+	pvr_outbox_close(&in->answers);
+	pvr_declared_forget(&in->fabrics);
+	free(in);
+}
+
+struct pvr_remote *pvr_in_remote(const struct pvr_in *in)
+{
+	return in->remote;
+}
+
+struct pvr_in_acks *pvr_in_acks(struct pvr_in *in)
+{
+	return &in->acks;
+}
+
+bool pvr_in_may_stall(struct pvr_in *in)
+{
+	uint64_t now = pvr_now(in->remote->engine);
+
+	if (now < in->stall_again)
+		return false;
+	if (!in->stall_began)
+		in->stall_began = now;
+	if (now - in->stall_began < STALL_NS)
+		return true;
+	in->stall_began = 0;
+	in->stall_again = now + NO_STALL_NS;
+	return false;
+}
+
+int pvr_in_pull(struct pvr_in *in, const struct pvr_sg *to, uint64_t offset, uint32_t len)
+{
+	return pvr_inbox_pull(&in->box, to, offset, len);
+}
+
+/* ---------------------------------------------------------------------- answers */
+
+static void reply(struct pvr_in *in, const struct pvr_outgoing *out)
+{
+	struct pvr_outbox *box = &in->answers;
+
+	if (!pvr_outbox_send(box, out) && !pvr_outbox_put(box, out))
+		box->broken = true;
+}
+
+void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
+		  const struct pvr_sg *payload, uint64_t offset, uint32_t len)
+{
+	const struct pvr_outgoing out = {
+		.header = header,
+		.header_size = header_size,
+		.payload = payload,
+		.offset = offset,
+		.len = len,
+	};
+
+	reply(in, &out);
+}
+
+static void reply_flat(struct pvr_in *in, union pvr_any_frame *any, size_t size)
+{
+	pvr_in_reply(in, any, size, NULL, 0, 0);
+}
+
+bool pvr_in_output(struct pvr_in *in)
+{
+	pvr_outbox_flush(&in->answers);
+	return !in->answers.broken;
+}
+
+void pvr_in_bye(struct pvr_in *in, enum pvr_bye reason, const char *text)
+{
+	union pvr_any_frame any;
+
+	pvr_bye_fill(&any, reason, text);
+	reply_flat(in, &any, sizeof(any.bye));
+	pvr_outbox_flush(&in->answers);
+}
+
+/* --------------------------------------------------------------------- requests */
+
+static const char *got_fabric(struct pvr_in *in, const struct pvr_frame_fabric *fabric)
+{
+	if (le16toh(fabric->frame.fabric) != in->fabrics.count + 1)
+		return "a fabric's number that is not the next one";
+	if (!pvr_declared_add(&in->fabrics, 0, fabric->name))
+		return "no memory for a fabric";
+	return NULL;
+}
+
+static void got_where(struct pvr_in *in, const char *fabric, const union pvr_any_frame *where)
+{
+	union pvr_any_frame here = { .where = where->where };
+	uint8_t mac[6];
+
+	here.frame.type = PVR_FRAME_HERE;
+	if (!pvr_engine_find_gid(in->remote->engine, fabric, here.where.gid, &here.where.gid_type,
+				 mac))
+		here.where.gid_type = 0;
+	reply_flat(in, &here, sizeof(here.where));
+}
+
+static void got_ping(struct pvr_in *in, const union pvr_any_frame *ping)
+{
+	union pvr_any_frame pong = { .ping = ping->ping };
+
+	pong.frame.type = PVR_FRAME_PONG;
+	reply_flat(in, &pong, sizeof(pong.ping));
+}
+
+static enum pvr_handled got_request(struct pvr_in *in, const char *fabric,
+				    const union pvr_any_frame *any, uint8_t *payload,
+				    const char **why)
+{
+	/* Its answer would be longer than what may be sent there. */
+	if (le32toh(any->request.chunk) > in->box.chunk) {
+		*why = "a piece that is longer than was agreed";
+		return PVR_HANDLED;
+	}
+	return pvr_remote_request(in, fabric, &any->request, payload);
+}
+
+static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
+				 const union pvr_any_frame *any, uint8_t *payload,
+				 const char **why)
+{
+	switch (any->frame.type) {
+	case PVR_FRAME_WHERE:
+		got_where(in, fabric, any);
+		return PVR_HANDLED;
+	case PVR_FRAME_REQUEST:
+		return got_request(in, fabric, any, payload, why);
+	default:
+		return pvr_remote_datagram(in, fabric, &any->datagram, payload);
+	}
+}
+
+static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, uint8_t *payload,
+				  const char **why)
+{
+	struct pvr_in *in = owner;
+	enum pvr_handled handled;
+	const char *fabric;
+
+	switch (any->frame.type) {
+	case PVR_FRAME_HELLO:
+		*why = "a second HELLO";
+		return PVR_HANDLED;
+	case PVR_FRAME_BYE:
+		*why = pvr_bye_read(&in->box, &any->bye);
+		return PVR_HANDLED;
+	case PVR_FRAME_PING:
+		got_ping(in, any);
+		return PVR_HANDLED;
+	case PVR_FRAME_PONG:
+		return PVR_HANDLED;
+	case PVR_FRAME_FABRIC:
+		*why = got_fabric(in, &any->fabric);
+		return PVR_HANDLED;
+	}
+	fabric = pvr_declared_name(&in->fabrics, le16toh(any->frame.fabric));
+	if (!fabric) {
+		*why = "a fabric that was not declared";
+		return PVR_HANDLED;
+	}
+	handled = dispatch(in, fabric, any, payload, why);
+	if (handled != PVR_HANDLED_STALLED)
+		in->stall_began = 0;
+	return handled;
+}
+
+/* What is answered next must have a place. */
+static bool ready(void *owner)
+{
+	struct pvr_in *in = owner;
+
+	if (in->answers.tail - in->answers.head > PVR_OUTBOX_GATHER && !in->answers.blocked)
+		pvr_outbox_flush(&in->answers);
+	return !in->answers.blocked && !in->answers.broken;
+}
+
+static void rest(void *owner)
+{
+	struct pvr_in *in = owner;
+
+	pvr_remote_request_end(in);
+	if (!in->answers.blocked)
+		pvr_outbox_flush(&in->answers);
+}
+
+static const struct pvr_inbox_ops request_ops = {
+	.ready = ready,
+	.frame = got_frame,
+	.rest = rest,
+};
+
+enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
+{
+	uint64_t before = in->count.rx_bytes;
+	enum pvr_input result = pvr_inbox_run(&in->box, &request_ops, in, err);
+
+	if (in->count.rx_bytes != before)
+		pvr_remote_heard(in->remote);
+	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
+		pvr_in_bye(in, err->reason, err->why);
+	return result;
+}

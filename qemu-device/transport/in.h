@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* An incoming connection: what another host's guests ask for. All of it is its thread's. */
+#ifndef PVR_IN_H
+#define PVR_IN_H
+
+#include "transport/declared.h"
+#include "transport/inbox.h"
+#include "transport/outbox.h"
+
+struct pvr_in {
+	LIST_ENTRY(pvr_in) link; /* of the remote */
+	struct pvr_remote *remote;
+	enum pvr_pipe_kind kind;
+	unsigned int worker;
+	struct pvr_link_count count;
+	struct pvr_inbox box;
+	struct pvr_outbox answers;
+	struct pvr_declared fabrics;
+	struct pvr_in_acks acks;
+	uint64_t stall_began; /* 0: it does not stall */
+	uint64_t stall_again; /* not before, as the last time was in vain */
+};
+
+#endif /* PVR_IN_H */

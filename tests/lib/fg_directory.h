@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What is to the hosts of a wire what etcd is to daemons: see fg_wire.h. Any thread. */
+#ifndef FG_DIRECTORY_H
+#define FG_DIRECTORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipe.h"
+
+struct fg_directory;
+
+struct fg_directory *fg_directory_create(void);
+void fg_directory_destroy(struct fg_directory *dir);
+
+void fg_directory_announce(struct fg_directory *dir, unsigned int host, const char *fabric,
+			   const uint8_t gid[16], uint8_t gid_type, bool present);
+void fg_directory_ask(struct fg_directory *dir, unsigned int host, const char *fabric,
+		      const uint8_t gid[16]);
+/* What a host was told has turned out to be wrong: it is told again. */
+void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char *fabric,
+			const uint8_t gid[16]);
+/* Tells a host what it should know and does not yet. Return: whether there was anything. */
+bool fg_directory_tell(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
+		       struct pvr_remote *const *remote);
+
+void fg_directory_set_on(struct fg_directory *dir, bool on);
+void fg_directory_set_lazy(struct fg_directory *dir, bool lazy);
+unsigned int fg_directory_asked(struct fg_directory *dir, unsigned int host);
+unsigned int fg_directory_moves(struct fg_directory *dir, unsigned int host);
+
+#endif /* FG_DIRECTORY_H */

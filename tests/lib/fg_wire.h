@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Hosts that are joined by pipes: engines in one process, streams of bytes between them in
+ * memory, and a directory. One thread runs all of it: fg_run() of one host runs all, and
+ * their clocks go together.
+ *
+ * A stream is as a socket is: what was sent is there later, a bounded amount of it is on
+ * its way, it takes and gives parts. Tests can make it take and give little at a time, slow
+ * it down, hold it up, and cut it; then what is on its way gets lost.
+ */
+#ifndef FG_WIRE_H
+#define FG_WIRE_H
+
+#include "fg_guest.h"
+#include "pipe.h"
+
+#define FG_WIRE_HOSTS 4
+#define FG_WIRE_SLOTS 4 /* outgoing connections from each host to each other one */
+
+struct fg_wire;
+
+struct fg_wire_config {
+	unsigned int hosts; /* 0: 2 */
+	unsigned int slots; /* 0: 1 */
+	unsigned int workers; /* of each host; 0: 1 */
+	uint32_t chunk; /* 0: 65536 */
+	uint32_t buffer; /* bytes on their way in one direction; 0: 262144 */
+};
+
+/* Hosts named "host1" .., all connections up. NULL: the defaults. */
+struct fg_wire *fg_wire_create(const struct fg_wire_config *config);
+void fg_wire_destroy(struct fg_wire *wire);
+struct fg_host *fg_wire_host(struct fg_wire *wire, unsigned int host);
+/* What host @host knows host @other as. */
+struct pvr_remote *fg_wire_remote(struct fg_wire *wire, unsigned int host, unsigned int other);
+
+/* Runs engines and streams until all is quiet. Never moves the clocks. */
+void fg_wire_run(struct fg_wire *wire);
+/* One round: each host's workers, then each connection once. Return: whether anything was done. */
+bool fg_wire_step(struct fg_wire *wire);
+/* As fg_advance() and fg_settle(), for all hosts. */
+void fg_wire_advance(struct fg_wire *wire, uint64_t ns);
+uint64_t fg_wire_settle(struct fg_wire *wire, uint64_t ns);
+
+/*
+ * With threads: one of each host serves its connections, beside a crew that runs its
+ * workers (fg_crew.h). Meanwhile connections may be cut and mended; nothing else of this
+ * may be called.
+ */
+void fg_wire_start(struct fg_wire *wire);
+void fg_wire_stop(struct fg_wire *wire);
+
+/* ---------------------------------------------------------------------- streams */
+
+/* At most so many bytes are taken, or given, by one call; 0: as many as there is room for. */
+void fg_wire_limit(struct fg_wire *wire, size_t send, size_t recv);
+/* What is sent arrives so much later. */
+void fg_wire_delay(struct fg_wire *wire, uint64_t ns);
+/* Nothing arrives from @from at @to, in either direction of requests, until it is let go. */
+void fg_wire_hold(struct fg_wire *wire, unsigned int from, unsigned int to, bool hold);
+
+/*
+ * The outgoing connection of @from to @to breaks, and both ends see that; what is on its
+ * way is lost, also what has arrived but was not taken yet. fg_wire_mend() makes it anew.
+ */
+void fg_wire_cut(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot);
+void fg_wire_mend(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot);
+bool fg_wire_is_up(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot);
+/*
+ * Another kind of pipe (PVR_PIPE_VERBS) of @from to @to, in slot 0: comes or goes. It is
+ * made of the same streams, and tests see by it which path is chosen.
+ */
+void fg_wire_verbs(struct fg_wire *wire, unsigned int from, unsigned int to, bool up);
+/* Bytes that are on their way of requests from @from to @to, of all slots. */
+size_t fg_wire_in_flight(struct fg_wire *wire, unsigned int from, unsigned int to);
+/* Connections that an engine has given up as what came made no sense. */
+unsigned int fg_wire_refused(const struct fg_wire *wire);
+/* Why the last one. */
+const char *fg_wire_why(const struct fg_wire *wire);
+
+/* -------------------------------------------------------------------- directory */
+
+/*
+ * Each host gets to know what the others announce, at once. With this off nobody does
+ * any more: resolve() is counted and answered by nothing, until it is on again.
+ */
+void fg_wire_directory(struct fg_wire *wire, bool on);
+/* Whether resolve() is answered only; announcements alone tell nobody anything. */
+void fg_wire_lazy(struct fg_wire *wire, bool lazy);
+/* So often a host has asked, been told of a move, wanted a connection. */
+unsigned int fg_wire_resolves(const struct fg_wire *wire, unsigned int host);
+unsigned int fg_wire_moves(const struct fg_wire *wire, unsigned int host);
+unsigned int fg_wire_wants(const struct fg_wire *wire, unsigned int host);
+
+struct fg_located {
+	unsigned int count;
+	struct pvr_remote *remote;
+	char fabric[PVR_NAME_MAX];
+	uint8_t gid[16];
+	uint8_t gid_type;
+};
+
+/* The last answer to WHERE that a host has got. */
+const struct fg_located *fg_wire_located(const struct fg_wire *wire, unsigned int host);
+
+/* ---------------------------------------------------------------- a forged host */
+
+/*
+ * An incoming connection at @host from "host<other>" whose other end is the test: bytes go
+ * in, bytes come out.
+ */
+struct fg_forger;
+
+struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsigned int other);
+void fg_forger_destroy(struct fg_forger *forger);
+void fg_forger_send(struct fg_forger *forger, const void *bytes, size_t size);
+/* What came back and was not taken yet. Return: bytes, up to @size. */
+size_t fg_forger_recv(struct fg_forger *forger, void *bytes, size_t size);
+/* Whether the host has closed it. */
+bool fg_forger_is_closed(const struct fg_forger *forger);
+
+#endif /* FG_WIRE_H */
