@@ -33,6 +33,8 @@ TARGETS = [
     (r"vm\.(write|send)_rate\.8", Target("ratio", True, 50, ">= 50 x")),
     (r"vm\.(write|send)_lat\.8", Target("ratio", False, 1 / 10, "<= 1/10")),
     (r"vm\.pingpong\.4096", Target("ratio", False, 1 / 20, "<= 1/20")),
+    (r"apps\.netpipe_lat", Target("ratio", False, 1 / 5, "<= 1/5")),
+    (r"apps\.netpipe_peak", Target("ratio", True, 100, ">= 100 x")),
     (r"apps\.(rping|cmtime)", Target("ratio", True, 1, ">= 1 x")),
     (r"vm\.pingpong_event\.4096", Target("ratio", False, 1 / 5, "<= 1/5")),
 ]

@@ -10,7 +10,7 @@ import pytest
 SCRIPTS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SCRIPTS))
 
-from bench_lib.apps import apps, cm, plan, summary  # noqa: E402
+from bench_lib.apps import apps, cm, mpi, plan, summary  # noqa: E402
 from bench_lib.apps import main as bench_apps  # noqa: E402
 from bench_lib.apps.app import PVRDMA, RXE, TCP, App, Row  # noqa: E402
 from bench_lib.targets import target_of  # noqa: E402
@@ -25,6 +25,15 @@ connect      :      125.00    1216.06   54780.00     627.26
 destroy      :      250.00       0.44       7.00      11.87
 @connections 500
 """
+NETPIPE = """\
+0: node2
+Now starting the main loop
+  0:       1 bytes    100 times -->      0.29 Mbps in      26.19 usec
+  1:       8 bytes    100 times -->      2.44 Mbps in      25.00 usec
+  2:     512 bytes    100 times -->    100.00 Mbps in       9.00 usec
+  0:   65536 bytes     50 times -->   8000.00 Mbps in      62.50 usec
+  1: 4194304 bytes     50 times -->   4000.00 Mbps in    8000.00 usec
+"""
 WORD = App("word", (PVRDMA, RXE, TCP), (Row("apps.word", "s", "a word"),),
            lambda text: {"apps.word": float(re.search(r"^took (\S+)$", text, re.MULTILINE)[1])})
 
@@ -38,7 +47,12 @@ def test_cmtime_is_read():
     assert found == {"apps.cmtime": pytest.approx(1000), "apps.cmtime_connect": pytest.approx(4000)}
 
 
-@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime])
+def test_netpipe_is_read():
+    assert mpi.read_netpipe(NETPIPE) == {"apps.netpipe_lat": pytest.approx(25e-6),
+                                         "apps.netpipe_peak": pytest.approx(1000 << 20)}
+
+
+@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime, mpi.read_netpipe])
 def test_output_without_result_is_an_error(read):
     with pytest.raises(Unreadable):
         read("rdma_connect: Connection refused\n")

@@ -20,10 +20,11 @@ class Row:
 class App:
     """name: of the function in scripts/guest/bench-apps.sh, called with the device's name on both nodes. devices: PVRDMA,
     RXE and perhaps TCP. read: from what node 2 prints to {row's name: value}; raises output.Unreadable. seconds: the
-    deadline of one run."""
+    deadline of one run. files: a function that gives what $SHARE must have besides."""
 
     name: str
     devices: tuple
     rows: tuple
     read: typing.Callable
     seconds: int = 60
+    files: typing.Callable = list

@@ -69,8 +69,9 @@ class Bench:
     def run(self):
         steps = plan.steps(self.options.wanted, self.options.rounds)
         vmlab_steps.put(self.share, steps)
-        for script in (SCRIPTS / "guest").glob("bench-app*.sh"):
-            shutil.copy(script, self.share)
+        needed = [file for app in self.options.wanted for file in app.files()]
+        for file in (*(SCRIPTS / "guest").glob("bench-app*.sh"), *needed):
+            shutil.copy(file, self.share)
         command = [SCRIPTS / "vmlab", "--packages", ",".join(apps.PACKAGES), "--share", self.share,
                    "--timeout", str(vmlab_steps.seconds(steps)), "--memory", self.options.memory,
                    "--keep-logs", self.options.keep_logs, "--run", vmlab_steps.RUN_STEPS]

@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# NetPIPE over Open MPI, see bench-apps.sh.
+
+# Both RDMA devices have the same parameters, those that openib needs for rdma_cm; the file of adapters does not know Soft-RoCE.
+QUEUES=P,128,256,192,128:S,2048,1024,1008,64:S,12288,1024,1008,64:S,65536,1024,1008,64
+OPENIB=(--mca btl "openib,self" --mca btl_openib_receive_queues "$QUEUES" --mca btl_openib_use_eager_rdma 1
+	--mca btl_openib_warn_no_device_params_found 0
+	--mca mca_base_component_path "/tmp/openmpi3:/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3")
+TCP=(--mca btl "tcp,self" --mca btl_tcp_if_include 10.77.0.0/16)
+
+# netpipe LEAST MOST: node 2 measures. No sizes between powers of two and those amid them.
+netpipe()
+{
+	mpirun --allow-run-as-root --host node2,node1 --mca pml ob1 "${btl[@]}" \
+		NPopenmpi -l "$1" -u "$2" -p 0 -o /tmp/netpipe.out </dev/null 2>&1
+}
+
+app_netpipe()
+{
+	local btl=("${TCP[@]}")
+	[ "$1" = tcp ] || btl=("${OPENIB[@]}")
+	install -D -t /tmp/openmpi3 "$SHARE/mca_btl_openib.so" && barrier "$STEP.$1.installed" || return
+	[ "$NODE" = 1 ] || { netpipe 1 8 && netpipe 65536 4194304; } || return
+	barrier "$STEP.$1.measured" 120
+}
