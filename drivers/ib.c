@@ -110,7 +110,8 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 		attr->kernel_cap_flags |= IBK_LOCAL_DMA_LKEY;
 	if ((caps->atomic_ops & PVR_ATOMIC_CMP_SWAP) &&
 	    (caps->atomic_ops & PVR_ATOMIC_FETCH_ADD))
-		attr->atomic_cap = IB_ATOMIC_HCA;
+		/* Who has extensions uses the host CPU's atomic instructions: the guest's CPUs may join in. */
+		attr->atomic_cap = dev->features ? IB_ATOMIC_GLOB : IB_ATOMIC_HCA;
 	if ((caps->bmme_flags & BMME_ALL) == BMME_ALL) {
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 		attr->max_fast_reg_page_list_len =

@@ -152,6 +152,7 @@ ADDED = {
     "MR_LAYOUT": r"page_size_cap:\s+0x7ffff000",
     "MW": r"max_mw:\s+[1-9]",
     "RESIZE": r"\sSRQ_RESIZE\s",
+    "any": r"atomic_cap:\s+ATOMIC_GLOB",
     "MCAST": r"max_mcast_grp:\s+[1-9]",
 }
 
