@@ -182,7 +182,7 @@ static void inbox_ready(struct pvr_source *source, uint32_t events)
 		pvr_container_of(source, struct pvr_directory, inbox.source);
 	bool more;
 
-	pvr_inbox_open(&directory->inbox);
+	pvr_inbox_begin(&directory->inbox);
 	more = read_news(directory);
 	more |= answer_questions(directory);
 	if (directory->ops->own_changed)

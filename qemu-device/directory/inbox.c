@@ -150,7 +150,7 @@ void pvr_inbox_tell(struct pvr_inbox *inbox, enum pvr_news_kind kind, const char
 	pthread_mutex_unlock(&inbox->lock);
 }
 
-void pvr_inbox_open(struct pvr_inbox *inbox)
+void pvr_inbox_begin(struct pvr_inbox *inbox)
 {
 	uint64_t count;
 

@@ -68,7 +68,7 @@ void pvr_inbox_tell(struct pvr_inbox *inbox, enum pvr_news_kind kind, const char
 void pvr_inbox_wake(struct pvr_inbox *inbox);
 
 /* In the directory's thread: before it looks at what there is. */
-void pvr_inbox_open(struct pvr_inbox *inbox);
+void pvr_inbox_begin(struct pvr_inbox *inbox);
 /* The next question. False: there is none. */
 bool pvr_inbox_question(struct pvr_inbox *inbox, struct pvr_key *key);
 bool pvr_inbox_news(struct pvr_inbox *inbox, struct pvr_news *news);
