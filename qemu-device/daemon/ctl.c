@@ -24,7 +24,8 @@ static const char help[] =
 	"Usage: pvrdmactl [--control PATH] [--json] COMMAND\n"
 	"\n"
 	"  adapters               the adapters, their state, and which QEMU is attached\n"
-	"  paths                  which adapters talked to each other, how and how much\n"
+	"  paths                  which adapters and hosts talked to each other, how and how much\n"
+	"  peers                  other hosts: whether we are connected, by which address, how safely\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
 	"  workers                what the daemon's workers do: load, when they poll, when they sleep\n"
 	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
@@ -75,6 +76,7 @@ struct ctl_command {
 static const struct ctl_command commands[] = {
 	{ "adapters", 0, 0, { NULL }, pvr_print_adapters },
 	{ "paths", 0, 0, { NULL }, pvr_print_paths },
+	{ "peers", 0, 0, { NULL }, pvr_print_peers },
 	{ "stats", 0, 1, { "name" }, pvr_print_stats },
 	{ "workers", 0, 0, { NULL }, pvr_print_workers },
 	{ "add-adapter", 1, 1, { NULL }, NULL },

@@ -237,6 +237,25 @@ static void path_cell(void *opaque, size_t row, size_t column, char *buf)
 		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "bytes"), bytes));
 }
 
+static void host_cell(void *opaque, size_t row, size_t column, char *buf)
+{
+	struct json_object *obj = json_object_array_get_idx(opaque, row);
+	char bytes[32];
+
+	if (column == 0)
+		snprintf(buf, TABLE_CELL, "host %s", text_of(obj, "host"));
+	else if (column == 1)
+		snprintf(buf, TABLE_CELL, "path %s (%s)", text_of(obj, "path"),
+			 text_of(obj, "why"));
+	else if (column == 2)
+		snprintf(buf, TABLE_CELL, "rtt %" PRIu64 " us", number_of(obj, "rtt_us"));
+	else if (column == 3)
+		snprintf(buf, TABLE_CELL, "sent %s", format_bytes(number_of(obj, "tx_bytes"), bytes));
+	else
+		snprintf(buf, TABLE_CELL, "received %s",
+			 format_bytes(number_of(obj, "rx_bytes"), bytes));
+}
+
 void pvr_print_paths(struct json_object *reply)
 {
 	size_t len;
@@ -247,6 +266,52 @@ void pvr_print_paths(struct json_object *reply)
 		printf("no adapter has talked to another yet\n");
 	print_rows(json_object_array_length(merged), 5, path_cell, merged);
 	json_object_put(merged);
+	list = list_of(reply, "hosts", &len);
+	print_rows(len, 5, host_cell, list);
+}
+
+/* ---------------------------------------------------------------------- peers */
+
+static void peer_cell(void *opaque, size_t row, size_t column, char *buf)
+{
+	static const struct {
+		const char *title, *key;
+	} columns[] = {
+		{ "HOST", "name" }, { "ADDRESS", "address" }, { "STATE", "state" }, { "OUT", "out" },
+		{ "IN", "in" },	    { "RTT/US", "rtt_us" },   { "TLS", "tls" },
+	};
+	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
+	const char *text = row ? text_of(obj, columns[column].key) : columns[column].title;
+
+	snprintf(buf, TABLE_CELL, "%s", *text ? text : "-");
+}
+
+/* What went wrong last, of hosts that are wanted and not there. */
+static void print_errors(struct json_object *list, size_t len)
+{
+	struct json_object *obj;
+	size_t i;
+
+	for (i = 0; i < len; i++) {
+		obj = json_object_array_get_idx(list, i);
+		if (!strcmp(text_of(obj, "state"), "unreachable"))
+			printf("%s: %s\n", text_of(obj, "name"), text_of(obj, "error"));
+	}
+}
+
+void pvr_print_peers(struct json_object *reply)
+{
+	struct json_object *host, *list;
+	size_t len;
+
+	if (!json_object_object_get_ex(reply, "host", &host) || !host) {
+		printf("this host is by itself: see --listen and --peer of pvrdmad(8)\n");
+		return;
+	}
+	printf("this host is %s, TLS: %s\n", text_of(host, "name"), text_of(host, "tls"));
+	list = list_of(reply, "peers", &len);
+	print_rows(len + 1, 7, peer_cell, list);
+	print_errors(list, len);
 }
 
 void pvr_print_version(struct json_object *reply)

@@ -13,6 +13,7 @@
 #include "cpus.h"
 #include "daemon.h"
 #include "log.h"
+#include "network.h"
 #include "process.h"
 
 /* ------------------------------------------------------- what the engine needs */
@@ -305,7 +306,8 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 	    !make_scratch(daemon, err))
 		return false;
 	daemon->control = pvr_control_create(daemon, settings->control, err);
-	if (!daemon->control || !add_adapters(daemon, settings, err))
+	if (!daemon->control || !pvr_network_init(daemon, &settings->net, err) ||
+	    !add_adapters(daemon, settings, err))
 		return false;
 	pvr_engine_measure_copy(daemon->engine);
 	return pvr_crew_start(&daemon->crew, err);
@@ -316,6 +318,7 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	pvr_crew_stop(&daemon->crew);
 	pvr_stall_guard_exit(&daemon->guard);
 	pvr_control_destroy(daemon->control);
+	pvr_network_stop(daemon);
 	while (daemon->num_adapters)
 		pvr_attach_destroy(daemon->adapters[--daemon->num_adapters]);
 	if (daemon->scratch[0])
@@ -324,6 +327,7 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	if (daemon->signals.fd >= 0)
 		close(daemon->signals.fd);
 	pvr_engine_destroy(daemon->engine);
+	pvr_network_exit(daemon);
 	pvr_loop_destroy(daemon->loop);
 	pvr_crew_exit(&daemon->crew);
 }

@@ -8,6 +8,7 @@
 #include "settings.h"
 
 struct pvr_control;
+struct pvr_network;
 
 struct pvr_daemon {
 	struct pvr_loop *loop; /* of the first thread, see crew.h */
@@ -20,6 +21,7 @@ struct pvr_daemon {
 	size_t num_adapters;
 	unsigned int polling; /* workers that adapters with async=on keep from sleep, at the last look */
 	struct pvr_control *control;
+	struct pvr_network *network; /* NULL: this host is alone */
 	struct pvr_source signals;
 	bool stop;
 };

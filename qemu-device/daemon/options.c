@@ -25,6 +25,23 @@ static const char help[] =
 	"  --worker-cpus LIST pin them, one to each CPU, such as 0-3,8\n"
 	"  --numa-node N      run them on that node, with its memory\n"
 	"  --user NAME        drop root's privileges and run as NAME\n"
+	"\n"
+	"  --listen ADDRESS[:PORT]\n"
+	"                     where daemons of other hosts connect (default: nowhere; port 7471)\n"
+	"  --peer NAME=ADDRESS[:PORT]\n"
+	"                     another host; this option and --listen can be given many times\n"
+	"  --name NAME        what other hosts call this one (default: its host name)\n"
+	"  --tls-psk-file FILE\n"
+	"                     lines HOST:HEX, a pre-shared key for each other host\n"
+	"  --tls-cert FILE, --tls-key FILE, --tls-ca FILE\n"
+	"                     or certificates (PEM): this host's, its key, who signs them\n"
+	"  --insecure         no TLS: for networks where everybody is trusted\n"
+	"  --connections N    to each peer (default: one for each worker, two at least)\n"
+	"  --keepalive SECONDS\n"
+	"                     a peer that is silent for so long is given up (default: 10)\n"
+	"  --idle-timeout SECONDS\n"
+	"                     unused connections are closed (default: 600)\n"
+	"\n"
 	"  --help, --version\n"
 	"\n"
 	"It stays in the foreground and logs to stderr. To attach a VM, start QEMU with\n"
@@ -36,14 +53,9 @@ static const char help[] =
 enum option_key {
 	OPT_ADAPTER = 1,
 	OPT_CONFIG,
-	OPT_CONTROL,
-	OPT_LOG_LEVEL,
-	OPT_POLL,
 	OPT_TIMESTAMPS,
-	OPT_USER,
-	OPT_WORKERS,
-	OPT_WORKER_CPUS,
-	OPT_NUMA_NODE,
+	OPT_INSECURE,
+	OPT_SETTING, /* of the same name in the configuration file */
 	OPT_HELP,
 	OPT_VERSION,
 };
@@ -51,14 +63,25 @@ enum option_key {
 static const struct option long_options[] = {
 	{ "adapter", required_argument, NULL, OPT_ADAPTER },
 	{ "config", required_argument, NULL, OPT_CONFIG },
-	{ "control", required_argument, NULL, OPT_CONTROL },
-	{ "log-level", required_argument, NULL, OPT_LOG_LEVEL },
-	{ "poll", required_argument, NULL, OPT_POLL },
+	{ "control", required_argument, NULL, OPT_SETTING },
+	{ "log-level", required_argument, NULL, OPT_SETTING },
+	{ "poll", required_argument, NULL, OPT_SETTING },
 	{ "log-timestamps", no_argument, NULL, OPT_TIMESTAMPS },
-	{ "user", required_argument, NULL, OPT_USER },
-	{ "workers", required_argument, NULL, OPT_WORKERS },
-	{ "worker-cpus", required_argument, NULL, OPT_WORKER_CPUS },
-	{ "numa-node", required_argument, NULL, OPT_NUMA_NODE },
+	{ "user", required_argument, NULL, OPT_SETTING },
+	{ "workers", required_argument, NULL, OPT_SETTING },
+	{ "worker-cpus", required_argument, NULL, OPT_SETTING },
+	{ "numa-node", required_argument, NULL, OPT_SETTING },
+	{ "name", required_argument, NULL, OPT_SETTING },
+	{ "listen", required_argument, NULL, OPT_SETTING },
+	{ "peer", required_argument, NULL, OPT_SETTING },
+	{ "connections", required_argument, NULL, OPT_SETTING },
+	{ "keepalive", required_argument, NULL, OPT_SETTING },
+	{ "idle-timeout", required_argument, NULL, OPT_SETTING },
+	{ "tls-cert", required_argument, NULL, OPT_SETTING },
+	{ "tls-key", required_argument, NULL, OPT_SETTING },
+	{ "tls-ca", required_argument, NULL, OPT_SETTING },
+	{ "tls-psk-file", required_argument, NULL, OPT_SETTING },
+	{ "insecure", no_argument, NULL, OPT_INSECURE },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -85,7 +108,8 @@ static enum pvr_options_result print_help(void)
 	return PVR_OPTIONS_DONE;
 }
 
-static bool take_option(int key, struct pvr_settings *settings, const char **config,
+/* @index: of long_options[] */
+static bool take_option(int key, int index, struct pvr_settings *settings, const char **config,
 			struct pvr_error *err)
 {
 	switch (key) {
@@ -94,20 +118,10 @@ static bool take_option(int key, struct pvr_settings *settings, const char **con
 	case OPT_CONFIG:
 		*config = optarg;
 		return true;
-	case OPT_CONTROL:
-		return pvr_settings_set(settings, "control", optarg, err);
-	case OPT_LOG_LEVEL:
-		return pvr_settings_set(settings, "log-level", optarg, err);
-	case OPT_POLL:
-		return pvr_settings_set(settings, "poll", optarg, err);
-	case OPT_USER:
-		return pvr_settings_set(settings, "user", optarg, err);
-	case OPT_WORKERS:
-		return pvr_settings_set(settings, "workers", optarg, err);
-	case OPT_WORKER_CPUS:
-		return pvr_settings_set(settings, "worker-cpus", optarg, err);
-	case OPT_NUMA_NODE:
-		return pvr_settings_set(settings, "numa-node", optarg, err);
+	case OPT_SETTING:
+		return pvr_settings_set(settings, long_options[index].name, optarg, err);
+	case OPT_INSECURE:
+		return pvr_settings_set(settings, "insecure", "on", err);
 	case OPT_TIMESTAMPS:
 		settings->timestamps = true;
 		return true;
@@ -130,10 +144,10 @@ enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_sett
 					  struct pvr_error *err)
 {
 	const char *config = NULL;
-	int key;
+	int key, index = 0;
 
 	opterr = 0;
-	while ((key = getopt_long(argc, argv, ":", long_options, NULL)) != -1) {
+	while ((key = getopt_long(argc, argv, ":", long_options, &index)) != -1) {
 		if (key == OPT_HELP)
 			return print_help();
 		if (key == OPT_VERSION) {
@@ -144,7 +158,7 @@ enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_sett
 			bad_option(key, argv, err);
 			return PVR_OPTIONS_BAD;
 		}
-		if (!take_option(key, settings, &config, err))
+		if (!take_option(key, index, settings, &config, err))
 			return PVR_OPTIONS_BAD;
 	}
 	if (optind < argc) {
@@ -152,6 +166,8 @@ enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_sett
 		return PVR_OPTIONS_BAD;
 	}
 	if (config && !pvr_settings_read_file(settings, config, err))
+		return PVR_OPTIONS_BAD;
+	if (!pvr_net_settings_check(&settings->net, err))
 		return PVR_OPTIONS_BAD;
 	return PVR_OPTIONS_RUN;
 }

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "control.h"
+#include "json_put.h"
 #include "log.h"
+#include "network_requests.h"
 
 struct request {
 	struct pvr_daemon *daemon;
@@ -12,28 +14,7 @@ struct request {
 	struct pvr_error err;
 };
 
-/* ------------------------------------------------------------ JSON, shortened */
-
-/* A failed allocation leaves the field out, which json-c cannot undo anyway. */
-static void put(struct json_object *obj, const char *key, struct json_object *value)
-{
-	json_object_object_add(obj, key, value);
-}
-
-static void put_text(struct json_object *obj, const char *key, const char *value)
-{
-	put(obj, key, json_object_new_string(value));
-}
-
-static void put_number(struct json_object *obj, const char *key, uint64_t value)
-{
-	put(obj, key, json_object_new_uint64(value));
-}
-
-static void put_bool(struct json_object *obj, const char *key, bool value)
-{
-	put(obj, key, json_object_new_boolean(value));
-}
+/* ------------------------------------------------------------------- arguments */
 
 /* NULL if @key is missing or no string. */
 static const char *text_arg(const struct request *request, const char *key)
@@ -250,6 +231,13 @@ static bool run_paths(struct request *request)
 
 	pvr_engine_for_each_path(request->daemon->engine, put_path, list);
 	put(request->reply, "paths", list);
+	pvr_put_peer_paths(request->daemon, request->reply);
+	return true;
+}
+
+static bool run_peers(struct request *request)
+{
+	pvr_put_peers(request->daemon, request->reply);
 	return true;
 }
 
@@ -389,6 +377,7 @@ static const struct {
 } commands[] = {
 	{ "adapters", run_adapters },
 	{ "paths", run_paths },
+	{ "peers", run_peers },
 	{ "stats", run_stats },
 	{ "workers", run_workers },
 	{ "add-adapter", run_add_adapter },

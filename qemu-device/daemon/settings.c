@@ -99,9 +99,11 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 		if (!strcmp(key, keys[i].key))
 			return keys[i].set(settings, value, err);
 	}
+	if (pvr_net_settings_has(key))
+		return pvr_net_settings_set(&settings->net, key, value, err);
 	return pvr_fail(err,
 			"unknown setting '%s': there are control, user, log-level, poll, workers, "
-			"worker-cpus and numa-node, and [adapter NAME] sections",
+			"worker-cpus, numa-node, " PVR_NET_KEYS ", and [adapter NAME] sections",
 			key);
 }
 
@@ -154,4 +156,5 @@ void pvr_settings_free(struct pvr_settings *settings)
 	free(settings->adapters);
 	settings->adapters = NULL;
 	settings->num_adapters = 0;
+	pvr_net_settings_free(&settings->net);
 }

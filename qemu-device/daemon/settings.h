@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "adapter_settings.h"
+#include "net_settings.h"
 #include "poll_policy.h"
 #include "workers.h"
 
@@ -23,12 +24,13 @@ struct pvr_settings {
 	uint32_t poll_us; /* of PVR_POLL_ALWAYS */
 	bool poll_set;
 	struct pvr_workers workers;
+	struct pvr_net_settings net;
 	bool timestamps;
 };
 
 /*
- * "control", "user", "log-level", "poll", "workers", "worker-cpus" or "numa-node"; what was
- * set before (an option) stays.
+ * "control", "user", "log-level", "poll", "workers", "worker-cpus" or "numa-node", or one of
+ * PVR_NET_KEYS; what was set before (an option) stays.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
 		      struct pvr_error *err);

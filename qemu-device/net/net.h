@@ -11,8 +11,8 @@
  * first thread closes it, tells people why, and dials again. So everything that is known
  * of peers (peer.h) is the first thread's alone, and only mail (mailbox.h) goes between.
  */
-#ifndef PVR_NET_H
-#define PVR_NET_H
+#ifndef PVR_NET_NET_H
+#define PVR_NET_NET_H
 
 #include "net_settings.h"
 #include "peer.h"
@@ -53,4 +53,4 @@ void pvr_net_get_info(const struct pvr_net *net, struct pvr_net_info *info);
 const char *pvr_net_listen_address(const struct pvr_net *net, unsigned int index,
 				   char buf[PVR_ADDRESS_TEXT]);
 
-#endif /* PVR_NET_H */
+#endif /* PVR_NET_NET_H */

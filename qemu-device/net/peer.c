@@ -610,6 +610,13 @@ static enum pvr_peer_state state_of(const struct pvr_peer *peer)
 	return peer->failing ? PVR_PEER_UNREACHABLE : PVR_PEER_CONNECTING;
 }
 
+bool pvr_peers_is_up(struct pvr_peers *peers, const char *name)
+{
+	const struct pvr_peer *peer = find(peers, name);
+
+	return peer && peer->up;
+}
+
 const char *pvr_peer_state_name(enum pvr_peer_state state)
 {
 	static const char *const names[] = {

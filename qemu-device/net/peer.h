@@ -82,6 +82,7 @@ struct pvr_peer_info {
 	uint64_t connects, failures; /* outgoing connections made, attempts that failed */
 };
 
+bool pvr_peers_is_up(struct pvr_peers *peers, const char *name);
 const char *pvr_peer_state_name(enum pvr_peer_state state);
 void pvr_peers_for_each(struct pvr_peers *peers,
 			void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque);

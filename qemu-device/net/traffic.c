@@ -43,17 +43,22 @@ static void run_lost(struct pvr_mail *mail)
 	pvr_peers_lost(conn_of_mail(mail));
 }
 
-/* @reason: what to tell the other side, -1: nothing. Afterwards it is not ours. */
-static void end(struct pvr_conn *conn, int reason, const char *why)
+static void bye(struct pvr_conn *conn, enum pvr_bye reason, const char *why)
+{
+	if (conn->outgoing)
+		pvr_out_bye(conn->remote, PVR_PIPE_TCP, conn->ours.index, reason, why);
+	else if (conn->in)
+		pvr_in_bye(conn->in, reason, why);
+}
+
+/* Afterwards it is not ours. */
+static void end(struct pvr_conn *conn, const char *why)
 {
 	if (conn->outgoing)
 		pvr_out_down(conn->remote, PVR_PIPE_TCP, conn->ours.index);
 	else if (conn->in)
 		pvr_in_destroy(conn->in);
 	conn->in = NULL;
-	/* In the middle of a frame, BYE would be taken for a part of it. */
-	if (reason >= 0 && !__atomic_load_n(&conn->wants_output, __ATOMIC_RELAXED))
-		pvr_conn_bye(conn, (enum pvr_bye)reason, why);
 	__atomic_store_n(&conn->watched, false, __ATOMIC_RELAXED);
 	pvr_conn_release(conn);
 	LIST_REMOVE(conn, traffic_link);
@@ -67,7 +72,7 @@ static void end_broken(struct pvr_conn *conn)
 {
 	int error = pvr_socket_error(conn->stream.fd);
 
-	end(conn, -1, error ? strerror(error) : "it has closed the connection");
+	end(conn, error ? strerror(error) : "it has closed the connection");
 }
 
 /* --------------------------------------------------------------- input, output */
@@ -100,7 +105,7 @@ static void input(struct pvr_conn *conn)
 		pvr_loop_timer_arm(traffic_of(conn)->loop, &conn->timer, STALL_NS);
 		break;
 	case PVR_INPUT_BROKEN:
-		end(conn, err.reason, err.why);
+		end(conn, err.why);
 		break;
 	}
 }
@@ -185,7 +190,7 @@ static void tick_conn(struct pvr_conn *conn, uint64_t now)
 	} else if (now - conn->heard > conn->net->settings.keepalive * PVR_SEC) {
 		snprintf(why, sizeof(why), "it was silent for %u s",
 			 conn->net->settings.keepalive);
-		end(conn, -1, why);
+		end(conn, why);
 		return;
 	}
 	if (conn->stream.tls)
@@ -250,7 +255,8 @@ static void run_adopt(struct pvr_mail *mail)
 					 &pvr_conn_stream_ops, conn, &conn->limits);
 	if ((!conn->outgoing && !conn->in) ||
 	    pvr_loop_add(traffic->loop, &conn->source, TRAFFIC_EVENTS) < 0) {
-		end(conn, PVR_BYE_LIMIT, "out of memory");
+		bye(conn, PVR_BYE_LIMIT, "out of memory");
+		end(conn, "out of memory");
 		return;
 	}
 	__atomic_store_n(&conn->watched, true, __ATOMIC_SEQ_CST);
@@ -281,8 +287,10 @@ static void run_close(struct pvr_mail *mail)
 {
 	struct close_request *request = (struct close_request *)mail;
 
-	if (has(request->traffic, request))
-		end(request->conn, (int)request->reason, request->text);
+	if (has(request->traffic, request)) {
+		bye(request->conn, request->reason, request->text);
+		end(request->conn, request->text);
+	}
 	free(request);
 }
 
@@ -321,8 +329,10 @@ void pvr_traffic_stop(struct pvr_traffic *traffic)
 	struct pvr_conn *conn;
 
 	pvr_mailbox_drain(&traffic->mailbox);
-	while ((conn = LIST_FIRST(&traffic->conns)))
-		end(conn, PVR_BYE_DONE, "this daemon ends");
+	while ((conn = LIST_FIRST(&traffic->conns))) {
+		bye(conn, PVR_BYE_DONE, "this daemon ends");
+		end(conn, "this daemon ends");
+	}
 }
 
 void pvr_traffic_exit(struct pvr_traffic *traffic)

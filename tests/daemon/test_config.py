@@ -42,7 +42,7 @@ def test_option_beats_config(start_daemon, tmp_path):
 
 
 @pytest.mark.parametrize("text, line, pattern", [
-    ("log-level = info\nlog-livel = info\n", 2, "unknown setting 'log-livel': there are control, user, log-level, poll, workers, worker-cpus and numa-node"),
+    ("log-level = info\nlog-livel = info\n", 2, "unknown setting 'log-livel': there are control, user, log-level, poll, workers, worker-cpus, numa-node, name, listen, peer"),
     ("\n\nlog-level = loud\n", 3, "log level 'loud' is none of"),
     ("what is this\n", 1, "'what is this' is neither KEY = VALUE nor"),
     ("[adaptor n]\n", 1, r"section '\[adaptor n\]': expected \[adapter NAME\]"),

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* JSON objects of replies, shortened. */
+#ifndef PVR_JSON_PUT_H
+#define PVR_JSON_PUT_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A failed allocation leaves the field out, which json-c cannot undo anyway. */
+static inline void put(struct json_object *obj, const char *key, struct json_object *value)
+{
+	json_object_object_add(obj, key, value);
+}
+
+static inline void put_text(struct json_object *obj, const char *key, const char *value)
+{
+	put(obj, key, json_object_new_string(value));
+}
+
+static inline void put_number(struct json_object *obj, const char *key, uint64_t value)
+{
+	put(obj, key, json_object_new_uint64(value));
+}
+
+static inline void put_bool(struct json_object *obj, const char *key, bool value)
+{
+	put(obj, key, json_object_new_boolean(value));
+}
+
+#endif /* PVR_JSON_PUT_H */

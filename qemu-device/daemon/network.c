@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What the daemon has of other hosts: connections, a directory, and the engine's questions. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "log.h"
+#include "network.h"
+
+/*
+ * ---------------------------------------------------- what the engine asks and tells
+ *
+ * Both are there while workers run. When adapters are destroyed at the end, they are not.
+ */
+
+static void resolve(void *opaque, const char *fabric, const uint8_t gid[16])
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_resolve(network->directory, fabric, gid);
+}
+
+static void announce(void *opaque, const char *fabric, const uint8_t gid[16], uint8_t gid_type,
+		     const uint8_t mac[6], bool present)
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_announce(network->directory, fabric, gid, gid_type, mac, present);
+}
+
+static void located(void *opaque, struct pvr_remote *remote, const char *fabric,
+		    const uint8_t gid[16], uint8_t gid_type)
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_located(network->directory, pvr_remote_name(remote), fabric, gid,
+				      gid_type);
+}
+
+static void moved(void *opaque, struct pvr_remote *remote, const char *fabric,
+		  const uint8_t gid[16])
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_moved(network->directory, pvr_remote_name(remote), fabric, gid);
+}
+
+static void want(void *opaque, struct pvr_remote *remote)
+{
+	struct pvr_network *network = opaque;
+
+	if (!network->directory)
+		return;
+	pvr_net_want(network->net, remote);
+	pvr_directory_wanted(network->directory, pvr_remote_name(remote));
+}
+
+static const struct pvr_net_ops net_ops = {
+	.resolve = resolve,
+	.announce = announce,
+	.located = located,
+	.moved = moved,
+	.want = want,
+};
+
+/* -------------------------------------------------------- what the directory asks for */
+
+static struct pvr_peers *peers_of(void *opaque)
+{
+	return pvr_net_peers(((struct pvr_network *)opaque)->net);
+}
+
+static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_where where,
+		   const char *host)
+{
+	struct pvr_network *network = opaque;
+	struct pvr_remote *remote = host ? pvr_peers_remote(peers_of(network), host) : NULL;
+
+	if (host && !remote)
+		return -ENOMEM;
+	return pvr_engine_set_gid(network->daemon->engine, key->fabric, key->gid, type, where,
+				  remote);
+}
+
+static bool set_peer(void *opaque, const char *host, const char *address, struct pvr_error *err)
+{
+	return pvr_peers_set(peers_of(opaque), host, address, err);
+}
+
+static void forget_peer(void *opaque, const char *host)
+{
+	pvr_peers_forget(peers_of(opaque), host);
+}
+
+static bool want_host(void *opaque, const char *host)
+{
+	return pvr_peers_want(peers_of(opaque), host);
+}
+
+static bool where(void *opaque, const char *host, const struct pvr_key *key)
+{
+	return pvr_peers_where(peers_of(opaque), host, key->fabric, key->gid);
+}
+
+static bool is_up(void *opaque, const char *host)
+{
+	return pvr_peers_is_up(peers_of(opaque), host);
+}
+
+static void log_directory(void *opaque, enum pvr_log_level level, const char *text)
+{
+	pvrd_log(level, NULL, "%s", text);
+}
+
+static void changed(void *opaque, const char *name, struct pvr_remote *remote, bool up)
+{
+	struct pvr_network *network = opaque;
+
+	if (network->directory)
+		pvr_directory_changed(network->directory, name, up);
+}
+
+static const struct pvr_peers_ops peers_ops = { .changed = changed };
+
+/* ------------------------------------------------------------------ life cycle */
+
+static void log_net(enum pvr_log_level level, const char *line)
+{
+	pvrd_log(level, NULL, "%s", line);
+}
+
+static bool make_net(struct pvr_network *network, const struct pvr_net_settings *settings,
+		     struct pvr_error *err)
+{
+	struct pvr_daemon *daemon = network->daemon;
+	struct pvr_loop *loops[PVR_MAX_WORKERS];
+	struct pvr_net_env env = {
+		.engine = daemon->engine,
+		.loop = daemon->loop,
+		.worker_loops = loops,
+		.workers = daemon->crew.num,
+		.log = log_net,
+	};
+	unsigned int i;
+
+	for (i = 0; i < env.workers; i++)
+		loops[i] = daemon->crew.threads[i].loop;
+	network->net = pvr_net_create(&env, settings, err);
+	return network->net && pvr_peers_listen(pvr_net_peers(network->net), &peers_ops, network);
+}
+
+static bool make_directory(struct pvr_network *network, const struct pvr_net_settings *settings,
+			   struct pvr_error *err)
+{
+	const struct pvr_directory_settings by_asking = { .peers_file = NULL };
+	const struct pvr_directory_env env = {
+		.loop = network->daemon->loop,
+		.name = pvr_net_name(network->net),
+		.address = "",
+		.set_gid = set_gid,
+		.set_peer = set_peer,
+		.forget_peer = forget_peer,
+		.want = want_host,
+		.where = where,
+		.is_up = is_up,
+		.log = log_directory,
+		.opaque = network,
+	};
+	size_t i;
+
+	network->directory = pvr_directory_create(&env, &by_asking, err);
+	if (!network->directory)
+		return false;
+	for (i = 0; i < settings->num_peers; i++) {
+		if (!pvr_directory_add_host(network->directory, settings->peers[i].name, err))
+			return false;
+	}
+	return true;
+}
+
+bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_net_settings *settings,
+		      struct pvr_error *err)
+{
+	if (!pvr_net_settings_any(settings))
+		return true;
+	daemon->network = calloc(1, sizeof(*daemon->network));
+	if (!daemon->network)
+		return pvr_fail(err, "out of memory");
+	daemon->network->daemon = daemon;
+	if (!make_net(daemon->network, settings, err) ||
+	    !make_directory(daemon->network, settings, err))
+		return false;
+	/* From now on it is asked, for there are adapters. */
+	pvr_engine_set_net(daemon->engine, &net_ops, daemon->network);
+	return true;
+}
+
+void pvr_network_stop(struct pvr_daemon *daemon)
+{
+	struct pvr_network *network = daemon->network;
+
+	if (!network)
+		return;
+	/* Connections that end are no news for anybody any more. */
+	pvr_directory_destroy(network->directory);
+	network->directory = NULL;
+	pvr_net_destroy(network->net);
+	network->net = NULL;
+}
+
+void pvr_network_exit(struct pvr_daemon *daemon)
+{
+	free(daemon->network);
+	daemon->network = NULL;
+}

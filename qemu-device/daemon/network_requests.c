@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What the control socket tells of other hosts. */
+#include "json_put.h"
+#include "network.h"
+#include "network_requests.h"
+
+static struct json_object *describe_listeners(const struct pvr_net *net)
+{
+	struct json_object *list = json_object_new_array();
+	char text[PVR_ADDRESS_TEXT];
+	unsigned int i;
+
+	for (i = 0; pvr_net_listen_address(net, i, text); i++)
+		json_object_array_add(list, json_object_new_string(text));
+	return list;
+}
+
+static struct json_object *describe_host(const struct pvr_net *net)
+{
+	struct json_object *obj = json_object_new_object();
+	struct pvr_net_info info;
+
+	pvr_net_get_info(net, &info);
+	put_text(obj, "name", info.name);
+	put_number(obj, "instance", info.instance);
+	put_text(obj, "tls", info.tls);
+	put(obj, "listen", describe_listeners(net));
+	put_number(obj, "handshakes", info.handshakes);
+	put_number(obj, "accepted", info.accepted);
+	put_number(obj, "refused", info.refused);
+	return obj;
+}
+
+static void put_counters(struct json_object *obj, const struct pvr_remote_stats *stats)
+{
+	put_number(obj, "rtt_us", stats->rtt_ns / 1000);
+	put_number(obj, "tx_frames", stats->tx_frames);
+	put_number(obj, "tx_bytes", stats->tx_bytes);
+	put_number(obj, "rx_frames", stats->rx_frames);
+	put_number(obj, "rx_bytes", stats->rx_bytes);
+	put_number(obj, "replays", stats->replays);
+}
+
+static struct pvr_remote_stats stats_of(const struct pvr_peer_info *info)
+{
+	struct pvr_remote_stats stats = { .name = info->name };
+
+	if (info->remote)
+		pvr_remote_get_stats(info->remote, &stats);
+	return stats;
+}
+
+static void put_peer(void *opaque, const struct pvr_peer_info *info)
+{
+	struct json_object *obj = json_object_new_object();
+	const struct pvr_remote_stats stats = stats_of(info);
+
+	put_text(obj, "name", info->name);
+	put_text(obj, "address", info->address);
+	put_text(obj, "state", pvr_peer_state_name(info->state));
+	put_number(obj, "out", info->out);
+	put_number(obj, "wanted", info->wanted);
+	put_number(obj, "in", info->in);
+	put_text(obj, "tls", info->tls);
+	put_text(obj, "error", info->error);
+	put_number(obj, "connects", info->connects);
+	put_number(obj, "failures", info->failures);
+	put_counters(obj, &stats);
+	json_object_array_add(opaque, obj);
+}
+
+void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+
+	put(reply, "host", daemon->network ? describe_host(daemon->network->net) : NULL);
+	if (daemon->network)
+		pvr_peers_for_each(pvr_net_peers(daemon->network->net), put_peer, list);
+	put(reply, "peers", list);
+}
+
+/* ----------------------------------------------------------------------- paths */
+
+/* verbs goes before tcp, where both hosts have an RDMA NIC that works. */
+static void put_path(struct json_object *obj, const struct pvr_peer_info *info,
+		     const struct pvr_remote_stats *stats)
+{
+	bool verbs = stats->up[PVR_PIPE_VERBS], tcp = stats->up[PVR_PIPE_TCP];
+
+	put_text(obj, "path", verbs ? "verbs" : tcp ? "tcp" : "none");
+	put_text(obj, "why",
+		 verbs				   ? "both hosts have an RDMA NIC"
+		 : tcp				   ? "no RDMA NIC that reaches the host"
+		 : info->state == PVR_PEER_IDLE	   ? "nobody needs it now"
+		 : info->state == PVR_PEER_CONNECTING ? "connecting"
+						      : info->error);
+}
+
+static void put_host(void *opaque, const struct pvr_peer_info *info)
+{
+	struct json_object *obj = json_object_new_object();
+	const struct pvr_remote_stats stats = stats_of(info);
+
+	put_text(obj, "host", info->name);
+	put_path(obj, info, &stats);
+	put_counters(obj, &stats);
+	json_object_array_add(opaque, obj);
+}
+
+void pvr_put_peer_paths(struct pvr_daemon *daemon, struct json_object *reply)
+{
+	struct json_object *list = json_object_new_array();
+
+	if (daemon->network)
+		pvr_peers_for_each(pvr_net_peers(daemon->network->net), put_host, list);
+	put(reply, "hosts", list);
+}

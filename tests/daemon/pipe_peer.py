@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""A peer daemon as badly behaved as a test wants: frames of the pipe protocol, made by hand."""
+
+import random
+import select
+import socket
+import struct
+import time
+
+MAGIC = 0x65706970
+HELLO, BYE, PING, PONG, FABRIC, WHERE, REQUEST, DATAGRAM, HERE, ACK = 1, 2, 3, 4, 8, 9, 10, 11, 16, 17
+BYE_DONE, BYE_VERSION, BYE_IDENTITY, BYE_PROTOCOL, BYE_REPLACED, BYE_LIMIT = range(6)
+HELLO_SIZE, BYE_SIZE = 104, 136
+PATIENCE = 20
+
+
+def frame(kind, body=b"", size=None, flags=0, fabric=0):
+    return struct.pack("<IBBH", 8 + len(body) if size is None else size, kind, flags, fabric) + body
+
+
+def hello(name, magic=MAGIC, versions=(1, 1), instance=None, features=0, chunk=256 << 10, index=0, count=1,
+          keepalive=10000, size=None):
+    instance = random.getrandbits(64) if instance is None else instance
+    body = struct.pack("<IHHQIIHHI64s", magic, *versions, instance, features, chunk, index, count, keepalive,
+                       name.encode())
+    return frame(HELLO, body, size)
+
+
+class Closed(Exception):
+    """The daemon has closed the connection."""
+
+
+class Conn:
+    """A TCP connection to or from a daemon."""
+
+    def __init__(self, sock):
+        self.sock = sock
+        self.sock.settimeout(PATIENCE)
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    @classmethod
+    def dial(cls, address, port=7471, source=None):
+        return cls(socket.create_connection((address, port), PATIENCE, (source, 0) if source else None))
+
+    def send(self, data):
+        try:
+            self.sock.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            raise Closed from None
+
+    def read(self, size):
+        data = b""
+        while len(data) < size:
+            try:
+                more = self.sock.recv(size - len(data))
+            except ConnectionResetError:
+                raise Closed from None
+            if not more:
+                raise Closed
+            data += more
+        return data
+
+    def frame(self):
+        """(type, body) of the next frame."""
+        size, kind, _, _ = struct.unpack("<IBBH", self.read(8))
+        return kind, self.read(size - 8)
+
+    def greet(self, name, **fields):
+        """HELLO, and what the daemon answers to it: its name."""
+        self.send(hello(name, **fields))
+        kind, body = self.frame()
+        assert kind == HELLO, f"frame {kind}: {body}"
+        return body[32:].rstrip(b"\0").decode()
+
+    def bye(self):
+        """Skip what comes before it: (reason, text)."""
+        while True:
+            kind, body = self.frame()
+            if kind == BYE:
+                return struct.unpack_from("<I", body)[0], body[8:].rstrip(b"\0").decode()
+
+    def ends(self, patience=PATIENCE):
+        """The daemon closes the connection, whatever it says before."""
+        end = time.monotonic() + patience
+        while time.monotonic() < end:
+            ready, _, _ = select.select([self.sock], [], [], max(0, end - time.monotonic()))
+            try:
+                if ready and not self.sock.recv(65536):
+                    return True
+            except ConnectionResetError:
+                return True
+        return False
+
+    def reset(self):
+        """Close with a reset."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+    def close(self):
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Listener:
+    """Where a daemon's --peer option points to."""
+
+    def __init__(self, address, port=7471):
+        self.sock = socket.socket()
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.sock.bind((address, port))
+        self.sock.listen(64)
+        self.sock.settimeout(PATIENCE)
+
+    def accept(self):
+        return Conn(self.sock.accept()[0])
+
+    def welcome(self, name, **fields):
+        """Accept, and answer HELLO as a good peer does; `fields` are what is answered otherwise."""
+        conn = self.accept()
+        kind, body = conn.frame()
+        assert kind == HELLO
+        index, count = struct.unpack_from("<HH", body, 24)
+        conn.send(hello(name, **{"index": index, "count": count, **fields}))
+        return conn
+
+    def close(self):
+        self.sock.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

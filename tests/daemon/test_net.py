@@ -1,0 +1,604 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Daemons of several hosts, on loopback addresses: how they meet, part and meet again; peers that do it wrong."""
+
+import json
+import os
+import re
+import signal
+import socket
+import time
+
+import pytest
+
+import pipe_peer as p
+from conftest import run_pvrdmad, wait_until
+from pipe_peer import Closed, Conn, Listener
+from test_idle import sample
+
+# Each test process has addresses of its own, so that several can run at a time.
+NET = f"127.{10 + os.getpid() // 250 % 200}.{os.getpid() % 250}"
+STRANGER = f"{NET}.200"
+
+
+def address(number):
+    return f"{NET}.{number}"
+
+
+def options(number, *peers, name=None, args=()):
+    """Host `number` is h1, h2, ... at its address."""
+    return ["--name", name or f"h{number}", "--listen", address(number),
+            *(f"--peer=h{peer}={address(peer)}" for peer in peers), *args]
+
+
+def peers_of(daemon):
+    return {peer["name"]: peer for peer in json.loads(daemon.ctl("--json", "peers").stdout)["peers"]}
+
+
+def peer_of(daemon, name):
+    return peers_of(daemon).get(name, {"state": "unknown", "out": 0, "in": 0})
+
+
+def host_of(daemon):
+    return json.loads(daemon.ctl("--json", "peers").stdout)["host"]
+
+
+def wait_up(daemon, name, out=2, incoming=2):
+    def up():
+        peer = peer_of(daemon, name)
+        return peer["state"] == "up" and (peer["out"], peer["in"]) == (out, incoming)
+
+    wait_until(up, f"{name} is up")
+
+
+@pytest.fixture
+def start(start_daemon):
+    def start_host(number, *peers, name=None, args=(), **kwargs):
+        return start_daemon(adapters=0, args=options(number, *peers, name=name, args=args), **kwargs)
+
+    return start_host
+
+
+@pytest.fixture
+def host(start):
+    """One daemon that listens; in the end it has no descriptor more than in the beginning."""
+    daemon = start(1)
+    before = daemon.open_files()
+    yield daemon
+    wait_until(lambda: daemon.open_files() == before, "no descriptor is left")
+
+
+def assert_well(daemon):
+    """It still takes honest peers."""
+    with Conn.dial(address(1)) as conn:
+        assert conn.greet("honest") == "h1"
+        conn.send(p.frame(p.PING, b"12345678"))
+        assert conn.frame() == (p.PONG, b"12345678")
+    assert daemon.child.poll() is None
+
+
+# ------------------------------------------------------------------------- how they meet
+
+
+def test_two_hosts_meet(start):
+    one, two = start(1, 2), start(2, 1)
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+    assert "connected to host h2 at" in one.log() and "host h2 has connected from" in one.log()
+    rows = one.ctl("peers").stdout.splitlines()
+    assert rows[0] == "this host is h1, TLS: off"
+    assert re.match(rf"h2 +{re.escape(address(2))}:7471 +up +2 +2 +\d+ +off$", rows[2])
+    assert 0 < peer_of(one, "h2")["rtt_us"] < 5e6
+
+
+def test_three_hosts_and_one_direction(start):
+    one, two, three = start(1), start(2, 1), start(3, 1)
+    wait_until(lambda: {name: peer["in"] for name, peer in peers_of(one).items()} == {"h2": 2, "h3": 2}, "both are in")
+    assert {peer["out"] for peer in peers_of(one).values()} == {0}
+    wait_up(two, "h1", incoming=0)
+    wait_up(three, "h1", incoming=0)
+
+
+@pytest.mark.parametrize("args, num", [((), 2), (("--connections", "5"), 5), (("--workers", "3"), 3),
+                                       (("--workers", "2", "--connections", "1"), 1)])
+def test_number_of_connections(start, args, num):
+    one = start(1, args=["--workers", "2"])
+    two = start(2, 1, args=args)
+    wait_up(two, "h1", out=num, incoming=0)
+    wait_until(lambda: peer_of(one, "h2")["in"] == num, "all are in")
+
+
+def test_ipv6(start_daemon):
+    one = start_daemon(adapters=0, args=["--name", "h1", "--listen", "[::1]:17471"])
+    two = start_daemon(adapters=0, args=["--name", "h2", "--peer", "h1=[::1]:17471"])
+    wait_up(two, "h1", incoming=0)
+    assert host_of(one)["listen"] == ["[::1]:17471"]
+
+
+def test_paths_tell_of_hosts(start):
+    one, _ = start(1, 2, 3), start(2)
+    wait_up(one, "h2", incoming=0)
+    wait_until(lambda: peer_of(one, "h3")["state"] == "unreachable", "h3 is off")
+    hosts = {host["host"]: host for host in json.loads(one.ctl("--json", "paths").stdout)["hosts"]}
+    assert hosts["h2"]["path"] == "tcp" and hosts["h2"]["tx_bytes"] > 0
+    assert hosts["h3"]["path"] == "none" and hosts["h3"]["why"] == "Connection refused"
+    text = one.ctl("paths").stdout
+    assert re.search(r"^host h2 +path tcp \(.*\) +rtt \d+ us +sent ", text, re.M), text
+
+
+def test_alone_without_options(daemon):
+    assert json.loads(daemon.ctl("--json", "peers").stdout)["host"] is None
+    assert "this host is by itself" in daemon.ctl("peers").stdout
+    inodes = {os.readlink(f"/proc/{daemon.child.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{daemon.child.pid}/fd")}
+    listening = {f"socket:[{line.split()[9]}]" for kind in ("tcp", "tcp6")
+                 for line in open(f"/proc/net/{kind}", encoding="ascii").readlines()[1:]}
+    assert not inodes & listening
+
+
+# ---------------------------------------------------------------- how they part, and meet again
+
+
+def test_peer_that_comes_later(start):
+    one = start(1, 2)
+    wait_until(lambda: peer_of(one, "h2")["state"] == "unreachable", "h2 is off")
+    assert peer_of(one, "h2")["error"] == "Connection refused"
+    assert "h2: Connection refused" in one.ctl("peers").stdout
+    start(2)
+    wait_up(one, "h2", incoming=0)
+
+
+def test_attempts_are_few_and_said_once(start):
+    one = start(1, 2)
+    time.sleep(4)
+    failures = peer_of(one, "h2")["failures"]
+    assert 4 <= failures <= 10, failures  # 50, 100, 200, 400, 800 ms, then each second, about
+    assert one.log().count("cannot connect to host h2") == 1
+
+
+def test_peer_stopped_and_started(start):
+    one, two = start(1, 2), start(2, 1)
+    wait_up(one, "h2")
+    before = one.open_files()
+    assert two.stop() == 0
+    one.wait_for_log("the connection to host h2 has ended: it says: not needed any more: this daemon ends")
+    wait_until(lambda: peer_of(one, "h2")["in"] == 0, "its connections are gone")
+    two = start(2, 1)
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+    assert one.open_files() == before
+
+
+def test_peer_killed_and_started(start):
+    one, two = start(1, 2), start(2, 1)
+    wait_up(one, "h2")
+    before = one.open_files()
+    for _ in range(5):
+        two.stop(signal.SIGKILL)
+        two.child.returncode = 0
+        two = start(2, 1)
+        wait_up(one, "h2")
+        wait_up(two, "h1")
+    wait_until(lambda: one.open_files() == before, "no descriptor is left")
+
+
+def test_resets(start):
+    """Connections that are reset, one after the other, are made anew at once."""
+    one = start(1, 2, args=["--connections", "1"])
+    with Listener(address(2)) as listener:
+        for _ in range(5):
+            conn = listener.welcome("h2")
+            wait_up(one, "h2", out=1, incoming=0)
+            time.sleep(0.6)  # so that it counts as a good one
+            conn.reset()
+            began = time.monotonic()
+        listener.welcome("h2").close()
+        assert time.monotonic() - began < 1
+    assert "Connection reset by peer" in one.log()
+
+
+def test_peer_that_drops_us_at_once_is_not_dialled_madly(start):
+    one = start(1, 2, args=["--connections", "1"])
+    with Listener(address(2)) as listener:
+        end, count = time.monotonic() + 3, 0
+        while time.monotonic() < end:
+            listener.welcome("h2").close()
+            count += 1
+    assert count < 15, count
+    assert one.child.poll() is None
+
+
+def test_silent_peer_is_given_up(start):
+    one = start(1, 2, args=["--connections", "1", "--keepalive", "1"])
+    with Listener(address(2)) as listener:
+        conn = listener.welcome("h2")
+        assert conn.frame()[0] == p.PING
+        wait_up(one, "h2", out=1, incoming=0)
+        one.wait_for_log("the connection to host h2 has ended: it was silent for 1 s")
+        again = listener.welcome("h2")
+        conn.close()
+        again.close()
+
+
+def test_silent_dialler_is_given_up(start):
+    one = start(1, args=["--keepalive", "1"])
+    with Conn.dial(address(1)) as conn:
+        assert conn.greet("h2") == "h1"
+        assert conn.ends()
+    assert "host h2 is not connected any more: it was silent for 1 s" in one.log()
+
+
+def test_stopped_peer_is_given_up_and_found_again(start):
+    """A host that does not answer, without an end of its connections: SIGSTOP."""
+    one, two = start(1, 2, args=["--keepalive", "1"]), start(2, 1, args=["--keepalive", "1"])
+    wait_up(one, "h2")
+    two.child.send_signal(signal.SIGSTOP)
+    try:
+        one.wait_for_log("the connection to host h2 has ended: it was silent for 1 s")
+    finally:
+        two.child.send_signal(signal.SIGCONT)
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+
+
+def test_unused_connections_are_closed(start):
+    one = start(1, 2, args=["--keepalive", "1", "--idle-timeout", "2"])
+    two = start(2)
+    wait_up(one, "h2", incoming=0)
+    wait_until(lambda: peer_of(one, "h2")["state"] == "idle", "nobody needs it")
+    wait_until(lambda: peer_of(two, "h1")["in"] == 0, "they are closed")
+    assert "the connection to host h2 has ended: it was not used for long" in one.log()
+    time.sleep(1)
+    assert peer_of(one, "h2")["state"] == "idle"
+
+
+def test_both_connect_at_once(start):
+    """Many times: each has its own set of connections, so nobody has to give way."""
+    for _ in range(5):
+        one, two = start(1, 2), start(2, 1)
+        wait_up(one, "h2")
+        wait_up(two, "h1")
+        assert peer_of(one, "h2")["connects"] == peer_of(two, "h1")["connects"] == 2
+        assert two.stop() == one.stop() == 0
+
+
+def test_idle_with_peers(start):
+    """Nothing but keep-alive: 4 connections, a PING in 3.3 s each."""
+    one, two = start(1, 2), start(2, 1)
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+    time.sleep(1.5)
+    before = sample(one)
+    time.sleep(7)
+    after = sample(one)
+    assert after[1] - before[1] <= 40, "woken too often"
+    assert after[0] - before[0] <= 1, "CPU time"
+
+
+# ---------------------------------------------------------------------------- wrong identity
+
+
+def test_two_hosts_of_one_name(start_daemon, start):
+    one = start(1)
+    two = start_daemon(adapters=0, args=["--name", "h1", "--peer", f"other={address(1)}"])
+    one.wait_for_log("is refused: host h1: this host has the same name: each needs one of its own")
+    wait_until(lambda: peer_of(two, "other")["state"] == "unreachable", "it is told")
+    assert "it refuses us (wrong identity): this host has the same name" in peer_of(two, "other")["error"]
+
+
+def test_dialling_oneself(start_daemon):
+    one = start_daemon(adapters=0, args=["--name", "h1", "--listen", address(1), "--peer", f"h2={address(1)}"])
+    one.wait_for_log("that is this daemon itself")
+
+
+def test_wrong_host_at_the_address(start):
+    one = start(1, 2)
+    start(2, name="else")
+    wait_until(lambda: peer_of(one, "h2")["error"] == "host 'else' is there: is the address right?", "it is noticed")
+    assert peer_of(one, "h2")["out"] == 0
+
+
+def test_name_that_is_taken(host):
+    """A newer daemon of the same name wins, as if it had been restarted; the older one stays out while it lives."""
+    with Conn.dial(address(1)) as old, Conn.dial(address(1)) as new:
+        old.greet("twin", instance=1)
+        new.greet("twin", instance=2)
+        assert old.bye() == (p.BYE_REPLACED, "a newer connection is there")
+        assert old.ends()
+        with Conn.dial(address(1)) as again:
+            again.send(p.hello("twin", instance=1))
+            reason, text = again.bye()
+            assert reason == p.BYE_IDENTITY and re.match(r"another daemon at .* has the same name, and is newer", text)
+        assert peer_of(host, "twin")["in"] == 1
+        new.send(p.frame(p.PING, b"x" * 8))
+        assert new.frame() == (p.PONG, b"x" * 8)
+    wait_until(lambda: peer_of(host, "twin")["in"] == 0, "it has left")
+    with Conn.dial(address(1)) as again:
+        assert again.greet("twin", instance=1) == "h1"
+
+
+def test_same_index_replaces(host):
+    with Conn.dial(address(1)) as old, Conn.dial(address(1)) as other, Conn.dial(address(1)) as new:
+        old.greet("h2", instance=7, index=0, count=2)
+        other.greet("h2", instance=7, index=1, count=2)
+        assert peer_of(host, "h2")["in"] == 2
+        new.greet("h2", instance=7, index=0, count=2)
+        assert old.bye()[0] == p.BYE_REPLACED
+        other.send(p.frame(p.PING, b"x" * 8))
+        assert other.frame()[0] == p.PONG
+        wait_until(lambda: peer_of(host, "h2")["in"] == 2, "two are left")
+
+
+# ------------------------------------------------------------------------------ wrong frames
+
+
+@pytest.mark.parametrize("data, pattern", [
+    (p.hello("x", magic=0x12345678), "this is not a pvrdma daemon"),
+    (p.hello("x", versions=(2, 1)), "its lowest version is above its highest"),
+    (p.hello("x", size=12), "a frame that is too short"),
+    (p.hello("x", size=1 << 30), "a frame that is too long"),
+    (p.hello("x", chunk=0), "a chunk out of range"),
+    (p.hello("x", index=3, count=2), "a connection's index out of range"),
+    (p.hello("x", count=17), "a connection's index out of range"),
+    (p.hello(""), "a host's name must be"),
+    (p.hello("a b"), "a host's name must be"),
+    (p.hello("n" * 64), "a host's name must be"),
+    (b"GET / HTTP/1.1\r\n\r\n", "an unknown type of frame"),
+    (b"\x16\x03\x01\x02\x00\x01\x00\x01", "it begins with TLS, and here TLS is off"),
+    (p.frame(p.PING, b"x" * 8), "its first frame is no HELLO"),
+    (p.frame(p.ACK, b"x" * 48), "a frame of the other direction"),
+    (p.frame(99), "an unknown type of frame"),
+    (p.frame(p.HELLO, b"\0" * 96, flags=1), "an unknown flag"),
+    (b"\0" * 200, "an unknown type of frame"),
+    (b"\xff" * 200, "an unknown type of frame"),
+])
+def test_bad_beginning(host, data, pattern):
+    with Conn.dial(address(1)) as conn:
+        conn.send(data)
+        assert conn.ends()
+    assert re.search(r"a connection from [\d.]+:\d+ is refused: .*" + pattern, host.log()), host.log()
+    assert_well(host)
+
+
+def test_wrong_version_is_told(host):
+    with Conn.dial(address(1)) as conn:
+        conn.send(p.hello("future", versions=(2, 9)))
+        reason, text = conn.bye()
+        assert reason == p.BYE_VERSION and "versions 2 to 9" in text
+        assert conn.ends()
+    with Conn.dial(address(1)) as conn:
+        assert conn.greet("future", versions=(1, 9)) == "h1"
+
+
+@pytest.mark.parametrize("fields, pattern", [
+    ({"versions": (2, 2)}, "it answers with versions 2 to 2"),
+    ({"versions": (1, 3)}, "it answers with versions 1 to 3"),
+    ({"index": 1, "count": 2}, "it answers for connection 1 of 2, expected 0 of 1"),
+    ({"magic": 1}, "this is not a pvrdma daemon"),
+])
+def test_bad_answer(start, fields, pattern):
+    one = start(1, 2, args=["--connections", "1"])
+    with Listener(address(2)) as listener:
+        conn = listener.welcome("h2", **fields)
+        assert conn.ends()
+        conn.close()
+        one.wait_for_log(pattern)
+        conn = listener.welcome("h2")
+        wait_up(one, "h2", out=1, incoming=0)
+        conn.close()
+
+
+def test_hello_byte_by_byte(host):
+    with Conn.dial(address(1)) as conn:
+        data = p.hello("slow") + p.frame(p.PING, b"01234567")
+        for byte in data:
+            conn.send(bytes([byte]))
+            time.sleep(0.002)
+        assert conn.frame()[0] == p.HELLO
+        assert conn.frame() == (p.PONG, b"01234567")
+
+
+def test_hello_and_frames_in_one_packet(host):
+    with Conn.dial(address(1)) as conn:
+        conn.send(p.hello("quick") + p.frame(p.PING, b"01234567") * 3)
+        assert conn.frame()[0] == p.HELLO
+        for _ in range(3):
+            assert conn.frame() == (p.PONG, b"01234567")
+
+
+@pytest.mark.parametrize("data", [
+    p.frame(99), p.frame(p.HELLO, b"\0" * 96), p.hello("again"), p.frame(p.REQUEST, b"\0" * 4), p.frame(p.PING, size=3),
+    p.frame(p.REQUEST, b"\xff" * 112, fabric=1), p.frame(p.ACK, b"\0" * 48), p.frame(p.PING, b"x" * 8, fabric=7),
+    p.frame(p.WHERE, b"\0" * 24, fabric=5), p.frame(p.FABRIC, b"\xff" * 32, fabric=1), p.frame(p.PING, size=1 << 31),
+])
+def test_bad_frame_ends_the_connection(host, data):
+    with Conn.dial(address(1)) as conn:
+        conn.greet("bad")
+        conn.send(data)
+        reason, _ = conn.bye()
+        assert reason == p.BYE_PROTOCOL
+        assert conn.ends()
+    host.wait_for_log("host bad is not connected any more: ")
+    assert_well(host)
+
+
+def test_truncated_frame(host):
+    with Conn.dial(address(1)) as conn:
+        conn.greet("h2")
+        conn.send(p.frame(p.PING, b"0123"[:4], size=16))
+    wait_until(lambda: peer_of(host, "h2")["in"] == 0, "it has left")
+    assert_well(host)
+
+
+def test_garbage(host):
+    random_bytes = os.urandom(1 << 16)
+    for start in range(0, 1 << 16, 1024):
+        with Conn.dial(address(1)) as conn:
+            if start % 2048:
+                conn.greet("noise")
+            try:
+                conn.send(random_bytes[start:start + 1024])
+            except Closed:
+                pass
+    assert_well(host)
+
+
+# ----------------------------------------------------------------------------------- strangers
+
+
+def test_slow_loris(host):
+    with Conn.dial(address(1)) as conn:
+        began = time.monotonic()
+        try:
+            while time.monotonic() - began < 15:
+                conn.send(b"\x68")  # 104, and then nothing that would make sense; a byte a second
+                conn.send(b"\0\0\0\x01\0\0\0" if time.monotonic() - began < 0.5 else b"")
+                if conn.ends(1):
+                    break
+        except Closed:
+            pass
+        assert 3 < time.monotonic() - began < 8
+    assert "is refused: no HELLO within 5 s" in host.log()
+
+
+def test_half_open(host):
+    """Connected, and silent."""
+    conns = [Conn.dial(address(1)) for _ in range(20)]
+    wait_until(lambda: host_of(host)["handshakes"] == 20, "they are looked after")
+    assert_well(host)
+    for conn in conns:
+        assert conn.ends()
+        conn.close()
+    assert host_of(host)["handshakes"] == 0
+
+
+def test_half_closed(host):
+    with Conn.dial(address(1)) as conn:
+        conn.greet("h2")
+        conn.sock.shutdown(socket.SHUT_WR)
+        assert conn.ends()
+
+
+def test_bound_of_an_address(host):
+    conns = [Conn.dial(address(1), source=STRANGER) for _ in range(80)]
+    wait_until(lambda: host_of(host)["refused"] >= 16, "those above the bound are refused")
+    assert host_of(host)["handshakes"] == 64
+    assert "64 of that address have not said who they are" in host.log()
+    assert_well(host)  # from another address
+    for conn in conns:
+        conn.close()
+
+
+def test_bound_of_all_makes_room_for_the_newest(host):
+    conns = [Conn.dial(address(1), source=f"{NET}.{100 + number // 50}") for number in range(300)]
+    wait_until(lambda: host_of(host)["accepted"] + host_of(host)["refused"] + host_of(host)["handshakes"] == 300, "all came")
+    assert host_of(host)["handshakes"] == 256
+    assert_well(host)
+    for conn in conns:
+        conn.close()
+
+
+def test_a_thousand_connects(host):
+    for number in range(1000):
+        conn = Conn.dial(address(1))
+        if number % 3 == 0:
+            conn.reset()
+        elif number % 3 == 1:
+            conn.send(p.hello("many")[:number % 104])
+            conn.close()
+        else:
+            conn.greet("many", instance=1)
+            conn.close()
+    assert_well(host)
+
+
+def test_log_is_not_flooded(host):
+    for _ in range(200):
+        with Conn.dial(address(1)) as conn:
+            conn.send(b"x" * 200)
+            conn.ends()
+    assert host.log().count("is refused") <= 30
+    assert host_of(host)["refused"] == 200
+
+
+def test_unread_answers(host):
+    """A peer that sends PINGs and never reads: the daemon stops reading, and keeps a bound of memory."""
+    with Conn.dial(address(1)) as conn:
+        conn.greet("deaf")
+        conn.sock.settimeout(2)
+        pings = p.frame(p.PING, b"x" * 8) * 4096
+        try:
+            for _ in range(1000):
+                conn.sock.sendall(pings)
+            assert False, "64 MB of PINGs, and nothing holds them back"
+        except TimeoutError:
+            pass
+        assert_well(host)
+        resident = int(re.search(r"VmRSS:\s*(\d+)", open(f"/proc/{host.child.pid}/status", encoding="ascii").read())[1])
+        assert resident < 400 << 10, resident
+
+
+# ------------------------------------------------------------------------------ wrong settings
+
+
+@pytest.mark.parametrize("args, pattern", [
+    (["--listen", "192.0.2.1"], "listen 192.0.2.1:7471 without TLS: give tls-psk-file, or tls-cert"),
+    (["--listen", "0.0.0.0"], "listen 0.0.0.0:7471 without TLS"),
+    (["--peer", "x=192.0.2.1"], "peer 192.0.2.1:7471 without TLS"),
+    (["--listen", "[::]:1"], r"listen \[::\]:1 without TLS"),
+    (["--listen", "myhost"], "'myhost' is no IP address, such as 192.0.2.1:7471"),
+    (["--listen", "127.0.0.1:0"], "port '0' is no number from 1 to 65535"),
+    (["--listen", "127.0.0.1:70000"], "port '70000' is no number"),
+    (["--listen", "[::1"], r"address '\[::1': expected \[ADDRESS\]:PORT"),
+    (["--peer", "x"], "peer 'x' is not NAME=ADDRESS"),
+    (["--peer", "a b=127.0.0.1"], "host name 'a b' has characters"),
+    (["--peer", "=127.0.0.1"], "a host's name is empty"),
+    (["--peer", "x=127.0.0.1", "--peer", "x=127.0.0.2"], "two peers are named 'x'"),
+    (["--name", "x", "--peer", "x=127.0.0.1"], "peer 'x' has the name of this host"),
+    (["--name", "n" * 64], "has 64 characters, the limit is 63"),
+    (["--connections", "17"], "connections '17' is no number from 1 to 16"),
+    (["--keepalive", "0"], "keepalive '0' is no number from 1"),
+    (["--idle-timeout", "x"], "idle-timeout 'x' is no number"),
+    (["--tls-cert", "c"], "tls-cert, tls-key and tls-ca belong together"),
+    (["--tls-cert", "c", "--tls-key", "k", "--tls-ca", "a", "--tls-psk-file", "f"], "not both"),
+    (["--insecure", "--tls-psk-file", "f"], "insecure turns TLS off"),
+])
+def test_wrong_options(args, pattern):
+    done = run_pvrdmad(*args)
+    assert done.returncode == 2, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and re.search(pattern, done.stderr), done.stderr
+
+
+def test_address_in_use(host, tmp_path):
+    done = run_pvrdmad("--control", tmp_path / "c", *options(1))
+    assert done.returncode == 1
+    assert f"cannot listen at {address(1)}:7471: Address already in use: another daemon is there" in done.stderr
+
+
+def test_address_of_nobody(tmp_path):
+    done = run_pvrdmad("--control", tmp_path / "c", "--insecure", "--listen", "192.0.2.1")
+    assert done.returncode == 1
+    assert "this host has no such address" in done.stderr
+
+
+def test_configuration_file(start_daemon, tmp_path):
+    path = tmp_path / "conf"
+    path.write_text(f"name = h1\nlisten = {address(1)}\nlisten = {address(4)}:7472\npeer = h2={address(2)}\n"
+                    "connections = 3\nkeepalive = 5\ninsecure = off\n")
+    one = start_daemon(adapters=0, args=["--config", str(path)])
+    two = start_daemon(adapters=0, args=options(2))
+    wait_up(one, "h2", out=3, incoming=0)
+    assert host_of(one)["listen"] == [f"{address(1)}:7471", f"{address(4)}:7472"]
+    assert peer_of(two, "h1")["in"] == 3
+
+
+@pytest.mark.parametrize("text, line, pattern", [
+    ("name = h1\nlisten = nowhere\n", 2, "'nowhere' is no IP address"),
+    ("peer = x\n", 1, "peer 'x' is not NAME=ADDRESS"),
+    ("insecure = maybe\n", 1, "insecure 'maybe' is neither on nor off"),
+    ("\nconnections = many\n", 2, "connections 'many' is no number"),
+])
+def test_wrong_line(tmp_path, text, line, pattern):
+    path = tmp_path / "conf"
+    path.write_text(text)
+    done = run_pvrdmad("--config", path)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"pvrdmad: {path}:{line}: ") and re.search(pattern, done.stderr), done.stderr
