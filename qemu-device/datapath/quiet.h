@@ -30,8 +30,8 @@
  *
  * DOC: a receive queue's word
  *
- * 1, as the responder looks for itself, but 0 while a requester waits for a receive (its
- * responder looks once more behind that 0, see pvr_responder_execute()), in ERR, where
+ * 1, as the responder looks for itself, but 0 while a requester waits for a receive (who
+ * says so looks once more behind that 0, see get_recv() and datapath/rnr.h), in ERR, where
  * the turn that follows flushes what came before the 0, and in RESET. Of an SRQ: 0 while
  * the requester of any of its queue pairs waits, or when it is broken.
  *

@@ -13,6 +13,7 @@
 #include "datapath/gather.h"
 #include "datapath/local_ops.h"
 #include "datapath/request.h"
+#include "datapath/rnr.h"
 #include "datapath/sched.h"
 #include "datapath/ud.h"
 #include "transport/local.h"
@@ -65,14 +66,15 @@ static enum step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	return STEP_STOP;
 }
 
-static enum step wait_until(struct pvr_qp *qp, enum pvr_qp_wait wait, uint64_t ns)
+static enum step await_answer(struct pvr_qp *qp, uint64_t ns)
 {
-	qp->wait = wait;
+	qp->wait = PVR_QP_WAITS_ACK;
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
 	return STEP_STOP;
 }
 
-static enum step not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t ns)
+static enum step not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			   struct pvr_qp *peer, uint64_t ns)
 {
 	qp->unanswered = false; /* this is an answer: the next silence is a new one */
 	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
@@ -81,7 +83,8 @@ static enum step not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, ui
 				    "the responder has no receive posted");
 		qp->rnr_left--;
 	}
-	return wait_until(qp, PVR_QP_WAITS_RNR, ns);
+	pvr_rnr_wait(qp, peer, ns);
+	return STEP_STOP;
 }
 
 /* Nobody answered; the first time, only the wait begins. */
@@ -90,7 +93,7 @@ static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	uint64_t ns = 4096ull << qp->attr.timeout;
 
 	if (!qp->attr.timeout)
-		return wait_until(qp, PVR_QP_WAITS_ACK, NO_TIMEOUT_POLL_NS);
+		return await_answer(qp, NO_TIMEOUT_POLL_NS);
 	if (qp->unanswered) {
 		pvr_count(qp, PVR_STAT_ACK_TIMEOUTS, 1);
 		if (!qp->retry_left) {
@@ -101,7 +104,7 @@ static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 		qp->retry_left--;
 	}
 	qp->unanswered = true;
-	return wait_until(qp, PVR_QP_WAITS_ACK, ns);
+	return await_answer(qp, ns);
 }
 
 static void count_sent(struct pvr_tally *tally, const struct pvr_request *request, bool taken)
@@ -162,7 +165,7 @@ static pvr_always_inline enum step send_piece(struct pvr_qp *qp,
 		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
 	switch (answer.verdict) {
 	case PVR_RNR:
-		return not_ready(qp, request->wqe, answer.wait_ns);
+		return not_ready(qp, request->wqe, turn->peer, answer.wait_ns);
 	case PVR_NAK:
 		return fail(qp, request->wqe, answer.status,
 			    "the responder refused a request");
@@ -360,14 +363,20 @@ static enum pvr_turn flush(struct pvr_qp *qp, bool recv)
 	return more ? PVR_TURN_MORE : PVR_TURN_OVER;
 }
 
+static enum pvr_turn execute_or_wait(struct pvr_qp *qp)
+{
+	if (qp->wait == PVR_QP_LOOKS_RNR && !pvr_rnr_look(qp))
+		return PVR_TURN_BLOCKED;
+	return qp->wait == PVR_QP_RUNNING ? execute(qp) : PVR_TURN_OVER;
+}
+
 static enum pvr_turn turn_by_state(struct pvr_qp *qp)
 {
 	switch (qp->state) {
 	case PVR_QPS_RTS:
-		return qp->wait == PVR_QP_RUNNING ? execute(qp) : PVR_TURN_OVER;
+		return execute_or_wait(qp);
 	case PVR_QPS_SQD:
-		return qp->sq_draining && qp->wait == PVR_QP_RUNNING ? execute(qp) :
-								      PVR_TURN_OVER;
+		return qp->sq_draining ? execute_or_wait(qp) : PVR_TURN_OVER;
 	case PVR_QPS_SQE:
 		return flush(qp, false);
 	case PVR_QPS_ERR:
@@ -405,6 +414,8 @@ bool pvr_requester_has_work(const struct pvr_qp *qp)
 void pvr_requester_resume(struct pvr_qp *qp)
 {
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
+	if (qp->wait == PVR_QP_WAITS_RNR)
+		pvr_rnr_over(qp);
 	qp->wait = PVR_QP_RUNNING;
 	pvr_sched_kick(qp);
 }
@@ -413,5 +424,8 @@ void pvr_requester_timeout(struct pvr_timer *timer)
 {
 	struct pvr_qp *qp = (struct pvr_qp *)((char *)timer - offsetof(struct pvr_qp, timer));
 
-	pvr_requester_resume(qp);
+	if (qp->wait == PVR_QP_LOOKS_RNR)
+		pvr_sched_kick(qp);
+	else
+		pvr_requester_resume(qp);
 }

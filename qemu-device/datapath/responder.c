@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "datapath/receive.h"
+#include "datapath/rnr.h"
 
 /* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
@@ -47,7 +48,8 @@ static struct pvr_answer rnr(struct pvr_qp *to)
 {
 	if (to->type == PVR_QPT_UC)
 		return drop();
-	pvr_qp_set_peer_waits(to, true);
+	if (!pvr_rnr_is_looked_for(to))
+		pvr_qp_set_peer_waits(to, true);
 	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
 	return (struct pvr_answer){
 		.verdict = PVR_RNR,
@@ -76,13 +78,16 @@ static struct pvr_answer refuse_access(struct pvr_qp *to)
 
 /*
  * With PVR_EXT_QUIET the guest rings only once it has been told that somebody waits, so
- * the look that counts comes behind that.
+ * the look that counts comes behind that; but if the requester looks for itself, it is told
+ * later, or not at all.
  */
 static int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe)
 {
 	int err = pvr_recv_get(to, wqe);
 
 	if (err != -ENOENT || !to->quiet_shm || to->type != PVR_QPT_RC)
+		return err;
+	if (pvr_rnr_is_looked_for(to))
 		return err;
 	pvr_qp_set_peer_waits(to, true);
 	err = pvr_recv_get(to, wqe);

@@ -174,6 +174,7 @@ struct pvr_srq_held {
 enum pvr_qp_wait {
 	PVR_QP_RUNNING,
 	PVR_QP_WAITS_RNR, /* for the responder's receive request */
+	PVR_QP_LOOKS_RNR, /* likewise, and nobody tells: see datapath/rnr.h */
 	PVR_QP_WAITS_ACK, /* for a responder that does not answer */
 };
 
@@ -204,6 +205,12 @@ struct pvr_qp {
 	uint8_t retry_left, rnr_left;
 	enum pvr_qp_wait wait;
 	struct pvr_timer timer; /* while it waits */
+	/* datapath/rnr.c */
+	uint64_t rnr_until; /* when the RNR timer expires */
+	uint64_t rnr_since; /* it waits for receives that it looks, or looked, for */
+	uint32_t rnr_seen; /* so many were there at the last look */
+	uint8_t rnr_looks; /* so many there were, and the one that is due */
+	bool rnr_slow; /* the wait before was longer than looking pays */
 	bool unanswered; /* the request at the head got no answer last time */
 	bool sq_draining; /* SQD was asked for, a request is in progress */
 

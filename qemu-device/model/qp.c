@@ -372,6 +372,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->comm_est = false;
 	qp->last_wqe = false;
 	qp->unanswered = false;
+	qp->rnr_slow = false;
 	qp->topology = 0;
 	if (qp->held)
 		qp->held->valid = false;

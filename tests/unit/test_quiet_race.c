@@ -22,6 +22,7 @@ static struct {
 	struct t_env *env;
 	void (*before_look)(struct t_env *env);
 	void (*after_look)(struct t_env *env);
+	void (*after_count)(struct t_env *env); /* of any ring's requests */
 	uint32_t looks;
 	bool rung; /* a doorbell is on its way, which comes when the device can take it */
 } hook;
@@ -61,6 +62,17 @@ int __wrap_pvr_recv_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
 	err = __real_pvr_recv_get(qp, wqe);
 	call(&hook.after_look);
 	return err;
+}
+
+int __real_pvr_wq_avail(const struct pvr_wq *wq);
+int __wrap_pvr_wq_avail(const struct pvr_wq *wq);
+
+int __wrap_pvr_wq_avail(const struct pvr_wq *wq)
+{
+	int avail = __real_pvr_wq_avail(wq);
+
+	call(&hook.after_count);
+	return avail;
 }
 
 static void begin(struct t_env *env)
@@ -178,12 +190,67 @@ static void test_responder_finds_the_receive_that_saw_the_1(void **state)
 	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 0);
 }
 
+static const struct fg_conn patient = {
+	.mtu = PVR_MTU_1024, .access = FG_ACCESS_ALL, .timeout = 14, .retry_cnt = 7,
+	.rnr_retry = 7, .min_rnr_timer = 0, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
+};
+
+/* A receive queue that the requester looks at (datapath/rnr.h). */
+static void connect_long(struct t_env *env)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };
+
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	fg_end_connect(&env->a, &env->b, &patient);
+}
+
+/* Return: false if the next timer is not one of those that look. */
+static bool to_next_look(struct fg_host *host)
+{
+	uint64_t deadline = pvr_engine_deadline(host->engine, 0);
+
+	if (deadline > host->now + FG_MS)
+		return false;
+	host->now = deadline;
+	return true;
+}
+
+static void test_last_look_finds_the_receive_that_saw_the_1(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t last, looks = 0;
+
+	connect_long(env);
+	begin(env);
+	t_send(&env->a, 1, 0, 8);
+	for (fg_run(env->host); to_next_look(env->host); fg_run(env->host))
+		looks++;
+	assert_int_equal(fg_qp_quiet(&env->b.qp)->rq, 0);
+	/* The same again, up to the last. */
+	connect_long(env);
+	begin(env);
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	for (last = 1; last < looks; last++) {
+		assert_true(to_next_look(env->host));
+		fg_run(env->host);
+	}
+	hook.after_count = put_recv;
+	assert_true(to_next_look(env->host));
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 7, 8);
+	assert_int_not_equal(fg_qp_quiet(&env->b.qp)->rq, 0);
+}
+
 /* ------------------------------------------------------------- by threads */
 
 struct player {
 	struct t_env *env;
 	uint32_t done; /* messages */
 	uint32_t bells[2]; /* doorbells under way: of a's SQ, of b's RQ */
+	bool looked_for; /* b's receives: the clock goes on, as far as the last look */
 	bool writes; /* nothing else, so that most of the time is spent at the end of turns */
 	bool bursts; /* of writes, with one doorbell until the device has come */
 	bool rang; /* ... for the requests before rung, and it may be under way */
@@ -331,7 +398,7 @@ static time_t seconds(void)
 	return ts.tv_sec;
 }
 
-/* The clock stands still: no timer repairs what a missing doorbell has left. */
+/* The clock stands still, but for looks: no RNR timer repairs what a missing doorbell has left. */
 static void serve(struct player *p, bool polls)
 {
 	struct pvr_engine *engine = p->env->host->engine;
@@ -345,6 +412,8 @@ static void serve(struct player *p, bool polls)
 			end = seconds() + HANG_SECONDS;
 		last = done;
 		carry_bells(p);
+		if (p->looked_for)
+			to_next_look(p->env->host);
 		if (polls)
 			pvr_engine_poll(engine, 0);
 		pvr_engine_run(engine, 0);
@@ -394,6 +463,14 @@ static void test_no_doorbell_is_missing_at_the_end_of_polling(void **state)
 	play_against(*state, true, true);
 }
 
+static void test_receives_are_looked_for_or_rung_for(void **state)
+{
+	struct player p = { .env = *state, .looked_for = true };
+
+	connect_long(p.env);
+	play_player(&p, false);
+}
+
 static void test_one_doorbell_until_the_device_has_come(void **state)
 {
 	struct player p = { .env = *state, .bursts = true };
@@ -416,7 +493,9 @@ int main(void)
 		T(test_end_of_polling_finds_what_saw_the_1, rc_connected),
 		T(test_end_of_polling_has_said_0_to_who_comes_later, rc_connected),
 		T(test_responder_finds_the_receive_that_saw_the_1, rc_connected),
+		T(test_last_look_finds_the_receive_that_saw_the_1, rc_connected),
 		T(test_no_doorbell_is_missing, rc_connected),
+		T(test_receives_are_looked_for_or_rung_for, rc_connected),
 		T(test_no_doorbell_is_missing_at_the_end_of_turns, rc_connected),
 		T(test_no_doorbell_is_missing_at_the_end_of_polling, rc_connected),
 		T(test_one_doorbell_until_the_device_has_come, rc_connected),

@@ -280,6 +280,16 @@ static const struct fg_conn patient = {
 	.rnr_retry = 7, .min_rnr_timer = 0, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
 };
 
+/* On a busy machine the receive may come first, time and again: once the sender must wait. */
+static void await_rnr_nak(struct fg_guest *guest)
+{
+	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+
+	while (!fg_stats(guest).rnr_naks && now() < end)
+		sched_yield();
+	assert_int_equal(fg_stats(guest).rnr_naks, 1);
+}
+
 static void test_receive_wakes_who_waits(void **state)
 {
 	struct t_env *env = *state;
@@ -290,6 +300,8 @@ static void test_receive_wakes_who_waits(void **state)
 	begin = now();
 	for (uint32_t n = 0; n < 500; n++) {
 		t_send(&env->a, n, 0, 64);
+		if (!n)
+			await_rnr_nak(env->g[1]);
 		if (n % 2)
 			sched_yield();
 		for (volatile uint32_t delay = n % 64 * 100; delay; delay--)
@@ -299,6 +311,38 @@ static void test_receive_wakes_who_waits(void **state)
 		await_ok(&env->a.scq);
 	}
 	/* Were every tenth one slept out, it would take longer. */
+	assert_true(now() - begin < HANG_SECONDS * FG_SEC);
+	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
+}
+
+/* Its guest rings for none: the sender's worker looks, while the other one is busy, too. */
+static void test_receive_in_a_long_queue_is_found(void **state)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };
+	struct t_env *env = *state;
+	uint64_t begin;
+
+	env->g[1]->config.ext = PVR_ENGINE_EXT;
+	expect_ok(fg_guest_boot(env->g[1]));
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
+	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+	fg_end_connect(&env->a, &env->b, &patient);
+	go(state);
+	begin = now();
+	for (uint32_t n = 0; n < 500; n++) {
+		t_send(&env->a, n, 0, 64);
+		t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 4096);
+		if (!n)
+			await_rnr_nak(env->g[1]);
+		for (volatile uint32_t delay = n % 64 * 100; delay; delay--)
+			;
+		t_recv(&env->b, n, 0, 64);
+		await_ok(&env->b.rcq);
+		await_ok(&env->b.scq);
+		await_ok(&env->a.scq);
+	}
+	/* As above. */
 	assert_true(now() - begin < HANG_SECONDS * FG_SEC);
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
@@ -708,6 +752,7 @@ int main(void)
 		C(test_large_messages_both_ways_at_once),
 		C(test_three_talk_to_each_other),
 		C(test_receive_wakes_who_waits),
+		C(test_receive_in_a_long_queue_is_found),
 		C(test_srq_wakes_who_waits),
 		C(test_datagrams_both_ways),
 		C(test_group_across_workers),
