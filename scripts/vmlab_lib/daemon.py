@@ -16,22 +16,25 @@ def adapter_mac(number, nth=1):
 
 class Daemon:
     """A pvrdmad of our own. Its adapters: node1, node2, ... and of a node's further ones node1-2, node1-3, ...,
-    which are on the fabrics in turns."""
+    which are on the fabrics in turns. `host`: its number if there are several, with `prefix` before its command
+    line and `args` behind."""
 
-    def __init__(self, program, nodes, run_dir, logs, level, settings="", adapters=1, fabrics=1):
+    def __init__(self, program, nodes, run_dir, logs, level, settings="", adapters=1, fabrics=1, host="", prefix=(),
+                 args=()):
         self.program = program
-        self.control = run_dir / "pvrdmad"
-        self.sockets = {n: run_dir / f"adapter{n}" for n in range(1, nodes + 1)}
-        self.more = {(n, nth): run_dir / f"adapter{n}-{nth}"
-                     for n in range(1, nodes + 1) for nth in range(2, adapters + 1)}
+        self.name = f"pvrdmad{host}"
+        self.prefix, self.args = prefix, args
+        self.control = run_dir / self.name
+        self.sockets = {n: run_dir / f"adapter{n}" for n in nodes}
+        self.more = {(n, nth): run_dir / f"adapter{n}-{nth}" for n in nodes for nth in range(2, adapters + 1)}
         self.fabrics = fabrics
-        self.log_path = logs / "pvrdmad.log"
+        self.log_path = logs / f"{self.name}.log"
         self.level = level
         self.settings = f",{settings}" if settings else ""  # of every adapter
         self.child = None
 
     def start(self):
-        argv = [self.program, "--control", self.control, "--log-level", self.level]
+        argv = [*self.prefix, self.program, "--control", self.control, "--log-level", self.level, *self.args]
         for number, path in self.sockets.items():
             argv += ["--adapter", f"name=node{number},socket={path},mac={adapter_mac(number)}{self.settings}"]
         for (number, nth), path in self.more.items():
@@ -41,7 +44,7 @@ class Daemon:
         with open(self.log_path, "wb") as log:
             self.child = process.spawn(argv, stdout=log, stderr=log)
         if not process.wait_for(self._settled, START_SECONDS):
-            raise LabError(f"pvrdmad made no sockets within {START_SECONDS} s{self._last_words()}")
+            raise LabError(f"{self.name} made no sockets within {START_SECONDS} s{self._last_words()}")
         if self.failure():
             raise LabError(self.failure())
 
@@ -53,7 +56,14 @@ class Daemon:
         """Why the daemon is no longer there, or None."""
         if self.child is None or self.child.poll() is None:
             return None
-        return f"pvrdmad ended with status {self.child.returncode}{self._last_words()}"
+        return f"{self.name} ended with status {self.child.returncode}{self._last_words()}"
+
+    @property
+    def controls(self):
+        return [self.control]
+
+    def pids(self):
+        return {self.name: self.child.pid}
 
     def _last_words(self):
         lines = self.log_path.read_text(errors="replace").strip().splitlines()
@@ -68,7 +78,7 @@ class Daemon:
         status = self.child.returncode
         self.child = None
         if failure is None and status not in (0, -15):
-            return f"pvrdmad ended with status {status} when it was told to stop{self._last_words()}"
+            return f"{self.name} ended with status {status} when it was told to stop{self._last_words()}"
         return failure
 
 

@@ -121,9 +121,9 @@ class Lab:
     def _release(self):
         """Every script is through: note the paths they used, and let the VMs power off."""
         self.released = True
-        if self.options.control:
-            text = daemon.paths(self.options.binaries, self.options.control)
-            (self.options.logs / "paths.txt").write_text(text)
+        texts = [daemon.paths(self.options.binaries, control) for control in self.options.controls]
+        if texts:
+            (self.options.logs / "paths.txt").write_text("".join(texts))
         for answer in self._finish_answers:
             answer("ok")
 
@@ -205,7 +205,7 @@ class Lab:
         """What the host's processes have run: "node1=NANOSECONDS node2=... pvrdmad=..."."""
         pids = {other.name: other.pid for other in self.nodes.values() if other.alive()}
         if self.service:
-            pids["pvrdmad"] = self.service.child.pid
+            pids.update(self.service.pids())
         try:
             used = [f"{name}={process.cpu_nanoseconds(pid)}" for name, pid in pids.items()]
         except OSError as err:

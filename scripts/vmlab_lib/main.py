@@ -9,6 +9,7 @@ from . import options as command_line
 from . import logs, parts, rundir, shell, ssh
 from .daemon import Daemon, adapter_mac
 from .errors import Interrupted, LabError, LabFailure
+from .fleet import Fleet
 from .initramfs import GUEST_SCRIPTS
 from .lab import Lab
 from .node import Vm
@@ -79,14 +80,18 @@ def _count(number, what):
 def _start_daemon(options, run, progress, stack):
     if not options.needs_daemon or options.adapters:
         return None
-    service = Daemon(options.pvrdmad, options.nodes, run, options.logs,
-                     options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics)
+    if options.hosts > 1:
+        service = Fleet(options, run)
+    else:
+        service = Daemon(options.pvrdmad, range(1, options.nodes + 1), run, options.logs,
+                         options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics)
     stack.callback(_close_daemon, service)
     service.start()
-    options.control = service.control
+    options.controls = service.controls
     options.adapters = [(path, "") for path in service.sockets.values()]
     options.more = service.more
-    progress.say(f"pvrdmad serves {options.nodes * options.per_node} adapters")
+    progress.say(f"pvrdmad serves {options.nodes * options.per_node} adapters" +
+                 (f" on {options.hosts} hosts" if options.hosts > 1 else ""))
     return service
 
 

@@ -7,6 +7,8 @@ import pathlib
 import re
 
 from .errors import LabError
+from .fleet import PIPES
+from .hosts import MAX_HOSTS
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SCRIPTS = ROOT / "scripts"
@@ -60,6 +62,8 @@ def _parser():
     add("--smp", default="1", metavar="N", help="CPUs of each VM (default 1)")
     add("--adapters", dest="per_node", default="1", metavar="N", help="NICs with an adapter in each VM (default 1)")
     add("--fabrics", default="1", metavar="N", help="fabrics that the adapters of a VM are on in turns (default 1)")
+    add("--hosts", default="1", metavar="H", help="hosts, each with a pvrdmad, over which the VMs are spread (default 1)")
+    add("--pipe", default="tcp", metavar="|".join(PIPES), help="what joins the hosts (default tcp)")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--run", metavar="SCRIPT", help="run SCRIPT on every node")
     what.add_argument("--shell", action="store_true", help="give a shell on node 1")
@@ -92,6 +96,8 @@ def _check_numbers(options):
     options.smp = _number("--smp", options.smp, 1, 255)
     options.per_node = _number("--adapters", options.per_node, 1, MAX_ADAPTERS)
     options.fabrics = _number("--fabrics", options.fabrics, 1, options.per_node)
+    options.hosts = _number("--hosts", options.hosts, 1, min(MAX_HOSTS, options.nodes))
+    _choice("--pipe", options.pipe, PIPES)
     options.more = {}
     try:
         options.timeout = float(options.timeout)
@@ -174,8 +180,10 @@ def _check_daemon(options):
         options.adapters.append((pathlib.Path(path).absolute(), mac.lower()))
     if options.per_node > 1 and (options.driver != "pvrdma" or options.adapter_socket):
         raise LabError("--adapters wants --driver pvrdma and a pvrdmad of vmlab's own")
-    options.control = options.pvrdmad_control and pathlib.Path(options.pvrdmad_control).absolute()
-    if not options.adapters and not options.control:
+    options.controls = [pathlib.Path(options.pvrdmad_control).absolute()] if options.pvrdmad_control else []
+    if options.hosts > 1 and (not options.needs_daemon or options.adapters or options.controls):
+        raise LabError("--hosts wants a pvrdmad of vmlab's own on each of them")
+    if not options.adapters and not options.controls:
         _check_own_daemon(options)
         return
     if not options.needs_daemon:
@@ -184,8 +192,8 @@ def _check_daemon(options):
     if len(options.adapters) != options.nodes:
         raise LabError(f"{options.nodes} nodes need {options.nodes} times --adapter-socket, "
                        f"not {len(options.adapters)} times")
-    for path in [options.control, *(path for path, _ in options.adapters)]:
-        if path and not path.is_socket():
+    for path in [*options.controls, *(path for path, _ in options.adapters)]:
+        if not path.is_socket():
             raise LabError(f"{path} is no socket: is pvrdmad running?")
 
 

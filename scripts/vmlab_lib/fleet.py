@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""A lab of several hosts, each with a pvrdmad that serves every so-manieth node."""
+
+import secrets
+
+from .daemon import Daemon
+from .hosts import Hosts, address
+
+PIPES = ("tcp", "tls")
+
+
+class Fleet:
+    """What a Daemon is to one host, for several: host H has nodes H, H + hosts, H + 2 hosts ..."""
+
+    def __init__(self, options, run_dir):
+        self.hosts = Hosts(options.hosts)
+        self.key = run_dir / "psk"
+        self.pipe = options.pipe
+        self.make = lambda number: self._daemon(options, run_dir, number)
+        self.count = options.hosts
+        self.daemons = []
+
+    def _daemon(self, options, run_dir, number):
+        secure = ["--tls-psk-file", self.key] if self.pipe == "tls" else ["--insecure"]
+        peers = [word for other in range(1, self.count + 1) if other != number
+                 for word in ("--peer", f"host{other}={address(other)}")]
+        return Daemon(options.pvrdmad, range(number, options.nodes + 1, self.count), run_dir, options.logs,
+                      options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics,
+                      host=number, prefix=self.hosts.enter(number),
+                      args=["--name", f"host{number}", "--listen", address(number), *secure, *peers])
+
+    def start(self):
+        self.key.touch(mode=0o600)
+        self.key.write_text(f"{secrets.token_hex(32)}\n")
+        self.hosts.start()
+        for number in range(1, self.count + 1):
+            self.daemons.append(self.make(number))
+            self.daemons[-1].start()
+
+    @property
+    def sockets(self):
+        found = {n: path for daemon in self.daemons for n, path in daemon.sockets.items()}
+        return dict(sorted(found.items()))
+
+    @property
+    def more(self):
+        return {key: path for daemon in self.daemons for key, path in daemon.more.items()}
+
+    @property
+    def controls(self):
+        return [daemon.control for daemon in self.daemons]
+
+    def pids(self):
+        return {daemon.name: daemon.child.pid for daemon in self.daemons}
+
+    def failure(self):
+        return next(filter(None, (daemon.failure() for daemon in self.daemons)), None)
+
+    def close(self):
+        failures = [daemon.close() for daemon in self.daemons]
+        self.hosts.close()
+        return next(filter(None, failures), None)
