@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the rows of native.json, vm.json and apps.json must reach."""
+"""What the rows of native.json, vm.json, apps.json and hosts.json must reach."""
 
 import re
 
@@ -36,6 +36,9 @@ TARGETS = [
     (r"apps\.netpipe_lat", Target("ratio", False, 1 / 5, "<= 1/5")),
     (r"apps\.netpipe_peak", Target("ratio", True, 100, ">= 100 x")),
     (r"apps\.(rping|cmtime)", Target("ratio", True, 1, ">= 1 x")),
+    (r"hosts\.(write|read|send)_bw(_2qps)?\.1048576", Target("ratio", True, 0.9, ">= 0.9 x")),
+    (r"hosts\.tls_write_bw\.1048576", Target("ratio", True, 0.8, ">= 0.8 x")),
+    (r"hosts\.write_lat\.8", Target("ratio", False, 1.5, "<= 1.5 x")),
     (r"vm\.pingpong_event\.4096", Target("ratio", False, 1 / 5, "<= 1/5")),
 ]
 

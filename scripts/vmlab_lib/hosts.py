@@ -106,6 +106,11 @@ class Hosts:
         self._switch.stdin.write(f"{number} {delay_ms} {loss} {reorder}\n")
         self._switch.stdin.flush()
 
+    def reset(self, number):
+        """Break the host's TCP connections to the others; returns how many there were."""
+        lines = self.run(number, "ss", "--no-header", "--tcp", "--kill", "dst", f"{address(0)}/24").splitlines()
+        return len([line for line in lines if line.strip()])
+
     def close(self):
         if self._switch:
             process.stop(self._switch, grace=0)

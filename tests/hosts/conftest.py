@@ -16,14 +16,15 @@ def start_lab(tmp_path):
     """A function that starts a Lab; its daemons must end well when the test is over."""
     labs = []
 
-    def start(**kwargs):
+    def make(start=True, **kwargs):
         folder = tmp_path / f"lab{len(labs)}"
         folder.mkdir()
         labs.append(Lab(folder, **kwargs))
-        labs[-1].start()
+        if start:
+            labs[-1].start()
         return labs[-1]
 
-    yield start
+    yield make
     for lab in labs:
         lab.close()
 

@@ -42,6 +42,8 @@ class Daemon:
         self.folder.mkdir()
         self.control = self.folder / "control"
         self.log_path = self.folder / "log"
+        fabric = lab.fabrics.get(number)
+        self.fabric = f",fabric={fabric}" if fabric else ""
         self.child = None
 
     def socket(self, guest):
@@ -51,7 +53,7 @@ class Daemon:
         argv = [*self.lab.hosts.enter(self.number), PVRDMAD, "--name", self.name, "--control", self.control,
                 "--listen", address(self.number), *self.args]
         for guest in self.guests:
-            argv += ["--adapter", f"name=vm{guest},socket={self.socket(guest)},mac={mac(guest)}"]
+            argv += ["--adapter", f"name=vm{guest},socket={self.socket(guest)},mac={mac(guest)}{self.fabric}"]
         seen = len(self.log())
         with open(self.log_path, "ab") as log:
             self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -120,9 +122,10 @@ class Run:
 class Lab:
     """Hosts with a guest each: guest N on host N. `pipe`: tcp, or tls with a pre-shared key."""
 
-    def __init__(self, folder, hosts=2, pipe="tcp", weather=False, args=(), guests_per_host=1):
+    def __init__(self, folder, hosts=2, pipe="tcp", weather=False, args=(), guests_per_host=1, fabrics=None):
         self.folder = folder
         self.hosts = Hosts(hosts, weather)
+        self.fabrics = fabrics or {}
         self.runs = []
         self.counter = 0
         self.key = folder / "psk"
