@@ -20,6 +20,11 @@ NET = f"127.{10 + os.getpid() // 250 % 200}.{os.getpid() % 250}"
 STRANGER = f"{NET}.200"
 
 
+def named(value):
+    """Names of tests: what is random, or long, says nothing."""
+    return value if isinstance(value, str) else f"{len(value)} bytes"
+
+
 def address(number):
     return f"{NET}.{number}"
 
@@ -349,7 +354,7 @@ def test_same_index_replaces(host):
     (p.frame(p.HELLO, b"\0" * 96, flags=1), "an unknown flag"),
     (b"\0" * 200, "an unknown type of frame"),
     (b"\xff" * 200, "an unknown type of frame"),
-])
+], ids=named)
 def test_bad_beginning(host, data, pattern):
     with Conn.dial(address(1)) as conn:
         conn.send(data)
@@ -408,7 +413,7 @@ def test_hello_and_frames_in_one_packet(host):
     p.frame(99), p.frame(p.HELLO, b"\0" * 96), p.hello("again"), p.frame(p.REQUEST, b"\0" * 4), p.frame(p.PING, size=3),
     p.frame(p.REQUEST, b"\xff" * 112, fabric=1), p.frame(p.ACK, b"\0" * 48), p.frame(p.PING, b"x" * 8, fabric=7),
     p.frame(p.WHERE, b"\0" * 24, fabric=5), p.frame(p.FABRIC, b"\xff" * 32, fabric=1), p.frame(p.PING, size=1 << 31),
-])
+], ids=named)
 def test_bad_frame_ends_the_connection(host, data):
     with Conn.dial(address(1)) as conn:
         conn.greet("bad")
