@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Keys for TLS, made by the openssl program."""
+
+import secrets
+import subprocess
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True)
+
+
+class Authority:
+    """Signs certificates of hosts."""
+
+    def __init__(self, folder, name="ca"):
+        self.folder, self.cert, self.key = folder, folder / f"{name}.pem", folder / f"{name}.key"
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", self.key,
+                "-out", self.cert, "-subj", f"/CN={name}", "-days", 30)
+
+    def sign(self, host, names=None, days=30, extra=()):
+        """(certificate, key) of a host; `names` are its DNS names."""
+        cert, key, request = (self.folder / f"{self.cert.stem}-{host}.{end}" for end in ("pem", "key", "csr"))
+        names = [host] if names is None else names
+        extensions = [f"subjectAltName={','.join(f'DNS:{name}' for name in names)}"] if names else []
+        openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", request,
+                "-subj", f"/CN={host}", *(arg for text in [*extensions, *extra] for arg in ("-addext", text)))
+        when = ["-days", days]
+        openssl("x509", "-req", "-in", request, "-CA", self.cert, "-CAkey", self.key, "-CAcreateserial",
+                "-copy_extensions", "copy", "-out", cert, *when)
+        return cert, key
+
+    def options(self, host, ca=None, **kwargs):
+        """What a daemon needs."""
+        cert, key = self.sign(host, **kwargs)
+        return ["--tls-cert", str(cert), "--tls-key", str(key), "--tls-ca", str((ca or self).cert)]
+
+
+def psk_options(folder, host, **keys):
+    """A file with a key for each other host; `all` is the one without a name."""
+    path = folder / f"{host}.psk"
+    path.write_text("# made by a test\n\n" + "".join(
+        f"{key}\n" if name == "all" else f"{name}:{key}\n" for name, key in keys.items()))
+    return ["--tls-psk-file", str(path)]
+
+
+def new_psk(size=32):
+    return secrets.token_hex(size)

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Who may talk to a daemon: certificates and pre-shared keys, right ones and wrong ones."""
+
+import re
+import socket
+import ssl
+import subprocess
+
+import pytest
+
+import pipe_peer as p
+from conftest import PATIENCE, run_pvrdmad, wait_until
+from keys import Authority, new_psk, psk_options
+from pipe_peer import Conn
+from test_net import address, host_of, options, peer_of, wait_up
+
+DAY = 86400
+
+
+@pytest.fixture(scope="module")
+def ca(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("ca"))
+
+
+@pytest.fixture(scope="module")
+def other_ca(tmp_path_factory):
+    return Authority(tmp_path_factory.mktemp("other"), "other")
+
+
+@pytest.fixture
+def start(start_daemon):
+    def start_host(number, *peers, keys=(), **kwargs):
+        return start_daemon(adapters=0, args=options(number, *peers, args=keys), **kwargs)
+
+    return start_host
+
+
+def refused_both_ways(start, keys1, keys2, *patterns):
+    """h1 dials h2 in vain; each pattern is in the log of one of them, with the other's name or address."""
+    two, one = start(2, keys=keys2), start(1, 2, keys=keys1)
+    wait_until(lambda: host_of(two)["refused"] > 0, "h2 refuses")
+    for pattern in ("cannot connect to host h2 at ", *patterns):
+        wait_until(lambda: re.search(pattern, one.log() + two.log()), pattern)
+    assert peer_of(one, "h2")["out"] == 0 and peer_of(two, "h1")["in"] == 0
+    assert peer_of(one, "h2")["state"] == "unreachable"
+
+
+# -------------------------------------------------------------------------- certificates
+
+
+def test_certificates(start, ca):
+    one, two = start(1, 2, keys=ca.options("h1")), start(2, 1, keys=ca.options("h2"))
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+    assert re.match(r"TLSv1.3, TLS_[A-Z0-9_]+, certificate$", peer_of(one, "h2")["tls"])
+    assert host_of(one)["tls"] == "certificates"
+    assert 0 < peer_of(one, "h2")["rtt_us"] < 5e6
+
+
+def test_certificate_for_several_names(start, ca):
+    one = start(1, 2, keys=ca.options("h1"))
+    start(2, keys=ca.options("h2", names=["else", "h2"]))
+    wait_up(one, "h2", incoming=0)
+
+
+def test_certificate_of_another_authority(start, ca, other_ca):
+    refused_both_ways(start, other_ca.options("h1", ca=ca), ca.options("h2"),
+                      r"a connection from .* is refused: the certificate of '/CN=h1' is refused: unable to get local",
+                      "cannot connect to host h2 at .*: TLS: it refuses us: unknown CA")
+
+
+def test_certificate_of_the_dialled_is_wrong(start, ca, other_ca):
+    refused_both_ways(start, ca.options("h1"), other_ca.options("h2", ca=ca),
+                      "cannot connect to host h2 at .*: the certificate of '/CN=h2' is refused: unable to get local")
+
+
+def test_expired_certificate(start, ca):
+    start(2, keys=ca.options("h2", days=-1))
+    one = start(1, 2, keys=ca.options("h1"))
+    one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of '/CN=h2' is refused: "
+                     "certificate has expired")
+
+
+def test_expired_certificate_of_the_dialler(start, ca):
+    refused_both_ways(start, ca.options("h1", days=-1), ca.options("h2"),
+                      "is refused: the certificate of '/CN=h1' is refused: certificate has expired",
+                      "it refuses us: certificate expired")
+
+
+def test_certificate_of_another_host(start, ca):
+    """h3's certificate is good, but h2 is dialled."""
+    cert, key = ca.sign("h3")
+    keys = ["--tls-cert", str(cert), "--tls-key", str(key), "--tls-ca", str(ca.cert)]
+    one = start(1, 2, keys=ca.options("h1"))
+    done = run_pvrdmad(*options(2, args=keys))
+    assert done.returncode == 1
+    assert "is not this host's: it lacks the subject alternative name DNS:h2" in done.stderr
+    assert peer_of(one, "h2")["out"] == 0
+
+
+def tls_peer(ca, host, to=1):
+    """A connection as `host`, by Python, TLS done."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(ca.cert)
+    if host:
+        context.load_cert_chain(*ca.sign(host))
+    return Conn(context.wrap_socket(Conn.dial(address(to)).sock))
+
+
+def test_saying_to_be_another_host(start, ca):
+    """A good certificate of h3, and HELLO says h2."""
+    one = start(1, keys=ca.options("h1"))
+    with tls_peer(ca, "h3") as conn:
+        conn.send(p.hello("h2"))
+        reason, text = conn.bye()
+    assert reason == p.BYE_IDENTITY
+    assert "it says to be host 'h2', which its certificate does not name" in text
+    one.wait_for_log("refused: host h2: it says to be host 'h2', which its certificate does not name")
+    with tls_peer(ca, "h3") as conn:
+        assert conn.greet("h3") == "h1"
+
+
+def test_wildcards_are_not_believed(start, ca):
+    one = start(1, keys=ca.options("h1"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(ca.cert)
+    context.load_cert_chain(*ca.sign("wild", names=["*.lab"]))
+    with Conn(context.wrap_socket(Conn.dial(address(1)).sock)) as conn:
+        conn.send(p.hello("h2.lab"))
+        assert conn.bye()[0] == p.BYE_IDENTITY
+    assert peer_of(one, "h2.lab")["in"] == 0
+
+
+def test_no_certificate(start, ca):
+    one = start(1, keys=ca.options("h1"))
+    with pytest.raises((ssl.SSLError, p.Closed, OSError)):
+        with tls_peer(ca, None) as conn:
+            conn.greet("h2")
+    one.wait_for_log("is refused: TLS: it has shown no certificate")
+
+
+def test_older_tls(start, ca):
+    one = start(1, keys=ca.options("h1"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises((ssl.SSLError, OSError)):
+        context.wrap_socket(Conn.dial(address(1)).sock)
+    one.wait_for_log("is refused: TLS: it does not speak TLS 1.3")
+
+
+def test_bytewise_over_tls(start, ca):
+    one = start(1, keys=ca.options("h1"))
+    with tls_peer(ca, "h2") as conn:
+        for byte in p.hello("h2") + p.frame(p.PING, b"01234567"):
+            conn.send(bytes([byte]))
+        assert conn.frame()[0] == p.HELLO
+        assert conn.frame() == (p.PONG, b"01234567")
+        conn.send(b"".join(p.frame(p.PING, b"%08d" % number) for number in range(20000)))
+        for number in range(20000):
+            assert conn.frame() == (p.PONG, b"%08d" % number)
+    assert one.child.poll() is None
+
+
+def test_garbage_in_tls(start, ca):
+    """Records that nobody has encrypted."""
+    one = start(1, keys=ca.options("h1"))
+    conn = tls_peer(ca, "h2")
+    assert conn.greet("h2") == "h1"
+    with socket.socket(fileno=conn.sock.detach()) as sock:
+        sock.sendall(b"\x17\x03\x03\x00\x20" + b"x" * 32)
+        one.wait_for_log("host h2 is not connected any more")
+    with tls_peer(ca, "h2") as conn:
+        assert conn.greet("h2") == "h1"
+
+
+def test_slow_tls_handshake(start, ca):
+    one = start(1, keys=ca.options("h1"))
+    before = one.open_files()
+    with Conn.dial(address(1)) as conn:
+        conn.send(b"\x16\x03\x01\x02\x00\x01\x00")
+        assert conn.ends()
+    one.wait_for_log("is refused: no TLS handshake within 5 s")
+    wait_until(lambda: one.open_files() == before, "no descriptor is left")
+
+
+# ---------------------------------------------------------------------- pre-shared keys
+
+
+def test_pre_shared_keys(start, tmp_path):
+    key, other = new_psk(), new_psk()
+    one = start(1, 2, keys=psk_options(tmp_path, "h1", h2=key, h3=other))
+    two = start(2, 1, keys=psk_options(tmp_path, "h2", h1=key))
+    three = start(3, 1, keys=psk_options(tmp_path, "h3", h1=other))
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+    wait_up(three, "h1", incoming=0)
+    assert re.match(r"TLSv1.3, TLS_[A-Z0-9_]+, pre-shared key$", peer_of(one, "h2")["tls"])
+
+
+def test_one_key_for_all(start, tmp_path):
+    key = new_psk(64)
+    one = start(1, 2, keys=psk_options(tmp_path, "h1", all=key))
+    start(2, keys=psk_options(tmp_path, "h2", all=key))
+    wait_up(one, "h2", incoming=0)
+
+
+def test_wrong_pre_shared_key(start, tmp_path):
+    refused_both_ways(start, psk_options(tmp_path, "h1", h2=new_psk()), psk_options(tmp_path, "h2", h1=new_psk()),
+                      "is refused: TLS: host h1: its pre-shared key is not the one that is here",
+                      "cannot connect to host h2 at .*: TLS: it refuses us")
+
+
+def test_host_without_a_key(start, tmp_path):
+    key = new_psk()
+    refused_both_ways(start, psk_options(tmp_path, "h1", h2=key), psk_options(tmp_path, "h2", h3=key),
+                      "is refused: there is no key for host 'h1' in .*h2.psk")
+
+
+def test_no_key_for_a_peer(tmp_path):
+    done = run_pvrdmad("--control", tmp_path / "c", *options(1, 2, args=psk_options(tmp_path, "h1", h3=new_psk())))
+    assert done.returncode == 1
+    assert "peer h2: there is no key for host 'h2' in" in done.stderr
+
+
+def test_key_of_another_host_proves_no_name(start, tmp_path):
+    """h3 has its own key to h1; with that it cannot be h2 (openssl s_client sends the identity h3)."""
+    one = start(1, keys=psk_options(tmp_path, "h1", h2=new_psk(), h3=(key := new_psk())))
+    child = subprocess.Popen(["openssl", "s_client", "-connect", f"{address(1)}:7471", "-tls1_3", "-quiet", "-psk", key,
+                              "-psk_identity", "h3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+    child.stdin.write(p.hello("h2"))
+    child.stdin.flush()
+    one.wait_for_log("refused: host h2: it says to be host 'h2', and has the key of 'h3'")
+    child.kill()
+    child.communicate(timeout=PATIENCE)
+    assert peer_of(one, "h2")["in"] == 0
+
+
+def test_certificate_instead_of_the_key(start, tmp_path, ca):
+    """A server that has no key, but a certificate that nobody asked for, gets nothing."""
+    one = start(1, 2, keys=psk_options(tmp_path, "h1", h2=new_psk()))
+    cert, key = ca.sign("h2")
+    child = subprocess.Popen(["openssl", "s_server", "-accept", f"{address(2)}:7471", "-tls1_3", "-cert", str(cert),
+                              "-key", str(key)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
+    one.wait_for_log("cannot connect to host h2 at")
+    wait_until(lambda: "the certificate of '/CN=h2' is refused" in one.log(), "the certificate is refused")
+    assert peer_of(one, "h2")["out"] == 0
+    child.kill()
+    child.communicate(timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("text, line, pattern", [
+    ("h2:12\n", 1, "a key of 2 hexadecimal digits, expected 32 to 128"),
+    ("# x\n\nh2:" + "0" * 130 + "\n", 3, "a key of 130 hexadecimal digits"),
+    ("h2:" + "xy" * 16 + "\n", 1, "characters other than hexadecimal digits"),
+    ("a b:" + "0" * 32 + "\n", 1, "a key of 1 hexadecimal digits"),
+    ("h!:" + "0" * 32 + "\n", 1, "host name 'h!' has characters"),
+    ("h2:" + "0" * 32 + "\nh2:" + "1" * 32 + "\n", 2, "a second key for h2"),
+    ("0" * 32 + "\n" + "1" * 32 + "\n", 2, "a second key for all hosts"),
+])
+def test_wrong_key_file(tmp_path, text, line, pattern):
+    path = tmp_path / "keys"
+    path.write_text(text)
+    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=["--tls-psk-file", str(path)]))
+    assert done.returncode == 1
+    assert re.search(rf"{path}:{line}: .*{pattern}", done.stderr), done.stderr
+
+
+def test_empty_key_file(tmp_path):
+    path = tmp_path / "keys"
+    path.write_text("# nothing\n")
+    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=["--tls-psk-file", str(path)]))
+    assert done.returncode == 1 and "there is no key in it" in done.stderr
+
+
+@pytest.mark.parametrize("which, pattern", [
+    (0, "cannot use the certificate .*none"), (1, "cannot use the private key .*none"),
+    (2, "cannot use the certificate authority .*none"),
+])
+def test_missing_files(tmp_path, ca, which, pattern):
+    keys = ca.options("h1")
+    keys[2 * which + 1] = str(tmp_path / "none")
+    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=keys))
+    assert done.returncode == 1
+    assert re.search(pattern, done.stderr), done.stderr
+
+
+def test_key_of_another_certificate(tmp_path, ca):
+    keys = ca.options("h1")
+    keys[3] = str(ca.sign("h2")[1])
+    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=keys))
+    assert done.returncode == 1
+    assert "key values mismatch" in done.stderr
+
+
+# -------------------------------------------------------------------- with and without
+
+
+def test_plain_to_tls(start, ca):
+    refused_both_ways(start, [], ca.options("h2"), "is refused: TLS: it does not speak TLS; is it --insecure there?")
+
+
+def test_tls_to_plain(start, ca):
+    refused_both_ways(start, ca.options("h1"), [], "is refused: it begins with TLS, and here TLS is off")
+
+
+def test_keys_to_certificates(start, ca, tmp_path):
+    refused_both_ways(start, psk_options(tmp_path, "h1", h2=new_psk()), ca.options("h2"),
+                      "the certificate of '/CN=h2' is refused")
+
+
+def test_insecure_is_named(start_daemon):
+    """Not loopback, and no keys: only --insecure allows it."""
+    done = run_pvrdmad("--listen", "0.0.0.0:17471")
+    assert done.returncode == 2 and "insecure where all that can reach it are trusted" in done.stderr
+    daemon = start_daemon(adapters=0, args=["--name", "h1", "--listen", "0.0.0.0:17471", "--insecure"])
+    assert "host h1 listens at 0.0.0.0:17471, TLS: off" in daemon.log()
