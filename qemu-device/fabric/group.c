@@ -16,14 +16,20 @@ bool pvr_gid_is_multicast(const uint8_t gid[16])
 	return gid[0] == 0xff;
 }
 
-static struct pvr_group *group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16])
+static struct pvr_group *find_in(const struct pvr_fabric *fabric, const uint8_t mgid[16],
+				 uint8_t gid_type)
 {
 	struct pvr_group *group;
 
-	LIST_FOREACH(group, &adapter->fabric->groups[pvr_fabric_bucket(mgid)], link)
-		if (group->gid_type == adapter->gid_type && !memcmp(group->mgid, mgid, 16))
+	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(mgid)], link)
+		if (group->gid_type == gid_type && !memcmp(group->mgid, mgid, 16))
 			return group;
 	return NULL;
+}
+
+static struct pvr_group *group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16])
+{
+	return find_in(adapter->fabric, mgid, adapter->gid_type);
 }
 
 static uint32_t group_share(const struct pvr_group *group)
@@ -273,6 +279,22 @@ bool pvr_group_next(const struct pvr_adapter *adapter, const uint8_t mgid[16], u
 	group = group_find(adapter, mgid);
 	found = group && find_step(group, after, step);
 	pvr_unlock(lock_of(adapter));
+	return found;
+}
+
+bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name,
+		       uint64_t after, struct pvr_group_step *step)
+{
+	const struct pvr_group *group = NULL;
+	const struct pvr_fabric *fabric;
+	bool found;
+
+	pvr_lock(&engine->fabrics.lock);
+	LIST_FOREACH(fabric, &engine->fabrics.list, link)
+		if (!strcmp(fabric->name, name->fabric))
+			group = find_in(fabric, name->mgid, name->gid_type);
+	found = group && find_step(group, after, step);
+	pvr_unlock(&engine->fabrics.lock);
 	return found;
 }
 

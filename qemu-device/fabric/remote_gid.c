@@ -64,7 +64,8 @@ struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const 
 	struct pvr_gid_place place;
 	bool ask;
 
-	if (!engine->net.ops)
+	/* A group is nobody's address. */
+	if (!engine->net.ops || key.multicast)
 		return NULL;
 	pvr_lock(&engine->fabrics.lock);
 	ask = look_up(engine, &key, &place);

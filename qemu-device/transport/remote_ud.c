@@ -1,13 +1,189 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Datagrams from other hosts. */
+/* Datagrams to and from other hosts. */
+#include "transport/remote_ud.h"
+
+#include <endian.h>
+
+#include "fabric/remote_gid.h"
 #include "transport/link.h"
+
+#define FLOW_LABEL 0xfffffu
+#define TRAFFIC_CLASS_SHIFT 20
+/* Hosts that a datagram to a group goes to at most: work that one guest causes. */
+#define HOSTS_MAX PVR_MCAST_FANOUT
+
+/* ---------------------------------------------------------------------- sending */
+
+static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn,
+		       const struct pvr_datagram *dgram)
+{
+	any->datagram = (struct pvr_frame_datagram){
+		.frame = { .type = PVR_FRAME_DATAGRAM,
+			   .flags = dgram->solicited ? PVR_REQUEST_F_SOLICITED : 0 },
+		.has_imm = dgram->has_imm,
+		.gid_type = dgram->gid_type,
+		.traffic_class = (uint8_t)(dgram->av->sl_tclass_flowlabel >> TRAFFIC_CLASS_SHIFT),
+		.hop_limit = dgram->av->hop_limit,
+		.flow_label = htole32(dgram->av->sl_tclass_flowlabel & FLOW_LABEL),
+		.src_qpn = htole32(dgram->src_qpn),
+		.dst_qpn = htole32(dst_qpn),
+		.qkey = htole32(dgram->qkey),
+	};
+	if (dgram->has_imm)
+		memcpy(any->datagram.imm, &dgram->imm, sizeof(any->datagram.imm));
+	memcpy(any->datagram.sgid, dgram->sgid, sizeof(any->datagram.sgid));
+	memcpy(any->datagram.dgid, dgram->av->dgid, sizeof(any->datagram.dgid));
+}
+
+/* At once: who sets up a connection waits for the answer. */
+static void send_to(struct pvr_remote *remote, struct pvr_qp *from, uint32_t dst_qpn,
+		    const struct pvr_datagram *dgram)
+{
+	union pvr_any_frame any;
+	struct pvr_route route;
+
+	if (!pvr_link_route(remote, from->qpn, &route))
+		return;
+	fill_frame(&any, dst_qpn, dgram);
+	if (pvr_link_send(&route, from->adapter->fabric, &any, sizeof(any.datagram),
+			  dgram->payload, 0, (uint32_t)dgram->payload->total) == PVR_SENT)
+		pvr_link_flush(&route);
+}
+
+void pvr_remote_ud_send(struct pvr_qp *from, uint32_t dst_qpn, const struct pvr_datagram *dgram)
+{
+	struct pvr_remote *remote = pvr_remote_gid_find(from->adapter, dgram->av->dgid);
+
+	if (remote)
+		send_to(remote, from, dst_qpn, dgram);
+}
+
+uint32_t pvr_remote_ud_send_group(struct pvr_qp *from, const struct pvr_datagram *dgram)
+{
+	struct pvr_remote *remote;
+	uint32_t i;
+
+	for (i = 0; i < HOSTS_MAX; i++) {
+		remote = pvr_remote_group_member(from->adapter, dgram->av->dgid, i);
+		if (!remote)
+			break;
+		send_to(remote, from, PVR_MULTICAST_QPN, dgram);
+	}
+	return i;
+}
+
+/* -------------------------------------------------------------------- receiving */
+
+/* What has come: the frame, and where its payload lies. */
+struct arrival {
+	struct pvr_engine *engine;
+	const char *fabric;
+	const struct pvr_frame_datagram *frame;
+	uint8_t *payload;
+};
+
+static struct pvrdma_av av_of(const struct pvr_frame_datagram *frame)
+{
+	struct pvrdma_av av = {
+		.sl_tclass_flowlabel = le32toh(frame->flow_label) |
+				       (uint32_t)frame->traffic_class << TRAFFIC_CLASS_SHIFT,
+		.hop_limit = frame->hop_limit,
+	};
+
+	memcpy(av.dgid, frame->dgid, sizeof(av.dgid));
+	return av;
+}
+
+/* @qp: of @adapter, which is held; or NULL. */
+static void offer(const struct arrival *arrival, struct pvr_adapter *adapter, struct pvr_qp *qp,
+		  bool multicast)
+{
+	const struct pvr_frame_datagram *frame = arrival->frame;
+	const struct pvrdma_av av = av_of(frame);
+	struct pvr_datagram dgram = {
+		.av = &av,
+		.sgid = frame->sgid,
+		.gid_type = frame->gid_type,
+		.src_qpn = le32toh(frame->src_qpn),
+		.qkey = le32toh(frame->qkey),
+		.has_imm = frame->has_imm,
+		.solicited = frame->frame.flags & PVR_REQUEST_F_SOLICITED,
+		.multicast = multicast,
+	};
+	struct pvr_sg sg;
+
+	memcpy(&dgram.imm, frame->imm, sizeof(dgram.imm));
+	pvr_sg_build_flat(&sg, adapter, arrival->payload,
+			  le32toh(frame->frame.size) - (uint32_t)sizeof(*frame));
+	dgram.payload = &sg;
+	pvr_ud_receive(adapter, qp, &dgram);
+}
+
+static void deliver(const struct arrival *arrival)
+{
+	const struct pvr_frame_datagram *frame = arrival->frame;
+	struct pvr_adapter *adapter = pvr_fabric_look_up(arrival->engine, arrival->fabric,
+							 frame->dgid, frame->gid_type);
+
+	if (!adapter)
+		return;
+	pvr_adapter_lock(adapter);
+	/* Its GID may have gone elsewhere before it was held. */
+	if (pvr_fabric_find(adapter, frame->dgid) == adapter)
+		offer(arrival, adapter, pvr_qp_find(adapter, le32toh(frame->dst_qpn)), false);
+	pvr_adapter_unlock(adapter);
+}
+
+/* The adapter is held. */
+static void offer_to_party(const struct arrival *arrival, const struct pvr_group_step *step)
+{
+	uint32_t left = step->share;
+	struct pvr_member *member;
+
+	for (member = step->first; member && left--; member = TAILQ_NEXT(member, of_party))
+		offer(arrival, step->adapter, member->qp, true);
+}
+
+/* To members here only: who sent it sends to each host itself. */
+static void deliver_to_group(const struct arrival *arrival)
+{
+	const struct pvr_group_name name = {
+		.fabric = arrival->fabric,
+		.mgid = arrival->frame->dgid,
+		.gid_type = arrival->frame->gid_type,
+	};
+	struct pvr_group_step step = { 0 };
+
+	while (pvr_group_next_of(arrival->engine, &name, step.number, &step)) {
+		pvr_adapter_lock(step.adapter);
+		if (pvr_group_at(step.adapter, name.mgid, &step))
+			offer_to_party(arrival, &step);
+		pvr_adapter_unlock(step.adapter);
+	}
+}
 
 enum pvr_handled pvr_remote_datagram(struct pvr_in *in, const char *fabric,
 				     const struct pvr_frame_datagram *frame, uint8_t *payload)
 {
-	(void)in;
-	(void)fabric;
-	(void)frame;
-	(void)payload;
+	struct pvr_remote *remote = pvr_in_remote(in);
+	const struct arrival arrival = {
+		.engine = pvr_remote_engine(remote),
+		.fabric = fabric,
+		.frame = frame,
+		.payload = payload,
+	};
+
+	switch (pvr_remote_gid_check(remote, fabric, frame->sgid, frame->gid_type)) {
+	case PVR_WHERE_REMOTE:
+		break;
+	case PVR_WHERE_UNKNOWN:
+		return pvr_in_may_stall(in) ? PVR_HANDLED_STALLED : PVR_HANDLED;
+	default:
+		return PVR_HANDLED;
+	}
+	if (le32toh(frame->dst_qpn) != PVR_MULTICAST_QPN)
+		deliver(&arrival);
+	else if (pvr_gid_is_multicast(frame->dgid))
+		deliver_to_group(&arrival);
 	return PVR_HANDLED;
 }

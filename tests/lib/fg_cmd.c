@@ -35,7 +35,11 @@ uint32_t fg_cmd_end(struct fg_guest *guest, const void *req, void *resp, size_t 
 uint32_t fg_cmd(struct fg_guest *guest, const void *req, size_t req_len, void *resp,
 		size_t resp_len)
 {
+	const struct fg_host *host = guest->host;
+
 	fg_cmd_begin(guest, req, req_len);
+	if (host->neighbours)
+		host->neighbours->tell(host->neighbours_opaque);
 	return fg_cmd_end(guest, req, resp, resp_len);
 }
 

@@ -30,6 +30,8 @@ struct fg_neighbours {
 	/* The first of all that they wait for. */
 	uint64_t (*deadline)(void *opaque);
 	void (*set_clock)(void *opaque, uint64_t now);
+	/* A guest has done something that others may have to know of. */
+	void (*tell)(void *opaque);
 };
 
 struct fg_host {

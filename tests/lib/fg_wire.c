@@ -364,6 +364,16 @@ static void wake_stalled(struct node *node)
 		node->wire->link[other][node->number][kind][slot].stalled = 0;
 }
 
+/* Its lock is held. */
+static bool tell(struct node *node)
+{
+	if (!fg_directory_tell(node->wire->directory, node->number, node->host->engine,
+			       node->remote))
+		return false;
+	wake_stalled(node);
+	return true;
+}
+
 /* Both kinds of ends that a host has. */
 static bool pump_host(struct node *node)
 {
@@ -371,9 +381,7 @@ static bool pump_host(struct node *node)
 	bool done;
 
 	pthread_mutex_lock(&node->lock);
-	done = fg_directory_tell(wire->directory, node->number, node->host->engine, node->remote);
-	if (done)
-		wake_stalled(node);
+	done = tell(node);
 	FOR_EACH_LINK(wire, other, kind, slot) {
 		done |= pump_out(&wire->link[node->number][other][kind][slot]);
 		done |= pump_in(&wire->link[other][node->number][kind][slot]);
@@ -432,6 +440,17 @@ static void wire_set_clock(void *opaque, uint64_t now)
 		wire->node[i].host->now = now;
 }
 
+static void wire_tell(void *opaque)
+{
+	struct fg_wire *wire = opaque;
+
+	for (unsigned int i = 0; i < wire->config.hosts; i++) {
+		pthread_mutex_lock(&wire->node[i].lock);
+		tell(&wire->node[i]);
+		pthread_mutex_unlock(&wire->node[i].lock);
+	}
+}
+
 static bool wire_step(void *opaque)
 {
 	return fg_wire_step(opaque);
@@ -441,6 +460,7 @@ static const struct fg_neighbours neighbours = {
 	.step = wire_step,
 	.deadline = wire_deadline,
 	.set_clock = wire_set_clock,
+	.tell = wire_tell,
 };
 
 void fg_wire_run(struct fg_wire *wire)

@@ -10,9 +10,16 @@ static struct t_env *env_new(void **state)
 
 	if (!env)
 		fg_die("out of memory");
-	env->host = fg_host_create();
+	if (getenv("FG_WIRE"))
+		env->wire = fg_wire_create(NULL);
+	env->host = env->wire ? fg_wire_host(env->wire, 0) : fg_host_create();
 	*state = env;
 	return env;
+}
+
+struct fg_host *t_other_host(struct t_env *env)
+{
+	return env->wire ? fg_wire_host(env->wire, 1) : env->host;
 }
 
 int t_setup_host(void **state)
@@ -44,7 +51,9 @@ int t_setup_guests(void **state)
 	struct t_env *env = env_new(state);
 
 	env->g[0] = fg_guest_start(env->host, 1);
-	env->g[1] = fg_guest_start(env->host, 2);
+	env->g[1] = fg_guest_start(t_other_host(env), 2);
+	/* They get to know each other. */
+	fg_run(env->host);
 	return 0;
 }
 
@@ -120,7 +129,10 @@ int t_teardown(void **state)
 
 	for (int i = 0; i < T_GUESTS; i++)
 		fg_guest_destroy(env->g[i]);
-	fg_host_destroy(env->host);
+	if (env->wire)
+		fg_wire_destroy(env->wire);
+	else
+		fg_host_destroy(env->host);
 	free(env);
 	return 0;
 }

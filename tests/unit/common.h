@@ -13,15 +13,20 @@
 #include <cmocka.h>
 
 #include "fake_guest.h"
+#include "fg_wire.h"
 
 #define T_GUESTS 4
 
 /* The state of every test; a fixture fills as much as its tests need. */
 struct t_env {
-	struct fg_host *host;
+	struct fg_wire *wire; /* with FG_WIRE in the environment: the guests are on two hosts */
+	struct fg_host *host; /* the first one; fg_run() of it runs both */
 	struct fg_guest *g[T_GUESTS]; /* vm1, vm2, ... */
 	struct fg_end a, b; /* on g[0]; on g[1] if there is one, else g[0] too */
 };
+
+/* Where the second guest is, and any others that are not to be with the first. */
+struct fg_host *t_other_host(struct t_env *env);
 
 /* Fixtures. The ends' QPs are in RESET unless the name says "connected" or "ready". */
 int t_setup_host(void **state); /* an engine without adapters */

@@ -495,8 +495,11 @@ static void test_copies_count_as_work(void **state)
 	}
 	for (uint32_t i = 0; i < 60; i++)
 		assert_true(fg_post_send(&env->a.qp, &wr));
-	assert_true(pvr_engine_run(env->host->engine, 0));
-	assert_in_range(fg_cq_drain(&env->a.scq), 1, 59);
+	/* Those on another host are another worker's. */
+	if (!env->wire) {
+		assert_true(pvr_engine_run(env->host->engine, 0));
+		assert_in_range(fg_cq_drain(&env->a.scq), 1, 59);
+	}
 	fg_run(env->host);
 	for (uint32_t i = 0; i < COUNT(qp); i++)
 		expect_ok(fg_qp_destroy(&qp[i]));

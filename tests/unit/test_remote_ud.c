@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Datagrams between hosts: what differs from those on one host. See also the -wire tests. */
+#include "common.h"
+#include "transport/wire.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define GRH 40u
+#define MULTICAST_QPN 0xffffffu
+
+static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
+
+/* Three hosts with a guest each: a's, b's and one more. */
+static int setup(void **state)
+{
+	const struct fg_wire_config config = { .hosts = 3, .buffer = 65536 };
+	struct t_env *env = test_calloc(1, sizeof(*env));
+
+	env->wire = fg_wire_create(&config);
+	env->host = fg_wire_host(env->wire, 0);
+	for (unsigned int i = 0; i < 3; i++)
+		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
+	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&env->a);
+	fg_end_ready(&env->b);
+	*state = env;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct t_env *env = *state;
+
+	for (unsigned int i = 0; i < T_GUESTS; i++)
+		fg_guest_destroy(env->g[i]);
+	fg_wire_destroy(env->wire);
+	test_free(env);
+	return 0;
+}
+
+static void send_group(struct t_env *env, struct fg_end *from, uint32_t len)
+{
+	struct pvrdma_av av = fg_av(&from->pd, group, 0);
+	struct pvrdma_sge sge = fg_sge(&from->mr, 0, len);
+	struct fg_wr wr = {
+		.wr_id = 99,
+		.opcode = PVRDMA_WR_SEND,
+		.flags = PVR_SEND_SIGNALED,
+		.sge = &sge,
+		.num_sge = 1,
+		.av = &av,
+		.remote_qpn = MULTICAST_QPN,
+		.remote_qkey = FG_QKEY,
+	};
+
+	assert_true(fg_post_send(&from->qp, &wr));
+	fg_run(env->host);
+	expect_done(&from->scq, 99, PVRDMA_WC_SEND);
+}
+
+static void ping(struct t_env *env, uint64_t wr_id)
+{
+	t_recv(&env->b, wr_id, 0, 200);
+	t_send_ud(&env->a, &env->b, wr_id, 0, 100);
+	fg_run(env->host);
+	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
+}
+
+static void test_unknown_destination_is_asked_for_and_the_datagram_dropped(void **state)
+{
+	struct t_env *env = *state;
+	unsigned int asked;
+
+	fg_wire_directory(env->wire, false);
+	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
+	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
+	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+	asked = fg_wire_resolves(env->wire, 0);
+	ping(env, 1);
+	expect_no_cqe(&env->b.rcq);
+	assert_int_equal(fg_wire_resolves(env->wire, 0), asked + 1);
+	expect_state(&env->a, PVR_QPS_RTS);
+	/* Not for each datagram; but once more after a while. */
+	ping(env, 2);
+	assert_int_equal(fg_wire_resolves(env->wire, 0), asked + 1);
+	fg_advance(env->host, FG_SEC);
+	ping(env, 3);
+	assert_int_equal(fg_wire_resolves(env->wire, 0), asked + 2);
+	fg_wire_directory(env->wire, true);
+	fg_run(env->host);
+	ping(env, 4);
+	expect_recv(&env->b.rcq, 1, 100 + GRH);
+}
+
+static void test_gid_that_nobody_has_is_not_asked_for_again(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t nobody[16];
+	unsigned int asked;
+
+	memcpy(nobody, env->b.gid, sizeof(nobody));
+	fg_gid_from_ipv4(env->b.gid, 10, 9, 9, 9);
+	ping(env, 1);
+	asked = fg_wire_resolves(env->wire, 0);
+	fg_advance(env->host, FG_SEC);
+	ping(env, 2);
+	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
+	memcpy(env->b.gid, nobody, sizeof(nobody));
+}
+
+static void test_lost_without_a_connection_which_is_wanted(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_wire_cut(env->wire, 0, 1, 0);
+	ping(env, 1);
+	expect_no_cqe(&env->b.rcq);
+	assert_true(fg_wire_wants(env->wire, 0) > 0);
+	fg_wire_mend(env->wire, 0, 1, 0);
+	ping(env, 2);
+	expect_recv(&env->b.rcq, 1, 100 + GRH);
+}
+
+static void test_group_reaches_each_host_once(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[2], PVR_QPT_UD);
+	fg_end_ready(&c);
+	expect_ok(fg_qp_attach(&env->a.qp, group));
+	expect_ok(fg_qp_attach(&env->b.qp, group));
+	expect_ok(fg_qp_attach(&c.qp, group));
+	for (unsigned int i = 0; i < 2; i++) {
+		t_recv(&env->a, i, 0, 200);
+		t_recv(&env->b, i, 0, 200);
+		t_recv(&c, i, 0, 200);
+	}
+	send_group(env, &env->b, 100);
+	/* Nobody passes it on to others: one each. */
+	expect_recv(&env->a.rcq, 0, 100 + GRH);
+	expect_recv(&env->b.rcq, 0, 100 + GRH);
+	expect_recv(&c.rcq, 0, 100 + GRH);
+	expect_no_cqe(&env->a.rcq);
+	expect_no_cqe(&env->b.rcq);
+	expect_no_cqe(&c.rcq);
+	/* Who has left gets no frame at all. */
+	expect_ok(fg_qp_detach(&c.qp, group));
+	send_group(env, &env->b, 100);
+	expect_recv(&env->a.rcq, 1, 100 + GRH);
+	expect_no_cqe(&c.rcq);
+	assert_int_equal(fg_stats(env->g[2]).ud_dropped, 0);
+}
+
+static void test_small_datagrams_get_through_while_bulk_data_block(void **state)
+{
+	struct t_env *env = *state;
+
+	/* The receiver takes nothing: the stream is full soon, and some more is kept. */
+	fg_wire_hold(env->wire, 0, 1, true);
+	for (unsigned int i = 0; i < 60; i++) {
+		t_recv(&env->b, i, 0, 5000);
+		t_send_ud(&env->a, &env->b, i, 0, 4096);
+		fg_run(env->host);
+	}
+	assert_int_equal(fg_cq_drain(&env->a.scq), 60);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_run(env->host);
+	/* 64 KiB on their way, and those that were kept; the others are lost. */
+	assert_in_range(fg_cq_drain(&env->b.rcq), 15 + 15, 59);
+	ping(env, 101);
+	assert_int_equal(fg_cq_pending(&env->b.rcq), 1);
+}
+
+static void test_streams_of_single_bytes(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_wire_limit(env->wire, 1, 1);
+	fg_fill(env->a.mr.va, 100, 5);
+	ping(env, 1);
+	expect_recv(&env->b.rcq, 1, 100 + GRH);
+	assert_int_equal(fg_mismatch(env->b.mr.va + GRH, 100, 5), 100);
+}
+
+/* -------------------------------------------------------------------- forged ones */
+
+struct forged {
+	struct pvr_frame_fabric fabric;
+	struct pvr_frame_datagram dgram;
+	uint8_t payload[8];
+};
+
+/* As host 1 would send it to host 2 for a, to b. */
+static struct forged forge(struct t_env *env)
+{
+	struct forged forged = {
+		.fabric = { .frame = { .size = sizeof(struct pvr_frame_fabric),
+				       .type = PVR_FRAME_FABRIC,
+				       .fabric = 1 },
+			    .name = "default" },
+		.dgram = { .frame = { .size = sizeof(struct pvr_frame_datagram) + 8,
+				      .type = PVR_FRAME_DATAGRAM,
+				      .fabric = 1 },
+			   .gid_type = PVR_GID_TYPE_ROCE_V2,
+			   .src_qpn = env->a.qp.qpn,
+			   .dst_qpn = env->b.qp.qpn,
+			   .qkey = FG_QKEY },
+	};
+
+	memcpy(forged.dgram.sgid, env->a.gid, 16);
+	memcpy(forged.dgram.dgid, env->b.gid, 16);
+	return forged;
+}
+
+/* From host number @other to host 2. Return: whether b got it. */
+static bool arrives(struct t_env *env, unsigned int other, const struct forged *forged)
+{
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, other);
+	uint32_t before = fg_cq_pending(&env->b.rcq);
+
+	t_recv(&env->b, 1, 0, 200);
+	fg_forger_send(forger, forged, sizeof(*forged));
+	fg_settle(env->host, FG_SEC);
+	fg_forger_recv(forger, NULL, 0);
+	fg_run(env->host);
+	assert_false(fg_forger_is_closed(forger));
+	fg_forger_destroy(forger);
+	return fg_cq_pending(&env->b.rcq) != before;
+}
+
+static void test_datagram_of_a_host_that_has_the_gid_is_taken(void **state)
+{
+	struct t_env *env = *state;
+	const struct forged forged = forge(env);
+
+	assert_true(arrives(env, 0, &forged));
+}
+
+static void test_datagram_in_the_name_of_another_host_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+	struct forged forged = forge(env);
+
+	/* The GID is host 1's, and host 3 says it; then the receiver's own; then a group. */
+	assert_false(arrives(env, 2, &forged));
+	memcpy(forged.dgram.sgid, env->b.gid, 16);
+	assert_false(arrives(env, 0, &forged));
+	memcpy(forged.dgram.sgid, group, 16);
+	assert_false(arrives(env, 0, &forged));
+	assert_int_equal(fg_stats(env->g[1]).rx_messages, 0);
+}
+
+static void test_datagram_of_another_fabric_or_roce_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+	struct forged forged = forge(env);
+
+	strcpy(forged.fabric.name, "tenant2");
+	assert_false(arrives(env, 0, &forged));
+	forged = forge(env);
+	forged.dgram.gid_type = PVR_GID_TYPE_ROCE_V1;
+	assert_false(arrives(env, 0, &forged));
+}
+
+static void test_datagram_to_nobody_is_dropped(void **state)
+{
+	struct t_env *env = *state;
+	struct forged forged = forge(env);
+	uint64_t dropped = fg_stats(env->g[1]).ud_dropped;
+
+	forged.dgram.dst_qpn = 0xabcdef;
+	assert_false(arrives(env, 0, &forged));
+	assert_int_equal(fg_stats(env->g[1]).ud_dropped, dropped + 1);
+	/* No adapter has the GID; and a group's number to a GID that is none. */
+	forged.dgram.dst_qpn = env->b.qp.qpn;
+	memcpy(forged.dgram.dgid, env->a.gid, 16);
+	assert_false(arrives(env, 0, &forged));
+	forged = forge(env);
+	forged.dgram.dst_qpn = MULTICAST_QPN;
+	assert_false(arrives(env, 0, &forged));
+}
+
+static void test_sender_that_is_not_known_yet_is_waited_for(void **state)
+{
+	struct t_env *env = *state;
+	struct forged forged = forge(env);
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+
+	fg_wire_directory(env->wire, false);
+	fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 0, 7);
+	expect_ok(fg_bind_gid(env->g[0], 3, forged.dgram.sgid));
+	t_recv(&env->b, 1, 0, 200);
+	fg_forger_send(forger, &forged, sizeof(forged));
+	expect_no_cqe(&env->b.rcq);
+	assert_true(fg_wire_resolves(env->wire, 1) > 0);
+	fg_wire_directory(env->wire, true);
+	fg_advance(env->host, 20 * FG_MS);
+	fg_forger_recv(forger, NULL, 0);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 8 + GRH);
+	fg_forger_destroy(forger);
+}
+
+static void test_sender_that_stays_unknown_holds_nobody_up_for_long(void **state)
+{
+	struct t_env *env = *state;
+	struct forged forged = forge(env), good = forge(env);
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+
+	fg_wire_directory(env->wire, false);
+	fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 0, 7);
+	t_recv(&env->b, 1, 0, 200);
+	fg_forger_send(forger, &forged, sizeof(forged));
+	fg_forger_send(forger, &good.dgram, sizeof(good) - sizeof(good.fabric));
+	for (unsigned int i = 0; i < 40; i++) {
+		fg_advance(env->host, 10 * FG_MS);
+		fg_forger_recv(forger, NULL, 0);
+	}
+	expect_no_cqe(&env->b.rcq);
+	for (unsigned int i = 0; i < 20; i++) {
+		fg_advance(env->host, 10 * FG_MS);
+		fg_forger_recv(forger, NULL, 0);
+	}
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 8 + GRH);
+	/* The next one does not wait again at once. */
+	t_recv(&env->b, 2, 0, 200);
+	fg_forger_send(forger, &forged.dgram, sizeof(forged) - sizeof(forged.fabric));
+	fg_forger_send(forger, &good.dgram, sizeof(good) - sizeof(good.fabric));
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 2, 8 + GRH);
+	fg_forger_destroy(forger);
+}
+
+int main(void)
+{
+#define U(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		U(test_unknown_destination_is_asked_for_and_the_datagram_dropped),
+		U(test_gid_that_nobody_has_is_not_asked_for_again),
+		U(test_lost_without_a_connection_which_is_wanted),
+		U(test_group_reaches_each_host_once),
+		U(test_small_datagrams_get_through_while_bulk_data_block),
+		U(test_streams_of_single_bytes),
+		U(test_datagram_of_a_host_that_has_the_gid_is_taken),
+		U(test_datagram_in_the_name_of_another_host_is_dropped),
+		U(test_datagram_of_another_fabric_or_roce_is_dropped),
+		U(test_datagram_to_nobody_is_dropped),
+		U(test_sender_that_is_not_known_yet_is_waited_for),
+		U(test_sender_that_stays_unknown_holds_nobody_up_for_long),
+	};
+
+	fg_default_ext = PVR_EXT_MCAST;
+	return T_MAIN(tests);
+}
