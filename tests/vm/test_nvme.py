@@ -1,68 +1,122 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""NVMe over fabrics: the kernel's own target on one VM, its initiator on the other, random data there and back."""
+"""NVMe over fabrics: the kernel's own target on one VM, its initiator on the other, as docs/applications.md says."""
 
+import json
+
+import applications
 import apps
 import pytest
+import storage
 from steps import Step, ids, run_steps
+from test_vanish import pvrdmactl
 
 pytestmark = pytest.mark.slow
 
-# With and without a shared receive queue at the target.
-TARGET = """
-    target() {
-        modprobe -r nvmet_rdma; modprobe nvmet-rdma use_srq=$1 || return
-        modprobe brd rd_nr=1 rd_size=65536 || return
-        mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config || return
-        cd /sys/kernel/config/nvmet &&
-            mkdir subsystems/t && echo 1 >subsystems/t/attr_allow_any_host &&
-            mkdir subsystems/t/namespaces/1 && echo /dev/ram0 >subsystems/t/namespaces/1/device_path &&
-            echo 1 >subsystems/t/namespaces/1/enable &&
-            mkdir ports/1 && echo ipv4 >ports/1/addr_adrfam && echo rdma >ports/1/addr_trtype &&
-            echo $MY_IP >ports/1/addr_traddr && echo 4420 >ports/1/addr_trsvcid &&
-            ln -s /sys/kernel/config/nvmet/subsystems/t ports/1/subsystems/t
-    }
-    no_target() {
-        cd /sys/kernel/config/nvmet &&
-            rm ports/1/subsystems/t && rmdir ports/1 && echo 0 >subsystems/t/namespaces/1/enable &&
-            rmdir subsystems/t/namespaces/1 subsystems/t && cd / && modprobe -r nvmet_rdma && modprobe -r brd
-    }
-    initiator() {
-        modprobe nvme-rdma && nvme connect -t rdma -a $PEER_IP -s 4420 -n t -i 2 || return
-        until_true 100 test -b /dev/nvme0n1 || return
-        there_and_back; status=$?
-        nvme disconnect -n t && modprobe -r nvme_rdma && return $status
-    }
+PAIRS = storage.pairs()
+
+# With a shared receive queue at the target: the documented commands find the module loaded.
+THERE_AND_BACK = storage.FUNCTIONS + """
     there_and_back() {
         head -c 24M /dev/urandom >/tmp/sent
         dd if=/tmp/sent of=/dev/nvme0n1 bs=1M oflag=direct && dd if=/tmp/sent of=/dev/nvme0n1 bs=12K oflag=direct &&
             dd if=/dev/nvme0n1 of=/tmp/back bs=256K iflag=direct count=96 && cmp /tmp/sent /tmp/back
     }
     if [ $NODE = 1 ]; then
-        target %s && raise up || { raise dead; exit 1; }
+        modprobe nvmet-rdma use_srq=1 && target && raise up || { raise dead; exit 1; }
         await over dead
-        no_target
+        target_end
     else
         await up dead; raised up || exit
-        initiator; status=$?
+        host && there_and_back; status=$?
+        host_end && modprobe -r nvme_rdma || status=1
         raise over; exit $status
     fi"""
+TARGET = Step("target", storage.FUNCTIONS + "[ $NODE != 1 ] || target")
+CONNECT = Step("connect", storage.FUNCTIONS + "[ $NODE != 2 ] || host")
+FIO = Step("fio", f"[ $NODE != 2 ] || {storage.script('fio')}", 120)
+MATRIX = Step("matrix", f"[ $NODE != 2 ] || {storage.fio(PAIRS)}", 240)
+# fio ends because of its errors, not because its time is up; requests under way fail, none is lost.
+DISCONNECT = Step("disconnect-under-io", storage.FUNCTIONS + """
+    [ $NODE = 2 ] || exit 0
+    fio --name=under-way --filename=/dev/nvme0n1 --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=32 \
+        --time_based --runtime=600 >/tmp/fio 2>&1 & pid=$!
+    until_true 100 sectors_done 2000; begun=$?
+    host_end || exit
+    wait $pid; status=$?
+    cat /tmp/fio
+    [ $begun = 0 ] && [ $status != 0 ] && until_true 50 eval '! test -e /dev/nvme0n1' && until_true 50 no_qp""", 60)
+COMPLAINTS = Step("complaints", "! complaints")
+LEFT = "[ $NODE != 2 ] || {{ raise {0}; await {0}.seen; }}; rdma resource"
+REFUSED = """
+    [ $NODE = 2 ] || exit 0
+    modprobe nvme-rdma
+    for i in $(seq {}); do {} && exit 1; done
+    dmesg | tail -n 2; until_true 50 no_qp"""
+UNKNOWN = "A target that nobody has"
+# What the first failure leaves for good, like a pool of CQs, is no leak: it does not grow.
+FIRST_REFUSED = Step("first-wrong-name", storage.FUNCTIONS + REFUSED.format(1, storage.script(UNKNOWN)))
+BEFORE = Step("before-wrong-names", LEFT.format("look"))
+WRONG_NAME = Step("wrong-names", storage.FUNCTIONS + REFUSED.format(20, storage.script(UNKNOWN)))
+WRONG_PORT = Step("wrong-ports", storage.FUNCTIONS + REFUSED.format(
+    20, "nvme connect -t rdma -a 10.77.0.1 -s 4421 -n ram"))
+WRONG_ADDRESS = Step("wrong-address", storage.FUNCTIONS + REFUSED.format(
+    1, "nvme connect -t rdma -a 10.77.0.99 -s 4420 -n ram"))
+AFTER = Step("after-wrong-names", LEFT.format("look"))
+TARGET_END = Step("target-end", storage.FUNCTIONS + "[ $NODE != 1 ] || target_end")
+NOTHING_LEFT = Step("nothing-left", storage.FUNCTIONS + "no_qp")
 
+REFUSALS = [FIRST_REFUSED, WRONG_NAME, WRONG_PORT, WRONG_ADDRESS]
 STEPS = [
-    Step("nvme", TARGET % "0", 120),
-    Step("nvme-srq", TARGET % "1", 120),
-    Step("nothing-left", "! rdma resource show qp link $RDMA_DEV/1 | grep -v 'type GSI'"),
-    Step("complaints", "! complaints"),
+    Step("there-and-back-with-srq", THERE_AND_BACK, 120),
+    TARGET, CONNECT, FIO, MATRIX, DISCONNECT,
+    Step("connect-again", CONNECT.script), Step("fio-again", FIO.script, 120),
+    Step("disconnect", storage.FUNCTIONS + "[ $NODE != 2 ] || host_end"),
+    COMPLAINTS,
+    FIRST_REFUSED, BEFORE, WRONG_NAME, WRONG_PORT, WRONG_ADDRESS, AFTER,
+    TARGET_END, NOTHING_LEFT,
 ]
 
 
 @pytest.fixture(scope="module")
 def nvme(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("nvme"), STEPS, packages=apps.PACKAGES)
+    stats = pvrdmactl("--json", "stats")
+    return run_steps(tmp_path_factory.mktemp("nvme"), STEPS, packages=apps.PACKAGES,
+                     watch={f"{step.name}.look": stats for step in (BEFORE, AFTER)})
 
 
 @pytest.mark.parametrize("step", ids(STEPS))
 def test_nvme(nvme, step):
     nvme.check(step)
+
+
+@pytest.mark.parametrize("step", [FIO, *REFUSALS[:2]], ids=lambda step: step.name)
+def test_output_is_as_documented(nvme, step):
+    applications.check_output("fio" if step is FIO else UNKNOWN, nvme.check(step.name)[1].text)
+
+
+@pytest.mark.parametrize("job", PAIRS, ids=lambda job: job.name)
+def test_fio(nvme, job):
+    storage.check_job(job, storage.fio_results(nvme.check(MATRIX.name)[1].text))
+
+
+def test_reason_of_a_refusal_is_in_the_kernel_log(nvme):
+    assert 'Connect Invalid Data Parameter, subsysnqn "nobody"' in nvme.check(WRONG_NAME.name)[1].text
+    assert "invalid service ID" in nvme.check(WRONG_PORT.name)[1].text
+
+
+OBJECTS = ("contexts", "pds", "mrs", "mws", "cqs", "qps", "srqs")
+
+
+def test_refusals_leave_nothing(nvme):
+    """Neither in the guests, connection ids included, nor in the daemon."""
+    before, after = ([outcome.text for outcome in nvme.check(step.name)] for step in (BEFORE, AFTER))
+    assert before == after and all("cm_id" in text for text in before)
+    objects = []
+    for step in (BEFORE, AFTER):
+        status, text = nvme.seen[f"{step.name}.look"]
+        assert status == 0, text
+        objects.append([{name: adapter[name] for name in OBJECTS} for adapter in json.loads(text)["adapters"]])
+    assert objects[0] == objects[1] and len(objects[0]) == 2
 
 
 def test_run_ended_well(nvme):
