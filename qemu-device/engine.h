@@ -306,6 +306,25 @@ void pvr_adapter_for_each_gid(struct pvr_adapter *adapter,
 					 const uint8_t gid[16], uint8_t gid_type),
 			      void *opaque);
 
+/* A queue pair, for people. */
+struct pvr_qp_info {
+	uint32_t qpn;
+	const char *type, *state;
+	const char *waits; /* what its requester waits for, or "" */
+	/* RC and UC; zero: not connected. */
+	uint32_t dest_qpn;
+	uint8_t dgid[16];
+	uint8_t traffic_class;
+	uint64_t stat[PVR_STAT_NUM];
+};
+
+/*
+ * Some of the adapter's queue pairs: those from @cursor on, which is 0 in the first call. Up
+ * to @max, and there may be none. Return: false: those were the last.
+ */
+bool pvr_adapter_get_qps(struct pvr_adapter *adapter, uint32_t *cursor, struct pvr_qp_info *infos,
+			 size_t max, size_t *num);
+
 /* Traffic from one adapter to another since the engine began. */
 struct pvr_path_stats {
 	const char *from, *to; /* adapter names */

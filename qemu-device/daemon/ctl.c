@@ -26,6 +26,7 @@ static const char help[] =
 	"  adapters               the adapters, their state, and which QEMU is attached\n"
 	"  paths                  which adapters and hosts talked to each other, how and how much\n"
 	"  peers                  other hosts: whether we are connected, by which address, how safely\n"
+	"  qps [NAME]             queue pairs of one adapter or of all\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
 	"  workers                what the daemon's workers do: load, when they poll, when they sleep\n"
 	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
@@ -77,6 +78,7 @@ static const struct ctl_command commands[] = {
 	{ "adapters", 0, 0, { NULL }, pvr_print_adapters },
 	{ "paths", 0, 0, { NULL }, pvr_print_paths },
 	{ "peers", 0, 0, { NULL }, pvr_print_peers },
+	{ "qps", 0, 1, { "name" }, pvr_print_qps },
 	{ "stats", 0, 1, { "name" }, pvr_print_stats },
 	{ "workers", 0, 0, { NULL }, pvr_print_workers },
 	{ "add-adapter", 1, 1, { NULL }, NULL },

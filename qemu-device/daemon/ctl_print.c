@@ -151,6 +151,38 @@ void pvr_print_stats(struct json_object *reply)
 		print_stats_of(json_object_array_get_idx(list, i));
 }
 
+/* ------------------------------------------------------------------ queue pairs */
+
+static void qp_cell(void *opaque, size_t row, size_t column, char *buf)
+{
+	static const struct {
+		const char *title, *key;
+	} columns[] = {
+		{ "QPN", "qpn" },	    { "TYPE", "type" },		{ "STATE", "state" },
+		{ "PEER", "dgid" },	    { "QPN", "dest_qpn" },	{ "SENT", "tx_messages" },
+		{ "RECEIVED", "rx_messages" }, { "BYTES", "tx_bytes" }, { "BY TCP", "tcp_bytes" },
+		{ "TIMEOUTS", "ack_timeouts" }, { "WAITS FOR", "waits" },
+	};
+	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
+	const char *text = row ? text_of(obj, columns[column].key) : columns[column].title;
+	bool peer = column == 3 || column == 4;
+
+	snprintf(buf, TABLE_CELL, "%s",
+		 !*text || (row && peer && !number_of(obj, "dest_qpn")) ? "-" : text);
+}
+
+void pvr_print_qps(struct json_object *reply)
+{
+	size_t len, num, i;
+	struct json_object *adapters = list_of(reply, "adapters", &len), *qps;
+
+	for (i = 0; i < len; i++) {
+		printf("%s:\n", text_of(json_object_array_get_idx(adapters, i), "name"));
+		qps = list_of(json_object_array_get_idx(adapters, i), "qps", &num);
+		print_rows(num + 1, 11, qp_cell, qps);
+	}
+}
+
 /* -------------------------------------------------------------------- workers */
 
 static void worker_cell(void *opaque, size_t row, size_t column, char *buf)

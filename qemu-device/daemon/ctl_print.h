@@ -7,6 +7,7 @@
 
 void pvr_print_adapters(struct json_object *reply);
 void pvr_print_stats(struct json_object *reply);
+void pvr_print_qps(struct json_object *reply);
 void pvr_print_peers(struct json_object *reply);
 void pvr_print_paths(struct json_object *reply);
 void pvr_print_workers(struct json_object *reply);

@@ -54,15 +54,23 @@ static void put_mac(struct json_object *obj, const uint8_t *mac)
 	put_text(obj, "mac", text);
 }
 
-static void put_gid(void *opaque, uint32_t index, const uint8_t gid[16], uint8_t gid_type)
+#define GID_TEXT 40
+
+static const char *format_gid(const uint8_t gid[16], char text[GID_TEXT])
 {
-	char text[40];
 	size_t i, len = 0;
 
 	for (i = 0; i < 16; i += 2)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%02x%02x", i ? ":" : "",
+		len += (size_t)snprintf(text + len, GID_TEXT - len, "%s%02x%02x", i ? ":" : "",
 					gid[i], gid[i + 1]);
-	json_object_array_add(opaque, json_object_new_string(text));
+	return text;
+}
+
+static void put_gid(void *opaque, uint32_t index, const uint8_t gid[16], uint8_t gid_type)
+{
+	char text[GID_TEXT];
+
+	json_object_array_add(opaque, json_object_new_string(format_gid(gid, text)));
 }
 
 static void put_gids(struct json_object *obj, struct pvr_adapter *adapter)
@@ -191,7 +199,8 @@ static struct json_object *measure(const struct pvr_attach *attach)
 }
 
 /* Of one adapter if "name" is given, else of all. */
-static bool run_stats(struct request *request)
+static bool run_each(struct request *request,
+		     struct json_object *(*each)(const struct pvr_attach *attach))
 {
 	struct json_object *list;
 	struct pvr_attach *attach = NULL;
@@ -205,10 +214,72 @@ static bool run_stats(struct request *request)
 	list = json_object_new_array();
 	for (i = 0; i < request->daemon->num_adapters; i++) {
 		if (!attach || attach == request->daemon->adapters[i])
-			json_object_array_add(list, measure(request->daemon->adapters[i]));
+			json_object_array_add(list, each(request->daemon->adapters[i]));
 	}
 	put(request->reply, "adapters", list);
 	return true;
+}
+
+static bool run_stats(struct request *request)
+{
+	return run_each(request, measure);
+}
+
+static struct json_object *describe_qp(const struct pvr_qp_info *qp)
+{
+	static const struct {
+		const char *name;
+		enum pvr_stat stat;
+	} stats[] = {
+		{ "tx_messages", PVR_STAT_TX_MSGS },
+		{ "tx_bytes", PVR_STAT_TX_BYTES },
+		{ "rx_messages", PVR_STAT_RX_MSGS },
+		{ "rx_bytes", PVR_STAT_RX_BYTES },
+		{ "local_bytes", PVR_STAT_LOCAL_BYTES },
+		{ "verbs_bytes", PVR_STAT_RDMA_BYTES },
+		{ "tcp_bytes", PVR_STAT_TCP_BYTES },
+		{ "rnr_naks", PVR_STAT_RNR_NAKS },
+		{ "ack_timeouts", PVR_STAT_ACK_TIMEOUTS },
+		{ "retries_exceeded", PVR_STAT_RETRIES_EXCEEDED },
+	};
+	struct json_object *obj = json_object_new_object();
+	char gid[GID_TEXT];
+	size_t i;
+
+	put_number(obj, "qpn", qp->qpn);
+	put_text(obj, "type", qp->type);
+	put_text(obj, "state", qp->state);
+	put_text(obj, "waits", qp->waits);
+	put_number(obj, "dest_qpn", qp->dest_qpn);
+	put_text(obj, "dgid", format_gid(qp->dgid, gid));
+	put_number(obj, "traffic_class", qp->traffic_class);
+	for (i = 0; i < sizeof(stats) / sizeof(stats[0]); i++)
+		put_number(obj, stats[i].name, qp->stat[stats[i].stat]);
+	return obj;
+}
+
+static struct json_object *describe_qps(const struct pvr_attach *attach)
+{
+	struct pvr_adapter *adapter = pvr_attach_adapter(attach);
+	struct json_object *obj = json_object_new_object(), *list = json_object_new_array();
+	struct pvr_qp_info infos[32];
+	uint32_t cursor = 0;
+	size_t num, i;
+	bool more;
+
+	do {
+		more = pvr_adapter_get_qps(adapter, &cursor, infos, 32, &num);
+		for (i = 0; i < num; i++)
+			json_object_array_add(list, describe_qp(&infos[i]));
+	} while (more);
+	put_text(obj, "name", pvr_adapter_name(adapter));
+	put(obj, "qps", list);
+	return obj;
+}
+
+static bool run_qps(struct request *request)
+{
+	return run_each(request, describe_qps);
 }
 
 static void put_path(void *opaque, const struct pvr_path_stats *stats)
@@ -378,6 +449,7 @@ static const struct {
 	{ "adapters", run_adapters },
 	{ "paths", run_paths },
 	{ "peers", run_peers },
+	{ "qps", run_qps },
 	{ "stats", run_stats },
 	{ "workers", run_workers },
 	{ "add-adapter", run_add_adapter },

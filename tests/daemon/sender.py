@@ -27,8 +27,8 @@ class Sender:
             self.guest.put_ring(base)
         self.pd = self.guest.command(CREATE_PD, "II", 0, 0)[0]
         cq = self.guest.command(CREATE_CQ, "QIIII", CQ_RING, 0, CQES, 2, 0)[0]
-        self.qp = self.guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, self.pd, cq, cq, 0, WQES, 16, 1, 1, 0, 0, 0, 3,
-                                     1, 0, 0, UD, 0, 0, 0, 0)[1]
+        self.qpn, self.qp = self.guest.command(CREATE_QP, "Q11I3H6B", QP_RINGS, self.pd, cq, cq, 0, WQES, 16, 1, 1, 0,
+                                               0, 0, 3, 1, 0, 0, UD, 0, 0, 0, 0)
         self.guest.command(MODIFY_QP, "III41xB", self.qp, INIT_MASK, 1, 1)
         self.guest.command(MODIFY_QP, "III", self.qp, STATE, 2)
         self.guest.command(MODIFY_QP, "III", self.qp, RTS_MASK, 3)

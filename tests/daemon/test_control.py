@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from conftest import PVRDMACTL, ROOT, mac, wait_until
+from sender import Sender
 from vfio_user import Client
 
 
@@ -56,7 +57,7 @@ def test_usage(args, text):
 def test_help():
     done = ctl("--help")
     assert done.returncode == 0
-    for word in ("adapters", "paths", "stats", "workers", "add-adapter", "remove-adapter", "link", "log-level", "--json"):
+    for word in ("adapters", "paths", "peers", "qps", "stats", "workers", "add-adapter", "remove-adapter", "link", "log-level", "--json"):
         assert word in done.stdout
 
 
@@ -207,3 +208,18 @@ def test_too_many_clients(daemon):
     for sock in socks:
         sock.close()
     wait_until(lambda: daemon.ctl("version").returncode == 0, "control socket usable again")
+
+
+def test_qps(daemon, client):
+    sender = Sender(client)
+    sender.send()
+    adapters = json.loads(daemon.ctl("--json", "qps").stdout)["adapters"]
+    assert [adapter["name"] for adapter in adapters] == ["node1", "node2"]
+    qp = next(qp for qp in adapters[0]["qps"] if qp["qpn"] == sender.qpn)
+    assert (qp["type"], qp["state"], qp["tx_messages"], qp["waits"]) == ("UD", "RTS", 1, "")
+    assert adapters[1]["qps"] == []
+    rows = daemon.ctl("qps", "node1").stdout.splitlines()
+    assert rows[0] == "node1:" and rows[1].split()[:4] == ["QPN", "TYPE", "STATE", "PEER"]
+    assert any(row.split()[:5] == [str(sender.qpn), "UD", "RTS", "-", "-"] for row in rows)
+    assert daemon.ctl("qps", "nobody").returncode == 1
+    sender.close()
