@@ -39,6 +39,8 @@ TARGETS = [
     (r"hosts\.(write|read|send)_bw(_2qps)?\.1048576", Target("ratio", True, 0.9, ">= 0.9 x")),
     (r"hosts\.tls_write_bw\.1048576", Target("ratio", True, 0.8, ">= 0.8 x")),
     (r"hosts\.write_lat\.8", Target("ratio", False, 1.5, "<= 1.5 x")),
+    (r"apps\.nvme_random_read", Target("ratio", True, 5, ">= 5 x")),
+    (r"apps\.nvme_(read|write)", Target("ratio", True, 20, ">= 20 x")),
     (r"vm\.pingpong_event\.4096", Target("ratio", False, 1 / 5, "<= 1/5")),
 ]
 

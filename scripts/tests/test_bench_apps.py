@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """bench-apps without VMs: its steps, what it reads out of programs' output, what it makes of it."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 SCRIPTS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SCRIPTS))
 
-from bench_lib.apps import apps, cm, mpi, plan, summary  # noqa: E402
+from bench_lib.apps import apps, cm, mpi, plan, storage, summary  # noqa: E402
 from bench_lib.apps import main as bench_apps  # noqa: E402
 from bench_lib.apps.app import PVRDMA, RXE, TCP, App, Row  # noqa: E402
 from bench_lib.targets import target_of  # noqa: E402
@@ -52,7 +53,31 @@ def test_netpipe_is_read():
                                          "apps.netpipe_peak": pytest.approx(1000 << 20)}
 
 
-@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime, mpi.read_netpipe])
+def fio(**changes):
+    job = {"error": 0, "read": {"iops": 0, "bw_bytes": 0}, "write": {"iops": 0, "bw_bytes": 0}}
+    jobs = [{**job, "jobname": "random", "read": {"iops": 4000.5, "bw_bytes": 16386048}},
+            {**job, "jobname": "read", "read": {"iops": 400, "bw_bytes": 419430400}},
+            {**job, "jobname": "write", "write": {"iops": 300, "bw_bytes": 314572800}, **changes}]
+    return f"@run rxe\nNote: a word before\n{json.dumps({'jobs': jobs}, indent=1)}\nNQN:ram disconnected\n@end 0\n"
+
+
+def test_fio_is_read():
+    assert storage.read_fio(fio()) == {"apps.nvme_random_read": 4000.5, "apps.nvme_read": 419430400,
+                                       "apps.nvme_write": 314572800}
+
+
+@pytest.mark.parametrize("change", [{"error": 5}, {"jobname": "other"}, {"write": {"iops": 0, "bw_bytes": 0}}])
+def test_fio_that_failed_is_an_error(change):
+    with pytest.raises(Unreadable):
+        storage.read_fio(fio(**change))
+
+
+def test_copy_is_read():
+    found = storage.read_copy("@run tcp\n@copied 2500000000 1250000000\n@end 0\n")
+    assert found == {"apps.nfs_to_server": pytest.approx(2.5), "apps.nfs_to_client": pytest.approx(1.25)}
+
+
+@pytest.mark.parametrize("read", [cm.read_rping, cm.read_cmtime, mpi.read_netpipe, storage.read_fio, storage.read_copy])
 def test_output_without_result_is_an_error(read):
     with pytest.raises(Unreadable):
         read("rdma_connect: Connection refused\n")
