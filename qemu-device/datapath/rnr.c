@@ -50,7 +50,7 @@ void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns)
 	uint64_t now = pvr_now(qp->adapter->engine);
 
 	qp->rnr_until = now + ns;
-	if (!pvr_rnr_is_looked_for(peer)) {
+	if (!peer || !pvr_rnr_is_looked_for(peer)) {
 		wait_until(qp, PVR_QP_WAITS_RNR, qp->rnr_until);
 		return;
 	}

@@ -33,7 +33,10 @@ static inline bool pvr_rnr_is_looked_for(const struct pvr_qp *to)
 	return to->quiet_shm && !to->srq && to->rq.count >= PVR_RNR_LONG && !to->peer_waits;
 }
 
-/* @qp got an RNR NAK from @peer, which is held, and tries again in @ns at the latest. */
+/*
+ * @qp got an RNR NAK and tries again in @ns at the latest. @peer: who sent it, and is held, or
+ * NULL: nothing can be looked at.
+ */
 void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns);
 
 /* Its wait for a doorbell or the RNR timer ends. */
