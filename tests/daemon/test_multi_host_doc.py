@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The commands of docs/multi-host.md do what it says: each is run, in a network namespace that has the hosts' addresses."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import PVRDMAD, ROOT
+
+DOC = (ROOT / "docs/multi-host.md").read_text()
+PROMPT = re.compile(r"^(host\d|ca)\$ (.*)$", re.M)
+# Both hosts are in one namespace: it has the addresses of both.
+BEGIN = """\
+set -eu
+ip link set lo up
+ip addr add 192.0.2.1/32 dev lo
+ip addr add 192.0.2.2/32 dev lo
+trap 'kill $(jobs -p); wait' EXIT
+scp() { cp "$1" "../${2%:}/"; }
+enter() { cd "$TOP/$1"; export PVRDMA_CONTROL="$PWD/control"; }
+until_up() { for _ in $(seq 100); do "$@" >../out 2>&1 && grep -q ' up ' ../out && break; sleep 0.1; done; cat ../out; }
+"""
+
+
+def can_unshare():
+    return subprocess.run(["unshare", "-Urn", "ip", "link"], capture_output=True, check=False).returncode == 0
+
+
+def run(tmp_path, commands, end=""):
+    """Run (host, command) one after the other: what they print."""
+    if not can_unshare():
+        pytest.skip("no network namespaces for this user")
+    script = BEGIN
+    for host, command in commands:
+        (tmp_path / host).mkdir(exist_ok=True)
+        command = command.replace("/run/pvrdma/", f"{tmp_path}/")
+        script += f"enter {host}\n" + ("until_up " if command.startswith("pvrdmactl") else "") + command + "\n"
+    env = {**os.environ, "TOP": str(tmp_path), "PATH": f"{Path(PVRDMAD).resolve().parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["unshare", "-Urn", "bash", "-c", script + end], capture_output=True, text=True, env=env,
+                          stdin=subprocess.DEVNULL, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_two_hosts_in_five_commands(tmp_path):
+    commands = [(host, command) for host, command in PROMPT.findall(DOC) if host != "ca"]
+    assert len(commands) == 5
+    shown = run(tmp_path, commands).splitlines()
+    promised = DOC[DOC.index("this host is host1"):].splitlines()
+    assert shown[0] == promised[0]
+    assert shown[1].split() == promised[1].split()
+
+    def row(text):
+        return re.sub(r"\b(up +)[012] +[012] +\d+", r"\1", " ".join(text.split()))
+
+    assert row(shown[2]) == row(promised[2])
+
+
+def test_certificates(tmp_path):
+    commands = [(host, command) for host, command in PROMPT.findall(DOC) if host == "ca"]
+    assert len(commands) == 3
+    options = re.search(r"`(--tls-ca [^`]+)`", DOC)[1]
+    commands += [("ca", command.replace("host1", "host2")) for _, command in commands[1:]]
+    for number, other in ((1, 2), (2, 1)):
+        keys = options.replace("host1", f"host{number}").replace("ca ca.pem", "ca ../ca/ca.pem").replace(" host", " ../ca/host")
+        commands.append((f"host{number}", f"pvrdmad --name host{number} --listen 192.0.2.{number} "
+                                          f"--peer host{other}=192.0.2.{other} {keys} &"))
+    shown = run(tmp_path, [*commands, ("host1", "pvrdmactl peers")])
+    assert "this host is host1, TLS: certificates" in shown
+    assert re.search(r"^host2 +192.0.2.2:7471 +up .* TLSv1.3, TLS_\w+, certificate$", shown, re.M), shown
+
+
+def test_log_lines_are_those_of_the_sources():
+    sources = "".join(path.read_text() for path in (ROOT / "qemu-device/net").glob("*.c"))
+    flat = re.sub(r'"\s*"', "", sources)
+    rows = re.search(r"\| line in the log \|.*", DOC, re.S)[0].splitlines()
+    for line in re.findall(r"`([^`]+)`", "\n".join(row.split("|")[1] for row in rows)):
+        piece = max(re.split(r"'[^']*'|\.\.\.|: certificate has expired", line), key=len).strip()
+        assert piece in flat, piece
