@@ -325,11 +325,11 @@ struct pvr_qp_info {
 bool pvr_adapter_get_qps(struct pvr_adapter *adapter, uint32_t *cursor, struct pvr_qp_info *infos,
 			 size_t max, size_t *num);
 
-/* Traffic from one adapter to another since the engine began. */
+/* Traffic from one adapter to another, or to another host, since the engine began. */
 struct pvr_path_stats {
-	const char *from, *to; /* adapter names */
+	const char *from, *to; /* adapter names; or that of a host, if the path is not local */
 	const char *fabric;
-	const char *path; /* "local" */
+	const char *path; /* "local", "tcp", "verbs" */
 	const char *why; /* the reason for this path, for people */
 	uint64_t messages, bytes;
 };

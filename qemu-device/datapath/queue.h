@@ -75,13 +75,14 @@ static inline void pvr_wq_fetch_inline(const struct pvr_wq *wq, const void *data
 }
 
 /*
- * Copy the oldest request, which must exist. The copy is bounded by the queue's
- * max_sge or max_inline; hdr.num_sge and hdr.total_len are as the guest wrote them and
- * have to be checked.
+ * Copy a request, which must exist. The copy is bounded by the queue's max_sge or
+ * max_inline; hdr.num_sge and hdr.total_len are as the guest wrote them and have to be
+ * checked.
  */
-static inline void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
+static inline void pvr_wq_fetch_send_at(const struct pvr_wq *wq, uint32_t index,
+					struct pvr_send_wqe *wqe)
 {
-	const struct pvrdma_sq_wqe_hdr *hdr_shm = pvr_wq_element(wq, wq->head);
+	const struct pvrdma_sq_wqe_hdr *hdr_shm = pvr_wq_element(wq, index);
 
 	pvr_copy_once(&wqe->hdr, hdr_shm, sizeof(wqe->hdr));
 	if (pvr_wqe_is_inline(wq, wqe))
@@ -89,6 +90,18 @@ static inline void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wq
 	else
 		pvr_wq_fetch_sge(wq, (const struct pvrdma_sge *)(hdr_shm + 1), wqe->hdr.num_sge,
 				 wqe->sge);
+}
+
+/* The oldest one. */
+static inline void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
+{
+	pvr_wq_fetch_send_at(wq, wq->head, wqe);
+}
+
+/* What completing it takes. */
+static inline void pvr_wq_fetch_send_hdr(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
+{
+	pvr_copy_once(&wqe->hdr, pvr_wq_element(wq, wq->head), sizeof(wqe->hdr));
 }
 
 static inline void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe)

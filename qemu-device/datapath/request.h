@@ -18,7 +18,7 @@ struct pvr_tally {
  * does not keep others waiting; most have just one.
  */
 struct pvr_request {
-	struct pvr_qp *from;
+	const struct pvr_origin *from;
 	const struct pvr_send_wqe *wqe; /* checked, but for what the responder checks */
 	const struct pvr_opcode *op; /* the wqe's */
 	const struct pvr_sg *local; /* the requester's memory */
@@ -33,6 +33,7 @@ enum pvr_verdict {
 	PVR_RNR, /* no receive request: try again after wait_ns */
 	PVR_NAK, /* complete in error with status */
 	PVR_LOST, /* nobody answers */
+	PVR_PARTLY, /* from another host: payload is missing, try again when it has come */
 };
 
 struct pvr_answer {

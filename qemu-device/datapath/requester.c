@@ -10,17 +10,15 @@
 
 #include "datapath/complete.h"
 #include "datapath/flush.h"
-#include "datapath/gather.h"
 #include "datapath/local_ops.h"
+#include "datapath/prepare.h"
 #include "datapath/request.h"
 #include "datapath/rnr.h"
 #include "datapath/sched.h"
 #include "datapath/ud.h"
 #include "transport/local.h"
+#include "transport/remote_qp.h"
 
-/* A turn ends after so many requests or bytes; a piece is never larger than that. */
-#define TURN_REQUESTS 64
-#define TURN_BYTES (256u << 10)
 
 /* How often a peer is looked for when the timeout is 0: the requester never gives up. */
 #define NO_TIMEOUT_POLL_NS 100000000ull
@@ -58,53 +56,68 @@ static void fail_queue(struct pvr_qp *qp, const char *why)
 	pvr_qp_set_state(qp, PVR_QPS_SQE);
 }
 
-static enum step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-		      enum pvrdma_wc_status status, const char *why)
+void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			enum pvrdma_wc_status status, const char *why)
 {
 	pvr_send_complete(qp, wqe, status, 0);
 	fail_queue(qp, why);
-	return STEP_STOP;
 }
 
-static enum step await_answer(struct pvr_qp *qp, uint64_t ns)
+static enum step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+		      enum pvrdma_wc_status status, const char *why)
 {
-	qp->wait = PVR_QP_WAITS_ACK;
-	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
+	pvr_requester_fail(qp, wqe, status, why);
 	return STEP_STOP;
 }
 
-static enum step not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			   struct pvr_qp *peer, uint64_t ns)
+static void await_answer(struct pvr_qp *qp, uint64_t ns)
+{
+	pvr_qp_set_wait(qp, PVR_QP_WAITS_ACK);
+	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
+}
+
+void pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			     struct pvr_qp *peer, uint64_t ns)
 {
 	qp->unanswered = false; /* this is an answer: the next silence is a new one */
 	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
-		if (!qp->rnr_left)
-			return fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,
-				    "the responder has no receive posted");
+		if (!qp->rnr_left) {
+			pvr_requester_fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,
+					   "the responder has no receive posted");
+			return;
+		}
 		qp->rnr_left--;
 	}
 	pvr_rnr_wait(qp, peer, ns);
-	return STEP_STOP;
 }
 
-/* Nobody answered; the first time, only the wait begins. */
-static enum step not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+void pvr_requester_wait(struct pvr_qp *qp)
 {
-	uint64_t ns = 4096ull << qp->attr.timeout;
+	await_answer(qp, NO_TIMEOUT_POLL_NS);
+}
 
-	if (!qp->attr.timeout)
-		return await_answer(qp, NO_TIMEOUT_POLL_NS);
-	if (qp->unanswered) {
-		pvr_count(qp, PVR_STAT_ACK_TIMEOUTS, 1);
-		if (!qp->retry_left) {
-			pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
-			return fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR,
-				    "the peer does not answer");
-		}
+bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+{
+	pvr_count(qp, PVR_STAT_ACK_TIMEOUTS, 1);
+	if (qp->retry_left) {
 		qp->retry_left--;
+		return true;
 	}
+	pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
+	pvr_requester_fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR, "the peer does not answer");
+	return false;
+}
+
+void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+{
+	if (!qp->attr.timeout) {
+		pvr_requester_wait(qp);
+		return;
+	}
+	if (qp->unanswered && !pvr_requester_retry(qp, wqe))
+		return;
 	qp->unanswered = true;
-	return await_answer(qp, ns);
+	await_answer(qp, 4096ull << qp->attr.timeout);
 }
 
 static void count_sent(struct pvr_tally *tally, const struct pvr_request *request, bool taken)
@@ -165,20 +178,15 @@ static pvr_always_inline enum step send_piece(struct pvr_qp *qp,
 		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
 	switch (answer.verdict) {
 	case PVR_RNR:
-		return not_ready(qp, request->wqe, turn->peer, answer.wait_ns);
+		pvr_requester_not_ready(qp, request->wqe, turn->peer, answer.wait_ns);
+		return STEP_STOP;
 	case PVR_NAK:
 		return fail(qp, request->wqe, answer.status,
 			    "the responder refused a request");
 	default:
-		return not_answered(qp, request->wqe);
+		pvr_requester_not_answered(qp, request->wqe);
+		return STEP_STOP;
 	}
-}
-
-static bool is_length_ok(const struct pvr_qp *qp, const struct pvr_opcode *op, uint64_t length)
-{
-	if (op->kind == PVR_OP_ATOMIC)
-		return length == sizeof(uint64_t) && !qp->sq_done;
-	return length <= PVR_MAX_MSG_SIZE && qp->sq_done <= length;
 }
 
 static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
@@ -194,22 +202,6 @@ static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	return STEP_NEXT;
 }
 
-/* Of those that not everybody may post. */
-static bool has_right(const struct pvr_qp *qp, const struct pvr_opcode *op)
-{
-	if (op->ext & ~qp->adapter->features)
-		return false;
-	return qp->pd->uc == &qp->adapter->kernel_uc ||
-	       (op->right == PVR_OP_USER_OPS && qp->user_ops);
-}
-
-static bool may_post(const struct pvr_qp *qp, const struct pvr_opcode *op)
-{
-	if (op->types >> qp->type & 1)
-		return true;
-	return (op->limited >> qp->type & 1) && has_right(qp, op);
-}
-
 /* Of connected queue pairs, RC and UC. */
 static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 						  struct turn *turn)
@@ -219,30 +211,24 @@ static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_
 	struct pvr_sg sg;
 	uint64_t chunk;
 
-	if (!may_post(qp, op))
+	if (!pvr_may_post(qp, op))
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
 	if (op->kind == PVR_OP_LOCAL)
 		return local_step(qp, wqe, turn);
-	if (op->local && !qp->attr.max_rd_atomic)
-		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
-			    "RDMA READ or atomic with max_rd_atomic 0");
-	status = pvr_gather(&sg, qp, wqe, op->local);
+	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
 	if (status != PVRDMA_WC_SUCCESS)
-		return fail(qp, wqe, status, "send of forbidden memory, or of too many pieces");
-	if (!is_length_ok(qp, op, sg.total))
-		return fail(qp, wqe, PVRDMA_WC_LOC_LEN_ERR,
-			    "message too long, or an atomic that is not 8 bytes");
+		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
 	chunk = sg.total - qp->sq_done;
 	return send_piece(qp, &(struct pvr_request){
-		.from = qp,
+		.from = &qp->origin,
 		.wqe = wqe,
 		.op = op,
 		.local = &sg,
 		.length = sg.total,
 		.offset = qp->sq_done,
-		.chunk = chunk < TURN_BYTES ? chunk : TURN_BYTES,
+		.chunk = chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES,
 		.psns = pvr_psns(qp, sg.total),
-		.last = chunk <= TURN_BYTES,
+		.last = chunk <= PVR_TURN_BYTES,
 	}, turn);
 }
 
@@ -286,7 +272,7 @@ static pvr_always_inline enum step step(struct pvr_qp *qp, struct turn *turn)
 					 ud_step(qp, &wqe, turn);
 }
 
-static void drained(struct pvr_qp *qp)
+void pvr_requester_drained(struct pvr_qp *qp)
 {
 	pvr_qp_set_state(qp, PVR_QPS_SQD);
 	qp->sq_draining = false; /* it may have been in SQD, see pvr_requester_drain() */
@@ -296,8 +282,10 @@ static void drained(struct pvr_qp *qp)
 
 void pvr_requester_drain(struct pvr_qp *qp)
 {
-	if (!qp->sq_done && !qp->mcast_next && qp->wait == PVR_QP_RUNNING) {
-		drained(qp);
+	bool waits = qp->wait != PVR_QP_RUNNING && qp->wait != PVR_QP_WAITS_LINK;
+
+	if (!qp->sq_done && !qp->mcast_next && !qp->sq_begun && !waits) {
+		pvr_requester_drained(qp);
 		return;
 	}
 	/* QUERY_QP says SQD and draining; the request at the head goes on. */
@@ -309,7 +297,7 @@ static enum pvr_turn execute_some(struct pvr_qp *qp, struct turn *turn)
 {
 	enum step result;
 
-	while (turn->bytes < TURN_BYTES) {
+	while (turn->bytes < PVR_TURN_BYTES) {
 		if (!turn->batch && !take_batch(qp, turn))
 			return turn->left ? PVR_TURN_OVER : PVR_TURN_MORE;
 		result = step(qp, turn);
@@ -324,7 +312,7 @@ static enum pvr_turn execute_some(struct pvr_qp *qp, struct turn *turn)
 		if (!qp->sq_draining)
 			return PVR_TURN_MORE;
 		if (result == STEP_NEXT) {
-			drained(qp);
+			pvr_requester_drained(qp);
 			return PVR_TURN_OVER;
 		}
 	}
@@ -342,11 +330,17 @@ static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
 	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->bytes - tally->lost_bytes);
 }
 
+/* A peer that turns out to be on another host is for its own turns. */
 static enum pvr_turn execute(struct pvr_qp *qp)
 {
-	struct turn turn = { .left = TURN_REQUESTS };
-	enum pvr_turn result = execute_some(qp, &turn);
+	struct turn turn = { .left = PVR_TURN_REQUESTS };
+	enum pvr_turn result;
 
+	if (qp->remote_sq)
+		return pvr_remote_turn(qp);
+	result = execute_some(qp, &turn);
+	if (result == PVR_TURN_BLOCKED && qp->peer_remote)
+		result = pvr_remote_turn(qp);
 	if (turn.tally.msgs)
 		count_turn(qp, &turn.tally);
 	if (turn.peer)
@@ -356,7 +350,7 @@ static enum pvr_turn execute(struct pvr_qp *qp)
 
 static enum pvr_turn flush(struct pvr_qp *qp, bool recv)
 {
-	unsigned int budget = TURN_REQUESTS;
+	unsigned int budget = PVR_TURN_REQUESTS;
 	bool more = pvr_flush_send(qp, &budget);
 
 	more |= recv && pvr_flush_recv(qp, &budget);
@@ -399,10 +393,11 @@ bool pvr_requester_has_work(const struct pvr_qp *qp)
 {
 	switch (qp->state) {
 	case PVR_QPS_RTS:
-		return qp->wait == PVR_QP_RUNNING && pvr_wq_avail(&qp->sq) != 0;
+		return qp->wait == PVR_QP_RUNNING &&
+		       pvr_wq_avail(&qp->sq) != (int)qp->sq_begun;
 	case PVR_QPS_SQD:
 		return qp->sq_draining && qp->wait == PVR_QP_RUNNING &&
-		       pvr_wq_avail(&qp->sq) != 0;
+		       pvr_wq_avail(&qp->sq) != (int)qp->sq_begun;
 	case PVR_QPS_SQE:
 	case PVR_QPS_ERR:
 		return pvr_wq_avail(&qp->sq) > 0;
@@ -416,7 +411,7 @@ void pvr_requester_resume(struct pvr_qp *qp)
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	if (qp->wait == PVR_QP_WAITS_RNR)
 		pvr_rnr_over(qp);
-	qp->wait = PVR_QP_RUNNING;
+	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
 }
 
@@ -426,6 +421,8 @@ void pvr_requester_timeout(struct pvr_timer *timer)
 
 	if (qp->wait == PVR_QP_LOOKS_RNR)
 		pvr_sched_kick(qp);
-	else
+	else if (qp->wait == PVR_QP_WAITS_RNR || qp->wait == PVR_QP_WAITS_ACK)
 		pvr_requester_resume(qp);
+	else
+		pvr_remote_timeout(qp);
 }

@@ -20,6 +20,7 @@
 
 #include "datapath/receive.h"
 #include "datapath/rnr.h"
+#include "transport/remote_piece.h"
 
 /* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
@@ -38,17 +39,21 @@ static struct pvr_answer nak(enum pvrdma_wc_status status)
 	return (struct pvr_answer){ .verdict = PVR_NAK, .status = status };
 }
 
+/* A parameter of what is also done for requests of other adapters of this host. */
+#define LOCAL ((struct pvr_remote_piece *)NULL)
+
 /* Of an unreliable message: what comes of it behind this is not the next piece any more. */
 static struct pvr_answer drop(void)
 {
 	return (struct pvr_answer){ .verdict = PVR_LOST };
 }
 
-static struct pvr_answer rnr(struct pvr_qp *to)
+/* Requesters of other hosts are not told of the next receive: they just try again. */
+static struct pvr_answer rnr(struct pvr_qp *to, const struct pvr_remote_piece *remote)
 {
 	if (to->type == PVR_QPT_UC)
 		return drop();
-	if (!pvr_rnr_is_looked_for(to))
+	if (!remote && !pvr_rnr_is_looked_for(to))
 		pvr_qp_set_peer_waits(to, true);
 	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
 	return (struct pvr_answer){
@@ -81,11 +86,12 @@ static struct pvr_answer refuse_access(struct pvr_qp *to)
  * the look that counts comes behind that; but if the requester looks for itself, it is told
  * later, or not at all.
  */
-static int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe)
+static pvr_always_inline int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe,
+		    const struct pvr_remote_piece *remote)
 {
 	int err = pvr_recv_get(to, wqe);
 
-	if (err != -ENOENT || !to->quiet_shm || to->type != PVR_QPT_RC)
+	if (err != -ENOENT || !to->quiet_shm || to->type != PVR_QPT_RC || remote)
 		return err;
 	if (pvr_rnr_is_looked_for(to))
 		return err;
@@ -147,11 +153,23 @@ static struct pvr_answer fail_length(struct pvr_qp *to, const struct pvr_request
 
 /* ------------------------------------------------------------- operations */
 
-static struct pvr_answer do_send(struct pvr_qp *to, const struct pvr_request *request,
-				 const struct pvr_recv_wqe *wqe)
+/* Return: 0, -EFAULT (memory went away), or -EAGAIN (not all of it is there yet). */
+static pvr_always_inline int bring(const struct pvr_request *request, const struct pvr_sg *to,
+				   struct pvr_remote_piece *remote)
+{
+	if (remote)
+		return pvr_remote_bring(remote, to);
+	return pvr_sg_copy(to, request->offset, request->local, request->offset,
+			   request->chunk);
+}
+
+static pvr_always_inline struct pvr_answer
+do_send(struct pvr_qp *to, const struct pvr_request *request, const struct pvr_recv_wqe *wqe,
+	struct pvr_remote_piece *remote)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
 	struct pvr_sg sg;
+	int err;
 
 	if (wqe->hdr.num_sge > max_sge)
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
@@ -162,16 +180,19 @@ static struct pvr_answer do_send(struct pvr_qp *to, const struct pvr_request *re
 				 PVRDMA_WC_REM_OP_ERR, "receive into forbidden memory");
 	if (sg.total < request->length)
 		return fail_length(to, request, wqe);
-	if (pvr_sg_copy(&sg, request->offset, request->local, request->offset, request->chunk))
+	err = bring(request, &sg, remote);
+	if (err == -EAGAIN)
+		return (struct pvr_answer){ .verdict = PVR_PARTLY };
+	if (err)
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
 				 PVRDMA_WC_REM_OP_ERR, "receive buffer went away");
 	return ack();
 }
 
 /* The key is looked at before anything is done, and invalidated with the last piece. */
-static struct pvr_answer do_send_invalidate(struct pvr_qp *to,
-					    const struct pvr_request *request,
-					    const struct pvr_recv_wqe *wqe)
+static pvr_always_inline struct pvr_answer
+do_send_invalidate(struct pvr_qp *to, const struct pvr_request *request,
+		   const struct pvr_recv_wqe *wqe, struct pvr_remote_piece *remote)
 {
 	uint32_t key = request->wqe->hdr.ex.invalidate_rkey;
 	struct pvr_mr *mr = pvr_mr_find_invalidable(to, key, true);
@@ -179,14 +200,15 @@ static struct pvr_answer do_send_invalidate(struct pvr_qp *to,
 
 	if (!mr)
 		return refuse_access(to);
-	answer = do_send(to, request, wqe);
+	answer = do_send(to, request, wqe, remote);
 	if (answer.verdict == PVR_ACK && request->last)
 		pvr_mr_invalidate(mr);
 	return answer;
 }
 
 static pvr_always_inline struct pvr_answer do_rdma(struct pvr_qp *to,
-						   const struct pvr_request *request)
+						   const struct pvr_request *request,
+						   struct pvr_remote_piece *remote)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
 	bool read = request->op->kind == PVR_OP_READ;
@@ -203,12 +225,15 @@ static pvr_always_inline struct pvr_answer do_rdma(struct pvr_qp *to,
 	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
 				request->length, right))
 		return refuse_access(to);
-	if (read)
+	if (read && remote)
+		err = pvr_remote_read(remote, &sg);
+	else if (read)
 		err = pvr_sg_copy(request->local, request->offset, &sg, request->offset,
 				  request->chunk);
 	else
-		err = pvr_sg_copy(&sg, request->offset, request->local, request->offset,
-				  request->chunk);
+		err = bring(request, &sg, remote);
+	if (err == -EAGAIN)
+		return (struct pvr_answer){ .verdict = PVR_PARTLY };
 	return err ? refuse_access(to) : ack();
 }
 
@@ -227,7 +252,9 @@ static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr 
 	return old;
 }
 
-static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *request)
+static pvr_always_inline struct pvr_answer do_atomic(struct pvr_qp *to,
+						     const struct pvr_request *request,
+						     struct pvr_remote_piece *remote)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
 	struct pvr_sg sg;
@@ -250,8 +277,10 @@ static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *
 	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
 		return refuse_access(to);
 	old = apply_atomic(word_shm, hdr);
-	/* Cannot fail: the requester checked its entry in this same turn. */
-	(void)pvr_sg_write(request->local, &old, sizeof(old));
+	if (remote)
+		pvr_remote_atomic(remote, old);
+	else /* Cannot fail: the requester checked its entry in this same turn. */
+		(void)pvr_sg_write(request->local, &old, sizeof(old));
 	return ack();
 }
 
@@ -260,7 +289,7 @@ static struct pvr_answer do_atomic(struct pvr_qp *to, const struct pvr_request *
 /* The request is the next one, or the next piece of the one in progress. */
 static bool in_order(const struct pvr_qp *to, const struct pvr_request *request)
 {
-	return request->from->sq_psn == to->rq_psn && request->offset == to->rq_done;
+	return request->from->psn == to->rq_psn && request->offset == to->rq_done;
 }
 
 /* IBTA vol. 1, 9.8.2.2.1: what came before is lost, its receive request is not. */
@@ -268,7 +297,7 @@ static void resynchronise(struct pvr_qp *to, const struct pvr_request *request)
 {
 	if (to->type != PVR_QPT_UC || request->offset)
 		return;
-	to->rq_psn = request->from->sq_psn;
+	to->rq_psn = request->from->psn;
 	to->rq_done = 0;
 }
 
@@ -292,45 +321,66 @@ static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 	return true;
 }
 
-static struct pvr_answer with_recv(struct pvr_qp *to, const struct pvr_request *request)
+static pvr_always_inline struct pvr_answer with_recv(struct pvr_qp *to,
+						     const struct pvr_request *request,
+						     struct pvr_remote_piece *remote)
 {
 	struct pvr_recv_wqe wqe;
 	struct pvr_answer answer;
-	int err = get_recv(to, &wqe);
+	int err = get_recv(to, &wqe, remote);
 
 	if (err == -ENOENT)
-		return rnr(to);
+		return rnr(to, remote);
 	if (err)
 		return nak(PVRDMA_WC_REM_OP_ERR);
 	if (request->op->kind == PVR_OP_WRITE)
-		answer = do_rdma(to, request);
+		answer = do_rdma(to, request, remote);
 	else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
-		answer = do_send_invalidate(to, request, &wqe);
+		answer = do_send_invalidate(to, request, &wqe, remote);
 	else
-		answer = do_send(to, request, &wqe);
+		answer = do_send(to, request, &wqe, remote);
 	if (answer.verdict == PVR_ACK && advance(to, request))
 		complete_recv(to, request, &wqe, PVRDMA_WC_SUCCESS);
 	return answer;
 }
 
-static pvr_always_inline struct pvr_answer
-without_recv(struct pvr_qp *to, const struct pvr_request *request)
+static pvr_always_inline struct pvr_answer without_recv(struct pvr_qp *to,
+							const struct pvr_request *request,
+							struct pvr_remote_piece *remote)
 {
 	struct pvr_answer answer;
 
-	answer = request->op->kind == PVR_OP_ATOMIC ? do_atomic(to, request) :
-						      do_rdma(to, request);
+	answer = request->op->kind == PVR_OP_ATOMIC ? do_atomic(to, request, remote) :
+						      do_rdma(to, request, remote);
 	if (answer.verdict == PVR_ACK)
 		advance(to, request);
 	return answer;
 }
 
-struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
-					const struct pvr_request *request)
+static pvr_always_inline struct pvr_answer execute(struct pvr_qp *to,
+						   const struct pvr_request *request,
+						   struct pvr_remote_piece *remote)
 {
 	resynchronise(to, request);
 	if (!in_order(to, request))
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	established(to);
-	return request->op->recv ? with_recv(to, request) : without_recv(to, request);
+	return request->op->recv ? with_recv(to, request, remote) :
+				   without_recv(to, request, remote);
+}
+
+struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
+					const struct pvr_request *request)
+{
+	return execute(to, request, LOCAL);
+}
+
+struct pvr_answer pvr_responder_execute_remote(struct pvr_qp *to, struct pvr_remote_piece *piece)
+{
+	return execute(to, &piece->request, piece);
+}
+
+struct pvr_answer pvr_responder_read_again(struct pvr_qp *to, struct pvr_remote_piece *piece)
+{
+	return do_rdma(to, &piece->request, piece);
 }

@@ -85,7 +85,8 @@ bool pvr_rnr_look(struct pvr_qp *qp)
 
 	if (pvr_timer_is_set(&qp->timer))
 		return true;
-	if (!pvr_local_peer(qp, &peer))
+	/* One that is on another host by now is another one. */
+	if (!pvr_local_peer(qp, &peer) && !qp->peer_remote)
 		return false;
 	if (may_go_on(qp, peer) || !wait_on(qp, peer, now))
 		qp->wait = PVR_QP_RUNNING;

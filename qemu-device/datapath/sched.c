@@ -102,7 +102,8 @@ static bool wake_peer(struct pvr_qp *qp)
 {
 	struct pvr_qp *peer;
 
-	if (!pvr_local_peer(qp, &peer))
+	/* Requesters of other hosts do not wait to be woken, but it may have been another. */
+	if (!pvr_local_peer(qp, &peer) && !qp->peer_remote)
 		return false;
 	pvr_qp_set_wakes_peer(qp, false);
 	if (peer && peer->wait == PVR_QP_WAITS_RNR)

@@ -315,30 +315,43 @@ struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fa
 	return owner;
 }
 
-static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *to)
+static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *to,
+				 struct pvr_remote *remote)
 {
 	struct pvr_fabrics *fabrics = &from->engine->fabrics;
 	struct pvr_path *path;
 
 	LIST_FOREACH(path, &fabrics->paths, link)
-		if (path->from == from && path->to == to)
+		if (path->from == from && path->to == to && path->remote == remote)
 			return path;
 	path = calloc(1, sizeof(*path));
 	if (!path)
 		return NULL;
 	path->from = from;
 	path->to = to;
+	path->remote = remote;
 	LIST_INSERT_HEAD(&fabrics->paths, path, link);
 	return path;
 }
 
-struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to)
+static struct pvr_path *find_path(struct pvr_adapter *from, struct pvr_adapter *to,
+				  struct pvr_remote *remote)
 {
 	struct pvr_lock *lock = &from->engine->fabrics.lock;
 	struct pvr_path *path;
 
 	pvr_lock(lock);
-	path = path_get(from, to);
+	path = path_get(from, to, remote);
 	pvr_unlock(lock);
 	return path;
+}
+
+struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to)
+{
+	return find_path(from, to, NULL);
+}
+
+struct pvr_path *pvr_fabric_path_remote(struct pvr_adapter *from, struct pvr_remote *to)
+{
+	return find_path(from, NULL, to);
 }

@@ -26,6 +26,7 @@ struct pvr_engine;
 struct pvr_gid_node;
 struct pvr_group;
 struct pvr_path;
+struct pvr_remote;
 
 #define PVR_FABRIC_BUCKETS 256
 
@@ -43,10 +44,15 @@ struct pvr_fabric {
 	LIST_HEAD(, pvr_group) groups[PVR_FABRIC_BUCKETS]; /* see fabric/group.h */
 };
 
-/* Traffic counters of an ordered pair of adapters; lives as long as both. @from counts. */
+/*
+ * Traffic counters of an ordered pair of adapters, or of an adapter and another host; lives
+ * as long as both. @from counts.
+ */
 struct pvr_path {
 	LIST_ENTRY(pvr_path) link;
 	struct pvr_adapter *from, *to;
+	struct pvr_remote *remote; /* if @to is NULL */
+	uint8_t kind; /* enum pvr_pipe_kind, used last */
 	uint64_t messages, bytes;
 	char pad[64]; /* other workers write to the next one */
 };
@@ -107,5 +113,6 @@ void pvr_fabric_changed(struct pvr_engine *engine, const char *fabric);
 
 /* The counters of this pair; NULL when there is no memory for them. */
 struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to);
+struct pvr_path *pvr_fabric_path_remote(struct pvr_adapter *from, struct pvr_remote *to);
 
 #endif /* PVR_FABRIC_H */

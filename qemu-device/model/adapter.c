@@ -104,6 +104,10 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
 	pvr_ram_init(&adapter->ram);
 	TAILQ_INIT(&adapter->polled.qps);
+	TAILQ_INIT(&adapter->remotes.starved);
+	TAILQ_INIT(&adapter->remotes.blocked);
+	TAILQ_INIT(&adapter->remotes.in_flight);
+	TAILQ_INIT(&adapter->remotes.unanswered);
 	tables_init(adapter);
 	return adapter;
 }

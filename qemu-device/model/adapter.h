@@ -44,6 +44,8 @@ struct pvr_owned;
 #define PVR_GID_TABLE_LEN 128
 #define PVR_PKEY 0xffff
 
+struct pvr_remote_sq;
+
 struct pvr_engine {
 	const struct pvr_engine_ops *ops;
 	void *opaque;
@@ -53,6 +55,7 @@ struct pvr_engine {
 	struct pvr_worker *workers;
 	struct pvr_fabrics fabrics;
 	struct pvr_net net;
+	uint32_t epoch; /* of the last queue pair that was connected */
 };
 
 /* Objects of a context that have doorbells, by the doorbell. */
@@ -116,6 +119,17 @@ struct pvr_polled {
 	bool on; /* the embedder polls; read without the lock, too */
 	uint32_t count; /* ditto */
 	TAILQ_HEAD(, pvr_qp) qps; /* who was busy longest ago is first */
+};
+
+/*
+ * Queue pairs that wait for something from other hosts, as pvr_remote_resume() has to know
+ * them. Of those that wait for a connection, the first ones could not send anything in
+ * their last turn, so they are first in the next.
+ */
+struct pvr_remotes {
+	bool any; /* there may be one; read without the lock, too */
+	TAILQ_HEAD(pvr_remote_sqs, pvr_remote_sq) starved, blocked, in_flight;
+	TAILQ_HEAD(, pvr_qp) unanswered;
 };
 
 /* A command that is not done yet: so far only CREATE_MR takes that long. */
@@ -206,6 +220,7 @@ struct pvr_adapter {
 	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];
 	struct pvr_qp *gsi;
 	struct pvr_polled polled;
+	struct pvr_remotes remotes;
 	uint32_t mcast_groups, mcast_attached;
 	uint32_t mws; /* of mrs: memory windows */
 	struct pvr_job job;

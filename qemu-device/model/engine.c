@@ -6,6 +6,7 @@
 #include "datapath/quiet.h"
 #include "datapath/sched.h"
 #include "model/adapter.h"
+#include "pipe.h"
 
 static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)
 {
@@ -160,6 +161,21 @@ void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int index
 	};
 }
 
+struct way {
+	const char *name, *why;
+};
+
+static struct way way_of(const struct pvr_path *path)
+{
+	static const struct way local = { "local", "both adapters are on this host" };
+	static const struct way ways[PVR_PIPE_KINDS] = {
+		[PVR_PIPE_TCP] = { "tcp", "it is another host, and not both have an RDMA NIC that works" },
+		[PVR_PIPE_VERBS] = { "verbs", "it is another host, and both have an RDMA NIC" },
+	};
+
+	return path->to ? local : ways[__atomic_load_n(&path->kind, __ATOMIC_RELAXED)];
+}
+
 void pvr_engine_for_each_path(struct pvr_engine *engine,
 			      void (*fn)(void *opaque,
 					 const struct pvr_path_stats *stats),
@@ -169,12 +185,13 @@ void pvr_engine_for_each_path(struct pvr_engine *engine,
 
 	pvr_lock(&engine->fabrics.lock);
 	LIST_FOREACH(path, &engine->fabrics.paths, link) {
+		struct way way = way_of(path);
 		struct pvr_path_stats stats = {
 			.from = path->from->name,
-			.to = path->to->name,
+			.to = path->to ? path->to->name : pvr_remote_name(path->remote),
 			.fabric = path->from->fabric->name,
-			.path = "local",
-			.why = "both adapters are on this host",
+			.path = way.name,
+			.why = way.why,
 			.messages = pvr_stat_get(&path->messages),
 			.bytes = pvr_stat_get(&path->bytes),
 		};

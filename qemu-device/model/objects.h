@@ -176,7 +176,19 @@ enum pvr_qp_wait {
 	PVR_QP_WAITS_RNR, /* for the responder's receive request */
 	PVR_QP_LOOKS_RNR, /* likewise, and nobody tells: see datapath/rnr.h */
 	PVR_QP_WAITS_ACK, /* for a responder that does not answer */
+	/* Peers on other hosts; see transport/remote_requester.c. */
+	PVR_QP_WAITS_LINK, /* for the connection to them */
+	PVR_QP_WAITS_ANSWERS, /* for those to what it has sent */
 };
+
+/* What a responder needs to know of who asks: part of a queue pair, or of a frame. */
+struct pvr_origin {
+	uint32_t qpn;
+	uint32_t psn; /* of the request */
+};
+
+struct pvr_remote_sq;
+struct pvr_remote_rq;
 
 struct pvr_qp {
 	struct pvr_owned owned;
@@ -188,7 +200,7 @@ struct pvr_qp {
 	LIST_ENTRY(pvr_qp) srq_link;
 	TAILQ_ENTRY(pvr_qp) waiting; /* of the SRQ, if peer_waits */
 	struct pvr_srq_held *held; /* if srq */
-	uint32_t handle, qpn;
+	uint32_t handle;
 	uint8_t type; /* enum pvr_qp_type */
 	bool sq_sig_all;
 	bool user_ops; /* PVR_QP_USER_OPS */
@@ -200,10 +212,19 @@ struct pvr_qp {
 	struct pvr_qp_attr attr; /* as MODIFY_QP set it */
 
 	/* Requester. */
-	uint32_t sq_psn; /* of the next request */
+	union {
+		struct pvr_origin origin;
+		struct {
+			uint32_t qpn;
+			uint32_t sq_psn; /* of the next request */
+		};
+	};
 	uint64_t sq_done; /* bytes of the request at sq.head that are done */
+	uint32_t sq_begun; /* requests from sq.head on that have begun, see remote_sq */
+	uint32_t epoch; /* of this connection, to tell answers to an earlier one */
 	uint8_t retry_left, rnr_left;
 	enum pvr_qp_wait wait;
+	TAILQ_ENTRY(pvr_qp) unanswered_link; /* of the adapter's, if it waits for an ACK */
 	struct pvr_timer timer; /* while it waits */
 	/* datapath/rnr.c */
 	uint64_t rnr_until; /* when the RNR timer expires */
@@ -228,6 +249,9 @@ struct pvr_qp {
 	struct pvr_path *path;
 	uint64_t topology; /* of the fabric; 0: not looked for */
 	uint64_t peer_topology; /* of peer_adapter; 0: not looked for there */
+	struct pvr_remote *peer_remote; /* who has the GID, if no adapter here has it */
+	struct pvr_remote_sq *remote_sq; /* it sends to another host: NULL if not */
+	struct pvr_remote_rq *remote_rq; /* as responder to one; NULL: never has been */
 
 	/* datapath/quiet.c */
 	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
@@ -268,6 +292,8 @@ void pvr_qp_destroy(struct pvr_qp *qp);
  * from pvr_engine_run().
  */
 void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why);
+/* What it waits for. */
+void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait);
 /* The one place that changes the state. */
 void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state);
 /* The requester got an RNR NAK: the next receive request wakes it, or has. */

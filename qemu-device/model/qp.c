@@ -10,6 +10,8 @@
 #include "datapath/requester.h"
 #include "datapath/sched.h"
 #include "model/objects.h"
+#include "transport/local.h"
+#include "transport/remote_qp.h"
 
 #define GSI_NUMBER 1
 
@@ -213,6 +215,8 @@ static void qp_answer(const struct pvr_adapter *adapter,
 
 static void qp_free(struct pvr_qp *qp)
 {
+	pvr_remote_sq_free(qp);
+	pvr_remote_rq_free(qp);
 	free(qp->held);
 	free(qp);
 }
@@ -284,6 +288,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	pvr_sched_remove(qp);
 	pvr_quiet_exit_qp(qp);
 	pvr_mw_unbind_all(qp);
+	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_timer_exit(&adapter->timers, &qp->timer);
 	pvr_table_del(&adapter->qps, qp->handle);
 	if (adapter->gsi == qp)
@@ -307,6 +312,17 @@ int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 
 /* ------------------------------------------------------------------ state */
 
+void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
+{
+	struct pvr_remotes *remotes = &qp->adapter->remotes;
+
+	if (qp->wait == PVR_QP_WAITS_ACK)
+		TAILQ_REMOVE(&remotes->unanswered, qp, unanswered_link);
+	qp->wait = wait;
+	if (wait == PVR_QP_WAITS_ACK)
+		TAILQ_INSERT_TAIL(&remotes->unanswered, qp, unanswered_link);
+}
+
 void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 {
 	if (qp->state == state)
@@ -317,7 +333,9 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	qp->sq_draining = false;
 	/* Whatever was waited for, the new state decides what comes next. */
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
-	qp->wait = PVR_QP_RUNNING;
+	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+	if (state != PVR_QPS_RTS && state != PVR_QPS_SQD)
+		pvr_remote_sq_stop(qp);
 	pvr_quiet_recv(qp);
 	if (state != PVR_QPS_RESET) {
 		pvr_sched_kick(qp);
@@ -374,6 +392,8 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->unanswered = false;
 	qp->rnr_slow = false;
 	qp->topology = 0;
+	pvr_remote_sq_free(qp);
+	pvr_remote_rq_free(qp);
 	if (qp->held)
 		qp->held->valid = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));
@@ -424,6 +444,9 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 		qp->retry_left = qp->attr.retry_cnt;
 		qp->rnr_left = qp->attr.rnr_retry;
 	}
+	/* Answers to what it has been before are not for it. */
+	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN | PVR_QPA_SQ_PSN))
+		qp->epoch = __atomic_add_fetch(&qp->adapter->engine->epoch, 1, __ATOMIC_RELAXED);
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
 		qp->topology = 0;
 		qp->adapter->topology++;
@@ -460,6 +483,9 @@ int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		pvr_requester_drain(qp);
 	else
 		pvr_qp_set_state(qp, next);
+	/* Where a peer on another host is may take a while to find out. */
+	if (next == PVR_QPS_RTR && pvr_qp_is_connected(qp))
+		pvr_local_look(qp);
 	return 0;
 }
 

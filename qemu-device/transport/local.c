@@ -17,6 +17,7 @@
 #include "datapath/complete.h"
 #include "datapath/hold.h"
 #include "datapath/responder.h"
+#include "fabric/remote_gid.h"
 
 static uint64_t topology_of(const struct pvr_fabric *fabric)
 {
@@ -34,8 +35,21 @@ static void find_adapter(struct pvr_qp *qp)
 	qp->peer_topology = 0;
 	qp->path = NULL;
 	qp->peer_adapter = NULL;
-	if (pvr_gid_get(adapter, ah->sgid_index))
-		qp->peer_adapter = pvr_fabric_find(adapter, ah->dgid);
+	qp->peer_remote = NULL;
+	if (!pvr_gid_get(adapter, ah->sgid_index))
+		return;
+	qp->peer_adapter = pvr_fabric_find(adapter, ah->dgid);
+	if (qp->peer_adapter)
+		return;
+	/* Whoever makes the GID known after this look finds that we may wait for it. */
+	__atomic_store_n(&adapter->remotes.any, true, __ATOMIC_SEQ_CST);
+	qp->peer_remote = pvr_remote_gid_find(adapter, ah->dgid);
+}
+
+void pvr_local_look(struct pvr_qp *qp)
+{
+	if (qp->topology != topology_of(qp->adapter->fabric))
+		find_adapter(qp);
 }
 
 /* Who the QP's address names there, whatever state that is in. */
@@ -62,10 +76,9 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	struct pvr_fabric *fabric = qp->adapter->fabric;
 
 	*peer = NULL;
-	if (qp->topology != topology_of(fabric))
-		find_adapter(qp);
+	pvr_local_look(qp);
 	if (!qp->peer_adapter)
-		return true;
+		return !qp->peer_remote;
 	if (!pvr_hold(qp->adapter, qp->peer_adapter))
 		return false;
 	/* Before it was held, its GID may have gone elsewhere: that is for the next turn. */

@@ -5,12 +5,16 @@
 
 #include "datapath/responder.h"
 
+/* Looks for the destination GID, if it may have moved: see peer_adapter and peer_remote. */
+void pvr_local_look(struct pvr_qp *qp);
+
 /**
  * pvr_local_peer() - the queue pair that @qp, of type RC or UC, is connected to
  * @peer: it, if it exists, is reachable and is connected back to @qp, in whatever state,
  *	  else NULL; neither changes in this turn, until the end of which its adapter is held
  *
- * Return: false if its adapter is busy: this turn of @qp cannot go on.
+ * Return: false if its adapter is busy, or on another host (peer_remote): this turn of @qp
+ * cannot go on.
  */
 bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer);
 

@@ -168,6 +168,9 @@ static const char *check_piece(const struct pvr_frame_request *request, bool las
 		return "a piece that is not in its message";
 	if (!chunk && length)
 		return "an empty piece";
+	/* Also of what is asked for. */
+	if (chunk > PVR_WIRE_CHUNK_MAX)
+		return "a piece that is too large";
 	if (last != (offset + chunk == length))
 		return "the last piece must be where the message ends";
 	return NULL;

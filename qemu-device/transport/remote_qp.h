@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Connected queue pairs whose peer is on another host.
+ *
+ * DOC: who does what
+ *
+ * transport/remote_requester.c gives turns to queue pairs that send to another host, and
+ * transport/remote_answer.c completes what was acknowledged; transport/remote_responder.c
+ * executes what comes from there. Connections are transport/link.h's.
+ */
+#ifndef PVR_REMOTE_QP_H
+#define PVR_REMOTE_QP_H
+
+#include "datapath/requester.h"
+#include "transport/link.h"
+
+/* A turn of @qp, which has remote_sq or gets it now. */
+enum pvr_turn pvr_remote_turn(struct pvr_qp *qp);
+/* The timer of a queue pair with remote_sq has expired while it was not waiting by it. */
+void pvr_remote_timeout(struct pvr_qp *qp);
+
+/* Nothing is in flight any more: the queue pair does not send now. */
+void pvr_remote_sq_stop(struct pvr_qp *qp);
+void pvr_remote_sq_free(struct pvr_qp *qp);
+/* Forget who has sent to it. */
+void pvr_remote_rq_free(struct pvr_qp *qp);
+
+#endif /* PVR_REMOTE_QP_H */
