@@ -62,7 +62,7 @@ struct pvr_conn {
 	/* The worker's. */
 	LIST_ENTRY(pvr_conn) traffic_link;
 	uint64_t heard, rx_seen, tx_idle, pings, tick_ms;
-	bool stalled;
+	unsigned int stalls; /* in a row */
 
 	/* Of any thread. */
 	bool watched; /* by the worker's loop */

@@ -366,20 +366,55 @@ static ssize_t sum(size_t total, ssize_t last)
 	return total ? (ssize_t)total : last;
 }
 
+/* Where the next byte is that is to be sent. */
+struct cursor {
+	const struct iovec *iov;
+	int count;
+	size_t pos; /* in the first of them */
+};
+
+static void skip(struct cursor *at, size_t n)
+{
+	at->pos += n;
+	while (at->count && at->pos >= at->iov->iov_len) {
+		at->pos -= at->iov->iov_len;
+		at->iov++;
+		at->count--;
+	}
+}
+
+/* The bytes of a record: as they lie, or pieces of them put together in @buf. */
+static const uint8_t *gather(struct cursor at, uint8_t buf[RECORD], size_t *len)
+{
+	size_t n = at.iov->iov_len - at.pos;
+
+	*len = n < RECORD ? n : RECORD;
+	if (n >= RECORD || at.count == 1)
+		return (const uint8_t *)at.iov->iov_base + at.pos;
+	for (*len = 0; at.count && *len < RECORD; *len += n) {
+		n = at.iov->iov_len - at.pos;
+		n = n < RECORD - *len ? n : RECORD - *len;
+		memcpy(buf + *len, (const uint8_t *)at.iov->iov_base + at.pos, n);
+		skip(&at, n);
+	}
+	return buf;
+}
+
+/* Headers and the pages of guests are small: a record for each would cost more than a copy. */
 ssize_t pvr_tls_send(struct pvr_tls *tls, const struct iovec *iov, int count)
 {
-	size_t total = 0, pos;
-	ssize_t n = 0;
-	int i;
+	struct cursor at = { .iov = iov, .count = count };
+	uint8_t buf[RECORD];
+	const uint8_t *data;
+	size_t total = 0, len;
+	ssize_t n;
 
-	for (i = 0; i < count; i++) {
-		for (pos = 0; pos < iov[i].iov_len; pos += (size_t)n) {
-			n = write_one(tls, (const uint8_t *)iov[i].iov_base + pos,
-				      iov[i].iov_len - pos);
-			if (n <= 0)
-				return sum(total, n);
-			total += (size_t)n;
-		}
+	for (skip(&at, 0); at.count; skip(&at, (size_t)n)) {
+		data = gather(at, buf, &len);
+		n = write_one(tls, data, len);
+		if (n <= 0)
+			return sum(total, n);
+		total += (size_t)n;
 	}
 	return pvr_tls_flush(tls) ? (ssize_t)total : -ECONNRESET;
 }

@@ -13,7 +13,9 @@
  * happened before, too.
  */
 #define TRAFFIC_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
-#define STALL_NS (10 * PVR_MSEC)
+/* What is not known is looked for again soon, and then less and less often. */
+#define STALL_FIRST_NS (PVR_MSEC / 8)
+#define STALL_MAX_NS (10 * PVR_MSEC)
 /* PINGs within a patience, so that one or two may be late. */
 #define PINGS_PER_PATIENCE 3
 
@@ -85,6 +87,15 @@ static void stall_over(struct pvr_loop_timer *timer)
 	conn->source.ready(&conn->source, 0);
 }
 
+static void stall(struct pvr_conn *conn)
+{
+	uint64_t ns = STALL_FIRST_NS << (conn->stalls < 8 ? conn->stalls : 8);
+
+	conn->stalls++;
+	pvr_loop_timer_arm(traffic_of(conn)->loop, &conn->timer,
+			   ns < STALL_MAX_NS ? ns : STALL_MAX_NS);
+}
+
 static void input(struct pvr_conn *conn)
 {
 	struct pvr_input_error err = { .reason = -1 };
@@ -102,12 +113,13 @@ static void input(struct pvr_conn *conn)
 		pvr_loop_again(&conn->source);
 		break;
 	case PVR_INPUT_STALLED:
-		pvr_loop_timer_arm(traffic_of(conn)->loop, &conn->timer, STALL_NS);
-		break;
+		stall(conn);
+		return;
 	case PVR_INPUT_BROKEN:
 		end(conn, err.why);
-		break;
+		return;
 	}
+	conn->stalls = 0;
 }
 
 /* Return: false if the connection has ended. */
