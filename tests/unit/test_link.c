@@ -6,6 +6,7 @@
 #include "model/adapter.h"
 #include "transport/link.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -146,15 +147,400 @@ static void test_statistics_count_both_ways(void **state)
 	assert_false(stats_of(env, 0).up[PVR_PIPE_TCP]);
 }
 
+/* ------------------------------------------------------------------------- routes */
+
+static int setup_slots(void **state)
+{
+	const struct fg_wire_config config = { .slots = 4 };
+
+	return setup(state, &config);
+}
+
+static void test_queue_pairs_are_spread_over_the_slots(void **state)
+{
+	struct hosts *env = *state;
+	unsigned int used = 0;
+	struct pvr_route route, again;
+
+	for (uint32_t qpn = 2; qpn < 6; qpn++) {
+		assert_true(pvr_link_route(env->other[0], qpn, &route));
+		assert_true(pvr_link_route(env->other[0], qpn, &again));
+		assert_memory_equal(&route, &again, sizeof(route));
+		assert_false(pvr_link_route_changed(&route, qpn));
+		assert_int_equal(route.chunk, 65536);
+		used |= 1u << route.slot;
+	}
+	assert_int_equal(used, 0xf);
+}
+
+static void test_route_changes_with_its_connection(void **state)
+{
+	struct hosts *env = *state;
+	struct pvr_route first, other, again;
+
+	assert_true(pvr_link_route(env->other[0], 7, &first));
+	/* What others do does not matter. */
+	fg_wire_cut(env->wire, 0, 1, (first.slot + 1) % 4);
+	assert_false(pvr_link_route_changed(&first, 7));
+	fg_wire_cut(env->wire, 0, 1, first.slot);
+	assert_true(pvr_link_route_changed(&first, 7));
+	assert_true(pvr_link_route(env->other[0], 7, &other));
+	assert_int_not_equal(other.slot, first.slot);
+	/* It is up again: another connection, in the place of the first one. */
+	fg_wire_mend(env->wire, 0, 1, first.slot);
+	assert_true(pvr_link_route_changed(&other, 7));
+	assert_true(pvr_link_route_changed(&first, 7));
+	assert_true(pvr_link_route(env->other[0], 7, &again));
+	assert_int_equal(again.slot, first.slot);
+	assert_int_not_equal(again.generation, first.generation);
+}
+
+static void test_no_route_without_connections(void **state)
+{
+	struct hosts *env = *state;
+	struct pvr_route route;
+	unsigned int wants;
+
+	assert_true(pvr_link_route(env->other[0], 7, &route));
+	for (unsigned int slot = 0; slot < 4; slot++)
+		fg_wire_cut(env->wire, 0, 1, slot);
+	assert_true(pvr_link_route_changed(&route, 7));
+	wants = fg_wire_wants(env->wire, 0);
+	assert_false(pvr_link_route(env->other[0], 7, &route));
+	assert_int_equal(route.generation, 0);
+	assert_ptr_equal(route.remote, env->other[0]);
+	assert_int_equal(fg_wire_wants(env->wire, 0), wants + 1);
+	assert_false(pvr_link_route_changed(&route, 7));
+	fg_wire_mend(env->wire, 0, 1, 2);
+	assert_true(pvr_link_route_changed(&route, 7));
+	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_int_equal(route.slot, 2);
+}
+
+static void test_better_kind_of_pipe_is_preferred(void **state)
+{
+	struct hosts *env = *state;
+	struct pvr_route route;
+
+	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_int_equal(route.kind, PVR_PIPE_TCP);
+	fg_wire_verbs(env->wire, 0, 1, true);
+	assert_true(pvr_link_route_changed(&route, 7));
+	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_int_equal(route.kind, PVR_PIPE_VERBS);
+	fg_wire_verbs(env->wire, 0, 1, false);
+	assert_true(pvr_link_route_changed(&route, 7));
+	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_int_equal(route.kind, PVR_PIPE_TCP);
+}
+
+static enum pvr_sent send_datagram(struct hosts *env, const struct pvr_route *route)
+{
+	union pvr_any_frame any = {
+		.datagram = { .frame = { .type = PVR_FRAME_DATAGRAM },
+			      .gid_type = PVR_GID_TYPE_ROCE_V2,
+			      .dst_qpn = 77 },
+	};
+
+	memcpy(any.datagram.sgid, env->gid[0], 16);
+	memcpy(any.datagram.dgid, env->gid[1], 16);
+	return pvr_link_send(route, env->g[0]->adapter->fabric, &any, sizeof(any.datagram), NULL,
+			     0, 0);
+}
+
+static void test_nothing_is_sent_on_a_connection_that_was_replaced(void **state)
+{
+	struct hosts *env = *state;
+	uint64_t before = fg_stats(env->g[1]).ud_dropped;
+	struct pvr_route route;
+
+	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_int_equal(send_datagram(env, &route), PVR_SENT);
+	pvr_link_flush(&route);
+	fg_wire_run(env->wire);
+	assert_int_equal(fg_stats(env->g[1]).ud_dropped, before + 1);
+	fg_wire_mend(env->wire, 0, 1, route.slot);
+	assert_int_equal(send_datagram(env, &route), PVR_SENT_DOWN);
+	pvr_link_flush(&route);
+	assert_int_equal(fg_wire_in_flight(env->wire, 0, 1), 0);
+	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_int_equal(send_datagram(env, &route), PVR_SENT);
+	pvr_link_flush(&route);
+	fg_wire_run(env->wire);
+	assert_int_equal(fg_stats(env->g[1]).ud_dropped, before + 2);
+}
+
+/* ------------------------------------------------------------------------- forgers */
+
+static struct pvr_frame_fabric fabric_frame(unsigned int number, const char *name)
+{
+	struct pvr_frame_fabric frame = { .frame = { .size = sizeof(frame),
+						     .type = PVR_FRAME_FABRIC,
+						     .fabric = (uint16_t)number } };
+
+	strncpy(frame.name, name, sizeof(frame.name) - 1);
+	return frame;
+}
+
+static struct pvr_frame_ping ping_frame(uint64_t cookie)
+{
+	return (struct pvr_frame_ping){ .frame = { .size = sizeof(struct pvr_frame_ping),
+						   .type = PVR_FRAME_PING },
+					.cookie = cookie };
+}
+
+/* The connection is closed for that reason, after a BYE that says so; others are not. */
+static void expect_bye(struct hosts *env, struct fg_forger *forger, const char *why)
+{
+	union pvr_any_frame any = { 0 };
+
+	assert_true(fg_forger_is_closed(forger));
+	assert_true(strstr(fg_wire_why(env->wire), why));
+	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), sizeof(any.bye));
+	assert_int_equal(any.frame.type, PVR_FRAME_BYE);
+	assert_int_equal(any.bye.reason, PVR_BYE_PROTOCOL);
+	assert_true(strstr(any.bye.text, why));
+	fg_forger_destroy(forger);
+	assert_true(fg_wire_is_up(env->wire, 0, 1, 0));
+	assert_true(fg_wire_is_up(env->wire, 1, 0, 0));
+	where(env, "default", env->gid[1]);
+	assert_int_equal(fg_wire_located(env->wire, 0)->gid_type, PVR_GID_TYPE_ROCE_V2);
+}
+
+static void expect_closed_by(struct hosts *env, const void *bytes, size_t size, const char *why)
+{
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+
+	fg_forger_send(forger, bytes, size);
+	expect_bye(env, forger, why);
+}
+
+static void test_forged_ping_is_answered(void **state)
+{
+	struct hosts *env = *state;
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	const struct pvr_frame_ping ping = ping_frame(0x1234);
+	union pvr_any_frame any = { 0 };
+
+	fg_forger_send(forger, &ping, sizeof(ping));
+	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), sizeof(ping));
+	assert_int_equal(any.frame.type, PVR_FRAME_PONG);
+	assert_int_equal(any.ping.cookie, 0x1234);
+	assert_false(fg_forger_is_closed(forger));
+	fg_forger_destroy(forger);
+}
+
+static void test_unknown_frames_close_the_connection(void **state)
+{
+	struct hosts *env = *state;
+	struct pvr_frame frame = { .size = 8 };
+	static const uint8_t types[] = { 0, 5, 7, 12, 15, 20, 128, 255 };
+
+	for (size_t i = 0; i < COUNT(types); i++) {
+		frame.type = types[i];
+		expect_closed_by(*state, &frame, sizeof(frame), "unknown type");
+	}
+	assert_int_equal(fg_wire_refused(env->wire), COUNT(types));
+}
+
+static void test_frames_of_the_other_direction_close_the_connection(void **state)
+{
+	const struct pvr_frame_ack ack = { .frame = { .size = sizeof(ack),
+						      .type = PVR_FRAME_ACK,
+						      .fabric = 1 } };
+
+	expect_closed_by(*state, &ack, sizeof(ack), "other direction");
+}
+
+static void test_second_hello_closes_the_connection(void **state)
+{
+	const struct pvr_frame_hello hello = {
+		.frame = { .size = sizeof(hello), .type = PVR_FRAME_HELLO },
+		.magic = PVR_WIRE_MAGIC,
+		.version_min = 1,
+		.version_max = 1,
+		.chunk = 65536,
+		.count = 1,
+		.name = "host1",
+	};
+
+	expect_closed_by(*state, &hello, sizeof(hello), "second HELLO");
+}
+
+static void test_fabrics_that_were_not_declared_close_the_connection(void **state)
+{
+	struct pvr_frame_where frame = { .frame = { .size = sizeof(frame),
+						    .type = PVR_FRAME_WHERE,
+						    .fabric = 1 } };
+
+	expect_closed_by(*state, &frame, sizeof(frame), "not declared");
+	frame.frame.fabric = PVR_WIRE_FABRICS;
+	expect_closed_by(*state, &frame, sizeof(frame), "not declared");
+}
+
+static void test_fabrics_are_declared_one_after_the_other(void **state)
+{
+	struct hosts *env = *state;
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct pvr_frame_fabric frame = fabric_frame(1, "default");
+
+	fg_forger_send(forger, &frame, sizeof(frame));
+	frame = fabric_frame(2, "tenant2");
+	fg_forger_send(forger, &frame, sizeof(frame));
+	assert_false(fg_forger_is_closed(forger));
+	/* What a number means never changes. */
+	frame = fabric_frame(1, "tenant3");
+	fg_forger_send(forger, &frame, sizeof(frame));
+	expect_bye(env, forger, "not the next one");
+	frame = fabric_frame(2, "default");
+	expect_closed_by(env, &frame, sizeof(frame), "not the next one");
+}
+
+static void test_as_many_fabrics_as_there_are_numbers(void **state)
+{
+	struct hosts *env = *state;
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct pvr_frame_fabric frame;
+	char name[16];
+
+	for (unsigned int i = 1; i <= PVR_WIRE_FABRICS; i++) {
+		snprintf(name, sizeof(name), "tenant%u", i);
+		frame = fabric_frame(i, name);
+		fg_forger_send(forger, &frame, sizeof(frame));
+		assert_false(fg_forger_is_closed(forger));
+	}
+	frame = fabric_frame(PVR_WIRE_FABRICS + 1, "one more");
+	fg_forger_send(forger, &frame, sizeof(frame));
+	expect_bye(env, forger, "out of range");
+}
+
+/* A second one of the same fabrics is one frame that says so. */
+static void test_our_side_declares_no_more_fabrics_than_a_connection_may_have(void **state)
+{
+	struct hosts *env = *state;
+	char name[16];
+
+	for (unsigned int i = 1; i <= PVR_WIRE_FABRICS; i++) {
+		snprintf(name, sizeof(name), "tenant%u", i);
+		assert_true(pvr_out_where(env->other[0], PVR_PIPE_TCP, 0, name, env->gid[1]));
+		fg_wire_run(env->wire);
+	}
+	assert_false(pvr_out_where(env->other[0], PVR_PIPE_TCP, 0, "one-more", env->gid[1]));
+	assert_true(fg_logged(env->host[0], "one-more is cut off"));
+	where(env, "tenant1", env->gid[1]);
+	assert_string_equal(fg_wire_located(env->wire, 0)->fabric, "tenant1");
+	assert_true(fg_wire_is_up(env->wire, 0, 1, 0));
+}
+
+static void test_pieces_longer_than_agreed_close_the_connection(void **state)
+{
+	struct hosts *env = *state;
+	struct {
+		struct pvr_frame_fabric fabric;
+		struct pvr_frame_request request;
+	} forged = {
+		.fabric = fabric_frame(1, "default"),
+		.request = { .frame = { .size = sizeof(struct pvr_frame_request),
+					.type = PVR_FRAME_REQUEST,
+					.flags = PVR_REQUEST_F_LAST,
+					.fabric = 1 },
+			     .op = PVR_WIRE_READ,
+			     .gid_type = PVR_GID_TYPE_ROCE_V2,
+			     .psns = 1,
+			     .length = 65537,
+			     .chunk = 65537 },
+	};
+
+	expect_closed_by(env, &forged, sizeof(forged), "longer than was agreed");
+}
+
+/* Each frame that a connection may end in, each byte of it. */
+static void test_truncated_frames_wait_for_the_rest_and_do_no_harm(void **state)
+{
+	struct hosts *env = *state;
+	const struct pvr_frame_ping ping = ping_frame(1);
+
+	for (size_t size = 1; size < sizeof(ping); size++) {
+		struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+		uint8_t answer[sizeof(ping)];
+
+		fg_forger_send(forger, &ping, size);
+		assert_int_equal(fg_forger_recv(forger, answer, sizeof(answer)), 0);
+		assert_false(fg_forger_is_closed(forger));
+		if (size % 2)
+			fg_forger_send(forger, (const uint8_t *)&ping + size, sizeof(ping) - size);
+		assert_int_equal(fg_forger_recv(forger, answer, sizeof(answer)),
+				 size % 2 ? sizeof(ping) : 0);
+		fg_forger_destroy(forger);
+	}
+}
+
+static void test_bye_ends_the_connection_without_another(void **state)
+{
+	struct hosts *env = *state;
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	const struct pvr_frame_bye bye = { .frame = { .size = sizeof(bye), .type = PVR_FRAME_BYE },
+					   .reason = PVR_BYE_REPLACED,
+					   .text = "by me" };
+	union pvr_any_frame any;
+
+	fg_forger_send(forger, &bye, sizeof(bye));
+	assert_true(fg_forger_is_closed(forger));
+	assert_int_equal(fg_wire_refused(env->wire), 0);
+	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), 0);
+	fg_forger_destroy(forger);
+}
+
+/* Answers are small; so are questions, and there are many of them. */
+static void test_who_takes_no_answers_is_not_listened_to(void **state)
+{
+	struct hosts *env = *state;
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	const struct pvr_frame_ping ping = ping_frame(1);
+	struct pvr_frame_ping many[1024];
+	size_t got = 0, n;
+
+	for (size_t i = 0; i < COUNT(many); i++)
+		many[i] = ping;
+	/* 1.6 MB of questions; on their way are 256 KiB in each direction and what is gathered. */
+	for (unsigned int i = 0; i < 100; i++)
+		fg_forger_send(forger, many, sizeof(many));
+	assert_false(fg_forger_is_closed(forger));
+	while ((n = fg_forger_recv(forger, many, sizeof(many)))) {
+		got += n;
+		fg_wire_run(env->wire);
+	}
+	assert_in_range(got, 400000, 900000);
+	fg_forger_destroy(forger);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 #define H(test) cmocka_unit_test_setup_teardown(test, setup_hosts, teardown_hosts)
+#define S(test) cmocka_unit_test_setup_teardown(test, setup_slots, teardown_hosts)
 		H(test_where_is_answered_by_who_has_it),
 		H(test_where_is_answered_by_nobody),
 		H(test_where_needs_a_connection),
 		H(test_ping_measures_the_way),
 		H(test_statistics_count_both_ways),
+		S(test_queue_pairs_are_spread_over_the_slots),
+		S(test_route_changes_with_its_connection),
+		S(test_no_route_without_connections),
+		S(test_better_kind_of_pipe_is_preferred),
+		S(test_nothing_is_sent_on_a_connection_that_was_replaced),
+		H(test_forged_ping_is_answered),
+		H(test_unknown_frames_close_the_connection),
+		H(test_frames_of_the_other_direction_close_the_connection),
+		H(test_second_hello_closes_the_connection),
+		H(test_fabrics_that_were_not_declared_close_the_connection),
+		H(test_fabrics_are_declared_one_after_the_other),
+		H(test_as_many_fabrics_as_there_are_numbers),
+		H(test_our_side_declares_no_more_fabrics_than_a_connection_may_have),
+		H(test_pieces_longer_than_agreed_close_the_connection),
+		H(test_truncated_frames_wait_for_the_rest_and_do_no_harm),
+		H(test_bye_ends_the_connection_without_another),
+		H(test_who_takes_no_answers_is_not_listened_to),
 	};
 
 	return T_MAIN(tests);

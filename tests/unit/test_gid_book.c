@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Which remote has which GID: the table, and what queue pairs and directories see of it. */
+#include "common.h"
+#include "fabric/gid_book.h"
+#include "fabric/remote_gid.h"
+#include "model/adapter.h"
+
+#include <stdlib.h>
+
+#define MANY 200000u
+
+static struct pvr_remote *const one = (struct pvr_remote *)16;
+static struct pvr_remote *const two = (struct pvr_remote *)32;
+
+static int setup(void **state)
+{
+	*state = pvr_gid_book_new(12345);
+	assert_non_null(*state);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	pvr_gid_book_free(*state);
+	return 0;
+}
+
+/* As hosts of a subnet have them. */
+static struct pvr_gid_key key(uint8_t gid[16], const char *fabric, uint32_t number)
+{
+	memset(gid, 0, 16);
+	gid[0] = 0x20;
+	memcpy(gid + 12, &number, 4);
+	return (struct pvr_gid_key){ .fabric = fabric, .gid = gid, .gid_type = 2 };
+}
+
+static int set(struct pvr_gid_book *book, const struct pvr_gid_key *k, enum pvr_where where,
+	       struct pvr_remote *remote, bool news)
+{
+	bool changed;
+	int err = pvr_gid_book_set(book, k, where, remote, &changed);
+
+	assert_int_equal(changed, news);
+	return err;
+}
+
+static void expect_at(struct pvr_gid_book *book, const struct pvr_gid_key *k,
+		      struct pvr_remote *remote)
+{
+	struct pvr_gid_place place;
+
+	assert_true(pvr_gid_book_find(book, k, &place));
+	assert_int_equal(place.where, PVR_WHERE_REMOTE);
+	assert_int_equal(place.count, 1);
+	assert_ptr_equal(place.remotes[0], remote);
+}
+
+static void test_last_word_counts(void **state)
+{
+	struct pvr_gid_book *book = *state;
+	struct pvr_gid_place place;
+	uint8_t gid[16];
+	struct pvr_gid_key k = key(gid, "default", 1);
+
+	assert_false(pvr_gid_book_find(book, &k, &place));
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+	expect_at(book, &k, one);
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, false));
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, two, true));
+	expect_at(book, &k, two);
+	/* Who has it no more says nothing about who has it now. */
+	expect_ok(set(book, &k, PVR_WHERE_NOT_REMOTE, one, false));
+	expect_at(book, &k, two);
+	expect_ok(set(book, &k, PVR_WHERE_NOT_REMOTE, two, true));
+	assert_false(pvr_gid_book_find(book, &k, &place));
+	expect_ok(set(book, &k, PVR_WHERE_NOWHERE, NULL, false));
+	assert_true(pvr_gid_book_find(book, &k, &place));
+	assert_int_equal(place.where, PVR_WHERE_NOWHERE);
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(book, &k, PVR_WHERE_NOWHERE, NULL, true));
+	expect_ok(set(book, &k, PVR_WHERE_UNKNOWN, NULL, false));
+	assert_int_equal(pvr_gid_book_count(book), 0);
+}
+
+static void test_change_of_roce_is_news(void **state)
+{
+	struct pvr_gid_book *book = *state;
+	uint8_t gid[16];
+	struct pvr_gid_key k = key(gid, "default", 1);
+
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+	k.gid_type = PVR_GID_TYPE_ROCE_V1;
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+	assert_int_equal(pvr_gid_book_count(book), 1);
+}
+
+static void test_fabrics_have_gids_of_their_own(void **state)
+{
+	struct pvr_gid_book *book = *state;
+	struct pvr_gid_place place;
+	uint8_t gid[16];
+	struct pvr_gid_key a = key(gid, "a", 1), b = key(gid, "b", 1), c = key(gid, "c", 1);
+
+	expect_ok(set(book, &a, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(book, &b, PVR_WHERE_REMOTE, two, true));
+	expect_at(book, &a, one);
+	expect_at(book, &b, two);
+	assert_false(pvr_gid_book_find(book, &c, &place));
+}
+
+static void test_group_has_many_members(void **state)
+{
+	struct pvr_gid_book *book = *state;
+	struct pvr_gid_place place;
+	uint8_t gid[16];
+	struct pvr_gid_key k = key(gid, "default", 1), v1;
+
+	k.multicast = true;
+	v1 = k;
+	v1.gid_type = PVR_GID_TYPE_ROCE_V1;
+	for (uintptr_t i = 1; i <= 100; i++)
+		expect_ok(set(book, &k, PVR_WHERE_REMOTE, (struct pvr_remote *)(i * 16), true));
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, false));
+	assert_true(pvr_gid_book_find(book, &k, &place));
+	assert_int_equal(place.count, 100);
+	assert_false(pvr_gid_book_find(book, &v1, &place));
+	for (uintptr_t i = 100; i >= 1; i--)
+		expect_ok(set(book, &k, PVR_WHERE_NOT_REMOTE, (struct pvr_remote *)(i * 16), true));
+	assert_int_equal(pvr_gid_book_count(book), 0);
+}
+
+static void test_many_gids_are_found(void **state)
+{
+	struct pvr_gid_book *book = *state;
+	struct pvr_gid_place place;
+	struct pvr_gid_key k;
+	uint8_t gid[16];
+
+	for (uint32_t i = 0; i < MANY; i++) {
+		k = key(gid, i % 3 ? "default" : "tenant2", i);
+		expect_ok(set(book, &k, PVR_WHERE_REMOTE, i % 2 ? one : two, true));
+	}
+	assert_int_equal(pvr_gid_book_count(book), MANY);
+	for (uint32_t i = 0; i < MANY; i++) {
+		k = key(gid, i % 3 ? "default" : "tenant2", i);
+		expect_at(book, &k, i % 2 ? one : two);
+		k = key(gid, i % 3 ? "tenant2" : "default", i);
+		assert_false(pvr_gid_book_find(book, &k, &place));
+	}
+	for (uint32_t i = 0; i < MANY; i++) {
+		k = key(gid, i % 3 ? "default" : "tenant2", i);
+		expect_ok(set(book, &k, PVR_WHERE_UNKNOWN, NULL, true));
+	}
+	assert_int_equal(pvr_gid_book_count(book), 0);
+}
+
+static void test_full_book_takes_no_more(void **state)
+{
+	struct pvr_gid_book *book = *state;
+	struct pvr_gid_key k;
+	uint8_t gid[16];
+
+	for (uint32_t i = 0; i < PVR_GID_BOOK_MAX; i++) {
+		k = key(gid, "default", i);
+		expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+	}
+	k = key(gid, "default", PVR_GID_BOOK_MAX);
+	assert_int_equal(set(book, &k, PVR_WHERE_REMOTE, one, false), -ENOSPC);
+	assert_int_equal(set(book, &k, PVR_WHERE_NOWHERE, NULL, false), -ENOSPC);
+	/* What is there can be changed, and makes room when it goes. */
+	k = key(gid, "default", 5);
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, two, true));
+	expect_ok(set(book, &k, PVR_WHERE_UNKNOWN, NULL, true));
+	k = key(gid, "default", PVR_GID_BOOK_MAX);
+	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+}
+
+static void test_questions_are_asked_once_in_a_while(void **state)
+{
+	struct pvr_gid_book *book = *state;
+	uint8_t gid[16], other_gid[16];
+	struct pvr_gid_key k = key(gid, "default", 1), other = key(other_gid, "default", 2);
+
+	assert_true(pvr_gid_book_ask(book, &k, 1000, 100));
+	assert_false(pvr_gid_book_ask(book, &k, 1099, 100));
+	assert_true(pvr_gid_book_ask(book, &k, 1100, 100));
+	assert_false(pvr_gid_book_was_asked(book, &other));
+	assert_true(pvr_gid_book_was_asked(book, &k));
+	assert_false(pvr_gid_book_was_asked(book, &k));
+	assert_true(pvr_gid_book_ask(book, &k, 1101, 100));
+}
+
+/* ------------------------------------------------------------------ with an engine */
+
+static int setup_wire(void **state)
+{
+	setenv("FG_WIRE", "1", 1);
+	t_setup_guests(state);
+	unsetenv("FG_WIRE");
+	return 0;
+}
+
+static void test_remote_may_speak_for_its_own_gids_only(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_remote *remote = fg_wire_remote(env->wire, 0, 1);
+	struct pvr_remote *other = pvr_remote_get(env->host->engine, "host9");
+	uint8_t mine[16], its[16], group[16] = { 0xff };
+	const uint8_t v2 = PVR_GID_TYPE_ROCE_V2, v1 = PVR_GID_TYPE_ROCE_V1;
+
+	fg_gid_from_mac(mine, env->g[0]->config.mac);
+	fg_gid_from_mac(its, env->g[1]->config.mac);
+	assert_int_equal(pvr_remote_gid_check(remote, "default", its, v2), PVR_WHERE_REMOTE);
+	assert_int_equal(pvr_remote_gid_check(remote, "default", its, v1), PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(remote, "default", mine, v2), PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(remote, "default", group, v2), PVR_WHERE_NOWHERE);
+	/* A fabric that nobody here is in is none that anybody is asked about. */
+	assert_int_equal(pvr_remote_gid_check(remote, "tenant2", its, v2), PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(other, "default", its, v2), PVR_WHERE_NOWHERE);
+	its[15] ^= 1;
+	assert_int_equal(fg_wire_resolves(env->wire, 0), 0);
+	assert_int_equal(pvr_remote_gid_check(remote, "default", its, v2), PVR_WHERE_UNKNOWN);
+	assert_int_equal(fg_wire_resolves(env->wire, 0), 1);
+	/* A local one goes first, whatever the directory says. */
+	expect_ok(pvr_engine_set_gid(env->host->engine, "default", mine, v2, PVR_WHERE_REMOTE,
+				     remote));
+	assert_int_equal(pvr_remote_gid_check(remote, "default", mine, v2), PVR_WHERE_NOWHERE);
+}
+
+static void test_gid_that_is_gone_is_looked_for_again(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_remote *remote = fg_wire_remote(env->wire, 0, 1);
+	struct pvr_remote *other = pvr_remote_get(env->host->engine, "host9");
+	uint64_t topology = env->g[0]->adapter->fabric->topology;
+	uint8_t its[16];
+
+	fg_gid_from_mac(its, env->g[1]->config.mac);
+	/* Who does not have it cannot say that it is gone. */
+	pvr_remote_gid_gone(other, "default", its);
+	assert_int_equal(fg_wire_moves(env->wire, 0), 0);
+	assert_ptr_equal(pvr_remote_gid_find(env->g[0]->adapter, its), remote);
+	fg_wire_directory(env->wire, false);
+	pvr_remote_gid_gone(remote, "default", its);
+	assert_int_equal(fg_wire_moves(env->wire, 0), 1);
+	assert_true(env->g[0]->adapter->fabric->topology > topology);
+	assert_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	assert_int_equal(fg_wire_resolves(env->wire, 0), 1);
+	fg_wire_directory(env->wire, true);
+	fg_run(env->host);
+	assert_ptr_equal(pvr_remote_gid_find(env->g[0]->adapter, its), remote);
+}
+
+static void test_reset_and_unplugged_adapters_are_announced_as_gone(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t its[16], gid_type, mac[6];
+
+	fg_gid_from_mac(its, env->g[1]->config.mac);
+	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	assert_true(pvr_engine_find_gid(env->g[1]->host->engine, "default", its, &gid_type, mac));
+	assert_int_equal(gid_type, PVR_GID_TYPE_ROCE_V2);
+	assert_memory_equal(mac, env->g[1]->config.mac, 6);
+	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
+	fg_run(env->host);
+	assert_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	assert_false(pvr_engine_find_gid(env->g[1]->host->engine, "default", its, &gid_type, mac));
+	expect_ok(fg_guest_boot(env->g[1]));
+	expect_ok(fg_bind_gid(env->g[1], 0, its));
+	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	fg_guest_unplug(env->g[1]);
+	fg_run(env->host);
+	assert_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+}
+
+static void test_gid_bound_twice_is_announced_once(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 0, 0, 2);
+	expect_ok(fg_bind_gid(env->g[1], 1, gid));
+	expect_ok(fg_bind_gid(env->g[1], 2, gid));
+	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, gid));
+	expect_ok(fg_unbind_gid(env->g[1], 1, gid));
+	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, gid));
+	expect_ok(fg_unbind_gid(env->g[1], 2, gid));
+	assert_null(pvr_remote_gid_find(env->g[0]->adapter, gid));
+}
+
+int main(void)
+{
+#define B(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define W(test) cmocka_unit_test_setup_teardown(test, setup_wire, t_teardown)
+	const struct CMUnitTest tests[] = {
+		B(test_last_word_counts),
+		B(test_change_of_roce_is_news),
+		B(test_fabrics_have_gids_of_their_own),
+		B(test_group_has_many_members),
+		B(test_many_gids_are_found),
+		B(test_full_book_takes_no_more),
+		B(test_questions_are_asked_once_in_a_while),
+		W(test_remote_may_speak_for_its_own_gids_only),
+		W(test_gid_that_is_gone_is_looked_for_again),
+		W(test_reset_and_unplugged_adapters_are_announced_as_gone),
+		W(test_gid_bound_twice_is_announced_once),
+	};
+
+	return T_MAIN(tests);
+}

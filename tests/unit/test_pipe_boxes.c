@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What waits to be sent on a connection, and what comes in: over a stream with faults. */
+#include "common.h"
+#include "fg_stream.h"
+#include "model/objects.h"
+#include "transport/inbox.h"
+#include "transport/outbox.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define CHUNK 65536u
+#define AREA (1u << 20) /* of each end's memory */
+#define FRAMES_MAX 2048
+
+/* A frame as the receiver has seen it. */
+struct seen {
+	uint32_t psn, len;
+	bool staged; /* its payload was there as a whole */
+	unsigned int calls;
+};
+
+struct pipe {
+	struct t_env *env;
+	struct fg_weather weather;
+	uint64_t now;
+	struct fg_stream stream;
+	struct pvr_outbox out;
+	struct pvr_inbox in;
+	struct pvr_link_count out_count, in_count;
+	unsigned int wants;
+	int send_error, recv_error; /* what send() and recv() fail with, unless 0 */
+	size_t pulled; /* bytes of memory that frames have filled so far */
+	bool no_pull, not_ready;
+	enum pvr_handled first; /* what the first call for each frame returns */
+	unsigned int rests;
+	struct seen seen[FRAMES_MAX];
+	unsigned int count; /* of frames that are done */
+};
+
+/* ------------------------------------------------------------------------ streams */
+
+static bool is_ours(const struct pvr_outbox *out, const void *at)
+{
+	return (const uint8_t *)at >= out->data && (const uint8_t *)at < out->data + out->size;
+}
+
+static ssize_t do_send(void *opaque, const struct iovec *iov, int count)
+{
+	struct pipe *pipe = opaque;
+
+	/* A bad address is one of the guest's. */
+	if (pipe->send_error == -EFAULT && count == 1 && is_ours(&pipe->out, iov->iov_base))
+		return fg_stream_send(&pipe->stream, iov, count);
+	return pipe->send_error ? pipe->send_error : fg_stream_send(&pipe->stream, iov, count);
+}
+
+static ssize_t do_recv(void *opaque, const struct iovec *iov, int count)
+{
+	struct pipe *pipe = opaque;
+
+	if (pipe->recv_error == -EFAULT && count == 1)
+		return fg_stream_recv(&pipe->stream, iov, count);
+	return pipe->recv_error ? pipe->recv_error : fg_stream_recv(&pipe->stream, iov, count);
+}
+
+static void do_want(void *opaque)
+{
+	((struct pipe *)opaque)->wants++;
+}
+
+static const struct pvr_stream_ops stream_ops = {
+	.send = do_send,
+	.recv = do_recv,
+	.want_output = do_want,
+};
+
+static int setup(void **state)
+{
+	struct pipe *pipe = test_calloc(1, sizeof(*pipe));
+	struct fg_ctx *ctx;
+	void *env;
+
+	t_setup_guests(&env);
+	pipe->env = env;
+	for (int i = 0; i < 2; i++) {
+		const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+
+		ctx = &pipe->env->g[i]->kernel;
+		fg_end_open_spec(i ? &pipe->env->b : &pipe->env->a, ctx, &spec, AREA / 4096);
+	}
+	pipe->weather.now = &pipe->now;
+	fg_stream_init(&pipe->stream, &pipe->weather, 100000);
+	assert_int_equal(pvr_outbox_open(&pipe->out, &stream_ops, pipe, CHUNK, &pipe->out_count), 0);
+	assert_int_equal(pvr_inbox_open(&pipe->in, &stream_ops, pipe, PVR_WIRE_RESPONDER, CHUNK,
+					&pipe->in_count), 0);
+	*state = pipe;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct pipe *pipe = *state;
+	void *env = pipe->env;
+
+	pvr_outbox_close(&pipe->out);
+	pvr_inbox_close(&pipe->in);
+	fg_stream_exit(&pipe->stream);
+	t_teardown(&env);
+	test_free(pipe);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------- frames */
+
+/* All of an end's memory. */
+static void memory(struct pvr_sg *sg, struct fg_end *end)
+{
+	struct pvr_qp *qp = pvr_qp_get(end->guest->adapter, end->qp.handle);
+	const struct pvrdma_sge sge = fg_sge(&end->mr, 0, AREA);
+
+	assert_int_equal(pvr_sg_build(sg, qp, qp->pd, &sge, 1, PVR_ACCESS_LOCAL_WRITE), 0);
+}
+
+static union pvr_any_frame request(uint32_t psn, uint32_t len)
+{
+	return (union pvr_any_frame){
+		.request = { .frame = { .type = PVR_FRAME_REQUEST,
+					.flags = PVR_REQUEST_F_LAST,
+					.fabric = 1 },
+			     .op = PVR_WIRE_WRITE,
+			     .gid_type = PVR_GID_TYPE_ROCE_V2,
+			     .psn = psn,
+			     .psns = 1,
+			     .length = len,
+			     .chunk = len },
+	};
+}
+
+/* The bytes at @offset of a's memory. */
+static bool post(struct pipe *pipe, uint32_t psn, uint32_t offset, uint32_t len, bool put)
+{
+	union pvr_any_frame any = request(psn, len);
+	struct pvr_sg sg;
+	const struct pvr_outgoing out = {
+		.header = &any,
+		.header_size = sizeof(any.request),
+		.payload = &sg,
+		.offset = offset,
+		.len = len,
+	};
+
+	memory(&sg, &pipe->env->a);
+	return put ? pvr_outbox_put(&pipe->out, &out) : pvr_outbox_send(&pipe->out, &out);
+}
+
+/* The payload goes behind that of the frame before, in b's memory. */
+static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, uint8_t *payload,
+				  const char **why)
+{
+	struct pipe *pipe = owner;
+	struct seen *seen = &pipe->seen[pipe->count];
+	struct pvr_sg sg;
+
+	(void)why;
+	assert_true(pipe->count < FRAMES_MAX);
+	seen->psn = any->request.psn;
+	seen->len = any->request.chunk;
+	seen->staged |= payload != NULL;
+	if (!seen->calls++ && pipe->first != PVR_HANDLED)
+		return pipe->first;
+	memory(&sg, &pipe->env->b);
+	if (!pipe->no_pull && !pvr_inbox_pull(&pipe->in, &sg, pipe->pulled, seen->len))
+		return PVR_HANDLED_PARTLY;
+	pipe->pulled += seen->len;
+	pipe->count++;
+	return PVR_HANDLED;
+}
+
+static bool ready(void *owner)
+{
+	return !((struct pipe *)owner)->not_ready;
+}
+
+static void rest(void *owner)
+{
+	((struct pipe *)owner)->rests++;
+}
+
+static const struct pvr_inbox_ops inbox_ops = {
+	.ready = ready,
+	.frame = got_frame,
+	.rest = rest,
+};
+
+static enum pvr_input input(struct pipe *pipe)
+{
+	struct pvr_input_error err;
+
+	return pvr_inbox_run(&pipe->in, &inbox_ops, pipe, &err);
+}
+
+/* Until all has got through. */
+static void pump(struct pipe *pipe)
+{
+	unsigned int rounds = 0;
+	enum pvr_input result;
+
+	do {
+		assert_true(rounds++ < 1000000);
+		pvr_outbox_flush(&pipe->out);
+		result = input(pipe);
+	} while (result == PVR_INPUT_MORE || result == PVR_INPUT_STALLED || pipe->out.blocked ||
+		 fg_stream_used(&pipe->stream));
+	assert_int_equal(result, PVR_INPUT_IDLE);
+}
+
+static void expect_all(struct pipe *pipe, unsigned int frames, uint32_t bytes)
+{
+	assert_int_equal(pipe->count, frames);
+	for (unsigned int i = 0; i < frames; i++)
+		assert_int_equal(pipe->seen[i].psn, i);
+	assert_int_equal(pipe->pulled, bytes);
+	assert_int_equal(fg_mismatch(pipe->env->b.mr.va, bytes, 3), bytes);
+	assert_int_equal(pipe->out_count.tx_frames, frames);
+	assert_int_equal(pipe->in_count.rx_frames, frames);
+	assert_int_equal(pipe->out_count.tx_bytes, frames * 120 + bytes);
+	assert_int_equal(pipe->in_count.rx_bytes, frames * 120 + bytes);
+}
+
+static const uint32_t sizes[] = { 0,	1,     100,   4095,  4096, 4097, 65536, 0,
+				  5000, 16383, 16384, 65535, 8,	   8,	 20000, 1 };
+
+/* All of @sizes, as fast as the box takes them. */
+static void send_all(struct pipe *pipe)
+{
+	uint32_t done = 0;
+
+	fg_fill(pipe->env->a.mr.va, AREA, 3);
+	for (uint32_t i = 0; i < COUNT(sizes); i++) {
+		while (!post(pipe, i, done, sizes[i], false))
+			pump(pipe);
+		done += sizes[i];
+	}
+	pump(pipe);
+	expect_all(pipe, COUNT(sizes), done);
+}
+
+/* -------------------------------------------------------------------------- tests */
+
+static void test_frames_of_all_sizes_arrive(void **state)
+{
+	struct pipe *pipe = *state;
+
+	send_all(pipe);
+	assert_true(pipe->seen[4].staged);
+	assert_true(pipe->rests > 0);
+}
+
+static void test_frames_arrive_bit_by_bit(void **state)
+{
+	static const size_t limits[][2] = { { 1, 1 }, { 7, 0 }, { 0, 3 }, { 119, 121 }, { 4096, 5 } };
+	struct pipe *pipe = *state;
+
+	for (size_t i = 0; i < COUNT(limits); i++) {
+		pipe->weather.send_limit = limits[i][0];
+		pipe->weather.recv_limit = limits[i][1];
+		pipe->count = 0;
+		pipe->pulled = 0;
+		memset(&pipe->out_count, 0, sizeof(pipe->out_count));
+		memset(&pipe->in_count, 0, sizeof(pipe->in_count));
+		memset(pipe->env->b.mr.va, 0, AREA);
+		send_all(pipe);
+	}
+}
+
+static void test_what_a_stream_does_not_take_is_kept_and_bounded(void **state)
+{
+	struct pipe *pipe = *state;
+	uint32_t puts = 0, done;
+
+	fg_fill(pipe->env->a.mr.va, AREA, 3);
+	/* One that gets through in part. */
+	assert_true(post(pipe, 0, 0, CHUNK, false));
+	assert_true(post(pipe, 1, CHUNK, CHUNK, false));
+	assert_true(pipe->out.blocked);
+	assert_int_equal(pipe->wants, 1);
+	assert_false(post(pipe, 2, 0, 8, false));
+	done = 2 * CHUNK;
+	/* What cannot wait still has room, but not for ever. */
+	while (post(pipe, 2 + puts, done, 1000, true)) {
+		done += 1000;
+		assert_true(++puts < 1000);
+	}
+	assert_in_range(puts, PVR_OUTBOX_RESERVE / 1120, 200);
+	/* Guest memory is not needed any more. */
+	memset(pipe->env->a.mr.va, 0xee, AREA);
+	pipe->out_count.tx_frames--; /* of the one that had no room */
+	pump(pipe);
+	expect_all(pipe, 2 + puts, done);
+	assert_true(post(pipe, 2 + puts, 0, 8, false));
+}
+
+static void test_small_frames_are_gathered(void **state)
+{
+	struct pipe *pipe = *state;
+
+	fg_fill(pipe->env->a.mr.va, AREA, 3);
+	for (uint32_t i = 0; i < 10; i++)
+		assert_true(post(pipe, i, i * 100, 100, false));
+	assert_int_equal(fg_stream_used(&pipe->stream), 0);
+	pvr_outbox_flush(&pipe->out);
+	assert_int_equal(fg_stream_used(&pipe->stream), 2200);
+	pump(pipe);
+	/* No more than so many bytes. */
+	for (uint32_t i = 10; i < 160; i++)
+		assert_true(post(pipe, i, i * 100, 100, false));
+	assert_in_range(fg_stream_used(&pipe->stream), 1, 33000);
+	pump(pipe);
+	expect_all(pipe, 160, 16000);
+}
+
+/* A system call refuses memory whose owner has truncated it; a copy has a way to survive. */
+static void test_memory_that_system_calls_refuse_is_copied(void **state)
+{
+	struct pipe *pipe = *state;
+
+	pipe->send_error = -EFAULT;
+	pipe->recv_error = -EFAULT;
+	send_all(pipe);
+}
+
+static void test_broken_stream_stays_broken(void **state)
+{
+	struct pipe *pipe = *state;
+	struct pvr_input_error err;
+
+	pipe->send_error = -ECONNRESET;
+	assert_true(post(pipe, 0, 0, 8, false));
+	pvr_outbox_flush(&pipe->out);
+	assert_true(pipe->out.broken);
+	assert_int_equal(pipe->wants, 1);
+	pipe->send_error = 0;
+	assert_false(post(pipe, 0, 0, 8, false));
+	assert_false(post(pipe, 0, 0, 8, true));
+	pvr_outbox_flush(&pipe->out);
+	assert_int_equal(fg_stream_used(&pipe->stream), 0);
+	pipe->recv_error = -ETIMEDOUT;
+	assert_int_equal(pvr_inbox_run(&pipe->in, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
+	assert_int_equal(err.reason, -1);
+	assert_string_equal(err.why, strerror(ETIMEDOUT));
+	pipe->recv_error = 0;
+	assert_int_equal(pvr_inbox_run(&pipe->in, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
+}
+
+static void test_payload_that_nobody_wants_is_thrown_away(void **state)
+{
+	struct pipe *pipe = *state;
+
+	fg_fill(pipe->env->a.mr.va, AREA, 3);
+	pipe->no_pull = true;
+	for (uint32_t i = 0; i < COUNT(sizes); i++)
+		while (!post(pipe, i, 0, sizes[i], false))
+			pump(pipe);
+	pump(pipe);
+	assert_int_equal(pipe->count, COUNT(sizes));
+	pipe->no_pull = false;
+	pipe->pulled = 0;
+	assert_true(post(pipe, COUNT(sizes), 0, 50000, false));
+	pump(pipe);
+	assert_int_equal(fg_mismatch(pipe->env->b.mr.va, 50000, 3), 50000);
+}
+
+static void test_stalled_frame_comes_again(void **state)
+{
+	struct pipe *pipe = *state;
+
+	pipe->first = PVR_HANDLED_STALLED;
+	assert_true(post(pipe, 0, 0, 100, false));
+	pvr_outbox_flush(&pipe->out);
+	assert_int_equal(input(pipe), PVR_INPUT_STALLED);
+	assert_int_equal(pipe->count, 0);
+	assert_int_equal(input(pipe), PVR_INPUT_IDLE);
+	assert_int_equal(pipe->count, 1);
+	assert_int_equal(pipe->seen[0].calls, 2);
+	/* With payloads of all sizes. */
+	pipe->count = 0;
+	pipe->pulled = 0;
+	memset(pipe->seen, 0, sizeof(pipe->seen));
+	memset(&pipe->out_count, 0, sizeof(pipe->out_count));
+	memset(&pipe->in_count, 0, sizeof(pipe->in_count));
+	send_all(pipe);
+}
+
+static void test_nothing_is_handled_before_there_is_room_for_answers(void **state)
+{
+	struct pipe *pipe = *state;
+
+	pipe->not_ready = true;
+	assert_true(post(pipe, 0, 0, 100, false));
+	pvr_outbox_flush(&pipe->out);
+	assert_int_equal(input(pipe), PVR_INPUT_OUTPUT);
+	assert_int_equal(pipe->count, 0);
+	pipe->not_ready = false;
+	assert_int_equal(input(pipe), PVR_INPUT_IDLE);
+	assert_int_equal(pipe->count, 1);
+}
+
+static void test_work_of_a_call_is_bounded(void **state)
+{
+	struct pipe *pipe = *state;
+
+	for (uint32_t i = 0; i < 500; i++)
+		assert_true(post(pipe, i, 0, 0, false));
+	pvr_outbox_flush(&pipe->out);
+	assert_int_equal(input(pipe), PVR_INPUT_MORE);
+	assert_in_range(pipe->count, 1, 64);
+	pump(pipe);
+	assert_int_equal(pipe->count, 500);
+}
+
+static void test_no_memory_is_a_broken_connection(void **state)
+{
+	struct pipe *pipe = *state;
+	struct pvr_inbox closed = { 0 };
+	struct pvr_input_error err;
+
+	assert_int_equal(pvr_inbox_run(&closed, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
+	assert_int_equal(err.reason, -1);
+}
+
+int main(void)
+{
+#define P(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		P(test_frames_of_all_sizes_arrive),
+		P(test_frames_arrive_bit_by_bit),
+		P(test_what_a_stream_does_not_take_is_kept_and_bounded),
+		P(test_small_frames_are_gathered),
+		P(test_memory_that_system_calls_refuse_is_copied),
+		P(test_broken_stream_stays_broken),
+		P(test_payload_that_nobody_wants_is_thrown_away),
+		P(test_stalled_frame_comes_again),
+		P(test_nothing_is_handled_before_there_is_room_for_answers),
+		P(test_work_of_a_call_is_bounded),
+		P(test_no_memory_is_a_broken_connection),
+	};
+
+	return T_MAIN(tests);
+}
