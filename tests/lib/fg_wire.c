@@ -41,6 +41,7 @@ struct node {
 	/* Who pumps its connections holds it; also who cuts and mends them. */
 	pthread_mutex_t lock;
 	pthread_t thread;
+	bool runs; /* the thread does */
 };
 
 struct fg_wire {
@@ -493,17 +494,16 @@ static void node_make(struct fg_wire *wire, unsigned int number)
 	pvr_engine_set_net(node->host->engine, &net_ops, node);
 }
 
-static struct link *link_at(struct fg_wire *wire, unsigned int from, unsigned int to,
-			    enum pvr_pipe_kind kind, unsigned int slot)
+static void link_init(struct fg_wire *wire, unsigned int from, unsigned int to, int kind,
+		      unsigned int slot)
 {
-	struct link *link = &wire->link[from][to][kind][slot];
-
-	link->wire = wire;
-	link->from = from;
-	link->to = to;
-	link->kind = kind;
-	link->slot = slot;
-	return link;
+	wire->link[from][to][kind][slot] = (struct link){
+		.wire = wire,
+		.from = from,
+		.to = to,
+		.kind = kind,
+		.slot = slot,
+	};
 }
 
 static void fill_in_defaults(struct fg_wire_config *config)
@@ -528,13 +528,16 @@ struct fg_wire *fg_wire_create(const struct fg_wire_config *config)
 	fill_in_defaults(&wire->config);
 	pthread_mutex_init(&wire->refused_lock, NULL);
 	wire->directory = fg_directory_create();
+	for (unsigned int from = 0; from < FG_WIRE_HOSTS; from++)
+		FOR_EACH_LINK(wire, to, kind, slot)
+			link_init(wire, from, to, kind, slot);
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		node_make(wire, i);
 	wire->weather.now = &wire->node[0].host->now;
 	for (unsigned int from = 0; from < wire->config.hosts; from++)
 		for (unsigned int to = 0; to < wire->config.hosts; to++)
 			for (unsigned int slot = 0; slot < wire->config.slots && from != to; slot++)
-				link_open(link_at(wire, from, to, PVR_PIPE_TCP, slot));
+				link_open(&wire->link[from][to][PVR_PIPE_TCP][slot]);
 	/* Also those that nothing has been opened to. */
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		for (unsigned int other = 0; other < wire->config.hosts; other++)
@@ -585,16 +588,21 @@ static void *net_thread(void *opaque)
 void fg_wire_start(struct fg_wire *wire)
 {
 	wire->stop = false;
-	for (unsigned int i = 0; i < wire->config.hosts; i++)
+	for (unsigned int i = 0; i < wire->config.hosts; i++) {
 		if (pthread_create(&wire->node[i].thread, NULL, net_thread, &wire->node[i]))
 			fg_die("cannot make a thread");
+		wire->node[i].runs = true;
+	}
 }
 
 void fg_wire_stop(struct fg_wire *wire)
 {
 	__atomic_store_n(&wire->stop, true, __ATOMIC_RELAXED);
-	for (unsigned int i = 0; i < wire->config.hosts; i++)
-		pthread_join(wire->node[i].thread, NULL);
+	for (unsigned int i = 0; i < wire->config.hosts; i++) {
+		if (wire->node[i].runs)
+			pthread_join(wire->node[i].thread, NULL);
+		wire->node[i].runs = false;
+	}
 }
 
 /* ------------------------------------------------------------------------ weather */
@@ -637,7 +645,7 @@ static void unlock_both(struct fg_wire *wire, unsigned int a, unsigned int b)
 static void cut(struct fg_wire *wire, unsigned int from, unsigned int to,
 		enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct link *link = link_at(wire, from, to, kind, slot);
+	struct link *link = &wire->link[from][to][kind][slot];
 
 	lock_both(wire, from, to);
 	out_close(link);
@@ -648,7 +656,7 @@ static void cut(struct fg_wire *wire, unsigned int from, unsigned int to,
 static void mend(struct fg_wire *wire, unsigned int from, unsigned int to,
 		 enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct link *link = link_at(wire, from, to, kind, slot);
+	struct link *link = &wire->link[from][to][kind][slot];
 
 	lock_both(wire, from, to);
 	out_close(link);

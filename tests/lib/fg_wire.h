@@ -44,7 +44,7 @@ uint64_t fg_wire_settle(struct fg_wire *wire, uint64_t ns);
 
 /*
  * With threads: one of each host serves its connections, beside a crew that runs its
- * workers (fg_crew.h). Meanwhile connections may be cut and mended; nothing else of this
+ * workers (fg_crew.h), which is started before and stopped after. Meanwhile connections may be cut and mended; nothing else of this
  * may be called.
  */
 void fg_wire_start(struct fg_wire *wire);
