@@ -144,7 +144,9 @@ enum pvr_ctl {
 #define PVR_EXT_UC (1u << 11) /* PVR_QPT_UC in CREATE_QP */
 #define PVR_EXT_QUIET (1u << 12) /* struct pvr_quiet: doorbells that need not be rung */
 #define PVR_EXT_ARM (1u << 13) /* struct pvr_arm: CQs are armed in memory */
-#define PVR_EXT_ALL ((1u << 14) - 1)
+/* An RC QP learns by QP_FATAL, or a failed request, that its peer's guest is gone. */
+#define PVR_EXT_PEER_GONE (1u << 14)
+#define PVR_EXT_ALL ((1u << 15) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT and finds the
