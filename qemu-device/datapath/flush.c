@@ -42,12 +42,21 @@ bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget)
 	return false;
 }
 
+/* Programs that take flushed requests for their own doing must see that this is not. */
+static enum pvrdma_wc_status recv_status(struct pvr_qp *qp)
+{
+	bool peer_gone = qp->peer_gone;
+
+	qp->peer_gone = false;
+	return peer_gone ? PVRDMA_WC_GENERAL_ERR : PVRDMA_WC_WR_FLUSH_ERR;
+}
+
 static void flush_one_recv(struct pvr_qp *qp, const struct pvrdma_rq_wqe_hdr *hdr)
 {
 	struct pvrdma_cqe cqe = {
 		.wr_id = hdr->wr_id,
 		.opcode = PVRDMA_WC_RECV,
-		.status = PVRDMA_WC_WR_FLUSH_ERR,
+		.status = recv_status(qp),
 		.port_num = 1,
 	};
 

@@ -110,6 +110,12 @@ bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 
 void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
+	if (qp->peer_gone) {
+		qp->peer_gone = false; /* said by this request */
+		pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
+		pvr_requester_fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR, "the peer's guest is gone");
+		return;
+	}
 	if (!qp->attr.timeout) {
 		pvr_requester_wait(qp);
 		return;

@@ -104,6 +104,7 @@ static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter 
 		return -EADDRINUSE;
 	LIST_INSERT_HEAD(&fabric->adapters, adapter, fabric_link);
 	adapter->fabric = fabric;
+	adapter->life = ++engine->fabrics.lives;
 	return 0;
 }
 
@@ -296,6 +297,66 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,
 	pvr_unlock(lock);
 	/* RoCE v1 frames and RoCE v2 datagrams are different protocols on a wire. */
 	return owner && owner->gid_type == adapter->gid_type ? owner : NULL;
+}
+
+/* ---------------------------------------------------------------------- lives */
+
+uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_gid_node *node;
+	uint64_t life = 0;
+
+	pvr_lock(lock);
+	node = gid_find(adapter->fabric, gid);
+	if (node && node->adapter->gid_type == adapter->gid_type) {
+		life = node->adapter->life;
+		node->adapter->is_life_known = true;
+	}
+	pvr_unlock(lock);
+	return life;
+}
+
+bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life)
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	const struct pvr_adapter *other;
+
+	pvr_lock(lock);
+	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
+		if (other->life == life)
+			break;
+	pvr_unlock(lock);
+	return other;
+}
+
+/* Return: whether somebody has to be told; the lock is held. */
+static bool begin_life(struct pvr_adapter *adapter)
+{
+	bool was_known = adapter->is_life_known;
+	struct pvr_adapter *other;
+
+	adapter->life = ++adapter->engine->fabrics.lives;
+	adapter->is_life_known = false;
+	if (!was_known)
+		return false;
+	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
+		if (other != adapter)
+			__atomic_store_n(&other->has_lost_peers, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+void pvr_fabric_end_life(struct pvr_adapter *adapter)
+{
+	struct pvr_engine *engine = adapter->engine;
+	unsigned int i;
+	bool tell;
+
+	pvr_lock(&engine->fabrics.lock);
+	tell = begin_life(adapter);
+	pvr_unlock(&engine->fabrics.lock);
+	for (i = 0; tell && i < engine->num_workers; i++)
+		pvr_worker_look(&engine->workers[i]);
 }
 
 struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,

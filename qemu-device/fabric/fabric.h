@@ -59,6 +59,7 @@ struct pvr_path {
 
 struct pvr_fabrics {
 	struct pvr_lock lock;
+	uint64_t lives; /* that there ever were */
 	uint64_t parties; /* of multicast groups that there ever were */
 	uint64_t ids; /* fabrics that there ever were */
 	LIST_HEAD(, pvr_fabric) list;
@@ -91,6 +92,16 @@ void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16]);
  * lock is held.
  */
 bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16]);
+
+/*
+ * An adapter has a life from one reset to the next: what a guest had before does not come
+ * back. The life of who has @gid in the fabric of @adapter, which is told when it ends (see
+ * pvr_peers_look_later()); 0: nobody has it.
+ */
+uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16]);
+/* Some adapter of the fabric still has that life. */
+bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life);
+void pvr_fabric_end_life(struct pvr_adapter *adapter);
 
 /* Where a GID is in the fabric's tables. */
 unsigned int pvr_fabric_bucket(const uint8_t gid[16]);

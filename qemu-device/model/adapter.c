@@ -11,6 +11,7 @@
 #include "datapath/async.h"
 #include "datapath/sched.h"
 #include "model/objects.h"
+#include "model/peers.h"
 
 static bool name_ok(const char *name)
 {
@@ -138,22 +139,27 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_memory;
 	if (pvr_events_init(adapter))
 		goto err_free;
+	if (pvr_peers_init(adapter))
+		goto err_events;
 	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default",
 			      adapter);
 	if (ret == -EADDRINUSE) {
 		snprintf(err, err_size, "another adapter of its fabric has this MAC address");
-		goto err_events_said;
+		goto err_peers_said;
 	}
 	if (ret)
-		goto err_events;
+		goto err_peers;
 	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
 	pvr_worker_add(&engine->workers[config->worker], adapter);
 	return adapter;
 
-err_events_said:
+err_peers_said:
+	pvr_peers_exit(adapter);
 	pvr_events_exit(adapter);
 	adapter_free(adapter);
 	return NULL;
+err_peers:
+	pvr_peers_exit(adapter);
 err_events:
 	pvr_events_exit(adapter);
 err_free:
@@ -169,6 +175,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	LIST_REMOVE(adapter, link);
 	pvr_worker_remove(adapter);
 	pvr_fabric_leave(adapter);
+	pvr_peers_exit(adapter);
 	pvr_events_exit(adapter);
 	adapter_free(adapter);
 }
@@ -210,6 +217,8 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	pvr_uc_destroy_all(adapter);
 	pvr_async_reset(adapter);
 	pvr_gid_unbind_all(adapter);
+	pvr_fabric_end_life(adapter);
+	pvr_timer_cancel(&adapter->timers, &adapter->peers);
 	pvr_events_detach(adapter);
 	pvr_regs_reset(adapter);
 }
@@ -299,6 +308,7 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
 		pvr_sched_kick(qp);
+	pvr_peers_look_later(adapter);
 }
 
 void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)

@@ -156,6 +156,7 @@ struct pvr_adapter {
 	bool is_interrupting; /* on its worker's list of those */
 	bool has_interrupts; /* vectors to raise, but on no such list yet */
 	bool has_lost_gids; /* read without the lock, too */
+	bool has_lost_peers; /* perhaps; ditto */
 	struct pvr_worker *worker;
 	/* Who is giving its queue pairs a turn now; NULL also if it is no worker. */
 	struct pvr_worker *runner;
@@ -183,6 +184,9 @@ struct pvr_adapter {
 	uint8_t gid_type; /* PVR_GID_TYPE_* of all its GIDs */
 	struct pvr_fabric *fabric;
 	LIST_ENTRY(pvr_adapter) fabric_link;
+	uint64_t life; /* of the fabric: see pvr_fabric_life() */
+	bool is_life_known; /* to a queue pair; of the fabric */
+	struct pvr_timer peers; /* until it looks whose peers are gone */
 	const struct pvr_adapter_ops *ops;
 	void *host;
 	struct pvr_log_limit log_limit;

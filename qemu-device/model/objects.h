@@ -233,6 +233,7 @@ struct pvr_qp {
 	uint8_t rnr_looks; /* so many there were, and the one that is due */
 	bool rnr_slow; /* the wait before was longer than looking pays */
 	bool unanswered; /* the request at the head got no answer last time */
+	bool peer_gone; /* for good, and no request has said so yet */
 	bool sq_draining; /* SQD was asked for, a request is in progress */
 
 	/* Responder. */
@@ -247,6 +248,7 @@ struct pvr_qp {
 	struct pvr_adapter *peer_adapter;
 	struct pvr_qp *peer;
 	struct pvr_path *path;
+	uint64_t peer_life; /* see model/peers.h */
 	uint64_t topology; /* of the fabric; 0: not looked for */
 	uint64_t peer_topology; /* of peer_adapter; 0: not looked for there */
 	struct pvr_remote *peer_remote; /* who has the GID, if no adapter here has it */

@@ -10,6 +10,7 @@
 #include "datapath/requester.h"
 #include "datapath/sched.h"
 #include "model/objects.h"
+#include "model/peers.h"
 #include "transport/local.h"
 #include "transport/remote_qp.h"
 
@@ -391,6 +392,8 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->last_wqe = false;
 	qp->unanswered = false;
 	qp->rnr_slow = false;
+	qp->peer_life = 0;
+	qp->peer_gone = false;
 	qp->topology = 0;
 	pvr_remote_sq_free(qp);
 	pvr_remote_rq_free(qp);
@@ -450,6 +453,7 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
 		qp->topology = 0;
 		qp->adapter->topology++;
+		pvr_peers_note(qp);
 	}
 }
 

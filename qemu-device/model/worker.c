@@ -3,6 +3,7 @@
 #include "model/worker.h"
 
 #include "model/adapter.h"
+#include "model/peers.h"
 
 #define TIMERS_PER_RUN 64 /* of each adapter */
 
@@ -140,15 +141,17 @@ static void run_timers(struct pvr_worker *worker)
 	pvr_unlock(&worker->lock);
 }
 
-static void look_after_gids(struct pvr_worker *worker)
+static void look_after_losses(struct pvr_worker *worker)
 {
 	struct pvr_adapter *adapter;
 
 	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
-		if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED))
+		if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED) &&
+		    !__atomic_load_n(&adapter->has_lost_peers, __ATOMIC_RELAXED))
 			continue;
 		pvr_adapter_lock(adapter);
 		pvr_gid_forget_lost(adapter);
+		pvr_peers_look_later(adapter);
 		pvr_adapter_leave(adapter, worker);
 	}
 }
@@ -165,7 +168,7 @@ void pvr_worker_take_in(struct pvr_worker *worker)
 	__atomic_store_n(&worker->idle, false, __ATOMIC_RELAXED);
 	pvr_unlock(&worker->lock);
 	if (look)
-		look_after_gids(worker);
+		look_after_losses(worker);
 }
 
 void pvr_worker_begin(struct pvr_worker *worker)

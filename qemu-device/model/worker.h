@@ -54,7 +54,7 @@ struct pvr_worker {
 	struct pvr_lock lock;
 	struct pvr_busy incoming;
 	bool news; /* incoming or look; read without the lock, too */
-	bool look; /* an adapter has lost a GID */
+	bool look; /* an adapter has lost a GID, or perhaps peers */
 	bool idle; /* read by the worker without the lock, too */
 	uint64_t deadline; /* no later than that of any adapter; ditto */
 	char pad[64]; /* others' cache lines are not in here */
@@ -68,7 +68,7 @@ void pvr_worker_remove(struct pvr_adapter *adapter);
 
 /* The adapter, whose lock is held, has something to do. Cheap. */
 void pvr_worker_queue(struct pvr_adapter *adapter);
-/* An adapter of the worker has lost a GID. Takes no adapter's lock. */
+/* An adapter of the worker has lost a GID or peers. Takes no adapter's lock. */
 void pvr_worker_look(struct pvr_worker *worker);
 /* The adapter's first timer has changed; its lock is held. */
 void pvr_worker_set_deadline(struct pvr_adapter *adapter);
