@@ -39,6 +39,7 @@
 
 #define PVR_OUT_MAX 16 /* outgoing connections per remote and path */
 #define PVR_REMOTE_NAME_MAX 64
+#define PVR_DSCP_MAX 63
 
 struct pvr_remote;
 struct pvr_in;
@@ -71,9 +72,10 @@ struct pvr_net_ops {
 		      const uint8_t gid[16]);
 	/*
 	 * Something is to be sent to @remote, and no outgoing connection of it is up, perhaps
-	 * because it was not used for long: make one. Called again and again, by any thread.
+	 * because it was not used for long, or none of this DSCP, and another one is used
+	 * until there is one: make one. Called again and again, by any thread.
 	 */
-	void (*want)(void *opaque, struct pvr_remote *remote);
+	void (*want)(void *opaque, struct pvr_remote *remote, uint8_t dscp);
 };
 
 /* Before the first adapter is made. */
@@ -120,6 +122,7 @@ struct pvr_stream_ops {
 
 struct pvr_stream_limits {
 	uint32_t chunk; /* of the frames that we send: what the HELLOs agreed upon */
+	uint8_t dscp; /* outgoing: whose traffic it is for; 0: that of no class */
 };
 
 /* Outgoing connections: @slot below PVR_OUT_MAX. A remote's queue pairs use those that are up. */

@@ -48,13 +48,13 @@ static void moved(void *opaque, struct pvr_remote *remote, const char *fabric,
 		pvr_directory_moved(network->directory, pvr_remote_name(remote), fabric, gid);
 }
 
-static void want(void *opaque, struct pvr_remote *remote)
+static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
 {
 	struct pvr_network *network = opaque;
 
 	if (!network->directory)
 		return;
-	pvr_net_want(network->net, remote);
+	pvr_net_want(network->net, remote, dscp);
 	pvr_directory_wanted(network->directory, pvr_remote_name(remote));
 }
 

@@ -41,6 +41,8 @@ static const char help[] =
 	"                     a peer that is silent for so long is given up (default: 10)\n"
 	"  --idle-timeout SECONDS\n"
 	"                     unused connections are closed (default: 600)\n"
+	"  --dscp guest|NUMBER\n"
+	"                     of packets to other hosts: as guests ask for (default), or this\n"
 	"\n"
 	"  --help, --version\n"
 	"\n"
@@ -77,6 +79,7 @@ static const struct option long_options[] = {
 	{ "connections", required_argument, NULL, OPT_SETTING },
 	{ "keepalive", required_argument, NULL, OPT_SETTING },
 	{ "idle-timeout", required_argument, NULL, OPT_SETTING },
+	{ "dscp", required_argument, NULL, OPT_SETTING },
 	{ "tls-cert", required_argument, NULL, OPT_SETTING },
 	{ "tls-key", required_argument, NULL, OPT_SETTING },
 	{ "tls-ca", required_argument, NULL, OPT_SETTING },

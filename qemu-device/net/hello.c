@@ -18,8 +18,9 @@ void pvr_hello_write(union pvr_any_frame *any, const struct pvr_hello *hello)
 	frame->version_max = htole16(hello->version_max);
 	frame->instance = htole64(hello->instance);
 	frame->chunk = htole32(hello->chunk);
-	frame->index = htole16(hello->index);
-	frame->count = htole16(hello->count);
+	frame->index = hello->index;
+	frame->count = hello->count;
+	frame->dscp = hello->dscp;
 	frame->keepalive_ms = htole32(hello->keepalive_ms);
 	snprintf(frame->name, sizeof(frame->name), "%s", hello->name);
 }
@@ -33,8 +34,9 @@ void pvr_hello_read(const union pvr_any_frame *any, struct pvr_hello *hello)
 		.version_max = le16toh(frame->version_max),
 		.instance = le64toh(frame->instance),
 		.chunk = le32toh(frame->chunk),
-		.index = le16toh(frame->index),
-		.count = le16toh(frame->count),
+		.index = frame->index,
+		.count = frame->count,
+		.dscp = frame->dscp,
 		.keepalive_ms = le32toh(frame->keepalive_ms),
 	};
 	memcpy(hello->name, frame->name, sizeof(hello->name));

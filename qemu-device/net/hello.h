@@ -14,7 +14,7 @@ struct pvr_hello {
 	uint16_t version_min, version_max;
 	uint64_t instance;
 	uint32_t chunk;
-	uint16_t index, count;
+	uint8_t index, count, dscp;
 	uint32_t keepalive_ms;
 	char name[PVR_WIRE_NAME_MAX];
 };

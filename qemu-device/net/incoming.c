@@ -60,6 +60,17 @@ static bool check_identity(const struct pvr_conn *conn, struct pvr_error *why)
 	       (!conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->theirs.name, why));
 }
 
+/* What we send there, answers and READs' data, is of the same class, unless all is of one. */
+static void agree(struct pvr_conn *conn, const struct pvr_hello *answer)
+{
+	const struct pvr_net_settings *settings = &conn->net->settings;
+	uint8_t dscp = settings->dscp_fixed ? settings->dscp : answer->dscp;
+
+	if (dscp)
+		pvr_socket_set_dscp(conn->stream.fd, &conn->address, dscp);
+	pvr_conn_answer(conn, answer);
+}
+
 static void take_hello(struct pvr_conn *conn)
 {
 	struct pvr_net *net = conn->net;
@@ -72,6 +83,7 @@ static void take_hello(struct pvr_conn *conn)
 		.chunk = PVR_HELLO_CHUNK,
 		.index = conn->theirs.index,
 		.count = conn->theirs.count,
+		.dscp = conn->theirs.dscp,
 		.keepalive_ms = net->settings.keepalive * 1000,
 	};
 
@@ -83,7 +95,7 @@ static void take_hello(struct pvr_conn *conn)
 	else if (!pvr_peers_admit(net->peers, conn, &reason, &why))
 		dismiss(conn, reason, &why);
 	else
-		pvr_conn_answer(conn, &answer);
+		agree(conn, &answer);
 }
 
 static void take_over(struct pvr_conn *conn)

@@ -50,39 +50,39 @@ static void run_wants(struct pvr_mail *mail)
 	struct pvr_net_wants *wants = (struct pvr_net_wants *)mail;
 	struct pvr_net *net =
 		(struct pvr_net *)((char *)wants - offsetof(struct pvr_net, wants));
-	struct pvr_remote *remotes[PVR_WANT_MAX];
+	struct pvr_net_want list[PVR_WANT_MAX];
 	unsigned int num, i;
 
 	pthread_mutex_lock(&wants->lock);
 	num = wants->num;
-	memcpy(remotes, wants->remotes, num * sizeof(remotes[0]));
+	memcpy(list, wants->list, num * sizeof(list[0]));
 	wants->num = 0;
 	pthread_mutex_unlock(&wants->lock);
 	for (i = 0; i < num; i++)
-		pvr_peers_want(net->peers, pvr_remote_name(remotes[i]));
+		pvr_peers_want_class(net->peers, pvr_remote_name(list[i].remote), list[i].dscp);
 }
 
-static bool add_want(struct pvr_net_wants *wants, struct pvr_remote *remote)
+static bool add_want(struct pvr_net_wants *wants, struct pvr_remote *remote, uint8_t dscp)
 {
 	unsigned int i;
 
 	for (i = 0; i < wants->num; i++) {
-		if (wants->remotes[i] == remote)
+		if (wants->list[i].remote == remote && wants->list[i].dscp == dscp)
 			return false;
 	}
 	if (wants->num == PVR_WANT_MAX)
 		return false;
-	wants->remotes[wants->num++] = remote;
+	wants->list[wants->num++] = (struct pvr_net_want){ .remote = remote, .dscp = dscp };
 	return wants->num == 1;
 }
 
-void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote)
+void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp)
 {
 	struct pvr_net_wants *wants = &net->wants;
 	bool first;
 
 	pthread_mutex_lock(&wants->lock);
-	first = add_want(wants, remote);
+	first = add_want(wants, remote, dscp);
 	pthread_mutex_unlock(&wants->lock);
 	/* The mail is on its way already, unless this is the first. */
 	if (first)

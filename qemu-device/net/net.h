@@ -37,7 +37,7 @@ void pvr_net_destroy(struct pvr_net *net);
 struct pvr_peers *pvr_net_peers(struct pvr_net *net);
 const char *pvr_net_name(const struct pvr_net *net);
 /* want() of pvr_net_ops. Any thread. */
-void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote);
+void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp);
 
 /* For people. */
 struct pvr_net_info {

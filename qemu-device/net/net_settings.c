@@ -169,6 +169,23 @@ static bool set_insecure(struct pvr_net_settings *settings, const char *value,
 	return true;
 }
 
+static bool set_dscp(struct pvr_net_settings *settings, const char *value, struct pvr_error *err)
+{
+	bool fixed = strcmp(value, "guest");
+	char *end;
+	unsigned long dscp = strtoul(value, &end, 10);
+
+	if (fixed && (*value < '0' || *value > '9' || *end || dscp > PVR_DSCP_MAX))
+		return pvr_fail(err, "dscp '%.64s' is neither guest nor a number from 0 to %d",
+				value, PVR_DSCP_MAX);
+	if (!settings->dscp_set) {
+		settings->dscp_fixed = fixed;
+		settings->dscp = fixed ? (uint8_t)dscp : 0;
+	}
+	settings->dscp_set = true;
+	return true;
+}
+
 static const struct {
 	const char *key;
 	bool (*set)(struct pvr_net_settings *settings, const char *value, struct pvr_error *err);
@@ -184,6 +201,7 @@ static const struct {
 	{ "tls-ca", set_tls_ca },
 	{ "tls-psk-file", set_tls_psk_file },
 	{ "insecure", set_insecure },
+	{ "dscp", set_dscp },
 };
 
 static size_t find_key(const char *key)

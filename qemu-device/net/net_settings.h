@@ -10,7 +10,7 @@
 #define PVR_FILE_MAX 512
 #define PVR_NET_KEYS                                                                         \
 	"name, listen, peer, connections, keepalive, idle-timeout, tls-cert, tls-key, tls-ca, " \
-	"tls-psk-file, insecure"
+	"tls-psk-file, insecure, dscp"
 
 struct pvr_peer_setting {
 	char name[PVR_REMOTE_NAME_MAX];
@@ -30,6 +30,9 @@ struct pvr_net_settings {
 	char tls_cert[PVR_FILE_MAX], tls_key[PVR_FILE_MAX], tls_ca[PVR_FILE_MAX];
 	char tls_psk_file[PVR_FILE_MAX];
 	bool insecure, insecure_set;
+	/* Of all packets; else each connection's is that of the guests' traffic on it. */
+	uint8_t dscp;
+	bool dscp_fixed, dscp_set;
 };
 
 /* One of PVR_NET_KEYS? */

@@ -7,6 +7,12 @@
  * While no connection is up, one is dialled at a time, so that a host that is off costs an
  * attempt a second and no more; when it is up, the others follow. Who has failed waits, 50 ms at
  * first, up to a second; a connection that lasted brings that back to nothing.
+ *
+ * DOC: traffic classes
+ *
+ * The first slots are for traffic of no class. A queue pair with a DSCP asks for a
+ * connection of that DSCP, which gets one of the other slots as long as there are any. Until
+ * it is up, and if there is none, it uses those of no class.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +38,8 @@ struct pvr_peer {
 	bool wanted;
 	uint64_t wanted_at; /* the last time */
 	struct pvr_conn *slots[PVR_OUT_MAX]; /* dialling or up */
+	uint8_t dscp[PVR_OUT_MAX]; /* of each slot */
+	unsigned int classes; /* slots with a DSCP, behind the others */
 	unsigned int up, dialling;
 	uint64_t backoff;
 	struct pvr_loop_timer retry;
@@ -184,6 +192,11 @@ static unsigned int connections(const struct pvr_net *net)
 	return net->env.workers < 2 ? 2 : net->env.workers;
 }
 
+static unsigned int slots(const struct pvr_peer *peer)
+{
+	return connections(peer->peers->net) + peer->classes;
+}
+
 /* The next attempt is not now. */
 static void back_off(struct pvr_peer *peer)
 {
@@ -202,15 +215,18 @@ static void attempt_failed(struct pvr_peer *peer, const char *why)
 	back_off(peer);
 }
 
-static void fill_hello(const struct pvr_net *net, struct pvr_hello *hello, unsigned int slot)
+static void fill_hello(const struct pvr_peer *peer, struct pvr_hello *hello, unsigned int slot)
 {
+	const struct pvr_net *net = peer->peers->net;
+
 	*hello = (struct pvr_hello){
 		.version_min = PVR_WIRE_VERSION,
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
 		.chunk = PVR_HELLO_CHUNK,
-		.index = (uint16_t)slot,
-		.count = (uint16_t)connections(net),
+		.index = (uint8_t)slot,
+		.count = (uint8_t)slots(peer),
+		.dscp = peer->dscp[slot],
 		.keepalive_ms = net->settings.keepalive * 1000,
 	};
 	strcpy(hello->name, net->settings.name);
@@ -226,13 +242,14 @@ static bool dial_slot(struct pvr_peer *peer, unsigned int slot, struct pvr_error
 
 	if (net->tls && !pvr_tls_context_knows(net->tls, peer->name, err))
 		return false;
-	fd = pvr_socket_dial(&peer->address, err);
+	fd = pvr_socket_dial(&peer->address,
+			     net->settings.dscp_fixed ? net->settings.dscp : peer->dscp[slot], err);
 	if (fd < 0)
 		return false;
 	conn = pvr_conn_create(net, fd, &peer->address, &outgoing_ops);
 	if (!conn)
 		return pvr_fail(err, "out of memory");
-	fill_hello(net, &hello, slot);
+	fill_hello(peer, &hello, slot);
 	conn->peer = peer;
 	if (!pvr_conn_begin(conn, peer->name, &hello, err)) {
 		pvr_conn_destroy(conn);
@@ -253,7 +270,7 @@ static bool is_forgotten(const struct pvr_peer *peer)
 
 static void dial(struct pvr_peer *peer)
 {
-	unsigned int num = connections(peer->peers->net), slot;
+	unsigned int num = slots(peer), slot;
 	struct pvr_error why;
 
 	if (is_forgotten(peer))
@@ -299,7 +316,8 @@ static bool check_answer(const struct pvr_conn *conn, struct pvr_error *why)
 				theirs->version_min, theirs->version_max, PVR_WIRE_VERSION);
 	if (strcmp(theirs->name, conn->peer->name))
 		return pvr_fail(why, "host '%s' is there: is the address right?", theirs->name);
-	if (theirs->index != ours->index || theirs->count != ours->count)
+	if (theirs->index != ours->index || theirs->count != ours->count ||
+	    theirs->dscp != ours->dscp)
 		return pvr_fail(why, "it answers for connection %u of %u, expected %u of %u",
 				theirs->index, theirs->count, ours->index, ours->count);
 	return !conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->peer->name, why);
@@ -310,6 +328,7 @@ static void agree(struct pvr_conn *conn)
 	const struct pvr_hello *ours = &conn->ours, *theirs = &conn->theirs;
 
 	conn->limits.chunk = theirs->chunk < ours->chunk ? theirs->chunk : ours->chunk;
+	conn->limits.dscp = ours->dscp;
 	conn->remote = remote_of(conn->peer);
 	conn->worker = ours->index % conn->net->env.workers;
 	conn->up_since = pvr_loop_now();
@@ -501,6 +520,7 @@ void pvr_peers_idle(struct pvr_conn *conn)
 	if (now - peer->wanted_at <= limit)
 		return;
 	peer->wanted = false;
+	peer->classes = 0;
 	close_all(peer, "it was not used for long");
 }
 
@@ -562,6 +582,32 @@ static bool want(struct pvr_peer *peer)
 	peer->wanted_at = pvr_loop_now();
 	dial(peer);
 	return true;
+}
+
+/* A hostile guest can use up the slots, and then all that have a class are one again. */
+static void add_class(struct pvr_peer *peer, uint8_t dscp)
+{
+	unsigned int slot;
+
+	for (slot = connections(peer->peers->net); slot < slots(peer); slot++) {
+		if (peer->dscp[slot] == dscp)
+			return;
+	}
+	if (slot == PVR_OUT_MAX || peer->slots[slot])
+		return;
+	peer->dscp[slot] = dscp;
+	peer->classes++;
+}
+
+bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dscp)
+{
+	struct pvr_peer *peer = find(peers, name);
+
+	if (!peer || !peer->has_address)
+		return false;
+	if (dscp && !peers->net->settings.dscp_fixed)
+		add_class(peer, dscp);
+	return want(peer);
 }
 
 bool pvr_peers_want(struct pvr_peers *peers, const char *name)
@@ -641,7 +687,7 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 		.remote = peer->remote,
 		.out = peer->up,
 		.in = peer->in,
-		.wanted = peer->wanted ? connections(peer->peers->net) : 0,
+		.wanted = peer->wanted ? slots(peer) : 0,
 		.tls = peer->tls[0]		   ? peer->tls
 		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)
 						   : "off",

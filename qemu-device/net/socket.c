@@ -24,7 +24,15 @@ static void set(int fd, int level, int option, int value)
 		return;
 }
 
-int pvr_socket_dial(const struct pvr_address *address, struct pvr_error *err)
+void pvr_socket_set_dscp(int fd, const struct pvr_address *address, uint8_t dscp)
+{
+	if (address->any.sa_family == AF_INET6)
+		set(fd, IPPROTO_IPV6, IPV6_TCLASS, dscp << 2);
+	else
+		set(fd, IPPROTO_IP, IP_TOS, dscp << 2);
+}
+
+int pvr_socket_dial(const struct pvr_address *address, uint8_t dscp, struct pvr_error *err)
 {
 	int fd = make_socket(address);
 
@@ -32,6 +40,8 @@ int pvr_socket_dial(const struct pvr_address *address, struct pvr_error *err)
 		pvr_fail(err, "cannot make a socket: %s", strerror(errno));
 		return -1;
 	}
+	if (dscp)
+		pvr_socket_set_dscp(fd, address, dscp);
 	if (connect(fd, &address->any, address->len) == 0 || errno == EINPROGRESS)
 		return fd;
 	pvr_fail(err, "%s", strerror(errno));

@@ -10,13 +10,18 @@
 #include "tls.h"
 #include "traffic.h"
 
-/* Remotes that queue pairs want; more of them ask again later. */
+/* Connections that queue pairs want; more of them ask again later. */
 #define PVR_WANT_MAX 64
+
+struct pvr_net_want {
+	struct pvr_remote *remote;
+	uint8_t dscp;
+};
 
 struct pvr_net_wants {
 	struct pvr_mail mail;
 	pthread_mutex_t lock; /* protects what follows */
-	struct pvr_remote *remotes[PVR_WANT_MAX];
+	struct pvr_net_want list[PVR_WANT_MAX];
 	unsigned int num;
 };
 
@@ -59,6 +64,8 @@ bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_by
 		     struct pvr_error *why);
 void pvr_peers_add_incoming(struct pvr_conn *conn);
 void pvr_peers_lost(struct pvr_conn *conn);
+/* As pvr_peers_want(); and a connection for this class of traffic, if there is room for one. */
+bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dscp);
 /* Nothing was sent on it for long. */
 void pvr_peers_idle(struct pvr_conn *conn);
 

@@ -36,7 +36,9 @@ void pvr_stream_close(struct pvr_stream *stream);
 /* ------------------------------------------------------------------- sockets */
 
 /* A socket that is connecting, or -1 with @err filled. */
-int pvr_socket_dial(const struct pvr_address *address, struct pvr_error *err);
+int pvr_socket_dial(const struct pvr_address *address, uint8_t dscp, struct pvr_error *err);
+/* Of what is sent from now on. */
+void pvr_socket_set_dscp(int fd, const struct pvr_address *address, uint8_t dscp);
 /* The outcome: 0 or an errno. */
 int pvr_socket_error(int fd);
 int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err);

@@ -37,15 +37,23 @@ enum pvr_sent {
 struct pvr_route {
 	struct pvr_remote *remote;
 	uint8_t kind, slot;
+	uint8_t dscp; /* that was asked for */
 	uint64_t generation; /* of the connection: changes when it is made anew */
 	uint32_t chunk; /* bytes of payload in a frame, at most */
 };
 
 /*
- * The connection for a queue pair with this number: of the best kind that is up. @route:
- * remote is kept. Return: false if none is; generation is 0 then.
+ * The connection for a queue pair with this number: of the best kind that is up, and of
+ * this DSCP if there is one. @route: remote is kept. Return: false if none is up;
+ * generation is 0 then.
  */
-bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, struct pvr_route *route);
+bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp,
+		    struct pvr_route *route);
+/* The DSCP is the upper six bits of what IP calls traffic class, too. */
+static inline uint8_t pvr_dscp_of(uint8_t traffic_class)
+{
+	return traffic_class >> 2;
+}
 /* Whether pvr_link_route() would say something else by now. Cheap. */
 bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn);
 

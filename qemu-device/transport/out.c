@@ -25,7 +25,6 @@ static uint64_t generation_of(const struct pvr_out *out)
 static struct pvr_out *out_get(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 			       unsigned int slot)
 {
-	struct pvr_out_set *set = &remote->out[kind];
 	struct pvr_out *out = out_find(remote, kind, slot);
 
 	if (out)
@@ -38,9 +37,7 @@ static struct pvr_out *out_get(struct pvr_remote *remote, enum pvr_pipe_kind kin
 	out->slot = slot;
 	/* Who counts goes through them with the lock. */
 	pvr_lock(&remote->lock);
-	__atomic_store_n(&set->slot[slot], out, __ATOMIC_RELEASE);
-	if (slot >= set->slots)
-		__atomic_store_n(&set->slots, slot + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&remote->out[kind].slot[slot], out, __ATOMIC_RELEASE);
 	pvr_unlock(&remote->lock);
 	return out;
 }
@@ -83,6 +80,23 @@ static void set_up(struct pvr_out *out, bool up)
 		__atomic_fetch_and(word, ~(1u << out->slot), __ATOMIC_RELEASE);
 }
 
+/* Before it is up. */
+static void set_class(struct pvr_out *out, uint8_t dscp)
+{
+	struct pvr_out_set *set = &out->remote->out[out->kind];
+
+	__atomic_store_n(&out->dscp, dscp, __ATOMIC_RELAXED);
+	if (dscp) {
+		__atomic_fetch_or(&set->classed, 1u << out->slot, __ATOMIC_RELAXED);
+		return;
+	}
+	__atomic_fetch_and(&set->classed, ~(1u << out->slot), __ATOMIC_RELAXED);
+	pvr_lock(&out->remote->lock);
+	if (out->slot >= set->slots)
+		__atomic_store_n(&set->slots, out->slot + 1u, __ATOMIC_RELAXED);
+	pvr_unlock(&out->remote->lock);
+}
+
 /* Its lock is held. */
 static void out_close(struct pvr_out *out)
 {
@@ -107,6 +121,7 @@ void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int
 	out_close(out);
 	if (!out_open(out, ops, opaque, limits->chunk)) {
 		__atomic_store_n(&out->chunk, limits->chunk, __ATOMIC_RELAXED);
+		set_class(out, limits->dscp);
 		__atomic_store_n(&out->generation, new_generation(pvr_remote_net(remote)),
 				 __ATOMIC_RELEASE);
 		set_up(out, true);
@@ -130,36 +145,74 @@ void pvr_out_down(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned i
 /* ----------------------------------------------------------------------- routes */
 
 /* Queue pairs are spread over the slots, and who finds its own down takes the next one. */
-static struct pvr_out *pick(const struct pvr_remote *remote, unsigned int kind, uint32_t qpn)
+static struct pvr_out *pick_plain(const struct pvr_remote *remote, unsigned int kind,
+				  uint32_t up, uint32_t qpn)
+{
+	uint32_t slots = __atomic_load_n(&remote->out[kind].slots, __ATOMIC_RELAXED), i, slot;
+
+	for (i = 0; i < slots; i++) {
+		slot = (qpn % slots + i) % slots;
+		if (up & 1u << slot)
+			return out_find(remote, kind, slot);
+	}
+	/* It was another one's a moment ago. */
+	return out_find(remote, kind, (unsigned int)__builtin_ctz(up));
+}
+
+/* NULL: there is none of this DSCP. */
+static struct pvr_out *pick_class(const struct pvr_remote *remote, unsigned int kind,
+				  uint32_t classed, uint8_t dscp)
+{
+	struct pvr_out *out;
+
+	for (; classed; classed &= classed - 1) {
+		out = out_find(remote, kind, (unsigned int)__builtin_ctz(classed));
+		if (__atomic_load_n(&out->dscp, __ATOMIC_RELAXED) == dscp)
+			return out;
+	}
+	return NULL;
+}
+
+/* Who finds none of its own class takes one of no class, and if there is none, any. */
+static struct pvr_out *pick(const struct pvr_remote *remote, unsigned int kind, uint32_t qpn,
+			    uint8_t dscp)
 {
 	const struct pvr_out_set *set = &remote->out[kind];
 	uint32_t up = __atomic_load_n(&set->up, __ATOMIC_ACQUIRE);
-	uint32_t slots, slot;
+	uint32_t classed = up & __atomic_load_n(&set->classed, __ATOMIC_RELAXED);
+	struct pvr_out *out = dscp ? pick_class(remote, kind, classed, dscp) : NULL;
 
-	if (!up)
-		return NULL;
-	slots = __atomic_load_n(&set->slots, __ATOMIC_RELAXED);
-	for (slot = qpn % slots; !(up & 1u << slot);)
-		slot = slot + 1 < slots ? slot + 1 : 0;
-	return out_find(remote, kind, slot);
+	if (!up || out)
+		return out;
+	if (up != classed)
+		return pick_plain(remote, kind, up & ~classed, qpn);
+	return out_find(remote, kind, (unsigned int)__builtin_ctz(classed));
 }
 
-static struct pvr_out *pick_best(const struct pvr_remote *remote, uint32_t qpn)
+static struct pvr_out *pick_best(const struct pvr_remote *remote, uint32_t qpn, uint8_t dscp)
 {
 	unsigned int kind = PVR_PIPE_KINDS;
 	struct pvr_out *out = NULL;
 
 	while (!out && kind--)
-		out = pick(remote, kind, qpn);
+		out = pick(remote, kind, qpn, dscp);
 	return out;
 }
 
-bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, struct pvr_route *route)
+/* Is another connection to be made? */
+static bool is_wanting(const struct pvr_route *route, const struct pvr_out *out)
+{
+	return !route->generation ||
+	       (route->dscp && __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
+}
+
+bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp,
+		    struct pvr_route *route)
 {
 	const struct pvr_net *net = pvr_remote_net(remote);
-	struct pvr_out *out = pick_best(remote, qpn);
+	struct pvr_out *out = pick_best(remote, qpn, dscp);
 
-	*route = (struct pvr_route){ .remote = remote };
+	*route = (struct pvr_route){ .remote = remote, .dscp = dscp };
 	if (out) {
 		route->kind = out->kind;
 		route->slot = out->slot;
@@ -167,14 +220,14 @@ bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, struct pvr_route *r
 		route->generation = generation_of(out);
 		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
 	}
-	if (!route->generation && net->ops && net->ops->want)
-		net->ops->want(net->opaque, remote);
+	if (is_wanting(route, out) && net->ops && net->ops->want)
+		net->ops->want(net->opaque, remote, dscp);
 	return route->generation;
 }
 
 bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn)
 {
-	const struct pvr_out *out = pick_best(route->remote, qpn);
+	const struct pvr_out *out = pick_best(route->remote, qpn, route->dscp);
 
 	if (!out)
 		return route->generation;

@@ -17,6 +17,7 @@ struct pvr_out {
 	uint8_t kind, slot;
 	uint64_t generation; /* 0: it is down. Read without the lock, too */
 	uint32_t chunk; /* ditto */
+	uint8_t dscp; /* ditto */
 	struct pvr_link_count count; /* of all connections in this slot */
 
 	/* Protects what follows; taken inside adapters' locks, and nothing inside it. */

@@ -23,7 +23,8 @@ struct pvr_link_count {
 
 struct pvr_out_set {
 	uint32_t up; /* slots, as bits */
-	uint32_t slots; /* the highest that there ever was, and one */
+	uint32_t classed; /* ditto: those with a DSCP */
+	uint32_t slots; /* the highest without one that there ever was, and one */
 	struct pvr_out *slot[PVR_OUT_MAX]; /* NULL: never used */
 };
 

@@ -61,7 +61,8 @@ static bool find_route(struct pvr_remote_sq *sq)
 
 	if (pvr_remote_is_routed(sq))
 		return true;
-	if (!pvr_link_route(qp->peer_remote, qp->qpn, &sq->route)) {
+	if (!pvr_link_route(qp->peer_remote, qp->qpn,
+			    pvr_dscp_of(qp->attr.ah_attr.traffic_class), &sq->route)) {
 		sq->route.generation = 0;
 		sq->route.remote = qp->peer_remote;
 		return false;

@@ -42,9 +42,9 @@ static void send_to(struct pvr_remote *remote, struct pvr_qp *from, uint32_t dst
 	union pvr_any_frame any;
 	struct pvr_route route;
 
-	if (!pvr_link_route(remote, from->qpn, &route))
-		return;
 	fill_frame(&any, dst_qpn, dgram);
+	if (!pvr_link_route(remote, from->qpn, pvr_dscp_of(any.datagram.traffic_class), &route))
+		return;
 	if (pvr_link_send(&route, from->adapter->fabric, &any, sizeof(any.datagram),
 			  dgram->payload, 0, (uint32_t)dgram->payload->total) == PVR_SENT)
 		pvr_link_flush(&route);

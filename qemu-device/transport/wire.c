@@ -78,7 +78,6 @@ static const char *check_hello(const union pvr_any_frame *any, size_t payload)
 {
 	const struct pvr_frame_hello *hello = &any->hello;
 	uint32_t chunk = le32toh(hello->chunk);
-	uint16_t count = le16toh(hello->count);
 
 	(void)payload;
 	if (le32toh(hello->magic) != PVR_WIRE_MAGIC)
@@ -87,8 +86,10 @@ static const char *check_hello(const union pvr_any_frame *any, size_t payload)
 		return "its lowest version is above its highest";
 	if (chunk < PVR_WIRE_CHUNK_MIN || chunk > PVR_WIRE_CHUNK_MAX)
 		return "a chunk out of range";
-	if (!count || count > PVR_OUT_MAX || le16toh(hello->index) >= count)
+	if (!hello->count || hello->count > PVR_OUT_MAX || hello->index >= hello->count)
 		return "a connection's index out of range";
+	if (hello->dscp > PVR_DSCP_MAX || hello->reserved)
+		return "a DSCP out of range";
 	if (!is_text(hello->name, sizeof(hello->name), is_name_char))
 		return "a host's name must be letters, digits, '.', '_' or '-'";
 	return NULL;

@@ -65,7 +65,10 @@ struct pvr_frame_hello {
 	__le64 instance; /* random, another one each time a daemon starts */
 	__le32 features; /* the answer: those chosen, a subset of what was offered */
 	__le32 chunk; /* bytes of payload that it takes in a frame at most */
-	__le16 index, count; /* of this connection among those of the one who dials */
+	__u8 index; /* of this connection among those of the one who dials */
+	__u8 dscp; /* of its packets both ways, 6 bits */
+	__u8 count; /* how many those are, so far */
+	__u8 reserved;
 	__le32 keepalive_ms; /* silence after which it may give the connection up */
 	char name[PVR_WIRE_NAME_MAX]; /* of the host; NUL-terminated */
 };

@@ -19,10 +19,10 @@ def frame(kind, body=b"", size=None, flags=0, fabric=0):
 
 
 def hello(name, magic=MAGIC, versions=(1, 1), instance=None, features=0, chunk=256 << 10, index=0, count=1,
-          keepalive=10000, size=None):
+          dscp=0, keepalive=10000, size=None):
     instance = random.getrandbits(64) if instance is None else instance
-    body = struct.pack("<IHHQIIHHI64s", magic, *versions, instance, features, chunk, index, count, keepalive,
-                       name.encode())
+    body = struct.pack("<IHHQIIBBBBI64s", magic, *versions, instance, features, chunk, index, dscp, count, 0,
+                       keepalive, name.encode())
     return frame(HELLO, body, size)
 
 
@@ -124,8 +124,8 @@ class Listener:
         conn = self.accept()
         kind, body = conn.frame()
         assert kind == HELLO
-        index, count = struct.unpack_from("<HH", body, 24)
-        conn.send(hello(name, **{"index": index, "count": count, **fields}))
+        index, dscp, count = struct.unpack_from("<BBB", body, 24)
+        conn.send(hello(name, **{"index": index, "count": count, "dscp": dscp, **fields}))
         return conn
 
     def close(self):

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -343,6 +344,7 @@ def test_same_index_replaces(host):
     (p.hello("x", chunk=0), "a chunk out of range"),
     (p.hello("x", index=3, count=2), "a connection's index out of range"),
     (p.hello("x", count=17), "a connection's index out of range"),
+    (p.hello("x", dscp=64), "a DSCP out of range"),
     (p.hello(""), "a host's name must be"),
     (p.hello("a b"), "a host's name must be"),
     (p.hello("n" * 64), "a host's name must be"),
@@ -541,6 +543,35 @@ def test_unread_answers(host):
         assert resident < 400 << 10, resident
 
 
+# ------------------------------------------------------------------------------------- DSCP
+
+
+def dscp_of(port):
+    """That of the daemon's socket whose other end has this port."""
+    rows = subprocess.run(["ss", "-tnH", "--tos", "dst", f":{port}"], capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"tos:(0x[0-9a-f]+|\d+)", rows)[1], 0) >> 2
+
+
+@pytest.mark.parametrize("args, dscp, result", [((), 46, 46), ((), 0, 0), (("--dscp", "10"), 46, 10), (("--dscp", "10"), 0, 10),
+                                                (("--dscp", "0"), 46, 0), (("--dscp", "guest"), 10, 10)])
+def test_answers_are_of_the_same_class(start, args, dscp, result):
+    start(1, args=args)
+    with Conn.dial(address(1)) as conn:
+        conn.greet("h2", dscp=dscp)
+        assert dscp_of(conn.sock.getsockname()[1]) == result
+
+
+def test_fixed_class_of_what_is_dialled(start):
+    one = start(1, 2, args=["--connections", "1", "--dscp", "12"])
+    with Listener(address(2)) as listener:
+        conn = listener.welcome("h2")
+        wait_up(one, "h2", out=1, incoming=0)
+        rows = subprocess.run(["ss", "-tnH", "--tos", "dst", f"{address(2)}:7471"], capture_output=True, text=True,
+                              check=True).stdout
+        assert "tos:0x30" in rows, rows
+        conn.close()
+
+
 # ------------------------------------------------------------------------------ wrong settings
 
 
@@ -565,6 +596,8 @@ def test_unread_answers(host):
     (["--tls-cert", "c"], "tls-cert, tls-key and tls-ca belong together"),
     (["--tls-cert", "c", "--tls-key", "k", "--tls-ca", "a", "--tls-psk-file", "f"], "not both"),
     (["--insecure", "--tls-psk-file", "f"], "insecure turns TLS off"),
+    (["--dscp", "64"], "dscp '64' is neither guest nor a number from 0 to 63"),
+    (["--dscp", "high"], "dscp 'high' is neither guest nor"),
 ])
 def test_wrong_options(args, pattern):
     done = run_pvrdmad(*args)

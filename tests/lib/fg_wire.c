@@ -100,11 +100,12 @@ static void moved(void *opaque, struct pvr_remote *remote, const char *fabric,
 	fg_directory_moved(node->wire->directory, node->number, fabric, gid);
 }
 
-static void want(void *opaque, struct pvr_remote *remote)
+static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
 {
 	struct node *node = opaque;
 
 	(void)remote;
+	(void)dscp;
 	__atomic_fetch_add(&node->wants, 1, __ATOMIC_RELAXED);
 }
 

@@ -237,6 +237,8 @@ static void test_hello_with_a_wrong_field_is_refused(void **state)
 	REFUSED("hello", f.hello.count = 0, "index");
 	REFUSED("hello", f.hello.index = 2, "index");
 	REFUSED("hello", f.hello.count = PVR_OUT_MAX + 1, "index");
+	REFUSED("hello", f.hello.dscp = PVR_DSCP_MAX + 1, "DSCP");
+	REFUSED("hello", f.hello.reserved = 1, "DSCP");
 	REFUSED("hello", f.hello.name[0] = 0, "name");
 	REFUSED("hello", memset(f.hello.name, 'a', sizeof(f.hello.name)), "name");
 	REFUSED("hello", f.hello.name[2] = '\n', "name");

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Which of a remote's connections a queue pair uses: spread, traffic classes, those that are down. */
+#include "common.h"
+#include "transport/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct env {
+	struct pvr_engine *engine;
+	struct pvr_remote *remote;
+	unsigned int wants;
+	uint8_t wanted; /* the last DSCP */
+};
+
+static uint64_t now(void *opaque)
+{
+	return 1;
+}
+
+static void say(void *opaque, enum pvr_log_level level, const char *adapter, const char *message)
+{
+}
+
+static const struct pvr_engine_ops engine_ops = { .now = now, .log = say };
+
+static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
+{
+	struct env *env = opaque;
+
+	assert_ptr_equal(remote, env->remote);
+	env->wants++;
+	env->wanted = dscp;
+}
+
+static const struct pvr_net_ops net_ops = { .want = want };
+
+static ssize_t take(void *opaque, const struct iovec *iov, int count)
+{
+	return 0;
+}
+
+static void want_output(void *opaque)
+{
+}
+
+static const struct pvr_stream_ops stream_ops = {
+	.send = take,
+	.recv = take,
+	.want_output = want_output,
+};
+
+static int setup(void **state)
+{
+	struct env *env = calloc(1, sizeof(*env));
+
+	assert_non_null(env);
+	env->engine = pvr_engine_create(&engine_ops, env, 1);
+	pvr_engine_set_net(env->engine, &net_ops, env);
+	env->remote = pvr_remote_get(env->engine, "other");
+	assert_non_null(env->remote);
+	*state = env;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct env *env = *state;
+
+	pvr_engine_destroy(env->engine);
+	free(env);
+	return 0;
+}
+
+static void up(struct env *env, unsigned int slot, uint8_t dscp)
+{
+	const struct pvr_stream_limits limits = { .chunk = 65536, .dscp = dscp };
+
+	pvr_out_up(env->remote, PVR_PIPE_TCP, slot, &stream_ops, env, &limits);
+}
+
+static void down(struct env *env, unsigned int slot)
+{
+	pvr_out_down(env->remote, PVR_PIPE_TCP, slot);
+}
+
+/* The slot for a queue pair; -1: none. */
+static int slot_of(struct env *env, uint32_t qpn, uint8_t dscp)
+{
+	struct pvr_route route;
+
+	if (!pvr_link_route(env->remote, qpn, dscp, &route))
+		return -1;
+	assert_false(pvr_link_route_changed(&route, qpn));
+	return route.slot;
+}
+
+static void test_without_connection_one_is_wanted(void **state)
+{
+	struct env *env = *state;
+
+	assert_int_equal(slot_of(env, 1, 0), -1);
+	assert_int_equal(env->wants, 1);
+	assert_int_equal(slot_of(env, 1, 46), -1);
+	assert_int_equal(env->wants, 2);
+	assert_int_equal(env->wanted, 46);
+}
+
+static void test_queue_pairs_are_spread(void **state)
+{
+	struct env *env = *state;
+
+	for (unsigned int slot = 0; slot < 3; slot++)
+		up(env, slot, 0);
+	for (uint32_t qpn = 0; qpn < 9; qpn++)
+		assert_int_equal(slot_of(env, qpn, 0), qpn % 3);
+	down(env, 1);
+	assert_int_equal(slot_of(env, 0, 0), 0);
+	assert_int_equal(slot_of(env, 1, 0), 2);
+	assert_int_equal(slot_of(env, 2, 0), 2);
+	down(env, 2);
+	assert_int_equal(slot_of(env, 1, 0), 0);
+	assert_int_equal(env->wants, 0);
+}
+
+static void test_classes_have_connections_of_their_own(void **state)
+{
+	struct env *env = *state;
+
+	up(env, 0, 0);
+	up(env, 1, 0);
+	up(env, 2, 46);
+	up(env, 3, 10);
+	for (uint32_t qpn = 0; qpn < 8; qpn++) {
+		assert_int_equal(slot_of(env, qpn, 0), qpn % 2);
+		assert_int_equal(slot_of(env, qpn, 46), 2);
+		assert_int_equal(slot_of(env, qpn, 10), 3);
+	}
+	assert_int_equal(env->wants, 0);
+}
+
+static void test_class_without_connection_uses_another(void **state)
+{
+	struct env *env = *state;
+	struct pvr_route route;
+
+	up(env, 0, 0);
+	assert_int_equal(slot_of(env, 7, 46), 0);
+	assert_int_equal(env->wants, 1);
+	assert_int_equal(env->wanted, 46);
+	assert_true(pvr_link_route(env->remote, 7, 46, &route));
+	up(env, 1, 46);
+	assert_true(pvr_link_route_changed(&route, 7));
+	assert_int_equal(slot_of(env, 7, 46), 1);
+	assert_int_equal(slot_of(env, 7, 0), 0);
+	down(env, 1);
+	assert_int_equal(slot_of(env, 7, 46), 0);
+	down(env, 0);
+	up(env, 1, 46);
+	assert_int_equal(slot_of(env, 7, 0), 1);
+	assert_int_equal(slot_of(env, 7, 10), 1);
+}
+
+static void test_slot_changes_its_class(void **state)
+{
+	struct env *env = *state;
+
+	up(env, 0, 46);
+	assert_int_equal(slot_of(env, 5, 46), 0);
+	down(env, 0);
+	up(env, 0, 0);
+	up(env, 1, 0);
+	assert_int_equal(slot_of(env, 4, 0), 0);
+	assert_int_equal(slot_of(env, 5, 0), 1);
+	env->wants = 0;
+	assert_int_equal(slot_of(env, 4, 46), 0);
+	assert_int_equal(env->wants, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_without_connection_one_is_wanted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_queue_pairs_are_spread, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_classes_have_connections_of_their_own, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_class_without_connection_uses_another, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_slot_changes_its_class, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
