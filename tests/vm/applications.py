@@ -64,16 +64,22 @@ def _name(heading):
     return heading.lower().replace(" ", "-")
 
 
-def meet(heading, port, seconds=60, how="meet"):
+def meet(heading, port, seconds=60, how="meet", times=1):
     """A step: the example's first command is a server's, which listens at `port`, the second one its client's.
 
-    how: "serve" for a server that never ends by itself.
+    how: "serve" for a server that never ends by itself. times: that many clients, one after another.
     """
     server, client = example(heading).commands
+    client = dataclasses.replace(client, text=" && ".join([client.text] * times))
     return Step(_name(heading), f"""
         server_command=({server.shell()})
         client_command=({client.shell()})
         {how} {port} {server.node} {client.node}""", seconds)
+
+
+def script(heading, node):
+    """Bash for the example's commands of one node, one after another until one fails."""
+    return " &&\n".join(f"({command.shell()})" for command in example(heading).commands if command.node == node)
 
 
 def check_output(heading, text):

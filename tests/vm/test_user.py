@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""RDMA without being root, with the names and permissions that rdma-core's udev rules set, and within a limit of locked memory."""
+
+import re
+
+import applications
+import pytest
+from steps import Step, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+# vmlab's guests have no udev; here it sees the driver come, as in any other system.
+UDEV = Step("udev", """
+    unload && /lib/systemd/systemd-udevd --daemon && insmod $driver && udevadm settle || exit
+    ls -l /dev/infiniband
+    rdma link show
+    udevadm info --export-db | grep -B3 -A12 'DEVNAME=/dev/infiniband/uverbs'
+    RDMA_DEV=$(ls /sys/class/infiniband) && until_true 100 has_gid""")
+DEVICE = "RDMA_DEV=$(ls /sys/class/infiniband)\n"
+
+
+def programs(port, text):
+    """`text` is a program with its options, run by the user on both nodes."""
+    return Step(text.split()[0], DEVICE + f"""
+        server_command=(as_user "{text} -p {port}")
+        client_command=(as_user "{text} -p {port} node1")
+        meet {port} 1 2""")
+
+
+PROGRAMS = [
+    Step("who", "(as_user 'id -u; ulimit -l; ls -l /dev/infiniband; grep Cap /proc/self/status')"),
+    programs(18515, "ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -c -s 65536 -n 200"),
+    programs(18515, "ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
+    programs(18515, "ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -n 200"),
+    *(programs(18515, f"{name} -F -d $RDMA_DEV -x $GID_INDEX -n 200")
+      for name in ("ib_write_bw", "ib_read_lat", "ib_send_bw")),
+    applications.meet("rping", 7174),
+    Step("devinfo", "(as_user 'ibv_devinfo -v')"),
+]
+SMALL = Step("locked-memory", applications.script("Locked memory", 1))
+RAISED = Step("raised-limit", "ulimit -l 8192\n" + applications.script("Raising the limit", 1))
+COMPLAINTS = Step("complaints", "! complaints")
+GOOD = [UDEV, *PROGRAMS, RAISED, COMPLAINTS]
+
+
+@pytest.fixture(scope="module")
+def user(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("user"), [UDEV, *PROGRAMS, SMALL, RAISED, COMPLAINTS])
+
+
+@pytest.mark.parametrize("step", ids(GOOD))
+def test_user(user, step):
+    user.check(step)
+
+
+@pytest.mark.parametrize("node", ["uverbs0", "rdma_cm"])
+def test_device_is_open_to_all(user, node):
+    for outcome in user.check("udev"):
+        assert re.search(rf"^crw-rw-rw- .*{node}$", outcome.text, re.MULTILINE), outcome.tail()
+
+
+def test_management_is_not(user):
+    """Who may send MADs may speak for the whole port."""
+    for outcome in user.check("udev"):
+        assert re.search(r"^crw------- .*umad0$", outcome.text, re.MULTILINE), outcome.tail()
+
+
+def test_name_is_that_of_the_slot(user):
+    """rdma_rename's: RoCE, PCI bus 0, slot 7."""
+    for outcome in user.check("udev"):
+        assert "link rocep0s7/1 state ACTIVE" in outcome.text, outcome.tail()
+
+
+def test_user_is_nobody_special(user):
+    for outcome in user.check("who"):
+        assert outcome.text.splitlines()[:2] == ["1000", "8192"]
+        assert re.search(r"^CapEff:\s+0+$", outcome.text, re.MULTILINE), outcome.tail()
+
+
+@pytest.mark.parametrize("heading, step", [("Locked memory", SMALL), ("Raising the limit", RAISED)])
+def test_limit_shows_as_documented(user, heading, step):
+    applications.check_output(heading, user[step.name][0].text)
+
+
+def test_too_little_locked_memory_fails(user):
+    assert user[SMALL.name][0].status == 1, user.explain(SMALL.name)
+
+
+def test_run_ended_well(user):
+    user.check_end()
