@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Connections through rdma_cm whose other end's VM dies: who waits for a message is told, and need not send to learn it."""
+
+import re
+
+import pytest
+from steps import Step, guest_programs, ids, run_steps
+
+pytestmark = pytest.mark.slow
+
+# Far less than the CM's retries take: 8 of 2 s each.
+SOON_MS = 5000
+
+DEATH = Step("vm-dies", """
+    if [ $NODE = 1 ]; then
+        $SHARE/pvr_cm -s &
+        rping -s -V -p 7174 &
+        until_true 100 listening 18700 && until_true 100 listening 7174 && raise up
+        sleep 1000
+    fi
+    await up
+    $SHARE/pvr_cm -w node1 >/tmp/idle 2>&1 & idle=$!
+    rping -c -a node1 -v >/tmp/busy 2>&1 & busy=$!
+    until_true 100 grep -q connected /tmp/idle && until_true 100 grep -q ping /tmp/busy || exit
+    labctl kill-node 1
+    begin=$(date +%s%N)
+    wait $idle && echo "idle: $((($(date +%s%N) - begin) / 1000000)) ms"
+    status=$?
+    wait $busy
+    echo "busy: $((($(date +%s%N) - begin) / 1000000)) ms"
+    cat /tmp/idle
+    tail -n 5 /tmp/busy
+    exit $status""", 170)
+REPLACE = Step("new-vm", """
+    [ $NODE = 2 ] || exit 0
+    echo again >$SHARE/resume
+    labctl start-node 1""")
+AGAIN = Step("again", """
+    server_command=(rping -s -V -C 20)
+    client_command=(rping -c -a node1 -V -C 20)
+    meet 7174 1 2""")
+LEFT = Step("nothing-left", """
+    until_true 100 sh -c 'rdma resource | grep -q "pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0"'
+    status=$?
+    rdma resource
+    exit $status""")
+COMPLAINTS = Step("complaints", "! complaints")
+BOTH = [AGAIN, LEFT, COMPLAINTS]
+
+
+@pytest.fixture(scope="module")
+def death(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("cm-death"), [DEATH, REPLACE, AGAIN, LEFT, COMPLAINTS],
+                     files=guest_programs(tmp_path_factory))
+
+
+@pytest.mark.parametrize("step", ids([DEATH, REPLACE]))
+def test_survivor(death, step):
+    assert death[step][1].status == 0, death.explain(step)
+
+
+@pytest.mark.parametrize("step", ids(BOTH))
+def test_both(death, step):
+    death.check(step)
+
+
+@pytest.mark.parametrize("kind", ["idle", "busy"])
+def test_survivor_is_told_at_once(death, kind):
+    text = death[DEATH.name][1].text
+    told = re.search(rf"^{kind}: (\d+) ms$", text, re.MULTILINE)
+    assert told and int(told[1]) < SOON_MS, text
+
+
+def test_receive_fails(death):
+    """With an error of its own, and the queue pair says that it is over."""
+    text = death[DEATH.name][1].text
+    assert "watch: completion, general error" in text, text
+    assert "watch: async event, local work queue catastrophic error" in text, text
+
+
+def test_run_ended_well(death):
+    death.check_end()
