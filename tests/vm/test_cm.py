@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""rdma_cm between two VMs: rdmacm-utils and perftest -R, by IPv4 and IPv6, to others and to oneself, and what goes wrong."""
+
+import json
+import pathlib
+import re
+import subprocess
+
+import applications
+import pytest
+from conftest import ROOT
+from steps import Step, guest_programs, ids, run_steps
+from test_vanish import pvrdmactl
+
+pytestmark = pytest.mark.slow
+
+DOCUMENTED = {
+    "rping": applications.meet("rping", 7174),
+    "rping by IPv6": applications.meet("rping by IPv6", 7174),
+    "rping with many clients": applications.meet("rping with many clients", 7174, how="serve"),
+    "ucmatose": applications.meet("ucmatose", 7471),
+    "udaddy": applications.meet("udaddy", 7174),
+    "rdma_server and rdma_client": applications.meet("rdma_server and rdma_client", 7471),
+    "perftest over rdma_cm": applications.meet("perftest over rdma_cm", 18515),
+    "cmtime": applications.meet("cmtime", 7471, 120, how="serve", times=2),
+}
+
+
+def pair(name, port, server, client, seconds=60, how="meet", nodes="1 2"):
+    return Step(name, f"""
+        server_command=(as_user "{server}")
+        client_command=(as_user "{client}")
+        {how} {port} {nodes}""", seconds)
+
+
+# The link-local address has a scope, which is the client's own NIC.
+OTHERS = [
+    pair("rping-link-local", 7174, "rping -s -a ::0 -V -C 50",
+         "rping -c -a fe80::5054:ff:fe77:1%$NETDEV -V -C 50"),
+    pair("ucmatose-by-ipv6", 7471, "ucmatose -b ::0 -f ipv6 -c 4", "ucmatose -s $PEER_IP6 -f ipv6 -c 4"),
+    pair("udaddy-by-ipv6", 7174, "udaddy -b ::0 -f ipv6 -c 4", "udaddy -s $PEER_IP6 -f ipv6 -c 4"),
+    pair("rping-to-oneself", 7174, "rping -s -V -C 50", "rping -c -a $MY_IP -V -C 50", nodes="$NODE $NODE"),
+    pair("rping-to-oneself-by-ipv6", 7174, "rping -s -a ::0 -V -C 50", "rping -c -a $MY_IP6 -V -C 50",
+         nodes="$NODE $NODE"),
+    pair("rdma_server-and-rdma_client-to-oneself", 7471, "rdma_server", "rdma_client -s $MY_IP", nodes="$NODE $NODE"),
+]
+# Debian 12's rping would lose clients that come at the same time, so this is a later one.
+AT_ONCE = Step("rping-64-at-once", """
+    install -m 755 $SHARE/rping /usr/local/bin/later-rping
+    server_command=(as_user "later-rping -s -P")
+    client_command=(as_user "seq 64 | xargs -P 64 -I_ later-rping -c -a node1 -V -C 100")
+    serve 7174 1 2""", 120)
+PERFTESTS = [Step(f"{program}-R", f"perftest 18515 1 2 {program} -R -n 100")
+             for kind in ("write", "read", "send") for program in (f"ib_{kind}_bw", f"ib_{kind}_lat")]
+
+
+# What goes wrong: node 2's COMMAND must fail in time with the status that is not timeout's.
+def failing(name, command, seconds):
+    return Step(name, f"""
+        [ $NODE = 2 ] || exit 0
+        timeout {seconds} {command}
+        status=$?
+        echo "status $status"
+        [ $status != 0 ] && [ $status != 124 ]""", 2 * seconds)
+
+
+FAILURES = {
+    failing("rping-without-server", "rping -c -a node1 -C 10", 10): "RDMA_CM_EVENT_REJECTED, error 8",
+    failing("rdma_client-without-server", "rdma_client -s node1", 10): "rdma_connect: Connection refused",
+    failing("rping-to-oneself-without-server", "rping -c -a $MY_IP -C 10", 10): "RDMA_CM_EVENT_REJECTED, error 8",
+    failing("rping-to-nobody", "rping -c -a 10.77.0.99 -C 10", 20): "RDMA_CM_EVENT_ADDR_ERROR, error -110",
+    failing("rping-to-nobody-by-ipv6", "rping -c -a fd77::99 -C 10", 20): "RDMA_CM_EVENT_ADDR_ERROR, error -110",
+    failing("rping-without-route", "rping -c -a 192.0.2.1 -C 10", 20): "rdma_resolve_addr: Network is unreachable",
+    failing("rdma_client-to-nobody", "rdma_client -s 10.77.0.99", 20): "rdma_create_ep: Connection timed out",
+}
+
+# One end waits for TCP, the other one for rdma_cm: whoever calls is told that there is nobody.
+def unlike(name, server, client):
+    return Step(name, f"""
+        if [ $NODE = 1 ]; then
+            {server} -F -d $RDMA_DEV -x $GID_INDEX -p 18600 & pid=$!
+            until_true 100 listening 18600 && raise up
+            await over
+            kill $pid
+        else
+            await up
+            timeout 20 {client} -F -d $RDMA_DEV -x $GID_INDEX -p 18600 node1
+            status=$?
+            raise over
+            [ $status != 0 ] && [ $status != 124 ]
+        fi""")
+
+
+UNLIKE = [unlike("ib_send_lat-and-ib_send_lat-R", "ib_send_lat", "ib_send_lat -R"),
+          unlike("ib_send_lat-R-and-ib_send_lat", "ib_send_lat -R", "ib_send_lat")]
+
+LISTENER_CLOSED = Step("listener-closed-amid-100-requests", """
+    if [ $NODE = 1 ]; then
+        $SHARE/pvr_cm -l 10 & pid=$!
+        until_true 100 listening 18700 && raise up
+        wait $pid
+    else
+        await up
+        $SHARE/pvr_cm -f 100 node1
+    fi""", 180)
+PRIVATE_DATA = Step("private-data", """
+    if [ $NODE = 1 ]; then
+        $SHARE/pvr_cm -e & pid=$!
+        until_true 100 listening 18700 && raise up
+        wait $pid
+    else
+        await up
+        $SHARE/pvr_cm -p node1
+    fi""", 180)
+
+# The peer's kernel says that it is over; nothing has to time out.
+KILLED = Step("peer-process-killed", """
+    if [ $NODE = 1 ]; then
+        (as_user "rping -s -V") & pid=$!
+        until_true 100 listening 7174 && raise up
+        await pinging
+        kill -KILL $pid
+        raise killed
+        exit 0
+    fi
+    await up
+    (as_user "rping -c -a node1 -v") >/tmp/client 2>&1 & pid=$!
+    until_true 100 grep -q ping /tmp/client
+    raise pinging
+    await killed
+    until_true 20 sh -c "! kill -0 $pid"
+    status=$?
+    tail -n 3 /tmp/client
+    grep "client DISCONNECT EVENT" /tmp/client && exit $status""")
+
+# All that a connection was made of is gone, in the guest and in the daemon.
+BEFORE = Step("before", "[ $NODE = 2 ] || { raise now; await now.seen; }")
+IDLE = "pvrdma0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0"
+LEFT = Step("nothing-left", f"""
+    until_true 100 sh -c 'rdma resource | grep -q "{IDLE}"'
+    status=$?
+    rdma resource; rdma resource show qp; rdma resource show cm_id
+    [ $NODE = 2 ] || {{ raise now; await now.seen; }}
+    exit $status""")
+COMPLAINTS = Step("complaints", "! complaints")
+
+GOOD = [BEFORE, *DOCUMENTED.values(), *OTHERS, AT_ONCE, *PERFTESTS, *FAILURES, *UNLIKE, LISTENER_CLOSED, PRIVATE_DATA, KILLED, LEFT, COMPLAINTS]
+
+
+def later_rping(folder):
+    """The rping of the rdma-core that our provider is built with, for the guests' librdmacm."""
+    tree = subprocess.run([ROOT / "scripts" / "fetch-rdma-core"], stdout=subprocess.PIPE, text=True, check=True,
+                          stdin=subprocess.DEVNULL).stdout.strip()
+    examples = pathlib.Path(tree) / "librdmacm" / "examples"
+    subprocess.run(["gcc", "-O2", "-I", tree, "-o", folder / "rping", examples / "rping.c", examples / "common.c",
+                    "-lrdmacm", "-libverbs", "-pthread"], check=True)
+    return folder / "rping"
+
+
+@pytest.fixture(scope="module")
+def cm(tmp_path_factory):
+    files = [*guest_programs(tmp_path_factory), later_rping(tmp_path_factory.mktemp("rping"))]
+    return run_steps(tmp_path_factory.mktemp("cm"), GOOD, files=files,
+                     watch={f"{step.name}.now": pvrdmactl("--json", "stats") for step in (BEFORE, LEFT)})
+
+
+@pytest.mark.parametrize("step", ids(GOOD))
+def test_cm(cm, step):
+    cm.check(step)
+
+
+@pytest.mark.parametrize("heading", DOCUMENTED)
+def test_output_is_as_documented(cm, heading):
+    outcomes = cm.check(DOCUMENTED[heading].name)
+    applications.check_output(heading, "\n".join(outcome.text for outcome in outcomes))
+
+
+@pytest.mark.parametrize("step", FAILURES, ids=lambda step: step.name)
+def test_failure_has_its_reason(cm, step):
+    client = cm.check(step.name)[1].text
+    assert FAILURES[step] in client, client
+
+
+def test_no_request_to_a_closed_listener_is_left_without_end(cm):
+    """Those that it had accepted are disconnected, before or after they know that they were connected; all others are
+    rejected, and nobody has to time out."""
+    client = cm.check(LISTENER_CLOSED.name)[1].text
+    found = {what: int(number) for number, what in re.findall(r" (\d+) ([a-z]+(?: end)?)", client)}
+    assert found["rejected"] == 90 and found["disconnected"] + found["failed"] == 10, client
+    assert found["without end"] == found["connected"] == found["unreachable"] == 0, client
+
+
+@pytest.mark.parametrize("space", ["RC, 56 there, 196 back", "UD, 180 there, 136 back"])
+def test_private_data_up_to_its_limit_arrives(cm, space):
+    assert f"private data: {space}" in cm.check(PRIVATE_DATA.name)[1].text
+
+
+@pytest.mark.parametrize("what", ["contexts", "pds", "mrs", "cqs", "qps"])
+def test_nothing_is_left_in_the_daemon(cm, what):
+    """The kernels' own objects, those of QP1, were and are there."""
+    cm.check(LEFT.name)
+    before, after = (json.loads(cm.seen[f"{step.name}.now"][1])["adapters"] for step in (BEFORE, LEFT))
+    assert len(before) == 2 and [adapter[what] for adapter in after] == [adapter[what] for adapter in before]
+
+
+def test_run_ended_well(cm):
+    cm.check_end()
