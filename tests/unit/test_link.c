@@ -163,8 +163,8 @@ static void test_queue_pairs_are_spread_over_the_slots(void **state)
 	struct pvr_route route, again;
 
 	for (uint32_t qpn = 2; qpn < 6; qpn++) {
-		assert_true(pvr_link_route(env->other[0], qpn, &route));
-		assert_true(pvr_link_route(env->other[0], qpn, &again));
+		assert_true(pvr_link_route(env->other[0], qpn, 0, &route));
+		assert_true(pvr_link_route(env->other[0], qpn, 0, &again));
 		assert_memory_equal(&route, &again, sizeof(route));
 		assert_false(pvr_link_route_changed(&route, qpn));
 		assert_int_equal(route.chunk, 65536);
@@ -178,19 +178,19 @@ static void test_route_changes_with_its_connection(void **state)
 	struct hosts *env = *state;
 	struct pvr_route first, other, again;
 
-	assert_true(pvr_link_route(env->other[0], 7, &first));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &first));
 	/* What others do does not matter. */
 	fg_wire_cut(env->wire, 0, 1, (first.slot + 1) % 4);
 	assert_false(pvr_link_route_changed(&first, 7));
 	fg_wire_cut(env->wire, 0, 1, first.slot);
 	assert_true(pvr_link_route_changed(&first, 7));
-	assert_true(pvr_link_route(env->other[0], 7, &other));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &other));
 	assert_int_not_equal(other.slot, first.slot);
 	/* It is up again: another connection, in the place of the first one. */
 	fg_wire_mend(env->wire, 0, 1, first.slot);
 	assert_true(pvr_link_route_changed(&other, 7));
 	assert_true(pvr_link_route_changed(&first, 7));
-	assert_true(pvr_link_route(env->other[0], 7, &again));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &again));
 	assert_int_equal(again.slot, first.slot);
 	assert_int_not_equal(again.generation, first.generation);
 }
@@ -201,19 +201,19 @@ static void test_no_route_without_connections(void **state)
 	struct pvr_route route;
 	unsigned int wants;
 
-	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	for (unsigned int slot = 0; slot < 4; slot++)
 		fg_wire_cut(env->wire, 0, 1, slot);
 	assert_true(pvr_link_route_changed(&route, 7));
 	wants = fg_wire_wants(env->wire, 0);
-	assert_false(pvr_link_route(env->other[0], 7, &route));
+	assert_false(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(route.generation, 0);
 	assert_ptr_equal(route.remote, env->other[0]);
 	assert_int_equal(fg_wire_wants(env->wire, 0), wants + 1);
 	assert_false(pvr_link_route_changed(&route, 7));
 	fg_wire_mend(env->wire, 0, 1, 2);
 	assert_true(pvr_link_route_changed(&route, 7));
-	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(route.slot, 2);
 }
 
@@ -222,15 +222,15 @@ static void test_better_kind_of_pipe_is_preferred(void **state)
 	struct hosts *env = *state;
 	struct pvr_route route;
 
-	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(route.kind, PVR_PIPE_TCP);
 	fg_wire_verbs(env->wire, 0, 1, true);
 	assert_true(pvr_link_route_changed(&route, 7));
-	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(route.kind, PVR_PIPE_VERBS);
 	fg_wire_verbs(env->wire, 0, 1, false);
 	assert_true(pvr_link_route_changed(&route, 7));
-	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(route.kind, PVR_PIPE_TCP);
 }
 
@@ -254,7 +254,7 @@ static void test_nothing_is_sent_on_a_connection_that_was_replaced(void **state)
 	uint64_t before = fg_stats(env->g[1]).ud_dropped;
 	struct pvr_route route;
 
-	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(send_datagram(env, &route), PVR_SENT);
 	pvr_link_flush(&route);
 	fg_wire_run(env->wire);
@@ -263,7 +263,7 @@ static void test_nothing_is_sent_on_a_connection_that_was_replaced(void **state)
 	assert_int_equal(send_datagram(env, &route), PVR_SENT_DOWN);
 	pvr_link_flush(&route);
 	assert_int_equal(fg_wire_in_flight(env->wire, 0, 1), 0);
-	assert_true(pvr_link_route(env->other[0], 7, &route));
+	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(send_datagram(env, &route), PVR_SENT);
 	pvr_link_flush(&route);
 	fg_wire_run(env->wire);
