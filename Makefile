@@ -23,8 +23,12 @@ check: deps ## Build everything and run all tests; last line: N passed, N failed
 	@scripts/check
 
 .PHONY: check-long
-check-long: host module provider ## The VM tests that take above two minutes each, which "check" leaves out
-	@scripts/check long
+check-long: host module provider ## The tests that take minutes each, which "check" leaves out
+	@scripts/check build-asan hosts-long long
+
+.PHONY: check-hosts
+check-hosts: deps ## Several hosts, which are network namespaces
+	@scripts/check build-asan hosts
 
 .PHONY: check-debug
 check-debug: host module provider ## The driver on a kernel with lockdep, KASAN and kmemleak; builds that kernel once
@@ -45,6 +49,10 @@ bench-vm: host module provider ## Measure two VMs, against Soft-RoCE and TCP: a 
 .PHONY: bench-apps
 bench-apps: host module provider ## Measure applications in two VMs, against Soft-RoCE and TCP: build/bench/apps.json
 	@scripts/bench-apps
+
+.PHONY: bench-hosts
+bench-hosts: deps host ## Measure two hosts, against iperf3, openssl and bare TCP: a table, build/bench/hosts.json
+	@scripts/bench-hosts
 
 .PHONY: bench-report
 bench-report: ## Write docs/performance.md and its charts from what bench and bench-vm measured

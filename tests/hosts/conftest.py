@@ -32,3 +32,7 @@ def start_lab(tmp_path):
 @pytest.fixture(params=["tcp", "tls"])
 def pipe(request):
     return request.param
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes above a minute: make check-long runs it, make check does not")

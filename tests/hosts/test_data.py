@@ -19,7 +19,7 @@ def test_data_are_right_with_many_connections(start_lab, pipe):
 
 
 def test_large_messages_are_right(start_lab):
-    result = start_lab().verify(seconds=3, streams=2, max_write=4 << 20)
+    result = start_lab().verify(seconds=3, streams=2, max_write=1 << 20)
     assert is_right(result), result
 
 
