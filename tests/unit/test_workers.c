@@ -766,6 +766,6 @@ int main(void)
 		C(test_interrupts_at_the_other_worker),
 	};
 
-	fg_default_ext = PVR_EXT_MCAST;
+	fg_default_ext = PVR_EXT_MCAST | PVR_EXT_PEER_GONE;
 	return T_MAIN(tests);
 }
