@@ -27,6 +27,8 @@ static const char *wait_name(enum pvr_qp_wait wait)
 	case PVR_QP_WAITS_RNR:
 	case PVR_QP_LOOKS_RNR:
 		return "receive request";
+	case PVR_QP_WAITS_LINK:
+		return "connection";
 	default:
 		return "answer";
 	}

@@ -48,9 +48,9 @@ static struct pvr_remote_sq *find_locked(struct pvr_adapter *adapter,
 	if (!qp || qp->epoch != le32toh(to->epoch) || !qp->remote_sq || !qp->sq_begun ||
 	    !is_sending(qp) || qp->remote_sq->route.remote != route->remote)
 		return NULL;
-	if (pvr_adapter_dma_ok(adapter))
+	if (adapter->link_up && pvr_adapter_dma_ok(adapter))
 		return qp->remote_sq;
-	/* Its turn comes when it may do DMA again. */
+	/* It asks again when it gets a turn. */
 	qp->remote_sq->gap = true;
 	return NULL;
 }

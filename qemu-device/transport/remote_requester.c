@@ -218,7 +218,8 @@ static struct piece next_piece(const struct pvr_remote_sq *sq, const struct pvr_
 			       const struct pvr_sg *sg, uint64_t done)
 {
 	uint64_t left = sg->total - done;
-	uint32_t max = sq->route.chunk < PVR_TURN_BYTES ? sq->route.chunk : PVR_TURN_BYTES;
+	uint32_t chunk = sq->route.chunk; /* 0: it will get lost */
+	uint32_t max = chunk && chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES;
 	struct piece piece = {
 		.wqe = wqe,
 		.op = pvr_opcode(wqe->hdr.opcode),
@@ -512,6 +513,20 @@ static void enlist(struct pvr_remote_sq *sq, const struct turn *turn)
 		pvr_remote_enlist(sq, sq->qp->sq_begun ? &remotes->in_flight : NULL);
 }
 
+/* Its own link is down: what it would send gets lost. */
+static enum pvr_turn no_link(struct pvr_remote_sq *sq)
+{
+	struct pvr_qp *qp = sq->qp;
+	struct pvr_send_wqe wqe;
+
+	if (pvr_wq_avail(&qp->sq) <= 0)
+		return PVR_TURN_OVER;
+	pvr_remote_rewind(sq);
+	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
+	pvr_requester_not_answered(qp, &wqe);
+	return PVR_TURN_OVER;
+}
+
 static enum pvr_turn turn_on(struct pvr_remote_sq *sq)
 {
 	struct turn turn = { .left = PVR_TURN_REQUESTS };
@@ -520,14 +535,17 @@ static enum pvr_turn turn_on(struct pvr_remote_sq *sq)
 
 	/* Whoever resumes from here on takes this adapter's lock, so after this turn. */
 	__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
-	sq->down = !qp->peer_remote || !find_route(sq);
+	if (!qp->adapter->link_up && qp->type == PVR_QPT_RC)
+		return no_link(sq);
+	sq->down = !qp->adapter->link_up || !qp->peer_remote || !find_route(sq);
 	if (sq->gap)
 		pvr_remote_rewind(sq);
 	if (sq->down && qp->type == PVR_QPT_RC)
 		wait_for_link(sq, true);
 	else
 		result = send_some(sq, &turn);
-	if (turn.sent)
+	/* Of UC what could not be sent counts as well. */
+	if (turn.sent && sq->route.generation)
 		pvr_link_flush(&sq->route);
 	/* It may have failed in between. */
 	if (!is_sending(qp))
@@ -593,9 +611,9 @@ static void try_is_over(struct pvr_remote_sq *sq, uint64_t now)
 		return;
 	sq->progress = now;
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, now + try_ns(qp));
-	if (!sq->down)
+	if (!sq->down && !sq->gap)
 		return;
-	/* It asks for a connection once more. */
+	/* It asks for a connection once more, or for an answer that it could not use. */
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
 }

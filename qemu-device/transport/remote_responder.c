@@ -13,7 +13,8 @@
  *
  * A piece whose payload comes little by little is looked at anew each time, so one that
  * has come by another connection meanwhile is thrown away, and never written to memory
- * that the guest has got back.
+ * that the guest has got back. What is before the first position that there was has not
+ * been executed by this queue pair: its ends disagree on PSNs, and nobody answers.
  *
  * DOC: answers
  *
@@ -47,6 +48,7 @@ struct replay {
 struct pvr_remote_rq {
 	struct replay *replay; /* NULL: no atomic yet */
 	bool told; /* to send again from its position */
+	uint32_t base; /* what is before this was never executed, or so long ago that it cannot come again */
 	/* Why it is in error, for a requester that has not heard it. */
 	bool has_refused;
 	uint8_t nak; /* enum pvr_wire_nak */
@@ -270,10 +272,12 @@ void pvr_remote_rq_free(struct pvr_qp *qp)
 /* Return: false if there is no memory. */
 static bool make_room(struct pvr_qp *to, bool atomic)
 {
-	if (!to->remote_rq)
+	if (!to->remote_rq) {
 		to->remote_rq = calloc(1, sizeof(*to->remote_rq));
-	if (!to->remote_rq)
-		return false;
+		if (!to->remote_rq)
+			return false;
+		to->remote_rq->base = to->rq_psn;
+	}
 	if (atomic && !to->remote_rq->replay)
 		to->remote_rq->replay = calloc(1, sizeof(*to->remote_rq->replay));
 	return !atomic || to->remote_rq->replay;
@@ -344,14 +348,27 @@ enum place {
 	BEFORE, /* of what this queue pair has got: executed already */
 	HERE,
 	BEHIND,
+	NOWHERE,
 };
 
-static enum place place_of(const struct pvr_qp *to, const struct pvr_request *request)
+/* Of what has been executed; the base follows so that the distance does not wrap. */
+static bool was_executed(struct pvr_qp *to, uint32_t psn)
+{
+	struct pvr_remote_rq *rq = to->remote_rq;
+
+	if (((to->rq_psn - rq->base) & 0xffffff) > PSNS_HALF)
+		rq->base = (to->rq_psn - PSNS_HALF) & 0xffffff;
+	return ((to->rq_psn - psn) & 0xffffff) <= ((to->rq_psn - rq->base) & 0xffffff);
+}
+
+static enum place place_of(struct pvr_qp *to, const struct pvr_request *request)
 {
 	uint32_t ahead = (request->from->psn - to->rq_psn) & 0xffffff;
 
+	if (ahead && ahead < PSNS_HALF)
+		return BEHIND;
 	if (ahead)
-		return ahead < PSNS_HALF ? BEHIND : BEFORE;
+		return was_executed(to, request->from->psn) ? BEFORE : NOWHERE;
 	if (request->offset == to->rq_done)
 		return HERE;
 	return request->offset > to->rq_done ? BEHIND : BEFORE;
@@ -506,6 +523,9 @@ static enum pvr_handled handle(struct pvr_remote_piece *piece)
 		break;
 	case BEHIND:
 		missing(piece);
+		break;
+	case NOWHERE:
+		tell_absence(piece->in, piece->frame, PVR_WIRE_NOBODY);
 		break;
 	}
 	return PVR_HANDLED;

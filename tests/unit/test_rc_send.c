@@ -357,6 +357,7 @@ static void test_one_queue_does_not_starve_another(void **state)
 	const uint32_t big = 1 << 20;
 	bool done = false;
 
+	t_one_host_only(env, "it runs one engine by hand");
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
 	fg_end_open(&d, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&c, &d, NULL);
@@ -378,6 +379,7 @@ static void test_one_run_does_a_bounded_amount_of_work(void **state)
 {
 	struct t_env *env = *state;
 
+	t_one_host_only(env, "it runs one engine by hand");
 	for (uint32_t i = 0; i < 60; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 1 << 20);
 	assert_true(pvr_engine_run(env->host->engine, 0));

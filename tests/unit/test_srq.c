@@ -517,6 +517,7 @@ static void test_error_in_the_middle_of_a_message_flushes_its_request(void **sta
 	struct fg_mr from, to;
 	struct pvrdma_sge sge;
 
+	t_one_host_only((struct t_env *)*state, "it runs one engine by hand");
 	srq_env_init(&s, state);
 	t_wide_mr(s.a, len / PVR_PAGE_SIZE, &from);
 	t_wide_mr(s.b, len / PVR_PAGE_SIZE, &to);
@@ -564,6 +565,7 @@ static void test_srq_goes_on_when_one_of_its_qps_is_destroyed(void **state)
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_qp other;
 
+	t_one_host_only((struct t_env *)*state, "requesters of another host wait for their timer");
 	srq_env_init(&s, state);
 	spec.pd = &s.b->pd;
 	spec.scq = &s.b->scq;

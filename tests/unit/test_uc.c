@@ -280,6 +280,7 @@ static void test_interrupted_message_is_dropped_as_a_whole(void **state)
 {
 	struct t_env *env = *state;
 
+	t_one_host_only(env, "it runs one engine by hand");
 	open_big(env);
 	t_recv(&env->b, 1, 0, BIG);
 	interrupt_message(env);
@@ -292,6 +293,7 @@ static void test_srq_request_of_a_dropped_message_is_not_lost(void **state)
 	struct fg_qp_spec spec = { .type = PVR_QPT_UC, .srq = &srq };
 	struct pvrdma_sge sge;
 
+	t_one_host_only(env, "it runs one engine by hand");
 	open_big(env);
 	expect_ok(fg_qp_destroy(&env->b.qp));
 	expect_ok(fg_srq_create(&env->b.pd, 4, 1, &srq));

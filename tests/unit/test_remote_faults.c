@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Reliable connections between two hosts: what happens happens once, whatever the network does. */
+#include <stdlib.h>
+
+#include "common.h"
+#include "fg_wire.h"
+#include "pipe.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define PAGES 96
+#define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
+#define TRY_NS (4 * (4096ull << 14)) /* fg_conn_default's timeout */
+
+/* Where what lies in both ends' buffers. */
+#define DATA 0u
+#define DATA_LEN 100000u
+#define WORD (40u * PVR_PAGE_SIZE) /* b: the counter; a: what it was, one for each */
+#define BACK (48u * PVR_PAGE_SIZE) /* a: what is read */
+#define NOTES (80u * PVR_PAGE_SIZE) /* what is sent, 64 bytes each */
+
+static int setup_config(void **state, const struct fg_wire_config *config)
+{
+	struct t_env *env = calloc(1, sizeof(*env));
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+
+	assert_non_null(env);
+	env->wire = fg_wire_create(config);
+	env->host = fg_wire_host(env->wire, 0);
+	for (unsigned int i = 0; i < 2; i++)
+		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
+	fg_wire_run(env->wire);
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, PAGES);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, PAGES);
+	*state = env;
+	return 0;
+}
+
+static int t_setup_hosts(void **state)
+{
+	return setup_config(state, NULL);
+}
+
+static int t_setup_small(void **state)
+{
+	const struct fg_wire_config config = { .chunk = 16384, .buffer = 20000 };
+
+	return setup_config(state, &config);
+}
+
+/* A step of the wire moves no more than is on its way: some hundred bytes. */
+static int t_setup_narrow(void **state)
+{
+	const struct fg_wire_config config = { .chunk = 16384, .buffer = 613 };
+
+	return setup_config(state, &config);
+}
+
+static int t_setup_slots(void **state)
+{
+	const struct fg_wire_config config = { .slots = 4, .chunk = 16384 };
+
+	return setup_config(state, &config);
+}
+
+/* ------------------------------------------------------------- a mixed load */
+
+#define ROUNDS 4u
+
+static void post_atomic(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint32_t n)
+{
+	struct pvrdma_sge sge = fg_sge(&end->mr, WORD + 8 * n, 8);
+	struct fg_wr wr = {
+		.wr_id = wr_id,
+		.opcode = FAA,
+		.flags = PVR_SEND_SIGNALED,
+		.sge = &sge,
+		.num_sge = 1,
+		.remote_addr = to->mr.start + WORD,
+		.rkey = to->mr.rkey,
+		.compare_add = 1,
+	};
+
+	assert_true(fg_post_send(&end->qp, &wr));
+}
+
+/* Each round: a WRITE, a count, a note, a READ of what was written. */
+static void post_load(struct fg_end *a, struct fg_end *b)
+{
+	for (uint32_t i = 0; i < ROUNDS; i++)
+		t_recv(b, 100 + i, NOTES + 4096 + 64 * i, 64);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		t_rdma(a, PVRDMA_WR_RDMA_WRITE, 4 * i, DATA + i * 25000, &b->mr, DATA + i * 25000,
+		       25000);
+		post_atomic(a, b, 4 * i + 1, i);
+		t_send(a, 4 * i + 2, NOTES + 64 * i, 64);
+		t_rdma(a, PVRDMA_WR_RDMA_READ, 4 * i + 3, BACK + i * 25000, &b->mr,
+		       DATA + i * 25000, 25000);
+	}
+}
+
+static void fill_load(struct fg_end *a, struct fg_end *b, uint32_t seed)
+{
+	memset(b->buf.va, 0, b->buf.size);
+	memset(a->buf.va, 0, a->buf.size);
+	fg_fill(a->buf.va + DATA, DATA_LEN, seed);
+	fg_fill(a->buf.va + NOTES, 64 * ROUNDS, seed + 1);
+}
+
+/* All of it has happened, in order, once. */
+static void check_load(struct fg_end *a, struct fg_end *b, uint32_t seed)
+{
+	static const enum pvrdma_wc_opcode done[4] = { PVRDMA_WC_RDMA_WRITE, PVRDMA_WC_FETCH_ADD,
+						       PVRDMA_WC_SEND, PVRDMA_WC_RDMA_READ };
+	const uint64_t *was = (const uint64_t *)(a->buf.va + WORD);
+
+	for (uint32_t i = 0; i < 4 * ROUNDS; i++)
+		expect_done(&a->scq, i, done[i % 4]);
+	expect_no_cqe(&a->scq);
+	for (uint32_t i = 0; i < ROUNDS; i++) {
+		expect_recv(&b->rcq, 100 + i, 64);
+		assert_int_equal(was[i], i);
+	}
+	expect_no_cqe(&b->rcq);
+	assert_int_equal(*(const uint64_t *)(b->buf.va + WORD), ROUNDS);
+	assert_int_equal(fg_mismatch(b->buf.va + DATA, DATA_LEN, seed), DATA_LEN);
+	assert_int_equal(fg_mismatch(b->buf.va + NOTES + 4096, 64 * ROUNDS, seed + 1), 64 * ROUNDS);
+	assert_int_equal(fg_mismatch(a->buf.va + BACK, DATA_LEN, seed), DATA_LEN);
+}
+
+static void run_load(struct t_env *env, uint32_t seed)
+{
+	fill_load(&env->a, &env->b, seed);
+	post_load(&env->a, &env->b);
+	fg_wire_settle(env->wire, FG_SEC);
+	check_load(&env->a, &env->b, seed);
+}
+
+static void connect_ends(struct t_env *env, const struct fg_conn *conn)
+{
+	fg_end_connect(&env->a, &env->b, conn);
+	fg_wire_run(env->wire);
+}
+
+static void test_mixed_load(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	for (uint32_t i = 0; i < 5; i++)
+		run_load(env, 10 * i);
+}
+
+static void test_mixed_load_in_small_parts(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	fg_wire_limit(env->wire, 61, 47);
+	run_load(env, 1);
+	fg_wire_limit(env->wire, 1, 1);
+	run_load(env, 2);
+}
+
+/* The connection breaks after @steps, and again each @every steps, @times in all. */
+static void run_with_cuts(struct t_env *env, uint32_t steps, uint32_t times, uint32_t seed)
+{
+	fill_load(&env->a, &env->b, seed);
+	post_load(&env->a, &env->b);
+	while (times--) {
+		for (uint32_t i = 0; i < steps; i++)
+			fg_wire_step(env->wire);
+		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_step(env->wire);
+		fg_wire_mend(env->wire, 0, 1, 0);
+	}
+	fg_wire_settle(env->wire, 10 * FG_SEC);
+	check_load(&env->a, &env->b, seed);
+}
+
+/* In each frame, and between any two. */
+static void test_connection_cut_anywhere(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_remote_stats stats;
+
+	connect_ends(env, NULL);
+	for (uint32_t steps = 0; steps < 420; steps += 2)
+		run_with_cuts(env, steps, 1, steps);
+	pvr_remote_get_stats(fg_wire_remote(env->wire, 0, 1), &stats);
+	assert_true(stats.replays > 100);
+}
+
+static void test_connection_cut_again_and_again(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	for (uint32_t steps = 1; steps < 60; steps += 2)
+		run_with_cuts(env, steps, 20, steps);
+}
+
+/* Frames of a few bytes: each of their boundaries and most of their inside. */
+static void test_small_messages_cut_anywhere(void **state)
+{
+	struct t_env *env = *state;
+	uint64_t *word = (uint64_t *)(env->b.buf.va + WORD);
+
+	connect_ends(env, NULL);
+	fg_wire_limit(env->wire, 0, 1);
+	*word = 0;
+	for (uint32_t steps = 0; steps < 200; steps++) {
+		t_recv(&env->b, steps, NOTES, 64);
+		t_send(&env->a, 1, NOTES, 8);
+		post_atomic(&env->a, &env->b, 2, 0);
+		for (uint32_t i = 0; i < steps; i++)
+			fg_wire_step(env->wire);
+		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_mend(env->wire, 0, 1, 0);
+		fg_wire_settle(env->wire, 10 * FG_SEC);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		expect_done(&env->a.scq, 2, PVRDMA_WC_FETCH_ADD);
+		expect_recv(&env->b.rcq, steps, 8);
+		expect_no_cqe(&env->b.rcq);
+		assert_int_equal(*word, steps + 1);
+		assert_int_equal(*(uint64_t *)(env->a.buf.va + WORD), steps);
+	}
+}
+
+/* ----------------------------------------------------------------- other routes */
+
+static void test_traffic_moves_to_another_path_and_back(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	for (uint32_t steps = 0; steps < 150; steps += 3) {
+		fill_load(&env->a, &env->b, steps);
+		post_load(&env->a, &env->b);
+		for (uint32_t i = 0; i < 3 * steps; i++) {
+			if (i == steps)
+				fg_wire_verbs(env->wire, 0, 1, true);
+			if (i == 2 * steps)
+				fg_wire_verbs(env->wire, 0, 1, false);
+			fg_wire_step(env->wire);
+		}
+		fg_wire_settle(env->wire, 10 * FG_SEC);
+		check_load(&env->a, &env->b, steps);
+	}
+}
+
+static void note_path(void *opaque, const struct pvr_path_stats *stats)
+{
+	struct pvr_path_stats *found = opaque;
+
+	if (!strcmp(stats->to, "host2"))
+		*found = *stats;
+}
+
+static void test_path_is_shown(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_path_stats path = { 0 };
+
+	connect_ends(env, NULL);
+	run_load(env, 1);
+	pvr_engine_for_each_path(env->host->engine, note_path, &path);
+	assert_string_equal(path.from, "vm1");
+	assert_string_equal(path.path, "tcp");
+	assert_int_equal(path.messages, 4 * ROUNDS);
+	assert_int_equal(path.bytes, 2 * DATA_LEN + ROUNDS * (8 + 64));
+	fg_wire_verbs(env->wire, 0, 1, true);
+	run_load(env, 2);
+	pvr_engine_for_each_path(env->host->engine, note_path, &path);
+	assert_string_equal(path.path, "verbs");
+	assert_int_equal(path.messages, 8 * ROUNDS);
+}
+
+static void test_slot_that_is_down_is_left_to_others(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	run_load(env, 1);
+	for (unsigned int slot = 0; slot < 3; slot++) {
+		fill_load(&env->a, &env->b, slot);
+		post_load(&env->a, &env->b);
+		fg_wire_step(env->wire);
+		fg_wire_cut(env->wire, 0, 1, slot);
+		fg_wire_settle(env->wire, FG_SEC);
+		check_load(&env->a, &env->b, slot);
+	}
+	for (unsigned int slot = 0; slot < 3; slot++) {
+		fg_wire_mend(env->wire, 0, 1, slot);
+		run_load(env, slot);
+	}
+}
+
+/* ------------------------------------------------------------------------- time */
+
+static void expect_given_up(struct t_env *env, uint64_t least, uint64_t most)
+{
+	uint64_t waited;
+
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 1000);
+	t_send(&env->a, 2, 0, 8);
+	fg_wire_run(env->wire);
+	expect_no_cqe(&env->a.scq);
+	waited = fg_wire_settle(env->wire, 1000 * FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&env->a.scq);
+	expect_state(&env->a, PVR_QPS_ERR);
+	assert_true(waited >= least);
+	assert_true(waited <= most);
+	assert_int_equal(fg_stats(env->g[0]).retries_exceeded, 1);
+}
+
+static void test_peer_that_does_not_answer_is_given_up_in_time(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	fg_wire_hold(env->wire, 0, 1, true);
+	expect_given_up(env, 8 * TRY_NS, 8 * TRY_NS);
+}
+
+static void test_peer_without_a_connection_is_given_up_in_time(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	expect_given_up(env, 8 * TRY_NS, 8 * TRY_NS);
+	assert_true(fg_wire_wants(env->wire, 0) >= 8);
+}
+
+static void test_queue_pair_that_is_not_there_is_given_up_in_time(void **state)
+{
+	struct t_env *env = *state;
+
+	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, 0xabcdef));
+	fg_wire_run(env->wire);
+	/* Each silence is an answer here, so a try may be as short as the timeout. */
+	expect_given_up(env, 2 * TRY_NS, 8 * TRY_NS);
+}
+
+static void test_retries_are_the_queue_pairs(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+	uint64_t waited;
+
+	fg_wire_hold(env->wire, 0, 1, true);
+	for (uint8_t retries = 0; retries < 8; retries++) {
+		conn.retry_cnt = retries;
+		conn.timeout = 8 + retries;
+		expect_ok(fg_qp_connect(&env->a.qp, &conn, env->b.gid, env->b.qp.qpn));
+		t_send(&env->a, 1, 0, 8);
+		waited = fg_wire_settle(env->wire, 1000 * FG_SEC);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+		assert_int_equal(waited, (retries + 1) * 4 * (4096ull << conn.timeout));
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+	}
+}
+
+static void test_timeout_0_waits_for_ever(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_conn conn = fg_conn_default;
+
+	conn.timeout = 0;
+	connect_ends(env, &conn);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	fill_load(&env->a, &env->b, 1);
+	post_load(&env->a, &env->b);
+	fg_wire_settle(env->wire, 1000 * FG_SEC);
+	expect_no_cqe(&env->a.scq);
+	fg_wire_mend(env->wire, 0, 1, 0);
+	fg_wire_settle(env->wire, FG_SEC);
+	check_load(&env->a, &env->b, 1);
+}
+
+static void test_outage_within_the_retries_costs_nothing(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	for (uint32_t steps = 1; steps < 40; steps += 3) {
+		fill_load(&env->a, &env->b, steps);
+		post_load(&env->a, &env->b);
+		for (uint32_t i = 0; i < steps; i++)
+			fg_wire_step(env->wire);
+		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_settle(env->wire, 7 * TRY_NS);
+		fg_wire_mend(env->wire, 0, 1, 0);
+		fg_wire_settle(env->wire, FG_SEC);
+		check_load(&env->a, &env->b, steps);
+	}
+	assert_int_equal(fg_stats(env->g[0]).retries_exceeded, 0);
+}
+
+/* Each answer begins a new try: a slow peer is no dead one. */
+static void test_slow_peer_is_waited_for(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	fg_wire_delay(env->wire, TRY_NS + FG_MS);
+	fill_load(&env->a, &env->b, 1);
+	post_load(&env->a, &env->b);
+	assert_true(fg_wire_settle(env->wire, 60 * FG_SEC) > 2 * TRY_NS);
+	assert_true(fg_stats(env->g[0]).ack_timeouts > 0);
+	check_load(&env->a, &env->b, 1);
+}
+
+/* --------------------------------------------------------------- RNR, and refusals */
+
+static void test_receives_come_late(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	for (uint32_t i = 0; i < 20; i++)
+		t_send(&env->a, i, NOTES, 64);
+	for (uint32_t i = 0; i < 20; i++) {
+		fg_wire_settle(env->wire, 5 * FG_MS);
+		assert_int_equal(fg_cq_pending(&env->a.scq), 0);
+		t_recv(&env->b, i, NOTES, 64);
+		fg_wire_settle(env->wire, 5 * FG_MS);
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, i, 64);
+	}
+	assert_true(fg_stats(env->g[1]).rnr_naks >= 20);
+}
+
+/* What is behind a request that waits comes again, and no more than that. */
+static void test_connection_cut_while_receives_are_awaited(void **state)
+{
+	struct t_env *env = *state;
+
+	connect_ends(env, NULL);
+	for (uint32_t steps = 1; steps < 30; steps++) {
+		t_send(&env->a, 1, NOTES, 64);
+		post_atomic(&env->a, &env->b, 2, 0);
+		for (uint32_t i = 0; i < steps; i++)
+			fg_wire_step(env->wire);
+		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_mend(env->wire, 0, 1, 0);
+		fg_wire_advance(env->wire, FG_MS);
+		expect_no_cqe(&env->a.scq);
+		t_recv(&env->b, 3, NOTES, 64);
+		fg_wire_settle(env->wire, 5 * FG_MS);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		expect_done(&env->a.scq, 2, PVRDMA_WC_FETCH_ADD);
+		expect_recv(&env->b.rcq, 3, 64);
+		expect_no_cqe(&env->b.rcq);
+	}
+	assert_int_equal(*(uint64_t *)(env->b.buf.va + WORD), 29);
+}
+
+/* A refusal that got lost with its connection is repeated. */
+static void test_refusal_survives_its_connection(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t steps = 0; steps < 12; steps++) {
+		connect_ends(env, NULL);
+		fg_wire_limit(env->wire, 0, 50);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+		env->b.mr.rkey ^= 0x10000;
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
+		env->b.mr.rkey ^= 0x10000;
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
+		for (uint32_t i = 0; i < steps; i++)
+			fg_wire_step(env->wire);
+		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_mend(env->wire, 0, 1, 0);
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+		expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
+		expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
+		expect_state(&env->b, PVR_QPS_ERR);
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		expect_ok(fg_qp_to_reset(&env->b.qp));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_mixed_load, hosts),
+		T(test_mixed_load_in_small_parts, hosts),
+		T(test_connection_cut_anywhere, narrow),
+		T(test_connection_cut_again_and_again, narrow),
+		T(test_small_messages_cut_anywhere, hosts),
+		T(test_traffic_moves_to_another_path_and_back, narrow),
+		T(test_path_is_shown, hosts),
+		T(test_slot_that_is_down_is_left_to_others, slots),
+		T(test_peer_that_does_not_answer_is_given_up_in_time, hosts),
+		T(test_peer_without_a_connection_is_given_up_in_time, hosts),
+		T(test_queue_pair_that_is_not_there_is_given_up_in_time, hosts),
+		T(test_retries_are_the_queue_pairs, hosts),
+		T(test_timeout_0_waits_for_ever, hosts),
+		T(test_outage_within_the_retries_costs_nothing, hosts),
+		T(test_slow_peer_is_waited_for, small),
+		T(test_receives_come_late, hosts),
+		T(test_connection_cut_while_receives_are_awaited, hosts),
+		T(test_refusal_survives_its_connection, hosts),
+	};
+
+	return T_MAIN(tests);
+}
