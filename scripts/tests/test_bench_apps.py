@@ -2,6 +2,7 @@
 """bench-apps without VMs: its steps, what it reads out of programs' output, what it makes of it."""
 
 import json
+import json
 import re
 import sys
 from pathlib import Path
@@ -142,6 +143,23 @@ def test_document_gets_the_table(tmp_path, monkeypatch):
     text = document.read_text()
     assert text.startswith("before\n") and text.endswith("behind\n") and "old" not in text
     assert "| 10.0 /s | 20.0 /s | – | 1/2.0 | >= 1 x | **missed** |" in text
+
+
+def test_figures_of_a_file_go_into_the_document(tmp_path, monkeypatch, capsys):
+    document, figures = tmp_path / "applications.md", tmp_path / "apps.json"
+    document.write_text(f"{bench_apps.BEGIN}{bench_apps.END}")
+    figures.write_text(json.dumps([summary.entry(cm.RPING, {PVRDMA: [30], RXE: [20]})]))
+    monkeypatch.setattr(bench_apps, "DOCUMENT", document)
+    assert bench_apps.main(["--from", str(figures), "--document"]) == 0
+    assert "| 30.0 /s | 20.0 /s |" in document.read_text() and "1 of 1 targets met" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", [None, "no JSON"])
+def test_file_without_figures_is_an_error(tmp_path, capsys, text):
+    if text:
+        (tmp_path / "apps.json").write_text(text)
+    assert bench_apps.main(["--from", str(tmp_path / "apps.json")]) == 1
+    assert "has no figures" in capsys.readouterr().err
 
 
 def test_document_without_place_is_an_error(tmp_path, monkeypatch):

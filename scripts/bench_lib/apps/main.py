@@ -41,6 +41,7 @@ def arguments(argv):
     add("--apps", default="*", metavar="PATTERN", help=f"only these of {' '.join(app.name for app in apps.EVERY)}")
     add("--memory", default="1G", metavar="SIZE", help="vmlab's: of each VM")
     add("--json", type=pathlib.Path, help="default build/bench/apps.json, without --apps")
+    add("--from", dest="source", type=pathlib.Path, metavar="FILE", help="measure nothing: show the figures of this apps.json")
     add("--document", action="store_true", help="put the table into docs/applications.md")
     add("--keep-logs", type=pathlib.Path, default=BENCH / "apps-logs", metavar="DIR", help="default build/bench/apps-logs")
     options = parser.parse_args(argv)
@@ -153,10 +154,23 @@ def _measure(options):
         raise BenchError("some runs failed:\n" + "\n".join(bench.failures))
 
 
+def _show_again(options):
+    try:
+        entries = json.loads(options.source.read_text())
+    except (OSError, ValueError) as why:
+        raise BenchError(f"{options.source} has no figures: {why}") from why
+    _show(entries)
+    if options.document:
+        write_document(entries)
+
+
 def main(argv):
     options = arguments(argv)
     try:
-        _measure(options)
+        if options.source:
+            _show_again(options)
+        else:
+            _measure(options)
     except BenchError as error:
         print(f"bench-apps: {error}", file=sys.stderr)
         return 1
