@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* What the control socket tells of other hosts. */
+#include <string.h>
+
 #include "json_put.h"
 #include "network.h"
 #include "network_requests.h"
@@ -69,6 +71,23 @@ static void put_peer(void *opaque, const struct pvr_peer_info *info)
 	json_object_array_add(opaque, obj);
 }
 
+static const char *name_of(const void *item, const char *key)
+{
+	struct json_object *const *obj = item, *name;
+
+	return json_object_object_get_ex(*obj, key, &name) ? json_object_get_string(name) : "";
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(name_of(a, "name"), name_of(b, "name"));
+}
+
+static int compare_hosts(const void *a, const void *b)
+{
+	return strcmp(name_of(a, "host"), name_of(b, "host"));
+}
+
 void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
@@ -76,6 +95,7 @@ void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply)
 	put(reply, "host", daemon->network ? describe_host(daemon->network->net) : NULL);
 	if (daemon->network)
 		pvr_peers_for_each(pvr_net_peers(daemon->network->net), put_peer, list);
+	json_object_array_sort(list, compare_names);
 	put(reply, "peers", list);
 }
 
@@ -113,5 +133,6 @@ void pvr_put_peer_paths(struct pvr_daemon *daemon, struct json_object *reply)
 
 	if (daemon->network)
 		pvr_peers_for_each(pvr_net_peers(daemon->network->net), put_host, list);
+	json_object_array_sort(list, compare_hosts);
 	put(reply, "hosts", list);
 }

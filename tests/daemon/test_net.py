@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import time
 
@@ -73,6 +74,24 @@ def host(start):
     wait_until(lambda: daemon.open_files() == before, "no descriptor is left")
 
 
+def flood(conn):
+    """PINGs until the daemon takes no more, and then their answers."""
+    conn.sock.settimeout(1)
+    sent = 0
+    try:
+        while sent < 4 << 20:
+            data = b"".join(p.frame(p.PING, b"%08d" % number) for number in range(sent, sent + 1024))
+            while data:
+                data = data[conn.sock.send(data):]
+            sent += 1024
+        assert False, "64 MB of PINGs, and nothing holds them back"
+    except (TimeoutError, ssl.SSLWantWriteError):
+        whole = sent + 1024 - (len(data) + 15) // 16
+    conn.sock.settimeout(p.PATIENCE)
+    for number in range(whole):
+        assert conn.frame() == (p.PONG, b"%08d" % number)
+
+
 def assert_well(daemon):
     """It still takes honest peers."""
     with Conn.dial(address(1)) as conn:
@@ -127,6 +146,7 @@ def test_paths_tell_of_hosts(start):
     hosts = {host["host"]: host for host in json.loads(one.ctl("--json", "paths").stdout)["hosts"]}
     assert hosts["h2"]["path"] == "tcp" and hosts["h2"]["tx_bytes"] > 0
     assert hosts["h3"]["path"] == "none" and hosts["h3"]["why"] == "Connection refused"
+    assert list(peers_of(one)) == ["h2", "h3"]
     text = one.ctl("paths").stdout
     assert re.search(r"^host h2 +path tcp \(.*\) +rtt \d+ us +sent ", text, re.M), text
 
@@ -158,6 +178,9 @@ def test_attempts_are_few_and_said_once(start):
     failures = peer_of(one, "h2")["failures"]
     assert 4 <= failures <= 10, failures  # 50, 100, 200, 400, 800 ms, then each second, about
     assert one.log().count("cannot connect to host h2") == 1
+    before = failures
+    time.sleep(4)
+    assert 3 <= peer_of(one, "h2")["failures"] - before <= 6
 
 
 def test_peer_stopped_and_started(start):
@@ -524,6 +547,13 @@ def test_log_is_not_flooded(host):
             conn.ends()
     assert host.log().count("is refused") <= 30
     assert host_of(host)["refused"] == 200
+
+
+def test_answers_that_are_read_late(host):
+    """Output that was held up goes on, and nothing of it is lost."""
+    with Conn.dial(address(1)) as conn:
+        conn.greet("late")
+        flood(conn)
 
 
 def test_unread_answers(host):

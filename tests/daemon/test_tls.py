@@ -12,7 +12,7 @@ import pipe_peer as p
 from conftest import PATIENCE, run_pvrdmad, wait_until
 from keys import Authority, new_psk, psk_options
 from pipe_peer import Conn
-from test_net import address, host_of, options, peer_of, wait_up
+from test_net import address, flood, host_of, options, peer_of, wait_up
 
 DAY = 86400
 
@@ -126,11 +126,11 @@ def test_wildcards_are_not_believed(start, ca):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.load_verify_locations(ca.cert)
-    context.load_cert_chain(*ca.sign("wild", names=["*.lab"]))
+    context.load_cert_chain(*ca.sign("wild", names=["*.lab.example"]))
     with Conn(context.wrap_socket(Conn.dial(address(1)).sock)) as conn:
-        conn.send(p.hello("h2.lab"))
+        conn.send(p.hello("h2.lab.example"))
         assert conn.bye()[0] == p.BYE_IDENTITY
-    assert peer_of(one, "h2.lab")["in"] == 0
+    assert peer_of(one, "h2.lab.example")["in"] == 0
 
 
 def test_no_certificate(start, ca):
@@ -163,6 +163,13 @@ def test_bytewise_over_tls(start, ca):
         for number in range(20000):
             assert conn.frame() == (p.PONG, b"%08d" % number)
     assert one.child.poll() is None
+
+
+def test_answers_that_are_read_late(start, ca):
+    start(1, keys=ca.options("h1"))
+    with tls_peer(ca, "late") as conn:
+        conn.greet("late")
+        flood(conn)
 
 
 def test_garbage_in_tls(start, ca):

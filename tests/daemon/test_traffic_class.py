@@ -9,7 +9,7 @@ import threading
 import time
 
 import pipe_peer as p
-from conftest import PATIENCE
+from conftest import PATIENCE, wait_until
 from pipe_peer import Listener
 from sender import SIGNALED, SEND, STRIDE, WQES, Sender, SQ, QP_HEAD
 from test_net import address, options, peer_of
@@ -119,5 +119,29 @@ def test_traffic_class(start_daemon):
                 post(sender, dscp << 2)
             send_until(sender, peer, 59 << 2, 0)
             assert len(peer.conns) <= 16
+            sender.close()
+        peer.end()
+
+
+def test_connections_that_are_used_stay(start_daemon):
+    """Also those that are not, as long as one of that host is."""
+    with Listener(address(2)) as listener:
+        peer = Peer(listener)
+        daemon = start_daemon(adapters=1, args=options(1, 2, args=["--idle-timeout", "2", "--keepalive", "1"]))
+        with Client(daemon.socket()) as client:
+            client.negotiate()
+            sender = Sender(client, features=0)
+            sender.guest.command(CREATE_BIND, "III16sB3x", 4096, 0xFFFFFFFF, 0, OURS, ROCE_V2)
+            end = time.monotonic() + 5
+            while time.monotonic() < end:
+                post(sender, 0)
+                time.sleep(0.1)
+            now = peer_of(daemon, "h2")
+            assert (now["out"], now["connects"]) == (2, 2)
+            wait_until(lambda: peer_of(daemon, "h2")["state"] == "idle", "they are closed, as nobody uses them")
+            # And come back when they are needed.
+            peer.datagrams.clear()
+            send_until(sender, peer, 0, 0)
+            assert peer_of(daemon, "h2")["connects"] > 2
             sender.close()
         peer.end()
