@@ -140,7 +140,7 @@ def _vm_maker(options, found, run, control, segment):
             number=number, kernel=found.kernel, initramfs=found.initramfs, image=found.image,
             driver=options.driver, nic=options.nic, mac=options.macs[number],
             netdev=segment.netdev(number), adapter=adapter, posted=options.posted, shares=shares,
-            memory=options.memory, smp=options.smp,
+            memory=options.memory, smp=options.smp, append=options.append,
             more=[(adapter_mac(n, nth), path) for (n, nth), path in options.more.items() if n == number],
             shell_path=run / f"shell{number}" if options.shell else None)
 

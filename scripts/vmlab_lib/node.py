@@ -32,6 +32,7 @@ class Vm:
     memory: int
     smp: int
     more: list               # MAC and socket of further adapters
+    append: str = ""         # more kernel parameters
     shell_path: pathlib.Path | None = None
     console_fd: int = -1
     control_fd: int = -1

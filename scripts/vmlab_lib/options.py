@@ -85,6 +85,7 @@ def _parser():
     add("--posted-writes", default="auto", metavar="auto|on|off",
         help="whether QEMU posts writes to the device (default auto: with our driver and provider)")
     add("--module", metavar="FILE", help="the driver's .ko, instead of the one that is built")
+    add("--append", default="", metavar="WORDS", help="more kernel parameters, as in --append 'init_on_alloc=0 nosmp'")
     add("--qemu", metavar="FILE", help="the QEMU to use, instead of the one that is found or fetched")
     add("--keep-logs", metavar="DIR", help="folder for logs (default build/vmlab/last)")
     add("--quiet", action="store_true", help="no progress lines")

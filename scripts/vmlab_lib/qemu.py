@@ -52,7 +52,7 @@ def arguments(vm):
         "-object", f"memory-backend-memfd,id=mem,size={vm.memory},share=on",
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-kernel", str(vm.kernel), "-initrd", str(vm.initramfs),
-        "-append", " ".join([*_CMDLINE, f"vmlab.node={vm.number}"]),
+        "-append", " ".join([*_CMDLINE, *vm.append.split(), f"vmlab.node={vm.number}"]),
         "-drive", f"if=none,id=root,file={vm.image},format=raw,readonly=on",
         "-device", "virtio-blk-pci,drive=root",
         "-chardev", f"socket,id=console,fd={vm.console_fd}", "-serial", "chardev:console",

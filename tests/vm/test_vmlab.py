@@ -52,13 +52,15 @@ def test_script_finds_its_environment_barrier_and_share(vmlab):
         ping -c 1 -W 5 node$NODES >/dev/null && echo "knows names"
         echo "MY_IP6=$MY_IP6 IPS6=$IPS6 PEER_IP6=$PEER_IP6"
         ping -c 1 -W 5 $PEER_IP6 >/dev/null && ping -c 1 -W 5 node$NODES-6 >/dev/null && echo "by IPv6, too"
-        """, driver="none").check()
+        grep -ow "word=1 other" /proc/cmdline
+        """, driver="none", append="word=1 other").check()
     for node, peer in ((1, 2), (2, 1)):
         assert result.nodes[node] == [
             f"NODE={node} NODES=2 MY_IP=10.77.0.{node} IPS=10.77.0.1 10.77.0.2 PEER_IP=10.77.0.{peer}",
             f"RDMA_DEV=. GID_INDEX=. memlock unlimited on node{node}",
             "sees 2", "reaches its peer", "knows names",
-            f"MY_IP6=fd77::{node} IPS6=fd77::1 fd77::2 PEER_IP6=fd77::{peer}", "by IPv6, too"]
+            f"MY_IP6=fd77::{node} IPS6=fd77::1 fd77::2 PEER_IP6=fd77::{peer}", "by IPv6, too",
+            "word=1 other"]
         assert (vmlab.share / f"wrote-{node}").read_text() == "from the node\n"
 
 
