@@ -50,6 +50,7 @@ nvme_client()
 	local status=0
 	modprobe "nvme-$1" && nvme connect -t "$1" -a "$PEER_IP" -s 4420 -n ram &&
 		until_true 100 test -b /dev/nvme0n1 || return
+	echo none >/sys/class/nvme/nvme0/nvme0c0n1/queue/scheduler || return
 	fio --output-format=json --filename=/dev/nvme0n1 --direct=1 --ioengine=libaio --time_based --runtime=3 \
 		--name=random --stonewall --rw=randread --bs=4k --iodepth=32 \
 		--name=read --stonewall --rw=read --bs=1m --iodepth=8 \
