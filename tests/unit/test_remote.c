@@ -1,0 +1,821 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Connected queue pairs of two hosts: order, limits, those that come and go, and forged frames. */
+#include <endian.h>
+#include <stdlib.h>
+
+#include "common.h"
+#include "fg_wire.h"
+#include "model/objects.h"
+#include "transport/remote_sq.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define BIG (4u << 20)
+#define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
+
+/* One step of the wire moves a few KB only. */
+static int t_setup_narrow(void **state)
+{
+	const struct fg_wire_config config = { .chunk = 16384, .buffer = 4000 };
+	struct t_env *env = calloc(1, sizeof(*env));
+
+	assert_non_null(env);
+	env->wire = fg_wire_create(&config);
+	env->host = fg_wire_host(env->wire, 0);
+	for (unsigned int i = 0; i < 2; i++)
+		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
+	fg_wire_run(env->wire);
+	*state = env;
+	return 0;
+}
+
+static void open_ends(struct t_env *env, struct fg_end *a, struct fg_end *b, uint32_t pages)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+
+	fg_end_open_spec(a, &env->g[0]->kernel, &spec, pages);
+	fg_end_open_spec(b, &env->g[1]->kernel, &spec, pages);
+	fg_end_connect(a, b, NULL);
+	fg_wire_run(env->wire);
+}
+
+static void steps(struct t_env *env, uint32_t n)
+{
+	while (n--)
+		fg_wire_step(env->wire);
+}
+
+static struct pvr_qp *device_qp(struct fg_end *end)
+{
+	struct pvr_qp *qp = pvr_qp_get(end->guest->adapter, end->qp.handle);
+
+	assert_non_null(qp);
+	return qp;
+}
+
+static uint32_t begun(struct fg_end *end)
+{
+	return device_qp(end)->sq_begun;
+}
+
+/* ------------------------------------------------------------------ interleaving */
+
+static void test_large_messages_do_not_keep_small_ones_waiting(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+	uint32_t waited = 0;
+
+	open_ends(env, &env->a, &env->b, BIG / PVR_PAGE_SIZE);
+	open_ends(env, &c, &d, 1);
+	fg_fill(env->a.buf.va, BIG, 1);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, BIG);
+	steps(env, 20);
+	for (uint32_t i = 0; i < 5; i++) {
+		t_recv(&d, i, 0, 64);
+		t_send(&c, i, 0, 64);
+		for (waited = 0; !fg_cq_pending(&c.scq); waited++)
+			steps(env, 1);
+		expect_done(&c.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&d.rcq, i, 64);
+		/* A turn of the other's, 256 KiB, at 4000 bytes a step. */
+		assert_true(waited < 2 * (256u << 10) / 4000);
+	}
+	expect_no_cqe(&env->a.scq);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(fg_mismatch(env->b.buf.va, BIG, 1), BIG);
+}
+
+static void test_many_queue_pairs_share_a_connection(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end a[12], b[12];
+	const uint32_t len = 300000;
+
+	for (uint32_t i = 0; i < COUNT(a); i++) {
+		open_ends(env, &a[i], &b[i], 80);
+		fg_fill(a[i].buf.va, len, i);
+	}
+	for (uint32_t i = 0; i < COUNT(a); i++) {
+		t_recv(&b[i], i, 0, len);
+		t_send(&a[i], i, 0, len);
+	}
+	fg_wire_settle(env->wire, FG_SEC);
+	for (uint32_t i = 0; i < COUNT(a); i++) {
+		expect_done(&a[i].scq, i, PVRDMA_WC_SEND);
+		expect_recv(&b[i].rcq, i, len);
+		assert_int_equal(fg_mismatch(b[i].buf.va, len, i), len);
+	}
+}
+
+/* All get their share of a connection that is too slow for them. */
+static void test_nobody_starves_on_a_slow_connection(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end a[6], b[6];
+
+	for (uint32_t i = 0; i < COUNT(a); i++)
+		open_ends(env, &a[i], &b[i], 64);
+	for (uint32_t i = 0; i < COUNT(a); i++)
+		for (uint32_t k = 0; k < 40; k++)
+			t_rdma(&a[i], PVRDMA_WR_RDMA_WRITE, k, 0, &b[i].mr, 0, 100000);
+	while (fg_cq_pending(&a[0].scq) < 20)
+		steps(env, 1);
+	for (uint32_t i = 1; i < COUNT(a); i++)
+		assert_in_range(fg_cq_pending(&a[i].scq), 13, 27);
+}
+
+static void test_more_requests_than_the_window(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 4096, .sig_all = false };
+	struct fg_wr wr = { .wr_id = 1, .opcode = FAA, .num_sge = 1 };
+	struct pvrdma_sge sge;
+
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 16);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 16);
+	fg_end_connect(&env->a, &env->b, NULL);
+	sge = fg_sge(&env->a.mr, 0, 8);
+	wr.sge = &sge;
+	wr.remote_addr = env->b.mr.start;
+	wr.rkey = env->b.mr.rkey;
+	wr.opcode = PVRDMA_WR_RDMA_WRITE;
+	fg_wire_hold(env->wire, 0, 1, true);
+	for (uint32_t i = 0; i < 4000; i++) {
+		wr.flags = i == 3999 ? PVR_SEND_SIGNALED : 0;
+		assert_true(fg_post_send(&env->a.qp, &wr));
+	}
+	fg_wire_run(env->wire);
+	assert_true(begun(&env->a) <= PVR_FLIGHTS_MAX);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(begun(&env->a), 0);
+}
+
+/* ------------------------------------------------------------------------- order */
+
+/* A post that has not begun while what it waits for is in flight. */
+static void expect_begun(struct t_env *env, uint32_t before, uint32_t after)
+{
+	fg_wire_run(env->wire);
+	assert_int_equal(begun(&env->a), before);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	assert_int_equal(fg_cq_drain(&env->a.scq), after);
+	assert_int_equal(begun(&env->a), 0);
+}
+
+static void test_fence_waits_for_reads_on_their_way(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .wr_id = 9, .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE };
+
+	open_ends(env, &env->a, &env->b, 16);
+	wr.remote_addr = env->b.mr.start;
+	wr.rkey = env->b.mr.rkey;
+	fg_wire_hold(env->wire, 0, 1, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 8);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
+	expect_begun(env, 2, 4);
+}
+
+static void test_invalidation_waits_for_all_before_it(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_wr wr = { .wr_id = 9, .opcode = PVRDMA_WR_LOCAL_INV,
+			    .flags = PVR_SEND_SIGNALED, .imm = 0xbad };
+
+	open_ends(env, &env->a, &env->b, 16);
+	fg_wire_hold(env->wire, 0, 1, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_wire_run(env->wire);
+	assert_int_equal(begun(&env->a), 1);
+	expect_no_cqe(&env->a.scq);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	/* A bad one fails in its turn, after what was before it. */
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_cqe(&env->a.scq, 9, PVRDMA_WC_MW_BIND_ERR);
+}
+
+static void test_reads_in_flight_are_bounded_by_the_depth(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env, &env->a, &env->b, 16);
+	fg_wire_hold(env->wire, 0, 1, true);
+	for (uint32_t i = 0; i < 40; i++)
+		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, i, 0, &env->b.mr, 0, 8);
+	expect_begun(env, fg_conn_default.max_rd_atomic, 40);
+}
+
+/* What is wrong is found before it is sent, and fails in its order. */
+static void test_bad_request_fails_behind_those_on_their_way(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env, &env->a, &env->b, 16);
+	fg_wire_hold(env->wire, 0, 1, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	env->a.mr.lkey ^= 0x10000;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
+	env->a.mr.lkey ^= 0x10000;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
+	fg_wire_run(env->wire);
+	expect_no_cqe(&env->a.scq);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
+}
+
+static void test_sqd_waits_for_what_is_on_its_way(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD, .en_sqd_async_notify = 1 };
+
+	open_ends(env, &env->a, &env->b, 16);
+	fg_wire_hold(env->wire, 0, 1, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 8);
+	fg_wire_run(env->wire);
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE | PVR_QPA_EN_SQD_ASYNC, &attr));
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &env->b.mr, 0, 8);
+	fg_wire_run(env->wire);
+	expect_no_event(env->g[0]);
+	expect_ok(fg_qp_query(&env->a.qp, &attr));
+	assert_int_equal(attr.sq_draining, 1);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
+	expect_no_cqe(&env->a.scq);
+	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
+	attr.qp_state = PVR_QPS_RTS;
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_WRITE);
+}
+
+static void test_psn_of_the_send_queue_is_that_of_the_next_request(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_qp_attr before, attr;
+
+	open_ends(env, &env->a, &env->b, 16);
+	expect_ok(fg_qp_query(&env->a.qp, &before));
+	fg_wire_hold(env->wire, 0, 1, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 3000);
+	fg_wire_run(env->wire);
+	expect_ok(fg_qp_query(&env->a.qp, &attr));
+	assert_int_equal(attr.sq_psn, (before.sq_psn + 3) & 0xffffff);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_ok(fg_qp_query(&env->b.qp, &attr));
+	assert_int_equal(attr.rq_psn, (before.sq_psn + 3) & 0xffffff);
+}
+
+/* ------------------------------------------------------------- coming and going */
+
+/* @what happens after so many steps of a long WRITE and a long READ; all ends in time. */
+static void interrupt(struct t_env *env, uint32_t n, void (*what)(struct t_env *env))
+{
+	open_ends(env, &env->a, &env->b, 64);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 100000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 100000);
+	steps(env, n);
+	what(env);
+	fg_wire_settle(env->wire, 100 * FG_SEC);
+}
+
+static void destroy_b_mr(struct t_env *env)
+{
+	expect_ok(fg_mr_destroy(&env->b.mr));
+	fg_fill(env->b.buf.va, env->b.buf.size, 77);
+}
+
+static void test_region_goes_under_a_write_and_a_read(void **state)
+{
+	uint32_t refused = 0, n;
+
+	for (n = 0; n < 60; n += 3) {
+		struct t_env *env;
+		struct pvrdma_cqe cqe;
+
+		t_teardown(state);
+		t_setup_narrow(state);
+		env = *state;
+		interrupt(env, n, destroy_b_mr);
+		while (fg_cq_poll(&env->a.scq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS)
+			;
+		refused += cqe.status == PVRDMA_WC_REM_ACCESS_ERR;
+		/* Nothing is written to memory that the guest has back. */
+		assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 77),
+				 env->b.buf.size);
+	}
+	assert_true(refused > 10);
+}
+
+static void unplug_b(struct t_env *env)
+{
+	fg_guest_destroy(env->g[1]);
+	env->g[1] = NULL;
+}
+
+static void test_peer_goes_under_a_write_and_a_read(void **state)
+{
+	for (uint32_t n = 0; n < 24; n += 2) {
+		struct t_env *env;
+		struct pvrdma_cqe cqe = { 0 };
+
+		t_teardown(state);
+		t_setup_narrow(state);
+		env = *state;
+		interrupt(env, n, unplug_b);
+		while (fg_cq_poll(&env->a.scq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS)
+			;
+		assert_int_equal(cqe.status, PVRDMA_WC_RETRY_EXC_ERR);
+	}
+}
+
+static void unplug_a(struct t_env *env)
+{
+	fg_guest_destroy(env->g[0]);
+	env->g[0] = NULL;
+}
+
+/* The other side is as it was, and works with the next one. */
+static void test_requester_goes_under_a_write_and_a_read(void **state)
+{
+	for (uint32_t n = 0; n < 60; n += 4) {
+		struct t_env *env;
+
+		t_teardown(state);
+		t_setup_narrow(state);
+		env = *state;
+		interrupt(env, n, unplug_a);
+		expect_state(&env->b, PVR_QPS_RTS);
+		env->g[0] = fg_guest_start(env->host, 1);
+		fg_wire_run(env->wire);
+		fg_end_close(&env->b);
+		open_ends(env, &env->a, &env->b, 64);
+		t_recv(&env->b, 1, 0, 100);
+		t_send(&env->a, 2, 0, 100);
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, 1, 100);
+	}
+}
+
+/* Answers to what was before are not for what is now, though its PSNs are the same. */
+static void test_queue_pair_begins_anew_with_answers_on_their_way(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env, &env->a, &env->b, 64);
+	for (uint32_t i = 0; i < 10; i++) {
+		fg_wire_hold(env->wire, 1, 0, true);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 10000);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 10000);
+		fg_wire_run(env->wire);
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		expect_ok(fg_qp_to_reset(&env->b.qp));
+		fg_end_connect(&env->a, &env->b, NULL);
+		fg_fill(env->a.buf.va, env->a.buf.size, i);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 0, &env->b.mr, 20000, 10000);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 4, 0, &env->b.mr, 40000, 10000);
+		fg_fill(env->b.buf.va + 20000, 10000, 100 + i);
+		fg_wire_run(env->wire);
+		expect_no_cqe(&env->a.scq);
+		fg_wire_hold(env->wire, 1, 0, false);
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_READ);
+		expect_done(&env->a.scq, 4, PVRDMA_WC_RDMA_WRITE);
+		assert_int_equal(fg_mismatch(env->a.buf.va, 10000, 100 + i), 10000);
+	}
+}
+
+/* A peer that is there on this host later is found there, and one that leaves elsewhere. */
+static void test_peer_moves_between_hosts(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env, &env->a, &env->b, 16);
+	t_ping_pong(env->host, &env->a, &env->b);
+	for (unsigned int host = 0; host < 4; host++) {
+		unplug_b(env);
+		t_send(&env->a, 1, 0, 8);
+		fg_wire_settle(env->wire, 100 * FG_SEC);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+		expect_ok(fg_qp_to_reset(&env->a.qp));
+		env->g[1] = fg_guest_start(fg_wire_host(env->wire, host % 2), 2);
+		fg_wire_run(env->wire);
+		fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+		fg_end_connect(&env->a, &env->b, NULL);
+		t_ping_pong(env->host, &env->a, &env->b);
+	}
+}
+
+/* Its peer comes up while it is tried: on another host, then on this one. */
+static void test_message_waits_for_a_peer_that_is_not_known_yet(void **state)
+{
+	struct t_env *env = *state;
+
+	for (unsigned int host = 0; host < 2; host++) {
+		uint8_t gid[16];
+		struct fg_end a;
+
+		unplug_b(env);
+		fg_end_open(&a, env->g[0], PVR_QPT_RC);
+		fg_gid_from_mac(gid, (const uint8_t[]){ 0x52, 0x54, 0, 0x12, 0x34, 2 });
+		expect_ok(fg_qp_connect(&a.qp, NULL, gid, 2));
+		t_send(&a, 1, 0, 8);
+		fg_wire_advance(env->wire, 100 * FG_MS);
+		expect_no_cqe(&a.scq);
+		env->g[1] = fg_guest_start(fg_wire_host(env->wire, host), 2);
+		fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+		assert_int_equal(env->b.qp.qpn & 0xffff, 2);
+		expect_ok(fg_qp_connect(&env->b.qp, NULL, a.gid, a.qp.qpn));
+		t_recv(&env->b, 2, 0, 8);
+		fg_wire_settle(env->wire, 10 * FG_SEC);
+		expect_done(&a.scq, 1, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, 2, 8);
+		fg_end_close(&a);
+	}
+}
+
+/* ------------------------------------------------------------------------ forged */
+
+/* A request of a's is on its way, and this comes for it from b's host. */
+struct forgery {
+	struct t_env *env;
+	struct pvr_route route;
+	struct pvr_frame_ack ack;
+};
+
+static void forge(struct forgery *forgery, struct t_env *env)
+{
+	struct pvr_qp *qp;
+
+	forgery->env = env;
+	fg_wire_hold(env->wire, 0, 1, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 3000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 8192, &env->b.mr, 0, 3000);
+	fg_wire_run(env->wire);
+	qp = device_qp(&env->a);
+	forgery->route = qp->remote_sq->route;
+	forgery->ack = (struct pvr_frame_ack){
+		.frame.type = PVR_FRAME_ACK,
+		.verdict = PVR_WIRE_ACK,
+		.epoch = htole32(qp->epoch),
+		.qpn = htole32(qp->qpn),
+		.psn = htole32(pvr_flight(qp->remote_sq, 0)->psn),
+	};
+	memcpy(forgery->ack.gid, env->a.gid, 16);
+}
+
+static void say(struct forgery *forgery, struct pvr_frame_ack ack)
+{
+	pvr_remote_ack(&forgery->route, "default", &ack);
+	fg_wire_run(forgery->env->wire);
+	expect_no_cqe(&forgery->env->a.scq);
+	expect_state(&forgery->env->a, PVR_QPS_RTS);
+}
+
+static struct pvr_frame_ack with_psn(const struct forgery *forgery, uint32_t more)
+{
+	struct pvr_frame_ack ack = forgery->ack;
+
+	ack.psn = htole32((le32toh(ack.psn) + more) & 0xffffff);
+	return ack;
+}
+
+static void test_forged_acknowledgements_complete_nothing(void **state)
+{
+	struct t_env *env = *state;
+	struct forgery forgery;
+	struct pvr_frame_ack ack;
+
+	open_ends(env, &env->a, &env->b, 16);
+	forge(&forgery, env);
+	/* In a message, behind the last one, before the first one, half-way round. */
+	say(&forgery, with_psn(&forgery, 1));
+	say(&forgery, with_psn(&forgery, 7));
+	say(&forgery, with_psn(&forgery, 0xffffff));
+	say(&forgery, with_psn(&forgery, 0x800000));
+	/* More of the message than there is, or all of it. */
+	ack = forgery.ack;
+	ack.done = htole64(3000);
+	say(&forgery, ack);
+	ack.done = htole64(1ull << 31);
+	say(&forgery, ack);
+	/* Another epoch, queue pair, GID, fabric. */
+	ack = with_psn(&forgery, 3);
+	ack.epoch ^= htole32(1);
+	say(&forgery, ack);
+	ack = with_psn(&forgery, 3);
+	ack.qpn ^= htole32(0x10000);
+	say(&forgery, ack);
+	ack = with_psn(&forgery, 3);
+	ack.gid[15] ^= 1;
+	say(&forgery, ack);
+	ack = with_psn(&forgery, 3);
+	pvr_remote_ack(&forgery.route, "nowhere", &ack);
+	expect_no_cqe(&env->a.scq);
+	/* A remote that is not the peer's. */
+	forgery.route.remote = fg_wire_remote(env->wire, 0, 0);
+	say(&forgery, with_psn(&forgery, 3));
+	forgery.route.remote = fg_wire_remote(env->wire, 0, 1);
+	/* It would have been believed otherwise; and the READ has no data yet. */
+	ack = with_psn(&forgery, 6);
+	pvr_remote_ack(&forgery.route, "default", &ack);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_no_cqe(&env->a.scq);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
+}
+
+static void test_forged_refusals_fail_nothing(void **state)
+{
+	struct t_env *env = *state;
+	struct forgery forgery;
+	struct pvr_frame_ack ack;
+
+	open_ends(env, &env->a, &env->b, 16);
+	forge(&forgery, env);
+	for (uint8_t verdict = PVR_WIRE_RNR; verdict < PVR_WIRE_VERDICTS; verdict++) {
+		ack = with_psn(&forgery, 4);
+		ack.verdict = verdict;
+		say(&forgery, ack);
+		ack.psn = forgery.ack.psn;
+		ack.epoch ^= htole32(1);
+		say(&forgery, ack);
+	}
+	/* From a connection that is not used any more. */
+	forgery.route.generation--;
+	for (uint8_t verdict = PVR_WIRE_RNR; verdict < PVR_WIRE_VERDICTS; verdict++) {
+		if (verdict == PVR_WIRE_NAK)
+			continue;
+		ack = forgery.ack;
+		ack.verdict = verdict;
+		say(&forgery, ack);
+		assert_int_equal(device_qp(&env->a)->wait, PVR_QP_RUNNING);
+	}
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
+}
+
+static void test_values_nobody_asked_for_are_ignored(void **state)
+{
+	struct t_env *env = *state;
+	struct forgery forgery;
+	struct pvr_frame_atomic_ack ack = { .frame.type = PVR_FRAME_ATOMIC_ACK, .value = ~0ull };
+
+	open_ends(env, &env->a, &env->b, 16);
+	fg_fill(env->a.buf.va, env->a.buf.size, 3);
+	forge(&forgery, env);
+	ack.epoch = forgery.ack.epoch;
+	ack.qpn = forgery.ack.qpn;
+	memcpy(ack.gid, forgery.ack.gid, 16);
+	for (uint32_t i = 0; i < 8; i++) {
+		ack.psn = htole32((le32toh(forgery.ack.psn) + i) & 0xffffff);
+		pvr_remote_atomic_ack(&forgery.route, "default", &ack);
+	}
+	expect_no_cqe(&env->a.scq);
+	assert_int_equal(fg_mismatch(env->a.buf.va, env->a.buf.size, 3), env->a.buf.size);
+}
+
+static void test_data_nobody_asked_for_is_ignored(void **state)
+{
+	static const struct {
+		uint32_t psn, offset, chunk;
+	} cases[] = { { 0, 0, 3000 }, { 1, 0, 3000 }, { 3, 1, 2999 },  { 3, 0, 3001 },
+		      { 3, 0, 0 },    { 6, 0, 3000 }, { 3, 3000, 10 }, { 3, 2999, 10 } };
+	struct t_env *env = *state;
+	struct forgery forgery;
+
+	open_ends(env, &env->a, &env->b, 16);
+	fg_fill(env->a.buf.va, env->a.buf.size, 3);
+	forge(&forgery, env);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct pvr_frame_read_data data = {
+			.frame.type = PVR_FRAME_READ_DATA,
+			.epoch = forgery.ack.epoch,
+			.qpn = forgery.ack.qpn,
+			.psn = htole32((le32toh(forgery.ack.psn) + cases[i].psn) & 0xffffff),
+			.offset = htole64(cases[i].offset),
+			.chunk = htole32(cases[i].chunk),
+		};
+
+		memcpy(data.gid, forgery.ack.gid, 16);
+		assert_int_equal(pvr_remote_read_data(&forgery.route, "default", &data),
+				 PVR_HANDLED);
+	}
+	/* That of the READ itself says that the WRITE before it is done, and no more. */
+	while (fg_cq_pending(&env->a.scq))
+		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(begun(&env->a), 1);
+	assert_int_equal(fg_mismatch(env->a.buf.va, env->a.buf.size, 3), env->a.buf.size);
+}
+
+/* ------------------------------------------------------------------ forged requests */
+
+static struct pvr_frame_request request_of(struct t_env *env)
+{
+	struct pvr_qp *qp = device_qp(&env->b);
+	struct pvr_frame_request frame = {
+		.frame.type = PVR_FRAME_REQUEST,
+		.frame.flags = PVR_REQUEST_F_LAST,
+		.frame.fabric = htole16(1),
+		.frame.size = htole32(sizeof(frame) + 8),
+		.op = PVR_WIRE_WRITE,
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+		.epoch = htole32(1),
+		.src_qpn = htole32(env->a.qp.qpn),
+		.dst_qpn = htole32(env->b.qp.qpn),
+		.psn = htole32(qp->rq_psn),
+		.psns = htole32(1),
+		.rkey = htole32(env->b.mr.rkey),
+		.addr = htole64(env->b.mr.start),
+		.length = htole64(8),
+		.chunk = htole32(8),
+	};
+
+	memcpy(frame.sgid, env->a.gid, 16);
+	memcpy(frame.dgid, env->b.gid, 16);
+	return frame;
+}
+
+/* Sends it, and says what came back: the verdict, or -1 if nothing did. */
+static int ask(struct t_env *env, struct fg_forger *forger, const struct pvr_frame_request *frame)
+{
+	struct pvr_frame_ack ack;
+
+	fg_forger_send(forger, frame, sizeof(*frame));
+	fg_forger_send(forger, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+	fg_wire_run(env->wire);
+	if (fg_forger_recv(forger, &ack, sizeof(ack)) < sizeof(ack))
+		return -1;
+	return ack.verdict;
+}
+
+static struct fg_forger *forger_create(struct t_env *env)
+{
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct pvr_frame_fabric fabric = {
+		.frame.type = PVR_FRAME_FABRIC,
+		.frame.fabric = htole16(1),
+		.frame.size = htole32(sizeof(fabric)),
+		.name = "default",
+	};
+
+	fg_forger_send(forger, &fabric, sizeof(fabric));
+	return forger;
+}
+
+static void test_forged_requests_write_nothing(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_frame_request good, frame;
+	struct fg_forger *forger;
+
+	open_ends(env, &env->a, &env->b, 16);
+	forger = forger_create(env);
+	memset(env->b.buf.va, 0, env->b.buf.size);
+	good = request_of(env);
+	/* For nobody, or for somebody else's peer. */
+	frame = good;
+	frame.dst_qpn ^= htole32(0x10000);
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	frame = good;
+	frame.src_qpn ^= htole32(0x10000);
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	/* To where nobody is; by the other RoCE; from a GID that is not the sender's. */
+	frame = good;
+	frame.dgid[15] ^= 0x55;
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_GONE);
+	frame = good;
+	frame.gid_type = PVR_GID_TYPE_ROCE_V1;
+	assert_int_equal(ask(env, forger, &frame), -1);
+	frame = good;
+	memcpy(frame.sgid, env->b.gid, 16);
+	assert_int_equal(ask(env, forger, &frame), -1);
+	assert_true(fg_logged(fg_wire_host(env->wire, 1), "a GID that it has not been given"));
+	/* Behind what there is, told once; before all that there was. */
+	frame = good;
+	frame.psn = htole32((le32toh(good.psn) + 1) & 0xffffff);
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_SEQUENCE);
+	assert_int_equal(ask(env, forger, &frame), -1);
+	frame.psn = htole32((le32toh(good.psn) - 1) & 0xffffff);
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	assert_int_equal(*(uint64_t *)env->b.buf.va, 0);
+	/* Then the right one, and the same again: it is done once. */
+	assert_int_equal(ask(env, forger, &good), PVR_WIRE_ACK);
+	assert_int_equal(*(uint64_t *)env->b.buf.va, UINT64_MAX);
+	*(uint64_t *)env->b.buf.va = 0;
+	assert_int_equal(ask(env, forger, &good), PVR_WIRE_ACK);
+	assert_int_equal(*(uint64_t *)env->b.buf.va, 0);
+	/* A foreign key fails the queue pair, as between two of one host. */
+	frame = request_of(env);
+	frame.rkey ^= htole32(0x10000);
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NAK);
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_false(fg_forger_is_closed(forger));
+	fg_forger_destroy(forger);
+}
+
+/* ------------------------------------------------------------------------- UC */
+
+static void test_unreliable_messages_get_lost_as_a_whole(void **state)
+{
+	struct t_env *env = *state;
+	const struct fg_qp_spec spec = { .type = PVR_QPT_UC };
+	uint32_t lost = 0;
+
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 64);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 64);
+	fg_end_connect(&env->a, &env->b, NULL);
+	for (uint32_t n = 0; n < 60; n += 2) {
+		uint32_t got;
+
+		fg_fill(env->a.buf.va, 60000, n);
+		t_recv(&env->b, 1, 0, 60000);
+		t_send(&env->a, 2, 0, 60000);
+		steps(env, n);
+		fg_wire_cut(env->wire, 0, 1, 0);
+		fg_wire_mend(env->wire, 0, 1, 0);
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		got = fg_cq_pending(&env->b.rcq);
+		lost += !got;
+		if (!got) {
+			/* Its receive request is for the next one. */
+			t_send(&env->a, 3, 0, 60000);
+			fg_wire_settle(env->wire, FG_SEC);
+			expect_done(&env->a.scq, 3, PVRDMA_WC_SEND);
+		}
+		expect_recv(&env->b.rcq, 1, 60000);
+		assert_int_equal(fg_mismatch(env->b.buf.va, 60000, n), 60000);
+	}
+	assert_in_range(lost, 5, 29);
+}
+
+static void test_statistics_of_both_ends(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_adapter_stats a, b;
+
+	open_ends(env, &env->a, &env->b, 64);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 50000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 1000);
+	fg_wire_settle(env->wire, FG_SEC);
+	a = fg_stats(env->g[0]);
+	b = fg_stats(env->g[1]);
+	assert_int_equal(a.tx_messages, 2);
+	assert_int_equal(a.tx_bytes, 51000);
+	assert_int_equal(a.tx_reads, 1);
+	assert_int_equal(b.rx_messages, 2);
+	assert_int_equal(b.rx_bytes, 51000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_large_messages_do_not_keep_small_ones_waiting, narrow),
+		T(test_many_queue_pairs_share_a_connection, narrow),
+		T(test_nobody_starves_on_a_slow_connection, narrow),
+		T(test_more_requests_than_the_window, guests),
+		T(test_fence_waits_for_reads_on_their_way, guests),
+		T(test_invalidation_waits_for_all_before_it, guests),
+		T(test_reads_in_flight_are_bounded_by_the_depth, guests),
+		T(test_bad_request_fails_behind_those_on_their_way, guests),
+		T(test_sqd_waits_for_what_is_on_its_way, guests),
+		T(test_psn_of_the_send_queue_is_that_of_the_next_request, guests),
+		T(test_region_goes_under_a_write_and_a_read, narrow),
+		T(test_peer_goes_under_a_write_and_a_read, narrow),
+		T(test_requester_goes_under_a_write_and_a_read, narrow),
+		T(test_queue_pair_begins_anew_with_answers_on_their_way, guests),
+		T(test_peer_moves_between_hosts, guests),
+		T(test_message_waits_for_a_peer_that_is_not_known_yet, guests),
+		T(test_forged_acknowledgements_complete_nothing, guests),
+		T(test_forged_refusals_fail_nothing, guests),
+		T(test_values_nobody_asked_for_are_ignored, guests),
+		T(test_data_nobody_asked_for_is_ignored, guests),
+		T(test_forged_requests_write_nothing, guests),
+		T(test_unreliable_messages_get_lost_as_a_whole, narrow),
+		T(test_statistics_of_both_ends, guests),
+	};
+
+	fg_default_ext = PVR_EXT_UC;
+	setenv("FG_WIRE", "1", 1);
+	return T_MAIN(tests);
+}
