@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * libFuzzer target: what another daemon sends, on a connection that it has dialled or on
+ * one of ours, to an engine with a guest and queue pairs of all types behind it.
+ *
+ * The first bytes of an input say how it is fed: FEED_* flags, how many bytes a read gives
+ * at most, and how much of the answers gets away. The rest is the stream. EPOCH in it
+ * stands for the epoch of our queue pair's requests, which changes from input to input.
+ *
+ * With FUZZ_SEEDS=FOLDER in the environment it writes the first inputs there, and ends.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_guest.h"
+#include "pipe.h"
+#include "transport/wire.h"
+
+#define FEED_ANSWERS 0x01 /* on our own outgoing connection */
+#define FEED_SRQ 0x02 /* receive requests are there */
+#define FEED_TIME 0x04 /* some time passes behind the input */
+#define FEED_HEAD 4 /* bytes before the stream */
+#define EPOCH 0xfee1deadu
+#define CHUNK 65536u
+#define PEER_QPN 0x123u
+#define CANARY 0x5a
+#define ROUNDS 4000
+#define PAGES 32 /* of each end's buffer */
+#define RECVS 16
+
+static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
+
+struct feed {
+	const uint8_t *data;
+	size_t left, limit;
+	size_t room; /* for what we send; SIZE_MAX: it is all taken */
+	bool wants;
+	uint32_t epoch; /* of what was sent last */
+};
+
+static const struct pvr_net_ops net_ops = { 0 };
+
+static struct {
+	struct fg_host *host;
+	struct fg_guest *guest;
+	struct pvr_remote *remote;
+	struct fg_end rc, uc, ud;
+	struct fg_buf canary;
+	uint8_t peer[16];
+} w;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+/* ------------------------------------------------------------------------ the stream */
+
+static ssize_t feed_recv(void *opaque, const struct iovec *iov, int count)
+{
+	struct feed *feed = opaque;
+	size_t max = feed->limit ? feed->limit : SIZE_MAX, done = 0, n;
+
+	for (int i = 0; i < count && feed->left && done < max; i++) {
+		n = iov[i].iov_len < feed->left ? iov[i].iov_len : feed->left;
+		n = n < max - done ? n : max - done;
+		memcpy(iov[i].iov_base, feed->data, n);
+		feed->data += n;
+		feed->left -= n;
+		done += n;
+	}
+	return (ssize_t)done;
+}
+
+/* The first piece of what is sent begins with a frame, if nothing waited. */
+static void look_at_epoch(struct feed *feed, const struct iovec *iov)
+{
+	const struct pvr_frame_request *request = iov->iov_base;
+
+	for (size_t at = 0; at + sizeof(*request) <= iov->iov_len; at += request->frame.size) {
+		request = (const void *)((const uint8_t *)iov->iov_base + at);
+		if (request->frame.type == PVR_FRAME_REQUEST)
+			feed->epoch = request->epoch;
+		if (request->frame.size < sizeof(request->frame))
+			break;
+	}
+}
+
+static ssize_t feed_send(void *opaque, const struct iovec *iov, int count)
+{
+	struct feed *feed = opaque;
+	size_t done = 0, n;
+
+	look_at_epoch(feed, iov);
+	for (int i = 0; i < count && feed->room; i++) {
+		n = iov[i].iov_len < feed->room ? iov[i].iov_len : feed->room;
+		if (feed->room != SIZE_MAX)
+			feed->room -= n;
+		done += n;
+	}
+	return (ssize_t)done;
+}
+
+static void feed_want(void *opaque)
+{
+	((struct feed *)opaque)->wants = true;
+}
+
+static const struct pvr_stream_ops ops = {
+	.send = feed_send,
+	.recv = feed_recv,
+	.want_output = feed_want,
+};
+
+/* ------------------------------------------------------------------------- the guest */
+
+static void connect_end(struct fg_end *end)
+{
+	struct fg_conn conn = fg_conn_default;
+
+	conn.mtu = PVR_MTU_4096;
+	if (fg_qp_to_reset(&end->qp) || fg_qp_connect(&end->qp, &conn, w.peer, PEER_QPN))
+		fg_die("cannot connect a queue pair");
+}
+
+static void post_recvs(struct fg_end *end)
+{
+	for (uint32_t i = 0; i < RECVS; i++) {
+		const struct pvrdma_sge sge = fg_sge(&end->mr, i * 4096, 8192);
+
+		fg_post_recv(&end->qp, i, &sge, 1);
+	}
+}
+
+/* What an answer may be to. */
+static void post_requests(void)
+{
+	const struct pvrdma_sge sge = fg_sge(&w.rc.mr, 0, 70000), word = fg_sge(&w.rc.mr, 0, 8);
+	const enum pvrdma_wr_opcode opcodes[] = {
+		PVRDMA_WR_SEND,		   PVRDMA_WR_RDMA_READ,
+		PVRDMA_WR_ATOMIC_CMP_AND_SWP, PVRDMA_WR_RDMA_WRITE,
+	};
+
+	for (uint32_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
+		const struct fg_wr wr = {
+			.wr_id = i,
+			.opcode = opcodes[i],
+			.flags = PVR_SEND_SIGNALED,
+			.sge = opcodes[i] == PVRDMA_WR_ATOMIC_CMP_AND_SWP ? &word : &sge,
+			.num_sge = 1,
+			.remote_addr = 0x1000,
+			.rkey = 0x1234,
+		};
+
+		fg_post_send(&w.rc.qp, &wr);
+	}
+	fg_run(w.host);
+}
+
+static void prepare(bool recvs)
+{
+	/* An answer may have been that it is gone. */
+	if (pvr_engine_set_gid(w.host->engine, "default", w.peer, PVR_GID_TYPE_ROCE_V2,
+			       PVR_WHERE_REMOTE, w.remote))
+		fg_die("cannot set a GID");
+	connect_end(&w.rc);
+	connect_end(&w.uc);
+	if (fg_qp_to_reset(&w.ud.qp))
+		fg_die("cannot reset a queue pair");
+	fg_end_ready(&w.ud);
+	fg_cq_drain(&w.rc.scq);
+	fg_cq_drain(&w.rc.rcq);
+	fg_cq_drain(&w.uc.rcq);
+	fg_cq_drain(&w.ud.rcq);
+	if (!recvs)
+		return;
+	post_recvs(&w.rc);
+	post_recvs(&w.uc);
+	post_recvs(&w.ud);
+}
+
+/* Nothing but registered memory was written to. */
+static void check_canary(void)
+{
+	for (size_t i = 0; i < 4096; i++)
+		if (w.canary.va[i] != CANARY)
+			fg_die("memory that no key names was written to");
+}
+
+static void world_make(void)
+{
+	struct fg_guest_config config;
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_MCAST;
+	w.host = fg_host_create();
+	pvr_engine_set_net(w.host->engine, &net_ops, NULL);
+	fg_guest_config_init(&config, 1);
+	w.guest = fg_guest_start(w.host, 1);
+	w.remote = pvr_remote_get(w.host->engine, "peer");
+	config.mac[5] = 9;
+	fg_gid_from_mac(w.peer, config.mac);
+	fg_end_open_spec(&w.rc, &w.guest->kernel, &spec, PAGES);
+	spec.type = PVR_QPT_UC;
+	fg_end_open_spec(&w.uc, &w.guest->kernel, &spec, PAGES);
+	spec.type = PVR_QPT_UD;
+	fg_end_open_spec(&w.ud, &w.guest->kernel, &spec, PAGES);
+	fg_qp_attach(&w.ud.qp, group);
+	fg_buf_init(&w.canary, &w.guest->ram, 1, FG_SCATTERED);
+	memset(w.canary.va, CANARY, 4096);
+}
+
+/* --------------------------------------------------------------------------- a run */
+
+static void feed_requests(struct feed *feed)
+{
+	const struct pvr_stream_limits limits = { .chunk = CHUNK };
+	struct pvr_in *in = pvr_in_create(w.remote, PVR_PIPE_TCP, 0, &ops, feed, &limits);
+	enum pvr_input result = PVR_INPUT_MORE;
+	struct pvr_input_error err;
+
+	if (!in)
+		fg_die("no memory");
+	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
+		if (result == PVR_INPUT_IDLE && !feed->left)
+			break;
+		/* The embedder waits for a moment; here it is over. */
+		if (result == PVR_INPUT_STALLED)
+			w.host->now += 100 * FG_MS;
+		result = pvr_in_input(in, &err);
+		if (result != PVR_INPUT_OUTPUT)
+			continue;
+		feed->room = SIZE_MAX;
+		if (!pvr_in_output(in))
+			break;
+		result = PVR_INPUT_MORE;
+	}
+	pvr_in_destroy(in);
+}
+
+static void patch_epoch(uint8_t *data, size_t size, uint32_t epoch)
+{
+	const uint32_t magic = EPOCH;
+
+	for (size_t i = 0; i + 4 <= size; i++)
+		if (!memcmp(data + i, &magic, 4))
+			memcpy(data + i, &epoch, 4);
+}
+
+static void feed_answers(struct feed *feed, uint8_t *data)
+{
+	const struct pvr_stream_limits limits = { .chunk = CHUNK };
+	enum pvr_input result = PVR_INPUT_MORE;
+	struct pvr_input_error err;
+	size_t size = feed->left;
+
+	feed->left = 0;
+	pvr_out_up(w.remote, PVR_PIPE_TCP, 0, &ops, feed, &limits);
+	post_requests();
+	patch_epoch(data, size, feed->epoch);
+	feed->left = size;
+	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
+		if (result == PVR_INPUT_IDLE && !feed->left)
+			break;
+		result = pvr_out_input(w.remote, PVR_PIPE_TCP, 0, &err);
+		if (!feed->wants)
+			continue;
+		feed->wants = false;
+		feed->room = SIZE_MAX;
+		pvr_out_output(w.remote, PVR_PIPE_TCP, 0);
+	}
+	fg_run(w.host);
+	pvr_out_down(w.remote, PVR_PIPE_TCP, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct feed feed = { .room = SIZE_MAX };
+	uint8_t *copy;
+
+	if (size < FEED_HEAD)
+		return 0;
+	copy = malloc(size);
+	if (!copy)
+		fg_die("no memory");
+	memcpy(copy, data, size);
+	feed.data = copy + FEED_HEAD;
+	feed.left = size - FEED_HEAD;
+	feed.limit = copy[1];
+	if (copy[2])
+		feed.room = copy[2] * 64u;
+	prepare(copy[0] & FEED_SRQ);
+	if (copy[0] & FEED_ANSWERS)
+		feed_answers(&feed, copy + FEED_HEAD);
+	else
+		feed_requests(&feed);
+	if (copy[0] & FEED_TIME)
+		fg_settle(w.host, FG_SEC);
+	fg_run(w.host);
+	check_canary();
+	free(copy);
+	return 0;
+}
+
+/* ---------------------------------------------------------------------------- seeds */
+
+struct seed {
+	uint8_t data[70000];
+	size_t size;
+};
+
+static void add(struct seed *seed, const void *bytes, size_t size)
+{
+	if (size > sizeof(seed->data) - seed->size)
+		fg_die("a seed that is too long");
+	memcpy(seed->data + seed->size, bytes, size);
+	seed->size += size;
+}
+
+static struct seed *seed_new(uint8_t flags)
+{
+	static struct seed seed;
+	const struct pvr_frame_fabric fabric = {
+		.frame = { .size = sizeof(fabric), .type = PVR_FRAME_FABRIC, .fabric = 1 },
+		.name = "default",
+	};
+
+	memset(&seed, 0, sizeof(seed));
+	seed.data[0] = flags;
+	seed.size = FEED_HEAD;
+	if (!(flags & FEED_ANSWERS))
+		add(&seed, &fabric, sizeof(fabric));
+	return &seed;
+}
+
+static void save(const struct seed *seed, const char *name)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", getenv("FUZZ_SEEDS"), name);
+	file = fopen(path, "wb");
+	if (!file || fwrite(seed->data, seed->size, 1, file) != 1 || fclose(file))
+		fg_die("cannot write %s", path);
+}
+
+static struct pvr_frame_request request(const struct fg_end *to, uint8_t op, uint32_t psn,
+					uint32_t len)
+{
+	struct pvr_frame_request request = {
+		.frame = { .size = sizeof(request),
+			   .type = PVR_FRAME_REQUEST,
+			   .flags = PVR_REQUEST_F_LAST,
+			   .fabric = 1 },
+		.op = op,
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+		.epoch = 1,
+		.src_qpn = PEER_QPN,
+		.dst_qpn = to->qp.qpn,
+		.psn = psn,
+		.psns = 1,
+		.rkey = to->mr.rkey,
+		.addr = to->mr.start,
+		.length = len,
+		.chunk = len,
+	};
+
+	if (op <= PVR_WIRE_WRITE_IMM)
+		request.frame.size += len;
+	if (op >= PVR_WIRE_CMP_SWAP)
+		request.chunk = 0;
+	if (to == &w.uc)
+		request.frame.flags |= PVR_REQUEST_F_UC;
+	memcpy(request.sgid, w.peer, 16);
+	memcpy(request.dgid, to->gid, 16);
+	return request;
+}
+
+static void add_request(struct seed *seed, const struct fg_end *to, uint8_t op, uint32_t psn,
+			uint32_t len)
+{
+	static const uint8_t payload[8192];
+	const struct pvr_frame_request frame = request(to, op, psn, len);
+
+	add(seed, &frame, sizeof(frame));
+	if (op <= PVR_WIRE_WRITE_IMM)
+		add(seed, payload, len);
+}
+
+static void seeds_of_requests(void)
+{
+	static const char *const names[] = { "send",  "send-imm", "send-inv", "write", "write-imm",
+					     "read",  "cmp-swap", "fetch-add" };
+	struct pvr_qp_attr attr;
+	struct seed *seed;
+	char name[64];
+
+	if (fg_qp_query(&w.rc.qp, &attr))
+		fg_die("cannot query a queue pair");
+	for (uint8_t op = 0; op < PVR_WIRE_OPS; op++) {
+		seed = seed_new(FEED_SRQ);
+		for (uint32_t i = 0; i < 3; i++)
+			add_request(seed, &w.rc, op, attr.rq_psn + i, op >= PVR_WIRE_CMP_SWAP ? 8 : 64);
+		snprintf(name, sizeof(name), "request-%s", names[op]);
+		save(seed, name);
+	}
+	seed = seed_new(FEED_SRQ);
+	add_request(seed, &w.uc, PVR_WIRE_SEND, attr.rq_psn, 64);
+	add_request(seed, &w.uc, PVR_WIRE_WRITE, attr.rq_psn + 1, 5000);
+	save(seed, "request-uc");
+	/* Nothing is posted; then one that is out of order. */
+	seed = seed_new(0);
+	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn, 64);
+	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn + 5, 64);
+	save(seed, "request-rnr");
+	seed = seed_new(FEED_SRQ);
+	seed->data[1] = 100;
+	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn, 8192);
+	save(seed, "request-in-bits");
+	/* Answers that do not get away at once. */
+	seed = seed_new(FEED_SRQ | FEED_TIME);
+	seed->data[2] = 1;
+	for (uint32_t i = 0; i < 4; i++)
+		add_request(seed, &w.rc, PVR_WIRE_READ, attr.rq_psn + 2 * i, 8192);
+	save(seed, "request-blocked");
+}
+
+static void seeds_of_datagrams(void)
+{
+	struct pvr_frame_datagram dgram = {
+		.frame = { .size = sizeof(dgram), .type = PVR_FRAME_DATAGRAM, .fabric = 1 },
+		.has_imm = 1,
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+		.src_qpn = 5,
+		.dst_qpn = w.ud.qp.qpn,
+		.qkey = FG_QKEY,
+	};
+	struct seed *seed = seed_new(FEED_SRQ);
+
+	memcpy(dgram.sgid, w.peer, 16);
+	memcpy(dgram.dgid, w.ud.gid, 16);
+	add(seed, &dgram, sizeof(dgram));
+	dgram.dst_qpn = 0xffffff;
+	memcpy(dgram.dgid, group, 16);
+	add(seed, &dgram, sizeof(dgram));
+	save(seed, "datagram");
+}
+
+static void seed_of_questions(void)
+{
+	const struct pvr_frame_ping ping = {
+		.frame = { .size = sizeof(ping), .type = PVR_FRAME_PING },
+	};
+	struct pvr_frame_where where = {
+		.frame = { .size = sizeof(where), .type = PVR_FRAME_WHERE, .fabric = 1 },
+	};
+	const struct pvr_frame_bye bye = {
+		.frame = { .size = sizeof(bye), .type = PVR_FRAME_BYE },
+		.text = "over",
+	};
+	struct seed *seed = seed_new(FEED_ANSWERS | FEED_TIME);
+
+	where.frame.type = PVR_FRAME_HERE;
+	add(seed, &where, sizeof(where));
+	save(seed, "answer-here");
+	where.frame.type = PVR_FRAME_WHERE;
+	seed = seed_new(0);
+	memcpy(where.gid, w.rc.gid, 16);
+	add(seed, &ping, sizeof(ping));
+	add(seed, &where, sizeof(where));
+	add(seed, &bye, sizeof(bye));
+	save(seed, "questions");
+}
+
+static struct pvr_frame_ack ack(uint8_t verdict, uint32_t psn)
+{
+	struct pvr_frame_ack frame = {
+		.frame = { .size = sizeof(frame), .type = PVR_FRAME_ACK, .fabric = 1 },
+		.verdict = verdict,
+		.epoch = EPOCH,
+		.qpn = w.rc.qp.qpn,
+		.psn = psn,
+	};
+
+	memcpy(frame.gid, w.rc.gid, 16);
+	return frame;
+}
+
+static void seeds_of_verdicts(uint32_t psn)
+{
+	static const char *const names[] = { "ack", "rnr", "nak", "sequence", "nobody", "gone" };
+	char name[64];
+
+	for (uint8_t verdict = 0; verdict < PVR_WIRE_VERDICTS; verdict++) {
+		struct pvr_frame_ack frame = ack(verdict, psn + (verdict == PVR_WIRE_ACK));
+		struct seed *seed = seed_new(FEED_ANSWERS);
+
+		frame.rnr_ns = verdict == PVR_WIRE_RNR ? 1000 : 0;
+		add(seed, &frame, sizeof(frame));
+		snprintf(name, sizeof(name), "answer-%s", names[verdict]);
+		save(seed, name);
+	}
+}
+
+/* What post_requests() asks for takes 18 PSNs for 70000 bytes. */
+static void seed_of_data(uint32_t psn)
+{
+	static const uint8_t payload[CHUNK];
+	struct pvr_frame_read_data data = {
+		.frame = { .size = sizeof(data) + 4096, .type = PVR_FRAME_READ_DATA, .fabric = 1 },
+		.epoch = EPOCH,
+		.qpn = w.rc.qp.qpn,
+		.psn = psn + 18,
+		.chunk = 4096,
+	};
+	struct pvr_frame_atomic_ack atomic = {
+		.frame = { .size = sizeof(atomic), .type = PVR_FRAME_ATOMIC_ACK, .fabric = 1 },
+		.epoch = EPOCH,
+		.qpn = w.rc.qp.qpn,
+		.psn = psn + 36,
+		.value = 7,
+	};
+	const struct pvr_frame_ack first = ack(PVR_WIRE_ACK, psn + 18);
+	struct seed *seed = seed_new(FEED_ANSWERS);
+
+	memcpy(data.gid, w.rc.gid, 16);
+	memcpy(atomic.gid, w.rc.gid, 16);
+	add(seed, &first, sizeof(first));
+	add(seed, &data, sizeof(data));
+	add(seed, payload, 4096);
+	add(seed, &atomic, sizeof(atomic));
+	save(seed, "answer-data");
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct pvr_qp_attr attr;
+
+	(void)argc;
+	(void)argv;
+	world_make();
+	if (!getenv("FUZZ_SEEDS"))
+		return 0;
+	prepare(false);
+	if (fg_qp_query(&w.rc.qp, &attr))
+		fg_die("cannot query a queue pair");
+	seeds_of_requests();
+	seeds_of_datagrams();
+	seed_of_questions();
+	seeds_of_verdicts(attr.sq_psn);
+	seed_of_data(attr.sq_psn);
+	exit(0);
+}
