@@ -389,7 +389,8 @@ int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key,
 	}
 	if (!*at)
 		return 0;
-	*changed = (*at)->where == PVR_WHERE_REMOTE;
+	/* Also who believed that nobody has it has to ask again. */
+	*changed = (*at)->where != PVR_WHERE_UNKNOWN;
 	del(book, at);
 	return 0;
 }

@@ -44,6 +44,9 @@ static void find_adapter(struct pvr_qp *qp)
 	/* Whoever makes the GID known after this look finds that we may wait for it. */
 	__atomic_store_n(&adapter->remotes.any, true, __ATOMIC_SEQ_CST);
 	qp->peer_remote = pvr_remote_gid_find(adapter, ah->dgid);
+	/* A question can get lost: each turn that finds nobody asks. */
+	if (!qp->peer_remote && adapter->engine->net.ops)
+		qp->topology--;
 }
 
 void pvr_local_look(struct pvr_qp *qp)

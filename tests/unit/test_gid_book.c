@@ -78,7 +78,8 @@ static void test_last_word_counts(void **state)
 	assert_int_equal(place.where, PVR_WHERE_NOWHERE);
 	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
 	expect_ok(set(book, &k, PVR_WHERE_NOWHERE, NULL, true));
-	expect_ok(set(book, &k, PVR_WHERE_UNKNOWN, NULL, false));
+	/* Who waits for nobody has to ask again. */
+	expect_ok(set(book, &k, PVR_WHERE_UNKNOWN, NULL, true));
 	assert_int_equal(pvr_gid_book_count(book), 0);
 }
 
