@@ -564,20 +564,25 @@ enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
 	enum pvr_where where;
 
 	where = pvr_remote_gid_check(remote, fabric, frame->sgid, frame->gid_type);
-	if (where == PVR_WHERE_UNKNOWN)
-		return pvr_in_may_stall(in) ? PVR_HANDLED_STALLED : PVR_HANDLED;
+	if (where == PVR_WHERE_UNKNOWN && pvr_in_may_stall(in))
+		return PVR_HANDLED_STALLED;
 	adapter = pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid,
 				     frame->gid_type);
-	if (!adapter) {
-		/* What is where is told to those only who are somebody there. */
-		if (where == PVR_WHERE_REMOTE)
-			tell_absence(in, frame, PVR_WIRE_GONE);
+	/*
+	 * What is where is told to those only who are somebody there. Others hear that
+	 * nobody answers, whoever is here: the directory may know of them later, and then
+	 * it is they who have to ask again, as nothing that was sent comes twice by itself.
+	 */
+	if (where != PVR_WHERE_REMOTE)
+		tell_absence(in, frame, PVR_WIRE_NOBODY);
+	else if (!adapter)
+		tell_absence(in, frame, PVR_WIRE_GONE);
+	if (!adapter)
 		return PVR_HANDLED;
-	}
 	pvr_adapter_lock(adapter);
 	if (where == PVR_WHERE_REMOTE)
 		handled = handle_for(adapter, in, frame, payload);
-	else
+	else if (where != PVR_WHERE_UNKNOWN)
 		log_imposture(adapter, in);
 	pvr_publish(adapter);
 	pvr_adapter_unlock(adapter);
