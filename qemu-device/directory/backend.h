@@ -6,6 +6,7 @@
 #include "directory.h"
 #include "entry.h"
 #include "inbox.h"
+#include "net/address.h"
 #include "own_gids.h"
 
 /* Those that may be NULL do nothing then. */
@@ -39,7 +40,8 @@ struct pvr_directory_ops {
 };
 
 struct pvr_directory {
-	struct pvr_directory_env env;
+	struct pvr_directory_env env; /* with strings of our own */
+	char name[PVR_REMOTE_NAME_MAX], address[PVR_ADDRESS_TEXT];
 	const struct pvr_directory_ops *ops;
 	void *backend;
 	struct pvr_inbox inbox;
@@ -50,6 +52,7 @@ struct pvr_directory {
 	/* Questions that may be looked up now; grows with time. */
 	uint64_t credit, credit_at;
 	uint64_t lookups, refused;
+	bool ending;
 	struct {
 		uint64_t since;
 		unsigned int count, suppressed;

@@ -359,7 +359,11 @@ struct pvr_directory *pvr_directory_create(const struct pvr_directory_env *env,
 		return NULL;
 	}
 	directory->env = *env;
-	directory->ops = &pvr_directory_static;
+	snprintf(directory->name, sizeof(directory->name), "%s", env->name);
+	snprintf(directory->address, sizeof(directory->address), "%s", env->address);
+	directory->env.name = directory->name;
+	directory->env.address = directory->address;
+	directory->ops = settings->etcd ? &pvr_directory_etcd : &pvr_directory_static;
 	if (init(directory, settings, err))
 		return directory;
 	pvr_directory_destroy(directory);
@@ -370,6 +374,7 @@ void pvr_directory_destroy(struct pvr_directory *directory)
 {
 	if (!directory)
 		return;
+	directory->ending = true;
 	pvr_entries_exit(directory);
 	if (directory->backend)
 		directory->ops->destroy(directory);

@@ -144,6 +144,14 @@ void pvr_entry_absent(struct pvr_directory *directory, struct pvr_entry *entry)
 	pvr_entry_set_due(directory, entry, PVR_DUE_ABSENT);
 }
 
+void pvr_entry_unknown(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	set_owner(directory, entry, NULL);
+	lose_members(directory, entry);
+	set_state(directory, entry, PVR_ENTRY_ASKING);
+	tell(directory, entry, PVR_WHERE_UNKNOWN, NULL);
+}
+
 void pvr_entry_tell(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	size_t i;

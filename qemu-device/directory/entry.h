@@ -86,6 +86,8 @@ void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
 void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
 		     struct pvr_host *host);
 bool pvr_entry_has_member(const struct pvr_entry *entry, const struct pvr_host *host);
+/* It is not known any more, and being looked up. */
+void pvr_entry_unknown(struct pvr_directory *directory, struct pvr_entry *entry);
 /* Nobody has it. */
 void pvr_entry_absent(struct pvr_directory *directory, struct pvr_entry *entry);
 /* Nothing is known, and it is not being looked up: it is asked for anew when it is needed. */

@@ -31,41 +31,6 @@ static char *trim(char *text)
 
 /* ----------------------------------------------------------------------- values */
 
-static bool is_port(const char *text)
-{
-	char *end;
-	unsigned long port = strtoul(text, &end, 10);
-
-	return *text >= '0' && *text <= '9' && !*end && port && port < 65536;
-}
-
-/* "192.0.2.1", "192.0.2.1:7471", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:7471" */
-static bool is_address(const char *text)
-{
-	char copy[PVR_ADDRESS_TEXT], *end, *port;
-	uint8_t binary[16];
-
-	if (strlen(text) >= sizeof(copy))
-		return false;
-	strcpy(copy, text);
-	if (inet_pton(AF_INET6, copy, binary) == 1)
-		return true;
-	if (*copy == '[') {
-		end = strchr(copy, ']');
-		if (!end || (end[1] && (end[1] != ':' || !is_port(end + 2))))
-			return false;
-		*end = '\0';
-		return inet_pton(AF_INET6, copy + 1, binary) == 1;
-	}
-	port = strchr(copy, ':');
-	if (port) {
-		*port++ = '\0';
-		if (!is_port(port))
-			return false;
-	}
-	return inet_pton(AF_INET, copy, binary) == 1;
-}
-
 /* An IPv4 prefix is meant as the GIDs that are made from such addresses. */
 static bool parse_prefix(struct pvr_pin *pin, char *text)
 {
@@ -91,14 +56,13 @@ static bool parse_prefix(struct pvr_pin *pin, char *text)
 
 static bool set_address(struct reader *reader, const char *value, struct pvr_error *err)
 {
+	struct pvr_address parsed;
+
 	if (reader->host->address[0])
 		return pvr_fail(err, "host '%s' has two addresses", reader->host->name);
-	if (!is_address(value))
-		return pvr_fail(err,
-				"address '%s' is none: expected numbers such as 192.0.2.1, "
-				"192.0.2.1:7471 or [2001:db8::1]:7471",
-				value);
-	strcpy(reader->host->address, value);
+	if (!pvr_address_parse(&parsed, value, err))
+		return false;
+	pvr_address_format(&parsed, reader->host->address);
 	return true;
 }
 

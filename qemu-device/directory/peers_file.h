@@ -5,11 +5,11 @@
 
 #include "error.h"
 #include "key.h"
+#include "net/address.h"
 #include "pipe.h"
 
 #define PVR_PEERS_FILE_HOSTS 256 /* who has more wants etcd: each is asked about each GID */
 #define PVR_PEERS_FILE_PINS 1024 /* of a host */
-#define PVR_ADDRESS_TEXT 64
 
 struct pvr_pin {
 	char fabric[PVR_NAME_MAX]; /* "": any */

@@ -575,7 +575,7 @@ static void test_reload(void **state)
 
 	write_file(path, "[host a]\naddress = nonsense\n");
 	pvr_directory_reload(net.directory);
-	assert_non_null(strstr(net.log, ":2: address 'nonsense' is none"));
+	assert_non_null(strstr(net.log, ":2: 'nonsense' is no IP address"));
 	assert_true(fake_is_at(&net, RED, G1, "a"));
 
 	write_file(path, "[host d]\naddress=192.0.2.4\n[host b]\naddress=192.0.2.22\n");
@@ -583,7 +583,7 @@ static void test_reload(void **state)
 	assert_true(fake_is_unknown(&net, RED, G1));
 	assert_true(fake_is_at(&net, RED, G2, "b"));
 	assert_true(fake_host(&net, "a")->forgotten);
-	assert_string_equal(fake_host(&net, "b")->address, "192.0.2.22");
+	assert_string_equal(fake_host(&net, "b")->address, "192.0.2.22:7471");
 	fake_host_add(&net, "d", RED, G1);
 	fake_host_up(&net, "d", true);
 	fake_resolve(&net, RED, G1);
@@ -602,9 +602,9 @@ static void test_mistakes_name_the_line(void **state)
 		{ "[host a]\naddress=192.0.2.1\n[host a]\n", ":3: two hosts are named 'a'" },
 		{ "[host a/b]\n", ":1: host 'a/b': a name has" },
 		{ "[peer a]\n", ":1: section '[peer a]': expected [host NAME]" },
-		{ "[host a]\naddress=host.example\n", ":2: address 'host.example' is none" },
-		{ "[host a]\naddress=192.0.2.1:0\n", ":2: address '192.0.2.1:0' is none" },
-		{ "[host a]\naddress=[::1]x\n", ":2: address '[::1]x' is none" },
+		{ "[host a]\naddress=host.example\n", ":2: 'host.example' is no IP address" },
+		{ "[host a]\naddress=192.0.2.1:0\n", ":2: address '192.0.2.1:0': port '0'" },
+		{ "[host a]\naddress=[::1]x\n", ":2: address '[::1]x': expected" },
 		{ "[host a]\naddress=192.0.2.1\ngids = 10.0.0.0/33\n", ":3: gids '10.0.0.0/33'" },
 		{ "[host a]\naddress=192.0.2.1\ngids red =\n", ":3: gids is empty" },
 		{ "[host a]\naddress=192.0.2.1\naddress=192.0.2.1\n", ":3: host 'a' has two addr" },

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The directory of many hosts, in etcd. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "etcd.h"
+
+#define TTL 10 /* seconds */
+
+/* -------------------------------------------------------------------------------- keys */
+
+void pvr_etcd_gid_key(const struct pvr_etcd *etcd, const struct pvr_key *key,
+		      char text[PVR_ETCD_KEY_MAX])
+{
+	bool group = pvr_key_is_group(key);
+	size_t len, i;
+
+	len = (size_t)snprintf(text, PVR_ETCD_KEY_MAX, "%s%s/%s/", etcd->prefix,
+			       group ? "mcast" : "gids", key->fabric);
+	for (i = 0; i < sizeof(key->gid); i++)
+		len += (size_t)snprintf(text + len, PVR_ETCD_KEY_MAX - len, "%02x", key->gid[i]);
+	if (group)
+		snprintf(text + len, PVR_ETCD_KEY_MAX - len, "/");
+}
+
+void pvr_etcd_host_key(const struct pvr_etcd *etcd, const char *host, char text[PVR_ETCD_KEY_MAX])
+{
+	snprintf(text, PVR_ETCD_KEY_MAX, "%shosts/%s", etcd->prefix, host);
+}
+
+void pvr_etcd_item_key(const struct pvr_etcd *etcd, const struct pvr_etcd_item *item,
+		       char text[PVR_ETCD_KEY_MAX])
+{
+	if (item->kind == PVR_ITEM_HOST)
+		pvr_etcd_host_key(etcd, pvr_container_of(item, struct pvr_host, private)->name,
+				  text);
+	else
+		pvr_etcd_gid_key(etcd, &pvr_container_of(item, struct pvr_entry, private)->node.key,
+				 text);
+}
+
+void pvr_etcd_add_range(struct pvr_text *text, const struct pvr_etcd_item *item, const char *key)
+{
+	char end[PVR_ETCD_KEY_MAX];
+
+	pvr_text_add(text, "\"key\":\"");
+	pvr_text_add_base64(text, key);
+	pvr_text_add(text, "\"");
+	if (item->kind != PVR_ITEM_GROUP)
+		return;
+	strcpy(end, key);
+	end[strlen(end) - 1]++; /* the '/' */
+	pvr_text_add(text, ",\"range_end\":\"");
+	pvr_text_add_base64(text, end);
+	pvr_text_add(text, "\"");
+}
+
+/* -------------------------------------------------------------------------- all of it */
+
+void pvr_etcd_step(struct pvr_etcd *etcd)
+{
+	pvr_etcd_lease_step(etcd);
+	pvr_etcd_publish_step(etcd);
+	pvr_etcd_lookup_step(etcd);
+	pvr_etcd_watch_step(etcd);
+}
+
+static void begin_grace(struct pvr_etcd *etcd)
+{
+	etcd->grace_until = pvr_loop_now() + 2 * etcd->ttl * PVR_SEC;
+}
+
+void pvr_etcd_resync(struct pvr_etcd *etcd)
+{
+	struct pvr_directory *directory = etcd->directory;
+	struct pvr_etcd_item *item;
+	struct pvr_entry *entry;
+	struct pvr_host *host;
+	size_t i;
+
+	begin_grace(etcd);
+	TAILQ_FOREACH(entry, &directory->entries.used, used)
+	{
+		item = (struct pvr_etcd_item *)entry->private;
+		if (entry->state == PVR_ENTRY_FOUND)
+			pvr_etcd_ask(etcd, item);
+	}
+	for (i = 0; i < PVR_HOST_BUCKETS; i++) {
+		LIST_FOREACH(host, &directory->hosts.buckets[i], link)
+			pvr_etcd_ask(etcd, (struct pvr_etcd_item *)host->private);
+	}
+}
+
+void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header)
+{
+	uint64_t revision = pvr_json_number(header, "revision");
+	uint64_t term = pvr_json_number(header, "raft_term");
+	/* Answers may come in another order than they were made, but not by that much. */
+	bool begun_anew = term < etcd->raft_term || revision + 100000 < etcd->revision;
+
+	if (!revision)
+		return;
+	if (begun_anew || revision > etcd->revision)
+		etcd->revision = revision;
+	etcd->raft_term = term;
+	if (!begun_anew)
+		return;
+	pvr_directory_log(etcd->directory, PVR_LOG_WARN,
+			  "etcd has begun anew: everything is looked up again");
+	pvr_etcd_resync(etcd);
+}
+
+static void client_ready(void *opaque)
+{
+	pvr_etcd_step(opaque);
+}
+
+static void client_changed(void *opaque, bool connected, const char *why)
+{
+	struct pvr_etcd *etcd = opaque;
+	const char *url = pvr_etcd_client_url(&etcd->client);
+
+	if (connected) {
+		pvr_directory_log(etcd->directory, PVR_LOG_INFO, "etcd at %s answers", url);
+		if (etcd->missed)
+			begin_grace(etcd);
+		etcd->missed = false;
+	} else {
+		etcd->missed = true;
+		pvr_etcd_watch_close(etcd);
+		pvr_directory_log(etcd->directory, PVR_LOG_WARN,
+				  "etcd at %s: %s; what is known stays", url, why);
+	}
+}
+
+/* ---------------------------------------------------------------- for the directory */
+
+static void etcd_lookup(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	struct pvr_etcd *etcd = pvr_etcd_of(directory);
+	struct pvr_etcd_item *item = (struct pvr_etcd_item *)entry->private;
+
+	item->kind = pvr_key_is_group(&entry->node.key) ? PVR_ITEM_GROUP : PVR_ITEM_GID;
+	pvr_etcd_ask(etcd, item);
+	pvr_etcd_lookup_step(etcd);
+}
+
+static void drop_item(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
+{
+	pvr_etcd_lookup_drop(etcd, item);
+	pvr_etcd_watch_drop(etcd, item);
+}
+
+static void etcd_drop(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	drop_item(pvr_etcd_of(directory), (struct pvr_etcd_item *)entry->private);
+}
+
+static void etcd_host_gone(struct pvr_directory *directory, struct pvr_host *host)
+{
+	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
+
+	drop_item(pvr_etcd_of(directory), &part->item);
+	if (part->known && !directory->ending)
+		directory->env.forget_peer(directory->env.opaque, host->name);
+}
+
+static void etcd_own_changed(struct pvr_directory *directory)
+{
+	pvr_etcd_publish_changed(pvr_etcd_of(directory));
+	pvr_etcd_publish_step(pvr_etcd_of(directory));
+}
+
+static void etcd_leave(struct pvr_directory *directory)
+{
+	pvr_etcd_lease_revoke(pvr_etcd_of(directory));
+}
+
+static void etcd_stats(struct pvr_directory *directory, struct pvr_directory_stats *stats)
+{
+	const struct pvr_etcd *etcd = directory->backend;
+	const struct pvr_http_counters *counters = pvr_http_counters(etcd->client.http);
+
+	stats->url = pvr_etcd_client_url(&etcd->client);
+	stats->connected = etcd->client.connected;
+	stats->registered = pvr_etcd_is_registered(etcd);
+	stats->watches = etcd->watch.num;
+	stats->events = etcd->watch.events;
+	stats->failures = etcd->client.failed;
+	stats->requests = counters->requests;
+	stats->tx_bytes = counters->tx_bytes;
+	stats->rx_bytes = counters->rx_bytes;
+}
+
+static bool etcd_create(struct pvr_directory *directory,
+			const struct pvr_directory_settings *settings, struct pvr_error *err)
+{
+	struct pvr_etcd *etcd = calloc(1, sizeof(*etcd));
+
+	directory->backend = etcd;
+	if (!etcd)
+		return pvr_fail(err, "out of memory");
+	etcd->directory = directory;
+	etcd->ttl = settings->etcd->lease ? settings->etcd->lease : TTL;
+	etcd->client.ready = client_ready;
+	etcd->client.changed = client_changed;
+	etcd->client.opaque = etcd;
+	pvr_etcd_lease_init(etcd);
+	pvr_etcd_lookup_init(etcd);
+	pvr_etcd_watch_init(etcd);
+	if (!pvr_etcd_publish_init(etcd, err) ||
+	    !pvr_etcd_client_init(&etcd->client, directory->env.loop, settings->etcd, err))
+		return false;
+	etcd->prefix = etcd->client.settings.prefix[0] ? etcd->client.settings.prefix : "pvrdma/";
+	pvr_etcd_step(etcd);
+	return true;
+}
+
+static void etcd_destroy(struct pvr_directory *directory)
+{
+	struct pvr_etcd *etcd = directory->backend;
+
+	pvr_etcd_client_exit(&etcd->client);
+	pvr_etcd_lease_exit(etcd);
+	pvr_etcd_lookup_exit(etcd);
+	pvr_etcd_watch_exit(etcd);
+	pvr_etcd_publish_exit(etcd);
+	free(etcd);
+}
+
+const struct pvr_directory_ops pvr_directory_etcd = {
+	.name = "etcd",
+	.entry_size = sizeof(struct pvr_etcd_entry),
+	.host_size = sizeof(struct pvr_etcd_host),
+	.create = etcd_create,
+	.destroy = etcd_destroy,
+	.lookup = etcd_lookup,
+	.drop = etcd_drop,
+	.due = pvr_etcd_due,
+	.located = pvr_etcd_located,
+	.moved = pvr_etcd_moved,
+	.host_gone = etcd_host_gone,
+	.own_changed = etcd_own_changed,
+	.leave = etcd_leave,
+	.stats = etcd_stats,
+};

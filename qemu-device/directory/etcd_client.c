@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Calls to etcd by its JSON gateway: to one of several URLs, after having logged in. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "etcd_client.h"
+#include "key.h"
+
+#define PAUSE_MIN (100 * PVR_MSEC)
+#define PAUSE_MAX (5 * PVR_SEC)
+#define LAST_CALL_MS 500l
+
+struct etcd_call {
+	struct pvr_etcd_client *client;
+	size_t url;
+	pvr_etcd_done done;
+	void *opaque;
+};
+
+const char *pvr_etcd_client_url(const struct pvr_etcd_client *client)
+{
+	return client->settings.urls[client->current];
+}
+
+/* --------------------------------------------------------------- success, failure */
+
+static void set_connected(struct pvr_etcd_client *client, bool connected, const char *why)
+{
+	if (connected == client->connected)
+		return;
+	client->connected = connected;
+	client->changed(client->opaque, connected, why);
+}
+
+static uint64_t pause_after(const struct pvr_etcd_client *client)
+{
+	unsigned int rounds = client->failures / (unsigned int)client->settings.num_urls;
+	uint64_t pause;
+
+	if (client->failures % client->settings.num_urls)
+		return 0; /* there is another one to try */
+	pause = rounds > 6 ? PAUSE_MAX : PAUSE_MIN << rounds;
+	return pause > PAUSE_MAX ? PAUSE_MAX : pause;
+}
+
+static void note_failure(struct pvr_etcd_client *client, size_t url, const char *why)
+{
+	uint64_t now = pvr_loop_now();
+
+	client->failed++;
+	if (url != client->current || now < client->retry_at)
+		return; /* one of several that were under way */
+	set_connected(client, false, why);
+	client->failures++;
+	client->current = (client->current + 1) % client->settings.num_urls;
+	client->token[0] = '\0';
+	client->retry_at = now + pause_after(client);
+	pvr_loop_timer_arm(client->loop, &client->timer, client->retry_at - now);
+}
+
+static void note_success(struct pvr_etcd_client *client)
+{
+	client->failures = 0;
+	set_connected(client, true, NULL);
+}
+
+static void retry(struct pvr_loop_timer *timer)
+{
+	struct pvr_etcd_client *client = pvr_container_of(timer, struct pvr_etcd_client, timer);
+
+	client->ready(client->opaque);
+}
+
+/* -------------------------------------------------------------------------- calls */
+
+static enum pvr_etcd_result judge(const struct pvr_http_reply *reply, struct json_object *object)
+{
+	if (reply->status == 200 && object)
+		return PVR_ETCD_OK;
+	/* 503: no leader, and the like. */
+	if (reply->status >= 400 && reply->status < 500 && object)
+		return PVR_ETCD_REFUSED;
+	return PVR_ETCD_FAILED;
+}
+
+static void describe(char *text, size_t size, const struct pvr_http_reply *reply)
+{
+	if (reply->error)
+		snprintf(text, size, "%.150s", reply->error);
+	else if (reply->status == 200)
+		snprintf(text, size, "its answer is no JSON");
+	else
+		snprintf(text, size, "HTTP status %ld", reply->status);
+}
+
+static void call_done(void *opaque, const struct pvr_http_reply *reply)
+{
+	struct etcd_call *call = opaque;
+	struct pvr_etcd_client *client = call->client;
+	struct json_object *object =
+		reply->status ? pvr_json_parse(reply->body, reply->len) : NULL;
+	enum pvr_etcd_result result = judge(reply, object);
+	char why[200];
+
+	describe(why, sizeof(why), reply);
+	if (reply->status == 401)
+		client->token[0] = '\0'; /* it was for a while only */
+	if (!client->ending && result == PVR_ETCD_FAILED)
+		note_failure(client, call->url, why);
+	else if (!client->ending)
+		note_success(client);
+	call->done(call->opaque, result, object);
+	json_object_put(object);
+	free(call);
+	if (!client->ending)
+		client->ready(client->opaque);
+}
+
+static void make_url(const struct pvr_etcd_client *client, const char *path, char url[320])
+{
+	snprintf(url, 320, "%s%s", pvr_etcd_client_url(client), path);
+}
+
+static bool post(struct pvr_etcd_client *client, const char *path, const struct pvr_text *body,
+		 pvr_etcd_done done, void *opaque)
+{
+	struct etcd_call *call = malloc(sizeof(*call));
+	char url[320];
+
+	if (!call)
+		return false;
+	*call = (struct etcd_call){
+		.client = client,
+		.url = client->current,
+		.done = done,
+		.opaque = opaque,
+	};
+	make_url(client, path, url);
+	if (pvr_http_post(client->http, url, client->token, body->data, body->len, call_done, call))
+		return true;
+	free(call);
+	return false;
+}
+
+bool pvr_etcd_call(struct pvr_etcd_client *client, const char *path, struct pvr_text *body,
+		   pvr_etcd_done done, void *opaque)
+{
+	bool ok = !body->bad && post(client, path, body, done, opaque);
+
+	free(body->data);
+	*body = (struct pvr_text){ .len = 0 };
+	return ok;
+}
+
+struct pvr_http_call *pvr_etcd_stream(struct pvr_etcd_client *client, const char *path,
+				      const struct pvr_http_stream_ops *ops, void *opaque)
+{
+	char url[320];
+
+	make_url(client, path, url);
+	return pvr_http_stream(client->http, url, client->token, ops, opaque);
+}
+
+void pvr_etcd_stream_ended(struct pvr_etcd_client *client, long status, const char *why)
+{
+	if (status == 401)
+		client->token[0] = '\0';
+	note_failure(client, client->current, why);
+}
+
+void pvr_etcd_call_now(struct pvr_etcd_client *client, const char *path, const char *body)
+{
+	char url[320];
+
+	make_url(client, path, url);
+	pvr_http_post_now(client->http, url, client->token, body, LAST_CALL_MS);
+}
+
+/* ------------------------------------------------------------------------ logging in */
+
+static void authenticated(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
+{
+	struct pvr_etcd_client *client = opaque;
+	const char *token = pvr_json_text(reply, "token");
+
+	client->authenticating = false;
+	if (result == PVR_ETCD_OK && token && strlen(token) < sizeof(client->token) &&
+	    !strpbrk(token, "\r\n")) {
+		strcpy(client->token, token);
+		return;
+	}
+	if (result != PVR_ETCD_FAILED)
+		note_failure(client, client->current, "it does not accept user or password");
+}
+
+static void authenticate(struct pvr_etcd_client *client)
+{
+	struct json_object *object = json_object_new_object();
+	struct pvr_text body = { .len = 0 };
+
+	json_object_object_add(object, "name", json_object_new_string(client->settings.user));
+	json_object_object_add(object, "password", json_object_new_string(client->password));
+	pvr_text_add(&body, "%s", json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN));
+	json_object_put(object);
+	client->authenticating =
+		pvr_etcd_call(client, "/v3/auth/authenticate", &body, authenticated, client);
+}
+
+bool pvr_etcd_client_usable(struct pvr_etcd_client *client)
+{
+	if (client->ending || pvr_loop_now() < client->retry_at)
+		return false;
+	if (!client->settings.user[0] || client->token[0])
+		return true;
+	if (!client->authenticating)
+		authenticate(client);
+	return false;
+}
+
+/* ---------------------------------------------------------------------- life cycle */
+
+static bool read_password(struct pvr_etcd_client *client, struct pvr_error *err)
+{
+	const char *path = client->settings.password_file;
+	FILE *file;
+
+	if (!*path)
+		return true;
+	file = fopen(path, "re");
+	if (!file)
+		return pvr_fail(err, "cannot read etcd-password-file %s: %s", path,
+				strerror(errno));
+	if (!fgets(client->password, sizeof(client->password), file))
+		client->password[0] = '\0';
+	fclose(file);
+	client->password[strcspn(client->password, "\r\n")] = '\0';
+	return client->password[0] || pvr_fail(err, "etcd-password-file %s is empty", path);
+}
+
+bool pvr_etcd_client_init(struct pvr_etcd_client *client, struct pvr_loop *loop,
+			  const struct pvr_etcd_settings *settings, struct pvr_error *err)
+{
+	struct pvr_http_tls tls;
+
+	client->loop = loop;
+	client->settings = *settings;
+	client->timer.expired = retry;
+	tls = (struct pvr_http_tls){ client->settings.ca, client->settings.cert,
+				     client->settings.key };
+	if (!read_password(client, err))
+		return false;
+	client->http = pvr_http_create(loop, &tls, err);
+	return client->http;
+}
+
+void pvr_etcd_client_exit(struct pvr_etcd_client *client)
+{
+	client->ending = true;
+	pvr_loop_timer_disarm(&client->timer);
+	pvr_http_destroy(client->http);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Look-ups: many in a transaction, a few transactions at a time. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "etcd.h"
+
+#define BATCH_MAX 64
+#define IN_FLIGHT_MAX 2
+#define LATER PVR_SEC
+#define GROUP_LIMIT PVR_ENTRY_MEMBERS_MAX
+
+struct pvr_lookup_batch {
+	struct pvr_etcd *etcd;
+	size_t num;
+	struct pvr_etcd_item *items[BATCH_MAX]; /* NULL: it has gone away meanwhile */
+};
+
+/* ------------------------------------------------------------------ what is to be asked */
+
+static void unlist(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
+{
+	if (item->lookup == PVR_LOOKUP_QUEUED)
+		TAILQ_REMOVE(&etcd->lookup.queue, item, link);
+	else if (item->lookup == PVR_LOOKUP_LATER)
+		TAILQ_REMOVE(&etcd->lookup.later, item, link);
+	item->lookup = PVR_LOOKUP_NONE;
+}
+
+void pvr_etcd_ask(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
+{
+	if (item->lookup == PVR_LOOKUP_ASKED) {
+		item->again = true;
+		return;
+	}
+	if (item->lookup == PVR_LOOKUP_QUEUED)
+		return;
+	unlist(etcd, item);
+	item->lookup = PVR_LOOKUP_QUEUED;
+	TAILQ_INSERT_TAIL(&etcd->lookup.queue, item, link);
+}
+
+void pvr_etcd_ask_later(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
+{
+	if (item->lookup != PVR_LOOKUP_NONE)
+		return;
+	item->lookup = PVR_LOOKUP_LATER;
+	item->due = pvr_loop_now() + LATER;
+	TAILQ_INSERT_TAIL(&etcd->lookup.later, item, link);
+	if (!etcd->lookup.timer.loop)
+		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lookup.timer, LATER);
+}
+
+void pvr_etcd_lookup_drop(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
+{
+	if (item->lookup == PVR_LOOKUP_ASKED) {
+		item->batch->items[item->index] = NULL;
+		item->lookup = PVR_LOOKUP_NONE;
+	}
+	unlist(etcd, item);
+}
+
+static void timer_expired(struct pvr_loop_timer *timer)
+{
+	struct pvr_etcd *etcd = pvr_container_of(timer, struct pvr_etcd, lookup.timer);
+	uint64_t now = pvr_loop_now();
+	struct pvr_etcd_item *item;
+
+	while ((item = TAILQ_FIRST(&etcd->lookup.later)) && item->due <= now)
+		pvr_etcd_ask(etcd, item);
+	if (item)
+		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lookup.timer,
+				   item->due - now);
+	pvr_etcd_lookup_step(etcd);
+}
+
+/* ----------------------------------------------------------------------------- batches */
+
+/* All go back to where they came from. */
+static void give_back(struct pvr_lookup_batch *batch, bool later)
+{
+	struct pvr_etcd_item *item;
+	size_t i;
+
+	for (i = 0; i < batch->num; i++) {
+		item = batch->items[i];
+		if (!item)
+			continue;
+		item->lookup = PVR_LOOKUP_NONE;
+		if (later)
+			pvr_etcd_ask_later(batch->etcd, item);
+		else
+			pvr_etcd_ask(batch->etcd, item);
+	}
+}
+
+/* One item's part of the answer. Return: false: that is none. */
+static bool take_response(struct pvr_etcd *etcd, struct pvr_etcd_item *item,
+			  struct json_object *response, uint64_t revision)
+{
+	struct json_object *range = pvr_json_object(response, "response_range");
+	bool again = item->again;
+
+	if (!range)
+		return false;
+	item->lookup = PVR_LOOKUP_NONE;
+	item->again = false;
+	item->revision = revision;
+	if (again)
+		pvr_etcd_ask(etcd, item);
+	pvr_etcd_answer(etcd, item, pvr_json_array(range, "kvs"));
+	return true;
+}
+
+static bool take_reply(struct pvr_lookup_batch *batch, struct json_object *reply)
+{
+	struct json_object *header = pvr_json_object(reply, "header");
+	struct json_object *responses = pvr_json_array(reply, "responses");
+	uint64_t revision = pvr_json_number(header, "revision");
+	struct pvr_etcd_item *item;
+	size_t i;
+
+	if (!revision || !responses || json_object_array_length(responses) != batch->num)
+		return false;
+	pvr_etcd_see_header(batch->etcd, header);
+	for (i = 0; i < batch->num; i++) {
+		item = batch->items[i]; /* an answer to another may have made it go */
+		batch->items[i] = NULL;
+		if (item && !take_response(batch->etcd, item,
+					   json_object_array_get_idx(responses, i), revision)) {
+			batch->items[i] = item;
+			return false;
+		}
+	}
+	return true;
+}
+
+static void batch_done(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
+{
+	struct pvr_lookup_batch *batch = opaque;
+	struct pvr_etcd *etcd = batch->etcd;
+
+	etcd->lookup.in_flight--;
+	if (result == PVR_ETCD_REFUSED) {
+		const char *why = pvr_json_text(reply, "error");
+
+		pvr_directory_log(etcd->directory, PVR_LOG_WARN, "etcd refuses look-ups: %.200s",
+				  why ? why : "no reason given");
+		give_back(batch, true);
+	} else if (result == PVR_ETCD_FAILED) {
+		give_back(batch, false);
+	} else if (!take_reply(batch, reply)) {
+		pvr_directory_log(etcd->directory, PVR_LOG_WARN,
+				  "etcd's answer to look-ups makes no sense");
+		give_back(batch, true);
+	}
+	free(batch);
+}
+
+static void fill(struct pvr_lookup_batch *batch, struct pvr_text *body)
+{
+	struct pvr_etcd *etcd = batch->etcd;
+	struct pvr_etcd_item *item;
+	char key[PVR_ETCD_KEY_MAX];
+
+	pvr_text_add(body, "{\"success\":[");
+	while (batch->num < BATCH_MAX && (item = TAILQ_FIRST(&etcd->lookup.queue))) {
+		unlist(etcd, item);
+		item->lookup = PVR_LOOKUP_ASKED;
+		item->batch = batch;
+		item->index = batch->num;
+		pvr_etcd_item_key(etcd, item, key);
+		pvr_text_add(body, "%s{\"request_range\":{", batch->num ? "," : "");
+		pvr_etcd_add_range(body, item, key);
+		pvr_text_add(body, ",\"limit\":\"%d\"}}", GROUP_LIMIT);
+		batch->items[batch->num++] = item;
+	}
+	pvr_text_add(body, "]}");
+}
+
+/* Return: false: it cannot be now. */
+static bool send_batch(struct pvr_etcd *etcd)
+{
+	struct pvr_lookup_batch *batch = calloc(1, sizeof(*batch));
+	struct pvr_text body = { .len = 0 };
+
+	if (!batch)
+		return false;
+	batch->etcd = etcd;
+	fill(batch, &body);
+	if (pvr_etcd_call(&etcd->client, "/v3/kv/txn", &body, batch_done, batch)) {
+		etcd->lookup.in_flight++;
+		return true;
+	}
+	give_back(batch, false);
+	free(batch);
+	return false;
+}
+
+void pvr_etcd_lookup_step(struct pvr_etcd *etcd)
+{
+	struct pvr_etcd_lookup *lookup = &etcd->lookup;
+
+	while (!TAILQ_EMPTY(&lookup->queue) && lookup->in_flight < IN_FLIGHT_MAX &&
+	       pvr_etcd_client_usable(&etcd->client) && send_batch(etcd))
+		;
+}
+
+void pvr_etcd_lookup_init(struct pvr_etcd *etcd)
+{
+	TAILQ_INIT(&etcd->lookup.queue);
+	TAILQ_INIT(&etcd->lookup.later);
+	etcd->lookup.timer.expired = timer_expired;
+}
+
+void pvr_etcd_lookup_exit(struct pvr_etcd *etcd)
+{
+	pvr_loop_timer_disarm(&etcd->lookup.timer);
+}

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""A real etcd on loopback, one that misbehaves, and hosts with a directory but without a daemon around it."""
+
+import base64
+import http.server
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from conftest import PATIENCE, PVRDMAD, wait_until
+
+DIRECTORY_HOST = os.environ.get("DIRECTORY_HOST", str(Path(PVRDMAD).parent / "tests/bench/directory_host"))
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+def encode(text):
+    return base64.b64encode(text.encode()).decode()
+
+
+def decode(text):
+    return base64.b64decode(text).decode()
+
+
+class Etcd:
+    """A server of one member, whose port and data outlive it."""
+
+    def __init__(self, folder, args=(), scheme="http"):
+        assert shutil.which("etcd"), "etcd is missing: run scripts/deps"
+        self.folder, self.args = folder, [str(arg) for arg in args]
+        self.url = f"{scheme}://127.0.0.1:{free_port()}"
+        self.peer = f"http://127.0.0.1:{free_port()}"
+        self.log_path = folder / "etcd.log"
+        self.child = None
+        self.start()
+
+    def start(self):
+        argv = ["etcd", "--data-dir", str(self.folder / "data"), "--unsafe-no-fsync",
+                "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
+                "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer,
+                "--initial-cluster", f"default={self.peer}", *self.args]
+        with open(self.log_path, "ab") as log:
+            begin = log.tell()
+            self.child = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_until(lambda: b"ready to serve client requests" in self.log_path.read_bytes()[begin:]
+                   or self.child.poll() is not None, "etcd is ready")
+        assert self.child.poll() is None, self.log_path.read_text()[-2000:]
+
+    def stop(self, sig=signal.SIGTERM):
+        if self.child and self.child.poll() is None:
+            self.child.send_signal(sig)
+            try:
+                self.child.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+
+    def lose_data(self):
+        self.stop(signal.SIGKILL)
+        shutil.rmtree(self.folder / "data")
+        self.start()
+
+    def call(self, path, body):
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode())
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return json.load(answer)
+
+    def keys(self, prefix="pvrdma/"):
+        end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
+        answer = self.call("/v3/kv/range", {"key": encode(prefix), "range_end": encode(end)})
+        return {decode(kv["key"]): decode(kv.get("value", "")) for kv in answer.get("kvs", [])}
+
+    def put(self, key, value):
+        self.call("/v3/kv/put", {"key": encode(key), "value": encode(value)})
+
+    def delete(self, key):
+        self.call("/v3/kv/deleterange", {"key": encode(key)})
+
+
+class Host:
+    """A directory_host: what it prints is in `lines`, as it comes."""
+
+    def __init__(self, name, *settings, expect_error=False):
+        self.name = name
+        argv = [DIRECTORY_HOST, f"name={name}", *map(str, settings)]
+        # What AddressSanitizer keeps of freed memory would hide what is used.
+        env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=8"}
+        self.child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      env=env)
+        self.lines, self.rest = [], b""
+        if not expect_error:
+            self.wait("ready")
+
+    def tell(self, *words):
+        self.child.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        self.child.stdin.flush()
+
+    def read(self, seconds=0.0):
+        ready, _, _ = select.select([self.child.stdout], [], [], seconds)
+        if ready:
+            data = os.read(self.child.stdout.fileno(), 1 << 20)
+            *lines, self.rest = (self.rest + data).split(b"\n")
+            self.lines += [line.decode(errors="replace").rstrip() for line in lines]
+            if not data:
+                self.child.wait()
+
+    def wait(self, begin, since=0, patience=PATIENCE):
+        """The first line from `since` on that begins so."""
+        end = time.monotonic() + patience
+        while True:
+            for line in self.lines[since:]:
+                if line.startswith(begin):
+                    return line
+            assert time.monotonic() < end, f"{self.name}: no line '{begin}' in {patience} s: {self.lines}"
+            assert self.child.poll() is None, f"{self.name} has ended: {self.lines[-40:]}"
+            self.read(0.1)
+
+    def watch(self, seconds):
+        """What comes within that time."""
+        since, end = len(self.lines), time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.read(0.05)
+        return self.lines[since:]
+
+    def mark(self):
+        self.read()
+        return len(self.lines)
+
+    def stats(self):
+        since = self.mark()
+        self.tell("stats")
+        return json.loads(self.wait("stats ", since)[6:])
+
+    def announce(self, fabric, gid, present=True, gid_type=2):
+        self.tell("announce", fabric, gid, gid_type, int(present))
+
+    def resolve(self, fabric, gid, answer):
+        """Ask until that is the answer: absent ones are believed for a second."""
+        since, end = self.mark(), time.monotonic() + PATIENCE
+        while True:
+            self.tell("resolve", fabric, gid)
+            try:
+                return self.wait(f"set {fabric} {gid} {answer}", since, patience=0.3)
+            except AssertionError:
+                assert time.monotonic() < end and self.child.poll() is None, self.lines[-40:]
+
+    def end(self, sig=None):
+        if self.child.poll() is None:
+            if sig:
+                self.child.send_signal(sig)
+            else:
+                self.tell("leave")
+            try:
+                self.child.communicate(timeout=PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                raise
+        return self.child.returncode
+
+
+class Liar:
+    """Between a host and etcd: what it answers itself is up to `mode`; None: nothing, it passes all on."""
+
+    def __init__(self, etcd):
+        self.etcd, self.mode, self.served, self.ending = etcd, None, 0, False
+        liar = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            rbufsize = 0  # what follows the header stays in the socket
+
+            def log_message(self, *args):
+                pass
+
+            def do_POST(self):
+                liar.serve(self)
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def serve(self, handler):
+        handler.close_connection = True
+        self.served += 1
+        try:
+            if self.mode:
+                self.mode(handler)
+            else:
+                self.forward(handler)
+        except OSError:
+            pass  # the other side has closed the connection, as it should
+
+    @staticmethod
+    def body(handler):
+        left, parts = int(handler.headers.get("Content-Length", 0)), []
+        while left:
+            parts.append(handler.rfile.read(left))
+            if not parts[-1]:
+                break
+            left -= len(parts[-1])
+        return b"".join(parts)
+
+    def forward(self, handler):
+        if handler.headers.get("Transfer-Encoding"):
+            return self.forward_stream(handler)
+        request = urllib.request.Request(self.etcd.url + handler.path, self.body(handler))
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return self.reply(handler, answer.status, answer.read())
+        except urllib.error.HTTPError as why:
+            return self.reply(handler, why.code, why.read())
+
+    def forward_stream(self, handler):
+        """Bytes both ways, until either side ends or this one is to lie."""
+        host, port = self.etcd.url.split("//")[1].split(":")
+        with socket.create_connection((host, int(port))) as other:
+            head = f"POST {handler.path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+            other.sendall(head.encode())
+            here = handler.connection
+            while not self.mode and not self.ending:
+                for sock in select.select([here, other], [], [], 0.1)[0]:
+                    data = sock.recv(65536)
+                    if not data:
+                        return
+                    (other if sock is here else here).sendall(data)
+
+    @staticmethod
+    def reply(handler, status, body):
+        handler.send_response(status)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def close(self):
+        self.ending = True
+        self.server.shutdown()
+        self.server.server_close()

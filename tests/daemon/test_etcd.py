@@ -1,0 +1,531 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The directory in etcd: a real one, and one that lies."""
+
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import wait_until
+from etcd import Etcd, Host, Liar, encode, free_port
+
+LEASE = 2
+G1, G2, G3 = "fd00::1", "fd00::2", "fd00::3"
+KEY1 = "pvrdma/gids/red/fd000000000000000000000000000001"
+GROUP = "ff1e::1"
+
+
+@pytest.fixture(name="etcd")
+def fixture_etcd(tmp_path):
+    server = Etcd(tmp_path)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(name="start")
+def fixture_start():
+    """A function that starts a Host; each must end well."""
+    hosts = []
+
+    def start(name, url, *settings, address="192.0.2.1:7471"):
+        hosts.append(Host(name, f"etcd={url}", f"etcd-lease={LEASE}", f"address={address}", *settings))
+        return hosts[-1]
+
+    yield start
+    for host in hosts:
+        status = host.end()
+        assert status in (0, -signal.SIGKILL), f"{host.name}: status {status}: {host.lines[-40:]}"
+
+
+@pytest.fixture(name="pair")
+def fixture_pair(etcd, start):
+    """a, which has G1, and b, which has found it."""
+    a, b = start("a", etcd.url, address="192.0.2.1:7471"), start("b", etcd.url, address="192.0.2.2:7471")
+    a.announce("red", G1)
+    a.wait("log 2 directory: announced as a at 192.0.2.1:7471")
+    b.resolve("red", G1, "remote 2 a")
+    b.wait("peer a 192.0.2.1:7471")
+    return a, b
+
+
+def news(lines, gid=G1):
+    return [line for line in lines if line.startswith(f"set red {gid} ")]
+
+
+# ------------------------------------------------------------------------- look-ups
+
+def test_finds_who_has_it(etcd, pair):
+    a, b = pair
+    assert etcd.keys() == {
+        "pvrdma/hosts/a": '{"address":"192.0.2.1:7471"}',
+        "pvrdma/hosts/b": '{"address":"192.0.2.2:7471"}',
+        KEY1: '{"host":"a","type":"v2"}',
+    }
+    b.resolve("blue", G1, "nowhere")
+    b.resolve("red", G2, "nowhere")
+    assert a.stats()["entries"] == 0  # it learns of nobody whom it does not ask for
+    assert b.stats()["hosts"] == 1
+
+
+def test_absent_is_asked_again(etcd, pair):
+    a, b = pair
+    b.resolve("red", G2, "nowhere")
+    b.wait(f"set red {G2} unknown")
+    a.announce("red", G2, gid_type=1)
+    b.resolve("red", G2, "remote 1 a")
+
+
+def test_move_is_told_at_once(etcd, start, pair):
+    a, b = pair
+    c = start("c", etcd.url, address="192.0.2.3:7471")
+    c.announce("red", G1)
+    c.wait(f"log 1 directory: {G1} in fabric red is host a's: an adapter here claims it too, and is refused")
+    since = b.mark()
+    a.announce("red", G1, present=False)
+    c.wait(f"log 2 directory: {G1} in fabric red is this host's now")
+    b.resolve("red", G1, "remote 2 c")
+    assert b.wait("peer c 192.0.2.3:7471", since)
+
+
+def test_second_claim_is_refused_while_the_first_lives(etcd, start, pair):
+    a, b = pair
+    c = start("c", etcd.url)
+    c.announce("red", G1)
+    c.wait("log 1 directory: fd00::1 in fabric red is host a's")
+    c.watch(2 * LEASE)
+    assert etcd.keys()[KEY1] == '{"host":"a","type":"v2"}'
+    assert not news(b.watch(0.1))
+    # It has said so once, not each time that it has tried.
+    assert len([line for line in c.lines if "claims it too" in line]) == 1
+    a.end(signal.SIGKILL)
+    c.wait("log 2 directory: fd00::1 in fabric red is this host's now")
+
+
+def test_two_hosts_of_one_name(etcd, start, pair):
+    other = start("a", etcd.url, address="192.0.2.66:7471")
+    other.announce("red", G2)
+    other.wait("log 1 directory: etcd has a host a at another address")
+    other.watch(1.5)
+    assert etcd.keys()["pvrdma/hosts/a"] == '{"address":"192.0.2.1:7471"}'
+    assert len(etcd.keys()) == 3
+
+
+def test_host_that_dies_disappears_within_its_lease(etcd, pair):
+    a, b = pair
+    since = b.mark()
+    begin = time.monotonic()
+    a.end(signal.SIGKILL)
+    b.wait(f"set red {G1} nowhere", since, patience=3 * LEASE + 2)
+    assert time.monotonic() - begin > LEASE / 2
+    b.wait("forget a", since)
+    assert list(etcd.keys()) == ["pvrdma/hosts/b"]
+
+
+def test_host_that_leaves_is_gone_at_once(etcd, pair):
+    a, b = pair
+    since = b.mark()
+    begin = time.monotonic()
+    assert a.end() == 0
+    b.wait(f"set red {G1} nowhere", since)
+    assert time.monotonic() - begin < 1.5 + LEASE / 4
+
+
+def test_host_that_comes_back_takes_its_own_keys(etcd, start, pair):
+    a, b = pair
+    a.end(signal.SIGKILL)
+    again = start("a", etcd.url, address="192.0.2.1:7471")
+    again.announce("red", G1)
+    again.wait("log 2 directory: announced as a")
+    assert not [line for line in again.lines if "refused" in line]
+    # The old lease ends, and takes nothing along.
+    assert not news(b.watch(3 * LEASE))
+    assert KEY1 in etcd.keys()
+
+
+def test_keys_are_deleted_with_gids(etcd, pair):
+    a, _ = pair
+    a.announce("red", GROUP)
+    wait_until(lambda: f"pvrdma/mcast/red/ff1e{'0' * 27}1/a" in etcd.keys(), "the group is announced")
+    a.announce("red", GROUP, present=False)
+    a.announce("red", G1, present=False)
+    wait_until(lambda: list(etcd.keys()) == ["pvrdma/hosts/a", "pvrdma/hosts/b"], "the keys are gone")
+
+
+def test_gid_that_comes_and_goes_quickly(etcd, pair):
+    a, _ = pair
+    for _ in range(200):
+        a.announce("red", G2)
+        a.announce("red", G2, present=False)
+    a.announce("red", G3)
+    wait_until(lambda: len(etcd.keys("pvrdma/gids/")) == 2, "only the last one is left")
+    assert a.stats()["requests"] < 120
+
+
+def test_groups(etcd, start, pair):
+    a, b = pair
+    c = start("c", etcd.url)
+    a.announce("red", GROUP)
+    b.announce("red", GROUP)
+    b.resolve("red", GROUP, "remote 2 a")
+    since = b.mark()
+    c.announce("red", GROUP)
+    b.wait(f"set red {GROUP} remote 2 c", since)
+    since = b.mark()
+    a.announce("red", GROUP, present=False)
+    b.wait(f"set red {GROUP} not-remote 2 a", since)
+    c.end(signal.SIGKILL)
+    b.wait(f"set red {GROUP} nowhere", since, patience=3 * LEASE + 2)
+    assert not [line for line in b.lines if line.startswith(f"set red {GROUP} ") and line.endswith(" b")]
+
+
+def test_address_that_changes(etcd, start, pair):
+    a, b = pair
+    since = b.mark()
+    a.end()
+    start("a", etcd.url, address="192.0.2.11:7471").announce("red", G1)
+    b.resolve("red", G1, "remote 2 a")
+    b.wait("peer a 192.0.2.11:7471", since)
+
+
+# ------------------------------------------------- what hosts say against what etcd says
+
+def test_gone_is_believed_at_once(etcd, pair):
+    a, b = pair
+    since = b.mark()
+    b.tell("moved a red", G1)
+    b.wait(f"set red {G1} unknown", since)
+    b.wait(f"set red {G1} nowhere", since)  # though etcd still says so, for a second
+    b.resolve("red", G1, "remote 2 a")
+
+
+def test_lost_key_of_a_host_that_still_has_the_gid(etcd, pair):
+    _, b = pair
+    b.tell("up a")
+    since = b.mark()
+    etcd.delete(KEY1)
+    for _ in range(2):
+        b.wait(f"where a red {G1}", since)
+        since = b.mark()
+        b.tell("located a red", G1, 2)
+    assert not news(b.watch(1))
+    b.wait(f"where a red {G1}", since)
+    b.tell("located a red", G1, 0)
+    b.wait(f"set red {G1} nowhere", since)
+
+
+def test_lost_key_of_a_host_that_does_not_answer(etcd, pair):
+    _, b = pair
+    b.tell("up a")
+    since = b.mark()
+    etcd.delete(KEY1)
+    b.wait(f"where a red {G1}", since)
+    b.wait(f"set red {G1} nowhere", since)
+
+
+def test_answer_that_contradicts_etcd(etcd, pair):
+    _, b = pair
+    b.tell("up a")
+    b.tell("located mallory red", G1, 2)
+    b.tell("located a red", G1, 0)
+    b.tell("moved mallory red", G1)
+    assert not news(b.watch(0.5))
+
+
+# --------------------------------------------------------------------------- outages
+
+def test_stopped_etcd_costs_nothing_that_is_known(etcd, pair):
+    a, b = pair
+    since = b.mark()
+    etcd.stop()
+    b.wait(f"log 1 directory: etcd at {etcd.url}: ", since)
+    b.tell("resolve red", G2)
+    assert not news(b.watch(4 * LEASE))
+    etcd.start()
+    a.announce("red", G2)
+    b.resolve("red", G2, "remote 2 a")
+    assert not news(b.watch(3 * LEASE))
+    assert len(etcd.keys()) == 4
+    # And changes are heard of again.
+    a.announce("red", G1, present=False)
+    b.wait(f"set red {G1} nowhere", since, patience=4 * LEASE)
+
+
+def test_etcd_that_has_lost_its_data(etcd, pair):
+    a, b = pair
+    since = b.mark()
+    etcd.lose_data()
+    wait_until(lambda: len(etcd.keys()) == 3, "the keys are written again")
+    a.wait("log 1 directory: etcd has lost our lease")
+    assert not news(b.watch(3 * LEASE))
+    a.announce("red", G1, present=False)
+    b.wait(f"set red {G1} nowhere", since, patience=4 * LEASE)
+
+
+def test_killed_etcd(etcd, pair):
+    a, b = pair
+    for _ in range(3):
+        etcd.stop(signal.SIGKILL)
+        time.sleep(0.2)
+        etcd.start()
+    a.announce("red", G2)
+    b.resolve("red", G2, "remote 2 a")
+    assert not news(b.watch(2 * LEASE))
+
+
+def test_compaction(etcd, pair):
+    a, b = pair
+    revision = 0
+    for number in range(20):
+        revision = etcd.call("/v3/kv/put", {"key": encode("other"), "value": encode(str(number))})["header"]["revision"]
+    etcd.stop()
+    etcd.start()
+    etcd.call("/v3/kv/compaction", {"revision": revision})
+    b.watch(2)
+    since = b.mark()
+    assert len(news(b.lines)) == 1
+    a.announce("red", G1, present=False)
+    b.wait(f"set red {G1} nowhere", since, patience=4 * LEASE)
+
+
+def test_several_urls(etcd, start):
+    dead = f"http://127.0.0.1:{free_port()}"
+    a = start("a", f"{dead},{etcd.url}")
+    a.announce("red", G1)
+    a.wait(f"log 2 directory: etcd at {etcd.url} answers")
+    start("b", f"{dead},{etcd.url}").resolve("red", G1, "remote 2 a")
+
+
+def test_etcd_that_comes_later(tmp_path, start):
+    etcd = Etcd(tmp_path)
+    etcd.stop()
+    a = start("a", etcd.url)
+    a.announce("red", G1)
+    a.watch(0.5)
+    assert a.stats()["requests"] < 10 and not a.stats()["connected"]
+    etcd.start()
+    try:
+        a.wait("log 2 directory: announced as a")
+        wait_until(lambda: KEY1 in etcd.keys(), "the GID is announced")
+    finally:
+        a.end()
+        etcd.stop()
+
+
+# ------------------------------------------------------------------------ credentials
+
+def test_user_and_password(tmp_path, etcd, start):
+    for path, body in [
+            ("/v3/auth/user/add", {"name": "root", "password": "r"}),
+            ("/v3/auth/user/grant", {"user": "root", "role": "root"}),
+            ("/v3/auth/user/add", {"name": "pvrdma", "password": 'p"w'}),
+            ("/v3/auth/role/add", {"name": "hosts"}),
+            ("/v3/auth/role/grant", {"name": "hosts", "perm": {
+                "permType": "READWRITE", "key": encode("pvrdma/"), "range_end": encode("pvrdma0")}}),
+            ("/v3/auth/user/grant", {"user": "pvrdma", "role": "hosts"})]:
+        try:
+            etcd.call(path, body)
+        except Exception as why:  # "root" has the role already in some versions
+            assert "root" in json.dumps(body), why
+    etcd.call("/v3/auth/enable", {})
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.write_text('p"w\n')
+    bad.write_text("guess\n")
+    a = start("a", etcd.url, "etcd-user=pvrdma", f"etcd-password-file={good}")
+    a.announce("red", G1)
+    b = start("b", etcd.url, "etcd-user=pvrdma", f"etcd-password-file={good}")
+    b.resolve("red", G1, "remote 2 a")
+    since = b.mark()
+    a.announce("red", G1, present=False)
+    b.wait(f"set red {G1} nowhere", since)
+    c = start("c", etcd.url, "etcd-user=pvrdma", f"etcd-password-file={bad}")
+    c.tell("resolve red", G1)
+    c.watch(2)
+    assert not news(c.lines)
+    assert c.stats()["requests"] < 40
+    # Without a user nothing is told, and it does not hammer either.
+    d = start("d", etcd.url)
+    d.announce("red", G1)
+    d.tell("resolve red", G1)
+    d.wait("log 1 directory: etcd refuses")
+    d.watch(2)
+    assert not news(d.lines) and d.stats()["requests"] < 40
+
+
+def openssl(*args):
+    subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+
+
+def make_certificate(folder, name, ca=None):
+    key, cert = folder / f"{name}.key", folder / f"{name}.pem"
+    args = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", f"/CN={name}",
+            "-keyout", key, "-out", cert]
+    if ca:
+        args += ["-CA", ca[0], "-CAkey", ca[1], "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE"]
+    openssl(*args)
+    return cert, key
+
+
+def test_tls(tmp_path, start):
+    ca, other = make_certificate(tmp_path, "ca"), make_certificate(tmp_path, "other")
+    server, client = make_certificate(tmp_path, "server", ca), make_certificate(tmp_path, "client", ca)
+    args = ["--cert-file", server[0], "--key-file", server[1], "--trusted-ca-file", ca[0], "--client-cert-auth"]
+    etcd = Etcd(tmp_path, args, scheme="https")
+    try:
+        settings = [f"etcd-ca={ca[0]}", f"etcd-cert={client[0]}", f"etcd-key={client[1]}"]
+        a = start("a", etcd.url, *settings)
+        a.announce("red", G1)
+        b = start("b", etcd.url, *settings)
+        b.resolve("red", G1, "remote 2 a")
+        since = b.mark()
+        a.announce("red", G1, present=False)
+        b.wait(f"set red {G1} nowhere", since)
+        # The server is not believed, or we are not.
+        for wrong in [[f"etcd-ca={other[0]}", *settings[1:]], settings[:1]]:
+            c = start("c", etcd.url, *wrong)
+            c.tell("resolve red", G1)
+            c.watch(1)
+            assert not news(c.lines) and not c.stats()["connected"], c.lines
+            c.end()
+        a.end()
+        b.end()
+    finally:
+        etcd.stop()
+
+
+# ----------------------------------------------------------------------------- bounds
+
+def test_cache_is_bounded(etcd, start, pair):
+    a, _ = pair
+    small = start("small", etcd.url, "cache=10")
+    for number in range(100, 160):
+        a.announce("red", f"fd00::{number:x}")
+    for number in range(100, 160):
+        small.resolve("red", f"fd00::{number:x}", "remote 2 a")
+    stats = small.stats()
+    assert stats["entries"] == 10 and stats["watches"] <= 11
+    assert len([line for line in small.lines if " unknown " in line]) >= 50
+
+
+def wrong_json(handler):
+    Liar.reply(handler, 200, b"{not json")
+
+
+def wrong_types(handler):
+    value = encode('{"host":"' + "x" * 100 + '","type":"v2"}')
+    kvs = [{"key": 7, "value": value, "mod_revision": "-1"}, [], None]
+    Liar.reply(handler, 200, json.dumps({
+        "header": {"revision": "99999999999999999999", "raft_term": {}}, "ID": "12; DROP", "succeeded": "yes",
+        "responses": [{"response_range": {"kvs": kvs}}] * 64, "result": {"TTL": [], "watch_id": "abc"},
+    }).encode())
+
+
+def wrong_values(handler):
+    """All as it should be, but for what is in the keys."""
+    body = json.loads(Liar.body(handler) or b"{}")
+    values = ['{"host":"../../etc","type":"v2"}', '{"host":"h","type":"v9"}', "[" * 1000, "", "\x00", '{"address":"nonsense"}']
+    responses = [{"response_range": {"kvs": [{"key": encode("k"), "value": encode(values[i % len(values)]),
+                                              "mod_revision": "5"}]}} for i in range(len(body.get("success", [])))]
+    Liar.reply(handler, 200, json.dumps({"header": {"revision": "7", "raft_term": "2"}, "responses": responses,
+                                         "ID": "77", "TTL": "2"}).encode())
+
+
+def deep_json(handler):
+    Liar.reply(handler, 200, b"[" * 100000)
+
+
+def huge(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    for _ in range(4096):
+        handler.wfile.write(b'{"x":"' + b"y" * 65536)
+
+
+def endless_lines(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    end = time.monotonic() + 3
+    while time.monotonic() < end:
+        handler.wfile.write(b'{"result":{"watch_id":"1","events":[{}]}}\n' * 1000)
+
+
+def slow(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    for _ in range(8):
+        handler.wfile.write(b"{")
+        time.sleep(1)
+
+
+def silent(handler):
+    time.sleep(8)
+
+
+def closing(handler):
+    handler.connection.close()
+
+
+def server_error(handler):
+    Liar.reply(handler, 503, b'{"error":"etcdserver: no leader","code":14}')
+
+
+def redirect(handler):
+    handler.send_response(302)
+    handler.send_header("Location", "file:///etc/passwd")
+    handler.send_header("Content-Length", "0")
+    handler.end_headers()
+
+
+def no_http(handler):
+    handler.connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" * 100)
+
+
+@pytest.mark.parametrize("mode", [wrong_json, wrong_types, wrong_values, deep_json, huge, endless_lines, slow, silent,
+                                  closing, server_error, redirect, no_http], ids=lambda mode: mode.__name__)
+def test_etcd_that_lies(etcd, start, pair, mode):
+    """It costs neither memory nor requests without bound, nothing that is known, and is over when it is over."""
+    a, _ = pair
+    liar = Liar(etcd)
+    try:
+        b = start("liar-b", liar.url)
+        b.resolve("red", G1, "remote 2 a")
+        a.announce("red", G2)
+        before, served, since = b.stats(), liar.served, b.mark()
+        liar.mode = mode
+        b.tell("resolve red", G3)
+        b.announce("red", "fd00::b")
+        b.watch(4)
+        stats = b.stats()
+        assert stats["rss"] - before["rss"] < 64 << 20, (before, stats)
+        assert liar.served - served < 80, b.lines[since:]
+        assert stats["cpu"] - before["cpu"] < 3.5, (before, stats)
+        if mode is not wrong_values:
+            assert not [line for line in news(b.lines[since:]) if "unknown" in line or "nowhere" in line]
+        liar.mode = None
+        b.resolve("red", G2, "remote 2 a")
+        wait_until(lambda: "pvrdma/gids/red/fd00000000000000000000000000000b" in etcd.keys(), "its own GID is announced")
+        b.resolve("red", G1, "remote 2 a")
+        assert b.end() == 0
+    finally:
+        liar.close()
+
+
+# --------------------------------------------------------------------------- settings
+
+@pytest.mark.parametrize("settings, says", [
+    (["etcd=192.0.2.1:2379"], "etcd '192.0.2.1:2379' is no URL such as https://192.0.2.10:2379"),
+    (["etcd=http://x,ftp://y"], "etcd 'ftp://y' is no URL"),
+    (["etcd=" + ",".join(["http://x"] * 9)], "etcd: more than 8 URLs"),
+    (["etcd=http://x", "etcd-prefix=pvrdma"], "etcd-prefix 'pvrdma': expected letters"),
+    (["etcd=http://x", "etcd-lease=1"], "etcd-lease '1' is no number of seconds from 2 to 3600"),
+    (["etcd=http://x", "etcd-cert=/c"], "etcd-cert and etcd-key go together"),
+    (["etcd=http://x", "etcd-user=u"], "etcd-user and etcd-password-file go together"),
+    (["etcd=http://x", "etcd-user=u", "etcd-password-file=/none"], "cannot read etcd-password-file /none: No such"),
+    (["etcd-lease=5"], "there are settings of etcd, but not etcd = URL itself"),
+])
+def test_mistakes(settings, says):
+    host = Host("a", *settings, expect_error=True)
+    output = host.child.communicate(timeout=20)[0].decode()
+    assert host.child.returncode == 1
+    assert output.startswith(f"error {says}"), output
