@@ -204,6 +204,10 @@ static void signals_ready(struct pvr_source *source, uint32_t events)
 
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
 		return;
+	if (info.ssi_signo == SIGHUP) {
+		pvr_network_reload(daemon);
+		return;
+	}
 	pvrd_log(PVR_LOG_INFO, NULL, "%s: leaving", strsignal((int)info.ssi_signo));
 	daemon->stop = true;
 }
@@ -215,6 +219,7 @@ static bool watch_signals(struct pvr_daemon *daemon, struct pvr_error *err)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	daemon->signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -306,7 +311,7 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 	    !make_scratch(daemon, err))
 		return false;
 	daemon->control = pvr_control_create(daemon, settings->control, err);
-	if (!daemon->control || !pvr_network_init(daemon, &settings->net, err) ||
+	if (!daemon->control || !pvr_network_init(daemon, settings, err) ||
 	    !add_adapters(daemon, settings, err))
 		return false;
 	pvr_engine_measure_copy(daemon->engine);

@@ -2,6 +2,7 @@
 /* What the daemon has of other hosts: connections, a directory, and the engine's questions. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "log.h"
 #include "network.h"
@@ -152,14 +153,45 @@ static bool make_net(struct pvr_network *network, const struct pvr_net_settings 
 	return network->net && pvr_peers_listen(pvr_net_peers(network->net), &peers_ops, network);
 }
 
-static bool make_directory(struct pvr_network *network, const struct pvr_net_settings *settings,
+/* Where other hosts find us, for etcd. "": we do not listen, and they need not. */
+static bool own_address(const struct pvr_network *network, const struct pvr_settings *settings,
+			char text[PVR_ADDRESS_TEXT], struct pvr_error *err)
+{
+	const struct pvr_directory_options *options = &settings->directory;
+
+	snprintf(text, PVR_ADDRESS_TEXT, "%s", options->advertise);
+	if (*text || !options->etcd.num_urls || !pvr_net_listen_address(network->net, 0, text))
+		return true;
+	if (strncmp(text, "0.0.0.0:", 8) && strncmp(text, "[::]:", 5))
+		return true;
+	return pvr_fail(err, "other hosts cannot connect to %s: give --advertise ADDRESS", text);
+}
+
+static bool add_hosts(struct pvr_network *network, const struct pvr_net_settings *settings,
+		      struct pvr_error *err)
+{
+	size_t i;
+
+	for (i = 0; i < settings->num_peers; i++) {
+		if (!pvr_directory_add_host(network->directory, settings->peers[i].name, err))
+			return false;
+	}
+	return true;
+}
+
+static bool make_directory(struct pvr_network *network, const struct pvr_settings *settings,
 			   struct pvr_error *err)
 {
-	const struct pvr_directory_settings by_asking = { .peers_file = NULL };
+	const struct pvr_directory_options *options = &settings->directory;
+	const struct pvr_directory_settings how = {
+		.peers_file = options->peers_file[0] ? options->peers_file : NULL,
+		.etcd = options->etcd.num_urls ? &options->etcd : NULL,
+	};
+	char address[PVR_ADDRESS_TEXT] = "";
 	const struct pvr_directory_env env = {
 		.loop = network->daemon->loop,
 		.name = pvr_net_name(network->net),
-		.address = "",
+		.address = address,
 		.set_gid = set_gid,
 		.set_peer = set_peer,
 		.forget_peer = forget_peer,
@@ -169,33 +201,34 @@ static bool make_directory(struct pvr_network *network, const struct pvr_net_set
 		.log = log_directory,
 		.opaque = network,
 	};
-	size_t i;
 
-	network->directory = pvr_directory_create(&env, &by_asking, err);
-	if (!network->directory)
+	if (!own_address(network, settings, address, err))
 		return false;
-	for (i = 0; i < settings->num_peers; i++) {
-		if (!pvr_directory_add_host(network->directory, settings->peers[i].name, err))
-			return false;
-	}
-	return true;
+	network->directory = pvr_directory_create(&env, &how, err);
+	return network->directory && add_hosts(network, &settings->net, err);
 }
 
-bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_net_settings *settings,
+bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
 		      struct pvr_error *err)
 {
-	if (!pvr_net_settings_any(settings))
+	if (!pvr_net_settings_any(&settings->net))
 		return true;
 	daemon->network = calloc(1, sizeof(*daemon->network));
 	if (!daemon->network)
 		return pvr_fail(err, "out of memory");
 	daemon->network->daemon = daemon;
-	if (!make_net(daemon->network, settings, err) ||
+	if (!make_net(daemon->network, &settings->net, err) ||
 	    !make_directory(daemon->network, settings, err))
 		return false;
 	/* From now on it is asked, for there are adapters. */
 	pvr_engine_set_net(daemon->engine, &net_ops, daemon->network);
 	return true;
+}
+
+void pvr_network_reload(struct pvr_daemon *daemon)
+{
+	if (daemon->network)
+		pvr_directory_reload(daemon->network->directory);
 }
 
 void pvr_network_stop(struct pvr_daemon *daemon)
@@ -204,6 +237,7 @@ void pvr_network_stop(struct pvr_daemon *daemon)
 
 	if (!network)
 		return;
+	pvr_directory_leave(network->directory);
 	/* Connections that end are no news for anybody any more. */
 	pvr_directory_destroy(network->directory);
 	network->directory = NULL;

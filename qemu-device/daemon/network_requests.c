@@ -88,6 +88,33 @@ static int compare_hosts(const void *a, const void *b)
 	return strcmp(name_of(a, "host"), name_of(b, "host"));
 }
 
+static struct json_object *describe_directory(struct pvr_directory *directory)
+{
+	struct json_object *obj = json_object_new_object();
+	struct pvr_directory_stats stats;
+
+	pvr_directory_get_stats(directory, &stats);
+	put_text(obj, "backend", stats.backend);
+	put_number(obj, "gids", stats.entries);
+	put_number(obj, "hosts", stats.hosts);
+	put_number(obj, "own_gids", stats.own);
+	put_number(obj, "lookups", stats.lookups);
+	put_number(obj, "refused", stats.refused);
+	put_number(obj, "dropped", stats.dropped);
+	if (!stats.url)
+		return obj;
+	put_text(obj, "url", stats.url);
+	put_bool(obj, "connected", stats.connected);
+	put_bool(obj, "registered", stats.registered);
+	put_number(obj, "watches", stats.watches);
+	put_number(obj, "events", stats.events);
+	put_number(obj, "requests", stats.requests);
+	put_number(obj, "failures", stats.failures);
+	put_number(obj, "tx_bytes", stats.tx_bytes);
+	put_number(obj, "rx_bytes", stats.rx_bytes);
+	return obj;
+}
+
 void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply)
 {
 	struct json_object *list = json_object_new_array();
@@ -96,6 +123,8 @@ void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply)
 	if (daemon->network)
 		pvr_peers_for_each(pvr_net_peers(daemon->network->net), put_peer, list);
 	json_object_array_sort(list, compare_names);
+	put(reply, "directory",
+	    daemon->network ? describe_directory(daemon->network->directory) : NULL);
 	put(reply, "peers", list);
 }
 

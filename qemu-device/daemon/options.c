@@ -44,6 +44,14 @@ static const char help[] =
 	"  --dscp guest|NUMBER\n"
 	"                     of packets to other hosts: as guests ask for (default), or this\n"
 	"\n"
+	"  --peers FILE       hosts, their addresses and GIDs, see pvrdmad.conf(5)\n"
+	"  --etcd URL[,URL]...\n"
+	"                     or find them in etcd; --etcd-ca, --etcd-cert, --etcd-key,\n"
+	"                     --etcd-user, --etcd-password-file, --etcd-prefix, --etcd-lease:\n"
+	"                     see pvrdmad(8)\n"
+	"  --advertise ADDRESS[:PORT]\n"
+	"                     where other hosts find this one (default: the first --listen)\n"
+	"\n"
 	"  --help, --version\n"
 	"\n"
 	"It stays in the foreground and logs to stderr. To attach a VM, start QEMU with\n"
@@ -84,6 +92,16 @@ static const struct option long_options[] = {
 	{ "tls-key", required_argument, NULL, OPT_SETTING },
 	{ "tls-ca", required_argument, NULL, OPT_SETTING },
 	{ "tls-psk-file", required_argument, NULL, OPT_SETTING },
+	{ "peers", required_argument, NULL, OPT_SETTING },
+	{ "advertise", required_argument, NULL, OPT_SETTING },
+	{ "etcd", required_argument, NULL, OPT_SETTING },
+	{ "etcd-prefix", required_argument, NULL, OPT_SETTING },
+	{ "etcd-ca", required_argument, NULL, OPT_SETTING },
+	{ "etcd-cert", required_argument, NULL, OPT_SETTING },
+	{ "etcd-key", required_argument, NULL, OPT_SETTING },
+	{ "etcd-user", required_argument, NULL, OPT_SETTING },
+	{ "etcd-password-file", required_argument, NULL, OPT_SETTING },
+	{ "etcd-lease", required_argument, NULL, OPT_SETTING },
 	{ "insecure", no_argument, NULL, OPT_INSECURE },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
@@ -170,7 +188,9 @@ enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_sett
 	}
 	if (config && !pvr_settings_read_file(settings, config, err))
 		return PVR_OPTIONS_BAD;
-	if (!pvr_net_settings_check(&settings->net, err))
+	settings->net.directory = pvr_directory_options_any(&settings->directory);
+	if (!pvr_directory_options_check(&settings->directory, err) ||
+	    !pvr_net_settings_check(&settings->net, err))
 		return PVR_OPTIONS_BAD;
 	return PVR_OPTIONS_RUN;
 }

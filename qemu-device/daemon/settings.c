@@ -101,9 +101,12 @@ bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char
 	}
 	if (pvr_net_settings_has(key))
 		return pvr_net_settings_set(&settings->net, key, value, err);
+	if (pvr_directory_options_has(key))
+		return pvr_directory_options_set(&settings->directory, key, value, err);
 	return pvr_fail(err,
 			"unknown setting '%s': there are control, user, log-level, poll, workers, "
-			"worker-cpus, numa-node, " PVR_NET_KEYS ", and [adapter NAME] sections",
+			"worker-cpus, numa-node, " PVR_NET_KEYS ", " PVR_DIRECTORY_KEYS
+			", and [adapter NAME] sections",
 			key);
 }
 

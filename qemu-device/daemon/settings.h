@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "adapter_settings.h"
+#include "directory_options.h"
 #include "net_settings.h"
 #include "poll_policy.h"
 #include "workers.h"
@@ -25,12 +26,13 @@ struct pvr_settings {
 	bool poll_set;
 	struct pvr_workers workers;
 	struct pvr_net_settings net;
+	struct pvr_directory_options directory;
 	bool timestamps;
 };
 
 /*
  * "control", "user", "log-level", "poll", "workers", "worker-cpus" or "numa-node", or one of
- * PVR_NET_KEYS; what was set before (an option) stays.
+ * PVR_NET_KEYS or PVR_DIRECTORY_KEYS; what was set before (an option) stays.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
 		      struct pvr_error *err);

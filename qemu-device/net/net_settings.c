@@ -230,7 +230,7 @@ bool pvr_net_settings_set(struct pvr_net_settings *settings, const char *key, co
 
 bool pvr_net_settings_any(const struct pvr_net_settings *settings)
 {
-	return settings->num_listen || settings->num_peers;
+	return settings->num_listen || settings->num_peers || settings->directory;
 }
 
 bool pvr_net_settings_has_keys(const struct pvr_net_settings *settings)

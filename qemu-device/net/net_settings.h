@@ -33,6 +33,7 @@ struct pvr_net_settings {
 	/* Of all packets; else each connection's is that of the guests' traffic on it. */
 	uint8_t dscp;
 	bool dscp_fixed, dscp_set;
+	bool directory; /* one tells of peers, too */
 };
 
 /* One of PVR_NET_KEYS? */

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What the operator says of the directory: options and configuration file. */
+#include <string.h>
+
+#include "directory_options.h"
+#include "net/address.h"
+
+bool pvr_directory_options_has(const char *key)
+{
+	static const char keys[] = " " PVR_DIRECTORY_KEYS ",";
+	char word[32];
+
+	snprintf(word, sizeof(word), " %s,", key);
+	return strlen(key) < sizeof(word) - 3 && strstr(keys, word);
+}
+
+static bool set_peers_file(struct pvr_directory_options *options, const char *value,
+			   struct pvr_error *err)
+{
+	if (!*value)
+		return pvr_fail(err, "peers is empty");
+	if (strlen(value) >= sizeof(options->peers_file))
+		return pvr_fail(err, "peers has %zu characters, the limit is %zu", strlen(value),
+				sizeof(options->peers_file) - 1);
+	if (!options->peers_file[0])
+		strcpy(options->peers_file, value);
+	return true;
+}
+
+static bool set_advertise(struct pvr_directory_options *options, const char *value,
+			  struct pvr_error *err)
+{
+	struct pvr_address address;
+
+	if (!pvr_address_parse(&address, value, err))
+		return false;
+	if (!options->advertise[0])
+		pvr_address_format(&address, options->advertise);
+	return true;
+}
+
+bool pvr_directory_options_set(struct pvr_directory_options *options, const char *key,
+			       const char *value, struct pvr_error *err)
+{
+	if (!strcmp(key, "peers"))
+		return set_peers_file(options, value, err);
+	if (!strcmp(key, "advertise"))
+		return set_advertise(options, value, err);
+	return pvr_etcd_settings_set(&options->etcd, key, value, err);
+}
+
+bool pvr_directory_options_any(const struct pvr_directory_options *options)
+{
+	return options->peers_file[0] || options->etcd.num_urls;
+}
+
+bool pvr_directory_options_check(const struct pvr_directory_options *options, struct pvr_error *err)
+{
+	if (options->peers_file[0] && options->etcd.num_urls)
+		return pvr_fail(err, "peers and etcd: hosts are found by a file, or in etcd, not both");
+	return pvr_etcd_settings_check(&options->etcd, err);
+}
