@@ -54,6 +54,10 @@ bench-apps: host module provider ## Measure applications in two VMs, against Sof
 bench-hosts: deps host ## Measure two hosts, against iperf3, openssl and bare TCP: a table, build/bench/hosts.json
 	@scripts/bench-hosts
 
+.PHONY: bench-directory
+bench-directory: deps host ## Measure a host among 10,000 in etcd, and a daemon with 200 peers: build/bench/directory.json
+	@scripts/bench-directory
+
 .PHONY: bench-report
 bench-report: ## Write docs/performance.md and its charts from what bench and bench-vm measured
 	@scripts/deps --also python3-matplotlib

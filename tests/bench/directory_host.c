@@ -29,7 +29,7 @@
 #include "directory.h"
 #include "etcd_settings.h"
 
-#define WINDOW 512 /* questions of `many` at a time */
+#define WINDOW 100 /* questions of `many` at a time: fewer than a lane of the inbox takes */
 
 struct many {
 	char fabric[PVR_NAME_MAX];
