@@ -705,10 +705,12 @@ static void test_forged_requests_write_nothing(void **state)
 	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_GONE);
 	frame = good;
 	frame.gid_type = PVR_GID_TYPE_ROCE_V1;
-	assert_int_equal(ask(env, forger, &frame), -1);
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
 	frame = good;
 	memcpy(frame.sgid, env->b.gid, 16);
-	assert_int_equal(ask(env, forger, &frame), -1);
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	frame.dgid[15] ^= 0x55;
+	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
 	assert_true(fg_logged(fg_wire_host(env->wire, 1), "a GID that it has not been given"));
 	/* Behind what there is, told once; before all that there was. */
 	frame = good;
