@@ -59,6 +59,28 @@ END_AGAIN = Step("disconnect-again", END.script)
 STEPS = [TARGET, FOR_A_WHILE, BACK, END, FAST, AGAIN, FIO, END_AGAIN]
 LIVED_ON = [TARGET, FOR_A_WHILE, BACK, END, FAST]
 
+# An attempt to connect is under way when the time is up: connection managers ask a host that does not answer for 70 s.
+FOR_GOOD = Step("killed-for-good", FUNCTIONS + """
+    [ $NODE = 2 ] || exit 0
+    patient_host && echo 4 >/sys/class/nvme/nvme0/ctrl_loss_tmo || exit
+    kill_under fio --name=ends --filename=/dev/nvme0n1 --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=16 \
+        --time_based --runtime=600 || exit
+    until_true 2400 eval '! kill -0 '$pid || { echo "240 s after the kill fio has no error"; exit 1; }
+    cat /tmp/fio
+    ! wait $pid && until_true 100 eval '! test -e /dev/nvme0n1' && until_true 100 no_qp""", 360)
+
+
+@pytest.fixture(scope="module")
+def loss(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("nvme-loss"), [TARGET, FOR_GOOD], packages=apps.PACKAGES)
+
+
+@pytest.mark.long
+def test_target_lost_for_good_is_removed(loss):
+    host = loss[FOR_GOOD.name][1]
+    assert host.status == 0 and "Input/output error" in host.text, loss.explain(FOR_GOOD.name)
+    loss.check_end()
+
 
 @pytest.fixture(scope="module")
 def death(tmp_path_factory):
