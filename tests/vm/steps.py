@@ -83,7 +83,8 @@ def guest_programs(tmp_path_factory):
     subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I",
                     ROOT / "include", "-o", poke,
                     GUEST_SOURCES / "bar_poke.c"], check=True)
-    names = ("pvr_verify", "pvr_peerdeath", "pvr_errno", "pvr_many", "pvr_faults", "pvr_regions", "pvr_cm")
+    names = ("pvr_verify", "pvr_peerdeath", "pvr_errno", "pvr_many", "pvr_faults", "pvr_regions", "pvr_cm",
+             "pvr_mpi")
     return [*(folder / name for name in names), poke]
 
 
