@@ -36,10 +36,11 @@ enum pvr_verdict {
 	PVR_PARTLY, /* from another host: payload is missing, try again when it has come */
 };
 
+/* Small enough for a register, as every message gets one. */
 struct pvr_answer {
-	enum pvr_verdict verdict;
-	enum pvrdma_wc_status status;
-	uint64_t wait_ns;
+	uint16_t verdict; /* enum pvr_verdict */
+	uint16_t status; /* enum pvrdma_wc_status */
+	uint32_t wait_ns;
 };
 
 /*
@@ -48,8 +49,8 @@ struct pvr_answer {
  */
 static inline uint32_t pvr_psns(const struct pvr_qp *from, uint64_t length)
 {
-	/* 128 << path_mtu bytes each; divisions are slow. */
-	return length ? ((length - 1) >> (7 + from->attr.path_mtu)) + 1 : 1;
+	/* 128 << path_mtu bytes each, and one for none at all; divisions are slow. */
+	return ((length - (length != 0)) >> (7 + from->attr.path_mtu)) + 1;
 }
 
 #endif /* PVR_REQUEST_H */

@@ -307,11 +307,10 @@ static enum pvr_turn execute_some(struct pvr_qp *qp, struct turn *turn)
 		if (!turn->batch && !take_batch(qp, turn))
 			return turn->left ? PVR_TURN_OVER : PVR_TURN_MORE;
 		result = step(qp, turn);
-		if (result == STEP_STOP)
-			return PVR_TURN_OVER;
-		if (result == STEP_BUSY)
-			return PVR_TURN_BLOCKED;
-		turn->batch -= result == STEP_NEXT;
+		if (result == STEP_NEXT)
+			turn->batch--;
+		else if (result != STEP_AGAIN)
+			return result == STEP_BUSY ? PVR_TURN_BLOCKED : PVR_TURN_OVER;
 		if (qp->state == PVR_QPS_RTS)
 			continue;
 		/* Completing may have failed the CQ, and the queue pair with it. */

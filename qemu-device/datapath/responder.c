@@ -58,7 +58,7 @@ static struct pvr_answer rnr(struct pvr_qp *to, const struct pvr_remote_piece *r
 	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
 	return (struct pvr_answer){
 		.verdict = PVR_RNR,
-		.wait_ns = rnr_timer[to->attr.min_rnr_timer & 31] * 10000ull,
+		.wait_ns = rnr_timer[to->attr.min_rnr_timer & 31] * 10000u,
 	};
 }
 
@@ -208,10 +208,9 @@ do_send_invalidate(struct pvr_qp *to, const struct pvr_request *request,
 
 static pvr_always_inline struct pvr_answer do_rdma(struct pvr_qp *to,
 						   const struct pvr_request *request,
-						   struct pvr_remote_piece *remote)
+						   struct pvr_remote_piece *remote, bool read)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
-	bool read = request->op->kind == PVR_OP_READ;
 	uint32_t right = request->op->remote;
 	struct pvr_sg sg;
 	int err;
@@ -232,7 +231,7 @@ static pvr_always_inline struct pvr_answer do_rdma(struct pvr_qp *to,
 				  request->chunk);
 	else
 		err = bring(request, &sg, remote);
-	if (err == -EAGAIN)
+	if (remote && err == -EAGAIN)
 		return (struct pvr_answer){ .verdict = PVR_PARTLY };
 	return err ? refuse_access(to) : ack();
 }
@@ -334,7 +333,7 @@ static pvr_always_inline struct pvr_answer with_recv(struct pvr_qp *to,
 	if (err)
 		return nak(PVRDMA_WC_REM_OP_ERR);
 	if (request->op->kind == PVR_OP_WRITE)
-		answer = do_rdma(to, request, remote);
+		answer = do_rdma(to, request, remote, false);
 	else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
 		answer = do_send_invalidate(to, request, &wqe, remote);
 	else
@@ -350,8 +349,12 @@ static pvr_always_inline struct pvr_answer without_recv(struct pvr_qp *to,
 {
 	struct pvr_answer answer;
 
-	answer = request->op->kind == PVR_OP_ATOMIC ? do_atomic(to, request, remote) :
-						      do_rdma(to, request, remote);
+	if (request->op->kind == PVR_OP_WRITE)
+		answer = do_rdma(to, request, remote, false);
+	else if (request->op->kind == PVR_OP_READ)
+		answer = do_rdma(to, request, remote, true);
+	else
+		answer = do_atomic(to, request, remote);
 	if (answer.verdict == PVR_ACK)
 		advance(to, request);
 	return answer;
@@ -382,5 +385,5 @@ struct pvr_answer pvr_responder_execute_remote(struct pvr_qp *to, struct pvr_rem
 
 struct pvr_answer pvr_responder_read_again(struct pvr_qp *to, struct pvr_remote_piece *piece)
 {
-	return do_rdma(to, &piece->request, piece);
+	return do_rdma(to, &piece->request, piece, true);
 }

@@ -478,11 +478,14 @@ static const struct fg_conn hasty = {
 static void reconnect(struct writer *w)
 {
 	pthread_mutex_lock(&gate);
-	fg_qp_to_err(&w->from->qp);
-	fg_qp_to_reset(&w->from->qp);
-	fg_cq_drain(&w->from->scq);
-	expect_ok(fg_qp_connect(&w->from->qp, &hasty, w->to->gid,
-				__atomic_load_n(&w->to->qp.qpn, __ATOMIC_RELAXED)));
+	/* If the peer ends meanwhile the queue pair is in error again. */
+	do {
+		fg_qp_to_err(&w->from->qp);
+		fg_qp_to_reset(&w->from->qp);
+		fg_cq_drain(&w->from->scq);
+	} while (fg_qp_connect(&w->from->qp, &hasty, w->to->gid,
+			       __atomic_load_n(&w->to->qp.qpn, __ATOMIC_RELAXED)) &&
+		 !__atomic_load_n(&w->stop, __ATOMIC_RELAXED));
 	pthread_mutex_unlock(&gate);
 }
 
