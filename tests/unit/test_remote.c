@@ -108,6 +108,24 @@ static void test_many_queue_pairs_share_a_connection(void **state)
 	}
 }
 
+/* Answers are held back while more comes for the same queue pair, not for others. */
+static void test_each_queue_pair_of_a_batch_is_acknowledged(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end a[8], b[8];
+
+	for (uint32_t i = 0; i < COUNT(a); i++)
+		open_ends(env, &a[i], &b[i], 1);
+	fg_wire_hold(env->wire, 0, 1, true);
+	for (uint32_t i = 0; i < COUNT(a); i++)
+		t_rdma(&a[i], PVRDMA_WR_RDMA_WRITE, i, 0, &b[i].mr, 0, 8);
+	fg_wire_run(env->wire);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_wire_run(env->wire);
+	for (uint32_t i = 0; i < COUNT(a); i++)
+		expect_done(&a[i].scq, i, PVRDMA_WC_RDMA_WRITE);
+}
+
 /* All get their share of a connection that is too slow for them. */
 static void test_nobody_starves_on_a_slow_connection(void **state)
 {
@@ -794,6 +812,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(test_large_messages_do_not_keep_small_ones_waiting, narrow),
 		T(test_many_queue_pairs_share_a_connection, narrow),
+		T(test_each_queue_pair_of_a_batch_is_acknowledged, guests),
 		T(test_nobody_starves_on_a_slow_connection, narrow),
 		T(test_more_requests_than_the_window, guests),
 		T(test_fence_waits_for_reads_on_their_way, guests),
