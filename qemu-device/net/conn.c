@@ -139,8 +139,18 @@ static ssize_t conn_send(void *opaque, const struct iovec *iov, int count)
 static ssize_t conn_recv(void *opaque, const struct iovec *iov, int count)
 {
 	struct pvr_conn *conn = opaque;
+	ssize_t n;
 
-	return pvr_stream_recv(&conn->stream, iov, count);
+	if (conn->dry)
+		return 0;
+	n = pvr_stream_recv(&conn->stream, iov, count);
+	/*
+	 * Who got less than there was room for has emptied the socket, and what comes next is
+	 * an event: no system call is needed to see that. Several pieces are guest memory, which
+	 * can end a call early; TLS reads from the socket by itself.
+	 */
+	conn->dry = !conn->stream.tls && count == 1 && n > 0 && (size_t)n < iov->iov_len;
+	return n;
 }
 
 static void conn_want_output(void *opaque)

@@ -63,6 +63,7 @@ struct pvr_conn {
 	LIST_ENTRY(pvr_conn) traffic_link;
 	uint64_t heard, rx_seen, tx_idle, pings, tick_ms;
 	unsigned int stalls; /* in a row */
+	bool dry; /* nothing to read until the socket says so */
 
 	/* Of any thread. */
 	bool watched; /* by the worker's loop */

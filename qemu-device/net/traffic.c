@@ -144,6 +144,8 @@ static void traffic_ready(struct pvr_source *source, uint32_t events)
 {
 	struct pvr_conn *conn = (struct pvr_conn *)source;
 
+	if (events & ~(uint32_t)EPOLLOUT)
+		conn->dry = false;
 	if (__atomic_exchange_n(&conn->wants_output, false, __ATOMIC_SEQ_CST) && !output(conn))
 		return;
 	input(conn);
