@@ -238,17 +238,24 @@ static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_
 	}, turn);
 }
 
-/* Datagrams never wait: they arrive or are dropped. */
+/* How to get to another host may be known by then. */
+#define UD_LATER_NS 10000000ull
+
+/* Datagrams do not wait for receivers: they arrive or are dropped. */
 static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
 {
 	enum pvrdma_wc_status status;
 	uint64_t length = 0, work = 0;
-	bool done;
+	enum pvr_ud_sent sent;
 
-	done = pvr_ud_send(qp, wqe, &status, &length, &work);
+	sent = pvr_ud_send(qp, wqe, &status, &length, &work);
 	turn->bytes += work;
-	if (!done)
+	if (sent == PVR_UD_BUSY)
 		return STEP_BUSY;
+	if (sent == PVR_UD_LATER) {
+		await_answer(qp, UD_LATER_NS);
+		return STEP_STOP;
+	}
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, "a datagram that cannot be sent");
 	pvr_send_complete(qp, wqe, status, length);

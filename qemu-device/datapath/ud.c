@@ -10,6 +10,10 @@
 
 /* A copy to one more queue pair of a group is at least so much work, in bytes. */
 #define COPY_WORK 1024u
+/* How long the GSI waits until it is known where a datagram goes, and then never. */
+#define WAIT_MS 200
+#define NO_WAIT_MS 1000
+#define NS_PER_MS 1000000u
 #define QKEY_OF_QP (1u << 31) /* IBTA vol. 1, 10.2.5: take the QP's own Q_Key */
 
 struct datagram {
@@ -17,6 +21,7 @@ struct datagram {
 	const struct pvr_send_wqe *wqe;
 	struct pvr_datagram as_received;
 	uint32_t tries, taken; /* queue pairs that it was offered to, that took it */
+	bool is_lost; /* on its way to another host, to where it may get later */
 };
 
 /* @qp: of @to, which is held, or NULL if it has none of the number. */
@@ -94,7 +99,8 @@ static bool deliver(struct datagram *dgram)
 		return deliver_to_group(dgram);
 	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
 	if (!to) {
-		pvr_remote_ud_send(dgram->from, dst_qpn(dgram), &dgram->as_received);
+		dgram->is_lost = !pvr_remote_ud_send(dgram->from, dst_qpn(dgram),
+						     &dgram->as_received);
 		return true;
 	}
 	if (!pvr_hold(from, to))
@@ -162,8 +168,24 @@ static void finish(struct datagram *dgram)
 	count_sent(qp, dgram);
 }
 
-bool pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe, enum pvrdma_wc_status *status,
-		 uint64_t *length, uint64_t *work)
+/* Who has waited in vain lets the next ones go for a while. */
+static bool may_wait(struct pvr_qp *qp)
+{
+	uint32_t now;
+	int32_t over;
+
+	if (qp->type != PVR_QPT_GSI)
+		return false;
+	now = (uint32_t)(pvr_now(qp->adapter->engine) / NS_PER_MS);
+	over = (int32_t)(now - qp->ud_wait_end);
+	if (over >= -WAIT_MS && over < NO_WAIT_MS)
+		return over < 0;
+	qp->ud_wait_end = now + WAIT_MS;
+	return true;
+}
+
+enum pvr_ud_sent pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+			     enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
 	struct datagram dgram = { .from = qp, .wqe = wqe };
@@ -172,14 +194,16 @@ bool pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe, enum pvrdma_wc_sta
 	*status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if ((hdr->opcode != PVRDMA_WR_SEND && hdr->opcode != PVRDMA_WR_SEND_WITH_IMM) ||
 	    (hdr->wr.ud.av.port_pd & PVR_AV_PD_MASK) != qp->pd->handle)
-		return true;
+		return PVR_UD_SENT;
 	*status = pvr_gather(&sg, qp, wqe, 0);
 	if (*status != PVRDMA_WC_SUCCESS)
-		return true;
+		return PVR_UD_SENT;
 	dgram.as_received.payload = &sg;
 	*length = sg.total;
 	if (!send(&dgram, work))
-		return false;
+		return PVR_UD_BUSY;
+	if (dgram.is_lost && may_wait(qp))
+		return PVR_UD_LATER;
 	finish(&dgram);
-	return true;
+	return PVR_UD_SENT;
 }

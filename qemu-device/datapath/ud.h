@@ -5,6 +5,12 @@
 
 #include "datapath/queue.h"
 
+enum pvr_ud_sent {
+	PVR_UD_SENT, /* or it cannot be, or got lost */
+	PVR_UD_BUSY, /* a receiver's adapter is: again in another turn */
+	PVR_UD_LATER, /* how to get there will be known soon: again after a while */
+};
+
 /**
  * pvr_ud_send() - send a datagram
  * @status: how the request completes
@@ -14,10 +20,11 @@
  * What happens at the receiver does not concern the sender (IBTA vol. 1, 9.8.3): it is
  * dropped there and counted.
  *
- * Return: true, or false if a receiver's adapter is busy: the request has to be sent again
- * in another turn, and those of a multicast group that have got it will not get it twice.
+ * A request that is sent again reaches those of a multicast group that have got it not once
+ * more. Only the GSI's wait until it is known where they go, and not for long: who sets
+ * up a connection would not try again for seconds.
  */
-bool pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe, enum pvrdma_wc_status *status,
-		 uint64_t *length, uint64_t *work);
+enum pvr_ud_sent pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+			     enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work);
 
 #endif /* PVR_UD_H */

@@ -56,24 +56,35 @@ static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key)
 
 /* ------------------------------------------------------------------- for queue pairs */
 
-struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
+enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uint8_t gid[16],
+				    struct pvr_remote **remote)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
-	struct pvr_remote *remote = NULL;
 	struct pvr_gid_place place;
 	bool ask;
 
+	*remote = NULL;
 	/* A group is nobody's address. */
 	if (!engine->net.ops || key.multicast)
-		return NULL;
+		return PVR_WHERE_NOWHERE;
 	pvr_lock(&engine->fabrics.lock);
 	ask = look_up(engine, &key, &place);
 	if (place.where == PVR_WHERE_REMOTE && place.gid_type == adapter->gid_type)
-		remote = place.remotes[0];
+		*remote = place.remotes[0];
 	pvr_unlock(&engine->fabrics.lock);
 	if (ask)
 		resolve(engine, &key);
+	if (place.where == PVR_WHERE_UNKNOWN)
+		return PVR_WHERE_UNKNOWN;
+	return *remote ? PVR_WHERE_REMOTE : PVR_WHERE_NOWHERE;
+}
+
+struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_remote *remote;
+
+	pvr_remote_gid_where(adapter, gid, &remote);
 	return remote;
 }
 

@@ -17,6 +17,9 @@
  * pvr_fabric_find() does not find.
  */
 struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16]);
+/* The same. Return: REMOTE, NOWHERE or UNKNOWN; *remote is NULL but with the first. */
+enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uint8_t gid[16],
+				    struct pvr_remote **remote);
 
 /*
  * May @remote speak for @gid? PVR_WHERE_REMOTE: yes; PVR_WHERE_UNKNOWN: not known yet, the

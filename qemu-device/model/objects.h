@@ -264,6 +264,7 @@ struct pvr_qp {
 
 	struct pvr_memberships groups; /* multicast */
 	uint64_t mcast_next; /* sending: those from this one on have got it; 0: nobody yet */
+	uint32_t ud_wait_end; /* sending: in ms, see datapath/ud.c */
 	bool mcast_taken; /* sending: somebody of those has taken it */
 	uint64_t stat[PVR_STAT_NUM];
 

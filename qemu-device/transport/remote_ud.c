@@ -35,8 +35,8 @@ static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn,
 	memcpy(any->datagram.dgid, dgram->av->dgid, sizeof(any->datagram.dgid));
 }
 
-/* At once: who sets up a connection waits for the answer. */
-static void send_to(struct pvr_remote *remote, struct pvr_qp *from, uint32_t dst_qpn,
+/* At once: who sets up a connection waits for the answer. Return: false without one to there. */
+static bool send_to(struct pvr_remote *remote, struct pvr_qp *from, uint32_t dst_qpn,
 		    const struct pvr_datagram *dgram)
 {
 	union pvr_any_frame any;
@@ -44,18 +44,25 @@ static void send_to(struct pvr_remote *remote, struct pvr_qp *from, uint32_t dst
 
 	fill_frame(&any, dst_qpn, dgram);
 	if (!pvr_link_route(remote, from->qpn, pvr_dscp_of(any.datagram.traffic_class), &route))
-		return;
+		return false;
 	if (pvr_link_send(&route, from->adapter->fabric, &any, sizeof(any.datagram),
 			  dgram->payload, 0, (uint32_t)dgram->payload->total) == PVR_SENT)
 		pvr_link_flush(&route);
+	return true;
 }
 
-void pvr_remote_ud_send(struct pvr_qp *from, uint32_t dst_qpn, const struct pvr_datagram *dgram)
+bool pvr_remote_ud_send(struct pvr_qp *from, uint32_t dst_qpn, const struct pvr_datagram *dgram)
 {
-	struct pvr_remote *remote = pvr_remote_gid_find(from->adapter, dgram->av->dgid);
+	struct pvr_remote *remote;
 
-	if (remote)
-		send_to(remote, from, dst_qpn, dgram);
+	switch (pvr_remote_gid_where(from->adapter, dgram->av->dgid, &remote)) {
+	case PVR_WHERE_REMOTE:
+		return send_to(remote, from, dst_qpn, dgram);
+	case PVR_WHERE_UNKNOWN:
+		return false;
+	default:
+		return true;
+	}
 }
 
 uint32_t pvr_remote_ud_send_group(struct pvr_qp *from, const struct pvr_datagram *dgram)

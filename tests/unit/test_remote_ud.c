@@ -121,6 +121,86 @@ static void test_lost_without_a_connection_which_is_wanted(void **state)
 	expect_recv(&env->b.rcq, 1, 100 + GRH);
 }
 
+/* Queue pairs of connection managers, instead of the fixture's. */
+static void open_gsi(struct t_env *env, struct fg_end *a, struct fg_end *b)
+{
+	fg_end_open(a, env->g[0], PVR_QPT_GSI);
+	fg_end_open(b, env->g[1], PVR_QPT_GSI);
+	fg_end_ready(a);
+	fg_end_ready(b);
+}
+
+static void send_mad(struct t_env *env, struct fg_end *a, struct fg_end *b, uint64_t wr_id)
+{
+	t_recv(b, wr_id, 0, 400);
+	t_send_ud(a, b, wr_id, 0, 256);
+	fg_run(env->host);
+}
+
+static void test_who_sets_up_a_connection_waits_until_the_gid_is_known(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end a, b;
+
+	open_gsi(env, &a, &b);
+	fg_wire_directory(env->wire, false);
+	fg_gid_from_ipv4(b.gid, 10, 0, 0, 2);
+	expect_ok(fg_bind_gid(env->g[1], 1, b.gid));
+	send_mad(env, &a, &b, 1);
+	fg_advance(env->host, 50 * FG_MS);
+	expect_no_cqe(&a.scq);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_done(&a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&b.rcq, 1, 256 + GRH);
+	expect_no_cqe(&b.rcq);
+}
+
+static void test_who_sets_up_a_connection_waits_for_the_hosts_own(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end a, b;
+
+	open_gsi(env, &a, &b);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	send_mad(env, &a, &b, 1);
+	expect_no_cqe(&a.scq);
+	assert_true(fg_wire_wants(env->wire, 0) > 0);
+	fg_wire_mend(env->wire, 0, 1, 0);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_done(&a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&b.rcq, 1, 256 + GRH);
+}
+
+static void test_who_sets_up_a_connection_waits_not_for_long(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end a, b;
+
+	open_gsi(env, &a, &b);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	send_mad(env, &a, &b, 1);
+	fg_settle(env->host, 190 * FG_MS);
+	expect_no_cqe(&a.scq);
+	fg_settle(env->host, 30 * FG_MS);
+	expect_done(&a.scq, 1, PVRDMA_WC_SEND);
+	/* Others do not wait behind each of those that nobody gets. */
+	send_mad(env, &a, &b, 2);
+	expect_done(&a.scq, 2, PVRDMA_WC_SEND);
+	fg_advance(env->host, 2 * FG_SEC);
+	send_mad(env, &a, &b, 3);
+	expect_no_cqe(&a.scq);
+	/* Nor for what nobody has. */
+	fg_wire_mend(env->wire, 0, 1, 0);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_done(&a.scq, 3, PVRDMA_WC_SEND);
+	fg_gid_from_ipv4(b.gid, 10, 9, 9, 9);
+	fg_advance(env->host, 2 * FG_SEC);
+	send_mad(env, &a, &b, 4);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_done(&a.scq, 4, PVRDMA_WC_SEND);
+}
+
 static void test_group_reaches_each_host_once(void **state)
 {
 	struct t_env *env = *state;
@@ -340,6 +420,9 @@ int main(void)
 		U(test_unknown_destination_is_asked_for_and_the_datagram_dropped),
 		U(test_gid_that_nobody_has_is_not_asked_for_again),
 		U(test_lost_without_a_connection_which_is_wanted),
+		U(test_who_sets_up_a_connection_waits_until_the_gid_is_known),
+		U(test_who_sets_up_a_connection_waits_for_the_hosts_own),
+		U(test_who_sets_up_a_connection_waits_not_for_long),
 		U(test_group_reaches_each_host_once),
 		U(test_small_datagrams_get_through_while_bulk_data_block),
 		U(test_streams_of_single_bytes),
