@@ -152,9 +152,21 @@ void pvr_quiet_exit_qp(struct pvr_qp *qp)
 	qp->quiet_shm = NULL;
 }
 
+/*
+ * Requests that are on their way to another host have been taken, but cons_head has not
+ * passed them: behind a 0 the guest would believe its last doorbell to be on its way still.
+ * Their answers make us look again.
+ */
+static bool has_unanswered(const struct pvr_qp *qp)
+{
+	return qp->sq_begun;
+}
+
 /* Return: true if something was posted before the guest could see the 0. */
 static bool rest(struct pvr_qp *qp)
 {
+	if (has_unanswered(qp))
+		return pvr_requester_has_work(qp);
 	say_sq(qp, false);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return pvr_requester_has_work(qp);
@@ -235,7 +247,8 @@ bool pvr_quiet_rest(struct pvr_adapter *adapter)
 
 	set_on(polled, false);
 	TAILQ_FOREACH(qp, &polled->qps, polled)
-		say_sq(qp, false);
+		if (!has_unanswered(qp))
+			say_sq(qp, false);
 	/* One for all of them. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	while ((qp = TAILQ_FIRST(&polled->qps))) {

@@ -175,6 +175,14 @@ static void wake(struct pvr_qp *qp)
 	}
 }
 
+/* While requests were unanswered the guest needed no doorbell, see datapath/quiet.c. */
+static void look_at_queue(struct pvr_qp *qp)
+{
+	if (qp->quiet_shm && qp->wait == PVR_QP_RUNNING &&
+	    (!qp->sq_begun || pvr_requester_has_work(qp)))
+		pvr_sched_kick(qp);
+}
+
 /* The responder has gone on: whatever was tried in vain is forgiven. */
 static void progressed(struct pvr_remote_sq *sq)
 {
@@ -194,6 +202,7 @@ static void progressed(struct pvr_remote_sq *sq)
 		pvr_requester_drained(qp);
 	else
 		wake(qp);
+	look_at_queue(qp);
 }
 
 /* All before this position is done. Return: false if there is no such position. */
