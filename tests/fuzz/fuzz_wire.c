@@ -74,13 +74,14 @@ static ssize_t feed_recv(void *opaque, const struct iovec *iov, int count)
 /* The first piece of what is sent begins with a frame, if nothing waited. */
 static void look_at_epoch(struct feed *feed, const struct iovec *iov)
 {
-	const struct pvr_frame_request *request = iov->iov_base;
+	const uint8_t *bytes = iov->iov_base;
+	struct pvr_frame_request request;
 
-	for (size_t at = 0; at + sizeof(*request) <= iov->iov_len; at += request->frame.size) {
-		request = (const void *)((const uint8_t *)iov->iov_base + at);
-		if (request->frame.type == PVR_FRAME_REQUEST)
-			feed->epoch = request->epoch;
-		if (request->frame.size < sizeof(request->frame))
+	for (size_t at = 0; at + sizeof(request) <= iov->iov_len; at += request.frame.size) {
+		memcpy(&request, bytes + at, sizeof(request));
+		if (request.frame.type == PVR_FRAME_REQUEST)
+			feed->epoch = request.epoch;
+		if (request.frame.size < sizeof(request.frame))
 			break;
 	}
 }
