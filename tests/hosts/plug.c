@@ -181,7 +181,8 @@ static bool reply(struct pvr_adapter *adapter, size_t skip, void *to, size_t siz
 		return false;
 	if (size && len < skip + size)
 		fg_die("%s: a reply of %zu bytes only", adapter->plug->adapter, len);
-	memcpy(to, body + skip, size);
+	if (size)
+		memcpy(to, body + skip, size);
 	return true;
 }
 

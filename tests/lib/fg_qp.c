@@ -354,6 +354,7 @@ uint32_t fg_qp_to_reset(struct fg_qp *qp)
 		return err;
 	memset(qp->ring, 0, sizeof(*qp->ring));
 	qp->sq_tail = qp->rq_tail = 0;
+	qp->rang = false;
 	return 0;
 }
 

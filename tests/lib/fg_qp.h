@@ -39,6 +39,8 @@ struct fg_qp {
 	uint32_t sq_sge, rq_sge;
 	uint32_t max_inline;
 	uint32_t sq_tail, rq_tail; /* the program's own indices */
+	bool rang; /* a doorbell for the sends before sq_rung may be on its way */
+	uint32_t sq_rung;
 	uint32_t handle, qpn;
 	uint32_t pd_handle;
 };

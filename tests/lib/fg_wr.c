@@ -186,11 +186,45 @@ static bool must_ring(struct fg_guest *guest, const uint32_t *word)
 	return true;
 }
 
+/*
+ * The word is 0, but cons_head has not passed what the last doorbell was for: that is on its
+ * way still, and the device will see all that is posted meanwhile (struct pvr_quiet).
+ */
+static bool is_rung(struct fg_qp *qp)
+{
+	uint32_t head = __atomic_load_n(&qp->ring->tx.cons_head, __ATOMIC_RELAXED);
+	uint32_t ahead = (qp->sq_rung - head) & (2 * qp->sq_wr - 1);
+
+	return qp->rang && ahead && ahead < qp->sq_wr;
+}
+
+static bool must_ring_send(struct fg_qp *qp)
+{
+	if (!(qp->guest->features & PVR_EXT_QUIET)) {
+		qp->guest->doorbells++;
+		return true;
+	}
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&fg_qp_quiet(qp)->sq, __ATOMIC_ACQUIRE)) {
+		qp->rang = false;
+		qp->guest->doorbells_spared++;
+		return false;
+	}
+	if (is_rung(qp)) {
+		qp->guest->doorbells_spared++;
+		return false;
+	}
+	qp->rang = true;
+	qp->sq_rung = qp->sq_tail;
+	qp->guest->doorbells++;
+	return true;
+}
+
 bool fg_post_send(struct fg_qp *qp, const struct fg_wr *wr)
 {
 	bool ok = fg_put_send(qp, wr);
 
-	if (ok && must_ring(qp->guest, &fg_qp_quiet(qp)->sq))
+	if (ok && must_ring_send(qp))
 		fg_ring_send(qp);
 	return ok;
 }
