@@ -331,9 +331,9 @@ static bool arm_locked(struct pvr_cq *cq, u32 kind)
 	WRITE_ONCE(buf->arm_shm->word, buf->arm);
 	/*
 	 * Pairs with the device's barrier between prod_tail and its look at the word:
-	 * what it did not announce, the caller sees.
+	 * what it did not announce, the caller sees. Not virt_mb(), see ring.h.
 	 */
-	virt_mb();
+	mb();
 	return true;
 }
 

@@ -94,9 +94,11 @@ static inline bool pvr_ring_waits(const u32 *quiet_shm)
 		return true;
 	/*
 	 * Pairs with the device's barrier between storing 0 and its last look at
-	 * prod_tail. Its CPUs are the host's, however many of them we have.
+	 * prod_tail. Its CPUs are the host's, however many of them we have: hence not
+	 * virt_mb(), a locked instruction, which an emulator of a machine with one CPU
+	 * (QEMU's TCG) takes for an ordinary one.
 	 */
-	virt_mb();
+	mb();
 	return !READ_ONCE(*quiet_shm);
 }
 

@@ -38,7 +38,7 @@ static bool arm_locked(struct pvr_cq *cq, uint32_t kind)
 		return true;
 	cq->arm = ((cq->arm & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind;
 	atomic_store_explicit(&cq->arm_shm->word, cq->arm, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst);
+	pvr_full_barrier();
 	return has_news(cq);
 }
 

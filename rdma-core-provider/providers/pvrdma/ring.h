@@ -62,6 +62,20 @@ static_assert(sizeof(struct pvr_arm_shm) == sizeof(struct pvr_arm) &&
 		      offsetof(struct pvr_arm_shm, told) == offsetof(struct pvr_arm, told),
 	      "the shared view has the layout of the ABI");
 
+/*
+ * Orders our store before our load also for somebody who is none of our CPUs. Compilers make a
+ * locked instruction of atomic_thread_fence(), and an emulator of a machine with one CPU (QEMU's
+ * TCG) an ordinary one of that, as no other CPU could tell the difference: but the device can.
+ */
+static inline void pvr_full_barrier(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__asm__ volatile("mfence" ::: "memory");
+#else
+	atomic_thread_fence(memory_order_seq_cst);
+#endif
+}
+
 /* Indices of a ring of num (a power of two) elements run over 0 .. 2 * num - 1. */
 static inline uint32_t pvr_ring_next(uint32_t idx, uint32_t num)
 {
@@ -166,7 +180,7 @@ static inline bool pvr_wq_publish(struct pvr_wq *wq)
 	atomic_store_explicit(&wq->ring_shm->prod_tail, wq->tail, memory_order_release);
 	if (!wq->quiet_shm)
 		return true;
-	atomic_thread_fence(memory_order_seq_cst);
+	pvr_full_barrier();
 	if (!atomic_load_explicit(wq->quiet_shm, memory_order_acquire))
 		return pvr_wq_must_ring(wq);
 	wq->rang = false;
