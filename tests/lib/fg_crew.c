@@ -29,7 +29,7 @@ struct fg_crew {
 	struct fg_member member[PVR_MAX_WORKERS];
 };
 
-static uint64_t machine_now(void)
+uint64_t fg_crew_now(void)
 {
 	struct timespec ts;
 
@@ -134,7 +134,7 @@ struct fg_crew *fg_crew_start(struct fg_host *host)
 	crew->host = host;
 	pthread_mutex_init(&crew->lock, NULL);
 	pthread_cond_init(&crew->parked_news, NULL);
-	host->real_now = machine_now;
+	host->real_now = fg_crew_now;
 	host->wake = wake;
 	host->wake_opaque = crew;
 	for (unsigned int i = 0; i < host->workers; i++)
@@ -179,7 +179,7 @@ void fg_crew_stop(struct fg_crew *crew)
 		pthread_join(crew->member[i].thread, NULL);
 		pthread_cond_destroy(&crew->member[i].news);
 	}
-	host->now = machine_now();
+	host->now = fg_crew_now();
 	host->real_now = NULL;
 	host->wake = NULL;
 	pthread_mutex_destroy(&crew->lock);

@@ -13,6 +13,9 @@
 
 struct fg_crew;
 
+/* The machine's clock, in nanoseconds. */
+uint64_t fg_crew_now(void);
+
 struct fg_crew *fg_crew_start(struct fg_host *host);
 /* Between two runs of each worker. */
 void fg_crew_pause(struct fg_crew *crew);

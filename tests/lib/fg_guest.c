@@ -167,7 +167,7 @@ void fg_guest_destroy(struct fg_guest *guest)
 	free(guest);
 }
 
-struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number)
+struct fg_guest *fg_guest_start_on(struct fg_host *host, uint32_t number, unsigned int worker)
 {
 	struct fg_guest_config config;
 	struct fg_guest *guest;
@@ -175,6 +175,7 @@ struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number)
 	uint32_t err;
 
 	fg_guest_config_init(&config, number);
+	config.worker = worker;
 	guest = fg_guest_create(host, &config);
 	err = fg_guest_boot(guest);
 	if (err)
@@ -184,6 +185,11 @@ struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number)
 	if (err)
 		fg_die("%s: default GID: ERR 0x%x", guest->name, err);
 	return guest;
+}
+
+struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number)
+{
+	return fg_guest_start_on(host, number, 0);
 }
 
 void fg_dsr_fill(struct fg_guest *guest)

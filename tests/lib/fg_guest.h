@@ -80,6 +80,7 @@ void fg_guest_unplug(struct fg_guest *guest);
 
 /* The guest's number as fg_guest_config_init() knows it, ready to work: GID 0 bound. */
 struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number);
+struct fg_guest *fg_guest_start_on(struct fg_host *host, uint32_t number, unsigned int worker);
 
 /* Probe, in its parts: what goes into the DSR; tell the device; the rest. */
 void fg_dsr_fill(struct fg_guest *guest);

@@ -44,8 +44,8 @@ uint64_t fg_wire_settle(struct fg_wire *wire, uint64_t ns);
 
 /*
  * With threads: one of each host serves its connections, beside a crew that runs its
- * workers (fg_crew.h), which is started before and stopped after. Meanwhile connections may be cut and mended; nothing else of this
- * may be called.
+ * workers (fg_crew.h), which is started before and stopped after. Meanwhile connections may
+ * be cut and mended; nothing else of this may be called.
  */
 void fg_wire_start(struct fg_wire *wire);
 void fg_wire_stop(struct fg_wire *wire);

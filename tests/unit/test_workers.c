@@ -23,21 +23,6 @@ struct crew_env {
 	struct fg_crew *crew;
 };
 
-static struct fg_guest *start_on(struct fg_host *host, uint32_t number, unsigned int worker)
-{
-	struct fg_guest_config config;
-	struct fg_guest *guest;
-	uint8_t gid[16];
-
-	fg_guest_config_init(&config, number);
-	config.worker = worker;
-	guest = fg_guest_create(host, &config);
-	expect_ok(fg_guest_boot(guest));
-	fg_gid_from_mac(gid, guest->config.mac);
-	expect_ok(fg_bind_gid(guest, 0, gid));
-	return guest;
-}
-
 static struct fg_crew *crew_of(void **state)
 {
 	return ((struct crew_env *)*state)->crew;
@@ -51,7 +36,7 @@ static int t_setup_crew(void **state)
 	*state = c;
 	c->env.host = fg_host_create_workers(2);
 	for (uint32_t i = 0; i < 3; i++)
-		c->env.g[i] = start_on(c->env.host, i + 1, i > 0);
+		c->env.g[i] = fg_guest_start_on(c->env.host, i + 1, i > 0);
 	return 0;
 }
 
@@ -72,18 +57,10 @@ static void go(void **state)
 	c->crew = fg_crew_start(c->env.host);
 }
 
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * FG_SEC + (uint64_t)ts.tv_nsec;
-}
-
 /* The next completion; a hang ends the test. */
 static struct pvrdma_cqe await(struct fg_cq *cq)
 {
-	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
 	struct pvrdma_cqe cqe;
 	uint32_t spins = 0;
 
@@ -91,7 +68,7 @@ static struct pvrdma_cqe await(struct fg_cq *cq)
 		if (++spins % SPINS)
 			continue;
 		sched_yield();
-		if (now() > end)
+		if (fg_crew_now() > end)
 			fg_die("no completion within %d s", HANG_SECONDS);
 	}
 	return cqe;
@@ -188,7 +165,7 @@ static bool take_received(struct talker *t)
 static void *talk(void *opaque)
 {
 	struct talker *t = opaque;
-	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
 
 	while (t->done < MESSAGES || t->received < MESSAGES) {
 		bool busy = send_next(t);
@@ -198,7 +175,7 @@ static void *talk(void *opaque)
 		if (busy)
 			continue;
 		sched_yield();
-		if (now() > end)
+		if (fg_crew_now() > end)
 			fg_die("%u sent, %u done, %u received", t->sent, t->done, t->received);
 	}
 	return NULL;
@@ -283,9 +260,9 @@ static const struct fg_conn patient = {
 /* On a busy machine the receive may come first, time and again: once the sender must wait. */
 static void await_rnr_nak(struct fg_guest *guest)
 {
-	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
 
-	while (!fg_stats(guest).rnr_naks && now() < end)
+	while (!fg_stats(guest).rnr_naks && fg_crew_now() < end)
 		sched_yield();
 	assert_int_equal(fg_stats(guest).rnr_naks, 1);
 }
@@ -297,7 +274,7 @@ static void test_receive_wakes_who_waits(void **state)
 
 	connect(env, &patient);
 	go(state);
-	begin = now();
+	begin = fg_crew_now();
 	for (uint32_t n = 0; n < 500; n++) {
 		t_send(&env->a, n, 0, 64);
 		if (!n)
@@ -311,7 +288,7 @@ static void test_receive_wakes_who_waits(void **state)
 		await_ok(&env->a.scq);
 	}
 	/* Were every tenth one slept out, it would take longer. */
-	assert_true(now() - begin < HANG_SECONDS * FG_SEC);
+	assert_true(fg_crew_now() - begin < HANG_SECONDS * FG_SEC);
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
@@ -329,7 +306,7 @@ static void test_receive_in_a_long_queue_is_found(void **state)
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
 	fg_end_connect(&env->a, &env->b, &patient);
 	go(state);
-	begin = now();
+	begin = fg_crew_now();
 	for (uint32_t n = 0; n < 500; n++) {
 		t_send(&env->a, n, 0, 64);
 		t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 4096);
@@ -343,7 +320,7 @@ static void test_receive_in_a_long_queue_is_found(void **state)
 		await_ok(&env->a.scq);
 	}
 	/* As above. */
-	assert_true(now() - begin < HANG_SECONDS * FG_SEC);
+	assert_true(fg_crew_now() - begin < HANG_SECONDS * FG_SEC);
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
@@ -649,7 +626,7 @@ static void test_gid_is_taken_away_under_load(void **state)
 	struct t_env *env = *state;
 	struct fg_guest_config config;
 	struct fg_guest *owner;
-	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
 	uint8_t gid[16];
 
 	fg_guest_config_init(&config, 4);
@@ -668,7 +645,7 @@ static void test_gid_is_taken_away_under_load(void **state)
 	env->g[3] = owner;
 	expect_ok(fg_guest_boot(owner));
 	expect_ok(fg_bind_gid(owner, 0, gid)); /* whose it is by right */
-	while (!fg_events_pending(env->g[1]) && now() < end)
+	while (!fg_events_pending(env->g[1]) && fg_crew_now() < end)
 		sched_yield();
 	expect_one_event(env->g[1], PVR_EVENT_GID_CHANGE, 1);
 	expect_refused(fg_unbind_gid(env->g[1], 1, gid));
@@ -688,7 +665,7 @@ static void test_adapters_come_and_go_while_others_work(void **state)
 		struct fg_end guest;
 
 		stop_the_world(state);
-		env->g[3] = start_on(env->host, 4, i % 2);
+		env->g[3] = fg_guest_start_on(env->host, 4, i % 2);
 		start_the_world(state);
 		fg_end_open(&guest, env->g[3], PVR_QPT_RC);
 		/* b does not know it: so it fails again and again. */
@@ -728,7 +705,7 @@ static void test_interrupts_at_the_other_worker(void **state)
 {
 	struct t_env *env = *state;
 	uint32_t *raised = &env->g[1]->irq[PVR_VEC_CQ], seen;
-	uint64_t end = now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
 
 	connect(env, NULL);
 	go(state);
@@ -737,7 +714,7 @@ static void test_interrupts_at_the_other_worker(void **state)
 		t_recv(&env->b, n, 0, 64);
 		fg_cq_arm(&env->b.rcq);
 		t_send(&env->a, n, 0, 64);
-		while (__atomic_load_n(raised, __ATOMIC_RELAXED) == seen && now() < end)
+		while (__atomic_load_n(raised, __ATOMIC_RELAXED) == seen && fg_crew_now() < end)
 			sched_yield();
 		assert_int_equal(__atomic_load_n(raised, __ATOMIC_RELAXED), seen + 1);
 		await_ok(&env->b.rcq);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Two hosts of two workers each, whose workers and connections have threads of their own.
+ * Each worker has a guest; those of the same worker of both hosts are a pair, which one
+ * thread of the test uses. All share one connection each way.
+ */
+#ifndef UNIT_CREWS_H
+#define UNIT_CREWS_H
+
+#include "common.h"
+#include "fg_crew.h"
+
+struct t_crews {
+	struct fg_wire *wire;
+	struct fg_crew *crew[2];
+	struct fg_guest *guest[2][2]; /* [worker][host] */
+};
+
+/* The guests have booted, no thread runs. */
+void t_crews_init(struct t_crews *crews);
+void t_crews_exit(struct t_crews *crews);
+/* From here on nothing may call fg_run(), until t_crews_talk() has returned. */
+void t_crews_start(struct t_crews *crews);
+
+/*
+ * Each worker's pair has @turn(@pair[worker]) called in a thread of its own until that
+ * returns true; a hang ends the test. Meanwhile connections break, and come back, @cuts
+ * times. Then all threads stop, and nothing that has come was refused.
+ */
+void t_crews_talk(struct t_crews *crews, bool (*turn)(void *pair), void *const pair[2],
+		  unsigned int cuts);
+
+#endif /* UNIT_CREWS_H */
