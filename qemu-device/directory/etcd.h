@@ -91,7 +91,7 @@ TAILQ_HEAD(pvr_own_key_list, pvr_own_key);
 struct pvr_etcd_publish {
 	struct pvr_key_table table;
 	struct pvr_own_key *host; /* our own hosts/NAME; NULL: we cannot be reached */
-	struct pvr_own_key_list todo, later;
+	struct pvr_own_key_list queue, later;
 	struct pvr_loop_timer timer; /* of later */
 	unsigned int in_flight;
 };

@@ -32,7 +32,7 @@ struct pvr_own_key {
 	uint64_t expect; /* mod_revision; 0: that there is none */
 	bool changed; /* BUSY: look at it again */
 	bool refused; /* somebody else has it */
-	enum { OWN_NOWHERE, OWN_TODO, OWN_LATER } list;
+	enum { OWN_NOWHERE, OWN_QUEUED, OWN_LATER } list;
 	uint64_t due; /* LATER */
 	TAILQ_ENTRY(pvr_own_key) link;
 };
@@ -53,24 +53,24 @@ static void unlist(struct pvr_own_key *own)
 {
 	struct pvr_etcd_publish *publish = &own->etcd->publish;
 
-	if (own->list == OWN_TODO)
-		TAILQ_REMOVE(&publish->todo, own, link);
+	if (own->list == OWN_QUEUED)
+		TAILQ_REMOVE(&publish->queue, own, link);
 	else if (own->list == OWN_LATER)
 		TAILQ_REMOVE(&publish->later, own, link);
 	own->list = OWN_NOWHERE;
 }
 
-static void todo(struct pvr_own_key *own)
+static void enqueue(struct pvr_own_key *own)
 {
 	if (own->state == OWN_BUSY) {
 		own->changed = true;
 		return;
 	}
-	if (own->list == OWN_TODO)
+	if (own->list == OWN_QUEUED)
 		return;
 	unlist(own);
-	own->list = OWN_TODO;
-	TAILQ_INSERT_TAIL(&own->etcd->publish.todo, own, link);
+	own->list = OWN_QUEUED;
+	TAILQ_INSERT_TAIL(&own->etcd->publish.queue, own, link);
 }
 
 static void later(struct pvr_own_key *own)
@@ -92,7 +92,7 @@ static void timer_expired(struct pvr_loop_timer *timer)
 	struct pvr_own_key *own;
 
 	while ((own = TAILQ_FIRST(&etcd->publish.later)) && own->due <= now)
-		todo(own);
+		enqueue(own);
 	if (own)
 		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->publish.timer,
 				   own->due - now);
@@ -185,7 +185,7 @@ static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 	own->expect = 0;
 	if (!kv) {
 		if (expected)
-			todo(own); /* gone meanwhile */
+			enqueue(own); /* gone meanwhile */
 		else
 			later(own); /* an answer without sense */
 	} else if (pvr_json_base64(kv, "value", value, sizeof(value)) >= 0 &&
@@ -194,7 +194,7 @@ static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 		if (own->expect == expected)
 			later(own);
 		else
-			todo(own);
+			enqueue(own);
 	} else {
 		refuse(own, who);
 	}
@@ -226,7 +226,7 @@ static void finish(struct pvr_own_key *own, enum pvr_etcd_result result, struct 
 	if (result == PVR_ETCD_OK)
 		pvr_etcd_see_header(own->etcd, pvr_json_object(reply, "header"));
 	if (changed || result == PVR_ETCD_FAILED)
-		todo(own);
+		enqueue(own);
 }
 
 static void log_refusal(struct pvr_own_key *own, struct json_object *reply)
@@ -273,7 +273,7 @@ static void delete_done(void *opaque, enum pvr_etcd_result result, struct json_o
 	if (!own->type)
 		drop(own);
 	else
-		todo(own);
+		enqueue(own);
 }
 
 static void add_compare(struct pvr_text *body, const struct pvr_own_key *own, const char *key)
@@ -357,12 +357,12 @@ void pvr_etcd_publish_step(struct pvr_etcd *etcd)
 		return;
 	/* A GID is of no use before it is known where its host is. */
 	if (host && !is_done(host)) {
-		if (host->list == OWN_TODO)
+		if (host->list == OWN_QUEUED)
 			act(host);
 		return;
 	}
-	while (!TAILQ_EMPTY(&publish->todo) && publish->in_flight < IN_FLIGHT_MAX &&
-	       etcd->lease.id[0] && act(TAILQ_FIRST(&publish->todo)))
+	while (!TAILQ_EMPTY(&publish->queue) && publish->in_flight < IN_FLIGHT_MAX &&
+	       etcd->lease.id[0] && act(TAILQ_FIRST(&publish->queue)))
 		;
 }
 
@@ -400,7 +400,7 @@ void pvr_etcd_publish_changed(struct pvr_etcd *etcd)
 			continue;
 		}
 		own->type = type;
-		todo(own);
+		enqueue(own);
 	}
 }
 
@@ -411,7 +411,7 @@ void pvr_etcd_publish_all(struct pvr_etcd *etcd)
 
 	for (i = 0; i < etcd->publish.table.num_buckets; i++) {
 		LIST_FOREACH(node, &etcd->publish.table.buckets[i], link)
-			todo(pvr_container_of(node, struct pvr_own_key, node));
+			enqueue(pvr_container_of(node, struct pvr_own_key, node));
 	}
 }
 
@@ -420,7 +420,7 @@ bool pvr_etcd_publish_init(struct pvr_etcd *etcd, struct pvr_error *err)
 	struct pvr_etcd_publish *publish = &etcd->publish;
 	const struct pvr_key none = { .fabric = "" };
 
-	TAILQ_INIT(&publish->todo);
+	TAILQ_INIT(&publish->queue);
 	TAILQ_INIT(&publish->later);
 	publish->timer.expired = timer_expired;
 	if (!pvr_key_table_init(&publish->table, 1024))
@@ -432,7 +432,7 @@ bool pvr_etcd_publish_init(struct pvr_etcd *etcd, struct pvr_error *err)
 		return pvr_fail(err, "out of memory");
 	publish->host->is_host = true;
 	publish->host->type = PVR_GID_TYPE_ROCE_V2;
-	todo(publish->host);
+	enqueue(publish->host);
 	return true;
 }
 
