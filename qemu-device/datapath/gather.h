@@ -26,7 +26,7 @@ static inline enum pvrdma_wc_status pvr_gather(struct pvr_sg *sg, const struct p
 	if (pvr_wqe_is_inline(&qp->sq, wqe)) {
 		if (!pvr_inline_ok(&qp->sq, wqe, access))
 			return PVRDMA_WC_LOC_QP_OP_ERR;
-		pvr_sg_build_own(sg, qp, wqe->data, wqe->hdr.total_len);
+		pvr_sg_build_flat(sg, qp->adapter, wqe->data, wqe->hdr.total_len);
 		return PVRDMA_WC_SUCCESS;
 	}
 	if (wqe->hdr.num_sge > qp->sq.max_sge)

@@ -42,12 +42,6 @@ void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *
 	sg->total = len;
 }
 
-void pvr_sg_build_own(struct pvr_sg *sg, const struct pvr_qp *qp, uint8_t *data,
-		      uint32_t len)
-{
-	pvr_sg_build_flat(sg, qp->adapter, data, len);
-}
-
 /* A place in a list, and the run that lies there. */
 struct cursor {
 	const struct pvr_sg *sg;

@@ -19,7 +19,6 @@
 #include "transport/local.h"
 #include "transport/remote_qp.h"
 
-
 /* How often a peer is looked for when the timeout is 0: the requester never gives up. */
 #define NO_TIMEOUT_POLL_NS 100000000ull
 

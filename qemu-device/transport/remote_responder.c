@@ -185,7 +185,7 @@ int pvr_remote_bring(struct pvr_remote_piece *piece, const struct pvr_sg *to)
 	if (!request->chunk)
 		return 0;
 	if (piece->payload) {
-		pvr_sg_build_own(&own, piece->to, piece->payload, request->chunk);
+		pvr_sg_build_flat(&own, piece->to->adapter, piece->payload, request->chunk);
 		return pvr_sg_copy(to, request->offset, &own, 0, request->chunk);
 	}
 	ret = pvr_in_pull(piece->in, to, request->offset, request->chunk);
