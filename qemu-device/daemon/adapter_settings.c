@@ -7,19 +7,8 @@
 #include <string.h>
 
 #include "model/revision.h"
+#include "settings_text.h"
 #include "unix_socket.h"
-
-bool pvr_set_text(char *to, size_t size, const char *key, const char *value,
-		  struct pvr_error *err)
-{
-	if (!*value)
-		return pvr_fail(err, "%s is empty", key);
-	if (strlen(value) >= size)
-		return pvr_fail(err, "%s has %zu characters, the limit is %zu", key, strlen(value),
-				size - 1);
-	strcpy(to, value);
-	return true;
-}
 
 static bool set_name(char to[PVR_NAME_MAX], const char *key, const char *value,
 		     struct pvr_error *err)

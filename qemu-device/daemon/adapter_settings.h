@@ -29,9 +29,7 @@ struct pvr_adapter_settings {
 	unsigned int worker;
 };
 
-/* Copy a value that is not empty and fits. */
-bool pvr_set_text(char *to, size_t size, const char *key, const char *value,
-		  struct pvr_error *err);
+/* As pvr_set_text(), of a path that fits into a socket's address. */
 bool pvr_set_socket(char to[PVR_PATH_MAX], const char *key, const char *value,
 		    struct pvr_error *err);
 

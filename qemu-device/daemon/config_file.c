@@ -1,109 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The configuration file: key = value lines and [adapter NAME] sections. */
-#include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
+/* The configuration file: settings of the daemon, and [adapter NAME] sections. */
 #include <string.h>
 
 #include "settings.h"
+#include "settings_file.h"
 
-struct reader {
+struct config {
 	struct pvr_settings *settings;
 	struct pvr_adapter_settings adapter; /* of the section we are in */
-	bool in_adapter;
-	size_t line, section; /* numbers: where we are, where the section began */
-	size_t blame; /* the line that a mistake is on */
 };
 
-static char *trim(char *text)
+static bool set(void *opaque, const char *key, char *value, struct pvr_error *err)
 {
-	char *end;
+	struct config *config = opaque;
 
-	while (isspace((unsigned char)*text))
-		text++;
-	end = text + strlen(text);
-	while (end > text && isspace((unsigned char)end[-1]))
-		end--;
-	*end = '\0';
-	return text;
+	return pvr_settings_set(config->settings, key, value, err);
 }
 
-static bool end_section(struct reader *reader, struct pvr_error *err)
+static bool begin_adapter(void *opaque, const char *name, size_t line, struct pvr_error *err)
 {
-	if (!reader->in_adapter)
-		return true;
-	reader->in_adapter = false;
-	reader->blame = reader->section;
-	return pvr_adapter_settings_check(&reader->adapter, err) &&
-	       pvr_settings_add_adapter(reader->settings, &reader->adapter, err);
+	struct config *config = opaque;
+
+	memset(&config->adapter, 0, sizeof(config->adapter));
+	return pvr_adapter_settings_set(&config->adapter, "name", name, err);
 }
 
-static bool begin_section(struct reader *reader, char *line, struct pvr_error *err)
+static bool set_adapter(void *opaque, char *key, char *value, struct pvr_error *err)
 {
-	size_t len = strlen(line);
+	struct config *config = opaque;
 
-	if (line[len - 1] != ']' || strncmp(line, "[adapter ", 9))
-		return pvr_fail(err, "section '%s': expected [adapter NAME]", line);
-	line[len - 1] = '\0';
-	if (!end_section(reader, err))
-		return false;
-	memset(&reader->adapter, 0, sizeof(reader->adapter));
-	reader->in_adapter = true;
-	reader->section = reader->blame = reader->line;
-	return pvr_adapter_settings_set(&reader->adapter, "name", trim(line + 9), err);
+	return pvr_adapter_settings_set(&config->adapter, key, value, err);
 }
 
-static bool read_line(struct reader *reader, char *line, struct pvr_error *err)
+static bool end_adapter(void *opaque, struct pvr_error *err)
 {
-	char *value, *key;
+	struct config *config = opaque;
 
-	line = trim(line);
-	if (!*line || *line == '#')
-		return true;
-	if (*line == '[')
-		return begin_section(reader, line, err);
-	value = strchr(line, '=');
-	if (!value)
-		return pvr_fail(err, "'%s' is neither KEY = VALUE nor [adapter NAME]", line);
-	*value++ = '\0';
-	key = trim(line);
-	value = trim(value);
-	return reader->in_adapter ? pvr_adapter_settings_set(&reader->adapter, key, value, err)
-				  : pvr_settings_set(reader->settings, key, value, err);
-}
-
-static bool read_lines(struct reader *reader, FILE *file, const char *path, struct pvr_error *err)
-{
-	struct pvr_error why = { "" };
-	size_t size = 0;
-	char *line = NULL;
-	bool ok = true;
-
-	while (ok && getline(&line, &size, file) >= 0) {
-		reader->blame = ++reader->line;
-		ok = read_line(reader, line, &why);
-	}
-	if (ok && ferror(file))
-		ok = pvr_fail(&why, "%s", strerror(errno));
-	if (ok)
-		ok = end_section(reader, &why);
-	free(line);
-	if (!ok)
-		pvr_fail(err, "%s:%zu: %.400s", path, reader->blame, why.text);
-	return ok;
+	return pvr_adapter_settings_check(&config->adapter, err) &&
+	       pvr_settings_add_adapter(config->settings, &config->adapter, err);
 }
 
 bool pvr_settings_read_file(struct pvr_settings *settings, const char *path, struct pvr_error *err)
 {
-	struct reader reader = { .settings = settings };
-	FILE *file = fopen(path, "re");
-	bool ok;
+	static const struct pvr_settings_file_ops ops = {
+		.what = "configuration file",
+		.kind = "adapter",
+		.set = set,
+		.begin = begin_adapter,
+		.set_in_section = set_adapter,
+		.end = end_adapter,
+	};
+	struct config config = { .settings = settings };
 
-	if (!file)
-		return pvr_fail(err, "cannot read configuration file %s: %s", path,
-				strerror(errno));
-	ok = read_lines(&reader, file, path, err);
-	fclose(file);
-	return ok;
+	return pvr_settings_file_read(path, &ops, &config, err);
 }

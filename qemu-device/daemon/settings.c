@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "settings.h"
+#include "settings_text.h"
 
 static bool set_control(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
@@ -13,8 +14,7 @@ static bool set_control(struct pvr_settings *settings, const char *value, struct
 
 static bool set_user(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
-	return settings->user[0] ||
-	       pvr_set_text(settings->user, sizeof(settings->user), "user", value, err);
+	return pvr_keep_text(settings->user, sizeof(settings->user), "user", value, err);
 }
 
 static bool set_log_level(struct pvr_settings *settings, const char *value, struct pvr_error *err)

@@ -4,6 +4,7 @@
 
 #include "directory_options.h"
 #include "net/address.h"
+#include "settings_text.h"
 
 bool pvr_directory_options_has(const char *key)
 {
@@ -12,19 +13,6 @@ bool pvr_directory_options_has(const char *key)
 
 	snprintf(word, sizeof(word), " %s,", key);
 	return strlen(key) < sizeof(word) - 3 && strstr(keys, word);
-}
-
-static bool set_peers_file(struct pvr_directory_options *options, const char *value,
-			   struct pvr_error *err)
-{
-	if (!*value)
-		return pvr_fail(err, "peers is empty");
-	if (strlen(value) >= sizeof(options->peers_file))
-		return pvr_fail(err, "peers has %zu characters, the limit is %zu", strlen(value),
-				sizeof(options->peers_file) - 1);
-	if (!options->peers_file[0])
-		strcpy(options->peers_file, value);
-	return true;
 }
 
 static bool set_advertise(struct pvr_directory_options *options, const char *value,
@@ -43,7 +31,8 @@ bool pvr_directory_options_set(struct pvr_directory_options *options, const char
 			       const char *value, struct pvr_error *err)
 {
 	if (!strcmp(key, "peers"))
-		return set_peers_file(options, value, err);
+		return pvr_keep_text(options->peers_file, sizeof(options->peers_file), key, value,
+				     err);
 	if (!strcmp(key, "advertise"))
 		return set_advertise(options, value, err);
 	return pvr_etcd_settings_set(&options->etcd, key, value, err);

@@ -6,22 +6,10 @@
 #include <string.h>
 
 #include "etcd_settings.h"
+#include "settings_text.h"
 
 #define LEASE_MIN 2
 #define LEASE_MAX 3600
-
-static bool copy(char *to, size_t size, const char *key, const char *value, struct pvr_error *err)
-{
-	if (*to)
-		return true;
-	if (!*value)
-		return pvr_fail(err, "%s is empty", key);
-	if (strlen(value) >= size)
-		return pvr_fail(err, "%s has %zu characters, the limit is %zu", key, strlen(value),
-				size - 1);
-	strcpy(to, value);
-	return true;
-}
 
 static bool add_url(struct pvr_etcd_settings *settings, char *url, struct pvr_error *err)
 {
@@ -33,8 +21,8 @@ static bool add_url(struct pvr_etcd_settings *settings, char *url, struct pvr_er
 		return pvr_fail(err, "etcd '%s' is no URL such as https://192.0.2.10:2379", url);
 	if (settings->num_urls == PVR_ETCD_URLS_MAX)
 		return pvr_fail(err, "etcd: more than %d URLs", PVR_ETCD_URLS_MAX);
-	return copy(settings->urls[settings->num_urls++], sizeof(settings->urls[0]), "etcd", url,
-		    err);
+	return pvr_set_text(settings->urls[settings->num_urls++], sizeof(settings->urls[0]), "etcd",
+			    url, err);
 }
 
 static bool set_urls(struct pvr_etcd_settings *settings, const char *value, struct pvr_error *err)
@@ -65,7 +53,7 @@ static bool set_prefix(struct pvr_etcd_settings *settings, const char *value,
 				"etcd-prefix '%s': expected letters, digits, '.', '_', '-' and '/', "
 				"and a '/' at the end",
 				value);
-	return copy(settings->prefix, sizeof(settings->prefix), "etcd-prefix", value, err);
+	return pvr_keep_text(settings->prefix, sizeof(settings->prefix), "etcd-prefix", value, err);
 }
 
 static bool set_lease(struct pvr_etcd_settings *settings, const char *value, struct pvr_error *err)
@@ -105,8 +93,8 @@ bool pvr_etcd_settings_set(struct pvr_etcd_settings *settings, const char *key, 
 		return set_lease(settings, value, err);
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!strcmp(key, texts[i].key))
-			return copy((char *)settings + texts[i].offset, texts[i].size, key, value,
-				    err);
+			return pvr_keep_text((char *)settings + texts[i].offset, texts[i].size,
+					     key, value, err);
 	}
 	return pvr_fail(err, "unknown setting '%s'", key);
 }

@@ -2,32 +2,18 @@
 /* The peers file: hosts, their addresses, and which GIDs each may have. */
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host.h"
 #include "peers_file.h"
+#include "settings_file.h"
+#include "settings_text.h"
 
 struct reader {
 	struct pvr_peers_file *file;
-	struct pvr_peers_host *host; /* of the section we are in; NULL: none yet */
-	size_t line, blame; /* numbers: where we are, which one a mistake is on */
+	struct pvr_peers_host *host; /* of the section we are in */
 };
-
-static char *trim(char *text)
-{
-	char *end;
-
-	while (isspace((unsigned char)*text))
-		text++;
-	end = text + strlen(text);
-	while (end > text && isspace((unsigned char)end[-1]))
-		end--;
-	*end = '\0';
-	return text;
-}
 
 /* ----------------------------------------------------------------------- values */
 
@@ -54,15 +40,15 @@ static bool parse_prefix(struct pvr_pin *pin, char *text)
 	return true;
 }
 
-static bool set_address(struct reader *reader, const char *value, struct pvr_error *err)
+static bool set_address(struct pvr_peers_host *host, const char *value, struct pvr_error *err)
 {
 	struct pvr_address parsed;
 
-	if (reader->host->address[0])
-		return pvr_fail(err, "host '%s' has two addresses", reader->host->name);
+	if (host->address[0])
+		return pvr_fail(err, "host '%s' has two addresses", host->name);
 	if (!pvr_address_parse(&parsed, value, err))
 		return false;
-	pvr_address_format(&parsed, reader->host->address);
+	pvr_address_format(&parsed, host->address);
 	return true;
 }
 
@@ -88,7 +74,8 @@ static bool add_pin(struct pvr_peers_host *host, const char *fabric, char *word,
 	return true;
 }
 
-static bool add_pins(struct reader *reader, const char *fabric, char *value, struct pvr_error *err)
+static bool add_pins(struct pvr_peers_host *host, const char *fabric, char *value,
+		     struct pvr_error *err)
 {
 	char *word, *rest = value;
 
@@ -98,35 +85,28 @@ static bool add_pins(struct reader *reader, const char *fabric, char *value, str
 	if (!*value)
 		return pvr_fail(err, "gids is empty");
 	while ((word = strsep(&rest, " \t"))) {
-		if (*word && !add_pin(reader->host, fabric, word, err))
+		if (*word && !add_pin(host, fabric, word, err))
 			return false;
 	}
 	return true;
 }
 
-static bool set_value(struct reader *reader, char *key, char *value, struct pvr_error *err)
+static bool set_value(void *opaque, char *key, char *value, struct pvr_error *err)
 {
+	struct reader *reader = opaque;
+
 	if (!strcmp(key, "address"))
-		return set_address(reader, value, err);
+		return set_address(reader->host, value, err);
 	if (!strncmp(key, "gids", 4) && (!key[4] || isspace((unsigned char)key[4])))
-		return add_pins(reader, trim(key + 4), value, err);
+		return add_pins(reader->host, pvr_trim(key + 4), value, err);
 	return pvr_fail(err, "unknown setting '%s': a host has address, gids and gids FABRIC", key);
 }
 
-/* --------------------------------------------------------------- lines, sections */
+/* ----------------------------------------------------------------------- sections */
 
-static bool end_section(struct reader *reader, struct pvr_error *err)
+static bool begin_host(void *opaque, const char *name, size_t line, struct pvr_error *err)
 {
-	const struct pvr_peers_host *host = reader->host;
-
-	if (!host || host->address[0])
-		return true;
-	reader->blame = host->line;
-	return pvr_fail(err, "host '%s' lacks address = ADDRESS", host->name);
-}
-
-static bool add_host(struct reader *reader, const char *name, struct pvr_error *err)
-{
+	struct reader *reader = opaque;
 	struct pvr_peers_file *file = reader->file;
 	struct pvr_peers_host *grown;
 	size_t i;
@@ -148,77 +128,36 @@ static bool add_host(struct reader *reader, const char *name, struct pvr_error *
 		return pvr_fail(err, "out of memory");
 	file->hosts = grown;
 	reader->host = &grown[file->num++];
-	*reader->host = (struct pvr_peers_host){ .line = reader->line };
+	*reader->host = (struct pvr_peers_host){ .line = line };
 	strcpy(reader->host->name, name);
 	return true;
 }
 
-static bool begin_section(struct reader *reader, char *line, struct pvr_error *err)
+static bool end_host(void *opaque, struct pvr_error *err)
 {
-	size_t len = strlen(line);
+	const struct reader *reader = opaque;
 
-	if (line[len - 1] != ']' || strncmp(line, "[host ", 6))
-		return pvr_fail(err, "section '%s': expected [host NAME]", line);
-	if (!end_section(reader, err))
-		return false;
-	line[len - 1] = '\0';
-	return add_host(reader, trim(line + 6), err);
-}
-
-static bool read_line(struct reader *reader, char *line, struct pvr_error *err)
-{
-	char *value;
-
-	line = trim(line);
-	if (!*line || *line == '#')
+	if (reader->host->address[0])
 		return true;
-	if (*line == '[')
-		return begin_section(reader, line, err);
-	value = strchr(line, '=');
-	if (!value)
-		return pvr_fail(err, "'%.200s' is neither KEY = VALUE nor [host NAME]", line);
-	if (!reader->host)
-		return pvr_fail(err, "'%.200s' is before the first [host NAME]", line);
-	*value++ = '\0';
-	return set_value(reader, trim(line), trim(value), err);
-}
-
-static bool read_lines(struct reader *reader, FILE *stream, const char *path,
-		       struct pvr_error *err)
-{
-	struct pvr_error why = { "" };
-	char *line = NULL;
-	size_t size = 0;
-	bool ok = true;
-
-	while (ok && getline(&line, &size, stream) >= 0) {
-		reader->blame = ++reader->line;
-		ok = read_line(reader, line, &why);
-	}
-	if (ok && ferror(stream))
-		ok = pvr_fail(&why, "%s", strerror(errno));
-	if (ok)
-		ok = end_section(reader, &why);
-	free(line);
-	if (!ok)
-		pvr_fail(err, "%s:%zu: %.400s", path, reader->blame, why.text);
-	return ok;
+	return pvr_fail(err, "host '%s' lacks address = ADDRESS", reader->host->name);
 }
 
 bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct pvr_error *err)
 {
+	static const struct pvr_settings_file_ops ops = {
+		.what = "peers file",
+		.kind = "host",
+		.begin = begin_host,
+		.set_in_section = set_value,
+		.end = end_host,
+	};
 	struct reader reader = { .file = file };
-	FILE *stream = fopen(path, "re");
-	bool ok;
 
 	*file = (struct pvr_peers_file){ .num = 0 };
-	if (!stream)
-		return pvr_fail(err, "cannot read peers file %s: %s", path, strerror(errno));
-	ok = read_lines(&reader, stream, path, err);
-	fclose(stream);
-	if (!ok)
-		pvr_peers_file_free(file);
-	return ok;
+	if (pvr_settings_file_read(path, &ops, &reader, err))
+		return true;
+	pvr_peers_file_free(file);
+	return false;
 }
 
 void pvr_peers_file_free(struct pvr_peers_file *file)

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Files of KEY = VALUE lines and [KIND NAME] sections. */
+#include "settings_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "settings_text.h"
+
+struct reader {
+	const struct pvr_settings_file_ops *ops;
+	void *opaque;
+	/* Numbers: where we are, where the section began (0: none has), which one a mistake is on. */
+	size_t line, section, blame;
+};
+
+static bool end_section(struct reader *reader, struct pvr_error *err)
+{
+	if (!reader->section)
+		return true;
+	reader->blame = reader->section;
+	return reader->ops->end(reader->opaque, err);
+}
+
+/* "[KIND NAME]". Return: NAME, or NULL. */
+static char *section_name(const struct reader *reader, char *line)
+{
+	size_t len = strlen(line), kind = strlen(reader->ops->kind);
+
+	if (line[len - 1] != ']' || strncmp(line + 1, reader->ops->kind, kind) ||
+	    line[1 + kind] != ' ')
+		return NULL;
+	line[len - 1] = '\0';
+	return pvr_trim(line + kind + 2);
+}
+
+static bool begin_section(struct reader *reader, char *line, struct pvr_error *err)
+{
+	char *name = section_name(reader, line);
+
+	if (!name)
+		return pvr_fail(err, "section '%.200s': expected [%s NAME]", line,
+				reader->ops->kind);
+	if (!end_section(reader, err))
+		return false;
+	reader->section = reader->blame = reader->line;
+	return reader->ops->begin(reader->opaque, name, reader->line, err);
+}
+
+static bool read_line(struct reader *reader, char *line, struct pvr_error *err)
+{
+	const struct pvr_settings_file_ops *ops = reader->ops;
+	char *value, *key;
+
+	line = pvr_trim(line);
+	if (!*line || *line == '#')
+		return true;
+	if (*line == '[')
+		return begin_section(reader, line, err);
+	value = strchr(line, '=');
+	if (!value)
+		return pvr_fail(err, "'%.200s' is neither KEY = VALUE nor [%s NAME]", line,
+				ops->kind);
+	if (!reader->section && !ops->set)
+		return pvr_fail(err, "'%.200s' is before the first [%s NAME]", line, ops->kind);
+	*value++ = '\0';
+	key = pvr_trim(line);
+	value = pvr_trim(value);
+	return reader->section ? ops->set_in_section(reader->opaque, key, value, err)
+			       : ops->set(reader->opaque, key, value, err);
+}
+
+static bool read_lines(struct reader *reader, FILE *file, const char *path, struct pvr_error *err)
+{
+	struct pvr_error why = { "" };
+	char *line = NULL;
+	size_t size = 0;
+	bool ok = true;
+
+	while (ok && getline(&line, &size, file) >= 0) {
+		reader->blame = ++reader->line;
+		ok = read_line(reader, line, &why);
+	}
+	if (ok && ferror(file))
+		ok = pvr_fail(&why, "%s", strerror(errno));
+	if (ok)
+		ok = end_section(reader, &why);
+	free(line);
+	if (!ok)
+		pvr_fail(err, "%s:%zu: %.400s", path, reader->blame, why.text);
+	return ok;
+}
+
+bool pvr_settings_file_read(const char *path, const struct pvr_settings_file_ops *ops,
+			    void *opaque, struct pvr_error *err)
+{
+	struct reader reader = { .ops = ops, .opaque = opaque };
+	FILE *file = fopen(path, "re");
+	bool ok;
+
+	if (!file)
+		return pvr_fail(err, "cannot read %s %s: %s", ops->what, path, strerror(errno));
+	ok = read_lines(&reader, file, path, err);
+	fclose(file);
+	return ok;
+}
