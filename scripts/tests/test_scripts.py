@@ -241,6 +241,11 @@ def test_tap_skip_as_the_standard_writes_it():
     assert tap("1..1\nok 1 - test_a # SKIP no clang\n") == (0, [], [("unit: test_a", "no clang")])
 
 
+def test_tap_skip_without_a_reason_is_a_failure():
+    assert tap("1..1\nnot ok 1 # SKIP test_a\n") == (
+        0, [("unit: test_a", "it is skipped, and does not say why (see LOG)")], [])
+
+
 def test_tap_without_results_is_a_failure():
     assert len(tap("Segmentation fault\n", -11)[1]) == 1
     assert len(tap("", 0)[1]) == 1
