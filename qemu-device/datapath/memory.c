@@ -49,6 +49,7 @@ struct cursor {
 	uint64_t left; /* in the segment, of which run is the beginning */
 	uint8_t *run;
 	uint64_t contig; /* bytes of it; 0: to be looked for */
+	uint8_t *const *page; /* where the one behind it is, if the region has a table of them */
 };
 
 static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
@@ -67,34 +68,56 @@ static void cursor_init(struct cursor *cursor, const struct pvr_sg *sg, uint64_t
 		cursor->left = seg_len(sg, i) - offset;
 }
 
-/* What lies in one run behind the cursor, at most @len bytes. NULL: there is nothing. */
-static uint8_t *cursor_run(struct cursor *cursor, uint64_t len, uint64_t *contig)
+/* Any run, of at most @limit bytes. Return: whether there is one. */
+static bool find_run(struct cursor *cursor, uint64_t limit)
 {
 	const struct pvr_sg *sg = cursor->sg;
-	uint64_t done, limit;
+	uint64_t done = seg_len(sg, cursor->seg) - cursor->left, addr;
+	const struct pvr_mr *mr;
 
-	if (cursor->seg >= sg->count)
-		return NULL;
-	if (!cursor->contig) {
-		done = seg_len(sg, cursor->seg) - cursor->left;
-		limit = len < cursor->left ? len : cursor->left;
+	if (sg->flat) {
+		cursor->run = sg->flat + done;
 		cursor->contig = limit;
-		cursor->run = sg->flat ? sg->flat + done :
-					 pvr_mr_run(sg->adapter, sg->seg[cursor->seg].mr,
-						    sg->seg[cursor->seg].addr + done, limit,
-						    &cursor->contig);
+		return true;
+	}
+	mr = sg->seg[cursor->seg].mr;
+	addr = sg->seg[cursor->seg].addr + done;
+	cursor->run = pvr_mr_run(sg->adapter, mr, addr, limit, &cursor->contig);
+	cursor->page = pvr_mr_page(mr, addr + cursor->contig);
+	return cursor->run;
+}
+
+/* All of the next page: most of a large message is that. */
+static pvr_always_inline void take_page(struct cursor *cursor)
+{
+	cursor->run = *cursor->page++;
+	cursor->contig = cursor->left < PVR_PAGE_SIZE ? cursor->left : PVR_PAGE_SIZE;
+}
+
+/* What lies in one run behind the cursor, at most @len bytes. NULL: there is nothing. */
+static pvr_always_inline uint8_t *cursor_run(struct cursor *cursor, uint64_t len,
+					     uint64_t *contig)
+{
+	if (!cursor->contig) {
+		if (!cursor->left)
+			return NULL;
+		if (cursor->page)
+			take_page(cursor);
+		else if (!find_run(cursor, len < cursor->left ? len : cursor->left))
+			return NULL;
 	}
 	*contig = len < cursor->contig ? len : cursor->contig;
 	return cursor->run;
 }
 
-static void cursor_move(struct cursor *cursor, uint64_t len)
+static pvr_always_inline void cursor_move(struct cursor *cursor, uint64_t len)
 {
 	cursor->run += len;
 	cursor->contig -= len;
 	cursor->left -= len;
 	if (cursor->left)
 		return;
+	cursor->page = NULL;
 	cursor->seg++;
 	if (cursor->seg < cursor->sg->count)
 		cursor->left = seg_len(cursor->sg, cursor->seg);
@@ -108,8 +131,8 @@ struct piece {
 };
 
 /* Takes the next one, of at most @len bytes. Return: false if memory went away. */
-static bool next_piece(struct cursor *to, struct cursor *from, uint64_t len,
-		       struct piece *piece)
+static pvr_always_inline bool next_piece(struct cursor *to, struct cursor *from, uint64_t len,
+					 struct piece *piece)
 {
 	uint64_t have;
 

@@ -74,6 +74,15 @@ static inline uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_
 	return pvr_pages_run(mr->where, mr->offset + (addr - mr->start), len, contig);
 }
 
+/*
+ * Where a table has the page that begins at @addr, and those behind it; NULL: no page begins there, or
+ * the region has no table. One behind the last byte may be asked for, but not be read.
+ */
+static inline uint8_t *const *pvr_mr_page(const struct pvr_mr *mr, uint64_t addr)
+{
+	return mr->where ? pvr_pages_at(mr->where, mr->offset + (addr - mr->start)) : NULL;
+}
+
 /* All of what was found and allowed, if a glance tells that it is one run; else NULL. */
 static inline uint8_t *pvr_mr_flat(const struct pvr_mr *mr, uint64_t addr, uint64_t len)
 {

@@ -123,6 +123,12 @@ static inline uint8_t *pvr_pages_flat(const struct pvr_pages *pages, uint64_t of
 	return NULL;
 }
 
+/* The entries from @offset on, if a page begins there and there is a table; else NULL. */
+static inline uint8_t *const *pvr_pages_at(const struct pvr_pages *pages, uint64_t offset)
+{
+	return pages->page && offset % 4096 == 0 ? pages->page + offset / 4096 : NULL;
+}
+
 /**
  * pvr_pages_run() - the longest contiguous run from @offset
  * @len: how much the caller needs, within the pages; at least 1
