@@ -111,9 +111,9 @@ static int take_response_locked(struct pvr_dev *dev, u32 cmd,
 }
 
 /*
- * A device with extensions has answered when ERR was read. Any other says so by
- * an interrupt; one that belongs to an earlier command does no harm, because the
- * key in the slot decides.
+ * A device with extensions has answered when ERR was read, and its interrupt is
+ * masked. Any other says so by an interrupt; one that belongs to an earlier command
+ * does no harm, because the key in the slot decides.
  */
 static int wait_response_locked(struct pvr_dev *dev, u32 cmd,
 				union pvr_cmd_resp *resp)

@@ -114,11 +114,17 @@ void pvr_health_work(struct work_struct *work)
 				      round_jiffies_relative(HEALTH_PERIOD));
 }
 
+/* See wait_response_locked(): an interrupt for each command would only cost time. */
+static u32 irqs_unused(const struct pvr_dev *dev)
+{
+	return dev->has_ext ? PVR_ICR_CMD : PVR_IMR_ALL_ENABLED;
+}
+
 static int activate(struct pvr_dev *dev)
 {
 	int err;
 
-	pvr_reg_write(dev, PVR_REG_IMR, PVR_IMR_ALL_ENABLED);
+	pvr_reg_write(dev, PVR_REG_IMR, irqs_unused(dev));
 	err = pvr_cmd_ctl(dev, PVR_CTL_ACTIVATE);
 	if (err) {
 		dev_err(&dev->pdev->dev,
