@@ -64,10 +64,18 @@ app_rping()
 	serve "$port" 1 2
 }
 
+# The later cmtime has a mode for sockets; before that it wants to see some RDMA device. Its server ends by itself.
 app_cmtime()
 {
-	local server_command=(cmtime -p "$port" -c 500) client_command=(cmtime -p "$port" -s node1 -c 500)
-	serve "$port" 1 2 && echo "@connections 500"
+	local count=500 program=(cmtime) how=serve server_command client_command
+	if [ "$1" = tcp ]; then
+		use_pvrdma && install "$SHARE/cmtime" /tmp/later-cmtime || return
+		program=(/tmp/later-cmtime -S)
+		how=meet
+	fi
+	server_command=("${program[@]}" -p "$port" -c $count)
+	client_command=("${program[@]}" -p "$port" -c $count -s node1)
+	$how "$port" 1 2 && echo "@connections $count"
 }
 
 for more in "$SHARE"/bench-app-*.sh; do

@@ -2,7 +2,6 @@
 """bench-apps without VMs: its steps, what it reads out of programs' output, what it makes of it."""
 
 import json
-import json
 import re
 import sys
 from pathlib import Path
@@ -27,6 +26,17 @@ connect      :      125.00    1216.06   54780.00     627.26
 destroy      :      250.00       0.44       7.00      11.87
 @connections 500
 """
+LATER_CMTIME = """\
+cm_conn               500
+threads                 1
+step             avg/iter  total(us)    us/conn    sum(us)    max(us)    min(us)
+full connect          450     225000          0          0          0          0
+create id              50      25000         10       5000         40          5
+bind addr               0          0          0          0          0          0
+cm connect            400     200000        350     175000       5000        100
+destroy id             50      25000          0          0          0          0
+@connections 500
+"""
 NETPIPE = """\
 0: node2
 Now starting the main loop
@@ -47,6 +57,12 @@ def test_rping_is_read():
 def test_cmtime_is_read():
     found = cm.read_cmtime(CMTIME)
     assert found == {"apps.cmtime": pytest.approx(1000), "apps.cmtime_connect": pytest.approx(4000)}
+
+
+def test_cmtime_over_tcp_is_read():
+    """Without the sum that it prints first."""
+    found = cm.read_cmtime(LATER_CMTIME)
+    assert found == {"apps.cmtime": pytest.approx(2000), "apps.cmtime_connect": pytest.approx(2500)}
 
 
 def test_netpipe_is_read():

@@ -26,7 +26,7 @@ SCRIPTS = ROOT / "scripts"
 BENCH = ROOT / "build" / "bench"
 DOCUMENT = ROOT / "docs" / "applications.md"
 BEGIN, END = "<!-- figures: written by scripts/bench-apps -->\n", "<!-- end of figures -->\n"
-ROUNDS = 5
+ROUNDS = 3
 # Debian's kernel clears each page that it takes, by an instruction that TCG executes byte by byte: of the time of an NVMe
 # target that was more than half.
 KERNEL_PARAMETERS = "init_on_alloc=0"
