@@ -2,13 +2,11 @@
 """rdma_cm between two VMs: rdmacm-utils and perftest -R, by IPv4 and IPv6, to others and to oneself, and what goes wrong."""
 
 import json
-import pathlib
 import re
-import subprocess
 
 import applications
 import pytest
-from conftest import ROOT
+from bench_lib.apps import examples
 from steps import Step, guest_programs, ids, run_steps
 from test_vanish import pvrdmactl
 
@@ -39,6 +37,8 @@ OTHERS = [
          "rping -c -a fe80::5054:ff:fe77:1%$NETDEV -V -C 50"),
     pair("ucmatose-by-ipv6", 7471, "ucmatose -b ::0 -f ipv6 -c 4", "ucmatose -s $PEER_IP6 -f ipv6 -c 4"),
     pair("udaddy-by-ipv6", 7174, "udaddy -b ::0 -f ipv6 -c 4", "udaddy -s $PEER_IP6 -f ipv6 -c 4"),
+    pair("rdma_server-and-rdma_client-by-ipv6", 7471, "rdma_server -s ::", "rdma_client -s $PEER_IP6"),
+    pair("cmtime-by-ipv6", 7471, "cmtime -b :: -c 50", "cmtime -s $PEER_IP6 -c 50", how="serve"),
     pair("rping-to-oneself", 7174, "rping -s -V -C 50", "rping -c -a $MY_IP -V -C 50", nodes="$NODE $NODE"),
     pair("rping-to-oneself-by-ipv6", 7174, "rping -s -a ::0 -V -C 50", "rping -c -a $MY_IP6 -V -C 50",
          nodes="$NODE $NODE"),
@@ -140,26 +140,18 @@ LEFT = Step("nothing-left", f"""
     until_true 100 sh -c 'rdma resource | grep -q "{IDLE}"'
     status=$?
     rdma resource; rdma resource show qp; rdma resource show cm_id
+    grep pvrdma-cmd /proc/interrupts
     [ $NODE = 2 ] || {{ raise now; await now.seen; }}
     exit $status""")
 COMPLAINTS = Step("complaints", "! complaints")
 
-GOOD = [BEFORE, *DOCUMENTED.values(), *OTHERS, AT_ONCE, *PERFTESTS, *FAILURES, *UNLIKE, LISTENER_CLOSED, PRIVATE_DATA, KILLED, LEFT, COMPLAINTS]
-
-
-def later_rping(folder):
-    """The rping of the rdma-core that our provider is built with, for the guests' librdmacm."""
-    tree = subprocess.run([ROOT / "scripts" / "fetch-rdma-core"], stdout=subprocess.PIPE, text=True, check=True,
-                          stdin=subprocess.DEVNULL).stdout.strip()
-    examples = pathlib.Path(tree) / "librdmacm" / "examples"
-    subprocess.run(["gcc", "-O2", "-I", tree, "-o", folder / "rping", examples / "rping.c", examples / "common.c",
-                    "-lrdmacm", "-libverbs", "-pthread"], check=True)
-    return folder / "rping"
+GOOD = [BEFORE, *DOCUMENTED.values(), *OTHERS, AT_ONCE, *PERFTESTS, *FAILURES, *UNLIKE, LISTENER_CLOSED, PRIVATE_DATA, KILLED,
+        LEFT, COMPLAINTS]
 
 
 @pytest.fixture(scope="module")
 def cm(tmp_path_factory):
-    files = [*guest_programs(tmp_path_factory), later_rping(tmp_path_factory.mktemp("rping"))]
+    files = [*guest_programs(tmp_path_factory), examples.build("rping")]
     return run_steps(tmp_path_factory.mktemp("cm"), GOOD, files=files,
                      watch={f"{step.name}.now": pvrdmactl("--json", "stats") for step in (BEFORE, LEFT)})
 
@@ -193,6 +185,18 @@ def test_no_request_to_a_closed_listener_is_left_without_end(cm):
 @pytest.mark.parametrize("space", ["RC, 56 there, 196 back", "UD, 180 there, 136 back"])
 def test_private_data_up_to_its_limit_arrives(cm, space):
     assert f"private data: {space}" in cm.check(PRIVATE_DATA.name)[1].text
+
+
+def test_nothing_is_left_in_the_guests(cm):
+    """Of all that went well and all that failed: the kernel's own PD, CQ and QP1, and no connection id."""
+    for outcome in cm.check(LEFT.name):
+        assert IDLE in outcome.text, outcome.text
+
+
+def test_commands_raise_no_interrupts(cm):
+    """Each has been answered when the driver has read ERR; on one CPU each interrupt would keep it from its work."""
+    for outcome in cm.check(LEFT.name):
+        assert re.search(r"^ *\d+: +0 .*pvrdma-cmd", outcome.text, re.MULTILINE), outcome.text
 
 
 @pytest.mark.parametrize("what", ["contexts", "pds", "mrs", "cqs", "qps"])
