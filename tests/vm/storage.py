@@ -48,8 +48,8 @@ class Job:
 
     @property
     def size(self):
-        """Enough to fill the queue a few times, and some MiB of small blocks would take for ever."""
-        return self.block * max(2 * self.depth, min(512, 16 * MIB // self.block))
+        """Enough to fill the queue, and some MiB of small blocks would take for ever."""
+        return self.block * max(3 * self.depth // 2, min(256, 8 * MIB // self.block))
 
     def options(self):
         return (f"--name={self.name} --stonewall --rw={self.rw} --bs={self.block} --iodepth={self.depth}"
@@ -100,4 +100,6 @@ def pairs():
 
 
 def whole():
-    return matrix([(block, depth, orders) for block in BLOCKS for depth in DEPTHS for orders in ORDERS])
+    """Each block with each depth; both orders of each block and of each depth, by turns."""
+    return matrix([(block, depth, ORDERS[(row + column) % 2])
+                   for row, block in enumerate(BLOCKS) for column, depth in enumerate(DEPTHS)])

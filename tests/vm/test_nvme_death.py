@@ -59,7 +59,7 @@ END_AGAIN = Step("disconnect-again", END.script)
 STEPS = [TARGET, FOR_A_WHILE, BACK, END, FAST, AGAIN, FIO, END_AGAIN]
 LIVED_ON = [TARGET, FOR_A_WHILE, BACK, END, FAST]
 
-# An attempt to connect is under way when the time is up: connection managers ask a host that does not answer for 70 s.
+# Whatever ctrl_loss_tmo says, the first attempt to connect ends when the CM gives up a host that does not answer: after 100 s.
 FOR_GOOD = Step("killed-for-good", FUNCTIONS + """
     [ $NODE = 2 ] || exit 0
     patient_host && echo 4 >/sys/class/nvme/nvme0/ctrl_loss_tmo || exit
