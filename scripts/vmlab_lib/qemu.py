@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """QEMU's version and command line."""
 
+import functools
 import json
 import os
 import re
 import subprocess
 
+from . import tsc
 from .errors import LabError
 
 OLDEST = (10, 1)
@@ -44,6 +46,13 @@ def accelerator():
     return ["-accel", "tcg,thread=multi", "-cpu", "max"]
 
 
+@functools.cache
+def _clock():
+    """Kernel parameters for a clock that is right however busy the host is while the VM boots. KVM has one."""
+    frequency = tsc.khz() if "kvm" not in accelerator() else None
+    return [f"tsc_early_khz={frequency}"] if frequency else []
+
+
 def arguments(vm):
     """The command line for `vm` (see node.Vm), without QEMU itself."""
     args = [
@@ -52,7 +61,7 @@ def arguments(vm):
         "-object", f"memory-backend-memfd,id=mem,size={vm.memory},share=on",
         "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
         "-kernel", str(vm.kernel), "-initrd", str(vm.initramfs),
-        "-append", " ".join([*_CMDLINE, *vm.append.split(), f"vmlab.node={vm.number}"]),
+        "-append", " ".join([*_CMDLINE, *_clock(), *vm.append.split(), f"vmlab.node={vm.number}"]),
         "-drive", f"if=none,id=root,file={vm.image},format=raw,readonly=on",
         "-device", "virtio-blk-pci,drive=root",
         "-chardev", f"socket,id=console,fd={vm.console_fd}", "-serial", "chardev:console",

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import platform
 import socket
 import struct
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import time
 
 import pytest
-from vmlab_lib import cache, initramfs, options, process, rundir, segment, ssh
+from vmlab_lib import cache, initramfs, options, process, rundir, segment, ssh, tsc
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
 from vmlab_lib.errors import LabError
@@ -280,6 +281,19 @@ def test_run_dir_is_short_and_removes_what_dead_runs_left(tmp_path, monkeypatch)
         assert not os.path.exists(stale)
         assert len(str(path / "adapter250")) < 108
     assert not path.exists()
+
+
+# --- the guests' clock --------------------------------------------------------------------------
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86 has a time stamp counter")
+def test_frequency_of_the_clock_is_the_same_however_long_one_looks():
+    short, long = tsc.khz(0.02), tsc.khz(0.5)
+    assert short > 100_000 and abs(short - long) < long / 1000
+
+
+def test_no_frequency_where_there_is_no_such_clock(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert tsc.khz() is None
 
 
 # --- SSH key ------------------------------------------------------------------------------------
