@@ -184,7 +184,5 @@ struct pvr_remote_stats {
 };
 
 void pvr_remote_get_stats(struct pvr_remote *remote, struct pvr_remote_stats *stats);
-void pvr_engine_for_each_remote(struct pvr_engine *engine,
-				void (*fn)(void *opaque, struct pvr_remote *remote), void *opaque);
 
 #endif /* PVR_PIPE_H */

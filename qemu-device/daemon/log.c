@@ -46,11 +46,6 @@ enum pvr_log_level pvrd_log_level(void)
 	return __atomic_load_n(&log_state.level, __ATOMIC_RELAXED);
 }
 
-const char *pvrd_log_level_name(enum pvr_log_level level)
-{
-	return level_names[level];
-}
-
 bool pvrd_log_parse_level(const char *name, enum pvr_log_level *level)
 {
 	unsigned int i;

@@ -12,7 +12,6 @@ void pvrd_log_timestamps(bool on);
 void pvrd_log_set_level(enum pvr_log_level level);
 enum pvr_log_level pvrd_log_level(void);
 
-const char *pvrd_log_level_name(enum pvr_log_level level);
 /* False if @name is no level. */
 bool pvrd_log_parse_level(const char *name, enum pvr_log_level *level);
 

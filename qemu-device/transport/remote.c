@@ -105,27 +105,6 @@ struct pvr_net *pvr_remote_net(const struct pvr_remote *remote)
 	return &remote->engine->net;
 }
 
-/* New ones come first, so what is behind one stays what it is. */
-static struct pvr_remote *remote_behind(struct pvr_engine *engine, struct pvr_remote *remote,
-					unsigned int bucket)
-{
-	pvr_lock(&engine->net.lock);
-	remote = remote ? LIST_NEXT(remote, link) : LIST_FIRST(&engine->net.remotes[bucket]);
-	pvr_unlock(&engine->net.lock);
-	return remote;
-}
-
-void pvr_engine_for_each_remote(struct pvr_engine *engine,
-				void (*fn)(void *opaque, struct pvr_remote *remote), void *opaque)
-{
-	struct pvr_remote *remote;
-	unsigned int i;
-
-	for (i = 0; i < PVR_NET_BUCKETS; i++)
-		for (remote = NULL; (remote = remote_behind(engine, remote, i));)
-			fn(opaque, remote);
-}
-
 /* ------------------------------------------------------------------ statistics */
 
 void pvr_remote_heard(struct pvr_remote *remote)
