@@ -7,6 +7,7 @@
 #include "entry.h"
 #include "inbox.h"
 #include "net/address.h"
+#include "net/log_bucket.h"
 #include "own_gids.h"
 
 /* Those that may be NULL do nothing then. */
@@ -53,10 +54,7 @@ struct pvr_directory {
 	uint64_t credit, credit_at;
 	uint64_t lookups, refused;
 	bool ending;
-	struct {
-		uint64_t since;
-		unsigned int count, suppressed;
-	} log_limit;
+	struct pvr_log_bucket log_bucket;
 };
 
 extern const struct pvr_directory_ops pvr_directory_static;

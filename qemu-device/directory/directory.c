@@ -10,48 +10,31 @@
 #define CREDIT_MAX 1024
 #define CREDIT_PER_SEC 4096
 #define ASKING_MAX 8192
+#define LOG_LINES 20 /* per PVR_LOG_BUCKET_NS */
 #define BATCH 256 /* of notes in the inbox, entries that are due: then others have a turn */
 
-#define LOG_LINES 20 /* per ... */
-#define LOG_PERIOD (5 * PVR_SEC)
-
 /* --------------------------------------------------------------------------- log */
-
-static bool log_limited(struct pvr_directory *directory)
-{
-	uint64_t now = pvr_loop_now();
-	const struct pvr_directory_env *env = &directory->env;
-	char text[80];
-
-	if (now - directory->log_limit.since >= LOG_PERIOD) {
-		if (directory->log_limit.suppressed) {
-			snprintf(text, sizeof(text), "directory: %u more lines were suppressed",
-				 directory->log_limit.suppressed);
-			env->log(env->opaque, PVR_LOG_WARN, text);
-		}
-		directory->log_limit.since = now;
-		directory->log_limit.count = directory->log_limit.suppressed = 0;
-	}
-	if (directory->log_limit.count++ < LOG_LINES)
-		return false;
-	directory->log_limit.suppressed++;
-	return true;
-}
 
 void pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level, const char *fmt,
 		       ...)
 {
+	const struct pvr_directory_env *env = &directory->env;
+	static const char before[] = "directory: ";
+	uint32_t suppressed;
 	char text[600];
 	va_list ap;
-	int len;
 
-	if (log_limited(directory))
+	if (!pvr_log_bucket_take(&directory->log_bucket, LOG_LINES, pvr_loop_now(), &suppressed))
 		return;
-	len = snprintf(text, sizeof(text), "directory: ");
+	if (suppressed) {
+		snprintf(text, sizeof(text), "%s%u more lines were suppressed", before, suppressed);
+		env->log(env->opaque, PVR_LOG_WARN, text);
+	}
+	strcpy(text, before);
 	va_start(ap, fmt);
-	vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, ap);
+	vsnprintf(text + strlen(before), sizeof(text) - strlen(before), fmt, ap);
 	va_end(ap);
-	directory->env.log(directory->env.opaque, level, text);
+	env->log(env->opaque, level, text);
 }
 
 void pvr_directory_refuse(struct pvr_directory *directory, const struct pvr_key *key,

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PVR_LOG_BUCKET_LINES 10 /* per ... */
 #define PVR_LOG_BUCKET_NS 5000000000ull
 
 struct pvr_log_bucket {
@@ -15,9 +14,10 @@ struct pvr_log_bucket {
 };
 
 /*
- * May another line be logged? @suppressed: how many were not before it, to be told once.
+ * May another line be logged, of @lines in PVR_LOG_BUCKET_NS? @suppressed: how many were
+ * not before it, to be told once.
  */
-static inline bool pvr_log_bucket_take(struct pvr_log_bucket *bucket, uint64_t now,
+static inline bool pvr_log_bucket_take(struct pvr_log_bucket *bucket, uint32_t lines, uint64_t now,
 				       uint32_t *suppressed)
 {
 	*suppressed = 0;
@@ -25,7 +25,7 @@ static inline bool pvr_log_bucket_take(struct pvr_log_bucket *bucket, uint64_t n
 		*suppressed = bucket->suppressed;
 		*bucket = (struct pvr_log_bucket){ .since = now };
 	}
-	if (bucket->count < PVR_LOG_BUCKET_LINES) {
+	if (bucket->count < lines) {
 		bucket->count++;
 		return true;
 	}

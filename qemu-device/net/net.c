@@ -8,6 +8,8 @@
 
 #include "state.h"
 
+#define LOG_LINES 10 /* per PVR_LOG_BUCKET_NS, of each kind */
+
 /* ------------------------------------------------------------------------- log */
 
 static void log_line(struct pvr_net *net, enum pvr_log_level level, const char *fmt, va_list ap)
@@ -33,7 +35,7 @@ void pvr_net_log_limited(struct pvr_net *net, struct pvr_log_bucket *bucket,
 	uint32_t suppressed;
 	va_list ap;
 
-	if (!pvr_log_bucket_take(bucket, pvr_loop_now(), &suppressed))
+	if (!pvr_log_bucket_take(bucket, LOG_LINES, pvr_loop_now(), &suppressed))
 		return;
 	if (suppressed)
 		pvr_net_log(net, PVR_LOG_WARN, "%u more messages of this kind were suppressed",
