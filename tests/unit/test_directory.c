@@ -215,6 +215,15 @@ static void test_own_group_has_several_members(void **state)
 
 /* ---------------------------------------------------------------------- look-ups */
 
+/* Guests have asked for G1, which host a has. */
+static void find_at_a(struct fake_net *net)
+{
+	fake_host_up(net, "a", true);
+	fake_host_add(net, "a", RED, G1);
+	fake_resolve(net, RED, G1);
+	fake_until(net, fake_is_at(net, RED, G1, "a"));
+}
+
 static void test_finds_who_has_it(void **state)
 {
 	struct fake_net net;
@@ -297,11 +306,8 @@ static void test_moved_is_asked_again(void **state)
 	char path[32];
 
 	start(&net, path, three_hosts);
-	fake_host_up(&net, "a", true);
 	fake_host_up(&net, "b", true);
-	fake_host_add(&net, "a", RED, G1);
-	fake_resolve(&net, RED, G1);
-	fake_until(&net, fake_is_at(&net, RED, G1, "a"));
+	find_at_a(&net);
 	fake_host_remove(&net, "a", RED, G1);
 	fake_host_add(&net, "b", RED, G1);
 	fake_key(&key, RED, G1);
@@ -322,10 +328,7 @@ static void test_found_is_confirmed(void **state)
 	char path[32];
 
 	start(&net, path, three_hosts);
-	fake_host_up(&net, "a", true);
-	fake_host_add(&net, "a", RED, G1);
-	fake_resolve(&net, RED, G1);
-	fake_until(&net, fake_is_at(&net, RED, G1, "a"));
+	find_at_a(&net);
 	fake_run(&net, 150);
 	assert_true(fake_is_at(&net, RED, G1, "a"));
 	assert_int_equal(fake_gid(&net, RED, G1)->told, 1);
@@ -342,10 +345,7 @@ static void test_dead_owner_is_replaced_when_wanted(void **state)
 	uint64_t begin;
 
 	start(&net, path, three_hosts);
-	fake_host_up(&net, "a", true);
-	fake_host_add(&net, "a", RED, G1);
-	fake_resolve(&net, RED, G1);
-	fake_until(&net, fake_is_at(&net, RED, G1, "a"));
+	find_at_a(&net);
 	fake_host_up(&net, "a", false);
 	fake_host_up(&net, "b", true);
 	fake_host_add(&net, "b", RED, G1);
@@ -370,11 +370,8 @@ static void test_claim_of_a_live_hosts_gid(void **state)
 	char path[32];
 
 	start(&net, path, three_hosts);
-	fake_host_up(&net, "a", true);
 	fake_host_up(&net, "b", true);
-	fake_host_add(&net, "a", RED, G1);
-	fake_resolve(&net, RED, G1);
-	fake_until(&net, fake_is_at(&net, RED, G1, "a"));
+	find_at_a(&net);
 	fake_key(&key, RED, G1);
 	pvr_directory_located(net.directory, "b", RED, key.gid, PVR_GID_TYPE_ROCE_V2);
 	fake_run(&net, 10);
@@ -485,10 +482,7 @@ static void test_cache_is_bounded(void **state)
 	settings.timing.absent = 60 * PVR_SEC;
 	fake_net_start(&net, &settings);
 	assert_true(pvr_directory_add_host(net.directory, "a", &err));
-	fake_host_up(&net, "a", true);
-	fake_host_add(&net, "a", RED, G1);
-	fake_resolve(&net, RED, G1);
-	fake_until(&net, fake_is_at(&net, RED, G1, "a"));
+	find_at_a(&net);
 	for (i = 0; i < 1000; i++) {
 		numbered_key(&key, "blue", i);
 		pvr_directory_resolve(net.directory, "blue", key.gid);
@@ -541,11 +535,8 @@ static void test_log_has_a_rate(void **state)
 	int i, lines = 0;
 
 	start(&net, path, three_hosts);
-	fake_host_up(&net, "a", true);
 	fake_host_up(&net, "b", true);
-	fake_host_add(&net, "a", RED, G1);
-	fake_resolve(&net, RED, G1);
-	fake_until(&net, fake_is_at(&net, RED, G1, "a"));
+	find_at_a(&net);
 	fake_key(&key, RED, G1);
 	for (i = 0; i < 200; i++) {
 		pvr_directory_located(net.directory, "b", RED, key.gid, 2);
