@@ -14,17 +14,17 @@ class Fleet:
 
     def __init__(self, options, run_dir):
         self.hosts = Hosts(options.hosts)
+        self.options = options
+        self.run_dir = run_dir
         self.key = run_dir / "psk"
-        self.pipe = options.pipe
-        self.make = lambda number: self._daemon(options, run_dir, number)
-        self.count = options.hosts
         self.daemons = []
 
-    def _daemon(self, options, run_dir, number):
-        secure = ["--tls-psk-file", self.key] if self.pipe == "tls" else ["--insecure"]
-        peers = [word for other in range(1, self.count + 1) if other != number
+    def _daemon(self, number):
+        options = self.options
+        secure = ["--tls-psk-file", self.key] if options.pipe == "tls" else ["--insecure"]
+        peers = [word for other in range(1, options.hosts + 1) if other != number
                  for word in ("--peer", f"host{other}={address(other)}")]
-        return Daemon(options.pvrdmad, range(number, options.nodes + 1, self.count), run_dir, options.logs,
+        return Daemon(options.pvrdmad, range(number, options.nodes + 1, options.hosts), self.run_dir, options.logs,
                       options.pvrdmad_log_level, options.adapter_settings, options.per_node, options.fabrics,
                       host=number, prefix=self.hosts.enter(number),
                       args=["--name", f"host{number}", "--listen", address(number), *secure, *peers])
@@ -33,8 +33,8 @@ class Fleet:
         self.key.touch(mode=0o600)
         self.key.write_text(f"{secrets.token_hex(32)}\n")
         self.hosts.start()
-        for number in range(1, self.count + 1):
-            self.daemons.append(self.make(number))
+        for number in range(1, self.options.hosts + 1):
+            self.daemons.append(self._daemon(number))
             self.daemons[-1].start()
 
     @property

@@ -10,7 +10,6 @@ from .errors import LabError
 
 MAX_HOSTS = 20
 START_SECONDS = 5
-PORT = 7471
 WEATHER = pathlib.Path(__file__).with_name("weather.py")
 
 

@@ -56,10 +56,8 @@ class Weather:
         for _ in range(64):
             try:
                 frame = os.read(tap, _FRAME)
-            except BlockingIOError:
-                return
             except OSError:
-                return  # the device is down
+                return  # no more of them, or the device is down
             self._send(tap, frame)
 
     def _send(self, tap, frame):
