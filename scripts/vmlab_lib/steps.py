@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Many steps in one run, as VMs are slow to boot: files for scripts/guest/run-steps, and what it left of each."""
 
+import collections
 import dataclasses
 import pathlib
+import re
 import shutil
 import subprocess
 import threading
@@ -62,6 +64,21 @@ def outcome(share, node, name):
         return Outcome(node, None, 0, "")
     status, milliseconds = map(int, rc.read_text().split())
     return Outcome(node, status, milliseconds, out.read_text(errors="replace"))
+
+
+def when_over(steps, take, nodes=2):
+    """An on_line for run(): calls take(name) when all nodes are through with a step that is one of `steps`."""
+    reported = collections.Counter()
+
+    def on_line(line):
+        step = re.match(r"node\d+\| step (\S+): status", line)
+        if not step:
+            return
+        reported[step[1]] += 1
+        if reported[step[1]] == nodes and step[1] in steps:
+            take(step[1])
+
+    return on_line
 
 
 def run(command, share, watch=None, on_line=None):

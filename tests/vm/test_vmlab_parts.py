@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Parts of vmlab that need no VM: the kernel's complaints, the switch, barriers, the initramfs, the SSH key."""
+"""Parts of vmlab that need no VM: the kernel's complaints, the switch, barriers, the initramfs, the SSH key, steps."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import sys
 import time
 
 import pytest
-from vmlab_lib import cache, initramfs, options, process, rundir, segment, ssh, tsc
+from vmlab_lib import cache, initramfs, options, process, rundir, segment, ssh, steps, tsc
 from vmlab_lib.barrier import Barriers
 from vmlab_lib.console import Console
 from vmlab_lib.errors import LabError
@@ -312,3 +312,16 @@ def test_host_without_ssh_keygen_is_told(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LabError, match="apt-get install openssh-client"):
         ssh.check_host()
+
+
+# --- steps --------------------------------------------------------------------------------------
+
+def test_step_is_over_when_all_nodes_are_through_with_it():
+    taken = []
+    on_line = steps.when_over({"one", "two"}, taken.append)
+    for line in ("node1| step one: status 0\n", "node1| step two: status 0\n", "node2| something else\n",
+                 "node2| step two: status 1\n", "node1| step other: status 0\n", "node2| step other: status 0\n"):
+        on_line(line)
+    assert taken == ["two"]
+    on_line("node2| step one: status 0\n")
+    assert taken == ["two", "one"]

@@ -9,7 +9,6 @@ import collections
 import fnmatch
 import json
 import pathlib
-import re
 import shutil
 import sys
 import tempfile
@@ -62,7 +61,6 @@ class Bench:
         self.options, self.share = options, share
         self.by_step = {plan.name(number, app): app
                         for number in range(1, options.rounds + 1) for app in options.wanted}
-        self.reported = collections.Counter()
         self.found = {row.name: collections.defaultdict(list) for app in options.wanted for row in app.rows}
         self.failures = []
         self.begin = time.monotonic()
@@ -80,20 +78,13 @@ class Bench:
                    "--timeout", str(vmlab_steps.seconds(steps)), "--memory", self.options.memory,
                    "--append", KERNEL_PARAMETERS, "--keep-logs", self.options.keep_logs, "--run", vmlab_steps.RUN_STEPS]
         self.say(f"{len(self.options.wanted)} applications, {self.options.rounds} rounds")
-        status, _, stderr, _ = vmlab_steps.run(command, self.share, None, self._on_line)
+        status, _, stderr, _ = vmlab_steps.run(command, self.share, None,
+                                               vmlab_steps.when_over(self.by_step, self._take))
         if status:
             raise BenchError(f"the VMs did not get through:\n{stderr.strip()}")
 
-    def _on_line(self, line):
-        """A node is through with a step: is the other, too?"""
-        step = re.match(r"node\d+\| step (\S+): status", line)
-        if not step:
-            return
-        self.reported[step[1]] += 1
-        if self.reported[step[1]] == 2 and step[1] in self.by_step:
-            self._take(step[1], self.by_step[step[1]])
-
-    def _take(self, name, app):
+    def _take(self, name):
+        app = self.by_step[name]
         texts = [vmlab_steps.outcome(self.share, node, name).text for node in (1, 2)]
         found, failures = plan.read(app, texts)
         self.failures += [f"round {name.partition('.')[0]}, {why}" for why in failures]

@@ -10,7 +10,6 @@ import collections
 import fnmatch
 import json
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -79,7 +78,6 @@ class Bench:
         self.plan = plan.steps(options.wanted, options.rounds, self.starts)
         self.by_step = {plan.round_name(number, row): (number, row)
                         for number in range(1, options.rounds + 1) for row in options.wanted}
-        self.reported = collections.Counter()
         self.found = {row: collections.defaultdict(list) for row in options.wanted}
         self.begin = time.monotonic()
 
@@ -94,7 +92,8 @@ class Bench:
         if self.options.adapter_settings:
             command += ["--adapter-settings", self.options.adapter_settings]
         self.say(f"{len(self.options.wanted)} rows, {self.options.rounds} rounds")
-        status, _, stderr, seen = vmlab_steps.run(command, self.share, {"plan.now": self._count}, self._on_line)
+        status, _, stderr, seen = vmlab_steps.run(command, self.share, {"plan.now": self._count},
+                                                  vmlab_steps.when_over(self.by_step, self._take))
         if status:
             raise BenchError(f"the VMs did not get through:\n{stderr.strip()}")
         if seen.get("plan.now"):
@@ -122,15 +121,6 @@ class Bench:
     def _speed(self, device):
         return plan.speed({row.kind_name: runs.pilot(row, device, self._texts(plan.pilot_name(row))[1])
                            for row in plan.PILOTS})
-
-    def _on_line(self, line):
-        """A node is through with a step: is the other, too?"""
-        step = re.match(r"node\d+\| step (\S+): status", line)
-        if not step:
-            return
-        self.reported[step[1]] += 1
-        if self.reported[step[1]] == 2 and step[1] in self.by_step:
-            self._take(step[1])
 
     def _take(self, name):
         number, row = self.by_step[name]
