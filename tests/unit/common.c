@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "model/objects.h"
+
 static struct t_env *env_new(void **state)
 {
 	struct t_env *env = calloc(1, sizeof(*env));
@@ -135,6 +137,14 @@ int t_teardown(void **state)
 		fg_host_destroy(env->host);
 	free(env);
 	return 0;
+}
+
+struct pvr_qp *t_device_qp(struct fg_end *end)
+{
+	struct pvr_qp *qp = pvr_qp_get(end->guest->adapter, end->qp.handle);
+
+	assert_non_null(qp);
+	return qp;
 }
 
 struct pvrdma_cqe t_cqe_at(struct fg_cq *cq, uint64_t wr_id, uint32_t status, const char *file,

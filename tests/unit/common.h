@@ -41,6 +41,9 @@ int t_setup_ud_ready(void **state); /* two guests, a UD end on each, in RTS */
 int t_setup_gsi_ready(void **state);
 int t_teardown(void **state);
 
+/* What the device has of it, see model/objects.h. */
+struct pvr_qp *t_device_qp(struct fg_end *end);
+
 /* A test with its fixture; the test's name is the function's. */
 #define T(test, fixture) cmocka_unit_test_setup_teardown(test, t_setup_##fixture, t_teardown)
 #define T_MAIN(tests) cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL)

@@ -114,7 +114,7 @@ static int teardown(void **state)
 /* All of an end's memory. */
 static void memory(struct pvr_sg *sg, struct fg_end *end)
 {
-	struct pvr_qp *qp = pvr_qp_get(end->guest->adapter, end->qp.handle);
+	struct pvr_qp *qp = t_device_qp(end);
 	const struct pvrdma_sge sge = fg_sge(&end->mr, 0, AREA);
 
 	assert_int_equal(pvr_sg_build(sg, qp, qp->pd, &sge, 1, PVR_ACCESS_LOCAL_WRITE), 0);
