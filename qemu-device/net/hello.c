@@ -17,6 +17,7 @@ void pvr_hello_write(union pvr_any_frame *any, const struct pvr_hello *hello)
 	frame->version_min = htole16(hello->version_min);
 	frame->version_max = htole16(hello->version_max);
 	frame->instance = htole64(hello->instance);
+	frame->features = htole32(hello->features);
 	frame->chunk = htole32(hello->chunk);
 	frame->index = hello->index;
 	frame->count = hello->count;
@@ -33,6 +34,7 @@ void pvr_hello_read(const union pvr_any_frame *any, struct pvr_hello *hello)
 		.version_min = le16toh(frame->version_min),
 		.version_max = le16toh(frame->version_max),
 		.instance = le64toh(frame->instance),
+		.features = le32toh(frame->features),
 		.chunk = le32toh(frame->chunk),
 		.index = frame->index,
 		.count = frame->count,
@@ -70,6 +72,7 @@ const char *pvr_bye_name(uint32_t reason)
 		[PVR_BYE_PROTOCOL] = "wrong frame",
 		[PVR_BYE_REPLACED] = "replaced",
 		[PVR_BYE_LIMIT] = "too many",
+		[PVR_BYE_DEVICE] = "no RDMA",
 	};
 
 	static_assert(sizeof(names) / sizeof(names[0]) == PVR_BYE_NUM, "a name is missing");

@@ -13,6 +13,7 @@
 struct pvr_hello {
 	uint16_t version_min, version_max;
 	uint64_t instance;
+	uint32_t features; /* PVR_HELLO_F_* */
 	uint32_t chunk;
 	uint8_t index, count, dscp;
 	uint32_t keepalive_ms;

@@ -15,6 +15,7 @@ static const char *const reasons[] = {
 	[PVR_BYE_PROTOCOL] = "protocol error",
 	[PVR_BYE_REPLACED] = "replaced by a newer connection",
 	[PVR_BYE_LIMIT] = "limit reached",
+	[PVR_BYE_DEVICE] = "no RDMA",
 };
 
 static_assert(sizeof(reasons) / sizeof(reasons[0]) == PVR_BYE_NUM, "a reason is missing");

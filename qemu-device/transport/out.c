@@ -518,6 +518,9 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	case PVR_FRAME_HELLO:
 		*why = "a second HELLO";
 		return PVR_HANDLED;
+	case PVR_FRAME_QUEUE_PAIR:
+		*why = "a queue pair that was not asked for";
+		return PVR_HANDLED;
 	case PVR_FRAME_BYE:
 		*why = pvr_bye_read(&out->in, &any->bye);
 		return PVR_HANDLED;

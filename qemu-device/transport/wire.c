@@ -117,6 +117,25 @@ static const char *check_ping(const union pvr_any_frame *any, size_t payload)
 	return NULL;
 }
 
+static const char *check_queue_pair(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_queue_pair *qp = &any->queue_pair;
+	uint32_t buffers = le32toh(qp->buffers), size = le32toh(qp->buffer_size);
+
+	(void)payload;
+	if (!is_number(qp->qpn) || !is_number(qp->psn))
+		return "a number above 24 bits";
+	if (!qp->mtu || qp->mtu > PVR_WIRE_MTU_MAX)
+		return "an MTU out of range";
+	if (buffers < PVR_WIRE_BUFFERS_MIN || buffers > PVR_WIRE_BUFFERS_MAX)
+		return "a number of buffers out of range";
+	if (size < PVR_WIRE_CHUNK_MIN || size > PVR_WIRE_CHUNK_MAX)
+		return "a buffer's size out of range";
+	if (qp->reserved || qp->reserved2)
+		return "reserved fields are not zero";
+	return NULL;
+}
+
 /* ---------------------------------------------------------- from who dialled */
 
 static const char *check_fabric(const union pvr_any_frame *any, size_t payload)
@@ -322,6 +341,9 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_PONG] = { .header = sizeof(struct pvr_frame_ping),
 			     .receivers = BY_REQUESTER | BY_RESPONDER,
 			     .check = check_ping },
+	[PVR_FRAME_QUEUE_PAIR] = { .header = sizeof(struct pvr_frame_queue_pair),
+				   .receivers = BY_REQUESTER | BY_RESPONDER,
+				   .check = check_queue_pair },
 	[PVR_FRAME_FABRIC] = { .header = sizeof(struct pvr_frame_fabric),
 			       .receivers = BY_RESPONDER,
 			       .has_fabric = true,

@@ -28,6 +28,9 @@
 #define PVR_WIRE_NAME_MAX 64 /* final NUL included */
 #define PVR_WIRE_FABRIC_MAX 32 /* ditto */
 #define PVR_WIRE_FABRICS 1024 /* that a connection may declare; numbers from 1 up */
+#define PVR_WIRE_MTU_MAX 5u
+#define PVR_WIRE_BUFFERS_MIN 2u
+#define PVR_WIRE_BUFFERS_MAX 1024u
 #define PVR_WIRE_RNR_MAX_NS 655360000ull /* IBTA vol. 1, table 45 */
 
 enum pvr_frame_type {
@@ -36,6 +39,7 @@ enum pvr_frame_type {
 	PVR_FRAME_BYE,
 	PVR_FRAME_PING,
 	PVR_FRAME_PONG,
+	PVR_FRAME_QUEUE_PAIR,
 	/* From who dialled. */
 	PVR_FRAME_FABRIC = 8,
 	PVR_FRAME_WHERE,
@@ -56,6 +60,10 @@ struct pvr_frame {
 	__u8 flags; /* PVR_FRAME_F_* that the type has */
 	__le16 fabric; /* as a FABRIC frame has declared it, from 1; 0 where none is meant */
 };
+
+/* Features of HELLO. */
+#define PVR_HELLO_F_RDMA 0x1u /* it knows of the next one; whether its NIC works is another matter */
+#define PVR_HELLO_F_VERBS 0x2u /* a QUEUE_PAIR frame follows: frames go on there */
 
 /* The first frame each way; the one who dialled begins. */
 struct pvr_frame_hello {
@@ -88,7 +96,24 @@ enum pvr_bye {
 	PVR_BYE_PROTOCOL, /* a frame that makes no sense */
 	PVR_BYE_REPLACED, /* by a newer connection of the same index */
 	PVR_BYE_LIMIT, /* too many connections, fabrics ... */
+	PVR_BYE_DEVICE, /* no RDMA NIC that works */
 	PVR_BYE_NUM,
+};
+
+/*
+ * The queue pair of an RDMA NIC, type RC, on which everything but this and the HELLO before
+ * it travels; the connection that has brought it says that its owner is still there.
+ */
+struct pvr_frame_queue_pair {
+	struct pvr_frame frame;
+	__u8 gid[16]; /* of the NIC's port */
+	__le32 qpn, psn; /* 24 bits; of the first packet that it sends */
+	__le16 lid; /* 0: Ethernet */
+	__u8 mtu; /* that of the port, as IBTA writes it: 256 bytes are 1, 4096 are 5 */
+	__u8 reserved;
+	__le32 buffers; /* messages that it can take before it gives credits back */
+	__le32 buffer_size; /* bytes of one at most */
+	__le32 reserved2;
 };
 
 struct pvr_frame_ping { /* and PONG, which brings the same back */
@@ -218,6 +243,7 @@ PVR_WIRE_SIZE(pvr_frame, 8);
 PVR_WIRE_SIZE(pvr_frame_hello, 104);
 PVR_WIRE_SIZE(pvr_frame_bye, 136);
 PVR_WIRE_SIZE(pvr_frame_ping, 16);
+PVR_WIRE_SIZE(pvr_frame_queue_pair, 48);
 PVR_WIRE_SIZE(pvr_frame_fabric, 40);
 PVR_WIRE_SIZE(pvr_frame_where, 32);
 PVR_WIRE_SIZE(pvr_frame_request, 120);
@@ -231,6 +257,7 @@ union pvr_any_frame {
 	struct pvr_frame_hello hello;
 	struct pvr_frame_bye bye;
 	struct pvr_frame_ping ping;
+	struct pvr_frame_queue_pair queue_pair;
 	struct pvr_frame_fabric fabric;
 	struct pvr_frame_where where;
 	struct pvr_frame_request request;

@@ -44,6 +44,8 @@ static const struct sample samples[] = {
 	       .text = "too many"),
 	SAMPLE("ping", PVR_FRAME_PING, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
 	SAMPLE("pong", PVR_FRAME_PONG, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
+	SAMPLE("queue pair", PVR_FRAME_QUEUE_PAIR, BOTH, queue_pair, 48, 0, 0, 0, .gid = { 1 },
+	       .qpn = 0xffffff, .psn = 0xffffff, .mtu = 5, .buffers = 1024, .buffer_size = 4096),
 	SAMPLE("fabric", PVR_FRAME_FABRIC, PVR_WIRE_RESPONDER, fabric, 40, 0, 0, PVR_WIRE_FABRICS,
 	       .name = "tenant_7"),
 	SAMPLE("where", PVR_FRAME_WHERE, PVR_WIRE_RESPONDER, where, 32, 0, 0, 1, .gid = { 1 }),
@@ -250,6 +252,16 @@ static void test_hello_with_a_wrong_field_is_refused(void **state)
 static void test_bye_with_a_wrong_field_is_refused(void **state)
 {
 	(void)state;
+	REFUSED("queue pair", f.queue_pair.qpn = 1 << 24, "24 bits");
+	REFUSED("queue pair", f.queue_pair.psn = 1 << 24, "24 bits");
+	REFUSED("queue pair", f.queue_pair.mtu = 0, "MTU");
+	REFUSED("queue pair", f.queue_pair.mtu = 6, "MTU");
+	REFUSED("queue pair", f.queue_pair.buffers = 1, "number of buffers");
+	REFUSED("queue pair", f.queue_pair.buffers = 1025, "number of buffers");
+	REFUSED("queue pair", f.queue_pair.buffer_size = 4095, "buffer's size");
+	REFUSED("queue pair", f.queue_pair.buffer_size = (1 << 20) + 1, "buffer's size");
+	REFUSED("queue pair", f.queue_pair.reserved = 1, "reserved");
+	REFUSED("queue pair", f.queue_pair.reserved2 = 1, "reserved");
 	REFUSED("bye", f.bye.reason = PVR_BYE_NUM, "reason");
 	REFUSED("bye", f.bye.reserved = 1, "reserved");
 	REFUSED("bye", f.bye.text[3] = '\033', "printed");
