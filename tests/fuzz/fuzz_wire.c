@@ -472,6 +472,29 @@ static void seed_of_questions(void)
 	save(seed, "questions");
 }
 
+/* Well-made, and out of place: it belongs to the handshake. */
+static void seeds_of_queue_pairs(void)
+{
+	const struct pvr_frame_queue_pair qp = {
+		.frame = { .size = sizeof(qp), .type = PVR_FRAME_QUEUE_PAIR },
+		.gid = { 0xfe, 0x80, [15] = 1 },
+		.qpn = 17,
+		.psn = 0xffffff,
+		.mtu = 3,
+		.buffers = 16,
+		.buffer_size = 65536,
+	};
+	static const char *const names[] = { "queue-pair", "answer-queue-pair" };
+	static const uint8_t flags[] = { 0, FEED_ANSWERS };
+
+	for (unsigned int i = 0; i < 2; i++) {
+		struct seed *seed = seed_new(flags[i]);
+
+		add(seed, &qp, sizeof(qp));
+		save(seed, names[i]);
+	}
+}
+
 static struct pvr_frame_ack ack(uint8_t verdict, uint32_t psn)
 {
 	struct pvr_frame_ack frame = {
@@ -547,6 +570,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seeds_of_requests();
 	seeds_of_datagrams();
 	seed_of_questions();
+	seeds_of_queue_pairs();
 	seeds_of_verdicts(attr.sq_psn);
 	seed_of_data(attr.sq_psn);
 	exit(0);
