@@ -15,7 +15,7 @@
 
 struct bench {
 	struct guests guests;
-	struct fg_end from[MAX_QPS], to[MAX_QPS];
+	struct fg_end from[MAX_QPS], to[MAX_QPS]; /* guest is NULL: it is elsewhere */
 	unsigned int qps, in_flight[MAX_QPS];
 	size_t offset[MAX_QPS];
 	uint32_t size, depth;
@@ -29,10 +29,15 @@ static void open_ends(struct bench *bench, size_t bytes)
 	uint32_t pages = (uint32_t)((bytes + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
 
 	for (unsigned int i = 0; i < bench->qps; i++) {
-		fg_end_open_spec(&bench->from[i], &bench->guests.guest[0]->kernel, &spec, pages);
-		fg_end_open_spec(&bench->to[i], &bench->guests.guest[1]->kernel, &spec, pages);
-		fg_end_connect(&bench->from[i], &bench->to[i], NULL);
+		if (bench->guests.guest[0])
+			fg_end_open_spec(&bench->from[i], &bench->guests.guest[0]->kernel, &spec,
+					 pages);
+		if (bench->guests.guest[1])
+			fg_end_open_spec(&bench->to[i], &bench->guests.guest[1]->kernel, &spec,
+					 pages);
+		guests_connect(&bench->guests, &bench->from[i], &bench->to[i], NULL);
 	}
+	guests_meet(&bench->guests);
 }
 
 static void nap(long ns)
@@ -85,7 +90,7 @@ static bool reap(struct bench *bench, unsigned int i)
 		bench->bytes += bench->size;
 		any = true;
 	}
-	while (fg_cq_poll(&bench->to[i].rcq, &cqe))
+	while (bench->to[i].guest && fg_cq_poll(&bench->to[i].rcq, &cqe))
 		must_succeed(&cqe);
 	return any;
 }
@@ -113,6 +118,9 @@ static double bandwidth(struct bench *bench, enum pvrdma_wr_opcode opcode)
 	double begin;
 
 	open_ends(bench, slice);
+	/* Who serves does nothing by itself: memory is written and read. */
+	if (!bench->guests.guest[0])
+		return 0;
 	drive(bench, opcode, bench->seconds / 4);
 	bench->bytes = 0;
 	begin = now_s();
@@ -191,18 +199,20 @@ static const struct option options[] = {
 	{ "seconds", required_argument, NULL, 't' },
 	{ "qps", required_argument, NULL, 'q' },
 	{ "depth", required_argument, NULL, 'd' },
+	GUESTS_OPTIONS,
 	{ NULL, 0, NULL, 0 },
 };
 
 static const char help[] =
-	"Usage: hosts_bench [OPTION]... NUMBER=SOCKET NUMBER=SOCKET\n"
+	"Usage: hosts_bench [OPTION]... NUMBER=SOCKET [NUMBER=SOCKET]\n"
 	"Measures between two fake guests that are plugged into adapters of running daemons.\n\n"
 	"  --what W     write_bw, read_bw, send_bw (bytes/s) or write_lat (s, half a round trip)\n"
 	"  --size B     of the messages (default 1048576; write_lat: 8)\n"
 	"  --seconds S  how long (default 3)\n"
 	"  --qps N      connections at the same time (default 1, at most 64)\n"
-	"  --depth N    messages in flight on each (default 8, at most 64)\n\n"
-	"One line of JSON is the result.\n";
+	"  --depth N    messages in flight on each (default 8, at most 64)\n" GUESTS_HELP
+	"               (write_bw and read_bw only)\n\n"
+	"One line of JSON is the result, of who does not serve.\n";
 
 static bool parse(struct bench *bench, int argc, char **argv, const char **what)
 {
@@ -228,12 +238,23 @@ static bool parse(struct bench *bench, int argc, char **argv, const char **what)
 		case 'd':
 			bench->depth = (uint32_t)atoi(optarg);
 			break;
+		case GUESTS_SERVE:
+		case GUESTS_JOIN:
+			guests_take_option(&bench->guests, option, optarg);
+			break;
 		default:
 			return false;
 		}
 	}
-	return argc - optind == 2 && bench->qps && bench->qps <= MAX_QPS && bench->depth &&
+	return argc - optind == guests_here(&bench->guests) && bench->qps && bench->qps <= MAX_QPS && bench->depth &&
 	       bench->depth <= DEPTH;
+}
+
+/* Both ends have something to do: they are in one process. */
+static void check_here(const struct bench *bench, const char *what)
+{
+	if (guests_here(&bench->guests) != 2)
+		fg_die("--what %s knows no --serve and --join", what);
 }
 
 static double measure(struct bench *bench, const char *what)
@@ -241,12 +262,15 @@ static double measure(struct bench *bench, const char *what)
 	for (size_t i = 0; i < sizeof(bandwidths) / sizeof(*bandwidths); i++) {
 		if (strcmp(what, bandwidths[i].name))
 			continue;
+		if (bandwidths[i].opcode == PVRDMA_WR_SEND)
+			check_here(bench, what);
 		if (!bench->size)
 			bench->size = 1 << 20;
 		return bandwidth(bench, bandwidths[i].opcode);
 	}
 	if (strcmp(what, "write_lat"))
 		fg_die("--what %s is unknown", what);
+	check_here(bench, what);
 	if (!bench->size)
 		bench->size = sizeof(uint64_t);
 	if (bench->size < sizeof(uint64_t) || bench->size > PVR_PAGE_SIZE)
@@ -258,6 +282,7 @@ int main(int argc, char **argv)
 {
 	static struct bench bench = { .qps = 1, .depth = 8, .seconds = 3 };
 	const char *what = "write_bw";
+	double value;
 
 	if (!parse(&bench, argc, argv, &what)) {
 		fputs(help, stderr);
@@ -265,6 +290,9 @@ int main(int argc, char **argv)
 	}
 	guests_open(&bench.guests, (const char *const *)argv + optind,
 		    bench.qps * 2 * (bench.size >> 20) + bench.qps * 10 + 64);
-	printf("{\"what\": \"%s\", \"value\": %.9g}\n", what, measure(&bench, what));
+	value = measure(&bench, what);
+	guests_meet(&bench.guests);
+	if (bench.guests.guest[0])
+		printf("{\"what\": \"%s\", \"value\": %.9g}\n", what, value);
 	return 0;
 }

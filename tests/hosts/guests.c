@@ -35,20 +35,78 @@ static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t r
 	return guest;
 }
 
-void guests_open(struct guests *guests, const char *const spec[2], uint32_t ram_mib)
+void guests_take_option(struct guests *guests, int option, const char *arg)
+{
+	if (guests->serve || guests->join)
+		fg_die("--serve and --join: one of them, once");
+	*(option == GUESTS_SERVE ? &guests->serve : &guests->join) = arg;
+}
+
+int guests_here(const struct guests *guests)
+{
+	return guests->serve || guests->join ? 1 : 2;
+}
+
+/* The second one serves. */
+static bool is_here(const struct guests *guests, int i)
+{
+	return i ? !guests->join : !guests->serve;
+}
+
+void guests_open(struct guests *guests, const char *const *spec, uint32_t ram_mib)
 {
 	guests->host = fg_host_create();
 	for (int i = 0; i < 2; i++) {
-		guests->guest[i] = start(guests->host, spec[i], ram_mib);
+		if (!is_here(guests, i))
+			continue;
+		guests->guest[i] = start(guests->host, *spec++, ram_mib);
 		guests->name[i] = guests->guest[i]->name;
 	}
+	guests->far.fd = -1;
+	if (guests->serve)
+		far_serve(&guests->far, guests->serve);
+	if (guests->join)
+		far_join(&guests->far, guests->join);
 }
 
 void guests_close(struct guests *guests)
 {
-	for (int i = 0; i < 2; i++)
-		fg_guest_destroy(guests->guest[i]);
+	far_close(&guests->far);
+	for (int i = 0; i < 2; i++) {
+		if (guests->guest[i])
+			fg_guest_destroy(guests->guest[i]);
+	}
 	fg_host_destroy(guests->host);
+}
+
+static void use_ipv4_gid(struct fg_end *end)
+{
+	fg_gid_from_ipv4(end->gid, 10, 77, 0, end->guest->config.mac[5]);
+}
+
+void guests_connect(struct guests *guests, struct fg_end *a, struct fg_end *b,
+		    const struct fg_conn *conn)
+{
+	struct fg_end *here = a->guest ? a : b, *there = a->guest ? b : a;
+
+	if (conn && conn->sgid_index) {
+		use_ipv4_gid(here);
+		if (there->guest)
+			use_ipv4_gid(there);
+	}
+	if (there->guest) {
+		fg_end_connect(a, b, conn);
+		return;
+	}
+	far_exchange(&guests->far, here, there);
+	if (fg_qp_connect(&here->qp, conn, there->gid, there->qp.qpn))
+		fg_die("%s: cannot connect to the guest elsewhere", here->guest->name);
+}
+
+void guests_meet(struct guests *guests)
+{
+	if (guests->far.fd >= 0)
+		far_meet(&guests->far);
 }
 
 double now_s(void)

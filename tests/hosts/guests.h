@@ -1,22 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The two guests of a test between hosts: this process is both, so it knows what is right. */
+/*
+ * The two guests of a test between hosts. As a rule this process is both, so it knows what
+ * is right; where hosts are machines each has a process with one of them, see far.h.
+ */
 #ifndef HOSTS_GUESTS_H
 #define HOSTS_GUESTS_H
 
 #include "fake_guest.h"
+#include "far.h"
 
 struct guests {
 	struct fg_host *host;
-	struct fg_guest *guest[2];
+	struct fg_guest *guest[2]; /* NULL: it is elsewhere */
 	const char *name[2];
+	struct far far;
+	const char *serve, *join; /* options, or NULL */
 };
+
+/* Options of programs with guests: what getopt_long() gives for them. */
+#define GUESTS_SERVE 1000
+#define GUESTS_JOIN 1001
+#define GUESTS_OPTIONS                                       \
+	{ "serve", required_argument, NULL, GUESTS_SERVE },  \
+	{ "join", required_argument, NULL, GUESTS_JOIN }
+#define GUESTS_HELP                                                                      \
+	"  --serve PORT         the second guest is here, and the first in a process that\n" \
+	"                       joins this one, with the same options otherwise\n"           \
+	"  --join ADDRESS:PORT  the first guest is here, and the second there\n"
+
+/* Once, before guests_open(). */
+void guests_take_option(struct guests *guests, int option, const char *arg);
+/* Of the specs on the command line: two, or one if the other guest is elsewhere. */
+int guests_here(const struct guests *guests);
 
 /*
  * @spec: "NUMBER=SOCKET" each: the guest's number gives its MAC, 52:54:00:12:34:NUMBER in
- * hexadecimal, and its GIDs: the default one at index 0, ::ffff:10.77.0.NUMBER at 1.
+ * hexadecimal, and its GIDs: the default one at index 0, ::ffff:10.77.0.NUMBER at 1. One
+ * for each guest that is here. Returns when both are, wherever that is.
  */
-void guests_open(struct guests *guests, const char *const spec[2], uint32_t ram_mib);
+void guests_open(struct guests *guests, const char *const *spec, uint32_t ram_mib);
 void guests_close(struct guests *guests);
+/*
+ * Two ends that are open; one with all zeroes is elsewhere, and filled in as far as peers know it. Both
+ * processes connect theirs in the same order.
+ */
+void guests_connect(struct guests *guests, struct fg_end *a, struct fg_end *b,
+		    const struct fg_conn *conn);
+/* Returns when the other process has come here, too, if there is one. */
+void guests_meet(struct guests *guests);
 
 /* Monotonic seconds. */
 double now_s(void);

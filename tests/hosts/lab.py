@@ -159,6 +159,11 @@ class Lab:
         self.runs.append(Run(self, program, *args, self.plug(one), self.plug(other)))
         return self.runs[-1]
 
+    def begin_alone(self, program, guest, *args):
+        """With one guest; the other one is another process'."""
+        self.runs.append(Run(self, program, *args, self.plug(guest)))
+        return self.runs[-1]
+
     def verify(self, one=1, other=2, seconds=2, **options):
         """Check data between two guests, to the end."""
         return self.begin_verify(one, other, seconds, **options).result(seconds + 120)

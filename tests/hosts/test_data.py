@@ -47,6 +47,25 @@ def test_two_pairs_share_the_connections(start_lab, pipe):
         assert is_right(result), result
 
 
+def test_guests_in_two_processes(start_lab):
+    """As where hosts are machines: each process sees what arrives at its own guest."""
+    lab = start_lab()
+    second = lab.begin_alone("hosts_verify", 2, "--serve", 7998, "--seconds", 3)
+    first = lab.begin_alone("hosts_verify", 1, "--join", "127.0.0.1:7998", "--seconds", 3)
+    for result in (first.result(), second.result()):
+        assert is_right(result) and result["steps"] > 10, result
+
+
+def test_one_of_two_processes_is_killed(start_lab):
+    lab = start_lab()
+    second = lab.begin_alone("hosts_verify", 2, "--serve", 7998, "--seconds", 30)
+    first = lab.begin_alone("hosts_verify", 1, "--join", "127.0.0.1:7998", "--seconds", 30)
+    first.wait_begun()
+    second.child.kill()
+    second.child.wait()
+    assert first.child.wait(30) not in (0, 2) and "the other process" in first.error()
+
+
 def test_several_workers(start_lab):
     result = start_lab(args=["--workers", "2"]).verify(seconds=3, streams=16)
     assert is_right(result), result

@@ -7,6 +7,9 @@
  * the step's number with a pattern. The other end takes it only if it is the next one,
  * and looks at both. Every fourth step reads back the slot just written, and adds 1 to a
  * counter at the other end, whose old value has to be the number of times before.
+ *
+ * Where the guests are in two processes, each has one end of each stream, and they tell
+ * each other how far they are.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -37,11 +40,18 @@ enum {
 	WR_ADD,
 };
 
+/* What one process tells the other: of a stream, steps. */
+enum {
+	NEWS_TAKEN = 1,
+	NEWS_POSTED, /* there will be no more */
+};
+
 struct stream {
 	unsigned int number;
-	struct fg_end from, to;
+	struct fg_end from, to; /* guest is NULL: it is elsewhere */
 	bool open;
 	uint64_t posted, sent, taken; /* steps: begun, completed, seen at the other end */
+	bool complete; /* the end that sends is elsewhere: it begins no more, posted is known */
 	uint64_t adds; /* that have been posted */
 	bool failed;
 	enum pvrdma_wc_status status; /* of the first completion in error */
@@ -265,51 +275,96 @@ static bool reap_received(struct run *run, struct stream *stream)
 
 /* ------------------------------------------------------------------------ streams */
 
-static void use_ipv4_gid(struct fg_end *end)
+static void open_end(struct run *run, struct fg_end *end, unsigned int i)
 {
-	fg_gid_from_ipv4(end->gid, 10, 77, 0, end->guest->config.mac[5]);
+	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = 2 * SLOTS };
+
+	if (run->guests.guest[i])
+		fg_end_open_spec(end, &run->guests.guest[i]->kernel, &spec,
+				 (uint32_t)(run->at.end / PVR_PAGE_SIZE + 1));
 }
 
 static void open_stream(struct run *run, unsigned int number)
 {
 	struct stream *stream = &run->stream[number];
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = DEPTH, .rq_wr = 2 * SLOTS };
-	uint32_t pages = (uint32_t)(run->at.end / PVR_PAGE_SIZE + 1);
 
 	memset(stream, 0, sizeof(*stream));
 	stream->number = number;
 	/* In both directions, in turns. */
-	fg_end_open_spec(&stream->from, &run->guests.guest[number % 2]->kernel, &spec, pages);
-	fg_end_open_spec(&stream->to, &run->guests.guest[1 - number % 2]->kernel, &spec, pages);
-	if (run->conn.sgid_index) {
-		use_ipv4_gid(&stream->from);
-		use_ipv4_gid(&stream->to);
-	}
-	for (unsigned int slot = 0; slot < SLOTS; slot++)
+	open_end(run, &stream->from, number % 2);
+	open_end(run, &stream->to, 1 - number % 2);
+	for (unsigned int slot = 0; stream->to.guest && slot < SLOTS; slot++)
 		post_recv(run, stream, slot);
-	fg_end_connect(&stream->from, &stream->to, &run->conn);
+	guests_connect(&run->guests, &stream->from, &stream->to, &run->conn);
 	stream->moved = now_s();
 	stream->open = true;
 }
 
 static bool is_done(const struct stream *stream)
 {
-	return stream->sent == stream->posted && stream->taken == stream->posted;
+	return stream->from.guest ? stream->sent == stream->posted && stream->taken == stream->posted
+				  : stream->complete && stream->taken == stream->posted;
+}
+
+/* ------------------------------------------------------------ two processes */
+
+static void tell(struct run *run, const struct stream *stream, uint32_t what, uint64_t value)
+{
+	if (run->guests.far.fd >= 0)
+		far_tell(&run->guests.far, &(struct far_news){ what, stream->number, value });
+}
+
+static void hear(struct run *run)
+{
+	struct far_news news;
+
+	while (run->guests.far.fd >= 0 && far_hear(&run->guests.far, &news)) {
+		struct stream *stream = &run->stream[news.stream % MAX_STREAMS];
+
+		if (news.what == NEWS_TAKEN)
+			stream->taken = news.value;
+		else
+			stream->posted = news.value;
+		stream->complete |= news.what == NEWS_POSTED;
+		stream->moved = now_s();
+	}
+}
+
+static void tell_posted(struct run *run)
+{
+	for (unsigned int i = 0; i < run->streams; i++) {
+		if (run->stream[i].from.guest)
+			tell(run, &run->stream[i], NEWS_POSTED, run->stream[i].posted);
+	}
+}
+
+static bool reap(struct run *run, struct stream *stream)
+{
+	uint64_t taken = stream->taken;
+	bool any = false;
+
+	if (stream->to.guest)
+		any |= reap_received(run, stream);
+	if (stream->from.guest)
+		any |= reap_sent(run, stream);
+	else if (stream->taken != taken)
+		tell(run, stream, NEWS_TAKEN, stream->taken);
+	return any;
 }
 
 static bool work(struct run *run, struct stream *stream, bool more)
 {
+	const struct fg_end *here = stream->from.guest ? &stream->from : &stream->to;
 	bool any = false;
 
 	/* A slot is used anew once both ends are through with it. */
-	while (more && !stream->failed && stream->posted < stream->sent + SLOTS &&
+	while (more && here == &stream->from && !stream->failed && stream->posted < stream->sent + SLOTS &&
 	       stream->posted < stream->taken + SLOTS) {
 		begin_step(run, stream);
 		any = true;
 	}
-	any |= reap_received(run, stream);
-	any |= reap_sent(run, stream);
-	if (plug_is_gone(stream->from.guest->name))
+	any |= reap(run, stream);
+	if (plug_is_gone(here->guest->name))
 		stream->failed = true; /* nobody is left to tell why */
 	if (any)
 		stream->moved = now_s();
@@ -325,6 +380,7 @@ static bool go_round(struct run *run, bool more)
 {
 	bool any = false, under_way = false;
 
+	hear(run);
 	for (unsigned int i = 0; i < run->streams; i++) {
 		struct stream *stream = &run->stream[i];
 
@@ -365,8 +421,11 @@ static void verify(struct run *run, double seconds)
 			told = true;
 		}
 	}
+	tell_posted(run);
 	while (go_round(run, false))
 		;
+	/* Nobody leaves while the other one waits for an acknowledgement. */
+	guests_meet(&run->guests);
 	report(run, now_s() - start);
 }
 
@@ -381,11 +440,12 @@ static const struct option options[] = {
 	{ "retries", required_argument, NULL, 'r' },
 	{ "ipv4", no_argument, NULL, '4' },
 	{ "may-fail", no_argument, NULL, 'f' },
+	GUESTS_OPTIONS,
 	{ NULL, 0, NULL, 0 },
 };
 
 static const char help[] =
-	"Usage: hosts_verify [OPTION]... NUMBER=SOCKET NUMBER=SOCKET\n"
+	"Usage: hosts_verify [OPTION]... NUMBER=SOCKET [NUMBER=SOCKET]\n"
 	"Plugs two fake guests into adapters of running daemons and checks every byte that\n"
 	"they send each other. A guest's MAC is 52:54:00:12:34:NUMBER, in hexadecimal.\n\n"
 	"  --seconds S    how long new steps are begun (default 5)\n"
@@ -394,7 +454,7 @@ static const char help[] =
 	"  --timeout T    the queue pairs' local ACK timeout (default 20: 4 s)\n"
 	"  --retries R    their retry count (default 7)\n"
 	"  --ipv4         GIDs of IPv4 addresses instead of the default ones\n"
-	"  --may-fail     a stream that fails is reported, and no error\n\n"
+	"  --may-fail     a stream that fails is reported, and no error\n" GUESTS_HELP "\n"
 	"One line of JSON says what was done. Exit status 0: nothing was wrong.\n";
 
 static bool parse(struct run *run, int argc, char **argv, double *seconds, bool *may_fail)
@@ -427,11 +487,16 @@ static bool parse(struct run *run, int argc, char **argv, double *seconds, bool 
 		case 'f':
 			*may_fail = true;
 			break;
+		case GUESTS_SERVE:
+		case GUESTS_JOIN:
+			guests_take_option(&run->guests, option, optarg);
+			break;
 		default:
 			return false;
 		}
 	}
-	return argc - optind == 2 && run->streams && run->streams <= MAX_STREAMS && run->max_write;
+	return argc - optind == guests_here(&run->guests) && run->streams &&
+	       run->streams <= MAX_STREAMS && run->max_write;
 }
 
 int main(int argc, char **argv)
@@ -451,6 +516,7 @@ int main(int argc, char **argv)
 		    (uint32_t)(run.streams * (run.at.end >> 20) * 5 / 4 + 64));
 	for (unsigned int i = 0; i < run.streams; i++)
 		open_stream(&run, i);
+	guests_meet(&run.guests);
 	verify(&run, seconds);
 	for (unsigned int i = 0; i < run.streams; i++)
 		run.failures += run.stream[i].failed;
