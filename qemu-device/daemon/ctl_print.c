@@ -309,8 +309,9 @@ static void peer_cell(void *opaque, size_t row, size_t column, char *buf)
 	static const struct {
 		const char *title, *key;
 	} columns[] = {
-		{ "HOST", "name" }, { "ADDRESS", "address" }, { "STATE", "state" }, { "OUT", "out" },
-		{ "IN", "in" },	    { "RTT/US", "rtt_us" },   { "TLS", "tls" },
+		{ "HOST", "name" },	{ "ADDRESS", "address" }, { "STATE", "state" },
+		{ "OUT", "out" },	{ "IN", "in" },		  { "VERBS", "verbs" },
+		{ "RTT/US", "rtt_us" }, { "TLS", "tls" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 	const char *text = row ? text_of(obj, columns[column].key) : columns[column].title;
@@ -342,7 +343,7 @@ void pvr_print_peers(struct json_object *reply)
 	}
 	printf("this host is %s, TLS: %s\n", text_of(host, "name"), text_of(host, "tls"));
 	list = list_of(reply, "peers", &len);
-	print_rows(len + 1, 7, peer_cell, list);
+	print_rows(len + 1, 8, peer_cell, list);
 	print_errors(list, len);
 }
 

@@ -63,6 +63,9 @@ static void put_peer(void *opaque, const struct pvr_peer_info *info)
 	put_number(obj, "out", info->out);
 	put_number(obj, "wanted", info->wanted);
 	put_number(obj, "in", info->in);
+	put_text(obj, "verbs", info->device ? info->device : "");
+	put_number(obj, "verbs_in", info->verbs_in);
+	put_text(obj, "verbs_error", info->device ? "" : info->verbs_error);
 	put_text(obj, "tls", info->tls);
 	put_text(obj, "error", info->error);
 	put_number(obj, "connects", info->connects);
@@ -138,9 +141,9 @@ static void put_path(struct json_object *obj, const struct pvr_peer_info *info,
 
 	put_text(obj, "path", verbs ? "verbs" : tcp ? "tcp" : "none");
 	put_text(obj, "why",
-		 verbs				   ? "both hosts have an RDMA NIC"
-		 : tcp				   ? "no RDMA NIC that reaches the host"
-		 : info->state == PVR_PEER_IDLE	   ? "nobody needs it now"
+		 verbs				      ? "both hosts have an RDMA NIC"
+		 : tcp				      ? info->verbs_error
+		 : info->state == PVR_PEER_IDLE	      ? "nobody needs it now"
 		 : info->state == PVR_PEER_CONNECTING ? "connecting"
 						      : info->error);
 }

@@ -41,6 +41,9 @@ static const char help[] =
 	"                     a peer that is silent for so long is given up (default: 10)\n"
 	"  --idle-timeout SECONDS\n"
 	"                     unused connections are closed (default: 600)\n"
+	"  --rdma-device NAME|auto|none\n"
+	"                     of this host, by which others are reached (default: auto)\n"
+	"  --rdma-unencrypted RDMA NICs are used in spite of TLS: they do not encrypt\n"
 	"  --dscp guest|NUMBER\n"
 	"                     of packets to other hosts: as guests ask for (default), or this\n"
 	"\n"
@@ -64,7 +67,7 @@ enum option_key {
 	OPT_ADAPTER = 1,
 	OPT_CONFIG,
 	OPT_TIMESTAMPS,
-	OPT_INSECURE,
+	OPT_SWITCH,
 	OPT_SETTING, /* of the same name in the configuration file */
 	OPT_HELP,
 	OPT_VERSION,
@@ -88,6 +91,8 @@ static const struct option long_options[] = {
 	{ "keepalive", required_argument, NULL, OPT_SETTING },
 	{ "idle-timeout", required_argument, NULL, OPT_SETTING },
 	{ "dscp", required_argument, NULL, OPT_SETTING },
+	{ "rdma-device", required_argument, NULL, OPT_SETTING },
+	{ "rdma-unencrypted", no_argument, NULL, OPT_SWITCH },
 	{ "tls-cert", required_argument, NULL, OPT_SETTING },
 	{ "tls-key", required_argument, NULL, OPT_SETTING },
 	{ "tls-ca", required_argument, NULL, OPT_SETTING },
@@ -102,7 +107,7 @@ static const struct option long_options[] = {
 	{ "etcd-user", required_argument, NULL, OPT_SETTING },
 	{ "etcd-password-file", required_argument, NULL, OPT_SETTING },
 	{ "etcd-lease", required_argument, NULL, OPT_SETTING },
-	{ "insecure", no_argument, NULL, OPT_INSECURE },
+	{ "insecure", no_argument, NULL, OPT_SWITCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ "version", no_argument, NULL, OPT_VERSION },
 	{ NULL, 0, NULL, 0 },
@@ -141,8 +146,8 @@ static bool take_option(int key, int index, struct pvr_settings *settings, const
 		return true;
 	case OPT_SETTING:
 		return pvr_settings_set(settings, long_options[index].name, optarg, err);
-	case OPT_INSECURE:
-		return pvr_settings_set(settings, "insecure", "on", err);
+	case OPT_SWITCH:
+		return pvr_settings_set(settings, long_options[index].name, "on", err);
 	case OPT_TIMESTAMPS:
 		settings->timestamps = true;
 		return true;

@@ -169,7 +169,7 @@ static struct way way_of(const struct pvr_path *path)
 {
 	static const struct way local = { "local", "both adapters are on this host" };
 	static const struct way ways[PVR_PIPE_KINDS] = {
-		[PVR_PIPE_TCP] = { "tcp", "it is another host, and not both have an RDMA NIC that works" },
+		[PVR_PIPE_TCP] = { "tcp", "it is another host, and RDMA NICs are not used" },
 		[PVR_PIPE_VERBS] = { "verbs", "it is another host, and both have an RDMA NIC" },
 	};
 

@@ -21,11 +21,11 @@ static void run(struct pvr_conn *conn)
 
 	switch (pvr_handshake_run(&conn->handshake, &conn->stream, &why)) {
 	case PVR_HANDSHAKE_HELLO:
-		pvr_hello_read(&conn->handshake.in, &conn->theirs);
+		pvr_hello_read(&conn->handshake.in[0], &conn->theirs);
 		conn->ops->hello(conn);
 		break;
 	case PVR_HANDSHAKE_DONE:
-		pvr_hello_read(&conn->handshake.in, &conn->theirs);
+		pvr_hello_read(&conn->handshake.in[0], &conn->theirs);
 		pvr_loop_timer_disarm(&conn->timer);
 		conn->ops->done(conn);
 		break;
@@ -110,8 +110,25 @@ void pvr_conn_bye(struct pvr_conn *conn, enum pvr_bye reason, const char *text)
 		pvr_stream_flush(&conn->stream);
 }
 
+void pvr_conn_add_verbs(struct pvr_conn *conn, struct pvr_verbs *verbs)
+{
+	union pvr_any_frame frame;
+
+	conn->verbs = verbs;
+	conn->kind = PVR_PIPE_VERBS;
+	pvr_verbs_fill(verbs, &frame);
+	pvr_handshake_add(&conn->handshake, &frame);
+}
+
+void pvr_conn_switch(struct pvr_conn *conn)
+{
+	conn->stream.verbs = conn->verbs;
+}
+
 void pvr_conn_release(struct pvr_conn *conn)
 {
+	if (conn->verbs)
+		pvr_verbs_unwatch(conn->verbs);
 	pvr_loop_timer_disarm(&conn->timer);
 	pvr_loop_remove(&conn->source);
 }
@@ -119,6 +136,9 @@ void pvr_conn_release(struct pvr_conn *conn)
 void pvr_conn_destroy(struct pvr_conn *conn)
 {
 	pvr_conn_release(conn);
+	conn->stream.verbs = NULL;
+	if (conn->verbs)
+		pvr_verbs_destroy(conn->verbs);
 	pvr_stream_close(&conn->stream);
 	free(conn);
 }
@@ -147,9 +167,11 @@ static ssize_t conn_recv(void *opaque, const struct iovec *iov, int count)
 	/*
 	 * Who got less than there was room for has emptied the socket, and what comes next is
 	 * an event: no system call is needed to see that. Several pieces are guest memory, which
-	 * can end a call early; TLS reads from the socket by itself.
+	 * can end a call early; TLS reads from the socket by itself; and a NIC tells of news only
+	 * who has found nothing.
 	 */
-	conn->dry = !conn->stream.tls && count == 1 && n > 0 && (size_t)n < iov->iov_len;
+	conn->dry = !conn->stream.tls && !conn->stream.verbs && count == 1 && n > 0 &&
+		    (size_t)n < iov->iov_len;
 	return n;
 }
 

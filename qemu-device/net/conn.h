@@ -22,6 +22,8 @@
 
 struct pvr_net;
 struct pvr_peer;
+struct pvr_verbs;
+struct pvr_verbs_peer;
 struct pvr_conn;
 
 /* What becomes of a handshake; the connection may be destroyed by each of them. */
@@ -39,14 +41,17 @@ struct pvr_conn {
 	struct pvr_net *net;
 	uint64_t id;
 	bool outgoing;
+	enum pvr_pipe_kind kind;
 	struct pvr_address address;
 	struct pvr_stream stream; /* counters: any thread */
 	struct pvr_handshake handshake;
 	struct pvr_hello ours, theirs;
+	struct pvr_verbs *verbs; /* PVR_PIPE_VERBS: its queue pair */
 	const struct pvr_conn_ops *ops;
 
 	/* The first thread's. */
 	struct pvr_peer *peer;
+	struct pvr_verbs_peer *verbs_peer; /* outgoing PVR_PIPE_VERBS: whose it is */
 	uint64_t up_since; /* 0: not up */
 	bool closing; /* the worker has been told */
 	LIST_ENTRY(pvr_conn) link;
@@ -74,6 +79,11 @@ struct pvr_conn {
 	/* Why it ended; for the first thread, with the mail. */
 	struct pvr_error why;
 };
+
+/* A queue pair for this connection, which owns it now: a frame of the handshake tells of it. */
+void pvr_conn_add_verbs(struct pvr_conn *conn, struct pvr_verbs *verbs);
+/* The handshake is done: frames go by the queue pair, if there is one. */
+void pvr_conn_switch(struct pvr_conn *conn);
 
 /* A socket that is dialled or accepted already; taken in any case. NULL: no memory. */
 struct pvr_conn *pvr_conn_create(struct pvr_net *net, int fd, const struct pvr_address *address,

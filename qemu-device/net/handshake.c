@@ -63,9 +63,10 @@ static enum pvr_handshake_result run_secure(struct pvr_handshake *handshake,
 static enum pvr_handshake_result run_send(struct pvr_handshake *handshake,
 					  struct pvr_stream *stream, struct pvr_error *err)
 {
-	size_t size = le32toh(handshake->out.frame.size);
+	union pvr_any_frame *frame = &handshake->out[handshake->num_sent];
+	size_t size = le32toh(frame->frame.size);
 	struct iovec iov = {
-		.iov_base = (char *)&handshake->out + handshake->pos,
+		.iov_base = (char *)frame + handshake->pos,
 		.iov_len = size - handshake->pos,
 	};
 	ssize_t n;
@@ -80,13 +81,15 @@ static enum pvr_handshake_result run_send(struct pvr_handshake *handshake,
 		return broken(stream, err, -ECONNRESET);
 	if (handshake->pos < size || !pvr_stream_is_flushed(stream))
 		return PVR_HANDSHAKE_WAIT;
+	if (++handshake->num_sent < handshake->num_out)
+		return go(handshake, PVR_STEP_SEND);
 	return go(handshake, handshake->outgoing ? PVR_STEP_READ : PVR_STEP_DONE);
 }
 
 /* Of the frame that is being read; 0 with @why: it is none that may come now. */
 static size_t expected_size(const struct pvr_handshake *handshake, const char **why)
 {
-	const struct pvr_frame *frame = &handshake->in.frame;
+	const struct pvr_frame *frame = &handshake->in[handshake->num_got].frame;
 	const uint8_t *bytes = (const uint8_t *)frame;
 	size_t size;
 
@@ -99,8 +102,10 @@ static size_t expected_size(const struct pvr_handshake *handshake, const char **
 	size = pvr_wire_header_size(frame,
 				    handshake->outgoing ? PVR_WIRE_REQUESTER : PVR_WIRE_RESPONDER,
 				    PVR_WIRE_CHUNK_MIN, why);
-	if (size && frame->type != PVR_FRAME_HELLO && frame->type != PVR_FRAME_BYE) {
-		*why = "its first frame is no HELLO";
+	if (size && frame->type != (handshake->num_got ? PVR_FRAME_QUEUE_PAIR : PVR_FRAME_HELLO) &&
+	    frame->type != PVR_FRAME_BYE) {
+		*why = handshake->num_got ? "its second frame is no QUEUE_PAIR"
+					  : "its first frame is no HELLO";
 		return 0;
 	}
 	return size;
@@ -108,7 +113,7 @@ static size_t expected_size(const struct pvr_handshake *handshake, const char **
 
 static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, struct pvr_error *err)
 {
-	const union pvr_any_frame *in = &handshake->in;
+	const union pvr_any_frame *in = &handshake->in[handshake->num_got];
 	const char *why = "";
 	size_t payload;
 
@@ -119,6 +124,8 @@ static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, str
 			 in->bye.text);
 		return PVR_HANDSHAKE_FAILED;
 	}
+	if (!handshake->num_got++ && le32toh(in->hello.features) & PVR_HELLO_F_VERBS)
+		return go(handshake, PVR_STEP_READ);
 	return go(handshake, handshake->outgoing ? PVR_STEP_DONE : PVR_STEP_DECIDE);
 }
 
@@ -132,7 +139,7 @@ static enum pvr_handshake_result run_read(struct pvr_handshake *handshake,
 
 	if (!size)
 		return fail(err, why);
-	iov.iov_base = (char *)&handshake->in + handshake->pos;
+	iov.iov_base = (char *)&handshake->in[handshake->num_got] + handshake->pos;
 	iov.iov_len = size - handshake->pos;
 	n = pvr_stream_recv(stream, &iov, 1);
 	if (n < 0)
@@ -182,8 +189,19 @@ void pvr_handshake_init(struct pvr_handshake *handshake, const struct pvr_hello 
 	memset(handshake, 0, sizeof(*handshake));
 	handshake->outgoing = hello != NULL;
 	handshake->step = hello ? PVR_STEP_CONNECT : PVR_STEP_SECURE;
+	handshake->num_out = 1;
 	if (hello)
-		pvr_hello_write(&handshake->out, hello);
+		pvr_hello_write(&handshake->out[0], hello);
+}
+
+void pvr_handshake_add(struct pvr_handshake *handshake, const union pvr_any_frame *frame)
+{
+	handshake->out[handshake->num_out++] = *frame;
+}
+
+const union pvr_any_frame *pvr_handshake_queue_pair(const struct pvr_handshake *handshake)
+{
+	return handshake->num_got > 1 ? &handshake->in[1] : NULL;
 }
 
 enum pvr_handshake_result pvr_handshake_run(struct pvr_handshake *handshake,
@@ -199,6 +217,6 @@ enum pvr_handshake_result pvr_handshake_run(struct pvr_handshake *handshake,
 
 void pvr_handshake_answer(struct pvr_handshake *handshake, const struct pvr_hello *hello)
 {
-	pvr_hello_write(&handshake->out, hello);
+	pvr_hello_write(&handshake->out[0], hello);
 	go(handshake, PVR_STEP_SEND);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A connection's first steps: connect, TLS, HELLO and its answer. Not a byte more than that
+ * A connection's first steps: connect, TLS, HELLO and its answer, each with a QUEUE_PAIR behind
+ * it if the HELLO says so. Not a byte more than that
  * is read, as what follows is the engine's.
  */
 #ifndef PVR_HANDSHAKE_H
@@ -31,7 +32,8 @@ struct pvr_handshake {
 	bool outgoing;
 	enum pvr_handshake_step step;
 	size_t pos; /* bytes of the frame that is being sent or read */
-	union pvr_any_frame out, in;
+	unsigned int num_out, num_sent, num_got; /* frames */
+	union pvr_any_frame out[2], in[2];
 };
 
 /* @hello: what we say; NULL for who waits for the other's first. */
@@ -40,6 +42,10 @@ void pvr_handshake_init(struct pvr_handshake *handshake, const struct pvr_hello 
 enum pvr_handshake_result pvr_handshake_run(struct pvr_handshake *handshake,
 					    struct pvr_stream *stream, struct pvr_error *err);
 void pvr_handshake_answer(struct pvr_handshake *handshake, const struct pvr_hello *hello);
+/* To be sent behind the HELLO; after init() or before answer(). */
+void pvr_handshake_add(struct pvr_handshake *handshake, const union pvr_any_frame *frame);
+/* The other side's QUEUE_PAIR; NULL: it has none. */
+const union pvr_any_frame *pvr_handshake_queue_pair(const struct pvr_handshake *handshake);
 const char *pvr_handshake_step_name(enum pvr_handshake_step step);
 
 #endif /* PVR_HANDSHAKE_H */

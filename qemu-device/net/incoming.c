@@ -5,6 +5,7 @@
  * Strangers have bounds: so many at all, where the oldest makes room for the newest, as
  * who is honest is quick; so many of an address; and conn.c's patience.
  */
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,6 +31,14 @@ static void refuse(struct pvr_conn *conn, const struct pvr_error *why)
 			    pvr_address_format(&conn->address, from),
 			    conn->theirs.name[0] ? "host " : "", conn->theirs.name,
 			    conn->theirs.name[0] ? ": " : "", why->text);
+	forget(conn);
+	pvr_conn_destroy(conn);
+}
+
+/* TCP does as well: only the host is told, and its operator if he asks. */
+static void decline(struct pvr_conn *conn, const struct pvr_error *why)
+{
+	pvr_conn_bye(conn, PVR_BYE_DEVICE, why->text);
 	forget(conn);
 	pvr_conn_destroy(conn);
 }
@@ -60,6 +69,29 @@ static bool check_identity(const struct pvr_conn *conn, struct pvr_error *why)
 	       (!conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->theirs.name, why));
 }
 
+/* A connection that is to be a queue pair's. */
+static bool make_verbs(struct pvr_conn *conn, struct pvr_hello *answer, struct pvr_error *why)
+{
+	const union pvr_any_frame *theirs = pvr_handshake_queue_pair(&conn->handshake);
+	struct pvr_address local = { .len = sizeof(local.storage) };
+	struct pvr_verbs *verbs;
+
+	if (!theirs)
+		return true;
+	if (!conn->net->nics)
+		return pvr_fail(why, "%s", conn->net->no_nics.text);
+	if (conn->theirs.count != 1)
+		return pvr_fail(why, "one queue pair is enough");
+	answer->features |= PVR_HELLO_F_VERBS;
+	if (getsockname(conn->stream.fd, &local.any, &local.len) < 0)
+		return pvr_fail(why, "%s", strerror(errno));
+	verbs = pvr_verbs_create(conn->net->nics, &local, why);
+	if (!verbs)
+		return false;
+	pvr_conn_add_verbs(conn, verbs);
+	return pvr_verbs_connect(verbs, theirs, why);
+}
+
 /* What we send there, answers and READs' data, is of the same class, unless all is of one. */
 static void agree(struct pvr_conn *conn, const struct pvr_hello *answer)
 {
@@ -80,6 +112,7 @@ static void take_hello(struct pvr_conn *conn)
 		.version_min = PVR_WIRE_VERSION,
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
+		.features = conn->theirs.features & (net->nics ? PVR_HELLO_F_RDMA : 0),
 		.chunk = PVR_HELLO_CHUNK,
 		.index = conn->theirs.index,
 		.count = conn->theirs.count,
@@ -94,6 +127,8 @@ static void take_hello(struct pvr_conn *conn)
 		dismiss(conn, PVR_BYE_IDENTITY, &why);
 	else if (!pvr_peers_admit(net->peers, conn, &reason, &why))
 		dismiss(conn, reason, &why);
+	else if (!make_verbs(conn, &answer, &why))
+		decline(conn, &why);
 	else
 		agree(conn, &answer);
 }
@@ -102,6 +137,7 @@ static void take_over(struct pvr_conn *conn)
 {
 	forget(conn);
 	conn->net->accepted++;
+	pvr_conn_switch(conn);
 	pvr_peers_add_incoming(conn);
 }
 

@@ -174,6 +174,45 @@ static bool add_peers(struct pvr_net *net, const struct pvr_net_settings *settin
 	return true;
 }
 
+static void nics_changed(void *opaque, const char *what)
+{
+	struct pvr_net *net = opaque;
+
+	pvr_peers_nics_changed(net->peers, what);
+}
+
+/* What they send is not encrypted, so who has asked for TLS has to ask for them, too. */
+static bool may_use_nics(struct pvr_net *net)
+{
+	if (!strcmp(net->settings.rdma_device, "none"))
+		return pvr_fail(&net->no_nics, "this host does not use RDMA NICs");
+	if (net->tls && !net->settings.rdma_unencrypted)
+		return pvr_fail(&net->no_nics, "TLS is on, RDMA NICs do not encrypt, and "
+					       "--rdma-unencrypted was not given");
+	return true;
+}
+
+/* Whoever has named a device wants to know that it cannot be used. */
+static bool open_nics(struct pvr_net *net, struct pvr_error *err)
+{
+	static const struct pvr_verbs_nics_ops ops = { .changed = nics_changed };
+	const char *name = net->settings.rdma_device;
+	bool named = strcmp(name, "auto") && strcmp(name, "none");
+
+	if (!may_use_nics(net)) {
+		if (named)
+			pvr_net_log(net, PVR_LOG_WARN, "the RDMA NIC %s is not used: %s", name,
+				    net->no_nics.text);
+		return true;
+	}
+	net->nics = pvr_verbs_nics_create(name, net->env.loop, &ops, net, &net->no_nics);
+	if (!net->nics)
+		return !named || pvr_fail(err, "%s", net->no_nics.text);
+	if (named && !pvr_verbs_nics_any(net->nics))
+		pvr_net_log(net, PVR_LOG_WARN, "there is no RDMA NIC %s yet", name);
+	return true;
+}
+
 static bool init(struct pvr_net *net, const struct pvr_net_settings *settings,
 		 struct pvr_error *err)
 {
@@ -184,7 +223,8 @@ static bool init(struct pvr_net *net, const struct pvr_net_settings *settings,
 		if (!net->tls)
 			return false;
 	}
-	return init_traffic(net, err) && open_listeners(net, err) && add_peers(net, settings, err);
+	return init_traffic(net, err) && open_nics(net, err) && open_listeners(net, err) &&
+	       add_peers(net, settings, err);
 }
 
 struct pvr_net *pvr_net_create(const struct pvr_net_env *env,
@@ -249,6 +289,7 @@ void pvr_net_destroy(struct pvr_net *net)
 		pvr_mailbox_drain(&net->mailbox);
 	}
 	pvr_peers_destroy(net->peers);
+	pvr_verbs_nics_destroy(net->nics);
 	if (net->traffic)
 		exit_traffic(net);
 	pvr_mailbox_exit(&net->mailbox);

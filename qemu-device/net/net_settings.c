@@ -158,15 +158,29 @@ static bool set_tls_psk_file(struct pvr_net_settings *settings, const char *valu
 	return set_file(settings->tls_psk_file, "tls-psk-file", value, err);
 }
 
+/* The first one counts, as the command line comes before the file. */
+static bool set_switch(bool *on, bool *is_set, const char *key, const char *value,
+		       struct pvr_error *err)
+{
+	if (strcmp(value, "on") && strcmp(value, "off"))
+		return pvr_fail(err, "%s '%.64s' is neither on nor off", key, value);
+	if (!*is_set)
+		*on = !strcmp(value, "on");
+	*is_set = true;
+	return true;
+}
+
 static bool set_insecure(struct pvr_net_settings *settings, const char *value,
 			 struct pvr_error *err)
 {
-	if (strcmp(value, "on") && strcmp(value, "off"))
-		return pvr_fail(err, "insecure '%.64s' is neither on nor off", value);
-	if (!settings->insecure_set)
-		settings->insecure = !strcmp(value, "on");
-	settings->insecure_set = true;
-	return true;
+	return set_switch(&settings->insecure, &settings->insecure_set, "insecure", value, err);
+}
+
+static bool set_rdma_unencrypted(struct pvr_net_settings *settings, const char *value,
+				 struct pvr_error *err)
+{
+	return set_switch(&settings->rdma_unencrypted, &settings->rdma_unencrypted_set,
+			  "rdma-unencrypted", value, err);
 }
 
 static bool set_dscp(struct pvr_net_settings *settings, const char *value, struct pvr_error *err)
@@ -186,6 +200,18 @@ static bool set_dscp(struct pvr_net_settings *settings, const char *value, struc
 	return true;
 }
 
+static bool set_rdma_device(struct pvr_net_settings *settings, const char *value,
+			    struct pvr_error *err)
+{
+	if (!*value || strlen(value) >= PVR_RDMA_DEVICE_MAX || strchr(value, '/'))
+		return pvr_fail(err,
+				"rdma-device '%.64s' is neither auto, none nor a device's name",
+				value);
+	if (!settings->rdma_device[0])
+		strcpy(settings->rdma_device, value);
+	return true;
+}
+
 static const struct {
 	const char *key;
 	bool (*set)(struct pvr_net_settings *settings, const char *value, struct pvr_error *err);
@@ -202,6 +228,8 @@ static const struct {
 	{ "tls-psk-file", set_tls_psk_file },
 	{ "insecure", set_insecure },
 	{ "dscp", set_dscp },
+	{ "rdma-device", set_rdma_device },
+	{ "rdma-unencrypted", set_rdma_unencrypted },
 };
 
 static size_t find_key(const char *key)
@@ -320,6 +348,8 @@ bool pvr_net_settings_check(struct pvr_net_settings *settings, struct pvr_error 
 		settings->keepalive = KEEPALIVE_DEFAULT;
 	if (!settings->idle_timeout)
 		settings->idle_timeout = IDLE_DEFAULT;
+	if (!settings->rdma_device[0])
+		strcpy(settings->rdma_device, "auto");
 	if (!check_keys(settings, err) || !check_exposed(settings, err))
 		return false;
 	return !pvr_net_settings_any(settings) ||

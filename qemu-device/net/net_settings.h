@@ -8,9 +8,10 @@
 
 #define PVR_LISTEN_MAX 16
 #define PVR_FILE_MAX 512
-#define PVR_NET_KEYS                                                                         \
+#define PVR_RDMA_DEVICE_MAX 64
+#define PVR_NET_KEYS                                                                            \
 	"name, listen, peer, connections, keepalive, idle-timeout, tls-cert, tls-key, tls-ca, " \
-	"tls-psk-file, insecure, dscp"
+	"tls-psk-file, insecure, dscp, rdma-device, rdma-unencrypted"
 
 struct pvr_peer_setting {
 	char name[PVR_REMOTE_NAME_MAX];
@@ -34,6 +35,8 @@ struct pvr_net_settings {
 	uint8_t dscp;
 	bool dscp_fixed, dscp_set;
 	bool directory; /* one tells of peers, too */
+	char rdma_device[PVR_RDMA_DEVICE_MAX]; /* or "auto", "none" */
+	bool rdma_unencrypted, rdma_unencrypted_set; /* NICs, in spite of TLS */
 };
 
 /* One of PVR_NET_KEYS? */

@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "state.h"
+#include "verbs_peer.h"
 
 #define PEER_BUCKETS 1024
 #define LISTENERS_MAX 4
@@ -49,9 +50,10 @@ struct pvr_peer {
 	struct pvr_error error; /* of the last attempt, or of the end of a connection */
 	uint64_t complained; /* when, about error */
 	struct pvr_log_bucket bucket;
+	struct pvr_verbs_peer verbs;
 	/* Incoming. */
 	LIST_HEAD(, pvr_conn) incoming;
-	unsigned int in;
+	unsigned int in, in_verbs; /* connections: TCP's, queue pairs' */
 	uint64_t instance, replaced; /* of its daemon; of the one before */
 };
 
@@ -116,6 +118,7 @@ static struct pvr_peer *add(struct pvr_peers *peers, const char *name, struct pv
 	peer->peers = peers;
 	strcpy(peer->name, name);
 	peer->retry.expired = retry;
+	pvr_verbs_peer_init(&peer->verbs, peers->net, peer, peer->name, &peer->address);
 	LIST_INIT(&peer->incoming);
 	LIST_INSERT_HEAD(bucket_of(peers, name), peer, link);
 	peers->num++;
@@ -223,6 +226,7 @@ static void fill_hello(const struct pvr_peer *peer, struct pvr_hello *hello, uns
 		.version_min = PVR_WIRE_VERSION,
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
+		.features = net->nics ? PVR_HELLO_F_RDMA : 0,
 		.chunk = PVR_HELLO_CHUNK,
 		.index = (uint8_t)slot,
 		.count = (uint8_t)slots(peer),
@@ -307,7 +311,7 @@ static void dial_failed(struct pvr_conn *conn, const struct pvr_error *why)
 	attempt_failed(peer, why->text);
 }
 
-static bool check_answer(const struct pvr_conn *conn, struct pvr_error *why)
+bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why)
 {
 	const struct pvr_hello *ours = &conn->ours, *theirs = &conn->theirs;
 
@@ -317,13 +321,13 @@ static bool check_answer(const struct pvr_conn *conn, struct pvr_error *why)
 	if (strcmp(theirs->name, conn->peer->name))
 		return pvr_fail(why, "host '%s' is there: is the address right?", theirs->name);
 	if (theirs->index != ours->index || theirs->count != ours->count ||
-	    theirs->dscp != ours->dscp)
+	    theirs->dscp != ours->dscp || theirs->features & ~ours->features)
 		return pvr_fail(why, "it answers for connection %u of %u, expected %u of %u",
 				theirs->index, theirs->count, ours->index, ours->count);
 	return !conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->peer->name, why);
 }
 
-static void agree(struct pvr_conn *conn)
+void pvr_peers_agree(struct pvr_conn *conn)
 {
 	const struct pvr_hello *ours = &conn->ours, *theirs = &conn->theirs;
 
@@ -352,13 +356,14 @@ static void dialled(struct pvr_conn *conn)
 	struct pvr_peer *peer = conn->peer;
 	struct pvr_error why;
 
-	if (!check_answer(conn, &why) || (!remote_of(peer) && !pvr_fail(&why, "out of memory"))) {
+	if (!pvr_peers_check_answer(conn, &why) ||
+	    (!remote_of(peer) && !pvr_fail(&why, "out of memory"))) {
 		pvr_conn_bye(conn, PVR_BYE_IDENTITY, why.text);
 		dial_failed(conn, &why);
 		return;
 	}
 	pvr_conn_release(conn);
-	agree(conn);
+	pvr_peers_agree(conn);
 	peer->dialling--;
 	peer->connects++;
 	pvr_out_up(conn->remote, PVR_PIPE_TCP, conn->ours.index, &pvr_conn_stream_ops, conn,
@@ -366,6 +371,7 @@ static void dialled(struct pvr_conn *conn)
 	pvr_traffic_give(conn);
 	if (!peer->up++)
 		first_is_up(peer, conn);
+	pvr_verbs_peer_want(&peer->verbs, conn->theirs.features);
 	dial(peer);
 }
 
@@ -397,6 +403,7 @@ static void outgoing_lost(struct pvr_conn *conn)
 				    "the connection to host %s has ended: %s", peer->name,
 				    conn->why.text);
 		tell(peer, false);
+		pvr_verbs_peer_forget(&peer->verbs);
 	}
 	pvr_conn_destroy(conn);
 	if (good)
@@ -435,7 +442,7 @@ static void replace(struct pvr_peer *peer, const struct pvr_conn *by)
 	LIST_FOREACH(conn, &peer->incoming, link)
 	{
 		if (conn->theirs.instance != by->theirs.instance ||
-		    conn->theirs.index == by->theirs.index)
+		    (conn->kind == by->kind && conn->theirs.index == by->theirs.index))
 			pvr_traffic_close(conn, PVR_BYE_REPLACED, "a newer connection is there");
 	}
 	if (peer->instance != by->theirs.instance) {
@@ -453,9 +460,13 @@ void pvr_peers_add_incoming(struct pvr_conn *conn)
 	conn->peer = peer;
 	replace(peer, conn);
 	pvr_conn_release(conn);
-	agree(conn);
+	pvr_peers_agree(conn);
 	LIST_INSERT_HEAD(&peer->incoming, conn, link);
-	if (!peer->in++)
+	if (conn->kind == PVR_PIPE_VERBS) {
+		peer->in_verbs++;
+		/* Its NIC works; perhaps it did not when we tried. */
+		pvr_verbs_peer_changed(&peer->verbs, "");
+	} else if (!peer->in++)
 		pvr_net_log_limited(net, &peer->bucket, PVR_LOG_INFO,
 				    "host %s has connected from %s, TLS: %s", peer->name,
 				    pvr_address_format(&conn->address, from),
@@ -468,8 +479,9 @@ static void incoming_lost(struct pvr_conn *conn)
 	struct pvr_peer *peer = conn->peer;
 
 	LIST_REMOVE(conn, link);
-	peer->in--;
-	if (!peer->in)
+	if (conn->kind == PVR_PIPE_VERBS)
+		peer->in_verbs--;
+	else if (!--peer->in)
 		pvr_net_log_limited(conn->net, &peer->bucket, PVR_LOG_INFO,
 				    "host %s is not connected any more: %s", peer->name,
 				    conn->why.text);
@@ -478,7 +490,9 @@ static void incoming_lost(struct pvr_conn *conn)
 
 void pvr_peers_lost(struct pvr_conn *conn)
 {
-	if (conn->outgoing)
+	if (conn->verbs_peer)
+		pvr_verbs_peer_lost(conn);
+	else if (conn->outgoing)
 		outgoing_lost(conn);
 	else
 		incoming_lost(conn);
@@ -504,6 +518,26 @@ static void close_all(struct pvr_peer *peer, const char *why)
 	}
 	pvr_loop_timer_disarm(&peer->retry);
 	peer->backoff = 0;
+	pvr_verbs_peer_close(&peer->verbs, why);
+}
+
+void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what)
+{
+	struct pvr_peer *peer;
+	struct pvr_conn *conn;
+	size_t i;
+
+	for (i = 0; i < PEER_BUCKETS; i++) {
+		LIST_FOREACH(peer, &peers->buckets[i], link)
+		{
+			LIST_FOREACH(conn, &peer->incoming, link)
+			{
+				if (conn->verbs && !pvr_verbs_works(conn->verbs))
+					pvr_traffic_close(conn, PVR_BYE_DEVICE, what);
+			}
+			pvr_verbs_peer_changed(&peer->verbs, what);
+		}
+	}
 }
 
 void pvr_peers_idle(struct pvr_conn *conn)
@@ -517,6 +551,9 @@ void pvr_peers_idle(struct pvr_conn *conn)
 		if (conn && now - __atomic_load_n(&conn->used, __ATOMIC_RELAXED) <= limit)
 			return;
 	}
+	conn = peer->verbs.conn;
+	if (conn && now - __atomic_load_n(&conn->used, __ATOMIC_RELAXED) <= limit)
+		return;
 	if (now - peer->wanted_at <= limit)
 		return;
 	peer->wanted = false;
@@ -565,6 +602,7 @@ void pvr_peers_forget(struct pvr_peers *peers, const char *name)
 	if (!peer)
 		return;
 	peer->has_address = peer->wanted = false;
+	pvr_verbs_peer_forget(&peer->verbs);
 	pvr_loop_timer_disarm(&peer->retry);
 	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
 		struct pvr_conn *conn = peer->slots[slot];
@@ -687,10 +725,13 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 		.remote = peer->remote,
 		.out = peer->up,
 		.in = peer->in,
+		.device = pvr_verbs_peer_device(&peer->verbs),
+		.verbs_in = peer->in_verbs,
+		.verbs_error = peer->verbs.error.text,
 		.wanted = peer->wanted ? slots(peer) : 0,
-		.tls = peer->tls[0]		   ? peer->tls
+		.tls = peer->tls[0]		  ? peer->tls
 		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)
-						   : "off",
+						  : "off",
 		.error = peer->error.text,
 		.connects = peer->connects,
 		.failures = peer->failures,
@@ -739,6 +780,7 @@ static void destroy_peer(struct pvr_peer *peer)
 		if (peer->slots[slot])
 			pvr_conn_destroy(peer->slots[slot]);
 	}
+	pvr_verbs_peer_forget(&peer->verbs);
 	pvr_loop_timer_disarm(&peer->retry);
 	LIST_REMOVE(peer, link);
 	free(peer);

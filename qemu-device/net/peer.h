@@ -76,6 +76,9 @@ struct pvr_peer_info {
 	enum pvr_peer_state state;
 	struct pvr_remote *remote;
 	unsigned int out, in; /* connections that are up: that we, that it has dialled */
+	const char *device; /* the RDMA NIC by which we reach it; NULL: none */
+	unsigned int verbs_in; /* queue pairs by which it reaches us */
+	const char *verbs_error; /* why there is no such NIC */
 	unsigned int wanted; /* how many we want */
 	const char *tls; /* "off", or how it is protected and proved */
 	const char *error; /* of the last attempt that failed, "": none */

@@ -49,6 +49,22 @@ int pvr_socket_dial(const struct pvr_address *address, uint8_t dscp, struct pvr_
 	return -1;
 }
 
+bool pvr_socket_local(const struct pvr_address *to, struct pvr_address *local,
+		      struct pvr_error *err)
+{
+	int fd = socket(to->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool ok;
+
+	local->len = sizeof(local->storage);
+	ok = fd >= 0 && !connect(fd, &to->any, to->len) &&
+	     !getsockname(fd, &local->any, &local->len);
+	if (!ok)
+		pvr_fail(err, "%s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return ok;
+}
+
 int pvr_socket_error(int fd)
 {
 	socklen_t len = sizeof(int);

@@ -9,6 +9,7 @@
 #include "net.h"
 #include "tls.h"
 #include "traffic.h"
+#include "verbs.h"
 
 /* Connections that queue pairs want; more of them ask again later. */
 #define PVR_WANT_MAX 64
@@ -30,6 +31,8 @@ struct pvr_net {
 	struct pvr_net_settings settings; /* its peers are the caller's */
 	uint64_t instance, last_id;
 	struct pvr_tls_context *tls; /* NULL: off */
+	struct pvr_verbs_nics *nics; /* NULL: they are not used */
+	struct pvr_error no_nics; /* why */
 	struct pvr_mailbox mailbox; /* of the first thread */
 	struct pvr_traffic *traffic; /* of each worker */
 	struct pvr_listener listeners[PVR_LISTEN_MAX];
@@ -66,6 +69,11 @@ void pvr_peers_add_incoming(struct pvr_conn *conn);
 void pvr_peers_lost(struct pvr_conn *conn);
 /* As pvr_peers_want(); and a connection for this class of traffic, if there is room for one. */
 bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dscp);
+/* Has the right host given the right answer? Then: what both agree upon. */
+bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why);
+void pvr_peers_agree(struct pvr_conn *conn);
+/* Something has happened to an RDMA NIC. */
+void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what);
 /* Nothing was sent on it for long. */
 void pvr_peers_idle(struct pvr_conn *conn);
 

@@ -7,6 +7,7 @@
 
 #include "stream.h"
 #include "tls.h"
+#include "verbs.h"
 
 #define CLOSE_DRAIN (64 << 10)
 
@@ -45,10 +46,24 @@ static ssize_t plain_recv(int fd, const struct iovec *iov, int num)
 	return n == 0 ? -ECONNRESET : result(n);
 }
 
+static ssize_t socket_recv(struct pvr_stream *stream, const struct iovec *iov, int num)
+{
+	return stream->tls ? pvr_tls_recv(stream->tls, iov, num) : plain_recv(stream->fd, iov, num);
+}
+
+bool pvr_stream_check(struct pvr_stream *stream)
+{
+	char byte;
+	const struct iovec iov = { .iov_base = &byte, .iov_len = sizeof(byte) };
+
+	return !socket_recv(stream, &iov, 1);
+}
+
 ssize_t pvr_stream_send(struct pvr_stream *stream, const struct iovec *iov, int num)
 {
-	ssize_t n = stream->tls ? pvr_tls_send(stream->tls, iov, num)
-				: plain_send(stream->fd, iov, num);
+	ssize_t n = stream->verbs ? pvr_verbs_send(stream->verbs, iov, num)
+		    : stream->tls ? pvr_tls_send(stream->tls, iov, num)
+				  : plain_send(stream->fd, iov, num);
 
 	count(&stream->tx_bytes, n);
 	return n;
@@ -56,8 +71,8 @@ ssize_t pvr_stream_send(struct pvr_stream *stream, const struct iovec *iov, int 
 
 ssize_t pvr_stream_recv(struct pvr_stream *stream, const struct iovec *iov, int num)
 {
-	ssize_t n = stream->tls ? pvr_tls_recv(stream->tls, iov, num)
-				: plain_recv(stream->fd, iov, num);
+	ssize_t n = stream->verbs ? pvr_verbs_recv(stream->verbs, iov, num)
+				  : socket_recv(stream, iov, num);
 
 	count(&stream->rx_bytes, n);
 	return n;
@@ -65,12 +80,12 @@ ssize_t pvr_stream_recv(struct pvr_stream *stream, const struct iovec *iov, int 
 
 bool pvr_stream_is_flushed(struct pvr_stream *stream)
 {
-	return !stream->tls || pvr_tls_is_flushed(stream->tls);
+	return stream->verbs || !stream->tls || pvr_tls_is_flushed(stream->tls);
 }
 
 bool pvr_stream_flush(struct pvr_stream *stream)
 {
-	return !stream->tls || pvr_tls_flush(stream->tls);
+	return stream->verbs || !stream->tls || pvr_tls_flush(stream->tls);
 }
 
 /*

@@ -48,7 +48,7 @@ static void run_lost(struct pvr_mail *mail)
 static void bye(struct pvr_conn *conn, enum pvr_bye reason, const char *why)
 {
 	if (conn->outgoing)
-		pvr_out_bye(conn->remote, PVR_PIPE_TCP, conn->ours.index, reason, why);
+		pvr_out_bye(conn->remote, conn->kind, conn->ours.index, reason, why);
 	else if (conn->in)
 		pvr_in_bye(conn->in, reason, why);
 }
@@ -57,7 +57,7 @@ static void bye(struct pvr_conn *conn, enum pvr_bye reason, const char *why)
 static void end(struct pvr_conn *conn, const char *why)
 {
 	if (conn->outgoing)
-		pvr_out_down(conn->remote, PVR_PIPE_TCP, conn->ours.index);
+		pvr_out_down(conn->remote, conn->kind, conn->ours.index);
 	else if (conn->in)
 		pvr_in_destroy(conn->in);
 	conn->in = NULL;
@@ -74,7 +74,10 @@ static void end_broken(struct pvr_conn *conn)
 {
 	int error = pvr_socket_error(conn->stream.fd);
 
-	end(conn, error ? strerror(error) : "it has closed the connection");
+	if (conn->verbs && pvr_verbs_error(conn->verbs)[0])
+		end(conn, pvr_verbs_error(conn->verbs));
+	else
+		end(conn, error ? strerror(error) : "it has closed the connection");
 }
 
 /* --------------------------------------------------------------- input, output */
@@ -102,7 +105,7 @@ static void input(struct pvr_conn *conn)
 	enum pvr_input input;
 
 	if (conn->outgoing)
-		input = pvr_out_input(conn->remote, PVR_PIPE_TCP, conn->ours.index, &err);
+		input = pvr_out_input(conn->remote, conn->kind, conn->ours.index, &err);
 	else
 		input = pvr_in_input(conn->in, &err);
 	switch (input) {
@@ -116,7 +119,10 @@ static void input(struct pvr_conn *conn)
 		stall(conn);
 		return;
 	case PVR_INPUT_BROKEN:
-		end(conn, err.why);
+		if (conn->verbs && pvr_verbs_error(conn->verbs)[0])
+			end_broken(conn);
+		else
+			end(conn, err.why);
 		return;
 	}
 	conn->stalls = 0;
@@ -132,7 +138,7 @@ static bool output(struct pvr_conn *conn)
 		return true;
 	}
 	if (ok && conn->outgoing)
-		ok = pvr_out_output(conn->remote, PVR_PIPE_TCP, conn->ours.index);
+		ok = pvr_out_output(conn->remote, conn->kind, conn->ours.index);
 	else if (ok)
 		ok = pvr_in_output(conn->in);
 	if (!ok)
@@ -146,6 +152,10 @@ static void traffic_ready(struct pvr_source *source, uint32_t events)
 
 	if (events & ~(uint32_t)EPOLLOUT)
 		conn->dry = false;
+	if (events && conn->verbs && !pvr_stream_check(&conn->stream)) {
+		end_broken(conn);
+		return;
+	}
 	if (__atomic_exchange_n(&conn->wants_output, false, __ATOMIC_SEQ_CST) && !output(conn))
 		return;
 	input(conn);
@@ -154,6 +164,10 @@ static void traffic_ready(struct pvr_source *source, uint32_t events)
 void pvr_traffic_want_output(struct pvr_conn *conn)
 {
 	__atomic_store_n(&conn->wants_output, true, __ATOMIC_SEQ_CST);
+	if (conn->verbs) {
+		pvr_verbs_want_output(conn->verbs);
+		return;
+	}
 	/* Else adopt() sees the flag. */
 	if (__atomic_load_n(&conn->watched, __ATOMIC_SEQ_CST))
 		pvr_loop_modify(&conn->source, TRAFFIC_EVENTS);
@@ -190,7 +204,7 @@ static void check_use(struct pvr_conn *conn, uint64_t now)
 static void ping(struct pvr_conn *conn)
 {
 	conn->pings++;
-	pvr_out_ping(conn->remote, PVR_PIPE_TCP, conn->ours.index);
+	pvr_out_ping(conn->remote, conn->kind, conn->ours.index);
 }
 
 static void tick_conn(struct pvr_conn *conn, uint64_t now)
@@ -256,6 +270,21 @@ static void start_keepalive(struct pvr_conn *conn)
 
 /* ------------------------------------------------------------- changing hands */
 
+static void verbs_ready(void *opaque)
+{
+	struct pvr_conn *conn = opaque;
+
+	conn->source.ready(&conn->source, 0);
+}
+
+static bool watch(struct pvr_conn *conn)
+{
+	struct pvr_loop *loop = traffic_of(conn)->loop;
+
+	return pvr_loop_add(loop, &conn->source, TRAFFIC_EVENTS) >= 0 &&
+	       (!conn->verbs || pvr_verbs_watch(conn->verbs, loop, verbs_ready, conn) >= 0);
+}
+
 static void run_adopt(struct pvr_mail *mail)
 {
 	struct pvr_conn *conn = conn_of_mail(mail);
@@ -265,10 +294,9 @@ static void run_adopt(struct pvr_mail *mail)
 	conn->source.ready = traffic_ready;
 	conn->timer.expired = stall_over;
 	if (!conn->outgoing)
-		conn->in = pvr_in_create(conn->remote, PVR_PIPE_TCP, conn->worker,
+		conn->in = pvr_in_create(conn->remote, conn->kind, conn->worker,
 					 &pvr_conn_stream_ops, conn, &conn->limits);
-	if ((!conn->outgoing && !conn->in) ||
-	    pvr_loop_add(traffic->loop, &conn->source, TRAFFIC_EVENTS) < 0) {
+	if ((!conn->outgoing && !conn->in) || !watch(conn)) {
 		bye(conn, PVR_BYE_LIMIT, "out of memory");
 		end(conn, "out of memory");
 		return;

@@ -202,8 +202,8 @@ static struct pvr_out *pick_best(const struct pvr_remote *remote, uint32_t qpn, 
 /* Is another connection to be made? */
 static bool is_wanting(const struct pvr_route *route, const struct pvr_out *out)
 {
-	return !route->generation ||
-	       (route->dscp && __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
+	return !route->generation || (route->dscp && out->kind == PVR_PIPE_TCP &&
+				      __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
 }
 
 bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp,

@@ -62,7 +62,8 @@ struct pvr_frame {
 };
 
 /* Features of HELLO. */
-#define PVR_HELLO_F_RDMA 0x1u /* it knows of the next one; whether its NIC works is another matter */
+#define PVR_HELLO_F_RDMA \
+	0x1u /* it knows of the next one; whether its NIC works is another matter */
 #define PVR_HELLO_F_VERBS 0x2u /* a QUEUE_PAIR frame follows: frames go on there */
 
 /* The first frame each way; the one who dialled begins. */

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* RDMA NICs: which there are, which of their ports has an address, and what happens to them. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "verbs_nic.h"
+
+/* Whether one has come; nobody tells. */
+#define LOOK_NS (5 * PVR_SEC)
+#define GIDS_MAX 256
+#define EVENTS_PER_TURN 64
+
+static_assert(offsetof(struct pvr_verbs_nic, source) != 0, "nic_of() subtracts");
+
+/* ---------------------------------------------------------------------- one NIC */
+
+static void nic_close(struct pvr_verbs_nic *nic)
+{
+	pvr_loop_remove(&nic->source);
+	LIST_REMOVE(nic, link);
+	if (nic->pd)
+		ibv_dealloc_pd(nic->pd);
+	ibv_close_device(nic->context);
+	free(nic);
+}
+
+void pvr_verbs_nic_hold(struct pvr_verbs_nic *nic)
+{
+	nic->users++;
+}
+
+void pvr_verbs_nic_put(struct pvr_verbs_nic *nic)
+{
+	struct pvr_verbs_nics *nics = nic->nics;
+
+	nic->users--;
+	if (!nic->gone || nic->users)
+		return;
+	nic_close(nic);
+	if (!pvr_verbs_nics_any(nics))
+		pvr_loop_timer_arm(nics->loop, &nics->look, LOOK_NS);
+}
+
+/* Return: what is said of the event; NULL: it says nothing of ports. */
+static const char *take_event(struct pvr_verbs_nic *nic, const struct ibv_async_event *event)
+{
+	unsigned int port = (unsigned int)event->element.port_num;
+
+	switch (event->event_type) {
+	case IBV_EVENT_PORT_ERR:
+		nic->down |= 1ull << (port & 63);
+		return "a port of the RDMA NIC is down";
+	case IBV_EVENT_PORT_ACTIVE:
+		nic->down &= ~(1ull << (port & 63));
+		return "a port of the RDMA NIC is up";
+	case IBV_EVENT_GID_CHANGE:
+	case IBV_EVENT_LID_CHANGE:
+		return "the RDMA NIC has another address";
+	case IBV_EVENT_DEVICE_FATAL:
+		nic->gone = true;
+		return "the RDMA NIC has gone";
+	default:
+		return NULL;
+	}
+}
+
+static void nic_ready(struct pvr_source *source, uint32_t events)
+{
+	struct pvr_verbs_nic *nic =
+		(struct pvr_verbs_nic *)((char *)source - offsetof(struct pvr_verbs_nic, source));
+	unsigned int left = EVENTS_PER_TURN;
+	struct ibv_async_event event;
+	const char *what = NULL, *said;
+
+	while (left-- && !ibv_get_async_event(nic->context, &event)) {
+		said = take_event(nic, &event);
+		what = said ? said : what;
+		ibv_ack_async_event(&event);
+	}
+	if (!what)
+		return;
+	/* Who uses it is told to leave; it stays as long as they do. */
+	pvr_verbs_nic_hold(nic);
+	nic->nics->ops->changed(nic->nics->opaque, what);
+	if (nic->gone)
+		pvr_loop_remove(&nic->source);
+	pvr_verbs_nic_put(nic);
+}
+
+static bool has(const struct pvr_verbs_nics *nics, struct ibv_device *device)
+{
+	const struct pvr_verbs_nic *nic;
+
+	LIST_FOREACH(nic, &nics->list, link)
+	{
+		if (!strcmp(ibv_get_device_name(nic->context->device), ibv_get_device_name(device)))
+			return true;
+	}
+	return false;
+}
+
+static void nic_open(struct pvr_verbs_nics *nics, struct ibv_device *device)
+{
+	struct ibv_context *context = ibv_open_device(device);
+	struct pvr_verbs_nic *nic = context ? calloc(1, sizeof(*nic)) : NULL;
+
+	if (!nic) {
+		if (context)
+			ibv_close_device(context);
+		return;
+	}
+	nic->nics = nics;
+	nic->context = context;
+	nic->pd = ibv_alloc_pd(context);
+	nic->source.fd = context->async_fd;
+	nic->source.ready = nic_ready;
+	LIST_INSERT_HEAD(&nics->list, nic, link);
+	if (!nic->pd || fcntl(context->async_fd, F_SETFL, O_NONBLOCK) < 0 ||
+	    pvr_loop_add(nics->loop, &nic->source, EPOLLIN) < 0)
+		nic_close(nic);
+}
+
+/* --------------------------------------------------------------------- all NICs */
+
+bool pvr_verbs_nics_any(const struct pvr_verbs_nics *nics)
+{
+	const struct pvr_verbs_nic *nic;
+
+	LIST_FOREACH(nic, &nics->list, link)
+	{
+		if (!nic->gone)
+			return true;
+	}
+	return false;
+}
+
+static void open_all(struct pvr_verbs_nics *nics)
+{
+	struct ibv_device **list;
+	int num = 0, i;
+
+	/* Where there is none, the library need not look for drivers. */
+	if (access("/sys/class/infiniband", F_OK) < 0)
+		return;
+	list = ibv_get_device_list(&num);
+	for (i = 0; list && i < num; i++) {
+		if ((nics->any || !strcmp(nics->name, ibv_get_device_name(list[i]))) &&
+		    !has(nics, list[i]))
+			nic_open(nics, list[i]);
+	}
+	if (list)
+		ibv_free_device_list(list);
+}
+
+static void look(struct pvr_loop_timer *timer)
+{
+	struct pvr_verbs_nics *nics =
+		(struct pvr_verbs_nics *)((char *)timer - offsetof(struct pvr_verbs_nics, look));
+
+	open_all(nics);
+	if (pvr_verbs_nics_any(nics))
+		nics->ops->changed(nics->opaque, "there is an RDMA NIC");
+	else
+		pvr_loop_timer_arm(nics->loop, &nics->look, LOOK_NS);
+}
+
+struct pvr_verbs_nics *pvr_verbs_nics_create(const char *name, struct pvr_loop *loop,
+					     const struct pvr_verbs_nics_ops *ops, void *opaque,
+					     struct pvr_error *err)
+{
+	struct pvr_verbs_nics *nics = calloc(1, sizeof(*nics));
+
+	if (!nics) {
+		pvr_fail(err, "out of memory");
+		return NULL;
+	}
+	LIST_INIT(&nics->list);
+	snprintf(nics->name, sizeof(nics->name), "%s", name);
+	nics->any = !strcmp(name, "auto");
+	nics->loop = loop;
+	nics->ops = ops;
+	nics->opaque = opaque;
+	nics->look.expired = look;
+	open_all(nics);
+	if (!pvr_verbs_nics_any(nics))
+		pvr_loop_timer_arm(loop, &nics->look, LOOK_NS);
+	return nics;
+}
+
+void pvr_verbs_nics_destroy(struct pvr_verbs_nics *nics)
+{
+	if (!nics)
+		return;
+	pvr_loop_timer_disarm(&nics->look);
+	while (!LIST_EMPTY(&nics->list))
+		nic_close(LIST_FIRST(&nics->list));
+	free(nics);
+}
+
+/* ----------------------------------------------------------------------- places */
+
+static void gid_of(const struct pvr_address *address, uint8_t gid[16])
+{
+	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (address->any.sa_family == AF_INET6) {
+		memcpy(gid, &address->v6.sin6_addr, 16);
+		return;
+	}
+	memcpy(gid, mapped, sizeof(mapped));
+	memcpy(gid + sizeof(mapped), &address->v4.sin_addr, 4);
+}
+
+static bool is_mapped(const union ibv_gid *gid)
+{
+	return !gid->global.subnet_prefix && gid->raw[10] == 0xff && gid->raw[11] == 0xff;
+}
+
+/* How well a GID does; 0: not at all. RoCE v1 does not cross routers, link-local ones neither. */
+static unsigned int rank(const struct pvr_verbs_nics *nics, const struct ibv_gid_entry *entry,
+			 const uint8_t wanted[16])
+{
+	bool v1 = entry->gid_type == IBV_GID_TYPE_ROCE_V1;
+	bool local = entry->gid.raw[0] == 0xfe && entry->gid.raw[1] == 0x80;
+
+	if (!memcmp(entry->gid.raw, wanted, 16))
+		return v1 ? 5 : 6;
+	/* Who has named a device means it, also if TCP goes another way. */
+	if (nics->any && entry->gid_type != IBV_GID_TYPE_IB)
+		return 0;
+	if (v1)
+		return 1;
+	return is_mapped(&entry->gid) ? 4 : local ? 2 : 3;
+}
+
+static bool port_is_up(const struct pvr_verbs_nic *nic, unsigned int port,
+		       struct ibv_port_attr *attr)
+{
+	return !(nic->down & 1ull << (port & 63)) &&
+	       !ibv_query_port(nic->context, (uint8_t)port, attr) && attr->state == IBV_PORT_ACTIVE;
+}
+
+/* Return: the rank; @best is what there was before. */
+static unsigned int look_at(struct pvr_verbs_nic *nic, const struct ibv_gid_entry *entry,
+			    const uint8_t wanted[16], unsigned int best,
+			    struct pvr_verbs_place *place, bool *down)
+{
+	unsigned int value = rank(nic->nics, entry, wanted);
+	struct ibv_port_attr attr;
+
+	if (value <= best || entry->gid_index > UINT8_MAX)
+		return best;
+	if (!port_is_up(nic, entry->port_num, &attr)) {
+		*down = true;
+		return best;
+	}
+	*place = (struct pvr_verbs_place){
+		.nic = nic,
+		.port = (uint8_t)entry->port_num,
+		.gid_index = (uint8_t)entry->gid_index,
+		.gid = entry->gid,
+		.lid = attr.link_layer == IBV_LINK_LAYER_ETHERNET ? 0 : attr.lid,
+		.mtu = attr.active_mtu,
+	};
+	return value;
+}
+
+static unsigned int look_at_nic(struct pvr_verbs_nic *nic, const uint8_t wanted[16],
+				unsigned int best, struct pvr_verbs_place *place, bool *down)
+{
+	struct ibv_gid_entry entries[GIDS_MAX];
+	ssize_t num = nic->gone ? 0 : ibv_query_gid_table(nic->context, entries, GIDS_MAX, 0), i;
+
+	for (i = 0; i < num; i++)
+		best = look_at(nic, &entries[i], wanted, best, place, down);
+	return best;
+}
+
+bool pvr_verbs_find_place(struct pvr_verbs_nics *nics, const struct pvr_address *local,
+			  struct pvr_verbs_place *place, struct pvr_error *err)
+{
+	char text[PVR_ADDRESS_TEXT];
+	struct pvr_verbs_nic *nic;
+	unsigned int best = 0;
+	bool down = false;
+	uint8_t wanted[16];
+
+	gid_of(local, wanted);
+	LIST_FOREACH(nic, &nics->list, link)
+	best = look_at_nic(nic, wanted, best, place, &down);
+	if (best)
+		return true;
+	if (!pvr_verbs_nics_any(nics))
+		return nics->any ? pvr_fail(err, "this host has no RDMA NIC")
+				 : pvr_fail(err, "this host has no RDMA NIC %s", nics->name);
+	if (down)
+		return pvr_fail(err, "the port of this host's RDMA NIC is down");
+	return pvr_fail(err, "no RDMA NIC of this host has the address of %s",
+			pvr_address_format(local, text));
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* RDMA NICs that are open, and their ports. */
+#ifndef PVR_VERBS_NIC_H
+#define PVR_VERBS_NIC_H
+
+#include <infiniband/verbs.h>
+#include <sys/queue.h>
+
+#include "verbs.h"
+
+struct pvr_verbs_nic {
+	LIST_ENTRY(pvr_verbs_nic) link;
+	struct pvr_source source; /* of what happens to it */
+	struct pvr_verbs_nics *nics;
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+	unsigned int users;
+	uint64_t down; /* ports, as bits, that were up once */
+	bool gone;
+};
+
+struct pvr_verbs_nics {
+	LIST_HEAD(, pvr_verbs_nic) list;
+	char name[IBV_SYSFS_NAME_MAX];
+	bool any;
+	struct pvr_loop *loop;
+	struct pvr_loop_timer look; /* while there is none */
+	const struct pvr_verbs_nics_ops *ops;
+	void *opaque;
+};
+
+/* Where a queue pair may be. */
+struct pvr_verbs_place {
+	struct pvr_verbs_nic *nic;
+	uint8_t port, gid_index;
+	union ibv_gid gid;
+	uint16_t lid;
+	enum ibv_mtu mtu;
+};
+
+bool pvr_verbs_find_place(struct pvr_verbs_nics *nics, const struct pvr_address *local,
+			  struct pvr_verbs_place *place, struct pvr_error *err);
+void pvr_verbs_nic_hold(struct pvr_verbs_nic *nic);
+void pvr_verbs_nic_put(struct pvr_verbs_nic *nic);
+
+#endif /* PVR_VERBS_NIC_H */

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The queue pair of an RDMA NIC by which a peer is reached: made, lost, made again. */
+#include <endian.h>
+#include <string.h>
+
+#include "state.h"
+#include "verbs_peer.h"
+
+#define BACKOFF_FIRST (100 * PVR_MSEC)
+#define BACKOFF_MAX (10 * PVR_SEC)
+/* The NIC's own retries end before. */
+#define PROBE_NS (5 * PVR_SEC)
+/* One that was up so long was a good one. */
+#define GOOD_NS PVR_SEC
+
+static const struct pvr_conn_ops verbs_ops;
+
+static void retry(struct pvr_loop_timer *timer);
+
+void pvr_verbs_peer_init(struct pvr_verbs_peer *verbs, struct pvr_net *net, struct pvr_peer *peer,
+			 const char *name, const struct pvr_address *address)
+{
+	*verbs = (struct pvr_verbs_peer){
+		.net = net,
+		.peer = peer,
+		.name = name,
+		.address = address,
+	};
+	verbs->retry.expired = retry;
+	pvr_fail(&verbs->error, "not connected yet");
+}
+
+static void back_off(struct pvr_verbs_peer *verbs)
+{
+	verbs->backoff = verbs->backoff ? 2 * verbs->backoff : BACKOFF_FIRST;
+	if (verbs->backoff > BACKOFF_MAX)
+		verbs->backoff = BACKOFF_MAX;
+	if (verbs->wanted && !verbs->net->ending)
+		pvr_loop_timer_arm(verbs->net->env.loop, &verbs->retry, verbs->backoff);
+}
+
+static void fill_hello(const struct pvr_verbs_peer *verbs, struct pvr_hello *hello)
+{
+	const struct pvr_net *net = verbs->net;
+
+	*hello = (struct pvr_hello){
+		.version_min = PVR_WIRE_VERSION,
+		.version_max = PVR_WIRE_VERSION,
+		.instance = net->instance,
+		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS,
+		.chunk = PVR_HELLO_CHUNK,
+		.count = 1,
+		.keepalive_ms = net->settings.keepalive * 1000,
+	};
+	strcpy(hello->name, net->settings.name);
+}
+
+/* Takes the queue pair. */
+static bool start_conn(struct pvr_verbs_peer *verbs, struct pvr_conn *conn, struct pvr_verbs *qp,
+		       struct pvr_error *err)
+{
+	struct pvr_hello hello;
+	bool ok;
+
+	fill_hello(verbs, &hello);
+	conn->peer = verbs->peer;
+	conn->verbs_peer = verbs;
+	ok = pvr_conn_begin(conn, verbs->name, &hello, err);
+	pvr_conn_add_verbs(conn, qp);
+	if (ok)
+		verbs->conn = conn;
+	else
+		pvr_conn_destroy(conn);
+	return ok;
+}
+
+/* The queue pair first: while there is none for us, the other host is not to be bothered. */
+static bool start(struct pvr_verbs_peer *verbs, struct pvr_error *err)
+{
+	struct pvr_address local;
+	struct pvr_conn *conn = NULL;
+	struct pvr_verbs *qp;
+	int fd;
+
+	if (!pvr_socket_local(verbs->address, &local, err))
+		return false;
+	qp = pvr_verbs_create(verbs->net->nics, &local, err);
+	if (!qp)
+		return false;
+	fd = pvr_socket_dial(verbs->address, 0, err);
+	if (fd >= 0) {
+		conn = pvr_conn_create(verbs->net, fd, verbs->address, &verbs_ops);
+		if (!conn)
+			pvr_fail(err, "out of memory");
+	}
+	if (conn)
+		return start_conn(verbs, conn, qp, err);
+	pvr_verbs_destroy(qp);
+	return false;
+}
+
+static void dial(struct pvr_verbs_peer *verbs)
+{
+	if (!verbs->wanted || verbs->conn || verbs->retry.loop || verbs->net->ending)
+		return;
+	if (!start(verbs, &verbs->error))
+		back_off(verbs);
+}
+
+static void retry(struct pvr_loop_timer *timer)
+{
+	dial((struct pvr_verbs_peer *)((char *)timer - offsetof(struct pvr_verbs_peer, retry)));
+}
+
+/* ----------------------------------------------------------------- the handshake */
+
+static void failed(struct pvr_conn *conn, const struct pvr_error *why)
+{
+	struct pvr_verbs_peer *verbs = conn->verbs_peer;
+
+	verbs->error = *why;
+	verbs->conn = NULL;
+	pvr_conn_destroy(conn);
+	back_off(verbs);
+}
+
+static bool connect_qp(struct pvr_conn *conn, struct pvr_error *why)
+{
+	const union pvr_any_frame *theirs = pvr_handshake_queue_pair(&conn->handshake);
+
+	if (!pvr_peers_check_answer(conn, why))
+		return false;
+	if (!theirs)
+		return pvr_fail(why, "it does not use RDMA NICs");
+	return pvr_verbs_connect(conn->verbs, theirs, why);
+}
+
+static void use(struct pvr_conn *conn)
+{
+	struct pvr_verbs_peer *verbs = conn->verbs_peer;
+
+	pvr_conn_release(conn);
+	pvr_conn_switch(conn);
+	pvr_peers_agree(conn);
+	pvr_net_log(verbs->net, PVR_LOG_INFO,
+		    "connected to host %s by the RDMA NIC %s, which does not encrypt", verbs->name,
+		    pvr_verbs_device(conn->verbs));
+	pvr_out_up(conn->remote, PVR_PIPE_VERBS, conn->ours.index, &pvr_conn_stream_ops, conn,
+		   &conn->limits);
+	pvr_traffic_give(conn);
+}
+
+/* What was sent has arrived, or did not. */
+static void look(void *opaque)
+{
+	struct pvr_conn *conn = opaque;
+	int proved = pvr_verbs_is_proved(conn->verbs);
+	struct pvr_error why;
+
+	if (proved > 0) {
+		use(conn);
+	} else if (proved < 0) {
+		pvr_fail(&why, "the RDMA network does not reach it: %s",
+			 pvr_verbs_error(conn->verbs)[0] ? pvr_verbs_error(conn->verbs)
+							 : strerror(-proved));
+		failed(conn, &why);
+	}
+}
+
+/*
+ * Guests' traffic is not to wait for a NIC that cannot get through, so nobody uses the queue
+ * pair before a PING has arrived. The answer comes when it is used.
+ */
+static bool probe(struct pvr_conn *conn, struct pvr_error *why)
+{
+	struct pvr_loop *loop = conn->net->env.loop;
+	const struct pvr_frame_ping ping = {
+		.frame = { .size = htole32(sizeof(ping)), .type = PVR_FRAME_PING },
+	};
+	const struct iovec iov = { .iov_base = (void *)(uintptr_t)&ping, .iov_len = sizeof(ping) };
+
+	pvr_conn_release(conn);
+	if (pvr_verbs_watch(conn->verbs, loop, look, conn) < 0)
+		return pvr_fail(why, "out of memory");
+	pvr_loop_timer_arm(loop, &conn->timer, PROBE_NS);
+	if (pvr_verbs_send(conn->verbs, &iov, 1) != sizeof(ping))
+		return pvr_fail(why, "the RDMA NIC sends nothing");
+	return true;
+}
+
+static void done(struct pvr_conn *conn)
+{
+	struct pvr_error why;
+
+	if (connect_qp(conn, &why) && probe(conn, &why))
+		look(conn);
+	else
+		failed(conn, &why);
+}
+
+static void hello(struct pvr_conn *conn)
+{
+	/* Only who is dialled gets a HELLO to answer. */
+}
+
+static const struct pvr_conn_ops verbs_ops = {
+	.hello = hello,
+	.done = done,
+	.failed = failed,
+};
+
+/* --------------------------------------------------------------- what others want */
+
+void pvr_verbs_peer_want(struct pvr_verbs_peer *verbs, uint32_t features)
+{
+	if (!verbs->net->nics)
+		verbs->error = verbs->net->no_nics;
+	else if (!(features & PVR_HELLO_F_RDMA))
+		pvr_fail(&verbs->error, "it does not use RDMA NICs");
+	verbs->wanted = verbs->net->nics && features & PVR_HELLO_F_RDMA;
+	dial(verbs);
+}
+
+void pvr_verbs_peer_forget(struct pvr_verbs_peer *verbs)
+{
+	struct pvr_conn *conn = verbs->conn;
+
+	verbs->wanted = false;
+	verbs->backoff = 0;
+	pvr_loop_timer_disarm(&verbs->retry);
+	if (!conn || conn->up_since)
+		return;
+	verbs->conn = NULL;
+	pvr_conn_destroy(conn);
+}
+
+void pvr_verbs_peer_close(struct pvr_verbs_peer *verbs, const char *why)
+{
+	pvr_verbs_peer_forget(verbs);
+	if (verbs->conn)
+		pvr_traffic_close(verbs->conn, PVR_BYE_DONE, why);
+}
+
+void pvr_verbs_peer_changed(struct pvr_verbs_peer *verbs, const char *what)
+{
+	struct pvr_conn *conn = verbs->conn;
+
+	verbs->backoff = 0;
+	if (conn && conn->up_since && !pvr_verbs_works(conn->verbs))
+		pvr_traffic_close(conn, PVR_BYE_DEVICE, what);
+	if (conn)
+		return;
+	pvr_loop_timer_disarm(&verbs->retry);
+	dial(verbs);
+}
+
+void pvr_verbs_peer_lost(struct pvr_conn *conn)
+{
+	struct pvr_verbs_peer *verbs = conn->verbs_peer;
+	bool good = pvr_loop_now() - conn->up_since > GOOD_NS;
+
+	verbs->conn = NULL;
+	verbs->error = conn->why;
+	pvr_net_log(verbs->net, PVR_LOG_INFO,
+		    "the connection to host %s by the RDMA NIC has ended: %s; by TCP, then",
+		    verbs->name, conn->why.text);
+	pvr_conn_destroy(conn);
+	if (good)
+		verbs->backoff = 0;
+	back_off(verbs);
+}
+
+const char *pvr_verbs_peer_device(const struct pvr_verbs_peer *verbs)
+{
+	return verbs->conn && verbs->conn->up_since ? pvr_verbs_device(verbs->conn->verbs) : NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The queue pair of an RDMA NIC by which a peer is reached, beside TCP.
+ *
+ * It is wanted while a TCP connection to the peer is up, which has told whether the peer
+ * knows of this. Whatever is wrong with it is no news for the log, as TCP does as well:
+ * pvrdmactl tells. It is tried again, after 100 ms at first, up to 10 s; at once when a
+ * NIC of ours has come back, or the peer has reached us by its own.
+ *
+ * Context: the first thread.
+ */
+#ifndef PVR_VERBS_PEER_H
+#define PVR_VERBS_PEER_H
+
+#include "conn.h"
+
+struct pvr_verbs_peer {
+	struct pvr_net *net;
+	struct pvr_peer *peer;
+	const char *name;
+	const struct pvr_address *address;
+	bool wanted;
+	struct pvr_conn *conn; /* dialling or up */
+	uint64_t backoff;
+	struct pvr_loop_timer retry;
+	struct pvr_error error; /* why it is not up */
+};
+
+void pvr_verbs_peer_init(struct pvr_verbs_peer *verbs, struct pvr_net *net, struct pvr_peer *peer,
+			 const char *name, const struct pvr_address *address);
+/* TCP is up: @features are those of the answer. */
+void pvr_verbs_peer_want(struct pvr_verbs_peer *verbs, uint32_t features);
+/* It is not wanted any more. A connection that is up stays; close() ends it. */
+void pvr_verbs_peer_forget(struct pvr_verbs_peer *verbs);
+void pvr_verbs_peer_close(struct pvr_verbs_peer *verbs, const char *why);
+/* It is worth while to try at once; what does not work any more is closed. */
+void pvr_verbs_peer_changed(struct pvr_verbs_peer *verbs, const char *what);
+/* Its worker has given it back. */
+void pvr_verbs_peer_lost(struct pvr_conn *conn);
+/* The NIC's name; NULL: it is not up. */
+const char *pvr_verbs_peer_device(const struct pvr_verbs_peer *verbs);
+
+#endif /* PVR_VERBS_PEER_H */

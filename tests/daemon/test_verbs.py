@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Hosts without an RDMA NIC, and peers that want a queue pair of one. tests/vm/test_verbs.py is with a NIC."""
+
+import os
+import struct
+
+import pytest
+
+import pipe_peer as p
+from conftest import run_pvrdmad, wait_until
+from keys import new_psk, psk_options
+from pipe_peer import Conn
+from test_net import address, assert_well, host, peer_of, start, wait_up  # noqa: F401
+
+RDMA, VERBS = 1, 2
+SYSFS = "/sys/class/infiniband"
+no_nic = pytest.mark.skipif(os.path.isdir(SYSFS) and bool(os.listdir(SYSFS)), reason="this host has an RDMA NIC")
+
+
+def queue_pair(qpn=17, psn=1, mtu=3, buffers=16, size=65536):
+    return p.frame(p.QUEUE_PAIR, struct.pack("<16sIIHBBIII", b"\x01" * 16, qpn, psn, 0, mtu, 0, buffers, size, 0))
+
+
+def start_pair(start, first=(), second=()):  # noqa: F811
+    daemons = start(1, 2, args=first), start(2, 1, args=second)
+    wait_up(daemons[0], "h2")
+    wait_up(daemons[1], "h1")
+    return daemons
+
+
+def why_not(daemon, name):
+    peer = peer_of(daemon, name)
+    assert peer["verbs"] == "" and peer["verbs_in"] == 0
+    return peer["verbs_error"]
+
+
+@no_nic
+def test_without_a_nic_all_is_as_ever(start):  # noqa: F811
+    one, other = start_pair(start)
+    assert why_not(one, "h2") == why_not(other, "h1") == "this host has no RDMA NIC"
+    assert "RDMA" not in one.log() + other.log() and "warning" not in one.log() + other.log()
+    assert "this host has no RDMA NIC" in one.ctl("--json", "paths").stdout
+
+
+def test_nics_that_are_not_to_be_used(start):  # noqa: F811
+    one, other = start_pair(start, first=["--rdma-device", "none"])
+    assert why_not(one, "h2") == "this host does not use RDMA NICs"
+    assert why_not(other, "h1") == "it does not use RDMA NICs"
+
+
+def test_nic_that_is_not_there(start):  # noqa: F811
+    one, _ = start_pair(start, first=["--rdma-device", "nope0"])
+    assert why_not(one, "h2") == "this host has no RDMA NIC nope0"
+    assert one.log().count("there is no RDMA NIC nope0 yet") == 1
+
+
+def test_tls_is_not_evaded_in_silence(start, tmp_path):  # noqa: F811
+    """Who has keys wants nothing in clear: NICs have to be asked for by name, and both ends tell why there are none."""
+    key = new_psk()
+    ends = [psk_options(tmp_path, f"h{number}", all=key) for number in (1, 2)]
+    one, other = start_pair(start, [*ends[0], "--rdma-device", "rxe0"], [*ends[1], "--rdma-unencrypted"])
+    why = "TLS is on, RDMA NICs do not encrypt, and --rdma-unencrypted was not given"
+    assert why_not(one, "h2") == why
+    assert why in one.ctl("--json", "paths").stdout and why in one.ctl("paths").stdout
+    assert why_not(other, "h1") == "it does not use RDMA NICs"
+    assert one.log().count(f"the RDMA NIC rxe0 is not used: {why}") == 1
+    assert "not used" not in other.log()
+
+
+@no_nic
+def test_nics_in_spite_of_tls(start, tmp_path):  # noqa: F811
+    key = new_psk()
+    daemons = start_pair(start, *([*psk_options(tmp_path, name, all=key), "--rdma-unencrypted"] for name in ("h1", "h2")))
+    assert [why_not(daemon, name) for daemon, name in zip(daemons, ("h2", "h1"))] == ["this host has no RDMA NIC"] * 2
+
+
+def test_switch_in_the_file(tmp_path):
+    (tmp_path / "conf").write_text("rdma-unencrypted = yes\n")
+    done = run_pvrdmad("--config", tmp_path / "conf")
+    assert done.returncode == 2 and ":1: rdma-unencrypted 'yes' is neither on nor off" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 64], ids=["empty", "slash", "long"])
+def test_bad_name(name):
+    done = run_pvrdmad("--rdma-device", name)
+    assert done.returncode and "is neither auto, none nor a device's name" in done.stderr
+
+
+@no_nic
+def test_who_wants_a_queue_pair_is_told(host):  # noqa: F811
+    for _ in range(20):
+        with Conn.dial(address(1)) as conn:
+            conn.send(p.hello("hopeful", features=RDMA | VERBS) + queue_pair())
+            reason, text = conn.bye()
+            assert reason == p.BYE_DEVICE and text == "this host has no RDMA NIC"
+            assert conn.ends()
+    assert "refused" not in host.log()
+    assert_well(host)
+
+
+@pytest.mark.parametrize("data, why", [
+    (p.frame(p.PING, b"12345678"), "its second frame is no QUEUE_PAIR"),
+    (p.hello("liar"), "its second frame is no QUEUE_PAIR"),
+    (queue_pair(mtu=0), "an MTU out of range"),
+    (queue_pair(buffers=1 << 30), "a number of buffers out of range"),
+    (queue_pair(qpn=1 << 24), "a number above 24 bits"),
+    (queue_pair() + b"x", "no RDMA NIC"),
+], ids=["ping", "hello", "mtu", "buffers", "qpn", "more"])
+def test_bad_queue_pair(host, data, why):  # noqa: F811
+    with Conn.dial(address(1)) as conn:
+        conn.send(p.hello("liar", features=RDMA | VERBS) + data)
+        assert conn.ends()
+    if "NIC" not in why:
+        assert why in host.log()
+    assert_well(host)
+
+
+def test_queue_pair_that_never_comes(host):  # noqa: F811
+    with Conn.dial(address(1)) as conn:
+        conn.send(p.hello("liar", features=RDMA | VERBS))
+        assert conn.ends()
+    wait_until(lambda: "no HELLO within 5 s" in host.log(), "it is refused")
+    assert_well(host)
+
+
+def test_queue_pair_after_the_hellos(host):  # noqa: F811
+    with Conn.dial(address(1)) as conn:
+        conn.greet("liar", features=RDMA)
+        conn.send(queue_pair())
+        reason, text = conn.bye()
+        assert reason == p.BYE_PROTOCOL and "queue pair" in text
+    assert_well(host)
