@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 
 #include "engine.h"
+#include "fabric/gid_kind.h"
 
 #define pvr_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
@@ -23,7 +24,7 @@ bool pvr_key_equal(const struct pvr_key *a, const struct pvr_key *b);
 /* A group has members, not an owner. */
 static inline bool pvr_key_is_group(const struct pvr_key *key)
 {
-	return key->gid[0] == 0xff;
+	return pvr_gid_is_multicast(key->gid);
 }
 /* "GID in fabric NAME", for people. */
 const char *pvr_key_text(const struct pvr_key *key, char text[PVR_KEY_TEXT]);

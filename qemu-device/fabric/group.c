@@ -9,13 +9,6 @@
 #include "fabric/remote_gid.h"
 #include "model/objects.h"
 
-bool pvr_gid_is_multicast(const uint8_t gid[16])
-{
-	if (pvr_gid_is_ipv4(gid))
-		return (gid[12] & 0xf0) == 0xe0;
-	return gid[0] == 0xff;
-}
-
 static struct pvr_group *find_in(const struct pvr_fabric *fabric, const uint8_t mgid[16],
 				 uint8_t gid_type)
 {

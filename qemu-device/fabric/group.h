@@ -21,6 +21,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "fabric/gid_kind.h"
+
 struct pvr_adapter;
 struct pvr_engine;
 struct pvr_qp;
@@ -58,9 +60,6 @@ struct pvr_group {
 	uint32_t count;
 	LIST_HEAD(, pvr_party) parties; /* the newest first */
 };
-
-/* ff00::/8 and ::ffff:224.0.0.0/4. */
-bool pvr_gid_is_multicast(const uint8_t gid[16]);
 
 /**
  * pvr_group_attach() - put a queue pair into a group of its fabric

@@ -9,6 +9,7 @@
 #include "datapath/copy.h"
 #include "engine.h"
 #include "fabric/fabric.h"
+#include "fabric/gid_kind.h"
 #include "model/event.h"
 #include "model/pages.h"
 #include "model/ram.h"
@@ -328,7 +329,6 @@ void pvr_gid_forget_lost(struct pvr_adapter *adapter);
 /* NULL if nothing is bound at @index. */
 const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter,
 					uint32_t index);
-bool pvr_gid_is_ipv4(const uint8_t gid[16]);
 
 /* model/adapter.c: what the public functions do, with the lock held */
 void pvr_adapter_do_reset(struct pvr_adapter *adapter);

@@ -6,13 +6,6 @@
 
 #include "model/objects.h"
 
-bool pvr_gid_is_ipv4(const uint8_t gid[16])
-{
-	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid, mapped, sizeof(mapped));
-}
-
 static const char *gid_name(const uint8_t gid[16], char buf[INET6_ADDRSTRLEN])
 {
 	return inet_ntop(AF_INET6, gid, buf, INET6_ADDRSTRLEN);

@@ -163,21 +163,22 @@ def test_gid_that_comes_and_goes_quickly(etcd, pair):
     assert a.stats()["requests"] < 120
 
 
-def test_groups(etcd, start, pair):
+@pytest.mark.parametrize("group", [GROUP, "::ffff:239.77.0.1"])
+def test_groups(etcd, start, pair, group):
     a, b = pair
     c = start("c", etcd.url)
-    a.announce("red", GROUP)
-    b.announce("red", GROUP)
-    b.resolve("red", GROUP, "remote 2 a")
+    a.announce("red", group)
+    b.announce("red", group)
+    b.resolve("red", group, "remote 2 a")
     since = b.mark()
-    c.announce("red", GROUP)
-    b.wait(f"set red {GROUP} remote 2 c", since)
+    c.announce("red", group)
+    b.wait(f"set red {group} remote 2 c", since)
     since = b.mark()
-    a.announce("red", GROUP, present=False)
-    b.wait(f"set red {GROUP} not-remote 2 a", since)
+    a.announce("red", group, present=False)
+    b.wait(f"set red {group} not-remote 2 a", since)
     c.end(signal.SIGKILL)
-    b.wait(f"set red {GROUP} nowhere", since, patience=3 * LEASE + 2)
-    assert not [line for line in b.lines if line.startswith(f"set red {GROUP} ") and line.endswith(" b")]
+    b.wait(f"set red {group} nowhere", since, patience=3 * LEASE + 2)
+    assert not [line for line in b.lines if line.startswith(f"set red {group} ") and line.endswith(" b")]
 
 
 def test_address_that_changes(etcd, start, pair):

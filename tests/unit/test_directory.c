@@ -16,6 +16,7 @@
 #define G1 "fd00::1"
 #define G2 "fd00::2"
 #define GROUP "ff1e::1"
+#define GROUP_V4 "::ffff:239.77.0.1"
 
 static const struct pvr_directory_timing hurry = {
 	.round = 10 * PVR_MSEC,
@@ -442,7 +443,7 @@ static void test_answers_out_of_nowhere(void **state)
 
 /* ------------------------------------------------------------------------ groups */
 
-static void test_group_members(void **state)
+static void group_members(const char *group)
 {
 	struct fake_net net;
 	char path[32];
@@ -451,21 +452,31 @@ static void test_group_members(void **state)
 	fake_host_up(&net, "a", true);
 	fake_host_up(&net, "b", true);
 	fake_host_up(&net, "c", true);
-	fake_host_add(&net, "a", RED, GROUP);
-	fake_host_add(&net, "b", RED, GROUP);
-	fake_resolve(&net, RED, GROUP);
-	fake_until(&net, fake_is_at(&net, RED, GROUP, "a") && fake_is_at(&net, RED, GROUP, "b"));
-	assert_false(fake_is_at(&net, RED, GROUP, "c"));
-	fake_host_add(&net, "c", RED, GROUP);
-	fake_host_remove(&net, "a", RED, GROUP);
-	fake_until(&net, fake_is_at(&net, RED, GROUP, "c") && !fake_is_at(&net, RED, GROUP, "a"));
-	assert_true(fake_is_at(&net, RED, GROUP, "b"));
+	fake_host_add(&net, "a", RED, group);
+	fake_host_add(&net, "b", RED, group);
+	fake_resolve(&net, RED, group);
+	fake_until(&net, fake_is_at(&net, RED, group, "a") && fake_is_at(&net, RED, group, "b"));
+	assert_false(fake_is_at(&net, RED, group, "c"));
+	fake_host_add(&net, "c", RED, group);
+	fake_host_remove(&net, "a", RED, group);
+	fake_until(&net, fake_is_at(&net, RED, group, "c") && !fake_is_at(&net, RED, group, "a"));
+	assert_true(fake_is_at(&net, RED, group, "b"));
 	/* A member that is dead. */
 	fake_host_up(&net, "b", false);
-	fake_until(&net, !fake_is_at(&net, RED, GROUP, "b"));
-	fake_host_remove(&net, "c", RED, GROUP);
-	fake_until(&net, fake_is_nowhere(&net, RED, GROUP));
+	fake_until(&net, !fake_is_at(&net, RED, group, "b"));
+	fake_host_remove(&net, "c", RED, group);
+	fake_until(&net, fake_is_nowhere(&net, RED, group));
 	stop(&net, path);
+}
+
+static void test_group_members(void **state)
+{
+	group_members(GROUP);
+}
+
+static void test_members_of_a_group_of_ipv4(void **state)
+{
+	group_members(GROUP_V4);
 }
 
 /* ------------------------------------------------------------------------ bounds */
@@ -639,6 +650,7 @@ int main(void)
 		cmocka_unit_test(test_claim_outside_the_pins),
 		cmocka_unit_test(test_answers_out_of_nowhere),
 		cmocka_unit_test(test_group_members),
+		cmocka_unit_test(test_members_of_a_group_of_ipv4),
 		cmocka_unit_test(test_cache_is_bounded),
 		cmocka_unit_test(test_lookups_have_a_rate),
 		cmocka_unit_test(test_log_has_a_rate),
