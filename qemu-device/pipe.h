@@ -88,12 +88,14 @@ enum pvr_where {
 	PVR_WHERE_UNKNOWN, /* forget it: ask by resolve() when it is needed */
 	PVR_WHERE_NOWHERE, /* nobody has it: do not ask until told otherwise */
 	PVR_WHERE_REMOTE, /* @remote has it; a multicast group may have several, one call each */
+	PVR_WHERE_REMOTE_MORE, /* of a group: ditto, and the next member follows at once */
 	PVR_WHERE_NOT_REMOTE, /* @remote has it no more */
 };
 
 /*
  * The fabric need not exist, and is not made; it is remembered all the same, up to 2^20
- * GIDs. Return: 0, -ENOMEM, or -ENOSPC.
+ * GIDs. @gid_type 0 where there is no @remote: of both versions of RoCE. Return: 0, -ENOMEM, or
+ * -ENOSPC.
  */
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote);

@@ -10,9 +10,11 @@
 
 /* A copy to one more queue pair of a group is at least so much work, in bytes. */
 #define COPY_WORK 1024u
-/* How long the GSI waits until it is known where a datagram goes, and then never. */
+/* How long a queue pair waits for what it takes to send to other hosts. */
 #define WAIT_MS 200
-#define NO_WAIT_MS 1000
+/* After a wait in vain it does not for a second, and twice as long after each further one. */
+#define NO_WAIT_MS 1000u
+#define NO_WAIT_SHIFT_MAX 3
 #define NS_PER_MS 1000000u
 #define QKEY_OF_QP (1u << 31) /* IBTA vol. 1, 10.2.5: take the QP's own Q_Key */
 
@@ -21,8 +23,47 @@ struct datagram {
 	const struct pvr_send_wqe *wqe;
 	struct pvr_datagram as_received;
 	uint32_t tries, taken; /* queue pairs that it was offered to, that took it */
-	bool is_lost; /* on its way to another host, to where it may get later */
+	bool waits; /* until it can be sent to another host */
 };
+
+/* --------------------------------------------------------------------------- waits */
+
+static uint32_t no_wait_ms(const struct pvr_qp *qp)
+{
+	/* Who sets up a connection tries again after seconds only. */
+	return qp->type == PVR_QPT_GSI ? NO_WAIT_MS : NO_WAIT_MS << (qp->ud_vain - 1);
+}
+
+/*
+ * The datagram at the head would get lost now, and may not if it waits. Those that always
+ * do for want of somebody who answers must not hold up the others for long.
+ */
+static bool may_wait(struct pvr_qp *qp)
+{
+	uint32_t now = (uint32_t)(pvr_now(qp->adapter->engine) / NS_PER_MS);
+	uint32_t ms = now - qp->ud_since;
+
+	if (qp->ud_waits && ms < WAIT_MS)
+		return true;
+	if (!qp->ud_waits && qp->ud_vain && ms < no_wait_ms(qp))
+		return false;
+	qp->ud_since = now;
+	qp->ud_waits = !qp->ud_waits;
+	if (!qp->ud_waits && qp->ud_vain <= NO_WAIT_SHIFT_MAX)
+		qp->ud_vain++;
+	return qp->ud_waits;
+}
+
+/* It was sent after all. */
+static void end_wait(struct pvr_qp *qp)
+{
+	if (!qp->ud_waits)
+		return;
+	qp->ud_waits = false;
+	qp->ud_vain = 0;
+}
+
+/* --------------------------------------------------------------------------- sending */
 
 /* @qp: of @to, which is held, or NULL if it has none of the number. */
 static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
@@ -62,6 +103,19 @@ static void offer_to_party(struct datagram *dgram, const struct pvr_group_step *
 		offer(dgram, step->adapter, member->qp);
 }
 
+/* To all at the same time: none of those that can be reached gets it twice. */
+static void send_to_other_hosts(struct datagram *dgram)
+{
+	struct pvr_qp *from = dgram->from;
+	struct pvr_remote_group group;
+
+	dgram->waits =
+		!pvr_remote_ud_find_group(from, &dgram->as_received, &group) && may_wait(from);
+	dgram->tries += group.count;
+	if (!dgram->waits)
+		pvr_remote_ud_send_group(from, &dgram->as_received, &group);
+}
+
 /*
  * To all of the group, the sender included if it is attached: consumers filter. What is
  * done when an adapter turns out to be busy is not done again in the next turn.
@@ -83,7 +137,7 @@ static bool deliver_to_group(struct datagram *dgram)
 		from->mcast_taken |= dgram->taken != 0;
 	}
 	/* Behind all that may have to be tried again. */
-	dgram->tries += pvr_remote_ud_send_group(from, &dgram->as_received);
+	send_to_other_hosts(dgram);
 	return true;
 }
 
@@ -99,8 +153,9 @@ static bool deliver(struct datagram *dgram)
 		return deliver_to_group(dgram);
 	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
 	if (!to) {
-		dgram->is_lost = !pvr_remote_ud_send(dgram->from, dst_qpn(dgram),
-						     &dgram->as_received);
+		dgram->waits =
+			!pvr_remote_ud_send(dgram->from, dst_qpn(dgram), &dgram->as_received) &&
+			may_wait(dgram->from);
 		return true;
 	}
 	if (!pvr_hold(from, to))
@@ -164,24 +219,9 @@ static void finish(struct datagram *dgram)
 	dgram->taken |= qp->mcast_taken;
 	qp->mcast_next = 0;
 	qp->mcast_taken = false;
+	end_wait(qp);
 	qp->sq_psn = (qp->sq_psn + 1) & 0xffffff;
 	count_sent(qp, dgram);
-}
-
-/* Who has waited in vain lets the next ones go for a while. */
-static bool may_wait(struct pvr_qp *qp)
-{
-	uint32_t now;
-	int32_t over;
-
-	if (qp->type != PVR_QPT_GSI)
-		return false;
-	now = (uint32_t)(pvr_now(qp->adapter->engine) / NS_PER_MS);
-	over = (int32_t)(now - qp->ud_wait_end);
-	if (over >= -WAIT_MS && over < NO_WAIT_MS)
-		return over < 0;
-	qp->ud_wait_end = now + WAIT_MS;
-	return true;
 }
 
 enum pvr_ud_sent pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
@@ -202,7 +242,7 @@ enum pvr_ud_sent pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	*length = sg.total;
 	if (!send(&dgram, work))
 		return PVR_UD_BUSY;
-	if (dgram.is_lost && may_wait(qp))
+	if (dgram.waits)
 		return PVR_UD_LATER;
 	finish(&dgram);
 	return PVR_UD_SENT;

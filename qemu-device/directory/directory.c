@@ -306,7 +306,7 @@ void pvr_directory_get_stats(struct pvr_directory *directory, struct pvr_directo
 
 static void set_delays(uint64_t delay[PVR_DUES], const struct pvr_directory_timing *timing)
 {
-	delay[PVR_DUE_ROUND] = timing->round ? timing->round : 250 * PVR_MSEC;
+	delay[PVR_DUE_ROUND] = timing->round ? timing->round : 150 * PVR_MSEC;
 	delay[PVR_DUE_ABSENT] = timing->absent ? timing->absent : PVR_SEC;
 	delay[PVR_DUE_GROUP] = timing->group ? timing->group : 2 * PVR_SEC;
 	delay[PVR_DUE_FOUND] = timing->found ? timing->found : 30 * PVR_SEC;

@@ -34,16 +34,23 @@ static void set_state(struct pvr_directory *directory, struct pvr_entry *entry,
 
 /* --------------------------------------------------------------------- who has it */
 
-static void tell(struct pvr_directory *directory, const struct pvr_entry *entry,
-		 enum pvr_where where, const struct pvr_host *host)
+static void tell_type(struct pvr_directory *directory, const struct pvr_entry *entry, uint8_t type,
+		      enum pvr_where where, const struct pvr_host *host)
 {
 	const struct pvr_directory_env *env = &directory->env;
-	int err = env->set_gid(env->opaque, &entry->node.key, entry->type, where,
-			       host ? host->name : NULL);
+	int err =
+		env->set_gid(env->opaque, &entry->node.key, type, where, host ? host->name : NULL);
 
 	if (err)
 		pvr_directory_log(directory, PVR_LOG_ERR, "cannot remember where a GID is: %s",
 				  strerror(-err));
+}
+
+/* That there is nobody, or that nothing is known, is meant for any type. */
+static void tell(struct pvr_directory *directory, const struct pvr_entry *entry,
+		 enum pvr_where where, const struct pvr_host *host)
+{
+	tell_type(directory, entry, host ? entry->type : 0, where, host);
 }
 
 static void set_owner(struct pvr_directory *directory, struct pvr_entry *entry,
@@ -65,7 +72,7 @@ static void set_owner(struct pvr_directory *directory, struct pvr_entry *entry,
 static void lose_members(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	while (entry->num_members)
-		pvr_host_put(directory, entry->members[--entry->num_members]);
+		pvr_host_put(directory, entry->members[--entry->num_members].host);
 	free(entry->members);
 	entry->members = NULL;
 }
@@ -74,7 +81,7 @@ static size_t member_index(const struct pvr_entry *entry, const struct pvr_host 
 {
 	size_t i;
 
-	for (i = 0; i < entry->num_members && entry->members[i] != host; i++)
+	for (i = 0; i < entry->num_members && entry->members[i].host != host; i++)
 		;
 	return i;
 }
@@ -101,7 +108,7 @@ void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
 void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
 		    struct pvr_host *host, uint8_t type)
 {
-	struct pvr_host **grown;
+	struct pvr_entry_member *grown;
 
 	if (pvr_entry_has_member(entry, host))
 		return;
@@ -114,12 +121,52 @@ void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
 		return;
 	}
 	entry->members = grown;
-	entry->members[entry->num_members++] = host;
+	entry->members[entry->num_members++] = (struct pvr_entry_member){ host, type };
 	host->refs++;
-	entry->type = type;
-	set_state(directory, entry, PVR_ENTRY_FOUND);
-	tell(directory, entry, PVR_WHERE_REMOTE, host);
 	directory->env.want(directory->env.opaque, host->name);
+	if (entry->state == PVR_ENTRY_ASKING)
+		return;
+	set_state(directory, entry, PVR_ENTRY_FOUND);
+	tell_type(directory, entry, type, PVR_WHERE_REMOTE, host);
+}
+
+static size_t count_members(const struct pvr_entry *entry, uint8_t type)
+{
+	size_t i, num = 0;
+
+	for (i = 0; i < entry->num_members; i++)
+		num += entry->members[i].type == type;
+	return num;
+}
+
+/* Whoever sends to the group must not take some members for all of them. */
+static void tell_members_of(struct pvr_directory *directory, const struct pvr_entry *entry,
+			    uint8_t type)
+{
+	size_t left = count_members(entry, type), i;
+
+	if (!left)
+		tell_type(directory, entry, type, PVR_WHERE_NOWHERE, NULL);
+	for (i = 0; i < entry->num_members && left; i++) {
+		if (entry->members[i].type == type)
+			tell_type(directory, entry, type,
+				  --left ? PVR_WHERE_REMOTE_MORE : PVR_WHERE_REMOTE,
+				  entry->members[i].host);
+	}
+}
+
+static void tell_members(struct pvr_directory *directory, const struct pvr_entry *entry)
+{
+	tell_members_of(directory, entry, PVR_GID_TYPE_ROCE_V1);
+	tell_members_of(directory, entry, PVR_GID_TYPE_ROCE_V2);
+}
+
+void pvr_entry_complete(struct pvr_directory *directory, struct pvr_entry *entry)
+{
+	if (entry->state != PVR_ENTRY_ASKING || !entry->num_members)
+		return;
+	set_state(directory, entry, PVR_ENTRY_FOUND);
+	tell_members(directory, entry);
 }
 
 void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
@@ -129,7 +176,8 @@ void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
 
 	if (i == entry->num_members)
 		return;
-	tell(directory, entry, PVR_WHERE_NOT_REMOTE, host);
+	if (entry->state == PVR_ENTRY_FOUND)
+		tell_type(directory, entry, entry->members[i].type, PVR_WHERE_NOT_REMOTE, host);
 	entry->members[i] = entry->members[--entry->num_members];
 	pvr_host_put(directory, host);
 }
@@ -154,14 +202,12 @@ void pvr_entry_unknown(struct pvr_directory *directory, struct pvr_entry *entry)
 
 void pvr_entry_tell(struct pvr_directory *directory, struct pvr_entry *entry)
 {
-	size_t i;
-
 	if (entry->state == PVR_ENTRY_ABSENT)
 		tell(directory, entry, PVR_WHERE_NOWHERE, NULL);
 	if (entry->owner)
 		tell(directory, entry, PVR_WHERE_REMOTE, entry->owner);
-	for (i = 0; i < entry->num_members; i++)
-		tell(directory, entry, PVR_WHERE_REMOTE, entry->members[i]);
+	if (entry->state == PVR_ENTRY_FOUND && entry->num_members)
+		tell_members(directory, entry);
 }
 
 /* ------------------------------------------------------------------ coming, going */

@@ -2,7 +2,8 @@
 /*
  * The cache: what is known of a GID, and being found out.
  *
- *	ASKING	 the engine knows nothing; the backend is looking it up
+ *	ASKING	 the engine knows nothing; the backend is looking it up, and may have found
+ *		 some members of the group
  *	FOUND	 the engine knows the owner, or the members of the group, of whom there is
  *		 one at least
  *	ABSENT	 the engine knows that there is none, for a while; then it is forgotten
@@ -33,13 +34,19 @@ enum pvr_due {
 	PVR_DUES,
 };
 
+/* A reference. A host has members of one version of RoCE. */
+struct pvr_entry_member {
+	struct pvr_host *host;
+	uint8_t type; /* PVR_GID_TYPE_* */
+};
+
 struct pvr_entry {
 	struct pvr_key_node node;
 	enum pvr_entry_state state;
-	uint8_t type; /* FOUND: PVR_GID_TYPE_* */
+	uint8_t type; /* FOUND, if it is no group: PVR_GID_TYPE_* */
 	struct pvr_host *owner; /* FOUND, if it is no group; a reference */
 	LIST_ENTRY(pvr_entry) by_owner;
-	struct pvr_host **members; /* FOUND, if it is a group; references */
+	struct pvr_entry_member *members; /* if it is a group */
 	size_t num_members;
 	TAILQ_ENTRY(pvr_entry) used; /* least recently first */
 	enum pvr_due due;
@@ -80,11 +87,16 @@ struct pvr_entry *pvr_entry_next_due(struct pvr_directory *directory, uint64_t n
 /* @host has it. Whatever was known before is no more. */
 void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
 		     struct pvr_host *host, uint8_t type);
-/* One more member, one less; there may be none then. */
+/*
+ * One more member, one less; there may be none then. Those that are found first are told
+ * together, by pvr_entry_complete().
+ */
 void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
 		    struct pvr_host *host, uint8_t type);
 void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
 		     struct pvr_host *host);
+/* No more are to be waited for, unless there is none yet. */
+void pvr_entry_complete(struct pvr_directory *directory, struct pvr_entry *entry);
 bool pvr_entry_has_member(const struct pvr_entry *entry, const struct pvr_host *host);
 /* It is not known any more, and being looked up. */
 void pvr_entry_unknown(struct pvr_directory *directory, struct pvr_entry *entry);

@@ -220,9 +220,12 @@ static void group_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct 
 
 	for (i = 0; i < num; i++)
 		join(etcd, entry, names[i], types[i]);
+	pvr_entry_complete(etcd->directory, entry);
 	for (i = entry->num_members; i-- && !grace;) {
-		if (!is_named(entry->members[i]->name, names, num))
-			pvr_entry_leave(etcd->directory, entry, entry->members[i]);
+		struct pvr_host *host = entry->members[i].host;
+
+		if (!is_named(host->name, names, num))
+			pvr_entry_leave(etcd->directory, entry, host);
 	}
 	if (!entry->num_members) {
 		gid_absent(etcd, entry);

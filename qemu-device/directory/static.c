@@ -10,7 +10,9 @@
  * then, as long as that is connected. An owner that is needed and cannot be reached may be
  * dead, and the GID elsewhere: then all others are asked, and one that has it gets it.
  *
- * Who is in a group is asked again all the time, as members come without saying so, and
+ * A group's members are told together, when all hosts have answered or a round is over: who
+ * has something to send to it waits a little longer than a round (datapath/ud.c). Who is in
+ * a group is asked again all the time, as members come without saying so, and
  * the whole group is forgotten after a minute, to be asked for again if it is in use.
  */
 #include <stdlib.h>
@@ -19,7 +21,7 @@
 #include "backend.h"
 #include "peers_file.h"
 
-#define ROUNDS_MAX 12
+#define ROUNDS_MAX 20
 #define GROUP_CYCLES 30
 #define HOSTS_MAX (2 * PVR_PEERS_FILE_HOSTS) /* with those that were named one by one */
 #define WORDS (HOSTS_MAX / 64)
@@ -103,8 +105,10 @@ static void lose_dead_members(struct pvr_directory *directory, struct pvr_entry 
 	size_t i = entry->num_members;
 
 	while (i--) {
-		if (!entry->members[i]->up && !has_answered(entry, entry->members[i]))
-			pvr_entry_leave(directory, entry, entry->members[i]);
+		struct pvr_host *host = entry->members[i].host;
+
+		if (!host->up && !has_answered(entry, host))
+			pvr_entry_leave(directory, entry, host);
 	}
 }
 
@@ -113,6 +117,7 @@ static void conclude(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	if (pvr_key_is_group(&entry->node.key))
 		lose_dead_members(directory, entry);
+	pvr_entry_complete(directory, entry);
 	if (entry->num_members)
 		pvr_entry_set_due(directory, entry, PVR_DUE_GROUP);
 	else if (entry->owner)
@@ -151,6 +156,8 @@ static void static_due(struct pvr_directory *directory, struct pvr_entry *entry,
 
 	switch (due) {
 	case PVR_DUE_ROUND:
+		/* Members do without those of hosts that do not answer. */
+		pvr_entry_complete(directory, entry);
 		if (++part->rounds < ROUNDS_MAX)
 			ask_all(directory, entry);
 		else

@@ -32,6 +32,7 @@ struct entry {
 	uint8_t gid[16];
 	uint8_t gid_type;
 	bool multicast;
+	bool more; /* members follow */
 	uint8_t where; /* enum pvr_where */
 	uint32_t count, size; /* members of a group, and room for them */
 	struct pvr_remote *remote; /* of a GID that is not one */
@@ -304,6 +305,7 @@ static int set_nowhere(struct pvr_gid_book *book, const struct pvr_gid_key *key,
 		return err;
 	*changed = entry->where == PVR_WHERE_REMOTE;
 	entry->where = PVR_WHERE_NOWHERE;
+	entry->more = false;
 	entry->count = 0;
 	return 0;
 }
@@ -317,10 +319,24 @@ static int set_remote(struct pvr_gid_book *book, const struct pvr_gid_key *key,
 	if (ret)
 		return ret;
 	ret = put(entry, key, remote);
-	if (ret < 0 && is_new)
-		del(book, find(book, key));
-	*changed = ret > 0;
-	return ret < 0 ? ret : 0;
+	if (ret < 0) {
+		if (is_new)
+			del(book, find(book, key));
+		return ret;
+	}
+	entry->more = false;
+	*changed = ret;
+	return 0;
+}
+
+static int set_remote_more(struct pvr_gid_book *book, const struct pvr_gid_key *key,
+			   struct pvr_remote *remote, bool *changed)
+{
+	int err = set_remote(book, key, *find(book, key), remote, changed);
+
+	if (!err)
+		(*find(book, key))->more = key->multicast;
+	return err;
 }
 
 /* ------------------------------------------------------------------------- the book */
@@ -362,7 +378,7 @@ bool pvr_gid_book_find(const struct pvr_gid_book *book, const struct pvr_gid_key
 	if (!entry)
 		return false;
 	*place = (struct pvr_gid_place){
-		.where = entry->where,
+		.where = entry->more ? PVR_WHERE_UNKNOWN : entry->where,
 		.gid_type = entry->gid_type,
 		.count = entry->count,
 		.remotes = entry->multicast ? entry->members : &entry->remote,
@@ -379,6 +395,8 @@ int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key,
 	switch (where) {
 	case PVR_WHERE_REMOTE:
 		return set_remote(book, key, *at, remote, changed);
+	case PVR_WHERE_REMOTE_MORE:
+		return set_remote_more(book, key, remote, changed);
 	case PVR_WHERE_NOWHERE:
 		return set_nowhere(book, key, *at, changed);
 	case PVR_WHERE_NOT_REMOTE:

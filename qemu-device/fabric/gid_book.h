@@ -24,7 +24,7 @@ struct pvr_gid_key {
 };
 
 struct pvr_gid_place {
-	enum pvr_where where; /* NOWHERE or REMOTE */
+	enum pvr_where where; /* NOWHERE or REMOTE; UNKNOWN: more members follow at once */
 	uint8_t gid_type;
 	uint32_t count; /* of remotes: 1, or members of the group */
 	struct pvr_remote *const *remotes;

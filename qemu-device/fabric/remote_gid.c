@@ -114,25 +114,27 @@ enum pvr_where pvr_remote_gid_check(struct pvr_remote *remote, const char *fabri
 	return where;
 }
 
-struct pvr_remote *pvr_remote_group_member(const struct pvr_adapter *adapter,
-					   const uint8_t mgid[16], unsigned int index)
+enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+				     struct pvr_remote_group *group)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, mgid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
-	struct pvr_remote *remote = NULL;
 	struct pvr_gid_place place;
 	bool ask;
 
+	group->count = 0;
 	if (!engine->net.ops)
-		return NULL;
+		return PVR_WHERE_NOWHERE;
 	pvr_lock(&engine->fabrics.lock);
 	ask = look_up(engine, &key, &place);
-	if (place.where == PVR_WHERE_REMOTE && index < place.count)
-		remote = place.remotes[index];
+	if (place.where == PVR_WHERE_REMOTE) {
+		group->count = place.count < PVR_MCAST_FANOUT ? place.count : PVR_MCAST_FANOUT;
+		memcpy(group->remotes, place.remotes, group->count * sizeof(group->remotes[0]));
+	}
 	pvr_unlock(&engine->fabrics.lock);
 	if (ask)
 		resolve(engine, &key);
-	return remote;
+	return place.where;
 }
 
 /* --------------------------------------------------------------------- the directory */
@@ -150,24 +152,40 @@ static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pv
 	err = pvr_gid_book_set(book, key, where, remote, &changed);
 	if (err)
 		return err;
+	if (where == PVR_WHERE_REMOTE_MORE)
+		return 0;
 	asked = where != PVR_WHERE_UNKNOWN && pvr_gid_book_was_asked(book, key);
 	if (changed && !key->multicast)
 		pvr_fabric_changed(engine, key->fabric);
-	*wake = changed && !key->multicast && (asked || where != PVR_WHERE_REMOTE);
+	*wake |= changed && (asked || (!key->multicast && where != PVR_WHERE_REMOTE));
 	return 0;
+}
+
+/* A group is one for each version of RoCE; that nobody is in it is said of both at once. */
+static int set_each(struct pvr_engine *engine, struct pvr_gid_key *key, enum pvr_where where,
+		    struct pvr_remote *remote, bool *wake)
+{
+	int err;
+
+	if (!key->multicast || key->gid_type || remote)
+		return set(engine, key, where, remote, wake);
+	key->gid_type = PVR_GID_TYPE_ROCE_V1;
+	err = set(engine, key, where, NULL, wake);
+	key->gid_type = PVR_GID_TYPE_ROCE_V2;
+	return err ? err : set(engine, key, where, NULL, wake);
 }
 
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote)
 {
-	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
+	struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	bool wake = false;
 	int err;
 
 	if (strlen(fabric) >= PVR_NAME_MAX)
 		return -EINVAL;
 	pvr_lock(&engine->fabrics.lock);
-	err = set(engine, &key, where, remote, &wake);
+	err = set_each(engine, &key, where, remote, &wake);
 	pvr_unlock(&engine->fabrics.lock);
 	if (wake)
 		pvr_remote_resume(engine, NULL);

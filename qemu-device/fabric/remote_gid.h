@@ -4,11 +4,12 @@
  *
  * Under the fabrics' lock, which the functions take themselves. A change makes the
  * topology of the fabric of that name another one, so that queue pairs look again, and
- * wakes those that wait for a peer that was not found.
+ * wakes those that wait for a peer that was not found, or for a group's members.
  */
 #ifndef PVR_REMOTE_GID_H
 #define PVR_REMOTE_GID_H
 
+#include "fabric/group.h"
 #include "pipe.h"
 
 /*
@@ -31,9 +32,15 @@ enum pvr_where pvr_remote_gid_check(struct pvr_remote *remote, const char *fabri
 /* @remote has answered that no adapter there has @gid: the embedder gets to know. */
 void pvr_remote_gid_gone(struct pvr_remote *remote, const char *fabric, const uint8_t gid[16]);
 
-/* Remotes with members of a multicast group: the @index-th, NULL behind the last one. */
-struct pvr_remote *pvr_remote_group_member(const struct pvr_adapter *adapter,
-					   const uint8_t mgid[16], unsigned int index);
+/* Those with members of a multicast group; no more than the copies that a datagram may make. */
+struct pvr_remote_group {
+	uint32_t count;
+	struct pvr_remote *remotes[PVR_MCAST_FANOUT];
+};
+
+/* Return: REMOTE, NOWHERE or UNKNOWN; with the first there is one at least. */
+enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+				     struct pvr_remote_group *group);
 
 /* To the embedder: a GID, or membership in a group, has come or gone. The lock is held. */
 void pvr_announce(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

@@ -388,6 +388,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	pvr_qp_set_wakes_peer(qp, false);
 	qp->mcast_next = 0;
 	qp->mcast_taken = false;
+	qp->ud_waits = false;
 	qp->comm_est = false;
 	qp->last_wqe = false;
 	qp->unanswered = false;

@@ -147,17 +147,25 @@ static void resume_changed(struct pvr_adapter *adapter)
 	}
 }
 
-/* Those whose peer has been found meanwhile. */
+/* Who sends datagrams has no peer, but looks in its next turn. */
+static bool is_found(struct pvr_qp *qp)
+{
+	uint64_t before = qp->topology;
+
+	if (!pvr_qp_is_connected(qp))
+		return true;
+	pvr_local_look(qp);
+	return before != qp->topology && (qp->peer_adapter || qp->peer_remote);
+}
+
+/* Those whose peer may have been found meanwhile. */
 static void resume_found(struct pvr_adapter *adapter)
 {
 	struct pvr_qp *qp, *next;
-	uint64_t before;
 
 	for (qp = TAILQ_FIRST(&adapter->remotes.unanswered); qp; qp = next) {
 		next = TAILQ_NEXT(qp, unanswered_link);
-		before = qp->topology;
-		pvr_local_look(qp);
-		if (before != qp->topology && (qp->peer_adapter || qp->peer_remote))
+		if (is_found(qp))
 			pvr_requester_resume(qp);
 	}
 }

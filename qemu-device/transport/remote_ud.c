@@ -4,13 +4,10 @@
 
 #include <endian.h>
 
-#include "fabric/remote_gid.h"
 #include "transport/link.h"
 
 #define FLOW_LABEL 0xfffffu
 #define TRAFFIC_CLASS_SHIFT 20
-/* Hosts that a datagram to a group goes to at most: work that one guest causes. */
-#define HOSTS_MAX PVR_MCAST_FANOUT
 
 /* ---------------------------------------------------------------------- sending */
 
@@ -35,7 +32,7 @@ static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn,
 	memcpy(any->datagram.dgid, dgram->av->dgid, sizeof(any->datagram.dgid));
 }
 
-/* At once: who sets up a connection waits for the answer. Return: false without one to there. */
+/* At once: others may wait for the answer. Return: false without a connection to there. */
 static bool send_to(struct pvr_remote *remote, struct pvr_qp *from, uint32_t dst_qpn,
 		    const struct pvr_datagram *dgram)
 {
@@ -65,18 +62,28 @@ bool pvr_remote_ud_send(struct pvr_qp *from, uint32_t dst_qpn, const struct pvr_
 	}
 }
 
-uint32_t pvr_remote_ud_send_group(struct pvr_qp *from, const struct pvr_datagram *dgram)
+bool pvr_remote_ud_find_group(struct pvr_qp *from, const struct pvr_datagram *dgram,
+			      struct pvr_remote_group *group)
 {
-	struct pvr_remote *remote;
+	uint8_t tclass = (uint8_t)(dgram->av->sl_tclass_flowlabel >> TRAFFIC_CLASS_SHIFT);
+	struct pvr_route route;
+	bool ready;
 	uint32_t i;
 
-	for (i = 0; i < HOSTS_MAX; i++) {
-		remote = pvr_remote_group_member(from->adapter, dgram->av->dgid, i);
-		if (!remote)
-			break;
-		send_to(remote, from, PVR_MULTICAST_QPN, dgram);
-	}
-	return i;
+	ready = pvr_remote_group_find(from->adapter, dgram->av->dgid, group) != PVR_WHERE_UNKNOWN;
+	/* Looking for a route makes one be made: of all at the same time. */
+	for (i = 0; i < group->count; i++)
+		ready &= pvr_link_route(group->remotes[i], from->qpn, pvr_dscp_of(tclass), &route);
+	return ready;
+}
+
+void pvr_remote_ud_send_group(struct pvr_qp *from, const struct pvr_datagram *dgram,
+			      const struct pvr_remote_group *group)
+{
+	uint32_t i;
+
+	for (i = 0; i < group->count; i++)
+		send_to(group->remotes[i], from, PVR_MULTICAST_QPN, dgram);
 }
 
 /* -------------------------------------------------------------------- receiving */

@@ -33,7 +33,7 @@ def what_is_wrong(row, sources, names):
         if f"static void {function}(void **state)" not in text:
             return f"{file} has no {function}"
         # In the list of main(), or nobody calls it.
-        if not re.search(rf"\b(?:T|T_UC|cmocka_unit_test_setup_teardown)\({function}\b", text):
+        if not re.search(rf"\b(?:T|T_UC|U|cmocka_unit_test_setup_teardown)\({function}\b", text):
             return f"{file} does not run {function}"
     return None
 

@@ -174,6 +174,7 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 		[PVR_WHERE_UNKNOWN] = "unknown",
 		[PVR_WHERE_NOWHERE] = "nowhere",
 		[PVR_WHERE_REMOTE] = "remote",
+		[PVR_WHERE_REMOTE_MORE] = "remote",
 		[PVR_WHERE_NOT_REMOTE] = "not-remote",
 	};
 

@@ -109,6 +109,11 @@ void guests_meet(struct guests *guests)
 		far_meet(&guests->far);
 }
 
+struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib)
+{
+	return start(host, spec, ram_mib);
+}
+
 double now_s(void)
 {
 	struct timespec now;

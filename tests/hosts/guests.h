@@ -48,6 +48,8 @@ void guests_connect(struct guests *guests, struct fg_end *a, struct fg_end *b,
 		    const struct fg_conn *conn);
 /* Returns when the other process has come here, too, if there is one. */
 void guests_meet(struct guests *guests);
+/* One more, by itself. */
+struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib);
 
 /* Monotonic seconds. */
 double now_s(void);

@@ -156,13 +156,26 @@ class Lab:
         return f"{guest}={self._of(guest).socket(guest)}"
 
     def begin(self, program, one, other, *args):
-        self.runs.append(Run(self, program, *args, self.plug(one), self.plug(other)))
+        return self.begin_with(program, (one, other), *args)
+
+    def begin_with(self, program, guests, *args):
+        self.runs.append(Run(self, program, *args, *map(self.plug, guests)))
         return self.runs[-1]
 
     def begin_alone(self, program, guest, *args):
         """With one guest; the other one is another process'."""
         self.runs.append(Run(self, program, *args, self.plug(guest)))
         return self.runs[-1]
+
+    def _all_peers_are(self, state):
+        return all(peer["state"] == state for daemon in self.daemons.values() if daemon.child
+                   for peer in daemon.ctl("peers")["peers"])
+
+    def wait_connected(self):
+        wait_until(lambda: self._all_peers_are("up"), "all hosts are connected")
+
+    def wait_idle(self):
+        wait_until(lambda: self._all_peers_are("idle"), "connections that nobody uses are closed")
 
     def verify(self, one=1, other=2, seconds=2, **options):
         """Check data between two guests, to the end."""

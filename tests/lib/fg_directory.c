@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabric/gid_kind.h"
 #include "fg_ram.h"
 #include "fg_wire.h"
 
@@ -164,18 +165,31 @@ static struct fact *next_fact(struct fg_directory *dir, unsigned int host)
 	return coming;
 }
 
-static bool exists(const struct fg_directory *dir, const struct question *question)
+static bool exists(const struct fg_directory *dir, const struct question *question,
+		   uint8_t gid_type)
 {
 	const struct fact *fact;
 
 	for (fact = dir->facts; fact; fact = fact->next)
-		if (fact->present && fact->owner != question->host &&
+		if (fact->present && fact->owner != question->host && fact->gid_type == gid_type &&
 		    is_same(fact->fabric, fact->gid, question->fabric, question->gid))
 			return true;
 	return false;
 }
 
-static bool next_question(struct fg_directory *dir, unsigned int host, struct question *copy)
+/* Of groups also if they have members of one version of RoCE only; 0: of both there is nobody. */
+static bool is_missing(const struct fg_directory *dir, const struct question *question,
+		       uint8_t *gid_type)
+{
+	bool v1 = exists(dir, question, PVR_GID_TYPE_ROCE_V1);
+	bool v2 = exists(dir, question, PVR_GID_TYPE_ROCE_V2);
+
+	*gid_type = v1 ? PVR_GID_TYPE_ROCE_V2 : v2 ? PVR_GID_TYPE_ROCE_V1 : 0;
+	return (!v1 && !v2) || (v1 != v2 && pvr_gid_is_multicast(question->gid));
+}
+
+static bool next_question(struct fg_directory *dir, unsigned int host, struct question *copy,
+			  uint8_t *gid_type)
 {
 	struct question *question;
 
@@ -183,7 +197,7 @@ static bool next_question(struct fg_directory *dir, unsigned int host, struct qu
 		if (question->host != host || !question->open)
 			continue;
 		question->open = false;
-		if (exists(dir, question))
+		if (!is_missing(dir, question, gid_type))
 			continue;
 		*copy = *question;
 		return true;
@@ -215,12 +229,14 @@ static bool tell_fact(struct fg_directory *dir, unsigned int host, struct pvr_en
 static bool tell_nobody(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine)
 {
 	struct question copy;
+	uint8_t gid_type;
 	bool found;
 
 	pthread_mutex_lock(&dir->lock);
-	found = dir->on && next_question(dir, host, &copy);
+	found = dir->on && next_question(dir, host, &copy, &gid_type);
 	pthread_mutex_unlock(&dir->lock);
-	if (found && pvr_engine_set_gid(engine, copy.fabric, copy.gid, 0, PVR_WHERE_NOWHERE, NULL))
+	if (found &&
+	    pvr_engine_set_gid(engine, copy.fabric, copy.gid, gid_type, PVR_WHERE_NOWHERE, NULL))
 		fg_die("an engine cannot remember a GID");
 	return found;
 }

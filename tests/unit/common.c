@@ -230,6 +230,11 @@ void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint
 	assert_true(fg_post_send(&end->qp, &wr));
 }
 
+void t_run_ud(struct fg_host *host)
+{
+	fg_settle(host, 5 * FG_MS);
+}
+
 static void ping(struct fg_host *host, struct fg_end *from, struct fg_end *to, const char *file,
 		 int line)
 {

@@ -104,6 +104,8 @@ void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64
 /* A UD datagram to @to. */
 void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
 	       uint32_t len);
+/* As fg_run(), also until a datagram that may be for another host is known to be for nobody. */
+void t_run_ud(struct fg_host *host);
 /* An empty SEND number 7 from a, for which b posts a receive; @flags: PVR_SEND_*. */
 void t_message(struct t_env *env, uint32_t flags);
 /* A message from a to b and back: the pair works. Leaves both buffers changed. */

@@ -37,13 +37,15 @@ static void lose_host(struct fake_gid *gid, const char *host)
 
 static void note_where(struct fake_gid *gid, enum pvr_where where, const char *host)
 {
-	if (where != PVR_WHERE_NOT_REMOTE)
+	if (where == PVR_WHERE_REMOTE_MORE)
+		gid->where = PVR_WHERE_REMOTE;
+	else if (where != PVR_WHERE_NOT_REMOTE)
 		gid->where = where;
 	if (host)
 		lose_host(gid, host);
 	if (where != PVR_WHERE_NOT_REMOTE && (!host || !pvr_key_is_group(&gid->key)))
 		gid->num_hosts = 0;
-	if (where == PVR_WHERE_REMOTE)
+	if (where == PVR_WHERE_REMOTE || where == PVR_WHERE_REMOTE_MORE)
 		strcpy(gid->hosts[gid->num_hosts++], host);
 }
 
@@ -62,6 +64,8 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 		gid->key = *key;
 	}
 	gid->told++;
+	gid->more = where == PVR_WHERE_REMOTE_MORE;
+	net->halves += gid->more;
 	gid->type = type;
 	note_where(gid, where, host);
 	return 0;

@@ -15,6 +15,7 @@ struct fake_gid {
 	char hosts[FAKE_HOSTS][PVR_REMOTE_NAME_MAX]; /* REMOTE: those who have it */
 	size_t num_hosts;
 	unsigned int told; /* times */
+	bool more; /* the last time was not the end of it */
 };
 
 struct fake_host {
@@ -31,6 +32,7 @@ struct fake_net {
 	struct pvr_directory *directory;
 	struct fake_gid gids[FAKE_GIDS]; /* what the engine was told; beyond: only counted */
 	size_t num_gids, told, unknown;
+	size_t halves; /* told of members of groups that others follow */
 	struct fake_host hosts[FAKE_HOSTS];
 	size_t num_hosts;
 	char log[8192];

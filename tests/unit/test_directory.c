@@ -26,6 +26,12 @@ static const struct pvr_directory_timing hurry = {
 	.verify = 30 * PVR_MSEC,
 };
 
+/* Nothing that is believed is forgotten while a slow machine looks at it. */
+static const struct pvr_directory_timing patient = {
+	.round = 10 * PVR_MSEC,
+	.absent = PVR_SEC,
+};
+
 static const char three_hosts[] = "[host a]\naddress = 192.0.2.1\n"
 				  "[host b]\naddress = 192.0.2.2:7000\n"
 				  "[host c]\naddress = 192.0.2.3\n"
@@ -40,14 +46,20 @@ static void write_file(const char *path, const char *text)
 	fclose(file);
 }
 
-static void start(struct fake_net *net, char path[32], const char *text)
+static void start_with(struct fake_net *net, char path[32], const char *text,
+		       const struct pvr_directory_timing *timing)
 {
-	struct pvr_directory_settings settings = { .peers_file = path, .timing = hurry };
+	struct pvr_directory_settings settings = { .peers_file = path, .timing = *timing };
 
 	strcpy(path, "/tmp/test_directory.XXXXXX");
 	close(mkstemp(path));
 	write_file(path, text);
 	fake_net_start(net, &settings);
+}
+
+static void start(struct fake_net *net, char path[32], const char *text)
+{
+	start_with(net, path, text, &hurry);
 }
 
 static void stop(struct fake_net *net, const char *path)
@@ -268,7 +280,7 @@ static void test_absent_is_believed_for_a_while(void **state)
 	char path[32];
 	unsigned int asked;
 
-	start(&net, path, three_hosts);
+	start_with(&net, path, three_hosts, &patient);
 	fake_host_up(&net, "a", true);
 	fake_host_up(&net, "b", true);
 	fake_host_up(&net, "c", true);
@@ -387,9 +399,10 @@ static void test_claim_outside_the_pins(void **state)
 	struct fake_net net;
 	char path[32];
 
-	start(&net, path,
-	      "[host a]\naddress=192.0.2.1\ngids red = fd00::2/128 10.1.0.0/16\n"
-	      "[host b]\naddress=192.0.2.2\ngids = fd00::/64\n");
+	start_with(&net, path,
+		   "[host a]\naddress=192.0.2.1\ngids red = fd00::2/128 10.1.0.0/16\n"
+		   "[host b]\naddress=192.0.2.2\ngids = fd00::/64\n",
+		   &patient);
 	fake_host_up(&net, "a", true);
 	fake_host_up(&net, "b", true);
 	fake_host_add(&net, "a", RED, G1);
@@ -477,6 +490,56 @@ static void test_group_members(void **state)
 static void test_members_of_a_group_of_ipv4(void **state)
 {
 	group_members(GROUP_V4);
+}
+
+/* Whoever waits for the group sends to those that he is told of, and to no others. */
+static void test_members_are_told_together(void **state)
+{
+	const struct pvr_directory_timing timing = { .round = 60 * PVR_SEC };
+	struct fake_net net;
+	char path[32];
+
+	start_with(&net, path, three_hosts, &timing);
+	fake_host_up(&net, "a", true);
+	fake_host_up(&net, "b", true);
+	fake_host_add(&net, "a", RED, GROUP);
+	fake_host_add(&net, "b", RED, GROUP);
+	fake_host_add(&net, "c", RED, GROUP);
+	fake_resolve(&net, RED, GROUP);
+	fake_run(&net, 10);
+	assert_int_equal(fake_host(&net, "a")->asked, 1);
+	assert_int_equal(net.told, 0);
+	fake_host_up(&net, "c", true);
+	fake_until(&net, net.told);
+	assert_true(fake_is_at(&net, RED, GROUP, "a") && fake_is_at(&net, RED, GROUP, "b") &&
+		    fake_is_at(&net, RED, GROUP, "c"));
+	assert_int_equal(net.told, 4); /* and that there is nobody of RoCE v1 */
+	assert_int_equal(net.halves, 2);
+	assert_false(fake_gid(&net, RED, GROUP)->more);
+	stop(&net, path);
+}
+
+static void test_dead_host_holds_up_no_group(void **state)
+{
+	struct fake_net net;
+	char path[32];
+
+	start(&net, path, three_hosts);
+	fake_host_up(&net, "a", true);
+	fake_host_up(&net, "b", true);
+	fake_host(&net, "b")->silent = true;
+	fake_host_add(&net, "a", RED, GROUP);
+	fake_resolve(&net, RED, GROUP);
+	fake_until(&net, fake_is_at(&net, RED, GROUP, "a"));
+	/* After a round, not after all of them. */
+	assert_in_range(fake_host(&net, "b")->asked, 2, 4);
+	/* Who comes late is told by himself. */
+	fake_host(&net, "b")->silent = false;
+	fake_host_add(&net, "b", RED, GROUP);
+	fake_until(&net, fake_is_at(&net, RED, GROUP, "b"));
+	assert_true(fake_is_at(&net, RED, GROUP, "a"));
+	assert_int_equal(net.halves, 0);
+	stop(&net, path);
 }
 
 /* ------------------------------------------------------------------------ bounds */
@@ -651,6 +714,8 @@ int main(void)
 		cmocka_unit_test(test_answers_out_of_nowhere),
 		cmocka_unit_test(test_group_members),
 		cmocka_unit_test(test_members_of_a_group_of_ipv4),
+		cmocka_unit_test(test_members_are_told_together),
+		cmocka_unit_test(test_dead_host_holds_up_no_group),
 		cmocka_unit_test(test_cache_is_bounded),
 		cmocka_unit_test(test_lookups_have_a_rate),
 		cmocka_unit_test(test_log_has_a_rate),

@@ -32,7 +32,7 @@ static void post_to(struct fg_end *from, const uint8_t mgid[16], uint32_t qpn, u
 	};
 
 	assert_true(fg_post_send(&from->qp, &wr));
-	fg_run(from->guest->host);
+	t_run_ud(from->guest->host);
 	expect_done(&from->scq, 99, PVRDMA_WC_SEND);
 	expect_state(from, PVR_QPS_RTS);
 }

@@ -38,12 +38,12 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void send_group(struct t_env *env, struct fg_end *from, uint32_t len)
+static void post_group(struct fg_end *from, uint64_t wr_id)
 {
 	struct pvrdma_av av = fg_av(&from->pd, group, 0);
-	struct pvrdma_sge sge = fg_sge(&from->mr, 0, len);
+	struct pvrdma_sge sge = fg_sge(&from->mr, 0, 100);
 	struct fg_wr wr = {
-		.wr_id = 99,
+		.wr_id = wr_id,
 		.opcode = PVRDMA_WR_SEND,
 		.flags = PVR_SEND_SIGNALED,
 		.sge = &sge,
@@ -54,6 +54,11 @@ static void send_group(struct t_env *env, struct fg_end *from, uint32_t len)
 	};
 
 	assert_true(fg_post_send(&from->qp, &wr));
+}
+
+static void send_group(struct t_env *env, struct fg_end *from)
+{
+	post_group(from, 99);
 	fg_run(env->host);
 	expect_done(&from->scq, 99, PVRDMA_WC_SEND);
 }
@@ -66,30 +71,95 @@ static void ping(struct t_env *env, uint64_t wr_id)
 	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
 }
 
-static void test_unknown_destination_is_asked_for_and_the_datagram_dropped(void **state)
+/* The datagram of ping() is not sent yet. */
+static void ping_waits(struct t_env *env, uint64_t wr_id)
 {
-	struct t_env *env = *state;
-	unsigned int asked;
+	t_recv(&env->b, wr_id, 0, 200);
+	t_send_ud(&env->a, &env->b, wr_id, 0, 100);
+	fg_run(env->host);
+	expect_no_cqe(&env->a.scq);
+	expect_no_cqe(&env->b.rcq);
+}
 
+/* b has a GID now that a knows nothing of. */
+static void hide_b(struct t_env *env)
+{
 	fg_wire_directory(env->wire, false);
 	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
 	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
-	asked = fg_wire_resolves(env->wire, 0);
-	ping(env, 1);
-	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_unknown_destination_is_asked_for_and_waited_for(void **state)
+{
+	struct t_env *env = *state;
+	unsigned int asked = fg_wire_resolves(env->wire, 0);
+
+	hide_b(env);
+	ping_waits(env, 1);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked + 1);
-	expect_state(&env->a, PVR_QPS_RTS);
-	/* Not for each datagram; but once more after a while. */
-	ping(env, 2);
+	/* Not each time that it is tried again; but once more after a while. */
+	fg_settle(env->host, 8 * FG_MS);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked + 1);
-	fg_advance(env->host, FG_SEC);
-	ping(env, 3);
+	fg_settle(env->host, 8 * FG_MS);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked + 2);
+	expect_no_cqe(&env->a.scq);
+	fg_wire_directory(env->wire, true);
+	/* Without a clock: the answer wakes who waits for it. */
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 1, 100 + GRH);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_all_that_waits_is_sent_in_order(void **state)
+{
+	struct t_env *env = *state;
+
+	hide_b(env);
+	for (unsigned int i = 0; i < 20; i++) {
+		t_recv(&env->b, i, 0, 200);
+		t_send_ud(&env->a, &env->b, i, 0, 20 + i);
+	}
+	fg_settle(env->host, 100 * FG_MS);
+	expect_no_cqe(&env->a.scq);
 	fg_wire_directory(env->wire, true);
 	fg_run(env->host);
-	ping(env, 4);
-	expect_recv(&env->b.rcq, 1, 100 + GRH);
+	for (unsigned int i = 0; i < 20; i++) {
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, i, 20 + i + GRH);
+	}
+}
+
+/* Who sends much to nobody must not be held up each time. */
+static void test_waits_in_vain_become_rare(void **state)
+{
+	struct t_env *env = *state;
+	const unsigned int pause_ms[] = { 1000, 2000, 4000, 8000, 8000 };
+
+	hide_b(env);
+	for (unsigned int i = 0; i < COUNT(pause_ms); i++) {
+		ping_waits(env, 1);
+		fg_settle(env->host, 190 * FG_MS);
+		expect_no_cqe(&env->a.scq);
+		fg_settle(env->host, 15 * FG_MS);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		expect_state(&env->a, PVR_QPS_RTS);
+		/* All others get lost at once. */
+		ping(env, 2);
+		fg_advance(env->host, (pause_ms[i] - 50) * FG_MS);
+		ping(env, 3);
+		expect_no_cqe(&env->b.rcq);
+		fg_advance(env->host, 100 * FG_MS);
+	}
+	ping_waits(env, 4);
+	fg_wire_directory(env->wire, true);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 4, PVRDMA_WC_SEND);
+	assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
+	/* That one was worth it, and so may be the next. */
+	fg_wire_cut(env->wire, 0, 1, 0);
+	ping_waits(env, 5);
 }
 
 static void test_gid_that_nobody_has_is_not_asked_for_again(void **state)
@@ -100,7 +170,9 @@ static void test_gid_that_nobody_has_is_not_asked_for_again(void **state)
 
 	memcpy(nobody, env->b.gid, sizeof(nobody));
 	fg_gid_from_ipv4(env->b.gid, 10, 9, 9, 9);
-	ping(env, 1);
+	t_send_ud(&env->a, &env->b, 1, 0, 100);
+	fg_settle(env->host, 5 * FG_MS);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	asked = fg_wire_resolves(env->wire, 0);
 	fg_advance(env->host, FG_SEC);
 	ping(env, 2);
@@ -108,17 +180,35 @@ static void test_gid_that_nobody_has_is_not_asked_for_again(void **state)
 	memcpy(env->b.gid, nobody, sizeof(nobody));
 }
 
-static void test_lost_without_a_connection_which_is_wanted(void **state)
+static void test_connection_is_wanted_and_waited_for(void **state)
 {
 	struct t_env *env = *state;
 
 	fg_wire_cut(env->wire, 0, 1, 0);
-	ping(env, 1);
-	expect_no_cqe(&env->b.rcq);
+	ping_waits(env, 1);
 	assert_true(fg_wire_wants(env->wire, 0) > 0);
 	fg_wire_mend(env->wire, 0, 1, 0);
-	ping(env, 2);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 1, 100 + GRH);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* Its memory, its ring and its worker are free at once. */
+static void test_queue_pair_that_waits_can_be_reset_and_destroyed(void **state)
+{
+	const struct pvr_qp_attr attr = { .qp_state = PVR_QPS_ERR };
+	struct t_env *env = *state;
+
+	hide_b(env);
+	ping_waits(env, 1);
+	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
+	fg_run(env->host);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, FG_SEC);
+	expect_no_cqe(&env->b.rcq);
 }
 
 /* Queue pairs of connection managers, instead of the fixture's. */
@@ -216,7 +306,7 @@ static void test_group_reaches_each_host_once(void **state)
 		t_recv(&env->b, i, 0, 200);
 		t_recv(&c, i, 0, 200);
 	}
-	send_group(env, &env->b, 100);
+	send_group(env, &env->b);
 	/* Nobody passes it on to others: one each. */
 	expect_recv(&env->a.rcq, 0, 100 + GRH);
 	expect_recv(&env->b.rcq, 0, 100 + GRH);
@@ -226,10 +316,134 @@ static void test_group_reaches_each_host_once(void **state)
 	expect_no_cqe(&c.rcq);
 	/* Who has left gets no frame at all. */
 	expect_ok(fg_qp_detach(&c.qp, group));
-	send_group(env, &env->b, 100);
+	send_group(env, &env->b);
 	expect_recv(&env->a.rcq, 1, 100 + GRH);
 	expect_no_cqe(&c.rcq);
 	assert_int_equal(fg_stats(env->g[2]).ud_dropped, 0);
+}
+
+/* All three are in the group, and have receives for @num. */
+static void join_all(struct t_env *env, struct fg_end *c, unsigned int num)
+{
+	struct fg_end *const ends[] = { &env->a, &env->b, c };
+
+	fg_end_open(c, env->g[2], PVR_QPT_UD);
+	fg_end_ready(c);
+	for (unsigned int i = 0; i < COUNT(ends); i++) {
+		expect_ok(fg_qp_attach(&ends[i]->qp, group));
+		for (unsigned int j = 0; j < num; j++)
+			t_recv(ends[i], j, 0, 200);
+	}
+}
+
+static void expect_all(struct t_env *env, struct fg_end *c, unsigned int num)
+{
+	struct fg_end *const ends[] = { &env->a, &env->b, c };
+
+	for (unsigned int i = 0; i < COUNT(ends); i++) {
+		for (unsigned int j = 0; j < num; j++)
+			expect_recv(&ends[i]->rcq, j, 100 + GRH);
+		expect_no_cqe(&ends[i]->rcq);
+	}
+}
+
+/* As a program does that sends all at once, to a group that nobody here has sent to before. */
+static void test_first_datagrams_to_a_group_arrive(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_wire_directory(env->wire, false);
+	join_all(env, &c, 20);
+	for (unsigned int i = 0; i < 20; i++)
+		post_group(&env->a, i);
+	fg_settle(env->host, 100 * FG_MS);
+	expect_no_cqe(&env->a.scq);
+	/* Who is here need not wait. */
+	assert_int_equal(fg_cq_pending(&env->a.rcq), 1);
+	expect_no_cqe(&c.rcq);
+	fg_wire_directory(env->wire, true);
+	fg_run(env->host);
+	for (unsigned int i = 0; i < 20; i++)
+		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
+	expect_all(env, &c, 20);
+}
+
+static void test_group_waits_until_all_hosts_can_be_reached(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	join_all(env, &c, 2);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	fg_wire_cut(env->wire, 0, 2, 0);
+	post_group(&env->a, 0);
+	fg_run(env->host);
+	/* Both connections are made at the same time. */
+	assert_true(fg_wire_wants(env->wire, 0) >= 2);
+	fg_wire_mend(env->wire, 0, 2, 0);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_no_cqe(&c.rcq);
+	fg_wire_mend(env->wire, 0, 1, 0);
+	fg_run(env->host);
+	post_group(&env->a, 1);
+	fg_run(env->host);
+	expect_all(env, &c, 2);
+}
+
+static void test_members_that_can_be_reached_wait_for_no_others_for_long(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	join_all(env, &c, 2);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	post_group(&env->a, 0);
+	fg_settle(env->host, 190 * FG_MS);
+	expect_no_cqe(&c.rcq);
+	fg_settle(env->host, 20 * FG_MS);
+	expect_recv(&c.rcq, 0, 100 + GRH);
+	post_group(&env->a, 1);
+	fg_run(env->host);
+	expect_recv(&c.rcq, 1, 100 + GRH);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* The embedder says so of no version of RoCE in particular. */
+static void test_group_without_members_elsewhere_costs_no_wait(void **state)
+{
+	struct t_env *env = *state;
+	unsigned int asked;
+
+	post_group(&env->a, 0);
+	fg_settle(env->host, 5 * FG_MS);
+	expect_done(&env->a.scq, 0, PVRDMA_WC_SEND);
+	asked = fg_wire_resolves(env->wire, 0);
+	fg_advance(env->host, FG_SEC);
+	post_group(&env->a, 1);
+	fg_run(env->host);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
+}
+
+/* Between two members that the directory tells of, the group is not known. */
+static void test_half_a_group_is_waited_for(void **state)
+{
+	struct t_env *env = *state;
+	struct pvr_engine *engine = env->host->engine;
+	struct fg_end c;
+
+	fg_wire_directory(env->wire, false);
+	join_all(env, &c, 1);
+	expect_ok(pvr_engine_set_gid(engine, "default", group, PVR_GID_TYPE_ROCE_V2,
+				     PVR_WHERE_REMOTE_MORE, fg_wire_remote(env->wire, 0, 1)));
+	post_group(&env->a, 0);
+	fg_settle(env->host, 20 * FG_MS);
+	expect_no_cqe(&env->a.scq);
+	expect_ok(pvr_engine_set_gid(engine, "default", group, PVR_GID_TYPE_ROCE_V2,
+				     PVR_WHERE_REMOTE, fg_wire_remote(env->wire, 0, 2)));
+	fg_settle(env->host, 5 * FG_MS);
+	expect_all(env, &c, 1);
 }
 
 static void test_small_datagrams_get_through_while_bulk_data_block(void **state)
@@ -417,13 +631,21 @@ int main(void)
 {
 #define U(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		U(test_unknown_destination_is_asked_for_and_the_datagram_dropped),
+		U(test_unknown_destination_is_asked_for_and_waited_for),
+		U(test_all_that_waits_is_sent_in_order),
+		U(test_waits_in_vain_become_rare),
 		U(test_gid_that_nobody_has_is_not_asked_for_again),
-		U(test_lost_without_a_connection_which_is_wanted),
+		U(test_connection_is_wanted_and_waited_for),
+		U(test_queue_pair_that_waits_can_be_reset_and_destroyed),
 		U(test_who_sets_up_a_connection_waits_until_the_gid_is_known),
 		U(test_who_sets_up_a_connection_waits_for_the_hosts_own),
 		U(test_who_sets_up_a_connection_waits_not_for_long),
 		U(test_group_reaches_each_host_once),
+		U(test_first_datagrams_to_a_group_arrive),
+		U(test_group_waits_until_all_hosts_can_be_reached),
+		U(test_members_that_can_be_reached_wait_for_no_others_for_long),
+		U(test_group_without_members_elsewhere_costs_no_wait),
+		U(test_half_a_group_is_waited_for),
 		U(test_small_datagrams_get_through_while_bulk_data_block),
 		U(test_streams_of_single_bytes),
 		U(test_datagram_of_a_host_that_has_the_gid_is_taken),

@@ -13,7 +13,7 @@ static uint64_t dropped(const struct fg_guest *g)
 /* a has sent and b has got nothing; both can go on. */
 static void expect_dropped(struct t_env *env, uint64_t wr_id)
 {
-	fg_run(env->host);
+	t_run_ud(env->host);
 	expect_done(&env->a.scq, wr_id, PVRDMA_WC_SEND);
 	expect_no_cqe(&env->b.rcq);
 	expect_state(&env->a, PVR_QPS_RTS);
@@ -554,7 +554,7 @@ static void test_datagrams_do_not_cross_fabrics(void **state)
 	fg_end_ready(&env->b);
 	t_recv(&env->b, 1, 0, 200);
 	t_send_ud(&env->a, &env->b, 2, 0, 10);
-	fg_run(env->host);
+	t_run_ud(env->host);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 	expect_no_cqe(&env->b.rcq);
 }
