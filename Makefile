@@ -51,7 +51,7 @@ bench-apps: host module provider ## Measure applications in two VMs, against Sof
 	@scripts/bench-apps
 
 .PHONY: bench-hosts
-bench-hosts: deps host ## Measure two hosts, against iperf3, openssl and bare TCP: a table, build/bench/hosts.json
+bench-hosts: deps host ## Measure two hosts, against iperf3, openssl, bare TCP and ib_write_bw: a table, build/bench/hosts.json
 	@scripts/bench-hosts
 
 .PHONY: bench-directory

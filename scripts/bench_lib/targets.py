@@ -38,6 +38,7 @@ TARGETS = [
     (r"apps\.(rping|cmtime)", Target("ratio", True, 1, ">= 1 x")),
     (r"hosts\.(write|read|send)_bw(_2qps)?\.1048576", Target("ratio", True, 0.9, ">= 0.9 x")),
     (r"hosts\.tls_write_bw\.1048576", Target("ratio", True, 0.8, ">= 0.8 x")),
+    (r"hosts\.verbs_write_bw\.1048576", Target("ratio", True, 0.8, ">= 0.8 x")),
     (r"hosts\.write_lat\.8", Target("ratio", False, 1.5, "<= 1.5 x")),
     (r"apps\.nvme_random_read", Target("ratio", True, 5, ">= 5 x")),
     (r"apps\.nvme_(read|write)", Target("ratio", True, 20, ">= 20 x")),

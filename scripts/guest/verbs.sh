@@ -1,0 +1,97 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+# Functions for VMs that are hosts: Soft-RoCE is their RDMA NIC, pvrdmad and a fake guest run in them. There are two, of
+# the same script, with $SHARE as bench_lib/verbs.py fills it.
+
+# shellcheck source=/dev/null
+. /vmlab/guest/steps.sh
+
+dir=/tmp/verbs
+nic=nic0 # the NIC below rxe0; TCP goes beside it, and stays when its port is down
+other=$((3 - NODE))
+starts=0
+mkdir -p $dir
+
+# The two NICs of a VM are in the same network, so each must answer for its own address only.
+make_nic()
+{
+	sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2
+	modprobe -a ib_uverbs rdma_rxe macvlan && ip link add $nic link "$NETDEV" type macvlan &&
+		ip address add "10.78.0.$NODE/24" dev $nic && ip link set $nic up &&
+		rdma link add rxe0 type rxe netdev $nic && until_true 100 test -n "$(gid_index_of rxe0)"
+}
+
+# The guests' own libraries fit their libibverbs' drivers; the host's are for what the host has built.
+ours() { LD_LIBRARY_PATH=$SHARE/lib "$SHARE/$1" "${@:2}"; }
+
+ctl() { ours pvrdmactl --control $dir/control "$@" --json 2>/dev/null; }
+
+# start_daemon OPTION...: who is not "ready" within 10 s is no daemon.
+start_daemon()
+{
+	local log=$dir/log$((++starts))
+	(umask 077 && printf '%064x\n' 4711 >$dir/key)
+	# Not by a function: a signal is to reach the daemon itself.
+	LD_LIBRARY_PATH=$SHARE/lib "$SHARE/pvrdmad" --name "host$NODE" --control $dir/control --listen "$MY_IP" --peer "host$other=$PEER_IP" \
+		--rdma-device rxe0 --adapter "name=vm$NODE,socket=$dir/vm$NODE,mac=52:54:00:12:34:0$NODE" "$@" 2>$log &
+	daemon=$!
+	until_true 100 grep -q 'ready, ' $log || { cat $log; return 1; }
+}
+
+stop_daemon()
+{
+	local status=0
+	kill "$daemon"
+	wait "$daemon" || status=$?
+	echo "daemon-status $status"
+}
+
+# pair PORT PROGRAM OPTION...: node 1's guest joins node 2's.
+pair()
+{
+	local port=$1 far=(--join "$PEER_IP:$1")
+	[ "$NODE" = 1 ] || far=(--serve "$port")
+	shift
+	ours "$@" "${far[@]}" "$NODE=$dir/vm$NODE"
+}
+
+# By which the other host is reached, and why; not that of each GID, which is in the reply, too.
+path()
+{
+	ctl paths | tr -d '\n' | grep -o "\"host\": *\"host$other\", *\"path\": *\"[a-z]*\", *\"why\": *\"[^\"]*\"" |
+		sed 's/^[^,]*, *//'
+}
+
+is_path() { path | grep -q "^\"path\": *\"$1\""; }
+
+# until_path verbs|tcp WHEN
+until_path()
+{
+	local end=$((SECONDS + 30))
+	until is_path "$1" || [ $SECONDS -gt $end ]; do sleep 0.1; done
+	if is_path "$1"; then echo "path-$2 {$(path)}"; return; fi
+	echo "timeout: $1 $2: {$(path)}"
+	ctl peers
+	cat $dir/log*
+	return 1
+}
+
+# bandwidths ROUNDS: "@ours BYTES/S" and "@raw MiB/S" by turns, on node 1.
+bandwidths()
+{
+	local size=1048576 gid round
+	gid=$(gid_index_of rxe0)
+	for round in $(seq "$1"); do
+		barrier "ours$round"
+		pair 7901 hosts_bench --what write_bw --size $size --seconds 4 >$dir/ours || return
+		[ "$NODE" = 2 ] || echo "@ours $(cat $dir/ours)"
+		barrier "raw$round"
+		if [ "$NODE" = 2 ]; then
+			ib_write_bw -d rxe0 -x "$gid" -s $size -n 80 -F >/dev/null || return
+		else
+			sleep 1
+			ib_write_bw -d rxe0 -x "$gid" -s $size -n 80 -F "$PEER_IP" >$dir/raw || return
+			echo "@raw $(awk -v size=$size '$1 == size { print $4 }' $dir/raw)"
+		fi
+	done
+}

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The verbs pipe: two VMs as hosts, each with Soft-RoCE as its RDMA NIC, a pvrdmad and a fake guest; TLS beside it.
+
+TCP goes by another NIC of each VM, so it stays when the RDMA NIC's port is down.
+"""
+
+import json
+import os
+import pathlib
+import sys
+
+import pytest
+
+from bench_lib import verbs
+from conftest import ROOT, Vmlab
+
+BUILD = pathlib.Path(os.environ.get("PVRDMAD", ROOT / "build/host/pvrdmad")).parent
+NODES = (1, 2)
+BOTH = "both hosts have an RDMA NIC"
+
+SCRIPT = r"""#!/bin/bash
+. /vmlab/guest/verbs.sh
+make_nic || exit
+
+# Keys, and nothing said of NICs: they are not to be used.
+start_daemon --tls-psk-file $dir/key || exit
+barrier silent
+until_path tcp silent || exit
+sleep 2
+echo "silent {$(path)}"
+barrier seen
+stop_daemon
+barrier restart
+
+start_daemon --tls-psk-file $dir/key --rdma-unencrypted || exit
+barrier started
+until_path verbs begin || exit
+pair 7900 hosts_verify --seconds 4 >$dir/quiet || echo "verify fails: $?"
+echo "quiet $(cat $dir/quiet)"
+echo "peers $(ctl peers | tr -d '\n')"
+
+# Whose port it is takes turns; both notice.
+pair 7900 hosts_verify --seconds 30 >$dir/faulty 2>$dir/faulty.err &
+load=$!
+until_true 200 grep -q begun $dir/faulty.err
+for round in 1 2; do
+	barrier round$round
+	[ $round != $NODE ] || ip link set $nic down
+	until_path tcp down$round || exit
+	barrier down$round
+	sleep 1
+	echo "still-down$round {$(path)}"
+	[ $round != $NODE ] || ip link set $nic up
+	until_path verbs up$round || exit
+	sleep 1
+done
+kill -0 $load && echo "under-load yes"
+wait $load
+echo "faulty-status $?"
+echo "faulty $(cat $dir/faulty)"
+cat $dir/faulty.err
+echo "paths $(ctl paths | tr -d '\n')"
+
+bandwidths 1 || exit
+barrier over
+stop_daemon
+echo "refused $(cat $dir/log* | grep -c refused:)"
+cat $dir/log*
+exit 0
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """All that the VMs have said: {node: [line, ...]}."""
+    lab = Vmlab(tmp_path_factory.mktemp("verbs"))
+    verbs.fill_share(lab.share, BUILD)
+    result = lab(SCRIPT, *verbs.VMLAB_OPTIONS, timeout=240).check()
+    for node in NODES:
+        sys.stdout.write(f"--- node {node}\n{result.text(node)}\n")
+    return result.nodes
+
+
+def said(run, node, word):
+    lines = [line.removeprefix(f"{word} ") for line in run[node] if line.startswith(f"{word} ")]
+    assert lines, f"no {word}: " + "\n".join(run[node])
+    return lines[-1]
+
+
+def assert_right(text):
+    """hosts_verify's words: something was checked, and all of it is as it was sent."""
+    found = json.loads(text)
+    assert found["steps"] > 50 and found["wrong"] == 0, found
+    assert not found["failed"], found
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_tls_is_not_evaded(run, node):
+    path = json.loads(said(run, node, "silent"))
+    assert path == {"path": "tcp", "why": "TLS is on, RDMA NICs do not encrypt, and --rdma-unencrypted was not given"}
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_verbs_is_chosen(run, node):
+    assert json.loads(said(run, node, "path-begin")) == {"path": "verbs", "why": BOTH}
+    peer = json.loads(said(run, node, "peers"))["peers"][0]
+    assert peer["verbs"] == "rxe0" and peer["verbs_in"] == 1 and peer["verbs_error"] == ""
+    assert peer["tls"].startswith("TLSv1.3")
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_data(run, node):
+    assert_right(said(run, node, "quiet"))
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_port_down_and_up_under_load(run, node):
+    assert said(run, node, "under-load") == "yes"
+    for number in (1, 2):
+        down = json.loads(said(run, node, f"path-down{number}"))
+        assert down["path"] == "tcp" and down["why"] not in ("", BOTH, "not connected yet"), down
+        assert json.loads(said(run, node, f"path-up{number}")) == {"path": "verbs", "why": BOTH}
+    assert said(run, node, "faulty-status") == "0"
+    assert_right(said(run, node, "faulty"))
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_reason_names_the_port(run, node):
+    path = json.loads(said(run, node, f"still-down{node}"))
+    assert path == {"path": "tcp", "why": "the port of this host's RDMA NIC is down"}
+    path = json.loads(said(run, 3 - node, f"still-down{node}"))
+    assert path["path"] == "tcp" and path["why"] != BOTH, path
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_nothing_is_refused(run, node):
+    """Who has no NIC that works does not bother the other host."""
+    assert said(run, node, "refused") == "0"
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_daemons_end_well(run, node):
+    ends = [line for line in run[node] if line.startswith("daemon-status ")]
+    assert ends == ["daemon-status 0"] * 2
+
+
+def test_bandwidth(run, capsys):
+    """For the record: bench-hosts has the row, and takes more rounds."""
+    row = verbs.row(*verbs.bandwidths(run[1]))
+    with capsys.disabled():
+        print(f"\nWRITE of 1 MiB over verbs: {row['value'] / 1e6:.1f} MB/s, ib_write_bw over the same devices: "
+              f"{row['peer_value'] / 1e6:.1f} MB/s, {row['ratio']:.2f} x ", end="")
+    assert row["ratio"] > 0.3
