@@ -5,7 +5,7 @@
 # Both RDMA devices have the same parameters, those that openib needs for rdma_cm; the file of adapters does not know Soft-RoCE.
 QUEUES=P,128,256,192,128:S,2048,1024,1008,64:S,12288,1024,1008,64:S,65536,1024,1008,64
 OPENIB=(--mca btl "openib,self" --mca btl_openib_receive_queues "$QUEUES" --mca btl_openib_use_eager_rdma 1
-	--mca btl_openib_warn_no_device_params_found 0
+	--mca btl_openib_cpc_include rdmacm --mca btl_openib_warn_no_device_params_found 0
 	--mca mca_base_component_path "/tmp/openmpi3:/usr/lib/x86_64-linux-gnu/openmpi/lib/openmpi3")
 TCP=(--mca btl "tcp,self" --mca btl_tcp_if_include 10.77.0.0/16)
 

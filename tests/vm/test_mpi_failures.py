@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What goes wrong with Open MPI over openib: each is over in time, is told where openib tells it, and leaves nothing."""
+
+import re
+
+import applications
+import apps
+import mpi
+import pytest
+from steps import Step, guest_programs, ids, run_steps
+
+pytestmark = pytest.mark.long
+
+RING = f"{mpi.OPENIB} {mpi.RING}"
+DEBIANS = mpi.failing("debians-openib", RING, 90)
+LIMITED = mpi.documented("Locked memory for MPI as it is")
+HANGS = mpi.run("too-little-locked-memory", f"timeout 20 {RING}; [ $? = 124 ]", 90)
+
+# Killed amid its messages: the others are ended, too, and soon.
+KILLED = Step("process-killed", f"""{mpi.SHELL}
+    if [ $NODE = 1 ]; then
+        (as_login '{RING} $(yes ring | head -n 1000)')
+        status=$?
+        echo "status $status"
+        [ $status != 0 ]
+    elif [ $NODE = 2 ]; then
+        until_true 600 pgrep pvr_mpi && sleep 2 && pkill -KILL pvr_mpi
+    fi""", 120)
+AFTERWARDS = mpi.run("afterwards", RING, 120)
+BEFORE = mpi.noted("before")
+LEFT = mpi.nothing_left("nothing-left")
+STEPS = [BEFORE, mpi.LIMIT, DEBIANS, mpi.PREPARED, LIMITED, HANGS, mpi.RAISED, KILLED, AFTERWARDS, LEFT, mpi.COMPLAINTS]
+
+
+@pytest.fixture(scope="module")
+def failures(tmp_path_factory):
+    return run_steps(tmp_path_factory.mktemp("mpi-failures"), STEPS, packages=apps.PACKAGES,
+                     files=[*guest_programs(tmp_path_factory), *mpi.openib_files()],
+                     watch=mpi.watched(BEFORE, LEFT))
+
+
+@pytest.mark.parametrize("step", ids(STEPS))
+def test_failures(failures, step):
+    failures.check(step)
+
+
+def test_debians_openib_says_why_it_cannot(failures):
+    """It has nothing but udcm, which refuses Ethernet."""
+    text = failures.check(DEBIANS.name)[0].text
+    assert "No OpenFabrics connection schemes" in text and re.search(r"CPCs attempted: +udcm$", text, re.MULTILINE), text
+
+
+def test_limit_shows_as_documented(failures):
+    applications.check_output("Locked memory for MPI as it is", failures.check(LIMITED.name)[0].text)
+
+
+def test_too_little_locked_memory_is_not_told(failures):
+    """As documented: who reads this test's failure can mend the document."""
+    assert "ring: ok" not in failures.check(HANGS.name)[0].text
+
+
+@pytest.mark.parametrize("what", mpi.OBJECTS)
+def test_nothing_is_left_in_the_daemon(failures, what):
+    failures.check(LEFT.name)
+    assert mpi.objects(failures.seen, LEFT, what) == mpi.objects(failures.seen, BEFORE, what)
+
+
+def test_run_ended_well(failures):
+    failures.check_end()
