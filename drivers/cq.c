@@ -172,6 +172,17 @@ static u8 wc_network_type(u8 type)
 	(PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM | PVRDMA_WC_WITH_INVALIDATE |      \
 	 PVRDMA_WC_IP_CSUM_OK | PVRDMA_WC_WITH_NETWORK_HDR_TYPE)
 
+static void fill_vlan(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
+		      const struct pvr_dev *dev)
+{
+	if (!(dev->features & PVR_EXT_VLAN) ||
+	    !(cqe->wc_flags & PVRDMA_WC_WITH_VLAN))
+		return;
+	memcpy(&wc->vlan_id, cqe->reserved2 + PVR_CQE_VLAN,
+	       sizeof(wc->vlan_id));
+	wc->wc_flags |= IB_WC_WITH_VLAN;
+}
+
 static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
 		    struct pvr_qp *qp)
 {
@@ -193,6 +204,7 @@ static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
 	wc->port_num = 1;
 	wc->pkey_index = cqe->pkey_index;
 	wc->network_hdr_type = wc_network_type(cqe->network_hdr_type);
+	fill_vlan(wc, cqe, to_pvr_dev(qp->ibqp.device));
 }
 
 /*

@@ -6,6 +6,17 @@
 
 #define BIND_MTU 1024 /* bytes; what every driver says, the device has its own */
 
+/* That of the network interface which has the address. */
+static u32 vlan_of(struct pvr_dev *dev, const struct ib_gid_attr *attr)
+{
+	u16 vlan;
+
+	if (!(dev->features & PVR_EXT_VLAN) ||
+	    rdma_read_gid_l2_fields(attr, &vlan, NULL))
+		return PVR_VLAN_NONE;
+	return vlan < PVR_VLAN_NONE ? vlan : PVR_VLAN_NONE;
+}
+
 int pvr_add_gid(const struct ib_gid_attr *attr, void **context)
 {
 	struct pvr_dev *dev = to_pvr_dev(attr->device);
@@ -14,7 +25,7 @@ int pvr_add_gid(const struct ib_gid_attr *attr, void **context)
 
 	req.hdr.cmd = PVR_CMD_CREATE_BIND;
 	req.create_bind.mtu = BIND_MTU;
-	req.create_bind.vlan = PVR_VLAN_NONE;
+	req.create_bind.vlan = vlan_of(dev, attr);
 	req.create_bind.index = attr->index;
 	memcpy(req.create_bind.new_gid, &attr->gid, sizeof(attr->gid));
 	req.create_bind.gid_type = attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP ?

@@ -146,7 +146,8 @@ enum pvr_ctl {
 #define PVR_EXT_ARM (1u << 13) /* struct pvr_arm: CQs are armed in memory */
 /* An RC QP learns by QP_FATAL, or a failed request, that its peer's guest is gone. */
 #define PVR_EXT_PEER_GONE (1u << 14)
-#define PVR_EXT_ALL ((1u << 15) - 1)
+#define PVR_EXT_VLAN (1u << 15) /* vlan in CREATE_BIND, PVR_CQE_VLAN */
+#define PVR_EXT_ALL ((1u << 16) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT and finds the
@@ -564,6 +565,13 @@ PVR_ABI_FIELD(pvrdma_cqe, sl, 48, 1);
 PVR_ABI_FIELD(pvrdma_cqe, port_num, 50, 1);
 PVR_ABI_FIELD(pvrdma_cqe, smac, 51, 6);
 PVR_ABI_FIELD(pvrdma_cqe, network_hdr_type, 57, 1);
+PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
+
+/*
+ * PVR_EXT_VLAN: what QP1 receives at a GID that was bound with a VLAN has
+ * PVRDMA_WC_WITH_VLAN, and the VLAN's id here in reserved2.
+ */
+#define PVR_CQE_VLAN 0 /* __u16 */
 
 /* pvrdma_sq_wqe_hdr.send_flags; the numbering is that of ib_send_flags. */
 #define PVR_SEND_FENCE (1u << 0)
@@ -1250,7 +1258,7 @@ PVR_ABI_SIZE(pvr_resp_destroy_qp, 24);
 struct pvr_cmd_create_bind {
 	struct pvr_cmd_hdr hdr;
 	__u32 mtu; /* bytes */
-	__u32 vlan; /* PVR_VLAN_NONE */
+	__u32 vlan; /* PVR_VLAN_NONE; PVR_EXT_VLAN: an id below it, too */
 	__u32 index; /* GID table index */
 	__u8 new_gid[16];
 	__u8 gid_type; /* PVR_GID_TYPE_* */

@@ -2,6 +2,8 @@
 /* Datagrams that arrive, from wherever. */
 #include "datapath/ud_receive.h"
 
+#include <string.h>
+
 #include "datapath/complete.h"
 #include "datapath/grh.h"
 #include "datapath/receive.h"
@@ -15,6 +17,17 @@ static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
 	if (!qp->adapter->link_up || !pvr_adapter_dma_ok(qp->adapter))
 		return false;
 	return qp->attr.qkey == qkey;
+}
+
+/* The guest's kernel looks a MAD's GID up among those of the VLAN that it has come by. */
+static void set_vlan(struct pvrdma_cqe *cqe, const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	uint16_t vlan = pvr_gid_vlan(adapter, gid);
+
+	if (vlan == PVR_VLAN_NONE)
+		return;
+	memcpy(cqe->reserved2 + PVR_CQE_VLAN, &vlan, sizeof(vlan));
+	cqe->wc_flags |= PVRDMA_WC_WITH_VLAN;
 }
 
 static void complete(struct pvr_qp *to, const struct pvr_datagram *dgram,
@@ -38,6 +51,8 @@ static void complete(struct pvr_qp *to, const struct pvr_datagram *dgram,
 	/* User space numbers this flag differently, and stock providers pass it on. */
 	if (to->recv_cq->uc == &to->adapter->kernel_uc)
 		cqe.wc_flags |= PVRDMA_WC_WITH_NETWORK_HDR_TYPE;
+	if (to->type == PVR_QPT_GSI)
+		set_vlan(&cqe, to->adapter, dgram->av->dgid);
 	pvr_recv_complete(to, &cqe, dgram->solicited);
 }
 

@@ -106,6 +106,7 @@ struct pvr_async {
 struct pvr_gid_entry {
 	bool bound;
 	uint8_t type; /* PVR_GID_TYPE_* */
+	uint16_t vlan; /* PVR_VLAN_NONE without PVR_EXT_VLAN */
 	uint8_t gid[16];
 };
 
@@ -329,6 +330,8 @@ void pvr_gid_forget_lost(struct pvr_adapter *adapter);
 /* NULL if nothing is bound at @index. */
 const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter,
 					uint32_t index);
+/* Of one of the adapter's GIDs; PVR_VLAN_NONE if it has none, or is also bound without one. */
+uint16_t pvr_gid_vlan(const struct pvr_adapter *adapter, const uint8_t gid[16]);
 
 /* model/adapter.c: what the public functions do, with the lock held */
 void pvr_adapter_do_reset(struct pvr_adapter *adapter);

@@ -37,6 +37,29 @@ const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter, uint3
 	return &adapter->gids[index];
 }
 
+uint16_t pvr_gid_vlan(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	uint16_t vlan = PVR_VLAN_NONE;
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++) {
+		const struct pvr_gid_entry *entry = &adapter->gids[i];
+
+		if (!entry->bound || memcmp(entry->gid, gid, sizeof(entry->gid)))
+			continue;
+		if (entry->vlan == PVR_VLAN_NONE)
+			return PVR_VLAN_NONE;
+		vlan = entry->vlan;
+	}
+	return vlan;
+}
+
+/* Stock drivers' word is not looked at. */
+static uint32_t vlan_of(const struct pvr_adapter *adapter, const struct pvr_cmd_create_bind *cmd)
+{
+	return adapter->features & PVR_EXT_VLAN ? cmd->vlan : PVR_VLAN_NONE;
+}
+
 int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 			union pvr_cmd_resp *resp)
 {
@@ -46,7 +69,7 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	int err;
 
 	if (cmd->index >= PVR_GID_TABLE_LEN || !gid_usable(cmd->new_gid) ||
-	    cmd->gid_type != adapter->gid_type)
+	    cmd->gid_type != adapter->gid_type || vlan_of(adapter, cmd) > PVR_VLAN_NONE)
 		return -EINVAL;
 	pvr_gid_forget_lost(adapter);
 	entry = &adapter->gids[cmd->index];
@@ -63,6 +86,7 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	}
 	entry->bound = true;
 	entry->type = cmd->gid_type;
+	entry->vlan = vlan_of(adapter, cmd);
 	memcpy(entry->gid, cmd->new_gid, sizeof(entry->gid));
 	pvr_debug(adapter, "gid %u: bound %s", cmd->index, gid_name(entry->gid, name));
 	return 0;

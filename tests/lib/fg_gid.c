@@ -23,18 +23,23 @@ void fg_gid_from_ipv4(uint8_t gid[16], uint8_t a, uint8_t b, uint8_t c, uint8_t 
 	memcpy(gid, bytes, sizeof(bytes));
 }
 
-uint32_t fg_bind_gid(struct fg_guest *guest, uint32_t index, const uint8_t gid[16])
+uint32_t fg_bind_gid_vlan(struct fg_guest *guest, uint32_t index, const uint8_t gid[16], uint32_t vlan)
 {
 	struct pvr_cmd_create_bind req = {
 		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_BIND),
 		.mtu = 1024,
-		.vlan = PVR_VLAN_NONE,
+		.vlan = vlan,
 		.index = index,
 		.gid_type = guest->dsr->caps.gid_types,
 	};
 
 	memcpy(req.new_gid, gid, sizeof(req.new_gid));
 	return fg_cmd(guest, &req, sizeof(req), NULL, 0);
+}
+
+uint32_t fg_bind_gid(struct fg_guest *guest, uint32_t index, const uint8_t gid[16])
+{
+	return fg_bind_gid_vlan(guest, index, gid, PVR_VLAN_NONE);
 }
 
 uint32_t fg_unbind_gid(struct fg_guest *guest, uint32_t index, const uint8_t gid[16])

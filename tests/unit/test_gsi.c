@@ -136,6 +136,104 @@ static void test_qp1_survives_reset_and_comes_again(void **state)
 	expect_recv(&env->b.rcq, 1, GRH + MAD);
 }
 
+#define VLAN_INDEX 7 /* in the GID table */
+
+/* b has an address more, and is sent a MAD there. */
+static struct pvrdma_cqe at_vlan(struct t_env *env, uint8_t gid[16], uint32_t vlan)
+{
+	fg_gid_from_ipv4(gid, 10, 78, 0, 2);
+	expect_ok(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, vlan));
+	memcpy(env->b.gid, gid, sizeof(env->b.gid));
+	t_recv(&env->b, 1, 0, GRH + MAD);
+	send_mad(&env->a, &env->b, 2);
+	fg_run(env->host);
+	return expect_recv(&env->b.rcq, 1, GRH + MAD);
+}
+
+static void expect_vlan(const struct pvrdma_cqe *cqe, uint16_t want)
+{
+	uint16_t vlan;
+
+	assert_true(cqe->wc_flags & PVRDMA_WC_WITH_VLAN);
+	memcpy(&vlan, cqe->reserved2 + PVR_CQE_VLAN, sizeof(vlan));
+	assert_int_equal(vlan, want);
+}
+
+static void expect_no_vlan(const struct pvrdma_cqe *cqe)
+{
+	static const uint8_t zeros[sizeof(cqe->reserved2)];
+
+	assert_false(cqe->wc_flags & PVRDMA_WC_WITH_VLAN);
+	assert_memory_equal(cqe->reserved2, zeros, sizeof(zeros));
+}
+
+static void test_mad_says_by_which_vlan_it_came(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t gid[16];
+	struct pvrdma_cqe cqe = at_vlan(env, gid, 4094);
+
+	expect_vlan(&cqe, 4094);
+	/* The index may become that of another VLAN. */
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, gid));
+	cqe = at_vlan(env, gid, 0);
+	expect_vlan(&cqe, 0);
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, gid));
+	cqe = at_vlan(env, gid, PVR_VLAN_NONE);
+	expect_no_vlan(&cqe);
+}
+
+/* As link-local ones: the sender's VLAN is not known, and the NIC itself comes first. */
+static void test_gid_of_a_nic_and_its_vlan_has_none(void **state)
+{
+	struct t_env *env = *state;
+	struct pvrdma_cqe cqe;
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 78, 0, 2);
+	expect_ok(fg_bind_gid(env->g[1], VLAN_INDEX + 1, gid));
+	cqe = at_vlan(env, gid, 5);
+	expect_no_vlan(&cqe);
+	/* Once the NIC has lost it, the VLAN has it alone. */
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX + 1, gid));
+	t_recv(&env->b, 1, 0, GRH + MAD);
+	send_mad(&env->a, &env->b, 2);
+	fg_run(env->host);
+	cqe = expect_recv(&env->b.rcq, 1, GRH + MAD);
+	expect_vlan(&cqe, 5);
+}
+
+static void test_vlans_that_there_are_not_are_rejected(void **state)
+{
+	static const uint32_t bad[] = { PVR_VLAN_NONE + 1, 0x10005, UINT32_MAX };
+	struct t_env *env = *state;
+	uint8_t gid[16];
+
+	fg_gid_from_ipv4(gid, 10, 78, 0, 2);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, bad[i]), EINVAL);
+}
+
+/* They write what they like there. */
+static void test_vlan_of_a_stock_driver_is_not_looked_at(void **state)
+{
+	struct t_env *env = *state;
+	uint8_t gid[16];
+	struct pvrdma_cqe cqe = at_vlan(env, gid, 5);
+
+	expect_no_vlan(&cqe);
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, gid));
+	expect_ok(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, UINT32_MAX));
+}
+
+static int setup_stock(void **state)
+{
+	fg_default_ext = 0;
+	t_setup_gsi_ready(state);
+	fg_default_ext = PVR_EXT_VLAN;
+	return 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,7 +244,13 @@ int main(void)
 		T(test_ud_qps_do_not_reach_qp1_without_its_qkey, gsi_ready),
 		T(test_user_contexts_get_no_qp1, guest),
 		T(test_qp1_survives_reset_and_comes_again, gsi_ready),
+		T(test_mad_says_by_which_vlan_it_came, gsi_ready),
+		T(test_gid_of_a_nic_and_its_vlan_has_none, gsi_ready),
+		T(test_vlans_that_there_are_not_are_rejected, gsi_ready),
+		cmocka_unit_test_setup_teardown(test_vlan_of_a_stock_driver_is_not_looked_at,
+						setup_stock, t_teardown),
 	};
 
+	fg_default_ext = PVR_EXT_VLAN;
 	return T_MAIN(tests);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""rdma_cm finds the adapter through whatever network interface has the address: here a vmxnet3."""
+"""rdma_cm finds the adapter through whatever network interface has the address: a vmxnet3, and a VLAN on it."""
 
 import applications
 import pytest
@@ -7,11 +7,31 @@ from steps import Step, ids, run_steps
 
 pytestmark = pytest.mark.slow
 
+VLAN = Step("vlan", """
+    modprobe 8021q && ip link add link $NETDEV name vlan5 type vlan id 5 && ip link set vlan5 up &&
+        ip address add 10.78.0.$NODE/24 dev vlan5 || exit
+    until_true 50 sh -c "grep -qi 0a4e:000$NODE /sys/class/infiniband/$RDMA_DEV/ports/1/gids/*"
+    status=$?
+    rdma link show; ip -d link show vlan5
+    exit $status""")
+
+
+def over_vlan(name, port, server, client):
+    return Step(name, f"""
+        server_command=(as_user "{server}")
+        client_command=(as_user "{client}")
+        meet {port} 1 2""")
+
+
 STEPS = [
     Step("netdev", "ls -l /sys/class/net/$NETDEV/device/driver | grep vmxnet3"),
     applications.meet("rping", 7174),
     applications.meet("rping by IPv6", 7174),
     applications.meet("udaddy", 7174),
+    VLAN,
+    over_vlan("rping-over-vlan", 7174, "rping -s -V -C 50", "rping -c -a 10.78.0.1 -V -C 50"),
+    over_vlan("udaddy-over-vlan", 7174, "udaddy -c 4", "udaddy -s 10.78.0.1 -c 4"),
+    over_vlan("ib_write_bw-over-vlan", 18515, "ib_write_bw -R -n 100", "ib_write_bw -R -n 100 10.78.0.1"),
     Step("complaints", "! complaints"),
 ]
 
