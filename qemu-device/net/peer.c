@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Peers: who they are, and the connections that we dial.
+ * One peer: the connections that we dial, and those that it has dialled.
  *
  * DOC: dialling
  *
@@ -14,124 +14,17 @@
  * connection of that DSCP, which gets one of the other slots as long as there are any. Until
  * it is up, and if there is none, it uses those of no class.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "state.h"
-#include "verbs_peer.h"
+#include "peer_state.h"
 
-#define PEER_BUCKETS 1024
-#define LISTENERS_MAX 4
 #define BACKOFF_FIRST (50 * PVR_MSEC)
 #define BACKOFF_MAX PVR_SEC
 /* A connection that was up so long was a good one. */
 #define GOOD_NS (PVR_SEC / 2)
 #define SAME_COMPLAINT_NS (60 * PVR_SEC)
 
-struct pvr_peer {
-	struct pvr_peers *peers;
-	LIST_ENTRY(pvr_peer) link;
-	char name[PVR_REMOTE_NAME_MAX];
-	struct pvr_address address;
-	bool has_address;
-	struct pvr_remote *remote; /* NULL: never connected */
-	/* Outgoing. */
-	bool wanted;
-	uint64_t wanted_at; /* the last time */
-	struct pvr_conn *slots[PVR_OUT_MAX]; /* dialling or up */
-	uint8_t dscp[PVR_OUT_MAX]; /* of each slot */
-	unsigned int classes; /* slots with a DSCP, behind the others */
-	unsigned int up, dialling;
-	uint64_t backoff;
-	struct pvr_loop_timer retry;
-	uint64_t connects, failures;
-	bool failing; /* since a connection was up */
-	char tls[PVR_PEER_TEXT];
-	struct pvr_error error; /* of the last attempt, or of the end of a connection */
-	uint64_t complained; /* when, about error */
-	struct pvr_log_bucket bucket;
-	struct pvr_verbs_peer verbs;
-	/* Incoming. */
-	LIST_HEAD(, pvr_conn) incoming;
-	unsigned int in, in_verbs; /* connections: TCP's, queue pairs' */
-	uint64_t instance, replaced; /* of its daemon; of the one before */
-};
-
-struct pvr_peers {
-	struct pvr_net *net;
-	LIST_HEAD(peer_bucket, pvr_peer) buckets[PEER_BUCKETS];
-	size_t num;
-	struct {
-		const struct pvr_peers_ops *ops;
-		void *opaque;
-	} listeners[LISTENERS_MAX];
-	size_t num_listeners;
-	uint64_t random;
-};
-
 static const struct pvr_conn_ops outgoing_ops;
-
-static void dial(struct pvr_peer *peer);
-
-/* ------------------------------------------------------------------- the table */
-
-static struct peer_bucket *bucket_of(struct pvr_peers *peers, const char *name)
-{
-	uint32_t hash = 2166136261u;
-
-	while (*name)
-		hash = (hash ^ (uint8_t)*name++) * 16777619u;
-	return &peers->buckets[hash % PEER_BUCKETS];
-}
-
-static struct pvr_peer *find(struct pvr_peers *peers, const char *name)
-{
-	struct pvr_peer *peer;
-
-	LIST_FOREACH(peer, bucket_of(peers, name), link)
-	{
-		if (!strcmp(peer->name, name))
-			return peer;
-	}
-	return NULL;
-}
-
-static void retry(struct pvr_loop_timer *timer)
-{
-	struct pvr_peer *peer =
-		(struct pvr_peer *)((char *)timer - offsetof(struct pvr_peer, retry));
-
-	dial(peer);
-}
-
-static struct pvr_peer *add(struct pvr_peers *peers, const char *name, struct pvr_error *err)
-{
-	struct pvr_peer *peer;
-
-	if (!pvr_host_name_check(name, err))
-		return NULL;
-	peer = peers->num < PVR_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
-	if (!peer) {
-		pvr_fail(err, "%s", peers->num < PVR_PEERS_MAX ? "out of memory" : "too many hosts");
-		return NULL;
-	}
-	peer->peers = peers;
-	strcpy(peer->name, name);
-	peer->retry.expired = retry;
-	pvr_verbs_peer_init(&peer->verbs, peers->net, peer, peer->name, &peer->address);
-	LIST_INIT(&peer->incoming);
-	LIST_INSERT_HEAD(bucket_of(peers, name), peer, link);
-	peers->num++;
-	return peer;
-}
-
-static struct pvr_peer *find_or_add(struct pvr_peers *peers, const char *name,
-				    struct pvr_error *err)
-{
-	struct pvr_peer *peer = find(peers, name);
-
-	return peer ? peer : add(peers, name, err);
-}
 
 static struct pvr_remote *remote_of(struct pvr_peer *peer)
 {
@@ -140,14 +33,23 @@ static struct pvr_remote *remote_of(struct pvr_peer *peer)
 	return peer->remote;
 }
 
+struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name)
+{
+	struct pvr_peer *peer;
+	struct pvr_error why;
+
+	if (!strcmp(name, peers->net->settings.name))
+		return NULL;
+	peer = pvr_peers_find_or_add(peers, name, &why);
+	return peer ? remote_of(peer) : NULL;
+}
+
 /* Spreads what many do at the same time: 3/4 to 5/4 of it. */
 static uint64_t jitter(struct pvr_peers *peers, uint64_t ns)
 {
 	peers->random = peers->random * 6364136223846793005ull + 1442695040888963407ull;
 	return ns / 4 * 3 + (peers->random >> 33) % (ns / 2);
 }
-
-/* ----------------------------------------------------------------- what people see */
 
 static void set_error(struct pvr_peer *peer, const char *why)
 {
@@ -165,25 +67,6 @@ static void set_error(struct pvr_peer *peer, const char *why)
 			    pvr_address_format(&peer->address, at), why);
 }
 
-static void tell(struct pvr_peer *peer, bool up)
-{
-	struct pvr_peers *peers = peer->peers;
-	size_t i;
-
-	for (i = 0; i < peers->num_listeners; i++)
-		peers->listeners[i].ops->changed(peers->listeners[i].opaque, peer->name,
-						 peer->remote, up);
-}
-
-bool pvr_peers_listen(struct pvr_peers *peers, const struct pvr_peers_ops *ops, void *opaque)
-{
-	if (peers->num_listeners == LISTENERS_MAX)
-		return false;
-	peers->listeners[peers->num_listeners].ops = ops;
-	peers->listeners[peers->num_listeners++].opaque = opaque;
-	return true;
-}
-
 /* -------------------------------------------------------------------- dialling */
 
 static unsigned int connections(const struct pvr_net *net)
@@ -195,9 +78,24 @@ static unsigned int connections(const struct pvr_net *net)
 	return net->env.workers < 2 ? 2 : net->env.workers;
 }
 
-static unsigned int slots(const struct pvr_peer *peer)
+unsigned int pvr_peer_slots(const struct pvr_peer *peer)
 {
 	return connections(peer->peers->net) + peer->classes;
+}
+
+/* A hostile guest can use up the slots, and then all that have a class are one again. */
+void pvr_peer_add_class(struct pvr_peer *peer, uint8_t dscp)
+{
+	unsigned int slot;
+
+	for (slot = connections(peer->peers->net); slot < pvr_peer_slots(peer); slot++) {
+		if (peer->dscp[slot] == dscp)
+			return;
+	}
+	if (slot == PVR_OUT_MAX || peer->slots[slot])
+		return;
+	peer->dscp[slot] = dscp;
+	peer->classes++;
 }
 
 /* The next attempt is not now. */
@@ -229,7 +127,7 @@ static void fill_hello(const struct pvr_peer *peer, struct pvr_hello *hello, uns
 		.features = net->nics ? PVR_HELLO_F_RDMA : 0,
 		.chunk = PVR_HELLO_CHUNK,
 		.index = (uint8_t)slot,
-		.count = (uint8_t)slots(peer),
+		.count = (uint8_t)pvr_peer_slots(peer),
 		.dscp = peer->dscp[slot],
 		.keepalive_ms = net->settings.keepalive * 1000,
 	};
@@ -272,9 +170,9 @@ static bool is_forgotten(const struct pvr_peer *peer)
 	return !peer->up && pvr_loop_now() - peer->wanted_at > limit;
 }
 
-static void dial(struct pvr_peer *peer)
+void pvr_peer_dial(struct pvr_peer *peer)
 {
-	unsigned int num = slots(peer), slot;
+	unsigned int num = pvr_peer_slots(peer), slot;
 	struct pvr_error why;
 
 	if (is_forgotten(peer))
@@ -291,6 +189,14 @@ static void dial(struct pvr_peer *peer)
 			break;
 		}
 	}
+}
+
+void pvr_peer_retry(struct pvr_loop_timer *timer)
+{
+	struct pvr_peer *peer =
+		(struct pvr_peer *)((char *)timer - offsetof(struct pvr_peer, retry));
+
+	pvr_peer_dial(peer);
 }
 
 static void free_slot(struct pvr_peer *peer, struct pvr_conn *conn)
@@ -348,7 +254,7 @@ static void first_is_up(struct pvr_peer *peer, const struct pvr_conn *conn)
 	pvr_net_log_limited(peer->peers->net, &peer->bucket, PVR_LOG_INFO,
 			    "connected to host %s at %s, TLS: %s", peer->name,
 			    pvr_address_format(&peer->address, at), peer->tls);
-	tell(peer, true);
+	pvr_peer_tell(peer, true);
 }
 
 static void dialled(struct pvr_conn *conn)
@@ -372,7 +278,7 @@ static void dialled(struct pvr_conn *conn)
 	if (!peer->up++)
 		first_is_up(peer, conn);
 	pvr_verbs_peer_want(&peer->verbs, conn->theirs.features);
-	dial(peer);
+	pvr_peer_dial(peer);
 }
 
 static void outgoing_hello(struct pvr_conn *conn)
@@ -402,7 +308,7 @@ static void outgoing_lost(struct pvr_conn *conn)
 				    conn->closing ? PVR_LOG_INFO : PVR_LOG_WARN,
 				    "the connection to host %s has ended: %s", peer->name,
 				    conn->why.text);
-		tell(peer, false);
+		pvr_peer_tell(peer, false);
 		pvr_verbs_peer_forget(&peer->verbs);
 	}
 	pvr_conn_destroy(conn);
@@ -410,7 +316,7 @@ static void outgoing_lost(struct pvr_conn *conn)
 		peer->backoff = 0;
 	else if (!peer->retry.loop)
 		back_off(peer);
-	dial(peer);
+	pvr_peer_dial(peer);
 }
 
 /* -------------------------------------------------------------------- incoming */
@@ -419,7 +325,7 @@ static void outgoing_lost(struct pvr_conn *conn)
 bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_bye *reason,
 		     struct pvr_error *why)
 {
-	struct pvr_peer *peer = find_or_add(peers, conn->theirs.name, why);
+	struct pvr_peer *peer = pvr_peers_find_or_add(peers, conn->theirs.name, why);
 	char at[PVR_ADDRESS_TEXT];
 
 	*reason = PVR_BYE_LIMIT;
@@ -454,7 +360,7 @@ static void replace(struct pvr_peer *peer, const struct pvr_conn *by)
 void pvr_peers_add_incoming(struct pvr_conn *conn)
 {
 	struct pvr_net *net = conn->net;
-	struct pvr_peer *peer = find(net->peers, conn->theirs.name);
+	struct pvr_peer *peer = pvr_peers_find(net->peers, conn->theirs.name);
 	char from[PVR_ADDRESS_TEXT];
 
 	conn->peer = peer;
@@ -498,46 +404,34 @@ void pvr_peers_lost(struct pvr_conn *conn)
 		incoming_lost(conn);
 }
 
-/* --------------------------------------------------- what a directory tells and asks */
+/* ---------------------------------------------------------------- ending them */
 
-static void close_all(struct pvr_peer *peer, const char *why)
+void pvr_peer_stop_dialling(struct pvr_peer *peer)
 {
-	struct pvr_conn *conn;
 	unsigned int slot;
 
+	pvr_loop_timer_disarm(&peer->retry);
 	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
-		conn = peer->slots[slot];
-		if (!conn)
-			continue;
-		if (conn->up_since) {
-			pvr_traffic_close(conn, PVR_BYE_DONE, why);
-		} else {
+		struct pvr_conn *conn = peer->slots[slot];
+
+		if (conn && !conn->up_since) {
 			free_slot(peer, conn);
 			pvr_conn_destroy(conn);
 		}
 	}
-	pvr_loop_timer_disarm(&peer->retry);
-	peer->backoff = 0;
-	pvr_verbs_peer_close(&peer->verbs, why);
 }
 
-void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what)
+void pvr_peer_hang_up(struct pvr_peer *peer, const char *why)
 {
-	struct pvr_peer *peer;
-	struct pvr_conn *conn;
-	size_t i;
+	unsigned int slot;
 
-	for (i = 0; i < PEER_BUCKETS; i++) {
-		LIST_FOREACH(peer, &peers->buckets[i], link)
-		{
-			LIST_FOREACH(conn, &peer->incoming, link)
-			{
-				if (conn->verbs && !pvr_verbs_works(conn->verbs))
-					pvr_traffic_close(conn, PVR_BYE_DEVICE, what);
-			}
-			pvr_verbs_peer_changed(&peer->verbs, what);
-		}
+	pvr_peer_stop_dialling(peer);
+	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+		if (peer->slots[slot])
+			pvr_traffic_close(peer->slots[slot], PVR_BYE_DONE, why);
 	}
+	peer->backoff = 0;
+	pvr_verbs_peer_close(&peer->verbs, why);
 }
 
 void pvr_peers_idle(struct pvr_conn *conn)
@@ -558,244 +452,5 @@ void pvr_peers_idle(struct pvr_conn *conn)
 		return;
 	peer->wanted = false;
 	peer->classes = 0;
-	close_all(peer, "it was not used for long");
-}
-
-static bool check_reachable(const struct pvr_net *net, const char *name,
-			    const struct pvr_address *address, struct pvr_error *err)
-{
-	if (!strcmp(name, net->settings.name))
-		return pvr_fail(err, "host '%s' is this one", name);
-	if (net->tls)
-		return pvr_tls_context_knows(net->tls, name, err);
-	if (net->settings.insecure || pvr_address_is_loopback(address))
-		return true;
-	return pvr_fail(err, "host '%s' needs TLS, and pvrdmad has no keys: see --tls-psk-file, "
-			     "--tls-cert and --insecure", name);
-}
-
-bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *text,
-		   struct pvr_error *err)
-{
-	struct pvr_address address;
-	struct pvr_peer *peer;
-
-	if (!pvr_address_parse(&address, text, err) ||
-	    !check_reachable(peers->net, name, &address, err))
-		return false;
-	peer = find_or_add(peers, name, err);
-	if (!peer)
-		return false;
-	if (peer->has_address && !pvr_address_equal(&peer->address, &address))
-		close_all(peer, "it has another address now");
-	peer->address = address;
-	peer->has_address = true;
-	dial(peer);
-	return true;
-}
-
-void pvr_peers_forget(struct pvr_peers *peers, const char *name)
-{
-	struct pvr_peer *peer = find(peers, name);
-	unsigned int slot;
-
-	if (!peer)
-		return;
-	peer->has_address = peer->wanted = false;
-	pvr_verbs_peer_forget(&peer->verbs);
-	pvr_loop_timer_disarm(&peer->retry);
-	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
-		struct pvr_conn *conn = peer->slots[slot];
-
-		if (conn && !conn->up_since) {
-			free_slot(peer, conn);
-			pvr_conn_destroy(conn);
-		}
-	}
-}
-
-static bool want(struct pvr_peer *peer)
-{
-	peer->wanted = true;
-	peer->wanted_at = pvr_loop_now();
-	dial(peer);
-	return true;
-}
-
-/* A hostile guest can use up the slots, and then all that have a class are one again. */
-static void add_class(struct pvr_peer *peer, uint8_t dscp)
-{
-	unsigned int slot;
-
-	for (slot = connections(peer->peers->net); slot < slots(peer); slot++) {
-		if (peer->dscp[slot] == dscp)
-			return;
-	}
-	if (slot == PVR_OUT_MAX || peer->slots[slot])
-		return;
-	peer->dscp[slot] = dscp;
-	peer->classes++;
-}
-
-bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dscp)
-{
-	struct pvr_peer *peer = find(peers, name);
-
-	if (!peer || !peer->has_address)
-		return false;
-	if (dscp && !peers->net->settings.dscp_fixed)
-		add_class(peer, dscp);
-	return want(peer);
-}
-
-bool pvr_peers_want(struct pvr_peers *peers, const char *name)
-{
-	struct pvr_peer *peer = find(peers, name);
-
-	return peer && peer->has_address && want(peer);
-}
-
-struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name)
-{
-	struct pvr_peer *peer;
-	struct pvr_error why;
-
-	if (!strcmp(name, peers->net->settings.name))
-		return NULL;
-	peer = find_or_add(peers, name, &why);
-	return peer ? remote_of(peer) : NULL;
-}
-
-bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabric,
-		     const uint8_t gid[16])
-{
-	struct pvr_peer *peer = find(peers, name);
-	unsigned int slot;
-
-	if (!peer || !peer->has_address)
-		return false;
-	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
-		if (peer->slots[slot] && peer->slots[slot]->up_since &&
-		    pvr_out_where(peer->remote, PVR_PIPE_TCP, slot, fabric, gid))
-			return true;
-	}
-	want(peer);
-	return false;
-}
-
-/* ------------------------------------------------------------------ for people */
-
-static enum pvr_peer_state state_of(const struct pvr_peer *peer)
-{
-	if (peer->up)
-		return PVR_PEER_UP;
-	if (!peer->wanted)
-		return PVR_PEER_IDLE;
-	return peer->failing ? PVR_PEER_UNREACHABLE : PVR_PEER_CONNECTING;
-}
-
-bool pvr_peers_is_up(struct pvr_peers *peers, const char *name)
-{
-	const struct pvr_peer *peer = find(peers, name);
-
-	return peer && peer->up;
-}
-
-const char *pvr_peer_state_name(enum pvr_peer_state state)
-{
-	static const char *const names[] = {
-		[PVR_PEER_IDLE] = "idle",
-		[PVR_PEER_CONNECTING] = "connecting",
-		[PVR_PEER_UP] = "up",
-		[PVR_PEER_UNREACHABLE] = "unreachable",
-	};
-
-	return names[state];
-}
-
-static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
-		     char address[PVR_ADDRESS_TEXT])
-{
-	const struct pvr_conn *conn = LIST_FIRST(&peer->incoming);
-
-	*info = (struct pvr_peer_info){
-		.name = peer->name,
-		.address = peer->has_address ? pvr_address_format(&peer->address, address) : "",
-		.state = state_of(peer),
-		.remote = peer->remote,
-		.out = peer->up,
-		.in = peer->in,
-		.device = pvr_verbs_peer_device(&peer->verbs),
-		.verbs_in = peer->in_verbs,
-		.verbs_error = peer->verbs.error.text,
-		.wanted = peer->wanted ? slots(peer) : 0,
-		.tls = peer->tls[0]		  ? peer->tls
-		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)
-						  : "off",
-		.error = peer->error.text,
-		.connects = peer->connects,
-		.failures = peer->failures,
-	};
-}
-
-void pvr_peers_for_each(struct pvr_peers *peers,
-			void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque)
-{
-	char address[PVR_ADDRESS_TEXT];
-	struct pvr_peer_info info;
-	struct pvr_peer *peer;
-	size_t i;
-
-	for (i = 0; i < PEER_BUCKETS; i++) {
-		LIST_FOREACH(peer, &peers->buckets[i], link)
-		{
-			describe(peer, &info, address);
-			fn(opaque, &info);
-		}
-	}
-}
-
-/* ------------------------------------------------------------------ life cycle */
-
-struct pvr_peers *pvr_peers_create(struct pvr_net *net)
-{
-	struct pvr_peers *peers = calloc(1, sizeof(*peers));
-	size_t i;
-
-	if (!peers)
-		return NULL;
-	peers->net = net;
-	peers->random = net->instance;
-	for (i = 0; i < PEER_BUCKETS; i++)
-		LIST_INIT(&peers->buckets[i]);
-	return peers;
-}
-
-static void destroy_peer(struct pvr_peer *peer)
-{
-	unsigned int slot;
-
-	/* Those that were up have come back from their workers by now. */
-	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
-		if (peer->slots[slot])
-			pvr_conn_destroy(peer->slots[slot]);
-	}
-	pvr_verbs_peer_forget(&peer->verbs);
-	pvr_loop_timer_disarm(&peer->retry);
-	LIST_REMOVE(peer, link);
-	free(peer);
-}
-
-void pvr_peers_destroy(struct pvr_peers *peers)
-{
-	struct pvr_peer *peer;
-	size_t i;
-
-	if (!peers)
-		return;
-	for (i = 0; i < PEER_BUCKETS; i++) {
-		while ((peer = LIST_FIRST(&peers->buckets[i])))
-			destroy_peer(peer);
-	}
-	free(peers);
+	pvr_peer_hang_up(peer, "it was not used for long");
 }

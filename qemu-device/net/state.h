@@ -59,7 +59,7 @@ __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *n
 /* incoming.c: a socket was accepted. */
 void pvr_incoming_accept(struct pvr_net *net, int fd, const struct pvr_address *address);
 
-/* peer.c */
+/* peers.c, peer.c */
 struct pvr_peers *pvr_peers_create(struct pvr_net *net);
 void pvr_peers_destroy(struct pvr_peers *peers);
 /* A connection that the peer has dialled is up, or ends (its worker has given it back). */

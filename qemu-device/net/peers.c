@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Peers: who they are, what a directory tells of them and asks, what people see. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "peer_state.h"
+
+/* ------------------------------------------------------------------- the table */
+
+static struct peer_bucket *bucket_of(struct pvr_peers *peers, const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	while (*name)
+		hash = (hash ^ (uint8_t)*name++) * 16777619u;
+	return &peers->buckets[hash % PVR_PEER_BUCKETS];
+}
+
+struct pvr_peer *pvr_peers_find(struct pvr_peers *peers, const char *name)
+{
+	struct pvr_peer *peer;
+
+	LIST_FOREACH(peer, bucket_of(peers, name), link)
+	{
+		if (!strcmp(peer->name, name))
+			return peer;
+	}
+	return NULL;
+}
+
+static struct pvr_peer *add(struct pvr_peers *peers, const char *name, struct pvr_error *err)
+{
+	struct pvr_peer *peer;
+
+	if (!pvr_host_name_check(name, err))
+		return NULL;
+	peer = peers->num < PVR_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
+	if (!peer) {
+		pvr_fail(err, "%s", peers->num < PVR_PEERS_MAX ? "out of memory" : "too many hosts");
+		return NULL;
+	}
+	peer->peers = peers;
+	strcpy(peer->name, name);
+	peer->retry.expired = pvr_peer_retry;
+	pvr_verbs_peer_init(&peer->verbs, peers->net, peer, peer->name, &peer->address);
+	LIST_INIT(&peer->incoming);
+	LIST_INSERT_HEAD(bucket_of(peers, name), peer, link);
+	peers->num++;
+	return peer;
+}
+
+struct pvr_peer *pvr_peers_find_or_add(struct pvr_peers *peers, const char *name,
+				       struct pvr_error *err)
+{
+	struct pvr_peer *peer = pvr_peers_find(peers, name);
+
+	return peer ? peer : add(peers, name, err);
+}
+
+/* ------------------------------------------------------------------- listeners */
+
+void pvr_peer_tell(struct pvr_peer *peer, bool up)
+{
+	struct pvr_peers *peers = peer->peers;
+	size_t i;
+
+	for (i = 0; i < peers->num_listeners; i++)
+		peers->listeners[i].ops->changed(peers->listeners[i].opaque, peer->name,
+						 peer->remote, up);
+}
+
+bool pvr_peers_listen(struct pvr_peers *peers, const struct pvr_peers_ops *ops, void *opaque)
+{
+	if (peers->num_listeners == PVR_PEER_LISTENERS)
+		return false;
+	peers->listeners[peers->num_listeners].ops = ops;
+	peers->listeners[peers->num_listeners++].opaque = opaque;
+	return true;
+}
+
+/* --------------------------------------------------- what a directory tells and asks */
+
+static bool check_reachable(const struct pvr_net *net, const char *name,
+			    const struct pvr_address *address, struct pvr_error *err)
+{
+	if (!strcmp(name, net->settings.name))
+		return pvr_fail(err, "host '%s' is this one", name);
+	if (net->tls)
+		return pvr_tls_context_knows(net->tls, name, err);
+	if (net->settings.insecure || pvr_address_is_loopback(address))
+		return true;
+	return pvr_fail(err, "host '%s' needs TLS, and pvrdmad has no keys: see --tls-psk-file, "
+			     "--tls-cert and --insecure", name);
+}
+
+bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *text,
+		   struct pvr_error *err)
+{
+	struct pvr_address address;
+	struct pvr_peer *peer;
+
+	if (!pvr_address_parse(&address, text, err) ||
+	    !check_reachable(peers->net, name, &address, err))
+		return false;
+	peer = pvr_peers_find_or_add(peers, name, err);
+	if (!peer)
+		return false;
+	if (peer->has_address && !pvr_address_equal(&peer->address, &address))
+		pvr_peer_hang_up(peer, "it has another address now");
+	peer->address = address;
+	peer->has_address = true;
+	pvr_peer_dial(peer);
+	return true;
+}
+
+void pvr_peers_forget(struct pvr_peers *peers, const char *name)
+{
+	struct pvr_peer *peer = pvr_peers_find(peers, name);
+
+	if (!peer)
+		return;
+	peer->has_address = peer->wanted = false;
+	pvr_verbs_peer_forget(&peer->verbs);
+	pvr_peer_stop_dialling(peer);
+}
+
+static bool want(struct pvr_peer *peer)
+{
+	peer->wanted = true;
+	peer->wanted_at = pvr_loop_now();
+	pvr_peer_dial(peer);
+	return true;
+}
+
+bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dscp)
+{
+	struct pvr_peer *peer = pvr_peers_find(peers, name);
+
+	if (!peer || !peer->has_address)
+		return false;
+	if (dscp && !peers->net->settings.dscp_fixed)
+		pvr_peer_add_class(peer, dscp);
+	return want(peer);
+}
+
+bool pvr_peers_want(struct pvr_peers *peers, const char *name)
+{
+	struct pvr_peer *peer = pvr_peers_find(peers, name);
+
+	return peer && peer->has_address && want(peer);
+}
+
+bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabric,
+		     const uint8_t gid[16])
+{
+	struct pvr_peer *peer = pvr_peers_find(peers, name);
+	unsigned int slot;
+
+	if (!peer || !peer->has_address)
+		return false;
+	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+		if (peer->slots[slot] && peer->slots[slot]->up_since &&
+		    pvr_out_where(peer->remote, PVR_PIPE_TCP, slot, fabric, gid))
+			return true;
+	}
+	want(peer);
+	return false;
+}
+
+/* -------------------------------------------------------------- RDMA NICs of ours */
+
+void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what)
+{
+	struct pvr_peer *peer;
+	struct pvr_conn *conn;
+	size_t i;
+
+	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
+		LIST_FOREACH(peer, &peers->buckets[i], link)
+		{
+			LIST_FOREACH(conn, &peer->incoming, link)
+			{
+				if (conn->verbs && !pvr_verbs_works(conn->verbs))
+					pvr_traffic_close(conn, PVR_BYE_DEVICE, what);
+			}
+			pvr_verbs_peer_changed(&peer->verbs, what);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ for people */
+
+static enum pvr_peer_state state_of(const struct pvr_peer *peer)
+{
+	if (peer->up)
+		return PVR_PEER_UP;
+	if (!peer->wanted)
+		return PVR_PEER_IDLE;
+	return peer->failing ? PVR_PEER_UNREACHABLE : PVR_PEER_CONNECTING;
+}
+
+bool pvr_peers_is_up(struct pvr_peers *peers, const char *name)
+{
+	const struct pvr_peer *peer = pvr_peers_find(peers, name);
+
+	return peer && peer->up;
+}
+
+const char *pvr_peer_state_name(enum pvr_peer_state state)
+{
+	static const char *const names[] = {
+		[PVR_PEER_IDLE] = "idle",
+		[PVR_PEER_CONNECTING] = "connecting",
+		[PVR_PEER_UP] = "up",
+		[PVR_PEER_UNREACHABLE] = "unreachable",
+	};
+
+	return names[state];
+}
+
+static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
+		     char address[PVR_ADDRESS_TEXT])
+{
+	const struct pvr_conn *conn = LIST_FIRST(&peer->incoming);
+
+	*info = (struct pvr_peer_info){
+		.name = peer->name,
+		.address = peer->has_address ? pvr_address_format(&peer->address, address) : "",
+		.state = state_of(peer),
+		.remote = peer->remote,
+		.out = peer->up,
+		.in = peer->in,
+		.device = pvr_verbs_peer_device(&peer->verbs),
+		.verbs_in = peer->in_verbs,
+		.verbs_error = peer->verbs.error.text,
+		.wanted = peer->wanted ? pvr_peer_slots(peer) : 0,
+		.tls = peer->tls[0]		  ? peer->tls
+		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)
+						  : "off",
+		.error = peer->error.text,
+		.connects = peer->connects,
+		.failures = peer->failures,
+	};
+}
+
+void pvr_peers_for_each(struct pvr_peers *peers,
+			void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque)
+{
+	char address[PVR_ADDRESS_TEXT];
+	struct pvr_peer_info info;
+	struct pvr_peer *peer;
+	size_t i;
+
+	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
+		LIST_FOREACH(peer, &peers->buckets[i], link)
+		{
+			describe(peer, &info, address);
+			fn(opaque, &info);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ life cycle */
+
+struct pvr_peers *pvr_peers_create(struct pvr_net *net)
+{
+	struct pvr_peers *peers = calloc(1, sizeof(*peers));
+	size_t i;
+
+	if (!peers)
+		return NULL;
+	peers->net = net;
+	peers->random = net->instance;
+	for (i = 0; i < PVR_PEER_BUCKETS; i++)
+		LIST_INIT(&peers->buckets[i]);
+	return peers;
+}
+
+static void destroy_peer(struct pvr_peer *peer)
+{
+	unsigned int slot;
+
+	/* Those that were up have come back from their workers by now. */
+	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+		if (peer->slots[slot])
+			pvr_conn_destroy(peer->slots[slot]);
+	}
+	pvr_verbs_peer_forget(&peer->verbs);
+	pvr_loop_timer_disarm(&peer->retry);
+	LIST_REMOVE(peer, link);
+	free(peer);
+}
+
+void pvr_peers_destroy(struct pvr_peers *peers)
+{
+	struct pvr_peer *peer;
+	size_t i;
+
+	if (!peers)
+		return;
+	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
+		while ((peer = LIST_FIRST(&peers->buckets[i])))
+			destroy_peer(peer);
+	}
+	free(peers);
+}
