@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* How fast two hosts are, as their guests see it: bandwidth of messages, latency of a WRITE. */
-#include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -218,11 +217,8 @@ static bool parse(struct bench *bench, int argc, char **argv, const char **what)
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = guests_next_option(&bench->guests, argc, argv, options, help)) != -1) {
 		switch (option) {
-		case 'h':
-			fputs(help, stdout);
-			exit(0);
 		case 'w':
 			*what = optarg;
 			break;
@@ -237,10 +233,6 @@ static bool parse(struct bench *bench, int argc, char **argv, const char **what)
 			break;
 		case 'd':
 			bench->depth = (uint32_t)atoi(optarg);
-			break;
-		case GUESTS_SERVE:
-		case GUESTS_JOIN:
-			guests_take_option(&bench->guests, option, optarg);
 			break;
 		default:
 			return false;

@@ -35,11 +35,28 @@ static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t r
 	return guest;
 }
 
-void guests_take_option(struct guests *guests, int option, const char *arg)
+static void take_option(struct guests *guests, int option, const char *arg)
 {
 	if (guests->serve || guests->join)
 		fg_die("--serve and --join: one of them, once");
 	*(option == GUESTS_SERVE ? &guests->serve : &guests->join) = arg;
+}
+
+int guests_next_option(struct guests *guests, int argc, char **argv, const struct option *options,
+		       const char *help)
+{
+	int option;
+
+	while (true) {
+		option = getopt_long(argc, argv, "h", options, NULL);
+		if (option == 'h') {
+			fputs(help, stdout);
+			exit(0);
+		}
+		if (option != GUESTS_SERVE && option != GUESTS_JOIN)
+			return option;
+		take_option(guests, option, optarg);
+	}
 }
 
 int guests_here(const struct guests *guests)

@@ -6,6 +6,8 @@
 #ifndef HOSTS_GUESTS_H
 #define HOSTS_GUESTS_H
 
+#include <getopt.h>
+
 #include "fake_guest.h"
 #include "far.h"
 
@@ -28,8 +30,12 @@ struct guests {
 	"                       joins this one, with the same options otherwise\n"           \
 	"  --join ADDRESS:PORT  the first guest is here, and the second there\n"
 
-/* Once, before guests_open(). */
-void guests_take_option(struct guests *guests, int option, const char *arg);
+/*
+ * As getopt_long(), but those above are taken, before guests_open(), and "help" ('h') prints
+ * @help and ends the process. The others are the caller's.
+ */
+int guests_next_option(struct guests *guests, int argc, char **argv, const struct option *options,
+		       const char *help);
 /* Of the specs on the command line: two, or one if the other guest is elsewhere. */
 int guests_here(const struct guests *guests);
 

@@ -11,7 +11,6 @@
  * Where the guests are in two processes, each has one end of each stream, and they tell
  * each other how far they are.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -461,11 +460,8 @@ static bool parse(struct run *run, int argc, char **argv, double *seconds, bool 
 {
 	int option;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = guests_next_option(&run->guests, argc, argv, options, help)) != -1) {
 		switch (option) {
-		case 'h':
-			fputs(help, stdout);
-			exit(0);
 		case 's':
 			*seconds = atof(optarg);
 			break;
@@ -486,10 +482,6 @@ static bool parse(struct run *run, int argc, char **argv, double *seconds, bool 
 			break;
 		case 'f':
 			*may_fail = true;
-			break;
-		case GUESTS_SERVE:
-		case GUESTS_JOIN:
-			guests_take_option(&run->guests, option, optarg);
 			break;
 		default:
 			return false;
