@@ -105,9 +105,10 @@ def test_mistakes_name_file_and_line(tmp_path, text, says):
     (["--etcd", "127.0.0.1"], "etcd '127.0.0.1' is no URL"),
     (["--etcd-lease", "5"], "there are settings of etcd, but not etcd = URL itself"),
     (["--advertise", "host.example"], "'host.example' is no IP address"),
-    (["--etcd", "http://127.0.0.1:1", "--listen", f"0.0.0.0:{free_port()}", "--insecure"], "give --advertise ADDRESS"),
+    (["--etcd", "http://127.0.0.1:1", "--listen", "0.0.0.0:PORT", "--insecure"], "give --advertise ADDRESS"),
 ])
 def test_wrong_options(tmp_path, args, says):
+    args = [arg.replace("PORT", str(free_port())) for arg in args]
     done = run_pvrdmad("--control", tmp_path / "c", "--name", "h1", *args)
     assert done.returncode in (1, 2) and says in done.stderr, done.stderr
 
