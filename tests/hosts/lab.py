@@ -4,6 +4,7 @@
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,6 +87,37 @@ class Daemon:
             return self.child.wait()
 
 
+class Etcd:
+    """The directory of a lab, on a host of its own, whose data outlive the process."""
+
+    PORT = 2379
+
+    def __init__(self, lab, number):
+        assert shutil.which("etcd"), "etcd is missing: run scripts/deps"
+        self.lab, self.number = lab, number
+        self.url = f"http://{address(number)}:{self.PORT}"
+        self.log_path = lab.folder / "etcd.log"
+        self.child = None
+
+    def start(self):
+        peer = f"http://{address(self.number)}:{self.PORT + 1}"
+        argv = [*self.lab.hosts.enter(self.number), "etcd", "--data-dir", self.lab.folder / "etcd", "--unsafe-no-fsync",
+                "--listen-client-urls", self.url, "--advertise-client-urls", self.url, "--listen-peer-urls", peer,
+                "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}"]
+        with open(self.log_path, "ab") as log:
+            begin = log.tell()
+            self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_until(lambda: b"ready to serve client requests" in self.log_path.read_bytes()[begin:]
+                   or self.child.poll() is not None, "etcd is ready")
+        assert self.child.poll() is None, self.log_path.read_text()[-2000:]
+
+    def kill(self):
+        if self.child:
+            self.child.kill()
+            self.child.wait()
+        self.child = None
+
+
 class Run:
     """A hosts_verify or hosts_bench at work."""
 
@@ -120,11 +152,13 @@ class Run:
 
 
 class Lab:
-    """Hosts with a guest each: guest N on host N. `pipe`: tcp, or tls with a pre-shared key."""
+    """Hosts with a guest each: guest N on host N. `pipe`: tcp, or tls with a pre-shared key. With etcd=True that is
+    what they find each other by, on one more host."""
 
-    def __init__(self, folder, hosts=2, pipe="tcp", weather=False, args=(), guests_per_host=1, fabrics=None):
+    def __init__(self, folder, hosts=2, pipe="tcp", weather=False, args=(), guests_per_host=1, fabrics=None, etcd=False):
         self.folder = folder
-        self.hosts = Hosts(hosts, weather)
+        self.hosts = Hosts(hosts + etcd, weather)
+        self.etcd = Etcd(self, hosts + 1) if etcd else None
         self.fabrics = fabrics or {}
         self.runs = []
         self.counter = 0
@@ -136,6 +170,8 @@ class Lab:
         for number in range(1, hosts + 1):
             peers = [word for other in range(1, hosts + 1) if other != number
                      for word in ("--peer", f"host{other}={address(other)}")]
+            if etcd:
+                peers = ["--etcd", self.etcd.url, "--etcd-lease", 2]
             guests = [number + hosts * nth for nth in range(guests_per_host)]
             self.daemons[number] = Daemon(self, number, guests, [*how, *peers, *args])
 
@@ -145,11 +181,21 @@ class Lab:
 
     def start(self):
         self.hosts.start()
+        if self.etcd:
+            self.etcd.start()
         for daemon in self.daemons.values():
             daemon.start()
 
     def _of(self, guest):
         return next(daemon for daemon in self.daemons.values() if guest in daemon.guests)
+
+    def move(self, guest, number):
+        """The guest's adapter to another host, where it is plugged in next."""
+        before, after = self._of(guest), self.daemons[number]
+        before.ctl("remove-adapter", f"vm{guest}")
+        before.guests.remove(guest)
+        after.guests.append(guest)
+        after.ctl("add-adapter", f"name=vm{guest},socket={after.socket(guest)},mac={mac(guest)}{after.fabric}")
 
     def plug(self, guest):
         """How a program is told of a guest."""
@@ -195,5 +241,7 @@ class Lab:
             status = daemon.stop()
             if status:
                 bad[daemon.name] = f"status {status}: {daemon.log()}"
+        if self.etcd:
+            self.etcd.kill()
         self.hosts.close()
         assert not bad, f"a pvrdmad ended badly: {bad}"
