@@ -101,6 +101,35 @@ def test_note_on_a_row_that_is_not_there_is_refused(folders, capsys):
     assert "vm.no_such.8" in capsys.readouterr().err
 
 
+def test_other_hosts_are_optional_and_so_are_notes_on_them(folders, no_drawing):
+    with open(folders[1] / "performance" / "notes.md", "a") as notes:
+        notes.write("\n## hosts.write_lat.8\n\nWhy.\n\n## peers.memory\n\nMore.\n")
+    text = text_of(folders)
+    assert "## Across hosts" not in text and "## Many hosts" not in text and "Why." not in text
+
+
+def test_other_hosts_have_sections_with_verdicts_and_notes(folders, no_drawing):
+    hosts = [native_row("hosts.write_lat.8", 32e-6, 8e-6, "s"), native_row("hosts.write_bw.1048576", 3e9, 2e9)]
+    (folders[0] / "hosts.json").write_text(json.dumps(hosts))
+    (folders[0] / "directory.json").write_text(json.dumps([native_row("peers.idle_cpu", 0.1, None, "%")]))
+    with open(folders[1] / "performance" / "notes.md", "a") as notes:
+        notes.write("\n## hosts.write_lat.8\n\nWhy.\n")
+    text = text_of(folders)
+    assert text.index("## The device alone") < text.index("## Across hosts") < text.index("## Many hosts")
+    assert text.index("## Many hosts") < text.index("## Where the time goes")
+    assert "| `hosts.write_lat.8` | 32.0 µs |" in text and "| 4.00 × | <= 1.5 x | **MISSED** |" in text
+    assert "1 of 2 targets are met." in text
+    assert "**`hosts.write_lat.8`: missed.** Why." in text
+    assert "| `peers.idle_cpu` | 0.1 % |" in text
+
+
+def test_note_on_a_row_of_hosts_that_is_not_there_is_refused(folders, capsys):
+    (folders[0] / "hosts.json").write_text(json.dumps([native_row("hosts.write_lat.8", 32e-6, 8e-6, "s")]))
+    (folders[1] / "performance" / "notes.md").write_text("## hosts.no_such.8\n\ntext\n")
+    assert run(folders) == 1
+    assert "hosts.no_such.8" in capsys.readouterr().err
+
+
 def test_notes_are_optional(folders, no_drawing):
     (folders[1] / "performance" / "notes.md").unlink()
     assert "No explanation yet." in text_of(folders)

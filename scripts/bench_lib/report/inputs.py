@@ -7,7 +7,10 @@ import re
 
 from bench_lib import machine
 
-MAKERS = {"native.json": "make bench", "vm.json": "make bench-vm"}
+MAKERS = {"native.json": "make bench", "vm.json": "make bench-vm", "hosts.json": "make bench-hosts",
+          "directory.json": "make bench-directory"}
+# Without them the page has less in it. What rows of each are called begins with:
+OPTIONAL = {"hosts.json": ("hosts.",), "directory.json": ("directory.", "peers.")}
 FIELDS = {"name", "value", "unit", "peer", "peer_value", "ratio", "min", "max", "runs"}
 
 
@@ -16,8 +19,10 @@ class InputError(Exception):
 
 
 def entries(folder, name):
-    """{name: entry} of a file of `make bench` or `make bench-vm`."""
+    """{name: entry} of a file of `make bench` or one of its kind."""
     path = folder / name
+    if name in OPTIONAL and not path.exists():
+        return {}
     try:
         found = json.loads(path.read_text())
     except FileNotFoundError as err:
@@ -43,6 +48,14 @@ class Notes:
     sections: list      # (title, text)
 
 
+def _is_left_out(word, names):
+    """Whether it is a row of a file that is not there."""
+    for prefixes in OPTIONAL.values():
+        if word.startswith(prefixes):
+            return not any(name.startswith(prefixes) for name in names)
+    return False
+
+
 def notes(path, names):
     """A heading of the second level names rows, separated by commas, or is a section's title.
 
@@ -61,7 +74,7 @@ def notes(path, names):
         for word in wanted:
             pattern = re.escape(word).replace(r"\*", ".*")
             about = [name for name in names if re.fullmatch(pattern, name)]
-            if not about:
+            if not about and not _is_left_out(word, names):
                 raise InputError(f"{path}: a note on {word}, but no row is called that")
             by_row.update({name: text.strip() for name in about})
     return Notes(by_row, sections)

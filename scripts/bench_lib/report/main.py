@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Write docs/performance.md and the charts in docs/performance/.
 
-Reads build/bench/native.json (of `make bench`), build/bench/vm.json and machine.json (of `make bench-vm`), and
-docs/performance/notes.md, which people write: what limits a row that misses its target, and the measurement that
-shows it.
+Reads build/bench/native.json (of `make bench`), build/bench/vm.json and machine.json (of `make bench-vm`), hosts.json
+(of `make bench-hosts`) and directory.json (of `make bench-directory`) if they are there, and docs/performance/notes.md,
+which people write: what limits a row that misses its target, and the measurement that shows it.
 """
 
 import argparse
@@ -35,13 +35,15 @@ def main(argv):
 
 
 def write(figures, docs):
-    native, vm = (inputs.entries(figures, name) for name in ("native.json", "vm.json"))
+    native, vm, hosts, directory = (inputs.entries(figures, name)
+                                    for name in ("native.json", "vm.json", "hosts.json", "directory.json"))
     folder = docs / "performance"
-    notes = inputs.notes(folder / "notes.md", [*native, *vm])
+    notes = inputs.notes(folder / "notes.md", [*native, *vm, *hosts, *directory])
     folder.mkdir(parents=True, exist_ok=True)
     drawn = charts.all_charts(native, vm)
     for chart in drawn:
         charts.draw(chart, folder)
-    text = page.compose(list(native.values()), list(vm.values()), inputs.machine_of(figures), notes, drawn)
+    across = page.across(list(hosts.values()), list(directory.values()), notes)
+    text = page.compose(list(native.values()), list(vm.values()), across, inputs.machine_of(figures), notes, drawn)
     (docs / "performance.md").write_text(text)
     print(docs / "performance.md")

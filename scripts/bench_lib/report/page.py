@@ -8,8 +8,9 @@ HEAD = """\
 <!-- SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB -->
 # Performance
 
-Written by `make bench-report` from what `make bench` and `make bench-vm` measured. What people have to say about it is in
-[performance/notes.md](performance/notes.md), and comes from there. [testing.md](testing.md) says how to measure.
+Written by `make bench-report` from what `make bench`, `make bench-vm`, `make bench-hosts` and `make bench-directory`
+measured. What people have to say about it is in [performance/notes.md](performance/notes.md), and comes from there.
+[testing.md](testing.md) says how to measure.
 
 Every comparison is of one run on one machine, the competitors in turns, each figure the median of several runs. The
 absolute figures belong to this machine; the ratios are the claim.
@@ -95,8 +96,26 @@ def picture(chart):
     return f"![{chart.title}](performance/{chart.file})\n"
 
 
-def compose(native, vm, machine, notes, charts):
-    """The page's text. native, vm: lists of rows."""
+def across(hosts, directory, notes):
+    """What there is on several hosts, in parts of the page; none if it was not measured."""
+    if hosts:
+        main, more = split(hosts)
+        yield "## Across hosts\n"
+        yield ("Two hosts are network namespaces of this machine, joined by a bridge, each with its own `pvrdmad` and a fake guest "
+               "that is plugged into it; against what the same two hosts do without us. " + score(main) + "\n")
+        yield native_table(main)
+        yield native_table(more) if more else ""
+        yield notes_text(hosts, notes)
+    if directory:
+        yield "## Many hosts\n"
+        yield ("`directory.*`: a directory in etcd with a million GIDs on 10,000 hosts, and one host that looks some of them up. "
+               "`peers.*`: one daemon, and 200 others that it has dialled and that have dialled it.\n")
+        yield native_table(directory)
+        yield notes_text(directory, notes)
+
+
+def compose(native, vm, across, machine, notes, charts):
+    """The page's text. native, vm: lists of rows; across: parts of its own."""
     native_main, native_more = split(native)
     vm_main, vm_more = split(vm)
     parts = [
@@ -117,6 +136,7 @@ def compose(native, vm, machine, notes, charts):
         *(picture(chart) for chart in charts if chart.file.startswith("native-")),
         "Other rows:\n" if native_more else "", native_table(native_more) if native_more else "",
         notes_text(native_main, notes),
+        *across,
         *(f"## {title}\n\n{text}\n" for title, text in notes.sections),
     ]
     return "\n".join(part for part in parts if part)
