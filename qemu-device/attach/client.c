@@ -357,6 +357,7 @@ static int client_step(struct pvr_client *client)
 	ssize_t n;
 	int num;
 
+	client->emptied = false;
 	/* What it says next may have to wait for a long command: other clients need not. */
 	if (pvr_adapter_busy(client->adapter)) {
 		pvr_loop_again(&client->source);
@@ -372,6 +373,9 @@ static int client_step(struct pvr_client *client)
 		return one_message(client, &window);
 	if (pvr_message_skip(client->source.fd, bytes))
 		return throw_out(client, "its socket failed");
+	/* What has come since then is an event of its own. */
+	client->emptied = bytes == window.len && window.len < sizeof(window.data) &&
+			  !window.fds_near;
 	return num;
 }
 
@@ -391,8 +395,8 @@ static void client_ready(struct pvr_source *source, uint32_t events)
 			pvr_attach_count(messages, (uint64_t)step);
 			num += step;
 		}
-	} while (step > 0 && num < CLIENT_BATCH);
-	if (step > 0)
+	} while (step > 0 && num < CLIENT_BATCH && !client->emptied);
+	if (step > 0 && !client->emptied)
 		pvr_loop_again(&client->source);
 }
 

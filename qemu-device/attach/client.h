@@ -29,6 +29,7 @@ struct pvr_client {
 	struct pvr_irq irq;
 	struct pvr_uar_map uar; /* open if the adapter is async and the version agreed on */
 	bool blocked; /* waiting until it reads our replies */
+	bool emptied; /* the last window showed all that there was, and it has been taken */
 	bool checked_unshared;
 	char complaint[128]; /* libvfio-user's last */
 };
