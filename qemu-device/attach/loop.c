@@ -20,6 +20,7 @@ struct pvr_loop {
 	struct epoll_event events[LOOP_BATCH];
 	int num_events;
 	struct source_list again;
+	bool worked;
 	LIST_HEAD(timer_list, pvr_loop_timer) timers;
 };
 
@@ -131,6 +132,19 @@ void pvr_loop_again(struct pvr_source *source)
 		return;
 	TAILQ_INSERT_TAIL(&source->loop->again, source, link);
 	source->again = true;
+}
+
+void pvr_loop_worked(struct pvr_loop *loop)
+{
+	loop->worked = true;
+}
+
+bool pvr_loop_has_worked(struct pvr_loop *loop)
+{
+	bool worked = loop->worked;
+
+	loop->worked = false;
+	return worked;
 }
 
 void pvr_loop_timer_arm(struct pvr_loop *loop, struct pvr_loop_timer *timer, uint64_t after_ns)

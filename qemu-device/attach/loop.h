@@ -61,6 +61,10 @@ int pvr_loop_modify(struct pvr_source *source, uint32_t events);
 void pvr_loop_remove(struct pvr_source *source);
 /* Call ready() again in the next turn, whatever the descriptor says. */
 void pvr_loop_again(struct pvr_source *source);
+/* What ready() has done is worth polling for: more of it may be on its way. */
+void pvr_loop_worked(struct pvr_loop *loop);
+/* Has it been said since the last time it was asked? */
+bool pvr_loop_has_worked(struct pvr_loop *loop);
 
 /* Expires once. Arming an armed timer moves it. */
 void pvr_loop_timer_arm(struct pvr_loop *loop, struct pvr_loop_timer *timer, uint64_t after_ns);

@@ -33,15 +33,25 @@ static bool look(struct pvr_pace *pace, uint64_t deadline)
 	events = pvr_loop_dispatch(pace->loop);
 	pace->now = pvr_loop_now();
 	pvr_poll_looked(&pace->policy, pace->now, events);
+	if (pvr_loop_has_worked(pace->loop))
+		pvr_poll_moved(&pace->policy, pace->now);
 	return ok;
+}
+
+/* Who waits for this CPU may be the guest that we wait for. */
+static void yield(struct pvr_pace *pace)
+{
+	uint64_t from = pvr_loop_now();
+
+	sched_yield();
+	pvr_poll_yielded(&pace->policy, from, pvr_loop_now());
 }
 
 static enum pvr_pace_result look_now(struct pvr_pace *pace, bool worked)
 {
 	measure(pace, pace->now);
-	/* Who waits for this CPU may be the guest that we wait for. */
-	if (!worked)
-		sched_yield();
+	if (!worked || pvr_poll_is_shared(&pace->policy))
+		yield(pace);
 	return look(pace, 0) ? PVR_PACE_LOOKED : PVR_PACE_INTERRUPTED;
 }
 

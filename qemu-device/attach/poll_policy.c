@@ -21,6 +21,14 @@
 /* Time without the CPU that needs no explanation. */
 #define LOST_NS 50000ull
 
+/* So long after something has moved between hosts more of it is waited for. */
+#define MOVING_NS 1000000ull
+/* A look at whether anybody wants the CPU takes less, and another one's turn no more. */
+#define YIELD_ALONE_NS 700ull
+#define YIELD_SHORT_NS 50000ull
+/* A guest that polls has answered what came within this. */
+#define ANSWER_NS 1200ull
+
 void pvr_poll_policy_init(struct pvr_poll_policy *policy, enum pvr_poll_mode mode,
 			  uint64_t window_ns)
 {
@@ -96,10 +104,12 @@ static bool may_sleep(const struct pvr_poll_policy *policy, uint64_t now, bool a
 	return !async && now - policy->last_work >= policy->window;
 }
 
-static uint64_t look_every(const struct pvr_poll_policy *policy, bool worked)
+static uint64_t look_every(const struct pvr_poll_policy *policy, uint64_t now, bool worked)
 {
 	uint64_t max = worked ? LOOK_WORK_MAX_NS : LOOK_WINDOW_MAX_NS;
 
+	if (policy->shared)
+		return !worked && now - policy->moved_at < ANSWER_NS ? ANSWER_NS : 0;
 	return policy->look_every < max ? policy->look_every : max;
 }
 
@@ -115,7 +125,7 @@ enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, b
 	} else if (!async) {
 		policy->in_window = true;
 	}
-	if (now - policy->last_look >= look_every(policy, worked))
+	if (now - policy->last_look >= look_every(policy, now, worked))
 		return PVR_POLL_LOOK;
 	return PVR_POLL_GO_ON;
 }
@@ -126,6 +136,26 @@ void pvr_poll_looked(struct pvr_poll_policy *policy, uint64_t now, bool events)
 	policy->look_every = LOOK_MIN_NS + (events ? 0 : 2 * policy->look_every);
 	if (policy->look_every > LOOK_WORK_MAX_NS)
 		policy->look_every = LOOK_WORK_MAX_NS;
+}
+
+static bool is_moving(const struct pvr_poll_policy *policy, uint64_t now)
+{
+	return policy->moved_at && now - policy->moved_at < MOVING_NS;
+}
+
+void pvr_poll_moved(struct pvr_poll_policy *policy, uint64_t now)
+{
+	policy->last_work = policy->moved_at = now;
+	end_window(policy, now, true);
+}
+
+void pvr_poll_yielded(struct pvr_poll_policy *policy, uint64_t from, uint64_t now)
+{
+	uint64_t ns = now - from;
+
+	policy->shared = is_moving(policy, now) && ns > YIELD_ALONE_NS;
+	if (policy->shared && ns < YIELD_SHORT_NS)
+		policy->slept += ns;
 }
 
 void pvr_poll_slept(struct pvr_poll_policy *policy, uint64_t from, uint64_t now)
@@ -147,7 +177,9 @@ static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint6
 	uint64_t awake = now - policy->usage_at - policy->slept;
 	uint64_t used = cpu - policy->cpu;
 
-	return switches != policy->switches || used + awake / 4 + LOST_NS < awake;
+	if (switches != policy->switches && !is_moving(policy, now))
+		return true;
+	return used + awake / 4 + LOST_NS < awake;
 }
 
 void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,

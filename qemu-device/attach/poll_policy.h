@@ -19,6 +19,15 @@
  * Then it sleeps at once whenever there is nothing to do, for a while that doubles with
  * each trial that ends so, from BACKOFF_MIN_NS to BACKOFF_MAX_NS; after a long
  * time of useful windows it begins at the bottom again.
+ *
+ * DOC: other hosts
+ *
+ * What comes from another host is work, too, though not the engine's: more of it is some
+ * microseconds away. Whoever else polls then, as the guest that waits for its answer does,
+ * gives a CPU back at once that it was offered, and to take turns costs less than to be
+ * woken. So while something moves between hosts a worker whose CPU is wanted offers it in
+ * every round, and neither these switches nor the time that they take are a crowd, as long
+ * as each of them is short.
  */
 #ifndef PVR_POLL_POLICY_H
 #define PVR_POLL_POLICY_H
@@ -57,6 +66,8 @@ struct pvr_poll_policy {
 	int score; /* of the last windows: found work or not */
 	bool was_good; /* the score, since the last backoff */
 	uint64_t last_look, look_every;
+	uint64_t moved_at; /* when something came from another host, or went there */
+	bool shared; /* somebody has used the CPU when it was offered last */
 
 	uint64_t resume_at; /* not polled until then */
 	uint64_t backoff; /* the next one's length */
@@ -88,6 +99,17 @@ enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, b
 
 /* The sockets have been looked at, after PVR_POLL_LOOK or sleep. */
 void pvr_poll_looked(struct pvr_poll_policy *policy, uint64_t now, bool events);
+
+/* Bytes have come from another host, or gone there, as sockets were looked at. */
+void pvr_poll_moved(struct pvr_poll_policy *policy, uint64_t now);
+
+/* The CPU was offered to others at @from, and is the worker's again. */
+void pvr_poll_yielded(struct pvr_poll_policy *policy, uint64_t from, uint64_t now);
+/* It is to be offered in each round. */
+static inline bool pvr_poll_is_shared(const struct pvr_poll_policy *policy)
+{
+	return policy->shared;
+}
 
 /* The worker has slept from @from to @now. */
 void pvr_poll_slept(struct pvr_poll_policy *policy, uint64_t from, uint64_t now);

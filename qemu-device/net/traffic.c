@@ -101,6 +101,7 @@ static void stall(struct pvr_conn *conn)
 
 static void input(struct pvr_conn *conn)
 {
+	uint64_t before = conn->stream.rx_bytes;
 	struct pvr_input_error err = { .reason = -1 };
 	enum pvr_input input;
 
@@ -108,6 +109,8 @@ static void input(struct pvr_conn *conn)
 		input = pvr_out_input(conn->remote, conn->kind, conn->ours.index, &err);
 	else
 		input = pvr_in_input(conn->in, &err);
+	if (conn->stream.rx_bytes != before)
+		pvr_loop_worked(traffic_of(conn)->loop);
 	switch (input) {
 	case PVR_INPUT_IDLE:
 	case PVR_INPUT_OUTPUT:
@@ -143,6 +146,8 @@ static bool output(struct pvr_conn *conn)
 		ok = pvr_in_output(conn->in);
 	if (!ok)
 		end_broken(conn);
+	else
+		pvr_loop_worked(traffic_of(conn)->loop);
 	return ok;
 }
 

@@ -405,6 +405,102 @@ static void test_trial_begins_with_a_new_measurement(void **state)
 	assert_int_equal(w.policy.stats.backoffs, backoffs);
 }
 
+/* -------------------------------------------------------------- other hosts */
+
+/* Something comes every 20 us, in between others have the CPU @turn long, after each look. */
+static void talk(struct worker *w, uint64_t ns, uint64_t turn)
+{
+	uint64_t end = w->now + ns, next = w->now;
+
+	while (w->now < end && polls(w)) {
+		pass(w, ROUND);
+		if (step(w, false) != PVR_POLL_LOOK || !polls(w))
+			continue;
+		w->now += turn;
+		pass(w, 300);
+		w->switches++;
+		pvr_poll_yielded(&w->policy, w->now - turn - 300, w->now);
+		if (w->now < next)
+			continue;
+		pvr_poll_moved(&w->policy, w->now);
+		next = w->now + 20 * US;
+	}
+}
+
+static void test_what_comes_from_other_hosts_is_work(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	idle(&w, 10 * US);
+	pvr_poll_moved(&w.policy, w.now);
+	assert_in_range(idle(&w, SEC), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
+	step(&w, true);
+	idle(&w, 20 * US);
+	pvr_poll_moved(&w.policy, w.now);
+	assert_int_equal(w.policy.stats.found, 1);
+}
+
+static void test_who_takes_turns_is_no_crowd(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	pvr_poll_moved(&w.policy, w.now);
+	talk(&w, SEC, 3 * US);
+	assert_true(polls(&w));
+	assert_int_equal(w.policy.stats.backoffs, 0);
+	assert_int_equal(w.policy.stats.sleeps, 0);
+}
+
+static void test_who_keeps_the_cpu_is_a_crowd(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	pvr_poll_moved(&w.policy, w.now);
+	talk(&w, SEC, 3 * MS);
+	assert_false(polls(&w));
+	assert_int_equal(w.policy.stats.crowded, 1);
+}
+
+/* Between guests of one host a switch is one that somebody waits for. */
+static void test_nobody_takes_turns_when_nothing_moves(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	work_for(&w, 10 * MS);
+	w.switches++;
+	pvr_poll_yielded(&w.policy, w.now - 3 * US, w.now);
+	assert_false(pvr_poll_is_shared(&w.policy));
+	work_for(&w, 10 * MS);
+	assert_int_equal(w.policy.stats.crowded, 1);
+}
+
+static void test_cpu_that_is_wanted_is_offered_in_each_round(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	pvr_poll_moved(&w.policy, w.now);
+	pvr_poll_yielded(&w.policy, w.now - 3 * US, w.now);
+	assert_true(pvr_poll_is_shared(&w.policy));
+	pvr_poll_looked(&w.policy, w.now, true);
+	/* But for a guest that answers. */
+	pass(&w, US);
+	assert_int_equal(step(&w, false), PVR_POLL_GO_ON);
+	pass(&w, US);
+	for (uint32_t i = 0; i < 20; i++) {
+		pass(&w, ROUND);
+		assert_int_equal(step(&w, i % 2), PVR_POLL_LOOK);
+	}
+	pvr_poll_yielded(&w.policy, w.now - 300, w.now);
+	assert_false(pvr_poll_is_shared(&w.policy));
+	pass(&w, ROUND);
+	assert_int_equal(step(&w, false), PVR_POLL_GO_ON);
+}
+
 /* -------------------------------------------------------------------- async */
 
 static void test_async_worker_does_not_sleep(void **state)
@@ -452,6 +548,11 @@ int main(void)
 		cmocka_unit_test(test_time_without_the_cpu_counts_too),
 		cmocka_unit_test(test_sleep_is_not_time_without_the_cpu),
 		cmocka_unit_test(test_trial_begins_with_a_new_measurement),
+		cmocka_unit_test(test_what_comes_from_other_hosts_is_work),
+		cmocka_unit_test(test_who_takes_turns_is_no_crowd),
+		cmocka_unit_test(test_who_keeps_the_cpu_is_a_crowd),
+		cmocka_unit_test(test_nobody_takes_turns_when_nothing_moves),
+		cmocka_unit_test(test_cpu_that_is_wanted_is_offered_in_each_round),
 		cmocka_unit_test(test_async_worker_does_not_sleep),
 		cmocka_unit_test(test_async_worker_sleeps_where_others_need_the_cpu),
 	};
