@@ -97,6 +97,7 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 	struct pvr_adapter *adapter;
 	bool found = false;
 
+	__atomic_store_n(&worker->polls, true, __ATOMIC_RELAXED);
 	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
 		/* Most of many adapters are idle, and their locks would be most of the work. */
 		if (pvr_quiet_has_nothing(adapter) && pvr_async_has_nothing(adapter))
@@ -116,6 +117,7 @@ bool pvr_engine_rest(struct pvr_engine *engine, unsigned int index)
 	struct pvr_adapter *adapter;
 	bool nothing = true;
 
+	__atomic_store_n(&worker->polls, false, __ATOMIC_RELAXED);
 	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
 		pvr_adapter_lock(adapter);
 		nothing &= pvr_quiet_rest(adapter);

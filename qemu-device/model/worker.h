@@ -46,6 +46,7 @@ struct pvr_worker {
 	SLIST_HEAD(, pvr_adapter) interrupting;
 	struct pvr_blocked blocked; /* in this run, the first */
 	bool stepped; /* in this run: a long command went on */
+	bool polls; /* between pvr_engine_poll() and pvr_engine_rest(); read by others */
 	struct pvr_worker_stats stats; /* read by others */
 	/* Those that it executes; changes only while no worker runs. */
 	LIST_HEAD(, pvr_adapter) adapters;

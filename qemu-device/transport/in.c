@@ -12,6 +12,8 @@
 #define STALL_NS 500000000ull
 /* ... and how long none may after one has done so in vain. */
 #define NO_STALL_NS 1000000000ull
+/* So many looks of a worker that polls, a microsecond each, an ACK may wait for. */
+#define HOLD_LOOKS 3
 
 struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 			     unsigned int worker, const struct pvr_stream_ops *ops, void *opaque,
@@ -123,6 +125,7 @@ void pvr_in_bye(struct pvr_in *in, enum pvr_bye reason, const char *text)
 {
 	union pvr_any_frame any;
 
+	pvr_remote_request_end(in);
 	pvr_bye_fill(&any, reason, text);
 	reply_flat(in, &any, sizeof(any.bye));
 	pvr_outbox_flush(&in->answers);
@@ -233,11 +236,30 @@ static bool ready(void *owner)
 	return !in->answers.blocked && !in->answers.broken;
 }
 
+static const struct pvr_worker *worker_of(const struct pvr_in *in)
+{
+	return &in->remote->engine->workers[in->worker];
+}
+
+/*
+ * A guest that polls has its own answer ready a moment after a message has come, and
+ * somebody is waiting for that: the ACK goes right behind it. Who does not poll sees no answer.
+ */
+static bool may_hold(const struct pvr_in *in)
+{
+	const struct pvr_worker *worker = worker_of(in);
+
+	if (in->held && pvr_stat_get(&worker->stats.turns) != in->held_turns)
+		return false;
+	return in->held < HOLD_LOOKS && __atomic_load_n(&worker->polls, __ATOMIC_RELAXED);
+}
+
 static void rest(void *owner)
 {
 	struct pvr_in *in = owner;
 
-	pvr_remote_request_end(in);
+	if (!may_hold(in))
+		pvr_remote_request_end(in);
 	if (!in->answers.blocked)
 		pvr_outbox_flush(&in->answers);
 }
@@ -248,11 +270,30 @@ static const struct pvr_inbox_ops request_ops = {
 	.rest = rest,
 };
 
+/* What is left of a run: an ACK, for the next one or at once. */
+static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
+{
+	if (!in->acks.due)
+		return result;
+	if ((result == PVR_INPUT_IDLE || result == PVR_INPUT_MORE) && may_hold(in)) {
+		if (!in->held++)
+			in->held_turns = pvr_stat_get(&worker_of(in)->stats.turns);
+		return PVR_INPUT_MORE;
+	}
+	pvr_remote_request_end(in);
+	if (!in->answers.blocked)
+		pvr_outbox_flush(&in->answers);
+	return result;
+}
+
 enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
 {
 	uint64_t before = in->count.rx_bytes;
 	enum pvr_input result = pvr_inbox_run(&in->box, &request_ops, in, err);
 
+	result = end_run(in, result);
+	if (!in->acks.due)
+		in->held = 0;
 	if (in->count.rx_bytes != before)
 		pvr_remote_heard(in->remote);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)

@@ -17,6 +17,8 @@ struct pvr_in {
 	struct pvr_outbox answers;
 	struct pvr_declared fabrics;
 	struct pvr_in_acks acks;
+	unsigned int held; /* calls in a row that have left an ACK for the next one */
+	uint64_t held_turns; /* that the worker had had at the first of them */
 	uint64_t stall_began; /* 0: it does not stall */
 	uint64_t stall_again; /* not before, as the last time was in vain */
 };
