@@ -112,7 +112,7 @@ static void take_hello(struct pvr_conn *conn)
 		.version_min = PVR_WIRE_VERSION,
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
-		.features = conn->theirs.features & (net->nics ? PVR_HELLO_F_RDMA : 0),
+		.features = conn->theirs.features & pvr_net_features(net),
 		.chunk = PVR_HELLO_CHUNK,
 		.index = conn->theirs.index,
 		.count = conn->theirs.count,

@@ -124,7 +124,7 @@ static void fill_hello(const struct pvr_peer *peer, struct pvr_hello *hello, uns
 		.version_min = PVR_WIRE_VERSION,
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
-		.features = net->nics ? PVR_HELLO_F_RDMA : 0,
+		.features = pvr_net_features(net),
 		.chunk = PVR_HELLO_CHUNK,
 		.index = (uint8_t)slot,
 		.count = (uint8_t)pvr_peer_slots(peer),
@@ -239,6 +239,7 @@ void pvr_peers_agree(struct pvr_conn *conn)
 
 	conn->limits.chunk = theirs->chunk < ours->chunk ? theirs->chunk : ours->chunk;
 	conn->limits.dscp = ours->dscp;
+	conn->limits.early_acks = theirs->features & ours->features & PVR_HELLO_F_EARLY_ACKS;
 	conn->remote = remote_of(conn->peer);
 	conn->worker = ours->index % conn->net->env.workers;
 	conn->up_since = pvr_loop_now();

@@ -12,8 +12,12 @@
 #define STALL_NS 500000000ull
 /* ... and how long none may after one has done so in vain. */
 #define NO_STALL_NS 1000000000ull
-/* So many looks of a worker that polls, a microsecond each, an ACK may wait for. */
-#define HOLD_LOOKS 3
+/*
+ * So many looks of a worker that polls, a microsecond each, an ACK may wait, and so many once
+ * it has been told ahead.
+ */
+#define HOLD_LOOKS 4
+#define HOLD_LOOKS_TOLD 256
 
 struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 			     unsigned int worker, const struct pvr_stream_ops *ops, void *opaque,
@@ -28,7 +32,9 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	in->worker = worker;
 	if (pvr_outbox_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
-	if (pvr_inbox_open(&in->box, ops, opaque, PVR_WIRE_RESPONDER, limits->chunk, &in->count))
+	if (pvr_inbox_open(&in->box, ops, opaque,
+			   limits->early_acks ? PVR_WIRE_RESPONDER_EARLY : PVR_WIRE_RESPONDER,
+			   limits->chunk, &in->count))
 		goto err_answers;
 	pvr_lock(&remote->lock);
 	LIST_INSERT_HEAD(&remote->ins, in, link);
@@ -50,6 +56,7 @@ void pvr_in_destroy(struct pvr_in *in)
 	LIST_REMOVE(in, link);
 	pvr_link_count_add(&remote->gone, &in->count);
 	pvr_unlock(&remote->lock);
+	pvr_early_withdraw(&remote->early, in);
 	pvr_inbox_close(&in->box);
 	pvr_outbox_close(&in->answers);
 	pvr_declared_forget(&in->fabrics);
@@ -174,6 +181,18 @@ static enum pvr_handled got_request(struct pvr_in *in, const char *fabric,
 	return pvr_remote_request(in, fabric, &any->request, payload);
 }
 
+/* What we have asked for by a connection of our own. Only good news come so. */
+static void got_early_ack(struct pvr_in *in, const char *fabric, const struct pvr_frame_ack *ack,
+			  const char **why)
+{
+	const struct pvr_route route = { .remote = in->remote };
+
+	if (ack->verdict == PVR_WIRE_ACK)
+		pvr_remote_ack(&route, fabric, ack);
+	else
+		*why = "a verdict that is told ahead";
+}
+
 static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
 				 const union pvr_any_frame *any, uint8_t *payload,
 				 const char **why)
@@ -184,6 +203,9 @@ static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
 		return PVR_HANDLED;
 	case PVR_FRAME_REQUEST:
 		return got_request(in, fabric, any, payload, why);
+	case PVR_FRAME_ACK:
+		got_early_ack(in, fabric, &any->ack, why);
+		return PVR_HANDLED;
 	default:
 		return pvr_remote_datagram(in, fabric, &any->datagram, payload);
 	}
@@ -236,22 +258,48 @@ static bool ready(void *owner)
 	return !in->answers.blocked && !in->answers.broken;
 }
 
-static const struct pvr_worker *worker_of(const struct pvr_in *in)
-{
-	return &in->remote->engine->workers[in->worker];
-}
-
 /*
  * A guest that polls has its own answer ready a moment after a message has come, and
- * somebody is waiting for that: the ACK goes right behind it. Who does not poll sees no answer.
+ * somebody is waiting for that: the ACK goes along with it, or right behind. Who does not
+ * poll sees no answer.
  */
 static bool may_hold(const struct pvr_in *in)
 {
-	const struct pvr_worker *worker = worker_of(in);
+	const struct pvr_worker *worker = &in->remote->engine->workers[in->worker];
 
-	if (in->held && pvr_stat_get(&worker->stats.turns) != in->held_turns)
+	if (!__atomic_load_n(&worker->polls, __ATOMIC_RELAXED) || in->late >= HOLD_LOOKS_TOLD)
 		return false;
-	return in->held < HOLD_LOOKS && __atomic_load_n(&worker->polls, __ATOMIC_RELAXED);
+	if (pvr_early_is_told(&in->remote->early, in))
+		return true;
+	return in->held < HOLD_LOOKS;
+}
+
+/* The ACK that is due can go along with requests. What was told before it gives it time. */
+static void offer(struct pvr_in *in)
+{
+	const struct pvr_frame_ack *ack = &in->acks.frame;
+
+	if (pvr_early_is_told(&in->remote->early, in))
+		in->held = 0;
+	in->offered = in->acks.count;
+	pvr_early_offer(&in->remote->early, in,
+			pvr_declared_name(&in->fabrics, le16toh(ack->frame.fabric)), ack);
+}
+
+static void hold(struct pvr_in *in)
+{
+	if (in->offered != in->acks.count)
+		offer(in);
+	in->held++;
+	in->late++;
+}
+
+static void nothing_held(struct pvr_in *in)
+{
+	if (!in->late)
+		return;
+	in->late = in->held = 0;
+	pvr_early_withdraw(&in->remote->early, in);
 }
 
 static void rest(void *owner)
@@ -273,16 +321,16 @@ static const struct pvr_inbox_ops request_ops = {
 /* What is left of a run: an ACK, for the next one or at once. */
 static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
 {
-	if (!in->acks.due)
-		return result;
-	if ((result == PVR_INPUT_IDLE || result == PVR_INPUT_MORE) && may_hold(in)) {
-		if (!in->held++)
-			in->held_turns = pvr_stat_get(&worker_of(in)->stats.turns);
+	if (in->acks.due && result == PVR_INPUT_IDLE && may_hold(in)) {
+		hold(in);
 		return PVR_INPUT_MORE;
 	}
-	pvr_remote_request_end(in);
-	if (!in->answers.blocked)
-		pvr_outbox_flush(&in->answers);
+	if (in->acks.due) {
+		pvr_remote_request_end(in);
+		if (!in->answers.blocked)
+			pvr_outbox_flush(&in->answers);
+	}
+	nothing_held(in);
 	return result;
 }
 
@@ -292,8 +340,6 @@ enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
 	enum pvr_input result = pvr_inbox_run(&in->box, &request_ops, in, err);
 
 	result = end_run(in, result);
-	if (!in->acks.due)
-		in->held = 0;
 	if (in->count.rx_bytes != before)
 		pvr_remote_heard(in->remote);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)

@@ -17,8 +17,10 @@ struct pvr_in {
 	struct pvr_outbox answers;
 	struct pvr_declared fabrics;
 	struct pvr_in_acks acks;
-	unsigned int held; /* calls in a row that have left an ACK for the next one */
-	uint64_t held_turns; /* that the worker had had at the first of them */
+	/* While an ACK is due: calls that have left it for the next one ... */
+	unsigned int late;
+	unsigned int held; /* ... since it could be told ahead */
+	uint32_t offered; /* which one could be told ahead last */
 	uint64_t stall_began; /* 0: it does not stall */
 	uint64_t stall_again; /* not before, as the last time was in vain */
 };

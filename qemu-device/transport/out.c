@@ -121,6 +121,7 @@ void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int
 	out_close(out);
 	if (!out_open(out, ops, opaque, limits->chunk)) {
 		__atomic_store_n(&out->chunk, limits->chunk, __ATOMIC_RELAXED);
+		out->early_acks = limits->early_acks;
 		set_class(out, limits->dscp);
 		__atomic_store_n(&out->generation, new_generation(pvr_remote_net(remote)),
 				 __ATOMIC_RELEASE);
@@ -327,6 +328,15 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 	return sent;
 }
 
+/* If there is no room it comes by its own connection all the same. */
+static void take_ack_along(struct pvr_out *out)
+{
+	union pvr_any_frame any;
+
+	if (out->early_acks && pvr_early_take(&out->remote->early, &out->fabrics, &any))
+		put_flat(out, &any, sizeof(any.ack));
+}
+
 void pvr_link_flush(const struct pvr_route *route)
 {
 	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
@@ -334,8 +344,10 @@ void pvr_link_flush(const struct pvr_route *route)
 	if (!out)
 		return;
 	pvr_lock(&out->lock);
-	if (out->generation == route->generation && !out->box.blocked)
+	if (out->generation == route->generation && !out->box.blocked) {
+		take_ack_along(out);
 		pvr_outbox_flush(&out->box);
+	}
 	pvr_unlock(&out->lock);
 }
 

@@ -20,10 +20,11 @@ struct pvr_out {
 	uint8_t dscp; /* ditto */
 	struct pvr_link_count count; /* of all connections in this slot */
 
-	/* Protects what follows; taken inside adapters' locks, and nothing inside it. */
+	/* Protects what follows; taken inside adapters' locks, and only that of ACKs inside it. */
 	struct pvr_lock lock;
 	struct pvr_outbox box;
 	struct pvr_declared fabrics; /* names are read by its thread without the lock */
+	bool early_acks;
 	bool refused; /* somebody waits until the box is flushed */
 	bool told_limit; /* there were more fabrics than it can have */
 	uint64_t ping; /* the cookie of the last one */

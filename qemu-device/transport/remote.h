@@ -12,6 +12,7 @@
 #ifndef PVR_REMOTE_H
 #define PVR_REMOTE_H
 
+#include "transport/early.h"
 #include "transport/net.h"
 
 struct pvr_out;
@@ -37,6 +38,7 @@ struct pvr_remote {
 	struct pvr_lock lock; /* Protects what follows, and new slots; nothing is taken inside it. */
 	LIST_HEAD(, pvr_in) ins;
 	struct pvr_link_count gone; /* of incoming connections that are no more */
+	struct pvr_early early;
 };
 
 struct pvr_net *pvr_remote_net(const struct pvr_remote *remote);

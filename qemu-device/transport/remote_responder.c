@@ -141,6 +141,7 @@ static void owe(const struct pvr_remote_piece *piece)
 	make_way(piece->in, &ack);
 	acks->frame = ack;
 	acks->due = true;
+	acks->count++;
 }
 
 /* The request cannot go on from here. */

@@ -15,7 +15,8 @@
 
 /* Who receives a frame. */
 #define BY_REQUESTER (1u << PVR_WIRE_REQUESTER)
-#define BY_RESPONDER (1u << PVR_WIRE_RESPONDER)
+#define BY_EARLY (1u << PVR_WIRE_RESPONDER_EARLY)
+#define BY_RESPONDER (1u << PVR_WIRE_RESPONDER | BY_EARLY)
 
 /* How much payload a frame may bring. */
 enum payload {
@@ -369,7 +370,7 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 			     .has_fabric = true,
 			     .check = check_here },
 	[PVR_FRAME_ACK] = { .header = sizeof(struct pvr_frame_ack),
-			    .receivers = BY_REQUESTER,
+			    .receivers = BY_REQUESTER | BY_EARLY,
 			    .has_fabric = true,
 			    .check = check_ack },
 	[PVR_FRAME_ATOMIC_ACK] = { .header = sizeof(struct pvr_frame_atomic_ack),

@@ -65,6 +65,7 @@ struct pvr_frame {
 #define PVR_HELLO_F_RDMA \
 	0x1u /* it knows of the next one; whether its NIC works is another matter */
 #define PVR_HELLO_F_VERBS 0x2u /* a QUEUE_PAIR frame follows: frames go on there */
+#define PVR_HELLO_F_EARLY_ACKS 0x4u /* who dialled may send ACKs, too, ahead of their own */
 
 /* The first frame each way; the one who dialled begins. */
 struct pvr_frame_hello {
@@ -272,6 +273,7 @@ union pvr_any_frame {
 enum pvr_wire_role {
 	PVR_WIRE_REQUESTER, /* it dialled */
 	PVR_WIRE_RESPONDER,
+	PVR_WIRE_RESPONDER_EARLY, /* that is told ACKs ahead, too */
 };
 
 /**

@@ -230,9 +230,12 @@ static void streams_free(struct link *link)
 	link->made = false;
 }
 
-static void in_open(struct link *link)
+static void in_open(struct link *link, bool early_acks)
 {
-	const struct pvr_stream_limits limits = { .chunk = link->wire->config.chunk };
+	const struct pvr_stream_limits limits = {
+		.chunk = link->wire->config.chunk,
+		.early_acks = early_acks,
+	};
 	struct pvr_remote *remote = remote_at(link->wire, link->to, link->from);
 
 	link->in_wants = false;
@@ -244,11 +247,14 @@ static void in_open(struct link *link)
 
 static void link_open(struct link *link)
 {
-	const struct pvr_stream_limits limits = { .chunk = link->wire->config.chunk };
+	const struct pvr_stream_limits limits = {
+		.chunk = link->wire->config.chunk,
+		.early_acks = true,
+	};
 
 	streams_free(link);
 	streams_make(link);
-	in_open(link);
+	in_open(link, true);
 	link->out_wants = link->out_more = false;
 	link->out_up = true;
 	pvr_out_up(remote_at(link->wire, link->from, link->to), link->kind, link->slot, &out_ops,
@@ -746,7 +752,8 @@ const struct fg_located *fg_wire_located(const struct fg_wire *wire, unsigned in
 
 /* ------------------------------------------------------------------------- forgers */
 
-struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsigned int other)
+static struct fg_forger *forger_create(struct fg_wire *wire, unsigned int host,
+				       unsigned int other, bool early_acks)
 {
 	struct fg_forger *forger = calloc(1, sizeof(*forger));
 
@@ -756,8 +763,19 @@ struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsi
 	forger->link.from = other;
 	forger->link.to = host;
 	streams_make(&forger->link);
-	in_open(&forger->link);
+	in_open(&forger->link, early_acks);
 	return forger;
+}
+
+struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsigned int other)
+{
+	return forger_create(wire, host, other, false);
+}
+
+struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host,
+					 unsigned int other)
+{
+	return forger_create(wire, host, other, true);
 }
 
 void fg_forger_destroy(struct fg_forger *forger)

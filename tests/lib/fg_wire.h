@@ -112,6 +112,9 @@ const struct fg_located *fg_wire_located(const struct fg_wire *wire, unsigned in
 struct fg_forger;
 
 struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsigned int other);
+/* That has agreed on PVR_HELLO_F_EARLY_ACKS, as all but forgers have. */
+struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host,
+					 unsigned int other);
 void fg_forger_destroy(struct fg_forger *forger);
 void fg_forger_send(struct fg_forger *forger, const void *bytes, size_t size);
 /* What came back and was not taken yet. Return: bytes, up to @size. */

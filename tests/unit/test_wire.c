@@ -153,6 +153,20 @@ static void test_each_frame_is_taken_by_who_may_receive_it(void **state)
 	}
 }
 
+static void test_who_is_told_ahead_takes_acknowledgements_too(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(samples); i++) {
+		const struct pvr_frame *frame = &samples[i].any.frame;
+		const char *why = NULL;
+		bool may = frame->type == PVR_FRAME_ACK ||
+			   pvr_wire_header_size(frame, PVR_WIRE_RESPONDER, CHUNK, &why);
+		size_t header = pvr_wire_header_size(frame, PVR_WIRE_RESPONDER_EARLY, CHUNK, &why);
+
+		assert_int_equal(header, may ? samples[i].header : 0);
+	}
+}
+
 static void test_every_type_has_a_sample(void **state)
 {
 	(void)state;
@@ -404,6 +418,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_frame_is_taken_by_who_may_receive_it),
+		cmocka_unit_test(test_who_is_told_ahead_takes_acknowledgements_too),
 		cmocka_unit_test(test_every_type_has_a_sample),
 		cmocka_unit_test(test_truncated_frames_are_refused),
 		cmocka_unit_test(test_oversized_frames_are_refused),

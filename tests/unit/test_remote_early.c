@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* ACKs of who polls: they wait for the guest's answer, and are told ahead with it. */
+#include <endian.h>
+#include <stdlib.h>
+
+#include "common.h"
+#include "fg_wire.h"
+#include "transport/in.h"
+
+#define SOON 8 /* steps: looks of a worker, and the way back */
+#define LATER 300
+#define PIECE 64u
+
+static void poll_both(struct t_env *env, bool polls)
+{
+	for (unsigned int i = 0; i < 2; i++)
+		fg_wire_host(env->wire, i)->polls = polls;
+}
+
+static void open_ends(struct t_env *env)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 1);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 1);
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_wire_run(env->wire);
+	poll_both(env, true);
+}
+
+/* From one half of the buffer to the other one's, until it is there. */
+static void write_to(struct t_env *env, struct fg_end *from, struct fg_end *to, uint8_t value)
+{
+	const uint8_t *there = (uint8_t *)to->buf.va + 2048;
+	uint32_t steps = 0;
+
+	memset(from->buf.va, value, PIECE);
+	t_rdma(from, PVRDMA_WR_RDMA_WRITE, value, 0, &to->mr, 2048, PIECE);
+	while (there[PIECE - 1] != value) {
+		fg_wire_step(env->wire);
+		assert_true(steps++ < SOON);
+	}
+}
+
+/* What has come at @host asks for an answer still. */
+static bool owes(struct t_env *env, unsigned int host)
+{
+	const struct pvr_remote *remote = fg_wire_remote(env->wire, host, 1 - host);
+
+	return LIST_FIRST(&remote->ins)->acks.due;
+}
+
+static uint32_t steps_until_done(struct t_env *env, const struct fg_end *end)
+{
+	uint32_t steps = 0;
+
+	while (!fg_cq_pending(&end->scq) && steps < 2 * LATER) {
+		fg_wire_step(env->wire);
+		steps++;
+	}
+	return steps;
+}
+
+static void expect_done_soon(struct t_env *env, struct fg_end *end, uint8_t value)
+{
+	assert_in_range(steps_until_done(env, end), 0, SOON);
+	expect_done(&end->scq, value, PVRDMA_WC_RDMA_WRITE);
+}
+
+static void test_acknowledgement_waits_for_no_answer_that_does_not_come(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env);
+	write_to(env, &env->a, &env->b, 1);
+	assert_true(owes(env, 1));
+	assert_in_range(steps_until_done(env, &env->a), 2, SOON);
+	assert_false(owes(env, 1));
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+}
+
+static void test_who_does_not_poll_acknowledges_at_once(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env);
+	poll_both(env, false);
+	for (unsigned int i = 0; i < 2; i++)
+		pvr_engine_rest(fg_wire_host(env->wire, i)->engine, 0);
+	write_to(env, &env->a, &env->b, 1);
+	assert_false(owes(env, 1));
+	fg_wire_run(env->wire);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+}
+
+static void test_answer_takes_the_acknowledgement_along(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env);
+	/* So that it needs no doorbell. */
+	write_to(env, &env->b, &env->a, 1);
+	expect_done_soon(env, &env->b, 1);
+	for (uint8_t i = 2; i < 40; i++) {
+		write_to(env, &env->a, &env->b, i);
+		write_to(env, &env->b, &env->a, i);
+		/* In the same bytes as the answer, and its own is still to come. */
+		assert_true(owes(env, 1));
+		fg_wire_step(env->wire);
+		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+		expect_done_soon(env, &env->b, i);
+	}
+}
+
+static void test_what_was_told_ahead_is_told_again(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t steps = 0;
+
+	open_ends(env);
+	write_to(env, &env->a, &env->b, 1);
+	write_to(env, &env->b, &env->a, 2);
+	fg_wire_step(env->wire);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	while (owes(env, 1)) {
+		fg_wire_step(env->wire);
+		assert_true(steps++ < LATER);
+	}
+	assert_true(steps > SOON);
+	fg_wire_run(env->wire);
+	expect_done(&env->b.scq, 2, PVRDMA_WC_RDMA_WRITE);
+	expect_no_cqe(&env->a.scq);
+}
+
+static void test_traffic_that_never_ends_is_acknowledged_all_the_same(void **state)
+{
+	struct t_env *env = *state;
+	uint32_t told = 0;
+
+	open_ends(env);
+	for (uint32_t i = 0; i < LATER; i++) {
+		uint8_t value = (uint8_t)(1 + i % 100);
+
+		write_to(env, &env->a, &env->b, value);
+		write_to(env, &env->b, &env->a, value);
+		expect_done_soon(env, &env->a, value);
+		expect_done_soon(env, &env->b, value);
+		told += !owes(env, 1);
+	}
+	assert_true(told > 0);
+}
+
+/* The connection that it went along with breaks. */
+static void test_what_was_told_ahead_may_get_lost(void **state)
+{
+	struct t_env *env = *state;
+
+	open_ends(env);
+	write_to(env, &env->a, &env->b, 1);
+	memset(env->b.buf.va, 2, PIECE);
+	fg_wire_delay(env->wire, FG_MS);
+	t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->a.mr, 2048, PIECE);
+	fg_host_step(fg_wire_host(env->wire, 1));
+	assert_true(fg_wire_in_flight(env->wire, 1, 0) > 0);
+	fg_wire_cut(env->wire, 1, 0, 0);
+	fg_wire_delay(env->wire, 0);
+	assert_true(owes(env, 1));
+	assert_in_range(steps_until_done(env, &env->a), SOON, LATER);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	fg_wire_mend(env->wire, 1, 0, 0);
+	fg_wire_run(env->wire);
+	expect_done(&env->b.scq, 2, PVRDMA_WC_RDMA_WRITE);
+}
+
+/* Nothing but good news is told ahead. */
+static void test_refusal_that_is_told_ahead_is_refused(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_forger *forger = fg_forger_create_early(env->wire, 1, 0);
+	struct pvr_frame_fabric fabric = {
+		.frame = { .type = PVR_FRAME_FABRIC, .fabric = htole16(1) },
+		.frame.size = htole32(sizeof(fabric)),
+		.name = "default",
+	};
+	struct pvr_frame_ack ack = {
+		.frame = { .type = PVR_FRAME_ACK, .fabric = htole16(1) },
+		.frame.size = htole32(sizeof(ack)),
+		.verdict = PVR_WIRE_ACK,
+	};
+
+	fg_forger_send(forger, &fabric, sizeof(fabric));
+	fg_forger_send(forger, &ack, sizeof(ack));
+	fg_wire_run(env->wire);
+	assert_false(fg_forger_is_closed(forger));
+	ack.verdict = PVR_WIRE_NAK;
+	fg_forger_send(forger, &ack, sizeof(ack));
+	fg_wire_run(env->wire);
+	assert_true(fg_forger_is_closed(forger));
+	fg_forger_destroy(forger);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_acknowledgement_waits_for_no_answer_that_does_not_come, guests),
+		T(test_who_does_not_poll_acknowledges_at_once, guests),
+		T(test_answer_takes_the_acknowledgement_along, guests),
+		T(test_what_was_told_ahead_is_told_again, guests),
+		T(test_traffic_that_never_ends_is_acknowledged_all_the_same, guests),
+		T(test_what_was_told_ahead_may_get_lost, guests),
+		T(test_refusal_that_is_told_ahead_is_refused, guests),
+	};
+
+	fg_default_ext = PVR_EXT_QUIET;
+	setenv("FG_WIRE", "1", 1);
+	return T_MAIN(tests);
+}
