@@ -151,6 +151,18 @@ static bool output(struct pvr_conn *conn)
 	return ok;
 }
 
+/*
+ * To ask for EPOLLOUT tells once more of what there is to read, which a connection whose
+ * answers do not get away leaves where it is: that is no reason to try again.
+ */
+static bool may_output(struct pvr_conn *conn, uint32_t events)
+{
+	bool only_input = events == EPOLLIN && !conn->verbs; /* a NIC has no other events */
+
+	return !only_input &&
+	       __atomic_exchange_n(&conn->wants_output, false, __ATOMIC_SEQ_CST);
+}
+
 static void traffic_ready(struct pvr_source *source, uint32_t events)
 {
 	struct pvr_conn *conn = (struct pvr_conn *)source;
@@ -161,7 +173,7 @@ static void traffic_ready(struct pvr_source *source, uint32_t events)
 		end_broken(conn);
 		return;
 	}
-	if (__atomic_exchange_n(&conn->wants_output, false, __ATOMIC_SEQ_CST) && !output(conn))
+	if (may_output(conn, events) && !output(conn))
 		return;
 	input(conn);
 }
