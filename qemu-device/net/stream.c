@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Bytes to and from another daemon: a socket, with TLS or without. */
+/*
+ * Bytes to and from another daemon: a socket, with TLS or without.
+ *
+ * DOC: small messages
+ *
+ * Who empties a TCP socket by reading small segments has the kernel send an ACK from within
+ * the system call, for every other one at least. That takes as long as sending a message,
+ * while somebody waits for what has come. So little is left in the socket when it is
+ * received, and goes when more has come: then the socket is not empty.
+ */
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -10,6 +19,7 @@
 #include "verbs.h"
 
 #define CLOSE_DRAIN (64 << 10)
+#define SMALL 512
 
 /* Return: what a system call's result means here. */
 static ssize_t result(ssize_t n)
@@ -35,20 +45,52 @@ static ssize_t plain_send(int fd, const struct iovec *iov, int num)
 	return result(sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
-static ssize_t plain_recv(int fd, const struct iovec *iov, int num)
+static ssize_t recv_some(int fd, const struct iovec *iov, int num, int flags)
 {
 	struct msghdr msg = {
 		.msg_iov = (struct iovec *)(uintptr_t)iov,
 		.msg_iovlen = (size_t)num,
 	};
-	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT);
+	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | flags);
 
 	return n == 0 ? -ECONNRESET : result(n);
 }
 
+/* What was left in the socket goes. Return: 0 or -errno. */
+static ssize_t clear_left(struct pvr_stream *stream)
+{
+	ssize_t n;
+
+	while (stream->left) {
+		n = recv(stream->fd, NULL, stream->left, MSG_DONTWAIT | MSG_TRUNC);
+		if (n <= 0)
+			return n ? -errno : -ECONNRESET;
+		stream->left -= (size_t)n;
+	}
+	return 0;
+}
+
+static ssize_t plain_recv(struct pvr_stream *stream, const struct iovec *iov, int num)
+{
+	bool leave = stream->was_small && num == 1;
+	ssize_t n = clear_left(stream);
+
+	if (!n)
+		n = recv_some(stream->fd, iov, num, leave ? MSG_PEEK : 0);
+	if (n <= 0)
+		return n;
+	stream->was_small = n <= SMALL;
+	if (!leave)
+		return n;
+	stream->left = (size_t)n;
+	if (!stream->was_small && clear_left(stream))
+		return -ECONNRESET;
+	return n;
+}
+
 static ssize_t socket_recv(struct pvr_stream *stream, const struct iovec *iov, int num)
 {
-	return stream->tls ? pvr_tls_recv(stream->tls, iov, num) : plain_recv(stream->fd, iov, num);
+	return stream->tls ? pvr_tls_recv(stream->tls, iov, num) : plain_recv(stream, iov, num);
 }
 
 bool pvr_stream_check(struct pvr_stream *stream)

@@ -25,6 +25,8 @@ struct pvr_stream {
 	struct pvr_tls *tls; /* NULL: plain */
 	struct pvr_verbs *verbs; /* NULL: the socket is it */
 	uint64_t tx_bytes, rx_bytes; /* written by who sends, who receives; read by any thread */
+	size_t left; /* bytes that were received, and are still in the socket: see stream.c */
+	bool was_small; /* the last time that anything came */
 };
 
 ssize_t pvr_stream_send(struct pvr_stream *stream, const struct iovec *iov, int count);
