@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "state.h"
+#include "verbs_peer.h"
 
 #define HANDSHAKES_MAX 256
 #define HANDSHAKES_PER_HOST 64
@@ -89,7 +90,8 @@ static bool make_verbs(struct pvr_conn *conn, struct pvr_hello *answer, struct p
 	if (!verbs)
 		return false;
 	pvr_conn_add_verbs(conn, verbs);
-	return pvr_verbs_connect(verbs, theirs, why);
+	return pvr_verbs_peer_connect(pvr_peers_verbs(conn->net->peers, conn->theirs.name), verbs,
+				      theirs, why);
 }
 
 /* What we send there, answers and READs' data, is of the same class, unless all is of one. */

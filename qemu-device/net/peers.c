@@ -169,6 +169,11 @@ bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabr
 
 /* -------------------------------------------------------------- RDMA NICs of ours */
 
+struct pvr_verbs_peer *pvr_peers_verbs(struct pvr_peers *peers, const char *name)
+{
+	return &pvr_peers_find(peers, name)->verbs;
+}
+
 void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what)
 {
 	struct pvr_peer *peer;

@@ -78,6 +78,8 @@ bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dsc
 /* Has the right host given the right answer? Then: what both agree upon. */
 bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why);
 void pvr_peers_agree(struct pvr_conn *conn);
+/* Of a peer that was admitted. */
+struct pvr_verbs_peer *pvr_peers_verbs(struct pvr_peers *peers, const char *name);
 /* Something has happened to an RDMA NIC. */
 void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what);
 /* Nothing was sent on it for long. */

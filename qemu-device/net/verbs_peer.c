@@ -12,6 +12,9 @@
 #define PROBE_NS (5 * PVR_SEC)
 /* One that was up so long was a good one. */
 #define GOOD_NS PVR_SEC
+/* What took long to connect costs a peer so many times as long until it may try again. */
+#define SLOW_NS (100 * PVR_MSEC)
+#define SLOW_PAUSE 9
 
 static const struct pvr_conn_ops verbs_ops;
 
@@ -124,6 +127,21 @@ static void failed(struct pvr_conn *conn, const struct pvr_error *why)
 	back_off(verbs);
 }
 
+bool pvr_verbs_peer_connect(struct pvr_verbs_peer *verbs, struct pvr_verbs *qp,
+			    const union pvr_any_frame *theirs, struct pvr_error *err)
+{
+	uint64_t begin = pvr_loop_now(), end;
+	bool ok;
+
+	if (begin < verbs->not_before)
+		return pvr_fail(err, "the last queue pair took long to connect: later");
+	ok = pvr_verbs_connect(qp, theirs, err);
+	end = pvr_loop_now();
+	if (end - begin > SLOW_NS)
+		verbs->not_before = end + SLOW_PAUSE * (end - begin);
+	return ok;
+}
+
 static bool connect_qp(struct pvr_conn *conn, struct pvr_error *why)
 {
 	const union pvr_any_frame *theirs = pvr_handshake_queue_pair(&conn->handshake);
@@ -132,7 +150,7 @@ static bool connect_qp(struct pvr_conn *conn, struct pvr_error *why)
 		return false;
 	if (!theirs)
 		return pvr_fail(why, "it does not use RDMA NICs");
-	return pvr_verbs_connect(conn->verbs, theirs, why);
+	return pvr_verbs_peer_connect(conn->verbs_peer, conn->verbs, theirs, why);
 }
 
 static void use(struct pvr_conn *conn)

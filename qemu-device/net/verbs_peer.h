@@ -21,7 +21,7 @@ struct pvr_verbs_peer {
 	const struct pvr_address *address;
 	bool wanted;
 	struct pvr_conn *conn; /* dialling or up */
-	uint64_t backoff;
+	uint64_t backoff, not_before; /* pauses: of ours; of either side, see connect() */
 	struct pvr_loop_timer retry;
 	struct pvr_error error; /* why it is not up */
 };
@@ -35,6 +35,12 @@ void pvr_verbs_peer_forget(struct pvr_verbs_peer *verbs);
 void pvr_verbs_peer_close(struct pvr_verbs_peer *verbs, const char *why);
 /* It is worth while to try at once; what does not work any more is closed. */
 void pvr_verbs_peer_changed(struct pvr_verbs_peer *verbs, const char *what);
+/*
+ * pvr_verbs_connect(), whoever has dialled. The kernel may look for the other NIC's address
+ * meanwhile, for a second where nobody has it, so a peer gets a tenth of our time at most.
+ */
+bool pvr_verbs_peer_connect(struct pvr_verbs_peer *verbs, struct pvr_verbs *qp,
+			    const union pvr_any_frame *theirs, struct pvr_error *err);
 /* Its worker has given it back. */
 void pvr_verbs_peer_lost(struct pvr_conn *conn);
 /* The NIC's name; NULL: it is not up. */
