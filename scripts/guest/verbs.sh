@@ -76,22 +76,28 @@ until_path()
 	return 1
 }
 
-# bandwidths ROUNDS: "@ours BYTES/S" and "@raw MiB/S" by turns, on node 1.
+# What ib_write_bw reaches over rxe0, on node 1.
+raw()
+{
+	local command=(ib_write_bw -d rxe0 -x "$(gid_index_of rxe0)" -s "$size" -n 60 -F)
+	barrier raw
+	if [ "$NODE" = 2 ]; then
+		"${command[@]}" >/dev/null || return
+	else
+		sleep 1 # the server has no other way to say that it listens
+		"${command[@]}" "$PEER_IP" >$dir/raw || return
+		echo "@raw $(awk -v size="$size" '$1 == size { print $4 }' $dir/raw)"
+	fi
+}
+
+# bandwidths ROUNDS: by turns, on node 1, what our guests reach, "@ours JSON" in bytes/s, and ib_write_bw, "@raw MIB/S".
 bandwidths()
 {
-	local size=1048576 gid round
-	gid=$(gid_index_of rxe0)
+	local size=1048576 round
 	for round in $(seq "$1"); do
 		barrier "ours$round"
 		pair 7901 hosts_bench --what write_bw --size $size --seconds 4 >$dir/ours || return
 		[ "$NODE" = 2 ] || echo "@ours $(cat $dir/ours)"
-		barrier "raw$round"
-		if [ "$NODE" = 2 ]; then
-			ib_write_bw -d rxe0 -x "$gid" -s $size -n 80 -F >/dev/null || return
-		else
-			sleep 1
-			ib_write_bw -d rxe0 -x "$gid" -s $size -n 80 -F "$PEER_IP" >$dir/raw || return
-			echo "@raw $(awk -v size=$size '$1 == size { print $4 }' $dir/raw)"
-		fi
+		raw || return
 	done
 }

@@ -56,6 +56,15 @@ def test_guests_in_two_processes(start_lab):
         assert is_right(result) and result["steps"] > 10, result
 
 
+def test_until_there_is_a_file(start_lab, tmp_path):
+    lab = start_lab()
+    run = lab.begin_verify(seconds=60, until=tmp_path / "over")
+    run.wait_begun()
+    (tmp_path / "over").touch()
+    result = run.result(30)
+    assert is_right(result) and result["seconds"] < 30, result
+
+
 def test_one_of_two_processes_is_killed(start_lab):
     lab = start_lab()
     second = lab.begin_alone("hosts_verify", 2, "--serve", 7998, "--seconds", 30)

@@ -65,6 +65,7 @@ struct run {
 	size_t max_write;
 	struct fg_conn conn;
 	uint64_t wrong, bytes, steps, failures;
+	const char *until; /* a file; NULL: time only */
 };
 
 static struct layout layout_of(size_t max_write)
@@ -408,12 +409,17 @@ static void report(const struct run *run, double seconds)
 	printf("]}\n");
 }
 
+static bool is_over(const struct run *run, double deadline)
+{
+	return now_s() >= deadline || (run->until && !access(run->until, F_OK));
+}
+
 static void verify(struct run *run, double seconds)
 {
 	double start = now_s(), deadline = start + seconds;
 	bool told = false;
 
-	while (now_s() < deadline) {
+	while (!is_over(run, deadline)) {
 		go_round(run, true);
 		if (!told && run->steps) {
 			fprintf(stderr, "begun\n");
@@ -439,6 +445,7 @@ static const struct option options[] = {
 	{ "retries", required_argument, NULL, 'r' },
 	{ "ipv4", no_argument, NULL, '4' },
 	{ "may-fail", no_argument, NULL, 'f' },
+	{ "until", required_argument, NULL, 'u' },
 	GUESTS_OPTIONS,
 	{ NULL, 0, NULL, 0 },
 };
@@ -448,6 +455,7 @@ static const char help[] =
 	"Plugs two fake guests into adapters of running daemons and checks every byte that\n"
 	"they send each other. A guest's MAC is 52:54:00:12:34:NUMBER, in hexadecimal.\n\n"
 	"  --seconds S    how long new steps are begun (default 5)\n"
+	"  --until FILE   or until there is such a file\n"
 	"  --streams N    connections, half of them each way (default 4, at most 64)\n"
 	"  --max-write B  largest RDMA WRITE (default 262144)\n"
 	"  --timeout T    the queue pairs' local ACK timeout (default 20: 4 s)\n"
@@ -482,6 +490,9 @@ static bool parse(struct run *run, int argc, char **argv, double *seconds, bool 
 			break;
 		case 'f':
 			*may_fail = true;
+			break;
+		case 'u':
+			run->until = optarg;
 			break;
 		default:
 			return false;

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+import pyverbs
 from bench_lib import verbs
 from conftest import ROOT, Vmlab
 
@@ -40,7 +41,7 @@ echo "quiet $(cat $dir/quiet)"
 echo "peers $(ctl peers | tr -d '\n')"
 
 # Whose port it is takes turns; both notice.
-pair 7900 hosts_verify --seconds 30 >$dir/faulty 2>$dir/faulty.err &
+pair 7900 hosts_verify --seconds 120 --until $dir/over >$dir/faulty 2>$dir/faulty.err &
 load=$!
 until_true 200 grep -q begun $dir/faulty.err
 for round in 1 2; do
@@ -55,6 +56,7 @@ for round in 1 2; do
 	sleep 1
 done
 kill -0 $load && echo "under-load yes"
+: >$dir/over
 wait $load
 echo "faulty-status $?"
 echo "faulty $(cat $dir/faulty)"
@@ -66,7 +68,48 @@ barrier over
 stop_daemon
 echo "refused $(cat $dir/log* | grep -c refused:)"
 cat $dir/log*
+
+# A peer that is none of ours.
+barrier ended
+if [ $NODE = 1 ]; then
+	start_daemon --insecure || exit
+	PYTHONPATH=$SHARE python3 "$SHARE/hostile.py"
+	echo "hostile-status $?"
+	stop_daemon
+fi
 exit 0
+"""
+
+# Queue pairs that lead nowhere: the daemon looks for them for a while, and then has other things to do for a longer one.
+HOSTILE = r"""
+import json, os, struct, time
+import pipe_peer as p
+
+HERE = os.environ["MY_IP"]
+RDMA, VERBS = 1, 2
+
+def queue_pair(*ip, **fields):
+    values = {"qpn": 17, "psn": 1, "mtu": 3, "buffers": 16, "size": 65536} | fields
+    gid = bytes(10) + b"\xff\xff" + bytes(ip)
+    return p.frame(p.QUEUE_PAIR, struct.pack("<16sIIHBBIII", gid, values["qpn"], values["psn"], 0, values["mtu"], 0,
+                                             values["buffers"], values["size"], 0))
+
+def try_one(name, *ip):
+    begin = time.monotonic()
+    with p.Conn.dial(HERE) as conn:
+        conn.send(p.hello(name, features=RDMA | VERBS) + queue_pair(*ip))
+        reason, text = conn.bye()
+    return {"reason": reason, "text": text, "seconds": time.monotonic() - begin}
+
+def is_well():
+    with p.Conn.dial(HERE) as conn:
+        conn.greet("honest", features=RDMA)
+        conn.send(p.frame(p.PING, b"12345678"))
+        assert conn.frame() == (p.PONG, b"12345678")
+
+tries = [try_one("liar", 10, 78, 0, 99) for _ in range(20)]
+print("nowhere", json.dumps(tries))
+is_well()
 """
 
 
@@ -75,7 +118,9 @@ def run(tmp_path_factory):
     """All that the VMs have said: {node: [line, ...]}."""
     lab = Vmlab(tmp_path_factory.mktemp("verbs"))
     verbs.fill_share(lab.share, BUILD)
-    result = lab(SCRIPT, *verbs.VMLAB_OPTIONS, timeout=240).check()
+    lab.put(ROOT / "tests/daemon/pipe_peer.py")
+    (lab.share / "hostile.py").write_text(HOSTILE)
+    result = lab(SCRIPT, *verbs.VMLAB_OPTIONS, timeout=240, packages=pyverbs.PACKAGES).check()
     for node in NODES:
         sys.stdout.write(f"--- node {node}\n{result.text(node)}\n")
     return result.nodes
@@ -141,7 +186,18 @@ def test_nothing_is_refused(run, node):
 @pytest.mark.parametrize("node", NODES)
 def test_daemons_end_well(run, node):
     ends = [line for line in run[node] if line.startswith("daemon-status ")]
-    assert ends == ["daemon-status 0"] * 2
+    assert ends == ["daemon-status 0"] * (3 if node == 1 else 2)
+
+
+def test_queue_pairs_that_lead_nowhere(run):
+    """Each costs the daemon's first thread some time, so a peer has to wait ten times as long for the next one."""
+    tries = json.loads(said(run, 1, "nowhere"))
+    assert all(one["reason"] == 6 for one in tries), tries
+    assert "cannot connect a queue pair" in tries[0]["text"], tries[0]
+    assert "took long" in tries[1]["text"], tries[1]
+    took = [one for one in tries if "cannot connect" in one["text"]]
+    assert len(took) < 5, tries
+    assert said(run, 1, "hostile-status") == "0"
 
 
 def test_bandwidth(run, capsys):
