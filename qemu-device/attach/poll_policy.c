@@ -18,11 +18,13 @@
 #define CONTENT 4
 
 #define USAGE_EVERY_NS 250000ull
+/* Where polling halves the time, who takes the CPU now and then is no crowd yet. */
+#define USAGE_EVERY_MOVING_NS 20000000ull
 /* Time without the CPU that needs no explanation. */
 #define LOST_NS 50000ull
 
 /* So long after something has moved between hosts more of it is waited for. */
-#define MOVING_NS 1000000ull
+#define MOVING_NS 10000000ull
 /* A look at whether anybody wants the CPU takes less, and another one's turn no more. */
 #define YIELD_ALONE_NS 700ull
 #define YIELD_SHORT_NS 50000ull
@@ -168,7 +170,10 @@ bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now)
 {
 	if (policy->mode != PVR_POLL_AUTO || !pvr_poll_is_on(policy, now))
 		return false;
-	return !policy->has_usage || now - policy->usage_at >= USAGE_EVERY_NS;
+	if (!policy->has_usage)
+		return true;
+	return now - policy->usage_at >=
+	       (is_moving(policy, now) ? USAGE_EVERY_MOVING_NS : USAGE_EVERY_NS);
 }
 
 static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
@@ -177,9 +182,10 @@ static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint6
 	uint64_t awake = now - policy->usage_at - policy->slept;
 	uint64_t used = cpu - policy->cpu;
 
-	if (switches != policy->switches && !is_moving(policy, now))
-		return true;
-	return used + awake / 4 + LOST_NS < awake;
+	/* What others got by being offered it is slept, too; it counts as time that was well spent. */
+	if (is_moving(policy, now))
+		return used + (now - policy->usage_at) / 4 + LOST_NS < awake;
+	return switches != policy->switches || used + awake / 4 + LOST_NS < awake;
 }
 
 void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,

@@ -27,7 +27,7 @@
  * gives a CPU back at once that it was offered, and to take turns costs less than to be
  * woken. So while something moves between hosts a worker whose CPU is wanted offers it in
  * every round, and neither these switches nor the time that they take are a crowd, as long
- * as each of them is short.
+ * as each of them is short; and it is over longer times that it sees what it has lost.
  */
 #ifndef PVR_POLL_POLICY_H
 #define PVR_POLL_POLICY_H

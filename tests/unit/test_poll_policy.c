@@ -453,6 +453,29 @@ static void test_who_takes_turns_is_no_crowd(void **state)
 	assert_int_equal(w.policy.stats.sleeps, 0);
 }
 
+static void test_who_takes_the_cpu_now_and_then_is_no_crowd(void **state)
+{
+	struct worker w;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	pvr_poll_moved(&w.policy, w.now);
+	for (uint32_t i = 0; i < 30; i++) {
+		talk(&w, 27 * MS, 3 * US);
+		w.now += 3 * MS;
+		w.switches++;
+		pvr_poll_moved(&w.policy, w.now);
+	}
+	assert_true(polls(&w));
+	assert_int_equal(w.policy.stats.backoffs, 0);
+	/* But nothing else may be that patient. */
+	idle(&w, SEC);
+	sleep_for(&w, SEC);
+	work_for(&w, MS);
+	w.now += 3 * MS;
+	work_for(&w, MS);
+	assert_int_equal(w.policy.stats.crowded, 1);
+}
+
 static void test_who_keeps_the_cpu_is_a_crowd(void **state)
 {
 	struct worker w;
@@ -550,6 +573,7 @@ int main(void)
 		cmocka_unit_test(test_trial_begins_with_a_new_measurement),
 		cmocka_unit_test(test_what_comes_from_other_hosts_is_work),
 		cmocka_unit_test(test_who_takes_turns_is_no_crowd),
+		cmocka_unit_test(test_who_takes_the_cpu_now_and_then_is_no_crowd),
 		cmocka_unit_test(test_who_keeps_the_cpu_is_a_crowd),
 		cmocka_unit_test(test_nobody_takes_turns_when_nothing_moves),
 		cmocka_unit_test(test_cpu_that_is_wanted_is_offered_in_each_round),
