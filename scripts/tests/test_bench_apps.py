@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """bench-apps without VMs: its steps, what it reads out of programs' output, what it makes of it."""
 
+import dataclasses
 import json
 import re
 import sys
@@ -111,6 +112,11 @@ def test_names_are_unique_and_each_application_has_its_function():
 def test_devices_take_turns():
     firsts = [re.search(r"run_app (\w+)", plan.step(number, WORD).script)[1] for number in (1, 2, 3)]
     assert sorted(firsts) == sorted(WORD.devices)
+
+
+def test_long_applications_have_fewer_rounds():
+    long = dataclasses.replace(WORD, name="long", rounds=1)
+    assert [step.name for step in plan.steps([WORD, long], 2)] == ["setup", "1.word", "1.long", "2.word"]
 
 
 def ran(device, value, status=0):

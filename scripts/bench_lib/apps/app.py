@@ -2,6 +2,7 @@
 """What an application is to the benchmark: a bash function for the VMs, and the rows that its output gives."""
 
 import dataclasses
+import math
 import typing
 
 from bench_lib.vm.rows import PVRDMA, RXE, TCP  # noqa: F401 (the applications' devices)
@@ -20,7 +21,7 @@ class Row:
 class App:
     """name: of the function in scripts/guest/bench-apps.sh, called with the device's name on both nodes. devices: PVRDMA,
     RXE and perhaps TCP. read: from what node 2 prints to {row's name: value}; raises output.Unreadable. seconds: the
-    deadline of one run. files: a function that gives what $SHARE must have besides."""
+    deadline of one run. files: a function that gives what $SHARE must have besides. rounds: at most, where one is long."""
 
     name: str
     devices: tuple
@@ -28,3 +29,4 @@ class App:
     read: typing.Callable
     seconds: int = 60
     files: typing.Callable = list
+    rounds: float = math.inf

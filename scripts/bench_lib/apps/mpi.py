@@ -32,4 +32,4 @@ def openib():
     return list(pathlib.Path(folder, "openib").iterdir())
 
 
-APPS = (App("netpipe", (PVRDMA, RXE, TCP), (LATENCY, PEAK), read_netpipe, 300, openib),)
+APPS = (App("netpipe", (PVRDMA, RXE, TCP), (LATENCY, PEAK), read_netpipe, 260, openib, rounds=1),)

@@ -26,7 +26,7 @@ def step(number, app):
 
 def steps(apps, rounds):
     return [Step("setup", '. "$SHARE/bench-apps.sh"; set_up_apps', 60),
-            *(step(number, app) for number in range(1, rounds + 1) for app in apps)]
+            *(step(number, app) for number in range(1, rounds + 1) for app in apps if number <= app.rounds)]
 
 
 def _parts(text):
