@@ -12,6 +12,8 @@
 #include "datapath/sched.h"
 #include "model/objects.h"
 #include "model/peers.h"
+#include "transport/remote_left.h"
+#include "transport/remote_left.h"
 
 static bool name_ok(const char *name)
 {
@@ -213,6 +215,7 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 		pvr_info_guest(adapter, "reset; was %s",
 			       pvr_adapter_state_name(adapter->state));
 	pvr_cmd_cancel(adapter);
+	pvr_remote_tell_left(adapter);
 	pvr_adapter_destroy_objects(adapter, NULL);
 	pvr_uc_destroy_all(adapter);
 	pvr_async_reset(adapter);

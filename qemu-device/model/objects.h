@@ -234,6 +234,8 @@ struct pvr_qp {
 	bool rnr_slow; /* the wait before was longer than looking pays */
 	bool unanswered; /* the request at the head got no answer last time */
 	bool peer_gone; /* for good, and no request has said so yet */
+	bool peer_left; /* ditto, and its host has said so while the guest could not be told */
+	bool peer_is_far; /* on another host */
 	bool sq_draining; /* SQD was asked for, a request is in progress */
 
 	/* Responder. */
@@ -248,7 +250,10 @@ struct pvr_qp {
 	struct pvr_adapter *peer_adapter;
 	struct pvr_qp *peer;
 	struct pvr_path *path;
-	uint64_t peer_life; /* see model/peers.h */
+	union { /* see model/peers.h; 0: nobody's */
+		uint64_t peer_life; /* of a peer here */
+		struct pvr_remote *peer_host; /* peer_is_far: that had its GID when that was set */
+	};
 	uint64_t topology; /* of the fabric; 0: not looked for */
 	uint64_t peer_topology; /* of peer_adapter; 0: not looked for there */
 	struct pvr_remote *peer_remote; /* who has the GID, if no adapter here has it */

@@ -7,6 +7,7 @@
 #include "datapath/queue.h"
 #include "datapath/requester.h"
 #include "fabric/fabric.h"
+#include "fabric/remote_gid.h"
 #include "model/adapter.h"
 
 /* Between looks; less than anybody waits for a peer that is silent. */
@@ -27,9 +28,16 @@ void pvr_peers_exit(struct pvr_adapter *adapter)
 void pvr_peers_note(struct pvr_qp *qp)
 {
 	qp->peer_gone = false;
+	qp->peer_left = false;
 	qp->peer_life = 0;
-	if (qp->type == PVR_QPT_RC && qp->adapter->features & PVR_EXT_PEER_GONE)
-		qp->peer_life = pvr_fabric_life(qp->adapter, qp->attr.ah_attr.dgid);
+	qp->peer_is_far = false;
+	if (qp->type != PVR_QPT_RC || !(qp->adapter->features & PVR_EXT_PEER_GONE))
+		return;
+	qp->peer_life = pvr_fabric_life(qp->adapter, qp->attr.ah_attr.dgid);
+	if (qp->peer_life)
+		return;
+	qp->peer_host = pvr_remote_gid_find(qp->adapter, qp->attr.ah_attr.dgid);
+	qp->peer_is_far = qp->peer_host;
 }
 
 void pvr_peers_look_later(struct pvr_adapter *adapter)
@@ -45,6 +53,8 @@ void pvr_peers_look_later(struct pvr_adapter *adapter)
 static void give_up(struct pvr_qp *qp)
 {
 	qp->peer_life = 0;
+	qp->peer_is_far = false;
+	qp->peer_left = false;
 	qp->peer_gone = true;
 	if ((qp->state == PVR_QPS_RTS || qp->sq_draining) && pvr_wq_avail(&qp->sq) > 0)
 		pvr_requester_resume(qp);
@@ -52,9 +62,23 @@ static void give_up(struct pvr_qp *qp)
 		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its peer's guest is gone");
 }
 
-static bool is_connected(const struct pvr_qp *qp)
+bool pvr_peers_is_connected(const struct pvr_qp *qp)
 {
 	return qp->state == PVR_QPS_RTR || qp->state == PVR_QPS_RTS || qp->state == PVR_QPS_SQD;
+}
+
+void pvr_peers_end(struct pvr_qp *qp)
+{
+	struct pvr_adapter *adapter = qp->adapter;
+
+	if (!(adapter->features & PVR_EXT_PEER_GONE) || !pvr_peers_is_connected(qp))
+		return;
+	if (pvr_adapter_dma_ok(adapter)) {
+		give_up(qp);
+		return;
+	}
+	qp->peer_left = true;
+	__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
 }
 
 static void look(struct pvr_timer *timer)
@@ -71,7 +95,11 @@ static void look(struct pvr_timer *timer)
 		return;
 	}
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp) {
-		if (!qp->peer_life || qp->peer_life == living || !is_connected(qp))
+		if (!pvr_peers_is_connected(qp))
+			continue;
+		if (qp->peer_left)
+			give_up(qp);
+		if (!qp->peer_life || qp->peer_is_far || qp->peer_life == living)
 			continue;
 		if (pvr_fabric_lives(adapter, qp->peer_life))
 			living = qp->peer_life;

@@ -14,10 +14,12 @@
  *
  * Whose adapter ends a life tells all others of its fabric, and each looks through its
  * queue pairs by a timer: a guest that resets its device in a loop costs them one look in
- * a while, whatever it does.
+ * a while, whatever it does. Those on other hosts are told one by one, see transport/remote_left.h.
  */
 #ifndef PVR_PEERS_H
 #define PVR_PEERS_H
+
+#include <stdbool.h>
 
 struct pvr_adapter;
 struct pvr_qp;
@@ -27,6 +29,10 @@ void pvr_peers_exit(struct pvr_adapter *adapter);
 
 /* The address of the queue pair has been set. */
 void pvr_peers_note(struct pvr_qp *qp);
+/* It has the address of a peer, and is not in error. */
+bool pvr_peers_is_connected(const struct pvr_qp *qp);
+/* Another host says that its peer is gone; its adapter is held. */
+void pvr_peers_end(struct pvr_qp *qp);
 /* A life has ended, if has_lost_peers says so. */
 void pvr_peers_look_later(struct pvr_adapter *adapter);
 

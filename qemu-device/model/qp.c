@@ -394,6 +394,8 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->unanswered = false;
 	qp->rnr_slow = false;
 	qp->peer_life = 0;
+	qp->peer_is_far = false;
+	qp->peer_left = false;
 	qp->peer_gone = false;
 	qp->topology = 0;
 	pvr_remote_sq_free(qp);

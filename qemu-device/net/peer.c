@@ -240,6 +240,7 @@ void pvr_peers_agree(struct pvr_conn *conn)
 	conn->limits.chunk = theirs->chunk < ours->chunk ? theirs->chunk : ours->chunk;
 	conn->limits.dscp = ours->dscp;
 	conn->limits.early_acks = theirs->features & ours->features & PVR_HELLO_F_EARLY_ACKS;
+	conn->limits.left = ours->features & theirs->features & PVR_HELLO_F_LEFT;
 	conn->remote = remote_of(conn->peer);
 	conn->worker = ours->index % conn->net->env.workers;
 	conn->up_since = pvr_loop_now();

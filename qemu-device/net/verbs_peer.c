@@ -50,7 +50,7 @@ static void fill_hello(const struct pvr_verbs_peer *verbs, struct pvr_hello *hel
 		.version_min = PVR_WIRE_VERSION,
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
-		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS,
+		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | PVR_HELLO_F_LEFT,
 		.chunk = PVR_HELLO_CHUNK,
 		.count = 1,
 		.keepalive_ms = net->settings.keepalive * 1000,

@@ -30,6 +30,7 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	in->remote = remote;
 	in->kind = kind;
 	in->worker = worker;
+	in->takes_left = limits->left;
 	if (pvr_outbox_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_inbox_open(&in->box, ops, opaque,
@@ -193,6 +194,15 @@ static void got_early_ack(struct pvr_in *in, const char *fabric, const struct pv
 		*why = "a verdict that is told ahead";
 }
 
+static const char *got_left(struct pvr_in *in, const char *fabric,
+			    const struct pvr_frame_left *left)
+{
+	if (!in->takes_left)
+		return "a farewell that was not agreed upon";
+	pvr_remote_left(in, fabric, left);
+	return NULL;
+}
+
 static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
 				 const union pvr_any_frame *any, uint8_t *payload,
 				 const char **why)
@@ -205,6 +215,9 @@ static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
 		return got_request(in, fabric, any, payload, why);
 	case PVR_FRAME_ACK:
 		got_early_ack(in, fabric, &any->ack, why);
+		return PVR_HANDLED;
+	case PVR_FRAME_LEFT:
+		*why = got_left(in, fabric, &any->left);
 		return PVR_HANDLED;
 	default:
 		return pvr_remote_datagram(in, fabric, &any->datagram, payload);

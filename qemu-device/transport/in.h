@@ -12,6 +12,7 @@ struct pvr_in {
 	struct pvr_remote *remote;
 	enum pvr_pipe_kind kind;
 	unsigned int worker;
+	bool takes_left; /* LEFT frames were agreed upon */
 	struct pvr_link_count count;
 	struct pvr_inbox box;
 	struct pvr_outbox answers;

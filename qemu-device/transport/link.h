@@ -137,6 +137,9 @@ void pvr_remote_request_end(struct pvr_in *in);
 enum pvr_handled pvr_remote_datagram(struct pvr_in *in, const char *fabric,
 				     const struct pvr_frame_datagram *frame, uint8_t *payload);
 
+/* transport/remote_left.c */
+void pvr_remote_left(struct pvr_in *in, const char *fabric, const struct pvr_frame_left *frame);
+
 /* transport/remote_answer.c, with the outgoing connection's generation. */
 void pvr_remote_ack(const struct pvr_route *route, const char *fabric,
 		    const struct pvr_frame_ack *frame);

@@ -123,6 +123,7 @@ void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int
 		__atomic_store_n(&out->chunk, limits->chunk, __ATOMIC_RELAXED);
 		out->early_acks = limits->early_acks;
 		set_class(out, limits->dscp);
+		out->takes_left = limits->left;
 		__atomic_store_n(&out->generation, new_generation(pvr_remote_net(remote)),
 				 __ATOMIC_RELEASE);
 		set_up(out, true);
@@ -284,15 +285,18 @@ static enum pvr_sent refuse(struct pvr_out *out)
 }
 
 /*
- * Its lock is held. A datagram need not wait: what little room is kept for them is enough
- * for those who set up connections, while bulk data of others fills the stream.
+ * Its lock is held. A datagram need not wait, nor a farewell: what little room is kept for
+ * them is enough for those who set up connections, while bulk data of others fills the stream.
  */
 static enum pvr_sent send(struct pvr_out *out, const struct pvr_fabric *fabric,
 			  const struct pvr_outgoing *frame)
 {
-	bool lossy = frame->header->frame.type == PVR_FRAME_DATAGRAM;
+	bool left = frame->header->frame.type == PVR_FRAME_LEFT;
+	bool lossy = left || frame->header->frame.type == PVR_FRAME_DATAGRAM;
 	unsigned int number;
 
+	if (left && !out->takes_left)
+		return PVR_SENT_DOWN;
 	if (out->box.broken || (out->box.blocked && !lossy))
 		return refuse(out);
 	number = declare(out, fabric->id, fabric->name);

@@ -25,6 +25,7 @@ struct pvr_out {
 	struct pvr_outbox box;
 	struct pvr_declared fabrics; /* names are read by its thread without the lock */
 	bool early_acks;
+	bool takes_left; /* LEFT frames were agreed upon */
 	bool refused; /* somebody waits until the box is flushed */
 	bool told_limit; /* there were more fabrics than it can have */
 	uint64_t ping; /* the cookie of the last one */

@@ -513,7 +513,7 @@ static void enlist(struct pvr_remote_sq *sq, const struct turn *turn)
 		pvr_remote_enlist(sq, sq->qp->sq_begun ? &remotes->in_flight : NULL);
 }
 
-/* Its own link is down: what it would send gets lost. */
+/* Its own link is down, or its peer gone for good: what it would send gets lost. */
 static enum pvr_turn no_link(struct pvr_remote_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -535,7 +535,7 @@ static enum pvr_turn turn_on(struct pvr_remote_sq *sq)
 
 	/* Whoever resumes from here on takes this adapter's lock, so after this turn. */
 	__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
-	if (!qp->adapter->link_up && qp->type == PVR_QPT_RC)
+	if ((!qp->adapter->link_up || qp->peer_gone) && qp->type == PVR_QPT_RC)
 		return no_link(sq);
 	sq->down = !qp->adapter->link_up || !qp->peer_remote || !find_route(sq);
 	if (sq->gap)

@@ -46,6 +46,7 @@ struct replay {
 
 /* What a queue pair knows as responder to another host. */
 struct pvr_remote_rq {
+	struct pvr_remote *from; /* who has sent first */
 	struct replay *replay; /* NULL: no atomic yet */
 	bool told; /* to send again from its position */
 	uint32_t base; /* what is before this was never executed, or so long ago that it cannot come again */
@@ -270,14 +271,20 @@ void pvr_remote_rq_free(struct pvr_qp *qp)
 	qp->remote_rq = NULL;
 }
 
+struct pvr_remote *pvr_remote_rq_from(const struct pvr_qp *qp)
+{
+	return qp->remote_rq ? qp->remote_rq->from : NULL;
+}
+
 /* Return: false if there is no memory. */
-static bool make_room(struct pvr_qp *to, bool atomic)
+static bool make_room(struct pvr_qp *to, struct pvr_remote *from, bool atomic)
 {
 	if (!to->remote_rq) {
 		to->remote_rq = calloc(1, sizeof(*to->remote_rq));
 		if (!to->remote_rq)
 			return false;
 		to->remote_rq->base = to->rq_psn;
+		to->remote_rq->from = from;
 	}
 	if (atomic && !to->remote_rq->replay)
 		to->remote_rq->replay = calloc(1, sizeof(*to->remote_rq->replay));
@@ -543,7 +550,7 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 	piece.payload = payload;
 	piece.to = find(adapter, frame);
 	fill_piece(&piece);
-	if (!piece.to || !make_room(piece.to, piece.request.op->kind == PVR_OP_ATOMIC)) {
+	if (!piece.to || !make_room(piece.to, pvr_in_remote(in), piece.request.op->kind == PVR_OP_ATOMIC)) {
 		tell_absence(in, frame, PVR_WIRE_NOBODY);
 		return PVR_HANDLED;
 	}

@@ -257,6 +257,20 @@ static const char *check_datagram(const union pvr_any_frame *any, size_t payload
 	return NULL;
 }
 
+static const char *check_left(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_left *left = &any->left;
+
+	(void)payload;
+	if (!is_gid_type(left->gid_type))
+		return "an unknown type of GID";
+	if (!is_number(left->src_qpn) || !is_number(left->dst_qpn))
+		return "a number of more than 24 bits";
+	if (!is_zero(left->reserved, sizeof(left->reserved)))
+		return "reserved fields are not zero";
+	return NULL;
+}
+
 /* --------------------------------------------------------- from who accepted */
 
 static const char *check_here(const union pvr_any_frame *any, size_t payload)
@@ -365,6 +379,10 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 				 .has_fabric = true,
 				 .flags = PVR_REQUEST_F_SOLICITED,
 				 .check = check_datagram },
+	[PVR_FRAME_LEFT] = { .header = sizeof(struct pvr_frame_left),
+			     .receivers = BY_RESPONDER,
+			     .has_fabric = true,
+			     .check = check_left },
 	[PVR_FRAME_HERE] = { .header = sizeof(struct pvr_frame_where),
 			     .receivers = BY_REQUESTER,
 			     .has_fabric = true,

@@ -214,7 +214,7 @@ static void world_make(void)
 
 static void feed_requests(struct feed *feed)
 {
-	const struct pvr_stream_limits limits = { .chunk = CHUNK, .early_acks = true };
+	const struct pvr_stream_limits limits = { .chunk = CHUNK, .early_acks = true, .left = true };
 	struct pvr_in *in = pvr_in_create(w.remote, PVR_PIPE_TCP, 0, &ops, feed, &limits);
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
@@ -249,7 +249,7 @@ static void patch_epoch(uint8_t *data, size_t size, uint32_t epoch)
 
 static void feed_answers(struct feed *feed, uint8_t *data)
 {
-	const struct pvr_stream_limits limits = { .chunk = CHUNK, .early_acks = true };
+	const struct pvr_stream_limits limits = { .chunk = CHUNK, .early_acks = true, .left = true };
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
 	size_t size = feed->left;

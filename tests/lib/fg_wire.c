@@ -235,6 +235,7 @@ static void in_open(struct link *link, bool early_acks)
 	const struct pvr_stream_limits limits = {
 		.chunk = link->wire->config.chunk,
 		.early_acks = early_acks,
+		.left = !link->wire->config.old,
 	};
 	struct pvr_remote *remote = remote_at(link->wire, link->to, link->from);
 
@@ -250,6 +251,7 @@ static void link_open(struct link *link)
 	const struct pvr_stream_limits limits = {
 		.chunk = link->wire->config.chunk,
 		.early_acks = true,
+		.left = !link->wire->config.old,
 	};
 
 	streams_free(link);

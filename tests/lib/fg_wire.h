@@ -24,6 +24,7 @@ struct fg_wire_config {
 	unsigned int slots; /* 0: 1 */
 	unsigned int workers; /* of each host; 0: 1 */
 	uint32_t chunk; /* 0: 65536 */
+	bool old; /* none of the protocol's features */
 	uint32_t buffer; /* bytes on their way in one direction; 0: 262144 */
 };
 

@@ -334,7 +334,7 @@ static void test_unknown_frames_close_the_connection(void **state)
 {
 	struct hosts *env = *state;
 	struct pvr_frame frame = { .size = 8 };
-	static const uint8_t types[] = { 0, 6, 7, 12, 15, 20, 128, 255 };
+	static const uint8_t types[] = { 0, 6, 7, 13, 15, 20, 128, 255 };
 
 	for (size_t i = 0; i < COUNT(types); i++) {
 		frame.type = types[i];

@@ -93,6 +93,7 @@ static void test_half_a_connection_is_told(void **state)
 {
 	struct t_env *env = *state;
 
+	t_one_host_only(env, "another host knows nothing of half a connection");
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	end_peer(env);
@@ -199,6 +200,7 @@ static void test_guests_that_end_all_the_time_cost_few_looks(void **state)
 	uint64_t deadline;
 	struct fg_end c;
 
+	t_one_host_only(env, "who is on another host is told without a look");
 	connect(env);
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
 	pvr_adapter_reset(env->g[1]->adapter);

@@ -61,6 +61,8 @@ static const struct sample samples[] = {
 	SAMPLE("datagram", PVR_FRAME_DATAGRAM, PVR_WIRE_RESPONDER, datagram, 64, 4096,
 	       PVR_REQUEST_F_SOLICITED, 1, .has_imm = 1, .gid_type = PVR_GID_TYPE_ROCE_V1,
 	       .flow_label = 0xfffff, .src_qpn = 1, .dst_qpn = 0xffffff),
+	SAMPLE("left", PVR_FRAME_LEFT, PVR_WIRE_RESPONDER, left, 56, 0, 0, 1, .gid_type = 2,
+	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff),
 	SAMPLE("here", PVR_FRAME_HERE, PVR_WIRE_REQUESTER, where, 32, 0, 0, 1,
 	       .gid_type = PVR_GID_TYPE_ROCE_V2),
 	SAMPLE("nobody here", PVR_FRAME_HERE, PVR_WIRE_REQUESTER, where, 32, 0, 0, 1, .gid = { 1 }),
@@ -384,6 +386,16 @@ static void test_datagram_with_a_wrong_field_is_refused(void **state)
 	ACCEPTED("datagram", f.frame.size = 64);
 }
 
+static void test_farewell_with_a_wrong_field_is_refused(void **state)
+{
+	(void)state;
+	REFUSED("left", f.left.gid_type = 0, "GID");
+	REFUSED("left", f.left.gid_type = 3, "GID");
+	REFUSED("left", f.left.src_qpn = 1u << 24, "24 bits");
+	REFUSED("left", f.left.dst_qpn = 1u << 24, "24 bits");
+	REFUSED("left", f.left.reserved[6] = 1, "reserved");
+}
+
 static void test_ack_with_a_wrong_field_is_refused(void **state)
 {
 	(void)state;
@@ -435,6 +447,7 @@ int main(void)
 		cmocka_unit_test(test_zero_length_and_odd_atomics_are_refused),
 		cmocka_unit_test(test_reads_and_atomics_without_an_answer_are_refused),
 		cmocka_unit_test(test_datagram_with_a_wrong_field_is_refused),
+		cmocka_unit_test(test_farewell_with_a_wrong_field_is_refused),
 		cmocka_unit_test(test_ack_with_a_wrong_field_is_refused),
 		cmocka_unit_test(test_answer_with_a_wrong_field_is_refused),
 	};

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * PVR_EXT_PEER_GONE between hosts: who is believed, and what is said to whom. What the guest sees is
+ * test_peer_gone's, which also runs with two hosts.
+ */
+#include <endian.h>
+#include <stdlib.h>
+
+#include "common.h"
+#include "transport/wire.h"
+
+/* Far less than the retries of fg_conn_default take. */
+#define SOON (20 * FG_MS)
+
+static int setup_wire(void **state, bool old)
+{
+	const struct fg_wire_config config = { .hosts = 3, .old = old };
+	struct t_env *env = test_calloc(1, sizeof(*env));
+
+	env->wire = fg_wire_create(&config);
+	env->host = fg_wire_host(env->wire, 0);
+	for (unsigned int i = 0; i < 3; i++)
+		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
+	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
+	fg_end_connect(&env->a, &env->b, NULL);
+	*state = env;
+	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_wire(state, false);
+}
+
+static int setup_old(void **state)
+{
+	return setup_wire(state, true);
+}
+
+static int teardown(void **state)
+{
+	struct t_env *env = *state;
+
+	for (unsigned int i = 0; i < T_GUESTS; i++)
+		fg_guest_destroy(env->g[i]);
+	fg_wire_destroy(env->wire);
+	test_free(env);
+	return 0;
+}
+
+struct forged {
+	struct pvr_frame_fabric fabric;
+	struct pvr_frame_left left;
+};
+
+/* As host 1 would say to host 2 that a is gone. */
+static struct forged forge(struct t_env *env)
+{
+	struct forged forged = {
+		.fabric = { .frame = { .size = htole32(sizeof(struct pvr_frame_fabric)),
+				       .type = PVR_FRAME_FABRIC,
+				       .fabric = htole16(1) },
+			    .name = "default" },
+		.left = { .frame = { .size = htole32(sizeof(struct pvr_frame_left)),
+				     .type = PVR_FRAME_LEFT,
+				     .fabric = htole16(1) },
+			  .gid_type = PVR_GID_TYPE_ROCE_V2,
+			  .src_qpn = htole32(env->a.qp.qpn),
+			  .dst_qpn = htole32(env->b.qp.qpn) },
+	};
+
+	memcpy(forged.left.sgid, env->a.gid, 16);
+	memcpy(forged.left.dgid, env->b.gid, 16);
+	return forged;
+}
+
+/* From host number @other to host 2. Return: whether b believes it. */
+static bool is_believed(struct t_env *env, unsigned int other, const struct forged *forged)
+{
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, other);
+
+	fg_forger_send(forger, forged, sizeof(*forged));
+	fg_settle(env->host, SOON);
+	assert_false(fg_forger_is_closed(forger));
+	fg_forger_destroy(forger);
+	return fg_qp_state(&env->b.qp) == PVR_QPS_ERR;
+}
+
+static void test_host_of_the_peer_is_believed(void **state)
+{
+	struct t_env *env = *state;
+	const struct forged forged = forge(env);
+
+	t_recv(&env->b, 1, 0, 8);
+	assert_true(is_believed(env, 0, &forged));
+	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_GENERAL_ERR);
+	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
+}
+
+static void test_other_hosts_are_not_believed(void **state)
+{
+	struct t_env *env = *state;
+	const struct forged forged = forge(env);
+
+	assert_false(is_believed(env, 2, &forged));
+	/* Nor when nobody has the GID any more, and a has been heard of. */
+	t_ping_pong(env->host, &env->a, &env->b);
+	expect_ok(fg_unbind_gid(env->g[0], 0, env->a.gid));
+	fg_settle(env->host, SOON);
+	assert_false(is_believed(env, 2, &forged));
+	assert_true(is_believed(env, 0, &forged));
+}
+
+static void test_only_that_connection_ends(void **state)
+{
+	struct t_env *env = *state;
+	struct forged forged = forge(env);
+
+	forged.left.src_qpn ^= htole32(1);
+	assert_false(is_believed(env, 0, &forged));
+	forged = forge(env);
+	forged.left.dst_qpn ^= htole32(1);
+	assert_false(is_believed(env, 0, &forged));
+	forged = forge(env);
+	forged.left.sgid[15] ^= 1;
+	assert_false(is_believed(env, 0, &forged));
+	forged = forge(env);
+	forged.left.dgid[15] ^= 1;
+	assert_false(is_believed(env, 0, &forged));
+	forged = forge(env);
+	forged.left.gid_type = PVR_GID_TYPE_ROCE_V1;
+	assert_false(is_believed(env, 0, &forged));
+	forged = forge(env);
+	strcpy(forged.fabric.name, "tenant2");
+	assert_false(is_believed(env, 0, &forged));
+	t_ping_pong(env->host, &env->a, &env->b);
+}
+
+static void test_twice_is_once(void **state)
+{
+	struct t_env *env = *state;
+	const struct forged forged = forge(env);
+
+	assert_true(is_believed(env, 0, &forged));
+	assert_true(is_believed(env, 0, &forged));
+	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
+	/* Nor does it concern what begins there afterwards, unless that is the same connection. */
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_settle(env->host, SOON);
+	assert_false(is_believed(env, 0, &forged));
+	expect_no_event(env->g[1]);
+}
+
+static void test_hosts_that_know_nothing_of_it_are_not_told(void **state)
+{
+	struct t_env *env = *state;
+
+	t_ping_pong(env->host, &env->a, &env->b);
+	pvr_adapter_reset(env->g[0]->adapter);
+	fg_settle(env->host, SOON);
+	assert_int_equal(fg_wire_refused(env->wire), 0);
+	expect_state(&env->b, PVR_QPS_RTS);
+}
+
+static void test_telling_without_agreement_ends_the_connection(void **state)
+{
+	struct t_env *env = *state;
+	const struct forged forged = forge(env);
+	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+
+	fg_forger_send(forger, &forged, sizeof(forged));
+	fg_settle(env->host, SOON);
+	assert_true(fg_forger_is_closed(forger));
+	assert_string_equal(fg_wire_why(env->wire), "a farewell that was not agreed upon");
+	expect_state(&env->b, PVR_QPS_RTS);
+	fg_forger_destroy(forger);
+}
+
+/* Requests that are on their way, and one that waits for an answer, fail at once. */
+static void test_request_on_its_way_fails_at_once(void **state)
+{
+	struct t_env *env = *state;
+
+	t_ping_pong(env->host, &env->a, &env->b);
+	fg_wire_hold(env->wire, 0, 1, true);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 3000);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 8192, &env->b.mr, 0, 3000);
+	fg_run(env->host);
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_settle(env->host, SOON);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
+	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->a, PVR_QPS_ERR);
+	fg_wire_hold(env->wire, 0, 1, false);
+	fg_settle(env->host, SOON);
+	expect_no_cqe(&env->a.scq);
+}
+
+int main(void)
+{
+#define U(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		U(test_host_of_the_peer_is_believed),
+		U(test_other_hosts_are_not_believed),
+		U(test_only_that_connection_ends),
+		U(test_twice_is_once),
+		U(test_request_on_its_way_fails_at_once),
+		cmocka_unit_test_setup_teardown(test_hosts_that_know_nothing_of_it_are_not_told,
+						setup_old, teardown),
+		cmocka_unit_test_setup_teardown(test_telling_without_agreement_ends_the_connection,
+						setup_old, teardown),
+	};
+
+	fg_default_ext = PVR_EXT_PEER_GONE;
+	return T_MAIN(tests);
+}
