@@ -8,8 +8,11 @@
 #include "stream.h"
 
 #define LISTEN_BACKLOG 128
-/* What is written and not yet sent delays what another queue pair writes behind it. */
-#define NOTSENT_LOWAT (256 << 10)
+/*
+ * What is written and not yet sent delays what another queue pair writes behind it, by 0.1 ms
+ * at 100 Gb/s. With less the sender waits for news of its socket again and again.
+ */
+#define NOTSENT_LOWAT (1024 << 10)
 
 static int make_socket(const struct pvr_address *address)
 {
