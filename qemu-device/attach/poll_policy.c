@@ -14,12 +14,14 @@
 
 #define BACKOFF_MIN_NS 1000000ull
 #define BACKOFF_MAX_NS 1000000000ull
+#define BACKOFF_MOVING_MAX_NS 64000000ull /* while something moves between hosts */
 /* So many times the next backoff without one, and windows were good: it is other now. */
 #define CONTENT 4
 
 #define USAGE_EVERY_NS 250000ull
 /* Where polling halves the time, who takes the CPU now and then is no crowd yet. */
 #define USAGE_EVERY_MOVING_NS 20000000ull
+#define LOST_MOVING_NS 5000000ull /* sooner, as it has lost a quarter of that already */
 /* Time without the CPU that needs no explanation. */
 #define LOST_NS 50000ull
 
@@ -64,16 +66,23 @@ bool pvr_poll_is_on(const struct pvr_poll_policy *policy, uint64_t now)
 	return policy->mode != PVR_POLL_OFF && now >= policy->resume_at;
 }
 
+static bool is_moving(const struct pvr_poll_policy *policy, uint64_t now)
+{
+	return policy->moved_at && now - policy->moved_at < MOVING_NS;
+}
+
 static void back_off(struct pvr_poll_policy *policy, uint64_t now)
 {
+	uint64_t max = is_moving(policy, now) ? BACKOFF_MOVING_MAX_NS : BACKOFF_MAX_NS;
+
 	if (policy->mode != PVR_POLL_AUTO)
 		return;
 	if (policy->was_good && now > policy->resume_at + CONTENT * policy->backoff)
 		policy->backoff = BACKOFF_MIN_NS;
+	if (policy->backoff > max)
+		policy->backoff = max;
 	policy->resume_at = now + policy->backoff;
-	policy->backoff *= 2;
-	if (policy->backoff > BACKOFF_MAX_NS)
-		policy->backoff = BACKOFF_MAX_NS;
+	policy->backoff = 2 * policy->backoff < max ? 2 * policy->backoff : max;
 	policy->score = 0;
 	policy->was_good = false;
 	policy->has_usage = false;
@@ -140,11 +149,6 @@ void pvr_poll_looked(struct pvr_poll_policy *policy, uint64_t now, bool events)
 		policy->look_every = LOOK_WORK_MAX_NS;
 }
 
-static bool is_moving(const struct pvr_poll_policy *policy, uint64_t now)
-{
-	return policy->moved_at && now - policy->moved_at < MOVING_NS;
-}
-
 void pvr_poll_moved(struct pvr_poll_policy *policy, uint64_t now)
 {
 	policy->last_work = policy->moved_at = now;
@@ -158,6 +162,8 @@ void pvr_poll_yielded(struct pvr_poll_policy *policy, uint64_t from, uint64_t no
 	policy->shared = is_moving(policy, now) && ns > YIELD_ALONE_NS;
 	if (policy->shared && ns < YIELD_SHORT_NS)
 		policy->slept += ns;
+	else if (policy->shared)
+		policy->lost += ns;
 }
 
 void pvr_poll_slept(struct pvr_poll_policy *policy, uint64_t from, uint64_t now)
@@ -172,8 +178,9 @@ bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now)
 		return false;
 	if (!policy->has_usage)
 		return true;
-	return now - policy->usage_at >=
-	       (is_moving(policy, now) ? USAGE_EVERY_MOVING_NS : USAGE_EVERY_NS);
+	if (!is_moving(policy, now))
+		return now - policy->usage_at >= USAGE_EVERY_NS;
+	return now - policy->usage_at >= USAGE_EVERY_MOVING_NS || policy->lost > LOST_MOVING_NS;
 }
 
 static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
@@ -197,7 +204,7 @@ void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
 	policy->usage_at = now;
 	policy->cpu = cpu;
 	policy->switches = switches;
-	policy->slept = 0;
+	policy->slept = policy->lost = 0;
 	if (!crowded)
 		return;
 	count(&policy->stats.crowded);

@@ -76,6 +76,7 @@ struct pvr_poll_policy {
 	bool has_usage;
 	uint64_t usage_at, cpu, switches;
 	uint64_t slept; /* since then */
+	uint64_t lost; /* ditto: to those who were offered the CPU and kept it */
 
 	struct pvr_poll_stats stats;
 };

@@ -487,6 +487,25 @@ static void test_who_keeps_the_cpu_is_a_crowd(void **state)
 	assert_int_equal(w.policy.stats.crowded, 1);
 }
 
+/* Who keeps the CPU costs a trial a few of its turns, and the next one comes soon. */
+static void test_trials_between_hosts_are_short_and_come_soon(void **state)
+{
+	struct worker w;
+	uint64_t from;
+
+	worker_init(&w, PVR_POLL_AUTO);
+	for (uint32_t i = 0; i < 30; i++) {
+		pvr_poll_moved(&w.policy, w.now);
+		from = w.now;
+		talk(&w, SEC, 3 * MS);
+		assert_in_range(w.now - from, 3 * MS, 12 * MS);
+		assert_false(polls(&w));
+		assert_true(w.policy.resume_at - w.now <= 64 * MS);
+		sleep_for(&w, 64 * MS);
+	}
+	assert_int_equal(w.policy.stats.crowded, 30);
+}
+
 /* Between guests of one host a switch is one that somebody waits for. */
 static void test_nobody_takes_turns_when_nothing_moves(void **state)
 {
@@ -575,6 +594,7 @@ int main(void)
 		cmocka_unit_test(test_who_takes_turns_is_no_crowd),
 		cmocka_unit_test(test_who_takes_the_cpu_now_and_then_is_no_crowd),
 		cmocka_unit_test(test_who_keeps_the_cpu_is_a_crowd),
+		cmocka_unit_test(test_trials_between_hosts_are_short_and_come_soon),
 		cmocka_unit_test(test_nobody_takes_turns_when_nothing_moves),
 		cmocka_unit_test(test_cpu_that_is_wanted_is_offered_in_each_round),
 		cmocka_unit_test(test_async_worker_does_not_sleep),
