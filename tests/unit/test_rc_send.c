@@ -409,9 +409,32 @@ static void test_another_guests_qp_of_the_same_number_is_not_the_peer(void **sta
 	expect_recv(&env->b.rcq, 1, 10);
 }
 
+/* Of what a connection takes nothing may stay behind, or there would soon be none left. */
+static void test_thousands_of_connections_in_a_row(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+
+	for (unsigned int i = 0; i < 2000; i++) {
+		fg_end_open(&c, env->g[0], PVR_QPT_RC);
+		fg_end_open(&d, env->g[1], PVR_QPT_RC);
+		fg_end_connect(&c, &d, NULL);
+		t_recv(&d, i, 0, 8);
+		t_send(&c, i, 0, 8);
+		fg_run(env->host);
+		expect_done(&c.scq, i, PVRDMA_WC_SEND);
+		expect_recv(&d.rcq, i, 8);
+		fg_end_close(&c);
+		fg_end_close(&d);
+	}
+	expect_no_event(env->g[0]);
+	expect_no_event(env->g[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		T(test_thousands_of_connections_in_a_row, rc),
 		T(test_send_at_all_offsets, rc_big),
 		T(test_send_of_all_lengths, rc_big),
 		T(test_send_with_all_list_lengths, rc_big),
