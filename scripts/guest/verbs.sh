@@ -26,14 +26,14 @@ ours() { LD_LIBRARY_PATH=$SHARE/lib "$SHARE/$1" "${@:2}"; }
 
 ctl() { ours pvrdmactl --control $dir/control "$@" --json 2>/dev/null; }
 
-# start_daemon OPTION...: who is not "ready" within 10 s is no daemon.
+# start_daemon OPTION...: at $MY_IP, with $device (rxe0) as NIC; who is not "ready" within 10 s is no daemon.
 start_daemon()
 {
 	local log=$dir/log$((++starts))
 	(umask 077 && printf '%064x\n' 4711 >$dir/key)
 	# Not by a function: a signal is to reach the daemon itself.
 	LD_LIBRARY_PATH=$SHARE/lib "$SHARE/pvrdmad" --name "host$NODE" --control $dir/control --listen "$MY_IP" --peer "host$other=$PEER_IP" \
-		--rdma-device rxe0 --adapter "name=vm$NODE,socket=$dir/vm$NODE,mac=52:54:00:12:34:0$NODE" "$@" 2>$log &
+		--rdma-device "${device:-rxe0}" --adapter "name=vm$NODE,socket=$dir/vm$NODE,mac=52:54:00:12:34:0$NODE" "$@" 2>$log &
 	daemon=$!
 	until_true 100 grep -q 'ready, ' $log || { cat $log; return 1; }
 }
@@ -62,15 +62,16 @@ path()
 		sed 's/^[^,]*, *//'
 }
 
-is_path() { path | grep -q "^\"path\": *\"$1\""; }
-
-# until_path verbs|tcp WHEN
+# until_path verbs|tcp WHEN: says what it was then; the next look may find something else.
 until_path()
 {
-	local end=$((SECONDS + 30))
-	until is_path "$1" || [ $SECONDS -gt $end ]; do sleep 0.1; done
-	if is_path "$1"; then echo "path-$2 {$(path)}"; return; fi
-	echo "timeout: $1 $2: {$(path)}"
+	local end=$((SECONDS + 30)) now
+	while now=$(path) && ! grep -q "^\"path\": *\"$1\"" <<<"$now"; do
+		[ $SECONDS -le $end ] || break
+		sleep 0.1
+	done
+	if grep -q "^\"path\": *\"$1\"" <<<"$now"; then echo "path-$2 {$now}"; return; fi
+	echo "timeout: $1 $2: {$now}"
 	ctl peers
 	cat $dir/log*
 	return 1

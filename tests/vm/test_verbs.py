@@ -77,6 +77,16 @@ if [ $NODE = 1 ]; then
 	echo "hostile-status $?"
 	stop_daemon
 fi
+
+# Without keys, and nothing said of NICs: that with the address of the TCP connection is used.
+barrier hostile
+MY_IP=10.78.0.$NODE PEER_IP=10.78.0.$other device=auto start_daemon --insecure || exit
+barrier auto
+until_path verbs auto || exit
+pair 7902 hosts_verify --seconds 1 >$dir/auto || echo "verify fails: $?"
+echo "auto $(cat $dir/auto)"
+barrier auto-over
+stop_daemon
 exit 0
 """
 
@@ -186,7 +196,14 @@ def test_nothing_is_refused(run, node):
 @pytest.mark.parametrize("node", NODES)
 def test_daemons_end_well(run, node):
     ends = [line for line in run[node] if line.startswith("daemon-status ")]
-    assert ends == ["daemon-status 0"] * (3 if node == 1 else 2)
+    assert ends == ["daemon-status 0"] * (4 if node == 1 else 3)
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_auto_goes_by_addresses(run, node):
+    assert json.loads(said(run, node, "path-auto")) == {"path": "verbs", "why": BOTH}
+    found = json.loads(said(run, node, "auto"))
+    assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
 
 
 def test_queue_pairs_that_lead_nowhere(run):
