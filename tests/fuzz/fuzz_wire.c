@@ -495,6 +495,25 @@ static void seeds_of_queue_pairs(void)
 	}
 }
 
+/* Who is connected to a queue pair has gone; and who never was. */
+static void seed_of_left(void)
+{
+	struct pvr_frame_left left = {
+		.frame = { .size = sizeof(left), .type = PVR_FRAME_LEFT, .fabric = 1 },
+		.src_qpn = PEER_QPN,
+		.dst_qpn = w.rc.qp.qpn,
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+	};
+	struct seed *seed = seed_new(0);
+
+	memcpy(left.sgid, w.peer, 16);
+	memcpy(left.dgid, w.rc.gid, 16);
+	add(seed, &left, sizeof(left));
+	left.src_qpn++;
+	add(seed, &left, sizeof(left));
+	save(seed, "left");
+}
+
 static struct pvr_frame_ack ack(uint8_t verdict, uint32_t psn)
 {
 	struct pvr_frame_ack frame = {
@@ -571,6 +590,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seeds_of_datagrams();
 	seed_of_questions();
 	seeds_of_queue_pairs();
+	seed_of_left();
 	seeds_of_verdicts(attr.sq_psn);
 	seed_of_data(attr.sq_psn);
 	exit(0);
