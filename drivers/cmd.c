@@ -6,6 +6,7 @@
 
 #define CMD_TIMEOUT (10 * HZ)
 #define CMD_LOOK (HZ / 2) /* look for a vanished device this often */
+#define CMD_SPIN (50 * NSEC_PER_USEC) /* watch the slot so long before ERR is read */
 
 static const char *const cmd_names[] = {
 	[PVR_CMD_QUERY_PORT] = "QUERY_PORT",
@@ -68,13 +69,12 @@ static int code_to_errno(u32 code)
 	}
 }
 
-/* Write a register that starts something, and read the verdict. */
-static int exec_locked(struct pvr_dev *dev, enum pvr_reg reg, u32 val)
+/* Of the last register written that starts something. */
+static int verdict_locked(struct pvr_dev *dev)
 {
 	u32 code;
 
 	lockdep_assert_held(&dev->cmd.lock);
-	pvr_reg_write(dev, reg, val);
 	code = pvr_reg_read(dev, PVR_REG_ERR);
 	if (code == U32_MAX && pvr_dev_gone(dev)) {
 		pvr_dev_fail(dev, PVR_GONE);
@@ -111,6 +111,25 @@ static int take_response_locked(struct pvr_dev *dev, u32 cmd,
 }
 
 /*
+ * Most commands take the device a few microseconds, and less than it takes to ask it for ERR:
+ * that is a way to another process and back, and this CPU stands still meanwhile.
+ */
+static bool answered_soon_locked(struct pvr_dev *dev)
+{
+	u64 until;
+
+	if (!(dev->features & PVR_EXT_ANSWER))
+		return false;
+	until = ktime_get_ns() + CMD_SPIN;
+	while (!answered(&dev->cmd)) {
+		if (ktime_get_ns() >= until)
+			return false;
+		cpu_relax();
+	}
+	return true;
+}
+
+/*
  * A device with extensions has answered when ERR was read, and its interrupt is
  * masked. Any other says so by an interrupt; one that belongs to an earlier command
  * does no harm, because the key in the slot decides.
@@ -143,6 +162,7 @@ static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
 		      union pvr_cmd_resp *resp)
 {
 	struct pvr_cmd_chan *chan = &dev->cmd;
+	union pvr_cmd_resp unused;
 	int err;
 
 	if (pvr_dev_dead(dev))
@@ -151,7 +171,10 @@ static int run_locked(struct pvr_dev *dev, union pvr_cmd_req *req,
 	memcpy(chan->req.va, req, sizeof(*req));
 	memset(chan->resp.va, 0, sizeof(struct pvr_resp_hdr));
 	reinit_completion(&chan->done);
-	err = exec_locked(dev, PVR_REG_REQUEST, 0);
+	pvr_reg_write(dev, PVR_REG_REQUEST, 0);
+	if (answered_soon_locked(dev))
+		return take_response_locked(dev, req->hdr.cmd, resp ?: &unused);
+	err = verdict_locked(dev);
 	if (err || !resp)
 		return err;
 	return wait_response_locked(dev, req->hdr.cmd, resp);
@@ -214,8 +237,10 @@ int pvr_cmd_ctl(struct pvr_dev *dev, enum pvr_ctl ctl)
 	int err = -EIO;
 
 	mutex_lock(&dev->cmd.lock);
-	if (!pvr_dev_dead(dev))
-		err = exec_locked(dev, PVR_REG_CTL, ctl);
+	if (!pvr_dev_dead(dev)) {
+		pvr_reg_write(dev, PVR_REG_CTL, ctl);
+		err = verdict_locked(dev);
+	}
 	mutex_unlock(&dev->cmd.lock);
 	return err;
 }

@@ -12,7 +12,8 @@
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_LOCAL_DMA_LKEY |             \
 	 PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_MCAST |                 \
 	 PVR_EXT_STATS | PVR_EXT_LONG_FAST_REG | PVR_EXT_UC |                  \
-	 PVR_EXT_QUIET | PVR_EXT_ARM | PVR_EXT_PEER_GONE | PVR_EXT_VLAN)
+	 PVR_EXT_QUIET | PVR_EXT_ARM | PVR_EXT_PEER_GONE | PVR_EXT_VLAN |      \
+	 PVR_EXT_ANSWER)
 
 static uint extensions = DRIVER_EXT;
 module_param(extensions, uint, 0444);

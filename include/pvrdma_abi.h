@@ -147,7 +147,9 @@ enum pvr_ctl {
 /* An RC QP learns by QP_FATAL, or a failed request, that its peer's guest is gone. */
 #define PVR_EXT_PEER_GONE (1u << 14)
 #define PVR_EXT_VLAN (1u << 15) /* vlan in CREATE_BIND, PVR_CQE_VLAN */
-#define PVR_EXT_ALL ((1u << 16) - 1)
+/* The response slot tells of every command, its key (pvr_resp_hdr.response) is stored last. */
+#define PVR_EXT_ANSWER (1u << 16)
+#define PVR_EXT_ALL ((1u << 17) - 1)
 
 /*
  * Provider <-> driver: the provider appends this to GET_CONTEXT and finds the
@@ -665,6 +667,10 @@ enum pvr_cmd {
 /*
  * Errors of commands. ERR tells every failure: 0, or a positive errno of Linux
  * on x86 (EINVAL, ENOMEM, EBUSY ...); resp.err repeats it, truncated to 8 bits.
+ *
+ * PVR_EXT_ANSWER: when the key of a command is in the response slot the command is done,
+ * with resp.err, as if ERR had been read. That is said of commands without a response, too,
+ * but not of what is no command, or cannot be read: who has waited for a while reads ERR.
  */
 struct pvr_cmd_hdr {
 	__aligned_u64 response; /* opaque, echoed in the response */

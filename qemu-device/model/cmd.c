@@ -2,8 +2,8 @@
 /*
  * The command channel.
  *
- * When the driver reads ERR behind REQUEST the command is done, and destroyed objects do
- * no more DMA. The slot is copied once, then never looked at again. What takes long is
+ * When the driver reads ERR behind REQUEST, or finds the key in the response slot, the
+ * command is done, and destroyed objects do no more DMA. The slot is copied once, then never looked at again. What takes long is
  * done in steps, so that other adapters have their turns in between; who reads ERR
  * meanwhile waits, which an embedder can avoid (pvr_adapter_busy()).
  *
@@ -70,12 +70,15 @@ static const struct cmd_ops *cmd_lookup(const struct pvr_adapter *adapter, uint3
 	return ops->run && !(ops->ext & ~adapter->features) ? ops : NULL;
 }
 
+/* The key last: drivers look for it (PVR_EXT_ANSWER), and then at the rest. */
 static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		    union pvr_cmd_resp *resp)
 {
-	resp->hdr.response = req->hdr.response;
+	const size_t key = sizeof(resp->hdr.response);
+
 	resp->hdr.ack = PVR_CMD_RESP_ACK | req->hdr.cmd;
-	memcpy(adapter->resp_shm, resp, sizeof(*resp));
+	memcpy((uint8_t *)adapter->resp_shm + key, (uint8_t *)resp + key, sizeof(*resp) - key);
+	__atomic_store_n((uint64_t *)adapter->resp_shm, req->hdr.response, __ATOMIC_RELEASE);
 }
 
 static void complete(struct pvr_adapter *adapter, const union pvr_cmd_req *req,

@@ -92,17 +92,26 @@ static void after_dsr(struct pvr_adapter *adapter, const struct lie *lie)
 	tell(lie, &moment);
 }
 
-static void after_request(struct pvr_adapter *adapter, const struct lie *lie)
+/* The driver may be looking at the slot already (PVR_EXT_ANSWER), so it never sees the truth in it. */
+static void request(struct pvr_adapter *adapter, const struct lie *lie, const void *buf, size_t len)
 {
+	const size_t key = sizeof(uint64_t);
+	void *slot_shm = adapter->resp_shm;
+	union pvr_cmd_resp answer;
 	struct lie_moment moment = {
 		.adapter = adapter,
 		.req = adapter->cmd_shm,
-		.told = adapter->resp_shm,
+		.told = &answer,
 	};
 
-	if ((lie->when == LIE_RESPONSE || lie->when == LIE_EVENT) && moment.told &&
-	    is_about(lie, moment.req))
+	memcpy(&answer, slot_shm, sizeof(answer));
+	adapter->resp_shm = &answer;
+	__real_pvr_adapter_regs_write(adapter, PVR_REG_REQUEST, buf, len);
+	adapter->resp_shm = slot_shm;
+	if (is_about(lie, moment.req))
 		tell(lie, &moment);
+	memcpy((uint8_t *)slot_shm + key, (uint8_t *)&answer + key, sizeof(answer) - key);
+	__atomic_store_n((uint64_t *)slot_shm, answer.hdr.response, __ATOMIC_RELEASE);
 }
 
 void __wrap_pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset, const void *buf,
@@ -110,11 +119,14 @@ void __wrap_pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset,
 {
 	const struct lie *lie = lie_of(adapter);
 
+	if (lie && offset == PVR_REG_REQUEST && adapter->resp_shm &&
+	    (lie->when == LIE_RESPONSE || lie->when == LIE_EVENT)) {
+		request(adapter, lie, buf, len);
+		return;
+	}
 	__real_pvr_adapter_regs_write(adapter, offset, buf, len);
 	if (lie && offset == PVR_REG_DSRHIGH)
 		after_dsr(adapter, lie);
-	else if (lie && offset == PVR_REG_REQUEST)
-		after_request(adapter, lie);
 }
 
 /* Programs are told the truth: this is about the driver. */

@@ -178,7 +178,6 @@ static void wild_notify_index(const struct lie_moment *moment)
 static const struct lie lies[] = {
 	{ "version-0", REG(PVR_REG_VERSION, .cmd = LIE_ANY_CMD, .value = 0) },
 	{ "errors-for-all", REG(PVR_REG_ERR, .cmd = LIE_ANY_CMD, .value = 200) },
-	{ "destroy-refused", REG(PVR_REG_ERR, .cmd = PVR_CMD_DESTROY_PD, .value = EINVAL) },
 
 	{ "caps-zero", TELL(LIE_CAPS, caps_zero) },
 	{ "caps-ones", TELL(LIE_CAPS, caps_ones) },
@@ -196,6 +195,7 @@ static const struct lie lies[] = {
 	{ "wrong-key", TELL_CMD(LIE_RESPONSE, PVR_CMD_CREATE_UC, wrong_key) },
 	{ "error-in-response", RESP(PVR_CMD_CREATE_UC, hdr.err, 255) },
 	{ "uc-handle-0", RESP(PVR_CMD_CREATE_UC, create_uc.ctx_handle, 0) },
+	{ "destroy-refused", RESP(PVR_CMD_DESTROY_PD, hdr.err, EINVAL) },
 	{ "pd-handle", RESP(PVR_CMD_CREATE_PD, create_pd.pd_handle, WILD) },
 	{ "mr-handle", RESP(PVR_CMD_CREATE_MR, create_mr.mr_handle, WILD) },
 	{ "cq-handle", RESP(PVR_CMD_CREATE_CQ, create_cq.cq_handle, WILD) },
