@@ -7,7 +7,7 @@
 #include <linux/mutex.h>
 #include <linux/xarray.h>
 
-#include "pvrdma_abi.h"
+#include "pvrdma_abi_cmd.h"
 
 struct pvr_dev;
 

@@ -8,7 +8,7 @@
 
 #include "event.h"
 #include "pdir.h"
-#include "pvrdma_abi.h"
+#include "pvrdma_abi_cmd.h"
 
 struct pvr_ucontext {
 	struct ib_ucontext ibuc;

@@ -42,7 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "pvrdma_abi.h"
+#include "pvrdma_abi_cmd.h"
 
 /* BAR2: one page per context, page 0 is the guest driver's. */
 #define PVR_MAX_UAR 1024

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "pvrdma_abi.h"
+#include "pvrdma_abi_cmd.h"
 
 #define FG_RAM_PIECES 3
 

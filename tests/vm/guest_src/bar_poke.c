@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "pvrdma_abi.h"
+#include "pvrdma_abi_cmd.h"
 
 #define PAGE 4096u
 #define PAGES 64u

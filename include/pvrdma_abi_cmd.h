@@ -1,0 +1,755 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The PVRDMA device interface: commands, by which a driver makes objects, changes and
+ * destroys them. The rules of pvrdma_abi.h apply.
+ */
+#ifndef PVRDMA_ABI_CMD_H
+#define PVRDMA_ABI_CMD_H
+
+#include "pvrdma_abi.h"
+
+enum pvr_cmd {
+	PVR_CMD_QUERY_PORT,
+	PVR_CMD_QUERY_PKEY,
+	PVR_CMD_CREATE_PD,
+	PVR_CMD_DESTROY_PD,
+	PVR_CMD_CREATE_MR,
+	PVR_CMD_DESTROY_MR,
+	PVR_CMD_CREATE_CQ,
+	PVR_CMD_RESIZE_CQ,
+	PVR_CMD_DESTROY_CQ,
+	PVR_CMD_CREATE_QP,
+	PVR_CMD_MODIFY_QP,
+	PVR_CMD_QUERY_QP,
+	PVR_CMD_DESTROY_QP,
+	PVR_CMD_CREATE_UC,
+	PVR_CMD_DESTROY_UC,
+	PVR_CMD_CREATE_BIND,
+	PVR_CMD_DESTROY_BIND,
+	PVR_CMD_CREATE_SRQ,
+	PVR_CMD_MODIFY_SRQ,
+	PVR_CMD_QUERY_SRQ,
+	PVR_CMD_DESTROY_SRQ,
+	PVR_CMD_STOCK_NUM, /* stock drivers have none from here on */
+	PVR_CMD_SET_CQ_RING = PVR_CMD_STOCK_NUM, /* PVR_EXT_CQ_VECTORS */
+	PVR_CMD_ATTACH_MCAST, /* PVR_EXT_MCAST */
+	PVR_CMD_DETACH_MCAST, /* PVR_EXT_MCAST */
+	PVR_CMD_QUERY_STATS, /* PVR_EXT_STATS */
+	PVR_CMD_NUM,
+};
+
+/* The driver copies this many bytes into the command slot, whatever the command. */
+#define PVR_CMD_REQ_SIZE 184
+/* ... and this many out of the response slot. */
+#define PVR_CMD_RESP_SIZE 176
+
+#define PVR_CMD_RESP_ACK 0x80000000u /* ack = PVR_CMD_RESP_ACK | opcode */
+
+/*
+ * Errors of commands. ERR tells every failure: 0, or a positive errno of Linux
+ * on x86 (EINVAL, ENOMEM, EBUSY ...); resp.err repeats it, truncated to 8 bits.
+ *
+ * PVR_EXT_ANSWER: when the key of a command is in the response slot the command is done,
+ * with resp.err, as if ERR had been read. That is said of commands without a response, too,
+ * but not of what is no command, or cannot be read: who has waited for a while reads ERR.
+ */
+struct pvr_cmd_hdr {
+	__aligned_u64 response; /* opaque, echoed in the response */
+	__u32 cmd; /* enum pvr_cmd */
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_cmd_hdr, 16);
+PVR_ABI_FIELD(pvr_cmd_hdr, response, 0, 8);
+PVR_ABI_FIELD(pvr_cmd_hdr, cmd, 8, 4);
+
+struct pvr_resp_hdr {
+	__aligned_u64 response;
+	__u32 ack;
+	__u8 err;
+	__u8 reserved[3];
+};
+PVR_ABI_SIZE(pvr_resp_hdr, 16);
+PVR_ABI_FIELD(pvr_resp_hdr, response, 0, 8);
+PVR_ABI_FIELD(pvr_resp_hdr, ack, 8, 4);
+PVR_ABI_FIELD(pvr_resp_hdr, err, 12, 1);
+
+/* pvr_port_attr.state; the numbering is that of ib_port_state. */
+enum pvr_port_state {
+	PVR_PORT_DOWN = 1,
+	PVR_PORT_ACTIVE = 4,
+};
+#define PVR_PORT_PHYS_DISABLED 3
+#define PVR_PORT_PHYS_LINK_UP 5
+
+enum pvr_mtu {
+	PVR_MTU_256 = 1,
+	PVR_MTU_512,
+	PVR_MTU_1024,
+	PVR_MTU_2048,
+	PVR_MTU_4096,
+};
+
+struct pvr_port_attr {
+	__u32 state; /* enum pvr_port_state */
+	__u32 max_mtu; /* enum pvr_mtu */
+	__u32 active_mtu; /* enum pvr_mtu */
+	__u32 gid_tbl_len;
+	__u32 port_cap_flags;
+	__u32 max_msg_sz; /* bytes */
+	__u32 bad_pkey_cntr;
+	__u32 qkey_viol_cntr;
+	__u16 pkey_tbl_len;
+	__u16 lid;
+	__u16 sm_lid;
+	__u8 lmc;
+	__u8 max_vl_num;
+	__u8 sm_sl;
+	__u8 subnet_timeout;
+	__u8 init_type_reply;
+	__u8 active_width; /* 1: 1x, 2: 4x, 4: 8x, 8: 12x */
+	__u8 active_speed; /* ib_port_speed, those that fit 8 bits */
+	__u8 phys_state; /* PVR_PORT_PHYS_* */
+	__u8 reserved[2];
+};
+PVR_ABI_SIZE(pvr_port_attr, 48);
+PVR_ABI_FIELD(pvr_port_attr, gid_tbl_len, 12, 4);
+PVR_ABI_FIELD(pvr_port_attr, max_msg_sz, 20, 4);
+PVR_ABI_FIELD(pvr_port_attr, pkey_tbl_len, 32, 2);
+PVR_ABI_FIELD(pvr_port_attr, lid, 34, 2);
+PVR_ABI_FIELD(pvr_port_attr, lmc, 38, 1);
+PVR_ABI_FIELD(pvr_port_attr, max_vl_num, 39, 1);
+PVR_ABI_FIELD(pvr_port_attr, subnet_timeout, 41, 1);
+PVR_ABI_FIELD(pvr_port_attr, active_width, 43, 1);
+PVR_ABI_FIELD(pvr_port_attr, active_speed, 44, 1);
+PVR_ABI_FIELD(pvr_port_attr, phys_state, 45, 1);
+
+struct pvr_cmd_query_port {
+	struct pvr_cmd_hdr hdr;
+	__u8 port_num; /* from 1 */
+	__u8 reserved[7];
+};
+PVR_ABI_SIZE(pvr_cmd_query_port, 24);
+PVR_ABI_FIELD(pvr_cmd_query_port, port_num, 16, 1);
+
+struct pvr_resp_query_port {
+	struct pvr_resp_hdr hdr;
+	struct pvr_port_attr attrs;
+};
+PVR_ABI_SIZE(pvr_resp_query_port, 64);
+PVR_ABI_FIELD(pvr_resp_query_port, attrs, 16, 48);
+
+struct pvr_cmd_query_pkey {
+	struct pvr_cmd_hdr hdr;
+	__u8 port_num;
+	__u8 index;
+	__u8 reserved[6];
+};
+PVR_ABI_SIZE(pvr_cmd_query_pkey, 24);
+PVR_ABI_FIELD(pvr_cmd_query_pkey, port_num, 16, 1);
+PVR_ABI_FIELD(pvr_cmd_query_pkey, index, 17, 1);
+
+struct pvr_resp_query_pkey {
+	struct pvr_resp_hdr hdr;
+	__u16 pkey;
+	__u8 reserved[6];
+};
+PVR_ABI_SIZE(pvr_resp_query_pkey, 24);
+PVR_ABI_FIELD(pvr_resp_query_pkey, pkey, 16, 2);
+
+struct pvr_cmd_create_uc {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 pfn; /* of the context's UAR page; 32 bits if version < 19 */
+};
+PVR_ABI_SIZE(pvr_cmd_create_uc, 24);
+PVR_ABI_FIELD(pvr_cmd_create_uc, pfn, 16, 8);
+
+struct pvr_resp_create_uc {
+	struct pvr_resp_hdr hdr;
+	__u32 ctx_handle; /* never 0: that is the driver's own context */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_uc, 24);
+PVR_ABI_FIELD(pvr_resp_create_uc, ctx_handle, 16, 4);
+
+struct pvr_cmd_create_pd {
+	struct pvr_cmd_hdr hdr;
+	__u32 ctx_handle;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_create_pd, 24);
+PVR_ABI_FIELD(pvr_cmd_create_pd, ctx_handle, 16, 4);
+
+struct pvr_resp_create_pd {
+	struct pvr_resp_hdr hdr;
+	__u32 pd_handle; /* < 2^24 */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_pd, 24);
+PVR_ABI_FIELD(pvr_resp_create_pd, pd_handle, 16, 4);
+
+/* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ and QUERY_SRQ name just an object. */
+struct pvr_cmd_handle {
+	struct pvr_cmd_hdr hdr;
+	__u32 handle;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_handle, 24);
+PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
+
+/* pvr_cmd_create_mr.flags */
+#define PVR_MR_FLAG_DMA (1u << 0) /* all bus addresses, local access only */
+#define PVR_MR_FLAG_FRMR (1u << 1) /* filled by FAST_REG_MR work requests */
+#define PVR_MR_FLAG_LAYOUT (1u << 2) /* the fields behind nchunks count */
+/*
+ * With PVR_MR_FLAG_LAYOUT: what mr_handle names becomes this region, and keeps its
+ * handle and keys. EBUSY if windows are bound to it. On failure it is as it was.
+ */
+#define PVR_MR_FLAG_REPLACE (1u << 5)
+#define PVR_MR_FLAG_MW1 (1u << 3) /* a memory window of type 1; only pd_handle counts */
+#define PVR_MR_FLAG_MW2 (1u << 4) /* ... of type 2B */
+
+struct pvr_cmd_create_mr {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 start; /* the address by which work requests name the first byte */
+	__aligned_u64 length; /* bytes */
+	__aligned_u64 pdir_dma;
+	__u32 pd_handle;
+	__u32 access_flags; /* PVR_ACCESS_* */
+	__u32 flags; /* PVR_MR_FLAG_* */
+	__u32 nchunks; /* pages from page(start) to page(start + length - 1) */
+	/*
+	 * With PVR_MR_FLAG_LAYOUT; start is then any address, nchunks follows offset, and
+	 * pages are aligned to their size. A region of length 0 has no pages.
+	 */
+	__aligned_u64 offset; /* of the first byte in the first page */
+	__u32 page_shift; /* 12 .. 30 */
+	__u32 pdir_levels; /* 2 or 3 */
+	__u32 mr_handle; /* with PVR_MR_FLAG_REPLACE */
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_cmd_create_mr, 80);
+PVR_ABI_FIELD(pvr_cmd_create_mr, mr_handle, 72, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, offset, 56, 8);
+PVR_ABI_FIELD(pvr_cmd_create_mr, page_shift, 64, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, pdir_levels, 68, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, start, 16, 8);
+PVR_ABI_FIELD(pvr_cmd_create_mr, length, 24, 8);
+PVR_ABI_FIELD(pvr_cmd_create_mr, pdir_dma, 32, 8);
+PVR_ABI_FIELD(pvr_cmd_create_mr, pd_handle, 40, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, access_flags, 44, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, flags, 48, 4);
+PVR_ABI_FIELD(pvr_cmd_create_mr, nchunks, 52, 4);
+
+struct pvr_resp_create_mr {
+	struct pvr_resp_hdr hdr;
+	__u32 mr_handle;
+	__u32 lkey;
+	__u32 rkey;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_mr, 32);
+PVR_ABI_FIELD(pvr_resp_create_mr, mr_handle, 16, 4);
+PVR_ABI_FIELD(pvr_resp_create_mr, lkey, 20, 4);
+PVR_ABI_FIELD(pvr_resp_create_mr, rkey, 24, 4);
+
+struct pvr_cmd_create_cq {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 pdir_dma; /* header page, then CQEs */
+	__u32 ctx_handle;
+	__u32 cqe; /* a power of two */
+	__u32 nchunks; /* pages, header included */
+	__u32 comp_vector; /* PVR_EXT_CQ_VECTORS; otherwise reserved */
+};
+PVR_ABI_SIZE(pvr_cmd_create_cq, 40);
+PVR_ABI_FIELD(pvr_cmd_create_cq, comp_vector, 36, 4);
+PVR_ABI_FIELD(pvr_cmd_create_cq, pdir_dma, 16, 8);
+PVR_ABI_FIELD(pvr_cmd_create_cq, ctx_handle, 24, 4);
+PVR_ABI_FIELD(pvr_cmd_create_cq, cqe, 28, 4);
+PVR_ABI_FIELD(pvr_cmd_create_cq, nchunks, 32, 4);
+
+struct pvr_resp_create_cq {
+	struct pvr_resp_hdr hdr;
+	__u32 cq_handle; /* < max_cq */
+	__u32 cqe; /* exactly what was asked for */
+};
+PVR_ABI_SIZE(pvr_resp_create_cq, 24);
+PVR_ABI_FIELD(pvr_resp_create_cq, cq_handle, 16, 4);
+PVR_ABI_FIELD(pvr_resp_create_cq, cqe, 20, 4);
+
+/*
+ * PVR_EXT_RESIZE: the CQ moves to a new ring, laid out as in CREATE_CQ. The device copies
+ * the unread completions, oldest first, to index 0 and up of the new ring, and sets its
+ * prod_tail; the guest must not poll meanwhile. EINVAL if they do not fit, EIO if the CQ
+ * is in error: then, as after any failure, the CQ is as it was.
+ */
+struct pvr_cmd_resize_cq {
+	struct pvr_cmd_hdr hdr;
+	__u32 cq_handle;
+	__u32 cqe; /* a power of two */
+	__aligned_u64 pdir_dma; /* header page, then CQEs */
+	__u32 nchunks;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_resize_cq, 40);
+PVR_ABI_FIELD(pvr_cmd_resize_cq, cq_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_resize_cq, cqe, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_resize_cq, pdir_dma, 24, 8);
+PVR_ABI_FIELD(pvr_cmd_resize_cq, nchunks, 32, 4);
+
+struct pvr_resp_resize_cq {
+	struct pvr_resp_hdr hdr;
+	__u32 cqe;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_resize_cq, 24);
+PVR_ABI_FIELD(pvr_resp_resize_cq, cqe, 16, 4);
+
+struct pvr_srq_attr {
+	__u32 max_wr;
+	__u32 max_sge;
+	__u32 srq_limit;
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_srq_attr, 16);
+PVR_ABI_FIELD(pvr_srq_attr, srq_limit, 8, 4);
+
+struct pvr_cmd_create_srq {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 pdir_dma; /* header page, then WQEs */
+	__u32 pd_handle;
+	__u32 nchunks;
+	struct pvr_srq_attr attrs;
+	__u8 srq_type; /* 0: basic */
+	__u8 reserved[7];
+};
+PVR_ABI_SIZE(pvr_cmd_create_srq, 56);
+PVR_ABI_FIELD(pvr_cmd_create_srq, pdir_dma, 16, 8);
+PVR_ABI_FIELD(pvr_cmd_create_srq, pd_handle, 24, 4);
+PVR_ABI_FIELD(pvr_cmd_create_srq, nchunks, 28, 4);
+PVR_ABI_FIELD(pvr_cmd_create_srq, attrs, 32, 16);
+PVR_ABI_FIELD(pvr_cmd_create_srq, srq_type, 48, 1);
+
+struct pvr_resp_create_srq {
+	struct pvr_resp_hdr hdr;
+	__u32 srqn; /* also the handle; < max_srq */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_create_srq, 24);
+PVR_ABI_FIELD(pvr_resp_create_srq, srqn, 16, 4);
+
+/* pvr_cmd_modify_srq.attr_mask */
+#define PVR_SRQ_MAX_WR (1u << 0) /* PVR_EXT_RESIZE */
+#define PVR_SRQ_LIMIT (1u << 1)
+
+/*
+ * With PVR_SRQ_MAX_WR the SRQ moves to a new ring, laid out as in CREATE_SRQ with the
+ * same max_sge. The device copies the requests that wait, oldest first, to index 0 and
+ * up, and sets both indices of the new ring; the guest must not post meanwhile. EINVAL if
+ * they do not fit, or the limit, new or old, is above the new size; EIO if the SRQ is in
+ * error: then, as after any failure, the SRQ is as it was.
+ */
+struct pvr_cmd_modify_srq {
+	struct pvr_cmd_hdr hdr;
+	__u32 srq_handle;
+	__u32 attr_mask; /* PVR_SRQ_* */
+	struct pvr_srq_attr attrs;
+	__aligned_u64 pdir_dma; /* PVR_SRQ_MAX_WR: header page, then WQEs */
+	__u32 nchunks;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_modify_srq, 56);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, pdir_dma, 40, 8);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, nchunks, 48, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, srq_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, attr_mask, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_srq, attrs, 24, 16);
+
+struct pvr_resp_query_srq {
+	struct pvr_resp_hdr hdr;
+	struct pvr_srq_attr attrs;
+};
+PVR_ABI_SIZE(pvr_resp_query_srq, 32);
+PVR_ABI_FIELD(pvr_resp_query_srq, attrs, 16, 16);
+
+/*
+ * pvr_cmd_create_qp.flags: user space posts LOCAL_INV, SEND_WITH_INV and BIND_MW by the
+ * device's opcodes. Stock providers send other requests under these numbers, so without
+ * this they are refused on QPs of user contexts. FAST_REG_MR always is: its page list
+ * holds bus addresses.
+ */
+#define PVR_QP_USER_OPS (1u << 0)
+
+/* The numbering is that of ib_qp_type; other types are refused. */
+enum pvr_qp_type {
+	PVR_QPT_GSI = 1,
+	PVR_QPT_RC = 2,
+	PVR_QPT_UC = 3, /* PVR_EXT_UC */
+	PVR_QPT_UD = 4,
+};
+
+struct pvr_cmd_create_qp {
+	struct pvr_cmd_hdr hdr;
+	__aligned_u64 pdir_dma; /* header page, SQ pages, RQ pages */
+	__u32 pd_handle;
+	__u32 send_cq_handle;
+	__u32 recv_cq_handle;
+	__u32 srq_handle; /* if is_srq */
+	__u32 max_send_wr; /* a power of two */
+	__u32 max_recv_wr; /* a power of two; 0 with an SRQ */
+	__u32 max_send_sge; /* decides the SQ stride, PVR_SQ_STRIDE_MIN ... */
+	__u32 max_recv_sge; /* decides the RQ stride; 0 with an SRQ */
+	__u32 max_inline_data; /* PVR_EXT_INLINE; otherwise 0 */
+	__u32 lkey;
+	__u32 access_flags;
+	__u16 total_chunks; /* all pages, header included */
+	__u16 send_chunks; /* SQ pages */
+	__u16 max_atomic_arg;
+	__u8 sq_sig_all; /* every send work request completes */
+	__u8 qp_type; /* enum pvr_qp_type */
+	__u8 is_srq;
+	__u8 flags; /* PVR_QP_USER_OPS, if negotiated; otherwise reserved */
+	__u8 reserved[2];
+};
+PVR_ABI_SIZE(pvr_cmd_create_qp, 80);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_inline_data, 56, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, flags, 77, 1);
+PVR_ABI_FIELD(pvr_cmd_create_qp, pdir_dma, 16, 8);
+PVR_ABI_FIELD(pvr_cmd_create_qp, pd_handle, 24, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, send_cq_handle, 28, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, recv_cq_handle, 32, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, srq_handle, 36, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_send_wr, 40, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_recv_wr, 44, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_send_sge, 48, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, max_recv_sge, 52, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, access_flags, 64, 4);
+PVR_ABI_FIELD(pvr_cmd_create_qp, total_chunks, 68, 2);
+PVR_ABI_FIELD(pvr_cmd_create_qp, send_chunks, 70, 2);
+PVR_ABI_FIELD(pvr_cmd_create_qp, sq_sig_all, 74, 1);
+PVR_ABI_FIELD(pvr_cmd_create_qp, qp_type, 75, 1);
+PVR_ABI_FIELD(pvr_cmd_create_qp, is_srq, 76, 1);
+
+/* Answer to drivers of a version below PVR_VERSION_QPHANDLE. */
+struct pvr_resp_create_qp_v1 {
+	struct pvr_resp_hdr hdr;
+	__u32 qpn; /* number and handle in one */
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline_data;
+};
+PVR_ABI_SIZE(pvr_resp_create_qp_v1, 40);
+PVR_ABI_FIELD(pvr_resp_create_qp_v1, qpn, 16, 4);
+PVR_ABI_FIELD(pvr_resp_create_qp_v1, max_inline_data, 36, 4);
+
+struct pvr_resp_create_qp {
+	struct pvr_resp_hdr hdr;
+	__u32 qpn; /* what peers use */
+	__u32 qp_handle; /* doorbells, commands, CQEs, events; 1 .. max_qp - 1 */
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline_data;
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_resp_create_qp, 48);
+PVR_ABI_FIELD(pvr_resp_create_qp, qpn, 16, 4);
+PVR_ABI_FIELD(pvr_resp_create_qp, qp_handle, 20, 4);
+PVR_ABI_FIELD(pvr_resp_create_qp, max_send_wr, 24, 4);
+PVR_ABI_FIELD(pvr_resp_create_qp, max_inline_data, 40, 4);
+
+/* pvr_ah_attr.ah_flags */
+#define PVR_AH_GRH 1u
+
+struct pvr_ah_attr {
+	__u8 dgid[16];
+	__u32 flow_label;
+	__u8 sgid_index;
+	__u8 hop_limit;
+	__u8 traffic_class;
+	__u8 reserved0;
+	__u16 dlid;
+	__u16 vlan_id;
+	__u8 sl;
+	__u8 src_path_bits;
+	__u8 static_rate;
+	__u8 ah_flags; /* PVR_AH_GRH */
+	__u8 port_num;
+	__u8 dmac[6];
+	__u8 reserved1;
+};
+PVR_ABI_SIZE(pvr_ah_attr, 40);
+PVR_ABI_FIELD(pvr_ah_attr, dgid, 0, 16);
+PVR_ABI_FIELD(pvr_ah_attr, flow_label, 16, 4);
+PVR_ABI_FIELD(pvr_ah_attr, sgid_index, 20, 1);
+PVR_ABI_FIELD(pvr_ah_attr, traffic_class, 22, 1);
+PVR_ABI_FIELD(pvr_ah_attr, dlid, 24, 2);
+PVR_ABI_FIELD(pvr_ah_attr, sl, 28, 1);
+PVR_ABI_FIELD(pvr_ah_attr, ah_flags, 31, 1);
+PVR_ABI_FIELD(pvr_ah_attr, port_num, 32, 1);
+PVR_ABI_FIELD(pvr_ah_attr, dmac, 33, 6);
+
+struct pvr_qp_cap {
+	__u32 max_send_wr;
+	__u32 max_recv_wr;
+	__u32 max_send_sge;
+	__u32 max_recv_sge;
+	__u32 max_inline_data;
+	__u32 reserved;
+};
+PVR_ABI_SIZE(pvr_qp_cap, 24);
+
+/* The numbering is that of ib_qp_state. */
+enum pvr_qp_state {
+	PVR_QPS_RESET,
+	PVR_QPS_INIT,
+	PVR_QPS_RTR,
+	PVR_QPS_RTS,
+	PVR_QPS_SQD,
+	PVR_QPS_SQE,
+	PVR_QPS_ERR,
+	PVR_QPS_NUM,
+};
+
+/* pvr_cmd_modify_qp.attr_mask: fields whose bit is clear are garbage. */
+#define PVR_QPA_STATE (1u << 0)
+#define PVR_QPA_CUR_STATE (1u << 1)
+#define PVR_QPA_EN_SQD_ASYNC (1u << 2)
+#define PVR_QPA_ACCESS_FLAGS (1u << 3)
+#define PVR_QPA_PKEY_INDEX (1u << 4)
+#define PVR_QPA_PORT (1u << 5)
+#define PVR_QPA_QKEY (1u << 6)
+#define PVR_QPA_AV (1u << 7)
+#define PVR_QPA_PATH_MTU (1u << 8)
+#define PVR_QPA_TIMEOUT (1u << 9)
+#define PVR_QPA_RETRY_CNT (1u << 10)
+#define PVR_QPA_RNR_RETRY (1u << 11)
+#define PVR_QPA_RQ_PSN (1u << 12)
+#define PVR_QPA_MAX_RD_ATOMIC (1u << 13)
+#define PVR_QPA_ALT_PATH (1u << 14)
+#define PVR_QPA_MIN_RNR_TIMER (1u << 15)
+#define PVR_QPA_SQ_PSN (1u << 16)
+#define PVR_QPA_MAX_DEST_RD_ATOMIC (1u << 17)
+#define PVR_QPA_PATH_MIG_STATE (1u << 18)
+#define PVR_QPA_CAP (1u << 19)
+#define PVR_QPA_DEST_QPN (1u << 20)
+#define PVR_QPA_ALL 0x1fffffu
+
+struct pvr_qp_attr {
+	__u32 qp_state; /* enum pvr_qp_state */
+	__u32 cur_qp_state;
+	__u32 path_mtu; /* enum pvr_mtu */
+	__u32 path_mig_state;
+	__u32 qkey;
+	__u32 rq_psn; /* 24 bits */
+	__u32 sq_psn; /* 24 bits */
+	__u32 dest_qp_num;
+	__u32 qp_access_flags; /* PVR_ACCESS_REMOTE_* */
+	__u16 pkey_index;
+	__u16 alt_pkey_index;
+	__u8 en_sqd_async_notify;
+	__u8 sq_draining;
+	__u8 max_rd_atomic;
+	__u8 max_dest_rd_atomic;
+	__u8 min_rnr_timer; /* IBTA vol. 1, 9.7.5.2.8, table 45 */
+	__u8 port_num;
+	__u8 timeout; /* 4.096 us << timeout; 0 = never */
+	__u8 retry_cnt;
+	__u8 rnr_retry; /* 7 = for ever */
+	__u8 alt_port_num;
+	__u8 alt_timeout;
+	__u8 reserved[5];
+	struct pvr_qp_cap cap;
+	struct pvr_ah_attr ah_attr;
+	struct pvr_ah_attr alt_ah_attr;
+};
+PVR_ABI_SIZE(pvr_qp_attr, 160);
+PVR_ABI_FIELD(pvr_qp_attr, qp_state, 0, 4);
+PVR_ABI_FIELD(pvr_qp_attr, path_mtu, 8, 4);
+PVR_ABI_FIELD(pvr_qp_attr, qkey, 16, 4);
+PVR_ABI_FIELD(pvr_qp_attr, rq_psn, 20, 4);
+PVR_ABI_FIELD(pvr_qp_attr, sq_psn, 24, 4);
+PVR_ABI_FIELD(pvr_qp_attr, dest_qp_num, 28, 4);
+PVR_ABI_FIELD(pvr_qp_attr, qp_access_flags, 32, 4);
+PVR_ABI_FIELD(pvr_qp_attr, pkey_index, 36, 2);
+PVR_ABI_FIELD(pvr_qp_attr, en_sqd_async_notify, 40, 1);
+PVR_ABI_FIELD(pvr_qp_attr, max_rd_atomic, 42, 1);
+PVR_ABI_FIELD(pvr_qp_attr, max_dest_rd_atomic, 43, 1);
+PVR_ABI_FIELD(pvr_qp_attr, min_rnr_timer, 44, 1);
+PVR_ABI_FIELD(pvr_qp_attr, port_num, 45, 1);
+PVR_ABI_FIELD(pvr_qp_attr, timeout, 46, 1);
+PVR_ABI_FIELD(pvr_qp_attr, retry_cnt, 47, 1);
+PVR_ABI_FIELD(pvr_qp_attr, rnr_retry, 48, 1);
+PVR_ABI_FIELD(pvr_qp_attr, cap, 56, 24);
+PVR_ABI_FIELD(pvr_qp_attr, ah_attr, 80, 40);
+PVR_ABI_FIELD(pvr_qp_attr, alt_ah_attr, 120, 40);
+
+struct pvr_cmd_modify_qp {
+	struct pvr_cmd_hdr hdr;
+	__u32 qp_handle;
+	__u32 attr_mask; /* PVR_QPA_* */
+	struct pvr_qp_attr attrs;
+};
+PVR_ABI_SIZE(pvr_cmd_modify_qp, 184);
+PVR_ABI_FIELD(pvr_cmd_modify_qp, qp_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_qp, attr_mask, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_modify_qp, attrs, 24, 160);
+
+struct pvr_cmd_query_qp {
+	struct pvr_cmd_hdr hdr;
+	__u32 qp_handle;
+	__u32 attr_mask;
+};
+PVR_ABI_SIZE(pvr_cmd_query_qp, 24);
+PVR_ABI_FIELD(pvr_cmd_query_qp, qp_handle, 16, 4);
+
+struct pvr_resp_query_qp {
+	struct pvr_resp_hdr hdr;
+	struct pvr_qp_attr attrs;
+};
+PVR_ABI_SIZE(pvr_resp_query_qp, 176);
+PVR_ABI_FIELD(pvr_resp_query_qp, attrs, 16, 160);
+
+struct pvr_resp_destroy_qp {
+	struct pvr_resp_hdr hdr;
+	__u32 events_reported;
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_resp_destroy_qp, 24);
+
+struct pvr_cmd_create_bind {
+	struct pvr_cmd_hdr hdr;
+	__u32 mtu; /* bytes */
+	__u32 vlan; /* PVR_VLAN_NONE; PVR_EXT_VLAN: an id below it, too */
+	__u32 index; /* GID table index */
+	__u8 new_gid[16];
+	__u8 gid_type; /* PVR_GID_TYPE_* */
+	__u8 reserved[3];
+};
+PVR_ABI_SIZE(pvr_cmd_create_bind, 48);
+PVR_ABI_FIELD(pvr_cmd_create_bind, mtu, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_create_bind, vlan, 20, 4);
+PVR_ABI_FIELD(pvr_cmd_create_bind, index, 24, 4);
+PVR_ABI_FIELD(pvr_cmd_create_bind, new_gid, 28, 16);
+PVR_ABI_FIELD(pvr_cmd_create_bind, gid_type, 44, 1);
+
+#define PVR_VLAN_NONE 0xfffu
+
+struct pvr_cmd_destroy_bind {
+	struct pvr_cmd_hdr hdr;
+	__u32 index;
+	__u8 dest_gid[16];
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_destroy_bind, 40);
+PVR_ABI_FIELD(pvr_cmd_destroy_bind, index, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_destroy_bind, dest_gid, 20, 16);
+
+/* The notification ring of a completion vector; no response. Set once, before CREATE_CQ. */
+struct pvr_cmd_set_cq_ring {
+	struct pvr_cmd_hdr hdr;
+	__u32 comp_vector; /* 1 .. CQ_VECTORS - 1 */
+	__u8 reserved[4];
+	struct pvr_ring_pages ring; /* as pvr_dsr.cq_ring */
+};
+PVR_ABI_SIZE(pvr_cmd_set_cq_ring, 40);
+PVR_ABI_FIELD(pvr_cmd_set_cq_ring, comp_vector, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_set_cq_ring, ring, 24, 16);
+
+/* ATTACH_MCAST, DETACH_MCAST: a UD QP and a multicast group (IBTA 10.5.2); no response. */
+struct pvr_cmd_mcast {
+	struct pvr_cmd_hdr hdr;
+	__u32 qp_handle;
+	__u8 reserved[4];
+	__u8 mgid[16];
+};
+PVR_ABI_SIZE(pvr_cmd_mcast, 40);
+PVR_ABI_FIELD(pvr_cmd_mcast, qp_handle, 16, 4);
+PVR_ABI_FIELD(pvr_cmd_mcast, mgid, 24, 16);
+
+/* Counters of an adapter or a QP, since it was created. They only grow, and wrap. */
+enum pvr_stat {
+	PVR_STAT_TX_MSGS, /* as requester, completed */
+	PVR_STAT_TX_BYTES, /* their payload, that of RDMA READ included */
+	PVR_STAT_RX_MSGS, /* as responder */
+	PVR_STAT_RX_BYTES,
+	PVR_STAT_TX_READS, /* of TX_MSGS: RDMA READ */
+	PVR_STAT_TX_ATOMICS, /* of TX_MSGS: atomics */
+	PVR_STAT_TX_MCAST, /* of TX_MSGS: multicast datagrams */
+	PVR_STAT_RX_MCAST, /* of RX_MSGS: multicast datagrams */
+	PVR_STAT_RNR_NAKS, /* sent: no receive request was posted */
+	PVR_STAT_ACK_TIMEOUTS, /* the peer did not answer in time */
+	PVR_STAT_RETRIES_EXCEEDED,
+	PVR_STAT_ACCESS_ERRORS, /* as responder: bad rkey, range or right */
+	PVR_STAT_REQUEST_ERRORS, /* as responder: invalid requests */
+	PVR_STAT_UD_DROPPED, /* datagrams that found no taker */
+	PVR_STAT_CQ_OVERFLOWS,
+	PVR_STAT_DOORBELLS,
+	PVR_STAT_DOORBELLS_IGNORED, /* for objects unknown or of another context */
+	PVR_STAT_LOCAL_BYTES, /* of TX_BYTES: by memory copy on one host */
+	PVR_STAT_RDMA_BYTES, /* of TX_BYTES: by the host's RDMA NIC */
+	PVR_STAT_TCP_BYTES, /* of TX_BYTES: by TCP */
+	PVR_STAT_NUM,
+};
+
+struct pvr_cmd_query_stats {
+	struct pvr_cmd_hdr hdr;
+	__u32 qp_handle; /* 0: of the adapter */
+	__u8 reserved[4];
+};
+PVR_ABI_SIZE(pvr_cmd_query_stats, 24);
+PVR_ABI_FIELD(pvr_cmd_query_stats, qp_handle, 16, 4);
+
+struct pvr_resp_query_stats {
+	struct pvr_resp_hdr hdr;
+	__aligned_u64 stat[PVR_STAT_NUM]; /* by enum pvr_stat; 0 where a QP has none */
+};
+PVR_ABI_SIZE(pvr_resp_query_stats, 176);
+PVR_ABI_FIELD(pvr_resp_query_stats, stat, 16, 160);
+
+/* What the slots hold. */
+union pvr_cmd_req {
+	struct pvr_cmd_hdr hdr;
+	struct pvr_cmd_query_port query_port;
+	struct pvr_cmd_query_pkey query_pkey;
+	struct pvr_cmd_create_uc create_uc;
+	struct pvr_cmd_create_pd create_pd;
+	struct pvr_cmd_create_mr create_mr;
+	struct pvr_cmd_create_cq create_cq;
+	struct pvr_cmd_resize_cq resize_cq;
+	struct pvr_cmd_create_srq create_srq;
+	struct pvr_cmd_modify_srq modify_srq;
+	struct pvr_cmd_create_qp create_qp;
+	struct pvr_cmd_modify_qp modify_qp;
+	struct pvr_cmd_query_qp query_qp;
+	struct pvr_cmd_create_bind create_bind;
+	struct pvr_cmd_destroy_bind destroy_bind;
+	struct pvr_cmd_handle handle;
+	struct pvr_cmd_set_cq_ring set_cq_ring;
+	struct pvr_cmd_mcast mcast;
+	struct pvr_cmd_query_stats query_stats;
+};
+PVR_ABI_ASSERT(sizeof(union pvr_cmd_req) == PVR_CMD_REQ_SIZE, "command slot");
+
+union pvr_cmd_resp {
+	struct pvr_resp_hdr hdr;
+	struct pvr_resp_query_port query_port;
+	struct pvr_resp_query_pkey query_pkey;
+	struct pvr_resp_create_uc create_uc;
+	struct pvr_resp_create_pd create_pd;
+	struct pvr_resp_create_mr create_mr;
+	struct pvr_resp_create_cq create_cq;
+	struct pvr_resp_resize_cq resize_cq;
+	struct pvr_resp_create_srq create_srq;
+	struct pvr_resp_query_srq query_srq;
+	struct pvr_resp_create_qp_v1 create_qp_v1;
+	struct pvr_resp_create_qp create_qp;
+	struct pvr_resp_query_qp query_qp;
+	struct pvr_resp_destroy_qp destroy_qp;
+	struct pvr_resp_query_stats query_stats;
+};
+PVR_ABI_ASSERT(sizeof(union pvr_cmd_resp) == PVR_CMD_RESP_SIZE, "response slot");
+
+#endif /* PVRDMA_ABI_CMD_H */
