@@ -3,9 +3,10 @@
  * The command channel.
  *
  * When the driver reads ERR behind REQUEST, or finds the key in the response slot, the
- * command is done, and destroyed objects do no more DMA. The slot is copied once, then never looked at again. What takes long is
- * done in steps, so that other adapters have their turns in between; who reads ERR
- * meanwhile waits, which an embedder can avoid (pvr_adapter_busy()).
+ * command is done, and destroyed objects do no more DMA. The slot is copied once, then
+ * never looked at again. What takes long is done in steps, so that other adapters have
+ * their turns in between; who reads ERR meanwhile waits, which an embedder can avoid
+ * (pvr_adapter_busy()).
  *
  * Vector 0 is raised only for a success that has a response, because drivers neither
  * wait for it nor want it otherwise.
