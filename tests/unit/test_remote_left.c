@@ -15,8 +15,9 @@
 static int setup_wire(void **state, bool old)
 {
 	const struct fg_wire_config config = { .hosts = 3, .old = old };
-	struct t_env *env = test_calloc(1, sizeof(*env));
+	struct t_env *env = calloc(1, sizeof(*env));
 
+	assert_non_null(env);
 	env->wire = fg_wire_create(&config);
 	env->host = fg_wire_host(env->wire, 0);
 	for (unsigned int i = 0; i < 3; i++)
@@ -36,17 +37,6 @@ static int setup(void **state)
 static int setup_old(void **state)
 {
 	return setup_wire(state, true);
-}
-
-static int teardown(void **state)
-{
-	struct t_env *env = *state;
-
-	for (unsigned int i = 0; i < T_GUESTS; i++)
-		fg_guest_destroy(env->g[i]);
-	fg_wire_destroy(env->wire);
-	test_free(env);
-	return 0;
 }
 
 struct forged {
@@ -199,7 +189,7 @@ static void test_request_on_its_way_fails_at_once(void **state)
 
 int main(void)
 {
-#define U(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define U(test) cmocka_unit_test_setup_teardown(test, setup, t_teardown)
 	const struct CMUnitTest tests[] = {
 		U(test_host_of_the_peer_is_believed),
 		U(test_other_hosts_are_not_believed),
@@ -207,9 +197,9 @@ int main(void)
 		U(test_twice_is_once),
 		U(test_request_on_its_way_fails_at_once),
 		cmocka_unit_test_setup_teardown(test_hosts_that_know_nothing_of_it_are_not_told,
-						setup_old, teardown),
+						setup_old, t_teardown),
 		cmocka_unit_test_setup_teardown(test_telling_without_agreement_ends_the_connection,
-						setup_old, teardown),
+						setup_old, t_teardown),
 	};
 
 	fg_default_ext = PVR_EXT_PEER_GONE;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Datagrams between hosts: what differs from those on one host. See also the -wire tests. */
+#include <stdlib.h>
+
 #include "common.h"
 #include "transport/wire.h"
 
@@ -13,8 +15,9 @@ static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 static int setup(void **state)
 {
 	const struct fg_wire_config config = { .hosts = 3, .buffer = 65536 };
-	struct t_env *env = test_calloc(1, sizeof(*env));
+	struct t_env *env = calloc(1, sizeof(*env));
 
+	assert_non_null(env);
 	env->wire = fg_wire_create(&config);
 	env->host = fg_wire_host(env->wire, 0);
 	for (unsigned int i = 0; i < 3; i++)
@@ -24,17 +27,6 @@ static int setup(void **state)
 	fg_end_ready(&env->a);
 	fg_end_ready(&env->b);
 	*state = env;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct t_env *env = *state;
-
-	for (unsigned int i = 0; i < T_GUESTS; i++)
-		fg_guest_destroy(env->g[i]);
-	fg_wire_destroy(env->wire);
-	test_free(env);
 	return 0;
 }
 
@@ -629,7 +621,7 @@ static void test_sender_that_stays_unknown_holds_nobody_up_for_long(void **state
 
 int main(void)
 {
-#define U(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define U(test) cmocka_unit_test_setup_teardown(test, setup, t_teardown)
 	const struct CMUnitTest tests[] = {
 		U(test_unknown_destination_is_asked_for_and_waited_for),
 		U(test_all_that_waits_is_sent_in_order),
