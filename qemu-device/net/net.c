@@ -293,7 +293,7 @@ void pvr_net_destroy(struct pvr_net *net)
 	if (net->traffic)
 		exit_traffic(net);
 	pvr_mailbox_exit(&net->mailbox);
-	pvr_tls_context_destroy(net->tls);
+	pvr_tls_context_put(net->tls);
 	pthread_mutex_destroy(&net->wants.lock);
 	free(net);
 }

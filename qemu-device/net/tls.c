@@ -24,6 +24,7 @@
 #define RECORDS_PER_KEY (1u << 23)
 
 struct pvr_tls {
+	struct pvr_tls_context *context; /* its keys: others may be in use by now */
 	SSL *ssl;
 	int fd;
 	pthread_mutex_t lock; /* protects all that follows, and the SSL */
@@ -33,6 +34,8 @@ struct pvr_tls {
 	uint32_t records; /* since the key was changed */
 	char dialled[PVR_REMOTE_NAME_MAX]; /* "": we were */
 	char psk_host[PVR_REMOTE_NAME_MAX]; /* who has dialled us, as its key proves */
+	char identity[PVR_PSK_IDENTITY]; /* that we have shown */
+	const struct pvr_psk *psk; /* the key, of the context's file; NULL: none yet */
 	char error[300], description[100];
 };
 
@@ -46,9 +49,20 @@ const char *pvr_tls_dialled_host(const struct pvr_tls *tls)
 	return tls->dialled;
 }
 
-void pvr_tls_set_psk_host(struct pvr_tls *tls, const char *host)
+const struct pvr_tls_context *pvr_tls_context_of(const struct pvr_tls *tls)
 {
+	return tls->context;
+}
+
+void pvr_tls_set_psk(struct pvr_tls *tls, const struct pvr_psk *psk, const char *host)
+{
+	tls->psk = psk;
 	snprintf(tls->psk_host, sizeof(tls->psk_host), "%s", host);
+}
+
+char *pvr_tls_identity(struct pvr_tls *tls)
+{
+	return tls->identity;
 }
 
 void pvr_tls_set_error(struct pvr_tls *tls, const char *fmt, ...)
@@ -285,9 +299,7 @@ static bool has_key_of(const struct pvr_tls *tls, const char *host, struct pvr_e
 
 bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *err)
 {
-	const struct pvr_tls_context *context = SSL_CTX_get_app_data(SSL_get_SSL_CTX(tls->ssl));
-
-	if (context->psk)
+	if (tls->context->psk)
 		return has_key_of(tls, host, err);
 	if (is_named(tls, host))
 		return true;
@@ -438,8 +450,9 @@ ssize_t pvr_tls_recv(struct pvr_tls *tls, const struct iovec *iov, int count)
 
 /* -------------------------------------------------------------------- life cycle */
 
-static bool init(struct pvr_tls *tls, const struct pvr_tls_context *context)
+static bool init(struct pvr_tls *tls)
 {
+	const struct pvr_tls_context *context = tls->context;
 	BIO *bio = BIO_new(context->bio);
 
 	tls->ssl = SSL_new(context->ssl);
@@ -473,7 +486,8 @@ struct pvr_tls *pvr_tls_create(struct pvr_tls_context *context, int fd, const ch
 	tls->fd = fd;
 	if (host)
 		snprintf(tls->dialled, sizeof(tls->dialled), "%s", host);
-	if (init(tls, context))
+	tls->context = pvr_tls_context_get(context);
+	if (init(tls))
 		return tls;
 	pvr_tls_destroy(tls);
 	return NULL;
@@ -484,6 +498,7 @@ void pvr_tls_destroy(struct pvr_tls *tls)
 	if (!tls)
 		return;
 	SSL_free(tls->ssl);
+	pvr_tls_context_put(tls->context);
 	pthread_mutex_destroy(&tls->lock);
 	free(tls->out);
 	free(tls);

@@ -28,10 +28,12 @@ struct pvr_net_settings;
 struct pvr_tls_context;
 struct pvr_tls;
 
-/* From the files of the settings. NULL with @err filled. */
+/* From the files of the settings. NULL with @err filled: which file, which line, why. */
 struct pvr_tls_context *pvr_tls_context_create(const struct pvr_net_settings *settings,
 					       struct pvr_error *err);
-void pvr_tls_context_destroy(struct pvr_tls_context *context);
+/* Sessions have references of their own. NULL is allowed for put(). */
+struct pvr_tls_context *pvr_tls_context_get(struct pvr_tls_context *context);
+void pvr_tls_context_put(struct pvr_tls_context *context);
 /* Could we talk to this host? There may be no key for it. */
 bool pvr_tls_context_knows(const struct pvr_tls_context *context, const char *host,
 			   struct pvr_error *err);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* What is the same for all TLS sessions of this host: versions, ciphers, keys. */
+#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <stdlib.h>
@@ -74,39 +75,46 @@ static SSL_SESSION *make_session(SSL *ssl, const struct pvr_psk *psk)
 static int use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len,
 		       SSL_SESSION **session)
 {
-	const struct pvr_tls_context *context = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
-	const struct pvr_psk *psk =
-		pvr_psk_find(context->psk, pvr_tls_dialled_host(pvr_tls_of(ssl)));
+	struct pvr_tls *tls = pvr_tls_of(ssl);
+	const struct pvr_tls_context *context = pvr_tls_context_of(tls);
+	const char *host = pvr_tls_dialled_host(tls);
+	const struct pvr_psk *psk = pvr_psk_find(context->psk, host);
+	char *identity = pvr_tls_identity(tls);
 
 	*session = NULL;
 	if (!psk)
 		return 1;
+	pvr_tls_set_psk(tls, psk, "");
+	pvr_psk_identity(context->psk, psk, host, context->name, identity);
 	*session = make_session(ssl, psk);
-	*id = (const unsigned char *)context->name;
-	*id_len = strlen(context->name);
+	*id = (const unsigned char *)identity;
+	*id_len = strlen(identity);
 	return *session != NULL;
+}
+
+static void explain_no_key(struct pvr_tls *tls, const struct pvr_psk_file *file, const char *host)
+{
+	if (strcmp(host, "?") && pvr_psk_find(file, host))
+		pvr_tls_set_error(tls, "host '%s' has shown a key that is not in %.200s", host,
+				  file->path);
+	else
+		pvr_tls_set_error(tls, "there is no key for host '%s' in %.200s", host, file->path);
 }
 
 /* We are dialled by who says to be @id: with the key that we share with that one. */
 static int find_session(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **session)
 {
-	const struct pvr_tls_context *context = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
-	char host[PVR_REMOTE_NAME_MAX] = "";
-	const struct pvr_psk *psk = NULL;
-	struct pvr_error why;
+	struct pvr_tls *tls = pvr_tls_of(ssl);
+	const struct pvr_tls_context *context = pvr_tls_context_of(tls);
+	char host[PVR_REMOTE_NAME_MAX];
+	const struct pvr_psk *psk = pvr_psk_identify(context->psk, id, id_len, host);
 
 	*session = NULL;
-	if (id_len < sizeof(host)) {
-		memcpy(host, id, id_len);
-		if (pvr_host_name_check(host, &why))
-			psk = pvr_psk_find(context->psk, host);
-	}
 	if (!psk) {
-		pvr_tls_set_error(pvr_tls_of(ssl), "there is no key for host '%s' in %.200s",
-				  pvr_host_name_check(host, &why) ? host : "?", context->psk->path);
+		explain_no_key(tls, context->psk, host);
 		return 1;
 	}
-	pvr_tls_set_psk_host(pvr_tls_of(ssl), host);
+	pvr_tls_set_psk(tls, psk, host);
 	*session = make_session(ssl, psk);
 	return *session != NULL;
 }
@@ -125,12 +133,58 @@ static bool use_psk(struct pvr_tls_context *context, const struct pvr_net_settin
 
 /* ---------------------------------------------------------------- certificates */
 
+struct question {
+	bool asked;
+};
+
+/* Nobody is there who could answer. */
+static int no_passphrase(char *buf, int size, int writing, void *opaque)
+{
+	((struct question *)opaque)->asked = true;
+	return -1;
+}
+
 static bool bad_file(const char *what, const char *path, struct pvr_error *err)
 {
+	FILE *file = fopen(path, "re");
 	char why[200];
 
 	pvr_tls_openssl_error(why, sizeof(why));
-	return pvr_fail(err, "cannot use the %s %.200s: %s", what, path, why);
+	if (!file) {
+		pvr_key_file_error(what, path, errno, err);
+		return false;
+	}
+	fclose(file);
+	return pvr_fail(err, "cannot use the %s %.300s: %s", what, path, why);
+}
+
+static bool use_private_key(SSL_CTX *ssl, const struct pvr_net_settings *settings,
+			    struct pvr_error *err)
+{
+	const char *path = settings->tls_key;
+	struct question question = { .asked = false };
+	int reason, ret;
+
+	SSL_CTX_set_default_passwd_cb(ssl, no_passphrase);
+	SSL_CTX_set_default_passwd_cb_userdata(ssl, &question);
+	ret = SSL_CTX_use_PrivateKey_file(ssl, path, SSL_FILETYPE_PEM);
+	reason = ERR_GET_REASON(ERR_peek_last_error());
+	SSL_CTX_set_default_passwd_cb_userdata(ssl, NULL);
+	if (question.asked)
+		return pvr_fail(err,
+				"cannot use the private key %.200s: it has a passphrase, which "
+				"nobody can be asked for; 'openssl pkey -in FILE -out NEW' writes "
+				"one without",
+				path);
+	/* Of another kind of key, EC or RSA, only the check says so. */
+	if ((ret != 1 && reason == X509_R_KEY_VALUES_MISMATCH) ||
+	    (ret == 1 && SSL_CTX_check_private_key(ssl) != 1)) {
+		ERR_clear_error();
+		return pvr_fail(err,
+				"the private key %.200s does not belong to the certificate %.200s",
+				path, settings->tls_cert);
+	}
+	return ret == 1 || bad_file("private key", path, err);
 }
 
 /* Others will not believe us otherwise: say so before they do. */
@@ -157,8 +211,8 @@ static bool use_certificates(struct pvr_tls_context *context,
 
 	if (SSL_CTX_use_certificate_chain_file(ssl, settings->tls_cert) != 1)
 		return bad_file("certificate", settings->tls_cert, err);
-	if (SSL_CTX_use_PrivateKey_file(ssl, settings->tls_key, SSL_FILETYPE_PEM) != 1)
-		return bad_file("private key", settings->tls_key, err);
+	if (!use_private_key(ssl, settings, err))
+		return false;
 	if (SSL_CTX_load_verify_locations(ssl, settings->tls_ca, NULL) != 1)
 		return bad_file("certificate authority", settings->tls_ca, err);
 	SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, pvr_tls_verify);
@@ -177,7 +231,6 @@ static bool init(struct pvr_tls_context *context, const struct pvr_net_settings 
 	context->bio = pvr_tls_bio_method();
 	if (!ssl || !context->bio)
 		return pvr_fail(err, "out of memory");
-	SSL_CTX_set_app_data(ssl, context);
 	SSL_CTX_set_min_proto_version(ssl, TLS1_3_VERSION);
 	/* Sessions are for ever: nobody resumes one. */
 	SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
@@ -200,15 +253,22 @@ struct pvr_tls_context *pvr_tls_context_create(const struct pvr_net_settings *se
 		pvr_fail(err, "out of memory");
 		return NULL;
 	}
+	context->refs = 1;
 	if (init(context, settings, err))
 		return context;
-	pvr_tls_context_destroy(context);
+	pvr_tls_context_put(context);
 	return NULL;
 }
 
-void pvr_tls_context_destroy(struct pvr_tls_context *context)
+struct pvr_tls_context *pvr_tls_context_get(struct pvr_tls_context *context)
 {
-	if (!context)
+	__atomic_fetch_add(&context->refs, 1, __ATOMIC_RELAXED);
+	return context;
+}
+
+void pvr_tls_context_put(struct pvr_tls_context *context)
+{
+	if (!context || __atomic_fetch_sub(&context->refs, 1, __ATOMIC_ACQ_REL) > 1)
 		return;
 	SSL_CTX_free(context->ssl);
 	BIO_meth_free(context->bio);

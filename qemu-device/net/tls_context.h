@@ -8,6 +8,7 @@
 #include "tls_psk.h"
 
 struct pvr_tls_context {
+	unsigned int refs; /* the net's, and one for each session */
 	SSL_CTX *ssl;
 	BIO_METHOD *bio; /* of tls.c */
 	struct pvr_psk_file *psk; /* NULL: certificates */
@@ -18,9 +19,14 @@ struct pvr_tls_context {
 BIO_METHOD *pvr_tls_bio_method(void);
 /* The session of a callback. */
 struct pvr_tls *pvr_tls_of(const SSL *ssl);
-/* For callbacks: who is dialled; who has dialled says to be @host; why it will fail. */
+const struct pvr_tls_context *pvr_tls_context_of(const struct pvr_tls *tls);
+/*
+ * For callbacks: who is dialled; the key, and who has dialled us with it ("": we have);
+ * where the identity that we show can stay, PVR_PSK_IDENTITY bytes; why it will fail.
+ */
 const char *pvr_tls_dialled_host(const struct pvr_tls *tls);
-void pvr_tls_set_psk_host(struct pvr_tls *tls, const char *host);
+void pvr_tls_set_psk(struct pvr_tls *tls, const struct pvr_psk *psk, const char *host);
+char *pvr_tls_identity(struct pvr_tls *tls);
 __attribute__((format(printf, 2, 3))) void pvr_tls_set_error(struct pvr_tls *tls, const char *fmt,
 							     ...);
 /* Tells whose certificate is refused, and why. */

@@ -2,12 +2,27 @@
 /* The file of pre-shared keys. */
 #include <errno.h>
 #include <openssl/crypto.h>
+#include <openssl/hmac.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "net_settings.h"
 #include "tls_psk.h"
+
+#define KEYS_PER_HOST 2
+
+void pvr_key_file_error(const char *what, const char *path, int error, struct pvr_error *err)
+{
+	if (error == EACCES || error == EPERM)
+		pvr_fail(err, "cannot read the %s %.300s: %s: pvrdmad runs as user %u of group %u, who must be able to",
+			 what, path, strerror(error), (unsigned int)geteuid(), (unsigned int)getegid());
+	else
+		pvr_fail(err, "cannot read the %s %.300s: %s", what, path, strerror(error));
+}
+
+/* ---------------------------------------------------------------------- a line */
 
 static int hex_value(char c)
 {
@@ -18,6 +33,19 @@ static int hex_value(char c)
 	if (c >= 'A' && c <= 'F')
 		return c - 'A' + 10;
 	return -1;
+}
+
+static bool fill_id(struct pvr_psk *psk)
+{
+	static const unsigned char label[] = { 'p', 'v', 'r', 'd', 'm', 'a', ' ', 'k', 'e', 'y' };
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	size_t i;
+
+	if (!HMAC(EVP_sha256(), psk->key, (int)psk->len, label, sizeof(label), digest, NULL))
+		return false;
+	for (i = 0; i < PVR_PSK_ID / 2; i++)
+		snprintf(psk->id + 2 * i, PVR_PSK_ID - 2 * i, "%02x", digest[i]);
+	return true;
 }
 
 static bool read_hex(struct pvr_psk *psk, const char *hex, struct pvr_error *err)
@@ -37,7 +65,7 @@ static bool read_hex(struct pvr_psk *psk, const char *hex, struct pvr_error *err
 		psk->key[i] = (uint8_t)(high << 4 | low);
 	}
 	psk->len = len / 2;
-	return true;
+	return fill_id(psk) || pvr_fail(err, "OpenSSL lacks HMAC-SHA-256");
 }
 
 /* @line has no white space at its ends. */
@@ -55,16 +83,38 @@ static bool read_line(struct pvr_psk *psk, char *line, struct pvr_error *err)
 	return read_hex(psk, colon + 1, err);
 }
 
+static bool is_equal(const struct pvr_psk *a, const struct pvr_psk *b)
+{
+	return a->len == b->len && !CRYPTO_memcmp(a->key, b->key, a->len);
+}
+
+/* ---------------------------------------------------------------------- a file */
+
+static bool check_new(const struct pvr_psk_file *file, const struct pvr_psk *psk,
+		      struct pvr_error *err)
+{
+	const char *whose = psk->host[0] ? psk->host : "all hosts";
+	size_t i, num = 0;
+
+	for (i = 0; i < file->num; i++) {
+		if (strcmp(file->keys[i].host, psk->host))
+			continue;
+		if (is_equal(&file->keys[i], psk))
+			return pvr_fail(err, "the same key for %s a second time", whose);
+		if (++num == KEYS_PER_HOST)
+			return pvr_fail(err, "a third key for %s: there can be two, the one to "
+					     "use and another to accept",
+					whose);
+	}
+	return true;
+}
+
 static bool add(struct pvr_psk_file *file, const struct pvr_psk *psk, struct pvr_error *err)
 {
 	struct pvr_psk *grown;
-	size_t i;
 
-	for (i = 0; i < file->num; i++) {
-		if (!strcmp(file->keys[i].host, psk->host))
-			return pvr_fail(err, "a second key for %s",
-					psk->host[0] ? psk->host : "all hosts");
-	}
+	if (!check_new(file, psk, err))
+		return false;
 	if (file->num == PVR_PSK_KEYS)
 		return pvr_fail(err, "more than %d keys", PVR_PSK_KEYS);
 	grown = realloc(file->keys, (file->num + 1) * sizeof(*grown));
@@ -94,6 +144,10 @@ static bool read_lines(struct pvr_psk_file *file, FILE *stream, struct pvr_error
 	if (line)
 		OPENSSL_cleanse(line, size);
 	free(line);
+	if (ok && ferror(stream)) {
+		pvr_key_file_error("key file", file->path, errno, err);
+		return false;
+	}
 	if (!ok)
 		return pvr_fail(err, "%s:%zu: %.300s", file->path, number, why.text);
 	return file->num || pvr_fail(err, "%s: there is no key in it", file->path);
@@ -110,7 +164,7 @@ struct pvr_psk_file *pvr_psk_file_read(const char *path, struct pvr_error *err)
 		ok = read_lines(file, stream, err);
 		fclose(stream);
 	} else {
-		pvr_fail(err, "cannot read the key file %s: %s", path, strerror(errno));
+		pvr_key_file_error("key file", path, errno, err);
 	}
 	if (ok)
 		return file;
@@ -128,16 +182,77 @@ void pvr_psk_file_free(struct pvr_psk_file *file)
 	free(file);
 }
 
-const struct pvr_psk *pvr_psk_find(const struct pvr_psk_file *file, const char *host)
+/* --------------------------------------------------------------- whose is which */
+
+/* What the lines that count for @host begin with. */
+static const char *line_name(const struct pvr_psk_file *file, const char *host)
 {
-	const struct pvr_psk *all = NULL;
 	size_t i;
 
 	for (i = 0; i < file->num; i++) {
 		if (!strcmp(file->keys[i].host, host))
-			return &file->keys[i];
-		if (!file->keys[i].host[0])
-			all = &file->keys[i];
+			return host;
 	}
-	return all;
+	return "";
+}
+
+/* The keys of @host one after the other; @at NULL: the first. */
+static const struct pvr_psk *next_key(const struct pvr_psk_file *file, const char *host,
+				      const struct pvr_psk *at)
+{
+	const char *name = line_name(file, host);
+	size_t i;
+
+	for (i = at ? (size_t)(at - file->keys) + 1 : 0; i < file->num; i++) {
+		if (!strcmp(file->keys[i].host, name))
+			return &file->keys[i];
+	}
+	return NULL;
+}
+
+const struct pvr_psk *pvr_psk_find(const struct pvr_psk_file *file, const char *host)
+{
+	return next_key(file, host, NULL);
+}
+
+bool pvr_psk_accepts(const struct pvr_psk_file *file, const char *host, const struct pvr_psk *psk)
+{
+	const struct pvr_psk *at = NULL;
+
+	while ((at = next_key(file, host, at))) {
+		if (is_equal(at, psk))
+			return true;
+	}
+	return false;
+}
+
+void pvr_psk_identity(const struct pvr_psk_file *file, const struct pvr_psk *psk,
+		      const char *host, const char *name, char identity[PVR_PSK_IDENTITY])
+{
+	bool several = next_key(file, host, next_key(file, host, NULL)) != NULL;
+
+	snprintf(identity, PVR_PSK_IDENTITY, "%.*s%s%s", PVR_REMOTE_NAME_MAX - 1, name,
+		 several ? ":" : "", several ? psk->id : "");
+}
+
+const struct pvr_psk *pvr_psk_identify(const struct pvr_psk_file *file, const uint8_t *identity,
+				       size_t len, char host[PVR_REMOTE_NAME_MAX])
+{
+	const uint8_t *colon = len ? memchr(identity, ':', len) : NULL;
+	size_t name = colon ? (size_t)(colon - identity) : len;
+	const struct pvr_psk *at = NULL;
+	struct pvr_error why;
+
+	memset(host, 0, PVR_REMOTE_NAME_MAX);
+	if (name < PVR_REMOTE_NAME_MAX)
+		memcpy(host, identity, name);
+	if (strlen(host) != name || !pvr_host_name_check(host, &why)) {
+		strcpy(host, "?");
+		return NULL;
+	}
+	while ((at = next_key(file, host, at))) {
+		if (!colon || (len - name == PVR_PSK_ID && !memcmp(at->id, colon + 1, PVR_PSK_ID - 1)))
+			break;
+	}
+	return at;
 }

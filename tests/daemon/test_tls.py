@@ -10,7 +10,7 @@ import pytest
 
 import pipe_peer as p
 from conftest import PATIENCE, run_pvrdmad, wait_until
-from keys import Authority, new_psk, psk_options
+from keys import Authority, new_psk, openssl, psk_options
 from pipe_peer import Conn
 from test_net import address, flood, host_of, options, peer_of, wait_up
 
@@ -215,6 +215,32 @@ def test_one_key_for_all(start, tmp_path):
     wait_up(one, "h2", incoming=0)
 
 
+def write_keys(path, *lines):
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return ["--tls-psk-file", str(path)]
+
+
+@pytest.mark.parametrize("lines1, lines2", [
+    (["OLD"], ["OLD", "NEW"]), (["OLD", "NEW"], ["NEW", "OLD"]), (["NEW", "OLD"], ["OLD", "NEW"]),
+    (["NEW"], ["NEW", "OLD"]),
+])
+@pytest.mark.parametrize("named", [True, False], ids=["named", "all"])
+def test_two_keys_for_a_host(start, tmp_path, named, lines1, lines2):
+    """Each pair of states that two hosts pass through while a key is replaced: both can dial."""
+    values = {"OLD": new_psk(), "NEW": new_psk(16)}
+    keys = [write_keys(tmp_path / f"keys{other}", *(f"h{other}:" * named + values[line] for line in lines))
+            for other, lines in ((2, lines1), (1, lines2))]
+    one, two = start(1, 2, keys=keys[0]), start(2, 1, keys=keys[1])
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+
+
+def test_key_that_is_not_among_the_two(start, tmp_path):
+    refused_both_ways(start, write_keys(tmp_path / "1", f"h2:{new_psk()}", f"h2:{new_psk()}"),
+                      write_keys(tmp_path / "2", f"h1:{new_psk()}"),
+                      f"is refused: host 'h1' has shown a key that is not in {tmp_path}/2")
+
+
 def test_wrong_pre_shared_key(start, tmp_path):
     refused_both_ways(start, psk_options(tmp_path, "h1", h2=new_psk()), psk_options(tmp_path, "h2", h1=new_psk()),
                       "is refused: TLS: host h1: its pre-shared key is not the one that is here",
@@ -267,8 +293,9 @@ def test_certificate_instead_of_the_key(start, tmp_path, ca):
     ("h2:" + "xy" * 16 + "\n", 1, "characters other than hexadecimal digits"),
     ("a b:" + "0" * 32 + "\n", 1, "a key of 1 hexadecimal digits"),
     ("h!:" + "0" * 32 + "\n", 1, "host name 'h!' has characters"),
-    ("h2:" + "0" * 32 + "\nh2:" + "1" * 32 + "\n", 2, "a second key for h2"),
-    ("0" * 32 + "\n" + "1" * 32 + "\n", 2, "a second key for all hosts"),
+    ("h2:" + "0" * 32 + "\nh2:" + "0" * 32 + "\n", 2, "the same key for h2 a second time"),
+    ("".join(f"h2:{digit * 32}\n" for digit in "012"), 3, "a third key for h2: there can be two"),
+    ("".join(f"{digit * 32}\n" for digit in "012"), 3, "a third key for all hosts"),
 ])
 def test_wrong_key_file(tmp_path, text, line, pattern):
     path = tmp_path / "keys"
@@ -286,8 +313,8 @@ def test_empty_key_file(tmp_path):
 
 
 @pytest.mark.parametrize("which, pattern", [
-    (0, "cannot use the certificate .*none"), (1, "cannot use the private key .*none"),
-    (2, "cannot use the certificate authority .*none"),
+    (0, "cannot read the certificate .*none: No such file"), (1, "cannot read the private key .*none: No such file"),
+    (2, "cannot read the certificate authority .*none: No such file"),
 ])
 def test_missing_files(tmp_path, ca, which, pattern):
     keys = ca.options("h1")
@@ -297,12 +324,26 @@ def test_missing_files(tmp_path, ca, which, pattern):
     assert re.search(pattern, done.stderr), done.stderr
 
 
-def test_key_of_another_certificate(tmp_path, ca):
+@pytest.mark.parametrize("kind", ["EC", "RSA"])
+def test_key_of_another_certificate(tmp_path, ca, kind):
     keys = ca.options("h1")
     keys[3] = str(ca.sign("h2")[1])
+    if kind == "RSA":
+        openssl("genrsa", "-out", keys[3], 2048)
     done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=keys))
     assert done.returncode == 1
-    assert "key values mismatch" in done.stderr
+    assert f"the private key {keys[3]} does not belong to the certificate {keys[1]}" in done.stderr
+
+
+def test_key_with_a_passphrase(tmp_path, ca):
+    """Nobody is asked, not even on a terminal."""
+    keys = ca.options("h1")
+    locked = tmp_path / "locked.key"
+    openssl("pkey", "-in", keys[3], "-out", locked, "-aes256", "-passout", "pass:secret")
+    keys[3] = str(locked)
+    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=keys))
+    assert done.returncode == 1
+    assert f"cannot use the private key {locked}: it has a passphrase" in done.stderr
 
 
 # -------------------------------------------------------------------- with and without
