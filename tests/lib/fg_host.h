@@ -17,6 +17,12 @@
 #define FG_MS 1000000ull
 #define FG_SEC 1000000000ull
 
+/* Of two deadlines. */
+static inline uint64_t fg_sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 struct fg_log_line {
 	enum pvr_log_level level;
 	char adapter[PVR_NAME_MAX];

@@ -17,6 +17,7 @@
 #define FG_WIRE_HOSTS 4
 #define FG_WIRE_SLOTS 4 /* outgoing connections from each host to each other one */
 
+struct fg_link_env;
 struct fg_wire;
 
 struct fg_wire_config {
@@ -32,6 +33,8 @@ struct fg_wire_config {
 struct fg_wire *fg_wire_create(const struct fg_wire_config *config);
 void fg_wire_destroy(struct fg_wire *wire);
 struct fg_host *fg_wire_host(struct fg_wire *wire, unsigned int host);
+/* What its connections have in common, for others that are made by hand (fg_forger.c). */
+struct fg_link_env *fg_wire_link_env(struct fg_wire *wire);
 /* What host @host knows host @other as. */
 struct pvr_remote *fg_wire_remote(struct fg_wire *wire, unsigned int host, unsigned int other);
 
@@ -103,24 +106,5 @@ struct fg_located {
 
 /* The last answer to WHERE that a host has got. */
 const struct fg_located *fg_wire_located(const struct fg_wire *wire, unsigned int host);
-
-/* ---------------------------------------------------------------- a forged host */
-
-/*
- * An incoming connection at @host from "host<other>" whose other end is the test: bytes go
- * in, bytes come out.
- */
-struct fg_forger;
-
-struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsigned int other);
-/* That has agreed on PVR_HELLO_F_EARLY_ACKS, as all but forgers have. */
-struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host,
-					 unsigned int other);
-void fg_forger_destroy(struct fg_forger *forger);
-void fg_forger_send(struct fg_forger *forger, const void *bytes, size_t size);
-/* What came back and was not taken yet. Return: bytes, up to @size. */
-size_t fg_forger_recv(struct fg_forger *forger, void *bytes, size_t size);
-/* Whether the host has closed it. */
-bool fg_forger_is_closed(const struct fg_forger *forger);
 
 #endif /* FG_WIRE_H */

@@ -2,6 +2,7 @@
 /* Connections between hosts: routes, WHERE and PING, the directory, and forged frames. */
 #include "common.h"
 #include "fabric/remote_gid.h"
+#include "fg_forger.h"
 #include "fg_wire.h"
 #include "model/adapter.h"
 #include "transport/link.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common.h"
+#include "fg_forger.h"
 #include "fg_wire.h"
 #include "transport/in.h"
 

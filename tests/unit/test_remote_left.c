@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common.h"
+#include "fg_forger.h"
 #include "transport/wire.h"
 
 /* Far less than the retries of fg_conn_default take. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common.h"
+#include "fg_forger.h"
 #include "transport/wire.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A forged host: one end of a connection that is the test's. Bytes go in, bytes come out. */
+#ifndef FG_FORGER_H
+#define FG_FORGER_H
+
+#include "fg_wire.h"
+
+struct fg_forger;
+
+/* An incoming connection at @host from "host<other>". */
+struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsigned int other);
+/* That has agreed on PVR_HELLO_F_EARLY_ACKS, as all but forgers have. */
+struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host,
+					 unsigned int other);
+void fg_forger_destroy(struct fg_forger *forger);
+void fg_forger_send(struct fg_forger *forger, const void *bytes, size_t size);
+/* What came back and was not taken yet. Return: bytes, up to @size. */
+size_t fg_forger_recv(struct fg_forger *forger, void *bytes, size_t size);
+/* Whether the host has closed it. */
+bool fg_forger_is_closed(const struct fg_forger *forger);
+
+#endif /* FG_FORGER_H */
