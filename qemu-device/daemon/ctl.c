@@ -33,6 +33,7 @@ static const char help[] =
 	"  remove-adapter NAME    its VM sees the device vanish\n"
 	"  link NAME up|down      the port state that its VM sees\n"
 	"  log-level LEVEL        error, warn, info or debug\n"
+	"  reload                 read key files and the peers file again, all or nothing\n"
 	"  version\n"
 	"\n"
 	"  --control PATH         pvrdmad's control socket (default: $PVRDMA_CONTROL, else\n"
@@ -85,6 +86,7 @@ static const struct ctl_command commands[] = {
 	{ "remove-adapter", 1, 1, { "name" }, NULL },
 	{ "link", 2, 2, { "name", "state" }, NULL },
 	{ "log-level", 1, 1, { "level" }, NULL },
+	{ "reload", 0, 0, { NULL }, pvr_print_reload },
 	{ "version", 0, 0, { NULL }, pvr_print_version },
 };
 

@@ -347,6 +347,32 @@ void pvr_print_peers(struct json_object *reply)
 	print_errors(list, len);
 }
 
+/* --------------------------------------------------------------------- reload */
+
+void pvr_print_reload(struct json_object *reply)
+{
+	struct json_object *list, *obj;
+	size_t len, i;
+
+	list = list_of(reply, "read", &len);
+	for (i = 0; i < len; i++) {
+		obj = json_object_array_get_idx(list, i);
+		printf("read again: %s: %s\n", text_of(obj, "file"), text_of(obj, "what"));
+	}
+	if (!len)
+		printf("there is no file to be read again: pvrdmad has neither keys nor a peers "
+		       "file\n");
+	list = list_of(reply, "cut_off", &len);
+	for (i = 0; i < len; i++) {
+		obj = json_object_array_get_idx(list, i);
+		printf("host %s is cut off: %s\n", text_of(obj, "host"), text_of(obj, "why"));
+	}
+	list = list_of(reply, "warnings", &len);
+	for (i = 0; i < len; i++)
+		printf("warning: %s\n",
+		       json_object_get_string(json_object_array_get_idx(list, i)));
+}
+
 void pvr_print_version(struct json_object *reply)
 {
 	printf("pvrdmactl %s, pvrdmad %s, device version %" PRIu64 ", features 0x%" PRIx64 "\n",

@@ -15,6 +15,7 @@
 #include "log.h"
 #include "network.h"
 #include "process.h"
+#include "reload.h"
 
 /* ------------------------------------------------------- what the engine needs */
 
@@ -196,6 +197,16 @@ void pvr_daemon_set_log_level(struct pvr_daemon *daemon, enum pvr_log_level leve
 				 __ATOMIC_RELAXED);
 }
 
+/* Nobody waits for an answer: the log has it. */
+static void reload(struct pvr_daemon *daemon)
+{
+	struct json_object *reply = json_object_new_object();
+	struct pvr_error err;
+
+	pvr_reload(daemon, reply, &err);
+	json_object_put(reply);
+}
+
 static void signals_ready(struct pvr_source *source, uint32_t events)
 {
 	struct pvr_daemon *daemon =
@@ -205,7 +216,7 @@ static void signals_ready(struct pvr_source *source, uint32_t events)
 	if (read(source->fd, &info, sizeof(info)) != sizeof(info))
 		return;
 	if (info.ssi_signo == SIGHUP) {
-		pvr_network_reload(daemon);
+		reload(daemon);
 		return;
 	}
 	pvrd_log(PVR_LOG_INFO, NULL, "%s: leaving", strsignal((int)info.ssi_signo));

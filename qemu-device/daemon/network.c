@@ -86,6 +86,11 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 				  remote);
 }
 
+static bool check_peer(void *opaque, const char *host, const char *address, struct pvr_error *err)
+{
+	return pvr_peers_check(peers_of(opaque), host, address, err);
+}
+
 static bool set_peer(void *opaque, const char *host, const char *address, struct pvr_error *err)
 {
 	return pvr_peers_set(peers_of(opaque), host, address, err);
@@ -193,6 +198,7 @@ static bool make_directory(struct pvr_network *network, const struct pvr_setting
 		.name = pvr_net_name(network->net),
 		.address = address,
 		.set_gid = set_gid,
+		.check_peer = check_peer,
 		.set_peer = set_peer,
 		.forget_peer = forget_peer,
 		.want = want_host,
@@ -225,10 +231,29 @@ bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *sett
 	return true;
 }
 
-void pvr_network_reload(struct pvr_daemon *daemon)
+bool pvr_network_reload(struct pvr_daemon *daemon, const struct pvr_reload_ops *ops, void *opaque,
+			struct pvr_error *err)
 {
-	if (daemon->network)
-		pvr_directory_reload(daemon->network->directory);
+	struct pvr_network *network = daemon->network;
+	const char *file;
+	char what[64];
+	size_t hosts;
+
+	if (!network)
+		return true;
+	/* The keys first: hosts of the file may need the new ones. */
+	if (!pvr_net_rekey_begin(network->net, err))
+		return false;
+	if (!pvr_directory_reload(network->directory, &file, &hosts, err)) {
+		pvr_net_rekey_cancel(network->net);
+		return false;
+	}
+	if (file) {
+		snprintf(what, sizeof(what), "%zu host%s", hosts, hosts == 1 ? "" : "s");
+		ops->read(opaque, file, what);
+	}
+	pvr_net_rekey_end(network->net, ops, opaque);
+	return true;
 }
 
 void pvr_network_stop(struct pvr_daemon *daemon)

@@ -19,8 +19,9 @@ struct pvr_network {
 /* Before the first adapter; nothing if the settings want no network. False with @err filled. */
 bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
 		      struct pvr_error *err);
-/* SIGHUP: what may have changed in files. */
-void pvr_network_reload(struct pvr_daemon *daemon);
+/* What may have changed in files, see pvr_reload(): all of it, or nothing. */
+bool pvr_network_reload(struct pvr_daemon *daemon, const struct pvr_reload_ops *ops, void *opaque,
+			struct pvr_error *err);
 /* The workers do not run: all connections end. */
 void pvr_network_stop(struct pvr_daemon *daemon);
 /* The adapters are no more. */

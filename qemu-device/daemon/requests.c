@@ -6,6 +6,7 @@
 #include "json_put.h"
 #include "log.h"
 #include "network_requests.h"
+#include "reload.h"
 
 struct request {
 	struct pvr_daemon *daemon;
@@ -416,6 +417,11 @@ static bool run_link(struct request *request)
 	return true;
 }
 
+static bool run_reload(struct request *request)
+{
+	return pvr_reload(request->daemon, request->reply, &request->err);
+}
+
 static bool run_log_level(struct request *request)
 {
 	const char *name = need_arg(request, "level");
@@ -456,6 +462,7 @@ static const struct {
 	{ "remove-adapter", run_remove_adapter },
 	{ "link", run_link },
 	{ "log-level", run_log_level },
+	{ "reload", run_reload },
 	{ "version", run_version },
 };
 

@@ -35,7 +35,9 @@ struct pvr_directory_ops {
 	void (*host_wanted)(struct pvr_directory *directory, struct pvr_host *host); /* ditto */
 	void (*host_gone)(struct pvr_directory *directory, struct pvr_host *host); /* ditto */
 	void (*own_changed)(struct pvr_directory *directory); /* ditto */
-	void (*reload)(struct pvr_directory *directory); /* ditto */
+	/* ditto; as pvr_directory_reload() */
+	bool (*reload)(struct pvr_directory *directory, const char **file, size_t *hosts,
+		       struct pvr_error *err);
 	void (*leave)(struct pvr_directory *directory); /* ditto */
 	void (*stats)(struct pvr_directory *directory, struct pvr_directory_stats *stats); /* ditto */
 };

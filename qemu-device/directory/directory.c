@@ -277,10 +277,11 @@ void pvr_directory_changed(struct pvr_directory *directory, const char *name, bo
 		directory->ops->host_changed(directory, host);
 }
 
-void pvr_directory_reload(struct pvr_directory *directory)
+bool pvr_directory_reload(struct pvr_directory *directory, const char **file, size_t *hosts,
+			  struct pvr_error *err)
 {
-	if (directory->ops->reload)
-		directory->ops->reload(directory);
+	*file = NULL;
+	return !directory->ops->reload || directory->ops->reload(directory, file, hosts, err);
 }
 
 void pvr_directory_leave(struct pvr_directory *directory)

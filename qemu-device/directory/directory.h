@@ -39,6 +39,8 @@ struct pvr_directory_env {
 	int (*set_gid)(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_where where,
 		       const char *host);
 	/* As pvr_peers_*(). */
+	bool (*check_peer)(void *opaque, const char *host, const char *address,
+			   struct pvr_error *err);
 	bool (*set_peer)(void *opaque, const char *host, const char *address,
 			 struct pvr_error *err);
 	void (*forget_peer)(void *opaque, const char *host);
@@ -95,8 +97,12 @@ void pvr_directory_changed(struct pvr_directory *directory, const char *host, bo
 /* A host whose address the daemon knows by itself, to be asked. For `static`. */
 bool pvr_directory_add_host(struct pvr_directory *directory, const char *host,
 			    struct pvr_error *err);
-/* Read the file again. A mistake in it is logged, and what was there before stays. */
-void pvr_directory_reload(struct pvr_directory *directory);
+/*
+ * Read the file again: @file, which has @hosts; NULL: there is none. False with @err filled: there
+ * is a mistake in it, and what was there before stays.
+ */
+bool pvr_directory_reload(struct pvr_directory *directory, const char **file, size_t *hosts,
+			  struct pvr_error *err);
 /* Begin to leave: others need not wait until this host is missed. Takes half a second at most. */
 void pvr_directory_leave(struct pvr_directory *directory);
 

@@ -309,6 +309,15 @@ bool pvr_directory_add_host(struct pvr_directory *directory, const char *name,
 
 /* ------------------------------------------------------------------------- file */
 
+static bool check_host(struct pvr_directory *directory, const struct pvr_peers_host *rules,
+		       struct pvr_error *err)
+{
+	const struct pvr_directory_env *env = &directory->env;
+
+	return !strcmp(rules->name, env->name) ||
+	       env->check_peer(env->opaque, rules->name, rules->address, err);
+}
+
 static bool list_host(struct pvr_directory *directory, const struct pvr_peers_host *rules,
 		      struct pvr_error *err)
 {
@@ -326,16 +335,19 @@ static bool list_host(struct pvr_directory *directory, const struct pvr_peers_ho
 	return true;
 }
 
-/* Stops at the first that cannot be. */
-static bool list_hosts(struct pvr_directory *directory, struct pvr_error *err)
+/* All of @file, until @each says no. */
+static bool for_hosts(struct pvr_directory *directory, const struct pvr_peers_file *file,
+		      bool (*each)(struct pvr_directory *directory,
+				   const struct pvr_peers_host *rules, struct pvr_error *err),
+		      struct pvr_error *err)
 {
 	struct static_directory *all = directory->backend;
 	struct pvr_error why;
 	size_t i;
 
-	for (i = 0; i < all->file.num; i++) {
-		if (!list_host(directory, &all->file.hosts[i], &why))
-			return pvr_fail(err, "%s:%zu: %.400s", all->path, all->file.hosts[i].line,
+	for (i = 0; i < file->num; i++) {
+		if (!each(directory, &file->hosts[i], &why))
+			return pvr_fail(err, "%s:%zu: %.400s", all->path, file->hosts[i].line,
 					why.text);
 	}
 	return true;
@@ -382,32 +394,44 @@ static void review_entries(struct pvr_directory *directory)
 	}
 }
 
-static void static_reload(struct pvr_directory *directory)
+/* The file is in order; only memory can be missing, or there are too many hosts by now. */
+static void take_file(struct pvr_directory *directory, const struct pvr_peers_file *file)
 {
 	struct static_directory *all = directory->backend;
-	struct pvr_peers_file file, before = all->file;
 	struct pvr_error err;
 	size_t i;
 
-	if (!all->path)
-		return;
-	if (!pvr_peers_file_read(&file, all->path, &err)) {
-		pvr_directory_log(directory, PVR_LOG_ERR, "%s; the hosts stay as they were",
-				  err.text);
-		return;
-	}
 	for (i = 0; i < all->num; i++) {
 		host_part(all->hosts[i])->listed = false;
 		host_part(all->hosts[i])->rules = NULL;
 	}
-	all->file = file;
-	if (!list_hosts(directory, &err))
+	all->file = *file;
+	if (!for_hosts(directory, &all->file, list_host, &err))
 		pvr_directory_log(directory, PVR_LOG_ERR, "%s; hosts from here on are left out",
 				  err.text);
 	review_entries(directory);
 	drop_hosts(directory);
+}
+
+static bool static_reload(struct pvr_directory *directory, const char **path, size_t *hosts,
+			  struct pvr_error *err)
+{
+	struct static_directory *all = directory->backend;
+	struct pvr_peers_file file, before = all->file;
+
+	if (!all->path)
+		return true;
+	if (!pvr_peers_file_read(&file, all->path, err))
+		return false;
+	if (!for_hosts(directory, &file, check_host, err)) {
+		pvr_peers_file_free(&file);
+		return false;
+	}
+	take_file(directory, &file);
 	pvr_peers_file_free(&before);
-	pvr_directory_log(directory, PVR_LOG_INFO, "%s: %zu hosts", all->path, file.num);
+	*path = all->path;
+	*hosts = file.num;
+	return true;
 }
 
 static bool static_create(struct pvr_directory *directory,
@@ -423,7 +447,8 @@ static bool static_create(struct pvr_directory *directory,
 	all->path = strdup(settings->peers_file);
 	if (!all->path)
 		return pvr_fail(err, "out of memory");
-	return pvr_peers_file_read(&all->file, all->path, err) && list_hosts(directory, err);
+	return pvr_peers_file_read(&all->file, all->path, err) &&
+	       for_hosts(directory, &all->file, list_host, err);
 }
 
 static void static_destroy(struct pvr_directory *directory)

@@ -67,7 +67,8 @@ static bool check_name(const struct pvr_conn *conn, struct pvr_error *why)
 static bool check_identity(const struct pvr_conn *conn, struct pvr_error *why)
 {
 	return check_name(conn, why) &&
-	       (!conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->theirs.name, why));
+	       (!conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->theirs.name, why)) &&
+	       pvr_peers_trust(conn, conn->theirs.name, why);
 }
 
 /* A connection that is to be a queue pair's. */
@@ -137,6 +138,13 @@ static void take_hello(struct pvr_conn *conn)
 
 static void take_over(struct pvr_conn *conn)
 {
+	struct pvr_error why;
+
+	/* Keys may have been read again while the answer was on its way. */
+	if (!pvr_peers_trust(conn, conn->theirs.name, &why)) {
+		dismiss(conn, PVR_BYE_IDENTITY, &why);
+		return;
+	}
 	forget(conn);
 	conn->net->accepted++;
 	pvr_conn_switch(conn);

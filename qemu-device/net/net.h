@@ -39,6 +39,23 @@ const char *pvr_net_name(const struct pvr_net *net);
 /* want() of pvr_net_ops. Any thread. */
 void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp);
 
+/* What comes of reading files again, for people; strings are valid during the call only. */
+struct pvr_reload_ops {
+	void (*read)(void *opaque, const char *file, const char *what);
+	void (*cut_off)(void *opaque, const char *host, const char *why);
+	void (*warn)(void *opaque, const char *text);
+};
+
+/*
+ * The files of keys, read again, in two steps of one thread, the first: begin() puts the new keys
+ * into use for connections that are made from then on. False with @err filled: nothing has
+ * happened. Then cancel(), which puts the earlier ones back, or end(), which looks at the
+ * connections that there are.
+ */
+bool pvr_net_rekey_begin(struct pvr_net *net, struct pvr_error *err);
+void pvr_net_rekey_cancel(struct pvr_net *net);
+void pvr_net_rekey_end(struct pvr_net *net, const struct pvr_reload_ops *ops, void *opaque);
+
 /* For people. */
 struct pvr_net_info {
 	const char *name;

@@ -230,7 +230,8 @@ bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why)
 	    theirs->dscp != ours->dscp || theirs->features & ~ours->features)
 		return pvr_fail(why, "it answers for connection %u of %u, expected %u of %u",
 				theirs->index, theirs->count, ours->index, ours->count);
-	return !conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->peer->name, why);
+	return (!conn->stream.tls || pvr_tls_is_host(conn->stream.tls, conn->peer->name, why)) &&
+	       pvr_peers_trust(conn, conn->peer->name, why);
 }
 
 void pvr_peers_agree(struct pvr_conn *conn)

@@ -45,6 +45,9 @@ bool pvr_peers_listen(struct pvr_peers *peers, const struct pvr_peers_ops *ops, 
  */
 bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *address,
 		   struct pvr_error *err);
+/* Would pvr_peers_set() do? It is not done. */
+bool pvr_peers_check(struct pvr_peers *peers, const char *name, const char *address,
+		     struct pvr_error *err);
 /* Nobody knows where it is: its connections stay as long as they last, and no more. */
 void pvr_peers_forget(struct pvr_peers *peers, const char *name);
 

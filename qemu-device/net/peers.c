@@ -2,6 +2,7 @@
 /* Peers: who they are, what a directory tells of them and asks, what people see. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "peer_state.h"
 
@@ -93,14 +94,28 @@ static bool check_reachable(const struct pvr_net *net, const char *name,
 			     "--tls-cert and --insecure", name);
 }
 
+static bool parse(struct pvr_peers *peers, const char *name, const char *text,
+		  struct pvr_address *address, struct pvr_error *err)
+{
+	return pvr_address_parse(address, text, err) &&
+	       check_reachable(peers->net, name, address, err);
+}
+
+bool pvr_peers_check(struct pvr_peers *peers, const char *name, const char *text,
+		     struct pvr_error *err)
+{
+	struct pvr_address address;
+
+	return parse(peers, name, text, &address, err);
+}
+
 bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *text,
 		   struct pvr_error *err)
 {
 	struct pvr_address address;
 	struct pvr_peer *peer;
 
-	if (!pvr_address_parse(&address, text, err) ||
-	    !check_reachable(peers->net, name, &address, err))
+	if (!parse(peers, name, text, &address, err))
 		return false;
 	peer = pvr_peers_find_or_add(peers, name, err);
 	if (!peer)
@@ -189,6 +204,56 @@ void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what)
 					pvr_traffic_close(conn, PVR_BYE_DEVICE, what);
 			}
 			pvr_verbs_peer_changed(&peer->verbs, what);
+		}
+	}
+}
+
+/* --------------------------------------------------------------------- new keys */
+
+bool pvr_peers_trust(const struct pvr_conn *conn, const char *host, struct pvr_error *why)
+{
+	return !conn->stream.tls ||
+	       pvr_tls_is_trusted(conn->stream.tls, conn->net->tls, host, why);
+}
+
+/* Those that are not up are looked at when they are. */
+static bool review_conn(struct pvr_conn *conn, const struct pvr_peer *peer, struct pvr_error *why)
+{
+	if (!conn || !conn->up_since || conn->closing || pvr_peers_trust(conn, peer->name, why))
+		return false;
+	pvr_traffic_close(conn, PVR_BYE_IDENTITY, "a key or certificate that is good no more");
+	if (!conn->closing) /* no memory for words: without them, then */
+		shutdown(conn->stream.fd, SHUT_RDWR);
+	return true;
+}
+
+static bool review(struct pvr_peer *peer, struct pvr_error *why)
+{
+	bool closed = review_conn(peer->verbs.conn, peer, why);
+	struct pvr_conn *conn;
+	unsigned int slot;
+
+	for (slot = 0; slot < PVR_OUT_MAX; slot++)
+		closed |= review_conn(peer->slots[slot], peer, why);
+	LIST_FOREACH(conn, &peer->incoming, link)
+		closed |= review_conn(conn, peer, why);
+	return closed;
+}
+
+void pvr_peers_review(struct pvr_peers *peers, const struct pvr_reload_ops *ops, void *opaque)
+{
+	struct pvr_peer *peer;
+	struct pvr_error why;
+	size_t i;
+
+	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
+		LIST_FOREACH(peer, &peers->buckets[i], link)
+		{
+			if (review(peer, &why))
+				ops->cut_off(opaque, peer->name, why.text);
+			if (peer->has_address &&
+			    !pvr_tls_context_knows(peers->net->tls, peer->name, &why))
+				ops->warn(opaque, why.text);
 		}
 	}
 }

@@ -31,6 +31,7 @@ struct pvr_net {
 	struct pvr_net_settings settings; /* its peers are the caller's */
 	uint64_t instance, last_id;
 	struct pvr_tls_context *tls; /* NULL: off */
+	struct pvr_tls_context *tls_before; /* while keys are read again, see rekey.c */
 	struct pvr_verbs_nics *nics; /* NULL: they are not used */
 	struct pvr_error no_nics; /* why */
 	struct pvr_mailbox mailbox; /* of the first thread */
@@ -83,6 +84,10 @@ void pvr_peers_agree(struct pvr_conn *conn);
 struct pvr_verbs_peer *pvr_peers_verbs(struct pvr_peers *peers, const char *name);
 /* Something has happened to an RDMA NIC. */
 void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what);
+/* There are new keys: whoever they would not let in is cut off. */
+void pvr_peers_review(struct pvr_peers *peers, const struct pvr_reload_ops *ops, void *opaque);
+/* A connection is about to be up: by keys that are still good? */
+bool pvr_peers_trust(const struct pvr_conn *conn, const char *host, struct pvr_error *why);
 /* Nothing was sent on it for long. */
 void pvr_peers_idle(struct pvr_conn *conn);
 

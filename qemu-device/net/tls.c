@@ -308,6 +308,28 @@ bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *er
 			host);
 }
 
+/* Others may be reading and writing at the same time. */
+void pvr_tls_get_proof(struct pvr_tls *tls, struct pvr_tls_proof *proof)
+{
+	STACK_OF(X509) *chain;
+
+	pthread_mutex_lock(&tls->lock);
+	chain = SSL_get_peer_cert_chain(tls->ssl);
+	*proof = (struct pvr_tls_proof){
+		.psk = tls->psk,
+		.cert = SSL_get1_peer_certificate(tls->ssl),
+		.chain = chain ? X509_chain_up_ref(chain) : NULL,
+		.purpose = tls->dialled[0] ? "ssl_server" : "ssl_client",
+	};
+	pthread_mutex_unlock(&tls->lock);
+}
+
+void pvr_tls_put_proof(struct pvr_tls_proof *proof)
+{
+	X509_free(proof->cert);
+	sk_X509_pop_free(proof->chain, X509_free);
+}
+
 /* -------------------------------------------------------------------------- data */
 
 /* Return: what SSL_read_ex() or SSL_write_ex() that has moved nothing means. */

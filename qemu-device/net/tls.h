@@ -11,6 +11,13 @@
  * as the key's identity. A key without a name is for all hosts that have no line of their
  * own: then each of those could pretend to be another.
  *
+ * DOC: new keys
+ *
+ * Keys are read into a context, of which each session has a reference: so sessions go on
+ * with the keys that they were made with while new ones are made with others (rekey.c).
+ * No session is ever resumed: servers give no tickets, and take none. So whoever comes
+ * back has to prove anew who it is, with keys of that day.
+ *
  * DOC: threads
  *
  * A session is used by two threads, one that sends and one that receives; OpenSSL allows
@@ -37,6 +44,17 @@ void pvr_tls_context_put(struct pvr_tls_context *context);
 /* Could we talk to this host? There may be no key for it. */
 bool pvr_tls_context_knows(const struct pvr_tls_context *context, const char *host,
 			   struct pvr_error *err);
+/* When they are read anew: is our own certificate valid today? */
+bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
+				const struct pvr_net_settings *settings, struct pvr_error *err);
+/* Would we let ourselves in? Others may have other authorities than we. */
+bool pvr_tls_context_trusts_itself(const struct pvr_tls_context *context,
+				   const struct pvr_net_settings *settings, struct pvr_error *err);
+/* For people: what is in which file. */
+void pvr_tls_context_describe(const struct pvr_tls_context *context,
+			      const struct pvr_net_settings *settings,
+			      void (*say)(void *opaque, const char *file, const char *what),
+			      void *opaque);
 
 /* @host: who is dialled, and has to be there; NULL: we have been dialled. NULL: no memory. */
 struct pvr_tls *pvr_tls_create(struct pvr_tls_context *context, int fd, const char *host);
@@ -52,6 +70,13 @@ enum pvr_tls_result {
 enum pvr_tls_result pvr_tls_handshake(struct pvr_tls *tls, struct pvr_error *err);
 /* After the handshake: has the other side proved to be @host? */
 bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *err);
+/*
+ * Would @context, which was read later, have let in @host, whose session this is? With a key: it
+ * is still one of that host's; with a certificate: the authorities have signed it, and it is valid
+ * today. False with @err filled.
+ */
+bool pvr_tls_is_trusted(struct pvr_tls *tls, const struct pvr_tls_context *context,
+			const char *host, struct pvr_error *err);
 /* Why functions below have said that the connection is broken; "": TLS has no part in it. */
 const char *pvr_tls_error(const struct pvr_tls *tls);
 /* For people: which version, cipher and proof. */

@@ -4,6 +4,7 @@
 #define PVR_TLS_CONTEXT_H
 
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include "tls_psk.h"
 
@@ -29,6 +30,16 @@ void pvr_tls_set_psk(struct pvr_tls *tls, const struct pvr_psk *psk, const char 
 char *pvr_tls_identity(struct pvr_tls *tls);
 __attribute__((format(printf, 2, 3))) void pvr_tls_set_error(struct pvr_tls *tls, const char *fmt,
 							     ...);
+/* How the other side has proved who it is; for pvr_tls_put_proof(). */
+struct pvr_tls_proof {
+	const struct pvr_psk *psk; /* NULL: by no key */
+	X509 *cert; /* NULL: by no certificate */
+	STACK_OF(X509) *chain; /* what else it has shown */
+	const char *purpose; /* what the certificate has to be for */
+};
+
+void pvr_tls_get_proof(struct pvr_tls *tls, struct pvr_tls_proof *proof);
+void pvr_tls_put_proof(struct pvr_tls_proof *proof);
 /* Tells whose certificate is refused, and why. */
 int pvr_tls_verify(int ok, X509_STORE_CTX *store);
 /* What OpenSSL says was wrong, last. */

@@ -156,7 +156,12 @@ static bool connect_qp(struct pvr_conn *conn, struct pvr_error *why)
 static void use(struct pvr_conn *conn)
 {
 	struct pvr_verbs_peer *verbs = conn->verbs_peer;
+	struct pvr_error why;
 
+	if (!pvr_peers_trust(conn, verbs->name, &why)) {
+		failed(conn, &why);
+		return;
+	}
 	pvr_conn_release(conn);
 	pvr_conn_switch(conn);
 	pvr_peers_agree(conn);

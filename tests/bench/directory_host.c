@@ -185,6 +185,11 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 	return 0;
 }
 
+static bool check_peer(void *opaque, const char *name, const char *address, struct pvr_error *err)
+{
+	return true;
+}
+
 static bool set_peer(void *opaque, const char *name, const char *address, struct pvr_error *err)
 {
 	if (!host.quiet)
@@ -291,6 +296,16 @@ static void run_gid_command(const char *command, char **args, int num)
 		pvr_directory_located(host.directory, args[0], args[1], gid, type);
 }
 
+static void reload(void)
+{
+	struct pvr_error err;
+	const char *file;
+	size_t hosts;
+
+	if (!pvr_directory_reload(host.directory, &file, &hosts, &err))
+		say("log %u %s", PVR_LOG_ERR, err.text);
+}
+
 static void run_command(char *line)
 {
 	char *args[8], *command = strsep(&line, " ");
@@ -301,7 +316,7 @@ static void run_command(char *line)
 	if (!strcmp(command, "stats"))
 		say_stats();
 	else if (!strcmp(command, "reload"))
-		pvr_directory_reload(host.directory);
+		reload();
 	else if (!strcmp(command, "leave"))
 		host.end = true;
 	else if (num == 1 && !strcmp(command, "wanted"))
@@ -383,6 +398,7 @@ int main(int argc, char **argv)
 		.name = "self",
 		.address = "",
 		.set_gid = set_gid,
+		.check_peer = check_peer,
 		.set_peer = set_peer,
 		.forget_peer = forget_peer,
 		.want = want,

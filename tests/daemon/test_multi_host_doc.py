@@ -11,6 +11,7 @@ import pytest
 from conftest import PVRDMAD, ROOT
 
 DOC = (ROOT / "docs/multi-host.md").read_text()
+ROTATING = DOC.split("### Rotating keys")[1].split("\n## ")[0]
 PROMPT = re.compile(r"^(host\d|ca)\$ (.*)$", re.M)
 # Both hosts are in one namespace: it has the addresses of both.
 BEGIN = """\
@@ -45,9 +46,14 @@ def run(tmp_path, commands, end=""):
     return done.stdout
 
 
-def test_two_hosts_in_five_commands(tmp_path):
-    commands = [(host, command) for host, command in PROMPT.findall(DOC) if host != "ca"]
+def five_commands():
+    commands = PROMPT.findall(DOC.split("## Keys")[0])
     assert len(commands) == 5
+    return commands
+
+
+def test_two_hosts_in_five_commands(tmp_path):
+    commands = five_commands()
     shown = run(tmp_path, commands).splitlines()
     promised = DOC[DOC.index("this host is host1"):].splitlines()
     assert shown[0] == promised[0]
@@ -71,6 +77,18 @@ def test_certificates(tmp_path):
     shown = run(tmp_path, [*commands, ("host1", "pvrdmactl peers")])
     assert "this host is host1, TLS: certificates" in shown
     assert re.search(r"^host2 +192.0.2.2:7471 +up .* TLSv1.3, TLS_\w+, certificate$", shown, re.M), shown
+
+
+def test_rotating_a_pre_shared_key(tmp_path):
+    commands = PROMPT.findall(ROTATING)
+    assert len(commands) == 9
+    shown = run(tmp_path, [*five_commands(), *commands, ("host1", "pvrdmactl peers")],
+                end='cmp pvrdma.key new.key && cmp pvrdma.key ../host2/pvrdma.key\n').splitlines()
+    first, cut_off = ROTATING[ROTATING.index("read again: "):].splitlines()[:2]
+    assert shown.count("read again: pvrdma.key: 2 pre-shared keys") == 4
+    assert shown.count(first) == 2 and shown.count(cut_off) == 1
+    row = shown[-1].split()
+    assert row[0] == "host2" and row[2] == "up"
 
 
 def test_log_lines_are_those_of_the_sources():

@@ -77,7 +77,7 @@ def test_file_is_read_again(start, tmp_path):
     path.write_text("[host h4]\naddress = here\n")
     one.child.send_signal(signal.SIGHUP)
     one.wait_for_log(f"{path}:2: 'here' is no IP address")
-    assert "the hosts stay as they were" in one.log()
+    assert "keys and hosts stay as they were" in one.log()
     assert peer(one, "h3")["address"] == f"{address(3)}:7471"
 
 

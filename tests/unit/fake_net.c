@@ -88,13 +88,18 @@ struct fake_host *fake_host(struct fake_net *net, const char *name)
 	return host;
 }
 
+static bool check_peer(void *opaque, const char *name, const char *address, struct pvr_error *err)
+{
+	return strcmp(name, "keyless") || pvr_fail(err, "there is no key for it");
+}
+
 static bool set_peer(void *opaque, const char *name, const char *address, struct pvr_error *err)
 {
 	struct fake_host *host = fake_host(opaque, name);
 
 	snprintf(host->address, sizeof(host->address), "%s", address);
 	host->forgotten = false;
-	return strcmp(name, "keyless") || pvr_fail(err, "there is no key for it");
+	return check_peer(opaque, name, address, err);
 }
 
 static void forget_peer(void *opaque, const char *name)
@@ -164,6 +169,7 @@ struct pvr_directory *fake_net_try(struct fake_net *net,
 		.name = "self",
 		.address = "192.0.2.99:7471",
 		.set_gid = set_gid,
+		.check_peer = check_peer,
 		.set_peer = set_peer,
 		.forget_peer = forget_peer,
 		.want = want,

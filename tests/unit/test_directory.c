@@ -627,7 +627,10 @@ static void test_log_has_a_rate(void **state)
 static void test_reload(void **state)
 {
 	struct fake_net net;
+	struct pvr_error err;
+	const char *file;
 	char path[32];
+	size_t hosts;
 
 	start(&net, path, three_hosts);
 	fake_host_up(&net, "a", true);
@@ -639,12 +642,22 @@ static void test_reload(void **state)
 	fake_until(&net, fake_is_at(&net, RED, G1, "a") && fake_is_at(&net, RED, G2, "b"));
 
 	write_file(path, "[host a]\naddress = nonsense\n");
-	pvr_directory_reload(net.directory);
-	assert_non_null(strstr(net.log, ":2: 'nonsense' is no IP address"));
+	assert_false(pvr_directory_reload(net.directory, &file, &hosts, &err));
+	assert_non_null(strstr(err.text, ":2: 'nonsense' is no IP address"));
 	assert_true(fake_is_at(&net, RED, G1, "a"));
 
+	/* A mistake behind hosts that could be: they are not taken, either. */
+	write_file(path, "[host d]\naddress=192.0.2.4\n[host keyless]\naddress=192.0.2.5\n");
+	assert_false(pvr_directory_reload(net.directory, &file, &hosts, &err));
+	assert_non_null(strstr(err.text, ":3: there is no key for it"));
+	assert_true(fake_is_at(&net, RED, G1, "a"));
+	assert_string_equal(fake_host(&net, "d")->address, "");
+	assert_false(fake_host(&net, "a")->forgotten);
+
 	write_file(path, "[host d]\naddress=192.0.2.4\n[host b]\naddress=192.0.2.22\n");
-	pvr_directory_reload(net.directory);
+	assert_true(pvr_directory_reload(net.directory, &file, &hosts, &err));
+	assert_string_equal(file, path);
+	assert_int_equal(hosts, 2);
 	assert_true(fake_is_unknown(&net, RED, G1));
 	assert_true(fake_is_at(&net, RED, G2, "b"));
 	assert_true(fake_host(&net, "a")->forgotten);

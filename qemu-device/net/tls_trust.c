@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Keys that have been read anew: what is in them, and whom they would let in. */
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+
+#include "net_settings.h"
+#include "tls.h"
+#include "tls_context.h"
+
+/* ------------------------------------------------------------------- sessions */
+
+static X509_STORE_CTX *make_check(const struct pvr_tls_context *context, X509 *cert,
+				  STACK_OF(X509) *chain, const char *purpose)
+{
+	X509_STORE_CTX *check = X509_STORE_CTX_new();
+	X509_STORE *authorities = SSL_CTX_get_cert_store(context->ssl);
+
+	if (!check || X509_STORE_CTX_init(check, authorities, cert, chain) != 1 ||
+	    X509_STORE_CTX_set_default(check, purpose) != 1) {
+		X509_STORE_CTX_free(check);
+		return NULL;
+	}
+	X509_VERIFY_PARAM_set_auth_level(X509_STORE_CTX_get0_param(check),
+					 SSL_CTX_get_security_level(context->ssl));
+	return check;
+}
+
+/* As OpenSSL does in a handshake. Return: X509_V_OK or what is wrong. */
+static int verify(const struct pvr_tls_context *context, X509 *cert, STACK_OF(X509) *chain,
+		  const char *purpose)
+{
+	X509_STORE_CTX *check = make_check(context, cert, chain, purpose);
+	int result = check ? X509_V_ERR_UNSPECIFIED : X509_V_ERR_OUT_OF_MEM;
+
+	if (check && X509_verify_cert(check) == 1)
+		result = X509_V_OK;
+	else if (check && X509_STORE_CTX_get_error(check) != X509_V_OK)
+		result = X509_STORE_CTX_get_error(check);
+	X509_STORE_CTX_free(check);
+	ERR_clear_error();
+	return result;
+}
+
+static bool trusts_key(const struct pvr_psk_file *file, const struct pvr_psk *psk,
+		       const char *host, struct pvr_error *err)
+{
+	if (psk && pvr_psk_accepts(file, host, psk))
+		return true;
+	if (!pvr_psk_find(file, host))
+		return pvr_fail(err, "there is no key for host '%s' in %.200s any more", host,
+				file->path);
+	return pvr_fail(err, "the key of host '%s' is not in %.200s any more", host, file->path);
+}
+
+static bool trusts_certificate(const struct pvr_tls_context *context,
+			       const struct pvr_tls_proof *proof, const char *host,
+			       struct pvr_error *err)
+{
+	int result;
+
+	if (!proof->cert)
+		return pvr_fail(err, "host '%s' has shown no certificate", host);
+	result = verify(context, proof->cert, proof->chain, proof->purpose);
+	return result == X509_V_OK ||
+	       pvr_fail(err, "the certificate of host '%s' is not trusted any more: %s", host,
+			X509_verify_cert_error_string(result));
+}
+
+bool pvr_tls_is_trusted(struct pvr_tls *tls, const struct pvr_tls_context *context,
+			const char *host, struct pvr_error *err)
+{
+	struct pvr_tls_proof proof;
+	bool trusted;
+
+	if (pvr_tls_context_of(tls) == context)
+		return true; /* the handshake has looked */
+	pvr_tls_get_proof(tls, &proof);
+	trusted = context->psk ? trusts_key(context->psk, proof.psk, host, err)
+			       : trusts_certificate(context, &proof, host, err);
+	pvr_tls_put_proof(&proof);
+	return trusted;
+}
+
+/* ----------------------------------------------------------------- our own files */
+
+static void format_time(const ASN1_TIME *time, char buf[32])
+{
+	struct tm tm;
+
+	if (ASN1_TIME_to_tm(time, &tm) != 1 || !strftime(buf, 32, "%Y-%m-%d %H:%M:%S UTC", &tm))
+		strcpy(buf, "?");
+}
+
+bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
+				const struct pvr_net_settings *settings, struct pvr_error *err)
+{
+	const X509 *cert = context->psk ? NULL : SSL_CTX_get0_certificate(context->ssl);
+	char when[32];
+
+	if (cert && X509_cmp_current_time(X509_get0_notAfter(cert)) < 0) {
+		format_time(X509_get0_notAfter(cert), when);
+		return pvr_fail(err, "the certificate %.200s has expired at %s: sign a new one",
+				settings->tls_cert, when);
+	}
+	if (cert && X509_cmp_current_time(X509_get0_notBefore(cert)) > 0) {
+		format_time(X509_get0_notBefore(cert), when);
+		return pvr_fail(err,
+				"the certificate %.200s is valid from %s on only: is this host's "
+				"clock right?",
+				settings->tls_cert, when);
+	}
+	return true;
+}
+
+bool pvr_tls_context_trusts_itself(const struct pvr_tls_context *context,
+				   const struct pvr_net_settings *settings, struct pvr_error *err)
+{
+	STACK_OF(X509) *chain = NULL;
+	int result;
+
+	if (context->psk)
+		return true;
+	SSL_CTX_get0_chain_certs(context->ssl, &chain);
+	result = verify(context, SSL_CTX_get0_certificate(context->ssl), chain, "ssl_server");
+	return result == X509_V_OK ||
+	       pvr_fail(err,
+			"hosts that have the same authorities as %.150s will refuse the "
+			"certificate %.150s: %s",
+			settings->tls_ca, settings->tls_cert,
+			X509_verify_cert_error_string(result));
+}
+
+static const char *plural(size_t num)
+{
+	return num == 1 ? "" : "s";
+}
+
+void pvr_tls_context_describe(const struct pvr_tls_context *context,
+			      const struct pvr_net_settings *settings,
+			      void (*say)(void *opaque, const char *file, const char *what),
+			      void *opaque)
+{
+	char what[160], when[32];
+	size_t num;
+
+	if (context->psk) {
+		num = context->psk->num;
+		snprintf(what, sizeof(what), "%zu pre-shared key%s", num, plural(num));
+		say(opaque, settings->tls_psk_file, what);
+		return;
+	}
+	format_time(X509_get0_notAfter(SSL_CTX_get0_certificate(context->ssl)), when);
+	snprintf(what, sizeof(what), "certificate of host %s, valid until %s", context->name, when);
+	say(opaque, settings->tls_cert, what);
+	say(opaque, settings->tls_key, "its private key");
+	num = (size_t)sk_X509_OBJECT_num(
+		X509_STORE_get0_objects(SSL_CTX_get_cert_store(context->ssl)));
+	snprintf(what, sizeof(what), "%zu certificate authorit%s", num, num == 1 ? "y" : "ies");
+	say(opaque, settings->tls_ca, what);
+}

@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Keys that are replaced, added and taken away while daemons run: by 'pvrdmactl reload' and by SIGHUP."""
+
+import json
+import re
+import signal
+import ssl
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import pipe_peer as p
+from conftest import PVRDMAD, mac, wait_until
+from keys import Authority, new_psk, openssl
+from pipe_peer import Conn, Listener
+from test_net import address, host_of, options, peer_of, wait_up
+from test_tls import tls_peer, write_keys
+
+STAYS = "; keys and hosts stay as they were"
+
+
+@pytest.fixture(name="ca")
+def fixture_ca(tmp_path):
+    return Authority(tmp_path)
+
+
+@pytest.fixture(name="start")
+def fixture_start(start_daemon):
+    """One with an adapter for the guests of hosts_verify."""
+
+    def start_host(number, *peers, keys=(), **kwargs):
+        daemon = start_daemon(adapters=0, args=options(number, *peers, args=list(map(str, keys))), **kwargs)
+        done = daemon.ctl("add-adapter", f"name=node1,socket={daemon.socket(1)},mac={mac(number)}")
+        assert done.returncode == 0, done.stderr
+        return daemon
+
+    return start_host
+
+
+class Keys:
+    """Pre-shared keys of hosts: lines of text, which a test changes."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def write(self, number, *lines):
+        """What host `number` has: 'h2:KEY', ... Its options."""
+        return write_keys(self.folder / f"h{number}.psk", *lines)
+
+
+@pytest.fixture(name="keys")
+def fixture_keys(tmp_path):
+    return Keys(tmp_path)
+
+
+def reload(daemon, status=0):
+    done = daemon.ctl("reload")
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def made(daemon, name):
+    """How many connections it has dialled so far."""
+    return peer_of(daemon, name).get("connects", 0)
+
+
+def start_pair(start, first, second):
+    one, two = start(1, 2, keys=first), start(2, 1, keys=second)
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+    return one, two
+
+
+class Load:
+    """Guests of two hosts that look at every byte that they send each other."""
+
+    def __init__(self, one, two, seconds):
+        program = Path(PVRDMAD).parent / "tests/hosts/hosts_verify"
+        self.daemons = one, two
+        self.child = subprocess.Popen([program, "--seconds", str(seconds), f"1={one.socket(1)}", f"2={two.socket(1)}"],
+                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                      text=True)
+        self.wait_for_progress()
+
+    def sent(self):
+        return sum(row["tx_bytes"] for daemon in self.daemons
+                   for row in json.loads(daemon.ctl("--json", "peers").stdout)["peers"])
+
+    def wait_for_progress(self):
+        before = self.sent()
+        wait_until(lambda: self.sent() > before + (1 << 20) or self.child.poll() is not None, "guests send")
+        assert self.child.poll() is None, self.child.communicate()[0]
+
+    def end(self):
+        output = self.child.communicate(timeout=60)[0]
+        assert self.child.returncode == 0, output + "".join(daemon.log() for daemon in self.daemons)
+
+
+# ------------------------------------------------------------------------- nobody notices
+
+
+def test_certificate_is_replaced_under_load(start, ca):
+    one, two = start_pair(start, ca.options("h1"), ca.options("h2"))
+    before = {daemon: made(daemon, name) for daemon, name in ((one, "h2"), (two, "h1"))}
+    load = Load(one, two, 3)
+    shown = shown_serial(ca)
+    for host, daemon in (("h1", one), ("h2", two)):
+        ca.sign(host)
+        assert "cut off" not in reload(daemon)
+        load.wait_for_progress()
+    load.end()
+    assert before == {one: made(one, "h2"), two: made(two, "h1")}, "connections were made anew"
+    assert shown_serial(ca) != shown, "the old certificate is still shown"
+
+
+def shown_serial(ca):
+    """Of the certificate that h1 shows to who dials it now."""
+    with tls_peer(ca, "stranger") as conn:
+        return conn.sock.getpeercert()["serialNumber"]
+
+
+def test_pre_shared_key_is_replaced_under_load(start, keys):
+    """As docs/multi-host.md tells: accepted everywhere, then used everywhere, then the old one goes."""
+    old, new = new_psk(), new_psk()
+    one, two = start_pair(start, keys.write(1, f"h2:{old}"), keys.write(2, f"h1:{old}"))
+    load = Load(one, two, 5)
+    logs = len(one.log()), len(two.log())
+    for lines in ([old, new], [new, old], [new]):
+        for number, other, daemon in ((1, 2, one), (2, 1, two)):
+            before = made(one, "h2")
+            keys.write(number, *(f"h{other}:{line}" for line in lines))
+            said = reload(daemon)
+            assert ("cut off" in said) == (lines == [new] and number == 1), said
+            assert len(lines) == 1 or made(one, "h2") == before
+            wait_up(one, "h2")
+            wait_up(two, "h1")
+            load.wait_for_progress()
+    load.end()
+    assert "cannot connect" not in one.log()[logs[0]:] + two.log()[logs[1]:], "there was a moment without a key that fits"
+
+
+def test_authority_is_replaced_under_load(start, ca, tmp_path):
+    """Both authorities in one file, new certificates, then the old authority goes."""
+    new = Authority(tmp_path, "new")
+    trusted = {number: tmp_path / f"trusted{number}" for number in (1, 2)}
+    keys = {}
+    for number in (1, 2):
+        trusted[number].write_text(ca.cert.read_text())
+        keys[number] = ca.options(f"h{number}")
+        keys[number][5] = str(trusted[number])
+    one, two = start_pair(start, keys[1], keys[2])
+    daemons = {1: one, 2: two}
+    load = Load(one, two, 5)
+    for number, daemon in daemons.items():
+        trusted[number].write_text(ca.cert.read_text() + new.cert.read_text())
+        assert f"{trusted[number]}: 2 certificate authorities" in reload(daemon)
+    for number, daemon in daemons.items():
+        cert, key = new.sign(f"h{number}")
+        Path(keys[number][1]).write_bytes(cert.read_bytes())
+        Path(keys[number][3]).write_bytes(key.read_bytes())
+        assert "cut off" not in reload(daemon)
+        load.wait_for_progress()
+    for number, daemon in daemons.items():
+        trusted[number].write_text(new.cert.read_text())
+        reload(daemon)
+        load.wait_for_progress()
+    # These connections were made with certificates of the old one.
+    assert "host h2 is cut off: the certificate of host 'h2' is not trusted any more: self-signed" in one.log()
+    load.end()
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+    with pytest.raises((ssl.SSLError, p.Closed, OSError)):
+        with tls_peer(new, None) as conn:
+            conn.sock.context.load_cert_chain(*ca.sign("h9"))
+            conn.greet("h9")
+    with tls_peer(new, "h9") as conn:
+        assert conn.greet("h9") == "h1"
+
+
+def test_many_reloads_leave_nothing(start, keys):
+    key = new_psk()
+    one, two = start_pair(start, keys.write(1, f"h2:{key}"), keys.write(2, f"h1:{key}"))
+    files, before = one.open_files(), made(one, "h2")
+    for _ in range(100):
+        assert reload(one) == f"read again: {keys.folder}/h1.psk: 1 pre-shared key\n"
+    assert one.open_files() == files and made(one, "h2") == before
+    assert peer_of(two, "h1")["in"] == 2
+
+
+# ------------------------------------------------------------------------ who has to leave
+
+
+def test_removed_host_is_cut_off(start, keys):
+    good, bad = new_psk(), new_psk()
+    three = start(3, keys=keys.write(3, f"h1:{bad}"))
+    one, two = start_pair(start, keys.write(1, f"h2:{good}", f"h3:{bad}"), keys.write(2, f"h1:{good}"))
+    three.stop()
+    three = start(3, 1, keys=keys.write(3, f"h1:{bad}"))
+    wait_until(lambda: peer_of(one, "h3")["in"] == 2, "h3 is in")
+    before = made(one, "h2")
+    keys.write(1, f"h2:{good}")
+    why = f"there is no key for host 'h3' in {keys.folder}/h1.psk any more"
+    assert reload(one) == f"read again: {keys.folder}/h1.psk: 1 pre-shared key\nhost h3 is cut off: {why}\n"
+    assert f"host h3 is cut off: {why}" in one.log()
+    wait_until(lambda: peer_of(one, "h3")["in"] == 0, "h3 is out")
+    three.wait_for_log("the connection to host h1 has ended: it says: not the host that it says it is: "
+                       "a key or certificate that is good no more")
+    three.wait_for_log("cannot connect to host h1 at")
+    one.wait_for_log(f"is refused: there is no key for host 'h3' in {keys.folder}/h1.psk")
+    assert peer_of(one, "h3")["in"] == 0
+    assert peer_of(one, "h2")["state"] == "up" and made(one, "h2") == before
+    # And in again.
+    keys.write(1, f"h2:{good}", f"h3:{bad}")
+    assert "cut off" not in reload(one)
+    wait_until(lambda: peer_of(one, "h3")["in"] == 2, "h3 is in")
+    assert peer_of(two, "h1")["in"] == 2
+
+
+def test_both_directions_end(start, keys):
+    """What we have dialled, too; a --peer without a key is tried on, and the operator is warned."""
+    key = new_psk()
+    one, two = start_pair(start, keys.write(1, f"h2:{key}"), keys.write(2, f"h1:{key}"))
+    keys.write(1, f"h3:{new_psk()}")
+    said = reload(one).splitlines()
+    none = f"there is no key for host 'h2' in {keys.folder}/h1.psk"
+    assert said[1:] == [f"host h2 is cut off: {none} any more", f"warning: {none}"]
+    wait_until(lambda: (peer_of(one, "h2")["out"], peer_of(one, "h2")["in"]) == (0, 0), "all have ended")
+    wait_until(lambda: peer_of(one, "h2")["error"] == none, "the reason is told")
+    assert peer_of(two, "h1")["in"] == 0
+
+
+def test_changed_key_takes_effect_at_once(start, keys):
+    """The old one does not do any longer; traffic waits until both have the new one, and goes on."""
+    old, new = new_psk(), new_psk()
+    one, two = start_pair(start, keys.write(1, f"h2:{old}"), keys.write(2, f"h1:{old}"))
+    load = Load(one, two, 3)
+    keys.write(1, f"h2:{new}")
+    keys.write(2, f"h1:{new}")
+    assert f"host h2 is cut off: the key of host 'h2' is not in {keys.folder}/h1.psk any more" in reload(one)
+    reload(two)
+    wait_up(one, "h2")
+    wait_up(two, "h1")
+    load.end()
+
+
+def test_expired_certificate_is_noticed(start, ca):
+    cert, key = ca.sign_for("h2", 4)
+    begin = time.time()
+    two = start(2, keys=["--tls-cert", cert, "--tls-key", key, "--tls-ca", ca.cert])
+    one = start(1, 2, keys=ca.options("h1"))
+    wait_up(one, "h2", incoming=0)
+    assert "cut off" not in reload(one)
+    time.sleep(max(0, begin + 6 - time.time()))
+    assert peer_of(one, "h2")["out"] == 2
+    assert "host h2 is cut off: the certificate of host 'h2' is not trusted any more: certificate has expired" in reload(one)
+    one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of '/CN=h2' is refused: "
+                     "certificate has expired")
+    # Its own daemon does not take it a second time; with a new one it is back.
+    assert re.search(rf"the certificate {cert} has expired at [0-9: -]+ UTC: sign a new one{STAYS}", reload(two, 1))
+    ca.sign("h2")
+    reload(two)
+    wait_up(one, "h2", incoming=0)
+
+
+def test_certificate_that_others_refuse_is_warned_of(start, ca, tmp_path):
+    one = start(1, keys=ca.options("h1"))
+    other = Authority(tmp_path, "other")
+    ca.cert.write_bytes(other.cert.read_bytes())
+    said = reload(one)
+    assert (f"warning: hosts that have the same authorities as {ca.cert} will refuse the certificate "
+            f"{tmp_path}/ca-h1.pem: unable to get local issuer certificate") in said
+
+
+# --------------------------------------------------------- connections that are being made
+
+
+def test_dialler_between_tls_and_hello(start, ca, tmp_path):
+    """Its certificate was good when TLS began, and is not when it says who it is."""
+    one = start(1, keys=ca.options("h1"))
+    with tls_peer(ca, "h2") as conn:
+        conn.sock.setblocking(True)
+        wait_until(lambda: host_of(one)["handshakes"] == 1, "it is there")
+        ca.cert.write_bytes(Authority(tmp_path, "new").cert.read_bytes())
+        reload(one)
+        conn.send(p.hello("h2"))
+        kind, body = conn.frame()
+    assert kind == p.BYE and body[0] == p.BYE_IDENTITY
+    assert b"the certificate of host 'h2' is not trusted any more: self-signed certificate in" in body
+    one.wait_for_log("is refused: host h2: the certificate of host 'h2' is not trusted any more")
+    assert peer_of(one, "h2")["in"] == 0
+
+
+def test_dialled_host_that_answers_late(start, ca, tmp_path):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*ca.sign("h2"))
+    with Listener(address(2)) as listener:
+        one = start(1, 2, keys=ca.options("h1"))
+        conn = Conn(context.wrap_socket(listener.accept().sock, server_side=True))
+        kind, body = conn.frame()
+        assert kind == p.HELLO
+        ca.cert.write_bytes(Authority(tmp_path, "new").cert.read_bytes())
+        reload(one)
+        conn.send(p.hello("h2", index=body[24], dscp=body[25], count=body[26]))
+        assert conn.bye()[0] == p.BYE_IDENTITY
+        one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of host 'h2' is not trusted any more")
+        assert peer_of(one, "h2")["out"] == 0
+        conn.close()
+
+
+def test_sessions_are_not_resumed(start, ca, tmp_path):
+    """Nothing is given out by which a host could come back without a key of today."""
+    one = start(1, keys=ca.options("h1"))
+    with tls_peer(ca, "h2") as conn:
+        assert conn.greet("h2") == "h1"
+        conn.send(p.frame(p.PING, b"12345678"))
+        assert conn.frame() == (p.PONG, b"12345678")  # by now a ticket would have come
+        session = conn.sock.session
+        assert not session.has_ticket
+        context = conn.sock.context
+    ca.cert.write_bytes(Authority(tmp_path, "new").cert.read_bytes())
+    reload(one)
+    with pytest.raises((ssl.SSLError, p.Closed, OSError)):
+        with Conn(context.wrap_socket(Conn.dial(address(1)).sock, session=session)) as conn:
+            assert not conn.sock.session_reused
+            conn.greet("h2")
+    one.wait_for_log("is refused: the certificate of '/CN=h2' is refused")
+
+
+# ------------------------------------------------------------------------- what is wrong
+
+
+WRONG_KEYS = [
+    (None, r"cannot read the key file .*/h1.psk: No such file"),
+    ("", r"/h1.psk: there is no key in it"),
+    ("# one\nh2:12\n", r"/h1.psk:2: a key of 2 hexadecimal digits, expected 32 to 128: make one by"),
+    ("h3:GOOD\nh2\n", r"/h1.psk:2: a key of 2 hexadecimal digits"),
+    ("h3:GOOD\nh!:GOOD\n", r"/h1.psk:2: host name 'h!' has characters other than"),
+]
+
+
+@pytest.mark.parametrize("text, pattern", WRONG_KEYS, ids=range(len(WRONG_KEYS)))
+def test_wrong_key_file_changes_nothing(start, keys, text, pattern):
+    key, other = new_psk(), new_psk()
+    one, _ = start_pair(start, keys.write(1, f"h2:{key}", f"h9:{other}"), keys.write(2, f"h1:{key}"))
+    path = keys.folder / "h1.psk"
+    if text is None:
+        path.unlink()
+    else:
+        path.write_text(text.replace("GOOD", new_psk()))
+    before = made(one, "h2")
+    said = reload(one, 1)
+    assert re.match("pvrdmactl: .*" + pattern, said) and said.endswith(STAYS + "\n"), said
+    assert said.removeprefix("pvrdmactl: ") in one.log()
+    assert peer_of(one, "h2")["out"] == 2 and made(one, "h2") == before
+    assert h9_is_answered(other), "a key from before does not do any more"
+
+
+def h9_is_answered(key):
+    """By h1, whom it dials with its pre-shared key."""
+    child = subprocess.Popen(["openssl", "s_client", "-connect", f"{address(1)}:7471", "-tls1_3", "-quiet", "-psk", key,
+                              "-psk_identity", "h9"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.DEVNULL)
+    child.stdin.write(p.hello("h9"))
+    child.stdin.flush()
+    begin = child.stdout.read(5)
+    child.kill()
+    child.communicate()
+    return begin[4:] == bytes([p.HELLO])
+
+
+def damage(path, how, ca):
+    if how == "missing":
+        path.unlink()
+    elif how == "garbage":
+        path.write_text("-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n")
+    elif how == "of another":
+        path.write_bytes(ca.sign("h9")[1].read_bytes())
+    elif how == "expired":
+        ca.sign("h1", days=-1)
+    elif how == "locked":
+        openssl("pkey", "-in", path, "-out", path.with_suffix(".new"), "-aes256", "-passout", "pass:secret")
+        path.with_suffix(".new").rename(path)
+    elif how == "of h9":
+        path.write_bytes(ca.sign("h9")[0].read_bytes())
+
+
+@pytest.mark.parametrize("index, how, pattern", [
+    (1, "missing", "cannot read the certificate FILE: No such file"),
+    (1, "garbage", "cannot use the certificate FILE: "),
+    (1, "expired", "the certificate FILE has expired at .* UTC: sign a new one"),
+    (3, "missing", "cannot read the private key FILE: No such file"),
+    (3, "of another", "the private key FILE does not belong to the certificate .*ca-h1.pem"),
+    (3, "locked", "cannot use the private key FILE: it has a passphrase"),
+    (5, "missing", "cannot read the certificate authority FILE: No such file"),
+    (5, "garbage", "cannot use the certificate authority FILE: "),
+    (1, "of h9", "the private key .*ca-h1.key does not belong to the certificate FILE"),
+])
+def test_wrong_certificates_change_nothing(start, ca, index, how, pattern):
+    files = ca.options("h1")
+    one, _ = start_pair(start, files, ca.options("h2"))
+    cert, key = (Path(files[at]).read_bytes() for at in (1, 5))
+    damage(Path(files[index]), how, ca)
+    before = made(one, "h2")
+    said = reload(one, 1)
+    assert re.match("pvrdmactl: " + pattern.replace("FILE", files[index]), said) and said.endswith(STAYS + "\n"), said
+    assert peer_of(one, "h2")["out"] == 2 and made(one, "h2") == before
+    # Who dials sees the certificate from before.
+    ca.cert.write_bytes(key)
+    with tls_peer(ca, "h8") as conn:
+        assert conn.sock.getpeercert(True) == ssl.PEM_cert_to_DER_cert(cert.decode())
+        assert conn.greet("h8") == "h1"
+
+
+def test_access_that_is_missing_is_told(ca, tmp_path):
+    """Root without the right to read everything: what a daemon is that has become another user."""
+    files = ca.options("h1")
+    Path(files[3]).chmod(0)
+    drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-dac_override,-dac_read_search"]
+    done = subprocess.run([*drop, PVRDMAD, "--control", tmp_path / "c", *options(1, args=files)], capture_output=True,
+                          text=True, stdin=subprocess.DEVNULL, timeout=20, check=False)
+    if "setpriv: " in done.stderr:  # not root, so without the right anyway
+        done = subprocess.run([PVRDMAD, "--control", tmp_path / "c", *options(1, args=files)], capture_output=True,
+                              text=True, stdin=subprocess.DEVNULL, timeout=20, check=False)
+    assert done.returncode == 1
+    assert re.search(rf"cannot read the private key {files[3]}: Permission denied: pvrdmad runs as user \d+ of group \d+, "
+                     "who must be able to", done.stderr), done.stderr
+
+
+def test_hosts_and_keys_are_one(start_daemon, keys, tmp_path):
+    """A mistake in either file, and neither is taken; a host and its key can come at once."""
+    path = tmp_path / "peers"
+
+    def hosts(*numbers, tail=""):
+        path.write_text("".join(f"[host h{number}]\naddress = {address(number)}\n" for number in numbers) + tail)
+
+    hosts(2)
+    one = start_daemon(adapters=0, args=["--name", "h1", "--listen", address(1), "--peers", str(path),
+                                         *keys.write(1, f"h2:{new_psk()}")])
+    hosts(2, 3)
+    assert f"{path}:3: there is no key for host 'h3' in {keys.folder}/h1.psk" in reload(one, 1)
+    assert peer_of(one, "h3")["state"] == "unknown"
+    keys.write(1, f"h2:{new_psk()}", f"h3:{new_psk()}")
+    hosts(2, 3, tail="[host h4]\naddress = here\n")
+    assert f"{path}:6: 'here' is no IP address" in reload(one, 1)
+    hosts(2, 3)
+    assert reload(one) == f"read again: {path}: 2 hosts\nread again: {keys.folder}/h1.psk: 2 pre-shared keys\n"
+    assert peer_of(one, "h3")["address"] == f"{address(3)}:7471"
+    keys.write(1, f"h3:{new_psk()}")
+    assert f"{path}:1: there is no key for host 'h2' in {keys.folder}/h1.psk" in reload(one, 1)
+
+
+# ------------------------------------------------------------------------ what is told
+
+
+def test_reply_as_text_and_json(start, ca):
+    files = ca.options("h1")
+    one = start(1, keys=files)
+    lines = reload(one).splitlines()
+    assert re.match(rf"read again: {files[1]}: certificate of host h1, valid until 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", lines[0])
+    assert lines[1:] == [f"read again: {files[3]}: its private key", f"read again: {files[5]}: 1 certificate authority"]
+    reply = json.loads(one.ctl("--json", "reload").stdout)
+    assert reply["ok"] and reply["cut_off"] == reply["warnings"] == []
+    assert [row["file"] for row in reply["read"]] == [files[1], files[3], files[5]]
+    Path(files[1]).unlink()
+    done = one.ctl("--json", "reload")
+    assert done.returncode == 1
+    reply = json.loads(done.stdout)
+    assert not reply["ok"] and reply["read"] == []
+    assert reply["error"] == f"cannot read the certificate {files[1]}: No such file or directory{STAYS}"
+
+
+def test_sighup_does_the_same(start, keys):
+    one = start(1, keys=keys.write(1, f"h2:{new_psk()}", f"h3:{new_psk()}"))
+    keys.write(1, f"h2:{new_psk()}")
+    one.child.send_signal(signal.SIGHUP)
+    one.wait_for_log(f"read again: {keys.folder}/h1.psk: 1 pre-shared key\n")
+    keys.write(1, "h2:nonsense")
+    one.child.send_signal(signal.SIGHUP)
+    one.wait_for_log(f"{keys.folder}/h1.psk:1: a key of 8 hexadecimal digits, expected 32 to 128")
+    assert STAYS in one.log()
+
+
+def test_nothing_to_read(daemon):
+    assert daemon.ctl("reload").stdout == "there is no file to be read again: pvrdmad has neither keys nor a peers file\n"
+    assert json.loads(daemon.ctl("--json", "reload").stdout)["read"] == []
+    daemon.child.send_signal(signal.SIGHUP)
+    daemon.wait_for_log("there is no file to be read again")
