@@ -38,6 +38,7 @@ void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *
 	if (!len)
 		return;
 	sg->flat = data;
+	sg->seg[0].mr = NULL;
 	sg->count = 1;
 	sg->total = len;
 }

@@ -16,9 +16,9 @@ struct pvr_sg {
 	uint64_t total; /* bytes */
 	uint8_t *flat; /* where all of them are, if they are known to be one run; else NULL */
 	uint32_t count;
-	struct { /* if not flat */
-		const struct pvr_mr *mr;
-		uint64_t addr, len;
+	struct {
+		const struct pvr_mr *mr; /* NULL: memory of ours, and flat */
+		uint64_t addr, len; /* if not flat */
 	} seg[PVR_MAX_SGE];
 };
 
@@ -35,10 +35,10 @@ static inline void pvr_sg_one(struct pvr_sg *sg, const struct pvr_mr *mr, uint64
 {
 	sg->count = 1;
 	sg->total = len;
+	sg->seg[0].mr = mr;
 	sg->flat = pvr_mr_flat(mr, addr, len);
 	if (sg->flat)
 		return;
-	sg->seg[0].mr = mr;
 	sg->seg[0].addr = addr;
 	sg->seg[0].len = len;
 }

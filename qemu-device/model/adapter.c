@@ -12,7 +12,7 @@
 #include "datapath/sched.h"
 #include "model/objects.h"
 #include "model/peers.h"
-#include "transport/remote_left.h"
+#include "transport/nic_use.h"
 #include "transport/remote_left.h"
 
 static bool name_ok(const char *name)
@@ -93,6 +93,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->topology = 1;
 	TAILQ_INIT(&adapter->ready);
 	LIST_INIT(&adapter->lost_gids);
+	LIST_INIT(&adapter->nic_uses);
 	adapter->ops = ops;
 	adapter->host = host;
 	adapter->bus_master = true;
@@ -290,6 +291,7 @@ void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t s
 	pvr_adapter_lock(adapter);
 	pvr_cmd_finish(adapter);
 	if (!pvr_ram_del(&adapter->ram, gpa, size, &piece)) {
+		pvr_nic_revoke_all(adapter);
 		if (rings_in(adapter, &piece))
 			pvr_adapter_do_fail(adapter, "the guest's memory under its rings was unplugged");
 		break_objects(adapter, &piece);
@@ -306,6 +308,8 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 		return;
 	pvr_cmd_finish(adapter);
 	adapter->bus_master = on;
+	if (!on)
+		pvr_nic_revoke_all(adapter);
 	pvr_debug(adapter, "bus master %s", on ? "on" : "off");
 	if (!on)
 		return;
@@ -344,6 +348,7 @@ void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
 		return;
 	pvr_log(adapter->engine, adapter, PVR_LOG_ERR, "failed until reset: %s", why);
 	pvr_cmd_cancel(adapter);
+	pvr_nic_revoke_all(adapter);
 	pvr_event_async(adapter, PVR_EVENT_DEVICE_FATAL, 0);
 	pvr_interrupt_flush(adapter);
 	adapter->state = PVR_ADAPTER_FAILED;

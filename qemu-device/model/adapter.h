@@ -46,6 +46,7 @@ struct pvr_owned;
 #define PVR_PKEY 0xffff
 
 struct pvr_remote_sq;
+struct pvr_nic_use;
 
 struct pvr_engine {
 	const struct pvr_engine_ops *ops;
@@ -56,6 +57,7 @@ struct pvr_engine {
 	struct pvr_worker *workers;
 	struct pvr_fabrics fabrics;
 	struct pvr_net net;
+	struct pvr_lock nic_lock; /* of all adapters' nic_uses */
 	uint32_t epoch; /* of the last queue pair that was connected */
 };
 
@@ -227,6 +229,10 @@ struct pvr_adapter {
 	struct pvr_qp *gsi;
 	struct pvr_polled polled;
 	struct pvr_remotes remotes;
+	/* transport/nic_use.h */
+	LIST_HEAD(, pvr_nic_use) nic_uses;
+	uint32_t num_nic_uses; /* read without the engine's nic_lock, too */
+	uint64_t nic_not_before; /* NICs leave its memory alone */
 	uint32_t mcast_groups, mcast_attached;
 	uint32_t mws; /* of mrs: memory windows */
 	struct pvr_job job;

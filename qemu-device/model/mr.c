@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "model/mr_find.h"
+#include "transport/nic_use.h"
 
 /* Of a region that has more pages than that, the rest comes later: 0.3 ms of work. */
 #define SLICE_PAGES 16384
@@ -195,6 +196,7 @@ static int find_replaced(struct pvr_adapter *adapter, const struct pvr_cmd_creat
 /* Peers have its key, and windows none: all else becomes that of @fresh, which ends. */
 static void replace(struct pvr_adapter *adapter, struct pvr_mr *old, struct pvr_mr *fresh)
 {
+	pvr_nic_revoke_mr(old);
 	pvr_pages_unmap(adapter, &old->pages);
 	old->pd->users--;
 	fresh->pd->users++;
@@ -298,6 +300,7 @@ void pvr_mr_create_cancel(struct pvr_adapter *adapter)
 
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
 {
+	pvr_nic_revoke_mr(mr);
 	pvr_table_del(&adapter->mrs, mr->handle);
 	adapter->mws -= pvr_mr_is_window(mr);
 	pvr_mw_unbind(mr);
@@ -345,6 +348,7 @@ struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bo
 
 void pvr_mr_invalidate(struct pvr_mr *mr)
 {
+	pvr_nic_revoke_mr(mr);
 	if (pvr_mr_is_window(mr))
 		pvr_mw_unbind(mr);
 	mr->access &= ~PVR_MR_VALID;

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "model/mr.h"
+#include "transport/nic_use.h"
 
 #define KEY_INDEX(key) ((key) >> 8)
 
@@ -18,6 +19,7 @@ void pvr_mw_unbind(struct pvr_mr *window)
 {
 	if (!pvr_mr_is_window(window) || !window->where)
 		return;
+	pvr_nic_revoke_mr(window);
 	LIST_REMOVE(window, region_link);
 	if (window->qp)
 		LIST_REMOVE(window, qp_link);

@@ -12,6 +12,7 @@
 #include "model/objects.h"
 #include "model/peers.h"
 #include "transport/local.h"
+#include "transport/nic_use.h"
 #include "transport/remote_qp.h"
 
 #define GSI_NUMBER 1
@@ -285,6 +286,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	struct pvr_adapter *adapter = qp->adapter;
 
 	adapter->topology++;
+	pvr_nic_revoke_qp(qp);
 	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
 	pvr_quiet_exit_qp(qp);
@@ -335,8 +337,10 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	/* Whatever was waited for, the new state decides what comes next. */
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
-	if (state != PVR_QPS_RTS && state != PVR_QPS_SQD)
+	if (state != PVR_QPS_RTS && state != PVR_QPS_SQD) {
+		pvr_nic_revoke_qp(qp);
 		pvr_remote_sq_stop(qp);
+	}
 	pvr_quiet_recv(qp);
 	if (state != PVR_QPS_RESET) {
 		pvr_sched_kick(qp);

@@ -29,6 +29,7 @@
 #include "datapath/sched.h"
 #include "fabric/fabric.h"
 #include "transport/local.h"
+#include "transport/nic_use.h"
 #include "transport/remote_sq.h"
 
 /* IBTA vol. 1, 9.7.6.1.3: from one to four times the timeout. */
@@ -578,6 +579,7 @@ static bool leave(struct pvr_remote_sq *sq)
 	if (qp->sq_begun)
 		qp->sq_psn = pvr_flight(sq, 0)->psn;
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
+	pvr_nic_revoke_qp(qp);
 	pvr_remote_sq_free(qp);
 	return true;
 }

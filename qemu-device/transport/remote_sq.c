@@ -7,6 +7,7 @@
 #include "datapath/flush.h"
 #include "datapath/sched.h"
 #include "transport/local.h"
+#include "transport/nic_use.h"
 
 /* ------------------------------------------------------------------ its memory */
 
@@ -92,6 +93,7 @@ void pvr_remote_complete(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wq
 	const struct pvr_flight flight = *pvr_flight(sq, 0);
 	struct pvr_qp *qp = sq->qp;
 
+	pvr_nic_request_done(qp, flight.psn);
 	sq->reads -= pvr_flight_asks(&flight);
 	qp->sq_begun--;
 	if (sq->cursor)

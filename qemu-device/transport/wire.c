@@ -132,9 +132,52 @@ static const char *check_queue_pair(const union pvr_any_frame *any, size_t paylo
 		return "a number of buffers out of range";
 	if (size < PVR_WIRE_CHUNK_MIN || size > PVR_WIRE_CHUNK_MAX)
 		return "a buffer's size out of range";
-	if (qp->reserved || qp->reserved2)
+	if (qp->reserved2)
 		return "reserved fields are not zero";
 	return NULL;
+}
+
+static const char *check_returned(const union pvr_any_frame *any, size_t payload)
+{
+	(void)payload;
+	return any->returned.reserved ? "reserved fields are not zero" : NULL;
+}
+
+/* ------------------------------------------------------------------------ loans */
+
+/* The payload of a piece is there, or a list that says where it is. */
+static const char *check_payload(const struct pvr_frame *frame, uint32_t chunk, size_t payload)
+{
+	if (!(frame->flags & PVR_FRAME_F_LENT))
+		return payload == chunk ? NULL : "a frame that is not as long as its piece";
+	if (!payload || payload % sizeof(struct pvr_wire_loan) ||
+	    payload / sizeof(struct pvr_wire_loan) > PVR_WIRE_LOAN_PARTS)
+		return "a loan of no parts, or of too many";
+	return NULL;
+}
+
+bool pvr_wire_check_loans(const struct pvr_wire_loan *loan, size_t count, uint32_t chunk,
+			  const char **why)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		uint64_t addr = le64toh(loan[i].addr), len = le32toh(loan[i].len);
+
+		*why = "an empty part of a loan, or one that wraps";
+		if (!len || addr + len < addr)
+			return false;
+		sum += len;
+	}
+	*why = sum == chunk ? NULL : "a loan that is not as long as its piece";
+	return !*why;
+}
+
+uint32_t pvr_wire_chunk(const union pvr_any_frame *any)
+{
+	return le32toh(any->frame.type == PVR_FRAME_REQUEST ? any->request.chunk
+							    : any->read_data.chunk);
 }
 
 /* ---------------------------------------------------------- from who dialled */
@@ -231,8 +274,13 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 	if (request->op >= PVR_WIRE_OPS)
 		return "an unknown operation";
 	op = &ops[request->op];
-	if (payload != (op->brings_payload ? le32toh(request->chunk) : 0))
-		return "a frame that is not as long as its piece";
+	if ((!op->brings_payload || request->frame.flags & PVR_REQUEST_F_UC) &&
+	    request->frame.flags & PVR_FRAME_F_LENT)
+		return "a loan that nobody reads, or that nobody is told of";
+	why = check_payload(&request->frame, op->brings_payload ? le32toh(request->chunk) : 0,
+			    payload);
+	if (why)
+		return why;
 	if (!op->brings_payload && (request->frame.flags & PVR_REQUEST_F_UC))
 		return "an operation that wants an answer, and will get none";
 	why = check_request_numbers(request);
@@ -329,10 +377,14 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 {
 	const struct pvr_frame_read_data *data = &any->read_data;
 	uint64_t offset = le64toh(data->offset);
+	uint32_t chunk = le32toh(data->chunk);
+	const char *why = check_payload(&data->frame, chunk, payload);
 
-	if (payload != le32toh(data->chunk))
-		return "a frame that is not as long as its piece";
-	if (offset > PVR_MAX_MSG_SIZE || payload > PVR_MAX_MSG_SIZE - offset)
+	if (why)
+		return why;
+	if (chunk > PVR_WIRE_CHUNK_MAX)
+		return "a piece that is too large";
+	if (offset > PVR_MAX_MSG_SIZE || chunk > PVR_MAX_MSG_SIZE - offset)
 		return "a piece that is in no message";
 	if (!is_number(data->qpn) || !is_number(data->psn))
 		return "a number of more than 24 bits";
@@ -341,7 +393,8 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 
 /* --------------------------------------------------------------------- the table */
 
-#define REQUEST_FLAGS (PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC)
+#define REQUEST_FLAGS                                                          \
+	(PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC | PVR_FRAME_F_LENT)
 
 static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_HELLO] = { .header = sizeof(struct pvr_frame_hello),
@@ -359,6 +412,9 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_QUEUE_PAIR] = { .header = sizeof(struct pvr_frame_queue_pair),
 				   .receivers = BY_REQUESTER | BY_RESPONDER,
 				   .check = check_queue_pair },
+	[PVR_FRAME_RETURNED] = { .header = sizeof(struct pvr_frame_returned),
+				 .receivers = BY_REQUESTER | BY_RESPONDER,
+				 .check = check_returned },
 	[PVR_FRAME_FABRIC] = { .header = sizeof(struct pvr_frame_fabric),
 			       .receivers = BY_RESPONDER,
 			       .has_fabric = true,
@@ -399,6 +455,7 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 				  .receivers = BY_REQUESTER,
 				  .payload = PAYLOAD_CHUNK,
 				  .has_fabric = true,
+				  .flags = PVR_FRAME_F_LENT,
 				  .check = check_read_data },
 };
 
