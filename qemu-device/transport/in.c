@@ -89,9 +89,15 @@ bool pvr_in_may_stall(struct pvr_in *in)
 	return false;
 }
 
-int pvr_in_pull(struct pvr_in *in, const struct pvr_sg *to, uint64_t offset, uint32_t len)
+int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
+		uint64_t offset, uint32_t len)
 {
-	return pvr_inbox_pull(&in->box, to, offset, len);
+	return pvr_inbox_pull(&in->box, qp, to, offset, len);
+}
+
+const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in)
+{
+	return &in->box.reading.use;
 }
 
 /* ---------------------------------------------------------------------- answers */
@@ -105,7 +111,8 @@ static void reply(struct pvr_in *in, const struct pvr_outgoing *out)
 }
 
 void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
-		  const struct pvr_sg *payload, uint64_t offset, uint32_t len)
+		  const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,
+		  uint32_t len)
 {
 	const struct pvr_outgoing out = {
 		.header = header,
@@ -113,6 +120,7 @@ void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_
 		.payload = payload,
 		.offset = offset,
 		.len = len,
+		.lender = from,
 	};
 
 	reply(in, &out);
@@ -120,7 +128,7 @@ void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_
 
 static void reply_flat(struct pvr_in *in, union pvr_any_frame *any, size_t size)
 {
-	pvr_in_reply(in, any, size, NULL, 0, 0);
+	pvr_in_reply(in, any, size, NULL, NULL, 0, 0);
 }
 
 bool pvr_in_output(struct pvr_in *in)
@@ -325,10 +333,31 @@ static void rest(void *owner)
 		pvr_outbox_flush(&in->answers);
 }
 
+/* Its place is kept free: nothing is handled while the box is blocked. */
+static void loan_over(void *owner)
+{
+	struct pvr_in *in = owner;
+	union pvr_any_frame any = { .returned = {
+		.frame.type = PVR_FRAME_RETURNED,
+		.count = htole32(++in->loans_over),
+	} };
+
+	reply_flat(in, &any, sizeof(any.returned));
+}
+
+static const char *returned(void *owner, const struct pvr_frame_returned *frame)
+{
+	struct pvr_in *in = owner;
+
+	return pvr_loans_returned(in->answers.loans, frame);
+}
+
 static const struct pvr_inbox_ops request_ops = {
 	.ready = ready,
 	.frame = got_frame,
 	.rest = rest,
+	.loan_over = loan_over,
+	.returned = returned,
 };
 
 /* What is left of a run: an ACK, for the next one or at once. */

@@ -33,11 +33,13 @@ int pvr_inbox_open(struct pvr_inbox *box, const struct pvr_stream_ops *ops, void
 		.count = count,
 		.data = data,
 	};
+	pvr_reading_open(&box->reading, ops, opaque);
 	return 0;
 }
 
 void pvr_inbox_close(struct pvr_inbox *box)
 {
+	pvr_reading_stop(&box->reading);
 	free(box->data);
 	*box = (struct pvr_inbox){ 0 };
 }
@@ -92,6 +94,13 @@ static size_t missing(const struct pvr_inbox *box)
 	return box->payload - box->taken;
 }
 
+/* All that is to be read of it has been. */
+static void end_loan(struct pvr_inbox *box)
+{
+	box->lent = false;
+	box->handler->loan_over(box->owner);
+}
+
 static int pull_staged(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t offset)
 {
 	size_t n = have(box) < missing(box) ? have(box) : missing(box);
@@ -131,13 +140,47 @@ static int pull_straight(struct pvr_inbox *box, const struct pvr_sg *to, uint64_
 	return box->fault && read_ahead(box) ? pull_staged(box, to, offset) : 0;
 }
 
-int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t offset, uint32_t len)
+/* The NIC has brought so much, or -errno. Return: whether it can be gone on with. */
+static bool took_lent(struct pvr_inbox *box, int n)
+{
+	box->dry = n <= 0;
+	if (n < 0)
+		box->error = n;
+	if (n <= 0)
+		return false;
+	box->taken += (size_t)n;
+	pvr_stat_add(&box->count->rx_bytes, (uint64_t)n);
+	pvr_stat_add(&box->count->read_bytes, (uint64_t)n);
+	return true;
+}
+
+static int pull_lent(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+		     uint64_t offset)
+{
+	int n;
+
+	do {
+		n = pvr_reading_pull(&box->reading, qp, to, offset + box->taken,
+				     (uint32_t)box->taken, (uint32_t)missing(box));
+		if (n == -EFAULT)
+			return n;
+	} while (took_lent(box, n) && missing(box));
+	if (missing(box))
+		return 0;
+	end_loan(box);
+	return 1;
+}
+
+int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+		   uint64_t offset, uint32_t len)
 {
 	unsigned int reads = READS_PER_RUN;
 	int err;
 
 	if (len != box->payload)
 		return -EFAULT;
+	if (box->lent)
+		return pull_lent(box, qp, to, offset);
 	err = pull_staged(box, to, offset);
 	box->dry = false;
 	while (!err && missing(box) && !box->dry && reads--)
@@ -146,13 +189,36 @@ int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t offs
 }
 
 /* Return: false if there is more to come. */
-static bool throw_away(struct pvr_inbox *box)
+static bool throw_away_bytes(struct pvr_inbox *box)
 {
 	size_t n = have(box) < missing(box) ? have(box) : missing(box);
 
 	box->head += n;
 	box->taken += n;
 	return !missing(box);
+}
+
+/* The NIC may be in the middle of it. Return: false if it is. */
+static bool drop_loan(struct pvr_inbox *box)
+{
+	int ret = pvr_reading_drop(&box->reading);
+
+	box->dry = ret <= 0;
+	if (ret < 0)
+		box->error = ret;
+	if (ret <= 0)
+		return false;
+	box->taken = box->payload;
+	end_loan(box);
+	return true;
+}
+
+/* Return: false if there is more to come. */
+static bool throw_away(struct pvr_inbox *box)
+{
+	if (box->lent)
+		return drop_loan(box);
+	return throw_away_bytes(box);
 }
 
 /* ----------------------------------------------------------------------- frames */
@@ -162,6 +228,31 @@ enum progress {
 	NEED_MORE, /* bytes */
 	NONSENSE,
 };
+
+/*
+ * The list behind the header, which is not payload any more. Return: false if it has not come
+ * yet, or *why.
+ */
+static bool read_loan(struct pvr_inbox *box, size_t header, const char **why)
+{
+	uint32_t chunk = pvr_wire_chunk(&box->frame);
+	struct pvr_wire_loan loan[PVR_WIRE_LOAN_PARTS];
+	size_t parts = box->payload / sizeof(loan[0]);
+
+	*why = box->ops->read ? NULL : "a loan that was not agreed upon";
+	if (!*why && chunk > box->chunk)
+		*why = "a loan that is larger than was agreed";
+	if (*why || have(box) < header + box->payload)
+		return false;
+	memcpy(loan, box->data + box->head + header, box->payload);
+	if (!pvr_wire_check_loans(loan, parts, chunk, why))
+		return false;
+	pvr_reading_begin(&box->reading, loan, (unsigned int)parts);
+	box->head += box->payload;
+	box->payload = chunk;
+	box->lent = true;
+	return true;
+}
 
 static enum progress read_header(struct pvr_inbox *box, const char **why)
 {
@@ -179,6 +270,8 @@ static enum progress read_header(struct pvr_inbox *box, const char **why)
 	memcpy(&box->frame, box->data + box->head, header);
 	if (!pvr_wire_check(&box->frame, header, &box->payload, why))
 		return NONSENSE;
+	if (box->frame.frame.flags & PVR_FRAME_F_LENT && !read_loan(box, header, why))
+		return *why ? NONSENSE : NEED_MORE;
 	box->head += header;
 	box->header = header;
 	box->taken = 0;
@@ -194,16 +287,25 @@ static void next_frame(struct pvr_inbox *box)
 	box->payload = box->taken = 0;
 }
 
+/* What is the same for both ends is handled here. */
+static enum pvr_handled give(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+			     bool whole, const char **why)
+{
+	if (box->frame.frame.type != PVR_FRAME_RETURNED)
+		return ops->frame(owner, &box->frame, whole ? box->data + box->head : NULL, why);
+	*why = ops->returned(owner, &box->frame.returned);
+	return PVR_HANDLED;
+}
+
 static enum progress handle(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
 			    enum pvr_handled *handled, const char **why)
 {
-	bool whole = have(box) >= missing(box) && !box->taken;
+	bool whole = !box->lent && have(box) >= missing(box) && !box->taken;
 
-	if (!box->drop && box->payload <= SMALL && !whole)
+	if (!box->drop && !box->lent && box->payload <= SMALL && !whole)
 		return NEED_MORE;
 	if (!box->drop) {
-		*handled = ops->frame(owner, &box->frame, whole ? box->data + box->head : NULL,
-				      why);
+		*handled = give(box, ops, owner, whole, why);
 		if (*why)
 			return NONSENSE;
 		if (*handled != PVR_HANDLED)
@@ -231,8 +333,8 @@ static bool more(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *o
 	/* Answers first: that nothing more has come takes a while to find out. */
 	if (box->short_read && ops->rest)
 		ops->rest(owner);
-	/* Of a large payload, it is for the frame's handler to read. */
-	if (box->header && !box->drop && box->payload > SMALL)
+	/* Of a large payload, it is for the frame's handler to read; and for the NIC, always. */
+	if (box->header && (box->lent || (!box->drop && box->payload > SMALL)))
 		return !box->dry;
 	return read_ahead(box);
 }
@@ -253,6 +355,8 @@ static enum pvr_input run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops
 	enum pvr_handled handled;
 	const char *why;
 
+	box->handler = ops;
+	box->owner = owner;
 	box->dry = false;
 	while (steps-- && box->count->rx_bytes - bytes < BYTES_PER_RUN &&
 	       box->count->rx_frames - frames < FRAMES_PER_RUN) {

@@ -5,16 +5,15 @@
  * Bytes are read ahead into a staging area, where small frames are whole. Of a large
  * payload what was not read ahead goes from the stream straight to where it belongs; the
  * frame stays the current one until all of that has come, and whoever handles it is
- * called again each time that more has.
+ * called again each time that more has. A payload that was lent is read by the NIC instead,
+ * and the stream goes on behind it when that is done.
  */
 #ifndef PVR_INBOX_H
 #define PVR_INBOX_H
 
-#include "datapath/memory.h"
-#include "pipe.h"
 #include "transport/link.h"
+#include "transport/reading.h"
 #include "transport/remote.h"
-#include "transport/wire.h"
 
 struct pvr_inbox;
 
@@ -30,6 +29,13 @@ struct pvr_inbox_ops {
 				  const char **why);
 	/* There may be nothing more for a while. May be NULL. */
 	void (*rest)(void *owner);
+	/*
+	 * One more loan has been read, or will not be: the other side is to know before
+	 * anything that comes of it.
+	 */
+	void (*loan_over)(void *owner);
+	/* RETURNED. Return: NULL, or what is wrong. */
+	const char *(*returned)(void *owner, const struct pvr_frame_returned *frame);
 };
 
 struct pvr_inbox {
@@ -44,6 +50,11 @@ struct pvr_inbox {
 	size_t header; /* its bytes; 0: there is none yet */
 	size_t payload, taken; /* bytes that belong to it; of them, those that were pulled */
 	bool drop; /* what is left of its payload is thrown away */
+	bool lent; /* its payload is read from where it is */
+	struct pvr_reading reading;
+	/* Of this run. */
+	const struct pvr_inbox_ops *handler;
+	void *owner;
 	bool was_large; /* the one before had a large payload */
 	bool dry; /* the stream had no more when it was asked last */
 	bool short_read; /* the last read did not fill what it was given */
@@ -62,6 +73,7 @@ enum pvr_input pvr_inbox_run(struct pvr_inbox *box, const struct pvr_inbox_ops *
 			     void *owner, struct pvr_input_error *err);
 
 /* Payload of the current frame: see pvr_in_pull(). */
-int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t offset, uint32_t len);
+int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+		   uint64_t offset, uint32_t len);
 
 #endif /* PVR_INBOX_H */

@@ -62,6 +62,7 @@ bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn);
  * @fabric: what frame.fabric stands for; filled in
  * @header: its size and fabric are filled in
  * @header_size: of it
+ * @lender: whose payload it is, if it may be lent; or NULL
  * @payload: or NULL
  * @offset: of the frame's payload in it
  * @len: bytes
@@ -71,7 +72,8 @@ bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn);
  */
 enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
 			    union pvr_any_frame *header, size_t header_size,
-			    const struct pvr_sg *payload, uint64_t offset, uint32_t len);
+			    const struct pvr_qp *lender, const struct pvr_sg *payload,
+			    uint64_t offset, uint32_t len);
 /* At the end of a turn that has sent. */
 void pvr_link_flush(const struct pvr_route *route);
 
@@ -82,6 +84,7 @@ struct pvr_in;
 
 /**
  * pvr_in_pull() - payload of the frame that is being handled, to guest memory
+ * @qp: whose memory that is
  * @to: where the piece begins is @offset
  * @len: bytes of the piece
  *
@@ -89,14 +92,18 @@ struct pvr_in;
  * Return: 1: that was all; 0: some has not come yet; -EFAULT: memory went away (the frame
  * will be thrown away when the handler returns).
  */
-int pvr_in_pull(struct pvr_in *in, const struct pvr_sg *to, uint64_t offset, uint32_t len);
+int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
+		uint64_t offset, uint32_t len);
+/* Its NIC may be reading payload by this. */
+const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in);
 
 /*
- * An answer; frame.type and frame.fabric are filled in, its size is not yet. Always takes
+ * An answer, with a payload of @from's memory, or NULL; frame.type and frame.fabric are filled in, its size is not yet. Always takes
  * it: who sends more than one frame per request does not exist.
  */
 void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
-		  const struct pvr_sg *payload, uint64_t offset, uint32_t len);
+		  const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,
+		  uint32_t len);
 
 /*
  * A frame's sender is not known: whether its connection may wait for that, by
@@ -148,8 +155,10 @@ void pvr_remote_atomic_ack(const struct pvr_route *route, const char *fabric,
 /* Pulls by pvr_out_pull(). */
 enum pvr_handled pvr_remote_read_data(const struct pvr_route *route, const char *fabric,
 				      const struct pvr_frame_read_data *frame);
-int pvr_out_pull(const struct pvr_route *route, const struct pvr_sg *to, uint64_t offset,
-		 uint32_t len);
+int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const struct pvr_sg *to,
+		 uint64_t offset, uint32_t len);
+/* As pvr_in_nic_use(). */
+const struct pvr_nic_use *pvr_out_nic_use(const struct pvr_route *route);
 /*
  * The connection takes more, has come up or gone down, or a GID of this remote was made
  * known (NULL: of any): queue pairs that wait go on. Takes adapters' locks, so none may be

@@ -58,6 +58,7 @@ bool pvr_nic_use_begin(struct pvr_nic_use *use, const struct pvr_sg *sg, uint64_
 
 	if (!find_mrs(use, sg, offset, len))
 		return false;
+	use->engine = adapter->engine;
 	use->adapter = adapter;
 	pvr_lock(&adapter->engine->nic_lock);
 	LIST_INSERT_HEAD(&adapter->nic_uses, use, link);
@@ -77,12 +78,14 @@ static void end(struct pvr_nic_use *use)
 	use->stop(use);
 }
 
-void pvr_nic_use_end(struct pvr_engine *engine, struct pvr_nic_use *use)
+void pvr_nic_use_end(struct pvr_nic_use *use)
 {
-	pvr_lock(&engine->nic_lock);
+	if (!use->engine)
+		return;
+	pvr_lock(&use->engine->nic_lock);
 	if (use->adapter)
 		end(use);
-	pvr_unlock(&engine->nic_lock);
+	pvr_unlock(&use->engine->nic_lock);
 }
 
 /* --------------------------------------------------------------------- revoking */

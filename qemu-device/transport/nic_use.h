@@ -33,10 +33,11 @@ enum pvr_nic_use_kind {
 	PVR_NIC_READS, /* into a responder's, or requester's */
 };
 
-/* Part of whoever has begun it; all zero: it has ended. */
+/* Part of whoever has begun it, and all zero before. */
 struct pvr_nic_use {
 	LIST_ENTRY(pvr_nic_use) link; /* of the adapter */
-	struct pvr_adapter *adapter;
+	struct pvr_engine *engine; /* NULL: it has never begun */
+	struct pvr_adapter *adapter; /* NULL: it has ended */
 	const struct pvr_qp *qp;
 	uint32_t psn; /* of the request */
 	enum pvr_nic_use_kind kind;
@@ -54,7 +55,7 @@ bool pvr_nic_may_use(const struct pvr_adapter *adapter);
 bool pvr_nic_use_begin(struct pvr_nic_use *use, const struct pvr_sg *sg, uint64_t offset,
 		       uint64_t len);
 /* If nobody else has ended it. Any thread. */
-void pvr_nic_use_end(struct pvr_engine *engine, struct pvr_nic_use *use);
+void pvr_nic_use_end(struct pvr_nic_use *use);
 
 /* --------------------------------------------- with the adapter's lock held */
 

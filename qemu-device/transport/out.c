@@ -97,13 +97,14 @@ static void set_class(struct pvr_out *out, uint8_t dscp)
 	pvr_unlock(&out->remote->lock);
 }
 
-/* Its lock is held. */
+/* Its lock is held. NICs let go of guest memory before anybody takes another way. */
 static void out_close(struct pvr_out *out)
 {
-	set_up(out, false);
-	__atomic_store_n(&out->generation, 0, __ATOMIC_RELEASE);
 	pvr_outbox_close(&out->box);
 	pvr_inbox_close(&out->in);
+	set_up(out, false);
+	__atomic_store_n(&out->generation, 0, __ATOMIC_RELEASE);
+	out->loans_over = out->loans_told = out->loans_rest = 0;
 	pvr_declared_forget(&out->fabrics);
 	out->refused = false;
 	out->told_limit = false;
@@ -311,7 +312,8 @@ static enum pvr_sent send(struct pvr_out *out, const struct pvr_fabric *fabric,
 
 enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
 			    union pvr_any_frame *header, size_t header_size,
-			    const struct pvr_sg *payload, uint64_t offset, uint32_t len)
+			    const struct pvr_qp *lender, const struct pvr_sg *payload,
+			    uint64_t offset, uint32_t len)
 {
 	const struct pvr_outgoing frame = {
 		.header = header,
@@ -319,6 +321,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 		.payload = payload,
 		.offset = offset,
 		.len = len,
+		.lender = lender,
 	};
 	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
 	enum pvr_sent sent = PVR_SENT_DOWN;
@@ -355,11 +358,24 @@ void pvr_link_flush(const struct pvr_route *route)
 	pvr_unlock(&out->lock);
 }
 
+/* If there is no room, later: nothing depends on it but how much may be lent. */
+static void tell_loans_over(struct pvr_out *out)
+{
+	union pvr_any_frame any = { .returned = {
+		.frame.type = PVR_FRAME_RETURNED,
+		.count = htole32(out->loans_over),
+	} };
+
+	if (out->loans_told != out->loans_over && put_flat(out, &any, sizeof(any.returned)))
+		out->loans_told = out->loans_over;
+}
+
 /* Return: whether somebody can go on. */
 static bool flush_all(struct pvr_out *out)
 {
 	bool resume;
 
+	tell_loans_over(out);
 	pvr_outbox_flush(&out->box);
 	resume = out->refused && !out->box.blocked;
 	if (resume)
@@ -554,8 +570,47 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	return PVR_HANDLED;
 }
 
+/* What the guest sends next by this connection comes behind it. */
+static void loan_over(void *owner)
+{
+	struct pvr_out *out = owner;
+
+	pvr_lock(&out->lock);
+	out->loans_over++;
+	tell_loans_over(out);
+	pvr_unlock(&out->lock);
+}
+
+static const char *returned(void *owner, const struct pvr_frame_returned *frame)
+{
+	struct pvr_out *out = owner;
+	const char *why;
+
+	pvr_lock(&out->lock);
+	why = pvr_loans_returned(out->box.loans, frame);
+	pvr_unlock(&out->lock);
+	return why;
+}
+
+/* Loans that are over are told of, if nobody else has flushed the box. */
+static void rest(void *owner)
+{
+	struct pvr_out *out = owner;
+
+	if (out->loans_rest == out->loans_over)
+		return;
+	out->loans_rest = out->loans_over;
+	pvr_lock(&out->lock);
+	if (!out->box.blocked)
+		pvr_outbox_flush(&out->box);
+	pvr_unlock(&out->lock);
+}
+
 static const struct pvr_inbox_ops answer_ops = {
 	.frame = got_frame,
+	.rest = rest,
+	.loan_over = loan_over,
+	.returned = returned,
 };
 
 enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
@@ -576,10 +631,15 @@ enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	return result;
 }
 
-int pvr_out_pull(const struct pvr_route *route, const struct pvr_sg *to, uint64_t offset,
-		 uint32_t len)
+int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const struct pvr_sg *to,
+		 uint64_t offset, uint32_t len)
 {
 	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
 
-	return pvr_inbox_pull(&out->in, to, offset, len);
+	return pvr_inbox_pull(&out->in, qp, to, offset, len);
+}
+
+const struct pvr_nic_use *pvr_out_nic_use(const struct pvr_route *route)
+{
+	return &out_find(route->remote, route->kind, route->slot)->in.reading.use;
 }

@@ -13,18 +13,28 @@ int pvr_outbox_open(struct pvr_outbox *box, const struct pvr_stream_ops *ops, vo
 {
 	size_t size = PVR_OUTBOX_GATHER + sizeof(union pvr_any_frame) + chunk +
 		      PVR_OUTBOX_RESERVE;
+	struct pvr_loans *loans = ops->lend ? pvr_loans_create(ops, opaque) : NULL;
 	uint8_t *data = malloc(size);
 
-	if (!data)
+	if (!data || (ops->lend && !loans)) {
+		free(loans);
+		free(data);
 		return -ENOMEM;
+	}
 	*box = (struct pvr_outbox){
-		.ops = ops, .opaque = opaque, .count = count, .data = data, .size = size
+		.ops = ops,
+		.opaque = opaque,
+		.count = count,
+		.data = data,
+		.size = size,
+		.loans = loans,
 	};
 	return 0;
 }
 
 void pvr_outbox_close(struct pvr_outbox *box)
 {
+	pvr_loans_destroy(box->loans);
 	free(box->data);
 	*box = (struct pvr_outbox){ 0 };
 }
@@ -187,16 +197,48 @@ static bool send_large(struct pvr_outbox *box, const struct pvr_outgoing *out)
 	return !box->broken;
 }
 
-bool pvr_outbox_send(struct pvr_outbox *box, const struct pvr_outgoing *out)
+/* It waits for others. Return: false if it is blocked, or broken. */
+static bool send_small(struct pvr_outbox *box, const struct pvr_outgoing *out)
 {
-	if (!box->ops || box->broken || box->blocked)
-		return false;
-	if (out->len > PVR_OUTBOX_SMALL)
-		return send_large(box, out);
 	if (backlog(box) + out->header_size + out->len > PVR_OUTBOX_GATHER)
 		pvr_outbox_flush(box);
 	if (box->broken || box->blocked)
 		return false;
 	begin(box, out);
 	return append(box, out, 0);
+}
+
+/* Return: whether it is lent: the frame only says where it is. */
+static bool send_lent(struct pvr_outbox *box, const struct pvr_outgoing *out)
+{
+	struct pvr_wire_loan wire[PVR_WIRE_LOAN_PARTS];
+	struct pvr_outgoing list = *out;
+	struct pvr_sg sg;
+
+	if (!box->loans || !out->lender || out->len < PVR_OUTBOX_LENT)
+		return false;
+	list.len = pvr_loans_lend(box->loans, out->lender, out->header, out->payload, out->offset,
+				  out->len, wire) *
+		   (uint32_t)sizeof(wire[0]);
+	if (!list.len)
+		return false;
+	pvr_sg_build_flat(&sg, out->payload->adapter, (uint8_t *)wire, list.len);
+	list.payload = &sg;
+	list.offset = 0;
+	out->header->frame.flags |= PVR_FRAME_F_LENT;
+	/* The loan ends with the connection, if this does not get there. */
+	if (!send_small(box, &list) && !pvr_outbox_put(box, &list))
+		fail(box);
+	pvr_stat_add(&box->count->tx_bytes, out->len);
+	pvr_stat_add(&box->count->lent_bytes, out->len);
+	return true;
+}
+
+bool pvr_outbox_send(struct pvr_outbox *box, const struct pvr_outgoing *out)
+{
+	if (!box->ops || box->broken || box->blocked)
+		return false;
+	if (out->len <= PVR_OUTBOX_SMALL)
+		return send_small(box, out);
+	return send_lent(box, out) || send_large(box, out);
 }

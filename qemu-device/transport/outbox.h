@@ -5,22 +5,23 @@
  * Small frames are gathered until somebody flushes them. A large payload goes to the
  * stream straight from where it is, with all that was gathered and its header in front.
  * What the stream does not take of it is copied, so what is kept is bounded, and the box
- * is @blocked: whoever can wait sends nothing more until it has been flushed.
+ * is @blocked: whoever can wait sends nothing more until it has been flushed. Where the
+ * stream can lend, a large payload stays where it is, and the other side's NIC reads it.
  */
 #ifndef PVR_OUTBOX_H
 #define PVR_OUTBOX_H
 
-#include "datapath/memory.h"
-#include "pipe.h"
+#include "transport/loans.h"
 #include "transport/remote.h"
-#include "transport/wire.h"
 
 /* So much is gathered at most; then it is sent, whoever may come yet. */
 #define PVR_OUTBOX_GATHER (32u << 10)
 /* For what cannot wait, or may get lost, while the box is blocked. */
 #define PVR_OUTBOX_RESERVE (64u << 10)
-/* A payload up to this is copied rather than sent from where it is. */
+/* A payload up to this is copied rather than sent from where it is ... */
 #define PVR_OUTBOX_SMALL 4096u
+/* ... and from this on it is lent: to register memory takes as long as to copy that. */
+#define PVR_OUTBOX_LENT (64u << 10)
 
 struct pvr_outbox {
 	const struct pvr_stream_ops *ops; /* NULL: it is closed */
@@ -30,6 +31,7 @@ struct pvr_outbox {
 	size_t size, head, tail;
 	bool blocked; /* the stream has not taken all, and want_output() was called */
 	bool broken; /* the stream is */
+	struct pvr_loans *loans; /* NULL: it cannot lend */
 };
 
 /* A frame: its size is filled in when it is sent. */
@@ -39,6 +41,7 @@ struct pvr_outgoing {
 	const struct pvr_sg *payload; /* or NULL */
 	uint64_t offset; /* of the frame's payload in it */
 	uint32_t len;
+	const struct pvr_qp *lender; /* whose payload may be lent; NULL: it may not */
 };
 
 /* @chunk: the payload of a frame, at most. Return: 0 or -ENOMEM. */

@@ -24,6 +24,7 @@
 #include "datapath/sched.h"
 #include "fabric/remote_gid.h"
 #include "transport/local.h"
+#include "transport/nic_use.h"
 #include "transport/remote_sq.h"
 
 /* ----------------------------------------------------------------- who is meant */
@@ -446,10 +447,11 @@ static enum pvr_handled take_data(struct pvr_remote_sq *sq, const struct pvr_rou
 	    (end == offset && flight->length) || !was_sent(sq, 0, end))
 		return PVR_HANDLED;
 	length = flight->length;
+	pvr_nic_revoke_reading(sq->qp, pvr_out_nic_use(route));
 	if (!find_target(sq, flight, &wqe, &sg))
 		return PVR_HANDLED;
 	if (end > offset)
-		ret = pvr_out_pull(route, &sg, offset, end - offset);
+		ret = pvr_out_pull(route, sq->qp, &sg, offset, end - offset);
 	if (!ret)
 		return PVR_HANDLED_PARTLY;
 	if (ret < 0)

@@ -56,7 +56,7 @@ static void tell(struct pvr_qp *qp)
 	if (!remote || !fill(&any.left, qp) ||
 	    !pvr_link_route(remote, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class), &route))
 		return;
-	if (pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.left), NULL, 0, 0) ==
+	if (pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.left), NULL, NULL, 0, 0) ==
 	    PVR_SENT)
 		pvr_link_flush(&route);
 }

@@ -29,6 +29,7 @@
 #include "datapath/complete.h"
 #include "datapath/responder.h"
 #include "fabric/remote_gid.h"
+#include "transport/nic_use.h"
 #include "transport/remote_qp.h"
 #include "transport/remote_piece.h"
 
@@ -100,7 +101,7 @@ static void send_ack(struct pvr_in *in, const struct pvr_frame_ack *ack)
 {
 	union pvr_any_frame any = { .ack = *ack };
 
-	pvr_in_reply(in, &any, sizeof(any.ack), NULL, 0, 0);
+	pvr_in_reply(in, &any, sizeof(any.ack), NULL, NULL, 0, 0);
 }
 
 void pvr_remote_request_end(struct pvr_in *in)
@@ -190,7 +191,7 @@ int pvr_remote_bring(struct pvr_remote_piece *piece, const struct pvr_sg *to)
 		pvr_sg_build_flat(&own, piece->to->adapter, piece->payload, request->chunk);
 		return pvr_sg_copy(to, request->offset, &own, 0, request->chunk);
 	}
-	ret = pvr_in_pull(piece->in, to, request->offset, request->chunk);
+	ret = pvr_in_pull(piece->in, piece->to, to, request->offset, request->chunk);
 	if (ret < 0)
 		return ret;
 	return ret ? 0 : -EAGAIN;
@@ -210,8 +211,8 @@ int pvr_remote_read(struct pvr_remote_piece *piece, const struct pvr_sg *from)
 	} };
 
 	memcpy(any.read_data.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(piece->in, &any, sizeof(any.read_data), from, piece->request.offset,
-		     piece->request.chunk);
+	pvr_in_reply(piece->in, &any, sizeof(any.read_data), piece->to, from,
+		     piece->request.offset, piece->request.chunk);
 	return 0;
 }
 
@@ -228,7 +229,7 @@ static void send_value(const struct pvr_remote_piece *piece, uint64_t value)
 	} };
 
 	memcpy(any.atomic_ack.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(piece->in, &any, sizeof(any.atomic_ack), NULL, 0, 0);
+	pvr_in_reply(piece->in, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
 }
 
 void pvr_remote_atomic(struct pvr_remote_piece *piece, uint64_t old)
@@ -438,6 +439,8 @@ static enum pvr_handled execute(struct pvr_remote_piece *piece)
 	struct pvr_answer answer;
 
 	piece->to->remote_rq->told = false;
+	/* By a connection that has been replaced; it is ours to do now. */
+	pvr_nic_revoke_reading(piece->to, pvr_in_nic_use(piece->in));
 	answer = pvr_responder_execute_remote(piece->to, piece);
 	switch (answer.verdict) {
 	case PVR_PARTLY:

@@ -43,7 +43,7 @@ static bool send_to(struct pvr_remote *remote, struct pvr_qp *from, uint32_t dst
 	if (!pvr_link_route(remote, from->qpn, pvr_dscp_of(any.datagram.traffic_class), &route))
 		return false;
 	if (pvr_link_send(&route, from->adapter->fabric, &any, sizeof(any.datagram),
-			  dgram->payload, 0, (uint32_t)dgram->payload->total) == PVR_SENT)
+			  NULL, dgram->payload, 0, (uint32_t)dgram->payload->total) == PVR_SENT)
 		pvr_link_flush(&route);
 	return true;
 }

@@ -168,7 +168,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	if (!seen->calls++ && pipe->first != PVR_HANDLED)
 		return pipe->first;
 	memory(&sg, &pipe->env->b);
-	if (!pipe->no_pull && !pvr_inbox_pull(&pipe->in, &sg, pipe->pulled, seen->len))
+	if (!pipe->no_pull && !pvr_inbox_pull(&pipe->in, NULL, &sg, pipe->pulled, seen->len))
 		return PVR_HANDLED_PARTLY;
 	pipe->pulled += seen->len;
 	pipe->count++;
