@@ -98,6 +98,7 @@ static size_t missing(const struct pvr_inbox *box)
 static void end_loan(struct pvr_inbox *box)
 {
 	box->lent = false;
+	box->payload = box->taken = 0;
 	box->handler->loan_over(box->owner);
 }
 
@@ -208,7 +209,6 @@ static bool drop_loan(struct pvr_inbox *box)
 		box->error = ret;
 	if (ret <= 0)
 		return false;
-	box->taken = box->payload;
 	end_loan(box);
 	return true;
 }
