@@ -87,7 +87,7 @@ static bool make_verbs(struct pvr_conn *conn, struct pvr_hello *answer, struct p
 	answer->features |= PVR_HELLO_F_VERBS;
 	if (getsockname(conn->stream.fd, &local.any, &local.len) < 0)
 		return pvr_fail(why, "%s", strerror(errno));
-	verbs = pvr_verbs_create(conn->net->nics, &local, why);
+	verbs = pvr_verbs_create(conn->net->nics, &local, false, why);
 	if (!verbs)
 		return false;
 	pvr_conn_add_verbs(conn, verbs);

@@ -6,7 +6,8 @@
  *
  * A queue pair is made for one connection to another daemon, over which both say which one
  * it is (struct pvr_frame_queue_pair), after TLS has proved who they are. The NIC takes
- * what comes from there only, and nobody may read or write memory through it. It is
+ * what comes from there only. Who is there may read guests' memory that is lent to him
+ * (pipe.h, DOC: loans), to the byte, and while it is; nobody may write any. It is
  * destroyed with that connection. But NICs do not encrypt: who can look at the packets, or
  * forge them in the RDMA network, is as good as a peer.
  *
@@ -24,6 +25,7 @@
 
 #define PVR_VERBS_TEXT 160
 
+struct pvr_loan_part;
 struct pvr_verbs_nics;
 struct pvr_verbs;
 
@@ -44,10 +46,16 @@ void pvr_verbs_nics_destroy(struct pvr_verbs_nics *nics);
 /* Is there one at all? */
 bool pvr_verbs_nics_any(const struct pvr_verbs_nics *nics);
 
-/* For a connection from @local: of a NIC with that address, as a rule. NULL with @err. */
+/*
+ * For a connection from @local: of a NIC with that address, as a rule; @lend: payload may be
+ * lent, if the NIC can. NULL with @err.
+ */
 struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr_address *local,
-				   struct pvr_error *err);
+				   bool lend, struct pvr_error *err);
+/* Nothing is lent or read into any more. */
 void pvr_verbs_destroy(struct pvr_verbs *verbs);
+/* Ours can, and as soon as they are connected: both sides do. */
+bool pvr_verbs_lends(const struct pvr_verbs *verbs);
 /* What the other side is to know; and what it has said, checked by pvr_wire_check(). */
 void pvr_verbs_fill(const struct pvr_verbs *verbs, union pvr_any_frame *any);
 bool pvr_verbs_connect(struct pvr_verbs *verbs, const union pvr_any_frame *theirs,
@@ -64,7 +72,17 @@ int pvr_verbs_watch(struct pvr_verbs *verbs, struct pvr_loop *loop, void (*ready
 		    void *opaque);
 void pvr_verbs_unwatch(struct pvr_verbs *verbs);
 
-/* As those of pvr_stream_ops. */
+/* Any thread: could the last loan not be made? Then @why is filled. */
+bool pvr_verbs_lend_error(const struct pvr_verbs *verbs, struct pvr_error *why);
+
+/* As those of pvr_stream_ops; from lend() on only if pvr_verbs_lends(). */
+void *pvr_verbs_lend(struct pvr_verbs *verbs, const struct iovec *iov, int count,
+		     struct pvr_loan_part *part);
+void pvr_verbs_take_back(struct pvr_verbs *verbs, void *loan);
+int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_loan_part *part, int parts,
+		   const struct iovec *iov, int count);
+int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data);
+void pvr_verbs_stop_reading(struct pvr_verbs *verbs);
 ssize_t pvr_verbs_send(struct pvr_verbs *verbs, const struct iovec *iov, int count);
 ssize_t pvr_verbs_recv(struct pvr_verbs *verbs, const struct iovec *iov, int count);
 /* Has anything that was sent arrived? 1, 0 if ready() will be called, or -errno. */

@@ -23,7 +23,7 @@ bool pvr_verbs_nics_any(const struct pvr_verbs_nics *nics)
 }
 
 struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr_address *local,
-				   struct pvr_error *err)
+				   bool lend, struct pvr_error *err)
 {
 	pvr_fail(err, "this pvrdmad was built without libibverbs");
 	return NULL;
@@ -44,6 +44,41 @@ bool pvr_verbs_connect(struct pvr_verbs *verbs, const union pvr_any_frame *their
 		       struct pvr_error *err)
 {
 	return pvr_fail(err, "this pvrdmad was built without libibverbs");
+}
+
+bool pvr_verbs_lends(const struct pvr_verbs *verbs)
+{
+	return false;
+}
+
+bool pvr_verbs_lend_error(const struct pvr_verbs *verbs, struct pvr_error *why)
+{
+	return false;
+}
+
+void *pvr_verbs_lend(struct pvr_verbs *verbs, const struct iovec *iov, int count,
+		     struct pvr_loan_part *part)
+{
+	return NULL;
+}
+
+void pvr_verbs_take_back(struct pvr_verbs *verbs, void *loan)
+{
+}
+
+int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_loan_part *part, int parts,
+		   const struct iovec *iov, int count)
+{
+	return -ENODEV;
+}
+
+int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data)
+{
+	return -ENODEV;
+}
+
+void pvr_verbs_stop_reading(struct pvr_verbs *verbs)
+{
 }
 
 bool pvr_verbs_works(const struct pvr_verbs *verbs)

@@ -14,6 +14,8 @@
 #define LOOK_NS (5 * PVR_SEC)
 #define GIDS_MAX 256
 #define EVENTS_PER_TURN 64
+/* More of them than that make nothing faster. */
+#define READS_MAX 16
 
 static_assert(offsetof(struct pvr_verbs_nic, source) != 0, "nic_of() subtracts");
 
@@ -23,8 +25,6 @@ static void nic_close(struct pvr_verbs_nic *nic)
 {
 	pvr_loop_remove(&nic->source);
 	LIST_REMOVE(nic, link);
-	if (nic->pd)
-		ibv_dealloc_pd(nic->pd);
 	ibv_close_device(nic->context);
 	free(nic);
 }
@@ -104,6 +104,22 @@ static bool has(const struct pvr_verbs_nics *nics, struct ibv_device *device)
 	return false;
 }
 
+static uint8_t reads_of(int limit)
+{
+	return limit < 0 ? 0 : limit < READS_MAX ? (uint8_t)limit : READS_MAX;
+}
+
+/* Who does not tell has none. */
+static void find_limits(struct pvr_verbs_nic *nic)
+{
+	struct ibv_device_attr attr;
+
+	if (ibv_query_device(nic->context, &attr))
+		return;
+	nic->answers = reads_of(attr.max_qp_rd_atom);
+	nic->asks = reads_of(attr.max_qp_init_rd_atom);
+}
+
 static void nic_open(struct pvr_verbs_nics *nics, struct ibv_device *device)
 {
 	struct ibv_context *context = ibv_open_device(device);
@@ -116,11 +132,11 @@ static void nic_open(struct pvr_verbs_nics *nics, struct ibv_device *device)
 	}
 	nic->nics = nics;
 	nic->context = context;
-	nic->pd = ibv_alloc_pd(context);
+	find_limits(nic);
 	nic->source.fd = context->async_fd;
 	nic->source.ready = nic_ready;
 	LIST_INSERT_HEAD(&nics->list, nic, link);
-	if (!nic->pd || fcntl(context->async_fd, F_SETFL, O_NONBLOCK) < 0 ||
+	if (fcntl(context->async_fd, F_SETFL, O_NONBLOCK) < 0 ||
 	    pvr_loop_add(nics->loop, &nic->source, EPOLLIN) < 0)
 		nic_close(nic);
 }

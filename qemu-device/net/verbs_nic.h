@@ -13,7 +13,7 @@ struct pvr_verbs_nic {
 	struct pvr_source source; /* of what happens to it */
 	struct pvr_verbs_nics *nics;
 	struct ibv_context *context;
-	struct ibv_pd *pd;
+	uint8_t answers, asks; /* RDMA READs at once, of a queue pair: others', its own */
 	unsigned int users;
 	uint64_t down; /* ports, as bits, that were up once */
 	bool gone;

@@ -87,7 +87,7 @@ static bool start(struct pvr_verbs_peer *verbs, struct pvr_error *err)
 
 	if (!pvr_socket_local(verbs->address, &local, err))
 		return false;
-	qp = pvr_verbs_create(verbs->net->nics, &local, err);
+	qp = pvr_verbs_create(verbs->net->nics, &local, false, err);
 	if (!qp)
 		return false;
 	fd = pvr_socket_dial(verbs->address, 0, err);

@@ -12,10 +12,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "verbs_nic.h"
-#include "verbs_stream.h"
+#include "verbs_qp.h"
 
-#define MEMORY_SIZE (PVR_VERBS_TX_SIZE + PVR_VERBS_RX_SIZE)
 #define HOP_LIMIT 64
 /* 4.096 us << 14 is 67 ms, seven times: what is broken is noticed within 2 s. */
 #define TIMEOUT 14
@@ -23,22 +21,7 @@
 #define RNR_FOR_EVER 7
 #define RNR_TIMER 12 /* 0.64 ms; with credits it never happens */
 #define CQ_EVENTS_PER_TURN 16
-
-struct pvr_verbs {
-	struct pvr_verbs_place place;
-	struct pvr_verbs_stream stream;
-	uint8_t *memory; /* buffers: those to send from go first */
-	struct ibv_mr *mr;
-	struct ibv_comp_channel *channel;
-	struct ibv_cq *sends, *receives;
-	struct ibv_qp *qp;
-	uint32_t psn;
-	bool broken; /* under the stream's lock */
-	const char *error;
-	struct pvr_source news, kick; /* the channel's; who waits for room and has it already */
-	void (*ready)(void *opaque);
-	void *opaque;
-};
+#define MAX_SENDS (PVR_VERBS_SENDS + PVR_VERBS_READS)
 
 /* ------------------------------------------------------------- for the stream */
 
@@ -77,11 +60,31 @@ static int qp_receive(void *opaque, uint32_t slot)
 	return -ibv_post_recv(verbs->qp, &wr, &bad);
 }
 
+static void set_error(struct pvr_verbs *verbs, const char *why)
+{
+	const char *none = NULL;
+
+	__atomic_compare_exchange_n(&verbs->error, &none, why, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+}
+
+/* What is flushed from the one queue tells nothing; what has failed is in the other, then. */
+static enum ibv_wc_status find_reason(struct pvr_verbs *verbs, const struct ibv_wc *wc)
+{
+	struct ibv_wc other;
+
+	if (wc->status != IBV_WC_WR_FLUSH_ERR)
+		return wc->status;
+	while (ibv_poll_cq(verbs->sends, 1, &other) > 0) {
+		if (other.status != IBV_WC_SUCCESS && other.status != IBV_WC_WR_FLUSH_ERR)
+			return other.status;
+	}
+	return wc->status;
+}
+
 static void failed(struct pvr_verbs *verbs, const struct ibv_wc *wc)
 {
-	/* All others are flushed when one has failed. */
-	if (wc->status != IBV_WC_WR_FLUSH_ERR || !verbs->error)
-		__atomic_store_n(&verbs->error, ibv_wc_status_str(wc->status), __ATOMIC_RELAXED);
+	set_error(verbs, ibv_wc_status_str(find_reason(verbs, wc)));
 	verbs->broken = true;
 }
 
@@ -98,6 +101,10 @@ static int poll_cq(struct pvr_verbs *verbs, struct ibv_cq *cq, struct pvr_verbs_
 			/* Those before it first; the next call says so again. */
 			failed(verbs, &wc);
 			return num ? num : -ECONNRESET;
+		}
+		if (wc.wr_id & PVR_VERBS_ID_READ) {
+			pvr_verbs_has_done_reading(verbs);
+			continue;
 		}
 		done[num++] = (struct pvr_verbs_done){
 			.received = received,
@@ -154,13 +161,28 @@ int pvr_verbs_is_proved(struct pvr_verbs *verbs)
 	return pvr_verbs_stream_is_proved(&verbs->stream);
 }
 
-void pvr_verbs_want_output(struct pvr_verbs *verbs)
+static void kick(struct pvr_verbs *verbs)
 {
 	const uint64_t one = 1;
 
-	if (pvr_verbs_stream_has_room(&verbs->stream) &&
-	    write(verbs->kick.fd, &one, sizeof(one)) < 0)
+	if (write(verbs->kick.fd, &one, sizeof(one)) < 0)
 		return; /* it is kicked already */
+}
+
+void pvr_verbs_want_output(struct pvr_verbs *verbs)
+{
+	if (pvr_verbs_stream_has_room(&verbs->stream))
+		kick(verbs);
+}
+
+void pvr_verbs_break(struct pvr_verbs *verbs, const char *why)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+
+	set_error(verbs, why);
+	pvr_verbs_stream_break(&verbs->stream, -ECONNRESET);
+	ibv_modify_qp(verbs->qp, &attr, IBV_QP_STATE);
+	kick(verbs);
 }
 
 /* ------------------------------------------------------------------- life cycle */
@@ -174,12 +196,15 @@ static bool no(struct pvr_error *err, const struct pvr_verbs *verbs, const char 
 static bool make_memory(struct pvr_verbs *verbs, struct pvr_error *err)
 {
 	void *memory =
-		mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		mmap(NULL, PVR_VERBS_MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return no(err, verbs, "buffers");
 	verbs->memory = memory;
-	verbs->mr = ibv_reg_mr(verbs->place.nic->pd, memory, MEMORY_SIZE, IBV_ACCESS_LOCAL_WRITE);
+	verbs->pd = ibv_alloc_pd(verbs->place.nic->context);
+	if (!verbs->pd)
+		return no(err, verbs, "a protection domain");
+	verbs->mr = ibv_reg_mr(verbs->pd, memory, PVR_VERBS_MEMORY_SIZE, IBV_ACCESS_LOCAL_WRITE);
 	return verbs->mr || no(err, verbs, "a memory region (is ulimit -l too small?)");
 }
 
@@ -190,7 +215,7 @@ static bool make_queues(struct pvr_verbs *verbs, struct pvr_error *err)
 	verbs->channel = ibv_create_comp_channel(context);
 	if (!verbs->channel || fcntl(verbs->channel->fd, F_SETFL, O_NONBLOCK) < 0)
 		return no(err, verbs, "a completion channel");
-	verbs->sends = ibv_create_cq(context, PVR_VERBS_SENDS, NULL, verbs->channel, 0);
+	verbs->sends = ibv_create_cq(context, MAX_SENDS, NULL, verbs->channel, 0);
 	verbs->receives = ibv_create_cq(context, PVR_VERBS_RECEIVES, NULL, verbs->channel, 0);
 	verbs->kick.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	return (verbs->sends && verbs->receives && verbs->kick.fd >= 0) ||
@@ -203,18 +228,18 @@ static bool make_qp(struct pvr_verbs *verbs, struct pvr_error *err)
 		.send_cq = verbs->sends,
 		.recv_cq = verbs->receives,
 		.cap = {
-			.max_send_wr = PVR_VERBS_SENDS,
+			.max_send_wr = MAX_SENDS,
 			.max_recv_wr = PVR_VERBS_RECEIVES,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
 		},
 		.qp_type = IBV_QPT_RC,
 	};
-	/* Nobody reads or writes our memory by himself. */
+	/* Nobody reads or writes our memory by himself, so far. */
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = verbs->place.port };
 	int ret;
 
-	verbs->qp = ibv_create_qp(verbs->place.nic->pd, &init);
+	verbs->qp = ibv_create_qp(verbs->pd, &init);
 	if (!verbs->qp)
 		return no(err, verbs, "a queue pair");
 	ret = ibv_modify_qp(verbs->qp, &attr,
@@ -225,8 +250,19 @@ static bool make_qp(struct pvr_verbs *verbs, struct pvr_error *err)
 	return !ret || no(err, verbs, "a queue pair that receives");
 }
 
+/* What both sides' READs need; one that cannot do the one half has no use for the other. */
+static void find_reads(struct pvr_verbs *verbs)
+{
+	const struct pvr_verbs_nic *nic = verbs->place.nic;
+
+	if (!nic->answers || !nic->asks)
+		return;
+	verbs->answers = nic->answers;
+	verbs->asks = nic->asks;
+}
+
 struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr_address *local,
-				   struct pvr_error *err)
+				   bool lend, struct pvr_error *err)
 {
 	struct pvr_verbs_place place;
 	struct pvr_verbs *verbs;
@@ -241,6 +277,8 @@ struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr
 	}
 	verbs->place = place;
 	verbs->kick.fd = -1;
+	if (lend)
+		find_reads(verbs);
 	pvr_verbs_nic_hold(place.nic);
 	ok = make_memory(verbs, err) && make_queues(verbs, err);
 	pvr_verbs_stream_init(&verbs->stream, &qp_ops, verbs, verbs->memory,
@@ -268,12 +306,15 @@ static void free_queues(struct pvr_verbs *verbs)
 
 void pvr_verbs_destroy(struct pvr_verbs *verbs)
 {
+	assert(!verbs->loans && !verbs->reading.mrs);
 	pvr_verbs_unwatch(verbs);
 	free_queues(verbs);
 	if (verbs->mr)
 		ibv_dereg_mr(verbs->mr);
+	if (verbs->pd)
+		ibv_dealloc_pd(verbs->pd);
 	if (verbs->memory)
-		munmap(verbs->memory, MEMORY_SIZE);
+		munmap(verbs->memory, PVR_VERBS_MEMORY_SIZE);
 	if (verbs->kick.fd >= 0)
 		close(verbs->kick.fd);
 	pvr_verbs_stream_exit(&verbs->stream);
@@ -295,6 +336,7 @@ void pvr_verbs_fill(const struct pvr_verbs *verbs, union pvr_any_frame *any)
 	frame->psn = htole32(verbs->psn);
 	frame->lid = htole16(verbs->place.lid);
 	frame->mtu = (uint8_t)verbs->place.mtu;
+	frame->reads = verbs->answers;
 	frame->buffers = htole32(PVR_VERBS_BUFFERS);
 	frame->buffer_size = htole32(PVR_VERBS_BUFFER);
 }
@@ -307,6 +349,8 @@ static int set_receiving(struct pvr_verbs *verbs, const struct pvr_frame_queue_p
 		.dest_qp_num = le32toh(theirs->qpn),
 		.rq_psn = le32toh(theirs->psn),
 		.min_rnr_timer = RNR_TIMER,
+		.max_dest_rd_atomic = verbs->answers,
+		.qp_access_flags = verbs->answers ? IBV_ACCESS_REMOTE_READ : 0,
 		.ah_attr = {
 			.is_global = 1,
 			.grh = { .sgid_index = verbs->place.gid_index, .hop_limit = HOP_LIMIT },
@@ -319,7 +363,7 @@ static int set_receiving(struct pvr_verbs *verbs, const struct pvr_frame_queue_p
 	return ibv_modify_qp(verbs->qp, &attr,
 			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				     IBV_QP_MIN_RNR_TIMER);
+				     IBV_QP_MIN_RNR_TIMER | IBV_QP_ACCESS_FLAGS);
 }
 
 static int set_sending(struct pvr_verbs *verbs)
@@ -330,6 +374,7 @@ static int set_sending(struct pvr_verbs *verbs)
 		.timeout = TIMEOUT,
 		.retry_cnt = RETRIES,
 		.rnr_retry = RNR_FOR_EVER,
+		.max_rd_atomic = verbs->asks,
 	};
 
 	return ibv_modify_qp(verbs->qp, &attr,
@@ -337,10 +382,27 @@ static int set_sending(struct pvr_verbs *verbs)
 				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
+bool pvr_verbs_lends(const struct pvr_verbs *verbs)
+{
+	return verbs->answers && verbs->asks;
+}
+
+/* No more than the other side answers; none if it does not, and then it reads none either. */
+static void limit_reads(struct pvr_verbs *verbs, uint8_t theirs)
+{
+	if (theirs < verbs->asks)
+		verbs->asks = theirs;
+	if (!verbs->asks)
+		verbs->answers = 0;
+}
+
 bool pvr_verbs_connect(struct pvr_verbs *verbs, const union pvr_any_frame *theirs,
 		       struct pvr_error *err)
 {
-	int ret = set_receiving(verbs, &theirs->queue_pair);
+	int ret;
+
+	limit_reads(verbs, theirs->queue_pair.reads);
+	ret = set_receiving(verbs, &theirs->queue_pair);
 
 	if (!ret)
 		ret = set_sending(verbs);

@@ -133,6 +133,20 @@ static void arm(struct pvr_verbs_stream *stream, bool sends)
 	poll_all(stream);
 }
 
+int pvr_verbs_stream_look(struct pvr_verbs_stream *stream, bool wait)
+{
+	if (wait)
+		arm(stream, true);
+	else
+		poll_all(stream);
+	return error_of(stream);
+}
+
+void pvr_verbs_stream_break(struct pvr_verbs_stream *stream, int err)
+{
+	fail(stream, err);
+}
+
 /* --------------------------------------------------------------------- sending */
 
 /* The buffer has been sent from, and the other side has one to receive in. */

@@ -91,6 +91,13 @@ ssize_t pvr_verbs_stream_recv(struct pvr_verbs_stream *stream, const struct iove
 /* Has the other side's NIC got anything? 1, 0 if not yet, which will be told of, or -errno. */
 int pvr_verbs_stream_is_proved(struct pvr_verbs_stream *stream);
 /*
+ * What the queue pair has news of is taken, whatever it is; if @wait, the next are told of.
+ * Return: 0, or -errno if it is broken. Any thread.
+ */
+int pvr_verbs_stream_look(struct pvr_verbs_stream *stream, bool wait);
+/* Nothing is moved any more. Any thread. */
+void pvr_verbs_stream_break(struct pvr_verbs_stream *stream, int err);
+/*
  * Return: true if send() takes something, or fails, by now; else it will be told of, unless
  * somebody receives the news before.
  */

@@ -20,11 +20,11 @@
 struct fake_nic {
 	struct ibv_device device;
 	struct ibv_context context;
-	struct ibv_pd pd;
 	struct ibv_gid_entry gid[GIDS];
 	unsigned int gids;
 	enum ibv_port_state state;
 	struct ibv_async_event event;
+	int answers, asks; /* below 0: it does not tell */
 	bool has_event, open;
 	struct pvr_source *source;
 };
@@ -87,14 +87,14 @@ int ibv_close_device(struct ibv_context *context)
 	return close(context->async_fd);
 }
 
-struct ibv_pd *ibv_alloc_pd(struct ibv_context *context)
+int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 {
-	return &fake_of(context)->pd;
-}
+	const struct fake_nic *nic = fake_of(context);
 
-int ibv_dealloc_pd(struct ibv_pd *pd)
-{
-	return 0;
+	memset(attr, 0, sizeof(*attr));
+	attr->max_qp_rd_atom = nic->answers;
+	attr->max_qp_init_rd_atom = nic->asks;
+	return nic->answers < 0 ? EIO : 0;
 }
 
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
@@ -334,6 +334,24 @@ static void test_port_that_was_never_up(void **state)
 	not_found("192.0.2.1", "the port of this host's RDMA NIC is down");
 }
 
+/* As many RDMA READs as the NIC can, up to 16. */
+static void test_reads_at_once(void **state)
+{
+	struct pvr_verbs_place place;
+
+	fake[0].answers = 128;
+	fake[0].asks = 3;
+	fake[1].answers = -1;
+	fake[1].asks = 5;
+	open_nics("auto");
+	place = found("192.0.2.1");
+	assert_int_equal(place.nic->answers, 16);
+	assert_int_equal(place.nic->asks, 3);
+	place = found("198.51.100.2");
+	assert_int_equal(place.nic->answers, 0);
+	assert_int_equal(place.nic->asks, 0);
+}
+
 static void test_what_says_nothing_of_ports(void **state)
 {
 	open_nics("auto");
@@ -374,6 +392,7 @@ int main(void)
 		TEST(port_goes_down_and_comes_up),
 		TEST(port_that_was_never_up),
 		TEST(what_says_nothing_of_ports),
+		TEST(reads_at_once),
 		TEST(nic_goes),
 	};
 

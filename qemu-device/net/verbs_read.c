@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * RDMA READ of what the other side has lent, into memory of guests or a buffer of ours.
+ *
+ * The requests of one pvr_verbs_read() are posted together, and only the last one says that
+ * it is done: they are in order, and one that fails says so in any case.
+ */
+#include <errno.h>
+
+#include "verbs_qp.h"
+
+struct requests {
+	unsigned int num;
+	struct ibv_send_wr wr[PVR_VERBS_READS];
+	struct ibv_sge sge[PVR_VERBS_READS];
+};
+
+/* ---------------------------------------------------------------------- requests */
+
+/* Return: false if they do not fit, or are none. */
+static bool fits(const struct pvr_loan_part *part, int parts, size_t room, bool exactly)
+{
+	size_t len = 0;
+	int i;
+
+	for (i = 0; i < parts; i++)
+		len += part[i].len;
+	return len && (exactly ? len == room : len <= room);
+}
+
+static size_t length(const struct iovec *iov, int count)
+{
+	size_t len = 0;
+
+	while (count--)
+		len += iov++->iov_len;
+	return len;
+}
+
+static void add(struct requests *to, const struct pvr_loan_part *part, size_t part_pos,
+		const struct iovec *iov, size_t pos, const struct ibv_mr *mr, size_t len)
+{
+	struct ibv_send_wr *wr = &to->wr[to->num];
+	struct ibv_sge *sge = &to->sge[to->num];
+
+	*sge = (struct ibv_sge){
+		.addr = (uintptr_t)iov->iov_base + pos,
+		.length = (uint32_t)len,
+		.lkey = mr->lkey,
+	};
+	*wr = (struct ibv_send_wr){
+		.wr_id = PVR_VERBS_ID_READ,
+		.sg_list = sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_RDMA_READ,
+		.wr.rdma = { .remote_addr = part->addr + part_pos, .rkey = part->rkey },
+	};
+	if (to->num++)
+		wr[-1].next = wr;
+}
+
+/* Both lists have something left: from either's beginning to the next end of one. */
+static void fill(struct requests *to, const struct pvr_loan_part *part, int parts,
+		 const struct iovec *iov, int count, struct ibv_mr *const *mr)
+{
+	size_t part_pos = 0, pos = 0, part_left, left, len;
+
+	to->num = 0;
+	while (parts && count) {
+		part_left = part->len - part_pos;
+		left = iov->iov_len - pos;
+		len = part_left < left ? part_left : left;
+		if (len)
+			add(to, part, part_pos, iov, pos, *mr, len);
+		part_pos = part_left > len ? part_pos + len : 0;
+		pos = left > len ? pos + len : 0;
+		if (!part_pos)
+			part++, parts--;
+		if (!pos)
+			iov++, mr++, count--;
+	}
+	to->wr[to->num - 1].send_flags = IBV_SEND_SIGNALED;
+}
+
+/* ----------------------------------------------------------------------- reading */
+
+static bool is_going(const struct pvr_verbs *verbs)
+{
+	return __atomic_load_n(&verbs->reading.going, __ATOMIC_ACQUIRE);
+}
+
+static uint8_t *own_buffer(const struct pvr_verbs *verbs)
+{
+	return verbs->memory + PVR_VERBS_READ_OFFSET;
+}
+
+static void let_go(struct pvr_verbs *verbs)
+{
+	struct pvr_verbs_reading *reading = &verbs->reading;
+
+	pvr_verbs_deregister(verbs, reading->mr, reading->mrs);
+	reading->mrs = 0;
+}
+
+/* Those before the one that is refused are on their way. */
+static int post(struct pvr_verbs *verbs, struct requests *requests)
+{
+	struct ibv_send_wr *bad;
+
+	/* Whoever polls may see the end of it before this returns. */
+	__atomic_store_n(&verbs->reading.going, true, __ATOMIC_RELEASE);
+	if (!ibv_post_send(verbs->qp, requests->wr, &bad))
+		return 0;
+	pvr_verbs_break(verbs, "the RDMA NIC refuses to read");
+	let_go(verbs);
+	return -ECONNRESET;
+}
+
+static int read_into_buffer(struct pvr_verbs *verbs, const struct pvr_loan_part *part, int parts)
+{
+	const struct iovec iov = { .iov_base = own_buffer(verbs), .iov_len = PVR_READ_BUFFER };
+	struct requests requests;
+
+	if (!fits(part, parts, PVR_READ_BUFFER, false))
+		return -EINVAL;
+	fill(&requests, part, parts, &iov, 1, &verbs->mr);
+	return post(verbs, &requests);
+}
+
+int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_loan_part *part, int parts,
+		   const struct iovec *iov, int count)
+{
+	struct pvr_verbs_reading *reading = &verbs->reading;
+	struct requests requests;
+
+	if (parts > (int)PVR_WIRE_LOAN_PARTS || count > (int)PVR_WIRE_LOAN_PARTS ||
+	    is_going(verbs))
+		return -EINVAL;
+	if (!count)
+		return read_into_buffer(verbs, part, parts);
+	if (!fits(part, parts, length(iov, count), true))
+		return -EINVAL;
+	if (!pvr_verbs_register(verbs, iov, count, IBV_ACCESS_LOCAL_WRITE, reading->mr))
+		return -ENOMEM;
+	reading->mrs = (unsigned int)count;
+	fill(&requests, part, parts, iov, count, reading->mr);
+	return post(verbs, &requests);
+}
+
+void pvr_verbs_has_done_reading(struct pvr_verbs *verbs)
+{
+	__atomic_store_n(&verbs->reading.going, false, __ATOMIC_RELEASE);
+}
+
+int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data)
+{
+	int err = 0;
+
+	*data = own_buffer(verbs);
+	if (is_going(verbs))
+		err = pvr_verbs_stream_look(&verbs->stream, false);
+	if (is_going(verbs) && !err)
+		err = pvr_verbs_stream_look(&verbs->stream, true);
+	return is_going(verbs) ? err : 1;
+}
+
+/* A NIC cannot be stopped in the middle of it but by an end of the queue pair. */
+void pvr_verbs_stop_reading(struct pvr_verbs *verbs)
+{
+	if (is_going(verbs))
+		pvr_verbs_stream_look(&verbs->stream, false);
+	if (is_going(verbs))
+		pvr_verbs_break(verbs, "a guest took back memory that was being written by the NIC");
+	let_go(verbs);
+}
