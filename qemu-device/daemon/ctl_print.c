@@ -269,10 +269,24 @@ static void path_cell(void *opaque, size_t row, size_t column, char *buf)
 		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "bytes"), bytes));
 }
 
+/* How much, and how much of it NICs have read from guest memory to guest memory. */
+static void print_moved(char *buf, const char *how, struct json_object *obj, const char *key,
+			const char *by_nics)
+{
+	uint64_t some = number_of(obj, by_nics);
+	char bytes[32], straight[32];
+
+	format_bytes(number_of(obj, key), bytes);
+	if (some)
+		snprintf(buf, TABLE_CELL, "%s %s (%s without a copy)", how, bytes,
+			 format_bytes(some, straight));
+	else
+		snprintf(buf, TABLE_CELL, "%s %s", how, bytes);
+}
+
 static void host_cell(void *opaque, size_t row, size_t column, char *buf)
 {
 	struct json_object *obj = json_object_array_get_idx(opaque, row);
-	char bytes[32];
 
 	if (column == 0)
 		snprintf(buf, TABLE_CELL, "host %s", text_of(obj, "host"));
@@ -282,10 +296,9 @@ static void host_cell(void *opaque, size_t row, size_t column, char *buf)
 	else if (column == 2)
 		snprintf(buf, TABLE_CELL, "rtt %" PRIu64 " us", number_of(obj, "rtt_us"));
 	else if (column == 3)
-		snprintf(buf, TABLE_CELL, "sent %s", format_bytes(number_of(obj, "tx_bytes"), bytes));
+		print_moved(buf, "sent", obj, "tx_bytes", "lent_bytes");
 	else
-		snprintf(buf, TABLE_CELL, "received %s",
-			 format_bytes(number_of(obj, "rx_bytes"), bytes));
+		print_moved(buf, "received", obj, "rx_bytes", "read_bytes");
 }
 
 void pvr_print_paths(struct json_object *reply)
@@ -319,7 +332,7 @@ static void peer_cell(void *opaque, size_t row, size_t column, char *buf)
 	snprintf(buf, TABLE_CELL, "%s", *text ? text : "-");
 }
 
-/* What went wrong last, of hosts that are wanted and not there. */
+/* What went wrong last, of hosts that are wanted and not there; and why NICs do not do all. */
 static void print_errors(struct json_object *list, size_t len)
 {
 	struct json_object *obj;
@@ -329,6 +342,9 @@ static void print_errors(struct json_object *list, size_t len)
 		obj = json_object_array_get_idx(list, i);
 		if (!strcmp(text_of(obj, "state"), "unreachable"))
 			printf("%s: %s\n", text_of(obj, "name"), text_of(obj, "error"));
+		if (*text_of(obj, "verbs") && *text_of(obj, "lend_error"))
+			printf("%s: payload is copied: %s\n", text_of(obj, "name"),
+			       text_of(obj, "lend_error"));
 	}
 }
 

@@ -40,6 +40,8 @@ static void put_counters(struct json_object *obj, const struct pvr_remote_stats 
 	put_number(obj, "tx_bytes", stats->tx_bytes);
 	put_number(obj, "rx_frames", stats->rx_frames);
 	put_number(obj, "rx_bytes", stats->rx_bytes);
+	put_number(obj, "lent_bytes", stats->lent_bytes);
+	put_number(obj, "read_bytes", stats->read_bytes);
 	put_number(obj, "replays", stats->replays);
 }
 
@@ -50,6 +52,12 @@ static struct pvr_remote_stats stats_of(const struct pvr_peer_info *info)
 	if (info->remote)
 		pvr_remote_get_stats(info->remote, &stats);
 	return stats;
+}
+
+static void put_lend(struct json_object *obj, const struct pvr_peer_info *info)
+{
+	put_bool(obj, "lend", info->lends);
+	put_text(obj, "lend_error", info->lend_error);
 }
 
 static void put_peer(void *opaque, const struct pvr_peer_info *info)
@@ -66,6 +74,7 @@ static void put_peer(void *opaque, const struct pvr_peer_info *info)
 	put_text(obj, "verbs", info->device ? info->device : "");
 	put_number(obj, "verbs_in", info->verbs_in);
 	put_text(obj, "verbs_error", info->device ? "" : info->verbs_error);
+	put_lend(obj, info);
 	put_text(obj, "tls", info->tls);
 	put_text(obj, "error", info->error);
 	put_number(obj, "connects", info->connects);
@@ -155,6 +164,7 @@ static void put_host(void *opaque, const struct pvr_peer_info *info)
 
 	put_text(obj, "host", info->name);
 	put_path(obj, info, &stats);
+	put_lend(obj, info);
 	put_counters(obj, &stats);
 	json_object_array_add(opaque, obj);
 }

@@ -180,8 +180,66 @@ static void conn_want_output(void *opaque)
 	pvr_traffic_want_output(opaque);
 }
 
-const struct pvr_stream_ops pvr_conn_stream_ops = {
+static void *conn_lend(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part)
+{
+	const struct pvr_conn *conn = opaque;
+
+	return pvr_verbs_lend(conn->verbs, iov, count, part);
+}
+
+static void conn_take_back(void *opaque, void *loan)
+{
+	const struct pvr_conn *conn = opaque;
+
+	pvr_verbs_take_back(conn->verbs, loan);
+}
+
+static int conn_read(void *opaque, const struct pvr_loan_part *part, int parts,
+		     const struct iovec *iov, int count)
+{
+	const struct pvr_conn *conn = opaque;
+
+	return pvr_verbs_read(conn->verbs, part, parts, iov, count);
+}
+
+static int conn_has_read(void *opaque, uint8_t **data)
+{
+	const struct pvr_conn *conn = opaque;
+
+	return pvr_verbs_has_read(conn->verbs, data);
+}
+
+static void conn_stop_reading(void *opaque)
+{
+	const struct pvr_conn *conn = opaque;
+
+	pvr_verbs_stop_reading(conn->verbs);
+}
+
+static const struct pvr_stream_ops stream_ops = {
 	.send = conn_send,
 	.recv = conn_recv,
 	.want_output = conn_want_output,
 };
+
+static const struct pvr_stream_ops lending_ops = {
+	.send = conn_send,
+	.recv = conn_recv,
+	.want_output = conn_want_output,
+	.lend = conn_lend,
+	.take_back = conn_take_back,
+	.read = conn_read,
+	.has_read = conn_has_read,
+	.stop_reading = conn_stop_reading,
+};
+
+bool pvr_conn_lends(const struct pvr_conn *conn)
+{
+	return conn->verbs && conn->ours.features & conn->theirs.features & PVR_HELLO_F_LEND &&
+	       pvr_verbs_lends(conn->verbs);
+}
+
+const struct pvr_stream_ops *pvr_conn_stream_ops(const struct pvr_conn *conn)
+{
+	return pvr_conn_lends(conn) ? &lending_ops : &stream_ops;
+}

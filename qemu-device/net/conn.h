@@ -99,7 +99,9 @@ void pvr_conn_bye(struct pvr_conn *conn, enum pvr_bye reason, const char *text);
 void pvr_conn_release(struct pvr_conn *conn);
 void pvr_conn_destroy(struct pvr_conn *conn);
 
+/* After the handshake: payload may be lent, both ways. */
+bool pvr_conn_lends(const struct pvr_conn *conn);
 /* The stream as the engine uses it; opaque is the connection. */
-extern const struct pvr_stream_ops pvr_conn_stream_ops;
+const struct pvr_stream_ops *pvr_conn_stream_ops(const struct pvr_conn *conn);
 
 #endif /* PVR_CONN_H */

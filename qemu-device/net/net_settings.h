@@ -11,7 +11,7 @@
 #define PVR_RDMA_DEVICE_MAX 64
 #define PVR_NET_KEYS                                                                            \
 	"name, listen, peer, connections, keepalive, idle-timeout, tls-cert, tls-key, tls-ca, " \
-	"tls-psk-file, insecure, dscp, rdma-device, rdma-unencrypted"
+	"tls-psk-file, insecure, dscp, rdma-device, rdma-lend, rdma-unencrypted"
 
 struct pvr_peer_setting {
 	char name[PVR_REMOTE_NAME_MAX];
@@ -36,6 +36,7 @@ struct pvr_net_settings {
 	bool dscp_fixed, dscp_set;
 	bool directory; /* one tells of peers, too */
 	char rdma_device[PVR_RDMA_DEVICE_MAX]; /* or "auto", "none" */
+	bool rdma_lend, rdma_lend_set; /* guests' memory is registered with NICs */
 	bool rdma_unencrypted, rdma_unencrypted_set; /* NICs, in spite of TLS */
 };
 

@@ -275,7 +275,7 @@ static void dialled(struct pvr_conn *conn)
 	pvr_peers_agree(conn);
 	peer->dialling--;
 	peer->connects++;
-	pvr_out_up(conn->remote, PVR_PIPE_TCP, conn->ours.index, &pvr_conn_stream_ops, conn,
+	pvr_out_up(conn->remote, PVR_PIPE_TCP, conn->ours.index, pvr_conn_stream_ops(conn), conn,
 		   &conn->limits);
 	pvr_traffic_give(conn);
 	if (!peer->up++)

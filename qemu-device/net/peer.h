@@ -82,6 +82,8 @@ struct pvr_peer_info {
 	const char *device; /* the RDMA NIC by which we reach it; NULL: none */
 	unsigned int verbs_in; /* queue pairs by which it reaches us */
 	const char *verbs_error; /* why there is no such NIC */
+	bool lends; /* payload to it, by that NIC */
+	const char *lend_error; /* why not; or why some was copied all the same */
 	unsigned int wanted; /* how many we want */
 	const char *tls; /* "off", or how it is protected and proved */
 	const char *error; /* of the last attempt that failed, "": none */

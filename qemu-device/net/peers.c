@@ -289,7 +289,7 @@ const char *pvr_peer_state_name(enum pvr_peer_state state)
 }
 
 static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
-		     char address[PVR_ADDRESS_TEXT])
+		     char address[PVR_ADDRESS_TEXT], struct pvr_error *no_loan)
 {
 	const struct pvr_conn *conn = LIST_FIRST(&peer->incoming);
 
@@ -303,6 +303,8 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 		.device = pvr_verbs_peer_device(&peer->verbs),
 		.verbs_in = peer->in_verbs,
 		.verbs_error = peer->verbs.error.text,
+		.lends = pvr_verbs_peer_lends(&peer->verbs, no_loan),
+		.lend_error = no_loan->text,
 		.wanted = peer->wanted ? pvr_peer_slots(peer) : 0,
 		.tls = peer->tls[0]		  ? peer->tls
 		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)
@@ -318,13 +320,14 @@ void pvr_peers_for_each(struct pvr_peers *peers,
 {
 	char address[PVR_ADDRESS_TEXT];
 	struct pvr_peer_info info;
+	struct pvr_error no_loan;
 	struct pvr_peer *peer;
 	size_t i;
 
 	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
 		LIST_FOREACH(peer, &peers->buckets[i], link)
 		{
-			describe(peer, &info, address);
+			describe(peer, &info, address, &no_loan);
 			fn(opaque, &info);
 		}
 	}

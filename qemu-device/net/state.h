@@ -60,8 +60,10 @@ __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *n
 /* What we offer, and take, of PVR_HELLO_F_* by TCP. */
 static inline uint32_t pvr_net_features(const struct pvr_net *net)
 {
+	uint32_t lend = net->settings.rdma_lend ? PVR_HELLO_F_LEND : 0;
+
 	return PVR_HELLO_F_EARLY_ACKS | PVR_HELLO_F_LEFT |
-	       (net->nics ? PVR_HELLO_F_RDMA : 0);
+	       (net->nics ? PVR_HELLO_F_RDMA | lend : 0);
 }
 
 /* incoming.c: a socket was accepted. */

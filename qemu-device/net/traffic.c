@@ -312,7 +312,7 @@ static void run_adopt(struct pvr_mail *mail)
 	conn->timer.expired = stall_over;
 	if (!conn->outgoing)
 		conn->in = pvr_in_create(conn->remote, conn->kind, conn->worker,
-					 &pvr_conn_stream_ops, conn, &conn->limits);
+					 pvr_conn_stream_ops(conn), conn, &conn->limits);
 	if ((!conn->outgoing && !conn->in) || !watch(conn)) {
 		bye(conn, PVR_BYE_LIMIT, "out of memory");
 		end(conn, "out of memory");

@@ -42,7 +42,8 @@ static void back_off(struct pvr_verbs_peer *verbs)
 		pvr_loop_timer_arm(verbs->net->env.loop, &verbs->retry, verbs->backoff);
 }
 
-static void fill_hello(const struct pvr_verbs_peer *verbs, struct pvr_hello *hello)
+static void fill_hello(const struct pvr_verbs_peer *verbs, const struct pvr_verbs *qp,
+		       struct pvr_hello *hello)
 {
 	const struct pvr_net *net = verbs->net;
 
@@ -50,7 +51,8 @@ static void fill_hello(const struct pvr_verbs_peer *verbs, struct pvr_hello *hel
 		.version_min = PVR_WIRE_VERSION,
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
-		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | PVR_HELLO_F_LEFT,
+		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | PVR_HELLO_F_LEFT |
+			    (pvr_verbs_lends(qp) ? PVR_HELLO_F_LEND : 0),
 		.chunk = PVR_HELLO_CHUNK,
 		.count = 1,
 		.keepalive_ms = net->settings.keepalive * 1000,
@@ -65,7 +67,7 @@ static bool start_conn(struct pvr_verbs_peer *verbs, struct pvr_conn *conn, stru
 	struct pvr_hello hello;
 	bool ok;
 
-	fill_hello(verbs, &hello);
+	fill_hello(verbs, qp, &hello);
 	conn->peer = verbs->peer;
 	conn->verbs_peer = verbs;
 	ok = pvr_conn_begin(conn, verbs->name, &hello, err);
@@ -87,7 +89,7 @@ static bool start(struct pvr_verbs_peer *verbs, struct pvr_error *err)
 
 	if (!pvr_socket_local(verbs->address, &local, err))
 		return false;
-	qp = pvr_verbs_create(verbs->net->nics, &local, false, err);
+	qp = pvr_verbs_create(verbs->net->nics, &local, verbs->lend, err);
 	if (!qp)
 		return false;
 	fd = pvr_socket_dial(verbs->address, 0, err);
@@ -168,8 +170,8 @@ static void use(struct pvr_conn *conn)
 	pvr_net_log(verbs->net, PVR_LOG_INFO,
 		    "connected to host %s by the RDMA NIC %s, which does not encrypt", verbs->name,
 		    pvr_verbs_device(conn->verbs));
-	pvr_out_up(conn->remote, PVR_PIPE_VERBS, conn->ours.index, &pvr_conn_stream_ops, conn,
-		   &conn->limits);
+	pvr_out_up(conn->remote, PVR_PIPE_VERBS, conn->ours.index, pvr_conn_stream_ops(conn),
+		   conn, &conn->limits);
 	pvr_traffic_give(conn);
 }
 
@@ -241,6 +243,7 @@ void pvr_verbs_peer_want(struct pvr_verbs_peer *verbs, uint32_t features)
 	else if (!(features & PVR_HELLO_F_RDMA))
 		pvr_fail(&verbs->error, "it does not use RDMA NICs");
 	verbs->wanted = verbs->net->nics && features & PVR_HELLO_F_RDMA;
+	verbs->lend = features & PVR_HELLO_F_LEND;
 	dial(verbs);
 }
 
@@ -296,4 +299,24 @@ void pvr_verbs_peer_lost(struct pvr_conn *conn)
 const char *pvr_verbs_peer_device(const struct pvr_verbs_peer *verbs)
 {
 	return verbs->conn && verbs->conn->up_since ? pvr_verbs_device(verbs->conn->verbs) : NULL;
+}
+
+bool pvr_verbs_peer_lends(const struct pvr_verbs_peer *verbs, struct pvr_error *why)
+{
+	const struct pvr_conn *conn = verbs->conn;
+
+	pvr_fail(why, "%s", "");
+	if (!conn || !conn->up_since)
+		return false;
+	if (pvr_conn_lends(conn)) {
+		pvr_verbs_lend_error(conn->verbs, why);
+		return true;
+	}
+	if (!verbs->net->settings.rdma_lend)
+		return pvr_fail(why, "--rdma-lend is off");
+	if (!verbs->lend)
+		return pvr_fail(why, "the other host does not lend memory to NICs");
+	if (!(conn->ours.features & PVR_HELLO_F_LEND))
+		return pvr_fail(why, "the RDMA NIC does no RDMA READ");
+	return pvr_fail(why, "the other host's RDMA NIC does no RDMA READ");
 }

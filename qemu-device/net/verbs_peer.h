@@ -20,6 +20,7 @@ struct pvr_verbs_peer {
 	const char *name;
 	const struct pvr_address *address;
 	bool wanted;
+	bool lend; /* both sides know of that; whether their NICs can is another matter */
 	struct pvr_conn *conn; /* dialling or up */
 	uint64_t backoff, not_before; /* pauses: of ours; of either side, see connect() */
 	struct pvr_loop_timer retry;
@@ -45,5 +46,7 @@ bool pvr_verbs_peer_connect(struct pvr_verbs_peer *verbs, struct pvr_verbs *qp,
 void pvr_verbs_peer_lost(struct pvr_conn *conn);
 /* The NIC's name; NULL: it is not up. */
 const char *pvr_verbs_peer_device(const struct pvr_verbs_peer *verbs);
+/* While it is up: is payload lent? If not, or if that has failed just now, @why tells. */
+bool pvr_verbs_peer_lends(const struct pvr_verbs_peer *verbs, struct pvr_error *why);
 
 #endif /* PVR_VERBS_PEER_H */

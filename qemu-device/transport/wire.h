@@ -71,7 +71,11 @@ struct pvr_frame {
 #define PVR_HELLO_F_VERBS 0x2u /* a QUEUE_PAIR frame follows: frames go on there */
 #define PVR_HELLO_F_EARLY_ACKS 0x4u /* who dialled may send ACKs, too, ahead of their own */
 #define PVR_HELLO_F_LEFT 0x8u /* LEFT frames are understood */
-#define PVR_HELLO_F_LEND 0x10u /* with VERBS: payload may be lent, see struct pvr_wire_loan */
+/*
+ * With RDMA: it knows of this. With VERBS, if that was said: payload may be lent, see struct
+ * pvr_wire_loan.
+ */
+#define PVR_HELLO_F_LEND 0x10u
 
 /*
  * Of REQUEST and READ_DATA: instead of the payload's @chunk bytes, a list of struct

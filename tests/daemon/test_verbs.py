@@ -9,16 +9,17 @@ import pytest
 import pipe_peer as p
 from conftest import run_pvrdmad, wait_until
 from keys import new_psk, psk_options
-from pipe_peer import Conn
+from pipe_peer import Conn, Listener
 from test_net import address, assert_well, host, peer_of, start, wait_up  # noqa: F401
 
-RDMA, VERBS = 1, 2
+RDMA, VERBS, LEND = 1, 2, 16
+ALL = RDMA | VERBS | LEND
 SYSFS = "/sys/class/infiniband"
 no_nic = pytest.mark.skipif(os.path.isdir(SYSFS) and bool(os.listdir(SYSFS)), reason="this host has an RDMA NIC")
 
 
-def queue_pair(qpn=17, psn=1, mtu=3, buffers=16, size=65536):
-    return p.frame(p.QUEUE_PAIR, struct.pack("<16sIIHBBIII", b"\x01" * 16, qpn, psn, 0, mtu, 0, buffers, size, 0))
+def queue_pair(qpn=17, psn=1, mtu=3, buffers=16, size=65536, reads=0):
+    return p.frame(p.QUEUE_PAIR, struct.pack("<16sIIHBBIII", b"\x01" * 16, qpn, psn, 0, mtu, reads, buffers, size, 0))
 
 
 def start_pair(start, first=(), second=()):  # noqa: F811
@@ -31,6 +32,7 @@ def start_pair(start, first=(), second=()):  # noqa: F811
 def why_not(daemon, name):
     peer = peer_of(daemon, name)
     assert peer["verbs"] == "" and peer["verbs_in"] == 0
+    assert peer["lend"] is False and peer["lend_error"] == ""
     return peer["verbs_error"]
 
 
@@ -80,21 +82,63 @@ def test_switch_in_the_file(tmp_path):
     assert done.returncode == 2 and ":1: rdma-unencrypted 'yes' is neither on nor off" in done.stderr
 
 
+def test_lending_in_the_file(tmp_path):
+    (tmp_path / "conf").write_text("rdma-lend = yes\n")
+    done = run_pvrdmad("--config", tmp_path / "conf")
+    assert done.returncode == 2 and ":1: rdma-lend 'yes' is neither on nor off" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["", "a/b", "x" * 64], ids=["empty", "slash", "long"])
 def test_bad_name(name):
     done = run_pvrdmad("--rdma-device", name)
     assert done.returncode and "is neither auto, none nor a device's name" in done.stderr
 
 
+def features_of(conn, features=None):
+    """Of its HELLO: in answer to ours, or the one it begins with."""
+    if features is not None:
+        conn.send(p.hello("curious", features=features))
+    kind, body = conn.frame()
+    assert kind == p.HELLO
+    return struct.unpack_from("<I", body, 16)[0]
+
+
+@pytest.mark.parametrize("args, offered, agreed", [
+    ((), RDMA | LEND, RDMA | LEND),
+    ((), RDMA, RDMA),
+    (("--rdma-lend", "on"), RDMA | LEND | 1 << 31, RDMA | LEND),
+    (("--rdma-lend", "off"), RDMA | LEND, RDMA),
+    (("--rdma-device", "none"), RDMA | LEND, 0),
+])
+def test_who_knows_of_loans(start, args, offered, agreed):  # noqa: F811
+    """QUEUE_PAIR has a field that is zero for those who do not, so that is found out by TCP."""
+    start(1, 2, args=args)
+    with Listener(address(2)) as listener, Conn.dial(address(1)) as conn:
+        assert features_of(conn, offered) == agreed
+        wanted = RDMA | LEND if not args else agreed
+        with listener.accept() as dialled:
+            assert features_of(dialled) & (RDMA | LEND) == wanted
+
+
 @no_nic
-def test_who_wants_a_queue_pair_is_told(host):  # noqa: F811
+@pytest.mark.parametrize("features, reads", [(RDMA | VERBS, 0), (ALL, 1), (ALL, 255)], ids=["old", "one", "most"])
+def test_who_wants_a_queue_pair_is_told(host, features, reads):  # noqa: F811
     for _ in range(20):
         with Conn.dial(address(1)) as conn:
-            conn.send(p.hello("hopeful", features=RDMA | VERBS) + queue_pair())
+            conn.send(p.hello("hopeful", features=features) + queue_pair(reads=reads))
             reason, text = conn.bye()
             assert reason == p.BYE_DEVICE and text == "this host has no RDMA NIC"
             assert conn.ends()
     assert "refused" not in host.log()
+    assert_well(host)
+
+
+@pytest.mark.parametrize("features, reads", [(ALL, 0), (RDMA | VERBS, 1)], ids=["no reads", "no loans"])
+def test_loans_without_reads(host, features, reads):  # noqa: F811
+    with Conn.dial(address(1)) as conn:
+        conn.send(p.hello("liar", features=features) + queue_pair(reads=reads))
+        assert conn.ends()
+    assert "RDMA READs and no LEND, or the other way round" in host.log()
     assert_well(host)
 
 
