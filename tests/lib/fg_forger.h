@@ -12,11 +12,25 @@ struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsi
 /* That has agreed on PVR_HELLO_F_EARLY_ACKS, as all but forgers have. */
 struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host,
 					 unsigned int other);
+/* Of PVR_PIPE_VERBS, with NICs that read. */
+struct fg_forger *fg_forger_create_lending(struct fg_wire *wire, unsigned int host,
+					   unsigned int other);
+/*
+ * An outgoing connection of @host to "host<other>", of PVR_PIPE_VERBS: its guests' requests
+ * go to the test, and answers come from there. The wire's own one must be down.
+ */
+struct fg_forger *fg_forger_accept(struct fg_wire *wire, unsigned int host, unsigned int other,
+				   bool lends);
 void fg_forger_destroy(struct fg_forger *forger);
 void fg_forger_send(struct fg_forger *forger, const void *bytes, size_t size);
 /* What came back and was not taken yet. Return: bytes, up to @size. */
 size_t fg_forger_recv(struct fg_forger *forger, void *bytes, size_t size);
+/* Until all is quiet; who sends and receives does that, too. */
+void fg_forger_run(struct fg_forger *forger);
 /* Whether the host has closed it. */
 bool fg_forger_is_closed(const struct fg_forger *forger);
+/* What the host's NIC may read, until it is taken back or the forger goes. */
+void *fg_forger_lend(struct fg_forger *forger, void *va, size_t len, struct pvr_wire_loan *loan);
+void fg_forger_take_back(struct fg_forger *forger, void *lent);
 
 #endif /* FG_FORGER_H */

@@ -51,14 +51,98 @@ static const struct pvr_stream_ops in_ops = {
 	.want_output = in_want,
 };
 
+/* --------------------------------------------------------------- those of the NICs */
+
+static struct fg_nic *out_nic(void *opaque)
+{
+	return &((struct fg_link *)opaque)->nics.nic[0];
+}
+
+static struct fg_nic *in_nic(void *opaque)
+{
+	return &((struct fg_link *)opaque)->nics.nic[1];
+}
+
+static void *out_lend(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part)
+{
+	return fg_nic_lend(out_nic(opaque), iov, count, part);
+}
+
+static void *in_lend(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part)
+{
+	return fg_nic_lend(in_nic(opaque), iov, count, part);
+}
+
+static void out_take_back(void *opaque, void *loan)
+{
+	fg_nic_take_back(out_nic(opaque), loan);
+}
+
+static void in_take_back(void *opaque, void *loan)
+{
+	fg_nic_take_back(in_nic(opaque), loan);
+}
+
+static int out_read(void *opaque, const struct pvr_loan_part *part, int parts,
+		    const struct iovec *iov, int count)
+{
+	return fg_nic_read(out_nic(opaque), part, parts, iov, count);
+}
+
+static int in_read(void *opaque, const struct pvr_loan_part *part, int parts,
+		   const struct iovec *iov, int count)
+{
+	return fg_nic_read(in_nic(opaque), part, parts, iov, count);
+}
+
+static int out_has_read(void *opaque, uint8_t **data)
+{
+	return fg_nic_has_read(out_nic(opaque), data);
+}
+
+static int in_has_read(void *opaque, uint8_t **data)
+{
+	return fg_nic_has_read(in_nic(opaque), data);
+}
+
+static void out_stop_reading(void *opaque)
+{
+	fg_nic_stop_reading(out_nic(opaque));
+}
+
+static void in_stop_reading(void *opaque)
+{
+	fg_nic_stop_reading(in_nic(opaque));
+}
+
+static const struct pvr_stream_ops out_lending_ops = {
+	.send = out_send,
+	.recv = out_recv,
+	.want_output = out_want,
+	.lend = out_lend,
+	.take_back = out_take_back,
+	.read = out_read,
+	.has_read = out_has_read,
+	.stop_reading = out_stop_reading,
+};
+static const struct pvr_stream_ops in_lending_ops = {
+	.send = in_send,
+	.recv = in_recv,
+	.want_output = in_want,
+	.lend = in_lend,
+	.take_back = in_take_back,
+	.read = in_read,
+	.has_read = in_has_read,
+	.stop_reading = in_stop_reading,
+};
+
 /* --------------------------------------------------------------- opening, closing */
 
 static void link_break(struct fg_link *link)
 {
 	if (!link->made)
 		return;
-	fg_stream_break(&link->request);
-	fg_stream_break(&link->answer);
+	fg_nic_pair_break(&link->nics);
 }
 
 static void refused(struct fg_link_env *env, const struct pvr_input_error *err)
@@ -77,6 +161,8 @@ static void out_close(struct fg_link *link)
 	if (link->out_up)
 		pvr_out_down(link->out_remote, link->kind, link->slot);
 	link->out_up = false;
+	if (link->made)
+		fg_nic_expect_idle(out_nic(link));
 }
 
 static void in_close(struct fg_link *link)
@@ -85,12 +171,17 @@ static void in_close(struct fg_link *link)
 	if (link->in)
 		pvr_in_destroy(link->in);
 	link->in = NULL;
+	if (link->made)
+		fg_nic_expect_idle(in_nic(link));
 }
 
 static void streams_make(struct fg_link *link)
 {
+	struct fg_nic_stats *stats[] = { link->out_nics, link->in_nics };
+
 	fg_stream_init(&link->request, &link->env->weather, link->env->buffer);
 	fg_stream_init(&link->answer, &link->env->weather, link->env->buffer);
+	fg_nic_pair_init(&link->nics, &link->env->nics, &link->request, &link->answer, stats);
 	link->made = true;
 }
 
@@ -98,12 +189,19 @@ static void streams_free(struct fg_link *link)
 {
 	if (!link->made)
 		return;
+	fg_nic_pair_exit(&link->nics);
 	fg_stream_exit(&link->request);
 	fg_stream_exit(&link->answer);
 	link->made = false;
 }
 
-void fg_link_open_in(struct fg_link *link, bool early_acks)
+static void streams_anew(struct fg_link *link)
+{
+	streams_free(link);
+	streams_make(link);
+}
+
+static void open_in(struct fg_link *link, bool early_acks)
 {
 	const struct pvr_stream_limits limits = {
 		.chunk = link->env->chunk,
@@ -111,16 +209,15 @@ void fg_link_open_in(struct fg_link *link, bool early_acks)
 		.left = !link->env->old,
 	};
 
-	streams_free(link);
-	streams_make(link);
-	link->in_wants = false;
+	link->in_wants = link->in_read = false;
 	link->in_state = PVR_INPUT_IDLE;
-	link->in = pvr_in_create(link->in_remote, link->kind, 0, &in_ops, link, &limits);
+	link->in = pvr_in_create(link->in_remote, link->kind, 0,
+				 link->lends ? &in_lending_ops : &in_ops, link, &limits);
 	if (!link->in)
 		fg_die("no memory for a connection");
 }
 
-void fg_link_open(struct fg_link *link)
+static void open_out(struct fg_link *link)
 {
 	const struct pvr_stream_limits limits = {
 		.chunk = link->env->chunk,
@@ -128,10 +225,29 @@ void fg_link_open(struct fg_link *link)
 		.left = !link->env->old,
 	};
 
-	fg_link_open_in(link, true);
 	link->out_wants = link->out_more = false;
 	link->out_up = true;
-	pvr_out_up(link->out_remote, link->kind, link->slot, &out_ops, link, &limits);
+	pvr_out_up(link->out_remote, link->kind, link->slot,
+		   link->lends ? &out_lending_ops : &out_ops, link, &limits);
+}
+
+void fg_link_open_in(struct fg_link *link, bool early_acks)
+{
+	streams_anew(link);
+	open_in(link, early_acks);
+}
+
+void fg_link_open_out(struct fg_link *link)
+{
+	streams_anew(link);
+	open_out(link);
+}
+
+void fg_link_open(struct fg_link *link)
+{
+	streams_anew(link);
+	open_in(link, true);
+	open_out(link);
 }
 
 void fg_link_close(struct fg_link *link)
@@ -163,6 +279,14 @@ static bool out_output(struct fg_link *link)
 	return true;
 }
 
+/* Nothing that has come is looked at before what the NIC reads is there. */
+static bool out_is_ready(struct fg_link *link)
+{
+	link->out_more |= fg_nic_work(out_nic(link));
+	return link->out_more ||
+	       (!fg_nic_is_reading(out_nic(link)) && fg_stream_can_recv(&link->answer));
+}
+
 bool fg_link_pump_out(struct fg_link *link)
 {
 	struct pvr_input_error err;
@@ -171,7 +295,7 @@ bool fg_link_pump_out(struct fg_link *link)
 	if (!link->out_up)
 		return false;
 	done = out_output(link);
-	if (!link->out_up || (!link->out_more && !fg_stream_can_recv(&link->answer)))
+	if (!link->out_up || !out_is_ready(link))
 		return done;
 	link->out_more = false;
 	switch (pvr_out_input(link->out_remote, link->kind, link->slot, &err)) {
@@ -208,6 +332,7 @@ static uint64_t now(const struct fg_link *link)
 
 bool fg_link_in_is_ready(struct fg_link *link)
 {
+	link->in_read |= fg_nic_work(in_nic(link));
 	switch (link->in_state) {
 	case PVR_INPUT_MORE:
 		return true;
@@ -216,7 +341,8 @@ bool fg_link_in_is_ready(struct fg_link *link)
 	case PVR_INPUT_STALLED:
 		return now(link) >= link->stalled;
 	default:
-		return fg_stream_can_recv(&link->request);
+		return link->in_read ||
+		       (!fg_nic_is_reading(in_nic(link)) && fg_stream_can_recv(&link->request));
 	}
 }
 
@@ -224,6 +350,7 @@ bool fg_link_in_take(struct fg_link *link)
 {
 	struct pvr_input_error err;
 
+	link->in_read = false;
 	link->in_state = pvr_in_input(link->in, &err);
 	if (link->in_state == PVR_INPUT_STALLED)
 		link->stalled = now(link) + STALL_NS;

@@ -9,12 +9,14 @@
 #include <pthread.h>
 
 #include "fg_host.h"
+#include "fg_nic.h"
 #include "fg_stream.h"
 #include "pipe.h"
 
 /* What all connections of a wire have in common. */
 struct fg_link_env {
 	struct fg_weather weather;
+	struct fg_nic_rules nics;
 	uint32_t buffer; /* bytes on their way in one direction */
 	uint32_t chunk;
 	bool old; /* none of the protocol's features */
@@ -29,17 +31,22 @@ struct fg_link {
 	struct fg_link_env *env;
 	enum pvr_pipe_kind kind;
 	unsigned int slot;
+	bool lends; /* it has NICs that read */
 	struct fg_stream request, answer;
-	bool made; /* the streams are */
+	struct fg_nic_pair nics; /* the requester's, the responder's */
+	bool made; /* the streams are, and the NICs */
 	/* At the requester. */
 	struct pvr_remote *out_remote; /* the responder, as it knows it */
+	struct fg_nic_stats *out_nics; /* of its host */
 	bool out_up, out_more;
 	bool out_wants; /* atomic: to know when more can be sent */
 	/* At the responder. */
 	struct pvr_remote *in_remote;
+	struct fg_nic_stats *in_nics;
 	struct pvr_in *in; /* NULL: none */
 	enum pvr_input in_state;
 	bool in_wants; /* ditto */
+	bool in_read; /* what it has waited for by its NIC */
 	uint64_t stalled; /* until then */
 };
 
@@ -56,8 +63,10 @@ bool fg_link_pump_in(struct fg_link *link);
 /* When there is something to be done next; UINT64_MAX: not by time alone. */
 uint64_t fg_link_deadline(struct fg_link *link);
 
-/* ---------------------------------------- for who is the requester without an engine */
+/* ---------------------------------------------- for who is one end without an engine */
 
+/* The requester's end only, with new streams. */
+void fg_link_open_out(struct fg_link *link);
 /* The responder's end only, with new streams. */
 void fg_link_open_in(struct fg_link *link, bool early_acks);
 /* What the responder has to say and did not get rid of yet. May close its end. */

@@ -20,6 +20,7 @@ struct node {
 	struct pvr_remote *remote[FG_WIRE_HOSTS];
 	unsigned int wants; /* atomic */
 	struct fg_located located;
+	struct fg_nic_stats nics;
 	/* Who pumps its connections holds it; also who cuts and mends them. */
 	pthread_mutex_t lock;
 	pthread_t thread;
@@ -243,8 +244,11 @@ static void link_init(struct fg_wire *wire, unsigned int from, unsigned int to, 
 		.env = &wire->link_env,
 		.kind = kind,
 		.slot = slot,
+		.lends = wire->config.lends && kind == PVR_PIPE_VERBS,
 		.out_remote = wire->node[from].remote[to],
+		.out_nics = &wire->node[from].nics,
 		.in_remote = wire->node[to].remote[from],
+		.in_nics = &wire->node[to].nics,
 	};
 }
 
@@ -429,6 +433,33 @@ void fg_wire_verbs(struct fg_wire *wire, unsigned int from, unsigned int to, boo
 		mend(wire, from, to, PVR_PIPE_VERBS, 0);
 	else
 		cut(wire, from, to, PVR_PIPE_VERBS, 0);
+}
+
+bool fg_wire_verbs_is_up(struct fg_wire *wire, unsigned int from, unsigned int to)
+{
+	const struct fg_link *link = &wire->link[from][to][PVR_PIPE_VERBS][0];
+
+	return link->out_up && link->in;
+}
+
+struct fg_nic_rules *fg_wire_nics(struct fg_wire *wire)
+{
+	return &wire->link_env.nics;
+}
+
+struct fg_nic_stats *fg_wire_nic(struct fg_wire *wire, unsigned int host)
+{
+	return &wire->node[host].nics;
+}
+
+struct fg_nic_stats fg_wire_nic_since(struct fg_wire *wire, unsigned int host)
+{
+	struct fg_nic_stats *stats = &wire->node[host].nics, since = *stats;
+
+	if (stats->lent != stats->taken_back)
+		fg_die("host %u still lends memory", host + 1);
+	*stats = (struct fg_nic_stats){ 0 };
+	return since;
 }
 
 bool fg_wire_is_up(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot)

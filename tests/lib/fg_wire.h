@@ -12,6 +12,7 @@
 #define FG_WIRE_H
 
 #include "fg_guest.h"
+#include "fg_nic.h"
 #include "pipe.h"
 
 #define FG_WIRE_HOSTS 4
@@ -26,6 +27,7 @@ struct fg_wire_config {
 	unsigned int workers; /* of each host; 0: 1 */
 	uint32_t chunk; /* 0: 65536 */
 	bool old; /* none of the protocol's features */
+	bool lends; /* those of PVR_PIPE_VERBS have NICs that read */
 	uint32_t buffer; /* bytes on their way in one direction; 0: 262144 */
 };
 
@@ -75,6 +77,12 @@ bool fg_wire_is_up(struct fg_wire *wire, unsigned int from, unsigned int to, uns
  * made of the same streams, and tests see by it which path is chosen.
  */
 void fg_wire_verbs(struct fg_wire *wire, unsigned int from, unsigned int to, bool up);
+bool fg_wire_verbs_is_up(struct fg_wire *wire, unsigned int from, unsigned int to);
+/* How its NICs behave, and what those of a host have done. */
+struct fg_nic_rules *fg_wire_nics(struct fg_wire *wire);
+struct fg_nic_stats *fg_wire_nic(struct fg_wire *wire, unsigned int host);
+/* The same, since this was asked last. Nothing may be lent now, and no thread run. */
+struct fg_nic_stats fg_wire_nic_since(struct fg_wire *wire, unsigned int host);
 /* Bytes that are on their way of requests from @from to @to, of all slots. */
 size_t fg_wire_in_flight(struct fg_wire *wire, unsigned int from, unsigned int to);
 /* Connections that an engine has given up as what came made no sense. */

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The RDMA NICs at both ends of a connection in memory. */
+#include "fg_nic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fg_ram.h"
+
+/* An address that a NIC knows memory by is not where this process has it. */
+#define ADDR_BASE 0x5100000000000000ull
+
+struct fg_loan {
+	struct fg_loan *next;
+	int count;
+	struct iovec iov[PVR_WIRE_LOAN_PARTS];
+	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
+};
+
+static void add(uint64_t *stat, uint64_t n)
+{
+	__atomic_fetch_add(stat, n, __ATOMIC_RELAXED);
+}
+
+static uint32_t new_rkey(void)
+{
+	static uint32_t last = 0x10000;
+
+	return __atomic_add_fetch(&last, 0x101, __ATOMIC_RELAXED);
+}
+
+static void nic_init(struct fg_nic_pair *pair, int i, const struct fg_nic_rules *rules,
+		     struct fg_nic_stats *stats)
+{
+	struct fg_nic *nic = &pair->nic[i];
+
+	*nic = (struct fg_nic){
+		.peer = &pair->nic[!i],
+		.rules = rules,
+		.stats = stats,
+		.lock = &pair->lock,
+	};
+	nic->reading.own = malloc(PVR_READ_BUFFER);
+	if (!nic->reading.own)
+		fg_die("no memory for a NIC's buffer");
+}
+
+void fg_nic_pair_init(struct fg_nic_pair *pair, const struct fg_nic_rules *rules,
+		      struct fg_stream *one, struct fg_stream *other, struct fg_nic_stats *stats[2])
+{
+	pthread_mutex_init(&pair->lock, NULL);
+	for (int i = 0; i < 2; i++) {
+		nic_init(pair, i, rules, stats[i]);
+		pair->nic[i].stream[0] = one;
+		pair->nic[i].stream[1] = other;
+	}
+}
+
+void fg_nic_pair_exit(struct fg_nic_pair *pair)
+{
+	for (int i = 0; i < 2; i++) {
+		fg_nic_expect_idle(&pair->nic[i]);
+		free(pair->nic[i].reading.own);
+	}
+	pthread_mutex_destroy(&pair->lock);
+}
+
+/* The lock is held. */
+static void break_both(struct fg_nic *nic)
+{
+	nic->broken = nic->peer->broken = true;
+	for (int i = 0; i < 2; i++)
+		fg_stream_break(nic->stream[i]);
+}
+
+void fg_nic_pair_break(struct fg_nic_pair *pair)
+{
+	pthread_mutex_lock(&pair->lock);
+	break_both(&pair->nic[0]);
+	pthread_mutex_unlock(&pair->lock);
+}
+
+void fg_nic_expect_idle(struct fg_nic *nic)
+{
+	pthread_mutex_lock(nic->lock);
+	if (nic->loans)
+		fg_die("memory that was lent has never been taken back");
+	if (nic->reading.on && nic->reading.count)
+		fg_die("memory that is read into is forgotten");
+	nic->reading.on = false;
+	pthread_mutex_unlock(nic->lock);
+}
+
+static size_t iov_size(const struct iovec *iov, int count)
+{
+	size_t size = 0;
+
+	for (int i = 0; i < count; i++) {
+		if (!iov[i].iov_len || !iov[i].iov_base)
+			fg_die("a run of memory that is none");
+		size += iov[i].iov_len;
+	}
+	return size;
+}
+
+/* --------------------------------------------------------------------------- lending */
+
+static struct fg_loan *loan_new(const struct iovec *iov, int count, struct pvr_loan_part *part)
+{
+	struct fg_loan *loan = calloc(1, sizeof(*loan));
+
+	if (!loan)
+		fg_die("no memory for a loan");
+	loan->count = count;
+	for (int i = 0; i < count; i++) {
+		loan->iov[i] = iov[i];
+		loan->part[i] = (struct pvr_loan_part){
+			.addr = ADDR_BASE + (uintptr_t)iov[i].iov_base,
+			.rkey = new_rkey(),
+			.len = (uint32_t)iov[i].iov_len,
+		};
+		part[i] = loan->part[i];
+	}
+	return loan;
+}
+
+void *fg_nic_lend(struct fg_nic *nic, const struct iovec *iov, int count,
+		  struct pvr_loan_part *part)
+{
+	struct fg_loan *loan = NULL;
+	size_t size = iov_size(iov, count);
+
+	if (count < 1 || count > (int)PVR_WIRE_LOAN_PARTS)
+		fg_die("a loan of %d parts", count);
+	pthread_mutex_lock(nic->lock);
+	if (!nic->rules->no_lend && !nic->broken) {
+		loan = loan_new(iov, count, part);
+		loan->next = nic->loans;
+		nic->loans = loan;
+		add(&nic->stats->lent, 1);
+		add(&nic->stats->parts, (uint64_t)count);
+		add(&nic->stats->lent_bytes, size);
+	}
+	pthread_mutex_unlock(nic->lock);
+	return loan;
+}
+
+void fg_nic_take_back(struct fg_nic *nic, void *opaque)
+{
+	struct fg_loan **at;
+
+	pthread_mutex_lock(nic->lock);
+	for (at = &nic->loans; *at && *at != opaque; at = &(*at)->next)
+		;
+	if (!*at)
+		fg_die("a loan that is taken back and was not given, or is not any more");
+	*at = (*at)->next;
+	free(opaque);
+	add(&nic->stats->taken_back, 1);
+	pthread_mutex_unlock(nic->lock);
+}
+
+void fg_nic_forget_loans(struct fg_nic *nic)
+{
+	while (nic->loans)
+		fg_nic_take_back(nic, nic->loans);
+}
+
+/* What @len bytes from @addr on are, by this key; NULL: nothing that is lent. */
+static const uint8_t *find_lent(const struct fg_nic *nic, uint64_t addr, uint32_t rkey, size_t len)
+{
+	for (const struct fg_loan *loan = nic->loans; loan; loan = loan->next) {
+		for (int i = 0; i < loan->count; i++) {
+			const struct pvr_loan_part *part = &loan->part[i];
+
+			if (part->rkey == rkey && addr >= part->addr &&
+			    addr - part->addr <= part->len &&
+			    len <= part->len - (addr - part->addr))
+				return (const uint8_t *)loan->iov[i].iov_base + (addr - part->addr);
+		}
+	}
+	return NULL;
+}
+
+/* --------------------------------------------------------------------------- reading */
+
+static size_t parts_size(const struct pvr_loan_part *part, int parts)
+{
+	size_t size = 0;
+
+	for (int i = 0; i < parts; i++)
+		size += part[i].len;
+	return size;
+}
+
+static void reading_begin(struct fg_nic *nic, const struct pvr_loan_part *part, int parts,
+			  const struct iovec *iov, int count)
+{
+	struct fg_reading *reading = &nic->reading;
+
+	*reading = (struct fg_reading){
+		.on = true,
+		.size = parts_size(part, parts),
+		.parts = parts,
+		.count = count,
+		.own = reading->own,
+	};
+	memcpy(reading->part, part, (size_t)parts * sizeof(*part));
+	if (count)
+		memcpy(reading->iov, iov, (size_t)count * sizeof(*iov));
+	else
+		reading->iov[0] = (struct iovec){ reading->own, reading->size };
+	add(count ? &nic->stats->read : &nic->stats->read_own, 1);
+}
+
+int fg_nic_read(struct fg_nic *nic, const struct pvr_loan_part *part, int parts,
+		const struct iovec *iov, int count)
+{
+	int err = 0;
+
+	if (parts < 1 || parts > (int)PVR_WIRE_LOAN_PARTS || count < 0 ||
+	    count > (int)PVR_WIRE_LOAN_PARTS)
+		fg_die("%d parts are read into %d runs", parts, count);
+	if (count ? iov_size(iov, count) != parts_size(part, parts) :
+		    parts_size(part, parts) > PVR_READ_BUFFER)
+		fg_die("what is read does not fit its place");
+	pthread_mutex_lock(nic->lock);
+	if (nic->reading.on && (nic->reading.count || !nic->reading.done))
+		fg_die("two reads at once");
+	if (nic->broken)
+		err = -ECONNRESET;
+	else if (count && nic->rules->no_read)
+		err = -ENOMEM;
+	else
+		reading_begin(nic, part, parts, iov, count);
+	pthread_mutex_unlock(nic->lock);
+	return err;
+}
+
+/* What follows the first @at bytes, of the list and in one run. Return: its length. */
+static size_t run_at(const struct iovec *iov, size_t at, uint8_t **run)
+{
+	for (; at >= iov->iov_len; iov++)
+		at -= iov->iov_len;
+	*run = (uint8_t *)iov->iov_base + at;
+	return iov->iov_len - at;
+}
+
+static const struct pvr_loan_part *part_at(const struct pvr_loan_part *part, size_t *at)
+{
+	for (; *at >= part->len; part++)
+		*at -= part->len;
+	return part;
+}
+
+/* A step. Return: false if that is not lent. */
+static bool copy_some(struct fg_nic *nic, size_t limit)
+{
+	struct fg_reading *reading = &nic->reading;
+	size_t done = reading->at, n;
+	const struct pvr_loan_part *part = part_at(reading->part, &done);
+	const uint8_t *from;
+	uint8_t *to;
+
+	n = run_at(reading->iov, reading->at, &to);
+	n = n < part->len - done ? n : part->len - done;
+	n = n < limit - reading->at ? n : limit - reading->at;
+	/* A NIC asks for the part as a whole. */
+	from = find_lent(nic->peer, part->addr, part->rkey, part->len);
+	if (!from)
+		return false;
+	memcpy(to, from + done, n);
+	reading->at += n;
+	return true;
+}
+
+static void copy_up_to(struct fg_nic *nic, size_t limit)
+{
+	while (nic->reading.at < limit) {
+		if (copy_some(nic, limit))
+			continue;
+		add(&nic->stats->forbidden, 1);
+		break_both(nic);
+		return;
+	}
+}
+
+/* The lock is held. */
+static bool work(struct fg_nic *nic)
+{
+	struct fg_reading *reading = &nic->reading;
+
+	if (!reading->on || reading->done || nic->broken)
+		return false;
+	if (nic->rules->reads == FG_READS_HELD)
+		return false;
+	copy_up_to(nic, nic->rules->reads == FG_READS_HALF ? reading->size / 2 : reading->size);
+	reading->done = reading->at == reading->size;
+	if (reading->done)
+		add(&nic->stats->read_bytes, reading->size);
+	return reading->done || nic->broken;
+}
+
+bool fg_nic_work(struct fg_nic *nic)
+{
+	bool worked;
+
+	pthread_mutex_lock(nic->lock);
+	worked = work(nic);
+	pthread_mutex_unlock(nic->lock);
+	return worked;
+}
+
+bool fg_nic_is_reading(struct fg_nic *nic)
+{
+	bool is;
+
+	pthread_mutex_lock(nic->lock);
+	is = nic->reading.on && !nic->reading.done && !nic->broken;
+	pthread_mutex_unlock(nic->lock);
+	return is;
+}
+
+int fg_nic_has_read(struct fg_nic *nic, uint8_t **data)
+{
+	struct fg_reading *reading = &nic->reading;
+	int ret;
+
+	pthread_mutex_lock(nic->lock);
+	if (reading->on && reading->done)
+		ret = 1;
+	else
+		ret = nic->broken ? -ECONNRESET : 0;
+	if (!reading->on && !nic->broken)
+		fg_die("asked for a read that has not begun");
+	*data = ret == 1 && !reading->count ? reading->own : NULL;
+	pthread_mutex_unlock(nic->lock);
+	return ret;
+}
+
+void fg_nic_stop_reading(struct fg_nic *nic)
+{
+	struct fg_reading *reading = &nic->reading;
+
+	pthread_mutex_lock(nic->lock);
+	if (!reading->on || !reading->count)
+		fg_die("a read into no guest memory is stopped, or one is twice");
+	if (!reading->done) {
+		add(&nic->stats->stopped, 1);
+		break_both(nic);
+	}
+	reading->on = false;
+	pthread_mutex_unlock(nic->lock);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The RDMA NICs at both ends of a connection in memory, as far as they read each other's
+ * memory: pvr_stream_ops from lend() on.
+ *
+ * Nothing is read before fg_nic_work() is called for who reads, and meanwhile tests may
+ * hold it up, with nothing or half of it done. What the engine must not do ends the process.
+ */
+#ifndef FG_NIC_H
+#define FG_NIC_H
+
+#include "fg_stream.h"
+#include "pipe.h"
+
+/* When what has begun to be read gets on. */
+enum fg_reads {
+	FG_READS_GO,
+	FG_READS_HELD,
+	FG_READS_HALF, /* as far as half of it, at once; then it is held */
+};
+
+/* How all NICs of a wire behave; tests change it at any time. */
+struct fg_nic_rules {
+	enum fg_reads reads;
+	bool no_lend; /* no memory can be lent */
+	bool no_read; /* none can be read into, but the stream's own buffer */
+};
+
+/* Of all NICs of a host: what it has lent, what it has read. Atomic. */
+struct fg_nic_stats {
+	uint64_t lent, parts, lent_bytes, taken_back;
+	uint64_t read, read_own, read_bytes; /* begun: into guest memory, its own; done: both */
+	uint64_t stopped; /* before they were done */
+	uint64_t forbidden; /* of what the other side does not lend (any more) */
+};
+
+struct fg_loan;
+
+struct fg_reading {
+	bool on, done;
+	size_t at, size; /* bytes that were read, of so many */
+	int parts, count;
+	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
+	struct iovec iov[PVR_WIRE_LOAN_PARTS]; /* count 0: own */
+	uint8_t *own;
+};
+
+struct fg_nic {
+	struct fg_nic *peer;
+	struct fg_stream *stream[2];
+	const struct fg_nic_rules *rules;
+	struct fg_nic_stats *stats;
+	pthread_mutex_t *lock; /* both ends'; protects what follows */
+	bool broken;
+	struct fg_loan *loans;
+	struct fg_reading reading;
+};
+
+/* Both ends of a connection, whose streams break with them. */
+struct fg_nic_pair {
+	pthread_mutex_t lock;
+	struct fg_nic nic[2];
+};
+
+void fg_nic_pair_init(struct fg_nic_pair *pair, const struct fg_nic_rules *rules,
+		      struct fg_stream *one, struct fg_stream *other, struct fg_nic_stats *stats[2]);
+void fg_nic_pair_exit(struct fg_nic_pair *pair);
+/* Nothing is read any more. */
+void fg_nic_pair_break(struct fg_nic_pair *pair);
+/* The engine does not use this end any more: nothing is lent, or being read into. */
+void fg_nic_expect_idle(struct fg_nic *nic);
+/* Of an end that no engine uses: all that it has lent is taken back. */
+void fg_nic_forget_loans(struct fg_nic *nic);
+
+/* As pvr_stream_ops have them. */
+void *fg_nic_lend(struct fg_nic *nic, const struct iovec *iov, int count,
+		  struct pvr_loan_part *part);
+void fg_nic_take_back(struct fg_nic *nic, void *loan);
+int fg_nic_read(struct fg_nic *nic, const struct pvr_loan_part *part, int parts,
+		const struct iovec *iov, int count);
+int fg_nic_has_read(struct fg_nic *nic, uint8_t **data);
+void fg_nic_stop_reading(struct fg_nic *nic);
+
+/* Reads, as far as the rules let it. Return: whether that is done now, or has failed. */
+bool fg_nic_work(struct fg_nic *nic);
+/* Something is read, and is not done. */
+bool fg_nic_is_reading(struct fg_nic *nic);
+
+#endif /* FG_NIC_H */
