@@ -33,7 +33,8 @@ int pvr_inbox_open(struct pvr_inbox *box, const struct pvr_stream_ops *ops, void
 		.count = count,
 		.data = data,
 	};
-	pvr_reading_open(&box->reading, ops, opaque);
+	pvr_reading_open(&box->reading, ops, opaque,
+			 role == PVR_WIRE_REQUESTER ? PVR_NIC_FETCHES : PVR_NIC_READS);
 	return 0;
 }
 

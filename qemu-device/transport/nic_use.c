@@ -147,7 +147,7 @@ static bool is_of_qp(const struct match *match, const struct pvr_nic_use *use)
 
 static bool is_reading(const struct match *match, const struct pvr_nic_use *use)
 {
-	return use->qp == match->qp && use->kind == PVR_NIC_READS && use != match->but;
+	return use->qp == match->qp && use->kind == match->but->kind && use != match->but;
 }
 
 static bool is_of_request(const struct match *match, const struct pvr_nic_use *use)

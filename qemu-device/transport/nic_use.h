@@ -30,7 +30,8 @@
 enum pvr_nic_use_kind {
 	PVR_NIC_LENDS, /* a requester's payload */
 	PVR_NIC_ANSWERS, /* a responder's, of RDMA READ */
-	PVR_NIC_READS, /* into a responder's, or requester's */
+	PVR_NIC_READS, /* into a responder's */
+	PVR_NIC_FETCHES, /* into a requester's, of RDMA READ */
 };
 
 /* Part of whoever has begun it, and all zero before. */
@@ -63,7 +64,7 @@ void pvr_nic_use_end(struct pvr_nic_use *use);
 void pvr_nic_revoke_mr(const struct pvr_mr *mr);
 /* Of a queue pair that stops. */
 void pvr_nic_revoke_qp(const struct pvr_qp *qp);
-/* What is read for it: the same piece has come by another connection. */
+/* What else is read for it of @but's kind: the same piece has come by @but's connection. */
 void pvr_nic_revoke_reading(const struct pvr_qp *qp, const struct pvr_nic_use *but);
 void pvr_nic_revoke_all(struct pvr_adapter *adapter);
 /* The request at @psn is done; who has lent for it had to say so before. */

@@ -10,9 +10,10 @@
 
 static_assert(offsetof(struct pvr_reading, use) == 0, "stop() casts");
 
-void pvr_reading_open(struct pvr_reading *reading, const struct pvr_stream_ops *ops, void *opaque)
+void pvr_reading_open(struct pvr_reading *reading, const struct pvr_stream_ops *ops, void *opaque,
+		      enum pvr_nic_use_kind kind)
 {
-	*reading = (struct pvr_reading){ .ops = ops, .opaque = opaque };
+	*reading = (struct pvr_reading){ .use.kind = kind, .ops = ops, .opaque = opaque };
 }
 
 void pvr_reading_stop(struct pvr_reading *reading)
@@ -109,7 +110,6 @@ static int start_straight(struct pvr_reading *reading, const struct pvr_qp *qp,
 	if ((len < left && len < STRAIGHT_MIN) || !pvr_nic_may_use(to->adapter))
 		return -ENOMEM;
 	reading->use.qp = qp;
-	reading->use.kind = PVR_NIC_READS;
 	reading->use.stop = stop;
 	if (!pvr_nic_use_begin(&reading->use, to, offset, len))
 		return -ENOMEM;

@@ -24,7 +24,9 @@ struct pvr_reading {
 	uint32_t len;
 };
 
-void pvr_reading_open(struct pvr_reading *reading, const struct pvr_stream_ops *ops, void *opaque);
+/* @kind: PVR_NIC_READS or PVR_NIC_FETCHES. */
+void pvr_reading_open(struct pvr_reading *reading, const struct pvr_stream_ops *ops, void *opaque,
+		      enum pvr_nic_use_kind kind);
 /* The NIC writes nothing more. */
 void pvr_reading_stop(struct pvr_reading *reading);
 
