@@ -328,12 +328,12 @@ int fg_nic_has_read(struct fg_nic *nic, uint8_t **data)
 	int ret;
 
 	pthread_mutex_lock(nic->lock);
-	if (reading->on && reading->done)
+	if (!reading->on)
+		fg_die("asked for a read that has not begun, or was stopped");
+	if (reading->done)
 		ret = 1;
 	else
 		ret = nic->broken ? -ECONNRESET : 0;
-	if (!reading->on && !nic->broken)
-		fg_die("asked for a read that has not begun");
 	*data = ret == 1 && !reading->count ? reading->own : NULL;
 	pthread_mutex_unlock(nic->lock);
 	return ret;

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Guests of two hosts whose RDMA NICs read their memory, with TCP beside. */
+#include "nics.h"
+
+#include <stdlib.h>
+
+#define LINEAR_MIB 12
+
+static const struct fg_wire_config two_hosts = {
+	.chunk = NICS_CHUNK, .buffer = 4u << 20, .lends = true
+};
+
+static struct fg_guest *start(struct fg_host *host, uint32_t number)
+{
+	struct fg_guest_config config;
+	struct fg_guest *guest;
+	uint8_t gid[16];
+
+	fg_guest_config_init(&config, number);
+	config.linear_mib = LINEAR_MIB;
+	guest = fg_guest_create(host, &config);
+	expect_ok(fg_guest_boot(guest));
+	fg_gid_from_mac(gid, guest->config.mac);
+	expect_ok(fg_bind_gid(guest, 0, gid));
+	return guest;
+}
+
+void nics_in_one_run(struct fg_end *end, uint32_t pages)
+{
+	expect_ok(fg_mr_destroy(&end->mr));
+	fg_buf_exit(&end->buf);
+	fg_buf_init(&end->buf, &end->guest->ram, pages, FG_LINEAR);
+	expect_ok(fg_mr_create(&end->pd, &end->buf, FG_ACCESS_ALL, &end->mr));
+}
+
+static void open_end(struct fg_end *end, struct fg_guest *guest, bool scattered)
+{
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_sge = 32, .rq_sge = 32 };
+
+	fg_end_open_spec(end, &guest->kernel, &spec, scattered ? NICS_PAGES : 1);
+	if (!scattered)
+		nics_in_one_run(end, NICS_PAGES);
+}
+
+void nics_open(struct t_env *env, struct fg_end *a, struct fg_end *b, unsigned int on)
+{
+	open_end(a, env->g[on], false);
+	open_end(b, env->g[on + 1], false);
+	fg_end_connect(a, b, NULL);
+	fg_wire_run(env->wire);
+}
+
+static int setup(void **state, bool scattered_a, bool scattered_b)
+{
+	struct t_env *env = calloc(1, sizeof(*env));
+
+	assert_non_null(env);
+	*state = env;
+	env->wire = fg_wire_create(&two_hosts);
+	env->host = fg_wire_host(env->wire, 0);
+	for (uint32_t i = 0; i < T_GUESTS; i++)
+		env->g[i] = start(fg_wire_host(env->wire, i % 2), i + 1);
+	fg_wire_run(env->wire);
+	nics_up(env, true);
+	open_end(&env->a, env->g[0], scattered_a);
+	open_end(&env->b, env->g[1], scattered_b);
+	fg_end_connect(&env->a, &env->b, NULL);
+	fg_wire_run(env->wire);
+	return 0;
+}
+
+int t_setup_nics(void **state)
+{
+	return setup(state, false, false);
+}
+
+int t_setup_nics_from_scattered(void **state)
+{
+	return setup(state, true, false);
+}
+
+int t_setup_nics_to_scattered(void **state)
+{
+	return setup(state, false, true);
+}
+
+uint64_t nics_out(struct t_env *env, unsigned int host)
+{
+	const struct fg_nic_stats *stats = fg_wire_nic(env->wire, host);
+
+	return stats->lent - stats->taken_back;
+}
+
+void nics_up(struct t_env *env, bool up)
+{
+	fg_wire_verbs(env->wire, 0, 1, up);
+	fg_wire_verbs(env->wire, 1, 0, up);
+	fg_wire_run(env->wire);
+}
+
+bool nics_are_up(struct t_env *env)
+{
+	return fg_wire_verbs_is_up(env->wire, 0, 1) && fg_wire_verbs_is_up(env->wire, 1, 0);
+}
+
+void nics_hold(struct t_env *env, enum fg_reads reads)
+{
+	fg_wire_nics(env->wire)->reads = reads;
+}

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Large payloads between hosts whose RDMA NICs read them: which, how, and when they are back. */
+#include <endian.h>
+
+#include "fg_wire.h"
+#include "lend.h"
+#include "model/objects.h"
+#include "nics.h"
+#include "transfer.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_SEND, PVRDMA_WR_SEND_WITH_IMM,
+					     PVRDMA_WR_RDMA_WRITE, PVRDMA_WR_RDMA_WRITE_WITH_IMM,
+					     PVRDMA_WR_RDMA_READ };
+
+/* Who lends the payload of what a asks for; the other one's NIC reads. */
+static unsigned int lender_of(enum pvrdma_wr_opcode op)
+{
+	return op == PVRDMA_WR_RDMA_READ;
+}
+
+/* The last transfer took so many loans, all read straight to where they belong. */
+static void expect_lent(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t loans, uint32_t len)
+{
+	struct fg_nic_stats lent = fg_wire_nic_since(env->wire, lender_of(op));
+	struct fg_nic_stats read = fg_wire_nic_since(env->wire, !lender_of(op));
+
+	assert_int_equal(lent.lent, loans);
+	assert_int_equal(lent.lent_bytes, len);
+	assert_int_equal(lent.taken_back, loans);
+	assert_int_equal(read.read, loans);
+	assert_int_equal(read.read_own, 0);
+	assert_int_equal(read.read_bytes, len);
+	assert_int_equal(read.lent, 0);
+	assert_int_equal(lent.read, 0);
+	assert_true(nics_are_up(env));
+}
+
+static void expect_copied(struct t_env *env)
+{
+	for (unsigned int host = 0; host < 2; host++) {
+		struct fg_nic_stats stats = fg_wire_nic_since(env->wire, host);
+
+		assert_int_equal(stats.lent, 0);
+		assert_int_equal(stats.read, 0);
+		assert_int_equal(stats.read_own, 0);
+	}
+	assert_true(nics_are_up(env));
+}
+
+/* ------------------------------------------------------------------ what is lent */
+
+static void test_large_payloads_are_lent(void **state)
+{
+	struct t_env *env = *state;
+	const uint32_t lens[] = { NICS_LEAST, NICS_LEAST + 1, 100000, NICS_CHUNK };
+
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		for (size_t k = 0; k < COUNT(lens); k++) {
+			struct t_transfer t = { .op = ops[i], .len = lens[k], .offset = 777 * (uint32_t)k,
+						.remote_offset = 4090 + (uint32_t)i };
+
+			t_transfer(env, &t);
+			expect_lent(env, ops[i], 1, lens[k]);
+		}
+	}
+}
+
+static void test_small_payloads_are_copied(void **state)
+{
+	struct t_env *env = *state;
+	const uint32_t lens[] = { 0, 8, 4097, NICS_LEAST - 1 };
+
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		for (size_t k = 0; k < COUNT(lens); k++) {
+			struct t_transfer t = { .op = ops[i], .len = lens[k] };
+
+			t_transfer(env, &t);
+			expect_copied(env);
+		}
+	}
+}
+
+static void test_send_with_invalidate_is_lent(void **state)
+{
+	struct t_env *env = *state;
+	const struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100000);
+	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND_WITH_INV,
+			    .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1 };
+	struct lend l;
+
+	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_bind(&l);
+	fg_fill(env->a.buf.va, 100000, 5);
+	wr.imm = l.mw.rkey;
+	t_recv(&env->b, 2, 0, 100000);
+	assert_true(fg_post_send(&env->a.qp, &wr));
+	fg_wire_run(env->wire);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	assert_true(expect_recv(&env->b.rcq, 2, 100000).wc_flags & PVRDMA_WC_WITH_INVALIDATE);
+	assert_int_equal(fg_mismatch(env->b.buf.va, 100000, 5), 100000);
+	expect_lent(env, PVRDMA_WR_SEND, 1, 100000);
+}
+
+/* What is behind the last whole chunk, too, if it is large enough. */
+static void test_long_messages_are_lent_in_pieces(void **state)
+{
+	struct t_env *env = *state;
+	const uint32_t len = (7u << 19) - 100, loans = len / NICS_CHUNK + 1;
+
+	nics_in_one_run(&env->a, 1024);
+	nics_in_one_run(&env->b, 1024);
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		bool read = ops[i] == PVRDMA_WR_RDMA_READ;
+
+		fg_fill(env->a.buf.va, env->a.buf.size, read ? 1 : 10 + (uint32_t)i);
+		fg_fill(env->b.buf.va, env->b.buf.size, read ? 10 + (uint32_t)i : 1);
+		if (ops[i] != PVRDMA_WR_RDMA_WRITE && !read)
+			t_recv(&env->b, 2, 0, len);
+		if (ops[i] == PVRDMA_WR_SEND)
+			t_send(&env->a, 1, 0, len);
+		else if (ops[i] != PVRDMA_WR_SEND_WITH_IMM)
+			t_rdma(&env->a, ops[i], 1, 0, &env->b.mr, 0, len);
+		else
+			continue;
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+		fg_cq_drain(&env->b.rcq);
+		assert_int_equal(fg_mismatch(env->a.buf.va, len, 10 + (uint32_t)i), len);
+		assert_int_equal(fg_mismatch(env->b.buf.va, len, 10 + (uint32_t)i), len);
+		expect_lent(env, ops[i], loans, len);
+	}
+}
+
+static void test_several_entries_are_lent_as_several_parts(void **state)
+{
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		for (uint32_t sges = 1; sges <= PVR_WIRE_LOAN_PARTS; sges++) {
+			struct t_transfer t = { .op = ops[i], .len = 200000, .sges = sges,
+						.recv_sges = PVR_WIRE_LOAN_PARTS + 1 - sges };
+
+			t_transfer(env, &t);
+			/* Of a READ the entries are where it goes to. */
+			assert_int_equal(fg_wire_nic(env->wire, lender_of(ops[i]))->parts,
+					 ops[i] == PVRDMA_WR_RDMA_READ ? 1 : sges);
+			expect_lent(env, ops[i], 1, 200000);
+		}
+	}
+}
+
+static void test_more_parts_than_a_loan_has_are_copied(void **state)
+{
+	struct t_env *env = *state;
+	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE, .len = 200000,
+				.sges = PVR_WIRE_LOAN_PARTS + 1 };
+
+	t_transfer(env, &t);
+	expect_copied(env);
+	/* And where a READ goes to is then the stream's own buffer. */
+	t.op = PVRDMA_WR_RDMA_READ;
+	t.sges = 32;
+	t_transfer(env, &t);
+	assert_int_equal(fg_wire_nic_since(env->wire, 1).lent, 1);
+	assert_true(fg_wire_nic(env->wire, 0)->read_own > 0);
+	assert_int_equal(fg_wire_nic_since(env->wire, 0).read_bytes, 200000);
+}
+
+static void test_scattered_payloads_are_copied(void **state)
+{
+	struct t_env *env = *state;
+	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE, .len = 500000 };
+
+	t_transfer(env, &t);
+	expect_copied(env);
+	t.op = PVRDMA_WR_SEND;
+	t_transfer(env, &t);
+	expect_copied(env);
+}
+
+static void test_scattered_targets_are_read_by_way_of_a_buffer(void **state)
+{
+	struct t_env *env = *state;
+
+	for (size_t i = 0; i < COUNT(ops) - 1; i++) {
+		struct t_transfer t = { .op = ops[i], .len = 700000, .remote_offset = 100 };
+		struct fg_nic_stats read;
+
+		t_transfer(env, &t);
+		assert_int_equal(fg_wire_nic_since(env->wire, 0).lent, 3);
+		read = fg_wire_nic_since(env->wire, 1);
+		assert_int_equal(read.read, 0);
+		assert_int_equal(read.read_own, 3);
+		assert_int_equal(read.read_bytes, 700000);
+	}
+}
+
+static void test_unreliable_connections_are_copied(void **state)
+{
+	struct t_env *env = *state;
+	const struct fg_qp_spec spec = { .type = PVR_QPT_UC };
+	struct fg_end c, d;
+
+	fg_end_open_spec(&c, &env->g[2]->kernel, &spec, 1);
+	fg_end_open_spec(&d, &env->g[3]->kernel, &spec, 1);
+	nics_in_one_run(&c, NICS_PAGES);
+	nics_in_one_run(&d, NICS_PAGES);
+	fg_end_connect(&c, &d, NULL);
+	fg_wire_run(env->wire);
+	fg_fill(c.buf.va, c.buf.size, 3);
+	t_rdma(&c, PVRDMA_WR_RDMA_WRITE, 1, 0, &d.mr, 0, 1000000);
+	t_recv(&d, 2, 0, 200000);
+	t_send(&c, 3, 1000000, 200000);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&c.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_done(&c.scq, 3, PVRDMA_WC_SEND);
+	expect_recv(&d.rcq, 2, 200000);
+	assert_int_equal(memcmp(d.buf.va, c.buf.va + 1000000, 200000), 0);
+	expect_copied(env);
+}
+
+/* -------------------------------------------------------------------- when it cannot */
+
+static void test_memory_that_cannot_be_lent_is_copied(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_wire_nics(env->wire)->no_lend = true;
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		struct t_transfer t = { .op = ops[i], .len = 600000 };
+
+		t_transfer(env, &t);
+		expect_copied(env);
+	}
+	fg_wire_nics(env->wire)->no_lend = false;
+	t_transfer(env, &(struct t_transfer){ .op = PVRDMA_WR_SEND, .len = 100000 });
+	expect_lent(env, PVRDMA_WR_SEND, 1, 100000);
+}
+
+static void test_memory_that_cannot_be_read_into_gets_a_copy(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_wire_nics(env->wire)->no_read = true;
+	for (size_t i = 0; i < COUNT(ops); i++) {
+		struct t_transfer t = { .op = ops[i], .len = 600000 };
+		struct fg_nic_stats read;
+
+		t_transfer(env, &t);
+		assert_int_equal(fg_wire_nic_since(env->wire, lender_of(ops[i])).lent, 3);
+		read = fg_wire_nic_since(env->wire, !lender_of(ops[i]));
+		assert_int_equal(read.read, 0);
+		assert_int_equal(read.read_own, 3);
+		assert_int_equal(read.read_bytes, 600000);
+	}
+	assert_true(nics_are_up(env));
+}
+
+/* What is more than may be lent at once is copied, and all of it comes in order. */
+static void test_more_than_may_be_lent_at_once_is_copied(void **state)
+{
+	struct t_env *env = *state;
+	const uint32_t n = PVR_WIRE_LOANS + 8;
+
+	for (unsigned int round = 0; round < 3; round++) {
+		fg_fill(env->a.buf.va, env->a.buf.size, round);
+		nics_hold(env, FG_READS_HELD);
+		for (uint32_t i = 0; i < n; i++)
+			t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 777 * i, &env->b.mr, 1000 * i,
+			       NICS_LEAST);
+		fg_wire_run(env->wire);
+		assert_int_equal(nics_out(env, 0), PVR_WIRE_LOANS);
+		expect_no_cqe(&env->a.scq);
+		nics_hold(env, FG_READS_GO);
+		fg_wire_settle(env->wire, FG_SEC);
+		for (uint32_t i = 0; i < n; i++)
+			expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+		/* Each was overwritten by the next, but for its beginning. */
+		for (uint32_t i = 0; i < n; i++)
+			assert_int_equal(memcmp(env->b.buf.va + 1000 * i, env->a.buf.va + 777 * i,
+						i + 1 == n ? NICS_LEAST : 1000), 0);
+		expect_lent(env, PVRDMA_WR_RDMA_WRITE, PVR_WIRE_LOANS,
+			    PVR_WIRE_LOANS * NICS_LEAST);
+	}
+}
+
+/* ------------------------------------------------------------------ both ways at once */
+
+/* What is read for a queue pair as responder has nothing to do with what it has asked for. */
+static void test_both_ends_read_at_the_same_time(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end *end[] = { &env->a, &env->b };
+
+	for (uint32_t i = 0; i < 2; i++)
+		fg_fill(end[i]->buf.va, end[i]->buf.size, i);
+	nics_hold(env, FG_READS_HALF);
+	for (uint32_t i = 0; i < 2; i++) {
+		t_rdma(end[i], PVRDMA_WR_RDMA_READ, 1, 400000, &end[!i]->mr, 0, 200000);
+		t_rdma(end[i], PVRDMA_WR_RDMA_WRITE, 2, 0, &end[!i]->mr, 800000, 200000);
+	}
+	fg_wire_run(env->wire);
+	for (uint32_t i = 0; i < 2; i++) {
+		expect_no_cqe(&end[i]->scq);
+		/* The WRITE of the other one, and the READ's data. */
+		assert_int_equal(fg_wire_nic(env->wire, i)->read, 2);
+		assert_int_equal(fg_wire_nic(env->wire, i)->stopped, 0);
+	}
+	assert_true(nics_are_up(env));
+	nics_hold(env, FG_READS_GO);
+	fg_wire_settle(env->wire, FG_SEC);
+	for (uint32_t i = 0; i < 2; i++) {
+		expect_done(&end[i]->scq, 1, PVRDMA_WC_RDMA_READ);
+		expect_done(&end[i]->scq, 2, PVRDMA_WC_RDMA_WRITE);
+		assert_int_equal(memcmp(end[i]->buf.va + 400000, end[!i]->buf.va, 200000), 0);
+		assert_int_equal(memcmp(end[i]->buf.va + 800000, end[!i]->buf.va, 200000), 0);
+	}
+	assert_true(nics_are_up(env));
+}
+
+static void test_many_queue_pairs_share_the_loans(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c, d;
+
+	nics_open(env, &c, &d, 2);
+	for (uint32_t i = 0; i < 40; i++) {
+		fg_fill(env->a.buf.va, env->a.buf.size, i);
+		fg_fill(c.buf.va, c.buf.size, 100 + i);
+		t_recv(&env->b, 1, 5000, 1000000);
+		t_send(&env->a, 1, 0, 1000000);
+		t_rdma(&c, PVRDMA_WR_RDMA_WRITE, 2, 0, &d.mr, 0, 1000000);
+		t_rdma(&d, PVRDMA_WR_RDMA_READ, 3, 1000000, &c.mr, 1000000, 200000);
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+		expect_recv(&env->b.rcq, 1, 1000000);
+		expect_done(&c.scq, 2, PVRDMA_WC_RDMA_WRITE);
+		expect_done(&d.scq, 3, PVRDMA_WC_RDMA_READ);
+		assert_int_equal(fg_mismatch(env->b.buf.va + 5000, 1000000, i), 1000000);
+		assert_int_equal(fg_mismatch(d.buf.va, 1200000, 100 + i), 1200000);
+	}
+	assert_true(nics_are_up(env));
+}
+
+/* ---------------------------------------------------------------------- what is refused */
+
+static void test_send_without_a_receive_is_not_read(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_fill(env->a.buf.va, 100000, 9);
+	t_send(&env->a, 1, 0, 100000);
+	fg_wire_run(env->wire);
+	expect_no_cqe(&env->a.scq);
+	assert_int_equal(fg_wire_nic(env->wire, 0)->lent, 1);
+	assert_int_equal(nics_out(env, 0), 0);
+	assert_int_equal(fg_wire_nic(env->wire, 1)->read + fg_wire_nic(env->wire, 1)->read_own, 0);
+	t_recv(&env->b, 2, 300, 100000);
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&env->b.rcq, 2, 100000);
+	assert_int_equal(fg_mismatch(env->b.buf.va + 300, 100000, 9), 100000);
+	assert_int_equal(fg_wire_nic_since(env->wire, 1).read, 1);
+	assert_true(nics_are_up(env));
+}
+
+static void test_what_the_key_does_not_allow_is_not_read(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_fill(env->b.buf.va, env->b.buf.size, 7);
+	env->b.mr.rkey ^= 0x10000;
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 1000000);
+	env->b.mr.rkey ^= 0x10000;
+	fg_wire_settle(env->wire, FG_SEC);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
+	assert_true(fg_wire_nic_since(env->wire, 0).lent > 0);
+	assert_int_equal(fg_wire_nic(env->wire, 1)->read + fg_wire_nic(env->wire, 1)->read_own, 0);
+	assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 7), env->b.buf.size);
+	assert_true(nics_are_up(env));
+}
+
+/* --------------------------------------------------------------- connections that break */
+
+static void test_loans_and_reads_end_with_their_connection(void **state)
+{
+	static const enum fg_reads held[] = { FG_READS_HELD, FG_READS_HALF };
+	struct t_env *env = *state;
+
+	for (uint32_t i = 0; i < 12; i++) {
+		enum pvrdma_wr_opcode op = i % 2 ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_SEND;
+		struct fg_end *to = i % 2 ? &env->a : &env->b;
+		struct fg_end *from = i % 2 ? &env->b : &env->a;
+
+		nics_hold(env, held[i / 2 % 2]);
+		fg_fill(from->buf.va, 1000000, i);
+		fg_fill(to->buf.va, to->buf.size, 99);
+		if (op == PVRDMA_WR_SEND) {
+			t_recv(&env->b, 2, 0, 1000000);
+			t_send(&env->a, 1, 0, 1000000);
+		} else {
+			t_rdma(&env->a, op, 1, 0, &env->b.mr, 0, 1000000);
+		}
+		fg_wire_run(env->wire);
+		assert_int_equal(nics_out(env, lender_of(op)), 4);
+		nics_up(env, false);
+		assert_int_equal(nics_out(env, lender_of(op)), 0);
+		/* By TCP, once. */
+		fg_wire_settle(env->wire, FG_SEC);
+		expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
+		expect_no_cqe(&env->a.scq);
+		if (op == PVRDMA_WR_SEND)
+			expect_recv(&env->b.rcq, 2, 1000000);
+		expect_no_cqe(&env->b.rcq);
+		assert_int_equal(fg_mismatch(to->buf.va, 1000000, i), 1000000);
+		/* And nothing is written any more. */
+		memset(to->buf.va, 0x77, to->buf.size);
+		nics_hold(env, FG_READS_GO);
+		fg_wire_settle(env->wire, FG_SEC);
+		for (size_t k = 0; k < to->buf.size; k++)
+			assert_int_equal(to->buf.va[k], 0x77);
+		nics_up(env, true);
+	}
+	assert_int_equal(fg_wire_nic(env->wire, 0)->forbidden, 0);
+	assert_int_equal(fg_wire_nic(env->wire, 1)->forbidden, 0);
+}
+
+/* In each frame, between any two, and while something is read. */
+static void test_connection_cut_anywhere(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t steps = 0; steps < 60; steps++) {
+		fg_fill(env->a.buf.va, 800000, steps);
+		memset(env->b.buf.va, 0, env->b.buf.size);
+		memset(env->a.buf.va + 1000000, 0, 200000);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 700000);
+		t_recv(&env->b, 2, 700000, 100000);
+		t_send(&env->a, 2, 700000, 100000);
+		t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 3, 1000000, &env->b.mr, 200000, 200000);
+		for (uint32_t i = 0; i < steps; i++)
+			fg_wire_step(env->wire);
+		nics_up(env, steps % 3);
+		fg_wire_settle(env->wire, 10 * FG_SEC);
+		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+		expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
+		expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_READ);
+		expect_recv(&env->b.rcq, 2, 100000);
+		expect_no_cqe(&env->b.rcq);
+		assert_int_equal(fg_mismatch(env->b.buf.va, 800000, steps), 800000);
+		assert_int_equal(memcmp(env->a.buf.va + 1000000, env->b.buf.va + 200000, 200000), 0);
+		nics_up(env, true);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_large_payloads_are_lent, nics),
+		T(test_small_payloads_are_copied, nics),
+		T(test_send_with_invalidate_is_lent, nics),
+		T(test_long_messages_are_lent_in_pieces, nics),
+		T(test_several_entries_are_lent_as_several_parts, nics),
+		T(test_more_parts_than_a_loan_has_are_copied, nics),
+		T(test_scattered_payloads_are_copied, nics_from_scattered),
+		T(test_scattered_targets_are_read_by_way_of_a_buffer, nics_to_scattered),
+		T(test_unreliable_connections_are_copied, nics),
+		T(test_memory_that_cannot_be_lent_is_copied, nics),
+		T(test_memory_that_cannot_be_read_into_gets_a_copy, nics),
+		T(test_more_than_may_be_lent_at_once_is_copied, nics),
+		T(test_both_ends_read_at_the_same_time, nics),
+		T(test_many_queue_pairs_share_the_loans, nics),
+		T(test_send_without_a_receive_is_not_read, nics),
+		T(test_what_the_key_does_not_allow_is_not_read, nics),
+		T(test_loans_and_reads_end_with_their_connection, nics),
+		T(test_connection_cut_anywhere, nics),
+	};
+
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_MW | PVR_EXT_QUIET;
+	return T_MAIN(tests);
+}
