@@ -91,14 +91,20 @@ raw()
 	fi
 }
 
+# measure LABEL OPTION...: what our guests reach, "@LABEL JSON" in bytes/s, on node 1.
+measure()
+{
+	pair 7901 hosts_bench --what write_bw --size 1048576 --seconds 4 "${@:2}" >$dir/ours || return
+	[ "$NODE" = 2 ] || echo "@$1 $(cat $dir/ours)"
+}
+
 # bandwidths ROUNDS: by turns, on node 1, what our guests reach, "@ours JSON" in bytes/s, and ib_write_bw, "@raw MIB/S".
 bandwidths()
 {
 	local size=1048576 round
 	for round in $(seq "$1"); do
 		barrier "ours$round"
-		pair 7901 hosts_bench --what write_bw --size $size --seconds 4 >$dir/ours || return
-		[ "$NODE" = 2 ] || echo "@ours $(cat $dir/ours)"
+		measure ours --linear || return
 		raw || return
 	done
 }

@@ -9,7 +9,7 @@
 #include "engine.h"
 #include "plug.h"
 
-static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t ram_mib)
+static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t ram_mib, bool linear)
 {
 	struct fg_guest_config config;
 	struct fg_guest *guest;
@@ -21,6 +21,10 @@ static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t r
 		fg_die("'%s' is no NUMBER=SOCKET", spec);
 	fg_guest_config_init(&config, (uint32_t)number);
 	config.ram_mib = ram_mib;
+	if (linear) {
+		config.linear_mib = ram_mib;
+		config.ends = FG_LINEAR;
+	}
 	config.ext = PVR_ENGINE_EXT;
 	plug_set_socket(config.name, path + 1);
 	guest = fg_guest_create(host, &config);
@@ -37,6 +41,10 @@ static struct fg_guest *start(struct fg_host *host, const char *spec, uint32_t r
 
 static void take_option(struct guests *guests, int option, const char *arg)
 {
+	if (option == GUESTS_LINEAR) {
+		guests->linear = true;
+		return;
+	}
 	if (guests->serve || guests->join)
 		fg_die("--serve and --join: one of them, once");
 	*(option == GUESTS_SERVE ? &guests->serve : &guests->join) = arg;
@@ -53,7 +61,7 @@ int guests_next_option(struct guests *guests, int argc, char **argv, const struc
 			fputs(help, stdout);
 			exit(0);
 		}
-		if (option != GUESTS_SERVE && option != GUESTS_JOIN)
+		if (option < GUESTS_SERVE || option > GUESTS_LINEAR)
 			return option;
 		take_option(guests, option, optarg);
 	}
@@ -76,7 +84,7 @@ void guests_open(struct guests *guests, const char *const *spec, uint32_t ram_mi
 	for (int i = 0; i < 2; i++) {
 		if (!is_here(guests, i))
 			continue;
-		guests->guest[i] = start(guests->host, *spec++, ram_mib);
+		guests->guest[i] = start(guests->host, *spec++, ram_mib, guests->linear);
 		guests->name[i] = guests->guest[i]->name;
 	}
 	guests->far.fd = -1;
@@ -128,7 +136,7 @@ void guests_meet(struct guests *guests)
 
 struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib)
 {
-	return start(host, spec, ram_mib);
+	return start(host, spec, ram_mib, false);
 }
 
 double now_s(void)

@@ -23,7 +23,7 @@ void fg_end_open_spec(struct fg_end *end, struct fg_ctx *ctx, const struct fg_qp
 	must(fg_pd_create(ctx, &end->pd), "PD");
 	must(fg_cq_create(ctx, FG_END_CQE, &end->scq), "send CQ");
 	must(fg_cq_create(ctx, FG_END_CQE, &end->rcq), "receive CQ");
-	fg_buf_init(&end->buf, &ctx->guest->ram, pages, FG_SCATTERED);
+	fg_buf_init(&end->buf, &ctx->guest->ram, pages, ctx->guest->config.ends);
 	must(fg_mr_create(&end->pd, &end->buf, FG_ACCESS_ALL, &end->mr), "MR");
 	full.pd = &end->pd;
 	full.scq = &end->scq;

@@ -36,12 +36,12 @@ barrier restart
 start_daemon --tls-psk-file $dir/key --rdma-unencrypted || exit
 barrier started
 until_path verbs begin || exit
-pair 7900 hosts_verify --seconds 4 >$dir/quiet || echo "verify fails: $?"
+pair 7900 hosts_verify --linear --seconds 4 >$dir/quiet || echo "verify fails: $?"
 echo "quiet $(cat $dir/quiet)"
 echo "peers $(ctl peers | tr -d '\n')"
 
 # Whose port it is takes turns; both notice.
-pair 7900 hosts_verify --seconds 120 --until $dir/over >$dir/faulty 2>$dir/faulty.err &
+pair 7900 hosts_verify --linear --seconds 120 --until $dir/over >$dir/faulty 2>$dir/faulty.err &
 load=$!
 until_true 200 grep -q begun $dir/faulty.err
 refused() { cat $dir/log* | grep -c refused:; }
@@ -81,6 +81,7 @@ cat $dir/faulty.err
 echo "paths $(ctl paths | tr -d '\n')"
 
 bandwidths 1 || exit
+echo "moved $(ctl paths | tr -d '\n')"
 barrier over
 stop_daemon
 cat $dir/log*
@@ -99,9 +100,26 @@ barrier hostile
 MY_IP=10.78.0.$NODE PEER_IP=10.78.0.$other device=auto start_daemon --insecure || exit
 barrier auto
 until_path verbs auto || exit
-pair 7902 hosts_verify --seconds 1 >$dir/auto || echo "verify fails: $?"
+# What node 1 lends node 2 reads to pages here and there.
+[ $NODE = 2 ] || linear=--linear
+pair 7902 hosts_verify $linear --seconds 1 >$dir/auto || echo "verify fails: $?"
 echo "auto $(cat $dir/auto)"
+measure scattered $linear || exit
+echo "peers-auto $(ctl peers | tr -d '\n')"
 barrier auto-over
+stop_daemon
+
+# One host lends nothing, so neither does the other.
+barrier all-over
+[ $NODE = 1 ] || lend="--rdma-lend off"
+start_daemon --insecure $lend || exit
+barrier copied
+until_path verbs copied || exit
+pair 7903 hosts_verify --linear --seconds 1 >$dir/copied || echo "verify fails: $?"
+echo "copied $(cat $dir/copied)"
+measure copied --linear || exit
+echo "peers-copied $(ctl peers | tr -d '\n')"
+barrier copied-over
 stop_daemon
 exit 0
 """
@@ -222,7 +240,7 @@ def test_nothing_is_refused(run, node):
 @pytest.mark.parametrize("node", NODES)
 def test_daemons_end_well(run, node):
     ends = [line for line in run[node] if line.startswith("daemon-status ")]
-    assert ends == ["daemon-status 0"] * (4 if node == 1 else 3)
+    assert ends == ["daemon-status 0"] * (5 if node == 1 else 4)
 
 
 @pytest.mark.parametrize("node", NODES)
@@ -230,6 +248,13 @@ def test_auto_goes_by_addresses(run, node):
     assert json.loads(said(run, node, "path-auto")) == {"path": "verbs", "why": BOTH}
     found = json.loads(said(run, node, "auto"))
     assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
+
+
+def test_scattered_pages(run):
+    """Of one guest's only: its payload is copied, that of the other one is lent and read by way of a buffer."""
+    one, other = (json.loads(said(run, node, "peers-auto"))["peers"][0] for node in NODES)
+    assert one["lent_bytes"] > 4 << 20 and one["read_bytes"] == 0, one
+    assert 4 << 20 < other["read_bytes"] <= one["lent_bytes"] and other["lent_bytes"] == 0, (one, other)
 
 
 def test_queue_pairs_that_lead_nowhere(run):
@@ -243,10 +268,36 @@ def test_queue_pairs_that_lead_nowhere(run):
     assert said(run, 1, "hostile-status") == "0"
 
 
+@pytest.mark.parametrize("node", NODES)
+def test_payload_is_lent(run, node):
+    """By both in the data-integrity program, and most of what the benchmark has moved, by node 1 to node 2."""
+    peer = json.loads(said(run, node, "peers"))["peers"][0]
+    assert peer["lend"] is True and peer["lend_error"] == ""
+    assert peer["lent_bytes"] > 0 and peer["read_bytes"] > 0, peer
+    before, after = (json.loads(said(run, node, word))["hosts"][0] for word in ("paths", "moved"))
+    lent, moved = (after[key] - before[key] for key in
+                   (("lent_bytes", "tx_bytes") if node == 1 else ("read_bytes", "rx_bytes")))
+    assert after["lend"] is True and moved > 4 << 20 and lent > moved / 2, (before, after)
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_payload_is_copied_if_one_wants_that(run, node):
+    assert json.loads(said(run, node, "path-copied")) == {"path": "verbs", "why": BOTH}
+    found = json.loads(said(run, node, "copied"))
+    assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
+    peer = json.loads(said(run, node, "peers-copied"))["peers"][0]
+    assert peer["verbs"] == "rxe0" and peer["lend"] is False
+    assert peer["lend_error"] == ("the other host does not lend memory to NICs" if node == 1 else "--rdma-lend is off")
+    assert peer["lent_bytes"] == peer["read_bytes"] == 0
+    assert peer["tx_bytes"] + peer["rx_bytes"] > 8 << 20
+
+
 def test_bandwidth(run, capsys):
     """For the record: bench-hosts has the row, and takes more rounds."""
     row = verbs.row(*verbs.bandwidths(run[1]))
+    scattered, copied = (json.loads(said(run, 1, word))["value"] for word in ("@scattered", "@copied"))
     with capsys.disabled():
         print(f"\nWRITE of 1 MiB over verbs: {row['value'] / 1e6:.1f} MB/s, ib_write_bw over the same devices: "
-              f"{row['peer_value'] / 1e6:.1f} MB/s, {row['ratio']:.2f} x ", end="")
+              f"{row['peer_value'] / 1e6:.1f} MB/s, {row['ratio']:.2f} x; to scattered pages {scattered / 1e6:.1f} MB/s, with copies at both ends "
+              f"{copied / 1e6:.1f} MB/s ", end="")
     assert row["ratio"] > 0.3
