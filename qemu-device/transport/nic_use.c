@@ -167,7 +167,8 @@ void pvr_nic_revoke_qp(const struct pvr_qp *qp)
 
 void pvr_nic_revoke_reading(const struct pvr_qp *qp, const struct pvr_nic_use *but)
 {
-	revoke(qp->adapter, &(struct match){ .qp = qp, .but = but, .is = is_reading });
+	/* Nobody's fault: a connection has broken, perhaps without the other one's knowing it yet. */
+	end_matching(qp->adapter, &(struct match){ .qp = qp, .but = but, .is = is_reading });
 }
 
 void pvr_nic_revoke_all(struct pvr_adapter *adapter)
