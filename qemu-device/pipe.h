@@ -161,7 +161,7 @@ struct pvr_stream_ops {
 		    const struct iovec *iov, int count);
 	/*
 	 * Return: 1 when it is done, with the stream's own buffer in *data; 0 if not, and there
-	 * will be input when it is; -errno: the connection is broken.
+	 * will be input when it is; -errno: the connection is broken. Once it was stopped, not 0.
 	 */
 	int (*has_read)(void *opaque, uint8_t **data);
 	/*

@@ -3,6 +3,7 @@
 #include "transport/reading.h"
 
 #include <endian.h>
+#include <errno.h>
 #include <stddef.h>
 
 /* Of guest memory that lies in many runs, so much at least for the NIC to go there itself. */
@@ -129,13 +130,23 @@ static int start_any(struct pvr_reading *reading, const struct pvr_qp *qp, const
 	return start(reading, done, left < PVR_READ_BUFFER ? left : PVR_READ_BUFFER, NULL, 0);
 }
 
+/* Its adapter's lock is held. */
+static bool was_revoked(const struct pvr_reading *reading)
+{
+	return !reading->own && !reading->use.adapter;
+}
+
 /* Return: as pvr_reading_pull(). */
 static int finish(struct pvr_reading *reading, const struct pvr_sg *to, uint64_t offset)
 {
-	uint8_t *own = NULL;
-	int ret = reading->ops->has_read(reading->opaque, &own);
 	struct pvr_sg from;
+	uint8_t *own = NULL;
+	int ret;
 
+	/* What has arrived, if anything, is not where it is wanted now. */
+	if (was_revoked(reading))
+		return -ECONNABORTED;
+	ret = reading->ops->has_read(reading->opaque, &own);
 	if (ret <= 0)
 		return ret;
 	if (!reading->own) {
