@@ -373,6 +373,14 @@ bool fg_link_pump_in(struct fg_link *link)
 	return true;
 }
 
+void fg_link_nics_work(struct fg_link *link)
+{
+	if (!link->made)
+		return;
+	link->out_more |= fg_nic_work(out_nic(link));
+	link->in_read |= fg_nic_work(in_nic(link));
+}
+
 uint64_t fg_link_deadline(struct fg_link *link)
 {
 	uint64_t first = UINT64_MAX;

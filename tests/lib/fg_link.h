@@ -60,6 +60,8 @@ void fg_link_exit(struct fg_link *link);
 /* What is to be done at an end. Return: whether anything was. */
 bool fg_link_pump_out(struct fg_link *link);
 bool fg_link_pump_in(struct fg_link *link);
+/* What it does without its ends. */
+void fg_link_nics_work(struct fg_link *link);
 /* When there is something to be done next; UINT64_MAX: not by time alone. */
 uint64_t fg_link_deadline(struct fg_link *link);
 

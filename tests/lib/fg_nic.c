@@ -328,8 +328,8 @@ int fg_nic_has_read(struct fg_nic *nic, uint8_t **data)
 	int ret;
 
 	pthread_mutex_lock(nic->lock);
-	if (!reading->on)
-		fg_die("asked for a read that has not begun, or was stopped");
+	if (!reading->size)
+		fg_die("asked for a read that has not begun");
 	if (reading->done)
 		ret = 1;
 	else

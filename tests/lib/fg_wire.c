@@ -447,6 +447,13 @@ struct fg_nic_rules *fg_wire_nics(struct fg_wire *wire)
 	return &wire->link_env.nics;
 }
 
+void fg_wire_nics_work(struct fg_wire *wire)
+{
+	for (unsigned int i = 0; i < wire->config.hosts; i++)
+		FOR_EACH_LINK(wire, other, kind, slot)
+			fg_link_nics_work(&wire->link[i][other][kind][slot]);
+}
+
 struct fg_nic_stats *fg_wire_nic(struct fg_wire *wire, unsigned int host)
 {
 	return &wire->node[host].nics;

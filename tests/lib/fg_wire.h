@@ -81,6 +81,8 @@ bool fg_wire_verbs_is_up(struct fg_wire *wire, unsigned int from, unsigned int t
 /* How its NICs behave, and what those of a host have done. */
 struct fg_nic_rules *fg_wire_nics(struct fg_wire *wire);
 struct fg_nic_stats *fg_wire_nic(struct fg_wire *wire, unsigned int host);
+/* They read what they have been told to; nobody looks whether that is done. */
+void fg_wire_nics_work(struct fg_wire *wire);
 /* The same, since this was asked last. Nothing may be lent now, and no thread run. */
 struct fg_nic_stats fg_wire_nic_since(struct fg_wire *wire, unsigned int host);
 /* Bytes that are on their way of requests from @from to @to, of all slots. */
