@@ -1,0 +1,626 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Loans, and returns of loans, that nobody should have sent. */
+#include <endian.h>
+#include <stdlib.h>
+
+#include "fg_forger.h"
+#include "model/objects.h"
+#include "nics.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define LEN 100000u
+#define QPN_OF(end) htole32((end)->qp.qpn)
+
+/* The forger has the place of host 1's connection, and of what is behind it. */
+struct scene {
+	struct t_env *env;
+	struct fg_forger *forger;
+	uint8_t *memory; /* what it lends */
+	struct pvr_wire_loan loan; /* valid: LEN bytes of it */
+	void *lent;
+	struct {
+		struct pvr_frame_request frame;
+		struct pvr_wire_loan loan[PVR_WIRE_LOAN_PARTS + 1];
+	} request; /* valid: a WRITE of that to b */
+};
+
+static void lend(struct scene *s)
+{
+	s->memory = test_malloc(LEN);
+	fg_fill(s->memory, LEN, 8);
+	s->lent = fg_forger_lend(s->forger, s->memory, LEN, &s->loan);
+}
+
+static void fill_request(struct scene *s)
+{
+	struct fg_end *a = &s->env->a, *b = &s->env->b;
+	struct pvr_frame_request *frame = &s->request.frame;
+
+	*frame = (struct pvr_frame_request){
+		.frame.type = PVR_FRAME_REQUEST,
+		.frame.flags = PVR_REQUEST_F_LAST | PVR_FRAME_F_LENT,
+		.frame.fabric = htole16(1),
+		.frame.size = htole32(sizeof(*frame) + sizeof(s->loan)),
+		.op = PVR_WIRE_WRITE,
+		.gid_type = PVR_GID_TYPE_ROCE_V2,
+		.epoch = htole32(1),
+		.src_qpn = QPN_OF(a),
+		.dst_qpn = QPN_OF(b),
+		.psn = htole32(t_device_qp(b)->rq_psn),
+		.psns = htole32(100),
+		.rkey = htole32(b->mr.rkey),
+		.addr = htole64(b->mr.start),
+		.length = htole64(LEN),
+		.chunk = htole32(LEN),
+	};
+	memcpy(frame->sgid, a->gid, 16);
+	memcpy(frame->dgid, b->gid, 16);
+	s->request.loan[0] = s->loan;
+}
+
+static void send_fabric(struct fg_forger *forger)
+{
+	struct pvr_frame_fabric fabric = {
+		.frame.type = PVR_FRAME_FABRIC,
+		.frame.fabric = htole16(1),
+		.frame.size = htole32(sizeof(fabric)),
+		.name = "default",
+	};
+
+	fg_forger_send(forger, &fabric, sizeof(fabric));
+}
+
+/* To b. */
+static void dial(struct scene *s, void **state, bool lends)
+{
+	memset(s, 0, sizeof(*s));
+	s->env = *state;
+	nics_up(s->env, false);
+	s->forger = lends ? fg_forger_create_lending(s->env->wire, 1, 0) :
+			    fg_forger_create(s->env->wire, 1, 0);
+	send_fabric(s->forger);
+	lend(s);
+	fill_request(s);
+	memset(s->env->b.buf.va, 0, s->env->b.buf.size);
+}
+
+static void scene_exit(struct scene *s)
+{
+	fg_forger_destroy(s->forger);
+	test_free(s->memory);
+}
+
+static void send_request(struct scene *s)
+{
+	fg_forger_send(s->forger, &s->request, le32toh(s->request.frame.frame.size));
+	fg_wire_run(s->env->wire);
+}
+
+/* Frames that have come; those of no type that is asked for are skipped. */
+static unsigned int count_frames(struct scene *s, uint8_t type, union pvr_any_frame *last)
+{
+	static uint8_t bytes[8u << 20];
+	size_t size = fg_forger_recv(s->forger, bytes, sizeof(bytes)), at = 0;
+	struct pvr_frame frame;
+	unsigned int n = 0;
+
+	for (; at + sizeof(frame) <= size; at += le32toh(frame.size)) {
+		memcpy(&frame, bytes + at, sizeof(frame));
+		if (frame.type != type)
+			continue;
+		n++;
+		memcpy(last, bytes + at,
+		       le32toh(frame.size) < sizeof(*last) ? le32toh(frame.size) : sizeof(*last));
+	}
+	assert_int_equal(at, size);
+	return n;
+}
+
+static void expect_closed(struct scene *s, const char *why)
+{
+	assert_true(fg_forger_is_closed(s->forger));
+	if (!strstr(fg_wire_why(s->env->wire), why))
+		fail_msg("refused for %s, and not for %s", fg_wire_why(s->env->wire), why);
+}
+
+static bool is_zero(const struct fg_end *end)
+{
+	for (size_t i = 0; i < end->buf.size; i++)
+		if (end->buf.va[i])
+			return false;
+	return true;
+}
+
+static void expect_nothing_read(struct scene *s, unsigned int host)
+{
+	struct fg_nic_stats stats = fg_wire_nic_since(s->env->wire, host);
+
+	assert_int_equal(stats.read + stats.read_own, 0);
+}
+
+/* ---------------------------------------------------------------------- lent requests */
+
+static void test_loan_that_is_in_order_is_read_and_returned(void **state)
+{
+	union pvr_any_frame any;
+	struct scene s;
+
+	dial(&s, state, true);
+	send_request(&s);
+	assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 8), LEN);
+	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
+	assert_int_equal(le32toh(any.returned.count), 1);
+	assert_int_equal(any.returned.reserved, 0);
+	scene_exit(&s);
+}
+
+static void test_loan_that_was_not_agreed_upon_ends_the_connection(void **state)
+{
+	struct scene s;
+
+	dial(&s, state, false);
+	send_request(&s);
+	expect_closed(&s, "not agreed upon");
+	assert_true(is_zero(&s.env->b));
+	scene_exit(&s);
+}
+
+/* The request with one thing changed ends the connection, and says why; nothing is read. */
+#define BAD(change, why)                                       \
+	do {                                                   \
+		struct scene s;                                \
+                                                               \
+		dial(&s, state, true);                         \
+		change;                                        \
+		send_request(&s);                              \
+		expect_closed(&s, why);                        \
+		expect_nothing_read(&s, 1);                    \
+		assert_true(is_zero(&s.env->b));               \
+		scene_exit(&s);                                \
+	} while (0)
+
+static void set_parts(struct scene *s, uint32_t parts)
+{
+	s->request.frame.frame.size =
+		htole32((uint32_t)(sizeof(s->request.frame) + parts * sizeof(s->loan)));
+	for (uint32_t i = 1; i < parts; i++)
+		s->request.loan[i] = (struct pvr_wire_loan){ s->loan.addr, s->loan.rkey, htole32(1) };
+	s->request.loan[0].len = htole32(LEN - parts + 1);
+}
+
+static void test_loan_with_a_wrong_list_ends_the_connection(void **state)
+{
+	BAD(set_parts(&s, 0), "no parts");
+	BAD(set_parts(&s, PVR_WIRE_LOAN_PARTS + 1), "too many");
+	BAD(s.request.frame.frame.size = htole32(sizeof(s.request.frame) + 17), "no parts");
+	BAD(s.request.loan[0].len = htole32(LEN - 1), "as long as its piece");
+	BAD(s.request.loan[0].len = htole32(LEN + 1), "as long as its piece");
+	BAD(set_parts(&s, 8); s.request.loan[7].len = 0, "an empty part");
+	BAD(s.request.loan[0].addr = htole64(UINT64_MAX - LEN + 2), "wraps");
+	/* Two that make up the right sum by a wrap of their own. */
+	BAD(set_parts(&s, 2); s.request.loan[1].len = htole32(UINT32_MAX), "as long as its piece");
+}
+
+static void set_chunk(struct scene *s, uint32_t chunk)
+{
+	s->request.frame.length = htole64(chunk);
+	s->request.frame.chunk = s->request.loan[0].len = htole32(chunk);
+}
+
+static void test_loan_larger_than_a_piece_may_be_ends_the_connection(void **state)
+{
+	BAD(set_chunk(&s, NICS_CHUNK + 1), "larger than was agreed");
+	BAD(set_chunk(&s, PVR_WIRE_CHUNK_MAX + 1), "too large");
+	BAD(set_chunk(&s, 0), "an empty part");
+}
+
+static void test_loan_of_what_has_no_payload_ends_the_connection(void **state)
+{
+	BAD(s.request.frame.op = PVR_WIRE_READ, "nobody reads");
+	BAD(s.request.frame.op = PVR_WIRE_CMP_SWAP, "nobody reads");
+	BAD(s.request.frame.op = PVR_WIRE_FETCH_ADD, "nobody reads");
+	BAD(s.request.frame.frame.flags |= PVR_REQUEST_F_UC, "nobody");
+	BAD(s.request.frame.frame.type = PVR_FRAME_DATAGRAM, "flag");
+}
+
+/* A list that comes byte by byte is the same. */
+static void test_loan_that_arrives_bit_by_bit(void **state)
+{
+	struct scene s;
+
+	dial(&s, state, true);
+	fg_wire_limit(s.env->wire, 0, 1);
+	set_parts(&s, 1);
+	send_request(&s);
+	fg_forger_run(s.forger);
+	assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 8), LEN);
+	scene_exit(&s);
+}
+
+/* The NIC at the other end says no, which ends the queue pair of the two. */
+static void test_memory_that_is_not_lent_ends_the_connection(void **state)
+{
+	struct fg_nic_stats stats;
+	struct scene s;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		dial(&s, state, true);
+		if (i == 0)
+			fg_forger_take_back(s.forger, s.lent);
+		if (i == 1)
+			s.request.loan[0].rkey ^= htole32(1);
+		if (i == 2)
+			s.request.loan[0].addr = htole64(le64toh(s.loan.addr) + 1);
+		if (i == 3)
+			s.request.loan[0].addr = htole64(le64toh(s.loan.addr) - 1);
+		send_request(&s);
+		fg_forger_run(s.forger);
+		assert_true(fg_forger_is_closed(s.forger));
+		stats = fg_wire_nic_since(s.env->wire, 1);
+		assert_int_equal(stats.forbidden, 1);
+		assert_int_equal(stats.read_bytes, 0);
+		expect_state(&s.env->b, PVR_QPS_RTS);
+		scene_exit(&s);
+	}
+}
+
+/* What a loan is for is looked at as always; then nobody reads it, and it is given back. */
+static void test_loan_for_what_is_refused_is_not_read(void **state)
+{
+	union pvr_any_frame any;
+	struct scene s;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		dial(&s, state, true);
+		if (i == 0)
+			s.request.frame.dst_qpn ^= htole32(0x10000);
+		if (i == 1)
+			memcpy(s.request.frame.sgid, s.env->b.gid, 16);
+		if (i == 2)
+			s.request.frame.psn = htole32(le32toh(s.request.frame.psn) + 1);
+		if (i == 3)
+			s.request.frame.rkey ^= htole32(0x10000);
+		send_request(&s);
+		assert_false(fg_forger_is_closed(s.forger));
+		assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
+		assert_int_equal(le32toh(any.returned.count), 1);
+		expect_nothing_read(&s, 1);
+		assert_true(is_zero(&s.env->b));
+		scene_exit(&s);
+	}
+}
+
+static void test_duplicate_is_not_read_again(void **state)
+{
+	union pvr_any_frame any;
+	struct scene s;
+
+	dial(&s, state, true);
+	send_request(&s);
+	assert_int_equal(fg_wire_nic_since(s.env->wire, 1).read, 1);
+	memset(s.env->b.buf.va, 0, s.env->b.buf.size);
+	for (unsigned int i = 0; i < 100; i++)
+		send_request(&s);
+	expect_nothing_read(&s, 1);
+	assert_true(is_zero(&s.env->b));
+	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 101);
+	assert_int_equal(le32toh(any.returned.count), 101);
+	scene_exit(&s);
+}
+
+/* --------------------------------------------------- the same piece by another connection */
+
+static void test_piece_by_another_connection_stops_what_is_read(void **state)
+{
+	uint8_t payload[sizeof(struct pvr_frame_request)] = { 0 };
+	struct fg_forger *other;
+	struct scene s;
+
+	for (unsigned int half = 0; half < 2; half++) {
+		dial(&s, state, true);
+		nics_hold(s.env, half ? FG_READS_HALF : FG_READS_HELD);
+		send_request(&s);
+		assert_int_equal(fg_wire_nic(s.env->wire, 1)->read, 1);
+		other = fg_forger_create(s.env->wire, 1, 0);
+		send_fabric(other);
+		s.request.frame.frame.flags &= (uint8_t)~PVR_FRAME_F_LENT;
+		s.request.frame.frame.size = htole32(sizeof(s.request.frame) + LEN);
+		memcpy(payload, &s.request.frame, sizeof(payload));
+		fg_forger_send(other, payload, sizeof(payload));
+		fg_fill(s.memory, LEN, 9);
+		fg_forger_send(other, s.memory, LEN);
+		assert_int_equal(fg_wire_nic(s.env->wire, 1)->stopped, 1);
+		assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 9), LEN);
+		fg_fill(s.env->b.buf.va, LEN, 10);
+		nics_hold(s.env, FG_READS_GO);
+		fg_forger_run(s.forger);
+		assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 10), LEN);
+		assert_true(fg_forger_is_closed(s.forger));
+		assert_false(fg_forger_is_closed(other));
+		fg_forger_destroy(other);
+		fg_wire_nic_since(s.env->wire, 1);
+		scene_exit(&s);
+	}
+}
+
+/* ------------------------------------------------------------------ loans that come back */
+
+/* The forger is who a's host has dialled. */
+static void accept_requests(struct scene *s, void **state, bool lends)
+{
+	memset(s, 0, sizeof(*s));
+	s->env = *state;
+	nics_up(s->env, false);
+	s->forger = fg_forger_accept(s->env->wire, 0, 1, lends);
+	fg_forger_run(s->forger);
+}
+
+static void say_returned(struct scene *s, uint32_t count)
+{
+	const struct pvr_frame_returned frame = {
+		.frame.type = PVR_FRAME_RETURNED,
+		.frame.size = htole32(sizeof(frame)),
+		.count = htole32(count),
+	};
+
+	fg_forger_send(s->forger, &frame, sizeof(frame));
+}
+
+/* All of the @n WRITEs of LEN bytes that were the last ones are done. */
+static void say_ack(struct scene *s)
+{
+	struct pvr_qp *qp = t_device_qp(&s->env->a);
+	struct pvr_frame_ack ack = {
+		.frame.type = PVR_FRAME_ACK,
+		.frame.fabric = htole16(1),
+		.frame.size = htole32(sizeof(ack)),
+		.verdict = PVR_WIRE_ACK,
+		.epoch = htole32(qp->epoch),
+		.qpn = htole32(qp->qpn),
+		.psn = htole32(qp->sq_psn),
+	};
+
+	memcpy(ack.gid, s->env->a.gid, 16);
+	fg_forger_send(s->forger, &ack, sizeof(ack));
+}
+
+static void write_some(struct scene *s, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		t_rdma(&s->env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &s->env->b.mr, 0, LEN);
+	fg_forger_run(s->forger);
+}
+
+static void test_loans_come_back_in_their_order(void **state)
+{
+	union pvr_any_frame any;
+	struct scene s;
+
+	accept_requests(&s, state, true);
+	write_some(&s, 10);
+	assert_int_equal(count_frames(&s, PVR_FRAME_REQUEST, &any), 10);
+	assert_true(any.frame.flags & PVR_FRAME_F_LENT);
+	assert_int_equal(nics_out(s.env, 0), 10);
+	say_returned(&s, 1);
+	assert_int_equal(nics_out(s.env, 0), 9);
+	say_returned(&s, 4);
+	assert_int_equal(nics_out(s.env, 0), 6);
+	say_returned(&s, 10);
+	assert_int_equal(nics_out(s.env, 0), 0);
+	/* That says nothing of what was done. */
+	expect_no_cqe(&s.env->a.scq);
+	say_ack(&s);
+	for (uint32_t i = 0; i < 10; i++)
+		expect_done(&s.env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+	assert_false(fg_forger_is_closed(s.forger));
+	fg_forger_destroy(s.forger);
+}
+
+/* Its guest may have it back, whether the other side has said so or not. */
+static void test_request_that_is_done_leaves_no_loan(void **state)
+{
+	union pvr_any_frame any;
+	struct scene s;
+
+	accept_requests(&s, state, true);
+	for (uint32_t round = 0; round < 6; round++) {
+		write_some(&s, 10);
+		say_ack(&s);
+		assert_int_equal(fg_cq_drain(&s.env->a.scq), 10);
+		assert_int_equal(nics_out(s.env, 0), 0);
+	}
+	/* But no more are made than may be out. */
+	assert_int_equal(fg_wire_nic(s.env->wire, 0)->lent, PVR_WIRE_LOANS);
+	assert_int_equal(count_frames(&s, PVR_FRAME_REQUEST, &any), 60);
+	assert_false(any.frame.flags & PVR_FRAME_F_LENT);
+	say_returned(&s, PVR_WIRE_LOANS);
+	write_some(&s, 1);
+	assert_int_equal(fg_wire_nic(s.env->wire, 0)->lent, PVR_WIRE_LOANS + 1);
+	assert_int_equal(nics_out(s.env, 0), 1);
+	assert_false(fg_forger_is_closed(s.forger));
+	fg_forger_destroy(s.forger);
+}
+
+static void expect_bad_return(void **state, uint32_t returned, uint32_t count)
+{
+	struct scene s;
+
+	accept_requests(&s, state, true);
+	write_some(&s, 3);
+	if (returned)
+		say_returned(&s, returned);
+	assert_false(fg_forger_is_closed(s.forger));
+	say_returned(&s, count);
+	expect_closed(&s, "loans are returned that were not made");
+	assert_int_equal(nics_out(s.env, 0), 0);
+	fg_forger_destroy(s.forger);
+	/* Nothing is lost: what was asked for goes by another way. */
+	fg_wire_settle(s.env->wire, FG_SEC);
+	for (uint32_t i = 0; i < 3; i++)
+		expect_done(&s.env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
+}
+
+static void test_returns_of_what_was_not_lent_end_the_connection(void **state)
+{
+	expect_bad_return(state, 0, 4);
+	expect_bad_return(state, 0, 0);
+	expect_bad_return(state, 0, UINT32_MAX);
+	expect_bad_return(state, 0, 0x80000000);
+	expect_bad_return(state, 2, 1);
+	expect_bad_return(state, 2, 2);
+	expect_bad_return(state, 3, 3);
+	expect_bad_return(state, 3, 4);
+}
+
+static void test_returns_without_loans_end_the_connection(void **state)
+{
+	struct scene s;
+
+	accept_requests(&s, state, false);
+	write_some(&s, 1);
+	assert_int_equal(nics_out(s.env, 0), 0);
+	say_returned(&s, 1);
+	expect_closed(&s, "there can be none");
+	fg_forger_destroy(s.forger);
+	dial(&s, state, false);
+	say_returned(&s, 1);
+	expect_closed(&s, "there can be none");
+	scene_exit(&s);
+}
+
+/* ------------------------------------------------------------------------ lent answers */
+
+struct answer {
+	struct pvr_frame_read_data frame;
+	struct pvr_wire_loan loan;
+};
+
+/* a has asked for LEN bytes, which the forger lends. */
+static struct answer ask(struct scene *s, void **state, bool lends)
+{
+	struct pvr_qp *qp = t_device_qp(&((struct t_env *)*state)->a);
+	struct answer answer;
+	uint32_t psn = qp->sq_psn;
+
+	accept_requests(s, state, lends);
+	lend(s);
+	memset(s->env->a.buf.va, 0, s->env->a.buf.size);
+	t_rdma(&s->env->a, PVRDMA_WR_RDMA_READ, 1, 0, &s->env->b.mr, 0, LEN);
+	fg_forger_run(s->forger);
+	answer.frame = (struct pvr_frame_read_data){
+		.frame.type = PVR_FRAME_READ_DATA,
+		.frame.flags = PVR_FRAME_F_LENT,
+		.frame.fabric = htole16(1),
+		.frame.size = htole32(sizeof(answer)),
+		.epoch = htole32(qp->epoch),
+		.qpn = htole32(qp->qpn),
+		.psn = htole32(psn),
+		.chunk = htole32(LEN),
+	};
+	memcpy(answer.frame.gid, s->env->a.gid, 16);
+	answer.loan = s->loan;
+	return answer;
+}
+
+static void say_answer(struct scene *s, const struct answer *answer)
+{
+	fg_forger_send(s->forger, answer, sizeof(*answer));
+	fg_forger_run(s->forger);
+}
+
+static void test_lent_answer_is_read_and_returned(void **state)
+{
+	union pvr_any_frame any;
+	struct answer answer;
+	struct scene s;
+
+	answer = ask(&s, state, true);
+	say_answer(&s, &answer);
+	expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 8), LEN);
+	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
+	assert_int_equal(le32toh(any.returned.count), 1);
+	scene_exit(&s);
+}
+
+static void test_lent_answer_that_is_wrong_ends_the_connection(void **state)
+{
+	static const char *const why[] = { "not agreed upon", "as long as its piece", "wraps",
+					   "larger than was agreed", "no parts" };
+	struct answer answer;
+	struct scene s;
+
+	for (size_t i = 0; i < COUNT(why); i++) {
+		answer = ask(&s, state, i);
+		if (i == 1)
+			answer.loan.len = htole32(LEN - 1);
+		if (i == 2)
+			answer.loan.addr = htole64(UINT64_MAX);
+		if (i == 3)
+			answer.frame.chunk = answer.loan.len = htole32(NICS_CHUNK + 1);
+		if (i == 4)
+			answer.frame.frame.size = htole32(sizeof(answer) - 1);
+		say_answer(&s, &answer);
+		expect_closed(&s, why[i]);
+		expect_nothing_read(&s, 0);
+		scene_exit(&s);
+		/* By TCP it is as ever. */
+		fg_wire_settle(s.env->wire, FG_SEC);
+		expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	}
+}
+
+static void test_lent_answer_that_nobody_asked_for_is_not_read(void **state)
+{
+	union pvr_any_frame any;
+	struct answer answer;
+	struct scene s;
+
+	for (unsigned int i = 0; i < 5; i++) {
+		answer = ask(&s, state, true);
+		if (i == 0)
+			answer.frame.epoch ^= htole32(1);
+		if (i == 1)
+			answer.frame.qpn ^= htole32(0x10000);
+		if (i == 2)
+			answer.frame.psn = htole32(le32toh(answer.frame.psn) + 1);
+		if (i == 3)
+			answer.frame.offset = htole64(1);
+		if (i == 4)
+			answer.frame.gid[15] ^= 1;
+		say_answer(&s, &answer);
+		assert_false(fg_forger_is_closed(s.forger));
+		assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
+		expect_nothing_read(&s, 0);
+		expect_no_cqe(&s.env->a.scq);
+		assert_true(is_zero(&s.env->a));
+		scene_exit(&s);
+		fg_wire_settle(s.env->wire, FG_SEC);
+		expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_loan_that_is_in_order_is_read_and_returned, nics),
+		T(test_loan_that_was_not_agreed_upon_ends_the_connection, nics),
+		T(test_loan_with_a_wrong_list_ends_the_connection, nics),
+		T(test_loan_larger_than_a_piece_may_be_ends_the_connection, nics),
+		T(test_loan_of_what_has_no_payload_ends_the_connection, nics),
+		T(test_loan_that_arrives_bit_by_bit, nics),
+		T(test_memory_that_is_not_lent_ends_the_connection, nics),
+		T(test_loan_for_what_is_refused_is_not_read, nics),
+		T(test_duplicate_is_not_read_again, nics),
+		T(test_piece_by_another_connection_stops_what_is_read, nics),
+		T(test_loans_come_back_in_their_order, nics),
+		T(test_request_that_is_done_leaves_no_loan, nics),
+		T(test_returns_of_what_was_not_lent_end_the_connection, nics),
+		T(test_returns_without_loans_end_the_connection, nics),
+		T(test_lent_answer_is_read_and_returned, nics),
+		T(test_lent_answer_that_is_wrong_ends_the_connection, nics),
+		T(test_lent_answer_that_nobody_asked_for_is_not_read, nics),
+	};
+
+	return T_MAIN(tests);
+}
