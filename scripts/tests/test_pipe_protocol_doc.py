@@ -17,6 +17,7 @@ STRUCTS = {
     "WHERE": "pvr_frame_where", "HERE": "pvr_frame_where",
     "REQUEST": "pvr_frame_request", "DATAGRAM": "pvr_frame_datagram", "LEFT": "pvr_frame_left", "ACK": "pvr_frame_ack",
     "ATOMIC_ACK": "pvr_frame_atomic_ack", "READ_DATA": "pvr_frame_read_data",
+    "RETURNED": "pvr_frame_returned",
 }
 
 
@@ -65,7 +66,7 @@ def asserted_sizes(text):
 def sections(doc):
     """Heading -> text, of the third level."""
     parts = re.split(r"^### (.*)$", doc, flags=re.M)
-    return dict(zip(parts[1::2], parts[2::2]))
+    return dict(zip(parts[1::2], (part.split("\n## ")[0] for part in parts[2::2])))
 
 
 def rows(text):
@@ -103,7 +104,7 @@ def frames_of(heading):
 def test_layouts_are_as_long_as_the_header_asserts(header):
     found = layouts(header)
     sizes = asserted_sizes(header)
-    assert len(sizes) == 13
+    assert len(sizes) == 15
     for struct, size in sizes.items():
         offset, last, _ = found[struct][-1]
         assert offset + last == size, struct
@@ -124,6 +125,7 @@ def test_fields_are_those_of_the_header(header, doc):
         for name in frames_of(heading):
             assert table_of(text) == [field for field in found[STRUCTS[name]] if field[2] != "frame"], name
     assert table_of(sections(doc)["How a frame begins"]) == found["pvr_frame"]
+    assert table_of(doc.split("\n## Loans\n")[1]) == found["pvr_wire_loan"]
 
 
 @pytest.mark.parametrize("heading, name, prefix", [
@@ -146,10 +148,10 @@ def test_verdicts_and_refusals(header, doc):
 
 
 def test_flags(header, doc):
-    flags = {label.removeprefix("PVR_REQUEST_F_"): number for label, number in constants(header).items()
-             if label.startswith("PVR_REQUEST_F_")}
+    flags = {label.split("_F_")[1]: number for label, number in constants(header).items()
+             if label.startswith(("PVR_REQUEST_F_", "PVR_FRAME_F_"))}
     seen = {label: int(number, 16) for number, label in re.findall(r"^\| (0x\d+) \| `([A-Z]+)` \|", doc, re.M)}
-    assert len(flags) == 3 and seen == flags
+    assert len(flags) == 4 and seen == flags
 
 
 def test_limits(header, doc):
