@@ -709,6 +709,7 @@ static void test_another_thread_polls(void **state)
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_SUCCESS);
 	assert_int_equal(pvr_verbs_is_proved(verbs), 0);
 	assert_int_equal(fake.cq[0].num, 0);
+	assert_int_equal(verbs->stream.notes_done, 0);
 	assert_int_equal(pvr_verbs_has_read(verbs, &data), 1);
 	pvr_verbs_stop_reading(verbs);
 	assert_not_broken();
