@@ -14,14 +14,30 @@ struct talk {
 	pthread_t thread;
 };
 
+static void init(struct t_crews *crews, const struct fg_wire_config *config)
+{
+	*crews = (struct t_crews){ .wire = fg_wire_create(config), .nics = config->lends };
+	for (uint32_t i = 0; i < 4; i++)
+		crews->guest[i % 2][i / 2] =
+			fg_guest_start_on(fg_wire_host(crews->wire, i / 2), i + 1, i % 2);
+}
+
 void t_crews_init(struct t_crews *crews)
 {
 	const struct fg_wire_config config = { .workers = 2, .buffer = 65536 };
 
-	*crews = (struct t_crews){ .wire = fg_wire_create(&config) };
-	for (uint32_t i = 0; i < 4; i++)
-		crews->guest[i % 2][i / 2] =
-			fg_guest_start_on(fg_wire_host(crews->wire, i / 2), i + 1, i % 2);
+	init(crews, &config);
+}
+
+void t_crews_init_nics(struct t_crews *crews)
+{
+	const struct fg_wire_config config = {
+		.workers = 2, .chunk = 256u << 10, .buffer = 1u << 20, .lends = true
+	};
+
+	init(crews, &config);
+	fg_wire_verbs(crews->wire, 0, 1, true);
+	fg_wire_verbs(crews->wire, 1, 0, true);
 }
 
 void t_crews_start(struct t_crews *crews)
@@ -64,14 +80,24 @@ static void *talk(void *opaque)
 	return NULL;
 }
 
+static void cut_one(struct t_crews *crews, unsigned int from)
+{
+	if (crews->nics) {
+		fg_wire_verbs(crews->wire, from, !from, false);
+		fg_wire_verbs(crews->wire, from, !from, true);
+	} else {
+		fg_wire_cut(crews->wire, from, !from, 0);
+		fg_wire_mend(crews->wire, from, !from, 0);
+	}
+}
+
 static void cut(struct t_crews *crews, unsigned int cuts)
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
 
 	for (unsigned int i = 0; i < cuts; i++) {
 		nanosleep(&pause, NULL);
-		fg_wire_cut(crews->wire, i % 2, !(i % 2), 0);
-		fg_wire_mend(crews->wire, i % 2, !(i % 2), 0);
+		cut_one(crews, i % 2);
 	}
 }
 

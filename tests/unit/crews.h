@@ -14,10 +14,13 @@ struct t_crews {
 	struct fg_wire *wire;
 	struct fg_crew *crew[2];
 	struct fg_guest *guest[2][2]; /* [worker][host] */
+	bool nics;
 };
 
 /* The guests have booted, no thread runs. */
 void t_crews_init(struct t_crews *crews);
+/* Their hosts have RDMA NICs that read, too, and it is their connections that break then. */
+void t_crews_init_nics(struct t_crews *crews);
 void t_crews_exit(struct t_crews *crews);
 /* From here on nothing may call fg_run(), until t_crews_talk() has returned. */
 void t_crews_start(struct t_crews *crews);
