@@ -14,12 +14,14 @@
 #include <string.h>
 
 #include "fake_guest.h"
+#include "fuzz_nic.h"
 #include "pipe.h"
 #include "transport/wire.h"
 
 #define FEED_ANSWERS 0x01 /* on our own outgoing connection */
 #define FEED_SRQ 0x02 /* receive requests are there */
 #define FEED_TIME 0x04 /* some time passes behind the input */
+#define FEED_NIC 0x08 /* the stream has a NIC that reads */
 #define FEED_HEAD 4 /* bytes before the stream */
 #define EPOCH 0xfee1deadu
 #define CHUNK 65536u
@@ -27,6 +29,7 @@
 #define CANARY 0x5a
 #define ROUNDS 4000
 #define PAGES 32 /* of each end's buffer */
+#define PENALTY_NS (60 * FG_SEC) /* for a guest that has broken a connection */
 #define RECVS 16
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
@@ -37,6 +40,8 @@ struct feed {
 	size_t room; /* for what we send; SIZE_MAX: it is all taken */
 	bool wants;
 	uint32_t epoch; /* of what was sent last */
+	bool lends;
+	struct fuzz_nic nic;
 };
 
 static const struct pvr_net_ops net_ops = { 0 };
@@ -46,7 +51,8 @@ static struct {
 	struct fg_guest *guest;
 	struct pvr_remote *remote;
 	struct fg_end rc, uc, ud;
-	struct fg_buf canary;
+	struct fg_buf canary, run;
+	struct fg_mr lent; /* run */
 	uint8_t peer[16];
 } w;
 
@@ -106,11 +112,58 @@ static void feed_want(void *opaque)
 	((struct feed *)opaque)->wants = true;
 }
 
-static const struct pvr_stream_ops ops = {
+static void *feed_lend(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part)
+{
+	return fuzz_nic_lend(&((struct feed *)opaque)->nic, iov, count, part);
+}
+
+static void feed_take_back(void *opaque, void *loan)
+{
+	fuzz_nic_take_back(&((struct feed *)opaque)->nic, loan);
+}
+
+static int feed_read(void *opaque, const struct pvr_loan_part *part, int parts,
+		     const struct iovec *iov, int count)
+{
+	return fuzz_nic_read(&((struct feed *)opaque)->nic, part, parts, iov, count);
+}
+
+static int feed_has_read(void *opaque, uint8_t **data)
+{
+	return fuzz_nic_has_read(&((struct feed *)opaque)->nic, data);
+}
+
+static void feed_stop_reading(void *opaque)
+{
+	fuzz_nic_stop_reading(&((struct feed *)opaque)->nic);
+}
+
+static const struct pvr_stream_ops plain_ops = {
 	.send = feed_send,
 	.recv = feed_recv,
 	.want_output = feed_want,
 };
+static const struct pvr_stream_ops nic_ops = {
+	.send = feed_send,
+	.recv = feed_recv,
+	.want_output = feed_want,
+	.lend = feed_lend,
+	.take_back = feed_take_back,
+	.read = feed_read,
+	.has_read = feed_has_read,
+	.stop_reading = feed_stop_reading,
+};
+
+static const struct pvr_stream_ops *ops_of(const struct feed *feed)
+{
+	return feed->lends ? &nic_ops : &plain_ops;
+}
+
+/* Nothing more comes, nor does its NIC bring anything. */
+static bool is_over(const struct feed *feed)
+{
+	return !feed->left && !feed->nic.reading;
+}
 
 /* ------------------------------------------------------------------------- the guest */
 
@@ -133,9 +186,10 @@ static void post_recvs(struct fg_end *end)
 }
 
 /* What an answer may be to. */
-static void post_requests(void)
+static void post_requests(bool lent)
 {
-	const struct pvrdma_sge sge = fg_sge(&w.rc.mr, 0, 70000), word = fg_sge(&w.rc.mr, 0, 8);
+	const struct pvrdma_sge sge = fg_sge(lent ? &w.lent : &w.rc.mr, 0, 70000);
+	const struct pvrdma_sge word = fg_sge(&w.rc.mr, 0, 8);
 	const enum pvrdma_wr_opcode opcodes[] = {
 		PVRDMA_WR_SEND,		   PVRDMA_WR_RDMA_READ,
 		PVRDMA_WR_ATOMIC_CMP_AND_SWP, PVRDMA_WR_RDMA_WRITE,
@@ -208,6 +262,9 @@ static void world_make(void)
 	fg_qp_attach(&w.ud.qp, group);
 	fg_buf_init(&w.canary, &w.guest->ram, 1, FG_SCATTERED);
 	memset(w.canary.va, CANARY, 4096);
+	fg_buf_init(&w.run, &w.guest->ram, PAGES, FG_LINEAR);
+	if (fg_mr_create(&w.rc.pd, &w.run, FG_ACCESS_ALL, &w.lent))
+		fg_die("cannot make a region");
 }
 
 /* --------------------------------------------------------------------------- a run */
@@ -215,14 +272,14 @@ static void world_make(void)
 static void feed_requests(struct feed *feed)
 {
 	const struct pvr_stream_limits limits = { .chunk = CHUNK, .early_acks = true, .left = true };
-	struct pvr_in *in = pvr_in_create(w.remote, PVR_PIPE_TCP, 0, &ops, feed, &limits);
+	struct pvr_in *in = pvr_in_create(w.remote, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
 
 	if (!in)
 		fg_die("no memory");
 	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
-		if (result == PVR_INPUT_IDLE && !feed->left)
+		if (result == PVR_INPUT_IDLE && is_over(feed))
 			break;
 		/* The embedder waits for a moment; here it is over. */
 		if (result == PVR_INPUT_STALLED)
@@ -255,12 +312,12 @@ static void feed_answers(struct feed *feed, uint8_t *data)
 	size_t size = feed->left;
 
 	feed->left = 0;
-	pvr_out_up(w.remote, PVR_PIPE_TCP, 0, &ops, feed, &limits);
-	post_requests();
+	pvr_out_up(w.remote, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
+	post_requests(feed->lends);
 	patch_epoch(data, size, feed->epoch);
 	feed->left = size;
 	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
-		if (result == PVR_INPUT_IDLE && !feed->left)
+		if (result == PVR_INPUT_IDLE && is_over(feed))
 			break;
 		result = pvr_out_input(w.remote, PVR_PIPE_TCP, 0, &err);
 		if (!feed->wants)
@@ -275,7 +332,7 @@ static void feed_answers(struct feed *feed, uint8_t *data)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct feed feed = { .room = SIZE_MAX };
+	static struct feed feed;
 	uint8_t *copy;
 
 	if (size < FEED_HEAD)
@@ -284,6 +341,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!copy)
 		fg_die("no memory");
 	memcpy(copy, data, size);
+	memset(&feed, 0, sizeof(feed));
+	feed.room = SIZE_MAX;
+	feed.lends = copy[0] & FEED_NIC;
+	if (feed.lends)
+		w.host->now += PENALTY_NS;
 	feed.data = copy + FEED_HEAD;
 	feed.left = size - FEED_HEAD;
 	feed.limit = copy[1];
@@ -297,6 +359,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (copy[0] & FEED_TIME)
 		fg_settle(w.host, FG_SEC);
 	fg_run(w.host);
+	fuzz_nic_check(&feed.nic);
 	check_canary();
 	free(copy);
 	return 0;
@@ -423,6 +486,55 @@ static void seeds_of_requests(void)
 	for (uint32_t i = 0; i < 4; i++)
 		add_request(seed, &w.rc, PVR_WIRE_READ, attr.rq_psn + 2 * i, 8192);
 	save(seed, "request-blocked");
+}
+
+static void add_lent(struct seed *seed, uint8_t op, uint32_t psn, uint32_t rkey, uint32_t parts)
+{
+	struct pvr_frame_request frame = request(&w.rc, op, psn, 8192);
+	const struct pvr_wire_loan loan = { 0x10000, 7, 8192 / parts };
+
+	frame.frame.size = (uint32_t)(sizeof(frame) + parts * sizeof(loan));
+	frame.frame.flags |= PVR_FRAME_F_LENT;
+	frame.rkey = rkey;
+	add(seed, &frame, sizeof(frame));
+	for (uint32_t i = 0; i < parts; i++)
+		add(seed, &loan, sizeof(loan));
+}
+
+static void add_returned(struct seed *seed, uint32_t count)
+{
+	const struct pvr_frame_returned frame = {
+		.frame = { .size = sizeof(frame), .type = PVR_FRAME_RETURNED },
+		.count = count,
+	};
+
+	add(seed, &frame, sizeof(frame));
+}
+
+/* Into memory of one run, and of several; then one that the NIC may not read. */
+static void seeds_of_loans(uint32_t psn)
+{
+	struct pvr_frame_request read = request(&w.rc, PVR_WIRE_READ, psn, CHUNK);
+	struct pvr_wire_loan loan = { 0xbad, 7, 8192 };
+	struct seed *seed = seed_new(FEED_SRQ | FEED_NIC);
+
+	add_lent(seed, PVR_WIRE_WRITE, psn, w.lent.rkey, 1);
+	add_lent(seed, PVR_WIRE_WRITE, psn + 1, w.rc.mr.rkey, 8);
+	add_lent(seed, PVR_WIRE_SEND, psn + 2, 0, 2);
+	add_lent(seed, PVR_WIRE_SEND, psn + 2, 0, 2);
+	add_lent(seed, PVR_WIRE_SEND, psn + 7, 0, 1);
+	save(seed, "request-lent");
+	add_lent(seed, PVR_WIRE_WRITE, psn + 3, w.lent.rkey, 1);
+	memcpy(seed->data + seed->size - sizeof(loan), &loan, sizeof(loan));
+	save(seed, "request-lent-forbidden");
+	/* The answer is lent. */
+	seed = seed_new(FEED_NIC);
+	read.rkey = w.lent.rkey;
+	add(seed, &read, sizeof(read));
+	add_returned(seed, 1);
+	save(seed, "request-read-lent");
+	add_returned(seed, 1);
+	save(seed, "returned-twice");
 }
 
 static void seeds_of_datagrams(void)
@@ -574,6 +686,32 @@ static void seed_of_data(uint32_t psn)
 	save(seed, "answer-data");
 }
 
+/* Of post_requests(), when all is lent that can be: a piece of the SEND, one of the WRITE. */
+static void seed_of_lent_data(uint32_t psn)
+{
+	struct pvr_frame_read_data data = {
+		.frame = { .size = sizeof(data) + sizeof(struct pvr_wire_loan),
+			   .type = PVR_FRAME_READ_DATA,
+			   .flags = PVR_FRAME_F_LENT,
+			   .fabric = 1 },
+		.epoch = EPOCH,
+		.qpn = w.rc.qp.qpn,
+		.psn = psn + 18,
+		.chunk = CHUNK,
+	};
+	const struct pvr_wire_loan loan = { 0x10000, 7, CHUNK };
+	const struct pvr_frame_ack first = ack(PVR_WIRE_ACK, psn + 18);
+	struct seed *seed = seed_new(FEED_ANSWERS | FEED_NIC);
+
+	memcpy(data.gid, w.rc.gid, 16);
+	add_returned(seed, 1);
+	add(seed, &first, sizeof(first));
+	add(seed, &data, sizeof(data));
+	add(seed, &loan, sizeof(loan));
+	add_returned(seed, 2);
+	save(seed, "answer-lent");
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct pvr_qp_attr attr;
@@ -593,5 +731,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seed_of_left();
 	seeds_of_verdicts(attr.sq_psn);
 	seed_of_data(attr.sq_psn);
+	seeds_of_loans(attr.rq_psn);
+	seed_of_lent_data(attr.sq_psn);
 	exit(0);
 }

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The NIC of a stream that a fuzzer feeds. */
+#include "fuzz_nic.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fg_ram.h"
+
+#define LOOKS 3
+/* One address of which the NIC says that it is not lent. */
+#define FORBIDDEN 0xbadull
+
+void *fuzz_nic_lend(struct fuzz_nic *nic, const struct iovec *iov, int count,
+		    struct pvr_loan_part *part)
+{
+	if (count < 1 || count > (int)PVR_WIRE_LOAN_PARTS || nic->lent == PVR_WIRE_LOANS)
+		fg_die("a loan of %d parts, beside %u others", count, nic->lent);
+	for (int i = 0; i < count; i++)
+		part[i] = (struct pvr_loan_part){ (uintptr_t)iov[i].iov_base, 7,
+						  (uint32_t)iov[i].iov_len };
+	nic->lent++;
+	return nic;
+}
+
+void fuzz_nic_take_back(struct fuzz_nic *nic, void *loan)
+{
+	if (loan != nic || !nic->lent--)
+		fg_die("a loan is taken back twice");
+}
+
+int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_loan_part *part, int parts,
+		  const struct iovec *iov, int count)
+{
+	size_t size = 0, room = count ? 0 : sizeof(nic->own);
+
+	for (int i = 0; i < parts; i++) {
+		if (!part[i].len || part[i].addr + part[i].len < part[i].addr)
+			fg_die("a part that is none");
+		size += part[i].len;
+	}
+	for (int i = 0; i < count; i++)
+		room += iov[i].iov_len;
+	if (parts < 1 || parts > (int)PVR_WIRE_LOAN_PARTS || count > (int)PVR_WIRE_LOAN_PARTS ||
+	    (count ? size != room : size > room) || nic->reading)
+		fg_die("%zu bytes are read into %zu, %d parts into %d", size, room, parts, count);
+	if (nic->broken || part[0].addr == FORBIDDEN)
+		return -ECONNRESET;
+	memcpy(nic->iov, iov, (size_t)count * sizeof(*iov));
+	nic->count = count;
+	nic->reading = true;
+	nic->looks = LOOKS;
+	return 0;
+}
+
+int fuzz_nic_has_read(struct fuzz_nic *nic, uint8_t **data)
+{
+	*data = nic->own;
+	if (nic->broken)
+		return -ECONNRESET;
+	if (!nic->reading)
+		return 1;
+	if (nic->looks && nic->looks--)
+		return 0;
+	for (int i = 0; i < nic->count; i++)
+		memset(nic->iov[i].iov_base, 0xab, nic->iov[i].iov_len);
+	nic->reading = nic->count;
+	return 1;
+}
+
+void fuzz_nic_stop_reading(struct fuzz_nic *nic)
+{
+	if (!nic->reading)
+		fg_die("what does not read is stopped");
+	nic->broken |= nic->looks;
+	nic->reading = false;
+}
+
+void fuzz_nic_check(const struct fuzz_nic *nic)
+{
+	if (nic->lent || (nic->reading && nic->count))
+		fg_die("%u loans are left, or a read", nic->lent);
+}
