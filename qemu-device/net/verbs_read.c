@@ -170,6 +170,6 @@ void pvr_verbs_stop_reading(struct pvr_verbs *verbs)
 	if (is_going(verbs))
 		pvr_verbs_stream_look(&verbs->stream, false);
 	if (is_going(verbs))
-		pvr_verbs_break(verbs, "a guest took back memory that was being written by the NIC");
+		pvr_verbs_break(verbs, "memory was taken back that the RDMA NIC was writing to");
 	let_go(verbs);
 }

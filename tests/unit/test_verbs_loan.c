@@ -778,7 +778,7 @@ static void test_stopped_in_the_middle(void **state)
 	/* What comes afterwards changes nothing. */
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(pvr_verbs_has_read(verbs, &data), -ECONNRESET);
-	assert_broken("a guest took back memory that was being written by the NIC");
+	assert_broken("memory was taken back that the RDMA NIC was writing to");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
