@@ -309,6 +309,92 @@ static void test_window_is_invalidated(void **state)
 	}
 }
 
+/* A window of type 1 that is bound to something else loses what it was bound to. */
+static void test_window_is_bound_anew(void **state)
+{
+	static const enum part parts[] = { WRITE_TARGET, READ_SOURCE };
+	struct scene s;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		if (i) {
+			t_teardown(state);
+			t_setup_nics(state);
+		}
+		scene_init(&s, state, parts[i]);
+		lend_init(&s.l, state, PVR_MR_FLAG_MW1);
+		s.l.bind.addr = s.l.region.start;
+		s.l.bind.length = s.l.region.length;
+		lend_bind(&s.l);
+		s.remote = s.l.region;
+		s.remote.rkey = s.l.mw.rkey;
+		begin(&s);
+		s.l.bind.length = 4096;
+		lend_bind(&s.l);
+		went(&s);
+		check(&s);
+	}
+}
+
+/* ----------------------------------------------------- regions of kernel consumers */
+
+#define FAST_PAGES 64u
+#define FAST_ADDR 0x10000000ull
+
+static struct fg_mr fast_create(struct scene *s)
+{
+	struct pvr_cmd_create_mr req = {
+		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+		.pd_handle = s->victim->pd.handle,
+		.flags = PVR_MR_FLAG_FRMR,
+		.nchunks = FAST_PAGES,
+	};
+	struct fg_mr mr;
+
+	expect_ok(fg_mr_create_as(&s->victim->pd, &req, &mr));
+	mr.start = FAST_ADDR;
+	return mr;
+}
+
+static void fast_register(struct scene *s, const struct fg_mr *mr)
+{
+	struct pvrdma_sq_wqe_hdr *wqe = lend_put(s->victim, 900, PVRDMA_WR_FAST_REG_MR, 0);
+
+	memset(&wqe->wr, 0, sizeof(wqe->wr));
+	wqe->wr.fast_reg.iova_start = FAST_ADDR;
+	wqe->wr.fast_reg.pl_pdir_dma = s->victim->buf.pdir;
+	wqe->wr.fast_reg.page_shift = PVR_PAGE_SHIFT;
+	wqe->wr.fast_reg.page_list_len = FAST_PAGES;
+	wqe->wr.fast_reg.length = FAST_PAGES * PVR_PAGE_SIZE;
+	wqe->wr.fast_reg.access_flags = FG_ACCESS_ALL;
+	wqe->wr.fast_reg.rkey = mr->rkey;
+	fg_ring_send(&s->victim->qp);
+	fg_wire_run(s->env->wire);
+	expect_done(&s->victim->scq, 900, PVRDMA_WC_FAST_REG_MR);
+}
+
+static void test_fast_region_is_invalidated(void **state)
+{
+	static const enum part parts[] = { WRITE_TARGET, READ_SOURCE };
+	struct scene s;
+
+	for (unsigned int i = 0; i < 2; i++) {
+		if (i) {
+			t_teardown(state);
+			t_setup_nics(state);
+		}
+		scene_init(&s, state, parts[i]);
+		s.remote = fast_create(&s);
+		fast_register(&s, &s.remote);
+		begin(&s);
+		lend_put(s.victim, 901, PVRDMA_WR_LOCAL_INV, s.remote.rkey);
+		fg_ring_send(&s.victim->qp);
+		fg_wire_run(s.env->wire);
+		expect_done(&s.victim->scq, 901, PVRDMA_WC_LOCAL_INV);
+		went(&s);
+		check(&s);
+	}
+}
+
 /* The keys stay, and lead elsewhere: there all of it is. */
 static void replaced(struct scene *s)
 {
@@ -462,6 +548,8 @@ int main(void)
 		T(test_adapter_may_not_use_memory_any_more, nics),
 		T(test_adapter_is_destroyed, nics),
 		T(test_window_is_invalidated, nics),
+		T(test_window_is_bound_anew, nics),
+		T(test_fast_region_is_invalidated, nics),
 		T(test_region_becomes_another_one, nics),
 		T(test_region_becomes_another_one_when_all_is_read, nics),
 		T(test_queue_pair_begins_anew_when_all_is_read, nics),
