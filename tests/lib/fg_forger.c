@@ -60,13 +60,13 @@ struct fg_forger *fg_forger_create_lending(struct fg_wire *wire, unsigned int ho
 }
 
 struct fg_forger *fg_forger_accept(struct fg_wire *wire, unsigned int host, unsigned int other,
-				   bool lends)
+				   enum pvr_pipe_kind kind)
 {
-	struct fg_forger *forger = forger_new(wire, host, other, lends);
+	struct fg_forger *forger = forger_new(wire, host, other, kind == PVR_PIPE_VERBS);
 
 	forger->accepts = true;
 	forger->link.out_nics = fg_wire_nic(wire, host);
-	forger->link.kind = PVR_PIPE_VERBS;
+	forger->link.kind = kind;
 	fg_link_open_out(&forger->link);
 	return forger;
 }

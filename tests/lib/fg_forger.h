@@ -16,11 +16,12 @@ struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host
 struct fg_forger *fg_forger_create_lending(struct fg_wire *wire, unsigned int host,
 					   unsigned int other);
 /*
- * An outgoing connection of @host to "host<other>", of PVR_PIPE_VERBS: its guests' requests
- * go to the test, and answers come from there. The wire's own one must be down.
+ * An outgoing connection of @host to "host<other>": its guests' requests go to the test, and
+ * answers come from there. With NICs that read if it is of PVR_PIPE_VERBS. The wire's own
+ * one of slot 0 must be down.
  */
 struct fg_forger *fg_forger_accept(struct fg_wire *wire, unsigned int host, unsigned int other,
-				   bool lends);
+				   enum pvr_pipe_kind kind);
 void fg_forger_destroy(struct fg_forger *forger);
 void fg_forger_send(struct fg_forger *forger, const void *bytes, size_t size);
 /* What came back and was not taken yet. Return: bytes, up to @size. */

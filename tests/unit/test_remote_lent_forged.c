@@ -351,7 +351,9 @@ static void accept_requests(struct scene *s, void **state, bool lends)
 	memset(s, 0, sizeof(*s));
 	s->env = *state;
 	nics_up(s->env, false);
-	s->forger = fg_forger_accept(s->env->wire, 0, 1, lends);
+	if (!lends)
+		fg_wire_cut(s->env->wire, 0, 1, 0);
+	s->forger = fg_forger_accept(s->env->wire, 0, 1, lends ? PVR_PIPE_VERBS : PVR_PIPE_TCP);
 	fg_forger_run(s->forger);
 }
 
@@ -482,6 +484,7 @@ static void test_returns_without_loans_end_the_connection(void **state)
 	say_returned(&s, 1);
 	expect_closed(&s, "there can be none");
 	fg_forger_destroy(s.forger);
+	fg_wire_mend(s.env->wire, 0, 1, 0);
 	dial(&s, state, false);
 	say_returned(&s, 1);
 	expect_closed(&s, "there can be none");
@@ -565,6 +568,7 @@ static void test_lent_answer_that_is_wrong_ends_the_connection(void **state)
 		expect_nothing_read(&s, 0);
 		scene_exit(&s);
 		/* By TCP it is as ever. */
+		fg_wire_mend(s.env->wire, 0, 1, 0);
 		fg_wire_settle(s.env->wire, FG_SEC);
 		expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	}
@@ -600,6 +604,41 @@ static void test_lent_answer_that_nobody_asked_for_is_not_read(void **state)
 	}
 }
 
+/* Its host has dialled twice, and both say that they answer. */
+static void test_answer_by_another_connection_stops_what_is_read(void **state)
+{
+	struct fg_forger *other;
+	struct answer answer;
+	struct scene s;
+
+	/* It has to have heard of the fabric. */
+	accept_requests(&s, state, false);
+	other = s.forger;
+	write_some(&s, 1);
+	say_ack(&s);
+	expect_done(&s.env->a.scq, 0, PVRDMA_WC_RDMA_WRITE);
+	answer = ask(&s, state, true);
+	nics_hold(s.env, FG_READS_HALF);
+	say_answer(&s, &answer);
+	assert_int_equal(fg_wire_nic(s.env->wire, 0)->read, 1);
+	answer.frame.frame.flags = 0;
+	answer.frame.frame.size = htole32(sizeof(answer.frame) + LEN);
+	fg_fill(s.memory, LEN, 9);
+	fg_forger_send(other, &answer.frame, sizeof(answer.frame));
+	fg_forger_send(other, s.memory, LEN);
+	expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
+	assert_int_equal(fg_wire_nic(s.env->wire, 0)->stopped, 1);
+	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 9), LEN);
+	fg_fill(s.env->a.buf.va, LEN, 10);
+	nics_hold(s.env, FG_READS_GO);
+	fg_forger_run(s.forger);
+	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 10), LEN);
+	assert_true(fg_forger_is_closed(s.forger));
+	assert_false(fg_forger_is_closed(other));
+	fg_forger_destroy(other);
+	scene_exit(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -620,6 +659,7 @@ int main(void)
 		T(test_lent_answer_is_read_and_returned, nics),
 		T(test_lent_answer_that_is_wrong_ends_the_connection, nics),
 		T(test_lent_answer_that_nobody_asked_for_is_not_read, nics),
+		T(test_answer_by_another_connection_stops_what_is_read, nics),
 	};
 
 	return T_MAIN(tests);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Guests that take memory away which an RDMA NIC reads or writes at that moment. */
+#include <stdlib.h>
+
 #include "fg_wire.h"
 #include "lend.h"
 #include "nics.h"
@@ -7,6 +9,7 @@
 
 #define LEN 200000u
 #define MARK 0x77
+#define SPARE_GPA 0x7000000000ull
 #define PENALTY_NS (60 * FG_SEC)
 
 /* Whose memory is taken away while it is used for what a asks for. */
@@ -230,6 +233,7 @@ static void test_queue_pair_is_destroyed(void **state)
 	each_part(state, destroy_qp, true);
 }
 
+/* That has its rings, too: so it fails. */
 static void unplug_ram(struct scene *s)
 {
 	struct fg_ram_piece *piece = &s->victim->guest->ram.piece[FG_RAM_PIECES - 1];
@@ -240,6 +244,53 @@ static void unplug_ram(struct scene *s)
 static void test_memory_is_unplugged(void **state)
 {
 	each_part(state, unplug_ram, false);
+}
+
+/* A piece of RAM beside that, which has been plugged in later. */
+struct spare {
+	void *va;
+	struct fg_mr mr;
+};
+
+static void spare_plug(struct spare *spare, struct fg_end *end)
+{
+	uint64_t gpa[NICS_PAGES];
+	struct pvr_cmd_create_mr req;
+
+	spare->va = aligned_alloc(PVR_PAGE_SIZE, sizeof(gpa) / sizeof(gpa[0]) * PVR_PAGE_SIZE);
+	assert_non_null(spare->va);
+	expect_ok(pvr_adapter_map_ram(end->guest->adapter, SPARE_GPA, NICS_PAGES * PVR_PAGE_SIZE,
+				      spare->va, true));
+	for (uint32_t i = 0; i < NICS_PAGES; i++)
+		gpa[i] = SPARE_GPA + i * PVR_PAGE_SIZE;
+	req = fg_layout_request(&end->pd, fg_pdir(&end->guest->ram, 2, gpa, NICS_PAGES),
+				PVR_PAGE_SHIFT, FG_USER_VA, 0, NICS_PAGES * PVR_PAGE_SIZE);
+	expect_ok(fg_mr_destroy(&end->mr));
+	expect_ok(fg_mr_create_as(&end->pd, &req, &end->mr));
+	end->buf.va = spare->va;
+}
+
+static void test_memory_without_rings_is_unplugged(void **state)
+{
+	struct spare spare;
+	struct scene s;
+
+	for (enum part part = 0; part < PARTS; part++) {
+		if (part) {
+			t_teardown(state);
+			t_setup_nics(state);
+		}
+		scene_init(&s, state, part);
+		spare_plug(&spare, s.victim);
+		s.remote = s.env->b.mr;
+		begin(&s);
+		pvr_adapter_unmap_ram(s.victim->guest->adapter, SPARE_GPA,
+				      NICS_PAGES * PVR_PAGE_SIZE);
+		went(&s);
+		check(&s);
+		expect_copied_for_a_while(&s);
+		free(spare.va);
+	}
 }
 
 static void reset_adapter(struct scene *s)
@@ -543,6 +594,7 @@ int main(void)
 		T(test_queue_pair_goes_to_error, nics),
 		T(test_queue_pair_is_destroyed, nics),
 		T(test_memory_is_unplugged, nics),
+		T(test_memory_without_rings_is_unplugged, nics),
 		T(test_adapter_is_reset, nics),
 		T(test_adapter_fails, nics),
 		T(test_adapter_may_not_use_memory_any_more, nics),
