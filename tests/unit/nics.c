@@ -6,10 +6,6 @@
 
 #define LINEAR_MIB 12
 
-static const struct fg_wire_config two_hosts = {
-	.chunk = NICS_CHUNK, .buffer = 4u << 20, .lends = true
-};
-
 static struct fg_guest *start(struct fg_host *host, uint32_t number)
 {
 	struct fg_guest_config config;
@@ -50,8 +46,9 @@ void nics_open(struct t_env *env, struct fg_end *a, struct fg_end *b, unsigned i
 	fg_wire_run(env->wire);
 }
 
-static int setup(void **state, bool scattered_a, bool scattered_b)
+static int setup(void **state, bool scattered_a, bool scattered_b, uint32_t chunk)
 {
+	const struct fg_wire_config two_hosts = { .chunk = chunk, .buffer = 4u << 20, .lends = true };
 	struct t_env *env = calloc(1, sizeof(*env));
 
 	assert_non_null(env);
@@ -71,17 +68,22 @@ static int setup(void **state, bool scattered_a, bool scattered_b)
 
 int t_setup_nics(void **state)
 {
-	return setup(state, false, false);
+	return setup(state, false, false, NICS_CHUNK);
 }
 
 int t_setup_nics_from_scattered(void **state)
 {
-	return setup(state, true, false);
+	return setup(state, true, false, NICS_CHUNK);
 }
 
 int t_setup_nics_to_scattered(void **state)
 {
-	return setup(state, false, true);
+	return setup(state, false, true, NICS_CHUNK);
+}
+
+int t_setup_nics_to_scattered_whole(void **state)
+{
+	return setup(state, false, true, PVR_WIRE_CHUNK_MAX);
 }
 
 uint64_t nics_out(struct t_env *env, unsigned int host)

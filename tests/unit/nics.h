@@ -14,6 +14,8 @@ int t_setup_nics(void **state);
 /* As that, and a's buffer and b's are of many runs. */
 int t_setup_nics_from_scattered(void **state);
 int t_setup_nics_to_scattered(void **state);
+/* ... and pieces may be as large as the protocol lets them. */
+int t_setup_nics_to_scattered_whole(void **state);
 
 /* A pair more, on the g[@on]-th guest and the one behind it. */
 void nics_open(struct t_env *env, struct fg_end *a, struct fg_end *b, unsigned int on);

@@ -197,6 +197,37 @@ static void test_scattered_targets_are_read_by_way_of_a_buffer(void **state)
 	}
 }
 
+/* As many runs at a time as a NIC may write to; only few bytes in many runs are copied. */
+static void test_targets_of_many_runs_are_read_in_several_goes(void **state)
+{
+	struct t_env *env = *state;
+
+	for (uint32_t sges = 1; sges <= PVR_WIRE_LOAN_PARTS; sges++) {
+		struct t_transfer t = { .op = PVRDMA_WR_SEND, .len = 250000, .sges = sges,
+					.recv_sges = 2 * PVR_WIRE_LOAN_PARTS };
+		struct fg_nic_stats read;
+
+		t_transfer(env, &t);
+		assert_int_equal(fg_wire_nic_since(env->wire, 0).lent, 1);
+		read = fg_wire_nic_since(env->wire, 1);
+		assert_int_equal(read.read, 2);
+		assert_int_equal(read.read_own, 0);
+		assert_int_equal(read.read_bytes, 250000);
+		/* The last run of a third go. */
+		t.recv_sges = 2 * PVR_WIRE_LOAN_PARTS + 1;
+		t_transfer(env, &t);
+		fg_wire_nic_since(env->wire, 0);
+		assert_int_equal(fg_wire_nic_since(env->wire, 1).read, 3);
+		t.recv_sges = 32;
+		t.len = 100000;
+		t_transfer(env, &t);
+		fg_wire_nic_since(env->wire, 0);
+		assert_int_equal(fg_wire_nic(env->wire, 1)->read, 0);
+		assert_int_equal(fg_wire_nic_since(env->wire, 1).read_own, 1);
+	}
+	assert_true(nics_are_up(env));
+}
+
 static void test_unreliable_connections_are_copied(void **state)
 {
 	struct t_env *env = *state;
@@ -467,6 +498,7 @@ int main(void)
 		T(test_more_parts_than_a_loan_has_are_copied, nics),
 		T(test_scattered_payloads_are_copied, nics_from_scattered),
 		T(test_scattered_targets_are_read_by_way_of_a_buffer, nics_to_scattered),
+		T(test_targets_of_many_runs_are_read_in_several_goes, nics),
 		T(test_unreliable_connections_are_copied, nics),
 		T(test_memory_that_cannot_be_lent_is_copied, nics),
 		T(test_memory_that_cannot_be_read_into_gets_a_copy, nics),

@@ -237,6 +237,28 @@ static void test_loan_that_arrives_bit_by_bit(void **state)
 	scene_exit(&s);
 }
 
+/* A piece is as large as both have agreed; the stream's own buffer is not. */
+static void test_large_piece_comes_by_the_buffer_bit_by_bit(void **state)
+{
+	uint8_t *memory = test_malloc(PVR_WIRE_CHUNK_MAX);
+	union pvr_any_frame any;
+	struct scene s;
+
+	dial(&s, state, true);
+	fg_fill(memory, PVR_WIRE_CHUNK_MAX, 11);
+	fg_forger_lend(s.forger, memory, PVR_WIRE_CHUNK_MAX, &s.request.loan[0]);
+	s.request.frame.length = htole64(PVR_WIRE_CHUNK_MAX);
+	s.request.frame.chunk = htole32(PVR_WIRE_CHUNK_MAX);
+	send_request(&s);
+	fg_forger_run(s.forger);
+	assert_int_equal(fg_mismatch(s.env->b.buf.va, PVR_WIRE_CHUNK_MAX, 11), PVR_WIRE_CHUNK_MAX);
+	assert_int_equal(fg_wire_nic_since(s.env->wire, 1).read_own,
+			 PVR_WIRE_CHUNK_MAX / PVR_READ_BUFFER);
+	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
+	scene_exit(&s);
+	test_free(memory);
+}
+
 /* The NIC at the other end says no, which ends the queue pair of the two. */
 static void test_memory_that_is_not_lent_ends_the_connection(void **state)
 {
@@ -648,6 +670,7 @@ int main(void)
 		T(test_loan_larger_than_a_piece_may_be_ends_the_connection, nics),
 		T(test_loan_of_what_has_no_payload_ends_the_connection, nics),
 		T(test_loan_that_arrives_bit_by_bit, nics),
+		T(test_large_piece_comes_by_the_buffer_bit_by_bit, nics_to_scattered_whole),
 		T(test_memory_that_is_not_lent_ends_the_connection, nics),
 		T(test_loan_for_what_is_refused_is_not_read, nics),
 		T(test_duplicate_is_not_read_again, nics),
