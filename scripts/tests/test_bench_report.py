@@ -163,6 +163,13 @@ def test_notes_survive_where_they_belong(folders, no_drawing):
     assert (folders[1] / "performance" / "notes.md").read_text() == NOTES
 
 
+def test_note_on_rows_of_which_one_is_missed_is_there_once(folders, no_drawing):
+    (folders[1] / "performance" / "notes.md").write_text("## write_rate.8, write_bw.65536\n\nOne text.\n")
+    text = text_of(folders)
+    assert "**`write_rate.8`: missed; `write_bw.65536`.** One text." in text
+    assert text.count("One text.") == 1
+
+
 def test_page_shows_each_chart_that_is_drawn(folders, no_drawing):
     text = text_of(folders)
     assert len(no_drawing) == 4

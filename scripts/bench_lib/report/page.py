@@ -84,11 +84,12 @@ def notes_text(rows, notes):
     for name in missed + [row["name"] for row in rows if row["name"] not in missed]:
         text = notes.rows.get(name, "No explanation yet." if name in missed else None)
         if text:
-            groups.setdefault((name in missed, text), []).append(name)
+            groups.setdefault(text, ([], []))[name not in missed].append(name)
     parts = []
-    for (is_missed, text), names in groups.items():
-        listed = ", ".join(f"`{name}`" for name in names)
-        parts.append(f"**{listed}{': missed' if is_missed else ''}.** {text}\n")
+    for text, (failed, others) in groups.items():
+        listed = [", ".join(f"`{name}`" for name in names) for names in (failed, others)]
+        listed[0] += ": missed" if failed else ""
+        parts.append(f"**{'; '.join(part for part in listed if part)}.** {text}\n")
     return "\n".join(parts)
 
 
