@@ -98,8 +98,9 @@ int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg 
 const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in);
 
 /*
- * An answer, with a payload of @from's memory, or NULL; frame.type and frame.fabric are filled in, its size is not yet. Always takes
- * it: who sends more than one frame per request does not exist.
+ * An answer, with a payload of @from's memory, or NULL; frame.type and frame.fabric are
+ * filled in, its size is not yet. Always takes it: who sends more than one frame per request
+ * does not exist.
  */
 void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
 		  const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,

@@ -40,7 +40,7 @@ struct pvr_nic_use {
 	struct pvr_engine *engine; /* NULL: it has never begun */
 	struct pvr_adapter *adapter; /* NULL: it has ended */
 	const struct pvr_qp *qp;
-	uint32_t psn; /* of the request */
+	uint32_t psn; /* of the request, where memory is lent */
 	enum pvr_nic_use_kind kind;
 	const struct pvr_mr *mr[PVR_NIC_USE_MRS];
 	/* Ends it, for good. */
