@@ -136,6 +136,14 @@ static enum pvr_turn turn(struct pvr_qp *qp)
 	return result;
 }
 
+void pvr_sched_last_turn(struct pvr_qp *qp)
+{
+	if (qp->wait == PVR_QP_WAITS_ACK)
+		pvr_requester_resume(qp);
+	if (pvr_requester_has_work(qp) && pvr_wq_avail(&qp->sq) > 0)
+		turn(qp);
+}
+
 void pvr_sched_run_adapter(struct pvr_adapter *adapter)
 {
 	unsigned int turns = TURNS_PER_RUN;

@@ -23,6 +23,8 @@ void pvr_sched_posted_srq(struct pvr_srq *srq);
 
 /* Some turns of the worker's adapters. No lock is held. */
 void pvr_sched_run(struct pvr_worker *worker);
+/* A turn of @qp, here and now, if it has something to do. */
+void pvr_sched_last_turn(struct pvr_qp *qp);
 /* Some turns of one adapter's queue pairs, here and now. */
 void pvr_sched_run_adapter(struct pvr_adapter *adapter);
 

@@ -5,6 +5,7 @@
 #include "datapath/complete.h"
 #include "datapath/gather.h"
 #include "datapath/hold.h"
+#include "datapath/ud_orphan.h"
 #include "datapath/ud_receive.h"
 #include "transport/remote_ud.h"
 
@@ -103,16 +104,29 @@ static void offer_to_party(struct datagram *dgram, const struct pvr_group_step *
 		offer(dgram, step->adapter, member->qp);
 }
 
+/* It cannot be sent to all, or at all. Return: whether it may wait until it can. */
+static bool waits(struct datagram *dgram)
+{
+	struct pvr_qp *from = dgram->from;
+
+	if (!may_wait(from))
+		return false;
+	if (from->ud_leaves)
+		pvr_ud_orphan_add(from->adapter, dst_qpn(dgram), &dgram->as_received,
+				  pvr_now(from->adapter->engine) + WAIT_MS * NS_PER_MS);
+	dgram->waits = !from->ud_leaves;
+	return true;
+}
+
 /* To all at the same time: none of those that can be reached gets it twice. */
 static void send_to_other_hosts(struct datagram *dgram)
 {
-	struct pvr_qp *from = dgram->from;
+	struct pvr_adapter *from = dgram->from->adapter;
 	struct pvr_remote_group group;
+	bool ready = pvr_remote_ud_find_group(from, &dgram->as_received, &group);
 
-	dgram->waits =
-		!pvr_remote_ud_find_group(from, &dgram->as_received, &group) && may_wait(from);
 	dgram->tries += group.count;
-	if (!dgram->waits)
+	if (ready || !waits(dgram))
 		pvr_remote_ud_send_group(from, &dgram->as_received, &group);
 }
 
@@ -153,9 +167,8 @@ static bool deliver(struct datagram *dgram)
 		return deliver_to_group(dgram);
 	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
 	if (!to) {
-		dgram->waits =
-			!pvr_remote_ud_send(dgram->from, dst_qpn(dgram), &dgram->as_received) &&
-			may_wait(dgram->from);
+		if (!pvr_remote_ud_send(from, dst_qpn(dgram), &dgram->as_received))
+			waits(dgram);
 		return true;
 	}
 	if (!pvr_hold(from, to))

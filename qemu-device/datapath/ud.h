@@ -23,7 +23,7 @@ enum pvr_ud_sent {
  * A request that is sent again reaches those of a multicast group that have got it not once
  * more. While it is being found out which other hosts it goes to, or a connection to one is
  * made, it waits in its ring, and all behind it: for 0.2 s at most, and after that in vain
- * later ones do not for a while.
+ * later ones do not for a while. With @qp->ud_leaves a copy does so elsewhere.
  */
 enum pvr_ud_sent pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 			     enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work);

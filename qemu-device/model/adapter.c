@@ -10,6 +10,7 @@
 
 #include "datapath/async.h"
 #include "datapath/sched.h"
+#include "datapath/ud_orphan.h"
 #include "model/objects.h"
 #include "model/peers.h"
 #include "transport/nic_use.h"
@@ -144,23 +145,28 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_free;
 	if (pvr_peers_init(adapter))
 		goto err_events;
+	if (pvr_ud_orphans_init(adapter))
+		goto err_peers;
 	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default",
 			      adapter);
 	if (ret == -EADDRINUSE) {
 		snprintf(err, err_size, "another adapter of its fabric has this MAC address");
-		goto err_peers_said;
+		goto err_orphans_said;
 	}
 	if (ret)
-		goto err_peers;
+		goto err_orphans;
 	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
 	pvr_worker_add(&engine->workers[config->worker], adapter);
 	return adapter;
 
-err_peers_said:
+err_orphans_said:
+	pvr_ud_orphans_exit(adapter);
 	pvr_peers_exit(adapter);
 	pvr_events_exit(adapter);
 	adapter_free(adapter);
 	return NULL;
+err_orphans:
+	pvr_ud_orphans_exit(adapter);
 err_peers:
 	pvr_peers_exit(adapter);
 err_events:
@@ -178,6 +184,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	LIST_REMOVE(adapter, link);
 	pvr_worker_remove(adapter);
 	pvr_fabric_leave(adapter);
+	pvr_ud_orphans_exit(adapter);
 	pvr_peers_exit(adapter);
 	pvr_events_exit(adapter);
 	adapter_free(adapter);
@@ -223,6 +230,7 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	pvr_gid_unbind_all(adapter);
 	pvr_fabric_end_life(adapter);
 	pvr_timer_cancel(&adapter->timers, &adapter->peers);
+	pvr_ud_orphans_drop(adapter);
 	pvr_events_detach(adapter);
 	pvr_regs_reset(adapter);
 }

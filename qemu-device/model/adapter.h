@@ -136,6 +136,13 @@ struct pvr_remotes {
 	TAILQ_HEAD(, pvr_qp) unanswered;
 };
 
+/* Datagrams that have outlived their queue pairs, see datapath/ud_orphan.h. */
+struct pvr_ud_orphans {
+	TAILQ_HEAD(, pvr_ud_orphan) list; /* who came first is first */
+	uint32_t count, bytes;
+	struct pvr_timer timer;
+};
+
 /* A command that is not done yet: so far only CREATE_MR takes that long. */
 struct pvr_job {
 	struct pvr_mr *mr; /* to be; NULL: there is no job. Read without the lock, too */
@@ -229,6 +236,7 @@ struct pvr_adapter {
 	struct pvr_qp *gsi;
 	struct pvr_polled polled;
 	struct pvr_remotes remotes;
+	struct pvr_ud_orphans orphans;
 	/* transport/nic_use.h */
 	LIST_HEAD(, pvr_nic_use) nic_uses;
 	uint32_t num_nic_uses; /* read without the engine's nic_lock, too */

@@ -271,6 +271,7 @@ struct pvr_qp {
 	uint64_t mcast_next; /* sending: those from this one on have got it; 0: nobody yet */
 	uint32_t ud_since; /* sending: it waits, or does not wait, see datapath/ud.c; in ms */
 	bool ud_waits;
+	bool ud_leaves; /* it is about to be destroyed */
 	uint8_t ud_vain; /* waits in vain, lately */
 	bool mcast_taken; /* sending: somebody of those has taken it */
 	uint64_t stat[PVR_STAT_NUM];

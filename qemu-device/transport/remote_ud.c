@@ -33,26 +33,26 @@ static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn,
 }
 
 /* At once: others may wait for the answer. Return: false without a connection to there. */
-static bool send_to(struct pvr_remote *remote, struct pvr_qp *from, uint32_t dst_qpn,
+static bool send_to(struct pvr_remote *remote, struct pvr_adapter *from, uint32_t dst_qpn,
 		    const struct pvr_datagram *dgram)
 {
 	union pvr_any_frame any;
 	struct pvr_route route;
 
 	fill_frame(&any, dst_qpn, dgram);
-	if (!pvr_link_route(remote, from->qpn, pvr_dscp_of(any.datagram.traffic_class), &route))
+	if (!pvr_link_route(remote, dgram->src_qpn, pvr_dscp_of(any.datagram.traffic_class), &route))
 		return false;
-	if (pvr_link_send(&route, from->adapter->fabric, &any, sizeof(any.datagram),
+	if (pvr_link_send(&route, from->fabric, &any, sizeof(any.datagram),
 			  NULL, dgram->payload, 0, (uint32_t)dgram->payload->total) == PVR_SENT)
 		pvr_link_flush(&route);
 	return true;
 }
 
-bool pvr_remote_ud_send(struct pvr_qp *from, uint32_t dst_qpn, const struct pvr_datagram *dgram)
+bool pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn, const struct pvr_datagram *dgram)
 {
 	struct pvr_remote *remote;
 
-	switch (pvr_remote_gid_where(from->adapter, dgram->av->dgid, &remote)) {
+	switch (pvr_remote_gid_where(from, dgram->av->dgid, &remote)) {
 	case PVR_WHERE_REMOTE:
 		return send_to(remote, from, dst_qpn, dgram);
 	case PVR_WHERE_UNKNOWN:
@@ -62,7 +62,7 @@ bool pvr_remote_ud_send(struct pvr_qp *from, uint32_t dst_qpn, const struct pvr_
 	}
 }
 
-bool pvr_remote_ud_find_group(struct pvr_qp *from, const struct pvr_datagram *dgram,
+bool pvr_remote_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			      struct pvr_remote_group *group)
 {
 	uint8_t tclass = (uint8_t)(dgram->av->sl_tclass_flowlabel >> TRAFFIC_CLASS_SHIFT);
@@ -70,14 +70,14 @@ bool pvr_remote_ud_find_group(struct pvr_qp *from, const struct pvr_datagram *dg
 	bool ready;
 	uint32_t i;
 
-	ready = pvr_remote_group_find(from->adapter, dgram->av->dgid, group) != PVR_WHERE_UNKNOWN;
+	ready = pvr_remote_group_find(from, dgram->av->dgid, group) != PVR_WHERE_UNKNOWN;
 	/* Looking for a route makes one be made: of all at the same time. */
 	for (i = 0; i < group->count; i++)
-		ready &= pvr_link_route(group->remotes[i], from->qpn, pvr_dscp_of(tclass), &route);
+		ready &= pvr_link_route(group->remotes[i], dgram->src_qpn, pvr_dscp_of(tclass), &route);
 	return ready;
 }
 
-void pvr_remote_ud_send_group(struct pvr_qp *from, const struct pvr_datagram *dgram,
+void pvr_remote_ud_send_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			      const struct pvr_remote_group *group)
 {
 	uint32_t i;

@@ -31,6 +31,7 @@ struct run {
 	struct member member[MAX_GUESTS];
 	int guests;
 	unsigned int count;
+	bool leaves; /* the sender does, at once */
 	uint8_t group[16];
 	unsigned int wrong;
 };
@@ -93,6 +94,14 @@ static void send_all(struct run *run)
 	}
 }
 
+/* Without a look at its completions, as mckey does; and its memory is used for something else. */
+static void leave(struct fg_end *from)
+{
+	if (fg_qp_destroy(&from->qp))
+		fg_die("the sender's queue pair cannot be destroyed");
+	memset(from->mr.va, 0xff, SLOT);
+}
+
 /* Number @got, and nothing else, as a quiet network keeps the order. */
 static void check(struct run *run, struct member *member, const struct pvrdma_cqe *cqe)
 {
@@ -152,6 +161,8 @@ static void work(struct run *run, double patience)
 	bool all;
 
 	send_all(run);
+	if (run->leaves)
+		leave(&run->member[0].end);
 	do {
 		all = reap_received(run);
 		sent += reap_sent(run);
@@ -170,6 +181,7 @@ static const struct option options[] = {
 	{ "help", no_argument, NULL, 'h' },
 	{ "count", required_argument, NULL, 'c' },
 	{ "ipv6", no_argument, NULL, '6' },
+	{ "leave", no_argument, NULL, 'l' },
 	{ "seconds", required_argument, NULL, 's' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -180,6 +192,7 @@ static const char help[] =
 	"a multicast group in which all others are.\n\n"
 	"  --count N    datagrams, posted at once (default 20, at most 64)\n"
 	"  --ipv6       to the group ff12::77 instead of 239.77.0.1\n"
+	"  --leave      the sender destroys its queue pair as soon as they are posted\n"
 	"  --seconds S  how long they are waited for (default 5)\n\n"
 	"One line of JSON says what has arrived. Exit status 0, whatever that is.\n";
 
@@ -199,6 +212,9 @@ static bool parse(struct run *run, int argc, char **argv, double *patience)
 			break;
 		case '6':
 			memcpy(run->group, ipv6, sizeof(ipv6));
+			break;
+		case 'l':
+			run->leaves = true;
 			break;
 		case 's':
 			*patience = atof(optarg);

@@ -26,6 +26,12 @@ def test_connections_that_are_not_there_yet_are_waited_for(start_lab, pipe):
     assert send(lab, (3, 1, 2)) == [20, 20]
 
 
+def test_sender_that_leaves_at_once(start_lab, pipe):
+    """It is gone before anybody knows who is in the group."""
+    lab = start_lab(hosts=3, pipe=pipe)
+    assert send(lab, (3, 1, 2), "--leave") == [20, 20]
+
+
 def test_members_on_the_senders_host_and_elsewhere(start_lab):
     lab = start_lab(hosts=2, guests_per_host=2)
     assert send(lab, (1, 2, 3, 4)) == [20, 20, 20]

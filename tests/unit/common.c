@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "datapath/ud_receive.h"
 #include "model/objects.h"
 
 static struct t_env *env_new(void **state)
@@ -211,11 +212,11 @@ void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64
 	assert_true(fg_post_send(&end->qp, &wr));
 }
 
-void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
-	       uint32_t len)
+/* @sge: of @end's. */
+static void post_ud(struct fg_end *end, const uint8_t dgid[16], uint32_t qpn, uint32_t qkey,
+		    uint64_t wr_id, struct pvrdma_sge sge)
 {
-	struct pvrdma_av av = fg_av(&end->pd, to->gid, 0);
-	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
+	struct pvrdma_av av = fg_av(&end->pd, dgid, 0);
 	struct fg_wr wr = {
 		.wr_id = wr_id,
 		.opcode = PVRDMA_WR_SEND,
@@ -223,11 +224,24 @@ void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint
 		.sge = &sge,
 		.num_sge = 1,
 		.av = &av,
-		.remote_qpn = to->qp.qpn,
-		.remote_qkey = to->qp.type == PVR_QPT_GSI ? FG_GSI_QKEY : FG_QKEY,
+		.remote_qpn = qpn,
+		.remote_qkey = qkey,
 	};
 
 	assert_true(fg_post_send(&end->qp, &wr));
+}
+
+void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
+	       uint32_t len)
+{
+	post_ud(end, to->gid, to->qp.qpn, to->qp.type == PVR_QPT_GSI ? FG_GSI_QKEY : FG_QKEY,
+		wr_id, fg_sge(&end->mr, offset, len));
+}
+
+void t_send_group(struct fg_end *end, const uint8_t mgid[16], uint64_t wr_id, uint64_t offset,
+		  uint32_t len)
+{
+	post_ud(end, mgid, PVR_MULTICAST_QPN, FG_QKEY, wr_id, fg_sge(&end->mr, offset, len));
 }
 
 void t_run_ud(struct fg_host *host)

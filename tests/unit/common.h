@@ -104,6 +104,9 @@ void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64
 /* A UD datagram to @to. */
 void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
 	       uint32_t len);
+/* The same to a multicast group. */
+void t_send_group(struct fg_end *end, const uint8_t mgid[16], uint64_t wr_id, uint64_t offset,
+		  uint32_t len);
 /* As fg_run(), also until a datagram that may be for another host is known to be for nobody. */
 void t_run_ud(struct fg_host *host);
 /* An empty SEND number 7 from a, for which b posts a receive; @flags: PVR_SEND_*. */

@@ -33,20 +33,7 @@ static int setup(void **state)
 
 static void post_group(struct fg_end *from, uint64_t wr_id)
 {
-	struct pvrdma_av av = fg_av(&from->pd, group, 0);
-	struct pvrdma_sge sge = fg_sge(&from->mr, 0, 100);
-	struct fg_wr wr = {
-		.wr_id = wr_id,
-		.opcode = PVRDMA_WR_SEND,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = &sge,
-		.num_sge = 1,
-		.av = &av,
-		.remote_qpn = MULTICAST_QPN,
-		.remote_qkey = FG_QKEY,
-	};
-
-	assert_true(fg_post_send(&from->qp, &wr));
+	t_send_group(from, group, wr_id, 0, 100);
 }
 
 static void send_group(struct t_env *env, struct fg_end *from)

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Datagrams to other hosts whose queue pair is destroyed as soon as they are posted. */
+#include <stdlib.h>
+
+#include "common.h"
+
+#define GRH 40u
+#define LEN 100u
+#define KEPT 64u
+#define KEPT_BYTES (64u << 10)
+
+static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
+
+
+/* Three hosts with a guest each; the first one knows nothing of b. */
+static int setup(void **state)
+{
+	const struct fg_wire_config config = { .hosts = 3 };
+	struct t_env *env = calloc(1, sizeof(*env));
+
+	assert_non_null(env);
+	env->wire = fg_wire_create(&config);
+	env->host = fg_wire_host(env->wire, 0);
+	for (unsigned int i = 0; i < 3; i++)
+		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
+	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
+	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
+	fg_end_ready(&env->a);
+	fg_end_ready(&env->b);
+	fg_wire_directory(env->wire, false);
+	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
+	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
+	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
+	*state = env;
+	return 0;
+}
+
+static void recv_many(struct fg_end *end, unsigned int num)
+{
+	for (unsigned int i = 0; i < num; i++)
+		t_recv(end, i, 0, 4096 + GRH);
+}
+
+/* @num datagrams of LEN, LEN + 1, .. bytes to b, and the queue pair is gone before anything has run. */
+static void send_and_leave(struct t_env *env, unsigned int num)
+{
+	for (unsigned int i = 0; i < num; i++)
+		t_send_ud(&env->a, &env->b, i, 0, LEN + i);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+}
+
+static void expect_in_order(struct fg_end *end, unsigned int num)
+{
+	for (unsigned int i = 0; i < num; i++)
+		expect_recv(&end->rcq, i, LEN + i + GRH);
+	expect_no_cqe(&end->rcq);
+}
+
+static void test_they_are_sent_when_the_destination_is_known(void **state)
+{
+	struct t_env *env = *state;
+
+	recv_many(&env->b, 20);
+	send_and_leave(env, 20);
+	fg_settle(env->host, 100 * FG_MS);
+	expect_no_cqe(&env->b.rcq);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 20);
+}
+
+static void test_a_queue_pair_that_waits_already_leaves_them_too(void **state)
+{
+	struct t_env *env = *state;
+
+	recv_many(&env->b, 20);
+	for (unsigned int i = 0; i < 20; i++)
+		t_send_ud(&env->a, &env->b, i, 0, LEN + i);
+	fg_settle(env->host, 50 * FG_MS);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 20);
+}
+
+static void test_a_connection_is_waited_for(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_wire_directory(env->wire, true);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	recv_many(&env->b, 2);
+	send_and_leave(env, 2);
+	fg_settle(env->host, 50 * FG_MS);
+	expect_no_cqe(&env->b.rcq);
+	fg_wire_mend(env->wire, 0, 1, 0);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 2);
+}
+
+/* What can be sent at once is, to the same host as to others. */
+static void test_destroying_sends_what_was_posted(void **state)
+{
+	struct t_env *env = *state;
+
+	fg_wire_directory(env->wire, true);
+	fg_run(env->host);
+	recv_many(&env->b, 3);
+	recv_many(&env->a, 1);
+	for (unsigned int i = 0; i < 3; i++)
+		t_send_ud(&env->a, &env->b, i, 0, LEN + i);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 3);
+}
+
+/* The guest gets its memory back, and may use it for something else. */
+static void test_payload_is_that_of_when_it_was_destroyed(void **state)
+{
+	struct t_env *env = *state;
+
+	memset(env->a.buf.va, 0x5a, LEN);
+	recv_many(&env->b, 1);
+	send_and_leave(env, 1);
+	memset(env->a.buf.va, 0xff, LEN);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 1);
+	for (unsigned int i = 0; i < LEN; i++)
+		assert_int_equal(env->b.buf.va[GRH + i], 0x5a);
+}
+
+static void test_they_do_not_wait_for_long(void **state)
+{
+	struct t_env *env = *state;
+	unsigned int asked;
+
+	recv_many(&env->b, 2);
+	send_and_leave(env, 2);
+	fg_settle(env->host, 210 * FG_MS);
+	asked = fg_wire_resolves(env->wire, 0);
+	fg_settle(env->host, 100 * FG_MS);
+	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* Who has waited in vain just now does not wait again, neither here nor in its ring. */
+static void test_after_a_wait_in_vain_nothing_is_kept(void **state)
+{
+	struct t_env *env = *state;
+
+	recv_many(&env->b, 3);
+	t_send_ud(&env->a, &env->b, 1, 0, LEN);
+	fg_settle(env->host, 210 * FG_MS);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	send_and_leave(env, 2);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_no_more_than_64_are_kept(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end second;
+
+	fg_end_open(&second, env->g[0], PVR_QPT_UD);
+	fg_end_ready(&second);
+	recv_many(&env->b, KEPT - 2);
+	send_and_leave(env, KEPT - 2);
+	for (unsigned int i = 0; i < 10; i++)
+		t_send_ud(&second, &env->b, i, 0, 8);
+	expect_ok(fg_qp_destroy(&second.qp));
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, KEPT - 2);
+	assert_int_equal(fg_stats(env->g[1]).ud_dropped, 2); /* for want of a receive request */
+}
+
+static void test_no_more_than_64_kib_are_kept(void **state)
+{
+	const unsigned int num = 20;
+	struct t_env *env = *state;
+
+	recv_many(&env->b, num);
+	for (unsigned int i = 0; i < num; i++)
+		t_send_ud(&env->a, &env->b, i, 0, 4096);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	assert_int_equal(fg_cq_drain(&env->b.rcq), KEPT_BYTES / 4096);
+}
+
+/* As many as there is room for, and they get lost; then there is a new queue pair. */
+static void fill(struct t_env *env, uint32_t len)
+{
+	for (unsigned int i = 0; i < KEPT; i++)
+		t_send_ud(&env->a, &env->b, i, 0, len);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	fg_settle(env->host, 300 * FG_MS);
+	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
+	fg_end_ready(&env->a);
+}
+
+static void test_room_is_there_again_afterwards(void **state)
+{
+	struct t_env *env = *state;
+
+	fill(env, 4096);
+	fill(env, 8);
+	recv_many(&env->b, 20);
+	send_and_leave(env, 20);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 20);
+}
+
+static void test_reset_of_the_adapter_drops_them(void **state)
+{
+	struct t_env *env = *state;
+	unsigned int asked;
+
+	recv_many(&env->b, 2);
+	send_and_leave(env, 2);
+	asked = fg_wire_resolves(env->wire, 0);
+	pvr_adapter_reset(env->g[0]->adapter);
+	/* Nobody wants to know where to send them any more. */
+	fg_settle(env->host, 100 * FG_MS);
+	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_no_cqe(&env->b.rcq);
+}
+
+static void test_link_that_is_down_drops_them(void **state)
+{
+	struct t_env *env = *state;
+
+	recv_many(&env->b, 2);
+	send_and_leave(env, 2);
+	pvr_adapter_set_link(env->g[0]->adapter, false);
+	fg_settle(env->host, 10 * FG_MS);
+	pvr_adapter_set_link(env->g[0]->adapter, true);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_no_cqe(&env->b.rcq);
+}
+
+/* A driver that has written nonsense into its ring: there is nobody to tell any more. */
+static void test_wild_index_is_no_event(void **state)
+{
+	struct t_env *env = *state;
+
+	env->a.qp.ring->tx.prod_tail = 0x7fffffff;
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	fg_run(env->host);
+	expect_no_event(env->g[0]);
+}
+
+/* --------------------------------------------------------------------- multicast */
+
+static void join(struct fg_end *end, unsigned int num)
+{
+	expect_ok(fg_qp_attach(&end->qp, group));
+	recv_many(end, num);
+}
+
+static void send_to_group_and_leave(struct t_env *env, unsigned int num)
+{
+	for (unsigned int i = 0; i < num; i++)
+		t_send_group(&env->a, group, i, 0, LEN + i);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+}
+
+/* Another one of the sender's host, who need not wait; and one of each other host. */
+static void test_all_members_get_them_once(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end near, c;
+
+	fg_end_open(&near, env->g[0], PVR_QPT_UD);
+	fg_end_open(&c, env->g[2], PVR_QPT_UD);
+	fg_end_ready(&near);
+	fg_end_ready(&c);
+	join(&near, 20);
+	join(&env->b, 20);
+	join(&c, 20);
+	send_to_group_and_leave(env, 20);
+	fg_settle(env->host, 20 * FG_MS);
+	expect_in_order(&near, 20);
+	expect_no_cqe(&c.rcq);
+	fg_wire_directory(env->wire, true);
+	fg_settle(env->host, 10 * FG_MS);
+	expect_in_order(&env->b, 20);
+	expect_in_order(&c, 20);
+	expect_no_cqe(&near.rcq);
+}
+
+static void test_members_that_can_be_reached_get_them_in_the_end(void **state)
+{
+	struct t_env *env = *state;
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[2], PVR_QPT_UD);
+	fg_end_ready(&c);
+	fg_wire_directory(env->wire, true);
+	join(&env->b, 2);
+	join(&c, 2);
+	fg_wire_cut(env->wire, 0, 1, 0);
+	send_to_group_and_leave(env, 2);
+	fg_settle(env->host, 190 * FG_MS);
+	expect_no_cqe(&c.rcq);
+	fg_settle(env->host, 20 * FG_MS);
+	expect_in_order(&c, 2);
+	expect_no_cqe(&env->b.rcq);
+}
+
+int main(void)
+{
+#define U(test) cmocka_unit_test_setup_teardown(test, setup, t_teardown)
+	const struct CMUnitTest tests[] = {
+		U(test_they_are_sent_when_the_destination_is_known),
+		U(test_a_queue_pair_that_waits_already_leaves_them_too),
+		U(test_a_connection_is_waited_for),
+		U(test_destroying_sends_what_was_posted),
+		U(test_payload_is_that_of_when_it_was_destroyed),
+		U(test_they_do_not_wait_for_long),
+		U(test_after_a_wait_in_vain_nothing_is_kept),
+		U(test_no_more_than_64_are_kept),
+		U(test_no_more_than_64_kib_are_kept),
+		U(test_room_is_there_again_afterwards),
+		U(test_reset_of_the_adapter_drops_them),
+		U(test_link_that_is_down_drops_them),
+		U(test_wild_index_is_no_event),
+		U(test_all_members_get_them_once),
+		U(test_members_that_can_be_reached_get_them_in_the_end),
+	};
+
+	fg_default_ext = PVR_EXT_MCAST;
+	return T_MAIN(tests);
+}
