@@ -30,22 +30,12 @@ PAIRWISE = [
         pingpong 18516 2 3 -c -s 65536 -n 100 & two=$!
         pingpong 18517 3 1 -c -s 1 -n 200 & three=$!
         all $one $two $three""", 120),
-    # Nodes 1 and 2 are in the group, node 3 sends to it, all at once, and they wait for so many. Datagrams may be lost
-    # while three VMs and three daemons share two cores, so it sends again, five times at most; that none is lost
-    # otherwise is for tests/hosts/test_group.py.
+    # Nodes 1 and 2 are in the group, node 3 sends to it, all at once. Who misses one of them waits for ever.
     Step("multicast", """
         group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
-        if [ $NODE = 3 ]; then
-            await joined1; await joined2
-            for round in 1 2 3 4 5; do
-                $group -s || exit
-                echo "sent: $round"
-                until_true 50 raised got1 && until_true 50 raised got2 && exit
-            done
-            exit 1
-        fi
+        if [ $NODE = 3 ]; then await joined1; await joined2; $group -s; exit; fi
         stdbuf -oL $group >/tmp/mckey & pid=$!
-        until_true 100 grep joined /tmp/mckey && raise joined$NODE && wait $pid && raise got$NODE""", 120),
+        until_true 100 grep joined /tmp/mckey && raise joined$NODE && wait $pid""", 120),
     Step("complaints", "! complaints"),
 ]
 
