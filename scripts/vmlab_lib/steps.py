@@ -14,6 +14,7 @@ from .initramfs import GUEST_SCRIPTS
 
 RUN_STEPS = GUEST_SCRIPTS / "run-steps"
 TAIL = 40
+LAST_WORDS = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,12 +36,20 @@ class Outcome:
     milliseconds: int
     text: str
 
-    def tail(self):
+    def _end(self):
         status = "did not run" if self.status is None else f"status {self.status}"
+        return f"node{self.node}: {status}, {self.milliseconds / 1000:.1f} s"
+
+    def tail(self):
         lines = self.text.splitlines()
         left_out = [f"... {len(lines) - TAIL} lines before"] if len(lines) > TAIL else []
-        return "\n".join([f"node{self.node}: {status}, {self.milliseconds / 1000:.1f} s",
-                          *(f"  {line}" for line in left_out + lines[-TAIL:])])
+        return "\n".join([self._end(), *(f"  {line}" for line in left_out + lines[-TAIL:])])
+
+    def blame(self):
+        """One line: how it ended, and its last words, those that are repeated only once."""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        last = list(dict.fromkeys(reversed(lines)))[:LAST_WORDS]
+        return ": ".join([self._end(), " | ".join(line[:100] for line in reversed(last))])
 
 
 def put(share, steps):

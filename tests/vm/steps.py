@@ -32,7 +32,10 @@ class Run:
         return outcomes
 
     def explain(self, name, why=""):
-        texts = [f"{name}: {why or 'failed'}", *(outcome.tail() for outcome in self[name])]
+        outcomes = self[name]
+        # The first line is what a summary shows, maybe on a machine that keeps nothing else.
+        why = why or "; ".join(outcome.blame() for outcome in outcomes if outcome.status != 0)
+        texts = [f"{name}: {why or 'failed'}", *(outcome.tail() for outcome in outcomes)]
         if self.result.status != 0:
             texts.append(f"vmlab: {self.result.error}")
             texts += self.result.stderr.splitlines()[-TAIL:]
