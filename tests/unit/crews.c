@@ -59,12 +59,16 @@ static void stop(struct t_crews *crews)
 	}
 }
 
-void t_crews_exit(struct t_crews *crews)
+int t_crews_teardown(void **state)
 {
+	struct t_crews *crews = *state;
+
 	stop(crews);
 	for (unsigned int i = 0; i < 4; i++)
 		fg_guest_destroy(crews->guest[i % 2][i / 2]);
 	fg_wire_destroy(crews->wire);
+	test_free(crews);
+	return 0;
 }
 
 static void *talk(void *opaque)

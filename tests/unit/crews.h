@@ -21,7 +21,8 @@ struct t_crews {
 void t_crews_init(struct t_crews *crews);
 /* Their hosts have RDMA NICs that read, too, and it is their connections that break then. */
 void t_crews_init_nics(struct t_crews *crews);
-void t_crews_exit(struct t_crews *crews);
+/* Of cmocka: *state is test_malloc()ed, and begins with the crews. */
+int t_crews_teardown(void **state);
 /* From here on nothing may call fg_run(), until t_crews_talk() has returned. */
 void t_crews_start(struct t_crews *crews);
 

@@ -30,7 +30,7 @@ struct pair {
 };
 
 struct talkers {
-	struct t_crews crews;
+	struct t_crews crews; /* first, for t_crews_teardown() */
 	struct pair pair[2]; /* one on each worker */
 };
 
@@ -72,15 +72,6 @@ static int setup(void **state)
 	}
 	t_crews_start(&talkers->crews);
 	*state = talkers;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct talkers *talkers = *state;
-
-	t_crews_exit(&talkers->crews);
-	test_free(talkers);
 	return 0;
 }
 
@@ -236,11 +227,12 @@ static void test_memory_is_taken_back_under_the_workers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_nics_read_under_the_workers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nics_connections_break_under_the_workers, setup,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_nics_read_under_the_workers, setup,
+						t_crews_teardown),
+		cmocka_unit_test_setup_teardown(test_nics_connections_break_under_the_workers,
+						setup, t_crews_teardown),
 		cmocka_unit_test_setup_teardown(test_memory_is_taken_back_under_the_workers, setup,
-						teardown),
+						t_crews_teardown),
 	};
 
 	return T_MAIN(tests);

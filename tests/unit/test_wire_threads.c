@@ -24,7 +24,7 @@ struct pair {
 };
 
 struct talkers {
-	struct t_crews crews;
+	struct t_crews crews; /* first, for t_crews_teardown() */
 	struct pair pair[2]; /* one on each worker */
 };
 
@@ -52,15 +52,6 @@ static int setup(void **state)
 		open_side(&talkers->pair[i % 2].side[i / 2], talkers->crews.guest[i % 2][i / 2]);
 	t_crews_start(&talkers->crews);
 	*state = talkers;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct talkers *talkers = *state;
-
-	t_crews_exit(&talkers->crews);
-	test_free(talkers);
 	return 0;
 }
 
@@ -149,9 +140,10 @@ static void test_connections_break_under_the_workers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_workers_share_a_connection, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_workers_share_a_connection, setup,
+						t_crews_teardown),
 		cmocka_unit_test_setup_teardown(test_connections_break_under_the_workers, setup,
-						teardown),
+						t_crews_teardown),
 	};
 
 	return T_MAIN(tests);
