@@ -44,7 +44,7 @@ OTHERS = [
          nodes="$NODE $NODE"),
     pair("rdma_server-and-rdma_client-to-oneself", 7471, "rdma_server", "rdma_client -s $MY_IP", nodes="$NODE $NODE"),
 ]
-# Debian 12's rping would lose clients that come at the same time, so this is a later one.
+# Debian 12's rping would lose clients that come at the same time, so this is a later one, which is mended, too.
 AT_ONCE = Step("rping-64-at-once", """
     install -m 755 $SHARE/rping /usr/local/bin/later-rping
     server_command=(as_user "later-rping -s -P")
