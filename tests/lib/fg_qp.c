@@ -304,7 +304,7 @@ uint32_t fg_qp_to_rtr(struct fg_qp *qp, const struct fg_conn *conn, const uint8_
 	if (is_connected(qp)) {
 		attr.path_mtu = c->mtu;
 		attr.dest_qp_num = dest_qpn;
-		attr.rq_psn = PSN_BASE;
+		attr.rq_psn = PSN_BASE + c->psn;
 		attr.max_dest_rd_atomic = c->max_dest_rd_atomic;
 		attr.min_rnr_timer = c->min_rnr_timer;
 		attr.ah_attr.sgid_index = c->sgid_index;
@@ -324,7 +324,7 @@ uint32_t fg_qp_to_rts(struct fg_qp *qp, const struct fg_conn *conn)
 	const struct fg_conn *c = conn ? conn : &fg_conn_default;
 	struct pvr_qp_attr attr = {
 		.qp_state = PVR_QPS_RTS,
-		.sq_psn = PSN_BASE,
+		.sq_psn = PSN_BASE + c->psn,
 		.timeout = c->timeout,
 		.retry_cnt = c->retry_cnt,
 		.rnr_retry = c->rnr_retry,

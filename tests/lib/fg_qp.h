@@ -52,6 +52,7 @@ struct fg_conn {
 	uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer;
 	uint8_t max_rd_atomic, max_dest_rd_atomic;
 	uint8_t sgid_index;
+	uint32_t psn; /* both ends begin so far behind the usual one */
 };
 
 /* MTU 1024, all access, timeout 14, 7 retries, RNR for ever, timer 12, depth 16. */

@@ -149,6 +149,7 @@ static void expect_untouched(struct side *side)
 static void give_again(struct side *side, struct side *other)
 {
 	struct fg_end *ends[] = { &side->spare, &other->spare };
+	struct fg_conn conn = fg_conn_default;
 
 	expect_untouched(side);
 	must(fg_mr_create(&side->spare.pd, &side->spare.buf, FG_ACCESS_ALL, &side->spare.mr), "MR");
@@ -158,7 +159,9 @@ static void give_again(struct side *side, struct side *other)
 		fg_cq_drain(&ends[i]->rcq);
 		forgive(ends[i]->guest);
 	}
-	fg_end_connect(ends[0], ends[1], NULL);
+	/* What is still on its way must not pass for a request of the new connection. */
+	conn.psn = (side->taken + other->taken) * 0x1000;
+	fg_end_connect(ends[0], ends[1], &conn);
 	side->gone = 0;
 }
 
