@@ -20,6 +20,11 @@ def test_blame_has_repeated_words_once():
         ": what went wrong | DISCONNECT EVENT... | the client ended with status 123")
 
 
+def test_blame_leaves_out_what_the_kernel_said():
+    text = "what went wrong\ndmesg: [    3.8] port 1: active\n"
+    assert Outcome(1, 1, 0, text).blame() == "node1: status 1, 0.0 s: what went wrong"
+
+
 def test_blame_of_a_step_that_did_not_run():
     assert Outcome(1, None, 0, "").blame() == "node1: did not run, 0.0 s: "
 

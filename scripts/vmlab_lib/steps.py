@@ -46,8 +46,8 @@ class Outcome:
         return "\n".join([self._end(), *(f"  {line}" for line in left_out + lines[-TAIL:])])
 
     def blame(self):
-        """One line: how it ended, and its last words, those that are repeated only once."""
-        lines = [line.strip() for line in self.text.splitlines() if line.strip()]
+        """One line: how it ended, and its own last words, those that are repeated only once."""
+        lines = [line.strip() for line in self.text.splitlines() if line.strip() and not line.startswith("dmesg: ")]
         last = list(dict.fromkeys(reversed(lines)))[:LAST_WORDS]
         return ": ".join([self._end(), " | ".join(line[:100] for line in reversed(last))])
 
