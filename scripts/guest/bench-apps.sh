@@ -25,7 +25,7 @@ use_pvrdma()
 
 use_rxe()
 {
-	no_pvrdma && no_rxe && rdma link add rxe0 type rxe netdev "$NETDEV" && until_true 100 test -n "$(gid_index_of rxe0)"
+	no_pvrdma && no_rxe && rdma link add rxe0 type rxe netdev "$NETDEV" && until_true 100 has_ip_gid rxe0
 }
 
 use_tcp() { no_rxe && no_pvrdma; }

@@ -15,7 +15,7 @@ set_up_devices()
 {
 	dmesg -n 1
 	modprobe rdma_rxe && rdma link add rxe0 type rxe netdev "$NETDEV" &&
-		until_true 50 test -n "$(gid_index_of rxe0)" || return
+		until_true 50 has_ip_gid rxe0 || return
 	{
 		echo "declare -A device=([pvrdma]=$RDMA_DEV [rxe]=rxe0)"
 		echo "declare -A gid=([pvrdma]=$GID_INDEX [rxe]=$(gid_index_of rxe0))"

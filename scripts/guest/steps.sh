@@ -110,10 +110,12 @@ serve()
 	return $status
 }
 
-# talk PORT SERVER CLIENT COMMAND...: "COMMAND -p PORT" meets "COMMAND -p PORT nodeSERVER".
+# talk PORT SERVER CLIENT COMMAND...: "COMMAND -p PORT" meets "COMMAND -p PORT nodeSERVER". In front of the client's goes
+# the array client_env.
 talk()
 {
-	local server_command=("${@:4}" -p "$1") client_command=("${@:4}" -p "$1" "${server_name:-node$2}")
+	local server_command=("${@:4}" -p "$1")
+	local client_command=("${client_env[@]}" "${@:4}" -p "$1" "${server_name:-node$2}")
 	meet "$1" "$2" "$3"
 }
 
@@ -203,3 +205,6 @@ gid_index_of()
 		! grep -q ^0000:0000:0000:0000:0000:ffff: "$port/gids/$index" || echo "$index"
 	done
 }
+
+# has_ip_gid DEVICE: whether there is one, for until_true. Those of a new device come after a while.
+has_ip_gid() { [ -n "$(gid_index_of "$1")" ]; }

@@ -18,7 +18,7 @@ make_nic()
 	sysctl -qw net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2
 	modprobe -a ib_uverbs rdma_rxe macvlan && ip link add $nic link "$NETDEV" type macvlan &&
 		ip address add "10.78.0.$NODE/24" dev $nic && ip link set $nic up &&
-		rdma link add rxe0 type rxe netdev $nic && until_true 100 test -n "$(gid_index_of rxe0)"
+		rdma link add rxe0 type rxe netdev $nic && until_true 100 has_ip_gid rxe0
 }
 
 # The guests' own libraries fit their libibverbs' drivers; the host's are for what the host has built.

@@ -81,7 +81,7 @@ LINK = Step("link", "rdma link show; ls /dev/infiniband")
 IDLE = Step("idle", "[ $NODE != 1 ] || raise now; await now.seen")
 COMPARE = Step("compare", """
     modprobe rdma_rxe && rdma link add rxe0 type rxe netdev $NETDEV &&
-        until_true 50 test -n "$(gid_index_of rxe0)" || exit
+        until_true 50 has_ip_gid rxe0 || exit
     port=18515
     for round in 1 2 3; do
         for device in pvrdma:$RDMA_DEV:$GID_INDEX:2000 rxe:rxe0:$(gid_index_of rxe0):200; do
