@@ -10,6 +10,8 @@ from conftest import ROOT, Result, Vmlab
 from vmlab_lib import steps as vmlab_steps
 from vmlab_lib.steps import RUN_STEPS, TAIL, Step  # noqa: F401 (the tests' Step is vmlab's)
 
+# For perftest's -R, see tests/guest/late_connect.c.
+LATE_CONNECT = "client_env=(env LD_PRELOAD=$SHARE/late_connect.so)\n"
 GUEST_SOURCES = pathlib.Path(__file__).parent / "guest_src"
 
 
@@ -87,7 +89,7 @@ def guest_programs(tmp_path_factory):
                     ROOT / "include", "-o", poke,
                     GUEST_SOURCES / "bar_poke.c"], check=True)
     names = ("pvr_verify", "pvr_peerdeath", "pvr_errno", "pvr_many", "pvr_faults", "pvr_regions", "pvr_cm",
-             "pvr_mpi")
+             "pvr_mpi", "late_connect.so")
     return [*(folder / name for name in names), poke]
 
 

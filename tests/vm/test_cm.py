@@ -7,7 +7,7 @@ import re
 import applications
 import pytest
 from bench_lib.apps import examples
-from steps import Step, guest_programs, ids, run_steps
+from steps import LATE_CONNECT, Step, guest_programs, ids, run_steps
 from test_vanish import pvrdmactl
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,7 @@ AT_ONCE = Step("rping-64-at-once", """
     server_command=(as_user "later-rping -s -P")
     client_command=(as_user "seq 64 | xargs -P 64 -I_ later-rping -c -a node1 -V -C 100")
     serve 7174 1 2""", 120)
-PERFTESTS = [Step(f"{program}-R", f"perftest 18515 1 2 {program} -R -n 100")
+PERFTESTS = [Step(f"{program}-R", f"{LATE_CONNECT}perftest 18515 1 2 {program} -R -n 100")
              for kind in ("write", "read", "send") for program in (f"ib_{kind}_bw", f"ib_{kind}_lat")]
 
 

@@ -3,11 +3,12 @@
 
 import applications
 import pytest
-from steps import Step, ids, run_steps
+from steps import Step, guest_programs, ids, run_steps
 
 pytestmark = pytest.mark.slow
 
 VLAN = Step("vlan", """
+    install -m 755 $SHARE/late_connect.so /usr/local/lib || exit
     modprobe 8021q && ip link add link $NETDEV name vlan5 type vlan id 5 && ip link set vlan5 up &&
         ip address add 10.78.0.$NODE/24 dev vlan5 || exit
     until_true 50 sh -c "grep -qi 0a4e:000$NODE /sys/class/infiniband/$RDMA_DEV/ports/1/gids/*"
@@ -31,14 +32,15 @@ STEPS = [
     VLAN,
     over_vlan("rping-over-vlan", 7174, "rping -s -V -C 50", "rping -c -a 10.78.0.1 -V -C 50"),
     over_vlan("udaddy-over-vlan", 7174, "udaddy -c 4", "udaddy -s 10.78.0.1 -c 4"),
-    over_vlan("ib_write_bw-over-vlan", 18515, "ib_write_bw -R -n 100", "ib_write_bw -R -n 100 10.78.0.1"),
+    over_vlan("ib_write_bw-over-vlan", 18515, "ib_write_bw -R -n 100", "LD_PRELOAD=/usr/local/lib/late_connect.so ib_write_bw -R -n 100 10.78.0.1"),
     Step("complaints", "! complaints"),
 ]
 
 
 @pytest.fixture(scope="module")
 def netdev(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("cm-netdev"), STEPS, nic="vmxnet3")
+    return run_steps(tmp_path_factory.mktemp("cm-netdev"), STEPS, nic="vmxnet3",
+                     files=guest_programs(tmp_path_factory))
 
 
 @pytest.mark.parametrize("step", ids(STEPS))

@@ -4,7 +4,7 @@
 import re
 
 import pytest
-from steps import Step, guest_programs, ids, run_steps
+from steps import LATE_CONNECT, Step, guest_programs, ids, run_steps
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +18,7 @@ COMMON = [
       for program in ("ib_write_bw", "ib_read_bw", "ib_send_bw")),
     *(Step(program, f"perftest 18515 1 2 {program} -s 8 -n 300") for program in ("ib_write_lat", "ib_send_lat",
                                                                                 "ib_read_lat", "ib_atomic_lat")),
-    Step("rdma_cm", "perftest 18515 1 2 ib_write_bw -R -s 65536 -n 100"),
+    Step("rdma_cm", LATE_CONNECT + "perftest 18515 1 2 ib_write_bw -R -s 65536 -n 100"),
     Step("rping", "talk 7174 1 2 rping_end"),
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --iterations 300", 180),
     Step("complaints", "! complaints"),

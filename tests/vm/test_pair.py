@@ -8,7 +8,7 @@ import time
 
 import pytest
 from conftest import ROOT
-from steps import Step, guest_programs, ids, pids_of, run_steps
+from steps import LATE_CONNECT, Step, guest_programs, ids, pids_of, run_steps
 from vmlab_lib.process import cpu_nanoseconds
 
 pytestmark = pytest.mark.slow
@@ -57,8 +57,8 @@ CONNECTIONS = [
         if [ $NODE = 2 ]; then await joined; $group -s; exit; fi
         stdbuf -oL $group >/tmp/mckey & pid=$!
         until_true 100 grep joined /tmp/mckey && raise joined && wait $pid"""),
-    Step("ib_send_lat-rdma_cm", "perftest 18515 1 2 ib_send_lat -R -s 64 -n 100"),
-    Step("ib_write_bw-rdma_cm", "perftest 18515 2 1 ib_write_bw -R -s 65536 -n 100"),
+    Step("ib_send_lat-rdma_cm", LATE_CONNECT + "perftest 18515 1 2 ib_send_lat -R -s 64 -n 100"),
+    Step("ib_write_bw-rdma_cm", LATE_CONNECT + "perftest 18515 2 1 ib_write_bw -R -s 65536 -n 100"),
 ]
 
 # Bad input: users.
