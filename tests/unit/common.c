@@ -126,6 +126,20 @@ int t_setup_gsi_ready(void **state)
 	return setup_ready(state, PVR_QPT_GSI);
 }
 
+struct t_env *t_env_of_hosts(void **state, const struct fg_wire_config *config)
+{
+	struct t_env *env = calloc(1, sizeof(*env));
+
+	if (!env)
+		fg_die("out of memory");
+	env->wire = fg_wire_create(config);
+	env->host = fg_wire_host(env->wire, 0);
+	for (unsigned int i = 0; i < config->hosts; i++)
+		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
+	*state = env;
+	return env;
+}
+
 int t_teardown(void **state)
 {
 	struct t_env *env = *state;

@@ -15,16 +15,10 @@
 /* One step of the wire moves a few KB only. */
 static int t_setup_narrow(void **state)
 {
-	const struct fg_wire_config config = { .chunk = 16384, .buffer = 4000 };
-	struct t_env *env = calloc(1, sizeof(*env));
+	const struct fg_wire_config config = { .hosts = 2, .chunk = 16384, .buffer = 4000 };
+	struct t_env *env = t_env_of_hosts(state, &config);
 
-	assert_non_null(env);
-	env->wire = fg_wire_create(&config);
-	env->host = fg_wire_host(env->wire, 0);
-	for (unsigned int i = 0; i < 2; i++)
-		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
 	fg_wire_run(env->wire);
-	*state = env;
 	return 0;
 }
 

@@ -4,8 +4,6 @@
  * test_peer_gone's, which also runs with two hosts.
  */
 #include <endian.h>
-#include <stdlib.h>
-
 #include "common.h"
 #include "fg_forger.h"
 #include "transport/wire.h"
@@ -16,17 +14,11 @@
 static int setup_wire(void **state, bool old)
 {
 	const struct fg_wire_config config = { .hosts = 3, .old = old };
-	struct t_env *env = calloc(1, sizeof(*env));
+	struct t_env *env = t_env_of_hosts(state, &config);
 
-	assert_non_null(env);
-	env->wire = fg_wire_create(&config);
-	env->host = fg_wire_host(env->wire, 0);
-	for (unsigned int i = 0; i < 3; i++)
-		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->b, NULL);
-	*state = env;
 	return 0;
 }
 

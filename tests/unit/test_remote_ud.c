@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Datagrams between hosts: what differs from those on one host. See also the -wire tests. */
-#include <stdlib.h>
-
 #include "common.h"
 #include "fg_forger.h"
 #include "transport/wire.h"
@@ -16,18 +14,12 @@ static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 static int setup(void **state)
 {
 	const struct fg_wire_config config = { .hosts = 3, .buffer = 65536 };
-	struct t_env *env = calloc(1, sizeof(*env));
+	struct t_env *env = t_env_of_hosts(state, &config);
 
-	assert_non_null(env);
-	env->wire = fg_wire_create(&config);
-	env->host = fg_wire_host(env->wire, 0);
-	for (unsigned int i = 0; i < 3; i++)
-		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
 	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
 	fg_end_ready(&env->a);
 	fg_end_ready(&env->b);
-	*state = env;
 	return 0;
 }
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Datagrams to other hosts whose queue pair is destroyed as soon as they are posted. */
-#include <stdlib.h>
-
 #include "common.h"
 
 #define GRH 40u
@@ -11,18 +9,12 @@
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 
-
 /* Three hosts with a guest each; the first one knows nothing of b. */
 static int setup(void **state)
 {
 	const struct fg_wire_config config = { .hosts = 3 };
-	struct t_env *env = calloc(1, sizeof(*env));
+	struct t_env *env = t_env_of_hosts(state, &config);
 
-	assert_non_null(env);
-	env->wire = fg_wire_create(&config);
-	env->host = fg_wire_host(env->wire, 0);
-	for (unsigned int i = 0; i < 3; i++)
-		env->g[i] = fg_guest_start(fg_wire_host(env->wire, i), i + 1);
 	fg_end_open(&env->a, env->g[0], PVR_QPT_UD);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_UD);
 	fg_end_ready(&env->a);
@@ -31,7 +23,6 @@ static int setup(void **state)
 	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
 	fg_gid_from_ipv4(env->b.gid, 10, 0, 0, 2);
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
-	*state = env;
 	return 0;
 }
 
