@@ -99,24 +99,24 @@ GOOD = [*PINGPONGS, *PERFTESTS, *CONNECTIONS, NO_EXTENSIONS, ERRNO, COMPLAINTS]
 STEPS = [DEVINFO, LINK, IDLE, *GOOD, SMALL_MEMLOCK, NO_PROVIDER, COMPARE]
 
 
-IDLE_TRIES = 8
+# Each driver reads a register every 5 s, to see whether the device is there yet, and half a second later the daemon is woken
+# once more: however the two take turns, they leave it 2 s.
+IDLE_SECONDS = 1.8
 
 
 def idle_daemon(vmlab_pid):
-    """The CPU time that pvrdmad uses in each second of two idle VMs, until it uses none.
-
-    Each driver reads a register every 5 s, to see whether the device is there yet: so one of a few seconds in a row is
-    without such a read.
-    """
+    """For how many seconds pvrdmad uses no CPU at all, with two idle VMs; it is looked at until that is enough."""
     daemon, = pids_of(vmlab_pid, "pvrdmad")
-    used = []
-    for _ in range(IDLE_TRIES):
-        before = cpu_nanoseconds(daemon)
-        time.sleep(1)
-        used.append(cpu_nanoseconds(daemon) - before)
-        if not used[-1]:
-            break
-    return used
+    used, longest = cpu_nanoseconds(daemon), 0
+    begin = since = time.monotonic()
+    while longest < IDLE_SECONDS and time.monotonic() < begin + 12:
+        time.sleep(0.1)
+        now, before = time.monotonic(), used
+        used = cpu_nanoseconds(daemon)
+        if used != before:
+            since = now
+        longest = max(longest, now - since)
+    return longest
 
 
 @pytest.fixture(scope="module")
@@ -182,9 +182,8 @@ def test_there_is_a_device_for_user_mads(pair):
 
 def test_idle_daemon_uses_no_cpu(pair):
     pair.check("idle")
-    used = pair.seen["idle.now"]
-    assert used[-1] == 0, f"pvrdmad used {used} ns of CPU within a second each of idle VMs"
-    assert sum(used) < len(used) * 1_000_000, f"pvrdmad used {used} ns of CPU, expected below 0.1 % of each second"
+    longest = pair.seen["idle.now"]
+    assert longest >= IDLE_SECONDS, f"pvrdmad used no CPU for {longest:.1f} s, expected {IDLE_SECONDS} s of idle VMs"
 
 
 def test_small_memlock_is_an_error_with_a_reason(pair):
