@@ -149,22 +149,14 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_peers;
 	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default",
 			      adapter);
-	if (ret == -EADDRINUSE) {
-		snprintf(err, err_size, "another adapter of its fabric has this MAC address");
-		goto err_orphans_said;
-	}
+	if (ret == -EADDRINUSE)
+		why = "another adapter of its fabric has this MAC address";
 	if (ret)
 		goto err_orphans;
 	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
 	pvr_worker_add(&engine->workers[config->worker], adapter);
 	return adapter;
 
-err_orphans_said:
-	pvr_ud_orphans_exit(adapter);
-	pvr_peers_exit(adapter);
-	pvr_events_exit(adapter);
-	adapter_free(adapter);
-	return NULL;
 err_orphans:
 	pvr_ud_orphans_exit(adapter);
 err_peers:
@@ -174,7 +166,7 @@ err_events:
 err_free:
 	adapter_free(adapter);
 err_memory:
-	snprintf(err, err_size, "out of memory");
+	snprintf(err, err_size, "%s", why ? why : "out of memory");
 	return NULL;
 }
 
