@@ -237,9 +237,6 @@ static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_
 	}, turn);
 }
 
-/* How to get to another host may be known by then, if nobody has said so before. */
-#define UD_LATER_NS 2000000ull
-
 /* Datagrams do not wait for receivers: they arrive or are dropped. */
 static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
 {
@@ -253,7 +250,7 @@ static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct tur
 		return STEP_BUSY;
 	if (sent == PVR_UD_LATER) {
 		__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
-		await_answer(qp, UD_LATER_NS);
+		await_answer(qp, PVR_UD_LATER_NS);
 		return STEP_STOP;
 	}
 	if (status != PVRDMA_WC_SUCCESS)

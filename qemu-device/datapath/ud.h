@@ -5,6 +5,9 @@
 
 #include "datapath/queue.h"
 
+/* Who waits tries again so much later: how to get there may be known by then. */
+#define PVR_UD_LATER_NS 2000000ull
+
 enum pvr_ud_sent {
 	PVR_UD_SENT, /* or it cannot be, or got lost */
 	PVR_UD_BUSY, /* a receiver's adapter is: again in another turn */

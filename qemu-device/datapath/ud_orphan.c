@@ -5,13 +5,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "datapath/ud.h"
 #include "model/adapter.h"
 #include "transport/remote_ud.h"
 
 #define ORPHANS_MAX 64
 #define BYTES_MAX (64u << 10)
-/* Between two looks whether they can be sent. */
-#define LOOK_NS 2000000ull
 
 struct pvr_ud_orphan {
 	TAILQ_ENTRY(pvr_ud_orphan) link;
@@ -41,7 +40,7 @@ void pvr_ud_orphans_exit(struct pvr_adapter *adapter)
 static void look_later(struct pvr_adapter *adapter)
 {
 	pvr_timer_set(&adapter->timers, &adapter->orphans.timer,
-		      pvr_now(adapter->engine) + LOOK_NS);
+		      pvr_now(adapter->engine) + PVR_UD_LATER_NS);
 }
 
 static void drop(struct pvr_adapter *adapter, struct pvr_ud_orphan *orphan)
