@@ -20,7 +20,7 @@
 #define PVR_OUTBOX_RESERVE (64u << 10)
 /* A payload up to this is copied rather than sent from where it is ... */
 #define PVR_OUTBOX_SMALL 4096u
-/* ... and from this on it is lent, since each loan costs a registration and an answer. */
+/* ... and from this on, no sooner, it is lent: each loan costs a registration and an answer. */
 #define PVR_OUTBOX_LENT (64u << 10)
 
 struct pvr_outbox {

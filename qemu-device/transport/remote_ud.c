@@ -40,7 +40,8 @@ static bool send_to(struct pvr_remote *remote, struct pvr_adapter *from, uint32_
 	struct pvr_route route;
 
 	fill_frame(&any, dst_qpn, dgram);
-	if (!pvr_link_route(remote, dgram->src_qpn, pvr_dscp_of(any.datagram.traffic_class), &route))
+	if (!pvr_link_route(remote, dgram->src_qpn, pvr_dscp_of(any.datagram.traffic_class),
+			    &route))
 		return false;
 	if (pvr_link_send(&route, from->fabric, &any, sizeof(any.datagram),
 			  NULL, dgram->payload, 0, (uint32_t)dgram->payload->total) == PVR_SENT)
@@ -48,7 +49,8 @@ static bool send_to(struct pvr_remote *remote, struct pvr_adapter *from, uint32_
 	return true;
 }
 
-bool pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn, const struct pvr_datagram *dgram)
+bool pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
+			const struct pvr_datagram *dgram)
 {
 	struct pvr_remote *remote;
 
@@ -73,7 +75,8 @@ bool pvr_remote_ud_find_group(struct pvr_adapter *from, const struct pvr_datagra
 	ready = pvr_remote_group_find(from, dgram->av->dgid, group) != PVR_WHERE_UNKNOWN;
 	/* Looking for a route makes one be made: of all at the same time. */
 	for (i = 0; i < group->count; i++)
-		ready &= pvr_link_route(group->remotes[i], dgram->src_qpn, pvr_dscp_of(tclass), &route);
+		ready &= pvr_link_route(group->remotes[i], dgram->src_qpn, pvr_dscp_of(tclass),
+					&route);
 	return ready;
 }
 

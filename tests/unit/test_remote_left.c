@@ -4,6 +4,7 @@
  * test_peer_gone's, which also runs with two hosts.
  */
 #include <endian.h>
+
 #include "common.h"
 #include "fg_forger.h"
 #include "transport/wire.h"

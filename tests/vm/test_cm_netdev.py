@@ -32,7 +32,8 @@ STEPS = [
     VLAN,
     over_vlan("rping-over-vlan", 7174, "rping -s -V -C 50", "rping -c -a 10.78.0.1 -V -C 50"),
     over_vlan("udaddy-over-vlan", 7174, "udaddy -c 4", "udaddy -s 10.78.0.1 -c 4"),
-    over_vlan("ib_write_bw-over-vlan", 18515, "ib_write_bw -R -n 100", "LD_PRELOAD=/usr/local/lib/late_connect.so ib_write_bw -R -n 100 10.78.0.1"),
+    over_vlan("ib_write_bw-over-vlan", 18515, "ib_write_bw -R -n 100",
+              "LD_PRELOAD=/usr/local/lib/late_connect.so ib_write_bw -R -n 100 10.78.0.1"),
     Step("complaints", "! complaints"),
 ]
 
