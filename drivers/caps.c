@@ -12,10 +12,10 @@ struct cap_range {
 	u32 max;
 };
 
-#define CAP(field, lo, hi)                                                     \
-	{                                                                      \
-		.name = #field, .offset = offsetof(struct pvr_caps, field),    \
-		.min = lo, .max = hi                                           \
+#define CAP(field, lo, hi)                                                  \
+	{                                                                   \
+		.name = #field, .offset = offsetof(struct pvr_caps, field), \
+		.min = lo, .max = hi                                        \
 	}
 
 /* The maxima are what handles, directories or ib_core's signed ints can hold. */

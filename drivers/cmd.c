@@ -6,7 +6,8 @@
 
 #define CMD_TIMEOUT (10 * HZ)
 #define CMD_LOOK (HZ / 2) /* look for a vanished device this often */
-#define CMD_SPIN (50 * NSEC_PER_USEC) /* watch the slot so long before ERR is read */
+#define CMD_SPIN \
+	(50 * NSEC_PER_USEC) /* watch the slot so long before ERR is read */
 
 static const char *const cmd_names[] = {
 	[PVR_CMD_QUERY_PORT] = "QUERY_PORT",
@@ -208,8 +209,8 @@ static void destroy_refused(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle,
 {
 	if (pvr_dev_dead(dev))
 		return;
-	dev_err(&dev->pdev->dev, "%s of handle %u refused: %pe\n", cmd_name(cmd),
-		handle, ERR_PTR(err));
+	dev_err(&dev->pdev->dev, "%s of handle %u refused: %pe\n",
+		cmd_name(cmd), handle, ERR_PTR(err));
 	pvr_dev_fail(dev, "it does not let go of an object");
 }
 

@@ -66,8 +66,8 @@ struct pvr_rdma_counter {
 static inline void pvr_counter_init(struct rdma_counter *core)
 {
 }
-#define PVR_COUNTER_OBJ                                                        \
-	.counter_init = pvr_counter_init,                                      \
+#define PVR_COUNTER_OBJ                   \
+	.counter_init = pvr_counter_init, \
 	INIT_RDMA_OBJ_SIZE(rdma_counter, pvr_rdma_counter, core),
 #else
 #define PVR_COUNTER_PORT_PARAM

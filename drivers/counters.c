@@ -106,8 +106,8 @@ static void add(u64 *sum, const u64 *more)
 }
 
 /* Add what a counter has to @sum. */
-static void counter_add_locked(struct pvr_dev *dev,
-			       struct pvr_counter *counter, u64 *sum)
+static void counter_add_locked(struct pvr_dev *dev, struct pvr_counter *counter,
+			       u64 *sum)
 {
 	struct pvr_counted *counted;
 
@@ -181,8 +181,8 @@ static struct pvr_counter *counter_get_locked(struct pvr_dev *dev,
 	int err;
 
 	if (core->id)
-		return xa_load(&dev->stats.counters, core->id) ?:
-			       ERR_PTR(-EINVAL);
+		return xa_load(&dev->stats.counters, core->id)
+			       ?: ERR_PTR(-EINVAL);
 	counter = kzalloc(sizeof(*counter), GFP_KERNEL);
 	if (!counter)
 		return ERR_PTR(-ENOMEM);

@@ -30,8 +30,7 @@ void pvr_stats_exit(struct pvr_stats *stats);
  * Context: may sleep.
  * Return: 0 or -errno.
  */
-int pvr_stats_query(struct pvr_dev *dev, u32 qp_handle,
-		    u64 stat[PVR_STAT_NUM]);
+int pvr_stats_query(struct pvr_dev *dev, u32 qp_handle, u64 stat[PVR_STAT_NUM]);
 
 /* The operations of ib_core that are about counters. */
 extern const struct ib_device_ops pvr_stats_ops;

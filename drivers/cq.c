@@ -120,9 +120,10 @@ static u32 cq_used_locked(struct pvr_cq *cq)
 	if (likely(used <= cq->buf.n))
 		return used;
 	if (!pvr_dev_dead(dev))
-		ibdev_err(&dev->ibdev,
-			  "cq %u: device wrote index %#x, ours is %#x, expected at most %u apart\n",
-			  cq->handle, tail, cq->head, cq->buf.n);
+		ibdev_err(
+			&dev->ibdev,
+			"cq %u: device wrote index %#x, ours is %#x, expected at most %u apart\n",
+			cq->handle, tail, cq->head, cq->buf.n);
 	pvr_dev_fail(dev, "it wrote an impossible index");
 	return 0;
 }
@@ -168,8 +169,8 @@ static u8 wc_network_type(u8 type)
 }
 
 /* Only flags whose fields are filled in; the numbering is ib_core's. */
-#define WC_FLAGS                                                               \
-	(PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM | PVRDMA_WC_WITH_INVALIDATE |      \
+#define WC_FLAGS                                                          \
+	(PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM | PVRDMA_WC_WITH_INVALIDATE | \
 	 PVRDMA_WC_IP_CSUM_OK | PVRDMA_WC_WITH_NETWORK_HDR_TYPE)
 
 static void fill_vlan(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
@@ -187,8 +188,8 @@ static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
 		    struct pvr_qp *qp)
 {
 	wc->qp = &qp->ibqp;
-	wc->status = cqe->status <= PVRDMA_WC_GENERAL_ERR ? cqe->status :
-							    IB_WC_GENERAL_ERR;
+	wc->status = cqe->status <= PVRDMA_WC_GENERAL_ERR ? cqe->status
+							  : IB_WC_GENERAL_ERR;
 	wc->opcode = wc_opcode(cqe->opcode);
 	wc->vendor_err = cqe->vendor_err;
 	wc->byte_len = cqe->byte_len;
@@ -211,7 +212,8 @@ static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
  * End the request that the device names as @id, of the queue that it belongs to.
  * Return: whether that request was outstanding.
  */
-static bool end_request(struct pvr_cq *cq, u64 id, struct pvr_qp *qp, u64 *wr_id)
+static bool end_request(struct pvr_cq *cq, u64 id, struct pvr_qp *qp,
+			u64 *wr_id)
 {
 	u32 idx = lower_32_bits(id);
 
@@ -241,9 +243,10 @@ static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
 	cq->head = pvr_ring_next(cq->head, cq->buf.n);
 	qp = xa_load(&cq->qps, cqe.qp & 0xffff);
 	if (!qp || !end_request(cq, cqe.wr_id, qp, &wc->wr_id)) {
-		ibdev_dbg(cq->ibcq.device,
-			  "cq %u: skipped completion of qp %llu, request %#llx\n",
-			  cq->handle, cqe.qp & 0xffff, cqe.wr_id);
+		ibdev_dbg(
+			cq->ibcq.device,
+			"cq %u: skipped completion of qp %llu, request %#llx\n",
+			cq->handle, cqe.qp & 0xffff, cqe.wr_id);
 		return false;
 	}
 	fill_wc(wc, &cqe, qp);
@@ -295,8 +298,7 @@ static u32 cq_used_or_nudge_locked(struct pvr_dev *dev, struct pvr_cq *cq)
 
 	if (used || (dev->features & PVR_EXT_NO_POLL_DB))
 		return used;
-	pvr_doorbell(dev, PVRDMA_UAR_CQ_OFFSET,
-		     cq->handle | PVR_DB_CQ_POLL);
+	pvr_doorbell(dev, PVRDMA_UAR_CQ_OFFSET, cq->handle | PVR_DB_CQ_POLL);
 	return cq_used_locked(cq);
 }
 

@@ -155,7 +155,8 @@ struct ib_mr *pvr_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 
 int pvr_dm_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 {
-	struct rdma_user_mmap_entry *entry = rdma_user_mmap_entry_get(ibuc, vma);
+	struct rdma_user_mmap_entry *entry =
+		rdma_user_mmap_entry_get(ibuc, vma);
 	struct pvr_dm *dm;
 	int err;
 
@@ -169,14 +170,16 @@ int pvr_dm_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 
 static int UVERBS_HANDLER(PVR_METHOD_DM_QUERY)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_dm *ibdm = uverbs_attr_get_obj(attrs, PVR_ATTR_DM_QUERY_HANDLE);
+	struct ib_dm *ibdm =
+		uverbs_attr_get_obj(attrs, PVR_ATTR_DM_QUERY_HANDLE);
 	struct pvr_dm *dm = to_pvr_dm(ibdm);
 	struct pvr_dm_query_resp resp = {
 		.length = ibdm->length,
 		.mmap_offset = rdma_user_mmap_get_offset(&dm->entry),
 	};
 
-	return uverbs_copy_to(attrs, PVR_ATTR_DM_QUERY_RESP, &resp, sizeof(resp));
+	return uverbs_copy_to(attrs, PVR_ATTR_DM_QUERY_RESP, &resp,
+			      sizeof(resp));
 }
 
 DECLARE_UVERBS_NAMED_METHOD(

@@ -43,8 +43,7 @@ int pvr_evring_next(struct pvr_evring *ring, void *elem)
 	}
 	dma_rmb(); /* the element after the index that announces it */
 	memcpy(elem,
-	       pvr_pdir_at(&ring->pdir,
-			   PVR_PAGE_SIZE + slot * ring->elem_size),
+	       pvr_pdir_at(&ring->pdir, PVR_PAGE_SIZE + slot * ring->elem_size),
 	       ring->elem_size);
 	ring->head = pvr_ring_next(ring->head, ring->n);
 	pvr_ring_release(ring->ring_shm, ring->head);
@@ -68,18 +67,18 @@ int pvr_handle_insert(struct pvr_dev *dev, struct xarray *table, u32 handle,
 }
 
 /* Look an object up by handle and take a reference on it; both or neither. */
-#define DEFINE_GET(what, table)                                                \
-	static struct pvr_##what *what##_get(struct pvr_dev *dev, u32 handle)  \
-	{                                                                      \
-		struct pvr_##what *obj;                                        \
-		unsigned long flags;                                           \
-									       \
-		xa_lock_irqsave(&dev->table, flags);                           \
-		obj = xa_load(&dev->table, handle);                            \
-		if (obj)                                                       \
-			refcount_inc(&obj->ref.count);                         \
-		xa_unlock_irqrestore(&dev->table, flags);                      \
-		return obj;                                                    \
+#define DEFINE_GET(what, table)                                               \
+	static struct pvr_##what *what##_get(struct pvr_dev *dev, u32 handle) \
+	{                                                                     \
+		struct pvr_##what *obj;                                       \
+		unsigned long flags;                                          \
+                                                                              \
+		xa_lock_irqsave(&dev->table, flags);                          \
+		obj = xa_load(&dev->table, handle);                           \
+		if (obj)                                                      \
+			refcount_inc(&obj->ref.count);                        \
+		xa_unlock_irqrestore(&dev->table, flags);                     \
+		return obj;                                                   \
 	}
 DEFINE_GET(cq, cqs)
 DEFINE_GET(qp, qps)

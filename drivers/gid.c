@@ -4,7 +4,8 @@
 
 #include "pvrdma.h"
 
-#define BIND_MTU 1024 /* bytes; what every driver says, the device has its own */
+#define BIND_MTU \
+	1024 /* bytes; what every driver says, the device has its own */
 
 /* That of the network interface which has the address. */
 static u32 vlan_of(struct pvr_dev *dev, const struct ib_gid_attr *attr)
@@ -28,14 +29,15 @@ int pvr_add_gid(const struct ib_gid_attr *attr, void **context)
 	req.create_bind.vlan = vlan_of(dev, attr);
 	req.create_bind.index = attr->index;
 	memcpy(req.create_bind.new_gid, &attr->gid, sizeof(attr->gid));
-	req.create_bind.gid_type = attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP ?
-					   PVR_GID_TYPE_ROCE_V2 :
-					   PVR_GID_TYPE_ROCE_V1;
+	req.create_bind.gid_type = attr->gid_type == IB_GID_TYPE_ROCE_UDP_ENCAP
+					   ? PVR_GID_TYPE_ROCE_V2
+					   : PVR_GID_TYPE_ROCE_V1;
 	err = pvr_cmd(dev, &req, NULL);
 	if (err)
-		dev_err_ratelimited(&dev->pdev->dev,
-				    "device refused GID %pI6c at index %u: %pe\n",
-				    &attr->gid, attr->index, ERR_PTR(err));
+		dev_err_ratelimited(
+			&dev->pdev->dev,
+			"device refused GID %pI6c at index %u: %pe\n",
+			&attr->gid, attr->index, ERR_PTR(err));
 	return err;
 }
 

@@ -6,12 +6,12 @@
 #include "pvrdma.h"
 
 /* Flags that describe a device without obliging the driver to anything. */
-#define KNOWN_CAP_FLAGS                                                        \
-	(IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |                   \
-	 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_CURR_QP_STATE_MOD |          \
+#define KNOWN_CAP_FLAGS                                               \
+	(IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |          \
+	 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_CURR_QP_STATE_MOD | \
 	 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_N_NOTIFY_CQ)
 
-#define BMME_ALL                                                               \
+#define BMME_ALL \
 	(PVR_BMME_LOCAL_INV | PVR_BMME_REMOTE_INV | PVR_BMME_FAST_REG_WR)
 
 int pvr_udata_in(struct ib_udata *udata, void *dst, size_t size)
@@ -33,9 +33,10 @@ struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 			     u64 min_size)
 {
 	if (!PAGE_ALIGNED(addr) || !size || size < min_size) {
-		ibdev_dbg(&dev->ibdev,
-			  "buffer at %#llx has %u bytes, expected %llu, page-aligned\n",
-			  addr, size, min_size);
+		ibdev_dbg(
+			&dev->ibdev,
+			"buffer at %#llx has %u bytes, expected %llu, page-aligned\n",
+			addr, size, min_size);
 		return ERR_PTR(-EINVAL);
 	}
 	/* Writable: the device stores its ring index in the first page. */
@@ -57,8 +58,8 @@ static void query_limits(const struct pvr_caps *caps,
 	attr->max_sge_rd = caps->max_sge_rd;
 	attr->max_qp_rd_atom = caps->max_qp_rd_atom;
 	attr->max_qp_init_rd_atom = caps->max_qp_init_rd_atom;
-	attr->max_res_rd_atom = min_t(u64, S32_MAX,
-				      (u64)caps->max_qp * caps->max_qp_rd_atom);
+	attr->max_res_rd_atom =
+		min_t(u64, S32_MAX, (u64)caps->max_qp * caps->max_qp_rd_atom);
 	attr->max_cq = caps->max_cq;
 	attr->max_cqe = caps->max_cqe;
 	attr->max_pkeys = caps->max_pkeys;
@@ -69,8 +70,8 @@ static void query_limits(const struct pvr_caps *caps,
 	}
 }
 
-static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
-			    struct ib_udata *udata)
+static int pvr_query_device(struct ib_device *ibdev,
+			    struct ib_device_attr *attr, struct ib_udata *udata)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibdev);
 	const struct pvr_caps *caps = &dev->caps;
@@ -81,9 +82,9 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	query_limits(caps, attr);
 	attr->fw_ver = caps->fw_ver;
 	attr->sys_image_guid = caps->sys_image_guid;
-	attr->page_size_cap = dev->features & PVR_EXT_MR_LAYOUT ?
-				      PVR_MR_PAGE_SIZES :
-				      PVR_PAGE_SIZE;
+	attr->page_size_cap = dev->features & PVR_EXT_MR_LAYOUT
+				      ? PVR_MR_PAGE_SIZES
+				      : PVR_PAGE_SIZE;
 	attr->vendor_id = caps->vendor_id;
 	attr->vendor_part_id = dev->pdev->device;
 	attr->hw_ver = caps->hw_ver;
@@ -111,7 +112,8 @@ static int pvr_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	if ((caps->atomic_ops & PVR_ATOMIC_CMP_SWAP) &&
 	    (caps->atomic_ops & PVR_ATOMIC_FETCH_ADD))
 		/* Who has extensions uses the host CPU's atomic instructions: the guest's CPUs may join in. */
-		attr->atomic_cap = dev->features ? IB_ATOMIC_GLOB : IB_ATOMIC_HCA;
+		attr->atomic_cap = dev->features ? IB_ATOMIC_GLOB
+						 : IB_ATOMIC_HCA;
 	if ((caps->bmme_flags & BMME_ALL) == BMME_ALL) {
 		attr->device_cap_flags |= IB_DEVICE_MEM_MGT_EXTENSIONS;
 		attr->max_fast_reg_page_list_len =
@@ -158,12 +160,9 @@ static ssize_t board_id_show(struct device *device,
 }
 static DEVICE_ATTR_RO(board_id);
 
-static struct attribute *pvr_attrs[] = {
-	&dev_attr_hw_rev.attr,
-	&dev_attr_hca_type.attr,
-	&dev_attr_board_id.attr,
-	NULL
-};
+static struct attribute *pvr_attrs[] = { &dev_attr_hw_rev.attr,
+					 &dev_attr_hca_type.attr,
+					 &dev_attr_board_id.attr, NULL };
 
 static const struct attribute_group pvr_attr_group = {
 	.attrs = pvr_attrs,
@@ -213,9 +212,9 @@ static const struct ib_device_ops pvr_ops = {
 	.rereg_user_mr = pvr_rereg_user_mr,
 
 	PVR_VECTOR_AFFINITY_OP(pvr_get_vector_affinity)
-	PVR_REPORT_PORT_EVENT(pvr_report_port_event)
+		PVR_REPORT_PORT_EVENT(pvr_report_port_event)
 
-	INIT_RDMA_OBJ_SIZE(ib_ah, pvr_ah, ibah),
+			INIT_RDMA_OBJ_SIZE(ib_ah, pvr_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, pvr_cq, ibcq),
 	INIT_RDMA_OBJ_SIZE(ib_pd, pvr_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, pvr_qp, ibqp),
@@ -251,9 +250,8 @@ static const struct ib_device_ops pvr_mcast_ops = {
 	.detach_mcast = pvr_detach_mcast,
 };
 
-static const struct ib_device_ops pvr_resize_ops = {
-	PVR_RESIZE_CQ_OP(pvr_resize_cq)
-};
+static const struct ib_device_ops pvr_resize_ops = { PVR_RESIZE_CQ_OP(
+	pvr_resize_cq) };
 
 /* ib_core drops what belongs to objects that the device lacks: DMs, above. */
 static const struct uapi_definition pvr_uapi[] = {

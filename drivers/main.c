@@ -272,8 +272,7 @@ static int pvr_resume(struct device *device)
 static DEFINE_SIMPLE_DEV_PM_OPS(pvr_pm_ops, pvr_suspend, pvr_resume);
 
 static const struct pci_device_id pvr_pci_ids[] = {
-	{ PCI_DEVICE(PVR_PCI_VENDOR_ID, PVR_PCI_DEVICE_ID) },
-	{}
+	{ PCI_DEVICE(PVR_PCI_VENDOR_ID, PVR_PCI_DEVICE_ID) }, {}
 };
 MODULE_DEVICE_TABLE(pci, pvr_pci_ids);
 

@@ -4,9 +4,9 @@
 
 #include "pvrdma.h"
 
-#define MR_ACCESS                                                              \
-	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE |                    \
-	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |                   \
+#define MR_ACCESS                                            \
+	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE |  \
+	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC | \
 	 PVR_ACCESS_MW_BIND)
 
 /* Let the device make the region that @req describes, and take over its keys. */
@@ -132,13 +132,13 @@ static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 	if (access & ~(MR_ACCESS | IB_ZERO_BASED | IB_ACCESS_HUGETLB |
 		       IB_ACCESS_OPTIONAL))
 		return -EOPNOTSUPP;
-	if (!length || length > dev->caps.max_mr_size ||
-	    iova + length < iova ||
+	if (!length || length > dev->caps.max_mr_size || iova + length < iova ||
 	    (!layout && offset_in_page(start ^ iova))) {
-		ibdev_dbg(&dev->ibdev,
-			  "MR of %llu bytes at %#llx as %#llx: expected 1 .. %llu bytes%s\n",
-			  length, start, iova, dev->caps.max_mr_size,
-			  layout ? "" : ", equal page offsets");
+		ibdev_dbg(
+			&dev->ibdev,
+			"MR of %llu bytes at %#llx as %#llx: expected 1 .. %llu bytes%s\n",
+			length, start, iova, dev->caps.max_mr_size,
+			layout ? "" : ", equal page offsets");
 		return -EINVAL;
 	}
 	return 0;
@@ -159,8 +159,7 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	cmd->nchunks = mr->pdir.npages;
 	if (dev->features & PVR_EXT_MR_LAYOUT) {
 		cmd->flags = PVR_MR_FLAG_LAYOUT;
-		cmd->offset = ib_umem_dma_offset(mr->umem,
-						 BIT(mr->page_shift));
+		cmd->offset = ib_umem_dma_offset(mr->umem, BIT(mr->page_shift));
 		cmd->page_shift = mr->page_shift;
 		cmd->pdir_levels = pvr_pdir_levels(&mr->pdir);
 	}
@@ -246,8 +245,8 @@ static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 	return create_mr(mr, ibpd, &req);
 }
 
-struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma, u64 offset,
-			      u64 length, int access)
+struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma,
+			      u64 offset, u64 length, int access)
 {
 	struct pvr_mr *mr;
 	int err;
@@ -309,7 +308,8 @@ static bool pinned_for(const struct pvr_mr *mr, int flags, int access)
 }
 
 /* The device has @new. Unless that took the place of @mr, @mr has to go, or else @new. */
-static int retire(struct pvr_mr *mr, struct ib_pd *ibpd, const struct pvr_mr *new)
+static int retire(struct pvr_mr *mr, struct ib_pd *ibpd,
+		  const struct pvr_mr *new)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
 	int err;

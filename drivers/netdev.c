@@ -178,9 +178,10 @@ int pvr_netdev_init(struct pvr_dev *dev)
 	if (err)
 		return err;
 	if (!dev->netdev)
-		dev_info(&dev->pdev->dev,
-			 "no NIC with MAC %pM yet; the port stays down until there is one\n",
-			 dev->mac);
+		dev_info(
+			&dev->pdev->dev,
+			"no NIC with MAC %pM yet; the port stays down until there is one\n",
+			dev->mac);
 	return 0;
 }
 

@@ -42,7 +42,8 @@ struct pvr_mw {
 /* Device memory: pages that the driver owns; a mapping keeps them by their own counts. */
 struct pvr_dm {
 	struct ib_dm ibdm;
-	struct rdma_user_mmap_entry entry; /* frees the object with its last reference */
+	struct rdma_user_mmap_entry
+		entry; /* frees the object with its last reference */
 	struct pvr_dev *dev;
 	u32 npages;
 	struct page **pages;
@@ -152,11 +153,10 @@ struct pvr_qp {
 	struct pvr_wq rq;
 };
 
-#define PVR_TO(what, member)                                                   \
-	static inline struct pvr_##what *to_pvr_##what(                        \
-		struct ib_##what *ib)                                          \
-	{                                                                      \
-		return container_of(ib, struct pvr_##what, member);            \
+#define PVR_TO(what, member)                                                 \
+	static inline struct pvr_##what *to_pvr_##what(struct ib_##what *ib) \
+	{                                                                    \
+		return container_of(ib, struct pvr_##what, member);          \
 	}
 PVR_TO(ucontext, ibuc)
 PVR_TO(pd, ibpd)

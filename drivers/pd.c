@@ -54,10 +54,12 @@ int pvr_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 /* Somebody imports the PD: address vectors carry the device's handle. */
 static int UVERBS_HANDLER(PVR_METHOD_PD_QUERY)(struct uverbs_attr_bundle *attrs)
 {
-	struct ib_pd *ibpd = uverbs_attr_get_obj(attrs, PVR_ATTR_PD_QUERY_HANDLE);
+	struct ib_pd *ibpd =
+		uverbs_attr_get_obj(attrs, PVR_ATTR_PD_QUERY_HANDLE);
 	struct pvrdma_alloc_pd_resp resp = { .pdn = to_pvr_pd(ibpd)->handle };
 
-	return uverbs_copy_to(attrs, PVR_ATTR_PD_QUERY_RESP, &resp, sizeof(resp));
+	return uverbs_copy_to(attrs, PVR_ATTR_PD_QUERY_RESP, &resp,
+			      sizeof(resp));
 }
 
 DECLARE_UVERBS_NAMED_METHOD(

@@ -55,8 +55,8 @@ int pvr_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 	attr->max_msg_sz = from.max_msg_sz;
 	attr->bad_pkey_cntr = from.bad_pkey_cntr;
 	attr->qkey_viol_cntr = from.qkey_viol_cntr;
-	attr->pkey_tbl_len = clamp_t(u16, from.pkey_tbl_len, 1,
-				     dev->caps.max_pkeys);
+	attr->pkey_tbl_len =
+		clamp_t(u16, from.pkey_tbl_len, 1, dev->caps.max_pkeys);
 	attr->lid = from.lid;
 	attr->sm_lid = from.sm_lid;
 	attr->lmc = from.lmc;
@@ -94,9 +94,9 @@ int pvr_port_immutable(struct ib_device *ibdev, u32 port,
 	struct ib_port_attr attr;
 	int err;
 
-	imm->core_cap_flags = dev->caps.gid_types == PVR_GID_TYPE_ROCE_V2 ?
-				      RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP :
-				      RDMA_CORE_PORT_IBA_ROCE;
+	imm->core_cap_flags = dev->caps.gid_types == PVR_GID_TYPE_ROCE_V2
+				      ? RDMA_CORE_PORT_IBA_ROCE_UDP_ENCAP
+				      : RDMA_CORE_PORT_IBA_ROCE;
 	err = ib_query_port(ibdev, port, &attr);
 	if (err)
 		return err;
@@ -144,7 +144,8 @@ static void unquiesce(struct pvr_dev *dev)
 	int err = pvr_cmd_ctl(dev, PVR_CTL_UNQUIESCE);
 
 	if (err)
-		ibdev_warn(&dev->ibdev, "device refused to be unquiesced: %pe\n",
+		ibdev_warn(&dev->ibdev,
+			   "device refused to be unquiesced: %pe\n",
 			   ERR_PTR(err));
 }
 

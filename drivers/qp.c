@@ -13,9 +13,9 @@ static u32 sq_stride(const struct ib_qp_cap *cap)
 	u32 payload = max_t(u32, cap->max_inline_data,
 			    cap->max_send_sge * sizeof(struct pvrdma_sge));
 
-	return max_t(u32, PVR_SQ_STRIDE_MIN,
-		     roundup_pow_of_two(sizeof(struct pvrdma_sq_wqe_hdr) +
-					payload));
+	return max_t(
+		u32, PVR_SQ_STRIDE_MIN,
+		roundup_pow_of_two(sizeof(struct pvrdma_sq_wqe_hdr) + payload));
 }
 
 static u32 rq_stride(u32 max_sge)
@@ -67,12 +67,13 @@ static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
 	if (init->srq && !!udata != !!to_pvr_srq(init->srq)->mem.umem)
 		return -EINVAL;
 	if (!caps_ok(&dev->caps, &init->cap)) {
-		ibdev_dbg(&dev->ibdev,
-			  "QP wants %u+%u WRs of %u+%u SGEs, %u bytes inline, expected at most %u of %u, %d\n",
-			  init->cap.max_send_wr, init->cap.max_recv_wr,
-			  init->cap.max_send_sge, init->cap.max_recv_sge,
-			  init->cap.max_inline_data, dev->caps.max_qp_wr,
-			  dev->caps.max_sge, PVR_MAX_INLINE);
+		ibdev_dbg(
+			&dev->ibdev,
+			"QP wants %u+%u WRs of %u+%u SGEs, %u bytes inline, expected at most %u of %u, %d\n",
+			init->cap.max_send_wr, init->cap.max_recv_wr,
+			init->cap.max_send_sge, init->cap.max_recv_sge,
+			init->cap.max_inline_data, dev->caps.max_qp_wr,
+			dev->caps.max_sge, PVR_MAX_INLINE);
 		return -EINVAL;
 	}
 	return 0;

@@ -15,10 +15,10 @@ static_assert(IB_QP_DEST_QPN == PVR_QPA_DEST_QPN &&
 static void attr_to_dev(struct pvr_qp_attr *to, const struct ib_qp_attr *from,
 			int mask)
 {
-#define COPY(bit, field)                                                       \
-	do {                                                                   \
-		if (mask & (bit))                                              \
-			to->field = from->field;                               \
+#define COPY(bit, field)                         \
+	do {                                     \
+		if (mask & (bit))                \
+			to->field = from->field; \
 	} while (0)
 	COPY(IB_QP_STATE, qp_state);
 	COPY(IB_QP_CUR_STATE, cur_qp_state);

@@ -10,15 +10,15 @@
 #define DRIVER_EXT                                                             \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE |              \
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_LOCAL_DMA_LKEY |             \
-	 PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_MCAST |                 \
-	 PVR_EXT_STATS | PVR_EXT_LONG_FAST_REG | PVR_EXT_UC |                  \
-	 PVR_EXT_QUIET | PVR_EXT_ARM | PVR_EXT_PEER_GONE | PVR_EXT_VLAN |      \
-	 PVR_EXT_ANSWER)
+	 PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_MCAST | PVR_EXT_STATS | \
+	 PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_QUIET | PVR_EXT_ARM |    \
+	 PVR_EXT_PEER_GONE | PVR_EXT_VLAN | PVR_EXT_ANSWER)
 
 static uint extensions = DRIVER_EXT;
 module_param(extensions, uint, 0444);
-MODULE_PARM_DESC(extensions,
-		 "Mask of device extensions to use, see docs/architecture.md (0: VMware's interface; default: all)");
+MODULE_PARM_DESC(
+	extensions,
+	"Mask of device extensions to use, see docs/architecture.md (0: VMware's interface; default: all)");
 
 static int read_version(struct pvr_dev *dev)
 {

@@ -23,11 +23,12 @@ static int check_srq(struct pvr_dev *dev, const struct ib_srq_init_attr *init,
 	if (!max_wr_ok(dev, init->attr.max_wr, user) ||
 	    init->attr.max_sge > caps->max_srq_sge ||
 	    init->attr.srq_limit > init->attr.max_wr) {
-		ibdev_dbg(&dev->ibdev,
-			  "SRQ wants %u WRs of %u SGEs, limit %u; expected a power of two up to %u of %u\n",
-			  init->attr.max_wr, init->attr.max_sge,
-			  init->attr.srq_limit, caps->max_srq_wr,
-			  caps->max_srq_sge);
+		ibdev_dbg(
+			&dev->ibdev,
+			"SRQ wants %u WRs of %u SGEs, limit %u; expected a power of two up to %u of %u\n",
+			init->attr.max_wr, init->attr.max_sge,
+			init->attr.srq_limit, caps->max_srq_wr,
+			caps->max_srq_sge);
 		return -EINVAL;
 	}
 	return 0;
@@ -76,7 +77,7 @@ static int user_mem(struct pvr_dev *dev, struct pvr_srq_mem *mem, u64 bytes,
 }
 
 static int mem_get(struct pvr_dev *dev, struct pvr_srq_mem *mem, u64 bytes,
-		    struct ib_udata *udata)
+		   struct ib_udata *udata)
 {
 	if (udata)
 		return user_mem(dev, mem, bytes, udata);
@@ -114,7 +115,7 @@ static int pages_init(struct pvr_dev *dev, struct pvr_srq *srq,
 
 	srq->max_sge = attr->max_sge;
 	err = mem_get(dev, &srq->mem, srq_bytes(attr->max_wr, attr->max_sge),
-		       udata);
+		      udata);
 	if (err || udata)
 		return err;
 	srq->wq.quiet_shm = mem_quiet(dev, &srq->mem);
@@ -268,8 +269,8 @@ static int resize_locked(struct pvr_srq *srq, struct ib_srq_attr *attr,
 	attr->max_wr = roundup_pow_of_two(attr->max_wr);
 	err = mem_get(dev, &mem, srq_bytes(attr->max_wr, srq->max_sge), udata);
 	if (!err)
-		err = udata ? move_user_srq(srq, attr, mask, &mem) :
-			      move_kernel_srq(srq, attr, mask, &mem);
+		err = udata ? move_user_srq(srq, attr, mask, &mem)
+			    : move_kernel_srq(srq, attr, mask, &mem);
 	mem_put(&mem); /* the old one, or after an error the new one */
 	return err;
 }

@@ -39,7 +39,8 @@ static int create_uc(struct pvr_dev *dev, struct pvr_ucontext *ctx)
 		return err;
 	ctx->handle = resp.create_uc.ctx_handle;
 	if (!ctx->handle) {
-		pvr_dev_fail(dev, "user context got handle 0, the driver's own");
+		pvr_dev_fail(dev,
+			     "user context got handle 0, the driver's own");
 		return -EIO;
 	}
 	return 0;
@@ -64,8 +65,8 @@ int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata)
 
 	if (dev->num_uars < 2)
 		return -ENOSPC;
-	ctx->uar = ida_alloc_range(&dev->uars, 1, dev->num_uars - 1,
-				   GFP_KERNEL);
+	ctx->uar =
+		ida_alloc_range(&dev->uars, 1, dev->num_uars - 1, GFP_KERNEL);
 	if (ctx->uar < 0)
 		return ctx->uar;
 	err = create_uc(dev, ctx);
@@ -86,7 +87,8 @@ err_uar:
 }
 
 /* Somebody imports the context: what alloc_ucontext said, once more. */
-int pvr_query_ucontext(struct ib_ucontext *ibuc, struct uverbs_attr_bundle *attrs)
+int pvr_query_ucontext(struct ib_ucontext *ibuc,
+		       struct uverbs_attr_bundle *attrs)
 {
 	struct pvrdma_alloc_ucontext_resp resp = answer(to_pvr_ucontext(ibuc));
 
@@ -120,10 +122,10 @@ int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 		return pvr_dm_mmap(ibuc, vma);
 	if (vma->vm_end - vma->vm_start != PAGE_SIZE ||
 	    (vma->vm_flags & VM_EXEC)) {
-		ibdev_dbg(ibuc->device,
-			  "mmap of %lu bytes at page %lu, expected the doorbell page: %lu at 0\n",
-			  vma->vm_end - vma->vm_start, vma->vm_pgoff,
-			  PAGE_SIZE);
+		ibdev_dbg(
+			ibuc->device,
+			"mmap of %lu bytes at page %lu, expected the doorbell page: %lu at 0\n",
+			vma->vm_end - vma->vm_start, vma->vm_pgoff, PAGE_SIZE);
 		return -EINVAL;
 	}
 	return rdma_user_mmap_io(ibuc, vma, uar_pfn(dev, ctx->uar), PAGE_SIZE,

@@ -84,8 +84,9 @@ static irqreturn_t cq_irq(int irq, void *data)
 	while (quota-- && (ret = pvr_evring_next(&vec->ring, &cqne)) > 0)
 		pvr_cq_complete(vec->dev, cqne.cq_handle);
 	if (ret < 0) {
-		dev_err_ratelimited(&vec->dev->pdev->dev,
-				    "CQ notifications were lost: ring overrun\n");
+		dev_err_ratelimited(
+			&vec->dev->pdev->dev,
+			"CQ notifications were lost: ring overrun\n");
 		pvr_complete_all_cqs(vec->dev);
 	}
 	return IRQ_HANDLED;
@@ -103,9 +104,8 @@ static void spread(struct pvr_dev *dev, u32 i)
 	u32 nth = 0;
 	int cpu;
 
-	for_each_online_cpu(cpu)
-		if (nth++ % dev->num_vectors == i)
-			cpumask_set_cpu(cpu, vec->cpus);
+	for_each_online_cpu(cpu) if (nth++ % dev->num_vectors == i)
+		cpumask_set_cpu(cpu, vec->cpus);
 	if (dev->num_vectors > 1)
 		irq_set_affinity_and_hint(irq_of(dev, i), vec->cpus);
 }

@@ -30,7 +30,8 @@ struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 
 /* port.c */
 
-int pvr_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr);
+int pvr_query_port(struct ib_device *ibdev, u32 port,
+		   struct ib_port_attr *attr);
 int pvr_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
 int pvr_port_immutable(struct ib_device *ibdev, u32 port,
 		       struct ib_port_immutable *imm);
@@ -49,7 +50,8 @@ extern const struct uapi_definition pvr_ucontext_uapi[];
 extern const struct uapi_definition pvr_pd_uapi[];
 
 int pvr_alloc_ucontext(struct ib_ucontext *ibuc, struct ib_udata *udata);
-int pvr_query_ucontext(struct ib_ucontext *ibuc, struct uverbs_attr_bundle *attrs);
+int pvr_query_ucontext(struct ib_ucontext *ibuc,
+		       struct uverbs_attr_bundle *attrs);
 void pvr_dealloc_ucontext(struct ib_ucontext *ibuc);
 void pvr_disassociate_ucontext(struct ib_ucontext *ibuc);
 int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
@@ -101,13 +103,14 @@ void pvr_mmap_free(struct rdma_user_mmap_entry *entry);
  *
  * Return: the region, which does not own the pages, or an ERR_PTR.
  */
-struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma, u64 offset,
-			      u64 length, int access);
+struct ib_mr *pvr_mr_of_pages(struct ib_pd *ibpd, const dma_addr_t *dma,
+			      u64 offset, u64 length, int access);
 
 int pvr_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		  struct ib_udata *udata);
 int pvr_destroy_ah(struct ib_ah *ibah, u32 flags);
-void pvr_ah_attr_to_dev(struct pvr_ah_attr *to, const struct rdma_ah_attr *from);
+void pvr_ah_attr_to_dev(struct pvr_ah_attr *to,
+			const struct rdma_ah_attr *from);
 void pvr_ah_attr_from_dev(struct rdma_ah_attr *to,
 			  const struct pvr_ah_attr *from);
 

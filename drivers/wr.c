@@ -5,9 +5,9 @@
 
 static void *wqe_at(struct pvr_qp *qp, struct pvr_wq *wq)
 {
-	return pvr_pdir_at(&qp->pdir, wq->offset +
-				      (size_t)pvr_ring_slot(wq->tail, wq->n) *
-					      wq->stride);
+	return pvr_pdir_at(&qp->pdir,
+			   wq->offset + (size_t)pvr_ring_slot(wq->tail, wq->n) *
+						wq->stride);
 }
 
 /* What the work requests of each opcode need, and which QPs may post them. */
@@ -15,7 +15,8 @@ struct wr_op {
 	u8 opcode; /* enum pvrdma_wr_opcode */
 	bool rc, uc, ud, gsi;
 	u8 bmme; /* PVR_BMME_* that the device must have */
-	void (*fill)(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr);
+	void (*fill)(struct pvrdma_sq_wqe_hdr *wqe,
+		     const struct ib_send_wr *wr);
 };
 
 static void fill_imm(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
@@ -28,7 +29,8 @@ static void fill_inv(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
 	wqe->ex.invalidate_rkey = wr->ex.invalidate_rkey;
 }
 
-static void fill_rdma(struct pvrdma_sq_wqe_hdr *wqe, const struct ib_send_wr *wr)
+static void fill_rdma(struct pvrdma_sq_wqe_hdr *wqe,
+		      const struct ib_send_wr *wr)
 {
 	wqe->wr.rdma.remote_addr = rdma_wr(wr)->remote_addr;
 	wqe->wr.rdma.rkey = rdma_wr(wr)->rkey;
@@ -149,7 +151,7 @@ static int check_send(struct pvr_qp *qp, const struct ib_send_wr *wr,
 	return 0;
 }
 
-#define SEND_FLAGS                                                             \
+#define SEND_FLAGS \
 	(IB_SEND_FENCE | IB_SEND_SIGNALED | IB_SEND_SOLICITED | IB_SEND_IP_CSUM)
 
 static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)

@@ -41,11 +41,10 @@
 #else
 #define PVR_ABI_ASSERT(cond, what) _Static_assert(cond, what)
 #endif
-#define PVR_ABI_SIZE(type, size)                                               \
-	PVR_ABI_ASSERT(sizeof(struct type) == (size), "size of " #type)
-#define PVR_ABI_FIELD(type, field, offset, size)                               \
-	PVR_ABI_ASSERT(offsetof(struct type, field) == (offset) &&             \
-			       sizeof(((struct type *)0)->field) == (size),    \
+#define PVR_ABI_SIZE(type, size) PVR_ABI_ASSERT(sizeof(struct type) == (size), "size of " #type)
+#define PVR_ABI_FIELD(type, field, offset, size)                            \
+	PVR_ABI_ASSERT(offsetof(struct type, field) == (offset) &&          \
+			       sizeof(((struct type *)0)->field) == (size), \
 		       #type "." #field)
 
 /* ------------------------------------------------------------------ PCI */
@@ -214,8 +213,7 @@ enum pvr_gos_bits {
 };
 
 #define PVR_GOS_TYPE_LINUX 1u
-#define PVR_GOS_INFO(bits, type, ver)                                          \
-	((__u32)(bits) | (__u32)(type) << 2 | (__u32)(ver) << 6)
+#define PVR_GOS_INFO(bits, type, ver) ((__u32)(bits) | (__u32)(type) << 2 | (__u32)(ver) << 6)
 
 enum pvr_device_mode {
 	PVR_MODE_ROCE = 0,

@@ -49,12 +49,11 @@
 #define PVR_BAR_UAR_SIZE (PVR_MAX_UAR * PVR_PAGE_SIZE)
 
 /* Extensions that the engine offers to drivers, of those that the interface knows. */
-#define PVR_ENGINE_EXT                                                         \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE |              \
-	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | \
-	 PVR_EXT_MCAST | PVR_EXT_STATS | PVR_EXT_LOCAL_DMA_LKEY |              \
-	 PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_QUIET | PVR_EXT_ARM | \
-	 PVR_EXT_PEER_GONE | PVR_EXT_VLAN | PVR_EXT_ANSWER)
+#define PVR_ENGINE_EXT                                                                             \
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE | PVR_EXT_MR_LAYOUT | PVR_EXT_MW | \
+	 PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_MCAST | PVR_EXT_STATS |                     \
+	 PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_QUIET |             \
+	 PVR_EXT_ARM | PVR_EXT_PEER_GONE | PVR_EXT_VLAN | PVR_EXT_ANSWER)
 
 #define PVR_MAX_WORKERS 64
 #define PVR_NAME_MAX 32 /* adapter and fabric names, final NUL included */
@@ -183,8 +182,8 @@ struct pvr_adapter_config {
  */
 struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 				       const struct pvr_adapter_config *config,
-				       const struct pvr_adapter_ops *ops, void *host,
-				       char *err, size_t err_size);
+				       const struct pvr_adapter_ops *ops, void *host, char *err,
+				       size_t err_size);
 
 /* Peers see its QPs vanish: they retry, then complete with RETRY_EXC_ERR. */
 void pvr_adapter_destroy(struct pvr_adapter *adapter);
@@ -206,8 +205,8 @@ void pvr_adapter_reset(struct pvr_adapter *adapter);
  *
  * Return: 0, -EINVAL (wraps, or overlaps an earlier piece) or -ENOMEM.
  */
-int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size,
-			void *va, bool writable);
+int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size, void *va,
+			bool writable);
 
 /*
  * Forget the piece that starts at @gpa. Objects that use it break: MRs refuse
@@ -220,12 +219,11 @@ void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t s
  * 32-bit; other accesses read as all ones and are ignored and counted on write.
  * Reads of the UAR give all ones. Nothing outside the BAR has an effect.
  */
-void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *buf,
+void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *buf, size_t len);
+void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset, const void *buf,
+			    size_t len);
+void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset, const void *buf,
 			   size_t len);
-void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset,
-			    const void *buf, size_t len);
-void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
-			   const void *buf, size_t len);
 
 /**
  * pvr_adapter_set_uar_shm() - let the guest store doorbells to memory
@@ -303,8 +301,8 @@ const char *pvr_adapter_state_name(enum pvr_adapter_state state);
 void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats);
 /* Calls @fn for each bound GID. */
 void pvr_adapter_for_each_gid(struct pvr_adapter *adapter,
-			      void (*fn)(void *opaque, uint32_t index,
-					 const uint8_t gid[16], uint8_t gid_type),
+			      void (*fn)(void *opaque, uint32_t index, const uint8_t gid[16],
+					 uint8_t gid_type),
 			      void *opaque);
 
 /* A queue pair, for people. */
@@ -336,8 +334,7 @@ struct pvr_path_stats {
 };
 
 void pvr_engine_for_each_path(struct pvr_engine *engine,
-			      void (*fn)(void *opaque,
-					 const struct pvr_path_stats *stats),
+			      void (*fn)(void *opaque, const struct pvr_path_stats *stats),
 			      void *opaque);
 
 #endif /* PVR_ENGINE_H */

@@ -199,8 +199,8 @@ struct pvr_input_error {
 };
 
 /* The stream has something to read. Bounded work. */
-enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
-			     unsigned int slot, struct pvr_input_error *err);
+enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+			     struct pvr_input_error *err);
 /* The stream takes more. Return: false if it is broken. */
 bool pvr_out_output(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
 /* PING; the answer shows in pvr_remote_stats. */

@@ -195,8 +195,7 @@ static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint6
 	return switches != policy->switches || used + awake / 4 + LOST_NS < awake;
 }
 
-void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
-		    uint64_t switches)
+void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu, uint64_t switches)
 {
 	bool crowded = policy->has_usage && is_crowded(policy, now, cpu, switches);
 

@@ -118,7 +118,6 @@ void pvr_poll_slept(struct pvr_poll_policy *policy, uint64_t from, uint64_t now)
 /* Is pvr_poll_usage() wanted? Ask after PVR_POLL_LOOK and before sleep. */
 bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now);
 /* The thread's CPU time in ns and its involuntary context switches so far. */
-void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
-		    uint64_t switches);
+void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu, uint64_t switches);
 
 #endif /* PVR_POLL_POLICY_H */

@@ -92,8 +92,8 @@ static bool read_lines(struct reader *reader, FILE *file, const char *path, stru
 	return ok;
 }
 
-bool pvr_settings_file_read(const char *path, const struct pvr_settings_file_ops *ops,
-			    void *opaque, struct pvr_error *err)
+bool pvr_settings_file_read(const char *path, const struct pvr_settings_file_ops *ops, void *opaque,
+			    struct pvr_error *err)
 {
 	struct reader reader = { .ops = ops, .opaque = opaque };
 	FILE *file = fopen(path, "re");

@@ -23,7 +23,7 @@ struct pvr_settings_file_ops {
 };
 
 /* False: @err names the file, and the line if there is a mistake on one. */
-bool pvr_settings_file_read(const char *path, const struct pvr_settings_file_ops *ops,
-			    void *opaque, struct pvr_error *err);
+bool pvr_settings_file_read(const char *path, const struct pvr_settings_file_ops *ops, void *opaque,
+			    struct pvr_error *err);
 
 #endif /* PVR_SETTINGS_FILE_H */

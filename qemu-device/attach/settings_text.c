@@ -5,8 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-bool pvr_set_text(char *to, size_t size, const char *key, const char *value,
-		  struct pvr_error *err)
+bool pvr_set_text(char *to, size_t size, const char *key, const char *value, struct pvr_error *err)
 {
 	if (!*value)
 		return pvr_fail(err, "%s is empty", key);
@@ -17,8 +16,7 @@ bool pvr_set_text(char *to, size_t size, const char *key, const char *value,
 	return true;
 }
 
-bool pvr_keep_text(char *to, size_t size, const char *key, const char *value,
-		   struct pvr_error *err)
+bool pvr_keep_text(char *to, size_t size, const char *key, const char *value, struct pvr_error *err)
 {
 	return *to || pvr_set_text(to, size, key, value, err);
 }

@@ -8,8 +8,7 @@
 #include "error.h"
 
 /* @value without the zero byte has to fit into @size, and not to be empty. */
-bool pvr_set_text(char *to, size_t size, const char *key, const char *value,
-		  struct pvr_error *err);
+bool pvr_set_text(char *to, size_t size, const char *key, const char *value, struct pvr_error *err);
 /* The same, but what was set before (an option) stays. */
 bool pvr_keep_text(char *to, size_t size, const char *key, const char *value,
 		   struct pvr_error *err);

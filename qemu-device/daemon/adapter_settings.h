@@ -12,7 +12,7 @@
 #define PVR_PATH_MAX 512 /* longer than a socket path, to tell by how much it is */
 
 /* What follows --adapter and add-adapter. */
-#define PVR_ADAPTER_SYNTAX                                                                 \
+#define PVR_ADAPTER_SYNTAX                                                             \
 	"name=NAME,socket=PATH,mac=MAC[,fabric=NAME][,hwversion=VERSION][,roce=v1|v2]" \
 	"[,async=on|off][,worker=N]"
 

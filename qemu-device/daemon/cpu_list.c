@@ -42,8 +42,8 @@ const char *pvr_cpu_list_format(const struct pvr_cpu_list *cpus, char *buf, size
 
 	buf[0] = '\0';
 	for (first = 0; first < cpus->num && len < size; first = last + 1) {
-		for (last = first; last + 1 < cpus->num &&
-				   cpus->cpu[last + 1] == cpus->cpu[last] + 1; last++)
+		for (last = first;
+		     last + 1 < cpus->num && cpus->cpu[last + 1] == cpus->cpu[last] + 1; last++)
 			;
 		len += (size_t)snprintf(buf + len, size - len, "%s%u", first ? "," : "",
 					cpus->cpu[first]);

@@ -88,9 +88,10 @@ static void print_rows(size_t rows, size_t columns,
 
 static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 {
-	static const char *const titles[] = { "ADAPTER", "FABRIC", "MAC",  "HW",
-					      "ROCE",	 "ASYNC",  "STATE", "LINK",
-					      "QEMU",	 "RAM",	   "WORKER", "SOCKET" };
+	static const char *const titles[] = {
+		"ADAPTER", "FABRIC", "MAC",  "HW",  "ROCE",   "ASYNC",
+		"STATE",   "LINK",   "QEMU", "RAM", "WORKER", "SOCKET"
+	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 	char bytes[32];
 
@@ -158,10 +159,17 @@ static void qp_cell(void *opaque, size_t row, size_t column, char *buf)
 	static const struct {
 		const char *title, *key;
 	} columns[] = {
-		{ "QPN", "qpn" },	    { "TYPE", "type" },		{ "STATE", "state" },
-		{ "PEER", "dgid" },	    { "QPN", "dest_qpn" },	{ "SENT", "tx_messages" },
-		{ "RECEIVED", "rx_messages" }, { "BYTES", "tx_bytes" }, { "BY TCP", "tcp_bytes" },
-		{ "TIMEOUTS", "ack_timeouts" }, { "WAITS FOR", "waits" },
+		{ "QPN", "qpn" },
+		{ "TYPE", "type" },
+		{ "STATE", "state" },
+		{ "PEER", "dgid" },
+		{ "QPN", "dest_qpn" },
+		{ "SENT", "tx_messages" },
+		{ "RECEIVED", "rx_messages" },
+		{ "BYTES", "tx_bytes" },
+		{ "BY TCP", "tcp_bytes" },
+		{ "TIMEOUTS", "ack_timeouts" },
+		{ "WAITS FOR", "waits" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 	const char *text = row ? text_of(obj, columns[column].key) : columns[column].title;
@@ -190,10 +198,10 @@ static void worker_cell(void *opaque, size_t row, size_t column, char *buf)
 	static const struct {
 		const char *title, *key;
 	} columns[] = {
-		{ "WORKER", "worker" },	    { "CPUS", "cpus" },	    { "ADAPTERS", "adapters" },
-		{ "CPU/MS", "cpu_ms" },	    { "MESSAGES", "messages" }, { "BLOCKED", "blocked" },
-		{ "POLL", "poll" },	    { "WINDOW/US", "window_us" }, { "WINDOWS", "windows" },
-		{ "FOUND", "found" },	    { "SLEEPS", "sleeps" }, { "BACKOFFS", "backoffs" },
+		{ "WORKER", "worker" },	  { "CPUS", "cpus" },		{ "ADAPTERS", "adapters" },
+		{ "CPU/MS", "cpu_ms" },	  { "MESSAGES", "messages" },	{ "BLOCKED", "blocked" },
+		{ "POLL", "poll" },	  { "WINDOW/US", "window_us" }, { "WINDOWS", "windows" },
+		{ "FOUND", "found" },	  { "SLEEPS", "sleeps" },	{ "BACKOFFS", "backoffs" },
 		{ "CROWDED", "crowded" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
@@ -385,8 +393,7 @@ void pvr_print_reload(struct json_object *reply)
 	}
 	list = list_of(reply, "warnings", &len);
 	for (i = 0; i < len; i++)
-		printf("warning: %s\n",
-		       json_object_get_string(json_object_array_get_idx(list, i)));
+		printf("warning: %s\n", json_object_get_string(json_object_array_get_idx(list, i)));
 }
 
 void pvr_print_version(struct json_object *reply)

@@ -92,7 +92,8 @@ static bool check_worker(const struct pvr_daemon *daemon,
 {
 	if (!settings->has_worker || settings->worker < daemon->crew.num)
 		return true;
-	return pvr_fail(err, "adapter '%s': worker %u: pvrdmad has %u, numbered from 0; see --workers",
+	return pvr_fail(err,
+			"adapter '%s': worker %u: pvrdmad has %u, numbered from 0; see --workers",
 			settings->name, settings->worker, daemon->crew.num);
 }
 
@@ -298,8 +299,7 @@ static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *se
 {
 	unsigned int num = pvr_workers_num(&settings->workers), i;
 
-	if (!pvr_workers_check(&settings->workers, err) ||
-	    !pvr_crew_init(&daemon->crew, num, err))
+	if (!pvr_workers_check(&settings->workers, err) || !pvr_crew_init(&daemon->crew, num, err))
 		return false;
 	daemon->loop = pvr_loop_create();
 	if (!daemon->loop)

@@ -19,7 +19,8 @@ struct pvr_daemon {
 	/* In the order they were added; changes while the crew is paused. */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
 	size_t num_adapters;
-	unsigned int polling; /* workers that adapters with async=on keep from sleep, at the last look */
+	unsigned int
+		polling; /* workers that adapters with async=on keep from sleep, at the last look */
 	struct pvr_control *control;
 	struct pvr_network *network; /* NULL: this host is alone */
 	struct pvr_source signals;

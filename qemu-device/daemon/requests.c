@@ -95,8 +95,7 @@ static struct json_object *describe(const struct pvr_attach *attach)
 	put_text(obj, "fabric", pvr_adapter_fabric(adapter));
 	put_mac(obj, pvr_adapter_mac(adapter));
 	put_text(obj, "hwversion", pvr_adapter_hwversion(adapter));
-	put_text(obj, "roce",
-		 pvr_adapter_gid_type(adapter) == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
+	put_text(obj, "roce", pvr_adapter_gid_type(adapter) == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
 	put_bool(obj, "async", pvr_adapter_is_async(adapter));
 	put_number(obj, "worker", pvr_adapter_worker(adapter));
 	put_text(obj, "socket", pvr_attach_path(attach));

@@ -66,8 +66,7 @@ static bool set_workers(struct pvr_settings *settings, const char *value, struct
 	return pvr_workers_set(&settings->workers, "workers", value, err);
 }
 
-static bool set_worker_cpus(struct pvr_settings *settings, const char *value,
-			    struct pvr_error *err)
+static bool set_worker_cpus(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
 	return pvr_workers_set(&settings->workers, "worker-cpus", value, err);
 }
@@ -81,12 +80,9 @@ static const struct {
 	const char *key;
 	bool (*set)(struct pvr_settings *settings, const char *value, struct pvr_error *err);
 } keys[] = {
-	{ "control", set_control },
-	{ "user", set_user },
-	{ "log-level", set_log_level },
-	{ "poll", set_poll },
-	{ "workers", set_workers },
-	{ "worker-cpus", set_worker_cpus },
+	{ "control", set_control },	{ "user", set_user },
+	{ "log-level", set_log_level }, { "poll", set_poll },
+	{ "workers", set_workers },	{ "worker-cpus", set_worker_cpus },
 	{ "numa-node", set_numa_node },
 };
 

@@ -91,9 +91,10 @@ static bool check_node(const struct pvr_workers *workers, struct pvr_error *err)
 		return false;
 	for (i = 0; i < workers->cpus.num; i++) {
 		if (!pvr_cpu_list_contain(&cpus, workers->cpus.cpu[i]))
-			return pvr_fail(err, "CPU %u of worker-cpus is not on NUMA node %u, which has %s",
-					workers->cpus.cpu[i], workers->node,
-					pvr_cpu_list_format(&cpus, text, sizeof(text)));
+			return pvr_fail(
+				err, "CPU %u of worker-cpus is not on NUMA node %u, which has %s",
+				workers->cpus.cpu[i], workers->node,
+				pvr_cpu_list_format(&cpus, text, sizeof(text)));
 	}
 	return pvr_numa_prefer(workers->node, err);
 }

@@ -99,8 +99,7 @@ static bool has_room(struct pvr_cq *cq)
 	return cq->room;
 }
 
-static void write_cqe(struct pvr_adapter *adapter, struct pvr_cq *cq,
-		      const struct pvrdma_cqe *cqe)
+static void write_cqe(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvrdma_cqe *cqe)
 {
 	struct pvrdma_cqe *slot_shm = slot(cq, cq->produced++);
 
@@ -112,8 +111,7 @@ static void write_cqe(struct pvr_adapter *adapter, struct pvr_cq *cq,
 	SLIST_INSERT_HEAD(&adapter->completed, cq, run);
 }
 
-void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
-		 bool solicited)
+void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, bool solicited)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 
@@ -212,9 +210,9 @@ void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	uint8_t *page_shm = pvr_pages_ptr(&cq->pages, 0);
 
 	cq->shm = &((struct pvr_ring_state *)page_shm)->rx;
-	cq->arm_shm = adapter->features & PVR_EXT_ARM ?
-			      (struct pvr_arm *)(page_shm + PVR_ARM_OFFSET) :
-			      NULL;
+	cq->arm_shm = adapter->features & PVR_EXT_ARM
+			      ? (struct pvr_arm *)(page_shm + PVR_ARM_OFFSET)
+			      : NULL;
 	cq->arm_seen = 0;
 }
 

@@ -23,8 +23,7 @@ void pvr_publish(struct pvr_adapter *adapter);
  *
  * A CQ without room goes to its error state (IBTA vol. 1, 10.10.2.3 and 11.6.3.2).
  */
-void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe,
-		 bool solicited);
+void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, bool solicited);
 
 /* How many completions the guest has not consumed; above cqe if its index is wild. */
 uint32_t pvr_cq_unread(const struct pvr_cq *cq);

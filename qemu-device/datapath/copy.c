@@ -63,8 +63,7 @@ __attribute__((target("avx2"))) static void copy_avx2(void *to, const void *from
 	memcpy(dst, src, len);
 }
 
-__attribute__((target("avx512f"))) static void copy_avx512(void *to, const void *from,
-							   size_t len)
+__attribute__((target("avx512f"))) static void copy_avx512(void *to, const void *from, size_t len)
 {
 	const __m512i *src = from;
 	__m512i *dst = to, a, b, c, d;

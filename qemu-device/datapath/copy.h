@@ -61,8 +61,7 @@ void pvr_copy_init(struct pvr_copy *copy);
 void pvr_copy_measure(struct pvr_copy *copy, uint64_t (*now)(void *opaque), void *opaque);
 
 /* The way for a message of @len. */
-static inline const struct pvr_copy_way *pvr_copy_way_for(const struct pvr_copy *copy,
-							  uint64_t len)
+static inline const struct pvr_copy_way *pvr_copy_way_for(const struct pvr_copy *copy, uint64_t len)
 {
 	return copy->way[len > PVR_COPY_SHORT];
 }

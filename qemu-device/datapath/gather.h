@@ -7,7 +7,7 @@
 #include "datapath/queue.h"
 
 static inline bool pvr_inline_ok(const struct pvr_wq *sq, const struct pvr_send_wqe *wqe,
-		      uint32_t access)
+				 uint32_t access)
 {
 	/* What comes back, of RDMA READ and atomics, needs a place to go to. */
 	return !access && !wqe->hdr.num_sge && wqe->hdr.total_len <= sq->max_inline;

@@ -21,8 +21,8 @@ int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct p
 	for (i = 0; i < num_sge; i++) {
 		if (!sge[i].length)
 			continue;
-		mr = pvr_mr_find_local(sg->adapter, pd, sge[i].lkey, sge[i].addr,
-				       sge[i].length, access);
+		mr = pvr_mr_find_local(sg->adapter, pd, sge[i].lkey, sge[i].addr, sge[i].length,
+				       access);
 		if (!mr)
 			return -EFAULT;
 		add(sg, mr, sge[i].addr, sge[i].length);
@@ -30,8 +30,7 @@ int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct p
 	return 0;
 }
 
-void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data,
-		       uint32_t len)
+void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data, uint32_t len)
 {
 	sg->adapter = adapter;
 	pvr_sg_empty(sg);
@@ -96,8 +95,7 @@ static pvr_always_inline void take_page(struct cursor *cursor)
 }
 
 /* What lies in one run behind the cursor, at most @len bytes. NULL: there is nothing. */
-static pvr_always_inline uint8_t *cursor_run(struct cursor *cursor, uint64_t len,
-					     uint64_t *contig)
+static pvr_always_inline uint8_t *cursor_run(struct cursor *cursor, uint64_t len, uint64_t *contig)
 {
 	if (!cursor->contig) {
 		if (!cursor->left)

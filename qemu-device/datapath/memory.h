@@ -56,9 +56,8 @@ int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct p
  *
  * Return: 0, or -EFAULT if any entry is not permitted.
  */
-static inline int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp,
-			       const struct pvr_pd *pd, const struct pvrdma_sge *sge,
-			       uint32_t num_sge, uint32_t access)
+static inline int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvr_pd *pd,
+			       const struct pvrdma_sge *sge, uint32_t num_sge, uint32_t access)
 {
 	const struct pvr_mr *mr;
 
@@ -80,8 +79,7 @@ static inline const struct pvr_pd *pvr_recv_pd(const struct pvr_qp *qp)
 }
 
 /* The list is @len bytes of our own memory, which must stay where it is. */
-void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data,
-		       uint32_t len);
+void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data, uint32_t len);
 
 /* The memory of a remote key: one entry, empty if @len is 0. Return: 0 or -EFAULT. */
 static pvr_always_inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp,

@@ -67,8 +67,7 @@ int pvr_wq_avail(const struct pvr_wq *wq)
 
 int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
 {
-	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) +
-		     from->max_sge * sizeof(struct pvrdma_sge);
+	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) + from->max_sge * sizeof(struct pvrdma_sge);
 	int i, avail = pvr_wq_avail(from);
 	struct pvr_recv_wqe wqe;
 

@@ -247,8 +247,8 @@ bool pvr_quiet_rest(struct pvr_adapter *adapter)
 
 	set_on(polled, false);
 	TAILQ_FOREACH(qp, &polled->qps, polled)
-		if (!has_unanswered(qp))
-			say_sq(qp, false);
+	if (!has_unanswered(qp))
+		say_sq(qp, false);
 	/* One for all of them. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	while ((qp = TAILQ_FIRST(&polled->qps))) {

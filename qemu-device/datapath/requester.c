@@ -50,8 +50,8 @@ static void fail_queue(struct pvr_qp *qp, const char *why)
 	/* A CQ that was full may have failed all of it already. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return;
-	pvr_log_guest(qp->adapter, "qp %u: %s -> SQE: %s", qp->handle,
-		      pvr_qp_state_name(qp->state), why);
+	pvr_log_guest(qp->adapter, "qp %u: %s -> SQE: %s", qp->handle, pvr_qp_state_name(qp->state),
+		      why);
 	pvr_qp_set_state(qp, PVR_QPS_SQE);
 }
 
@@ -75,8 +75,8 @@ static void await_answer(struct pvr_qp *qp, uint64_t ns)
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
 }
 
-void pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			     struct pvr_qp *peer, uint64_t ns)
+void pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, struct pvr_qp *peer,
+			     uint64_t ns)
 {
 	qp->unanswered = false; /* this is an answer: the next silence is a new one */
 	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
@@ -141,9 +141,8 @@ static void count_sent(struct pvr_tally *tally, const struct pvr_request *reques
 }
 
 /* The piece is done; @taken: by the responder, which RC knows and UC does not ask. */
-static pvr_always_inline enum step acknowledged(struct pvr_qp *qp,
-						const struct pvr_request *request,
-						bool taken, struct turn *turn)
+static pvr_always_inline enum step
+acknowledged(struct pvr_qp *qp, const struct pvr_request *request, bool taken, struct turn *turn)
 {
 	turn->bytes += request->chunk;
 	qp->retry_left = qp->attr.retry_cnt;
@@ -166,8 +165,7 @@ static bool meet_peer(struct pvr_qp *qp, struct turn *turn)
 	return turn->met;
 }
 
-static pvr_always_inline enum step send_piece(struct pvr_qp *qp,
-					      const struct pvr_request *request,
+static pvr_always_inline enum step send_piece(struct pvr_qp *qp, const struct pvr_request *request,
 					      struct turn *turn)
 {
 	struct pvr_answer answer;
@@ -186,16 +184,14 @@ static pvr_always_inline enum step send_piece(struct pvr_qp *qp,
 		pvr_requester_not_ready(qp, request->wqe, turn->peer, answer.wait_ns);
 		return STEP_STOP;
 	case PVR_NAK:
-		return fail(qp, request->wqe, answer.status,
-			    "the responder refused a request");
+		return fail(qp, request->wqe, answer.status, "the responder refused a request");
 	default:
 		pvr_requester_not_answered(qp, request->wqe);
 		return STEP_STOP;
 	}
 }
 
-static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			    struct turn *turn)
+static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, struct turn *turn)
 {
 	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
@@ -224,17 +220,19 @@ static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
 	chunk = sg.total - qp->sq_done;
-	return send_piece(qp, &(struct pvr_request){
-		.from = &qp->origin,
-		.wqe = wqe,
-		.op = op,
-		.local = &sg,
-		.length = sg.total,
-		.offset = qp->sq_done,
-		.chunk = chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES,
-		.psns = pvr_psns(qp, sg.total),
-		.last = chunk <= PVR_TURN_BYTES,
-	}, turn);
+	return send_piece(qp,
+			  &(struct pvr_request){
+				  .from = &qp->origin,
+				  .wqe = wqe,
+				  .op = op,
+				  .local = &sg,
+				  .length = sg.total,
+				  .offset = qp->sq_done,
+				  .chunk = chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES,
+				  .psns = pvr_psns(qp, sg.total),
+				  .last = chunk <= PVR_TURN_BYTES,
+			  },
+			  turn);
 }
 
 /* Datagrams do not wait for receivers: they arrive or are dropped. */
@@ -278,8 +276,7 @@ static pvr_always_inline enum step step(struct pvr_qp *qp, struct turn *turn)
 	struct pvr_send_wqe wqe;
 
 	pvr_wq_fetch_send(&qp->sq, &wqe);
-	return pvr_qp_is_connected(qp) ? connected_step(qp, &wqe, turn) :
-					 ud_step(qp, &wqe, turn);
+	return pvr_qp_is_connected(qp) ? connected_step(qp, &wqe, turn) : ud_step(qp, &wqe, turn);
 }
 
 void pvr_requester_drained(struct pvr_qp *qp)
@@ -402,8 +399,7 @@ bool pvr_requester_has_work(const struct pvr_qp *qp)
 {
 	switch (qp->state) {
 	case PVR_QPS_RTS:
-		return qp->wait == PVR_QP_RUNNING &&
-		       pvr_wq_avail(&qp->sq) != (int)qp->sq_begun;
+		return qp->wait == PVR_QP_RUNNING && pvr_wq_avail(&qp->sq) != (int)qp->sq_begun;
 	case PVR_QPS_SQD:
 		return qp->sq_draining && qp->wait == PVR_QP_RUNNING &&
 		       pvr_wq_avail(&qp->sq) != (int)qp->sq_begun;

@@ -33,8 +33,8 @@ void pvr_requester_drained(struct pvr_qp *qp);
 void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 			enum pvrdma_wc_status status, const char *why);
 /* An RNR NAK of @peer, NULL: of another host: it is tried again after @ns, or fails. */
-void pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			     struct pvr_qp *peer, uint64_t ns);
+void pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, struct pvr_qp *peer,
+			     uint64_t ns);
 /* Nobody is there; the first time, only the wait begins. */
 void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 /* Something is missing: it is tried again after a while, which costs nothing. */

@@ -24,8 +24,8 @@
 
 /* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
-	65536, 1,    2,	   3,	 4,    6,    8,	   12,	 16,   24,    32,
-	48,    64,   96,   128,	 192,  256,  384,  512,	 768,  1024,  1536,
+	65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
+	48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,
 	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
@@ -65,8 +65,10 @@ static struct pvr_answer rnr(struct pvr_qp *to, const struct pvr_remote_piece *r
 static struct pvr_answer refuse(struct pvr_qp *to, enum pvr_eqe_type event,
 				enum pvrdma_wc_status status, const char *why)
 {
-	pvr_count(to, status == PVRDMA_WC_REM_ACCESS_ERR ? PVR_STAT_ACCESS_ERRORS :
-							   PVR_STAT_REQUEST_ERRORS, 1);
+	pvr_count(to,
+		  status == PVRDMA_WC_REM_ACCESS_ERR ? PVR_STAT_ACCESS_ERRORS
+						     : PVR_STAT_REQUEST_ERRORS,
+		  1);
 	if (to->type == PVR_QPT_UC)
 		return drop();
 	pvr_qp_fail(to, event, why);
@@ -87,7 +89,7 @@ static struct pvr_answer refuse_access(struct pvr_qp *to)
  * later, or not at all.
  */
 static pvr_always_inline int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe,
-		    const struct pvr_remote_piece *remote)
+				      const struct pvr_remote_piece *remote)
 {
 	int err = pvr_recv_get(to, wqe);
 
@@ -131,8 +133,7 @@ static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
 
 /* The receive request itself is at fault: both sides are told. */
 static struct pvr_answer fail_recv(struct pvr_qp *to, const struct pvr_request *request,
-				   const struct pvr_recv_wqe *wqe,
-				   enum pvrdma_wc_status status,
+				   const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status,
 				   enum pvrdma_wc_status remote, const char *why)
 {
 	complete_recv(to, request, wqe, status);
@@ -147,8 +148,8 @@ static struct pvr_answer fail_length(struct pvr_qp *to, const struct pvr_request
 	pvr_count(to, PVR_STAT_REQUEST_ERRORS, 1);
 	if (to->type == PVR_QPT_UC)
 		return drop();
-	return fail_recv(to, request, wqe, PVRDMA_WC_LOC_LEN_ERR,
-			 PVRDMA_WC_REM_INV_REQ_ERR, "receive buffer too small");
+	return fail_recv(to, request, wqe, PVRDMA_WC_LOC_LEN_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			 "receive buffer too small");
 }
 
 /* ------------------------------------------------------------- operations */
@@ -159,40 +160,41 @@ static pvr_always_inline int bring(const struct pvr_request *request, const stru
 {
 	if (remote)
 		return pvr_remote_bring(remote, to);
-	return pvr_sg_copy(to, request->offset, request->local, request->offset,
-			   request->chunk);
+	return pvr_sg_copy(to, request->offset, request->local, request->offset, request->chunk);
 }
 
-static pvr_always_inline struct pvr_answer
-do_send(struct pvr_qp *to, const struct pvr_request *request, const struct pvr_recv_wqe *wqe,
-	struct pvr_remote_piece *remote)
+static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
+						   const struct pvr_request *request,
+						   const struct pvr_recv_wqe *wqe,
+						   struct pvr_remote_piece *remote)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
 	struct pvr_sg sg;
 	int err;
 
 	if (wqe->hdr.num_sge > max_sge)
-		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
-				 PVRDMA_WC_REM_OP_ERR, "receive with too many SGEs");
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_QP_OP_ERR, PVRDMA_WC_REM_OP_ERR,
+				 "receive with too many SGEs");
 	if (pvr_sg_build(&sg, to, pvr_recv_pd(to), wqe->sge, wqe->hdr.num_sge,
 			 PVR_ACCESS_LOCAL_WRITE))
-		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
-				 PVRDMA_WC_REM_OP_ERR, "receive into forbidden memory");
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
+				 "receive into forbidden memory");
 	if (sg.total < request->length)
 		return fail_length(to, request, wqe);
 	err = bring(request, &sg, remote);
 	if (err == -EAGAIN)
 		return (struct pvr_answer){ .verdict = PVR_PARTLY };
 	if (err)
-		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR,
-				 PVRDMA_WC_REM_OP_ERR, "receive buffer went away");
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
+				 "receive buffer went away");
 	return ack();
 }
 
 /* The key is looked at before anything is done, and invalidated with the last piece. */
-static pvr_always_inline struct pvr_answer
-do_send_invalidate(struct pvr_qp *to, const struct pvr_request *request,
-		   const struct pvr_recv_wqe *wqe, struct pvr_remote_piece *remote)
+static pvr_always_inline struct pvr_answer do_send_invalidate(struct pvr_qp *to,
+							      const struct pvr_request *request,
+							      const struct pvr_recv_wqe *wqe,
+							      struct pvr_remote_piece *remote)
 {
 	uint32_t key = request->wqe->hdr.ex.invalidate_rkey;
 	struct pvr_mr *mr = pvr_mr_find_invalidable(to, key, true);
@@ -246,14 +248,13 @@ static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr 
 
 	if (hdr->opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD)
 		return __atomic_fetch_add(word_shm, old, __ATOMIC_SEQ_CST);
-	__atomic_compare_exchange_n(word_shm, &old, hdr->wr.atomic.swap, false,
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(word_shm, &old, hdr->wr.atomic.swap, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
 	return old;
 }
 
-static pvr_always_inline struct pvr_answer do_atomic(struct pvr_qp *to,
-						     const struct pvr_request *request,
-						     struct pvr_remote_piece *remote)
+static pvr_always_inline struct pvr_answer
+do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remote_piece *remote)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
 	struct pvr_sg sg;
@@ -320,9 +321,8 @@ static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 	return true;
 }
 
-static pvr_always_inline struct pvr_answer with_recv(struct pvr_qp *to,
-						     const struct pvr_request *request,
-						     struct pvr_remote_piece *remote)
+static pvr_always_inline struct pvr_answer
+with_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remote_piece *remote)
 {
 	struct pvr_recv_wqe wqe;
 	struct pvr_answer answer;
@@ -343,9 +343,8 @@ static pvr_always_inline struct pvr_answer with_recv(struct pvr_qp *to,
 	return answer;
 }
 
-static pvr_always_inline struct pvr_answer without_recv(struct pvr_qp *to,
-							const struct pvr_request *request,
-							struct pvr_remote_piece *remote)
+static pvr_always_inline struct pvr_answer
+without_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remote_piece *remote)
 {
 	struct pvr_answer answer;
 
@@ -360,20 +359,18 @@ static pvr_always_inline struct pvr_answer without_recv(struct pvr_qp *to,
 	return answer;
 }
 
-static pvr_always_inline struct pvr_answer execute(struct pvr_qp *to,
-						   const struct pvr_request *request,
-						   struct pvr_remote_piece *remote)
+static pvr_always_inline struct pvr_answer
+execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remote_piece *remote)
 {
 	resynchronise(to, request);
 	if (!in_order(to, request))
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	established(to);
-	return request->op->recv ? with_recv(to, request, remote) :
-				   without_recv(to, request, remote);
+	return request->op->recv ? with_recv(to, request, remote)
+				 : without_recv(to, request, remote);
 }
 
-struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
-					const struct pvr_request *request)
+struct pvr_answer pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request)
 {
 	return execute(to, request, LOCAL);
 }

@@ -11,8 +11,7 @@ struct pvr_remote_piece;
  * Execute a piece of a request at @to, its connected peer. The responder's
  * completions, events and state are dealt with here; the answer is the requester's.
  */
-struct pvr_answer pvr_responder_execute(struct pvr_qp *to,
-					const struct pvr_request *request);
+struct pvr_answer pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request);
 
 /*
  * The same for a request from another host. Its payload is brought, and what it asks for

@@ -289,6 +289,6 @@ void pvr_sched_run(struct pvr_worker *worker)
 	       (adapter = pvr_worker_next(worker)))
 		in_a_row = visit(worker, adapter) == PVR_TURN_BLOCKED ? in_a_row + 1 : 0;
 	if (worker->blocked.peer)
-		wait_for_peer(worker, in_a_row == BLOCKED_IN_A_ROW ? WAIT_NOTHING_ELSE_NS :
-								     WAIT_BETWEEN_NS);
+		wait_for_peer(worker, in_a_row == BLOCKED_IN_A_ROW ? WAIT_NOTHING_ELSE_NS
+								   : WAIT_BETWEEN_NS);
 }

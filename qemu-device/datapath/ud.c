@@ -197,8 +197,8 @@ static void describe(struct datagram *dgram, const struct pvr_gid_entry *sgid)
 	as_received->sgid = sgid->gid;
 	as_received->gid_type = sgid->type;
 	as_received->src_qpn = dgram->from->qpn;
-	as_received->qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? dgram->from->attr.qkey :
-								  hdr->wr.ud.remote_qkey;
+	as_received->qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? dgram->from->attr.qkey
+								: hdr->wr.ud.remote_qkey;
 	as_received->has_imm = hdr->opcode == PVRDMA_WR_SEND_WITH_IMM;
 	as_received->imm = hdr->ex.imm_data;
 	as_received->solicited = hdr->send_flags & PVR_SEND_SOLICITED;

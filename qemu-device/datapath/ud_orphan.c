@@ -91,8 +91,7 @@ void pvr_ud_orphan_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
 	struct pvr_ud_orphans *orphans = &adapter->orphans;
 	struct pvr_ud_orphan *orphan;
 
-	if (orphans->count == ORPHANS_MAX ||
-	    dgram->payload->total > BYTES_MAX - orphans->bytes)
+	if (orphans->count == ORPHANS_MAX || dgram->payload->total > BYTES_MAX - orphans->bytes)
 		return;
 	orphan = copy(adapter, dgram);
 	if (!orphan)

@@ -20,7 +20,8 @@ static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
 }
 
 /* The guest's kernel looks a MAD's GID up among those of the VLAN that it has come by. */
-static void set_vlan(struct pvrdma_cqe *cqe, const struct pvr_adapter *adapter, const uint8_t gid[16])
+static void set_vlan(struct pvrdma_cqe *cqe, const struct pvr_adapter *adapter,
+		     const uint8_t gid[16])
 {
 	uint16_t vlan = pvr_gid_vlan(adapter, gid);
 
@@ -76,9 +77,8 @@ static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 
 	if (pvr_recv_get(to, &recv))
 		return false;
-	if (recv.hdr.num_sge > max_sge ||
-	    pvr_sg_build(&sg, to, pvr_recv_pd(to), recv.sge, recv.hdr.num_sge,
-			 PVR_ACCESS_LOCAL_WRITE)) {
+	if (recv.hdr.num_sge > max_sge || pvr_sg_build(&sg, to, pvr_recv_pd(to), recv.sge,
+						       recv.hdr.num_sge, PVR_ACCESS_LOCAL_WRITE)) {
 		complete(to, dgram, &recv, PVRDMA_WC_LOC_PROT_ERR);
 		pvr_qp_fail(to, PVR_EVENT_NUM, "receive into forbidden memory");
 		return false;

@@ -31,7 +31,8 @@ struct pvr_directory_ops {
 	/* The owner, or a member, says that it has it no more; the engine has forgotten it. */
 	void (*moved)(struct pvr_directory *directory, struct pvr_entry *entry,
 		      struct pvr_host *host);
-	void (*host_changed)(struct pvr_directory *directory, struct pvr_host *host); /* may be NULL */
+	void (*host_changed)(struct pvr_directory *directory,
+			     struct pvr_host *host); /* may be NULL */
 	void (*host_wanted)(struct pvr_directory *directory, struct pvr_host *host); /* ditto */
 	void (*host_gone)(struct pvr_directory *directory, struct pvr_host *host); /* ditto */
 	void (*own_changed)(struct pvr_directory *directory); /* ditto */
@@ -39,7 +40,8 @@ struct pvr_directory_ops {
 	bool (*reload)(struct pvr_directory *directory, const char **file, size_t *hosts,
 		       struct pvr_error *err);
 	void (*leave)(struct pvr_directory *directory); /* ditto */
-	void (*stats)(struct pvr_directory *directory, struct pvr_directory_stats *stats); /* ditto */
+	void (*stats)(struct pvr_directory *directory,
+		      struct pvr_directory_stats *stats); /* ditto */
 };
 
 struct pvr_directory {

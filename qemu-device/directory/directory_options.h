@@ -5,8 +5,8 @@
 
 #include "etcd_settings.h"
 
-#define PVR_DIRECTORY_KEYS                                                               \
-	"peers, etcd, etcd-prefix, etcd-ca, etcd-cert, etcd-key, etcd-user, "          \
+#define PVR_DIRECTORY_KEYS                                                    \
+	"peers, etcd, etcd-prefix, etcd-ca, etcd-cert, etcd-key, etcd-user, " \
 	"etcd-password-file, etcd-lease, advertise"
 
 struct pvr_directory_options {

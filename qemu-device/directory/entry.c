@@ -105,8 +105,8 @@ void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
 	directory->env.want(directory->env.opaque, host->name);
 }
 
-void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
-		    struct pvr_host *host, uint8_t type)
+void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host,
+		    uint8_t type)
 {
 	struct pvr_entry_member *grown;
 

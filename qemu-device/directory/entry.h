@@ -91,8 +91,8 @@ void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
  * One more member, one less; there may be none then. Those that are found first are told
  * together, by pvr_entry_complete().
  */
-void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
-		    struct pvr_host *host, uint8_t type);
+void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host,
+		    uint8_t type);
 void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
 		     struct pvr_host *host);
 /* No more are to be waited for, unless there is none yet. */

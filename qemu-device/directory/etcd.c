@@ -87,7 +87,7 @@ void pvr_etcd_resync(struct pvr_etcd *etcd)
 	}
 	for (i = 0; i < PVR_HOST_BUCKETS; i++) {
 		LIST_FOREACH(host, &directory->hosts.buckets[i], link)
-			pvr_etcd_ask(etcd, (struct pvr_etcd_item *)host->private);
+		pvr_etcd_ask(etcd, (struct pvr_etcd_item *)host->private);
 	}
 }
 

@@ -156,8 +156,7 @@ void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum
 	pvr_etcd_step(etcd);
 }
 
-void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
-		    struct pvr_host *host)
+void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host)
 {
 	struct pvr_etcd *etcd = pvr_etcd_of(directory);
 	struct pvr_etcd_entry *part = entry_part(entry);

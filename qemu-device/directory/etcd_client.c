@@ -98,8 +98,7 @@ static void call_done(void *opaque, const struct pvr_http_reply *reply)
 {
 	struct etcd_call *call = opaque;
 	struct pvr_etcd_client *client = call->client;
-	struct json_object *object =
-		reply->status ? pvr_json_parse(reply->body, reply->len) : NULL;
+	struct json_object *object = reply->status ? pvr_json_parse(reply->body, reply->len) : NULL;
 	enum pvr_etcd_result result = judge(reply, object);
 	char why[200];
 

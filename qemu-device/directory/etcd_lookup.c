@@ -69,8 +69,7 @@ static void timer_expired(struct pvr_loop_timer *timer)
 	while ((item = TAILQ_FIRST(&etcd->lookup.later)) && item->due <= now)
 		pvr_etcd_ask(etcd, item);
 	if (item)
-		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lookup.timer,
-				   item->due - now);
+		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lookup.timer, item->due - now);
 	pvr_etcd_lookup_step(etcd);
 }
 

@@ -94,8 +94,7 @@ static void timer_expired(struct pvr_loop_timer *timer)
 	while ((own = TAILQ_FIRST(&etcd->publish.later)) && own->due <= now)
 		enqueue(own);
 	if (own)
-		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->publish.timer,
-				   own->due - now);
+		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->publish.timer, own->due - now);
 	pvr_etcd_publish_step(etcd);
 }
 
@@ -411,7 +410,7 @@ void pvr_etcd_publish_all(struct pvr_etcd *etcd)
 
 	for (i = 0; i < etcd->publish.table.num_buckets; i++) {
 		LIST_FOREACH(node, &etcd->publish.table.buckets[i], link)
-			enqueue(pvr_container_of(node, struct pvr_own_key, node));
+		enqueue(pvr_container_of(node, struct pvr_own_key, node));
 	}
 }
 

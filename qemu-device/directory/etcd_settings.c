@@ -42,17 +42,17 @@ static bool set_urls(struct pvr_etcd_settings *settings, const char *value, stru
 }
 
 /* It becomes part of keys, and people read those. */
-static bool set_prefix(struct pvr_etcd_settings *settings, const char *value,
-		       struct pvr_error *err)
+static bool set_prefix(struct pvr_etcd_settings *settings, const char *value, struct pvr_error *err)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
 
 	if (value[strspn(value, allowed)] || !*value || value[strlen(value) - 1] != '/')
-		return pvr_fail(err,
-				"etcd-prefix '%s': expected letters, digits, '.', '_', '-' and '/', "
-				"and a '/' at the end",
-				value);
+		return pvr_fail(
+			err,
+			"etcd-prefix '%s': expected letters, digits, '.', '_', '-' and '/', "
+			"and a '/' at the end",
+			value);
 	return pvr_keep_text(settings->prefix, sizeof(settings->prefix), "etcd-prefix", value, err);
 }
 
@@ -69,8 +69,8 @@ static bool set_lease(struct pvr_etcd_settings *settings, const char *value, str
 	return true;
 }
 
-#define FIELD(name) offsetof(struct pvr_etcd_settings, name), \
-		    sizeof(((struct pvr_etcd_settings *)0)->name)
+#define FIELD(name) \
+	offsetof(struct pvr_etcd_settings, name), sizeof(((struct pvr_etcd_settings *)0)->name)
 
 bool pvr_etcd_settings_set(struct pvr_etcd_settings *settings, const char *key, const char *value,
 			   struct pvr_error *err)
@@ -79,8 +79,10 @@ bool pvr_etcd_settings_set(struct pvr_etcd_settings *settings, const char *key, 
 		const char *key;
 		size_t offset, size;
 	} texts[] = {
-		{ "etcd-ca", FIELD(ca) },     { "etcd-cert", FIELD(cert) },
-		{ "etcd-key", FIELD(key) },   { "etcd-user", FIELD(user) },
+		{ "etcd-ca", FIELD(ca) },
+		{ "etcd-cert", FIELD(cert) },
+		{ "etcd-key", FIELD(key) },
+		{ "etcd-user", FIELD(user) },
 		{ "etcd-password-file", FIELD(password_file) },
 	};
 	size_t i;
@@ -93,8 +95,8 @@ bool pvr_etcd_settings_set(struct pvr_etcd_settings *settings, const char *key, 
 		return set_lease(settings, value, err);
 	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		if (!strcmp(key, texts[i].key))
-			return pvr_keep_text((char *)settings + texts[i].offset, texts[i].size,
-					     key, value, err);
+			return pvr_keep_text((char *)settings + texts[i].offset, texts[i].size, key,
+					     value, err);
 	}
 	return pvr_fail(err, "unknown setting '%s'", key);
 }

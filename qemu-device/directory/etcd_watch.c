@@ -125,9 +125,9 @@ static void changed(struct pvr_etcd *etcd, struct pvr_etcd_item *item, struct js
 
 	for (i = 0; i < num; i++) {
 		etcd->watch.events++;
-		revision = pvr_json_number(pvr_json_object(json_object_array_get_idx(events, i),
-							   "kv"),
-					   "mod_revision");
+		revision =
+			pvr_json_number(pvr_json_object(json_object_array_get_idx(events, i), "kv"),
+					"mod_revision");
 		if (!revision || revision > item->revision)
 			pvr_etcd_ask(etcd, item);
 	}
@@ -235,8 +235,7 @@ void pvr_etcd_watch_close(struct pvr_etcd *etcd)
 static bool open_stream(struct pvr_etcd *etcd)
 {
 	if (!etcd->watch.stream && pvr_etcd_client_usable(&etcd->client))
-		etcd->watch.stream =
-			pvr_etcd_stream(&etcd->client, "/v3/watch", &stream_ops, etcd);
+		etcd->watch.stream = pvr_etcd_stream(&etcd->client, "/v3/watch", &stream_ops, etcd);
 	return etcd->watch.stream;
 }
 

@@ -148,7 +148,8 @@ static void socket_ready(struct pvr_source *source, uint32_t events)
 	struct pvr_http *http = sock->http;
 	int mask = (events & EPOLLIN ? CURL_CSELECT_IN : 0) |
 		   (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
-		   (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0), running;
+		   (events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0),
+	    running;
 
 	curl_multi_socket_action(http->multi, source->fd, mask, &running);
 	process(http);
@@ -281,8 +282,9 @@ static void give_lines(struct pvr_http_call *call)
 
 static const char *error_of(const struct pvr_http_call *call, CURLcode code)
 {
-	return call->refused ? call->refused : call->error[0] ? call->error
-							      : curl_easy_strerror(code);
+	return call->refused	? call->refused
+	       : call->error[0] ? call->error
+				: curl_easy_strerror(code);
 }
 
 static void end_stream(struct pvr_http_call *call, CURLcode code)
@@ -507,8 +509,8 @@ static size_t discard_cb(char *data, size_t one, size_t len, void *opaque)
 	return len;
 }
 
-void pvr_http_post_now(struct pvr_http *http, const char *url, const char *token,
-		       const char *body, long timeout_ms)
+void pvr_http_post_now(struct pvr_http *http, const char *url, const char *token, const char *body,
+		       long timeout_ms)
 {
 	CURL *easy = curl_easy_init();
 	struct curl_slist *headers = NULL;

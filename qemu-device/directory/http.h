@@ -69,8 +69,8 @@ size_t pvr_http_unsent(const struct pvr_http_call *stream);
 void pvr_http_cancel(struct pvr_http_call *call);
 
 /* A last POST, waited for, @timeout_ms at most; nobody cares about the answer. */
-void pvr_http_post_now(struct pvr_http *http, const char *url, const char *token,
-		       const char *body, long timeout_ms);
+void pvr_http_post_now(struct pvr_http *http, const char *url, const char *token, const char *body,
+		       long timeout_ms);
 
 const struct pvr_http_counters *pvr_http_counters(const struct pvr_http *http);
 

@@ -9,7 +9,7 @@
 #include "engine.h"
 #include "fabric/gid_kind.h"
 
-#define pvr_container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
+#define pvr_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
 struct pvr_key {
 	char fabric[PVR_NAME_MAX]; /* NUL-terminated */
@@ -36,7 +36,7 @@ struct pvr_key_node {
 
 /* Guests choose GIDs: where they are in here depends on a secret. */
 struct pvr_key_table {
-	LIST_HEAD(, pvr_key_node) *buckets;
+	LIST_HEAD(, pvr_key_node) * buckets;
 	size_t num_buckets, count;
 	uint64_t secret[2];
 };

@@ -61,7 +61,8 @@ static bool add_pin(struct pvr_peers_host *host, const char *fabric, char *word,
 	strcpy(pin.fabric, fabric);
 	snprintf(shown, sizeof(shown), "%s", word);
 	if (!parse_prefix(&pin, word))
-		return pvr_fail(err, "gids '%s' is no PREFIX/LENGTH, such as 10.1.0.0/16 or fe80::/64",
+		return pvr_fail(err,
+				"gids '%s' is no PREFIX/LENGTH, such as 10.1.0.0/16 or fe80::/64",
 				shown);
 	if (host->num_pins == PVR_PEERS_FILE_PINS)
 		return pvr_fail(err, "host '%s' has more than %d prefixes", host->name,
@@ -117,8 +118,8 @@ static bool begin_host(void *opaque, const char *name, size_t line, struct pvr_e
 				name, PVR_REMOTE_NAME_MAX - 1);
 	for (i = 0; i < file->num; i++) {
 		if (!strcmp(file->hosts[i].name, name))
-			return pvr_fail(err, "two hosts are named '%s', the first in line %zu", name,
-					file->hosts[i].line);
+			return pvr_fail(err, "two hosts are named '%s', the first in line %zu",
+					name, file->hosts[i].line);
 	}
 	if (file->num == PVR_PEERS_FILE_HOSTS)
 		return pvr_fail(err, "more than %d hosts: use etcd for that many",

@@ -93,7 +93,8 @@ static bool is_complete(struct static_directory *all, struct pvr_entry *entry)
 	size_t i;
 
 	for (i = 0; i < all->num; i++) {
-		if (!has_answered(entry, all->hosts[i]) && may_have(all->hosts[i], &entry->node.key))
+		if (!has_answered(entry, all->hosts[i]) &&
+		    may_have(all->hosts[i], &entry->node.key))
 			return false;
 	}
 	return true;
@@ -250,7 +251,7 @@ static void static_host_changed(struct pvr_directory *directory, struct pvr_host
 		return;
 	host_part(host)->wanted_since = 0;
 	TAILQ_FOREACH(entry, &directory->entries.due[PVR_DUE_ROUND], by_deadline)
-		ask(directory, entry, host);
+	ask(directory, entry, host);
 }
 
 static void recheck(struct pvr_directory *directory, struct pvr_host *host)

@@ -31,8 +31,8 @@ static struct pvr_fabric *fabric_find(struct pvr_engine *engine, const char *nam
 	struct pvr_fabric *fabric;
 
 	LIST_FOREACH(fabric, &engine->fabrics.list, link)
-		if (!strcmp(fabric->name, name))
-			return fabric;
+	if (!strcmp(fabric->name, name))
+		return fabric;
 	return NULL;
 }
 
@@ -60,14 +60,13 @@ static void fabric_put(struct pvr_fabric *fabric)
 	free(fabric);
 }
 
-static struct pvr_adapter *find_mac(const struct pvr_fabric *fabric,
-				    const uint8_t mac[6])
+static struct pvr_adapter *find_mac(const struct pvr_fabric *fabric, const uint8_t mac[6])
 {
 	struct pvr_adapter *adapter;
 
 	LIST_FOREACH(adapter, &fabric->adapters, fabric_link)
-		if (!memcmp(adapter->mac, mac, 6))
-			return adapter;
+	if (!memcmp(adapter->mac, mac, 6))
+		return adapter;
 	return NULL;
 }
 
@@ -144,14 +143,13 @@ void pvr_fabric_leave(struct pvr_adapter *adapter)
 	pvr_unlock(&fabrics->lock);
 }
 
-static struct pvr_gid_node *gid_find(const struct pvr_fabric *fabric,
-				     const uint8_t gid[16])
+static struct pvr_gid_node *gid_find(const struct pvr_fabric *fabric, const uint8_t gid[16])
 {
 	struct pvr_gid_node *node;
 
 	LIST_FOREACH(node, &fabric->gids[pvr_fabric_bucket(gid)], link)
-		if (!memcmp(node->gid, gid, 16))
-			return node;
+	if (!memcmp(node->gid, gid, 16))
+		return node;
 	return NULL;
 }
 
@@ -284,8 +282,7 @@ void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
 	pvr_unlock(lock);
 }
 
-struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,
-				    const uint8_t gid[16])
+struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
 	struct pvr_adapter *owner;
@@ -324,8 +321,8 @@ bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life)
 
 	pvr_lock(lock);
 	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
-		if (other->life == life)
-			break;
+	if (other->life == life)
+		break;
 	pvr_unlock(lock);
 	return other;
 }
@@ -341,8 +338,8 @@ static bool begin_life(struct pvr_adapter *adapter)
 	if (!was_known)
 		return false;
 	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
-		if (other != adapter)
-			__atomic_store_n(&other->has_lost_peers, true, __ATOMIC_RELAXED);
+	if (other != adapter)
+		__atomic_store_n(&other->has_lost_peers, true, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -383,8 +380,8 @@ static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *t
 	struct pvr_path *path;
 
 	LIST_FOREACH(path, &fabrics->paths, link)
-		if (path->from == from && path->to == to && path->remote == remote)
-			return path;
+	if (path->from == from && path->to == to && path->remote == remote)
+		return path;
 	path = calloc(1, sizeof(*path));
 	if (!path)
 		return NULL;

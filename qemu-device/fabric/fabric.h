@@ -72,8 +72,7 @@ struct pvr_fabrics {
  * Makes the fabric if it is the first. Return: 0, -EADDRINUSE (another adapter there
  * has its MAC) or -ENOMEM.
  */
-int pvr_fabric_join(struct pvr_engine *engine, const char *name,
-		    struct pvr_adapter *adapter);
+int pvr_fabric_join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter);
 /* Takes the adapter, its GIDs and its paths out; frees an empty fabric. */
 void pvr_fabric_leave(struct pvr_adapter *adapter);
 
@@ -107,8 +106,7 @@ void pvr_fabric_end_life(struct pvr_adapter *adapter);
 unsigned int pvr_fabric_bucket(const uint8_t gid[16]);
 
 /* Who has @gid in the fabric of @adapter; NULL if nobody has. */
-struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter,
-				    const uint8_t gid[16]);
+struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uint8_t gid[16]);
 
 /*
  * The same for somebody who has no adapter: the fabric by its name, which need not exist,

@@ -273,8 +273,7 @@ static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_re
 }
 
 /* Return: whether it was there. */
-static bool take_away(struct pvr_gid_book *book, struct entry **at,
-		      const struct pvr_remote *remote)
+static bool take_away(struct pvr_gid_book *book, struct entry **at, const struct pvr_remote *remote)
 {
 	struct entry *entry = *at;
 	int i;
@@ -310,8 +309,8 @@ static int set_nowhere(struct pvr_gid_book *book, const struct pvr_gid_key *key,
 	return 0;
 }
 
-static int set_remote(struct pvr_gid_book *book, const struct pvr_gid_key *key,
-		      struct entry *entry, struct pvr_remote *remote, bool *changed)
+static int set_remote(struct pvr_gid_book *book, const struct pvr_gid_key *key, struct entry *entry,
+		      struct pvr_remote *remote, bool *changed)
 {
 	bool is_new = !entry;
 	int ret = is_new ? add(book, key, &entry) : 0;
@@ -386,8 +385,8 @@ bool pvr_gid_book_find(const struct pvr_gid_book *book, const struct pvr_gid_key
 	return true;
 }
 
-int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key,
-		     enum pvr_where where, struct pvr_remote *remote, bool *changed)
+int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key, enum pvr_where where,
+		     struct pvr_remote *remote, bool *changed)
 {
 	struct entry **at = find(book, key);
 

@@ -39,8 +39,8 @@ void pvr_gid_book_free(struct pvr_gid_book *book);
 bool pvr_gid_book_find(const struct pvr_gid_book *book, const struct pvr_gid_key *key,
 		       struct pvr_gid_place *place);
 /* As pvr_engine_set_gid(). Return: 0, -ENOMEM or -ENOSPC; *changed: whether it was news. */
-int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key,
-		     enum pvr_where where, struct pvr_remote *remote, bool *changed);
+int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key, enum pvr_where where,
+		     struct pvr_remote *remote, bool *changed);
 uint32_t pvr_gid_book_count(const struct pvr_gid_book *book);
 
 /*

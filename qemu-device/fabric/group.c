@@ -15,8 +15,8 @@ static struct pvr_group *find_in(const struct pvr_fabric *fabric, const uint8_t 
 	struct pvr_group *group;
 
 	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(mgid)], link)
-		if (group->gid_type == gid_type && !memcmp(group->mgid, mgid, 16))
-			return group;
+	if (group->gid_type == gid_type && !memcmp(group->mgid, mgid, 16))
+		return group;
 	return NULL;
 }
 
@@ -38,8 +38,8 @@ static struct pvr_party *party_find(const struct pvr_group *group,
 	struct pvr_party *party;
 
 	LIST_FOREACH(party, &group->parties, link)
-		if (party->adapter == adapter)
-			return party;
+	if (party->adapter == adapter)
+		return party;
 	return NULL;
 }
 
@@ -48,8 +48,8 @@ static struct pvr_member *member_find(const struct pvr_qp *qp, const uint8_t mgi
 	struct pvr_member *member;
 
 	LIST_FOREACH(member, &qp->groups, of_qp)
-		if (!memcmp(member->party->group->mgid, mgid, 16))
-			return member;
+	if (!memcmp(member->party->group->mgid, mgid, 16))
+		return member;
 	return NULL;
 }
 
@@ -78,8 +78,7 @@ static void group_put(struct pvr_group *group)
 }
 
 /* The first adapter is in the group, or the last one has left. */
-static void announce(const struct pvr_adapter *adapter, const struct pvr_group *group,
-		     bool present)
+static void announce(const struct pvr_adapter *adapter, const struct pvr_group *group, bool present)
 {
 	static const uint8_t nobody[6];
 
@@ -220,8 +219,8 @@ static const struct pvr_group *find_of_any_type(const struct pvr_fabric *fabric,
 	const struct pvr_group *group;
 
 	LIST_FOREACH(group, &fabric->groups[pvr_fabric_bucket(mgid)], link)
-		if (group->count && !memcmp(group->mgid, mgid, 16))
-			return group;
+	if (group->count && !memcmp(group->mgid, mgid, 16))
+		return group;
 	return NULL;
 }
 
@@ -233,8 +232,8 @@ bool pvr_group_exists(struct pvr_engine *engine, const char *name, const uint8_t
 
 	pvr_lock(&engine->fabrics.lock);
 	LIST_FOREACH(fabric, &engine->fabrics.list, link)
-		if (!strcmp(fabric->name, name))
-			group = find_of_any_type(fabric, mgid);
+	if (!strcmp(fabric->name, name))
+		group = find_of_any_type(fabric, mgid);
 	if (group)
 		*gid_type = group->gid_type;
 	pvr_unlock(&engine->fabrics.lock);
@@ -248,7 +247,8 @@ static bool find_step(const struct pvr_group *group, uint64_t below, struct pvr_
 {
 	struct pvr_party *party;
 
-	LIST_FOREACH(party, &group->parties, link) {
+	LIST_FOREACH(party, &group->parties, link)
+	{
 		if (below && party->number >= below)
 			continue;
 		*step = (struct pvr_group_step){
@@ -275,8 +275,8 @@ bool pvr_group_next(const struct pvr_adapter *adapter, const uint8_t mgid[16], u
 	return found;
 }
 
-bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name,
-		       uint64_t after, struct pvr_group_step *step)
+bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name, uint64_t after,
+		       struct pvr_group_step *step)
 {
 	const struct pvr_group *group = NULL;
 	const struct pvr_fabric *fabric;
@@ -284,8 +284,8 @@ bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *n
 
 	pvr_lock(&engine->fabrics.lock);
 	LIST_FOREACH(fabric, &engine->fabrics.list, link)
-		if (!strcmp(fabric->name, name->fabric))
-			group = find_in(fabric, name->mgid, name->gid_type);
+	if (!strcmp(fabric->name, name->fabric))
+		group = find_in(fabric, name->mgid, name->gid_type);
 	found = group && find_step(group, after, step);
 	pvr_unlock(&engine->fabrics.lock);
 	return found;

@@ -102,8 +102,8 @@ struct pvr_group_name {
 	uint8_t gid_type;
 };
 
-bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name,
-		       uint64_t after, struct pvr_group_step *step);
+bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name, uint64_t after,
+		       struct pvr_group_step *step);
 /* The same party once more. Return: false if it has left. */
 bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],
 		  struct pvr_group_step *step);

@@ -46,8 +46,8 @@ static const char *config_error(const struct pvr_engine *engine,
 	if (config->worker >= engine->num_workers)
 		return "there is no worker of this number";
 	LIST_FOREACH(other, &engine->adapters, link)
-		if (!strcmp(other->name, config->name))
-			return "another adapter has this name";
+	if (!strcmp(other->name, config->name))
+		return "another adapter has this name";
 	return NULL;
 }
 
@@ -77,8 +77,8 @@ static uint8_t choose_gid_type(const struct pvr_revision *revision, uint8_t want
 {
 	if (wanted)
 		return wanted;
-	return revision->gid_types & PVR_GID_TYPE_ROCE_V2 ? PVR_GID_TYPE_ROCE_V2 :
-							    PVR_GID_TYPE_ROCE_V1;
+	return revision->gid_types & PVR_GID_TYPE_ROCE_V2 ? PVR_GID_TYPE_ROCE_V2
+							  : PVR_GID_TYPE_ROCE_V1;
 }
 
 static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
@@ -127,8 +127,8 @@ static void adapter_free(struct pvr_adapter *adapter)
 
 struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 				       const struct pvr_adapter_config *config,
-				       const struct pvr_adapter_ops *ops, void *host,
-				       char *err, size_t err_size)
+				       const struct pvr_adapter_ops *ops, void *host, char *err,
+				       size_t err_size)
 {
 	const char *why = config_error(engine, config);
 	struct pvr_adapter *adapter;
@@ -147,8 +147,7 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_events;
 	if (pvr_ud_orphans_init(adapter))
 		goto err_peers;
-	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default",
-			      adapter);
+	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default", adapter);
 	if (ret == -EADDRINUSE)
 		why = "another adapter of its fabric has this MAC address";
 	if (ret)
@@ -193,27 +192,26 @@ void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_u
 	uint32_t i;
 
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (!uc || qp->pd->uc == uc)
-			pvr_qp_destroy(qp);
+	if (!uc || qp->pd->uc == uc)
+		pvr_qp_destroy(qp);
 	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
-		if (!uc || srq->pd->uc == uc)
-			pvr_srq_destroy(adapter, srq);
+	if (!uc || srq->pd->uc == uc)
+		pvr_srq_destroy(adapter, srq);
 	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
-		if (!uc || cq->uc == uc)
-			pvr_cq_destroy(adapter, cq);
+	if (!uc || cq->uc == uc)
+		pvr_cq_destroy(adapter, cq);
 	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
-		if (!uc || mr->pd->uc == uc)
-			pvr_mr_destroy(adapter, mr);
+	if (!uc || mr->pd->uc == uc)
+		pvr_mr_destroy(adapter, mr);
 	PVR_TABLE_FOR_EACH(&adapter->pds, i, pd)
-		if (!uc || pd->uc == uc)
-			pvr_pd_destroy(adapter, pd);
+	if (!uc || pd->uc == uc)
+		pvr_pd_destroy(adapter, pd);
 }
 
 void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 {
 	if (adapter->state != PVR_ADAPTER_IDLE)
-		pvr_info_guest(adapter, "reset; was %s",
-			       pvr_adapter_state_name(adapter->state));
+		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
 	pvr_cmd_cancel(adapter);
 	pvr_remote_tell_left(adapter);
 	pvr_adapter_destroy_objects(adapter, NULL);
@@ -234,8 +232,8 @@ void pvr_adapter_reset(struct pvr_adapter *adapter)
 	pvr_adapter_unlock(adapter);
 }
 
-int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size,
-			void *va, bool writable)
+int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size, void *va,
+			bool writable)
 {
 	int err;
 
@@ -245,8 +243,7 @@ int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size
 	return err;
 }
 
-static bool rings_in(const struct pvr_adapter *adapter,
-		     const struct pvr_ram_piece *piece)
+static bool rings_in(const struct pvr_adapter *adapter, const struct pvr_ram_piece *piece)
 {
 	const void *used[] = {
 		adapter->dsr_shm,
@@ -272,16 +269,16 @@ static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_piec
 	uint32_t i;
 
 	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
-		pvr_pages_check(&mr->pages, piece);
+	pvr_pages_check(&mr->pages, piece);
 	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
-		if (!cq->pages.broken && pvr_pages_check(&cq->pages, piece))
-			pvr_cq_fail(adapter, cq, why);
+	if (!cq->pages.broken && pvr_pages_check(&cq->pages, piece))
+		pvr_cq_fail(adapter, cq, why);
 	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
-		if (!srq->pages.broken && pvr_pages_check(&srq->pages, piece))
-			pvr_srq_fail(adapter, srq, why);
+	if (!srq->pages.broken && pvr_pages_check(&srq->pages, piece))
+		pvr_srq_fail(adapter, srq, why);
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		if (!qp->pages.broken && pvr_pages_check(&qp->pages, piece))
-			pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
+	if (!qp->pages.broken && pvr_pages_check(&qp->pages, piece))
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
 }
 
 void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size)
@@ -293,7 +290,8 @@ void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t s
 	if (!pvr_ram_del(&adapter->ram, gpa, size, &piece)) {
 		pvr_nic_revoke_all(adapter);
 		if (rings_in(adapter, &piece))
-			pvr_adapter_do_fail(adapter, "the guest's memory under its rings was unplugged");
+			pvr_adapter_do_fail(adapter,
+					    "the guest's memory under its rings was unplugged");
 		break_objects(adapter, &piece);
 	}
 	pvr_adapter_unlock(adapter);
@@ -314,7 +312,7 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 	if (!on)
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		pvr_sched_kick(qp);
+	pvr_sched_kick(qp);
 	pvr_peers_look_later(adapter);
 }
 
@@ -423,8 +421,8 @@ const char *pvr_adapter_state_name(enum pvr_adapter_state state)
 }
 
 void pvr_adapter_for_each_gid(struct pvr_adapter *adapter,
-			      void (*fn)(void *opaque, uint32_t index,
-					 const uint8_t gid[16], uint8_t gid_type),
+			      void (*fn)(void *opaque, uint32_t index, const uint8_t gid[16],
+					 uint8_t gid_type),
 			      void *opaque)
 {
 	uint32_t i;

@@ -254,8 +254,8 @@ struct pvr_adapter {
 /* The adapter may read and write guest memory now. */
 static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 {
-	return adapter->bus_master && (adapter->state == PVR_ADAPTER_READY ||
-				       adapter->state == PVR_ADAPTER_ACTIVE);
+	return adapter->bus_master &&
+	       (adapter->state == PVR_ADAPTER_READY || adapter->state == PVR_ADAPTER_ACTIVE);
 }
 
 /* Counters that others than their owner may read at any time. */
@@ -298,9 +298,8 @@ static inline void pvr_adapter_unlock(struct pvr_adapter *adapter)
 }
 
 /* Logs one line about an adapter (or about the engine, if NULL). */
-void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter,
-	     enum pvr_log_level level, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter, enum pvr_log_level level,
+	     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 /* For what a guest can repeat: at a bounded rate. */
 void pvr_log_limited(struct pvr_adapter *adapter, enum pvr_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -308,10 +307,8 @@ void pvr_log_limited(struct pvr_adapter *adapter, enum pvr_log_level level, cons
 #define pvr_log_guest(adapter, ...) pvr_log_limited((adapter), PVR_LOG_WARN, __VA_ARGS__)
 /* Logs what the guest did. */
 #define pvr_info_guest(adapter, ...) pvr_log_limited((adapter), PVR_LOG_INFO, __VA_ARGS__)
-#define pvr_info(adapter, ...)                                                 \
-	pvr_log((adapter)->engine, (adapter), PVR_LOG_INFO, __VA_ARGS__)
-#define pvr_debug(adapter, ...)                                                \
-	pvr_log((adapter)->engine, (adapter), PVR_LOG_DEBUG, __VA_ARGS__)
+#define pvr_info(adapter, ...) pvr_log((adapter)->engine, (adapter), PVR_LOG_INFO, __VA_ARGS__)
+#define pvr_debug(adapter, ...) pvr_log((adapter)->engine, (adapter), PVR_LOG_DEBUG, __VA_ARGS__)
 
 /* model/caps.c */
 void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps);
@@ -342,8 +339,7 @@ void pvr_gid_unbind_all(struct pvr_adapter *adapter);
 /* The fabric has given GIDs to their owners: clear them, and tell the guest. */
 void pvr_gid_forget_lost(struct pvr_adapter *adapter);
 /* NULL if nothing is bound at @index. */
-const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter,
-					uint32_t index);
+const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter, uint32_t index);
 /* Of one of the adapter's GIDs; PVR_VLAN_NONE if it has none, or is also bound without one. */
 uint16_t pvr_gid_vlan(const struct pvr_adapter *adapter, const uint8_t gid[16]);
 

@@ -27,10 +27,15 @@ struct cmd_ops {
 };
 
 /* A command that all devices have, and one of an extension. */
-#define CMD(what, responds) \
-	{ .name = #what, .run = pvr_cmd_##what, .has_response = (responds) }
-#define CMD_EXT(what, responds, extension) \
-	{ .name = #what, .run = pvr_cmd_##what, .has_response = (responds), .ext = (extension) }
+#define CMD(what, responds)                                                      \
+	{                                                                        \
+		.name = #what, .run = pvr_cmd_##what, .has_response = (responds) \
+	}
+#define CMD_EXT(what, responds, extension)                                        \
+	{                                                                         \
+		.name = #what, .run = pvr_cmd_##what, .has_response = (responds), \
+		.ext = (extension)                                                \
+	}
 
 static const struct cmd_ops cmd_ops[] = {
 	[PVR_CMD_QUERY_PORT] = CMD(query_port, true),
@@ -112,9 +117,10 @@ static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 	int err;
 
 	if (!ops) {
-		pvr_log_guest(adapter,
-			      "command %u refused: expected 0 to %u, or one of an extension in effect",
-			      req->hdr.cmd, PVR_CMD_STOCK_NUM - 1);
+		pvr_log_guest(
+			adapter,
+			"command %u refused: expected 0 to %u, or one of an extension in effect",
+			req->hdr.cmd, PVR_CMD_STOCK_NUM - 1);
 		refuse(adapter, ENOSYS);
 		return;
 	}

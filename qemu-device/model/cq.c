@@ -41,8 +41,8 @@ static int cq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_cq
 }
 
 /* Stock drivers leave garbage where the vector is. Return: false if there is none such. */
-static bool choose_vector(const struct pvr_adapter *adapter,
-			  const struct pvr_cmd_create_cq *cmd, struct pvr_cq *cq)
+static bool choose_vector(const struct pvr_adapter *adapter, const struct pvr_cmd_create_cq *cmd,
+			  struct pvr_cq *cq)
 {
 	if (adapter->features & PVR_EXT_CQ_VECTORS)
 		cq->comp_vector = cmd->comp_vector;
@@ -161,7 +161,7 @@ void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why
 	pvr_log_guest(adapter, "cq %u: error: %s", cq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_CQ_ERR, cq->handle);
 	TAILQ_FOREACH(qp, &cq->senders, send_link)
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
 	TAILQ_FOREACH(qp, &cq->receivers, recv_link)
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
 }

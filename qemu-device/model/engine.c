@@ -51,9 +51,8 @@ void pvr_engine_measure_copy(struct pvr_engine *engine)
 	const struct pvr_copy *copy = &engine->copy;
 
 	pvr_copy_measure(&engine->copy, engine->ops->now, engine->opaque);
-	pvr_log(engine, NULL, PVR_LOG_INFO,
-		"fastest copy of up to %u KiB: %s, of more: %s", PVR_COPY_SHORT >> 10,
-		copy->way[0]->name, copy->way[1]->name);
+	pvr_log(engine, NULL, PVR_LOG_INFO, "fastest copy of up to %u KiB: %s, of more: %s",
+		PVR_COPY_SHORT >> 10, copy->way[0]->name, copy->way[1]->name);
 }
 
 void pvr_engine_destroy(struct pvr_engine *engine)
@@ -98,7 +97,8 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 	bool found = false;
 
 	__atomic_store_n(&worker->polls, true, __ATOMIC_RELAXED);
-	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
 		/* Most of many adapters are idle, and their locks would be most of the work. */
 		if (pvr_quiet_has_nothing(adapter) && pvr_async_has_nothing(adapter))
 			continue;
@@ -118,7 +118,8 @@ bool pvr_engine_rest(struct pvr_engine *engine, unsigned int index)
 	bool nothing = true;
 
 	__atomic_store_n(&worker->polls, false, __ATOMIC_RELAXED);
-	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
 		pvr_adapter_lock(adapter);
 		nothing &= pvr_quiet_rest(adapter);
 		pvr_adapter_leave(adapter, worker);
@@ -132,7 +133,8 @@ bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int index)
 	struct pvr_adapter *adapter;
 	bool active = false;
 
-	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker) {
+	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker)
+	{
 		if (!pvr_adapter_is_async(adapter))
 			continue;
 		if (!pvr_trylock(&adapter->lock)) {
@@ -179,14 +181,14 @@ static struct way way_of(const struct pvr_path *path)
 }
 
 void pvr_engine_for_each_path(struct pvr_engine *engine,
-			      void (*fn)(void *opaque,
-					 const struct pvr_path_stats *stats),
+			      void (*fn)(void *opaque, const struct pvr_path_stats *stats),
 			      void *opaque)
 {
 	const struct pvr_path *path;
 
 	pvr_lock(&engine->fabrics.lock);
-	LIST_FOREACH(path, &engine->fabrics.paths, link) {
+	LIST_FOREACH(path, &engine->fabrics.paths, link)
+	{
 		struct way way = way_of(path);
 		struct pvr_path_stats stats = {
 			.from = path->from->name,

@@ -26,8 +26,7 @@ int pvr_events_init(struct pvr_adapter *adapter)
 	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++)
 		TAILQ_INIT(&adapter->events.cq[i].backlog);
 	adapter->events.retry_ns = RETRY_MIN_NS;
-	return pvr_timer_init(&adapter->timers, &adapter->events.retry,
-			      retry_expired);
+	return pvr_timer_init(&adapter->timers, &adapter->events.retry, retry_expired);
 }
 
 void pvr_events_exit(struct pvr_adapter *adapter)
@@ -61,8 +60,7 @@ int pvr_events_attach(struct pvr_adapter *adapter, const struct pvr_dsr *dsr)
 {
 	int err;
 
-	err = ring_attach(adapter, &dsr->async_ring, PVR_EQE_SLOTS,
-			  &adapter->events.async);
+	err = ring_attach(adapter, &dsr->async_ring, PVR_EQE_SLOTS, &adapter->events.async);
 	if (!err)
 		err = ring_attach(adapter, &dsr->cq_ring, PVR_CQNE_SLOTS,
 				  &adapter->events.cq[0].ring);
@@ -225,11 +223,9 @@ static void push_backlog(struct pvr_adapter *adapter)
 static void retry_expired(struct pvr_timer *timer)
 {
 	struct pvr_event_rings *events =
-		(struct pvr_event_rings *)((char *)timer -
-					   offsetof(struct pvr_event_rings, retry));
+		(struct pvr_event_rings *)((char *)timer - offsetof(struct pvr_event_rings, retry));
 	struct pvr_adapter *adapter =
-		(struct pvr_adapter *)((char *)events -
-				       offsetof(struct pvr_adapter, events));
+		(struct pvr_adapter *)((char *)events - offsetof(struct pvr_adapter, events));
 
 	push_backlog(adapter);
 	if (!events_wait(events))
@@ -255,13 +251,11 @@ void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32
 		return;
 	}
 	if (events->backlog_count == PVR_EQE_BACKLOG) {
-		pvr_log_guest(adapter,
-			      "async event %u for %u lost: the guest has left %u unread",
+		pvr_log_guest(adapter, "async event %u for %u lost: the guest has left %u unread",
 			      type, info, PVR_EQE_SLOTS + PVR_EQE_BACKLOG);
 		return;
 	}
-	events->backlog[(events->backlog_head + events->backlog_count++) %
-			PVR_EQE_BACKLOG] = eqe;
+	events->backlog[(events->backlog_head + events->backlog_count++) % PVR_EQE_BACKLOG] = eqe;
 	retry_later(adapter);
 }
 

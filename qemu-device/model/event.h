@@ -57,8 +57,7 @@ bool pvr_events_have_vector(const struct pvr_adapter *adapter, uint32_t comp_vec
 bool pvr_events_lie_in(const struct pvr_adapter *adapter, const struct pvr_ram_piece *piece);
 
 /* Queues an async event, if the driver is there to see it. */
-void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type,
-		     uint32_t info);
+void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32_t info);
 /* Queues a CQ notification on the CQ's vector; the CQ must have been armed. */
 void pvr_event_cq(struct pvr_adapter *adapter, struct pvr_cq *cq);
 /* The CQ is about to go. */

@@ -79,9 +79,9 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	if (err) {
 		pvr_log_guest(adapter, "gid %u: %s refused: %s", cmd->index,
 			      gid_name(cmd->new_gid, name),
-			      err == -EADDRINUSE ? "another adapter of the fabric has it" :
-			      err == -EPERM	 ? "it is made from another adapter's MAC" :
-						   strerror(-err));
+			      err == -EADDRINUSE ? "another adapter of the fabric has it"
+			      : err == -EPERM	 ? "it is made from another adapter's MAC"
+						 : strerror(-err));
 		return err;
 	}
 	entry->bound = true;

@@ -17,8 +17,8 @@ static void log_line(struct pvr_engine *engine, const struct pvr_adapter *adapte
 	engine->ops->log(engine->opaque, level, adapter ? adapter->name : NULL, line);
 }
 
-void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter,
-	     enum pvr_log_level level, const char *fmt, ...)
+void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter, enum pvr_log_level level,
+	     const char *fmt, ...)
 {
 	va_list ap;
 
@@ -34,8 +34,7 @@ static void limit_restart(struct pvr_adapter *adapter, uint64_t now)
 
 	if (limit->suppressed)
 		pvr_log(adapter->engine, adapter, PVR_LOG_WARN,
-			"%u more messages about this guest were suppressed",
-			limit->suppressed);
+			"%u more messages about this guest were suppressed", limit->suppressed);
 	*limit = (struct pvr_log_limit){ .since = now };
 }
 

@@ -23,15 +23,13 @@ static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 
 	if (access & ~PVR_MR_ACCESS)
 		return -EOPNOTSUPP;
-	if (!pvr_mr_access_ok(access) ||
-	    !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE))
+	if (!pvr_mr_access_ok(access) || !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE))
 		return -EINVAL;
 	return cmd->nchunks == pvr_mr_span_pages(cmd->start, cmd->length) ? 0 : -EINVAL;
 }
 
 /* A region of ours is zero-based if its start is 0: the flag says nothing more. */
-static int check_layout(const struct pvr_adapter *adapter,
-			const struct pvr_cmd_create_mr *cmd)
+static int check_layout(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
 	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
 
@@ -42,31 +40,27 @@ static int check_layout(const struct pvr_adapter *adapter,
 	if (!pvr_mr_access_ok(access) ||
 	    !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE_LAYOUT) ||
 	    cmd->page_shift < PVR_PAGE_SHIFT || cmd->page_shift > PVR_MAX_MR_PAGE_SHIFT ||
-	    (cmd->pdir_levels != 2 && cmd->pdir_levels != 3) ||
-	    cmd->offset >> cmd->page_shift)
+	    (cmd->pdir_levels != 2 && cmd->pdir_levels != 3) || cmd->offset >> cmd->page_shift)
 		return -EINVAL;
-	return (cmd->offset + cmd->length - 1) >> cmd->page_shift == cmd->nchunks - 1u ?
-		       0 :
-		       -EINVAL;
+	return (cmd->offset + cmd->length - 1) >> cmd->page_shift == cmd->nchunks - 1u ? 0
+										       : -EINVAL;
 }
 
 static int check_dma(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
-	return cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_LOCAL_WRITE) ? -EINVAL :
-										    0;
+	return cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_LOCAL_WRITE) ? -EINVAL : 0;
 }
 
 static int check_fast(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
-	uint32_t max = adapter->features & PVR_EXT_LONG_FAST_REG ? PVR_MAX_FAST_REG_PAGES_LONG :
-								  PVR_MAX_FAST_REG_PAGES;
+	uint32_t max = adapter->features & PVR_EXT_LONG_FAST_REG ? PVR_MAX_FAST_REG_PAGES_LONG
+								 : PVR_MAX_FAST_REG_PAGES;
 
 	return cmd->nchunks && cmd->nchunks <= max ? 0 : -EINVAL;
 }
 
 /* A window is nothing until it is bound. */
-static int check_window(const struct pvr_adapter *adapter,
-			const struct pvr_cmd_create_mr *cmd)
+static int check_window(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
 	return 0;
 }
@@ -111,7 +105,7 @@ static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_m
 
 /* DMA regions and windows have no pages of their own. */
 static int map_nothing(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
-		   struct pvr_mr *mr)
+		       struct pvr_mr *mr)
 {
 	return 0;
 }
@@ -152,9 +146,8 @@ static const struct maker *find_maker(const struct pvr_adapter *adapter, uint32_
 
 	for (i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
 		if (makers[i].flags == flags)
-			return (adapter->features & makers[i].ext) == makers[i].ext ?
-				       &makers[i] :
-				       NULL;
+			return (adapter->features & makers[i].ext) == makers[i].ext ? &makers[i]
+										    : NULL;
 	return NULL;
 }
 

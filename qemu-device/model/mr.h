@@ -6,13 +6,11 @@
 #include "model/objects.h"
 
 /* What registrations may ask for. */
-#define PVR_MR_ACCESS                                                          \
-	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE |                    \
-	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |                   \
-	 PVR_ACCESS_MW_BIND)
+#define PVR_MR_ACCESS                                                                \
+	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | \
+	 PVR_ACCESS_REMOTE_ATOMIC | PVR_ACCESS_MW_BIND)
 
-#define PVR_MR_REMOTE                                                          \
-	(PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC)
+#define PVR_MR_REMOTE (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC)
 
 /* IBTA vol. 1, 10.6.3.1: remote write and atomic need local write. */
 static inline bool pvr_mr_access_ok(uint32_t access)

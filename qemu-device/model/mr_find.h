@@ -86,8 +86,7 @@ static inline uint8_t *const *pvr_mr_page(const struct pvr_mr *mr, uint64_t addr
 /* All of what was found and allowed, if a glance tells that it is one run; else NULL. */
 static inline uint8_t *pvr_mr_flat(const struct pvr_mr *mr, uint64_t addr, uint64_t len)
 {
-	return mr->where ? pvr_pages_flat(mr->where, mr->offset + (addr - mr->start), len) :
-			   NULL;
+	return mr->where ? pvr_pages_flat(mr->where, mr->offset + (addr - mr->start), len) : NULL;
 }
 
 #endif /* PVR_MR_FIND_H */

@@ -61,9 +61,9 @@ static int check_access(const struct pvr_mr *region, uint32_t access)
 	if (access & ~(PVR_MR_REMOTE | PVR_ACCESS_ZERO_BASED | PVR_ACCESS_OPTIONAL))
 		return -EINVAL;
 	return pvr_mr_access_ok((access & PVR_MR_REMOTE) |
-				(region->access & PVR_ACCESS_LOCAL_WRITE)) ?
-		       0 :
-		       -EINVAL;
+				(region->access & PVR_ACCESS_LOCAL_WRITE))
+		       ? 0
+		       : -EINVAL;
 }
 
 static void attach(struct pvr_mr *window, struct pvr_mr *region, struct pvr_qp *qp)

@@ -322,9 +322,8 @@ const char *pvr_qp_state_name(enum pvr_qp_state state);
  *
  * Return: 0 or -EINVAL, with the reason in @why.
  */
-int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask,
-			const struct pvr_qp_attr *attr, enum pvr_qp_state *next,
-			const char **why);
+int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr,
+			enum pvr_qp_state *next, const char **why);
 
 /* --------------------------------------------------------------- commands */
 
@@ -341,8 +340,7 @@ pvr_cmd_fn pvr_cmd_create_mr, pvr_cmd_destroy_mr;
 pvr_cmd_fn pvr_cmd_create_cq, pvr_cmd_resize_cq, pvr_cmd_destroy_cq;
 pvr_cmd_fn pvr_cmd_set_cq_ring;
 pvr_cmd_fn pvr_cmd_create_qp, pvr_cmd_modify_qp, pvr_cmd_query_qp, pvr_cmd_destroy_qp;
-pvr_cmd_fn pvr_cmd_create_srq, pvr_cmd_modify_srq, pvr_cmd_query_srq,
-	pvr_cmd_destroy_srq;
+pvr_cmd_fn pvr_cmd_create_srq, pvr_cmd_modify_srq, pvr_cmd_query_srq, pvr_cmd_destroy_srq;
 pvr_cmd_fn pvr_cmd_create_bind, pvr_cmd_destroy_bind;
 pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
 pvr_cmd_fn pvr_cmd_query_stats;

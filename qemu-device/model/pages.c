@@ -21,8 +21,7 @@
 
 static uint64_t budget_pages(const struct pvr_adapter *adapter)
 {
-	return pvr_ram_size(&adapter->ram) / PVR_PAGE_SIZE * BUDGET_PER_RAM_PAGE +
-	       BUDGET_FLOOR;
+	return pvr_ram_size(&adapter->ram) / PVR_PAGE_SIZE * BUDGET_PER_RAM_PAGE + BUDGET_FLOOR;
 }
 
 /* Makes @pages pay for @bytes, whatever they paid for before. Return: 0 or -ENOSPC. */
@@ -62,8 +61,8 @@ static int reader_init(struct pvr_pdir_reader *reader, struct pvr_ram *ram,
 static int read_entry(struct pvr_pdir_reader *reader, uint32_t i, uint64_t *gpa)
 {
 	if (reader->three_levels && i % PVR_PDIR_MAX_PAGES == 0)
-		reader->dir_shm = pvr_ram_page(
-			reader->ram, reader->top_shm[i / PVR_PDIR_MAX_PAGES], false);
+		reader->dir_shm =
+			pvr_ram_page(reader->ram, reader->top_shm[i / PVR_PDIR_MAX_PAGES], false);
 	if (!reader->dir_shm)
 		return -EFAULT;
 	if (i % PVR_PDIR_ENTRIES == 0)
@@ -206,9 +205,8 @@ static bool pdir_ok(const struct pvr_pdir *pdir)
 	uint32_t max = pdir->levels == 3 ? PVR_PDIR3_MAX_PAGES : PVR_PDIR_MAX_PAGES;
 	uint64_t end = pdir->skip + pdir->size;
 
-	return pdir->count && pdir->count <= max && pdir->size &&
-	       pdir->skip >> pdir->shift == 0 && end > pdir->skip &&
-	       (end - 1) >> pdir->shift == pdir->count - 1;
+	return pdir->count && pdir->count <= max && pdir->size && pdir->skip >> pdir->shift == 0 &&
+	       end > pdir->skip && (end - 1) >> pdir->shift == pdir->count - 1;
 }
 
 static void walk_init(struct pvr_walk *walk, struct pvr_adapter *adapter,
@@ -224,8 +222,8 @@ static void walk_init(struct pvr_walk *walk, struct pvr_adapter *adapter,
 	};
 }
 
-int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter,
-		   const struct pvr_pdir *pdir, bool write, struct pvr_pages *pages)
+int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
+		   bool write, struct pvr_pages *pages)
 {
 	uint64_t total = pdir->size / PVR_PAGE_SIZE;
 
@@ -283,8 +281,8 @@ struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count)
 	};
 }
 
-int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
-		  bool write, struct pvr_pages *pages)
+int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
+		  struct pvr_pages *pages)
 {
 	struct pvr_pdir pdir = pvr_pdir_of_pages(pdir_dma, count);
 	struct pvr_walk walk;
@@ -323,8 +321,8 @@ int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_page
 	return -ENOMEM;
 }
 
-int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
-		     bool write, struct pvr_pages *pages)
+int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
+		     struct pvr_pages *pages)
 {
 	struct pvr_pdir pdir = pvr_pdir_of_pages(pdir_dma, count);
 	struct pvr_walk walk;
@@ -355,8 +353,7 @@ bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_piece *piece)
 		pages->broken = true;
 	for (i = 0; i < pages->extents && !pages->broken; i++)
 		pages->broken = overlap(pages->extent[i].va,
-					extent_end(pages, i) - pages->extent[i].offset,
-					piece);
+					extent_end(pages, i) - pages->extent[i].offset, piece);
 	for (i = 0; pages->page && i < pages->size / PVR_PAGE_SIZE && !pages->broken; i++)
 		pages->broken = overlap(pages->page[i], PVR_PAGE_SIZE, piece);
 	return pages->broken;

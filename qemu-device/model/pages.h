@@ -84,8 +84,8 @@ struct pvr_walk {
  * Return: 0, -EINVAL (count), -EFAULT (an address is no page of RAM) or -ENOSPC (over
  * budget). Whatever it is, pvr_pages_unmap() must be called in the end.
  */
-int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter,
-		   const struct pvr_pdir *pdir, bool write, struct pvr_pages *pages);
+int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
+		   bool write, struct pvr_pages *pages);
 /*
  * Walk on for at most @entries. RAM must not have been unmapped since it began.
  * Return: 0: that was all, -EINPROGRESS, or an error as above, or -ENOMEM.
@@ -95,8 +95,8 @@ int pvr_walk_step(struct pvr_walk *walk, uint32_t entries);
 /* The usual directory: two levels, @count whole pages of 4 KiB. */
 struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count);
 /* Walk that at once; 1 .. PVR_PDIR_MAX_PAGES. */
-int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
-		  bool write, struct pvr_pages *pages);
+int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
+		  struct pvr_pages *pages);
 void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages);
 
 /*
@@ -106,15 +106,14 @@ void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages);
  * used. pvr_pages_refill() returns 0 or -EFAULT.
  */
 int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_pages *pages);
-int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count,
-		     bool write, struct pvr_pages *pages);
+int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
+		     struct pvr_pages *pages);
 
 /* Sets broken if any page lies in @piece. Return: whether it is broken. */
 bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_piece *piece);
 
 /* The address of @len bytes if they are one run that needs no search, else NULL. */
-static inline uint8_t *pvr_pages_flat(const struct pvr_pages *pages, uint64_t offset,
-				      uint64_t len)
+static inline uint8_t *pvr_pages_flat(const struct pvr_pages *pages, uint64_t offset, uint64_t len)
 {
 	if (pages->base)
 		return pages->base + offset;

@@ -94,7 +94,8 @@ static void look(struct pvr_timer *timer)
 		__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
 		return;
 	}
-	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp) {
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+	{
 		if (!pvr_peers_is_connected(qp))
 			continue;
 		if (qp->peer_left)

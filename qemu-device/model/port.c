@@ -20,8 +20,7 @@ int pvr_cmd_query_port(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		/* 4x EDR, 100 Gbit/s: the order of what one memcpy reaches. */
 		.active_width = 2,
 		.active_speed = 32,
-		.phys_state = adapter->link_up ? PVR_PORT_PHYS_LINK_UP :
-						 PVR_PORT_PHYS_DISABLED,
+		.phys_state = adapter->link_up ? PVR_PORT_PHYS_LINK_UP : PVR_PORT_PHYS_DISABLED,
 	};
 	return 0;
 }

@@ -32,9 +32,8 @@ struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t qpn)
 const char *pvr_qp_state_name(enum pvr_qp_state state)
 {
 	static const char *const names[PVR_QPS_NUM] = {
-		[PVR_QPS_RESET] = "RESET", [PVR_QPS_INIT] = "INIT",
-		[PVR_QPS_RTR] = "RTR",	   [PVR_QPS_RTS] = "RTS",
-		[PVR_QPS_SQD] = "SQD",	   [PVR_QPS_SQE] = "SQE",
+		[PVR_QPS_RESET] = "RESET", [PVR_QPS_INIT] = "INIT", [PVR_QPS_RTR] = "RTR",
+		[PVR_QPS_RTS] = "RTS",	   [PVR_QPS_SQD] = "SQD",   [PVR_QPS_SQE] = "SQE",
 		[PVR_QPS_ERR] = "ERR",
 	};
 
@@ -62,12 +61,10 @@ static int qp_check_sizes(const struct pvr_cmd_create_qp *cmd)
 	if (cmd->send_chunks + 1u > cmd->total_chunks)
 		return -EINVAL;
 	if (cmd->send_chunks <
-	    pvr_wq_pages(cmd->max_send_wr,
-			 pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data)))
+	    pvr_wq_pages(cmd->max_send_wr, pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data)))
 		return -EINVAL;
 	recv_chunks = cmd->total_chunks - cmd->send_chunks - 1u;
-	if (rq && recv_chunks < pvr_wq_pages(cmd->max_recv_wr,
-					     pvr_rq_stride(cmd->max_recv_sge)))
+	if (rq && recv_chunks < pvr_wq_pages(cmd->max_recv_wr, pvr_rq_stride(cmd->max_recv_sge)))
 		return -EINVAL;
 	return 0;
 }
@@ -87,8 +84,7 @@ static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 		return -EBUSY;
 	if (cmd->is_srq > 1 || (cmd->is_srq && cmd->max_recv_wr))
 		return -EINVAL;
-	if (cmd->max_inline_data >
-	    (adapter->features & PVR_EXT_INLINE ? PVR_MAX_INLINE : 0))
+	if (cmd->max_inline_data > (adapter->features & PVR_EXT_INLINE ? PVR_MAX_INLINE : 0))
 		return -EINVAL;
 	/* A field that stock drivers leave alone. */
 	if (adapter->features & PVR_EXT_USER_OPS && cmd->flags & ~PVR_QP_USER_OPS)
@@ -114,8 +110,7 @@ static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_q
 	/* IBTA vol. 1, 10.2.9.1: SRQ and QP may be of different PDs, not contexts. */
 	if (!qp->srq || qp->srq->pd->uc != qp->pd->uc)
 		return -EINVAL;
-	qp->held = calloc(1, sizeof(*qp->held) +
-				     qp->srq->wq.max_sge * sizeof(qp->held->sge[0]));
+	qp->held = calloc(1, sizeof(*qp->held) + qp->srq->wq.max_sge * sizeof(qp->held->sge[0]));
 	return qp->held ? 0 : -ENOMEM;
 }
 
@@ -131,8 +126,7 @@ static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp
 	pvr_quiet_init_qp(qp);
 	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&qp->pages, 0);
 	pvr_wq_init(&qp->sq, &qp->pages, &state_shm->tx, 1, cmd->max_send_wr,
-		    pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data),
-		    cmd->max_send_sge);
+		    pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data), cmd->max_send_sge);
 	qp->sq.max_inline = cmd->max_inline_data;
 	pvr_wq_init(&qp->rq, &qp->pages, &state_shm->rx, 1 + cmd->send_chunks,
 		    cmd->is_srq ? 0 : cmd->max_recv_wr, pvr_rq_stride(cmd->max_recv_sge),
@@ -191,9 +185,8 @@ static void qp_unlink(struct pvr_qp *qp)
 	qp->pd->users--;
 }
 
-static void qp_answer(const struct pvr_adapter *adapter,
-		      const struct pvr_cmd_create_qp *cmd, const struct pvr_qp *qp,
-		      union pvr_cmd_resp *resp)
+static void qp_answer(const struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+		      const struct pvr_qp *qp, union pvr_cmd_resp *resp)
 {
 	if (adapter->version < PVR_VERSION_QPHANDLE) {
 		struct pvr_resp_create_qp_v1 *v1 = &resp->create_qp_v1;
@@ -274,8 +267,7 @@ int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		return err;
 	}
 	qp_answer(adapter, cmd, qp, resp);
-	pvr_debug(adapter, "qp %u: created, number %#x, type %u", qp->handle, qp->qpn,
-		  qp->type);
+	pvr_debug(adapter, "qp %u: created, number %#x, type %u", qp->handle, qp->qpn, qp->type);
 	return 0;
 }
 
@@ -335,8 +327,8 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 {
 	if (qp->state == state)
 		return;
-	pvr_debug(qp->adapter, "qp %u: %s -> %s", qp->handle,
-		  pvr_qp_state_name(qp->state), pvr_qp_state_name(state));
+	pvr_debug(qp->adapter, "qp %u: %s -> %s", qp->handle, pvr_qp_state_name(qp->state),
+		  pvr_qp_state_name(state));
 	qp->state = state;
 	qp->sq_draining = false;
 	/* Whatever was waited for, the new state decides what comes next. */
@@ -359,8 +351,8 @@ void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
 {
 	if (qp->state == PVR_QPS_ERR || qp->state == PVR_QPS_RESET)
 		return;
-	pvr_log_guest(qp->adapter, "qp %u: %s -> ERR: %s", qp->handle,
-		      pvr_qp_state_name(qp->state), why);
+	pvr_log_guest(qp->adapter, "qp %u: %s -> ERR: %s", qp->handle, pvr_qp_state_name(qp->state),
+		      why);
 	pvr_qp_set_state(qp, PVR_QPS_ERR);
 	if (event != PVR_EVENT_NUM)
 		pvr_event_async(qp->adapter, event, qp->handle);
@@ -480,10 +472,9 @@ int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!qp)
 		return -EINVAL;
 	if (pvr_qp_check_modify(qp, cmd->attr_mask, &cmd->attrs, &next, &why)) {
-		pvr_log_guest(adapter, "qp %u: modify %s -> %u, attributes %#x: %s",
-			      qp->handle, pvr_qp_state_name(qp->state),
-			      cmd->attr_mask & PVR_QPA_STATE ? cmd->attrs.qp_state :
-							       qp->state,
+		pvr_log_guest(adapter, "qp %u: modify %s -> %u, attributes %#x: %s", qp->handle,
+			      pvr_qp_state_name(qp->state),
+			      cmd->attr_mask & PVR_QPA_STATE ? cmd->attrs.qp_state : qp->state,
 			      cmd->attr_mask, why);
 		return -EINVAL;
 	}

@@ -23,27 +23,25 @@ struct edge {
 	uint32_t need[CLASS_NUM], may[CLASS_NUM];
 };
 
-#define RC_PATH                                                                \
-	(PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN |   \
+#define RC_PATH                                                              \
+	(PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN | \
 	 PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_MIN_RNR_TIMER)
 #define UC_PATH (PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN)
-#define RC_SEND                                                                \
-	(PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY |             \
-	 PVR_QPA_SQ_PSN | PVR_QPA_MAX_RD_ATOMIC)
-#define RC_RUNNING                                                             \
-	(PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS | PVR_QPA_MIN_RNR_TIMER |    \
-	 PVR_QPA_ALT_PATH | PVR_QPA_PATH_MIG_STATE)
-#define RC_DRAINED                                                             \
-	(PVR_QPA_PORT | PVR_QPA_AV | PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT |     \
-	 PVR_QPA_RNR_RETRY | PVR_QPA_MAX_RD_ATOMIC | PVR_QPA_ALT_PATH |        \
-	 PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX | PVR_QPA_MIN_RNR_TIMER |   \
-	 PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_PATH_MIG_STATE)
-#define UC_RUNNING                                                             \
-	(PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS | PVR_QPA_ALT_PATH |         \
+#define RC_SEND                                                                     \
+	(PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY | PVR_QPA_SQ_PSN | \
+	 PVR_QPA_MAX_RD_ATOMIC)
+#define RC_RUNNING                                                                             \
+	(PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS | PVR_QPA_MIN_RNR_TIMER | PVR_QPA_ALT_PATH | \
 	 PVR_QPA_PATH_MIG_STATE)
-#define UC_DRAINED                                                             \
-	(PVR_QPA_AV | PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS |                \
-	 PVR_QPA_PKEY_INDEX | PVR_QPA_PATH_MIG_STATE)
+#define RC_DRAINED                                                                              \
+	(PVR_QPA_PORT | PVR_QPA_AV | PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY |  \
+	 PVR_QPA_MAX_RD_ATOMIC | PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX | \
+	 PVR_QPA_MIN_RNR_TIMER | PVR_QPA_MAX_DEST_RD_ATOMIC | PVR_QPA_PATH_MIG_STATE)
+#define UC_RUNNING \
+	(PVR_QPA_CUR_STATE | PVR_QPA_ACCESS_FLAGS | PVR_QPA_ALT_PATH | PVR_QPA_PATH_MIG_STATE)
+#define UC_DRAINED                                                                   \
+	(PVR_QPA_AV | PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX | \
+	 PVR_QPA_PATH_MIG_STATE)
 #define CONN_INIT (PVR_QPA_PKEY_INDEX | PVR_QPA_PORT | PVR_QPA_ACCESS_FLAGS)
 #define CONN_CHANGE (PVR_QPA_ALT_PATH | PVR_QPA_ACCESS_FLAGS | PVR_QPA_PKEY_INDEX)
 #define UD_INIT (PVR_QPA_PKEY_INDEX | PVR_QPA_PORT | PVR_QPA_QKEY)
@@ -114,8 +112,7 @@ static bool gid_ok(const struct pvr_qp *qp, const struct pvr_ah_attr *ah)
 }
 
 /* What is out of range among the attributes of @mask. */
-static const char *bad_value(const struct pvr_qp *qp, uint32_t mask,
-			     const struct pvr_qp_attr *attr)
+static const char *bad_value(const struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr)
 {
 	if ((mask & PVR_QPA_PORT) && attr->port_num != 1)
 		return "the port is not 1";
@@ -138,16 +135,15 @@ static const char *bad_value(const struct pvr_qp *qp, uint32_t mask,
 		return "the RNR retry count is above 7";
 	if ((mask & PVR_QPA_MAX_RD_ATOMIC) && attr->max_rd_atomic > PVR_MAX_RD_ATOMIC)
 		return "max_rd_atomic is above the device's";
-	if ((mask & PVR_QPA_MAX_DEST_RD_ATOMIC) &&
-	    attr->max_dest_rd_atomic > PVR_MAX_RD_ATOMIC)
+	if ((mask & PVR_QPA_MAX_DEST_RD_ATOMIC) && attr->max_dest_rd_atomic > PVR_MAX_RD_ATOMIC)
 		return "max_dest_rd_atomic is above the device's";
 	if (mask & (PVR_QPA_ALT_PATH | PVR_QPA_PATH_MIG_STATE))
 		return "RoCE has no alternate paths";
 	return NULL;
 }
 
-static const char *bad_edge(const struct pvr_qp *qp, uint32_t mask,
-			    enum pvr_qp_state from, enum pvr_qp_state to)
+static const char *bad_edge(const struct pvr_qp *qp, uint32_t mask, enum pvr_qp_state from,
+			    enum pvr_qp_state to)
 {
 	const struct edge *edge = &edges[from][to];
 	enum qp_class class = qp_class(qp);
@@ -167,9 +163,8 @@ static const char *bad_edge(const struct pvr_qp *qp, uint32_t mask,
 	return NULL;
 }
 
-int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask,
-			const struct pvr_qp_attr *attr, enum pvr_qp_state *next,
-			const char **why)
+int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr,
+			enum pvr_qp_state *next, const char **why)
 {
 	enum pvr_qp_state to = mask & PVR_QPA_STATE ? attr->qp_state : qp->state;
 

@@ -34,8 +34,7 @@ static unsigned int ram_find(const struct pvr_ram *ram, uint64_t gpa)
 	return lo;
 }
 
-int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va,
-		bool writable)
+int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool writable)
 {
 	struct pvr_ram_piece *piece;
 	unsigned int at;
@@ -58,8 +57,7 @@ int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va,
 	return 0;
 }
 
-int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size,
-		struct pvr_ram_piece *piece)
+int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_piece *piece)
 {
 	unsigned int at = ram_find(ram, gpa);
 
@@ -67,8 +65,7 @@ int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size,
 		return -ENOENT;
 	*piece = ram->piece[at];
 	ram->count--;
-	memmove(&ram->piece[at], &ram->piece[at + 1],
-		(ram->count - at) * sizeof(*ram->piece));
+	memmove(&ram->piece[at], &ram->piece[at + 1], (ram->count - at) * sizeof(*ram->piece));
 	ram->last = 0;
 	return 0;
 }
@@ -88,8 +85,7 @@ static bool piece_has(const struct pvr_ram_piece *piece, uint64_t gpa)
 	return gpa - piece->gpa < piece->size;
 }
 
-uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write,
-		     uint64_t *contig)
+uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write, uint64_t *contig)
 {
 	const struct pvr_ram_piece *piece;
 	unsigned int at = ram->last;

@@ -25,11 +25,9 @@ void pvr_ram_init(struct pvr_ram *ram);
 void pvr_ram_exit(struct pvr_ram *ram);
 
 /* Return: 0, -EINVAL (empty, wraps, overlaps), -ENOSPC or -ENOMEM. */
-int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va,
-		bool writable);
+int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool writable);
 /* Removes the piece that is exactly this. Return: 0 and the piece, or -ENOENT. */
-int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size,
-		struct pvr_ram_piece *piece);
+int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_piece *piece);
 
 /* Whether what @ptr points to lies in @piece. */
 static inline bool pvr_ram_contains(const struct pvr_ram_piece *piece, const void *ptr)
@@ -49,8 +47,7 @@ uint64_t pvr_ram_size(const struct pvr_ram *ram);
  *
  * Return: its address, or NULL if @gpa is no RAM, or ROM and @write.
  */
-uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write,
-		     uint64_t *contig);
+uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write, uint64_t *contig);
 
 /* All of [gpa, gpa + len) is RAM, also across adjacent pieces. */
 bool pvr_ram_covers(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write);

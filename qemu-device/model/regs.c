@@ -91,12 +91,12 @@ static void dsr_load(struct pvr_adapter *adapter)
 		return;
 	}
 	adapter->driver_version = dsr.driver_version;
-	adapter->version = dsr.driver_version < adapter->revision->version ?
-				   dsr.driver_version :
-				   adapter->revision->version;
+	adapter->version = dsr.driver_version < adapter->revision->version
+				   ? dsr.driver_version
+				   : adapter->revision->version;
 	adapter->features = ext_ack;
-	adapter->uar_pfn = adapter->version < PVR_VERSION_PPN64 ? (uint32_t)dsr.uar_pfn :
-								   dsr.uar_pfn;
+	adapter->uar_pfn = adapter->version < PVR_VERSION_PPN64 ? (uint32_t)dsr.uar_pfn
+								: dsr.uar_pfn;
 	dsr_write_caps(adapter);
 	adapter->state = PVR_ADAPTER_READY;
 	pvr_info_guest(adapter, "driver version %u attached, extensions %#x",
@@ -204,15 +204,13 @@ static uint32_t read_reg(struct pvr_adapter *adapter, uint64_t reg)
 
 static bool access_ok(struct pvr_adapter *adapter, uint64_t offset, size_t len)
 {
-	if (len == sizeof(uint32_t) && offset % sizeof(uint32_t) == 0 &&
-	    offset < PVR_BAR_REGS_SIZE)
+	if (len == sizeof(uint32_t) && offset % sizeof(uint32_t) == 0 && offset < PVR_BAR_REGS_SIZE)
 		return true;
 	adapter->stats.bad_accesses++;
 	return false;
 }
 
-void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *buf,
-			   size_t len)
+void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *buf, size_t len)
 {
 	uint32_t value;
 
@@ -225,8 +223,8 @@ void pvr_adapter_regs_read(struct pvr_adapter *adapter, uint64_t offset, void *b
 	pvr_adapter_unlock(adapter);
 }
 
-void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset,
-			    const void *buf, size_t len)
+void pvr_adapter_regs_write(struct pvr_adapter *adapter, uint64_t offset, const void *buf,
+			    size_t len)
 {
 	uint32_t value;
 

@@ -23,8 +23,7 @@ static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
 	return 0;
 }
 
-static int srq_check(const struct pvr_adapter *adapter,
-		     const struct pvr_cmd_create_srq *cmd)
+static int srq_check(const struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd)
 {
 	const struct pvr_srq_attr *attr = &cmd->attrs;
 
@@ -198,5 +197,5 @@ void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *
 	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
 	LIST_FOREACH(qp, &srq->qps, srq_link)
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
 }

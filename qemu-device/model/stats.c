@@ -22,8 +22,7 @@ int pvr_cmd_query_stats(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	return 0;
 }
 
-static void count_objects(const struct pvr_adapter *adapter,
-			  struct pvr_adapter_stats *stats)
+static void count_objects(const struct pvr_adapter *adapter, struct pvr_adapter_stats *stats)
 {
 	uint32_t i;
 

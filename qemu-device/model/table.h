@@ -35,8 +35,8 @@ static inline void *pvr_table_get(const struct pvr_table *table, uint32_t handle
 }
 
 /* The body runs for each object; it may delete that object. */
-#define PVR_TABLE_FOR_EACH(table, index, object)                               \
-	for ((index) = 0; (index) < (table)->size; (index)++)                  \
+#define PVR_TABLE_FOR_EACH(table, index, object)              \
+	for ((index) = 0; (index) < (table)->size; (index)++) \
 		if (((object) = (table)->slot[(index)]) != NULL)
 
 #endif /* PVR_TABLE_H */

@@ -76,8 +76,7 @@ void pvr_timer_cancel(struct pvr_timers *timers, struct pvr_timer *timer)
 	heap_up(timers, last->slot, last);
 }
 
-void pvr_timer_set(struct pvr_timers *timers, struct pvr_timer *timer,
-		   uint64_t deadline)
+void pvr_timer_set(struct pvr_timers *timers, struct pvr_timer *timer, uint64_t deadline)
 {
 	pvr_timer_cancel(timers, timer);
 	timer->deadline = deadline;

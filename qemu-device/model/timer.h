@@ -23,8 +23,7 @@ int pvr_timer_init(struct pvr_timers *timers, struct pvr_timer *timer,
 		   void (*expired)(struct pvr_timer *timer));
 void pvr_timer_exit(struct pvr_timers *timers, struct pvr_timer *timer);
 
-void pvr_timer_set(struct pvr_timers *timers, struct pvr_timer *timer,
-		   uint64_t deadline);
+void pvr_timer_set(struct pvr_timers *timers, struct pvr_timer *timer, uint64_t deadline);
 void pvr_timer_cancel(struct pvr_timers *timers, struct pvr_timer *timer);
 static inline bool pvr_timer_is_set(const struct pvr_timer *timer)
 {

@@ -81,7 +81,7 @@ void pvr_uc_destroy_all(struct pvr_adapter *adapter)
 	uint32_t i;
 
 	PVR_TABLE_FOR_EACH(&adapter->ucs, i, uc)
-		uc_destroy(adapter, uc);
+	uc_destroy(adapter, uc);
 }
 
 static bool ring_qp(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32_t value)
@@ -112,8 +112,7 @@ static bool ring_cq(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32
 	return true;
 }
 
-static bool ring_srq(struct pvr_adapter *adapter, const struct pvr_uc *uc,
-		     uint32_t value)
+static bool ring_srq(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32_t value)
 {
 	struct pvr_srq *srq = pvr_srq_get(adapter, value & PVRDMA_UAR_HANDLE_MASK);
 
@@ -155,8 +154,8 @@ static bool ring(struct pvr_adapter *adapter, uint64_t offset, uint32_t value)
 	return true;
 }
 
-void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset,
-			   const void *buf, size_t len)
+void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset, const void *buf,
+			   size_t len)
 {
 	uint32_t value;
 

@@ -111,7 +111,8 @@ static void find_deadline(struct pvr_worker *worker)
 	uint64_t deadline, first = UINT64_MAX;
 	struct pvr_adapter *adapter;
 
-	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
 		deadline = __atomic_load_n(&adapter->deadline, __ATOMIC_RELAXED);
 		if (deadline < first)
 			first = deadline;
@@ -129,7 +130,8 @@ static void run_timers(struct pvr_worker *worker)
 	now = pvr_now(worker->engine);
 	if (now < __atomic_load_n(&worker->deadline, __ATOMIC_RELAXED))
 		return;
-	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
 		if (now < __atomic_load_n(&adapter->deadline, __ATOMIC_RELAXED))
 			continue;
 		pvr_adapter_lock(adapter);
@@ -145,7 +147,8 @@ static void look_after_losses(struct pvr_worker *worker)
 {
 	struct pvr_adapter *adapter;
 
-	LIST_FOREACH(adapter, &worker->adapters, of_worker) {
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
 		if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED) &&
 		    !__atomic_load_n(&adapter->has_lost_peers, __ATOMIC_RELAXED))
 			continue;
@@ -181,8 +184,7 @@ void pvr_worker_begin(struct pvr_worker *worker)
 
 bool pvr_worker_has_work(const struct pvr_worker *worker)
 {
-	return !TAILQ_EMPTY(&worker->active) ||
-	       __atomic_load_n(&worker->news, __ATOMIC_RELAXED);
+	return !TAILQ_EMPTY(&worker->active) || __atomic_load_n(&worker->news, __ATOMIC_RELAXED);
 }
 
 uint64_t pvr_worker_idle(struct pvr_worker *worker)

@@ -134,7 +134,8 @@ static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, str
 		return PVR_HANDSHAKE_FAILED;
 	}
 	if (!check_reads(handshake))
-		return fail(err, "a queue pair with RDMA READs and no LEND, or the other way round");
+		return fail(err,
+			    "a queue pair with RDMA READs and no LEND, or the other way round");
 	if (!handshake->num_got++ && le32toh(in->hello.features) & PVR_HELLO_F_VERBS)
 		return go(handshake, PVR_STEP_READ);
 	return go(handshake, handshake->outgoing ? PVR_STEP_DONE : PVR_STEP_DECIDE);
@@ -177,8 +178,8 @@ static enum pvr_handshake_result run_done(struct pvr_handshake *handshake,
 
 static const struct {
 	const char *name; /* what is not done yet */
-	enum pvr_handshake_result (*run)(struct pvr_handshake *handshake,
-					 struct pvr_stream *stream, struct pvr_error *err);
+	enum pvr_handshake_result (*run)(struct pvr_handshake *handshake, struct pvr_stream *stream,
+					 struct pvr_error *err);
 } steps[] = {
 	[PVR_STEP_CONNECT] = { "connect", run_connect },
 	[PVR_STEP_SECURE] = { "TLS handshake", run_secure },

@@ -66,12 +66,9 @@ void pvr_bye_write(union pvr_any_frame *any, enum pvr_bye reason, const char *te
 const char *pvr_bye_name(uint32_t reason)
 {
 	static const char *const names[] = {
-		[PVR_BYE_DONE] = "not needed any more",
-		[PVR_BYE_VERSION] = "wrong version",
-		[PVR_BYE_IDENTITY] = "wrong identity",
-		[PVR_BYE_PROTOCOL] = "wrong frame",
-		[PVR_BYE_REPLACED] = "replaced",
-		[PVR_BYE_LIMIT] = "too many",
+		[PVR_BYE_DONE] = "not needed any more", [PVR_BYE_VERSION] = "wrong version",
+		[PVR_BYE_IDENTITY] = "wrong identity",	[PVR_BYE_PROTOCOL] = "wrong frame",
+		[PVR_BYE_REPLACED] = "replaced",	[PVR_BYE_LIMIT] = "too many",
 		[PVR_BYE_DEVICE] = "no RDMA",
 	};
 

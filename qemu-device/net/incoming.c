@@ -27,11 +27,10 @@ static void refuse(struct pvr_conn *conn, const struct pvr_error *why)
 	char from[PVR_ADDRESS_TEXT];
 
 	net->refused++;
-	pvr_net_log_limited(net, &net->strangers, PVR_LOG_WARN,
-			    "a connection from %s is refused: %s%s%s%s",
-			    pvr_address_format(&conn->address, from),
-			    conn->theirs.name[0] ? "host " : "", conn->theirs.name,
-			    conn->theirs.name[0] ? ": " : "", why->text);
+	pvr_net_log_limited(
+		net, &net->strangers, PVR_LOG_WARN, "a connection from %s is refused: %s%s%s%s",
+		pvr_address_format(&conn->address, from), conn->theirs.name[0] ? "host " : "",
+		conn->theirs.name, conn->theirs.name[0] ? ": " : "", why->text);
 	forget(conn);
 	pvr_conn_destroy(conn);
 }
@@ -167,7 +166,7 @@ static unsigned int count_from(const struct pvr_net *net, const struct pvr_addre
 	unsigned int num = 0;
 
 	LIST_FOREACH(conn, &net->handshakes, link)
-		num += pvr_address_same_host(&conn->address, address);
+	num += pvr_address_same_host(&conn->address, address);
 	return num;
 }
 
@@ -177,7 +176,7 @@ static void drop_oldest(struct pvr_net *net)
 	struct pvr_error why;
 
 	LIST_FOREACH(conn, &net->handshakes, link)
-		oldest = conn;
+	oldest = conn;
 	pvr_fail(&why, "%u others are ahead of it, and it is slow", HANDSHAKES_MAX);
 	refuse(oldest, &why);
 }

@@ -50,8 +50,7 @@ void pvr_net_log_limited(struct pvr_net *net, struct pvr_log_bucket *bucket,
 static void run_wants(struct pvr_mail *mail)
 {
 	struct pvr_net_wants *wants = (struct pvr_net_wants *)mail;
-	struct pvr_net *net =
-		(struct pvr_net *)((char *)wants - offsetof(struct pvr_net, wants));
+	struct pvr_net *net = (struct pvr_net *)((char *)wants - offsetof(struct pvr_net, wants));
 	struct pvr_net_want list[PVR_WANT_MAX];
 	unsigned int num, i;
 
@@ -108,9 +107,9 @@ void pvr_net_get_info(const struct pvr_net *net, struct pvr_net_info *info)
 	*info = (struct pvr_net_info){
 		.name = net->settings.name,
 		.instance = net->instance,
-		.tls = !net->tls			    ? "off"
+		.tls = !net->tls		       ? "off"
 		       : net->settings.tls_psk_file[0] ? "pre-shared keys"
-							    : "certificates",
+						       : "certificates",
 		.listening = net->num_listeners,
 		.handshakes = net->num_handshakes,
 		.accepted = net->accepted,

@@ -140,14 +140,12 @@ static bool set_tls_cert(struct pvr_net_settings *settings, const char *value,
 	return set_file(settings->tls_cert, "tls-cert", value, err);
 }
 
-static bool set_tls_key(struct pvr_net_settings *settings, const char *value,
-			struct pvr_error *err)
+static bool set_tls_key(struct pvr_net_settings *settings, const char *value, struct pvr_error *err)
 {
 	return set_file(settings->tls_key, "tls-key", value, err);
 }
 
-static bool set_tls_ca(struct pvr_net_settings *settings, const char *value,
-		       struct pvr_error *err)
+static bool set_tls_ca(struct pvr_net_settings *settings, const char *value, struct pvr_error *err)
 {
 	return set_file(settings->tls_ca, "tls-ca", value, err);
 }
@@ -278,7 +276,8 @@ static bool check_keys(const struct pvr_net_settings *settings, struct pvr_error
 	bool cert = settings->tls_cert[0];
 
 	if (cert != !!settings->tls_key[0] || cert != !!settings->tls_ca[0])
-		return pvr_fail(err, "tls-cert, tls-key and tls-ca belong together: give all three");
+		return pvr_fail(err,
+				"tls-cert, tls-key and tls-ca belong together: give all three");
 	if (cert && settings->tls_psk_file[0])
 		return pvr_fail(err, "tls-cert and tls-psk-file: give certificates, or "
 				     "pre-shared keys, not both");

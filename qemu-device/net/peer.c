@@ -222,7 +222,8 @@ bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why)
 	const struct pvr_hello *ours = &conn->ours, *theirs = &conn->theirs;
 
 	if (theirs->version_min != theirs->version_max || !pvr_hello_has_version(theirs, why))
-		return pvr_fail(why, "it answers with versions %u to %u of the protocol, expected %u",
+		return pvr_fail(why,
+				"it answers with versions %u to %u of the protocol, expected %u",
 				theirs->version_min, theirs->version_max, PVR_WIRE_VERSION);
 	if (strcmp(theirs->name, conn->peer->name))
 		return pvr_fail(why, "host '%s' is there: is the address right?", theirs->name);

@@ -37,7 +37,8 @@ static struct pvr_peer *add(struct pvr_peers *peers, const char *name, struct pv
 		return NULL;
 	peer = peers->num < PVR_PEERS_MAX ? calloc(1, sizeof(*peer)) : NULL;
 	if (!peer) {
-		pvr_fail(err, "%s", peers->num < PVR_PEERS_MAX ? "out of memory" : "too many hosts");
+		pvr_fail(err, "%s",
+			 peers->num < PVR_PEERS_MAX ? "out of memory" : "too many hosts");
 		return NULL;
 	}
 	peer->peers = peers;
@@ -90,8 +91,10 @@ static bool check_reachable(const struct pvr_net *net, const char *name,
 		return pvr_tls_context_knows(net->tls, name, err);
 	if (net->settings.insecure || pvr_address_is_loopback(address))
 		return true;
-	return pvr_fail(err, "host '%s' needs TLS, and pvrdmad has no keys: see --tls-psk-file, "
-			     "--tls-cert and --insecure", name);
+	return pvr_fail(err,
+			"host '%s' needs TLS, and pvrdmad has no keys: see --tls-psk-file, "
+			"--tls-cert and --insecure",
+			name);
 }
 
 static bool parse(struct pvr_peers *peers, const char *name, const char *text,
@@ -212,8 +215,7 @@ void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what)
 
 bool pvr_peers_trust(const struct pvr_conn *conn, const char *host, struct pvr_error *why)
 {
-	return !conn->stream.tls ||
-	       pvr_tls_is_trusted(conn->stream.tls, conn->net->tls, host, why);
+	return !conn->stream.tls || pvr_tls_is_trusted(conn->stream.tls, conn->net->tls, host, why);
 }
 
 /* Those that are not up are looked at when they are. */
@@ -236,7 +238,7 @@ static bool review(struct pvr_peer *peer, struct pvr_error *why)
 	for (slot = 0; slot < PVR_OUT_MAX; slot++)
 		closed |= review_conn(peer->slots[slot], peer, why);
 	LIST_FOREACH(conn, &peer->incoming, link)
-		closed |= review_conn(conn, peer, why);
+	closed |= review_conn(conn, peer, why);
 	return closed;
 }
 

@@ -48,9 +48,8 @@ struct pvr_net {
 	bool ending; /* nobody is dialled any more */
 };
 
-__attribute__((format(printf, 3, 4))) void pvr_net_log(struct pvr_net *net,
-						       enum pvr_log_level level, const char *fmt,
-						       ...);
+__attribute__((format(printf, 3, 4))) void
+pvr_net_log(struct pvr_net *net, enum pvr_log_level level, const char *fmt, ...);
 /* The same, unless @bucket is empty. */
 __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *net,
 							       struct pvr_log_bucket *bucket,

@@ -245,7 +245,8 @@ static enum pvr_tls_result failed(struct pvr_tls *tls, struct pvr_error *err)
 	explain(tls);
 	flush_locked(tls); /* the alert, so that the other side knows, too */
 	pvr_fail(err, "%s",
-		 tls->error[0] ? tls->error : "it has closed the connection amid the TLS handshake");
+		 tls->error[0] ? tls->error
+			       : "it has closed the connection amid the TLS handshake");
 	return PVR_TLS_FAILED;
 }
 
@@ -280,10 +281,10 @@ static bool is_named(const struct pvr_tls *tls, const char *host)
 {
 	X509 *cert = SSL_get0_peer_certificate(tls->ssl);
 
-	return cert && X509_check_host(cert, host, 0,
-				       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
-					       X509_CHECK_FLAG_NO_WILDCARDS,
-				       NULL) == 1;
+	return cert &&
+	       X509_check_host(cert, host, 0,
+			       X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS,
+			       NULL) == 1;
 }
 
 /* Whoever it is has used the key that we share with psk_host, or with whom we have dialled. */
@@ -303,15 +304,16 @@ bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *er
 		return has_key_of(tls, host, err);
 	if (is_named(tls, host))
 		return true;
-	return pvr_fail(err, "it says to be host '%s', which its certificate does not name (DNS "
-			     "among the subject's alternative names)",
+	return pvr_fail(err,
+			"it says to be host '%s', which its certificate does not name (DNS "
+			"among the subject's alternative names)",
 			host);
 }
 
 /* Others may be reading and writing at the same time. */
 void pvr_tls_get_proof(struct pvr_tls *tls, struct pvr_tls_proof *proof)
 {
-	STACK_OF(X509) *chain;
+	STACK_OF(X509) * chain;
 
 	pthread_mutex_lock(&tls->lock);
 	chain = SSL_get_peer_cert_chain(tls->ssl);

@@ -49,7 +49,8 @@ void pvr_tls_openssl_error(char *buf, size_t size)
 			text = reasons[i].text;
 	}
 	if (ssl && is_alert(reason))
-		snprintf(buf, size, "it refuses us: %s", SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
+		snprintf(buf, size, "it refuses us: %s",
+			 SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
 	else
 		snprintf(buf, size, "%s", text ? text : "unknown TLS error");
 	ERR_clear_error();
@@ -193,10 +194,10 @@ static bool check_own_name(const struct pvr_tls_context *context, const char *pa
 {
 	X509 *cert = SSL_CTX_get0_certificate(context->ssl);
 
-	if (cert && X509_check_host(cert, context->name, 0,
-				    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT |
-					    X509_CHECK_FLAG_NO_WILDCARDS,
-				    NULL) == 1)
+	if (cert &&
+	    X509_check_host(cert, context->name, 0,
+			    X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS,
+			    NULL) == 1)
 		return true;
 	return pvr_fail(err,
 			"the certificate %.200s is not this host's: it lacks the subject "

@@ -34,7 +34,7 @@ __attribute__((format(printf, 2, 3))) void pvr_tls_set_error(struct pvr_tls *tls
 struct pvr_tls_proof {
 	const struct pvr_psk *psk; /* NULL: by no key */
 	X509 *cert; /* NULL: by no certificate */
-	STACK_OF(X509) *chain; /* what else it has shown */
+	STACK_OF(X509) * chain; /* what else it has shown */
 	const char *purpose; /* what the certificate has to be for */
 };
 

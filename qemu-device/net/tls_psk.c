@@ -16,8 +16,11 @@
 void pvr_key_file_error(const char *what, const char *path, int error, struct pvr_error *err)
 {
 	if (error == EACCES || error == EPERM)
-		pvr_fail(err, "cannot read the %s %.300s: %s: pvrdmad runs as user %u of group %u, who must be able to",
-			 what, path, strerror(error), (unsigned int)geteuid(), (unsigned int)getegid());
+		pvr_fail(
+			err,
+			"cannot read the %s %.300s: %s: pvrdmad runs as user %u of group %u, who must be able to",
+			what, path, strerror(error), (unsigned int)geteuid(),
+			(unsigned int)getegid());
 	else
 		pvr_fail(err, "cannot read the %s %.300s: %s", what, path, strerror(error));
 }
@@ -54,8 +57,9 @@ static bool read_hex(struct pvr_psk *psk, const char *hex, struct pvr_error *err
 	int high, low;
 
 	if (len % 2 || len / 2 < PVR_PSK_MIN || len / 2 > PVR_PSK_MAX)
-		return pvr_fail(err, "a key of %zu hexadecimal digits, expected %d to %d: make one "
-				     "by 'openssl rand -hex 32'",
+		return pvr_fail(err,
+				"a key of %zu hexadecimal digits, expected %d to %d: make one "
+				"by 'openssl rand -hex 32'",
 				len, 2 * PVR_PSK_MIN, 2 * PVR_PSK_MAX);
 	for (i = 0; i < len / 2; i++) {
 		high = hex_value(hex[2 * i]);
@@ -102,8 +106,9 @@ static bool check_new(const struct pvr_psk_file *file, const struct pvr_psk *psk
 		if (is_equal(&file->keys[i], psk))
 			return pvr_fail(err, "the same key for %s a second time", whose);
 		if (++num == KEYS_PER_HOST)
-			return pvr_fail(err, "a third key for %s: there can be two, the one to "
-					     "use and another to accept",
+			return pvr_fail(err,
+					"a third key for %s: there can be two, the one to "
+					"use and another to accept",
 					whose);
 	}
 	return true;
@@ -226,8 +231,8 @@ bool pvr_psk_accepts(const struct pvr_psk_file *file, const char *host, const st
 	return false;
 }
 
-void pvr_psk_identity(const struct pvr_psk_file *file, const struct pvr_psk *psk,
-		      const char *host, const char *name, char identity[PVR_PSK_IDENTITY])
+void pvr_psk_identity(const struct pvr_psk_file *file, const struct pvr_psk *psk, const char *host,
+		      const char *name, char identity[PVR_PSK_IDENTITY])
 {
 	bool several = next_key(file, host, next_key(file, host, NULL)) != NULL;
 
@@ -251,7 +256,8 @@ const struct pvr_psk *pvr_psk_identify(const struct pvr_psk_file *file, const ui
 		return NULL;
 	}
 	while ((at = next_key(file, host, at))) {
-		if (!colon || (len - name == PVR_PSK_ID && !memcmp(at->id, colon + 1, PVR_PSK_ID - 1)))
+		if (!colon ||
+		    (len - name == PVR_PSK_ID && !memcmp(at->id, colon + 1, PVR_PSK_ID - 1)))
 			break;
 	}
 	return at;

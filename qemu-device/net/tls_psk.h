@@ -44,8 +44,8 @@ void pvr_psk_file_free(struct pvr_psk_file *file);
 /* The key that we share with @host, and show it. NULL: none. */
 const struct pvr_psk *pvr_psk_find(const struct pvr_psk_file *file, const char *host);
 /* What @host, which is to be called @name, is told of it. */
-void pvr_psk_identity(const struct pvr_psk_file *file, const struct pvr_psk *psk,
-		      const char *host, const char *name, char identity[PVR_PSK_IDENTITY]);
+void pvr_psk_identity(const struct pvr_psk_file *file, const struct pvr_psk *psk, const char *host,
+		      const char *name, char identity[PVR_PSK_IDENTITY]);
 /*
  * Who shows this identity: its name (never longer than PVR_REMOTE_NAME_MAX - 1, and "?" if it is none),
  * and the key. NULL: we have none.

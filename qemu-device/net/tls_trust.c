@@ -11,7 +11,7 @@
 /* ------------------------------------------------------------------- sessions */
 
 static X509_STORE_CTX *make_check(const struct pvr_tls_context *context, X509 *cert,
-				  STACK_OF(X509) *chain, const char *purpose)
+				  STACK_OF(X509) * chain, const char *purpose)
 {
 	X509_STORE_CTX *check = X509_STORE_CTX_new();
 	X509_STORE *authorities = SSL_CTX_get_cert_store(context->ssl);
@@ -27,7 +27,7 @@ static X509_STORE_CTX *make_check(const struct pvr_tls_context *context, X509 *c
 }
 
 /* As OpenSSL does in a handshake. Return: X509_V_OK or what is wrong. */
-static int verify(const struct pvr_tls_context *context, X509 *cert, STACK_OF(X509) *chain,
+static int verify(const struct pvr_tls_context *context, X509 *cert, STACK_OF(X509) * chain,
 		  const char *purpose)
 {
 	X509_STORE_CTX *check = make_check(context, cert, chain, purpose);
@@ -42,8 +42,8 @@ static int verify(const struct pvr_tls_context *context, X509 *cert, STACK_OF(X5
 	return result;
 }
 
-static bool trusts_key(const struct pvr_psk_file *file, const struct pvr_psk *psk,
-		       const char *host, struct pvr_error *err)
+static bool trusts_key(const struct pvr_psk_file *file, const struct pvr_psk *psk, const char *host,
+		       struct pvr_error *err)
 {
 	if (psk && pvr_psk_accepts(file, host, psk))
 		return true;

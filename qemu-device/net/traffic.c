@@ -159,8 +159,7 @@ static bool may_output(struct pvr_conn *conn, uint32_t events)
 {
 	bool only_input = events == EPOLLIN && !conn->verbs; /* a NIC has no other events */
 
-	return !only_input &&
-	       __atomic_exchange_n(&conn->wants_output, false, __ATOMIC_SEQ_CST);
+	return !only_input && __atomic_exchange_n(&conn->wants_output, false, __ATOMIC_SEQ_CST);
 }
 
 static void traffic_ready(struct pvr_source *source, uint32_t events)
@@ -233,8 +232,7 @@ static void tick_conn(struct pvr_conn *conn, uint64_t now)
 		conn->rx_seen = received;
 		conn->heard = now;
 	} else if (now - conn->heard > conn->net->settings.keepalive * PVR_SEC) {
-		snprintf(why, sizeof(why), "it was silent for %u s",
-			 conn->net->settings.keepalive);
+		snprintf(why, sizeof(why), "it was silent for %u s", conn->net->settings.keepalive);
 		end(conn, why);
 		return;
 	}
@@ -252,7 +250,7 @@ static void arm_tick(struct pvr_traffic *traffic)
 	uint64_t ms = UINT64_MAX;
 
 	LIST_FOREACH(conn, &traffic->conns, traffic_link)
-		ms = conn->tick_ms < ms ? conn->tick_ms : ms;
+	ms = conn->tick_ms < ms ? conn->tick_ms : ms;
 	if (ms != UINT64_MAX)
 		pvr_loop_timer_arm(traffic->loop, &traffic->tick, ms * PVR_MSEC);
 }

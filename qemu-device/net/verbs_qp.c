@@ -195,8 +195,8 @@ static bool no(struct pvr_error *err, const struct pvr_verbs *verbs, const char 
 
 static bool make_memory(struct pvr_verbs *verbs, struct pvr_error *err)
 {
-	void *memory =
-		mmap(NULL, PVR_VERBS_MEMORY_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *memory = mmap(NULL, PVR_VERBS_MEMORY_SIZE, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (memory == MAP_FAILED)
 		return no(err, verbs, "buffers");

@@ -133,8 +133,7 @@ int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_loan_part *part, in
 	struct pvr_verbs_reading *reading = &verbs->reading;
 	struct requests requests;
 
-	if (parts > (int)PVR_WIRE_LOAN_PARTS || count > (int)PVR_WIRE_LOAN_PARTS ||
-	    is_going(verbs))
+	if (parts > (int)PVR_WIRE_LOAN_PARTS || count > (int)PVR_WIRE_LOAN_PARTS || is_going(verbs))
 		return -EINVAL;
 	if (!count)
 		return read_into_buffer(verbs, part, parts);

@@ -43,8 +43,7 @@ void pvr_early_withdraw(struct pvr_early *early, const struct pvr_in *from)
 	pvr_unlock(&early->lock);
 }
 
-bool pvr_early_take(struct pvr_early *early, struct pvr_declared *fabrics,
-		    union pvr_any_frame *any)
+bool pvr_early_take(struct pvr_early *early, struct pvr_declared *fabrics, union pvr_any_frame *any)
 {
 	unsigned int number = 0;
 

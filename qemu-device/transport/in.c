@@ -212,8 +212,7 @@ static const char *got_left(struct pvr_in *in, const char *fabric,
 }
 
 static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
-				 const union pvr_any_frame *any, uint8_t *payload,
-				 const char **why)
+				 const union pvr_any_frame *any, uint8_t *payload, const char **why)
 {
 	switch (any->frame.type) {
 	case PVR_FRAME_WHERE:
@@ -338,9 +337,9 @@ static void loan_over(void *owner)
 {
 	struct pvr_in *in = owner;
 	union pvr_any_frame any = { .returned = {
-		.frame.type = PVR_FRAME_RETURNED,
-		.count = htole32(++in->loans_over),
-	} };
+					    .frame.type = PVR_FRAME_RETURNED,
+					    .count = htole32(++in->loans_over),
+				    } };
 
 	reply_flat(in, &any, sizeof(any.returned));
 }

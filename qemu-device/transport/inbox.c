@@ -324,7 +324,9 @@ static enum pvr_input broken(const struct pvr_inbox *box, const char *why,
 {
 	err->reason = why && !box->said[0] ? PVR_BYE_PROTOCOL : -1;
 	snprintf(err->why, sizeof(err->why), "%s",
-		 box->said[0] ? box->said : why ? why : strerror(-box->error));
+		 box->said[0] ? box->said
+		 : why	      ? why
+			      : strerror(-box->error));
 	return PVR_INPUT_BROKEN;
 }
 
@@ -379,8 +381,8 @@ static enum pvr_input run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops
 	return PVR_INPUT_MORE;
 }
 
-enum pvr_input pvr_inbox_run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops,
-			     void *owner, struct pvr_input_error *err)
+enum pvr_input pvr_inbox_run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+			     struct pvr_input_error *err)
 {
 	enum pvr_input result;
 

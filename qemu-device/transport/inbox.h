@@ -69,8 +69,8 @@ int pvr_inbox_open(struct pvr_inbox *box, const struct pvr_stream_ops *ops, void
 void pvr_inbox_close(struct pvr_inbox *box);
 
 /* Handles what has come; a bounded amount of work. Never PVR_INPUT_OUTPUT without ready(). */
-enum pvr_input pvr_inbox_run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops,
-			     void *owner, struct pvr_input_error *err);
+enum pvr_input pvr_inbox_run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+			     struct pvr_input_error *err);
 
 /* Payload of the current frame: see pvr_in_pull(). */
 int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,

@@ -47,8 +47,7 @@ struct pvr_route {
  * this DSCP if there is one. @route: remote is kept. Return: false if none is up;
  * generation is 0 then.
  */
-bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp,
-		    struct pvr_route *route);
+bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp, struct pvr_route *route);
 /* The DSCP is the upper six bits of what IP calls traffic class, too. */
 static inline uint8_t pvr_dscp_of(uint8_t traffic_class)
 {

@@ -148,8 +148,8 @@ void pvr_out_down(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned i
 /* ----------------------------------------------------------------------- routes */
 
 /* Queue pairs are spread over the slots, and who finds its own down takes the next one. */
-static struct pvr_out *pick_plain(const struct pvr_remote *remote, unsigned int kind,
-				  uint32_t up, uint32_t qpn)
+static struct pvr_out *pick_plain(const struct pvr_remote *remote, unsigned int kind, uint32_t up,
+				  uint32_t qpn)
 {
 	uint32_t slots = __atomic_load_n(&remote->out[kind].slots, __ATOMIC_RELAXED), i, slot;
 
@@ -209,8 +209,7 @@ static bool is_wanting(const struct pvr_route *route, const struct pvr_out *out)
 				      __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
 }
 
-bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp,
-		    struct pvr_route *route)
+bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
 {
 	const struct pvr_net *net = pvr_remote_net(remote);
 	struct pvr_out *out = pick_best(remote, qpn, dscp);
@@ -304,8 +303,7 @@ static enum pvr_sent send(struct pvr_out *out, const struct pvr_fabric *fabric,
 	if (!number)
 		return PVR_SENT_DOWN;
 	frame->header->frame.fabric = htole16((uint16_t)number);
-	if (out->box.blocked ? pvr_outbox_put(&out->box, frame) :
-			       pvr_outbox_send(&out->box, frame))
+	if (out->box.blocked ? pvr_outbox_put(&out->box, frame) : pvr_outbox_send(&out->box, frame))
 		return PVR_SENT;
 	return refuse(out);
 }
@@ -362,9 +360,9 @@ void pvr_link_flush(const struct pvr_route *route)
 static void tell_loans_over(struct pvr_out *out)
 {
 	union pvr_any_frame any = { .returned = {
-		.frame.type = PVR_FRAME_RETURNED,
-		.count = htole32(out->loans_over),
-	} };
+					    .frame.type = PVR_FRAME_RETURNED,
+					    .count = htole32(out->loans_over),
+				    } };
 
 	if (out->loans_told != out->loans_over && put_flat(out, &any, sizeof(any.returned)))
 		out->loans_told = out->loans_over;
@@ -613,8 +611,8 @@ static const struct pvr_inbox_ops answer_ops = {
 	.returned = returned,
 };
 
-enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
-			     unsigned int slot, struct pvr_input_error *err)
+enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+			     struct pvr_input_error *err)
 {
 	struct pvr_out *out = out_get(remote, kind, slot);
 	uint64_t before;

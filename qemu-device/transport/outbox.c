@@ -11,8 +11,7 @@
 int pvr_outbox_open(struct pvr_outbox *box, const struct pvr_stream_ops *ops, void *opaque,
 		    uint32_t chunk, struct pvr_link_count *count)
 {
-	size_t size = PVR_OUTBOX_GATHER + sizeof(union pvr_any_frame) + chunk +
-		      PVR_OUTBOX_RESERVE;
+	size_t size = PVR_OUTBOX_GATHER + sizeof(union pvr_any_frame) + chunk + PVR_OUTBOX_RESERVE;
 	struct pvr_loans *loans = ops->lend ? pvr_loans_create(ops, opaque) : NULL;
 	uint8_t *data = malloc(size);
 

@@ -158,8 +158,8 @@ static int finish(struct pvr_reading *reading, const struct pvr_sg *to, uint64_t
 	return pvr_sg_copy(to, offset, &from, 0, reading->len) ? -EFAULT : (int)reading->len;
 }
 
-int pvr_reading_pull(struct pvr_reading *reading, const struct pvr_qp *qp,
-		     const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left)
+int pvr_reading_pull(struct pvr_reading *reading, const struct pvr_qp *qp, const struct pvr_sg *to,
+		     uint64_t offset, uint32_t done, uint32_t left)
 {
 	int err = reading->busy ? 0 : start_any(reading, qp, to, offset, done, left);
 

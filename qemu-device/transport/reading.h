@@ -39,8 +39,8 @@ void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_wire_loan *
  * now; 0: not yet, there will be input; -EFAULT: guest memory went away; else -errno of the
  * stream.
  */
-int pvr_reading_pull(struct pvr_reading *reading, const struct pvr_qp *qp,
-		     const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left);
+int pvr_reading_pull(struct pvr_reading *reading, const struct pvr_qp *qp, const struct pvr_sg *to,
+		     uint64_t offset, uint32_t done, uint32_t left);
 /* What is left of it is not wanted. Return: 1; 0: not yet, there will be input; or -errno. */
 int pvr_reading_drop(struct pvr_reading *reading);
 

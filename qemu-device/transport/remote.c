@@ -66,8 +66,8 @@ static struct pvr_remote *remote_get(struct pvr_engine *engine, const char *name
 	struct pvr_remote *remote;
 
 	LIST_FOREACH(remote, &engine->net.remotes[bucket], link)
-		if (!strcmp(remote->name, name))
-			return remote;
+	if (!strcmp(remote->name, name))
+		return remote;
 	remote = calloc(1, sizeof(*remote));
 	if (!remote)
 		return NULL;
@@ -135,7 +135,7 @@ static void count_connections(struct pvr_remote *remote, struct pvr_link_count *
 
 	*count = remote->gone;
 	LIST_FOREACH(in, &remote->ins, link)
-		pvr_link_count_add(count, &in->count);
+	pvr_link_count_add(count, &in->count);
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
 		for (slot = 0; slot < PVR_OUT_MAX; slot++)
 			if (remote->out[kind].slot[slot])

@@ -40,8 +40,7 @@ static bool is_sending(const struct pvr_qp *qp)
 	return qp->state == PVR_QPS_RTS || qp->sq_draining;
 }
 
-static struct pvr_remote_sq *find_locked(struct pvr_adapter *adapter,
-					 const struct pvr_route *route,
+static struct pvr_remote_sq *find_locked(struct pvr_adapter *adapter, const struct pvr_route *route,
 					 const struct addressee *to)
 {
 	struct pvr_qp *qp = pvr_qp_find(adapter, le32toh(to->qpn));

@@ -69,7 +69,7 @@ void pvr_remote_tell_left(struct pvr_adapter *adapter)
 	if (!adapter->engine->net.ops)
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-		tell(qp);
+	tell(qp);
 }
 
 /* ----------------------------------------------------------------------- hearing it */
@@ -101,8 +101,8 @@ void pvr_remote_left(struct pvr_in *in, const char *fabric, const struct pvr_fra
 	struct pvr_qp *qp;
 
 	where = pvr_remote_gid_check(remote, fabric, frame->sgid, frame->gid_type);
-	adapter = pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid,
-				     frame->gid_type);
+	adapter =
+		pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid, frame->gid_type);
 	if (!adapter)
 		return;
 	pvr_adapter_lock(adapter);

@@ -62,8 +62,8 @@ static bool find_route(struct pvr_remote_sq *sq)
 
 	if (pvr_remote_is_routed(sq))
 		return true;
-	if (!pvr_link_route(qp->peer_remote, qp->qpn,
-			    pvr_dscp_of(qp->attr.ah_attr.traffic_class), &sq->route)) {
+	if (!pvr_link_route(qp->peer_remote, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class),
+			    &sq->route)) {
 		sq->route.generation = 0;
 		sq->route.remote = qp->peer_remote;
 		return false;
@@ -212,8 +212,8 @@ static enum pvr_sent send_frame(struct pvr_remote_sq *sq, const struct piece *pi
 
 	if (!fill_request(&any.request, sq->qp, piece))
 		return PVR_SENT_DOWN;
-	return pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request),
-			     lender, payload, payload ? piece->offset : 0, payload ? piece->len : 0);
+	return pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request), lender,
+			     payload, payload ? piece->offset : 0, payload ? piece->len : 0);
 }
 
 /* The piece of a message that is next, @done bytes behind its begin. */
@@ -389,11 +389,11 @@ static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, st
 	if (sent != PVR_SENT)
 		return not_sent(sq, sent);
 	begin_flight(sq, &(struct pvr_flight){
-		.psn = piece.psn,
-		.psns = piece.psns,
-		.length = sg.total,
-		.kind = op->kind,
-	});
+				 .psn = piece.psn,
+				 .psns = piece.psns,
+				 .length = sg.total,
+				 .kind = op->kind,
+			 });
 	return sent_rc(sq, &piece, turn);
 }
 

@@ -201,18 +201,18 @@ int pvr_remote_read(struct pvr_remote_piece *piece, const struct pvr_sg *from)
 {
 	const struct pvr_frame_request *frame = piece->frame;
 	union pvr_any_frame any = { .read_data = {
-		.frame.type = PVR_FRAME_READ_DATA,
-		.frame.fabric = frame->frame.fabric,
-		.epoch = frame->epoch,
-		.qpn = frame->src_qpn,
-		.psn = frame->psn,
-		.chunk = frame->chunk,
-		.offset = frame->offset,
-	} };
+					    .frame.type = PVR_FRAME_READ_DATA,
+					    .frame.fabric = frame->frame.fabric,
+					    .epoch = frame->epoch,
+					    .qpn = frame->src_qpn,
+					    .psn = frame->psn,
+					    .chunk = frame->chunk,
+					    .offset = frame->offset,
+				    } };
 
 	memcpy(any.read_data.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(piece->in, &any, sizeof(any.read_data), piece->to, from,
-		     piece->request.offset, piece->request.chunk);
+	pvr_in_reply(piece->in, &any, sizeof(any.read_data), piece->to, from, piece->request.offset,
+		     piece->request.chunk);
 	return 0;
 }
 
@@ -220,13 +220,13 @@ static void send_value(const struct pvr_remote_piece *piece, uint64_t value)
 {
 	const struct pvr_frame_request *frame = piece->frame;
 	union pvr_any_frame any = { .atomic_ack = {
-		.frame.type = PVR_FRAME_ATOMIC_ACK,
-		.frame.fabric = frame->frame.fabric,
-		.epoch = frame->epoch,
-		.qpn = frame->src_qpn,
-		.psn = frame->psn,
-		.value = htole64(value),
-	} };
+					    .frame.type = PVR_FRAME_ATOMIC_ACK,
+					    .frame.fabric = frame->frame.fabric,
+					    .epoch = frame->epoch,
+					    .qpn = frame->src_qpn,
+					    .psn = frame->psn,
+					    .value = htole64(value),
+				    } };
 
 	memcpy(any.atomic_ack.gid, frame->sgid, sizeof(frame->sgid));
 	pvr_in_reply(piece->in, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
@@ -553,7 +553,8 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 	piece.payload = payload;
 	piece.to = find(adapter, frame);
 	fill_piece(&piece);
-	if (!piece.to || !make_room(piece.to, pvr_in_remote(in), piece.request.op->kind == PVR_OP_ATOMIC)) {
+	if (!piece.to ||
+	    !make_room(piece.to, pvr_in_remote(in), piece.request.op->kind == PVR_OP_ATOMIC)) {
 		tell_absence(in, frame, PVR_WIRE_NOBODY);
 		return PVR_HANDLED;
 	}
@@ -577,8 +578,8 @@ enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
 	where = pvr_remote_gid_check(remote, fabric, frame->sgid, frame->gid_type);
 	if (where == PVR_WHERE_UNKNOWN && pvr_in_may_stall(in))
 		return PVR_HANDLED_STALLED;
-	adapter = pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid,
-				     frame->gid_type);
+	adapter =
+		pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid, frame->gid_type);
 	/*
 	 * What is where is told to those only who are somebody there. Others hear that
 	 * nobody answers, whoever is here: the directory may know of them later, and then

@@ -131,8 +131,8 @@ static void resume_waiting(struct pvr_remote_sqs *list, const struct pvr_remote 
 		next = TAILQ_NEXT(sq, link);
 		if (remote && sq->route.remote != remote)
 			continue;
-		pvr_remote_enlist(sq, sq->qp->sq_begun ? &sq->qp->adapter->remotes.in_flight :
-							 NULL);
+		pvr_remote_enlist(sq,
+				  sq->qp->sq_begun ? &sq->qp->adapter->remotes.in_flight : NULL);
 		resume(sq->qp);
 	}
 }
@@ -142,7 +142,8 @@ static void resume_changed(struct pvr_adapter *adapter)
 {
 	struct pvr_remote_sq *sq;
 
-	TAILQ_FOREACH(sq, &adapter->remotes.in_flight, link) {
+	TAILQ_FOREACH(sq, &adapter->remotes.in_flight, link)
+	{
 		pvr_local_look(sq->qp);
 		if (!pvr_remote_is_routed(sq))
 			resume(sq->qp);
@@ -196,7 +197,8 @@ void pvr_remote_resume(struct pvr_engine *engine, struct pvr_remote *remote)
 {
 	struct pvr_adapter *adapter;
 
-	LIST_FOREACH(adapter, &engine->adapters, link) {
+	LIST_FOREACH(adapter, &engine->adapters, link)
+	{
 		if (!__atomic_load_n(&adapter->remotes.any, __ATOMIC_SEQ_CST))
 			continue;
 		pvr_adapter_lock(adapter);

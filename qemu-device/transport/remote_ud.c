@@ -11,8 +11,7 @@
 
 /* ---------------------------------------------------------------------- sending */
 
-static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn,
-		       const struct pvr_datagram *dgram)
+static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn, const struct pvr_datagram *dgram)
 {
 	any->datagram = (struct pvr_frame_datagram){
 		.frame = { .type = PVR_FRAME_DATAGRAM,
@@ -43,8 +42,8 @@ static bool send_to(struct pvr_remote *remote, struct pvr_adapter *from, uint32_
 	if (!pvr_link_route(remote, dgram->src_qpn, pvr_dscp_of(any.datagram.traffic_class),
 			    &route))
 		return false;
-	if (pvr_link_send(&route, from->fabric, &any, sizeof(any.datagram),
-			  NULL, dgram->payload, 0, (uint32_t)dgram->payload->total) == PVR_SENT)
+	if (pvr_link_send(&route, from->fabric, &any, sizeof(any.datagram), NULL, dgram->payload, 0,
+			  (uint32_t)dgram->payload->total) == PVR_SENT)
 		pvr_link_flush(&route);
 	return true;
 }
@@ -102,8 +101,8 @@ struct arrival {
 static struct pvrdma_av av_of(const struct pvr_frame_datagram *frame)
 {
 	struct pvrdma_av av = {
-		.sl_tclass_flowlabel = le32toh(frame->flow_label) |
-				       (uint32_t)frame->traffic_class << TRAFFIC_CLASS_SHIFT,
+		.sl_tclass_flowlabel = le32toh(frame->flow_label) | (uint32_t)frame->traffic_class
+									    << TRAFFIC_CLASS_SHIFT,
 		.hop_limit = frame->hop_limit,
 	};
 
@@ -139,8 +138,8 @@ static void offer(const struct arrival *arrival, struct pvr_adapter *adapter, st
 static void deliver(const struct arrival *arrival)
 {
 	const struct pvr_frame_datagram *frame = arrival->frame;
-	struct pvr_adapter *adapter = pvr_fabric_look_up(arrival->engine, arrival->fabric,
-							 frame->dgid, frame->gid_type);
+	struct pvr_adapter *adapter =
+		pvr_fabric_look_up(arrival->engine, arrival->fabric, frame->dgid, frame->gid_type);
 
 	if (!adapter)
 		return;

@@ -343,8 +343,7 @@ static const char *check_verdict(const struct pvr_frame_ack *ack)
 	if (le64toh(ack->rnr_ns) > PVR_WIRE_RNR_MAX_NS ||
 	    (ack->rnr_ns && ack->verdict != PVR_WIRE_RNR))
 		return "a time to wait out of range";
-	if (le64toh(ack->done) > PVR_MAX_MSG_SIZE ||
-	    (ack->done && ack->verdict >= PVR_WIRE_NOBODY))
+	if (le64toh(ack->done) > PVR_MAX_MSG_SIZE || (ack->done && ack->verdict >= PVR_WIRE_NOBODY))
 		return "a position out of range";
 	return NULL;
 }
@@ -393,7 +392,7 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 
 /* --------------------------------------------------------------------- the table */
 
-#define REQUEST_FLAGS                                                          \
+#define REQUEST_FLAGS \
 	(PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC | PVR_FRAME_F_LENT)
 
 static const struct frame_kind kinds[PVR_FRAME_NUM] = {
@@ -504,8 +503,7 @@ size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role re
 	return *why ? 0 : kind->header;
 }
 
-bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload,
-		    const char **why)
+bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload, const char **why)
 {
 	*payload = le32toh(any->frame.size) - size;
 	*why = kinds[any->frame.type].check(any, *payload);

@@ -277,8 +277,7 @@ struct pvr_frame_read_data {
 	__le64 offset;
 };
 
-#define PVR_WIRE_SIZE(type, size)                                              \
-	static_assert(sizeof(struct type) == (size), "size of " #type)
+#define PVR_WIRE_SIZE(type, size) static_assert(sizeof(struct type) == (size), "size of " #type)
 
 PVR_WIRE_SIZE(pvr_frame, 8);
 PVR_WIRE_SIZE(pvr_frame_hello, 104);
@@ -342,8 +341,7 @@ size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role re
  * they are equal), numbers within 24 bits, psns from 1 to 2^23. What only the queue pair
  * can know is not looked at.
  */
-bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload,
-		    const char **why);
+bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload, const char **why);
 
 /* The bytes of payload that a REQUEST or READ_DATA brings, lent or not. */
 uint32_t pvr_wire_chunk(const union pvr_any_frame *any);

@@ -11,7 +11,7 @@
 
 #include "fake_kernel.h"
 
-#define FEATURES                                                                                   \
+#define FEATURES \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_QUIET | PVR_EXT_ARM | PVR_EXT_RESIZE)
 #define RUN 16 /* of CQEs that one poll takes */
 
@@ -169,7 +169,8 @@ static void create(void)
 		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 64, .max_recv_wr = 64, .max_inline_data = 48 },
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = &fake.pd.ibv_pd, .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
+		.pd = &fake.pd.ibv_pd,
+		.send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE,
 	};
 
 	cq_ex = pvr_create_cq_ex(&fake.ctx.ibv_ctx.context, &cq_attr);

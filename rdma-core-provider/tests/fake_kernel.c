@@ -45,8 +45,7 @@ int ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr 
 }
 
 int ibv_cmd_query_port(struct ibv_context *context, uint8_t port_num,
-		       struct ibv_port_attr *port_attr, struct ibv_query_port *cmd,
-		       size_t cmd_size)
+		       struct ibv_port_attr *port_attr, struct ibv_query_port *cmd, size_t cmd_size)
 {
 	fake.port_queries++;
 	return answer();
@@ -309,15 +308,14 @@ __attribute__((weak)) int ibv_cmd_free_dm(struct verbs_dm *dm)
 	return EOPNOTSUPP;
 }
 
-__attribute__((weak)) int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm,
-					    uint64_t offset, size_t length, unsigned int access,
+__attribute__((weak)) int ibv_cmd_reg_dm_mr(struct ibv_pd *pd, struct verbs_dm *dm, uint64_t offset,
+					    size_t length, unsigned int access,
 					    struct verbs_mr *vmr, struct ibv_command_buffer *link)
 {
 	return EOPNOTSUPP;
 }
 
-__attribute__((weak)) int execute_ioctl(struct ibv_context *context,
-					struct ibv_command_buffer *cmd)
+__attribute__((weak)) int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
 {
 	return EOPNOTSUPP;
 }
@@ -366,7 +364,9 @@ struct ibv_qp *fake_qp(enum ibv_qp_type type, uint32_t send_wr, uint32_t send_sg
 		.send_cq = fake.send_cq,
 		.recv_cq = fake.recv_cq,
 		.qp_type = type,
-		.cap = { .max_send_wr = send_wr, .max_send_sge = send_sge, .max_recv_wr = recv_wr,
+		.cap = { .max_send_wr = send_wr,
+			 .max_send_sge = send_sge,
+			 .max_recv_wr = recv_wr,
 			 .max_recv_sge = recv_sge },
 	};
 	struct ibv_qp *qp = pvr_create_qp(&fake.pd.ibv_pd, &attr);

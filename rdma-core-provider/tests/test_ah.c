@@ -7,8 +7,11 @@
 static struct ibv_ah *create(const char *gid)
 {
 	struct ibv_ah_attr attr = {
-		.is_global = 1, .port_num = 1,
-		.grh = { .sgid_index = 3, .hop_limit = 64, .traffic_class = 0xab,
+		.is_global = 1,
+		.port_num = 1,
+		.grh = { .sgid_index = 3,
+			 .hop_limit = 64,
+			 .traffic_class = 0xab,
 			 .flow_label = 0xfffff },
 	};
 
@@ -89,10 +92,8 @@ static void test_ports_are_counted_from_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_vector_has_what_the_device_needs),
-		TEST(test_every_kind_of_gid_has_a_mac),
-		TEST(test_unresolved_is_an_error),
-		TEST(test_without_gid_is_refused),
+		TEST(test_vector_has_what_the_device_needs), TEST(test_every_kind_of_gid_has_a_mac),
+		TEST(test_unresolved_is_an_error),	     TEST(test_without_gid_is_refused),
 		TEST(test_ports_are_counted_from_one),
 	};
 

@@ -62,8 +62,7 @@ static void arm(bool solicited, uint32_t word, uint32_t flag)
 {
 	assert_int_equal(pvr_req_notify_cq(cq, solicited), 0);
 	assert_int_equal(*word_of(cq), word);
-	assert_int_equal(fake_rung(PVRDMA_UAR_CQ_OFFSET),
-			 flag ? flag | to_pvr_cq(cq)->handle : 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_CQ_OFFSET), flag ? flag | to_pvr_cq(cq)->handle : 0);
 }
 
 static void test_each_arming_is_another_word(void **state)

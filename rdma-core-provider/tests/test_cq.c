@@ -20,11 +20,20 @@ static void test_poll_translates(void **state)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_UD, 1, 1, 1, 1);
 	struct pvrdma_cqe cqe = {
-		.wr_id = 99, .qp = 0xffff0000u | handle_of(qp), .opcode = PVRDMA_WC_RECV,
-		.status = PVRDMA_WC_SUCCESS, .byte_len = 1234, .imm_data = htonl(5), .src_qp = 17,
+		.wr_id = 99,
+		.qp = 0xffff0000u | handle_of(qp),
+		.opcode = PVRDMA_WC_RECV,
+		.status = PVRDMA_WC_SUCCESS,
+		.byte_len = 1234,
+		.imm_data = htonl(5),
+		.src_qp = 17,
 		.wc_flags = PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM | PVRDMA_WC_WITH_INVALIDATE |
 			    PVRDMA_WC_WITH_NETWORK_HDR_TYPE,
-		.vendor_err = 3, .pkey_index = 4, .slid = 5, .sl = 6, .dlid_path_bits = 7,
+		.vendor_err = 3,
+		.pkey_index = 4,
+		.slid = 5,
+		.sl = 6,
+		.dlid_path_bits = 7,
 	};
 	struct ibv_wc wc;
 

@@ -65,10 +65,18 @@ static bool is_locked(struct ibv_cq_ex *ex)
 static void test_all_fields_are_read(void **state)
 {
 	struct pvrdma_cqe cqe = {
-		.wr_id = 99, .qp = to_pvr_qp(qp)->handle, .opcode = PVRDMA_WC_RECV,
-		.status = PVRDMA_WC_LOC_LEN_ERR, .byte_len = 1234, .imm_data = htonl(5),
-		.src_qp = 17, .wc_flags = PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM, .vendor_err = 3,
-		.slid = 5, .sl = 6, .dlid_path_bits = 7,
+		.wr_id = 99,
+		.qp = to_pvr_qp(qp)->handle,
+		.opcode = PVRDMA_WC_RECV,
+		.status = PVRDMA_WC_LOC_LEN_ERR,
+		.byte_len = 1234,
+		.imm_data = htonl(5),
+		.src_qp = 17,
+		.wc_flags = PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM,
+		.vendor_err = 3,
+		.slid = 5,
+		.sl = 6,
+		.dlid_path_bits = 7,
 	};
 
 	fake_complete(ibv_cq_ex_to_cq(cq), &cqe);
@@ -90,7 +98,8 @@ static void test_all_fields_are_read(void **state)
 
 static void test_an_invalidated_rkey_is_read(void **state)
 {
-	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle, .opcode = PVRDMA_WC_RECV,
+	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle,
+				  .opcode = PVRDMA_WC_RECV,
 				  .imm_data = 0x12345678,
 				  .wc_flags = PVRDMA_WC_WITH_INVALIDATE };
 
@@ -235,7 +244,8 @@ static void test_a_qp_dies_between_two_lazy_calls(void **state)
 {
 	struct ibv_cq_ex *single = create_single_threaded();
 	struct ibv_qp_init_attr attr = {
-		.send_cq = ibv_cq_ex_to_cq(single), .recv_cq = ibv_cq_ex_to_cq(single),
+		.send_cq = ibv_cq_ex_to_cq(single),
+		.recv_cq = ibv_cq_ex_to_cq(single),
 		.qp_type = IBV_QPT_RC,
 	};
 	struct ibv_qp *dead = pvr_create_qp(&fake.pd.ibv_pd, &attr);
@@ -254,8 +264,8 @@ static void test_a_qp_dies_between_two_lazy_calls(void **state)
 
 static void test_only_what_was_asked_for_can_be_read(void **state)
 {
-	struct ibv_cq_ex *few = create((struct ibv_cq_init_attr_ex){
-		.cqe = 1, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN });
+	struct ibv_cq_ex *few = create(
+		(struct ibv_cq_init_attr_ex){ .cqe = 1, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN });
 
 	assert_non_null(few->read_byte_len);
 	assert_non_null(few->read_opcode);
@@ -273,9 +283,12 @@ static void refused(struct ibv_cq_init_attr_ex attr, int err)
 static void test_what_the_device_cannot_tell_is_refused(void **state)
 {
 	static const uint64_t flags[] = {
-		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP, IBV_WC_EX_WITH_CVLAN,
-		IBV_WC_EX_WITH_FLOW_TAG, IBV_WC_EX_WITH_TM_INFO,
-		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK, 1ull << 40,
+		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+		IBV_WC_EX_WITH_CVLAN,
+		IBV_WC_EX_WITH_FLOW_TAG,
+		IBV_WC_EX_WITH_TM_INFO,
+		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK,
+		1ull << 40,
 	};
 	struct ibv_cq_init_attr_ex attr = { .cqe = 8 };
 	size_t i;

@@ -57,32 +57,75 @@ static const struct {
 	{ "DRIVER1", ALL, IBV_QPT_RC, IBV_QPS_RTS, { .opcode = IBV_WR_DRIVER1 }, EOPNOTSUPP },
 	{ "READ on UC", ALL, IBV_QPT_UC, IBV_QPS_RTS, { .opcode = IBV_WR_RDMA_READ }, EINVAL },
 	{ "LOCAL_INV on UD", ALL, IBV_QPT_UD, IBV_QPS_RTS, { .opcode = IBV_WR_LOCAL_INV }, EINVAL },
-	{ "SEND_WITH_INV on UD", ALL, IBV_QPT_UD, IBV_QPS_RTS, { .opcode = IBV_WR_SEND_WITH_INV },
+	{ "SEND_WITH_INV on UD",
+	  ALL,
+	  IBV_QPT_UD,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_SEND_WITH_INV },
 	  EINVAL },
 	{ "all flags", ALL, IBV_QPT_RC, IBV_QPS_RTS, { .send_flags = ~0u }, EINVAL },
-	{ "too many SGEs", ALL, IBV_QPT_RC, IBV_QPS_RTS,
-	  { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = 3 }, EINVAL },
-	{ "INT_MIN SGEs", ALL, IBV_QPT_RC, IBV_QPS_RTS,
-	  { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = INT_MIN }, EINVAL },
-	{ "-1 SGEs inline", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	{ "too many SGEs",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = 3 },
+	  EINVAL },
+	{ "INT_MIN SGEs",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = INT_MIN },
+	  EINVAL },
+	{ "-1 SGEs inline",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
 	  { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = -1, .send_flags = IBV_SEND_INLINE },
 	  EINVAL },
 	{ "no address handle", ALL, IBV_QPT_UD, IBV_QPS_RTS, { .opcode = IBV_WR_SEND }, EINVAL },
-	{ "type 1", ALL, IBV_QPT_RC, IBV_QPS_RTS,
-	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw1, 0x101, { .mr = &mr } } }, EINVAL },
-	{ "no window", ALL, IBV_QPT_RC, IBV_QPS_RTS,
-	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { NULL, 0x101, { .mr = &mr } } }, EINVAL },
-	{ "no region", ALL, IBV_QPT_RC, IBV_QPS_RTS,
-	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, {} } }, EINVAL },
-	{ "another's index", ALL, IBV_QPT_RC, IBV_QPS_RTS,
-	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x301, { .mr = &mr } } }, EINVAL },
-	{ "another PD", ALL, IBV_QPT_RC, IBV_QPS_RTS,
-	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, { .mr = &foreign_mr } } }, EPERM },
-	{ "window's access", ALL, IBV_QPT_RC, IBV_QPS_RTS,
+	{ "type 1",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw1, 0x101, { .mr = &mr } } },
+	  EINVAL },
+	{ "no window",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { NULL, 0x101, { .mr = &mr } } },
+	  EINVAL },
+	{ "no region",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, {} } },
+	  EINVAL },
+	{ "another's index",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x301, { .mr = &mr } } },
+	  EINVAL },
+	{ "another PD",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, { .mr = &foreign_mr } } },
+	  EPERM },
+	{ "window's access",
+	  ALL,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
 	  { .opcode = IBV_WR_BIND_MW,
-	    .bind_mw = { &mw2, 0x201, { .mr = &mr, .mw_access_flags = ~0u } } }, EINVAL },
-	{ "bind without windows", PVR_EXT_USER_OPS, IBV_QPT_RC, IBV_QPS_RTS,
-	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, { .mr = &mr } } }, EOPNOTSUPP },
+	    .bind_mw = { &mw2, 0x201, { .mr = &mr, .mw_access_flags = ~0u } } },
+	  EINVAL },
+	{ "bind without windows",
+	  PVR_EXT_USER_OPS,
+	  IBV_QPT_RC,
+	  IBV_QPS_RTS,
+	  { .opcode = IBV_WR_BIND_MW, .bind_mw = { &mw2, 0x201, { .mr = &mr } } },
+	  EOPNOTSUPP },
 };
 
 static void test_post_send(void **state)
@@ -121,8 +164,8 @@ static void test_post_recv(void **state)
 	size_t i;
 
 	for (i = 0; i < COUNT(recvs); i++) {
-		struct ibv_recv_wr *bad = NULL, wr = { .sg_list = sges,
-						       .num_sge = recvs[i].num_sge };
+		struct ibv_recv_wr *bad = NULL,
+				   wr = { .sg_list = sges, .num_sge = recvs[i].num_sge };
 		struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 		int err;
 
@@ -150,8 +193,7 @@ static void test_bad_wr_is_the_bad_one(void **state)
 	assert_int_equal(pvr_post_send(qp, send, &bad_send), EOPNOTSUPP);
 	assert_ptr_equal(bad_send, &send[1]);
 	assert_int_equal(to_pvr_qp(qp)->sq.ring_shm->prod_tail, 1);
-	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET),
-			 PVR_DB_QP_SEND | to_pvr_qp(qp)->handle);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), PVR_DB_QP_SEND | to_pvr_qp(qp)->handle);
 	assert_int_equal(pvr_post_recv(qp, recv, &bad_recv), EINVAL);
 	assert_ptr_equal(bad_recv, &recv[1]);
 	assert_int_equal(to_pvr_qp(qp)->rq.ring_shm->prod_tail, 1);
@@ -201,15 +243,15 @@ static void test_create_qp(void **state)
 		attr.recv_cq = fake.recv_cq;
 		errno = 0;
 		if (pvr_create_qp(&fake.pd.ibv_pd, &attr) || errno != creations[i].err)
-			fail_msg("%s: %d, expected %d", creations[i].what, errno,
-				 creations[i].err);
+			fail_msg("%s: %d, expected %d", creations[i].what, errno, creations[i].err);
 	}
 	attr = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_RC, .send_cq = fake.send_cq };
 	assert_null(pvr_create_qp(&fake.pd.ibv_pd, &attr));
 	assert_int_equal(errno, EINVAL);
 	srq = pvr_create_srq(&fake.pd.ibv_pd, &srq_attr);
-	attr = (struct ibv_qp_init_attr){ .qp_type = IBV_QPT_UC, .send_cq = fake.send_cq,
-					  .recv_cq = fake.recv_cq, .srq = srq };
+	attr = (struct ibv_qp_init_attr){
+		.qp_type = IBV_QPT_UC, .send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .srq = srq
+	};
 	assert_null(pvr_create_qp(&fake.pd.ibv_pd, &attr));
 	assert_int_equal(errno, EINVAL);
 	pvr_destroy_srq(srq);
@@ -220,11 +262,8 @@ static void test_create_qp(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_post_send),
-		TEST(test_post_recv),
-		TEST(test_bad_wr_is_the_bad_one),
-		TEST(test_full_queues),
-		TEST(test_create_qp),
+		TEST(test_post_send),	TEST(test_post_recv), TEST(test_bad_wr_is_the_bad_one),
+		TEST(test_full_queues), TEST(test_create_qp),
 	};
 
 	return cmocka_run_group_tests_name("provider_errno", tests, NULL, NULL);

@@ -11,7 +11,9 @@ static struct ibv_qp *create(enum ibv_qp_type type, uint32_t sge, uint32_t inlin
 			     struct ibv_qp_cap *cap)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .qp_type = type,
+		.send_cq = fake.send_cq,
+		.recv_cq = fake.recv_cq,
+		.qp_type = type,
 		.cap = { .max_send_wr = 4, .max_send_sge = sge, .max_inline_data = inline_data },
 	};
 	struct ibv_qp *qp = pvr_create_qp(&fake.pd.ibv_pd, &attr);
@@ -36,15 +38,9 @@ static struct ibv_qp *qp_with_inline(uint32_t inline_data)
 static const struct {
 	uint32_t sge, asked, got, stride;
 } sizes[] = {
-	{ 1, 0, 48, 128 },
-	{ 1, 48, 48, 128 },
-	{ 1, 49, 176, 256 },
-	{ 11, 0, 176, 256 },
-	{ 12, 100, 432, 512 },
-	{ 1, 220, 432, 512 },
-	{ 1, 256, 432, 512 },
-	{ 1, 433, 944, 1024 },
-	{ 1, PVR_MAX_INLINE, 944, 1024 },
+	{ 1, 0, 48, 128 },    { 1, 48, 48, 128 },    { 1, 49, 176, 256 },
+	{ 11, 0, 176, 256 },  { 12, 100, 432, 512 }, { 1, 220, 432, 512 },
+	{ 1, 256, 432, 512 }, { 1, 433, 944, 1024 }, { 1, PVR_MAX_INLINE, 944, 1024 },
 	{ 64, 1, 944, 2048 },
 };
 
@@ -85,8 +81,9 @@ static void test_without_the_extension_there_is_none(void **state)
 	struct ibv_qp_cap cap;
 	struct ibv_qp *qp = create(IBV_QPT_RC, 1, 5000, &cap);
 	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = 1 };
-	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE,
-					.num_sge = 1, .sg_list = &sge };
+	struct ibv_send_wr *bad, wr = {
+		.opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE, .num_sge = 1, .sg_list = &sge
+	};
 
 	assert_non_null(qp);
 	assert_int_equal(cap.max_inline_data, 0);
@@ -105,7 +102,9 @@ static void test_data_is_gathered_into_the_element(void **state)
 		{ .addr = (uintptr_t)data + 500, .length = 93, .lkey = 0xbad },
 	};
 	struct ibv_send_wr *bad, wr = {
-		.opcode = IBV_WR_RDMA_WRITE, .num_sge = 3, .sg_list = sges,
+		.opcode = IBV_WR_RDMA_WRITE,
+		.num_sge = 3,
+		.sg_list = sges,
 		.send_flags = IBV_SEND_INLINE | IBV_SEND_SIGNALED,
 		.wr.rdma = { .remote_addr = 0x1234, .rkey = 0x99 },
 	};
@@ -130,8 +129,9 @@ static void test_the_next_request_has_no_data_of_this_one(void **state)
 {
 	struct ibv_qp *qp = qp_with_inline(48);
 	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = 48 };
-	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge,
-					.send_flags = IBV_SEND_INLINE };
+	struct ibv_send_wr *bad, wr = {
+		.opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge, .send_flags = IBV_SEND_INLINE
+	};
 	int i;
 
 	for (i = 0; i < 4; i++) {
@@ -151,8 +151,9 @@ static void test_a_full_element_stays_in_its_slot(void **state)
 	struct ibv_qp *qp = qp_with_inline(48);
 	struct pvr_qp *pqp = to_pvr_qp(qp);
 	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = 48 };
-	struct ibv_send_wr *bad, wr = { .opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge,
-					.send_flags = IBV_SEND_INLINE };
+	struct ibv_send_wr *bad, wr = {
+		.opcode = IBV_WR_SEND, .num_sge = 1, .sg_list = &sge, .send_flags = IBV_SEND_INLINE
+	};
 
 	assert_int_equal(pqp->cap.max_inline_data, 48);
 	memset(data, 0xee, sizeof(data));
@@ -186,7 +187,8 @@ static void test_refuses(void **state)
 			{ .addr = (uintptr_t)data, .length = refused[i].length[0] },
 			{ .addr = (uintptr_t)data, .length = refused[i].length[1] },
 		};
-		struct ibv_send_wr *bad = NULL, wr = { .opcode = refused[i].opcode, .num_sge = 2,
+		struct ibv_send_wr *bad = NULL, wr = { .opcode = refused[i].opcode,
+						       .num_sge = 2,
 						       .sg_list = sges,
 						       .send_flags = IBV_SEND_INLINE };
 		int err = pvr_post_send(qp, &wr, &bad);

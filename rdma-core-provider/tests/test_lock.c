@@ -110,7 +110,9 @@ static void test_queues_of_a_thread_domain_take_no_lock(void **state)
 	struct ibv_pd *parent = pvr_alloc_parent_domain(ibctx, &attr);
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 4 } };
 	struct ibv_qp_init_attr qp_attr = {
-		.send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .qp_type = IBV_QPT_RC,
+		.send_cq = fake.send_cq,
+		.recv_cq = fake.recv_cq,
+		.qp_type = IBV_QPT_RC,
 	};
 	struct ibv_srq *srq = pvr_create_srq(parent, &srq_attr);
 	struct ibv_qp *threaded = pvr_create_qp(parent, &qp_attr);

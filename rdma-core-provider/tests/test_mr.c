@@ -74,11 +74,12 @@ static void test_rereg_remembers_the_access(void **state)
 	struct verbs_mr *vmr = reg((uintptr_t)ADDR, 0);
 
 	assert_int_equal(pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				      IBV_ACCESS_LOCAL_WRITE), 0);
+				      IBV_ACCESS_LOCAL_WRITE),
+			 0);
 	assert_int_equal(fake.rereg_flags, IBV_REREG_MR_CHANGE_ACCESS);
 	assert_int_equal(vmr->access, IBV_ACCESS_LOCAL_WRITE);
-	assert_int_equal(pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)0x9999,
-				      10, 0), 0);
+	assert_int_equal(
+		pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_TRANSLATION, NULL, (void *)0x9999, 10, 0), 0);
 	assert_int_equal(fake.iova, 0x9999);
 	assert_int_equal(vmr->access, IBV_ACCESS_LOCAL_WRITE);
 	pvr_dereg_mr(vmr);
@@ -97,7 +98,8 @@ static void test_rereg_refuses(void **state)
 	assert_int_equal(fake.rereg_flags, 0);
 	fake.fail = EOPNOTSUPP;
 	assert_int_equal(pvr_rereg_mr(vmr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
-				      IBV_ACCESS_LOCAL_WRITE), EOPNOTSUPP);
+				      IBV_ACCESS_LOCAL_WRITE),
+			 EOPNOTSUPP);
 	assert_int_equal(errno, EOPNOTSUPP);
 	assert_int_equal(vmr->access, 0);
 	pvr_dereg_mr(vmr);

@@ -31,8 +31,11 @@ static struct ibv_mw *window(enum ibv_mw_type type)
 static struct ibv_mw_bind bind_request(void)
 {
 	return (struct ibv_mw_bind){
-		.wr_id = 42, .send_flags = IBV_SEND_SIGNALED,
-		.bind_info = { .mr = &mr, .addr = 0x8000, .length = 64,
+		.wr_id = 42,
+		.send_flags = IBV_SEND_SIGNALED,
+		.bind_info = { .mr = &mr,
+			       .addr = 0x8000,
+			       .length = 64,
 			       .mw_access_flags = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_ZERO_BASED },
 	};
 }
@@ -167,7 +170,8 @@ static int post_bind(struct ibv_qp *qp, struct ibv_mw *mw, uint32_t rkey, struct
 {
 	struct ibv_send_wr *bad, wr = {
 		.opcode = IBV_WR_BIND_MW,
-		.bind_mw = { .mw = mw, .rkey = rkey,
+		.bind_mw = { .mw = mw,
+			     .rkey = rkey,
 			     .bind_info = { .mr = to, .addr = 0x9000, .length = 8 } },
 	};
 
@@ -211,8 +215,10 @@ static void test_invalidations_carry_the_key(void **state)
 	fake.ctx.features = PVR_EXT_MW;
 	stock = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
 	for (i = 0; i < 2; i++) {
-		struct ibv_send_wr *bad, wr = { .opcode = invalidations[i].opcode, .num_sge = 1,
-						.sg_list = &sge, .invalidate_rkey = 0xabc };
+		struct ibv_send_wr *bad, wr = { .opcode = invalidations[i].opcode,
+						.num_sge = 1,
+						.sg_list = &sge,
+						.invalidate_rkey = 0xabc };
 
 		assert_int_equal(pvr_post_send(qp, &wr, &bad), 0);
 		assert_int_equal(fake_send_wqe(qp, i)->opcode, invalidations[i].pvr);

@@ -76,7 +76,9 @@ static struct ibv_pd *parent_domain(void)
 static struct ibv_cq *create_cq(struct ibv_pd *parent)
 {
 	struct ibv_cq_init_attr_ex cq_attr = {
-		.cqe = 8, .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD, .parent_domain = parent,
+		.cqe = 8,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
+		.parent_domain = parent,
 	};
 	struct ibv_cq_ex *cq = pvr_create_cq_ex(ibctx, &cq_attr);
 
@@ -169,8 +171,8 @@ static void test_a_cq_of_a_thread_domain_takes_no_lock(void **state)
 	cq = create_cq(parent);
 	assert_false(to_pvr_cq(cq)->single_threaded);
 	pvr_destroy_cq(cq);
-	assert_int_equal(pvr_dealloc_pd(threaded) | pvr_dealloc_pd(parent) |
-			 pvr_dealloc_td(attr.td), 0);
+	assert_int_equal(
+		pvr_dealloc_pd(threaded) | pvr_dealloc_pd(parent) | pvr_dealloc_td(attr.td), 0);
 }
 
 static void test_a_cq_needs_a_parent_domain_for_a_pd(void **state)
@@ -204,7 +206,8 @@ static void test_memory_is_the_applications(void **state)
 
 static void test_queues_are_too(void **state)
 {
-	struct ibv_qp_init_attr qp_attr = { .send_cq = fake.send_cq, .recv_cq = fake.recv_cq,
+	struct ibv_qp_init_attr qp_attr = { .send_cq = fake.send_cq,
+					    .recv_cq = fake.recv_cq,
 					    .qp_type = IBV_QPT_RC };
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
 	struct ibv_pd *parent = parent_domain();

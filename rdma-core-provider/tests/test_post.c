@@ -51,7 +51,9 @@ static void test_queues_have_the_strides_of_the_abi(void **state)
 static void test_create_qp_tells_the_real_caps(void **state)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .qp_type = IBV_QPT_RC,
+		.send_cq = fake.send_cq,
+		.recv_cq = fake.recv_cq,
+		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 5, .max_inline_data = 64 },
 	};
 
@@ -64,7 +66,8 @@ static void test_create_qp_tells_the_real_caps(void **state)
 
 static void test_create_qp_refuses(void **state)
 {
-	struct ibv_qp_init_attr good = { .send_cq = fake.send_cq, .recv_cq = fake.recv_cq,
+	struct ibv_qp_init_attr good = { .send_cq = fake.send_cq,
+					 .recv_cq = fake.recv_cq,
 					 .qp_type = IBV_QPT_RC };
 	struct ibv_qp_init_attr attr = good;
 
@@ -86,7 +89,8 @@ static void test_create_qp_refuses(void **state)
 
 static void test_create_qp_refuses_a_handle_beyond_the_table(void **state)
 {
-	struct ibv_qp_init_attr attr = { .send_cq = fake.send_cq, .recv_cq = fake.recv_cq,
+	struct ibv_qp_init_attr attr = { .send_cq = fake.send_cq,
+					 .recv_cq = fake.recv_cq,
 					 .qp_type = IBV_QPT_RC };
 
 	fake.next_handle = FAKE_QP_TBL_SIZE;
@@ -130,7 +134,9 @@ static void test_send_of_an_atomic(void **state)
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, 0);
 	struct ibv_send_wr wr = {
-		.sg_list = sges, .num_sge = 1, .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
+		.sg_list = sges,
+		.num_sge = 1,
+		.opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
 		.wr.atomic = { .remote_addr = 8, .compare_add = 1, .swap = 2, .rkey = 3 },
 	};
 
@@ -165,7 +171,8 @@ static void test_send_of_a_chain_rings_once_for_what_fits(void **state)
 	int i;
 
 	for (i = 0; i < 3; i++)
-		wrs[i] = (struct ibv_send_wr){ .wr_id = i, .opcode = IBV_WR_SEND,
+		wrs[i] = (struct ibv_send_wr){ .wr_id = i,
+					       .opcode = IBV_WR_SEND,
 					       .next = i < 2 ? &wrs[i + 1] : NULL };
 	assert_int_equal(pvr_post_send(qp, wrs, &bad), ENOMEM);
 	assert_ptr_equal(bad, &wrs[2]);
@@ -205,10 +212,14 @@ static const struct {
 	struct ibv_send_wr wr;
 	int err;
 } refused_sends[] = {
-	{ "too many SGEs", IBV_QPT_RC,
-	  { .opcode = IBV_WR_SEND, .num_sge = 3, .sg_list = sges }, EINVAL },
-	{ "negative SGEs", IBV_QPT_RC,
-	  { .opcode = IBV_WR_SEND, .num_sge = -1, .sg_list = sges }, EINVAL },
+	{ "too many SGEs",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_SEND, .num_sge = 3, .sg_list = sges },
+	  EINVAL },
+	{ "negative SGEs",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_SEND, .num_sge = -1, .sg_list = sges },
+	  EINVAL },
 	{ "no such opcode", IBV_QPT_RC, { .opcode = 999 }, EINVAL },
 	{ "LOCAL_INV", IBV_QPT_RC, { .opcode = IBV_WR_LOCAL_INV }, EOPNOTSUPP },
 	{ "SEND_WITH_INV", IBV_QPT_RC, { .opcode = IBV_WR_SEND_WITH_INV }, EOPNOTSUPP },
@@ -219,11 +230,14 @@ static const struct {
 	{ "TSO", IBV_QPT_UD, { .opcode = IBV_WR_TSO }, EOPNOTSUPP },
 	{ "WRITE on UD", IBV_QPT_UD, { .opcode = IBV_WR_RDMA_WRITE }, EINVAL },
 	{ "UD without AH", IBV_QPT_UD, { .opcode = IBV_WR_SEND }, EINVAL },
-	{ "inline data", IBV_QPT_RC,
+	{ "inline data",
+	  IBV_QPT_RC,
 	  { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE, .num_sge = 1, .sg_list = sges },
 	  EINVAL },
-	{ "IP checksum", IBV_QPT_RC,
-	  { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_IP_CSUM }, EINVAL },
+	{ "IP checksum",
+	  IBV_QPT_RC,
+	  { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_IP_CSUM },
+	  EINVAL },
 };
 
 static void test_send_refuses(void **state)
@@ -288,8 +302,10 @@ static void test_send_drops_the_inline_flag_of_an_empty_message(void **state)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct ibv_sge empty = { .addr = 5, .length = 0 };
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE,
-				  .num_sge = 1, .sg_list = &empty };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_INLINE,
+				  .num_sge = 1,
+				  .sg_list = &empty };
 
 	assert_int_equal(post(qp, &wr), 0);
 	assert_int_equal(fake_send_wqe(qp, 0)->send_flags, 0);
@@ -344,8 +360,10 @@ static void test_recv_on_a_qp_with_srq_is_refused(void **state)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct ibv_srq *srq = pvr_create_srq(&fake.pd.ibv_pd, &srq_attr);
-	struct ibv_qp_init_attr attr = { .send_cq = fake.send_cq, .recv_cq = fake.recv_cq,
-					 .srq = srq, .qp_type = IBV_QPT_RC,
+	struct ibv_qp_init_attr attr = { .send_cq = fake.send_cq,
+					 .recv_cq = fake.recv_cq,
+					 .srq = srq,
+					 .qp_type = IBV_QPT_RC,
 					 .cap = { .max_recv_wr = 9 } };
 	struct ibv_qp *qp = pvr_create_qp(&fake.pd.ibv_pd, &attr);
 	struct ibv_recv_wr wr = {}, *bad;

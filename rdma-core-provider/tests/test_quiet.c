@@ -59,10 +59,13 @@ static int post_by_function(struct ibv_qp *qp)
 static struct ibv_qp *qp_ex(void)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .qp_type = IBV_QPT_RC,
+		.send_cq = fake.send_cq,
+		.recv_cq = fake.recv_cq,
+		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4 },
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = &fake.pd.ibv_pd, .send_ops_flags = IBV_QP_EX_WITH_SEND,
+		.pd = &fake.pd.ibv_pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
 	};
 	struct ibv_qp *qp = pvr_create_qp_ex(&fake.ctx.ibv_ctx.context, &attr);
 

@@ -128,7 +128,8 @@ static void test_nobody_polls_meanwhile(void **state)
 static void test_a_cq_of_one_thread(void **state)
 {
 	struct ibv_cq_init_attr_ex attr = {
-		.cqe = 8, .comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
+		.cqe = 8,
+		.comp_mask = IBV_CQ_INIT_ATTR_MASK_FLAGS,
 		.flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED,
 	};
 	struct ibv_cq_ex *ex = pvr_create_cq_ex(&fake.ctx.ibv_ctx.context, &attr);

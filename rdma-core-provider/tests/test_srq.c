@@ -156,14 +156,10 @@ static void test_the_number_is_the_devices(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_growing_keeps_what_waits),
-		TEST(test_shrinking_keeps_what_waits),
-		TEST(test_too_small_for_what_waits),
-		TEST(test_a_failure_changes_nothing),
-		TEST(test_limit_and_size_at_once),
-		TEST(test_a_limit_alone_moves_nothing),
-		TEST(test_sizes_beyond_any_limit),
-		TEST(test_without_the_extension),
+		TEST(test_growing_keeps_what_waits),  TEST(test_shrinking_keeps_what_waits),
+		TEST(test_too_small_for_what_waits),  TEST(test_a_failure_changes_nothing),
+		TEST(test_limit_and_size_at_once),    TEST(test_a_limit_alone_moves_nothing),
+		TEST(test_sizes_beyond_any_limit),    TEST(test_without_the_extension),
 		TEST(test_the_number_is_the_devices),
 	};
 

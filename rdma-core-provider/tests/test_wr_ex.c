@@ -6,10 +6,10 @@
 
 #include "fake_kernel.h"
 
-#define RC_OPS                                                                                     \
-	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND |    \
-	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                                 \
-	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |                 \
+#define RC_OPS                                                                                  \
+	(IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_SEND | \
+	 IBV_QP_EX_WITH_SEND_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |                              \
+	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD |              \
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW | IBV_QP_EX_WITH_SEND_WITH_INV)
 #define UD_OPS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define WITH_OPS (IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
@@ -24,9 +24,13 @@ static struct ibv_sge sges[3] = {
 static struct ibv_qp_init_attr_ex init_attr(enum ibv_qp_type type, uint64_t ops)
 {
 	return (struct ibv_qp_init_attr_ex){
-		.send_cq = fake.send_cq, .recv_cq = fake.recv_cq, .qp_type = type,
+		.send_cq = fake.send_cq,
+		.recv_cq = fake.recv_cq,
+		.qp_type = type,
 		.cap = { .max_send_wr = 4, .max_send_sge = 2, .max_inline_data = 48 },
-		.comp_mask = WITH_OPS, .pd = &fake.pd.ibv_pd, .send_ops_flags = ops,
+		.comp_mask = WITH_OPS,
+		.pd = &fake.pd.ibv_pd,
+		.send_ops_flags = ops,
 	};
 }
 
@@ -75,48 +79,91 @@ static const struct {
 	int err;
 } creations[] = {
 	{ "nothing special", 0, { .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD }, 0 },
-	{ "no flags", 0, { .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD |
-							       IBV_QP_INIT_ATTR_CREATE_FLAGS }, 0 },
+	{ "no flags",
+	  0,
+	  { .qp_type = IBV_QPT_RC,
+	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS },
+	  0 },
 	{ "no PD", 0, { .qp_type = IBV_QPT_RC }, EINVAL },
-	{ "flags", 0, { .qp_type = IBV_QPT_UD,
-			.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
-			.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB }, EOPNOTSUPP },
-	{ "XRC domain", 0, { .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD |
-								 IBV_QP_INIT_ATTR_XRCD }, EOPNOTSUPP },
-	{ "TSO header", 0, { .qp_type = IBV_QPT_UD,
-			     .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER },
+	{ "flags",
+	  0,
+	  { .qp_type = IBV_QPT_UD,
+	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
+	    .create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB },
 	  EOPNOTSUPP },
-	{ "RSS", 0, { .qp_type = IBV_QPT_UD, .comp_mask = IBV_QP_INIT_ATTR_PD |
-							  IBV_QP_INIT_ATTR_RX_HASH }, EOPNOTSUPP },
-	{ "unknown mask", 0, { .qp_type = IBV_QPT_RC,
-			       .comp_mask = IBV_QP_INIT_ATTR_PD | 1u << 30 }, EOPNOTSUPP },
+	{ "XRC domain",
+	  0,
+	  { .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD },
+	  EOPNOTSUPP },
+	{ "TSO header",
+	  0,
+	  { .qp_type = IBV_QPT_UD,
+	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER },
+	  EOPNOTSUPP },
+	{ "RSS",
+	  0,
+	  { .qp_type = IBV_QPT_UD, .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH },
+	  EOPNOTSUPP },
+	{ "unknown mask",
+	  0,
+	  { .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD | 1u << 30 },
+	  EOPNOTSUPP },
 	{ "UC", 0, { .qp_type = IBV_QPT_UC, .comp_mask = IBV_QP_INIT_ATTR_PD }, EOPNOTSUPP },
 	{ "UC", EXTENSIONS, { .qp_type = IBV_QPT_UC, .comp_mask = IBV_QP_INIT_ATTR_PD }, 0 },
-	{ "raw packets", EXTENSIONS, { .qp_type = IBV_QPT_RAW_PACKET,
-				       .comp_mask = IBV_QP_INIT_ATTR_PD }, EOPNOTSUPP },
-	{ "XRC", EXTENSIONS, { .qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD },
+	{ "raw packets",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_RAW_PACKET, .comp_mask = IBV_QP_INIT_ATTR_PD },
 	  EOPNOTSUPP },
-	{ "driver's own", EXTENSIONS, { .qp_type = IBV_QPT_DRIVER,
-					.comp_mask = IBV_QP_INIT_ATTR_PD }, EOPNOTSUPP },
-	{ "all that RC has", EXTENSIONS, { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS,
-					   .send_ops_flags = RC_OPS }, 0 },
-	{ "that without extensions", 0, { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS,
-					  .send_ops_flags = RC_OPS }, EOPNOTSUPP },
-	{ "binding without windows", PVR_EXT_USER_OPS,
-	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS,
-	    .send_ops_flags = IBV_QP_EX_WITH_BIND_MW }, EOPNOTSUPP },
-	{ "TSO", EXTENSIONS, { .qp_type = IBV_QPT_UD, .comp_mask = WITH_OPS,
-			       .send_ops_flags = IBV_QP_EX_WITH_TSO }, EOPNOTSUPP },
-	{ "FLUSH", EXTENSIONS, { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS,
-				 .send_ops_flags = IBV_QP_EX_WITH_FLUSH }, EOPNOTSUPP },
-	{ "the highest bit", EXTENSIONS, { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS,
-					   .send_ops_flags = 1ull << 63 }, EOPNOTSUPP },
-	{ "WRITE on UD", EXTENSIONS, { .qp_type = IBV_QPT_UD, .comp_mask = WITH_OPS,
-				       .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE }, EOPNOTSUPP },
-	{ "READ on UC", EXTENSIONS, { .qp_type = IBV_QPT_UC, .comp_mask = WITH_OPS,
-				      .send_ops_flags = IBV_QP_EX_WITH_RDMA_READ }, EOPNOTSUPP },
-	{ "WRITE on UC", EXTENSIONS, { .qp_type = IBV_QPT_UC, .comp_mask = WITH_OPS,
-				       .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE }, 0 },
+	{ "XRC",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD },
+	  EOPNOTSUPP },
+	{ "driver's own",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_DRIVER, .comp_mask = IBV_QP_INIT_ATTR_PD },
+	  EOPNOTSUPP },
+	{ "all that RC has",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = RC_OPS },
+	  0 },
+	{ "that without extensions",
+	  0,
+	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = RC_OPS },
+	  EOPNOTSUPP },
+	{ "binding without windows",
+	  PVR_EXT_USER_OPS,
+	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = IBV_QP_EX_WITH_BIND_MW },
+	  EOPNOTSUPP },
+	{ "TSO",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_UD, .comp_mask = WITH_OPS, .send_ops_flags = IBV_QP_EX_WITH_TSO },
+	  EOPNOTSUPP },
+	{ "FLUSH",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = IBV_QP_EX_WITH_FLUSH },
+	  EOPNOTSUPP },
+	{ "the highest bit",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = 1ull << 63 },
+	  EOPNOTSUPP },
+	{ "WRITE on UD",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_UD,
+	    .comp_mask = WITH_OPS,
+	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE },
+	  EOPNOTSUPP },
+	{ "READ on UC",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_UC,
+	    .comp_mask = WITH_OPS,
+	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_READ },
+	  EOPNOTSUPP },
+	{ "WRITE on UC",
+	  EXTENSIONS,
+	  { .qp_type = IBV_QPT_UC,
+	    .comp_mask = WITH_OPS,
+	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE },
+	  0 },
 };
 
 static void test_create_qp_ex(void **state)
@@ -221,8 +268,9 @@ static void test_each_builder_writes_its_element(void **state)
 {
 	struct ibv_mr mr = { .pd = &fake.pd.ibv_pd, .lkey = 0x500 };
 	struct ibv_mw mw = { .pd = &fake.pd.ibv_pd, .type = IBV_MW_TYPE_2, .rkey = 0x10 };
-	struct ibv_mw_bind_info info = { .mr = &mr, .addr = 0x8000, .length = 64,
-					 .mw_access_flags = IBV_ACCESS_REMOTE_READ };
+	struct ibv_mw_bind_info info = {
+		.mr = &mr, .addr = 0x8000, .length = 64, .mw_access_flags = IBV_ACCESS_REMOTE_READ
+	};
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 	struct ibv_qp *qp = &qpx->qp_base;
 	struct pvr_wqe_bind_mw bind;

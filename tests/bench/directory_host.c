@@ -171,10 +171,8 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 		   const char *name)
 {
 	static const char *const names[] = {
-		[PVR_WHERE_UNKNOWN] = "unknown",
-		[PVR_WHERE_NOWHERE] = "nowhere",
-		[PVR_WHERE_REMOTE] = "remote",
-		[PVR_WHERE_REMOTE_MORE] = "remote",
+		[PVR_WHERE_UNKNOWN] = "unknown",       [PVR_WHERE_NOWHERE] = "nowhere",
+		[PVR_WHERE_REMOTE] = "remote",	       [PVR_WHERE_REMOTE_MORE] = "remote",
 		[PVR_WHERE_NOT_REMOTE] = "not-remote",
 	};
 

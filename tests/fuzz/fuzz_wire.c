@@ -191,8 +191,10 @@ static void post_requests(bool lent)
 	const struct pvrdma_sge sge = fg_sge(lent ? &w.lent : &w.rc.mr, 0, 70000);
 	const struct pvrdma_sge word = fg_sge(&w.rc.mr, 0, 8);
 	const enum pvrdma_wr_opcode opcodes[] = {
-		PVRDMA_WR_SEND,		   PVRDMA_WR_RDMA_READ,
-		PVRDMA_WR_ATOMIC_CMP_AND_SWP, PVRDMA_WR_RDMA_WRITE,
+		PVRDMA_WR_SEND,
+		PVRDMA_WR_RDMA_READ,
+		PVRDMA_WR_ATOMIC_CMP_AND_SWP,
+		PVRDMA_WR_RDMA_WRITE,
 	};
 
 	for (uint32_t i = 0; i < sizeof(opcodes) / sizeof(opcodes[0]); i++) {
@@ -271,7 +273,9 @@ static void world_make(void)
 
 static void feed_requests(struct feed *feed)
 {
-	const struct pvr_stream_limits limits = { .chunk = CHUNK, .early_acks = true, .left = true };
+	const struct pvr_stream_limits limits = { .chunk = CHUNK,
+						  .early_acks = true,
+						  .left = true };
 	struct pvr_in *in = pvr_in_create(w.remote, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
@@ -306,7 +310,9 @@ static void patch_epoch(uint8_t *data, size_t size, uint32_t epoch)
 
 static void feed_answers(struct feed *feed, uint8_t *data)
 {
-	const struct pvr_stream_limits limits = { .chunk = CHUNK, .early_acks = true, .left = true };
+	const struct pvr_stream_limits limits = { .chunk = CHUNK,
+						  .early_acks = true,
+						  .left = true };
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
 	size_t size = feed->left;
@@ -452,8 +458,8 @@ static void add_request(struct seed *seed, const struct fg_end *to, uint8_t op, 
 
 static void seeds_of_requests(void)
 {
-	static const char *const names[] = { "send",  "send-imm", "send-inv", "write", "write-imm",
-					     "read",  "cmp-swap", "fetch-add" };
+	static const char *const names[] = { "send",	  "send-imm", "send-inv", "write",
+					     "write-imm", "read",     "cmp-swap", "fetch-add" };
 	struct pvr_qp_attr attr;
 	struct seed *seed;
 	char name[64];
@@ -463,7 +469,8 @@ static void seeds_of_requests(void)
 	for (uint8_t op = 0; op < PVR_WIRE_OPS; op++) {
 		seed = seed_new(FEED_SRQ);
 		for (uint32_t i = 0; i < 3; i++)
-			add_request(seed, &w.rc, op, attr.rq_psn + i, op >= PVR_WIRE_CMP_SWAP ? 8 : 64);
+			add_request(seed, &w.rc, op, attr.rq_psn + i,
+				    op >= PVR_WIRE_CMP_SWAP ? 8 : 64);
 		snprintf(name, sizeof(name), "request-%s", names[op]);
 		save(seed, name);
 	}

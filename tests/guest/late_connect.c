@@ -15,7 +15,7 @@
 
 int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	int (*connect)(struct rdma_cm_id *id, struct rdma_conn_param *param);
+	int (*connect)(struct rdma_cm_id * id, struct rdma_conn_param * param);
 
 	*(void **)&connect = dlsym(RTLD_NEXT, "rdma_connect");
 	if (!connect) {

@@ -39,7 +39,8 @@ static void set_no_delay(int fd)
 
 static struct addrinfo *resolve(const char *host, const char *port, int family, int flags)
 {
-	struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM,
+	struct addrinfo hints = { .ai_family = family,
+				  .ai_socktype = SOCK_STREAM,
 				  .ai_flags = flags };
 	struct addrinfo *found;
 	int err = getaddrinfo(host, port, &hints, &found);

@@ -32,8 +32,8 @@
 enum outcome { PENDING, CONNECTED, DISCONNECTED, REJECTED, UNREACHABLE, FAILED, OUTCOMES };
 
 static const char *const outcome_names[OUTCOMES] = {
-	[PENDING] = "without end", [CONNECTED] = "connected", [DISCONNECTED] = "disconnected",
-	[REJECTED] = "rejected", [UNREACHABLE] = "unreachable", [FAILED] = "failed",
+	[PENDING] = "without end", [CONNECTED] = "connected",	  [DISCONNECTED] = "disconnected",
+	[REJECTED] = "rejected",   [UNREACHABLE] = "unreachable", [FAILED] = "failed",
 };
 
 struct connection {
@@ -281,8 +281,10 @@ static void check(const struct rdma_cm_event *event, size_t want, uint8_t first)
 static int connect_with(struct rdma_cm_id *id, size_t len)
 {
 	uint8_t data[256];
-	struct rdma_conn_param param = { .private_data = data, .private_data_len = len,
-					 .retry_count = 7, .rnr_retry_count = 7 };
+	struct rdma_conn_param param = { .private_data = data,
+					 .private_data_len = len,
+					 .retry_count = 7,
+					 .rnr_retry_count = 7 };
 
 	fill(data, len, 1);
 	return rdma_connect(id, &param) ? errno : 0;
@@ -291,8 +293,10 @@ static int connect_with(struct rdma_cm_id *id, size_t len)
 static int accept_with(struct rdma_cm_id *id, size_t len)
 {
 	uint8_t data[256];
-	struct rdma_conn_param param = { .private_data = data, .private_data_len = len,
-					 .rnr_retry_count = 7, .qp_num = id->qp ? id->qp->qp_num : 0 };
+	struct rdma_conn_param param = { .private_data = data,
+					 .private_data_len = len,
+					 .rnr_retry_count = 7,
+					 .qp_num = id->qp ? id->qp->qp_num : 0 };
 
 	fill(data, len, 101);
 	return rdma_accept(id, &param) ? errno : 0;
@@ -344,7 +348,8 @@ static struct rdma_cm_id *ready_to_connect(struct rdma_event_channel *channel, c
 }
 
 /* As much as there may be, both ways. */
-static void send_most(struct rdma_event_channel *channel, const char *server, const struct space *space)
+static void send_most(struct rdma_event_channel *channel, const char *server,
+		      const struct space *space)
 {
 	struct rdma_cm_id *id = ready_to_connect(channel, server, space);
 	int err = connect_with(id, space->request);
@@ -370,7 +375,8 @@ static void send_too_much(struct rdma_event_channel *channel, const char *server
 }
 
 /* The server tries to answer with too much. */
-static void be_rejected(struct rdma_event_channel *channel, const char *server, const struct space *space)
+static void be_rejected(struct rdma_event_channel *channel, const char *server,
+			const struct space *space)
 {
 	struct rdma_cm_id *id = ready_to_connect(channel, server, space);
 	struct rdma_cm_event *event;
@@ -395,7 +401,8 @@ static void send_private(const char *server)
 		send_too_much(channel, server, space, 255);
 		send_most(channel, server, space);
 		be_rejected(channel, server, space);
-		printf("private data: %s, %u there, %u back\n", space->name, space->request, space->reply);
+		printf("private data: %s, %u there, %u back\n", space->name, space->request,
+		       space->reply);
 	}
 	rdma_destroy_event_channel(channel);
 }

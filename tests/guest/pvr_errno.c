@@ -22,7 +22,9 @@
 static struct ibv_qp_init_attr init_of(const struct lab *lab, enum ibv_qp_type type)
 {
 	return (struct ibv_qp_init_attr){
-		.send_cq = lab->cq, .recv_cq = lab->cq, .qp_type = type,
+		.send_cq = lab->cq,
+		.recv_cq = lab->cq,
+		.qp_type = type,
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 2, .max_recv_sge = 2 },
 	};
 }
@@ -46,7 +48,8 @@ static int open_xrcd(struct lab *lab, const struct check *check)
 {
 	struct ibv_xrcd_init_attr attr = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1, .oflags = O_CREAT,
+		.fd = -1,
+		.oflags = O_CREAT,
 	};
 
 	(void)check;
@@ -85,8 +88,8 @@ static int reg_nothing(struct lab *lab, const struct check *check)
 
 static int reg_past_the_end(struct lab *lab, const struct check *check)
 {
-	return OF_POINTER(ibv_reg_mr(lab->node.pd, (void *)(UINTPTR_MAX - 100), check->number,
-				     check->flags));
+	return OF_POINTER(
+		ibv_reg_mr(lab->node.pd, (void *)(UINTPTR_MAX - 100), check->number, check->flags));
 }
 
 static int reg_read_only(struct lab *lab, const struct check *check)
@@ -102,14 +105,14 @@ static int reg_iova_that_wraps(struct lab *lab, const struct check *check)
 {
 	uint64_t iova = (UINT64_MAX & ~0xfffull) | ((uintptr_t)lab->memory & 0xfff);
 
-	return OF_POINTER(ibv_reg_mr_iova(lab->node.pd, lab->memory, check->number, iova,
-					  check->flags));
+	return OF_POINTER(
+		ibv_reg_mr_iova(lab->node.pd, lab->memory, check->number, iova, check->flags));
 }
 
 static int reg_dmabuf(struct lab *lab, const struct check *check)
 {
-	return OF_POINTER(ibv_reg_dmabuf_mr(lab->node.pd, 0, 4096, 0, lab->node.ctx->cmd_fd,
-					    check->flags));
+	return OF_POINTER(
+		ibv_reg_dmabuf_mr(lab->node.pd, 0, 4096, 0, lab->node.ctx->cmd_fd, check->flags));
 }
 
 static int rereg(struct lab *lab, const struct check *check)
@@ -133,7 +136,9 @@ static int bind_on(struct lab *lab, struct ibv_qp *qp, struct ibv_mw *mw, struct
 		   unsigned int access)
 {
 	struct ibv_mw_bind bind = {
-		.bind_info = { .mr = mr, .addr = (uintptr_t)lab->memory, .length = 8,
+		.bind_info = { .mr = mr,
+			       .addr = (uintptr_t)lab->memory,
+			       .length = 8,
 			       .mw_access_flags = access },
 	};
 
@@ -320,10 +325,14 @@ static int create_with_cap(struct lab *lab, const struct check *check)
 static int create_ex(struct lab *lab, const struct check *check)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = lab->cq, .recv_cq = lab->cq, .qp_type = IBV_QPT_RC,
+		.send_cq = lab->cq,
+		.recv_cq = lab->cq,
+		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 1, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
-		.comp_mask = IBV_QP_INIT_ATTR_PD | check->flags, .pd = lab->node.pd,
-		.create_flags = IBV_QP_CREATE_SCATTER_FCS, .send_ops_flags = check->number,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | check->flags,
+		.pd = lab->node.pd,
+		.create_flags = IBV_QP_CREATE_SCATTER_FCS,
+		.send_ops_flags = check->number,
 	};
 
 	return OF_POINTER(ibv_create_qp_ex(lab->node.ctx, &attr));
@@ -333,7 +342,9 @@ static int create_ex(struct lab *lab, const struct check *check)
 static int modify_qp(struct lab *lab, const struct check *check)
 {
 	struct ibv_qp_attr attr = {
-		.qp_state = check->number, .port_num = 1, .qp_access_flags = 0,
+		.qp_state = check->number,
+		.port_num = 1,
+		.qp_access_flags = 0,
 		.rate_limit = 1000,
 	};
 
@@ -351,7 +362,8 @@ static int modify_port(struct lab *lab, const struct check *check)
 
 static int modify_pkey(struct lab *lab, const struct check *check)
 {
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1,
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
+				    .port_num = 1,
 				    .pkey_index = check->number };
 
 	return ibv_modify_qp(lab->reset, &attr, TO_INIT);
@@ -366,10 +378,10 @@ static int to_rtr(struct lab *lab, struct ibv_qp_attr *attr)
 	attr->ah_attr.is_global = 1;
 	attr->ah_attr.grh.dgid = lab->node.gid;
 	attr->ah_attr.grh.hop_limit = 1;
-	return ibv_modify_qp(lab->init, attr, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-						      IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						      IBV_QP_MAX_DEST_RD_ATOMIC |
-						      IBV_QP_MIN_RNR_TIMER);
+	return ibv_modify_qp(lab->init, attr,
+			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+				     IBV_QP_MIN_RNR_TIMER);
 }
 
 static int modify_mtu(struct lab *lab, const struct check *check)
@@ -437,7 +449,8 @@ static int detach_unattached(struct lab *lab, const struct check *check)
 static int create_ah(struct lab *lab, const struct check *check)
 {
 	struct ibv_ah_attr attr = {
-		.is_global = check->flags, .port_num = check->number,
+		.is_global = check->flags,
+		.port_num = check->number,
 		.grh = { .dgid = lab->node.gid, .sgid_index = lab->node.gid_index },
 	};
 
@@ -558,8 +571,8 @@ static int run(struct lab *lab, const struct check *check)
 		err = check->run(lab, check);
 		if (err == check->err)
 			continue;
-		printf("%s, %s: %s (%d), expected %s\n", check->verb, check->what, name_of(err), err,
-		       name_of(check->err));
+		printf("%s, %s: %s (%d), expected %s\n", check->verb, check->what, name_of(err),
+		       err, name_of(check->err));
 		wrong++;
 	}
 	return wrong;
@@ -577,9 +590,13 @@ static int count(const struct check *check)
 /* After all that, the adapter still works: a message to itself arrives. */
 static void check_good(struct lab *lab)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)lab->memory, .length = 64, .lkey = lab->mr->lkey };
+	struct ibv_sge sge = { .addr = (uintptr_t)lab->memory,
+			       .length = 64,
+			       .lkey = lab->mr->lkey };
 	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &sge, .num_sge = 1 };
-	struct ibv_send_wr *bad, send = { .opcode = IBV_WR_SEND, .sg_list = &sge, .num_sge = 1,
+	struct ibv_send_wr *bad, send = { .opcode = IBV_WR_SEND,
+					  .sg_list = &sge,
+					  .num_sge = 1,
 					  .send_flags = IBV_SEND_SIGNALED };
 	struct ibv_qp *qp = qp_in(lab, IBV_QPT_RC, true);
 	double until = now() + 10;

@@ -47,7 +47,9 @@ static int send_in_init(struct lab *lab, const struct check *check)
 /* number: of SGEs. */
 static int send_sges(struct lab *lab, const struct check *check)
 {
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .sg_list = sges, .num_sge = check->number };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND,
+				  .sg_list = sges,
+				  .num_sge = check->number };
 
 	return post_one(lab->rc, &wr);
 }
@@ -56,8 +58,9 @@ static int send_sges(struct lab *lab, const struct check *check)
 static int send_inline(struct lab *lab, const struct check *check)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)lab->memory, .length = check->number };
-	struct ibv_send_wr wr = { .opcode = check->flags, .sg_list = &sge, .num_sge = 1,
-				  .send_flags = IBV_SEND_INLINE };
+	struct ibv_send_wr wr = {
+		.opcode = check->flags, .sg_list = &sge, .num_sge = 1, .send_flags = IBV_SEND_INLINE
+	};
 
 	return post_one(lab->rc, &wr);
 }
@@ -133,9 +136,11 @@ static int bind_window(struct lab *lab, const struct check *check)
 	struct ibv_mw *mw = mws[check->number];
 	struct ibv_send_wr wr = {
 		.opcode = IBV_WR_BIND_MW,
-		.bind_mw = { .mw = mw, .rkey = mw ? mw->rkey ^ (check->number == 3 ? 0x100 : 1) : 0,
+		.bind_mw = { .mw = mw,
+			     .rkey = mw ? mw->rkey ^ (check->number == 3 ? 0x100 : 1) : 0,
 			     .bind_info = { .mr = mrs[check->number],
-					    .addr = (uintptr_t)lab->memory, .length = 8 } },
+					    .addr = (uintptr_t)lab->memory,
+					    .length = 8 } },
 	};
 
 	return post_one(lab->rc, &wr);
@@ -145,10 +150,13 @@ static int bind_window(struct lab *lab, const struct check *check)
 static int wr_calls(struct lab *lab, const struct check *check)
 {
 	struct ibv_qp_init_attr_ex attr = {
-		.send_cq = lab->cq, .recv_cq = lab->cq, .qp_type = IBV_QPT_RC,
+		.send_cq = lab->cq,
+		.recv_cq = lab->cq,
+		.qp_type = IBV_QPT_RC,
 		.cap = { .max_send_wr = 2, .max_send_sge = 1, .max_recv_wr = 1, .max_recv_sge = 1 },
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
-		.pd = lab->node.pd, .send_ops_flags = IBV_QP_EX_WITH_SEND,
+		.pd = lab->node.pd,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(lab->node.ctx, &attr);
 	struct ibv_qp_ex *qpx;

@@ -138,7 +138,10 @@ static int make_qp(struct env *env)
 		.send_cq = env->cq,
 		.recv_cq = env->cq,
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = 200, .max_recv_wr = 200, .max_send_sge = 4, .max_recv_sge = 4 },
+		.cap = { .max_send_wr = 200,
+			 .max_recv_wr = 200,
+			 .max_send_sge = 4,
+			 .max_recv_sge = 4 },
 	};
 
 	env->new_qp = ibv_create_qp(env->pd, &attr);
@@ -156,8 +159,10 @@ static int modify_qp(struct env *env)
 	struct ibv_qp_attr reset = { .qp_state = IBV_QPS_RESET };
 	int err = ibv_modify_qp(env->qp, &reset, IBV_QP_STATE);
 
-	return err ? err : ibv_modify_qp(env->qp, &init, IBV_QP_STATE | IBV_QP_PKEY_INDEX |
-					 IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+	return err ? err
+		   : ibv_modify_qp(env->qp, &init,
+				   IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
+					   IBV_QP_ACCESS_FLAGS);
 }
 
 static int query_qp(struct env *env)
@@ -184,7 +189,8 @@ static int rereg_mr(struct env *env)
 {
 	static unsigned int turn;
 	int access = turn++ % 2 ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
-	int err = ibv_rereg_mr(env->mr, IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
+	int err = ibv_rereg_mr(env->mr,
+			       IBV_REREG_MR_CHANGE_TRANSLATION | IBV_REREG_MR_CHANGE_ACCESS,
 			       env->pd, env->buf + turn % 3 * 4096, BYTES / 2, access);
 
 	return err == IBV_REREG_MR_ERR_CMD ? (errno == EOPNOTSUPP ? 0 : errno) : err ? EIO : 0;
@@ -234,7 +240,8 @@ static void env_open(struct env *env, struct node *node)
 	node_open(node, NULL, -1);
 	env->ctx = node->ctx;
 	env->pd = node->pd;
-	env->buf = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	env->buf = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	need(env->buf == MAP_FAILED ? NULL : env->buf, "memory");
 	env->cqe = 100;
 	env->max_wr = 64;
@@ -356,7 +363,8 @@ static int one_round(struct env *env)
 	for (i = 0; i < NVERBS; i++) {
 		err = verbs[i].make(env);
 		if (err) {
-			printf("%s: %s, after %d signals\n", verbs[i].name, strerror(err), (int)signals);
+			printf("%s: %s, after %d signals\n", verbs[i].name, strerror(err),
+			       (int)signals);
 			return 1;
 		}
 		if (undo(env, &verbs[i]))
@@ -368,7 +376,8 @@ static int one_round(struct env *env)
 static int run_signals(struct env *env)
 {
 	struct sigaction action = { .sa_handler = on_signal }; /* no SA_RESTART */
-	struct itimerval timer = { .it_interval = { .tv_usec = 700 }, .it_value = { .tv_usec = 700 } };
+	struct itimerval timer = { .it_interval = { .tv_usec = 700 },
+				   .it_value = { .tv_usec = 700 } };
 	struct itimerval never = { .it_value = { 0 } };
 	int i, bad = 0;
 
@@ -402,8 +411,10 @@ static uint64_t response_at_edge(size_t bytes)
 	static char *pages;
 
 	if (!pages) {
-		pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		need(pages == MAP_FAILED || mprotect(pages + 4096, 4096, PROT_NONE) ? NULL : pages, "memory");
+		pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			     0);
+		need(pages == MAP_FAILED || mprotect(pages + 4096, 4096, PROT_NONE) ? NULL : pages,
+		     "memory");
 	}
 	return (uintptr_t)pages + 4096 - bytes;
 }
@@ -442,7 +453,8 @@ static int bad_contexts(struct env *env)
 		fd = raw_open(env);
 		if (fd < 0)
 			return 1;
-		err = raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT, response_at_edge(bytes), bytes);
+		err = raw_command(fd, IB_USER_VERBS_CMD_GET_CONTEXT, response_at_edge(bytes),
+				  bytes);
 		close(fd);
 	}
 	printf("GET_CONTEXT: %s after %d times\n", strerror(err), i);

@@ -68,7 +68,8 @@ static void open_all(struct many *many)
 		if (!many->cqs[i])
 			die("ibv_create_cq:");
 	}
-	many->mr = ibv_reg_mr(many->node.pd, many->memory, 2 * num * MESSAGE, IBV_ACCESS_LOCAL_WRITE);
+	many->mr =
+		ibv_reg_mr(many->node.pd, many->memory, 2 * num * MESSAGE, IBV_ACCESS_LOCAL_WRITE);
 	if (!many->mr)
 		die("ibv_reg_mr:");
 	for (i = 0; i < num; i++) {
@@ -92,7 +93,8 @@ static void close_all(struct many *many)
 
 static void post_receive(struct many *many, int index)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)message(many, index, true), .length = MESSAGE,
+	struct ibv_sge sge = { .addr = (uintptr_t)message(many, index, true),
+			       .length = MESSAGE,
 			       .lkey = many->mr->lkey };
 	struct ibv_recv_wr *bad, wr = { .wr_id = index, .sg_list = &sge, .num_sge = 1 };
 
@@ -102,10 +104,14 @@ static void post_receive(struct many *many, int index)
 
 static void post_send(struct many *many, int index)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)message(many, index, false), .length = MESSAGE,
+	struct ibv_sge sge = { .addr = (uintptr_t)message(many, index, false),
+			       .length = MESSAGE,
 			       .lkey = many->mr->lkey };
-	struct ibv_send_wr *bad, wr = { .wr_id = index, .sg_list = &sge, .num_sge = 1,
-					.opcode = IBV_WR_SEND_WITH_IMM, .imm_data = htonl(index) };
+	struct ibv_send_wr *bad, wr = { .wr_id = index,
+					.sg_list = &sge,
+					.num_sge = 1,
+					.opcode = IBV_WR_SEND_WITH_IMM,
+					.imm_data = htonl(index) };
 
 	snprintf(message(many, index, false), MESSAGE, "round %u side %d QP %d", many->round,
 		 many->side, index);
@@ -130,8 +136,10 @@ static void check_receive(struct many *many, const struct ibv_wc *wc)
 	int from = partner_of(many, wc->wr_id);
 	char expected[MESSAGE];
 
-	snprintf(expected, sizeof(expected), "round %u side %d QP %d", many->round, !many->side, from);
-	if (ntohl(wc->imm_data) != (uint32_t)from || strcmp(message(many, wc->wr_id, true), expected))
+	snprintf(expected, sizeof(expected), "round %u side %d QP %d", many->round, !many->side,
+		 from);
+	if (ntohl(wc->imm_data) != (uint32_t)from ||
+	    strcmp(message(many, wc->wr_id, true), expected))
 		die("QP %d has '%s' (immediate %u), expected '%s'", (int)wc->wr_id,
 		    message(many, wc->wr_id, true), ntohl(wc->imm_data), expected);
 }
@@ -148,7 +156,8 @@ static int poll_all(struct many *many, bool *any)
 		for (i = 0; i < num; i++) {
 			*any = true;
 			if (wcs[i].status != IBV_WC_SUCCESS)
-				die("QP %d: %s", (int)wcs[i].wr_id, ibv_wc_status_str(wcs[i].status));
+				die("QP %d: %s", (int)wcs[i].wr_id,
+				    ibv_wc_status_str(wcs[i].status));
 			if (!(wcs[i].opcode & IBV_WC_RECV))
 				continue;
 			check_receive(many, &wcs[i]);

@@ -41,7 +41,9 @@ static void open_stream(struct stream *stream, const char *device, int gid_index
 {
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
-		.cap = { .max_send_wr = DEPTH, .max_send_sge = 1, .max_recv_wr = 1,
+		.cap = { .max_send_wr = DEPTH,
+			 .max_send_sge = 1,
+			 .max_recv_wr = 1,
 			 .max_recv_sge = 1 },
 	};
 	void *memory;
@@ -79,7 +81,8 @@ static void connect_stream(struct stream *stream, int fd, uint32_t psn)
 
 static void post_write(struct stream *stream)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)stream->mr->addr, .length = MESSAGE,
+	struct ibv_sge sge = { .addr = (uintptr_t)stream->mr->addr,
+			       .length = MESSAGE,
 			       .lkey = stream->mr->lkey };
 	struct ibv_send_wr *bad, wr = {
 		.wr_id = stream->posted,
@@ -172,8 +175,8 @@ static int run_client(struct stream *stream, double seconds, double bound)
 	double after = now() - stream->last_good;
 
 	printf("peerdeath: %s %.2f s after the last success, %llu writes done\n",
-	       wc.status == IBV_WC_RETRY_EXC_ERR ? "IBV_WC_RETRY_EXC_ERR" :
-						   ibv_wc_status_str(wc.status),
+	       wc.status == IBV_WC_RETRY_EXC_ERR ? "IBV_WC_RETRY_EXC_ERR"
+						 : ibv_wc_status_str(wc.status),
 	       after, (unsigned long long)stream->done - 1);
 	if (wc.status != IBV_WC_RETRY_EXC_ERR)
 		die("expected %s", ibv_wc_status_str(IBV_WC_RETRY_EXC_ERR));
@@ -199,15 +202,13 @@ static void usage(FILE *to)
 
 int main(int argc, char **argv)
 {
-	static const struct option long_options[] = {
-		{ "bound", required_argument, NULL, 'b' },
-		{ "for", required_argument, NULL, 'f' },
-		{ "device", required_argument, NULL, 'd' },
-		{ "gid-index", required_argument, NULL, 'g' },
-		{ "port", required_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{}
-	};
+	static const struct option long_options[] = { { "bound", required_argument, NULL, 'b' },
+						      { "for", required_argument, NULL, 'f' },
+						      { "device", required_argument, NULL, 'd' },
+						      { "gid-index", required_argument, NULL, 'g' },
+						      { "port", required_argument, NULL, 'p' },
+						      { "help", no_argument, NULL, 'h' },
+						      {} };
 	const char *device = NULL, *port = "18601", *peer;
 	double bound = 30, seconds = 120;
 	static struct stream stream;

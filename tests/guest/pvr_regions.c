@@ -27,18 +27,19 @@ struct lab {
 	struct ibv_mr *local_mr;
 };
 
-#define CHECK(cond)                                                                    \
-	do {                                                                           \
-		if (!(cond)) {                                                         \
-			printf("line %d: expected %s (errno %d, %s)\n", __LINE__,      \
-			       #cond, errno, strerror(errno));                        \
-			return 1;                                                      \
-		}                                                                      \
+#define CHECK(cond)                                                                             \
+	do {                                                                                    \
+		if (!(cond)) {                                                                  \
+			printf("line %d: expected %s (errno %d, %s)\n", __LINE__, #cond, errno, \
+			       strerror(errno));                                                \
+			return 1;                                                               \
+		}                                                                               \
 	} while (0)
 
 static void *memory(size_t bytes, int flags)
 {
-	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+	void *mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+			 -1, 0);
 
 	if (mem != MAP_FAILED)
 		return mem;
@@ -97,10 +98,12 @@ static void reconnect(struct lab *lab)
 }
 
 /* Return: the status of an RDMA operation of one side on the other's memory. */
-static enum ibv_wc_status rdma(struct lab *lab, enum ibv_wr_opcode opcode, uint64_t addr, uint32_t rkey,
-			       uint32_t bytes)
+static enum ibv_wc_status rdma(struct lab *lab, enum ibv_wr_opcode opcode, uint64_t addr,
+			       uint32_t rkey, uint32_t bytes)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)lab->local, .length = bytes, .lkey = lab->local_mr->lkey };
+	struct ibv_sge sge = { .addr = (uintptr_t)lab->local,
+			       .length = bytes,
+			       .lkey = lab->local_mr->lkey };
 	struct ibv_send_wr *bad, wr = {
 		.sg_list = &sge,
 		.num_sge = 1,
@@ -210,7 +213,8 @@ static uint8_t *alias(size_t bytes)
 	if (fd < 0 || ftruncate(fd, ALIAS))
 		exit(2);
 	for (at = 0; at < bytes; at += ALIAS)
-		if (mmap(mem + at, ALIAS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+		if (mmap(mem + at, ALIAS, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED)
 			exit(2);
 	close(fd);
 	return mem;
@@ -225,7 +229,8 @@ static int test_above_1_gib(struct lab *lab)
 
 	CHECK(mr);
 	CHECK(!reaches(lab, mr, (uintptr_t)mem, mem, 5000));
-	CHECK(!reaches(lab, mr, (uintptr_t)mem + (1ul << 30) - 2000, mem + (1ul << 30) - 2000, 4000));
+	CHECK(!reaches(lab, mr, (uintptr_t)mem + (1ul << 30) - 2000, mem + (1ul << 30) - 2000,
+		       4000));
 	CHECK(!reaches(lab, mr, (uintptr_t)mem + far, mem + far, 3 * PAGE));
 	CHECK(!refused(lab, mr->rkey, (uintptr_t)mem + far + 1, 3 * PAGE));
 	CHECK(!ibv_dereg_mr(mr));
@@ -250,7 +255,8 @@ static int test_rereg(struct lab *lab)
 	CHECK(rdma(lab, IBV_WR_RDMA_READ, (uintptr_t)other, mr->rkey, 8) == IBV_WC_SUCCESS);
 	CHECK(!refused(lab, mr->rkey, (uintptr_t)other, 8));
 	CHECK(!refused(lab, old, (uintptr_t)other, 8));
-	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS, pd, NULL, 0, RIGHTS));
+	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD | IBV_REREG_MR_CHANGE_ACCESS, pd, NULL, 0,
+			    RIGHTS));
 	CHECK(!refused(lab, mr->rkey, (uintptr_t)other, 8));
 	CHECK(!ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_PD, lab->node.pd, NULL, 0, 0));
 	CHECK(!covers(lab, mr, (uintptr_t)other, other, SMALL - PAGE));
@@ -281,7 +287,9 @@ static int bind_window(struct lab *lab, struct ibv_mw *mw, struct ibv_mr *mr, ui
 {
 	struct ibv_mw_bind bind = {
 		.send_flags = IBV_SEND_SIGNALED,
-		.bind_info = { .mr = mr, .addr = (uintptr_t)mr->addr, .length = length,
+		.bind_info = { .mr = mr,
+			       .addr = (uintptr_t)mr->addr,
+			       .length = length,
 			       .mw_access_flags = IBV_ACCESS_REMOTE_WRITE },
 	};
 	struct ibv_wc wc;
@@ -308,7 +316,8 @@ static int test_bound_window(struct lab *lab)
 	CHECK(!bind_window(lab, mw, mr, 2 * PAGE));
 	CHECK(rdma(lab, IBV_WR_RDMA_WRITE, (uintptr_t)mem, mw->rkey, 8) == IBV_WC_SUCCESS);
 	CHECK(ibv_dereg_mr(mr) == EBUSY);
-	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIGHTS) && errno == EBUSY);
+	CHECK(ibv_rereg_mr(mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0, RIGHTS) &&
+	      errno == EBUSY);
 	CHECK(mr->rkey == old);
 	CHECK(!reaches(lab, mr, (uintptr_t)mem, mem, SMALL));
 	CHECK(!refused(lab, mw->rkey, (uintptr_t)mem + 2 * PAGE - 4, 8));

@@ -121,7 +121,8 @@ static void to_rtr(struct node *node, struct ibv_qp *qp, const struct address *t
 		.min_rnr_timer = 12,
 		.ah_attr = path_to(node, to),
 	};
-	int err, mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
+	int err,
+		mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
 
 	if (qp->qp_type == IBV_QPT_RC)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -144,7 +145,8 @@ static void to_rts(struct node *node, struct ibv_qp *qp, uint32_t psn,
 	int err, mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
 	if (qp->qp_type == IBV_QPT_RC)
-		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC;
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
 	err = ibv_modify_qp(qp, &attr, mask);
 	if (err)
 		die("modifying the QP to RTS: %s", strerror(err));

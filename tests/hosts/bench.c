@@ -258,8 +258,8 @@ static bool parse(struct bench *bench, int argc, char **argv, const char **what)
 			return false;
 		}
 	}
-	return argc - optind == guests_here(&bench->guests) && bench->qps && bench->qps <= MAX_QPS && bench->depth &&
-	       bench->depth <= DEPTH;
+	return argc - optind == guests_here(&bench->guests) && bench->qps &&
+	       bench->qps <= MAX_QPS && bench->depth && bench->depth <= DEPTH;
 }
 
 /* Both ends have something to do: they are in one process. */

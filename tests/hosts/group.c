@@ -178,12 +178,9 @@ static void work(struct run *run, double patience)
 /* -------------------------------------------------------------------- command line */
 
 static const struct option options[] = {
-	{ "help", no_argument, NULL, 'h' },
-	{ "count", required_argument, NULL, 'c' },
-	{ "ipv6", no_argument, NULL, '6' },
-	{ "leave", no_argument, NULL, 'l' },
-	{ "seconds", required_argument, NULL, 's' },
-	{ NULL, 0, NULL, 0 },
+	{ "help", no_argument, NULL, 'h' },	     { "count", required_argument, NULL, 'c' },
+	{ "ipv6", no_argument, NULL, '6' },	     { "leave", no_argument, NULL, 'l' },
+	{ "seconds", required_argument, NULL, 's' }, { NULL, 0, NULL, 0 },
 };
 
 static const char help[] =

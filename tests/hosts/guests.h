@@ -24,14 +24,16 @@ struct guests {
 #define GUESTS_SERVE 1000
 #define GUESTS_JOIN 1001
 #define GUESTS_LINEAR 1002
-#define GUESTS_OPTIONS                                       \
-	{ "serve", required_argument, NULL, GUESTS_SERVE },  \
-	{ "join", required_argument, NULL, GUESTS_JOIN },    \
-	{ "linear", no_argument, NULL, GUESTS_LINEAR }
-#define GUESTS_HELP                                                                      \
+#define GUESTS_OPTIONS                                            \
+	{ "serve", required_argument, NULL, GUESTS_SERVE },       \
+		{ "join", required_argument, NULL, GUESTS_JOIN }, \
+	{                                                         \
+		"linear", no_argument, NULL, GUESTS_LINEAR        \
+	}
+#define GUESTS_HELP                                                                          \
 	"  --serve PORT         the second guest is here, and the first in a process that\n" \
 	"                       joins this one, with the same options otherwise\n"           \
-	"  --join ADDRESS:PORT  the first guest is here, and the second there\n"          \
+	"  --join ADDRESS:PORT  the first guest is here, and the second there\n"             \
 	"  --linear             guests' buffers are in one piece, as with huge pages\n"
 
 /*

@@ -91,7 +91,8 @@ int main(int argc, char **argv)
 
 	if ((argc != 4 && argc != 5) || strcmp(argv[1], serve ? "serve" : "measure") ||
 	    inet_pton(AF_INET, argv[2], &address.sin_addr) != 1) {
-		fputs("Usage: hosts_pingpong serve ADDRESS PORT | measure ADDRESS PORT SECONDS\n", stderr);
+		fputs("Usage: hosts_pingpong serve ADDRESS PORT | measure ADDRESS PORT SECONDS\n",
+		      stderr);
 		return 2;
 	}
 	address.sin_port = htons((uint16_t)atoi(argv[3]));

@@ -137,7 +137,8 @@ static bool tell(struct pvr_adapter *adapter, uint16_t command, uint32_t flags, 
 		struct cmsghdr head;
 		char space[CMSG_SPACE(sizeof(int))];
 	} control = {
-		.head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+		.head = { .cmsg_len = CMSG_LEN(sizeof(int)),
+			  .cmsg_level = SOL_SOCKET,
 			  .cmsg_type = SCM_RIGHTS },
 	};
 	struct header header = {
@@ -192,7 +193,8 @@ static void region_write(struct pvr_adapter *adapter, uint32_t region, uint64_t 
 	struct region_access access = { offset, region, (uint32_t)size };
 
 	if (tell(adapter, CMD_REGION_WRITE, posted ? FLAG_NO_REPLY : 0, &access, sizeof(access),
-		 data, size, -1) && !posted)
+		 data, size, -1) &&
+	    !posted)
 		reply(adapter, 0, NULL, 0);
 }
 

@@ -126,10 +126,10 @@ static void post_more(struct run *run, struct stream *stream, uint64_t step)
 {
 	unsigned int slot = step % SLOTS;
 	size_t size = write_size(run, stream, step);
-	struct pvrdma_sge back = fg_sge(&stream->from.mr, run->at.back + slot * run->max_write,
-					(uint32_t)size);
-	struct pvrdma_sge old = fg_sge(&stream->from.mr, run->at.word + slot * sizeof(uint64_t),
-				       sizeof(uint64_t));
+	struct pvrdma_sge back =
+		fg_sge(&stream->from.mr, run->at.back + slot * run->max_write, (uint32_t)size);
+	struct pvrdma_sge old =
+		fg_sge(&stream->from.mr, run->at.word + slot * sizeof(uint64_t), sizeof(uint64_t));
 	struct fg_wr read = {
 		.opcode = PVRDMA_WR_RDMA_READ,
 		.sge = &back,
@@ -153,7 +153,8 @@ static void begin_step(struct run *run, struct stream *stream)
 {
 	uint64_t step = stream->posted++;
 	unsigned int slot = step % SLOTS;
-	size_t write_at = run->at.write + slot * run->max_write, send_at = run->at.send + slot * MAX_SEND;
+	size_t write_at = run->at.write + slot * run->max_write,
+	       send_at = run->at.send + slot * MAX_SEND;
 	uint8_t *message = stream->from.mr.va + send_at;
 	size_t size = write_size(run, stream, step);
 	uint32_t send = send_size(stream, step);
@@ -243,10 +244,10 @@ static void check_step(struct run *run, const struct stream *stream, const struc
 
 	memcpy(&got, message, sizeof(got));
 	if (got != step)
-		wrong(run, stream, step, got < step ? "a message came twice" : "a message got lost");
-	else if (cqe->byte_len != send ||
-		 fg_mismatch(message + sizeof(step), send - sizeof(step), seed_of(stream, step)) !=
-			 send - sizeof(step))
+		wrong(run, stream, step,
+		      got < step ? "a message came twice" : "a message got lost");
+	else if (cqe->byte_len != send || fg_mismatch(message + sizeof(step), send - sizeof(step),
+						      seed_of(stream, step)) != send - sizeof(step))
 		wrong(run, stream, step, "a message is not what was sent");
 	else if (fg_mismatch(stream->to.mr.va + run->at.write + step % SLOTS * run->max_write, size,
 			     seed_of(stream, step)) != size)
@@ -302,8 +303,9 @@ static void open_stream(struct run *run, unsigned int number)
 
 static bool is_done(const struct stream *stream)
 {
-	return stream->from.guest ? stream->sent == stream->posted && stream->taken == stream->posted
-				  : stream->complete && stream->taken == stream->posted;
+	return stream->from.guest
+		       ? stream->sent == stream->posted && stream->taken == stream->posted
+		       : stream->complete && stream->taken == stream->posted;
 }
 
 /* ------------------------------------------------------------ two processes */
@@ -358,8 +360,8 @@ static bool work(struct run *run, struct stream *stream, bool more)
 	bool any = false;
 
 	/* A slot is used anew once both ends are through with it. */
-	while (more && here == &stream->from && !stream->failed && stream->posted < stream->sent + SLOTS &&
-	       stream->posted < stream->taken + SLOTS) {
+	while (more && here == &stream->from && !stream->failed &&
+	       stream->posted < stream->sent + SLOTS && stream->posted < stream->taken + SLOTS) {
 		begin_step(run, stream);
 		any = true;
 	}
@@ -397,8 +399,8 @@ static void report(const struct run *run, double seconds)
 {
 	const char *comma = "";
 
-	printf("{\"steps\": %" PRIu64 ", \"bytes\": %" PRIu64 ", \"seconds\": %.3f, \"wrong\": %" PRIu64
-	       ", \"streams\": %u, \"failed\": [",
+	printf("{\"steps\": %" PRIu64 ", \"bytes\": %" PRIu64
+	       ", \"seconds\": %.3f, \"wrong\": %" PRIu64 ", \"streams\": %u, \"failed\": [",
 	       run->steps, run->bytes, seconds, run->wrong, run->streams);
 	for (unsigned int i = 0; i < run->streams; i++) {
 		if (!run->stream[i].failed)

@@ -67,9 +67,9 @@ static void sleep_until(struct fg_member *member, uint64_t deadline)
 	int err = 0;
 
 	while (!member->awake && !crew->pause && !crew->stop && err != ETIMEDOUT)
-		err = deadline == UINT64_MAX ?
-			      pthread_cond_wait(&member->news, &crew->lock) :
-			      pthread_cond_timedwait(&member->news, &crew->lock, &ts);
+		err = deadline == UINT64_MAX
+			      ? pthread_cond_wait(&member->news, &crew->lock)
+			      : pthread_cond_timedwait(&member->news, &crew->lock, &ts);
 	member->awake = false;
 }
 

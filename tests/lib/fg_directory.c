@@ -94,8 +94,7 @@ static struct question *question_find(struct fg_directory *dir, unsigned int hos
 	struct question *question;
 
 	for (question = dir->questions; question; question = question->next)
-		if (question->host == host &&
-		    is_same(question->fabric, question->gid, fabric, gid))
+		if (question->host == host && is_same(question->fabric, question->gid, fabric, gid))
 			return question;
 	return NULL;
 }

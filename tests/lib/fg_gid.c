@@ -23,7 +23,8 @@ void fg_gid_from_ipv4(uint8_t gid[16], uint8_t a, uint8_t b, uint8_t c, uint8_t 
 	memcpy(gid, bytes, sizeof(bytes));
 }
 
-uint32_t fg_bind_gid_vlan(struct fg_guest *guest, uint32_t index, const uint8_t gid[16], uint32_t vlan)
+uint32_t fg_bind_gid_vlan(struct fg_guest *guest, uint32_t index, const uint8_t gid[16],
+			  uint32_t vlan)
 {
 	struct pvr_cmd_create_bind req = {
 		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_BIND),

@@ -13,7 +13,8 @@ void fg_gid_from_ipv4(uint8_t gid[16], uint8_t a, uint8_t b, uint8_t c, uint8_t 
 /* CREATE_BIND with what the stock driver sends: RoCE v2, MTU 1024, no VLAN. */
 uint32_t fg_bind_gid(struct fg_guest *guest, uint32_t index, const uint8_t gid[16]);
 /* The same with a VLAN. */
-uint32_t fg_bind_gid_vlan(struct fg_guest *guest, uint32_t index, const uint8_t gid[16], uint32_t vlan);
+uint32_t fg_bind_gid_vlan(struct fg_guest *guest, uint32_t index, const uint8_t gid[16],
+			  uint32_t vlan);
 uint32_t fg_unbind_gid(struct fg_guest *guest, uint32_t index, const uint8_t gid[16]);
 
 #endif /* FG_GID_H */

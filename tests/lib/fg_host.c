@@ -206,7 +206,8 @@ uint64_t fg_settle(struct fg_host *host, uint64_t ns)
 		if (deadline > host->now)
 			set_clock(host, deadline);
 		else
-			set_clock(host, host->now + 1); /* a deadline in the past that did not go away */
+			set_clock(host,
+				  host->now + 1); /* a deadline in the past that did not go away */
 	}
 	return host->now - start;
 }

@@ -222,8 +222,8 @@ int fg_nic_read(struct fg_nic *nic, const struct pvr_loan_part *part, int parts,
 	if (parts < 1 || parts > (int)PVR_WIRE_LOAN_PARTS || count < 0 ||
 	    count > (int)PVR_WIRE_LOAN_PARTS)
 		fg_die("%d parts are read into %d runs", parts, count);
-	if (count ? iov_size(iov, count) != parts_size(part, parts) :
-		    parts_size(part, parts) > PVR_READ_BUFFER)
+	if (count ? iov_size(iov, count) != parts_size(part, parts)
+		  : parts_size(part, parts) > PVR_READ_BUFFER)
 		fg_die("what is read does not fit its place");
 	pthread_mutex_lock(nic->lock);
 	if (nic->reading.on && (nic->reading.count || !nic->reading.done))

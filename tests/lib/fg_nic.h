@@ -63,7 +63,8 @@ struct fg_nic_pair {
 };
 
 void fg_nic_pair_init(struct fg_nic_pair *pair, const struct fg_nic_rules *rules,
-		      struct fg_stream *one, struct fg_stream *other, struct fg_nic_stats *stats[2]);
+		      struct fg_stream *one, struct fg_stream *other,
+		      struct fg_nic_stats *stats[2]);
 void fg_nic_pair_exit(struct fg_nic_pair *pair);
 /* Nothing is read any more. */
 void fg_nic_pair_break(struct fg_nic_pair *pair);

@@ -100,8 +100,8 @@ static ssize_t send_locked(struct fg_stream *stream, const struct iovec *iov, in
 	if (!parcel)
 		fg_die("no memory for a parcel");
 	*parcel = (struct fg_parcel){
-		.arrives = stream->weather->delay ?
-				   *stream->weather->now + stream->weather->delay : 0,
+		.arrives = stream->weather->delay ? *stream->weather->now + stream->weather->delay
+						  : 0,
 		.size = size,
 	};
 	gather(parcel->data, size, iov);

@@ -94,15 +94,15 @@ static const struct pvr_net_ops net_ops = {
 
 /* ---------------------------------------------------------------------- pumping */
 
-#define FOR_EACH_LINK(wire, host, kind, slot)                    \
+#define FOR_EACH_LINK(wire, host, kind, slot)                     \
 	for (unsigned int host = 0; host < FG_WIRE_HOSTS; host++) \
-		for (int kind = 0; kind < PVR_PIPE_KINDS; kind++)  \
+		for (int kind = 0; kind < PVR_PIPE_KINDS; kind++) \
 			for (unsigned int slot = 0; slot < FG_WIRE_SLOTS; slot++)
 
 static void wake_stalled(struct node *node)
 {
 	FOR_EACH_LINK(node->wire, other, kind, slot)
-		node->wire->link[other][node->number][kind][slot].stalled = 0;
+	node->wire->link[other][node->number][kind][slot].stalled = 0;
 }
 
 /* Its lock is held. */
@@ -123,7 +123,8 @@ static bool pump_host(struct node *node)
 
 	pthread_mutex_lock(&node->lock);
 	done = tell(node);
-	FOR_EACH_LINK(wire, other, kind, slot) {
+	FOR_EACH_LINK(wire, other, kind, slot)
+	{
 		done |= fg_link_pump_out(&wire->link[node->number][other][kind][slot]);
 		done |= fg_link_pump_in(&wire->link[other][node->number][kind][slot]);
 	}
@@ -150,7 +151,7 @@ static uint64_t wire_deadline(void *opaque)
 	for (unsigned int i = 0; i < wire->config.hosts; i++) {
 		first = fg_sooner(first, fg_host_deadline(wire->node[i].host));
 		FOR_EACH_LINK(wire, other, kind, slot)
-			first = fg_sooner(first, fg_link_deadline(&wire->link[i][other][kind][slot]));
+		first = fg_sooner(first, fg_link_deadline(&wire->link[i][other][kind][slot]));
 	}
 	return first;
 }
@@ -292,7 +293,7 @@ struct fg_wire *fg_wire_create(const struct fg_wire_config *config)
 	link_env_init(wire);
 	for (unsigned int from = 0; from < FG_WIRE_HOSTS; from++)
 		FOR_EACH_LINK(wire, to, kind, slot)
-			link_init(wire, from, to, kind, slot);
+	link_init(wire, from, to, kind, slot);
 	for (unsigned int from = 0; from < wire->config.hosts; from++)
 		for (unsigned int to = 0; to < wire->config.hosts; to++)
 			for (unsigned int slot = 0; slot < wire->config.slots && from != to; slot++)
@@ -304,7 +305,7 @@ void fg_wire_destroy(struct fg_wire *wire)
 {
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		FOR_EACH_LINK(wire, other, kind, slot)
-			fg_link_exit(&wire->link[i][other][kind][slot]);
+	fg_link_exit(&wire->link[i][other][kind][slot]);
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		fg_host_destroy(wire->node[i].host);
 	fg_directory_destroy(wire->directory);
@@ -396,8 +397,8 @@ static void unlock_both(struct fg_wire *wire, unsigned int a, unsigned int b)
 	pthread_mutex_unlock(&wire->node[b].lock);
 }
 
-static void cut(struct fg_wire *wire, unsigned int from, unsigned int to,
-		enum pvr_pipe_kind kind, unsigned int slot)
+static void cut(struct fg_wire *wire, unsigned int from, unsigned int to, enum pvr_pipe_kind kind,
+		unsigned int slot)
 {
 	struct fg_link *link = &wire->link[from][to][kind][slot];
 
@@ -406,8 +407,8 @@ static void cut(struct fg_wire *wire, unsigned int from, unsigned int to,
 	unlock_both(wire, from, to);
 }
 
-static void mend(struct fg_wire *wire, unsigned int from, unsigned int to,
-		 enum pvr_pipe_kind kind, unsigned int slot)
+static void mend(struct fg_wire *wire, unsigned int from, unsigned int to, enum pvr_pipe_kind kind,
+		 unsigned int slot)
 {
 	struct fg_link *link = &wire->link[from][to][kind][slot];
 
@@ -451,7 +452,7 @@ void fg_wire_nics_work(struct fg_wire *wire)
 {
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		FOR_EACH_LINK(wire, other, kind, slot)
-			fg_link_nics_work(&wire->link[i][other][kind][slot]);
+	fg_link_nics_work(&wire->link[i][other][kind][slot]);
 }
 
 struct fg_nic_stats *fg_wire_nic(struct fg_wire *wire, unsigned int host)

@@ -248,8 +248,8 @@ static void post_ud(struct fg_end *end, const uint8_t dgid[16], uint32_t qpn, ui
 void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
 	       uint32_t len)
 {
-	post_ud(end, to->gid, to->qp.qpn, to->qp.type == PVR_QPT_GSI ? FG_GSI_QKEY : FG_QKEY,
-		wr_id, fg_sge(&end->mr, offset, len));
+	post_ud(end, to->gid, to->qp.qpn, to->qp.type == PVR_QPT_GSI ? FG_GSI_QKEY : FG_QKEY, wr_id,
+		fg_sge(&end->mr, offset, len));
 }
 
 void t_send_group(struct fg_end *end, const uint8_t mgid[16], uint64_t wr_id, uint64_t offset,

@@ -62,15 +62,14 @@ bool fake_is_unknown(struct fake_net *net, const char *fabric, const char *gid);
 /* Run the loop so long. */
 void fake_run(struct fake_net *net, unsigned int ms);
 /* Until the condition is true; fails the test after ten seconds. */
-#define fake_until(net, condition)                                                    \
-	do {                                                                          \
-		uint64_t fake_end = pvr_loop_now() + 10 * PVR_SEC;                    \
-		while (!(condition)) {                                                \
-			if (pvr_loop_now() > fake_end)                                \
-				fail_msg("not within 10 s: %s; log: %s", #condition,   \
-					 (net)->log);                                 \
-			fake_run(net, 2);                                             \
-		}                                                                     \
+#define fake_until(net, condition)                                                                \
+	do {                                                                                      \
+		uint64_t fake_end = pvr_loop_now() + 10 * PVR_SEC;                                \
+		while (!(condition)) {                                                            \
+			if (pvr_loop_now() > fake_end)                                            \
+				fail_msg("not within 10 s: %s; log: %s", #condition, (net)->log); \
+			fake_run(net, 2);                                                         \
+		}                                                                                 \
 	} while (0)
 
 #endif /* FAKE_NET_H */

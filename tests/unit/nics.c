@@ -48,7 +48,9 @@ void nics_open(struct t_env *env, struct fg_end *a, struct fg_end *b, unsigned i
 
 static int setup(void **state, bool scattered_a, bool scattered_b, uint32_t chunk)
 {
-	const struct fg_wire_config two_hosts = { .chunk = chunk, .buffer = 4u << 20, .lends = true };
+	const struct fg_wire_config two_hosts = { .chunk = chunk,
+						  .buffer = 4u << 20,
+						  .lends = true };
 	struct t_env *env = calloc(1, sizeof(*env));
 
 	assert_non_null(env);

@@ -289,7 +289,8 @@ static void test_masked_atomics_are_refused(void **state)
 	struct t_env *env = *state;
 
 	assert_int_equal(env->g[0]->dsr->caps.atomic_ops &
-				 (PVR_ATOMIC_MASKED_CMP_SWAP | PVR_ATOMIC_MASKED_FETCH_ADD), 0);
+				 (PVR_ATOMIC_MASKED_CMP_SWAP | PVR_ATOMIC_MASKED_FETCH_ADD),
+			 0);
 	for (size_t i = 0; i < COUNT(opcodes); i++) {
 		struct atomic atomic = valid(env, CAS);
 

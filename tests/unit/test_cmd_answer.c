@@ -39,7 +39,8 @@ static void test_commands_without_a_response_are_answered(void **state)
 	struct fg_pd pd;
 
 	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
-	expect_answer(answer_to_handle(env->g[0], PVR_CMD_DESTROY_PD, pd.handle), PVR_CMD_DESTROY_PD, 0);
+	expect_answer(answer_to_handle(env->g[0], PVR_CMD_DESTROY_PD, pd.handle),
+		      PVR_CMD_DESTROY_PD, 0);
 }
 
 static void test_answer_has_the_error(void **state)

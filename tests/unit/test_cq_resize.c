@@ -42,7 +42,7 @@ static void test_unread_completions_move_in_order(void **state)
 	static const struct {
 		uint32_t polled, unread, cqe;
 	} cases[] = {
-		{ 0, 0, 512 },	   { 0, 1, 1 },	      { 0, 200, 256 },	   { 10, 64, 64 },
+		{ 0, 0, 512 },	   { 0, 1, 1 },	     { 0, 200, 256 },	{ 10, 64, 64 },
 		{ 200, 100, 128 }, { 255, 3, 1024 }, { 256, 256, 256 }, { 300, 250, 4096 },
 		{ 511, 2, 2 },	   { 512, 0, 1 },
 	};
@@ -191,8 +191,7 @@ static void test_bad_sizes_and_page_counts_are_refused(void **state)
 	complete_many(env, 0, 5);
 	fg_buf_init(&buf, &env->g[1]->ram, 4, FG_SCATTERED);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_resize_cq req =
-			fg_cq_resize_request(&env->b.rcq, &buf, bad[i].cqe);
+		struct pvr_cmd_resize_cq req = fg_cq_resize_request(&env->b.rcq, &buf, bad[i].cqe);
 
 		req.nchunks = bad[i].nchunks;
 		assert_int_equal(fg_resize_cq(env->g[1], &req, &resp), EINVAL);
@@ -423,7 +422,7 @@ static void test_memory_of_the_old_ring_may_go(void **state)
 /* The distance to a wild index is as bounded as any: refused, or what it says is unread. */
 static void test_wild_consumer_indices_are_safe(void **state)
 {
-	static const uint32_t bad[] = { 5,   255, 256, 257, 500,	511,
+	static const uint32_t bad[] = { 5,   255, 256, 257,	 500,	    511,
 					512, 513, 999, 1u << 31, UINT32_MAX };
 	struct fg_end c, d;
 

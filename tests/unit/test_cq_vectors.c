@@ -414,9 +414,8 @@ static void test_ring_whose_memory_goes_fails_the_device(void **state)
 		struct pvr_cmd_set_cq_ring req;
 		struct fg_buf buf;
 
-		assert_int_equal(pvr_adapter_map_ram(g->adapter, SPARE_GPA, sizeof(spare), spare,
-						     true),
-				 0);
+		assert_int_equal(
+			pvr_adapter_map_ram(g->adapter, SPARE_GPA, sizeof(spare), spare, true), 0);
 		fg_buf_init(&buf, &g->ram, 2, FG_SCATTERED);
 		fg_buf_table(&buf, 0)[page] = SPARE_GPA;
 		req = fg_cq_ring_request(LAST, &buf);

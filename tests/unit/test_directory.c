@@ -594,8 +594,7 @@ static void test_lookups_have_a_rate(void **state)
 			fake_run(&net, 1);
 	}
 	pvr_directory_get_stats(net.directory, &stats);
-	assert_in_range(stats.lookups, 1000,
-			1100 + (pvr_loop_now() - begin) * 4200 / PVR_SEC);
+	assert_in_range(stats.lookups, 1000, 1100 + (pvr_loop_now() - begin) * 4200 / PVR_SEC);
 	assert_true(stats.lookups < 60000);
 	fake_net_exit(&net);
 }

@@ -62,8 +62,8 @@ static void to_sqd(struct fg_end *end, bool notify, bool named)
 {
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD, .en_sqd_async_notify = notify };
 
-	expect_ok(fg_qp_modify(&end->qp,
-			       PVR_QPA_STATE | (named ? PVR_QPA_EN_SQD_ASYNC : 0), &attr));
+	expect_ok(
+		fg_qp_modify(&end->qp, PVR_QPA_STATE | (named ? PVR_QPA_EN_SQD_ASYNC : 0), &attr));
 }
 
 static void to_rts(struct fg_end *end)

@@ -188,15 +188,15 @@ static void test_valid_region_cannot_be_registered_again(void **state)
 }
 
 /* One field of the request is wrong; a fresh pair for each. */
-#define EXPECT_BAD_REGISTER(state, field, value)                                      \
-	do {                                                                          \
-		struct fast bad;                                                      \
-                                                                                      \
-		fast_init(&bad, state);                                               \
-		reconnect(&bad.env->a, &bad.env->b);                                  \
-		put_register(&bad, 7)->wr.fast_reg.field = (value);                   \
-		run(&bad, bad.end);                                                   \
-		expect_cqe(&bad.end->scq, 7, PVRDMA_WC_MW_BIND_ERR);                  \
+#define EXPECT_BAD_REGISTER(state, field, value)                                           \
+	do {                                                                               \
+		struct fast bad;                                                           \
+                                                                                           \
+		fast_init(&bad, state);                                                    \
+		reconnect(&bad.env->a, &bad.env->b);                                       \
+		put_register(&bad, 7)->wr.fast_reg.field = (value);                        \
+		run(&bad, bad.end);                                                        \
+		expect_cqe(&bad.end->scq, 7, PVRDMA_WC_MW_BIND_ERR);                       \
 		expect_ok(fg_cmd_destroy(bad.end->guest, PVR_CMD_DESTROY_MR, bad.handle)); \
 	} while (0)
 

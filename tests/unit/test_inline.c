@@ -62,7 +62,8 @@ static void send_all_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
 		fg_run(env->host);
 		expect_done(&env->a.scq, 1, write ? PVRDMA_WC_RDMA_WRITE : PVRDMA_WC_SEND);
 		if (op != PVRDMA_WR_RDMA_WRITE)
-			assert_int_equal(expect_cqe(&env->b.rcq, 2, PVRDMA_WC_SUCCESS).byte_len, len);
+			assert_int_equal(expect_cqe(&env->b.rcq, 2, PVRDMA_WC_SUCCESS).byte_len,
+					 len);
 		expect_only(env, 100, data, len);
 	}
 }
@@ -184,8 +185,7 @@ static void test_inline_and_lists_share_the_stride(void **state)
 		fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 2);
 		fg_end_connect(&env->a, &env->b, NULL);
 		for (int k = 0; k < 20; k++) {
-			struct fg_wr wr =
-				inline_wr(env, PVRDMA_WR_SEND, data, spec.max_inline);
+			struct fg_wr wr = inline_wr(env, PVRDMA_WR_SEND, data, spec.max_inline);
 
 			t_recv(&env->b, 2, 0, 1000);
 			assert_true(fg_post_send(&env->a.qp, &wr));

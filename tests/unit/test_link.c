@@ -43,7 +43,6 @@ static int setup_hosts(void **state)
 	return setup(state, NULL);
 }
 
-
 static int teardown_hosts(void **state)
 {
 	struct hosts *env = *state;
@@ -348,9 +347,9 @@ static void test_unknown_frames_close_the_connection(void **state)
 
 static void test_frames_of_the_other_direction_close_the_connection(void **state)
 {
-	const struct pvr_frame_ack ack = { .frame = { .size = sizeof(ack),
-						      .type = PVR_FRAME_ACK,
-						      .fabric = 1 } };
+	const struct pvr_frame_ack ack = {
+		.frame = { .size = sizeof(ack), .type = PVR_FRAME_ACK, .fabric = 1 }
+	};
 
 	expect_closed_by(*state, &ack, sizeof(ack), "other direction");
 }
@@ -372,9 +371,9 @@ static void test_second_hello_closes_the_connection(void **state)
 
 static void test_fabrics_that_were_not_declared_close_the_connection(void **state)
 {
-	struct pvr_frame_where frame = { .frame = { .size = sizeof(frame),
-						    .type = PVR_FRAME_WHERE,
-						    .fabric = 1 } };
+	struct pvr_frame_where frame = {
+		.frame = { .size = sizeof(frame), .type = PVR_FRAME_WHERE, .fabric = 1 }
+	};
 
 	expect_closed_by(*state, &frame, sizeof(frame), "not declared");
 	frame.frame.fabric = PVR_WIRE_FABRICS;

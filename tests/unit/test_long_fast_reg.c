@@ -117,12 +117,11 @@ static void test_every_page_of_a_long_list_is_reached(void **state)
 		const uint32_t len = 8 * PVR_PAGE_SIZE;
 
 		fg_fill(a->mr.va, len, page);
-		t_rdma(a, PVRDMA_WR_RDMA_WRITE, 2, 0, &remote, (uint64_t)page * PVR_PAGE_SIZE,
-		       len);
+		t_rdma(a, PVRDMA_WR_RDMA_WRITE, 2, 0, &remote, (uint64_t)page * PVR_PAGE_SIZE, len);
 		fg_run(fast.env->host);
 		expect_done(&a->scq, 2, PVRDMA_WC_RDMA_WRITE);
-		assert_int_equal(
-			fg_mismatch(fast.buf.va + (size_t)page * PVR_PAGE_SIZE, len, page), len);
+		assert_int_equal(fg_mismatch(fast.buf.va + (size_t)page * PVR_PAGE_SIZE, len, page),
+				 len);
 	}
 }
 

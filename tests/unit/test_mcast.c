@@ -452,7 +452,7 @@ static void test_fan_out_is_bounded_and_shared_fairly(void **state)
 	struct t_env *env = *state;
 	struct fg_guest *g[20];
 	struct fg_end end[COUNT(g)];
-	struct fg_qp (*qp)[64] = test_malloc(sizeof(*qp) * COUNT(g));
+	struct fg_qp(*qp)[64] = test_malloc(sizeof(*qp) * COUNT(g));
 
 	for (uint32_t i = 0; i < COUNT(g); i++) {
 		g[i] = fg_guest_start(env->host, 10 + i);

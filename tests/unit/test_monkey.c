@@ -235,14 +235,14 @@ static void fill(struct monkey *m, int who, union pvr_cmd_req *req)
 
 /* The kind that a command makes, takes or asks for, by number. */
 static const uint8_t kinds[PVR_CMD_NUM] = {
-	[PVR_CMD_CREATE_UC] = KIND_UC,	 [PVR_CMD_DESTROY_UC] = KIND_UC,
-	[PVR_CMD_CREATE_PD] = KIND_PD,	 [PVR_CMD_DESTROY_PD] = KIND_PD,
-	[PVR_CMD_CREATE_MR] = KIND_MR,	 [PVR_CMD_DESTROY_MR] = KIND_MR,
-	[PVR_CMD_CREATE_CQ] = KIND_CQ,	 [PVR_CMD_DESTROY_CQ] = KIND_CQ,
-	[PVR_CMD_RESIZE_CQ] = KIND_CQ,	 [PVR_CMD_CREATE_QP] = KIND_QP,
-	[PVR_CMD_DESTROY_QP] = KIND_QP,	 [PVR_CMD_QUERY_QP] = KIND_QP,
-	[PVR_CMD_CREATE_SRQ] = KIND_SRQ, [PVR_CMD_DESTROY_SRQ] = KIND_SRQ,
-	[PVR_CMD_QUERY_SRQ] = KIND_SRQ,	 [PVR_CMD_ATTACH_MCAST] = KIND_QP,
+	[PVR_CMD_CREATE_UC] = KIND_UC,	  [PVR_CMD_DESTROY_UC] = KIND_UC,
+	[PVR_CMD_CREATE_PD] = KIND_PD,	  [PVR_CMD_DESTROY_PD] = KIND_PD,
+	[PVR_CMD_CREATE_MR] = KIND_MR,	  [PVR_CMD_DESTROY_MR] = KIND_MR,
+	[PVR_CMD_CREATE_CQ] = KIND_CQ,	  [PVR_CMD_DESTROY_CQ] = KIND_CQ,
+	[PVR_CMD_RESIZE_CQ] = KIND_CQ,	  [PVR_CMD_CREATE_QP] = KIND_QP,
+	[PVR_CMD_DESTROY_QP] = KIND_QP,	  [PVR_CMD_QUERY_QP] = KIND_QP,
+	[PVR_CMD_CREATE_SRQ] = KIND_SRQ,  [PVR_CMD_DESTROY_SRQ] = KIND_SRQ,
+	[PVR_CMD_QUERY_SRQ] = KIND_SRQ,	  [PVR_CMD_ATTACH_MCAST] = KIND_QP,
 	[PVR_CMD_DETACH_MCAST] = KIND_QP, [PVR_CMD_QUERY_STATS] = KIND_QP,
 };
 
@@ -447,8 +447,8 @@ static void random_doorbell(struct monkey *m, int who)
 		{ KIND_SRQ, PVRDMA_UAR_SRQ_OFFSET, PVR_DB_SRQ_RECV },
 	};
 	const uint32_t i = rnd(m, sizeof(bells) / sizeof(bells[0]));
-	uint32_t value =
-		rnd(m, 2) ? m->handle[who][bells[i].kind][0] : handle(m, who, bells[i].kind);
+	uint32_t value = rnd(m, 2) ? m->handle[who][bells[i].kind][0]
+				   : handle(m, who, bells[i].kind);
 
 	value |= mostly(m, bells[i].bits, 0x7fffffff);
 	fg_uar_write(m->env->g[who], mostly(m, 0, 8) % PVR_MAX_UAR,
@@ -713,18 +713,12 @@ SEED(12)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_monkey_with_seed_1, guests),
-		WITH_EXT(test_monkey_with_seed_2),
-		T(test_monkey_with_seed_3, guests),
-		WITH_EXT(test_monkey_with_seed_4),
-		T(test_monkey_with_seed_5, guests),
-		WITH_EXT(test_monkey_with_seed_6),
-		T(test_monkey_with_seed_7, guests),
-		WITH_EXT(test_monkey_with_seed_8),
-		T(test_monkey_with_seed_9, guests),
-		WITH_EXT(test_monkey_with_seed_10),
-		T(test_monkey_with_seed_11, guests),
-		WITH_EXT(test_monkey_with_seed_12),
+		T(test_monkey_with_seed_1, guests),  WITH_EXT(test_monkey_with_seed_2),
+		T(test_monkey_with_seed_3, guests),  WITH_EXT(test_monkey_with_seed_4),
+		T(test_monkey_with_seed_5, guests),  WITH_EXT(test_monkey_with_seed_6),
+		T(test_monkey_with_seed_7, guests),  WITH_EXT(test_monkey_with_seed_8),
+		T(test_monkey_with_seed_9, guests),  WITH_EXT(test_monkey_with_seed_10),
+		T(test_monkey_with_seed_11, guests), WITH_EXT(test_monkey_with_seed_12),
 	};
 
 	return T_MAIN(tests);

@@ -99,8 +99,7 @@ static const uint8_t *byte_va(const struct layout *l, uint64_t at)
 {
 	uint64_t pos = l->req.offset + at;
 
-	return fg_gpa_va(&l->g->ram,
-			 l->gpa[pos >> l->shift] + (pos & ((1ull << l->shift) - 1)));
+	return fg_gpa_va(&l->g->ram, l->gpa[pos >> l->shift] + (pos & ((1ull << l->shift) - 1)));
 }
 
 static void write_raw(struct layout *l, uint64_t addr, uint32_t len)
@@ -148,8 +147,7 @@ static void write_all(struct layout *l)
 	uint64_t at;
 
 	for (at = 0; at < l->req.length; at += piece)
-		write_ok(l, at,
-			 l->req.length - at < piece ? (uint32_t)(l->req.length - at) : piece,
+		write_ok(l, at, l->req.length - at < piece ? (uint32_t)(l->req.length - at) : piece,
 			 (uint32_t)at);
 	write_refused(l, l->req.start - 1, 2);
 	write_refused(l, l->req.start + l->req.length - 1, 2);
@@ -540,8 +538,8 @@ static void test_large_pages_must_be_aligned(void **state)
 
 static void test_bad_addresses_at_every_level_are_refused(void **state)
 {
-	static const uint64_t bad[] = { 0, 8, FG_MMIO_HOLE, FG_NOWHERE, UINT64_MAX,
-					-(uint64_t)PVR_PAGE_SIZE };
+	static const uint64_t bad[] = { 0,	    8,		FG_MMIO_HOLE,
+					FG_NOWHERE, UINT64_MAX, -(uint64_t)PVR_PAGE_SIZE };
 	struct layout l;
 
 	layout_init(&l, state, PVR_PAGE_SHIFT);

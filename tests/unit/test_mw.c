@@ -138,8 +138,7 @@ static void test_type_1_is_unbound_by_length_0(void **state)
 	lend_all_refused(&l);
 	lend_reconnect(&l);
 	expect_ok(fg_mr_destroy(&l.region));
-	expect_ok(fg_mr_create(&l.b->pd, &l.b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND,
-			       &l.region));
+	expect_ok(fg_mr_create(&l.b->pd, &l.b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND, &l.region));
 	l.bind.length = BOUND_LEN;
 	l.bind.mr_lkey = l.region.lkey;
 	lend_bind(&l);
@@ -511,8 +510,7 @@ static void test_window_is_of_one_type(void **state)
 	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW1 | PVR_MR_FLAG_MW2, &mw), EINVAL);
 	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW1 | PVR_MR_FLAG_LAYOUT, &mw),
 			 EINVAL);
-	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW2 | PVR_MR_FLAG_FRMR, &mw),
-			 EINVAL);
+	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW2 | PVR_MR_FLAG_FRMR, &mw), EINVAL);
 }
 
 int main(void)

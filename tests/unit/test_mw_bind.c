@@ -29,16 +29,16 @@ static void test_writing_windows_need_local_write_of_the_region(void **state)
 }
 
 /* One field of the request is wrong; nothing must be bound then. */
-#define EXPECT_BAD_BIND(l, field, value)                                             \
-	do {                                                                         \
-		const struct pvr_wqe_bind_mw good = (l)->bind;                       \
-                                                                                     \
-		(l)->bind.field = (value);                                           \
-		lend_bind_refused(l);                                                     \
-		(l)->bind = good;                                                    \
-		assert_int_equal(fg_stats((l)->b->guest).mws, 1);                    \
-		lend_refused(l, PVRDMA_WR_RDMA_READ, good.new_rkey, good.addr, 1);        \
-		lend_reconnect(l);                                                        \
+#define EXPECT_BAD_BIND(l, field, value)                                           \
+	do {                                                                       \
+		const struct pvr_wqe_bind_mw good = (l)->bind;                     \
+                                                                                   \
+		(l)->bind.field = (value);                                         \
+		lend_bind_refused(l);                                              \
+		(l)->bind = good;                                                  \
+		assert_int_equal(fg_stats((l)->b->guest).mws, 1);                  \
+		lend_refused(l, PVRDMA_WR_RDMA_READ, good.new_rkey, good.addr, 1); \
+		lend_reconnect(l);                                                 \
 	} while (0)
 
 static void expect_bad_binds(struct lend *l)

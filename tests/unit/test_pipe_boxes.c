@@ -89,9 +89,11 @@ static int setup(void **state)
 	}
 	pipe->weather.now = &pipe->now;
 	fg_stream_init(&pipe->stream, &pipe->weather, 100000);
-	assert_int_equal(pvr_outbox_open(&pipe->out, &stream_ops, pipe, CHUNK, &pipe->out_count), 0);
+	assert_int_equal(pvr_outbox_open(&pipe->out, &stream_ops, pipe, CHUNK, &pipe->out_count),
+			 0);
 	assert_int_equal(pvr_inbox_open(&pipe->in, &stream_ops, pipe, PVR_WIRE_RESPONDER, CHUNK,
-					&pipe->in_count), 0);
+					&pipe->in_count),
+			 0);
 	*state = pipe;
 	return 0;
 }
@@ -257,7 +259,9 @@ static void test_frames_of_all_sizes_arrive(void **state)
 
 static void test_frames_arrive_bit_by_bit(void **state)
 {
-	static const size_t limits[][2] = { { 1, 1 }, { 7, 0 }, { 0, 3 }, { 119, 121 }, { 4096, 5 } };
+	static const size_t limits[][2] = {
+		{ 1, 1 }, { 7, 0 }, { 0, 3 }, { 119, 121 }, { 4096, 5 }
+	};
 	struct pipe *pipe = *state;
 
 	for (size_t i = 0; i < COUNT(limits); i++) {

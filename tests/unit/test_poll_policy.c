@@ -211,8 +211,7 @@ static void test_sockets_with_events_are_looked_at_often(void **state)
 /* With or without polling, an engine that is never done must not keep others waiting. */
 static void test_sockets_get_their_turn_however_much_there_is_to_do(void **state)
 {
-	static const enum pvr_poll_mode modes[] = { PVR_POLL_OFF, PVR_POLL_AUTO,
-						    PVR_POLL_ALWAYS };
+	static const enum pvr_poll_mode modes[] = { PVR_POLL_OFF, PVR_POLL_AUTO, PVR_POLL_ALWAYS };
 	struct worker w;
 
 	for (uint32_t m = 0; m < 3; m++) {

@@ -35,8 +35,7 @@ static struct pvr_qp_attr good_attr(const struct fg_end *peer)
 #define RC_RTS                                                                     \
 	(PVR_QPA_STATE | PVR_QPA_TIMEOUT | PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY | \
 	 PVR_QPA_SQ_PSN | PVR_QPA_MAX_RD_ATOMIC)
-#define UC_RTR                                                                 \
-	(PVR_QPA_STATE | PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN)
+#define UC_RTR (PVR_QPA_STATE | PVR_QPA_AV | PVR_QPA_PATH_MTU | PVR_QPA_DEST_QPN | PVR_QPA_RQ_PSN)
 #define UD_INIT (PVR_QPA_STATE | PVR_QPA_PKEY_INDEX | PVR_QPA_PORT | PVR_QPA_QKEY)
 
 static uint32_t modify(struct t_env *env, uint32_t mask, struct pvr_qp_attr attr,

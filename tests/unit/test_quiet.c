@@ -19,8 +19,8 @@ static uint32_t srq_word(const struct fg_srq *srq)
 	return __atomic_load_n(&fg_srq_quiet(srq)->rq, __ATOMIC_RELAXED);
 }
 
-#define expect_words(end, sq, rq)                           \
-	do {                                                \
+#define expect_words(end, sq, rq)                          \
+	do {                                               \
 		assert_int_equal(sq_word(end) != 0, (sq)); \
 		assert_int_equal(rq_word(end) != 0, (rq)); \
 	} while (0)
@@ -72,10 +72,9 @@ static void test_without_the_extension_nothing_is_written(void **state)
 static void test_words_are_0_when_a_queue_pair_is_made(void **state)
 {
 	struct t_env *env = *state;
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC,
-				   .pd = &env->a.pd,
-				   .scq = &env->a.scq,
-				   .rcq = &env->a.rcq };
+	struct fg_qp_spec spec = {
+		.type = PVR_QPT_RC, .pd = &env->a.pd, .scq = &env->a.scq, .rcq = &env->a.rcq
+	};
 	struct pvr_cmd_create_qp req = fg_qp_request(&spec);
 	struct pvr_resp_create_qp resp;
 	struct pvr_quiet *words_shm;
@@ -134,9 +133,13 @@ static void test_message_in_pieces_needs_no_more_doorbells(void **state)
 	fg_run(env->host);
 	for (uint32_t i = 0; i < 2; i++) {
 		struct pvrdma_sge sge = { wide_a.start, 16u << 20, wide_a.lkey };
-		struct fg_wr wr = { .wr_id = i, .opcode = PVRDMA_WR_RDMA_WRITE,
-				    .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1,
-				    .remote_addr = wide_b.start, .rkey = wide_b.rkey };
+		struct fg_wr wr = { .wr_id = i,
+				    .opcode = PVRDMA_WR_RDMA_WRITE,
+				    .flags = PVR_SEND_SIGNALED,
+				    .sge = &sge,
+				    .num_sge = 1,
+				    .remote_addr = wide_b.start,
+				    .rkey = wide_b.rkey };
 
 		assert_true(fg_post_send(&env->a.qp, &wr));
 		pvr_engine_run(env->host->engine, 0);
@@ -153,8 +156,11 @@ static void test_what_is_posted_before_rts_needs_no_doorbell(void **state)
 {
 	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
-	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1 };
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1 };
 
 	expect_words(&env->a, false, false);
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
@@ -445,8 +451,10 @@ static void shared_open(struct shared *s, void **state)
 	s->env = *state;
 	expect_ok(fg_srq_create(&s->env->b.pd, 32, 4, &s->srq));
 	for (uint32_t i = 0; i < 2; i++) {
-		struct fg_qp_spec spec = { .type = PVR_QPT_RC, .pd = &s->env->b.pd,
-					   .scq = &s->env->b.scq, .rcq = &s->env->b.rcq,
+		struct fg_qp_spec spec = { .type = PVR_QPT_RC,
+					   .pd = &s->env->b.pd,
+					   .scq = &s->env->b.scq,
+					   .rcq = &s->env->b.rcq,
 					   .srq = &s->srq };
 
 		s->near[i] = s->env->b;

@@ -34,9 +34,13 @@ static void write_to(struct fg_end *from, const struct fg_end *to, uint64_t wr_i
 static bool try_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id)
 {
 	struct pvrdma_sge sge = fg_sge(&from->mr, 0, 8);
-	struct fg_wr wr = { .wr_id = wr_id, .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1,
-			    .remote_addr = to->mr.start, .rkey = to->mr.rkey };
+	struct fg_wr wr = { .wr_id = wr_id,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .remote_addr = to->mr.start,
+			    .rkey = to->mr.rkey };
 
 	return fg_put_send(&from->qp, &wr);
 }
@@ -147,8 +151,9 @@ struct crowd {
 
 static void crowd_begin(struct crowd *crowd, struct t_env *env)
 {
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 4, .rq_wr = 4, .sq_sge = 1,
-				   .rq_sge = 1 };
+	struct fg_qp_spec spec = {
+		.type = PVR_QPT_RC, .sq_wr = 4, .rq_wr = 4, .sq_sge = 1, .rq_sge = 1
+	};
 
 	for (uint32_t i = 0; i < CROWD; i++) {
 		fg_end_open_spec(&crowd->from[i], &env->g[0]->kernel, &spec, 1);

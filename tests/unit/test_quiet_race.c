@@ -29,7 +29,7 @@ static struct {
 
 static void call(void (**fn)(struct t_env *env))
 {
-	void (*once)(struct t_env *env) = *fn;
+	void (*once)(struct t_env * env) = *fn;
 
 	*fn = NULL;
 	if (once)
@@ -191,8 +191,14 @@ static void test_responder_finds_the_receive_that_saw_the_1(void **state)
 }
 
 static const struct fg_conn patient = {
-	.mtu = PVR_MTU_1024, .access = FG_ACCESS_ALL, .timeout = 14, .retry_cnt = 7,
-	.rnr_retry = 7, .min_rnr_timer = 0, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
+	.mtu = PVR_MTU_1024,
+	.access = FG_ACCESS_ALL,
+	.timeout = 14,
+	.retry_cnt = 7,
+	.rnr_retry = 7,
+	.min_rnr_timer = 0,
+	.max_rd_atomic = 16,
+	.max_dest_rd_atomic = 16,
 };
 
 /* A receive queue that the requester looks at (datapath/rnr.h). */
@@ -288,8 +294,9 @@ static void player_send(struct player *p)
 {
 	struct fg_end *a = &p->env->a;
 	struct pvrdma_sge sge = fg_sge(&a->mr, 0, 8);
-	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge, .num_sge = 1 };
+	struct fg_wr wr = {
+		.opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1
+	};
 
 	fg_put_send(&a->qp, &wr);
 	ring(p, 0, &fg_qp_quiet(&a->qp)->sq);

@@ -199,7 +199,8 @@ static void expect_begun(struct t_env *env, uint32_t before, uint32_t after)
 static void test_fence_waits_for_reads_on_their_way(void **state)
 {
 	struct t_env *env = *state;
-	struct fg_wr wr = { .wr_id = 9, .opcode = PVRDMA_WR_RDMA_WRITE,
+	struct fg_wr wr = { .wr_id = 9,
+			    .opcode = PVRDMA_WR_RDMA_WRITE,
 			    .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE };
 
 	open_ends(env, &env->a, &env->b, 16);
@@ -216,8 +217,9 @@ static void test_fence_waits_for_reads_on_their_way(void **state)
 static void test_invalidation_waits_for_all_before_it(void **state)
 {
 	struct t_env *env = *state;
-	struct fg_wr wr = { .wr_id = 9, .opcode = PVRDMA_WR_LOCAL_INV,
-			    .flags = PVR_SEND_SIGNALED, .imm = 0xbad };
+	struct fg_wr wr = {
+		.wr_id = 9, .opcode = PVRDMA_WR_LOCAL_INV, .flags = PVR_SEND_SIGNALED, .imm = 0xbad
+	};
 
 	open_ends(env, &env->a, &env->b, 16);
 	fg_wire_hold(env->wire, 0, 1, true);
@@ -346,8 +348,7 @@ static void test_region_goes_under_a_write_and_a_read(void **state)
 			;
 		refused += cqe.status == PVRDMA_WC_REM_ACCESS_ERR;
 		/* Nothing is written to memory that the guest has back. */
-		assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 77),
-				 env->b.buf.size);
+		assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 77), env->b.buf.size);
 	}
 	assert_true(refused > 10);
 }

@@ -58,7 +58,9 @@ static void test_large_payloads_are_lent(void **state)
 
 	for (size_t i = 0; i < COUNT(ops); i++) {
 		for (size_t k = 0; k < COUNT(lens); k++) {
-			struct t_transfer t = { .op = ops[i], .len = lens[k], .offset = 777 * (uint32_t)k,
+			struct t_transfer t = { .op = ops[i],
+						.len = lens[k],
+						.offset = 777 * (uint32_t)k,
 						.remote_offset = 4090 + (uint32_t)i };
 
 			t_transfer(env, &t);
@@ -86,8 +88,11 @@ static void test_send_with_invalidate_is_lent(void **state)
 {
 	struct t_env *env = *state;
 	const struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100000);
-	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND_WITH_INV,
-			    .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1 };
+	struct fg_wr wr = { .wr_id = 1,
+			    .opcode = PVRDMA_WR_SEND_WITH_INV,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1 };
 	struct lend l;
 
 	lend_init(&l, state, PVR_MR_FLAG_MW2);
@@ -139,7 +144,9 @@ static void test_several_entries_are_lent_as_several_parts(void **state)
 
 	for (size_t i = 0; i < COUNT(ops); i++) {
 		for (uint32_t sges = 1; sges <= PVR_WIRE_LOAN_PARTS; sges++) {
-			struct t_transfer t = { .op = ops[i], .len = 200000, .sges = sges,
+			struct t_transfer t = { .op = ops[i],
+						.len = 200000,
+						.sges = sges,
 						.recv_sges = PVR_WIRE_LOAN_PARTS + 1 - sges };
 
 			t_transfer(env, &t);
@@ -154,7 +161,8 @@ static void test_several_entries_are_lent_as_several_parts(void **state)
 static void test_more_parts_than_a_loan_has_are_copied(void **state)
 {
 	struct t_env *env = *state;
-	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE, .len = 200000,
+	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE,
+				.len = 200000,
 				.sges = PVR_WIRE_LOAN_PARTS + 1 };
 
 	t_transfer(env, &t);
@@ -203,7 +211,9 @@ static void test_targets_of_many_runs_are_read_in_several_goes(void **state)
 	struct t_env *env = *state;
 
 	for (uint32_t sges = 1; sges <= PVR_WIRE_LOAN_PARTS; sges++) {
-		struct t_transfer t = { .op = PVRDMA_WR_SEND, .len = 250000, .sges = sges,
+		struct t_transfer t = { .op = PVRDMA_WR_SEND,
+					.len = 250000,
+					.sges = sges,
 					.recv_sges = 2 * PVR_WIRE_LOAN_PARTS };
 		struct fg_nic_stats read;
 
@@ -311,9 +321,9 @@ static void test_more_than_may_be_lent_at_once_is_copied(void **state)
 		/* Each was overwritten by the next, but for its beginning. */
 		for (uint32_t i = 0; i < n; i++)
 			assert_int_equal(memcmp(env->b.buf.va + 1000 * i, env->a.buf.va + 777 * i,
-						i + 1 == n ? NICS_LEAST : 1000), 0);
-		expect_lent(env, PVRDMA_WR_RDMA_WRITE, PVR_WIRE_LOANS,
-			    PVR_WIRE_LOANS * NICS_LEAST);
+						i + 1 == n ? NICS_LEAST : 1000),
+					 0);
+		expect_lent(env, PVRDMA_WR_RDMA_WRITE, PVR_WIRE_LOANS, PVR_WIRE_LOANS * NICS_LEAST);
 	}
 }
 
@@ -482,7 +492,8 @@ static void test_connection_cut_anywhere(void **state)
 		expect_recv(&env->b.rcq, 2, 100000);
 		expect_no_cqe(&env->b.rcq);
 		assert_int_equal(fg_mismatch(env->b.buf.va, 800000, steps), 800000);
-		assert_int_equal(memcmp(env->a.buf.va + 1000000, env->b.buf.va + 200000, 200000), 0);
+		assert_int_equal(memcmp(env->a.buf.va + 1000000, env->b.buf.va + 200000, 200000),
+				 0);
 		nics_up(env, true);
 	}
 }

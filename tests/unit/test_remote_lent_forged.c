@@ -76,8 +76,8 @@ static void dial(struct scene *s, void **state, bool lends)
 	memset(s, 0, sizeof(*s));
 	s->env = *state;
 	nics_up(s->env, false);
-	s->forger = lends ? fg_forger_create_lending(s->env->wire, 1, 0) :
-			    fg_forger_create(s->env->wire, 1, 0);
+	s->forger = lends ? fg_forger_create_lending(s->env->wire, 1, 0)
+			  : fg_forger_create(s->env->wire, 1, 0);
 	send_fabric(s->forger);
 	lend(s);
 	fill_request(s);
@@ -166,17 +166,17 @@ static void test_loan_that_was_not_agreed_upon_ends_the_connection(void **state)
 }
 
 /* The request with one thing changed ends the connection, and says why; nothing is read. */
-#define BAD(change, why)                                       \
-	do {                                                   \
-		struct scene s;                                \
-                                                               \
-		dial(&s, state, true);                         \
-		change;                                        \
-		send_request(&s);                              \
-		expect_closed(&s, why);                        \
-		expect_nothing_read(&s, 1);                    \
-		assert_true(is_zero(&s.env->b));               \
-		scene_exit(&s);                                \
+#define BAD(change, why)                         \
+	do {                                     \
+		struct scene s;                  \
+                                                 \
+		dial(&s, state, true);           \
+		change;                          \
+		send_request(&s);                \
+		expect_closed(&s, why);          \
+		expect_nothing_read(&s, 1);      \
+		assert_true(is_zero(&s.env->b)); \
+		scene_exit(&s);                  \
 	} while (0)
 
 static void set_parts(struct scene *s, uint32_t parts)
@@ -184,7 +184,8 @@ static void set_parts(struct scene *s, uint32_t parts)
 	s->request.frame.frame.size =
 		htole32((uint32_t)(sizeof(s->request.frame) + parts * sizeof(s->loan)));
 	for (uint32_t i = 1; i < parts; i++)
-		s->request.loan[i] = (struct pvr_wire_loan){ s->loan.addr, s->loan.rkey, htole32(1) };
+		s->request.loan[i] =
+			(struct pvr_wire_loan){ s->loan.addr, s->loan.rkey, htole32(1) };
 	s->request.loan[0].len = htole32(LEN - parts + 1);
 }
 

@@ -70,8 +70,8 @@ static void begin(struct scene *s)
 	t_rdma(&s->d, PVRDMA_WR_RDMA_WRITE, 9, LEN, &s->c.mr, LEN, LEN);
 	fg_wire_run(env->wire);
 	expect_no_cqe(&env->a.scq);
-	assert_true(is_source(s) ? nics_out(env, victims_host(s)) :
-				   fg_wire_nic(env->wire, victims_host(s))->read);
+	assert_true(is_source(s) ? nics_out(env, victims_host(s))
+				 : fg_wire_nic(env->wire, victims_host(s))->read);
 }
 
 static void expect_mark(const struct fg_end *end)
@@ -449,9 +449,8 @@ static void test_fast_region_is_invalidated(void **state)
 /* The keys stay, and lead elsewhere: there all of it is. */
 static void replaced(struct scene *s)
 {
-	struct pvr_cmd_create_mr req = fg_layout_request(&s->victim->pd, s->fresh.pdir,
-							 PVR_PAGE_SHIFT, FG_USER_VA, 0,
-							 s->fresh.size);
+	struct pvr_cmd_create_mr req = fg_layout_request(
+		&s->victim->pd, s->fresh.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0, s->fresh.size);
 	struct pvr_resp_create_mr resp;
 
 	req.flags |= PVR_MR_FLAG_REPLACE;
@@ -462,9 +461,8 @@ static void replaced(struct scene *s)
 static void make_replaceable(struct scene *s)
 {
 	struct fg_end *victim = s->victim;
-	struct pvr_cmd_create_mr req = fg_layout_request(&victim->pd, victim->buf.pdir,
-							 PVR_PAGE_SHIFT, FG_USER_VA, 0,
-							 victim->buf.size);
+	struct pvr_cmd_create_mr req = fg_layout_request(
+		&victim->pd, victim->buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0, victim->buf.size);
 
 	expect_ok(fg_mr_destroy(&victim->mr));
 	expect_ok(fg_mr_create_as(&victim->pd, &req, &victim->mr));

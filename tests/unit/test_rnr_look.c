@@ -9,8 +9,14 @@
 #define RNR (10 * FG_MS + 240 * FG_US)
 
 static const struct fg_conn patient = {
-	.mtu = PVR_MTU_1024, .access = FG_ACCESS_ALL, .timeout = 14, .retry_cnt = 7,
-	.rnr_retry = 7, .min_rnr_timer = 20, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
+	.mtu = PVR_MTU_1024,
+	.access = FG_ACCESS_ALL,
+	.timeout = 14,
+	.retry_cnt = 7,
+	.rnr_retry = 7,
+	.min_rnr_timer = 20,
+	.max_rd_atomic = 16,
+	.max_dest_rd_atomic = 16,
 };
 
 static struct fg_end again(struct fg_guest *guest, uint32_t recv_wr)
@@ -423,8 +429,11 @@ static void peer_is_unplugged(struct t_env *env)
 
 static void test_peer_goes_while_it_looks(void **state)
 {
-	static void (*const ways[])(struct t_env *env) = {
-		peer_is_destroyed, peer_is_reset, peer_fails, peer_loses_its_link,
+	static void (*const ways[])(struct t_env * env) = {
+		peer_is_destroyed,
+		peer_is_reset,
+		peer_fails,
+		peer_loses_its_link,
 	};
 
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)

@@ -180,7 +180,8 @@ static void test_slot_changes_its_class(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_without_connection_one_is_wanted, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_without_connection_one_is_wanted, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_queue_pairs_are_spread, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_classes_have_connections_of_their_own, setup,
 						teardown),

@@ -251,8 +251,7 @@ static void test_receive_requests_rewritten_while_they_are_used(void **state)
 
 static uint32_t resize_cq_at(struct t_env *env, uint32_t cons_head, uint32_t cqe)
 {
-	struct pvr_cmd_resize_cq req =
-		fg_cq_resize_request(&env->a.scq, &env->a.scq.buf, cqe);
+	struct pvr_cmd_resize_cq req = fg_cq_resize_request(&env->a.scq, &env->a.scq.buf, cqe);
 	struct pvr_resp_resize_cq resp;
 
 	__atomic_store_n(&env->a.scq.ring->cons_head, cons_head, __ATOMIC_RELAXED);

@@ -68,8 +68,8 @@ static void test_waiting_requests_move_in_order(void **state)
 	static const struct {
 		uint32_t used, waiting, wr;
 	} cases[] = {
-		{ 0, 0, 64 },  { 0, 1, 1 },   { 5, 16, 16 },  { 20, 32, 32 },
-		{ 31, 4, 8 },  { 40, 30, 256 }, { 63, 2, 2 }, { 64, 32, 16384 },
+		{ 0, 0, 64 }, { 0, 1, 1 },     { 5, 16, 16 }, { 20, 32, 32 },
+		{ 31, 4, 8 }, { 40, 30, 256 }, { 63, 2, 2 },  { 64, 32, 16384 },
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -144,15 +144,9 @@ static void test_bad_sizes_and_page_counts_are_refused(void **state)
 	const struct {
 		uint32_t wr, nchunks;
 	} bad[] = {
-		{ 0, 4 },
-		{ 3, 4 },
-		{ 32768, 32768 / 64 + 1 },
-		{ 0x80000000, 4 },
-		{ UINT32_MAX, 4 },
-		{ 256, 4 },
-		{ 64, 1 },
-		{ 64, 0 },
-		{ 64, PVR_PDIR_MAX_PAGES + 1 },
+		{ 0, 4 },	    { 3, 4 },	       { 32768, 32768 / 64 + 1 },
+		{ 0x80000000, 4 },  { UINT32_MAX, 4 }, { 256, 4 },
+		{ 64, 1 },	    { 64, 0 },	       { 64, PVR_PDIR_MAX_PAGES + 1 },
 		{ 64, UINT32_MAX },
 	};
 	struct fg_buf buf;

@@ -28,11 +28,11 @@ static void expect_stats(struct fg_end *end, const struct want *want, size_t n)
 	}
 }
 
-#define EXPECT_STATS(end, ...)                                      \
-	do {                                                        \
-		const struct want want_list[] = { __VA_ARGS__ };    \
-                                                                    \
-		expect_stats(end, want_list, COUNT(want_list));     \
+#define EXPECT_STATS(end, ...)                                   \
+	do {                                                     \
+		const struct want want_list[] = { __VA_ARGS__ }; \
+                                                                 \
+		expect_stats(end, want_list, COUNT(want_list));  \
 	} while (0)
 
 static void test_new_qp_has_counted_nothing(void **state)
@@ -209,8 +209,7 @@ static void test_doorbells_count(void **state)
 	expect_ok(fg_query_stats(env->g[0], 0, after));
 	expect_ok(fg_qp_stats(&env->a.qp, qp));
 	assert_int_equal(after[PVR_STAT_DOORBELLS] - before[PVR_STAT_DOORBELLS], 4);
-	assert_int_equal(after[PVR_STAT_DOORBELLS_IGNORED] - before[PVR_STAT_DOORBELLS_IGNORED],
-			 1);
+	assert_int_equal(after[PVR_STAT_DOORBELLS_IGNORED] - before[PVR_STAT_DOORBELLS_IGNORED], 1);
 	assert_int_equal(qp[PVR_STAT_DOORBELLS], 3);
 	assert_int_equal(qp[PVR_STAT_DOORBELLS_IGNORED], 0);
 }

@@ -267,12 +267,8 @@ static void test_identities(void **state)
 		const char *identity, *host;
 		bool found;
 	} cases[] = {
-		{ "b", "b", true },
-		{ "b:", "b", false },
-		{ "b:0000000000000000", "b", false },
-		{ "c", "c", false },
-		{ "", "?", false },
-		{ ":", "?", false },
+		{ "b", "b", true },   { "b:", "b", false }, { "b:0000000000000000", "b", false },
+		{ "c", "c", false },  { "", "?", false },   { ":", "?", false },
 		{ "b!", "?", false },
 	};
 	char path[] = "/tmp/test_tls.XXXXXX", long_name[600], host[PVR_REMOTE_NAME_MAX];
@@ -300,8 +296,9 @@ static void test_identities(void **state)
 	for (i = 0; i < 2; i++) {
 		pvr_psk_identity(file, &file->keys[i], "b", "b", identity);
 		assert_int_equal(strlen(identity), strlen("b:") + 16);
-		assert_ptr_equal(pvr_psk_identify(file, (uint8_t *)identity, strlen(identity), host),
-				 &file->keys[i]);
+		assert_ptr_equal(
+			pvr_psk_identify(file, (uint8_t *)identity, strlen(identity), host),
+			&file->keys[i]);
 	}
 	/* As the specification of the pipe protocol has it. */
 	pvr_psk_identity(file, &file->keys[0], "b", "b", identity);

@@ -360,9 +360,9 @@ static void test_attributes_of_reliability_are_rejected(void **state)
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	for (size_t i = 0; i < COUNT(bad); i++)
-		assert_int_equal(fg_qp_modify(&env->a.qp, PVR_QPA_STATE | PVR_QPA_SQ_PSN | bad[i],
-					      &attr),
-				 EINVAL);
+		assert_int_equal(
+			fg_qp_modify(&env->a.qp, PVR_QPA_STATE | PVR_QPA_SQ_PSN | bad[i], &attr),
+			EINVAL);
 	assert_int_equal(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr), EINVAL);
 	expect_ok(fg_qp_to_rts(&env->a.qp, NULL));
 }

@@ -111,9 +111,13 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, int acce
 	}
 	assert_true(fake.mrs < MRS);
 	*mr = (struct fake_mr){
-		.mr = { .pd = pd, .addr = addr, .length = length, .lkey = 100 + fake.mrs,
+		.mr = { .pd = pd,
+			.addr = addr,
+			.length = length,
+			.lkey = 100 + fake.mrs,
 			.rkey = 200 + fake.mrs },
-		.access = access, .live = true,
+		.access = access,
+		.live = true,
 	};
 	fake.mrs++;
 	return &mr->mr;
@@ -313,8 +317,11 @@ static void create(bool lend)
 static uint8_t connect_to(uint8_t reads)
 {
 	union pvr_any_frame ours, theirs = { .queue_pair = {
-		.mtu = 3, .reads = reads, .buffers = htole32(16), .buffer_size = htole32(65536),
-	} };
+						     .mtu = 3,
+						     .reads = reads,
+						     .buffers = htole32(16),
+						     .buffer_size = htole32(65536),
+					     } };
 	struct pvr_error err;
 
 	pvr_verbs_fill(verbs, &ours);
@@ -360,7 +367,9 @@ static void fill_parts(struct pvr_loan_part *part, const uint32_t *len, int part
 {
 	for (int i = 0; i < parts; i++)
 		part[i] = (struct pvr_loan_part){
-			.addr = 0x1000 + ((uint64_t)i << 20), .rkey = 900 + (uint32_t)i, .len = len[i],
+			.addr = 0x1000 + ((uint64_t)i << 20),
+			.rkey = 900 + (uint32_t)i,
+			.len = len[i],
 		};
 }
 
@@ -531,8 +540,9 @@ static void test_lends_all_or_nothing(void **state)
 	assert_null(pvr_verbs_lend(verbs, iov, 3, part));
 	assert_int_equal(live_mrs(), 1);
 	assert_true(pvr_verbs_lend_error(verbs, &why));
-	assert_string_equal(why.text, "the RDMA NIC cannot register a guest's memory: Cannot allocate "
-				      "memory (is ulimit -l too small?)");
+	assert_string_equal(why.text,
+			    "the RDMA NIC cannot register a guest's memory: Cannot allocate "
+			    "memory (is ulimit -l too small?)");
 	loan = pvr_verbs_lend(verbs, iov, 3, part);
 	assert_non_null(loan);
 	assert_false(pvr_verbs_lend_error(verbs, &why));
@@ -602,13 +612,13 @@ static void end_read(void)
 static void test_splits_at_both_lists_ends(void **state)
 {
 	static const struct piece pieces[] = {
-		{ 0, 0, 0, 0, 30 }, { 0, 30, 1, 0, 70 }, { 1, 0, 1, 70, 20 },
+		{ 0, 0, 0, 0, 30 },  { 0, 30, 1, 0, 70 }, { 1, 0, 1, 70, 20 },
 		{ 1, 20, 2, 0, 30 }, { 2, 0, 3, 0, 7 },
 	};
 	unsigned int first = fake.mrs;
 
-	assert_int_equal(begin_read((uint32_t[]){ 100, 50, 7 }, 3, (uint32_t[]){ 30, 90, 30, 7 }, 4),
-			 0);
+	assert_int_equal(
+		begin_read((uint32_t[]){ 100, 50, 7 }, 3, (uint32_t[]){ 30, 90, 30, 7 }, 4), 0);
 	check_pieces(pieces, 5, first);
 	for (unsigned int i = 0; i < 4; i++) {
 		assert_int_equal(fake.mr[first + i].access, IBV_ACCESS_LOCAL_WRITE);

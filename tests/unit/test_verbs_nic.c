@@ -71,7 +71,8 @@ const char *ibv_get_device_name(struct ibv_device *device)
 
 struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
-	struct fake_nic *nic = (struct fake_nic *)((char *)device - offsetof(struct fake_nic, device));
+	struct fake_nic *nic =
+		(struct fake_nic *)((char *)device - offsetof(struct fake_nic, device));
 
 	assert_false(nic->open);
 	nic->open = true;
@@ -123,8 +124,8 @@ int ibv_query_port(struct ibv_context *context, uint8_t port, struct _compat_ibv
 	return 0;
 }
 
-ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries,
-			     size_t max, uint32_t flags, size_t size)
+ssize_t _ibv_query_gid_table(struct ibv_context *context, struct ibv_gid_entry *entries, size_t max,
+			     uint32_t flags, size_t size)
 {
 	const struct fake_nic *nic = fake_of(context);
 
@@ -178,7 +179,9 @@ static void add_gid(unsigned int nic, const char *address, uint32_t type)
 	struct pvr_error err;
 
 	*entry = (struct ibv_gid_entry){
-		.gid_index = fake[nic].gids++, .port_num = 1, .gid_type = type,
+		.gid_index = fake[nic].gids++,
+		.port_num = 1,
+		.gid_type = type,
 	};
 	assert_true(pvr_address_parse(&parsed, address, &err));
 	if (parsed.any.sa_family == AF_INET6) {

@@ -19,24 +19,26 @@ struct sample {
 	union pvr_any_frame any;
 };
 
-#define ANY(type_, name_, header_, payload_, flags_, fabric_, ...)               \
-	{                                                                        \
-		.name_ = {.frame = { .size = (header_) + (payload_),             \
-				     .type = (type_),                            \
-				     .flags = (flags_),                          \
-				     .fabric = (fabric_) },                      \
-			  __VA_ARGS__ }                                          \
+#define ANY(type_, name_, header_, payload_, flags_, fabric_, ...) \
+	{                                                          \
+		.name_ = {                                         \
+			.frame = { .size = (header_) + (payload_), \
+				   .type = (type_),                \
+				   .flags = (flags_),              \
+				   .fabric = (fabric_) },          \
+			__VA_ARGS__                                \
+		}                                                  \
 	}
-#define SAMPLE(label, type_, receiver_, name_, header_, payload_, flags_, fabric_, ...) \
-	{                                                                        \
-		.name = (label), .type = (type_), .receiver = (receiver_),       \
-		.header = (header_), .payload = (payload_),                      \
-		.any = ANY(type_, name_, header_, payload_, flags_, fabric_, __VA_ARGS__) \
+#define SAMPLE(label, type_, receiver_, name_, header_, payload_, flags_, fabric_, ...)         \
+	{                                                                                       \
+		.name = (label), .type = (type_), .receiver = (receiver_), .header = (header_), \
+		.payload = (payload_),                                                          \
+		.any = ANY(type_, name_, header_, payload_, flags_, fabric_, __VA_ARGS__)       \
 	}
-#define REQUEST(label, op_, payload_, flags_, ...)                               \
-	SAMPLE(label, PVR_FRAME_REQUEST, PVR_WIRE_RESPONDER, request, 120, payload_, flags_, 1, \
-	       .op = (op_), .gid_type = PVR_GID_TYPE_ROCE_V2, .src_qpn = 0xffffff, \
-	       .dst_qpn = 2, .psn = 0xffffff, __VA_ARGS__)
+#define REQUEST(label, op_, payload_, flags_, ...)                                               \
+	SAMPLE(label, PVR_FRAME_REQUEST, PVR_WIRE_RESPONDER, request, 120, payload_, flags_, 1,  \
+	       .op = (op_), .gid_type = PVR_GID_TYPE_ROCE_V2, .src_qpn = 0xffffff, .dst_qpn = 2, \
+	       .psn = 0xffffff, __VA_ARGS__)
 
 static const struct sample samples[] = {
 	SAMPLE("hello", PVR_FRAME_HELLO, BOTH, hello, 104, 0, 0, 0, .magic = PVR_WIRE_MAGIC,
@@ -47,7 +49,8 @@ static const struct sample samples[] = {
 	SAMPLE("ping", PVR_FRAME_PING, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
 	SAMPLE("pong", PVR_FRAME_PONG, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
 	SAMPLE("queue pair", PVR_FRAME_QUEUE_PAIR, BOTH, queue_pair, 48, 0, 0, 0, .gid = { 1 },
-	       .qpn = 0xffffff, .psn = 0xffffff, .mtu = 5, .reads = 16, .buffers = 1024, .buffer_size = 4096),
+	       .qpn = 0xffffff, .psn = 0xffffff, .mtu = 5, .reads = 16, .buffers = 1024,
+	       .buffer_size = 4096),
 	SAMPLE("returned", PVR_FRAME_RETURNED, BOTH, returned, 16, 0, 0, 0, .count = UINT32_MAX),
 	SAMPLE("fabric", PVR_FRAME_FABRIC, PVR_WIRE_RESPONDER, fabric, 40, 0, 0, PVR_WIRE_FABRICS,
 	       .name = "tenant_7"),
@@ -110,8 +113,7 @@ static const char *refusal(const union pvr_any_frame *any, enum pvr_wire_role re
 
 static enum pvr_wire_role receiver_of(const struct sample *sample)
 {
-	return sample->receiver == BOTH ? PVR_WIRE_REQUESTER :
-					  (enum pvr_wire_role)sample->receiver;
+	return sample->receiver == BOTH ? PVR_WIRE_REQUESTER : (enum pvr_wire_role)sample->receiver;
 }
 
 static void expect_refusal(const char *name, const union pvr_any_frame *any, const char *text)
@@ -125,17 +127,17 @@ static void expect_refusal(const char *name, const union pvr_any_frame *any, con
 }
 
 /* That sample with one thing changed: it is refused, and says why. */
-#define REFUSED(name, change, text)                                     \
-	do {                                                            \
-		union pvr_any_frame f = find(name)->any;                \
-		change;                                                 \
-		expect_refusal(name, &f, text);                         \
+#define REFUSED(name, change, text)                      \
+	do {                                             \
+		union pvr_any_frame f = find(name)->any; \
+		change;                                  \
+		expect_refusal(name, &f, text);          \
 	} while (0)
-#define ACCEPTED(name, change)                                                \
-	do {                                                                  \
-		union pvr_any_frame f = find(name)->any;                      \
-		change;                                                       \
-		assert_null(refusal(&f, receiver_of(find(name))));            \
+#define ACCEPTED(name, change)                                     \
+	do {                                                       \
+		union pvr_any_frame f = find(name)->any;           \
+		change;                                            \
+		assert_null(refusal(&f, receiver_of(find(name)))); \
 	} while (0)
 
 static void test_each_frame_is_taken_by_who_may_receive_it(void **state)
@@ -394,10 +396,12 @@ static void test_loan_with_a_wrong_field_is_refused(void **state)
 		for (uint32_t parts = 1; parts <= PVR_WIRE_LOAN_PARTS; parts++)
 			ACCEPTED(lent[i], f.frame.size = header + 16 * parts);
 		REFUSED(lent[i], f.frame.size = header, "no parts");
-		REFUSED(lent[i], f.frame.size = header + 16 * (PVR_WIRE_LOAN_PARTS + 1), "too many");
+		REFUSED(lent[i], f.frame.size = header + 16 * (PVR_WIRE_LOAN_PARTS + 1),
+			"too many");
 		REFUSED(lent[i], f.frame.size = header + 16 + 15, "no parts");
 		REFUSED(lent[i], f.frame.size = header + 8, "no parts");
-		REFUSED(lent[i], f.frame.flags &= (uint8_t)~PVR_FRAME_F_LENT, "as long as its piece");
+		REFUSED(lent[i], f.frame.flags &= (uint8_t)~PVR_FRAME_F_LENT,
+			"as long as its piece");
 	}
 	/* What is lent is no way around the limits of a piece. */
 	REFUSED("lent write", f.request.chunk = CHUNK + 1, "not in its message");
@@ -433,7 +437,8 @@ static void test_loans_make_up_their_piece(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(loan); i++)
-		loan[i] = (struct pvr_wire_loan){ .addr = htole64(~0ull << 16), .len = htole32(100) };
+		loan[i] =
+			(struct pvr_wire_loan){ .addr = htole64(~0ull << 16), .len = htole32(100) };
 	for (size_t count = 1; count <= COUNT(loan); count++) {
 		expect_loans(loan, count, (uint32_t)(100 * count), NULL);
 		expect_loans(loan, count, (uint32_t)(100 * count) - 1, sum);

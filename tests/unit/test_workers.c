@@ -253,8 +253,14 @@ static void test_three_talk_to_each_other(void **state)
 
 /* The RNR timer takes 655 ms: so many messages come in time only if each is woken. */
 static const struct fg_conn patient = {
-	.mtu = PVR_MTU_1024, .access = FG_ACCESS_ALL, .timeout = 14, .retry_cnt = 7,
-	.rnr_retry = 7, .min_rnr_timer = 0, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
+	.mtu = PVR_MTU_1024,
+	.access = FG_ACCESS_ALL,
+	.timeout = 14,
+	.retry_cnt = 7,
+	.rnr_retry = 7,
+	.min_rnr_timer = 0,
+	.max_rd_atomic = 16,
+	.max_dest_rd_atomic = 16,
 };
 
 /* On a busy machine the receive may come first, time and again: once the sender must wait. */
@@ -334,8 +340,11 @@ static void test_srq_wakes_who_waits(void **state)
 	fg_end_open(&owner, env->g[1], PVR_QPT_RC);
 	expect_ok(fg_srq_create(&owner.pd, 32, 4, &srq));
 	for (uint32_t i = 0; i < 3; i++) {
-		struct fg_qp_spec spec = { .type = PVR_QPT_RC, .pd = &owner.pd,
-					   .scq = &owner.scq, .rcq = &owner.rcq, .srq = &srq };
+		struct fg_qp_spec spec = { .type = PVR_QPT_RC,
+					   .pd = &owner.pd,
+					   .scq = &owner.scq,
+					   .rcq = &owner.rcq,
+					   .srq = &srq };
 
 		fg_end_open(&far[i], env->g[0], PVR_QPT_RC);
 		expect_ok(fg_qp_create(&spec, &near[i]));
@@ -392,9 +401,14 @@ static void post_group(struct fg_end *from, uint32_t n)
 {
 	struct pvrdma_av av = fg_av(&from->pd, group, 0);
 	struct pvrdma_sge sge = fg_sge(&from->mr, 0, 100);
-	struct fg_wr wr = { .wr_id = n, .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge, .num_sge = 1, .av = &av,
-			    .remote_qpn = 0xffffff, .remote_qkey = FG_QKEY };
+	struct fg_wr wr = { .wr_id = n,
+			    .opcode = PVRDMA_WR_SEND,
+			    .flags = PVR_SEND_SIGNALED,
+			    .sge = &sge,
+			    .num_sge = 1,
+			    .av = &av,
+			    .remote_qpn = 0xffffff,
+			    .remote_qkey = FG_QKEY };
 
 	assert_true(fg_post_send(&from->qp, &wr));
 }
@@ -468,8 +482,14 @@ static void until_any(const uint32_t *counter)
 }
 
 static const struct fg_conn hasty = {
-	.mtu = PVR_MTU_1024, .access = FG_ACCESS_ALL, .timeout = 1, .retry_cnt = 1,
-	.rnr_retry = 1, .min_rnr_timer = 1, .max_rd_atomic = 16, .max_dest_rd_atomic = 16,
+	.mtu = PVR_MTU_1024,
+	.access = FG_ACCESS_ALL,
+	.timeout = 1,
+	.retry_cnt = 1,
+	.rnr_retry = 1,
+	.min_rnr_timer = 1,
+	.max_rd_atomic = 16,
+	.max_dest_rd_atomic = 16,
 };
 
 static void reconnect(struct writer *w)
@@ -558,8 +578,9 @@ static void test_queue_pair_is_destroyed_under_load(void **state)
 	struct writer w;
 
 	connect(env, &hasty);
-	spec = (struct fg_qp_spec){ .type = PVR_QPT_RC, .pd = &env->b.pd, .scq = &env->b.scq,
-				    .rcq = &env->b.rcq };
+	spec = (struct fg_qp_spec){
+		.type = PVR_QPT_RC, .pd = &env->b.pd, .scq = &env->b.scq, .rcq = &env->b.rcq
+	};
 	go(state);
 	writer_start(&w, &env->a, &env->b);
 	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_crew_now() < end); i++) {

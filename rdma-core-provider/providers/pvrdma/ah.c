@@ -26,8 +26,8 @@ static bool is_multicast(const union ibv_gid *gid)
 static void multicast_mac(const union ibv_gid *gid, uint8_t *mac)
 {
 	if (is_v4_mapped(gid)) {
-		const uint8_t v4[MAC_LEN] = { 0x01, 0x00, 0x5e, gid->raw[13] & 0x7f, gid->raw[14],
-					      gid->raw[15] };
+		const uint8_t v4[MAC_LEN] = { 0x01,	    0x00,	 0x5e, gid->raw[13] & 0x7f,
+					      gid->raw[14], gid->raw[15] };
 
 		memcpy(mac, v4, MAC_LEN);
 		return;
@@ -47,8 +47,8 @@ static bool is_eui64_link_local(const union ibv_gid *gid)
 
 static void eui64_mac(const union ibv_gid *gid, uint8_t *mac)
 {
-	const uint8_t eui[MAC_LEN] = { gid->raw[8] ^ 2, gid->raw[9], gid->raw[10], gid->raw[13],
-				       gid->raw[14], gid->raw[15] };
+	const uint8_t eui[MAC_LEN] = { gid->raw[8] ^ 2, gid->raw[9],  gid->raw[10],
+				       gid->raw[13],	gid->raw[14], gid->raw[15] };
 
 	memcpy(mac, eui, MAC_LEN);
 }

@@ -13,10 +13,9 @@
 #include "uverbs_abi.h"
 
 /* What this provider makes use of when driver and device have it. */
-#define PROVIDER_FEATURES                                                                          \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC |                    \
-	 PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_QUIET |            \
-	 PVR_EXT_ARM)
+#define PROVIDER_FEATURES                                                                       \
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | \
+	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_QUIET | PVR_EXT_ARM)
 
 static int query_device_ex(struct ibv_context *ibctx, const struct ibv_query_device_ex_input *input,
 			   struct ibv_device_attr_ex *attr, size_t attr_size)
@@ -225,11 +224,10 @@ static void uninit_device(struct verbs_device *verbs_dev)
 	free(container_of(verbs_dev, struct pvr_device, ibv_dev));
 }
 
-static const struct verbs_match_ent match_table[] = {
-	VERBS_DRIVER_ID(RDMA_DRIVER_VMW_PVRDMA),
-	VERBS_PCI_MATCH(PVR_PCI_VENDOR_ID, PVR_PCI_DEVICE_ID, NULL),
-	{}
-};
+static const struct verbs_match_ent match_table[] = { VERBS_DRIVER_ID(RDMA_DRIVER_VMW_PVRDMA),
+						      VERBS_PCI_MATCH(PVR_PCI_VENDOR_ID,
+								      PVR_PCI_DEVICE_ID, NULL),
+						      {} };
 
 static const struct verbs_device_ops device_ops = {
 	.name = "pvrdma",

@@ -247,8 +247,7 @@ static int check_ex(const struct ibv_context *ibctx, const struct ibv_cq_init_at
 	    (attr->flags & ~IBV_CREATE_CQ_ATTR_SINGLE_THREADED))
 		return EOPNOTSUPP;
 	if ((attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
-	    (!to_pvr_parent_domain(attr->parent_domain) ||
-	     attr->parent_domain->context != ibctx))
+	    (!to_pvr_parent_domain(attr->parent_domain) || attr->parent_domain->context != ibctx))
 		return EINVAL;
 	return 0;
 }

@@ -22,8 +22,8 @@ static struct pvr_qp *find_qp(struct pvr_context *ctx, uint32_t handle)
 static int complain(const struct pvr_cq *cq)
 {
 	verbs_err(verbs_get_ctx(cq->verbs_cq.cq.context),
-		  "cq %u: the device's index does not fit a ring of %u at %u\n", cq->handle, cq->num,
-		  cq->head);
+		  "cq %u: the device's index does not fit a ring of %u at %u\n", cq->handle,
+		  cq->num, cq->head);
 	return EIO;
 }
 

@@ -26,8 +26,7 @@ const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS] = {
 	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { PVRDMA_WR_ATOMIC_FETCH_AND_ADD, RC, ATOMIC | SGES },
 	[IBV_WR_LOCAL_INV] = { PVRDMA_WR_LOCAL_INV, RC | UC, INV, PVR_EXT_USER_OPS },
 	[IBV_WR_BIND_MW] = { PVRDMA_WR_BIND_MW, RC | UC, BIND, PVR_EXT_USER_OPS | PVR_EXT_MW },
-	[IBV_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, RC | UC, INV | DATA,
-				   PVR_EXT_USER_OPS },
+	[IBV_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, RC | UC, INV | DATA, PVR_EXT_USER_OPS },
 	/* Those that are left out the device has not. */
 };
 
@@ -64,8 +63,9 @@ int pvr_sqe_why_not(const struct pvr_qp *qp, enum ibv_wr_opcode opcode)
 	return pvr_send_op(to_pvr_context(ibqp->context), ibqp->qp_type, opcode, &op);
 }
 
-#define MW_ACCESS (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC |   \
-		   PVR_ACCESS_ZERO_BASED)
+#define MW_ACCESS                                                                      \
+	(PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC | \
+	 PVR_ACCESS_ZERO_BASED)
 
 static_assert(PVR_ACCESS_REMOTE_WRITE == IBV_ACCESS_REMOTE_WRITE &&
 		      PVR_ACCESS_REMOTE_READ == IBV_ACCESS_REMOTE_READ &&

@@ -11,21 +11,18 @@
 
 #include "pvrdma_abi.h"
 
-DECLARE_DRV_CMD(pvr_uverbs_alloc_pd, IB_USER_VERBS_CMD_ALLOC_PD,
-		empty, pvrdma_alloc_pd_resp);
-DECLARE_DRV_CMD(pvr_uverbs_create_cq, IB_USER_VERBS_CMD_CREATE_CQ,
-		pvrdma_create_cq, pvrdma_create_cq_resp);
-DECLARE_DRV_CMD(pvr_uverbs_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ,
-		pvrdma_resize_cq, empty);
-DECLARE_DRV_CMD(pvr_uverbs_create_qp, IB_USER_VERBS_CMD_CREATE_QP,
-		pvrdma_create_qp, pvrdma_create_qp_resp);
-DECLARE_DRV_CMD(pvr_uverbs_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
-		pvrdma_create_srq, pvrdma_create_srq_resp);
+DECLARE_DRV_CMD(pvr_uverbs_alloc_pd, IB_USER_VERBS_CMD_ALLOC_PD, empty, pvrdma_alloc_pd_resp);
+DECLARE_DRV_CMD(pvr_uverbs_create_cq, IB_USER_VERBS_CMD_CREATE_CQ, pvrdma_create_cq,
+		pvrdma_create_cq_resp);
+DECLARE_DRV_CMD(pvr_uverbs_resize_cq, IB_USER_VERBS_CMD_RESIZE_CQ, pvrdma_resize_cq, empty);
+DECLARE_DRV_CMD(pvr_uverbs_create_qp, IB_USER_VERBS_CMD_CREATE_QP, pvrdma_create_qp,
+		pvrdma_create_qp_resp);
+DECLARE_DRV_CMD(pvr_uverbs_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ, pvrdma_create_srq,
+		pvrdma_create_srq_resp);
 /* With IBV_SRQ_MAX_WR, where PVR_EXT_RESIZE is in effect: the new buffer. */
-DECLARE_DRV_CMD(pvr_uverbs_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
-		pvrdma_create_srq, empty);
-DECLARE_DRV_CMD(pvr_uverbs_stock_get_context, IB_USER_VERBS_CMD_GET_CONTEXT,
-		empty, pvrdma_alloc_ucontext_resp);
+DECLARE_DRV_CMD(pvr_uverbs_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ, pvrdma_create_srq, empty);
+DECLARE_DRV_CMD(pvr_uverbs_stock_get_context, IB_USER_VERBS_CMD_GET_CONTEXT, empty,
+		pvrdma_alloc_ucontext_resp);
 
 /*
  * GET_CONTEXT with our request behind it. A stock driver reads no request, and leaves

@@ -25,14 +25,12 @@ static void take_over(struct kt_pair *pair)
 
 static bool got_event(struct kt_pair *pair)
 {
-	return wait_for_completion_timeout(&pair->event,
-					   msecs_to_jiffies(WAIT_MS));
+	return wait_for_completion_timeout(&pair->event, msecs_to_jiffies(WAIT_MS));
 }
 
 static bool got_none(struct kt_pair *pair)
 {
-	return !wait_for_completion_timeout(&pair->event,
-					    msecs_to_jiffies(QUIET_MS));
+	return !wait_for_completion_timeout(&pair->event, msecs_to_jiffies(QUIET_MS));
 }
 
 /* One message; its receive request completes, and nothing else. KT_WRS of them at most. */

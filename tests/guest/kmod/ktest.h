@@ -66,10 +66,10 @@ struct kt_need {
 typedef int (*kt_test_fn)(struct kt_pair *pair);
 
 int kt_failed(const char *what, const char *file, int line);
-#define KT_CHECK(cond)                                                         \
-	do {                                                                   \
-		if (!(cond))                                                   \
-			return kt_failed(#cond, __FILE__, __LINE__);           \
+#define KT_CHECK(cond)                                               \
+	do {                                                         \
+		if (!(cond))                                         \
+			return kt_failed(#cond, __FILE__, __LINE__); \
 	} while (0)
 
 /* pair.c */

@@ -64,8 +64,7 @@ static const struct kt_test kt_vanish_test = {
 
 int kt_failed(const char *what, const char *file, int line)
 {
-	pr_info("pvr_ktest: # %s:%d: expected %s\n", kbasename(file), line,
-		what);
+	pr_info("pvr_ktest: # %s:%d: expected %s\n", kbasename(file), line, what);
 	return -EIO;
 }
 
@@ -91,16 +90,14 @@ static int run_tests(struct kt_dev *dev, const struct kt_test *tests, int n)
 	for (i = 0; i < n; i++) {
 		err = run_test(dev, &tests[i]);
 		failed += !!err;
-		pr_info("pvr_ktest: %sok %d - %s\n", err ? "not " : "", i + 1,
-			tests[i].name);
+		pr_info("pvr_ktest: %sok %d - %s\n", err ? "not " : "", i + 1, tests[i].name);
 	}
 	return failed ? -EIO : 0;
 }
 
 static int find_gid(struct kt_dev *dev)
 {
-	const struct ib_gid_attr *attr =
-		rdma_get_gid_attr(dev->ibdev, 1, gid);
+	const struct ib_gid_attr *attr = rdma_get_gid_attr(dev->ibdev, 1, gid);
 	int err;
 
 	if (IS_ERR(attr))

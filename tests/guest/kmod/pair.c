@@ -43,10 +43,7 @@ int kt_wait(struct kt_pair *pair, struct kt_wr *wr)
 {
 	if (pair->cq->poll_ctx == IB_POLL_DIRECT)
 		return wait_direct(pair->cq, wr);
-	return wait_for_completion_timeout(&wr->done,
-					   msecs_to_jiffies(WAIT_MS)) ?
-		       0 :
-		       -ETIMEDOUT;
+	return wait_for_completion_timeout(&wr->done, msecs_to_jiffies(WAIT_MS)) ? 0 : -ETIMEDOUT;
 }
 
 static int mem_list(struct kt_mem *mem)
@@ -58,8 +55,7 @@ static int mem_list(struct kt_mem *mem)
 	if (err)
 		return err;
 	for_each_sg(mem->sgt.sgl, sg, KT_PAGES, i)
-		sg_set_page(sg, vmalloc_to_page(mem->va + i * PAGE_SIZE),
-			    PAGE_SIZE, 0);
+		sg_set_page(sg, vmalloc_to_page(mem->va + i * PAGE_SIZE), PAGE_SIZE, 0);
 	return 0;
 }
 
@@ -73,16 +69,14 @@ static int mem_create(struct kt_dev *dev, struct kt_mem *mem)
 	err = mem_list(mem);
 	if (err)
 		return err;
-	mem->mapped = ib_dma_map_sg(dev->ibdev, mem->sgt.sgl, KT_PAGES,
-				    DMA_BIDIRECTIONAL);
+	mem->mapped = ib_dma_map_sg(dev->ibdev, mem->sgt.sgl, KT_PAGES, DMA_BIDIRECTIONAL);
 	return mem->mapped ? 0 : -ENOMEM;
 }
 
 static void mem_destroy(struct kt_dev *dev, struct kt_mem *mem)
 {
 	if (mem->mapped)
-		ib_dma_unmap_sg(dev->ibdev, mem->sgt.sgl, KT_PAGES,
-				DMA_BIDIRECTIONAL);
+		ib_dma_unmap_sg(dev->ibdev, mem->sgt.sgl, KT_PAGES, DMA_BIDIRECTIONAL);
 	sg_free_table(&mem->sgt);
 	vfree(mem->va);
 }
@@ -92,16 +86,16 @@ static int small_create(struct kt_dev *dev, struct kt_end *end)
 	end->small = kzalloc(KT_WRS * KT_SLOT, GFP_KERNEL);
 	if (!end->small)
 		return -ENOMEM;
-	end->small_dma = ib_dma_map_single(dev->ibdev, end->small,
-					   KT_WRS * KT_SLOT, DMA_BIDIRECTIONAL);
+	end->small_dma =
+		ib_dma_map_single(dev->ibdev, end->small, KT_WRS * KT_SLOT, DMA_BIDIRECTIONAL);
 	return ib_dma_mapping_error(dev->ibdev, end->small_dma) ? -ENOMEM : 0;
 }
 
 static void small_destroy(struct kt_dev *dev, struct kt_end *end)
 {
 	if (end->small)
-		ib_dma_unmap_single(dev->ibdev, end->small_dma,
-				    KT_WRS * KT_SLOT, DMA_BIDIRECTIONAL);
+		ib_dma_unmap_single(dev->ibdev, end->small_dma, KT_WRS * KT_SLOT,
+				    DMA_BIDIRECTIONAL);
 	kfree(end->small);
 }
 
@@ -109,13 +103,11 @@ static void qp_event(struct ib_event *event, void *context)
 {
 	struct kt_pair *pair = context;
 
-	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED &&
-	    event->element.qp == pair->end[1].qp)
+	if (event->event == IB_EVENT_QP_LAST_WQE_REACHED && event->element.qp == pair->end[1].qp)
 		atomic_inc(&pair->last_wqe_events);
 }
 
-static int qp_create(struct kt_pair *pair, struct kt_end *end,
-		     struct ib_srq *srq)
+static int qp_create(struct kt_pair *pair, struct kt_end *end, struct ib_srq *srq)
 {
 	struct ib_qp_init_attr init = {
 		.event_handler = qp_event,
@@ -144,14 +136,12 @@ static int to_init(struct ib_qp *qp)
 	struct ib_qp_attr attr = {
 		.qp_state = IB_QPS_INIT,
 		.port_num = 1,
-		.qp_access_flags = IB_ACCESS_LOCAL_WRITE |
-				   IB_ACCESS_REMOTE_WRITE |
+		.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 				   IB_ACCESS_REMOTE_READ,
 	};
 
 	return ib_modify_qp(qp, &attr,
-			    IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT |
-				    IB_QP_ACCESS_FLAGS);
+			    IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
 }
 
 static int to_rtr(struct kt_dev *dev, struct ib_qp *qp, struct ib_qp *peer)
@@ -170,10 +160,8 @@ static int to_rtr(struct kt_dev *dev, struct ib_qp *qp, struct ib_qp *peer)
 	rdma_ah_set_grh(ah, &dev->gid, 0, dev->gid_index, 64, 0);
 	memcpy(ah->roce.dmac, dev->mac, ETH_ALEN);
 	return ib_modify_qp(qp, &attr,
-			    IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU |
-				    IB_QP_DEST_QPN | IB_QP_RQ_PSN |
-				    IB_QP_MAX_DEST_RD_ATOMIC |
-				    IB_QP_MIN_RNR_TIMER);
+			    IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+				    IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
 }
 
 static int to_rts(struct ib_qp *qp)
@@ -187,9 +175,8 @@ static int to_rts(struct ib_qp *qp)
 	};
 
 	return ib_modify_qp(qp, &attr,
-			    IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT |
-				    IB_QP_RNR_RETRY | IB_QP_SQ_PSN |
-				    IB_QP_MAX_QP_RD_ATOMIC);
+			    IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
+				    IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
 }
 
 static int connect(struct kt_dev *dev, struct ib_qp *a, struct ib_qp *b)
@@ -234,8 +221,7 @@ static int srq_create(struct kt_pair *pair)
 	return 0;
 }
 
-static int end_create(struct kt_pair *pair, struct kt_end *end,
-		      struct ib_srq *srq)
+static int end_create(struct kt_pair *pair, struct kt_end *end, struct ib_srq *srq)
 {
 	int err;
 

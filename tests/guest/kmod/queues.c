@@ -22,8 +22,7 @@ int kt_send_recv(struct kt_pair *pair)
 		KT_CHECK(pair->recv[i].wc.qp == pair->end[1].qp);
 		KT_CHECK(pair->recv[i].times == 1);
 	}
-	KT_CHECK(!memcmp(kt_small(&pair->end[0], 0),
-			 kt_small(&pair->end[1], 0), KT_WRS * KT_SLOT));
+	KT_CHECK(!memcmp(kt_small(&pair->end[0], 0), kt_small(&pair->end[1], 0), KT_WRS * KT_SLOT));
 	return 0;
 }
 

@@ -5,8 +5,7 @@
 
 #include "ktest.h"
 
-#define REMOTE                                                                 \
-	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
+#define REMOTE (IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | IB_ACCESS_REMOTE_READ)
 
 int kt_local_dma_lkey(struct kt_pair *pair)
 {
@@ -21,8 +20,7 @@ int kt_local_dma_lkey(struct kt_pair *pair)
 /* Register the first @pages of an end's memory by a work request. */
 static int reg(struct kt_pair *pair, struct kt_end *end, int pages, int access)
 {
-	struct ib_reg_wr wr = { .wr = { .opcode = IB_WR_REG_MR },
-				.access = access };
+	struct ib_reg_wr wr = { .wr = { .opcode = IB_WR_REG_MR }, .access = access };
 	int n;
 
 	if (!end->mr)
@@ -37,8 +35,7 @@ static int reg(struct kt_pair *pair, struct kt_end *end, int pages, int access)
 }
 
 /* RDMA between the registered memories. Return: the status or -errno. */
-static int rdma(struct kt_pair *pair, enum ib_wr_opcode opcode, u32 rkey,
-		int pages)
+static int rdma(struct kt_pair *pair, enum ib_wr_opcode opcode, u32 rkey, int pages)
 {
 	struct kt_end *local = &pair->end[0], *remote = &pair->end[1];
 	struct ib_sge sge = {
@@ -68,14 +65,11 @@ static int write_and_read(struct kt_pair *pair, int pages)
 		err = reg(pair, remote, pages, REMOTE);
 	if (err)
 		return err;
-	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, pages) ==
-		 IB_WC_SUCCESS);
+	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, pages) == IB_WC_SUCCESS);
 	KT_CHECK(!memcmp(local->mem.va, remote->mem.va, bytes));
-	KT_CHECK(bytes == KT_BYTES ||
-		 !memchr_inv(remote->mem.va + bytes, 0, KT_BYTES - bytes));
+	KT_CHECK(bytes == KT_BYTES || !memchr_inv(remote->mem.va + bytes, 0, KT_BYTES - bytes));
 	get_random_bytes(remote->mem.va, bytes);
-	KT_CHECK(rdma(pair, IB_WR_RDMA_READ, remote->mr->rkey, pages) ==
-		 IB_WC_SUCCESS);
+	KT_CHECK(rdma(pair, IB_WR_RDMA_READ, remote->mr->rkey, pages) == IB_WC_SUCCESS);
 	KT_CHECK(!memcmp(local->mem.va, remote->mem.va, bytes));
 	return 0;
 }
@@ -95,10 +89,8 @@ int kt_reg_too_long(struct kt_pair *pair)
 {
 	u32 max = pair->dev->ibdev->attrs.max_fast_reg_page_list_len;
 
-	KT_CHECK(ib_alloc_mr(pair->dev->pd, IB_MR_TYPE_MEM_REG, max + 1) ==
-		 ERR_PTR(-EINVAL));
-	KT_CHECK(ib_alloc_mr(pair->dev->pd, IB_MR_TYPE_MEM_REG, 0) ==
-		 ERR_PTR(-EINVAL));
+	KT_CHECK(ib_alloc_mr(pair->dev->pd, IB_MR_TYPE_MEM_REG, max + 1) == ERR_PTR(-EINVAL));
+	KT_CHECK(ib_alloc_mr(pair->dev->pd, IB_MR_TYPE_MEM_REG, 0) == ERR_PTR(-EINVAL));
 	return 0;
 }
 
@@ -111,8 +103,7 @@ static int both_reg(struct kt_pair *pair)
 
 static int invalidate(struct kt_pair *pair, struct kt_end *end)
 {
-	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV,
-				 .ex.invalidate_rkey = end->mr->rkey };
+	struct ib_send_wr wr = { .opcode = IB_WR_LOCAL_INV, .ex.invalidate_rkey = end->mr->rkey };
 
 	return kt_run(pair, end, &wr);
 }
@@ -124,11 +115,9 @@ int kt_local_inv(struct kt_pair *pair)
 
 	if (err)
 		return err;
-	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) ==
-		 IB_WC_SUCCESS);
+	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) == IB_WC_SUCCESS);
 	KT_CHECK(invalidate(pair, remote) == IB_WC_SUCCESS);
-	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) ==
-		 IB_WC_REM_ACCESS_ERR);
+	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) == IB_WC_REM_ACCESS_ERR);
 	return 0;
 }
 
@@ -147,8 +136,7 @@ int kt_reg_again(struct kt_pair *pair)
 	if (err)
 		return err;
 	KT_CHECK(remote->mr->rkey != old);
-	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 2) ==
-		 IB_WC_SUCCESS);
+	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 2) == IB_WC_SUCCESS);
 	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, old, 2) == IB_WC_REM_ACCESS_ERR);
 	return 0;
 }
@@ -158,9 +146,7 @@ int kt_send_with_inv(struct kt_pair *pair)
 {
 	struct kt_end *remote = &pair->end[1];
 	struct ib_sge sge = kt_sge(pair, &pair->end[0], 0);
-	struct ib_send_wr wr = { .opcode = IB_WR_SEND_WITH_INV,
-				 .sg_list = &sge,
-				 .num_sge = 1 };
+	struct ib_send_wr wr = { .opcode = IB_WR_SEND_WITH_INV, .sg_list = &sge, .num_sge = 1 };
 	struct kt_wr *recv = &pair->recv[0];
 	int err = both_reg(pair);
 
@@ -173,7 +159,6 @@ int kt_send_with_inv(struct kt_pair *pair)
 	KT_CHECK(recv->wc.status == IB_WC_SUCCESS);
 	KT_CHECK(recv->wc.wc_flags & IB_WC_WITH_INVALIDATE);
 	KT_CHECK(recv->wc.ex.invalidate_rkey == remote->mr->rkey);
-	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) ==
-		 IB_WC_REM_ACCESS_ERR);
+	KT_CHECK(rdma(pair, IB_WR_RDMA_WRITE, remote->mr->rkey, 4) == IB_WC_REM_ACCESS_ERR);
 	return 0;
 }

@@ -41,8 +41,8 @@ int kt_srq_order(struct kt_pair *pair)
 			err = send_to(pair, i, &pair->recv[i]);
 		if (err)
 			return err;
-		KT_CHECK(!memcmp(kt_small(&pair->end[0], 0),
-				 kt_small(&pair->end[1], 0), KT_WRS * KT_SLOT));
+		KT_CHECK(!memcmp(kt_small(&pair->end[0], 0), kt_small(&pair->end[1], 0),
+				 KT_WRS * KT_SLOT));
 	}
 	return 0;
 }

@@ -19,8 +19,8 @@ void test_ring(struct job *job)
 			int got;
 
 			pattern_fill(out, len, job->rank, to, round);
-			MPI_Sendrecv(out, len, MPI_BYTE, to, round, in, MPI_TEST_MOST, MPI_BYTE, from, round,
-				     MPI_COMM_WORLD, &status);
+			MPI_Sendrecv(out, len, MPI_BYTE, to, round, in, MPI_TEST_MOST, MPI_BYTE,
+				     from, round, MPI_COMM_WORLD, &status);
 			MPI_Get_count(&status, MPI_BYTE, &got);
 			if ((size_t)got != len)
 				wrong(job, "%d bytes came from %d, not %zu", got, from, len);

@@ -26,7 +26,8 @@ static size_t length(const struct job *job, size_t i)
 static void put_to_all(struct job *job, const char *out, size_t len, MPI_Win win)
 {
 	for (int to = 0; to < job->ranks; to++) {
-		MPI_Put(out + slot(job, to), len, MPI_BYTE, to, slot(job, job->rank), len, MPI_BYTE, win);
+		MPI_Put(out + slot(job, to), len, MPI_BYTE, to, slot(job, job->rank), len, MPI_BYTE,
+			win);
 		count_sent(job, to, len);
 	}
 }
@@ -88,7 +89,8 @@ void test_accumulate(struct job *job)
 	int64_t factors = (int64_t)job->ranks * (job->ranks + 1) / 2;
 	MPI_Win win;
 
-	MPI_Win_allocate(COUNTERS * sizeof(*mem), sizeof(*mem), MPI_INFO_NULL, MPI_COMM_WORLD, &mem, &win);
+	MPI_Win_allocate(COUNTERS * sizeof(*mem), sizeof(*mem), MPI_INFO_NULL, MPI_COMM_WORLD, &mem,
+			 &win);
 	memset(mem, 0, COUNTERS * sizeof(*mem));
 	for (int64_t i = 0; i < COUNTERS; i++)
 		mine[i] = i * (job->rank + 1);
@@ -97,7 +99,8 @@ void test_accumulate(struct job *job)
 	for (int i = 0; i < TIMES * job->ranks; i++) {
 		int to = (job->rank + i) % job->ranks;
 
-		MPI_Accumulate(mine, COUNTERS, MPI_INT64_T, to, 0, COUNTERS, MPI_INT64_T, MPI_SUM, win);
+		MPI_Accumulate(mine, COUNTERS, MPI_INT64_T, to, 0, COUNTERS, MPI_INT64_T, MPI_SUM,
+			       win);
 		count_sent(job, to, COUNTERS * sizeof(*mine));
 	}
 	MPI_Win_unlock_all(win);

@@ -8,8 +8,9 @@
 
 /* Around the limits of eager messages, of openib's queues, and of pages. */
 const struct size sizes[] = {
-	{ 0, 4 }, { 1, 40 }, { 7, 4 }, { 64, 40 }, { 127, 4 }, { 129, 4 }, { 1000, 40 }, { 2049, 4 },
-	{ 4096, 4 }, { 12287, 2 }, { 12289, 2 }, { 65537, 2 }, { 1048577, 1 }, { MPI_TEST_MOST, 1 },
+	{ 0, 4 },     { 1, 40 },    { 7, 4 },	    { 64, 40 },		  { 127, 4 },
+	{ 129, 4 },   { 1000, 40 }, { 2049, 4 },    { 4096, 4 },	  { 12287, 2 },
+	{ 12289, 2 }, { 65537, 2 }, { 1048577, 1 }, { MPI_TEST_MOST, 1 },
 };
 const size_t sizes_num = sizeof(sizes) / sizeof(sizes[0]);
 
@@ -68,7 +69,8 @@ void pattern_fill(void *buf, size_t len, int from, int to, uint64_t when)
 	memcpy((char *)buf + at, &word, len - at);
 }
 
-void pattern_check(const struct job *job, const void *buf, size_t len, int from, int to, uint64_t when)
+void pattern_check(const struct job *job, const void *buf, size_t len, int from, int to,
+		   uint64_t when)
 {
 	unsigned char *expected = must_alloc(job, len);
 	const unsigned char *seen = buf;
@@ -78,8 +80,8 @@ void pattern_check(const struct job *job, const void *buf, size_t len, int from,
 	if (memcmp(expected, seen, len)) {
 		while (expected[at] == seen[at])
 			at++;
-		wrong(job, "%zu bytes from %d to %d: byte %zu is %02x, not %02x",
-		      len, from, to, at, seen[at], expected[at]);
+		wrong(job, "%zu bytes from %d to %d: byte %zu is %02x, not %02x", len, from, to, at,
+		      seen[at], expected[at]);
 	}
 	free(expected);
 }

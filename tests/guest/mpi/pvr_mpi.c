@@ -74,7 +74,8 @@ int main(int argc, char **argv)
 		run(&job, &tests[i]);
 	MPI_Reduce(&job.between_nodes, &total, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 	if (job.rank == 0)
-		printf("%d ranks on %d nodes, between nodes: %lu bytes\n", job.ranks, job.nodes, total);
+		printf("%d ranks on %d nodes, between nodes: %lu bytes\n", job.ranks, job.nodes,
+		       total);
 	free(job.node_of);
 	MPI_Finalize();
 	return 0;

@@ -13,9 +13,9 @@
 struct job {
 	int rank, ranks;
 	int nodes;
-	int *node_of;		/* rank -> a number of its node */
-	int first_of_node;	/* is this the node's least rank? */
-	uint64_t between_nodes;	/* bytes that must have left this rank's node because of it: a lower bound */
+	int *node_of; /* rank -> a number of its node */
+	int first_of_node; /* is this the node's least rank? */
+	uint64_t between_nodes; /* bytes that must have left this rank's node because of it: a lower bound */
 };
 
 struct test {
@@ -35,10 +35,12 @@ extern const size_t sizes_num;
 /* Bytes that depend on who sends them to whom, and when. */
 void pattern_fill(void *buf, size_t len, int from, int to, uint64_t when);
 /* Ends the job, saying what differs, if they are not those. */
-void pattern_check(const struct job *job, const void *buf, size_t len, int from, int to, uint64_t when);
+void pattern_check(const struct job *job, const void *buf, size_t len, int from, int to,
+		   uint64_t when);
 
 /* Like printf; ends the job. */
-_Noreturn void wrong(const struct job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
+_Noreturn void wrong(const struct job *job, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void *must_alloc(const struct job *job, size_t len);
 /* Notes `len` bytes for rank `to`, if it is on another node. */
 void count_sent(struct job *job, int to, size_t len);

@@ -12,12 +12,9 @@
 #define LOSS_SECONDS 15 /* a peer that is slow has not lost anything */
 
 static const enum ibv_wc_opcode wc_opcodes[KIND_NUM] = {
-	[KIND_SEND] = IBV_WC_SEND,
-	[KIND_SEND_IMM] = IBV_WC_SEND,
-	[KIND_WRITE] = IBV_WC_RDMA_WRITE,
-	[KIND_WRITE_IMM] = IBV_WC_RDMA_WRITE,
-	[KIND_READ] = IBV_WC_RDMA_READ,
-	[KIND_FETCH_ADD] = IBV_WC_FETCH_ADD,
+	[KIND_SEND] = IBV_WC_SEND,	    [KIND_SEND_IMM] = IBV_WC_SEND,
+	[KIND_WRITE] = IBV_WC_RDMA_WRITE,   [KIND_WRITE_IMM] = IBV_WC_RDMA_WRITE,
+	[KIND_READ] = IBV_WC_RDMA_READ,	    [KIND_FETCH_ADD] = IBV_WC_FETCH_ADD,
 	[KIND_CMP_SWAP] = IBV_WC_COMP_SWAP,
 };
 
@@ -145,8 +142,8 @@ static bool all_done(const struct run *run)
 	for (side = 0; side < 2; side++) {
 		const struct end *end = &run->ends[side];
 
-		if (run->here[side] && (end->sends.next < end->sends.num ||
-					end->receives.next < end->receives.num))
+		if (run->here[side] &&
+		    (end->sends.next < end->sends.num || end->receives.next < end->receives.num))
 			return false;
 	}
 	return true;

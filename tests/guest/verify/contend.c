@@ -115,7 +115,10 @@ static void open_agent(struct run *run, struct agent *agent)
 	struct ibv_qp_init_attr attr = {
 		.qp_type = IBV_QPT_RC,
 		.sq_sig_all = 1,
-		.cap = { .max_send_wr = ADDS + 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = ADDS + 1,
+			 .max_recv_wr = 1,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1 },
 	};
 
 	*agent = (struct agent){ .cq = cq_open(run, ADDS + 1) };
@@ -138,7 +141,8 @@ static void close_agent(struct agent *agent)
 static void post_atomic(struct agent *agent, int nth)
 {
 	bool swap = nth == ADDS;
-	struct ibv_sge sge = { .addr = (uintptr_t)&agent->results[nth], .length = 8,
+	struct ibv_sge sge = { .addr = (uintptr_t)&agent->results[nth],
+			       .length = 8,
 			       .lkey = agent->mr->lkey };
 	struct ibv_send_wr *bad, wr = {
 		.sg_list = &sge,

@@ -33,16 +33,17 @@ static void open_ends_of(struct run *run, const struct options *options)
 	run->here[1] = options->both_ends_here || !options->peer;
 	if (options->both_ends_here)
 		return;
-	run->fd = options->peer ? oob_connect(options->peer, options->port, 60) :
-				  oob_accept(options->port);
+	run->fd = options->peer ? oob_connect(options->peer, options->port, 60)
+				: oob_accept(options->port);
 	agree(run, options->peer);
 }
 
 static const struct phase phases[] = {
 	{ .name = "RC", .type = IBV_QPT_RC, .kinds = KINDS_RC | KINDS_ATOMIC },
-	{ .name = "RC at the edges of pages", .type = IBV_QPT_RC, .kinds = KINDS_RC,
-	  .edges = true },
-	{ .name = "RC to itself", .type = IBV_QPT_RC, .kinds = KINDS_RC | KINDS_ATOMIC,
+	{ .name = "RC at the edges of pages", .type = IBV_QPT_RC, .kinds = KINDS_RC, .edges = true },
+	{ .name = "RC to itself",
+	  .type = IBV_QPT_RC,
+	  .kinds = KINDS_RC | KINDS_ATOMIC,
 	  .self = true },
 	{ .name = "UC", .type = IBV_QPT_UC, .kinds = KINDS_UC },
 	{ .name = "UD", .type = IBV_QPT_UD, .kinds = KINDS_UD },

@@ -28,8 +28,8 @@ void open_memory(struct run *run, struct end *end)
 
 	end->size = shape_memory(&run->shape);
 	end->mapped = end->size + skew;
-	end->mapping = mmap(NULL, end->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	end->mapping =
+		mmap(NULL, end->mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	end->expected = malloc(end->size);
 	if (end->mapping == MAP_FAILED || !end->expected)
 		die("no memory for 2 x %zu bytes", end->size);

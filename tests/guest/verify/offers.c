@@ -33,7 +33,10 @@ static bool try_qp(struct run *run, enum ibv_qp_type type, uint32_t inline_max)
 		.send_cq = cq,
 		.recv_cq = cq,
 		.qp_type = type,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+		.cap = { .max_send_wr = 1,
+			 .max_recv_wr = 1,
+			 .max_send_sge = 1,
+			 .max_recv_sge = 1,
 			 .max_inline_data = inline_max },
 	};
 	struct ibv_qp *qp = ibv_create_qp(run->node.pd, &attr);

@@ -41,20 +41,19 @@ static uint64_t number(const char *name, const char *text, uint64_t min, uint64_
 
 enum { OPT_HERE = 256, OPT_ITERATIONS, OPT_BYTES, OPT_DEPTH, OPT_SEED, OPT_CPUS };
 
-static const struct option long_options[] = {
-	{ "both-ends-here", no_argument, NULL, OPT_HERE },
-	{ "iterations", required_argument, NULL, OPT_ITERATIONS },
-	{ "bytes-max", required_argument, NULL, OPT_BYTES },
-	{ "depth", required_argument, NULL, OPT_DEPTH },
-	{ "seed", required_argument, NULL, OPT_SEED },
-	{ "cpus", no_argument, NULL, OPT_CPUS },
-	{ "events", no_argument, NULL, 'e' },
-	{ "device", required_argument, NULL, 'd' },
-	{ "gid-index", required_argument, NULL, 'g' },
-	{ "port", required_argument, NULL, 'p' },
-	{ "help", no_argument, NULL, 'h' },
-	{}
-};
+static const struct option long_options[] = { { "both-ends-here", no_argument, NULL, OPT_HERE },
+					      { "iterations", required_argument, NULL,
+						OPT_ITERATIONS },
+					      { "bytes-max", required_argument, NULL, OPT_BYTES },
+					      { "depth", required_argument, NULL, OPT_DEPTH },
+					      { "seed", required_argument, NULL, OPT_SEED },
+					      { "cpus", no_argument, NULL, OPT_CPUS },
+					      { "events", no_argument, NULL, 'e' },
+					      { "device", required_argument, NULL, 'd' },
+					      { "gid-index", required_argument, NULL, 'g' },
+					      { "port", required_argument, NULL, 'p' },
+					      { "help", no_argument, NULL, 'h' },
+					      {} };
 
 static void set_option(struct options *options, int option, const char *value)
 {
@@ -101,8 +100,11 @@ static void set_option(struct options *options, int option, const char *value)
 struct options parse_options(int argc, char **argv)
 {
 	struct options options = {
-		.params = { .magic = PARAMS_MAGIC, .iterations = 1000, .bytes_max = 65536,
-			    .depth = 16, .seed = (uint64_t)(now() * 1e6) },
+		.params = { .magic = PARAMS_MAGIC,
+			    .iterations = 1000,
+			    .bytes_max = 65536,
+			    .depth = 16,
+			    .seed = (uint64_t)(now() * 1e6) },
 		.port = "18600",
 		.gid_index = -1,
 	};

@@ -87,8 +87,8 @@ static void shape_phase(struct run *run, const struct phase *phase)
 		.depth = run->params.depth,
 		.max_sge = run->params.max_sge,
 		.max_sge_read = run->params.max_sge_read,
-		.kinds = atomics && !offered(run, OFFER_ATOMICS) ? phase->kinds & ~KINDS_ATOMIC :
-								   phase->kinds,
+		.kinds = atomics && !offered(run, OFFER_ATOMICS) ? phase->kinds & ~KINDS_ATOMIC
+								 : phase->kinds,
 		.inline_max = run->params.inline_max,
 		.skew = { rng_below(&rng, PLAN_PAGE), rng_below(&rng, PLAN_PAGE) },
 		.edges = phase->edges,

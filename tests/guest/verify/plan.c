@@ -192,8 +192,8 @@ static void plan_op(struct op *op, struct rng *rng, const struct shape *shape, u
 {
 	op->kind = plan_kind(rng, shape->kinds);
 	op->from = shape->one_way ? 0 : rng_below(rng, 2);
-	op->length = shape->edges ? edge_length(rng, shape->bytes_max) :
-				    random_length(rng, shape->bytes_max);
+	op->length = shape->edges ? edge_length(rng, shape->bytes_max)
+				  : random_length(rng, shape->bytes_max);
 	op->imm = rng_next(rng);
 	op->key = rng_next(rng);
 	op->signaled = rng_below(rng, 4);

@@ -73,7 +73,8 @@ static uint8_t *open_buffers(struct run *run, struct ibv_mr **mr)
 {
 	uint8_t *buffers = aligned_alloc(PLAN_PAGE, BATCH * BUFFER);
 
-	*mr = buffers ? ibv_reg_mr(run->node.pd, buffers, BATCH * BUFFER, IBV_ACCESS_LOCAL_WRITE) : NULL;
+	*mr = buffers ? ibv_reg_mr(run->node.pd, buffers, BATCH * BUFFER, IBV_ACCESS_LOCAL_WRITE)
+		      : NULL;
 	if (!*mr)
 		die("%d buffers for the SRQ:", BATCH);
 	return buffers;
@@ -99,7 +100,8 @@ static void close_srq_end(struct srq_end *end)
 
 	for (i = 0; i < QPS; i++)
 		err |= ibv_destroy_qp(end->qps[i]);
-	err |= ibv_destroy_srq(end->srq) | ibv_destroy_cq(end->send_cq) | ibv_destroy_cq(end->recv_cq);
+	err |= ibv_destroy_srq(end->srq) | ibv_destroy_cq(end->send_cq) |
+	       ibv_destroy_cq(end->recv_cq);
 	err |= ibv_dereg_mr(end->in_mr) | ibv_dereg_mr(end->out_mr);
 	if (err)
 		die("closing an end with an SRQ fails");
@@ -136,7 +138,8 @@ static void send_messages(struct srq_end *end)
 	for (i = 0; i < BATCH; i++) {
 		const struct message *message = &end->sent[i];
 		uint8_t *at = end->out + i * BUFFER;
-		struct ibv_sge sge = { .addr = (uintptr_t)at, .length = message->op.length,
+		struct ibv_sge sge = { .addr = (uintptr_t)at,
+				       .length = message->op.length,
 				       .lkey = end->out_mr->lkey };
 		struct ibv_send_wr wr = {
 			.wr_id = i,
@@ -164,7 +167,8 @@ static struct message *next_message(struct srq_end *end, uint32_t qpn)
 	return NULL;
 }
 
-static void check_buffer(struct run *run, const struct srq_end *end, const struct op *op, int buffer)
+static void check_buffer(struct run *run, const struct srq_end *end, const struct op *op,
+			 int buffer)
 {
 	uint8_t expected[BUFFER];
 
@@ -188,7 +192,8 @@ static void check_arrival(struct run *run, struct srq_end *end, const struct ibv
 		complain(run, "byte_len is %u, expected %u", wc->byte_len, message->op.length);
 	if (op_has_imm(&message->op) &&
 	    (!(wc->wc_flags & IBV_WC_WITH_IMM) || ntohl(wc->imm_data) != message->op.imm))
-		complain(run, "immediate data 0x%x, expected 0x%x", ntohl(wc->imm_data), message->op.imm);
+		complain(run, "immediate data 0x%x, expected 0x%x", ntohl(wc->imm_data),
+			 message->op.imm);
 	check_buffer(run, end, &message->op, wc->wr_id);
 }
 
@@ -246,8 +251,8 @@ void run_srq(struct run *run)
 	      (void *[]){ ends[0].peer, ends[1].peer }, sizeof(ends[0].peer));
 	for (side = 0; side < 2; side++)
 		for (i = 0; run->here[side] && i < QPS; i++)
-			qp_connect(&run->node, ends[side].qps[i], START_PSN(side), &ends[side].peer[i],
-				   run->params.mtu, &run->retries);
+			qp_connect(&run->node, ends[side].qps[i], START_PSN(side),
+				   &ends[side].peer[i], run->params.mtu, &run->retries);
 	for (i = 0; i < (int)rounds; i++)
 		srq_round(run, ends);
 	meet(run);

@@ -51,13 +51,18 @@ static const struct window_case {
 	{ "read to a byte behind", BOTH, DEED_NONE, 0, IBV_WR_RDMA_READ, LAST + 1, REFUSED },
 	{ "read without the right", BOTH, DEED_NONE, IBV_ACCESS_REMOTE_WRITE, IBV_WR_RDMA_READ, 100,
 	  REFUSED },
-	{ "write without the right", BOTH, DEED_NONE, IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_WRITE, 100,
+	{ "write without the right", BOTH, DEED_NONE, IBV_ACCESS_REMOTE_READ, IBV_WR_RDMA_WRITE,
+	  100, REFUSED },
+	{ "write after unbinding", 1 << IBV_MW_TYPE_1, DEED_UNBIND, 0, IBV_WR_RDMA_WRITE, 100,
 	  REFUSED },
-	{ "write after unbinding", 1 << IBV_MW_TYPE_1, DEED_UNBIND, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
-	{ "write after local invalidation", SECOND, DEED_LOCAL_INV, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
-	{ "write after SEND_WITH_INV", SECOND, DEED_REMOTE_INV, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
-	{ "write with the key before rebinding", BOTH, DEED_REBIND, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
-	{ "write after rebinding", BOTH, DEED_REBIND_NEW_KEY, 0, IBV_WR_RDMA_WRITE, 100, IBV_WC_SUCCESS },
+	{ "write after local invalidation", SECOND, DEED_LOCAL_INV, 0, IBV_WR_RDMA_WRITE, 100,
+	  REFUSED },
+	{ "write after SEND_WITH_INV", SECOND, DEED_REMOTE_INV, 0, IBV_WR_RDMA_WRITE, 100,
+	  REFUSED },
+	{ "write with the key before rebinding", BOTH, DEED_REBIND, 0, IBV_WR_RDMA_WRITE, 100,
+	  REFUSED },
+	{ "write after rebinding", BOTH, DEED_REBIND_NEW_KEY, 0, IBV_WR_RDMA_WRITE, 100,
+	  IBV_WC_SUCCESS },
 	{ "write after deallocation", BOTH, DEED_DEALLOC, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
 	{ "write through another QP", SECOND, DEED_OTHER_QP, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
 };
@@ -268,7 +273,8 @@ static void check_invalidated(struct run *run, struct window_end *end)
 
 static void send_with_inv(struct run *run, struct window_end *end)
 {
-	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = end->peer.rkey };
+	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV,
+				  .invalidate_rkey = end->peer.rkey };
 
 	post(end, end->qp, &wr);
 	complete(run, end, "SEND_WITH_INV", IBV_WC_SUCCESS);
@@ -276,7 +282,8 @@ static void send_with_inv(struct run *run, struct window_end *end)
 
 static void use_window(struct run *run, struct window_end *end, const struct window_case *c)
 {
-	struct ibv_sge sge = { .addr = (uintptr_t)end->memory, .length = ACCESS_BYTES,
+	struct ibv_sge sge = { .addr = (uintptr_t)end->memory,
+			       .length = ACCESS_BYTES,
 			       .lkey = end->mr->lkey };
 	struct ibv_send_wr wr = {
 		.opcode = c->opcode,
@@ -358,7 +365,8 @@ static void run_case(struct run *run, enum ibv_mw_type type, const struct window
 /* Type 2A windows may be used through all QPs of a PD. */
 static bool applies(const struct run *run, enum ibv_mw_type type, const struct window_case *c)
 {
-	if (c->deed == DEED_OTHER_QP && !(run->node.dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B))
+	if (c->deed == DEED_OTHER_QP &&
+	    !(run->node.dev.device_cap_flags & IBV_DEVICE_MEM_WINDOW_TYPE_2B))
 		return false;
 	return c->types & 1 << type;
 }

@@ -140,7 +140,8 @@ static uint64_t random_address(const uint64_t *pages)
 static void fill(uint8_t *memory, const uint64_t *pages)
 {
 	for (unsigned int i = 0; i < PAGES * PAGE / 8; i++) {
-		uint64_t value = next() % 3 ? random_address(pages) : next() % 1024 | (next() % 64) << 32;
+		uint64_t value = next() % 3 ? random_address(pages)
+					    : next() % 1024 | (next() % 64) << 32;
 
 		((volatile uint64_t *)memory)[i] = value;
 	}

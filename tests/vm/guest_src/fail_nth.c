@@ -19,8 +19,7 @@ static int open_or_exit(const char *path, int flags)
 	int fd = open(path, flags);
 
 	if (fd < 0) {
-		fprintf(stderr, "fail_nth: cannot open %s: %s\n", path,
-			strerror(errno));
+		fprintf(stderr, "fail_nth: cannot open %s: %s\n", path, strerror(errno));
 		exit(2);
 	}
 	return fd;
@@ -77,7 +76,7 @@ int main(int argc, char **argv)
 			break;
 		failed++;
 	}
-	printf("%d of some %d allocations failed, %d times the module was refused\n",
-	       failed, nth, refused);
+	printf("%d of some %d allocations failed, %d times the module was refused\n", failed, nth,
+	       refused);
 	return nth >= MAX_ALLOCATIONS || !failed;
 }
