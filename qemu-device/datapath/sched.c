@@ -235,7 +235,7 @@ static enum pvr_turn visit(struct pvr_worker *worker, struct pvr_adapter *adapte
 	if (result == PVR_TURN_BLOCKED)
 		note_blocked(worker, qp);
 	if (adapter->job.mr) {
-		pvr_cmd_step(adapter);
+		adapter->job.step(adapter);
 		worker->stepped = true;
 	}
 	TAILQ_REMOVE(&worker->active, adapter, busy);

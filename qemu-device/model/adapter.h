@@ -146,6 +146,7 @@ struct pvr_ud_orphans {
 /* A command that is not done yet: so far only CREATE_MR takes that long. */
 struct pvr_job {
 	struct pvr_mr *mr; /* to be; NULL: there is no job. Read without the lock, too */
+	void (*step)(struct pvr_adapter *adapter); /* one bounded step; ends the job when done */
 	struct pvr_walk walk;
 	union pvr_cmd_req req;
 };
@@ -325,8 +326,6 @@ void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value);
  * finish first. Registers, RAM and state may then be looked at as if it had never waited.
  */
 void pvr_cmd_run(struct pvr_adapter *adapter);
-/* Return: whether there is another step. */
-bool pvr_cmd_step(struct pvr_adapter *adapter);
 void pvr_cmd_finish(struct pvr_adapter *adapter);
 /* The driver is forgotten, and with it what it asked for. */
 void pvr_cmd_cancel(struct pvr_adapter *adapter);

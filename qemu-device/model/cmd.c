@@ -110,6 +110,16 @@ static void refuse(struct pvr_adapter *adapter, int err)
 	adapter->stats.commands_failed++;
 }
 
+/* adapter->job.step */
+static void step(struct pvr_adapter *adapter)
+{
+	union pvr_cmd_resp resp = { 0 };
+	int err = pvr_mr_create_step(adapter, &resp);
+
+	if (err != -EINPROGRESS)
+		complete(adapter, &adapter->job.req, &resp, -err);
+}
+
 static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 {
 	const struct cmd_ops *ops = cmd_lookup(adapter, req->hdr.cmd);
@@ -125,10 +135,12 @@ static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
 		return;
 	}
 	err = ops->run(adapter, req, &resp);
-	if (err == -EINPROGRESS)
+	if (err == -EINPROGRESS) {
+		adapter->job.step = step;
 		pvr_worker_queue(adapter);
-	else
+	} else {
 		complete(adapter, req, &resp, -err);
+	}
 }
 
 void pvr_cmd_run(struct pvr_adapter *adapter)
@@ -149,24 +161,10 @@ void pvr_cmd_run(struct pvr_adapter *adapter)
 	run(adapter, &req);
 }
 
-bool pvr_cmd_step(struct pvr_adapter *adapter)
-{
-	union pvr_cmd_resp resp = { 0 };
-	int err;
-
-	if (!adapter->job.mr)
-		return false;
-	err = pvr_mr_create_step(adapter, &resp);
-	if (err == -EINPROGRESS)
-		return true;
-	complete(adapter, &adapter->job.req, &resp, -err);
-	return false;
-}
-
 void pvr_cmd_finish(struct pvr_adapter *adapter)
 {
-	while (pvr_cmd_step(adapter))
-		;
+	while (adapter->job.mr)
+		adapter->job.step(adapter);
 }
 
 void pvr_cmd_cancel(struct pvr_adapter *adapter)
