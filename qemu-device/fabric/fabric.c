@@ -223,7 +223,6 @@ static void announce(const struct pvr_adapter *adapter, const uint8_t gid[16], b
 		     present);
 }
 
-/* @loser: who has lost it, or NULL. */
 static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser)
 {
 	struct pvr_gid_node *node = gid_find(adapter->fabric, gid);
@@ -251,17 +250,14 @@ static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_a
 	return 0;
 }
 
-int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16])
+int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser)
 {
 	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
-	struct pvr_adapter *loser;
 	int err;
 
 	pvr_lock(lock);
-	err = bind(adapter, gid, &loser);
+	err = bind(adapter, gid, loser);
 	pvr_unlock(lock);
-	if (loser)
-		pvr_worker_look(loser->worker);
 	return err;
 }
 
@@ -327,7 +323,7 @@ bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life)
 	return other;
 }
 
-/* Return: whether somebody has to be told; the lock is held. */
+/* Return: whether an adapter of the fabric has lost a peer; the lock is held. */
 static bool begin_life(struct pvr_adapter *adapter)
 {
 	bool was_known = adapter->is_life_known;
@@ -343,17 +339,15 @@ static bool begin_life(struct pvr_adapter *adapter)
 	return true;
 }
 
-void pvr_fabric_end_life(struct pvr_adapter *adapter)
+bool pvr_fabric_end_life(struct pvr_adapter *adapter)
 {
-	struct pvr_engine *engine = adapter->engine;
-	unsigned int i;
-	bool tell;
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	bool lost;
 
-	pvr_lock(&engine->fabrics.lock);
-	tell = begin_life(adapter);
-	pvr_unlock(&engine->fabrics.lock);
-	for (i = 0; tell && i < engine->num_workers; i++)
-		pvr_worker_look(&engine->workers[i]);
+	pvr_lock(lock);
+	lost = begin_life(adapter);
+	pvr_unlock(lock);
+	return lost;
 }
 
 struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,

@@ -78,12 +78,14 @@ void pvr_fabric_leave(struct pvr_adapter *adapter);
 
 /**
  * pvr_fabric_bind() - make a GID the adapter's
+ * @loser: the adapter that has lost the GID to this one, or NULL; also set on failure. The
+ *	   caller has that adapter's worker call pvr_gid_forget_lost() for it
  *
  * Return: 0, -EADDRINUSE (bound by another adapter), -EPERM (made from the MAC of
  * another adapter) or -ENOMEM. One adapter may bind a GID several times. A GID that is
  * made from the adapter's own MAC is its own, also if another one has bound it before.
  */
-int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16]);
+int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser);
 void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16]);
 
 /*
@@ -100,7 +102,8 @@ bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16]);
 uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16]);
 /* Some adapter of the fabric still has that life. */
 bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life);
-void pvr_fabric_end_life(struct pvr_adapter *adapter);
+/* Return: whether adapters of the fabric have lost a peer; then each worker looks after its own. */
+bool pvr_fabric_end_life(struct pvr_adapter *adapter);
 
 /* Where a GID is in the fabric's tables. */
 unsigned int pvr_fabric_bucket(const uint8_t gid[16]);

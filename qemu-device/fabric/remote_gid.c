@@ -88,11 +88,10 @@ struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const 
 	return remote;
 }
 
-enum pvr_where pvr_remote_gid_check(struct pvr_remote *remote, const char *fabric,
-				    const uint8_t gid[16], uint8_t gid_type)
+enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
+				    const char *fabric, const uint8_t gid[16], uint8_t gid_type)
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
-	struct pvr_engine *engine = pvr_remote_engine(remote);
 	enum pvr_where where = PVR_WHERE_NOWHERE;
 	struct pvr_gid_place place;
 	bool ask = false;
@@ -192,10 +191,10 @@ int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint
 	return err;
 }
 
-void pvr_remote_gid_gone(struct pvr_remote *remote, const char *fabric, const uint8_t gid[16])
+void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, const char *fabric,
+			 const uint8_t gid[16])
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, 0);
-	struct pvr_engine *engine = pvr_remote_engine(remote);
 	const struct pvr_net *net = &engine->net;
 	struct pvr_gid_book *book;
 	bool changed = false;

@@ -26,11 +26,12 @@ enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uin
  * May @remote speak for @gid? PVR_WHERE_REMOTE: yes; PVR_WHERE_UNKNOWN: not known yet, the
  * embedder has been asked; else no. A GID of a local adapter is never a remote's.
  */
-enum pvr_where pvr_remote_gid_check(struct pvr_remote *remote, const char *fabric,
-				    const uint8_t gid[16], uint8_t gid_type);
+enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
+				    const char *fabric, const uint8_t gid[16], uint8_t gid_type);
 
 /* @remote has answered that no adapter there has @gid: the embedder gets to know. */
-void pvr_remote_gid_gone(struct pvr_remote *remote, const char *fabric, const uint8_t gid[16]);
+void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, const char *fabric,
+			 const uint8_t gid[16]);
 
 /* Those with members of a multicast group; no more than the copies that a datagram may make. */
 struct pvr_remote_group {

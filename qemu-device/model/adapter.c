@@ -218,7 +218,8 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	pvr_uc_destroy_all(adapter);
 	pvr_async_reset(adapter);
 	pvr_gid_unbind_all(adapter);
-	pvr_fabric_end_life(adapter);
+	if (pvr_fabric_end_life(adapter))
+		pvr_workers_look(adapter->engine);
 	pvr_timer_cancel(&adapter->timers, &adapter->peers);
 	pvr_ud_orphans_drop(adapter);
 	pvr_events_detach(adapter);

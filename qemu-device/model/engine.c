@@ -6,6 +6,7 @@
 #include "datapath/quiet.h"
 #include "datapath/sched.h"
 #include "model/adapter.h"
+#include "model/peers.h"
 #include "pipe.h"
 
 static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)
@@ -79,12 +80,32 @@ static void raise_interrupts(struct pvr_worker *worker)
 	}
 }
 
+/* Of GIDs that other adapters have got, and of peers whose guests are gone. */
+static void look_after_losses(struct pvr_worker *worker)
+{
+	struct pvr_adapter *adapter;
+
+	worker->has_losses = false;
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
+		if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED) &&
+		    !__atomic_load_n(&adapter->has_lost_peers, __ATOMIC_RELAXED))
+			continue;
+		pvr_adapter_lock(adapter);
+		pvr_gid_forget_lost(adapter);
+		pvr_peers_look_later(adapter);
+		pvr_adapter_leave(adapter, worker);
+	}
+}
+
 bool pvr_engine_run(struct pvr_engine *engine, unsigned int index)
 {
 	struct pvr_worker *worker = &engine->workers[index];
 
 	pvr_worker_begin(worker);
 	pvr_sched_run(worker);
+	if (worker->has_losses)
+		look_after_losses(worker);
 	raise_interrupts(worker);
 	return pvr_worker_has_work(worker);
 }

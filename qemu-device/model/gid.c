@@ -66,6 +66,7 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	const struct pvr_cmd_create_bind *cmd = &req->create_bind;
 	char name[INET6_ADDRSTRLEN];
 	struct pvr_gid_entry *entry;
+	struct pvr_adapter *loser;
 	int err;
 
 	if (cmd->index >= PVR_GID_TABLE_LEN || !gid_usable(cmd->new_gid) ||
@@ -75,7 +76,9 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 	entry = &adapter->gids[cmd->index];
 	if (entry->bound)
 		return memcmp(entry->gid, cmd->new_gid, sizeof(entry->gid)) ? -EBUSY : 0;
-	err = pvr_fabric_bind(adapter, cmd->new_gid);
+	err = pvr_fabric_bind(adapter, cmd->new_gid, &loser);
+	if (loser)
+		pvr_worker_look(loser->worker);
 	if (err) {
 		pvr_log_guest(adapter, "gid %u: %s refused: %s", cmd->index,
 			      gid_name(cmd->new_gid, name),

@@ -3,7 +3,6 @@
 #include "model/worker.h"
 
 #include "model/adapter.h"
-#include "model/peers.h"
 
 #define TIMERS_PER_RUN 64 /* of each adapter */
 
@@ -84,6 +83,14 @@ void pvr_worker_look(struct pvr_worker *worker)
 }
 
 /* A later one need not be told: then the worker looks too early, and finds it. */
+void pvr_workers_look(struct pvr_engine *engine)
+{
+	unsigned int i;
+
+	for (i = 0; i < engine->num_workers; i++)
+		pvr_worker_look(&engine->workers[i]);
+}
+
 void pvr_worker_set_deadline(struct pvr_adapter *adapter)
 {
 	struct pvr_worker *worker = adapter->worker;
@@ -143,35 +150,15 @@ static void run_timers(struct pvr_worker *worker)
 	pvr_unlock(&worker->lock);
 }
 
-static void look_after_losses(struct pvr_worker *worker)
-{
-	struct pvr_adapter *adapter;
-
-	LIST_FOREACH(adapter, &worker->adapters, of_worker)
-	{
-		if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED) &&
-		    !__atomic_load_n(&adapter->has_lost_peers, __ATOMIC_RELAXED))
-			continue;
-		pvr_adapter_lock(adapter);
-		pvr_gid_forget_lost(adapter);
-		pvr_peers_look_later(adapter);
-		pvr_adapter_leave(adapter, worker);
-	}
-}
-
 void pvr_worker_take_in(struct pvr_worker *worker)
 {
-	bool look;
-
 	pvr_lock(&worker->lock);
 	take_in(worker);
-	look = worker->look;
+	worker->has_losses |= worker->look;
 	worker->look = false;
 	__atomic_store_n(&worker->news, false, __ATOMIC_RELAXED);
 	__atomic_store_n(&worker->idle, false, __ATOMIC_RELAXED);
 	pvr_unlock(&worker->lock);
-	if (look)
-		look_after_losses(worker);
 }
 
 void pvr_worker_begin(struct pvr_worker *worker)

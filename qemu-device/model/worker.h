@@ -45,6 +45,7 @@ struct pvr_worker {
 	/* Adapters of this worker with vectors to raise at the end of this run. */
 	SLIST_HEAD(, pvr_adapter) interrupting;
 	struct pvr_blocked blocked; /* in this run, the first */
+	bool has_losses; /* adapters have lost GIDs or peers: pvr_engine_run() looks after them */
 	bool stepped; /* in this run: a long command went on */
 	bool polls; /* between pvr_engine_poll() and pvr_engine_rest(); read by others */
 	struct pvr_worker_stats stats; /* read by others */
@@ -71,6 +72,8 @@ void pvr_worker_remove(struct pvr_adapter *adapter);
 void pvr_worker_queue(struct pvr_adapter *adapter);
 /* An adapter of the worker has lost a GID or peers. Takes no adapter's lock. */
 void pvr_worker_look(struct pvr_worker *worker);
+/* The same of all workers. */
+void pvr_workers_look(struct pvr_engine *engine);
 /* The adapter's first timer has changed; its lock is held. */
 void pvr_worker_set_deadline(struct pvr_adapter *adapter);
 

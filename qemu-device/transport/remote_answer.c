@@ -325,8 +325,8 @@ static void absent(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, 
 	if (!current || !is_first(sq, le32toh(frame->psn)))
 		return;
 	if (frame->verdict == PVR_WIRE_GONE)
-		pvr_remote_gid_gone(sq->route.remote, qp->adapter->fabric->name,
-				    qp->attr.ah_attr.dgid);
+		pvr_remote_gid_gone(qp->adapter->engine, sq->route.remote,
+				    qp->adapter->fabric->name, qp->attr.ah_attr.dgid);
 	nobody(sq);
 }
 

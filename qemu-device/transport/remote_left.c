@@ -100,7 +100,8 @@ void pvr_remote_left(struct pvr_in *in, const char *fabric, const struct pvr_fra
 	enum pvr_where where;
 	struct pvr_qp *qp;
 
-	where = pvr_remote_gid_check(remote, fabric, frame->sgid, frame->gid_type);
+	where = pvr_remote_gid_check(pvr_remote_engine(remote), remote, fabric, frame->sgid,
+				     frame->gid_type);
 	adapter =
 		pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid, frame->gid_type);
 	if (!adapter)

@@ -575,7 +575,8 @@ enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
 	struct pvr_adapter *adapter;
 	enum pvr_where where;
 
-	where = pvr_remote_gid_check(remote, fabric, frame->sgid, frame->gid_type);
+	where = pvr_remote_gid_check(pvr_remote_engine(remote), remote, fabric, frame->sgid,
+				     frame->gid_type);
 	if (where == PVR_WHERE_UNKNOWN && pvr_in_may_stall(in))
 		return PVR_HANDLED_STALLED;
 	adapter =

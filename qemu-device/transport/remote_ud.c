@@ -189,7 +189,8 @@ enum pvr_handled pvr_remote_datagram(struct pvr_in *in, const char *fabric,
 		.payload = payload,
 	};
 
-	switch (pvr_remote_gid_check(remote, fabric, frame->sgid, frame->gid_type)) {
+	switch (pvr_remote_gid_check(arrival.engine, remote, fabric, frame->sgid,
+				     frame->gid_type)) {
 	case PVR_WHERE_REMOTE:
 		break;
 	case PVR_WHERE_UNKNOWN:

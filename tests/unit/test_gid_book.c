@@ -211,21 +211,29 @@ static void test_remote_may_speak_for_its_own_gids_only(void **state)
 
 	fg_gid_from_mac(mine, env->g[0]->config.mac);
 	fg_gid_from_mac(its, env->g[1]->config.mac);
-	assert_int_equal(pvr_remote_gid_check(remote, "default", its, v2), PVR_WHERE_REMOTE);
-	assert_int_equal(pvr_remote_gid_check(remote, "default", its, v1), PVR_WHERE_NOWHERE);
-	assert_int_equal(pvr_remote_gid_check(remote, "default", mine, v2), PVR_WHERE_NOWHERE);
-	assert_int_equal(pvr_remote_gid_check(remote, "default", group, v2), PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v2),
+			 PVR_WHERE_REMOTE);
+	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v1),
+			 PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", mine, v2),
+			 PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", group, v2),
+			 PVR_WHERE_NOWHERE);
 	/* A fabric that nobody here is in is none that anybody is asked about. */
-	assert_int_equal(pvr_remote_gid_check(remote, "tenant2", its, v2), PVR_WHERE_NOWHERE);
-	assert_int_equal(pvr_remote_gid_check(other, "default", its, v2), PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "tenant2", its, v2),
+			 PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(env->host->engine, other, "default", its, v2),
+			 PVR_WHERE_NOWHERE);
 	its[15] ^= 1;
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 0);
-	assert_int_equal(pvr_remote_gid_check(remote, "default", its, v2), PVR_WHERE_UNKNOWN);
+	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v2),
+			 PVR_WHERE_UNKNOWN);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 1);
 	/* A local one goes first, whatever the directory says. */
 	expect_ok(pvr_engine_set_gid(env->host->engine, "default", mine, v2, PVR_WHERE_REMOTE,
 				     remote));
-	assert_int_equal(pvr_remote_gid_check(remote, "default", mine, v2), PVR_WHERE_NOWHERE);
+	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", mine, v2),
+			 PVR_WHERE_NOWHERE);
 }
 
 static void test_gid_that_is_gone_is_looked_for_again(void **state)
@@ -238,11 +246,11 @@ static void test_gid_that_is_gone_is_looked_for_again(void **state)
 
 	fg_gid_from_mac(its, env->g[1]->config.mac);
 	/* Who does not have it cannot say that it is gone. */
-	pvr_remote_gid_gone(other, "default", its);
+	pvr_remote_gid_gone(env->host->engine, other, "default", its);
 	assert_int_equal(fg_wire_moves(env->wire, 0), 0);
 	assert_ptr_equal(pvr_remote_gid_find(env->g[0]->adapter, its), remote);
 	fg_wire_directory(env->wire, false);
-	pvr_remote_gid_gone(remote, "default", its);
+	pvr_remote_gid_gone(env->host->engine, remote, "default", its);
 	assert_int_equal(fg_wire_moves(env->wire, 0), 1);
 	assert_true(env->g[0]->adapter->fabric->topology > topology);
 	assert_null(pvr_remote_gid_find(env->g[0]->adapter, its));
