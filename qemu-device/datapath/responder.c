@@ -20,7 +20,6 @@
 
 #include "datapath/receive.h"
 #include "datapath/rnr.h"
-#include "transport/remote_piece.h"
 
 /* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
@@ -40,7 +39,7 @@ static struct pvr_answer nak(enum pvrdma_wc_status status)
 }
 
 /* A parameter of what is also done for requests of other adapters of this host. */
-#define LOCAL ((struct pvr_remote_piece *)NULL)
+#define LOCAL ((struct pvr_inbound *)NULL)
 
 /* Of an unreliable message: what comes of it behind this is not the next piece any more. */
 static struct pvr_answer drop(void)
@@ -49,11 +48,11 @@ static struct pvr_answer drop(void)
 }
 
 /* Requesters of other hosts are not told of the next receive: they just try again. */
-static struct pvr_answer rnr(struct pvr_qp *to, const struct pvr_remote_piece *remote)
+static struct pvr_answer rnr(struct pvr_qp *to, const struct pvr_inbound *in)
 {
 	if (to->type == PVR_QPT_UC)
 		return drop();
-	if (!remote && !pvr_rnr_is_looked_for(to))
+	if (!in && !pvr_rnr_is_looked_for(to))
 		pvr_qp_set_peer_waits(to, true);
 	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
 	return (struct pvr_answer){
@@ -89,11 +88,11 @@ static struct pvr_answer refuse_access(struct pvr_qp *to)
  * later, or not at all.
  */
 static pvr_always_inline int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe,
-				      const struct pvr_remote_piece *remote)
+				      const struct pvr_inbound *in)
 {
 	int err = pvr_recv_get(to, wqe);
 
-	if (err != -ENOENT || !to->quiet_shm || to->type != PVR_QPT_RC || remote)
+	if (err != -ENOENT || !to->quiet_shm || to->type != PVR_QPT_RC || in)
 		return err;
 	if (pvr_rnr_is_looked_for(to))
 		return err;
@@ -156,17 +155,17 @@ static struct pvr_answer fail_length(struct pvr_qp *to, const struct pvr_request
 
 /* Return: 0, -EFAULT (memory went away), or -EAGAIN (not all of it is there yet). */
 static pvr_always_inline int bring(const struct pvr_request *request, const struct pvr_sg *to,
-				   struct pvr_remote_piece *remote)
+				   struct pvr_inbound *in)
 {
-	if (remote)
-		return pvr_remote_bring(remote, to);
+	if (in)
+		return in->ops->recv_payload(in, to);
 	return pvr_sg_copy(to, request->offset, request->local, request->offset, request->chunk);
 }
 
 static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
 						   const struct pvr_request *request,
 						   const struct pvr_recv_wqe *wqe,
-						   struct pvr_remote_piece *remote)
+						   struct pvr_inbound *in)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
 	struct pvr_sg sg;
@@ -181,7 +180,7 @@ static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
 				 "receive into forbidden memory");
 	if (sg.total < request->length)
 		return fail_length(to, request, wqe);
-	err = bring(request, &sg, remote);
+	err = bring(request, &sg, in);
 	if (err == -EAGAIN)
 		return (struct pvr_answer){ .verdict = PVR_PARTLY };
 	if (err)
@@ -194,7 +193,7 @@ static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
 static pvr_always_inline struct pvr_answer do_send_invalidate(struct pvr_qp *to,
 							      const struct pvr_request *request,
 							      const struct pvr_recv_wqe *wqe,
-							      struct pvr_remote_piece *remote)
+							      struct pvr_inbound *in)
 {
 	uint32_t key = request->wqe->hdr.ex.invalidate_rkey;
 	struct pvr_mr *mr = pvr_mr_find_invalidable(to, key, true);
@@ -202,15 +201,14 @@ static pvr_always_inline struct pvr_answer do_send_invalidate(struct pvr_qp *to,
 
 	if (!mr)
 		return refuse_access(to);
-	answer = do_send(to, request, wqe, remote);
+	answer = do_send(to, request, wqe, in);
 	if (answer.verdict == PVR_ACK && request->last)
 		pvr_mr_invalidate(mr);
 	return answer;
 }
 
-static pvr_always_inline struct pvr_answer do_rdma(struct pvr_qp *to,
-						   const struct pvr_request *request,
-						   struct pvr_remote_piece *remote, bool read)
+static pvr_always_inline struct pvr_answer
+do_rdma(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in, bool read)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
 	uint32_t right = request->op->remote;
@@ -226,14 +224,14 @@ static pvr_always_inline struct pvr_answer do_rdma(struct pvr_qp *to,
 	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
 				request->length, right))
 		return refuse_access(to);
-	if (read && remote)
-		err = pvr_remote_read(remote, &sg);
+	if (read && in)
+		err = in->ops->read_reply(in, &sg);
 	else if (read)
 		err = pvr_sg_copy(request->local, request->offset, &sg, request->offset,
 				  request->chunk);
 	else
-		err = bring(request, &sg, remote);
-	if (remote && err == -EAGAIN)
+		err = bring(request, &sg, in);
+	if (in && err == -EAGAIN)
 		return (struct pvr_answer){ .verdict = PVR_PARTLY };
 	return err ? refuse_access(to) : ack();
 }
@@ -254,7 +252,7 @@ static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr 
 }
 
 static pvr_always_inline struct pvr_answer
-do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remote_piece *remote)
+do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
 	struct pvr_sg sg;
@@ -277,8 +275,8 @@ do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remot
 	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
 		return refuse_access(to);
 	old = apply_atomic(word_shm, hdr);
-	if (remote)
-		pvr_remote_atomic(remote, old);
+	if (in)
+		in->ops->atomic_reply(in, old);
 	else /* Cannot fail: the requester checked its entry in this same turn. */
 		(void)pvr_sg_write(request->local, &old, sizeof(old));
 	return ack();
@@ -322,52 +320,51 @@ static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 }
 
 static pvr_always_inline struct pvr_answer
-with_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remote_piece *remote)
+with_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	struct pvr_recv_wqe wqe;
 	struct pvr_answer answer;
-	int err = get_recv(to, &wqe, remote);
+	int err = get_recv(to, &wqe, in);
 
 	if (err == -ENOENT)
-		return rnr(to, remote);
+		return rnr(to, in);
 	if (err)
 		return nak(PVRDMA_WC_REM_OP_ERR);
 	if (request->op->kind == PVR_OP_WRITE)
-		answer = do_rdma(to, request, remote, false);
+		answer = do_rdma(to, request, in, false);
 	else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
-		answer = do_send_invalidate(to, request, &wqe, remote);
+		answer = do_send_invalidate(to, request, &wqe, in);
 	else
-		answer = do_send(to, request, &wqe, remote);
+		answer = do_send(to, request, &wqe, in);
 	if (answer.verdict == PVR_ACK && advance(to, request))
 		complete_recv(to, request, &wqe, PVRDMA_WC_SUCCESS);
 	return answer;
 }
 
 static pvr_always_inline struct pvr_answer
-without_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remote_piece *remote)
+without_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	struct pvr_answer answer;
 
 	if (request->op->kind == PVR_OP_WRITE)
-		answer = do_rdma(to, request, remote, false);
+		answer = do_rdma(to, request, in, false);
 	else if (request->op->kind == PVR_OP_READ)
-		answer = do_rdma(to, request, remote, true);
+		answer = do_rdma(to, request, in, true);
 	else
-		answer = do_atomic(to, request, remote);
+		answer = do_atomic(to, request, in);
 	if (answer.verdict == PVR_ACK)
 		advance(to, request);
 	return answer;
 }
 
 static pvr_always_inline struct pvr_answer
-execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_remote_piece *remote)
+execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	resynchronise(to, request);
 	if (!in_order(to, request))
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	established(to);
-	return request->op->recv ? with_recv(to, request, remote)
-				 : without_recv(to, request, remote);
+	return request->op->recv ? with_recv(to, request, in) : without_recv(to, request, in);
 }
 
 struct pvr_answer pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request)
@@ -375,12 +372,12 @@ struct pvr_answer pvr_responder_execute(struct pvr_qp *to, const struct pvr_requ
 	return execute(to, request, LOCAL);
 }
 
-struct pvr_answer pvr_responder_execute_remote(struct pvr_qp *to, struct pvr_remote_piece *piece)
+struct pvr_answer pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in)
 {
-	return execute(to, &piece->request, piece);
+	return execute(to, &in->request, in);
 }
 
-struct pvr_answer pvr_responder_read_again(struct pvr_qp *to, struct pvr_remote_piece *piece)
+struct pvr_answer pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in)
 {
-	return do_rdma(to, &piece->request, piece, true);
+	return do_rdma(to, &in->request, in, true);
 }

@@ -3,9 +3,7 @@
 #ifndef PVR_RESPONDER_H
 #define PVR_RESPONDER_H
 
-#include "datapath/request.h"
-
-struct pvr_remote_piece;
+#include "datapath/path.h"
 
 /*
  * Execute a piece of a request at @to, its connected peer. The responder's
@@ -14,11 +12,11 @@ struct pvr_remote_piece;
 struct pvr_answer pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request);
 
 /*
- * The same for a request from another host. Its payload is brought, and what it asks for
- * is sent, by way of @piece; request.local is not used.
+ * The same for a fragment from outside of this process: its payload arrives, and replies
+ * leave, by way of @in->ops.
  */
-struct pvr_answer pvr_responder_execute_remote(struct pvr_qp *to, struct pvr_remote_piece *piece);
-/* An RDMA READ that has been executed, or the first pieces of it: data only. */
-struct pvr_answer pvr_responder_read_again(struct pvr_qp *to, struct pvr_remote_piece *piece);
+struct pvr_answer pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in);
+/* Replies to an RDMA READ that was executed before, or to its first fragments. */
+struct pvr_answer pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in);
 
 #endif /* PVR_RESPONDER_H */

@@ -31,7 +31,6 @@
 #include "fabric/remote_gid.h"
 #include "transport/nic_use.h"
 #include "transport/remote_qp.h"
-#include "transport/remote_piece.h"
 
 /* Of 2^24 PSNs, those that count as before another one. */
 #define PSNS_HALF (1u << 23)
@@ -66,6 +65,17 @@ static const uint32_t opcodes[PVR_WIRE_OPS] = {
 	[PVR_WIRE_READ] = PVRDMA_WR_RDMA_READ,
 	[PVR_WIRE_CMP_SWAP] = PVRDMA_WR_ATOMIC_CMP_AND_SWP,
 	[PVR_WIRE_FETCH_ADD] = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+};
+
+/* A fragment of a request, and where its payload is. */
+struct pvr_remote_piece {
+	struct pvr_inbound inbound; /* its request points to what follows */
+	struct pvr_origin origin;
+	struct pvr_send_wqe wqe; /* its header only */
+	struct pvr_in *conn;
+	const struct pvr_frame_request *frame;
+	uint8_t *payload; /* all of it, or NULL: it is still to arrive */
+	struct pvr_qp *to;
 };
 
 static bool is_unreliable(const struct pvr_frame_request *frame)
@@ -134,13 +144,13 @@ static void set_position(struct pvr_frame_ack *ack, const struct pvr_qp *to)
 /* The requester gets to know the position, soon. */
 static void owe(const struct pvr_remote_piece *piece)
 {
-	struct pvr_in_acks *acks = pvr_in_acks(piece->in);
+	struct pvr_in_acks *acks = pvr_in_acks(piece->conn);
 	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_ACK);
 
 	if (is_unreliable(piece->frame))
 		return;
 	set_position(&ack, piece->to);
-	make_way(piece->in, &ack);
+	make_way(piece->conn, &ack);
 	acks->frame = ack;
 	acks->due = true;
 	acks->count++;
@@ -152,8 +162,8 @@ static void tell(const struct pvr_remote_piece *piece, struct pvr_frame_ack *ack
 	if (is_unreliable(piece->frame))
 		return;
 	set_position(ack, piece->to);
-	make_way(piece->in, ack);
-	send_ack(piece->in, ack);
+	make_way(piece->conn, ack);
+	send_ack(piece->conn, ack);
 }
 
 /* Nobody here is to be asked that. */
@@ -179,9 +189,10 @@ static void tell_refusal(const struct pvr_remote_piece *piece, uint8_t nak)
 
 /* ------------------------------------------------------- payload, either way */
 
-int pvr_remote_bring(struct pvr_remote_piece *piece, const struct pvr_sg *to)
+static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 {
-	const struct pvr_request *request = &piece->request;
+	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
+	const struct pvr_request *request = &piece->inbound.request;
 	struct pvr_sg own;
 	int ret;
 
@@ -191,14 +202,15 @@ int pvr_remote_bring(struct pvr_remote_piece *piece, const struct pvr_sg *to)
 		pvr_sg_build_flat(&own, piece->to->adapter, piece->payload, request->chunk);
 		return pvr_sg_copy(to, request->offset, &own, 0, request->chunk);
 	}
-	ret = pvr_in_pull(piece->in, piece->to, to, request->offset, request->chunk);
+	ret = pvr_in_pull(piece->conn, piece->to, to, request->offset, request->chunk);
 	if (ret < 0)
 		return ret;
 	return ret ? 0 : -EAGAIN;
 }
 
-int pvr_remote_read(struct pvr_remote_piece *piece, const struct pvr_sg *from)
+static int read_reply(struct pvr_inbound *in, const struct pvr_sg *from)
 {
+	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
 	const struct pvr_frame_request *frame = piece->frame;
 	union pvr_any_frame any = { .read_data = {
 					    .frame.type = PVR_FRAME_READ_DATA,
@@ -211,8 +223,8 @@ int pvr_remote_read(struct pvr_remote_piece *piece, const struct pvr_sg *from)
 				    } };
 
 	memcpy(any.read_data.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(piece->in, &any, sizeof(any.read_data), piece->to, from, piece->request.offset,
-		     piece->request.chunk);
+	pvr_in_reply(piece->conn, &any, sizeof(any.read_data), piece->to, from,
+		     piece->inbound.request.offset, piece->inbound.request.chunk);
 	return 0;
 }
 
@@ -229,11 +241,12 @@ static void send_value(const struct pvr_remote_piece *piece, uint64_t value)
 				    } };
 
 	memcpy(any.atomic_ack.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(piece->in, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
+	pvr_in_reply(piece->conn, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
 }
 
-void pvr_remote_atomic(struct pvr_remote_piece *piece, uint64_t old)
+static void atomic_reply(struct pvr_inbound *in, uint64_t old)
 {
+	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
 	struct replay *replay = piece->to->remote_rq->replay;
 	uint32_t i = replay->count++ % PVR_MAX_RD_ATOMIC;
 
@@ -241,6 +254,12 @@ void pvr_remote_atomic(struct pvr_remote_piece *piece, uint64_t old)
 	replay->last[i].value = old;
 	send_value(piece, old);
 }
+
+static const struct pvr_inbound_ops inbound_ops = {
+	.recv_payload = recv_payload,
+	.read_reply = read_reply,
+	.atomic_reply = atomic_reply,
+};
 
 /* One that was executed already; what is not known any more nobody waits for. */
 static void atomic_again(const struct pvr_remote_piece *piece)
@@ -339,7 +358,8 @@ static void fill_piece(struct pvr_remote_piece *piece)
 		.qpn = le32toh(frame->src_qpn),
 		.psn = le32toh(frame->psn),
 	};
-	piece->request = (struct pvr_request){
+	piece->inbound.ops = &inbound_ops;
+	piece->inbound.request = (struct pvr_request){
 		.from = &piece->origin,
 		.wqe = &piece->wqe,
 		.op = pvr_opcode(opcodes[frame->op]),
@@ -417,7 +437,7 @@ static void not_ready(const struct pvr_remote_piece *piece, uint64_t ns)
 
 static void done(const struct pvr_remote_piece *piece)
 {
-	const struct pvr_request *request = &piece->request;
+	const struct pvr_request *request = &piece->inbound.request;
 	struct pvr_qp *to = piece->to;
 
 	if (request->last) {
@@ -428,7 +448,7 @@ static void done(const struct pvr_remote_piece *piece)
 		struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_ACK);
 
 		/* Its answer has gone out, and says it all. */
-		make_way(piece->in, &ack);
+		make_way(piece->conn, &ack);
 		return;
 	}
 	owe(piece);
@@ -440,8 +460,8 @@ static enum pvr_handled execute(struct pvr_remote_piece *piece)
 
 	piece->to->remote_rq->told = false;
 	/* By a connection that has been replaced; it is ours to do now. */
-	pvr_nic_revoke_reading(piece->to, pvr_in_nic_use(piece->in));
-	answer = pvr_responder_execute_remote(piece->to, piece);
+	pvr_nic_revoke_reading(piece->to, pvr_in_nic_use(piece->conn));
+	answer = pvr_responder_execute_inbound(piece->to, &piece->inbound);
 	switch (answer.verdict) {
 	case PVR_PARTLY:
 		return PVR_HANDLED_PARTLY;
@@ -464,9 +484,9 @@ static void again(struct pvr_remote_piece *piece)
 {
 	struct pvr_answer answer;
 
-	switch (piece->request.op->kind) {
+	switch (piece->inbound.request.op->kind) {
 	case PVR_OP_READ:
-		answer = pvr_responder_read_again(piece->to, piece);
+		answer = pvr_responder_read_again(piece->to, &piece->inbound);
 		if (answer.verdict == PVR_NAK)
 			refused(piece, answer.status);
 		break;
@@ -496,14 +516,14 @@ static void missing(const struct pvr_remote_piece *piece)
 static void in_error(const struct pvr_remote_piece *piece)
 {
 	const struct pvr_remote_rq *rq = piece->to->remote_rq;
-	enum place place = place_of(piece->to, &piece->request);
+	enum place place = place_of(piece->to, &piece->inbound.request);
 
 	if (rq->has_refused && rq->psn == piece->origin.psn && place == HERE)
 		tell_refusal(piece, rq->nak);
-	else if (place == BEFORE && !piece->request.op->local)
+	else if (place == BEFORE && !piece->inbound.request.op->local)
 		owe(piece);
 	else
-		tell_absence(piece->in, piece->frame, PVR_WIRE_NOBODY);
+		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
 }
 
 static bool is_ready(const struct pvr_qp *qp)
@@ -523,10 +543,10 @@ static enum pvr_handled handle(struct pvr_remote_piece *piece)
 		return PVR_HANDLED;
 	}
 	if (!is_ready(to)) {
-		tell_absence(piece->in, piece->frame, PVR_WIRE_NOBODY);
+		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
 		return PVR_HANDLED;
 	}
-	switch (place_of(to, &piece->request)) {
+	switch (place_of(to, &piece->inbound.request)) {
 	case HERE:
 		return execute(piece);
 	case BEFORE:
@@ -536,7 +556,7 @@ static enum pvr_handled handle(struct pvr_remote_piece *piece)
 		missing(piece);
 		break;
 	case NOWHERE:
-		tell_absence(piece->in, piece->frame, PVR_WIRE_NOBODY);
+		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
 		break;
 	}
 	return PVR_HANDLED;
@@ -548,13 +568,13 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 {
 	struct pvr_remote_piece piece;
 
-	piece.in = in;
+	piece.conn = in;
 	piece.frame = frame;
 	piece.payload = payload;
 	piece.to = find(adapter, frame);
 	fill_piece(&piece);
-	if (!piece.to ||
-	    !make_room(piece.to, pvr_in_remote(in), piece.request.op->kind == PVR_OP_ATOMIC)) {
+	if (!piece.to || !make_room(piece.to, pvr_in_remote(in),
+				    piece.inbound.request.op->kind == PVR_OP_ATOMIC)) {
 		tell_absence(in, frame, PVR_WIRE_NOBODY);
 		return PVR_HANDLED;
 	}
