@@ -10,35 +10,16 @@
 
 #include "datapath/complete.h"
 #include "datapath/flush.h"
-#include "datapath/local_ops.h"
-#include "datapath/prepare.h"
-#include "datapath/request.h"
-#include "datapath/rnr.h"
+#include "datapath/path.h"
 #include "datapath/sched.h"
 #include "datapath/ud.h"
-#include "transport/local.h"
-#include "transport/remote_qp.h"
 
 /* How often a peer is looked for when the timeout is 0: the requester never gives up. */
 #define NO_TIMEOUT_POLL_NS 100000000ull
 
 #define RNR_RETRY_FOREVER 7
-
-struct turn {
-	bool met; /* the peer has been looked for */
-	struct pvr_qp *peer; /* or NULL */
-	unsigned int batch; /* requests that are known to wait, and are of this turn */
-	unsigned int left; /* how many more the turn may have */
-	uint64_t bytes;
-	struct pvr_tally tally;
-};
-
-enum step {
-	STEP_NEXT, /* the request is completed */
-	STEP_AGAIN, /* a piece is done, the turn is over */
-	STEP_STOP, /* it waits, or the queue pair has failed */
-	STEP_BUSY, /* it is as it was: the peer's adapter is busy */
-};
+/* Receives that come later than this are better told of: looks would be in vain next time. */
+#define RNR_SLOW_NS 2000000ull
 
 /* IBTA vol. 1, 10.3.1: of an unreliable QP only the send queue fails. */
 static void fail_queue(struct pvr_qp *qp, const char *why)
@@ -62,37 +43,36 @@ void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	fail_queue(qp, why);
 }
 
-static enum step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-		      enum pvrdma_wc_status status, const char *why)
-{
-	pvr_requester_fail(qp, wqe, status, why);
-	return STEP_STOP;
-}
-
-static void await_answer(struct pvr_qp *qp, uint64_t ns)
+void pvr_requester_await(struct pvr_qp *qp, uint64_t ns)
 {
 	pvr_qp_set_wait(qp, PVR_QP_WAITS_ACK);
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
 }
 
-void pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, struct pvr_qp *peer,
-			     uint64_t ns)
+bool pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
 	qp->unanswered = false; /* this is an answer: the next silence is a new one */
-	if (qp->attr.rnr_retry != RNR_RETRY_FOREVER) {
-		if (!qp->rnr_left) {
-			pvr_requester_fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,
-					   "the responder has no receive posted");
-			return;
-		}
+	if (qp->attr.rnr_retry == RNR_RETRY_FOREVER)
+		return true;
+	if (qp->rnr_left) {
 		qp->rnr_left--;
+		return true;
 	}
-	pvr_rnr_wait(qp, peer, ns);
+	pvr_requester_fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,
+			   "the responder has no receive posted");
+	return false;
+}
+
+void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns)
+{
+	qp->rnr_until = pvr_now(qp->adapter->engine) + ns;
+	qp->wait = PVR_QP_WAITS_RNR;
+	pvr_timer_set(&qp->adapter->timers, &qp->timer, qp->rnr_until);
 }
 
 void pvr_requester_wait(struct pvr_qp *qp)
 {
-	await_answer(qp, NO_TIMEOUT_POLL_NS);
+	pvr_requester_await(qp, NO_TIMEOUT_POLL_NS);
 }
 
 bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
@@ -122,161 +102,12 @@ void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wq
 	if (qp->unanswered && !pvr_requester_retry(qp, wqe))
 		return;
 	qp->unanswered = true;
-	await_answer(qp, 4096ull << qp->attr.timeout);
+	pvr_requester_await(qp, 4096ull << qp->attr.timeout);
 }
 
-static void count_sent(struct pvr_tally *tally, const struct pvr_request *request, bool taken)
+void pvr_requester_bad_index(struct pvr_qp *qp)
 {
-	tally->msgs++;
-	tally->bytes += request->length;
-	if (request->op->local) {
-		tally->reads += request->op->kind == PVR_OP_READ;
-		tally->atomics += request->op->kind == PVR_OP_ATOMIC;
-	}
-	/* Each piece of a message is taken only if the one before was. */
-	if (!taken) {
-		tally->lost_msgs++;
-		tally->lost_bytes += request->length;
-	}
-}
-
-/* The piece is done; @taken: by the responder, which RC knows and UC does not ask. */
-static pvr_always_inline enum step
-acknowledged(struct pvr_qp *qp, const struct pvr_request *request, bool taken, struct turn *turn)
-{
-	turn->bytes += request->chunk;
-	qp->retry_left = qp->attr.retry_cnt;
-	qp->rnr_left = qp->attr.rnr_retry;
-	qp->unanswered = false;
-	if (!request->last) {
-		qp->sq_done += request->chunk;
-		return STEP_AGAIN;
-	}
-	count_sent(&turn->tally, request, taken);
-	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
-	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
-	return STEP_NEXT;
-}
-
-/* Local operations need none. Return: false if the peer's adapter is busy. */
-static bool meet_peer(struct pvr_qp *qp, struct turn *turn)
-{
-	turn->met = turn->met || pvr_local_peer(qp, &turn->peer);
-	return turn->met;
-}
-
-static pvr_always_inline enum step send_piece(struct pvr_qp *qp, const struct pvr_request *request,
-					      struct turn *turn)
-{
-	struct pvr_answer answer;
-
-	if (!meet_peer(qp, turn))
-		return STEP_BUSY;
-	answer = pvr_local_send(turn->peer, request);
-	/* A connection to itself may have failed as responder meanwhile. */
-	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
-		return STEP_STOP;
-	/* IBTA vol. 1, 9.8.2: for UC sent is done, and nobody tells what became of it. */
-	if (answer.verdict == PVR_ACK || qp->type == PVR_QPT_UC)
-		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
-	switch (answer.verdict) {
-	case PVR_RNR:
-		pvr_requester_not_ready(qp, request->wqe, turn->peer, answer.wait_ns);
-		return STEP_STOP;
-	case PVR_NAK:
-		return fail(qp, request->wqe, answer.status, "the responder refused a request");
-	default:
-		pvr_requester_not_answered(qp, request->wqe);
-		return STEP_STOP;
-	}
-}
-
-static enum step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, struct turn *turn)
-{
-	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
-		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
-			    "a request that has no data, with data");
-	if (pvr_local_op(qp, wqe, &turn->bytes))
-		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
-			    "a region or window could not be bound, registered or invalidated");
-	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
-	return STEP_NEXT;
-}
-
-/* Of connected queue pairs, RC and UC. */
-static pvr_always_inline enum step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-						  struct turn *turn)
-{
-	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
-	enum pvrdma_wc_status status;
-	struct pvr_sg sg;
-	uint64_t chunk;
-
-	if (!pvr_may_post(qp, op))
-		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
-	if (op->kind == PVR_OP_LOCAL)
-		return local_step(qp, wqe, turn);
-	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
-	if (status != PVRDMA_WC_SUCCESS)
-		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
-	chunk = sg.total - qp->sq_done;
-	return send_piece(qp,
-			  &(struct pvr_request){
-				  .from = &qp->origin,
-				  .wqe = wqe,
-				  .op = op,
-				  .local = &sg,
-				  .length = sg.total,
-				  .offset = qp->sq_done,
-				  .chunk = chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES,
-				  .psns = pvr_psns(qp, sg.total),
-				  .last = chunk <= PVR_TURN_BYTES,
-			  },
-			  turn);
-}
-
-/* Datagrams do not wait for receivers: they arrive or are dropped. */
-static enum step ud_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe, struct turn *turn)
-{
-	enum pvrdma_wc_status status;
-	uint64_t length = 0, work = 0;
-	enum pvr_ud_sent sent;
-
-	sent = pvr_ud_send(qp, wqe, &status, &length, &work);
-	turn->bytes += work;
-	if (sent == PVR_UD_BUSY)
-		return STEP_BUSY;
-	if (sent == PVR_UD_LATER) {
-		__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
-		await_answer(qp, PVR_UD_LATER_NS);
-		return STEP_STOP;
-	}
-	if (status != PVRDMA_WC_SUCCESS)
-		return fail(qp, wqe, status, "a datagram that cannot be sent");
-	pvr_send_complete(qp, wqe, status, length);
-	return STEP_NEXT;
-}
-
-/* Looks at the ring for the next requests of this turn. Return: whether there are some. */
-static bool take_batch(struct pvr_qp *qp, struct turn *turn)
-{
-	int avail = turn->left ? pvr_wq_avail(&qp->sq) : 0;
-
-	if (avail < 0) {
-		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
-		return false;
-	}
-	turn->batch = (unsigned int)avail < turn->left ? (unsigned int)avail : turn->left;
-	turn->left -= turn->batch;
-	return turn->batch;
-}
-
-static pvr_always_inline enum step step(struct pvr_qp *qp, struct turn *turn)
-{
-	struct pvr_send_wqe wqe;
-
-	pvr_wq_fetch_send(&qp->sq, &wqe);
-	return pvr_qp_is_connected(qp) ? connected_step(qp, &wqe, turn) : ud_step(qp, &wqe, turn);
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
 }
 
 void pvr_requester_drained(struct pvr_qp *qp)
@@ -300,60 +131,6 @@ void pvr_requester_drain(struct pvr_qp *qp)
 	qp->sq_draining = true;
 }
 
-static enum pvr_turn execute_some(struct pvr_qp *qp, struct turn *turn)
-{
-	enum step result;
-
-	while (turn->bytes < PVR_TURN_BYTES) {
-		if (!turn->batch && !take_batch(qp, turn))
-			return turn->left ? PVR_TURN_OVER : PVR_TURN_MORE;
-		result = step(qp, turn);
-		if (result == STEP_NEXT)
-			turn->batch--;
-		else if (result != STEP_AGAIN)
-			return result == STEP_BUSY ? PVR_TURN_BLOCKED : PVR_TURN_OVER;
-		if (qp->state == PVR_QPS_RTS)
-			continue;
-		/* Completing may have failed the CQ, and the queue pair with it. */
-		if (!qp->sq_draining)
-			return PVR_TURN_MORE;
-		if (result == STEP_NEXT) {
-			pvr_requester_drained(qp);
-			return PVR_TURN_OVER;
-		}
-	}
-	return PVR_TURN_MORE;
-}
-
-static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
-{
-	pvr_count(qp, PVR_STAT_TX_MSGS, tally->msgs);
-	pvr_count(qp, PVR_STAT_TX_BYTES, tally->bytes);
-	if (tally->reads)
-		pvr_count(qp, PVR_STAT_TX_READS, tally->reads);
-	if (tally->atomics)
-		pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->atomics);
-	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->bytes - tally->lost_bytes);
-}
-
-/* A peer that turns out to be on another host is for its own turns. */
-static enum pvr_turn execute(struct pvr_qp *qp)
-{
-	struct turn turn = { .left = PVR_TURN_REQUESTS };
-	enum pvr_turn result;
-
-	if (qp->remote_sq)
-		return pvr_remote_turn(qp);
-	result = execute_some(qp, &turn);
-	if (result == PVR_TURN_BLOCKED && qp->peer_remote)
-		result = pvr_remote_turn(qp);
-	if (turn.tally.msgs)
-		count_turn(qp, &turn.tally);
-	if (turn.peer)
-		pvr_local_end_turn(qp, turn.peer, &turn.tally);
-	return result;
-}
-
 static enum pvr_turn flush(struct pvr_qp *qp, bool recv)
 {
 	unsigned int budget = PVR_TURN_REQUESTS;
@@ -365,9 +142,9 @@ static enum pvr_turn flush(struct pvr_qp *qp, bool recv)
 
 static enum pvr_turn execute_or_wait(struct pvr_qp *qp)
 {
-	if (qp->wait == PVR_QP_LOOKS_RNR && !pvr_rnr_look(qp))
-		return PVR_TURN_BLOCKED;
-	return qp->wait == PVR_QP_RUNNING ? execute(qp) : PVR_TURN_OVER;
+	if (qp->wait > PVR_QP_LOOKS_RNR)
+		return PVR_TURN_OVER;
+	return pvr_qp_is_connected(qp) ? pvr_path_get(qp)->run_sq(qp) : pvr_ud_run(qp);
 }
 
 static enum pvr_turn turn_by_state(struct pvr_qp *qp)
@@ -415,7 +192,7 @@ void pvr_requester_resume(struct pvr_qp *qp)
 {
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	if (qp->wait == PVR_QP_WAITS_RNR)
-		pvr_rnr_over(qp);
+		qp->rnr_slow = pvr_now(qp->adapter->engine) - qp->rnr_since > RNR_SLOW_NS;
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
 }
@@ -423,11 +200,12 @@ void pvr_requester_resume(struct pvr_qp *qp)
 void pvr_requester_timeout(struct pvr_timer *timer)
 {
 	struct pvr_qp *qp = (struct pvr_qp *)((char *)timer - offsetof(struct pvr_qp, timer));
+	const struct pvr_path_ops *path = pvr_path_current(qp);
 
 	if (qp->wait == PVR_QP_LOOKS_RNR)
 		pvr_sched_kick(qp);
 	else if (qp->wait == PVR_QP_WAITS_RNR || qp->wait == PVR_QP_WAITS_ACK)
 		pvr_requester_resume(qp);
-	else
-		pvr_remote_timeout(qp);
+	else if (path->timeout)
+		path->timeout(qp);
 }

@@ -3,13 +3,12 @@
 #include "datapath/rnr.h"
 
 #include "datapath/queue.h"
+#include "datapath/requester.h"
 #include "datapath/sched.h"
 #include "transport/local.h"
 
 #define LOOKS 4
 #define FIRST_LOOK_NS 20000ull
-/* Receives that come later than this are better told of: looks would be in vain next time. */
-#define SLOW_NS 2000000ull
 /* So much of a queue is worth to go on for. */
 #define PART 4
 
@@ -47,23 +46,19 @@ static bool wait_on(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t now)
 
 void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns)
 {
-	uint64_t now = pvr_now(qp->adapter->engine);
+	uint64_t now;
 
-	qp->rnr_until = now + ns;
-	if (!peer || !pvr_rnr_is_looked_for(peer)) {
-		wait_until(qp, PVR_QP_WAITS_RNR, qp->rnr_until);
+	if (!pvr_rnr_is_looked_for(peer)) {
+		pvr_requester_wait_rnr(qp, ns);
 		return;
 	}
+	now = pvr_now(qp->adapter->engine);
+	qp->rnr_until = now + ns;
 	qp->rnr_since = now;
 	qp->rnr_looks = qp->rnr_slow ? LOOKS : 0;
 	qp->rnr_seen = 0;
 	if (!wait_on(qp, peer, now))
 		pvr_sched_kick(qp);
-}
-
-void pvr_rnr_over(struct pvr_qp *qp)
-{
-	qp->rnr_slow = pvr_now(qp->adapter->engine) - qp->rnr_since > SLOW_NS;
 }
 
 /* A peer that is gone, another, or broken: what to make of that is the responder's. */
@@ -85,8 +80,7 @@ bool pvr_rnr_look(struct pvr_qp *qp)
 
 	if (pvr_timer_is_set(&qp->timer))
 		return true;
-	/* One that is on another host by now is another one. */
-	if (!pvr_local_peer(qp, &peer) && !qp->peer_remote)
+	if (!pvr_local_peer(qp, &peer))
 		return false;
 	if (may_go_on(qp, peer) || !wait_on(qp, peer, now))
 		qp->wait = PVR_QP_RUNNING;

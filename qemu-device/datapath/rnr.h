@@ -34,13 +34,9 @@ static inline bool pvr_rnr_is_looked_for(const struct pvr_qp *to)
 }
 
 /*
- * @qp got an RNR NAK and tries again in @ns at the latest. @peer: who sent it, and is held, or
- * NULL: nothing can be looked at.
+ * @qp got an RNR NAK and tries again in @ns at the latest. @peer: who sent it, and is held.
  */
 void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns);
-
-/* Its wait for a doorbell or the RNR timer ends. */
-void pvr_rnr_over(struct pvr_qp *qp);
 
 /*
  * A turn of @qp, which waits as PVR_QP_LOOKS_RNR: if a look is due it may be running now.

@@ -18,11 +18,11 @@
 #include <errno.h>
 
 #include "datapath/hold.h"
+#include "datapath/path.h"
 #include "datapath/queue.h"
 #include "datapath/quiet.h"
 #include "datapath/requester.h"
 #include "model/objects.h"
-#include "transport/local.h"
 
 #define TURNS_PER_RUN 32
 /* Turns in a row that found their peer busy: then there is nothing else to do. */
@@ -88,8 +88,7 @@ void pvr_sched_posted_srq(struct pvr_srq *srq)
 	pvr_quiet_srq(srq);
 }
 
-/* Nobody was asleep: the request is for the next one that waits. */
-static void pass_on(struct pvr_qp *qp)
+void pvr_sched_pass_on(struct pvr_qp *qp)
 {
 	struct pvr_qp *next = qp->srq ? TAILQ_FIRST(&qp->srq->waiting) : NULL;
 
@@ -100,16 +99,15 @@ static void pass_on(struct pvr_qp *qp)
 /* Return: false if the requester's adapter is busy. */
 static bool wake_peer(struct pvr_qp *qp)
 {
-	struct pvr_qp *peer;
+	const struct pvr_path_ops *path;
 
-	/* Requesters of other hosts do not wait to be woken, but it may have been another. */
-	if (!pvr_local_peer(qp, &peer) && !qp->peer_remote)
-		return false;
+	pvr_path_look(qp);
+	path = qp->adapter->engine->paths[qp->path_found];
+	if (path->rnr_resume)
+		return path->rnr_resume(qp);
+	/* Requesters of this path do not wait to be woken, but it may have been another. */
 	pvr_qp_set_wakes_peer(qp, false);
-	if (peer && peer->wait == PVR_QP_WAITS_RNR)
-		pvr_requester_resume(peer);
-	else
-		pass_on(qp);
+	pvr_sched_pass_on(qp);
 	return true;
 }
 

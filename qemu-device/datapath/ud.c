@@ -4,10 +4,12 @@
 
 #include "datapath/complete.h"
 #include "datapath/gather.h"
+#include "datapath/flush.h"
 #include "datapath/hold.h"
+#include "datapath/path.h"
 #include "datapath/ud_orphan.h"
 #include "datapath/ud_receive.h"
-#include "transport/remote_ud.h"
+#include "fabric/remote_gid.h"
 
 /* A copy to one more queue pair of a group is at least so much work, in bytes. */
 #define COPY_WORK 1024u
@@ -18,6 +20,12 @@
 #define NO_WAIT_SHIFT_MAX 3
 #define NS_PER_MS 1000000u
 #define QKEY_OF_QP (1u << 31) /* IBTA vol. 1, 10.2.5: take the QP's own Q_Key */
+
+enum pvr_ud_sent {
+	PVR_UD_SENT, /* or it cannot be, or got lost */
+	PVR_UD_BUSY, /* a receiver's adapter is: again in another turn */
+	PVR_UD_LATER, /* how to get there will be known soon: again after a while */
+};
 
 struct datagram {
 	struct pvr_qp *from;
@@ -123,11 +131,11 @@ static void send_to_other_hosts(struct datagram *dgram)
 {
 	struct pvr_adapter *from = dgram->from->adapter;
 	struct pvr_remote_group group;
-	bool ready = pvr_remote_ud_find_group(from, &dgram->as_received, &group);
+	bool ready = pvr_path_mcast_targets(from, &dgram->as_received, &group);
 
 	dgram->tries += group.count;
 	if (ready || !waits(dgram))
-		pvr_remote_ud_send_group(from, &dgram->as_received, &group);
+		pvr_path_mcast_send(from, &dgram->as_received, &group);
 }
 
 /*
@@ -167,7 +175,8 @@ static bool deliver(struct datagram *dgram)
 		return deliver_to_group(dgram);
 	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
 	if (!to) {
-		if (!pvr_remote_ud_send(from, dst_qpn(dgram), &dgram->as_received))
+		if (pvr_path_ud_send(from, dst_qpn(dgram), &dgram->as_received) ==
+		    PVR_UD_RESULT_PENDING)
 			waits(dgram);
 		return true;
 	}
@@ -237,8 +246,22 @@ static void finish(struct datagram *dgram)
 	count_sent(qp, dgram);
 }
 
-enum pvr_ud_sent pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-			     enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work)
+/**
+ * send_one() - send a datagram
+ * @status: how the request completes
+ * @length: what was sent, if successful
+ * @work: bytes that this was worth to the turn: copies to a multicast group count
+ *
+ * What happens at the receiver does not concern the sender (IBTA vol. 1, 9.8.3): it is
+ * dropped there and counted.
+ *
+ * A request that is sent again reaches those of a multicast group that have got it not once
+ * more. While it is being found out which other hosts it goes to, or a connection to one is
+ * made, it waits in its ring, and all behind it: for 0.2 s at most, and after that in vain
+ * later ones do not for a while. With @qp->ud_leaves a copy does so elsewhere.
+ */
+static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+				 enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
 	struct datagram dgram = { .from = qp, .wqe = wqe };
@@ -259,4 +282,36 @@ enum pvr_ud_sent pvr_ud_send(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 		return PVR_UD_LATER;
 	finish(&dgram);
 	return PVR_UD_SENT;
+}
+
+/* Datagrams do not wait for receivers: they arrive or are dropped. */
+static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+			  struct pvr_turn_budget *budget)
+{
+	enum pvrdma_wc_status status;
+	uint64_t length = 0, work = 0;
+	enum pvr_ud_sent sent;
+
+	sent = send_one(qp, wqe, &status, &length, &work);
+	budget->bytes += work;
+	if (sent == PVR_UD_BUSY)
+		return PVR_STEP_BUSY;
+	if (sent == PVR_UD_LATER) {
+		__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
+		pvr_requester_await(qp, PVR_UD_LATER_NS);
+		return PVR_STEP_STOP;
+	}
+	if (status != PVRDMA_WC_SUCCESS) {
+		pvr_requester_fail(qp, wqe, status, "a datagram that cannot be sent");
+		return PVR_STEP_STOP;
+	}
+	pvr_send_complete(qp, wqe, status, length);
+	return PVR_STEP_NEXT;
+}
+
+enum pvr_turn pvr_ud_run(struct pvr_qp *qp)
+{
+	struct pvr_turn_budget budget = { .left = PVR_TURN_REQUESTS };
+
+	return pvr_requester_each(qp, &budget, step);
 }

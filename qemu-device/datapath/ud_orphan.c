@@ -5,9 +5,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "datapath/path.h"
 #include "datapath/ud.h"
-#include "model/adapter.h"
-#include "transport/remote_ud.h"
+#include "datapath/ud_receive.h"
+#include "fabric/remote_gid.h"
 
 #define ORPHANS_MAX 64
 #define BYTES_MAX (64u << 10)
@@ -114,10 +115,11 @@ static bool send(struct pvr_adapter *adapter, struct pvr_ud_orphan *orphan, bool
 	struct pvr_remote_group group;
 
 	if (!dgram->multicast)
-		return pvr_remote_ud_send(adapter, orphan->dst_qpn, dgram) || late;
-	if (!pvr_remote_ud_find_group(adapter, dgram, &group) && !late)
+		return pvr_path_ud_send(adapter, orphan->dst_qpn, dgram) == PVR_UD_RESULT_SENT ||
+		       late;
+	if (!pvr_path_mcast_targets(adapter, dgram, &group) && !late)
 		return false;
-	pvr_remote_ud_send_group(adapter, dgram, &group);
+	pvr_path_mcast_send(adapter, dgram, &group);
 	return true;
 }
 

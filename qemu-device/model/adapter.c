@@ -9,12 +9,12 @@
 #include <string.h>
 
 #include "datapath/async.h"
+#include "datapath/path.h"
 #include "datapath/sched.h"
 #include "datapath/ud_orphan.h"
 #include "model/objects.h"
 #include "model/peers.h"
 #include "transport/nic_use.h"
-#include "transport/remote_left.h"
 
 static bool name_ok(const char *name)
 {
@@ -109,10 +109,8 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
 	pvr_ram_init(&adapter->ram);
 	TAILQ_INIT(&adapter->polled.qps);
-	TAILQ_INIT(&adapter->remotes.starved);
-	TAILQ_INIT(&adapter->remotes.blocked);
-	TAILQ_INIT(&adapter->remotes.in_flight);
 	TAILQ_INIT(&adapter->remotes.unanswered);
+	pvr_path_adapter_init(adapter);
 	tables_init(adapter);
 	return adapter;
 }
@@ -213,7 +211,7 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	if (adapter->state != PVR_ADAPTER_IDLE)
 		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
 	pvr_cmd_cancel(adapter);
-	pvr_remote_tell_left(adapter);
+	pvr_path_adapter_gone(adapter);
 	pvr_adapter_destroy_objects(adapter, NULL);
 	pvr_uc_destroy_all(adapter);
 	pvr_async_reset(adapter);

@@ -47,6 +47,14 @@ struct pvr_owned;
 
 struct pvr_remote_sq;
 struct pvr_nic_use;
+struct pvr_path_ops;
+
+/* The ways to other adapters, in order of preference; see datapath/path.h. */
+enum pvr_path_id {
+	PVR_PATH_LOCAL, /* of this process: one memcpy */
+	PVR_PATH_PIPE, /* of other hosts that run this daemon, too */
+	PVR_PATH_NUM,
+};
 
 struct pvr_engine {
 	const struct pvr_engine_ops *ops;
@@ -57,6 +65,7 @@ struct pvr_engine {
 	struct pvr_worker *workers;
 	struct pvr_fabrics fabrics;
 	struct pvr_net net;
+	const struct pvr_path_ops *paths[PVR_PATH_NUM];
 	struct pvr_lock nic_lock; /* of all adapters' nic_uses */
 	uint32_t epoch; /* of the last queue pair that was connected */
 };

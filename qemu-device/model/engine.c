@@ -8,6 +8,8 @@
 #include "model/adapter.h"
 #include "model/peers.h"
 #include "pipe.h"
+#include "transport/local.h"
+#include "transport/pipe_path.h"
 
 static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)
 {
@@ -34,6 +36,8 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->ops = ops;
 	engine->opaque = opaque;
 	engine->num_workers = workers;
+	engine->paths[PVR_PATH_LOCAL] = &pvr_local_path_ops;
+	engine->paths[PVR_PATH_PIPE] = &pvr_pipe_path_ops;
 	pvr_copy_init(&engine->copy);
 	LIST_INIT(&engine->adapters);
 	LIST_INIT(&engine->fabrics.list);

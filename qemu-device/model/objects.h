@@ -173,8 +173,9 @@ struct pvr_srq_held {
 
 enum pvr_qp_wait {
 	PVR_QP_RUNNING,
-	PVR_QP_WAITS_RNR, /* for the responder's receive request */
-	PVR_QP_LOOKS_RNR, /* likewise, and nobody tells: see datapath/rnr.h */
+	PVR_QP_LOOKS_RNR, /* for the responder's receive request, which its path polls */
+	/* From here on a turn does nothing. */
+	PVR_QP_WAITS_RNR, /* likewise, until its doorbell or the timer */
 	PVR_QP_WAITS_ACK, /* for a responder that does not answer */
 	/* Peers on other hosts; see transport/remote_requester.c. */
 	PVR_QP_WAITS_LINK, /* for the connection to them */
@@ -223,6 +224,7 @@ struct pvr_qp {
 	uint32_t sq_begun; /* requests from sq.head on that have begun, see remote_sq */
 	uint32_t epoch; /* of this connection, to tell answers to an earlier one */
 	uint8_t retry_left, rnr_left;
+	uint8_t path_id, path_found; /* enum pvr_path_id: the current one, and the one to take */
 	enum pvr_qp_wait wait;
 	TAILQ_ENTRY(pvr_qp) unanswered_link; /* of the adapter's, if it waits for an ACK */
 	struct pvr_timer timer; /* while it waits */

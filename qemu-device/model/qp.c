@@ -210,7 +210,7 @@ static void qp_answer(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 
 static void qp_free(struct pvr_qp *qp)
 {
-	pvr_remote_sq_free(qp);
+	pvr_path_close(qp);
 	pvr_remote_rq_free(qp);
 	free(qp->held);
 	free(qp);
@@ -336,7 +336,7 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	if (state != PVR_QPS_RTS && state != PVR_QPS_SQD) {
 		pvr_nic_revoke_qp(qp);
-		pvr_remote_sq_stop(qp);
+		pvr_path_stop(qp);
 	}
 	pvr_quiet_recv(qp);
 	if (state != PVR_QPS_RESET) {
@@ -399,7 +399,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->peer_left = false;
 	qp->peer_gone = false;
 	qp->topology = 0;
-	pvr_remote_sq_free(qp);
+	pvr_path_close(qp);
 	pvr_remote_rq_free(qp);
 	if (qp->held)
 		qp->held->valid = false;
@@ -492,7 +492,7 @@ int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		pvr_qp_set_state(qp, next);
 	/* Where a peer on another host is may take a while to find out. */
 	if (next == PVR_QPS_RTR && pvr_qp_is_connected(qp))
-		pvr_local_look(qp);
+		pvr_path_look(qp);
 	return 0;
 }
 

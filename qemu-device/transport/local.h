@@ -3,18 +3,17 @@
 #ifndef PVR_LOCAL_H
 #define PVR_LOCAL_H
 
+#include "datapath/path.h"
 #include "datapath/responder.h"
 
-/* Looks for the destination GID, if it may have moved: see peer_adapter and peer_remote. */
-void pvr_local_look(struct pvr_qp *qp);
+extern const struct pvr_path_ops pvr_local_path_ops;
 
 /**
  * pvr_local_peer() - the queue pair that @qp, of type RC or UC, is connected to
  * @peer: it, if it exists, is reachable and is connected back to @qp, in whatever state,
  *	  else NULL; neither changes in this turn, until the end of which its adapter is held
  *
- * Return: false if its adapter is busy, or on another host (peer_remote): this turn of @qp
- * cannot go on.
+ * Return: false if its adapter is busy: this turn of @qp cannot go on.
  */
 bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer);
 
@@ -26,8 +25,5 @@ static inline struct pvr_answer pvr_local_send(struct pvr_qp *peer,
 		return (struct pvr_answer){ .verdict = PVR_LOST };
 	return pvr_responder_execute(peer, request);
 }
-
-/* A turn of @qp with this peer ends: count, and let the peer's guest see what came. */
-void pvr_local_end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally);
 
 #endif /* PVR_LOCAL_H */

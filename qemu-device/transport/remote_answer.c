@@ -21,9 +21,9 @@
 #include "datapath/flush.h"
 #include "datapath/gather.h"
 #include "datapath/prepare.h"
+#include "datapath/path.h"
 #include "datapath/sched.h"
 #include "fabric/remote_gid.h"
-#include "transport/local.h"
 #include "transport/nic_use.h"
 #include "transport/remote_sq.h"
 
@@ -259,7 +259,8 @@ static void not_ready(struct pvr_remote_sq *sq, uint64_t ns)
 	sq->probing = false;
 	pvr_remote_rewind(sq);
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
-	pvr_requester_not_ready(sq->qp, &wqe, NULL, ns);
+	if (pvr_requester_not_ready(sq->qp, &wqe))
+		pvr_requester_wait_rnr(sq->qp, ns);
 }
 
 static void nobody(struct pvr_remote_sq *sq)

@@ -26,9 +26,9 @@
 #include "datapath/local_ops.h"
 #include "datapath/prepare.h"
 #include "datapath/request.h"
+#include "datapath/path.h"
 #include "datapath/sched.h"
 #include "fabric/fabric.h"
-#include "transport/local.h"
 #include "transport/nic_use.h"
 #include "transport/remote_sq.h"
 
@@ -572,11 +572,13 @@ static bool has_executed_here(struct pvr_remote_sq *sq)
  * The peer is on this host now, or nowhere. What is in flight begins again, which cannot
  * be done with what was executed here: that goes on waiting for an answer.
  */
-static bool leave(struct pvr_remote_sq *sq)
+bool pvr_remote_detach(struct pvr_qp *qp)
 {
-	struct pvr_qp *qp = sq->qp;
+	struct pvr_remote_sq *sq = qp->remote_sq;
 
-	if (qp->peer_remote || has_executed_here(sq) || (!qp->peer_adapter && qp->sq_begun))
+	if (!sq)
+		return true;
+	if (has_executed_here(sq) || (!qp->peer_adapter && qp->sq_begun))
 		return false;
 	if (qp->sq_begun)
 		qp->sq_psn = pvr_flight(sq, 0)->psn;
@@ -588,9 +590,6 @@ static bool leave(struct pvr_remote_sq *sq)
 
 enum pvr_turn pvr_remote_turn(struct pvr_qp *qp)
 {
-	pvr_local_look(qp);
-	if (qp->remote_sq && leave(qp->remote_sq))
-		return PVR_TURN_MORE;
 	if (!qp->remote_sq)
 		qp->remote_sq = pvr_remote_sq_new(qp);
 	if (!qp->remote_sq) {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 #include "datapath/flush.h"
+#include "datapath/path.h"
 #include "datapath/sched.h"
-#include "transport/local.h"
 #include "transport/nic_use.h"
 
 /* ------------------------------------------------------------------ its memory */
@@ -144,7 +144,7 @@ static void resume_changed(struct pvr_adapter *adapter)
 
 	TAILQ_FOREACH(sq, &adapter->remotes.in_flight, link)
 	{
-		pvr_local_look(sq->qp);
+		pvr_path_look(sq->qp);
 		if (!pvr_remote_is_routed(sq))
 			resume(sq->qp);
 	}
@@ -157,7 +157,7 @@ static bool is_found(struct pvr_qp *qp)
 
 	if (!pvr_qp_is_connected(qp))
 		return true;
-	pvr_local_look(qp);
+	pvr_path_look(qp);
 	return before != qp->topology && (qp->peer_adapter || qp->peer_remote);
 }
 

@@ -48,19 +48,23 @@ static bool send_to(struct pvr_remote *remote, struct pvr_adapter *from, uint32_
 	return true;
 }
 
-bool pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
-			const struct pvr_datagram *dgram)
+enum pvr_ud_result pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
+				      const struct pvr_datagram *dgram)
 {
 	struct pvr_remote *remote;
+	bool sent = true;
 
 	switch (pvr_remote_gid_where(from, dgram->av->dgid, &remote)) {
 	case PVR_WHERE_REMOTE:
-		return send_to(remote, from, dst_qpn, dgram);
+		sent = send_to(remote, from, dst_qpn, dgram);
+		break;
 	case PVR_WHERE_UNKNOWN:
-		return false;
+		sent = false;
+		break;
 	default:
-		return true;
+		break;
 	}
+	return sent ? PVR_UD_RESULT_SENT : PVR_UD_RESULT_PENDING;
 }
 
 bool pvr_remote_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,

@@ -7,15 +7,13 @@
 #ifndef PVR_REMOTE_UD_H
 #define PVR_REMOTE_UD_H
 
+#include "datapath/path.h"
 #include "datapath/ud_receive.h"
 #include "fabric/remote_gid.h"
 
-/*
- * To the host that has the destination, if one has. @from is held. Return: false if it got
- * lost for want of an answer from the directory, or of a connection.
- */
-bool pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
-			const struct pvr_datagram *dgram);
+/* See struct pvr_path_ops. */
+enum pvr_ud_result pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
+				      const struct pvr_datagram *dgram);
 /*
  * The hosts with members of the group. Return: whether these are all, and each can be sent
  * to; else it would get lost on its way to some of them.
