@@ -154,6 +154,15 @@ int t_teardown(void **state)
 	return 0;
 }
 
+struct t_env *t_renew(t_fixture *setup)
+{
+	void **state = t_state();
+
+	t_teardown(state);
+	setup(state);
+	return *state;
+}
+
 struct pvr_qp *t_device_qp(struct fg_end *end)
 {
 	struct pvr_qp *qp = pvr_qp_get(end->guest->adapter, end->qp.handle);

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What all unit tests share: cmocka, fixtures of fake guests, assertions about rings. */
+/* What most unit tests share: fixtures of fake guests, assertions about rings. */
 #ifndef UNIT_COMMON_H
 #define UNIT_COMMON_H
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "fake_guest.h"
 #include "fg_wire.h"
+#include "test.h"
 
 #define T_GUESTS 4
 
@@ -46,9 +38,10 @@ int t_teardown(void **state);
 /* What the device has of it, see model/objects.h. */
 struct pvr_qp *t_device_qp(struct fg_end *end);
 
-/* A test with its fixture; the test's name is the function's. */
-#define T(test, fixture) cmocka_unit_test_setup_teardown(test, t_setup_##fixture, t_teardown)
-#define T_MAIN(tests) cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL)
+/* TEST(fixture, name) { ... }: the body has env, which t_setup_<fixture>() has filled. */
+#define TEST(fixture, test) TEST_WITH(struct t_env *env, t_setup_##fixture, t_teardown, test)
+/* Closes the environment and sets up another in its place, which it returns. */
+struct t_env *t_renew(t_fixture *setup);
 
 /* Ends the test, and says why in a comment of TAP: scripts/check wants that of each. */
 #define t_skip(why)                           \

@@ -2,10 +2,10 @@
 /* A region of one end that memory windows lend to the other. */
 #include "lend.h"
 
-void lend_init(struct lend *l, void **state, uint32_t flag)
+void lend_init(struct lend *l, struct t_env *env, uint32_t flag)
 {
 	memset(l, 0, sizeof(*l));
-	l->env = *state;
+	l->env = env;
 	l->a = &l->env->a;
 	l->b = &l->env->b;
 	expect_ok(fg_mr_create(&l->b->pd, &l->b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND,

@@ -18,7 +18,7 @@ struct lend {
 	struct pvr_wqe_bind_mw bind; /* valid: part of the region, all rights */
 };
 
-void lend_init(struct lend *l, void **state, uint32_t flag);
+void lend_init(struct lend *l, struct t_env *env, uint32_t flag);
 struct pvrdma_sq_wqe_hdr *lend_put(struct fg_end *end, uint64_t wr_id, enum pvrdma_wr_opcode op,
 				   uint32_t key);
 struct pvrdma_sq_wqe_hdr *lend_put_bind(struct fg_end *end, uint64_t wr_id,

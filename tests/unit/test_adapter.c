@@ -2,8 +2,6 @@
 /* Adapters as the embedder sees them: plugging, statistics, paths. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static void no_raise(void *host, uint32_t vector)
 {
 	(void)host;
@@ -33,10 +31,9 @@ static void expect_refusal(struct t_env *env, const char *name, const char *fabr
 	assert_null(strchr(err, '\n'));
 }
 
-static void test_adapter_says_what_it_was_made_of(void **state)
+TEST(host, test_adapter_says_what_it_was_made_of)
 {
 	static const uint8_t mac[6] = { 0x52, 0x54, 0, 0, 0, 9 };
-	struct t_env *env = *state;
 	char err[200];
 	struct pvr_adapter *adapter = create(env, "a.B-c_1", "red", 9, err, sizeof(err));
 
@@ -49,12 +46,11 @@ static void test_adapter_says_what_it_was_made_of(void **state)
 	assert_string_equal(pvr_adapter_fabric(adapter), "default");
 }
 
-static void test_bad_names_are_refused(void **state)
+TEST(host, test_bad_names_are_refused)
 {
 	static const char *const bad[] = {
 		"", "a b", "a/b", "a\n", "\xc3\xa4", "a:b", "%s", "12345678901234567890123456789012"
 	};
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		expect_refusal(env, bad[i], NULL, 1);
@@ -62,17 +58,15 @@ static void test_bad_names_are_refused(void **state)
 	}
 }
 
-static void test_longest_name_is_accepted(void **state)
+TEST(host, test_longest_name_is_accepted)
 {
-	struct t_env *env = *state;
 	char err[200];
 
 	assert_non_null(create(env, "1234567890123456789012345678901", NULL, 1, err, sizeof(err)));
 }
 
-static void test_second_adapter_of_a_name_or_mac_is_refused(void **state)
+TEST(host, test_second_adapter_of_a_name_or_mac_is_refused)
 {
-	struct t_env *env = *state;
 	char err[200];
 
 	assert_non_null(create(env, "one", NULL, 1, err, sizeof(err)));
@@ -84,13 +78,12 @@ static void test_second_adapter_of_a_name_or_mac_is_refused(void **state)
 	assert_non_null(create(env, "two", "other", 1, err, sizeof(err)));
 }
 
-static void test_bad_macs_are_refused(void **state)
+TEST(host, test_bad_macs_are_refused)
 {
 	static const uint8_t bad[][6] = { { 0 },
 					  { 0xff, 0xff, 0xff, 0xff, 0xff, 0xff },
 					  { 0x01, 0x00, 0x5e, 0, 0, 1 },
 					  { 0x53, 0x54, 0, 0, 0, 1 } };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct pvr_adapter_config config = { .name = "a" };
@@ -103,9 +96,8 @@ static void test_bad_macs_are_refused(void **state)
 	}
 }
 
-static void test_refusals_fit_a_small_buffer(void **state)
+TEST(host, test_refusals_fit_a_small_buffer)
 {
-	struct t_env *env = *state;
 	char err[8] = "1234567";
 
 	assert_null(create(env, "", NULL, 1, err, 4));
@@ -113,9 +105,8 @@ static void test_refusals_fit_a_small_buffer(void **state)
 	assert_string_equal(err + 4, "567");
 }
 
-static void test_name_is_free_after_destruction(void **state)
+TEST(host, test_name_is_free_after_destruction)
 {
-	struct t_env *env = *state;
 	char err[200];
 
 	for (int i = 0; i < 1000; i++) {
@@ -126,9 +117,8 @@ static void test_name_is_free_after_destruction(void **state)
 	}
 }
 
-static void test_many_adapters_in_one_fabric(void **state)
+TEST(host, test_many_adapters_in_one_fabric)
 {
-	struct t_env *env = *state;
 	struct fg_guest *guest[20];
 	struct fg_end end[20];
 
@@ -153,10 +143,8 @@ static void test_many_adapters_in_one_fabric(void **state)
 		fg_guest_destroy(guest[i]);
 }
 
-static void test_engine_destroys_what_is_left(void **state)
+TEST(rc, test_engine_destroys_what_is_left)
 {
-	struct t_env *env = *state;
-
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_send(&env->a, 1, 0, 100); /* waits for a receive request */
 	fg_run(env->host);
@@ -164,10 +152,8 @@ static void test_engine_destroys_what_is_left(void **state)
 	/* The fixture's teardown pulls the plugs one after the other. */
 }
 
-static void test_unplugging_with_events_pending(void **state)
+TEST(rc_connected, test_unplugging_with_events_pending)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm(&env->a.scq);
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
@@ -201,9 +187,8 @@ static struct path_seen path(struct t_env *env, const char *from, const char *to
 	return seen;
 }
 
-static void test_paths_count_messages_and_bytes(void **state)
+TEST(rc_connected, test_paths_count_messages_and_bytes)
 {
-	struct t_env *env = *state;
 	struct path_seen seen;
 
 	assert_true(path(env, "vm1", "vm2").stats.messages == 0);
@@ -223,20 +208,16 @@ static void test_paths_count_messages_and_bytes(void **state)
 	assert_true(path(env, "vm2", "vm1").stats.messages == 0);
 }
 
-static void test_path_to_oneself_is_counted(void **state)
+TEST(rc_loopback, test_path_to_oneself_is_counted)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 1000);
 	t_send(&env->a, 2, 0, 100);
 	fg_run(env->host);
 	assert_int_equal(path(env, "vm1", "vm1").stats.messages, 1);
 }
 
-static void test_datagrams_are_counted_on_their_path(void **state)
+TEST(ud_ready, test_datagrams_are_counted_on_their_path)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 1000);
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
 	fg_run(env->host);
@@ -244,9 +225,8 @@ static void test_datagrams_are_counted_on_their_path(void **state)
 	assert_int_equal(path(env, "vm1", "vm2").stats.bytes, 100);
 }
 
-static void test_statistics_of_an_adapter(void **state)
+TEST(rc_connected, test_statistics_of_an_adapter)
 {
-	struct t_env *env = *state;
 	struct pvr_adapter_stats before = fg_stats(env->g[0]), after;
 
 	t_recv(&env->b, 1, 0, 1000);
@@ -266,9 +246,8 @@ static void test_statistics_of_an_adapter(void **state)
 	assert_int_equal(after.gids, 1);
 }
 
-static void test_state_names(void **state)
+TEST(host, test_state_names)
 {
-	(void)state;
 	assert_string_equal(pvr_adapter_state_name(PVR_ADAPTER_IDLE), "idle");
 	assert_string_equal(pvr_adapter_state_name(PVR_ADAPTER_READY), "ready");
 	assert_string_equal(pvr_adapter_state_name(PVR_ADAPTER_ACTIVE), "active");
@@ -276,15 +255,13 @@ static void test_state_names(void **state)
 	assert_non_null(pvr_adapter_state_name(99));
 }
 
-static void test_destroying_no_engine_is_allowed(void **state)
+TEST(host, test_destroying_no_engine_is_allowed)
 {
-	(void)state;
 	pvr_engine_destroy(NULL);
 }
 
-static void test_life_of_a_driver_is_logged_with_the_adapters_name(void **state)
+TEST(guest, test_life_of_a_driver_is_logged_with_the_adapters_name)
 {
-	struct t_env *env = *state;
 	const struct fg_log_line *line = &env->host->line[0];
 
 	assert_true(env->host->logged[PVR_LOG_INFO] >= 2);
@@ -295,29 +272,4 @@ static void test_life_of_a_driver_is_logged_with_the_adapters_name(void **state)
 	}
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
 	assert_true(fg_logged(env->host, "reset"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_adapter_says_what_it_was_made_of, host),
-		T(test_bad_names_are_refused, host),
-		T(test_longest_name_is_accepted, host),
-		T(test_second_adapter_of_a_name_or_mac_is_refused, host),
-		T(test_bad_macs_are_refused, host),
-		T(test_refusals_fit_a_small_buffer, host),
-		T(test_name_is_free_after_destruction, host),
-		T(test_many_adapters_in_one_fabric, host),
-		T(test_engine_destroys_what_is_left, rc),
-		T(test_unplugging_with_events_pending, rc_connected),
-		T(test_paths_count_messages_and_bytes, rc_connected),
-		T(test_path_to_oneself_is_counted, rc_loopback),
-		T(test_datagrams_are_counted_on_their_path, ud_ready),
-		T(test_statistics_of_an_adapter, rc_connected),
-		T(test_state_names, host),
-		T(test_destroying_no_engine_is_allowed, host),
-		T(test_life_of_a_driver_is_logged_with_the_adapters_name, guest),
-	};
-
-	return T_MAIN(tests);
 }

@@ -8,6 +8,11 @@
 
 #include "common.h"
 
+TEST_INIT
+{
+	fg_default_ext = PVR_ENGINE_EXT;
+}
+
 static uint32_t fail_at; /* 0: never; else the call, counted from 1, that fails */
 static uint32_t calls;
 
@@ -71,9 +76,9 @@ struct objects {
 	struct fg_buf buf;
 };
 
-static void objects_open(struct objects *o, void **state)
+static void objects_open(struct objects *o, struct t_env *env)
 {
-	o->env = *state;
+	o->env = env;
 	o->g = o->env->g[0];
 	expect_ok(fg_pd_create(&o->g->kernel, &o->pd));
 	expect_ok(fg_cq_create(&o->g->kernel, 64, &o->cq));
@@ -139,7 +144,7 @@ static uint32_t try_command(struct objects *o, const void *req, size_t len)
 	return 0;
 }
 
-static void test_create_uc(void **state)
+TEST(guest, test_create_uc)
 {
 	struct pvr_cmd_create_uc req = {
 		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_UC),
@@ -147,48 +152,48 @@ static void test_create_uc(void **state)
 	};
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	assert_true(try_command(&o, &req, sizeof(req)) >= 1);
 }
 
-static void test_create_pd(void **state)
+TEST(guest, test_create_pd)
 {
 	struct pvr_cmd_create_pd req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_PD) };
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	assert_true(try_command(&o, &req, sizeof(req)) >= 1);
 }
 
-static void test_create_mr(void **state)
+TEST(guest, test_create_mr)
 {
 	struct pvr_cmd_create_mr req;
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	req = fg_mr_request(&o.pd, &o.buf, 0, o.buf.size, FG_ACCESS_ALL);
 	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
 }
 
-static void try_window(void **state, uint32_t flag)
+static void try_window(struct t_env *env, uint32_t flag)
 {
 	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR), .flags = flag };
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	req.pd_handle = o.pd.handle;
 	assert_true(try_command(&o, &req, sizeof(req)) >= 1);
 	assert_int_equal(fg_stats(o.g).mws, 1);
 }
 
-static void test_create_window_of_type_1(void **state)
+TEST(guest, test_create_window_of_type_1)
 {
-	try_window(state, PVR_MR_FLAG_MW1);
+	try_window(env, PVR_MR_FLAG_MW1);
 }
 
-static void test_create_window_of_type_2(void **state)
+TEST(guest, test_create_window_of_type_2)
 {
-	try_window(state, PVR_MR_FLAG_MW2);
+	try_window(env, PVR_MR_FLAG_MW2);
 }
 
 /* Whatever the pages are kept as: @runs of @pages each, then @single ones. */
@@ -211,7 +216,7 @@ static uint32_t fill_shape(const struct shape *shape, const struct fg_buf *buf, 
 	return n;
 }
 
-static void test_create_layouts(void **state)
+TEST(guest, test_create_layouts)
 {
 	static const struct shape shapes[] = {
 		{ 2, 1, 200, 0, 1 }, /* one run, which needs nothing */
@@ -225,9 +230,9 @@ static void test_create_layouts(void **state)
 	struct objects o;
 	struct fg_buf buf;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	fg_buf_init(&buf, &o.g->ram, 200, FG_LINEAR);
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+	for (size_t i = 0; i < COUNT(shapes); i++) {
 		uint32_t n = fill_shape(&shapes[i], &buf, gpa);
 
 		req = fg_layout_request(&o.pd, fg_pdir(&o.g->ram, shapes[i].levels, gpa, n),
@@ -238,40 +243,40 @@ static void test_create_layouts(void **state)
 	}
 }
 
-static void test_create_fast_mr(void **state)
+TEST(guest, test_create_fast_mr)
 {
 	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
 					 .flags = PVR_MR_FLAG_FRMR,
 					 .nchunks = LONGEST };
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	req.pd_handle = o.pd.handle;
 	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
 }
 
-static void test_create_cq(void **state)
+TEST(guest, test_create_cq)
 {
 	struct pvr_cmd_create_cq req;
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	req = fg_cq_request(&o.g->kernel, &o.buf, 64);
 	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
 }
 
-static void test_create_srq(void **state)
+TEST(guest, test_create_srq)
 {
 	struct pvr_cmd_create_srq req;
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	req = fg_srq_request(&o.pd, &o.buf, 64, 1);
 	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
 	expect_ok(fg_cq_destroy(&o.cq));
 }
 
-static void try_qp(void **state, enum pvr_qp_type type, bool srq, uint32_t max_inline)
+static void try_qp(struct t_env *env, enum pvr_qp_type type, bool srq, uint32_t max_inline)
 {
 	struct pvr_cmd_create_qp req;
 	struct objects o;
@@ -279,7 +284,7 @@ static void try_qp(void **state, enum pvr_qp_type type, bool srq, uint32_t max_i
 	struct fg_qp_spec spec = { .type = type, .max_inline = max_inline };
 	struct fg_buf buf;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	spec.pd = &o.pd;
 	spec.scq = spec.rcq = &o.cq;
 	if (srq) {
@@ -295,39 +300,38 @@ static void try_qp(void **state, enum pvr_qp_type type, bool srq, uint32_t max_i
 	assert_int_equal(fg_cq_destroy(&o.cq), EBUSY);
 }
 
-static void test_create_rc_qp(void **state)
+TEST(guest, test_create_rc_qp)
 {
-	try_qp(state, PVR_QPT_RC, false, 0);
+	try_qp(env, PVR_QPT_RC, false, 0);
 }
 
-static void test_create_ud_qp(void **state)
+TEST(guest, test_create_ud_qp)
 {
-	try_qp(state, PVR_QPT_UD, false, 0);
+	try_qp(env, PVR_QPT_UD, false, 0);
 }
 
-static void test_create_gsi_qp(void **state)
+TEST(guest, test_create_gsi_qp)
 {
-	try_qp(state, PVR_QPT_GSI, false, 0);
+	try_qp(env, PVR_QPT_GSI, false, 0);
 }
 
-static void test_create_uc_qp(void **state)
+TEST(guest, test_create_uc_qp)
 {
-	try_qp(state, PVR_QPT_UC, false, 0);
+	try_qp(env, PVR_QPT_UC, false, 0);
 }
 
-static void test_create_qp_with_inline_data(void **state)
+TEST(guest, test_create_qp_with_inline_data)
 {
-	try_qp(state, PVR_QPT_RC, false, PVR_MAX_INLINE);
+	try_qp(env, PVR_QPT_RC, false, PVR_MAX_INLINE);
 }
 
-static void test_create_qp_with_srq(void **state)
+TEST(guest, test_create_qp_with_srq)
 {
-	try_qp(state, PVR_QPT_RC, true, 0);
+	try_qp(env, PVR_QPT_RC, true, 0);
 }
 
-static void test_create_bind(void **state)
+TEST(guests, test_create_bind)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 	uint32_t n;
 
@@ -350,9 +354,8 @@ static void test_create_bind(void **state)
 	assert_in_range(n, 2, 99);
 }
 
-static void test_dsr(void **state)
+TEST(unprobed, test_dsr)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint32_t n;
 
@@ -406,14 +409,14 @@ static void cq_is_as_it_was(struct objects *o)
 	assert_int_equal(o->cq.ring->prod_tail, 1);
 }
 
-static void test_resize_cq(void **state)
+TEST(guest, test_resize_cq)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_cmd_resize_cq req;
 	struct objects o;
 	struct fg_qp qp;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	/* Something to move: a receive request that is flushed. */
 	spec.pd = &o.pd;
 	spec.scq = spec.rcq = &o.cq;
@@ -440,13 +443,13 @@ static void srq_is_as_it_was(struct objects *o)
 	assert_int_equal(attr.srq_limit, 3);
 }
 
-static void test_resize_srq(void **state)
+TEST(guest, test_resize_srq)
 {
 	struct pvr_cmd_modify_srq req;
 	struct pvr_srq_attr attr;
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	expect_ok(fg_srq_create(&o.pd, 16, 1, &resized));
 	expect_ok(fg_srq_set_limit(&resized, 3));
 	req = fg_srq_resize_request(&resized, &o.buf, 64);
@@ -465,13 +468,13 @@ static void vector_is_not_there(struct objects *o)
 	assert_int_equal(fg_cq_create_on(&o->g->kernel, 1, 64, &cq), EINVAL);
 }
 
-static void test_set_cq_ring(void **state)
+TEST(guest, test_set_cq_ring)
 {
 	struct pvr_cmd_set_cq_ring req;
 	struct objects o;
 	struct fg_cq cq;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	req = fg_cq_ring_request(1, &o.buf);
 	assert_true(try_change(&o, &req, sizeof(req), vector_is_not_there) >= 1);
 	expect_ok(fg_cq_create_on(&o.g->kernel, 1, 64, &cq));
@@ -483,7 +486,7 @@ static void raise_nothing(void *host, uint32_t vector)
 	(void)vector;
 }
 
-static void test_create_adapter(void **state)
+TEST(host, test_create_adapter)
 {
 	static const struct pvr_adapter_ops ops = { .raise = raise_nothing };
 	const struct pvr_adapter_config config = {
@@ -491,7 +494,6 @@ static void test_create_adapter(void **state)
 		.fabric = "a-new-one",
 		.mac = { 2, 0, 0, 0, 0, 1 },
 	};
-	struct t_env *env = *state;
 	uint32_t n;
 
 	for (n = 1; n < 100; n++) {
@@ -511,10 +513,9 @@ static void test_create_adapter(void **state)
 	assert_in_range(n, 2, 99);
 }
 
-static void test_map_ram(void **state)
+TEST(guest, test_map_ram)
 {
 	static uint8_t ram[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct t_env *env = *state;
 	uint32_t n;
 
 	for (n = 1; n < 100; n++) {
@@ -531,13 +532,12 @@ static void test_map_ram(void **state)
 	assert_in_range(n, 2, 99);
 }
 
-static void test_create_engine(void **state)
+TEST(host, test_create_engine)
 {
 	static const struct pvr_engine_ops ops = { 0 };
 	struct pvr_engine *engine = NULL;
 	uint32_t n;
 
-	(void)state;
 	for (n = 1; n < 100; n++) {
 		fail_from(n);
 		engine = pvr_engine_create(&ops, NULL, 1);
@@ -550,10 +550,8 @@ static void test_create_engine(void **state)
 }
 
 /* The data path allocates nothing once a path is known, and little before. */
-static void test_traffic_goes_on_without_memory(void **state)
+TEST(rc_connected, test_traffic_goes_on_without_memory)
 {
-	struct t_env *env = *state;
-
 	t_ping_pong(env->host, &env->a, &env->b);
 	for (uint32_t n = 1; n < 4; n++) {
 		for (int i = 0; i < 3; i++) {
@@ -568,10 +566,8 @@ static void test_traffic_goes_on_without_memory(void **state)
 	}
 }
 
-static void test_first_message_goes_without_memory(void **state)
+TEST(rc_connected, test_first_message_goes_without_memory)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 100);
 	t_send(&env->a, 2, 0, 100);
 	fail_from(1);
@@ -582,10 +578,8 @@ static void test_first_message_goes_without_memory(void **state)
 	expect_recv(&env->b.rcq, 1, 100);
 }
 
-static void test_first_datagram_goes_without_memory(void **state)
+TEST(ud_ready, test_first_datagram_goes_without_memory)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 200);
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
 	fail_from(1);
@@ -596,13 +590,13 @@ static void test_first_datagram_goes_without_memory(void **state)
 }
 
 /* The timers' heap grows with the queue pairs, at powers of two. */
-static void test_create_many_qps(void **state)
+TEST(guest, test_create_many_qps)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 1, .rq_wr = 1 };
 	struct pvr_cmd_create_qp req;
 	struct objects o;
 
-	objects_open(&o, state);
+	objects_open(&o, env);
 	spec.pd = &o.pd;
 	spec.scq = spec.rcq = &o.cq;
 	req = fg_qp_request(&spec);
@@ -613,9 +607,8 @@ static void test_create_many_qps(void **state)
 }
 
 /* Binding, registration and invalidation allocate nothing: they cannot fail for that. */
-static void test_windows_are_bound_without_memory(void **state)
+TEST(rc_connected, test_windows_are_bound_without_memory)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_BIND_MW, .flags = PVR_SEND_SIGNALED };
 	struct pvr_wqe_bind_mw bind = { .length = 100, .access_flags = PVR_ACCESS_REMOTE_READ };
 	uint32_t index = env->b.qp.sq_tail;
@@ -642,11 +635,18 @@ static void test_windows_are_bound_without_memory(void **state)
 	expect_done(&env->b.scq, 2, PVRDMA_WC_LOCAL_INV);
 }
 
+static int t_setup_mcast(void **state)
+{
+	fg_default_ext = PVR_EXT_MCAST;
+	t_setup_ud_ready(state);
+	fg_default_ext = 0;
+	return 0;
+}
+
 /* Group, party and member: each failure leaves none of them. */
-static void test_attach_mcast(void **state)
+TEST(mcast, test_attach_mcast)
 {
 	static const uint8_t mgid[16] = { 0xff, 0x12, [15] = 1 };
-	struct t_env *env = *state;
 	uint32_t n = 1;
 
 	for (;; n++) {
@@ -663,50 +663,4 @@ static void test_attach_mcast(void **state)
 	}
 	assert_int_equal(n, 4);
 	expect_ok(fg_qp_detach(&env->a.qp, mgid));
-}
-
-static int setup_mcast(void **state)
-{
-	fg_default_ext = PVR_EXT_MCAST;
-	t_setup_ud_ready(state);
-	fg_default_ext = 0;
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_create_uc, guest),
-		T(test_create_pd, guest),
-		T(test_create_mr, guest),
-		T(test_create_window_of_type_1, guest),
-		T(test_create_window_of_type_2, guest),
-		T(test_create_layouts, guest),
-		T(test_create_fast_mr, guest),
-		T(test_create_cq, guest),
-		T(test_create_srq, guest),
-		T(test_create_rc_qp, guest),
-		T(test_create_ud_qp, guest),
-		T(test_create_gsi_qp, guest),
-		T(test_create_uc_qp, guest),
-		T(test_create_qp_with_inline_data, guest),
-		T(test_create_qp_with_srq, guest),
-		T(test_create_many_qps, guest),
-		T(test_resize_cq, guest),
-		T(test_resize_srq, guest),
-		T(test_set_cq_ring, guest),
-		T(test_create_bind, guests),
-		T(test_dsr, unprobed),
-		T(test_create_adapter, host),
-		T(test_map_ram, guest),
-		T(test_create_engine, host),
-		T(test_traffic_goes_on_without_memory, rc_connected),
-		T(test_windows_are_bound_without_memory, rc_connected),
-		T(test_first_message_goes_without_memory, rc_connected),
-		T(test_first_datagram_goes_without_memory, ud_ready),
-		cmocka_unit_test_setup_teardown(test_attach_mcast, setup_mcast, t_teardown),
-	};
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	return T_MAIN(tests);
 }

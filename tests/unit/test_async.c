@@ -7,6 +7,11 @@
 
 #define CROWD 200
 
+TEST_INIT
+{
+	fg_default_async = true;
+}
+
 static uint32_t *word(const struct fg_guest *g, uint32_t page, uint32_t offset)
 {
 	return g->uar_shm + (page * PVR_PAGE_SIZE + offset) / sizeof(uint32_t);
@@ -40,9 +45,8 @@ static bool turn(struct t_env *env)
 	return pvr_engine_run(env->host->engine, 0) || found;
 }
 
-static void test_stores_are_doorbells(void **state)
+TEST(rc_connected, test_stores_are_doorbells)
 {
-	struct t_env *env = *state;
 	uint64_t before = fg_stats(env->g[0]).doorbells;
 
 	fg_run(env->host);
@@ -60,10 +64,8 @@ static void test_stores_are_doorbells(void **state)
 	assert_int_equal(fg_stats(env->g[0]).doorbells_ignored, 0);
 }
 
-static void test_nothing_stored_is_nothing_to_do(void **state)
+TEST(rc_connected, test_nothing_stored_is_nothing_to_do)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	put_send(&env->a, 2);
 	for (int i = 0; i < 100; i++)
@@ -71,9 +73,8 @@ static void test_nothing_stored_is_nothing_to_do(void **state)
 }
 
 /* Who does not map the page is served as ever. */
-static void test_trapped_writes_work_too(void **state)
+TEST(rc_connected, test_trapped_writes_work_too)
 {
-	struct t_env *env = *state;
 	uint32_t value = PVR_DB_QP_SEND | env->a.qp.handle;
 
 	fg_run(env->host);
@@ -107,10 +108,9 @@ static void open_crowd(struct t_env *env, struct fg_end *far, struct fg_end *nea
 	fg_run(env->host);
 }
 
-static void test_overwritten_send_doorbells_are_made_good(void **state)
+TEST(rc_connected, test_overwritten_send_doorbells_are_made_good)
 {
 	struct fg_end far[CROWD], near[CROWD];
-	struct t_env *env = *state;
 
 	open_crowd(env, far, near);
 	for (uint32_t i = 0; i < CROWD; i++) {
@@ -125,10 +125,9 @@ static void test_overwritten_send_doorbells_are_made_good(void **state)
 	assert_int_equal(fg_cq_drain(&env->b.rcq), CROWD);
 }
 
-static void test_one_poll_looks_at_few_objects(void **state)
+TEST(rc_connected, test_one_poll_looks_at_few_objects)
 {
 	struct fg_end far[CROWD], near[CROWD];
-	struct t_env *env = *state;
 	uint32_t polls = 0;
 
 	open_crowd(env, far, near);
@@ -140,10 +139,9 @@ static void test_one_poll_looks_at_few_objects(void **state)
 	assert_true(polls <= 3 + CROWD / 16);
 }
 
-static void test_overwritten_receive_doorbells_wake_who_waits(void **state)
+TEST(rc_connected, test_overwritten_receive_doorbells_wake_who_waits)
 {
 	struct fg_end far[CROWD], near[CROWD];
-	struct t_env *env = *state;
 
 	open_crowd(env, far, near);
 	for (uint32_t i = 0; i < 10; i++) {
@@ -160,9 +158,8 @@ static void test_overwritten_receive_doorbells_wake_who_waits(void **state)
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 10);
 }
 
-static void test_overwritten_doorbell_of_an_srq_wakes_who_waits(void **state)
+TEST(rc_connected, test_overwritten_doorbell_of_an_srq_wakes_who_waits)
 {
-	struct t_env *env = *state;
 	struct fg_srq srq, other;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .srq = &srq };
 	struct pvrdma_sge sge;
@@ -190,10 +187,8 @@ static void test_overwritten_doorbell_of_an_srq_wakes_who_waits(void **state)
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
-static void test_overwritten_receive_doorbell_in_error_flushes(void **state)
+TEST(rc_connected, test_overwritten_receive_doorbell_in_error_flushes)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_to_err(&env->b.qp));
 	fg_run(env->host);
 	put_recv(&env->b, 5);
@@ -204,10 +199,9 @@ static void test_overwritten_receive_doorbell_in_error_flushes(void **state)
 }
 
 /* The doorbells of a context say nothing of another's objects. */
-static void test_other_contexts_are_not_swept(void **state)
+TEST(rc_connected, test_other_contexts_are_not_swept)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-	struct t_env *env = *state;
 	struct fg_end user;
 	struct fg_ctx ctx;
 
@@ -226,9 +220,8 @@ static void test_other_contexts_are_not_swept(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 }
 
-static void test_other_offsets_and_pages_are_no_doorbells(void **state)
+TEST(rc_connected, test_other_offsets_and_pages_are_no_doorbells)
 {
-	struct t_env *env = *state;
 	uint32_t offset, page;
 
 	fg_run(env->host);
@@ -244,9 +237,8 @@ static void test_other_offsets_and_pages_are_no_doorbells(void **state)
 }
 
 /* What was stored before there was a context, or by the one before, is not its doorbell. */
-static void test_new_context_begins_with_an_empty_page(void **state)
+TEST(guest, test_new_context_begins_with_an_empty_page)
 {
-	struct t_env *env = *state;
 	struct fg_ctx ctx;
 
 	*word(env->g[0], env->g[0]->uar_next, PVRDMA_UAR_QP_OFFSET) = PVR_DB_QP_SEND | 2;
@@ -264,10 +256,8 @@ static void test_new_context_begins_with_an_empty_page(void **state)
 	assert_int_equal(fg_stats(env->g[0]).doorbells, 1);
 }
 
-static void test_reset_forgets_doorbells(void **state)
+TEST(rc_connected, test_reset_forgets_doorbells)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	fg_ring_send(&env->a.qp);
 	pvr_adapter_reset(env->g[0]->adapter);
@@ -280,10 +270,8 @@ static void test_reset_forgets_doorbells(void **state)
 	assert_false(pvr_engine_poll(env->host->engine, 0));
 }
 
-static void test_only_adapters_with_a_driver_are_polled(void **state)
+TEST(unprobed, test_only_adapters_with_a_driver_are_polled)
 {
-	struct t_env *env = *state;
-
 	assert_false(pvr_engine_is_async(env->host->engine, 0));
 	expect_ok(fg_guest_boot(env->g[0]));
 	assert_true(pvr_engine_is_async(env->host->engine, 0));
@@ -298,9 +286,8 @@ static void test_only_adapters_with_a_driver_are_polled(void **state)
 }
 
 /* A command finds done what the guest has asked for by a doorbell before it. */
-static void test_doorbells_come_before_commands(void **state)
+TEST(rc_connected, test_doorbells_come_before_commands)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr;
 
 	fg_run(env->host);
@@ -314,10 +301,9 @@ static void test_doorbells_come_before_commands(void **state)
 }
 
 /* Objects that go while they are to be looked at. */
-static void test_objects_go_in_the_middle_of_a_sweep(void **state)
+TEST(rc_connected, test_objects_go_in_the_middle_of_a_sweep)
 {
 	struct fg_end far[CROWD], near[CROWD];
-	struct t_env *env = *state;
 
 	open_crowd(env, far, near);
 	for (uint32_t i = 0; i < CROWD; i++) {
@@ -340,12 +326,11 @@ static void test_objects_go_in_the_middle_of_a_sweep(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_contexts_go_in_the_middle_of_a_sweep(void **state)
+TEST(rc_connected, test_contexts_go_in_the_middle_of_a_sweep)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_end ends[8];
 	struct fg_ctx ctx[8];
-	struct t_env *env = *state;
 
 	for (uint32_t i = 0; i < 8; i++) {
 		expect_ok(fg_ctx_create(env->g[0], &ctx[i]));
@@ -364,10 +349,9 @@ static void test_contexts_go_in_the_middle_of_a_sweep(void **state)
 }
 
 /* More contexts than one poll looks at. */
-static void test_many_contexts_all_get_their_turn(void **state)
+TEST(guest, test_many_contexts_all_get_their_turn)
 {
 	struct fg_ctx ctx[150];
-	struct t_env *env = *state;
 
 	for (uint32_t i = 0; i < 150; i++)
 		expect_ok(fg_ctx_create(env->g[0], &ctx[i]));
@@ -383,10 +367,9 @@ static void test_many_contexts_all_get_their_turn(void **state)
 }
 
 /* Contexts that are to be looked at next, and whose objects are, go without another poll. */
-static void test_reset_in_the_middle_of_everything(void **state)
+TEST(guest, test_reset_in_the_middle_of_everything)
 {
 	struct fg_ctx ctx[150];
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	for (uint32_t i = 0; i < 150; i++)
@@ -409,9 +392,8 @@ static uint32_t random_number(uint32_t *state)
 }
 
 /* Any value, anywhere, at any time: the neighbour is served, and the books are right. */
-static void test_random_stores_hurt_nobody(void **state)
+TEST(rc_connected, test_random_stores_hurt_nobody)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 	uint32_t seed = 1;
 
@@ -469,10 +451,9 @@ static void *run_vcpu(void *arg)
 	return NULL;
 }
 
-static void test_no_doorbell_is_lost_in_a_race(void **state)
+TEST(rc_connected, test_no_doorbell_is_lost_in_a_race)
 {
-	struct vcpu v = { .env = *state };
-	struct t_env *env = *state;
+	struct vcpu v = { .env = env };
 	pthread_t thread;
 
 	for (uint32_t k = 0; k < PAIRS; k++) {
@@ -539,9 +520,8 @@ static void *play(void *arg)
 	return NULL;
 }
 
-static void test_ping_pong_of_two_that_ring_all_the_time(void **state)
+TEST(rc_connected, test_ping_pong_of_two_that_ring_all_the_time)
 {
-	struct t_env *env = *state;
 	struct player players[2] = { { .end = &env->a, .first = true }, { .end = &env->b } };
 	pthread_t threads[2];
 	uint32_t i;
@@ -558,34 +538,4 @@ static void test_ping_pong_of_two_that_ring_all_the_time(void **state)
 		}
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_stores_are_doorbells, rc_connected),
-		T(test_nothing_stored_is_nothing_to_do, rc_connected),
-		T(test_trapped_writes_work_too, rc_connected),
-		T(test_overwritten_send_doorbells_are_made_good, rc_connected),
-		T(test_one_poll_looks_at_few_objects, rc_connected),
-		T(test_overwritten_receive_doorbells_wake_who_waits, rc_connected),
-		T(test_overwritten_doorbell_of_an_srq_wakes_who_waits, rc_connected),
-		T(test_overwritten_receive_doorbell_in_error_flushes, rc_connected),
-		T(test_other_contexts_are_not_swept, rc_connected),
-		T(test_other_offsets_and_pages_are_no_doorbells, rc_connected),
-		T(test_new_context_begins_with_an_empty_page, guest),
-		T(test_reset_forgets_doorbells, rc_connected),
-		T(test_only_adapters_with_a_driver_are_polled, unprobed),
-		T(test_doorbells_come_before_commands, rc_connected),
-		T(test_objects_go_in_the_middle_of_a_sweep, rc_connected),
-		T(test_contexts_go_in_the_middle_of_a_sweep, rc_connected),
-		T(test_many_contexts_all_get_their_turn, guest),
-		T(test_reset_in_the_middle_of_everything, guest),
-		T(test_random_stores_hurt_nobody, rc_connected),
-		T(test_no_doorbell_is_lost_in_a_race, rc_connected),
-		T(test_ping_pong_of_two_that_ring_all_the_time, rc_connected),
-	};
-
-	fg_default_async = true;
-	return T_MAIN(tests);
 }

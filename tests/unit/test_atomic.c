@@ -4,7 +4,6 @@
 
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CAS PVRDMA_WR_ATOMIC_CMP_AND_SWP
 #define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
 #define TARGET 4096u /* of the word in b's buffer */
@@ -89,17 +88,15 @@ static void expect_failure(struct t_env *env, const struct atomic *atomic, uint3
 	fg_end_connect(&env->a, &env->b, NULL);
 }
 
-static void test_atomics_are_offered(void **state)
+TEST(rc_connected, test_atomics_are_offered)
 {
-	struct t_env *env = *state;
 	const struct pvr_caps *caps = &env->g[0]->dsr->caps;
 
 	assert_int_equal(caps->atomic_ops, PVR_ATOMIC_CMP_SWAP | PVR_ATOMIC_FETCH_ADD);
 }
 
-static void test_compare_and_swap_that_matches(void **state)
+TEST(rc_connected, test_compare_and_swap_that_matches)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, CAS);
 	struct pvrdma_cqe cqe;
 
@@ -110,9 +107,8 @@ static void test_compare_and_swap_that_matches(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_compare_and_swap_that_does_not_match(void **state)
+TEST(rc_connected, test_compare_and_swap_that_does_not_match)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, CAS);
 
 	atomic.compare_add = 101;
@@ -121,9 +117,8 @@ static void test_compare_and_swap_that_does_not_match(void **state)
 	expect_values(env, 100, 100);
 }
 
-static void test_fetch_and_add(void **state)
+TEST(rc_connected, test_fetch_and_add)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, FAA);
 
 	run(env, &atomic);
@@ -135,9 +130,8 @@ static void test_fetch_and_add(void **state)
 	expect_values(env, 0, 105);
 }
 
-static void test_all_64_bits_take_part(void **state)
+TEST(rc_connected, test_all_64_bits_take_part)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, CAS);
 
 	*target(env) = 0x8000000000000001ull;
@@ -152,9 +146,8 @@ static void test_all_64_bits_take_part(void **state)
 	expect_values(env, 0xfedcba9876543210ull, 0x8000000000000001ull);
 }
 
-static void test_atomics_run_in_order(void **state)
+TEST(rc_connected, test_atomics_run_in_order)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .opcode = FAA,
 			    .flags = PVR_SEND_SIGNALED,
 			    .num_sge = 1,
@@ -177,10 +170,9 @@ static void test_atomics_run_in_order(void **state)
 	}
 }
 
-static void test_result_at_any_offset(void **state)
+TEST(rc_connected, test_result_at_any_offset)
 {
 	static const uint32_t offsets[] = { 1, 7, 4089, 4092, 4095, 8190 };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(offsets); i++) {
 		struct atomic atomic = valid(env, FAA);
@@ -194,9 +186,8 @@ static void test_result_at_any_offset(void **state)
 	}
 }
 
-static void test_target_in_an_unaligned_mr(void **state)
+TEST(rc_connected, test_target_in_an_unaligned_mr)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, FAA);
 	struct fg_mr mr;
 
@@ -209,10 +200,8 @@ static void test_target_in_an_unaligned_mr(void **state)
 	expect_values(env, 105, 100);
 }
 
-static void test_unaligned_targets_are_refused(void **state)
+TEST(rc_connected, test_unaligned_targets_are_refused)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t offset = 1; offset < 8; offset++) {
 		struct atomic atomic = valid(env, offset % 2 ? CAS : FAA);
 
@@ -221,9 +210,8 @@ static void test_unaligned_targets_are_refused(void **state)
 	}
 }
 
-static void test_target_outside_the_mr_is_refused(void **state)
+TEST(rc_connected, test_target_outside_the_mr_is_refused)
 {
-	struct t_env *env = *state;
 	const uint64_t size = env->b.mr.length;
 	const uint64_t bad[] = { -8ull, size, size + 8, 1ull << 32, 1ull << 63, -FG_USER_VA - 8 };
 
@@ -235,9 +223,8 @@ static void test_target_outside_the_mr_is_refused(void **state)
 	}
 }
 
-static void test_target_that_ends_one_byte_behind_the_mr_is_refused(void **state)
+TEST(rc_connected, test_target_that_ends_one_byte_behind_the_mr_is_refused)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, FAA);
 	struct fg_mr mr;
 
@@ -247,9 +234,8 @@ static void test_target_that_ends_one_byte_behind_the_mr_is_refused(void **state
 	expect_failure(env, &atomic, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_wrong_rkeys_are_refused(void **state)
+TEST(rc_connected, test_wrong_rkeys_are_refused)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, CAS);
 	struct fg_mr no_atomic;
 
@@ -265,9 +251,8 @@ static void test_wrong_rkeys_are_refused(void **state)
 }
 
 /* The target must not change when the old value has nowhere to go. */
-static void test_wrong_lkeys_are_refused_before_anything_happens(void **state)
+TEST(rc_connected, test_wrong_lkeys_are_refused_before_anything_happens)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, FAA);
 	struct fg_mr read_only;
 
@@ -282,11 +267,18 @@ static void test_wrong_lkeys_are_refused_before_anything_happens(void **state)
 	expect_failure(env, &atomic, PVRDMA_WC_LOC_PROT_ERR);
 }
 
+static int t_setup_all_extensions(void **state)
+{
+	fg_default_ext = PVR_ENGINE_EXT;
+	t_setup_rc_connected(state);
+	fg_default_ext = 0;
+	return 0;
+}
+
 /* Neither offered nor done, by stock providers or with all extensions. */
-static void test_masked_atomics_are_refused(void **state)
+TEST(all_extensions, test_masked_atomics_are_refused)
 {
 	static const uint32_t opcodes[] = { 12, 13 };
-	struct t_env *env = *state;
 
 	assert_int_equal(env->g[0]->dsr->caps.atomic_ops &
 				 (PVR_ATOMIC_MASKED_CMP_SWAP | PVR_ATOMIC_MASKED_FETCH_ADD),
@@ -299,18 +291,9 @@ static void test_masked_atomics_are_refused(void **state)
 	}
 }
 
-static int setup_all_extensions(void **state)
-{
-	fg_default_ext = PVR_ENGINE_EXT;
-	t_setup_rc_connected(state);
-	fg_default_ext = 0;
-	return 0;
-}
-
-static void test_wrong_lengths_are_refused(void **state)
+TEST(rc_connected, test_wrong_lengths_are_refused)
 {
 	static const uint32_t bad[] = { 0, 1, 4, 7, 9, 16, 4096 };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct atomic atomic = valid(env, FAA);
@@ -320,19 +303,17 @@ static void test_wrong_lengths_are_refused(void **state)
 	}
 }
 
-static void test_no_entry_for_the_result_is_refused(void **state)
+TEST(rc_connected, test_no_entry_for_the_result_is_refused)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, FAA);
 
 	atomic.num_sge = 0;
 	expect_failure(env, &atomic, PVRDMA_WC_LOC_LEN_ERR);
 }
 
-static void test_too_many_entries_are_refused(void **state)
+TEST(rc_connected, test_too_many_entries_are_refused)
 {
 	static const uint32_t bad[] = { 5, 255, UINT32_MAX };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct atomic atomic = valid(env, FAA);
@@ -354,9 +335,8 @@ static void test_too_many_entries_are_refused(void **state)
 	}
 }
 
-static void test_result_in_two_entries(void **state)
+TEST(rc_connected, test_result_in_two_entries)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, FAA);
 
 	atomic.sge[0] = fg_sge(&env->a.mr, RESULT, 3);
@@ -367,9 +347,8 @@ static void test_result_in_two_entries(void **state)
 	expect_values(env, 105, 100);
 }
 
-static void test_qp_must_permit_atomics(void **state)
+TEST(rc, test_qp_must_permit_atomics)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 	struct atomic atomic = valid(env, FAA);
 
@@ -378,9 +357,8 @@ static void test_qp_must_permit_atomics(void **state)
 	expect_failure(env, &atomic, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
-static void test_atomics_need_read_resources(void **state)
+TEST(rc, test_atomics_need_read_resources)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 	struct atomic atomic = valid(env, FAA);
 
@@ -395,9 +373,8 @@ static void test_atomics_need_read_resources(void **state)
 	expect_failure(env, &atomic, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-static void test_atomic_on_ones_own_memory(void **state)
+TEST(guest, test_atomic_on_ones_own_memory)
 {
-	struct t_env *env = *state;
 	struct atomic atomic;
 
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
@@ -423,9 +400,8 @@ static void *add_ones(void *opaque)
 	return NULL;
 }
 
-static void test_atomics_are_atomic_against_the_guests_cpus(void **state)
+TEST(rc_connected, test_atomics_are_atomic_against_the_guests_cpus)
 {
-	struct t_env *env = *state;
 	struct atomic atomic = valid(env, FAA);
 	struct fg_wr wr = { .opcode = FAA,
 			    .sge = atomic.sge,
@@ -444,36 +420,4 @@ static void test_atomics_are_atomic_against_the_guests_cpus(void **state)
 	}
 	pthread_join(thread, NULL);
 	assert_true(*target(env) == (30000ull << 32) + 100000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_atomics_are_offered, rc_connected),
-		T(test_compare_and_swap_that_matches, rc_connected),
-		T(test_compare_and_swap_that_does_not_match, rc_connected),
-		T(test_fetch_and_add, rc_connected),
-		T(test_all_64_bits_take_part, rc_connected),
-		T(test_atomics_run_in_order, rc_connected),
-		T(test_result_at_any_offset, rc_connected),
-		T(test_target_in_an_unaligned_mr, rc_connected),
-		T(test_unaligned_targets_are_refused, rc_connected),
-		T(test_target_outside_the_mr_is_refused, rc_connected),
-		T(test_target_that_ends_one_byte_behind_the_mr_is_refused, rc_connected),
-		T(test_wrong_rkeys_are_refused, rc_connected),
-		T(test_wrong_lkeys_are_refused_before_anything_happens, rc_connected),
-		T(test_masked_atomics_are_refused, rc_connected),
-		cmocka_unit_test_setup_teardown(test_masked_atomics_are_refused,
-						setup_all_extensions, t_teardown),
-		T(test_wrong_lengths_are_refused, rc_connected),
-		T(test_no_entry_for_the_result_is_refused, rc_connected),
-		T(test_too_many_entries_are_refused, rc_connected),
-		T(test_result_in_two_entries, rc_connected),
-		T(test_qp_must_permit_atomics, rc),
-		T(test_atomics_need_read_resources, rc),
-		T(test_atomic_on_ones_own_memory, guest),
-		T(test_atomics_are_atomic_against_the_guests_cpus, rc_connected),
-	};
-
-	return T_MAIN(tests);
 }

@@ -23,22 +23,20 @@ static uint32_t run_raw(struct fg_guest *g, uint32_t cmd, uint8_t body)
 	return fg_cmd(g, &req, sizeof(req), NULL, 0);
 }
 
-static void test_unknown_commands_are_refused(void **state)
+TEST(guest, test_unknown_commands_are_refused)
 {
 	static const uint32_t unknown[] = {
 		PVR_CMD_NUM, PVR_CMD_NUM + 1, 0x100,	      0x10000,
 		0x7fffffff,  0x80000000,      0x80000000 | 2, UINT32_MAX
 	};
-	struct t_env *env = *state;
 
-	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++)
+	for (size_t i = 0; i < COUNT(unknown); i++)
 		expect_refused(run_raw(env->g[0], unknown[i], 0));
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
-static void test_every_command_survives_a_body_of_ones(void **state)
+TEST(guest, test_every_command_survives_a_body_of_ones)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++)
@@ -46,9 +44,8 @@ static void test_every_command_survives_a_body_of_ones(void **state)
 	expect_ok(fg_query_port(env->g[0], 1, &attr));
 }
 
-static void test_every_command_survives_a_body_of_zeros(void **state)
+TEST(guest, test_every_command_survives_a_body_of_zeros)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++)
@@ -56,9 +53,8 @@ static void test_every_command_survives_a_body_of_zeros(void **state)
 	expect_ok(fg_query_port(env->g[0], 1, &attr));
 }
 
-static void test_response_echoes_key_and_acknowledges(void **state)
+TEST(guest, test_response_echoes_key_and_acknowledges)
 {
-	struct t_env *env = *state;
 	struct pvr_cmd_query_pkey req = {
 		.hdr = { .response = 0xfedcba9876543210ull, .cmd = PVR_CMD_QUERY_PKEY },
 		.port_num = 1,
@@ -72,9 +68,8 @@ static void test_response_echoes_key_and_acknowledges(void **state)
 	assert_int_equal(resp.hdr.reserved[0] | resp.hdr.reserved[1] | resp.hdr.reserved[2], 0);
 }
 
-static void test_reserved_header_word_is_ignored(void **state)
+TEST(guest, test_reserved_header_word_is_ignored)
 {
-	struct t_env *env = *state;
 	struct pvr_cmd_query_pkey req = {
 		.hdr = { .cmd = PVR_CMD_QUERY_PKEY, .reserved = 0xffffffff },
 		.port_num = 1,
@@ -85,9 +80,8 @@ static void test_reserved_header_word_is_ignored(void **state)
 	expect_ok(fg_cmd(env->g[0], &req, sizeof(req), &resp, sizeof(resp)));
 }
 
-static void test_failure_is_told_in_err_and_response(void **state)
+TEST(guest, test_failure_is_told_in_err_and_response)
 {
-	struct t_env *env = *state;
 	uint32_t pd, err;
 	struct pvr_resp_hdr resp;
 
@@ -98,9 +92,8 @@ static void test_failure_is_told_in_err_and_response(void **state)
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
-static void test_err_is_cleared_by_the_next_success(void **state)
+TEST(guest, test_err_is_cleared_by_the_next_success)
 {
-	struct t_env *env = *state;
 	uint32_t pd;
 
 	expect_refused(fg_create_pd(env->g[0], 12345, &pd));
@@ -108,9 +101,8 @@ static void test_err_is_cleared_by_the_next_success(void **state)
 	expect_ok(fg_reg_read(env->g[0], PVR_REG_ERR));
 }
 
-static void test_commands_with_a_response_raise_vector_0(void **state)
+TEST(guest, test_commands_with_a_response_raise_vector_0)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_port_attr port;
 	struct pvr_qp_attr qp_attr;
@@ -153,9 +145,8 @@ static void test_commands_with_a_response_raise_vector_0(void **state)
 #undef RAISES
 }
 
-static void test_bind_commands_raise_no_vector(void **state)
+TEST(guest, test_bind_commands_raise_no_vector)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	cmd_vectors(env);
@@ -166,19 +157,16 @@ static void test_bind_commands_raise_no_vector(void **state)
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
-static void test_failed_commands_raise_no_vector(void **state)
+TEST(guest, test_failed_commands_raise_no_vector)
 {
-	struct t_env *env = *state;
-
 	cmd_vectors(env);
 	for (uint32_t cmd = 0; cmd < PVR_CMD_NUM; cmd++)
 		expect_refused(run_raw(env->g[0], cmd, 0xff));
 	assert_int_equal(cmd_vectors(env), 0);
 }
 
-static void test_response_touches_no_more_than_176_bytes(void **state)
+TEST(guest, test_response_touches_no_more_than_176_bytes)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint8_t *tail = (uint8_t *)g->resp_slot + PVR_CMD_RESP_SIZE;
 	const size_t len = PVR_PAGE_SIZE - PVR_CMD_RESP_SIZE;
@@ -189,9 +177,8 @@ static void test_response_touches_no_more_than_176_bytes(void **state)
 	assert_int_equal(fg_mismatch(tail, len, 9), len);
 }
 
-static void test_command_slot_is_not_written(void **state)
+TEST(guest, test_command_slot_is_not_written)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint8_t before[PVR_PAGE_SIZE];
 	uint32_t pd;
@@ -202,9 +189,8 @@ static void test_command_slot_is_not_written(void **state)
 	assert_memory_equal(g->cmd_slot, before, sizeof(before));
 }
 
-static void test_responses_leak_nothing(void **state)
+TEST(guest, test_responses_leak_nothing)
 {
-	struct t_env *env = *state;
 	struct pvr_cmd_create_pd req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_PD) };
 	struct pvr_resp_create_pd resp;
 
@@ -213,9 +199,8 @@ static void test_responses_leak_nothing(void **state)
 		assert_int_equal(resp.reserved[i], 0);
 }
 
-static void test_commands_are_counted(void **state)
+TEST(guest, test_commands_are_counted)
 {
-	struct t_env *env = *state;
 	struct pvr_adapter_stats before = fg_stats(env->g[0]), after;
 	uint32_t pd;
 
@@ -226,9 +211,8 @@ static void test_commands_are_counted(void **state)
 	assert_int_equal(after.commands_failed - before.commands_failed, 1);
 }
 
-static void test_failed_commands_are_logged_at_a_bounded_rate(void **state)
+TEST(guest, test_failed_commands_are_logged_at_a_bounded_rate)
 {
-	struct t_env *env = *state;
 	uint64_t before = env->host->logged[PVR_LOG_WARN] + env->host->logged[PVR_LOG_ERR] +
 			  env->host->logged[PVR_LOG_INFO];
 	uint64_t lines;
@@ -240,9 +224,8 @@ static void test_failed_commands_are_logged_at_a_bounded_rate(void **state)
 	assert_in_range(lines, 1, 1000);
 }
 
-static void test_response_slot_that_vanished_fails_the_command(void **state)
+TEST(guest, test_response_slot_that_vanished_fails_the_command)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint32_t pd;
 
@@ -251,28 +234,4 @@ static void test_response_slot_that_vanished_fails_the_command(void **state)
 			pvr_adapter_unmap_ram(g->adapter, g->ram.piece[i].gpa,
 					      g->ram.piece[i].size);
 	expect_refused(fg_create_pd(g, 0, &pd));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_unknown_commands_are_refused, guest),
-		T(test_every_command_survives_a_body_of_ones, guest),
-		T(test_every_command_survives_a_body_of_zeros, guest),
-		T(test_response_echoes_key_and_acknowledges, guest),
-		T(test_reserved_header_word_is_ignored, guest),
-		T(test_failure_is_told_in_err_and_response, guest),
-		T(test_err_is_cleared_by_the_next_success, guest),
-		T(test_commands_with_a_response_raise_vector_0, guest),
-		T(test_bind_commands_raise_no_vector, guest),
-		T(test_failed_commands_raise_no_vector, guest),
-		T(test_response_touches_no_more_than_176_bytes, guest),
-		T(test_command_slot_is_not_written, guest),
-		T(test_responses_leak_nothing, guest),
-		T(test_commands_are_counted, guest),
-		T(test_failed_commands_are_logged_at_a_bounded_rate, guest),
-		T(test_response_slot_that_vanished_fails_the_command, guest),
-	};
-
-	return T_MAIN(tests);
 }

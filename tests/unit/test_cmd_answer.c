@@ -8,6 +8,11 @@
 #define COMMANDS 100000
 #define SPINS 2000 /* until others get the CPU */
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_ANSWER;
+}
+
 static struct pvr_resp_hdr answer_of(struct fg_guest *g, const void *req, size_t len)
 {
 	struct pvr_resp_hdr answer;
@@ -33,9 +38,8 @@ static void expect_answer(struct pvr_resp_hdr answer, uint32_t cmd, uint8_t err)
 	assert_int_equal(answer.err, err);
 }
 
-static void test_commands_without_a_response_are_answered(void **state)
+TEST(guest, test_commands_without_a_response_are_answered)
 {
-	struct t_env *env = *state;
 	struct fg_pd pd;
 
 	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
@@ -43,19 +47,16 @@ static void test_commands_without_a_response_are_answered(void **state)
 		      PVR_CMD_DESTROY_PD, 0);
 }
 
-static void test_answer_has_the_error(void **state)
+TEST(guest, test_answer_has_the_error)
 {
-	struct t_env *env = *state;
-
 	expect_answer(answer_to_handle(env->g[0], PVR_CMD_DESTROY_PD, 0xffffff), PVR_CMD_DESTROY_PD,
 		      EINVAL);
 	expect_answer(answer_to_handle(env->g[0], PVR_CMD_QUERY_SRQ, 0xffffff), PVR_CMD_QUERY_SRQ,
 		      EINVAL);
 }
 
-static void test_what_is_no_command_is_not_answered(void **state)
+TEST(guest, test_what_is_no_command_is_not_answered)
 {
-	struct t_env *env = *state;
 	struct pvr_resp_hdr answer = answer_to_handle(env->g[0], PVR_CMD_NUM, 0);
 
 	assert_true(answer.response != FG_CMD_COOKIE);
@@ -88,9 +89,8 @@ static void *watch(void *opaque)
 	return NULL;
 }
 
-static void test_key_is_stored_last(void **state)
+TEST(guest, test_key_is_stored_last)
 {
-	struct t_env *env = *state;
 	struct watcher watcher = { .g = env->g[0] };
 	struct pvr_cmd_query_pkey req = { .hdr = FG_CMD_HDR(PVR_CMD_QUERY_PKEY), .port_num = 1 };
 	struct fg_guest *g = env->g[0];
@@ -109,17 +109,4 @@ static void test_key_is_stored_last(void **state)
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(watcher.early, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_commands_without_a_response_are_answered, guest),
-		T(test_answer_has_the_error, guest),
-		T(test_what_is_no_command_is_not_answered, guest),
-		T(test_key_is_stored_last, guest),
-	};
-
-	fg_default_ext = PVR_EXT_ANSWER;
-	return T_MAIN(tests);
 }

@@ -4,12 +4,11 @@
 #include "datapath/copy.h"
 #include "model/adapter.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define AREA (80u << 10)
 
 static uint8_t from[AREA], to[AREA], expected[AREA];
 
-static void test_ways_copy_all_of_it_and_nothing_else(void **state)
+TEST_PLAIN(test_ways_copy_all_of_it_and_nothing_else)
 {
 	static const uint32_t lengths[] = { 1024, 1025, 1087, 1151, 1152,  1279,  1280,
 					    2047, 4095, 4096, 4097, 65535, 65536, 70001 };
@@ -32,7 +31,7 @@ static void test_ways_copy_all_of_it_and_nothing_else(void **state)
 	}
 }
 
-static void test_overlapping_runs_are_moved(void **state)
+TEST_PLAIN(test_overlapping_runs_are_moved)
 {
 	static const int32_t distances[] = { 0,	    1,	  -1,	 7,    -8,    64,
 					     -64,   255,  -256,	 1023, -1024, 3000,
@@ -69,7 +68,7 @@ static void copy_watching(void *dst, const void *src, size_t len)
 
 static const struct pvr_copy_way watching = { .name = "watching", .copy = copy_watching };
 
-static void test_last_bytes_are_stored_last(void **state)
+TEST_PLAIN(test_last_bytes_are_stored_last)
 {
 	static const uint32_t lengths[] = { 1032, 1033, 1034, 1036, 1040, 2047, 4096, 5003 };
 
@@ -93,7 +92,7 @@ static void test_last_bytes_are_stored_last(void **state)
 	}
 }
 
-static void test_short_and_overlapping_messages_end_right(void **state)
+TEST_PLAIN(test_short_and_overlapping_messages_end_right)
 {
 	const uint32_t start = 100;
 
@@ -135,10 +134,9 @@ static void there_and_back(struct t_env *env, uint32_t offset, uint32_t far, uin
 }
 
 /* Of a message, too, in one run and in several. */
-static void test_messages_end_with_their_last_bytes(void **state)
+TEST(rc_connected, test_messages_end_with_their_last_bytes)
 {
 	static const uint32_t lengths[] = { 4000, 20000, 65536 - 96 };
-	struct t_env *env = *state;
 
 	force(env, &watching);
 	for (size_t i = 0; i < COUNT(lengths); i++) {
@@ -156,14 +154,13 @@ static void test_messages_end_with_their_last_bytes(void **state)
 	}
 }
 
-static void test_messages_of_scattered_pages(void **state)
+TEST(rc_connected, test_messages_of_scattered_pages)
 {
 	static const uint32_t cases[][3] = {
 		{ 0, 0, 65536 },    { 0, 4096, 20480 }, { 100, 100, 40000 }, { 1, 4095, 30000 },
 		{ 4095, 1, 8192 },  { 2048, 0, 16384 }, { 5, 3000, 16385 },  { 0, 0, 4096 },
 		{ 4000, 4000, 96 }, { 4090, 3, 1030 },	{ 60000, 1, 5536 },  { 0, 0, 1024 },
 	};
-	struct t_env *env = *state;
 
 	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
 		if (!pvr_copy_ways[w].works())
@@ -175,9 +172,8 @@ static void test_messages_of_scattered_pages(void **state)
 }
 
 /* Both ends name the same memory: the message is that before any of it was written. */
-static void test_messages_within_one_buffer_may_overlap(void **state)
+TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 {
-	struct t_env *env = *state;
 	struct fg_buf buf;
 	struct fg_mr mr, remote;
 
@@ -244,7 +240,7 @@ static const struct pvr_copy_way *choice(const uint64_t *ns, unsigned int class)
 	return choice_of((struct clock){ .ns = ns }, class);
 }
 
-static void test_library_is_chosen_unless_another_is_clearly_faster(void **state)
+TEST_PLAIN(test_library_is_chosen_unless_another_is_clearly_faster)
 {
 	static const uint64_t same[] = { 1000, 1000, 1000, 1000 };
 	static const uint64_t hardly[] = { 1000, 990, 975, 971 };
@@ -259,7 +255,7 @@ static void test_library_is_chosen_unless_another_is_clearly_faster(void **state
 	}
 }
 
-static void test_fastest_is_chosen(void **state)
+TEST_PLAIN(test_fastest_is_chosen)
 {
 	static const uint64_t ns[] = { 1000, 800, 700, 600 };
 	const struct pvr_copy_way *last = NULL;
@@ -272,7 +268,7 @@ static void test_fastest_is_chosen(void **state)
 }
 
 /* As long as each way has some rounds to itself. */
-static void test_who_uses_the_cpu_meanwhile_decides_nothing(void **state)
+TEST_PLAIN(test_who_uses_the_cpu_meanwhile_decides_nothing)
 {
 	static const uint64_t same[] = { 1000, 1000, 1000, 1000 };
 	const uint64_t most = (PVR_COPY_ROUNDS - 1) * 2;
@@ -282,7 +278,7 @@ static void test_who_uses_the_cpu_meanwhile_decides_nothing(void **state)
 				 &pvr_copy_ways[0]);
 }
 
-static void test_short_and_long_messages_have_each_their_way(void **state)
+TEST_PLAIN(test_short_and_long_messages_have_each_their_way)
 {
 	struct pvr_copy copy = { .way = { &pvr_copy_ways[2], &pvr_copy_ways[1] } };
 
@@ -292,30 +288,8 @@ static void test_short_and_long_messages_have_each_their_way(void **state)
 	assert_ptr_equal(pvr_copy_way_for(&copy, 1u << 31), &pvr_copy_ways[1]);
 }
 
-static void test_choice_is_logged(void **state)
+TEST(host, test_choice_is_logged)
 {
-	struct t_env *env = *state;
-
 	pvr_engine_measure_copy(env->host->engine);
 	assert_true(fg_logged(env->host, "fastest copy of up to 16 KiB: libc, of more: libc"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ways_copy_all_of_it_and_nothing_else),
-		cmocka_unit_test(test_overlapping_runs_are_moved),
-		cmocka_unit_test(test_last_bytes_are_stored_last),
-		cmocka_unit_test(test_short_and_overlapping_messages_end_right),
-		T(test_messages_end_with_their_last_bytes, rc_connected),
-		T(test_messages_of_scattered_pages, rc_connected),
-		T(test_messages_within_one_buffer_may_overlap, rc_loopback),
-		cmocka_unit_test(test_library_is_chosen_unless_another_is_clearly_faster),
-		cmocka_unit_test(test_fastest_is_chosen),
-		cmocka_unit_test(test_who_uses_the_cpu_meanwhile_decides_nothing),
-		cmocka_unit_test(test_short_and_long_messages_have_each_their_way),
-		T(test_choice_is_logged, host),
-	};
-
-	return T_MAIN(tests);
 }

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Workers that never sleep, and the CPUs that there are. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "cpus.h"
+#include "test.h"
 
 static const struct row {
 	struct pvr_cpus cpus;
@@ -28,10 +21,9 @@ static const struct row {
 	{ { 1, 1 }, 0, NULL },
 };
 
-static void test_warnings(void **state)
+TEST_PLAIN(test_warnings)
 {
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct row *row = &rows[i];
 		struct pvr_error why = { "" };
 
@@ -41,21 +33,10 @@ static void test_warnings(void **state)
 	}
 }
 
-static void test_this_machine_has_some(void **state)
+TEST_PLAIN(test_this_machine_has_some)
 {
 	struct pvr_cpus cpus = pvr_cpus_get();
 
-	(void)state;
 	assert_true(cpus.online >= 1);
 	assert_in_range(cpus.allowed, 1, cpus.online);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_warnings),
-		cmocka_unit_test(test_this_machine_has_some),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,8 @@
 /* Completion queues: commands, the ring, arming, overflow. */
 #include "common.h"
 
-static void test_create_cq_returns_the_size_asked_for(void **state)
+TEST(guest, test_create_cq_returns_the_size_asked_for)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	for (uint32_t cqe = 1; cqe <= 4096; cqe *= 2) {
@@ -23,9 +22,8 @@ static void test_create_cq_returns_the_size_asked_for(void **state)
 	assert_int_equal(fg_stats(g).cqs, 0);
 }
 
-static void test_create_cq_of_the_largest_size(void **state)
+TEST(guest, test_create_cq_of_the_largest_size)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 	struct pvr_cmd_create_cq req;
@@ -40,9 +38,8 @@ static void test_create_cq_of_the_largest_size(void **state)
 	assert_int_equal(resp.cqe, max);
 }
 
-static void test_create_cq_rejects_bad_sizes(void **state)
+TEST(guest, test_create_cq_rejects_bad_sizes)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const uint32_t max = g->dsr->caps.max_cqe;
 	const uint32_t bad[] = { 0,	  3,	   65,	       100,	   max - 1,
@@ -51,7 +48,7 @@ static void test_create_cq_rejects_bad_sizes(void **state)
 	struct pvr_resp_create_cq resp;
 
 	fg_buf_init(&buf, &g->ram, 64, FG_SCATTERED);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct pvr_cmd_create_cq req = fg_cq_request(&g->kernel, &buf, bad[i]);
 
 		assert_int_equal(fg_create_cq(g, &req, &resp), EINVAL);
@@ -59,16 +56,15 @@ static void test_create_cq_rejects_bad_sizes(void **state)
 	assert_int_equal(fg_stats(g).cqs, 0);
 }
 
-static void test_create_cq_rejects_too_few_pages(void **state)
+TEST(guest, test_create_cq_rejects_too_few_pages)
 {
 	static const uint32_t bad[] = { 0, 1, 4 };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 	struct pvr_resp_create_cq resp;
 
 	fg_buf_init(&buf, &g->ram, 5, FG_SCATTERED);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct pvr_cmd_create_cq req = fg_cq_request(&g->kernel, &buf, 256);
 
 		req.nchunks = bad[i];
@@ -76,16 +72,15 @@ static void test_create_cq_rejects_too_few_pages(void **state)
 	}
 }
 
-static void test_create_cq_rejects_huge_page_counts(void **state)
+TEST(guest, test_create_cq_rejects_huge_page_counts)
 {
 	static const uint32_t bad[] = { PVR_PDIR_MAX_PAGES + 1, 1u << 20, 1u << 31, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 	struct pvr_resp_create_cq resp;
 
 	fg_buf_init(&buf, &g->ram, 5, FG_SCATTERED);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct pvr_cmd_create_cq req = fg_cq_request(&g->kernel, &buf, 64);
 
 		req.nchunks = bad[i];
@@ -93,9 +88,8 @@ static void test_create_cq_rejects_huge_page_counts(void **state)
 	}
 }
 
-static void test_create_cq_rejects_unknown_contexts(void **state)
+TEST(guest, test_create_cq_rejects_unknown_contexts)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 	struct pvr_cmd_create_cq req;
@@ -109,16 +103,15 @@ static void test_create_cq_rejects_unknown_contexts(void **state)
 	assert_int_equal(fg_create_cq(g, &req, &resp), EINVAL);
 }
 
-static void test_create_cq_rejects_bad_directories_and_pages(void **state)
+TEST(guest, test_create_cq_rejects_bad_directories_and_pages)
 {
 	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 	struct pvr_resp_create_cq resp;
 
 	fg_buf_init(&buf, &g->ram, 3, FG_SCATTERED);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct pvr_cmd_create_cq req = fg_cq_request(&g->kernel, &buf, 128);
 
 		req.pdir_dma = bad[i];
@@ -135,9 +128,8 @@ static void test_create_cq_rejects_bad_directories_and_pages(void **state)
 	assert_int_equal(fg_stats(g).cqs, 0);
 }
 
-static void test_destroy_cq_rejects_unknown_handles(void **state)
+TEST(guest, test_destroy_cq_rejects_unknown_handles)
 {
-	struct t_env *env = *state;
 	struct fg_cq cq;
 
 	expect_ok(fg_cq_create(&env->g[0]->kernel, 64, &cq));
@@ -147,19 +139,16 @@ static void test_destroy_cq_rejects_unknown_handles(void **state)
 	assert_int_equal(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_CQ, cq.handle), EINVAL);
 }
 
-static void test_destroy_cq_in_use_is_rejected(void **state)
+TEST(rc_connected, test_destroy_cq_in_use_is_rejected)
 {
-	struct t_env *env = *state;
-
 	assert_int_equal(fg_cq_destroy(&env->a.scq), EBUSY);
 	assert_int_equal(fg_cq_destroy(&env->a.rcq), EBUSY);
 	fg_end_close(&env->a);
 	assert_int_equal(fg_stats(env->g[0]).cqs, 0);
 }
 
-static void test_resize_cq_is_not_supported_and_harmless(void **state)
+TEST(rc_connected, test_resize_cq_is_not_supported_and_harmless)
 {
-	struct t_env *env = *state;
 	struct pvr_cmd_resize_cq req = {
 		.hdr = FG_CMD_HDR(PVR_CMD_RESIZE_CQ),
 		.cq_handle = env->a.scq.handle,
@@ -178,9 +167,8 @@ static void test_resize_cq_is_not_supported_and_harmless(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_all_cqs_can_be_used_up_and_used_again(void **state)
+TEST(guest, test_all_cqs_can_be_used_up_and_used_again)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint32_t n = 0, max = g->dsr->caps.max_cq;
 	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
@@ -204,10 +192,8 @@ static void test_all_cqs_can_be_used_up_and_used_again(void **state)
 	test_free(handle);
 }
 
-static void test_ring_wraps_many_times(void **state)
+TEST(rc_connected, test_ring_wraps_many_times)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 5 * FG_END_CQE; i++) {
 		t_recv(&env->b, i, 0, 0);
 		t_send(&env->a, i, 0, 0);
@@ -217,9 +203,8 @@ static void test_ring_wraps_many_times(void **state)
 	}
 }
 
-static void test_cqe_names_the_qp_by_handle(void **state)
+TEST(rc_connected, test_cqe_names_the_qp_by_handle)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 
 	t_recv(&env->b, 1, 0, 8);
@@ -233,9 +218,8 @@ static void test_cqe_names_the_qp_by_handle(void **state)
 	assert_int_equal(cqe.wc_flags & ~(uint32_t)(PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM), 0);
 }
 
-static void test_cqes_of_one_cq_for_both_queues(void **state)
+TEST(guest, test_cqes_of_one_cq_for_both_queues)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_end *end = &env->a;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
@@ -266,10 +250,8 @@ static void message(struct t_env *env, uint32_t flags)
 	t_message(env, PVR_SEND_SIGNALED | flags);
 }
 
-static void test_no_notification_unless_armed(void **state)
+TEST(rc_connected, test_no_notification_unless_armed)
 {
-	struct t_env *env = *state;
-
 	message(env, 0);
 	message(env, PVR_SEND_SOLICITED);
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
@@ -278,10 +260,8 @@ static void test_no_notification_unless_armed(void **state)
 	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 0);
 }
 
-static void test_arming_notifies_once(void **state)
+TEST(rc_connected, test_arming_notifies_once)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm(&env->b.rcq);
 	message(env, 0);
 	message(env, 0);
@@ -292,10 +272,8 @@ static void test_arming_notifies_once(void **state)
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
 }
 
-static void test_arming_again_notifies_again(void **state)
+TEST(rc_connected, test_arming_again_notifies_again)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 1; i <= 5; i++) {
 		fg_cq_arm(&env->b.rcq);
 		message(env, 0);
@@ -305,10 +283,8 @@ static void test_arming_again_notifies_again(void **state)
 	}
 }
 
-static void test_arming_a_cq_with_unseen_completions_notifies_at_once(void **state)
+TEST(rc_connected, test_arming_a_cq_with_unseen_completions_notifies_at_once)
 {
-	struct t_env *env = *state;
-
 	message(env, 0);
 	fg_cq_arm(&env->b.rcq);
 	fg_run(env->host);
@@ -316,10 +292,8 @@ static void test_arming_a_cq_with_unseen_completions_notifies_at_once(void **sta
 	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
 }
 
-static void test_arming_an_empty_cq_does_not_notify(void **state)
+TEST(rc_connected, test_arming_an_empty_cq_does_not_notify)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm(&env->b.rcq);
 	fg_cq_arm_solicited(&env->a.scq);
 	fg_run(env->host);
@@ -327,10 +301,8 @@ static void test_arming_an_empty_cq_does_not_notify(void **state)
 	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
 }
 
-static void test_arming_for_solicited_ignores_other_completions(void **state)
+TEST(rc_connected, test_arming_for_solicited_ignores_other_completions)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm_solicited(&env->b.rcq);
 	message(env, 0);
 	message(env, 0);
@@ -339,10 +311,8 @@ static void test_arming_for_solicited_ignores_other_completions(void **state)
 	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
 }
 
-static void test_arming_for_solicited_sees_errors(void **state)
+TEST(rc_connected, test_arming_for_solicited_sees_errors)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm_solicited(&env->b.rcq);
 	t_recv(&env->b, 1, 0, 0);
 	expect_ok(fg_qp_to_err(&env->b.qp));
@@ -351,19 +321,15 @@ static void test_arming_for_solicited_sees_errors(void **state)
 	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
 }
 
-static void test_solicited_flag_does_not_concern_the_senders_cq(void **state)
+TEST(rc_connected, test_solicited_flag_does_not_concern_the_senders_cq)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm_solicited(&env->a.scq);
 	message(env, PVR_SEND_SOLICITED);
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
 }
 
-static void test_arming_for_all_wins_over_solicited(void **state)
+TEST(rc_connected, test_arming_for_all_wins_over_solicited)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm(&env->b.rcq);
 	fg_cq_arm_solicited(&env->b.rcq);
 	message(env, 0);
@@ -374,10 +340,8 @@ static void test_arming_for_all_wins_over_solicited(void **state)
 	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
 }
 
-static void test_poll_doorbell_does_not_arm(void **state)
+TEST(rc_connected, test_poll_doorbell_does_not_arm)
 {
-	struct t_env *env = *state;
-
 	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
 	message(env, 0);
 	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
@@ -396,10 +360,8 @@ static void fill_receive_cq(struct t_env *env, uint32_t n)
 	}
 }
 
-static void test_full_cq_is_not_an_error(void **state)
+TEST(rc_connected, test_full_cq_is_not_an_error)
 {
-	struct t_env *env = *state;
-
 	fill_receive_cq(env, FG_END_CQE);
 	assert_int_equal(fg_cq_pending(&env->b.rcq), FG_END_CQE);
 	expect_no_event(env->g[1]);
@@ -408,10 +370,8 @@ static void test_full_cq_is_not_an_error(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_overflow_raises_cq_err_and_stops_the_cq(void **state)
+TEST(rc_connected, test_overflow_raises_cq_err_and_stops_the_cq)
 {
-	struct t_env *env = *state;
-
 	fill_receive_cq(env, FG_END_CQE + 1);
 	assert_true(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle) == 1);
 	assert_int_equal(fg_stats(env->g[1]).cq_overflows, 1);
@@ -426,10 +386,8 @@ static void test_overflow_raises_cq_err_and_stops_the_cq(void **state)
 }
 
 /* What a turn completes becomes visible together, as far as there is room for it. */
-static void test_run_that_overflows_shows_what_fitted(void **state)
+TEST(rc_connected, test_run_that_overflows_shows_what_fitted)
 {
-	struct t_env *env = *state;
-
 	fill_receive_cq(env, FG_END_CQE - 3);
 	fg_cq_arm(&env->b.rcq);
 	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
@@ -448,10 +406,8 @@ static void test_run_that_overflows_shows_what_fitted(void **state)
 		expect_recv(&env->b.rcq, 1000 + i, 0);
 }
 
-static void test_run_that_fits_exactly_does_not_overflow(void **state)
+TEST(rc_connected, test_run_that_fits_exactly_does_not_overflow)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t round = 0; round < 3; round++) {
 		for (uint32_t done = 0; done < FG_END_CQE; done += 64) {
 			for (uint32_t i = 0; i < 64; i++) {
@@ -474,9 +430,8 @@ static void test_run_that_fits_exactly_does_not_overflow(void **state)
 }
 
 /* Of a run, the last solicited completion may be any. */
-static void test_run_with_a_solicited_completion_is_announced(void **state)
+TEST(rc_connected, test_run_with_a_solicited_completion_is_announced)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND };
 
 	for (uint32_t at = 0; at < 5; at++) {
@@ -497,9 +452,8 @@ static void test_run_with_a_solicited_completion_is_announced(void **state)
 	}
 }
 
-static void test_overflow_does_not_hurt_other_cqs(void **state)
+TEST(rc_connected, test_overflow_does_not_hurt_other_cqs)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
@@ -509,10 +463,8 @@ static void test_overflow_does_not_hurt_other_cqs(void **state)
 	t_ping_pong(env->host, &c, &d);
 }
 
-static void test_overflowed_cq_can_be_destroyed(void **state)
+TEST(rc_connected, test_overflowed_cq_can_be_destroyed)
 {
-	struct t_env *env = *state;
-
 	fill_receive_cq(env, FG_END_CQE + 1);
 	fg_end_close(&env->b);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
@@ -522,20 +474,16 @@ static void test_overflowed_cq_can_be_destroyed(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_bad_consumer_indices_are_safe(void **state)
+TEST(rc_connected, test_bad_consumer_indices_are_safe)
 {
 	static const uint32_t bad[] = { 2 * FG_END_CQE, 2 * FG_END_CQE + 1, 0x7fffffff, 0x80000000,
 					UINT32_MAX };
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct t_env *env;
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct fg_end c, d;
 
-		if (i) {
-			t_teardown(state);
-			t_setup_rc_connected(state);
-		}
-		env = *state;
+		if (i)
+			env = t_renew(t_setup_rc_connected);
 		fg_end_open(&c, env->g[0], PVR_QPT_RC);
 		fg_end_open(&d, env->g[1], PVR_QPT_RC);
 		fg_end_connect(&c, &d, NULL);
@@ -547,10 +495,8 @@ static void test_bad_consumer_indices_are_safe(void **state)
 	}
 }
 
-static void test_consumer_index_ahead_of_the_producer_is_safe(void **state)
+TEST(rc_connected, test_consumer_index_ahead_of_the_producer_is_safe)
 {
-	struct t_env *env = *state;
-
 	message(env, 0);
 	env->b.rcq.ring->cons_head = 5;
 	/* The distance is that of an overrun: the CQ fails, and with it b's QP. */
@@ -562,10 +508,8 @@ static void test_consumer_index_ahead_of_the_producer_is_safe(void **state)
 	expect_state(&env->a, PVR_QPS_ERR);
 }
 
-static void test_device_keeps_its_own_producer_index(void **state)
+TEST(rc_connected, test_device_keeps_its_own_producer_index)
 {
-	struct t_env *env = *state;
-
 	message(env, 0);
 	expect_recv(&env->b.rcq, 7, 0);
 	env->b.rcq.ring->prod_tail = 0xdeadbeef;
@@ -574,10 +518,8 @@ static void test_device_keeps_its_own_producer_index(void **state)
 	expect_recv(&env->b.rcq, 7, 0);
 }
 
-static void test_device_never_reads_its_cqes_back(void **state)
+TEST(rc_connected, test_device_never_reads_its_cqes_back)
 {
-	struct t_env *env = *state;
-
 	message(env, 0);
 	memset(env->b.rcq.cqes, 0xff, FG_END_CQE * sizeof(struct pvrdma_cqe));
 	message(env, 0);
@@ -586,9 +528,8 @@ static void test_device_never_reads_its_cqes_back(void **state)
 	expect_state(&env->b, PVR_QPS_RTS);
 }
 
-static void test_tx_half_of_the_ring_state_is_not_written(void **state)
+TEST(rc_connected, test_tx_half_of_the_ring_state_is_not_written)
 {
-	struct t_env *env = *state;
 	struct pvr_ring_state *ring = (void *)env->b.rcq.buf.va;
 	size_t rest = PVR_PAGE_SIZE - sizeof(*ring);
 
@@ -602,10 +543,8 @@ static void test_tx_half_of_the_ring_state_is_not_written(void **state)
 	assert_int_equal(fg_mismatch(ring + 1, rest, 3), rest);
 }
 
-static void test_arming_after_all_completions_were_read_does_not_notify(void **state)
+TEST(rc_connected, test_arming_after_all_completions_were_read_does_not_notify)
 {
-	struct t_env *env = *state;
-
 	message(env, PVR_SEND_SOLICITED);
 	message(env, PVR_SEND_SOLICITED);
 	fg_cq_drain(&env->b.rcq);
@@ -615,49 +554,4 @@ static void test_arming_after_all_completions_were_read_does_not_notify(void **s
 	assert_int_equal(fg_cq_events_pending(env->g[1]), 0);
 	message(env, 0);
 	assert_int_equal(fg_cq_events_count(env->g[1], env->b.rcq.handle), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_create_cq_returns_the_size_asked_for, guest),
-		T(test_create_cq_of_the_largest_size, guest),
-		T(test_create_cq_rejects_bad_sizes, guest),
-		T(test_create_cq_rejects_too_few_pages, guest),
-		T(test_create_cq_rejects_huge_page_counts, guest),
-		T(test_create_cq_rejects_unknown_contexts, guest),
-		T(test_create_cq_rejects_bad_directories_and_pages, guest),
-		T(test_destroy_cq_rejects_unknown_handles, guest),
-		T(test_destroy_cq_in_use_is_rejected, rc_connected),
-		T(test_resize_cq_is_not_supported_and_harmless, rc_connected),
-		T(test_all_cqs_can_be_used_up_and_used_again, guest),
-		T(test_ring_wraps_many_times, rc_connected),
-		T(test_cqe_names_the_qp_by_handle, rc_connected),
-		T(test_cqes_of_one_cq_for_both_queues, guest),
-		T(test_no_notification_unless_armed, rc_connected),
-		T(test_arming_notifies_once, rc_connected),
-		T(test_arming_again_notifies_again, rc_connected),
-		T(test_arming_a_cq_with_unseen_completions_notifies_at_once, rc_connected),
-		T(test_arming_an_empty_cq_does_not_notify, rc_connected),
-		T(test_arming_after_all_completions_were_read_does_not_notify, rc_connected),
-		T(test_arming_for_solicited_ignores_other_completions, rc_connected),
-		T(test_arming_for_solicited_sees_errors, rc_connected),
-		T(test_solicited_flag_does_not_concern_the_senders_cq, rc_connected),
-		T(test_arming_for_all_wins_over_solicited, rc_connected),
-		T(test_poll_doorbell_does_not_arm, rc_connected),
-		T(test_full_cq_is_not_an_error, rc_connected),
-		T(test_overflow_raises_cq_err_and_stops_the_cq, rc_connected),
-		T(test_run_that_overflows_shows_what_fitted, rc_connected),
-		T(test_run_that_fits_exactly_does_not_overflow, rc_connected),
-		T(test_run_with_a_solicited_completion_is_announced, rc_connected),
-		T(test_overflow_does_not_hurt_other_cqs, rc_connected),
-		T(test_overflowed_cq_can_be_destroyed, rc_connected),
-		T(test_bad_consumer_indices_are_safe, rc_connected),
-		T(test_consumer_index_ahead_of_the_producer_is_safe, rc_connected),
-		T(test_device_keeps_its_own_producer_index, rc_connected),
-		T(test_device_never_reads_its_cqes_back, rc_connected),
-		T(test_tx_half_of_the_ring_state_is_not_written, rc_connected),
-	};
-
-	return T_MAIN(tests);
 }

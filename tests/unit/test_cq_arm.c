@@ -7,7 +7,11 @@
 #include "common.h"
 
 #define EXTENSIONS (PVR_EXT_ARM | PVR_EXT_RESIZE)
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+TEST_INIT
+{
+	fg_default_ext = EXTENSIONS;
+}
 
 /* One completion on b's receive CQ. */
 static void complete(struct t_env *env, uint32_t flags)
@@ -27,9 +31,8 @@ static void arm(struct fg_cq *cq, uint32_t kind)
 	assert_false(fg_cq_arm_in_memory(cq, kind));
 }
 
-static void test_no_doorbell_is_needed(void **state)
+TEST(rc_connected, test_no_doorbell_is_needed)
 {
-	struct t_env *env = *state;
 	uint64_t doorbells = fg_stats(env->g[1]).doorbells;
 
 	arm(&env->b.rcq, PVR_ARM_ANY);
@@ -41,10 +44,8 @@ static void test_no_doorbell_is_needed(void **state)
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
 }
 
-static void test_each_value_arms_once(void **state)
+TEST(rc_connected, test_each_value_arms_once)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 1; i <= 5; i++) {
 		arm(&env->b.rcq, PVR_ARM_ANY);
 		complete(env, 0);
@@ -55,10 +56,8 @@ static void test_each_value_arms_once(void **state)
 	}
 }
 
-static void test_solicited_ignores_other_completions(void **state)
+TEST(rc_connected, test_solicited_ignores_other_completions)
 {
-	struct t_env *env = *state;
-
 	arm(&env->b.rcq, PVR_ARM_SOLICITED);
 	complete(env, 0);
 	complete(env, 0);
@@ -69,10 +68,8 @@ static void test_solicited_ignores_other_completions(void **state)
 	assert_int_equal(notifications(env), 0);
 }
 
-static void test_solicited_sees_errors(void **state)
+TEST(rc_connected, test_solicited_sees_errors)
 {
-	struct t_env *env = *state;
-
 	arm(&env->b.rcq, PVR_ARM_SOLICITED);
 	t_recv(&env->b, 1, 0, 0);
 	expect_ok(fg_qp_to_err(&env->b.qp));
@@ -81,10 +78,8 @@ static void test_solicited_sees_errors(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_both_kinds_mean_any_and_none_means_nothing(void **state)
+TEST(rc_connected, test_both_kinds_mean_any_and_none_means_nothing)
 {
-	struct t_env *env = *state;
-
 	arm(&env->b.rcq, 0);
 	complete(env, PVR_SEND_SOLICITED);
 	assert_int_equal(notifications(env), 0);
@@ -105,10 +100,8 @@ static void test_both_kinds_mean_any_and_none_means_nothing(void **state)
 }
 
 /* The doorbell that goes with an arming is the same arming. */
-static void test_unread_completions_count_at_once_and_once(void **state)
+TEST(rc_connected, test_unread_completions_count_at_once_and_once)
 {
-	struct t_env *env = *state;
-
 	complete(env, 0);
 	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
 	assert_int_equal(notifications(env), 1);
@@ -117,10 +110,8 @@ static void test_unread_completions_count_at_once_and_once(void **state)
 	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 1);
 }
 
-static void test_announced_completions_do_not_count_again(void **state)
+TEST(rc_connected, test_announced_completions_do_not_count_again)
 {
-	struct t_env *env = *state;
-
 	arm(&env->b.rcq, PVR_ARM_ANY);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 1);
@@ -133,10 +124,8 @@ static void test_announced_completions_do_not_count_again(void **state)
 	assert_int_equal(notifications(env), 0);
 }
 
-static void test_doorbells_alone_arm_as_ever(void **state)
+TEST(rc_connected, test_doorbells_alone_arm_as_ever)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 3; i++) {
 		fg_cq_arm(&env->b.rcq);
 		complete(env, 0);
@@ -157,9 +146,8 @@ static void test_doorbells_alone_arm_as_ever(void **state)
 	}
 }
 
-static void test_told_is_what_was_announced(void **state)
+TEST(rc_connected, test_told_is_what_was_announced)
 {
-	struct t_env *env = *state;
 	struct fg_cq *cq = &env->b.rcq;
 
 	assert_false(fg_cq_told(cq));
@@ -179,9 +167,8 @@ static void test_told_is_what_was_announced(void **state)
 	assert_true(fg_cq_told(cq));
 }
 
-static void test_resized_cq_has_told_nothing(void **state)
+TEST(rc_connected, test_resized_cq_has_told_nothing)
 {
-	struct t_env *env = *state;
 	struct fg_cq *cq = &env->b.rcq;
 
 	arm(cq, PVR_ARM_ANY);
@@ -197,10 +184,8 @@ static void test_resized_cq_has_told_nothing(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_resized_cq_stays_armed(void **state)
+TEST(rc_connected, test_resized_cq_stays_armed)
 {
-	struct t_env *env = *state;
-
 	/* Nothing has completed since: the device has not seen it when it moves. */
 	arm(&env->b.rcq, PVR_ARM_ANY);
 	expect_ok(fg_cq_resize(&env->b.rcq, 512));
@@ -211,9 +196,8 @@ static void test_resized_cq_stays_armed(void **state)
 	assert_int_equal(notifications(env), 0);
 }
 
-static void test_word_of_the_new_ring_counts_from_0(void **state)
+TEST(rc_connected, test_word_of_the_new_ring_counts_from_0)
 {
-	struct t_env *env = *state;
 	uint32_t old;
 
 	arm(&env->b.rcq, PVR_ARM_ANY);
@@ -233,10 +217,8 @@ static void test_word_of_the_new_ring_counts_from_0(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_refused_resize_keeps_the_word(void **state)
+TEST(rc_connected, test_refused_resize_keeps_the_word)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 3; i++)
 		complete(env, 0);
 	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
@@ -250,9 +232,8 @@ static void test_refused_resize_keeps_the_word(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_without_the_extension_the_word_means_nothing(void **state)
+TEST(rc_connected, test_without_the_extension_the_word_means_nothing)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_default_ext = EXTENSIONS & ~PVR_EXT_ARM;
@@ -279,12 +260,11 @@ static void test_without_the_extension_the_word_means_nothing(void **state)
 }
 
 /* Whatever a guest writes there costs itself a notification a completion at most. */
-static void test_any_value_is_harmless(void **state)
+TEST(rc_connected, test_any_value_is_harmless)
 {
 	static const uint32_t words[] = { UINT32_MAX, 0,	  1u << 31, PVR_ARM_STEP - 1,
 					  0x7fffffff, 0xfffffffc, 2,	    UINT32_MAX,
 					  1 };
-	struct t_env *env = *state;
 
 	for (uint32_t i = 0; i < 300; i++) {
 		uint32_t word = i < COUNT(words) ? words[i] : i * 0x9e3779b9u;
@@ -307,10 +287,8 @@ static void test_any_value_is_harmless(void **state)
 }
 
 /* A CQ in error has no ring any more: nobody looks at its word. */
-static void test_failed_cq_is_not_armed(void **state)
+TEST(rc_connected, test_failed_cq_is_not_armed)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i <= FG_END_CQE; i++)
 		complete(env, 0);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
@@ -428,39 +406,12 @@ static void expect_each_wakes(struct t_env *env, void *(*sleeper)(void *arg))
 	assert_true(woken);
 }
 
-static void test_no_wakeup_is_lost(void **state)
+TEST(rc_connected, test_no_wakeup_is_lost)
 {
-	expect_each_wakes(*state, sleep_and_read);
+	expect_each_wakes(env, sleep_and_read);
 }
 
-static void test_no_wakeup_is_lost_on_what_was_told(void **state)
+TEST(rc_connected, test_no_wakeup_is_lost_on_what_was_told)
 {
-	expect_each_wakes(*state, sleep_and_believe);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_no_doorbell_is_needed, rc_connected),
-		T(test_each_value_arms_once, rc_connected),
-		T(test_solicited_ignores_other_completions, rc_connected),
-		T(test_solicited_sees_errors, rc_connected),
-		T(test_both_kinds_mean_any_and_none_means_nothing, rc_connected),
-		T(test_unread_completions_count_at_once_and_once, rc_connected),
-		T(test_announced_completions_do_not_count_again, rc_connected),
-		T(test_doorbells_alone_arm_as_ever, rc_connected),
-		T(test_told_is_what_was_announced, rc_connected),
-		T(test_resized_cq_has_told_nothing, rc_connected),
-		T(test_resized_cq_stays_armed, rc_connected),
-		T(test_word_of_the_new_ring_counts_from_0, rc_connected),
-		T(test_refused_resize_keeps_the_word, rc_connected),
-		T(test_without_the_extension_the_word_means_nothing, rc_connected),
-		T(test_any_value_is_harmless, rc_connected),
-		T(test_failed_cq_is_not_armed, rc_connected),
-		T(test_no_wakeup_is_lost, rc_connected),
-		T(test_no_wakeup_is_lost_on_what_was_told, rc_connected),
-	};
-
-	fg_default_ext = EXTENSIONS;
-	return T_MAIN(tests);
+	expect_each_wakes(env, sleep_and_believe);
 }

@@ -2,8 +2,12 @@
 /* RESIZE_CQ: what moves, what stays, and what happens when it fails. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SPARE_GPA 0x4000000000ull
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_RESIZE;
+}
 
 static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 
@@ -37,7 +41,7 @@ static uint32_t notifications(struct t_env *env)
 	return fg_cq_events_count(env->g[1], env->b.rcq.handle);
 }
 
-static void test_unread_completions_move_in_order(void **state)
+TEST(rc_connected, test_unread_completions_move_in_order)
 {
 	static const struct {
 		uint32_t polled, unread, cqe;
@@ -48,14 +52,10 @@ static void test_unread_completions_move_in_order(void **state)
 	};
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct t_env *env;
 		uint32_t polled = cases[i].polled, unread = cases[i].unread;
 
-		if (i) {
-			t_teardown(state);
-			t_setup_rc_connected(state);
-		}
-		env = *state;
+		if (i)
+			env = t_renew(t_setup_rc_connected);
 		for (uint32_t k = 0; k < polled; k++) {
 			complete(env, k, 0);
 			expect_recv(&env->b.rcq, k, 0);
@@ -75,9 +75,8 @@ static void test_unread_completions_move_in_order(void **state)
 	}
 }
 
-static void test_answer_is_the_size_asked_for(void **state)
+TEST(rc_connected, test_answer_is_the_size_asked_for)
 {
-	struct t_env *env = *state;
 	struct fg_cq *cq = &env->b.rcq;
 	struct pvr_cmd_resize_cq req;
 	struct pvr_resp_resize_cq resp;
@@ -89,9 +88,8 @@ static void test_answer_is_the_size_asked_for(void **state)
 	assert_int_equal(resp.cqe, 512);
 }
 
-static void test_old_ring_is_left_alone_afterwards(void **state)
+TEST(rc_connected, test_old_ring_is_left_alone_afterwards)
 {
-	struct t_env *env = *state;
 	struct fg_cq *cq = &env->b.rcq;
 	struct pvr_cmd_resize_cq req;
 	struct pvr_resp_resize_cq resp;
@@ -108,10 +106,8 @@ static void test_old_ring_is_left_alone_afterwards(void **state)
 	assert_int_equal(((struct pvr_ring_state *)buf.va)->rx.prod_tail, 103);
 }
 
-static void test_full_ring_can_move_and_overflows_as_before(void **state)
+TEST(rc_connected, test_full_ring_can_move_and_overflows_as_before)
 {
-	struct t_env *env = *state;
-
 	complete_many(env, 0, FG_END_CQE);
 	expect_ok(fg_cq_resize(&env->b.rcq, FG_END_CQE));
 	assert_int_equal(fg_cq_pending(&env->b.rcq), FG_END_CQE);
@@ -132,9 +128,8 @@ static void test_full_ring_can_move_and_overflows_as_before(void **state)
  * The doorbells come before the command, but nothing has run in between. What others send
  * at the same time may come before or after it.
  */
-static void test_what_was_rung_for_before_is_unread(void **state)
+TEST(rc_connected, test_what_was_rung_for_before_is_unread)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED };
 
 	t_recv(&env->b, 1, 0, 0);
@@ -149,10 +144,8 @@ static void test_what_was_rung_for_before_is_unread(void **state)
 	expect_no_event(env->g[0]);
 }
 
-static void test_smaller_than_what_is_unread_is_refused(void **state)
+TEST(rc_connected, test_smaller_than_what_is_unread_is_refused)
 {
-	struct t_env *env = *state;
-
 	complete_many(env, 0, 65);
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 64), EINVAL);
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 1), EINVAL);
@@ -165,9 +158,8 @@ static void test_smaller_than_what_is_unread_is_refused(void **state)
 	expect_no_event(env->g[1]);
 }
 
-static void test_bad_sizes_and_page_counts_are_refused(void **state)
+TEST(rc_connected, test_bad_sizes_and_page_counts_are_refused)
 {
-	struct t_env *env = *state;
 	const uint32_t max = env->g[1]->dsr->caps.max_cqe;
 	const struct {
 		uint32_t cqe, nchunks;
@@ -200,10 +192,9 @@ static void test_bad_sizes_and_page_counts_are_refused(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_bad_directories_and_pages_are_refused(void **state)
+TEST(rc_connected, test_bad_directories_and_pages_are_refused)
 {
 	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct t_env *env = *state;
 	struct pvr_resp_resize_cq resp;
 	struct fg_buf buf;
 
@@ -227,9 +218,8 @@ static void test_bad_directories_and_pages_are_refused(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_unknown_handles_are_refused(void **state)
+TEST(rc_connected, test_unknown_handles_are_refused)
 {
-	struct t_env *env = *state;
 	struct pvr_resp_resize_cq resp;
 	struct pvr_cmd_resize_cq req;
 	struct fg_buf buf;
@@ -247,10 +237,8 @@ static void test_unknown_handles_are_refused(void **state)
 	assert_int_equal(fg_resize_cq(env->g[1], &req, &resp), EINVAL);
 }
 
-static void test_armed_cq_stays_armed(void **state)
+TEST(rc_connected, test_armed_cq_stays_armed)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm(&env->b.rcq);
 	expect_ok(fg_cq_resize(&env->b.rcq, 16));
 	assert_int_equal(notifications(env), 0);
@@ -260,10 +248,8 @@ static void test_armed_cq_stays_armed(void **state)
 	assert_int_equal(notifications(env), 0);
 }
 
-static void test_cq_armed_for_solicited_stays_so(void **state)
+TEST(rc_connected, test_cq_armed_for_solicited_stays_so)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm_solicited(&env->b.rcq);
 	complete(env, 1, 0);
 	expect_ok(fg_cq_resize(&env->b.rcq, 16));
@@ -274,20 +260,16 @@ static void test_cq_armed_for_solicited_stays_so(void **state)
 	poll_many(env, 1, 3);
 }
 
-static void test_cq_that_is_not_armed_stays_so(void **state)
+TEST(rc_connected, test_cq_that_is_not_armed_stays_so)
 {
-	struct t_env *env = *state;
-
 	complete(env, 1, 0);
 	expect_ok(fg_cq_resize(&env->b.rcq, 16));
 	complete(env, 2, PVR_SEND_SOLICITED);
 	assert_int_equal(notifications(env), 0);
 }
 
-static void test_unseen_completions_are_announced_by_arming_after_the_move(void **state)
+TEST(rc_connected, test_unseen_completions_are_announced_by_arming_after_the_move)
 {
-	struct t_env *env = *state;
-
 	/* Consumed ones first, or numbers from before the move would do. */
 	complete_many(env, 0, 40);
 	poll_many(env, 0, 40);
@@ -303,10 +285,8 @@ static void test_unseen_completions_are_announced_by_arming_after_the_move(void 
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_announced_completions_are_not_announced_again(void **state)
+TEST(rc_connected, test_announced_completions_are_not_announced_again)
 {
-	struct t_env *env = *state;
-
 	complete_many(env, 0, 40);
 	poll_many(env, 0, 40);
 	fg_cq_arm(&env->b.rcq);
@@ -320,10 +300,8 @@ static void test_announced_completions_are_not_announced_again(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_solicited_completions_that_were_read_do_not_count(void **state)
+TEST(rc_connected, test_solicited_completions_that_were_read_do_not_count)
 {
-	struct t_env *env = *state;
-
 	complete(env, 0, PVR_SEND_SOLICITED);
 	complete(env, 1, 0);
 	poll_many(env, 0, 1);
@@ -334,9 +312,8 @@ static void test_solicited_completions_that_were_read_do_not_count(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_notification_that_waits_for_room_still_comes(void **state)
+TEST(rc_connected, test_notification_that_waits_for_room_still_comes)
 {
-	struct t_env *env = *state;
 	struct pvr_ring_state *ring = (void *)env->g[1]->cq_ring.va;
 
 	ring->rx.cons_head = PVR_CQNE_SLOTS; /* to the device the ring is full */
@@ -350,10 +327,9 @@ static void test_notification_that_waits_for_room_still_comes(void **state)
 	poll_many(env, 1, 1);
 }
 
-static void test_cq_moves_in_the_middle_of_a_message(void **state)
+TEST(rc_connected, test_cq_moves_in_the_middle_of_a_message)
 {
 	const uint32_t len = 1 << 26; /* many runs long */
-	struct t_env *env = *state;
 	struct fg_mr from, to;
 
 	t_wide_mr(&env->a, len / PVR_PAGE_SIZE, &from);
@@ -370,10 +346,8 @@ static void test_cq_moves_in_the_middle_of_a_message(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 }
 
-static void test_cq_in_error_is_refused(void **state)
+TEST(rc_connected, test_cq_in_error_is_refused)
 {
-	struct t_env *env = *state;
-
 	complete_many(env, 0, FG_END_CQE + 1);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 1024), EIO);
@@ -396,9 +370,8 @@ static void move_to_spare_page(struct t_env *env, struct fg_buf *buf)
 	expect_ok(fg_resize_cq(g, &req, &resp));
 }
 
-static void test_cq_whose_memory_was_unplugged_is_refused(void **state)
+TEST(rc_connected, test_cq_whose_memory_was_unplugged_is_refused)
 {
-	struct t_env *env = *state;
 	struct fg_buf buf;
 
 	move_to_spare_page(env, &buf);
@@ -407,9 +380,8 @@ static void test_cq_whose_memory_was_unplugged_is_refused(void **state)
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 128), EIO);
 }
 
-static void test_memory_of_the_old_ring_may_go(void **state)
+TEST(rc_connected, test_memory_of_the_old_ring_may_go)
 {
-	struct t_env *env = *state;
 	struct fg_buf buf;
 
 	move_to_spare_page(env, &buf);
@@ -420,20 +392,15 @@ static void test_memory_of_the_old_ring_may_go(void **state)
 }
 
 /* The distance to a wild index is as bounded as any: refused, or what it says is unread. */
-static void test_wild_consumer_indices_are_safe(void **state)
+TEST(rc_connected, test_wild_consumer_indices_are_safe)
 {
 	static const uint32_t bad[] = { 5,   255, 256, 257,	 500,	    511,
 					512, 513, 999, 1u << 31, UINT32_MAX };
 	struct fg_end c, d;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct t_env *env;
-
-		if (i) {
-			t_teardown(state);
-			t_setup_rc_connected(state);
-		}
-		env = *state;
+		if (i)
+			env = t_renew(t_setup_rc_connected);
 		fg_end_open(&c, env->g[0], PVR_QPT_RC);
 		fg_end_open(&d, env->g[1], PVR_QPT_RC);
 		fg_end_connect(&c, &d, NULL);
@@ -450,10 +417,8 @@ static void test_wild_consumer_indices_are_safe(void **state)
 	}
 }
 
-static void test_index_too_far_behind_is_refused(void **state)
+TEST(rc_connected, test_index_too_far_behind_is_refused)
 {
-	struct t_env *env = *state;
-
 	complete(env, 1, 0);
 	env->b.rcq.ring->cons_head = 2; /* 511 behind, of 256 */
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 4096), EINVAL);
@@ -462,9 +427,8 @@ static void test_index_too_far_behind_is_refused(void **state)
 	poll_many(env, 1, 1);
 }
 
-static void test_both_rings_on_the_same_pages_are_safe(void **state)
+TEST(rc_connected, test_both_rings_on_the_same_pages_are_safe)
 {
-	struct t_env *env = *state;
 	struct fg_cq *cq = &env->b.rcq;
 	struct pvr_resp_resize_cq resp;
 	struct pvr_cmd_resize_cq req;
@@ -493,10 +457,9 @@ static void test_both_rings_on_the_same_pages_are_safe(void **state)
 }
 
 /* All pages of a ring count against the guest's budget, once. */
-static void test_memory_is_accounted_for(void **state)
+TEST(rc_connected, test_memory_is_accounted_for)
 {
 	const uint32_t many = 110000;
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pvr_resp_resize_cq resp;
 	struct pvr_cmd_resize_cq req;
@@ -524,9 +487,8 @@ static void test_memory_is_accounted_for(void **state)
 }
 
 /* A long random walk, against a queue of numbers. */
-static void test_random_walk_loses_and_invents_nothing(void **state)
+TEST(rc_connected, test_random_walk_loses_and_invents_nothing)
 {
-	struct t_env *env = *state;
 	struct fg_cq *cq = &env->b.rcq;
 	uint64_t rnd = 42, next = 0, oldest = 0;
 
@@ -557,38 +519,4 @@ static void test_random_walk_loses_and_invents_nothing(void **state)
 		assert_int_equal(fg_cq_pending(cq), next - oldest);
 	}
 	expect_no_event(env->g[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_unread_completions_move_in_order, rc_connected),
-		T(test_answer_is_the_size_asked_for, rc_connected),
-		T(test_old_ring_is_left_alone_afterwards, rc_connected),
-		T(test_full_ring_can_move_and_overflows_as_before, rc_connected),
-		T(test_what_was_rung_for_before_is_unread, rc_connected),
-		T(test_smaller_than_what_is_unread_is_refused, rc_connected),
-		T(test_bad_sizes_and_page_counts_are_refused, rc_connected),
-		T(test_bad_directories_and_pages_are_refused, rc_connected),
-		T(test_unknown_handles_are_refused, rc_connected),
-		T(test_armed_cq_stays_armed, rc_connected),
-		T(test_cq_armed_for_solicited_stays_so, rc_connected),
-		T(test_cq_that_is_not_armed_stays_so, rc_connected),
-		T(test_unseen_completions_are_announced_by_arming_after_the_move, rc_connected),
-		T(test_announced_completions_are_not_announced_again, rc_connected),
-		T(test_solicited_completions_that_were_read_do_not_count, rc_connected),
-		T(test_notification_that_waits_for_room_still_comes, rc_connected),
-		T(test_cq_moves_in_the_middle_of_a_message, rc_connected),
-		T(test_cq_in_error_is_refused, rc_connected),
-		T(test_cq_whose_memory_was_unplugged_is_refused, rc_connected),
-		T(test_memory_of_the_old_ring_may_go, rc_connected),
-		T(test_wild_consumer_indices_are_safe, rc_connected),
-		T(test_index_too_far_behind_is_refused, rc_connected),
-		T(test_both_rings_on_the_same_pages_are_safe, rc_connected),
-		T(test_memory_is_accounted_for, rc_connected),
-		T(test_random_walk_loses_and_invents_nothing, rc_connected),
-	};
-
-	fg_default_ext = PVR_EXT_RESIZE;
-	return T_MAIN(tests);
 }

@@ -9,10 +9,10 @@ struct users {
 	struct fg_cq cq, other; /* cq has one entry */
 };
 
-static void users_init(struct users *u, void **state)
+static void users_init(struct users *u, struct t_env *env)
 {
 	memset(u, 0, sizeof(*u));
-	u->env = *state;
+	u->env = env;
 	u->g = u->env->g[0];
 	expect_ok(fg_pd_create(&u->g->kernel, &u->pd));
 	expect_ok(fg_cq_create(&u->g->kernel, 1, &u->cq));
@@ -39,12 +39,12 @@ static void overflow(struct users *u)
 	fg_run(u->env->host);
 }
 
-static void test_each_role_holds_the_cq(void **state)
+TEST(guest, test_each_role_holds_the_cq)
 {
 	struct users u;
 	struct fg_qp qp;
 
-	users_init(&u, state);
+	users_init(&u, env);
 	open_qp(&u, &u.cq, &u.other, &qp);
 	assert_int_equal(fg_cq_destroy(&u.cq), EBUSY);
 	assert_int_equal(fg_cq_destroy(&u.other), EBUSY);
@@ -56,14 +56,14 @@ static void test_each_role_holds_the_cq(void **state)
 	expect_ok(fg_cq_destroy(&u.cq));
 }
 
-static void test_failed_cq_takes_senders_and_receivers_along(void **state)
+TEST(guest, test_failed_cq_takes_senders_and_receivers_along)
 {
 	struct fg_qp sender, receiver, both, neither;
 	struct pvr_eqe eqe;
 	uint32_t fatal = 0;
 	struct users u;
 
-	users_init(&u, state);
+	users_init(&u, env);
 	open_qp(&u, &u.cq, &u.other, &sender);
 	open_qp(&u, &u.other, &u.cq, &receiver);
 	open_qp(&u, &u.cq, &u.cq, &both);
@@ -83,17 +83,15 @@ static void test_failed_cq_takes_senders_and_receivers_along(void **state)
 	assert_int_equal(fatal, 3);
 }
 
-static void test_failed_cq_does_not_look_for_who_has_left(void **state)
+TEST(guest, test_failed_cq_does_not_look_for_who_has_left)
 {
 	struct fg_qp qp[3];
 	struct users u;
 
 	for (int gone = 0; gone < 3; gone++) {
-		if (gone) {
-			t_teardown(state);
-			t_setup_guest(state);
-		}
-		users_init(&u, state);
+		if (gone)
+			env = t_renew(t_setup_guest);
+		users_init(&u, env);
 		for (int i = 0; i < 3; i++)
 			open_qp(&u, &u.cq, i % 2 ? &u.other : &u.cq, &qp[i]);
 		expect_ok(fg_qp_destroy(&qp[gone]));
@@ -102,15 +100,4 @@ static void test_failed_cq_does_not_look_for_who_has_left(void **state)
 			if (i != gone)
 				assert_int_equal(fg_qp_state(&qp[i]), PVR_QPS_ERR);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_each_role_holds_the_cq, guest),
-		T(test_failed_cq_takes_senders_and_receivers_along, guest),
-		T(test_failed_cq_does_not_look_for_who_has_left, guest),
-	};
-
-	return T_MAIN(tests);
 }

@@ -2,9 +2,13 @@
 /* Completion vectors: their rings, and which interrupt and ring a CQ's notification takes. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LAST (PVR_CQ_VECTORS_MAX - 1)
 #define SPARE_GPA 0x4000000000ull
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_CQ_VECTORS | PVR_EXT_RESIZE;
+}
 
 static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 
@@ -70,18 +74,15 @@ static uint32_t create_cq_on(struct fg_guest *g, uint32_t vector)
 	return err;
 }
 
-static void test_register_tells_their_number(void **state)
+TEST(guest, test_register_tells_their_number)
 {
-	struct t_env *env = *state;
-
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_CQ_VECTORS), PVR_CQ_VECTORS_MAX);
 	fg_reg_write(env->g[0], PVR_REG_EXT_CQ_VECTORS, 1);
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_CQ_VECTORS), PVR_CQ_VECTORS_MAX);
 }
 
-static void test_each_cq_notifies_on_its_vector(void **state)
+TEST(guests, test_each_cq_notifies_on_its_vector)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair p[PVR_CQ_VECTORS_MAX];
 
@@ -101,9 +102,8 @@ static void test_each_cq_notifies_on_its_vector(void **state)
 	}
 }
 
-static void test_one_interrupt_per_vector_and_run(void **state)
+TEST(guests, test_one_interrupt_per_vector_and_run)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair p[4];
 
@@ -121,9 +121,8 @@ static void test_one_interrupt_per_vector_and_run(void **state)
 	assert_int_equal(g->irq[PVR_VEC_CQ], 0);
 }
 
-static void test_vector_that_is_not_there_is_refused(void **state)
+TEST(guest, test_vector_that_is_not_there_is_refused)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	expect_ok(fg_vector_open(g, 2));
@@ -137,10 +136,9 @@ static void test_vector_that_is_not_there_is_refused(void **state)
 	assert_int_equal(fg_stats(g).cqs, 0);
 }
 
-static void test_bad_vector_numbers_get_no_ring(void **state)
+TEST(guest, test_bad_vector_numbers_get_no_ring)
 {
 	static const uint32_t bad[] = { 0, PVR_CQ_VECTORS_MAX, 1u << 31, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 
@@ -152,9 +150,8 @@ static void test_bad_vector_numbers_get_no_ring(void **state)
 	}
 }
 
-static void test_ring_is_set_once(void **state)
+TEST(guests, test_ring_is_set_once)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pvr_cmd_set_cq_ring req;
 	struct fg_buf buf;
@@ -169,10 +166,9 @@ static void test_ring_is_set_once(void **state)
 	assert_int_equal(fg_vector_count(g, 1, p.b.rcq.handle), 1);
 }
 
-static void test_bad_page_counts_are_refused(void **state)
+TEST(guest, test_bad_page_counts_are_refused)
 {
 	static const uint32_t bad[] = { 0, 1, 513, 1u << 31, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 
@@ -187,10 +183,9 @@ static void test_bad_page_counts_are_refused(void **state)
 	expect_ok(fg_vector_open(g, 1));
 }
 
-static void test_bad_directories_and_pages_are_refused(void **state)
+TEST(guest, test_bad_directories_and_pages_are_refused)
 {
 	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_buf buf;
 
@@ -221,9 +216,8 @@ static void boot_as_stock(struct fg_guest *g)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_stock_drivers_have_one_vector(void **state)
+TEST(guest, test_stock_drivers_have_one_vector)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_cmd_set_cq_ring req;
 	struct fg_buf buf;
@@ -235,10 +229,9 @@ static void test_stock_drivers_have_one_vector(void **state)
 }
 
 /* They put garbage where the vector is. */
-static void test_vector_of_a_stock_driver_is_ignored(void **state)
+TEST(guests, test_vector_of_a_stock_driver_is_ignored)
 {
 	static const uint32_t garbage[] = { 1, LAST, PVR_CQ_VECTORS_MAX, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 
 	boot_as_stock(g);
@@ -255,9 +248,8 @@ static void test_vector_of_a_stock_driver_is_ignored(void **state)
 }
 
 /* Each vector has a backlog of its own. */
-static void test_full_ring_holds_up_no_other_vector(void **state)
+TEST(guests, test_full_ring_holds_up_no_other_vector)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair one, two;
 
@@ -278,9 +270,8 @@ static void test_full_ring_holds_up_no_other_vector(void **state)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_all_vectors_full_at_once(void **state)
+TEST(guests, test_all_vectors_full_at_once)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair p[PVR_CQ_VECTORS_MAX];
 
@@ -301,9 +292,8 @@ static void test_all_vectors_full_at_once(void **state)
 	}
 }
 
-static void test_cq_destroyed_while_it_waits_for_room(void **state)
+TEST(guests, test_cq_destroyed_while_it_waits_for_room)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair p, q;
 
@@ -322,9 +312,8 @@ static void test_cq_destroyed_while_it_waits_for_room(void **state)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_ring_wraps_at_2048(void **state)
+TEST(guests, test_ring_wraps_at_2048)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair p;
 
@@ -337,10 +326,9 @@ static void test_ring_wraps_at_2048(void **state)
 	}
 }
 
-static void test_wild_indices_are_safe(void **state)
+TEST(guests, test_wild_indices_are_safe)
 {
 	static const uint32_t bad[] = { 1, 1023, 1024, 1025, 2048, 1u << 31, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair p;
 
@@ -359,9 +347,8 @@ static void test_wild_indices_are_safe(void **state)
 }
 
 /* As the register says: bit n is of vector n. */
-static void test_masked_vector_is_raised_when_unmasked(void **state)
+TEST(guests, test_masked_vector_is_raised_when_unmasked)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair p, q;
 
@@ -380,9 +367,8 @@ static void test_masked_vector_is_raised_when_unmasked(void **state)
 	assert_int_equal(fg_vector_count(g, 4, p.b.rcq.handle), 2);
 }
 
-static void test_reset_forgets_the_rings(void **state)
+TEST(guests, test_reset_forgets_the_rings)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pvr_ring_state *ring;
 	struct pair p;
@@ -405,9 +391,8 @@ static void test_reset_forgets_the_rings(void **state)
 	assert_int_equal(create_cq_on(g, 1), EINVAL);
 }
 
-static void test_ring_whose_memory_goes_fails_the_device(void **state)
+TEST(guest, test_ring_whose_memory_goes_fails_the_device)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	for (uint32_t page = 0; page < 2; page++) {
@@ -426,9 +411,8 @@ static void test_ring_whose_memory_goes_fails_the_device(void **state)
 	}
 }
 
-static void test_two_rings_on_the_same_pages_are_safe(void **state)
+TEST(guests, test_two_rings_on_the_same_pages_are_safe)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pvr_cmd_set_cq_ring req;
 	struct pair p, q;
@@ -447,9 +431,8 @@ static void test_two_rings_on_the_same_pages_are_safe(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_resized_cq_keeps_its_vector(void **state)
+TEST(guests, test_resized_cq_keeps_its_vector)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct pair p;
 
@@ -458,33 +441,4 @@ static void test_resized_cq_keeps_its_vector(void **state)
 	expect_ok(fg_cq_resize(&p.b.rcq, 1024));
 	message(&p);
 	assert_int_equal(fg_vector_count(g, 6, p.b.rcq.handle), 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_register_tells_their_number, guest),
-		T(test_each_cq_notifies_on_its_vector, guests),
-		T(test_one_interrupt_per_vector_and_run, guests),
-		T(test_vector_that_is_not_there_is_refused, guest),
-		T(test_bad_vector_numbers_get_no_ring, guest),
-		T(test_ring_is_set_once, guests),
-		T(test_bad_page_counts_are_refused, guest),
-		T(test_bad_directories_and_pages_are_refused, guest),
-		T(test_stock_drivers_have_one_vector, guest),
-		T(test_vector_of_a_stock_driver_is_ignored, guests),
-		T(test_full_ring_holds_up_no_other_vector, guests),
-		T(test_all_vectors_full_at_once, guests),
-		T(test_cq_destroyed_while_it_waits_for_room, guests),
-		T(test_ring_wraps_at_2048, guests),
-		T(test_wild_indices_are_safe, guests),
-		T(test_masked_vector_is_raised_when_unmasked, guests),
-		T(test_reset_forgets_the_rings, guests),
-		T(test_ring_whose_memory_goes_fails_the_device, guest),
-		T(test_two_rings_on_the_same_pages_are_safe, guests),
-		T(test_resized_cq_keeps_its_vector, guests),
-	};
-
-	fg_default_ext = PVR_EXT_CQ_VECTORS | PVR_EXT_RESIZE;
-	return T_MAIN(tests);
 }

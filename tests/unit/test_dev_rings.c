@@ -20,13 +20,12 @@ static void toggle_link(struct t_env *env, uint32_t times)
 	}
 }
 
-static void test_bad_page_counts_are_refused(void **state)
+TEST(unprobed, test_bad_page_counts_are_refused)
 {
 	static const uint32_t bad[] = { 0, 1, PVR_PDIR_MAX_PAGES + 1, 1u << 31, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		fg_dsr_fill(g);
 		g->dsr->async_ring.num_pages = bad[i];
 		expect_rings_refused(g);
@@ -36,9 +35,8 @@ static void test_bad_page_counts_are_refused(void **state)
 }
 
 /* 513 pages need a second table, which is not there: no out-of-bounds read, no scribble. */
-static void test_more_pages_than_the_directory_has_are_safe(void **state)
+TEST(unprobed, test_more_pages_than_the_directory_has_are_safe)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	fg_dsr_fill(g);
@@ -49,9 +47,8 @@ static void test_more_pages_than_the_directory_has_are_safe(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_rings_of_two_pages_work(void **state)
+TEST(unprobed, test_rings_of_two_pages_work)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	fg_buf_exit(&g->async_ring);
@@ -64,14 +61,13 @@ static void test_rings_of_two_pages_work(void **state)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-static void test_bad_directories_are_refused(void **state)
+TEST(unprobed, test_bad_directories_are_refused)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const uint64_t bad[] = { 0,	     FG_MMIO_HOLE, FG_BAR2_GPA,
 				 FG_NOWHERE, UINT64_MAX,   g->async_ring.pdir + 8 };
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		fg_dsr_fill(g);
 		g->dsr->async_ring.pdir_dma = bad[i];
 		expect_rings_refused(g);
@@ -80,16 +76,15 @@ static void test_bad_directories_are_refused(void **state)
 	}
 }
 
-static void test_bad_table_addresses_are_refused(void **state)
+TEST(unprobed, test_bad_table_addresses_are_refused)
 {
 	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint64_t *dir = fg_buf_dir(&g->cq_ring);
 	const uint64_t good = dir[0];
 
 	fg_dsr_fill(g);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		dir[0] = bad[i];
 		fg_dsr_write(g, g->dsr_gpa);
 		assert_false(fg_dsr_accepted(g));
@@ -98,10 +93,9 @@ static void test_bad_table_addresses_are_refused(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_bad_ring_pages_are_refused(void **state)
+TEST(unprobed, test_bad_ring_pages_are_refused)
 {
 	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint64_t *table = fg_buf_table(&g->async_ring, 0);
 
@@ -109,7 +103,7 @@ static void test_bad_ring_pages_are_refused(void **state)
 	for (uint32_t page = 0; page < 2; page++) {
 		const uint64_t good = table[page];
 
-		for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		for (size_t i = 0; i < COUNT(bad); i++) {
 			table[page] = bad[i];
 			fg_dsr_write(g, g->dsr_gpa);
 			assert_false(fg_dsr_accepted(g));
@@ -119,9 +113,8 @@ static void test_bad_ring_pages_are_refused(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_failure_half_way_leaves_nothing_behind(void **state)
+TEST(unprobed, test_failure_half_way_leaves_nothing_behind)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint64_t *table = fg_buf_table(&g->cq_ring, 0);
 	const uint64_t good = table[1];
@@ -137,9 +130,8 @@ static void test_failure_half_way_leaves_nothing_behind(void **state)
 	}
 }
 
-static void test_directory_that_points_to_itself_is_safe(void **state)
+TEST(unprobed, test_directory_that_points_to_itself_is_safe)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	for (int i = 0; i < PVR_PDIR_ENTRIES; i++)
@@ -155,9 +147,8 @@ static void test_directory_that_points_to_itself_is_safe(void **state)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-static void test_two_rings_on_the_same_pages_are_safe(void **state)
+TEST(unprobed, test_two_rings_on_the_same_pages_are_safe)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_end end;
 
@@ -181,9 +172,8 @@ static void test_two_rings_on_the_same_pages_are_safe(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_ring_pages_in_the_dsr_are_safe(void **state)
+TEST(unprobed, test_ring_pages_in_the_dsr_are_safe)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	fg_buf_table(&g->async_ring, 0)[1] = g->dsr_gpa;
@@ -194,9 +184,8 @@ static void test_ring_pages_in_the_dsr_are_safe(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_async_ring_wraps_at_1024(void **state)
+TEST(guest, test_async_ring_wraps_at_1024)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const struct pvr_ring_state *ring = (void *)g->async_ring.va;
 
@@ -213,9 +202,8 @@ static void test_async_ring_wraps_at_1024(void **state)
 	expect_no_event(g);
 }
 
-static void test_cq_notification_ring_wraps_at_2048(void **state)
+TEST(rc_connected, test_cq_notification_ring_wraps_at_2048)
 {
-	struct t_env *env = *state;
 	const struct pvr_ring_state *ring = (void *)env->g[0]->cq_ring.va;
 
 	for (uint32_t i = 1; i <= 4200; i++) {
@@ -234,9 +222,8 @@ static void test_cq_notification_ring_wraps_at_2048(void **state)
 }
 
 /* The guest does not say when it has drained the ring: the device looks by itself. */
-static void test_full_async_ring_holds_events_back(void **state)
+TEST(guest, test_full_async_ring_holds_events_back)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_eqe eqe;
 
@@ -254,9 +241,8 @@ static void test_full_async_ring_holds_events_back(void **state)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_guest_that_never_reads_its_events_costs_nothing(void **state)
+TEST(guest, test_guest_that_never_reads_its_events_costs_nothing)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_eqe eqe;
 
@@ -271,9 +257,8 @@ static void test_guest_that_never_reads_its_events_costs_nothing(void **state)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-static void test_full_cq_notification_ring_holds_entries_back(void **state)
+TEST(rc_connected, test_full_cq_notification_ring_holds_entries_back)
 {
-	struct t_env *env = *state;
 	const uint32_t n = PVR_CQNE_SLOTS + 3;
 	uint32_t handle, seen = 0;
 
@@ -300,9 +285,8 @@ static void test_full_cq_notification_ring_holds_entries_back(void **state)
 	assert_int_equal(seen, 1);
 }
 
-static void test_cq_destroyed_while_its_notification_is_held_back(void **state)
+TEST(rc_connected, test_cq_destroyed_while_its_notification_is_held_back)
 {
-	struct t_env *env = *state;
 	struct pvr_ring_state *ring = (void *)env->g[0]->cq_ring.va;
 	uint32_t handle;
 
@@ -319,9 +303,8 @@ static void test_cq_destroyed_while_its_notification_is_held_back(void **state)
 		fail();
 }
 
-static void test_only_the_first_two_pages_of_a_ring_are_written(void **state)
+TEST(guest, test_only_the_first_two_pages_of_a_ring_are_written)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	fg_fill(g->async_ring.va + 2 * PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE, 5);
@@ -333,14 +316,13 @@ static void test_only_the_first_two_pages_of_a_ring_are_written(void **state)
 			 2 * PVR_PAGE_SIZE);
 }
 
-static void test_device_keeps_its_own_producer_index(void **state)
+TEST(guest, test_device_keeps_its_own_producer_index)
 {
 	static const uint32_t bad[] = { 5, 1023, 1024, 0x7fffffff, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_ring_state *ring = (void *)g->async_ring.va;
 
-	for (uint32_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (uint32_t i = 0; i < COUNT(bad); i++) {
 		ring->rx.prod_tail = bad[i];
 		pvr_adapter_set_link(g->adapter, i % 2);
 		fg_run(env->host);
@@ -348,15 +330,14 @@ static void test_device_keeps_its_own_producer_index(void **state)
 	}
 }
 
-static void test_bad_consumer_indices_are_safe(void **state)
+TEST(rc_connected, test_bad_consumer_indices_are_safe)
 {
 	static const uint32_t bad[] = { 1, 511, 512, 513, 1023, 1024, 2048, 1u << 31, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_ring_state *async = (void *)g->async_ring.va;
 	struct pvr_ring_state *cq = (void *)g->cq_ring.va;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		async->rx.cons_head = bad[i];
 		cq->rx.cons_head = bad[i];
 		fg_cq_arm(&env->a.scq);
@@ -371,9 +352,8 @@ static void test_bad_consumer_indices_are_safe(void **state)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-static void test_tx_half_of_the_ring_state_is_not_written(void **state)
+TEST(guest, test_tx_half_of_the_ring_state_is_not_written)
 {
-	struct t_env *env = *state;
 	struct pvr_ring_state *ring = (void *)env->g[0]->async_ring.va;
 
 	ring->tx.prod_tail = 0x1234;
@@ -384,9 +364,8 @@ static void test_tx_half_of_the_ring_state_is_not_written(void **state)
 	assert_int_equal(ring->rx.cons_head, 0);
 }
 
-static void test_reset_while_events_are_held_back(void **state)
+TEST(rc_connected, test_reset_while_events_are_held_back)
 {
-	struct t_env *env = *state;
 	struct pvr_ring_state *cq = (void *)env->g[0]->cq_ring.va;
 	struct pvr_ring_state *async = (void *)env->g[0]->async_ring.va;
 
@@ -407,43 +386,11 @@ static void test_reset_while_events_are_held_back(void **state)
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
 }
 
-static void test_failure_of_the_device_is_an_event(void **state)
+TEST(guest, test_failure_of_the_device_is_an_event)
 {
-	struct t_env *env = *state;
-
 	pvr_adapter_fail(env->g[0]->adapter, "a test");
 	fg_run(env->host);
 	assert_int_equal(fg_events_count(env->g[0], PVR_EVENT_DEVICE_FATAL, 0), 1);
 	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 1);
 	assert_int_equal(env->host->logged[PVR_LOG_ERR], 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_bad_page_counts_are_refused, unprobed),
-		T(test_more_pages_than_the_directory_has_are_safe, unprobed),
-		T(test_rings_of_two_pages_work, unprobed),
-		T(test_bad_directories_are_refused, unprobed),
-		T(test_bad_table_addresses_are_refused, unprobed),
-		T(test_bad_ring_pages_are_refused, unprobed),
-		T(test_failure_half_way_leaves_nothing_behind, unprobed),
-		T(test_directory_that_points_to_itself_is_safe, unprobed),
-		T(test_two_rings_on_the_same_pages_are_safe, unprobed),
-		T(test_ring_pages_in_the_dsr_are_safe, unprobed),
-		T(test_async_ring_wraps_at_1024, guest),
-		T(test_cq_notification_ring_wraps_at_2048, rc_connected),
-		T(test_full_async_ring_holds_events_back, guest),
-		T(test_guest_that_never_reads_its_events_costs_nothing, guest),
-		T(test_full_cq_notification_ring_holds_entries_back, rc_connected),
-		T(test_cq_destroyed_while_its_notification_is_held_back, rc_connected),
-		T(test_only_the_first_two_pages_of_a_ring_are_written, guest),
-		T(test_device_keeps_its_own_producer_index, guest),
-		T(test_bad_consumer_indices_are_safe, rc_connected),
-		T(test_tx_half_of_the_ring_state_is_not_written, guest),
-		T(test_reset_while_events_are_held_back, rc_connected),
-		T(test_failure_of_the_device_is_an_event, guest),
-	};
-
-	return T_MAIN(tests);
 }

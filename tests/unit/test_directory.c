@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The directory's own parts, and a peers file's hosts that are asked. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "fake_net.h"
 #include "inbox.h"
 #include "own_gids.h"
+#include "test.h"
 
 #define RED "red"
 #define G1 "fd00::1"
@@ -81,7 +78,7 @@ static void numbered_key(struct pvr_key *key, const char *fabric, unsigned int n
 	assert_true(pvr_key_init(key, fabric, gid));
 }
 
-static void test_inbox_keeps_a_question_once(void **state)
+TEST_PLAIN(test_inbox_keeps_a_question_once)
 {
 	struct pvr_loop *loop = pvr_loop_create();
 	struct pvr_inbox inbox;
@@ -102,7 +99,7 @@ static void test_inbox_keeps_a_question_once(void **state)
 }
 
 /* A tenant that asks for everything has its bound, and others their turn. */
-static void test_inbox_lanes_take_turns(void **state)
+TEST_PLAIN(test_inbox_lanes_take_turns)
 {
 	struct pvr_loop *loop = pvr_loop_create();
 	struct pvr_inbox inbox;
@@ -129,7 +126,7 @@ static void test_inbox_lanes_take_turns(void **state)
 	pvr_loop_destroy(loop);
 }
 
-static void test_inbox_news_are_bounded(void **state)
+TEST_PLAIN(test_inbox_news_are_bounded)
 {
 	struct pvr_loop *loop = pvr_loop_create();
 	struct pvr_inbox inbox;
@@ -156,7 +153,7 @@ static void test_inbox_news_are_bounded(void **state)
 
 static const uint8_t mac_a[6] = { 2, 0, 0, 0, 0, 1 }, mac_b[6] = { 2, 0, 0, 0, 0, 2 };
 
-static void test_own_gid_comes_and_goes(void **state)
+TEST_PLAIN(test_own_gid_comes_and_goes)
 {
 	struct pvr_own_gids own;
 	struct pvr_key key, got;
@@ -179,7 +176,7 @@ static void test_own_gid_comes_and_goes(void **state)
 }
 
 /* Whoever is quicker than the directory leaves no trace, and no memory behind. */
-static void test_own_gid_between_two_looks(void **state)
+TEST_PLAIN(test_own_gid_between_two_looks)
 {
 	struct pvr_own_gids own;
 	struct pvr_key key, got;
@@ -207,7 +204,7 @@ static void test_own_gid_between_two_looks(void **state)
 }
 
 /* A group goes with its last member. */
-static void test_own_group_has_several_members(void **state)
+TEST_PLAIN(test_own_group_has_several_members)
 {
 	struct pvr_own_gids own;
 	struct pvr_key key, got;
@@ -237,7 +234,7 @@ static void find_at_a(struct fake_net *net)
 	fake_until(net, fake_is_at(net, RED, G1, "a"));
 }
 
-static void test_finds_who_has_it(void **state)
+TEST_PLAIN(test_finds_who_has_it)
 {
 	struct fake_net net;
 	char path[32];
@@ -258,7 +255,7 @@ static void test_finds_who_has_it(void **state)
 	stop(&net, path);
 }
 
-static void test_waits_for_a_connection(void **state)
+TEST_PLAIN(test_waits_for_a_connection)
 {
 	struct fake_net net;
 	char path[32];
@@ -274,7 +271,7 @@ static void test_waits_for_a_connection(void **state)
 	stop(&net, path);
 }
 
-static void test_absent_is_believed_for_a_while(void **state)
+TEST_PLAIN(test_absent_is_believed_for_a_while)
 {
 	struct fake_net net;
 	char path[32];
@@ -298,7 +295,7 @@ static void test_absent_is_believed_for_a_while(void **state)
 }
 
 /* A host that is down or silent is asked a few times, and not for ever. */
-static void test_rounds_are_bounded(void **state)
+TEST_PLAIN(test_rounds_are_bounded)
 {
 	struct fake_net net;
 	char path[32];
@@ -312,7 +309,7 @@ static void test_rounds_are_bounded(void **state)
 	stop(&net, path);
 }
 
-static void test_moved_is_asked_again(void **state)
+TEST_PLAIN(test_moved_is_asked_again)
 {
 	struct fake_net net;
 	struct pvr_key key;
@@ -335,7 +332,7 @@ static void test_moved_is_asked_again(void **state)
 }
 
 /* Without being told: by asking the owner now and then. */
-static void test_found_is_confirmed(void **state)
+TEST_PLAIN(test_found_is_confirmed)
 {
 	struct fake_net net;
 	char path[32];
@@ -351,7 +348,7 @@ static void test_found_is_confirmed(void **state)
 }
 
 /* What is known of a host that is not connected stays known, unless it is needed. */
-static void test_dead_owner_is_replaced_when_wanted(void **state)
+TEST_PLAIN(test_dead_owner_is_replaced_when_wanted)
 {
 	struct fake_net net;
 	char path[32];
@@ -376,7 +373,7 @@ static void test_dead_owner_is_replaced_when_wanted(void **state)
 
 /* ------------------------------------------------------------------------ claims */
 
-static void test_claim_of_a_live_hosts_gid(void **state)
+TEST_PLAIN(test_claim_of_a_live_hosts_gid)
 {
 	struct fake_net net;
 	struct pvr_key key;
@@ -394,7 +391,7 @@ static void test_claim_of_a_live_hosts_gid(void **state)
 	stop(&net, path);
 }
 
-static void test_claim_outside_the_pins(void **state)
+TEST_PLAIN(test_claim_outside_the_pins)
 {
 	struct fake_net net;
 	char path[32];
@@ -431,7 +428,7 @@ static void test_claim_outside_the_pins(void **state)
 }
 
 /* Answers that nobody has asked for, of hosts that nobody knows. */
-static void test_answers_out_of_nowhere(void **state)
+TEST_PLAIN(test_answers_out_of_nowhere)
 {
 	struct fake_net net;
 	struct pvr_key key;
@@ -482,18 +479,18 @@ static void group_members(const char *group)
 	stop(&net, path);
 }
 
-static void test_group_members(void **state)
+TEST_PLAIN(test_group_members)
 {
 	group_members(GROUP);
 }
 
-static void test_members_of_a_group_of_ipv4(void **state)
+TEST_PLAIN(test_members_of_a_group_of_ipv4)
 {
 	group_members(GROUP_V4);
 }
 
 /* Whoever waits for the group sends to those that he is told of, and to no others. */
-static void test_members_are_told_together(void **state)
+TEST_PLAIN(test_members_are_told_together)
 {
 	const struct pvr_directory_timing timing = { .round = 60 * PVR_SEC };
 	struct fake_net net;
@@ -519,7 +516,7 @@ static void test_members_are_told_together(void **state)
 	stop(&net, path);
 }
 
-static void test_dead_host_holds_up_no_group(void **state)
+TEST_PLAIN(test_dead_host_holds_up_no_group)
 {
 	struct fake_net net;
 	char path[32];
@@ -544,7 +541,7 @@ static void test_dead_host_holds_up_no_group(void **state)
 
 /* ------------------------------------------------------------------------ bounds */
 
-static void test_cache_is_bounded(void **state)
+TEST_PLAIN(test_cache_is_bounded)
 {
 	struct pvr_directory_settings settings = { .cache = 100, .timing = hurry };
 	struct pvr_directory_stats stats;
@@ -574,7 +571,7 @@ static void test_cache_is_bounded(void **state)
 }
 
 /* However fast guests ask, hosts are not asked faster than that. */
-static void test_lookups_have_a_rate(void **state)
+TEST_PLAIN(test_lookups_have_a_rate)
 {
 	struct pvr_directory_settings settings = { .timing = hurry };
 	struct pvr_directory_stats stats;
@@ -599,7 +596,7 @@ static void test_lookups_have_a_rate(void **state)
 	fake_net_exit(&net);
 }
 
-static void test_log_has_a_rate(void **state)
+TEST_PLAIN(test_log_has_a_rate)
 {
 	struct fake_net net;
 	struct pvr_key key;
@@ -623,7 +620,7 @@ static void test_log_has_a_rate(void **state)
 
 /* ------------------------------------------------------------------------ reload */
 
-static void test_reload(void **state)
+TEST_PLAIN(test_reload)
 {
 	struct fake_net net;
 	struct pvr_error err;
@@ -668,7 +665,7 @@ static void test_reload(void **state)
 	stop(&net, path);
 }
 
-static void test_mistakes_name_the_line(void **state)
+TEST_PLAIN(test_mistakes_name_the_line)
 {
 	static const struct {
 		const char *text, *says;
@@ -693,7 +690,7 @@ static void test_mistakes_name_the_line(void **state)
 	struct fake_net net;
 	size_t i;
 
-	for (i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+	for (i = 0; i < COUNT(mistakes); i++) {
 		write_file(settings.peers_file, mistakes[i].text);
 		fake_net_init(&net);
 		assert_null(fake_net_try(&net, &settings, &err));
@@ -703,37 +700,4 @@ static void test_mistakes_name_the_line(void **state)
 		fake_net_exit(&net);
 	}
 	unlink(settings.peers_file);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inbox_keeps_a_question_once),
-		cmocka_unit_test(test_inbox_lanes_take_turns),
-		cmocka_unit_test(test_inbox_news_are_bounded),
-		cmocka_unit_test(test_own_gid_comes_and_goes),
-		cmocka_unit_test(test_own_gid_between_two_looks),
-		cmocka_unit_test(test_own_group_has_several_members),
-		cmocka_unit_test(test_finds_who_has_it),
-		cmocka_unit_test(test_waits_for_a_connection),
-		cmocka_unit_test(test_absent_is_believed_for_a_while),
-		cmocka_unit_test(test_rounds_are_bounded),
-		cmocka_unit_test(test_moved_is_asked_again),
-		cmocka_unit_test(test_found_is_confirmed),
-		cmocka_unit_test(test_dead_owner_is_replaced_when_wanted),
-		cmocka_unit_test(test_claim_of_a_live_hosts_gid),
-		cmocka_unit_test(test_claim_outside_the_pins),
-		cmocka_unit_test(test_answers_out_of_nowhere),
-		cmocka_unit_test(test_group_members),
-		cmocka_unit_test(test_members_of_a_group_of_ipv4),
-		cmocka_unit_test(test_members_are_told_together),
-		cmocka_unit_test(test_dead_host_holds_up_no_group),
-		cmocka_unit_test(test_cache_is_bounded),
-		cmocka_unit_test(test_lookups_have_a_rate),
-		cmocka_unit_test(test_log_has_a_rate),
-		cmocka_unit_test(test_reload),
-		cmocka_unit_test(test_mistakes_name_the_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

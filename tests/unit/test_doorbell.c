@@ -2,16 +2,13 @@
 /* Doorbells: whose they are, and what a wild ring index behind them does. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static uint64_t ignored(const struct fg_guest *g)
 {
 	return fg_stats(g).doorbells_ignored;
 }
 
-static void test_doorbells_are_counted(void **state)
+TEST(rc_connected, test_doorbells_are_counted)
 {
-	struct t_env *env = *state;
 	struct pvr_adapter_stats before = fg_stats(env->g[0]), after;
 
 	fg_ring_send(&env->a.qp);
@@ -22,10 +19,8 @@ static void test_doorbells_are_counted(void **state)
 	assert_int_equal(after.doorbells_ignored - before.doorbells_ignored, 0);
 }
 
-static void test_doorbells_without_work_are_harmless(void **state)
+TEST(rc_connected, test_doorbells_without_work_are_harmless)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 10000; i++) {
 		fg_ring_send(&env->a.qp);
 		fg_ring_recv(&env->b.qp);
@@ -35,12 +30,11 @@ static void test_doorbells_without_work_are_harmless(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_doorbells_for_unknown_objects_are_ignored(void **state)
+TEST(rc_connected, test_doorbells_for_unknown_objects_are_ignored)
 {
 	static const uint32_t offsets[] = { PVRDMA_UAR_QP_OFFSET, PVRDMA_UAR_CQ_OFFSET,
 					    PVRDMA_UAR_SRQ_OFFSET };
 	static const uint32_t handles[] = { 77, 0xffff, 0x10000, 0xffffff };
-	struct t_env *env = *state;
 	uint64_t before = ignored(env->g[0]);
 
 	for (size_t i = 0; i < COUNT(offsets); i++)
@@ -51,9 +45,8 @@ static void test_doorbells_for_unknown_objects_are_ignored(void **state)
 	assert_int_equal(ignored(env->g[0]) - before, COUNT(offsets) * COUNT(handles));
 }
 
-static void test_doorbells_at_unused_offsets_are_ignored(void **state)
+TEST(rc_connected, test_doorbells_at_unused_offsets_are_ignored)
 {
-	struct t_env *env = *state;
 	uint64_t before = ignored(env->g[0]);
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
 	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
@@ -68,9 +61,8 @@ static void test_doorbells_at_unused_offsets_are_ignored(void **state)
 	assert_int_equal(ignored(env->g[0]) - before, (PVR_PAGE_SIZE - 12) / 4);
 }
 
-static void test_send_and_recv_bits_together(void **state)
+TEST(rc_connected, test_send_and_recv_bits_together)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_SEND,
@@ -87,9 +79,8 @@ static void test_send_and_recv_bits_together(void **state)
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
-static void test_reserved_bits_are_ignored(void **state)
+TEST(rc_connected, test_reserved_bits_are_ignored)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_SEND,
@@ -138,9 +129,8 @@ static void foreign_page(struct t_env *env, struct fg_ctx *owner, uint32_t page)
 	assert_int_equal(fg_cq_events_pending(env->g[0]), 0);
 }
 
-static void test_doorbell_for_another_contexts_object_is_ignored(void **state)
+TEST(guests, test_doorbell_for_another_contexts_object_is_ignored)
 {
-	struct t_env *env = *state;
 	struct fg_ctx a, b;
 
 	expect_ok(fg_ctx_create(env->g[0], &a));
@@ -148,34 +138,29 @@ static void test_doorbell_for_another_contexts_object_is_ignored(void **state)
 	foreign_page(env, &a, b.uar);
 }
 
-static void test_user_page_cannot_ring_for_the_kernel(void **state)
+TEST(guests, test_user_page_cannot_ring_for_the_kernel)
 {
-	struct t_env *env = *state;
 	struct fg_ctx a;
 
 	expect_ok(fg_ctx_create(env->g[0], &a));
 	foreign_page(env, &env->g[0]->kernel, a.uar);
 }
 
-static void test_kernel_page_cannot_ring_for_a_user(void **state)
+TEST(guests, test_kernel_page_cannot_ring_for_a_user)
 {
-	struct t_env *env = *state;
 	struct fg_ctx a;
 
 	expect_ok(fg_ctx_create(env->g[0], &a));
 	foreign_page(env, &a, 0);
 }
 
-static void test_page_without_a_context_rings_nothing(void **state)
+TEST(guests, test_page_without_a_context_rings_nothing)
 {
-	struct t_env *env = *state;
-
 	foreign_page(env, &env->g[0]->kernel, 100);
 }
 
-static void test_page_of_a_destroyed_context_rings_nothing(void **state)
+TEST(guests, test_page_of_a_destroyed_context_rings_nothing)
 {
-	struct t_env *env = *state;
 	struct fg_ctx a;
 
 	expect_ok(fg_ctx_create(env->g[0], &a));
@@ -183,10 +168,8 @@ static void test_page_of_a_destroyed_context_rings_nothing(void **state)
 	foreign_page(env, &env->g[0]->kernel, a.uar);
 }
 
-static void test_doorbells_before_the_driver_comes_are_ignored(void **state)
+TEST(unprobed, test_doorbells_before_the_driver_comes_are_ignored)
 {
-	struct t_env *env = *state;
-
 	fg_uar_write(env->g[0], 0, PVRDMA_UAR_QP_OFFSET, PVR_DB_QP_SEND | 1);
 	fg_uar_write(env->g[0], 0, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM | 0);
 	fg_run(env->host);
@@ -194,10 +177,8 @@ static void test_doorbells_before_the_driver_comes_are_ignored(void **state)
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
-static void test_doorbells_after_reset_are_ignored(void **state)
+TEST(rc_connected, test_doorbells_after_reset_are_ignored)
 {
-	struct t_env *env = *state;
-
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
 	fg_ring_send(&env->a.qp);
 	fg_ring_recv(&env->a.qp);
@@ -206,9 +187,8 @@ static void test_doorbells_after_reset_are_ignored(void **state)
 	assert_int_equal(ignored(env->g[0]), 3);
 }
 
-static void test_doorbells_without_bus_master_do_no_dma(void **state)
+TEST(rc_connected, test_doorbells_without_bus_master_do_no_dma)
 {
-	struct t_env *env = *state;
 	struct pvr_ring_state before;
 
 	t_recv(&env->b, 1, 0, 8);
@@ -226,10 +206,8 @@ static void test_doorbells_without_bus_master_do_no_dma(void **state)
 	expect_recv(&env->b.rcq, 1, 8);
 }
 
-static void test_sends_posted_in_reset_and_init_do_not_run(void **state)
+TEST(rc, test_sends_posted_in_reset_and_init_do_not_run)
 {
-	struct t_env *env = *state;
-
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	expect_no_cqe(&env->a.scq);
@@ -242,9 +220,8 @@ static void test_sends_posted_in_reset_and_init_do_not_run(void **state)
 }
 
 /* a's ring says @tail; a must fail alone, and c and d go on. */
-static void wild_send_index(void **state, uint32_t tail, uint32_t advance)
+static void wild_send_index(struct t_env *env, uint32_t tail, uint32_t advance)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
@@ -268,34 +245,33 @@ static void wild_send_index(void **state, uint32_t tail, uint32_t advance)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_send_index_minus_one_fails_the_qp(void **state)
+TEST(rc_connected, test_send_index_minus_one_fails_the_qp)
 {
-	wild_send_index(state, UINT32_MAX, 0);
+	wild_send_index(env, UINT32_MAX, 0);
 }
 
-static void test_send_index_of_twice_the_size_fails_the_qp(void **state)
+TEST(rc_connected, test_send_index_of_twice_the_size_fails_the_qp)
 {
-	wild_send_index(state, 128, 0);
+	wild_send_index(env, 128, 0);
 }
 
-static void test_send_index_with_high_bits_fails_the_qp(void **state)
+TEST(rc_connected, test_send_index_with_high_bits_fails_the_qp)
 {
-	wild_send_index(state, 0x80000001, 0);
+	wild_send_index(env, 0x80000001, 0);
 }
 
-static void test_send_index_beyond_the_queue_fails_the_qp(void **state)
+TEST(rc_connected, test_send_index_beyond_the_queue_fails_the_qp)
 {
-	wild_send_index(state, 65, 0);
+	wild_send_index(env, 65, 0);
 }
 
-static void test_send_index_moving_backwards_fails_the_qp(void **state)
+TEST(rc_connected, test_send_index_moving_backwards_fails_the_qp)
 {
-	wild_send_index(state, 2, 3);
+	wild_send_index(env, 2, 3);
 }
 
-static void wild_recv_index(void **state, uint32_t tail, uint32_t advance)
+static void wild_recv_index(struct t_env *env, uint32_t tail, uint32_t advance)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 	struct pvrdma_cqe cqe;
 
@@ -316,31 +292,29 @@ static void wild_recv_index(void **state, uint32_t tail, uint32_t advance)
 	t_ping_pong(env->host, &c, &d);
 }
 
-static void test_recv_index_minus_one_fails_the_qp(void **state)
+TEST(rc_connected, test_recv_index_minus_one_fails_the_qp)
 {
-	wild_recv_index(state, UINT32_MAX, 0);
+	wild_recv_index(env, UINT32_MAX, 0);
 }
 
-static void test_recv_index_of_twice_the_size_fails_the_qp(void **state)
+TEST(rc_connected, test_recv_index_of_twice_the_size_fails_the_qp)
 {
-	wild_recv_index(state, 128, 0);
+	wild_recv_index(env, 128, 0);
 }
 
-static void test_recv_index_beyond_the_queue_fails_the_qp(void **state)
+TEST(rc_connected, test_recv_index_beyond_the_queue_fails_the_qp)
 {
-	wild_recv_index(state, 65, 0);
+	wild_recv_index(env, 65, 0);
 }
 
-static void test_recv_index_moving_backwards_fails_the_qp(void **state)
+TEST(rc_connected, test_recv_index_moving_backwards_fails_the_qp)
 {
-	wild_recv_index(state, 2, 3);
+	wild_recv_index(env, 2, 3);
 }
 
 /* A jump from empty to full runs what lies in the ring: bounded, and not our memory. */
-static void test_flip_from_empty_to_full_is_bounded(void **state)
+TEST(rc_connected, test_flip_from_empty_to_full_is_bounded)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 64; i++) {
 		struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&env->a.qp, i);
 
@@ -359,10 +333,8 @@ static void test_flip_from_empty_to_full_is_bounded(void **state)
 	assert_true(fg_cq_pending(&env->a.scq) <= 64);
 }
 
-static void test_consumer_index_written_by_the_guest_is_not_believed(void **state)
+TEST(rc_connected, test_consumer_index_written_by_the_guest_is_not_believed)
 {
-	struct t_env *env = *state;
-
 	t_ping_pong(env->host, &env->a, &env->b);
 	env->a.qp.ring->tx.cons_head = 0xdeadbeef;
 	env->b.qp.ring->rx.cons_head = 0xdeadbeef;
@@ -390,47 +362,11 @@ static void test_consumer_index_written_by_the_guest_is_not_believed(void **stat
 	}
 }
 
-static void test_unused_bytes_of_the_header_page_are_not_written(void **state)
+TEST(rc_connected, test_unused_bytes_of_the_header_page_are_not_written)
 {
-	struct t_env *env = *state;
 	const size_t rest = PVR_PAGE_SIZE - sizeof(struct pvr_ring_state);
 
 	fg_fill(env->a.qp.ring + 1, rest, 3);
 	t_ping_pong(env->host, &env->a, &env->b);
 	assert_int_equal(fg_mismatch(env->a.qp.ring + 1, rest, 3), rest);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_doorbells_are_counted, rc_connected),
-		T(test_doorbells_without_work_are_harmless, rc_connected),
-		T(test_doorbells_for_unknown_objects_are_ignored, rc_connected),
-		T(test_doorbells_at_unused_offsets_are_ignored, rc_connected),
-		T(test_send_and_recv_bits_together, rc_connected),
-		T(test_reserved_bits_are_ignored, rc_connected),
-		T(test_doorbell_for_another_contexts_object_is_ignored, guests),
-		T(test_user_page_cannot_ring_for_the_kernel, guests),
-		T(test_kernel_page_cannot_ring_for_a_user, guests),
-		T(test_page_without_a_context_rings_nothing, guests),
-		T(test_page_of_a_destroyed_context_rings_nothing, guests),
-		T(test_doorbells_before_the_driver_comes_are_ignored, unprobed),
-		T(test_doorbells_after_reset_are_ignored, rc_connected),
-		T(test_doorbells_without_bus_master_do_no_dma, rc_connected),
-		T(test_sends_posted_in_reset_and_init_do_not_run, rc),
-		T(test_send_index_minus_one_fails_the_qp, rc_connected),
-		T(test_send_index_of_twice_the_size_fails_the_qp, rc_connected),
-		T(test_send_index_with_high_bits_fails_the_qp, rc_connected),
-		T(test_send_index_beyond_the_queue_fails_the_qp, rc_connected),
-		T(test_send_index_moving_backwards_fails_the_qp, rc_connected),
-		T(test_recv_index_minus_one_fails_the_qp, rc_connected),
-		T(test_recv_index_of_twice_the_size_fails_the_qp, rc_connected),
-		T(test_recv_index_beyond_the_queue_fails_the_qp, rc_connected),
-		T(test_recv_index_moving_backwards_fails_the_qp, rc_connected),
-		T(test_flip_from_empty_to_full_is_bounded, rc_connected),
-		T(test_consumer_index_written_by_the_guest_is_not_believed, rc_connected),
-		T(test_unused_bytes_of_the_header_page_are_not_written, rc_connected),
-	};
-
-	return T_MAIN(tests);
 }

@@ -19,9 +19,8 @@ static void expect_dsr_refused(struct fg_guest *guest, uint64_t gpa)
 	fg_dsr_fill(guest);
 }
 
-static void test_dsrhigh_fills_the_caps_at_once(void **state)
+TEST(unprobed, test_dsrhigh_fills_the_caps_at_once)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	fg_dsr_fill(g);
@@ -35,9 +34,8 @@ static void test_dsrhigh_fills_the_caps_at_once(void **state)
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_ACTIVE);
 }
 
-static void test_caps_suit_the_stock_driver(void **state)
+TEST(guest, test_caps_suit_the_stock_driver)
 {
-	struct t_env *env = *state;
 	const struct pvr_caps *caps = &env->g[0]->dsr->caps;
 
 	assert_int_equal(caps->mode, PVR_MODE_ROCE);
@@ -65,9 +63,8 @@ static void test_caps_suit_the_stock_driver(void **state)
 	assert_true(caps->node_guid != 0);
 }
 
-static void test_node_guid_is_made_from_the_mac(void **state)
+TEST(guest, test_node_guid_is_made_from_the_mac)
 {
-	struct t_env *env = *state;
 	const uint8_t *guid = (const uint8_t *)&env->g[0]->dsr->caps.node_guid;
 	const uint8_t *mac = env->g[0]->config.mac;
 
@@ -76,9 +73,8 @@ static void test_node_guid_is_made_from_the_mac(void **state)
 	assert_memory_equal(guid + 5, mac + 3, 3);
 }
 
-static void test_device_writes_nothing_but_the_caps(void **state)
+TEST(unprobed, test_device_writes_nothing_but_the_caps)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint8_t before[PVR_PAGE_SIZE];
 
@@ -90,9 +86,8 @@ static void test_device_writes_nothing_but_the_caps(void **state)
 			    PVR_PAGE_SIZE - sizeof(*g->dsr));
 }
 
-static void test_caps_stay_as_they_are(void **state)
+TEST(guest, test_caps_stay_as_they_are)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_caps before = g->dsr->caps;
 	struct pvr_port_attr attr;
@@ -104,9 +99,8 @@ static void test_caps_stay_as_they_are(void **state)
 	assert_memory_equal(&g->dsr->caps, &before, sizeof(before));
 }
 
-static void test_dsrhigh_before_dsrlow_is_refused(void **state)
+TEST(unprobed, test_dsrhigh_before_dsrlow_is_refused)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	fg_dsr_fill(g);
@@ -115,9 +109,8 @@ static void test_dsrhigh_before_dsrlow_is_refused(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_dsrhigh_twice_resets_all_objects(void **state)
+TEST(guest, test_dsrhigh_twice_resets_all_objects)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_end end;
 
@@ -135,9 +128,8 @@ static void test_dsrhigh_twice_resets_all_objects(void **state)
 	assert_int_equal(fg_pd_destroy(&end.pd), EINVAL);
 }
 
-static void test_bad_dsr_after_a_good_one_leaves_no_driver(void **state)
+TEST(guest, test_bad_dsr_after_a_good_one_leaves_no_driver)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	fg_dsr_write(env->g[0], FG_MMIO_HOLE);
@@ -145,16 +137,13 @@ static void test_bad_dsr_after_a_good_one_leaves_no_driver(void **state)
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
 }
 
-static void test_dsr_zero_is_refused(void **state)
+TEST(unprobed, test_dsr_zero_is_refused)
 {
-	struct t_env *env = *state;
-
 	expect_dsr_refused(env->g[0], 0);
 }
 
-static void test_dsr_at_the_last_page_of_ram_works(void **state)
+TEST(unprobed, test_dsr_at_the_last_page_of_ram_works)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint32_t last = fg_ram_get_run(&g->ram, g->ram.npages - g->ram.linear_next) +
 			g->ram.npages - g->ram.linear0 - 1;
@@ -165,49 +154,39 @@ static void test_dsr_at_the_last_page_of_ram_works(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_dsr_across_the_end_of_ram_is_refused(void **state)
+TEST(unprobed, test_dsr_across_the_end_of_ram_is_refused)
 {
-	struct t_env *env = *state;
 	const struct fg_ram_piece *piece = &env->g[0]->ram.piece[FG_RAM_PIECES - 1];
 
 	expect_dsr_refused(env->g[0], piece->gpa + piece->size - 128);
 	expect_dsr_refused(env->g[0], piece->gpa + piece->size);
 }
 
-static void test_unaligned_dsr_is_refused(void **state)
+TEST(unprobed, test_unaligned_dsr_is_refused)
 {
-	struct t_env *env = *state;
-
 	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 8);
 	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 1);
 }
 
-static void test_dsr_in_an_mmio_hole_is_refused(void **state)
+TEST(unprobed, test_dsr_in_an_mmio_hole_is_refused)
 {
-	struct t_env *env = *state;
-
 	expect_dsr_refused(env->g[0], FG_MMIO_HOLE);
 }
 
-static void test_dsr_in_our_own_bar_is_refused(void **state)
+TEST(unprobed, test_dsr_in_our_own_bar_is_refused)
 {
-	struct t_env *env = *state;
-
 	expect_dsr_refused(env->g[0], FG_BAR2_GPA);
 }
 
-static void test_dsr_at_the_end_of_the_address_space_is_refused(void **state)
+TEST(unprobed, test_dsr_at_the_end_of_the_address_space_is_refused)
 {
-	struct t_env *env = *state;
-
 	expect_dsr_refused(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1);
 	expect_dsr_refused(env->g[0], UINT64_MAX);
 }
 
-static void test_dsr_in_read_only_memory_is_refused(void **state)
+TEST(unprobed, test_dsr_in_read_only_memory_is_refused)
 {
 	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const uint64_t gpa = 0xf0000000;
 
@@ -220,38 +199,35 @@ static void test_dsr_in_read_only_memory_is_refused(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_bad_command_slots_are_refused(void **state)
+TEST(unprobed, test_bad_command_slots_are_refused)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const uint64_t bad[] = { 0,	     FG_MMIO_HOLE,   FG_BAR2_GPA,      FG_NOWHERE,
 				 UINT64_MAX, g->cmd_gpa + 1, g->cmd_gpa + 4000 };
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		fg_dsr_fill(g);
 		g->dsr->cmd_slot_dma = bad[i];
 		expect_dsr_refused(g, g->dsr_gpa);
 	}
 }
 
-static void test_bad_response_slots_are_refused(void **state)
+TEST(unprobed, test_bad_response_slots_are_refused)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const uint64_t bad[] = { 0,	     FG_MMIO_HOLE,    FG_BAR2_GPA,	 FG_NOWHERE,
 				 UINT64_MAX, g->resp_gpa + 1, g->resp_gpa + 4000 };
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		fg_dsr_fill(g);
 		g->dsr->resp_slot_dma = bad[i];
 		expect_dsr_refused(g, g->dsr_gpa);
 	}
 }
 
-static void test_read_only_response_slot_is_refused(void **state)
+TEST(unprobed, test_read_only_response_slot_is_refused)
 {
 	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, 0xf0000000, sizeof(rom), rom, false));
@@ -260,18 +236,15 @@ static void test_read_only_response_slot_is_refused(void **state)
 	expect_dsr_refused(g, g->dsr_gpa);
 }
 
-static void test_one_page_for_both_slots_is_refused(void **state)
+TEST(unprobed, test_one_page_for_both_slots_is_refused)
 {
-	struct t_env *env = *state;
-
 	fg_dsr_fill(env->g[0]);
 	env->g[0]->dsr->resp_slot_dma = env->g[0]->cmd_gpa;
 	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa);
 }
 
-static void test_slots_may_lie_in_the_dsr_page(void **state)
+TEST(unprobed, test_slots_may_lie_in_the_dsr_page)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	fg_dsr_fill(g);
@@ -284,9 +257,8 @@ static void test_slots_may_lie_in_the_dsr_page(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_guest_changing_the_dsr_later_changes_nothing(void **state)
+TEST(guest, test_guest_changing_the_dsr_later_changes_nothing)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_port_attr attr;
 	uint32_t pd;
@@ -299,9 +271,8 @@ static void test_guest_changing_the_dsr_later_changes_nothing(void **state)
 	expect_one_event(g, PVR_EVENT_PORT_ERR, 1);
 }
 
-static void test_driver_of_an_older_version_is_served(void **state)
+TEST(unprobed, test_driver_of_an_older_version_is_served)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	for (uint32_t version = 18; version <= 21; version++) {
@@ -314,9 +285,8 @@ static void test_driver_of_an_older_version_is_served(void **state)
 	}
 }
 
-static void test_upper_half_of_uar_pfn_is_ignored_below_version_19(void **state)
+TEST(unprobed, test_upper_half_of_uar_pfn_is_ignored_below_version_19)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_ctx ctx;
 
@@ -329,9 +299,8 @@ static void test_upper_half_of_uar_pfn_is_ignored_below_version_19(void **state)
 	expect_ok(fg_ctx_create(g, &ctx));
 }
 
-static void test_reserved_dsr_fields_are_ignored(void **state)
+TEST(unprobed, test_reserved_dsr_fields_are_ignored)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	fg_dsr_fill(g);
@@ -345,9 +314,8 @@ static void test_reserved_dsr_fields_are_ignored(void **state)
 	expect_ok(fg_ctl(g, PVR_CTL_ACTIVATE));
 }
 
-static void test_ram_of_the_shared_region_may_vanish(void **state)
+TEST(guest, test_ram_of_the_shared_region_may_vanish)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_port_attr attr;
 
@@ -363,38 +331,4 @@ static void test_ram_of_the_shared_region_may_vanish(void **state)
 	fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
 	expect_ok(fg_guest_boot(g));
 	expect_ok(fg_query_port(g, 1, &attr));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_dsrhigh_fills_the_caps_at_once, unprobed),
-		T(test_caps_suit_the_stock_driver, guest),
-		T(test_node_guid_is_made_from_the_mac, guest),
-		T(test_device_writes_nothing_but_the_caps, unprobed),
-		T(test_caps_stay_as_they_are, guest),
-		T(test_dsrhigh_before_dsrlow_is_refused, unprobed),
-		T(test_dsrhigh_twice_resets_all_objects, guest),
-		T(test_bad_dsr_after_a_good_one_leaves_no_driver, guest),
-		T(test_dsr_zero_is_refused, unprobed),
-		T(test_dsr_at_the_last_page_of_ram_works, unprobed),
-		T(test_dsr_across_the_end_of_ram_is_refused, unprobed),
-		T(test_unaligned_dsr_is_refused, unprobed),
-		T(test_dsr_in_an_mmio_hole_is_refused, unprobed),
-		T(test_dsr_in_our_own_bar_is_refused, unprobed),
-		T(test_dsr_at_the_end_of_the_address_space_is_refused, unprobed),
-		T(test_dsr_in_read_only_memory_is_refused, unprobed),
-		T(test_bad_command_slots_are_refused, unprobed),
-		T(test_bad_response_slots_are_refused, unprobed),
-		T(test_read_only_response_slot_is_refused, unprobed),
-		T(test_one_page_for_both_slots_is_refused, unprobed),
-		T(test_slots_may_lie_in_the_dsr_page, unprobed),
-		T(test_guest_changing_the_dsr_later_changes_nothing, guest),
-		T(test_driver_of_an_older_version_is_served, unprobed),
-		T(test_upper_half_of_uar_pfn_is_ignored_below_version_19, unprobed),
-		T(test_reserved_dsr_fields_are_ignored, unprobed),
-		T(test_ram_of_the_shared_region_may_vanish, guest),
-	};
-
-	return T_MAIN(tests);
 }

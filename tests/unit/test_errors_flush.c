@@ -12,10 +12,8 @@ static void post_bad(struct fg_end *end, uint64_t wr_id)
 	assert_true(fg_post_send(&end->qp, &wr));
 }
 
-static void test_requests_before_the_bad_one_succeed_and_later_ones_flush(void **state)
+TEST(rc_connected, test_requests_before_the_bad_one_succeed_and_later_ones_flush)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 10; i++)
 		t_recv(&env->b, i, 0, 64);
 	for (uint32_t i = 0; i < 3; i++)
@@ -35,10 +33,8 @@ static void test_requests_before_the_bad_one_succeed_and_later_ones_flush(void *
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_receive_queue_is_flushed_too(void **state)
+TEST(rc_connected, test_receive_queue_is_flushed_too)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 20; i++)
 		t_recv(&env->a, i, 0, 64);
 	post_bad(&env->a, 100);
@@ -52,9 +48,8 @@ static void test_receive_queue_is_flushed_too(void **state)
 	expect_no_cqe(&env->a.rcq);
 }
 
-static void test_unsignaled_requests_are_flushed_with_completions(void **state)
+TEST(rc_connected, test_unsignaled_requests_are_flushed_with_completions)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND };
 
 	post_bad(&env->a, 0);
@@ -66,10 +61,8 @@ static void test_unsignaled_requests_are_flushed_with_completions(void **state)
 		expect_cqe(&env->a.scq, i, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_posts_to_a_qp_in_error_are_flushed(void **state)
+TEST(rc_connected, test_posts_to_a_qp_in_error_are_flushed)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	fg_run(env->host);
 	for (uint32_t i = 0; i < 200; i++) {
@@ -81,10 +74,8 @@ static void test_posts_to_a_qp_in_error_are_flushed(void **state)
 	}
 }
 
-static void test_modify_to_error_flushes_both_queues(void **state)
+TEST(rc_connected, test_modify_to_error_flushes_both_queues)
 {
-	struct t_env *env = *state;
-
 	t_send(&env->a, 1, 0, 8); /* waits: b has no receive request */
 	t_send(&env->a, 2, 0, 8);
 	t_recv(&env->a, 3, 0, 8);
@@ -98,10 +89,8 @@ static void test_modify_to_error_flushes_both_queues(void **state)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_receives_posted_in_init_are_flushed_by_error(void **state)
+TEST(rc, test_receives_posted_in_init_are_flushed_by_error)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	t_recv(&env->a, 1, 0, 8);
 	expect_ok(fg_qp_to_err(&env->a.qp));
@@ -109,9 +98,8 @@ static void test_receives_posted_in_init_are_flushed_by_error(void **state)
 	expect_cqe(&env->a.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_receiver_error_flushes_the_receivers_queues(void **state)
+TEST(rc_connected, test_receiver_error_flushes_the_receivers_queues)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge bad = { FG_USER_VA, 8, BAD_LKEY };
 
 	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
@@ -127,9 +115,8 @@ static void test_receiver_error_flushes_the_receivers_queues(void **state)
 	expect_cqe(&env->a.scq, 5, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_remote_access_error_flushes_both_ends(void **state)
+TEST(rc_connected, test_remote_access_error_flushes_both_ends)
 {
-	struct t_env *env = *state;
 	struct fg_mr wrong = env->b.mr;
 
 	wrong.rkey ^= 0x100;
@@ -144,9 +131,8 @@ static void test_remote_access_error_flushes_both_ends(void **state)
 	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_flushes_do_not_overrun_a_small_cq_silently(void **state)
+TEST(guests, test_flushes_do_not_overrun_a_small_cq_silently)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_cq small;
 	struct pvrdma_cqe cqe;
@@ -172,10 +158,8 @@ static void test_flushes_do_not_overrun_a_small_cq_silently(void **state)
 	assert_true(fg_events_count(env->g[0], PVR_EVENT_CQ_ERR, small.handle) == 1);
 }
 
-static void test_reset_discards_without_completions(void **state)
+TEST(rc_connected, test_reset_discards_without_completions)
 {
-	struct t_env *env = *state;
-
 	t_send(&env->a, 1, 0, 8);
 	t_recv(&env->a, 2, 0, 8);
 	fg_run(env->host);
@@ -185,10 +169,8 @@ static void test_reset_discards_without_completions(void **state)
 	expect_no_cqe(&env->a.rcq);
 }
 
-static void test_reset_of_a_qp_in_error_ends_its_flushing(void **state)
+TEST(rc_connected, test_reset_of_a_qp_in_error_ends_its_flushing)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	for (uint32_t i = 0; i < 64; i++)
 		t_recv(&env->a, i, 0, 8);
@@ -197,9 +179,8 @@ static void test_reset_of_a_qp_in_error_ends_its_flushing(void **state)
 	expect_no_cqe(&env->a.rcq);
 }
 
-static void test_error_of_one_qp_leaves_others_on_its_cqs_alone(void **state)
+TEST(rc_connected, test_error_of_one_qp_leaves_others_on_its_cqs_alone)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = {
 		.pd = &env->a.pd, .scq = &env->a.scq, .rcq = &env->a.rcq, .type = PVR_QPT_RC
 	};
@@ -216,9 +197,8 @@ static void test_error_of_one_qp_leaves_others_on_its_cqs_alone(void **state)
 }
 
 /* 64 requests of a full queue, a turn's budget, and the queue's own size meet. */
-static void test_full_queues_are_flushed_completely(void **state)
+TEST(guests, test_full_queues_are_flushed_completely)
 {
-	struct t_env *env = *state;
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 128, .rq_wr = 128 };
 
 	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 2);
@@ -237,9 +217,8 @@ static void test_full_queues_are_flushed_completely(void **state)
 	}
 }
 
-static void test_errors_are_logged_at_a_bounded_rate(void **state)
+TEST(rc_connected, test_errors_are_logged_at_a_bounded_rate)
 {
-	struct t_env *env = *state;
 	uint64_t before = env->host->logged[PVR_LOG_WARN] + env->host->logged[PVR_LOG_ERR] +
 			  env->host->logged[PVR_LOG_INFO];
 	uint64_t lines;
@@ -256,9 +235,8 @@ static void test_errors_are_logged_at_a_bounded_rate(void **state)
 	assert_in_range(lines, 1, 200);
 }
 
-static void test_qp_connected_to_itself_that_fails_its_own_receive(void **state)
+TEST(guest, test_qp_connected_to_itself_that_fails_its_own_receive)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge bad = { FG_USER_VA, 8, BAD_LKEY };
 	struct pvrdma_cqe cqe;
 
@@ -278,27 +256,4 @@ static void test_qp_connected_to_itself_that_fails_its_own_receive(void **state)
 	}
 	expect_no_cqe(&env->a.scq);
 	expect_no_cqe(&env->a.rcq);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_requests_before_the_bad_one_succeed_and_later_ones_flush, rc_connected),
-		T(test_receive_queue_is_flushed_too, rc_connected),
-		T(test_unsignaled_requests_are_flushed_with_completions, rc_connected),
-		T(test_posts_to_a_qp_in_error_are_flushed, rc_connected),
-		T(test_modify_to_error_flushes_both_queues, rc_connected),
-		T(test_receives_posted_in_init_are_flushed_by_error, rc),
-		T(test_receiver_error_flushes_the_receivers_queues, rc_connected),
-		T(test_remote_access_error_flushes_both_ends, rc_connected),
-		T(test_flushes_do_not_overrun_a_small_cq_silently, guests),
-		T(test_reset_discards_without_completions, rc_connected),
-		T(test_reset_of_a_qp_in_error_ends_its_flushing, rc_connected),
-		T(test_error_of_one_qp_leaves_others_on_its_cqs_alone, rc_connected),
-		T(test_full_queues_are_flushed_completely, guests),
-		T(test_errors_are_logged_at_a_bounded_rate, rc_connected),
-		T(test_qp_connected_to_itself_that_fails_its_own_receive, guest),
-	};
-
-	return T_MAIN(tests);
 }

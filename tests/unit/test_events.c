@@ -17,10 +17,8 @@ static void expect_events(struct fg_guest *g, const struct pvr_eqe *want, size_t
 	expect_no_event(g);
 }
 
-static void test_comm_est_with_the_first_message_in_rtr(void **state)
+TEST(rc, test_comm_est_with_the_first_message_in_rtr)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
@@ -33,10 +31,8 @@ static void test_comm_est_with_the_first_message_in_rtr(void **state)
 	expect_no_event(env->g[0]);
 }
 
-static void test_comm_est_not_in_rts(void **state)
+TEST(rc, test_comm_est_not_in_rts)
 {
-	struct t_env *env = *state;
-
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_ping_pong(env->host, &env->a, &env->b);
 	expect_no_event(env->g[0]);
@@ -44,10 +40,8 @@ static void test_comm_est_not_in_rts(void **state)
 }
 
 /* Datagrams establish nothing. */
-static void test_comm_est_not_for_datagrams(void **state)
+TEST(ud_ready, test_comm_est_not_for_datagrams)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_to_reset(&env->b.qp));
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->b.qp, NULL, NULL, 0));
@@ -74,9 +68,8 @@ static void to_rts(struct fg_end *end)
 }
 
 /* For this transition: what an earlier one asked for is over. */
-static void test_sq_drained_if_this_transition_asked_for_it(void **state)
+TEST(rc_connected, test_sq_drained_if_this_transition_asked_for_it)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qp_access_flags = 0 };
 
 	to_sqd(&env->a, true, true);
@@ -93,10 +86,8 @@ static void test_sq_drained_if_this_transition_asked_for_it(void **state)
 	expect_no_event(env->g[0]);
 }
 
-static void test_sq_drained_not_before_the_request_in_progress_is_done(void **state)
+TEST(rc_connected, test_sq_drained_not_before_the_request_in_progress_is_done)
 {
-	struct t_env *env = *state;
-
 	t_send(&env->a, 1, 0, 8); /* finds no receive request */
 	fg_run(env->host);
 	to_sqd(&env->a, true, true);
@@ -107,10 +98,8 @@ static void test_sq_drained_not_before_the_request_in_progress_is_done(void **st
 	expect_one_event(env->g[0], PVR_EVENT_SQ_DRAINED, env->a.qp.handle);
 }
 
-static void test_qp_fatal_when_an_index_is_wild(void **state)
+TEST(rc_connected, test_qp_fatal_when_an_index_is_wild)
 {
-	struct t_env *env = *state;
-
 	env->a.qp.ring->tx.prod_tail = WILD;
 	fg_ring_send(&env->a.qp);
 	fg_run(env->host);
@@ -130,9 +119,8 @@ static void test_qp_fatal_when_an_index_is_wild(void **state)
 }
 
 /* Who has a completion to tell it gets no event besides. */
-static void test_no_event_where_a_completion_tells(void **state)
+TEST(rc_connected, test_no_event_where_a_completion_tells)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge bad = { FG_USER_VA, 8, 0xbad };
 
 	env->a.mr.lkey ^= 0x100;
@@ -154,9 +142,8 @@ static void test_no_event_where_a_completion_tells(void **state)
 	expect_no_event(env->g[1]);
 }
 
-static void test_qp_req_err_at_the_responder_of_an_invalid_request(void **state)
+TEST(rc_connected, test_qp_req_err_at_the_responder_of_an_invalid_request)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qp_access_flags = 0 };
 
 	expect_ok(fg_qp_modify(&env->b.qp, PVR_QPA_ACCESS_FLAGS, &attr));
@@ -167,9 +154,8 @@ static void test_qp_req_err_at_the_responder_of_an_invalid_request(void **state)
 	expect_no_event(env->g[0]);
 }
 
-static void test_qp_access_err_at_the_responder_of_a_forbidden_access(void **state)
+TEST(rc_connected, test_qp_access_err_at_the_responder_of_a_forbidden_access)
 {
-	struct t_env *env = *state;
 	struct fg_mr bad = env->b.mr;
 
 	bad.rkey ^= 0x100;
@@ -180,9 +166,8 @@ static void test_qp_access_err_at_the_responder_of_a_forbidden_access(void **sta
 	expect_no_event(env->g[0]);
 }
 
-static void test_cq_err_once_and_its_qps_with_it(void **state)
+TEST(rc_connected, test_cq_err_once_and_its_qps_with_it)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_cq small;
 
@@ -222,9 +207,8 @@ static void open_srq(struct t_env *env, struct fg_srq *srq, uint32_t wr)
 	fg_end_connect(&env->a, &env->b, NULL);
 }
 
-static void test_srq_err_once_and_its_qps_with_it(void **state)
+TEST(rc_connected, test_srq_err_once_and_its_qps_with_it)
 {
-	struct t_env *env = *state;
 	struct fg_srq srq;
 	struct pvr_eqe eqe;
 
@@ -244,9 +228,8 @@ static void test_srq_err_once_and_its_qps_with_it(void **state)
 	expect_no_event(env->g[1]);
 }
 
-static void test_srq_limit_once_below_the_limit(void **state)
+TEST(rc_connected, test_srq_limit_once_below_the_limit)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge;
 	struct fg_srq srq;
 
@@ -268,9 +251,8 @@ static void test_srq_limit_once_below_the_limit(void **state)
 	expect_one_event(env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, srq.handle);
 }
 
-static void test_last_wqe_once_when_a_qp_with_an_srq_is_in_error(void **state)
+TEST(rc_connected, test_last_wqe_once_when_a_qp_with_an_srq_is_in_error)
 {
-	struct t_env *env = *state;
 	struct fg_srq srq;
 
 	open_srq(env, &srq, 8);
@@ -292,10 +274,8 @@ static void test_last_wqe_once_when_a_qp_with_an_srq_is_in_error(void **state)
 	expect_no_event(env->g[0]);
 }
 
-static void test_port_active_and_port_err_with_each_change(void **state)
+TEST(guests, test_port_active_and_port_err_with_each_change)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 2; i++) {
 		pvr_adapter_set_link(env->g[0]->adapter, false);
 		pvr_adapter_set_link(env->g[0]->adapter, false);
@@ -308,9 +288,8 @@ static void test_port_active_and_port_err_with_each_change(void **state)
 }
 
 /* What the driver binds itself it knows itself. */
-static void test_gid_change_when_the_device_takes_one_away(void **state)
+TEST(guests, test_gid_change_when_the_device_takes_one_away)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 	uint8_t gid[16];
 
@@ -327,10 +306,8 @@ static void test_gid_change_when_the_device_takes_one_away(void **state)
 	expect_no_event(env->g[2]);
 }
 
-static void test_device_fatal_once_when_the_device_fails(void **state)
+TEST(guests, test_device_fatal_once_when_the_device_fails)
 {
-	struct t_env *env = *state;
-
 	pvr_adapter_fail(env->g[0]->adapter, "a test");
 	pvr_adapter_fail(env->g[0]->adapter, "a test");
 	expect_one_event(env->g[0], PVR_EVENT_DEVICE_FATAL, 0);
@@ -338,10 +315,8 @@ static void test_device_fatal_once_when_the_device_fails(void **state)
 }
 
 /* Traffic of all kinds that goes well. */
-static void test_no_event_without_a_reason(void **state)
+TEST(rc_connected, test_no_event_without_a_reason)
 {
-	struct t_env *env = *state;
-
 	t_ping_pong(env->host, &env->a, &env->b);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 100);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 0, &env->b.mr, 0, 100);
@@ -353,29 +328,4 @@ static void test_no_event_without_a_reason(void **state)
 	fg_end_close(&env->b);
 	expect_no_event(env->g[0]);
 	expect_no_event(env->g[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_comm_est_with_the_first_message_in_rtr, rc),
-		T(test_comm_est_not_in_rts, rc),
-		T(test_comm_est_not_for_datagrams, ud_ready),
-		T(test_sq_drained_if_this_transition_asked_for_it, rc_connected),
-		T(test_sq_drained_not_before_the_request_in_progress_is_done, rc_connected),
-		T(test_qp_fatal_when_an_index_is_wild, rc_connected),
-		T(test_no_event_where_a_completion_tells, rc_connected),
-		T(test_qp_req_err_at_the_responder_of_an_invalid_request, rc_connected),
-		T(test_qp_access_err_at_the_responder_of_a_forbidden_access, rc_connected),
-		T(test_cq_err_once_and_its_qps_with_it, rc_connected),
-		T(test_srq_err_once_and_its_qps_with_it, rc_connected),
-		T(test_srq_limit_once_below_the_limit, rc_connected),
-		T(test_last_wqe_once_when_a_qp_with_an_srq_is_in_error, rc_connected),
-		T(test_port_active_and_port_err_with_each_change, guests),
-		T(test_gid_change_when_the_device_takes_one_away, guests),
-		T(test_device_fatal_once_when_the_device_fails, guests),
-		T(test_no_event_without_a_reason, rc_connected),
-	};
-
-	return T_MAIN(tests);
 }

@@ -2,9 +2,8 @@
 /* What the other tests rely on in the fake guest itself. */
 #include "common.h"
 
-static void test_bus_addresses_are_no_host_addresses(void **state)
+TEST(unprobed, test_bus_addresses_are_no_host_addresses)
 {
-	struct t_env *env = *state;
 	const struct fg_ram *ram = &env->g[0]->ram;
 
 	for (uint32_t page = 0; page < ram->npages; page++) {
@@ -20,9 +19,8 @@ static void test_bus_addresses_are_no_host_addresses(void **state)
 	assert_null(fg_gpa_va(ram, 0));
 }
 
-static void test_buffers_are_scattered_over_all_pieces(void **state)
+TEST(unprobed, test_buffers_are_scattered_over_all_pieces)
 {
-	struct t_env *env = *state;
 	struct fg_buf buf;
 	uint32_t runs = 1, seen[FG_RAM_PIECES] = { 0 };
 
@@ -41,9 +39,8 @@ static void test_buffers_are_scattered_over_all_pieces(void **state)
 		assert_true(seen[k] > 0);
 }
 
-static void test_view_and_pages_are_the_same_memory(void **state)
+TEST(unprobed, test_view_and_pages_are_the_same_memory)
 {
-	struct t_env *env = *state;
 	struct fg_buf buf;
 
 	fg_buf_init(&buf, &env->g[0]->ram, 20, FG_SCATTERED);
@@ -53,18 +50,16 @@ static void test_view_and_pages_are_the_same_memory(void **state)
 				 buf.va[offset]);
 }
 
-static void test_linear_buffers_are_contiguous(void **state)
+TEST(unprobed, test_linear_buffers_are_contiguous)
 {
-	struct t_env *env = *state;
 	struct fg_buf buf;
 
 	fg_buf_init(&buf, &env->g[0]->ram, 20, FG_LINEAR);
 	assert_true(fg_buf_gpa(&buf, buf.size - 1) - fg_buf_gpa(&buf, 0) == buf.size - 1);
 }
 
-static void test_pages_are_given_back(void **state)
+TEST(guest, test_pages_are_given_back)
 {
-	struct t_env *env = *state;
 	uint32_t before = env->g[0]->ram.nfree;
 	struct fg_end end;
 
@@ -74,11 +69,10 @@ static void test_pages_are_given_back(void **state)
 	assert_int_equal(env->g[0]->ram.nfree, before);
 }
 
-static void test_the_pattern_tells_positions_and_seeds_apart(void **state)
+TEST(host, test_the_pattern_tells_positions_and_seeds_apart)
 {
 	uint8_t buf[20000];
 
-	(void)state;
 	fg_fill(buf, sizeof(buf), 1);
 	assert_int_equal(fg_mismatch(buf, sizeof(buf), 1), sizeof(buf));
 	assert_true(fg_mismatch(buf, sizeof(buf), 2) < 16);
@@ -89,9 +83,8 @@ static void test_the_pattern_tells_positions_and_seeds_apart(void **state)
 	assert_int_equal(fg_mismatch(buf, sizeof(buf), 1), 19999);
 }
 
-static void test_the_clock_stands_still(void **state)
+TEST(guest, test_the_clock_stands_still)
 {
-	struct t_env *env = *state;
 	uint64_t before = env->host->now;
 
 	fg_run(env->host);
@@ -99,19 +92,4 @@ static void test_the_clock_stands_still(void **state)
 	fg_advance(env->host, 5);
 	assert_true(env->host->now == before + 5);
 	assert_true(fg_settle(env->host, FG_SEC) == 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_bus_addresses_are_no_host_addresses, unprobed),
-		T(test_buffers_are_scattered_over_all_pieces, unprobed),
-		T(test_view_and_pages_are_the_same_memory, unprobed),
-		T(test_linear_buffers_are_contiguous, unprobed),
-		T(test_pages_are_given_back, guest),
-		T(test_the_pattern_tells_positions_and_seeds_apart, host),
-		T(test_the_clock_stands_still, guest),
-	};
-
-	return T_MAIN(tests);
 }

@@ -32,11 +32,11 @@ static void reconnect(struct fg_end *a, struct fg_end *b)
 }
 
 /* A region of b, which a reads and writes. */
-static void fast_init(struct fast *fast, void **state)
+static void fast_init(struct fast *fast, struct t_env *env)
 {
 	struct pvr_resp_create_mr resp;
 
-	fast->env = *state;
+	fast->env = env;
 	fast->end = &fast->env->b;
 	expect_ok(fast_create(fast->end, MAX_PAGES, &resp));
 	fast->handle = resp.mr_handle;
@@ -103,11 +103,11 @@ static void write_through(struct fast *fast, uint64_t addr, uint32_t len)
 	fg_run(fast->env->host);
 }
 
-static void test_registered_region_is_written_and_read(void **state)
+TEST(rc_connected, test_registered_region_is_written_and_read)
 {
 	struct fast fast;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	registered(&fast);
 	fg_fill(fast.env->a.mr.va, 10000, 7);
 	write_through(&fast, IOVA + 4000, 10000);
@@ -115,12 +115,12 @@ static void test_registered_region_is_written_and_read(void **state)
 	assert_int_equal(fg_mismatch(fast.end->buf.va + 4000, 10000, 7), 10000);
 }
 
-static void test_region_begins_within_its_first_page(void **state)
+TEST(rc_connected, test_region_begins_within_its_first_page)
 {
 	struct pvrdma_sq_wqe_hdr *wqe;
 	struct fast fast;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	wqe = put_register(&fast, 5);
 	wqe->wr.fast_reg.iova_start = IOVA + 100;
 	wqe->wr.fast_reg.length = 5000;
@@ -135,20 +135,20 @@ static void test_region_begins_within_its_first_page(void **state)
 	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_new_region_is_not_valid(void **state)
+TEST(rc_connected, test_new_region_is_not_valid)
 {
 	struct fast fast;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	write_through(&fast, 0, 8);
 	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_invalidated_region_refuses_access(void **state)
+TEST(rc_connected, test_invalidated_region_refuses_access)
 {
 	struct fast fast;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	registered(&fast);
 	invalidate(&fast, 6, fast.key);
 	expect_done(&fast.end->scq, 6, PVRDMA_WC_LOCAL_INV);
@@ -156,12 +156,12 @@ static void test_invalidated_region_refuses_access(void **state)
 	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_key_changes_its_low_byte(void **state)
+TEST(rc_connected, test_key_changes_its_low_byte)
 {
 	struct fast fast;
 	uint32_t old;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	registered(&fast);
 	invalidate(&fast, 6, fast.key);
 	expect_done(&fast.end->scq, 6, PVRDMA_WC_LOCAL_INV);
@@ -175,11 +175,11 @@ static void test_key_changes_its_low_byte(void **state)
 	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_valid_region_cannot_be_registered_again(void **state)
+TEST(rc_connected, test_valid_region_cannot_be_registered_again)
 {
 	struct fast fast;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	registered(&fast);
 	put_register(&fast, 7);
 	run(&fast, fast.end);
@@ -188,11 +188,11 @@ static void test_valid_region_cannot_be_registered_again(void **state)
 }
 
 /* One field of the request is wrong; a fresh pair for each. */
-#define EXPECT_BAD_REGISTER(state, field, value)                                           \
+#define EXPECT_BAD_REGISTER(env, field, value)                                             \
 	do {                                                                               \
 		struct fast bad;                                                           \
                                                                                            \
-		fast_init(&bad, state);                                                    \
+		fast_init(&bad, env);                                                      \
 		reconnect(&bad.env->a, &bad.env->b);                                       \
 		put_register(&bad, 7)->wr.fast_reg.field = (value);                        \
 		run(&bad, bad.end);                                                        \
@@ -200,33 +200,31 @@ static void test_valid_region_cannot_be_registered_again(void **state)
 		expect_ok(fg_cmd_destroy(bad.end->guest, PVR_CMD_DESTROY_MR, bad.handle)); \
 	} while (0)
 
-static void test_bad_registrations_fail(void **state)
+TEST(rc_connected, test_bad_registrations_fail)
 {
-	struct t_env *env = *state;
-
-	EXPECT_BAD_REGISTER(state, page_list_len, MAX_PAGES + 1);
-	EXPECT_BAD_REGISTER(state, page_list_len, UINT32_MAX);
-	EXPECT_BAD_REGISTER(state, page_list_len, 0);
-	EXPECT_BAD_REGISTER(state, page_shift, 0);
-	EXPECT_BAD_REGISTER(state, page_shift, 63);
-	EXPECT_BAD_REGISTER(state, length, 0);
-	EXPECT_BAD_REGISTER(state, length, MAX_PAGES * PVR_PAGE_SIZE + 1);
-	EXPECT_BAD_REGISTER(state, length, UINT32_MAX);
-	EXPECT_BAD_REGISTER(state, iova_start, UINT64_MAX - 5);
-	EXPECT_BAD_REGISTER(state, iova_start, IOVA + 1);
-	EXPECT_BAD_REGISTER(state, access_flags, PVR_ACCESS_REMOTE_WRITE);
-	EXPECT_BAD_REGISTER(state, access_flags, PVR_ACCESS_MW_BIND);
-	EXPECT_BAD_REGISTER(state, pl_pdir_dma, 0xdead000);
-	EXPECT_BAD_REGISTER(state, pl_pdir_dma, env->b.buf.pdir + 8);
-	EXPECT_BAD_REGISTER(state, rkey, env->b.mr.rkey);
-	EXPECT_BAD_REGISTER(state, rkey, 0xffffff00);
+	EXPECT_BAD_REGISTER(env, page_list_len, MAX_PAGES + 1);
+	EXPECT_BAD_REGISTER(env, page_list_len, UINT32_MAX);
+	EXPECT_BAD_REGISTER(env, page_list_len, 0);
+	EXPECT_BAD_REGISTER(env, page_shift, 0);
+	EXPECT_BAD_REGISTER(env, page_shift, 63);
+	EXPECT_BAD_REGISTER(env, length, 0);
+	EXPECT_BAD_REGISTER(env, length, MAX_PAGES * PVR_PAGE_SIZE + 1);
+	EXPECT_BAD_REGISTER(env, length, UINT32_MAX);
+	EXPECT_BAD_REGISTER(env, iova_start, UINT64_MAX - 5);
+	EXPECT_BAD_REGISTER(env, iova_start, IOVA + 1);
+	EXPECT_BAD_REGISTER(env, access_flags, PVR_ACCESS_REMOTE_WRITE);
+	EXPECT_BAD_REGISTER(env, access_flags, PVR_ACCESS_MW_BIND);
+	EXPECT_BAD_REGISTER(env, pl_pdir_dma, 0xdead000);
+	EXPECT_BAD_REGISTER(env, pl_pdir_dma, env->b.buf.pdir + 8);
+	EXPECT_BAD_REGISTER(env, rkey, env->b.mr.rkey);
+	EXPECT_BAD_REGISTER(env, rkey, 0xffffff00);
 }
 
-static void test_bad_invalidations_fail(void **state)
+TEST(rc_connected, test_bad_invalidations_fail)
 {
 	struct fast fast;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	registered(&fast);
 	invalidate(&fast, 6, fast.key ^ 1);
 	expect_cqe(&fast.end->scq, 6, PVRDMA_WC_MW_BIND_ERR);
@@ -253,12 +251,12 @@ static void send_with_inv(struct fast *fast, uint32_t key, uint32_t len)
 	fg_run(fast->env->host);
 }
 
-static void test_send_with_invalidate_invalidates(void **state)
+TEST(rc_connected, test_send_with_invalidate_invalidates)
 {
 	struct pvrdma_cqe cqe;
 	struct fast fast;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	registered(&fast);
 	send_with_inv(&fast, fast.key, 100);
 	expect_done(&fast.env->a.scq, 1, PVRDMA_WC_SEND);
@@ -269,11 +267,11 @@ static void test_send_with_invalidate_invalidates(void **state)
 	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_send_with_invalidate_of_a_wrong_key_is_refused(void **state)
+TEST(rc_connected, test_send_with_invalidate_of_a_wrong_key_is_refused)
 {
 	struct fast fast;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	registered(&fast);
 	send_with_inv(&fast, fast.env->b.mr.rkey, 100);
 	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
@@ -281,9 +279,8 @@ static void test_send_with_invalidate_of_a_wrong_key_is_refused(void **state)
 	expect_state(&fast.env->b, PVR_QPS_ERR);
 }
 
-static void test_page_counts_beyond_the_limit_are_rejected(void **state)
+TEST(rc, test_page_counts_beyond_the_limit_are_rejected)
 {
-	struct t_env *env = *state;
 	struct pvr_resp_create_mr resp;
 	uint32_t max = env->g[0]->dsr->caps.max_fast_reg_page_list_len;
 
@@ -294,14 +291,14 @@ static void test_page_counts_beyond_the_limit_are_rejected(void **state)
 }
 
 /* A region for as many pages as there can be takes no more either. */
-static void test_page_list_of_129_pages_fails(void **state)
+TEST(rc_connected, test_page_list_of_129_pages_fails)
 {
 	struct pvr_resp_create_mr resp;
 	struct pvrdma_sq_wqe_hdr *wqe;
 	struct fast fast;
 	struct fg_buf buf;
 
-	fast_init(&fast, state);
+	fast_init(&fast, env);
 	fg_buf_init(&buf, &fast.end->guest->ram, 129, FG_SCATTERED);
 	expect_ok(fast_create(fast.end, 128, &resp));
 	fast.key = resp.rkey;
@@ -318,18 +315,17 @@ static void test_page_list_of_129_pages_fails(void **state)
 	expect_done(&fast.end->scq, 8, PVRDMA_WC_FAST_REG_MR);
 }
 
-static void test_user_queue_pairs_have_none_of_it(void **state)
+TEST(guest, test_user_queue_pairs_have_none_of_it)
 {
 	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_FAST_REG_MR, PVRDMA_WR_LOCAL_INV,
 						     PVRDMA_WR_SEND_WITH_INV };
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_ctx ctx;
 	struct fg_end end;
 
 	expect_ok(fg_ctx_create(env->g[0], &ctx));
 	fg_end_open_spec(&end, &ctx, &spec, 4);
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+	for (size_t i = 0; i < COUNT(ops); i++) {
 		reconnect(&end, &end);
 		put(&end, 3, ops[i]);
 		fg_ring_send(&end.qp);
@@ -338,25 +334,4 @@ static void test_user_queue_pairs_have_none_of_it(void **state)
 	}
 	fg_end_close(&end);
 	expect_ok(fg_ctx_destroy(&ctx));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_registered_region_is_written_and_read, rc_connected),
-		T(test_region_begins_within_its_first_page, rc_connected),
-		T(test_new_region_is_not_valid, rc_connected),
-		T(test_invalidated_region_refuses_access, rc_connected),
-		T(test_key_changes_its_low_byte, rc_connected),
-		T(test_valid_region_cannot_be_registered_again, rc_connected),
-		T(test_bad_registrations_fail, rc_connected),
-		T(test_bad_invalidations_fail, rc_connected),
-		T(test_send_with_invalidate_invalidates, rc_connected),
-		T(test_send_with_invalidate_of_a_wrong_key_is_refused, rc_connected),
-		T(test_page_counts_beyond_the_limit_are_rejected, rc),
-		T(test_page_list_of_129_pages_fails, rc_connected),
-		T(test_user_queue_pairs_have_none_of_it, guest),
-	};
-
-	return T_MAIN(tests);
 }

@@ -2,16 +2,13 @@
 /* GIDs: CREATE_BIND, DESTROY_BIND, and who may have which. */
 #include "common.h"
 
-static void test_bind_the_default_gid(void **state)
+TEST(guest, test_bind_the_default_gid)
 {
-	struct t_env *env = *state;
-
 	assert_int_equal(fg_stats(env->g[0]).gids, 1);
 }
 
-static void test_bind_ipv4_and_ipv6_gids(void **state)
+TEST(guest, test_bind_ipv4_and_ipv6_gids)
 {
-	struct t_env *env = *state;
 	uint8_t v4[16], v6[16] = { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 };
 
 	fg_gid_from_ipv4(v4, 10, 0, 0, 1);
@@ -23,9 +20,8 @@ static void test_bind_ipv4_and_ipv6_gids(void **state)
 	assert_int_equal(fg_stats(env->g[0]).gids, 1);
 }
 
-static void test_bind_at_every_index(void **state)
+TEST(guest, test_bind_at_every_index)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	for (uint32_t i = 1; i < env->g[0]->dsr->caps.gid_tbl_len; i++) {
@@ -35,23 +31,21 @@ static void test_bind_at_every_index(void **state)
 	assert_int_equal(fg_stats(env->g[0]).gids, env->g[0]->dsr->caps.gid_tbl_len);
 }
 
-static void test_bind_beyond_the_table_is_rejected(void **state)
+TEST(guest, test_bind_beyond_the_table_is_rejected)
 {
-	struct t_env *env = *state;
 	const uint32_t len = env->g[0]->dsr->caps.gid_tbl_len;
 	const uint32_t bad[] = { len, len + 1, 256, 0x10000, 0x80000000, UINT32_MAX };
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		assert_int_equal(fg_bind_gid(env->g[0], bad[i], gid), EINVAL);
 		assert_int_equal(fg_unbind_gid(env->g[0], bad[i], gid), EINVAL);
 	}
 }
 
-static void test_gid_of_another_adapter_is_rejected(void **state)
+TEST(guests, test_gid_of_another_adapter_is_rejected)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
@@ -60,9 +54,8 @@ static void test_gid_of_another_adapter_is_rejected(void **state)
 	assert_int_equal(fg_stats(env->g[1]).gids, 1);
 }
 
-static void test_gid_from_the_mac_of_another_adapter_is_rejected(void **state)
+TEST(guests, test_gid_from_the_mac_of_another_adapter_is_rejected)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 	uint8_t gid[16];
 
@@ -80,9 +73,8 @@ static void test_gid_from_the_mac_of_another_adapter_is_rejected(void **state)
 	assert_int_equal(fg_bind_gid(env->g[0], 1, gid), EPERM);
 }
 
-static void test_unbound_gid_is_free_for_others(void **state)
+TEST(guests, test_unbound_gid_is_free_for_others)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
@@ -91,9 +83,8 @@ static void test_unbound_gid_is_free_for_others(void **state)
 	expect_ok(fg_bind_gid(env->g[1], 1, gid));
 }
 
-static void test_gid_of_a_reset_adapter_is_free_for_others(void **state)
+TEST(guests, test_gid_of_a_reset_adapter_is_free_for_others)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
@@ -102,9 +93,8 @@ static void test_gid_of_a_reset_adapter_is_free_for_others(void **state)
 	expect_ok(fg_bind_gid(env->g[1], 1, gid));
 }
 
-static void test_gid_of_an_unplugged_adapter_is_free_for_others(void **state)
+TEST(guests, test_gid_of_an_unplugged_adapter_is_free_for_others)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
@@ -113,9 +103,8 @@ static void test_gid_of_an_unplugged_adapter_is_free_for_others(void **state)
 	expect_ok(fg_bind_gid(env->g[1], 1, gid));
 }
 
-static void test_another_fabric_may_use_the_same_gids(void **state)
+TEST(guest, test_another_fabric_may_use_the_same_gids)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 	uint8_t gid[16];
 
@@ -131,9 +120,8 @@ static void test_another_fabric_may_use_the_same_gids(void **state)
 	expect_ok(fg_bind_gid(env->g[2], 0, gid));
 }
 
-static void test_binding_another_gid_at_a_used_index_is_rejected(void **state)
+TEST(guests, test_binding_another_gid_at_a_used_index_is_rejected)
 {
-	struct t_env *env = *state;
 	uint8_t a[16], b[16];
 
 	fg_gid_from_ipv4(a, 10, 0, 0, 1);
@@ -150,9 +138,8 @@ static void test_binding_another_gid_at_a_used_index_is_rejected(void **state)
 }
 
 /* A VLAN interface has the link-local address of the one under it. */
-static void test_one_gid_at_two_indices(void **state)
+TEST(guests, test_one_gid_at_two_indices)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 1);
@@ -164,11 +151,10 @@ static void test_one_gid_at_two_indices(void **state)
 	expect_ok(fg_bind_gid(env->g[1], 1, gid));
 }
 
-static void test_invalid_gids_are_rejected(void **state)
+TEST(guest, test_invalid_gids_are_rejected)
 {
 	static const uint8_t zero[16], loopback[16] = { [15] = 1 },
 				       multicast[16] = { 0xff, 0x02, [15] = 1 };
-	struct t_env *env = *state;
 	uint8_t v4_multicast[16], v4_any[16], v4_broadcast[16], v4_loopback[16];
 
 	fg_gid_from_ipv4(v4_multicast, 224, 0, 0, 1);
@@ -184,10 +170,9 @@ static void test_invalid_gids_are_rejected(void **state)
 	assert_int_equal(fg_bind_gid(env->g[0], 1, v4_broadcast), EINVAL);
 }
 
-static void test_gid_types_that_are_not_offered_are_rejected(void **state)
+TEST(guest, test_gid_types_that_are_not_offered_are_rejected)
 {
 	static const uint8_t bad[] = { 0, PVR_GID_TYPE_ROCE_V1, 3, 4, 255 };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < sizeof(bad); i++) {
 		struct pvr_cmd_create_bind req = {
@@ -203,9 +188,8 @@ static void test_gid_types_that_are_not_offered_are_rejected(void **state)
 	}
 }
 
-static void test_unbind_of_what_is_not_bound_is_rejected(void **state)
+TEST(guest, test_unbind_of_what_is_not_bound_is_rejected)
 {
-	struct t_env *env = *state;
 	uint8_t a[16], b[16];
 
 	fg_gid_from_ipv4(a, 10, 0, 0, 1);
@@ -233,9 +217,8 @@ static void list_gid(void *opaque, uint32_t index, const uint8_t gid[16], uint8_
 	memcpy(listed->gid[listed->n++], gid, 16);
 }
 
-static void test_bound_gids_are_listed(void **state)
+TEST(guest, test_bound_gids_are_listed)
 {
-	struct t_env *env = *state;
 	struct listed listed = { 0 };
 	uint8_t mac_gid[16], gid[16];
 
@@ -250,9 +233,8 @@ static void test_bound_gids_are_listed(void **state)
 	assert_memory_equal(listed.gid[1], gid, 16);
 }
 
-static void test_rc_over_ipv4_gids(void **state)
+TEST(rc, test_rc_over_ipv4_gids)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 	uint8_t a[16], b[16];
 
@@ -266,10 +248,8 @@ static void test_rc_over_ipv4_gids(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_messages_stop_when_the_gid_is_unbound(void **state)
+TEST(rc_connected, test_messages_stop_when_the_gid_is_unbound)
 {
-	struct t_env *env = *state;
-
 	t_ping_pong(env->host, &env->a, &env->b);
 	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
 	t_recv(&env->b, 1, 0, 8);
@@ -277,30 +257,4 @@ static void test_messages_stop_when_the_gid_is_unbound(void **state)
 	fg_settle(env->host, 100 * FG_SEC);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
 	expect_no_cqe(&env->b.rcq);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_bind_the_default_gid, guest),
-		T(test_bind_ipv4_and_ipv6_gids, guest),
-		T(test_bind_at_every_index, guest),
-		T(test_bind_beyond_the_table_is_rejected, guest),
-		T(test_gid_of_another_adapter_is_rejected, guests),
-		T(test_gid_from_the_mac_of_another_adapter_is_rejected, guests),
-		T(test_unbound_gid_is_free_for_others, guests),
-		T(test_gid_of_a_reset_adapter_is_free_for_others, guests),
-		T(test_gid_of_an_unplugged_adapter_is_free_for_others, guests),
-		T(test_another_fabric_may_use_the_same_gids, guest),
-		T(test_binding_another_gid_at_a_used_index_is_rejected, guests),
-		T(test_one_gid_at_two_indices, guests),
-		T(test_invalid_gids_are_rejected, guest),
-		T(test_gid_types_that_are_not_offered_are_rejected, guest),
-		T(test_unbind_of_what_is_not_bound_is_rejected, guest),
-		T(test_bound_gids_are_listed, guest),
-		T(test_rc_over_ipv4_gids, rc),
-		T(test_messages_stop_when_the_gid_is_unbound, rc_connected),
-	};
-
-	return T_MAIN(tests);
 }

@@ -25,6 +25,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+#define TEST_BOOK(name) TEST_WITH(struct pvr_gid_book *book, setup, teardown, name)
+
 /* As hosts of a subnet have them. */
 static struct pvr_gid_key key(uint8_t gid[16], const char *fabric, uint32_t number)
 {
@@ -55,9 +57,8 @@ static void expect_at(struct pvr_gid_book *book, const struct pvr_gid_key *k,
 	assert_ptr_equal(place.remotes[0], remote);
 }
 
-static void test_last_word_counts(void **state)
+TEST_BOOK(test_last_word_counts)
 {
-	struct pvr_gid_book *book = *state;
 	struct pvr_gid_place place;
 	uint8_t gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1);
@@ -83,9 +84,8 @@ static void test_last_word_counts(void **state)
 	assert_int_equal(pvr_gid_book_count(book), 0);
 }
 
-static void test_change_of_roce_is_news(void **state)
+TEST_BOOK(test_change_of_roce_is_news)
 {
-	struct pvr_gid_book *book = *state;
 	uint8_t gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1);
 
@@ -95,9 +95,8 @@ static void test_change_of_roce_is_news(void **state)
 	assert_int_equal(pvr_gid_book_count(book), 1);
 }
 
-static void test_fabrics_have_gids_of_their_own(void **state)
+TEST_BOOK(test_fabrics_have_gids_of_their_own)
 {
-	struct pvr_gid_book *book = *state;
 	struct pvr_gid_place place;
 	uint8_t gid[16];
 	struct pvr_gid_key a = key(gid, "a", 1), b = key(gid, "b", 1), c = key(gid, "c", 1);
@@ -109,9 +108,8 @@ static void test_fabrics_have_gids_of_their_own(void **state)
 	assert_false(pvr_gid_book_find(book, &c, &place));
 }
 
-static void test_group_has_many_members(void **state)
+TEST_BOOK(test_group_has_many_members)
 {
-	struct pvr_gid_book *book = *state;
 	struct pvr_gid_place place;
 	uint8_t gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1), v1;
@@ -130,9 +128,8 @@ static void test_group_has_many_members(void **state)
 	assert_int_equal(pvr_gid_book_count(book), 0);
 }
 
-static void test_many_gids_are_found(void **state)
+TEST_BOOK(test_many_gids_are_found)
 {
-	struct pvr_gid_book *book = *state;
 	struct pvr_gid_place place;
 	struct pvr_gid_key k;
 	uint8_t gid[16];
@@ -155,9 +152,8 @@ static void test_many_gids_are_found(void **state)
 	assert_int_equal(pvr_gid_book_count(book), 0);
 }
 
-static void test_full_book_takes_no_more(void **state)
+TEST_BOOK(test_full_book_takes_no_more)
 {
-	struct pvr_gid_book *book = *state;
 	struct pvr_gid_key k;
 	uint8_t gid[16];
 
@@ -176,9 +172,8 @@ static void test_full_book_takes_no_more(void **state)
 	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
 }
 
-static void test_questions_are_asked_once_in_a_while(void **state)
+TEST_BOOK(test_questions_are_asked_once_in_a_while)
 {
-	struct pvr_gid_book *book = *state;
 	uint8_t gid[16], other_gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1), other = key(other_gid, "default", 2);
 
@@ -193,7 +188,7 @@ static void test_questions_are_asked_once_in_a_while(void **state)
 
 /* ------------------------------------------------------------------ with an engine */
 
-static int setup_wire(void **state)
+static int t_setup_wire(void **state)
 {
 	setenv("FG_WIRE", "1", 1);
 	t_setup_guests(state);
@@ -201,9 +196,8 @@ static int setup_wire(void **state)
 	return 0;
 }
 
-static void test_remote_may_speak_for_its_own_gids_only(void **state)
+TEST(wire, test_remote_may_speak_for_its_own_gids_only)
 {
-	struct t_env *env = *state;
 	struct pvr_remote *remote = fg_wire_remote(env->wire, 0, 1);
 	struct pvr_remote *other = pvr_remote_get(env->host->engine, "host9");
 	uint8_t mine[16], its[16], group[16] = { 0xff };
@@ -236,9 +230,8 @@ static void test_remote_may_speak_for_its_own_gids_only(void **state)
 			 PVR_WHERE_NOWHERE);
 }
 
-static void test_gid_that_is_gone_is_looked_for_again(void **state)
+TEST(wire, test_gid_that_is_gone_is_looked_for_again)
 {
-	struct t_env *env = *state;
 	struct pvr_remote *remote = fg_wire_remote(env->wire, 0, 1);
 	struct pvr_remote *other = pvr_remote_get(env->host->engine, "host9");
 	uint64_t topology = env->g[0]->adapter->fabric->topology;
@@ -260,9 +253,8 @@ static void test_gid_that_is_gone_is_looked_for_again(void **state)
 	assert_ptr_equal(pvr_remote_gid_find(env->g[0]->adapter, its), remote);
 }
 
-static void test_reset_and_unplugged_adapters_are_announced_as_gone(void **state)
+TEST(wire, test_reset_and_unplugged_adapters_are_announced_as_gone)
 {
-	struct t_env *env = *state;
 	uint8_t its[16], gid_type, mac[6];
 
 	fg_gid_from_mac(its, env->g[1]->config.mac);
@@ -282,9 +274,8 @@ static void test_reset_and_unplugged_adapters_are_announced_as_gone(void **state
 	assert_null(pvr_remote_gid_find(env->g[0]->adapter, its));
 }
 
-static void test_gid_bound_twice_is_announced_once(void **state)
+TEST(wire, test_gid_bound_twice_is_announced_once)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 0, 0, 2);
@@ -295,25 +286,4 @@ static void test_gid_bound_twice_is_announced_once(void **state)
 	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, gid));
 	expect_ok(fg_unbind_gid(env->g[1], 2, gid));
 	assert_null(pvr_remote_gid_find(env->g[0]->adapter, gid));
-}
-
-int main(void)
-{
-#define B(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-#define W(test) cmocka_unit_test_setup_teardown(test, setup_wire, t_teardown)
-	const struct CMUnitTest tests[] = {
-		B(test_last_word_counts),
-		B(test_change_of_roce_is_news),
-		B(test_fabrics_have_gids_of_their_own),
-		B(test_group_has_many_members),
-		B(test_many_gids_are_found),
-		B(test_full_book_takes_no_more),
-		B(test_questions_are_asked_once_in_a_while),
-		W(test_remote_may_speak_for_its_own_gids_only),
-		W(test_gid_that_is_gone_is_looked_for_again),
-		W(test_reset_and_unplugged_adapters_are_announced_as_gone),
-		W(test_gid_bound_twice_is_announced_once),
-	};
-
-	return T_MAIN(tests);
 }

@@ -5,6 +5,11 @@
 #define GRH 40u
 #define MAD 256u
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_VLAN;
+}
+
 /* ib_mad's way: a header and a data entry, number 1, a Q_Key with the top bit. */
 static void send_mad(struct fg_end *from, const struct fg_end *to, uint64_t wr_id)
 {
@@ -22,9 +27,8 @@ static void send_mad(struct fg_end *from, const struct fg_end *to, uint64_t wr_i
 	assert_true(fg_post_send(&from->qp, &wr));
 }
 
-static void test_mads_travel_between_qp1s(void **state)
+TEST(gsi_ready, test_mads_travel_between_qp1s)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 
 	fg_fill(env->a.mr.va, 64, 1);
@@ -44,10 +48,8 @@ static void test_mads_travel_between_qp1s(void **state)
 	assert_int_equal(fg_mismatch(env->b.mr.va + GRH + 64, 192, 2), 192);
 }
 
-static void test_many_mads_both_ways(void **state)
+TEST(gsi_ready, test_many_mads_both_ways)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 500; i++) {
 		t_recv(&env->a, i, 0, GRH + MAD);
 		t_recv(&env->b, i, 0, GRH + MAD);
@@ -61,10 +63,8 @@ static void test_many_mads_both_ways(void **state)
 	}
 }
 
-static void test_mad_to_oneself(void **state)
+TEST(gsi_ready, test_mad_to_oneself)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->a, 1, 0, GRH + MAD);
 	send_mad(&env->a, &env->a, 2);
 	fg_run(env->host);
@@ -72,10 +72,8 @@ static void test_mad_to_oneself(void **state)
 	expect_recv(&env->a.rcq, 1, GRH + MAD);
 }
 
-static void test_mad_to_a_guest_without_qp1_is_dropped(void **state)
+TEST(gsi_ready, test_mad_to_a_guest_without_qp1_is_dropped)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_destroy(&env->b.qp));
 	send_mad(&env->a, &env->b, 1);
 	fg_run(env->host);
@@ -83,9 +81,8 @@ static void test_mad_to_a_guest_without_qp1_is_dropped(void **state)
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
-static void test_ud_qps_do_not_reach_qp1_without_its_qkey(void **state)
+TEST(gsi_ready, test_ud_qps_do_not_reach_qp1_without_its_qkey)
 {
-	struct t_env *env = *state;
 	struct pvrdma_av av;
 	struct fg_end ud;
 	struct fg_wr wr = { .wr_id = 1,
@@ -106,9 +103,8 @@ static void test_ud_qps_do_not_reach_qp1_without_its_qkey(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_user_contexts_get_no_qp1(void **state)
+TEST(guest, test_user_contexts_get_no_qp1)
 {
-	struct t_env *env = *state;
 	struct fg_ctx ctx;
 	struct fg_pd pd;
 	struct fg_cq cq;
@@ -121,10 +117,8 @@ static void test_user_contexts_get_no_qp1(void **state)
 	expect_refused(fg_qp_create(&spec, &qp));
 }
 
-static void test_qp1_survives_reset_and_comes_again(void **state)
+TEST(gsi_ready, test_qp1_survives_reset_and_comes_again)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_guest_boot(env->g[1]));
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
 	fg_end_open(&env->b, env->g[1], PVR_QPT_GSI);
@@ -167,9 +161,8 @@ static void expect_no_vlan(const struct pvrdma_cqe *cqe)
 	assert_memory_equal(cqe->reserved2, zeros, sizeof(zeros));
 }
 
-static void test_mad_says_by_which_vlan_it_came(void **state)
+TEST(gsi_ready, test_mad_says_by_which_vlan_it_came)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 	struct pvrdma_cqe cqe = at_vlan(env, gid, 4094);
 
@@ -184,9 +177,8 @@ static void test_mad_says_by_which_vlan_it_came(void **state)
 }
 
 /* As link-local ones: the sender's VLAN is not known, and the NIC itself comes first. */
-static void test_gid_of_a_nic_and_its_vlan_has_none(void **state)
+TEST(gsi_ready, test_gid_of_a_nic_and_its_vlan_has_none)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 	uint8_t gid[16];
 
@@ -203,30 +195,17 @@ static void test_gid_of_a_nic_and_its_vlan_has_none(void **state)
 	expect_vlan(&cqe, 5);
 }
 
-static void test_vlans_that_there_are_not_are_rejected(void **state)
+TEST(gsi_ready, test_vlans_that_there_are_not_are_rejected)
 {
 	static const uint32_t bad[] = { PVR_VLAN_NONE + 1, 0x10005, UINT32_MAX };
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 78, 0, 2);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, bad[i]), EINVAL);
 }
 
-/* They write what they like there. */
-static void test_vlan_of_a_stock_driver_is_not_looked_at(void **state)
-{
-	struct t_env *env = *state;
-	uint8_t gid[16];
-	struct pvrdma_cqe cqe = at_vlan(env, gid, 5);
-
-	expect_no_vlan(&cqe);
-	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, gid));
-	expect_ok(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, UINT32_MAX));
-}
-
-static int setup_stock(void **state)
+static int t_setup_stock(void **state)
 {
 	fg_default_ext = 0;
 	t_setup_gsi_ready(state);
@@ -234,23 +213,13 @@ static int setup_stock(void **state)
 	return 0;
 }
 
-int main(void)
+/* They write what they like there. */
+TEST(stock, test_vlan_of_a_stock_driver_is_not_looked_at)
 {
-	const struct CMUnitTest tests[] = {
-		T(test_mads_travel_between_qp1s, gsi_ready),
-		T(test_many_mads_both_ways, gsi_ready),
-		T(test_mad_to_oneself, gsi_ready),
-		T(test_mad_to_a_guest_without_qp1_is_dropped, gsi_ready),
-		T(test_ud_qps_do_not_reach_qp1_without_its_qkey, gsi_ready),
-		T(test_user_contexts_get_no_qp1, guest),
-		T(test_qp1_survives_reset_and_comes_again, gsi_ready),
-		T(test_mad_says_by_which_vlan_it_came, gsi_ready),
-		T(test_gid_of_a_nic_and_its_vlan_has_none, gsi_ready),
-		T(test_vlans_that_there_are_not_are_rejected, gsi_ready),
-		cmocka_unit_test_setup_teardown(test_vlan_of_a_stock_driver_is_not_looked_at,
-						setup_stock, t_teardown),
-	};
+	uint8_t gid[16];
+	struct pvrdma_cqe cqe = at_vlan(env, gid, 5);
 
-	fg_default_ext = PVR_EXT_VLAN;
-	return T_MAIN(tests);
+	expect_no_vlan(&cqe);
+	expect_ok(fg_unbind_gid(env->g[1], VLAN_INDEX, gid));
+	expect_ok(fg_bind_gid_vlan(env->g[1], VLAN_INDEX, gid, UINT32_MAX));
 }

@@ -2,9 +2,13 @@
 /* PVR_EXT_INLINE: requests that bring their data along. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define GRH 40u
 #define MAX_INLINE 256u
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_INLINE | PVR_EXT_UC;
+}
 
 static void open_ends(struct t_env *env, enum pvr_qp_type type, uint32_t max_inline)
 {
@@ -68,10 +72,8 @@ static void send_all_lengths(struct t_env *env, enum pvrdma_wr_opcode op)
 	}
 }
 
-static void test_inline_of_all_lengths_on_rc(void **state)
+TEST(guests, test_inline_of_all_lengths_on_rc)
 {
-	struct t_env *env = *state;
-
 	open_ends(env, PVR_QPT_RC, PVR_MAX_INLINE);
 	send_all_lengths(env, PVRDMA_WR_SEND);
 	send_all_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
@@ -79,10 +81,8 @@ static void test_inline_of_all_lengths_on_rc(void **state)
 	send_all_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
 }
 
-static void test_inline_of_all_lengths_on_uc(void **state)
+TEST(guests, test_inline_of_all_lengths_on_uc)
 {
-	struct t_env *env = *state;
-
 	open_ends(env, PVR_QPT_UC, PVR_MAX_INLINE);
 	send_all_lengths(env, PVRDMA_WR_SEND);
 	send_all_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
@@ -116,9 +116,8 @@ static uint32_t register_fast(struct t_env *env)
 	return resp.rkey;
 }
 
-static void test_inline_send_that_invalidates(void **state)
+TEST(guests, test_inline_send_that_invalidates)
 {
-	struct t_env *env = *state;
 	uint8_t data[64];
 	struct fg_wr wr;
 	uint32_t key;
@@ -142,9 +141,8 @@ static void test_inline_send_that_invalidates(void **state)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_inline_datagrams(void **state)
+TEST(guests, test_inline_datagrams)
 {
-	struct t_env *env = *state;
 	struct pvrdma_av av;
 	uint8_t data[MAX_INLINE];
 
@@ -167,11 +165,10 @@ static void test_inline_datagrams(void **state)
 }
 
 /* The stride is that of the larger of the list and the data, as both sides compute it. */
-static void test_inline_and_lists_share_the_stride(void **state)
+TEST(guests, test_inline_and_lists_share_the_stride)
 {
 	static const uint32_t sizes[] = { 1, 47, 48, 49, 176, 177, 432, 433, PVR_MAX_INLINE };
 	static const uint32_t sges[] = { 1, 3, 4, 11, 12, 32 };
-	struct t_env *env = *state;
 	uint8_t data[PVR_MAX_INLINE];
 
 	fg_fill(data, sizeof(data), 9);
@@ -200,9 +197,8 @@ static void test_inline_and_lists_share_the_stride(void **state)
 	}
 }
 
-static void test_query_tells_the_maximum(void **state)
+TEST(guests, test_query_tells_the_maximum)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr;
 
 	open_ends(env, PVR_QPT_RC, 200);
@@ -235,29 +231,23 @@ static uint32_t create_with(struct t_env *env, uint32_t max_inline, int send_chu
 	return err;
 }
 
-static void test_create_checks_the_maximum(void **state)
+TEST(guest, test_create_checks_the_maximum)
 {
-	struct t_env *env = *state;
-
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	expect_ok(create_with(env, PVR_MAX_INLINE, 0));
 	assert_int_equal(create_with(env, PVR_MAX_INLINE + 1, 0), EINVAL);
 }
 
 /* 64 requests of 512 bytes need 8 pages; 7 would let the last ones reach the RQ. */
-static void test_create_needs_the_pages_of_the_stride(void **state)
+TEST(guest, test_create_needs_the_pages_of_the_stride)
 {
-	struct t_env *env = *state;
-
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	expect_ok(create_with(env, 432, 0));
 	assert_int_equal(create_with(env, 432, 1), EINVAL);
 }
 
-static void test_without_the_extension_there_is_none(void **state)
+TEST(host, test_without_the_extension_there_is_none)
 {
-	struct t_env *env = *state;
-
 	fg_default_ext = 0;
 	env->g[0] = fg_guest_start(env->host, 1);
 	fg_default_ext = PVR_EXT_INLINE | PVR_EXT_UC;
@@ -267,9 +257,8 @@ static void test_without_the_extension_there_is_none(void **state)
 }
 
 /* As stock drivers and providers know it: the flag is ignored, the list counts. */
-static void test_flag_without_inline_data_changes_nothing(void **state)
+TEST(guests, test_flag_without_inline_data_changes_nothing)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge;
 	struct fg_wr wr;
 
@@ -300,11 +289,10 @@ static void expect_refused_request(struct t_env *env, const struct fg_wr *wr)
 	fg_end_connect(&env->a, &env->b, NULL);
 }
 
-static void test_more_than_the_maximum_fails(void **state)
+TEST(guests, test_more_than_the_maximum_fails)
 {
 	static const uint32_t bad[] = { MAX_INLINE + 1, 512,	    PVR_MAX_INLINE + 1,
 					4096,		0x80000000, UINT32_MAX };
-	struct t_env *env = *state;
 	uint8_t data[MAX_INLINE] = { 0 };
 
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
@@ -315,10 +303,9 @@ static void test_more_than_the_maximum_fails(void **state)
 	}
 }
 
-static void test_entries_beside_inline_data_fail(void **state)
+TEST(guests, test_entries_beside_inline_data_fail)
 {
 	static const uint32_t bad[] = { 1, 4, 5, UINT32_MAX };
-	struct t_env *env = *state;
 	uint8_t data[8] = { 0 };
 
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
@@ -330,13 +317,12 @@ static void test_entries_beside_inline_data_fail(void **state)
 	}
 }
 
-static void test_requests_without_data_to_send_fail_with_inline(void **state)
+TEST(guests, test_requests_without_data_to_send_fail_with_inline)
 {
 	static const enum pvrdma_wr_opcode bad[] = {
 		PVRDMA_WR_RDMA_READ, PVRDMA_WR_ATOMIC_CMP_AND_SWP, PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
 		PVRDMA_WR_LOCAL_INV, PVRDMA_WR_FAST_REG_MR,
 	};
-	struct t_env *env = *state;
 	uint8_t data[8] = { 0 };
 
 	open_ends(env, PVR_QPT_RC, MAX_INLINE);
@@ -347,9 +333,8 @@ static void test_requests_without_data_to_send_fail_with_inline(void **state)
 	}
 }
 
-static void test_too_much_inline_fails_a_datagram(void **state)
+TEST(guests, test_too_much_inline_fails_a_datagram)
 {
-	struct t_env *env = *state;
 	uint8_t data[MAX_INLINE] = { 0 };
 	struct pvrdma_av av;
 	struct fg_wr wr;
@@ -369,9 +354,8 @@ static void test_too_much_inline_fails_a_datagram(void **state)
 }
 
 /* A flushed request completes as any other; its data is nobody's any more. */
-static void test_inline_requests_are_flushed(void **state)
+TEST(guests, test_inline_requests_are_flushed)
 {
-	struct t_env *env = *state;
 	uint8_t data[MAX_INLINE] = { 0 };
 	struct fg_wr wr;
 
@@ -384,9 +368,8 @@ static void test_inline_requests_are_flushed(void **state)
 }
 
 /* The same program after RNR: the slot is the queue's until the request completes. */
-static void test_data_is_read_for_each_try(void **state)
+TEST(guests, test_data_is_read_for_each_try)
 {
-	struct t_env *env = *state;
 	uint8_t data[64];
 	struct fg_wr wr;
 
@@ -401,29 +384,4 @@ static void test_data_is_read_for_each_try(void **state)
 	fg_settle(env->host, FG_SEC);
 	expect_recv(&env->b.rcq, 2, sizeof(data));
 	assert_memory_equal(env->b.buf.va, data, sizeof(data));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_inline_of_all_lengths_on_rc, guests),
-		T(test_inline_of_all_lengths_on_uc, guests),
-		T(test_inline_send_that_invalidates, guests),
-		T(test_inline_datagrams, guests),
-		T(test_inline_and_lists_share_the_stride, guests),
-		T(test_query_tells_the_maximum, guests),
-		T(test_create_checks_the_maximum, guest),
-		T(test_create_needs_the_pages_of_the_stride, guest),
-		T(test_without_the_extension_there_is_none, host),
-		T(test_flag_without_inline_data_changes_nothing, guests),
-		T(test_more_than_the_maximum_fails, guests),
-		T(test_entries_beside_inline_data_fail, guests),
-		T(test_requests_without_data_to_send_fail_with_inline, guests),
-		T(test_too_much_inline_fails_a_datagram, guests),
-		T(test_inline_requests_are_flushed, guests),
-		T(test_data_is_read_for_each_try, guests),
-	};
-
-	fg_default_ext = PVR_EXT_INLINE | PVR_EXT_UC;
-	return T_MAIN(tests);
 }

@@ -14,10 +14,8 @@ struct keys_env {
 	uint32_t rkey;
 };
 
-static void keys_init(struct keys_env *k, void **state)
+static void keys_init(struct keys_env *k, struct t_env *env)
 {
-	struct t_env *env = *state;
-
 	*k = (struct keys_env){ .env = env, .host = env->host, .a = &env->a, .b = &env->b };
 	k->local = fg_sge(&k->a->mr, 100, LEN);
 	k->recv = fg_sge(&k->b->mr, 200, LEN);
@@ -85,7 +83,7 @@ static void expect_remote_error(struct keys_env *k, enum pvrdma_wr_opcode op)
 }
 
 /* Makes the ends as new, for the next way to be wrong. */
-static void reconnect(struct keys_env *k, void **state)
+static void reconnect(struct keys_env *k, struct t_env *env)
 {
 	expect_ok(fg_qp_to_reset(&k->a->qp));
 	expect_ok(fg_qp_to_reset(&k->b->qp));
@@ -95,14 +93,14 @@ static void reconnect(struct keys_env *k, void **state)
 	fg_cq_drain(&k->b->rcq);
 	fg_events_count(k->env->g[0], 0, 0);
 	fg_events_count(k->env->g[1], 0, 0);
-	keys_init(k, state);
+	keys_init(k, env);
 }
 
-static void test_the_good_requests_are_good(void **state)
+TEST(rc_connected, test_the_good_requests_are_good)
 {
 	struct keys_env k;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	post(&k, PVRDMA_WR_SEND);
 	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&k.b->rcq, 2, LEN);
@@ -112,65 +110,65 @@ static void test_the_good_requests_are_good(void **state)
 	expect_done(&k.a->scq, 1, PVRDMA_WC_RDMA_READ);
 }
 
-static void test_send_with_wrong_lkeys(void **state)
+TEST(rc_connected, test_send_with_wrong_lkeys)
 {
 	const uint32_t flip[] = { 1, 0x80, 0x100, 0x10000, 0x1000000, 0x80000000 };
 	struct keys_env k;
 
-	keys_init(&k, state);
-	for (size_t i = 0; i < sizeof(flip) / sizeof(flip[0]); i++) {
+	keys_init(&k, env);
+	for (size_t i = 0; i < COUNT(flip); i++) {
 		k.local.lkey ^= flip[i];
 		expect_local_error(&k, PVRDMA_WR_SEND);
-		reconnect(&k, state);
+		reconnect(&k, env);
 	}
 	k.local.lkey = 0;
 	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.local.lkey = UINT32_MAX;
 	expect_local_error(&k, PVRDMA_WR_RDMA_WRITE);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.local.lkey = 0;
 	expect_local_error(&k, PVRDMA_WR_RDMA_READ);
 }
 
-static void test_send_from_an_mr_of_another_pd(void **state)
+TEST(rc_connected, test_send_from_an_mr_of_another_pd)
 {
 	struct keys_env k;
 	struct fg_end other;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	fg_end_open(&other, k.env->g[0], PVR_QPT_RC);
 	k.local.lkey = other.mr.lkey;
 	expect_local_error(&k, PVRDMA_WR_SEND);
 }
 
-static void test_send_from_an_mr_of_another_guest(void **state)
+TEST(rc_connected, test_send_from_an_mr_of_another_guest)
 {
 	struct keys_env k;
 	struct fg_mr extra[10];
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	for (int i = 0; i < 10; i++)
 		expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, FG_ACCESS_ALL, &extra[i]));
 	k.local.lkey = extra[9].lkey;
 	expect_local_error(&k, PVRDMA_WR_SEND);
 }
 
-static void test_send_with_a_stale_lkey(void **state)
+TEST(rc_connected, test_send_with_a_stale_lkey)
 {
 	struct keys_env k;
 	struct fg_mr again;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	expect_ok(fg_mr_destroy(&k.a->mr));
 	k.a->mr.length = 0;
 	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	expect_ok(fg_mr_create(&k.a->pd, &k.a->buf, FG_ACCESS_ALL, &again));
 	expect_local_error(&k, PVRDMA_WR_SEND);
 }
 
-static void test_send_outside_the_mr(void **state)
+TEST(rc_connected, test_send_outside_the_mr)
 {
 	struct keys_env k;
 	const struct {
@@ -190,112 +188,112 @@ static void test_send_outside_the_mr(void **state)
 		{ -FG_USER_VA - 1, UINT32_MAX },
 	};
 
-	keys_init(&k, state);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	keys_init(&k, env);
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		k.local = fg_sge(&k.a->mr, bad[i].offset, bad[i].len);
 		expect_local_error(&k, PVRDMA_WR_SEND);
-		reconnect(&k, state);
+		reconnect(&k, env);
 	}
 }
 
-static void test_send_of_the_last_byte(void **state)
+TEST(rc_connected, test_send_of_the_last_byte)
 {
 	struct keys_env k;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	k.local = fg_sge(&k.a->mr, k.a->buf.size - 1, 1);
 	post(&k, PVRDMA_WR_SEND);
 	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
 }
 
-static void test_mr_bounds_are_bytes_not_pages(void **state)
+TEST(rc_connected, test_mr_bounds_are_bytes_not_pages)
 {
 	struct keys_env k;
 	struct fg_mr mr;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	expect_ok(fg_mr_create_part(&k.a->pd, &k.a->buf, 77, 5000, FG_ACCESS_ALL, &mr));
 	k.local = fg_sge(&mr, 0, 5000);
 	post(&k, PVRDMA_WR_SEND);
 	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.local = fg_sge(&mr, -1ull, 1);
 	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.local = fg_sge(&mr, 5000, 1);
 	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.local = fg_sge(&mr, 4999, 2);
 	expect_local_error(&k, PVRDMA_WR_SEND);
 }
 
-static void test_send_from_read_only_mr_is_fine(void **state)
+TEST(rc_connected, test_send_from_read_only_mr_is_fine)
 {
 	struct keys_env k;
 	struct fg_mr mr;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	expect_ok(fg_mr_create(&k.a->pd, &k.a->buf, 0, &mr));
 	k.local = fg_sge(&mr, 0, LEN);
 	post(&k, PVRDMA_WR_SEND);
 	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
 }
 
-static void test_read_into_read_only_mr_fails(void **state)
+TEST(rc_connected, test_read_into_read_only_mr_fails)
 {
 	struct keys_env k;
 	struct fg_mr mr;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	expect_ok(fg_mr_create(&k.a->pd, &k.a->buf, PVR_ACCESS_REMOTE_READ, &mr));
 	k.local = fg_sge(&mr, 0, LEN);
 	expect_local_error(&k, PVRDMA_WR_RDMA_READ);
 }
 
-static void test_receive_into_read_only_mr_fails(void **state)
+TEST(rc_connected, test_receive_into_read_only_mr_fails)
 {
 	struct keys_env k;
 	struct fg_mr mr;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, PVR_ACCESS_REMOTE_READ, &mr));
 	k.recv = fg_sge(&mr, 0, LEN);
 	expect_receiver_error(&k);
 }
 
-static void test_receive_with_bad_lkeys_and_ranges(void **state)
+TEST(rc_connected, test_receive_with_bad_lkeys_and_ranges)
 {
 	struct keys_env k;
 	struct fg_end other;
 	struct fg_mr mr;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	fg_end_open(&other, k.env->g[1], PVR_QPT_RC);
 	k.recv.lkey ^= 0x100;
 	expect_receiver_error(&k);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.recv.lkey = 0;
 	expect_receiver_error(&k);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.recv.lkey = other.mr.lkey;
 	expect_receiver_error(&k);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.recv.addr = k.b->mr.start - 1;
 	expect_receiver_error(&k);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.recv = fg_sge(&k.b->mr, k.b->buf.size - LEN + 1, LEN);
 	expect_receiver_error(&k);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.recv = (struct pvrdma_sge){ UINT64_MAX - 10, LEN, k.b->mr.lkey };
 	expect_receiver_error(&k);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, FG_ACCESS_ALL, &mr));
 	expect_ok(fg_mr_destroy(&mr));
 	k.recv = fg_sge(&mr, 0, LEN);
 	expect_receiver_error(&k);
 }
 
-static void remote_access(void **state, enum pvrdma_wr_opcode op)
+static void remote_access(struct t_env *env, enum pvrdma_wr_opcode op)
 {
 	struct keys_env k;
 	struct fg_end other;
@@ -304,75 +302,75 @@ static void remote_access(void **state, enum pvrdma_wr_opcode op)
 	const uint64_t bad[] = { -1ull,	     size,	  size - LEN + 1,  1ull << 32,
 				 1ull << 63, -FG_USER_VA, -FG_USER_VA - 1, -FG_USER_VA - LEN };
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	fg_end_open(&other, k.env->g[1], PVR_QPT_RC);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		k.remote_addr = k.b->mr.start + bad[i];
 		expect_remote_error(&k, op);
-		reconnect(&k, state);
+		reconnect(&k, env);
 	}
 	for (uint32_t bit = 1; bit; bit <<= 4) {
 		k.rkey ^= bit;
 		expect_remote_error(&k, op);
-		reconnect(&k, state);
+		reconnect(&k, env);
 	}
 	k.rkey = 0;
 	expect_remote_error(&k, op);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.rkey = other.mr.rkey; /* another PD */
 	expect_remote_error(&k, op);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, FG_ACCESS_ALL, &mr));
 	expect_ok(fg_mr_destroy(&mr));
 	k.rkey = mr.rkey; /* stale */
 	expect_remote_error(&k, op);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	expect_ok(fg_mr_create_dma(&k.b->pd, &mr));
 	k.rkey = mr.rkey; /* local use only */
 	k.remote_addr = fg_buf_gpa(&k.b->buf, 0);
 	expect_remote_error(&k, op);
 }
 
-static void test_write_needs_a_good_rkey_and_range(void **state)
+TEST(rc_connected, test_write_needs_a_good_rkey_and_range)
 {
-	remote_access(state, PVRDMA_WR_RDMA_WRITE);
+	remote_access(env, PVRDMA_WR_RDMA_WRITE);
 }
 
-static void test_read_needs_a_good_rkey_and_range(void **state)
+TEST(rc_connected, test_read_needs_a_good_rkey_and_range)
 {
-	remote_access(state, PVRDMA_WR_RDMA_READ);
+	remote_access(env, PVRDMA_WR_RDMA_READ);
 }
 
-static void test_remote_rights_of_the_mr(void **state)
+TEST(rc_connected, test_remote_rights_of_the_mr)
 {
 	struct keys_env k;
 	struct fg_mr no_write, no_read, local;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, PVR_ACCESS_REMOTE_READ, &no_write));
 	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf,
 			       PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE, &no_read));
 	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, PVR_ACCESS_LOCAL_WRITE, &local));
 	k.rkey = no_write.rkey;
 	expect_remote_error(&k, PVRDMA_WR_RDMA_WRITE);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.rkey = no_read.rkey;
 	expect_remote_error(&k, PVRDMA_WR_RDMA_READ);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.rkey = local.rkey;
 	expect_remote_error(&k, PVRDMA_WR_RDMA_READ);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.rkey = local.rkey;
 	expect_remote_error(&k, PVRDMA_WR_RDMA_WRITE);
 }
 
 /* The QP's own permission comes first. */
-static void qp_right(void **state, enum pvrdma_wr_opcode op, uint32_t missing)
+static void qp_right(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t missing)
 {
 	struct keys_env k;
 	struct fg_conn conn = fg_conn_default;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	conn.access &= ~missing;
 	fg_end_connect(k.a, k.b, &conn);
 	post(&k, op);
@@ -382,30 +380,28 @@ static void qp_right(void **state, enum pvrdma_wr_opcode op, uint32_t missing)
 	expect_untouched(&k);
 }
 
-static void test_write_needs_permission_of_the_qp(void **state)
+TEST(rc, test_write_needs_permission_of_the_qp)
 {
-	qp_right(state, PVRDMA_WR_RDMA_WRITE, PVR_ACCESS_REMOTE_WRITE);
+	qp_right(env, PVRDMA_WR_RDMA_WRITE, PVR_ACCESS_REMOTE_WRITE);
 }
 
-static void test_write_with_imm_needs_permission_of_the_qp(void **state)
+TEST(rc, test_write_with_imm_needs_permission_of_the_qp)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 2, 0, 0);
-	qp_right(state, PVRDMA_WR_RDMA_WRITE_WITH_IMM, PVR_ACCESS_REMOTE_WRITE);
+	qp_right(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM, PVR_ACCESS_REMOTE_WRITE);
 	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_read_needs_permission_of_the_qp(void **state)
+TEST(rc, test_read_needs_permission_of_the_qp)
 {
-	qp_right(state, PVRDMA_WR_RDMA_READ, PVR_ACCESS_REMOTE_READ);
+	qp_right(env, PVRDMA_WR_RDMA_READ, PVR_ACCESS_REMOTE_READ);
 }
 
-static void test_pages_are_translated_at_registration(void **state)
+TEST(rc_connected, test_pages_are_translated_at_registration)
 {
 	struct keys_env k;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	memset(fg_buf_table(&k.b->buf, 0), 0xff, PVR_PAGE_SIZE);
 	memset(fg_buf_dir(&k.b->buf), 0xff, PVR_PAGE_SIZE);
 	post(&k, PVRDMA_WR_RDMA_WRITE);
@@ -413,44 +409,44 @@ static void test_pages_are_translated_at_registration(void **state)
 	assert_memory_equal(k.b->buf.va + 300, k.a->buf.va + 100, LEN);
 }
 
-static void test_dma_mr_reaches_all_of_ram_and_nothing_else(void **state)
+TEST(rc_connected, test_dma_mr_reaches_all_of_ram_and_nothing_else)
 {
 	struct keys_env k;
 	struct fg_mr dma;
 	const struct fg_ram_piece *piece;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	expect_ok(fg_mr_create_dma(&k.a->pd, &dma));
 	for (int i = 0; i < FG_RAM_PIECES; i++) {
 		piece = &k.env->g[0]->ram.piece[i];
 		k.local = (struct pvrdma_sge){ piece->gpa + piece->size - 10, 10, dma.lkey };
 		post(&k, PVRDMA_WR_SEND);
 		expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
-		reconnect(&k, state);
+		reconnect(&k, env);
 		k.local = (struct pvrdma_sge){ piece->gpa + piece->size - 10, 11, dma.lkey };
 		expect_local_error(&k, PVRDMA_WR_SEND);
-		reconnect(&k, state);
+		reconnect(&k, env);
 		k.local = (struct pvrdma_sge){ piece->gpa - 1, 2, dma.lkey };
 		expect_local_error(&k, PVRDMA_WR_SEND);
-		reconnect(&k, state);
+		reconnect(&k, env);
 	}
 	k.local = (struct pvrdma_sge){ FG_MMIO_HOLE, 10, dma.lkey };
 	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.local = (struct pvrdma_sge){ FG_BAR2_GPA, 10, dma.lkey };
 	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.local = (struct pvrdma_sge){ UINT64_MAX, 10, dma.lkey };
 	expect_local_error(&k, PVRDMA_WR_SEND);
 }
 
-static void test_dma_mr_respects_read_only_memory(void **state)
+TEST(rc_connected, test_dma_mr_respects_read_only_memory)
 {
 	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	struct keys_env k;
 	struct fg_mr dma;
 
-	keys_init(&k, state);
+	keys_init(&k, env);
 	fg_fill(rom, sizeof(rom), 5);
 	expect_ok((uint32_t)pvr_adapter_map_ram(k.env->g[0]->adapter, 0xf0000000, sizeof(rom), rom,
 						false));
@@ -460,37 +456,8 @@ static void test_dma_mr_respects_read_only_memory(void **state)
 	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&k.b->rcq, 2, 4096);
 	assert_int_equal(fg_mismatch(k.b->mr.va + 200, 4096, 5), 4096);
-	reconnect(&k, state);
+	reconnect(&k, env);
 	k.local = (struct pvrdma_sge){ 0xf0000000, 4096, dma.lkey };
 	expect_local_error(&k, PVRDMA_WR_RDMA_READ);
 	assert_int_equal(fg_mismatch(rom, sizeof(rom), 5), sizeof(rom));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_the_good_requests_are_good, rc_connected),
-		T(test_send_with_wrong_lkeys, rc_connected),
-		T(test_send_from_an_mr_of_another_pd, rc_connected),
-		T(test_send_from_an_mr_of_another_guest, rc_connected),
-		T(test_send_with_a_stale_lkey, rc_connected),
-		T(test_send_outside_the_mr, rc_connected),
-		T(test_send_of_the_last_byte, rc_connected),
-		T(test_mr_bounds_are_bytes_not_pages, rc_connected),
-		T(test_send_from_read_only_mr_is_fine, rc_connected),
-		T(test_read_into_read_only_mr_fails, rc_connected),
-		T(test_receive_into_read_only_mr_fails, rc_connected),
-		T(test_receive_with_bad_lkeys_and_ranges, rc_connected),
-		T(test_write_needs_a_good_rkey_and_range, rc_connected),
-		T(test_read_needs_a_good_rkey_and_range, rc_connected),
-		T(test_remote_rights_of_the_mr, rc_connected),
-		T(test_write_needs_permission_of_the_qp, rc),
-		T(test_write_with_imm_needs_permission_of_the_qp, rc),
-		T(test_read_needs_permission_of_the_qp, rc),
-		T(test_pages_are_translated_at_registration, rc_connected),
-		T(test_dma_mr_reaches_all_of_ram_and_nothing_else, rc_connected),
-		T(test_dma_mr_respects_read_only_memory, rc_connected),
-	};
-
-	return T_MAIN(tests);
 }

@@ -7,6 +7,12 @@
 
 #define LATE (50 * FG_US) /* until what nobody reads is announced */
 
+TEST_INIT
+{
+	fg_default_async = true;
+	fg_default_ext = PVR_EXT_ARM | PVR_EXT_RESIZE;
+}
+
 static uint32_t notifications(struct t_env *env)
 {
 	return fg_cq_events_count(env->g[1], env->b.rcq.handle);
@@ -20,10 +26,8 @@ static void arm_and_lose_it(struct t_env *env)
 	fg_run(env->host);
 }
 
-static void test_arm_that_is_seen_is_at_once(void **state)
+TEST(rc_connected, test_arm_that_is_seen_is_at_once)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm(&env->b.rcq);
 	fg_run(env->host);
 	t_message(env, 0);
@@ -32,10 +36,8 @@ static void test_arm_that_is_seen_is_at_once(void **state)
 	assert_int_equal(notifications(env), 0);
 }
 
-static void test_lost_arm_is_late(void **state)
+TEST(rc_connected, test_lost_arm_is_late)
 {
-	struct t_env *env = *state;
-
 	arm_and_lose_it(env);
 	t_message(env, 0);
 	fg_advance(env->host, LATE - 1);
@@ -47,10 +49,8 @@ static void test_lost_arm_is_late(void **state)
 	assert_int_equal(notifications(env), 0);
 }
 
-static void test_lost_arm_is_remembered(void **state)
+TEST(rc_connected, test_lost_arm_is_remembered)
 {
-	struct t_env *env = *state;
-
 	arm_and_lose_it(env);
 	fg_advance(env->host, 1000 * FG_SEC);
 	t_message(env, 0);
@@ -59,10 +59,8 @@ static void test_lost_arm_is_remembered(void **state)
 }
 
 /* The completion was there before the doorbells. */
-static void test_lost_arm_after_the_completion(void **state)
+TEST(rc_connected, test_lost_arm_after_the_completion)
 {
-	struct t_env *env = *state;
-
 	t_message(env, 0);
 	fg_advance(env->host, FG_SEC);
 	assert_int_equal(notifications(env), 0);
@@ -71,10 +69,8 @@ static void test_lost_arm_after_the_completion(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_doorbell_of_another_cq_may_have_overwritten_it(void **state)
+TEST(rc_connected, test_doorbell_of_another_cq_may_have_overwritten_it)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm(&env->b.rcq);
 	fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
 	fg_run(env->host);
@@ -83,10 +79,8 @@ static void test_doorbell_of_another_cq_may_have_overwritten_it(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_without_doorbells_nobody_waits(void **state)
+TEST(rc_connected, test_without_doorbells_nobody_waits)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 20; i++) {
 		t_message(env, PVR_SEND_SOLICITED);
 		fg_advance(env->host, FG_SEC);
@@ -95,10 +89,8 @@ static void test_without_doorbells_nobody_waits(void **state)
 	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
 }
 
-static void test_announced_once(void **state)
+TEST(rc_connected, test_announced_once)
 {
-	struct t_env *env = *state;
-
 	arm_and_lose_it(env);
 	for (int i = 0; i < 10; i++)
 		t_message(env, 0);
@@ -112,10 +104,8 @@ static void test_announced_once(void **state)
 }
 
 /* Polls without end, and consumes in time. */
-static void test_polling_guests_are_not_bothered(void **state)
+TEST(rc_connected, test_polling_guests_are_not_bothered)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 5000; i++) {
 		t_message(env, 0);
 		fg_advance(env->host, 10 * FG_US);
@@ -128,9 +118,8 @@ static void test_polling_guests_are_not_bothered(void **state)
 }
 
 /* What is read has come lately, always: older ones are consumed in time. */
-static void test_stream_that_is_never_all_read_is_no_reason(void **state)
+TEST(rc_connected, test_stream_that_is_never_all_read_is_no_reason)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 
 	fg_cq_ring(&env->b.rcq, PVR_DB_CQ_POLL);
@@ -145,9 +134,8 @@ static void test_stream_that_is_never_all_read_is_no_reason(void **state)
 }
 
 /* Polls now and then, computes in between, and never reads its completion channel. */
-static void test_busy_guests_are_bothered_seldom(void **state)
+TEST(rc_connected, test_busy_guests_are_bothered_seldom)
 {
-	struct t_env *env = *state;
 	uint32_t told = 0;
 
 	for (int i = 0; i < 1000; i++) {
@@ -163,9 +151,8 @@ static void test_busy_guests_are_bothered_seldom(void **state)
 }
 
 /* Nobody ever reads: as many completions as fit. */
-static void test_cq_that_nobody_reads_is_told_of_seldom(void **state)
+TEST(rc_connected, test_cq_that_nobody_reads_is_told_of_seldom)
 {
-	struct t_env *env = *state;
 	uint32_t told = 0;
 
 	for (int i = 0; i < 60; i++) {
@@ -179,9 +166,8 @@ static void test_cq_that_nobody_reads_is_told_of_seldom(void **state)
 }
 
 /* Always answered at once: it stays as quick as it was, also after a time of bad luck. */
-static void test_patience_ends_when_somebody_waits(void **state)
+TEST(rc_connected, test_patience_ends_when_somebody_waits)
 {
-	struct t_env *env = *state;
 	uint64_t start;
 
 	for (int i = 0; i < 30; i++) {
@@ -212,10 +198,8 @@ static void test_patience_ends_when_somebody_waits(void **state)
 }
 
 /* Known to be armed for solicited completions: it stays so. */
-static void test_late_notice_takes_no_arming_back(void **state)
+TEST(rc_connected, test_late_notice_takes_no_arming_back)
 {
-	struct t_env *env = *state;
-
 	fg_cq_arm_solicited(&env->b.rcq);
 	fg_run(env->host);
 	t_message(env, 0);
@@ -225,10 +209,8 @@ static void test_late_notice_takes_no_arming_back(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_cq_goes_while_it_is_watched(void **state)
+TEST(rc_connected, test_cq_goes_while_it_is_watched)
 {
-	struct t_env *env = *state;
-
 	arm_and_lose_it(env);
 	t_message(env, 0);
 	fg_end_close(&env->b);
@@ -237,10 +219,8 @@ static void test_cq_goes_while_it_is_watched(void **state)
 	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
 }
 
-static void test_bus_master_off_while_it_is_watched(void **state)
+TEST(rc_connected, test_bus_master_off_while_it_is_watched)
 {
-	struct t_env *env = *state;
-
 	arm_and_lose_it(env);
 	t_message(env, 0);
 	pvr_adapter_set_bus_master(env->g[1]->adapter, false);
@@ -252,10 +232,8 @@ static void test_bus_master_off_while_it_is_watched(void **state)
 	assert_int_equal(notifications(env), 1);
 }
 
-static void test_failed_adapter_is_left_alone(void **state)
+TEST(rc_connected, test_failed_adapter_is_left_alone)
 {
-	struct t_env *env = *state;
-
 	arm_and_lose_it(env);
 	t_message(env, 0);
 	pvr_adapter_fail(env->g[1]->adapter, "a test says so");
@@ -264,10 +242,8 @@ static void test_failed_adapter_is_left_alone(void **state)
 	assert_int_equal(pvr_engine_deadline(env->host->engine, 0), UINT64_MAX);
 }
 
-static void test_lost_arm_survives_a_resize(void **state)
+TEST(rc_connected, test_lost_arm_survives_a_resize)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 40; i++) {
 		t_message(env, 0);
 		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
@@ -280,10 +256,8 @@ static void test_lost_arm_survives_a_resize(void **state)
 }
 
 /* What was to be consumed is known under its new number. */
-static void test_consumed_in_time_after_a_resize(void **state)
+TEST(rc_connected, test_consumed_in_time_after_a_resize)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 40; i++) {
 		t_message(env, 0);
 		assert_int_equal(fg_cq_drain(&env->b.rcq), 1);
@@ -302,10 +276,8 @@ static void test_consumed_in_time_after_a_resize(void **state)
 
 /* ------------------------------------------------------------------ PVR_EXT_ARM */
 
-static void test_arms_in_memory_are_exact(void **state)
+TEST(rc_connected, test_arms_in_memory_are_exact)
 {
-	struct t_env *env = *state;
-
 	assert_false(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
 	t_message(env, 0);
 	assert_int_equal(notifications(env), 1);
@@ -321,10 +293,8 @@ static void test_arms_in_memory_are_exact(void **state)
 }
 
 /* Who arms in memory and finds a completion rings, too; that doorbell may be lost. */
-static void test_lost_doorbell_of_an_arm_in_memory(void **state)
+TEST(rc_connected, test_lost_doorbell_of_an_arm_in_memory)
 {
-	struct t_env *env = *state;
-
 	t_message(env, 0);
 	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
 	fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
@@ -376,10 +346,9 @@ static void *run_vcpu(void *arg)
 	return NULL;
 }
 
-static void test_no_wake_up_is_lost_in_a_race(void **state)
+TEST(rc_connected, test_no_wake_up_is_lost_in_a_race)
 {
-	struct vcpu v = { .env = *state };
-	struct t_env *env = *state;
+	struct vcpu v = { .env = env };
 	struct pvrdma_cqe cqe;
 	pthread_t thread;
 
@@ -396,35 +365,4 @@ static void test_no_wake_up_is_lost_in_a_race(void **state)
 	}
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_true(v.slept > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_arm_that_is_seen_is_at_once, rc_connected),
-		T(test_lost_arm_is_late, rc_connected),
-		T(test_lost_arm_is_remembered, rc_connected),
-		T(test_lost_arm_after_the_completion, rc_connected),
-		T(test_doorbell_of_another_cq_may_have_overwritten_it, rc_connected),
-		T(test_without_doorbells_nobody_waits, rc_connected),
-		T(test_announced_once, rc_connected),
-		T(test_polling_guests_are_not_bothered, rc_connected),
-		T(test_stream_that_is_never_all_read_is_no_reason, rc_connected),
-		T(test_busy_guests_are_bothered_seldom, rc_connected),
-		T(test_cq_that_nobody_reads_is_told_of_seldom, rc_connected),
-		T(test_patience_ends_when_somebody_waits, rc_connected),
-		T(test_late_notice_takes_no_arming_back, rc_connected),
-		T(test_cq_goes_while_it_is_watched, rc_connected),
-		T(test_bus_master_off_while_it_is_watched, rc_connected),
-		T(test_failed_adapter_is_left_alone, rc_connected),
-		T(test_lost_arm_survives_a_resize, rc_connected),
-		T(test_consumed_in_time_after_a_resize, rc_connected),
-		T(test_arms_in_memory_are_exact, rc_connected),
-		T(test_lost_doorbell_of_an_arm_in_memory, rc_connected),
-		T(test_no_wake_up_is_lost_in_a_race, rc_connected),
-	};
-
-	fg_default_async = true;
-	fg_default_ext = PVR_EXT_ARM | PVR_EXT_RESIZE;
-	return T_MAIN(tests);
 }

@@ -10,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Two hosts and a guest on each, called vm1 and vm2. */
 struct hosts {
 	struct fg_wire *wire;
@@ -54,6 +52,8 @@ static int teardown_hosts(void **state)
 	return 0;
 }
 
+#define TEST_HOSTS(setup, name) TEST_WITH(struct hosts *env, setup, teardown_hosts, name)
+
 static struct pvr_remote_stats stats_of(struct hosts *env, unsigned int host)
 {
 	struct pvr_remote_stats stats;
@@ -70,9 +70,8 @@ static void where(struct hosts *env, const char *fabric, const uint8_t gid[16])
 	fg_wire_run(env->wire);
 }
 
-static void test_where_is_answered_by_who_has_it(void **state)
+TEST_HOSTS(setup_hosts, test_where_is_answered_by_who_has_it)
 {
-	struct hosts *env = *state;
 	const struct fg_located *here = fg_wire_located(env->wire, 0);
 
 	where(env, "default", env->gid[1]);
@@ -83,9 +82,8 @@ static void test_where_is_answered_by_who_has_it(void **state)
 	assert_int_equal(here->gid_type, PVR_GID_TYPE_ROCE_V2);
 }
 
-static void test_where_is_answered_by_nobody(void **state)
+TEST_HOSTS(setup_hosts, test_where_is_answered_by_nobody)
 {
-	struct hosts *env = *state;
 	const struct fg_located *here = fg_wire_located(env->wire, 0);
 
 	/* Not there, and there but in another fabric. */
@@ -98,10 +96,8 @@ static void test_where_is_answered_by_nobody(void **state)
 	assert_int_equal(here->gid_type, 0);
 }
 
-static void test_where_needs_a_connection(void **state)
+TEST_HOSTS(setup_hosts, test_where_needs_a_connection)
 {
-	struct hosts *env = *state;
-
 	assert_false(pvr_out_where(env->other[0], PVR_PIPE_TCP, 1, "default", env->gid[1]));
 	fg_wire_cut(env->wire, 0, 1, 0);
 	assert_false(pvr_out_where(env->other[0], PVR_PIPE_TCP, 0, "default", env->gid[1]));
@@ -110,10 +106,8 @@ static void test_where_needs_a_connection(void **state)
 	assert_int_equal(fg_wire_located(env->wire, 0)->count, 1);
 }
 
-static void test_ping_measures_the_way(void **state)
+TEST_HOSTS(setup_hosts, test_ping_measures_the_way)
 {
-	struct hosts *env = *state;
-
 	assert_int_equal(stats_of(env, 0).rtt_ns, 0);
 	fg_wire_delay(env->wire, FG_MS);
 	pvr_out_ping(env->other[0], PVR_PIPE_TCP, 0);
@@ -122,9 +116,8 @@ static void test_ping_measures_the_way(void **state)
 	assert_int_equal(stats_of(env, 1).rtt_ns, 0);
 }
 
-static void test_statistics_count_both_ways(void **state)
+TEST_HOSTS(setup_hosts, test_statistics_count_both_ways)
 {
-	struct hosts *env = *state;
 	struct pvr_remote_stats before = stats_of(env, 0), stats;
 	uint64_t now = env->host[0]->now;
 
@@ -156,9 +149,8 @@ static int setup_slots(void **state)
 	return setup(state, &config);
 }
 
-static void test_queue_pairs_are_spread_over_the_slots(void **state)
+TEST_HOSTS(setup_slots, test_queue_pairs_are_spread_over_the_slots)
 {
-	struct hosts *env = *state;
 	unsigned int used = 0;
 	struct pvr_route route, again;
 
@@ -175,9 +167,8 @@ static void test_queue_pairs_are_spread_over_the_slots(void **state)
 	assert_int_equal(used, 0xf);
 }
 
-static void test_route_changes_with_its_connection(void **state)
+TEST_HOSTS(setup_slots, test_route_changes_with_its_connection)
 {
-	struct hosts *env = *state;
 	struct pvr_route first, other, again;
 
 	assert_true(pvr_link_route(env->other[0], 7, 0, &first));
@@ -197,9 +188,8 @@ static void test_route_changes_with_its_connection(void **state)
 	assert_int_not_equal(again.generation, first.generation);
 }
 
-static void test_no_route_without_connections(void **state)
+TEST_HOSTS(setup_slots, test_no_route_without_connections)
 {
-	struct hosts *env = *state;
 	struct pvr_route route;
 	unsigned int wants;
 
@@ -219,9 +209,8 @@ static void test_no_route_without_connections(void **state)
 	assert_int_equal(route.slot, 2);
 }
 
-static void test_better_kind_of_pipe_is_preferred(void **state)
+TEST_HOSTS(setup_slots, test_better_kind_of_pipe_is_preferred)
 {
-	struct hosts *env = *state;
 	struct pvr_route route;
 
 	assert_true(pvr_link_route(env->other[0], 7, 0, &route));
@@ -250,9 +239,8 @@ static enum pvr_sent send_datagram(struct hosts *env, const struct pvr_route *ro
 			     NULL, 0, 0);
 }
 
-static void test_nothing_is_sent_on_a_connection_that_was_replaced(void **state)
+TEST_HOSTS(setup_slots, test_nothing_is_sent_on_a_connection_that_was_replaced)
 {
-	struct hosts *env = *state;
 	uint64_t before = fg_stats(env->g[1]).ud_dropped;
 	struct pvr_route route;
 
@@ -317,9 +305,8 @@ static void expect_closed_by(struct hosts *env, const void *bytes, size_t size, 
 	expect_bye(env, forger, why);
 }
 
-static void test_forged_ping_is_answered(void **state)
+TEST_HOSTS(setup_hosts, test_forged_ping_is_answered)
 {
-	struct hosts *env = *state;
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 	const struct pvr_frame_ping ping = ping_frame(0x1234);
 	union pvr_any_frame any = { 0 };
@@ -332,29 +319,28 @@ static void test_forged_ping_is_answered(void **state)
 	fg_forger_destroy(forger);
 }
 
-static void test_unknown_frames_close_the_connection(void **state)
+TEST_HOSTS(setup_hosts, test_unknown_frames_close_the_connection)
 {
-	struct hosts *env = *state;
 	struct pvr_frame frame = { .size = 8 };
 	static const uint8_t types[] = { 0, 7, 13, 15, 20, 128, 255 };
 
 	for (size_t i = 0; i < COUNT(types); i++) {
 		frame.type = types[i];
-		expect_closed_by(*state, &frame, sizeof(frame), "unknown type");
+		expect_closed_by(env, &frame, sizeof(frame), "unknown type");
 	}
 	assert_int_equal(fg_wire_refused(env->wire), COUNT(types));
 }
 
-static void test_frames_of_the_other_direction_close_the_connection(void **state)
+TEST_HOSTS(setup_hosts, test_frames_of_the_other_direction_close_the_connection)
 {
 	const struct pvr_frame_ack ack = {
 		.frame = { .size = sizeof(ack), .type = PVR_FRAME_ACK, .fabric = 1 }
 	};
 
-	expect_closed_by(*state, &ack, sizeof(ack), "other direction");
+	expect_closed_by(env, &ack, sizeof(ack), "other direction");
 }
 
-static void test_second_hello_closes_the_connection(void **state)
+TEST_HOSTS(setup_hosts, test_second_hello_closes_the_connection)
 {
 	const struct pvr_frame_hello hello = {
 		.frame = { .size = sizeof(hello), .type = PVR_FRAME_HELLO },
@@ -366,23 +352,22 @@ static void test_second_hello_closes_the_connection(void **state)
 		.name = "host1",
 	};
 
-	expect_closed_by(*state, &hello, sizeof(hello), "second HELLO");
+	expect_closed_by(env, &hello, sizeof(hello), "second HELLO");
 }
 
-static void test_fabrics_that_were_not_declared_close_the_connection(void **state)
+TEST_HOSTS(setup_hosts, test_fabrics_that_were_not_declared_close_the_connection)
 {
 	struct pvr_frame_where frame = {
 		.frame = { .size = sizeof(frame), .type = PVR_FRAME_WHERE, .fabric = 1 }
 	};
 
-	expect_closed_by(*state, &frame, sizeof(frame), "not declared");
+	expect_closed_by(env, &frame, sizeof(frame), "not declared");
 	frame.frame.fabric = PVR_WIRE_FABRICS;
-	expect_closed_by(*state, &frame, sizeof(frame), "not declared");
+	expect_closed_by(env, &frame, sizeof(frame), "not declared");
 }
 
-static void test_fabrics_are_declared_one_after_the_other(void **state)
+TEST_HOSTS(setup_hosts, test_fabrics_are_declared_one_after_the_other)
 {
-	struct hosts *env = *state;
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 	struct pvr_frame_fabric frame = fabric_frame(1, "default");
 
@@ -398,9 +383,8 @@ static void test_fabrics_are_declared_one_after_the_other(void **state)
 	expect_closed_by(env, &frame, sizeof(frame), "not the next one");
 }
 
-static void test_as_many_fabrics_as_there_are_numbers(void **state)
+TEST_HOSTS(setup_hosts, test_as_many_fabrics_as_there_are_numbers)
 {
-	struct hosts *env = *state;
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 	struct pvr_frame_fabric frame;
 	char name[16];
@@ -417,9 +401,8 @@ static void test_as_many_fabrics_as_there_are_numbers(void **state)
 }
 
 /* A second one of the same fabrics is one frame that says so. */
-static void test_our_side_declares_no_more_fabrics_than_a_connection_may_have(void **state)
+TEST_HOSTS(setup_hosts, test_our_side_declares_no_more_fabrics_than_a_connection_may_have)
 {
-	struct hosts *env = *state;
 	char name[16];
 
 	for (unsigned int i = 1; i <= PVR_WIRE_FABRICS; i++) {
@@ -434,9 +417,8 @@ static void test_our_side_declares_no_more_fabrics_than_a_connection_may_have(vo
 	assert_true(fg_wire_is_up(env->wire, 0, 1, 0));
 }
 
-static void test_pieces_longer_than_agreed_close_the_connection(void **state)
+TEST_HOSTS(setup_hosts, test_pieces_longer_than_agreed_close_the_connection)
 {
-	struct hosts *env = *state;
 	struct {
 		struct pvr_frame_fabric fabric;
 		struct pvr_frame_request request;
@@ -457,9 +439,8 @@ static void test_pieces_longer_than_agreed_close_the_connection(void **state)
 }
 
 /* Each frame that a connection may end in, each byte of it. */
-static void test_truncated_frames_wait_for_the_rest_and_do_no_harm(void **state)
+TEST_HOSTS(setup_hosts, test_truncated_frames_wait_for_the_rest_and_do_no_harm)
 {
-	struct hosts *env = *state;
 	const struct pvr_frame_ping ping = ping_frame(1);
 
 	for (size_t size = 1; size < sizeof(ping); size++) {
@@ -477,9 +458,8 @@ static void test_truncated_frames_wait_for_the_rest_and_do_no_harm(void **state)
 	}
 }
 
-static void test_bye_ends_the_connection_without_another(void **state)
+TEST_HOSTS(setup_hosts, test_bye_ends_the_connection_without_another)
 {
-	struct hosts *env = *state;
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 	const struct pvr_frame_bye bye = { .frame = { .size = sizeof(bye), .type = PVR_FRAME_BYE },
 					   .reason = PVR_BYE_REPLACED,
@@ -494,9 +474,8 @@ static void test_bye_ends_the_connection_without_another(void **state)
 }
 
 /* Answers are small; so are questions, and there are many of them. */
-static void test_who_takes_no_answers_is_not_listened_to(void **state)
+TEST_HOSTS(setup_hosts, test_who_takes_no_answers_is_not_listened_to)
 {
-	struct hosts *env = *state;
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 	const struct pvr_frame_ping ping = ping_frame(1);
 	struct pvr_frame_ping many[1024];
@@ -514,36 +493,4 @@ static void test_who_takes_no_answers_is_not_listened_to(void **state)
 	}
 	assert_in_range(got, 400000, 900000);
 	fg_forger_destroy(forger);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define H(test) cmocka_unit_test_setup_teardown(test, setup_hosts, teardown_hosts)
-#define S(test) cmocka_unit_test_setup_teardown(test, setup_slots, teardown_hosts)
-		H(test_where_is_answered_by_who_has_it),
-		H(test_where_is_answered_by_nobody),
-		H(test_where_needs_a_connection),
-		H(test_ping_measures_the_way),
-		H(test_statistics_count_both_ways),
-		S(test_queue_pairs_are_spread_over_the_slots),
-		S(test_route_changes_with_its_connection),
-		S(test_no_route_without_connections),
-		S(test_better_kind_of_pipe_is_preferred),
-		S(test_nothing_is_sent_on_a_connection_that_was_replaced),
-		H(test_forged_ping_is_answered),
-		H(test_unknown_frames_close_the_connection),
-		H(test_frames_of_the_other_direction_close_the_connection),
-		H(test_second_hello_closes_the_connection),
-		H(test_fabrics_that_were_not_declared_close_the_connection),
-		H(test_fabrics_are_declared_one_after_the_other),
-		H(test_as_many_fabrics_as_there_are_numbers),
-		H(test_our_side_declares_no_more_fabrics_than_a_connection_may_have),
-		H(test_pieces_longer_than_agreed_close_the_connection),
-		H(test_truncated_frames_wait_for_the_rest_and_do_no_harm),
-		H(test_bye_ends_the_connection_without_another),
-		H(test_who_takes_no_answers_is_not_listened_to),
-	};
-
-	return T_MAIN(tests);
 }

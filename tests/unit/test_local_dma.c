@@ -2,6 +2,11 @@
 /* PVR_EXT_LOCAL_DMA_LKEY: one lkey for all of RAM, for the guest's kernel alone. */
 #include "common.h"
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_USER_OPS;
+}
+
 static struct pvrdma_sge dma_sge(const struct fg_end *end, uint64_t offset, uint32_t len)
 {
 	return (struct pvrdma_sge){ fg_buf_gpa(&end->buf, offset), len, PVR_LOCAL_DMA_LKEY };
@@ -18,9 +23,8 @@ static void post_send(struct fg_end *end, uint64_t wr_id, const struct pvrdma_sg
 	assert_true(fg_post_send(&end->qp, &wr));
 }
 
-static void test_kernel_sends_and_receives_by_bus_address(void **state)
+TEST(rc_connected, test_kernel_sends_and_receives_by_bus_address)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge from = dma_sge(&env->a, 100, 3000), to = dma_sge(&env->b, 7, 3000);
 
 	fg_fill(env->a.buf.va + 100, 3000, 5);
@@ -32,9 +36,8 @@ static void test_kernel_sends_and_receives_by_bus_address(void **state)
 	assert_int_equal(fg_mismatch(env->b.buf.va + 7, 3000, 5), 3000);
 }
 
-static void test_kernel_reads_into_bus_addresses(void **state)
+TEST(rc_connected, test_kernel_reads_into_bus_addresses)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge to = dma_sge(&env->a, 0, 2000);
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_RDMA_READ,
@@ -51,10 +54,9 @@ static void test_kernel_reads_into_bus_addresses(void **state)
 	assert_int_equal(fg_mismatch(env->a.buf.va, 2000, 6), 2000);
 }
 
-static void test_kernel_srq_takes_bus_addresses(void **state)
+TEST(rc_connected, test_kernel_srq_takes_bus_addresses)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-	struct t_env *env = *state;
 	struct pvrdma_sge sge;
 	struct fg_srq srq;
 
@@ -76,12 +78,11 @@ static void test_kernel_srq_takes_bus_addresses(void **state)
 	assert_int_equal(fg_mismatch(env->b.buf.va + 50, 500, 7), 500);
 }
 
-static void test_addresses_that_are_no_ram_are_refused(void **state)
+TEST(rc_connected, test_addresses_that_are_no_ram_are_refused)
 {
 	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct t_env *env = *state;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct pvrdma_sge sge = { bad[i], 8, PVR_LOCAL_DMA_LKEY };
 
 		post_send(&env->a, 2, &sge);
@@ -93,11 +94,10 @@ static void test_addresses_that_are_no_ram_are_refused(void **state)
 	}
 }
 
-static void test_read_only_memory_is_not_written(void **state)
+TEST(rc_connected, test_read_only_memory_is_not_written)
 {
 	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	struct pvrdma_sge sge = { 0xf0000000, 8, PVR_LOCAL_DMA_LKEY };
-	struct t_env *env = *state;
 
 	expect_ok((uint32_t)pvr_adapter_map_ram(env->g[1]->adapter, sge.addr, sizeof(rom), rom,
 						false));
@@ -110,13 +110,12 @@ static void test_read_only_memory_is_not_written(void **state)
 	assert_int_equal(rom[0], 0);
 }
 
-static void test_key_is_no_rkey(void **state)
+TEST(rc_connected, test_key_is_no_rkey)
 {
 	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_RDMA_WRITE, PVRDMA_WR_RDMA_READ,
 						     PVRDMA_WR_ATOMIC_FETCH_AND_ADD };
-	struct t_env *env = *state;
 
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+	for (size_t i = 0; i < COUNT(ops); i++) {
 		struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
 		struct fg_wr wr = { .wr_id = 1,
 				    .opcode = ops[i],
@@ -135,9 +134,8 @@ static void test_key_is_no_rkey(void **state)
 	}
 }
 
-static void test_key_cannot_be_invalidated(void **state)
+TEST(rc_connected, test_key_cannot_be_invalidated)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_LOCAL_INV,
 			    .flags = PVR_SEND_SIGNALED,
@@ -149,10 +147,9 @@ static void test_key_cannot_be_invalidated(void **state)
 }
 
 /* A process must not reach beyond its own memory. */
-static void test_user_contexts_have_no_such_key(void **state)
+TEST(guests, test_user_contexts_have_no_such_key)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .flags = PVR_QP_USER_OPS };
-	struct t_env *env = *state;
 	struct pvrdma_sge sge;
 	struct fg_ctx ctx;
 	struct fg_end end;
@@ -172,10 +169,9 @@ static void test_user_contexts_have_no_such_key(void **state)
 	expect_cqe(&end.rcq, 2, PVRDMA_WC_LOC_PROT_ERR);
 }
 
-static void test_key_needs_the_extension(void **state)
+TEST(guests, test_key_needs_the_extension)
 {
 	struct fg_guest_config config;
-	struct t_env *env = *state;
 	struct pvrdma_sge sge;
 	uint8_t gid[16];
 	struct fg_end end;
@@ -192,22 +188,4 @@ static void test_key_needs_the_extension(void **state)
 	post_send(&end, 1, &sge);
 	fg_run(env->host);
 	expect_cqe(&end.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_kernel_sends_and_receives_by_bus_address, rc_connected),
-		T(test_kernel_reads_into_bus_addresses, rc_connected),
-		T(test_kernel_srq_takes_bus_addresses, rc_connected),
-		T(test_addresses_that_are_no_ram_are_refused, rc_connected),
-		T(test_read_only_memory_is_not_written, rc_connected),
-		T(test_key_is_no_rkey, rc_connected),
-		T(test_key_cannot_be_invalidated, rc_connected),
-		T(test_user_contexts_have_no_such_key, guests),
-		T(test_key_needs_the_extension, guests),
-	};
-
-	fg_default_ext = PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_USER_OPS;
-	return T_MAIN(tests);
 }

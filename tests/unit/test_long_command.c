@@ -7,6 +7,11 @@
 #define SPARE_GPA 0x4000000000ull /* behind what the fake guest has */
 #define LONG_PAGES 60000u /* of 4 KiB: several steps */
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT | PVR_EXT_MW;
+}
+
 /* b's guest registers a large region, whose pages are all the same one. */
 struct reg {
 	struct t_env *env;
@@ -15,10 +20,10 @@ struct reg {
 	uint32_t page; /* the one that all entries name */
 };
 
-static void reg_init(struct reg *r, void **state)
+static void reg_init(struct reg *r, struct t_env *env)
 {
 	memset(r, 0, sizeof(*r));
-	r->env = *state;
+	r->env = env;
 	r->g = r->env->b.guest;
 	r->req = fg_mr_request(&r->env->b.pd, &r->env->b.buf, 0, 1, FG_ACCESS_ALL);
 	r->req.nchunks = LONG_PAGES;
@@ -58,12 +63,12 @@ static void point_all_entries_to(struct reg *r, uint64_t gpa)
 		table[i] = gpa;
 }
 
-static void goes_on_from_run(void **state)
+TEST(rc_connected, goes_on_from_run)
 {
 	struct pvr_resp_create_mr resp;
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	begin(&r);
 	fg_run(r.env->host);
 	assert_false(pvr_adapter_busy(r.g->adapter));
@@ -71,12 +76,12 @@ static void goes_on_from_run(void **state)
 	write_last(&r, &resp, PVRDMA_WC_SUCCESS);
 }
 
-static void interrupts_when_it_is_done(void **state)
+TEST(rc_connected, interrupts_when_it_is_done)
 {
 	struct reg r;
 	uint32_t before;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	before = r.g->irq[PVR_VEC_CMD];
 	begin(&r);
 	assert_int_equal(r.g->irq[PVR_VEC_CMD], before);
@@ -84,11 +89,11 @@ static void interrupts_when_it_is_done(void **state)
 	assert_int_equal(r.g->irq[PVR_VEC_CMD], before + 1);
 }
 
-static void others_have_turns_meanwhile(void **state)
+TEST(rc_connected, others_have_turns_meanwhile)
 {
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	begin(&r);
 	t_rdma(&r.env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &r.env->b.mr, 0, 64);
 	pvr_engine_run(r.env->host->engine, 0);
@@ -96,14 +101,14 @@ static void others_have_turns_meanwhile(void **state)
 	expect_cqe(&r.env->a.scq, 1, PVRDMA_WC_SUCCESS);
 }
 
-static void two_adapters_take_turns(void **state)
+TEST(rc_connected, two_adapters_take_turns)
 {
 	struct pvr_cmd_create_mr req;
 	struct fg_guest *other;
 	struct reg r;
 	uint32_t page;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	other = r.env->a.guest;
 	req = fg_mr_request(&r.env->a.pd, &r.env->a.buf, 0, 1, FG_ACCESS_ALL);
 	req.nchunks = LONG_PAGES;
@@ -118,23 +123,23 @@ static void two_adapters_take_turns(void **state)
 	expect_ok(fg_cmd_end(other, &req, NULL, 0));
 }
 
-static void err_waits_for_the_end(void **state)
+TEST(rc_connected, err_waits_for_the_end)
 {
 	struct pvr_resp_create_mr resp;
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	begin(&r);
 	expect_ok(end(&r, &resp));
 	assert_false(pvr_adapter_busy(r.g->adapter));
 	write_last(&r, &resp, PVRDMA_WC_SUCCESS);
 }
 
-static void next_request_waits_for_the_end(void **state)
+TEST(rc_connected, next_request_waits_for_the_end)
 {
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	begin(&r);
 	begin(&r);
 	expect_ok(end(&r, &(struct pvr_resp_create_mr){ 0 }));
@@ -142,14 +147,14 @@ static void next_request_waits_for_the_end(void **state)
 	assert_int_equal(fg_stats(r.g).mrs, 3);
 }
 
-static void a_bad_page_far_behind_is_refused(void **state)
+TEST(rc_connected, a_bad_page_far_behind_is_refused)
 {
 	struct pvr_resp_create_mr resp;
 	uint64_t *dir, *table;
 	uint32_t page;
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	page = fg_ram_get_page(&r.g->ram);
 	table = fg_page_va(&r.g->ram, page);
 	for (uint32_t i = 0; i < PVR_PDIR_ENTRIES; i++)
@@ -163,11 +168,11 @@ static void a_bad_page_far_behind_is_refused(void **state)
 	assert_int_equal(fg_stats(r.g).commands_failed, 1);
 }
 
-static void a_reset_forgets_it(void **state)
+TEST(rc_connected, a_reset_forgets_it)
 {
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	begin(&r);
 	pvr_adapter_reset(r.g->adapter);
 	assert_false(pvr_adapter_busy(r.g->adapter));
@@ -175,11 +180,11 @@ static void a_reset_forgets_it(void **state)
 	assert_int_equal(fg_stats(r.g).mrs, 0);
 }
 
-static void a_failure_forgets_it(void **state)
+TEST(rc_connected, a_failure_forgets_it)
 {
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	begin(&r);
 	pvr_adapter_fail(r.g->adapter, "a test says so");
 	assert_false(pvr_adapter_busy(r.g->adapter));
@@ -187,13 +192,13 @@ static void a_failure_forgets_it(void **state)
 }
 
 /* The pointers that it has found so far lead there: the region is finished, and broken. */
-static void ram_that_goes_waits_for_the_end(void **state)
+TEST(rc_connected, ram_that_goes_waits_for_the_end)
 {
 	static uint8_t spare[2 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	struct pvr_resp_create_mr resp;
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	expect_ok(pvr_adapter_map_ram(r.g->adapter, SPARE_GPA, sizeof(spare), spare, true));
 	point_all_entries_to(&r, SPARE_GPA);
 	begin(&r);
@@ -203,36 +208,36 @@ static void ram_that_goes_waits_for_the_end(void **state)
 	write_last(&r, &resp, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void bus_master_off_lets_it_finish(void **state)
+TEST(rc_connected, bus_master_off_lets_it_finish)
 {
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	begin(&r);
 	pvr_adapter_set_bus_master(r.g->adapter, false);
 	assert_false(pvr_adapter_busy(r.g->adapter));
 	assert_int_equal(fg_stats(r.g).mrs, 2);
 }
 
-static void an_adapter_can_go_meanwhile(void **state)
+TEST(rc_connected, an_adapter_can_go_meanwhile)
 {
 	struct reg r;
 
-	reg_init(&r, state);
+	reg_init(&r, env);
 	begin(&r);
 	fg_guest_unplug(r.g);
 	fg_run(r.env->host);
 }
 
 /* A window that is bound to the old region while the new one is being made. */
-static void a_window_bound_meanwhile_keeps_the_old_one(void **state)
+TEST(rc_connected, a_window_bound_meanwhile_keeps_the_old_one)
 {
 	struct pvr_resp_create_mr resp;
 	struct lend l;
 	struct reg r;
 
-	reg_init(&r, state);
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	reg_init(&r, env);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	r.req.flags = PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_REPLACE;
 	r.req.mr_handle = l.region.handle;
 	r.req.page_shift = PVR_PAGE_SHIFT;
@@ -247,26 +252,4 @@ static void a_window_bound_meanwhile_keeps_the_old_one(void **state)
 	assert_int_equal(end(&r, &resp), EBUSY);
 	l.mw.rkey = l.bind.new_rkey;
 	lend_all_ok(&l);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(goes_on_from_run, rc_connected),
-		T(interrupts_when_it_is_done, rc_connected),
-		T(others_have_turns_meanwhile, rc_connected),
-		T(two_adapters_take_turns, rc_connected),
-		T(err_waits_for_the_end, rc_connected),
-		T(next_request_waits_for_the_end, rc_connected),
-		T(a_bad_page_far_behind_is_refused, rc_connected),
-		T(a_reset_forgets_it, rc_connected),
-		T(a_failure_forgets_it, rc_connected),
-		T(ram_that_goes_waits_for_the_end, rc_connected),
-		T(bus_master_off_lets_it_finish, rc_connected),
-		T(an_adapter_can_go_meanwhile, rc_connected),
-		T(a_window_bound_meanwhile_keeps_the_old_one, rc_connected),
-	};
-
-	fg_default_ext = PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT | PVR_EXT_MW;
-	return T_MAIN(tests);
 }

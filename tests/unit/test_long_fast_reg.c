@@ -6,6 +6,11 @@
 #define LONG_PAGES 1024
 #define IOVA 0x10000000ull
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_LONG_FAST_REG;
+}
+
 /* A region of b, which a writes. */
 struct fast {
 	struct t_env *env;
@@ -29,9 +34,9 @@ static uint32_t fast_create(const struct fg_pd *pd, uint32_t pages, uint32_t *ke
 	return err;
 }
 
-static void fast_init(struct fast *fast, void **state, uint32_t pages)
+static void fast_init(struct fast *fast, struct t_env *env, uint32_t pages)
 {
-	fast->env = *state;
+	fast->env = env;
 	fast->end = &fast->env->b;
 	fg_buf_init(&fast->buf, &fast->end->guest->ram, pages, FG_SCATTERED);
 	expect_ok(fast_create(&fast->end->pd, pages, &fast->key));
@@ -70,10 +75,9 @@ static void run(struct fast *fast, struct fg_qp *qp)
 	fg_run(fast->env->host);
 }
 
-static void test_caps_tell_the_longest_list(void **state)
+TEST(guest, test_caps_tell_the_longest_list)
 {
 	struct fg_guest_config config;
-	struct t_env *env = *state;
 
 	assert_int_equal(env->g[0]->dsr->caps.max_fast_reg_page_list_len, LONG_PAGES);
 	fg_guest_config_init(&config, 3);
@@ -83,10 +87,9 @@ static void test_caps_tell_the_longest_list(void **state)
 	assert_int_equal(env->g[2]->dsr->caps.max_fast_reg_page_list_len, STOCK_PAGES);
 }
 
-static void test_lists_beyond_the_limit_are_refused(void **state)
+TEST(guest, test_lists_beyond_the_limit_are_refused)
 {
 	struct fg_guest_config config;
-	struct t_env *env = *state;
 	struct fg_pd pd;
 	uint32_t key;
 
@@ -102,12 +105,12 @@ static void test_lists_beyond_the_limit_are_refused(void **state)
 	assert_int_equal(fast_create(&pd, STOCK_PAGES + 1, &key), EINVAL);
 }
 
-static void test_every_page_of_a_long_list_is_reached(void **state)
+TEST(rc_connected, test_every_page_of_a_long_list_is_reached)
 {
 	struct fast fast;
 	struct fg_end *a;
 
-	fast_init(&fast, state, LONG_PAGES);
+	fast_init(&fast, env, LONG_PAGES);
 	a = &fast.env->a;
 	put_register(&fast.end->qp, 1, &fast.buf, fast.key);
 	run(&fast, &fast.end->qp);
@@ -125,11 +128,11 @@ static void test_every_page_of_a_long_list_is_reached(void **state)
 	}
 }
 
-static void test_bad_page_in_the_second_table_is_refused(void **state)
+TEST(rc_connected, test_bad_page_in_the_second_table_is_refused)
 {
 	struct fast fast;
 
-	fast_init(&fast, state, LONG_PAGES);
+	fast_init(&fast, env, LONG_PAGES);
 	fg_buf_table(&fast.buf, 1)[PVR_PDIR_ENTRIES - 1] = FG_MMIO_HOLE;
 	put_register(&fast.end->qp, 1, &fast.buf, fast.key);
 	run(&fast, &fast.end->qp);
@@ -137,11 +140,11 @@ static void test_bad_page_in_the_second_table_is_refused(void **state)
 }
 
 /* What the region was made for is the limit, not what the device could do. */
-static void test_list_longer_than_the_region_is_refused(void **state)
+TEST(rc_connected, test_list_longer_than_the_region_is_refused)
 {
 	struct fast fast;
 
-	fast_init(&fast, state, STOCK_PAGES + 1);
+	fast_init(&fast, env, STOCK_PAGES + 1);
 	put_register(&fast.end->qp, 1, &fast.buf, fast.key)->wr.fast_reg.page_list_len =
 		STOCK_PAGES + 2;
 	run(&fast, &fast.end->qp);
@@ -149,7 +152,7 @@ static void test_list_longer_than_the_region_is_refused(void **state)
 }
 
 /* Long lists end a turn, so that somebody else's request need not wait for all of them. */
-static void test_long_lists_keep_nobody_waiting(void **state)
+TEST(rc_loopback, test_long_lists_keep_nobody_waiting)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvrdma_cqe cqe;
@@ -158,7 +161,7 @@ static void test_long_lists_keep_nobody_waiting(void **state)
 	struct fast fast;
 	uint32_t key, place = UINT32_MAX;
 
-	fast_init(&fast, state, LONG_PAGES);
+	fast_init(&fast, env, LONG_PAGES);
 	fg_end_open(&other, fast.env->a.guest, PVR_QPT_RC);
 	spec.pd = &fast.end->pd;
 	spec.scq = spec.rcq = &fast.end->scq;
@@ -182,19 +185,4 @@ static void test_long_lists_keep_nobody_waiting(void **state)
 	}
 	/* A turn has 256 KiB, and a list of 1024 pages counts for 64. */
 	assert_in_range(place, 1, 8);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_caps_tell_the_longest_list, guest),
-		T(test_lists_beyond_the_limit_are_refused, guest),
-		T(test_every_page_of_a_long_list_is_reached, rc_connected),
-		T(test_bad_page_in_the_second_table_is_refused, rc_connected),
-		T(test_list_longer_than_the_region_is_refused, rc_connected),
-		T(test_long_lists_keep_nobody_waiting, rc_loopback),
-	};
-
-	fg_default_ext = PVR_EXT_LONG_FAST_REG;
-	return T_MAIN(tests);
 }

@@ -2,12 +2,16 @@
 /* PVR_EXT_MCAST: multicast groups. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define GRH 40u
 #define MULTICAST_QPN 0xffffffu
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 static const uint8_t group_v4[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MCAST;
+}
 
 static uint64_t dropped(const struct fg_guest *g)
 {
@@ -42,9 +46,8 @@ static void send_group(struct fg_end *from, const uint8_t mgid[16], uint32_t len
 	post_to(from, mgid, MULTICAST_QPN, FG_QKEY, len);
 }
 
-static void test_datagram_reaches_all_of_the_group_behind_a_grh(void **state)
+TEST(ud_ready, test_datagram_reaches_all_of_the_group_behind_a_grh)
 {
-	struct t_env *env = *state;
 	struct fg_end c, *end[3] = { &env->a, &env->b, &c };
 
 	fg_end_open(&c, env->g[1], PVR_QPT_UD);
@@ -70,9 +73,8 @@ static void test_datagram_reaches_all_of_the_group_behind_a_grh(void **state)
 	}
 }
 
-static void test_ipv4_group(void **state)
+TEST(ud_ready, test_ipv4_group)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 
 	expect_ok(fg_qp_attach(&env->b.qp, group_v4));
@@ -83,10 +85,8 @@ static void test_ipv4_group(void **state)
 	assert_memory_equal(env->b.buf.va + 36, group_v4 + 12, 4);
 }
 
-static void test_sender_need_not_be_attached(void **state)
+TEST(ud_ready, test_sender_need_not_be_attached)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	t_recv(&env->a, 1, 0, 200);
 	t_recv(&env->b, 2, 0, 200);
@@ -95,9 +95,8 @@ static void test_sender_need_not_be_attached(void **state)
 	expect_no_cqe(&env->a.rcq);
 }
 
-static void test_other_groups_get_nothing(void **state)
+TEST(ud_ready, test_other_groups_get_nothing)
 {
-	struct t_env *env = *state;
 	uint8_t other[16];
 
 	memcpy(other, group, sizeof(other));
@@ -111,10 +110,8 @@ static void test_other_groups_get_nothing(void **state)
 	expect_recv(&env->b.rcq, 1, 10 + GRH);
 }
 
-static void test_other_numbers_than_that_of_multicast_get_nothing(void **state)
+TEST(ud_ready, test_other_numbers_than_that_of_multicast_get_nothing)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	t_recv(&env->b, 1, 0, 200);
 	post_to(&env->a, group, env->b.qp.qpn, FG_QKEY, 10);
@@ -122,10 +119,8 @@ static void test_other_numbers_than_that_of_multicast_get_nothing(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_number_of_multicast_at_a_unicast_gid_gets_nothing(void **state)
+TEST(ud_ready, test_number_of_multicast_at_a_unicast_gid_gets_nothing)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	t_recv(&env->b, 1, 0, 200);
 	post_to(&env->a, env->b.gid, MULTICAST_QPN, FG_QKEY, 10);
@@ -133,9 +128,8 @@ static void test_number_of_multicast_at_a_unicast_gid_gets_nothing(void **state)
 }
 
 /* One that cannot take it does not keep it from the others. */
-static void test_members_drop_for_themselves(void **state)
+TEST(ud_ready, test_members_drop_for_themselves)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 	struct pvr_qp_attr attr = { .qkey = FG_QKEY ^ 1 };
 	uint64_t before = dropped(env->g[1]);
@@ -157,9 +151,8 @@ static void test_members_drop_for_themselves(void **state)
 	expect_state(&env->b, PVR_QPS_RTS);
 }
 
-static void test_member_with_a_bad_receive_request_fails_alone(void **state)
+TEST(ud_ready, test_member_with_a_bad_receive_request_fails_alone)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
 	struct fg_end c;
 
@@ -175,10 +168,8 @@ static void test_member_with_a_bad_receive_request_fails_alone(void **state)
 	expect_recv(&c.rcq, 2, 10 + GRH);
 }
 
-static void test_link_down_takes_part_no_more(void **state)
+TEST(ud_ready, test_link_down_takes_part_no_more)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	t_recv(&env->b, 1, 0, 200);
 	for (int i = 0; i < 2; i++) {
@@ -191,10 +182,8 @@ static void test_link_down_takes_part_no_more(void **state)
 	expect_recv(&env->b.rcq, 1, 10 + GRH);
 }
 
-static void test_attaching_twice_is_attaching_once(void **state)
+TEST(ud_ready, test_attaching_twice_is_attaching_once)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	t_recv(&env->b, 1, 0, 200);
@@ -206,10 +195,8 @@ static void test_attaching_twice_is_attaching_once(void **state)
 	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
 }
 
-static void test_detached_qp_gets_nothing(void **state)
+TEST(ud_ready, test_detached_qp_gets_nothing)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	expect_ok(fg_qp_detach(&env->b.qp, group));
 	t_recv(&env->b, 1, 0, 200);
@@ -217,10 +204,8 @@ static void test_detached_qp_gets_nothing(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_detaching_what_is_not_attached_is_rejected(void **state)
+TEST(ud_ready, test_detaching_what_is_not_attached_is_rejected)
 {
-	struct t_env *env = *state;
-
 	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
 	expect_ok(fg_qp_attach(&env->a.qp, group));
 	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
@@ -228,7 +213,7 @@ static void test_detaching_what_is_not_attached_is_rejected(void **state)
 	assert_int_equal(fg_qp_detach(&env->b.qp, group), EINVAL);
 }
 
-static void test_gids_that_are_no_groups_are_rejected(void **state)
+TEST(ud_ready, test_gids_that_are_no_groups_are_rejected)
 {
 	static const uint8_t bad[][16] = {
 		{ 0 },
@@ -239,16 +224,14 @@ static void test_gids_that_are_no_groups_are_rejected(void **state)
 		{ [10] = 0xff, 0xff, 255, 255, 255, 255 },
 		{ [11] = 0xff, 224, 0, 0, 1 },
 	};
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(fg_qp_attach(&env->a.qp, bad[i]), EINVAL);
 }
 
-static void test_only_ud_qps_can_attach(void **state)
+TEST(ud_ready, test_only_ud_qps_can_attach)
 {
 	static const enum pvr_qp_type bad[] = { PVR_QPT_RC, PVR_QPT_GSI };
-	struct t_env *env = *state;
 	struct fg_end end;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -260,10 +243,8 @@ static void test_only_ud_qps_can_attach(void **state)
 	assert_int_equal(fg_qp_detach(&env->a.qp, group), EINVAL);
 }
 
-static void test_qp_stays_attached_through_reset(void **state)
+TEST(ud_ready, test_qp_stays_attached_through_reset)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	expect_ok(fg_qp_to_reset(&env->b.qp));
 	send_group(&env->a, group, 10);
@@ -274,9 +255,8 @@ static void test_qp_stays_attached_through_reset(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_destroyed_qp_leaves_its_groups(void **state)
+TEST(ud_ready, test_destroyed_qp_leaves_its_groups)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[1], PVR_QPT_UD);
@@ -291,10 +271,8 @@ static void test_destroyed_qp_leaves_its_groups(void **state)
 	expect_recv(&env->b.rcq, 1, 10 + GRH);
 }
 
-static void test_reset_adapter_leaves_its_groups(void **state)
+TEST(ud_ready, test_reset_adapter_leaves_its_groups)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
 	send_group(&env->a, group, 10);
@@ -303,9 +281,8 @@ static void test_reset_adapter_leaves_its_groups(void **state)
 	send_group(&env->a, group, 10);
 }
 
-static void test_roce_v1_and_v2_never_meet(void **state)
+TEST(ud_ready, test_roce_v1_and_v2_never_meet)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 	struct fg_end v1, near;
 	uint8_t gid[16];
@@ -335,9 +312,8 @@ static void test_roce_v1_and_v2_never_meet(void **state)
 	expect_ok(fg_qp_detach(&env->b.qp, group));
 }
 
-static void test_fabrics_never_meet(void **state)
+TEST(ud_ready, test_fabrics_never_meet)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 	struct fg_end c;
 
@@ -374,9 +350,8 @@ static void open_small(struct fg_end *like, struct fg_qp *qp, uint32_t rq_wr)
 	expect_ok(fg_qp_connect(qp, NULL, NULL, 0));
 }
 
-static void test_caps_tell_the_limits(void **state)
+TEST(guest, test_caps_tell_the_limits)
 {
-	struct t_env *env = *state;
 	const struct pvr_caps *caps = &env->g[0]->dsr->caps;
 
 	assert_int_equal(caps->max_mcast_grp, 256);
@@ -385,9 +360,8 @@ static void test_caps_tell_the_limits(void **state)
 }
 
 /* One guest that takes all it can get leaves the other one all of its own share. */
-static void test_limit_of_a_group_is_each_adapters_own(void **state)
+TEST(ud_ready, test_limit_of_a_group_is_each_adapters_own)
 {
-	struct t_env *env = *state;
 	uint32_t max = env->g[0]->dsr->caps.max_mcast_qp_attach;
 	struct fg_qp qp[65];
 
@@ -409,9 +383,8 @@ static void number_group(uint8_t mgid[16], uint32_t n)
 	memcpy(mgid + 8, &n, sizeof(n));
 }
 
-static void test_limit_of_groups(void **state)
+TEST(ud_ready, test_limit_of_groups)
 {
-	struct t_env *env = *state;
 	uint32_t max = env->g[0]->dsr->caps.max_mcast_grp;
 	uint8_t mgid[16];
 
@@ -427,9 +400,8 @@ static void test_limit_of_groups(void **state)
 	expect_ok(fg_qp_attach(&env->a.qp, mgid));
 }
 
-static void test_limit_of_attachments(void **state)
+TEST(ud_ready, test_limit_of_attachments)
 {
-	struct t_env *env = *state;
 	uint32_t max = env->g[0]->dsr->caps.max_total_mcast_qp_attach, n = 0;
 	struct fg_qp qp[17];
 	uint8_t mgid[16];
@@ -447,9 +419,8 @@ static void test_limit_of_attachments(void **state)
 }
 
 /* 20 adapters with 64 queue pairs each would be 1280 copies: each adapter gets 1024 / 20. */
-static void test_fan_out_is_bounded_and_shared_fairly(void **state)
+TEST(ud_ready, test_fan_out_is_bounded_and_shared_fairly)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g[20];
 	struct fg_end end[COUNT(g)];
 	struct fg_qp(*qp)[64] = test_malloc(sizeof(*qp) * COUNT(g));
@@ -475,9 +446,8 @@ static void test_fan_out_is_bounded_and_shared_fairly(void **state)
 }
 
 /* 60 datagrams of 4 KiB to 64 receivers are 15 MiB: more than one run's turns of one QP. */
-static void test_copies_count_as_work(void **state)
+TEST(ud_ready, test_copies_count_as_work)
 {
-	struct t_env *env = *state;
 	struct fg_qp qp[64];
 	struct pvrdma_av av = fg_av(&env->a.pd, group, 0);
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 4096);
@@ -505,10 +475,8 @@ static void test_copies_count_as_work(void **state)
 		expect_ok(fg_qp_destroy(&qp[i]));
 }
 
-static void test_without_the_extension_there_are_no_groups(void **state)
+TEST(ud_ready, test_without_the_extension_there_are_no_groups)
 {
-	struct t_env *env = *state;
-
 	fg_default_ext = 0;
 	env->g[2] = fg_guest_start(env->host, 3);
 	fg_default_ext = PVR_EXT_MCAST;
@@ -521,39 +489,4 @@ static void test_without_the_extension_there_are_no_groups(void **state)
 	t_recv(&env->b, 1, 0, 200);
 	send_group(&env->a, group, 10);
 	expect_no_cqe(&env->b.rcq);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_datagram_reaches_all_of_the_group_behind_a_grh, ud_ready),
-		T(test_ipv4_group, ud_ready),
-		T(test_sender_need_not_be_attached, ud_ready),
-		T(test_other_groups_get_nothing, ud_ready),
-		T(test_other_numbers_than_that_of_multicast_get_nothing, ud_ready),
-		T(test_number_of_multicast_at_a_unicast_gid_gets_nothing, ud_ready),
-		T(test_members_drop_for_themselves, ud_ready),
-		T(test_member_with_a_bad_receive_request_fails_alone, ud_ready),
-		T(test_link_down_takes_part_no_more, ud_ready),
-		T(test_attaching_twice_is_attaching_once, ud_ready),
-		T(test_detached_qp_gets_nothing, ud_ready),
-		T(test_detaching_what_is_not_attached_is_rejected, ud_ready),
-		T(test_gids_that_are_no_groups_are_rejected, ud_ready),
-		T(test_only_ud_qps_can_attach, ud_ready),
-		T(test_qp_stays_attached_through_reset, ud_ready),
-		T(test_destroyed_qp_leaves_its_groups, ud_ready),
-		T(test_reset_adapter_leaves_its_groups, ud_ready),
-		T(test_roce_v1_and_v2_never_meet, ud_ready),
-		T(test_fabrics_never_meet, ud_ready),
-		T(test_caps_tell_the_limits, guest),
-		T(test_limit_of_a_group_is_each_adapters_own, ud_ready),
-		T(test_limit_of_groups, ud_ready),
-		T(test_limit_of_attachments, ud_ready),
-		T(test_fan_out_is_bounded_and_shared_fairly, ud_ready),
-		T(test_copies_count_as_work, ud_ready),
-		T(test_without_the_extension_there_are_no_groups, ud_ready),
-	};
-
-	fg_default_ext = PVR_EXT_MCAST;
-	return T_MAIN(tests);
 }

@@ -654,10 +654,9 @@ static void expect_sanity(struct monkey *m)
 	t_ping_pong(m->env->host, &m->env->a, &m->env->b);
 }
 
-static void run_monkey(void **state, uint64_t seed)
+static void run_monkey(struct t_env *env, uint64_t seed)
 {
 	static struct monkey m;
-	struct t_env *env = *state;
 
 	memset(&m, 0, sizeof(m));
 	m.env = env;
@@ -680,7 +679,7 @@ static void run_monkey(void **state, uint64_t seed)
 }
 
 /* Set before the fixture boots the guests. */
-static int with_extensions(void **state)
+static int t_setup_extensions(void **state)
 {
 	int ret;
 
@@ -690,36 +689,21 @@ static int with_extensions(void **state)
 	return ret;
 }
 
-#define SEED(n)                                             \
-	static void test_monkey_with_seed_##n(void **state) \
-	{                                                   \
-		run_monkey(state, n);                       \
+#define SEED(fixture, n)                         \
+	TEST(fixture, test_monkey_with_seed_##n) \
+	{                                        \
+		run_monkey(env, n);              \
 	}
-#define WITH_EXT(test) cmocka_unit_test_setup_teardown(test, with_extensions, t_teardown)
 
-SEED(1)
-SEED(2)
-SEED(3)
-SEED(4)
-SEED(5)
-SEED(6)
-SEED(7)
-SEED(8)
-SEED(9)
-SEED(10)
-SEED(11)
-SEED(12)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_monkey_with_seed_1, guests),  WITH_EXT(test_monkey_with_seed_2),
-		T(test_monkey_with_seed_3, guests),  WITH_EXT(test_monkey_with_seed_4),
-		T(test_monkey_with_seed_5, guests),  WITH_EXT(test_monkey_with_seed_6),
-		T(test_monkey_with_seed_7, guests),  WITH_EXT(test_monkey_with_seed_8),
-		T(test_monkey_with_seed_9, guests),  WITH_EXT(test_monkey_with_seed_10),
-		T(test_monkey_with_seed_11, guests), WITH_EXT(test_monkey_with_seed_12),
-	};
-
-	return T_MAIN(tests);
-}
+SEED(guests, 1)
+SEED(extensions, 2)
+SEED(guests, 3)
+SEED(extensions, 4)
+SEED(guests, 5)
+SEED(extensions, 6)
+SEED(guests, 7)
+SEED(extensions, 8)
+SEED(guests, 9)
+SEED(extensions, 10)
+SEED(guests, 11)
+SEED(extensions, 12)

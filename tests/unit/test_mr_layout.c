@@ -8,6 +8,11 @@
 #define MAX_PAGES 600
 #define LINEAR_MIB 24 /* contiguous bus addresses, aligned to 4 MiB */
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MR_LAYOUT;
+}
+
 /* A region of b's guest, which a writes. */
 struct layout {
 	struct t_env *env;
@@ -39,9 +44,9 @@ static int t_setup_big(void **state)
 	return 0;
 }
 
-static void layout_init(struct layout *l, void **state, uint32_t shift)
+static void layout_init(struct layout *l, struct t_env *env, uint32_t shift)
 {
-	l->env = *state;
+	l->env = env;
 	l->g = l->env->b.guest;
 	l->shift = shift;
 	l->npages = 0;
@@ -155,22 +160,22 @@ static void write_all(struct layout *l)
 
 /* ---------------------------------------------------------- what is allowed */
 
-static void test_address_is_independent_of_the_offset(void **state)
+TEST(big, test_address_is_independent_of_the_offset)
 {
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 5);
 	request(&l, IOVA + 77, 100, 4 * PVR_PAGE_SIZE);
 	created(&l);
 	write_all(&l);
 }
 
-static void test_zero_based_region(void **state)
+TEST(big, test_zero_based_region)
 {
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 3);
 	request(&l, 0, 4095, PVR_PAGE_SIZE + 2);
 	l.req.access_flags |= PVR_ACCESS_ZERO_BASED;
@@ -180,11 +185,11 @@ static void test_zero_based_region(void **state)
 	write_refused(&l, PVR_PAGE_SIZE + 1, 2);
 }
 
-static void test_region_at_the_end_of_the_address_space(void **state)
+TEST(big, test_region_at_the_end_of_the_address_space)
 {
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 2);
 	request(&l, -(uint64_t)5000, 96, 5000);
 	created(&l);
@@ -193,22 +198,22 @@ static void test_region_at_the_end_of_the_address_space(void **state)
 	write_refused(&l, 0, 1);
 }
 
-static void test_large_pages_in_any_order(void **state)
+TEST(big, test_large_pages_in_any_order)
 {
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	add_large(&l, 5);
 	request(&l, IOVA + 5, 60001, (4ull << KIB64_SHIFT) + 3);
 	created(&l);
 	write_all(&l);
 }
 
-static void test_region_that_begins_deep_in_a_huge_page(void **state)
+TEST(big, test_region_that_begins_deep_in_a_huge_page)
 {
 	struct layout l;
 
-	layout_init(&l, state, MIB2_SHIFT);
+	layout_init(&l, env, MIB2_SHIFT);
 	add_large(&l, 3);
 	request(&l, IOVA, (1u << MIB2_SHIFT) - 5, (1u << MIB2_SHIFT) + 10);
 	created(&l);
@@ -219,12 +224,12 @@ static void test_region_that_begins_deep_in_a_huge_page(void **state)
 }
 
 /* Runs of many lengths are found by halving; those of one length by the first guess. */
-static void test_uneven_runs(void **state)
+TEST(big, test_uneven_runs)
 {
 	struct layout l;
 	uint32_t run;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	for (run = 1; run < 30; run += 2) {
 		uint32_t n = run == 29 ? 330 : run;
 		uint32_t first = fg_ram_get_run(&l.g->ram, n + 1);
@@ -238,12 +243,12 @@ static void test_uneven_runs(void **state)
 }
 
 /* The translation of the first pages is made anew when scattered ones follow. */
-static void test_runs_before_scattered_pages(void **state)
+TEST(big, test_runs_before_scattered_pages)
 {
 	struct layout l;
 	uint32_t first;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	first = fg_ram_get_run(&l.g->ram, 100);
 	for (uint32_t i = 0; i < 100; i++)
 		add_page(&l, fg_page_gpa(&l.g->ram, first + i));
@@ -253,11 +258,11 @@ static void test_runs_before_scattered_pages(void **state)
 	write_all(&l);
 }
 
-static void test_three_levels_of_few_pages(void **state)
+TEST(big, test_three_levels_of_few_pages)
 {
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 3);
 	request(&l, IOVA, 0, 3 * PVR_PAGE_SIZE);
 	l.req.pdir_dma = fg_pdir(&l.g->ram, 3, l.gpa, l.npages);
@@ -267,13 +272,13 @@ static void test_three_levels_of_few_pages(void **state)
 }
 
 /* More than two levels can name; most entries lead to one page. */
-static void test_three_levels_beyond_two(void **state)
+TEST(big, test_three_levels_beyond_two)
 {
 	const uint32_t npages = PVR_PDIR_MAX_PAGES + PVR_PDIR_ENTRIES + 2;
 	uint64_t *gpa = test_malloc(npages * sizeof(*gpa)), last;
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 2);
 	for (uint32_t i = 0; i < npages; i++)
 		gpa[i] = l.gpa[0];
@@ -299,11 +304,11 @@ static void test_three_levels_beyond_two(void **state)
 	test_free(gpa);
 }
 
-static void test_access_is_checked_as_elsewhere(void **state)
+TEST(big, test_access_is_checked_as_elsewhere)
 {
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 1);
 	request(&l, IOVA, 0, 100);
 	l.req.access_flags = PVR_ACCESS_REMOTE_WRITE;
@@ -339,12 +344,12 @@ static struct halves *halves_map(struct layout *l, bool writable)
 	return &halves;
 }
 
-static void test_large_page_spans_pieces_of_ram(void **state)
+TEST(big, test_large_page_spans_pieces_of_ram)
 {
 	struct halves *halves;
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	halves = halves_map(&l, true);
 	created(&l);
 	fg_fill(l.env->a.mr.va, 1000, 11);
@@ -355,12 +360,12 @@ static void test_large_page_spans_pieces_of_ram(void **state)
 	assert_int_equal(halves->low[PIECE_SIZE], 0);
 }
 
-static void test_unplugged_piece_breaks_the_region(void **state)
+TEST(big, test_unplugged_piece_breaks_the_region)
 {
 	struct halves *halves;
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	halves = halves_map(&l, true);
 	created(&l);
 	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
@@ -371,11 +376,11 @@ static void test_unplugged_piece_breaks_the_region(void **state)
 	destroyed(&l);
 }
 
-static void test_hole_in_a_large_page_is_refused(void **state)
+TEST(big, test_hole_in_a_large_page_is_refused)
 {
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	halves_map(&l, true);
 	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
 	refused(&l, EFAULT);
@@ -387,11 +392,11 @@ static void test_hole_in_a_large_page_is_refused(void **state)
 	destroyed(&l);
 }
 
-static void test_hole_before_the_first_byte_is_of_no_interest(void **state)
+TEST(big, test_hole_before_the_first_byte_is_of_no_interest)
 {
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	halves_map(&l, true);
 	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA, PIECE_SIZE);
 	l.req.offset = PIECE_SIZE + 10;
@@ -403,11 +408,11 @@ static void test_hole_before_the_first_byte_is_of_no_interest(void **state)
 	refused(&l, EFAULT);
 }
 
-static void test_read_only_part_of_a_large_page(void **state)
+TEST(big, test_read_only_part_of_a_large_page)
 {
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	halves_map(&l, false);
 	refused(&l, EFAULT);
 	l.req.access_flags = PVR_ACCESS_REMOTE_READ;
@@ -417,42 +422,42 @@ static void test_read_only_part_of_a_large_page(void **state)
 
 /* ------------------------------------------------------------ what is wrong */
 
-static void test_bad_page_shifts_are_refused(void **state)
+TEST(big, test_bad_page_shifts_are_refused)
 {
 	static const uint32_t bad[] = { 0, 11, 31, 32, 63, 64, UINT32_MAX };
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 1);
 	request(&l, IOVA, 0, 100);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		l.req.page_shift = bad[i];
 		refused(&l, EINVAL);
 	}
 }
 
-static void test_bad_numbers_of_levels_are_refused(void **state)
+TEST(big, test_bad_numbers_of_levels_are_refused)
 {
 	static const uint32_t bad[] = { 0, 1, 4, UINT32_MAX };
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 1);
 	request(&l, IOVA, 0, 100);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		l.req.pdir_levels = bad[i];
 		refused(&l, EINVAL);
 	}
 }
 
-static void test_offset_beyond_the_first_page_is_refused(void **state)
+TEST(big, test_offset_beyond_the_first_page_is_refused)
 {
 	static const uint64_t bad[] = { PVR_PAGE_SIZE, 1ull << 32, 1ull << 63, UINT64_MAX };
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 3);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		request(&l, IOVA, 0, 100);
 		l.req.offset = bad[i];
 		refused(&l, EINVAL);
@@ -461,32 +466,32 @@ static void test_offset_beyond_the_first_page_is_refused(void **state)
 	}
 }
 
-static void test_page_counts_that_do_not_match_are_refused(void **state)
+TEST(big, test_page_counts_that_do_not_match_are_refused)
 {
 	static const uint32_t bad[] = { 0, 1, 2, 4, UINT32_MAX };
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	add_large(&l, 4);
 	request(&l, IOVA, 1, 2u << KIB64_SHIFT);
 	assert_int_equal(l.req.nchunks, 3);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		l.req.nchunks = bad[i];
 		refused(&l, EINVAL);
 	}
 }
 
-static void test_bad_lengths_are_refused(void **state)
+TEST(big, test_bad_lengths_are_refused)
 {
 	uint64_t max;
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 1);
 	max = l.g->dsr->caps.max_mr_size;
 	const uint64_t bad[] = { 0, max + 1, 1ull << 63, UINT64_MAX };
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		request(&l, 0, 0, 1);
 		l.req.length = bad[i];
 		refused(&l, EINVAL);
@@ -497,11 +502,11 @@ static void test_bad_lengths_are_refused(void **state)
 	}
 }
 
-static void test_range_that_wraps_is_refused(void **state)
+TEST(big, test_range_that_wraps_is_refused)
 {
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 2);
 	request(&l, UINT64_MAX, 0, 2);
 	refused(&l, EINVAL);
@@ -509,45 +514,45 @@ static void test_range_that_wraps_is_refused(void **state)
 	refused(&l, EINVAL);
 }
 
-static void test_layout_goes_with_no_other_flag(void **state)
+TEST(big, test_layout_goes_with_no_other_flag)
 {
 	static const uint32_t bad[] = { PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_DMA,
 					PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_FRMR,
 					PVR_MR_FLAG_LAYOUT | 1u << 31 };
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 1);
 	request(&l, IOVA, 0, 100);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		l.req.flags = bad[i];
 		refused(&l, EINVAL);
 	}
 }
 
-static void test_large_pages_must_be_aligned(void **state)
+TEST(big, test_large_pages_must_be_aligned)
 {
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	add_large(&l, 3);
 	l.gpa[1] += PVR_PAGE_SIZE;
 	request(&l, IOVA, 0, 2u << KIB64_SHIFT);
 	refused(&l, EFAULT);
 }
 
-static void test_bad_addresses_at_every_level_are_refused(void **state)
+TEST(big, test_bad_addresses_at_every_level_are_refused)
 {
 	static const uint64_t bad[] = { 0,	    8,		FG_MMIO_HOLE,
 					FG_NOWHERE, UINT64_MAX, -(uint64_t)PVR_PAGE_SIZE };
 	struct layout l;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 2);
 	request(&l, IOVA, 0, 2 * PVR_PAGE_SIZE);
 	l.req.pdir_dma = fg_pdir(&l.g->ram, 3, l.gpa, l.npages);
 	l.req.pdir_levels = 3;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		const uint64_t root = l.req.pdir_dma;
 		uint64_t *entry = fg_gpa_va(&l.g->ram, root);
 
@@ -566,12 +571,12 @@ static void test_bad_addresses_at_every_level_are_refused(void **state)
 	created(&l);
 }
 
-static void test_two_levels_hold_no_more_pages_than_ever(void **state)
+TEST(big, test_two_levels_hold_no_more_pages_than_ever)
 {
 	struct layout l;
 	uint32_t page;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	l.req = fg_layout_request(&l.env->b.pd, t_wide_pdir(l.g, PVR_PDIR_MAX_PAGES, &page),
 				  PVR_PAGE_SHIFT, IOVA, 0,
 				  (uint64_t)(PVR_PDIR_MAX_PAGES + 1) * PVR_PAGE_SIZE);
@@ -580,9 +585,8 @@ static void test_two_levels_hold_no_more_pages_than_ever(void **state)
 
 /* ------------------------------------------------------------------ limits */
 
-static void test_caps_grow_with_the_extension_only(void **state)
+TEST(big, test_caps_grow_with_the_extension_only)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 	struct fg_guest *stock;
 
@@ -598,14 +602,14 @@ static void test_caps_grow_with_the_extension_only(void **state)
 	fg_guest_destroy(stock);
 }
 
-static void test_stock_drivers_have_no_layouts(void **state)
+TEST(big, test_stock_drivers_have_no_layouts)
 {
 	struct fg_guest_config config;
 	struct pvr_resp_create_mr resp;
 	struct layout l;
 	struct fg_pd pd;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	fg_guest_config_init(&config, 2);
 	config.ext = PVR_EXT_ALL & ~PVR_EXT_MR_LAYOUT;
 	l.g = fg_guest_create(l.env->host, &config);
@@ -621,12 +625,12 @@ static void test_stock_drivers_have_no_layouts(void **state)
 }
 
 /* With one pointer a page, these would cost more than the whole budget. */
-static void test_contiguous_regions_cost_next_to_nothing(void **state)
+TEST(big, test_contiguous_regions_cost_next_to_nothing)
 {
 	struct layout l;
 	uint32_t first;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	first = fg_ram_get_run(&l.g->ram, 512);
 	for (uint32_t i = 0; i < 512; i++)
 		add_page(&l, fg_page_gpa(&l.g->ram, first + i));
@@ -636,11 +640,11 @@ static void test_contiguous_regions_cost_next_to_nothing(void **state)
 	write_ok(&l, 100, 60000, 12);
 }
 
-static void test_large_pages_cost_by_the_page(void **state)
+TEST(big, test_large_pages_cost_by_the_page)
 {
 	struct layout l;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	add_large(&l, 128);
 	request(&l, IOVA, 0, 128ull << KIB64_SHIFT);
 	for (int i = 0; i < 1000; i++)
@@ -648,13 +652,13 @@ static void test_large_pages_cost_by_the_page(void **state)
 	write_ok(&l, 100, 60000, 13);
 }
 
-static void test_scattered_regions_do_not_eat_the_hosts_memory(void **state)
+TEST(big, test_scattered_regions_do_not_eat_the_hosts_memory)
 {
 	struct pvr_resp_create_mr resp;
 	struct layout l;
 	uint32_t n = 0;
 
-	layout_init(&l, state, KIB64_SHIFT);
+	layout_init(&l, env, KIB64_SHIFT);
 	add_large(&l, 1);
 	for (uint32_t i = 1; i < 500; i++)
 		add_page(&l, l.gpa[0]);
@@ -670,12 +674,12 @@ static void test_scattered_regions_do_not_eat_the_hosts_memory(void **state)
 }
 
 /* 2^27 pages cost the guest three pages of tables: the device refuses to look at them. */
-static void test_region_of_many_times_the_guests_memory_is_refused(void **state)
+TEST(big, test_region_of_many_times_the_guests_memory_is_refused)
 {
 	struct layout l;
 	uint64_t gpa, *dir;
 
-	layout_init(&l, state, PVR_PAGE_SHIFT);
+	layout_init(&l, env, PVR_PAGE_SHIFT);
 	add_scattered(&l, 1);
 	gpa = fg_page_gpa(&l.g->ram, fg_ram_get_page(&l.g->ram));
 	dir = fg_gpa_va(&l.g->ram, gpa);
@@ -689,44 +693,4 @@ static void test_region_of_many_times_the_guests_memory_is_refused(void **state)
 	l.req.pdir_levels = 3;
 	created(&l);
 	destroyed(&l);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_address_is_independent_of_the_offset, big),
-		T(test_zero_based_region, big),
-		T(test_region_at_the_end_of_the_address_space, big),
-		T(test_large_pages_in_any_order, big),
-		T(test_region_that_begins_deep_in_a_huge_page, big),
-		T(test_uneven_runs, big),
-		T(test_runs_before_scattered_pages, big),
-		T(test_three_levels_of_few_pages, big),
-		T(test_three_levels_beyond_two, big),
-		T(test_access_is_checked_as_elsewhere, big),
-		T(test_large_page_spans_pieces_of_ram, big),
-		T(test_unplugged_piece_breaks_the_region, big),
-		T(test_hole_in_a_large_page_is_refused, big),
-		T(test_hole_before_the_first_byte_is_of_no_interest, big),
-		T(test_read_only_part_of_a_large_page, big),
-		T(test_bad_page_shifts_are_refused, big),
-		T(test_bad_numbers_of_levels_are_refused, big),
-		T(test_offset_beyond_the_first_page_is_refused, big),
-		T(test_page_counts_that_do_not_match_are_refused, big),
-		T(test_bad_lengths_are_refused, big),
-		T(test_range_that_wraps_is_refused, big),
-		T(test_layout_goes_with_no_other_flag, big),
-		T(test_large_pages_must_be_aligned, big),
-		T(test_bad_addresses_at_every_level_are_refused, big),
-		T(test_two_levels_hold_no_more_pages_than_ever, big),
-		T(test_caps_grow_with_the_extension_only, big),
-		T(test_stock_drivers_have_no_layouts, big),
-		T(test_contiguous_regions_cost_next_to_nothing, big),
-		T(test_large_pages_cost_by_the_page, big),
-		T(test_scattered_regions_do_not_eat_the_hosts_memory, big),
-		T(test_region_of_many_times_the_guests_memory_is_refused, big),
-	};
-
-	fg_default_ext = PVR_EXT_MR_LAYOUT;
-	return T_MAIN(tests);
 }

@@ -2,6 +2,11 @@
 /* PVR_MR_FLAG_REPLACE: a region becomes another one and keeps its keys. */
 #include "common.h"
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MR_LAYOUT | PVR_EXT_MW;
+}
+
 /* b's region, which a writes; @req describes what it is to become. */
 struct swap {
 	struct t_env *env;
@@ -11,12 +16,12 @@ struct swap {
 	struct pvr_cmd_create_mr req; /* valid: all four, at FG_USER_VA */
 };
 
-static void swap_init(struct swap *s, void **state)
+static void swap_init(struct swap *s, struct t_env *env)
 {
 	struct pvr_cmd_create_mr two;
 
 	memset(s, 0, sizeof(*s));
-	s->env = *state;
+	s->env = env;
 	s->g = s->env->b.guest;
 	fg_buf_init(&s->buf, &s->g->ram, 4, FG_SCATTERED);
 	s->req = fg_layout_request(&s->env->b.pd, s->buf.pdir, PVR_PAGE_SHIFT, FG_USER_VA, 0,
@@ -70,11 +75,11 @@ static void write_to(struct swap *s, uint64_t addr, enum pvrdma_wc_status status
 
 #define LAST (FG_USER_VA + 4 * PVR_PAGE_SIZE - 64)
 
-static void test_region_grows_under_its_key(void **state)
+TEST(rc_connected, test_region_grows_under_its_key)
 {
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	write_to(&s, LAST, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_ok(replace(&s));
 	write_to(&s, LAST, PVRDMA_WC_SUCCESS);
@@ -82,11 +87,11 @@ static void test_region_grows_under_its_key(void **state)
 	swap_exit(&s);
 }
 
-static void test_old_addresses_are_gone(void **state)
+TEST(rc_connected, test_old_addresses_are_gone)
 {
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	s.req.start = FG_USER_VA + (1ull << 32);
 	expect_ok(replace(&s));
 	write_to(&s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
@@ -94,23 +99,23 @@ static void test_old_addresses_are_gone(void **state)
 	swap_exit(&s);
 }
 
-static void test_rights_are_the_new_ones(void **state)
+TEST(rc_connected, test_rights_are_the_new_ones)
 {
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	s.req.access_flags = PVR_ACCESS_LOCAL_WRITE;
 	expect_ok(replace(&s));
 	write_to(&s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
 	swap_exit(&s);
 }
 
-static void test_region_moves_to_another_pd(void **state)
+TEST(rc_connected, test_region_moves_to_another_pd)
 {
 	struct fg_pd pd;
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	expect_ok(fg_pd_create(s.env->b.pd.ctx, &pd));
 	s.req.pd_handle = pd.handle;
 	expect_ok(replace(&s));
@@ -123,11 +128,11 @@ static void test_region_moves_to_another_pd(void **state)
 	swap_exit(&s);
 }
 
-static void test_pages_are_not_counted_twice(void **state)
+TEST(rc_connected, test_pages_are_not_counted_twice)
 {
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	for (int i = 0; i < 100000; i++)
 		expect_ok(replace(&s));
 	assert_int_equal(fg_stats(s.g).mrs, 2); /* of the end, and this one */
@@ -142,12 +147,12 @@ static void expect_unchanged(struct swap *s, uint32_t err)
 	write_to(s, LAST, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_failure_leaves_the_region_as_it_was(void **state)
+TEST(rc_connected, test_failure_leaves_the_region_as_it_was)
 {
 	struct pvr_cmd_create_mr valid;
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	valid = s.req;
 	s.req.pdir_dma = 0xdead000;
 	expect_unchanged(&s, EFAULT);
@@ -160,30 +165,30 @@ static void test_failure_leaves_the_region_as_it_was(void **state)
 	swap_exit(&s);
 }
 
-static void test_what_cannot_be_replaced(void **state)
+TEST(rc_connected, test_what_cannot_be_replaced)
 {
 	struct fg_mr dma, mw;
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	expect_ok(fg_mr_create_dma(&s.env->b.pd, &dma));
 	expect_ok(fg_mw_create(&s.env->b.pd, PVR_MR_FLAG_MW1, &mw));
 	const uint32_t bad[] = { dma.handle, mw.handle, 0, UINT32_MAX };
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < COUNT(bad); i++) {
 		s.req.mr_handle = bad[i];
 		assert_int_equal(replace(&s), EINVAL);
 	}
 	swap_exit(&s);
 }
 
-static void test_region_of_another_context_stays(void **state)
+TEST(rc_connected, test_region_of_another_context_stays)
 {
 	struct fg_ctx ctx;
 	struct fg_pd pd;
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	expect_ok(fg_ctx_create(s.g, &ctx));
 	expect_ok(fg_pd_create(&ctx, &pd));
 	s.req.pd_handle = pd.handle;
@@ -191,11 +196,11 @@ static void test_region_of_another_context_stays(void **state)
 	swap_exit(&s);
 }
 
-static void test_replace_needs_a_layout(void **state)
+TEST(rc_connected, test_replace_needs_a_layout)
 {
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	s.req.flags = PVR_MR_FLAG_REPLACE;
 	assert_int_equal(replace(&s), EINVAL);
 	s.req.flags = PVR_MR_FLAG_REPLACE | PVR_MR_FLAG_DMA;
@@ -203,12 +208,12 @@ static void test_replace_needs_a_layout(void **state)
 	swap_exit(&s);
 }
 
-static void test_region_of_no_bytes(void **state)
+TEST(rc_connected, test_region_of_no_bytes)
 {
 	struct fg_mr empty;
 	struct swap s;
 
-	swap_init(&s, state);
+	swap_init(&s, env);
 	s.req = fg_layout_request(&s.env->b.pd, 0, PVR_PAGE_SHIFT, 0, 0, 0);
 	s.req.nchunks = 0;
 	expect_ok(fg_mr_create_as(&s.env->b.pd, &s.req, &empty));
@@ -216,23 +221,4 @@ static void test_region_of_no_bytes(void **state)
 	write_to(&s, 0, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_ok(fg_mr_destroy(&empty));
 	swap_exit(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_region_grows_under_its_key, rc_connected),
-		T(test_old_addresses_are_gone, rc_connected),
-		T(test_rights_are_the_new_ones, rc_connected),
-		T(test_region_moves_to_another_pd, rc_connected),
-		T(test_pages_are_not_counted_twice, rc_connected),
-		T(test_failure_leaves_the_region_as_it_was, rc_connected),
-		T(test_what_cannot_be_replaced, rc_connected),
-		T(test_region_of_another_context_stays, rc_connected),
-		T(test_replace_needs_a_layout, rc_connected),
-		T(test_region_of_no_bytes, rc_connected),
-	};
-
-	fg_default_ext = PVR_EXT_MR_LAYOUT | PVR_EXT_MW;
-	return T_MAIN(tests);
 }

@@ -4,7 +4,12 @@
 
 /* ------------------------------------------------------------------- bounds */
 
-static void test_window_lends_its_part_and_no_more(void **state)
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
+}
+
+TEST(rc_connected, test_window_lends_its_part_and_no_more)
 {
 	static const uint32_t flags[] = { PVR_MR_FLAG_MW1, PVR_MR_FLAG_MW2 };
 
@@ -12,7 +17,7 @@ static void test_window_lends_its_part_and_no_more(void **state)
 		uint64_t first, end;
 		struct lend l;
 
-		lend_init(&l, state, flags[i]);
+		lend_init(&l, env, flags[i]);
 		lend_reconnect(&l);
 		first = l.bind.addr;
 		end = first + BOUND_LEN;
@@ -31,19 +36,19 @@ static void test_window_lends_its_part_and_no_more(void **state)
 	}
 }
 
-static void test_new_window_is_not_bound(void **state)
+TEST(rc_connected, test_new_window_is_not_bound)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	lend_refused(&l, PVRDMA_WR_RDMA_READ, l.mw.rkey, 0, 1);
 }
 
-static void test_zero_based_window(void **state)
+TEST(rc_connected, test_zero_based_window)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	l.bind.access_flags |= PVR_ACCESS_ZERO_BASED;
 	lend_bind(&l);
 	lend_write_ok(&l, 0, BOUND_FROM, BOUND_LEN);
@@ -54,13 +59,13 @@ static void test_zero_based_window(void **state)
 	lend_all_refused(&l);
 }
 
-static void test_window_of_a_region_whose_address_is_free(void **state)
+TEST(rc_connected, test_window_of_a_region_whose_address_is_free)
 {
 	const uint64_t iova = 0x1000;
 	struct pvr_cmd_create_mr req;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	req = fg_layout_request(&l.b->pd, l.b->buf.pdir, PVR_PAGE_SHIFT, iova, 100,
 				l.b->buf.size - 100);
 	req.access_flags |= PVR_ACCESS_MW_BIND;
@@ -71,7 +76,7 @@ static void test_window_of_a_region_whose_address_is_free(void **state)
 	lend_write_ok(&l, iova + 60, 160, 8000);
 }
 
-static void test_rights_are_the_windows_own(void **state)
+TEST(rc_connected, test_rights_are_the_windows_own)
 {
 	static const struct {
 		uint32_t access;
@@ -84,8 +89,8 @@ static void test_rights_are_the_windows_own(void **state)
 	};
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
+	for (size_t i = 0; i < COUNT(cases); i++) {
 		l.bind.access_flags = cases[i].access;
 		lend_bind(&l);
 		lend_access(&l, cases[i].allowed, l.mw.rkey, l.bind.addr, 8);
@@ -95,11 +100,11 @@ static void test_rights_are_the_windows_own(void **state)
 	}
 }
 
-static void test_window_has_no_lkey(void **state)
+TEST(rc_connected, test_window_has_no_lkey)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	lend_bind(&l);
 	l.b->mr.lkey = l.mw.rkey;
 	l.b->mr.start = l.bind.addr;
@@ -110,12 +115,12 @@ static void test_window_has_no_lkey(void **state)
 
 /* -------------------------------------------------------------------- type 1 */
 
-static void test_type_1_is_bound_anew_at_will(void **state)
+TEST(rc_connected, test_type_1_is_bound_anew_at_will)
 {
 	struct lend l;
 	uint32_t old;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	lend_bind(&l);
 	old = l.mw.rkey;
 	l.bind.addr += BOUND_LEN;
@@ -126,11 +131,11 @@ static void test_type_1_is_bound_anew_at_will(void **state)
 	lend_refused(&l, PVRDMA_WR_RDMA_WRITE, old, l.bind.addr, 1);
 }
 
-static void test_type_1_is_unbound_by_length_0(void **state)
+TEST(rc_connected, test_type_1_is_unbound_by_length_0)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	lend_bind(&l);
 	l.bind.length = 0;
 	l.bind.mr_lkey = 0;
@@ -145,22 +150,22 @@ static void test_type_1_is_unbound_by_length_0(void **state)
 	lend_all_ok(&l);
 }
 
-static void test_type_1_is_everybodys_of_its_domain(void **state)
+TEST(rc_connected, test_type_1_is_everybodys_of_its_domain)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	lend_bind(&l);
 	/* Neither does it go when the QP goes that bound it. */
 	lend_reconnect(&l);
 	lend_all_ok(&l);
 }
 
-static void test_type_1_cannot_be_invalidated(void **state)
+TEST(rc_connected, test_type_1_cannot_be_invalidated)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	lend_bind(&l);
 	lend_invalidate(&l, l.b, l.mw.rkey);
 	expect_cqe(&l.b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
@@ -176,12 +181,12 @@ static void test_type_1_cannot_be_invalidated(void **state)
 
 /* ------------------------------------------------------------------- type 2B */
 
-static void test_type_2_is_invalidated_by_its_owner(void **state)
+TEST(rc_connected, test_type_2_is_invalidated_by_its_owner)
 {
 	struct lend l;
 	uint32_t old;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	lend_all_ok(&l);
 	lend_invalidated(&l);
@@ -195,12 +200,12 @@ static void test_type_2_is_invalidated_by_its_owner(void **state)
 	lend_all_refused(&l);
 }
 
-static void test_type_2_is_invalidated_by_a_peer(void **state)
+TEST(rc_connected, test_type_2_is_invalidated_by_a_peer)
 {
 	struct pvrdma_cqe cqe;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	t_recv(l.b, 2, 0, 8);
 	lend_put(l.a, 1, PVRDMA_WR_SEND_WITH_INV, l.mw.rkey);
@@ -213,12 +218,12 @@ static void test_type_2_is_invalidated_by_a_peer(void **state)
 }
 
 /* Its key is its user's, who may go on naming it by the first one. */
-static void test_type_2_is_named_by_its_index(void **state)
+TEST(rc_connected, test_type_2_is_named_by_its_index)
 {
 	struct lend l;
 	uint32_t first;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	first = l.mw.rkey;
 	lend_bind(&l);
 	lend_put(l.b, 1, PVRDMA_WR_LOCAL_INV, l.mw.rkey);
@@ -230,29 +235,29 @@ static void test_type_2_is_named_by_its_index(void **state)
 	lend_all_ok(&l);
 }
 
-static void test_type_2_must_be_invalid_to_be_bound(void **state)
+TEST(rc_connected, test_type_2_must_be_invalid_to_be_bound)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	lend_bind_refused(&l);
 }
 
-static void test_type_2_is_not_unbound_by_length_0(void **state)
+TEST(rc_connected, test_type_2_is_not_unbound_by_length_0)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	l.bind.length = 0;
 	lend_bind_refused(&l);
 }
 
-static void test_type_2_that_is_not_bound_cannot_be_invalidated(void **state)
+TEST(rc_connected, test_type_2_that_is_not_bound_cannot_be_invalidated)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_invalidate(&l, l.b, l.mw.rkey);
 	expect_cqe(&l.b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
 	expect_state(l.b, PVR_QPS_ERR);
@@ -271,12 +276,12 @@ static void other_pair(struct lend *l, struct fg_end *near, struct fg_end *far)
 	fg_end_connect(near, far, NULL);
 }
 
-static void test_type_2_is_its_queue_pairs_alone(void **state)
+TEST(rc_connected, test_type_2_is_its_queue_pairs_alone)
 {
 	struct fg_end near, far;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	other_pair(&l, &near, &far);
 	lend_bind(&l);
 	l.region.rkey = l.mw.rkey;
@@ -304,11 +309,11 @@ static void test_type_2_is_its_queue_pairs_alone(void **state)
 	expect_ok(fg_qp_destroy(&near.qp));
 }
 
-static void test_reset_frees_windows_of_type_2(void **state)
+TEST(rc_connected, test_reset_frees_windows_of_type_2)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	assert_int_equal(fg_mr_destroy(&l.region), EBUSY);
 	lend_reconnect(&l);
@@ -316,22 +321,22 @@ static void test_reset_frees_windows_of_type_2(void **state)
 	expect_ok(fg_mr_destroy(&l.region));
 }
 
-static void test_destroyed_queue_pair_frees_its_windows(void **state)
+TEST(rc_connected, test_destroyed_queue_pair_frees_its_windows)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	expect_ok(fg_qp_destroy(&l.b->qp));
 	expect_ok(fg_mr_destroy(&l.region));
 	expect_ok(fg_mr_destroy(&l.mw));
 }
 
-static void test_queue_pair_in_error_keeps_its_windows(void **state)
+TEST(rc_connected, test_queue_pair_in_error_keeps_its_windows)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	expect_ok(fg_qp_to_err(&l.b->qp));
 	assert_int_equal(fg_mr_destroy(&l.region), EBUSY);
@@ -339,12 +344,12 @@ static void test_queue_pair_in_error_keeps_its_windows(void **state)
 
 /* --------------------------------------------------------------------- life */
 
-static void test_region_with_windows_is_busy(void **state)
+TEST(rc_connected, test_region_with_windows_is_busy)
 {
 	struct fg_mr second;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	expect_ok(fg_mw_create(&l.b->pd, PVR_MR_FLAG_MW2, &second));
 	lend_bind(&l);
 	l.bind.mw_rkey = second.rkey;
@@ -359,24 +364,24 @@ static void test_region_with_windows_is_busy(void **state)
 	expect_ok(fg_mr_destroy(&l.region));
 }
 
-static void test_destroyed_window_is_gone(void **state)
+TEST(rc_connected, test_destroyed_window_is_gone)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	expect_ok(fg_mr_destroy(&l.mw));
 	assert_int_equal(fg_mr_destroy(&l.mw), EINVAL);
 	lend_all_refused(&l);
 }
 
-static void test_windows_hold_their_domain(void **state)
+TEST(rc_connected, test_windows_hold_their_domain)
 {
 	struct fg_mr mw;
 	struct fg_pd pd;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	expect_ok(fg_pd_create(&l.b->guest->kernel, &pd));
 	expect_ok(fg_mw_create(&pd, PVR_MR_FLAG_MW1, &mw));
 	assert_int_equal(fg_pd_destroy(&pd), EBUSY);
@@ -384,13 +389,13 @@ static void test_windows_hold_their_domain(void **state)
 	expect_ok(fg_pd_destroy(&pd));
 }
 
-static void test_windows_are_counted_apart(void **state)
+TEST(rc_connected, test_windows_are_counted_apart)
 {
 	struct pvr_adapter_stats before, after;
 	struct fg_mr mw;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	before = fg_stats(l.b->guest);
 	expect_ok(fg_mw_create(&l.b->pd, PVR_MR_FLAG_MW2, &mw));
 	after = fg_stats(l.b->guest);
@@ -401,14 +406,14 @@ static void test_windows_are_counted_apart(void **state)
 	assert_int_equal(fg_stats(l.b->guest).mrs, before.mrs);
 }
 
-static void test_unplugged_memory_cannot_be_reached_by_windows(void **state)
+TEST(rc_connected, test_unplugged_memory_cannot_be_reached_by_windows)
 {
 	static uint8_t piece[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	const uint64_t gpa = 0x40000000;
 	struct pvr_cmd_create_mr req;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	expect_ok((uint32_t)pvr_adapter_map_ram(l.b->guest->adapter, gpa, sizeof(piece), piece,
 						true));
 	req = fg_layout_request(&l.b->pd, fg_pdir(&l.b->guest->ram, 2, &gpa, 1), PVR_PAGE_SHIFT, 0,
@@ -430,11 +435,11 @@ static void test_unplugged_memory_cannot_be_reached_by_windows(void **state)
 	lend_bind_refused(&l);
 }
 
-static void test_requests_are_bound_in_order(void **state)
+TEST(rc_connected, test_requests_are_bound_in_order)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_put_bind(l.b, 1, &l.bind)->send_flags = PVR_SEND_FENCE;
 	lend_put(l.b, 2, PVRDMA_WR_LOCAL_INV, l.bind.new_rkey);
 	l.bind.mw_rkey = l.bind.new_rkey;
@@ -451,17 +456,16 @@ static void test_requests_are_bound_in_order(void **state)
 	lend_all_ok(&l);
 }
 
-static void test_user_space_binds_windows(void **state)
+TEST(rc, test_user_space_binds_windows)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .flags = PVR_QP_USER_OPS };
-	struct t_env *env = *state;
 	struct fg_ctx ctx;
 	struct lend l;
 
 	expect_ok(fg_ctx_create(env->g[1], &ctx));
 	fg_end_close(&env->b);
 	fg_end_open_spec(&env->b, &ctx, &spec, FG_END_PAGES);
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	fg_end_connect(l.a, l.b, NULL);
 	lend_bind(&l);
 	lend_all_ok(&l);
@@ -473,9 +477,8 @@ static void test_user_space_binds_windows(void **state)
 	assert_int_equal(fg_stats(env->g[1]).mrs, 0);
 }
 
-static void test_windows_need_the_extension(void **state)
+TEST(rc_connected, test_windows_need_the_extension)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 	struct fg_guest *stock;
 	struct fg_end end;
@@ -483,7 +486,7 @@ static void test_windows_need_the_extension(void **state)
 	struct fg_mr mw;
 	uint8_t gid[16];
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	assert_int_equal(env->g[0]->dsr->caps.max_mw, env->g[0]->dsr->caps.max_mr);
 	fg_guest_config_init(&config, 3);
 	config.ext = PVR_EXT_ALL & ~PVR_EXT_MW;
@@ -502,51 +505,12 @@ static void test_windows_need_the_extension(void **state)
 			 PVRDMA_WC_SEND);
 }
 
-static void test_window_is_of_one_type(void **state)
+TEST(rc_connected, test_window_is_of_one_type)
 {
-	struct t_env *env = *state;
 	struct fg_mr mw;
 
 	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW1 | PVR_MR_FLAG_MW2, &mw), EINVAL);
 	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW1 | PVR_MR_FLAG_LAYOUT, &mw),
 			 EINVAL);
 	assert_int_equal(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW2 | PVR_MR_FLAG_FRMR, &mw), EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_window_lends_its_part_and_no_more, rc_connected),
-		T(test_new_window_is_not_bound, rc_connected),
-		T(test_zero_based_window, rc_connected),
-		T(test_window_of_a_region_whose_address_is_free, rc_connected),
-		T(test_rights_are_the_windows_own, rc_connected),
-		T(test_window_has_no_lkey, rc_connected),
-		T(test_type_1_is_bound_anew_at_will, rc_connected),
-		T(test_type_1_is_unbound_by_length_0, rc_connected),
-		T(test_type_1_is_everybodys_of_its_domain, rc_connected),
-		T(test_type_1_cannot_be_invalidated, rc_connected),
-		T(test_type_2_is_invalidated_by_its_owner, rc_connected),
-		T(test_type_2_is_invalidated_by_a_peer, rc_connected),
-		T(test_type_2_is_named_by_its_index, rc_connected),
-		T(test_type_2_must_be_invalid_to_be_bound, rc_connected),
-		T(test_type_2_is_not_unbound_by_length_0, rc_connected),
-		T(test_type_2_that_is_not_bound_cannot_be_invalidated, rc_connected),
-		T(test_type_2_is_its_queue_pairs_alone, rc_connected),
-		T(test_reset_frees_windows_of_type_2, rc_connected),
-		T(test_destroyed_queue_pair_frees_its_windows, rc_connected),
-		T(test_queue_pair_in_error_keeps_its_windows, rc_connected),
-		T(test_region_with_windows_is_busy, rc_connected),
-		T(test_destroyed_window_is_gone, rc_connected),
-		T(test_windows_hold_their_domain, rc_connected),
-		T(test_windows_are_counted_apart, rc_connected),
-		T(test_unplugged_memory_cannot_be_reached_by_windows, rc_connected),
-		T(test_requests_are_bound_in_order, rc_connected),
-		T(test_user_space_binds_windows, rc),
-		T(test_windows_need_the_extension, rc_connected),
-		T(test_window_is_of_one_type, rc_connected),
-	};
-
-	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
-	return T_MAIN(tests);
 }

@@ -2,20 +2,25 @@
 /* PVR_EXT_MW: which binds are refused, and on which queue pairs (IBTA vol. 1, 10.6.7.2). */
 #include "lend.h"
 
-static void test_region_must_allow_windows(void **state)
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
+}
+
+TEST(rc_connected, test_region_must_allow_windows)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	l.bind.mr_lkey = l.b->mr.lkey; /* all access but that */
 	lend_bind_refused(&l);
 }
 
-static void test_writing_windows_need_local_write_of_the_region(void **state)
+TEST(rc_connected, test_writing_windows_need_local_write_of_the_region)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	expect_ok(fg_mr_create(&l.b->pd, &l.b->buf, PVR_ACCESS_MW_BIND, &l.region));
 	l.bind.mr_lkey = l.region.lkey;
 	l.bind.access_flags = PVR_ACCESS_REMOTE_WRITE;
@@ -69,34 +74,34 @@ static void expect_bad_binds(struct lend *l)
 	EXPECT_BAD_BIND(l, mr_lkey, dma.lkey);
 }
 
-static void test_bad_binds_of_type_1_fail(void **state)
+TEST(rc_connected, test_bad_binds_of_type_1_fail)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	expect_bad_binds(&l);
 	EXPECT_BAD_BIND(&l, mw_rkey, l.mw.rkey ^ 1);
 	lend_bind(&l);
 	lend_all_ok(&l);
 }
 
-static void test_bad_binds_of_type_2_fail(void **state)
+TEST(rc_connected, test_bad_binds_of_type_2_fail)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	expect_bad_binds(&l);
 	lend_bind(&l);
 	lend_all_ok(&l);
 }
 
-static void test_bind_in_another_domain_fails(void **state)
+TEST(rc_connected, test_bind_in_another_domain_fails)
 {
 	struct fg_mr region, mw;
 	struct fg_pd pd;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	expect_ok(fg_pd_create(&l.b->guest->kernel, &pd));
 	expect_ok(fg_mr_create(&pd, &l.b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND, &region));
 	expect_ok(fg_mw_create(&pd, PVR_MR_FLAG_MW1, &mw));
@@ -108,7 +113,7 @@ static void test_bind_in_another_domain_fails(void **state)
 	lend_bind_refused(&l);
 }
 
-static void test_key_of_a_region_is_no_windows(void **state)
+TEST(rc_connected, test_key_of_a_region_is_no_windows)
 {
 	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
 					 .flags = PVR_MR_FLAG_FRMR,
@@ -116,7 +121,7 @@ static void test_key_of_a_region_is_no_windows(void **state)
 	struct fg_mr fast;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	/* As if the bind were within it and permitted. */
 	req.pd_handle = l.b->pd.handle;
 	req.start = l.region.start;
@@ -141,16 +146,16 @@ static void test_key_of_a_region_is_no_windows(void **state)
 	expect_done(&l.a->scq, 7, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_window_of_another_domain_is_refused(void **state)
+TEST(rc_connected, test_window_of_another_domain_is_refused)
 {
 	static const uint32_t flags[] = { PVR_MR_FLAG_MW1, PVR_MR_FLAG_MW2 };
 	struct fg_end near, far;
 	struct lend l;
 
-	fg_end_open(&near, ((struct t_env *)*state)->g[1], PVR_QPT_RC);
-	fg_end_open(&far, ((struct t_env *)*state)->g[0], PVR_QPT_RC);
+	fg_end_open(&near, env->g[1], PVR_QPT_RC);
+	fg_end_open(&far, env->g[0], PVR_QPT_RC);
 	for (size_t i = 0; i < 2; i++) {
-		lend_init(&l, state, flags[i]);
+		lend_init(&l, env, flags[i]);
 		lend_bind(&l);
 		fg_end_connect(&far, &near, NULL);
 		l.region.rkey = l.mw.rkey;
@@ -163,12 +168,12 @@ static void test_window_of_another_domain_is_refused(void **state)
 	}
 }
 
-static void test_failed_bind_leaves_type_1_as_it_was(void **state)
+TEST(rc_connected, test_failed_bind_leaves_type_1_as_it_was)
 {
 	struct pvr_wqe_bind_mw good;
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	lend_bind(&l);
 	good = l.bind;
 	l.bind.length = UINT64_MAX;
@@ -177,12 +182,22 @@ static void test_failed_bind_leaves_type_1_as_it_was(void **state)
 	lend_all_ok(&l);
 }
 
+static int t_setup_uc_connected(void **state)
+{
+	struct t_env *env;
+
+	t_setup_uc(state);
+	env = *state;
+	fg_end_connect(&env->a, &env->b, NULL);
+	return 0;
+}
+
 /* IBTA vol. 1, table 38: UC binds. What it does not do is say that an access was refused. */
-static void test_unreliable_connections_bind_windows(void **state)
+TEST(uc_connected, test_unreliable_connections_bind_windows)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	lend_all_ok(&l);
 	memset(l.b->buf.va, 0, l.b->buf.size);
@@ -197,41 +212,12 @@ static void test_unreliable_connections_bind_windows(void **state)
 	expect_state(l.b, PVR_QPS_RTS);
 }
 
-static int t_setup_uc_connected(void **state)
-{
-	struct t_env *env;
-
-	t_setup_uc(state);
-	env = *state;
-	fg_end_connect(&env->a, &env->b, NULL);
-	return 0;
-}
-
-static void test_datagram_queue_pairs_bind_nothing(void **state)
+TEST(ud_ready, test_datagram_queue_pairs_bind_nothing)
 {
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW1);
+	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	lend_put_bind(l.b, BIND_ID, &l.bind);
 	lend_run(&l, l.b);
 	expect_cqe(&l.b->scq, BIND_ID, PVRDMA_WC_LOC_QP_OP_ERR);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_region_must_allow_windows, rc_connected),
-		T(test_writing_windows_need_local_write_of_the_region, rc_connected),
-		T(test_bad_binds_of_type_1_fail, rc_connected),
-		T(test_bad_binds_of_type_2_fail, rc_connected),
-		T(test_bind_in_another_domain_fails, rc_connected),
-		T(test_key_of_a_region_is_no_windows, rc_connected),
-		T(test_window_of_another_domain_is_refused, rc_connected),
-		T(test_failed_bind_leaves_type_1_as_it_was, rc_connected),
-		T(test_unreliable_connections_bind_windows, uc_connected),
-		T(test_datagram_queue_pairs_bind_nothing, ud_ready),
-	};
-
-	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
-	return T_MAIN(tests);
 }

@@ -5,6 +5,11 @@
 /* Far less than the retries of fg_conn_default take. */
 #define SOON (20 * FG_MS)
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_PEER_GONE;
+}
+
 static void connect(struct t_env *env)
 {
 	fg_end_connect(&env->a, &env->b, NULL);
@@ -23,10 +28,8 @@ static void expect_gone(struct t_env *env)
 	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
 }
 
-static void test_who_waits_for_messages_is_told(void **state)
+TEST(rc, test_who_waits_for_messages_is_told)
 {
-	struct t_env *env = *state;
-
 	connect(env);
 	t_recv(&env->a, 1, 0, 8);
 	t_recv(&env->a, 2, 0, 8);
@@ -36,20 +39,16 @@ static void test_who_waits_for_messages_is_told(void **state)
 	expect_gone(env);
 }
 
-static void test_reset_by_the_peers_driver_is_such_an_end(void **state)
+TEST(rc, test_reset_by_the_peers_driver_is_such_an_end)
 {
-	struct t_env *env = *state;
-
 	connect(env);
 	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
 	fg_settle(env->host, SOON);
 	expect_gone(env);
 }
 
-static void test_removal_of_the_peers_adapter_is_such_an_end(void **state)
+TEST(rc, test_removal_of_the_peers_adapter_is_such_an_end)
 {
-	struct t_env *env = *state;
-
 	connect(env);
 	fg_guest_destroy(env->g[1]);
 	env->g[1] = NULL;
@@ -58,10 +57,8 @@ static void test_removal_of_the_peers_adapter_is_such_an_end(void **state)
 }
 
 /* As after the last retry, which is where a stock device would come to. */
-static void test_request_that_waits_fails_like_one_without_answer(void **state)
+TEST(rc, test_request_that_waits_fails_like_one_without_answer)
 {
-	struct t_env *env = *state;
-
 	connect(env);
 	t_recv(&env->a, 3, 0, 8);
 	t_send(&env->a, 1, 0, 8);
@@ -76,9 +73,8 @@ static void test_request_that_waits_fails_like_one_without_answer(void **state)
 	assert_int_equal(fg_stats(env->g[0]).retries_exceeded, 1);
 }
 
-static void test_timeout_0_does_not_wait_for_ever_for_nobody(void **state)
+TEST(rc, test_timeout_0_does_not_wait_for_ever_for_nobody)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.timeout = 0;
@@ -89,10 +85,8 @@ static void test_timeout_0_does_not_wait_for_ever_for_nobody(void **state)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 }
 
-static void test_half_a_connection_is_told(void **state)
+TEST(rc, test_half_a_connection_is_told)
 {
-	struct t_env *env = *state;
-
 	t_one_host_only(env, "another host knows nothing of half a connection");
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
@@ -100,9 +94,8 @@ static void test_half_a_connection_is_told(void **state)
 	expect_gone(env);
 }
 
-static void test_drained_connection_is_told(void **state)
+TEST(rc, test_drained_connection_is_told)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
 
 	connect(env);
@@ -112,10 +105,19 @@ static void test_drained_connection_is_told(void **state)
 	expect_gone(env);
 }
 
-static void test_without_the_extension_nobody_is_told(void **state)
+static int t_setup_stock(void **state)
 {
-	struct t_env *env = *state;
+	uint32_t ext = fg_default_ext;
+	int err;
 
+	fg_default_ext = 0;
+	err = t_setup_rc(state);
+	fg_default_ext = ext;
+	return err;
+}
+
+TEST(stock, test_without_the_extension_nobody_is_told)
+{
 	connect(env);
 	t_recv(&env->a, 1, 0, 8);
 	end_peer(env);
@@ -126,10 +128,8 @@ static void test_without_the_extension_nobody_is_told(void **state)
 }
 
 /* What dies is a guest, not an address: that may move. */
-static void test_address_that_is_taken_away_is_no_end(void **state)
+TEST(rc, test_address_that_is_taken_away_is_no_end)
 {
-	struct t_env *env = *state;
-
 	connect(env);
 	expect_ok(fg_unbind_gid(env->g[1], 0, env->b.gid));
 	fg_settle(env->host, SOON);
@@ -137,10 +137,8 @@ static void test_address_that_is_taken_away_is_no_end(void **state)
 	expect_no_event(env->g[0]);
 }
 
-static void test_peers_queue_pair_that_is_destroyed_is_no_end(void **state)
+TEST(rc, test_peers_queue_pair_that_is_destroyed_is_no_end)
 {
-	struct t_env *env = *state;
-
 	connect(env);
 	expect_ok(fg_qp_destroy(&env->b.qp));
 	fg_settle(env->host, SOON);
@@ -148,9 +146,8 @@ static void test_peers_queue_pair_that_is_destroyed_is_no_end(void **state)
 	expect_no_event(env->g[0]);
 }
 
-static void test_connections_with_others_go_on(void **state)
+TEST(rc, test_connections_with_others_go_on)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	connect(env);
@@ -165,10 +162,8 @@ static void test_connections_with_others_go_on(void **state)
 }
 
 /* A connection that has been made anew is with whoever has the address now. */
-static void test_new_guest_in_its_place_gets_new_connections(void **state)
+TEST(rc, test_new_guest_in_its_place_gets_new_connections)
 {
-	struct t_env *env = *state;
-
 	connect(env);
 	end_peer(env);
 	expect_gone(env);
@@ -181,10 +176,8 @@ static void test_new_guest_in_its_place_gets_new_connections(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_who_cannot_be_told_now_is_told_later(void **state)
+TEST(rc, test_who_cannot_be_told_now_is_told_later)
 {
-	struct t_env *env = *state;
-
 	connect(env);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
 	end_peer(env);
@@ -194,9 +187,8 @@ static void test_who_cannot_be_told_now_is_told_later(void **state)
 }
 
 /* One look is enough for all of them, and nobody puts it off. */
-static void test_guests_that_end_all_the_time_cost_few_looks(void **state)
+TEST(rc, test_guests_that_end_all_the_time_cost_few_looks)
 {
-	struct t_env *env = *state;
 	uint64_t deadline;
 	struct fg_end c;
 
@@ -222,39 +214,4 @@ static void test_guests_that_end_all_the_time_cost_few_looks(void **state)
 	fg_settle(env->host, SOON);
 	expect_state(&env->a, PVR_QPS_ERR);
 	expect_state(&c, PVR_QPS_ERR);
-}
-
-static int setup_stock(void **state)
-{
-	uint32_t ext = fg_default_ext;
-	int err;
-
-	fg_default_ext = 0;
-	err = t_setup_rc(state);
-	fg_default_ext = ext;
-	return err;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_who_waits_for_messages_is_told, rc),
-		T(test_reset_by_the_peers_driver_is_such_an_end, rc),
-		T(test_removal_of_the_peers_adapter_is_such_an_end, rc),
-		T(test_request_that_waits_fails_like_one_without_answer, rc),
-		T(test_timeout_0_does_not_wait_for_ever_for_nobody, rc),
-		T(test_half_a_connection_is_told, rc),
-		T(test_drained_connection_is_told, rc),
-		cmocka_unit_test_setup_teardown(test_without_the_extension_nobody_is_told,
-						setup_stock, t_teardown),
-		T(test_address_that_is_taken_away_is_no_end, rc),
-		T(test_peers_queue_pair_that_is_destroyed_is_no_end, rc),
-		T(test_connections_with_others_go_on, rc),
-		T(test_new_guest_in_its_place_gets_new_connections, rc),
-		T(test_who_cannot_be_told_now_is_told_later, rc),
-		T(test_guests_that_end_all_the_time_cost_few_looks, rc),
-	};
-
-	fg_default_ext = PVR_EXT_PEER_GONE;
-	return T_MAIN(tests);
 }

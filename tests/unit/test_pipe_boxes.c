@@ -6,7 +6,6 @@
 #include "transport/inbox.h"
 #include "transport/outbox.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CHUNK 65536u
 #define AREA (1u << 20) /* of each end's memory */
 #define FRAMES_MAX 2048
@@ -110,6 +109,8 @@ static int teardown(void **state)
 	test_free(pipe);
 	return 0;
 }
+
+#define TEST_PIPE(name) TEST_WITH(struct pipe *pipe, setup, teardown, name)
 
 /* ------------------------------------------------------------------------- frames */
 
@@ -248,21 +249,18 @@ static void send_all(struct pipe *pipe)
 
 /* -------------------------------------------------------------------------- tests */
 
-static void test_frames_of_all_sizes_arrive(void **state)
+TEST_PIPE(test_frames_of_all_sizes_arrive)
 {
-	struct pipe *pipe = *state;
-
 	send_all(pipe);
 	assert_true(pipe->seen[4].staged);
 	assert_true(pipe->rests > 0);
 }
 
-static void test_frames_arrive_bit_by_bit(void **state)
+TEST_PIPE(test_frames_arrive_bit_by_bit)
 {
 	static const size_t limits[][2] = {
 		{ 1, 1 }, { 7, 0 }, { 0, 3 }, { 119, 121 }, { 4096, 5 }
 	};
-	struct pipe *pipe = *state;
 
 	for (size_t i = 0; i < COUNT(limits); i++) {
 		pipe->weather.send_limit = limits[i][0];
@@ -276,9 +274,8 @@ static void test_frames_arrive_bit_by_bit(void **state)
 	}
 }
 
-static void test_what_a_stream_does_not_take_is_kept_and_bounded(void **state)
+TEST_PIPE(test_what_a_stream_does_not_take_is_kept_and_bounded)
 {
-	struct pipe *pipe = *state;
 	uint32_t puts = 0, done;
 
 	fg_fill(pipe->env->a.mr.va, AREA, 3);
@@ -303,10 +300,8 @@ static void test_what_a_stream_does_not_take_is_kept_and_bounded(void **state)
 	assert_true(post(pipe, 2 + puts, 0, 8, false));
 }
 
-static void test_small_frames_are_gathered(void **state)
+TEST_PIPE(test_small_frames_are_gathered)
 {
-	struct pipe *pipe = *state;
-
 	fg_fill(pipe->env->a.mr.va, AREA, 3);
 	for (uint32_t i = 0; i < 10; i++)
 		assert_true(post(pipe, i, i * 100, 100, false));
@@ -323,18 +318,15 @@ static void test_small_frames_are_gathered(void **state)
 }
 
 /* A system call refuses memory whose owner has truncated it; a copy has a way to survive. */
-static void test_memory_that_system_calls_refuse_is_copied(void **state)
+TEST_PIPE(test_memory_that_system_calls_refuse_is_copied)
 {
-	struct pipe *pipe = *state;
-
 	pipe->send_error = -EFAULT;
 	pipe->recv_error = -EFAULT;
 	send_all(pipe);
 }
 
-static void test_broken_stream_stays_broken(void **state)
+TEST_PIPE(test_broken_stream_stays_broken)
 {
-	struct pipe *pipe = *state;
 	struct pvr_input_error err;
 
 	pipe->send_error = -ECONNRESET;
@@ -355,10 +347,8 @@ static void test_broken_stream_stays_broken(void **state)
 	assert_int_equal(pvr_inbox_run(&pipe->in, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
 }
 
-static void test_payload_that_nobody_wants_is_thrown_away(void **state)
+TEST_PIPE(test_payload_that_nobody_wants_is_thrown_away)
 {
-	struct pipe *pipe = *state;
-
 	fg_fill(pipe->env->a.mr.va, AREA, 3);
 	pipe->no_pull = true;
 	for (uint32_t i = 0; i < COUNT(sizes); i++)
@@ -373,10 +363,8 @@ static void test_payload_that_nobody_wants_is_thrown_away(void **state)
 	assert_int_equal(fg_mismatch(pipe->env->b.mr.va, 50000, 3), 50000);
 }
 
-static void test_stalled_frame_comes_again(void **state)
+TEST_PIPE(test_stalled_frame_comes_again)
 {
-	struct pipe *pipe = *state;
-
 	pipe->first = PVR_HANDLED_STALLED;
 	assert_true(post(pipe, 0, 0, 100, false));
 	pvr_outbox_flush(&pipe->out);
@@ -394,10 +382,8 @@ static void test_stalled_frame_comes_again(void **state)
 	send_all(pipe);
 }
 
-static void test_nothing_is_handled_before_there_is_room_for_answers(void **state)
+TEST_PIPE(test_nothing_is_handled_before_there_is_room_for_answers)
 {
-	struct pipe *pipe = *state;
-
 	pipe->not_ready = true;
 	assert_true(post(pipe, 0, 0, 100, false));
 	pvr_outbox_flush(&pipe->out);
@@ -408,10 +394,8 @@ static void test_nothing_is_handled_before_there_is_room_for_answers(void **stat
 	assert_int_equal(pipe->count, 1);
 }
 
-static void test_work_of_a_call_is_bounded(void **state)
+TEST_PIPE(test_work_of_a_call_is_bounded)
 {
-	struct pipe *pipe = *state;
-
 	for (uint32_t i = 0; i < 500; i++)
 		assert_true(post(pipe, i, 0, 0, false));
 	pvr_outbox_flush(&pipe->out);
@@ -421,32 +405,11 @@ static void test_work_of_a_call_is_bounded(void **state)
 	assert_int_equal(pipe->count, 500);
 }
 
-static void test_no_memory_is_a_broken_connection(void **state)
+TEST_PIPE(test_no_memory_is_a_broken_connection)
 {
-	struct pipe *pipe = *state;
 	struct pvr_inbox closed = { 0 };
 	struct pvr_input_error err;
 
 	assert_int_equal(pvr_inbox_run(&closed, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
 	assert_int_equal(err.reason, -1);
-}
-
-int main(void)
-{
-#define P(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		P(test_frames_of_all_sizes_arrive),
-		P(test_frames_arrive_bit_by_bit),
-		P(test_what_a_stream_does_not_take_is_kept_and_bounded),
-		P(test_small_frames_are_gathered),
-		P(test_memory_that_system_calls_refuse_is_copied),
-		P(test_broken_stream_stays_broken),
-		P(test_payload_that_nobody_wants_is_thrown_away),
-		P(test_stalled_frame_comes_again),
-		P(test_nothing_is_handled_before_there_is_room_for_answers),
-		P(test_work_of_a_call_is_bounded),
-		P(test_no_memory_is_a_broken_connection),
-	};
-
-	return T_MAIN(tests);
 }

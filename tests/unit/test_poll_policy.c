@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* When a worker polls: its decisions against a clock of ours. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
-
 #include "poll_policy.h"
+#include "test.h"
 
 #define US 1000ull
 #define MS 1000000ull
@@ -107,7 +102,7 @@ static void work_after(struct worker *w, uint64_t ns)
 
 /* ---------------------------------------------------------------- windows */
 
-static void test_off_sleeps_at_once(void **state)
+TEST_PLAIN(test_off_sleeps_at_once)
 {
 	struct worker w;
 
@@ -120,7 +115,7 @@ static void test_off_sleeps_at_once(void **state)
 	assert_int_equal(w.usages, 0);
 }
 
-static void test_who_has_not_worked_sleeps_at_once(void **state)
+TEST_PLAIN(test_who_has_not_worked_sleeps_at_once)
 {
 	struct worker w;
 
@@ -132,7 +127,7 @@ static void test_who_has_not_worked_sleeps_at_once(void **state)
 	assert_int_equal(w.policy.stats.windows, 0);
 }
 
-static void test_after_work_comes_a_window(void **state)
+TEST_PLAIN(test_after_work_comes_a_window)
 {
 	struct worker w;
 
@@ -142,7 +137,7 @@ static void test_after_work_comes_a_window(void **state)
 	assert_int_equal(w.policy.stats.found, 0);
 }
 
-static void test_work_makes_the_window_begin_again(void **state)
+TEST_PLAIN(test_work_makes_the_window_begin_again)
 {
 	struct worker w;
 
@@ -156,7 +151,7 @@ static void test_work_makes_the_window_begin_again(void **state)
 	assert_in_range(idle(&w, SEC), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
 }
 
-static void test_always_has_its_own_window_and_never_backs_off(void **state)
+TEST_PLAIN(test_always_has_its_own_window_and_never_backs_off)
 {
 	struct worker w;
 
@@ -183,7 +178,7 @@ static uint64_t look_interval(struct worker *w, bool worked)
 	return w->now - from;
 }
 
-static void test_sockets_that_are_silent_are_looked_at_seldom(void **state)
+TEST_PLAIN(test_sockets_that_are_silent_are_looked_at_seldom)
 {
 	struct worker w;
 
@@ -194,7 +189,7 @@ static void test_sockets_that_are_silent_are_looked_at_seldom(void **state)
 	assert_in_range(look_interval(&w, false), 4 * US, 6 * US);
 }
 
-static void test_sockets_with_events_are_looked_at_often(void **state)
+TEST_PLAIN(test_sockets_with_events_are_looked_at_often)
 {
 	struct worker w;
 	uint64_t from;
@@ -209,7 +204,7 @@ static void test_sockets_with_events_are_looked_at_often(void **state)
 }
 
 /* With or without polling, an engine that is never done must not keep others waiting. */
-static void test_sockets_get_their_turn_however_much_there_is_to_do(void **state)
+TEST_PLAIN(test_sockets_get_their_turn_however_much_there_is_to_do)
 {
 	static const enum pvr_poll_mode modes[] = { PVR_POLL_OFF, PVR_POLL_AUTO, PVR_POLL_ALWAYS };
 	struct worker w;
@@ -226,7 +221,7 @@ static void test_sockets_get_their_turn_however_much_there_is_to_do(void **state
 
 /* -------------------------------------------------------------- usefulness */
 
-static void test_windows_in_vain_end_polling_for_a_while(void **state)
+TEST_PLAIN(test_windows_in_vain_end_polling_for_a_while)
 {
 	struct worker w;
 	uint64_t end;
@@ -244,7 +239,7 @@ static void test_windows_in_vain_end_polling_for_a_while(void **state)
 	assert_true(wake_in_vain(&w) >= PVR_POLL_WINDOW_NS);
 }
 
-static void test_each_trial_in_vain_doubles_the_pause(void **state)
+TEST_PLAIN(test_each_trial_in_vain_doubles_the_pause)
 {
 	uint64_t expected = MS, from;
 	struct worker w;
@@ -260,7 +255,7 @@ static void test_each_trial_in_vain_doubles_the_pause(void **state)
 	}
 }
 
-static void test_who_was_content_for_long_begins_at_the_bottom(void **state)
+TEST_PLAIN(test_who_was_content_for_long_begins_at_the_bottom)
 {
 	struct worker w;
 	uint64_t from;
@@ -299,7 +294,7 @@ static uint64_t backoffs_at(uint32_t good)
 	return w.policy.stats.backoffs;
 }
 
-static void test_it_is_the_share_of_windows_that_counts(void **state)
+TEST_PLAIN(test_it_is_the_share_of_windows_that_counts)
 {
 	assert_int_equal(backoffs_at(9), 0);
 	assert_int_equal(backoffs_at(5), 0);
@@ -317,7 +312,7 @@ static void work_for(struct worker *w, uint64_t ns)
 		work_after(w, 20 * US);
 }
 
-static void test_cpu_of_its_own_is_no_reason_to_back_off(void **state)
+TEST_PLAIN(test_cpu_of_its_own_is_no_reason_to_back_off)
 {
 	struct worker w;
 
@@ -329,7 +324,7 @@ static void test_cpu_of_its_own_is_no_reason_to_back_off(void **state)
 	assert_in_range(w.usages, 100, SEC / (250 * US));
 }
 
-static void test_involuntary_switch_ends_polling_for_a_while(void **state)
+TEST_PLAIN(test_involuntary_switch_ends_polling_for_a_while)
 {
 	struct worker w;
 
@@ -342,7 +337,7 @@ static void test_involuntary_switch_ends_polling_for_a_while(void **state)
 	assert_in_range(w.policy.resume_at, w.now + MS / 2, w.now + MS);
 }
 
-static void test_on_a_crowded_host_trials_become_rare(void **state)
+TEST_PLAIN(test_on_a_crowded_host_trials_become_rare)
 {
 	struct worker w;
 	uint64_t end, polled = 0;
@@ -362,7 +357,7 @@ static void test_on_a_crowded_host_trials_become_rare(void **state)
 	assert_in_range(w.policy.stats.backoffs, 10, 100);
 }
 
-static void test_time_without_the_cpu_counts_too(void **state)
+TEST_PLAIN(test_time_without_the_cpu_counts_too)
 {
 	struct worker w;
 
@@ -373,7 +368,7 @@ static void test_time_without_the_cpu_counts_too(void **state)
 	assert_int_equal(w.policy.stats.backoffs, 1);
 }
 
-static void test_sleep_is_not_time_without_the_cpu(void **state)
+TEST_PLAIN(test_sleep_is_not_time_without_the_cpu)
 {
 	struct worker w;
 
@@ -388,7 +383,7 @@ static void test_sleep_is_not_time_without_the_cpu(void **state)
 }
 
 /* What happened during the pause says nothing of the trial. */
-static void test_trial_begins_with_a_new_measurement(void **state)
+TEST_PLAIN(test_trial_begins_with_a_new_measurement)
 {
 	struct worker w;
 	uint64_t backoffs;
@@ -426,7 +421,7 @@ static void talk(struct worker *w, uint64_t ns, uint64_t turn)
 	}
 }
 
-static void test_what_comes_from_other_hosts_is_work(void **state)
+TEST_PLAIN(test_what_comes_from_other_hosts_is_work)
 {
 	struct worker w;
 
@@ -440,7 +435,7 @@ static void test_what_comes_from_other_hosts_is_work(void **state)
 	assert_int_equal(w.policy.stats.found, 1);
 }
 
-static void test_who_takes_turns_is_no_crowd(void **state)
+TEST_PLAIN(test_who_takes_turns_is_no_crowd)
 {
 	struct worker w;
 
@@ -452,7 +447,7 @@ static void test_who_takes_turns_is_no_crowd(void **state)
 	assert_int_equal(w.policy.stats.sleeps, 0);
 }
 
-static void test_who_takes_the_cpu_now_and_then_is_no_crowd(void **state)
+TEST_PLAIN(test_who_takes_the_cpu_now_and_then_is_no_crowd)
 {
 	struct worker w;
 
@@ -475,7 +470,7 @@ static void test_who_takes_the_cpu_now_and_then_is_no_crowd(void **state)
 	assert_int_equal(w.policy.stats.crowded, 1);
 }
 
-static void test_who_keeps_the_cpu_is_a_crowd(void **state)
+TEST_PLAIN(test_who_keeps_the_cpu_is_a_crowd)
 {
 	struct worker w;
 
@@ -487,7 +482,7 @@ static void test_who_keeps_the_cpu_is_a_crowd(void **state)
 }
 
 /* Who keeps the CPU costs a trial a few of its turns, and the next one comes soon. */
-static void test_trials_between_hosts_are_short_and_come_soon(void **state)
+TEST_PLAIN(test_trials_between_hosts_are_short_and_come_soon)
 {
 	struct worker w;
 	uint64_t from;
@@ -506,7 +501,7 @@ static void test_trials_between_hosts_are_short_and_come_soon(void **state)
 }
 
 /* Between guests of one host a switch is one that somebody waits for. */
-static void test_nobody_takes_turns_when_nothing_moves(void **state)
+TEST_PLAIN(test_nobody_takes_turns_when_nothing_moves)
 {
 	struct worker w;
 
@@ -519,7 +514,7 @@ static void test_nobody_takes_turns_when_nothing_moves(void **state)
 	assert_int_equal(w.policy.stats.crowded, 1);
 }
 
-static void test_cpu_that_is_wanted_is_offered_in_each_round(void **state)
+TEST_PLAIN(test_cpu_that_is_wanted_is_offered_in_each_round)
 {
 	struct worker w;
 
@@ -544,7 +539,7 @@ static void test_cpu_that_is_wanted_is_offered_in_each_round(void **state)
 
 /* -------------------------------------------------------------------- async */
 
-static void test_async_worker_does_not_sleep(void **state)
+TEST_PLAIN(test_async_worker_does_not_sleep)
 {
 	struct worker w;
 
@@ -555,7 +550,7 @@ static void test_async_worker_does_not_sleep(void **state)
 	assert_int_equal(w.policy.stats.backoffs, 0);
 }
 
-static void test_async_worker_sleeps_where_others_need_the_cpu(void **state)
+TEST_PLAIN(test_async_worker_sleeps_where_others_need_the_cpu)
 {
 	struct worker w;
 
@@ -566,39 +561,4 @@ static void test_async_worker_sleeps_where_others_need_the_cpu(void **state)
 	worker_init(&w, PVR_POLL_OFF);
 	w.async = true;
 	assert_true(idle(&w, SEC) <= ROUND);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_off_sleeps_at_once),
-		cmocka_unit_test(test_who_has_not_worked_sleeps_at_once),
-		cmocka_unit_test(test_after_work_comes_a_window),
-		cmocka_unit_test(test_work_makes_the_window_begin_again),
-		cmocka_unit_test(test_always_has_its_own_window_and_never_backs_off),
-		cmocka_unit_test(test_sockets_that_are_silent_are_looked_at_seldom),
-		cmocka_unit_test(test_sockets_with_events_are_looked_at_often),
-		cmocka_unit_test(test_sockets_get_their_turn_however_much_there_is_to_do),
-		cmocka_unit_test(test_windows_in_vain_end_polling_for_a_while),
-		cmocka_unit_test(test_each_trial_in_vain_doubles_the_pause),
-		cmocka_unit_test(test_who_was_content_for_long_begins_at_the_bottom),
-		cmocka_unit_test(test_it_is_the_share_of_windows_that_counts),
-		cmocka_unit_test(test_cpu_of_its_own_is_no_reason_to_back_off),
-		cmocka_unit_test(test_involuntary_switch_ends_polling_for_a_while),
-		cmocka_unit_test(test_on_a_crowded_host_trials_become_rare),
-		cmocka_unit_test(test_time_without_the_cpu_counts_too),
-		cmocka_unit_test(test_sleep_is_not_time_without_the_cpu),
-		cmocka_unit_test(test_trial_begins_with_a_new_measurement),
-		cmocka_unit_test(test_what_comes_from_other_hosts_is_work),
-		cmocka_unit_test(test_who_takes_turns_is_no_crowd),
-		cmocka_unit_test(test_who_takes_the_cpu_now_and_then_is_no_crowd),
-		cmocka_unit_test(test_who_keeps_the_cpu_is_a_crowd),
-		cmocka_unit_test(test_trials_between_hosts_are_short_and_come_soon),
-		cmocka_unit_test(test_nobody_takes_turns_when_nothing_moves),
-		cmocka_unit_test(test_cpu_that_is_wanted_is_offered_in_each_round),
-		cmocka_unit_test(test_async_worker_does_not_sleep),
-		cmocka_unit_test(test_async_worker_sleeps_where_others_need_the_cpu),
-	};
-
-	return cmocka_run_group_tests_name(__FILE__, tests, NULL, NULL);
 }

@@ -2,9 +2,8 @@
 /* QUERY_PORT, QUERY_PKEY, and the link. */
 #include "common.h"
 
-static void test_query_port_of_an_active_port(void **state)
+TEST(guest, test_query_port_of_an_active_port)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	expect_ok(fg_query_port(env->g[0], 1, &attr));
@@ -21,28 +20,25 @@ static void test_query_port_of_an_active_port(void **state)
 	assert_int_equal(attr.reserved[0] | attr.reserved[1], 0);
 }
 
-static void test_query_port_rejects_other_ports(void **state)
+TEST(guest, test_query_port_rejects_other_ports)
 {
 	static const uint8_t bad[] = { 0, 2, 128, 255 };
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	for (size_t i = 0; i < sizeof(bad); i++)
 		assert_int_equal(fg_query_port(env->g[0], bad[i], &attr), EINVAL);
 }
 
-static void test_query_pkey(void **state)
+TEST(guest, test_query_pkey)
 {
-	struct t_env *env = *state;
 	uint16_t pkey = 0;
 
 	expect_ok(fg_query_pkey(env->g[0], 1, 0, &pkey));
 	assert_int_equal(pkey, 0xffff);
 }
 
-static void test_query_pkey_rejects_other_indices_and_ports(void **state)
+TEST(guest, test_query_pkey_rejects_other_indices_and_ports)
 {
-	struct t_env *env = *state;
 	uint16_t pkey;
 
 	assert_int_equal(fg_query_pkey(env->g[0], 1, 1, &pkey), EINVAL);
@@ -51,9 +47,8 @@ static void test_query_pkey_rejects_other_indices_and_ports(void **state)
 	assert_int_equal(fg_query_pkey(env->g[0], 2, 0, &pkey), EINVAL);
 }
 
-static void test_link_down_and_up_are_events(void **state)
+TEST(guest, test_link_down_and_up_are_events)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	pvr_adapter_set_link(env->g[0]->adapter, false);
@@ -74,10 +69,8 @@ static void test_link_down_and_up_are_events(void **state)
 	assert_true(fg_stats(env->g[0]).link_up);
 }
 
-static void test_unchanged_link_is_no_event(void **state)
+TEST(guest, test_unchanged_link_is_no_event)
 {
-	struct t_env *env = *state;
-
 	pvr_adapter_set_link(env->g[0]->adapter, true);
 	fg_run(env->host);
 	expect_no_event(env->g[0]);
@@ -87,9 +80,8 @@ static void test_unchanged_link_is_no_event(void **state)
 	expect_one_event(env->g[0], PVR_EVENT_PORT_ERR, 1);
 }
 
-static void test_link_change_before_the_driver_comes_is_remembered(void **state)
+TEST(unprobed, test_link_change_before_the_driver_comes_is_remembered)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	pvr_adapter_set_link(env->g[0]->adapter, false);
@@ -99,9 +91,8 @@ static void test_link_change_before_the_driver_comes_is_remembered(void **state)
 	assert_int_equal(attr.state, PVR_PORT_DOWN);
 }
 
-static void test_link_survives_a_reset(void **state)
+TEST(guest, test_link_survives_a_reset)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	pvr_adapter_set_link(env->g[0]->adapter, false);
@@ -111,9 +102,8 @@ static void test_link_survives_a_reset(void **state)
 	assert_int_equal(attr.state, PVR_PORT_DOWN);
 }
 
-static void test_link_of_one_adapter_is_not_that_of_another(void **state)
+TEST(guests, test_link_of_one_adapter_is_not_that_of_another)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	pvr_adapter_set_link(env->g[0]->adapter, false);
@@ -121,21 +111,4 @@ static void test_link_of_one_adapter_is_not_that_of_another(void **state)
 	expect_no_event(env->g[1]);
 	expect_ok(fg_query_port(env->g[1], 1, &attr));
 	assert_int_equal(attr.state, PVR_PORT_ACTIVE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_query_port_of_an_active_port, guest),
-		T(test_query_port_rejects_other_ports, guest),
-		T(test_query_pkey, guest),
-		T(test_query_pkey_rejects_other_indices_and_ports, guest),
-		T(test_link_down_and_up_are_events, guest),
-		T(test_unchanged_link_is_no_event, guest),
-		T(test_link_change_before_the_driver_comes_is_remembered, unprobed),
-		T(test_link_survives_a_reset, guest),
-		T(test_link_of_one_adapter_is_not_that_of_another, guests),
-	};
-
-	return T_MAIN(tests);
 }

@@ -2,8 +2,6 @@
 /* CREATE_QP and DESTROY_QP. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 struct qp_env {
 	struct fg_guest *g;
 	struct fg_pd pd;
@@ -14,10 +12,8 @@ struct qp_env {
 	struct pvr_resp_create_qp resp;
 };
 
-static void qp_env_init(struct qp_env *q, void **state)
+static void qp_env_init(struct qp_env *q, struct t_env *env)
 {
-	struct t_env *env = *state;
-
 	memset(q, 0, sizeof(*q));
 	q->g = env->g[0];
 	expect_ok(fg_pd_create(&q->g->kernel, &q->pd));
@@ -46,11 +42,11 @@ static void expect_qp_refused(struct qp_env *q)
 	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
 }
 
-static void test_create_rc_qp(void **state)
+TEST(guest, test_create_rc_qp)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	expect_ok(create(&q));
 	assert_in_range(q.resp.qp_handle, 1, q.g->dsr->caps.max_qp - 1);
 	assert_in_range(q.resp.qpn, 2, (1u << 24) - 2);
@@ -62,33 +58,33 @@ static void test_create_rc_qp(void **state)
 	assert_int_equal(fg_stats(q.g).qps, 1);
 }
 
-static void test_create_ud_qp(void **state)
+TEST(guest, test_create_ud_qp)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.qp_type = PVR_QPT_UD;
 	expect_ok(create(&q));
 	assert_in_range(q.resp.qpn, 2, (1u << 24) - 2);
 }
 
-static void test_create_gsi_qp_has_number_one(void **state)
+TEST(guest, test_create_gsi_qp_has_number_one)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.qp_type = PVR_QPT_GSI;
 	expect_ok(create(&q));
 	assert_int_equal(q.resp.qpn, 1);
 	assert_in_range(q.resp.qp_handle, 1, q.g->dsr->caps.max_qp - 1);
 }
 
-static void test_second_gsi_qp_is_rejected(void **state)
+TEST(guest, test_second_gsi_qp_is_rejected)
 {
 	struct qp_env q;
 	struct pvr_resp_create_qp first;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.qp_type = PVR_QPT_GSI;
 	expect_ok(create(&q));
 	first = q.resp;
@@ -98,13 +94,13 @@ static void test_second_gsi_qp_is_rejected(void **state)
 	assert_int_equal(q.resp.qpn, 1);
 }
 
-static void test_gsi_qp_as_ib_mad_makes_it(void **state)
+TEST(guest, test_gsi_qp_as_ib_mad_makes_it)
 {
 	struct qp_env q;
 	struct fg_cq cq;
 	struct fg_qp qp;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	expect_ok(fg_cq_create(&q.g->kernel, 1024, &cq));
 	q.spec.scq = q.spec.rcq = &cq;
 	q.spec.type = PVR_QPT_GSI;
@@ -117,12 +113,12 @@ static void test_gsi_qp_as_ib_mad_makes_it(void **state)
 	assert_int_equal(qp.qpn, 1);
 }
 
-static void test_other_types_are_refused(void **state)
+TEST(guest, test_other_types_are_refused)
 {
 	static const uint8_t bad[] = { 0, 3, 5, 6, 7, 8, 9, 10, 11, 128, 255 };
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		uint32_t err;
 
@@ -133,12 +129,12 @@ static void test_other_types_are_refused(void **state)
 	}
 }
 
-static void test_handles_and_numbers_are_distinct(void **state)
+TEST(guest, test_handles_and_numbers_are_distinct)
 {
 	struct qp_env q;
 	struct pvr_resp_create_qp all[50];
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (int i = 0; i < 50; i++) {
 		expect_ok(create(&q));
 		all[i] = q.resp;
@@ -150,14 +146,14 @@ static void test_handles_and_numbers_are_distinct(void **state)
 }
 
 /* A late peer or a stale completion must not hit the next queue pair. */
-static void test_numbers_and_handles_are_not_given_out_again_soon(void **state)
+TEST(guest, test_numbers_and_handles_are_not_given_out_again_soon)
 {
 	enum { N = 1000 };
 	static uint32_t qpn[N];
 	struct qp_env q;
 	uint32_t last_handle = 0;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (int i = 0; i < N; i++) {
 		expect_ok(create(&q));
 		expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
@@ -169,15 +165,14 @@ static void test_numbers_and_handles_are_not_given_out_again_soon(void **state)
 	}
 }
 
-static void test_driver_below_version_20_gets_the_short_response(void **state)
+TEST(unprobed, test_driver_below_version_20_gets_the_short_response)
 {
-	struct t_env *env = *state;
 	struct qp_env q;
 	struct pvr_resp_create_qp_v1 v1;
 
 	env->g[0]->config.driver_version = 19;
 	expect_ok(fg_guest_boot(env->g[0]));
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	expect_ok(fg_cmd(q.g, &q.req, sizeof(q.req), &v1, sizeof(v1)));
 	assert_in_range(v1.qpn, 2, q.g->dsr->caps.max_qp - 1);
 	assert_int_equal(v1.max_send_wr, q.req.max_send_wr);
@@ -189,15 +184,14 @@ static void test_driver_below_version_20_gets_the_short_response(void **state)
 	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, v1.qpn));
 }
 
-static void test_gsi_number_is_the_handle_below_version_20(void **state)
+TEST(unprobed, test_gsi_number_is_the_handle_below_version_20)
 {
-	struct t_env *env = *state;
 	struct qp_env q;
 	struct pvr_resp_create_qp_v1 first, gsi;
 
 	env->g[0]->config.driver_version = 19;
 	expect_ok(fg_guest_boot(env->g[0]));
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	expect_ok(fg_cmd(q.g, &q.req, sizeof(q.req), &first, sizeof(first)));
 	q.req.qp_type = PVR_QPT_GSI;
 	expect_ok(fg_cmd(q.g, &q.req, sizeof(q.req), &gsi, sizeof(gsi)));
@@ -206,11 +200,11 @@ static void test_gsi_number_is_the_handle_below_version_20(void **state)
 	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, first.qpn));
 }
 
-static void test_create_qp_rejects_unknown_objects(void **state)
+TEST(guest, test_create_qp_rejects_unknown_objects)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.pd_handle += 1;
 	expect_qp_refused(&q);
 	q.req.pd_handle = UINT32_MAX;
@@ -223,11 +217,11 @@ static void test_create_qp_rejects_unknown_objects(void **state)
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_rejects_an_unknown_srq(void **state)
+TEST(guest, test_create_qp_rejects_an_unknown_srq)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.is_srq = 1;
 	q.req.srq_handle = 55;
 	q.req.max_recv_wr = q.req.max_recv_sge = 0;
@@ -235,7 +229,7 @@ static void test_create_qp_rejects_an_unknown_srq(void **state)
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_rejects_objects_of_another_context(void **state)
+TEST(guest, test_create_qp_rejects_objects_of_another_context)
 {
 	struct qp_env q;
 	struct fg_ctx ctx;
@@ -243,7 +237,7 @@ static void test_create_qp_rejects_objects_of_another_context(void **state)
 	struct fg_pd foreign_pd;
 	struct fg_srq foreign_srq;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	expect_ok(fg_ctx_create(q.g, &ctx));
 	expect_ok(fg_cq_create(&ctx, 64, &foreign));
 	q.req.send_cq_handle = foreign.handle;
@@ -260,11 +254,11 @@ static void test_create_qp_rejects_objects_of_another_context(void **state)
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_rejects_send_chunks_above_total(void **state)
+TEST(guest, test_create_qp_rejects_send_chunks_above_total)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.send_chunks = q.req.total_chunks + 1;
 	expect_qp_refused(&q);
 	q.req.send_chunks = UINT16_MAX;
@@ -273,11 +267,11 @@ static void test_create_qp_rejects_send_chunks_above_total(void **state)
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_rejects_total_chunks_zero_and_one(void **state)
+TEST(guest, test_create_qp_rejects_total_chunks_zero_and_one)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.total_chunks = 0;
 	expect_qp_refused(&q);
 	q.req.total_chunks = 0;
@@ -288,22 +282,22 @@ static void test_create_qp_rejects_total_chunks_zero_and_one(void **state)
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_rejects_more_chunks_than_the_directory_has(void **state)
+TEST(guest, test_create_qp_rejects_more_chunks_than_the_directory_has)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.total_chunks = UINT16_MAX;
 	expect_qp_refused(&q);
 	q.req.total_chunks = 513;
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_rejects_queues_larger_than_their_pages(void **state)
+TEST(guest, test_create_qp_rejects_queues_larger_than_their_pages)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.max_send_wr *= 2;
 	expect_qp_refused(&q);
 	q.req.max_recv_wr *= 4;
@@ -318,23 +312,23 @@ static void test_create_qp_rejects_queues_larger_than_their_pages(void **state)
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_rejects_sizes_that_are_no_power_of_two(void **state)
+TEST(guest, test_create_qp_rejects_sizes_that_are_no_power_of_two)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.req.max_send_wr = 63;
 	expect_qp_refused(&q);
 	q.req.max_recv_wr = 33;
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_rejects_sizes_beyond_the_caps(void **state)
+TEST(guest, test_create_qp_rejects_sizes_beyond_the_caps)
 {
 	struct qp_env q;
 	uint32_t page;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (int recv = 0; recv < 2; recv++) {
 		q.req.pdir_dma = t_wide_pdir(q.g, UINT16_MAX, &page);
 		q.req.total_chunks = 60000;
@@ -355,12 +349,12 @@ static void test_create_qp_rejects_sizes_beyond_the_caps(void **state)
 	}
 }
 
-static void test_create_qp_of_the_largest_size(void **state)
+TEST(guest, test_create_qp_of_the_largest_size)
 {
 	struct qp_env q;
 	uint32_t page;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	q.spec.sq_wr = q.spec.rq_wr = q.g->dsr->caps.max_qp_wr;
 	q.spec.sq_sge = q.spec.rq_sge = q.g->dsr->caps.max_sge;
 	q.req = fg_qp_request(&q.spec);
@@ -368,13 +362,13 @@ static void test_create_qp_of_the_largest_size(void **state)
 	expect_ok(create(&q));
 }
 
-static void test_create_qp_rejects_products_that_overflow(void **state)
+TEST(guest, test_create_qp_rejects_products_that_overflow)
 {
 	static const uint32_t wr[] = { 0x80000000, 0x40000000, 0x04000000, 0x02000000 };
 	static const uint32_t sge[] = { 0, 1, 3, 27, 0x08000000, 0x10000000, 0x80000000 };
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (size_t i = 0; i < COUNT(wr); i++) {
 		for (size_t k = 0; k < COUNT(sge); k++) {
 			q.req.max_send_wr = wr[i];
@@ -387,13 +381,13 @@ static void test_create_qp_rejects_products_that_overflow(void **state)
 	}
 }
 
-static void test_create_qp_rejects_roundings_that_overflow(void **state)
+TEST(guest, test_create_qp_rejects_roundings_that_overflow)
 {
 	static const uint32_t bad[] = { 0x0ffffffb, 0x0fffffff, 0x10000000, 0x7fffffff,
 					0x80000001, 0xfffffff0, UINT32_MAX };
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		q.req.max_send_sge = bad[i];
 		expect_qp_refused(&q);
@@ -406,25 +400,25 @@ static void test_create_qp_rejects_roundings_that_overflow(void **state)
 	}
 }
 
-static void test_create_qp_rejects_srq_and_receive_queue_at_once(void **state)
+TEST(guest, test_create_qp_rejects_srq_and_receive_queue_at_once)
 {
 	struct qp_env q;
 	struct fg_srq srq;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	expect_ok(fg_srq_create(&q.pd, 16, 1, &srq));
 	q.req.is_srq = 1;
 	q.req.srq_handle = srq.handle;
 	expect_qp_refused(&q);
 }
 
-static void test_create_qp_with_an_srq(void **state)
+TEST(guest, test_create_qp_with_an_srq)
 {
 	struct qp_env q;
 	struct fg_srq srq;
 	struct fg_qp qp;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	expect_ok(fg_srq_create(&q.pd, 16, 1, &srq));
 	q.spec.srq = &srq;
 	expect_ok(fg_qp_create(&q.spec, &qp));
@@ -433,12 +427,12 @@ static void test_create_qp_with_an_srq(void **state)
 	expect_ok(fg_srq_destroy(&srq));
 }
 
-static void test_create_qp_rejects_bad_directories_and_pages(void **state)
+TEST(guest, test_create_qp_rejects_bad_directories_and_pages)
 {
 	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		q.req.pdir_dma = bad[i];
 		expect_qp_refused(&q);
@@ -454,11 +448,11 @@ static void test_create_qp_rejects_bad_directories_and_pages(void **state)
 	expect_ok(fg_cq_destroy(&q.cq));
 }
 
-static void test_failed_creation_does_not_hold_its_objects(void **state)
+TEST(guest, test_failed_creation_does_not_hold_its_objects)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (int i = 0; i < 10; i++) {
 		q.req.pdir_dma = FG_NOWHERE;
 		expect_refused(create(&q));
@@ -467,13 +461,12 @@ static void test_failed_creation_does_not_hold_its_objects(void **state)
 	expect_ok(fg_pd_destroy(&q.pd));
 }
 
-static void test_directory_that_points_to_itself_is_safe(void **state)
+TEST(guest, test_directory_that_points_to_itself_is_safe)
 {
-	struct t_env *env = *state;
 	struct qp_env q;
 	struct fg_qp qp = { 0 };
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (int i = 0; i < PVR_PDIR_ENTRIES; i++)
 		fg_buf_dir(&q.buf)[i] = q.buf.pdir;
 	if (create(&q))
@@ -489,28 +482,26 @@ static void test_directory_that_points_to_itself_is_safe(void **state)
 	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
 }
 
-static void test_destroy_qp_rejects_unknown_handles(void **state)
+TEST(guest, test_destroy_qp_rejects_unknown_handles)
 {
 	static const uint32_t bad[] = { 0, 1, 2, 0x10000, UINT32_MAX };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_QP, bad[i]), EINVAL);
 }
 
-static void test_destroy_qp_twice_is_rejected(void **state)
+TEST(guest, test_destroy_qp_twice_is_rejected)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	expect_ok(create(&q));
 	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
 	assert_int_equal(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle), EINVAL);
 }
 
-static void test_destroyed_qp_writes_no_completions(void **state)
+TEST(rc_connected, test_destroyed_qp_writes_no_completions)
 {
-	struct t_env *env = *state;
 	uint32_t tail;
 
 	for (int i = 0; i < 20; i++) {
@@ -525,9 +516,8 @@ static void test_destroyed_qp_writes_no_completions(void **state)
 	expect_no_event(env->g[0]);
 }
 
-static void test_destroyed_qp_leaves_its_pages_alone(void **state)
+TEST(rc_connected, test_destroyed_qp_leaves_its_pages_alone)
 {
-	struct t_env *env = *state;
 	struct pvr_ring_state before;
 
 	t_recv(&env->a, 1, 0, 10);
@@ -540,13 +530,13 @@ static void test_destroyed_qp_leaves_its_pages_alone(void **state)
 	assert_memory_equal(&before, env->a.qp.ring, sizeof(before));
 }
 
-static void test_all_qps_can_be_used_up_and_used_again(void **state)
+TEST(guest, test_all_qps_can_be_used_up_and_used_again)
 {
 	struct qp_env q;
 	uint32_t max, n = 0;
 	uint32_t *handle;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	max = q.g->dsr->caps.max_qp;
 	handle = test_calloc(max + 1, sizeof(*handle));
 	q.spec.sq_wr = q.spec.rq_wr = 1;
@@ -567,55 +557,14 @@ static void test_all_qps_can_be_used_up_and_used_again(void **state)
 	test_free(handle);
 }
 
-static void test_ten_thousand_qps_one_after_the_other(void **state)
+TEST(guest, test_ten_thousand_qps_one_after_the_other)
 {
 	struct qp_env q;
 
-	qp_env_init(&q, state);
+	qp_env_init(&q, env);
 	for (int i = 0; i < 10000; i++) {
 		expect_ok(create(&q));
 		expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
 	}
 	assert_int_equal(fg_stats(q.g).qps, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_create_rc_qp, guest),
-		T(test_create_ud_qp, guest),
-		T(test_create_gsi_qp_has_number_one, guest),
-		T(test_second_gsi_qp_is_rejected, guest),
-		T(test_gsi_qp_as_ib_mad_makes_it, guest),
-		T(test_other_types_are_refused, guest),
-		T(test_handles_and_numbers_are_distinct, guest),
-		T(test_numbers_and_handles_are_not_given_out_again_soon, guest),
-		T(test_driver_below_version_20_gets_the_short_response, unprobed),
-		T(test_gsi_number_is_the_handle_below_version_20, unprobed),
-		T(test_create_qp_rejects_unknown_objects, guest),
-		T(test_create_qp_rejects_an_unknown_srq, guest),
-		T(test_create_qp_rejects_objects_of_another_context, guest),
-		T(test_create_qp_rejects_send_chunks_above_total, guest),
-		T(test_create_qp_rejects_total_chunks_zero_and_one, guest),
-		T(test_create_qp_rejects_more_chunks_than_the_directory_has, guest),
-		T(test_create_qp_rejects_queues_larger_than_their_pages, guest),
-		T(test_create_qp_rejects_sizes_that_are_no_power_of_two, guest),
-		T(test_create_qp_rejects_sizes_beyond_the_caps, guest),
-		T(test_create_qp_of_the_largest_size, guest),
-		T(test_create_qp_rejects_products_that_overflow, guest),
-		T(test_create_qp_rejects_roundings_that_overflow, guest),
-		T(test_create_qp_rejects_srq_and_receive_queue_at_once, guest),
-		T(test_create_qp_with_an_srq, guest),
-		T(test_create_qp_rejects_bad_directories_and_pages, guest),
-		T(test_failed_creation_does_not_hold_its_objects, guest),
-		T(test_directory_that_points_to_itself_is_safe, guest),
-		T(test_destroy_qp_rejects_unknown_handles, guest),
-		T(test_destroy_qp_twice_is_rejected, guest),
-		T(test_destroyed_qp_writes_no_completions, rc_connected),
-		T(test_destroyed_qp_leaves_its_pages_alone, rc_connected),
-		T(test_all_qps_can_be_used_up_and_used_again, guest),
-		T(test_ten_thousand_qps_one_after_the_other, guest),
-	};
-
-	return T_MAIN(tests);
 }

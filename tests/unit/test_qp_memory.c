@@ -11,6 +11,11 @@
 #define QPS 1000
 #define LIMIT 1024 /* bytes */
 
+TEST_INIT
+{
+	fg_default_ext = PVR_ENGINE_EXT;
+}
+
 static size_t asked_for;
 
 void *__real_malloc(size_t size);
@@ -57,9 +62,8 @@ static size_t bytes_each(struct t_env *env, const struct fg_qp_spec *spec)
 	return (asked_for - before) / QPS;
 }
 
-static void test_idle_queue_pair_takes_1_kib_at_most(void **state)
+TEST(rc, test_idle_queue_pair_takes_1_kib_at_most)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = {
 		.pd = &env->a.pd, .scq = &env->a.scq, .rcq = &env->a.rcq, .type = PVR_QPT_RC
 	};
@@ -72,9 +76,8 @@ static void test_idle_queue_pair_takes_1_kib_at_most(void **state)
 }
 
 /* The request in hand is as large as the SRQ's requests are, and no larger. */
-static void test_so_does_one_with_an_srq(void **state)
+TEST(rc, test_so_does_one_with_an_srq)
 {
-	struct t_env *env = *state;
 	struct fg_srq srq;
 	struct fg_qp_spec spec = { .pd = &env->a.pd,
 				   .scq = &env->a.scq,
@@ -84,15 +87,4 @@ static void test_so_does_one_with_an_srq(void **state)
 
 	expect_ok(fg_srq_create(&env->a.pd, 64, 1, &srq));
 	assert_in_range(bytes_each(env, &spec), 1, LIMIT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_idle_queue_pair_takes_1_kib_at_most, rc),
-		T(test_so_does_one_with_an_srq, rc),
-	};
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	return T_MAIN(tests);
 }

@@ -2,8 +2,6 @@
 /* MODIFY_QP and QUERY_QP: transitions, required attributes, values. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* Valid attributes of everything for an RC QP, whatever the mask then picks. */
 static struct pvr_qp_attr good_attr(const struct fg_end *peer)
 {
@@ -138,40 +136,39 @@ static void check_transitions(struct t_env *env, bool want)
 	}
 }
 
-static void test_legal_transitions_of_an_rc_qp(void **state)
+TEST(rc, test_legal_transitions_of_an_rc_qp)
 {
-	check_transitions(*state, true);
+	check_transitions(env, true);
 }
 
-static void test_illegal_transitions_of_an_rc_qp(void **state)
+TEST(rc, test_illegal_transitions_of_an_rc_qp)
 {
-	check_transitions(*state, false);
+	check_transitions(env, false);
 }
 
-static void test_legal_transitions_of_a_ud_qp(void **state)
+TEST(ud_ready, test_legal_transitions_of_a_ud_qp)
 {
-	check_transitions(*state, true);
+	check_transitions(env, true);
 }
 
-static void test_illegal_transitions_of_a_ud_qp(void **state)
+TEST(ud_ready, test_illegal_transitions_of_a_ud_qp)
 {
-	check_transitions(*state, false);
+	check_transitions(env, false);
 }
 
-static void test_legal_transitions_of_a_uc_qp(void **state)
+TEST(uc, test_legal_transitions_of_a_uc_qp)
 {
-	check_transitions(*state, true);
+	check_transitions(env, true);
 }
 
-static void test_illegal_transitions_of_a_uc_qp(void **state)
+TEST(uc, test_illegal_transitions_of_a_uc_qp)
 {
-	check_transitions(*state, false);
+	check_transitions(env, false);
 }
 
-static void test_unknown_states_are_rejected(void **state)
+TEST(rc, test_unknown_states_are_rejected)
 {
 	static const uint32_t bad[] = { PVR_QPS_NUM, 8, 255, 0x10001, UINT32_MAX };
-	struct t_env *env = *state;
 
 	bring_to(env, PVR_QPS_RTS);
 	for (size_t i = 0; i < COUNT(bad); i++)
@@ -193,24 +190,23 @@ static void check_required(struct t_env *env, enum pvr_qp_state from, enum pvr_q
 	}
 }
 
-static void test_init_needs_its_attributes(void **state)
+TEST(rc, test_init_needs_its_attributes)
 {
-	check_required(*state, PVR_QPS_RESET, PVR_QPS_INIT);
+	check_required(env, PVR_QPS_RESET, PVR_QPS_INIT);
 }
 
-static void test_rtr_needs_its_attributes(void **state)
+TEST(rc, test_rtr_needs_its_attributes)
 {
-	check_required(*state, PVR_QPS_INIT, PVR_QPS_RTR);
+	check_required(env, PVR_QPS_INIT, PVR_QPS_RTR);
 }
 
-static void test_rts_needs_its_attributes(void **state)
+TEST(rc, test_rts_needs_its_attributes)
 {
-	check_required(*state, PVR_QPS_RTR, PVR_QPS_RTS);
+	check_required(env, PVR_QPS_RTR, PVR_QPS_RTS);
 }
 
-static void test_attributes_that_do_not_fit_the_transition_are_rejected(void **state)
+TEST(rc, test_attributes_that_do_not_fit_the_transition_are_rejected)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b);
 
 	bring_to(env, PVR_QPS_RESET);
@@ -221,10 +217,8 @@ static void test_attributes_that_do_not_fit_the_transition_are_rejected(void **s
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
-static void test_all_mask_bits_are_rejected(void **state)
+TEST(rc, test_all_mask_bits_are_rejected)
 {
-	struct t_env *env = *state;
-
 	for (size_t i = 0; i < COUNT(reachable); i++) {
 		bring_to(env, reachable[i]);
 		for (uint32_t to = PVR_QPS_INIT; to < PVR_QPS_NUM; to++) {
@@ -237,10 +231,9 @@ static void test_all_mask_bits_are_rejected(void **state)
 	}
 }
 
-static void test_unknown_handles_are_rejected(void **state)
+TEST(rc, test_unknown_handles_are_rejected)
 {
 	static const uint32_t bad[] = { 0, 500, 0x10000, UINT32_MAX };
-	struct t_env *env = *state;
 	const uint32_t good = env->a.qp.handle;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -269,44 +262,33 @@ static void test_unknown_handles_are_rejected(void **state)
 		}                                                                               \
 	} while (0)
 
-static void test_bad_ports_are_rejected(void **state)
+TEST(rc, test_bad_ports_are_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_RESET, PVR_QPS_INIT, 0, port_num, 0, 2, 255);
 }
 
-static void test_bad_pkey_indices_are_rejected(void **state)
+TEST(rc, test_bad_pkey_indices_are_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_RESET, PVR_QPS_INIT, 0, pkey_index, 1, 128, 0xffff);
 }
 
-static void test_bad_mtus_are_rejected(void **state)
+TEST(rc, test_bad_mtus_are_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, path_mtu, 0, 6, 1024, 0x80000000, UINT32_MAX);
 }
 
-static void test_bad_rnr_timers_are_rejected(void **state)
+TEST(rc, test_bad_rnr_timers_are_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, min_rnr_timer, 32, 255);
 }
 
-static void test_bad_timeouts_are_rejected(void **state)
+TEST(rc, test_bad_timeouts_are_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, timeout, 32, 255);
 }
 
-static void test_read_depths_above_the_caps_are_rejected(void **state)
+TEST(rc, test_read_depths_above_the_caps_are_rejected)
 {
-	struct t_env *env = *state;
 	uint32_t max = env->g[0]->dsr->caps.max_qp_rd_atom;
 
 	assert_in_range(max, 1, 254);
@@ -314,24 +296,19 @@ static void test_read_depths_above_the_caps_are_rejected(void **state)
 	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, max_rd_atomic, max + 1, 255);
 }
 
-static void test_bad_retry_counts_are_rejected(void **state)
+TEST(rc, test_bad_retry_counts_are_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, retry_cnt, 8, 255);
 	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, rnr_retry, 8, 255);
 }
 
-static void test_bad_destination_numbers_are_rejected(void **state)
+TEST(rc, test_bad_destination_numbers_are_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, dest_qp_num, 1u << 24, UINT32_MAX);
 }
 
-static void test_psns_have_24_bits(void **state)
+TEST(rc, test_psns_have_24_bits)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b), got;
 
 	attr.rq_psn |= 0xbb000000;
@@ -344,9 +321,8 @@ static void test_psns_have_24_bits(void **state)
 	assert_int_equal(got.sq_psn, attr.sq_psn & 0xffffff);
 }
 
-static void test_psns_wrap(void **state)
+TEST(rc, test_psns_wrap)
 {
-	struct t_env *env = *state;
 	struct fg_end *end[2] = { &env->a, &env->b };
 
 	for (int i = 0; i < 2; i++) {
@@ -370,9 +346,8 @@ static void test_psns_wrap(void **state)
 	}
 }
 
-static void test_psns_that_do_not_match_are_never_answered(void **state)
+TEST(rc, test_psns_that_do_not_match_are_never_answered)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b);
 
 	bring_to(env, PVR_QPS_RTS);
@@ -389,40 +364,31 @@ static void test_psns_that_do_not_match_are_never_answered(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_bad_source_gids_are_rejected(void **state)
+TEST(rc, test_bad_source_gids_are_rejected)
 {
-	struct t_env *env = *state;
-
 	/* 1 exists but nothing is bound there. */
 	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, ah_attr.sgid_index, 1, 127, 128, 255);
 }
 
-static void test_address_without_grh_is_rejected(void **state)
+TEST(rc, test_address_without_grh_is_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, ah_attr.ah_flags, 0);
 }
 
-static void test_wrong_current_state_is_rejected(void **state)
+TEST(rc, test_wrong_current_state_is_rejected)
 {
-	struct t_env *env = *state;
-
 	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, PVR_QPA_CUR_STATE, cur_qp_state, PVR_QPS_RESET,
 		   PVR_QPS_INIT, PVR_QPS_NUM, UINT32_MAX);
 }
 
-static void test_alternate_paths_are_refused(void **state)
+TEST(rc, test_alternate_paths_are_refused)
 {
-	struct t_env *env = *state;
-
 	bring_to(env, PVR_QPS_INIT);
 	expect_refused(modify(env, RC_RTR | PVR_QPA_ALT_PATH, good_attr(&env->b), PVR_QPS_RTR));
 }
 
-static void test_minimal_masks_of_ib_mad_bring_the_gsi_qp_up(void **state)
+TEST(guest, test_minimal_masks_of_ib_mad_bring_the_gsi_qp_up)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qkey = FG_GSI_QKEY };
 	struct fg_end gsi;
 
@@ -436,9 +402,8 @@ static void test_minimal_masks_of_ib_mad_bring_the_gsi_qp_up(void **state)
 	assert_int_equal(fg_qp_state(&gsi.qp), PVR_QPS_RTS);
 }
 
-static void test_query_returns_what_was_set(void **state)
+TEST(rc, test_query_returns_what_was_set)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr set = good_attr(&env->b), got;
 
 	bring_to(env, PVR_QPS_RTS);
@@ -468,16 +433,13 @@ static void test_query_returns_what_was_set(void **state)
 	assert_int_equal(got.cap.max_inline_data, 0);
 }
 
-static void test_query_of_a_new_qp_says_reset(void **state)
+TEST(rc, test_query_of_a_new_qp_says_reset)
 {
-	struct t_env *env = *state;
-
 	expect_state(&env->a, PVR_QPS_RESET);
 }
 
-static void test_unnamed_attributes_are_not_changed(void **state)
+TEST(rc, test_unnamed_attributes_are_not_changed)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b), before, after;
 
 	bring_to(env, PVR_QPS_RTS);
@@ -490,9 +452,8 @@ static void test_unnamed_attributes_are_not_changed(void **state)
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
-static void test_failed_modify_changes_nothing(void **state)
+TEST(rc, test_failed_modify_changes_nothing)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b), before, after;
 
 	bring_to(env, PVR_QPS_INIT);
@@ -504,9 +465,8 @@ static void test_failed_modify_changes_nothing(void **state)
 	assert_memory_equal(&before, &after, sizeof(before));
 }
 
-static void test_modify_without_state_stays_in_the_state(void **state)
+TEST(rc, test_modify_without_state_stays_in_the_state)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b);
 
 	bring_to(env, PVR_QPS_RTS);
@@ -515,10 +475,8 @@ static void test_modify_without_state_stays_in_the_state(void **state)
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
-static void test_reset_and_reconnect(void **state)
+TEST(rc, test_reset_and_reconnect)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 50; i++) {
 		fg_end_connect(&env->a, &env->b, NULL);
 		t_ping_pong(env->host, &env->a, &env->b);
@@ -530,10 +488,8 @@ static void test_reset_and_reconnect(void **state)
 	}
 }
 
-static void test_reset_qp_leaves_its_ring_state_alone(void **state)
+TEST(rc, test_reset_qp_leaves_its_ring_state_alone)
 {
-	struct t_env *env = *state;
-
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_recv(&env->a, 1, 0, 8);
 	t_send(&env->a, 1, 0, 8);
@@ -548,10 +504,8 @@ static void test_reset_qp_leaves_its_ring_state_alone(void **state)
 	assert_int_equal(env->a.qp.ring->rx.cons_head, 0);
 }
 
-static void test_first_message_establishes_communication(void **state)
+TEST(rc, test_first_message_establishes_communication)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	t_recv(&env->b, 1, 0, 8);
@@ -565,9 +519,8 @@ static void test_first_message_establishes_communication(void **state)
 	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
 }
 
-static void test_sqd_drains_and_tells(void **state)
+TEST(rc, test_sqd_drains_and_tells)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b);
 
 	fg_end_connect(&env->a, &env->b, NULL);
@@ -584,9 +537,8 @@ static void test_sqd_drains_and_tells(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 }
 
-static void test_sqd_lets_the_request_in_progress_finish(void **state)
+TEST(rc, test_sqd_lets_the_request_in_progress_finish)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b), got;
 
 	t_one_host_only(env, "between hosts both requests have begun");
@@ -621,9 +573,8 @@ static void test_sqd_lets_the_request_in_progress_finish(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 }
 
-static void test_draining_qp_can_go_to_reset_and_error(void **state)
+TEST(rc, test_draining_qp_can_go_to_reset_and_error)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = good_attr(&env->b);
 
 	for (int i = 0; i < 2; i++) {
@@ -644,52 +595,4 @@ static void test_draining_qp_can_go_to_reset_and_error(void **state)
 	}
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_ping_pong(env->host, &env->a, &env->b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_legal_transitions_of_an_rc_qp, rc),
-		T(test_illegal_transitions_of_an_rc_qp, rc),
-		T(test_legal_transitions_of_a_ud_qp, ud_ready),
-		T(test_illegal_transitions_of_a_ud_qp, ud_ready),
-		T(test_legal_transitions_of_a_uc_qp, uc),
-		T(test_illegal_transitions_of_a_uc_qp, uc),
-		T(test_unknown_states_are_rejected, rc),
-		T(test_init_needs_its_attributes, rc),
-		T(test_rtr_needs_its_attributes, rc),
-		T(test_rts_needs_its_attributes, rc),
-		T(test_attributes_that_do_not_fit_the_transition_are_rejected, rc),
-		T(test_all_mask_bits_are_rejected, rc),
-		T(test_unknown_handles_are_rejected, rc),
-		T(test_bad_ports_are_rejected, rc),
-		T(test_bad_pkey_indices_are_rejected, rc),
-		T(test_bad_mtus_are_rejected, rc),
-		T(test_bad_rnr_timers_are_rejected, rc),
-		T(test_bad_timeouts_are_rejected, rc),
-		T(test_read_depths_above_the_caps_are_rejected, rc),
-		T(test_bad_retry_counts_are_rejected, rc),
-		T(test_bad_destination_numbers_are_rejected, rc),
-		T(test_psns_have_24_bits, rc),
-		T(test_psns_wrap, rc),
-		T(test_psns_that_do_not_match_are_never_answered, rc),
-		T(test_bad_source_gids_are_rejected, rc),
-		T(test_address_without_grh_is_rejected, rc),
-		T(test_wrong_current_state_is_rejected, rc),
-		T(test_alternate_paths_are_refused, rc),
-		T(test_minimal_masks_of_ib_mad_bring_the_gsi_qp_up, guest),
-		T(test_query_returns_what_was_set, rc),
-		T(test_query_of_a_new_qp_says_reset, rc),
-		T(test_unnamed_attributes_are_not_changed, rc),
-		T(test_failed_modify_changes_nothing, rc),
-		T(test_modify_without_state_stays_in_the_state, rc),
-		T(test_reset_and_reconnect, rc),
-		T(test_reset_qp_leaves_its_ring_state_alone, rc),
-		T(test_first_message_establishes_communication, rc),
-		T(test_sqd_drains_and_tells, rc),
-		T(test_sqd_lets_the_request_in_progress_finish, rc),
-		T(test_draining_qp_can_go_to_reset_and_error, rc),
-	};
-
-	return T_MAIN(tests);
 }

@@ -4,6 +4,11 @@
 
 #define POISON 0xabadcafeu
 
+TEST_INIT
+{
+	fg_default_ext = PVR_ENGINE_EXT;
+}
+
 static uint32_t sq_word(const struct fg_end *end)
 {
 	return __atomic_load_n(&fg_qp_quiet(&end->qp)->sq, __ATOMIC_RELAXED);
@@ -37,9 +42,8 @@ static uint64_t spared(struct fg_guest *guest)
 /* ----------------------------------------------------------- who is told */
 
 /* What a stock driver keeps there is its own. */
-static void test_without_the_extension_nothing_is_written(void **state)
+TEST(rc, test_without_the_extension_nothing_is_written)
 {
-	struct t_env *env = *state;
 	struct pvr_quiet *words_shm;
 	struct fg_end c, d;
 
@@ -69,9 +73,8 @@ static void test_without_the_extension_nothing_is_written(void **state)
 	assert_int_equal(env->g[0]->doorbells_spared, 0);
 }
 
-static void test_words_are_0_when_a_queue_pair_is_made(void **state)
+TEST(rc, test_words_are_0_when_a_queue_pair_is_made)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = {
 		.type = PVR_QPT_RC, .pd = &env->a.pd, .scq = &env->a.scq, .rcq = &env->a.rcq
 	};
@@ -94,10 +97,8 @@ static void test_words_are_0_when_a_queue_pair_is_made(void **state)
 
 /* ------------------------------------------------------------ send queues */
 
-static void test_idle_send_queue_wants_its_doorbell(void **state)
+TEST(rc_connected, test_idle_send_queue_wants_its_doorbell)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	expect_words(&env->a, false, true);
 	t_ping_pong(env->host, &env->a, &env->b);
@@ -105,9 +106,8 @@ static void test_idle_send_queue_wants_its_doorbell(void **state)
 	expect_words(&env->b, false, true);
 }
 
-static void test_one_doorbell_is_enough_for_a_turn(void **state)
+TEST(rc_connected, test_one_doorbell_is_enough_for_a_turn)
 {
-	struct t_env *env = *state;
 	uint64_t rung = env->g[0]->doorbells;
 
 	fg_run(env->host);
@@ -123,9 +123,8 @@ static void test_one_doorbell_is_enough_for_a_turn(void **state)
 }
 
 /* A large message takes many turns; what is posted meanwhile follows it. */
-static void test_message_in_pieces_needs_no_more_doorbells(void **state)
+TEST(rc_connected, test_message_in_pieces_needs_no_more_doorbells)
 {
-	struct t_env *env = *state;
 	struct fg_mr wide_a, wide_b;
 
 	t_wide_mr(&env->a, 4096, &wide_a);
@@ -152,9 +151,8 @@ static void test_message_in_pieces_needs_no_more_doorbells(void **state)
 	expect_words(&env->a, false, true);
 }
 
-static void test_what_is_posted_before_rts_needs_no_doorbell(void **state)
+TEST(rc, test_what_is_posted_before_rts_needs_no_doorbell)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_SEND,
@@ -182,10 +180,8 @@ static void test_what_is_posted_before_rts_needs_no_doorbell(void **state)
 	expect_recv(&env->b.rcq, 3, 8);
 }
 
-static void test_what_is_posted_while_it_waits_follows_by_itself(void **state)
+TEST(rc_connected, test_what_is_posted_while_it_waits_follows_by_itself)
 {
-	struct t_env *env = *state;
-
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	expect_words(&env->a, true, true);
@@ -200,10 +196,8 @@ static void test_what_is_posted_while_it_waits_follows_by_itself(void **state)
 	expect_words(&env->a, false, false);
 }
 
-static void test_peer_that_does_not_answer_changes_nothing(void **state)
+TEST(rc_connected, test_peer_that_does_not_answer_changes_nothing)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	pvr_adapter_set_link(env->g[1]->adapter, false);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
@@ -218,9 +212,8 @@ static void test_peer_that_does_not_answer_changes_nothing(void **state)
 	expect_words(&env->a, false, true);
 }
 
-static void test_sqd_keeps_requests_for_rts(void **state)
+TEST(rc_connected, test_sqd_keeps_requests_for_rts)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
 
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
@@ -240,9 +233,8 @@ static void test_sqd_keeps_requests_for_rts(void **state)
 }
 
 /* Of UD the send queue alone fails. */
-static void test_sqe_flushes_what_comes_later(void **state)
+TEST(ud_ready, test_sqe_flushes_what_comes_later)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = { FG_USER_VA, 8, 0xbadbad00u };
 	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
 
@@ -257,10 +249,8 @@ static void test_sqe_flushes_what_comes_later(void **state)
 	expect_words(&env->a, false, true);
 }
 
-static void test_datagrams_arrive_without_receive_doorbells(void **state)
+TEST(ud_ready, test_datagrams_arrive_without_receive_doorbells)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	for (uint32_t i = 0; i < 3; i++) {
 		t_recv(&env->b, i, 0, 200);
@@ -278,10 +268,8 @@ static void test_datagrams_arrive_without_receive_doorbells(void **state)
 
 /* ---------------------------------------------------------- ERR and RESET */
 
-static void test_err_flushes_what_comes_later_too(void **state)
+TEST(rc_connected, test_err_flushes_what_comes_later_too)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	t_recv(&env->a, 1, 0, 8);
 	assert_int_equal(spared(env->g[0]), 1);
@@ -301,10 +289,8 @@ static void test_err_flushes_what_comes_later_too(void **state)
 }
 
 /* The receive that was posted without a doorbell just before is in the flush. */
-static void test_receive_posted_just_before_err_is_flushed(void **state)
+TEST(rc_connected, test_receive_posted_just_before_err_is_flushed)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	expect_ok(fg_qp_to_err(&env->b.qp));
 	assert_true(fg_put_recv(&env->b.qp, 1, &(struct pvrdma_sge){ 0 }, 0));
@@ -312,10 +298,8 @@ static void test_receive_posted_just_before_err_is_flushed(void **state)
 	expect_cqe(&env->b.rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_wild_index_in_err_is_looked_at_once(void **state)
+TEST(rc_connected, test_wild_index_in_err_is_looked_at_once)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	env->a.qp.ring->tx.prod_tail = 5000;
 	env->a.qp.ring->rx.prod_tail = 5000;
@@ -326,10 +310,8 @@ static void test_wild_index_in_err_is_looked_at_once(void **state)
 	expect_words(&env->a, false, false);
 }
 
-static void test_reset_makes_both_words_0(void **state)
+TEST(rc_connected, test_reset_makes_both_words_0)
 {
-	struct t_env *env = *state;
-
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	expect_words(&env->a, true, true);
@@ -347,9 +329,8 @@ static void test_reset_makes_both_words_0(void **state)
 }
 
 /* Its pages are the guest's again. */
-static void test_destroyed_queue_pair_is_not_written_to(void **state)
+TEST(rc_connected, test_destroyed_queue_pair_is_not_written_to)
 {
-	struct t_env *env = *state;
 	struct pvr_quiet *words_shm = fg_qp_quiet(&env->a.qp);
 	uint32_t handle = env->a.qp.handle;
 
@@ -368,9 +349,8 @@ static void test_destroyed_queue_pair_is_not_written_to(void **state)
 }
 
 /* A new driver that resets the device may have other plans for the pages. */
-static void test_reset_of_the_device_writes_no_words(void **state)
+TEST(rc_connected, test_reset_of_the_device_writes_no_words)
 {
-	struct t_env *env = *state;
 	struct pvr_quiet *words_shm = fg_qp_quiet(&env->b.qp);
 
 	t_send(&env->a, 1, 0, 8);
@@ -384,10 +364,8 @@ static void test_reset_of_the_device_writes_no_words(void **state)
 
 /* --------------------------------------------------------------- receives */
 
-static void test_sender_that_waits_wants_the_receive_doorbell(void **state)
+TEST(rc_connected, test_sender_that_waits_wants_the_receive_doorbell)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 3; i++) {
 		t_send(&env->a, i, 0, 8);
 		fg_run(env->host);
@@ -403,10 +381,8 @@ static void test_sender_that_waits_wants_the_receive_doorbell(void **state)
 	}
 }
 
-static void test_receives_in_time_need_no_doorbell(void **state)
+TEST(rc_connected, test_receives_in_time_need_no_doorbell)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	for (uint32_t i = 0; i < 100; i++) {
 		t_recv(&env->b, i, 0, 8);
@@ -420,9 +396,8 @@ static void test_receives_in_time_need_no_doorbell(void **state)
 }
 
 /* The timer was faster than the doorbell: the word is late, and nothing is lost. */
-static void test_receive_found_by_the_timer(void **state)
+TEST(rc_connected, test_receive_found_by_the_timer)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 8);
 
 	t_send(&env->a, 1, 0, 8);
@@ -445,10 +420,10 @@ struct shared {
 	struct fg_end far[2], near[2];
 };
 
-static void shared_open(struct shared *s, void **state)
+static void shared_open(struct shared *s, struct t_env *env)
 {
 	memset(s, 0, sizeof(*s));
-	s->env = *state;
+	s->env = env;
 	expect_ok(fg_srq_create(&s->env->b.pd, 32, 4, &s->srq));
 	for (uint32_t i = 0; i < 2; i++) {
 		struct fg_qp_spec spec = { .type = PVR_QPT_RC,
@@ -473,11 +448,11 @@ static void shared_post(struct shared *s, uint64_t wr_id)
 	fg_run(s->env->host);
 }
 
-static void test_srq_wants_doorbells_while_anybody_waits(void **state)
+TEST(rc, test_srq_wants_doorbells_while_anybody_waits)
 {
 	struct shared s;
 
-	shared_open(&s, state);
+	shared_open(&s, env);
 	assert_int_not_equal(srq_word(&s.srq), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		t_send(&s.far[i], i, 0, 8);
@@ -499,11 +474,11 @@ static void test_srq_wants_doorbells_while_anybody_waits(void **state)
 	expect_done(&s.far[0].scq, 3, PVRDMA_WC_SEND);
 }
 
-static void test_srq_whose_waiters_are_gone_becomes_quiet_again(void **state)
+TEST(rc, test_srq_whose_waiters_are_gone_becomes_quiet_again)
 {
 	struct shared s;
 
-	shared_open(&s, state);
+	shared_open(&s, env);
 	t_send(&s.far[0], 1, 0, 8);
 	fg_run(s.env->host);
 	assert_int_equal(srq_word(&s.srq), 0);
@@ -515,11 +490,11 @@ static void test_srq_whose_waiters_are_gone_becomes_quiet_again(void **state)
 	expect_done(&s.far[1].scq, 3, PVRDMA_WC_SEND);
 }
 
-static void test_resized_srq_has_its_word_in_the_new_ring(void **state)
+TEST(rc, test_resized_srq_has_its_word_in_the_new_ring)
 {
 	struct shared s;
 
-	shared_open(&s, state);
+	shared_open(&s, env);
 	expect_ok(fg_srq_resize(&s.srq, 64));
 	assert_int_not_equal(srq_word(&s.srq), 0);
 	t_send(&s.far[0], 1, 0, 8);
@@ -532,11 +507,11 @@ static void test_resized_srq_has_its_word_in_the_new_ring(void **state)
 	assert_int_not_equal(srq_word(&s.srq), 0);
 }
 
-static void test_broken_srq_promises_nothing(void **state)
+TEST(rc, test_broken_srq_promises_nothing)
 {
 	struct shared s;
 
-	shared_open(&s, state);
+	shared_open(&s, env);
 	s.srq.ring->prod_tail = 5000;
 	t_send(&s.far[0], 1, 0, 8);
 	fg_run(s.env->host);
@@ -549,9 +524,8 @@ static void test_broken_srq_promises_nothing(void **state)
 
 /* ------------------------------------------------------ memory that is gone */
 
-static void test_without_bus_master_nothing_is_written(void **state)
+TEST(rc_connected, test_without_bus_master_nothing_is_written)
 {
-	struct t_env *env = *state;
 	struct pvr_quiet *words_shm = fg_qp_quiet(&env->a.qp);
 
 	fg_run(env->host);
@@ -573,10 +547,8 @@ static void test_without_bus_master_nothing_is_written(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_unplugged_memory_is_not_written_to(void **state)
+TEST(rc_connected, test_unplugged_memory_is_not_written_to)
 {
-	struct t_env *env = *state;
-
 	pvr_engine_poll(env->host->engine, 0);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	fg_run(env->host);
@@ -592,39 +564,4 @@ static void test_unplugged_memory_is_not_written_to(void **state)
 	pvr_engine_rest(env->host->engine, 0);
 	assert_int_equal(fg_qp_quiet(&env->a.qp)->sq, POISON);
 	assert_int_equal(fg_qp_quiet(&env->a.qp)->rq, POISON);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_without_the_extension_nothing_is_written, rc),
-		T(test_words_are_0_when_a_queue_pair_is_made, rc),
-		T(test_idle_send_queue_wants_its_doorbell, rc_connected),
-		T(test_one_doorbell_is_enough_for_a_turn, rc_connected),
-		T(test_message_in_pieces_needs_no_more_doorbells, rc_connected),
-		T(test_what_is_posted_before_rts_needs_no_doorbell, rc),
-		T(test_what_is_posted_while_it_waits_follows_by_itself, rc_connected),
-		T(test_peer_that_does_not_answer_changes_nothing, rc_connected),
-		T(test_sqd_keeps_requests_for_rts, rc_connected),
-		T(test_sqe_flushes_what_comes_later, ud_ready),
-		T(test_datagrams_arrive_without_receive_doorbells, ud_ready),
-		T(test_err_flushes_what_comes_later_too, rc_connected),
-		T(test_receive_posted_just_before_err_is_flushed, rc_connected),
-		T(test_wild_index_in_err_is_looked_at_once, rc_connected),
-		T(test_reset_makes_both_words_0, rc_connected),
-		T(test_destroyed_queue_pair_is_not_written_to, rc_connected),
-		T(test_reset_of_the_device_writes_no_words, rc_connected),
-		T(test_sender_that_waits_wants_the_receive_doorbell, rc_connected),
-		T(test_receives_in_time_need_no_doorbell, rc_connected),
-		T(test_receive_found_by_the_timer, rc_connected),
-		T(test_srq_wants_doorbells_while_anybody_waits, rc),
-		T(test_srq_whose_waiters_are_gone_becomes_quiet_again, rc),
-		T(test_resized_srq_has_its_word_in_the_new_ring, rc),
-		T(test_broken_srq_promises_nothing, rc),
-		T(test_without_bus_master_nothing_is_written, rc_connected),
-		T(test_unplugged_memory_is_not_written_to, rc_connected),
-	};
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	return T_MAIN(tests);
 }

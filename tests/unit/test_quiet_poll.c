@@ -10,6 +10,11 @@
 #define TURNS 1024 /* of others, until a queue pair that is idle is not polled any more */
 #define ROUNDS 4000
 
+TEST_INIT
+{
+	fg_default_ext = PVR_ENGINE_EXT;
+}
+
 static bool is_polled(const struct fg_end *end)
 {
 	return __atomic_load_n(&fg_qp_quiet(&end->qp)->sq, __ATOMIC_RELAXED) != 0;
@@ -62,9 +67,8 @@ static void begin(struct t_env *env)
 	assert_false(is_polled(&env->b));
 }
 
-static void test_polled_queue_pair_needs_no_doorbell(void **state)
+TEST(rc_connected, test_polled_queue_pair_needs_no_doorbell)
 {
-	struct t_env *env = *state;
 	uint64_t rung;
 
 	begin(env);
@@ -79,10 +83,8 @@ static void test_polled_queue_pair_needs_no_doorbell(void **state)
 	assert_int_equal(env->g[0]->doorbells, rung);
 }
 
-static void test_without_polling_nobody_is_looked_at(void **state)
+TEST(rc_connected, test_without_polling_nobody_is_looked_at)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	write_to(&env->a, &env->b, 0);
 	fg_run(env->host);
@@ -93,9 +95,8 @@ static void test_without_polling_nobody_is_looked_at(void **state)
 	expect_no_cqe(&env->a.scq);
 }
 
-static void test_stock_driver_is_not_looked_at(void **state)
+TEST(rc_connected, test_stock_driver_is_not_looked_at)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	pvr_adapter_reset(env->g[0]->adapter);
@@ -115,10 +116,8 @@ static void test_stock_driver_is_not_looked_at(void **state)
 	expect_no_cqe(&c.scq);
 }
 
-static void test_at_rest_the_doorbell_counts_again(void **state)
+TEST(rc_connected, test_at_rest_the_doorbell_counts_again)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	assert_true(rest(env));
 	assert_false(is_polled(&env->a));
@@ -130,10 +129,8 @@ static void test_at_rest_the_doorbell_counts_again(void **state)
 	assert_true(rest(env));
 }
 
-static void test_rest_tells_of_what_came_meanwhile(void **state)
+TEST(rc_connected, test_rest_tells_of_what_came_meanwhile)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	write_to(&env->a, &env->b, 1);
 	assert_false(rest(env));
@@ -177,10 +174,9 @@ static uint32_t crowd_polled(const struct crowd *crowd)
 	return n;
 }
 
-static void test_only_so_many_are_polled_those_that_were_busy_last(void **state)
+TEST(rc, test_only_so_many_are_polled_those_that_were_busy_last)
 {
 	struct crowd *crowd = calloc(1, sizeof(*crowd));
-	struct t_env *env = *state;
 
 	crowd_begin(crowd, env);
 	for (uint32_t i = 0; i < CROWD; i++)
@@ -198,10 +194,9 @@ static void test_only_so_many_are_polled_those_that_were_busy_last(void **state)
 }
 
 /* It has posted, and nobody has looked since; then it has to make room. */
-static void test_who_makes_room_is_looked_at_once_more(void **state)
+TEST(rc, test_who_makes_room_is_looked_at_once_more)
 {
 	struct crowd *crowd = calloc(1, sizeof(*crowd));
-	struct t_env *env = *state;
 	struct fg_end *oldest = &crowd->from[CROWD - POLLED];
 
 	crowd_begin(crowd, env);
@@ -213,9 +208,8 @@ static void test_who_makes_room_is_looked_at_once_more(void **state)
 	free(crowd);
 }
 
-static void test_who_is_idle_while_others_work_is_polled_no_more(void **state)
+TEST(rc_connected, test_who_is_idle_while_others_work_is_polled_no_more)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
@@ -241,10 +235,8 @@ static void test_who_is_idle_while_others_work_is_polled_no_more(void **state)
 
 /* ---------------------------------------------- what happens to the polled */
 
-static void test_polled_queue_pair_is_reset(void **state)
+TEST(rc_connected, test_polled_queue_pair_is_reset)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	assert_false(is_polled(&env->a));
@@ -257,10 +249,8 @@ static void test_polled_queue_pair_is_reset(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_polled_queue_pair_fails(void **state)
+TEST(rc_connected, test_polled_queue_pair_fails)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	put_write(&env->a, &env->b, 1);
 	expect_ok(fg_qp_to_err(&env->a.qp));
@@ -273,9 +263,8 @@ static void test_polled_queue_pair_fails(void **state)
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_polled_queue_pair_is_drained(void **state)
+TEST(rc_connected, test_polled_queue_pair_is_drained)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
 
 	begin(env);
@@ -290,10 +279,8 @@ static void test_polled_queue_pair_is_drained(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_polled_queue_pair_and_its_adapter_go(void **state)
+TEST(rc_connected, test_polled_queue_pair_and_its_adapter_go)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	fg_end_close(&env->a);
 	assert_false(poll(env));
@@ -309,10 +296,8 @@ static void test_polled_queue_pair_and_its_adapter_go(void **state)
 	assert_true(rest(env));
 }
 
-static void test_wild_index_while_polled_fails_the_queue_pair(void **state)
+TEST(rc_connected, test_wild_index_while_polled_fails_the_queue_pair)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	env->a.qp.ring->tx.prod_tail = 5000;
 	assert_true(poll(env));
@@ -399,48 +384,23 @@ static void scribble_while_polled(struct t_env *env, struct scribbler *s)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_words_overwritten_at_any_time(void **state)
+TEST(rc_connected, test_words_overwritten_at_any_time)
 {
 	struct scribbler s = { .words = true };
 
-	scribble_while_polled(*state, &s);
+	scribble_while_polled(env, &s);
 }
 
-static void test_indices_overwritten_while_polled(void **state)
+TEST(rc_connected, test_indices_overwritten_while_polled)
 {
 	struct scribbler s = { .indices = true };
 
-	scribble_while_polled(*state, &s);
+	scribble_while_polled(env, &s);
 }
 
-static void test_all_overwritten_while_polled(void **state)
+TEST(rc_connected, test_all_overwritten_while_polled)
 {
 	struct scribbler s = { .words = true, .indices = true };
 
-	scribble_while_polled(*state, &s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_polled_queue_pair_needs_no_doorbell, rc_connected),
-		T(test_without_polling_nobody_is_looked_at, rc_connected),
-		T(test_stock_driver_is_not_looked_at, rc_connected),
-		T(test_at_rest_the_doorbell_counts_again, rc_connected),
-		T(test_rest_tells_of_what_came_meanwhile, rc_connected),
-		T(test_only_so_many_are_polled_those_that_were_busy_last, rc),
-		T(test_who_makes_room_is_looked_at_once_more, rc),
-		T(test_who_is_idle_while_others_work_is_polled_no_more, rc_connected),
-		T(test_polled_queue_pair_is_reset, rc_connected),
-		T(test_polled_queue_pair_fails, rc_connected),
-		T(test_polled_queue_pair_is_drained, rc_connected),
-		T(test_polled_queue_pair_and_its_adapter_go, rc_connected),
-		T(test_wild_index_while_polled_fails_the_queue_pair, rc_connected),
-		T(test_words_overwritten_at_any_time, rc_connected),
-		T(test_indices_overwritten_while_polled, rc_connected),
-		T(test_all_overwritten_while_polled, rc_connected),
-	};
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	return T_MAIN(tests);
+	scribble_while_polled(env, &s);
 }

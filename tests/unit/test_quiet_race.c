@@ -17,6 +17,11 @@
 
 /* --------------------------------------------------------------- by steps */
 
+TEST_INIT
+{
+	fg_default_ext = PVR_ENGINE_EXT;
+}
+
 /* Runs before and after a look of the device, once each. */
 static struct {
 	struct t_env *env;
@@ -115,20 +120,16 @@ static void expect_two_writes(struct t_env *env)
 	assert_true(hook.looks > 0);
 }
 
-static void test_end_of_a_turn_finds_what_saw_the_1(void **state)
+TEST(rc_connected, test_end_of_a_turn_finds_what_saw_the_1)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	hook.before_look = put_write;
 	expect_two_writes(env);
 }
 
-static void test_end_of_a_turn_has_said_0_to_who_comes_later(void **state)
+TEST(rc_connected, test_end_of_a_turn_has_said_0_to_who_comes_later)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	hook.after_look = post_and_ring;
@@ -145,20 +146,16 @@ static void poll_one(struct t_env *env)
 	hook.looks = 0;
 }
 
-static void test_end_of_polling_finds_what_saw_the_1(void **state)
+TEST(rc_connected, test_end_of_polling_finds_what_saw_the_1)
 {
-	struct t_env *env = *state;
-
 	poll_one(env);
 	hook.before_look = put_write;
 	assert_false(pvr_engine_rest(env->host->engine, 0));
 	expect_two_writes(env);
 }
 
-static void test_end_of_polling_has_said_0_to_who_comes_later(void **state)
+TEST(rc_connected, test_end_of_polling_has_said_0_to_who_comes_later)
 {
-	struct t_env *env = *state;
-
 	poll_one(env);
 	hook.after_look = post_and_ring;
 	assert_true(pvr_engine_rest(env->host->engine, 0));
@@ -174,10 +171,8 @@ static void put_recv(struct t_env *env)
 	assert_true(fg_put_recv(&env->b.qp, 7, &sge, 1));
 }
 
-static void test_responder_finds_the_receive_that_saw_the_1(void **state)
+TEST(rc_connected, test_responder_finds_the_receive_that_saw_the_1)
 {
-	struct t_env *env = *state;
-
 	begin(env);
 	t_send(&env->a, 1, 0, 8);
 	hook.after_look = put_recv;
@@ -222,9 +217,8 @@ static bool to_next_look(struct fg_host *host)
 	return true;
 }
 
-static void test_last_look_finds_the_receive_that_saw_the_1(void **state)
+TEST(rc_connected, test_last_look_finds_the_receive_that_saw_the_1)
 {
-	struct t_env *env = *state;
 	uint32_t last, looks = 0;
 
 	connect_long(env);
@@ -450,66 +444,44 @@ static void play_against(struct t_env *env, bool polls, bool writes)
 	play_player(&p, polls);
 }
 
-static void test_no_doorbell_is_missing(void **state)
+TEST(rc_connected, test_no_doorbell_is_missing)
 {
-	play_against(*state, false, false);
+	play_against(env, false, false);
 }
 
-static void test_no_doorbell_is_missing_at_the_end_of_turns(void **state)
+TEST(rc_connected, test_no_doorbell_is_missing_at_the_end_of_turns)
 {
-	play_against(*state, false, true);
+	play_against(env, false, true);
 }
 
-static void test_no_doorbell_is_missing_when_polling_begins_and_ends(void **state)
+TEST(rc_connected, test_no_doorbell_is_missing_when_polling_begins_and_ends)
 {
-	play_against(*state, true, false);
+	play_against(env, true, false);
 }
 
-static void test_no_doorbell_is_missing_at_the_end_of_polling(void **state)
+TEST(rc_connected, test_no_doorbell_is_missing_at_the_end_of_polling)
 {
-	play_against(*state, true, true);
+	play_against(env, true, true);
 }
 
-static void test_receives_are_looked_for_or_rung_for(void **state)
+TEST(rc_connected, test_receives_are_looked_for_or_rung_for)
 {
-	struct player p = { .env = *state, .looked_for = true };
+	struct player p = { .env = env, .looked_for = true };
 
 	connect_long(p.env);
 	play_player(&p, false);
 }
 
-static void test_one_doorbell_until_the_device_has_come(void **state)
+TEST(rc_connected, test_one_doorbell_until_the_device_has_come)
 {
-	struct player p = { .env = *state, .bursts = true };
+	struct player p = { .env = env, .bursts = true };
 
 	play_player(&p, false);
 }
 
-static void test_one_doorbell_until_the_device_has_come_or_polls(void **state)
+TEST(rc_connected, test_one_doorbell_until_the_device_has_come_or_polls)
 {
-	struct player p = { .env = *state, .bursts = true };
+	struct player p = { .env = env, .bursts = true };
 
 	play_player(&p, true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_end_of_a_turn_finds_what_saw_the_1, rc_connected),
-		T(test_end_of_a_turn_has_said_0_to_who_comes_later, rc_connected),
-		T(test_end_of_polling_finds_what_saw_the_1, rc_connected),
-		T(test_end_of_polling_has_said_0_to_who_comes_later, rc_connected),
-		T(test_responder_finds_the_receive_that_saw_the_1, rc_connected),
-		T(test_last_look_finds_the_receive_that_saw_the_1, rc_connected),
-		T(test_no_doorbell_is_missing, rc_connected),
-		T(test_receives_are_looked_for_or_rung_for, rc_connected),
-		T(test_no_doorbell_is_missing_at_the_end_of_turns, rc_connected),
-		T(test_no_doorbell_is_missing_at_the_end_of_polling, rc_connected),
-		T(test_one_doorbell_until_the_device_has_come, rc_connected),
-		T(test_one_doorbell_until_the_device_has_come_or_polls, rc_connected),
-		T(test_no_doorbell_is_missing_when_polling_begins_and_ends, rc_connected),
-	};
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	return T_MAIN(tests);
 }

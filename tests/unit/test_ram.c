@@ -2,7 +2,6 @@
 /* Guest RAM: how it is mapped, and what breaks when it goes away. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SPARE_GPA 0x4000000000ull
 
 static uint8_t spare[4 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
@@ -12,9 +11,8 @@ static int map(struct fg_guest *g, uint64_t gpa, uint64_t size)
 	return pvr_adapter_map_ram(g->adapter, gpa, size, spare, true);
 }
 
-static void test_overlapping_pieces_are_rejected(void **state)
+TEST(guest, test_overlapping_pieces_are_rejected)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const struct fg_ram_piece *piece = &g->ram.piece[1];
 
@@ -27,9 +25,8 @@ static void test_overlapping_pieces_are_rejected(void **state)
 	assert_int_equal(map(g, 0, UINT64_MAX), -EINVAL);
 }
 
-static void test_neighbouring_pieces_are_fine(void **state)
+TEST(guest, test_neighbouring_pieces_are_fine)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const struct fg_ram_piece *piece = &g->ram.piece[1];
 
@@ -37,19 +34,16 @@ static void test_neighbouring_pieces_are_fine(void **state)
 	assert_int_equal(map(g, piece->gpa - PVR_PAGE_SIZE, PVR_PAGE_SIZE), 0);
 }
 
-static void test_wrapping_and_empty_pieces_are_rejected(void **state)
+TEST(guest, test_wrapping_and_empty_pieces_are_rejected)
 {
-	struct t_env *env = *state;
-
 	assert_int_equal(map(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1, 2 * PVR_PAGE_SIZE),
 			 -EINVAL);
 	assert_int_equal(map(env->g[0], 0x5000000000, UINT64_MAX), -EINVAL);
 	assert_int_equal(map(env->g[0], 0x5000000000, 0), -EINVAL);
 }
 
-static void test_piece_at_the_end_of_the_address_space(void **state)
+TEST(unprobed, test_piece_at_the_end_of_the_address_space)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const uint64_t gpa = UINT64_MAX - PVR_PAGE_SIZE + 1;
 
@@ -62,9 +56,8 @@ static void test_piece_at_the_end_of_the_address_space(void **state)
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_FAILED);
 }
 
-static void test_only_whole_pages_of_a_piece_are_used(void **state)
+TEST(unprobed, test_only_whole_pages_of_a_piece_are_used)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 
 	assert_int_equal(map(g, SPARE_GPA, PVR_PAGE_SIZE + 100), 0);
@@ -76,9 +69,8 @@ static void test_only_whole_pages_of_a_piece_are_used(void **state)
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
 }
 
-static void test_many_pieces_can_be_mapped_and_unmapped(void **state)
+TEST(unprobed, test_many_pieces_can_be_mapped_and_unmapped)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint32_t n = 0;
 
@@ -96,9 +88,8 @@ static void test_many_pieces_can_be_mapped_and_unmapped(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_unmapping_what_is_not_mapped_is_harmless(void **state)
+TEST(guest, test_unmapping_what_is_not_mapped_is_harmless)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const struct fg_ram_piece *piece = &g->ram.piece[2];
 	struct pvr_port_attr attr;
@@ -130,9 +121,8 @@ static void spare_mr(struct fg_end *end, struct fg_mr *mr)
 			      .rkey = resp.rkey };
 }
 
-static void test_mr_over_unplugged_memory_refuses_local_access(void **state)
+TEST(rc_connected, test_mr_over_unplugged_memory_refuses_local_access)
 {
-	struct t_env *env = *state;
 	struct fg_mr mr;
 
 	spare_mr(&env->a, &mr);
@@ -148,9 +138,8 @@ static void test_mr_over_unplugged_memory_refuses_local_access(void **state)
 	expect_ok(fg_mr_destroy(&mr));
 }
 
-static void test_mr_over_unplugged_memory_refuses_remote_access(void **state)
+TEST(rc_connected, test_mr_over_unplugged_memory_refuses_remote_access)
 {
-	struct t_env *env = *state;
 	struct fg_mr mr;
 
 	spare_mr(&env->b, &mr);
@@ -166,9 +155,8 @@ static void test_mr_over_unplugged_memory_refuses_remote_access(void **state)
 		assert_int_equal(spare[i], 0xdd);
 }
 
-static void test_mr_does_not_come_back_with_other_memory(void **state)
+TEST(rc_connected, test_mr_does_not_come_back_with_other_memory)
 {
-	struct t_env *env = *state;
 	struct fg_mr mr;
 
 	spare_mr(&env->b, &mr);
@@ -179,9 +167,8 @@ static void test_mr_does_not_come_back_with_other_memory(void **state)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_dma_mr_follows_the_memory(void **state)
+TEST(rc_connected, test_dma_mr_follows_the_memory)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge;
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_RDMA_WRITE,
@@ -212,9 +199,8 @@ static void move_page(struct fg_buf *buf, uint32_t page)
 	fg_buf_table(buf, 0)[page] = SPARE_GPA + PVR_PAGE_SIZE;
 }
 
-static void test_cq_over_unplugged_memory_fails(void **state)
+TEST(guests, test_cq_over_unplugged_memory_fails)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_cmd_create_cq req;
@@ -256,9 +242,8 @@ static void test_cq_over_unplugged_memory_fails(void **state)
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_CQ, cq.handle));
 }
 
-static void test_qp_over_unplugged_memory_fails(void **state)
+TEST(guests, test_qp_over_unplugged_memory_fails)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_cmd_create_qp req;
@@ -301,9 +286,8 @@ static void test_qp_over_unplugged_memory_fails(void **state)
 		assert_int_equal(spare[i], 0xdd);
 }
 
-static void test_srq_over_unplugged_memory_fails(void **state)
+TEST(guests, test_srq_over_unplugged_memory_fails)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_cmd_create_srq req;
@@ -342,9 +326,8 @@ static void test_srq_over_unplugged_memory_fails(void **state)
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, srq.handle));
 }
 
-static void test_peer_goes_on_when_the_other_guest_loses_all_memory(void **state)
+TEST(rc_connected, test_peer_goes_on_when_the_other_guest_loses_all_memory)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[1];
 
 	t_ping_pong(env->host, &env->a, &env->b);
@@ -358,9 +341,8 @@ static void test_peer_goes_on_when_the_other_guest_loses_all_memory(void **state
 	t_ping_pong(env->host, &env->a, &env->a);
 }
 
-static void test_dma_mr_does_not_wrap_around_the_address_space(void **state)
+TEST(rc_connected, test_dma_mr_does_not_wrap_around_the_address_space)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge;
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_RDMA_WRITE,
@@ -377,28 +359,4 @@ static void test_dma_mr_does_not_wrap_around_the_address_space(void **state)
 	assert_true(fg_post_send(&env->a.qp, &wr));
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_overlapping_pieces_are_rejected, guest),
-		T(test_neighbouring_pieces_are_fine, guest),
-		T(test_wrapping_and_empty_pieces_are_rejected, guest),
-		T(test_piece_at_the_end_of_the_address_space, unprobed),
-		T(test_only_whole_pages_of_a_piece_are_used, unprobed),
-		T(test_many_pieces_can_be_mapped_and_unmapped, unprobed),
-		T(test_unmapping_what_is_not_mapped_is_harmless, guest),
-		T(test_mr_over_unplugged_memory_refuses_local_access, rc_connected),
-		T(test_mr_over_unplugged_memory_refuses_remote_access, rc_connected),
-		T(test_mr_does_not_come_back_with_other_memory, rc_connected),
-		T(test_dma_mr_follows_the_memory, rc_connected),
-		T(test_dma_mr_does_not_wrap_around_the_address_space, rc_connected),
-		T(test_cq_over_unplugged_memory_fails, guests),
-		T(test_qp_over_unplugged_memory_fails, guests),
-		T(test_srq_over_unplugged_memory_fails, guests),
-		T(test_peer_goes_on_when_the_other_guest_loses_all_memory, rc_connected),
-	};
-
-	return T_MAIN(tests);
 }

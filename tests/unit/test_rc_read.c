@@ -2,25 +2,23 @@
 /* RDMA READ. */
 #include "transfer.h"
 
-static void test_read_at_all_offsets(void **state)
+TEST(rc_big, test_read_at_all_offsets)
 {
-	t_transfer_offsets(*state, PVRDMA_WR_RDMA_READ);
+	t_transfer_offsets(env, PVRDMA_WR_RDMA_READ);
 }
 
-static void test_read_of_all_lengths(void **state)
+TEST(rc_big, test_read_of_all_lengths)
 {
-	t_transfer_lengths(*state, PVRDMA_WR_RDMA_READ);
+	t_transfer_lengths(env, PVRDMA_WR_RDMA_READ);
 }
 
-static void test_read_with_all_list_lengths(void **state)
+TEST(rc_big, test_read_with_all_list_lengths)
 {
-	t_transfer_lists(*state, PVRDMA_WR_RDMA_READ);
+	t_transfer_lists(env, PVRDMA_WR_RDMA_READ);
 }
 
-static void test_read_completes_with_its_length(void **state)
+TEST(rc_connected, test_read_completes_with_its_length)
 {
-	struct t_env *env = *state;
-
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 777);
 	fg_run(env->host);
 	assert_int_equal(expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ).byte_len, 777);
@@ -28,9 +26,8 @@ static void test_read_completes_with_its_length(void **state)
 	expect_no_cqe(&env->b.scq);
 }
 
-static void test_zero_length_read_needs_no_valid_key(void **state)
+TEST(rc_connected, test_zero_length_read_needs_no_valid_key)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_RDMA_READ,
 			    .flags = PVR_SEND_SIGNALED,
@@ -42,10 +39,8 @@ static void test_zero_length_read_needs_no_valid_key(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 }
 
-static void test_read_sees_what_was_written_before(void **state)
+TEST(rc_connected, test_read_sees_what_was_written_before)
 {
-	struct t_env *env = *state;
-
 	fg_fill(env->a.mr.va, 10000, 1);
 	memset(env->a.mr.va + 20000, 0, 10000);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 123, 10000);
@@ -56,9 +51,8 @@ static void test_read_sees_what_was_written_before(void **state)
 	assert_int_equal(fg_mismatch(env->a.mr.va + 20000, 10000, 1), 10000);
 }
 
-static void test_fenced_send_waits_for_the_read(void **state)
+TEST(rc_connected, test_fenced_send_waits_for_the_read)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 4000);
 	struct fg_wr wr = { .wr_id = 2,
 			    .opcode = PVRDMA_WR_SEND,
@@ -78,9 +72,8 @@ static void test_fenced_send_waits_for_the_read(void **state)
 	assert_int_equal(fg_mismatch(env->b.mr.va + 8192, 4000, 1), 4000);
 }
 
-static void test_more_reads_than_the_depth_all_complete(void **state)
+TEST(rc, test_more_reads_than_the_depth_all_complete)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.max_rd_atomic = conn.max_dest_rd_atomic = 1;
@@ -92,9 +85,8 @@ static void test_more_reads_than_the_depth_all_complete(void **state)
 		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_READ);
 }
 
-static void test_read_from_a_responder_without_read_resources_fails(void **state)
+TEST(rc, test_read_from_a_responder_without_read_resources_fails)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.max_dest_rd_atomic = 0;
@@ -104,9 +96,8 @@ static void test_read_from_a_responder_without_read_resources_fails(void **state
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
-static void test_read_without_initiator_depth_fails(void **state)
+TEST(rc, test_read_without_initiator_depth_fails)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.max_rd_atomic = 0;
@@ -116,10 +107,8 @@ static void test_read_without_initiator_depth_fails(void **state)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-static void test_read_from_oneself_with_overlap(void **state)
+TEST(guest, test_read_from_oneself_with_overlap)
 {
-	struct t_env *env = *state;
-
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->a, NULL);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->a.mr, 77, 20000);
@@ -130,9 +119,8 @@ static void test_read_from_oneself_with_overlap(void **state)
 		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_READ);
 }
 
-static void test_mr_deregistered_in_the_middle_of_a_read(void **state)
+TEST(rc_big, test_mr_deregistered_in_the_middle_of_a_read)
 {
-	struct t_env *env = *state;
 	const uint32_t len = 1 << 20;
 	struct pvrdma_cqe cqe;
 
@@ -153,24 +141,4 @@ static void test_mr_deregistered_in_the_middle_of_a_read(void **state)
 		bad |= cqe.status;
 	}
 	expect_no_cqe(&env->a.scq);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_read_at_all_offsets, rc_big),
-		T(test_read_of_all_lengths, rc_big),
-		T(test_read_with_all_list_lengths, rc_big),
-		T(test_read_completes_with_its_length, rc_connected),
-		T(test_zero_length_read_needs_no_valid_key, rc_connected),
-		T(test_read_sees_what_was_written_before, rc_connected),
-		T(test_fenced_send_waits_for_the_read, rc_connected),
-		T(test_more_reads_than_the_depth_all_complete, rc),
-		T(test_read_from_a_responder_without_read_resources_fails, rc),
-		T(test_read_without_initiator_depth_fails, rc),
-		T(test_read_from_oneself_with_overlap, guest),
-		T(test_mr_deregistered_in_the_middle_of_a_read, rc_big),
-	};
-
-	return T_MAIN(tests);
 }

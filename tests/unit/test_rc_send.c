@@ -2,24 +2,23 @@
 /* RC SEND and SEND_WITH_IMM. */
 #include "transfer.h"
 
-static void test_send_at_all_offsets(void **state)
+TEST(rc_big, test_send_at_all_offsets)
 {
-	t_transfer_offsets(*state, PVRDMA_WR_SEND);
+	t_transfer_offsets(env, PVRDMA_WR_SEND);
 }
 
-static void test_send_of_all_lengths(void **state)
+TEST(rc_big, test_send_of_all_lengths)
 {
-	t_transfer_lengths(*state, PVRDMA_WR_SEND);
+	t_transfer_lengths(env, PVRDMA_WR_SEND);
 }
 
-static void test_send_with_all_list_lengths(void **state)
+TEST(rc_big, test_send_with_all_list_lengths)
 {
-	t_transfer_lists(*state, PVRDMA_WR_SEND);
+	t_transfer_lists(env, PVRDMA_WR_SEND);
 }
 
-static void test_send_with_imm_carries_data_and_imm(void **state)
+TEST(rc_connected, test_send_with_imm_carries_data_and_imm)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 100, 50);
 	struct fg_wr wr = { .wr_id = 5,
 			    .opcode = PVRDMA_WR_SEND_WITH_IMM,
@@ -40,20 +39,16 @@ static void test_send_with_imm_carries_data_and_imm(void **state)
 	assert_memory_equal(env->b.mr.va, env->a.mr.va + 100, 50);
 }
 
-static void test_send_without_imm_sets_no_flag(void **state)
+TEST(rc_connected, test_send_without_imm_sets_no_flag)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 10);
 	t_send(&env->a, 2, 0, 10);
 	fg_run(env->host);
 	assert_int_equal(expect_recv(&env->b.rcq, 1, 10).wc_flags & PVRDMA_WC_WITH_IMM, 0);
 }
 
-static void test_receive_buffer_may_be_larger_than_the_message(void **state)
+TEST(rc_connected, test_receive_buffer_may_be_larger_than_the_message)
 {
-	struct t_env *env = *state;
-
 	fg_fill(env->a.mr.va, 100, 1);
 	memset(env->b.mr.va, 0xcc, 1000);
 	t_recv(&env->b, 1, 0, 1000);
@@ -65,10 +60,8 @@ static void test_receive_buffer_may_be_larger_than_the_message(void **state)
 		assert_int_equal(env->b.mr.va[i], 0xcc);
 }
 
-static void test_messages_arrive_in_order(void **state)
+TEST(rc_connected, test_messages_arrive_in_order)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 60; i++)
 		t_recv(&env->b, i, i * 64, 64);
 	for (uint32_t i = 0; i < 60; i++) {
@@ -83,9 +76,8 @@ static void test_messages_arrive_in_order(void **state)
 	}
 }
 
-static void test_one_doorbell_for_many_requests(void **state)
+TEST(rc_connected, test_one_doorbell_for_many_requests)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 10);
 	struct fg_wr wr = {
 		.opcode = PVRDMA_WR_SEND, .flags = PVR_SEND_SIGNALED, .sge = &sge, .num_sge = 1
@@ -108,9 +100,8 @@ static void test_one_doorbell_for_many_requests(void **state)
 }
 
 /* The stock driver rings no doorbell after a partial failure; the next one covers it. */
-static void test_receives_posted_without_a_doorbell_are_found(void **state)
+TEST(rc_connected, test_receives_posted_without_a_doorbell_are_found)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 64);
 
 	assert_true(fg_put_recv(&env->b.qp, 1, &sge, 1));
@@ -119,10 +110,8 @@ static void test_receives_posted_without_a_doorbell_are_found(void **state)
 	expect_recv(&env->b.rcq, 1, 10);
 }
 
-static void test_receives_posted_in_init_are_used(void **state)
+TEST(rc, test_receives_posted_in_init_are_used)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	t_recv(&env->b, 1, 0, 64);
@@ -134,9 +123,8 @@ static void test_receives_posted_in_init_are_used(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 }
 
-static void test_unsignaled_sends_complete_silently(void **state)
+TEST(rc_connected, test_unsignaled_sends_complete_silently)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND };
 
 	for (uint32_t i = 0; i < 200; i++) {
@@ -148,9 +136,8 @@ static void test_unsignaled_sends_complete_silently(void **state)
 	expect_no_cqe(&env->a.scq);
 }
 
-static void test_sq_sig_all_signals_every_send(void **state)
+TEST(guests, test_sq_sig_all_signals_every_send)
 {
-	struct t_env *env = *state;
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sig_all = true };
 	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND };
 
@@ -163,10 +150,8 @@ static void test_sq_sig_all_signals_every_send(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 }
 
-static void test_consumer_index_advances_so_that_the_ring_can_be_reused(void **state)
+TEST(rc_connected, test_consumer_index_advances_so_that_the_ring_can_be_reused)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 64 * 5; i++) {
 		t_recv(&env->b, i, 0, 16);
 		t_send(&env->a, i, 0, 16);
@@ -178,10 +163,8 @@ static void test_consumer_index_advances_so_that_the_ring_can_be_reused(void **s
 	assert_int_equal(fg_rq_space(&env->b.qp), 64);
 }
 
-static void test_full_queues_are_processed(void **state)
+TEST(rc_connected, test_full_queues_are_processed)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 64; i++) {
 		t_recv(&env->b, i, 0, 16);
 		t_send(&env->a, i, 0, 16);
@@ -194,9 +177,8 @@ static void test_full_queues_are_processed(void **state)
 	}
 }
 
-static void test_queues_of_one_element_work(void **state)
+TEST(guests, test_queues_of_one_element_work)
 {
-	struct t_env *env = *state;
 	const struct fg_qp_spec spec = {
 		.type = PVR_QPT_RC, .sq_wr = 1, .rq_wr = 1, .sq_sge = 1, .rq_sge = 1
 	};
@@ -208,10 +190,8 @@ static void test_queues_of_one_element_work(void **state)
 		t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_both_directions_at_once(void **state)
+TEST(rc_connected, test_both_directions_at_once)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 50; i++) {
 		t_recv(&env->a, i, 4096, 100);
 		t_recv(&env->b, i, 4096, 100);
@@ -229,27 +209,22 @@ static void test_both_directions_at_once(void **state)
 	}
 }
 
-static void test_loopback_within_one_adapter(void **state)
+TEST(rc_loopback, test_loopback_within_one_adapter)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 10; i++)
 		t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_qp_connected_to_itself(void **state)
+TEST(guest, test_qp_connected_to_itself)
 {
-	struct t_env *env = *state;
-
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->a, NULL);
 	for (int i = 0; i < 10; i++)
 		t_ping_pong(env->host, &env->a, &env->a);
 }
 
-static void test_overlapping_source_and_target(void **state)
+TEST(guest, test_overlapping_source_and_target)
 {
-	struct t_env *env = *state;
 	uint8_t want[9000];
 
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
@@ -268,9 +243,8 @@ static void test_overlapping_source_and_target(void **state)
 	expect_recv(&env->a.rcq, 3, sizeof(want));
 }
 
-static void test_user_contexts_talk_through_their_own_pages(void **state)
+TEST(guests, test_user_contexts_talk_through_their_own_pages)
 {
-	struct t_env *env = *state;
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_ctx a, b;
 
@@ -282,9 +256,8 @@ static void test_user_contexts_talk_through_their_own_pages(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_driver_of_version_19_can_talk(void **state)
+TEST(guests, test_driver_of_version_19_can_talk)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_end *end = &env->a;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
@@ -311,9 +284,8 @@ static void test_driver_of_version_19_can_talk(void **state)
 	assert_int_equal(fg_qp_state(&end->qp), PVR_QPS_RTS);
 }
 
-static void test_adapters_of_different_fabrics_never_meet(void **state)
+TEST(guest, test_adapters_of_different_fabrics_never_meet)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 
 	fg_guest_config_init(&config, 2);
@@ -332,9 +304,8 @@ static void test_adapters_of_different_fabrics_never_meet(void **state)
 }
 
 /* A QP that is connected to somebody else does not listen to us. */
-static void test_responder_takes_messages_from_its_peer_only(void **state)
+TEST(rc, test_responder_takes_messages_from_its_peer_only)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
@@ -350,9 +321,8 @@ static void test_responder_takes_messages_from_its_peer_only(void **state)
 	expect_recv(&env->b.rcq, 1, 10);
 }
 
-static void test_one_queue_does_not_starve_another(void **state)
+TEST(rc_big, test_one_queue_does_not_starve_another)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 	const uint32_t big = 1 << 20;
 	bool done = false;
@@ -375,10 +345,8 @@ static void test_one_queue_does_not_starve_another(void **state)
 	assert_int_equal(fg_cq_pending(&env->a.scq), 60);
 }
 
-static void test_one_run_does_a_bounded_amount_of_work(void **state)
+TEST(rc_big, test_one_run_does_a_bounded_amount_of_work)
 {
-	struct t_env *env = *state;
-
 	t_one_host_only(env, "it runs one engine by hand");
 	for (uint32_t i = 0; i < 60; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, 1 << 20);
@@ -389,9 +357,8 @@ static void test_one_run_does_a_bounded_amount_of_work(void **state)
 }
 
 /* QP numbers of different guests are often the same: the GID tells who it is. */
-static void test_another_guests_qp_of_the_same_number_is_not_the_peer(void **state)
+TEST(rc, test_another_guests_qp_of_the_same_number_is_not_the_peer)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	env->g[2] = fg_guest_start(env->host, 3);
@@ -410,9 +377,8 @@ static void test_another_guests_qp_of_the_same_number_is_not_the_peer(void **sta
 }
 
 /* Of what a connection takes nothing may stay behind, or there would soon be none left. */
-static void test_thousands_of_connections_in_a_row(void **state)
+TEST(rc, test_thousands_of_connections_in_a_row)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	for (unsigned int i = 0; i < 2000; i++) {
@@ -429,39 +395,4 @@ static void test_thousands_of_connections_in_a_row(void **state)
 	}
 	expect_no_event(env->g[0]);
 	expect_no_event(env->g[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_thousands_of_connections_in_a_row, rc),
-		T(test_send_at_all_offsets, rc_big),
-		T(test_send_of_all_lengths, rc_big),
-		T(test_send_with_all_list_lengths, rc_big),
-		T(test_send_with_imm_carries_data_and_imm, rc_connected),
-		T(test_send_without_imm_sets_no_flag, rc_connected),
-		T(test_receive_buffer_may_be_larger_than_the_message, rc_connected),
-		T(test_messages_arrive_in_order, rc_connected),
-		T(test_one_doorbell_for_many_requests, rc_connected),
-		T(test_receives_posted_without_a_doorbell_are_found, rc_connected),
-		T(test_receives_posted_in_init_are_used, rc),
-		T(test_unsignaled_sends_complete_silently, rc_connected),
-		T(test_sq_sig_all_signals_every_send, guests),
-		T(test_consumer_index_advances_so_that_the_ring_can_be_reused, rc_connected),
-		T(test_full_queues_are_processed, rc_connected),
-		T(test_queues_of_one_element_work, guests),
-		T(test_both_directions_at_once, rc_connected),
-		T(test_loopback_within_one_adapter, rc_loopback),
-		T(test_qp_connected_to_itself, guest),
-		T(test_overlapping_source_and_target, guest),
-		T(test_user_contexts_talk_through_their_own_pages, guests),
-		T(test_driver_of_version_19_can_talk, guests),
-		T(test_adapters_of_different_fabrics_never_meet, guest),
-		T(test_responder_takes_messages_from_its_peer_only, rc),
-		T(test_another_guests_qp_of_the_same_number_is_not_the_peer, rc),
-		T(test_one_queue_does_not_starve_another, rc_big),
-		T(test_one_run_does_a_bounded_amount_of_work, rc_big),
-	};
-
-	return T_MAIN(tests);
 }

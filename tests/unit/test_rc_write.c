@@ -2,30 +2,28 @@
 /* RDMA WRITE and WRITE_WITH_IMM. */
 #include "transfer.h"
 
-static void test_write_at_all_offsets(void **state)
+TEST(rc_big, test_write_at_all_offsets)
 {
-	t_transfer_offsets(*state, PVRDMA_WR_RDMA_WRITE);
+	t_transfer_offsets(env, PVRDMA_WR_RDMA_WRITE);
 }
 
-static void test_write_of_all_lengths(void **state)
+TEST(rc_big, test_write_of_all_lengths)
 {
-	t_transfer_lengths(*state, PVRDMA_WR_RDMA_WRITE);
+	t_transfer_lengths(env, PVRDMA_WR_RDMA_WRITE);
 }
 
-static void test_write_with_all_list_lengths(void **state)
+TEST(rc_big, test_write_with_all_list_lengths)
 {
-	t_transfer_lists(*state, PVRDMA_WR_RDMA_WRITE);
+	t_transfer_lists(env, PVRDMA_WR_RDMA_WRITE);
 }
 
-static void test_write_with_imm_of_all_lengths(void **state)
+TEST(rc_big, test_write_with_imm_of_all_lengths)
 {
-	t_transfer_lengths(*state, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
+	t_transfer_lengths(env, PVRDMA_WR_RDMA_WRITE_WITH_IMM);
 }
 
-static void test_write_leaves_receive_requests_alone(void **state)
+TEST(rc_connected, test_write_leaves_receive_requests_alone)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 64);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 100, 64);
 	fg_run(env->host);
@@ -36,9 +34,8 @@ static void test_write_leaves_receive_requests_alone(void **state)
 	expect_recv(&env->b.rcq, 1, 8);
 }
 
-static void test_write_with_imm_consumes_a_receive_request(void **state)
+TEST(rc_connected, test_write_with_imm_consumes_a_receive_request)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 
 	memset(env->b.mr.va, 0xcc, 64);
@@ -56,9 +53,8 @@ static void test_write_with_imm_consumes_a_receive_request(void **state)
 		assert_int_equal(env->b.mr.va[i], 0xcc);
 }
 
-static void test_write_with_imm_does_not_look_at_the_receive_buffer(void **state)
+TEST(rc_connected, test_write_with_imm_does_not_look_at_the_receive_buffer)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge bad = { 0x1234, 10, 0xbad };
 
 	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
@@ -68,10 +64,8 @@ static void test_write_with_imm_does_not_look_at_the_receive_buffer(void **state
 	expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
 }
 
-static void test_write_with_imm_without_receive_request_waits(void **state)
+TEST(rc_connected, test_write_with_imm_without_receive_request_waits)
 {
-	struct t_env *env = *state;
-
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 0, 64);
 	fg_run(env->host);
 	expect_no_cqe(&env->a.scq);
@@ -81,10 +75,8 @@ static void test_write_with_imm_without_receive_request_waits(void **state)
 	expect_done(&env->b.rcq, 1, PVRDMA_WC_RECV_RDMA_WITH_IMM);
 }
 
-static void test_write_to_oneself_with_overlap(void **state)
+TEST(guest, test_write_to_oneself_with_overlap)
 {
-	struct t_env *env = *state;
-
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->a, NULL);
 	fg_fill(env->a.mr.va, 30000, 1);
@@ -97,9 +89,8 @@ static void test_write_to_oneself_with_overlap(void **state)
 	}
 }
 
-static void test_zero_length_write_needs_no_valid_key(void **state)
+TEST(rc_connected, test_zero_length_write_needs_no_valid_key)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_RDMA_WRITE,
 			    .flags = PVR_SEND_SIGNALED,
@@ -112,10 +103,8 @@ static void test_zero_length_write_needs_no_valid_key(void **state)
 	expect_state(&env->b, PVR_QPS_RTS);
 }
 
-static void test_write_then_send_keep_their_order(void **state)
+TEST(rc_connected, test_write_then_send_keep_their_order)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 1; i < 40; i++) {
 		memset(env->a.mr.va, (int)i, 100);
 		t_recv(&env->b, i, 8192, 8);
@@ -129,9 +118,8 @@ static void test_write_then_send_keep_their_order(void **state)
 	}
 }
 
-static void test_write_through_a_dma_mr(void **state)
+TEST(rc_connected, test_write_through_a_dma_mr)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge[3];
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_RDMA_WRITE,
@@ -153,9 +141,8 @@ static void test_write_through_a_dma_mr(void **state)
 	assert_int_equal(fg_mismatch(env->b.buf.va, 3 * PVR_PAGE_SIZE, 1), 3 * PVR_PAGE_SIZE);
 }
 
-static void test_inline_flag_of_a_stock_provider_is_harmless(void **state)
+TEST(rc_connected, test_inline_flag_of_a_stock_provider_is_harmless)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 32);
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_RDMA_WRITE,
@@ -172,9 +159,8 @@ static void test_inline_flag_of_a_stock_provider_is_harmless(void **state)
 	assert_true(cqe.status == PVRDMA_WC_SUCCESS || cqe.status == PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-static void test_ends_with_different_mtus_stay_in_step(void **state)
+TEST(rc, test_ends_with_different_mtus_stay_in_step)
 {
-	struct t_env *env = *state;
 	struct fg_conn small = fg_conn_default, large = fg_conn_default;
 
 	small.mtu = PVR_MTU_256;
@@ -188,26 +174,4 @@ static void test_ends_with_different_mtus_stay_in_step(void **state)
 		expect_done(&env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
 		expect_done(&env->b.scq, i, PVRDMA_WC_RDMA_READ);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_write_at_all_offsets, rc_big),
-		T(test_write_of_all_lengths, rc_big),
-		T(test_write_with_all_list_lengths, rc_big),
-		T(test_write_with_imm_of_all_lengths, rc_big),
-		T(test_write_leaves_receive_requests_alone, rc_connected),
-		T(test_write_with_imm_consumes_a_receive_request, rc_connected),
-		T(test_write_with_imm_does_not_look_at_the_receive_buffer, rc_connected),
-		T(test_write_with_imm_without_receive_request_waits, rc_connected),
-		T(test_write_to_oneself_with_overlap, guest),
-		T(test_zero_length_write_needs_no_valid_key, rc_connected),
-		T(test_write_then_send_keep_their_order, rc_connected),
-		T(test_write_through_a_dma_mr, rc_connected),
-		T(test_inline_flag_of_a_stock_provider_is_harmless, rc_connected),
-		T(test_ends_with_different_mtus_stay_in_step, rc),
-	};
-
-	return T_MAIN(tests);
 }

@@ -2,16 +2,13 @@
 /* Registers and BAR accesses. */
 #include "common.h"
 
-static void test_version_is_20(void **state)
+TEST(unprobed, test_version_is_20)
 {
-	struct t_env *env = *state;
-
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_VERSION), 20);
 }
 
-static void test_mac_registers_hold_the_mac(void **state)
+TEST(unprobed, test_mac_registers_hold_the_mac)
 {
-	struct t_env *env = *state;
 	const uint8_t *mac = env->g[0]->config.mac;
 
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_MACL),
@@ -19,36 +16,28 @@ static void test_mac_registers_hold_the_mac(void **state)
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_MACH), mac[4] | mac[5] << 8);
 }
 
-static void test_extension_registers_announce_features(void **state)
+TEST(unprobed, test_extension_registers_announce_features)
 {
-	struct t_env *env = *state;
-
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_MAGIC), PVR_EXT_MAGIC);
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_FEATURES), PVR_ENGINE_EXT);
 }
 
-static void test_ext_ack_is_cut_to_what_is_offered(void **state)
+TEST(unprobed, test_ext_ack_is_cut_to_what_is_offered)
 {
-	struct t_env *env = *state;
-
 	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, 0xffffffff);
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_EXT_ACK), PVR_ENGINE_EXT);
 }
 
-static void test_extensions_are_latched_by_dsrhigh(void **state)
+TEST(unprobed, test_extensions_are_latched_by_dsrhigh)
 {
-	struct t_env *env = *state;
-
 	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, PVR_EXT_NO_POLL_DB);
 	assert_int_equal(fg_stats(env->g[0]).features, 0);
 	expect_ok(fg_guest_boot(env->g[0]));
 	assert_int_equal(fg_stats(env->g[0]).features, PVR_EXT_NO_POLL_DB);
 }
 
-static void test_reset_clears_extensions(void **state)
+TEST(unprobed, test_reset_clears_extensions)
 {
-	struct t_env *env = *state;
-
 	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, PVR_EXT_NO_POLL_DB);
 	expect_ok(fg_guest_boot(env->g[0]));
 	fg_ctl(env->g[0], PVR_CTL_RESET);
@@ -57,36 +46,29 @@ static void test_reset_clears_extensions(void **state)
 	assert_int_equal(fg_stats(env->g[0]).features, 0);
 }
 
-static void test_extensions_are_off_for_a_stock_driver(void **state)
+TEST(unprobed, test_extensions_are_off_for_a_stock_driver)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_guest_boot(env->g[0]));
 	assert_int_equal(fg_stats(env->g[0]).features, 0);
 }
 
-static void test_request_before_dsr_is_refused(void **state)
+TEST(unprobed, test_request_before_dsr_is_refused)
 {
-	struct t_env *env = *state;
-
 	fg_reg_write(env->g[0], PVR_REG_REQUEST, 0);
 	assert_int_not_equal(fg_reg_read(env->g[0], PVR_REG_ERR), 0);
 	assert_int_equal(env->g[0]->irq[PVR_VEC_CMD], 0);
 }
 
-static void test_request_after_failed_dsr_is_refused(void **state)
+TEST(unprobed, test_request_after_failed_dsr_is_refused)
 {
-	struct t_env *env = *state;
-
 	fg_dsr_write(env->g[0], FG_NOWHERE);
 	fg_reg_write(env->g[0], PVR_REG_REQUEST, 0);
 	assert_int_not_equal(fg_reg_read(env->g[0], PVR_REG_ERR), 0);
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
-static void test_request_after_reset_is_refused(void **state)
+TEST(guest, test_request_after_reset_is_refused)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	fg_ctl(env->g[0], PVR_CTL_RESET);
@@ -96,41 +78,34 @@ static void test_request_after_reset_is_refused(void **state)
 	expect_ok(fg_query_port(env->g[0], 1, &attr));
 }
 
-static void test_request_other_than_zero_runs_nothing(void **state)
+TEST(guest, test_request_other_than_zero_runs_nothing)
 {
 	static const uint32_t values[] = { 1, 2, 0x80000000, 0xffffffff };
-	struct t_env *env = *state;
 	struct pvr_cmd_create_pd req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_PD) };
 
 	memcpy(env->g[0]->cmd_slot, &req, sizeof(req));
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < COUNT(values); i++) {
 		fg_reg_write(env->g[0], PVR_REG_REQUEST, values[i]);
 		assert_int_not_equal(fg_reg_read(env->g[0], PVR_REG_ERR), 0);
 		assert_int_equal(fg_stats(env->g[0]).pds, 0);
 	}
 }
 
-static void test_activate_before_dsr_is_refused(void **state)
+TEST(unprobed, test_activate_before_dsr_is_refused)
 {
-	struct t_env *env = *state;
-
 	assert_int_not_equal(fg_ctl(env->g[0], PVR_CTL_ACTIVATE), 0);
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
 }
 
-static void test_activate_twice_is_harmless(void **state)
+TEST(guest, test_activate_twice_is_harmless)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_ctl(env->g[0], PVR_CTL_ACTIVATE));
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
 	assert_int_equal(fg_stats(env->g[0]).gids, 1);
 }
 
-static void test_unquiesce_is_always_accepted(void **state)
+TEST(unprobed, test_unquiesce_is_always_accepted)
 {
-	struct t_env *env = *state;
-
 	fg_dsr_fill(env->g[0]);
 	fg_dsr_write(env->g[0], env->g[0]->dsr_gpa);
 	expect_ok(fg_ctl(env->g[0], PVR_CTL_UNQUIESCE));
@@ -139,49 +114,41 @@ static void test_unquiesce_is_always_accepted(void **state)
 	expect_ok(fg_ctl(env->g[0], PVR_CTL_UNQUIESCE));
 }
 
-static void test_unknown_ctl_is_refused(void **state)
+TEST(guest, test_unknown_ctl_is_refused)
 {
-	struct t_env *env = *state;
-
 	assert_int_not_equal(fg_ctl(env->g[0], 3), 0);
 	assert_int_not_equal(fg_ctl(env->g[0], 0xffffffff), 0);
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
 	expect_ok(fg_ctl(env->g[0], PVR_CTL_ACTIVATE));
 }
 
-static void test_reset_makes_the_adapter_idle(void **state)
+TEST(guest, test_reset_makes_the_adapter_idle)
 {
-	struct t_env *env = *state;
-
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
 	assert_int_equal(fg_stats(env->g[0]).driver_version, 0);
 	assert_int_equal(fg_stats(env->g[0]).gids, 0);
 }
 
-static void test_reset_before_dsr_is_harmless(void **state)
+TEST(unprobed, test_reset_before_dsr_is_harmless)
 {
-	struct t_env *env = *state;
-
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
-static void test_imr_reads_back(void **state)
+TEST(guest, test_imr_reads_back)
 {
 	static const uint32_t values[] = { 0xffffffff, 1, 2, 4, 7, 0x80000000, 0 };
-	struct t_env *env = *state;
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < COUNT(values); i++) {
 		fg_reg_write(env->g[0], PVR_REG_IMR, values[i]);
 		assert_int_equal(fg_reg_read(env->g[0], PVR_REG_IMR), values[i]);
 	}
 }
 
-static void test_imr_all_masked_raises_no_vector(void **state)
+TEST(guest, test_imr_all_masked_raises_no_vector)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	fg_run(env->host);
@@ -194,9 +161,8 @@ static void test_imr_all_masked_raises_no_vector(void **state)
 	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 0);
 }
 
-static void test_icr_tells_the_cause_and_is_cleared_by_reading(void **state)
+TEST(guest, test_icr_tells_the_cause_and_is_cleared_by_reading)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	fg_reg_read(env->g[0], PVR_REG_ICR);
@@ -210,12 +176,11 @@ static void test_icr_tells_the_cause_and_is_cleared_by_reading(void **state)
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_ICR), 0);
 }
 
-static void test_reads_of_wrong_size_are_all_ones(void **state)
+TEST(guest, test_reads_of_wrong_size_are_all_ones)
 {
 	static const size_t sizes[] = { 1, 2, 3, 8, 16 };
-	struct t_env *env = *state;
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < COUNT(sizes); i++) {
 		uint8_t buf[17] = { 0 };
 
 		pvr_adapter_regs_read(env->g[0]->adapter, PVR_REG_VERSION, buf, sizes[i]);
@@ -225,15 +190,13 @@ static void test_reads_of_wrong_size_are_all_ones(void **state)
 	}
 }
 
-static void test_unaligned_reads_are_all_ones(void **state)
+TEST(guest, test_unaligned_reads_are_all_ones)
 {
-	struct t_env *env = *state;
-
 	for (uint64_t offset = 1; offset < 4; offset++)
 		assert_int_equal(fg_reg_read(env->g[0], offset), 0xffffffff);
 }
 
-static void test_reads_across_and_past_the_end_are_all_ones(void **state)
+TEST(guest, test_reads_across_and_past_the_end_are_all_ones)
 {
 	static const uint64_t offsets[] = {
 		PVR_BAR_REGS_SIZE - 3,
@@ -244,15 +207,13 @@ static void test_reads_across_and_past_the_end_are_all_ones(void **state)
 		UINT64_MAX - 3,
 		UINT64_MAX,
 	};
-	struct t_env *env = *state;
 
-	for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
+	for (size_t i = 0; i < COUNT(offsets); i++)
 		assert_int_equal(fg_reg_read(env->g[0], offsets[i]), 0xffffffff);
 }
 
-static void test_last_byte_can_be_accessed(void **state)
+TEST(guest, test_last_byte_can_be_accessed)
 {
-	struct t_env *env = *state;
 	uint8_t byte = 0;
 
 	pvr_adapter_regs_read(env->g[0]->adapter, PVR_BAR_REGS_SIZE - 1, &byte, 1);
@@ -260,22 +221,20 @@ static void test_last_byte_can_be_accessed(void **state)
 	pvr_adapter_regs_write(env->g[0]->adapter, PVR_BAR_REGS_SIZE - 1, &byte, 1);
 }
 
-static void test_writes_of_wrong_size_are_ignored_and_counted(void **state)
+TEST(guest, test_writes_of_wrong_size_are_ignored_and_counted)
 {
 	static const size_t sizes[] = { 1, 2, 3, 8, 16 };
-	struct t_env *env = *state;
 	uint64_t before = fg_stats(env->g[0]).bad_accesses;
 	uint8_t reset[16] = { PVR_CTL_RESET };
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (size_t i = 0; i < COUNT(sizes); i++)
 		pvr_adapter_regs_write(env->g[0]->adapter, PVR_REG_CTL, reset, sizes[i]);
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
 	assert_int_equal(fg_stats(env->g[0]).bad_accesses - before, 5);
 }
 
-static void test_writes_past_the_end_are_ignored(void **state)
+TEST(guest, test_writes_past_the_end_are_ignored)
 {
-	struct t_env *env = *state;
 	uint64_t before = fg_stats(env->g[0]).bad_accesses;
 
 	fg_reg_write(env->g[0], PVR_BAR_REGS_SIZE + PVR_REG_CTL, PVR_CTL_RESET);
@@ -285,15 +244,14 @@ static void test_writes_past_the_end_are_ignored(void **state)
 	assert_int_equal(fg_stats(env->g[0]).bad_accesses - before, 3);
 }
 
-static void test_read_only_registers_ignore_writes(void **state)
+TEST(guest, test_read_only_registers_ignore_writes)
 {
 	static const uint64_t regs[] = {
 		PVR_REG_VERSION, PVR_REG_ERR,	    PVR_REG_MACL,
 		PVR_REG_MACH,	 PVR_REG_EXT_MAGIC, PVR_REG_EXT_FEATURES,
 	};
-	struct t_env *env = *state;
 
-	for (size_t i = 0; i < sizeof(regs) / sizeof(regs[0]); i++) {
+	for (size_t i = 0; i < COUNT(regs); i++) {
 		uint32_t before = fg_reg_read(env->g[0], regs[i]);
 
 		fg_reg_write(env->g[0], regs[i], ~before);
@@ -301,9 +259,8 @@ static void test_read_only_registers_ignore_writes(void **state)
 	}
 }
 
-static void test_every_offset_and_size_of_the_registers_is_safe(void **state)
+TEST(guest, test_every_offset_and_size_of_the_registers_is_safe)
 {
-	struct t_env *env = *state;
 	uint8_t buf[64];
 
 	for (uint64_t offset = 0; offset < 0x80; offset++) {
@@ -323,9 +280,8 @@ static void test_every_offset_and_size_of_the_registers_is_safe(void **state)
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
-static void test_every_offset_and_size_of_the_uar_is_safe(void **state)
+TEST(guest, test_every_offset_and_size_of_the_uar_is_safe)
 {
-	struct t_env *env = *state;
 	uint8_t buf[16];
 
 	for (uint64_t page = 0; page <= PVR_MAX_UAR; page += PVR_MAX_UAR / 4) {
@@ -346,9 +302,8 @@ static void test_every_offset_and_size_of_the_uar_is_safe(void **state)
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
 }
 
-static void test_uar_writes_of_wrong_size_are_counted(void **state)
+TEST(guest, test_uar_writes_of_wrong_size_are_counted)
 {
-	struct t_env *env = *state;
 	uint64_t before = fg_stats(env->g[0]).bad_accesses;
 	uint64_t value = 0;
 
@@ -360,9 +315,8 @@ static void test_uar_writes_of_wrong_size_are_counted(void **state)
 	assert_int_equal(fg_stats(env->g[0]).bad_accesses - before, 5);
 }
 
-static void test_commands_are_refused_without_bus_master(void **state)
+TEST(guest, test_commands_are_refused_without_bus_master)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
@@ -371,10 +325,8 @@ static void test_commands_are_refused_without_bus_master(void **state)
 	expect_ok(fg_query_port(env->g[0], 1, &attr));
 }
 
-static void test_dsr_is_refused_without_bus_master(void **state)
+TEST(unprobed, test_dsr_is_refused_without_bus_master)
 {
-	struct t_env *env = *state;
-
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
 	fg_dsr_fill(env->g[0]);
 	fg_dsr_write(env->g[0], env->g[0]->dsr_gpa);
@@ -383,9 +335,8 @@ static void test_dsr_is_refused_without_bus_master(void **state)
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
-static void test_function_level_reset_forgets_the_driver(void **state)
+TEST(guest, test_function_level_reset_forgets_the_driver)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	pvr_adapter_reset(env->g[0]->adapter);
@@ -395,9 +346,8 @@ static void test_function_level_reset_forgets_the_driver(void **state)
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
-static void test_failed_adapter_is_unusable_until_reset(void **state)
+TEST(guest, test_failed_adapter_is_unusable_until_reset)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr attr;
 
 	pvr_adapter_fail(env->g[0]->adapter, "its memory was truncated");
@@ -410,54 +360,9 @@ static void test_failed_adapter_is_unusable_until_reset(void **state)
 	expect_ok(fg_query_port(env->g[0], 1, &attr));
 }
 
-static void test_an_idle_engine_has_nothing_to_do(void **state)
+TEST(guest, test_an_idle_engine_has_nothing_to_do)
 {
-	struct t_env *env = *state;
-
 	fg_run(env->host);
 	assert_false(pvr_engine_run(env->host->engine, 0));
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_version_is_20, unprobed),
-		T(test_mac_registers_hold_the_mac, unprobed),
-		T(test_extension_registers_announce_features, unprobed),
-		T(test_ext_ack_is_cut_to_what_is_offered, unprobed),
-		T(test_extensions_are_latched_by_dsrhigh, unprobed),
-		T(test_reset_clears_extensions, unprobed),
-		T(test_extensions_are_off_for_a_stock_driver, unprobed),
-		T(test_request_before_dsr_is_refused, unprobed),
-		T(test_request_after_failed_dsr_is_refused, unprobed),
-		T(test_request_after_reset_is_refused, guest),
-		T(test_request_other_than_zero_runs_nothing, guest),
-		T(test_activate_before_dsr_is_refused, unprobed),
-		T(test_activate_twice_is_harmless, guest),
-		T(test_unquiesce_is_always_accepted, unprobed),
-		T(test_unknown_ctl_is_refused, guest),
-		T(test_reset_makes_the_adapter_idle, guest),
-		T(test_reset_before_dsr_is_harmless, unprobed),
-		T(test_imr_reads_back, guest),
-		T(test_imr_all_masked_raises_no_vector, guest),
-		T(test_icr_tells_the_cause_and_is_cleared_by_reading, guest),
-		T(test_reads_of_wrong_size_are_all_ones, guest),
-		T(test_unaligned_reads_are_all_ones, guest),
-		T(test_reads_across_and_past_the_end_are_all_ones, guest),
-		T(test_last_byte_can_be_accessed, guest),
-		T(test_writes_of_wrong_size_are_ignored_and_counted, guest),
-		T(test_writes_past_the_end_are_ignored, guest),
-		T(test_read_only_registers_ignore_writes, guest),
-		T(test_every_offset_and_size_of_the_registers_is_safe, guest),
-		T(test_every_offset_and_size_of_the_uar_is_safe, guest),
-		T(test_uar_writes_of_wrong_size_are_counted, guest),
-		T(test_commands_are_refused_without_bus_master, guest),
-		T(test_dsr_is_refused_without_bus_master, unprobed),
-		T(test_function_level_reset_forgets_the_driver, guest),
-		T(test_failed_adapter_is_unusable_until_reset, guest),
-		T(test_an_idle_engine_has_nothing_to_do, guest),
-	};
-
-	return T_MAIN(tests);
 }

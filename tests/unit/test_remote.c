@@ -8,9 +8,14 @@
 #include "model/objects.h"
 #include "transport/remote_sq.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define BIG (4u << 20)
 #define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_QUIET;
+	setenv("FG_WIRE", "1", 1);
+}
 
 /* One step of the wire moves a few KB only. */
 static int t_setup_narrow(void **state)
@@ -45,9 +50,8 @@ static uint32_t begun(struct fg_end *end)
 
 /* ------------------------------------------------------------------ interleaving */
 
-static void test_large_messages_do_not_keep_small_ones_waiting(void **state)
+TEST(narrow, test_large_messages_do_not_keep_small_ones_waiting)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 	uint32_t waited = 0;
 
@@ -72,9 +76,8 @@ static void test_large_messages_do_not_keep_small_ones_waiting(void **state)
 	assert_int_equal(fg_mismatch(env->b.buf.va, BIG, 1), BIG);
 }
 
-static void test_many_queue_pairs_share_a_connection(void **state)
+TEST(narrow, test_many_queue_pairs_share_a_connection)
 {
-	struct t_env *env = *state;
 	struct fg_end a[12], b[12];
 	const uint32_t len = 300000;
 
@@ -95,9 +98,8 @@ static void test_many_queue_pairs_share_a_connection(void **state)
 }
 
 /* Answers are held back while more comes for the same queue pair, not for others. */
-static void test_each_queue_pair_of_a_batch_is_acknowledged(void **state)
+TEST(guests, test_each_queue_pair_of_a_batch_is_acknowledged)
 {
-	struct t_env *env = *state;
 	struct fg_end a[8], b[8];
 
 	for (uint32_t i = 0; i < COUNT(a); i++)
@@ -116,9 +118,8 @@ static void test_each_queue_pair_of_a_batch_is_acknowledged(void **state)
  * A guest that has rung takes its doorbell to be on its way until cons_head has passed what
  * it was for, which it does with the answer: until then nothing else may need one.
  */
-static void test_no_doorbell_is_needed_while_answers_are_on_their_way(void **state)
+TEST(guests, test_no_doorbell_is_needed_while_answers_are_on_their_way)
 {
-	struct t_env *env = *state;
 	uint64_t doorbells;
 
 	open_ends(env, &env->a, &env->b, 1);
@@ -139,9 +140,8 @@ static void test_no_doorbell_is_needed_while_answers_are_on_their_way(void **sta
 }
 
 /* All get their share of a connection that is too slow for them. */
-static void test_nobody_starves_on_a_slow_connection(void **state)
+TEST(narrow, test_nobody_starves_on_a_slow_connection)
 {
-	struct t_env *env = *state;
 	struct fg_end a[6], b[6];
 
 	for (uint32_t i = 0; i < COUNT(a); i++)
@@ -155,9 +155,8 @@ static void test_nobody_starves_on_a_slow_connection(void **state)
 		assert_in_range(fg_cq_pending(&a[i].scq), 13, 27);
 }
 
-static void test_more_requests_than_the_window(void **state)
+TEST(guests, test_more_requests_than_the_window)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 4096, .sig_all = false };
 	struct fg_wr wr = { .wr_id = 1, .opcode = FAA, .num_sge = 1 };
 	struct pvrdma_sge sge;
@@ -196,9 +195,8 @@ static void expect_begun(struct t_env *env, uint32_t before, uint32_t after)
 	assert_int_equal(begun(&env->a), 0);
 }
 
-static void test_fence_waits_for_reads_on_their_way(void **state)
+TEST(guests, test_fence_waits_for_reads_on_their_way)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 9,
 			    .opcode = PVRDMA_WR_RDMA_WRITE,
 			    .flags = PVR_SEND_SIGNALED | PVR_SEND_FENCE };
@@ -214,9 +212,8 @@ static void test_fence_waits_for_reads_on_their_way(void **state)
 	expect_begun(env, 2, 4);
 }
 
-static void test_invalidation_waits_for_all_before_it(void **state)
+TEST(guests, test_invalidation_waits_for_all_before_it)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = {
 		.wr_id = 9, .opcode = PVRDMA_WR_LOCAL_INV, .flags = PVR_SEND_SIGNALED, .imm = 0xbad
 	};
@@ -235,10 +232,8 @@ static void test_invalidation_waits_for_all_before_it(void **state)
 	expect_cqe(&env->a.scq, 9, PVRDMA_WC_MW_BIND_ERR);
 }
 
-static void test_reads_in_flight_are_bounded_by_the_depth(void **state)
+TEST(guests, test_reads_in_flight_are_bounded_by_the_depth)
 {
-	struct t_env *env = *state;
-
 	open_ends(env, &env->a, &env->b, 16);
 	fg_wire_hold(env->wire, 0, 1, true);
 	for (uint32_t i = 0; i < 40; i++)
@@ -247,10 +242,8 @@ static void test_reads_in_flight_are_bounded_by_the_depth(void **state)
 }
 
 /* What is wrong is found before it is sent, and fails in its order. */
-static void test_bad_request_fails_behind_those_on_their_way(void **state)
+TEST(guests, test_bad_request_fails_behind_those_on_their_way)
 {
-	struct t_env *env = *state;
-
 	open_ends(env, &env->a, &env->b, 16);
 	fg_wire_hold(env->wire, 0, 1, true);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
@@ -267,9 +260,8 @@ static void test_bad_request_fails_behind_those_on_their_way(void **state)
 	expect_cqe(&env->a.scq, 3, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_sqd_waits_for_what_is_on_its_way(void **state)
+TEST(guests, test_sqd_waits_for_what_is_on_its_way)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD, .en_sqd_async_notify = 1 };
 
 	open_ends(env, &env->a, &env->b, 16);
@@ -295,9 +287,8 @@ static void test_sqd_waits_for_what_is_on_its_way(void **state)
 	expect_done(&env->a.scq, 3, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_psn_of_the_send_queue_is_that_of_the_next_request(void **state)
+TEST(guests, test_psn_of_the_send_queue_is_that_of_the_next_request)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr before, attr;
 
 	open_ends(env, &env->a, &env->b, 16);
@@ -332,17 +323,14 @@ static void destroy_b_mr(struct t_env *env)
 	fg_fill(env->b.buf.va, env->b.buf.size, 77);
 }
 
-static void test_region_goes_under_a_write_and_a_read(void **state)
+TEST(narrow, test_region_goes_under_a_write_and_a_read)
 {
 	uint32_t refused = 0, n;
 
 	for (n = 0; n < 60; n += 3) {
-		struct t_env *env;
 		struct pvrdma_cqe cqe;
 
-		t_teardown(state);
-		t_setup_narrow(state);
-		env = *state;
+		env = t_renew(t_setup_narrow);
 		interrupt(env, n, destroy_b_mr);
 		while (fg_cq_poll(&env->a.scq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS)
 			;
@@ -359,15 +347,12 @@ static void unplug_b(struct t_env *env)
 	env->g[1] = NULL;
 }
 
-static void test_peer_goes_under_a_write_and_a_read(void **state)
+TEST(narrow, test_peer_goes_under_a_write_and_a_read)
 {
 	for (uint32_t n = 0; n < 24; n += 2) {
-		struct t_env *env;
 		struct pvrdma_cqe cqe = { 0 };
 
-		t_teardown(state);
-		t_setup_narrow(state);
-		env = *state;
+		env = t_renew(t_setup_narrow);
 		interrupt(env, n, unplug_b);
 		while (fg_cq_poll(&env->a.scq, &cqe) && cqe.status == PVRDMA_WC_SUCCESS)
 			;
@@ -382,14 +367,10 @@ static void unplug_a(struct t_env *env)
 }
 
 /* The other side is as it was, and works with the next one. */
-static void test_requester_goes_under_a_write_and_a_read(void **state)
+TEST(narrow, test_requester_goes_under_a_write_and_a_read)
 {
 	for (uint32_t n = 0; n < 60; n += 4) {
-		struct t_env *env;
-
-		t_teardown(state);
-		t_setup_narrow(state);
-		env = *state;
+		env = t_renew(t_setup_narrow);
 		interrupt(env, n, unplug_a);
 		expect_state(&env->b, PVR_QPS_RTS);
 		env->g[0] = fg_guest_start(env->host, 1);
@@ -405,10 +386,8 @@ static void test_requester_goes_under_a_write_and_a_read(void **state)
 }
 
 /* Answers to what was before are not for what is now, though its PSNs are the same. */
-static void test_queue_pair_begins_anew_with_answers_on_their_way(void **state)
+TEST(guests, test_queue_pair_begins_anew_with_answers_on_their_way)
 {
-	struct t_env *env = *state;
-
 	open_ends(env, &env->a, &env->b, 64);
 	for (uint32_t i = 0; i < 10; i++) {
 		fg_wire_hold(env->wire, 1, 0, true);
@@ -433,10 +412,8 @@ static void test_queue_pair_begins_anew_with_answers_on_their_way(void **state)
 }
 
 /* A peer that is there on this host later is found there, and one that leaves elsewhere. */
-static void test_peer_moves_between_hosts(void **state)
+TEST(guests, test_peer_moves_between_hosts)
 {
-	struct t_env *env = *state;
-
 	open_ends(env, &env->a, &env->b, 16);
 	t_ping_pong(env->host, &env->a, &env->b);
 	for (unsigned int host = 0; host < 4; host++) {
@@ -454,10 +431,8 @@ static void test_peer_moves_between_hosts(void **state)
 }
 
 /* Its peer comes up while it is tried: on another host, then on this one. */
-static void test_message_waits_for_a_peer_that_is_not_known_yet(void **state)
+TEST(guests, test_message_waits_for_a_peer_that_is_not_known_yet)
 {
-	struct t_env *env = *state;
-
 	for (unsigned int host = 0; host < 2; host++) {
 		uint8_t gid[16];
 		struct fg_end a;
@@ -483,9 +458,8 @@ static void test_message_waits_for_a_peer_that_is_not_known_yet(void **state)
 
 /* ------------------------------------------------------------------------- UC */
 
-static void test_unreliable_messages_get_lost_as_a_whole(void **state)
+TEST(narrow, test_unreliable_messages_get_lost_as_a_whole)
 {
-	struct t_env *env = *state;
 	const struct fg_qp_spec spec = { .type = PVR_QPT_UC };
 	uint32_t lost = 0;
 
@@ -517,9 +491,8 @@ static void test_unreliable_messages_get_lost_as_a_whole(void **state)
 	assert_in_range(lost, 5, 29);
 }
 
-static void test_statistics_of_both_ends(void **state)
+TEST(guests, test_statistics_of_both_ends)
 {
-	struct t_env *env = *state;
 	struct pvr_adapter_stats a, b;
 
 	open_ends(env, &env->a, &env->b, 64);
@@ -533,34 +506,4 @@ static void test_statistics_of_both_ends(void **state)
 	assert_int_equal(a.tx_reads, 1);
 	assert_int_equal(b.rx_messages, 2);
 	assert_int_equal(b.rx_bytes, 51000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_large_messages_do_not_keep_small_ones_waiting, narrow),
-		T(test_many_queue_pairs_share_a_connection, narrow),
-		T(test_each_queue_pair_of_a_batch_is_acknowledged, guests),
-		T(test_no_doorbell_is_needed_while_answers_are_on_their_way, guests),
-		T(test_nobody_starves_on_a_slow_connection, narrow),
-		T(test_more_requests_than_the_window, guests),
-		T(test_fence_waits_for_reads_on_their_way, guests),
-		T(test_invalidation_waits_for_all_before_it, guests),
-		T(test_reads_in_flight_are_bounded_by_the_depth, guests),
-		T(test_bad_request_fails_behind_those_on_their_way, guests),
-		T(test_sqd_waits_for_what_is_on_its_way, guests),
-		T(test_psn_of_the_send_queue_is_that_of_the_next_request, guests),
-		T(test_region_goes_under_a_write_and_a_read, narrow),
-		T(test_peer_goes_under_a_write_and_a_read, narrow),
-		T(test_requester_goes_under_a_write_and_a_read, narrow),
-		T(test_queue_pair_begins_anew_with_answers_on_their_way, guests),
-		T(test_peer_moves_between_hosts, guests),
-		T(test_message_waits_for_a_peer_that_is_not_known_yet, guests),
-		T(test_unreliable_messages_get_lost_as_a_whole, narrow),
-		T(test_statistics_of_both_ends, guests),
-	};
-
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_QUIET;
-	setenv("FG_WIRE", "1", 1);
-	return T_MAIN(tests);
 }

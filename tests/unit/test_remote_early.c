@@ -12,6 +12,12 @@
 #define LATER 300
 #define PIECE 64u
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_QUIET;
+	setenv("FG_WIRE", "1", 1);
+}
+
 static void poll_both(struct t_env *env, bool polls)
 {
 	for (unsigned int i = 0; i < 2; i++)
@@ -68,10 +74,8 @@ static void expect_done_soon(struct t_env *env, struct fg_end *end, uint8_t valu
 	expect_done(&end->scq, value, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_acknowledgement_waits_for_no_answer_that_does_not_come(void **state)
+TEST(guests, test_acknowledgement_waits_for_no_answer_that_does_not_come)
 {
-	struct t_env *env = *state;
-
 	open_ends(env);
 	write_to(env, &env->a, &env->b, 1);
 	assert_true(owes(env, 1));
@@ -80,10 +84,8 @@ static void test_acknowledgement_waits_for_no_answer_that_does_not_come(void **s
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_who_does_not_poll_acknowledges_at_once(void **state)
+TEST(guests, test_who_does_not_poll_acknowledges_at_once)
 {
-	struct t_env *env = *state;
-
 	open_ends(env);
 	poll_both(env, false);
 	for (unsigned int i = 0; i < 2; i++)
@@ -94,10 +96,8 @@ static void test_who_does_not_poll_acknowledges_at_once(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_answer_takes_the_acknowledgement_along(void **state)
+TEST(guests, test_answer_takes_the_acknowledgement_along)
 {
-	struct t_env *env = *state;
-
 	open_ends(env);
 	/* So that it needs no doorbell. */
 	write_to(env, &env->b, &env->a, 1);
@@ -113,9 +113,8 @@ static void test_answer_takes_the_acknowledgement_along(void **state)
 	}
 }
 
-static void test_what_was_told_ahead_is_told_again(void **state)
+TEST(guests, test_what_was_told_ahead_is_told_again)
 {
-	struct t_env *env = *state;
 	uint32_t steps = 0;
 
 	open_ends(env);
@@ -133,9 +132,8 @@ static void test_what_was_told_ahead_is_told_again(void **state)
 	expect_no_cqe(&env->a.scq);
 }
 
-static void test_traffic_that_never_ends_is_acknowledged_all_the_same(void **state)
+TEST(guests, test_traffic_that_never_ends_is_acknowledged_all_the_same)
 {
-	struct t_env *env = *state;
 	uint32_t told = 0;
 
 	open_ends(env);
@@ -152,10 +150,8 @@ static void test_traffic_that_never_ends_is_acknowledged_all_the_same(void **sta
 }
 
 /* The connection that it went along with breaks. */
-static void test_what_was_told_ahead_may_get_lost(void **state)
+TEST(guests, test_what_was_told_ahead_may_get_lost)
 {
-	struct t_env *env = *state;
-
 	open_ends(env);
 	write_to(env, &env->a, &env->b, 1);
 	memset(env->b.buf.va, 2, PIECE);
@@ -174,9 +170,8 @@ static void test_what_was_told_ahead_may_get_lost(void **state)
 }
 
 /* Nothing but good news is told ahead. */
-static void test_refusal_that_is_told_ahead_is_refused(void **state)
+TEST(guests, test_refusal_that_is_told_ahead_is_refused)
 {
-	struct t_env *env = *state;
 	struct fg_forger *forger = fg_forger_create_early(env->wire, 1, 0);
 	struct pvr_frame_fabric fabric = {
 		.frame = { .type = PVR_FRAME_FABRIC, .fabric = htole16(1) },
@@ -198,21 +193,4 @@ static void test_refusal_that_is_told_ahead_is_refused(void **state)
 	fg_wire_run(env->wire);
 	assert_true(fg_forger_is_closed(forger));
 	fg_forger_destroy(forger);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_acknowledgement_waits_for_no_answer_that_does_not_come, guests),
-		T(test_who_does_not_poll_acknowledges_at_once, guests),
-		T(test_answer_takes_the_acknowledgement_along, guests),
-		T(test_what_was_told_ahead_is_told_again, guests),
-		T(test_traffic_that_never_ends_is_acknowledged_all_the_same, guests),
-		T(test_what_was_told_ahead_may_get_lost, guests),
-		T(test_refusal_that_is_told_ahead_is_refused, guests),
-	};
-
-	fg_default_ext = PVR_EXT_QUIET;
-	setenv("FG_WIRE", "1", 1);
-	return T_MAIN(tests);
 }

@@ -6,7 +6,6 @@
 #include "fg_wire.h"
 #include "pipe.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define PAGES 96
 #define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD
 #define TRY_NS (4 * (4096ull << 14)) /* fg_conn_default's timeout */
@@ -141,19 +140,15 @@ static void connect_ends(struct t_env *env, const struct fg_conn *conn)
 	fg_wire_run(env->wire);
 }
 
-static void test_mixed_load(void **state)
+TEST(hosts, test_mixed_load)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	for (uint32_t i = 0; i < 5; i++)
 		run_load(env, 10 * i);
 }
 
-static void test_mixed_load_in_small_parts(void **state)
+TEST(hosts, test_mixed_load_in_small_parts)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	fg_wire_limit(env->wire, 61, 47);
 	run_load(env, 1);
@@ -178,9 +173,8 @@ static void run_with_cuts(struct t_env *env, uint32_t steps, uint32_t times, uin
 }
 
 /* In each frame, and between any two. */
-static void test_connection_cut_anywhere(void **state)
+TEST(narrow, test_connection_cut_anywhere)
 {
-	struct t_env *env = *state;
 	struct pvr_remote_stats stats;
 
 	connect_ends(env, NULL);
@@ -190,19 +184,16 @@ static void test_connection_cut_anywhere(void **state)
 	assert_true(stats.replays > 100);
 }
 
-static void test_connection_cut_again_and_again(void **state)
+TEST(narrow, test_connection_cut_again_and_again)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	for (uint32_t steps = 1; steps < 60; steps += 2)
 		run_with_cuts(env, steps, 20, steps);
 }
 
 /* Frames of a few bytes: each of their boundaries and most of their inside. */
-static void test_small_messages_cut_anywhere(void **state)
+TEST(hosts, test_small_messages_cut_anywhere)
 {
-	struct t_env *env = *state;
 	uint64_t *word = (uint64_t *)(env->b.buf.va + WORD);
 
 	connect_ends(env, NULL);
@@ -228,10 +219,8 @@ static void test_small_messages_cut_anywhere(void **state)
 
 /* ----------------------------------------------------------------- other routes */
 
-static void test_traffic_moves_to_another_path_and_back(void **state)
+TEST(narrow, test_traffic_moves_to_another_path_and_back)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	for (uint32_t steps = 0; steps < 150; steps += 3) {
 		fill_load(&env->a, &env->b, steps);
@@ -256,9 +245,8 @@ static void note_path(void *opaque, const struct pvr_path_stats *stats)
 		*found = *stats;
 }
 
-static void test_path_is_shown(void **state)
+TEST(hosts, test_path_is_shown)
 {
-	struct t_env *env = *state;
 	struct pvr_path_stats path = { 0 };
 
 	connect_ends(env, NULL);
@@ -275,10 +263,8 @@ static void test_path_is_shown(void **state)
 	assert_int_equal(path.messages, 8 * ROUNDS);
 }
 
-static void test_slot_that_is_down_is_left_to_others(void **state)
+TEST(slots, test_slot_that_is_down_is_left_to_others)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	run_load(env, 1);
 	for (unsigned int slot = 0; slot < 3; slot++) {
@@ -315,38 +301,31 @@ static void expect_given_up(struct t_env *env, uint64_t least, uint64_t most)
 	assert_int_equal(fg_stats(env->g[0]).retries_exceeded, 1);
 }
 
-static void test_peer_that_does_not_answer_is_given_up_in_time(void **state)
+TEST(hosts, test_peer_that_does_not_answer_is_given_up_in_time)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	fg_wire_hold(env->wire, 0, 1, true);
 	expect_given_up(env, 8 * TRY_NS, 8 * TRY_NS);
 }
 
-static void test_peer_without_a_connection_is_given_up_in_time(void **state)
+TEST(hosts, test_peer_without_a_connection_is_given_up_in_time)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	fg_wire_cut(env->wire, 0, 1, 0);
 	expect_given_up(env, 8 * TRY_NS, 8 * TRY_NS);
 	assert_true(fg_wire_wants(env->wire, 0) >= 8);
 }
 
-static void test_queue_pair_that_is_not_there_is_given_up_in_time(void **state)
+TEST(hosts, test_queue_pair_that_is_not_there_is_given_up_in_time)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, 0xabcdef));
 	fg_wire_run(env->wire);
 	/* Each silence is an answer here, so a try may be as short as the timeout. */
 	expect_given_up(env, 2 * TRY_NS, 8 * TRY_NS);
 }
 
-static void test_retries_are_the_queue_pairs(void **state)
+TEST(hosts, test_retries_are_the_queue_pairs)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 	uint64_t waited;
 
@@ -363,9 +342,8 @@ static void test_retries_are_the_queue_pairs(void **state)
 	}
 }
 
-static void test_timeout_0_waits_for_ever(void **state)
+TEST(hosts, test_timeout_0_waits_for_ever)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.timeout = 0;
@@ -380,10 +358,8 @@ static void test_timeout_0_waits_for_ever(void **state)
 	check_load(&env->a, &env->b, 1);
 }
 
-static void test_outage_within_the_retries_costs_nothing(void **state)
+TEST(hosts, test_outage_within_the_retries_costs_nothing)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	for (uint32_t steps = 1; steps < 40; steps += 3) {
 		fill_load(&env->a, &env->b, steps);
@@ -400,10 +376,8 @@ static void test_outage_within_the_retries_costs_nothing(void **state)
 }
 
 /* Each answer begins a new try: a slow peer is no dead one. */
-static void test_slow_peer_is_waited_for(void **state)
+TEST(small, test_slow_peer_is_waited_for)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	fg_wire_delay(env->wire, TRY_NS + FG_MS);
 	fill_load(&env->a, &env->b, 1);
@@ -415,10 +389,8 @@ static void test_slow_peer_is_waited_for(void **state)
 
 /* --------------------------------------------------------------- RNR, and refusals */
 
-static void test_receives_come_late(void **state)
+TEST(hosts, test_receives_come_late)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	for (uint32_t i = 0; i < 20; i++)
 		t_send(&env->a, i, NOTES, 64);
@@ -434,10 +406,8 @@ static void test_receives_come_late(void **state)
 }
 
 /* What is behind a request that waits comes again, and no more than that. */
-static void test_connection_cut_while_receives_are_awaited(void **state)
+TEST(hosts, test_connection_cut_while_receives_are_awaited)
 {
-	struct t_env *env = *state;
-
 	connect_ends(env, NULL);
 	for (uint32_t steps = 1; steps < 30; steps++) {
 		t_send(&env->a, 1, NOTES, 64);
@@ -459,10 +429,8 @@ static void test_connection_cut_while_receives_are_awaited(void **state)
 }
 
 /* A refusal that got lost with its connection is repeated. */
-static void test_refusal_survives_its_connection(void **state)
+TEST(hosts, test_refusal_survives_its_connection)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t steps = 0; steps < 12; steps++) {
 		connect_ends(env, NULL);
 		fg_wire_limit(env->wire, 0, 50);
@@ -483,30 +451,4 @@ static void test_refusal_survives_its_connection(void **state)
 		expect_ok(fg_qp_to_reset(&env->a.qp));
 		expect_ok(fg_qp_to_reset(&env->b.qp));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_mixed_load, hosts),
-		T(test_mixed_load_in_small_parts, hosts),
-		T(test_connection_cut_anywhere, narrow),
-		T(test_connection_cut_again_and_again, narrow),
-		T(test_small_messages_cut_anywhere, hosts),
-		T(test_traffic_moves_to_another_path_and_back, narrow),
-		T(test_path_is_shown, hosts),
-		T(test_slot_that_is_down_is_left_to_others, slots),
-		T(test_peer_that_does_not_answer_is_given_up_in_time, hosts),
-		T(test_peer_without_a_connection_is_given_up_in_time, hosts),
-		T(test_queue_pair_that_is_not_there_is_given_up_in_time, hosts),
-		T(test_retries_are_the_queue_pairs, hosts),
-		T(test_timeout_0_waits_for_ever, hosts),
-		T(test_outage_within_the_retries_costs_nothing, hosts),
-		T(test_slow_peer_is_waited_for, small),
-		T(test_receives_come_late, hosts),
-		T(test_connection_cut_while_receives_are_awaited, hosts),
-		T(test_refusal_survives_its_connection, hosts),
-	};
-
-	return T_MAIN(tests);
 }

@@ -9,9 +9,13 @@
 #include "model/objects.h"
 #include "transport/remote_sq.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* ------------------------------------------------------------------ forged answers */
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_QUIET;
+	setenv("FG_WIRE", "1", 1);
+}
 
 /* A request of a's is on its way, and this comes for it from b's host. */
 struct forgery {
@@ -57,9 +61,8 @@ static struct pvr_frame_ack with_psn(const struct forgery *forgery, uint32_t mor
 	return ack;
 }
 
-static void test_forged_acknowledgements_complete_nothing(void **state)
+TEST(rc_connected, test_forged_acknowledgements_complete_nothing)
 {
-	struct t_env *env = *state;
 	struct forgery forgery;
 	struct pvr_frame_ack ack;
 
@@ -102,9 +105,8 @@ static void test_forged_acknowledgements_complete_nothing(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 }
 
-static void test_forged_refusals_fail_nothing(void **state)
+TEST(rc_connected, test_forged_refusals_fail_nothing)
 {
-	struct t_env *env = *state;
 	struct forgery forgery;
 	struct pvr_frame_ack ack;
 
@@ -133,9 +135,8 @@ static void test_forged_refusals_fail_nothing(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 }
 
-static void test_values_nobody_asked_for_are_ignored(void **state)
+TEST(rc_connected, test_values_nobody_asked_for_are_ignored)
 {
-	struct t_env *env = *state;
 	struct forgery forgery;
 	struct pvr_frame_atomic_ack ack = { .frame.type = PVR_FRAME_ATOMIC_ACK, .value = ~0ull };
 
@@ -152,13 +153,12 @@ static void test_values_nobody_asked_for_are_ignored(void **state)
 	assert_int_equal(fg_mismatch(env->a.buf.va, env->a.buf.size, 3), env->a.buf.size);
 }
 
-static void test_data_nobody_asked_for_is_ignored(void **state)
+TEST(rc_connected, test_data_nobody_asked_for_is_ignored)
 {
 	static const struct {
 		uint32_t psn, offset, chunk;
 	} cases[] = { { 0, 0, 3000 }, { 1, 0, 3000 }, { 3, 1, 2999 },  { 3, 0, 3001 },
 		      { 3, 0, 0 },    { 6, 0, 3000 }, { 3, 3000, 10 }, { 3, 2999, 10 } };
-	struct t_env *env = *state;
 	struct forgery forgery;
 
 	fg_fill(env->a.buf.va, env->a.buf.size, 3);
@@ -239,9 +239,8 @@ static struct fg_forger *forger_create(struct t_env *env)
 	return forger;
 }
 
-static void test_forged_requests_write_nothing(void **state)
+TEST(rc_connected, test_forged_requests_write_nothing)
 {
-	struct t_env *env = *state;
 	struct pvr_frame_request good, frame;
 	struct fg_forger *forger;
 
@@ -289,19 +288,4 @@ static void test_forged_requests_write_nothing(void **state)
 	expect_state(&env->b, PVR_QPS_ERR);
 	assert_false(fg_forger_is_closed(forger));
 	fg_forger_destroy(forger);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_forged_acknowledgements_complete_nothing, rc_connected),
-		T(test_forged_refusals_fail_nothing, rc_connected),
-		T(test_values_nobody_asked_for_are_ignored, rc_connected),
-		T(test_data_nobody_asked_for_is_ignored, rc_connected),
-		T(test_forged_requests_write_nothing, rc_connected),
-	};
-
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_QUIET;
-	setenv("FG_WIRE", "1", 1);
-	return T_MAIN(tests);
 }

@@ -12,7 +12,12 @@
 /* Far less than the retries of fg_conn_default take. */
 #define SOON (20 * FG_MS)
 
-static int setup_wire(void **state, bool old)
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_PEER_GONE;
+}
+
+static int setup_hosts(void **state, bool old)
 {
 	const struct fg_wire_config config = { .hosts = 3, .old = old };
 	struct t_env *env = t_env_of_hosts(state, &config);
@@ -23,14 +28,14 @@ static int setup_wire(void **state, bool old)
 	return 0;
 }
 
-static int setup(void **state)
+static int t_setup_hosts(void **state)
 {
-	return setup_wire(state, false);
+	return setup_hosts(state, false);
 }
 
-static int setup_old(void **state)
+static int t_setup_old(void **state)
 {
-	return setup_wire(state, true);
+	return setup_hosts(state, true);
 }
 
 struct forged {
@@ -71,9 +76,8 @@ static bool is_believed(struct t_env *env, unsigned int other, const struct forg
 	return fg_qp_state(&env->b.qp) == PVR_QPS_ERR;
 }
 
-static void test_host_of_the_peer_is_believed(void **state)
+TEST(hosts, test_host_of_the_peer_is_believed)
 {
-	struct t_env *env = *state;
 	const struct forged forged = forge(env);
 
 	t_recv(&env->b, 1, 0, 8);
@@ -82,9 +86,8 @@ static void test_host_of_the_peer_is_believed(void **state)
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
 }
 
-static void test_other_hosts_are_not_believed(void **state)
+TEST(hosts, test_other_hosts_are_not_believed)
 {
-	struct t_env *env = *state;
 	const struct forged forged = forge(env);
 
 	assert_false(is_believed(env, 2, &forged));
@@ -96,9 +99,8 @@ static void test_other_hosts_are_not_believed(void **state)
 	assert_true(is_believed(env, 0, &forged));
 }
 
-static void test_only_that_connection_ends(void **state)
+TEST(hosts, test_only_that_connection_ends)
 {
-	struct t_env *env = *state;
 	struct forged forged = forge(env);
 
 	forged.left.src_qpn ^= htole32(1);
@@ -121,9 +123,8 @@ static void test_only_that_connection_ends(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_twice_is_once(void **state)
+TEST(hosts, test_twice_is_once)
 {
-	struct t_env *env = *state;
 	const struct forged forged = forge(env);
 
 	assert_true(is_believed(env, 0, &forged));
@@ -136,10 +137,8 @@ static void test_twice_is_once(void **state)
 	expect_no_event(env->g[1]);
 }
 
-static void test_hosts_that_know_nothing_of_it_are_not_told(void **state)
+TEST(old, test_hosts_that_know_nothing_of_it_are_not_told)
 {
-	struct t_env *env = *state;
-
 	t_ping_pong(env->host, &env->a, &env->b);
 	pvr_adapter_reset(env->g[0]->adapter);
 	fg_settle(env->host, SOON);
@@ -147,9 +146,8 @@ static void test_hosts_that_know_nothing_of_it_are_not_told(void **state)
 	expect_state(&env->b, PVR_QPS_RTS);
 }
 
-static void test_telling_without_agreement_ends_the_connection(void **state)
+TEST(old, test_telling_without_agreement_ends_the_connection)
 {
-	struct t_env *env = *state;
 	const struct forged forged = forge(env);
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 
@@ -162,10 +160,8 @@ static void test_telling_without_agreement_ends_the_connection(void **state)
 }
 
 /* Requests that are on their way, and one that waits for an answer, fail at once. */
-static void test_request_on_its_way_fails_at_once(void **state)
+TEST(hosts, test_request_on_its_way_fails_at_once)
 {
-	struct t_env *env = *state;
-
 	t_ping_pong(env->host, &env->a, &env->b);
 	fg_wire_hold(env->wire, 0, 1, true);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 3000);
@@ -179,23 +175,4 @@ static void test_request_on_its_way_fails_at_once(void **state)
 	fg_wire_hold(env->wire, 0, 1, false);
 	fg_settle(env->host, SOON);
 	expect_no_cqe(&env->a.scq);
-}
-
-int main(void)
-{
-#define U(test) cmocka_unit_test_setup_teardown(test, setup, t_teardown)
-	const struct CMUnitTest tests[] = {
-		U(test_host_of_the_peer_is_believed),
-		U(test_other_hosts_are_not_believed),
-		U(test_only_that_connection_ends),
-		U(test_twice_is_once),
-		U(test_request_on_its_way_fails_at_once),
-		cmocka_unit_test_setup_teardown(test_hosts_that_know_nothing_of_it_are_not_told,
-						setup_old, t_teardown),
-		cmocka_unit_test_setup_teardown(test_telling_without_agreement_ends_the_connection,
-						setup_old, t_teardown),
-	};
-
-	fg_default_ext = PVR_EXT_PEER_GONE;
-	return T_MAIN(tests);
 }

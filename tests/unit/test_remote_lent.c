@@ -8,11 +8,14 @@
 #include "nics.h"
 #include "transfer.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_SEND, PVRDMA_WR_SEND_WITH_IMM,
 					     PVRDMA_WR_RDMA_WRITE, PVRDMA_WR_RDMA_WRITE_WITH_IMM,
 					     PVRDMA_WR_RDMA_READ };
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_MW | PVR_EXT_QUIET;
+}
 
 /* Who lends the payload of what a asks for; the other one's NIC reads. */
 static unsigned int lender_of(enum pvrdma_wr_opcode op)
@@ -51,9 +54,8 @@ static void expect_copied(struct t_env *env)
 
 /* ------------------------------------------------------------------ what is lent */
 
-static void test_large_payloads_are_lent(void **state)
+TEST(nics, test_large_payloads_are_lent)
 {
-	struct t_env *env = *state;
 	const uint32_t lens[] = { NICS_LEAST, NICS_LEAST + 1, 100000, NICS_CHUNK };
 
 	for (size_t i = 0; i < COUNT(ops); i++) {
@@ -69,9 +71,8 @@ static void test_large_payloads_are_lent(void **state)
 	}
 }
 
-static void test_small_payloads_are_copied(void **state)
+TEST(nics, test_small_payloads_are_copied)
 {
-	struct t_env *env = *state;
 	const uint32_t lens[] = { 0, 8, 4097, NICS_LEAST - 1 };
 
 	for (size_t i = 0; i < COUNT(ops); i++) {
@@ -84,9 +85,8 @@ static void test_small_payloads_are_copied(void **state)
 	}
 }
 
-static void test_send_with_invalidate_is_lent(void **state)
+TEST(nics, test_send_with_invalidate_is_lent)
 {
-	struct t_env *env = *state;
 	const struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100000);
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_SEND_WITH_INV,
@@ -95,7 +95,7 @@ static void test_send_with_invalidate_is_lent(void **state)
 			    .num_sge = 1 };
 	struct lend l;
 
-	lend_init(&l, state, PVR_MR_FLAG_MW2);
+	lend_init(&l, env, PVR_MR_FLAG_MW2);
 	lend_bind(&l);
 	fg_fill(env->a.buf.va, 100000, 5);
 	wr.imm = l.mw.rkey;
@@ -109,9 +109,8 @@ static void test_send_with_invalidate_is_lent(void **state)
 }
 
 /* What is behind the last whole chunk, too, if it is large enough. */
-static void test_long_messages_are_lent_in_pieces(void **state)
+TEST(nics, test_long_messages_are_lent_in_pieces)
 {
-	struct t_env *env = *state;
 	const uint32_t len = (7u << 19) - 100, loans = len / NICS_CHUNK + 1;
 
 	nics_in_one_run(&env->a, 1024);
@@ -138,10 +137,8 @@ static void test_long_messages_are_lent_in_pieces(void **state)
 	}
 }
 
-static void test_several_entries_are_lent_as_several_parts(void **state)
+TEST(nics, test_several_entries_are_lent_as_several_parts)
 {
-	struct t_env *env = *state;
-
 	for (size_t i = 0; i < COUNT(ops); i++) {
 		for (uint32_t sges = 1; sges <= PVR_WIRE_LOAN_PARTS; sges++) {
 			struct t_transfer t = { .op = ops[i],
@@ -158,9 +155,8 @@ static void test_several_entries_are_lent_as_several_parts(void **state)
 	}
 }
 
-static void test_more_parts_than_a_loan_has_are_copied(void **state)
+TEST(nics, test_more_parts_than_a_loan_has_are_copied)
 {
-	struct t_env *env = *state;
 	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE,
 				.len = 200000,
 				.sges = PVR_WIRE_LOAN_PARTS + 1 };
@@ -176,9 +172,8 @@ static void test_more_parts_than_a_loan_has_are_copied(void **state)
 	assert_int_equal(fg_wire_nic_since(env->wire, 0).read_bytes, 200000);
 }
 
-static void test_scattered_payloads_are_copied(void **state)
+TEST(nics_from_scattered, test_scattered_payloads_are_copied)
 {
-	struct t_env *env = *state;
 	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE, .len = 500000 };
 
 	t_transfer(env, &t);
@@ -188,10 +183,8 @@ static void test_scattered_payloads_are_copied(void **state)
 	expect_copied(env);
 }
 
-static void test_scattered_targets_are_read_by_way_of_a_buffer(void **state)
+TEST(nics_to_scattered, test_scattered_targets_are_read_by_way_of_a_buffer)
 {
-	struct t_env *env = *state;
-
 	for (size_t i = 0; i < COUNT(ops) - 1; i++) {
 		struct t_transfer t = { .op = ops[i], .len = 700000, .remote_offset = 100 };
 		struct fg_nic_stats read;
@@ -206,10 +199,8 @@ static void test_scattered_targets_are_read_by_way_of_a_buffer(void **state)
 }
 
 /* As many runs at a time as a NIC may write to; only few bytes in many runs are copied. */
-static void test_targets_of_many_runs_are_read_in_several_goes(void **state)
+TEST(nics, test_targets_of_many_runs_are_read_in_several_goes)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t sges = 1; sges <= PVR_WIRE_LOAN_PARTS; sges++) {
 		struct t_transfer t = { .op = PVRDMA_WR_SEND,
 					.len = 250000,
@@ -238,9 +229,8 @@ static void test_targets_of_many_runs_are_read_in_several_goes(void **state)
 	assert_true(nics_are_up(env));
 }
 
-static void test_unreliable_connections_are_copied(void **state)
+TEST(nics, test_unreliable_connections_are_copied)
 {
-	struct t_env *env = *state;
 	const struct fg_qp_spec spec = { .type = PVR_QPT_UC };
 	struct fg_end c, d;
 
@@ -264,10 +254,8 @@ static void test_unreliable_connections_are_copied(void **state)
 
 /* -------------------------------------------------------------------- when it cannot */
 
-static void test_memory_that_cannot_be_lent_is_copied(void **state)
+TEST(nics, test_memory_that_cannot_be_lent_is_copied)
 {
-	struct t_env *env = *state;
-
 	fg_wire_nics(env->wire)->no_lend = true;
 	for (size_t i = 0; i < COUNT(ops); i++) {
 		struct t_transfer t = { .op = ops[i], .len = 600000 };
@@ -280,10 +268,8 @@ static void test_memory_that_cannot_be_lent_is_copied(void **state)
 	expect_lent(env, PVRDMA_WR_SEND, 1, 100000);
 }
 
-static void test_memory_that_cannot_be_read_into_gets_a_copy(void **state)
+TEST(nics, test_memory_that_cannot_be_read_into_gets_a_copy)
 {
-	struct t_env *env = *state;
-
 	fg_wire_nics(env->wire)->no_read = true;
 	for (size_t i = 0; i < COUNT(ops); i++) {
 		struct t_transfer t = { .op = ops[i], .len = 600000 };
@@ -300,9 +286,8 @@ static void test_memory_that_cannot_be_read_into_gets_a_copy(void **state)
 }
 
 /* What is more than may be lent at once is copied, and all of it comes in order. */
-static void test_more_than_may_be_lent_at_once_is_copied(void **state)
+TEST(nics, test_more_than_may_be_lent_at_once_is_copied)
 {
-	struct t_env *env = *state;
 	const uint32_t n = PVR_WIRE_LOANS + 8;
 
 	for (unsigned int round = 0; round < 3; round++) {
@@ -330,9 +315,8 @@ static void test_more_than_may_be_lent_at_once_is_copied(void **state)
 /* ------------------------------------------------------------------ both ways at once */
 
 /* What is read for a queue pair as responder has nothing to do with what it has asked for. */
-static void test_both_ends_read_at_the_same_time(void **state)
+TEST(nics, test_both_ends_read_at_the_same_time)
 {
-	struct t_env *env = *state;
 	struct fg_end *end[] = { &env->a, &env->b };
 
 	for (uint32_t i = 0; i < 2; i++)
@@ -361,9 +345,8 @@ static void test_both_ends_read_at_the_same_time(void **state)
 	assert_true(nics_are_up(env));
 }
 
-static void test_many_queue_pairs_share_the_loans(void **state)
+TEST(nics, test_many_queue_pairs_share_the_loans)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	nics_open(env, &c, &d, 2);
@@ -387,10 +370,8 @@ static void test_many_queue_pairs_share_the_loans(void **state)
 
 /* ---------------------------------------------------------------------- what is refused */
 
-static void test_send_without_a_receive_is_not_read(void **state)
+TEST(nics, test_send_without_a_receive_is_not_read)
 {
-	struct t_env *env = *state;
-
 	fg_fill(env->a.buf.va, 100000, 9);
 	t_send(&env->a, 1, 0, 100000);
 	fg_wire_run(env->wire);
@@ -407,10 +388,8 @@ static void test_send_without_a_receive_is_not_read(void **state)
 	assert_true(nics_are_up(env));
 }
 
-static void test_what_the_key_does_not_allow_is_not_read(void **state)
+TEST(nics, test_what_the_key_does_not_allow_is_not_read)
 {
-	struct t_env *env = *state;
-
 	fg_fill(env->b.buf.va, env->b.buf.size, 7);
 	env->b.mr.rkey ^= 0x10000;
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 1000000);
@@ -426,10 +405,9 @@ static void test_what_the_key_does_not_allow_is_not_read(void **state)
 
 /* --------------------------------------------------------------- connections that break */
 
-static void test_loans_and_reads_end_with_their_connection(void **state)
+TEST(nics, test_loans_and_reads_end_with_their_connection)
 {
 	static const enum fg_reads held[] = { FG_READS_HELD, FG_READS_HALF };
-	struct t_env *env = *state;
 
 	for (uint32_t i = 0; i < 12; i++) {
 		enum pvrdma_wr_opcode op = i % 2 ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_SEND;
@@ -470,10 +448,8 @@ static void test_loans_and_reads_end_with_their_connection(void **state)
 }
 
 /* In each frame, between any two, and while something is read. */
-static void test_connection_cut_anywhere(void **state)
+TEST(nics, test_connection_cut_anywhere)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t steps = 0; steps < 60; steps++) {
 		fg_fill(env->a.buf.va, 800000, steps);
 		memset(env->b.buf.va, 0, env->b.buf.size);
@@ -496,32 +472,4 @@ static void test_connection_cut_anywhere(void **state)
 				 0);
 		nics_up(env, true);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_large_payloads_are_lent, nics),
-		T(test_small_payloads_are_copied, nics),
-		T(test_send_with_invalidate_is_lent, nics),
-		T(test_long_messages_are_lent_in_pieces, nics),
-		T(test_several_entries_are_lent_as_several_parts, nics),
-		T(test_more_parts_than_a_loan_has_are_copied, nics),
-		T(test_scattered_payloads_are_copied, nics_from_scattered),
-		T(test_scattered_targets_are_read_by_way_of_a_buffer, nics_to_scattered),
-		T(test_targets_of_many_runs_are_read_in_several_goes, nics),
-		T(test_unreliable_connections_are_copied, nics),
-		T(test_memory_that_cannot_be_lent_is_copied, nics),
-		T(test_memory_that_cannot_be_read_into_gets_a_copy, nics),
-		T(test_more_than_may_be_lent_at_once_is_copied, nics),
-		T(test_both_ends_read_at_the_same_time, nics),
-		T(test_many_queue_pairs_share_the_loans, nics),
-		T(test_send_without_a_receive_is_not_read, nics),
-		T(test_what_the_key_does_not_allow_is_not_read, nics),
-		T(test_loans_and_reads_end_with_their_connection, nics),
-		T(test_connection_cut_anywhere, nics),
-	};
-
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_MW | PVR_EXT_QUIET;
-	return T_MAIN(tests);
 }

@@ -7,7 +7,6 @@
 #include "model/objects.h"
 #include "nics.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LEN 100000u
 #define QPN_OF(end) htole32((end)->qp.qpn)
 
@@ -71,10 +70,10 @@ static void send_fabric(struct fg_forger *forger)
 }
 
 /* To b. */
-static void dial(struct scene *s, void **state, bool lends)
+static void dial(struct scene *s, struct t_env *env, bool lends)
 {
 	memset(s, 0, sizeof(*s));
-	s->env = *state;
+	s->env = env;
 	nics_up(s->env, false);
 	s->forger = lends ? fg_forger_create_lending(s->env->wire, 1, 0)
 			  : fg_forger_create(s->env->wire, 1, 0);
@@ -140,12 +139,12 @@ static void expect_nothing_read(struct scene *s, unsigned int host)
 
 /* ---------------------------------------------------------------------- lent requests */
 
-static void test_loan_that_is_in_order_is_read_and_returned(void **state)
+TEST(nics, test_loan_that_is_in_order_is_read_and_returned)
 {
 	union pvr_any_frame any;
 	struct scene s;
 
-	dial(&s, state, true);
+	dial(&s, env, true);
 	send_request(&s);
 	assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 8), LEN);
 	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
@@ -154,11 +153,11 @@ static void test_loan_that_is_in_order_is_read_and_returned(void **state)
 	scene_exit(&s);
 }
 
-static void test_loan_that_was_not_agreed_upon_ends_the_connection(void **state)
+TEST(nics, test_loan_that_was_not_agreed_upon_ends_the_connection)
 {
 	struct scene s;
 
-	dial(&s, state, false);
+	dial(&s, env, false);
 	send_request(&s);
 	expect_closed(&s, "not agreed upon");
 	assert_true(is_zero(&s.env->b));
@@ -170,7 +169,7 @@ static void test_loan_that_was_not_agreed_upon_ends_the_connection(void **state)
 	do {                                     \
 		struct scene s;                  \
                                                  \
-		dial(&s, state, true);           \
+		dial(&s, env, true);             \
 		change;                          \
 		send_request(&s);                \
 		expect_closed(&s, why);          \
@@ -189,7 +188,7 @@ static void set_parts(struct scene *s, uint32_t parts)
 	s->request.loan[0].len = htole32(LEN - parts + 1);
 }
 
-static void test_loan_with_a_wrong_list_ends_the_connection(void **state)
+TEST(nics, test_loan_with_a_wrong_list_ends_the_connection)
 {
 	BAD(set_parts(&s, 0), "no parts");
 	BAD(set_parts(&s, PVR_WIRE_LOAN_PARTS + 1), "too many");
@@ -208,14 +207,14 @@ static void set_chunk(struct scene *s, uint32_t chunk)
 	s->request.frame.chunk = s->request.loan[0].len = htole32(chunk);
 }
 
-static void test_loan_larger_than_a_piece_may_be_ends_the_connection(void **state)
+TEST(nics, test_loan_larger_than_a_piece_may_be_ends_the_connection)
 {
 	BAD(set_chunk(&s, NICS_CHUNK + 1), "larger than was agreed");
 	BAD(set_chunk(&s, PVR_WIRE_CHUNK_MAX + 1), "too large");
 	BAD(set_chunk(&s, 0), "an empty part");
 }
 
-static void test_loan_of_what_has_no_payload_ends_the_connection(void **state)
+TEST(nics, test_loan_of_what_has_no_payload_ends_the_connection)
 {
 	BAD(s.request.frame.op = PVR_WIRE_READ, "nobody reads");
 	BAD(s.request.frame.op = PVR_WIRE_CMP_SWAP, "nobody reads");
@@ -225,11 +224,11 @@ static void test_loan_of_what_has_no_payload_ends_the_connection(void **state)
 }
 
 /* A list that comes byte by byte is the same. */
-static void test_loan_that_arrives_bit_by_bit(void **state)
+TEST(nics, test_loan_that_arrives_bit_by_bit)
 {
 	struct scene s;
 
-	dial(&s, state, true);
+	dial(&s, env, true);
 	fg_wire_limit(s.env->wire, 0, 1);
 	set_parts(&s, 1);
 	send_request(&s);
@@ -239,13 +238,13 @@ static void test_loan_that_arrives_bit_by_bit(void **state)
 }
 
 /* A piece is as large as both have agreed; the stream's own buffer is not. */
-static void test_large_piece_comes_by_the_buffer_bit_by_bit(void **state)
+TEST(nics_to_scattered_whole, test_large_piece_comes_by_the_buffer_bit_by_bit)
 {
 	uint8_t *memory = test_malloc(PVR_WIRE_CHUNK_MAX);
 	union pvr_any_frame any;
 	struct scene s;
 
-	dial(&s, state, true);
+	dial(&s, env, true);
 	fg_fill(memory, PVR_WIRE_CHUNK_MAX, 11);
 	fg_forger_lend(s.forger, memory, PVR_WIRE_CHUNK_MAX, &s.request.loan[0]);
 	s.request.frame.length = htole64(PVR_WIRE_CHUNK_MAX);
@@ -261,13 +260,13 @@ static void test_large_piece_comes_by_the_buffer_bit_by_bit(void **state)
 }
 
 /* The NIC at the other end says no, which ends the queue pair of the two. */
-static void test_memory_that_is_not_lent_ends_the_connection(void **state)
+TEST(nics, test_memory_that_is_not_lent_ends_the_connection)
 {
 	struct fg_nic_stats stats;
 	struct scene s;
 
 	for (unsigned int i = 0; i < 4; i++) {
-		dial(&s, state, true);
+		dial(&s, env, true);
 		if (i == 0)
 			fg_forger_take_back(s.forger, s.lent);
 		if (i == 1)
@@ -288,13 +287,13 @@ static void test_memory_that_is_not_lent_ends_the_connection(void **state)
 }
 
 /* What a loan is for is looked at as always; then nobody reads it, and it is given back. */
-static void test_loan_for_what_is_refused_is_not_read(void **state)
+TEST(nics, test_loan_for_what_is_refused_is_not_read)
 {
 	union pvr_any_frame any;
 	struct scene s;
 
 	for (unsigned int i = 0; i < 4; i++) {
-		dial(&s, state, true);
+		dial(&s, env, true);
 		if (i == 0)
 			s.request.frame.dst_qpn ^= htole32(0x10000);
 		if (i == 1)
@@ -313,12 +312,12 @@ static void test_loan_for_what_is_refused_is_not_read(void **state)
 	}
 }
 
-static void test_duplicate_is_not_read_again(void **state)
+TEST(nics, test_duplicate_is_not_read_again)
 {
 	union pvr_any_frame any;
 	struct scene s;
 
-	dial(&s, state, true);
+	dial(&s, env, true);
 	send_request(&s);
 	assert_int_equal(fg_wire_nic_since(s.env->wire, 1).read, 1);
 	memset(s.env->b.buf.va, 0, s.env->b.buf.size);
@@ -333,14 +332,14 @@ static void test_duplicate_is_not_read_again(void **state)
 
 /* --------------------------------------------------- the same piece by another connection */
 
-static void test_piece_by_another_connection_stops_what_is_read(void **state)
+TEST(nics, test_piece_by_another_connection_stops_what_is_read)
 {
 	uint8_t payload[sizeof(struct pvr_frame_request)] = { 0 };
 	struct fg_forger *other;
 	struct scene s;
 
 	for (unsigned int half = 0; half < 2; half++) {
-		dial(&s, state, true);
+		dial(&s, env, true);
 		nics_hold(s.env, half ? FG_READS_HALF : FG_READS_HELD);
 		send_request(&s);
 		assert_int_equal(fg_wire_nic(s.env->wire, 1)->read, 1);
@@ -369,10 +368,10 @@ static void test_piece_by_another_connection_stops_what_is_read(void **state)
 /* ------------------------------------------------------------------ loans that come back */
 
 /* The forger is who a's host has dialled. */
-static void accept_requests(struct scene *s, void **state, bool lends)
+static void accept_requests(struct scene *s, struct t_env *env, bool lends)
 {
 	memset(s, 0, sizeof(*s));
-	s->env = *state;
+	s->env = env;
 	nics_up(s->env, false);
 	if (!lends)
 		fg_wire_cut(s->env->wire, 0, 1, 0);
@@ -416,12 +415,12 @@ static void write_some(struct scene *s, uint32_t n)
 	fg_forger_run(s->forger);
 }
 
-static void test_loans_come_back_in_their_order(void **state)
+TEST(nics, test_loans_come_back_in_their_order)
 {
 	union pvr_any_frame any;
 	struct scene s;
 
-	accept_requests(&s, state, true);
+	accept_requests(&s, env, true);
 	write_some(&s, 10);
 	assert_int_equal(count_frames(&s, PVR_FRAME_REQUEST, &any), 10);
 	assert_true(any.frame.flags & PVR_FRAME_F_LENT);
@@ -442,12 +441,12 @@ static void test_loans_come_back_in_their_order(void **state)
 }
 
 /* Its guest may have it back, whether the other side has said so or not. */
-static void test_request_that_is_done_leaves_no_loan(void **state)
+TEST(nics, test_request_that_is_done_leaves_no_loan)
 {
 	union pvr_any_frame any;
 	struct scene s;
 
-	accept_requests(&s, state, true);
+	accept_requests(&s, env, true);
 	for (uint32_t round = 0; round < 6; round++) {
 		write_some(&s, 10);
 		say_ack(&s);
@@ -466,11 +465,11 @@ static void test_request_that_is_done_leaves_no_loan(void **state)
 	fg_forger_destroy(s.forger);
 }
 
-static void expect_bad_return(void **state, uint32_t returned, uint32_t count)
+static void expect_bad_return(struct t_env *env, uint32_t returned, uint32_t count)
 {
 	struct scene s;
 
-	accept_requests(&s, state, true);
+	accept_requests(&s, env, true);
 	write_some(&s, 3);
 	if (returned)
 		say_returned(&s, returned);
@@ -485,30 +484,30 @@ static void expect_bad_return(void **state, uint32_t returned, uint32_t count)
 		expect_done(&s.env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_returns_of_what_was_not_lent_end_the_connection(void **state)
+TEST(nics, test_returns_of_what_was_not_lent_end_the_connection)
 {
-	expect_bad_return(state, 0, 4);
-	expect_bad_return(state, 0, 0);
-	expect_bad_return(state, 0, UINT32_MAX);
-	expect_bad_return(state, 0, 0x80000000);
-	expect_bad_return(state, 2, 1);
-	expect_bad_return(state, 2, 2);
-	expect_bad_return(state, 3, 3);
-	expect_bad_return(state, 3, 4);
+	expect_bad_return(env, 0, 4);
+	expect_bad_return(env, 0, 0);
+	expect_bad_return(env, 0, UINT32_MAX);
+	expect_bad_return(env, 0, 0x80000000);
+	expect_bad_return(env, 2, 1);
+	expect_bad_return(env, 2, 2);
+	expect_bad_return(env, 3, 3);
+	expect_bad_return(env, 3, 4);
 }
 
-static void test_returns_without_loans_end_the_connection(void **state)
+TEST(nics, test_returns_without_loans_end_the_connection)
 {
 	struct scene s;
 
-	accept_requests(&s, state, false);
+	accept_requests(&s, env, false);
 	write_some(&s, 1);
 	assert_int_equal(nics_out(s.env, 0), 0);
 	say_returned(&s, 1);
 	expect_closed(&s, "there can be none");
 	fg_forger_destroy(s.forger);
 	fg_wire_mend(s.env->wire, 0, 1, 0);
-	dial(&s, state, false);
+	dial(&s, env, false);
 	say_returned(&s, 1);
 	expect_closed(&s, "there can be none");
 	scene_exit(&s);
@@ -522,13 +521,13 @@ struct answer {
 };
 
 /* a has asked for LEN bytes, which the forger lends. */
-static struct answer ask(struct scene *s, void **state, bool lends)
+static struct answer ask(struct scene *s, struct t_env *env, bool lends)
 {
-	struct pvr_qp *qp = t_device_qp(&((struct t_env *)*state)->a);
+	struct pvr_qp *qp = t_device_qp(&env->a);
 	struct answer answer;
 	uint32_t psn = qp->sq_psn;
 
-	accept_requests(s, state, lends);
+	accept_requests(s, env, lends);
 	lend(s);
 	memset(s->env->a.buf.va, 0, s->env->a.buf.size);
 	t_rdma(&s->env->a, PVRDMA_WR_RDMA_READ, 1, 0, &s->env->b.mr, 0, LEN);
@@ -554,13 +553,13 @@ static void say_answer(struct scene *s, const struct answer *answer)
 	fg_forger_run(s->forger);
 }
 
-static void test_lent_answer_is_read_and_returned(void **state)
+TEST(nics, test_lent_answer_is_read_and_returned)
 {
 	union pvr_any_frame any;
 	struct answer answer;
 	struct scene s;
 
-	answer = ask(&s, state, true);
+	answer = ask(&s, env, true);
 	say_answer(&s, &answer);
 	expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 8), LEN);
@@ -569,7 +568,7 @@ static void test_lent_answer_is_read_and_returned(void **state)
 	scene_exit(&s);
 }
 
-static void test_lent_answer_that_is_wrong_ends_the_connection(void **state)
+TEST(nics, test_lent_answer_that_is_wrong_ends_the_connection)
 {
 	static const char *const why[] = { "not agreed upon", "as long as its piece", "wraps",
 					   "larger than was agreed", "no parts" };
@@ -577,7 +576,7 @@ static void test_lent_answer_that_is_wrong_ends_the_connection(void **state)
 	struct scene s;
 
 	for (size_t i = 0; i < COUNT(why); i++) {
-		answer = ask(&s, state, i);
+		answer = ask(&s, env, i);
 		if (i == 1)
 			answer.loan.len = htole32(LEN - 1);
 		if (i == 2)
@@ -597,14 +596,14 @@ static void test_lent_answer_that_is_wrong_ends_the_connection(void **state)
 	}
 }
 
-static void test_lent_answer_that_nobody_asked_for_is_not_read(void **state)
+TEST(nics, test_lent_answer_that_nobody_asked_for_is_not_read)
 {
 	union pvr_any_frame any;
 	struct answer answer;
 	struct scene s;
 
 	for (unsigned int i = 0; i < 5; i++) {
-		answer = ask(&s, state, true);
+		answer = ask(&s, env, true);
 		if (i == 0)
 			answer.frame.epoch ^= htole32(1);
 		if (i == 1)
@@ -628,19 +627,19 @@ static void test_lent_answer_that_nobody_asked_for_is_not_read(void **state)
 }
 
 /* Its host has dialled twice, and both say that they answer. */
-static void test_answer_by_another_connection_stops_what_is_read(void **state)
+TEST(nics, test_answer_by_another_connection_stops_what_is_read)
 {
 	struct fg_forger *other;
 	struct answer answer;
 	struct scene s;
 
 	/* It has to have heard of the fabric. */
-	accept_requests(&s, state, false);
+	accept_requests(&s, env, false);
 	other = s.forger;
 	write_some(&s, 1);
 	say_ack(&s);
 	expect_done(&s.env->a.scq, 0, PVRDMA_WC_RDMA_WRITE);
-	answer = ask(&s, state, true);
+	answer = ask(&s, env, true);
 	nics_hold(s.env, FG_READS_HALF);
 	say_answer(&s, &answer);
 	assert_int_equal(fg_wire_nic(s.env->wire, 0)->read, 1);
@@ -660,31 +659,4 @@ static void test_answer_by_another_connection_stops_what_is_read(void **state)
 	assert_false(fg_forger_is_closed(other));
 	fg_forger_destroy(other);
 	scene_exit(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_loan_that_is_in_order_is_read_and_returned, nics),
-		T(test_loan_that_was_not_agreed_upon_ends_the_connection, nics),
-		T(test_loan_with_a_wrong_list_ends_the_connection, nics),
-		T(test_loan_larger_than_a_piece_may_be_ends_the_connection, nics),
-		T(test_loan_of_what_has_no_payload_ends_the_connection, nics),
-		T(test_loan_that_arrives_bit_by_bit, nics),
-		T(test_large_piece_comes_by_the_buffer_bit_by_bit, nics_to_scattered_whole),
-		T(test_memory_that_is_not_lent_ends_the_connection, nics),
-		T(test_loan_for_what_is_refused_is_not_read, nics),
-		T(test_duplicate_is_not_read_again, nics),
-		T(test_piece_by_another_connection_stops_what_is_read, nics),
-		T(test_loans_come_back_in_their_order, nics),
-		T(test_request_that_is_done_leaves_no_loan, nics),
-		T(test_returns_of_what_was_not_lent_end_the_connection, nics),
-		T(test_returns_without_loans_end_the_connection, nics),
-		T(test_lent_answer_is_read_and_returned, nics),
-		T(test_lent_answer_that_is_wrong_ends_the_connection, nics),
-		T(test_lent_answer_that_nobody_asked_for_is_not_read, nics),
-		T(test_answer_by_another_connection_stops_what_is_read, nics),
-	};
-
-	return T_MAIN(tests);
 }

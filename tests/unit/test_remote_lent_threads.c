@@ -212,31 +212,19 @@ static uint64_t talk_all(struct talkers *talkers, bool (*how)(void *pair), unsig
 	return fg_wire_nic(talkers->crews.wire, 0)->lent;
 }
 
-static void test_nics_read_under_the_workers(void **state)
+TEST_WITH(struct talkers *talkers, setup, t_crews_teardown, test_nics_read_under_the_workers)
 {
-	assert_int_equal(talk_all(*state, talk, 0), 2 * MESSAGES);
+	assert_int_equal(talk_all(talkers, talk, 0), 2 * MESSAGES);
 }
 
-static void test_nics_connections_break_under_the_workers(void **state)
+TEST_WITH(struct talkers *talkers, setup, t_crews_teardown,
+	  test_nics_connections_break_under_the_workers)
 {
-	assert_true(talk_all(*state, talk, CUTS) > MESSAGES);
+	assert_true(talk_all(talkers, talk, CUTS) > MESSAGES);
 }
 
-static void test_memory_is_taken_back_under_the_workers(void **state)
+TEST_WITH(struct talkers *talkers, setup, t_crews_teardown,
+	  test_memory_is_taken_back_under_the_workers)
 {
-	assert_true(talk_all(*state, talk_and_take_away, CUTS) > 20);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_nics_read_under_the_workers, setup,
-						t_crews_teardown),
-		cmocka_unit_test_setup_teardown(test_nics_connections_break_under_the_workers,
-						setup, t_crews_teardown),
-		cmocka_unit_test_setup_teardown(test_memory_is_taken_back_under_the_workers, setup,
-						t_crews_teardown),
-	};
-
-	return T_MAIN(tests);
+	assert_true(talk_all(talkers, talk_and_take_away, CUTS) > 20);
 }

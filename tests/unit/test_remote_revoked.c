@@ -21,6 +21,11 @@ enum part {
 	PARTS,
 };
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MW | PVR_EXT_MR_LAYOUT;
+}
+
 struct scene {
 	struct t_env *env;
 	enum part part;
@@ -41,12 +46,12 @@ static unsigned int victims_host(const struct scene *s)
 	return s->victim == &s->env->b;
 }
 
-static void scene_init(struct scene *s, void **state, enum part part)
+static void scene_init(struct scene *s, struct t_env *env, enum part part)
 {
 	bool b = part == WRITE_TARGET || part == READ_SOURCE;
 
 	memset(s, 0, sizeof(*s));
-	s->env = *state;
+	s->env = env;
 	s->part = part;
 	s->victim = b ? &s->env->b : &s->env->a;
 	s->other = b ? &s->env->a : &s->env->b;
@@ -174,16 +179,14 @@ static void expect_copied_for_a_while(struct scene *s)
 
 /* ------------------------------------------------------------------------------ events */
 
-static void each_part(void **state, void (*event)(struct scene *s), bool lives)
+static void each_part(struct t_env *env, void (*event)(struct scene *s), bool lives)
 {
 	struct scene s;
 
 	for (enum part part = 0; part < PARTS; part++) {
-		if (part) {
-			t_teardown(state);
-			t_setup_nics(state);
-		}
-		scene_init(&s, state, part);
+		if (part)
+			env = t_renew(t_setup_nics);
+		scene_init(&s, env, part);
 		begin(&s);
 		event(&s);
 		went(&s);
@@ -198,9 +201,9 @@ static void destroy_region(struct scene *s)
 	expect_ok(fg_mr_destroy(&s->victim->mr));
 }
 
-static void test_region_is_destroyed(void **state)
+TEST(nics, test_region_is_destroyed)
 {
-	each_part(state, destroy_region, true);
+	each_part(env, destroy_region, true);
 }
 
 static void reset_qp(struct scene *s)
@@ -208,9 +211,9 @@ static void reset_qp(struct scene *s)
 	expect_ok(fg_qp_to_reset(&s->victim->qp));
 }
 
-static void test_queue_pair_is_reset(void **state)
+TEST(nics, test_queue_pair_is_reset)
 {
-	each_part(state, reset_qp, true);
+	each_part(env, reset_qp, true);
 }
 
 static void fail_qp(struct scene *s)
@@ -218,9 +221,9 @@ static void fail_qp(struct scene *s)
 	expect_ok(fg_qp_to_err(&s->victim->qp));
 }
 
-static void test_queue_pair_goes_to_error(void **state)
+TEST(nics, test_queue_pair_goes_to_error)
 {
-	each_part(state, fail_qp, true);
+	each_part(env, fail_qp, true);
 }
 
 static void destroy_qp(struct scene *s)
@@ -228,9 +231,9 @@ static void destroy_qp(struct scene *s)
 	expect_ok(fg_qp_destroy(&s->victim->qp));
 }
 
-static void test_queue_pair_is_destroyed(void **state)
+TEST(nics, test_queue_pair_is_destroyed)
 {
-	each_part(state, destroy_qp, true);
+	each_part(env, destroy_qp, true);
 }
 
 /* That has its rings, too: so it fails. */
@@ -241,9 +244,9 @@ static void unplug_ram(struct scene *s)
 	pvr_adapter_unmap_ram(s->victim->guest->adapter, piece->gpa, piece->size);
 }
 
-static void test_memory_is_unplugged(void **state)
+TEST(nics, test_memory_is_unplugged)
 {
-	each_part(state, unplug_ram, false);
+	each_part(env, unplug_ram, false);
 }
 
 /* A piece of RAM beside that, which has been plugged in later. */
@@ -257,7 +260,7 @@ static void spare_plug(struct spare *spare, struct fg_end *end)
 	uint64_t gpa[NICS_PAGES];
 	struct pvr_cmd_create_mr req;
 
-	spare->va = aligned_alloc(PVR_PAGE_SIZE, sizeof(gpa) / sizeof(gpa[0]) * PVR_PAGE_SIZE);
+	spare->va = aligned_alloc(PVR_PAGE_SIZE, COUNT(gpa) * PVR_PAGE_SIZE);
 	assert_non_null(spare->va);
 	expect_ok(pvr_adapter_map_ram(end->guest->adapter, SPARE_GPA, NICS_PAGES * PVR_PAGE_SIZE,
 				      spare->va, true));
@@ -270,17 +273,15 @@ static void spare_plug(struct spare *spare, struct fg_end *end)
 	end->buf.va = spare->va;
 }
 
-static void test_memory_without_rings_is_unplugged(void **state)
+TEST(nics, test_memory_without_rings_is_unplugged)
 {
 	struct spare spare;
 	struct scene s;
 
 	for (enum part part = 0; part < PARTS; part++) {
-		if (part) {
-			t_teardown(state);
-			t_setup_nics(state);
-		}
-		scene_init(&s, state, part);
+		if (part)
+			env = t_renew(t_setup_nics);
+		scene_init(&s, env, part);
 		spare_plug(&spare, s.victim);
 		s.remote = s.env->b.mr;
 		begin(&s);
@@ -298,9 +299,9 @@ static void reset_adapter(struct scene *s)
 	fg_ctl(s->victim->guest, PVR_CTL_RESET);
 }
 
-static void test_adapter_is_reset(void **state)
+TEST(nics, test_adapter_is_reset)
 {
-	each_part(state, reset_adapter, false);
+	each_part(env, reset_adapter, false);
 }
 
 static void fail_adapter(struct scene *s)
@@ -308,9 +309,9 @@ static void fail_adapter(struct scene *s)
 	pvr_adapter_fail(s->victim->guest->adapter, "a test");
 }
 
-static void test_adapter_fails(void **state)
+TEST(nics, test_adapter_fails)
 {
-	each_part(state, fail_adapter, false);
+	each_part(env, fail_adapter, false);
 }
 
 static void forbid_dma(struct scene *s)
@@ -318,9 +319,9 @@ static void forbid_dma(struct scene *s)
 	pvr_adapter_set_bus_master(s->victim->guest->adapter, false);
 }
 
-static void test_adapter_may_not_use_memory_any_more(void **state)
+TEST(nics, test_adapter_may_not_use_memory_any_more)
 {
-	each_part(state, forbid_dma, false);
+	each_part(env, forbid_dma, false);
 }
 
 static void destroy_adapter(struct scene *s)
@@ -328,25 +329,23 @@ static void destroy_adapter(struct scene *s)
 	fg_guest_unplug(s->victim->guest);
 }
 
-static void test_adapter_is_destroyed(void **state)
+TEST(nics, test_adapter_is_destroyed)
 {
-	each_part(state, destroy_adapter, false);
+	each_part(env, destroy_adapter, false);
 }
 
 /* ---------------------------------------------------------------- windows, other memory */
 
-static void test_window_is_invalidated(void **state)
+TEST(nics, test_window_is_invalidated)
 {
 	static const enum part parts[] = { WRITE_TARGET, READ_SOURCE };
 	struct scene s;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		if (i) {
-			t_teardown(state);
-			t_setup_nics(state);
-		}
-		scene_init(&s, state, parts[i]);
-		lend_init(&s.l, state, PVR_MR_FLAG_MW2);
+		if (i)
+			env = t_renew(t_setup_nics);
+		scene_init(&s, env, parts[i]);
+		lend_init(&s.l, env, PVR_MR_FLAG_MW2);
 		s.l.bind.addr = s.l.region.start;
 		s.l.bind.length = s.l.region.length;
 		lend_bind(&s.l);
@@ -361,18 +360,16 @@ static void test_window_is_invalidated(void **state)
 }
 
 /* A window of type 1 that is bound to something else loses what it was bound to. */
-static void test_window_is_bound_anew(void **state)
+TEST(nics, test_window_is_bound_anew)
 {
 	static const enum part parts[] = { WRITE_TARGET, READ_SOURCE };
 	struct scene s;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		if (i) {
-			t_teardown(state);
-			t_setup_nics(state);
-		}
-		scene_init(&s, state, parts[i]);
-		lend_init(&s.l, state, PVR_MR_FLAG_MW1);
+		if (i)
+			env = t_renew(t_setup_nics);
+		scene_init(&s, env, parts[i]);
+		lend_init(&s.l, env, PVR_MR_FLAG_MW1);
 		s.l.bind.addr = s.l.region.start;
 		s.l.bind.length = s.l.region.length;
 		lend_bind(&s.l);
@@ -423,17 +420,15 @@ static void fast_register(struct scene *s, const struct fg_mr *mr)
 	expect_done(&s->victim->scq, 900, PVRDMA_WC_FAST_REG_MR);
 }
 
-static void test_fast_region_is_invalidated(void **state)
+TEST(nics, test_fast_region_is_invalidated)
 {
 	static const enum part parts[] = { WRITE_TARGET, READ_SOURCE };
 	struct scene s;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		if (i) {
-			t_teardown(state);
-			t_setup_nics(state);
-		}
-		scene_init(&s, state, parts[i]);
+		if (i)
+			env = t_renew(t_setup_nics);
+		scene_init(&s, env, parts[i]);
 		s.remote = fast_create(&s);
 		fast_register(&s, &s.remote);
 		begin(&s);
@@ -471,16 +466,14 @@ static void make_replaceable(struct scene *s)
 	s->remote = s->env->b.mr;
 }
 
-static void test_region_becomes_another_one(void **state)
+TEST(nics, test_region_becomes_another_one)
 {
 	struct scene s;
 
 	for (enum part part = 0; part < PARTS; part++) {
-		if (part) {
-			t_teardown(state);
-			t_setup_nics(state);
-		}
-		scene_init(&s, state, part);
+		if (part)
+			env = t_renew(t_setup_nics);
+		scene_init(&s, env, part);
 		make_replaceable(&s);
 		begin(&s);
 		replaced(&s);
@@ -498,17 +491,15 @@ static void test_region_becomes_another_one(void **state)
 }
 
 /* What is read is there, and nobody has looked yet: it is not taken for what is wanted now. */
-static void test_region_becomes_another_one_when_all_is_read(void **state)
+TEST(nics, test_region_becomes_another_one_when_all_is_read)
 {
 	static const enum part parts[] = { WRITE_TARGET, READ_TARGET };
 	struct scene s;
 
 	for (unsigned int i = 0; i < 2; i++) {
-		if (i) {
-			t_teardown(state);
-			t_setup_nics(state);
-		}
-		scene_init(&s, state, parts[i]);
+		if (i)
+			env = t_renew(t_setup_nics);
+		scene_init(&s, env, parts[i]);
 		make_replaceable(&s);
 		begin(&s);
 		nics_hold(s.env, FG_READS_GO);
@@ -525,11 +516,11 @@ static void test_region_becomes_another_one_when_all_is_read(void **state)
 }
 
 /* A queue pair that begins anew while something is read for its former life. */
-static void test_queue_pair_begins_anew_when_all_is_read(void **state)
+TEST(nics, test_queue_pair_begins_anew_when_all_is_read)
 {
 	struct scene s;
 
-	scene_init(&s, state, WRITE_TARGET);
+	scene_init(&s, env, WRITE_TARGET);
 	begin(&s);
 	nics_hold(s.env, FG_READS_GO);
 	fg_wire_nics_work(s.env->wire);
@@ -546,10 +537,8 @@ static void test_queue_pair_begins_anew_when_all_is_read(void **state)
 /* ------------------------------------------------------------ the lender need not wait */
 
 /* A request that fails or is flushed takes its own loans back, and the next one's. */
-static void test_flushed_requests_take_their_loans_back(void **state)
+TEST(nics, test_flushed_requests_take_their_loans_back)
 {
-	struct t_env *env = *state;
-
 	nics_hold(env, FG_READS_HELD);
 	for (uint32_t i = 0; i < 5; i++)
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &env->b.mr, 0, LEN);
@@ -564,9 +553,8 @@ static void test_flushed_requests_take_their_loans_back(void **state)
 }
 
 /* A guest that takes back what nobody is reading yet, and nobody will, breaks nothing. */
-static void test_loans_that_nobody_reads_break_nothing(void **state)
+TEST(nics, test_loans_that_nobody_reads_break_nothing)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	nics_open(env, &c, &d, 2);
@@ -582,31 +570,4 @@ static void test_loans_that_nobody_reads_break_nothing(void **state)
 	assert_true(nics_are_up(env));
 	transfer(env, &c, &d, 1);
 	assert_true(nics_are_up(env));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_region_is_destroyed, nics),
-		T(test_queue_pair_is_reset, nics),
-		T(test_queue_pair_goes_to_error, nics),
-		T(test_queue_pair_is_destroyed, nics),
-		T(test_memory_is_unplugged, nics),
-		T(test_memory_without_rings_is_unplugged, nics),
-		T(test_adapter_is_reset, nics),
-		T(test_adapter_fails, nics),
-		T(test_adapter_may_not_use_memory_any_more, nics),
-		T(test_adapter_is_destroyed, nics),
-		T(test_window_is_invalidated, nics),
-		T(test_window_is_bound_anew, nics),
-		T(test_fast_region_is_invalidated, nics),
-		T(test_region_becomes_another_one, nics),
-		T(test_region_becomes_another_one_when_all_is_read, nics),
-		T(test_queue_pair_begins_anew_when_all_is_read, nics),
-		T(test_flushed_requests_take_their_loans_back, nics),
-		T(test_loans_that_nobody_reads_break_nothing, nics),
-	};
-
-	fg_default_ext = PVR_EXT_MW | PVR_EXT_MR_LAYOUT;
-	return T_MAIN(tests);
 }

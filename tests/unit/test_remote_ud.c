@@ -4,14 +4,18 @@
 #include "fg_forger.h"
 #include "transport/wire.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define GRH 40u
 #define MULTICAST_QPN 0xffffffu
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MCAST;
+}
+
 /* Three hosts with a guest each: a's, b's and one more. */
-static int setup(void **state)
+static int t_setup_hosts(void **state)
 {
 	const struct fg_wire_config config = { .hosts = 3, .buffer = 65536 };
 	struct t_env *env = t_env_of_hosts(state, &config);
@@ -62,9 +66,8 @@ static void hide_b(struct t_env *env)
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
 }
 
-static void test_unknown_destination_is_asked_for_and_waited_for(void **state)
+TEST(hosts, test_unknown_destination_is_asked_for_and_waited_for)
 {
-	struct t_env *env = *state;
 	unsigned int asked = fg_wire_resolves(env->wire, 0);
 
 	hide_b(env);
@@ -84,10 +87,8 @@ static void test_unknown_destination_is_asked_for_and_waited_for(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_all_that_waits_is_sent_in_order(void **state)
+TEST(hosts, test_all_that_waits_is_sent_in_order)
 {
-	struct t_env *env = *state;
-
 	hide_b(env);
 	for (unsigned int i = 0; i < 20; i++) {
 		t_recv(&env->b, i, 0, 200);
@@ -104,9 +105,8 @@ static void test_all_that_waits_is_sent_in_order(void **state)
 }
 
 /* Who sends much to nobody must not be held up each time. */
-static void test_waits_in_vain_become_rare(void **state)
+TEST(hosts, test_waits_in_vain_become_rare)
 {
-	struct t_env *env = *state;
 	const unsigned int pause_ms[] = { 1000, 2000, 4000, 8000, 8000 };
 
 	hide_b(env);
@@ -134,9 +134,8 @@ static void test_waits_in_vain_become_rare(void **state)
 	ping_waits(env, 5);
 }
 
-static void test_gid_that_nobody_has_is_not_asked_for_again(void **state)
+TEST(hosts, test_gid_that_nobody_has_is_not_asked_for_again)
 {
-	struct t_env *env = *state;
 	uint8_t nobody[16];
 	unsigned int asked;
 
@@ -152,10 +151,8 @@ static void test_gid_that_nobody_has_is_not_asked_for_again(void **state)
 	memcpy(env->b.gid, nobody, sizeof(nobody));
 }
 
-static void test_connection_is_wanted_and_waited_for(void **state)
+TEST(hosts, test_connection_is_wanted_and_waited_for)
 {
-	struct t_env *env = *state;
-
 	fg_wire_cut(env->wire, 0, 1, 0);
 	ping_waits(env, 1);
 	assert_true(fg_wire_wants(env->wire, 0) > 0);
@@ -167,10 +164,9 @@ static void test_connection_is_wanted_and_waited_for(void **state)
 }
 
 /* Its memory, its ring and its worker are free at once. */
-static void test_queue_pair_that_waits_can_be_reset_and_destroyed(void **state)
+TEST(hosts, test_queue_pair_that_waits_can_be_reset_and_destroyed)
 {
 	const struct pvr_qp_attr attr = { .qp_state = PVR_QPS_ERR };
-	struct t_env *env = *state;
 
 	hide_b(env);
 	ping_waits(env, 1);
@@ -199,9 +195,8 @@ static void send_mad(struct t_env *env, struct fg_end *a, struct fg_end *b, uint
 	fg_run(env->host);
 }
 
-static void test_who_sets_up_a_connection_waits_until_the_gid_is_known(void **state)
+TEST(hosts, test_who_sets_up_a_connection_waits_until_the_gid_is_known)
 {
-	struct t_env *env = *state;
 	struct fg_end a, b;
 
 	open_gsi(env, &a, &b);
@@ -218,9 +213,8 @@ static void test_who_sets_up_a_connection_waits_until_the_gid_is_known(void **st
 	expect_no_cqe(&b.rcq);
 }
 
-static void test_who_sets_up_a_connection_waits_for_the_hosts_own(void **state)
+TEST(hosts, test_who_sets_up_a_connection_waits_for_the_hosts_own)
 {
-	struct t_env *env = *state;
 	struct fg_end a, b;
 
 	open_gsi(env, &a, &b);
@@ -234,9 +228,8 @@ static void test_who_sets_up_a_connection_waits_for_the_hosts_own(void **state)
 	expect_recv(&b.rcq, 1, 256 + GRH);
 }
 
-static void test_who_sets_up_a_connection_waits_not_for_long(void **state)
+TEST(hosts, test_who_sets_up_a_connection_waits_not_for_long)
 {
-	struct t_env *env = *state;
 	struct fg_end a, b;
 
 	open_gsi(env, &a, &b);
@@ -263,9 +256,8 @@ static void test_who_sets_up_a_connection_waits_not_for_long(void **state)
 	expect_done(&a.scq, 4, PVRDMA_WC_SEND);
 }
 
-static void test_group_reaches_each_host_once(void **state)
+TEST(hosts, test_group_reaches_each_host_once)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[2], PVR_QPT_UD);
@@ -320,9 +312,8 @@ static void expect_all(struct t_env *env, struct fg_end *c, unsigned int num)
 }
 
 /* As a program does that sends all at once, to a group that nobody here has sent to before. */
-static void test_first_datagrams_to_a_group_arrive(void **state)
+TEST(hosts, test_first_datagrams_to_a_group_arrive)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_wire_directory(env->wire, false);
@@ -341,9 +332,8 @@ static void test_first_datagrams_to_a_group_arrive(void **state)
 	expect_all(env, &c, 20);
 }
 
-static void test_group_waits_until_all_hosts_can_be_reached(void **state)
+TEST(hosts, test_group_waits_until_all_hosts_can_be_reached)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	join_all(env, &c, 2);
@@ -363,9 +353,8 @@ static void test_group_waits_until_all_hosts_can_be_reached(void **state)
 	expect_all(env, &c, 2);
 }
 
-static void test_members_that_can_be_reached_wait_for_no_others_for_long(void **state)
+TEST(hosts, test_members_that_can_be_reached_wait_for_no_others_for_long)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	join_all(env, &c, 2);
@@ -382,9 +371,8 @@ static void test_members_that_can_be_reached_wait_for_no_others_for_long(void **
 }
 
 /* The embedder says so of no version of RoCE in particular. */
-static void test_group_without_members_elsewhere_costs_no_wait(void **state)
+TEST(hosts, test_group_without_members_elsewhere_costs_no_wait)
 {
-	struct t_env *env = *state;
 	unsigned int asked;
 
 	post_group(&env->a, 0);
@@ -399,9 +387,8 @@ static void test_group_without_members_elsewhere_costs_no_wait(void **state)
 }
 
 /* Between two members that the directory tells of, the group is not known. */
-static void test_half_a_group_is_waited_for(void **state)
+TEST(hosts, test_half_a_group_is_waited_for)
 {
-	struct t_env *env = *state;
 	struct pvr_engine *engine = env->host->engine;
 	struct fg_end c;
 
@@ -418,10 +405,8 @@ static void test_half_a_group_is_waited_for(void **state)
 	expect_all(env, &c, 1);
 }
 
-static void test_small_datagrams_get_through_while_bulk_data_block(void **state)
+TEST(hosts, test_small_datagrams_get_through_while_bulk_data_block)
 {
-	struct t_env *env = *state;
-
 	/* The receiver takes nothing: the stream is full soon, and some more is kept. */
 	fg_wire_hold(env->wire, 0, 1, true);
 	for (unsigned int i = 0; i < 60; i++) {
@@ -438,10 +423,8 @@ static void test_small_datagrams_get_through_while_bulk_data_block(void **state)
 	assert_int_equal(fg_cq_pending(&env->b.rcq), 1);
 }
 
-static void test_streams_of_single_bytes(void **state)
+TEST(hosts, test_streams_of_single_bytes)
 {
-	struct t_env *env = *state;
-
 	fg_wire_limit(env->wire, 1, 1);
 	fg_fill(env->a.mr.va, 100, 5);
 	ping(env, 1);
@@ -495,17 +478,15 @@ static bool arrives(struct t_env *env, unsigned int other, const struct forged *
 	return fg_cq_pending(&env->b.rcq) != before;
 }
 
-static void test_datagram_of_a_host_that_has_the_gid_is_taken(void **state)
+TEST(hosts, test_datagram_of_a_host_that_has_the_gid_is_taken)
 {
-	struct t_env *env = *state;
 	const struct forged forged = forge(env);
 
 	assert_true(arrives(env, 0, &forged));
 }
 
-static void test_datagram_in_the_name_of_another_host_is_dropped(void **state)
+TEST(hosts, test_datagram_in_the_name_of_another_host_is_dropped)
 {
-	struct t_env *env = *state;
 	struct forged forged = forge(env);
 
 	/* The GID is host 1's, and host 3 says it; then the receiver's own; then a group. */
@@ -517,9 +498,8 @@ static void test_datagram_in_the_name_of_another_host_is_dropped(void **state)
 	assert_int_equal(fg_stats(env->g[1]).rx_messages, 0);
 }
 
-static void test_datagram_of_another_fabric_or_roce_is_dropped(void **state)
+TEST(hosts, test_datagram_of_another_fabric_or_roce_is_dropped)
 {
-	struct t_env *env = *state;
 	struct forged forged = forge(env);
 
 	strcpy(forged.fabric.name, "tenant2");
@@ -529,9 +509,8 @@ static void test_datagram_of_another_fabric_or_roce_is_dropped(void **state)
 	assert_false(arrives(env, 0, &forged));
 }
 
-static void test_datagram_to_nobody_is_dropped(void **state)
+TEST(hosts, test_datagram_to_nobody_is_dropped)
 {
-	struct t_env *env = *state;
 	struct forged forged = forge(env);
 	uint64_t dropped = fg_stats(env->g[1]).ud_dropped;
 
@@ -547,9 +526,8 @@ static void test_datagram_to_nobody_is_dropped(void **state)
 	assert_false(arrives(env, 0, &forged));
 }
 
-static void test_sender_that_is_not_known_yet_is_waited_for(void **state)
+TEST(hosts, test_sender_that_is_not_known_yet_is_waited_for)
 {
-	struct t_env *env = *state;
 	struct forged forged = forge(env);
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 
@@ -568,9 +546,8 @@ static void test_sender_that_is_not_known_yet_is_waited_for(void **state)
 	fg_forger_destroy(forger);
 }
 
-static void test_sender_that_stays_unknown_holds_nobody_up_for_long(void **state)
+TEST(hosts, test_sender_that_stays_unknown_holds_nobody_up_for_long)
 {
-	struct t_env *env = *state;
 	struct forged forged = forge(env), good = forge(env);
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 
@@ -597,37 +574,4 @@ static void test_sender_that_stays_unknown_holds_nobody_up_for_long(void **state
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 2, 8 + GRH);
 	fg_forger_destroy(forger);
-}
-
-int main(void)
-{
-#define U(test) cmocka_unit_test_setup_teardown(test, setup, t_teardown)
-	const struct CMUnitTest tests[] = {
-		U(test_unknown_destination_is_asked_for_and_waited_for),
-		U(test_all_that_waits_is_sent_in_order),
-		U(test_waits_in_vain_become_rare),
-		U(test_gid_that_nobody_has_is_not_asked_for_again),
-		U(test_connection_is_wanted_and_waited_for),
-		U(test_queue_pair_that_waits_can_be_reset_and_destroyed),
-		U(test_who_sets_up_a_connection_waits_until_the_gid_is_known),
-		U(test_who_sets_up_a_connection_waits_for_the_hosts_own),
-		U(test_who_sets_up_a_connection_waits_not_for_long),
-		U(test_group_reaches_each_host_once),
-		U(test_first_datagrams_to_a_group_arrive),
-		U(test_group_waits_until_all_hosts_can_be_reached),
-		U(test_members_that_can_be_reached_wait_for_no_others_for_long),
-		U(test_group_without_members_elsewhere_costs_no_wait),
-		U(test_half_a_group_is_waited_for),
-		U(test_small_datagrams_get_through_while_bulk_data_block),
-		U(test_streams_of_single_bytes),
-		U(test_datagram_of_a_host_that_has_the_gid_is_taken),
-		U(test_datagram_in_the_name_of_another_host_is_dropped),
-		U(test_datagram_of_another_fabric_or_roce_is_dropped),
-		U(test_datagram_to_nobody_is_dropped),
-		U(test_sender_that_is_not_known_yet_is_waited_for),
-		U(test_sender_that_stays_unknown_holds_nobody_up_for_long),
-	};
-
-	fg_default_ext = PVR_EXT_MCAST;
-	return T_MAIN(tests);
 }

@@ -9,8 +9,13 @@
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MCAST;
+}
+
 /* Three hosts with a guest each; the first one knows nothing of b. */
-static int setup(void **state)
+static int t_setup_hosts(void **state)
 {
 	const struct fg_wire_config config = { .hosts = 3 };
 	struct t_env *env = t_env_of_hosts(state, &config);
@@ -47,10 +52,8 @@ static void expect_in_order(struct fg_end *end, unsigned int num)
 	expect_no_cqe(&end->rcq);
 }
 
-static void test_they_are_sent_when_the_destination_is_known(void **state)
+TEST(hosts, test_they_are_sent_when_the_destination_is_known)
 {
-	struct t_env *env = *state;
-
 	recv_many(&env->b, 20);
 	send_and_leave(env, 20);
 	fg_settle(env->host, 100 * FG_MS);
@@ -60,10 +63,8 @@ static void test_they_are_sent_when_the_destination_is_known(void **state)
 	expect_in_order(&env->b, 20);
 }
 
-static void test_a_queue_pair_that_waits_already_leaves_them_too(void **state)
+TEST(hosts, test_a_queue_pair_that_waits_already_leaves_them_too)
 {
-	struct t_env *env = *state;
-
 	recv_many(&env->b, 20);
 	for (unsigned int i = 0; i < 20; i++)
 		t_send_ud(&env->a, &env->b, i, 0, LEN + i);
@@ -74,10 +75,8 @@ static void test_a_queue_pair_that_waits_already_leaves_them_too(void **state)
 	expect_in_order(&env->b, 20);
 }
 
-static void test_a_connection_is_waited_for(void **state)
+TEST(hosts, test_a_connection_is_waited_for)
 {
-	struct t_env *env = *state;
-
 	fg_wire_directory(env->wire, true);
 	fg_wire_cut(env->wire, 0, 1, 0);
 	recv_many(&env->b, 2);
@@ -90,10 +89,8 @@ static void test_a_connection_is_waited_for(void **state)
 }
 
 /* What can be sent at once is, to the same host as to others. */
-static void test_destroying_sends_what_was_posted(void **state)
+TEST(hosts, test_destroying_sends_what_was_posted)
 {
-	struct t_env *env = *state;
-
 	fg_wire_directory(env->wire, true);
 	fg_run(env->host);
 	recv_many(&env->b, 3);
@@ -106,10 +103,8 @@ static void test_destroying_sends_what_was_posted(void **state)
 }
 
 /* The guest gets its memory back, and may use it for something else. */
-static void test_payload_is_that_of_when_it_was_destroyed(void **state)
+TEST(hosts, test_payload_is_that_of_when_it_was_destroyed)
 {
-	struct t_env *env = *state;
-
 	memset(env->a.buf.va, 0x5a, LEN);
 	recv_many(&env->b, 1);
 	send_and_leave(env, 1);
@@ -121,9 +116,8 @@ static void test_payload_is_that_of_when_it_was_destroyed(void **state)
 		assert_int_equal(env->b.buf.va[GRH + i], 0x5a);
 }
 
-static void test_they_do_not_wait_for_long(void **state)
+TEST(hosts, test_they_do_not_wait_for_long)
 {
-	struct t_env *env = *state;
 	unsigned int asked;
 
 	recv_many(&env->b, 2);
@@ -138,10 +132,8 @@ static void test_they_do_not_wait_for_long(void **state)
 }
 
 /* Who has waited in vain just now does not wait again, neither here nor in its ring. */
-static void test_after_a_wait_in_vain_nothing_is_kept(void **state)
+TEST(hosts, test_after_a_wait_in_vain_nothing_is_kept)
 {
-	struct t_env *env = *state;
-
 	recv_many(&env->b, 3);
 	t_send_ud(&env->a, &env->b, 1, 0, LEN);
 	fg_settle(env->host, 210 * FG_MS);
@@ -152,9 +144,8 @@ static void test_after_a_wait_in_vain_nothing_is_kept(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_no_more_than_64_are_kept(void **state)
+TEST(hosts, test_no_more_than_64_are_kept)
 {
-	struct t_env *env = *state;
 	struct fg_end second;
 
 	fg_end_open(&second, env->g[0], PVR_QPT_UD);
@@ -170,10 +161,9 @@ static void test_no_more_than_64_are_kept(void **state)
 	assert_int_equal(fg_stats(env->g[1]).ud_dropped, 2); /* for want of a receive request */
 }
 
-static void test_no_more_than_64_kib_are_kept(void **state)
+TEST(hosts, test_no_more_than_64_kib_are_kept)
 {
 	const unsigned int num = 20;
-	struct t_env *env = *state;
 
 	recv_many(&env->b, num);
 	for (unsigned int i = 0; i < num; i++)
@@ -195,10 +185,8 @@ static void fill(struct t_env *env, uint32_t len)
 	fg_end_ready(&env->a);
 }
 
-static void test_room_is_there_again_afterwards(void **state)
+TEST(hosts, test_room_is_there_again_afterwards)
 {
-	struct t_env *env = *state;
-
 	fill(env, 4096);
 	fill(env, 8);
 	recv_many(&env->b, 20);
@@ -208,9 +196,8 @@ static void test_room_is_there_again_afterwards(void **state)
 	expect_in_order(&env->b, 20);
 }
 
-static void test_reset_of_the_adapter_drops_them(void **state)
+TEST(hosts, test_reset_of_the_adapter_drops_them)
 {
-	struct t_env *env = *state;
 	unsigned int asked;
 
 	recv_many(&env->b, 2);
@@ -225,10 +212,8 @@ static void test_reset_of_the_adapter_drops_them(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_link_that_is_down_drops_them(void **state)
+TEST(hosts, test_link_that_is_down_drops_them)
 {
-	struct t_env *env = *state;
-
 	recv_many(&env->b, 2);
 	send_and_leave(env, 2);
 	pvr_adapter_set_link(env->g[0]->adapter, false);
@@ -240,10 +225,8 @@ static void test_link_that_is_down_drops_them(void **state)
 }
 
 /* A driver that has written nonsense into its ring: there is nobody to tell any more. */
-static void test_wild_index_is_no_event(void **state)
+TEST(hosts, test_wild_index_is_no_event)
 {
-	struct t_env *env = *state;
-
 	env->a.qp.ring->tx.prod_tail = 0x7fffffff;
 	expect_ok(fg_qp_destroy(&env->a.qp));
 	fg_run(env->host);
@@ -266,9 +249,8 @@ static void send_to_group_and_leave(struct t_env *env, unsigned int num)
 }
 
 /* Another one of the sender's host, who need not wait; and one of each other host. */
-static void test_all_members_get_them_once(void **state)
+TEST(hosts, test_all_members_get_them_once)
 {
-	struct t_env *env = *state;
 	struct fg_end near, c;
 
 	fg_end_open(&near, env->g[0], PVR_QPT_UD);
@@ -289,9 +271,8 @@ static void test_all_members_get_them_once(void **state)
 	expect_no_cqe(&near.rcq);
 }
 
-static void test_members_that_can_be_reached_get_them_in_the_end(void **state)
+TEST(hosts, test_members_that_can_be_reached_get_them_in_the_end)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[2], PVR_QPT_UD);
@@ -306,29 +287,4 @@ static void test_members_that_can_be_reached_get_them_in_the_end(void **state)
 	fg_settle(env->host, 20 * FG_MS);
 	expect_in_order(&c, 2);
 	expect_no_cqe(&env->b.rcq);
-}
-
-int main(void)
-{
-#define U(test) cmocka_unit_test_setup_teardown(test, setup, t_teardown)
-	const struct CMUnitTest tests[] = {
-		U(test_they_are_sent_when_the_destination_is_known),
-		U(test_a_queue_pair_that_waits_already_leaves_them_too),
-		U(test_a_connection_is_waited_for),
-		U(test_destroying_sends_what_was_posted),
-		U(test_payload_is_that_of_when_it_was_destroyed),
-		U(test_they_do_not_wait_for_long),
-		U(test_after_a_wait_in_vain_nothing_is_kept),
-		U(test_no_more_than_64_are_kept),
-		U(test_no_more_than_64_kib_are_kept),
-		U(test_room_is_there_again_afterwards),
-		U(test_reset_of_the_adapter_drops_them),
-		U(test_link_that_is_down_drops_them),
-		U(test_wild_index_is_no_event),
-		U(test_all_members_get_them_once),
-		U(test_members_that_can_be_reached_get_them_in_the_end),
-	};
-
-	fg_default_ext = PVR_EXT_MCAST;
-	return T_MAIN(tests);
 }

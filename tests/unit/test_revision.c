@@ -38,7 +38,7 @@ static const struct expected revisions[] = {
 static void for_each_revision(struct t_env *env,
 			      void (*check)(struct fg_guest *g, const struct expected *want))
 {
-	for (size_t i = 0; i < sizeof(revisions) / sizeof(revisions[0]); i++) {
+	for (size_t i = 0; i < COUNT(revisions); i++) {
 		check(plug(env, 1, revisions[i].hwversion, 0), &revisions[i]);
 		fg_guest_destroy(env->g[0]);
 		env->g[0] = NULL;
@@ -50,9 +50,9 @@ static void check_version(struct fg_guest *g, const struct expected *want)
 	assert_int_equal(fg_reg_read(g, PVR_REG_VERSION), want->version);
 }
 
-static void test_version_register(void **state)
+TEST(host, test_version_register)
 {
-	for_each_revision(*state, check_version);
+	for_each_revision(env, check_version);
 }
 
 static void check_extensions(struct fg_guest *g, const struct expected *want)
@@ -64,9 +64,9 @@ static void check_extensions(struct fg_guest *g, const struct expected *want)
 	assert_int_equal(fg_stats(g).features, want->ext ? PVR_ENGINE_EXT : 0);
 }
 
-static void test_only_the_latest_offers_extensions(void **state)
+TEST(host, test_only_the_latest_offers_extensions)
 {
-	for_each_revision(*state, check_extensions);
+	for_each_revision(env, check_extensions);
 }
 
 static void check_gid_type(struct fg_guest *g, const struct expected *want)
@@ -74,9 +74,9 @@ static void check_gid_type(struct fg_guest *g, const struct expected *want)
 	assert_int_equal(g->dsr->caps.gid_types, want->gid_type);
 }
 
-static void test_default_kind_of_roce(void **state)
+TEST(host, test_default_kind_of_roce)
 {
-	for_each_revision(*state, check_gid_type);
+	for_each_revision(env, check_gid_type);
 }
 
 static void check_srq(struct fg_guest *g, const struct expected *want)
@@ -95,14 +95,13 @@ static void check_srq(struct fg_guest *g, const struct expected *want)
 	}
 }
 
-static void test_srqs_begin_with_hardware_version_14(void **state)
+TEST(host, test_srqs_begin_with_hardware_version_14)
 {
-	for_each_revision(*state, check_srq);
+	for_each_revision(env, check_srq);
 }
 
-static void test_gids_of_the_other_roce_are_refused(void **state)
+TEST(host, test_gids_of_the_other_roce_are_refused)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = plug(env, 1, "14", PVR_GID_TYPE_ROCE_V1);
 	uint8_t gid[16];
 
@@ -114,9 +113,8 @@ static void test_gids_of_the_other_roce_are_refused(void **state)
 }
 
 /* Below version 20 a number is a handle, whatever the driver could do. */
-static void test_older_device_gives_a_new_driver_plain_numbers(void **state)
+TEST(host, test_older_device_gives_a_new_driver_plain_numbers)
 {
-	struct t_env *env = *state;
 	struct fg_end end;
 
 	for (int i = 0; i < 3; i++) {
@@ -128,10 +126,8 @@ static void test_older_device_gives_a_new_driver_plain_numbers(void **state)
 	}
 }
 
-static void test_rc_between_revisions(void **state)
+TEST(host, test_rc_between_revisions)
 {
-	struct t_env *env = *state;
-
 	fg_end_open(&env->a, plug(env, 1, "14", 0), PVR_QPT_RC);
 	fg_end_open(&env->b, plug(env, 2, NULL, 0), PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->b, NULL);
@@ -141,10 +137,8 @@ static void test_rc_between_revisions(void **state)
 	expect_recv(&env->b.rcq, 1, 100);
 }
 
-static void test_rc_over_roce_v1(void **state)
+TEST(host, test_rc_over_roce_v1)
 {
-	struct t_env *env = *state;
-
 	fg_end_open(&env->a, plug(env, 1, "13", 0), PVR_QPT_RC);
 	fg_end_open(&env->b, plug(env, 2, NULL, PVR_GID_TYPE_ROCE_V1), PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->b, NULL);
@@ -154,10 +148,8 @@ static void test_rc_over_roce_v1(void **state)
 	expect_recv(&env->b.rcq, 1, 100);
 }
 
-static void test_roce_v1_and_v2_do_not_meet(void **state)
+TEST(host, test_roce_v1_and_v2_do_not_meet)
 {
-	struct t_env *env = *state;
-
 	fg_end_open(&env->a, plug(env, 1, "13", 0), PVR_QPT_UD);
 	fg_end_open(&env->b, plug(env, 2, "20", 0), PVR_QPT_UD);
 	fg_end_ready(&env->a);
@@ -169,9 +161,8 @@ static void test_roce_v1_and_v2_do_not_meet(void **state)
 	assert_int_equal(fg_cq_pending(&env->a.scq), 1); /* sent, and lost */
 }
 
-static void test_grh_of_roce_v1(void **state)
+TEST(host, test_grh_of_roce_v1)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 	const uint8_t *grh;
 
@@ -206,33 +197,12 @@ static bool can_plug(struct t_env *env, const char *hwversion, uint8_t gid_type)
 	return g;
 }
 
-static void test_configurations_that_do_not_exist(void **state)
+TEST(host, test_configurations_that_do_not_exist)
 {
-	struct t_env *env = *state;
-
 	assert_true(can_plug(env, "14", PVR_GID_TYPE_ROCE_V1));
 	assert_false(can_plug(env, "15", 0));
 	assert_false(can_plug(env, "", 0));
 	assert_false(can_plug(env, "13", PVR_GID_TYPE_ROCE_V2));
 	assert_false(can_plug(env, "14", PVR_GID_TYPE_ROCE_V1 | PVR_GID_TYPE_ROCE_V2));
 	assert_false(can_plug(env, "14", 4));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_version_register, host),
-		T(test_only_the_latest_offers_extensions, host),
-		T(test_default_kind_of_roce, host),
-		T(test_srqs_begin_with_hardware_version_14, host),
-		T(test_gids_of_the_other_roce_are_refused, host),
-		T(test_older_device_gives_a_new_driver_plain_numbers, host),
-		T(test_rc_between_revisions, host),
-		T(test_rc_over_roce_v1, host),
-		T(test_roce_v1_and_v2_do_not_meet, host),
-		T(test_grh_of_roce_v1, host),
-		T(test_configurations_that_do_not_exist, host),
-	};
-
-	return T_MAIN(tests);
 }

@@ -19,6 +19,11 @@ static const struct fg_conn patient = {
 	.max_dest_rd_atomic = 16,
 };
 
+TEST_INIT
+{
+	fg_default_ext = PVR_ENGINE_EXT;
+}
+
 static struct fg_end again(struct fg_guest *guest, uint32_t recv_wr)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 256, .rq_wr = recv_wr };
@@ -86,10 +91,8 @@ static void next_look(struct fg_host *host)
 
 /* ----------------------------------------------------------- who is looked at */
 
-static void test_long_queue_is_found_filled_without_a_doorbell(void **state)
+TEST(guests, test_long_queue_is_found_filled_without_a_doorbell)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	post_quietly(env, 2);
@@ -100,10 +103,8 @@ static void test_long_queue_is_found_filled_without_a_doorbell(void **state)
 	assert_int_equal(env->g[1]->doorbells, 0);
 }
 
-static void test_short_queue_is_rung_for_at_once(void **state)
+TEST(guests, test_short_queue_is_rung_for_at_once)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG / 2, &patient);
 	meet_rnr_nak(env);
 	assert_true(asks_for_doorbell(&env->b));
@@ -111,10 +112,8 @@ static void test_short_queue_is_rung_for_at_once(void **state)
 }
 
 /* Its doorbells come anyway, so timers would be for nothing. */
-static void test_stock_drivers_queue_is_not_looked_at(void **state)
+TEST(rc, test_stock_drivers_queue_is_not_looked_at)
 {
-	struct t_env *env = *state;
-
 	env->g[1]->config.ext = PVR_ENGINE_EXT & ~PVR_EXT_QUIET;
 	expect_ok(fg_guest_boot(env->g[1]));
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
@@ -126,10 +125,9 @@ static void test_stock_drivers_queue_is_not_looked_at(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 }
 
-static void test_unreliable_messages_are_dropped_as_ever(void **state)
+TEST(guests, test_unreliable_messages_are_dropped_as_ever)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_UC, .rq_wr = LONG };
-	struct t_env *env = *state;
 
 	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, FG_END_PAGES);
 	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
@@ -143,9 +141,8 @@ static void test_unreliable_messages_are_dropped_as_ever(void **state)
 /* ------------------------------------------------------------- when it goes on */
 
 /* A quarter of the queue is worth going on, whether more come or not. */
-static void test_goes_on_when_a_part_is_filled(void **state)
+TEST(guests, test_goes_on_when_a_part_is_filled)
 {
-	struct t_env *env = *state;
 	uint32_t posted = 0;
 
 	connect_long(env, LONG, &patient);
@@ -163,10 +160,8 @@ static void test_goes_on_when_a_part_is_filled(void **state)
 	expect_no_cqe(&env->a.scq);
 }
 
-static void test_goes_on_when_no_more_come(void **state)
+TEST(guests, test_goes_on_when_no_more_come)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	t_send(&env->a, 2, 0, 8);
@@ -181,9 +176,8 @@ static void test_goes_on_when_no_more_come(void **state)
 }
 
 /* They come slowly, but they do come: after the last look it is time. */
-static void test_goes_on_after_the_last_look(void **state)
+TEST(guests, test_goes_on_after_the_last_look)
 {
-	struct t_env *env = *state;
 	uint64_t begin;
 
 	connect_long(env, LONG, &patient);
@@ -198,10 +192,8 @@ static void test_goes_on_after_the_last_look(void **state)
 }
 
 /* The same pair, again and again: each wait begins anew. */
-static void test_each_wait_has_its_looks(void **state)
+TEST(guests, test_each_wait_has_its_looks)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	for (uint32_t i = 0; i < 1000; i++) {
 		meet_rnr_nak(env);
@@ -219,10 +211,8 @@ static void test_each_wait_has_its_looks(void **state)
 /* ------------------------------------------------------------ nobody posts any */
 
 /* An idle pair costs nothing but the RNR timer, however soon that comes. */
-static void test_looks_are_few(void **state)
+TEST(guests, test_looks_are_few)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	assert_in_range(timers_in(env->host, LOOKED), 1, 4);
@@ -232,10 +222,9 @@ static void test_looks_are_few(void **state)
 	expect_no_cqe(&env->a.scq);
 }
 
-static void test_looks_are_few_with_a_short_rnr_timer(void **state)
+TEST(guests, test_looks_are_few_with_a_short_rnr_timer)
 {
 	struct fg_conn conn = patient;
-	struct t_env *env = *state;
 
 	conn.min_rnr_timer = 8;
 	connect_long(env, LONG, &conn);
@@ -247,10 +236,8 @@ static void test_looks_are_few_with_a_short_rnr_timer(void **state)
 	expect_no_cqe(&env->a.scq);
 }
 
-static void test_after_the_looks_the_doorbell_wakes_at_once(void **state)
+TEST(guests, test_after_the_looks_the_doorbell_wakes_at_once)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	timers_in(env->host, LOOKED);
@@ -264,10 +251,8 @@ static void test_after_the_looks_the_doorbell_wakes_at_once(void **state)
 }
 
 /* A receiver whose receives come seldom rings, and is looked at again when they come faster. */
-static void test_after_a_long_wait_the_next_begins_with_the_doorbell(void **state)
+TEST(guests, test_after_a_long_wait_the_next_begins_with_the_doorbell)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	for (uint32_t i = 0; i < 3; i++) {
 		meet_rnr_nak(env);
@@ -287,10 +272,9 @@ static void test_after_a_long_wait_the_next_begins_with_the_doorbell(void **stat
 }
 
 /* A wait is as long as all its retries. */
-static void test_long_wait_of_many_short_retries(void **state)
+TEST(guests, test_long_wait_of_many_short_retries)
 {
 	struct fg_conn conn = patient;
-	struct t_env *env = *state;
 
 	conn.min_rnr_timer = 16; /* 2.56 ms */
 	connect_long(env, LONG, &conn);
@@ -306,10 +290,8 @@ static void test_long_wait_of_many_short_retries(void **state)
 }
 
 /* What lasts longer than all looks, but not long, says nothing about the next time. */
-static void test_short_wait_that_the_doorbell_ends(void **state)
+TEST(guests, test_short_wait_that_the_doorbell_ends)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	for (uint32_t i = 0; i < 3; i++) {
 		meet_rnr_nak(env);
@@ -320,10 +302,8 @@ static void test_short_wait_that_the_doorbell_ends(void **state)
 	}
 }
 
-static void test_a_reset_queue_pair_looks_again(void **state)
+TEST(guests, test_a_reset_queue_pair_looks_again)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	timers_in(env->host, SLOW);
@@ -341,10 +321,8 @@ static void test_a_reset_queue_pair_looks_again(void **state)
 /* -------------------------------------------------- what InfiniBand counts */
 
 /* To the error: RNR retries, and how long they take, are those of a short queue. */
-static void test_looks_are_no_retries(void **state)
+TEST(guests, test_looks_are_no_retries)
 {
-	struct t_env *env = *state;
-
 	for (uint8_t timer = 0; timer < 32; timer++) {
 		uint64_t waited[2], naks[2];
 
@@ -369,9 +347,8 @@ static void test_looks_are_no_retries(void **state)
 }
 
 /* Without time for a look there is the doorbell. */
-static void test_short_rnr_timer_leaves_no_time_to_look(void **state)
+TEST(guests, test_short_rnr_timer_leaves_no_time_to_look)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = patient;
 
 	conn.min_rnr_timer = 1; /* 10 us */
@@ -427,7 +404,7 @@ static void peer_is_unplugged(struct t_env *env)
 	env->g[1] = NULL;
 }
 
-static void test_peer_goes_while_it_looks(void **state)
+TEST(guests, test_peer_goes_while_it_looks)
 {
 	static void (*const ways[])(struct t_env * env) = {
 		peer_is_destroyed,
@@ -436,18 +413,18 @@ static void test_peer_goes_while_it_looks(void **state)
 		peer_loses_its_link,
 	};
 
-	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-		while_it_looks(*state, ways[i], PVRDMA_WC_RETRY_EXC_ERR);
+	for (size_t i = 0; i < COUNT(ways); i++)
+		while_it_looks(env, ways[i], PVRDMA_WC_RETRY_EXC_ERR);
 }
 
-static void test_peer_loses_bus_master_while_it_looks(void **state)
+TEST(guests, test_peer_loses_bus_master_while_it_looks)
 {
-	while_it_looks(*state, peer_loses_bus_master, PVRDMA_WC_RETRY_EXC_ERR);
+	while_it_looks(env, peer_loses_bus_master, PVRDMA_WC_RETRY_EXC_ERR);
 }
 
-static void test_peer_is_unplugged_while_it_looks(void **state)
+TEST(guests, test_peer_is_unplugged_while_it_looks)
 {
-	while_it_looks(*state, peer_is_unplugged, PVRDMA_WC_RETRY_EXC_ERR);
+	while_it_looks(env, peer_is_unplugged, PVRDMA_WC_RETRY_EXC_ERR);
 }
 
 static void peers_index_is_wild(struct t_env *env)
@@ -455,10 +432,8 @@ static void peers_index_is_wild(struct t_env *env)
 	env->b.qp.ring->rx.prod_tail = 5000;
 }
 
-static void test_wild_index_found_by_a_look(void **state)
+TEST(guests, test_wild_index_found_by_a_look)
 {
-	struct t_env *env = *state;
-
 	while_it_looks(env, peers_index_is_wild, PVRDMA_WC_REM_OP_ERR);
 	expect_state(&env->b, PVR_QPS_ERR);
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
@@ -469,15 +444,13 @@ static void it_fails(struct t_env *env)
 	expect_ok(fg_qp_to_err(&env->a.qp));
 }
 
-static void test_requester_fails_while_it_looks(void **state)
+TEST(guests, test_requester_fails_while_it_looks)
 {
-	while_it_looks(*state, it_fails, PVRDMA_WC_WR_FLUSH_ERR);
+	while_it_looks(env, it_fails, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-static void test_requester_is_destroyed_while_it_looks(void **state)
+TEST(guests, test_requester_is_destroyed_while_it_looks)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	fg_end_close(&env->a);
@@ -488,9 +461,8 @@ static void test_requester_is_destroyed_while_it_looks(void **state)
 }
 
 /* More to send, or a receive of its own, gives it turns, which are no looks. */
-static void test_turns_between_looks_are_no_looks(void **state)
+TEST(guests, test_turns_between_looks_are_no_looks)
 {
-	struct t_env *env = *state;
 	uint64_t deadline;
 
 	connect_long(env, LONG, &patient);
@@ -508,10 +480,8 @@ static void test_turns_between_looks_are_no_looks(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 }
 
-static void test_other_direction_goes_on(void **state)
+TEST(guests, test_other_direction_goes_on)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	for (uint32_t i = 0; i < 10; i++) {
@@ -525,9 +495,8 @@ static void test_other_direction_goes_on(void **state)
 }
 
 /* The request in progress is part of what SQD waits for. */
-static void test_drain_waits_for_a_look(void **state)
+TEST(guests, test_drain_waits_for_a_look)
 {
-	struct t_env *env = *state;
 	const struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
 
 	connect_long(env, LONG, &patient);
@@ -542,10 +511,8 @@ static void test_drain_waits_for_a_look(void **state)
 }
 
 /* A look is due, but nothing may be touched: it comes when DMA is allowed again. */
-static void test_look_that_was_due_without_bus_master(void **state)
+TEST(guests, test_look_that_was_due_without_bus_master)
 {
-	struct t_env *env = *state;
-
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
@@ -556,40 +523,4 @@ static void test_look_that_was_due_without_bus_master(void **state)
 	fg_settle(env->host, FG_SEC);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 2, 8);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_long_queue_is_found_filled_without_a_doorbell, guests),
-		T(test_short_queue_is_rung_for_at_once, guests),
-		T(test_stock_drivers_queue_is_not_looked_at, rc),
-		T(test_unreliable_messages_are_dropped_as_ever, guests),
-		T(test_goes_on_when_a_part_is_filled, guests),
-		T(test_goes_on_when_no_more_come, guests),
-		T(test_goes_on_after_the_last_look, guests),
-		T(test_each_wait_has_its_looks, guests),
-		T(test_looks_are_few, guests),
-		T(test_looks_are_few_with_a_short_rnr_timer, guests),
-		T(test_after_the_looks_the_doorbell_wakes_at_once, guests),
-		T(test_after_a_long_wait_the_next_begins_with_the_doorbell, guests),
-		T(test_long_wait_of_many_short_retries, guests),
-		T(test_short_wait_that_the_doorbell_ends, guests),
-		T(test_a_reset_queue_pair_looks_again, guests),
-		T(test_looks_are_no_retries, guests),
-		T(test_short_rnr_timer_leaves_no_time_to_look, guests),
-		T(test_peer_goes_while_it_looks, guests),
-		T(test_peer_loses_bus_master_while_it_looks, guests),
-		T(test_peer_is_unplugged_while_it_looks, guests),
-		T(test_wild_index_found_by_a_look, guests),
-		T(test_requester_fails_while_it_looks, guests),
-		T(test_requester_is_destroyed_while_it_looks, guests),
-		T(test_turns_between_looks_are_no_looks, guests),
-		T(test_other_direction_goes_on, guests),
-		T(test_drain_waits_for_a_look, guests),
-		T(test_look_that_was_due_without_bus_master, guests),
-	};
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	return T_MAIN(tests);
 }

@@ -2,18 +2,14 @@
 /* Receivers that are not ready, peers that do not answer, and how long one waits. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 static void connect_with(struct t_env *env, const struct fg_conn *conn)
 {
 	fg_end_connect(&env->a, &env->b, conn);
 	fg_run(env->host);
 }
 
-static void test_without_a_receive_request_the_sender_waits(void **state)
+TEST(rc, test_without_a_receive_request_the_sender_waits)
 {
-	struct t_env *env = *state;
-
 	connect_with(env, NULL);
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
@@ -24,10 +20,8 @@ static void test_without_a_receive_request_the_sender_waits(void **state)
 	assert_true(fg_stats(env->g[1]).rnr_naks >= 1);
 }
 
-static void test_posting_a_receive_request_lets_the_message_in(void **state)
+TEST(rc, test_posting_a_receive_request_lets_the_message_in)
 {
-	struct t_env *env = *state;
-
 	connect_with(env, NULL);
 	t_send(&env->a, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
@@ -42,9 +36,8 @@ static void test_posting_a_receive_request_lets_the_message_in(void **state)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_receive_request_without_a_doorbell_is_found_by_the_retry(void **state)
+TEST(rc, test_receive_request_without_a_doorbell_is_found_by_the_retry)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 8);
 
 	connect_with(env, NULL);
@@ -56,9 +49,8 @@ static void test_receive_request_without_a_doorbell_is_found_by_the_retry(void *
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
-static void test_rnr_retry_0_fails_at_once(void **state)
+TEST(rc, test_rnr_retry_0_fails_at_once)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.rnr_retry = 0;
@@ -74,9 +66,8 @@ static void test_rnr_retry_0_fails_at_once(void **state)
 	expect_no_event(env->g[1]);
 }
 
-static void test_rnr_retry_7_waits_for_ever(void **state)
+TEST(rc, test_rnr_retry_7_waits_for_ever)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.min_rnr_timer = 0; /* 655 ms */
@@ -101,9 +92,8 @@ static const uint64_t rnr_ns[32] = {
 	327680 * FG_US, 491520 * FG_US,
 };
 
-static void test_rnr_timer_is_that_of_the_table(void **state)
+TEST(rc, test_rnr_timer_is_that_of_the_table)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	for (uint32_t timer = 0; timer < COUNT(rnr_ns); timer++) {
@@ -125,9 +115,8 @@ static void test_rnr_timer_is_that_of_the_table(void **state)
 	}
 }
 
-static void test_rnr_retries_are_counted(void **state)
+TEST(rc, test_rnr_retries_are_counted)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	for (uint8_t retries = 1; retries < 7; retries++) {
@@ -145,9 +134,8 @@ static void test_rnr_retries_are_counted(void **state)
 	}
 }
 
-static void test_rnr_count_starts_anew_with_each_message(void **state)
+TEST(rc, test_rnr_count_starts_anew_with_each_message)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.rnr_retry = 2;
@@ -162,9 +150,8 @@ static void test_rnr_count_starts_anew_with_each_message(void **state)
 	}
 }
 
-static void test_write_and_read_need_no_receive_request(void **state)
+TEST(rc, test_write_and_read_need_no_receive_request)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.rnr_retry = 0;
@@ -176,9 +163,8 @@ static void test_write_and_read_need_no_receive_request(void **state)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 }
 
-static void test_waiting_sender_does_not_hold_up_others(void **state)
+TEST(rc, test_waiting_sender_does_not_hold_up_others)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	connect_with(env, NULL);
@@ -190,10 +176,8 @@ static void test_waiting_sender_does_not_hold_up_others(void **state)
 	t_ping_pong(env->host, &c, &d);
 }
 
-static void test_waiting_qp_can_be_destroyed(void **state)
+TEST(rc, test_waiting_qp_can_be_destroyed)
 {
-	struct t_env *env = *state;
-
 	connect_with(env, NULL);
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
@@ -204,10 +188,8 @@ static void test_waiting_qp_can_be_destroyed(void **state)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_waited_for_qp_can_be_destroyed(void **state)
+TEST(rc, test_waited_for_qp_can_be_destroyed)
 {
-	struct t_env *env = *state;
-
 	connect_with(env, NULL);
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
@@ -216,9 +198,8 @@ static void test_waited_for_qp_can_be_destroyed(void **state)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 }
 
-static void test_absent_peer_is_retried_and_then_given_up(void **state)
+TEST(rc, test_absent_peer_is_retried_and_then_given_up)
 {
-	struct t_env *env = *state;
 	uint64_t waited, one = 4096ull << fg_conn_default.timeout;
 
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, 0xabcdef));
@@ -237,12 +218,11 @@ static void test_absent_peer_is_retried_and_then_given_up(void **state)
 	assert_true(fg_stats(env->g[0]).ack_timeouts >= 7);
 }
 
-static void test_timeouts_and_retries_are_those_of_the_qp(void **state)
+TEST(rc, test_timeouts_and_retries_are_those_of_the_qp)
 {
 	static const struct {
 		uint8_t timeout, retries;
 	} cases[] = { { 1, 0 }, { 1, 7 }, { 8, 1 }, { 14, 0 }, { 20, 3 }, { 31, 0 }, { 31, 7 } };
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -260,9 +240,8 @@ static void test_timeouts_and_retries_are_those_of_the_qp(void **state)
 	}
 }
 
-static void test_timeout_0_never_gives_up(void **state)
+TEST(rc, test_timeout_0_never_gives_up)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.timeout = 0;
@@ -277,10 +256,8 @@ static void test_timeout_0_never_gives_up(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 }
 
-static void test_peer_that_comes_in_time_gets_the_message(void **state)
+TEST(rc, test_peer_that_comes_in_time_gets_the_message)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	t_send(&env->a, 1, 0, 8);
 	fg_advance(env->host, 100 * FG_MS);
@@ -292,9 +269,8 @@ static void test_peer_that_comes_in_time_gets_the_message(void **state)
 	expect_recv(&env->b.rcq, 2, 8);
 }
 
-static void test_unknown_gid_is_retried_and_then_given_up(void **state)
+TEST(rc, test_unknown_gid_is_retried_and_then_given_up)
 {
-	struct t_env *env = *state;
 	uint8_t gid[16];
 
 	fg_gid_from_ipv4(gid, 10, 9, 9, 9);
@@ -304,9 +280,8 @@ static void test_unknown_gid_is_retried_and_then_given_up(void **state)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);
 }
 
-static void test_peer_of_another_type_does_not_answer(void **state)
+TEST(rc, test_peer_of_another_type_does_not_answer)
 {
-	struct t_env *env = *state;
 	struct fg_end ud;
 
 	fg_end_open(&ud, env->g[1], PVR_QPT_UD);
@@ -390,50 +365,48 @@ static void kill_link(struct t_env *env)
 	pvr_adapter_set_link(env->g[1]->adapter, false);
 }
 
-static void test_peer_unplugged_under_traffic(void **state)
+TEST(guests, test_peer_unplugged_under_traffic)
 {
-	peer_dies(*state, kill_unplug);
+	peer_dies(env, kill_unplug);
 }
 
-static void test_peer_reset_under_traffic(void **state)
+TEST(guests, test_peer_reset_under_traffic)
 {
-	peer_dies(*state, kill_reset);
+	peer_dies(env, kill_reset);
 }
 
-static void test_peer_function_level_reset_under_traffic(void **state)
+TEST(guests, test_peer_function_level_reset_under_traffic)
 {
-	peer_dies(*state, kill_flr);
+	peer_dies(env, kill_flr);
 }
 
-static void test_peer_bus_master_off_under_traffic(void **state)
+TEST(guests, test_peer_bus_master_off_under_traffic)
 {
-	peer_dies(*state, kill_bus_master);
+	peer_dies(env, kill_bus_master);
 }
 
-static void test_peer_failed_under_traffic(void **state)
+TEST(guests, test_peer_failed_under_traffic)
 {
-	peer_dies(*state, kill_fail);
+	peer_dies(env, kill_fail);
 }
 
-static void test_peer_qp_destroyed_under_traffic(void **state)
+TEST(guests, test_peer_qp_destroyed_under_traffic)
 {
-	peer_dies(*state, kill_qp);
+	peer_dies(env, kill_qp);
 }
 
-static void test_peer_qp_in_error_under_traffic(void **state)
+TEST(guests, test_peer_qp_in_error_under_traffic)
 {
-	peer_dies(*state, kill_qp_error);
+	peer_dies(env, kill_qp_error);
 }
 
-static void test_peer_link_down_under_traffic(void **state)
+TEST(guests, test_peer_link_down_under_traffic)
 {
-	peer_dies(*state, kill_link);
+	peer_dies(env, kill_link);
 }
 
-static void test_a_new_guest_takes_the_place_of_a_dead_one(void **state)
+TEST(rc, test_a_new_guest_takes_the_place_of_a_dead_one)
 {
-	struct t_env *env = *state;
-
 	connect_with(env, NULL);
 	t_ping_pong(env->host, &env->a, &env->b);
 	kill_unplug(env);
@@ -448,9 +421,8 @@ static void test_a_new_guest_takes_the_place_of_a_dead_one(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_own_adapter_reset_under_traffic(void **state)
+TEST(rc, test_own_adapter_reset_under_traffic)
 {
-	struct t_env *env = *state;
 	uint32_t tail;
 
 	connect_with(env, NULL);
@@ -468,10 +440,8 @@ static void test_own_adapter_reset_under_traffic(void **state)
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
-static void test_two_thousand_connections_in_a_row(void **state)
+TEST(rc, test_two_thousand_connections_in_a_row)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 2000; i++) {
 		struct fg_qp_spec spec = { .pd = &env->a.pd,
 					   .scq = &env->a.scq,
@@ -492,9 +462,8 @@ static void test_two_thousand_connections_in_a_row(void **state)
 	}
 }
 
-static void test_qp_without_a_receive_queue_is_never_ready(void **state)
+TEST(rc, test_qp_without_a_receive_queue_is_never_ready)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_conn conn = fg_conn_default;
 	struct pvr_cmd_create_qp req;
@@ -525,9 +494,8 @@ static void test_qp_without_a_receive_queue_is_never_ready(void **state)
 }
 
 /* Many that wait differently long: each ends in its own time. */
-static void test_many_timers_expire_in_order(void **state)
+TEST(rc, test_many_timers_expire_in_order)
 {
-	struct t_env *env = *state;
 	enum { N = 60 };
 	static struct fg_qp qp[N];
 	struct pvrdma_cqe cqe;
@@ -571,9 +539,8 @@ static void test_many_timers_expire_in_order(void **state)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_posting_a_receive_request_wakes_the_sender_at_once(void **state)
+TEST(rc, test_posting_a_receive_request_wakes_the_sender_at_once)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	t_one_host_only(env, "requesters of another host wait for their timer");
@@ -588,9 +555,8 @@ static void test_posting_a_receive_request_wakes_the_sender_at_once(void **state
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_retry_count_starts_anew_with_each_message(void **state)
+TEST(rc, test_retry_count_starts_anew_with_each_message)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.retry_cnt = 2;
@@ -607,9 +573,8 @@ static void test_retry_count_starts_anew_with_each_message(void **state)
 }
 
 /* The responder is in the middle of a message that nobody continues. */
-static void test_requester_that_starts_anew_in_the_middle_of_a_message(void **state)
+TEST(rc, test_requester_that_starts_anew_in_the_middle_of_a_message)
 {
-	struct t_env *env = *state;
 	const uint32_t len = 1 << 26;
 	const struct pvrdma_sge small = fg_sge(&env->a.mr, 0, 8);
 	struct fg_wr wr = { .wr_id = 2, .opcode = PVRDMA_WR_SEND, .sge = &small, .num_sge = 1 };
@@ -638,46 +603,4 @@ static void test_requester_that_starts_anew_in_the_middle_of_a_message(void **st
 	assert_true(fg_post_send(&env->a.qp, &wr));
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 3, 8);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_without_a_receive_request_the_sender_waits, rc),
-		T(test_posting_a_receive_request_lets_the_message_in, rc),
-		T(test_receive_request_without_a_doorbell_is_found_by_the_retry, rc),
-		T(test_rnr_retry_0_fails_at_once, rc),
-		T(test_rnr_retry_7_waits_for_ever, rc),
-		T(test_rnr_timer_is_that_of_the_table, rc),
-		T(test_rnr_retries_are_counted, rc),
-		T(test_rnr_count_starts_anew_with_each_message, rc),
-		T(test_posting_a_receive_request_wakes_the_sender_at_once, rc),
-		T(test_retry_count_starts_anew_with_each_message, rc),
-		T(test_requester_that_starts_anew_in_the_middle_of_a_message, rc),
-		T(test_write_and_read_need_no_receive_request, rc),
-		T(test_waiting_sender_does_not_hold_up_others, rc),
-		T(test_waiting_qp_can_be_destroyed, rc),
-		T(test_waited_for_qp_can_be_destroyed, rc),
-		T(test_absent_peer_is_retried_and_then_given_up, rc),
-		T(test_timeouts_and_retries_are_those_of_the_qp, rc),
-		T(test_timeout_0_never_gives_up, rc),
-		T(test_peer_that_comes_in_time_gets_the_message, rc),
-		T(test_unknown_gid_is_retried_and_then_given_up, rc),
-		T(test_peer_of_another_type_does_not_answer, rc),
-		T(test_peer_unplugged_under_traffic, guests),
-		T(test_peer_reset_under_traffic, guests),
-		T(test_peer_function_level_reset_under_traffic, guests),
-		T(test_peer_bus_master_off_under_traffic, guests),
-		T(test_peer_failed_under_traffic, guests),
-		T(test_peer_qp_destroyed_under_traffic, guests),
-		T(test_peer_qp_in_error_under_traffic, guests),
-		T(test_peer_link_down_under_traffic, guests),
-		T(test_a_new_guest_takes_the_place_of_a_dead_one, rc),
-		T(test_own_adapter_reset_under_traffic, rc),
-		T(test_two_thousand_connections_in_a_row, rc),
-		T(test_qp_without_a_receive_queue_is_never_ready, rc),
-		T(test_many_timers_expire_in_order, rc),
-	};
-
-	return T_MAIN(tests);
 }

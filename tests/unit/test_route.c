@@ -72,6 +72,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+#define TEST_ROUTE(name) TEST_WITH(struct env *env, setup, teardown, name)
+
 static void up(struct env *env, unsigned int slot, uint8_t dscp)
 {
 	const struct pvr_stream_limits limits = { .chunk = 65536, .dscp = dscp };
@@ -95,10 +97,8 @@ static int slot_of(struct env *env, uint32_t qpn, uint8_t dscp)
 	return route.slot;
 }
 
-static void test_without_connection_one_is_wanted(void **state)
+TEST_ROUTE(test_without_connection_one_is_wanted)
 {
-	struct env *env = *state;
-
 	assert_int_equal(slot_of(env, 1, 0), -1);
 	assert_int_equal(env->wants, 1);
 	assert_int_equal(slot_of(env, 1, 46), -1);
@@ -106,10 +106,8 @@ static void test_without_connection_one_is_wanted(void **state)
 	assert_int_equal(env->wanted, 46);
 }
 
-static void test_queue_pairs_are_spread(void **state)
+TEST_ROUTE(test_queue_pairs_are_spread)
 {
-	struct env *env = *state;
-
 	for (unsigned int slot = 0; slot < 3; slot++)
 		up(env, slot, 0);
 	for (uint32_t qpn = 0; qpn < 9; qpn++)
@@ -123,10 +121,8 @@ static void test_queue_pairs_are_spread(void **state)
 	assert_int_equal(env->wants, 0);
 }
 
-static void test_classes_have_connections_of_their_own(void **state)
+TEST_ROUTE(test_classes_have_connections_of_their_own)
 {
-	struct env *env = *state;
-
 	up(env, 0, 0);
 	up(env, 1, 0);
 	up(env, 2, 46);
@@ -139,9 +135,8 @@ static void test_classes_have_connections_of_their_own(void **state)
 	assert_int_equal(env->wants, 0);
 }
 
-static void test_class_without_connection_uses_another(void **state)
+TEST_ROUTE(test_class_without_connection_uses_another)
 {
-	struct env *env = *state;
 	struct pvr_route route;
 
 	up(env, 0, 0);
@@ -161,10 +156,8 @@ static void test_class_without_connection_uses_another(void **state)
 	assert_int_equal(slot_of(env, 7, 10), 1);
 }
 
-static void test_slot_changes_its_class(void **state)
+TEST_ROUTE(test_slot_changes_its_class)
 {
-	struct env *env = *state;
-
 	up(env, 0, 46);
 	assert_int_equal(slot_of(env, 5, 46), 0);
 	down(env, 0);
@@ -175,20 +168,4 @@ static void test_slot_changes_its_class(void **state)
 	env->wants = 0;
 	assert_int_equal(slot_of(env, 4, 46), 0);
 	assert_int_equal(env->wants, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_without_connection_one_is_wanted, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_queue_pairs_are_spread, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_classes_have_connections_of_their_own, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_class_without_connection_uses_another, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_slot_changes_its_class, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,9 +80,19 @@ static void write_tail(struct pvr_ring *ring, uint32_t tail)
 	__atomic_store_n(&ring->prod_tail, tail, __ATOMIC_RELEASE);
 }
 
-static void test_command_slot_rewritten_while_commands_run(void **state)
+/* Set before the fixture boots the guests. */
+static int t_setup_extensions(void **state)
 {
-	struct t_env *env = *state;
+	int ret;
+
+	fg_default_ext = PVR_ENGINE_EXT;
+	ret = t_setup_rc(state);
+	fg_default_ext = 0;
+	return ret;
+}
+
+TEST(extensions, test_command_slot_rewritten_while_commands_run)
+{
 	struct fg_guest *g = env->g[0];
 	struct scribbler s = { 0 };
 	struct pvr_cmd_create_mr req = fg_mr_request(&env->a.pd, &env->a.buf, 0, 8192, 0);
@@ -103,9 +113,8 @@ static void test_command_slot_rewritten_while_commands_run(void **state)
 	t_ping_pong(env->host, &env->b, &env->b);
 }
 
-static void test_dsr_rewritten_while_it_is_read(void **state)
+TEST(unprobed, test_dsr_rewritten_while_it_is_read)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct scribbler s = { 0 };
 
@@ -126,9 +135,8 @@ static void test_dsr_rewritten_while_it_is_read(void **state)
 	expect_ok(fg_guest_boot(g));
 }
 
-static void test_page_table_rewritten_while_it_is_walked(void **state)
+TEST(rc, test_page_table_rewritten_while_it_is_walked)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_cmd_create_mr req;
 	struct pvr_resp_create_mr resp;
@@ -153,9 +161,8 @@ static void test_page_table_rewritten_while_it_is_walked(void **state)
 	expect_ok(fg_create_mr(g, &req, &resp));
 }
 
-static void test_send_requests_rewritten_while_they_run(void **state)
+TEST(rc, test_send_requests_rewritten_while_they_run)
 {
-	struct t_env *env = *state;
 	struct scribbler s = { 0 };
 	struct bystanders by;
 
@@ -187,16 +194,15 @@ static void test_send_requests_rewritten_while_they_run(void **state)
 	t_ping_pong(env->host, &by.c, &by.d);
 }
 
-static void test_ring_indices_rewritten_while_they_are_used(void **state)
+TEST(rc, test_ring_indices_rewritten_while_they_are_used)
 {
-	struct t_env *env = *state;
 	struct scribbler s = { .indices = true };
 	struct bystanders by;
 	struct fg_buf *shared[] = { &env->a.qp.buf,  &env->b.qp.buf,	     &env->a.scq.buf,
 				    &env->b.rcq.buf, &env->g[0]->async_ring, &env->g[1]->cq_ring };
 
 	bystanders_open(&by, env);
-	for (size_t which = 0; which < sizeof(shared) / sizeof(shared[0]); which++) {
+	for (size_t which = 0; which < COUNT(shared); which++) {
 		scribbler_start(&s, shared[which]->va, 16);
 		for (int i = 0; i < ROUNDS; i++) {
 			fg_ring_send(&env->a.qp);
@@ -220,9 +226,8 @@ static void test_ring_indices_rewritten_while_they_are_used(void **state)
 	}
 }
 
-static void test_receive_requests_rewritten_while_they_are_used(void **state)
+TEST(rc, test_receive_requests_rewritten_while_they_are_used)
 {
-	struct t_env *env = *state;
 	struct scribbler s = { 0 };
 	struct bystanders by;
 
@@ -272,9 +277,8 @@ static uint32_t resize_srq_at(struct fg_guest *g, struct fg_srq *srq, uint32_t p
  * succeed is up to the scheduler, and nothing is asked of them. When the scribbler is
  * gone, one of all indices there are is that of an empty ring, and then a move must.
  */
-static void test_cq_ring_rewritten_while_it_is_resized(void **state)
+TEST(extensions, test_cq_ring_rewritten_while_it_is_resized)
 {
-	struct t_env *env = *state;
 	struct scribbler s = { .indices = true };
 	struct bystanders by;
 	uint32_t i;
@@ -292,9 +296,8 @@ static void test_cq_ring_rewritten_while_it_is_resized(void **state)
 	t_ping_pong(env->host, &by.c, &by.d);
 }
 
-static void test_srq_ring_rewritten_while_it_is_resized(void **state)
+TEST(extensions, test_srq_ring_rewritten_while_it_is_resized)
 {
-	struct t_env *env = *state;
 	struct scribbler s = { .indices = true };
 	struct bystanders by;
 	struct fg_srq srq;
@@ -312,9 +315,8 @@ static void test_srq_ring_rewritten_while_it_is_resized(void **state)
 	t_ping_pong(env->host, &by.c, &by.d);
 }
 
-static void test_directory_of_a_vector_rewritten_while_it_is_walked(void **state)
+TEST(extensions, test_directory_of_a_vector_rewritten_while_it_is_walked)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct scribbler s = { 0 };
 	struct fg_buf buf;
@@ -336,35 +338,4 @@ static void test_directory_of_a_vector_rewritten_while_it_is_walked(void **state
 	}
 	scribbler_stop(&s);
 	expect_ok(fg_guest_boot(g));
-}
-
-/* Set before the fixture boots the guests. */
-static int with_extensions(void **state)
-{
-	int ret;
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	ret = t_setup_rc(state);
-	fg_default_ext = 0;
-	return ret;
-}
-
-#define WITH_EXT(test) cmocka_unit_test_setup_teardown(test, with_extensions, t_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_command_slot_rewritten_while_commands_run, rc),
-		WITH_EXT(test_command_slot_rewritten_while_commands_run),
-		T(test_dsr_rewritten_while_it_is_read, unprobed),
-		T(test_page_table_rewritten_while_it_is_walked, rc),
-		T(test_send_requests_rewritten_while_they_run, rc),
-		T(test_ring_indices_rewritten_while_they_are_used, rc),
-		T(test_receive_requests_rewritten_while_they_are_used, rc),
-		WITH_EXT(test_cq_ring_rewritten_while_it_is_resized),
-		WITH_EXT(test_srq_ring_rewritten_while_it_is_resized),
-		WITH_EXT(test_directory_of_a_vector_rewritten_while_it_is_walked),
-	};
-
-	return T_MAIN(tests);
 }

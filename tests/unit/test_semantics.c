@@ -2,8 +2,6 @@
 /* Rules of docs/semantics.md that belong to no other unit's tests. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
 /* ------------------------------------------------- IBTA vol. 1, table 11.2.5.2 */
 
 #define ACC PVR_QPA_ACCESS_FLAGS
@@ -132,19 +130,19 @@ static void check_rules(struct t_env *env, const struct rule *rules, size_t n)
 	}
 }
 
-static void test_attributes_of_rc_transitions(void **state)
+TEST(rc, test_attributes_of_rc_transitions)
 {
-	check_rules(*state, rc_rules, COUNT(rc_rules));
+	check_rules(env, rc_rules, COUNT(rc_rules));
 }
 
-static void test_attributes_of_uc_transitions(void **state)
+TEST(uc, test_attributes_of_uc_transitions)
 {
-	check_rules(*state, uc_rules, COUNT(uc_rules));
+	check_rules(env, uc_rules, COUNT(uc_rules));
 }
 
-static void test_attributes_of_ud_transitions(void **state)
+TEST(ud_ready, test_attributes_of_ud_transitions)
 {
-	check_rules(*state, ud_rules, COUNT(ud_rules));
+	check_rules(env, ud_rules, COUNT(ud_rules));
 }
 
 /* --------------------------------------------------------------------- states */
@@ -156,10 +154,8 @@ static void to_sqd(struct fg_end *end)
 	expect_ok(fg_qp_modify(&end->qp, PVR_QPA_STATE, &attr));
 }
 
-static void test_responder_goes_on_in_sqd(void **state)
+TEST(rc_connected, test_responder_goes_on_in_sqd)
 {
-	struct t_env *env = *state;
-
 	to_sqd(&env->b);
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
@@ -171,9 +167,8 @@ static void test_responder_goes_on_in_sqd(void **state)
 	expect_state(&env->b, PVR_QPS_SQD);
 }
 
-static void test_attributes_stay_until_the_send_queue_has_drained(void **state)
+TEST(rc_connected, test_attributes_stay_until_the_send_queue_has_drained)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .timeout = 1 };
 
 	t_send(&env->a, 1, 0, 8); /* waits for a receive request */
@@ -186,10 +181,8 @@ static void test_attributes_stay_until_the_send_queue_has_drained(void **state)
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_TIMEOUT, &attr));
 }
 
-static void test_send_queue_does_not_run_before_rts(void **state)
+TEST(rc, test_send_queue_does_not_run_before_rts)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_connect(&env->b.qp, NULL, env->a.gid, env->a.qp.qpn));
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
@@ -214,12 +207,11 @@ static uint32_t sq_psn(struct fg_end *end)
 	return attr.sq_psn;
 }
 
-static void test_each_packet_has_a_psn(void **state)
+TEST(rc_connected, test_each_packet_has_a_psn)
 {
 	static const struct {
 		uint32_t len, packets;
 	} cases[] = { { 0, 1 }, { 1, 1 }, { 1024, 1 }, { 1025, 2 }, { 4096, 4 }, { 5000, 5 } };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		uint32_t before = sq_psn(&env->a);
@@ -232,9 +224,8 @@ static void test_each_packet_has_a_psn(void **state)
 }
 
 /* An RNR NAK is an answer: a silence after it is given its whole time. */
-static void test_rnr_nak_ends_a_silence(void **state)
+TEST(rc, test_rnr_nak_ends_a_silence)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 	uint64_t timeout;
 
@@ -258,11 +249,10 @@ static void test_rnr_nak_ends_a_silence(void **state)
 /* ----------------------------------------------------------------- completions */
 
 /* All opcodes of one queue, long and short, complete as they were posted. */
-static void test_completions_are_in_the_order_of_the_queue(void **state)
+TEST(rc_connected, test_completions_are_in_the_order_of_the_queue)
 {
 	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_RDMA_READ, PVRDMA_WR_SEND,
 						     PVRDMA_WR_RDMA_WRITE };
-	struct t_env *env = *state;
 
 	for (uint32_t i = 0; i < 30; i++) {
 		uint32_t len = i % 4 ? 8 : 60000;
@@ -279,9 +269,8 @@ static void test_completions_are_in_the_order_of_the_queue(void **state)
 }
 
 /* An error completes although nobody asked for a completion; success does not. */
-static void test_errors_complete_unsignaled_requests(void **state)
+TEST(rc_connected, test_errors_complete_unsignaled_requests)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge good = fg_sge(&env->a.mr, 0, 8), bad = { FG_USER_VA, 8, 0xbad };
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_RDMA_WRITE,
@@ -300,9 +289,8 @@ static void test_errors_complete_unsignaled_requests(void **state)
 }
 
 /* The Q_Key decides at the receiver, and may change while it runs. */
-static void test_qkey_of_the_receiver_counts_now(void **state)
+TEST(ud_ready, test_qkey_of_the_receiver_counts_now)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qkey = 0x77 };
 
 	t_recv(&env->b, 1, 0, 100);
@@ -315,23 +303,4 @@ static void test_qkey_of_the_receiver_counts_now(void **state)
 	t_send_ud(&env->a, &env->b, 3, 0, 8);
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 1, 48);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_attributes_of_rc_transitions, rc),
-		T(test_attributes_of_uc_transitions, uc),
-		T(test_attributes_of_ud_transitions, ud_ready),
-		T(test_responder_goes_on_in_sqd, rc_connected),
-		T(test_attributes_stay_until_the_send_queue_has_drained, rc_connected),
-		T(test_send_queue_does_not_run_before_rts, rc),
-		T(test_each_packet_has_a_psn, rc_connected),
-		T(test_rnr_nak_ends_a_silence, rc),
-		T(test_completions_are_in_the_order_of_the_queue, rc_connected),
-		T(test_errors_complete_unsignaled_requests, rc_connected),
-		T(test_qkey_of_the_receiver_counts_now, ud_ready),
-	};
-
-	return T_MAIN(tests);
 }

@@ -2,7 +2,6 @@
 /* Shared receive queues: commands, limit, and receiving through them. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SRQ_WR 32
 
 struct srq_env {
@@ -25,10 +24,8 @@ static void open_srq_end(struct fg_end *end, struct fg_guest *g, struct fg_srq *
 	expect_ok(fg_qp_create(&spec, &end->qp));
 }
 
-static void srq_env_init(struct srq_env *s, void **state)
+static void srq_env_init(struct srq_env *s, struct t_env *env)
 {
-	struct t_env *env = *state;
-
 	memset(s, 0, sizeof(*s));
 	s->env = env;
 	s->a = &env->a;
@@ -45,9 +42,8 @@ static void post(struct srq_env *s, uint64_t wr_id, uint64_t offset, uint32_t le
 	assert_true(fg_post_srq_recv(&s->srq, wr_id, &sge, 1));
 }
 
-static void test_create_query_destroy(void **state)
+TEST(guest, test_create_query_destroy)
 {
-	struct t_env *env = *state;
 	struct pvr_srq_attr attr;
 	struct fg_pd pd;
 	struct fg_srq srq;
@@ -65,9 +61,9 @@ static void test_create_query_destroy(void **state)
 }
 
 /* The queue pair's domain counts for what peers name, the SRQ's for what is posted to it. */
-static void test_lkeys_are_of_the_srqs_domain(void **state)
+TEST(guests, test_lkeys_are_of_the_srqs_domain)
 {
-	struct srq_env s = { .env = *state };
+	struct srq_env s = { .env = env };
 	struct fg_pd pd;
 	struct fg_mr mr;
 
@@ -94,9 +90,8 @@ static void test_lkeys_are_of_the_srqs_domain(void **state)
 	expect_cqe(&s.a->scq, 5, PVRDMA_WC_REM_OP_ERR);
 }
 
-static void test_create_srq_rejects_bad_sizes(void **state)
+TEST(guest, test_create_srq_rejects_bad_sizes)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	const uint32_t max = g->dsr->caps.max_srq_wr, max_sge = g->dsr->caps.max_srq_sge;
 	const struct {
@@ -125,10 +120,9 @@ static void test_create_srq_rejects_bad_sizes(void **state)
 	expect_ok(fg_pd_destroy(&pd));
 }
 
-static void test_create_srq_rejects_bad_page_counts(void **state)
+TEST(guest, test_create_srq_rejects_bad_page_counts)
 {
 	static const uint32_t bad[] = { 0, 1, 4, 262145, 1u << 31, UINT32_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_resp_create_srq resp;
 	struct fg_pd pd;
@@ -145,9 +139,8 @@ static void test_create_srq_rejects_bad_page_counts(void **state)
 }
 
 /* The stock provider allocates twice the pages that it needs. */
-static void test_create_srq_accepts_spare_pages(void **state)
+TEST(guest, test_create_srq_accepts_spare_pages)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_cmd_create_srq req;
 	struct pvr_resp_create_srq resp;
@@ -160,10 +153,9 @@ static void test_create_srq_accepts_spare_pages(void **state)
 	expect_ok(fg_create_srq(g, &req, &resp));
 }
 
-static void test_create_srq_rejects_bad_directories_and_pages(void **state)
+TEST(guest, test_create_srq_rejects_bad_directories_and_pages)
 {
 	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_resp_create_srq resp;
 	struct fg_pd pd;
@@ -188,9 +180,8 @@ static void test_create_srq_rejects_bad_directories_and_pages(void **state)
 	expect_ok(fg_pd_destroy(&pd));
 }
 
-static void test_create_srq_rejects_unknown_pds_and_types(void **state)
+TEST(guest, test_create_srq_rejects_unknown_pds_and_types)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct pvr_cmd_create_srq req;
 	struct pvr_resp_create_srq resp;
@@ -212,10 +203,9 @@ static void test_create_srq_rejects_unknown_pds_and_types(void **state)
 	expect_refused(fg_create_srq(g, &req, &resp));
 }
 
-static void test_unknown_handles_are_rejected(void **state)
+TEST(guest, test_unknown_handles_are_rejected)
 {
 	static const uint32_t bad[] = { 0, 1, 0x10000, UINT32_MAX };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct fg_srq srq = { .ctx = &env->g[0]->kernel, .handle = bad[i] };
@@ -227,20 +217,19 @@ static void test_unknown_handles_are_rejected(void **state)
 	}
 }
 
-static void test_destroy_srq_in_use_is_rejected(void **state)
+TEST(guests, test_destroy_srq_in_use_is_rejected)
 {
 	struct srq_env s;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	assert_int_equal(fg_srq_destroy(&s.srq), EBUSY);
 	expect_ok(fg_qp_destroy(&s.b->qp));
 	expect_ok(fg_srq_destroy(&s.srq));
 	assert_int_equal(fg_cmd_destroy(s.env->g[1], PVR_CMD_DESTROY_SRQ, s.srq.handle), EINVAL);
 }
 
-static void test_all_srqs_can_be_used_up_and_used_again(void **state)
+TEST(guest, test_all_srqs_can_be_used_up_and_used_again)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	uint32_t max = g->dsr->caps.max_srq, n = 0;
 	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
@@ -266,12 +255,12 @@ static void test_all_srqs_can_be_used_up_and_used_again(void **state)
 	test_free(handle);
 }
 
-static void test_modify_rejects_a_limit_above_the_size(void **state)
+TEST(guests, test_modify_rejects_a_limit_above_the_size)
 {
 	struct srq_env s;
 	struct pvr_srq_attr attr;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	assert_int_equal(fg_srq_set_limit(&s.srq, SRQ_WR + 1), EINVAL);
 	assert_int_equal(fg_srq_set_limit(&s.srq, UINT32_MAX), EINVAL);
 	expect_ok(fg_srq_query(&s.srq, &attr));
@@ -284,24 +273,24 @@ static void test_modify_rejects_a_limit_above_the_size(void **state)
 	assert_int_equal(attr.srq_limit, 0);
 }
 
-static void test_modify_rejects_resizing_and_unknown_bits(void **state)
+TEST(guests, test_modify_rejects_resizing_and_unknown_bits)
 {
 	const struct pvr_srq_attr attr = { .max_wr = 2 * SRQ_WR, .max_sge = 1 };
 	struct srq_env s;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	expect_refused(fg_srq_modify(&s.srq, PVR_SRQ_MAX_WR, &attr));
 	expect_refused(fg_srq_modify(&s.srq, PVR_SRQ_MAX_WR | PVR_SRQ_LIMIT, &attr));
 	expect_refused(fg_srq_modify(&s.srq, 4, &attr));
 	expect_refused(fg_srq_modify(&s.srq, UINT32_MAX, &attr));
 }
 
-static void test_receive_through_an_srq(void **state)
+TEST(guests, test_receive_through_an_srq)
 {
 	struct srq_env s;
 	struct pvrdma_cqe cqe;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	fg_fill(s.a->mr.va, 9000, 1);
 	post(&s, 1, 500, 9000);
 	t_send(s.a, 2, 0, 9000);
@@ -312,11 +301,11 @@ static void test_receive_through_an_srq(void **state)
 	assert_int_equal(fg_mismatch(s.b->mr.va + 500, 9000, 1), 9000);
 }
 
-static void test_requests_are_taken_in_order_and_the_ring_wraps(void **state)
+TEST(guests, test_requests_are_taken_in_order_and_the_ring_wraps)
 {
 	struct srq_env s;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	for (uint32_t i = 0; i < 5 * SRQ_WR; i++) {
 		post(&s, i, (i % 100) * 64, 64);
 		t_send(s.a, i, 0, 64);
@@ -326,7 +315,7 @@ static void test_requests_are_taken_in_order_and_the_ring_wraps(void **state)
 	}
 }
 
-static void test_two_qps_share_an_srq(void **state)
+TEST(guests, test_two_qps_share_an_srq)
 {
 	struct srq_env s;
 	struct fg_end c, d;
@@ -334,7 +323,7 @@ static void test_two_qps_share_an_srq(void **state)
 	uint32_t seen = 0;
 	struct pvrdma_cqe cqe;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	fg_end_open(&c, s.env->g[0], PVR_QPT_RC);
 	/* A second QP on b's PD, CQs and SRQ. */
 	d = *s.b;
@@ -361,11 +350,11 @@ static void test_two_qps_share_an_srq(void **state)
 	assert_int_equal(seen, 0xff);
 }
 
-static void test_empty_srq_makes_the_sender_wait(void **state)
+TEST(guests, test_empty_srq_makes_the_sender_wait)
 {
 	struct srq_env s;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	t_send(s.a, 1, 0, 64);
 	fg_run(s.env->host);
 	expect_no_cqe(&s.a->scq);
@@ -375,12 +364,12 @@ static void test_empty_srq_makes_the_sender_wait(void **state)
 	expect_recv(&s.b->rcq, 2, 64);
 }
 
-static void test_limit_raises_one_event(void **state)
+TEST(guests, test_limit_raises_one_event)
 {
 	struct srq_env s;
 	struct pvr_srq_attr attr;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	for (uint32_t i = 0; i < 8; i++)
 		post(&s, i, 0, 64);
 	expect_ok(fg_srq_set_limit(&s.srq, 5));
@@ -399,11 +388,11 @@ static void test_limit_raises_one_event(void **state)
 	expect_no_event(s.env->g[1]);
 }
 
-static void test_error_of_the_qp_leaves_the_srq_alone(void **state)
+TEST(guests, test_error_of_the_qp_leaves_the_srq_alone)
 {
 	struct srq_env s;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	for (uint32_t i = 0; i < 4; i++)
 		post(&s, i, 0, 64);
 	expect_ok(fg_qp_to_err(&s.b->qp));
@@ -422,12 +411,12 @@ static void test_error_of_the_qp_leaves_the_srq_alone(void **state)
 	expect_recv(&s.b->rcq, 0, 8);
 }
 
-static void test_bad_request_in_an_srq_fails_that_qp_only(void **state)
+TEST(guests, test_bad_request_in_an_srq_fails_that_qp_only)
 {
 	const struct pvrdma_sge bad = { FG_USER_VA, 64, 0xbad };
 	struct srq_env s;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	assert_true(fg_post_srq_recv(&s.srq, 1, &bad, 1));
 	post(&s, 2, 0, 64);
 	t_send(s.a, 3, 0, 8);
@@ -443,12 +432,12 @@ static void test_bad_request_in_an_srq_fails_that_qp_only(void **state)
 	expect_recv(&s.b->rcq, 2, 8);
 }
 
-static void test_too_many_entries_in_an_srq_request_fail_it(void **state)
+TEST(guests, test_too_many_entries_in_an_srq_request_fail_it)
 {
 	struct pvrdma_sge sge[4];
 	struct srq_env s;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	for (int i = 0; i < 4; i++)
 		sge[i] = fg_sge(&s.b->mr, 100 * i, 100);
 	assert_true(fg_post_srq_recv(&s.srq, 1, sge, 5));
@@ -458,7 +447,7 @@ static void test_too_many_entries_in_an_srq_request_fail_it(void **state)
 	expect_cqe(&s.a->scq, 3, PVRDMA_WC_REM_OP_ERR);
 }
 
-static void test_wild_producer_index_fails_the_srq(void **state)
+TEST(guests, test_wild_producer_index_fails_the_srq)
 {
 	static const uint32_t bad[] = { SRQ_WR + 1, 2 * SRQ_WR, UINT32_MAX };
 	struct srq_env s;
@@ -467,11 +456,9 @@ static void test_wild_producer_index_fails_the_srq(void **state)
 		struct pvr_eqe eqe;
 		bool seen = false;
 
-		if (i) {
-			t_teardown(state);
-			t_setup_guests(state);
-		}
-		srq_env_init(&s, state);
+		if (i)
+			env = t_renew(t_setup_guests);
+		srq_env_init(&s, env);
 		s.srq.ring->prod_tail = bad[i];
 		fg_ring_srq(&s.srq);
 		t_send(s.a, 3, 0, 8);
@@ -484,7 +471,7 @@ static void test_wild_producer_index_fails_the_srq(void **state)
 	}
 }
 
-static void test_large_message_through_an_srq(void **state)
+TEST(guests, test_large_message_through_an_srq)
 {
 	const uint32_t len = 1 << 20;
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
@@ -494,7 +481,7 @@ static void test_large_message_through_an_srq(void **state)
 	struct pvrdma_sge sge;
 	struct fg_end big;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	fg_end_open_spec(&big, &s.env->g[0]->kernel, &spec, 256);
 	fg_buf_init(&buf, &s.env->g[1]->ram, 256, FG_SCATTERED);
 	expect_ok(fg_mr_create(&s.b->pd, &buf, FG_ACCESS_ALL, &mr));
@@ -510,15 +497,15 @@ static void test_large_message_through_an_srq(void **state)
 	assert_int_equal(fg_mismatch(buf.va, len, 1), len);
 }
 
-static void test_error_in_the_middle_of_a_message_flushes_its_request(void **state)
+TEST(guests, test_error_in_the_middle_of_a_message_flushes_its_request)
 {
 	const uint32_t len = 1 << 26; /* many runs long */
 	struct srq_env s;
 	struct fg_mr from, to;
 	struct pvrdma_sge sge;
 
-	t_one_host_only((struct t_env *)*state, "it runs one engine by hand");
-	srq_env_init(&s, state);
+	t_one_host_only(env, "it runs one engine by hand");
+	srq_env_init(&s, env);
 	t_wide_mr(s.a, len / PVR_PAGE_SIZE, &from);
 	t_wide_mr(s.b, len / PVR_PAGE_SIZE, &to);
 	sge = fg_sge(&to, 0, len);
@@ -537,11 +524,11 @@ static void test_error_in_the_middle_of_a_message_flushes_its_request(void **sta
 		fg_events_count(s.env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s.b->qp.handle), 1);
 }
 
-static void test_failed_srq_serves_nobody_any_more(void **state)
+TEST(guests, test_failed_srq_serves_nobody_any_more)
 {
 	struct srq_env s;
 
-	srq_env_init(&s, state);
+	srq_env_init(&s, env);
 	s.srq.ring->prod_tail = UINT32_MAX;
 	t_send(s.a, 1, 0, 8);
 	fg_run(s.env->host);
@@ -559,14 +546,14 @@ static void test_failed_srq_serves_nobody_any_more(void **state)
 	expect_ok(fg_srq_destroy(&s.srq));
 }
 
-static void test_srq_goes_on_when_one_of_its_qps_is_destroyed(void **state)
+TEST(guests, test_srq_goes_on_when_one_of_its_qps_is_destroyed)
 {
 	struct srq_env s;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_qp other;
 
-	t_one_host_only((struct t_env *)*state, "requesters of another host wait for their timer");
-	srq_env_init(&s, state);
+	t_one_host_only(env, "requesters of another host wait for their timer");
+	srq_env_init(&s, env);
 	spec.pd = &s.b->pd;
 	spec.scq = &s.b->scq;
 	spec.rcq = &s.b->rcq;
@@ -581,37 +568,4 @@ static void test_srq_goes_on_when_one_of_its_qps_is_destroyed(void **state)
 		expect_done(&s.a->scq, 1, PVRDMA_WC_SEND);
 		expect_recv(&s.b->rcq, 2, 64);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_lkeys_are_of_the_srqs_domain, guests),
-		T(test_create_query_destroy, guest),
-		T(test_create_srq_rejects_bad_sizes, guest),
-		T(test_create_srq_rejects_bad_page_counts, guest),
-		T(test_create_srq_accepts_spare_pages, guest),
-		T(test_create_srq_rejects_bad_directories_and_pages, guest),
-		T(test_create_srq_rejects_unknown_pds_and_types, guest),
-		T(test_unknown_handles_are_rejected, guest),
-		T(test_destroy_srq_in_use_is_rejected, guests),
-		T(test_all_srqs_can_be_used_up_and_used_again, guest),
-		T(test_modify_rejects_a_limit_above_the_size, guests),
-		T(test_modify_rejects_resizing_and_unknown_bits, guests),
-		T(test_receive_through_an_srq, guests),
-		T(test_requests_are_taken_in_order_and_the_ring_wraps, guests),
-		T(test_two_qps_share_an_srq, guests),
-		T(test_srq_goes_on_when_one_of_its_qps_is_destroyed, guests),
-		T(test_empty_srq_makes_the_sender_wait, guests),
-		T(test_limit_raises_one_event, guests),
-		T(test_error_of_the_qp_leaves_the_srq_alone, guests),
-		T(test_bad_request_in_an_srq_fails_that_qp_only, guests),
-		T(test_too_many_entries_in_an_srq_request_fail_it, guests),
-		T(test_wild_producer_index_fails_the_srq, guests),
-		T(test_large_message_through_an_srq, guests),
-		T(test_error_in_the_middle_of_a_message_flushes_its_request, guests),
-		T(test_failed_srq_serves_nobody_any_more, guests),
-	};
-
-	return T_MAIN(tests);
 }

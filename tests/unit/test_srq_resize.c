@@ -2,9 +2,13 @@
 /* MODIFY_SRQ with PVR_SRQ_MAX_WR: what moves, what stays, and what happens when it fails. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define SRQ_WR 32
 #define SPARE_GPA 0x4000000000ull
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_RESIZE;
+}
 
 static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 
@@ -14,12 +18,12 @@ struct srq_env {
 	struct fg_end *a, *b; /* b receives through the SRQ */
 };
 
-static void setup(struct srq_env *s, void **state)
+static void setup(struct srq_env *s, struct t_env *env)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 
 	memset(s, 0, sizeof(*s));
-	s->env = *state;
+	s->env = env;
 	s->a = &s->env->a;
 	s->b = &s->env->b;
 	fg_end_open(s->a, s->env->g[0], PVR_QPT_RC);
@@ -63,7 +67,7 @@ static uint32_t modify(struct srq_env *s, const struct pvr_cmd_modify_srq *req)
 	return fg_cmd(s->env->g[1], req, sizeof(*req), NULL, 0);
 }
 
-static void test_waiting_requests_move_in_order(void **state)
+TEST(guests, test_waiting_requests_move_in_order)
 {
 	static const struct {
 		uint32_t used, waiting, wr;
@@ -76,11 +80,9 @@ static void test_waiting_requests_move_in_order(void **state)
 		struct srq_env s;
 		struct pvr_srq_attr attr;
 
-		if (i) {
-			t_teardown(state);
-			t_setup_guests(state);
-		}
-		setup(&s, state);
+		if (i)
+			env = t_renew(t_setup_guests);
+		setup(&s, env);
 		for (uint32_t k = 0; k < cases[i].used; k++) {
 			post(&s, k);
 			receive(&s, k);
@@ -104,12 +106,12 @@ static void test_waiting_requests_move_in_order(void **state)
 	}
 }
 
-static void test_old_ring_is_left_alone_afterwards(void **state)
+TEST(guests, test_old_ring_is_left_alone_afterwards)
 {
 	struct srq_env s;
 	struct fg_buf old;
 
-	setup(&s, state);
+	setup(&s, env);
 	post(&s, 1);
 	old = s.srq.buf;
 	memset(&s.srq.buf, 0, sizeof(s.srq.buf)); /* or it would be given back */
@@ -122,12 +124,12 @@ static void test_old_ring_is_left_alone_afterwards(void **state)
 	fg_buf_exit(&old);
 }
 
-static void test_smaller_than_what_waits_is_refused(void **state)
+TEST(guests, test_smaller_than_what_waits_is_refused)
 {
 	struct srq_env s;
 	struct pvr_srq_attr attr;
 
-	setup(&s, state);
+	setup(&s, env);
 	for (uint32_t i = 0; i < 17; i++)
 		post(&s, i);
 	assert_int_equal(fg_srq_resize(&s.srq, 16), EINVAL);
@@ -138,7 +140,7 @@ static void test_smaller_than_what_waits_is_refused(void **state)
 	expect_ok(fg_srq_resize(&s.srq, 16));
 }
 
-static void test_bad_sizes_and_page_counts_are_refused(void **state)
+TEST(guests, test_bad_sizes_and_page_counts_are_refused)
 {
 	struct srq_env s;
 	const struct {
@@ -151,7 +153,7 @@ static void test_bad_sizes_and_page_counts_are_refused(void **state)
 	};
 	struct fg_buf buf;
 
-	setup(&s, state);
+	setup(&s, env);
 	fg_buf_init(&buf, &s.env->g[1]->ram, 4, FG_SCATTERED);
 	post(&s, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -163,13 +165,13 @@ static void test_bad_sizes_and_page_counts_are_refused(void **state)
 	receive(&s, 1);
 }
 
-static void test_bad_directories_and_pages_are_refused(void **state)
+TEST(guests, test_bad_directories_and_pages_are_refused)
 {
 	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
 	struct srq_env s;
 	struct fg_buf buf;
 
-	setup(&s, state);
+	setup(&s, env);
 	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
 	post(&s, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -189,13 +191,13 @@ static void test_bad_directories_and_pages_are_refused(void **state)
 	receive(&s, 1);
 }
 
-static void test_unknown_handles_and_bits_are_refused(void **state)
+TEST(guests, test_unknown_handles_and_bits_are_refused)
 {
 	struct srq_env s;
 	struct pvr_cmd_modify_srq req;
 	struct fg_buf buf;
 
-	setup(&s, state);
+	setup(&s, env);
 	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
 	req = fg_srq_resize_request(&s.srq, &buf, 64);
 	req.srq_handle++;
@@ -206,14 +208,14 @@ static void test_unknown_handles_and_bits_are_refused(void **state)
 }
 
 /* IBTA vol. 1, 10.2.9.3: the limit cannot be above the size, whichever of them changes. */
-static void test_limit_and_size_must_agree(void **state)
+TEST(guests, test_limit_and_size_must_agree)
 {
 	struct srq_env s;
 	struct pvr_cmd_modify_srq req;
 	struct pvr_srq_attr attr;
 	struct fg_buf buf;
 
-	setup(&s, state);
+	setup(&s, env);
 	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
 	expect_ok(fg_srq_set_limit(&s.srq, 17));
 	assert_int_equal(fg_srq_resize(&s.srq, 16), EINVAL);
@@ -238,11 +240,11 @@ static void test_limit_and_size_must_agree(void **state)
 	assert_int_equal(attr.srq_limit, 16);
 }
 
-static void test_limit_stays_armed(void **state)
+TEST(guests, test_limit_stays_armed)
 {
 	struct srq_env s;
 
-	setup(&s, state);
+	setup(&s, env);
 	for (uint32_t i = 0; i < 6; i++)
 		post(&s, i);
 	expect_ok(fg_srq_set_limit(&s.srq, 5));
@@ -253,11 +255,11 @@ static void test_limit_stays_armed(void **state)
 	expect_one_event(s.env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, s.srq.handle);
 }
 
-static void test_sender_that_waits_for_a_request_is_served_from_the_new_ring(void **state)
+TEST(guests, test_sender_that_waits_for_a_request_is_served_from_the_new_ring)
 {
 	struct srq_env s;
 
-	setup(&s, state);
+	setup(&s, env);
 	t_send(s.a, 1, 0, 64);
 	fg_run(s.env->host);
 	expect_ok(fg_srq_resize(&s.srq, 64));
@@ -268,14 +270,14 @@ static void test_sender_that_waits_for_a_request_is_served_from_the_new_ring(voi
 	expect_recv(&s.b->rcq, 2, 64);
 }
 
-static void test_request_that_a_qp_holds_is_not_touched(void **state)
+TEST(guests, test_request_that_a_qp_holds_is_not_touched)
 {
 	const uint32_t len = 1 << 26; /* many runs long */
 	struct srq_env s;
 	struct fg_mr from, to;
 	struct pvrdma_sge sge;
 
-	setup(&s, state);
+	setup(&s, env);
 	t_wide_mr(s.a, len / PVR_PAGE_SIZE, &from);
 	t_wide_mr(s.b, len / PVR_PAGE_SIZE, &to);
 	sge = fg_sge(&to, 0, len);
@@ -297,12 +299,12 @@ static void test_request_that_a_qp_holds_is_not_touched(void **state)
 	receive(&s, 2);
 }
 
-static void test_wild_producer_index_is_refused(void **state)
+TEST(guests, test_wild_producer_index_is_refused)
 {
 	static const uint32_t bad[] = { SRQ_WR + 1, 2 * SRQ_WR, 1u << 31, UINT32_MAX };
 	struct srq_env s;
 
-	setup(&s, state);
+	setup(&s, env);
 	post(&s, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		s.srq.ring->prod_tail = bad[i];
@@ -314,11 +316,11 @@ static void test_wild_producer_index_is_refused(void **state)
 	expect_no_event(s.env->g[1]);
 }
 
-static void test_srq_in_error_is_refused(void **state)
+TEST(guests, test_srq_in_error_is_refused)
 {
 	struct srq_env s;
 
-	setup(&s, state);
+	setup(&s, env);
 	s.srq.ring->prod_tail = UINT32_MAX;
 	t_send(s.a, 1, 0, 8);
 	fg_run(s.env->host);
@@ -339,24 +341,24 @@ static void move_to_spare_page(struct srq_env *s, struct fg_buf *buf)
 	expect_ok(modify(s, &req));
 }
 
-static void test_srq_whose_memory_was_unplugged_is_refused(void **state)
+TEST(guests, test_srq_whose_memory_was_unplugged_is_refused)
 {
 	struct srq_env s;
 	struct fg_buf buf;
 
-	setup(&s, state);
+	setup(&s, env);
 	move_to_spare_page(&s, &buf);
 	pvr_adapter_unmap_ram(s.env->g[1]->adapter, SPARE_GPA, sizeof(spare));
 	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
 	assert_int_equal(fg_srq_resize(&s.srq, 64), EIO);
 }
 
-static void test_memory_of_the_old_ring_may_go(void **state)
+TEST(guests, test_memory_of_the_old_ring_may_go)
 {
 	struct srq_env s;
 	struct fg_buf buf;
 
-	setup(&s, state);
+	setup(&s, env);
 	move_to_spare_page(&s, &buf);
 	expect_ok(fg_srq_resize(&s.srq, 64));
 	pvr_adapter_unmap_ram(s.env->g[1]->adapter, SPARE_GPA, sizeof(spare));
@@ -365,13 +367,13 @@ static void test_memory_of_the_old_ring_may_go(void **state)
 	receive(&s, 1);
 }
 
-static void test_both_rings_on_the_same_pages_are_safe(void **state)
+TEST(guests, test_both_rings_on_the_same_pages_are_safe)
 {
 	struct srq_env s;
 	struct pvr_cmd_modify_srq req;
 	struct fg_end c, d;
 
-	setup(&s, state);
+	setup(&s, env);
 	fg_end_open(&c, s.env->g[0], PVR_QPT_RC);
 	fg_end_open(&d, s.env->g[1], PVR_QPT_RC);
 	fg_end_connect(&c, &d, NULL);
@@ -390,7 +392,7 @@ static void test_both_rings_on_the_same_pages_are_safe(void **state)
 	t_ping_pong(s.env->host, &c, &d);
 }
 
-static void test_memory_is_accounted_for(void **state)
+TEST(guests, test_memory_is_accounted_for)
 {
 	const uint32_t many = 110000;
 	struct srq_env s;
@@ -398,7 +400,7 @@ static void test_memory_is_accounted_for(void **state)
 	struct fg_buf buf;
 	uint32_t page;
 
-	setup(&s, state);
+	setup(&s, env);
 	post(&s, 1);
 	post(&s, 2);
 	fg_buf_init(&buf, &s.env->g[1]->ram, 2, FG_SCATTERED);
@@ -417,12 +419,12 @@ static void test_memory_is_accounted_for(void **state)
 	expect_ok(modify(&s, &req));
 }
 
-static void test_random_walk_loses_and_invents_nothing(void **state)
+TEST(guests, test_random_walk_loses_and_invents_nothing)
 {
 	uint64_t rnd = 42, next = 0, oldest = 0;
 	struct srq_env s;
 
-	setup(&s, state);
+	setup(&s, env);
 	for (int step = 0; step < 3000; step++) {
 		uint32_t dice, wr, waiting = (uint32_t)(next - oldest);
 
@@ -441,30 +443,4 @@ static void test_random_walk_loses_and_invents_nothing(void **state)
 		}
 	}
 	expect_no_event(s.env->g[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_waiting_requests_move_in_order, guests),
-		T(test_old_ring_is_left_alone_afterwards, guests),
-		T(test_smaller_than_what_waits_is_refused, guests),
-		T(test_bad_sizes_and_page_counts_are_refused, guests),
-		T(test_bad_directories_and_pages_are_refused, guests),
-		T(test_unknown_handles_and_bits_are_refused, guests),
-		T(test_limit_and_size_must_agree, guests),
-		T(test_limit_stays_armed, guests),
-		T(test_sender_that_waits_for_a_request_is_served_from_the_new_ring, guests),
-		T(test_request_that_a_qp_holds_is_not_touched, guests),
-		T(test_wild_producer_index_is_refused, guests),
-		T(test_srq_in_error_is_refused, guests),
-		T(test_srq_whose_memory_was_unplugged_is_refused, guests),
-		T(test_memory_of_the_old_ring_may_go, guests),
-		T(test_both_rings_on_the_same_pages_are_safe, guests),
-		T(test_memory_is_accounted_for, guests),
-		T(test_random_walk_loses_and_invents_nothing, guests),
-	};
-
-	fg_default_ext = PVR_EXT_RESIZE;
-	return T_MAIN(tests);
 }

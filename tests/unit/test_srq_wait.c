@@ -24,10 +24,10 @@ static void open_near(struct crowd *c, uint32_t i)
 	expect_ok(fg_qp_create(&spec, &c->near[i].qp));
 }
 
-static void crowd_init_conn(struct crowd *c, void **state, const struct fg_conn *conn)
+static void crowd_init_conn(struct crowd *c, struct t_env *env, const struct fg_conn *conn)
 {
 	memset(c, 0, sizeof(*c));
-	c->env = *state;
+	c->env = env;
 	fg_end_open(&c->owner, c->env->g[1], PVR_QPT_RC);
 	expect_ok(fg_srq_create(&c->owner.pd, 32, 4, &c->srq));
 	for (uint32_t i = 0; i < CROWD; i++) {
@@ -37,9 +37,9 @@ static void crowd_init_conn(struct crowd *c, void **state, const struct fg_conn 
 	}
 }
 
-static void crowd_init(struct crowd *c, void **state)
+static void crowd_init(struct crowd *c, struct t_env *env)
 {
-	crowd_init_conn(c, state, NULL);
+	crowd_init_conn(c, env, NULL);
 }
 
 /* A message that has to wait. */
@@ -73,11 +73,11 @@ static void expect_served(struct crowd *c, uint32_t i)
 	expect_done(&c->far[i].scq, i, PVRDMA_WC_SEND);
 }
 
-static void test_one_doorbell_wakes_all_who_wait(void **state)
+TEST(guests, test_one_doorbell_wakes_all_who_wait)
 {
 	struct crowd c;
 
-	crowd_init(&c, state);
+	crowd_init(&c, env);
 	all_send(&c);
 	post(&c, CROWD);
 	for (uint32_t i = 0; i < CROWD; i++)
@@ -85,12 +85,12 @@ static void test_one_doorbell_wakes_all_who_wait(void **state)
 	assert_int_equal(fg_cq_drain(&c.owner.rcq), CROWD);
 }
 
-static void test_who_has_waited_longest_is_first(void **state)
+TEST(guests, test_who_has_waited_longest_is_first)
 {
 	static const uint32_t order[CROWD] = { 2, 0, 1 };
 	struct crowd c;
 
-	crowd_init(&c, state);
+	crowd_init(&c, env);
 	for (uint32_t i = 0; i < CROWD; i++)
 		send(&c, order[i]);
 	for (uint32_t i = 0; i < CROWD; i++) {
@@ -100,12 +100,12 @@ static void test_who_has_waited_longest_is_first(void **state)
 }
 
 /* One request for many: who gets none waits on, and is woken by the next. */
-static void test_who_gets_nothing_waits_on(void **state)
+TEST(guests, test_who_gets_nothing_waits_on)
 {
 	uint32_t done[CROWD + 1] = { 0 };
 	struct crowd c;
 
-	crowd_init(&c, state);
+	crowd_init(&c, env);
 	all_send(&c);
 	for (uint32_t n = 1; n <= CROWD; n++) {
 		post(&c, 1);
@@ -116,13 +116,13 @@ static void test_who_gets_nothing_waits_on(void **state)
 }
 
 /* There is nothing for it yet, so it is not made to ask: that would cost it a retry. */
-static void test_who_gets_nothing_spends_no_retry(void **state)
+TEST(guests, test_who_gets_nothing_spends_no_retry)
 {
 	struct fg_conn conn = fg_conn_default;
 	struct crowd c;
 
 	conn.rnr_retry = 1;
-	crowd_init_conn(&c, state, &conn);
+	crowd_init_conn(&c, env, &conn);
 	all_send(&c);
 	for (uint32_t i = 0; i < CROWD; i++) {
 		post(&c, 1);
@@ -131,11 +131,11 @@ static void test_who_gets_nothing_spends_no_retry(void **state)
 }
 
 /* Requests are not lost on who cannot be woken. */
-static void test_who_has_nobody_to_wake_is_passed_over(void **state)
+TEST(guests, test_who_has_nobody_to_wake_is_passed_over)
 {
 	struct crowd c;
 
-	crowd_init(&c, state);
+	crowd_init(&c, env);
 	all_send(&c);
 	expect_ok(fg_qp_destroy(&c.far[0].qp));
 	post(&c, 1);
@@ -144,11 +144,11 @@ static void test_who_has_nobody_to_wake_is_passed_over(void **state)
 }
 
 /* Retries by timer are refused again, and the QP still waits once. */
-static void test_who_is_refused_twice_waits_once(void **state)
+TEST(guests, test_who_is_refused_twice_waits_once)
 {
 	struct crowd c;
 
-	crowd_init(&c, state);
+	crowd_init(&c, env);
 	all_send(&c);
 	for (int i = 0; i < 5; i++)
 		fg_advance(c.env->host, FG_SEC);
@@ -184,16 +184,15 @@ static void reset_and_connect(struct crowd *c, uint32_t i)
 }
 
 /* One of the crowd leaves while it waits; the others are served at once. */
-static void try_leaving(void **state, void (*leave)(struct crowd *c, uint32_t i), bool comes_back)
+static void try_leaving(struct t_env *env, void (*leave)(struct crowd *c, uint32_t i),
+			bool comes_back)
 {
 	for (uint32_t gone = 0; gone < CROWD; gone++) {
 		struct crowd c;
 
-		if (gone) {
-			t_teardown(state);
-			t_setup_guests(state);
-		}
-		crowd_init(&c, state);
+		if (gone)
+			env = t_renew(t_setup_guests);
+		crowd_init(&c, env);
 		all_send(&c);
 		leave(&c, gone);
 		post(&c, CROWD);
@@ -211,54 +210,35 @@ static void try_leaving(void **state, void (*leave)(struct crowd *c, uint32_t i)
 	}
 }
 
-static void test_destroyed_qp_does_not_wait(void **state)
+TEST(guests, test_destroyed_qp_does_not_wait)
 {
-	try_leaving(state, destroy, false);
+	try_leaving(env, destroy, false);
 }
 
-static void test_qp_in_reset_does_not_wait(void **state)
+TEST(guests, test_qp_in_reset_does_not_wait)
 {
-	try_leaving(state, reset, false);
+	try_leaving(env, reset, false);
 }
 
-static void test_qp_in_error_keeps_nobody_from_waking(void **state)
+TEST(guests, test_qp_in_error_keeps_nobody_from_waking)
 {
-	try_leaving(state, err, false);
+	try_leaving(env, err, false);
 }
 
-static void test_qp_that_was_reset_waits_again(void **state)
+TEST(guests, test_qp_that_was_reset_waits_again)
 {
-	try_leaving(state, reset_and_connect, true);
+	try_leaving(env, reset_and_connect, true);
 }
 
 /* All that wait at once, in the device's own order. */
-static void test_adapter_reset_while_they_wait(void **state)
+TEST(guests, test_adapter_reset_while_they_wait)
 {
 	struct crowd c;
 
-	crowd_init(&c, state);
+	crowd_init(&c, env);
 	all_send(&c);
 	pvr_adapter_reset(c.env->g[1]->adapter);
 	fg_settle(c.env->host, 100 * FG_SEC);
 	for (uint32_t i = 0; i < CROWD; i++)
 		expect_cqe(&c.far[i].scq, i, PVRDMA_WC_RETRY_EXC_ERR);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_one_doorbell_wakes_all_who_wait, guests),
-		T(test_who_has_waited_longest_is_first, guests),
-		T(test_who_gets_nothing_waits_on, guests),
-		T(test_who_gets_nothing_spends_no_retry, guests),
-		T(test_who_has_nobody_to_wake_is_passed_over, guests),
-		T(test_who_is_refused_twice_waits_once, guests),
-		T(test_destroyed_qp_does_not_wait, guests),
-		T(test_qp_in_reset_does_not_wait, guests),
-		T(test_qp_in_error_keeps_nobody_from_waking, guests),
-		T(test_qp_that_was_reset_waits_again, guests),
-		T(test_adapter_reset_while_they_wait, guests),
-	};
-
-	return T_MAIN(tests);
 }

@@ -2,7 +2,10 @@
 /* PVR_EXT_STATS: counters that are true. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_STATS | PVR_EXT_MCAST;
+}
 
 struct want {
 	enum pvr_stat stat;
@@ -35,17 +38,13 @@ static void expect_stats(struct fg_end *end, const struct want *want, size_t n)
 		expect_stats(end, want_list, COUNT(want_list));  \
 	} while (0)
 
-static void test_new_qp_has_counted_nothing(void **state)
+TEST(rc, test_new_qp_has_counted_nothing)
 {
-	struct t_env *env = *state;
-
 	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 0 });
 }
 
-static void test_sends_and_writes_count_at_both_ends(void **state)
+TEST(rc_connected, test_sends_and_writes_count_at_both_ends)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 1000);
 	t_recv(&env->b, 2, 0, 1000);
 	t_send(&env->a, 3, 0, 700);
@@ -57,9 +56,8 @@ static void test_sends_and_writes_count_at_both_ends(void **state)
 	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 3 }, { PVR_STAT_RX_BYTES, 755 });
 }
 
-static void test_reads_and_atomics_count(void **state)
+TEST(rc_connected, test_reads_and_atomics_count)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
 	struct fg_wr wr = { .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
 			    .sge = &sge,
@@ -76,10 +74,8 @@ static void test_reads_and_atomics_count(void **state)
 	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 2 }, { PVR_STAT_RX_BYTES, 308 });
 }
 
-static void test_rnr_naks_count_at_the_responder(void **state)
+TEST(rc_connected, test_rnr_naks_count_at_the_responder)
 {
-	struct t_env *env = *state;
-
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	EXPECT_STATS(&env->b, { PVR_STAT_RNR_NAKS, 1 });
@@ -87,9 +83,8 @@ static void test_rnr_naks_count_at_the_responder(void **state)
 	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 0 });
 }
 
-static void test_timeouts_count_at_the_requester(void **state)
+TEST(rc, test_timeouts_count_at_the_requester)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	conn.retry_cnt = 2;
@@ -99,9 +94,8 @@ static void test_timeouts_count_at_the_requester(void **state)
 	EXPECT_STATS(&env->a, { PVR_STAT_ACK_TIMEOUTS, 3 }, { PVR_STAT_RETRIES_EXCEEDED, 1 });
 }
 
-static void test_access_errors_count_at_the_responder(void **state)
+TEST(rc_connected, test_access_errors_count_at_the_responder)
 {
-	struct t_env *env = *state;
 	struct fg_mr bad = env->b.mr;
 
 	bad.rkey ^= 0x100;
@@ -111,9 +105,8 @@ static void test_access_errors_count_at_the_responder(void **state)
 	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 0 });
 }
 
-static void test_request_errors_count_at_the_responder(void **state)
+TEST(rc_connected, test_request_errors_count_at_the_responder)
 {
-	struct t_env *env = *state;
 	struct fg_conn conn = fg_conn_default;
 
 	t_recv(&env->b, 1, 0, 7);
@@ -130,10 +123,8 @@ static void test_request_errors_count_at_the_responder(void **state)
 	EXPECT_STATS(&env->b, { PVR_STAT_REQUEST_ERRORS, 2 });
 }
 
-static void test_datagrams_count(void **state)
+TEST(ud_ready, test_datagrams_count)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 1000);
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
 	t_send_ud(&env->a, &env->b, 3, 0, 30); /* finds no receive request */
@@ -144,10 +135,9 @@ static void test_datagrams_count(void **state)
 		     { PVR_STAT_UD_DROPPED, 1 });
 }
 
-static void test_multicast_counts(void **state)
+TEST(ud_ready, test_multicast_counts)
 {
 	static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
-	struct t_env *env = *state;
 	struct fg_end to = env->b;
 
 	memcpy(to.gid, group, sizeof(group));
@@ -162,10 +152,8 @@ static void test_multicast_counts(void **state)
 		     { PVR_STAT_RX_MCAST, 1 });
 }
 
-static void test_dropped_unreliable_messages_count_as_sent(void **state)
+TEST(uc, test_dropped_unreliable_messages_count_as_sent)
 {
-	struct t_env *env = *state;
-
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_recv(&env->b, 1, 0, 100);
 	t_send(&env->a, 2, 0, 100);
@@ -176,9 +164,8 @@ static void test_dropped_unreliable_messages_count_as_sent(void **state)
 	EXPECT_STATS(&env->b, { PVR_STAT_RX_MSGS, 1 }, { PVR_STAT_RX_BYTES, 100 });
 }
 
-static void test_cq_overflows_count(void **state)
+TEST(rc, test_cq_overflows_count)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sig_all = true };
 	struct fg_cq small;
 	uint64_t stat[PVR_STAT_NUM];
@@ -197,9 +184,8 @@ static void test_cq_overflows_count(void **state)
 	assert_int_equal(stat[PVR_STAT_CQ_OVERFLOWS], 1);
 }
 
-static void test_doorbells_count(void **state)
+TEST(rc, test_doorbells_count)
 {
-	struct t_env *env = *state;
 	uint64_t before[PVR_STAT_NUM], after[PVR_STAT_NUM], qp[PVR_STAT_NUM];
 
 	expect_ok(fg_query_stats(env->g[0], 0, before));
@@ -214,9 +200,8 @@ static void test_doorbells_count(void **state)
 	assert_int_equal(qp[PVR_STAT_DOORBELLS_IGNORED], 0);
 }
 
-static void test_adapter_is_the_sum_of_its_qps(void **state)
+TEST(rc_connected, test_adapter_is_the_sum_of_its_qps)
 {
-	struct t_env *env = *state;
 	uint64_t a[PVR_STAT_NUM], b[PVR_STAT_NUM], sum[PVR_STAT_NUM];
 	struct fg_end c;
 
@@ -236,9 +221,8 @@ static void test_adapter_is_the_sum_of_its_qps(void **state)
 	assert_memory_equal(b, sum, sizeof(b));
 }
 
-static void test_the_host_sees_the_same_numbers(void **state)
+TEST(rc_connected, test_the_host_sees_the_same_numbers)
 {
-	struct t_env *env = *state;
 	uint64_t stat[PVR_STAT_NUM];
 	struct pvr_adapter_stats host;
 
@@ -255,48 +239,21 @@ static void test_the_host_sees_the_same_numbers(void **state)
 	assert_int_equal(host.doorbells, stat[PVR_STAT_DOORBELLS]);
 }
 
-static void test_unknown_handles_are_rejected(void **state)
+TEST(rc, test_unknown_handles_are_rejected)
 {
 	static const uint32_t bad[] = { 1, 500, 0x10000, UINT32_MAX };
-	struct t_env *env = *state;
 	uint64_t stat[PVR_STAT_NUM];
 
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(fg_query_stats(env->g[0], bad[i], stat), EINVAL);
 }
 
-static void test_without_the_extension_there_is_no_such_command(void **state)
+TEST(host, test_without_the_extension_there_is_no_such_command)
 {
-	struct t_env *env = *state;
 	uint64_t stat[PVR_STAT_NUM];
 
 	fg_default_ext = 0;
 	env->g[0] = fg_guest_start(env->host, 1);
 	fg_default_ext = PVR_EXT_STATS | PVR_EXT_MCAST;
 	assert_int_equal(fg_query_stats(env->g[0], 0, stat), ENOSYS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_new_qp_has_counted_nothing, rc),
-		T(test_sends_and_writes_count_at_both_ends, rc_connected),
-		T(test_reads_and_atomics_count, rc_connected),
-		T(test_rnr_naks_count_at_the_responder, rc_connected),
-		T(test_timeouts_count_at_the_requester, rc),
-		T(test_access_errors_count_at_the_responder, rc_connected),
-		T(test_request_errors_count_at_the_responder, rc_connected),
-		T(test_datagrams_count, ud_ready),
-		T(test_multicast_counts, ud_ready),
-		T(test_dropped_unreliable_messages_count_as_sent, uc),
-		T(test_cq_overflows_count, rc),
-		T(test_doorbells_count, rc),
-		T(test_adapter_is_the_sum_of_its_qps, rc_connected),
-		T(test_the_host_sees_the_same_numbers, rc_connected),
-		T(test_unknown_handles_are_rejected, rc),
-		T(test_without_the_extension_there_is_no_such_command, host),
-	};
-
-	fg_default_ext = PVR_EXT_STATS | PVR_EXT_MCAST;
-	return T_MAIN(tests);
 }

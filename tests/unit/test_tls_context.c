@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Keys of TLS sessions that are read again: who goes on, who would not be let in any more. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "net_settings.h"
+#include "test.h"
 #include "tls.h"
 #include "tls_psk.h"
 
@@ -142,7 +139,7 @@ static void swap(struct host *host, const char *text)
 
 /* ---------------------------------------------------------------------- the tests */
 
-static void test_session_outlives_its_keys(void **state)
+TEST_PLAIN(test_session_outlives_its_keys)
 {
 	struct host a, b;
 	struct pair pair;
@@ -165,7 +162,7 @@ static void test_session_outlives_its_keys(void **state)
 	part(&pair);
 }
 
-static void test_session_that_begins_before_and_ends_after(void **state)
+TEST_PLAIN(test_session_that_begins_before_and_ends_after)
 {
 	struct host a, b;
 	struct pair pair;
@@ -190,7 +187,7 @@ static void test_session_that_begins_before_and_ends_after(void **state)
 	exit_host(&b);
 }
 
-static void test_who_is_trusted_by_other_keys(void **state)
+TEST_PLAIN(test_who_is_trusted_by_other_keys)
 {
 	static const struct {
 		const char *text;
@@ -216,7 +213,7 @@ static void test_who_is_trusted_by_other_keys(void **state)
 	init_host(&b, "b", "a:" OLD "\n");
 	assert_true(join(&pair, &a, &b, &err));
 	assert_true(pvr_tls_is_trusted(pair.b, b.context, "a", &err));
-	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+	for (i = 0; i < COUNT(files); i++) {
 		other = read_keys(&b, files[i].text);
 		err.text[0] = '\0';
 		if (pvr_tls_is_trusted(pair.b, other, "a", &err) != files[i].trusted)
@@ -234,7 +231,7 @@ static void test_who_is_trusted_by_other_keys(void **state)
 }
 
 /* What two hosts go through while a key is replaced, in any order of theirs. */
-static void test_two_keys_for_a_host(void **state)
+TEST_PLAIN(test_two_keys_for_a_host)
 {
 	static const char *const steps[] = {
 		OLD "\n",
@@ -261,7 +258,7 @@ static void test_two_keys_for_a_host(void **state)
 	exit_host(&b);
 }
 
-static void test_identities(void **state)
+TEST_PLAIN(test_identities)
 {
 	static const struct {
 		const char *identity, *host;
@@ -282,7 +279,7 @@ static void test_identities(void **state)
 	file = pvr_psk_file_read(path, &err);
 	unlink(path);
 	assert_non_null(file);
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (i = 0; i < COUNT(cases); i++) {
 		const uint8_t *bytes = (const uint8_t *)cases[i].identity;
 		bool found = pvr_psk_identify(file, bytes, strlen(cases[i].identity), host);
 
@@ -304,17 +301,4 @@ static void test_identities(void **state)
 	pvr_psk_identity(file, &file->keys[0], "b", "b", identity);
 	assert_string_equal(identity, "b:47ca7734feac4f84");
 	pvr_psk_file_free(file);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_session_outlives_its_keys),
-		cmocka_unit_test(test_session_that_begins_before_and_ends_after),
-		cmocka_unit_test(test_who_is_trusted_by_other_keys),
-		cmocka_unit_test(test_two_keys_for_a_host),
-		cmocka_unit_test(test_identities),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

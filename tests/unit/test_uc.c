@@ -2,8 +2,12 @@
 /* PVR_EXT_UC: unreliable connections. */
 #include "transfer.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define BIG ((1u << 20) + 100) /* goes in five pieces */
+
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_UC;
+}
 
 static void open_big(struct t_env *env)
 {
@@ -14,7 +18,7 @@ static void open_big(struct t_env *env)
 	fg_end_connect(&env->a, &env->b, NULL);
 }
 
-static int setup_uc_connected(void **state)
+static int t_setup_uc_connected(void **state)
 {
 	struct t_env *env;
 
@@ -23,8 +27,6 @@ static int setup_uc_connected(void **state)
 	fg_end_connect(&env->a, &env->b, NULL);
 	return 0;
 }
-
-#define T_UC(test) cmocka_unit_test_setup_teardown(test, setup_uc_connected, t_teardown)
 
 /* a's request is done, and nobody noticed that it went nowhere. */
 static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
@@ -40,10 +42,8 @@ static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-static void test_messages_of_all_lengths(void **state)
+TEST(guests, test_messages_of_all_lengths)
 {
-	struct t_env *env = *state;
-
 	open_big(env);
 	t_transfer_lengths(env, PVRDMA_WR_SEND);
 	t_transfer_lengths(env, PVRDMA_WR_SEND_WITH_IMM);
@@ -52,10 +52,8 @@ static void test_messages_of_all_lengths(void **state)
 	t_transfer_lists(env, PVRDMA_WR_SEND);
 }
 
-static void test_immediate_data_arrives(void **state)
+TEST(uc_connected, test_immediate_data_arrives)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 100);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE_WITH_IMM, 2, 0, &env->b.mr, 200, 50);
 	fg_run(env->host);
@@ -64,10 +62,8 @@ static void test_immediate_data_arrives(void **state)
 			 0x78563412);
 }
 
-static void test_message_without_a_receive_request_is_dropped(void **state)
+TEST(uc_connected, test_message_without_a_receive_request_is_dropped)
 {
-	struct t_env *env = *state;
-
 	t_send(&env->a, 1, 0, 8);
 	expect_dropped(env, 1, PVRDMA_WC_SEND);
 	memset(env->b.buf.va, 0xcc, 100);
@@ -77,10 +73,8 @@ static void test_message_without_a_receive_request_is_dropped(void **state)
 	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 0);
 }
 
-static void test_message_to_nobody_is_done(void **state)
+TEST(uc_connected, test_message_to_nobody_is_done)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, 0xabcdef));
 	t_recv(&env->b, 1, 0, 8);
@@ -89,10 +83,8 @@ static void test_message_to_nobody_is_done(void **state)
 	assert_int_equal(fg_stats(env->g[0]).ack_timeouts, 0);
 }
 
-static void test_messages_while_a_link_is_down_are_dropped(void **state)
+TEST(uc_connected, test_messages_while_a_link_is_down_are_dropped)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 8);
 	for (int i = 0; i < 2; i++) {
 		pvr_adapter_set_link(env->g[i]->adapter, false);
@@ -107,10 +99,8 @@ static void test_messages_while_a_link_is_down_are_dropped(void **state)
 	expect_recv(&env->b.rcq, 1, 8);
 }
 
-static void test_receiver_that_is_not_ready_drops(void **state)
+TEST(uc, test_receiver_that_is_not_ready_drops)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
 	expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	t_recv(&env->b, 1, 0, 8);
@@ -125,9 +115,8 @@ static void test_receiver_that_is_not_ready_drops(void **state)
 	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
 }
 
-static void test_a_first_packet_resynchronises_the_psn(void **state)
+TEST(uc_connected, test_a_first_packet_resynchronises_the_psn)
 {
-	struct t_env *env = *state;
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS, .sq_psn = 0x777 };
 
 	expect_ok(fg_qp_to_reset(&env->a.qp));
@@ -144,9 +133,8 @@ static void test_a_first_packet_resynchronises_the_psn(void **state)
 	assert_int_equal(attr.rq_psn, 0x777 + 15);
 }
 
-static void test_bad_remote_access_is_dropped(void **state)
+TEST(uc_connected, test_bad_remote_access_is_dropped)
 {
-	struct t_env *env = *state;
 	struct fg_mr bad = env->b.mr;
 	struct pvr_qp_attr attr = { .qp_access_flags = PVR_ACCESS_REMOTE_READ };
 
@@ -164,10 +152,8 @@ static void test_bad_remote_access_is_dropped(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_message_that_does_not_fit_is_dropped(void **state)
+TEST(uc_connected, test_message_that_does_not_fit_is_dropped)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 99);
 	t_send(&env->a, 2, 0, 100);
 	expect_dropped(env, 2, PVRDMA_WC_SEND);
@@ -176,9 +162,8 @@ static void test_message_that_does_not_fit_is_dropped(void **state)
 	expect_recv(&env->b.rcq, 1, 99);
 }
 
-static void test_bad_receive_request_fails_the_receiver_alone(void **state)
+TEST(uc_connected, test_bad_receive_request_fails_the_receiver_alone)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
 
 	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
@@ -215,7 +200,7 @@ static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_opcodes_that_uc_does_not_have_fail_the_send_queue(void **state)
+TEST(uc_connected, test_opcodes_that_uc_does_not_have_fail_the_send_queue)
 {
 	static const uint32_t bad[] = { PVRDMA_WR_RDMA_READ,
 					PVRDMA_WR_ATOMIC_CMP_AND_SWP,
@@ -224,7 +209,6 @@ static void test_opcodes_that_uc_does_not_have_fail_the_send_queue(void **state)
 					PVRDMA_WR_LSO,
 					99,
 					UINT32_MAX };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		t_rdma(&env->a, bad[i], i, 0, &env->b.mr, 0, 8);
@@ -232,9 +216,8 @@ static void test_opcodes_that_uc_does_not_have_fail_the_send_queue(void **state)
 	}
 }
 
-static void test_forbidden_memory_fails_the_send_queue(void **state)
+TEST(uc_connected, test_forbidden_memory_fails_the_send_queue)
 {
-	struct t_env *env = *state;
 	struct fg_mr good = env->a.mr;
 
 	env->a.mr.lkey ^= 0x100;
@@ -243,9 +226,8 @@ static void test_forbidden_memory_fails_the_send_queue(void **state)
 	expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
-static void test_failed_local_operation_fails_the_send_queue(void **state)
+TEST(uc_connected, test_failed_local_operation_fails_the_send_queue)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_LOCAL_INV, .imm = 0xbad };
 
 	assert_true(fg_post_send(&env->a.qp, &wr));
@@ -276,19 +258,16 @@ static void interrupt_message(struct t_env *env)
 	assert_int_equal(fg_mismatch(env->b.buf.va, BIG, 2), BIG);
 }
 
-static void test_interrupted_message_is_dropped_as_a_whole(void **state)
+TEST(guests, test_interrupted_message_is_dropped_as_a_whole)
 {
-	struct t_env *env = *state;
-
 	t_one_host_only(env, "it runs one engine by hand");
 	open_big(env);
 	t_recv(&env->b, 1, 0, BIG);
 	interrupt_message(env);
 }
 
-static void test_srq_request_of_a_dropped_message_is_not_lost(void **state)
+TEST(guests, test_srq_request_of_a_dropped_message_is_not_lost)
 {
-	struct t_env *env = *state;
 	struct fg_srq srq;
 	struct fg_qp_spec spec = { .type = PVR_QPT_UC, .srq = &srq };
 	struct pvrdma_sge sge;
@@ -308,9 +287,8 @@ static void test_srq_request_of_a_dropped_message_is_not_lost(void **state)
 	interrupt_message(env);
 }
 
-static void test_responder_takes_messages_from_its_peer_only(void **state)
+TEST(uc_connected, test_responder_takes_messages_from_its_peer_only)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_UC);
@@ -322,9 +300,8 @@ static void test_responder_takes_messages_from_its_peer_only(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_rc_and_uc_do_not_connect(void **state)
+TEST(uc_connected, test_rc_and_uc_do_not_connect)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[1], PVR_QPT_RC);
@@ -338,9 +315,8 @@ static void test_rc_and_uc_do_not_connect(void **state)
 	expect_no_event(env->g[1]);
 }
 
-static void test_qp_connected_to_itself(void **state)
+TEST(uc_connected, test_qp_connected_to_itself)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_UC);
@@ -349,13 +325,12 @@ static void test_qp_connected_to_itself(void **state)
 }
 
 /* Of the attributes that RC needs, those of acknowledgement and of READ are none of UC. */
-static void test_attributes_of_reliability_are_rejected(void **state)
+TEST(uc, test_attributes_of_reliability_are_rejected)
 {
 	static const uint32_t bad[] = { PVR_QPA_TIMEOUT,       PVR_QPA_RETRY_CNT,
 					PVR_QPA_RNR_RETRY,     PVR_QPA_MAX_RD_ATOMIC,
 					PVR_QPA_MIN_RNR_TIMER, PVR_QPA_MAX_DEST_RD_ATOMIC };
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTS, .min_rnr_timer = 1 };
-	struct t_env *env = *state;
 
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	expect_ok(fg_qp_to_rtr(&env->a.qp, NULL, env->b.gid, env->b.qp.qpn));
@@ -367,7 +342,7 @@ static void test_attributes_of_reliability_are_rejected(void **state)
 	expect_ok(fg_qp_to_rts(&env->a.qp, NULL));
 }
 
-static void test_rtr_needs_its_attributes(void **state)
+TEST(uc, test_rtr_needs_its_attributes)
 {
 	static const uint32_t need[] = { PVR_QPA_AV, PVR_QPA_PATH_MTU, PVR_QPA_DEST_QPN,
 					 PVR_QPA_RQ_PSN };
@@ -376,7 +351,6 @@ static void test_rtr_needs_its_attributes(void **state)
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_RTR,
 				    .path_mtu = PVR_MTU_1024,
 				    .ah_attr = { .ah_flags = PVR_AH_GRH, .port_num = 1 } };
-	struct t_env *env = *state;
 
 	expect_ok(fg_qp_to_init(&env->a.qp, NULL));
 	for (size_t i = 0; i < COUNT(need); i++)
@@ -384,9 +358,16 @@ static void test_rtr_needs_its_attributes(void **state)
 	expect_ok(fg_qp_modify(&env->a.qp, all, &attr));
 }
 
-static void test_without_the_extension_there_is_none(void **state)
+static int t_setup_stock(void **state)
 {
-	struct t_env *env = *state;
+	fg_default_ext = 0;
+	t_setup_guest(state);
+	fg_default_ext = PVR_EXT_UC;
+	return 0;
+}
+
+TEST(stock, test_without_the_extension_there_is_none)
+{
 	struct fg_qp_spec spec = { .type = PVR_QPT_UC };
 	struct fg_qp qp;
 
@@ -395,43 +376,4 @@ static void test_without_the_extension_there_is_none(void **state)
 	spec.scq = &env->a.scq;
 	spec.rcq = &env->a.rcq;
 	assert_int_equal(fg_qp_create(&spec, &qp), EOPNOTSUPP);
-}
-
-static int setup_stock(void **state)
-{
-	fg_default_ext = 0;
-	t_setup_guest(state);
-	fg_default_ext = PVR_EXT_UC;
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_messages_of_all_lengths, guests),
-		T_UC(test_immediate_data_arrives),
-		T_UC(test_message_without_a_receive_request_is_dropped),
-		T_UC(test_message_to_nobody_is_done),
-		T_UC(test_messages_while_a_link_is_down_are_dropped),
-		T(test_receiver_that_is_not_ready_drops, uc),
-		T_UC(test_a_first_packet_resynchronises_the_psn),
-		T_UC(test_bad_remote_access_is_dropped),
-		T_UC(test_message_that_does_not_fit_is_dropped),
-		T_UC(test_bad_receive_request_fails_the_receiver_alone),
-		T_UC(test_opcodes_that_uc_does_not_have_fail_the_send_queue),
-		T_UC(test_forbidden_memory_fails_the_send_queue),
-		T_UC(test_failed_local_operation_fails_the_send_queue),
-		T(test_interrupted_message_is_dropped_as_a_whole, guests),
-		T(test_srq_request_of_a_dropped_message_is_not_lost, guests),
-		T_UC(test_responder_takes_messages_from_its_peer_only),
-		T_UC(test_rc_and_uc_do_not_connect),
-		T_UC(test_qp_connected_to_itself),
-		T(test_attributes_of_reliability_are_rejected, uc),
-		T(test_rtr_needs_its_attributes, uc),
-		cmocka_unit_test_setup_teardown(test_without_the_extension_there_is_none,
-						setup_stock, t_teardown),
-	};
-
-	fg_default_ext = PVR_EXT_UC;
-	return T_MAIN(tests);
 }

@@ -4,9 +4,8 @@
 
 #define BAR2_PFN (FG_BAR2_GPA >> PVR_PAGE_SHIFT)
 
-static void test_create_uc_gives_nonzero_distinct_handles(void **state)
+TEST(guest, test_create_uc_gives_nonzero_distinct_handles)
 {
-	struct t_env *env = *state;
 	struct fg_ctx a, b;
 
 	expect_ok(fg_ctx_create(env->g[0], &a));
@@ -20,7 +19,7 @@ static void test_create_uc_gives_nonzero_distinct_handles(void **state)
 	assert_int_equal(fg_stats(env->g[0]).contexts, 0);
 }
 
-static void test_create_uc_rejects_pages_outside_the_bar(void **state)
+TEST(guest, test_create_uc_rejects_pages_outside_the_bar)
 {
 	static const uint64_t bad[] = { 0,
 					1,
@@ -30,24 +29,21 @@ static void test_create_uc_rejects_pages_outside_the_bar(void **state)
 					BAR2_PFN + (1ull << 32) + 1,
 					1ull << 52,
 					UINT64_MAX };
-	struct t_env *env = *state;
 	uint32_t handle;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(fg_create_uc(env->g[0], bad[i], &handle), EINVAL);
 }
 
-static void test_create_uc_rejects_the_drivers_own_page(void **state)
+TEST(guest, test_create_uc_rejects_the_drivers_own_page)
 {
-	struct t_env *env = *state;
 	uint32_t handle;
 
 	expect_refused(fg_create_uc(env->g[0], BAR2_PFN, &handle));
 }
 
-static void test_create_uc_rejects_a_page_in_use(void **state)
+TEST(guest, test_create_uc_rejects_a_page_in_use)
 {
-	struct t_env *env = *state;
 	uint32_t handle, other;
 
 	expect_ok(fg_create_uc(env->g[0], BAR2_PFN + 7, &handle));
@@ -56,17 +52,15 @@ static void test_create_uc_rejects_a_page_in_use(void **state)
 	expect_ok(fg_create_uc(env->g[0], BAR2_PFN + 7, &handle));
 }
 
-static void test_create_uc_accepts_the_last_page(void **state)
+TEST(guest, test_create_uc_accepts_the_last_page)
 {
-	struct t_env *env = *state;
 	uint32_t handle;
 
 	expect_ok(fg_create_uc(env->g[0], BAR2_PFN + env->g[0]->dsr->caps.max_uar - 1, &handle));
 }
 
-static void test_create_uc_ignores_upper_half_below_version_19(void **state)
+TEST(unprobed, test_create_uc_ignores_upper_half_below_version_19)
 {
-	struct t_env *env = *state;
 	uint32_t handle;
 
 	env->g[0]->config.driver_version = 18;
@@ -74,9 +68,8 @@ static void test_create_uc_ignores_upper_half_below_version_19(void **state)
 	expect_ok(fg_create_uc(env->g[0], 0xa5a5a5a500000000ull | (BAR2_PFN + 1), &handle));
 }
 
-static void test_all_contexts_can_be_used_up_and_used_again(void **state)
+TEST(guest, test_all_contexts_can_be_used_up_and_used_again)
 {
-	struct t_env *env = *state;
 	uint32_t max = env->g[0]->dsr->caps.max_uar;
 
 	for (int round = 0; round < 2; round++) {
@@ -89,18 +82,16 @@ static void test_all_contexts_can_be_used_up_and_used_again(void **state)
 	}
 }
 
-static void test_destroy_uc_rejects_unknown_handles(void **state)
+TEST(guest, test_destroy_uc_rejects_unknown_handles)
 {
 	static const uint32_t bad[] = { 0, 1, 99, 0x10000, UINT32_MAX };
-	struct t_env *env = *state;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_UC, bad[i]), EINVAL);
 }
 
-static void test_destroy_uc_twice_is_rejected(void **state)
+TEST(guest, test_destroy_uc_twice_is_rejected)
 {
-	struct t_env *env = *state;
 	struct fg_ctx ctx;
 
 	expect_ok(fg_ctx_create(env->g[0], &ctx));
@@ -108,9 +99,8 @@ static void test_destroy_uc_twice_is_rejected(void **state)
 	assert_int_equal(fg_ctx_destroy(&ctx), EINVAL);
 }
 
-static void test_destroy_uc_destroys_what_belongs_to_it(void **state)
+TEST(guest, test_destroy_uc_destroys_what_belongs_to_it)
 {
-	struct t_env *env = *state;
 	struct fg_guest *g = env->g[0];
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_adapter_stats stats;
@@ -140,9 +130,8 @@ static void test_destroy_uc_destroys_what_belongs_to_it(void **state)
 	fg_end_close(&env->b);
 }
 
-static void test_create_pd_gives_handles_below_2_24(void **state)
+TEST(guest, test_create_pd_gives_handles_below_2_24)
 {
-	struct t_env *env = *state;
 	uint32_t pd;
 
 	expect_ok(fg_create_pd(env->g[0], 0, &pd));
@@ -152,19 +141,17 @@ static void test_create_pd_gives_handles_below_2_24(void **state)
 	assert_int_equal(fg_stats(env->g[0]).pds, 0);
 }
 
-static void test_create_pd_rejects_unknown_contexts(void **state)
+TEST(guest, test_create_pd_rejects_unknown_contexts)
 {
 	static const uint32_t bad[] = { 1, 99, 0x10000, UINT32_MAX };
-	struct t_env *env = *state;
 	uint32_t pd;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(fg_create_pd(env->g[0], bad[i], &pd), EINVAL);
 }
 
-static void test_create_pd_rejects_a_destroyed_context(void **state)
+TEST(guest, test_create_pd_rejects_a_destroyed_context)
 {
-	struct t_env *env = *state;
 	struct fg_ctx ctx;
 	struct fg_pd pd;
 
@@ -173,9 +160,8 @@ static void test_create_pd_rejects_a_destroyed_context(void **state)
 	assert_int_equal(fg_pd_create(&ctx, &pd), EINVAL);
 }
 
-static void test_destroy_pd_rejects_unknown_handles(void **state)
+TEST(guest, test_destroy_pd_rejects_unknown_handles)
 {
-	struct t_env *env = *state;
 	uint32_t pd;
 
 	expect_ok(fg_create_pd(env->g[0], 0, &pd));
@@ -183,9 +169,8 @@ static void test_destroy_pd_rejects_unknown_handles(void **state)
 	assert_int_equal(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_PD, UINT32_MAX), EINVAL);
 }
 
-static void test_destroy_pd_twice_is_rejected(void **state)
+TEST(guest, test_destroy_pd_twice_is_rejected)
 {
-	struct t_env *env = *state;
 	struct fg_pd pd;
 
 	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
@@ -193,9 +178,8 @@ static void test_destroy_pd_twice_is_rejected(void **state)
 	assert_int_equal(fg_pd_destroy(&pd), EINVAL);
 }
 
-static void test_destroy_pd_in_use_by_an_mr_is_rejected(void **state)
+TEST(guest, test_destroy_pd_in_use_by_an_mr_is_rejected)
 {
-	struct t_env *env = *state;
 	struct fg_pd pd;
 	struct fg_mr mr;
 
@@ -206,9 +190,8 @@ static void test_destroy_pd_in_use_by_an_mr_is_rejected(void **state)
 	expect_ok(fg_pd_destroy(&pd));
 }
 
-static void test_destroy_pd_in_use_by_a_qp_is_rejected(void **state)
+TEST(guest, test_destroy_pd_in_use_by_a_qp_is_rejected)
 {
-	struct t_env *env = *state;
 	struct fg_end end;
 
 	fg_end_open(&end, env->g[0], PVR_QPT_RC);
@@ -218,9 +201,8 @@ static void test_destroy_pd_in_use_by_a_qp_is_rejected(void **state)
 	expect_ok(fg_pd_destroy(&end.pd));
 }
 
-static void test_destroy_pd_in_use_by_an_srq_is_rejected(void **state)
+TEST(guest, test_destroy_pd_in_use_by_an_srq_is_rejected)
 {
-	struct t_env *env = *state;
 	struct fg_pd pd;
 	struct fg_srq srq;
 
@@ -231,9 +213,8 @@ static void test_destroy_pd_in_use_by_an_srq_is_rejected(void **state)
 	expect_ok(fg_pd_destroy(&pd));
 }
 
-static void test_all_pds_can_be_used_up_and_used_again(void **state)
+TEST(guest, test_all_pds_can_be_used_up_and_used_again)
 {
-	struct t_env *env = *state;
 	uint32_t max = env->g[0]->dsr->caps.max_pd;
 	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
 
@@ -249,41 +230,12 @@ static void test_all_pds_can_be_used_up_and_used_again(void **state)
 	test_free(handle);
 }
 
-static void test_one_guests_handles_mean_nothing_to_another(void **state)
+TEST(guests, test_one_guests_handles_mean_nothing_to_another)
 {
-	struct t_env *env = *state;
 	uint32_t pd;
 
 	for (int i = 0; i < 10; i++)
 		expect_ok(fg_create_pd(env->g[0], 0, &pd));
 	assert_int_equal(fg_cmd_destroy(env->g[1], PVR_CMD_DESTROY_PD, pd), EINVAL);
 	expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_PD, pd));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_create_uc_gives_nonzero_distinct_handles, guest),
-		T(test_create_uc_rejects_pages_outside_the_bar, guest),
-		T(test_create_uc_rejects_the_drivers_own_page, guest),
-		T(test_create_uc_rejects_a_page_in_use, guest),
-		T(test_create_uc_accepts_the_last_page, guest),
-		T(test_create_uc_ignores_upper_half_below_version_19, unprobed),
-		T(test_all_contexts_can_be_used_up_and_used_again, guest),
-		T(test_destroy_uc_rejects_unknown_handles, guest),
-		T(test_destroy_uc_twice_is_rejected, guest),
-		T(test_destroy_uc_destroys_what_belongs_to_it, guest),
-		T(test_create_pd_gives_handles_below_2_24, guest),
-		T(test_create_pd_rejects_unknown_contexts, guest),
-		T(test_create_pd_rejects_a_destroyed_context, guest),
-		T(test_destroy_pd_rejects_unknown_handles, guest),
-		T(test_destroy_pd_twice_is_rejected, guest),
-		T(test_destroy_pd_in_use_by_an_mr_is_rejected, guest),
-		T(test_destroy_pd_in_use_by_a_qp_is_rejected, guest),
-		T(test_destroy_pd_in_use_by_an_srq_is_rejected, guest),
-		T(test_all_pds_can_be_used_up_and_used_again, guest),
-		T(test_one_guests_handles_mean_nothing_to_another, guests),
-	};
-
-	return T_MAIN(tests);
 }

@@ -3,7 +3,6 @@
 #include "common.h"
 
 #define GRH 40u
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 static uint64_t dropped(const struct fg_guest *g)
 {
@@ -32,9 +31,8 @@ static void expect_still_works(struct t_env *env)
 	expect_recv(&env->b.rcq, 901, 100 + GRH);
 }
 
-static void test_datagram_arrives_behind_a_grh(void **state)
+TEST(ud_ready, test_datagram_arrives_behind_a_grh)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 
 	fg_fill(env->a.mr.va, 1000, 1);
@@ -55,9 +53,8 @@ static void test_datagram_arrives_behind_a_grh(void **state)
 		assert_int_equal(env->b.mr.va[i], 0xcc);
 }
 
-static void test_grh_over_ipv6(void **state)
+TEST(ud_ready, test_grh_over_ipv6)
 {
-	struct t_env *env = *state;
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100);
 	struct fg_wr wr = { .wr_id = 1,
@@ -91,9 +88,8 @@ static void test_grh_over_ipv6(void **state)
 	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_IPV6);
 }
 
-static void test_grh_over_ipv4(void **state)
+TEST(ud_ready, test_grh_over_ipv4)
 {
-	struct t_env *env = *state;
 	uint8_t a[16], b[16];
 	struct pvrdma_av av;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100);
@@ -131,9 +127,8 @@ static void test_grh_over_ipv4(void **state)
 }
 
 /* User space numbers the flags above bit 1 differently, and stock providers copy them. */
-static void test_user_cqs_get_no_flags_but_grh_and_imm(void **state)
+TEST(guests, test_user_cqs_get_no_flags_but_grh_and_imm)
 {
-	struct t_env *env = *state;
 	const struct fg_qp_spec spec = { .type = PVR_QPT_UD };
 	struct fg_ctx ctx;
 
@@ -148,9 +143,8 @@ static void test_user_cqs_get_no_flags_but_grh_and_imm(void **state)
 	assert_int_equal(expect_recv(&env->b.rcq, 1, 140).wc_flags, PVRDMA_WC_GRH);
 }
 
-static void test_datagram_with_imm(void **state)
+TEST(ud_ready, test_datagram_with_imm)
 {
-	struct t_env *env = *state;
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_SEND_WITH_IMM,
@@ -169,10 +163,9 @@ static void test_datagram_with_imm(void **state)
 	assert_int_equal(cqe.imm_data, 0xaabbccdd);
 }
 
-static void test_datagrams_of_all_sizes_up_to_the_mtu(void **state)
+TEST(ud_ready, test_datagrams_of_all_sizes_up_to_the_mtu)
 {
 	static const uint32_t lens[] = { 0, 1, 39, 40, 41, 255, 1024, 2048, 4055, 4095, 4096 };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(lens); i++) {
 		fg_fill(env->a.mr.va + 77, lens[i], (uint32_t)i);
@@ -186,9 +179,8 @@ static void test_datagrams_of_all_sizes_up_to_the_mtu(void **state)
 	}
 }
 
-static void test_grh_may_be_split_over_entries(void **state)
+TEST(ud_ready, test_grh_may_be_split_over_entries)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge[4] = {
 		fg_sge(&env->b.mr, 4090, 10),
 		fg_sge(&env->b.mr, 100, 35),
@@ -210,10 +202,8 @@ static void test_grh_may_be_split_over_entries(void **state)
 	assert_int_equal(fg_mismatch(flat + GRH, 100, 1), 100);
 }
 
-static void test_datagram_to_oneself(void **state)
+TEST(ud_ready, test_datagram_to_oneself)
 {
-	struct t_env *env = *state;
-
 	fg_fill(env->a.mr.va, 100, 1);
 	t_recv(&env->a, 1, 1000, 200);
 	t_send_ud(&env->a, &env->a, 2, 0, 100);
@@ -223,9 +213,8 @@ static void test_datagram_to_oneself(void **state)
 	assert_int_equal(fg_mismatch(env->a.mr.va + 1000 + GRH, 100, 1), 100);
 }
 
-static void test_one_qp_sends_to_many(void **state)
+TEST(ud_ready, test_one_qp_sends_to_many)
 {
-	struct t_env *env = *state;
 	struct fg_end c;
 
 	fg_end_open(&c, env->g[1], PVR_QPT_UD);
@@ -239,9 +228,8 @@ static void test_one_qp_sends_to_many(void **state)
 	expect_recv(&env->b.rcq, 1, 60);
 }
 
-static void test_datagram_without_a_receive_request_is_dropped(void **state)
+TEST(ud_ready, test_datagram_without_a_receive_request_is_dropped)
 {
-	struct t_env *env = *state;
 	uint64_t before = dropped(env->g[1]);
 
 	t_send_ud(&env->a, &env->b, 1, 0, 100);
@@ -250,10 +238,9 @@ static void test_datagram_without_a_receive_request_is_dropped(void **state)
 	expect_still_works(env);
 }
 
-static void test_datagram_to_an_absent_number_is_dropped(void **state)
+TEST(ud_ready, test_datagram_to_an_absent_number_is_dropped)
 {
 	static const uint32_t qpns[] = { 0, 1, 2, 0x1234, 0xffffff, 0x1000000 };
-	struct t_env *env = *state;
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
 
 	t_recv(&env->b, 1, 0, 200);
@@ -272,9 +259,8 @@ static void test_datagram_to_an_absent_number_is_dropped(void **state)
 	}
 }
 
-static void test_datagram_to_an_unknown_gid_is_dropped(void **state)
+TEST(ud_ready, test_datagram_to_an_unknown_gid_is_dropped)
 {
-	struct t_env *env = *state;
 	struct fg_end nobody = env->b;
 
 	fg_gid_from_ipv4(nobody.gid, 10, 9, 9, 9);
@@ -289,10 +275,9 @@ static void test_datagram_to_an_unknown_gid_is_dropped(void **state)
 	expect_dropped(env, 2);
 }
 
-static void test_wrong_qkey_is_dropped(void **state)
+TEST(ud_ready, test_wrong_qkey_is_dropped)
 {
 	static const uint32_t keys[] = { 0, FG_QKEY ^ 1, FG_QKEY ^ 0x40000000, 0x7fffffff };
-	struct t_env *env = *state;
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
 
 	t_recv(&env->b, 1, 0, 200);
@@ -310,9 +295,8 @@ static void test_wrong_qkey_is_dropped(void **state)
 }
 
 /* IBTA vol. 1, 10.2.5: the top bit asks for the QP's own Q_Key. */
-static void test_qkey_with_the_top_bit_means_the_qps_own(void **state)
+TEST(ud_ready, test_qkey_with_the_top_bit_means_the_qps_own)
 {
-	struct t_env *env = *state;
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
 	struct fg_wr wr = { .wr_id = 1,
 			    .opcode = PVRDMA_WR_SEND,
@@ -327,9 +311,8 @@ static void test_qkey_with_the_top_bit_means_the_qps_own(void **state)
 	expect_recv(&env->b.rcq, 2, GRH);
 }
 
-static void test_datagram_larger_than_the_mtu_is_dropped(void **state)
+TEST(ud_ready, test_datagram_larger_than_the_mtu_is_dropped)
 {
-	struct t_env *env = *state;
 	struct pvrdma_cqe cqe;
 
 	t_recv(&env->b, 1, 0, 10000);
@@ -348,10 +331,8 @@ static void test_datagram_larger_than_the_mtu_is_dropped(void **state)
 	expect_recv(&env->b.rcq, 1, 140);
 }
 
-static void test_datagram_larger_than_the_receive_buffer_is_dropped(void **state)
+TEST(ud_ready, test_datagram_larger_than_the_receive_buffer_is_dropped)
 {
-	struct t_env *env = *state;
-
 	fg_fill(env->b.buf.va, env->b.buf.size, 3);
 	t_recv(&env->b, 1, 0, 139); /* one byte short, and GRH alone too */
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
@@ -362,10 +343,8 @@ static void test_datagram_larger_than_the_receive_buffer_is_dropped(void **state
 	expect_recv(&env->b.rcq, 1, 139);
 }
 
-static void test_receiver_that_is_not_ready_drops(void **state)
+TEST(ud_ready, test_receiver_that_is_not_ready_drops)
 {
-	struct t_env *env = *state;
-
 	expect_ok(fg_qp_to_reset(&env->b.qp));
 	t_send_ud(&env->a, &env->b, 1, 0, 10);
 	fg_run(env->host);
@@ -382,9 +361,8 @@ static void test_receiver_that_is_not_ready_drops(void **state)
 	expect_recv(&env->b.rcq, 2, 50);
 }
 
-static void test_rc_qp_takes_no_datagrams(void **state)
+TEST(ud_ready, test_rc_qp_takes_no_datagrams)
 {
-	struct t_env *env = *state;
 	struct fg_end rc;
 
 	fg_end_open(&rc, env->g[1], PVR_QPT_RC);
@@ -417,7 +395,7 @@ static void expect_send_error(struct t_env *env, uint64_t wr_id, uint32_t status
 	expect_still_works(env);
 }
 
-static void test_opcodes_that_datagrams_do_not_have_fail_the_send_queue(void **state)
+TEST(ud_ready, test_opcodes_that_datagrams_do_not_have_fail_the_send_queue)
 {
 	static const uint32_t bad[] = { PVRDMA_WR_RDMA_WRITE,
 					PVRDMA_WR_RDMA_WRITE_WITH_IMM,
@@ -430,7 +408,6 @@ static void test_opcodes_that_datagrams_do_not_have_fail_the_send_queue(void **s
 					PVRDMA_WR_FAST_REG_MR,
 					99,
 					UINT32_MAX };
-	struct t_env *env = *state;
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -445,10 +422,9 @@ static void test_opcodes_that_datagrams_do_not_have_fail_the_send_queue(void **s
 	}
 }
 
-static void test_too_many_entries_fail_the_send_queue(void **state)
+TEST(ud_ready, test_too_many_entries_fail_the_send_queue)
 {
 	static const uint32_t bad[] = { 5, 33, 255, UINT32_MAX };
-	struct t_env *env = *state;
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
 	struct pvrdma_sge sge[4] = { { 0 } };
 
@@ -466,9 +442,8 @@ static void test_too_many_entries_fail_the_send_queue(void **state)
 	}
 }
 
-static void test_forbidden_memory_fails_the_send_queue(void **state)
+TEST(ud_ready, test_forbidden_memory_fails_the_send_queue)
 {
-	struct t_env *env = *state;
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);
 	struct pvrdma_sge sge = { FG_USER_VA, 10, 0xbad };
 	struct fg_wr wr = { .wr_id = 1,
@@ -483,9 +458,8 @@ static void test_forbidden_memory_fails_the_send_queue(void **state)
 	expect_send_error(env, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
-static void test_address_of_another_pd_fails_the_send_queue(void **state)
+TEST(ud_ready, test_address_of_another_pd_fails_the_send_queue)
 {
-	struct t_env *env = *state;
 	struct fg_pd other;
 	struct pvrdma_av av;
 	struct fg_wr wr = { .wr_id = 1,
@@ -500,10 +474,9 @@ static void test_address_of_another_pd_fails_the_send_queue(void **state)
 	expect_send_error(env, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
-static void test_source_gid_that_is_not_bound_sends_nothing(void **state)
+TEST(ud_ready, test_source_gid_that_is_not_bound_sends_nothing)
 {
 	static const uint8_t bad[] = { 1, 127, 128, 255 };
-	struct t_env *env = *state;
 
 	t_recv(&env->b, 1, 0, 200);
 	for (size_t i = 0; i < COUNT(bad); i++) {
@@ -522,9 +495,8 @@ static void test_source_gid_that_is_not_bound_sends_nothing(void **state)
 	}
 }
 
-static void test_bad_receive_request_fails_the_receiver_alone(void **state)
+TEST(ud_ready, test_bad_receive_request_fails_the_receiver_alone)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge bad = { FG_USER_VA, 200, 0xbad };
 
 	assert_true(fg_post_recv(&env->b.qp, 1, &bad, 1));
@@ -538,9 +510,8 @@ static void test_bad_receive_request_fails_the_receiver_alone(void **state)
 	expect_state(&env->b, PVR_QPS_ERR);
 }
 
-static void test_datagrams_do_not_cross_fabrics(void **state)
+TEST(guest, test_datagrams_do_not_cross_fabrics)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 
 	fg_guest_config_init(&config, 2);
@@ -559,10 +530,8 @@ static void test_datagrams_do_not_cross_fabrics(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_datagrams_while_a_link_is_down_are_dropped(void **state)
+TEST(ud_ready, test_datagrams_while_a_link_is_down_are_dropped)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 1, 0, 200);
 	for (int i = 0; i < 2; i++) {
 		pvr_adapter_set_link(env->g[i]->adapter, false);
@@ -577,10 +546,8 @@ static void test_datagrams_while_a_link_is_down_are_dropped(void **state)
 	expect_recv(&env->b.rcq, 1, 50);
 }
 
-static void test_flood_to_a_slow_receiver_loses_but_does_not_block(void **state)
+TEST(ud_ready, test_flood_to_a_slow_receiver_loses_but_does_not_block)
 {
-	struct t_env *env = *state;
-
 	for (uint32_t i = 0; i < 60; i++)
 		t_recv(&env->b, i, 0, 200);
 	for (uint32_t i = 0; i < 1000; i++) {
@@ -592,9 +559,8 @@ static void test_flood_to_a_slow_receiver_loses_but_does_not_block(void **state)
 	assert_int_equal(dropped(env->g[1]), 940);
 }
 
-static void test_srq_can_receive_datagrams(void **state)
+TEST(guests, test_srq_can_receive_datagrams)
 {
-	struct t_env *env = *state;
 	struct fg_srq srq;
 	struct fg_qp_spec spec = { .type = PVR_QPT_UD, .srq = &srq };
 	struct pvrdma_sge sge;
@@ -618,40 +584,4 @@ static void test_srq_can_receive_datagrams(void **state)
 		expect_recv(&env->b.rcq, i, 100);
 		assert_int_equal(fg_cq_drain(&env->a.scq), 2);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_datagram_arrives_behind_a_grh, ud_ready),
-		T(test_grh_over_ipv6, ud_ready),
-		T(test_grh_over_ipv4, ud_ready),
-		T(test_user_cqs_get_no_flags_but_grh_and_imm, guests),
-		T(test_datagram_with_imm, ud_ready),
-		T(test_datagrams_of_all_sizes_up_to_the_mtu, ud_ready),
-		T(test_grh_may_be_split_over_entries, ud_ready),
-		T(test_datagram_to_oneself, ud_ready),
-		T(test_one_qp_sends_to_many, ud_ready),
-		T(test_datagram_without_a_receive_request_is_dropped, ud_ready),
-		T(test_datagram_to_an_absent_number_is_dropped, ud_ready),
-		T(test_datagram_to_an_unknown_gid_is_dropped, ud_ready),
-		T(test_wrong_qkey_is_dropped, ud_ready),
-		T(test_qkey_with_the_top_bit_means_the_qps_own, ud_ready),
-		T(test_datagram_larger_than_the_mtu_is_dropped, ud_ready),
-		T(test_datagram_larger_than_the_receive_buffer_is_dropped, ud_ready),
-		T(test_receiver_that_is_not_ready_drops, ud_ready),
-		T(test_rc_qp_takes_no_datagrams, ud_ready),
-		T(test_opcodes_that_datagrams_do_not_have_fail_the_send_queue, ud_ready),
-		T(test_too_many_entries_fail_the_send_queue, ud_ready),
-		T(test_forbidden_memory_fails_the_send_queue, ud_ready),
-		T(test_address_of_another_pd_fails_the_send_queue, ud_ready),
-		T(test_source_gid_that_is_not_bound_sends_nothing, ud_ready),
-		T(test_bad_receive_request_fails_the_receiver_alone, ud_ready),
-		T(test_datagrams_do_not_cross_fabrics, guest),
-		T(test_datagrams_while_a_link_is_down_are_dropped, ud_ready),
-		T(test_flood_to_a_slow_receiver_loses_but_does_not_block, ud_ready),
-		T(test_srq_can_receive_datagrams, guests),
-	};
-
-	return T_MAIN(tests);
 }

@@ -5,6 +5,11 @@
 #define FAST_PAGES 4
 #define IOVA 0x10000000ull
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_USER_OPS;
+}
+
 /* A user process on the first guest, connected to a kernel consumer on the second. */
 struct pair {
 	struct t_env *env;
@@ -12,11 +17,11 @@ struct pair {
 	struct fg_end user, kernel;
 };
 
-static void pair_init(struct pair *p, void **state, uint8_t flags)
+static void pair_init(struct pair *p, struct t_env *env, uint8_t flags)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .flags = flags };
 
-	p->env = *state;
+	p->env = env;
 	expect_ok(fg_ctx_create(p->env->g[0], &p->ctx));
 	fg_end_open_spec(&p->user, &p->ctx, &spec, 4);
 	fg_end_open(&p->kernel, p->env->g[1], PVR_QPT_RC);
@@ -76,12 +81,12 @@ static void write_through(struct pair *p, uint32_t rkey)
 	fg_run(p->env->host);
 }
 
-static void test_send_with_invalidate_from_user_space(void **state)
+TEST(guests, test_send_with_invalidate_from_user_space)
 {
 	struct pair p;
 	uint32_t key;
 
-	pair_init(&p, state, PVR_QP_USER_OPS);
+	pair_init(&p, env, PVR_QP_USER_OPS);
 	key = fast_mr(&p.kernel);
 	put_fast_reg(&p.kernel, key);
 	run(&p, &p.kernel);
@@ -97,11 +102,11 @@ static void test_send_with_invalidate_from_user_space(void **state)
 	expect_cqe(&p.user.scq, 4, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-static void test_send_with_invalidate_of_a_region_of_user_space(void **state)
+TEST(guests, test_send_with_invalidate_of_a_region_of_user_space)
 {
 	struct pair p;
 
-	pair_init(&p, state, PVR_QP_USER_OPS);
+	pair_init(&p, env, PVR_QP_USER_OPS);
 	t_recv(&p.user, 5, 0, 100);
 	put(&p.kernel, PVRDMA_WR_SEND_WITH_INV, p.user.mr.rkey);
 	run(&p, &p.kernel);
@@ -109,11 +114,11 @@ static void test_send_with_invalidate_of_a_region_of_user_space(void **state)
 	expect_state(&p.user, PVR_QPS_ERR);
 }
 
-static void test_regions_of_user_space_cannot_be_invalidated(void **state)
+TEST(guests, test_regions_of_user_space_cannot_be_invalidated)
 {
 	struct pair p;
 
-	pair_init(&p, state, PVR_QP_USER_OPS);
+	pair_init(&p, env, PVR_QP_USER_OPS);
 	put(&p.user, PVRDMA_WR_LOCAL_INV, p.user.mr.lkey);
 	run(&p, &p.user);
 	assert_int_equal(expect_cqe(&p.user.scq, 3, PVRDMA_WC_MW_BIND_ERR).opcode,
@@ -126,11 +131,11 @@ static void test_regions_of_user_space_cannot_be_invalidated(void **state)
 	t_ping_pong(p.env->host, &p.user, &p.kernel);
 }
 
-static void test_fast_registration_stays_with_the_kernel(void **state)
+TEST(guests, test_fast_registration_stays_with_the_kernel)
 {
 	struct pair p;
 
-	pair_init(&p, state, PVR_QP_USER_OPS);
+	pair_init(&p, env, PVR_QP_USER_OPS);
 	put_fast_reg(&p.user, fast_mr(&p.user));
 	run(&p, &p.user);
 	expect_cqe(&p.user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
@@ -142,7 +147,7 @@ static void expect_none_of_it(struct pair *p)
 	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_LOCAL_INV, PVRDMA_WR_SEND_WITH_INV,
 						     PVRDMA_WR_FAST_REG_MR, PVRDMA_WR_BIND_MW };
 
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+	for (size_t i = 0; i < COUNT(ops); i++) {
 		expect_ok(fg_qp_to_reset(&p->user.qp));
 		expect_ok(fg_qp_to_reset(&p->kernel.qp));
 		fg_end_connect(&p->user, &p->kernel, NULL);
@@ -152,18 +157,17 @@ static void expect_none_of_it(struct pair *p)
 	}
 }
 
-static void test_queue_pairs_without_the_flag_have_none_of_it(void **state)
+TEST(guests, test_queue_pairs_without_the_flag_have_none_of_it)
 {
 	struct pair p;
 
-	pair_init(&p, state, 0);
+	pair_init(&p, env, 0);
 	expect_none_of_it(&p);
 }
 
-static void test_flag_means_nothing_without_the_extension(void **state)
+TEST(guests, test_flag_means_nothing_without_the_extension)
 {
 	struct fg_guest_config config;
-	struct t_env *env = *state;
 	uint8_t gid[16];
 	struct pair p;
 
@@ -174,13 +178,12 @@ static void test_flag_means_nothing_without_the_extension(void **state)
 	expect_ok(fg_guest_boot(env->g[0]));
 	fg_gid_from_mac(gid, config.mac);
 	expect_ok(fg_bind_gid(env->g[0], 0, gid));
-	pair_init(&p, state, 0xff);
+	pair_init(&p, env, 0xff);
 	expect_none_of_it(&p);
 }
 
-static void test_unknown_flags_are_refused(void **state)
+TEST(guests, test_unknown_flags_are_refused)
 {
-	struct t_env *env = *state;
 	struct fg_qp_spec spec;
 	struct fg_cq cq;
 	struct fg_pd pd;
@@ -197,37 +200,20 @@ static void test_unknown_flags_are_refused(void **state)
 	expect_ok(fg_qp_create(&spec, &qp));
 }
 
-static void test_datagrams_carry_no_invalidation(void **state)
+TEST(guests, test_datagrams_carry_no_invalidation)
 {
 	static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_LOCAL_INV, PVRDMA_WR_SEND_WITH_INV,
 						     PVRDMA_WR_BIND_MW };
 	struct fg_qp_spec spec = { .type = PVR_QPT_UD, .flags = PVR_QP_USER_OPS };
-	struct pair p = { .env = *state };
+	struct pair p = { .env = env };
 
 	expect_ok(fg_ctx_create(p.env->g[0], &p.ctx));
 	fg_end_open_spec(&p.user, &p.ctx, &spec, 4);
-	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+	for (size_t i = 0; i < COUNT(ops); i++) {
 		expect_ok(fg_qp_to_reset(&p.user.qp));
 		fg_end_ready(&p.user);
 		put(&p.user, ops[i], p.user.mr.rkey);
 		run(&p, &p.user);
 		expect_cqe(&p.user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_send_with_invalidate_from_user_space, guests),
-		T(test_send_with_invalidate_of_a_region_of_user_space, guests),
-		T(test_regions_of_user_space_cannot_be_invalidated, guests),
-		T(test_fast_registration_stays_with_the_kernel, guests),
-		T(test_queue_pairs_without_the_flag_have_none_of_it, guests),
-		T(test_flag_means_nothing_without_the_extension, guests),
-		T(test_unknown_flags_are_refused, guests),
-		T(test_datagrams_carry_no_invalidation, guests),
-	};
-
-	fg_default_ext = PVR_EXT_USER_OPS;
-	return T_MAIN(tests);
 }

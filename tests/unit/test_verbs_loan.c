@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* What is registered with an RDMA NIC, for whom, and until when: libibverbs and the loop are this test's. */
 #include <endian.h>
-#include <errno.h>
 #include <poll.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "verbs_qp.h"
 
 #define MRS 64
@@ -440,7 +433,7 @@ static int tear_down(void **state)
 
 /* ------------------------------------------------------------- what NICs agree upon */
 
-static void test_reads_at_once(void **state)
+TEST_SETUP(set_up, tear_down, test_reads_at_once)
 {
 	create(true);
 	assert_int_equal(connect_to(4), 12);
@@ -452,7 +445,7 @@ static void test_reads_at_once(void **state)
 	assert_int_equal(attr_of(IBV_QPS_RTS)->max_rd_atomic, 4);
 }
 
-static void test_no_more_reads_than_the_nic_can(void **state)
+TEST_SETUP(set_up, tear_down, test_no_more_reads_than_the_nic_can)
 {
 	create(true);
 	connect_to(255);
@@ -468,14 +461,14 @@ static void assert_no_reads(uint8_t told)
 	assert_int_equal(attr_of(IBV_QPS_RTS)->max_rd_atomic, 0);
 }
 
-static void test_not_wanted(void **state)
+TEST_SETUP(set_up, tear_down, test_not_wanted)
 {
 	create(false);
 	assert_false(pvr_verbs_lends(verbs));
 	assert_no_reads(connect_to(16));
 }
 
-static void test_other_side_does_not(void **state)
+TEST_SETUP(set_up, tear_down, test_other_side_does_not)
 {
 	create(true);
 	assert_true(pvr_verbs_lends(verbs));
@@ -483,19 +476,19 @@ static void test_other_side_does_not(void **state)
 	assert_no_reads(0);
 }
 
-static void test_nic_does_one_half_only(void **state)
+TEST_SETUP(set_up, tear_down, test_nic_does_one_half_only)
 {
 	nic.asks = 0;
 	create(true);
 	assert_no_reads(connect_to(16));
 	pvr_verbs_destroy(verbs);
-	set_up(state);
+	set_up(NULL);
 	nic.answers = 0;
 	create(true);
 	assert_no_reads(connect_to(16));
 }
 
-static void test_queues_have_room_for_reads(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_queues_have_room_for_reads)
 {
 	assert_int_equal(fake.cap.max_send_wr, PVR_VERBS_SENDS + 15);
 	assert_int_equal(fake.cq[0].size, PVR_VERBS_SENDS + 15);
@@ -503,7 +496,7 @@ static void test_queues_have_room_for_reads(void **state)
 
 /* ------------------------------------------------------------------------- loans */
 
-static void test_lends_exactly_that(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_lends_exactly_that)
 {
 	struct pvr_loan_part part[2];
 	const struct iovec iov[] = { { memory + 5, 4093 }, { memory + 10000, 1 } };
@@ -528,7 +521,7 @@ static void test_lends_exactly_that(void **state)
 	assert_not_broken();
 }
 
-static void test_lends_all_or_nothing(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_lends_all_or_nothing)
 {
 	struct pvr_loan_part part[3];
 	const struct iovec iov[] = { { memory, 10 }, { memory + 10, 10 }, { memory + 20, 10 } };
@@ -551,7 +544,7 @@ static void test_lends_all_or_nothing(void **state)
 }
 
 /* A key of one peer's memory is of no use to another one. */
-static void test_each_has_a_domain_of_its_own(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_each_has_a_domain_of_its_own)
 {
 	struct pvr_verbs *other = verbs;
 
@@ -561,7 +554,7 @@ static void test_each_has_a_domain_of_its_own(void **state)
 	pvr_verbs_destroy(other);
 }
 
-static void test_nic_that_does_not_let_go(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_nic_that_does_not_let_go)
 {
 	struct pvr_loan_part part;
 	void *loan = pvr_verbs_lend(verbs, &(struct iovec){ memory, 10 }, 1, &part);
@@ -609,7 +602,7 @@ static void end_read(void)
 	assert_not_broken();
 }
 
-static void test_splits_at_both_lists_ends(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_splits_at_both_lists_ends)
 {
 	static const struct piece pieces[] = {
 		{ 0, 0, 0, 0, 30 },  { 0, 30, 1, 0, 70 }, { 1, 0, 1, 70, 20 },
@@ -630,7 +623,7 @@ static void test_splits_at_both_lists_ends(void **state)
 	end_read();
 }
 
-static void test_as_many_pieces_as_there_can_be(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_as_many_pieces_as_there_can_be)
 {
 	const uint32_t lens[8] = { 10, 10, 10, 10, 10, 10, 10, 11 };
 	const uint32_t room[8] = { 1, 10, 10, 10, 10, 10, 10, 20 };
@@ -644,7 +637,7 @@ static void test_as_many_pieces_as_there_can_be(void **state)
 	end_read();
 }
 
-static void test_into_its_own_buffer(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_into_its_own_buffer)
 {
 	unsigned int before = fake.mrs;
 	uint8_t *data;
@@ -664,7 +657,7 @@ static void test_into_its_own_buffer(void **state)
 	assert_not_broken();
 }
 
-static void test_what_does_not_fit(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_what_does_not_fit)
 {
 	assert_int_equal(begin_read((uint32_t[]){ PVR_READ_BUFFER, 1 }, 2, NULL, 0), -EINVAL);
 	assert_int_equal(begin_read((uint32_t[]){ 10 }, 1, (uint32_t[]){ 11 }, 1), -EINVAL);
@@ -675,7 +668,7 @@ static void test_what_does_not_fit(void **state)
 	assert_int_equal(live_mrs(), 1);
 }
 
-static void test_one_at_a_time(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_one_at_a_time)
 {
 	begin_simple_read();
 	assert_int_equal(begin_read((uint32_t[]){ 10 }, 1, NULL, 0), -EINVAL);
@@ -685,7 +678,7 @@ static void test_one_at_a_time(void **state)
 	end_read();
 }
 
-static void test_memory_that_cannot_be_registered(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_memory_that_cannot_be_registered)
 {
 	fake.until_refusal = 2;
 	assert_int_equal(begin_read((uint32_t[]){ 20 }, 1, (uint32_t[]){ 10, 10 }, 2), -ENOMEM);
@@ -697,7 +690,7 @@ static void test_memory_that_cannot_be_registered(void **state)
 	end_read();
 }
 
-static void test_nic_that_refuses_requests(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_nic_that_refuses_requests)
 {
 	/* Not as if it could be done otherwise. */
 	fake.post_error = ENOMEM;
@@ -711,7 +704,7 @@ static void test_nic_that_refuses_requests(void **state)
 /* --------------------------------------------------------------------- what happens */
 
 /* Whoever looks for something else finds it, and does not take it for something sent. */
-static void test_another_thread_polls(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_another_thread_polls)
 {
 	uint8_t *data;
 
@@ -726,7 +719,7 @@ static void test_another_thread_polls(void **state)
 }
 
 /* Who waits is told of what comes later; what came just before that was asked for is seen. */
-static void test_waits_for_news(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_waits_for_news)
 {
 	struct ibv_wc late = { .wr_id = PVR_VERBS_ID_READ, .status = IBV_WC_SUCCESS };
 	uint8_t *data;
@@ -743,7 +736,7 @@ static void test_waits_for_news(void **state)
 }
 
 /* What is flushed from the other queue is not the reason. */
-static void test_other_side_has_taken_it_back(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_other_side_has_taken_it_back)
 {
 	uint8_t *data;
 
@@ -757,7 +750,7 @@ static void test_other_side_has_taken_it_back(void **state)
 	assert_broken("remote access error");
 }
 
-static void test_stopped_when_it_is_done(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_stopped_when_it_is_done)
 {
 	uint8_t *data;
 
@@ -771,7 +764,7 @@ static void test_stopped_when_it_is_done(void **state)
 }
 
 /* The NIC lets go before the memory does, and the connection's thread is told. */
-static void test_stopped_in_the_middle(void **state)
+TEST_SETUP(set_up_connected, tear_down, test_stopped_in_the_middle)
 {
 	uint8_t *data;
 
@@ -789,37 +782,4 @@ static void test_stopped_in_the_middle(void **state)
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(pvr_verbs_has_read(verbs, &data), -ECONNRESET);
 	assert_broken("memory was taken back that the RDMA NIC was writing to");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-#define CONNECTED(name) cmocka_unit_test_setup_teardown(test_##name, set_up_connected, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(reads_at_once),
-		TEST(no_more_reads_than_the_nic_can),
-		TEST(not_wanted),
-		TEST(other_side_does_not),
-		TEST(nic_does_one_half_only),
-		CONNECTED(queues_have_room_for_reads),
-		CONNECTED(lends_exactly_that),
-		CONNECTED(lends_all_or_nothing),
-		CONNECTED(each_has_a_domain_of_its_own),
-		CONNECTED(nic_that_does_not_let_go),
-		CONNECTED(splits_at_both_lists_ends),
-		CONNECTED(as_many_pieces_as_there_can_be),
-		CONNECTED(into_its_own_buffer),
-		CONNECTED(what_does_not_fit),
-		CONNECTED(one_at_a_time),
-		CONNECTED(memory_that_cannot_be_registered),
-		CONNECTED(nic_that_refuses_requests),
-		CONNECTED(another_thread_polls),
-		CONNECTED(waits_for_news),
-		CONNECTED(other_side_has_taken_it_back),
-		CONNECTED(stopped_when_it_is_done),
-		CONNECTED(stopped_in_the_middle),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

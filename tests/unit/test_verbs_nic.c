@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Which RDMA NIC is used, and what becomes of it: libibverbs, the loop and sysfs are this test's. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "test.h"
 #include "verbs_nic.h"
 
 #define NICS 2
@@ -260,7 +253,7 @@ static int tear_down(void **state)
 
 /* ---------------------------------------------------------------------------- tests */
 
-static void test_auto_goes_by_the_address(void **state)
+TEST_SETUP(set_up, tear_down, test_auto_goes_by_the_address)
 {
 	struct pvr_verbs_place place;
 
@@ -276,7 +269,7 @@ static void test_auto_goes_by_the_address(void **state)
 	not_found("203.0.113.1", "no RDMA NIC of this host has the address of 203.0.113.1:7471");
 }
 
-static void test_auto_takes_v1_if_there_is_nothing_else(void **state)
+TEST_SETUP(set_up, tear_down, test_auto_takes_v1_if_there_is_nothing_else)
 {
 	fake[0].gids = 2;
 	open_nics("auto");
@@ -284,7 +277,7 @@ static void test_auto_takes_v1_if_there_is_nothing_else(void **state)
 }
 
 /* Whatever TCP's address; of its own ones that which goes furthest. */
-static void test_name_means_that_device(void **state)
+TEST_SETUP(set_up, tear_down, test_name_means_that_device)
 {
 	struct pvr_verbs_place place;
 
@@ -296,7 +289,7 @@ static void test_name_means_that_device(void **state)
 	assert_int_equal(found("2001:db8::2").gid_index, 1);
 }
 
-static void test_none_at_first(void **state)
+TEST_SETUP(set_up, tear_down, test_none_at_first)
 {
 	has_sysfs = false;
 	open_nics("auto");
@@ -311,14 +304,14 @@ static void test_none_at_first(void **state)
 	found("192.0.2.1");
 }
 
-static void test_name_of_none(void **state)
+TEST_SETUP(set_up, tear_down, test_name_of_none)
 {
 	open_nics("nic7");
 	not_found("192.0.2.1", "this host has no RDMA NIC nic7");
 	assert_non_null(armed);
 }
 
-static void test_port_goes_down_and_comes_up(void **state)
+TEST_SETUP(set_up, tear_down, test_port_goes_down_and_comes_up)
 {
 	open_nics("auto");
 	happens(0, IBV_EVENT_PORT_ERR);
@@ -330,7 +323,7 @@ static void test_port_goes_down_and_comes_up(void **state)
 	found("192.0.2.1");
 }
 
-static void test_port_that_was_never_up(void **state)
+TEST_SETUP(set_up, tear_down, test_port_that_was_never_up)
 {
 	fake[0].state = IBV_PORT_DOWN;
 	open_nics("auto");
@@ -338,7 +331,7 @@ static void test_port_that_was_never_up(void **state)
 }
 
 /* As many RDMA READs as the NIC can, up to 16. */
-static void test_reads_at_once(void **state)
+TEST_SETUP(set_up, tear_down, test_reads_at_once)
 {
 	struct pvr_verbs_place place;
 
@@ -355,7 +348,7 @@ static void test_reads_at_once(void **state)
 	assert_int_equal(place.nic->asks, 0);
 }
 
-static void test_what_says_nothing_of_ports(void **state)
+TEST_SETUP(set_up, tear_down, test_what_says_nothing_of_ports)
 {
 	open_nics("auto");
 	happens(0, IBV_EVENT_SRQ_LIMIT_REACHED);
@@ -363,7 +356,7 @@ static void test_what_says_nothing_of_ports(void **state)
 }
 
 /* It stays open as long as somebody has a queue pair there, and is looked for again. */
-static void test_nic_goes(void **state)
+TEST_SETUP(set_up, tear_down, test_nic_goes)
 {
 	struct pvr_verbs_place place;
 
@@ -380,24 +373,4 @@ static void test_nic_goes(void **state)
 	pvr_verbs_nic_put(place.nic);
 	assert_false(fake[0].open);
 	assert_non_null(armed);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(auto_goes_by_the_address),
-		TEST(auto_takes_v1_if_there_is_nothing_else),
-		TEST(name_means_that_device),
-		TEST(none_at_first),
-		TEST(name_of_none),
-		TEST(port_goes_down_and_comes_up),
-		TEST(port_that_was_never_up),
-		TEST(what_says_nothing_of_ports),
-		TEST(reads_at_once),
-		TEST(nic_goes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Streams over queue pairs of an RDMA NIC: credits and buffers, over two queue pairs that are made up. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
+#include "test.h"
 #include "verbs_stream.h"
 
 #define WIRE 64
@@ -153,6 +147,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+#define TEST_PAIR(name) TEST_WITH(struct fake_qp *pair, set_up, tear_down, name)
+
 static ssize_t put(struct fake_qp *qp, const void *data, size_t size)
 {
 	const struct iovec iov = { (void *)data, size };
@@ -186,9 +182,8 @@ static void check(const uint8_t *data, size_t size, uint64_t from)
 }
 
 /* Odd sizes on both sides, many times around the buffers, in both directions at once. */
-static void test_order(void **state)
+TEST_PAIR(test_order)
 {
-	struct fake_qp *pair = *state;
 	uint64_t sent[2] = { 0 }, got[2] = { 0 };
 	static uint8_t data[300001];
 	unsigned int turn, from;
@@ -219,9 +214,8 @@ static void test_order(void **state)
 	}
 }
 
-static void test_pieces_of_a_vector(void **state)
+TEST_PAIR(test_pieces_of_a_vector)
 {
-	struct fake_qp *pair = *state;
 	uint8_t in[10], out[10] = "123456789";
 	struct iovec from[] = { { out, 3 }, { out + 3, 0 }, { out + 3, 7 } };
 	struct iovec to[] = { { in, 1 }, { in + 1, 0 }, { in + 1, 4 }, { in + 5, 5 } };
@@ -241,9 +235,8 @@ static void send_until_full(struct fake_qp *qp)
 }
 
 /* Nothing is sent that the other side has no buffer for; a note says when it has. */
-static void test_credits(void **state)
+TEST_PAIR(test_credits)
 {
-	struct fake_qp *pair = *state;
 	char byte;
 
 	send_until_full(&pair[0]);
@@ -262,9 +255,8 @@ static void test_credits(void **state)
 }
 
 /* Who sends anyway needs no notes. */
-static void test_credits_go_with_messages(void **state)
+TEST_PAIR(test_credits_go_with_messages)
 {
-	struct fake_qp *pair = *state;
 	char byte;
 
 	for (unsigned int i = 0; i < 10 * PVR_VERBS_BUFFERS; i++) {
@@ -278,9 +270,8 @@ static void test_credits_go_with_messages(void **state)
 }
 
 /* A buffer that the NIC still sends from is not written to, whatever the credits. */
-static void test_buffers_in_use(void **state)
+TEST_PAIR(test_buffers_in_use)
 {
-	struct fake_qp *pair = *state;
 	char byte;
 
 	pair[0].hold = true;
@@ -295,9 +286,8 @@ static void test_buffers_in_use(void **state)
 }
 
 /* The last thing before nothing is received is to ask to be told. */
-static void test_armed_when_empty(void **state)
+TEST_PAIR(test_armed_when_empty)
 {
-	struct fake_qp *pair = *state;
 	char bytes[2];
 
 	assert_int_equal(put(&pair[0], "ab", 2), 2);
@@ -309,9 +299,8 @@ static void test_armed_when_empty(void **state)
 }
 
 /* What had come before it broke is not lost; then both directions say so. */
-static void test_broken(void **state)
+TEST_PAIR(test_broken)
 {
-	struct fake_qp *pair = *state;
 	char byte;
 
 	assert_int_equal(put(&pair[0], "z", 1), 1);
@@ -322,10 +311,8 @@ static void test_broken(void **state)
 	assert_true(pvr_verbs_stream_has_room(&pair[1].stream));
 }
 
-static void test_cannot_post(void **state)
+TEST_PAIR(test_cannot_post)
 {
-	struct fake_qp *pair = *state;
-
 	pair[0].post_error = -ENOMEM;
 	assert_int_equal(put(&pair[0], "z", 1), -ENOMEM);
 	assert_int_equal(put(&pair[0], "z", 1), -ENOMEM);
@@ -338,9 +325,8 @@ static void says(struct fake_qp *qp, uint32_t len, uint32_t taken)
 }
 
 /* More than was ever sent. */
-static void test_credits_that_cannot_be(void **state)
+TEST_PAIR(test_credits_that_cannot_be)
 {
-	struct fake_qp *pair = *state;
 	char byte;
 
 	assert_int_equal(put(&pair[0], "z", 1), 1);
@@ -348,9 +334,8 @@ static void test_credits_that_cannot_be(void **state)
 	assert_int_equal(take(&pair[0], &byte, 1), -EPROTO);
 }
 
-static void test_credits_taken_back(void **state)
+TEST_PAIR(test_credits_taken_back)
 {
-	struct fake_qp *pair = *state;
 	char byte;
 
 	assert_int_equal(put(&pair[0], "z", 1), 1);
@@ -360,9 +345,8 @@ static void test_credits_taken_back(void **state)
 	assert_int_equal(take(&pair[0], &byte, 1), -EPROTO);
 }
 
-static void test_empty_note(void **state)
+TEST_PAIR(test_empty_note)
 {
-	struct fake_qp *pair = *state;
 	char byte;
 
 	says(&pair[0], 0, 0);
@@ -370,10 +354,8 @@ static void test_empty_note(void **state)
 }
 
 /* What was sent has arrived, or never will. */
-static void test_proved(void **state)
+TEST_PAIR(test_proved)
 {
-	struct fake_qp *pair = *state;
-
 	pair[0].hold = true;
 	assert_int_equal(put(&pair[0], "z", 1), 1);
 	assert_int_equal(pvr_verbs_stream_is_proved(&pair[0].stream), 0);
@@ -385,35 +367,11 @@ static void test_proved(void **state)
 }
 
 /* It may have fewer and smaller buffers than we. */
-static void test_modest_peer(void **state)
+TEST_PAIR(test_modest_peer)
 {
-	struct fake_qp *pair = *state;
 	static uint8_t data[3 * 4096];
 
 	pvr_verbs_stream_set_peer(&pair[0].stream, 2, 4096);
 	assert_int_equal(put(&pair[0], data, sizeof(data)), 2 * 4096);
 	assert_int_equal(pair[1].done[0].len, 4096);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(order),
-		TEST(pieces_of_a_vector),
-		TEST(credits),
-		TEST(credits_go_with_messages),
-		TEST(buffers_in_use),
-		TEST(armed_when_empty),
-		TEST(broken),
-		TEST(cannot_post),
-		TEST(credits_that_cannot_be),
-		TEST(credits_taken_back),
-		TEST(empty_note),
-		TEST(proved),
-		TEST(modest_peer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

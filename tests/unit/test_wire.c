@@ -6,7 +6,6 @@
 #include "pipe.h"
 #include "transport/wire.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define CHUNK 65536u
 #define BOTH 2 /* a role: either */
 
@@ -140,9 +139,8 @@ static void expect_refusal(const char *name, const union pvr_any_frame *any, con
 		assert_null(refusal(&f, receiver_of(find(name)))); \
 	} while (0)
 
-static void test_each_frame_is_taken_by_who_may_receive_it(void **state)
+TEST_PLAIN(test_each_frame_is_taken_by_who_may_receive_it)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		const struct sample *sample = &samples[i];
 
@@ -164,9 +162,8 @@ static void test_each_frame_is_taken_by_who_may_receive_it(void **state)
 	}
 }
 
-static void test_who_is_told_ahead_takes_acknowledgements_too(void **state)
+TEST_PLAIN(test_who_is_told_ahead_takes_acknowledgements_too)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		const struct pvr_frame *frame = &samples[i].any.frame;
 		const char *why = NULL;
@@ -178,9 +175,8 @@ static void test_who_is_told_ahead_takes_acknowledgements_too(void **state)
 	}
 }
 
-static void test_every_type_has_a_sample(void **state)
+TEST_PLAIN(test_every_type_has_a_sample)
 {
-	(void)state;
 	for (unsigned int type = 0; type < 256; type++) {
 		const struct pvr_frame frame = { .size = 136, .type = (uint8_t)type };
 		bool known = false;
@@ -195,9 +191,8 @@ static void test_every_type_has_a_sample(void **state)
 	}
 }
 
-static void test_truncated_frames_are_refused(void **state)
+TEST_PLAIN(test_truncated_frames_are_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		REFUSED(samples[i].name, f.frame.size = samples[i].header - 1, "too short");
 		REFUSED(samples[i].name, f.frame.size = sizeof(struct pvr_frame), "too short");
@@ -206,9 +201,8 @@ static void test_truncated_frames_are_refused(void **state)
 }
 
 /* By one byte more than the type may have, and by as much as the field can say. */
-static void test_oversized_frames_are_refused(void **state)
+TEST_PLAIN(test_oversized_frames_are_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		const struct sample *sample = &samples[i];
 		uint32_t max = (uint32_t)sample->header;
@@ -222,9 +216,8 @@ static void test_oversized_frames_are_refused(void **state)
 	}
 }
 
-static void test_unknown_flags_are_refused(void **state)
+TEST_PLAIN(test_unknown_flags_are_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		uint8_t known = 0;
 
@@ -241,9 +234,8 @@ static void test_unknown_flags_are_refused(void **state)
 	}
 }
 
-static void test_fabric_numbers_out_of_range_are_refused(void **state)
+TEST_PLAIN(test_fabric_numbers_out_of_range_are_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		if (samples[i].any.frame.fabric) {
 			ACCEPTED(samples[i].name, f.frame.fabric = PVR_WIRE_FABRICS);
@@ -256,9 +248,8 @@ static void test_fabric_numbers_out_of_range_are_refused(void **state)
 	}
 }
 
-static void test_hello_with_a_wrong_field_is_refused(void **state)
+TEST_PLAIN(test_hello_with_a_wrong_field_is_refused)
 {
-	(void)state;
 	REFUSED("hello", f.hello.magic = PVR_WIRE_MAGIC + 1, "not a pvrdma daemon");
 	REFUSED("hello", f.hello.version_min = 4, "version");
 	REFUSED("hello", f.hello.chunk = PVR_WIRE_CHUNK_MIN - 1, "chunk");
@@ -276,9 +267,8 @@ static void test_hello_with_a_wrong_field_is_refused(void **state)
 	ACCEPTED("hello", f.hello.features = UINT32_MAX);
 }
 
-static void test_bye_with_a_wrong_field_is_refused(void **state)
+TEST_PLAIN(test_bye_with_a_wrong_field_is_refused)
 {
-	(void)state;
 	REFUSED("queue pair", f.queue_pair.qpn = 1 << 24, "24 bits");
 	REFUSED("queue pair", f.queue_pair.psn = 1 << 24, "24 bits");
 	REFUSED("queue pair", f.queue_pair.mtu = 0, "MTU");
@@ -295,18 +285,16 @@ static void test_bye_with_a_wrong_field_is_refused(void **state)
 	ACCEPTED("bye", f.bye.text[0] = 0);
 }
 
-static void test_fabric_with_a_wrong_name_is_refused(void **state)
+TEST_PLAIN(test_fabric_with_a_wrong_name_is_refused)
 {
-	(void)state;
 	REFUSED("fabric", f.fabric.name[0] = 0, "name");
 	REFUSED("fabric", f.fabric.name[3] = ' ', "name");
 	REFUSED("fabric", memset(f.fabric.name, 'a', sizeof(f.fabric.name)), "name");
 	ACCEPTED("fabric", memset(f.fabric.name, 'a', sizeof(f.fabric.name) - 1));
 }
 
-static void test_where_and_here_with_a_wrong_field_are_refused(void **state)
+TEST_PLAIN(test_where_and_here_with_a_wrong_field_are_refused)
 {
-	(void)state;
 	REFUSED("where", f.where.gid_type = PVR_GID_TYPE_ROCE_V2, "reserved");
 	REFUSED("where", f.where.reserved[6] = 1, "reserved");
 	REFUSED("here", f.where.reserved[0] = 1, "reserved");
@@ -314,9 +302,8 @@ static void test_where_and_here_with_a_wrong_field_are_refused(void **state)
 	REFUSED("here", f.where.gid_type = 4, "GID");
 }
 
-static void test_request_with_a_wrong_field_is_refused(void **state)
+TEST_PLAIN(test_request_with_a_wrong_field_is_refused)
 {
-	(void)state;
 	REFUSED("send", f.request.op = PVR_WIRE_OPS, "unknown operation");
 	REFUSED("send", f.request.op = 255, "unknown operation");
 	REFUSED("send", f.request.gid_type = 0, "GID");
@@ -330,9 +317,8 @@ static void test_request_with_a_wrong_field_is_refused(void **state)
 	REFUSED("send", f.request.psns = (1u << 23) + 1, "PSNs");
 }
 
-static void test_piece_outside_its_message_is_refused(void **state)
+TEST_PLAIN(test_piece_outside_its_message_is_refused)
 {
-	(void)state;
 	REFUSED("send", f.request.length = (1ull << 31) + 1, "too long");
 	REFUSED("send", f.request.length = UINT64_MAX, "too long");
 	REFUSED("send", f.request.offset = (1ull << 31) - CHUNK + 1, "not in its message");
@@ -344,9 +330,8 @@ static void test_piece_outside_its_message_is_refused(void **state)
 	REFUSED("read", f.request.chunk = 0, "empty");
 }
 
-static void test_frame_that_is_not_as_long_as_its_piece_is_refused(void **state)
+TEST_PLAIN(test_frame_that_is_not_as_long_as_its_piece_is_refused)
 {
-	(void)state;
 	REFUSED("write", f.request.chunk = 99, "as long as its piece");
 	REFUSED("write", f.frame.size += 1, "as long as its piece");
 	REFUSED("empty send", f.frame.size += 1, "as long as its piece");
@@ -355,9 +340,8 @@ static void test_frame_that_is_not_as_long_as_its_piece_is_refused(void **state)
 	REFUSED("read data", f.read_data.chunk = 0, "as long as its piece");
 }
 
-static void test_last_piece_is_where_the_message_ends(void **state)
+TEST_PLAIN(test_last_piece_is_where_the_message_ends)
 {
-	(void)state;
 	REFUSED("write", f.frame.flags = 0, "last");
 	REFUSED("empty send", f.frame.flags = 0, "last");
 	REFUSED("send", f.frame.flags = PVR_REQUEST_F_LAST, "last");
@@ -365,9 +349,8 @@ static void test_last_piece_is_where_the_message_ends(void **state)
 	ACCEPTED("read", f.request.offset = 9000 - 4096; f.frame.flags = PVR_REQUEST_F_LAST);
 }
 
-static void test_zero_length_and_odd_atomics_are_refused(void **state)
+TEST_PLAIN(test_zero_length_and_odd_atomics_are_refused)
 {
-	(void)state;
 	REFUSED("atomic", f.request.length = 0, "8 bytes");
 	REFUSED("atomic", f.request.length = 4, "8 bytes");
 	REFUSED("atomic", f.request.length = 16, "8 bytes");
@@ -377,19 +360,17 @@ static void test_zero_length_and_odd_atomics_are_refused(void **state)
 	ACCEPTED("atomic", f.request.op = PVR_WIRE_FETCH_ADD);
 }
 
-static void test_reads_and_atomics_without_an_answer_are_refused(void **state)
+TEST_PLAIN(test_reads_and_atomics_without_an_answer_are_refused)
 {
-	(void)state;
 	REFUSED("read", f.frame.flags |= PVR_REQUEST_F_UC, "wants an answer");
 	REFUSED("atomic", f.frame.flags |= PVR_REQUEST_F_UC, "wants an answer");
 	ACCEPTED("write", f.frame.flags |= PVR_REQUEST_F_UC);
 }
 
-static void test_loan_with_a_wrong_field_is_refused(void **state)
+TEST_PLAIN(test_loan_with_a_wrong_field_is_refused)
 {
 	static const char *const lent[] = { "lent write", "lent data" };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(lent); i++) {
 		uint32_t header = (uint32_t)find(lent[i])->header;
 
@@ -430,12 +411,11 @@ static void expect_loans(const struct pvr_wire_loan *loan, size_t count, uint32_
 	assert_true(text || !why);
 }
 
-static void test_loans_make_up_their_piece(void **state)
+TEST_PLAIN(test_loans_make_up_their_piece)
 {
 	static const char part[] = "an empty part", sum[] = "as long as its piece";
 	struct pvr_wire_loan loan[PVR_WIRE_LOAN_PARTS];
 
-	(void)state;
 	for (size_t i = 0; i < COUNT(loan); i++)
 		loan[i] =
 			(struct pvr_wire_loan){ .addr = htole64(~0ull << 16), .len = htole32(100) };
@@ -457,18 +437,16 @@ static void test_loans_make_up_their_piece(void **state)
 	expect_loans(loan, 2, 0, sum);
 }
 
-static void test_piece_is_as_long_as_it_says_wherever_it_is(void **state)
+TEST_PLAIN(test_piece_is_as_long_as_it_says_wherever_it_is)
 {
-	(void)state;
 	assert_int_equal(pvr_wire_chunk(&find("write")->any), 100);
 	assert_int_equal(pvr_wire_chunk(&find("lent write")->any), CHUNK);
 	assert_int_equal(pvr_wire_chunk(&find("read data")->any), 4096);
 	assert_int_equal(pvr_wire_chunk(&find("lent data")->any), CHUNK);
 }
 
-static void test_datagram_with_a_wrong_field_is_refused(void **state)
+TEST_PLAIN(test_datagram_with_a_wrong_field_is_refused)
 {
-	(void)state;
 	REFUSED("datagram", f.datagram.has_imm = 2, "has_imm");
 	REFUSED("datagram", f.datagram.gid_type = 0, "GID");
 	REFUSED("datagram", f.datagram.flow_label = 1u << 20, "flow label");
@@ -477,9 +455,8 @@ static void test_datagram_with_a_wrong_field_is_refused(void **state)
 	ACCEPTED("datagram", f.frame.size = 64);
 }
 
-static void test_farewell_with_a_wrong_field_is_refused(void **state)
+TEST_PLAIN(test_farewell_with_a_wrong_field_is_refused)
 {
-	(void)state;
 	REFUSED("left", f.left.gid_type = 0, "GID");
 	REFUSED("left", f.left.gid_type = 3, "GID");
 	REFUSED("left", f.left.src_qpn = 1u << 24, "24 bits");
@@ -487,9 +464,8 @@ static void test_farewell_with_a_wrong_field_is_refused(void **state)
 	REFUSED("left", f.left.reserved[6] = 1, "reserved");
 }
 
-static void test_ack_with_a_wrong_field_is_refused(void **state)
+TEST_PLAIN(test_ack_with_a_wrong_field_is_refused)
 {
-	(void)state;
 	REFUSED("ack", f.ack.verdict = PVR_WIRE_VERDICTS, "verdict");
 	REFUSED("nak", f.ack.nak = PVR_WIRE_NAKS, "reason");
 	REFUSED("ack", f.ack.nak = PVR_WIRE_NAK_ACCESS, "reason");
@@ -505,9 +481,8 @@ static void test_ack_with_a_wrong_field_is_refused(void **state)
 	ACCEPTED("rnr", f.ack.rnr_ns = 0);
 }
 
-static void test_answer_with_a_wrong_field_is_refused(void **state)
+TEST_PLAIN(test_answer_with_a_wrong_field_is_refused)
 {
-	(void)state;
 	REFUSED("atomic ack", f.atomic_ack.reserved = 1, "reserved");
 	REFUSED("atomic ack", f.atomic_ack.qpn = 1u << 24, "24 bits");
 	REFUSED("atomic ack", f.atomic_ack.psn = 1u << 24, "24 bits");
@@ -515,36 +490,4 @@ static void test_answer_with_a_wrong_field_is_refused(void **state)
 	REFUSED("read data", f.read_data.psn = 1u << 24, "24 bits");
 	REFUSED("read data", f.read_data.offset = (1ull << 31) - 4095, "in no message");
 	REFUSED("read data", f.read_data.offset = UINT64_MAX, "in no message");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_frame_is_taken_by_who_may_receive_it),
-		cmocka_unit_test(test_who_is_told_ahead_takes_acknowledgements_too),
-		cmocka_unit_test(test_every_type_has_a_sample),
-		cmocka_unit_test(test_truncated_frames_are_refused),
-		cmocka_unit_test(test_oversized_frames_are_refused),
-		cmocka_unit_test(test_unknown_flags_are_refused),
-		cmocka_unit_test(test_fabric_numbers_out_of_range_are_refused),
-		cmocka_unit_test(test_hello_with_a_wrong_field_is_refused),
-		cmocka_unit_test(test_bye_with_a_wrong_field_is_refused),
-		cmocka_unit_test(test_fabric_with_a_wrong_name_is_refused),
-		cmocka_unit_test(test_where_and_here_with_a_wrong_field_are_refused),
-		cmocka_unit_test(test_request_with_a_wrong_field_is_refused),
-		cmocka_unit_test(test_piece_outside_its_message_is_refused),
-		cmocka_unit_test(test_frame_that_is_not_as_long_as_its_piece_is_refused),
-		cmocka_unit_test(test_last_piece_is_where_the_message_ends),
-		cmocka_unit_test(test_zero_length_and_odd_atomics_are_refused),
-		cmocka_unit_test(test_reads_and_atomics_without_an_answer_are_refused),
-		cmocka_unit_test(test_loan_with_a_wrong_field_is_refused),
-		cmocka_unit_test(test_loans_make_up_their_piece),
-		cmocka_unit_test(test_piece_is_as_long_as_it_says_wherever_it_is),
-		cmocka_unit_test(test_datagram_with_a_wrong_field_is_refused),
-		cmocka_unit_test(test_farewell_with_a_wrong_field_is_refused),
-		cmocka_unit_test(test_ack_with_a_wrong_field_is_refused),
-		cmocka_unit_test(test_answer_with_a_wrong_field_is_refused),
-	};
-
-	return T_MAIN(tests);
 }

@@ -127,24 +127,13 @@ static void talk_all(struct talkers *talkers, unsigned int cuts)
 		assert_in_range(talkers->pair[i % 2].side[i / 2].received, MESSAGES / 20, MESSAGES);
 }
 
-static void test_workers_share_a_connection(void **state)
+TEST_WITH(struct talkers *talkers, setup, t_crews_teardown, test_workers_share_a_connection)
 {
-	talk_all(*state, 0);
+	talk_all(talkers, 0);
 }
 
-static void test_connections_break_under_the_workers(void **state)
+TEST_WITH(struct talkers *talkers, setup, t_crews_teardown,
+	  test_connections_break_under_the_workers)
 {
-	talk_all(*state, CUTS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_workers_share_a_connection, setup,
-						t_crews_teardown),
-		cmocka_unit_test_setup_teardown(test_connections_break_under_the_workers, setup,
-						t_crews_teardown),
-	};
-
-	return T_MAIN(tests);
+	talk_all(talkers, CUTS);
 }

@@ -17,15 +17,20 @@
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 9 };
 
+TEST_INIT
+{
+	fg_default_ext = PVR_EXT_MCAST | PVR_EXT_PEER_GONE;
+}
+
 /* vm1 on the first worker, vm2 and vm3 on the second. */
 struct crew_env {
 	struct t_env env; /* first, as t_teardown() wants it */
 	struct fg_crew *crew;
 };
 
-static struct fg_crew *crew_of(void **state)
+static struct fg_crew *crew_of(struct t_env *env)
 {
-	return ((struct crew_env *)*state)->crew;
+	return ((struct crew_env *)env)->crew;
 }
 
 static int t_setup_crew(void **state)
@@ -49,10 +54,12 @@ static int t_teardown_crew(void **state)
 	return t_teardown(state);
 }
 
+#define TEST_CREW(name) TEST_WITH(struct t_env *env, t_setup_crew, t_teardown_crew, name)
+
 /* From here on nothing may call fg_run(). */
-static void go(void **state)
+static void go(struct t_env *env)
 {
-	struct crew_env *c = *state;
+	struct crew_env *c = (struct crew_env *)env;
 
 	c->crew = fg_crew_start(c->env.host);
 }
@@ -194,22 +201,20 @@ static void converse(struct talker *a, struct talker *b)
 	pthread_join(thread, NULL);
 }
 
-static void test_both_ways_at_once(void **state)
+TEST_CREW(test_both_ways_at_once)
 {
-	struct t_env *env = *state;
 	struct talker a = { .end = &env->a, .seed = 1, .others = 2 };
 	struct talker b = { .end = &env->b, .seed = 2, .others = 1 };
 
 	connect(env, NULL);
-	go(state);
+	go(env);
 	converse(&a, &b);
 }
 
 /* Large messages, so that a turn does not do it: each piece needs both adapters anew. */
-static void test_large_messages_both_ways_at_once(void **state)
+TEST_CREW(test_large_messages_both_ways_at_once)
 {
 	const uint32_t len = 1 << 20;
-	struct t_env *env = *state;
 	struct fg_mr wide[2];
 
 	connect(env, NULL);
@@ -217,7 +222,7 @@ static void test_large_messages_both_ways_at_once(void **state)
 	t_wide_mr(&env->b, len / PVR_PAGE_SIZE, &wide[1]);
 	env->a.mr = wide[0];
 	env->b.mr = wide[1];
-	go(state);
+	go(env);
 	for (uint32_t n = 0; n < 50; n++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, len);
 		t_rdma(&env->b, PVRDMA_WR_RDMA_READ, n, 0, &env->a.mr, 0, len);
@@ -227,16 +232,15 @@ static void test_large_messages_both_ways_at_once(void **state)
 }
 
 /* A queue pair of the third VM next to them, whose messages nobody may hold up for long. */
-static void test_three_talk_to_each_other(void **state)
+TEST_CREW(test_three_talk_to_each_other)
 {
-	struct t_env *env = *state;
 	struct fg_end c, d;
 
 	connect(env, NULL);
 	fg_end_open(&c, env->g[2], PVR_QPT_RC);
 	fg_end_open(&d, env->g[0], PVR_QPT_RC);
 	fg_end_connect(&c, &d, NULL);
-	go(state);
+	go(env);
 	for (uint32_t n = 0; n < MESSAGES; n++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, 64);
 		t_rdma(&env->b, PVRDMA_WR_RDMA_READ, n, 64, &env->a.mr, 64, 64);
@@ -273,13 +277,12 @@ static void await_rnr_nak(struct fg_guest *guest)
 	assert_int_equal(fg_stats(guest).rnr_naks, 1);
 }
 
-static void test_receive_wakes_who_waits(void **state)
+TEST_CREW(test_receive_wakes_who_waits)
 {
-	struct t_env *env = *state;
 	uint64_t begin;
 
 	connect(env, &patient);
-	go(state);
+	go(env);
 	begin = fg_crew_now();
 	for (uint32_t n = 0; n < 500; n++) {
 		t_send(&env->a, n, 0, 64);
@@ -299,10 +302,9 @@ static void test_receive_wakes_who_waits(void **state)
 }
 
 /* Its guest rings for none: the sender's worker looks, while the other one is busy, too. */
-static void test_receive_in_a_long_queue_is_found(void **state)
+TEST_CREW(test_receive_in_a_long_queue_is_found)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };
-	struct t_env *env = *state;
 	uint64_t begin;
 
 	env->g[1]->config.ext = PVR_ENGINE_EXT;
@@ -311,7 +313,7 @@ static void test_receive_in_a_long_queue_is_found(void **state)
 	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, FG_END_PAGES);
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
 	fg_end_connect(&env->a, &env->b, &patient);
-	go(state);
+	go(env);
 	begin = fg_crew_now();
 	for (uint32_t n = 0; n < 500; n++) {
 		t_send(&env->a, n, 0, 64);
@@ -330,9 +332,8 @@ static void test_receive_in_a_long_queue_is_found(void **state)
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
-static void test_srq_wakes_who_waits(void **state)
+TEST_CREW(test_srq_wakes_who_waits)
 {
-	struct t_env *env = *state;
 	struct fg_end owner, far[3];
 	struct fg_qp near[3];
 	struct fg_srq srq;
@@ -351,7 +352,7 @@ static void test_srq_wakes_who_waits(void **state)
 		expect_ok(fg_qp_connect(&far[i].qp, &patient, owner.gid, near[i].qpn));
 		expect_ok(fg_qp_connect(&near[i], &patient, far[i].gid, far[i].qp.qpn));
 	}
-	go(state);
+	go(env);
 	for (uint32_t n = 0; n < 300; n++) {
 		for (uint32_t i = 0; i < 3; i++)
 			t_send(&far[i], n, 0, 64);
@@ -377,13 +378,11 @@ static void open_ud(struct fg_end *end, struct fg_guest *guest)
 	fg_end_ready(end);
 }
 
-static void test_datagrams_both_ways(void **state)
+TEST_CREW(test_datagrams_both_ways)
 {
-	struct t_env *env = *state;
-
 	open_ud(&env->a, env->g[0]);
 	open_ud(&env->b, env->g[1]);
-	go(state);
+	go(env);
 	for (uint32_t n = 0; n < MESSAGES; n++) {
 		t_recv(&env->a, n, 1000, 200);
 		t_recv(&env->b, n, 1000, 200);
@@ -414,9 +413,8 @@ static void post_group(struct fg_end *from, uint32_t n)
 }
 
 /* Each gets each datagram once, whoever was busy in the middle of it. */
-static void test_group_across_workers(void **state)
+TEST_CREW(test_group_across_workers)
 {
-	struct t_env *env = *state;
 	struct fg_end end[4], *all = end;
 
 	for (uint32_t i = 0; i < 4; i++) {
@@ -424,7 +422,7 @@ static void test_group_across_workers(void **state)
 		expect_ok(fg_qp_attach(&end[i].qp, group));
 	}
 	connect(env, NULL);
-	go(state);
+	go(env);
 	for (uint32_t n = 0; n < 1000; n++) {
 		for (uint32_t i = 0; i < 4; i++) {
 			t_recv(&end[i], n, 1000, 200);
@@ -550,14 +548,13 @@ static void pause_ms(uint32_t ms)
 	nanosleep(&ts, NULL);
 }
 
-static void test_queue_pair_resets_under_load(void **state)
+TEST_CREW(test_queue_pair_resets_under_load)
 {
-	struct t_env *env = *state;
 	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
 	struct writer w;
 
 	connect(env, &hasty);
-	go(state);
+	go(env);
 	writer_start(&w, &env->a, &env->b);
 	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_crew_now() < end); i++) {
 		fg_qp_to_reset(&env->b.qp);
@@ -570,9 +567,8 @@ static void test_queue_pair_resets_under_load(void **state)
 }
 
 /* Handles and memory are used again for other objects while the peer still writes. */
-static void test_queue_pair_is_destroyed_under_load(void **state)
+TEST_CREW(test_queue_pair_is_destroyed_under_load)
 {
-	struct t_env *env = *state;
 	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
 	struct fg_qp_spec spec;
 	struct writer w;
@@ -581,7 +577,7 @@ static void test_queue_pair_is_destroyed_under_load(void **state)
 	spec = (struct fg_qp_spec){
 		.type = PVR_QPT_RC, .pd = &env->b.pd, .scq = &env->b.scq, .rcq = &env->b.rcq
 	};
-	go(state);
+	go(env);
 	writer_start(&w, &env->a, &env->b);
 	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_crew_now() < end); i++) {
 		struct fg_qp fresh;
@@ -601,13 +597,12 @@ static void test_queue_pair_is_destroyed_under_load(void **state)
 	assert_true(w.failed > 0);
 }
 
-static void test_adapter_resets_under_load(void **state)
+TEST_CREW(test_adapter_resets_under_load)
 {
-	struct t_env *env = *state;
 	struct writer w;
 
 	connect(env, &hasty);
-	go(state);
+	go(env);
 	writer_start(&w, &env->a, &env->b);
 	for (uint32_t i = 0; i < 50; i++) {
 		pvr_adapter_reset(env->g[1]->adapter);
@@ -623,15 +618,14 @@ static void test_adapter_resets_under_load(void **state)
 }
 
 /* After unmapping nobody touches the memory: it is not even there. */
-static void test_memory_is_unplugged_under_load(void **state)
+TEST_CREW(test_memory_is_unplugged_under_load)
 {
-	struct t_env *env = *state;
 	const struct fg_ram_piece *piece;
 	struct writer w;
 	uint32_t i;
 
 	connect(env, &hasty);
-	go(state);
+	go(env);
 	writer_start(&w, &env->a, &env->b);
 	until_any(&w.ok);
 	for (i = 0; i < FG_RAM_PIECES; i++) {
@@ -651,21 +645,20 @@ static void test_memory_is_unplugged_under_load(void **state)
 	}
 }
 
-static void stop_the_world(void **state)
+static void stop_the_world(struct t_env *env)
 {
 	pthread_mutex_lock(&gate);
-	fg_crew_pause(crew_of(state));
+	fg_crew_pause(crew_of(env));
 }
 
-static void start_the_world(void **state)
+static void start_the_world(struct t_env *env)
 {
-	fg_crew_resume(crew_of(state));
+	fg_crew_resume(crew_of(env));
 	pthread_mutex_unlock(&gate);
 }
 
-static void test_gid_is_taken_away_under_load(void **state)
+TEST_CREW(test_gid_is_taken_away_under_load)
 {
-	struct t_env *env = *state;
 	struct fg_guest_config config;
 	struct fg_guest *owner;
 	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
@@ -678,12 +671,12 @@ static void test_gid_is_taken_away_under_load(void **state)
 	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
 	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&env->a, &env->b, NULL);
-	go(state);
+	go(env);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 64);
 	await_ok(&env->a.scq);
-	stop_the_world(state);
+	stop_the_world(env);
 	owner = fg_guest_create(env->host, &config);
-	start_the_world(state);
+	start_the_world(env);
 	env->g[3] = owner;
 	expect_ok(fg_guest_boot(owner));
 	expect_ok(fg_bind_gid(owner, 0, gid)); /* whose it is by right */
@@ -695,20 +688,19 @@ static void test_gid_is_taken_away_under_load(void **state)
 	await_ok(&env->a.scq);
 }
 
-static void test_adapters_come_and_go_while_others_work(void **state)
+TEST_CREW(test_adapters_come_and_go_while_others_work)
 {
-	struct t_env *env = *state;
 	struct writer w, v;
 
 	connect(env, &hasty);
-	go(state);
+	go(env);
 	writer_start(&w, &env->a, &env->b);
 	for (uint32_t i = 0; i < 20; i++) {
 		struct fg_end guest;
 
-		stop_the_world(state);
+		stop_the_world(env);
 		env->g[3] = fg_guest_start_on(env->host, 4, i % 2);
-		start_the_world(state);
+		start_the_world(env);
 		fg_end_open(&guest, env->g[3], PVR_QPT_RC);
 		/* b does not know it: so it fails again and again. */
 		expect_ok(fg_qp_connect(&guest.qp, &hasty, env->b.gid, env->b.qp.qpn));
@@ -716,10 +708,10 @@ static void test_adapters_come_and_go_while_others_work(void **state)
 		pause_ms(1);
 		writer_stop(&v);
 		assert_int_equal(v.ok, 0);
-		stop_the_world(state);
+		stop_the_world(env);
 		fg_guest_destroy(env->g[3]);
 		env->g[3] = NULL;
-		start_the_world(state);
+		start_the_world(env);
 	}
 	until_any(&w.ok);
 	writer_stop(&w);
@@ -727,13 +719,11 @@ static void test_adapters_come_and_go_while_others_work(void **state)
 }
 
 /* A worker with nothing to do is asleep, and is woken by what others give it. */
-static void test_timers_of_a_worker_that_sleeps(void **state)
+TEST_CREW(test_timers_of_a_worker_that_sleeps)
 {
-	struct t_env *env = *state;
-
 	connect(env, &hasty);
 	expect_ok(fg_qp_destroy(&env->b.qp));
-	go(state);
+	go(env);
 	for (uint32_t n = 0; n < 50; n++) {
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, n, 0, &env->b.mr, 0, 64);
 		assert_int_equal(await(&env->a.scq).status, PVRDMA_WC_RETRY_EXC_ERR);
@@ -743,14 +733,13 @@ static void test_timers_of_a_worker_that_sleeps(void **state)
 }
 
 /* What vm1 sends makes a completion at vm2, which is on another worker, and interrupts it. */
-static void test_interrupts_at_the_other_worker(void **state)
+TEST_CREW(test_interrupts_at_the_other_worker)
 {
-	struct t_env *env = *state;
 	uint32_t *raised = &env->g[1]->irq[PVR_VEC_CQ], seen;
 	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
 
 	connect(env, NULL);
-	go(state);
+	go(env);
 	for (uint32_t n = 0; n < 500; n++) {
 		seen = __atomic_load_n(raised, __ATOMIC_RELAXED);
 		t_recv(&env->b, n, 0, 64);
@@ -763,31 +752,4 @@ static void test_interrupts_at_the_other_worker(void **state)
 		await_ok(&env->a.scq);
 		fg_cq_events_pending(env->g[1]);
 	}
-}
-
-#define C(test) cmocka_unit_test_setup_teardown(test, t_setup_crew, t_teardown_crew)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		C(test_both_ways_at_once),
-		C(test_large_messages_both_ways_at_once),
-		C(test_three_talk_to_each_other),
-		C(test_receive_wakes_who_waits),
-		C(test_receive_in_a_long_queue_is_found),
-		C(test_srq_wakes_who_waits),
-		C(test_datagrams_both_ways),
-		C(test_group_across_workers),
-		C(test_queue_pair_resets_under_load),
-		C(test_queue_pair_is_destroyed_under_load),
-		C(test_adapter_resets_under_load),
-		C(test_memory_is_unplugged_under_load),
-		C(test_gid_is_taken_away_under_load),
-		C(test_adapters_come_and_go_while_others_work),
-		C(test_timers_of_a_worker_that_sleeps),
-		C(test_interrupts_at_the_other_worker),
-	};
-
-	fg_default_ext = PVR_EXT_MCAST | PVR_EXT_PEER_GONE;
-	return T_MAIN(tests);
 }

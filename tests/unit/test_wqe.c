@@ -2,7 +2,6 @@
 /* Work requests that are wrong in themselves. */
 #include "common.h"
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define GIB_PAGES (1u << 18)
 
 static void reconnect(struct t_env *env)
@@ -44,10 +43,8 @@ static void post_with_num_sge(struct t_env *env, uint32_t num_sge)
 	assert_true(fg_post_send(&env->a.qp, &wr));
 }
 
-static void test_send_with_no_entries_is_a_message_of_no_bytes(void **state)
+TEST(rc_connected, test_send_with_no_entries_is_a_message_of_no_bytes)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 2, 0, 64);
 	post_with_num_sge(env, 0);
 	fg_run(env->host);
@@ -55,10 +52,8 @@ static void test_send_with_no_entries_is_a_message_of_no_bytes(void **state)
 	expect_recv(&env->b.rcq, 2, 0);
 }
 
-static void test_send_with_as_many_entries_as_the_queue_has(void **state)
+TEST(rc_connected, test_send_with_as_many_entries_as_the_queue_has)
 {
-	struct t_env *env = *state;
-
 	t_recv(&env->b, 2, 0, 1000);
 	post_with_num_sge(env, 4);
 	fg_run(env->host);
@@ -66,11 +61,10 @@ static void test_send_with_as_many_entries_as_the_queue_has(void **state)
 	expect_recv(&env->b.rcq, 2, 400);
 }
 
-static void test_send_with_too_many_entries_fails(void **state)
+TEST(rc_connected, test_send_with_too_many_entries_fails)
 {
 	static const uint32_t bad[] = { 5,   8,		 32,	     33,	 255,
 					256, 0x10000000, 0x7fffffff, 0x80000000, UINT32_MAX };
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		post_with_num_sge(env, bad[i]);
@@ -79,10 +73,9 @@ static void test_send_with_too_many_entries_fails(void **state)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-static void test_receive_with_too_many_entries_fails_both_ends(void **state)
+TEST(rc_connected, test_receive_with_too_many_entries_fails_both_ends)
 {
 	static const uint32_t bad[] = { 5, 32, 33, 255, 0x10000000, UINT32_MAX };
-	struct t_env *env = *state;
 	struct pvrdma_sge sge[4];
 
 	for (uint32_t i = 0; i < 4; i++)
@@ -98,10 +91,8 @@ static void test_receive_with_too_many_entries_fails_both_ends(void **state)
 	}
 }
 
-static void test_receive_with_no_entries_takes_empty_messages_only(void **state)
+TEST(rc_connected, test_receive_with_no_entries_takes_empty_messages_only)
 {
-	struct t_env *env = *state;
-
 	assert_true(fg_post_recv(&env->b.qp, 2, NULL, 0));
 	assert_true(fg_post_recv(&env->b.qp, 3, NULL, 0));
 	post_with_num_sge(env, 0);
@@ -114,9 +105,8 @@ static void test_receive_with_no_entries_takes_empty_messages_only(void **state)
 	expect_cqe(&env->a.scq, 4, PVRDMA_WC_REM_INV_REQ_ERR);
 }
 
-static void test_receive_buffer_one_byte_too_small(void **state)
+TEST(rc_connected, test_receive_buffer_one_byte_too_small)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge[2] = { fg_sge(&env->b.mr, 0, 50), fg_sge(&env->b.mr, 100, 49) };
 
 	fg_fill(env->b.buf.va, env->b.buf.size, 3);
@@ -130,7 +120,7 @@ static void test_receive_buffer_one_byte_too_small(void **state)
 	expect_state(&env->b, PVR_QPS_ERR);
 }
 
-static void test_unknown_opcodes_fail(void **state)
+TEST(rc_connected, test_unknown_opcodes_fail)
 {
 	static const uint32_t bad[] = {
 		PVRDMA_WR_LSO,
@@ -146,7 +136,6 @@ static void test_unknown_opcodes_fail(void **state)
 		0x80000002,
 		UINT32_MAX,
 	};
-	struct t_env *env = *state;
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
@@ -163,10 +152,8 @@ static void test_unknown_opcodes_fail(void **state)
 	}
 }
 
-static void test_unmapped_entry_in_the_middle_fails_the_whole_request(void **state)
+TEST(rc_connected, test_unmapped_entry_in_the_middle_fails_the_whole_request)
 {
-	struct t_env *env = *state;
-
 	for (int bad = 0; bad < 4; bad++) {
 		struct pvrdma_sge sge[4];
 		struct fg_wr wr = { .wr_id = 1,
@@ -187,10 +174,8 @@ static void test_unmapped_entry_in_the_middle_fails_the_whole_request(void **sta
 	}
 }
 
-static void test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all(void **state)
+TEST(rc_connected, test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all)
 {
-	struct t_env *env = *state;
-
 	for (int bad = 0; bad < 4; bad++) {
 		struct pvrdma_sge sge[4];
 
@@ -208,9 +193,8 @@ static void test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all(void **s
 	}
 }
 
-static void test_empty_entries_need_no_key(void **state)
+TEST(rc_connected, test_empty_entries_need_no_key)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge[3] = { { 0xdead, 0, 0xbad },
 				     fg_sge(&env->a.mr, 0, 10),
 				     { UINT64_MAX, 0, UINT32_MAX } };
@@ -227,9 +211,8 @@ static void test_empty_entries_need_no_key(void **state)
 	expect_recv(&env->b.rcq, 2, 10);
 }
 
-static void test_lengths_whose_sum_wraps_32_bits_fail(void **state)
+TEST(rc_connected, test_lengths_whose_sum_wraps_32_bits_fail)
 {
-	struct t_env *env = *state;
 	struct fg_mr big;
 	struct pvrdma_sge sge[4];
 	struct fg_wr wr = { .wr_id = 1,
@@ -250,9 +233,8 @@ static void test_lengths_whose_sum_wraps_32_bits_fail(void **state)
 	expect_no_cqe(&env->b.rcq);
 }
 
-static void test_message_longer_than_the_device_allows_fails(void **state)
+TEST(rc_connected, test_message_longer_than_the_device_allows_fails)
 {
-	struct t_env *env = *state;
 	struct pvr_port_attr port;
 	struct fg_mr big;
 	struct pvrdma_sge sge[3];
@@ -274,9 +256,8 @@ static void test_message_longer_than_the_device_allows_fails(void **state)
 	expect_sender_fails(env, PVRDMA_WC_LOC_LEN_ERR);
 }
 
-static void test_one_gigabyte_in_one_message(void **state)
+TEST(rc_connected, test_one_gigabyte_in_one_message)
 {
-	struct t_env *env = *state;
 	struct fg_mr from, to;
 	struct pvrdma_sge sge;
 	struct fg_wr wr = { .wr_id = 1,
@@ -295,10 +276,8 @@ static void test_one_gigabyte_in_one_message(void **state)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
 
-static void test_bad_request_is_consumed_once(void **state)
+TEST(rc_connected, test_bad_request_is_consumed_once)
 {
-	struct t_env *env = *state;
-
 	for (int i = 0; i < 10; i++)
 		post_with_num_sge(env, 77);
 	fg_run(env->host);
@@ -309,9 +288,8 @@ static void test_bad_request_is_consumed_once(void **state)
 	assert_int_equal(fg_sq_space(&env->a.qp), 64);
 }
 
-static void test_unknown_flags_are_ignored(void **state)
+TEST(rc_connected, test_unknown_flags_are_ignored)
 {
-	struct t_env *env = *state;
 	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND, .flags = 0xfffffff7 };
 
 	t_recv(&env->b, 2, 0, 8);
@@ -321,9 +299,8 @@ static void test_unknown_flags_are_ignored(void **state)
 	expect_recv(&env->b.rcq, 2, 0);
 }
 
-static void test_garbage_in_unused_fields_is_ignored(void **state)
+TEST(rc_connected, test_garbage_in_unused_fields_is_ignored)
 {
-	struct t_env *env = *state;
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 16);
 	struct pvrdma_sq_wqe_hdr *wqe = fg_sq_wqe(&env->a.qp, 0);
 
@@ -343,9 +320,8 @@ static void test_garbage_in_unused_fields_is_ignored(void **state)
 }
 
 /* Queues with an entry stride that several pages hold a whole number of. */
-static void test_every_stride_works(void **state)
+TEST(guests, test_every_stride_works)
 {
-	struct t_env *env = *state;
 	uint32_t max_sge = env->g[0]->dsr->caps.max_sge;
 
 	for (uint32_t sges = 1; sges <= max_sge; sges += sges < 4 ? 1 : 7) {
@@ -361,29 +337,4 @@ static void test_every_stride_works(void **state)
 		fg_end_close(&env->a);
 		fg_end_close(&env->b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(test_send_with_no_entries_is_a_message_of_no_bytes, rc_connected),
-		T(test_send_with_as_many_entries_as_the_queue_has, rc_connected),
-		T(test_send_with_too_many_entries_fails, rc_connected),
-		T(test_receive_with_too_many_entries_fails_both_ends, rc_connected),
-		T(test_receive_with_no_entries_takes_empty_messages_only, rc_connected),
-		T(test_receive_buffer_one_byte_too_small, rc_connected),
-		T(test_unknown_opcodes_fail, rc_connected),
-		T(test_unmapped_entry_in_the_middle_fails_the_whole_request, rc_connected),
-		T(test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all, rc_connected),
-		T(test_empty_entries_need_no_key, rc_connected),
-		T(test_lengths_whose_sum_wraps_32_bits_fail, rc_connected),
-		T(test_message_longer_than_the_device_allows_fails, rc_connected),
-		T(test_one_gigabyte_in_one_message, rc_connected),
-		T(test_bad_request_is_consumed_once, rc_connected),
-		T(test_unknown_flags_are_ignored, rc_connected),
-		T(test_garbage_in_unused_fields_is_ignored, rc_connected),
-		T(test_every_stride_works, guests),
-	};
-
-	return T_MAIN(tests);
 }
