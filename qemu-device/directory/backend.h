@@ -6,8 +6,8 @@
 #include "directory.h"
 #include "entry.h"
 #include "inbox.h"
-#include "net/address.h"
-#include "net/log_bucket.h"
+#include "address.h"
+#include "log_bucket.h"
 #include "own_gids.h"
 
 /* Those that may be NULL do nothing then. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "directory_options.h"
-#include "net/address.h"
+#include "address.h"
 #include "settings_text.h"
 
 bool pvr_directory_options_has(const char *key)

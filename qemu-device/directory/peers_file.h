@@ -5,7 +5,7 @@
 
 #include "error.h"
 #include "key.h"
-#include "net/address.h"
+#include "address.h"
 #include "pipe.h"
 
 #define PVR_PEERS_FILE_HOSTS 256 /* who has more wants etcd: each is asked about each GID */
