@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "unix_socket.h"
+#include "attach/client.h"
+#include "base/unix_socket.h"
 
 #define ACCEPT_PAUSE PVR_SEC
 #define LOG_BURST 20 /* lines */

@@ -15,9 +15,9 @@
 
 #include <sys/types.h>
 
+#include "base/error.h"
+#include "base/loop.h"
 #include "engine.h"
-#include "error.h"
-#include "loop.h"
 
 struct pvr_attach;
 

@@ -17,9 +17,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "message.h"
-#include "unix_socket.h"
+#include "attach/client.h"
+#include "attach/message.h"
+#include "base/unix_socket.h"
 
 #define CLIENT_BATCH 64 /* messages per turn */
 #define CLIENT_PATIENCE (5 * PVR_SEC)

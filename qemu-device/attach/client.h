@@ -5,10 +5,10 @@
 
 #include <libvfio-user.h>
 
-#include "attach.h"
-#include "irq.h"
-#include "ram.h"
-#include "uar_map.h"
+#include "attach/attach.h"
+#include "attach/irq.h"
+#include "attach/ram.h"
+#include "attach/uar_map.h"
 
 /*
  * No request to this device needs more: registers and doorbells have 4 bytes, the

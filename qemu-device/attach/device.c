@@ -22,8 +22,8 @@
 #include <syslog.h>
 #include <unistd.h>
 
-#include "client.h"
-#include "unix_socket.h"
+#include "attach/client.h"
+#include "base/unix_socket.h"
 
 #define CONFIG_SIZE 256
 

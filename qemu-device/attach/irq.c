@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "irq.h"
+#include "attach/irq.h"
 
 void pvr_irq_init(struct pvr_irq *irq)
 {

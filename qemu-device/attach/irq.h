@@ -5,8 +5,8 @@
 
 #include <libvfio-user.h>
 
+#include "base/error.h"
 #include "engine.h"
-#include "error.h"
 
 struct pvr_irq {
 	int fds[PVR_VEC_MAX]; /* -1: none */

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "message.h"
+#include "attach/message.h"
 
 union fd_space {
 	struct cmsghdr align;

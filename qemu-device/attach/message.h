@@ -12,7 +12,7 @@
 #ifndef PVR_MESSAGE_H
 #define PVR_MESSAGE_H
 
-#include "client.h"
+#include "attach/client.h"
 
 struct pvr_window {
 	size_t len;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <sys/sysmacros.h>
 
-#include "peer_maps.h"
+#include "attach/peer_maps.h"
 
 #define PEER_MAPS_LINES 2000 /* of /proc/PID/maps; a QEMU has a few hundred */
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "peer_maps.h"
-#include "ram.h"
-#include "sigbus.h"
+#include "attach/peer_maps.h"
+#include "attach/ram.h"
+#include "attach/sigbus.h"
 
 #define RAM_PAGE_MASK (PVR_PAGE_SIZE - 1ull)
 

@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/error.h"
+#include "base/loop.h"
 #include "engine.h"
-#include "error.h"
-#include "loop.h"
 
 #define PVR_RAM_PIECES 128
 #define PVR_RAM_BYTES_MAX (16ull << 40)

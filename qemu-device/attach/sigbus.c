@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#include "attach.h"
-#include "sigbus.h"
+#include "attach/attach.h"
+#include "attach/sigbus.h"
 
 #define GUARDS_MAX 4096
 #define GUARD_PAGE 4096ul

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "loop.h"
+#include "base/loop.h"
 
 /**
  * pvr_sigbus_guard() - contain SIGBUS in a mapping

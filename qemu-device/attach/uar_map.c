@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Memory in the place of BAR2, which the guest of one client maps. */
-#include "uar_map.h"
+#include "attach/uar_map.h"
 
 #include <errno.h>
 #include <fcntl.h>

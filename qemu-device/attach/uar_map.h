@@ -3,8 +3,8 @@
 #ifndef PVR_UAR_MAP_H
 #define PVR_UAR_MAP_H
 
+#include "base/error.h"
 #include "engine.h"
-#include "error.h"
 
 struct pvr_uar_map {
 	int fd; /* for the client; -1: none */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "address.h"
+#include "base/address.h"
 
 /* Where host and port are in the text; @host is a copy that gets its end. */
 static bool split(char *host, char **start, const char **port, struct pvr_error *err)

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define PVR_DEFAULT_PORT 7471
 #define PVR_ADDRESS_TEXT 96

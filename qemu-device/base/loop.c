@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loop.h"
+#include "base/loop.h"
 
 #define LOOP_BATCH 64
 

@@ -5,7 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "mailbox.h"
+#include "base/mailbox.h"
 
 static void mailbox_ready(struct pvr_source *source, uint32_t events)
 {

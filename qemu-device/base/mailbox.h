@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
-#include "loop.h"
+#include "base/loop.h"
 
 /* Part of what is sent; the sender leaves it alone until run() has been called. */
 struct pvr_mail {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Files of KEY = VALUE lines and [KIND NAME] sections. */
-#include "settings_file.h"
+#include "base/settings_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "settings_text.h"
+#include "base/settings_text.h"
 
 struct reader {
 	const struct pvr_settings_file_ops *ops;

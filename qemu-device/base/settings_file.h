@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* Each fills @err and returns false if that does not make sense. */
 struct pvr_settings_file_ops {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Settings that are text. */
-#include "settings_text.h"
+#include "base/settings_text.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* @value without the zero byte has to fit into @size, and not to be empty. */
 bool pvr_set_text(char *to, size_t size, const char *key, const char *value, struct pvr_error *err);

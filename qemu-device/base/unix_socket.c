@@ -8,7 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "unix_socket.h"
+#include "base/unix_socket.h"
 
 #define LISTEN_BACKLOG 16
 

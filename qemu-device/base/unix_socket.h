@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "error.h"
+#include "base/error.h"
 
 #define PVR_SOCKET_PATH_MAX 107 /* sun_path less its NUL */
 

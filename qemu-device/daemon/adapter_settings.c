@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* One adapter as the operator describes it: on a command line, in a file, in a request. */
-#include "adapter_settings.h"
+#include "daemon/adapter_settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/settings_text.h"
+#include "base/unix_socket.h"
 #include "model/revision.h"
-#include "settings_text.h"
-#include "unix_socket.h"
 
 static bool set_name(char to[PVR_NAME_MAX], const char *key, const char *value,
 		     struct pvr_error *err)

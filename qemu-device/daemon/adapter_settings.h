@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/error.h"
 #include "engine.h"
-#include "error.h"
 
 #define PVR_PATH_MAX 512 /* longer than a socket path, to tell by how much it is */
 

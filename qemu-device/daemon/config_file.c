@@ -2,8 +2,8 @@
 /* The configuration file: settings of the daemon, and [adapter NAME] sections. */
 #include <string.h>
 
-#include "settings.h"
-#include "settings_file.h"
+#include "base/settings_file.h"
+#include "daemon/settings.h"
 
 struct config {
 	struct pvr_settings *settings;

@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "control_path.h"
-#include "log.h"
-#include "unix_socket.h"
+#include "base/unix_socket.h"
+#include "daemon/control.h"
+#include "daemon/control_path.h"
+#include "daemon/log.h"
 
 #define CONTROL_CLIENTS_MAX 16
 #define CONTROL_LINE_MAX 4096

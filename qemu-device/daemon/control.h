@@ -13,7 +13,7 @@
 
 #include <json-c/json.h>
 
-#include "daemon.h"
+#include "daemon/daemon.h"
 
 /* @path "": the default, whose folder is made. NULL with @err filled on failure. */
 struct pvr_control *pvr_control_create(struct pvr_daemon *daemon, const char *path,

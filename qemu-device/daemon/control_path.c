@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control_path.h"
+#include "daemon/control_path.h"
 
 bool pvr_control_default_path(char *path, size_t size)
 {

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cpu_list.h"
+#include "daemon/cpu_list.h"
 
 #define NODE_FOLDER "/sys/devices/system/node/"
 #define NODES_MAX 1024

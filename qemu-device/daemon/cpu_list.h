@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <stddef.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct pvr_cpu_list {
 	size_t num;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Are there CPUs enough for workers that never sleep? */
-#include "cpus.h"
+#include "daemon/cpus.h"
 
 #include <sched.h>
 #include <unistd.h>

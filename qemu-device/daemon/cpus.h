@@ -3,7 +3,7 @@
 #ifndef PVR_CPUS_H
 #define PVR_CPUS_H
 
-#include "error.h"
+#include "base/error.h"
 
 struct pvr_cpus {
 	unsigned int allowed; /* to this process; 0: unknown */

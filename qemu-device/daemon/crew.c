@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "crew.h"
+#include "daemon/crew.h"
 
 static __thread const struct pvr_thread *self; /* NULL: no worker */
 

@@ -15,10 +15,10 @@
 
 #include <pthread.h>
 
-#include "attach.h"
-#include "cpu_list.h"
-#include "pace.h"
-#include "process.h"
+#include "attach/attach.h"
+#include "daemon/cpu_list.h"
+#include "daemon/pace.h"
+#include "daemon/process.h"
 
 struct pvr_crew;
 

@@ -11,11 +11,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "control_path.h"
-#include "ctl_print.h"
-#include "error.h"
-#include "adapter_settings.h"
-#include "unix_socket.h"
+#include "base/error.h"
+#include "base/unix_socket.h"
+#include "daemon/adapter_settings.h"
+#include "daemon/control_path.h"
+#include "daemon/ctl_print.h"
 
 #define EXIT_USAGE 2
 #define CTL_PATIENCE 10 /* seconds */

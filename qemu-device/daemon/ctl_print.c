@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ctl_print.h"
+#include "daemon/ctl_print.h"
 
 /* ------------------------------------------------------- what a reply contains */
 

@@ -9,13 +9,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "cpus.h"
-#include "daemon.h"
-#include "log.h"
-#include "network.h"
-#include "process.h"
-#include "reload.h"
+#include "daemon/control.h"
+#include "daemon/cpus.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "daemon/network.h"
+#include "daemon/process.h"
+#include "daemon/reload.h"
 
 /* ------------------------------------------------------- what the engine needs */
 

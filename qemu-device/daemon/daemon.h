@@ -3,9 +3,9 @@
 #ifndef PVR_DAEMON_H
 #define PVR_DAEMON_H
 
-#include "attach.h"
-#include "crew.h"
-#include "settings.h"
+#include "attach/attach.h"
+#include "daemon/crew.h"
+#include "daemon/settings.h"
 
 struct pvr_control;
 struct pvr_network;

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "log.h"
+#include "daemon/log.h"
 
 #define LOG_LEVELS (PVR_LOG_DEBUG + 1)
 

@@ -2,10 +2,10 @@
 /* pvrdmad: the PVRDMA devices of one host's virtual machines. */
 #include <stdlib.h>
 
-#include "daemon.h"
-#include "log.h"
-#include "options.h"
-#include "process.h"
+#include "daemon/daemon.h"
+#include "daemon/log.h"
+#include "daemon/options.h"
+#include "daemon/process.h"
 
 #define EXIT_USAGE 2
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
-#include "network.h"
+#include "daemon/log.h"
+#include "daemon/network.h"
 
 /*
  * ---------------------------------------------------- what the engine asks and tells

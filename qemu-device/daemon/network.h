@@ -6,9 +6,9 @@
 #ifndef PVR_NETWORK_H
 #define PVR_NETWORK_H
 
-#include "daemon.h"
-#include "directory.h"
-#include "net.h"
+#include "daemon/daemon.h"
+#include "directory/directory.h"
+#include "net/net.h"
 
 struct pvr_network {
 	struct pvr_daemon *daemon;

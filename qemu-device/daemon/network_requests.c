@@ -2,9 +2,9 @@
 /* What the control socket tells of other hosts. */
 #include <string.h>
 
-#include "json_put.h"
-#include "network.h"
-#include "network_requests.h"
+#include "daemon/json_put.h"
+#include "daemon/network.h"
+#include "daemon/network_requests.h"
 
 static struct json_object *describe_listeners(const struct pvr_net *net)
 {

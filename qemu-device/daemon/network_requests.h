@@ -5,7 +5,7 @@
 
 #include <json-c/json.h>
 
-#include "daemon.h"
+#include "daemon/daemon.h"
 
 /* "host" is this one, or null if there is no network; "peers" are the others. */
 void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "control_path.h"
-#include "options.h"
+#include "daemon/control_path.h"
+#include "daemon/options.h"
 
 static const char help[] =
 	"Usage: pvrdmad [OPTION]...\n"

@@ -3,7 +3,7 @@
 #ifndef PVR_OPTIONS_H
 #define PVR_OPTIONS_H
 
-#include "settings.h"
+#include "daemon/settings.h"
 
 enum pvr_options_result {
 	PVR_OPTIONS_RUN,

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "pace.h"
+#include "daemon/pace.h"
 
 /* Doorbells that nobody tells of wait no longer than this for a worker that sleeps. */
 #define ASYNC_SLEEP_NS 50000ull

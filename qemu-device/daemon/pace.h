@@ -11,9 +11,9 @@
 #ifndef PVR_PACE_H
 #define PVR_PACE_H
 
+#include "base/loop.h"
+#include "daemon/poll_policy.h"
 #include "engine.h"
-#include "loop.h"
-#include "poll_policy.h"
 
 struct pvr_pace {
 	struct pvr_loop *loop;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* When a worker polls instead of sleeping: decisions only, fed with times. */
-#include "poll_policy.h"
+#include "daemon/poll_policy.h"
 
 /* Between two looks at the sockets. */
 #define LOOK_MIN_NS 1000ull

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "daemon/process.h"
 
 #define STALL_NSEC 500000000l
 

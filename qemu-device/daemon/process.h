@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "error.h"
+#include "base/error.h"
 
 /* Every VM needs about ten descriptors: use all that we may. */
 void pvr_raise_file_limit(void);

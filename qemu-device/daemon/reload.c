@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* What changes in files while the daemon runs: SIGHUP, and 'pvrdmactl reload'. */
-#include "json_put.h"
-#include "log.h"
-#include "network.h"
-#include "reload.h"
+#include "daemon/json_put.h"
+#include "daemon/log.h"
+#include "daemon/network.h"
+#include "daemon/reload.h"
 
 struct report {
 	struct json_object *read, *cut_off, *warnings;

@@ -5,7 +5,7 @@
 
 #include <json-c/json.h>
 
-#include "daemon.h"
+#include "daemon/daemon.h"
 
 /*
  * Read the key files and the peers file again: all or nothing. The log tells what came of it, and so does

@@ -2,11 +2,11 @@
 /* The commands of the control socket. */
 #include <string.h>
 
-#include "control.h"
-#include "json_put.h"
-#include "log.h"
-#include "network_requests.h"
-#include "reload.h"
+#include "daemon/control.h"
+#include "daemon/json_put.h"
+#include "daemon/log.h"
+#include "daemon/network_requests.h"
+#include "daemon/reload.h"
 
 struct request {
 	struct pvr_daemon *daemon;

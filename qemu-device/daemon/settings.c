@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
-#include "settings.h"
-#include "settings_text.h"
+#include "base/settings_text.h"
+#include "daemon/log.h"
+#include "daemon/settings.h"
 
 static bool set_control(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {

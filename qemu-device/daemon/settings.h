@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "adapter_settings.h"
-#include "directory_options.h"
-#include "net_settings.h"
-#include "poll_policy.h"
-#include "workers.h"
+#include "daemon/adapter_settings.h"
+#include "daemon/poll_policy.h"
+#include "daemon/workers.h"
+#include "directory/directory_options.h"
+#include "net/net_settings.h"
 
 #define PVR_ADAPTERS_MAX 256
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/workers.h"
 #include "engine.h"
-#include "workers.h"
 
 #define LIST_TEXT 128
 

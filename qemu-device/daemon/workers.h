@@ -3,7 +3,7 @@
 #ifndef PVR_WORKERS_H
 #define PVR_WORKERS_H
 
-#include "cpu_list.h"
+#include "daemon/cpu_list.h"
 
 struct pvr_workers {
 	unsigned int num; /* 0: one, or one for each of the CPUs */

@@ -3,12 +3,12 @@
 #ifndef PVR_BACKEND_H
 #define PVR_BACKEND_H
 
-#include "directory.h"
-#include "entry.h"
-#include "inbox.h"
-#include "address.h"
-#include "log_bucket.h"
-#include "own_gids.h"
+#include "base/address.h"
+#include "base/log_bucket.h"
+#include "directory/directory.h"
+#include "directory/entry.h"
+#include "directory/inbox.h"
+#include "directory/own_gids.h"
 
 /* Those that may be NULL do nothing then. */
 struct pvr_directory_ops {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
+#include "directory/backend.h"
 
 /* How fast guests may make us look up what we do not know: bursts, and for ever. */
 #define CREDIT_MAX 1024

@@ -21,9 +21,9 @@
 #ifndef PVR_DIRECTORY_H
 #define PVR_DIRECTORY_H
 
-#include "error.h"
-#include "key.h"
-#include "loop.h"
+#include "base/error.h"
+#include "base/loop.h"
+#include "directory/key.h"
 #include "pipe.h"
 
 #define PVR_DIRECTORY_CACHE 65536 /* GIDs of others */

@@ -2,9 +2,9 @@
 /* What the operator says of the directory: options and configuration file. */
 #include <string.h>
 
-#include "directory_options.h"
-#include "address.h"
-#include "settings_text.h"
+#include "base/address.h"
+#include "base/settings_text.h"
+#include "directory/directory_options.h"
 
 bool pvr_directory_options_has(const char *key)
 {

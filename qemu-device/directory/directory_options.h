@@ -3,7 +3,7 @@
 #ifndef PVR_DIRECTORY_OPTIONS_H
 #define PVR_DIRECTORY_OPTIONS_H
 
-#include "etcd_settings.h"
+#include "directory/etcd_settings.h"
 
 #define PVR_DIRECTORY_KEYS                                                    \
 	"peers, etcd, etcd-prefix, etcd-ca, etcd-cert, etcd-key, etcd-user, " \

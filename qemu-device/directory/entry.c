@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
+#include "directory/backend.h"
 
 bool pvr_entries_init(struct pvr_entries *entries, size_t max)
 {

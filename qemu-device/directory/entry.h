@@ -11,8 +11,8 @@
 #ifndef PVR_ENTRY_H
 #define PVR_ENTRY_H
 
-#include "host.h"
-#include "key.h"
+#include "directory/host.h"
+#include "directory/key.h"
 
 #define PVR_ENTRY_MEMBERS_MAX 1024
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd.h"
+#include "directory/etcd.h"
 
 #define TTL 10 /* seconds */
 

@@ -29,8 +29,8 @@
 #ifndef PVR_ETCD_H
 #define PVR_ETCD_H
 
-#include "backend.h"
-#include "etcd_client.h"
+#include "directory/backend.h"
+#include "directory/etcd_client.h"
 
 /* What is looked up, and watched: the key of a GID or host, or the keys of a group. */
 enum pvr_item_kind {

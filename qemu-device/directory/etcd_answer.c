@@ -2,7 +2,7 @@
 /* What look-ups in etcd have found, and what hosts say of it. */
 #include <string.h>
 
-#include "etcd.h"
+#include "directory/etcd.h"
 
 #define GONE_FOR PVR_SEC
 

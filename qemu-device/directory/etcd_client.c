@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_client.h"
-#include "key.h"
+#include "directory/etcd_client.h"
+#include "directory/key.h"
 
 #define PAUSE_MIN (100 * PVR_MSEC)
 #define PAUSE_MAX (5 * PVR_SEC)

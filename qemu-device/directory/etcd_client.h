@@ -10,9 +10,9 @@
 #ifndef PVR_ETCD_CLIENT_H
 #define PVR_ETCD_CLIENT_H
 
-#include "etcd_settings.h"
-#include "etcd_text.h"
-#include "http.h"
+#include "directory/etcd_settings.h"
+#include "directory/etcd_text.h"
+#include "directory/http.h"
 
 enum pvr_etcd_result {
 	PVR_ETCD_OK, /* @reply is an object */

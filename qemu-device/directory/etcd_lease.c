@@ -2,7 +2,7 @@
 /* The lease: this host's keys live as long as it is kept alive. */
 #include <string.h>
 
-#include "etcd.h"
+#include "directory/etcd.h"
 
 static uint64_t interval(const struct pvr_etcd *etcd)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd.h"
+#include "directory/etcd.h"
 
 #define BATCH_MAX 64
 #define IN_FLIGHT_MAX 2

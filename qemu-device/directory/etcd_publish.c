@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd.h"
+#include "directory/etcd.h"
 
 #define IN_FLIGHT_MAX 8
 #define LATER PVR_SEC

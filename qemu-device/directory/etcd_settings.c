@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_settings.h"
-#include "settings_text.h"
+#include "base/settings_text.h"
+#include "directory/etcd_settings.h"
 
 #define LEASE_MIN 2
 #define LEASE_MAX 3600

@@ -3,7 +3,7 @@
 #ifndef PVR_ETCD_SETTINGS_H
 #define PVR_ETCD_SETTINGS_H
 
-#include "error.h"
+#include "base/error.h"
 
 #define PVR_ETCD_URLS_MAX 8
 #define PVR_ETCD_PREFIX_MAX 64

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd_text.h"
+#include "directory/etcd_text.h"
 
 #define JSON_DEPTH 16
 

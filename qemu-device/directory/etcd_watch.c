@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "etcd.h"
+#include "directory/etcd.h"
 
 #define UNSENT_MAX 65536u /* then more is written when that is gone */
 #define UNSENT_LIMIT (4u << 20) /* etcd does not read: another stream */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
+#include "directory/backend.h"
 #include "net/peer.h"
 
 bool pvr_host_name_ok(const char *name)

@@ -3,7 +3,7 @@
 #ifndef PVR_HOST_H
 #define PVR_HOST_H
 
-#include "key.h"
+#include "directory/key.h"
 #include "pipe.h"
 
 #define PVR_HOST_BUCKETS 256

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "http.h"
-#include "key.h"
+#include "directory/http.h"
+#include "directory/key.h"
 
 #define CONNECTIONS_MAX 8l
 #define CONNECTION_IDLE 60l

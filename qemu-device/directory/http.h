@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <sys/queue.h>
 
-#include "error.h"
-#include "loop.h"
+#include "base/error.h"
+#include "base/loop.h"
 
 #define PVR_HTTP_REPLY_MAX (1u << 20)
 #define PVR_HTTP_LINE_MAX (1u << 20)

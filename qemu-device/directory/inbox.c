@@ -7,7 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "inbox.h"
+#include "directory/inbox.h"
 
 struct pvr_question {
 	struct pvr_key_node node;

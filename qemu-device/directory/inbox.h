@@ -16,8 +16,8 @@
 
 #include <pthread.h>
 
-#include "key.h"
-#include "loop.h"
+#include "base/loop.h"
+#include "directory/key.h"
 #include "pipe.h"
 
 #define PVR_INBOX_LANES 64

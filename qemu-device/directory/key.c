@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "key.h"
+#include "directory/key.h"
 
 bool pvr_key_init(struct pvr_key *key, const char *fabric, const uint8_t gid[16])
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "own_gids.h"
+#include "directory/own_gids.h"
 
 struct pvr_own_gid {
 	struct pvr_key_node node;

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-#include "key.h"
+#include "directory/key.h"
 
 struct pvr_own_gid;
 

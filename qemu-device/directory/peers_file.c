@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "host.h"
-#include "peers_file.h"
-#include "settings_file.h"
-#include "settings_text.h"
+#include "base/settings_file.h"
+#include "base/settings_text.h"
+#include "directory/host.h"
+#include "directory/peers_file.h"
 
 struct reader {
 	struct pvr_peers_file *file;

@@ -3,9 +3,9 @@
 #ifndef PVR_PEERS_FILE_H
 #define PVR_PEERS_FILE_H
 
-#include "error.h"
-#include "key.h"
-#include "address.h"
+#include "base/address.h"
+#include "base/error.h"
+#include "directory/key.h"
 #include "pipe.h"
 
 #define PVR_PEERS_FILE_HOSTS 256 /* who has more wants etcd: each is asked about each GID */

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
-#include "peers_file.h"
+#include "directory/backend.h"
+#include "directory/peers_file.h"
 
 #define ROUNDS_MAX 20
 #define GROUP_CYCLES 30

@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "state.h"
+#include "net/state.h"
 
 /* From connect() or accept() to the end of the handshake. */
 #define CONN_PATIENCE (5 * PVR_SEC)

@@ -13,12 +13,12 @@
 
 #include <sys/queue.h>
 
-#include "address.h"
-#include "handshake.h"
-#include "loop.h"
-#include "mailbox.h"
+#include "base/address.h"
+#include "base/loop.h"
+#include "base/mailbox.h"
+#include "net/handshake.h"
+#include "net/stream.h"
 #include "pipe.h"
-#include "stream.h"
 
 struct pvr_net;
 struct pvr_peer;

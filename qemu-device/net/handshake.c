@@ -6,8 +6,8 @@
 #include <poll.h>
 #include <string.h>
 
-#include "handshake.h"
-#include "tls.h"
+#include "net/handshake.h"
+#include "net/tls.h"
 
 static enum pvr_handshake_result fail(struct pvr_error *err, const char *why)
 {

@@ -7,8 +7,8 @@
 #ifndef PVR_HANDSHAKE_H
 #define PVR_HANDSHAKE_H
 
-#include "hello.h"
-#include "stream.h"
+#include "net/hello.h"
+#include "net/stream.h"
 
 enum pvr_handshake_result {
 	PVR_HANDSHAKE_GO_ON, /* private */

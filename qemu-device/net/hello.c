@@ -4,7 +4,7 @@
 #include <endian.h>
 #include <string.h>
 
-#include "hello.h"
+#include "net/hello.h"
 
 void pvr_hello_write(union pvr_any_frame *any, const struct pvr_hello *hello)
 {

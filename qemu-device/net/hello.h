@@ -3,7 +3,7 @@
 #ifndef PVR_HELLO_H
 #define PVR_HELLO_H
 
-#include "error.h"
+#include "base/error.h"
 #include "transport/wire.h"
 
 #define PVR_HELLO_CHUNK (256u << 10) /* that we take */

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "state.h"
-#include "verbs_peer.h"
+#include "net/state.h"
+#include "net/verbs_peer.h"
 
 #define HANDSHAKES_MAX 256
 #define HANDSHAKES_PER_HOST 64

@@ -5,8 +5,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "state.h"
-#include "stream.h"
+#include "net/state.h"
+#include "net/stream.h"
 
 #define ACCEPT_BATCH 16
 #define ACCEPT_PAUSE (100 * PVR_MSEC)

@@ -3,8 +3,8 @@
 #ifndef PVR_LISTENER_H
 #define PVR_LISTENER_H
 
-#include "address.h"
-#include "loop.h"
+#include "base/address.h"
+#include "base/loop.h"
 
 struct pvr_net;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "state.h"
+#include "net/state.h"
 
 #define LOG_LINES 10 /* per PVR_LOG_BUCKET_NS, of each kind */
 

@@ -14,8 +14,8 @@
 #ifndef PVR_NET_NET_H
 #define PVR_NET_NET_H
 
-#include "net_settings.h"
-#include "peer.h"
+#include "net/net_settings.h"
+#include "net/peer.h"
 
 struct pvr_loop;
 struct pvr_net;

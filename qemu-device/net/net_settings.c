@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net_settings.h"
+#include "net/net_settings.h"
 
 #define KEEPALIVE_DEFAULT 10
 #define IDLE_DEFAULT 600

@@ -3,7 +3,7 @@
 #ifndef PVR_NET_SETTINGS_H
 #define PVR_NET_SETTINGS_H
 
-#include "address.h"
+#include "base/address.h"
 #include "pipe.h"
 
 #define PVR_LISTEN_MAX 16

@@ -16,7 +16,7 @@
  */
 #include <string.h>
 
-#include "peer_state.h"
+#include "net/peer_state.h"
 
 #define BACKOFF_FIRST (50 * PVR_MSEC)
 #define BACKOFF_MAX PVR_SEC

@@ -20,7 +20,7 @@
 #ifndef PVR_PEER_H
 #define PVR_PEER_H
 
-#include "error.h"
+#include "base/error.h"
 #include "pipe.h"
 
 #define PVR_PEERS_MAX 16384

@@ -3,8 +3,8 @@
 #ifndef PVR_PEER_STATE_H
 #define PVR_PEER_STATE_H
 
-#include "state.h"
-#include "verbs_peer.h"
+#include "net/state.h"
+#include "net/verbs_peer.h"
 
 #define PVR_PEER_BUCKETS 1024
 #define PVR_PEER_LISTENERS 4

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "peer_state.h"
+#include "net/peer_state.h"
 
 /* ------------------------------------------------------------------- the table */
 

@@ -10,7 +10,7 @@
  * replaced, and a host whose key was taken away is out at once. A connection that is being
  * made meanwhile is looked at when it is up.
  */
-#include "state.h"
+#include "net/state.h"
 
 bool pvr_net_rekey_begin(struct pvr_net *net, struct pvr_error *err)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stream.h"
+#include "net/stream.h"
 
 #define LISTEN_BACKLOG 128
 /*

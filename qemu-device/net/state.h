@@ -3,13 +3,13 @@
 #ifndef PVR_NET_STATE_H
 #define PVR_NET_STATE_H
 
-#include "conn.h"
-#include "listener.h"
-#include "log_bucket.h"
-#include "net.h"
-#include "tls.h"
-#include "traffic.h"
-#include "verbs.h"
+#include "base/log_bucket.h"
+#include "net/conn.h"
+#include "net/listener.h"
+#include "net/net.h"
+#include "net/tls.h"
+#include "net/traffic.h"
+#include "net/verbs.h"
 
 /* Connections that queue pairs want; more of them ask again later. */
 #define PVR_WANT_MAX 64

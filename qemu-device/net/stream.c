@@ -14,9 +14,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "stream.h"
-#include "tls.h"
-#include "verbs.h"
+#include "net/stream.h"
+#include "net/tls.h"
+#include "net/verbs.h"
 
 #define CLOSE_DRAIN (64 << 10)
 #define SMALL 512

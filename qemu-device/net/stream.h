@@ -14,8 +14,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "address.h"
-#include "error.h"
+#include "base/address.h"
+#include "base/error.h"
 
 struct pvr_tls;
 struct pvr_verbs;

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "net/tls.h"
+#include "net/tls_context.h"
 #include "pipe.h"
-#include "tls.h"
-#include "tls_context.h"
 
 #define RECORD (16 << 10) /* plain text in a record */
 #define OUT_MAX (64 << 10) /* what is in the buffer before a record is added */

@@ -29,7 +29,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct pvr_net_settings;
 struct pvr_tls_context;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "net_settings.h"
-#include "tls.h"
-#include "tls_context.h"
+#include "net/net_settings.h"
+#include "net/tls.h"
+#include "net/tls_context.h"
 
 /* Pre-shared keys are bound to SHA-256, so only its ciphers can go with them. */
 #define PSK_CIPHERS "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"

@@ -6,7 +6,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 
-#include "tls_psk.h"
+#include "net/tls_psk.h"
 
 struct pvr_tls_context {
 	unsigned int refs; /* the net's, and one for each session */

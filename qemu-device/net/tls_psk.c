@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "net_settings.h"
-#include "tls_psk.h"
+#include "net/net_settings.h"
+#include "net/tls_psk.h"
 
 #define KEYS_PER_HOST 2
 

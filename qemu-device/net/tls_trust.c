@@ -4,9 +4,9 @@
 #include <openssl/x509v3.h>
 #include <string.h>
 
-#include "net_settings.h"
-#include "tls.h"
-#include "tls_context.h"
+#include "net/net_settings.h"
+#include "net/tls.h"
+#include "net/tls_context.h"
 
 /* ------------------------------------------------------------------- sessions */
 

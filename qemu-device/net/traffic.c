@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#include "state.h"
+#include "net/state.h"
 
 /*
  * Edges, as nothing is read while answers do not get away or a GID is not known, and

@@ -5,7 +5,7 @@
 
 #include <sys/queue.h>
 
-#include "conn.h"
+#include "net/conn.h"
 
 struct pvr_traffic {
 	struct pvr_net *net;

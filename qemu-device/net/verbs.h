@@ -16,8 +16,8 @@
 #ifndef PVR_VERBS_H
 #define PVR_VERBS_H
 
-#include "address.h"
-#include "loop.h"
+#include "base/address.h"
+#include "base/loop.h"
 #include "transport/wire.h"
 
 #include <sys/types.h>

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "verbs.h"
+#include "net/verbs.h"
 
 struct pvr_verbs_nics *pvr_verbs_nics_create(const char *name, struct pvr_loop *loop,
 					     const struct pvr_verbs_nics_ops *ops, void *opaque,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "verbs_qp.h"
+#include "net/verbs_qp.h"
 
 struct pvr_verbs_loan {
 	unsigned int count;

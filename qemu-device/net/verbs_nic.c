@@ -8,7 +8,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "verbs_nic.h"
+#include "net/verbs_nic.h"
 
 /* Whether one has come; nobody tells. */
 #define LOOK_NS (5 * PVR_SEC)

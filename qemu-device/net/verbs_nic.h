@@ -6,7 +6,7 @@
 #include <infiniband/verbs.h>
 #include <sys/queue.h>
 
-#include "verbs.h"
+#include "net/verbs.h"
 
 struct pvr_verbs_nic {
 	LIST_ENTRY(pvr_verbs_nic) link;

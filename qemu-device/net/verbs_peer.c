@@ -3,8 +3,8 @@
 #include <endian.h>
 #include <string.h>
 
-#include "state.h"
-#include "verbs_peer.h"
+#include "net/state.h"
+#include "net/verbs_peer.h"
 
 #define BACKOFF_FIRST (100 * PVR_MSEC)
 #define BACKOFF_MAX (10 * PVR_SEC)

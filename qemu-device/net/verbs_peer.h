@@ -12,7 +12,7 @@
 #ifndef PVR_VERBS_PEER_H
 #define PVR_VERBS_PEER_H
 
-#include "conn.h"
+#include "net/conn.h"
 
 struct pvr_verbs_peer {
 	struct pvr_net *net;

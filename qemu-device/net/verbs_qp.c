@@ -12,7 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "verbs_qp.h"
+#include "net/verbs_qp.h"
 
 #define HOP_LIMIT 64
 /* 4.096 us << 14 is 67 ms, seven times: what is broken is noticed within 2 s. */

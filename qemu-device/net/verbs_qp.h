@@ -3,9 +3,9 @@
 #ifndef PVR_VERBS_QP_H
 #define PVR_VERBS_QP_H
 
+#include "net/verbs_nic.h"
+#include "net/verbs_stream.h"
 #include "pipe.h"
-#include "verbs_nic.h"
-#include "verbs_stream.h"
 
 /* Pieces of one pvr_verbs_read(), each within one part of the loan and one of the memory. */
 #define PVR_VERBS_READS (2 * PVR_WIRE_LOAN_PARTS - 1)

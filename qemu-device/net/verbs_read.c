@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "verbs_qp.h"
+#include "net/verbs_qp.h"
 
 struct requests {
 	unsigned int num;

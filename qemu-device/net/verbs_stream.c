@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "verbs_stream.h"
+#include "net/verbs_stream.h"
 
 #define POLL_BATCH 16
 /* Taken and not told: that many are worth a note. */

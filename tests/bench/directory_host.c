@@ -26,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "directory.h"
-#include "etcd_settings.h"
+#include "directory/directory.h"
+#include "directory/etcd_settings.h"
 
 #define WINDOW 100 /* questions of `many` at a time: fewer than a lane of the inbox takes */
 

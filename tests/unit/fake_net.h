@@ -3,7 +3,7 @@
 #ifndef FAKE_NET_H
 #define FAKE_NET_H
 
-#include "directory.h"
+#include "directory/directory.h"
 
 #define FAKE_HOSTS 32
 #define FAKE_GIDS 64

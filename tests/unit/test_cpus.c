@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Workers that never sleep, and the CPUs that there are. */
-#include "cpus.h"
+#include "daemon/cpus.h"
 #include "test.h"
 
 static const struct row {

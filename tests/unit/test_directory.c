@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "fake_net.h"
-#include "inbox.h"
-#include "own_gids.h"
+#include "directory/inbox.h"
+#include "directory/own_gids.h"
 #include "test.h"
 
 #define RED "red"

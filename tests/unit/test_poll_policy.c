@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* When a worker polls: its decisions against a clock of ours. */
-#include "poll_policy.h"
+#include "daemon/poll_policy.h"
 #include "test.h"
 
 #define US 1000ull

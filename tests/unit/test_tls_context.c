@@ -5,10 +5,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "net_settings.h"
+#include "net/net_settings.h"
 #include "test.h"
-#include "tls.h"
-#include "tls_psk.h"
+#include "net/tls.h"
+#include "net/tls_psk.h"
 
 #define OLD "00112233445566778899aabbccddeeff"
 #define NEW "ffeeddccbbaa99887766554433221100"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "test.h"
-#include "verbs_qp.h"
+#include "net/verbs_qp.h"
 
 #define MRS 64
 #define WCS 128

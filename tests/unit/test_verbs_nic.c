@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "test.h"
-#include "verbs_nic.h"
+#include "net/verbs_nic.h"
 
 #define NICS 2
 #define GIDS 4

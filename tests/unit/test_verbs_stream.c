@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "test.h"
-#include "verbs_stream.h"
+#include "net/verbs_stream.h"
 
 #define WIRE 64
 
