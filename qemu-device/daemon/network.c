@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* What the daemon has of other hosts: connections, a directory, and the engine's questions. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/log.h"
 #include "daemon/network.h"
+
+static_assert(PVR_DIR_HOSTS_MAX <= PVR_PEERS_MAX, "each host of the directory is a peer");
 
 /*
  * ---------------------------------------------------- what the engine asks and tells

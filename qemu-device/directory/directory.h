@@ -27,6 +27,7 @@
 #include "pipe.h"
 
 #define PVR_DIRECTORY_CACHE 65536 /* GIDs of others */
+#define PVR_DIR_HOSTS_MAX 16384
 
 struct pvr_directory;
 

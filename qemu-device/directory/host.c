@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "directory/backend.h"
-#include "net/peer.h"
 
 bool pvr_host_name_ok(const char *name)
 {
@@ -40,7 +39,7 @@ static struct pvr_host *make(struct pvr_directory *directory, const char *name)
 {
 	struct pvr_host *host;
 
-	if (!pvr_host_name_ok(name) || directory->hosts.count == PVR_PEERS_MAX)
+	if (!pvr_host_name_ok(name) || directory->hosts.count == PVR_DIR_HOSTS_MAX)
 		return NULL;
 	host = calloc(1, sizeof(*host) + directory->ops->host_size);
 	if (!host)

@@ -30,7 +30,7 @@ struct pvr_hosts {
 bool pvr_host_name_ok(const char *name);
 /* NULL: there is none. Takes no reference. */
 struct pvr_host *pvr_host_find(struct pvr_directory *directory, const char *name);
-/* Made if it is new, and referred to. NULL: a bad name, no memory, or PVR_PEERS_MAX. */
+/* Made if it is new, and referred to. NULL: a bad name, no memory, or PVR_DIR_HOSTS_MAX. */
 struct pvr_host *pvr_host_get(struct pvr_directory *directory, const char *name);
 void pvr_host_put(struct pvr_directory *directory, struct pvr_host *host);
 
