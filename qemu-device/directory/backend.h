@@ -27,14 +27,14 @@ struct pvr_directory_ops {
 	void (*due)(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due);
 	/* @host says that it has it as @type, or not: 0. */
 	void (*located)(struct pvr_directory *directory, struct pvr_entry *entry,
-			struct pvr_host *host, uint8_t type);
+			struct pvr_dir_host *host, uint8_t type);
 	/* The owner, or a member, says that it has it no more; the engine has forgotten it. */
 	void (*moved)(struct pvr_directory *directory, struct pvr_entry *entry,
-		      struct pvr_host *host);
+		      struct pvr_dir_host *host);
 	void (*host_changed)(struct pvr_directory *directory,
-			     struct pvr_host *host); /* may be NULL */
-	void (*host_wanted)(struct pvr_directory *directory, struct pvr_host *host); /* ditto */
-	void (*host_gone)(struct pvr_directory *directory, struct pvr_host *host); /* ditto */
+			     struct pvr_dir_host *host); /* may be NULL */
+	void (*host_wanted)(struct pvr_directory *directory, struct pvr_dir_host *host); /* ditto */
+	void (*host_gone)(struct pvr_directory *directory, struct pvr_dir_host *host); /* ditto */
 	void (*own_changed)(struct pvr_directory *directory); /* ditto */
 	/* ditto; as pvr_directory_reload() */
 	bool (*reload)(struct pvr_directory *directory, const char **file, size_t *hosts,
@@ -52,7 +52,7 @@ struct pvr_directory {
 	struct pvr_inbox inbox;
 	struct pvr_own_gids own;
 	struct pvr_entries entries;
-	struct pvr_hosts hosts;
+	struct pvr_dir_hosts hosts;
 	struct pvr_loop_timer timer; /* of entries that are due, and of questions that wait */
 	/* Questions that may be looked up now; grows with time. */
 	uint64_t credit, credit_at;

@@ -113,7 +113,7 @@ static bool answer_questions(struct pvr_directory *directory)
 static void located(struct pvr_directory *directory, const struct pvr_news *news)
 {
 	struct pvr_entry *entry = pvr_entry_find(directory, &news->key);
-	struct pvr_host *host = pvr_host_find(directory, news->host);
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
 
 	/* Nobody has asked for it, or not this host. */
 	if (entry && host)
@@ -123,7 +123,7 @@ static void located(struct pvr_directory *directory, const struct pvr_news *news
 static void moved(struct pvr_directory *directory, const struct pvr_news *news)
 {
 	struct pvr_entry *entry = pvr_entry_find(directory, &news->key);
-	struct pvr_host *host = pvr_host_find(directory, news->host);
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
 
 	if (!entry || !host || (entry->owner != host && !pvr_entry_has_member(entry, host)))
 		return; /* that is not what we believe anyway */
@@ -132,7 +132,7 @@ static void moved(struct pvr_directory *directory, const struct pvr_news *news)
 
 static void wanted(struct pvr_directory *directory, const struct pvr_news *news)
 {
-	struct pvr_host *host = pvr_host_find(directory, news->host);
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
 
 	if (host && !host->up && directory->ops->host_wanted)
 		directory->ops->host_wanted(directory, host);
@@ -268,7 +268,7 @@ void pvr_directory_wanted(struct pvr_directory *directory, const char *host)
 
 void pvr_directory_changed(struct pvr_directory *directory, const char *name, bool up)
 {
-	struct pvr_host *host = pvr_host_find(directory, name);
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, name);
 
 	if (!host)
 		return;

@@ -35,7 +35,7 @@ static void set_state(struct pvr_directory *directory, struct pvr_entry *entry,
 /* --------------------------------------------------------------------- who has it */
 
 static void tell_type(struct pvr_directory *directory, const struct pvr_entry *entry, uint8_t type,
-		      enum pvr_where where, const struct pvr_host *host)
+		      enum pvr_where where, const struct pvr_dir_host *host)
 {
 	const struct pvr_directory_env *env = &directory->env;
 	int err =
@@ -48,15 +48,15 @@ static void tell_type(struct pvr_directory *directory, const struct pvr_entry *e
 
 /* That there is nobody, or that nothing is known, is meant for any type. */
 static void tell(struct pvr_directory *directory, const struct pvr_entry *entry,
-		 enum pvr_where where, const struct pvr_host *host)
+		 enum pvr_where where, const struct pvr_dir_host *host)
 {
 	tell_type(directory, entry, host ? entry->type : 0, where, host);
 }
 
 static void set_owner(struct pvr_directory *directory, struct pvr_entry *entry,
-		      struct pvr_host *host)
+		      struct pvr_dir_host *host)
 {
-	struct pvr_host *before = entry->owner;
+	struct pvr_dir_host *before = entry->owner;
 
 	if (before)
 		LIST_REMOVE(entry, by_owner);
@@ -66,18 +66,18 @@ static void set_owner(struct pvr_directory *directory, struct pvr_entry *entry,
 	}
 	entry->owner = host;
 	if (before)
-		pvr_host_put(directory, before);
+		pvr_dir_host_put(directory, before);
 }
 
 static void lose_members(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	while (entry->num_members)
-		pvr_host_put(directory, entry->members[--entry->num_members].host);
+		pvr_dir_host_put(directory, entry->members[--entry->num_members].host);
 	free(entry->members);
 	entry->members = NULL;
 }
 
-static size_t member_index(const struct pvr_entry *entry, const struct pvr_host *host)
+static size_t member_index(const struct pvr_entry *entry, const struct pvr_dir_host *host)
 {
 	size_t i;
 
@@ -86,13 +86,13 @@ static size_t member_index(const struct pvr_entry *entry, const struct pvr_host 
 	return i;
 }
 
-bool pvr_entry_has_member(const struct pvr_entry *entry, const struct pvr_host *host)
+bool pvr_entry_has_member(const struct pvr_entry *entry, const struct pvr_dir_host *host)
 {
 	return member_index(entry, host) < entry->num_members;
 }
 
 void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
-		     struct pvr_host *host, uint8_t type)
+		     struct pvr_dir_host *host, uint8_t type)
 {
 	bool news = entry->state != PVR_ENTRY_FOUND || entry->owner != host || entry->type != type;
 
@@ -105,8 +105,8 @@ void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
 	directory->env.want(directory->env.opaque, host->name);
 }
 
-void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host,
-		    uint8_t type)
+void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
+		    struct pvr_dir_host *host, uint8_t type)
 {
 	struct pvr_entry_member *grown;
 
@@ -170,7 +170,7 @@ void pvr_entry_complete(struct pvr_directory *directory, struct pvr_entry *entry
 }
 
 void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
-		     struct pvr_host *host)
+		     struct pvr_dir_host *host)
 {
 	size_t i = member_index(entry, host);
 
@@ -179,7 +179,7 @@ void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
 	if (entry->state == PVR_ENTRY_FOUND)
 		tell_type(directory, entry, entry->members[i].type, PVR_WHERE_NOT_REMOTE, host);
 	entry->members[i] = entry->members[--entry->num_members];
-	pvr_host_put(directory, host);
+	pvr_dir_host_put(directory, host);
 }
 
 void pvr_entry_absent(struct pvr_directory *directory, struct pvr_entry *entry)

@@ -36,7 +36,7 @@ enum pvr_due {
 
 /* A reference. A host has members of one version of RoCE. */
 struct pvr_entry_member {
-	struct pvr_host *host;
+	struct pvr_dir_host *host;
 	uint8_t type; /* PVR_GID_TYPE_* */
 };
 
@@ -44,7 +44,7 @@ struct pvr_entry {
 	struct pvr_key_node node;
 	enum pvr_entry_state state;
 	uint8_t type; /* FOUND, if it is no group: PVR_GID_TYPE_* */
-	struct pvr_host *owner; /* FOUND, if it is no group; a reference */
+	struct pvr_dir_host *owner; /* FOUND, if it is no group; a reference */
 	LIST_ENTRY(pvr_entry) by_owner;
 	struct pvr_entry_member *members; /* if it is a group */
 	size_t num_members;
@@ -86,18 +86,18 @@ struct pvr_entry *pvr_entry_next_due(struct pvr_directory *directory, uint64_t n
 
 /* @host has it. Whatever was known before is no more. */
 void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
-		     struct pvr_host *host, uint8_t type);
+		     struct pvr_dir_host *host, uint8_t type);
 /*
  * One more member, one less; there may be none then. Those that are found first are told
  * together, by pvr_entry_complete().
  */
-void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host,
-		    uint8_t type);
+void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
+		    struct pvr_dir_host *host, uint8_t type);
 void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
-		     struct pvr_host *host);
+		     struct pvr_dir_host *host);
 /* No more are to be waited for, unless there is none yet. */
 void pvr_entry_complete(struct pvr_directory *directory, struct pvr_entry *entry);
-bool pvr_entry_has_member(const struct pvr_entry *entry, const struct pvr_host *host);
+bool pvr_entry_has_member(const struct pvr_entry *entry, const struct pvr_dir_host *host);
 /* It is not known any more, and being looked up. */
 void pvr_entry_unknown(struct pvr_directory *directory, struct pvr_entry *entry);
 /* Nobody has it. */

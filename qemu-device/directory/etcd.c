@@ -32,7 +32,7 @@ void pvr_etcd_item_key(const struct pvr_etcd *etcd, const struct pvr_etcd_item *
 		       char text[PVR_ETCD_KEY_MAX])
 {
 	if (item->kind == PVR_ITEM_HOST)
-		pvr_etcd_host_key(etcd, pvr_container_of(item, struct pvr_host, private)->name,
+		pvr_etcd_host_key(etcd, pvr_container_of(item, struct pvr_dir_host, private)->name,
 				  text);
 	else
 		pvr_etcd_gid_key(etcd, &pvr_container_of(item, struct pvr_entry, private)->node.key,
@@ -75,7 +75,7 @@ void pvr_etcd_resync(struct pvr_etcd *etcd)
 	struct pvr_directory *directory = etcd->directory;
 	struct pvr_etcd_item *item;
 	struct pvr_entry *entry;
-	struct pvr_host *host;
+	struct pvr_dir_host *host;
 	size_t i;
 
 	begin_grace(etcd);
@@ -85,7 +85,7 @@ void pvr_etcd_resync(struct pvr_etcd *etcd)
 		if (entry->state == PVR_ENTRY_FOUND)
 			pvr_etcd_ask(etcd, item);
 	}
-	for (i = 0; i < PVR_HOST_BUCKETS; i++) {
+	for (i = 0; i < PVR_DIR_HOST_BUCKETS; i++) {
 		LIST_FOREACH(host, &directory->hosts.buckets[i], link)
 		pvr_etcd_ask(etcd, (struct pvr_etcd_item *)host->private);
 	}
@@ -156,7 +156,7 @@ static void etcd_drop(struct pvr_directory *directory, struct pvr_entry *entry)
 	drop_item(pvr_etcd_of(directory), (struct pvr_etcd_item *)entry->private);
 }
 
-static void etcd_host_gone(struct pvr_directory *directory, struct pvr_host *host)
+static void etcd_host_gone(struct pvr_directory *directory, struct pvr_dir_host *host)
 {
 	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
 

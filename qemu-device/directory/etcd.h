@@ -151,9 +151,9 @@ void pvr_etcd_add_range(struct pvr_text *text, const struct pvr_etcd_item *item,
 void pvr_etcd_answer(struct pvr_etcd *etcd, struct pvr_etcd_item *item, struct json_object *kvs);
 void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due);
 void pvr_etcd_located(struct pvr_directory *directory, struct pvr_entry *entry,
-		      struct pvr_host *host, uint8_t type);
+		      struct pvr_dir_host *host, uint8_t type);
 void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
-		    struct pvr_host *host);
+		    struct pvr_dir_host *host);
 /* {"host":NAME,"type":TYPE}. False: it is not that. */
 bool pvr_etcd_parse_owner(const char *value, char host[PVR_REMOTE_NAME_MAX], uint8_t *type);
 

@@ -20,7 +20,7 @@ bool pvr_etcd_parse_owner(const char *value, char host[PVR_REMOTE_NAME_MAX], uin
 {
 	struct json_object *object = pvr_json_parse(value, strlen(value));
 	const char *name = pvr_json_text(object, "host"), *roce = pvr_json_text(object, "type");
-	bool ok = name && roce && pvr_host_name_ok(name);
+	bool ok = name && roce && pvr_dir_host_name_ok(name);
 
 	*type = ok && !strcmp(roce, "v1")   ? PVR_GID_TYPE_ROCE_V1
 		: ok && !strcmp(roce, "v2") ? PVR_GID_TYPE_ROCE_V2
@@ -49,7 +49,7 @@ static bool owner_of(struct pvr_etcd *etcd, struct json_object *kv, char host[PV
 /* ------------------------------------------------------------------------------ a GID */
 
 /* Somebody has it: whom we need to reach from now on. */
-static void meet(struct pvr_etcd *etcd, struct pvr_host *host)
+static void meet(struct pvr_etcd *etcd, struct pvr_dir_host *host)
 {
 	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
 
@@ -62,7 +62,7 @@ static void meet(struct pvr_etcd *etcd, struct pvr_host *host)
 static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *name,
 		      uint8_t type)
 {
-	struct pvr_host *host = pvr_host_get(etcd->directory, name);
+	struct pvr_dir_host *host = pvr_dir_host_get(etcd->directory, name);
 
 	if (!host)
 		return; /* too many: it is asked for again */
@@ -70,7 +70,7 @@ static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, const char
 	entry_part(entry)->verifying = entry_part(entry)->awaited = false;
 	pvr_entry_set_due(etcd->directory, entry, PVR_DUE_NEVER);
 	pvr_entry_found(etcd->directory, entry, host, type);
-	pvr_host_put(etcd->directory, host);
+	pvr_dir_host_put(etcd->directory, host);
 	pvr_etcd_watch_add(etcd, &entry_part(entry)->item);
 }
 
@@ -132,7 +132,7 @@ static void gid_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct js
 }
 
 void pvr_etcd_located(struct pvr_directory *directory, struct pvr_entry *entry,
-		      struct pvr_host *host, uint8_t type)
+		      struct pvr_dir_host *host, uint8_t type)
 {
 	if (entry->owner != host || !entry_part(entry)->verifying)
 		return; /* whatever it says: etcd says something else */
@@ -156,7 +156,8 @@ void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum
 	pvr_etcd_step(etcd);
 }
 
-void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host)
+void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
+		    struct pvr_dir_host *host)
 {
 	struct pvr_etcd *etcd = pvr_etcd_of(directory);
 	struct pvr_etcd_entry *part = entry_part(entry);
@@ -178,13 +179,13 @@ void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry, st
 
 static void join(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *name, uint8_t type)
 {
-	struct pvr_host *host = pvr_host_get(etcd->directory, name);
+	struct pvr_dir_host *host = pvr_dir_host_get(etcd->directory, name);
 
 	if (!host)
 		return;
 	meet(etcd, host);
 	pvr_entry_join(etcd->directory, entry, host, type);
-	pvr_host_put(etcd->directory, host);
+	pvr_dir_host_put(etcd->directory, host);
 }
 
 /* Their names, as far as they make sense; ours is left out. Return: how many. */
@@ -221,7 +222,7 @@ static void group_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct 
 		join(etcd, entry, names[i], types[i]);
 	pvr_entry_complete(etcd->directory, entry);
 	for (i = entry->num_members; i-- && !grace;) {
-		struct pvr_host *host = entry->members[i].host;
+		struct pvr_dir_host *host = entry->members[i].host;
 
 		if (!is_named(host->name, names, num))
 			pvr_entry_leave(etcd->directory, entry, host);
@@ -254,7 +255,7 @@ static bool parse_address(struct json_object *kv, char address[64])
 	return ok;
 }
 
-static void host_answer(struct pvr_etcd *etcd, struct pvr_host *host, struct json_object *kvs)
+static void host_answer(struct pvr_etcd *etcd, struct pvr_dir_host *host, struct json_object *kvs)
 {
 	const struct pvr_directory_env *env = &etcd->directory->env;
 	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
@@ -284,6 +285,6 @@ void pvr_etcd_answer(struct pvr_etcd *etcd, struct pvr_etcd_item *item, struct j
 		group_answer(etcd, entry_of(item), kvs);
 		break;
 	case PVR_ITEM_HOST:
-		host_answer(etcd, pvr_container_of(item, struct pvr_host, private), kvs);
+		host_answer(etcd, pvr_container_of(item, struct pvr_dir_host, private), kvs);
 	}
 }

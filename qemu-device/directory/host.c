@@ -5,7 +5,7 @@
 
 #include "directory/backend.h"
 
-bool pvr_host_name_ok(const char *name)
+bool pvr_dir_host_name_ok(const char *name)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
@@ -20,12 +20,12 @@ static unsigned int bucket_of(const char *name)
 
 	while (*name)
 		hash = hash * 33 + (unsigned char)*name++;
-	return hash % PVR_HOST_BUCKETS;
+	return hash % PVR_DIR_HOST_BUCKETS;
 }
 
-struct pvr_host *pvr_host_find(struct pvr_directory *directory, const char *name)
+struct pvr_dir_host *pvr_dir_host_find(struct pvr_directory *directory, const char *name)
 {
-	struct pvr_host *host;
+	struct pvr_dir_host *host;
 
 	LIST_FOREACH(host, &directory->hosts.buckets[bucket_of(name)], link)
 	{
@@ -35,11 +35,11 @@ struct pvr_host *pvr_host_find(struct pvr_directory *directory, const char *name
 	return host;
 }
 
-static struct pvr_host *make(struct pvr_directory *directory, const char *name)
+static struct pvr_dir_host *make(struct pvr_directory *directory, const char *name)
 {
-	struct pvr_host *host;
+	struct pvr_dir_host *host;
 
-	if (!pvr_host_name_ok(name) || directory->hosts.count == PVR_DIR_HOSTS_MAX)
+	if (!pvr_dir_host_name_ok(name) || directory->hosts.count == PVR_DIR_HOSTS_MAX)
 		return NULL;
 	host = calloc(1, sizeof(*host) + directory->ops->host_size);
 	if (!host)
@@ -52,9 +52,9 @@ static struct pvr_host *make(struct pvr_directory *directory, const char *name)
 	return host;
 }
 
-struct pvr_host *pvr_host_get(struct pvr_directory *directory, const char *name)
+struct pvr_dir_host *pvr_dir_host_get(struct pvr_directory *directory, const char *name)
 {
-	struct pvr_host *host = pvr_host_find(directory, name);
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, name);
 
 	if (!host)
 		host = make(directory, name);
@@ -63,7 +63,7 @@ struct pvr_host *pvr_host_get(struct pvr_directory *directory, const char *name)
 	return host;
 }
 
-void pvr_host_put(struct pvr_directory *directory, struct pvr_host *host)
+void pvr_dir_host_put(struct pvr_directory *directory, struct pvr_dir_host *host)
 {
 	if (--host->refs)
 		return;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Other hosts that the directory knows, as long as something refers to them. */
-#ifndef PVR_HOST_H
-#define PVR_HOST_H
+#ifndef PVR_DIR_HOST_H
+#define PVR_DIR_HOST_H
 
 #include "directory/key.h"
 #include "pipe.h"
 
-#define PVR_HOST_BUCKETS 256
+#define PVR_DIR_HOST_BUCKETS 256
 
 struct pvr_directory;
 struct pvr_entry;
 
-struct pvr_host {
-	LIST_ENTRY(pvr_host) link;
+struct pvr_dir_host {
+	LIST_ENTRY(pvr_dir_host) link;
 	char name[PVR_REMOTE_NAME_MAX];
 	size_t refs;
 	bool up; /* we are connected */
@@ -21,17 +21,17 @@ struct pvr_host {
 	_Alignas(16) unsigned char private[];
 };
 
-struct pvr_hosts {
-	LIST_HEAD(, pvr_host) buckets[PVR_HOST_BUCKETS];
+struct pvr_dir_hosts {
+	LIST_HEAD(, pvr_dir_host) buckets[PVR_DIR_HOST_BUCKETS];
 	size_t count;
 };
 
 /* Letters, digits, '.', '_' and '-', and not too many. */
-bool pvr_host_name_ok(const char *name);
+bool pvr_dir_host_name_ok(const char *name);
 /* NULL: there is none. Takes no reference. */
-struct pvr_host *pvr_host_find(struct pvr_directory *directory, const char *name);
+struct pvr_dir_host *pvr_dir_host_find(struct pvr_directory *directory, const char *name);
 /* Made if it is new, and referred to. NULL: a bad name, no memory, or PVR_DIR_HOSTS_MAX. */
-struct pvr_host *pvr_host_get(struct pvr_directory *directory, const char *name);
-void pvr_host_put(struct pvr_directory *directory, struct pvr_host *host);
+struct pvr_dir_host *pvr_dir_host_get(struct pvr_directory *directory, const char *name);
+void pvr_dir_host_put(struct pvr_directory *directory, struct pvr_dir_host *host);
 
-#endif /* PVR_HOST_H */
+#endif /* PVR_DIR_HOST_H */

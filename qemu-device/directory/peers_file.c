@@ -112,7 +112,7 @@ static bool begin_host(void *opaque, const char *name, size_t line, struct pvr_e
 	struct pvr_peers_host *grown;
 	size_t i;
 
-	if (!pvr_host_name_ok(name))
+	if (!pvr_dir_host_name_ok(name))
 		return pvr_fail(err,
 				"host '%s': a name has up to %d letters, digits, '.', '_' and '-'",
 				name, PVR_REMOTE_NAME_MAX - 1);

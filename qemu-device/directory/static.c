@@ -33,7 +33,7 @@
 struct static_directory {
 	char *path; /* NULL: no file */
 	struct pvr_peers_file file;
-	struct pvr_host *hosts[HOSTS_MAX]; /* references */
+	struct pvr_dir_host *hosts[HOSTS_MAX]; /* references */
 	size_t num;
 };
 
@@ -54,26 +54,26 @@ static struct static_entry *entry_part(struct pvr_entry *entry)
 	return (struct static_entry *)entry->private;
 }
 
-static struct static_host *host_part(struct pvr_host *host)
+static struct static_host *host_part(struct pvr_dir_host *host)
 {
 	return (struct static_host *)host->private;
 }
 
-static bool may_have(struct pvr_host *host, const struct pvr_key *key)
+static bool may_have(struct pvr_dir_host *host, const struct pvr_key *key)
 {
 	const struct static_host *part = host_part(host);
 
 	return !part->rules || pvr_peers_host_may_have(part->rules, key);
 }
 
-static bool has_answered(struct pvr_entry *entry, struct pvr_host *host)
+static bool has_answered(struct pvr_entry *entry, struct pvr_dir_host *host)
 {
 	size_t i = host_part(host)->index;
 
 	return entry_part(entry)->answered[i / 64] >> (i % 64) & 1;
 }
 
-static void set_answered(struct pvr_entry *entry, struct pvr_host *host)
+static void set_answered(struct pvr_entry *entry, struct pvr_dir_host *host)
 {
 	size_t i = host_part(host)->index;
 
@@ -82,7 +82,7 @@ static void set_answered(struct pvr_entry *entry, struct pvr_host *host)
 
 /* -------------------------------------------------------------------- questions */
 
-static void ask(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host)
+static void ask(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_dir_host *host)
 {
 	if (!has_answered(entry, host) && may_have(host, &entry->node.key))
 		directory->env.where(directory->env.opaque, host->name, &entry->node.key);
@@ -106,7 +106,7 @@ static void lose_dead_members(struct pvr_directory *directory, struct pvr_entry 
 	size_t i = entry->num_members;
 
 	while (i--) {
-		struct pvr_host *host = entry->members[i].host;
+		struct pvr_dir_host *host = entry->members[i].host;
 
 		if (!host->up && !has_answered(entry, host))
 			pvr_entry_leave(directory, entry, host);
@@ -180,7 +180,7 @@ static void static_due(struct pvr_directory *directory, struct pvr_entry *entry,
 /* ---------------------------------------------------------------------- answers */
 
 static void group_answer(struct pvr_directory *directory, struct pvr_entry *entry,
-			 struct pvr_host *host, uint8_t type)
+			 struct pvr_dir_host *host, uint8_t type)
 {
 	if (type)
 		pvr_entry_join(directory, entry, host, type);
@@ -192,8 +192,8 @@ static void group_answer(struct pvr_directory *directory, struct pvr_entry *entr
 		conclude(directory, entry);
 }
 
-static void claim(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host,
-		  uint8_t type)
+static void claim(struct pvr_directory *directory, struct pvr_entry *entry,
+		  struct pvr_dir_host *host, uint8_t type)
 {
 	char why[128];
 
@@ -207,7 +207,8 @@ static void claim(struct pvr_directory *directory, struct pvr_entry *entry, stru
 	pvr_entry_set_due(directory, entry, PVR_DUE_FOUND);
 }
 
-static void denial(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_host *host)
+static void denial(struct pvr_directory *directory, struct pvr_entry *entry,
+		   struct pvr_dir_host *host)
 {
 	if (entry->owner == host)
 		pvr_entry_forget(directory, entry);
@@ -216,7 +217,7 @@ static void denial(struct pvr_directory *directory, struct pvr_entry *entry, str
 }
 
 static void static_located(struct pvr_directory *directory, struct pvr_entry *entry,
-			   struct pvr_host *host, uint8_t type)
+			   struct pvr_dir_host *host, uint8_t type)
 {
 	set_answered(entry, host);
 	if (type && !may_have(host, &entry->node.key)) {
@@ -233,7 +234,7 @@ static void static_located(struct pvr_directory *directory, struct pvr_entry *en
 }
 
 static void static_moved(struct pvr_directory *directory, struct pvr_entry *entry,
-			 struct pvr_host *host)
+			 struct pvr_dir_host *host)
 {
 	if (pvr_key_is_group(&entry->node.key))
 		group_answer(directory, entry, host, 0);
@@ -243,7 +244,7 @@ static void static_moved(struct pvr_directory *directory, struct pvr_entry *entr
 
 /* ------------------------------------------------------------------------ hosts */
 
-static void static_host_changed(struct pvr_directory *directory, struct pvr_host *host)
+static void static_host_changed(struct pvr_directory *directory, struct pvr_dir_host *host)
 {
 	struct pvr_entry *entry;
 
@@ -254,7 +255,7 @@ static void static_host_changed(struct pvr_directory *directory, struct pvr_host
 	ask(directory, entry, host);
 }
 
-static void recheck(struct pvr_directory *directory, struct pvr_host *host)
+static void recheck(struct pvr_directory *directory, struct pvr_dir_host *host)
 {
 	struct pvr_entry *entry, *next;
 
@@ -265,7 +266,7 @@ static void recheck(struct pvr_directory *directory, struct pvr_host *host)
 	}
 }
 
-static void static_host_wanted(struct pvr_directory *directory, struct pvr_host *host)
+static void static_host_wanted(struct pvr_directory *directory, struct pvr_dir_host *host)
 {
 	struct static_host *part = host_part(host);
 	uint64_t now = pvr_loop_now();
@@ -283,13 +284,13 @@ static void static_host_wanted(struct pvr_directory *directory, struct pvr_host 
 static bool enlist(struct pvr_directory *directory, const char *name, struct pvr_error *err)
 {
 	struct static_directory *all = directory->backend;
-	struct pvr_host *host = pvr_host_find(directory, name);
+	struct pvr_dir_host *host = pvr_dir_host_find(directory, name);
 
 	if (host)
 		return true;
 	if (all->num == HOSTS_MAX)
 		return pvr_fail(err, "more than %d hosts", HOSTS_MAX);
-	host = pvr_host_get(directory, name);
+	host = pvr_dir_host_get(directory, name);
 	if (!host)
 		return pvr_fail(err, "host '%.80s': bad name, or out of memory", name);
 	host_part(host)->index = all->num;
@@ -304,7 +305,7 @@ bool pvr_directory_add_host(struct pvr_directory *directory, const char *name,
 		return true;
 	if (!enlist(directory, name, err))
 		return false;
-	host_part(pvr_host_find(directory, name))->named = true;
+	host_part(pvr_dir_host_find(directory, name))->named = true;
 	return true;
 }
 
@@ -330,7 +331,7 @@ static bool list_host(struct pvr_directory *directory, const struct pvr_peers_ho
 	if (!env->set_peer(env->opaque, rules->name, rules->address, err) ||
 	    !enlist(directory, rules->name, err))
 		return false;
-	part = host_part(pvr_host_find(directory, rules->name));
+	part = host_part(pvr_dir_host_find(directory, rules->name));
 	part->listed = true;
 	part->rules = rules;
 	return true;
@@ -361,7 +362,7 @@ static void drop_hosts(struct pvr_directory *directory)
 	size_t i, num = 0;
 
 	for (i = 0; i < all->num; i++) {
-		struct pvr_host *host = all->hosts[i];
+		struct pvr_dir_host *host = all->hosts[i];
 
 		if (host_part(host)->listed || host_part(host)->named) {
 			host_part(host)->index = num;
@@ -369,7 +370,7 @@ static void drop_hosts(struct pvr_directory *directory)
 			continue;
 		}
 		directory->env.forget_peer(directory->env.opaque, host->name);
-		pvr_host_put(directory, host);
+		pvr_dir_host_put(directory, host);
 	}
 	all->num = num;
 }
@@ -457,7 +458,7 @@ static void static_destroy(struct pvr_directory *directory)
 	struct static_directory *all = directory->backend;
 
 	while (all->num)
-		pvr_host_put(directory, all->hosts[--all->num]);
+		pvr_dir_host_put(directory, all->hosts[--all->num]);
 	pvr_peers_file_free(&all->file);
 	free(all->path);
 	free(all);
