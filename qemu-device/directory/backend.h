@@ -7,7 +7,7 @@
 #include "base/log_bucket.h"
 #include "directory/directory.h"
 #include "directory/entry.h"
-#include "directory/inbox.h"
+#include "directory/queue.h"
 #include "directory/own_gids.h"
 
 /* Those that may be NULL do nothing then. */
@@ -49,7 +49,7 @@ struct pvr_directory {
 	char name[PVR_REMOTE_NAME_MAX], address[PVR_ADDRESS_TEXT];
 	const struct pvr_directory_ops *ops;
 	void *backend;
-	struct pvr_inbox inbox;
+	struct pvr_dir_queue queue;
 	struct pvr_own_gids own;
 	struct pvr_entries entries;
 	struct pvr_dir_hosts hosts;

@@ -11,7 +11,7 @@
 #define CREDIT_PER_SEC 4096
 #define ASKING_MAX 8192
 #define LOG_LINES 20 /* per PVR_LOG_BUCKET_NS */
-#define BATCH 256 /* of notes in the inbox, entries that are due: then others have a turn */
+#define BATCH 256 /* of notes in the queue, entries that are due: then others have a turn */
 
 /* --------------------------------------------------------------------------- log */
 
@@ -98,7 +98,7 @@ static bool answer_questions(struct pvr_directory *directory)
 
 	refill(directory);
 	for (i = 0; i < BATCH && may_look_up(directory); i++) {
-		if (!pvr_inbox_question(&directory->inbox, &key))
+		if (!pvr_dir_queue_question(&directory->queue, &key))
 			return false;
 		question(directory, &key);
 	}
@@ -152,20 +152,20 @@ static bool read_news(struct pvr_directory *directory)
 	int i;
 
 	for (i = 0; i < BATCH; i++) {
-		if (!pvr_inbox_news(&directory->inbox, &news))
+		if (!pvr_dir_queue_news(&directory->queue, &news))
 			return false;
 		news_handlers[news.kind](directory, &news);
 	}
 	return true;
 }
 
-static void inbox_ready(struct pvr_source *source, uint32_t events)
+static void queue_ready(struct pvr_source *source, uint32_t events)
 {
 	struct pvr_directory *directory =
-		pvr_container_of(source, struct pvr_directory, inbox.source);
+		pvr_container_of(source, struct pvr_directory, queue.source);
 	bool more;
 
-	pvr_inbox_begin(&directory->inbox);
+	pvr_dir_queue_begin(&directory->queue);
 	more = read_news(directory);
 	more |= answer_questions(directory);
 	if (directory->ops->own_changed)
@@ -197,7 +197,7 @@ static void timer_expired(struct pvr_loop_timer *timer)
 	for (i = 0; i < BATCH && (entry = pvr_entry_next_due(directory, now, &next)); i++)
 		entry_is_due(directory, entry);
 	if (answer_questions(directory))
-		pvr_loop_again(&directory->inbox.source);
+		pvr_loop_again(&directory->queue.source);
 	pvr_directory_rearm(directory);
 }
 
@@ -223,7 +223,7 @@ void pvr_directory_resolve(struct pvr_directory *directory, const char *fabric,
 	struct pvr_key key;
 
 	if (pvr_key_init(&key, fabric, gid))
-		pvr_inbox_ask(&directory->inbox, &key);
+		pvr_dir_queue_ask(&directory->queue, &key);
 }
 
 void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,
@@ -234,7 +234,7 @@ void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,
 	if (!directory->ops->own_changed || !pvr_key_init(&key, fabric, gid))
 		return;
 	pvr_own_gids_set(&directory->own, &key, type, mac, present);
-	pvr_inbox_wake(&directory->inbox);
+	pvr_dir_queue_wake(&directory->queue);
 }
 
 static void tell_news(struct pvr_directory *directory, enum pvr_news_kind kind, const char *host,
@@ -243,7 +243,7 @@ static void tell_news(struct pvr_directory *directory, enum pvr_news_kind kind, 
 	struct pvr_key key;
 
 	if (pvr_key_init(&key, fabric, gid))
-		pvr_inbox_tell(&directory->inbox, kind, host, &key, type);
+		pvr_dir_queue_tell(&directory->queue, kind, host, &key, type);
 }
 
 void pvr_directory_located(struct pvr_directory *directory, const char *host, const char *fabric,
@@ -261,7 +261,7 @@ void pvr_directory_moved(struct pvr_directory *directory, const char *host, cons
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host)
 {
 	if (directory->ops->host_wanted)
-		pvr_inbox_tell(&directory->inbox, PVR_NEWS_WANTED, host, NULL, 0);
+		pvr_dir_queue_tell(&directory->queue, PVR_NEWS_WANTED, host, NULL, 0);
 }
 
 /* ----------------------------------------------------------------- for the daemon */
@@ -299,7 +299,7 @@ void pvr_directory_get_stats(struct pvr_directory *directory, struct pvr_directo
 		.own = pvr_own_gids_num(&directory->own),
 		.lookups = directory->lookups,
 		.refused = directory->refused,
-		.dropped = directory->inbox.dropped,
+		.dropped = directory->queue.dropped,
 	};
 	if (directory->ops->stats)
 		directory->ops->stats(directory, stats);
@@ -317,7 +317,7 @@ static void set_delays(uint64_t delay[PVR_DUES], const struct pvr_directory_timi
 static bool init(struct pvr_directory *directory, const struct pvr_directory_settings *settings,
 		 struct pvr_error *err)
 {
-	int ret = pvr_inbox_init(&directory->inbox, directory->env.loop, inbox_ready);
+	int ret = pvr_dir_queue_init(&directory->queue, directory->env.loop, queue_ready);
 
 	if (ret)
 		return pvr_fail(err, "cannot make the directory: %s", strerror(-ret));
@@ -364,6 +364,6 @@ void pvr_directory_destroy(struct pvr_directory *directory)
 		directory->ops->destroy(directory);
 	pvr_loop_timer_disarm(&directory->timer);
 	pvr_own_gids_exit(&directory->own);
-	pvr_inbox_exit(&directory->inbox);
+	pvr_dir_queue_exit(&directory->queue);
 	free(directory);
 }

@@ -4,7 +4,7 @@
  *
  * DOC: how it works
  *
- * Workers ask (pvr_directory_resolve()); the question waits in an inbox. The directory's
+ * Workers ask (pvr_directory_resolve()); the question waits in an queue. The directory's
  * thread, the first one of the daemon, keeps a cache of what has been asked for. What is
  * not in there it looks up by a backend: `static` asks the hosts of a file themselves,
  * `etcd` a data base that all hosts write to. Answers go to the engine, which remembers

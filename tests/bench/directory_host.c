@@ -29,7 +29,7 @@
 #include "directory/directory.h"
 #include "directory/etcd_settings.h"
 
-#define WINDOW 100 /* questions of `many` at a time: fewer than a lane of the inbox takes */
+#define WINDOW 100 /* questions of `many` at a time: fewer than a lane of the queue takes */
 
 struct many {
 	char fabric[PVR_NAME_MAX];

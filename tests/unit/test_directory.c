@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fake_net.h"
-#include "directory/inbox.h"
+#include "directory/queue.h"
 #include "directory/own_gids.h"
 #include "test.h"
 
@@ -78,76 +78,76 @@ static void numbered_key(struct pvr_key *key, const char *fabric, unsigned int n
 	assert_true(pvr_key_init(key, fabric, gid));
 }
 
-TEST_PLAIN(test_inbox_keeps_a_question_once)
+TEST_PLAIN(test_queue_keeps_a_question_once)
 {
 	struct pvr_loop *loop = pvr_loop_create();
-	struct pvr_inbox inbox;
+	struct pvr_dir_queue queue;
 	struct pvr_key key, got;
 	int i;
 
-	assert_int_equal(pvr_inbox_init(&inbox, loop, ready), 0);
+	assert_int_equal(pvr_dir_queue_init(&queue, loop, ready), 0);
 	numbered_key(&key, RED, 7);
 	for (i = 0; i < 100; i++)
-		pvr_inbox_ask(&inbox, &key);
-	assert_true(pvr_inbox_question(&inbox, &got));
+		pvr_dir_queue_ask(&queue, &key);
+	assert_true(pvr_dir_queue_question(&queue, &got));
 	assert_true(pvr_key_equal(&got, &key));
-	assert_false(pvr_inbox_question(&inbox, &got));
-	pvr_inbox_ask(&inbox, &key);
-	assert_true(pvr_inbox_question(&inbox, &got));
-	pvr_inbox_exit(&inbox);
+	assert_false(pvr_dir_queue_question(&queue, &got));
+	pvr_dir_queue_ask(&queue, &key);
+	assert_true(pvr_dir_queue_question(&queue, &got));
+	pvr_dir_queue_exit(&queue);
 	pvr_loop_destroy(loop);
 }
 
 /* A tenant that asks for everything has its bound, and others their turn. */
-TEST_PLAIN(test_inbox_lanes_take_turns)
+TEST_PLAIN(test_queue_lanes_take_turns)
 {
 	struct pvr_loop *loop = pvr_loop_create();
-	struct pvr_inbox inbox;
+	struct pvr_dir_queue queue;
 	struct pvr_key key;
 	unsigned int i, red = 0, before_blue = 0;
 
-	assert_int_equal(pvr_inbox_init(&inbox, loop, ready), 0);
+	assert_int_equal(pvr_dir_queue_init(&queue, loop, ready), 0);
 	for (i = 0; i < 5000; i++) {
 		numbered_key(&key, RED, i);
-		pvr_inbox_ask(&inbox, &key);
+		pvr_dir_queue_ask(&queue, &key);
 	}
 	numbered_key(&key, "blue", 1);
-	pvr_inbox_ask(&inbox, &key);
-	while (pvr_inbox_question(&inbox, &key)) {
+	pvr_dir_queue_ask(&queue, &key);
+	while (pvr_dir_queue_question(&queue, &key)) {
 		if (!strcmp(key.fabric, "blue"))
 			before_blue = red;
 		else
 			red++;
 	}
-	assert_int_equal(red, PVR_INBOX_LANE_MAX);
-	assert_int_equal(inbox.dropped, 5000 - PVR_INBOX_LANE_MAX);
+	assert_int_equal(red, PVR_DIR_QUEUE_LANE_MAX);
+	assert_int_equal(queue.dropped, 5000 - PVR_DIR_QUEUE_LANE_MAX);
 	assert_in_range(before_blue, 0, 1);
-	pvr_inbox_exit(&inbox);
+	pvr_dir_queue_exit(&queue);
 	pvr_loop_destroy(loop);
 }
 
-TEST_PLAIN(test_inbox_news_are_bounded)
+TEST_PLAIN(test_queue_news_are_bounded)
 {
 	struct pvr_loop *loop = pvr_loop_create();
-	struct pvr_inbox inbox;
+	struct pvr_dir_queue queue;
 	struct pvr_news news;
 	struct pvr_key key;
 	unsigned int i, num = 0;
 
-	assert_int_equal(pvr_inbox_init(&inbox, loop, ready), 0);
-	for (i = 0; i < PVR_INBOX_NEWS_MAX + 100; i++) {
+	assert_int_equal(pvr_dir_queue_init(&queue, loop, ready), 0);
+	for (i = 0; i < PVR_DIR_QUEUE_NEWS_MAX + 100; i++) {
 		numbered_key(&key, RED, i);
-		pvr_inbox_tell(&inbox, PVR_NEWS_LOCATED, "a", &key, 1);
-		pvr_inbox_tell(&inbox, PVR_NEWS_WANTED, "a", NULL, 0);
+		pvr_dir_queue_tell(&queue, PVR_NEWS_LOCATED, "a", &key, 1);
+		pvr_dir_queue_tell(&queue, PVR_NEWS_WANTED, "a", NULL, 0);
 	}
 	/* The bound is each kind's. */
-	pvr_inbox_tell(&inbox, PVR_NEWS_MOVED, "b", &key, 0);
-	while (pvr_inbox_news(&inbox, &news))
+	pvr_dir_queue_tell(&queue, PVR_NEWS_MOVED, "b", &key, 0);
+	while (pvr_dir_queue_news(&queue, &news))
 		num += news.kind == PVR_NEWS_LOCATED;
-	assert_int_equal(num, PVR_INBOX_NEWS_MAX);
+	assert_int_equal(num, PVR_DIR_QUEUE_NEWS_MAX);
 	assert_int_equal(news.kind, PVR_NEWS_MOVED);
 	assert_string_equal(news.host, "b");
-	pvr_inbox_exit(&inbox);
+	pvr_dir_queue_exit(&queue);
 	pvr_loop_destroy(loop);
 }
 

@@ -11,8 +11,8 @@
  * fabric, and the lanes take turns, so that a tenant that asks for GIDs that do not exist
  * delays others no more than one question each.
  */
-#ifndef PVR_INBOX_H
-#define PVR_INBOX_H
+#ifndef PVR_DIR_QUEUE_H
+#define PVR_DIR_QUEUE_H
 
 #include <pthread.h>
 
@@ -20,9 +20,9 @@
 #include "directory/key.h"
 #include "pipe.h"
 
-#define PVR_INBOX_LANES 64
-#define PVR_INBOX_LANE_MAX 128 /* questions */
-#define PVR_INBOX_NEWS_MAX 4096 /* of each other kind */
+#define PVR_DIR_QUEUE_LANES 64
+#define PVR_DIR_QUEUE_LANE_MAX 128 /* questions */
+#define PVR_DIR_QUEUE_NEWS_MAX 4096 /* of each other kind */
 
 enum pvr_news_kind {
 	PVR_NEWS_LOCATED, /* the host says that it has it, as type, or not: 0 */
@@ -44,33 +44,33 @@ TAILQ_HEAD(pvr_news_list, pvr_news);
 struct pvr_question;
 TAILQ_HEAD(pvr_lane, pvr_question);
 
-struct pvr_inbox {
+struct pvr_dir_queue {
 	struct pvr_source source; /* an eventfd */
 	pthread_mutex_t lock; /* protects what follows; nothing is taken inside it */
 	bool signalled;
 	struct pvr_key_table questions;
-	struct pvr_lane lanes[PVR_INBOX_LANES];
-	unsigned int lane_len[PVR_INBOX_LANES], next_lane;
+	struct pvr_lane lanes[PVR_DIR_QUEUE_LANES];
+	unsigned int lane_len[PVR_DIR_QUEUE_LANES], next_lane;
 	struct pvr_news_list news;
 	unsigned int num_news[PVR_NEWS_KINDS];
 	uint64_t dropped;
 };
 
 /* @ready: in @loop's thread, when there is something. Return: 0 or -errno. */
-int pvr_inbox_init(struct pvr_inbox *inbox, struct pvr_loop *loop,
-		   void (*ready)(struct pvr_source *source, uint32_t events));
-void pvr_inbox_exit(struct pvr_inbox *inbox);
+int pvr_dir_queue_init(struct pvr_dir_queue *queue, struct pvr_loop *loop,
+		       void (*ready)(struct pvr_source *source, uint32_t events));
+void pvr_dir_queue_exit(struct pvr_dir_queue *queue);
 
 /* From any thread. */
-void pvr_inbox_ask(struct pvr_inbox *inbox, const struct pvr_key *key);
-void pvr_inbox_tell(struct pvr_inbox *inbox, enum pvr_news_kind kind, const char *host,
-		    const struct pvr_key *key, uint8_t type);
-void pvr_inbox_wake(struct pvr_inbox *inbox);
+void pvr_dir_queue_ask(struct pvr_dir_queue *queue, const struct pvr_key *key);
+void pvr_dir_queue_tell(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
+			const struct pvr_key *key, uint8_t type);
+void pvr_dir_queue_wake(struct pvr_dir_queue *queue);
 
 /* In the directory's thread: before it looks at what there is. */
-void pvr_inbox_begin(struct pvr_inbox *inbox);
+void pvr_dir_queue_begin(struct pvr_dir_queue *queue);
 /* The next question. False: there is none. */
-bool pvr_inbox_question(struct pvr_inbox *inbox, struct pvr_key *key);
-bool pvr_inbox_news(struct pvr_inbox *inbox, struct pvr_news *news);
+bool pvr_dir_queue_question(struct pvr_dir_queue *queue, struct pvr_key *key);
+bool pvr_dir_queue_news(struct pvr_dir_queue *queue, struct pvr_news *news);
 
-#endif /* PVR_INBOX_H */
+#endif /* PVR_DIR_QUEUE_H */

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What other threads tell the directory: it is noted, and read by the directory's thread. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "directory/queue.h"
+
+struct pvr_question {
+	struct pvr_key_node node;
+	unsigned int lane;
+	TAILQ_ENTRY(pvr_question) link;
+};
+
+int pvr_dir_queue_init(struct pvr_dir_queue *queue, struct pvr_loop *loop,
+		       void (*ready)(struct pvr_source *source, uint32_t events))
+{
+	size_t i;
+
+	memset(queue, 0, sizeof(*queue));
+	pthread_mutex_init(&queue->lock, NULL);
+	TAILQ_INIT(&queue->news);
+	for (i = 0; i < PVR_DIR_QUEUE_LANES; i++)
+		TAILQ_INIT(&queue->lanes[i]);
+	queue->source.ready = ready;
+	queue->source.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (queue->source.fd < 0)
+		return -errno;
+	if (!pvr_key_table_init(&queue->questions, 1024))
+		return -ENOMEM;
+	return pvr_loop_add(loop, &queue->source, EPOLLIN);
+}
+
+void pvr_dir_queue_exit(struct pvr_dir_queue *queue)
+{
+	struct pvr_news news;
+	struct pvr_key key;
+
+	if (!queue->source.ready)
+		return;
+	while (queue->questions.buckets && pvr_dir_queue_question(queue, &key))
+		;
+	while (pvr_dir_queue_news(queue, &news))
+		;
+	pvr_loop_remove(&queue->source);
+	if (queue->source.fd >= 0)
+		close(queue->source.fd);
+	pvr_key_table_exit(&queue->questions);
+	pthread_mutex_destroy(&queue->lock);
+}
+
+static void wake_locked(struct pvr_dir_queue *queue)
+{
+	const uint64_t one = 1;
+
+	if (!queue->signalled)
+		queue->signalled = write(queue->source.fd, &one, sizeof(one)) == sizeof(one);
+}
+
+void pvr_dir_queue_wake(struct pvr_dir_queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	wake_locked(queue);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+static unsigned int lane_of(const char *fabric)
+{
+	unsigned int hash = 5381;
+
+	while (*fabric)
+		hash = hash * 33 + (unsigned char)*fabric++;
+	return hash % PVR_DIR_QUEUE_LANES;
+}
+
+static void ask_locked(struct pvr_dir_queue *queue, const struct pvr_key *key, unsigned int lane)
+{
+	struct pvr_question *question;
+
+	if (pvr_key_find(&queue->questions, key))
+		return;
+	question = queue->lane_len[lane] < PVR_DIR_QUEUE_LANE_MAX ? malloc(sizeof(*question))
+								  : NULL;
+	if (!question) {
+		queue->dropped++;
+		return;
+	}
+	question->node.key = *key;
+	question->lane = lane;
+	pvr_key_insert(&queue->questions, &question->node);
+	TAILQ_INSERT_TAIL(&queue->lanes[lane], question, link);
+	queue->lane_len[lane]++;
+	wake_locked(queue);
+}
+
+void pvr_dir_queue_ask(struct pvr_dir_queue *queue, const struct pvr_key *key)
+{
+	unsigned int lane = lane_of(key->fabric);
+
+	pthread_mutex_lock(&queue->lock);
+	ask_locked(queue, key, lane);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* Only the newest few are compared: what comes again comes at once. */
+static bool is_news(const struct pvr_dir_queue *queue, const struct pvr_news *news)
+{
+	const struct pvr_news *other = TAILQ_LAST(&queue->news, pvr_news_list);
+	int i;
+
+	for (i = 0; i < 8 && other; i++, other = TAILQ_PREV(other, pvr_news_list, link)) {
+		if (other->kind == news->kind && other->type == news->type &&
+		    !strcmp(other->host, news->host) && pvr_key_equal(&other->key, &news->key))
+			return false;
+	}
+	return true;
+}
+
+static void tell_locked(struct pvr_dir_queue *queue, const struct pvr_news *news)
+{
+	struct pvr_news *copy;
+
+	if (!is_news(queue, news))
+		return;
+	copy = queue->num_news[news->kind] < PVR_DIR_QUEUE_NEWS_MAX ? malloc(sizeof(*copy)) : NULL;
+	if (!copy) {
+		queue->dropped++;
+		return;
+	}
+	*copy = *news;
+	TAILQ_INSERT_TAIL(&queue->news, copy, link);
+	queue->num_news[news->kind]++;
+	wake_locked(queue);
+}
+
+void pvr_dir_queue_tell(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
+			const struct pvr_key *key, uint8_t type)
+{
+	struct pvr_news news = { .kind = kind, .type = type };
+
+	if (strlen(host) >= sizeof(news.host))
+		return;
+	strcpy(news.host, host);
+	if (key)
+		news.key = *key;
+	pthread_mutex_lock(&queue->lock);
+	tell_locked(queue, &news);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+void pvr_dir_queue_begin(struct pvr_dir_queue *queue)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&queue->lock);
+	queue->signalled = false;
+	if (read(queue->source.fd, &count, sizeof(count)) < 0)
+		count = 0; /* called without having been woken */
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* Of the next lane that has one. */
+static struct pvr_question *next_locked(struct pvr_dir_queue *queue)
+{
+	struct pvr_question *question = NULL;
+	unsigned int i, lane;
+
+	for (i = 0; i < PVR_DIR_QUEUE_LANES && !question; i++) {
+		lane = queue->next_lane++ % PVR_DIR_QUEUE_LANES;
+		question = TAILQ_FIRST(&queue->lanes[lane]);
+	}
+	if (!question)
+		return NULL;
+	TAILQ_REMOVE(&queue->lanes[question->lane], question, link);
+	queue->lane_len[question->lane]--;
+	pvr_key_remove(&queue->questions, &question->node);
+	return question;
+}
+
+bool pvr_dir_queue_question(struct pvr_dir_queue *queue, struct pvr_key *key)
+{
+	struct pvr_question *question;
+
+	pthread_mutex_lock(&queue->lock);
+	question = next_locked(queue);
+	pthread_mutex_unlock(&queue->lock);
+	if (!question)
+		return false;
+	*key = question->node.key;
+	free(question);
+	return true;
+}
+
+bool pvr_dir_queue_news(struct pvr_dir_queue *queue, struct pvr_news *news)
+{
+	struct pvr_news *first;
+
+	pthread_mutex_lock(&queue->lock);
+	first = TAILQ_FIRST(&queue->news);
+	if (first) {
+		TAILQ_REMOVE(&queue->news, first, link);
+		queue->num_news[first->kind]--;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	if (!first)
+		return false;
+	*news = *first;
+	free(first);
+	return true;
+}
