@@ -5,7 +5,7 @@
  * DOC: whose it is
  *
  * The first thread's until the handshake is done, and again after its end; in between the
- * worker's, see net.h. It changes hands by mail. The first thread keeps it in its lists
+ * worker's, see net.h. A work item passes it on. The first thread keeps it in its lists
  * all the time, and reads what is marked so.
  */
 #ifndef PVR_CONN_H
@@ -15,7 +15,7 @@
 
 #include "base/address.h"
 #include "base/loop.h"
-#include "base/mailbox.h"
+#include "base/workq.h"
 #include "net/handshake.h"
 #include "net/stream.h"
 #include "pipe.h"
@@ -61,8 +61,8 @@ struct pvr_conn {
 	struct pvr_in *in; /* incoming */
 	struct pvr_stream_limits limits;
 	unsigned int worker;
-	struct pvr_mail mail; /* changes hands */
-	struct pvr_mail idle_mail; /* tells the first thread that nobody uses it */
+	struct pvr_work work; /* changes hands */
+	struct pvr_work idle_work; /* tells the first thread that nobody uses it */
 
 	/* The worker's. */
 	LIST_ENTRY(pvr_conn) traffic_link;
@@ -73,10 +73,10 @@ struct pvr_conn {
 	/* Of any thread. */
 	bool watched; /* by the worker's loop */
 	bool wants_output;
-	bool idle_sent; /* the first thread has idle_mail */
+	bool idle_sent; /* the first thread has idle_work */
 	uint64_t used; /* when something but PING was sent */
 
-	/* Why it ended; for the first thread, with the mail. */
+	/* Why it ended; for the first thread, with the work item. */
 	struct pvr_error why;
 };
 

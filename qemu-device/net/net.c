@@ -47,9 +47,9 @@ void pvr_net_log_limited(struct pvr_net *net, struct pvr_log_bucket *bucket,
 
 /* ---------------------------------------------------------------------- wanted */
 
-static void run_wants(struct pvr_mail *mail)
+static void run_wants(struct pvr_work *work)
 {
-	struct pvr_net_wants *wants = (struct pvr_net_wants *)mail;
+	struct pvr_net_wants *wants = (struct pvr_net_wants *)work;
 	struct pvr_net *net = (struct pvr_net *)((char *)wants - offsetof(struct pvr_net, wants));
 	struct pvr_net_want list[PVR_WANT_MAX];
 	unsigned int num, i;
@@ -85,9 +85,9 @@ void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp)
 	pthread_mutex_lock(&wants->lock);
 	first = add_want(wants, remote, dscp);
 	pthread_mutex_unlock(&wants->lock);
-	/* The mail is on its way already, unless this is the first. */
+	/* The work item is queued already, unless this is the first. */
 	if (first)
-		pvr_mailbox_send(&net->mailbox, &wants->mail);
+		pvr_workq_queue(&net->workq, &wants->work);
 }
 
 /* ------------------------------------------------------------------ for people */
@@ -130,16 +130,16 @@ const char *pvr_net_listen_address(const struct pvr_net *net, unsigned int index
 static bool init_traffic(struct pvr_net *net, struct pvr_error *err)
 {
 	unsigned int i;
-	int ret = pvr_mailbox_init(&net->mailbox, net->env.loop);
+	int ret = pvr_workq_init(&net->workq, net->env.loop);
 
 	net->traffic = calloc(net->env.workers, sizeof(*net->traffic));
 	if (!net->traffic || !(net->peers = pvr_peers_create(net)))
 		return pvr_fail(err, "out of memory");
 	for (i = 0; i < net->env.workers; i++)
-		net->traffic[i].mailbox.source.fd = -1;
+		net->traffic[i].workq.source.fd = -1;
 	for (i = 0; i < net->env.workers && !ret; i++)
 		ret = pvr_traffic_init(&net->traffic[i], net, net->env.worker_loops[i]);
-	return !ret || pvr_fail(err, "cannot make a mailbox: %s", strerror(-ret));
+	return !ret || pvr_fail(err, "cannot create a work queue: %s", strerror(-ret));
 }
 
 static bool open_listeners(struct pvr_net *net, struct pvr_error *err)
@@ -239,8 +239,8 @@ struct pvr_net *pvr_net_create(const struct pvr_net_env *env,
 	net->settings = *settings;
 	net->settings.peers = NULL;
 	net->settings.num_peers = 0;
-	net->mailbox.source.fd = -1;
-	net->wants.mail.run = run_wants;
+	net->workq.source.fd = -1;
+	net->wants.work.run = run_wants;
 	pthread_mutex_init(&net->wants.lock, NULL);
 	LIST_INIT(&net->handshakes);
 	if (init(net, settings, err))
@@ -254,7 +254,7 @@ static void stop_traffic(struct pvr_net *net)
 	unsigned int i;
 
 	for (i = 0; i < net->env.workers; i++) {
-		if (net->traffic[i].mailbox.source.fd >= 0)
+		if (net->traffic[i].workq.source.fd >= 0)
 			pvr_traffic_stop(&net->traffic[i]);
 	}
 }
@@ -264,7 +264,7 @@ static void exit_traffic(struct pvr_net *net)
 	unsigned int i;
 
 	for (i = 0; i < net->env.workers; i++) {
-		if (net->traffic[i].mailbox.source.fd >= 0)
+		if (net->traffic[i].workq.source.fd >= 0)
 			pvr_traffic_exit(&net->traffic[i]);
 	}
 	free(net->traffic);
@@ -285,13 +285,13 @@ void pvr_net_destroy(struct pvr_net *net)
 	}
 	if (net->traffic) {
 		stop_traffic(net);
-		pvr_mailbox_drain(&net->mailbox);
+		pvr_workq_drain(&net->workq);
 	}
 	pvr_peers_destroy(net->peers);
 	pvr_verbs_nics_destroy(net->nics);
 	if (net->traffic)
 		exit_traffic(net);
-	pvr_mailbox_exit(&net->mailbox);
+	pvr_workq_exit(&net->workq);
 	pvr_tls_context_put(net->tls);
 	pthread_mutex_destroy(&net->wants.lock);
 	free(net);

@@ -9,7 +9,7 @@
  * to a worker (traffic.h), whose loop it stays in until its end: the slot or index modulo
  * the number of workers says which. When it is broken the worker hands it back, and the
  * first thread closes it, tells people why, and dials again. So everything that is known
- * of peers (peer.h) is the first thread's alone, and only mail (mailbox.h) goes between.
+ * of peers (peer.h) is the first thread's alone, and only work items (base/workq.h) go between.
  */
 #ifndef PVR_NET_NET_H
 #define PVR_NET_NET_H

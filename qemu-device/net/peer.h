@@ -15,7 +15,7 @@
  * from the directory by the engine.
  *
  * Context: all of this, and the callbacks, belong to the first thread (daemon/crew.h).
- * Others ask it by its mailbox (net/mailbox.h), as resolve() of pvr_net_ops must.
+ * Others ask it by its work queue (base/workq.h), as resolve() of pvr_net_ops must.
  */
 #ifndef PVR_PEER_H
 #define PVR_PEER_H

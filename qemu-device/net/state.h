@@ -20,7 +20,7 @@ struct pvr_net_want {
 };
 
 struct pvr_net_wants {
-	struct pvr_mail mail;
+	struct pvr_work work;
 	pthread_mutex_t lock; /* protects what follows */
 	struct pvr_net_want list[PVR_WANT_MAX];
 	unsigned int num;
@@ -34,7 +34,7 @@ struct pvr_net {
 	struct pvr_tls_context *tls_before; /* while keys are read again, see rekey.c */
 	struct pvr_verbs_nics *nics; /* NULL: they are not used */
 	struct pvr_error no_nics; /* why */
-	struct pvr_mailbox mailbox; /* of the first thread */
+	struct pvr_workq workq; /* of the first thread */
 	struct pvr_traffic *traffic; /* of each worker */
 	struct pvr_listener listeners[PVR_LISTEN_MAX];
 	unsigned int num_listeners;

@@ -20,7 +20,7 @@
 #define PINGS_PER_PATIENCE 3
 
 struct close_request {
-	struct pvr_mail mail;
+	struct pvr_work work;
 	struct pvr_traffic *traffic;
 	struct pvr_conn *conn; /* may be gone: the id tells */
 	uint64_t id;
@@ -33,16 +33,16 @@ static struct pvr_traffic *traffic_of(const struct pvr_conn *conn)
 	return &conn->net->traffic[conn->worker];
 }
 
-static struct pvr_conn *conn_of_mail(struct pvr_mail *mail)
+static struct pvr_conn *conn_of_work(struct pvr_work *work)
 {
-	return (struct pvr_conn *)((char *)mail - offsetof(struct pvr_conn, mail));
+	return (struct pvr_conn *)((char *)work - offsetof(struct pvr_conn, work));
 }
 
 /* ------------------------------------------------------------------------- end */
 
-static void run_lost(struct pvr_mail *mail)
+static void run_lost(struct pvr_work *work)
 {
-	pvr_peers_lost(conn_of_mail(mail));
+	pvr_peers_lost(conn_of_work(work));
 }
 
 static void bye(struct pvr_conn *conn, enum pvr_bye reason, const char *why)
@@ -65,8 +65,8 @@ static void end(struct pvr_conn *conn, const char *why)
 	pvr_conn_release(conn);
 	LIST_REMOVE(conn, traffic_link);
 	pvr_fail(&conn->why, "%s", why);
-	conn->mail.run = run_lost;
-	pvr_mailbox_send(&conn->net->mailbox, &conn->mail);
+	conn->work.run = run_lost;
+	pvr_workq_queue(&conn->net->workq, &conn->work);
 }
 
 /* The stream said no: the kernel may know more. */
@@ -191,10 +191,10 @@ void pvr_traffic_want_output(struct pvr_conn *conn)
 
 /* ------------------------------------------------------------------ keep-alive */
 
-static void run_idle(struct pvr_mail *mail)
+static void run_idle(struct pvr_work *work)
 {
 	struct pvr_conn *conn =
-		(struct pvr_conn *)((char *)mail - offsetof(struct pvr_conn, idle_mail));
+		(struct pvr_conn *)((char *)work - offsetof(struct pvr_conn, idle_work));
 
 	__atomic_store_n(&conn->idle_sent, false, __ATOMIC_RELEASE);
 	pvr_peers_idle(conn);
@@ -212,8 +212,8 @@ static void check_use(struct pvr_conn *conn, uint64_t now)
 		__atomic_store_n(&conn->used, now, __ATOMIC_RELAXED);
 	} else if (now - conn->used > conn->net->settings.idle_timeout * PVR_SEC &&
 		   !__atomic_exchange_n(&conn->idle_sent, true, __ATOMIC_ACQUIRE)) {
-		conn->idle_mail.run = run_idle;
-		pvr_mailbox_send(&conn->net->mailbox, &conn->idle_mail);
+		conn->idle_work.run = run_idle;
+		pvr_workq_queue(&conn->net->workq, &conn->idle_work);
 	}
 }
 
@@ -300,9 +300,9 @@ static bool watch(struct pvr_conn *conn)
 	       (!conn->verbs || pvr_verbs_watch(conn->verbs, loop, verbs_ready, conn) >= 0);
 }
 
-static void run_adopt(struct pvr_mail *mail)
+static void run_adopt(struct pvr_work *work)
 {
-	struct pvr_conn *conn = conn_of_mail(mail);
+	struct pvr_conn *conn = conn_of_work(work);
 	struct pvr_traffic *traffic = traffic_of(conn);
 
 	LIST_INSERT_HEAD(&traffic->conns, conn, traffic_link);
@@ -324,8 +324,8 @@ static void run_adopt(struct pvr_mail *mail)
 
 void pvr_traffic_give(struct pvr_conn *conn)
 {
-	conn->mail.run = run_adopt;
-	pvr_mailbox_send(&traffic_of(conn)->mailbox, &conn->mail);
+	conn->work.run = run_adopt;
+	pvr_workq_queue(&traffic_of(conn)->workq, &conn->work);
 }
 
 static bool has(const struct pvr_traffic *traffic, const struct close_request *request)
@@ -340,9 +340,9 @@ static bool has(const struct pvr_traffic *traffic, const struct close_request *r
 	return false;
 }
 
-static void run_close(struct pvr_mail *mail)
+static void run_close(struct pvr_work *work)
 {
-	struct close_request *request = (struct close_request *)mail;
+	struct close_request *request = (struct close_request *)work;
 
 	if (has(request->traffic, request)) {
 		bye(request->conn, request->reason, request->text);
@@ -361,13 +361,13 @@ void pvr_traffic_close(struct pvr_conn *conn, enum pvr_bye reason, const char *t
 	if (!request)
 		return; /* keep-alive will end it, or the other side */
 	conn->closing = true;
-	request->mail.run = run_close;
+	request->work.run = run_close;
 	request->traffic = traffic_of(conn);
 	request->conn = conn;
 	request->id = conn->id;
 	request->reason = reason;
 	snprintf(request->text, sizeof(request->text), "%s", text);
-	pvr_mailbox_send(&request->traffic->mailbox, &request->mail);
+	pvr_workq_queue(&request->traffic->workq, &request->work);
 }
 
 /* ------------------------------------------------------------------ life cycle */
@@ -378,14 +378,14 @@ int pvr_traffic_init(struct pvr_traffic *traffic, struct pvr_net *net, struct pv
 	traffic->loop = loop;
 	traffic->tick.expired = tick;
 	LIST_INIT(&traffic->conns);
-	return pvr_mailbox_init(&traffic->mailbox, loop);
+	return pvr_workq_init(&traffic->workq, loop);
 }
 
 void pvr_traffic_stop(struct pvr_traffic *traffic)
 {
 	struct pvr_conn *conn;
 
-	pvr_mailbox_drain(&traffic->mailbox);
+	pvr_workq_drain(&traffic->workq);
 	while ((conn = LIST_FIRST(&traffic->conns))) {
 		bye(conn, PVR_BYE_DONE, "this daemon ends");
 		end(conn, "this daemon ends");
@@ -395,5 +395,5 @@ void pvr_traffic_stop(struct pvr_traffic *traffic)
 void pvr_traffic_exit(struct pvr_traffic *traffic)
 {
 	pvr_loop_timer_disarm(&traffic->tick);
-	pvr_mailbox_exit(&traffic->mailbox);
+	pvr_workq_exit(&traffic->workq);
 }

@@ -10,7 +10,7 @@
 struct pvr_traffic {
 	struct pvr_net *net;
 	struct pvr_loop *loop;
-	struct pvr_mailbox mailbox;
+	struct pvr_workq workq;
 	struct pvr_loop_timer tick; /* armed while there are connections */
 	LIST_HEAD(, pvr_conn) conns;
 };
