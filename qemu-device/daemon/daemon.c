@@ -34,7 +34,7 @@ static void engine_wake(void *opaque, unsigned int worker)
 {
 	struct pvr_daemon *daemon = opaque;
 
-	pvr_crew_wake(&daemon->crew, worker);
+	pvr_worker_pool_wake(&daemon->pool, worker);
 }
 
 static const struct pvr_engine_ops engine_ops = {
@@ -80,7 +80,7 @@ static unsigned int choose_worker(const struct pvr_daemon *daemon)
 
 	for (a = 0; a < daemon->num_adapters; a++)
 		count[pvr_adapter_worker(pvr_attach_adapter(daemon->adapters[a]))]++;
-	for (i = 1; i < daemon->crew.num; i++) {
+	for (i = 1; i < daemon->pool.num; i++) {
 		if (count[i] < count[best])
 			best = i;
 	}
@@ -90,11 +90,11 @@ static unsigned int choose_worker(const struct pvr_daemon *daemon)
 static bool check_worker(const struct pvr_daemon *daemon,
 			 const struct pvr_adapter_settings *settings, struct pvr_error *err)
 {
-	if (!settings->has_worker || settings->worker < daemon->crew.num)
+	if (!settings->has_worker || settings->worker < daemon->pool.num)
 		return true;
 	return pvr_fail(err,
 			"adapter '%s': worker %u: pvrdmad has %u, numbered from 0; see --workers",
-			settings->name, settings->worker, daemon->crew.num);
+			settings->name, settings->worker, daemon->pool.num);
 }
 
 static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
@@ -116,12 +116,12 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		return pvr_fail(err, "more than %d adapters", PVR_ADAPTERS_MAX);
 	config.worker = settings->has_worker ? settings->worker : choose_worker(daemon);
 	memcpy(config.mac, settings->mac, sizeof(config.mac));
-	pvr_crew_pause(&daemon->crew);
-	attach = pvr_attach_create(&daemon->crew.threads[config.worker].env, &config,
+	pvr_worker_pool_pause(&daemon->pool);
+	attach = pvr_attach_create(&daemon->pool.threads[config.worker].env, &config,
 				   settings->socket, &why);
 	if (attach)
 		daemon->adapters[daemon->num_adapters++] = attach;
-	pvr_crew_resume(&daemon->crew);
+	pvr_worker_pool_resume(&daemon->pool);
 	if (!attach)
 		return pvr_fail(err, "%s: %.440s", settings->name, why.text);
 	pvrd_log(PVR_LOG_INFO, settings->name, "waiting for its VM at %s", settings->socket);
@@ -165,12 +165,12 @@ void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *att
 	size_t i = index_of(daemon, name);
 
 	pvrd_log(PVR_LOG_INFO, name, "removed");
-	pvr_crew_pause(&daemon->crew);
+	pvr_worker_pool_pause(&daemon->pool);
 	memmove(&daemon->adapters[i], &daemon->adapters[i + 1],
 		(daemon->num_adapters - i - 1) * sizeof(daemon->adapters[0]));
 	daemon->num_adapters--;
 	pvr_attach_destroy(attach);
-	pvr_crew_resume(&daemon->crew);
+	pvr_worker_pool_resume(&daemon->pool);
 }
 
 static bool add_adapters(struct pvr_daemon *daemon, const struct pvr_settings *settings,
@@ -193,8 +193,8 @@ void pvr_daemon_set_log_level(struct pvr_daemon *daemon, enum pvr_log_level leve
 	unsigned int i;
 
 	pvrd_log_set_level(level);
-	for (i = 0; i < daemon->crew.num; i++)
-		__atomic_store_n(&daemon->crew.threads[i].env.verbose, level >= PVR_LOG_DEBUG,
+	for (i = 0; i < daemon->pool.num; i++)
+		__atomic_store_n(&daemon->pool.threads[i].env.verbose, level >= PVR_LOG_DEBUG,
 				 __ATOMIC_RELAXED);
 }
 
@@ -264,7 +264,7 @@ static bool make_scratch(struct pvr_daemon *daemon, struct pvr_error *err)
 /* Called by each worker. */
 static void check_adapters(void *opaque)
 {
-	struct pvr_thread *thread = opaque;
+	struct pvr_pool_thread *thread = opaque;
 	struct pvr_daemon *daemon = thread->env.opaque;
 	struct pvr_attach *attach;
 	size_t i;
@@ -276,7 +276,7 @@ static void check_adapters(void *opaque)
 	}
 }
 
-static void equip(struct pvr_daemon *daemon, struct pvr_thread *thread,
+static void equip(struct pvr_daemon *daemon, struct pvr_pool_thread *thread,
 		  const struct pvr_settings *settings)
 {
 	thread->env = (struct pvr_attach_env){
@@ -299,7 +299,8 @@ static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *se
 {
 	unsigned int num = pvr_workers_num(&settings->workers), i;
 
-	if (!pvr_workers_check(&settings->workers, err) || !pvr_crew_init(&daemon->crew, num, err))
+	if (!pvr_workers_check(&settings->workers, err) ||
+	    !pvr_worker_pool_init(&daemon->pool, num, err))
 		return false;
 	daemon->loop = pvr_loop_create();
 	if (!daemon->loop)
@@ -308,8 +309,8 @@ static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *se
 	if (!daemon->engine)
 		return pvr_fail(err, "out of memory");
 	for (i = 0; i < num; i++) {
-		equip(daemon, &daemon->crew.threads[i], settings);
-		pvr_workers_place(&settings->workers, i, &daemon->crew.threads[i].cpus);
+		equip(daemon, &daemon->pool.threads[i], settings);
+		pvr_workers_place(&settings->workers, i, &daemon->pool.threads[i].cpus);
 	}
 	return true;
 }
@@ -326,12 +327,12 @@ bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *setti
 	    !add_adapters(daemon, settings, err))
 		return false;
 	pvr_engine_measure_copy(daemon->engine);
-	return pvr_crew_start(&daemon->crew, err);
+	return pvr_worker_pool_start(&daemon->pool, err);
 }
 
 void pvr_daemon_exit(struct pvr_daemon *daemon)
 {
-	pvr_crew_stop(&daemon->crew);
+	pvr_worker_pool_stop(&daemon->pool);
 	pvr_stall_guard_exit(&daemon->guard);
 	pvr_control_destroy(daemon->control);
 	pvr_network_stop(daemon);
@@ -345,7 +346,7 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 	pvr_engine_destroy(daemon->engine);
 	pvr_network_exit(daemon);
 	pvr_loop_destroy(daemon->loop);
-	pvr_crew_exit(&daemon->crew);
+	pvr_worker_pool_exit(&daemon->pool);
 }
 
 void pvr_daemon_run(struct pvr_daemon *daemon)

@@ -4,19 +4,19 @@
 #define PVR_DAEMON_H
 
 #include "attach/attach.h"
-#include "daemon/crew.h"
+#include "daemon/worker_pool.h"
 #include "daemon/settings.h"
 
 struct pvr_control;
 struct pvr_network;
 
 struct pvr_daemon {
-	struct pvr_loop *loop; /* of the first thread, see crew.h */
+	struct pvr_loop *loop; /* of the first thread, see worker_pool.h */
 	struct pvr_stall_guard guard;
 	struct pvr_engine *engine;
-	struct pvr_crew crew;
+	struct pvr_worker_pool pool;
 	char scratch[96]; /* "": not made yet; a socket path has to fit behind it */
-	/* In the order they were added; changes while the crew is paused. */
+	/* In the order they were added; changes while the pool is paused. */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
 	size_t num_adapters;
 	unsigned int

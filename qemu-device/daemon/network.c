@@ -150,13 +150,13 @@ static bool make_net(struct pvr_network *network, const struct pvr_net_settings 
 		.engine = daemon->engine,
 		.loop = daemon->loop,
 		.worker_loops = loops,
-		.workers = daemon->crew.num,
+		.workers = daemon->pool.num,
 		.log = log_net,
 	};
 	unsigned int i;
 
 	for (i = 0; i < env.workers; i++)
-		loops[i] = daemon->crew.threads[i].loop;
+		loops[i] = daemon->pool.threads[i].loop;
 	network->net = pvr_net_create(&env, settings, err);
 	return network->net && pvr_peers_listen(pvr_net_peers(network->net), &peers_ops, network);
 }

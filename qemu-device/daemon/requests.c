@@ -343,7 +343,7 @@ static void put_poll(struct json_object *obj, const struct pvr_poll_policy *poli
 
 static struct json_object *describe_worker(const struct pvr_daemon *daemon, unsigned int worker)
 {
-	const struct pvr_thread *thread = &daemon->crew.threads[worker];
+	const struct pvr_pool_thread *thread = &daemon->pool.threads[worker];
 	struct json_object *obj = json_object_new_object();
 	struct pvr_worker_stats stats;
 	char cpus[128];
@@ -353,7 +353,7 @@ static struct json_object *describe_worker(const struct pvr_daemon *daemon, unsi
 	put_text(obj, "cpus",
 		 thread->cpus.num ? pvr_cpu_list_format(&thread->cpus, cpus, sizeof(cpus)) : "any");
 	put_number(obj, "adapters", count_adapters(daemon, worker));
-	put_number(obj, "cpu_ms", pvr_thread_cpu_time(thread) / PVR_MSEC);
+	put_number(obj, "cpu_ms", pvr_pool_thread_cpu_time(thread) / PVR_MSEC);
 	put_number(obj, "messages", stats.messages);
 	put_number(obj, "bytes", stats.bytes);
 	put_number(obj, "turns", stats.turns);
@@ -367,7 +367,7 @@ static bool run_workers(struct request *request)
 	struct json_object *list = json_object_new_array();
 	unsigned int i;
 
-	for (i = 0; i < request->daemon->crew.num; i++)
+	for (i = 0; i < request->daemon->pool.num; i++)
 		json_object_array_add(list, describe_worker(request->daemon, i));
 	put(request->reply, "workers", list);
 	return true;

@@ -14,7 +14,7 @@
  * Hosts that dial us need not be known here: what they may do with which GID is asked
  * from the directory by the engine.
  *
- * Context: all of this, and the callbacks, belong to the first thread (daemon/crew.h).
+ * Context: all of this, and the callbacks, belong to the first thread (daemon/worker_pool.h).
  * Others ask it by its work queue (base/workq.h), as resolve() of pvr_net_ops must.
  */
 #ifndef PVR_PEER_H

@@ -10,8 +10,8 @@
  * of an adapter it does by functions that any thread may call; only when adapters come
  * and go are all workers paused, between two rounds of their loops.
  */
-#ifndef PVR_CREW_H
-#define PVR_CREW_H
+#ifndef PVR_WORKER_POOL_H
+#define PVR_WORKER_POOL_H
 
 #include <pthread.h>
 
@@ -20,10 +20,10 @@
 #include "daemon/pace.h"
 #include "daemon/process.h"
 
-struct pvr_crew;
+struct pvr_worker_pool;
 
-struct pvr_thread {
-	struct pvr_crew *crew;
+struct pvr_pool_thread {
+	struct pvr_worker_pool *pool;
 	struct pvr_loop *loop;
 	struct pvr_pace pace; /* its number is in there */
 	struct pvr_attach_env env; /* of its adapters */
@@ -33,9 +33,9 @@ struct pvr_thread {
 	bool exists;
 };
 
-struct pvr_crew {
+struct pvr_worker_pool {
 	unsigned int num;
-	struct pvr_thread *threads;
+	struct pvr_pool_thread *threads;
 	bool pause, stop; /* also read without the lock */
 	pthread_mutex_t lock; /* protects what follows, and writing the above */
 	pthread_cond_t news; /* of all of it */
@@ -43,22 +43,22 @@ struct pvr_crew {
 	struct pvr_error err; /* why a thread could not start, or "" */
 };
 
-/* @num workers, each with a loop, none running. pvr_crew_exit() is needed in any case. */
-bool pvr_crew_init(struct pvr_crew *crew, unsigned int num, struct pvr_error *err);
-void pvr_crew_exit(struct pvr_crew *crew);
+/* @num workers, each with a loop, none running. pvr_worker_pool_exit() is needed in any case. */
+bool pvr_worker_pool_init(struct pvr_worker_pool *pool, unsigned int num, struct pvr_error *err);
+void pvr_worker_pool_exit(struct pvr_worker_pool *pool);
 
 /* All that the workers need has been filled in. False with @err filled. */
-bool pvr_crew_start(struct pvr_crew *crew, struct pvr_error *err);
-/* Until pvr_crew_resume() the caller may do what only a worker's thread may. */
-void pvr_crew_pause(struct pvr_crew *crew);
-void pvr_crew_resume(struct pvr_crew *crew);
+bool pvr_worker_pool_start(struct pvr_worker_pool *pool, struct pvr_error *err);
+/* Until pvr_worker_pool_resume() the caller may do what only a worker's thread may. */
+void pvr_worker_pool_pause(struct pvr_worker_pool *pool);
+void pvr_worker_pool_resume(struct pvr_worker_pool *pool);
 /* Waits for all of them to end. */
-void pvr_crew_stop(struct pvr_crew *crew);
+void pvr_worker_pool_stop(struct pvr_worker_pool *pool);
 
 /* It has got work. From any thread; costs nothing if that is the worker itself. */
-void pvr_crew_wake(struct pvr_crew *crew, unsigned int worker);
+void pvr_worker_pool_wake(struct pvr_worker_pool *pool, unsigned int worker);
 
 /* ns of CPU time so far. */
-uint64_t pvr_thread_cpu_time(const struct pvr_thread *thread);
+uint64_t pvr_pool_thread_cpu_time(const struct pvr_pool_thread *thread);
 
-#endif /* PVR_CREW_H */
+#endif /* PVR_WORKER_POOL_H */

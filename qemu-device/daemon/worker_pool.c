@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The workers: how they start, pause and end. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/worker_pool.h"
+
+static __thread const struct pvr_pool_thread *self; /* NULL: no worker */
+
+static bool init_thread(struct pvr_worker_pool *pool, unsigned int i, struct pvr_error *err)
+{
+	struct pvr_pool_thread *thread = &pool->threads[i];
+
+	thread->pool = pool;
+	thread->pace.worker = i;
+	thread->loop = pvr_loop_create();
+	if (!thread->loop)
+		return pvr_fail(err, "cannot make an event loop: %s", strerror(errno));
+	return true;
+}
+
+bool pvr_worker_pool_init(struct pvr_worker_pool *pool, unsigned int num, struct pvr_error *err)
+{
+	unsigned int i;
+
+	*pool = (struct pvr_worker_pool){ .num = num };
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->news, NULL);
+	pool->threads = calloc(num, sizeof(*pool->threads));
+	if (!pool->threads)
+		return pvr_fail(err, "out of memory");
+	for (i = 0; i < num; i++) {
+		if (!init_thread(pool, i, err))
+			return false;
+	}
+	return true;
+}
+
+void pvr_worker_pool_exit(struct pvr_worker_pool *pool)
+{
+	unsigned int i;
+
+	for (i = 0; pool->threads && i < pool->num; i++)
+		pvr_loop_destroy(pool->threads[i].loop);
+	free(pool->threads);
+	pthread_cond_destroy(&pool->news);
+	pthread_mutex_destroy(&pool->lock);
+}
+
+/* ------------------------------------------------------------- a worker's thread */
+
+static void one_round(struct pvr_pool_thread *thread)
+{
+	switch (pvr_pace_round(&thread->pace)) {
+	case PVR_PACE_RAN:
+		break;
+	case PVR_PACE_LOOKED:
+		pvr_stall_guard_busy(&thread->guard);
+		break;
+	case PVR_PACE_INTERRUPTED:
+		/* The guard's own signal, while there was nothing to do. */
+		pvr_stall_guard_idle(&thread->guard);
+		break;
+	}
+}
+
+static void park(struct pvr_worker_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->parked++;
+	pthread_cond_broadcast(&pool->news);
+	while (pool->pause)
+		pthread_cond_wait(&pool->news, &pool->lock);
+	pool->parked--;
+	pthread_mutex_unlock(&pool->lock);
+}
+
+static bool report(struct pvr_pool_thread *thread, bool ok, const struct pvr_error *err)
+{
+	struct pvr_worker_pool *pool = thread->pool;
+
+	pthread_mutex_lock(&pool->lock);
+	pool->ready++;
+	if (!ok)
+		pool->err = *err;
+	pthread_cond_broadcast(&pool->news);
+	pthread_mutex_unlock(&pool->lock);
+	return ok;
+}
+
+static void *work(void *opaque)
+{
+	struct pvr_pool_thread *thread = opaque;
+	struct pvr_worker_pool *pool = thread->pool;
+	struct pvr_error err;
+
+	self = thread;
+	if (!report(thread, pvr_stall_guard_init(&thread->guard, &err), &err))
+		return NULL;
+	while (!__atomic_load_n(&pool->stop, __ATOMIC_RELAXED)) {
+		one_round(thread);
+		if (__atomic_load_n(&pool->pause, __ATOMIC_RELAXED))
+			park(pool);
+	}
+	pvr_stall_guard_exit(&thread->guard);
+	return NULL;
+}
+
+/* -------------------------------------------------------------- the first thread's */
+
+static bool start_thread(struct pvr_pool_thread *thread, struct pvr_error *err)
+{
+	pthread_attr_t attr;
+	cpu_set_t set;
+	char name[16];
+	int ret;
+
+	pthread_attr_init(&attr);
+	if (thread->cpus.num) {
+		pvr_cpu_list_to_set(&thread->cpus, &set);
+		pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	}
+	ret = pthread_create(&thread->id, &attr, work, thread);
+	pthread_attr_destroy(&attr);
+	if (ret)
+		return pvr_fail(err, "cannot start worker %u: %s", thread->pace.worker,
+				strerror(ret));
+	thread->exists = true;
+	snprintf(name, sizeof(name), "pvrdmad/%u", thread->pace.worker);
+	pthread_setname_np(thread->id, name);
+	return true;
+}
+
+bool pvr_worker_pool_start(struct pvr_worker_pool *pool, struct pvr_error *err)
+{
+	unsigned int i;
+
+	for (i = 0; i < pool->num; i++) {
+		if (!start_thread(&pool->threads[i], err))
+			return false;
+	}
+	pthread_mutex_lock(&pool->lock);
+	while (pool->ready < pool->num)
+		pthread_cond_wait(&pool->news, &pool->lock);
+	*err = pool->err;
+	pthread_mutex_unlock(&pool->lock);
+	return !err->text[0];
+}
+
+static void set_flag(struct pvr_worker_pool *pool, bool *flag, bool value)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&pool->lock);
+	__atomic_store_n(flag, value, __ATOMIC_RELAXED);
+	pthread_cond_broadcast(&pool->news);
+	pthread_mutex_unlock(&pool->lock);
+	for (i = 0; i < pool->num; i++)
+		pvr_loop_wake(pool->threads[i].loop);
+}
+
+void pvr_worker_pool_pause(struct pvr_worker_pool *pool)
+{
+	set_flag(pool, &pool->pause, true);
+	pthread_mutex_lock(&pool->lock);
+	while (pool->parked < pool->ready)
+		pthread_cond_wait(&pool->news, &pool->lock);
+	pthread_mutex_unlock(&pool->lock);
+}
+
+void pvr_worker_pool_resume(struct pvr_worker_pool *pool)
+{
+	set_flag(pool, &pool->pause, false);
+}
+
+void pvr_worker_pool_stop(struct pvr_worker_pool *pool)
+{
+	unsigned int i;
+
+	if (!pool->threads)
+		return;
+	set_flag(pool, &pool->stop, true);
+	for (i = 0; i < pool->num; i++) {
+		if (pool->threads[i].exists)
+			pthread_join(pool->threads[i].id, NULL);
+		pool->threads[i].exists = false;
+	}
+	pool->ready = 0;
+}
+
+void pvr_worker_pool_wake(struct pvr_worker_pool *pool, unsigned int worker)
+{
+	if (self != &pool->threads[worker])
+		pvr_loop_wake(pool->threads[worker].loop);
+}
+
+uint64_t pvr_pool_thread_cpu_time(const struct pvr_pool_thread *thread)
+{
+	struct timespec ts;
+	clockid_t clock;
+
+	if (!thread->exists || pthread_getcpuclockid(thread->id, &clock) ||
+	    clock_gettime(clock, &ts) < 0)
+		return 0;
+	return (uint64_t)ts.tv_sec * PVR_SEC + (uint64_t)ts.tv_nsec;
+}
