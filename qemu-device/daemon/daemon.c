@@ -271,7 +271,7 @@ static void check_adapters(void *opaque)
 
 	for (i = 0; i < daemon->num_adapters; i++) {
 		attach = daemon->adapters[i];
-		if (pvr_adapter_worker(pvr_attach_adapter(attach)) == thread->pace.worker)
+		if (pvr_adapter_worker(pvr_attach_adapter(attach)) == thread->worker_loop.worker)
 			pvr_attach_check(attach);
 	}
 }
@@ -287,11 +287,12 @@ static void equip(struct pvr_daemon *daemon, struct pvr_pool_thread *thread,
 		.scratch = daemon->scratch,
 		.verbose = pvrd_log_level() >= PVR_LOG_DEBUG,
 	};
-	thread->pace.loop = thread->loop;
-	thread->pace.engine = daemon->engine;
-	thread->pace.check = check_adapters;
-	thread->pace.opaque = thread;
-	pvr_poll_policy_init(&thread->pace.policy, settings->poll, 1000ull * settings->poll_us);
+	thread->worker_loop.loop = thread->loop;
+	thread->worker_loop.engine = daemon->engine;
+	thread->worker_loop.check = check_adapters;
+	thread->worker_loop.opaque = thread;
+	pvr_poll_policy_init(&thread->worker_loop.policy, settings->poll,
+			     1000ull * settings->poll_us);
 }
 
 static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *settings,

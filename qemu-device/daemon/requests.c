@@ -358,7 +358,7 @@ static struct json_object *describe_worker(const struct pvr_daemon *daemon, unsi
 	put_number(obj, "bytes", stats.bytes);
 	put_number(obj, "turns", stats.turns);
 	put_number(obj, "blocked", stats.blocked);
-	put_poll(obj, &thread->pace.policy);
+	put_poll(obj, &thread->worker_loop.policy);
 	return obj;
 }
 

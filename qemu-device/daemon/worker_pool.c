@@ -15,7 +15,7 @@ static bool init_thread(struct pvr_worker_pool *pool, unsigned int i, struct pvr
 	struct pvr_pool_thread *thread = &pool->threads[i];
 
 	thread->pool = pool;
-	thread->pace.worker = i;
+	thread->worker_loop.worker = i;
 	thread->loop = pvr_loop_create();
 	if (!thread->loop)
 		return pvr_fail(err, "cannot make an event loop: %s", strerror(errno));
@@ -54,13 +54,13 @@ void pvr_worker_pool_exit(struct pvr_worker_pool *pool)
 
 static void one_round(struct pvr_pool_thread *thread)
 {
-	switch (pvr_pace_round(&thread->pace)) {
-	case PVR_PACE_RAN:
+	switch (pvr_worker_loop_round(&thread->worker_loop)) {
+	case PVR_WORKER_LOOP_RAN:
 		break;
-	case PVR_PACE_LOOKED:
+	case PVR_WORKER_LOOP_POLLED:
 		pvr_stall_guard_busy(&thread->guard);
 		break;
-	case PVR_PACE_INTERRUPTED:
+	case PVR_WORKER_LOOP_INTERRUPTED:
 		/* The guard's own signal, while there was nothing to do. */
 		pvr_stall_guard_idle(&thread->guard);
 		break;
@@ -126,10 +126,10 @@ static bool start_thread(struct pvr_pool_thread *thread, struct pvr_error *err)
 	ret = pthread_create(&thread->id, &attr, work, thread);
 	pthread_attr_destroy(&attr);
 	if (ret)
-		return pvr_fail(err, "cannot start worker %u: %s", thread->pace.worker,
+		return pvr_fail(err, "cannot start worker %u: %s", thread->worker_loop.worker,
 				strerror(ret));
 	thread->exists = true;
-	snprintf(name, sizeof(name), "pvrdmad/%u", thread->pace.worker);
+	snprintf(name, sizeof(name), "pvrdmad/%u", thread->worker_loop.worker);
 	pthread_setname_np(thread->id, name);
 	return true;
 }

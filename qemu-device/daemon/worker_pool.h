@@ -17,7 +17,7 @@
 
 #include "attach/attach.h"
 #include "daemon/cpu_list.h"
-#include "daemon/pace.h"
+#include "daemon/worker_loop.h"
 #include "daemon/process.h"
 
 struct pvr_worker_pool;
@@ -25,7 +25,7 @@ struct pvr_worker_pool;
 struct pvr_pool_thread {
 	struct pvr_worker_pool *pool;
 	struct pvr_loop *loop;
-	struct pvr_pace pace; /* its number is in there */
+	struct pvr_worker_loop worker_loop; /* its number is in there */
 	struct pvr_attach_env env; /* of its adapters */
 	struct pvr_cpu_list cpus; /* where it runs; none: anywhere */
 	struct pvr_stall_guard guard;

@@ -8,14 +8,14 @@
  * microseconds. Before it sleeps it tells the guests to ring again
  * (pvr_engine_rest()), and does not sleep if one has just posted.
  */
-#ifndef PVR_PACE_H
-#define PVR_PACE_H
+#ifndef PVR_WORKER_LOOP_H
+#define PVR_WORKER_LOOP_H
 
 #include "base/loop.h"
 #include "daemon/poll_policy.h"
 #include "engine.h"
 
-struct pvr_pace {
+struct pvr_worker_loop {
 	struct pvr_loop *loop;
 	struct pvr_engine *engine;
 	unsigned int worker;
@@ -28,16 +28,16 @@ struct pvr_pace {
 	bool polled; /* and has not laid the engine to rest since */
 };
 
-enum pvr_pace_result {
-	PVR_PACE_RAN, /* only the engine */
-	PVR_PACE_LOOKED, /* at the sockets, too, perhaps after sleep */
-	PVR_PACE_INTERRUPTED, /* by a signal, perhaps in its sleep */
+enum pvr_worker_loop_result {
+	PVR_WORKER_LOOP_RAN, /* only the engine */
+	PVR_WORKER_LOOP_POLLED, /* at the sockets, too, perhaps after sleep */
+	PVR_WORKER_LOOP_INTERRUPTED, /* by a signal, perhaps in its sleep */
 };
 
 /*
  * One round: a run of the engine; then, if it is time, whoever is due of the loop's
  * sources and timers is called.
  */
-enum pvr_pace_result pvr_pace_round(struct pvr_pace *pace);
+enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl);
 
-#endif /* PVR_PACE_H */
+#endif /* PVR_WORKER_LOOP_H */

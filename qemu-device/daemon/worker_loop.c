@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* How a worker spends its time: engine, sockets, sleep. */
+#include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "daemon/worker_loop.h"
+
+/* Doorbells that nobody tells of wait no longer than this for a worker that sleeps. */
+#define ASYNC_SLEEP_NS 50000ull
+
+static void measure(struct pvr_worker_loop *wl, uint64_t now)
+{
+	struct rusage usage;
+	struct timespec cpu;
+
+	if (!pvr_poll_wants_usage(&wl->policy, now))
+		return;
+	if (getrusage(RUSAGE_THREAD, &usage) < 0 ||
+	    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) < 0)
+		return;
+	pvr_poll_usage(&wl->policy, now, (uint64_t)cpu.tv_sec * PVR_SEC + (uint64_t)cpu.tv_nsec,
+		       (uint64_t)usage.ru_nivcsw);
+}
+
+/* Return: false if a signal came first. */
+static bool look(struct pvr_worker_loop *wl, uint64_t deadline)
+{
+	bool ok, events;
+
+	wl->check(wl->opaque);
+	ok = pvr_loop_wait(wl->loop, deadline);
+	events = pvr_loop_dispatch(wl->loop);
+	wl->now = pvr_loop_now();
+	pvr_poll_looked(&wl->policy, wl->now, events);
+	if (pvr_loop_has_worked(wl->loop))
+		pvr_poll_moved(&wl->policy, wl->now);
+	return ok;
+}
+
+/* Who waits for this CPU may be the guest that we wait for. */
+static void yield(struct pvr_worker_loop *wl)
+{
+	uint64_t from = pvr_loop_now();
+
+	sched_yield();
+	pvr_poll_yielded(&wl->policy, from, pvr_loop_now());
+}
+
+static enum pvr_worker_loop_result look_now(struct pvr_worker_loop *wl, bool worked)
+{
+	measure(wl, wl->now);
+	if (!worked || pvr_poll_is_shared(&wl->policy))
+		yield(wl);
+	return look(wl, 0) ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
+}
+
+static uint64_t sleep_until(struct pvr_worker_loop *wl, uint64_t now, bool async)
+{
+	uint64_t deadline = pvr_engine_deadline(wl->engine, wl->worker);
+
+	if (async && now + ASYNC_SLEEP_NS < deadline)
+		return now + ASYNC_SLEEP_NS;
+	return deadline;
+}
+
+static bool rest(struct pvr_worker_loop *wl)
+{
+	if (!wl->polled)
+		return true;
+	wl->polled = false;
+	return pvr_engine_rest(wl->engine, wl->worker);
+}
+
+static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool async)
+{
+	uint64_t now = wl->now;
+	bool ok;
+
+	measure(wl, now);
+	if (!rest(wl))
+		return PVR_WORKER_LOOP_RAN;
+	ok = look(wl, sleep_until(wl, now, async));
+	pvr_poll_slept(&wl->policy, now, wl->now);
+	return ok ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
+}
+
+/* Return: whether there was anything to do, and perhaps is. */
+static bool run(struct pvr_worker_loop *wl, bool polls)
+{
+	uint64_t turns = wl->turns;
+	struct pvr_worker_stats stats;
+	bool more = false;
+
+	if (polls)
+		more = pvr_engine_poll(wl->engine, wl->worker);
+	wl->polled |= polls;
+	more |= pvr_engine_run(wl->engine, wl->worker);
+	pvr_engine_worker_stats(wl->engine, wl->worker, &stats);
+	wl->turns = stats.turns;
+	return more || stats.turns != turns;
+}
+
+enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl)
+{
+	struct pvr_poll_policy *policy = &wl->policy;
+	bool async = pvr_engine_is_async(wl->engine, wl->worker);
+	bool worked = run(wl, async || pvr_poll_is_on(policy, wl->now));
+
+	wl->now = pvr_loop_now();
+	switch (pvr_poll_next(policy, wl->now, worked, async)) {
+	case PVR_POLL_LOOK:
+		return look_now(wl, worked);
+	case PVR_POLL_SLEEP:
+		return sleep_now(wl, async);
+	default:
+		return PVR_WORKER_LOOP_RAN;
+	}
+}
