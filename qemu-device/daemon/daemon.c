@@ -298,9 +298,9 @@ static void equip(struct pvr_daemon *daemon, struct pvr_pool_thread *thread,
 static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *settings,
 			struct pvr_error *err)
 {
-	unsigned int num = pvr_workers_num(&settings->workers), i;
+	unsigned int num = pvr_worker_settings_num(&settings->workers), i;
 
-	if (!pvr_workers_check(&settings->workers, err) ||
+	if (!pvr_worker_settings_check(&settings->workers, err) ||
 	    !pvr_worker_pool_init(&daemon->pool, num, err))
 		return false;
 	daemon->loop = pvr_loop_create();
@@ -311,7 +311,7 @@ static bool init_engine(struct pvr_daemon *daemon, const struct pvr_settings *se
 		return pvr_fail(err, "out of memory");
 	for (i = 0; i < num; i++) {
 		equip(daemon, &daemon->pool.threads[i], settings);
-		pvr_workers_place(&settings->workers, i, &daemon->pool.threads[i].cpus);
+		pvr_worker_settings_cpus(&settings->workers, i, &daemon->pool.threads[i].cpus);
 	}
 	return true;
 }

@@ -4,8 +4,8 @@
 #define PVR_DAEMON_H
 
 #include "attach/attach.h"
-#include "daemon/worker_pool.h"
 #include "daemon/settings.h"
+#include "daemon/worker_pool.h"
 
 struct pvr_control;
 struct pvr_network;

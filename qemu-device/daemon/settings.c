@@ -63,17 +63,17 @@ static bool set_poll(struct pvr_settings *settings, const char *value, struct pv
 
 static bool set_workers(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
-	return pvr_workers_set(&settings->workers, "workers", value, err);
+	return pvr_worker_settings_set(&settings->workers, "workers", value, err);
 }
 
 static bool set_worker_cpus(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
-	return pvr_workers_set(&settings->workers, "worker-cpus", value, err);
+	return pvr_worker_settings_set(&settings->workers, "worker-cpus", value, err);
 }
 
 static bool set_numa_node(struct pvr_settings *settings, const char *value, struct pvr_error *err)
 {
-	return pvr_workers_set(&settings->workers, "numa-node", value, err);
+	return pvr_worker_settings_set(&settings->workers, "numa-node", value, err);
 }
 
 static const struct {

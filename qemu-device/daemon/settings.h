@@ -8,7 +8,7 @@
 
 #include "daemon/adapter_settings.h"
 #include "daemon/poll_policy.h"
-#include "daemon/workers.h"
+#include "daemon/worker_settings.h"
 #include "directory/directory_options.h"
 #include "net/net_settings.h"
 
@@ -24,7 +24,7 @@ struct pvr_settings {
 	enum pvr_poll_mode poll;
 	uint32_t poll_us; /* of PVR_POLL_ALWAYS */
 	bool poll_set;
-	struct pvr_workers workers;
+	struct pvr_worker_settings workers;
 	struct pvr_net_settings net;
 	struct pvr_directory_options directory;
 	bool timestamps;

@@ -17,8 +17,8 @@
 
 #include "attach/attach.h"
 #include "daemon/cpu_list.h"
-#include "daemon/worker_loop.h"
 #include "daemon/process.h"
+#include "daemon/worker_loop.h"
 
 struct pvr_worker_pool;
 

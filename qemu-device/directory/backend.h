@@ -7,8 +7,8 @@
 #include "base/log_bucket.h"
 #include "directory/directory.h"
 #include "directory/entry.h"
-#include "directory/queue.h"
 #include "directory/own_gids.h"
+#include "directory/queue.h"
 
 /* Those that may be NULL do nothing then. */
 struct pvr_directory_ops {

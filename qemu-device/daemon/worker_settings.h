@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* How many workers there are, and where they run: what the operator wants of it. */
-#ifndef PVR_WORKERS_H
-#define PVR_WORKERS_H
+#ifndef PVR_WORKER_SETTINGS_H
+#define PVR_WORKER_SETTINGS_H
 
 #include "daemon/cpu_list.h"
 
-struct pvr_workers {
+struct pvr_worker_settings {
 	unsigned int num; /* 0: one, or one for each of the CPUs */
 	struct pvr_cpu_list cpus; /* one for each worker; none: anywhere */
 	bool has_node;
@@ -13,15 +13,15 @@ struct pvr_workers {
 };
 
 /* "workers", "worker-cpus" or "numa-node"; what was set before stays. */
-bool pvr_workers_set(struct pvr_workers *workers, const char *key, const char *value,
-		     struct pvr_error *err);
+bool pvr_worker_settings_set(struct pvr_worker_settings *settings, const char *key,
+			     const char *value, struct pvr_error *err);
 /* Does all of it fit together and this machine? Then memory comes from the node. */
-bool pvr_workers_check(const struct pvr_workers *workers, struct pvr_error *err);
+bool pvr_worker_settings_check(const struct pvr_worker_settings *settings, struct pvr_error *err);
 
 /* What is checked comes to: */
-unsigned int pvr_workers_num(const struct pvr_workers *workers);
+unsigned int pvr_worker_settings_num(const struct pvr_worker_settings *settings);
 /* Where this one may run; none: anywhere. */
-void pvr_workers_place(const struct pvr_workers *workers, unsigned int worker,
-		       struct pvr_cpu_list *cpus);
+void pvr_worker_settings_cpus(const struct pvr_worker_settings *settings, unsigned int worker,
+			      struct pvr_cpu_list *cpus);
 
-#endif /* PVR_WORKERS_H */
+#endif /* PVR_WORKER_SETTINGS_H */
