@@ -4,7 +4,7 @@
 #define PVR_BACKEND_H
 
 #include "base/address.h"
-#include "base/log_bucket.h"
+#include "base/ratelimit.h"
 #include "directory/directory.h"
 #include "directory/entry.h"
 #include "directory/own_gids.h"
@@ -58,7 +58,7 @@ struct pvr_directory {
 	uint64_t credit, credit_at;
 	uint64_t lookups, refused;
 	bool ending;
-	struct pvr_log_bucket log_bucket;
+	struct pvr_ratelimit ratelimit;
 };
 
 extern const struct pvr_directory_ops pvr_directory_static;

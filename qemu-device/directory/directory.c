@@ -10,7 +10,7 @@
 #define CREDIT_MAX 1024
 #define CREDIT_PER_SEC 4096
 #define ASKING_MAX 8192
-#define LOG_LINES 20 /* per PVR_LOG_BUCKET_NS */
+#define LOG_LINES 20 /* per PVR_RATELIMIT_NS */
 #define BATCH 256 /* of notes in the queue, entries that are due: then others have a turn */
 
 /* --------------------------------------------------------------------------- log */
@@ -24,7 +24,7 @@ void pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level
 	char text[600];
 	va_list ap;
 
-	if (!pvr_log_bucket_take(&directory->log_bucket, LOG_LINES, pvr_loop_now(), &suppressed))
+	if (!pvr_ratelimit_pass(&directory->ratelimit, LOG_LINES, pvr_loop_now(), &suppressed))
 		return;
 	if (suppressed) {
 		snprintf(text, sizeof(text), "%s%u more lines were suppressed", before, suppressed);

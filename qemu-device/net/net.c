@@ -8,7 +8,7 @@
 
 #include "net/state.h"
 
-#define LOG_LINES 10 /* per PVR_LOG_BUCKET_NS, of each kind */
+#define LOG_LINES 10 /* per PVR_RATELIMIT_NS, of each kind */
 
 /* ------------------------------------------------------------------------- log */
 
@@ -29,13 +29,13 @@ void pvr_net_log(struct pvr_net *net, enum pvr_log_level level, const char *fmt,
 	va_end(ap);
 }
 
-void pvr_net_log_limited(struct pvr_net *net, struct pvr_log_bucket *bucket,
+void pvr_net_log_limited(struct pvr_net *net, struct pvr_ratelimit *ratelimit,
 			 enum pvr_log_level level, const char *fmt, ...)
 {
 	uint32_t suppressed;
 	va_list ap;
 
-	if (!pvr_log_bucket_take(bucket, LOG_LINES, pvr_loop_now(), &suppressed))
+	if (!pvr_ratelimit_pass(ratelimit, LOG_LINES, pvr_loop_now(), &suppressed))
 		return;
 	if (suppressed)
 		pvr_net_log(net, PVR_LOG_WARN, "%u more messages of this kind were suppressed",

@@ -30,7 +30,7 @@ struct pvr_peer {
 	char tls[PVR_PEER_TEXT];
 	struct pvr_error error; /* of the last attempt, or of the end of a connection */
 	uint64_t complained; /* when, about error */
-	struct pvr_log_bucket bucket;
+	struct pvr_ratelimit ratelimit;
 	struct pvr_verbs_peer verbs;
 	/* Incoming. */
 	LIST_HEAD(, pvr_conn) incoming;

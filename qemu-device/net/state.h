@@ -3,7 +3,7 @@
 #ifndef PVR_NET_STATE_H
 #define PVR_NET_STATE_H
 
-#include "base/log_bucket.h"
+#include "base/ratelimit.h"
 #include "net/conn.h"
 #include "net/listener.h"
 #include "net/net.h"
@@ -43,16 +43,16 @@ struct pvr_net {
 	/* Who has dialled us and is not up yet, the oldest last. */
 	LIST_HEAD(pvr_conn_list, pvr_conn) handshakes;
 	unsigned int num_handshakes;
-	struct pvr_log_bucket strangers; /* what is said of them */
+	struct pvr_ratelimit strangers; /* what is said of them */
 	uint64_t accepted, refused;
 	bool ending; /* nobody is dialled any more */
 };
 
 __attribute__((format(printf, 3, 4))) void
 pvr_net_log(struct pvr_net *net, enum pvr_log_level level, const char *fmt, ...);
-/* The same, unless @bucket is empty. */
+/* The same, unless @ratelimit suppresses it. */
 __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *net,
-							       struct pvr_log_bucket *bucket,
+							       struct pvr_ratelimit *ratelimit,
 							       enum pvr_log_level level,
 							       const char *fmt, ...);
 
