@@ -2,7 +2,7 @@
 /*
  * Who dials us, from accept() to the answer to HELLO.
  *
- * Strangers have bounds: so many at all, where the oldest makes room for the newest, as
+ * Unauthenticated connections have bounds: so many at all, where the oldest makes room for the newest, as
  * who is honest is quick; so many of an address; and conn.c's patience.
  */
 #include <errno.h>
@@ -27,10 +27,11 @@ static void refuse(struct pvr_conn *conn, const struct pvr_error *why)
 	char from[PVR_ADDRESS_TEXT];
 
 	net->refused++;
-	pvr_net_log_limited(
-		net, &net->strangers, PVR_LOG_WARN, "a connection from %s is refused: %s%s%s%s",
-		pvr_address_format(&conn->address, from), conn->theirs.name[0] ? "host " : "",
-		conn->theirs.name, conn->theirs.name[0] ? ": " : "", why->text);
+	pvr_net_log_limited(net, &net->unauthenticated, PVR_LOG_WARN,
+			    "a connection from %s is refused: %s%s%s%s",
+			    pvr_address_format(&conn->address, from),
+			    conn->theirs.name[0] ? "host " : "", conn->theirs.name,
+			    conn->theirs.name[0] ? ": " : "", why->text);
 	forget(conn);
 	pvr_conn_destroy(conn);
 }
@@ -158,7 +159,7 @@ static const struct pvr_conn_ops incoming_ops = {
 	.failed = refuse,
 };
 
-/* -------------------------------------------------------------------- strangers */
+/* -------------------------------------------------------------- unauthenticated */
 
 static unsigned int count_from(const struct pvr_net *net, const struct pvr_address *address)
 {
@@ -187,7 +188,7 @@ static bool has_room(struct pvr_net *net, const struct pvr_address *address)
 
 	if (count_from(net, address) >= HANDSHAKES_PER_HOST) {
 		net->refused++;
-		pvr_net_log_limited(net, &net->strangers, PVR_LOG_WARN,
+		pvr_net_log_limited(net, &net->unauthenticated, PVR_LOG_WARN,
 				    "a connection from %s is refused: %d of that address have not "
 				    "said who they are",
 				    pvr_address_format(address, from), HANDSHAKES_PER_HOST);

@@ -16,8 +16,8 @@ static void pause_accept(struct pvr_listener *listener)
 {
 	struct pvr_net *net = listener->net;
 
-	pvr_net_log_limited(net, &net->strangers, PVR_LOG_ERR, "cannot accept a connection: %s",
-			    strerror(errno));
+	pvr_net_log_limited(net, &net->unauthenticated, PVR_LOG_ERR,
+			    "cannot accept a connection: %s", strerror(errno));
 	pvr_loop_modify(&listener->source, 0);
 	pvr_loop_timer_arm(net->env.loop, &listener->pause, ACCEPT_PAUSE);
 }

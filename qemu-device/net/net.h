@@ -5,7 +5,7 @@
  * DOC: threads of the network
  *
  * The first thread listens, dials, and takes each connection through TLS and HELLO
- * (handshake.h), so that strangers cost the workers nothing. Then it hands the connection
+ * (handshake.h), so that an unauthenticated host costs the workers nothing. Then it hands the connection
  * to a worker (traffic.h), whose loop it stays in until its end: the slot or index modulo
  * the number of workers says which. When it is broken the worker hands it back, and the
  * first thread closes it, tells people why, and dials again. So everything that is known

@@ -425,7 +425,7 @@ void pvr_peer_stop_dialling(struct pvr_peer *peer)
 	}
 }
 
-void pvr_peer_hang_up(struct pvr_peer *peer, const char *why)
+void pvr_peer_disconnect(struct pvr_peer *peer, const char *why)
 {
 	unsigned int slot;
 
@@ -456,5 +456,5 @@ void pvr_peers_idle(struct pvr_conn *conn)
 		return;
 	peer->wanted = false;
 	peer->classes = 0;
-	pvr_peer_hang_up(peer, "it was not used for long");
+	pvr_peer_disconnect(peer, "it was not used for long");
 }

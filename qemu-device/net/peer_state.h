@@ -71,6 +71,6 @@ void pvr_peer_retry(struct pvr_loop_timer *timer);
 /* What is not up is not tried any more. */
 void pvr_peer_stop_dialling(struct pvr_peer *peer);
 /* All that we have dialled ends. */
-void pvr_peer_hang_up(struct pvr_peer *peer, const char *why);
+void pvr_peer_disconnect(struct pvr_peer *peer, const char *why);
 
 #endif /* PVR_PEER_STATE_H */

@@ -124,7 +124,7 @@ bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *text,
 	if (!peer)
 		return false;
 	if (peer->has_address && !pvr_address_equal(&peer->address, &address))
-		pvr_peer_hang_up(peer, "it has another address now");
+		pvr_peer_disconnect(peer, "it has another address now");
 	peer->address = address;
 	peer->has_address = true;
 	pvr_peer_dial(peer);

@@ -43,7 +43,7 @@ struct pvr_net {
 	/* Who has dialled us and is not up yet, the oldest last. */
 	LIST_HEAD(pvr_conn_list, pvr_conn) handshakes;
 	unsigned int num_handshakes;
-	struct pvr_ratelimit strangers; /* what is said of them */
+	struct pvr_ratelimit unauthenticated; /* what is said of them */
 	uint64_t accepted, refused;
 	bool ending; /* nobody is dialled any more */
 };
