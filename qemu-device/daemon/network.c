@@ -58,7 +58,7 @@ static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
 
 	if (!network->directory)
 		return;
-	pvr_net_want(network->net, remote, dscp);
+	pvr_net_request_dial(network->net, remote, dscp);
 	pvr_directory_wanted(network->directory, pvr_remote_name(remote));
 }
 
@@ -106,7 +106,7 @@ static void forget_peer(void *opaque, const char *host)
 
 static bool want_host(void *opaque, const char *host)
 {
-	return pvr_peers_want(peers_of(opaque), host);
+	return pvr_peers_dial(peers_of(opaque), host);
 }
 
 static bool where(void *opaque, const char *host, const struct pvr_key *key)

@@ -45,49 +45,52 @@ void pvr_net_log_limited(struct pvr_net *net, struct pvr_ratelimit *ratelimit,
 	va_end(ap);
 }
 
-/* ---------------------------------------------------------------------- wanted */
+/* --------------------------------------------------------------- dial requests */
 
-static void run_wants(struct pvr_work *work)
+static void run_dial_requests(struct pvr_work *work)
 {
-	struct pvr_net_wants *wants = (struct pvr_net_wants *)work;
-	struct pvr_net *net = (struct pvr_net *)((char *)wants - offsetof(struct pvr_net, wants));
-	struct pvr_net_want list[PVR_WANT_MAX];
+	struct pvr_dial_requests *requests = (struct pvr_dial_requests *)work;
+	struct pvr_net *net =
+		(struct pvr_net *)((char *)requests - offsetof(struct pvr_net, dial_requests));
+	struct pvr_dial_request list[PVR_DIAL_REQUESTS_MAX];
 	unsigned int num, i;
 
-	pthread_mutex_lock(&wants->lock);
-	num = wants->num;
-	memcpy(list, wants->list, num * sizeof(list[0]));
-	wants->num = 0;
-	pthread_mutex_unlock(&wants->lock);
+	pthread_mutex_lock(&requests->lock);
+	num = requests->num;
+	memcpy(list, requests->list, num * sizeof(list[0]));
+	requests->num = 0;
+	pthread_mutex_unlock(&requests->lock);
 	for (i = 0; i < num; i++)
-		pvr_peers_want_class(net->peers, pvr_remote_name(list[i].remote), list[i].dscp);
+		pvr_peers_dial_class(net->peers, pvr_remote_name(list[i].remote), list[i].dscp);
 }
 
-static bool add_want(struct pvr_net_wants *wants, struct pvr_remote *remote, uint8_t dscp)
+static bool add_dial_request(struct pvr_dial_requests *requests, struct pvr_remote *remote,
+			     uint8_t dscp)
 {
 	unsigned int i;
 
-	for (i = 0; i < wants->num; i++) {
-		if (wants->list[i].remote == remote && wants->list[i].dscp == dscp)
+	for (i = 0; i < requests->num; i++) {
+		if (requests->list[i].remote == remote && requests->list[i].dscp == dscp)
 			return false;
 	}
-	if (wants->num == PVR_WANT_MAX)
+	if (requests->num == PVR_DIAL_REQUESTS_MAX)
 		return false;
-	wants->list[wants->num++] = (struct pvr_net_want){ .remote = remote, .dscp = dscp };
-	return wants->num == 1;
+	requests->list[requests->num++] =
+		(struct pvr_dial_request){ .remote = remote, .dscp = dscp };
+	return requests->num == 1;
 }
 
-void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp)
+void pvr_net_request_dial(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp)
 {
-	struct pvr_net_wants *wants = &net->wants;
+	struct pvr_dial_requests *requests = &net->dial_requests;
 	bool first;
 
-	pthread_mutex_lock(&wants->lock);
-	first = add_want(wants, remote, dscp);
-	pthread_mutex_unlock(&wants->lock);
+	pthread_mutex_lock(&requests->lock);
+	first = add_dial_request(requests, remote, dscp);
+	pthread_mutex_unlock(&requests->lock);
 	/* The work item is queued already, unless this is the first. */
 	if (first)
-		pvr_workq_queue(&net->workq, &wants->work);
+		pvr_workq_queue(&net->workq, &requests->work);
 }
 
 /* ------------------------------------------------------------------ for people */
@@ -168,7 +171,7 @@ static bool add_peers(struct pvr_net *net, const struct pvr_net_settings *settin
 		if (!pvr_peers_set(net->peers, settings->peers[i].name, settings->peers[i].address,
 				   &why))
 			return pvr_fail(err, "peer %s: %.400s", settings->peers[i].name, why.text);
-		pvr_peers_want(net->peers, settings->peers[i].name);
+		pvr_peers_dial(net->peers, settings->peers[i].name);
 	}
 	return true;
 }
@@ -240,8 +243,8 @@ struct pvr_net *pvr_net_create(const struct pvr_net_env *env,
 	net->settings.peers = NULL;
 	net->settings.num_peers = 0;
 	net->workq.source.fd = -1;
-	net->wants.work.run = run_wants;
-	pthread_mutex_init(&net->wants.lock, NULL);
+	net->dial_requests.work.run = run_dial_requests;
+	pthread_mutex_init(&net->dial_requests.lock, NULL);
 	LIST_INIT(&net->handshakes);
 	if (init(net, settings, err))
 		return net;
@@ -293,6 +296,6 @@ void pvr_net_destroy(struct pvr_net *net)
 		exit_traffic(net);
 	pvr_workq_exit(&net->workq);
 	pvr_tls_context_put(net->tls);
-	pthread_mutex_destroy(&net->wants.lock);
+	pthread_mutex_destroy(&net->dial_requests.lock);
 	free(net);
 }

@@ -37,7 +37,7 @@ void pvr_net_destroy(struct pvr_net *net);
 struct pvr_peers *pvr_net_peers(struct pvr_net *net);
 const char *pvr_net_name(const struct pvr_net *net);
 /* want() of pvr_net_ops. Any thread. */
-void pvr_net_want(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp);
+void pvr_net_request_dial(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp);
 
 /* What comes of reading files again, for people; strings are valid during the call only. */
 struct pvr_reload_ops {

@@ -167,7 +167,7 @@ static bool is_forgotten(const struct pvr_peer *peer)
 {
 	uint64_t limit = peer->peers->net->settings.idle_timeout * PVR_SEC;
 
-	return !peer->up && pvr_loop_now() - peer->wanted_at > limit;
+	return !peer->up && pvr_loop_now() - peer->dial_requested_at > limit;
 }
 
 void pvr_peer_dial(struct pvr_peer *peer)
@@ -176,8 +176,9 @@ void pvr_peer_dial(struct pvr_peer *peer)
 	struct pvr_error why;
 
 	if (is_forgotten(peer))
-		peer->wanted = false;
-	if (!peer->wanted || !peer->has_address || peer->retry.loop || peer->peers->net->ending)
+		peer->dial_requested = false;
+	if (!peer->dial_requested || !peer->has_address || peer->retry.loop ||
+	    peer->peers->net->ending)
 		return;
 	for (slot = 0; slot < num; slot++) {
 		if (peer->slots[slot])
@@ -303,8 +304,8 @@ static void outgoing_lost(struct pvr_conn *conn)
 	uint64_t used = __atomic_load_n(&conn->used, __ATOMIC_RELAXED);
 
 	free_slot(peer, conn);
-	if (used > peer->wanted_at)
-		peer->wanted_at = used;
+	if (used > peer->dial_requested_at)
+		peer->dial_requested_at = used;
 	if (!conn->closing)
 		peer->error = conn->why;
 	if (!peer->up) {
@@ -452,9 +453,9 @@ void pvr_peers_idle(struct pvr_conn *conn)
 	conn = peer->verbs.conn;
 	if (conn && now - __atomic_load_n(&conn->used, __ATOMIC_RELAXED) <= limit)
 		return;
-	if (now - peer->wanted_at <= limit)
+	if (now - peer->dial_requested_at <= limit)
 		return;
-	peer->wanted = false;
+	peer->dial_requested = false;
 	peer->classes = 0;
 	pvr_peer_disconnect(peer, "it was not used for long");
 }

@@ -5,7 +5,7 @@
  * DOC: who tells what
  *
  * A directory says at which address a host of a name is (pvr_peers_set()), and when
- * somebody wants to talk to it (pvr_peers_want()). From then on it is dialled, again and
+ * somebody wants to talk to it (pvr_peers_dial()). From then on it is dialled, again and
  * again with pauses of up to a second, until it is up; once up it stays so until nothing
  * but keep-alive has travelled for a while. A connection that breaks is made anew at
  * once. The --peer options are a directory of their own, whose hosts are wanted from the
@@ -52,7 +52,7 @@ bool pvr_peers_check(struct pvr_peers *peers, const char *name, const char *addr
 void pvr_peers_forget(struct pvr_peers *peers, const char *name);
 
 /* Connect to it unless that is so. False: it was never set, or has been forgotten. */
-bool pvr_peers_want(struct pvr_peers *peers, const char *name);
+bool pvr_peers_dial(struct pvr_peers *peers, const char *name);
 
 /* Its name in the engine, known to be a peer or not. NULL: no memory, or a bad name. */
 struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name);
@@ -84,7 +84,7 @@ struct pvr_peer_info {
 	const char *verbs_error; /* why there is no such NIC */
 	bool lends; /* payload to it, by that NIC */
 	const char *lend_error; /* why not; or why some was copied all the same */
-	unsigned int wanted; /* how many we want */
+	unsigned int wanted; /* how many there are to be */
 	const char *tls; /* "off", or how it is protected and proved */
 	const char *error; /* of the last attempt that failed, "": none */
 	uint64_t connects, failures; /* outgoing connections made, attempts that failed */

@@ -17,8 +17,8 @@ struct pvr_peer {
 	bool has_address;
 	struct pvr_remote *remote; /* NULL: never connected */
 	/* Outgoing. */
-	bool wanted;
-	uint64_t wanted_at; /* the last time */
+	bool dial_requested;
+	uint64_t dial_requested_at; /* the last time */
 	struct pvr_conn *slots[PVR_OUT_MAX]; /* dialling or up */
 	uint8_t dscp[PVR_OUT_MAX]; /* of each slot */
 	unsigned int classes; /* slots with a DSCP, behind the others */

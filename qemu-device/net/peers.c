@@ -137,20 +137,20 @@ void pvr_peers_forget(struct pvr_peers *peers, const char *name)
 
 	if (!peer)
 		return;
-	peer->has_address = peer->wanted = false;
+	peer->has_address = peer->dial_requested = false;
 	pvr_verbs_peer_forget(&peer->verbs);
 	pvr_peer_stop_dialling(peer);
 }
 
-static bool want(struct pvr_peer *peer)
+static bool request_dial(struct pvr_peer *peer)
 {
-	peer->wanted = true;
-	peer->wanted_at = pvr_loop_now();
+	peer->dial_requested = true;
+	peer->dial_requested_at = pvr_loop_now();
 	pvr_peer_dial(peer);
 	return true;
 }
 
-bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dscp)
+bool pvr_peers_dial_class(struct pvr_peers *peers, const char *name, uint8_t dscp)
 {
 	struct pvr_peer *peer = pvr_peers_find(peers, name);
 
@@ -158,14 +158,14 @@ bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dsc
 		return false;
 	if (dscp && !peers->net->settings.dscp_fixed)
 		pvr_peer_add_class(peer, dscp);
-	return want(peer);
+	return request_dial(peer);
 }
 
-bool pvr_peers_want(struct pvr_peers *peers, const char *name)
+bool pvr_peers_dial(struct pvr_peers *peers, const char *name)
 {
 	struct pvr_peer *peer = pvr_peers_find(peers, name);
 
-	return peer && peer->has_address && want(peer);
+	return peer && peer->has_address && request_dial(peer);
 }
 
 bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabric,
@@ -181,7 +181,7 @@ bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabr
 		    pvr_out_where(peer->remote, PVR_PIPE_TCP, slot, fabric, gid))
 			return true;
 	}
-	want(peer);
+	request_dial(peer);
 	return false;
 }
 
@@ -266,7 +266,7 @@ static enum pvr_peer_state state_of(const struct pvr_peer *peer)
 {
 	if (peer->up)
 		return PVR_PEER_UP;
-	if (!peer->wanted)
+	if (!peer->dial_requested)
 		return PVR_PEER_IDLE;
 	return peer->failing ? PVR_PEER_UNREACHABLE : PVR_PEER_CONNECTING;
 }
@@ -307,7 +307,7 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 		.verbs_error = peer->verbs.error.text,
 		.lends = pvr_verbs_peer_lends(&peer->verbs, no_loan),
 		.lend_error = no_loan->text,
-		.wanted = peer->wanted ? pvr_peer_slots(peer) : 0,
+		.wanted = peer->dial_requested ? pvr_peer_slots(peer) : 0,
 		.tls = peer->tls[0]		  ? peer->tls
 		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)
 						  : "off",

@@ -12,17 +12,17 @@
 #include "net/verbs.h"
 
 /* Connections that queue pairs want; more of them ask again later. */
-#define PVR_WANT_MAX 64
+#define PVR_DIAL_REQUESTS_MAX 64
 
-struct pvr_net_want {
+struct pvr_dial_request {
 	struct pvr_remote *remote;
 	uint8_t dscp;
 };
 
-struct pvr_net_wants {
+struct pvr_dial_requests {
 	struct pvr_work work;
 	pthread_mutex_t lock; /* protects what follows */
-	struct pvr_net_want list[PVR_WANT_MAX];
+	struct pvr_dial_request list[PVR_DIAL_REQUESTS_MAX];
 	unsigned int num;
 };
 
@@ -39,7 +39,7 @@ struct pvr_net {
 	struct pvr_listener listeners[PVR_LISTEN_MAX];
 	unsigned int num_listeners;
 	struct pvr_peers *peers;
-	struct pvr_net_wants wants;
+	struct pvr_dial_requests dial_requests;
 	/* Who has dialled us and is not up yet, the oldest last. */
 	LIST_HEAD(pvr_conn_list, pvr_conn) handshakes;
 	unsigned int num_handshakes;
@@ -76,8 +76,8 @@ bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_by
 		     struct pvr_error *why);
 void pvr_peers_add_incoming(struct pvr_conn *conn);
 void pvr_peers_lost(struct pvr_conn *conn);
-/* As pvr_peers_want(); and a connection for this class of traffic, if there is room for one. */
-bool pvr_peers_want_class(struct pvr_peers *peers, const char *name, uint8_t dscp);
+/* As pvr_peers_dial(); and a connection for this class of traffic, if there is room for one. */
+bool pvr_peers_dial_class(struct pvr_peers *peers, const char *name, uint8_t dscp);
 /* Has the right host given the right answer? Then: what both agree upon. */
 bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why);
 void pvr_peers_agree(struct pvr_conn *conn);
