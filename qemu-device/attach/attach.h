@@ -10,8 +10,8 @@
  * shape through to libvfio-user, and keeps from it what it cannot be trusted with
  * (guest RAM, interrupts, configuration space).
  */
-#ifndef PVR_ATTACH_H
-#define PVR_ATTACH_H
+#ifndef PVR_ATTACH_ATTACH_H
+#define PVR_ATTACH_ATTACH_H
 
 #include <sys/types.h>
 
@@ -75,4 +75,4 @@ void pvr_attach_get_stats(const struct pvr_attach *attach, struct pvr_attach_sta
  */
 int pvr_sigbus_init(void);
 
-#endif /* PVR_ATTACH_H */
+#endif /* PVR_ATTACH_ATTACH_H */

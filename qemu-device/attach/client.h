@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* One QEMU at an adapter's socket. */
-#ifndef PVR_CLIENT_H
-#define PVR_CLIENT_H
+#ifndef PVR_ATTACH_CLIENT_H
+#define PVR_ATTACH_CLIENT_H
 
 #include <libvfio-user.h>
 
@@ -80,4 +80,4 @@ static inline void pvr_attach_count(uint64_t *stat, uint64_t n)
 /* Interrupts go nowhere from now on; called by pvr_client_destroy(). */
 void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client);
 
-#endif /* PVR_CLIENT_H */
+#endif /* PVR_ATTACH_CLIENT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* The interrupts of one client: eventfds that its QEMU gave us. */
-#ifndef PVR_IRQ_H
-#define PVR_IRQ_H
+#ifndef PVR_ATTACH_IRQ_H
+#define PVR_ATTACH_IRQ_H
 
 #include <libvfio-user.h>
 
@@ -38,4 +38,4 @@ void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector);
 int pvr_irq_set(struct pvr_irq *irq, struct pvr_adapter *adapter, const struct vfio_irq_set *set,
 		size_t len, int *fds, size_t num_fds, struct pvr_error *err);
 
-#endif /* PVR_IRQ_H */
+#endif /* PVR_ATTACH_IRQ_H */

@@ -9,8 +9,8 @@
  * for libvfio-user to read. Descriptors are only delivered with the byte that they
  * were sent with, when it is taken.
  */
-#ifndef PVR_MESSAGE_H
-#define PVR_MESSAGE_H
+#ifndef PVR_ATTACH_MESSAGE_H
+#define PVR_ATTACH_MESSAGE_H
 
 #include "attach/client.h"
 
@@ -59,4 +59,4 @@ bool pvr_message_few_fds(int fd, size_t size);
 int pvr_message_reply(int fd, const struct vfio_user_header *hdr, int err, const void *body,
 		      size_t len);
 
-#endif /* PVR_MESSAGE_H */
+#endif /* PVR_ATTACH_MESSAGE_H */

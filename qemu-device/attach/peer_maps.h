@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* How another process maps a file: for diagnosis only, it may lie or be unreadable. */
-#ifndef PVR_PEER_MAPS_H
-#define PVR_PEER_MAPS_H
+#ifndef PVR_ATTACH_PEER_MAPS_H
+#define PVR_ATTACH_PEER_MAPS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -12,4 +12,4 @@
  */
 bool pvr_peer_maps_privately(pid_t pid, dev_t dev, ino_t ino);
 
-#endif /* PVR_PEER_MAPS_H */
+#endif /* PVR_ATTACH_PEER_MAPS_H */

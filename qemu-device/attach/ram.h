@@ -5,8 +5,8 @@
  * Pieces come with a descriptor when QEMU can share them. Those that are no RAM (the
  * VGA frame buffer, for one) come without, and are remembered only to be forgotten.
  */
-#ifndef PVR_RAM_H
-#define PVR_RAM_H
+#ifndef PVR_ATTACH_RAM_H
+#define PVR_ATTACH_RAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,4 +64,4 @@ void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram);
  */
 bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client);
 
-#endif /* PVR_RAM_H */
+#endif /* PVR_ATTACH_RAM_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Mappings of files that others can truncate. */
-#ifndef PVR_SIGBUS_H
-#define PVR_SIGBUS_H
+#ifndef PVR_ATTACH_SIGBUS_H
+#define PVR_ATTACH_SIGBUS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,4 +21,4 @@ int pvr_sigbus_guard(void *start, size_t size, bool *broken, struct pvr_loop *wa
 /* No thread uses the mapping any more. */
 void pvr_sigbus_unguard(int handle);
 
-#endif /* PVR_SIGBUS_H */
+#endif /* PVR_ATTACH_SIGBUS_H */

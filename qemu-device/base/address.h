@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* IP addresses with a port, as people write them. */
-#ifndef PVR_ADDRESS_H
-#define PVR_ADDRESS_H
+#ifndef PVR_BASE_ADDRESS_H
+#define PVR_BASE_ADDRESS_H
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -33,4 +33,4 @@ bool pvr_address_is_loopback(const struct pvr_address *address);
 bool pvr_address_same_host(const struct pvr_address *a, const struct pvr_address *b);
 bool pvr_address_equal(const struct pvr_address *a, const struct pvr_address *b);
 
-#endif /* PVR_ADDRESS_H */
+#endif /* PVR_BASE_ADDRESS_H */

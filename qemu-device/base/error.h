@@ -2,8 +2,8 @@
 /*
  * One line that tells a person what went wrong, for whom, and what to do.
  */
-#ifndef PVR_ERROR_H
-#define PVR_ERROR_H
+#ifndef PVR_BASE_ERROR_H
+#define PVR_BASE_ERROR_H
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -25,4 +25,4 @@ __attribute__((format(printf, 2, 3))) static inline bool pvr_fail(struct pvr_err
 	return false;
 }
 
-#endif /* PVR_ERROR_H */
+#endif /* PVR_BASE_ERROR_H */

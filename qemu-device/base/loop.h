@@ -13,8 +13,8 @@
  * does not run, ready() and expired() included. They may remove and free any source or
  * timer, their own too.
  */
-#ifndef PVR_LOOP_H
-#define PVR_LOOP_H
+#ifndef PVR_BASE_LOOP_H
+#define PVR_BASE_LOOP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,4 +78,4 @@ bool pvr_loop_wait(struct pvr_loop *loop, uint64_t deadline);
 /* Call whoever is due, each once. Return: true if a source was. */
 bool pvr_loop_dispatch(struct pvr_loop *loop);
 
-#endif /* PVR_LOOP_H */
+#endif /* PVR_BASE_LOOP_H */

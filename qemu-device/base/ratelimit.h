@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* How many log lines somebody outside may cause. */
-#ifndef PVR_RATELIMIT_H
-#define PVR_RATELIMIT_H
+#ifndef PVR_BASE_RATELIMIT_H
+#define PVR_BASE_RATELIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,4 +33,4 @@ static inline bool pvr_ratelimit_pass(struct pvr_ratelimit *ratelimit, uint32_t 
 	return false;
 }
 
-#endif /* PVR_RATELIMIT_H */
+#endif /* PVR_BASE_RATELIMIT_H */

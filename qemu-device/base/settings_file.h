@@ -3,8 +3,8 @@
  * Files of KEY = VALUE lines and [KIND NAME] sections; a line that begins with '#' is a
  * comment, white space around keys, values and names means nothing.
  */
-#ifndef PVR_SETTINGS_FILE_H
-#define PVR_SETTINGS_FILE_H
+#ifndef PVR_BASE_SETTINGS_FILE_H
+#define PVR_BASE_SETTINGS_FILE_H
 
 #include <stddef.h>
 
@@ -26,4 +26,4 @@ struct pvr_settings_file_ops {
 bool pvr_settings_file_read(const char *path, const struct pvr_settings_file_ops *ops, void *opaque,
 			    struct pvr_error *err);
 
-#endif /* PVR_SETTINGS_FILE_H */
+#endif /* PVR_BASE_SETTINGS_FILE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Settings that are text. */
-#ifndef PVR_SETTINGS_TEXT_H
-#define PVR_SETTINGS_TEXT_H
+#ifndef PVR_BASE_SETTINGS_TEXT_H
+#define PVR_BASE_SETTINGS_TEXT_H
 
 #include <stddef.h>
 
@@ -15,4 +15,4 @@ bool pvr_keep_text(char *to, size_t size, const char *key, const char *value,
 /* Without white space around it; changes what is behind it. */
 char *pvr_trim(char *text);
 
-#endif /* PVR_SETTINGS_TEXT_H */
+#endif /* PVR_BASE_SETTINGS_TEXT_H */

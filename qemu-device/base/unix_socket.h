@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Unix stream sockets that listen at a path people chose. */
-#ifndef PVR_UNIX_SOCKET_H
-#define PVR_UNIX_SOCKET_H
+#ifndef PVR_BASE_UNIX_SOCKET_H
+#define PVR_BASE_UNIX_SOCKET_H
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -26,4 +26,4 @@ int pvr_unix_connect(const char *path);
 /* Process at the other end, 0 if unknown. */
 pid_t pvr_unix_peer_pid(int fd);
 
-#endif /* PVR_UNIX_SOCKET_H */
+#endif /* PVR_BASE_UNIX_SOCKET_H */

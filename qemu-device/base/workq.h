@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Work for another thread: a list, and an eventfd that its loop watches. */
-#ifndef PVR_WORKQ_H
-#define PVR_WORKQ_H
+#ifndef PVR_BASE_WORKQ_H
+#define PVR_BASE_WORKQ_H
 
 #include <pthread.h>
 #include <sys/queue.h>
@@ -31,4 +31,4 @@ void pvr_workq_queue(struct pvr_workq *workq, struct pvr_work *work);
 /* Run what there is, while the reader's loop does not run or from it. */
 void pvr_workq_drain(struct pvr_workq *workq);
 
-#endif /* PVR_WORKQ_H */
+#endif /* PVR_BASE_WORKQ_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* One adapter as the operator describes it: on a command line, in a file, in a request. */
-#ifndef PVR_ADAPTER_SETTINGS_H
-#define PVR_ADAPTER_SETTINGS_H
+#ifndef PVR_DAEMON_ADAPTER_SETTINGS_H
+#define PVR_DAEMON_ADAPTER_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,4 +47,4 @@ bool pvr_adapter_words(const char *text,
 bool pvr_adapter_settings_parse(struct pvr_adapter_settings *adapter, const char *text,
 				struct pvr_error *err);
 
-#endif /* PVR_ADAPTER_SETTINGS_H */
+#endif /* PVR_DAEMON_ADAPTER_SETTINGS_H */

@@ -8,8 +8,8 @@
  * {"ok": false, "error": "one line for people"}. requests.c lists the commands. Who can
  * open the socket (mode 0600) is trusted; the bounds here are against accidents.
  */
-#ifndef PVR_CONTROL_H
-#define PVR_CONTROL_H
+#ifndef PVR_DAEMON_CONTROL_H
+#define PVR_DAEMON_CONTROL_H
 
 #include <json-c/json.h>
 
@@ -23,4 +23,4 @@ void pvr_control_destroy(struct pvr_control *control);
 /* Executes a request. Return: the reply, to be put by the caller; NULL: no memory. */
 struct json_object *pvr_request_run(struct pvr_daemon *daemon, struct json_object *request);
 
-#endif /* PVR_CONTROL_H */
+#endif /* PVR_DAEMON_CONTROL_H */

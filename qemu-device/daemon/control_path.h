@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Where pvrdmad and pvrdmactl meet when nobody says otherwise. */
-#ifndef PVR_CONTROL_PATH_H
-#define PVR_CONTROL_PATH_H
+#ifndef PVR_DAEMON_CONTROL_PATH_H
+#define PVR_DAEMON_CONTROL_PATH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,4 +12,4 @@
  */
 bool pvr_control_default_path(char *path, size_t size);
 
-#endif /* PVR_CONTROL_PATH_H */
+#endif /* PVR_DAEMON_CONTROL_PATH_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Lists of CPUs, as people and sysfs write them: 0-3,8. */
-#ifndef PVR_CPU_LIST_H
-#define PVR_CPU_LIST_H
+#ifndef PVR_DAEMON_CPU_LIST_H
+#define PVR_DAEMON_CPU_LIST_H
 
 #include <sched.h>
 #include <stddef.h>
@@ -27,4 +27,4 @@ void pvr_cpu_list_to_set(const struct pvr_cpu_list *cpus, cpu_set_t *set);
 /* As pvr_cpu_list_parse() takes it; cut off if it does not fit. */
 const char *pvr_cpu_list_format(const struct pvr_cpu_list *cpus, char *buf, size_t size);
 
-#endif /* PVR_CPU_LIST_H */
+#endif /* PVR_DAEMON_CPU_LIST_H */

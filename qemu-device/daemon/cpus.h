@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Are there CPUs enough for workers that never sleep? */
-#ifndef PVR_CPUS_H
-#define PVR_CPUS_H
+#ifndef PVR_DAEMON_CPUS_H
+#define PVR_DAEMON_CPUS_H
 
 #include "base/error.h"
 
@@ -18,4 +18,4 @@ struct pvr_cpus pvr_cpus_get(void);
  */
 bool pvr_cpus_suffice(struct pvr_cpus cpus, unsigned int polling, struct pvr_error *why);
 
-#endif /* PVR_CPUS_H */
+#endif /* PVR_DAEMON_CPUS_H */

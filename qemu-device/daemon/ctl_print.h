@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* pvrdmactl's tables. */
-#ifndef PVR_CTL_PRINT_H
-#define PVR_CTL_PRINT_H
+#ifndef PVR_DAEMON_CTL_PRINT_H
+#define PVR_DAEMON_CTL_PRINT_H
 
 #include <json-c/json.h>
 
@@ -14,4 +14,4 @@ void pvr_print_workers(struct json_object *reply);
 void pvr_print_reload(struct json_object *reply);
 void pvr_print_version(struct json_object *reply);
 
-#endif /* PVR_CTL_PRINT_H */
+#endif /* PVR_DAEMON_CTL_PRINT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* The daemon: its engine, its workers, its adapters, its control socket. */
-#ifndef PVR_DAEMON_H
-#define PVR_DAEMON_H
+#ifndef PVR_DAEMON_DAEMON_H
+#define PVR_DAEMON_DAEMON_H
 
 #include "attach/attach.h"
 #include "daemon/settings.h"
@@ -42,4 +42,4 @@ struct pvr_attach *pvr_daemon_find_adapter(struct pvr_daemon *daemon, const char
 void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach);
 void pvr_daemon_set_log_level(struct pvr_daemon *daemon, enum pvr_log_level level);
 
-#endif /* PVR_DAEMON_H */
+#endif /* PVR_DAEMON_DAEMON_H */

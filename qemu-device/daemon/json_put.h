@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* JSON objects of replies, shortened. */
-#ifndef PVR_JSON_PUT_H
-#define PVR_JSON_PUT_H
+#ifndef PVR_DAEMON_JSON_PUT_H
+#define PVR_DAEMON_JSON_PUT_H
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -28,4 +28,4 @@ static inline void put_bool(struct json_object *obj, const char *key, bool value
 	put(obj, key, json_object_new_boolean(value));
 }
 
-#endif /* PVR_JSON_PUT_H */
+#endif /* PVR_DAEMON_JSON_PUT_H */

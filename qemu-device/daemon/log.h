@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* The daemon's log: one line per event on stderr, which journald or a file takes. From any thread. */
-#ifndef PVR_LOG_H
-#define PVR_LOG_H
+#ifndef PVR_DAEMON_LOG_H
+#define PVR_DAEMON_LOG_H
 
 #include <stdbool.h>
 
@@ -19,4 +19,4 @@ bool pvrd_log_parse_level(const char *name, enum pvr_log_level *level);
 __attribute__((format(printf, 3, 4))) void pvrd_log(enum pvr_log_level level, const char *adapter,
 						    const char *fmt, ...);
 
-#endif /* PVR_LOG_H */
+#endif /* PVR_DAEMON_LOG_H */

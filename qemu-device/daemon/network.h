@@ -3,8 +3,8 @@
  * What the daemon has of other hosts: connections (net/), a directory (directory/), and
  * who answers what the engine asks about them.
  */
-#ifndef PVR_NETWORK_H
-#define PVR_NETWORK_H
+#ifndef PVR_DAEMON_NETWORK_H
+#define PVR_DAEMON_NETWORK_H
 
 #include "daemon/daemon.h"
 #include "directory/directory.h"
@@ -27,4 +27,4 @@ void pvr_network_stop(struct pvr_daemon *daemon);
 /* The adapters are no more. */
 void pvr_network_exit(struct pvr_daemon *daemon);
 
-#endif /* PVR_NETWORK_H */
+#endif /* PVR_DAEMON_NETWORK_H */

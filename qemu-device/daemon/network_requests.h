@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* What the control socket tells of other hosts. */
-#ifndef PVR_NETWORK_REQUESTS_H
-#define PVR_NETWORK_REQUESTS_H
+#ifndef PVR_DAEMON_NETWORK_REQUESTS_H
+#define PVR_DAEMON_NETWORK_REQUESTS_H
 
 #include <json-c/json.h>
 
@@ -12,4 +12,4 @@ void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply);
 /* "hosts": by which pipe each is reached, and why. */
 void pvr_put_peer_paths(struct pvr_daemon *daemon, struct json_object *reply);
 
-#endif /* PVR_NETWORK_REQUESTS_H */
+#endif /* PVR_DAEMON_NETWORK_REQUESTS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* pvrdmad's command line. */
-#ifndef PVR_OPTIONS_H
-#define PVR_OPTIONS_H
+#ifndef PVR_DAEMON_OPTIONS_H
+#define PVR_DAEMON_OPTIONS_H
 
 #include "daemon/settings.h"
 
@@ -14,4 +14,4 @@ enum pvr_options_result {
 enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_settings *settings,
 					  struct pvr_error *err);
 
-#endif /* PVR_OPTIONS_H */
+#endif /* PVR_DAEMON_OPTIONS_H */

@@ -29,8 +29,8 @@
  * every round, and neither these switches nor the time that they take are a crowd, as long
  * as each of them is short; and it is over longer times that it sees what it has lost.
  */
-#ifndef PVR_POLL_POLICY_H
-#define PVR_POLL_POLICY_H
+#ifndef PVR_DAEMON_POLL_POLICY_H
+#define PVR_DAEMON_POLL_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -120,4 +120,4 @@ bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now);
 /* The thread's CPU time in ns and its involuntary context switches so far. */
 void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu, uint64_t switches);
 
-#endif /* PVR_POLL_POLICY_H */
+#endif /* PVR_DAEMON_POLL_POLICY_H */

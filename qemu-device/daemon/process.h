@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* The daemon as a process: limits, privileges, service manager, stall guard. */
-#ifndef PVR_PROCESS_H
-#define PVR_PROCESS_H
+#ifndef PVR_DAEMON_PROCESS_H
+#define PVR_DAEMON_PROCESS_H
 
 #include <stdbool.h>
 #include <time.h>
@@ -33,4 +33,4 @@ void pvr_stall_guard_busy(struct pvr_stall_guard *guard);
 void pvr_stall_guard_idle(struct pvr_stall_guard *guard);
 void pvr_stall_guard_exit(struct pvr_stall_guard *guard);
 
-#endif /* PVR_PROCESS_H */
+#endif /* PVR_DAEMON_PROCESS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* What changes in files while the daemon runs: SIGHUP, and 'pvrdmactl reload'. */
-#ifndef PVR_RELOAD_H
-#define PVR_RELOAD_H
+#ifndef PVR_DAEMON_RELOAD_H
+#define PVR_DAEMON_RELOAD_H
 
 #include <json-c/json.h>
 
@@ -14,4 +14,4 @@
  */
 bool pvr_reload(struct pvr_daemon *daemon, struct json_object *reply, struct pvr_error *err);
 
-#endif /* PVR_RELOAD_H */
+#endif /* PVR_DAEMON_RELOAD_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* What the operator wants: options, configuration file, requests to add an adapter. */
-#ifndef PVR_SETTINGS_H
-#define PVR_SETTINGS_H
+#ifndef PVR_DAEMON_SETTINGS_H
+#define PVR_DAEMON_SETTINGS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,4 +43,4 @@ bool pvr_settings_add_adapter(struct pvr_settings *settings,
 bool pvr_settings_read_file(struct pvr_settings *settings, const char *path, struct pvr_error *err);
 void pvr_settings_free(struct pvr_settings *settings);
 
-#endif /* PVR_SETTINGS_H */
+#endif /* PVR_DAEMON_SETTINGS_H */

@@ -8,8 +8,8 @@
  * microseconds. Before it sleeps it tells the guests to ring again
  * (pvr_engine_rest()), and does not sleep if one has just posted.
  */
-#ifndef PVR_WORKER_LOOP_H
-#define PVR_WORKER_LOOP_H
+#ifndef PVR_DAEMON_WORKER_LOOP_H
+#define PVR_DAEMON_WORKER_LOOP_H
 
 #include "base/loop.h"
 #include "daemon/poll_policy.h"
@@ -40,4 +40,4 @@ enum pvr_worker_loop_result {
  */
 enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl);
 
-#endif /* PVR_WORKER_LOOP_H */
+#endif /* PVR_DAEMON_WORKER_LOOP_H */

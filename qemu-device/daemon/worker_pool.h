@@ -10,8 +10,8 @@
  * of an adapter it does by functions that any thread may call; only when adapters come
  * and go are all workers paused, between two rounds of their loops.
  */
-#ifndef PVR_WORKER_POOL_H
-#define PVR_WORKER_POOL_H
+#ifndef PVR_DAEMON_WORKER_POOL_H
+#define PVR_DAEMON_WORKER_POOL_H
 
 #include <pthread.h>
 
@@ -61,4 +61,4 @@ void pvr_worker_pool_wake(struct pvr_worker_pool *pool, unsigned int worker);
 /* ns of CPU time so far. */
 uint64_t pvr_pool_thread_cpu_time(const struct pvr_pool_thread *thread);
 
-#endif /* PVR_WORKER_POOL_H */
+#endif /* PVR_DAEMON_WORKER_POOL_H */

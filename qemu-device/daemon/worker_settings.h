@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* How many workers there are, and where they run: what the operator wants of it. */
-#ifndef PVR_WORKER_SETTINGS_H
-#define PVR_WORKER_SETTINGS_H
+#ifndef PVR_DAEMON_WORKER_SETTINGS_H
+#define PVR_DAEMON_WORKER_SETTINGS_H
 
 #include "daemon/cpu_list.h"
 
@@ -24,4 +24,4 @@ unsigned int pvr_worker_settings_num(const struct pvr_worker_settings *settings)
 void pvr_worker_settings_cpus(const struct pvr_worker_settings *settings, unsigned int worker,
 			      struct pvr_cpu_list *cpus);
 
-#endif /* PVR_WORKER_SETTINGS_H */
+#endif /* PVR_DAEMON_WORKER_SETTINGS_H */

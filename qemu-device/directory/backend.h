@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Between the directory and what it looks things up with. All in the directory's thread. */
-#ifndef PVR_BACKEND_H
-#define PVR_BACKEND_H
+#ifndef PVR_DIRECTORY_BACKEND_H
+#define PVR_DIRECTORY_BACKEND_H
 
 #include "base/address.h"
 #include "base/ratelimit.h"
@@ -78,4 +78,4 @@ static inline const char *pvr_directory_own_name(const struct pvr_directory *dir
 	return directory->env.name;
 }
 
-#endif /* PVR_BACKEND_H */
+#endif /* PVR_DIRECTORY_BACKEND_H */

@@ -18,8 +18,8 @@
  * A claim is believed if the backend's rules allow it, and if no other host that is alive
  * has the GID; else it is refused, and logged.
  */
-#ifndef PVR_DIRECTORY_H
-#define PVR_DIRECTORY_H
+#ifndef PVR_DIRECTORY_DIRECTORY_H
+#define PVR_DIRECTORY_DIRECTORY_H
 
 #include "base/error.h"
 #include "base/loop.h"
@@ -122,4 +122,4 @@ struct pvr_directory_stats {
 
 void pvr_directory_get_stats(struct pvr_directory *directory, struct pvr_directory_stats *stats);
 
-#endif /* PVR_DIRECTORY_H */
+#endif /* PVR_DIRECTORY_DIRECTORY_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* What the operator says of the directory: options and configuration file. */
-#ifndef PVR_DIRECTORY_OPTIONS_H
-#define PVR_DIRECTORY_OPTIONS_H
+#ifndef PVR_DIRECTORY_DIRECTORY_OPTIONS_H
+#define PVR_DIRECTORY_DIRECTORY_OPTIONS_H
 
 #include "directory/etcd_settings.h"
 
@@ -26,4 +26,4 @@ bool pvr_directory_options_check(const struct pvr_directory_options *options,
 /* Is there a directory that tells of hosts? */
 bool pvr_directory_options_any(const struct pvr_directory_options *options);
 
-#endif /* PVR_DIRECTORY_OPTIONS_H */
+#endif /* PVR_DIRECTORY_DIRECTORY_OPTIONS_H */

@@ -8,8 +8,8 @@
  *		 one at least
  *	ABSENT	 the engine knows that there is none, for a while; then it is forgotten
  */
-#ifndef PVR_ENTRY_H
-#define PVR_ENTRY_H
+#ifndef PVR_DIRECTORY_ENTRY_H
+#define PVR_DIRECTORY_ENTRY_H
 
 #include "directory/host.h"
 #include "directory/key.h"
@@ -107,4 +107,4 @@ void pvr_entry_forget(struct pvr_directory *directory, struct pvr_entry *entry);
 /* Say once more what is known. */
 void pvr_entry_tell(struct pvr_directory *directory, struct pvr_entry *entry);
 
-#endif /* PVR_ENTRY_H */
+#endif /* PVR_DIRECTORY_ENTRY_H */

@@ -26,8 +26,8 @@
  * that does as much of it as is possible now. All steps are taken whenever something may
  * have become possible. What fails goes back to its list.
  */
-#ifndef PVR_ETCD_H
-#define PVR_ETCD_H
+#ifndef PVR_DIRECTORY_ETCD_H
+#define PVR_DIRECTORY_ETCD_H
 
 #include "directory/backend.h"
 #include "directory/etcd_client.h"
@@ -194,4 +194,4 @@ void pvr_etcd_watch_add(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
 void pvr_etcd_watch_close(struct pvr_etcd *etcd);
 void pvr_etcd_watch_drop(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
 
-#endif /* PVR_ETCD_H */
+#endif /* PVR_DIRECTORY_ETCD_H */

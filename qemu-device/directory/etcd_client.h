@@ -7,8 +7,8 @@
  * pvr_etcd_client_usable() says that it can be done, and does it again when a call has
  * failed: nothing is repeated here.
  */
-#ifndef PVR_ETCD_CLIENT_H
-#define PVR_ETCD_CLIENT_H
+#ifndef PVR_DIRECTORY_ETCD_CLIENT_H
+#define PVR_DIRECTORY_ETCD_CLIENT_H
 
 #include "directory/etcd_settings.h"
 #include "directory/etcd_text.h"
@@ -58,4 +58,4 @@ void pvr_etcd_stream_ended(struct pvr_etcd_client *client, long status, const ch
 /* Before the end: waits. */
 void pvr_etcd_call_now(struct pvr_etcd_client *client, const char *path, const char *body);
 
-#endif /* PVR_ETCD_CLIENT_H */
+#endif /* PVR_DIRECTORY_ETCD_CLIENT_H */

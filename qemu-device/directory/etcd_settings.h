@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* What the operator says of etcd. */
-#ifndef PVR_ETCD_SETTINGS_H
-#define PVR_ETCD_SETTINGS_H
+#ifndef PVR_DIRECTORY_ETCD_SETTINGS_H
+#define PVR_DIRECTORY_ETCD_SETTINGS_H
 
 #include "base/error.h"
 
@@ -27,4 +27,4 @@ bool pvr_etcd_settings_set(struct pvr_etcd_settings *settings, const char *key, 
 /* Does it all fit together? */
 bool pvr_etcd_settings_check(const struct pvr_etcd_settings *settings, struct pvr_error *err);
 
-#endif /* PVR_ETCD_SETTINGS_H */
+#endif /* PVR_DIRECTORY_ETCD_SETTINGS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Texts that go to etcd's JSON gateway, and what comes from there. */
-#ifndef PVR_ETCD_TEXT_H
-#define PVR_ETCD_TEXT_H
+#ifndef PVR_DIRECTORY_ETCD_TEXT_H
+#define PVR_DIRECTORY_ETCD_TEXT_H
 
 #include <json-c/json.h>
 #include <stdbool.h>
@@ -41,4 +41,4 @@ bool pvr_json_true(struct json_object *object, const char *key);
 /* A member in base64, decoded; -1 if there is none that fits. */
 long pvr_json_base64(struct json_object *object, const char *key, char *to, size_t size);
 
-#endif /* PVR_ETCD_TEXT_H */
+#endif /* PVR_DIRECTORY_ETCD_TEXT_H */

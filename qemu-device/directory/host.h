@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Other hosts that the directory knows, as long as something refers to them. */
-#ifndef PVR_DIR_HOST_H
-#define PVR_DIR_HOST_H
+#ifndef PVR_DIRECTORY_HOST_H
+#define PVR_DIRECTORY_HOST_H
 
 #include "directory/key.h"
 #include "pipe.h"
@@ -34,4 +34,4 @@ struct pvr_dir_host *pvr_dir_host_find(struct pvr_directory *directory, const ch
 struct pvr_dir_host *pvr_dir_host_get(struct pvr_directory *directory, const char *name);
 void pvr_dir_host_put(struct pvr_directory *directory, struct pvr_dir_host *host);
 
-#endif /* PVR_DIR_HOST_H */
+#endif /* PVR_DIRECTORY_HOST_H */

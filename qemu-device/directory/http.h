@@ -7,8 +7,8 @@
  * What a server sends is bounded: an answer, a line of a stream, and the time for an
  * answer.
  */
-#ifndef PVR_HTTP_H
-#define PVR_HTTP_H
+#ifndef PVR_DIRECTORY_HTTP_H
+#define PVR_DIRECTORY_HTTP_H
 
 #include <stddef.h>
 #include <sys/queue.h>
@@ -74,4 +74,4 @@ void pvr_http_post_now(struct pvr_http *http, const char *url, const char *token
 
 const struct pvr_http_counters *pvr_http_counters(const struct pvr_http *http);
 
-#endif /* PVR_HTTP_H */
+#endif /* PVR_DIRECTORY_HTTP_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* A GID in a fabric, and tables of things that are found by one. */
-#ifndef PVR_KEY_H
-#define PVR_KEY_H
+#ifndef PVR_DIRECTORY_KEY_H
+#define PVR_DIRECTORY_KEY_H
 
 #include <stddef.h>
 #include <sys/queue.h>
@@ -52,4 +52,4 @@ void pvr_key_remove(struct pvr_key_table *table, struct pvr_key_node *node);
 /* Any; NULL if there is none. */
 struct pvr_key_node *pvr_key_any(const struct pvr_key_table *table);
 
-#endif /* PVR_KEY_H */
+#endif /* PVR_DIRECTORY_KEY_H */

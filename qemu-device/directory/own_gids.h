@@ -6,8 +6,8 @@
  * So there is no queue, but a table of what is there now, and a list of what has changed
  * since the directory has looked; what has come and gone in between leaves no trace.
  */
-#ifndef PVR_OWN_GIDS_H
-#define PVR_OWN_GIDS_H
+#ifndef PVR_DIRECTORY_OWN_GIDS_H
+#define PVR_DIRECTORY_OWN_GIDS_H
 
 #include <pthread.h>
 
@@ -32,4 +32,4 @@ void pvr_own_gids_set(struct pvr_own_gids *own, const struct pvr_key *key, uint8
 bool pvr_own_gids_next(struct pvr_own_gids *own, struct pvr_key *key, uint8_t *type);
 size_t pvr_own_gids_num(struct pvr_own_gids *own);
 
-#endif /* PVR_OWN_GIDS_H */
+#endif /* PVR_DIRECTORY_OWN_GIDS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* The peers file: hosts, their addresses, and which GIDs each may have. See pvrdmad.conf(5). */
-#ifndef PVR_PEERS_FILE_H
-#define PVR_PEERS_FILE_H
+#ifndef PVR_DIRECTORY_PEERS_FILE_H
+#define PVR_DIRECTORY_PEERS_FILE_H
 
 #include "base/address.h"
 #include "base/error.h"
@@ -37,4 +37,4 @@ void pvr_peers_file_free(struct pvr_peers_file *file);
 /* May it have the GID, or be a member of the group? */
 bool pvr_peers_host_may_have(const struct pvr_peers_host *host, const struct pvr_key *key);
 
-#endif /* PVR_PEERS_FILE_H */
+#endif /* PVR_DIRECTORY_PEERS_FILE_H */

@@ -11,8 +11,8 @@
  * fabric, and the lanes take turns, so that a tenant that asks for GIDs that do not exist
  * delays others no more than one question each.
  */
-#ifndef PVR_DIR_QUEUE_H
-#define PVR_DIR_QUEUE_H
+#ifndef PVR_DIRECTORY_QUEUE_H
+#define PVR_DIRECTORY_QUEUE_H
 
 #include <pthread.h>
 
@@ -73,4 +73,4 @@ void pvr_dir_queue_begin(struct pvr_dir_queue *queue);
 bool pvr_dir_queue_question(struct pvr_dir_queue *queue, struct pvr_key *key);
 bool pvr_dir_queue_news(struct pvr_dir_queue *queue, struct pvr_news *news);
 
-#endif /* PVR_DIR_QUEUE_H */
+#endif /* PVR_DIRECTORY_QUEUE_H */

@@ -8,8 +8,8 @@
  * worker's, see net.h. A work item passes it on. The first thread keeps it in its lists
  * all the time, and reads what is marked so.
  */
-#ifndef PVR_CONN_H
-#define PVR_CONN_H
+#ifndef PVR_NET_CONN_H
+#define PVR_NET_CONN_H
 
 #include <sys/queue.h>
 
@@ -104,4 +104,4 @@ bool pvr_conn_lends(const struct pvr_conn *conn);
 /* The stream as the engine uses it; opaque is the connection. */
 const struct pvr_stream_ops *pvr_conn_stream_ops(const struct pvr_conn *conn);
 
-#endif /* PVR_CONN_H */
+#endif /* PVR_NET_CONN_H */

@@ -4,8 +4,8 @@
  * it if the HELLO says so. Not a byte more than that
  * is read, as what follows is the engine's.
  */
-#ifndef PVR_HANDSHAKE_H
-#define PVR_HANDSHAKE_H
+#ifndef PVR_NET_HANDSHAKE_H
+#define PVR_NET_HANDSHAKE_H
 
 #include "net/hello.h"
 #include "net/stream.h"
@@ -48,4 +48,4 @@ void pvr_handshake_add(struct pvr_handshake *handshake, const union pvr_any_fram
 const union pvr_any_frame *pvr_handshake_queue_pair(const struct pvr_handshake *handshake);
 const char *pvr_handshake_step_name(enum pvr_handshake_step step);
 
-#endif /* PVR_HANDSHAKE_H */
+#endif /* PVR_NET_HANDSHAKE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* The first frame each way: who is there, and what both agree upon. */
-#ifndef PVR_HELLO_H
-#define PVR_HELLO_H
+#ifndef PVR_NET_HELLO_H
+#define PVR_NET_HELLO_H
 
 #include "base/error.h"
 #include "transport/wire.h"
@@ -29,4 +29,4 @@ bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err)
 void pvr_bye_write(union pvr_any_frame *any, enum pvr_bye reason, const char *text);
 const char *pvr_bye_name(uint32_t reason);
 
-#endif /* PVR_HELLO_H */
+#endif /* PVR_NET_HELLO_H */

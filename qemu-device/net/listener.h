@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* A socket that others dial. */
-#ifndef PVR_LISTENER_H
-#define PVR_LISTENER_H
+#ifndef PVR_NET_LISTENER_H
+#define PVR_NET_LISTENER_H
 
 #include "base/address.h"
 #include "base/loop.h"
@@ -20,4 +20,4 @@ bool pvr_listener_open(struct pvr_listener *listener, struct pvr_net *net,
 		       const struct pvr_address *address, struct pvr_error *err);
 void pvr_listener_close(struct pvr_listener *listener);
 
-#endif /* PVR_LISTENER_H */
+#endif /* PVR_NET_LISTENER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* What the operator wants of the network: options and configuration file. */
-#ifndef PVR_NET_SETTINGS_H
-#define PVR_NET_SETTINGS_H
+#ifndef PVR_NET_NET_SETTINGS_H
+#define PVR_NET_NET_SETTINGS_H
 
 #include "base/address.h"
 #include "pipe.h"
@@ -55,4 +55,4 @@ bool pvr_net_settings_has_keys(const struct pvr_net_settings *settings);
 /* Letters, digits, '.', '_' and '-'. */
 bool pvr_host_name_check(const char *name, struct pvr_error *err);
 
-#endif /* PVR_NET_SETTINGS_H */
+#endif /* PVR_NET_NET_SETTINGS_H */

@@ -17,8 +17,8 @@
  * Context: all of this, and the callbacks, belong to the first thread (daemon/worker_pool.h).
  * Others ask it by its work queue (base/workq.h), as resolve() of pvr_net_ops must.
  */
-#ifndef PVR_PEER_H
-#define PVR_PEER_H
+#ifndef PVR_NET_PEER_H
+#define PVR_NET_PEER_H
 
 #include "base/error.h"
 #include "pipe.h"
@@ -95,4 +95,4 @@ const char *pvr_peer_state_name(enum pvr_peer_state state);
 void pvr_peers_for_each(struct pvr_peers *peers,
 			void (*fn)(void *opaque, const struct pvr_peer_info *info), void *opaque);
 
-#endif /* PVR_PEER_H */
+#endif /* PVR_NET_PEER_H */

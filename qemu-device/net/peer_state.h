@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* What peers.c, which knows all peers, and peer.c, which has the connections of each, share. */
-#ifndef PVR_PEER_STATE_H
-#define PVR_PEER_STATE_H
+#ifndef PVR_NET_PEER_STATE_H
+#define PVR_NET_PEER_STATE_H
 
 #include "net/state.h"
 #include "net/verbs_peer.h"
@@ -73,4 +73,4 @@ void pvr_peer_stop_dialling(struct pvr_peer *peer);
 /* All that we have dialled ends. */
 void pvr_peer_disconnect(struct pvr_peer *peer, const char *why);
 
-#endif /* PVR_PEER_STATE_H */
+#endif /* PVR_NET_PEER_STATE_H */

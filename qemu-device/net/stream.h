@@ -7,8 +7,8 @@
  * Functions return how many bytes have moved, 0 if none can now, or -errno; the end of
  * the stream is -ECONNRESET.
  */
-#ifndef PVR_STREAM_H
-#define PVR_STREAM_H
+#ifndef PVR_NET_STREAM_H
+#define PVR_NET_STREAM_H
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -55,4 +55,4 @@ int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err);
 /* For payload: no delay, little that is unsent, and dead peers are noticed. */
 void pvr_socket_tune(int fd, uint32_t keepalive_ms);
 
-#endif /* PVR_STREAM_H */
+#endif /* PVR_NET_STREAM_H */

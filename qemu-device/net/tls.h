@@ -23,8 +23,8 @@
  * A session is used by two threads, one that sends and one that receives; OpenSSL allows
  * one at a time, so a lock is held for one record each.
  */
-#ifndef PVR_TLS_H
-#define PVR_TLS_H
+#ifndef PVR_NET_TLS_H
+#define PVR_NET_TLS_H
 
 #include <sys/types.h>
 #include <sys/uio.h>
@@ -90,4 +90,4 @@ bool pvr_tls_flush(struct pvr_tls *tls);
 /* Nothing has been sent for a while: give memory back. */
 void pvr_tls_rest(struct pvr_tls *tls);
 
-#endif /* PVR_TLS_H */
+#endif /* PVR_NET_TLS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* What is the same for all TLS sessions of this host: its keys. */
-#ifndef PVR_TLS_CONTEXT_H
-#define PVR_TLS_CONTEXT_H
+#ifndef PVR_NET_TLS_CONTEXT_H
+#define PVR_NET_TLS_CONTEXT_H
 
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -45,4 +45,4 @@ int pvr_tls_verify(int ok, X509_STORE_CTX *store);
 /* What OpenSSL says was wrong, last. */
 void pvr_tls_openssl_error(char *buf, size_t size);
 
-#endif /* PVR_TLS_CONTEXT_H */
+#endif /* PVR_NET_TLS_CONTEXT_H */

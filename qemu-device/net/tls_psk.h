@@ -9,8 +9,8 @@
  * a key can be replaced without an hour at which all hosts have to do it. Who is dialled
  * has to know which of them is meant, so the identity then is NAME:ID.
  */
-#ifndef PVR_TLS_PSK_H
-#define PVR_TLS_PSK_H
+#ifndef PVR_NET_TLS_PSK_H
+#define PVR_NET_TLS_PSK_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,4 +58,4 @@ bool pvr_psk_accepts(const struct pvr_psk_file *file, const char *host, const st
 /* Why a file could not be read, for people: what errno says, and who we are if it is access. */
 void pvr_key_file_error(const char *what, const char *path, int error, struct pvr_error *err);
 
-#endif /* PVR_TLS_PSK_H */
+#endif /* PVR_NET_TLS_PSK_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* The connections that are up, of one worker: input, output, keep-alive. */
-#ifndef PVR_TRAFFIC_H
-#define PVR_TRAFFIC_H
+#ifndef PVR_NET_TRAFFIC_H
+#define PVR_NET_TRAFFIC_H
 
 #include <sys/queue.h>
 
@@ -29,4 +29,4 @@ void pvr_traffic_close(struct pvr_conn *conn, enum pvr_bye reason, const char *t
 /* Somebody wants to know when the socket takes more. Any thread. */
 void pvr_traffic_want_output(struct pvr_conn *conn);
 
-#endif /* PVR_TRAFFIC_H */
+#endif /* PVR_NET_TRAFFIC_H */

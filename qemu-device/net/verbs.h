@@ -13,8 +13,8 @@
  *
  * Context: the first thread, unless it says otherwise.
  */
-#ifndef PVR_VERBS_H
-#define PVR_VERBS_H
+#ifndef PVR_NET_VERBS_H
+#define PVR_NET_VERBS_H
 
 #include "base/address.h"
 #include "base/loop.h"
@@ -90,4 +90,4 @@ int pvr_verbs_is_proved(struct pvr_verbs *verbs);
 /* Any thread: ready() is called as soon as there is room. */
 void pvr_verbs_want_output(struct pvr_verbs *verbs);
 
-#endif /* PVR_VERBS_H */
+#endif /* PVR_NET_VERBS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* RDMA NICs that are open, and their ports. */
-#ifndef PVR_VERBS_NIC_H
-#define PVR_VERBS_NIC_H
+#ifndef PVR_NET_VERBS_NIC_H
+#define PVR_NET_VERBS_NIC_H
 
 #include <infiniband/verbs.h>
 #include <sys/queue.h>
@@ -43,4 +43,4 @@ bool pvr_verbs_find_place(struct pvr_verbs_nics *nics, const struct pvr_address 
 void pvr_verbs_nic_hold(struct pvr_verbs_nic *nic);
 void pvr_verbs_nic_put(struct pvr_verbs_nic *nic);
 
-#endif /* PVR_VERBS_NIC_H */
+#endif /* PVR_NET_VERBS_NIC_H */

@@ -9,8 +9,8 @@
  *
  * Context: the first thread.
  */
-#ifndef PVR_VERBS_PEER_H
-#define PVR_VERBS_PEER_H
+#ifndef PVR_NET_VERBS_PEER_H
+#define PVR_NET_VERBS_PEER_H
 
 #include "net/conn.h"
 
@@ -49,4 +49,4 @@ const char *pvr_verbs_peer_device(const struct pvr_verbs_peer *verbs);
 /* While it is up: is payload lent? If not, or if that has failed just now, @why tells. */
 bool pvr_verbs_peer_lends(const struct pvr_verbs_peer *verbs, struct pvr_error *why);
 
-#endif /* PVR_VERBS_PEER_H */
+#endif /* PVR_NET_VERBS_PEER_H */

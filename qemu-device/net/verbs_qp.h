@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* A queue pair of an RDMA NIC, as verbs_qp.c, verbs_loan.c and verbs_read.c share it. */
-#ifndef PVR_VERBS_QP_H
-#define PVR_VERBS_QP_H
+#ifndef PVR_NET_VERBS_QP_H
+#define PVR_NET_VERBS_QP_H
 
 #include "net/verbs_nic.h"
 #include "net/verbs_stream.h"
@@ -58,4 +58,4 @@ void pvr_verbs_has_done_reading(struct pvr_verbs *verbs);
 /* Any thread: nobody reads or writes anything by the queue pair; its thread is told. */
 void pvr_verbs_break(struct pvr_verbs *verbs, const char *why);
 
-#endif /* PVR_VERBS_QP_H */
+#endif /* PVR_NET_VERBS_QP_H */

@@ -16,8 +16,8 @@
  * As pvr_stream: one sends, one receives, at the same time. Who sends looks for credits,
  * too, since who receives may be the one that waits for room.
  */
-#ifndef PVR_VERBS_STREAM_H
-#define PVR_VERBS_STREAM_H
+#ifndef PVR_NET_VERBS_STREAM_H
+#define PVR_NET_VERBS_STREAM_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -103,4 +103,4 @@ void pvr_verbs_stream_break(struct pvr_verbs_stream *stream, int err);
  */
 bool pvr_verbs_stream_has_room(struct pvr_verbs_stream *stream);
 
-#endif /* PVR_VERBS_STREAM_H */
+#endif /* PVR_NET_VERBS_STREAM_H */
