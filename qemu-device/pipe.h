@@ -35,7 +35,7 @@
 #include <sys/uio.h>
 
 #include "engine.h"
-#include "transport/wire.h"
+#include "path/pipe/frame.h"
 
 #define PVR_OUT_MAX 16 /* outgoing connections per remote and path */
 #define PVR_REMOTE_NAME_MAX 64
@@ -127,7 +127,7 @@ struct pvr_loan_part {
  * only that, for RDMA READ by the receiver alone; the receiver checks its own guest's keys,
  * and has its NIC read. Nobody gets a right to write. Who is done says so (RETURNED).
  * A guest that takes memory back before ends the connection, since nothing else stops a
- * NIC for sure (transport/nic_use.h).
+ * NIC for sure (core/ext_dma.h).
  *
  * A way to move bytes. Functions return how many have moved; 0 when none can now; -errno
  * when the connection is broken (-ECONNRESET also at its end), which stays so.

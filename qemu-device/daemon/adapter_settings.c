@@ -8,7 +8,7 @@
 
 #include "base/settings_text.h"
 #include "base/unix_socket.h"
-#include "model/revision.h"
+#include "ctrl/revision.h"
 
 static bool set_name(char to[PVR_NAME_MAX], const char *key, const char *value,
 		     struct pvr_error *err)

@@ -7,7 +7,7 @@
 #include <sys/queue.h>
 
 #include "engine.h"
-#include "fabric/gid_kind.h"
+#include "core/gid.h"
 
 #define pvr_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 

@@ -11,7 +11,7 @@
  * dead, and the GID elsewhere: then all others are asked, and one that has it gets it.
  *
  * A group's members are told together, when all hosts have answered or a round is over: who
- * has something to send to it waits a little longer than a round (datapath/ud.c). Who is in
+ * has something to send to it waits a little longer than a round (rdma/ud_send.c). Who is in
  * a group is asked again all the time, as members come without saying so, and
  * the whole group is forgotten after a minute, to be asked for again if it is in use.
  */

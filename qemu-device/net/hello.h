@@ -4,7 +4,7 @@
 #define PVR_NET_HELLO_H
 
 #include "base/error.h"
-#include "transport/wire.h"
+#include "path/pipe/frame.h"
 
 #define PVR_HELLO_CHUNK (256u << 10) /* that we take */
 /* However short the other side's patience: we do not PING more often than this allows. */

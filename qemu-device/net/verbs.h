@@ -18,7 +18,7 @@
 
 #include "base/address.h"
 #include "base/loop.h"
-#include "transport/wire.h"
+#include "path/pipe/frame.h"
 
 #include <sys/types.h>
 #include <sys/uio.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""docs/pipe-protocol.md: its numbers are those of qemu-device/transport/wire.h."""
+"""docs/pipe-protocol.md: its numbers are those of qemu-device/path/pipe/frame.h."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOC = ROOT / "docs" / "pipe-protocol.md"
-HEADER = ROOT / "qemu-device" / "transport" / "wire.h"
+HEADER = ROOT / "qemu-device" / "path" / "pipe" / "frame.h"
 SIZES = {"__u8": 1, "char": 1, "__le16": 2, "__le32": 4, "__le64": 8, "struct pvr_frame": 8}
 # Frames, and the struct of each.
 STRUCTS = {

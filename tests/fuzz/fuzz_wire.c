@@ -16,7 +16,7 @@
 #include "fake_guest.h"
 #include "fuzz_nic.h"
 #include "pipe.h"
-#include "transport/wire.h"
+#include "path/pipe/frame.h"
 
 #define FEED_ANSWERS 0x01 /* on our own outgoing connection */
 #define FEED_SRQ 0x02 /* receive requests are there */

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "datapath/complete.h"
+#include "rdma/cq.h"
 
 #define WILD 0xdeadbeefu
 

@@ -3,7 +3,7 @@
 #ifndef PVR_LIES_H
 #define PVR_LIES_H
 
-#include "model/objects.h"
+#include "core/objects.h"
 
 enum lie_when {
 	LIE_REGISTER, /* the driver reads register offset */

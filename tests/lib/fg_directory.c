@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabric/gid_kind.h"
+#include "core/gid.h"
 #include "fg_ram.h"
 #include "fg_wire.h"
 

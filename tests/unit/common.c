@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "datapath/ud_receive.h"
-#include "model/objects.h"
+#include "rdma/ud_recv.h"
+#include "core/objects.h"
 
 static struct t_env *env_new(void **state)
 {

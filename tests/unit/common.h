@@ -35,7 +35,7 @@ int t_setup_gsi_ready(void **state);
 struct t_env *t_env_of_hosts(void **state, const struct fg_wire_config *config);
 int t_teardown(void **state);
 
-/* What the device has of it, see model/objects.h. */
+/* What the device has of it, see core/objects.h. */
 struct pvr_qp *t_device_qp(struct fg_end *end);
 
 /* TEST(fixture, name) { ... }: the body has env, which t_setup_<fixture>() has filled. */

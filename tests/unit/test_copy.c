@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* All ways of copying, alone and under messages, and the choice between them. */
 #include "common.h"
-#include "datapath/copy.h"
-#include "model/adapter.h"
+#include "core/copy.h"
+#include "core/adapter.h"
 
 #define AREA (80u << 10)
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Which remote has which GID: the table, and what queue pairs and directories see of it. */
 #include "common.h"
-#include "fabric/gid_book.h"
-#include "fabric/remote_gid.h"
-#include "model/adapter.h"
+#include "gid/gid_cache.h"
+#include "gid/resolve.h"
+#include "core/adapter.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Connections between hosts: routes, WHERE and PING, the directory, and forged frames. */
 #include "common.h"
-#include "fabric/remote_gid.h"
+#include "gid/resolve.h"
 #include "fg_forger.h"
 #include "fg_wire.h"
-#include "model/adapter.h"
-#include "transport/link.h"
+#include "core/adapter.h"
+#include "path/pipe/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
 /* What waits to be sent on a connection, and what comes in: over a stream with faults. */
 #include "common.h"
 #include "fg_stream.h"
-#include "model/objects.h"
-#include "transport/inbox.h"
-#include "transport/outbox.h"
+#include "core/objects.h"
+#include "path/pipe/rx.h"
+#include "path/pipe/tx.h"
 
 #define CHUNK 65536u
 #define AREA (1u << 20) /* of each end's memory */

@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "common.h"
-#include "datapath/receive.h"
-#include "datapath/requester.h"
+#include "rdma/rq.h"
+#include "rdma/requester.h"
 
 #define MESSAGES 30000
 #define SPINS 2000 /* until others get the CPU */
@@ -196,7 +196,7 @@ static const struct fg_conn patient = {
 	.max_dest_rd_atomic = 16,
 };
 
-/* A receive queue that the requester looks at (datapath/rnr.h). */
+/* A receive queue that the requester looks at (path/local/rnr.h). */
 static void connect_long(struct t_env *env)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };

@@ -5,8 +5,8 @@
 
 #include "common.h"
 #include "fg_wire.h"
-#include "model/objects.h"
-#include "transport/remote_sq.h"
+#include "core/objects.h"
+#include "path/pipe/sq.h"
 
 #define BIG (4u << 20)
 #define FAA PVRDMA_WR_ATOMIC_FETCH_AND_ADD

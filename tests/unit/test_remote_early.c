@@ -6,7 +6,7 @@
 #include "common.h"
 #include "fg_forger.h"
 #include "fg_wire.h"
-#include "transport/in.h"
+#include "path/pipe/rsp_conn.h"
 
 #define SOON 8 /* steps: looks of a worker, and the way back */
 #define LATER 300

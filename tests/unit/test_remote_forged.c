@@ -6,8 +6,8 @@
 #include "common.h"
 #include "fg_forger.h"
 #include "fg_wire.h"
-#include "model/objects.h"
-#include "transport/remote_sq.h"
+#include "core/objects.h"
+#include "path/pipe/sq.h"
 
 /* ------------------------------------------------------------------ forged answers */
 

@@ -7,7 +7,7 @@
 
 #include "common.h"
 #include "fg_forger.h"
-#include "transport/wire.h"
+#include "path/pipe/frame.h"
 
 /* Far less than the retries of fg_conn_default take. */
 #define SOON (20 * FG_MS)

@@ -4,7 +4,7 @@
 
 #include "fg_wire.h"
 #include "lend.h"
-#include "model/objects.h"
+#include "core/objects.h"
 #include "nics.h"
 #include "transfer.h"
 

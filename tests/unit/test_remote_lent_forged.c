@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "fg_forger.h"
-#include "model/objects.h"
+#include "core/objects.h"
 #include "nics.h"
 
 #define LEN 100000u

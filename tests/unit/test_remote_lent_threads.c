@@ -4,7 +4,7 @@
  * arrives, and what a guest has got back stays as it is, also while connections break.
  */
 #include "crews.h"
-#include "model/adapter.h"
+#include "core/adapter.h"
 #include "nics.h"
 
 #define MESSAGES 200u

@@ -2,7 +2,7 @@
 /* Datagrams between hosts: what differs from those on one host. See also the -wire tests. */
 #include "common.h"
 #include "fg_forger.h"
-#include "transport/wire.h"
+#include "path/pipe/frame.h"
 
 #define GRH 40u
 #define MULTICAST_QPN 0xffffffu

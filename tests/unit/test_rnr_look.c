@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Long receive queues that run dry: the requester looks for receives (datapath/rnr.h). */
+/* Long receive queues that run dry: the requester looks for receives (path/local/rnr.h). */
 #include "common.h"
 
 #define LONG 128 /* the shortest queue that is looked at */

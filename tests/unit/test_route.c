@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Which of a remote's connections a queue pair uses: spread, traffic classes, those that are down. */
 #include "common.h"
-#include "transport/link.h"
+#include "path/pipe/internal.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 
 #include "common.h"
 #include "pipe.h"
-#include "transport/wire.h"
+#include "path/pipe/frame.h"
 
 #define CHUNK 65536u
 #define BOTH 2 /* a role: either */

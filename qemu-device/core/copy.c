@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The fastest way to copy that this CPU has. */
+#include "core/copy.h"
+
+#include <stdlib.h>
+
+#include "pvrdma_abi.h"
+
+/* Another way must take less than this part of the library's time, in 1/100. */
+#define CLEARLY 97
+/* So much is copied in each round: with less, what the turn before left in the caches decides. */
+#define ROUND_BYTES (4u << 20)
+
+/* The message that stands for its class. */
+static const uint64_t typical[PVR_COPY_CLASSES] = { PVR_COPY_SHORT, 128u << 10 };
+
+/* ------------------------------------------------------------------- ways */
+
+static bool always(void)
+{
+	return true;
+}
+
+static void copy_library(void *to, const void *from, size_t len)
+{
+	memcpy(to, from, len);
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* 64 bits: any such CPU has it, but only some have a fast one. */
+static void copy_string(void *to, const void *from, size_t len)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
+}
+
+static bool has_avx2(void)
+{
+	return __builtin_cpu_supports("avx2");
+}
+
+static bool has_avx512(void)
+{
+	return __builtin_cpu_supports("avx512f");
+}
+
+__attribute__((target("avx2"))) static void copy_avx2(void *to, const void *from, size_t len)
+{
+	const __m256i *src = from;
+	__m256i *dst = to, a, b, c, d;
+
+	for (; len >= 4 * sizeof(a); len -= 4 * sizeof(a), src += 4, dst += 4) {
+		a = _mm256_loadu_si256(src);
+		b = _mm256_loadu_si256(src + 1);
+		c = _mm256_loadu_si256(src + 2);
+		d = _mm256_loadu_si256(src + 3);
+		_mm256_storeu_si256(dst, a);
+		_mm256_storeu_si256(dst + 1, b);
+		_mm256_storeu_si256(dst + 2, c);
+		_mm256_storeu_si256(dst + 3, d);
+	}
+	memcpy(dst, src, len);
+}
+
+__attribute__((target("avx512f"))) static void copy_avx512(void *to, const void *from, size_t len)
+{
+	const __m512i *src = from;
+	__m512i *dst = to, a, b, c, d;
+
+	for (; len >= 4 * sizeof(a); len -= 4 * sizeof(a), src += 4, dst += 4) {
+		a = _mm512_loadu_si512(src);
+		b = _mm512_loadu_si512(src + 1);
+		c = _mm512_loadu_si512(src + 2);
+		d = _mm512_loadu_si512(src + 3);
+		_mm512_storeu_si512(dst, a);
+		_mm512_storeu_si512(dst + 1, b);
+		_mm512_storeu_si512(dst + 2, c);
+		_mm512_storeu_si512(dst + 3, d);
+	}
+	memcpy(dst, src, len);
+}
+
+const struct pvr_copy_way pvr_copy_ways[PVR_COPY_WAYS] = {
+	{ "libc", always, copy_library },
+	{ "rep movsb", always, copy_string },
+	{ "avx2", has_avx2, copy_avx2 },
+	{ "avx512", has_avx512, copy_avx512 },
+};
+#else
+static bool never(void)
+{
+	return false;
+}
+
+const struct pvr_copy_way pvr_copy_ways[PVR_COPY_WAYS] = {
+	{ "libc", always, copy_library },
+	{ "rep movsb", never, copy_library },
+	{ "avx2", never, copy_library },
+	{ "avx512", never, copy_library },
+};
+#endif
+
+void pvr_copy_init(struct pvr_copy *copy)
+{
+	unsigned int i;
+
+	for (i = 0; i < PVR_COPY_CLASSES; i++)
+		copy->way[i] = &pvr_copy_ways[0];
+}
+
+/* ------------------------------------------------------------ measurement */
+
+/* Two buffers, and the order of their pages: that of guests' is anything but linear. */
+struct trial {
+	uint8_t *from, *to;
+	uint64_t (*now)(void *opaque);
+	void *opaque;
+};
+
+static void copy_pages(const struct trial *trial, const struct pvr_copy_way *way, uint64_t len)
+{
+	uint64_t pages = len / PVR_PAGE_SIZE, i, at;
+
+	for (i = 0; i < pages; i++) {
+		/* Odd, so prime to the number of pages, which is a power of two. */
+		at = i * 0x9e3779b1u % pages * PVR_PAGE_SIZE;
+		way->copy(trial->to + at, trial->from + at, PVR_PAGE_SIZE);
+	}
+}
+
+static uint64_t time_of(const struct trial *trial, const struct pvr_copy_way *way, uint64_t len)
+{
+	uint64_t begin, done;
+
+	copy_pages(trial, way, len); /* into the caches */
+	begin = trial->now(trial->opaque);
+	for (done = 0; done < ROUND_BYTES; done += len)
+		copy_pages(trial, way, len);
+	return trial->now(trial->opaque) - begin;
+}
+
+/*
+ * The shortest of some rounds, which others on this CPU have disturbed the least. All ways take
+ * turns in each: what comes from outside lasts longer than a round, and is to hit them all. Each
+ * round has other pages, as caches keep some pairs of them worse than others.
+ */
+static void try_all(struct trial trial, uint64_t len, uint64_t best[PVR_COPY_WAYS])
+{
+	unsigned int round, i;
+	uint64_t ns;
+
+	for (i = 0; i < PVR_COPY_WAYS; i++)
+		best[i] = UINT64_MAX;
+	for (round = 0; round < PVR_COPY_ROUNDS; round++, trial.from += len, trial.to += len) {
+		for (i = 0; i < PVR_COPY_WAYS; i++) {
+			if (!pvr_copy_ways[i].works())
+				continue;
+			ns = time_of(&trial, &pvr_copy_ways[i], len);
+			best[i] = ns < best[i] ? ns : best[i];
+		}
+	}
+}
+
+static const struct pvr_copy_way *fastest(const struct trial *trial, uint64_t len)
+{
+	uint64_t took[PVR_COPY_WAYS], best;
+	unsigned int i, way = 0;
+
+	try_all(*trial, len, took);
+	best = took[0] * CLEARLY / 100;
+	for (i = 1; i < PVR_COPY_WAYS; i++) {
+		if (took[i] >= best)
+			continue;
+		best = took[i];
+		way = i;
+	}
+	return &pvr_copy_ways[way];
+}
+
+void pvr_copy_measure(struct pvr_copy *copy, uint64_t (*now)(void *opaque), void *opaque)
+{
+	uint64_t size = typical[PVR_COPY_CLASSES - 1] * PVR_COPY_ROUNDS;
+	struct trial trial = { .now = now, .opaque = opaque };
+	unsigned int i;
+
+	trial.from = aligned_alloc(PVR_PAGE_SIZE, size);
+	trial.to = aligned_alloc(PVR_PAGE_SIZE, size);
+	if (trial.from && trial.to) {
+		memset(trial.from, 1, size);
+		memset(trial.to, 1, size);
+		for (i = 0; i < PVR_COPY_CLASSES; i++)
+			copy->way[i] = fastest(&trial, typical[i]);
+	}
+	free(trial.to);
+	free(trial.from);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Guest memory that an RDMA NIC may read or write at this moment. */
+#include "core/ext_dma.h"
+
+/* How long a guest that has broken a connection does without. */
+#define PENALTY_NS 60000000000ull
+
+bool pvr_nic_may_use(const struct pvr_adapter *adapter)
+{
+	return pvr_now(adapter->engine) >= adapter->nic_not_before;
+}
+
+/* ------------------------------------------------------------ beginning, ending */
+
+/* Return: false if there is no room. */
+static bool add_mr(struct pvr_nic_use *use, const struct pvr_mr *mr)
+{
+	unsigned int i;
+
+	for (i = 0; i < PVR_NIC_USE_MRS; i++) {
+		if (use->mr[i] == mr)
+			return true;
+		if (use->mr[i])
+			continue;
+		use->mr[i] = mr;
+		return true;
+	}
+	return false;
+}
+
+static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
+{
+	return sg->flat ? sg->total : sg->seg[i].len;
+}
+
+/* Memory of no region is not the guest's. */
+static bool find_mrs(struct pvr_nic_use *use, const struct pvr_sg *sg, uint64_t offset,
+		     uint64_t len)
+{
+	uint64_t begin = 0, end;
+	uint32_t i;
+
+	memset(use->mr, 0, sizeof(use->mr));
+	for (i = 0; i < sg->count; i++, begin = end) {
+		end = begin + seg_len(sg, i);
+		if (end <= offset || begin >= offset + len)
+			continue;
+		if (!sg->seg[i].mr || !add_mr(use, sg->seg[i].mr))
+			return false;
+	}
+	return true;
+}
+
+bool pvr_nic_use_begin(struct pvr_nic_use *use, const struct pvr_sg *sg, uint64_t offset,
+		       uint64_t len)
+{
+	struct pvr_adapter *adapter = sg->adapter;
+
+	if (!find_mrs(use, sg, offset, len))
+		return false;
+	use->engine = adapter->engine;
+	use->adapter = adapter;
+	pvr_lock(&adapter->engine->nic_lock);
+	LIST_INSERT_HEAD(&adapter->nic_uses, use, link);
+	__atomic_store_n(&adapter->num_nic_uses, adapter->num_nic_uses + 1, __ATOMIC_RELAXED);
+	pvr_unlock(&adapter->engine->nic_lock);
+	return true;
+}
+
+/* The lock is held. */
+static void end(struct pvr_nic_use *use)
+{
+	struct pvr_adapter *adapter = use->adapter;
+
+	LIST_REMOVE(use, link);
+	__atomic_store_n(&adapter->num_nic_uses, adapter->num_nic_uses - 1, __ATOMIC_RELAXED);
+	use->adapter = NULL;
+	use->stop(use);
+}
+
+void pvr_nic_use_end(struct pvr_nic_use *use)
+{
+	if (!use->engine)
+		return;
+	pvr_lock(&use->engine->nic_lock);
+	if (use->adapter)
+		end(use);
+	pvr_unlock(&use->engine->nic_lock);
+}
+
+/* --------------------------------------------------------------------- revoking */
+
+struct match {
+	const struct pvr_qp *qp;
+	const struct pvr_mr *mr;
+	const struct pvr_nic_use *but;
+	uint32_t psn;
+	bool (*is)(const struct match *match, const struct pvr_nic_use *use);
+};
+
+/* Return: how many there were. */
+static unsigned int end_matching(struct pvr_adapter *adapter, const struct match *match)
+{
+	struct pvr_nic_use *use, *next;
+	unsigned int ended = 0;
+
+	/* They begin with the adapter's lock held, so there will be no more. */
+	if (!__atomic_load_n(&adapter->num_nic_uses, __ATOMIC_RELAXED))
+		return 0;
+	pvr_lock(&adapter->engine->nic_lock);
+	for (use = LIST_FIRST(&adapter->nic_uses); use; use = next) {
+		next = LIST_NEXT(use, link);
+		if (match->is && !match->is(match, use))
+			continue;
+		end(use);
+		ended++;
+	}
+	pvr_unlock(&adapter->engine->nic_lock);
+	return ended;
+}
+
+static void revoke(struct pvr_adapter *adapter, const struct match *match)
+{
+	unsigned int ended = end_matching(adapter, match);
+
+	if (!ended)
+		return;
+	adapter->nic_not_before = pvr_now(adapter->engine) + PENALTY_NS;
+	pvr_info_guest(adapter,
+		       "took back memory that an RDMA NIC was using: its data is copied for "
+		       "%llu s",
+		       PENALTY_NS / 1000000000);
+}
+
+static bool is_of_mr(const struct match *match, const struct pvr_nic_use *use)
+{
+	unsigned int i;
+
+	for (i = 0; i < PVR_NIC_USE_MRS; i++)
+		if (use->mr[i] == match->mr)
+			return true;
+	return false;
+}
+
+static bool is_of_qp(const struct match *match, const struct pvr_nic_use *use)
+{
+	return use->qp == match->qp;
+}
+
+static bool is_reading(const struct match *match, const struct pvr_nic_use *use)
+{
+	return use->qp == match->qp && use->kind == match->but->kind && use != match->but;
+}
+
+static bool is_of_request(const struct match *match, const struct pvr_nic_use *use)
+{
+	return use->qp == match->qp && use->kind == PVR_NIC_LENDS && use->psn == match->psn;
+}
+
+void pvr_nic_revoke_mr(const struct pvr_mr *mr)
+{
+	revoke(mr->pd->uc->adapter, &(struct match){ .mr = mr, .is = is_of_mr });
+}
+
+void pvr_nic_revoke_qp(const struct pvr_qp *qp)
+{
+	revoke(qp->adapter, &(struct match){ .qp = qp, .is = is_of_qp });
+}
+
+void pvr_nic_revoke_reading(const struct pvr_qp *qp, const struct pvr_nic_use *but)
+{
+	/* Nobody's fault: a connection has broken, perhaps without the other one's knowing it yet. */
+	end_matching(qp->adapter, &(struct match){ .qp = qp, .but = but, .is = is_reading });
+}
+
+void pvr_nic_revoke_all(struct pvr_adapter *adapter)
+{
+	revoke(adapter, &(struct match){ 0 });
+}
+
+void pvr_nic_request_done(const struct pvr_qp *qp, uint32_t psn)
+{
+	end_matching(qp->adapter, &(struct match){ .qp = qp, .psn = psn, .is = is_of_request });
+}

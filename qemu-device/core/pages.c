@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Page directories. */
+#include "core/pages.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/adapter.h"
+
+/*
+ * A guest may register the same memory many times over (that is normal), but not
+ * without end: we spend at most this many pointers per page of its RAM, plus a floor,
+ * on all translations together, and walk at most as many pages for one.
+ */
+#define BUDGET_PER_RAM_PAGE 8
+#define BUDGET_FLOOR (1u << 18)
+
+/* Runs of fewer pages on average are cheaper as a table. */
+#define PAGES_PER_EXTENT 16
+#define FIRST_EXTENTS 4u
+
+static uint64_t budget_pages(const struct pvr_adapter *adapter)
+{
+	return pvr_ram_size(&adapter->ram) / PVR_PAGE_SIZE * BUDGET_PER_RAM_PAGE + BUDGET_FLOOR;
+}
+
+/* Makes @pages pay for @bytes, whatever they paid for before. Return: 0 or -ENOSPC. */
+static int charge(struct pvr_adapter *adapter, struct pvr_pages *pages, uint64_t bytes)
+{
+	uint64_t others = adapter->pages_bytes - pages->charged;
+
+	if (others + bytes > budget_pages(adapter) * sizeof(*pages->page))
+		return -ENOSPC;
+	adapter->pages_bytes = others + bytes;
+	pages->charged = bytes;
+	return 0;
+}
+
+static void uncharge(struct pvr_adapter *adapter, struct pvr_pages *pages)
+{
+	adapter->pages_bytes -= pages->charged;
+	pages->charged = 0;
+}
+
+/* -------------------------------------------------------- reading entries */
+
+static int reader_init(struct pvr_pdir_reader *reader, struct pvr_ram *ram,
+		       const struct pvr_pdir *pdir)
+{
+	const volatile uint64_t *root_shm = pvr_ram_page(ram, pdir->dma, false);
+
+	*reader = (struct pvr_pdir_reader){ .ram = ram, .three_levels = pdir->levels == 3 };
+	if (reader->three_levels)
+		reader->top_shm = root_shm;
+	else
+		reader->dir_shm = root_shm;
+	return root_shm ? 0 : -EFAULT;
+}
+
+/* Entry @i; callers ask for 0 and then for each next one. */
+static int read_entry(struct pvr_pdir_reader *reader, uint32_t i, uint64_t *gpa)
+{
+	if (reader->three_levels && i % PVR_PDIR_MAX_PAGES == 0)
+		reader->dir_shm =
+			pvr_ram_page(reader->ram, reader->top_shm[i / PVR_PDIR_MAX_PAGES], false);
+	if (!reader->dir_shm)
+		return -EFAULT;
+	if (i % PVR_PDIR_ENTRIES == 0)
+		reader->table_shm = pvr_ram_page(
+			reader->ram, reader->dir_shm[i / PVR_PDIR_ENTRIES % PVR_PDIR_ENTRIES],
+			false);
+	if (!reader->table_shm)
+		return -EFAULT;
+	*gpa = reader->table_shm[i % PVR_PDIR_ENTRIES];
+	return 0;
+}
+
+/* ----------------------------------------------------------- translations */
+
+/* How far extent @i goes. */
+static uint64_t extent_end(const struct pvr_pages *pages, uint32_t i)
+{
+	return i + 1 < pages->extents ? pages->extent[i + 1].offset : pages->size;
+}
+
+static void table_fill(struct pvr_pages *pages, uint64_t offset, uint8_t *va, uint64_t len)
+{
+	uint64_t done;
+
+	for (done = 0; done < len; done += PVR_PAGE_SIZE)
+		pages->page[(offset + done) / PVR_PAGE_SIZE] = va + done;
+}
+
+static int become_table(struct pvr_walk *walk)
+{
+	uint64_t bytes = walk->pdir.size / PVR_PAGE_SIZE * sizeof(uint8_t *);
+	struct pvr_pages *pages = walk->pages;
+	uint32_t i;
+	int err;
+
+	err = charge(walk->adapter, pages, bytes);
+	if (err)
+		return err;
+	pages->page = malloc(bytes);
+	if (!pages->page)
+		return -ENOMEM;
+	for (i = 0; i < pages->extents; i++)
+		table_fill(pages, pages->extent[i].offset, pages->extent[i].va,
+			   extent_end(pages, i) - pages->extent[i].offset);
+	if (pages->base)
+		table_fill(pages, 0, pages->base, pages->size);
+	free(pages->extent);
+	pages->extent = NULL;
+	pages->extents = 0;
+	pages->base = NULL;
+	return 0;
+}
+
+static int resize_extents(struct pvr_walk *walk, uint32_t room)
+{
+	struct pvr_pages *pages = walk->pages;
+	struct pvr_extent *extent;
+	int err;
+
+	err = charge(walk->adapter, pages, (uint64_t)room * sizeof(*extent));
+	if (err)
+		return err;
+	extent = realloc(pages->extent, room * sizeof(*extent));
+	if (!extent)
+		return -ENOMEM;
+	pages->extent = extent;
+	walk->room = room;
+	return 0;
+}
+
+static int add_extent(struct pvr_walk *walk, uint8_t *va)
+{
+	struct pvr_pages *pages = walk->pages;
+	int err;
+
+	if (pages->extents >= walk->room) {
+		err = resize_extents(walk, walk->room ? 2 * walk->room : FIRST_EXTENTS);
+		if (err)
+			return err;
+	}
+	if (pages->base)
+		pages->extent[pages->extents++] = (struct pvr_extent){ 0, pages->base };
+	pages->base = NULL;
+	pages->extent[pages->extents++] = (struct pvr_extent){ pages->size, va };
+	return 0;
+}
+
+/* Where the memory ends that has been added so far. */
+static uint8_t *end_of(const struct pvr_pages *pages)
+{
+	const struct pvr_extent *last;
+
+	if (pages->base)
+		return pages->base + pages->size;
+	last = &pages->extent[pages->extents - 1];
+	return last->va + (pages->size - last->offset);
+}
+
+static int add_run(struct pvr_walk *walk, uint8_t *va, uint64_t len)
+{
+	struct pvr_pages *pages = walk->pages;
+	int err = 0;
+
+	if (!pages->page && pages->size && va != end_of(pages)) {
+		if (pages->extents >= walk->max_extents)
+			err = become_table(walk);
+		else
+			err = add_extent(walk, va);
+	}
+	if (err)
+		return err;
+	if (pages->page)
+		table_fill(pages, pages->size, va, len);
+	else if (!pages->size)
+		pages->base = va;
+	pages->size += len;
+	return 0;
+}
+
+/* A page of the guest may lie in several pieces of its RAM. */
+static int add_page(struct pvr_walk *walk, uint64_t gpa, uint64_t len, bool write)
+{
+	uint64_t contig;
+	uint8_t *va;
+	int err;
+
+	for (; len; len -= contig, gpa += contig) {
+		va = pvr_ram_ptr(&walk->adapter->ram, gpa, len, write, &contig);
+		if (!va || contig % PVR_PAGE_SIZE)
+			return -EFAULT;
+		err = add_run(walk, va, contig);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool pdir_ok(const struct pvr_pdir *pdir)
+{
+	uint32_t max = pdir->levels == 3 ? PVR_PDIR3_MAX_PAGES : PVR_PDIR_MAX_PAGES;
+	uint64_t end = pdir->skip + pdir->size;
+
+	return pdir->count && pdir->count <= max && pdir->size && pdir->skip >> pdir->shift == 0 &&
+	       end > pdir->skip && (end - 1) >> pdir->shift == pdir->count - 1;
+}
+
+static void walk_init(struct pvr_walk *walk, struct pvr_adapter *adapter,
+		      const struct pvr_pdir *pdir, bool write, struct pvr_pages *pages)
+{
+	*walk = (struct pvr_walk){
+		.adapter = adapter,
+		.pages = pages,
+		.pdir = *pdir,
+		.write = write,
+		.left = pdir->size,
+		.skip = pdir->skip,
+	};
+}
+
+int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
+		   bool write, struct pvr_pages *pages)
+{
+	uint64_t total = pdir->size / PVR_PAGE_SIZE;
+
+	*pages = (struct pvr_pages){ 0 };
+	if (!pdir_ok(pdir))
+		return -EINVAL;
+	if (total > budget_pages(adapter))
+		return -ENOSPC;
+	walk_init(walk, adapter, pdir, write, pages);
+	walk->max_extents = pdir->shift == PVR_PAGE_SHIFT ? total / PAGES_PER_EXTENT : UINT32_MAX;
+	return reader_init(&walk->reader, &adapter->ram, pdir);
+}
+
+static int walk_entry(struct pvr_walk *walk)
+{
+	uint64_t size = 1ull << walk->pdir.shift, gpa, len;
+	int err;
+
+	len = walk->left < size - walk->skip ? walk->left : size - walk->skip;
+	err = read_entry(&walk->reader, walk->next, &gpa);
+	if (!err && gpa & (size - 1))
+		err = -EFAULT;
+	/* Nothing wraps: a page ends within the address space. */
+	if (!err)
+		err = add_page(walk, gpa + walk->skip, len, walk->write);
+	walk->left -= len;
+	walk->skip = 0;
+	walk->next++;
+	return err;
+}
+
+int pvr_walk_step(struct pvr_walk *walk, uint32_t entries)
+{
+	struct pvr_pages *pages = walk->pages;
+	int err = 0;
+
+	while (!err && walk->next < walk->pdir.count && entries--)
+		err = walk_entry(walk);
+	if (!err && walk->next < walk->pdir.count)
+		return -EINPROGRESS;
+	/* What was allocated ahead is given back. */
+	if (!err && pages->extents)
+		err = resize_extents(walk, pages->extents);
+	return err;
+}
+
+struct pvr_pdir pvr_pdir_of_pages(uint64_t pdir_dma, uint32_t count)
+{
+	return (struct pvr_pdir){
+		.dma = pdir_dma,
+		.levels = 2,
+		.shift = PVR_PAGE_SHIFT,
+		.count = count,
+		.size = (uint64_t)count * PVR_PAGE_SIZE,
+	};
+}
+
+int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
+		  struct pvr_pages *pages)
+{
+	struct pvr_pdir pdir = pvr_pdir_of_pages(pdir_dma, count);
+	struct pvr_walk walk;
+	int err;
+
+	err = pvr_walk_begin(&walk, adapter, &pdir, write, pages);
+	if (!err)
+		err = pvr_walk_step(&walk, count);
+	if (err)
+		pvr_pages_unmap(adapter, pages);
+	return err;
+}
+
+void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages)
+{
+	uncharge(adapter, pages);
+	free(pages->page);
+	free(pages->extent);
+	*pages = (struct pvr_pages){ 0 };
+}
+
+/* ----------------------------------------------------------- fast regions */
+
+int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_pages *pages)
+{
+	int err;
+
+	*pages = (struct pvr_pages){ 0 };
+	err = charge(adapter, pages, (uint64_t)max * sizeof(*pages->page));
+	if (err)
+		return err;
+	pages->page = malloc(max * sizeof(*pages->page));
+	if (pages->page)
+		return 0;
+	uncharge(adapter, pages);
+	return -ENOMEM;
+}
+
+int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
+		     struct pvr_pages *pages)
+{
+	struct pvr_pdir pdir = pvr_pdir_of_pages(pdir_dma, count);
+	struct pvr_walk walk;
+	int err;
+
+	pages->size = 0;
+	walk_init(&walk, adapter, &pdir, write, pages);
+	err = reader_init(&walk.reader, &adapter->ram, &pdir);
+	if (!err)
+		err = pvr_walk_step(&walk, count);
+	pages->broken = err != 0;
+	return err;
+}
+
+/* -------------------------------------------------------------------- use */
+
+static bool overlap(const uint8_t *va, uint64_t len, const struct pvr_ram_piece *piece)
+{
+	return va < piece->va + piece->size && va + len > piece->va;
+}
+
+bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_piece *piece)
+{
+	uint64_t i;
+
+	/* Adjacent pieces may be one run here. */
+	if (pages->base && overlap(pages->base, pages->size, piece))
+		pages->broken = true;
+	for (i = 0; i < pages->extents && !pages->broken; i++)
+		pages->broken = overlap(pages->extent[i].va,
+					extent_end(pages, i) - pages->extent[i].offset, piece);
+	for (i = 0; pages->page && i < pages->size / PVR_PAGE_SIZE && !pages->broken; i++)
+		pages->broken = overlap(pages->page[i], PVR_PAGE_SIZE, piece);
+	return pages->broken;
+}
+
+static bool in_extent(const struct pvr_pages *pages, uint32_t i, uint64_t offset)
+{
+	return pages->extent[i].offset <= offset && offset < extent_end(pages, i);
+}
+
+static uint32_t find_extent(const struct pvr_pages *pages, uint64_t offset)
+{
+	uint64_t mean = (pages->size + pages->extents - 1) / pages->extents;
+	uint32_t lo = 0, hi = pages->extents, mid = offset / mean;
+
+	if (in_extent(pages, mid, offset))
+		return mid;
+	while (hi - lo > 1) {
+		mid = lo + (hi - lo) / 2;
+		if (pages->extent[mid].offset <= offset)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static uint8_t *run_of_extent(const struct pvr_pages *pages, uint64_t offset, uint64_t len,
+			      uint64_t *contig)
+{
+	uint32_t i = find_extent(pages, offset);
+	uint64_t run = extent_end(pages, i) - offset;
+
+	*contig = len < run ? len : run;
+	return pages->extent[i].va + (offset - pages->extent[i].offset);
+}
+
+uint8_t *pvr_pages_run(const struct pvr_pages *pages, uint64_t offset, uint64_t len,
+		       uint64_t *contig)
+{
+	uint64_t i = offset / PVR_PAGE_SIZE;
+	uint64_t run = PVR_PAGE_SIZE - offset % PVR_PAGE_SIZE;
+
+	if (pages->base) {
+		*contig = len;
+		return pages->base + offset;
+	}
+	if (!pages->page)
+		return run_of_extent(pages, offset, len, contig);
+	for (; run < len; run += PVR_PAGE_SIZE, i++)
+		if (pages->page[i + 1] != pages->page[i] + PVR_PAGE_SIZE)
+			break;
+	*contig = run < len ? run : len;
+	return pages->page[offset / PVR_PAGE_SIZE] + offset % PVR_PAGE_SIZE;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Scatter/gather lists over memory regions, and copying between them. */
+#include "core/sg.h"
+
+static void add(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr, uint64_t len)
+{
+	sg->seg[sg->count].mr = mr;
+	sg->seg[sg->count].addr = addr;
+	sg->seg[sg->count].len = len;
+	sg->count++;
+	sg->total += len;
+}
+
+int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct pvrdma_sge *sge,
+		      uint32_t num_sge, uint32_t access)
+{
+	const struct pvr_mr *mr;
+	uint32_t i;
+
+	pvr_sg_empty(sg);
+	for (i = 0; i < num_sge; i++) {
+		if (!sge[i].length)
+			continue;
+		mr = pvr_mr_find_local(sg->adapter, pd, sge[i].lkey, sge[i].addr, sge[i].length,
+				       access);
+		if (!mr)
+			return -EFAULT;
+		add(sg, mr, sge[i].addr, sge[i].length);
+	}
+	return 0;
+}
+
+void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data, uint32_t len)
+{
+	sg->adapter = adapter;
+	pvr_sg_empty(sg);
+	if (!len)
+		return;
+	sg->flat = data;
+	sg->seg[0].mr = NULL;
+	sg->count = 1;
+	sg->total = len;
+}
+
+/* A place in a list, and the run that lies there. */
+struct cursor {
+	const struct pvr_sg *sg;
+	uint32_t seg;
+	uint64_t left; /* in the segment, of which run is the beginning */
+	uint8_t *run;
+	uint64_t contig; /* bytes of it; 0: to be looked for */
+	uint8_t *const *page; /* where the one behind it is, if the region has a table of them */
+};
+
+static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
+{
+	return sg->flat ? sg->total : sg->seg[i].len;
+}
+
+static void cursor_init(struct cursor *cursor, const struct pvr_sg *sg, uint64_t offset)
+{
+	uint32_t i = 0;
+
+	while (i < sg->count && offset >= seg_len(sg, i))
+		offset -= seg_len(sg, i++);
+	*cursor = (struct cursor){ .sg = sg, .seg = i };
+	if (i < sg->count)
+		cursor->left = seg_len(sg, i) - offset;
+}
+
+/* Any run, of at most @limit bytes. Return: whether there is one. */
+static bool find_run(struct cursor *cursor, uint64_t limit)
+{
+	const struct pvr_sg *sg = cursor->sg;
+	uint64_t done = seg_len(sg, cursor->seg) - cursor->left, addr;
+	const struct pvr_mr *mr;
+
+	if (sg->flat) {
+		cursor->run = sg->flat + done;
+		cursor->contig = limit;
+		return true;
+	}
+	mr = sg->seg[cursor->seg].mr;
+	addr = sg->seg[cursor->seg].addr + done;
+	cursor->run = pvr_mr_run(sg->adapter, mr, addr, limit, &cursor->contig);
+	cursor->page = pvr_mr_page(mr, addr + cursor->contig);
+	return cursor->run;
+}
+
+/* All of the next page: most of a large message is that. */
+static pvr_always_inline void take_page(struct cursor *cursor)
+{
+	cursor->run = *cursor->page++;
+	cursor->contig = cursor->left < PVR_PAGE_SIZE ? cursor->left : PVR_PAGE_SIZE;
+}
+
+/* What lies in one run behind the cursor, at most @len bytes. NULL: there is nothing. */
+static pvr_always_inline uint8_t *cursor_run(struct cursor *cursor, uint64_t len, uint64_t *contig)
+{
+	if (!cursor->contig) {
+		if (!cursor->left)
+			return NULL;
+		if (cursor->page)
+			take_page(cursor);
+		else if (!find_run(cursor, len < cursor->left ? len : cursor->left))
+			return NULL;
+	}
+	*contig = len < cursor->contig ? len : cursor->contig;
+	return cursor->run;
+}
+
+static pvr_always_inline void cursor_move(struct cursor *cursor, uint64_t len)
+{
+	cursor->run += len;
+	cursor->contig -= len;
+	cursor->left -= len;
+	if (cursor->left)
+		return;
+	cursor->page = NULL;
+	cursor->seg++;
+	if (cursor->seg < cursor->sg->count)
+		cursor->left = seg_len(cursor->sg, cursor->seg);
+}
+
+/* A run at both ends. */
+struct piece {
+	uint8_t *to;
+	const uint8_t *from;
+	uint64_t len;
+};
+
+/* Takes the next one, of at most @len bytes. Return: false if memory went away. */
+static pvr_always_inline bool next_piece(struct cursor *to, struct cursor *from, uint64_t len,
+					 struct piece *piece)
+{
+	uint64_t have;
+
+	piece->from = cursor_run(from, len, &have);
+	if (!piece->from)
+		return false;
+	piece->to = cursor_run(to, have, &piece->len);
+	if (!piece->to)
+		return false;
+	cursor_move(to, piece->len);
+	cursor_move(from, piece->len);
+	return true;
+}
+
+/* The CPU looks ahead within a page, and not beyond. */
+static void look_ahead(const struct piece *next)
+{
+	__builtin_prefetch(next->from);
+	__builtin_prefetch(next->from + 64);
+	__builtin_prefetch(next->from + 128);
+	__builtin_prefetch(next->from + 192);
+}
+
+int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		     uint64_t from_offset, uint64_t len)
+{
+	const struct pvr_copy_way *way = pvr_copy_way_for(&to->adapter->engine->copy, len);
+	struct cursor dst, src;
+	struct piece piece, next;
+
+	if (!len)
+		return 0;
+	cursor_init(&dst, to, to_offset);
+	cursor_init(&src, from, from_offset);
+	if (!next_piece(&dst, &src, len, &piece))
+		return -EFAULT;
+	while (len > piece.len) {
+		len -= piece.len;
+		if (!next_piece(&dst, &src, len, &next))
+			return -EFAULT;
+		look_ahead(&next);
+		pvr_copy_run(way, piece.to, piece.from, piece.len);
+		piece = next;
+	}
+	pvr_copy_last(way, piece.to, piece.from, piece.len);
+	return 0;
+}
+
+void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		      uint64_t from_offset, uint64_t len)
+{
+	pvr_copy_last(pvr_copy_way_for(&to->adapter->engine->copy, len), to->flat + to_offset,
+		      from->flat + from_offset, len);
+}
+
+int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)
+{
+	const uint8_t *src = from;
+	struct cursor cursor;
+	uint8_t *dst;
+	uint64_t n;
+
+	cursor_init(&cursor, to, 0);
+	for (; len; len -= n, src += n) {
+		dst = cursor_run(&cursor, len, &n);
+		if (!dst)
+			return -EFAULT;
+		memcpy(dst, src, n);
+		cursor_move(&cursor, n);
+	}
+	return 0;
+}
+
+int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct iovec *iov, int max)
+{
+	struct cursor cursor;
+	uint8_t *run;
+	uint64_t n;
+	int count;
+
+	cursor_init(&cursor, sg, offset);
+	for (count = 0; len && count < max; count++, len -= n) {
+		run = cursor_run(&cursor, len, &n);
+		if (!run)
+			return -EFAULT;
+		iov[count] = (struct iovec){ run, n };
+		cursor_move(&cursor, n);
+	}
+	return count;
+}
+
+uint64_t *pvr_sg_word(const struct pvr_sg *sg)
+{
+	struct cursor cursor;
+	uint64_t contig;
+
+	cursor_init(&cursor, sg, 0);
+	/* Aligned, so it lies in one page and in one run. */
+	return (uint64_t *)cursor_run(&cursor, sizeof(uint64_t), &contig);
+}

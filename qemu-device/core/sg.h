@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Scatter/gather lists over memory regions, and copying between them. */
+#ifndef PVR_MEMORY_H
+#define PVR_MEMORY_H
+
+#include <errno.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "core/compiler.h"
+#include "core/mr_find.h"
+
+/* Checked: every entry lies in a region that permits the access. */
+struct pvr_sg {
+	struct pvr_adapter *adapter;
+	uint64_t total; /* bytes */
+	uint8_t *flat; /* where all of them are, if they are known to be one run; else NULL */
+	uint32_t count;
+	struct {
+		const struct pvr_mr *mr; /* NULL: memory of ours, and flat */
+		uint64_t addr, len; /* if not flat */
+	} seg[PVR_MAX_SGE];
+};
+
+static inline void pvr_sg_empty(struct pvr_sg *sg)
+{
+	sg->total = 0;
+	sg->flat = NULL;
+	sg->count = 0;
+}
+
+/* The only entry. */
+static inline void pvr_sg_one(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr,
+			      uint64_t len)
+{
+	sg->count = 1;
+	sg->total = len;
+	sg->seg[0].mr = mr;
+	sg->flat = pvr_mr_flat(mr, addr, len);
+	if (sg->flat)
+		return;
+	sg->seg[0].addr = addr;
+	sg->seg[0].len = len;
+}
+
+int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct pvrdma_sge *sge,
+		      uint32_t num_sge, uint32_t access);
+
+/**
+ * pvr_sg_build() - check a work request's list
+ * @pd: of the queue that holds the request
+ * @num_sge: at most PVR_MAX_SGE
+ * @access: PVR_ACCESS_LOCAL_WRITE, or 0 to read
+ *
+ * Entries without length are skipped, their key is not looked at.
+ *
+ * Return: 0, or -EFAULT if any entry is not permitted.
+ */
+static inline int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const struct pvr_pd *pd,
+			       const struct pvrdma_sge *sge, uint32_t num_sge, uint32_t access)
+{
+	const struct pvr_mr *mr;
+
+	sg->adapter = qp->adapter;
+	if (num_sge != 1 || !sge->length)
+		return pvr_sg_build_many(sg, pd, sge, num_sge, access);
+	/* One entry, as most requests have. */
+	mr = pvr_mr_find_local(sg->adapter, pd, sge->lkey, sge->addr, sge->length, access);
+	if (!mr)
+		return -EFAULT;
+	pvr_sg_one(sg, mr, sge->addr, sge->length);
+	return 0;
+}
+
+/* IBTA vol. 1, 10.2.9.1: the lkeys of an SRQ's requests are of the SRQ's domain. */
+static inline const struct pvr_pd *pvr_recv_pd(const struct pvr_qp *qp)
+{
+	return qp->srq ? qp->srq->pd : qp->pd;
+}
+
+/* The list is @len bytes of our own memory, which must stay where it is. */
+void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data, uint32_t len);
+
+/* The memory of a remote key: one entry, empty if @len is 0. Return: 0 or -EFAULT. */
+static pvr_always_inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp,
+						 uint32_t rkey, uint64_t addr, uint64_t len,
+						 uint32_t access)
+{
+	const struct pvr_mr *mr;
+
+	sg->adapter = qp->adapter;
+	if (!len) {
+		pvr_sg_empty(sg);
+		return 0;
+	}
+	mr = pvr_mr_find_remote(qp, rkey, addr, len, access);
+	if (!mr)
+		return -EFAULT;
+	pvr_sg_one(sg, mr, addr, len);
+	return 0;
+}
+
+/*
+ * 8 to 16 bytes. One process may name the same memory on both sides, so both loads come
+ * before the stores. The last bytes are stored last, see pvr_copy_last().
+ */
+static inline void pvr_move_short(void *to, const void *from, uint64_t len)
+{
+	uint64_t first, last;
+
+	memcpy(&first, from, sizeof(first));
+	memcpy(&last, from + len - sizeof(last), sizeof(last));
+	memcpy(to, &first, sizeof(first));
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memcpy(to + len - sizeof(last), &last, sizeof(last));
+}
+
+void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		      uint64_t from_offset, uint64_t len);
+/* Run by run. */
+int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
+		     uint64_t from_offset, uint64_t len);
+
+/*
+ * Copy @len bytes, which both lists must have behind their offsets. The lists may name the
+ * same memory. Return: 0, or -EFAULT if guest memory went away meanwhile.
+ */
+static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
+			      const struct pvr_sg *from, uint64_t from_offset, uint64_t len)
+{
+	if (!to->flat || !from->flat)
+		return pvr_sg_copy_runs(to, to_offset, from, from_offset, len);
+	if (len >= sizeof(uint64_t) && len <= 2 * sizeof(uint64_t))
+		pvr_move_short(to->flat + to_offset, from->flat + from_offset, len);
+	else
+		pvr_sg_copy_flat(to, to_offset, from, from_offset, len);
+	return 0;
+}
+
+/* The same for @len bytes of our own memory, to the begin of a list. */
+int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len);
+
+/*
+ * The runs of the @len bytes behind @offset, at most @max of them. Return: how many, or
+ * -EFAULT if guest memory went away.
+ */
+int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct iovec *iov, int max);
+
+/* The 8 bytes of a list that has one entry of 8, aligned to 8. NULL: they went away. */
+uint64_t *pvr_sg_word(const struct pvr_sg *sg);
+
+#endif /* PVR_MEMORY_H */

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Work queues: rings that the guest fills with work requests. */
+#include "core/wq.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/shm.h"
+
+static uint32_t round_up_pow2(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n)
+		p *= 2;
+	return p;
+}
+
+uint32_t pvr_sq_stride(uint32_t max_sge, uint32_t max_inline)
+{
+	uint32_t list = max_sge * sizeof(struct pvrdma_sge);
+	uint32_t stride = round_up_pow2(sizeof(struct pvrdma_sq_wqe_hdr) +
+					(list > max_inline ? list : max_inline));
+
+	return stride < PVR_SQ_STRIDE_MIN ? PVR_SQ_STRIDE_MIN : stride;
+}
+
+uint32_t pvr_rq_stride(uint32_t max_sge)
+{
+	uint32_t stride = round_up_pow2(sizeof(struct pvrdma_rq_wqe_hdr) +
+					max_sge * sizeof(struct pvrdma_sge));
+
+	return stride < PVR_RQ_STRIDE_MIN ? PVR_RQ_STRIDE_MIN : stride;
+}
+
+uint32_t pvr_wq_pages(uint32_t count, uint32_t stride)
+{
+	return ((uint64_t)count * stride + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE;
+}
+
+void pvr_wq_init(struct pvr_wq *wq, const struct pvr_pages *pages, struct pvr_ring *shm,
+		 uint32_t first_page, uint32_t count, uint32_t stride, uint32_t max_sge)
+{
+	*wq = (struct pvr_wq){
+		.pages = pages,
+		.shm = shm,
+		.start = (uint64_t)first_page * PVR_PAGE_SIZE,
+		.count = count,
+		.stride = stride,
+		.max_sge = max_sge,
+	};
+}
+
+int pvr_wq_avail(const struct pvr_wq *wq)
+{
+	uint32_t tail, avail;
+
+	if (!wq->count)
+		return 0;
+	/* Pairs with the guest's barrier between a request and its index. */
+	tail = __atomic_load_n(&wq->shm->prod_tail, __ATOMIC_ACQUIRE);
+	avail = (tail - wq->head) & (2 * wq->count - 1);
+	if (tail >= 2 * wq->count || avail > wq->count)
+		return -EINVAL;
+	return avail;
+}
+
+int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
+{
+	size_t len = sizeof(struct pvrdma_rq_wqe_hdr) + from->max_sge * sizeof(struct pvrdma_sge);
+	int i, avail = pvr_wq_avail(from);
+	struct pvr_recv_wqe wqe;
+
+	if (avail < 0 || (uint32_t)avail > to->count)
+		return -EINVAL;
+	/* By way of a copy: the guest may have given both the same pages. */
+	for (i = 0; i < avail; i++) {
+		pvr_copy_once(&wqe, pvr_wq_element(from, from->head + i), len);
+		memcpy(pvr_wq_element(to, i), &wqe, len);
+	}
+	to->head = 0;
+	__atomic_store_n(&to->shm->cons_head, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&to->shm->prod_tail, avail, __ATOMIC_RELEASE);
+	return 0;
+}

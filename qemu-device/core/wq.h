@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Work queues: rings that the guest fills with work requests. */
+#ifndef PVR_QUEUE_H
+#define PVR_QUEUE_H
+
+#include "core/objects.h"
+#include "core/shm.h"
+
+/* A send or receive request, copied out of the ring once. */
+struct pvr_send_wqe {
+	struct pvrdma_sq_wqe_hdr hdr;
+	union {
+		struct pvrdma_sge sge[PVR_MAX_SGE];
+		uint8_t data[PVR_MAX_INLINE]; /* if pvr_wqe_is_inline() */
+	};
+};
+
+struct pvr_recv_wqe {
+	struct pvrdma_rq_wqe_hdr hdr;
+	struct pvrdma_sge sge[PVR_MAX_SGE];
+};
+
+/*
+ * Bytes from one element to the next (see PVR_SQ_STRIDE_MIN); max_sge <= PVR_MAX_SGE,
+ * max_inline <= PVR_MAX_INLINE.
+ */
+uint32_t pvr_sq_stride(uint32_t max_sge, uint32_t max_inline);
+uint32_t pvr_rq_stride(uint32_t max_sge);
+uint32_t pvr_wq_pages(uint32_t count, uint32_t stride);
+
+void pvr_wq_init(struct pvr_wq *wq, const struct pvr_pages *pages, struct pvr_ring *shm,
+		 uint32_t first_page, uint32_t count, uint32_t stride, uint32_t max_sge);
+
+/* The request brings its data along: a flag without a meaning on queues without inline data. */
+static inline bool pvr_wqe_is_inline(const struct pvr_wq *wq, const struct pvr_send_wqe *wqe)
+{
+	return wq->max_inline && (wqe->hdr.send_flags & PVR_SEND_INLINE);
+}
+
+/* The slot of an index, in the guest's memory; it does not cross a page. */
+static inline void *pvr_wq_element(const struct pvr_wq *wq, uint32_t index)
+{
+	uint64_t offset = (uint64_t)(index & (wq->count - 1)) * wq->stride;
+
+	return pvr_pages_ptr(wq->pages, wq->start + offset);
+}
+
+/*
+ * How many requests wait. -EINVAL: the guest's index is out of range or has moved
+ * backwards; the queue is not to be read.
+ */
+int pvr_wq_avail(const struct pvr_wq *wq);
+
+/*
+ * Only as many entries as are said to be used, and fit. The smallest slot has room for one:
+ * that is copied whether it is used or not.
+ */
+static inline void pvr_wq_fetch_sge(const struct pvr_wq *wq, const struct pvrdma_sge *sge_shm,
+				    uint32_t num_sge, struct pvrdma_sge *sge)
+{
+	uint32_t i, n = num_sge < wq->max_sge ? num_sge : wq->max_sge;
+
+	pvr_copy_once(&sge[0], &sge_shm[0], sizeof(*sge));
+	for (i = 1; i < n; i++)
+		pvr_copy_once(&sge[i], &sge_shm[i], sizeof(*sge));
+}
+
+/* Only as many bytes as are said to be there, and fit. */
+static inline void pvr_wq_fetch_inline(const struct pvr_wq *wq, const void *data_shm,
+				       struct pvr_send_wqe *wqe)
+{
+	uint32_t len = wqe->hdr.total_len;
+
+	pvr_copy_once(wqe->data, data_shm, len < wq->max_inline ? len : wq->max_inline);
+}
+
+/*
+ * Copy a request, which must exist. The copy is bounded by the queue's max_sge or
+ * max_inline; hdr.num_sge and hdr.total_len are as the guest wrote them and have to be
+ * checked.
+ */
+static inline void pvr_wq_fetch_send_at(const struct pvr_wq *wq, uint32_t index,
+					struct pvr_send_wqe *wqe)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr_shm = pvr_wq_element(wq, index);
+
+	pvr_copy_once(&wqe->hdr, hdr_shm, sizeof(wqe->hdr));
+	if (pvr_wqe_is_inline(wq, wqe))
+		pvr_wq_fetch_inline(wq, hdr_shm + 1, wqe);
+	else
+		pvr_wq_fetch_sge(wq, (const struct pvrdma_sge *)(hdr_shm + 1), wqe->hdr.num_sge,
+				 wqe->sge);
+}
+
+/* The oldest one. */
+static inline void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
+{
+	pvr_wq_fetch_send_at(wq, wq->head, wqe);
+}
+
+/* What completing it takes. */
+static inline void pvr_wq_fetch_send_hdr(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
+{
+	pvr_copy_once(&wqe->hdr, pvr_wq_element(wq, wq->head), sizeof(wqe->hdr));
+}
+
+static inline void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wqe *wqe)
+{
+	const struct pvrdma_rq_wqe_hdr *hdr_shm = pvr_wq_element(wq, wq->head);
+
+	pvr_copy_once(&wqe->hdr, hdr_shm, sizeof(wqe->hdr));
+	pvr_wq_fetch_sge(wq, (const struct pvrdma_sge *)(hdr_shm + 1), wqe->hdr.num_sge, wqe->sge);
+}
+
+/* Done with the oldest request: its slot is the guest's again with the next pvr_publish(). */
+static inline void pvr_wq_advance(struct pvr_adapter *adapter, struct pvr_wq *wq)
+{
+	wq->head = (wq->head + 1) & (2 * wq->count - 1);
+	if (wq->in_run)
+		return;
+	wq->in_run = true;
+	SLIST_INSERT_HEAD(&adapter->consumed, wq, run);
+}
+
+/**
+ * pvr_wq_move_recv() - copy what waits in a receive queue to the begin of another
+ * @to: a new queue with the same max_sge
+ *
+ * Both indices of @to are set; @from is only read.
+ *
+ * Return: 0, or -EINVAL: it does not fit, or the guest's index is out of range.
+ */
+int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to);
+
+#endif /* PVR_QUEUE_H */

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* An adapter: its life, its RAM, its link. */
+#include "core/adapter.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctrl/uar_poll.h"
+#include "rdma/path.h"
+#include "rdma/sched.h"
+#include "rdma/ud_linger.h"
+#include "core/objects.h"
+#include "rdma/peer_gone.h"
+#include "core/ext_dma.h"
+
+static bool name_ok(const char *name)
+{
+	size_t i;
+
+	for (i = 0; name[i]; i++)
+		if (!isalnum((unsigned char)name[i]) && !strchr("._-", name[i]))
+			return false;
+	return i > 0 && i < PVR_NAME_MAX;
+}
+
+static const char *config_error(const struct pvr_engine *engine,
+				const struct pvr_adapter_config *config)
+{
+	const struct pvr_revision *revision = pvr_revision_find(config->hwversion);
+	static const uint8_t zero[6];
+	const struct pvr_adapter *other;
+
+	if (!config->name || !name_ok(config->name))
+		return "the name must be 1 to 31 letters, digits, '.', '_' or '-'";
+	if (config->fabric && !name_ok(config->fabric))
+		return "the fabric must be 1 to 31 letters, digits, '.', '_' or '-'";
+	if ((config->mac[0] & 1) || !memcmp(config->mac, zero, 6))
+		return "the MAC address must be a unicast address and not zero";
+	if (!revision)
+		return "the hardware version must be one of " PVR_REVISION_NAMES;
+	if (config->gid_type & (config->gid_type - 1) || config->gid_type & ~revision->gid_types)
+		return "this hardware version does not have that version of RoCE";
+	if (config->worker >= engine->num_workers)
+		return "there is no worker of this number";
+	LIST_FOREACH(other, &engine->adapters, link)
+	if (!strcmp(other->name, config->name))
+		return "another adapter has this name";
+	return NULL;
+}
+
+static void tables_init(struct pvr_adapter *adapter)
+{
+	pvr_table_init(&adapter->ucs, 1, PVR_MAX_UAR);
+	pvr_table_init(&adapter->pds, 1, PVR_MAX_PD);
+	pvr_table_init(&adapter->mrs, 1, PVR_MAX_MR);
+	pvr_table_init(&adapter->cqs, 0, PVR_MAX_CQ);
+	/* Numbers 0 and 1 mean SMI and GSI; a GSI QP is put at 1. */
+	pvr_table_init(&adapter->qps, 2, PVR_MAX_QP);
+	pvr_table_init(&adapter->srqs, 0, PVR_MAX_SRQ);
+}
+
+static void tables_exit(struct pvr_adapter *adapter)
+{
+	pvr_table_exit(&adapter->srqs);
+	pvr_table_exit(&adapter->qps);
+	pvr_table_exit(&adapter->cqs);
+	pvr_table_exit(&adapter->mrs);
+	pvr_table_exit(&adapter->pds);
+	pvr_table_exit(&adapter->ucs);
+}
+
+/* The best that the revision has, unless one is asked for. */
+static uint8_t choose_gid_type(const struct pvr_revision *revision, uint8_t wanted)
+{
+	if (wanted)
+		return wanted;
+	return revision->gid_types & PVR_GID_TYPE_ROCE_V2 ? PVR_GID_TYPE_ROCE_V2
+							  : PVR_GID_TYPE_ROCE_V1;
+}
+
+static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
+				       const struct pvr_adapter_config *config,
+				       const struct pvr_adapter_ops *ops, void *host)
+{
+	struct pvr_adapter *adapter = calloc(1, sizeof(*adapter));
+
+	if (!adapter)
+		return NULL;
+	adapter->engine = engine;
+	adapter->deadline = UINT64_MAX;
+	adapter->topology = 1;
+	TAILQ_INIT(&adapter->ready);
+	LIST_INIT(&adapter->lost_gids);
+	LIST_INIT(&adapter->nic_uses);
+	adapter->ops = ops;
+	adapter->host = host;
+	adapter->bus_master = true;
+	adapter->link_up = true;
+	TAILQ_INIT(&adapter->contexts);
+	TAILQ_INIT(&adapter->async.sweeping);
+	adapter->async.on = config->async;
+	pvr_uc_init(adapter, &adapter->kernel_uc, 0);
+	memcpy(adapter->mac, config->mac, sizeof(adapter->mac));
+	adapter->revision = pvr_revision_find(config->hwversion);
+	adapter->gid_type = choose_gid_type(adapter->revision, config->gid_type);
+	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
+	pvr_ram_init(&adapter->ram);
+	TAILQ_INIT(&adapter->polled.qps);
+	TAILQ_INIT(&adapter->remotes.unanswered);
+	pvr_path_adapter_init(adapter);
+	tables_init(adapter);
+	return adapter;
+}
+
+static void adapter_free(struct pvr_adapter *adapter)
+{
+	pvr_timers_exit(&adapter->timers);
+	tables_exit(adapter);
+	pvr_ram_exit(&adapter->ram);
+	free(adapter);
+}
+
+struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
+				       const struct pvr_adapter_config *config,
+				       const struct pvr_adapter_ops *ops, void *host, char *err,
+				       size_t err_size)
+{
+	const char *why = config_error(engine, config);
+	struct pvr_adapter *adapter;
+	int ret;
+
+	if (why) {
+		snprintf(err, err_size, "%s", why);
+		return NULL;
+	}
+	adapter = adapter_new(engine, config, ops, host);
+	if (!adapter)
+		goto err_memory;
+	if (pvr_events_init(adapter))
+		goto err_free;
+	if (pvr_peers_init(adapter))
+		goto err_events;
+	if (pvr_ud_orphans_init(adapter))
+		goto err_peers;
+	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default", adapter);
+	if (ret == -EADDRINUSE)
+		why = "another adapter of its fabric has this MAC address";
+	if (ret)
+		goto err_orphans;
+	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
+	pvr_worker_add(&engine->workers[config->worker], adapter);
+	return adapter;
+
+err_orphans:
+	pvr_ud_orphans_exit(adapter);
+err_peers:
+	pvr_peers_exit(adapter);
+err_events:
+	pvr_events_exit(adapter);
+err_free:
+	adapter_free(adapter);
+err_memory:
+	snprintf(err, err_size, "%s", why ? why : "out of memory");
+	return NULL;
+}
+
+void pvr_adapter_destroy(struct pvr_adapter *adapter)
+{
+	pvr_adapter_reset(adapter);
+	LIST_REMOVE(adapter, link);
+	pvr_worker_remove(adapter);
+	pvr_fabric_leave(adapter);
+	pvr_ud_orphans_exit(adapter);
+	pvr_peers_exit(adapter);
+	pvr_events_exit(adapter);
+	adapter_free(adapter);
+}
+
+/* The order is that of use: QPs use SRQs, CQs and PDs, MRs use PDs. */
+void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc)
+{
+	struct pvr_srq *srq;
+	struct pvr_qp *qp;
+	struct pvr_mr *mr;
+	struct pvr_cq *cq;
+	struct pvr_pd *pd;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+	if (!uc || qp->pd->uc == uc)
+		pvr_qp_destroy(qp);
+	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
+	if (!uc || srq->pd->uc == uc)
+		pvr_srq_destroy(adapter, srq);
+	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
+	if (!uc || cq->uc == uc)
+		pvr_cq_destroy(adapter, cq);
+	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
+	if (!uc || mr->pd->uc == uc)
+		pvr_mr_destroy(adapter, mr);
+	PVR_TABLE_FOR_EACH(&adapter->pds, i, pd)
+	if (!uc || pd->uc == uc)
+		pvr_pd_destroy(adapter, pd);
+}
+
+void pvr_adapter_do_reset(struct pvr_adapter *adapter)
+{
+	if (adapter->state != PVR_ADAPTER_IDLE)
+		pvr_info_guest(adapter, "reset; was %s", pvr_adapter_state_name(adapter->state));
+	pvr_cmd_cancel(adapter);
+	pvr_path_adapter_gone(adapter);
+	pvr_adapter_destroy_objects(adapter, NULL);
+	pvr_uc_destroy_all(adapter);
+	pvr_async_reset(adapter);
+	pvr_gid_unbind_all(adapter);
+	if (pvr_fabric_end_life(adapter))
+		pvr_workers_look(adapter->engine);
+	pvr_timer_cancel(&adapter->timers, &adapter->peers);
+	pvr_ud_orphans_drop(adapter);
+	pvr_events_detach(adapter);
+	pvr_regs_reset(adapter);
+}
+
+void pvr_adapter_reset(struct pvr_adapter *adapter)
+{
+	pvr_adapter_lock(adapter);
+	pvr_adapter_do_reset(adapter);
+	pvr_adapter_unlock(adapter);
+}
+
+int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size, void *va,
+			bool writable)
+{
+	int err;
+
+	pvr_adapter_lock(adapter);
+	err = pvr_ram_add(&adapter->ram, gpa, size, va, writable);
+	pvr_adapter_unlock(adapter);
+	return err;
+}
+
+static bool rings_in(const struct pvr_adapter *adapter, const struct pvr_ram_piece *piece)
+{
+	const void *used[] = {
+		adapter->dsr_shm,
+		adapter->cmd_shm,
+		adapter->resp_shm,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++)
+		if (pvr_ram_contains(piece, used[i]))
+			return true;
+	return pvr_events_lie_in(adapter, piece);
+}
+
+/* Objects that lie in @piece lose their memory. */
+static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_piece *piece)
+{
+	static const char why[] = "the guest's memory under it was unplugged";
+	struct pvr_srq *srq;
+	struct pvr_qp *qp;
+	struct pvr_mr *mr;
+	struct pvr_cq *cq;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
+	pvr_pages_check(&mr->pages, piece);
+	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
+	if (!cq->pages.broken && pvr_pages_check(&cq->pages, piece))
+		pvr_cq_fail(adapter, cq, why);
+	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
+	if (!srq->pages.broken && pvr_pages_check(&srq->pages, piece))
+		pvr_srq_fail(adapter, srq, why);
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+	if (!qp->pages.broken && pvr_pages_check(&qp->pages, piece))
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
+}
+
+void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size)
+{
+	struct pvr_ram_piece piece;
+
+	pvr_adapter_lock(adapter);
+	pvr_cmd_finish(adapter);
+	if (!pvr_ram_del(&adapter->ram, gpa, size, &piece)) {
+		pvr_nic_revoke_all(adapter);
+		if (rings_in(adapter, &piece))
+			pvr_adapter_do_fail(adapter,
+					    "the guest's memory under its rings was unplugged");
+		break_objects(adapter, &piece);
+	}
+	pvr_adapter_unlock(adapter);
+}
+
+static void set_bus_master(struct pvr_adapter *adapter, bool on)
+{
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	if (adapter->bus_master == on)
+		return;
+	pvr_cmd_finish(adapter);
+	adapter->bus_master = on;
+	if (!on)
+		pvr_nic_revoke_all(adapter);
+	pvr_debug(adapter, "bus master %s", on ? "on" : "off");
+	if (!on)
+		return;
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+	pvr_sched_kick(qp);
+	pvr_peers_look_later(adapter);
+}
+
+void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)
+{
+	pvr_adapter_lock(adapter);
+	set_bus_master(adapter, on);
+	pvr_adapter_unlock(adapter);
+}
+
+static void set_link(struct pvr_adapter *adapter, bool up)
+{
+	if (adapter->link_up == up)
+		return;
+	adapter->link_up = up;
+	pvr_info(adapter, "link %s", up ? "up" : "down");
+	pvr_event_async(adapter, up ? PVR_EVENT_PORT_ACTIVE : PVR_EVENT_PORT_ERR, 1);
+	pvr_interrupt_flush(adapter);
+}
+
+void pvr_adapter_set_link(struct pvr_adapter *adapter, bool up)
+{
+	pvr_adapter_lock(adapter);
+	set_link(adapter, up);
+	pvr_adapter_unlock(adapter);
+}
+
+void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
+{
+	if (adapter->state == PVR_ADAPTER_FAILED)
+		return;
+	pvr_log(adapter->engine, adapter, PVR_LOG_ERR, "failed until reset: %s", why);
+	pvr_cmd_cancel(adapter);
+	pvr_nic_revoke_all(adapter);
+	pvr_event_async(adapter, PVR_EVENT_DEVICE_FATAL, 0);
+	pvr_interrupt_flush(adapter);
+	adapter->state = PVR_ADAPTER_FAILED;
+	pvr_events_detach(adapter);
+	adapter->dsr_shm = NULL;
+	adapter->cmd_shm = NULL;
+	adapter->resp_shm = NULL;
+}
+
+void pvr_adapter_fail(struct pvr_adapter *adapter, const char *why)
+{
+	pvr_adapter_lock(adapter);
+	pvr_adapter_do_fail(adapter, why);
+	pvr_adapter_unlock(adapter);
+}
+
+void pvr_adapter_pause(struct pvr_adapter *adapter)
+{
+	pvr_adapter_lock(adapter);
+}
+
+void pvr_adapter_resume(struct pvr_adapter *adapter)
+{
+	pvr_adapter_unlock(adapter);
+}
+
+bool pvr_adapter_busy(const struct pvr_adapter *adapter)
+{
+	return __atomic_load_n(&adapter->job.mr, __ATOMIC_RELAXED);
+}
+
+const char *pvr_adapter_name(const struct pvr_adapter *adapter)
+{
+	return adapter->name;
+}
+
+const char *pvr_adapter_fabric(const struct pvr_adapter *adapter)
+{
+	return adapter->fabric->name;
+}
+
+const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter)
+{
+	return adapter->mac;
+}
+
+const char *pvr_adapter_hwversion(const struct pvr_adapter *adapter)
+{
+	return adapter->revision->name;
+}
+
+uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter)
+{
+	return adapter->gid_type;
+}
+
+unsigned int pvr_adapter_worker(const struct pvr_adapter *adapter)
+{
+	return adapter->worker->index;
+}
+
+const char *pvr_adapter_state_name(enum pvr_adapter_state state)
+{
+	static const char *const names[] = {
+		[PVR_ADAPTER_IDLE] = "idle",
+		[PVR_ADAPTER_READY] = "ready",
+		[PVR_ADAPTER_ACTIVE] = "active",
+		[PVR_ADAPTER_FAILED] = "failed",
+	};
+
+	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "?";
+}
+
+void pvr_adapter_for_each_gid(struct pvr_adapter *adapter,
+			      void (*fn)(void *opaque, uint32_t index, const uint8_t gid[16],
+					 uint8_t gid_type),
+			      void *opaque)
+{
+	uint32_t i;
+
+	pvr_adapter_lock(adapter);
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		if (adapter->gids[i].bound)
+			fn(opaque, i, adapter->gids[i].gid, adapter->gids[i].type);
+	pvr_adapter_unlock(adapter);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The command channel.
+ *
+ * When the driver reads ERR behind REQUEST, or finds the key in the response slot, the
+ * command is done, and destroyed objects do no more DMA. The slot is copied once, then
+ * never looked at again. What takes long is done in steps, so that other adapters have
+ * their turns in between; who reads ERR meanwhile waits, which an embedder can avoid
+ * (pvr_adapter_busy()).
+ *
+ * Vector 0 is raised only for a success that has a response, because drivers neither
+ * wait for it nor want it otherwise.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "ctrl/uar_poll.h"
+#include "core/mr.h"
+#include "core/objects.h"
+#include "core/shm.h"
+
+struct cmd_ops {
+	const char *name;
+	pvr_cmd_fn *run;
+	bool has_response;
+	uint32_t ext; /* PVR_EXT_*: without it there is no such command */
+};
+
+/* A command that all devices have, and one of an extension. */
+#define CMD(what, responds)                                                      \
+	{                                                                        \
+		.name = #what, .run = pvr_cmd_##what, .has_response = (responds) \
+	}
+#define CMD_EXT(what, responds, extension)                                        \
+	{                                                                         \
+		.name = #what, .run = pvr_cmd_##what, .has_response = (responds), \
+		.ext = (extension)                                                \
+	}
+
+static const struct cmd_ops cmd_ops[] = {
+	[PVR_CMD_QUERY_PORT] = CMD(query_port, true),
+	[PVR_CMD_QUERY_PKEY] = CMD(query_pkey, true),
+	[PVR_CMD_CREATE_PD] = CMD(create_pd, true),
+	[PVR_CMD_DESTROY_PD] = CMD(destroy_pd, false),
+	[PVR_CMD_CREATE_MR] = CMD(create_mr, true),
+	[PVR_CMD_DESTROY_MR] = CMD(destroy_mr, false),
+	[PVR_CMD_CREATE_CQ] = CMD(create_cq, true),
+	[PVR_CMD_RESIZE_CQ] = CMD(resize_cq, true),
+	[PVR_CMD_DESTROY_CQ] = CMD(destroy_cq, false),
+	[PVR_CMD_CREATE_QP] = CMD(create_qp, true),
+	[PVR_CMD_MODIFY_QP] = CMD(modify_qp, true),
+	[PVR_CMD_QUERY_QP] = CMD(query_qp, true),
+	[PVR_CMD_DESTROY_QP] = CMD(destroy_qp, false),
+	[PVR_CMD_CREATE_UC] = CMD(create_uc, true),
+	[PVR_CMD_DESTROY_UC] = CMD(destroy_uc, false),
+	[PVR_CMD_CREATE_BIND] = CMD(create_bind, false),
+	[PVR_CMD_DESTROY_BIND] = CMD(destroy_bind, false),
+	[PVR_CMD_CREATE_SRQ] = CMD(create_srq, true),
+	[PVR_CMD_MODIFY_SRQ] = CMD(modify_srq, false),
+	[PVR_CMD_QUERY_SRQ] = CMD(query_srq, true),
+	[PVR_CMD_DESTROY_SRQ] = CMD(destroy_srq, false),
+	[PVR_CMD_SET_CQ_RING] = CMD_EXT(set_cq_ring, false, PVR_EXT_CQ_VECTORS),
+	[PVR_CMD_ATTACH_MCAST] = CMD_EXT(attach_mcast, false, PVR_EXT_MCAST),
+	[PVR_CMD_DETACH_MCAST] = CMD_EXT(detach_mcast, false, PVR_EXT_MCAST),
+	[PVR_CMD_QUERY_STATS] = CMD_EXT(query_stats, true, PVR_EXT_STATS),
+};
+_Static_assert(sizeof(cmd_ops) / sizeof(cmd_ops[0]) <= PVR_CMD_NUM, "a command per row");
+
+static const struct cmd_ops *cmd_lookup(const struct pvr_adapter *adapter, uint32_t cmd)
+{
+	const struct cmd_ops *ops;
+
+	if (cmd >= sizeof(cmd_ops) / sizeof(cmd_ops[0]))
+		return NULL;
+	ops = &cmd_ops[cmd];
+	return ops->run && !(ops->ext & ~adapter->features) ? ops : NULL;
+}
+
+/* The key last: drivers look for it (PVR_EXT_ANSWER), and then at the rest. */
+static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		    union pvr_cmd_resp *resp)
+{
+	const size_t key = sizeof(resp->hdr.response);
+
+	resp->hdr.ack = PVR_CMD_RESP_ACK | req->hdr.cmd;
+	memcpy((uint8_t *)adapter->resp_shm + key, (uint8_t *)resp + key, sizeof(*resp) - key);
+	__atomic_store_n((uint64_t *)adapter->resp_shm, req->hdr.response, __ATOMIC_RELEASE);
+}
+
+static void complete(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		     union pvr_cmd_resp *resp, int err)
+{
+	const struct cmd_ops *ops = &cmd_ops[req->hdr.cmd];
+
+	pvr_debug(adapter, "%s: %s", ops->name, err ? strerror(err) : "done");
+	if (err) {
+		memset(resp, 0, sizeof(*resp));
+		resp->hdr.err = err;
+	}
+	respond(adapter, req, resp);
+	adapter->err = err;
+	adapter->stats.commands_failed += err != 0;
+	if (!err && ops->has_response)
+		pvr_interrupt(adapter, PVR_VEC_CMD);
+}
+
+static void refuse(struct pvr_adapter *adapter, int err)
+{
+	adapter->err = err;
+	adapter->stats.commands_failed++;
+}
+
+/* adapter->job.step */
+static void step(struct pvr_adapter *adapter)
+{
+	union pvr_cmd_resp resp = { 0 };
+	int err = pvr_mr_create_step(adapter, &resp);
+
+	if (err != -EINPROGRESS)
+		complete(adapter, &adapter->job.req, &resp, -err);
+}
+
+static void run(struct pvr_adapter *adapter, const union pvr_cmd_req *req)
+{
+	const struct cmd_ops *ops = cmd_lookup(adapter, req->hdr.cmd);
+	union pvr_cmd_resp resp = { 0 };
+	int err;
+
+	if (!ops) {
+		pvr_log_guest(
+			adapter,
+			"command %u refused: expected 0 to %u, or one of an extension in effect",
+			req->hdr.cmd, PVR_CMD_STOCK_NUM - 1);
+		refuse(adapter, ENOSYS);
+		return;
+	}
+	err = ops->run(adapter, req, &resp);
+	if (err == -EINPROGRESS) {
+		adapter->job.step = step;
+		pvr_worker_queue(adapter);
+	} else {
+		complete(adapter, req, &resp, -err);
+	}
+}
+
+void pvr_cmd_run(struct pvr_adapter *adapter)
+{
+	union pvr_cmd_req req;
+
+	adapter->stats.commands++;
+	if (!pvr_adapter_dma_ok(adapter)) {
+		pvr_log_guest(adapter, "command refused: the device is %s%s",
+			      pvr_adapter_state_name(adapter->state),
+			      adapter->bus_master ? "" : " and bus mastering is off");
+		refuse(adapter, EIO);
+		return;
+	}
+	/* Doorbells that came before it do. */
+	pvr_async_poll_all(adapter);
+	pvr_copy_once(&req, adapter->cmd_shm, sizeof(req));
+	run(adapter, &req);
+}
+
+void pvr_cmd_finish(struct pvr_adapter *adapter)
+{
+	while (adapter->job.mr)
+		adapter->job.step(adapter);
+}
+
+void pvr_cmd_cancel(struct pvr_adapter *adapter)
+{
+	if (adapter->job.mr)
+		pvr_mr_create_cancel(adapter);
+}

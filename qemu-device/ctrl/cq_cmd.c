@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Completion queues: their commands. rdma/cq.c fills them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ctrl/uar_poll.h"
+#include "rdma/cq.h"
+#include "rdma/cq_lost_arm.h"
+#include "rdma/sched.h"
+#include "core/objects.h"
+
+struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->cqs, handle);
+}
+
+static int ring_check(uint32_t cqe, uint32_t nchunks)
+{
+	uint64_t bytes = (uint64_t)cqe * sizeof(struct pvrdma_cqe);
+
+	if (!cqe || cqe > PVR_MAX_CQE || (cqe & (cqe - 1)))
+		return -EINVAL;
+	/* The header page, and enough pages for the entries. */
+	if (nchunks < 2 || nchunks > PVR_PDIR_MAX_PAGES ||
+	    (uint64_t)(nchunks - 1) * PVR_PAGE_SIZE < bytes)
+		return -EINVAL;
+	return 0;
+}
+
+static int cq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_cq *cmd,
+		     struct pvr_cq *cq)
+{
+	int err;
+
+	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &cq->pages);
+	if (err)
+		return err;
+	pvr_cq_use_ring(adapter, cq);
+	cq->cqe = cmd->cqe;
+	return 0;
+}
+
+/* Stock drivers leave garbage where the vector is. Return: false if there is none such. */
+static bool choose_vector(const struct pvr_adapter *adapter, const struct pvr_cmd_create_cq *cmd,
+			  struct pvr_cq *cq)
+{
+	if (adapter->features & PVR_EXT_CQ_VECTORS)
+		cq->comp_vector = cmd->comp_vector;
+	return pvr_events_have_vector(adapter, cq->comp_vector);
+}
+
+int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_cq *cmd = &req->create_cq;
+	struct pvr_uc *uc = pvr_uc_get(adapter, cmd->ctx_handle);
+	struct pvr_cq *cq;
+	int err;
+
+	err = uc ? ring_check(cmd->cqe, cmd->nchunks) : -EINVAL;
+	if (err)
+		return err;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -ENOMEM;
+	cq->uc = uc;
+	TAILQ_INIT(&cq->senders);
+	TAILQ_INIT(&cq->receivers);
+	err = choose_vector(adapter, cmd, cq) ? cq_attach(adapter, cmd, cq) : -EINVAL;
+	if (err)
+		goto err_free;
+	err = pvr_late_arm_init(cq);
+	if (err)
+		goto err_unmap;
+	err = pvr_table_add(&adapter->cqs, cq, &cq->handle);
+	if (err)
+		goto err_late_arm;
+	pvr_uc_own(uc, PVR_OWNED_CQ, &cq->owned);
+	resp->create_cq.cq_handle = cq->handle;
+	resp->create_cq.cqe = cq->cqe;
+	return 0;
+
+err_late_arm:
+	pvr_late_arm_exit(cq);
+err_unmap:
+	pvr_pages_unmap(adapter, &cq->pages);
+err_free:
+	free(cq);
+	return err;
+}
+
+int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_resize_cq *cmd = &req->resize_cq;
+	struct pvr_pages pages, old;
+	struct pvr_cq *cq;
+	int err;
+
+	cq = pvr_cq_get(adapter, cmd->cq_handle);
+	if (!cq)
+		return -EINVAL;
+	if (!(adapter->features & PVR_EXT_RESIZE))
+		return -EOPNOTSUPP;
+	/*
+	 * Doorbells that came before this command had no turn yet if they came with it. What
+	 * they complete at once has to fit, too, and a ring that is too small would overflow.
+	 *
+	 * This is as much as this adapter gets in a run of its worker, neither more nor longer:
+	 * so many turns of so many requests or bytes each, whatever is posted meanwhile, and
+	 * queues that have had theirs go behind the others. Timers do not run, and none of
+	 * it runs commands or destroys objects. What a guest gains by resizing without end is
+	 * what it would gain by ringing doorbells.
+	 */
+	pvr_sched_run_adapter(adapter);
+	/* Its memory may be gone. */
+	if (cq->error)
+		return -EIO;
+	err = ring_check(cmd->cqe, cmd->nchunks);
+	if (!err)
+		err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &pages);
+	if (err)
+		return err;
+	old = cq->pages;
+	err = pvr_cq_move(adapter, cq, &pages, cmd->cqe);
+	pvr_pages_unmap(adapter, err ? &pages : &old);
+	resp->resize_cq.cqe = cmd->cqe;
+	return err;
+}
+
+void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	pvr_event_forget_cq(adapter, cq);
+	pvr_uc_disown(cq->uc, PVR_OWNED_CQ, &cq->owned);
+	pvr_late_arm_exit(cq);
+	pvr_table_del(&adapter->cqs, cq->handle);
+	pvr_pages_unmap(adapter, &cq->pages);
+	free(cq);
+}
+
+int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	struct pvr_cq *cq = pvr_cq_get(adapter, req->handle.handle);
+
+	if (!cq)
+		return -EINVAL;
+	if (!TAILQ_EMPTY(&cq->senders) || !TAILQ_EMPTY(&cq->receivers))
+		return -EBUSY;
+	pvr_cq_destroy(adapter, cq);
+	return 0;
+}
+
+void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why)
+{
+	struct pvr_qp *qp;
+
+	if (cq->error)
+		return;
+	cq->error = true;
+	pvr_log_guest(adapter, "cq %u: error: %s", cq->handle, why);
+	pvr_event_async(adapter, PVR_EVENT_CQ_ERR, cq->handle);
+	TAILQ_FOREACH(qp, &cq->senders, send_link)
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+	TAILQ_FOREACH(qp, &cq->receivers, recv_link)
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Memory regions.
+ *
+ * A key is index << 8 | generation. The generation changes with every registration, and
+ * indices are reused as late as possible, so a stale key hits nothing. Of fast regions
+ * (fast_mr.c) the low byte is the consumer's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/mr_find.h"
+#include "core/ext_dma.h"
+
+/* Of a region that has more pages than that, the rest comes later: 0.3 ms of work. */
+#define SLICE_PAGES 16384
+
+/* ---------------------------------------------------------------- kinds */
+
+static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
+{
+	uint32_t access = cmd->access_flags & ~PVR_ACCESS_OPTIONAL;
+
+	if (access & ~PVR_MR_ACCESS)
+		return -EOPNOTSUPP;
+	if (!pvr_mr_access_ok(access) || !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE))
+		return -EINVAL;
+	return cmd->nchunks == pvr_mr_span_pages(cmd->start, cmd->length) ? 0 : -EINVAL;
+}
+
+/* A region of ours is zero-based if its start is 0: the flag says nothing more. */
+static int check_layout(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
+{
+	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
+
+	if (access & ~PVR_MR_ACCESS)
+		return -EOPNOTSUPP;
+	if (!cmd->length)
+		return cmd->nchunks || !pvr_mr_access_ok(access) ? -EINVAL : 0;
+	if (!pvr_mr_access_ok(access) ||
+	    !pvr_mr_range_ok(cmd->start, cmd->length, PVR_MAX_MR_SIZE_LAYOUT) ||
+	    cmd->page_shift < PVR_PAGE_SHIFT || cmd->page_shift > PVR_MAX_MR_PAGE_SHIFT ||
+	    (cmd->pdir_levels != 2 && cmd->pdir_levels != 3) || cmd->offset >> cmd->page_shift)
+		return -EINVAL;
+	return (cmd->offset + cmd->length - 1) >> cmd->page_shift == cmd->nchunks - 1u ? 0
+										       : -EINVAL;
+}
+
+static int check_dma(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
+{
+	return cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_LOCAL_WRITE) ? -EINVAL : 0;
+}
+
+static int check_fast(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
+{
+	uint32_t max = adapter->features & PVR_EXT_LONG_FAST_REG ? PVR_MAX_FAST_REG_PAGES_LONG
+								 : PVR_MAX_FAST_REG_PAGES;
+
+	return cmd->nchunks && cmd->nchunks <= max ? 0 : -EINVAL;
+}
+
+/* A window is nothing until it is bound. */
+static int check_window(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
+{
+	return 0;
+}
+
+static int walk_slice(struct pvr_adapter *adapter, const struct pvr_pdir *pdir)
+{
+	struct pvr_mr *mr = adapter->job.mr;
+	int err = pvr_walk_begin(&adapter->job.walk, adapter, pdir,
+				 mr->access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
+
+	return err ? err : pvr_walk_step(&adapter->job.walk, SLICE_PAGES);
+}
+
+static int map_user(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		    struct pvr_mr *mr)
+{
+	struct pvr_pdir pdir = pvr_pdir_of_pages(cmd->pdir_dma, cmd->nchunks);
+
+	mr->offset = cmd->start % PVR_PAGE_SIZE;
+	return walk_slice(adapter, &pdir);
+}
+
+static int map_layout(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		      struct pvr_mr *mr)
+{
+	uint64_t pages;
+	struct pvr_pdir pdir = {
+		.dma = cmd->pdir_dma,
+		.levels = cmd->pdir_levels,
+		.shift = cmd->page_shift,
+		.count = cmd->nchunks,
+	};
+
+	if (!cmd->length)
+		return 0;
+	mr->offset = cmd->offset % PVR_PAGE_SIZE;
+	pages = (mr->offset + cmd->length + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE;
+	pdir.skip = cmd->offset - mr->offset;
+	pdir.size = pages * PVR_PAGE_SIZE;
+	return walk_slice(adapter, &pdir);
+}
+
+/* DMA regions and windows have no pages of their own. */
+static int map_nothing(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		       struct pvr_mr *mr)
+{
+	return 0;
+}
+
+static int map_fast(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		    struct pvr_mr *mr)
+{
+	mr->max_pages = cmd->nchunks;
+	return pvr_pages_reserve(adapter, mr->max_pages, &mr->pages);
+}
+
+/* What CREATE_MR makes, by its flags. */
+struct maker {
+	uint32_t flags;
+	uint32_t ext; /* that must be in effect */
+	enum pvr_mr_kind kind;
+	/* What the command asks for is consistent. */
+	int (*check)(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd);
+	/* Gives the region of the adapter's job its memory, or -EINPROGRESS: some of it. */
+	int (*map)(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+		   struct pvr_mr *mr);
+};
+
+static const struct maker makers[] = {
+	{ 0, 0, PVR_MR_USER, check_user, map_user },
+	{ PVR_MR_FLAG_DMA, 0, PVR_MR_DMA, check_dma, map_nothing },
+	{ PVR_MR_FLAG_FRMR, 0, PVR_MR_FAST, check_fast, map_fast },
+	{ PVR_MR_FLAG_LAYOUT, PVR_EXT_MR_LAYOUT, PVR_MR_USER, check_layout, map_layout },
+	{ PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_REPLACE, PVR_EXT_MR_LAYOUT, PVR_MR_USER, check_layout,
+	  map_layout },
+	{ PVR_MR_FLAG_MW1, PVR_EXT_MW, PVR_MR_WINDOW1, check_window, map_nothing },
+	{ PVR_MR_FLAG_MW2, PVR_EXT_MW, PVR_MR_WINDOW2, check_window, map_nothing },
+};
+
+static const struct maker *find_maker(const struct pvr_adapter *adapter, uint32_t flags)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+		if (makers[i].flags == flags)
+			return (adapter->features & makers[i].ext) == makers[i].ext ? &makers[i]
+										    : NULL;
+	return NULL;
+}
+
+/* ------------------------------------------------------------- life cycle */
+
+static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_create_mr *cmd,
+			     struct pvr_pd *pd)
+{
+	struct pvr_mr *mr = calloc(1, sizeof(*mr));
+
+	if (!mr)
+		return NULL;
+	mr->pd = pd;
+	mr->kind = maker->kind;
+	mr->where = maker->map == map_nothing ? NULL : &mr->pages;
+	if (pvr_mr_is_window(mr))
+		return mr;
+	mr->access = cmd->access_flags & PVR_MR_ACCESS;
+	if (mr->kind != PVR_MR_FAST)
+		mr->access |= PVR_MR_VALID;
+	mr->start = cmd->start;
+	mr->length = cmd->length;
+	return mr;
+}
+
+/* The region that is to be replaced, by one of a PD of the same context. */
+static int find_replaced(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
+			 const struct pvr_pd *pd, struct pvr_mr **old)
+{
+	*old = NULL;
+	if (!(cmd->flags & PVR_MR_FLAG_REPLACE))
+		return 0;
+	*old = pvr_table_get(&adapter->mrs, cmd->mr_handle);
+	if (!*old || (*old)->kind != PVR_MR_USER || (*old)->pd->uc != pd->uc)
+		return -EINVAL;
+	return LIST_EMPTY(&(*old)->windows) ? 0 : -EBUSY;
+}
+
+/* Peers have its key, and windows none: all else becomes that of @fresh, which ends. */
+static void replace(struct pvr_adapter *adapter, struct pvr_mr *old, struct pvr_mr *fresh)
+{
+	pvr_nic_revoke_mr(old);
+	pvr_pages_unmap(adapter, &old->pages);
+	old->pd->users--;
+	fresh->pd->users++;
+	old->pd = fresh->pd;
+	old->access = fresh->access;
+	old->start = fresh->start;
+	old->length = fresh->length;
+	old->offset = fresh->offset;
+	old->pages = fresh->pages;
+	free(fresh);
+}
+
+static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
+{
+	int err = pvr_table_add(&adapter->mrs, mr, &mr->handle);
+
+	if (err)
+		return err;
+	mr->key = mr->handle << 8 | ++adapter->mr_generation;
+	mr->pd->users++;
+	adapter->mws += pvr_mr_is_window(mr);
+	return 0;
+}
+
+/* pvr_adapter_busy() looks at it without the lock. */
+static void set_job(struct pvr_adapter *adapter, struct pvr_mr *mr)
+{
+	__atomic_store_n(&adapter->job.mr, mr, __ATOMIC_RELAXED);
+}
+
+static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_mr *cmd = &adapter->job.req.create_mr;
+	struct pvr_mr *mr = adapter->job.mr, *old;
+	int err;
+
+	/* Looked for once more: meanwhile a request may have bound a window to it. */
+	err = find_replaced(adapter, cmd, mr->pd, &old);
+	if (err)
+		return err;
+	if (old) {
+		replace(adapter, old, mr);
+		mr = old;
+	} else {
+		err = list_mr(adapter, mr);
+	}
+	if (err)
+		return err;
+	set_job(adapter, NULL);
+	resp->create_mr.mr_handle = mr->handle;
+	resp->create_mr.lkey = mr->key;
+	resp->create_mr.rkey = mr->key;
+	return 0;
+}
+
+/* @err: of mapping the memory. */
+static int create_go_on(struct pvr_adapter *adapter, union pvr_cmd_resp *resp, int err)
+{
+	if (err == -EINPROGRESS)
+		return err;
+	if (!err)
+		err = create_end(adapter, resp);
+	if (err)
+		pvr_mr_create_cancel(adapter);
+	return err;
+}
+
+int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_mr *cmd = &req->create_mr;
+	struct pvr_pd *pd = pvr_pd_get(adapter, cmd->pd_handle);
+	const struct maker *maker = find_maker(adapter, cmd->flags);
+	struct pvr_mr *mr, *old;
+	int err;
+
+	err = pd && maker ? maker->check(adapter, cmd) : -EINVAL;
+	if (!err)
+		err = find_replaced(adapter, cmd, pd, &old);
+	if (err)
+		return err;
+	mr = mr_new(maker, cmd, pd);
+	if (!mr)
+		return -ENOMEM;
+	set_job(adapter, mr);
+	adapter->job.req = *req;
+	return create_go_on(adapter, resp, maker->map(adapter, cmd, mr));
+}
+
+int pvr_mr_create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
+{
+	return create_go_on(adapter, resp, pvr_walk_step(&adapter->job.walk, SLICE_PAGES));
+}
+
+void pvr_mr_create_cancel(struct pvr_adapter *adapter)
+{
+	pvr_pages_unmap(adapter, &adapter->job.mr->pages);
+	free(adapter->job.mr);
+	set_job(adapter, NULL);
+}
+
+void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
+{
+	pvr_nic_revoke_mr(mr);
+	pvr_table_del(&adapter->mrs, mr->handle);
+	adapter->mws -= pvr_mr_is_window(mr);
+	pvr_mw_unbind(mr);
+	/* None if by command; all objects of a context go in any order. */
+	while (!LIST_EMPTY(&mr->windows))
+		pvr_mw_unbind(LIST_FIRST(&mr->windows));
+	pvr_pages_unmap(adapter, &mr->pages);
+	mr->pd->users--;
+	free(mr);
+}
+
+int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, req->handle.handle);
+
+	if (!mr)
+		return -EINVAL;
+	if (!LIST_EMPTY(&mr->windows))
+		return -EBUSY;
+	pvr_mr_destroy(adapter, mr);
+	return 0;
+}
+
+/* What PVR_LOCAL_DMA_LKEY names: index 0, which no region has. */
+const struct pvr_mr pvr_mr_local_dma = {
+	.kind = PVR_MR_DMA,
+	.access = PVR_ACCESS_LOCAL_WRITE | PVR_MR_VALID,
+};
+
+/* ----------------------------------------------------------- invalidation */
+
+struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool remote)
+{
+	struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
+
+	if (!mr || !pvr_mr_is_valid(mr))
+		return NULL;
+	if (mr->kind == PVR_MR_WINDOW2)
+		return mr->qp == qp ? mr : NULL;
+	if (mr->kind != PVR_MR_FAST || (remote && !(mr->access & PVR_MR_REMOTE)))
+		return NULL;
+	return mr;
+}
+
+void pvr_mr_invalidate(struct pvr_mr *mr)
+{
+	pvr_nic_revoke_mr(mr);
+	if (pvr_mr_is_window(mr))
+		pvr_mw_unbind(mr);
+	mr->access &= ~PVR_MR_VALID;
+}

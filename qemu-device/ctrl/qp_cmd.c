@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Queue pairs: their commands and their state. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctrl/uar_poll.h"
+#include "core/wq.h"
+#include "rdma/db_suppress.h"
+#include "rdma/requester.h"
+#include "rdma/sched.h"
+#include "core/objects.h"
+#include "rdma/peer_gone.h"
+#include "path/local/local.h"
+#include "core/ext_dma.h"
+#include "path/pipe/remote_qp.h"
+
+#define GSI_NUMBER 1
+
+struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->qps, handle);
+}
+
+struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t qpn)
+{
+	struct pvr_qp *qp = pvr_qp_get(adapter, qpn & 0xffff);
+
+	return qp && qp->qpn == qpn ? qp : NULL;
+}
+
+const char *pvr_qp_state_name(enum pvr_qp_state state)
+{
+	static const char *const names[PVR_QPS_NUM] = {
+		[PVR_QPS_RESET] = "RESET", [PVR_QPS_INIT] = "INIT", [PVR_QPS_RTR] = "RTR",
+		[PVR_QPS_RTS] = "RTS",	   [PVR_QPS_SQD] = "SQD",   [PVR_QPS_SQE] = "SQE",
+		[PVR_QPS_ERR] = "ERR",
+	};
+
+	return state < PVR_QPS_NUM ? names[state] : "?";
+}
+
+/* -------------------------------------------------------------- creation */
+
+static bool is_pow2(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+/* Sizes and page counts fit each other, whatever the guest has computed. */
+static int qp_check_sizes(const struct pvr_cmd_create_qp *cmd)
+{
+	bool rq = !cmd->is_srq && cmd->max_recv_wr;
+	uint32_t recv_chunks;
+
+	if (!is_pow2(cmd->max_send_wr) || cmd->max_send_wr > PVR_MAX_QP_WR ||
+	    cmd->max_send_sge > PVR_MAX_SGE || cmd->max_recv_sge > PVR_MAX_SGE)
+		return -EINVAL;
+	if (rq && (!is_pow2(cmd->max_recv_wr) || cmd->max_recv_wr > PVR_MAX_QP_WR))
+		return -EINVAL;
+	if (cmd->send_chunks + 1u > cmd->total_chunks)
+		return -EINVAL;
+	if (cmd->send_chunks <
+	    pvr_wq_pages(cmd->max_send_wr, pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data)))
+		return -EINVAL;
+	recv_chunks = cmd->total_chunks - cmd->send_chunks - 1u;
+	if (rq && recv_chunks < pvr_wq_pages(cmd->max_recv_wr, pvr_rq_stride(cmd->max_recv_sge)))
+		return -EINVAL;
+	return 0;
+}
+
+static bool type_ok(const struct pvr_adapter *adapter, uint8_t type)
+{
+	if (type == PVR_QPT_UC)
+		return adapter->features & PVR_EXT_UC;
+	return type == PVR_QPT_RC || type == PVR_QPT_UD || type == PVR_QPT_GSI;
+}
+
+static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd)
+{
+	if (!type_ok(adapter, cmd->qp_type))
+		return -EOPNOTSUPP;
+	if (cmd->qp_type == PVR_QPT_GSI && adapter->gsi)
+		return -EBUSY;
+	if (cmd->is_srq > 1 || (cmd->is_srq && cmd->max_recv_wr))
+		return -EINVAL;
+	if (cmd->max_inline_data > (adapter->features & PVR_EXT_INLINE ? PVR_MAX_INLINE : 0))
+		return -EINVAL;
+	/* A field that stock drivers leave alone. */
+	if (adapter->features & PVR_EXT_USER_OPS && cmd->flags & ~PVR_QP_USER_OPS)
+		return -EINVAL;
+	return qp_check_sizes(cmd);
+}
+
+/* The objects that it names exist and belong to one context. */
+static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+		      struct pvr_qp *qp)
+{
+	qp->pd = pvr_pd_get(adapter, cmd->pd_handle);
+	qp->send_cq = pvr_cq_get(adapter, cmd->send_cq_handle);
+	qp->recv_cq = pvr_cq_get(adapter, cmd->recv_cq_handle);
+	if (!qp->pd || !qp->send_cq || !qp->recv_cq || qp->send_cq->uc != qp->pd->uc ||
+	    qp->recv_cq->uc != qp->pd->uc)
+		return -EINVAL;
+	if (qp->type == PVR_QPT_GSI && qp->pd->uc != &adapter->kernel_uc)
+		return -EPERM;
+	if (!cmd->is_srq)
+		return 0;
+	qp->srq = pvr_srq_get(adapter, cmd->srq_handle);
+	/* IBTA vol. 1, 10.2.9.1: SRQ and QP may be of different PDs, not contexts. */
+	if (!qp->srq || qp->srq->pd->uc != qp->pd->uc)
+		return -EINVAL;
+	qp->held = calloc(1, sizeof(*qp->held) + qp->srq->wq.max_sge * sizeof(qp->held->sge[0]));
+	return qp->held ? 0 : -ENOMEM;
+}
+
+static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+		     struct pvr_qp *qp)
+{
+	struct pvr_ring_state *state_shm;
+	int err;
+
+	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->total_chunks, true, &qp->pages);
+	if (err)
+		return err;
+	pvr_quiet_init_qp(qp);
+	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&qp->pages, 0);
+	pvr_wq_init(&qp->sq, &qp->pages, &state_shm->tx, 1, cmd->max_send_wr,
+		    pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data), cmd->max_send_sge);
+	qp->sq.max_inline = cmd->max_inline_data;
+	pvr_wq_init(&qp->rq, &qp->pages, &state_shm->rx, 1 + cmd->send_chunks,
+		    cmd->is_srq ? 0 : cmd->max_recv_wr, pvr_rq_stride(cmd->max_recv_sge),
+		    cmd->max_recv_sge);
+	return 0;
+}
+
+/*
+ * The handle, and the number that peers use. A driver that knows handles gets numbers
+ * that change when a handle is used again, so that a late peer hits nothing.
+ */
+static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
+{
+	int err;
+
+	if (qp->type == PVR_QPT_GSI) {
+		qp->handle = GSI_NUMBER;
+		qp->qpn = GSI_NUMBER;
+		err = pvr_table_add_at(&adapter->qps, qp, GSI_NUMBER);
+		if (!err)
+			adapter->gsi = qp;
+		return err;
+	}
+	err = pvr_table_add(&adapter->qps, qp, &qp->handle);
+	if (err)
+		return err;
+	qp->qpn = qp->handle;
+	if (adapter->version >= PVR_VERSION_QPHANDLE)
+		qp->qpn |= (uint32_t)adapter->qpn_generation++ << 16;
+	return 0;
+}
+
+/* What it uses cannot go before it. */
+static void qp_link(struct pvr_qp *qp)
+{
+	qp->pd->users++;
+	pvr_uc_own(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
+	TAILQ_INSERT_TAIL(&qp->send_cq->senders, qp, send_link);
+	TAILQ_INSERT_TAIL(&qp->recv_cq->receivers, qp, recv_link);
+	if (!qp->srq)
+		return;
+	qp->srq->users++;
+	LIST_INSERT_HEAD(&qp->srq->qps, qp, srq_link);
+}
+
+static void qp_unlink(struct pvr_qp *qp)
+{
+	pvr_qp_set_peer_waits(qp, false);
+	pvr_uc_disown(qp->pd->uc, PVR_OWNED_QP, &qp->owned);
+	if (qp->srq) {
+		LIST_REMOVE(qp, srq_link);
+		qp->srq->users--;
+	}
+	TAILQ_REMOVE(&qp->recv_cq->receivers, qp, recv_link);
+	TAILQ_REMOVE(&qp->send_cq->senders, qp, send_link);
+	qp->pd->users--;
+}
+
+static void qp_answer(const struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+		      const struct pvr_qp *qp, union pvr_cmd_resp *resp)
+{
+	if (adapter->version < PVR_VERSION_QPHANDLE) {
+		struct pvr_resp_create_qp_v1 *v1 = &resp->create_qp_v1;
+
+		v1->qpn = qp->qpn;
+		v1->max_send_wr = cmd->max_send_wr;
+		v1->max_recv_wr = cmd->max_recv_wr;
+		v1->max_send_sge = cmd->max_send_sge;
+		v1->max_recv_sge = cmd->max_recv_sge;
+		v1->max_inline_data = cmd->max_inline_data;
+		return;
+	}
+	resp->create_qp.qpn = qp->qpn;
+	resp->create_qp.qp_handle = qp->handle;
+	resp->create_qp.max_send_wr = cmd->max_send_wr;
+	resp->create_qp.max_recv_wr = cmd->max_recv_wr;
+	resp->create_qp.max_send_sge = cmd->max_send_sge;
+	resp->create_qp.max_recv_sge = cmd->max_recv_sge;
+	resp->create_qp.max_inline_data = cmd->max_inline_data;
+}
+
+static void qp_free(struct pvr_qp *qp)
+{
+	pvr_path_close(qp);
+	pvr_remote_rq_free(qp);
+	free(qp->held);
+	free(qp);
+}
+
+static int qp_build(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
+		    struct pvr_qp *qp)
+{
+	int err;
+
+	err = qp_resolve(adapter, cmd, qp);
+	if (err)
+		return err;
+	err = qp_attach(adapter, cmd, qp);
+	if (err)
+		return err;
+	err = pvr_timer_init(&adapter->timers, &qp->timer, pvr_requester_timeout);
+	if (err)
+		goto err_unmap;
+	err = qp_number(adapter, qp);
+	if (err)
+		goto err_timer;
+	qp_link(qp);
+	return 0;
+
+err_timer:
+	pvr_timer_exit(&adapter->timers, &qp->timer);
+err_unmap:
+	pvr_pages_unmap(adapter, &qp->pages);
+	return err;
+}
+
+int pvr_cmd_create_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_qp *cmd = &req->create_qp;
+	struct pvr_qp *qp;
+	int err;
+
+	err = qp_check(adapter, cmd);
+	if (err)
+		return err;
+	qp = calloc(1, sizeof(*qp));
+	if (!qp)
+		return -ENOMEM;
+	qp->adapter = adapter;
+	LIST_INIT(&qp->groups);
+	qp->type = cmd->qp_type;
+	qp->sq_sig_all = cmd->sq_sig_all;
+	qp->user_ops = adapter->features & PVR_EXT_USER_OPS && cmd->flags & PVR_QP_USER_OPS;
+	err = qp_build(adapter, cmd, qp);
+	if (err) {
+		qp_free(qp);
+		return err;
+	}
+	qp_answer(adapter, cmd, qp, resp);
+	pvr_debug(adapter, "qp %u: created, number %#x, type %u", qp->handle, qp->qpn, qp->type);
+	return 0;
+}
+
+/* ----------------------------------------------------------- destruction */
+
+void pvr_qp_destroy(struct pvr_qp *qp)
+{
+	struct pvr_adapter *adapter = qp->adapter;
+
+	adapter->topology++;
+	pvr_nic_revoke_qp(qp);
+	pvr_group_detach_all(qp);
+	pvr_sched_remove(qp);
+	pvr_quiet_exit_qp(qp);
+	pvr_mw_unbind_all(qp);
+	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+	pvr_timer_exit(&adapter->timers, &qp->timer);
+	pvr_table_del(&adapter->qps, qp->handle);
+	if (adapter->gsi == qp)
+		adapter->gsi = NULL;
+	qp_unlink(qp);
+	pvr_pages_unmap(adapter, &qp->pages);
+	qp_free(qp);
+}
+
+int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	struct pvr_qp *qp = pvr_qp_get(adapter, req->handle.handle);
+
+	if (!qp)
+		return -EINVAL;
+	if (!pvr_qp_is_connected(qp)) {
+		/* As if it had had its turn: who sends datagrams need not wait for completions. */
+		qp->ud_leaves = true;
+		pvr_sched_last_turn(qp);
+	}
+	pvr_debug(adapter, "qp %u: destroyed", qp->handle);
+	pvr_qp_destroy(qp);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ state */
+
+void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
+{
+	struct pvr_remotes *remotes = &qp->adapter->remotes;
+
+	if (qp->wait == PVR_QP_WAITS_ACK)
+		TAILQ_REMOVE(&remotes->unanswered, qp, unanswered_link);
+	qp->wait = wait;
+	if (wait == PVR_QP_WAITS_ACK)
+		TAILQ_INSERT_TAIL(&remotes->unanswered, qp, unanswered_link);
+}
+
+void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
+{
+	if (qp->state == state)
+		return;
+	pvr_debug(qp->adapter, "qp %u: %s -> %s", qp->handle, pvr_qp_state_name(qp->state),
+		  pvr_qp_state_name(state));
+	qp->state = state;
+	qp->sq_draining = false;
+	/* Whatever was waited for, the new state decides what comes next. */
+	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
+	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+	if (state != PVR_QPS_RTS && state != PVR_QPS_SQD) {
+		pvr_nic_revoke_qp(qp);
+		pvr_path_stop(qp);
+	}
+	pvr_quiet_recv(qp);
+	if (state != PVR_QPS_RESET) {
+		pvr_sched_kick(qp);
+		return;
+	}
+	pvr_sched_remove(qp);
+	pvr_quiet_reset(qp);
+}
+
+void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
+{
+	if (qp->state == PVR_QPS_ERR || qp->state == PVR_QPS_RESET)
+		return;
+	pvr_log_guest(qp->adapter, "qp %u: %s -> ERR: %s", qp->handle, pvr_qp_state_name(qp->state),
+		      why);
+	pvr_qp_set_state(qp, PVR_QPS_ERR);
+	if (event != PVR_EVENT_NUM)
+		pvr_event_async(qp->adapter, event, qp->handle);
+}
+
+void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits)
+{
+	if (qp->peer_waits == waits)
+		return;
+	qp->peer_waits = waits;
+	if (qp->srq && waits)
+		TAILQ_INSERT_TAIL(&qp->srq->waiting, qp, waiting);
+	else if (qp->srq)
+		TAILQ_REMOVE(&qp->srq->waiting, qp, waiting);
+	pvr_quiet_recv(qp);
+}
+
+void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes)
+{
+	if (qp->srq)
+		qp->srq->waking += wakes - qp->wakes_peer;
+	qp->wakes_peer = wakes;
+}
+
+void pvr_qp_reset_queues(struct pvr_qp *qp)
+{
+	qp->adapter->topology++;
+	pvr_mw_unbind_all(qp);
+	qp->sq.head = 0;
+	qp->rq.head = 0;
+	qp->sq_done = 0;
+	qp->rq_done = 0;
+	pvr_qp_set_peer_waits(qp, false);
+	pvr_qp_set_wakes_peer(qp, false);
+	qp->mcast_next = 0;
+	qp->mcast_taken = false;
+	qp->ud_waits = false;
+	qp->comm_est = false;
+	qp->last_wqe = false;
+	qp->unanswered = false;
+	qp->rnr_slow = false;
+	qp->peer_life = 0;
+	qp->peer_is_far = false;
+	qp->peer_left = false;
+	qp->peer_gone = false;
+	qp->topology = 0;
+	pvr_path_close(qp);
+	pvr_remote_rq_free(qp);
+	if (qp->held)
+		qp->held->valid = false;
+	memset(&qp->attr, 0, sizeof(qp->attr));
+}
+
+static void set_scalars(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr)
+{
+	struct pvr_qp_attr *to = &qp->attr;
+
+	if (mask & PVR_QPA_EN_SQD_ASYNC)
+		to->en_sqd_async_notify = attr->en_sqd_async_notify;
+	if (mask & PVR_QPA_ACCESS_FLAGS)
+		to->qp_access_flags = attr->qp_access_flags;
+	if (mask & PVR_QPA_PKEY_INDEX)
+		to->pkey_index = attr->pkey_index;
+	if (mask & PVR_QPA_PORT)
+		to->port_num = attr->port_num;
+	if (mask & PVR_QPA_QKEY)
+		to->qkey = attr->qkey;
+	if (mask & PVR_QPA_PATH_MTU)
+		to->path_mtu = attr->path_mtu;
+	if (mask & PVR_QPA_TIMEOUT)
+		to->timeout = attr->timeout;
+	if (mask & PVR_QPA_RETRY_CNT)
+		to->retry_cnt = attr->retry_cnt;
+	if (mask & PVR_QPA_RNR_RETRY)
+		to->rnr_retry = attr->rnr_retry;
+	if (mask & PVR_QPA_MAX_RD_ATOMIC)
+		to->max_rd_atomic = attr->max_rd_atomic;
+	if (mask & PVR_QPA_MIN_RNR_TIMER)
+		to->min_rnr_timer = attr->min_rnr_timer;
+	if (mask & PVR_QPA_MAX_DEST_RD_ATOMIC)
+		to->max_dest_rd_atomic = attr->max_dest_rd_atomic;
+}
+
+static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr)
+{
+	set_scalars(qp, mask, attr);
+	if (mask & PVR_QPA_AV)
+		qp->attr.ah_attr = attr->ah_attr;
+	if (mask & PVR_QPA_DEST_QPN)
+		qp->attr.dest_qp_num = attr->dest_qp_num;
+	if (mask & PVR_QPA_RQ_PSN)
+		qp->rq_psn = attr->rq_psn & 0xffffff;
+	if (mask & PVR_QPA_SQ_PSN)
+		qp->sq_psn = attr->sq_psn & 0xffffff;
+	if (mask & (PVR_QPA_RETRY_CNT | PVR_QPA_RNR_RETRY)) {
+		qp->retry_left = qp->attr.retry_cnt;
+		qp->rnr_left = qp->attr.rnr_retry;
+	}
+	/* Answers to what it has been before are not for it. */
+	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN | PVR_QPA_SQ_PSN))
+		qp->epoch = __atomic_add_fetch(&qp->adapter->engine->epoch, 1, __ATOMIC_RELAXED);
+	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
+		qp->topology = 0;
+		qp->adapter->topology++;
+		pvr_peers_note(qp);
+	}
+}
+
+int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_modify_qp *cmd = &req->modify_qp;
+	struct pvr_qp *qp = pvr_qp_get(adapter, cmd->qp_handle);
+	enum pvr_qp_state next;
+	const char *why;
+
+	if (!qp)
+		return -EINVAL;
+	if (pvr_qp_check_modify(qp, cmd->attr_mask, &cmd->attrs, &next, &why)) {
+		pvr_log_guest(adapter, "qp %u: modify %s -> %u, attributes %#x: %s", qp->handle,
+			      pvr_qp_state_name(qp->state),
+			      cmd->attr_mask & PVR_QPA_STATE ? cmd->attrs.qp_state : qp->state,
+			      cmd->attr_mask, why);
+		return -EINVAL;
+	}
+	if (qp->pages.broken && next != PVR_QPS_RESET && next != PVR_QPS_ERR)
+		return -EIO;
+	/* IBTA vol. 1, 11.2.5.2: asked for with each transition to SQD. */
+	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
+		qp->attr.en_sqd_async_notify = 0;
+	set_attrs(qp, cmd->attr_mask, &cmd->attrs);
+	if (next == PVR_QPS_RESET)
+		pvr_qp_reset_queues(qp);
+	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
+		pvr_requester_drain(qp);
+	else
+		pvr_qp_set_state(qp, next);
+	/* Where a peer on another host is may take a while to find out. */
+	if (next == PVR_QPS_RTR && pvr_qp_is_connected(qp))
+		pvr_path_look(qp);
+	return 0;
+}
+
+int pvr_cmd_query_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		     union pvr_cmd_resp *resp)
+{
+	struct pvr_qp *qp = pvr_qp_get(adapter, req->query_qp.qp_handle);
+	struct pvr_qp_attr *attr = &resp->query_qp.attrs;
+
+	if (!qp)
+		return -EINVAL;
+	*attr = qp->attr;
+	attr->qp_state = qp->state;
+	attr->cur_qp_state = qp->state;
+	attr->sq_draining = qp->sq_draining;
+	attr->rq_psn = qp->rq_psn;
+	attr->sq_psn = qp->sq_psn;
+	attr->cap = (struct pvr_qp_cap){
+		.max_send_wr = qp->sq.count,
+		.max_recv_wr = qp->rq.count,
+		.max_send_sge = qp->sq.max_sge,
+		.max_recv_sge = qp->rq.max_sge,
+		.max_inline_data = qp->sq.max_inline,
+	};
+	return 0;
+}

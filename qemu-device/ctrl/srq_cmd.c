@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Shared receive queues: their commands. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ctrl/uar_poll.h"
+#include "core/wq.h"
+#include "rdma/db_suppress.h"
+#include "core/objects.h"
+
+struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->srqs, handle);
+}
+
+/* @max_sge has been checked. */
+static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
+{
+	if (!max_wr || max_wr > PVR_MAX_SRQ_WR || (max_wr & (max_wr - 1)))
+		return -EINVAL;
+	if (!nchunks || nchunks - 1 < pvr_wq_pages(max_wr, pvr_rq_stride(max_sge)))
+		return -EINVAL;
+	return 0;
+}
+
+static int srq_check(const struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd)
+{
+	const struct pvr_srq_attr *attr = &cmd->attrs;
+
+	if (cmd->srq_type != 0 || !adapter->revision->srq)
+		return -EOPNOTSUPP;
+	if (attr->max_sge > PVR_MAX_SGE || attr->srq_limit > attr->max_wr)
+		return -EINVAL;
+	return ring_check(attr->max_wr, attr->max_sge, cmd->nchunks);
+}
+
+/* A queue that starts behind the header page. */
+static void ring_init(struct pvr_wq *wq, const struct pvr_pages *pages, uint32_t max_wr,
+		      uint32_t max_sge)
+{
+	struct pvr_ring_state *state_shm;
+
+	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(pages, 0);
+	pvr_wq_init(wq, pages, &state_shm->rx, 1, max_wr, pvr_rq_stride(max_sge), max_sge);
+}
+
+static int srq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_srq *cmd,
+		      struct pvr_srq *srq)
+{
+	int err;
+
+	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &srq->pages);
+	if (err)
+		return err;
+	ring_init(&srq->wq, &srq->pages, cmd->attrs.max_wr, cmd->attrs.max_sge);
+	pvr_quiet_init_srq(srq);
+	srq->limit = cmd->attrs.srq_limit;
+	return 0;
+}
+
+int pvr_cmd_create_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_create_srq *cmd = &req->create_srq;
+	struct pvr_pd *pd = pvr_pd_get(adapter, cmd->pd_handle);
+	struct pvr_srq *srq;
+	int err;
+
+	err = pd ? srq_check(adapter, cmd) : -EINVAL;
+	if (err)
+		return err;
+	srq = calloc(1, sizeof(*srq));
+	if (!srq)
+		return -ENOMEM;
+	srq->adapter = adapter;
+	srq->pd = pd;
+	LIST_INIT(&srq->qps);
+	TAILQ_INIT(&srq->waiting);
+	err = srq_attach(adapter, cmd, srq);
+	if (err)
+		goto err_free;
+	err = pvr_table_add(&adapter->srqs, srq, &srq->handle);
+	if (err)
+		goto err_unmap;
+	pd->users++;
+	pvr_uc_own(pd->uc, PVR_OWNED_SRQ, &srq->owned);
+	resp->create_srq.srqn = srq->handle;
+	return 0;
+
+err_unmap:
+	pvr_pages_unmap(adapter, &srq->pages);
+err_free:
+	free(srq);
+	return err;
+}
+
+/* Requests that wait move; those that QPs hold are copies already. */
+static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_srq *cmd,
+		      struct pvr_srq *srq)
+{
+	uint32_t max_wr = cmd->attrs.max_wr, max_sge = srq->wq.max_sge;
+	struct pvr_pages pages;
+	struct pvr_wq wq;
+	int err;
+
+	/* Its memory may be gone. */
+	if (srq->error)
+		return -EIO;
+	err = ring_check(max_wr, max_sge, cmd->nchunks);
+	if (!err)
+		err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->nchunks, true, &pages);
+	if (err)
+		return err;
+	ring_init(&wq, &pages, max_wr, max_sge);
+	err = pvr_wq_move_recv(&srq->wq, &wq);
+	if (err) {
+		pvr_pages_unmap(adapter, &pages);
+		return err;
+	}
+	pvr_pages_unmap(adapter, &srq->pages);
+	srq->pages = pages;
+	srq->wq = wq;
+	srq->wq.pages = &srq->pages;
+	pvr_quiet_init_srq(srq);
+	return 0;
+}
+
+int pvr_cmd_modify_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_modify_srq *cmd = &req->modify_srq;
+	struct pvr_srq *srq = pvr_srq_get(adapter, cmd->srq_handle);
+
+	bool resize = cmd->attr_mask & PVR_SRQ_MAX_WR;
+	uint32_t limit;
+	int err = 0;
+
+	if (!srq || (cmd->attr_mask & ~(PVR_SRQ_MAX_WR | PVR_SRQ_LIMIT)))
+		return -EINVAL;
+	if (resize && !(adapter->features & PVR_EXT_RESIZE))
+		return -EOPNOTSUPP;
+	limit = cmd->attr_mask & PVR_SRQ_LIMIT ? cmd->attrs.srq_limit : srq->limit;
+	if (limit > (resize ? cmd->attrs.max_wr : srq->wq.count))
+		return -EINVAL;
+	if (resize)
+		err = srq_resize(adapter, cmd, srq);
+	if (!err)
+		srq->limit = limit;
+	return err;
+}
+
+int pvr_cmd_query_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	struct pvr_srq *srq = pvr_srq_get(adapter, req->handle.handle);
+
+	if (!srq)
+		return -EINVAL;
+	resp->query_srq.attrs = (struct pvr_srq_attr){
+		.max_wr = srq->wq.count,
+		.max_sge = srq->wq.max_sge,
+		.srq_limit = srq->limit,
+	};
+	return 0;
+}
+
+void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq)
+{
+	pvr_uc_disown(srq->pd->uc, PVR_OWNED_SRQ, &srq->owned);
+	pvr_table_del(&adapter->srqs, srq->handle);
+	pvr_pages_unmap(adapter, &srq->pages);
+	srq->pd->users--;
+	free(srq);
+}
+
+int pvr_cmd_destroy_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			union pvr_cmd_resp *resp)
+{
+	struct pvr_srq *srq = pvr_srq_get(adapter, req->handle.handle);
+
+	if (!srq)
+		return -EINVAL;
+	if (srq->users)
+		return -EBUSY;
+	pvr_srq_destroy(adapter, srq);
+	return 0;
+}
+
+void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why)
+{
+	struct pvr_qp *qp;
+
+	if (srq->error)
+		return;
+	srq->error = true;
+	pvr_quiet_srq(srq);
+	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
+	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
+	LIST_FOREACH(qp, &srq->qps, srq_link)
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Counters: QUERY_STATS, and what the host sees of them. pvr_count() counts. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/objects.h"
+
+int pvr_cmd_query_stats(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			union pvr_cmd_resp *resp)
+{
+	uint32_t handle = req->query_stats.qp_handle;
+	const uint64_t *stat = adapter->stat;
+	const struct pvr_qp *qp;
+
+	if (handle) {
+		qp = pvr_qp_get(adapter, handle);
+		if (!qp)
+			return -EINVAL;
+		stat = qp->stat;
+	}
+	memcpy(resp->query_stats.stat, stat, sizeof(resp->query_stats.stat));
+	return 0;
+}
+
+static void count_objects(const struct pvr_adapter *adapter, struct pvr_adapter_stats *stats)
+{
+	uint32_t i;
+
+	stats->contexts = adapter->ucs.used;
+	stats->pds = adapter->pds.used;
+	stats->mrs = adapter->mrs.used - adapter->mws;
+	stats->mws = adapter->mws;
+	stats->cqs = adapter->cqs.used;
+	stats->qps = adapter->qps.used + (adapter->gsi != NULL);
+	stats->srqs = adapter->srqs.used;
+	stats->gids = 0;
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++)
+		stats->gids += adapter->gids[i].bound;
+}
+
+static void get_stats(const struct pvr_adapter *adapter, struct pvr_adapter_stats *stats)
+{
+	const uint64_t *stat = adapter->stat;
+
+	*stats = adapter->stats;
+	stats->state = adapter->state;
+	stats->link_up = adapter->link_up;
+	stats->driver_version = adapter->driver_version;
+	stats->features = adapter->features;
+	count_objects(adapter, stats);
+	stats->doorbells = stat[PVR_STAT_DOORBELLS];
+	stats->doorbells_ignored = stat[PVR_STAT_DOORBELLS_IGNORED];
+	stats->tx_messages = stat[PVR_STAT_TX_MSGS];
+	stats->tx_bytes = stat[PVR_STAT_TX_BYTES];
+	stats->rx_messages = stat[PVR_STAT_RX_MSGS];
+	stats->rx_bytes = stat[PVR_STAT_RX_BYTES];
+	stats->tx_reads = stat[PVR_STAT_TX_READS];
+	stats->tx_atomics = stat[PVR_STAT_TX_ATOMICS];
+	stats->tx_multicast = stat[PVR_STAT_TX_MCAST];
+	stats->rx_multicast = stat[PVR_STAT_RX_MCAST];
+	stats->rnr_naks = stat[PVR_STAT_RNR_NAKS];
+	stats->ack_timeouts = stat[PVR_STAT_ACK_TIMEOUTS];
+	stats->retries_exceeded = stat[PVR_STAT_RETRIES_EXCEEDED];
+	stats->access_errors = stat[PVR_STAT_ACCESS_ERRORS];
+	stats->request_errors = stat[PVR_STAT_REQUEST_ERRORS];
+	stats->ud_dropped = stat[PVR_STAT_UD_DROPPED];
+	stats->cq_overflows = stat[PVR_STAT_CQ_OVERFLOWS];
+}
+
+void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats)
+{
+	pvr_adapter_lock(adapter);
+	get_stats(adapter, stats);
+	pvr_adapter_unlock(adapter);
+}

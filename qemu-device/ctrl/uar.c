@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * User contexts and their doorbell pages.
+ *
+ * A page belongs to one context, page 0 to the guest driver. A doorbell for an object
+ * of another context is ignored and counted: processes of a guest that map different
+ * pages cannot touch each other's queues.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctrl/uar_poll.h"
+#include "rdma/cq.h"
+#include "rdma/sched.h"
+#include "core/objects.h"
+
+struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return handle ? pvr_table_get(&adapter->ucs, handle) : &adapter->kernel_uc;
+}
+
+/* The page that a frame number names, 0 if it is none that a context can have. */
+static uint32_t uar_index(const struct pvr_adapter *adapter, uint64_t pfn)
+{
+	uint64_t index;
+
+	if (adapter->version < PVR_VERSION_PPN64)
+		pfn = (uint32_t)pfn;
+	index = pfn - adapter->uar_pfn;
+	return index < PVR_MAX_UAR ? index : 0;
+}
+
+int pvr_cmd_create_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	uint32_t index = uar_index(adapter, req->create_uc.pfn);
+	struct pvr_uc *uc;
+	int err;
+
+	if (!index)
+		return -EINVAL;
+	if (adapter->uar[index])
+		return -EBUSY;
+	uc = calloc(1, sizeof(*uc));
+	if (!uc)
+		return -ENOMEM;
+	err = pvr_table_add(&adapter->ucs, uc, &uc->handle);
+	if (err) {
+		free(uc);
+		return err;
+	}
+	pvr_uc_init(adapter, uc, index);
+	resp->create_uc.ctx_handle = uc->handle;
+	return 0;
+}
+
+static void uc_destroy(struct pvr_adapter *adapter, struct pvr_uc *uc)
+{
+	pvr_uc_exit(uc);
+	pvr_table_del(&adapter->ucs, uc->handle);
+	free(uc);
+}
+
+/* A driver that was interrupted may have forgotten objects: they go with it. */
+int pvr_cmd_destroy_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	struct pvr_uc *uc = pvr_table_get(&adapter->ucs, req->handle.handle);
+
+	if (!uc)
+		return -EINVAL;
+	pvr_adapter_destroy_objects(adapter, uc);
+	uc_destroy(adapter, uc);
+	return 0;
+}
+
+void pvr_uc_destroy_all(struct pvr_adapter *adapter)
+{
+	struct pvr_uc *uc;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->ucs, i, uc)
+	uc_destroy(adapter, uc);
+}
+
+static bool ring_qp(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32_t value)
+{
+	struct pvr_qp *qp = pvr_qp_get(adapter, value & PVRDMA_UAR_HANDLE_MASK);
+
+	if (!qp || qp->pd->uc != uc)
+		return false;
+	qp->stat[PVR_STAT_DOORBELLS]++;
+	if (value & PVR_DB_QP_SEND)
+		pvr_sched_kick(qp);
+	if (value & PVR_DB_QP_RECV)
+		pvr_sched_posted_recv(qp);
+	return true;
+}
+
+static bool ring_cq(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32_t value)
+{
+	struct pvr_cq *cq = pvr_cq_get(adapter, value & PVRDMA_UAR_HANDLE_MASK);
+
+	if (!cq || cq->uc != uc)
+		return false;
+	/* Completions come by themselves: POLL asks for nothing that is not done. */
+	if (value & PVR_DB_CQ_ARM)
+		pvr_cq_arm(adapter, cq, PVR_CQ_ARMED_ANY);
+	else if (value & PVR_DB_CQ_ARM_SOL)
+		pvr_cq_arm(adapter, cq, PVR_CQ_ARMED_SOLICITED);
+	return true;
+}
+
+static bool ring_srq(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32_t value)
+{
+	struct pvr_srq *srq = pvr_srq_get(adapter, value & PVRDMA_UAR_HANDLE_MASK);
+
+	if (!srq || srq->pd->uc != uc)
+		return false;
+	if (value & PVR_DB_SRQ_RECV)
+		pvr_sched_posted_srq(srq);
+	return true;
+}
+
+void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value)
+{
+	struct pvr_adapter *adapter = uc->adapter;
+	bool done = false;
+
+	switch (offset) {
+	case PVRDMA_UAR_QP_OFFSET:
+		done = ring_qp(adapter, uc, value);
+		break;
+	case PVRDMA_UAR_CQ_OFFSET:
+		done = ring_cq(adapter, uc, value);
+		break;
+	case PVRDMA_UAR_SRQ_OFFSET:
+		done = ring_srq(adapter, uc, value);
+		break;
+	}
+	adapter->stat[PVR_STAT_DOORBELLS]++;
+	adapter->stat[PVR_STAT_DOORBELLS_IGNORED] += !done;
+}
+
+/* Return: false if nobody is there. */
+static bool ring(struct pvr_adapter *adapter, uint64_t offset, uint32_t value)
+{
+	const struct pvr_uc *uc = adapter->uar[offset / PVR_PAGE_SIZE];
+
+	if (!uc || !pvr_adapter_dma_ok(adapter))
+		return false;
+	pvr_uar_ring(uc, offset % PVR_PAGE_SIZE, value);
+	return true;
+}
+
+void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset, const void *buf,
+			   size_t len)
+{
+	uint32_t value;
+
+	pvr_adapter_lock(adapter);
+	if (len != sizeof(value) || offset % sizeof(value) || offset >= PVR_BAR_UAR_SIZE) {
+		adapter->stats.bad_accesses++;
+	} else {
+		memcpy(&value, buf, sizeof(value));
+		if (!ring(adapter, offset, value)) {
+			adapter->stat[PVR_STAT_DOORBELLS]++;
+			adapter->stat[PVR_STAT_DOORBELLS_IGNORED]++;
+		}
+	}
+	pvr_adapter_unlock(adapter);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The engine: adapters, workers, and what a run of one of them is. */
+#include <stdlib.h>
+
+#include "ctrl/uar_poll.h"
+#include "rdma/db_suppress.h"
+#include "rdma/sched.h"
+#include "core/adapter.h"
+#include "rdma/peer_gone.h"
+#include "pipe.h"
+#include "path/local/local.h"
+#include "path/pipe/ops.h"
+
+static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)
+{
+	struct pvr_worker *workers;
+	unsigned int i;
+
+	if (!num || num > PVR_MAX_WORKERS)
+		return NULL;
+	workers = calloc(num, sizeof(*workers));
+	if (!workers)
+		return NULL;
+	for (i = 0; i < num; i++)
+		pvr_worker_init(&workers[i], engine, i);
+	return workers;
+}
+
+struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opaque,
+				     unsigned int workers)
+{
+	struct pvr_engine *engine = calloc(1, sizeof(*engine));
+
+	if (!engine)
+		return NULL;
+	engine->ops = ops;
+	engine->opaque = opaque;
+	engine->num_workers = workers;
+	engine->paths[PVR_PATH_LOCAL] = &pvr_local_path_ops;
+	engine->paths[PVR_PATH_PIPE] = &pvr_pipe_path_ops;
+	pvr_copy_init(&engine->copy);
+	LIST_INIT(&engine->adapters);
+	LIST_INIT(&engine->fabrics.list);
+	LIST_INIT(&engine->fabrics.paths);
+	pvr_net_init(&engine->net);
+	engine->workers = workers_create(engine, workers);
+	if (!engine->workers) {
+		free(engine);
+		return NULL;
+	}
+	return engine;
+}
+
+void pvr_engine_measure_copy(struct pvr_engine *engine)
+{
+	const struct pvr_copy *copy = &engine->copy;
+
+	pvr_copy_measure(&engine->copy, engine->ops->now, engine->opaque);
+	pvr_log(engine, NULL, PVR_LOG_INFO, "fastest copy of up to %u KiB: %s, of more: %s",
+		PVR_COPY_SHORT >> 10, copy->way[0]->name, copy->way[1]->name);
+}
+
+void pvr_engine_destroy(struct pvr_engine *engine)
+{
+	if (!engine)
+		return;
+	while (!LIST_EMPTY(&engine->adapters))
+		pvr_adapter_destroy(LIST_FIRST(&engine->adapters));
+	pvr_net_exit(&engine->net);
+	free(engine->workers);
+	free(engine);
+}
+
+static void raise_interrupts(struct pvr_worker *worker)
+{
+	struct pvr_adapter *adapter;
+
+	while ((adapter = SLIST_FIRST(&worker->interrupting))) {
+		SLIST_REMOVE_HEAD(&worker->interrupting, interrupting);
+		pvr_adapter_lock(adapter);
+		adapter->is_interrupting = false;
+		pvr_interrupt_flush(adapter);
+		pvr_adapter_leave(adapter, worker);
+	}
+}
+
+/* Of GIDs that other adapters have got, and of peers whose guests are gone. */
+static void look_after_losses(struct pvr_worker *worker)
+{
+	struct pvr_adapter *adapter;
+
+	worker->has_losses = false;
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
+		if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED) &&
+		    !__atomic_load_n(&adapter->has_lost_peers, __ATOMIC_RELAXED))
+			continue;
+		pvr_adapter_lock(adapter);
+		pvr_gid_forget_lost(adapter);
+		pvr_peers_look_later(adapter);
+		pvr_adapter_leave(adapter, worker);
+	}
+}
+
+bool pvr_engine_run(struct pvr_engine *engine, unsigned int index)
+{
+	struct pvr_worker *worker = &engine->workers[index];
+
+	pvr_worker_begin(worker);
+	pvr_sched_run(worker);
+	if (worker->has_losses)
+		look_after_losses(worker);
+	raise_interrupts(worker);
+	return pvr_worker_has_work(worker);
+}
+
+/* What somebody else is busy with is not looked at now: he may be through it soon. */
+bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
+{
+	struct pvr_worker *worker = &engine->workers[index];
+	struct pvr_adapter *adapter;
+	bool found = false;
+
+	__atomic_store_n(&worker->polls, true, __ATOMIC_RELAXED);
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
+		/* Most of many adapters are idle, and their locks would be most of the work. */
+		if (pvr_quiet_has_nothing(adapter) && pvr_async_has_nothing(adapter))
+			continue;
+		if (!pvr_trylock(&adapter->lock))
+			continue;
+		found |= pvr_quiet_poll(adapter);
+		found |= pvr_async_poll(adapter);
+		pvr_adapter_leave(adapter, worker);
+	}
+	return found;
+}
+
+bool pvr_engine_rest(struct pvr_engine *engine, unsigned int index)
+{
+	struct pvr_worker *worker = &engine->workers[index];
+	struct pvr_adapter *adapter;
+	bool nothing = true;
+
+	__atomic_store_n(&worker->polls, false, __ATOMIC_RELAXED);
+	LIST_FOREACH(adapter, &worker->adapters, of_worker)
+	{
+		pvr_adapter_lock(adapter);
+		nothing &= pvr_quiet_rest(adapter);
+		pvr_adapter_leave(adapter, worker);
+	}
+	return nothing;
+}
+
+/* Somebody else is busy with it: so there is a driver, or has just been one. */
+bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int index)
+{
+	struct pvr_adapter *adapter;
+	bool active = false;
+
+	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker)
+	{
+		if (!pvr_adapter_is_async(adapter))
+			continue;
+		if (!pvr_trylock(&adapter->lock)) {
+			active = true;
+			continue;
+		}
+		active |= pvr_async_is_active(adapter);
+		pvr_adapter_unlock(adapter);
+	}
+	return active;
+}
+
+uint64_t pvr_engine_deadline(struct pvr_engine *engine, unsigned int index)
+{
+	return pvr_worker_idle(&engine->workers[index]);
+}
+
+void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int index,
+			     struct pvr_worker_stats *stats)
+{
+	const struct pvr_worker_stats *from = &engine->workers[index].stats;
+
+	*stats = (struct pvr_worker_stats){
+		.turns = pvr_stat_get(&from->turns),
+		.blocked = pvr_stat_get(&from->blocked),
+		.messages = pvr_stat_get(&from->messages),
+		.bytes = pvr_stat_get(&from->bytes),
+	};
+}
+
+struct way {
+	const char *name, *why;
+};
+
+static struct way way_of(const struct pvr_path *path)
+{
+	static const struct way local = { "local", "both adapters are on this host" };
+	static const struct way ways[PVR_PIPE_KINDS] = {
+		[PVR_PIPE_TCP] = { "tcp", "it is another host, and RDMA NICs are not used" },
+		[PVR_PIPE_VERBS] = { "verbs", "it is another host, and both have an RDMA NIC" },
+	};
+
+	return path->to ? local : ways[__atomic_load_n(&path->kind, __ATOMIC_RELAXED)];
+}
+
+void pvr_engine_for_each_path(struct pvr_engine *engine,
+			      void (*fn)(void *opaque, const struct pvr_path_stats *stats),
+			      void *opaque)
+{
+	const struct pvr_path *path;
+
+	pvr_lock(&engine->fabrics.lock);
+	LIST_FOREACH(path, &engine->fabrics.paths, link)
+	{
+		struct way way = way_of(path);
+		struct pvr_path_stats stats = {
+			.from = path->from->name,
+			.to = path->to ? path->to->name : pvr_remote_name(path->remote),
+			.fabric = path->from->fabric->name,
+			.path = way.name,
+			.why = way.why,
+			.messages = pvr_stat_get(&path->messages),
+			.bytes = pvr_stat_get(&path->bytes),
+		};
+
+		fn(opaque, &stats);
+	}
+	pvr_unlock(&engine->fabrics.lock);
+}

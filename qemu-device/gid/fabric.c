@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Fabrics: who can meet whom, and who owns which GID. */
+#include "gid/fabric.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gid/resolve.h"
+#include "core/adapter.h"
+
+struct pvr_gid_node {
+	LIST_ENTRY(pvr_gid_node) link;
+	struct pvr_adapter *adapter;
+	uint32_t bindings;
+	uint8_t gid[16];
+};
+
+/* GIDs differ in their last bytes: hosts of a subnet, EUI-64s. */
+unsigned int pvr_fabric_bucket(const uint8_t gid[16])
+{
+	unsigned int i, hash = 0;
+
+	for (i = 0; i < 16; i++)
+		hash = hash * 31 + gid[i];
+	return hash % PVR_FABRIC_BUCKETS;
+}
+
+static struct pvr_fabric *fabric_find(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_fabric *fabric;
+
+	LIST_FOREACH(fabric, &engine->fabrics.list, link)
+	if (!strcmp(fabric->name, name))
+		return fabric;
+	return NULL;
+}
+
+static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_fabric *fabric = fabric_find(engine, name);
+
+	if (fabric)
+		return fabric;
+	fabric = calloc(1, sizeof(*fabric));
+	if (!fabric)
+		return NULL;
+	strncpy(fabric->name, name, sizeof(fabric->name) - 1);
+	fabric->topology = 1;
+	fabric->id = ++engine->fabrics.ids;
+	LIST_INSERT_HEAD(&engine->fabrics.list, fabric, link);
+	return fabric;
+}
+
+static void fabric_put(struct pvr_fabric *fabric)
+{
+	if (!LIST_EMPTY(&fabric->adapters))
+		return;
+	LIST_REMOVE(fabric, link);
+	free(fabric);
+}
+
+static struct pvr_adapter *find_mac(const struct pvr_fabric *fabric, const uint8_t mac[6])
+{
+	struct pvr_adapter *adapter;
+
+	LIST_FOREACH(adapter, &fabric->adapters, fabric_link)
+	if (!memcmp(adapter->mac, mac, 6))
+		return adapter;
+	return NULL;
+}
+
+static void changed(struct pvr_fabric *fabric)
+{
+	__atomic_store_n(&fabric->topology, fabric->topology + 1, __ATOMIC_RELEASE);
+}
+
+void pvr_fabric_changed(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_fabric *fabric = fabric_find(engine, name);
+
+	if (fabric)
+		changed(fabric);
+}
+
+bool pvr_fabric_exists(struct pvr_engine *engine, const char *name)
+{
+	bool exists;
+
+	pvr_lock(&engine->fabrics.lock);
+	exists = fabric_find(engine, name);
+	pvr_unlock(&engine->fabrics.lock);
+	return exists;
+}
+
+static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter)
+{
+	struct pvr_fabric *fabric = fabric_get(engine, name);
+
+	if (!fabric)
+		return -ENOMEM;
+	if (find_mac(fabric, adapter->mac))
+		return -EADDRINUSE;
+	LIST_INSERT_HEAD(&fabric->adapters, adapter, fabric_link);
+	adapter->fabric = fabric;
+	adapter->life = ++engine->fabrics.lives;
+	return 0;
+}
+
+int pvr_fabric_join(struct pvr_engine *engine, const char *name, struct pvr_adapter *adapter)
+{
+	int err;
+
+	pvr_lock(&engine->fabrics.lock);
+	err = join(engine, name, adapter);
+	pvr_unlock(&engine->fabrics.lock);
+	return err;
+}
+
+static void forget_paths(struct pvr_adapter *adapter)
+{
+	struct pvr_path *path, *next;
+
+	for (path = LIST_FIRST(&adapter->engine->fabrics.paths); path; path = next) {
+		next = LIST_NEXT(path, link);
+		if (path->from == adapter || path->to == adapter) {
+			LIST_REMOVE(path, link);
+			free(path);
+		}
+	}
+}
+
+void pvr_fabric_leave(struct pvr_adapter *adapter)
+{
+	struct pvr_fabrics *fabrics = &adapter->engine->fabrics;
+
+	pvr_lock(&fabrics->lock);
+	changed(adapter->fabric);
+	forget_paths(adapter);
+	LIST_REMOVE(adapter, fabric_link);
+	fabric_put(adapter->fabric);
+	adapter->fabric = NULL;
+	pvr_unlock(&fabrics->lock);
+}
+
+static struct pvr_gid_node *gid_find(const struct pvr_fabric *fabric, const uint8_t gid[16])
+{
+	struct pvr_gid_node *node;
+
+	LIST_FOREACH(node, &fabric->gids[pvr_fabric_bucket(gid)], link)
+	if (!memcmp(node->gid, gid, 16))
+		return node;
+	return NULL;
+}
+
+/* The MAC inside an interface identifier of modified EUI-64 form (RFC 4291, App. A). */
+static bool gid_to_mac(const uint8_t gid[16], uint8_t mac[6])
+{
+	if (gid[11] != 0xff || gid[12] != 0xfe)
+		return false;
+	memcpy(mac, gid + 8, 3);
+	memcpy(mac + 3, gid + 13, 3);
+	mac[0] ^= 2;
+	return true;
+}
+
+static bool is_foreign_mac(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_adapter *owner;
+	uint8_t mac[6];
+
+	if (!gid_to_mac(gid, mac))
+		return false;
+	owner = find_mac(adapter->fabric, mac);
+	return owner && owner != adapter;
+}
+
+static bool is_own_mac(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	uint8_t mac[6];
+
+	return gid_to_mac(gid, mac) && !memcmp(mac, adapter->mac, sizeof(mac));
+}
+
+/*
+ * Nobody can keep the address of an adapter that was not there yet from it. Return: the
+ * adapter that has lost it.
+ */
+static struct pvr_adapter *evict(struct pvr_gid_node *node)
+{
+	struct pvr_adapter *squatter = node->adapter;
+
+	LIST_REMOVE(node, link);
+	LIST_INSERT_HEAD(&squatter->lost_gids, node, link);
+	__atomic_store_n(&squatter->has_lost_gids, true, __ATOMIC_RELAXED);
+	return squatter;
+}
+
+bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16])
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_gid_node *node;
+
+	if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED))
+		return false;
+	pvr_lock(lock);
+	node = LIST_FIRST(&adapter->lost_gids);
+	if (node)
+		LIST_REMOVE(node, link);
+	else
+		__atomic_store_n(&adapter->has_lost_gids, false, __ATOMIC_RELAXED);
+	pvr_unlock(lock);
+	if (!node)
+		return false;
+	memcpy(gid, node->gid, sizeof(node->gid));
+	free(node);
+	return true;
+}
+
+static void announce(const struct pvr_adapter *adapter, const uint8_t gid[16], bool present)
+{
+	pvr_announce(adapter->engine, adapter->fabric->name, gid, adapter->gid_type, adapter->mac,
+		     present);
+}
+
+static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser)
+{
+	struct pvr_gid_node *node = gid_find(adapter->fabric, gid);
+
+	*loser = NULL;
+	if (is_foreign_mac(adapter, gid))
+		return -EPERM;
+	if (node && node->adapter != adapter && is_own_mac(adapter, gid)) {
+		*loser = evict(node);
+		node = NULL;
+	}
+	if (node && node->adapter != adapter)
+		return -EADDRINUSE;
+	changed(adapter->fabric);
+	if (!node) {
+		node = calloc(1, sizeof(*node));
+		if (!node)
+			return -ENOMEM;
+		node->adapter = adapter;
+		memcpy(node->gid, gid, 16);
+		LIST_INSERT_HEAD(&adapter->fabric->gids[pvr_fabric_bucket(gid)], node, link);
+		announce(adapter, gid, true);
+	}
+	node->bindings++;
+	return 0;
+}
+
+int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser)
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	int err;
+
+	pvr_lock(lock);
+	err = bind(adapter, gid, loser);
+	pvr_unlock(lock);
+	return err;
+}
+
+void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_gid_node *node;
+
+	pvr_lock(lock);
+	changed(adapter->fabric);
+	node = gid_find(adapter->fabric, gid);
+	/* It may have lost it just now. */
+	if (node && node->adapter == adapter && !--node->bindings) {
+		LIST_REMOVE(node, link);
+		free(node);
+		announce(adapter, gid, false);
+	}
+	pvr_unlock(lock);
+}
+
+struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_adapter *owner;
+	struct pvr_gid_node *node;
+
+	pvr_lock(lock);
+	node = gid_find(adapter->fabric, gid);
+	owner = node ? node->adapter : NULL;
+	pvr_unlock(lock);
+	/* RoCE v1 frames and RoCE v2 datagrams are different protocols on a wire. */
+	return owner && owner->gid_type == adapter->gid_type ? owner : NULL;
+}
+
+/* ---------------------------------------------------------------------- lives */
+
+uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_gid_node *node;
+	uint64_t life = 0;
+
+	pvr_lock(lock);
+	node = gid_find(adapter->fabric, gid);
+	if (node && node->adapter->gid_type == adapter->gid_type) {
+		life = node->adapter->life;
+		node->adapter->is_life_known = true;
+	}
+	pvr_unlock(lock);
+	return life;
+}
+
+bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life)
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	const struct pvr_adapter *other;
+
+	pvr_lock(lock);
+	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
+	if (other->life == life)
+		break;
+	pvr_unlock(lock);
+	return other;
+}
+
+/* Return: whether an adapter of the fabric has lost a peer; the lock is held. */
+static bool begin_life(struct pvr_adapter *adapter)
+{
+	bool was_known = adapter->is_life_known;
+	struct pvr_adapter *other;
+
+	adapter->life = ++adapter->engine->fabrics.lives;
+	adapter->is_life_known = false;
+	if (!was_known)
+		return false;
+	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
+	if (other != adapter)
+		__atomic_store_n(&other->has_lost_peers, true, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool pvr_fabric_end_life(struct pvr_adapter *adapter)
+{
+	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	bool lost;
+
+	pvr_lock(lock);
+	lost = begin_life(adapter);
+	pvr_unlock(lock);
+	return lost;
+}
+
+struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,
+				       const uint8_t gid[16], uint8_t gid_type)
+{
+	struct pvr_lock *lock = &engine->fabrics.lock;
+	struct pvr_adapter *owner = NULL;
+	struct pvr_gid_node *node;
+	struct pvr_fabric *found;
+
+	pvr_lock(lock);
+	found = fabric_find(engine, fabric);
+	node = found ? gid_find(found, gid) : NULL;
+	if (node && (!gid_type || node->adapter->gid_type == gid_type))
+		owner = node->adapter;
+	pvr_unlock(lock);
+	return owner;
+}
+
+static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *to,
+				 struct pvr_remote *remote)
+{
+	struct pvr_fabrics *fabrics = &from->engine->fabrics;
+	struct pvr_path *path;
+
+	LIST_FOREACH(path, &fabrics->paths, link)
+	if (path->from == from && path->to == to && path->remote == remote)
+		return path;
+	path = calloc(1, sizeof(*path));
+	if (!path)
+		return NULL;
+	path->from = from;
+	path->to = to;
+	path->remote = remote;
+	LIST_INSERT_HEAD(&fabrics->paths, path, link);
+	return path;
+}
+
+static struct pvr_path *find_path(struct pvr_adapter *from, struct pvr_adapter *to,
+				  struct pvr_remote *remote)
+{
+	struct pvr_lock *lock = &from->engine->fabrics.lock;
+	struct pvr_path *path;
+
+	pvr_lock(lock);
+	path = path_get(from, to, remote);
+	pvr_unlock(lock);
+	return path;
+}
+
+struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to)
+{
+	return find_path(from, to, NULL);
+}
+
+struct pvr_path *pvr_fabric_path_remote(struct pvr_adapter *from, struct pvr_remote *to)
+{
+	return find_path(from, NULL, to);
+}

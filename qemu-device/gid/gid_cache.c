@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * A table of GIDs by fabric.
+ *
+ * It is a hash table with linear hashing: buckets are split one after the other, at one
+ * insertion each, and lie in segments that never move.
+ */
+#include "gid/gid_cache.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SEGMENT 4096u
+#define SEGMENTS 64u
+#define BUCKETS_MIN 256u
+#define LOAD 4u /* entries per bucket */
+#define NAME_BUCKETS 256u
+#define ASKED 1024u
+
+/* Fabrics' names, each once. */
+struct book_fabric {
+	struct book_fabric *next;
+	uint32_t entries;
+	char name[PVR_NAME_MAX];
+};
+
+struct entry {
+	struct entry *next;
+	uint64_t hash;
+	struct book_fabric *fabric;
+	uint8_t gid[16];
+	uint8_t gid_type;
+	bool multicast;
+	bool more; /* members follow */
+	uint8_t where; /* enum pvr_where */
+	uint32_t count, size; /* members of a group, and room for them */
+	struct pvr_remote *remote; /* of a GID that is not one */
+	struct pvr_remote **members;
+};
+
+/* What was asked for last; a newer question may take the place of an older one. */
+struct asked {
+	uint64_t hash; /* 0: nothing */
+	uint64_t when;
+};
+
+struct pvr_gid_book {
+	uint64_t seed;
+	uint32_t count, buckets;
+	struct entry **segment[SEGMENTS];
+	struct book_fabric *names[NAME_BUCKETS];
+	struct asked asked[ASKED];
+};
+
+/* ------------------------------------------------------------------------- hashing */
+
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static uint64_t hash_name(const struct pvr_gid_book *book, const char *name)
+{
+	uint64_t hash = book->seed;
+
+	while (*name)
+		hash = mix(hash, (unsigned char)*name++);
+	return hash;
+}
+
+static uint64_t hash_key(const struct pvr_gid_book *book, const struct pvr_gid_key *key)
+{
+	uint64_t hash = hash_name(book, key->fabric), half[2];
+
+	memcpy(half, key->gid, sizeof(half));
+	hash = mix(mix(hash, half[0]), half[1]);
+	hash = mix(hash, key->multicast ? key->gid_type : 0);
+	return hash ? hash : 1;
+}
+
+/* The least power of two that is not below. */
+static uint32_t round_up(uint32_t n)
+{
+	return n & (n - 1) ? 1u << (32 - __builtin_clz(n)) : n;
+}
+
+static struct entry **bucket_at(const struct pvr_gid_book *book, uint32_t index)
+{
+	return &book->segment[index / SEGMENT][index % SEGMENT];
+}
+
+/* Those below the last power of two that were split already need one bit more. */
+static struct entry **bucket_of(const struct pvr_gid_book *book, uint64_t hash)
+{
+	uint32_t mask = round_up(book->buckets) - 1, index = (uint32_t)hash & mask;
+
+	return bucket_at(book, index < book->buckets ? index : index & mask >> 1);
+}
+
+static bool grow_segments(struct pvr_gid_book *book)
+{
+	uint32_t i = book->buckets / SEGMENT;
+
+	if (i == SEGMENTS)
+		return false;
+	if (!book->segment[i])
+		book->segment[i] = calloc(SEGMENT, sizeof(struct entry *));
+	return book->segment[i];
+}
+
+/* One bucket more: those of another one that belong there move. */
+static void split(struct pvr_gid_book *book)
+{
+	struct entry **from, **to, *entry;
+
+	if (book->count <= LOAD * book->buckets || !grow_segments(book))
+		return;
+	from = bucket_of(book, book->buckets);
+	to = bucket_at(book, book->buckets++);
+	while ((entry = *from)) {
+		if (bucket_of(book, entry->hash) != to) {
+			from = &entry->next;
+			continue;
+		}
+		*from = entry->next;
+		entry->next = *to;
+		*to = entry;
+	}
+}
+
+/* --------------------------------------------------------------------------- names */
+
+static struct book_fabric *fabric_get(struct pvr_gid_book *book, const char *name)
+{
+	struct book_fabric **bucket = &book->names[hash_name(book, name) % NAME_BUCKETS];
+	struct book_fabric *fabric;
+
+	for (fabric = *bucket; fabric; fabric = fabric->next)
+		if (!strcmp(fabric->name, name))
+			return fabric;
+	fabric = calloc(1, sizeof(*fabric));
+	if (!fabric)
+		return NULL;
+	strncpy(fabric->name, name, sizeof(fabric->name) - 1);
+	fabric->next = *bucket;
+	*bucket = fabric;
+	return fabric;
+}
+
+static void fabric_put(struct pvr_gid_book *book, struct book_fabric *fabric)
+{
+	struct book_fabric **at = &book->names[hash_name(book, fabric->name) % NAME_BUCKETS];
+
+	if (fabric->entries)
+		return;
+	while (*at != fabric)
+		at = &(*at)->next;
+	*at = fabric->next;
+	free(fabric);
+}
+
+/* ------------------------------------------------------------------------- entries */
+
+static bool is_it(const struct entry *entry, uint64_t hash, const struct pvr_gid_key *key)
+{
+	return entry->hash == hash && !memcmp(entry->gid, key->gid, sizeof(entry->gid)) &&
+	       entry->multicast == key->multicast &&
+	       (!key->multicast || entry->gid_type == key->gid_type) &&
+	       !strcmp(entry->fabric->name, key->fabric);
+}
+
+/* Where it hangs; what is there is NULL if it is not in the book. */
+static struct entry **find(const struct pvr_gid_book *book, const struct pvr_gid_key *key)
+{
+	uint64_t hash = hash_key(book, key);
+	struct entry **at = bucket_of(book, hash);
+
+	while (*at && !is_it(*at, hash, key))
+		at = &(*at)->next;
+	return at;
+}
+
+static int add(struct pvr_gid_book *book, const struct pvr_gid_key *key, struct entry **added)
+{
+	struct book_fabric *fabric;
+	struct entry *entry, **bucket;
+
+	if (book->count == PVR_GID_BOOK_MAX)
+		return -ENOSPC;
+	fabric = fabric_get(book, key->fabric);
+	entry = fabric ? calloc(1, sizeof(*entry)) : NULL;
+	if (!entry) {
+		if (fabric)
+			fabric_put(book, fabric);
+		return -ENOMEM;
+	}
+	entry->hash = hash_key(book, key);
+	entry->fabric = fabric;
+	entry->multicast = key->multicast;
+	entry->gid_type = key->gid_type;
+	memcpy(entry->gid, key->gid, sizeof(entry->gid));
+	bucket = bucket_of(book, entry->hash);
+	entry->next = *bucket;
+	*bucket = entry;
+	fabric->entries++;
+	book->count++;
+	split(book);
+	*added = entry;
+	return 0;
+}
+
+static void del(struct pvr_gid_book *book, struct entry **at)
+{
+	struct entry *entry = *at;
+
+	*at = entry->next;
+	entry->fabric->entries--;
+	fabric_put(book, entry->fabric);
+	free(entry->members);
+	free(entry);
+	book->count--;
+}
+
+/* ------------------------------------------------------------------------ one entry */
+
+static int member_find(const struct entry *entry, const struct pvr_remote *remote)
+{
+	uint32_t i;
+
+	for (i = 0; i < entry->count; i++)
+		if (entry->members[i] == remote)
+			return (int)i;
+	return -1;
+}
+
+static int member_add(struct entry *entry, struct pvr_remote *remote)
+{
+	uint32_t size = entry->size ? 2 * entry->size : 4;
+	struct pvr_remote **members;
+
+	if (entry->count == entry->size) {
+		members = realloc(entry->members, size * sizeof(struct pvr_remote *));
+		if (!members)
+			return -ENOMEM;
+		entry->members = members;
+		entry->size = size;
+	}
+	entry->members[entry->count++] = remote;
+	return 0;
+}
+
+/* Return: 1 if it was news, 0 if not, or -ENOMEM. */
+static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_remote *remote)
+{
+	bool same = entry->where == PVR_WHERE_REMOTE && entry->gid_type == key->gid_type;
+	int err;
+
+	if (!entry->multicast) {
+		same = same && entry->remote == remote;
+		entry->remote = remote;
+		entry->count = 1;
+	} else {
+		same = member_find(entry, remote) >= 0;
+		err = same ? 0 : member_add(entry, remote);
+		if (err)
+			return err;
+	}
+	entry->where = PVR_WHERE_REMOTE;
+	entry->gid_type = key->gid_type;
+	return !same;
+}
+
+/* Return: whether it was there. */
+static bool take_away(struct pvr_gid_book *book, struct entry **at, const struct pvr_remote *remote)
+{
+	struct entry *entry = *at;
+	int i;
+
+	if (!entry || entry->where != PVR_WHERE_REMOTE)
+		return false;
+	if (!entry->multicast) {
+		if (entry->remote != remote)
+			return false;
+		del(book, at);
+		return true;
+	}
+	i = member_find(entry, remote);
+	if (i < 0)
+		return false;
+	entry->members[i] = entry->members[--entry->count];
+	if (!entry->count)
+		del(book, at);
+	return true;
+}
+
+static int set_nowhere(struct pvr_gid_book *book, const struct pvr_gid_key *key,
+		       struct entry *entry, bool *changed)
+{
+	int err = entry ? 0 : add(book, key, &entry);
+
+	if (err)
+		return err;
+	*changed = entry->where == PVR_WHERE_REMOTE;
+	entry->where = PVR_WHERE_NOWHERE;
+	entry->more = false;
+	entry->count = 0;
+	return 0;
+}
+
+static int set_remote(struct pvr_gid_book *book, const struct pvr_gid_key *key, struct entry *entry,
+		      struct pvr_remote *remote, bool *changed)
+{
+	bool is_new = !entry;
+	int ret = is_new ? add(book, key, &entry) : 0;
+
+	if (ret)
+		return ret;
+	ret = put(entry, key, remote);
+	if (ret < 0) {
+		if (is_new)
+			del(book, find(book, key));
+		return ret;
+	}
+	entry->more = false;
+	*changed = ret;
+	return 0;
+}
+
+static int set_remote_more(struct pvr_gid_book *book, const struct pvr_gid_key *key,
+			   struct pvr_remote *remote, bool *changed)
+{
+	int err = set_remote(book, key, *find(book, key), remote, changed);
+
+	if (!err)
+		(*find(book, key))->more = key->multicast;
+	return err;
+}
+
+/* ------------------------------------------------------------------------- the book */
+
+struct pvr_gid_book *pvr_gid_book_new(uint64_t seed)
+{
+	struct pvr_gid_book *book = calloc(1, sizeof(*book));
+
+	if (!book)
+		return NULL;
+	book->seed = seed;
+	if (!grow_segments(book)) {
+		free(book);
+		return NULL;
+	}
+	book->buckets = BUCKETS_MIN;
+	return book;
+}
+
+void pvr_gid_book_free(struct pvr_gid_book *book)
+{
+	uint32_t i;
+
+	if (!book)
+		return;
+	for (i = 0; i < book->buckets; i++)
+		while (*bucket_at(book, i))
+			del(book, bucket_at(book, i));
+	for (i = 0; i < SEGMENTS; i++)
+		free(book->segment[i]);
+	free(book);
+}
+
+bool pvr_gid_book_find(const struct pvr_gid_book *book, const struct pvr_gid_key *key,
+		       struct pvr_gid_place *place)
+{
+	const struct entry *entry = *find(book, key);
+
+	if (!entry)
+		return false;
+	*place = (struct pvr_gid_place){
+		.where = entry->more ? PVR_WHERE_UNKNOWN : entry->where,
+		.gid_type = entry->gid_type,
+		.count = entry->count,
+		.remotes = entry->multicast ? entry->members : &entry->remote,
+	};
+	return true;
+}
+
+int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key, enum pvr_where where,
+		     struct pvr_remote *remote, bool *changed)
+{
+	struct entry **at = find(book, key);
+
+	*changed = false;
+	switch (where) {
+	case PVR_WHERE_REMOTE:
+		return set_remote(book, key, *at, remote, changed);
+	case PVR_WHERE_REMOTE_MORE:
+		return set_remote_more(book, key, remote, changed);
+	case PVR_WHERE_NOWHERE:
+		return set_nowhere(book, key, *at, changed);
+	case PVR_WHERE_NOT_REMOTE:
+		*changed = take_away(book, at, remote);
+		return 0;
+	case PVR_WHERE_UNKNOWN:
+		break;
+	}
+	if (!*at)
+		return 0;
+	/* Also who believed that nobody has it has to ask again. */
+	*changed = (*at)->where != PVR_WHERE_UNKNOWN;
+	del(book, at);
+	return 0;
+}
+
+uint32_t pvr_gid_book_count(const struct pvr_gid_book *book)
+{
+	return book->count;
+}
+
+bool pvr_gid_book_ask(struct pvr_gid_book *book, const struct pvr_gid_key *key, uint64_t now,
+		      uint64_t ns)
+{
+	uint64_t hash = hash_key(book, key);
+	struct asked *asked = &book->asked[hash % ASKED];
+
+	if (asked->hash == hash && now - asked->when < ns)
+		return false;
+	*asked = (struct asked){ .hash = hash, .when = now };
+	return true;
+}
+
+bool pvr_gid_book_was_asked(struct pvr_gid_book *book, const struct pvr_gid_key *key)
+{
+	uint64_t hash = hash_key(book, key);
+	struct asked *asked = &book->asked[hash % ASKED];
+
+	if (asked->hash != hash)
+		return false;
+	asked->hash = 0;
+	return true;
+}

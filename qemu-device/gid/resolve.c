@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Which other daemon has which GID, as the embedder has said. */
+#include "gid/resolve.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "gid/gid_cache.h"
+#include "gid/mcast_group.h"
+#include "core/adapter.h"
+#include "path/pipe/internal.h"
+
+/* The same is not asked again before; guests may ask as often as they like. */
+#define ASK_AGAIN_NS 10000000ull
+
+static struct pvr_gid_key key_of(const char *fabric, const uint8_t gid[16], uint8_t gid_type)
+{
+	return (struct pvr_gid_key){
+		.fabric = fabric,
+		.gid = gid,
+		.gid_type = gid_type,
+		.multicast = pvr_gid_is_multicast(gid),
+	};
+}
+
+/* The fabrics' lock is held, here and below. NULL: no memory. */
+static struct pvr_gid_book *book_get(struct pvr_engine *engine)
+{
+	struct pvr_net *net = &engine->net;
+
+	if (!net->gids)
+		net->gids = pvr_gid_book_new(pvr_now(engine) ^ (uintptr_t)engine);
+	return net->gids;
+}
+
+/* Return: whether the embedder has to be asked. */
+static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
+		    struct pvr_gid_place *place)
+{
+	struct pvr_gid_book *book = book_get(engine);
+
+	place->where = PVR_WHERE_UNKNOWN;
+	if (!book || pvr_gid_book_find(book, key, place))
+		return false;
+	return pvr_gid_book_ask(book, key, pvr_now(engine), ASK_AGAIN_NS);
+}
+
+/* Without the lock. */
+static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key)
+{
+	const struct pvr_net *net = &engine->net;
+
+	if (net->ops->resolve)
+		net->ops->resolve(net->opaque, key->fabric, key->gid);
+}
+
+/* ------------------------------------------------------------------- for queue pairs */
+
+enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uint8_t gid[16],
+				    struct pvr_remote **remote)
+{
+	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
+	struct pvr_engine *engine = adapter->engine;
+	struct pvr_gid_place place;
+	bool ask;
+
+	*remote = NULL;
+	/* A group is nobody's address. */
+	if (!engine->net.ops || key.multicast)
+		return PVR_WHERE_NOWHERE;
+	pvr_lock(&engine->fabrics.lock);
+	ask = look_up(engine, &key, &place);
+	if (place.where == PVR_WHERE_REMOTE && place.gid_type == adapter->gid_type)
+		*remote = place.remotes[0];
+	pvr_unlock(&engine->fabrics.lock);
+	if (ask)
+		resolve(engine, &key);
+	if (place.where == PVR_WHERE_UNKNOWN)
+		return PVR_WHERE_UNKNOWN;
+	return *remote ? PVR_WHERE_REMOTE : PVR_WHERE_NOWHERE;
+}
+
+struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	struct pvr_remote *remote;
+
+	pvr_remote_gid_where(adapter, gid, &remote);
+	return remote;
+}
+
+enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
+				    const char *fabric, const uint8_t gid[16], uint8_t gid_type)
+{
+	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
+	enum pvr_where where = PVR_WHERE_NOWHERE;
+	struct pvr_gid_place place;
+	bool ask = false;
+
+	/* Whoever says so speaks for a group; and what nobody here can hear needs no answer. */
+	if (key.multicast || !pvr_fabric_exists(engine, fabric) ||
+	    pvr_fabric_look_up(engine, fabric, gid, 0))
+		return PVR_WHERE_NOWHERE;
+	pvr_lock(&engine->fabrics.lock);
+	ask = look_up(engine, &key, &place);
+	if (place.where == PVR_WHERE_UNKNOWN)
+		where = PVR_WHERE_UNKNOWN;
+	else if (place.where == PVR_WHERE_REMOTE && place.remotes[0] == remote &&
+		 place.gid_type == gid_type)
+		where = PVR_WHERE_REMOTE;
+	pvr_unlock(&engine->fabrics.lock);
+	if (ask)
+		resolve(engine, &key);
+	return where;
+}
+
+enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+				     struct pvr_remote_group *group)
+{
+	const struct pvr_gid_key key = key_of(adapter->fabric->name, mgid, adapter->gid_type);
+	struct pvr_engine *engine = adapter->engine;
+	struct pvr_gid_place place;
+	bool ask;
+
+	group->count = 0;
+	if (!engine->net.ops)
+		return PVR_WHERE_NOWHERE;
+	pvr_lock(&engine->fabrics.lock);
+	ask = look_up(engine, &key, &place);
+	if (place.where == PVR_WHERE_REMOTE) {
+		group->count = place.count < PVR_MCAST_FANOUT ? place.count : PVR_MCAST_FANOUT;
+		memcpy(group->remotes, place.remotes, group->count * sizeof(group->remotes[0]));
+	}
+	pvr_unlock(&engine->fabrics.lock);
+	if (ask)
+		resolve(engine, &key);
+	return place.where;
+}
+
+/* --------------------------------------------------------------------- the directory */
+
+/* The fabrics' lock is held. *wake: somebody may have waited for this. */
+static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pvr_where where,
+	       struct pvr_remote *remote, bool *wake)
+{
+	struct pvr_gid_book *book = book_get(engine);
+	bool changed, asked;
+	int err;
+
+	if (!book)
+		return -ENOMEM;
+	err = pvr_gid_book_set(book, key, where, remote, &changed);
+	if (err)
+		return err;
+	if (where == PVR_WHERE_REMOTE_MORE)
+		return 0;
+	asked = where != PVR_WHERE_UNKNOWN && pvr_gid_book_was_asked(book, key);
+	if (changed && !key->multicast)
+		pvr_fabric_changed(engine, key->fabric);
+	*wake |= changed && (asked || (!key->multicast && where != PVR_WHERE_REMOTE));
+	return 0;
+}
+
+/* A group is one for each version of RoCE; that nobody is in it is said of both at once. */
+static int set_each(struct pvr_engine *engine, struct pvr_gid_key *key, enum pvr_where where,
+		    struct pvr_remote *remote, bool *wake)
+{
+	int err;
+
+	if (!key->multicast || key->gid_type || remote)
+		return set(engine, key, where, remote, wake);
+	key->gid_type = PVR_GID_TYPE_ROCE_V1;
+	err = set(engine, key, where, NULL, wake);
+	key->gid_type = PVR_GID_TYPE_ROCE_V2;
+	return err ? err : set(engine, key, where, NULL, wake);
+}
+
+int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote)
+{
+	struct pvr_gid_key key = key_of(fabric, gid, gid_type);
+	bool wake = false;
+	int err;
+
+	if (strlen(fabric) >= PVR_NAME_MAX)
+		return -EINVAL;
+	pvr_lock(&engine->fabrics.lock);
+	err = set_each(engine, &key, where, remote, &wake);
+	pvr_unlock(&engine->fabrics.lock);
+	if (wake)
+		pvr_remote_resume(engine, NULL);
+	return err;
+}
+
+void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, const char *fabric,
+			 const uint8_t gid[16])
+{
+	const struct pvr_gid_key key = key_of(fabric, gid, 0);
+	const struct pvr_net *net = &engine->net;
+	struct pvr_gid_book *book;
+	bool changed = false;
+
+	if (key.multicast)
+		return;
+	pvr_lock(&engine->fabrics.lock);
+	book = book_get(engine);
+	if (book)
+		pvr_gid_book_set(book, &key, PVR_WHERE_NOT_REMOTE, remote, &changed);
+	if (changed)
+		pvr_fabric_changed(engine, fabric);
+	pvr_unlock(&engine->fabrics.lock);
+	if (changed && net->ops && net->ops->moved)
+		net->ops->moved(net->opaque, remote, fabric, gid);
+}
+
+bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+			 uint8_t *gid_type, uint8_t mac[6])
+{
+	const struct pvr_adapter *adapter;
+
+	memset(mac, 0, 6);
+	if (pvr_gid_is_multicast(gid))
+		return pvr_group_exists(engine, fabric, gid, gid_type);
+	adapter = pvr_fabric_look_up(engine, fabric, gid, 0);
+	if (!adapter)
+		return false;
+	*gid_type = adapter->gid_type;
+	memcpy(mac, adapter->mac, 6);
+	return true;
+}
+
+void pvr_announce(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		  uint8_t gid_type, const uint8_t mac[6], bool present)
+{
+	const struct pvr_net *net = &engine->net;
+
+	if (net->ops && net->ops->announce)
+		net->ops->announce(net->opaque, fabric, gid, gid_type, mac, present);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Which other daemon has which GID: what the embedder has said, see pvr_engine_set_gid().
+ *
+ * Under the fabrics' lock, which the functions take themselves. A change makes the
+ * topology of the fabric of that name another one, so that queue pairs look again, and
+ * wakes those that wait for a peer that was not found, or for a group's members.
+ */
+#ifndef PVR_REMOTE_GID_H
+#define PVR_REMOTE_GID_H
+
+#include "gid/mcast_group.h"
+#include "pipe.h"
+
+/*
+ * Who has @gid, of the adapter's own RoCE version, in its fabric; NULL if that is not
+ * known, and then the embedder is asked, or if nobody has it. For GIDs that
+ * pvr_fabric_find() does not find.
+ */
+struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16]);
+/* The same. Return: REMOTE, NOWHERE or UNKNOWN; *remote is NULL but with the first. */
+enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uint8_t gid[16],
+				    struct pvr_remote **remote);
+
+/*
+ * May @remote speak for @gid? PVR_WHERE_REMOTE: yes; PVR_WHERE_UNKNOWN: not known yet, the
+ * embedder has been asked; else no. A GID of a local adapter is never a remote's.
+ */
+enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
+				    const char *fabric, const uint8_t gid[16], uint8_t gid_type);
+
+/* @remote has answered that no adapter there has @gid: the embedder gets to know. */
+void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, const char *fabric,
+			 const uint8_t gid[16]);
+
+/* Those with members of a multicast group; no more than the copies that a datagram may make. */
+struct pvr_remote_group {
+	uint32_t count;
+	struct pvr_remote *remotes[PVR_MCAST_FANOUT];
+};
+
+/* Return: REMOTE, NOWHERE or UNKNOWN; with the first there is one at least. */
+enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+				     struct pvr_remote_group *group);
+
+/* To the embedder: a GID, or membership in a group, has come or gone. The lock is held. */
+void pvr_announce(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		  uint8_t gid_type, const uint8_t mac[6], bool present);
+
+#endif /* PVR_REMOTE_GID_H */

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The transport between adapters of one engine: a memcpy.
+ *
+ * DOC: what is remembered of the peer
+ *
+ * A queue pair keeps what it has found: the adapter that its destination GID belongs to,
+ * and the peer there. The first is good as long as the fabric's topology is what it was
+ * then, and the second while the peer's adapter has its own, which takes its lock to look
+ * at; so what a queue pair remembers of an adapter that is gone is never followed. What a
+ * tenant does to its own queue pairs makes none look again but their peers.
+ */
+#include "path/local/local.h"
+
+#include <string.h>
+
+#include "rdma/cq.h"
+#include "rdma/completer.h"
+#include "rdma/hold.h"
+#include "rdma/local_ops.h"
+#include "rdma/prepare.h"
+#include "rdma/responder.h"
+#include "path/local/rnr.h"
+#include "rdma/sched.h"
+
+/* Who the QP's address names there, whatever state that is in. */
+static struct pvr_qp *look_up(const struct pvr_qp *qp)
+{
+	const struct pvr_gid_entry *sgid = pvr_gid_get(qp->adapter, qp->attr.ah_attr.sgid_index);
+	struct pvr_qp *peer = pvr_qp_find(qp->peer_adapter, qp->attr.dest_qp_num);
+
+	/* IBTA vol. 1, 9.6.1.2: the responder validates who it is connected to. */
+	if (!sgid || !peer || peer->type != qp->type || peer->attr.dest_qp_num != qp->qpn ||
+	    memcmp(peer->attr.ah_attr.dgid, sgid->gid, sizeof(sgid->gid)))
+		return NULL;
+	return peer;
+}
+
+static bool is_connected(const struct pvr_qp *qp)
+{
+	return qp->peer && qp->adapter->link_up && qp->peer_adapter->link_up &&
+	       pvr_adapter_dma_ok(qp->peer_adapter);
+}
+
+bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
+{
+	struct pvr_fabric *fabric = qp->adapter->fabric;
+
+	*peer = NULL;
+	if (!qp->peer_adapter)
+		return true;
+	if (!pvr_hold(qp->adapter, qp->peer_adapter))
+		return false;
+	/* Before it was held, its GID may have gone elsewhere: that is for the next turn. */
+	if (qp->topology != pvr_path_topology(fabric))
+		return false;
+	if (qp->peer_topology != qp->peer_adapter->topology) {
+		qp->peer_topology = qp->peer_adapter->topology;
+		qp->peer = look_up(qp);
+		if (qp->peer && !qp->path)
+			qp->path = pvr_fabric_path(qp->adapter, qp->peer_adapter);
+	}
+	if (is_connected(qp))
+		*peer = qp->peer;
+	return true;
+}
+
+/* ------------------------------------------------------------------------ requester */
+
+struct local_turn {
+	struct pvr_turn_budget budget; /* first: see to_local_turn() */
+	bool met; /* the peer has been looked for */
+	struct pvr_qp *peer; /* or NULL */
+	struct pvr_tally tally;
+};
+
+static pvr_always_inline struct local_turn *to_local_turn(struct pvr_turn_budget *budget)
+{
+	return (struct local_turn *)budget;
+}
+
+static enum pvr_step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			  enum pvrdma_wc_status status, const char *why)
+{
+	pvr_requester_fail(qp, wqe, status, why);
+	return PVR_STEP_STOP;
+}
+
+static void count_sent(struct pvr_tally *tally, const struct pvr_request *request, bool taken)
+{
+	tally->msgs++;
+	tally->bytes += request->length;
+	if (request->op->local) {
+		tally->reads += request->op->kind == PVR_OP_READ;
+		tally->atomics += request->op->kind == PVR_OP_ATOMIC;
+	}
+	/* Each piece of a message is taken only if the one before was. */
+	if (!taken) {
+		tally->lost_msgs++;
+		tally->lost_bytes += request->length;
+	}
+}
+
+/* The piece is done; @taken: by the responder, which RC knows and UC does not ask. */
+static pvr_always_inline enum pvr_step acknowledged(struct pvr_qp *qp,
+						    const struct pvr_request *request, bool taken,
+						    struct local_turn *turn)
+{
+	turn->budget.bytes += request->chunk;
+	qp->retry_left = qp->attr.retry_cnt;
+	qp->rnr_left = qp->attr.rnr_retry;
+	qp->unanswered = false;
+	if (!request->last) {
+		qp->sq_done += request->chunk;
+		return PVR_STEP_AGAIN;
+	}
+	count_sent(&turn->tally, request, taken);
+	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
+	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
+	return PVR_STEP_NEXT;
+}
+
+/* Local operations need none. Return: false if the peer's adapter is busy. */
+static bool meet_peer(struct pvr_qp *qp, struct local_turn *turn)
+{
+	turn->met = turn->met || pvr_local_peer(qp, &turn->peer);
+	return turn->met;
+}
+
+static pvr_always_inline enum pvr_step
+send_piece(struct pvr_qp *qp, const struct pvr_request *request, struct local_turn *turn)
+{
+	struct pvr_answer answer;
+
+	if (!meet_peer(qp, turn))
+		return PVR_STEP_BUSY;
+	answer = pvr_local_send(turn->peer, request);
+	/* A connection to itself may have failed as responder meanwhile. */
+	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
+		return PVR_STEP_STOP;
+	/* IBTA vol. 1, 9.8.2: for UC sent is done, and nobody tells what became of it. */
+	if (answer.verdict == PVR_ACK || qp->type == PVR_QPT_UC)
+		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
+	switch (answer.verdict) {
+	case PVR_RNR:
+		if (pvr_requester_not_ready(qp, request->wqe))
+			pvr_rnr_wait(qp, turn->peer, answer.wait_ns);
+		return PVR_STEP_STOP;
+	case PVR_NAK:
+		return fail(qp, request->wqe, answer.status, "the responder refused a request");
+	default:
+		pvr_requester_not_answered(qp, request->wqe);
+		return PVR_STEP_STOP;
+	}
+}
+
+static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+				struct local_turn *turn)
+{
+	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
+		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+			    "a request that has no data, with data");
+	if (pvr_local_op(qp, wqe, &turn->budget.bytes))
+		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
+			    "a region or window could not be bound, registered or invalidated");
+	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
+	return PVR_STEP_NEXT;
+}
+
+/* Of connected queue pairs, RC and UC. */
+static pvr_always_inline enum pvr_step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+						      struct pvr_turn_budget *budget)
+{
+	struct local_turn *turn = to_local_turn(budget);
+	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	enum pvrdma_wc_status status;
+	struct pvr_sg sg;
+	uint64_t chunk;
+
+	if (!pvr_may_post(qp, op))
+		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
+	if (op->kind == PVR_OP_LOCAL)
+		return local_step(qp, wqe, turn);
+	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
+	chunk = sg.total - qp->sq_done;
+	return send_piece(qp,
+			  &(struct pvr_request){
+				  .from = &qp->origin,
+				  .wqe = wqe,
+				  .op = op,
+				  .local = &sg,
+				  .length = sg.total,
+				  .offset = qp->sq_done,
+				  .chunk = chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES,
+				  .psns = pvr_psns(qp, sg.total),
+				  .last = chunk <= PVR_TURN_BYTES,
+			  },
+			  turn);
+}
+
+static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
+{
+	pvr_count(qp, PVR_STAT_TX_MSGS, tally->msgs);
+	pvr_count(qp, PVR_STAT_TX_BYTES, tally->bytes);
+	if (tally->reads)
+		pvr_count(qp, PVR_STAT_TX_READS, tally->reads);
+	if (tally->atomics)
+		pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->atomics);
+	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->bytes - tally->lost_bytes);
+}
+
+/* The turn ends: count, and let the peer's guest see what came. */
+static void end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally)
+{
+	uint64_t msgs = tally->msgs - tally->lost_msgs;
+	uint64_t bytes = tally->bytes - tally->lost_bytes;
+
+	pvr_count(peer, PVR_STAT_RX_MSGS, msgs);
+	pvr_count(peer, PVR_STAT_RX_BYTES, bytes);
+	if (qp->path) {
+		pvr_stat_add(&qp->path->messages, msgs);
+		pvr_stat_add(&qp->path->bytes, bytes);
+	}
+	/* The requester learns of it later than the responder, as it would on a wire. */
+	pvr_publish(peer->adapter);
+}
+
+static enum pvr_turn run_sq(struct pvr_qp *qp)
+{
+	struct local_turn turn = { .budget.left = PVR_TURN_REQUESTS };
+	enum pvr_turn result;
+
+	if (qp->wait != PVR_QP_RUNNING) {
+		if (!pvr_rnr_look(qp))
+			return PVR_TURN_BLOCKED;
+		if (qp->wait != PVR_QP_RUNNING)
+			return PVR_TURN_OVER;
+	}
+	result = pvr_requester_each(qp, &turn.budget, connected_step);
+	if (turn.tally.msgs)
+		count_turn(qp, &turn.tally);
+	if (turn.peer)
+		end_turn(qp, turn.peer, &turn.tally);
+	return result;
+}
+
+/* A look at the receive queue is due by a timer, which is not taken away from it. */
+static bool detach(struct pvr_qp *qp)
+{
+	if (qp->wait != PVR_QP_LOOKS_RNR)
+		return true;
+	if (pvr_timer_is_set(&qp->timer))
+		return false;
+	qp->wait = PVR_QP_RUNNING;
+	return true;
+}
+
+static bool rnr_resume(struct pvr_qp *qp)
+{
+	struct pvr_qp *peer;
+
+	if (!pvr_local_peer(qp, &peer))
+		return false;
+	pvr_qp_set_wakes_peer(qp, false);
+	if (peer && peer->wait == PVR_QP_WAITS_RNR)
+		pvr_requester_resume(peer);
+	else
+		pvr_sched_pass_on(qp);
+	return true;
+}
+
+static enum pvr_resolve resolve(struct pvr_qp *qp)
+{
+	qp->peer_adapter = pvr_fabric_find(qp->adapter, qp->attr.ah_attr.dgid);
+	return qp->peer_adapter ? PVR_RESOLVE_YES : PVR_RESOLVE_NO;
+}
+
+const struct pvr_path_ops pvr_local_path_ops = {
+	.name = "local",
+	.resolve = resolve,
+	.detach = detach,
+	.run_sq = run_sq,
+	.rnr_resume = rnr_resume,
+};

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Answers of other hosts to what our queue pairs have sent.
+ *
+ * DOC: what is believed
+ *
+ * An answer is for the queue pair of that number, epoch and GID whose peer is with the
+ * remote that the connection belongs to; all others come too late, or are forged, and
+ * are ignored. So is one that speaks of what was never sent. An acknowledgement, data and
+ * values are true whatever connection they came by; a wish to send again only concerns
+ * the connection that is used now.
+ *
+ * All that is before the position that an answer names is done, in order. A READ or an
+ * atomic is done only with its data: one whose answer was lost with its connection is
+ * sent again, and so what is behind it waits for another acknowledgement.
+ */
+#include <endian.h>
+#include <errno.h>
+
+#include "rdma/cq.h"
+#include "rdma/completer.h"
+#include "rdma/gather.h"
+#include "rdma/prepare.h"
+#include "rdma/path.h"
+#include "rdma/sched.h"
+#include "gid/resolve.h"
+#include "core/ext_dma.h"
+#include "path/pipe/sq.h"
+
+/* ----------------------------------------------------------------- who is meant */
+
+struct addressee {
+	const char *fabric;
+	const uint8_t *gid;
+	__le32 qpn, epoch;
+};
+
+static bool is_sending(const struct pvr_qp *qp)
+{
+	return qp->state == PVR_QPS_RTS || qp->sq_draining;
+}
+
+static struct pvr_remote_sq *find_locked(struct pvr_adapter *adapter, const struct pvr_route *route,
+					 const struct addressee *to)
+{
+	struct pvr_qp *qp = pvr_qp_find(adapter, le32toh(to->qpn));
+
+	if (!qp || qp->epoch != le32toh(to->epoch) || !qp->remote_sq || !qp->sq_begun ||
+	    !is_sending(qp) || qp->remote_sq->route.remote != route->remote)
+		return NULL;
+	if (adapter->link_up && pvr_adapter_dma_ok(adapter))
+		return qp->remote_sq;
+	/* It asks again when it gets a turn. */
+	qp->remote_sq->gap = true;
+	return NULL;
+}
+
+/* Return: NULL, or what is to be given back by put(), with its adapter's lock held. */
+static struct pvr_remote_sq *get(const struct pvr_route *route, const struct addressee *to)
+{
+	struct pvr_adapter *adapter;
+	struct pvr_remote_sq *sq;
+
+	adapter = pvr_fabric_look_up(pvr_remote_engine(route->remote), to->fabric, to->gid, 0);
+	if (!adapter)
+		return NULL;
+	pvr_adapter_lock(adapter);
+	sq = find_locked(adapter, route, to);
+	if (!sq)
+		pvr_adapter_unlock(adapter);
+	return sq;
+}
+
+static void put(struct pvr_remote_sq *sq)
+{
+	struct pvr_adapter *adapter = sq->qp->adapter;
+
+	pvr_publish(adapter);
+	pvr_adapter_unlock(adapter);
+}
+
+/* By the connection that is used now. */
+static bool is_current(const struct pvr_remote_sq *sq, const struct pvr_route *route)
+{
+	return sq->route.kind == route->kind && sq->route.slot == route->slot &&
+	       sq->route.generation == route->generation;
+}
+
+/* --------------------------------------------------------------------- position */
+
+/* The @i-th flight was sent up to there, at some time. */
+static bool was_sent(struct pvr_remote_sq *sq, uint32_t i, uint64_t done)
+{
+	if (i + 1 < sq->qp->sq_begun)
+		return true;
+	return done <= sq->reached;
+}
+
+/*
+ * Which flight begins at @psn; sq_begun if that is behind the last one. Return: false if
+ * that is no position of what was sent.
+ */
+static bool find_flight(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done, uint32_t *index)
+{
+	uint32_t i, n = sq->qp->sq_begun;
+	struct pvr_flight *flight;
+
+	for (i = 0; i < n; i++) {
+		flight = pvr_flight(sq, i);
+		if (flight->kind == PVR_OP_LOCAL || flight->psn != psn)
+			continue;
+		*index = i;
+		/* All of a message is a position behind it. */
+		return (!done || done < flight->length) && was_sent(sq, i, done);
+	}
+	*index = n;
+	return psn == sq->qp->sq_psn && !done && sq->complete;
+}
+
+static void complete_first(struct pvr_remote_sq *sq)
+{
+	struct pvr_send_wqe wqe;
+
+	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
+	pvr_remote_complete(sq, &wqe);
+}
+
+/* What was executed here and is now the oldest. */
+static void complete_own(struct pvr_remote_sq *sq)
+{
+	while (sq->qp->sq_begun && pvr_flight(sq, 0)->kind == PVR_OP_LOCAL)
+		complete_first(sq);
+}
+
+/* Completes up to the @index-th, but for those whose data is missing. Return: how many. */
+static uint32_t complete_before(struct pvr_remote_sq *sq, uint32_t index)
+{
+	uint32_t n = 0;
+
+	/* A full CQ ends it all. */
+	while (n < index && sq->qp->sq_begun && !pvr_flight_asks(pvr_flight(sq, 0))) {
+		complete_first(sq);
+		n++;
+	}
+	complete_own(sq);
+	return n;
+}
+
+/* The responder has so much of the oldest flight, which is more than was known. */
+static bool partly_done(struct pvr_remote_sq *sq, uint64_t done)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (done <= qp->sq_done || pvr_flight_asks(pvr_flight(sq, 0)))
+		return false;
+	qp->sq_done = done;
+	if (!sq->cursor && sq->sent < done)
+		sq->sent = done;
+	return true;
+}
+
+static void wake(struct pvr_qp *qp)
+{
+	switch (qp->wait) {
+	case PVR_QP_WAITS_ANSWERS:
+		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+		pvr_sched_kick(qp);
+		break;
+	case PVR_QP_WAITS_RNR:
+	case PVR_QP_WAITS_ACK:
+		pvr_requester_resume(qp);
+		break;
+	default: /* a connection does not come up by that */
+		break;
+	}
+}
+
+/* While requests were unanswered the guest needed no doorbell, see rdma/db_suppress.c. */
+static void look_at_queue(struct pvr_qp *qp)
+{
+	if (qp->quiet_shm && qp->wait == PVR_QP_RUNNING &&
+	    (!qp->sq_begun || pvr_requester_has_work(qp)))
+		pvr_sched_kick(qp);
+}
+
+/* The responder has gone on: whatever was tried in vain is forgiven. */
+static void progressed(struct pvr_remote_sq *sq)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (!is_sending(qp))
+		return;
+	qp->retry_left = qp->attr.retry_cnt;
+	qp->rnr_left = qp->attr.rnr_retry;
+	qp->unanswered = false;
+	sq->probing = false;
+	if (qp->attr.timeout)
+		sq->progress = pvr_now(qp->adapter->engine);
+	if (!qp->sq_begun && qp->wait != PVR_QP_WAITS_LINK)
+		pvr_remote_enlist(sq, NULL);
+	if (qp->sq_draining && !qp->sq_begun)
+		pvr_requester_drained(qp);
+	else
+		wake(qp);
+	look_at_queue(qp);
+}
+
+/* All before this position is done. Return: false if there is no such position. */
+static bool reach(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done)
+{
+	bool progress;
+	uint32_t index, n;
+
+	if (!find_flight(sq, psn, done, &index))
+		return false;
+	n = complete_before(sq, index);
+	progress = n;
+	/* Own ones go along with those before them, so fewer than that may be left. */
+	if (done && sq->qp->sq_begun && pvr_flight(sq, 0)->psn == psn)
+		progress |= partly_done(sq, done);
+	if (progress)
+		progressed(sq);
+	return true;
+}
+
+/* ------------------------------------------------------------------ what is wrong */
+
+/* The oldest flight is that at @psn, so the answer is about it. */
+static bool is_first(struct pvr_remote_sq *sq, uint32_t psn)
+{
+	return sq->qp->sq_begun && is_sending(sq->qp) && pvr_flight(sq, 0)->psn == psn;
+}
+
+static void refused(struct pvr_remote_sq *sq, uint8_t nak)
+{
+	static const enum pvrdma_wc_status status[PVR_WIRE_NAKS] = {
+		[PVR_WIRE_NAK_INVALID_REQUEST] = PVRDMA_WC_REM_INV_REQ_ERR,
+		[PVR_WIRE_NAK_ACCESS] = PVRDMA_WC_REM_ACCESS_ERR,
+		[PVR_WIRE_NAK_OPERATION] = PVRDMA_WC_REM_OP_ERR,
+	};
+	struct pvr_send_wqe wqe;
+
+	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
+	pvr_requester_fail(sq->qp, &wqe, status[nak], "the responder refused a request");
+}
+
+/* Answers to what was sent before the last rewind are not counted once more. */
+static bool is_waiting(const struct pvr_qp *qp)
+{
+	return qp->wait == PVR_QP_WAITS_RNR || qp->wait == PVR_QP_WAITS_ACK;
+}
+
+static void not_ready(struct pvr_remote_sq *sq, uint64_t ns)
+{
+	struct pvr_send_wqe wqe;
+
+	if (is_waiting(sq->qp))
+		return;
+	sq->probing = false;
+	pvr_remote_rewind(sq);
+	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
+	if (pvr_requester_not_ready(sq->qp, &wqe))
+		pvr_requester_wait_rnr(sq->qp, ns);
+}
+
+static void nobody(struct pvr_remote_sq *sq)
+{
+	struct pvr_send_wqe wqe;
+
+	if (is_waiting(sq->qp))
+		return;
+	sq->probing = true;
+	pvr_remote_rewind(sq);
+	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
+	pvr_requester_not_answered(sq->qp, &wqe);
+}
+
+static void send_again(struct pvr_remote_sq *sq)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (is_waiting(qp))
+		return;
+	sq->probing = false;
+	pvr_remote_rewind(sq);
+	if (qp->wait == PVR_QP_WAITS_ANSWERS)
+		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+	pvr_sched_kick(qp);
+}
+
+/* ------------------------------------------------------------------------- frames */
+
+/* The verdict is about the oldest flight, once those before it have completed. */
+static void judge(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, bool current)
+{
+	uint32_t psn = le32toh(frame->psn);
+
+	switch (frame->verdict) {
+	case PVR_WIRE_NAK:
+		if (is_first(sq, psn))
+			refused(sq, frame->nak);
+		break;
+	case PVR_WIRE_RNR:
+		if (is_first(sq, psn) && current)
+			not_ready(sq, le64toh(frame->rnr_ns));
+		break;
+	case PVR_WIRE_SEQUENCE:
+		if (current && sq->qp->sq_begun && is_sending(sq->qp))
+			send_again(sq);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool is_absence(const struct pvr_frame_ack *frame)
+{
+	return frame->verdict == PVR_WIRE_NOBODY || frame->verdict == PVR_WIRE_GONE;
+}
+
+/* Of the first one that was asked: what was sent behind it was in vain, too. */
+static void absent(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, bool current)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (!current || !is_first(sq, le32toh(frame->psn)))
+		return;
+	if (frame->verdict == PVR_WIRE_GONE)
+		pvr_remote_gid_gone(qp->adapter->engine, sq->route.remote,
+				    qp->adapter->fabric->name, qp->attr.ah_attr.dgid);
+	nobody(sq);
+}
+
+void pvr_remote_ack(const struct pvr_route *route, const char *fabric,
+		    const struct pvr_frame_ack *frame)
+{
+	struct addressee to = { fabric, frame->gid, frame->qpn, frame->epoch };
+	struct pvr_remote_sq *sq = get(route, &to);
+	bool current;
+
+	if (!sq)
+		return;
+	current = is_current(sq, route);
+	if (is_absence(frame))
+		absent(sq, frame, current);
+	else if (reach(sq, le32toh(frame->psn), le64toh(frame->done)))
+		judge(sq, frame, current);
+	put(sq);
+}
+
+/*
+ * The flight of this kind at @psn is the oldest one, once those before it have completed.
+ * Return: NULL if not.
+ */
+static struct pvr_flight *first_at(struct pvr_remote_sq *sq, uint32_t psn, uint8_t kind)
+{
+	struct pvr_flight *flight;
+	uint32_t index;
+
+	if (!find_flight(sq, psn, 0, &index) || index == sq->qp->sq_begun ||
+	    pvr_flight(sq, index)->kind != kind || !reach(sq, psn, 0) || !is_first(sq, psn))
+		return NULL;
+	flight = pvr_flight(sq, 0);
+	return flight->kind == kind ? flight : NULL;
+}
+
+/* Where the guest wants the answer, as it says now. Return: false if it has failed. */
+static bool find_target(struct pvr_remote_sq *sq, const struct pvr_flight *flight,
+			struct pvr_send_wqe *wqe, struct pvr_sg *sg)
+{
+	struct pvr_qp *qp = sq->qp;
+	const struct pvr_opcode *op;
+	enum pvrdma_wc_status status = PVRDMA_WC_LOC_QP_OP_ERR;
+
+	pvr_wq_fetch_send(&qp->sq, wqe);
+	op = pvr_opcode(wqe->hdr.opcode);
+	if (op->kind == flight->kind)
+		status = pvr_prepare(sg, qp, wqe, op, 0);
+	if (status == PVRDMA_WC_SUCCESS && sg->total != flight->length)
+		status = PVRDMA_WC_LOC_QP_OP_ERR;
+	if (status == PVRDMA_WC_SUCCESS)
+		return true;
+	pvr_requester_fail(qp, wqe, status, "a request that was changed after it had been sent");
+	return false;
+}
+
+/* The oldest flight has got its answer. */
+static void answered(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe)
+{
+	pvr_remote_complete(sq, wqe);
+	complete_own(sq);
+	progressed(sq);
+}
+
+void pvr_remote_atomic_ack(const struct pvr_route *route, const char *fabric,
+			   const struct pvr_frame_atomic_ack *frame)
+{
+	struct addressee to = { fabric, frame->gid, frame->qpn, frame->epoch };
+	struct pvr_remote_sq *sq = get(route, &to);
+	uint64_t value = le64toh(frame->value);
+	const struct pvr_flight *flight;
+	struct pvr_send_wqe wqe;
+	struct pvr_sg sg;
+
+	if (!sq)
+		return;
+	flight = first_at(sq, le32toh(frame->psn), PVR_OP_ATOMIC);
+	if (flight && find_target(sq, flight, &wqe, &sg)) {
+		if (pvr_sg_write(&sg, &value, sizeof(value)))
+			pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
+					   "the place for the value went away");
+		else
+			answered(sq, &wqe);
+	}
+	put(sq);
+}
+
+/* All of the piece is there. */
+static void piece_read(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe, uint64_t end,
+		       uint64_t length)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (end == length) {
+		answered(sq, wqe);
+		return;
+	}
+	qp->sq_done = end;
+	if (!sq->cursor && sq->sent < end)
+		sq->sent = end;
+	progressed(sq);
+}
+
+static enum pvr_handled take_data(struct pvr_remote_sq *sq, const struct pvr_route *route,
+				  const struct pvr_frame_read_data *frame)
+{
+	uint64_t offset = le64toh(frame->offset), end = offset + le32toh(frame->chunk);
+	const struct pvr_flight *flight;
+	struct pvr_send_wqe wqe;
+	struct pvr_sg sg;
+	uint64_t length;
+	int ret = 1;
+
+	flight = first_at(sq, le32toh(frame->psn), PVR_OP_READ);
+	/* The next piece of it, and it was asked for. */
+	if (!flight || offset != sq->qp->sq_done || end > flight->length ||
+	    (end == offset && flight->length) || !was_sent(sq, 0, end))
+		return PVR_HANDLED;
+	length = flight->length;
+	pvr_nic_revoke_reading(sq->qp, pvr_out_nic_use(route));
+	if (!find_target(sq, flight, &wqe, &sg))
+		return PVR_HANDLED;
+	if (end > offset)
+		ret = pvr_out_pull(route, sq->qp, &sg, offset, end - offset);
+	if (!ret)
+		return PVR_HANDLED_PARTLY;
+	if (ret < 0)
+		pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
+				   "the memory of an RDMA READ went away");
+	else
+		piece_read(sq, &wqe, end, length);
+	return PVR_HANDLED;
+}
+
+enum pvr_handled pvr_remote_read_data(const struct pvr_route *route, const char *fabric,
+				      const struct pvr_frame_read_data *frame)
+{
+	struct addressee to = { fabric, frame->gid, frame->qpn, frame->epoch };
+	struct pvr_remote_sq *sq = get(route, &to);
+	enum pvr_handled handled;
+
+	if (!sq)
+		return PVR_HANDLED;
+	handled = take_data(sq, route, frame);
+	put(sq);
+	return handled;
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Which frames there are, and whether one is in order. */
+#include "path/pipe/frame.h"
+
+#include <ctype.h>
+#include <endian.h>
+#include <string.h>
+
+#include "core/adapter.h"
+#include "pipe.h"
+
+#define NUMBER_MAX 0xffffffu /* QPNs and PSNs */
+#define FLOW_LABEL_MAX 0xfffffu
+#define PSNS_MAX (1u << 23)
+
+/* Who receives a frame. */
+#define BY_REQUESTER (1u << PVR_WIRE_REQUESTER)
+#define BY_EARLY (1u << PVR_WIRE_RESPONDER_EARLY)
+#define BY_RESPONDER (1u << PVR_WIRE_RESPONDER | BY_EARLY)
+
+/* How much payload a frame may bring. */
+enum payload {
+	PAYLOAD_NONE,
+	PAYLOAD_CHUNK, /* as the receiver takes */
+	PAYLOAD_DATAGRAM,
+};
+
+struct frame_kind {
+	size_t header;
+	unsigned int receivers;
+	enum payload payload;
+	bool has_fabric;
+	uint8_t flags; /* that it may have */
+	/* Return: NULL, or what is wrong. @payload: bytes that follow the header. */
+	const char *(*check)(const union pvr_any_frame *any, size_t payload);
+};
+
+/* ------------------------------------------------------------ what fields may be */
+
+/* A string that is terminated and not empty, of characters that @ok takes. */
+static bool is_text(const char *text, size_t size, int (*ok)(int))
+{
+	size_t len = strnlen(text, size), i;
+
+	for (i = 0; i < len; i++)
+		if (!ok((unsigned char)text[i]))
+			return false;
+	return len && len < size;
+}
+
+static int is_name_char(int c)
+{
+	return isalnum(c) || c == '.' || c == '_' || c == '-';
+}
+
+static bool is_zero(const void *bytes, size_t size)
+{
+	const uint8_t *byte = bytes;
+
+	while (size && !byte[size - 1])
+		size--;
+	return !size;
+}
+
+/* GIDs of a fabric are of one version of RoCE. */
+static bool is_gid_type(uint8_t type)
+{
+	return type == PVR_GID_TYPE_ROCE_V1 || type == PVR_GID_TYPE_ROCE_V2;
+}
+
+static bool is_number(__le32 number)
+{
+	return le32toh(number) <= NUMBER_MAX;
+}
+
+/* ------------------------------------------------------------------ either way */
+
+static const char *check_hello(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_hello *hello = &any->hello;
+	uint32_t chunk = le32toh(hello->chunk);
+
+	(void)payload;
+	if (le32toh(hello->magic) != PVR_WIRE_MAGIC)
+		return "this is not a pvrdma daemon";
+	if (le16toh(hello->version_min) > le16toh(hello->version_max))
+		return "its lowest version is above its highest";
+	if (chunk < PVR_WIRE_CHUNK_MIN || chunk > PVR_WIRE_CHUNK_MAX)
+		return "a chunk out of range";
+	if (!hello->count || hello->count > PVR_OUT_MAX || hello->index >= hello->count)
+		return "a connection's index out of range";
+	if (hello->dscp > PVR_DSCP_MAX || hello->reserved)
+		return "a DSCP out of range";
+	if (!is_text(hello->name, sizeof(hello->name), is_name_char))
+		return "a host's name must be letters, digits, '.', '_' or '-'";
+	return NULL;
+}
+
+static const char *check_bye(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_bye *bye = &any->bye;
+
+	(void)payload;
+	if (le32toh(bye->reason) >= PVR_BYE_NUM)
+		return "an unknown reason";
+	if (bye->reserved)
+		return "reserved fields are not zero";
+	/* It may be empty, and goes to the log. */
+	if (bye->text[0] && !is_text(bye->text, sizeof(bye->text), isprint))
+		return "a text that cannot be printed";
+	return NULL;
+}
+
+static const char *check_ping(const union pvr_any_frame *any, size_t payload)
+{
+	(void)any;
+	(void)payload;
+	return NULL;
+}
+
+static const char *check_queue_pair(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_queue_pair *qp = &any->queue_pair;
+	uint32_t buffers = le32toh(qp->buffers), size = le32toh(qp->buffer_size);
+
+	(void)payload;
+	if (!is_number(qp->qpn) || !is_number(qp->psn))
+		return "a number above 24 bits";
+	if (!qp->mtu || qp->mtu > PVR_WIRE_MTU_MAX)
+		return "an MTU out of range";
+	if (buffers < PVR_WIRE_BUFFERS_MIN || buffers > PVR_WIRE_BUFFERS_MAX)
+		return "a number of buffers out of range";
+	if (size < PVR_WIRE_CHUNK_MIN || size > PVR_WIRE_CHUNK_MAX)
+		return "a buffer's size out of range";
+	if (qp->reserved2)
+		return "reserved fields are not zero";
+	return NULL;
+}
+
+static const char *check_returned(const union pvr_any_frame *any, size_t payload)
+{
+	(void)payload;
+	return any->returned.reserved ? "reserved fields are not zero" : NULL;
+}
+
+/* ------------------------------------------------------------------------ loans */
+
+/* The payload of a piece is there, or a list that says where it is. */
+static const char *check_payload(const struct pvr_frame *frame, uint32_t chunk, size_t payload)
+{
+	if (!(frame->flags & PVR_FRAME_F_LENT))
+		return payload == chunk ? NULL : "a frame that is not as long as its piece";
+	if (!payload || payload % sizeof(struct pvr_wire_loan) ||
+	    payload / sizeof(struct pvr_wire_loan) > PVR_WIRE_LOAN_PARTS)
+		return "a loan of no parts, or of too many";
+	return NULL;
+}
+
+bool pvr_wire_check_loans(const struct pvr_wire_loan *loan, size_t count, uint32_t chunk,
+			  const char **why)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		uint64_t addr = le64toh(loan[i].addr), len = le32toh(loan[i].len);
+
+		*why = "an empty part of a loan, or one that wraps";
+		if (!len || addr + len < addr)
+			return false;
+		sum += len;
+	}
+	*why = sum == chunk ? NULL : "a loan that is not as long as its piece";
+	return !*why;
+}
+
+uint32_t pvr_wire_chunk(const union pvr_any_frame *any)
+{
+	return le32toh(any->frame.type == PVR_FRAME_REQUEST ? any->request.chunk
+							    : any->read_data.chunk);
+}
+
+/* ---------------------------------------------------------- from who dialled */
+
+static const char *check_fabric(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_fabric *fabric = &any->fabric;
+
+	(void)payload;
+	if (!is_text(fabric->name, sizeof(fabric->name), is_name_char))
+		return "a fabric's name must be letters, digits, '.', '_' or '-'";
+	return NULL;
+}
+
+static const char *check_where(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_where *where = &any->where;
+
+	(void)payload;
+	if (where->gid_type || !is_zero(where->reserved, sizeof(where->reserved)))
+		return "reserved fields are not zero";
+	return NULL;
+}
+
+struct op_kind {
+	bool brings_payload; /* else its answer has something */
+	bool is_atomic;
+};
+
+static const struct op_kind ops[] = {
+	[PVR_WIRE_SEND] = { .brings_payload = true },
+	[PVR_WIRE_SEND_IMM] = { .brings_payload = true },
+	[PVR_WIRE_SEND_INV] = { .brings_payload = true },
+	[PVR_WIRE_WRITE] = { .brings_payload = true },
+	[PVR_WIRE_WRITE_IMM] = { .brings_payload = true },
+	[PVR_WIRE_READ] = { 0 },
+	[PVR_WIRE_CMP_SWAP] = { .is_atomic = true },
+	[PVR_WIRE_FETCH_ADD] = { .is_atomic = true },
+};
+
+static_assert(sizeof(ops) / sizeof(ops[0]) == PVR_WIRE_OPS, "an operation is missing");
+
+/* The piece lies in its message, and is what comes, or is asked for. */
+static const char *check_piece(const struct pvr_frame_request *request, bool last)
+{
+	uint64_t length = le64toh(request->length), offset = le64toh(request->offset);
+	uint32_t chunk = le32toh(request->chunk);
+
+	if (length > PVR_MAX_MSG_SIZE)
+		return "a message that is too long";
+	if (offset > length || chunk > length - offset)
+		return "a piece that is not in its message";
+	if (!chunk && length)
+		return "an empty piece";
+	/* Also of what is asked for. */
+	if (chunk > PVR_WIRE_CHUNK_MAX)
+		return "a piece that is too large";
+	if (last != (offset + chunk == length))
+		return "the last piece must be where the message ends";
+	return NULL;
+}
+
+static const char *check_atomic(const struct pvr_frame_request *request, bool last)
+{
+	if (le64toh(request->length) != sizeof(uint64_t) || request->offset || request->chunk ||
+	    !last)
+		return "atomics are of 8 bytes, in one piece";
+	return NULL;
+}
+
+static const char *check_request_numbers(const struct pvr_frame_request *request)
+{
+	uint32_t psns = le32toh(request->psns);
+
+	if (!is_gid_type(request->gid_type))
+		return "an unknown type of GID";
+	if (request->reserved || request->reserved2)
+		return "reserved fields are not zero";
+	if (!is_number(request->src_qpn) || !is_number(request->dst_qpn) ||
+	    !is_number(request->psn))
+		return "a number of more than 24 bits";
+	if (!psns || psns > PSNS_MAX)
+		return "a message of no PSNs, or of too many";
+	return NULL;
+}
+
+static const char *check_request(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_request *request = &any->request;
+	bool last = request->frame.flags & PVR_REQUEST_F_LAST;
+	const struct op_kind *op;
+	const char *why;
+
+	if (request->op >= PVR_WIRE_OPS)
+		return "an unknown operation";
+	op = &ops[request->op];
+	if ((!op->brings_payload || request->frame.flags & PVR_REQUEST_F_UC) &&
+	    request->frame.flags & PVR_FRAME_F_LENT)
+		return "a loan that nobody reads, or that nobody is told of";
+	why = check_payload(&request->frame, op->brings_payload ? le32toh(request->chunk) : 0,
+			    payload);
+	if (why)
+		return why;
+	if (!op->brings_payload && (request->frame.flags & PVR_REQUEST_F_UC))
+		return "an operation that wants an answer, and will get none";
+	why = check_request_numbers(request);
+	if (why)
+		return why;
+	return op->is_atomic ? check_atomic(request, last) : check_piece(request, last);
+}
+
+static const char *check_datagram(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_datagram *dgram = &any->datagram;
+
+	(void)payload;
+	if (dgram->has_imm > 1)
+		return "has_imm is neither 0 nor 1";
+	if (!is_gid_type(dgram->gid_type))
+		return "an unknown type of GID";
+	if (le32toh(dgram->flow_label) > FLOW_LABEL_MAX)
+		return "a flow label of more than 20 bits";
+	if (!is_number(dgram->src_qpn) || !is_number(dgram->dst_qpn))
+		return "a number of more than 24 bits";
+	return NULL;
+}
+
+static const char *check_left(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_left *left = &any->left;
+
+	(void)payload;
+	if (!is_gid_type(left->gid_type))
+		return "an unknown type of GID";
+	if (!is_number(left->src_qpn) || !is_number(left->dst_qpn))
+		return "a number of more than 24 bits";
+	if (!is_zero(left->reserved, sizeof(left->reserved)))
+		return "reserved fields are not zero";
+	return NULL;
+}
+
+/* --------------------------------------------------------- from who accepted */
+
+static const char *check_here(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_where *here = &any->where;
+
+	(void)payload;
+	if (here->gid_type && !is_gid_type(here->gid_type))
+		return "an unknown type of GID";
+	if (!is_zero(here->reserved, sizeof(here->reserved)))
+		return "reserved fields are not zero";
+	return NULL;
+}
+
+/* What belongs to one verdict is zero with the others. */
+static const char *check_verdict(const struct pvr_frame_ack *ack)
+{
+	if (ack->verdict >= PVR_WIRE_VERDICTS)
+		return "an unknown verdict";
+	if (ack->nak >= PVR_WIRE_NAKS || (ack->nak && ack->verdict != PVR_WIRE_NAK))
+		return "an unknown reason";
+	if (le64toh(ack->rnr_ns) > PVR_WIRE_RNR_MAX_NS ||
+	    (ack->rnr_ns && ack->verdict != PVR_WIRE_RNR))
+		return "a time to wait out of range";
+	if (le64toh(ack->done) > PVR_MAX_MSG_SIZE || (ack->done && ack->verdict >= PVR_WIRE_NOBODY))
+		return "a position out of range";
+	return NULL;
+}
+
+static const char *check_ack(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_ack *ack = &any->ack;
+
+	(void)payload;
+	if (ack->reserved)
+		return "reserved fields are not zero";
+	if (!is_number(ack->qpn) || !is_number(ack->psn))
+		return "a number of more than 24 bits";
+	return check_verdict(ack);
+}
+
+static const char *check_atomic_ack(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_atomic_ack *ack = &any->atomic_ack;
+
+	(void)payload;
+	if (ack->reserved)
+		return "reserved fields are not zero";
+	if (!is_number(ack->qpn) || !is_number(ack->psn))
+		return "a number of more than 24 bits";
+	return NULL;
+}
+
+static const char *check_read_data(const union pvr_any_frame *any, size_t payload)
+{
+	const struct pvr_frame_read_data *data = &any->read_data;
+	uint64_t offset = le64toh(data->offset);
+	uint32_t chunk = le32toh(data->chunk);
+	const char *why = check_payload(&data->frame, chunk, payload);
+
+	if (why)
+		return why;
+	if (chunk > PVR_WIRE_CHUNK_MAX)
+		return "a piece that is too large";
+	if (offset > PVR_MAX_MSG_SIZE || chunk > PVR_MAX_MSG_SIZE - offset)
+		return "a piece that is in no message";
+	if (!is_number(data->qpn) || !is_number(data->psn))
+		return "a number of more than 24 bits";
+	return NULL;
+}
+
+/* --------------------------------------------------------------------- the table */
+
+#define REQUEST_FLAGS \
+	(PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC | PVR_FRAME_F_LENT)
+
+static const struct frame_kind kinds[PVR_FRAME_NUM] = {
+	[PVR_FRAME_HELLO] = { .header = sizeof(struct pvr_frame_hello),
+			      .receivers = BY_REQUESTER | BY_RESPONDER,
+			      .check = check_hello },
+	[PVR_FRAME_BYE] = { .header = sizeof(struct pvr_frame_bye),
+			    .receivers = BY_REQUESTER | BY_RESPONDER,
+			    .check = check_bye },
+	[PVR_FRAME_PING] = { .header = sizeof(struct pvr_frame_ping),
+			     .receivers = BY_REQUESTER | BY_RESPONDER,
+			     .check = check_ping },
+	[PVR_FRAME_PONG] = { .header = sizeof(struct pvr_frame_ping),
+			     .receivers = BY_REQUESTER | BY_RESPONDER,
+			     .check = check_ping },
+	[PVR_FRAME_QUEUE_PAIR] = { .header = sizeof(struct pvr_frame_queue_pair),
+				   .receivers = BY_REQUESTER | BY_RESPONDER,
+				   .check = check_queue_pair },
+	[PVR_FRAME_RETURNED] = { .header = sizeof(struct pvr_frame_returned),
+				 .receivers = BY_REQUESTER | BY_RESPONDER,
+				 .check = check_returned },
+	[PVR_FRAME_FABRIC] = { .header = sizeof(struct pvr_frame_fabric),
+			       .receivers = BY_RESPONDER,
+			       .has_fabric = true,
+			       .check = check_fabric },
+	[PVR_FRAME_WHERE] = { .header = sizeof(struct pvr_frame_where),
+			      .receivers = BY_RESPONDER,
+			      .has_fabric = true,
+			      .check = check_where },
+	[PVR_FRAME_REQUEST] = { .header = sizeof(struct pvr_frame_request),
+				.receivers = BY_RESPONDER,
+				.payload = PAYLOAD_CHUNK,
+				.has_fabric = true,
+				.flags = REQUEST_FLAGS,
+				.check = check_request },
+	[PVR_FRAME_DATAGRAM] = { .header = sizeof(struct pvr_frame_datagram),
+				 .receivers = BY_RESPONDER,
+				 .payload = PAYLOAD_DATAGRAM,
+				 .has_fabric = true,
+				 .flags = PVR_REQUEST_F_SOLICITED,
+				 .check = check_datagram },
+	[PVR_FRAME_LEFT] = { .header = sizeof(struct pvr_frame_left),
+			     .receivers = BY_RESPONDER,
+			     .has_fabric = true,
+			     .check = check_left },
+	[PVR_FRAME_HERE] = { .header = sizeof(struct pvr_frame_where),
+			     .receivers = BY_REQUESTER,
+			     .has_fabric = true,
+			     .check = check_here },
+	[PVR_FRAME_ACK] = { .header = sizeof(struct pvr_frame_ack),
+			    .receivers = BY_REQUESTER | BY_EARLY,
+			    .has_fabric = true,
+			    .check = check_ack },
+	[PVR_FRAME_ATOMIC_ACK] = { .header = sizeof(struct pvr_frame_atomic_ack),
+				   .receivers = BY_REQUESTER,
+				   .has_fabric = true,
+				   .check = check_atomic_ack },
+	[PVR_FRAME_READ_DATA] = { .header = sizeof(struct pvr_frame_read_data),
+				  .receivers = BY_REQUESTER,
+				  .payload = PAYLOAD_CHUNK,
+				  .has_fabric = true,
+				  .flags = PVR_FRAME_F_LENT,
+				  .check = check_read_data },
+};
+
+static size_t payload_max(const struct frame_kind *kind, uint32_t chunk)
+{
+	const size_t max[] = {
+		[PAYLOAD_NONE] = 0,
+		[PAYLOAD_CHUNK] = chunk,
+		[PAYLOAD_DATAGRAM] = PVR_WIRE_DATAGRAM_MAX,
+	};
+
+	return max[kind->payload];
+}
+
+static const char *check_begin(const struct pvr_frame *frame, const struct frame_kind *kind)
+{
+	uint16_t fabric = le16toh(frame->fabric);
+
+	if (frame->flags & ~kind->flags)
+		return "an unknown flag";
+	if (fabric > PVR_WIRE_FABRICS || kind->has_fabric != (fabric != 0))
+		return "a fabric's number out of range";
+	return NULL;
+}
+
+size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role receiver,
+			    uint32_t chunk, const char **why)
+{
+	const struct frame_kind *kind;
+	uint32_t size = le32toh(frame->size);
+
+	*why = "an unknown type of frame";
+	if (frame->type >= PVR_FRAME_NUM || !kinds[frame->type].check)
+		return 0;
+	kind = &kinds[frame->type];
+	*why = "a frame of the other direction";
+	if (!(kind->receivers & 1u << receiver))
+		return 0;
+	*why = "a frame that is too short";
+	if (size < kind->header)
+		return 0;
+	*why = "a frame that is too long";
+	if (size - kind->header > payload_max(kind, chunk))
+		return 0;
+	*why = check_begin(frame, kind);
+	return *why ? 0 : kind->header;
+}
+
+bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload, const char **why)
+{
+	*payload = le32toh(any->frame.size) - size;
+	*why = kinds[any->frame.type].check(any, *payload);
+	return !*why;
+}

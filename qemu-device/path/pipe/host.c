@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Other daemons, by name. */
+#include "path/pipe/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gid/gid_cache.h"
+#include "core/adapter.h"
+#include "path/pipe/rsp_conn.h"
+#include "path/pipe/internal.h"
+#include "path/pipe/req_conn.h"
+
+void pvr_net_init(struct pvr_net *net)
+{
+	unsigned int i;
+
+	*net = (struct pvr_net){ 0 };
+	for (i = 0; i < PVR_NET_BUCKETS; i++)
+		LIST_INIT(&net->remotes[i]);
+}
+
+static void remote_free(struct pvr_remote *remote)
+{
+	unsigned int kind, slot;
+
+	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
+		for (slot = 0; slot < PVR_OUT_MAX; slot++)
+			pvr_out_free(remote->out[kind].slot[slot]);
+	free(remote);
+}
+
+void pvr_net_exit(struct pvr_net *net)
+{
+	struct pvr_remote *remote;
+	unsigned int i;
+
+	for (i = 0; i < PVR_NET_BUCKETS; i++) {
+		while ((remote = LIST_FIRST(&net->remotes[i]))) {
+			LIST_REMOVE(remote, link);
+			remote_free(remote);
+		}
+	}
+	pvr_gid_book_free(net->gids);
+}
+
+void pvr_engine_set_net(struct pvr_engine *engine, const struct pvr_net_ops *ops, void *opaque)
+{
+	engine->net.ops = ops;
+	engine->net.opaque = opaque;
+}
+
+static unsigned int bucket_of(const char *name)
+{
+	unsigned int hash = 0;
+
+	while (*name)
+		hash = hash * 31 + (unsigned char)*name++;
+	return hash % PVR_NET_BUCKETS;
+}
+
+/* The net's lock is held. */
+static struct pvr_remote *remote_get(struct pvr_engine *engine, const char *name)
+{
+	unsigned int bucket = bucket_of(name);
+	struct pvr_remote *remote;
+
+	LIST_FOREACH(remote, &engine->net.remotes[bucket], link)
+	if (!strcmp(remote->name, name))
+		return remote;
+	remote = calloc(1, sizeof(*remote));
+	if (!remote)
+		return NULL;
+	remote->engine = engine;
+	strcpy(remote->name, name);
+	LIST_INIT(&remote->ins);
+	LIST_INSERT_HEAD(&engine->net.remotes[bucket], remote, link);
+	return remote;
+}
+
+struct pvr_remote *pvr_remote_get(struct pvr_engine *engine, const char *name)
+{
+	struct pvr_remote *remote;
+
+	if (strlen(name) >= PVR_REMOTE_NAME_MAX)
+		return NULL;
+	pvr_lock(&engine->net.lock);
+	remote = remote_get(engine, name);
+	pvr_unlock(&engine->net.lock);
+	return remote;
+}
+
+const char *pvr_remote_name(const struct pvr_remote *remote)
+{
+	return remote->name;
+}
+
+struct pvr_engine *pvr_remote_engine(const struct pvr_remote *remote)
+{
+	return remote->engine;
+}
+
+struct pvr_net *pvr_remote_net(const struct pvr_remote *remote)
+{
+	return &remote->engine->net;
+}
+
+/* ------------------------------------------------------------------ statistics */
+
+void pvr_remote_heard(struct pvr_remote *remote)
+{
+	__atomic_store_n(&remote->heard, pvr_now(remote->engine), __ATOMIC_RELAXED);
+}
+
+void pvr_remote_count_replays(struct pvr_remote *remote, uint64_t n)
+{
+	__atomic_fetch_add(&remote->replays, n, __ATOMIC_RELAXED);
+}
+
+void pvr_link_count_add(struct pvr_link_count *to, const struct pvr_link_count *from)
+{
+	to->tx_frames += pvr_stat_get(&from->tx_frames);
+	to->tx_bytes += pvr_stat_get(&from->tx_bytes);
+	to->rx_frames += pvr_stat_get(&from->rx_frames);
+	to->rx_bytes += pvr_stat_get(&from->rx_bytes);
+	to->lent_bytes += pvr_stat_get(&from->lent_bytes);
+	to->read_bytes += pvr_stat_get(&from->read_bytes);
+}
+
+/* Its lock is held. */
+static void count_connections(struct pvr_remote *remote, struct pvr_link_count *count)
+{
+	unsigned int kind, slot;
+	struct pvr_in *in;
+
+	*count = remote->gone;
+	LIST_FOREACH(in, &remote->ins, link)
+	pvr_link_count_add(count, &in->count);
+	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
+		for (slot = 0; slot < PVR_OUT_MAX; slot++)
+			if (remote->out[kind].slot[slot])
+				pvr_link_count_add(count, &remote->out[kind].slot[slot]->count);
+}
+
+void pvr_remote_get_stats(struct pvr_remote *remote, struct pvr_remote_stats *stats)
+{
+	struct pvr_link_count count;
+	unsigned int kind;
+
+	pvr_lock(&remote->lock);
+	count_connections(remote, &count);
+	pvr_unlock(&remote->lock);
+	*stats = (struct pvr_remote_stats){
+		.name = remote->name,
+		.rtt_ns = pvr_stat_get(&remote->rtt_ns),
+		.heard = pvr_stat_get(&remote->heard),
+		.tx_frames = count.tx_frames,
+		.tx_bytes = count.tx_bytes,
+		.rx_frames = count.rx_frames,
+		.rx_bytes = count.rx_bytes,
+		.lent_bytes = count.lent_bytes,
+		.read_bytes = count.read_bytes,
+		.replays = pvr_stat_get(&remote->replays),
+	};
+	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
+		stats->up[kind] = __atomic_load_n(&remote->out[kind].up, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The path to adapters of other daemons, as the rest of the engine uses it. */
+#include "path/pipe/ops.h"
+
+#include "gid/resolve.h"
+#include "path/pipe/qp_gone.h"
+#include "path/pipe/sq.h"
+#include "path/pipe/ud.h"
+
+static void adapter_init(struct pvr_adapter *adapter)
+{
+	TAILQ_INIT(&adapter->remotes.starved);
+	TAILQ_INIT(&adapter->remotes.blocked);
+	TAILQ_INIT(&adapter->remotes.in_flight);
+}
+
+/* The flag is set first: a GID that becomes known after the search then wakes us. */
+static enum pvr_resolve resolve(struct pvr_qp *qp)
+{
+	struct pvr_adapter *adapter = qp->adapter;
+
+	__atomic_store_n(&adapter->remotes.any, true, __ATOMIC_SEQ_CST);
+	qp->peer_remote = pvr_remote_gid_find(adapter, qp->attr.ah_attr.dgid);
+	if (qp->peer_remote)
+		return PVR_RESOLVE_YES;
+	return adapter->engine->net.ops ? PVR_RESOLVE_PENDING : PVR_RESOLVE_NO;
+}
+
+const struct pvr_path_ops pvr_pipe_path_ops = {
+	.name = "pipe",
+	.adapter_init = adapter_init,
+	.adapter_gone = pvr_remote_tell_left,
+	.resolve = resolve,
+	.detach = pvr_remote_detach,
+	.run_sq = pvr_remote_turn,
+	.timeout = pvr_remote_timeout,
+	.stop = pvr_remote_sq_stop,
+	.close = pvr_remote_sq_free,
+	.ud_send = pvr_remote_ud_send,
+	.mcast_targets = pvr_remote_ud_find_group,
+	.mcast_send = pvr_remote_ud_send_group,
+};

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* The path to adapters of other daemons: frames on streams of bytes, docs/pipe-protocol.md. */
+#ifndef PVR_PIPE_PATH_H
+#define PVR_PIPE_PATH_H
+
+#include "rdma/path.h"
+
+extern const struct pvr_path_ops pvr_pipe_path_ops;
+
+#endif /* PVR_PIPE_PATH_H */

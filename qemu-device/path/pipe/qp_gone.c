@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Reliable connections between hosts whose one end is gone for good: saying so, and hearing it. */
+#include "path/pipe/qp_gone.h"
+
+#include <endian.h>
+
+#include "rdma/cq.h"
+#include "gid/resolve.h"
+#include "rdma/peer_gone.h"
+#include "path/pipe/internal.h"
+#include "path/pipe/remote_qp.h"
+#include "path/pipe/sq.h"
+
+/* ----------------------------------------------------------------------- saying so */
+
+/* Who has the other end: as the directory says, or as was seen. NULL: nobody elsewhere. */
+static struct pvr_remote *remote_of(struct pvr_qp *qp)
+{
+	const uint8_t *dgid = qp->attr.ah_attr.dgid;
+	struct pvr_remote *remote;
+
+	if (qp->type != PVR_QPT_RC || !pvr_peers_is_connected(qp) ||
+	    pvr_fabric_find(qp->adapter, dgid))
+		return NULL;
+	remote = pvr_remote_gid_find(qp->adapter, dgid);
+	if (!remote && qp->remote_sq)
+		remote = qp->remote_sq->route.remote;
+	return remote ? remote : pvr_remote_rq_from(qp);
+}
+
+static bool fill(struct pvr_frame_left *frame, const struct pvr_qp *qp)
+{
+	const struct pvr_ah_attr *ah = &qp->attr.ah_attr;
+	const struct pvr_gid_entry *sgid = pvr_gid_get(qp->adapter, ah->sgid_index);
+
+	if (!sgid)
+		return false;
+	*frame = (struct pvr_frame_left){
+		.frame.type = PVR_FRAME_LEFT,
+		.src_qpn = htole32(qp->qpn),
+		.dst_qpn = htole32(qp->attr.dest_qp_num),
+		.gid_type = qp->adapter->gid_type,
+	};
+	memcpy(frame->sgid, sgid->gid, sizeof(frame->sgid));
+	memcpy(frame->dgid, ah->dgid, sizeof(frame->dgid));
+	return true;
+}
+
+/* What does not get away is not said: the peer's own timeout finds out. */
+static void tell(struct pvr_qp *qp)
+{
+	struct pvr_remote *remote = remote_of(qp);
+	union pvr_any_frame any;
+	struct pvr_route route;
+
+	if (!remote || !fill(&any.left, qp) ||
+	    !pvr_link_route(remote, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class), &route))
+		return;
+	if (pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.left), NULL, NULL, 0, 0) ==
+	    PVR_SENT)
+		pvr_link_flush(&route);
+}
+
+void pvr_remote_tell_left(struct pvr_adapter *adapter)
+{
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	if (!adapter->engine->net.ops)
+		return;
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+	tell(qp);
+}
+
+/* ----------------------------------------------------------------------- hearing it */
+
+/* Only who has the GID may say so, or had it when the queue pairs met. */
+static bool is_believed(const struct pvr_qp *qp, const struct pvr_remote *remote,
+			enum pvr_where where)
+{
+	return where == PVR_WHERE_REMOTE || (qp->peer_is_far && qp->peer_host == remote) ||
+	       (qp->remote_sq && qp->remote_sq->route.remote == remote) ||
+	       pvr_remote_rq_from(qp) == remote;
+}
+
+static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_left *frame)
+{
+	struct pvr_qp *qp = pvr_qp_find(adapter, le32toh(frame->dst_qpn));
+
+	if (!qp || qp->type != PVR_QPT_RC || qp->attr.dest_qp_num != le32toh(frame->src_qpn) ||
+	    memcmp(qp->attr.ah_attr.dgid, frame->sgid, sizeof(frame->sgid)))
+		return NULL;
+	return qp;
+}
+
+void pvr_remote_left(struct pvr_in *in, const char *fabric, const struct pvr_frame_left *frame)
+{
+	struct pvr_remote *remote = pvr_in_remote(in);
+	struct pvr_adapter *adapter;
+	enum pvr_where where;
+	struct pvr_qp *qp;
+
+	where = pvr_remote_gid_check(pvr_remote_engine(remote), remote, fabric, frame->sgid,
+				     frame->gid_type);
+	adapter =
+		pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid, frame->gid_type);
+	if (!adapter)
+		return;
+	pvr_adapter_lock(adapter);
+	qp = find(adapter, frame);
+	if (qp && is_believed(qp, remote, where))
+		pvr_peers_end(qp);
+	pvr_publish(adapter);
+	pvr_adapter_unlock(adapter);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Reliable connections between hosts whose one end is gone for good, as rdma/peer_gone.h has
+ * it for those on one host. Told by LEFT frames, one for each queue pair; receiving is
+ * path/pipe/internal.h's.
+ */
+#ifndef PVR_REMOTE_LEFT_H
+#define PVR_REMOTE_LEFT_H
+
+struct pvr_adapter;
+
+/* The adapter is about to lose all queue pairs; it is held. */
+void pvr_remote_tell_left(struct pvr_adapter *adapter);
+
+#endif /* PVR_REMOTE_LEFT_H */

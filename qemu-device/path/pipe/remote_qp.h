@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Connected queue pairs whose peer is on another host.
+ *
+ * DOC: who does what
+ *
+ * path/pipe/requester.c gives turns to queue pairs that send to another host, and
+ * path/pipe/completer.c completes what was acknowledged; path/pipe/responder.c
+ * executes what comes from there. Connections are path/pipe/internal.h's.
+ */
+#ifndef PVR_REMOTE_QP_H
+#define PVR_REMOTE_QP_H
+
+#include "rdma/requester.h"
+#include "path/pipe/internal.h"
+
+/* A turn of @qp, which has remote_sq or gets it now. */
+enum pvr_turn pvr_remote_turn(struct pvr_qp *qp);
+/* See struct pvr_path_ops. */
+bool pvr_remote_detach(struct pvr_qp *qp);
+/* The timer of a queue pair with remote_sq has expired while it was not waiting by it. */
+void pvr_remote_timeout(struct pvr_qp *qp);
+
+/* Nothing is in flight any more: the queue pair does not send now. */
+void pvr_remote_sq_stop(struct pvr_qp *qp);
+void pvr_remote_sq_free(struct pvr_qp *qp);
+/* Forget who has sent to it. */
+void pvr_remote_rq_free(struct pvr_qp *qp);
+/* Who has; NULL: nobody yet. */
+struct pvr_remote *pvr_remote_rq_from(const struct pvr_qp *qp);
+
+#endif /* PVR_REMOTE_QP_H */

@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Outgoing connections: their slots, and what is sent on them. */
+#include "path/pipe/req_conn.h"
+
+#include <endian.h>
+#include <stdlib.h>
+
+#include "core/adapter.h"
+#include "path/pipe/bye.h"
+
+/* ------------------------------------------------------------------------ slots */
+
+static struct pvr_out *out_find(const struct pvr_remote *remote, unsigned int kind,
+				unsigned int slot)
+{
+	return __atomic_load_n(&remote->out[kind].slot[slot], __ATOMIC_ACQUIRE);
+}
+
+static uint64_t generation_of(const struct pvr_out *out)
+{
+	return __atomic_load_n(&out->generation, __ATOMIC_ACQUIRE);
+}
+
+/* Made at its first use, and kept. */
+static struct pvr_out *out_get(struct pvr_remote *remote, enum pvr_pipe_kind kind,
+			       unsigned int slot)
+{
+	struct pvr_out *out = out_find(remote, kind, slot);
+
+	if (out)
+		return out;
+	out = calloc(1, sizeof(*out));
+	if (!out)
+		return NULL;
+	out->remote = remote;
+	out->kind = kind;
+	out->slot = slot;
+	/* Who counts goes through them with the lock. */
+	pvr_lock(&remote->lock);
+	__atomic_store_n(&remote->out[kind].slot[slot], out, __ATOMIC_RELEASE);
+	pvr_unlock(&remote->lock);
+	return out;
+}
+
+void pvr_out_free(struct pvr_out *out)
+{
+	if (!out)
+		return;
+	pvr_outbox_close(&out->box);
+	pvr_inbox_close(&out->in);
+	pvr_declared_forget(&out->fabrics);
+	free(out);
+}
+
+static uint64_t new_generation(struct pvr_net *net)
+{
+	return __atomic_add_fetch(&net->generations, 1, __ATOMIC_RELAXED);
+}
+
+static int out_open(struct pvr_out *out, const struct pvr_stream_ops *ops, void *opaque,
+		    uint32_t chunk)
+{
+	int err = pvr_outbox_open(&out->box, ops, opaque, chunk, &out->count);
+
+	if (err)
+		return err;
+	err = pvr_inbox_open(&out->in, ops, opaque, PVR_WIRE_REQUESTER, chunk, &out->count);
+	if (err)
+		pvr_outbox_close(&out->box);
+	return err;
+}
+
+static void set_up(struct pvr_out *out, bool up)
+{
+	uint32_t *word = &out->remote->out[out->kind].up;
+
+	if (up)
+		__atomic_fetch_or(word, 1u << out->slot, __ATOMIC_RELEASE);
+	else
+		__atomic_fetch_and(word, ~(1u << out->slot), __ATOMIC_RELEASE);
+}
+
+/* Before it is up. */
+static void set_class(struct pvr_out *out, uint8_t dscp)
+{
+	struct pvr_out_set *set = &out->remote->out[out->kind];
+
+	__atomic_store_n(&out->dscp, dscp, __ATOMIC_RELAXED);
+	if (dscp) {
+		__atomic_fetch_or(&set->classed, 1u << out->slot, __ATOMIC_RELAXED);
+		return;
+	}
+	__atomic_fetch_and(&set->classed, ~(1u << out->slot), __ATOMIC_RELAXED);
+	pvr_lock(&out->remote->lock);
+	if (out->slot >= set->slots)
+		__atomic_store_n(&set->slots, out->slot + 1u, __ATOMIC_RELAXED);
+	pvr_unlock(&out->remote->lock);
+}
+
+/* Its lock is held. NICs let go of guest memory before anybody takes another way. */
+static void out_close(struct pvr_out *out)
+{
+	pvr_outbox_close(&out->box);
+	pvr_inbox_close(&out->in);
+	set_up(out, false);
+	__atomic_store_n(&out->generation, 0, __ATOMIC_RELEASE);
+	out->loans_over = out->loans_told = out->loans_rest = 0;
+	pvr_declared_forget(&out->fabrics);
+	out->refused = false;
+	out->told_limit = false;
+}
+
+void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+		const struct pvr_stream_ops *ops, void *opaque,
+		const struct pvr_stream_limits *limits)
+{
+	struct pvr_out *out = out_get(remote, kind, slot);
+
+	if (!out)
+		return;
+	pvr_lock(&out->lock);
+	out_close(out);
+	if (!out_open(out, ops, opaque, limits->chunk)) {
+		__atomic_store_n(&out->chunk, limits->chunk, __ATOMIC_RELAXED);
+		out->early_acks = limits->early_acks;
+		set_class(out, limits->dscp);
+		out->takes_left = limits->left;
+		__atomic_store_n(&out->generation, new_generation(pvr_remote_net(remote)),
+				 __ATOMIC_RELEASE);
+		set_up(out, true);
+	}
+	pvr_unlock(&out->lock);
+	pvr_remote_resume(remote->engine, remote);
+}
+
+void pvr_out_down(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot)
+{
+	struct pvr_out *out = out_find(remote, kind, slot);
+
+	if (!out)
+		return;
+	pvr_lock(&out->lock);
+	out_close(out);
+	pvr_unlock(&out->lock);
+	pvr_remote_resume(remote->engine, remote);
+}
+
+/* ----------------------------------------------------------------------- routes */
+
+/* Queue pairs are spread over the slots, and who finds its own down takes the next one. */
+static struct pvr_out *pick_plain(const struct pvr_remote *remote, unsigned int kind, uint32_t up,
+				  uint32_t qpn)
+{
+	uint32_t slots = __atomic_load_n(&remote->out[kind].slots, __ATOMIC_RELAXED), i, slot;
+
+	for (i = 0; i < slots; i++) {
+		slot = (qpn % slots + i) % slots;
+		if (up & 1u << slot)
+			return out_find(remote, kind, slot);
+	}
+	/* It was another one's a moment ago. */
+	return out_find(remote, kind, (unsigned int)__builtin_ctz(up));
+}
+
+/* NULL: there is none of this DSCP. */
+static struct pvr_out *pick_class(const struct pvr_remote *remote, unsigned int kind,
+				  uint32_t classed, uint8_t dscp)
+{
+	struct pvr_out *out;
+
+	for (; classed; classed &= classed - 1) {
+		out = out_find(remote, kind, (unsigned int)__builtin_ctz(classed));
+		if (__atomic_load_n(&out->dscp, __ATOMIC_RELAXED) == dscp)
+			return out;
+	}
+	return NULL;
+}
+
+/* Who finds none of its own class takes one of no class, and if there is none, any. */
+static struct pvr_out *pick(const struct pvr_remote *remote, unsigned int kind, uint32_t qpn,
+			    uint8_t dscp)
+{
+	const struct pvr_out_set *set = &remote->out[kind];
+	uint32_t up = __atomic_load_n(&set->up, __ATOMIC_ACQUIRE);
+	uint32_t classed = up & __atomic_load_n(&set->classed, __ATOMIC_RELAXED);
+	struct pvr_out *out = dscp ? pick_class(remote, kind, classed, dscp) : NULL;
+
+	if (!up || out)
+		return out;
+	if (up != classed)
+		return pick_plain(remote, kind, up & ~classed, qpn);
+	return out_find(remote, kind, (unsigned int)__builtin_ctz(classed));
+}
+
+static struct pvr_out *pick_best(const struct pvr_remote *remote, uint32_t qpn, uint8_t dscp)
+{
+	unsigned int kind = PVR_PIPE_KINDS;
+	struct pvr_out *out = NULL;
+
+	while (!out && kind--)
+		out = pick(remote, kind, qpn, dscp);
+	return out;
+}
+
+/* Is another connection to be made? */
+static bool is_wanting(const struct pvr_route *route, const struct pvr_out *out)
+{
+	return !route->generation || (route->dscp && out->kind == PVR_PIPE_TCP &&
+				      __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
+}
+
+bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
+{
+	const struct pvr_net *net = pvr_remote_net(remote);
+	struct pvr_out *out = pick_best(remote, qpn, dscp);
+
+	*route = (struct pvr_route){ .remote = remote, .dscp = dscp };
+	if (out) {
+		route->kind = out->kind;
+		route->slot = out->slot;
+		/* In this order: a chunk that is too new goes with a generation that is over. */
+		route->generation = generation_of(out);
+		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
+	}
+	if (is_wanting(route, out) && net->ops && net->ops->want)
+		net->ops->want(net->opaque, remote, dscp);
+	return route->generation;
+}
+
+bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn)
+{
+	const struct pvr_out *out = pick_best(route->remote, qpn, route->dscp);
+
+	if (!out)
+		return route->generation;
+	return out->kind != route->kind || out->slot != route->slot ||
+	       generation_of(out) != route->generation;
+}
+
+/* ---------------------------------------------------------------------- sending */
+
+static bool put_flat(struct pvr_out *out, union pvr_any_frame *any, size_t size)
+{
+	const struct pvr_outgoing frame = { .header = any, .header_size = size };
+
+	return pvr_outbox_put(&out->box, &frame);
+}
+
+/* Too many for one connection, or for our memory. */
+static void cannot_declare(struct pvr_out *out, const char *name)
+{
+	if (!out->told_limit)
+		pvr_log(out->remote->engine, NULL, PVR_LOG_ERR,
+			"%s: a connection cannot have more fabrics than %u: %s is cut off",
+			out->remote->name, out->fabrics.count, name);
+	out->told_limit = true;
+}
+
+/* The number of a fabric on this connection; 0: it can have none. */
+static unsigned int declare(struct pvr_out *out, uint64_t id, const char *name)
+{
+	union pvr_any_frame any = { .fabric = { .frame = { .type = PVR_FRAME_FABRIC } } };
+	unsigned int number = pvr_declared_find(&out->fabrics, id, name);
+
+	if (number)
+		return number;
+	number = pvr_declared_add(&out->fabrics, id, name);
+	if (!number) {
+		cannot_declare(out, name);
+		return 0;
+	}
+	any.frame.fabric = htole16((uint16_t)number);
+	strncpy(any.fabric.name, name, sizeof(any.fabric.name) - 1);
+	/* Never said means never understood. */
+	out->box.broken |= !put_flat(out, &any, sizeof(any.fabric));
+	return number;
+}
+
+static enum pvr_sent refuse(struct pvr_out *out)
+{
+	if (out->box.broken)
+		return PVR_SENT_DOWN;
+	out->refused = true;
+	return PVR_SENT_BLOCKED;
+}
+
+/*
+ * Its lock is held. A datagram need not wait, nor a farewell: what little room is kept for
+ * them is enough for those who set up connections, while bulk data of others fills the stream.
+ */
+static enum pvr_sent send(struct pvr_out *out, const struct pvr_fabric *fabric,
+			  const struct pvr_outgoing *frame)
+{
+	bool left = frame->header->frame.type == PVR_FRAME_LEFT;
+	bool lossy = left || frame->header->frame.type == PVR_FRAME_DATAGRAM;
+	unsigned int number;
+
+	if (left && !out->takes_left)
+		return PVR_SENT_DOWN;
+	if (out->box.broken || (out->box.blocked && !lossy))
+		return refuse(out);
+	number = declare(out, fabric->id, fabric->name);
+	if (!number)
+		return PVR_SENT_DOWN;
+	frame->header->frame.fabric = htole16((uint16_t)number);
+	if (out->box.blocked ? pvr_outbox_put(&out->box, frame) : pvr_outbox_send(&out->box, frame))
+		return PVR_SENT;
+	return refuse(out);
+}
+
+enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
+			    union pvr_any_frame *header, size_t header_size,
+			    const struct pvr_qp *lender, const struct pvr_sg *payload,
+			    uint64_t offset, uint32_t len)
+{
+	const struct pvr_outgoing frame = {
+		.header = header,
+		.header_size = header_size,
+		.payload = payload,
+		.offset = offset,
+		.len = len,
+		.lender = lender,
+	};
+	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
+	enum pvr_sent sent = PVR_SENT_DOWN;
+
+	if (!out)
+		return PVR_SENT_DOWN;
+	pvr_lock(&out->lock);
+	if (out->generation == route->generation && route->generation)
+		sent = send(out, fabric, &frame);
+	pvr_unlock(&out->lock);
+	return sent;
+}
+
+/* If there is no room it comes by its own connection all the same. */
+static void take_ack_along(struct pvr_out *out)
+{
+	union pvr_any_frame any;
+
+	if (out->early_acks && pvr_early_take(&out->remote->early, &out->fabrics, &any))
+		put_flat(out, &any, sizeof(any.ack));
+}
+
+void pvr_link_flush(const struct pvr_route *route)
+{
+	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
+
+	if (!out)
+		return;
+	pvr_lock(&out->lock);
+	if (out->generation == route->generation && !out->box.blocked) {
+		take_ack_along(out);
+		pvr_outbox_flush(&out->box);
+	}
+	pvr_unlock(&out->lock);
+}
+
+/* If there is no room, later: nothing depends on it but how much may be lent. */
+static void tell_loans_over(struct pvr_out *out)
+{
+	union pvr_any_frame any = { .returned = {
+					    .frame.type = PVR_FRAME_RETURNED,
+					    .count = htole32(out->loans_over),
+				    } };
+
+	if (out->loans_told != out->loans_over && put_flat(out, &any, sizeof(any.returned)))
+		out->loans_told = out->loans_over;
+}
+
+/* Return: whether somebody can go on. */
+static bool flush_all(struct pvr_out *out)
+{
+	bool resume;
+
+	tell_loans_over(out);
+	pvr_outbox_flush(&out->box);
+	resume = out->refused && !out->box.blocked;
+	if (resume)
+		out->refused = false;
+	return resume;
+}
+
+bool pvr_out_output(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot)
+{
+	struct pvr_out *out = out_find(remote, kind, slot);
+	bool resume = false, works = false;
+
+	if (!out)
+		return false;
+	pvr_lock(&out->lock);
+	if (out->generation) {
+		resume = flush_all(out);
+		works = !out->box.broken;
+	}
+	pvr_unlock(&out->lock);
+	if (resume)
+		pvr_remote_resume(remote->engine, remote);
+	return works;
+}
+
+/* ------------------------------------------------------ what is sent by itself */
+
+/* The slot's connection, locked; NULL: it is down. */
+static struct pvr_out *lock_up(struct pvr_remote *remote, enum pvr_pipe_kind kind,
+			       unsigned int slot)
+{
+	struct pvr_out *out = out_find(remote, kind, slot);
+
+	if (!out)
+		return NULL;
+	pvr_lock(&out->lock);
+	if (out->generation && !out->box.broken)
+		return out;
+	pvr_unlock(&out->lock);
+	return NULL;
+}
+
+/* A frame that waits for no others. Return: false if there was no room for it. */
+static bool send_now(struct pvr_out *out, union pvr_any_frame *any, size_t size)
+{
+	bool room = put_flat(out, any, size);
+
+	if (!out->box.blocked)
+		pvr_outbox_flush(&out->box);
+	return room;
+}
+
+void pvr_out_ping(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot)
+{
+	union pvr_any_frame any = { .ping = { .frame = { .type = PVR_FRAME_PING } } };
+	struct pvr_out *out = lock_up(remote, kind, slot);
+
+	if (!out)
+		return;
+	out->ping = pvr_now(remote->engine);
+	any.ping.cookie = htole64(out->ping);
+	send_now(out, &any, sizeof(any.ping));
+	pvr_unlock(&out->lock);
+}
+
+bool pvr_out_where(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+		   const char *fabric, const uint8_t gid[16])
+{
+	union pvr_any_frame any = { .where = { .frame = { .type = PVR_FRAME_WHERE } } };
+	struct pvr_out *out = lock_up(remote, kind, slot);
+	unsigned int number;
+	bool sent;
+
+	if (!out)
+		return false;
+	number = declare(out, 0, fabric);
+	any.frame.fabric = htole16((uint16_t)number);
+	memcpy(any.where.gid, gid, sizeof(any.where.gid));
+	sent = number && send_now(out, &any, sizeof(any.where));
+	pvr_unlock(&out->lock);
+	return sent;
+}
+
+void pvr_out_bye(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+		 enum pvr_bye reason, const char *text)
+{
+	struct pvr_out *out = lock_up(remote, kind, slot);
+	union pvr_any_frame any;
+
+	if (!out)
+		return;
+	pvr_bye_fill(&any, reason, text);
+	send_now(out, &any, sizeof(any.bye));
+	pvr_unlock(&out->lock);
+}
+
+/* ---------------------------------------------------------------------- answers */
+
+static struct pvr_route route_of(const struct pvr_out *out)
+{
+	return (struct pvr_route){
+		.remote = out->remote,
+		.kind = out->kind,
+		.slot = out->slot,
+		.generation = out->generation,
+		.chunk = out->chunk,
+	};
+}
+
+static void answer_ping(struct pvr_out *out, const union pvr_any_frame *ping)
+{
+	union pvr_any_frame pong = *ping;
+
+	pong.frame.type = PVR_FRAME_PONG;
+	pvr_lock(&out->lock);
+	send_now(out, &pong, sizeof(pong.ping));
+	pvr_unlock(&out->lock);
+}
+
+static void got_pong(struct pvr_out *out, const struct pvr_frame_ping *pong)
+{
+	uint64_t sent;
+
+	pvr_lock(&out->lock);
+	sent = out->ping;
+	out->ping = 0;
+	pvr_unlock(&out->lock);
+	/* One that answers no question says nothing. */
+	if (sent && le64toh(pong->cookie) == sent)
+		__atomic_store_n(&out->remote->rtt_ns, pvr_now(out->remote->engine) - sent,
+				 __ATOMIC_RELAXED);
+}
+
+static void got_here(const struct pvr_out *out, const char *fabric,
+		     const struct pvr_frame_where *here)
+{
+	const struct pvr_net *net = pvr_remote_net(out->remote);
+
+	if (net->ops && net->ops->located)
+		net->ops->located(net->opaque, out->remote, fabric, here->gid, here->gid_type);
+}
+
+static enum pvr_handled dispatch_answer(struct pvr_out *out, const union pvr_any_frame *any,
+					const char *fabric)
+{
+	const struct pvr_route route = route_of(out);
+
+	switch (any->frame.type) {
+	case PVR_FRAME_HERE:
+		got_here(out, fabric, &any->where);
+		break;
+	case PVR_FRAME_ACK:
+		pvr_remote_ack(&route, fabric, &any->ack);
+		break;
+	case PVR_FRAME_ATOMIC_ACK:
+		pvr_remote_atomic_ack(&route, fabric, &any->atomic_ack);
+		break;
+	case PVR_FRAME_READ_DATA:
+		return pvr_remote_read_data(&route, fabric, &any->read_data);
+	}
+	return PVR_HANDLED;
+}
+
+static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, uint8_t *payload,
+				  const char **why)
+{
+	struct pvr_out *out = owner;
+	const char *fabric;
+
+	(void)payload; /* it is pulled */
+	switch (any->frame.type) {
+	case PVR_FRAME_HELLO:
+		*why = "a second HELLO";
+		return PVR_HANDLED;
+	case PVR_FRAME_QUEUE_PAIR:
+		*why = "a queue pair that was not asked for";
+		return PVR_HANDLED;
+	case PVR_FRAME_BYE:
+		*why = pvr_bye_read(&out->in, &any->bye);
+		return PVR_HANDLED;
+	case PVR_FRAME_PING:
+		answer_ping(out, any);
+		return PVR_HANDLED;
+	case PVR_FRAME_PONG:
+		got_pong(out, &any->ping);
+		return PVR_HANDLED;
+	}
+	fabric = pvr_declared_name(&out->fabrics, le16toh(any->frame.fabric));
+	if (fabric)
+		return dispatch_answer(out, any, fabric);
+	*why = "a fabric that was not declared";
+	return PVR_HANDLED;
+}
+
+/* What the guest sends next by this connection comes behind it. */
+static void loan_over(void *owner)
+{
+	struct pvr_out *out = owner;
+
+	pvr_lock(&out->lock);
+	out->loans_over++;
+	tell_loans_over(out);
+	pvr_unlock(&out->lock);
+}
+
+static const char *returned(void *owner, const struct pvr_frame_returned *frame)
+{
+	struct pvr_out *out = owner;
+	const char *why;
+
+	pvr_lock(&out->lock);
+	why = pvr_loans_returned(out->box.loans, frame);
+	pvr_unlock(&out->lock);
+	return why;
+}
+
+/* Loans that are over are told of, if nobody else has flushed the box. */
+static void rest(void *owner)
+{
+	struct pvr_out *out = owner;
+
+	if (out->loans_rest == out->loans_over)
+		return;
+	out->loans_rest = out->loans_over;
+	pvr_lock(&out->lock);
+	if (!out->box.blocked)
+		pvr_outbox_flush(&out->box);
+	pvr_unlock(&out->lock);
+}
+
+static const struct pvr_inbox_ops answer_ops = {
+	.frame = got_frame,
+	.rest = rest,
+	.loan_over = loan_over,
+	.returned = returned,
+};
+
+enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+			     struct pvr_input_error *err)
+{
+	struct pvr_out *out = out_get(remote, kind, slot);
+	uint64_t before;
+	enum pvr_input result;
+
+	if (!out)
+		return pvr_inbox_run(&(struct pvr_inbox){ 0 }, &answer_ops, NULL, err);
+	before = out->count.rx_bytes;
+	result = pvr_inbox_run(&out->in, &answer_ops, out, err);
+	if (out->count.rx_bytes != before)
+		pvr_remote_heard(remote);
+	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
+		pvr_out_bye(remote, kind, slot, err->reason, err->why);
+	return result;
+}
+
+int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const struct pvr_sg *to,
+		 uint64_t offset, uint32_t len)
+{
+	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
+
+	return pvr_inbox_pull(&out->in, qp, to, offset, len);
+}
+
+const struct pvr_nic_use *pvr_out_nic_use(const struct pvr_route *route)
+{
+	return &out_find(route->remote, route->kind, route->slot)->in.reading.use;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * An outgoing connection: what our guests ask for, and the answers.
+ *
+ * Queue pairs of any adapter and worker send on it, under its lock; what comes in is its
+ * own thread's, without.
+ */
+#ifndef PVR_OUT_H
+#define PVR_OUT_H
+
+#include "path/pipe/fabric_ids.h"
+#include "path/pipe/rx.h"
+#include "path/pipe/tx.h"
+
+struct pvr_out {
+	struct pvr_remote *remote;
+	uint8_t kind, slot;
+	uint64_t generation; /* 0: it is down. Read without the lock, too */
+	uint32_t chunk; /* ditto */
+	uint8_t dscp; /* ditto */
+	struct pvr_link_count count; /* of all connections in this slot */
+
+	/* Protects what follows; taken inside adapters' locks, and only that of ACKs inside it. */
+	struct pvr_lock lock;
+	struct pvr_outbox box;
+	struct pvr_declared fabrics; /* names are read by its thread without the lock */
+	bool early_acks;
+	bool takes_left; /* LEFT frames were agreed upon */
+	uint32_t loans_over; /* of the other side ... */
+	uint32_t loans_told; /* ... that it has been told of */
+	bool refused; /* somebody waits until the box is flushed */
+	bool told_limit; /* there were more fabrics than it can have */
+	uint64_t ping; /* the cookie of the last one */
+
+	/* Its thread's. */
+	uint32_t loans_rest; /* that were flushed */
+	struct pvr_inbox in;
+};
+
+/* NULL is allowed. */
+void pvr_out_free(struct pvr_out *out);
+
+#endif /* PVR_OUT_H */

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The requester of connections to other hosts: sends, and does not wait for the answers.
+ *
+ * DOC: what ends a turn
+ *
+ * All is sent (the queue pair rests, with or without requests in flight); the turn was
+ * long enough; the connection takes no more, or is down (PVR_QP_WAITS_LINK, until
+ * pvr_remote_resume()); or what is in flight has to be answered first
+ * (PVR_QP_WAITS_ANSWERS): a fence, an RDMA READ beyond max_rd_atomic, a window that is
+ * full, a request that cannot be sent and so must fail, in its order.
+ *
+ * DOC: time
+ *
+ * While something is in flight, or waits for a connection that is down, a try takes four
+ * times the queue pair's timeout. One that ends costs a retry, but nothing is sent: what
+ * was lost with its connection is sent again when there is another one, and a connection
+ * that is there loses nothing. Any progress begins a new try; the timer is not touched
+ * then, it finds out when it expires.
+ */
+#include <endian.h>
+#include <string.h>
+
+#include "rdma/cq.h"
+#include "rdma/completer.h"
+#include "rdma/local_ops.h"
+#include "rdma/prepare.h"
+#include "rdma/wr.h"
+#include "rdma/path.h"
+#include "rdma/sched.h"
+#include "gid/fabric.h"
+#include "core/ext_dma.h"
+#include "path/pipe/sq.h"
+
+/* IBTA vol. 1, 9.7.6.1.3: from one to four times the timeout. */
+#define TRY_FACTOR 4
+
+struct turn {
+	unsigned int left; /* pieces that it may send */
+	uint64_t bytes;
+	bool sent; /* something */
+};
+
+enum step {
+	STEP_NEXT,
+	STEP_STOP, /* it rests, waits, or the queue pair has failed */
+};
+
+/* ------------------------------------------------------------------- the route */
+
+/* How many of the flights have been sent, in whole or in part. */
+static uint64_t flights_sent(const struct pvr_remote_sq *sq)
+{
+	return sq->cursor + (sq->sent > sq->qp->sq_done);
+}
+
+/* Return: whether there is a connection. */
+static bool find_route(struct pvr_remote_sq *sq)
+{
+	struct pvr_route before = sq->route;
+	struct pvr_qp *qp = sq->qp;
+
+	if (pvr_remote_is_routed(sq))
+		return true;
+	if (!pvr_link_route(qp->peer_remote, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class),
+			    &sq->route)) {
+		sq->route.generation = 0;
+		sq->route.remote = qp->peer_remote;
+		return false;
+	}
+	sq->route.remote = qp->peer_remote;
+	if (before.remote != qp->peer_remote || !sq->path)
+		sq->path = pvr_fabric_path_remote(qp->adapter, qp->peer_remote);
+	if (sq->path)
+		__atomic_store_n(&sq->path->kind, sq->route.kind, __ATOMIC_RELAXED);
+	/* It is another connection, and what was on its way on the last one may be lost. */
+	if (flights_sent(sq))
+		pvr_remote_count_replays(qp->peer_remote, flights_sent(sq));
+	pvr_remote_rewind(sq);
+	return true;
+}
+
+/* ------------------------------------------------------------------------ waiting */
+
+static enum step wait_for_answers(struct pvr_remote_sq *sq)
+{
+	pvr_qp_set_wait(sq->qp, PVR_QP_WAITS_ANSWERS);
+	return STEP_STOP;
+}
+
+static enum step wait_for_link(struct pvr_remote_sq *sq, bool down)
+{
+	sq->down = down;
+	pvr_qp_set_wait(sq->qp, PVR_QP_WAITS_LINK);
+	return STEP_STOP;
+}
+
+/* Others may have used the connection, so nobody is asked for what became of it. */
+static enum step not_sent(struct pvr_remote_sq *sq, enum pvr_sent why)
+{
+	return wait_for_link(sq, why == PVR_SENT_DOWN);
+}
+
+/* A request fails when those before it have completed; until then it may change. */
+static enum step fail(struct pvr_remote_sq *sq, uint32_t i, const struct pvr_send_wqe *wqe,
+		      enum pvrdma_wc_status status, const char *why)
+{
+	if (i)
+		return wait_for_answers(sq);
+	pvr_requester_fail(sq->qp, wqe, status, why);
+	return STEP_STOP;
+}
+
+/* ------------------------------------------------------------------------ frames */
+
+static const uint8_t wire_ops[PVR_OPCODES] = {
+	[PVRDMA_WR_SEND] = PVR_WIRE_SEND,
+	[PVRDMA_WR_SEND_WITH_IMM] = PVR_WIRE_SEND_IMM,
+	[PVRDMA_WR_SEND_WITH_INV] = PVR_WIRE_SEND_INV,
+	[PVRDMA_WR_RDMA_WRITE] = PVR_WIRE_WRITE,
+	[PVRDMA_WR_RDMA_WRITE_WITH_IMM] = PVR_WIRE_WRITE_IMM,
+	[PVRDMA_WR_RDMA_READ] = PVR_WIRE_READ,
+	[PVRDMA_WR_ATOMIC_CMP_AND_SWP] = PVR_WIRE_CMP_SWAP,
+	[PVRDMA_WR_ATOMIC_FETCH_AND_ADD] = PVR_WIRE_FETCH_ADD,
+};
+
+/* A piece of a message. */
+struct piece {
+	const struct pvr_send_wqe *wqe;
+	const struct pvr_opcode *op;
+	const struct pvr_sg *sg;
+	uint32_t psn, psns;
+	uint64_t offset;
+	uint32_t len;
+	bool last;
+};
+
+static void fill_operands(struct pvr_frame_request *frame, const struct piece *piece)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &piece->wqe->hdr;
+	uint32_t key = htole32(hdr->ex.invalidate_rkey);
+
+	switch (piece->op->kind) {
+	case PVR_OP_ATOMIC:
+		frame->addr = htole64(hdr->wr.atomic.remote_addr);
+		frame->rkey = htole32(hdr->wr.atomic.rkey);
+		frame->compare_add = htole64(hdr->wr.atomic.compare_add);
+		frame->swap = htole64(hdr->wr.atomic.swap);
+		break;
+	case PVR_OP_WRITE:
+	case PVR_OP_READ:
+		frame->addr = htole64(hdr->wr.rdma.remote_addr);
+		frame->rkey = htole32(hdr->wr.rdma.rkey);
+		break;
+	default:
+		break;
+	}
+	if (piece->op->imm)
+		memcpy(frame->imm, &hdr->ex.imm_data, sizeof(frame->imm));
+	else if (hdr->opcode == PVRDMA_WR_SEND_WITH_INV)
+		memcpy(frame->imm, &key, sizeof(frame->imm));
+}
+
+static uint8_t flags_of(const struct pvr_qp *qp, const struct piece *piece)
+{
+	uint8_t flags = 0;
+
+	if (piece->wqe->hdr.send_flags & PVR_SEND_SOLICITED)
+		flags |= PVR_REQUEST_F_SOLICITED;
+	if (piece->last)
+		flags |= PVR_REQUEST_F_LAST;
+	if (qp->type == PVR_QPT_UC)
+		flags |= PVR_REQUEST_F_UC;
+	return flags;
+}
+
+/* The source address is there as long as the peer is, see find_adapter(). */
+static bool fill_request(struct pvr_frame_request *frame, const struct pvr_qp *qp,
+			 const struct piece *piece)
+{
+	const struct pvr_ah_attr *ah = &qp->attr.ah_attr;
+	const struct pvr_gid_entry *sgid = pvr_gid_get(qp->adapter, ah->sgid_index);
+
+	if (!sgid)
+		return false;
+	*frame = (struct pvr_frame_request){
+		.frame.type = PVR_FRAME_REQUEST,
+		.frame.flags = flags_of(qp, piece),
+		.op = wire_ops[piece->wqe->hdr.opcode],
+		.gid_type = qp->adapter->gid_type,
+		.epoch = htole32(qp->epoch),
+		.src_qpn = htole32(qp->qpn),
+		.dst_qpn = htole32(qp->attr.dest_qp_num),
+		.psn = htole32(piece->psn),
+		.psns = htole32(piece->psns),
+		.length = htole64(piece->sg->total),
+		.offset = htole64(piece->offset),
+		.chunk = htole32(piece->len),
+	};
+	memcpy(frame->sgid, sgid->gid, sizeof(frame->sgid));
+	memcpy(frame->dgid, ah->dgid, sizeof(frame->dgid));
+	fill_operands(frame, piece);
+	return true;
+}
+
+static enum pvr_sent send_frame(struct pvr_remote_sq *sq, const struct piece *piece)
+{
+	const struct pvr_sg *payload = piece->op->local ? NULL : piece->sg;
+	/* What nobody acknowledges is done when it is sent. */
+	const struct pvr_qp *lender = sq->qp->type == PVR_QPT_RC ? sq->qp : NULL;
+	union pvr_any_frame any;
+
+	if (!fill_request(&any.request, sq->qp, piece))
+		return PVR_SENT_DOWN;
+	return pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request), lender,
+			     payload, payload ? piece->offset : 0, payload ? piece->len : 0);
+}
+
+/* The piece of a message that is next, @done bytes behind its begin. */
+static struct piece next_piece(const struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
+			       const struct pvr_sg *sg, uint64_t done)
+{
+	uint64_t left = sg->total - done;
+	uint32_t chunk = sq->route.chunk; /* 0: it will get lost */
+	uint32_t max = chunk && chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES;
+	struct piece piece = {
+		.wqe = wqe,
+		.op = pvr_opcode(wqe->hdr.opcode),
+		.sg = sg,
+		.psns = pvr_psns(sq->qp, sg->total),
+		.offset = done,
+		.len = left < max ? (uint32_t)left : max,
+	};
+
+	piece.last = piece.len == left;
+	/* Its answer is its payload. */
+	if (piece.op->kind == PVR_OP_ATOMIC) {
+		piece.len = 0;
+		piece.last = true;
+	}
+	return piece;
+}
+
+static void count_piece(struct turn *turn, const struct piece *piece)
+{
+	turn->bytes += piece->len;
+	turn->left--;
+	turn->sent = true;
+}
+
+/* ------------------------------------------------------------------ reliable, RC */
+
+static void piece_sent(struct pvr_remote_sq *sq, const struct piece *piece)
+{
+	uint64_t end = piece->offset + piece->len;
+
+	if (sq->cursor + 1 == sq->qp->sq_begun) {
+		if (end > sq->reached)
+			sq->reached = end;
+		sq->complete |= piece->last;
+	}
+	if (!piece->last) {
+		sq->sent = end;
+		return;
+	}
+	sq->cursor++;
+	sq->sent = 0;
+}
+
+static enum step sent_rc(struct pvr_remote_sq *sq, const struct piece *piece, struct turn *turn)
+{
+	piece_sent(sq, piece);
+	count_piece(turn, piece);
+	/* One piece is enough to find out whether somebody is there now. */
+	return sq->probing ? wait_for_answers(sq) : STEP_NEXT;
+}
+
+/* The flight at the cursor: the rest of it, or again. */
+static enum step go_on(struct pvr_remote_sq *sq, struct turn *turn)
+{
+	const struct pvr_flight *flight = pvr_flight(sq, sq->cursor);
+	static const char changed[] = "a request that was changed after it had been sent";
+	struct pvr_qp *qp = sq->qp;
+	enum pvrdma_wc_status status;
+	const struct pvr_opcode *op;
+	struct pvr_send_wqe wqe;
+	enum pvr_sent sent;
+	struct piece piece;
+	struct pvr_sg sg;
+
+	if (flight->kind == PVR_OP_LOCAL) {
+		sq->cursor++;
+		return STEP_NEXT;
+	}
+	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + sq->cursor, &wqe);
+	op = pvr_opcode(wqe.hdr.opcode);
+	if (op->kind != flight->kind || !pvr_may_post(qp, op))
+		return fail(sq, sq->cursor, &wqe, PVRDMA_WC_LOC_QP_OP_ERR, changed);
+	status = pvr_prepare(&sg, qp, &wqe, op, 0);
+	if (status == PVRDMA_WC_SUCCESS && sg.total != flight->length)
+		status = PVRDMA_WC_LOC_QP_OP_ERR;
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(sq, sq->cursor, &wqe, status, changed);
+	piece = next_piece(sq, &wqe, &sg, sq->sent);
+	piece.psn = flight->psn;
+	sent = send_frame(sq, &piece);
+	return sent == PVR_SENT ? sent_rc(sq, &piece, turn) : not_sent(sq, sent);
+}
+
+static void begin_flight(struct pvr_remote_sq *sq, const struct pvr_flight *flight)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	*pvr_flight(sq, qp->sq_begun) = *flight;
+	if (!qp->sq_begun && qp->attr.timeout)
+		sq->progress = pvr_now(qp->adapter->engine);
+	qp->sq_begun++;
+	qp->sq_psn = (qp->sq_psn + flight->psns) & PVR_PSN_MASK;
+	sq->reads += pvr_flight_asks(flight);
+	sq->reached = 0;
+	sq->complete = false;
+}
+
+static enum step local_step(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
+			    struct turn *turn)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	/* IBTA vol. 1, 10.6.5: nothing before it may need the key any more. */
+	if (wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV && qp->sq_begun)
+		return wait_for_answers(sq);
+	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
+		return fail(sq, qp->sq_begun, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+			    "a request that has no data, with data");
+	if (pvr_local_op(qp, wqe, &turn->bytes))
+		return fail(sq, qp->sq_begun, wqe, PVRDMA_WC_MW_BIND_ERR,
+			    "a region or window could not be bound, registered or invalidated");
+	turn->left--;
+	if (!qp->sq_begun) {
+		pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
+		return STEP_NEXT;
+	}
+	begin_flight(sq, &(struct pvr_flight){ .psn = qp->sq_psn, .kind = PVR_OP_LOCAL });
+	sq->complete = true;
+	sq->cursor++;
+	return STEP_NEXT;
+}
+
+/* Something in flight keeps @wqe from beginning. */
+static bool is_held_up(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
+		       const struct pvr_opcode *op)
+{
+	const struct pvr_qp *qp = sq->qp;
+
+	if (!qp->sq_begun)
+		return false;
+	if ((wqe->hdr.send_flags & PVR_SEND_FENCE) && sq->reads)
+		return true;
+	if (op->local && sq->reads && sq->reads >= qp->attr.max_rd_atomic)
+		return true;
+	return pvr_psn_distance(pvr_flight(sq, 0)->psn, qp->sq_psn) >= PVR_PSNS_HALF;
+}
+
+/* The request behind those that have begun, which there is. */
+static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, struct turn *turn)
+{
+	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	struct pvr_qp *qp = sq->qp;
+	uint64_t done = qp->sq_begun ? 0 : qp->sq_done;
+	enum pvrdma_wc_status status;
+	enum pvr_sent sent;
+	struct piece piece;
+	struct pvr_sg sg;
+
+	if (!pvr_may_post(qp, op))
+		return fail(sq, qp->sq_begun, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+			    "send with an unknown opcode");
+	if (is_held_up(sq, wqe, op))
+		return wait_for_answers(sq);
+	if (op->kind == PVR_OP_LOCAL)
+		return local_step(sq, wqe, turn);
+	status = pvr_prepare(&sg, qp, wqe, op, done);
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(sq, qp->sq_begun, wqe, status, pvr_prepare_why(qp, op, status));
+	piece = next_piece(sq, wqe, &sg, done);
+	piece.psn = qp->sq_psn;
+	/* It begins only if something of it gets away. */
+	sent = send_frame(sq, &piece);
+	if (sent != PVR_SENT)
+		return not_sent(sq, sent);
+	begin_flight(sq, &(struct pvr_flight){
+				 .psn = piece.psn,
+				 .psns = piece.psns,
+				 .length = sg.total,
+				 .kind = op->kind,
+			 });
+	return sent_rc(sq, &piece, turn);
+}
+
+/* ---------------------------------------------------------------- unreliable, UC */
+
+/* IBTA vol. 1, 9.8.2: sent is done, and nobody tells what became of it. */
+static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, struct turn *turn)
+{
+	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	enum pvr_sent sent = PVR_SENT_DOWN;
+	struct pvr_qp *qp = sq->qp;
+	enum pvrdma_wc_status status;
+	struct piece piece;
+	struct pvr_sg sg;
+
+	if (!pvr_may_post(qp, op))
+		return fail(sq, 0, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
+	if (op->kind == PVR_OP_LOCAL)
+		return local_step(sq, wqe, turn);
+	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
+	if (status != PVRDMA_WC_SUCCESS)
+		return fail(sq, 0, wqe, status, pvr_prepare_why(qp, op, status));
+	piece = next_piece(sq, wqe, &sg, qp->sq_done);
+	piece.psn = qp->sq_psn;
+	if (!sq->down)
+		sent = send_frame(sq, &piece);
+	if (sent == PVR_SENT_BLOCKED)
+		return not_sent(sq, sent);
+	count_piece(turn, &piece);
+	if (!piece.last) {
+		qp->sq_done += piece.len;
+		return STEP_NEXT;
+	}
+	qp->sq_psn = (qp->sq_psn + piece.psns) & PVR_PSN_MASK;
+	pvr_remote_count(sq, op->kind, sg.total, sent == PVR_SENT);
+	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, sg.total);
+	return STEP_NEXT;
+}
+
+/* ------------------------------------------------------------------------- a turn */
+
+/* Nothing new begins, but for what has begun with another route. */
+static bool may_begin(const struct pvr_qp *qp)
+{
+	return !qp->sq_draining || (!qp->sq_begun && qp->sq_done);
+}
+
+static enum step begin(struct pvr_remote_sq *sq, struct turn *turn)
+{
+	struct pvr_qp *qp = sq->qp;
+	int avail = pvr_wq_avail(&qp->sq);
+	struct pvr_send_wqe wqe;
+
+	if (avail < (int)qp->sq_begun) {
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
+		return STEP_STOP;
+	}
+	if (avail == (int)qp->sq_begun)
+		return STEP_STOP;
+	if (!may_begin(qp) || qp->sq_begun == sq->size)
+		return wait_for_answers(sq);
+	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + qp->sq_begun, &wqe);
+	return qp->type == PVR_QPT_UC ? begin_uc(sq, &wqe, turn) : begin_rc(sq, &wqe, turn);
+}
+
+static bool is_sending(const struct pvr_qp *qp)
+{
+	return qp->state == PVR_QPS_RTS || qp->sq_draining;
+}
+
+static enum pvr_turn send_some(struct pvr_remote_sq *sq, struct turn *turn)
+{
+	struct pvr_qp *qp = sq->qp;
+	enum step result;
+
+	while (turn->left && turn->bytes < PVR_TURN_BYTES) {
+		result = sq->cursor < qp->sq_begun ? go_on(sq, turn) : begin(sq, turn);
+		if (!is_sending(qp))
+			return PVR_TURN_MORE;
+		if (qp->sq_draining && !qp->sq_begun && !qp->sq_done) {
+			pvr_requester_drained(qp);
+			return PVR_TURN_OVER;
+		}
+		if (result == STEP_STOP)
+			return PVR_TURN_OVER;
+	}
+	return PVR_TURN_MORE;
+}
+
+static uint64_t try_ns(const struct pvr_qp *qp)
+{
+	return TRY_FACTOR * (4096ull << qp->attr.timeout);
+}
+
+static bool is_timed(const struct pvr_remote_sq *sq)
+{
+	const struct pvr_qp *qp = sq->qp;
+
+	return qp->attr.timeout && qp->type == PVR_QPT_RC && (qp->sq_begun || sq->down);
+}
+
+static void start_timer(struct pvr_remote_sq *sq)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (!is_timed(sq) || pvr_timer_is_set(&qp->timer))
+		return;
+	sq->progress = pvr_now(qp->adapter->engine);
+	pvr_timer_set(&qp->adapter->timers, &qp->timer, sq->progress + try_ns(qp));
+}
+
+/* Who has sent something lets those go first who have not. */
+static void enlist(struct pvr_remote_sq *sq, const struct turn *turn)
+{
+	struct pvr_remotes *remotes = &sq->qp->adapter->remotes;
+
+	if (sq->qp->wait == PVR_QP_WAITS_LINK)
+		pvr_remote_enlist(sq, turn->sent ? &remotes->blocked : &remotes->starved);
+	else
+		pvr_remote_enlist(sq, sq->qp->sq_begun ? &remotes->in_flight : NULL);
+}
+
+/* Its own link is down, or its peer gone for good: what it would send gets lost. */
+static enum pvr_turn no_link(struct pvr_remote_sq *sq)
+{
+	struct pvr_qp *qp = sq->qp;
+	struct pvr_send_wqe wqe;
+
+	if (pvr_wq_avail(&qp->sq) <= 0)
+		return PVR_TURN_OVER;
+	pvr_remote_rewind(sq);
+	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
+	pvr_requester_not_answered(qp, &wqe);
+	return PVR_TURN_OVER;
+}
+
+static enum pvr_turn turn_on(struct pvr_remote_sq *sq)
+{
+	struct turn turn = { .left = PVR_TURN_REQUESTS };
+	enum pvr_turn result = PVR_TURN_OVER;
+	struct pvr_qp *qp = sq->qp;
+
+	/* Whoever resumes from here on takes this adapter's lock, so after this turn. */
+	__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
+	if ((!qp->adapter->link_up || qp->peer_gone) && qp->type == PVR_QPT_RC)
+		return no_link(sq);
+	sq->down = !qp->adapter->link_up || !qp->peer_remote || !find_route(sq);
+	if (sq->gap)
+		pvr_remote_rewind(sq);
+	if (sq->down && qp->type == PVR_QPT_RC)
+		wait_for_link(sq, true);
+	else
+		result = send_some(sq, &turn);
+	/* Of UC what could not be sent counts as well. */
+	if (turn.sent && sq->route.generation)
+		pvr_link_flush(&sq->route);
+	/* It may have failed in between. */
+	if (!is_sending(qp))
+		return result;
+	start_timer(sq);
+	enlist(sq, &turn);
+	return result;
+}
+
+static bool has_executed_here(struct pvr_remote_sq *sq)
+{
+	uint32_t i;
+
+	for (i = 0; i < sq->qp->sq_begun; i++)
+		if (pvr_flight(sq, i)->kind == PVR_OP_LOCAL)
+			return true;
+	return false;
+}
+
+/*
+ * The peer is on this host now, or nowhere. What is in flight begins again, which cannot
+ * be done with what was executed here: that goes on waiting for an answer.
+ */
+bool pvr_remote_detach(struct pvr_qp *qp)
+{
+	struct pvr_remote_sq *sq = qp->remote_sq;
+
+	if (!sq)
+		return true;
+	if (has_executed_here(sq) || (!qp->peer_adapter && qp->sq_begun))
+		return false;
+	if (qp->sq_begun)
+		qp->sq_psn = pvr_flight(sq, 0)->psn;
+	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
+	pvr_nic_revoke_qp(qp);
+	pvr_remote_sq_free(qp);
+	return true;
+}
+
+enum pvr_turn pvr_remote_turn(struct pvr_qp *qp)
+{
+	if (!qp->remote_sq)
+		qp->remote_sq = pvr_remote_sq_new(qp);
+	if (!qp->remote_sq) {
+		pvr_requester_wait(qp);
+		return PVR_TURN_OVER;
+	}
+	return turn_on(qp->remote_sq);
+}
+
+/* ---------------------------------------------------------------------------- time */
+
+static void try_is_over(struct pvr_remote_sq *sq, uint64_t now)
+{
+	struct pvr_qp *qp = sq->qp;
+	struct pvr_send_wqe wqe;
+
+	/* What was posted has been taken back, so nothing waits. */
+	if (pvr_wq_avail(&qp->sq) <= 0)
+		return;
+	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
+	if (!pvr_requester_retry(qp, &wqe))
+		return;
+	sq->progress = now;
+	pvr_timer_set(&qp->adapter->timers, &qp->timer, now + try_ns(qp));
+	if (!sq->down && !sq->gap)
+		return;
+	/* It asks for a connection once more, or for an answer that it could not use. */
+	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+	pvr_sched_kick(qp);
+}
+
+void pvr_remote_timeout(struct pvr_qp *qp)
+{
+	struct pvr_remote_sq *sq = qp->remote_sq;
+	uint64_t now, deadline;
+
+	if (!sq || !is_sending(qp) || !is_timed(sq))
+		return;
+	now = pvr_now(qp->adapter->engine);
+	deadline = sq->progress + try_ns(qp);
+	if (!pvr_adapter_dma_ok(qp->adapter))
+		deadline = now + try_ns(qp);
+	if (now < deadline)
+		pvr_timer_set(&qp->adapter->timers, &qp->timer, deadline);
+	else
+		try_is_over(sq, now);
+	pvr_publish(qp->adapter);
+}

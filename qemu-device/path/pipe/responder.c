@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Requests of other hosts' queue pairs, for those that they are connected to.
+ *
+ * DOC: position
+ *
+ * What a queue pair has got is all messages before rq_psn, and rq_done bytes of the one at
+ * rq_psn. A piece of a message that begins there is executed, as the same piece from an
+ * adapter of this host would be (rdma/responder.c). One before it has been executed
+ * already and comes again because a connection broke: its payload is thrown away, READs
+ * and atomics get their answer once more. One behind it is dropped, for something is
+ * missing: the requester is told once, and nothing more before the missing piece has come.
+ *
+ * A piece whose payload comes little by little is looked at anew each time, so one that
+ * has come by another connection meanwhile is thrown away, and never written to memory
+ * that the guest has got back. What is before the first position that there was has not
+ * been executed by this queue pair: its ends disagree on PSNs, and nobody answers.
+ *
+ * DOC: answers
+ *
+ * Acknowledgements are held back until there is nothing more to do, or until somebody
+ * else is to be answered on this connection; READ_DATA and ATOMIC_ACK tell as much.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rdma/cq.h"
+#include "rdma/responder.h"
+#include "gid/resolve.h"
+#include "core/ext_dma.h"
+#include "path/pipe/remote_qp.h"
+
+/* Of 2^24 PSNs, those that count as before another one. */
+#define PSNS_HALF (1u << 23)
+
+/* Values that atomics found: no requester has more of them in flight. */
+struct replay {
+	uint32_t count; /* of all that there ever were */
+	struct {
+		uint32_t psn;
+		uint64_t value;
+	} last[PVR_MAX_RD_ATOMIC];
+};
+
+/* What a queue pair knows as responder to another host. */
+struct pvr_remote_rq {
+	struct pvr_remote *from; /* who has sent first */
+	struct replay *replay; /* NULL: no atomic yet */
+	bool told; /* to send again from its position */
+	uint32_t base; /* what is before this was never executed, or so long ago that it cannot come again */
+	/* Why it is in error, for a requester that has not heard it. */
+	bool has_refused;
+	uint8_t nak; /* enum pvr_wire_nak */
+	uint32_t psn; /* of the request */
+};
+
+static const uint32_t opcodes[PVR_WIRE_OPS] = {
+	[PVR_WIRE_SEND] = PVRDMA_WR_SEND,
+	[PVR_WIRE_SEND_IMM] = PVRDMA_WR_SEND_WITH_IMM,
+	[PVR_WIRE_SEND_INV] = PVRDMA_WR_SEND_WITH_INV,
+	[PVR_WIRE_WRITE] = PVRDMA_WR_RDMA_WRITE,
+	[PVR_WIRE_WRITE_IMM] = PVRDMA_WR_RDMA_WRITE_WITH_IMM,
+	[PVR_WIRE_READ] = PVRDMA_WR_RDMA_READ,
+	[PVR_WIRE_CMP_SWAP] = PVRDMA_WR_ATOMIC_CMP_AND_SWP,
+	[PVR_WIRE_FETCH_ADD] = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+};
+
+/* A fragment of a request, and where its payload is. */
+struct pvr_remote_piece {
+	struct pvr_inbound inbound; /* its request points to what follows */
+	struct pvr_origin origin;
+	struct pvr_send_wqe wqe; /* its header only */
+	struct pvr_in *conn;
+	const struct pvr_frame_request *frame;
+	uint8_t *payload; /* all of it, or NULL: it is still to arrive */
+	struct pvr_qp *to;
+};
+
+static bool is_unreliable(const struct pvr_frame_request *frame)
+{
+	return frame->frame.flags & PVR_REQUEST_F_UC;
+}
+
+/* ------------------------------------------------------------------ answers */
+
+/* To whoever has sent @frame. */
+static struct pvr_frame_ack answer_to(const struct pvr_frame_request *frame,
+				      enum pvr_wire_verdict verdict)
+{
+	struct pvr_frame_ack ack = {
+		.frame.type = PVR_FRAME_ACK,
+		.frame.fabric = frame->frame.fabric,
+		.verdict = verdict,
+		.epoch = frame->epoch,
+		.qpn = frame->src_qpn,
+	};
+
+	memcpy(ack.gid, frame->sgid, sizeof(ack.gid));
+	return ack;
+}
+
+static bool is_for_same(const struct pvr_frame_ack *a, const struct pvr_frame_ack *b)
+{
+	return a->qpn == b->qpn && a->epoch == b->epoch && a->frame.fabric == b->frame.fabric &&
+	       !memcmp(a->gid, b->gid, sizeof(a->gid));
+}
+
+static void send_ack(struct pvr_in *in, const struct pvr_frame_ack *ack)
+{
+	union pvr_any_frame any = { .ack = *ack };
+
+	pvr_in_reply(in, &any, sizeof(any.ack), NULL, NULL, 0, 0);
+}
+
+void pvr_remote_request_end(struct pvr_in *in)
+{
+	struct pvr_in_acks *acks = pvr_in_acks(in);
+
+	if (!acks->due)
+		return;
+	acks->due = false;
+	send_ack(in, &acks->frame);
+}
+
+/* @ack will tell more than what is due to the same queue pair. */
+static void make_way(struct pvr_in *in, const struct pvr_frame_ack *ack)
+{
+	struct pvr_in_acks *acks = pvr_in_acks(in);
+
+	if (is_for_same(&acks->frame, ack))
+		acks->due = false;
+	else
+		pvr_remote_request_end(in);
+}
+
+static void set_position(struct pvr_frame_ack *ack, const struct pvr_qp *to)
+{
+	ack->psn = htole32(to->rq_psn);
+	ack->done = htole64(to->rq_done);
+}
+
+/* The requester gets to know the position, soon. */
+static void owe(const struct pvr_remote_piece *piece)
+{
+	struct pvr_in_acks *acks = pvr_in_acks(piece->conn);
+	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_ACK);
+
+	if (is_unreliable(piece->frame))
+		return;
+	set_position(&ack, piece->to);
+	make_way(piece->conn, &ack);
+	acks->frame = ack;
+	acks->due = true;
+	acks->count++;
+}
+
+/* The request cannot go on from here. */
+static void tell(const struct pvr_remote_piece *piece, struct pvr_frame_ack *ack)
+{
+	if (is_unreliable(piece->frame))
+		return;
+	set_position(ack, piece->to);
+	make_way(piece->conn, ack);
+	send_ack(piece->conn, ack);
+}
+
+/* Nobody here is to be asked that. */
+static void tell_absence(struct pvr_in *in, const struct pvr_frame_request *frame,
+			 enum pvr_wire_verdict verdict)
+{
+	struct pvr_frame_ack ack = answer_to(frame, verdict);
+
+	if (is_unreliable(frame))
+		return;
+	ack.psn = frame->psn;
+	pvr_remote_request_end(in);
+	send_ack(in, &ack);
+}
+
+static void tell_refusal(const struct pvr_remote_piece *piece, uint8_t nak)
+{
+	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_NAK);
+
+	ack.nak = nak;
+	tell(piece, &ack);
+}
+
+/* ------------------------------------------------------- payload, either way */
+
+static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
+{
+	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
+	const struct pvr_request *request = &piece->inbound.request;
+	struct pvr_sg own;
+	int ret;
+
+	if (!request->chunk)
+		return 0;
+	if (piece->payload) {
+		pvr_sg_build_flat(&own, piece->to->adapter, piece->payload, request->chunk);
+		return pvr_sg_copy(to, request->offset, &own, 0, request->chunk);
+	}
+	ret = pvr_in_pull(piece->conn, piece->to, to, request->offset, request->chunk);
+	if (ret < 0)
+		return ret;
+	return ret ? 0 : -EAGAIN;
+}
+
+static int read_reply(struct pvr_inbound *in, const struct pvr_sg *from)
+{
+	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
+	const struct pvr_frame_request *frame = piece->frame;
+	union pvr_any_frame any = { .read_data = {
+					    .frame.type = PVR_FRAME_READ_DATA,
+					    .frame.fabric = frame->frame.fabric,
+					    .epoch = frame->epoch,
+					    .qpn = frame->src_qpn,
+					    .psn = frame->psn,
+					    .chunk = frame->chunk,
+					    .offset = frame->offset,
+				    } };
+
+	memcpy(any.read_data.gid, frame->sgid, sizeof(frame->sgid));
+	pvr_in_reply(piece->conn, &any, sizeof(any.read_data), piece->to, from,
+		     piece->inbound.request.offset, piece->inbound.request.chunk);
+	return 0;
+}
+
+static void send_value(const struct pvr_remote_piece *piece, uint64_t value)
+{
+	const struct pvr_frame_request *frame = piece->frame;
+	union pvr_any_frame any = { .atomic_ack = {
+					    .frame.type = PVR_FRAME_ATOMIC_ACK,
+					    .frame.fabric = frame->frame.fabric,
+					    .epoch = frame->epoch,
+					    .qpn = frame->src_qpn,
+					    .psn = frame->psn,
+					    .value = htole64(value),
+				    } };
+
+	memcpy(any.atomic_ack.gid, frame->sgid, sizeof(frame->sgid));
+	pvr_in_reply(piece->conn, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
+}
+
+static void atomic_reply(struct pvr_inbound *in, uint64_t old)
+{
+	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
+	struct replay *replay = piece->to->remote_rq->replay;
+	uint32_t i = replay->count++ % PVR_MAX_RD_ATOMIC;
+
+	replay->last[i].psn = piece->origin.psn;
+	replay->last[i].value = old;
+	send_value(piece, old);
+}
+
+static const struct pvr_inbound_ops inbound_ops = {
+	.recv_payload = recv_payload,
+	.read_reply = read_reply,
+	.atomic_reply = atomic_reply,
+};
+
+/* One that was executed already; what is not known any more nobody waits for. */
+static void atomic_again(const struct pvr_remote_piece *piece)
+{
+	const struct replay *replay = piece->to->remote_rq->replay;
+	uint32_t i, n;
+
+	if (!replay)
+		return;
+	n = replay->count < PVR_MAX_RD_ATOMIC ? replay->count : PVR_MAX_RD_ATOMIC;
+	for (i = 1; i <= n; i++) {
+		uint32_t at = (replay->count - i) % PVR_MAX_RD_ATOMIC;
+
+		if (replay->last[at].psn != piece->origin.psn)
+			continue;
+		send_value(piece, replay->last[at].value);
+		return;
+	}
+}
+
+/* ------------------------------------------------------------- the responder's */
+
+void pvr_remote_rq_free(struct pvr_qp *qp)
+{
+	if (!qp->remote_rq)
+		return;
+	free(qp->remote_rq->replay);
+	free(qp->remote_rq);
+	qp->remote_rq = NULL;
+}
+
+struct pvr_remote *pvr_remote_rq_from(const struct pvr_qp *qp)
+{
+	return qp->remote_rq ? qp->remote_rq->from : NULL;
+}
+
+/* Return: false if there is no memory. */
+static bool make_room(struct pvr_qp *to, struct pvr_remote *from, bool atomic)
+{
+	if (!to->remote_rq) {
+		to->remote_rq = calloc(1, sizeof(*to->remote_rq));
+		if (!to->remote_rq)
+			return false;
+		to->remote_rq->base = to->rq_psn;
+		to->remote_rq->from = from;
+	}
+	if (atomic && !to->remote_rq->replay)
+		to->remote_rq->replay = calloc(1, sizeof(*to->remote_rq->replay));
+	return !atomic || to->remote_rq->replay;
+}
+
+/* Who @frame is for: connected to whoever has sent it. */
+static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_request *frame)
+{
+	struct pvr_qp *qp;
+
+	if (!adapter->link_up || !pvr_adapter_dma_ok(adapter))
+		return NULL;
+	qp = pvr_qp_find(adapter, le32toh(frame->dst_qpn));
+	if (!qp || qp->type != (is_unreliable(frame) ? PVR_QPT_UC : PVR_QPT_RC) ||
+	    qp->attr.dest_qp_num != le32toh(frame->src_qpn) ||
+	    memcmp(qp->attr.ah_attr.dgid, frame->sgid, sizeof(frame->sgid)))
+		return NULL;
+	return qp;
+}
+
+static void fill_header(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_request *frame)
+{
+	uint32_t key;
+
+	memset(hdr, 0, sizeof(*hdr));
+	hdr->opcode = opcodes[frame->op];
+	hdr->send_flags = frame->frame.flags & PVR_REQUEST_F_SOLICITED ? PVR_SEND_SOLICITED : 0;
+	memcpy(&hdr->ex.imm_data, frame->imm, sizeof(frame->imm));
+	if (frame->op == PVR_WIRE_SEND_INV) {
+		memcpy(&key, frame->imm, sizeof(key));
+		hdr->ex.invalidate_rkey = le32toh(key);
+	}
+	if (frame->op == PVR_WIRE_CMP_SWAP || frame->op == PVR_WIRE_FETCH_ADD) {
+		hdr->wr.atomic.remote_addr = le64toh(frame->addr);
+		hdr->wr.atomic.rkey = le32toh(frame->rkey);
+		hdr->wr.atomic.compare_add = le64toh(frame->compare_add);
+		hdr->wr.atomic.swap = le64toh(frame->swap);
+		return;
+	}
+	hdr->wr.rdma.remote_addr = le64toh(frame->addr);
+	hdr->wr.rdma.rkey = le32toh(frame->rkey);
+}
+
+static void fill_piece(struct pvr_remote_piece *piece)
+{
+	const struct pvr_frame_request *frame = piece->frame;
+
+	fill_header(&piece->wqe.hdr, frame);
+	piece->origin = (struct pvr_origin){
+		.qpn = le32toh(frame->src_qpn),
+		.psn = le32toh(frame->psn),
+	};
+	piece->inbound.ops = &inbound_ops;
+	piece->inbound.request = (struct pvr_request){
+		.from = &piece->origin,
+		.wqe = &piece->wqe,
+		.op = pvr_opcode(opcodes[frame->op]),
+		.length = le64toh(frame->length),
+		.offset = le64toh(frame->offset),
+		.chunk = le32toh(frame->chunk),
+		.psns = le32toh(frame->psns),
+		.last = frame->frame.flags & PVR_REQUEST_F_LAST,
+	};
+}
+
+/* ------------------------------------------------------------------- a piece */
+
+enum place {
+	BEFORE, /* of what this queue pair has got: executed already */
+	HERE,
+	BEHIND,
+	NOWHERE,
+};
+
+/* Of what has been executed; the base follows so that the distance does not wrap. */
+static bool was_executed(struct pvr_qp *to, uint32_t psn)
+{
+	struct pvr_remote_rq *rq = to->remote_rq;
+
+	if (((to->rq_psn - rq->base) & 0xffffff) > PSNS_HALF)
+		rq->base = (to->rq_psn - PSNS_HALF) & 0xffffff;
+	return ((to->rq_psn - psn) & 0xffffff) <= ((to->rq_psn - rq->base) & 0xffffff);
+}
+
+static enum place place_of(struct pvr_qp *to, const struct pvr_request *request)
+{
+	uint32_t ahead = (request->from->psn - to->rq_psn) & 0xffffff;
+
+	if (ahead && ahead < PSNS_HALF)
+		return BEHIND;
+	if (ahead)
+		return was_executed(to, request->from->psn) ? BEFORE : NOWHERE;
+	if (request->offset == to->rq_done)
+		return HERE;
+	return request->offset > to->rq_done ? BEHIND : BEFORE;
+}
+
+static enum pvr_wire_nak nak_of(enum pvrdma_wc_status status)
+{
+	switch (status) {
+	case PVRDMA_WC_REM_ACCESS_ERR:
+		return PVR_WIRE_NAK_ACCESS;
+	case PVRDMA_WC_REM_OP_ERR:
+		return PVR_WIRE_NAK_OPERATION;
+	default:
+		return PVR_WIRE_NAK_INVALID_REQUEST;
+	}
+}
+
+static void refused(const struct pvr_remote_piece *piece, enum pvrdma_wc_status status)
+{
+	struct pvr_remote_rq *rq = piece->to->remote_rq;
+
+	rq->has_refused = true;
+	rq->psn = piece->origin.psn;
+	rq->nak = nak_of(status);
+	tell_refusal(piece, rq->nak);
+}
+
+static void not_ready(const struct pvr_remote_piece *piece, uint64_t ns)
+{
+	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_RNR);
+
+	/* What is on its way behind this one comes again. */
+	piece->to->remote_rq->told = true;
+	ack.rnr_ns = htole64(ns);
+	tell(piece, &ack);
+}
+
+static void done(const struct pvr_remote_piece *piece)
+{
+	const struct pvr_request *request = &piece->inbound.request;
+	struct pvr_qp *to = piece->to;
+
+	if (request->last) {
+		pvr_count(to, PVR_STAT_RX_MSGS, 1);
+		pvr_count(to, PVR_STAT_RX_BYTES, request->length);
+	}
+	if (request->op->local) {
+		struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_ACK);
+
+		/* Its answer has gone out, and says it all. */
+		make_way(piece->conn, &ack);
+		return;
+	}
+	owe(piece);
+}
+
+static enum pvr_handled execute(struct pvr_remote_piece *piece)
+{
+	struct pvr_answer answer;
+
+	piece->to->remote_rq->told = false;
+	/* By a connection that has been replaced; it is ours to do now. */
+	pvr_nic_revoke_reading(piece->to, pvr_in_nic_use(piece->conn));
+	answer = pvr_responder_execute_inbound(piece->to, &piece->inbound);
+	switch (answer.verdict) {
+	case PVR_PARTLY:
+		return PVR_HANDLED_PARTLY;
+	case PVR_ACK:
+		done(piece);
+		break;
+	case PVR_RNR:
+		not_ready(piece, answer.wait_ns);
+		break;
+	case PVR_NAK:
+		refused(piece, answer.status);
+		break;
+	case PVR_LOST: /* of UC */
+		break;
+	}
+	return PVR_HANDLED;
+}
+
+static void again(struct pvr_remote_piece *piece)
+{
+	struct pvr_answer answer;
+
+	switch (piece->inbound.request.op->kind) {
+	case PVR_OP_READ:
+		answer = pvr_responder_read_again(piece->to, &piece->inbound);
+		if (answer.verdict == PVR_NAK)
+			refused(piece, answer.status);
+		break;
+	case PVR_OP_ATOMIC:
+		atomic_again(piece);
+		break;
+	default:
+		owe(piece);
+		break;
+	}
+}
+
+static void missing(const struct pvr_remote_piece *piece)
+{
+	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_SEQUENCE);
+
+	if (piece->to->remote_rq->told)
+		return;
+	piece->to->remote_rq->told = true;
+	tell(piece, &ack);
+}
+
+/*
+ * In error: what had been done before is still acknowledged, and the reason is repeated,
+ * for whoever has lost his connection just then. All else nobody answers.
+ */
+static void in_error(const struct pvr_remote_piece *piece)
+{
+	const struct pvr_remote_rq *rq = piece->to->remote_rq;
+	enum place place = place_of(piece->to, &piece->inbound.request);
+
+	if (rq->has_refused && rq->psn == piece->origin.psn && place == HERE)
+		tell_refusal(piece, rq->nak);
+	else if (place == BEFORE && !piece->inbound.request.op->local)
+		owe(piece);
+	else
+		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
+}
+
+static bool is_ready(const struct pvr_qp *qp)
+{
+	return qp->state >= PVR_QPS_RTR && qp->state <= PVR_QPS_SQE;
+}
+
+static enum pvr_handled handle(struct pvr_remote_piece *piece)
+{
+	struct pvr_qp *to = piece->to;
+
+	/* UC: a first piece always begins anew, all others are compared by the responder. */
+	if (to->type == PVR_QPT_UC)
+		return is_ready(to) ? execute(piece) : PVR_HANDLED;
+	if (to->state == PVR_QPS_ERR) {
+		in_error(piece);
+		return PVR_HANDLED;
+	}
+	if (!is_ready(to)) {
+		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
+		return PVR_HANDLED;
+	}
+	switch (place_of(to, &piece->inbound.request)) {
+	case HERE:
+		return execute(piece);
+	case BEFORE:
+		again(piece);
+		break;
+	case BEHIND:
+		missing(piece);
+		break;
+	case NOWHERE:
+		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
+		break;
+	}
+	return PVR_HANDLED;
+}
+
+/* The adapter's lock is held. */
+static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *in,
+				   const struct pvr_frame_request *frame, uint8_t *payload)
+{
+	struct pvr_remote_piece piece;
+
+	piece.conn = in;
+	piece.frame = frame;
+	piece.payload = payload;
+	piece.to = find(adapter, frame);
+	fill_piece(&piece);
+	if (!piece.to || !make_room(piece.to, pvr_in_remote(in),
+				    piece.inbound.request.op->kind == PVR_OP_ATOMIC)) {
+		tell_absence(in, frame, PVR_WIRE_NOBODY);
+		return PVR_HANDLED;
+	}
+	return handle(&piece);
+}
+
+static void log_imposture(struct pvr_adapter *adapter, const struct pvr_in *in)
+{
+	pvr_log_guest(adapter, "host %s: a request from a GID that it has not been given",
+		      pvr_remote_name(pvr_in_remote(in)));
+}
+
+enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
+				    const struct pvr_frame_request *frame, uint8_t *payload)
+{
+	struct pvr_remote *remote = pvr_in_remote(in);
+	enum pvr_handled handled = PVR_HANDLED;
+	struct pvr_adapter *adapter;
+	enum pvr_where where;
+
+	where = pvr_remote_gid_check(pvr_remote_engine(remote), remote, fabric, frame->sgid,
+				     frame->gid_type);
+	if (where == PVR_WHERE_UNKNOWN && pvr_in_may_stall(in))
+		return PVR_HANDLED_STALLED;
+	adapter =
+		pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid, frame->gid_type);
+	/*
+	 * What is where is told to those only who are somebody there. Others hear that
+	 * nobody answers, whoever is here: the directory may know of them later, and then
+	 * it is they who have to ask again, as nothing that was sent comes twice by itself.
+	 */
+	if (where != PVR_WHERE_REMOTE)
+		tell_absence(in, frame, PVR_WIRE_NOBODY);
+	else if (!adapter)
+		tell_absence(in, frame, PVR_WIRE_GONE);
+	if (!adapter)
+		return PVR_HANDLED;
+	pvr_adapter_lock(adapter);
+	if (where == PVR_WHERE_REMOTE)
+		handled = handle_for(adapter, in, frame, payload);
+	else if (where != PVR_WHERE_UNKNOWN)
+		log_imposture(adapter, in);
+	pvr_publish(adapter);
+	pvr_adapter_unlock(adapter);
+	return handled;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Payload that the other side has lent, on its way to guest memory.
+ *
+ * The NIC reads it straight to where it belongs, if that is of few runs; else to the
+ * stream's own buffer, from which it is copied. One connection reads one frame's payload at
+ * a time, and nobody waits for it: its thread comes back when there is news.
+ */
+#ifndef PVR_READING_H
+#define PVR_READING_H
+
+#include "pipe.h"
+#include "core/ext_dma.h"
+
+struct pvr_reading {
+	struct pvr_nic_use use; /* of the memory that is written to */
+	const struct pvr_stream_ops *ops;
+	void *opaque;
+	/* What the current frame has brought. */
+	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
+	unsigned int parts;
+	bool busy; /* the NIC reads @len bytes now ... */
+	bool own; /* ... to the stream's own buffer */
+	uint32_t len;
+};
+
+/* @kind: PVR_NIC_READS or PVR_NIC_FETCHES. */
+void pvr_reading_open(struct pvr_reading *reading, const struct pvr_stream_ops *ops, void *opaque,
+		      enum pvr_nic_use_kind kind);
+/* The NIC writes nothing more. */
+void pvr_reading_stop(struct pvr_reading *reading);
+
+/* @loan: checked by pvr_wire_check_loans(). */
+void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_wire_loan *loan,
+		       unsigned int parts);
+/*
+ * Goes on with byte @done of the payload, of which @left are missing, to @to at @offset.
+ * @qp: whose memory that is; its adapter's lock is held. Return: how many bytes are there
+ * now; 0: not yet, there will be input; -EFAULT: guest memory went away; else -errno of the
+ * stream.
+ */
+int pvr_reading_pull(struct pvr_reading *reading, const struct pvr_qp *qp, const struct pvr_sg *to,
+		     uint64_t offset, uint32_t done, uint32_t left);
+/* What is left of it is not wanted. Return: 1; 0: not yet, there will be input; or -errno. */
+int pvr_reading_drop(struct pvr_reading *reading);
+
+#endif /* PVR_READING_H */

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Incoming connections. */
+#include "path/pipe/rsp_conn.h"
+
+#include <endian.h>
+#include <stdlib.h>
+
+#include "core/adapter.h"
+#include "path/pipe/bye.h"
+
+/* How long one frame may keep others waiting until its sender's GID is known ... */
+#define STALL_NS 500000000ull
+/* ... and how long none may after one has done so in vain. */
+#define NO_STALL_NS 1000000000ull
+/*
+ * So many looks of a worker that polls, a microsecond each, an ACK may wait, and so many once
+ * it has been told ahead.
+ */
+#define HOLD_LOOKS 4
+#define HOLD_LOOKS_TOLD 256
+
+struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
+			     unsigned int worker, const struct pvr_stream_ops *ops, void *opaque,
+			     const struct pvr_stream_limits *limits)
+{
+	struct pvr_in *in = calloc(1, sizeof(*in));
+
+	if (!in)
+		return NULL;
+	in->remote = remote;
+	in->kind = kind;
+	in->worker = worker;
+	in->takes_left = limits->left;
+	if (pvr_outbox_open(&in->answers, ops, opaque, limits->chunk, &in->count))
+		goto err_in;
+	if (pvr_inbox_open(&in->box, ops, opaque,
+			   limits->early_acks ? PVR_WIRE_RESPONDER_EARLY : PVR_WIRE_RESPONDER,
+			   limits->chunk, &in->count))
+		goto err_answers;
+	pvr_lock(&remote->lock);
+	LIST_INSERT_HEAD(&remote->ins, in, link);
+	pvr_unlock(&remote->lock);
+	return in;
+
+err_answers:
+	pvr_outbox_close(&in->answers);
+err_in:
+	free(in);
+	return NULL;
+}
+
+void pvr_in_destroy(struct pvr_in *in)
+{
+	struct pvr_remote *remote = in->remote;
+
+	pvr_lock(&remote->lock);
+	LIST_REMOVE(in, link);
+	pvr_link_count_add(&remote->gone, &in->count);
+	pvr_unlock(&remote->lock);
+	pvr_early_withdraw(&remote->early, in);
+	pvr_inbox_close(&in->box);
+	pvr_outbox_close(&in->answers);
+	pvr_declared_forget(&in->fabrics);
+	free(in);
+}
+
+struct pvr_remote *pvr_in_remote(const struct pvr_in *in)
+{
+	return in->remote;
+}
+
+struct pvr_in_acks *pvr_in_acks(struct pvr_in *in)
+{
+	return &in->acks;
+}
+
+bool pvr_in_may_stall(struct pvr_in *in)
+{
+	uint64_t now = pvr_now(in->remote->engine);
+
+	if (now < in->stall_again)
+		return false;
+	if (!in->stall_began)
+		in->stall_began = now;
+	if (now - in->stall_began < STALL_NS)
+		return true;
+	in->stall_began = 0;
+	in->stall_again = now + NO_STALL_NS;
+	return false;
+}
+
+int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
+		uint64_t offset, uint32_t len)
+{
+	return pvr_inbox_pull(&in->box, qp, to, offset, len);
+}
+
+const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in)
+{
+	return &in->box.reading.use;
+}
+
+/* ---------------------------------------------------------------------- answers */
+
+static void reply(struct pvr_in *in, const struct pvr_outgoing *out)
+{
+	struct pvr_outbox *box = &in->answers;
+
+	if (!pvr_outbox_send(box, out) && !pvr_outbox_put(box, out))
+		box->broken = true;
+}
+
+void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
+		  const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,
+		  uint32_t len)
+{
+	const struct pvr_outgoing out = {
+		.header = header,
+		.header_size = header_size,
+		.payload = payload,
+		.offset = offset,
+		.len = len,
+		.lender = from,
+	};
+
+	reply(in, &out);
+}
+
+static void reply_flat(struct pvr_in *in, union pvr_any_frame *any, size_t size)
+{
+	pvr_in_reply(in, any, size, NULL, NULL, 0, 0);
+}
+
+bool pvr_in_output(struct pvr_in *in)
+{
+	pvr_outbox_flush(&in->answers);
+	return !in->answers.broken;
+}
+
+void pvr_in_bye(struct pvr_in *in, enum pvr_bye reason, const char *text)
+{
+	union pvr_any_frame any;
+
+	pvr_remote_request_end(in);
+	pvr_bye_fill(&any, reason, text);
+	reply_flat(in, &any, sizeof(any.bye));
+	pvr_outbox_flush(&in->answers);
+}
+
+/* --------------------------------------------------------------------- requests */
+
+static const char *got_fabric(struct pvr_in *in, const struct pvr_frame_fabric *fabric)
+{
+	if (le16toh(fabric->frame.fabric) != in->fabrics.count + 1)
+		return "a fabric's number that is not the next one";
+	if (!pvr_declared_add(&in->fabrics, 0, fabric->name))
+		return "no memory for a fabric";
+	return NULL;
+}
+
+static void got_where(struct pvr_in *in, const char *fabric, const union pvr_any_frame *where)
+{
+	union pvr_any_frame here = { .where = where->where };
+	uint8_t mac[6];
+
+	here.frame.type = PVR_FRAME_HERE;
+	if (!pvr_engine_find_gid(in->remote->engine, fabric, here.where.gid, &here.where.gid_type,
+				 mac))
+		here.where.gid_type = 0;
+	reply_flat(in, &here, sizeof(here.where));
+}
+
+static void got_ping(struct pvr_in *in, const union pvr_any_frame *ping)
+{
+	union pvr_any_frame pong = { .ping = ping->ping };
+
+	pong.frame.type = PVR_FRAME_PONG;
+	reply_flat(in, &pong, sizeof(pong.ping));
+}
+
+static enum pvr_handled got_request(struct pvr_in *in, const char *fabric,
+				    const union pvr_any_frame *any, uint8_t *payload,
+				    const char **why)
+{
+	/* Its answer would be longer than what may be sent there. */
+	if (le32toh(any->request.chunk) > in->box.chunk) {
+		*why = "a piece that is longer than was agreed";
+		return PVR_HANDLED;
+	}
+	return pvr_remote_request(in, fabric, &any->request, payload);
+}
+
+/* What we have asked for by a connection of our own. Only good news come so. */
+static void got_early_ack(struct pvr_in *in, const char *fabric, const struct pvr_frame_ack *ack,
+			  const char **why)
+{
+	const struct pvr_route route = { .remote = in->remote };
+
+	if (ack->verdict == PVR_WIRE_ACK)
+		pvr_remote_ack(&route, fabric, ack);
+	else
+		*why = "a verdict that is told ahead";
+}
+
+static const char *got_left(struct pvr_in *in, const char *fabric,
+			    const struct pvr_frame_left *left)
+{
+	if (!in->takes_left)
+		return "a farewell that was not agreed upon";
+	pvr_remote_left(in, fabric, left);
+	return NULL;
+}
+
+static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
+				 const union pvr_any_frame *any, uint8_t *payload, const char **why)
+{
+	switch (any->frame.type) {
+	case PVR_FRAME_WHERE:
+		got_where(in, fabric, any);
+		return PVR_HANDLED;
+	case PVR_FRAME_REQUEST:
+		return got_request(in, fabric, any, payload, why);
+	case PVR_FRAME_ACK:
+		got_early_ack(in, fabric, &any->ack, why);
+		return PVR_HANDLED;
+	case PVR_FRAME_LEFT:
+		*why = got_left(in, fabric, &any->left);
+		return PVR_HANDLED;
+	default:
+		return pvr_remote_datagram(in, fabric, &any->datagram, payload);
+	}
+}
+
+static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, uint8_t *payload,
+				  const char **why)
+{
+	struct pvr_in *in = owner;
+	enum pvr_handled handled;
+	const char *fabric;
+
+	switch (any->frame.type) {
+	case PVR_FRAME_HELLO:
+		*why = "a second HELLO";
+		return PVR_HANDLED;
+	case PVR_FRAME_QUEUE_PAIR:
+		*why = "a queue pair that was not asked for";
+		return PVR_HANDLED;
+	case PVR_FRAME_BYE:
+		*why = pvr_bye_read(&in->box, &any->bye);
+		return PVR_HANDLED;
+	case PVR_FRAME_PING:
+		got_ping(in, any);
+		return PVR_HANDLED;
+	case PVR_FRAME_PONG:
+		return PVR_HANDLED;
+	case PVR_FRAME_FABRIC:
+		*why = got_fabric(in, &any->fabric);
+		return PVR_HANDLED;
+	}
+	fabric = pvr_declared_name(&in->fabrics, le16toh(any->frame.fabric));
+	if (!fabric) {
+		*why = "a fabric that was not declared";
+		return PVR_HANDLED;
+	}
+	handled = dispatch(in, fabric, any, payload, why);
+	if (handled != PVR_HANDLED_STALLED)
+		in->stall_began = 0;
+	return handled;
+}
+
+/* What is answered next must have a place. */
+static bool ready(void *owner)
+{
+	struct pvr_in *in = owner;
+
+	if (in->answers.tail - in->answers.head > PVR_OUTBOX_GATHER && !in->answers.blocked)
+		pvr_outbox_flush(&in->answers);
+	return !in->answers.blocked && !in->answers.broken;
+}
+
+/*
+ * A guest that polls has its own answer ready a moment after a message has come, and
+ * somebody is waiting for that: the ACK goes along with it, or right behind. Who does not
+ * poll sees no answer.
+ */
+static bool may_hold(const struct pvr_in *in)
+{
+	const struct pvr_worker *worker = &in->remote->engine->workers[in->worker];
+
+	if (!__atomic_load_n(&worker->polls, __ATOMIC_RELAXED) || in->late >= HOLD_LOOKS_TOLD)
+		return false;
+	if (pvr_early_is_told(&in->remote->early, in))
+		return true;
+	return in->held < HOLD_LOOKS;
+}
+
+/* The ACK that is due can go along with requests. What was told before it gives it time. */
+static void offer(struct pvr_in *in)
+{
+	const struct pvr_frame_ack *ack = &in->acks.frame;
+
+	if (pvr_early_is_told(&in->remote->early, in))
+		in->held = 0;
+	in->offered = in->acks.count;
+	pvr_early_offer(&in->remote->early, in,
+			pvr_declared_name(&in->fabrics, le16toh(ack->frame.fabric)), ack);
+}
+
+static void hold(struct pvr_in *in)
+{
+	if (in->offered != in->acks.count)
+		offer(in);
+	in->held++;
+	in->late++;
+}
+
+static void nothing_held(struct pvr_in *in)
+{
+	if (!in->late)
+		return;
+	in->late = in->held = 0;
+	pvr_early_withdraw(&in->remote->early, in);
+}
+
+static void rest(void *owner)
+{
+	struct pvr_in *in = owner;
+
+	if (!may_hold(in))
+		pvr_remote_request_end(in);
+	if (!in->answers.blocked)
+		pvr_outbox_flush(&in->answers);
+}
+
+/* Its place is kept free: nothing is handled while the box is blocked. */
+static void loan_over(void *owner)
+{
+	struct pvr_in *in = owner;
+	union pvr_any_frame any = { .returned = {
+					    .frame.type = PVR_FRAME_RETURNED,
+					    .count = htole32(++in->loans_over),
+				    } };
+
+	reply_flat(in, &any, sizeof(any.returned));
+}
+
+static const char *returned(void *owner, const struct pvr_frame_returned *frame)
+{
+	struct pvr_in *in = owner;
+
+	return pvr_loans_returned(in->answers.loans, frame);
+}
+
+static const struct pvr_inbox_ops request_ops = {
+	.ready = ready,
+	.frame = got_frame,
+	.rest = rest,
+	.loan_over = loan_over,
+	.returned = returned,
+};
+
+/* What is left of a run: an ACK, for the next one or at once. */
+static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
+{
+	if (in->acks.due && result == PVR_INPUT_IDLE && may_hold(in)) {
+		hold(in);
+		return PVR_INPUT_MORE;
+	}
+	if (in->acks.due) {
+		pvr_remote_request_end(in);
+		if (!in->answers.blocked)
+			pvr_outbox_flush(&in->answers);
+	}
+	nothing_held(in);
+	return result;
+}
+
+enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
+{
+	uint64_t before = in->count.rx_bytes;
+	enum pvr_input result = pvr_inbox_run(&in->box, &request_ops, in, err);
+
+	result = end_run(in, result);
+	if (in->count.rx_bytes != before)
+		pvr_remote_heard(in->remote);
+	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
+		pvr_in_bye(in, err->reason, err->why);
+	return result;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* An incoming connection: what another host's guests ask for. All of it is its thread's. */
+#ifndef PVR_IN_H
+#define PVR_IN_H
+
+#include "path/pipe/fabric_ids.h"
+#include "path/pipe/rx.h"
+#include "path/pipe/tx.h"
+
+struct pvr_in {
+	LIST_ENTRY(pvr_in) link; /* of the remote */
+	struct pvr_remote *remote;
+	enum pvr_pipe_kind kind;
+	unsigned int worker;
+	bool takes_left; /* LEFT frames were agreed upon */
+	struct pvr_link_count count;
+	struct pvr_inbox box;
+	struct pvr_outbox answers;
+	struct pvr_declared fabrics;
+	struct pvr_in_acks acks;
+	uint32_t loans_over; /* of the other side, that it has been told of */
+	/* While an ACK is due: calls that have left it for the next one ... */
+	unsigned int late;
+	unsigned int held; /* ... since it could be told ahead */
+	uint32_t offered; /* which one could be told ahead last */
+	uint64_t stall_began; /* 0: it does not stall */
+	uint64_t stall_again; /* not before, as the last time was in vain */
+};
+
+#endif /* PVR_IN_H */

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What comes in on a connection. */
+#include "path/pipe/rx.h"
+
+#include <endian.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define STAGING (64u << 10)
+/* Payloads up to this are waited for in the staging area. */
+#define SMALL PVR_WIRE_DATAGRAM_MAX
+/* Behind one that is larger probably comes another one, which is not to be copied. */
+#define LARGE (16u << 10)
+#define READ_AHEAD_SHORT 256u
+#define RUNS 64
+/* Work of one call: frames, bytes, and reads. */
+#define FRAMES_PER_RUN 64
+#define BYTES_PER_RUN (512u << 10)
+#define READS_PER_RUN 64
+
+int pvr_inbox_open(struct pvr_inbox *box, const struct pvr_stream_ops *ops, void *opaque,
+		   enum pvr_wire_role role, uint32_t chunk, struct pvr_link_count *count)
+{
+	uint8_t *data = malloc(STAGING);
+
+	if (!data)
+		return -ENOMEM;
+	*box = (struct pvr_inbox){
+		.ops = ops,
+		.opaque = opaque,
+		.role = role,
+		.chunk = chunk,
+		.count = count,
+		.data = data,
+	};
+	pvr_reading_open(&box->reading, ops, opaque,
+			 role == PVR_WIRE_REQUESTER ? PVR_NIC_FETCHES : PVR_NIC_READS);
+	return 0;
+}
+
+void pvr_inbox_close(struct pvr_inbox *box)
+{
+	pvr_reading_stop(&box->reading);
+	free(box->data);
+	*box = (struct pvr_inbox){ 0 };
+}
+
+static size_t have(const struct pvr_inbox *box)
+{
+	return box->tail - box->head;
+}
+
+/* ---------------------------------------------------------------- from the stream */
+
+/* Return: bytes that were read; 0: none now. What is wrong with the stream stays so. */
+static size_t take(struct pvr_inbox *box, struct iovec *iov, int count, size_t size)
+{
+	ssize_t n = box->error ? box->error : box->ops->recv(box->opaque, iov, count);
+
+	box->fault = n == -EFAULT;
+	if (n < 0 && !box->fault)
+		box->error = (int)n;
+	if (n < 0)
+		n = 0;
+	box->dry = !n;
+	box->short_read = (size_t)n < size;
+	pvr_stat_add(&box->count->rx_bytes, (uint64_t)n);
+	return (size_t)n;
+}
+
+/* Reads ahead. Return: false if nothing came. */
+static bool read_ahead(struct pvr_inbox *box)
+{
+	struct iovec iov;
+	size_t n;
+
+	if (box->head) {
+		memmove(box->data, box->data + box->head, have(box));
+		box->tail -= box->head;
+		box->head = 0;
+	}
+	iov.iov_base = box->data + box->tail;
+	iov.iov_len = STAGING - box->tail;
+	if (box->was_large && !box->header && iov.iov_len > READ_AHEAD_SHORT)
+		iov.iov_len = READ_AHEAD_SHORT;
+	n = take(box, &iov, 1, iov.iov_len);
+	box->tail += n;
+	return n;
+}
+
+/* ---------------------------------------------------------------------- payload */
+
+static size_t missing(const struct pvr_inbox *box)
+{
+	return box->payload - box->taken;
+}
+
+/* All that is to be read of it has been. */
+static void end_loan(struct pvr_inbox *box)
+{
+	box->lent = false;
+	box->payload = box->taken = 0;
+	box->handler->loan_over(box->owner);
+}
+
+static int pull_staged(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t offset)
+{
+	size_t n = have(box) < missing(box) ? have(box) : missing(box);
+	struct pvr_sg sg;
+
+	if (!n)
+		return 0;
+	pvr_sg_build_flat(&sg, to->adapter, box->data + box->head, (uint32_t)n);
+	if (pvr_sg_copy(to, offset + box->taken, &sg, 0, n))
+		return -EFAULT;
+	box->head += n;
+	box->taken += n;
+	return 0;
+}
+
+/* The staging area is empty: the rest of the payload, and what comes behind it. */
+static int pull_straight(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t offset)
+{
+	struct iovec iov[RUNS + 1];
+	size_t n, size = 0;
+	int count, i;
+
+	count = pvr_sg_iov(to, offset + box->taken, missing(box), iov, RUNS);
+	if (count < 0)
+		return count;
+	for (i = 0; i < count; i++)
+		size += iov[i].iov_len;
+	box->head = box->tail = 0;
+	if (size == missing(box)) {
+		iov[count++] = (struct iovec){ box->data, READ_AHEAD_SHORT };
+		size += READ_AHEAD_SHORT;
+	}
+	n = take(box, iov, count, size);
+	box->tail = n > missing(box) ? n - missing(box) : 0;
+	box->taken += n - box->tail;
+	/* Memory that a VM's owner has taken away takes nothing from a system call. */
+	return box->fault && read_ahead(box) ? pull_staged(box, to, offset) : 0;
+}
+
+/* The NIC has brought so much, or -errno. Return: whether it can be gone on with. */
+static bool took_lent(struct pvr_inbox *box, int n)
+{
+	box->dry = n <= 0;
+	if (n < 0)
+		box->error = n;
+	if (n <= 0)
+		return false;
+	box->taken += (size_t)n;
+	pvr_stat_add(&box->count->rx_bytes, (uint64_t)n);
+	pvr_stat_add(&box->count->read_bytes, (uint64_t)n);
+	return true;
+}
+
+static int pull_lent(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+		     uint64_t offset)
+{
+	int n;
+
+	do {
+		n = pvr_reading_pull(&box->reading, qp, to, offset + box->taken,
+				     (uint32_t)box->taken, (uint32_t)missing(box));
+		if (n == -EFAULT)
+			return n;
+	} while (took_lent(box, n) && missing(box));
+	if (missing(box))
+		return 0;
+	end_loan(box);
+	return 1;
+}
+
+int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+		   uint64_t offset, uint32_t len)
+{
+	unsigned int reads = READS_PER_RUN;
+	int err;
+
+	if (len != box->payload)
+		return -EFAULT;
+	if (box->lent)
+		return pull_lent(box, qp, to, offset);
+	err = pull_staged(box, to, offset);
+	box->dry = false;
+	while (!err && missing(box) && !box->dry && reads--)
+		err = pull_straight(box, to, offset);
+	return err ? err : !missing(box);
+}
+
+/* Return: false if there is more to come. */
+static bool throw_away_bytes(struct pvr_inbox *box)
+{
+	size_t n = have(box) < missing(box) ? have(box) : missing(box);
+
+	box->head += n;
+	box->taken += n;
+	return !missing(box);
+}
+
+/* The NIC may be in the middle of it. Return: false if it is. */
+static bool drop_loan(struct pvr_inbox *box)
+{
+	int ret = pvr_reading_drop(&box->reading);
+
+	box->dry = ret <= 0;
+	if (ret < 0)
+		box->error = ret;
+	if (ret <= 0)
+		return false;
+	end_loan(box);
+	return true;
+}
+
+/* Return: false if there is more to come. */
+static bool throw_away(struct pvr_inbox *box)
+{
+	if (box->lent)
+		return drop_loan(box);
+	return throw_away_bytes(box);
+}
+
+/* ----------------------------------------------------------------------- frames */
+
+enum progress {
+	GO_ON,
+	NEED_MORE, /* bytes */
+	NONSENSE,
+};
+
+/*
+ * The list behind the header, which is not payload any more. Return: false if it has not come
+ * yet, or *why.
+ */
+static bool read_loan(struct pvr_inbox *box, size_t header, const char **why)
+{
+	uint32_t chunk = pvr_wire_chunk(&box->frame);
+	struct pvr_wire_loan loan[PVR_WIRE_LOAN_PARTS];
+	size_t parts = box->payload / sizeof(loan[0]);
+
+	*why = box->ops->read ? NULL : "a loan that was not agreed upon";
+	if (!*why && chunk > box->chunk)
+		*why = "a loan that is larger than was agreed";
+	if (*why || have(box) < header + box->payload)
+		return false;
+	memcpy(loan, box->data + box->head + header, box->payload);
+	if (!pvr_wire_check_loans(loan, parts, chunk, why))
+		return false;
+	pvr_reading_begin(&box->reading, loan, (unsigned int)parts);
+	box->head += box->payload;
+	box->payload = chunk;
+	box->lent = true;
+	return true;
+}
+
+static enum progress read_header(struct pvr_inbox *box, const char **why)
+{
+	struct pvr_frame frame;
+	size_t header;
+
+	if (have(box) < sizeof(frame))
+		return NEED_MORE;
+	memcpy(&frame, box->data + box->head, sizeof(frame));
+	header = pvr_wire_header_size(&frame, box->role, box->chunk, why);
+	if (!header)
+		return NONSENSE;
+	if (have(box) < header)
+		return NEED_MORE;
+	memcpy(&box->frame, box->data + box->head, header);
+	if (!pvr_wire_check(&box->frame, header, &box->payload, why))
+		return NONSENSE;
+	if (box->frame.frame.flags & PVR_FRAME_F_LENT && !read_loan(box, header, why))
+		return *why ? NONSENSE : NEED_MORE;
+	box->head += header;
+	box->header = header;
+	box->taken = 0;
+	box->drop = false;
+	pvr_stat_add(&box->count->rx_frames, 1);
+	return GO_ON;
+}
+
+static void next_frame(struct pvr_inbox *box)
+{
+	box->was_large = box->payload >= LARGE;
+	box->header = 0;
+	box->payload = box->taken = 0;
+}
+
+/* What is the same for both ends is handled here. */
+static enum pvr_handled give(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+			     bool whole, const char **why)
+{
+	if (box->frame.frame.type != PVR_FRAME_RETURNED)
+		return ops->frame(owner, &box->frame, whole ? box->data + box->head : NULL, why);
+	*why = ops->returned(owner, &box->frame.returned);
+	return PVR_HANDLED;
+}
+
+static enum progress handle(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+			    enum pvr_handled *handled, const char **why)
+{
+	bool whole = !box->lent && have(box) >= missing(box) && !box->taken;
+
+	if (!box->drop && !box->lent && box->payload <= SMALL && !whole)
+		return NEED_MORE;
+	if (!box->drop) {
+		*handled = give(box, ops, owner, whole, why);
+		if (*why)
+			return NONSENSE;
+		if (*handled != PVR_HANDLED)
+			return box->dry && missing(box) ? NEED_MORE : GO_ON;
+		box->drop = true;
+	}
+	if (!throw_away(box))
+		return NEED_MORE;
+	next_frame(box);
+	return GO_ON;
+}
+
+static enum pvr_input broken(const struct pvr_inbox *box, const char *why,
+			     struct pvr_input_error *err)
+{
+	err->reason = why && !box->said[0] ? PVR_BYE_PROTOCOL : -1;
+	snprintf(err->why, sizeof(err->why), "%s",
+		 box->said[0] ? box->said
+		 : why	      ? why
+			      : strerror(-box->error));
+	return PVR_INPUT_BROKEN;
+}
+
+/* Return: whether it is worth while to go on. */
+static bool more(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner)
+{
+	/* Answers first: that nothing more has come takes a while to find out. */
+	if (box->short_read && ops->rest)
+		ops->rest(owner);
+	/* Of a large payload, it is for the frame's handler to read; and for the NIC, always. */
+	if (box->header && (box->lent || (!box->drop && box->payload > SMALL)))
+		return !box->dry;
+	return read_ahead(box);
+}
+
+static enum progress step(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+			  enum pvr_handled *handled, const char **why)
+{
+	*handled = PVR_HANDLED;
+	*why = NULL;
+	return box->header ? handle(box, ops, owner, handled, why) : read_header(box, why);
+}
+
+static enum pvr_input run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+			  struct pvr_input_error *err)
+{
+	uint64_t bytes = box->count->rx_bytes, frames = box->count->rx_frames;
+	unsigned int steps = 4 * FRAMES_PER_RUN;
+	enum pvr_handled handled;
+	const char *why;
+
+	box->handler = ops;
+	box->owner = owner;
+	box->dry = false;
+	while (steps-- && box->count->rx_bytes - bytes < BYTES_PER_RUN &&
+	       box->count->rx_frames - frames < FRAMES_PER_RUN) {
+		if (box->header && ops->ready && !ops->ready(owner))
+			return PVR_INPUT_OUTPUT;
+		switch (step(box, ops, owner, &handled, &why)) {
+		case NONSENSE:
+			return broken(box, why, err);
+		case NEED_MORE:
+			if (more(box, ops, owner))
+				break;
+			return box->error ? broken(box, NULL, err) : PVR_INPUT_IDLE;
+		case GO_ON:
+			if (handled == PVR_HANDLED_STALLED)
+				return PVR_INPUT_STALLED;
+			break;
+		}
+	}
+	return PVR_INPUT_MORE;
+}
+
+enum pvr_input pvr_inbox_run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+			     struct pvr_input_error *err)
+{
+	enum pvr_input result;
+
+	if (!box->ops) {
+		err->reason = -1;
+		snprintf(err->why, sizeof(err->why), "out of memory");
+		return PVR_INPUT_BROKEN;
+	}
+	result = run(box, ops, owner, err);
+	if (ops->rest)
+		ops->rest(owner);
+	return result;
+}

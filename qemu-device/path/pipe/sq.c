@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What is in flight to other hosts: made, counted, completed, and resumed. */
+#include "path/pipe/sq.h"
+
+#include <stdlib.h>
+
+#include "rdma/completer.h"
+#include "rdma/path.h"
+#include "rdma/sched.h"
+#include "core/ext_dma.h"
+
+/* ------------------------------------------------------------------ its memory */
+
+struct pvr_remote_sq *pvr_remote_sq_new(struct pvr_qp *qp)
+{
+	uint32_t size = qp->sq.count < PVR_FLIGHTS_MAX ? qp->sq.count : PVR_FLIGHTS_MAX;
+	struct pvr_remote_sq *sq;
+
+	/* Of UC nothing is in flight. */
+	if (qp->type == PVR_QPT_UC)
+		size = 1;
+	sq = calloc(1, sizeof(*sq) + size * sizeof(sq->flight[0]));
+	if (!sq)
+		return NULL;
+	sq->qp = qp;
+	sq->size = size;
+	sq->sent = qp->sq_done;
+	return sq;
+}
+
+void pvr_remote_enlist(struct pvr_remote_sq *sq, struct pvr_remote_sqs *list)
+{
+	if (sq->list == list && list == &sq->qp->adapter->remotes.in_flight)
+		return;
+	if (sq->list)
+		TAILQ_REMOVE(sq->list, sq, link);
+	sq->list = list;
+	if (list)
+		TAILQ_INSERT_TAIL(list, sq, link);
+}
+
+void pvr_remote_sq_stop(struct pvr_qp *qp)
+{
+	struct pvr_remote_sq *sq = qp->remote_sq;
+
+	qp->sq_begun = 0;
+	if (!sq)
+		return;
+	sq->cursor = 0;
+	sq->sent = 0;
+	sq->reads = 0;
+	sq->down = false;
+	sq->probing = false;
+	pvr_remote_enlist(sq, NULL);
+}
+
+void pvr_remote_sq_free(struct pvr_qp *qp)
+{
+	pvr_remote_sq_stop(qp);
+	free(qp->remote_sq);
+	qp->remote_sq = NULL;
+}
+
+void pvr_remote_rewind(struct pvr_remote_sq *sq)
+{
+	sq->cursor = 0;
+	sq->sent = sq->qp->sq_done;
+	sq->gap = false;
+}
+
+/* ------------------------------------------------------------------ completions */
+
+void pvr_remote_count(struct pvr_remote_sq *sq, uint8_t kind, uint64_t length, bool taken)
+{
+	struct pvr_qp *qp = sq->qp;
+
+	if (kind == PVR_OP_LOCAL)
+		return;
+	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
+	pvr_count(qp, PVR_STAT_TX_BYTES, length);
+	if (kind == PVR_OP_READ)
+		pvr_count(qp, PVR_STAT_TX_READS, 1);
+	if (kind == PVR_OP_ATOMIC)
+		pvr_count(qp, PVR_STAT_TX_ATOMICS, 1);
+	if (!taken || !sq->path)
+		return;
+	pvr_stat_add(&sq->path->messages, 1);
+	pvr_stat_add(&sq->path->bytes, length);
+}
+
+void pvr_remote_complete(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe)
+{
+	const struct pvr_flight flight = *pvr_flight(sq, 0);
+	struct pvr_qp *qp = sq->qp;
+
+	pvr_nic_request_done(qp, flight.psn);
+	sq->reads -= pvr_flight_asks(&flight);
+	qp->sq_begun--;
+	if (sq->cursor)
+		sq->cursor--;
+	else
+		sq->sent = 0;
+	pvr_remote_count(sq, flight.kind, flight.length, true);
+	/* Completing may fail the CQ, and the queue pair with it. */
+	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, flight.length);
+}
+
+/* ------------------------------------------------------------------- the route */
+
+bool pvr_remote_is_routed(const struct pvr_remote_sq *sq)
+{
+	return sq->route.generation && sq->route.remote == sq->qp->peer_remote &&
+	       !pvr_link_route_changed(&sq->route, sq->qp->qpn);
+}
+
+/* ---------------------------------------------------------------------- resumption */
+
+static void resume(struct pvr_qp *qp)
+{
+	if (qp->wait == PVR_QP_WAITS_LINK || qp->wait == PVR_QP_WAITS_ANSWERS)
+		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
+	pvr_sched_kick(qp);
+}
+
+/* Those that wait for a connection of @remote; NULL: of any. */
+static void resume_waiting(struct pvr_remote_sqs *list, const struct pvr_remote *remote)
+{
+	struct pvr_remote_sq *sq, *next;
+
+	for (sq = TAILQ_FIRST(list); sq; sq = next) {
+		next = TAILQ_NEXT(sq, link);
+		if (remote && sq->route.remote != remote)
+			continue;
+		pvr_remote_enlist(sq,
+				  sq->qp->sq_begun ? &sq->qp->adapter->remotes.in_flight : NULL);
+		resume(sq->qp);
+	}
+}
+
+/* Those whose answers come by another connection now, or not at all. */
+static void resume_changed(struct pvr_adapter *adapter)
+{
+	struct pvr_remote_sq *sq;
+
+	TAILQ_FOREACH(sq, &adapter->remotes.in_flight, link)
+	{
+		pvr_path_look(sq->qp);
+		if (!pvr_remote_is_routed(sq))
+			resume(sq->qp);
+	}
+}
+
+/* Who sends datagrams has no peer, but looks in its next turn. */
+static bool is_found(struct pvr_qp *qp)
+{
+	uint64_t before = qp->topology;
+
+	if (!pvr_qp_is_connected(qp))
+		return true;
+	pvr_path_look(qp);
+	return before != qp->topology && (qp->peer_adapter || qp->peer_remote);
+}
+
+/* Those whose peer may have been found meanwhile. */
+static void resume_found(struct pvr_adapter *adapter)
+{
+	struct pvr_qp *qp, *next;
+
+	for (qp = TAILQ_FIRST(&adapter->remotes.unanswered); qp; qp = next) {
+		next = TAILQ_NEXT(qp, unanswered_link);
+		if (is_found(qp))
+			pvr_requester_resume(qp);
+	}
+}
+
+static bool is_idle(const struct pvr_remotes *remotes)
+{
+	return TAILQ_EMPTY(&remotes->starved) && TAILQ_EMPTY(&remotes->blocked) &&
+	       TAILQ_EMPTY(&remotes->in_flight) && TAILQ_EMPTY(&remotes->unanswered);
+}
+
+static void resume_adapter(struct pvr_adapter *adapter, const struct pvr_remote *remote)
+{
+	struct pvr_remotes *remotes = &adapter->remotes;
+
+	if (is_idle(remotes))
+		__atomic_store_n(&remotes->any, false, __ATOMIC_SEQ_CST);
+	if (!pvr_adapter_dma_ok(adapter))
+		return;
+	resume_changed(adapter);
+	resume_waiting(&remotes->starved, remote);
+	resume_waiting(&remotes->blocked, remote);
+	resume_found(adapter);
+}
+
+void pvr_remote_resume(struct pvr_engine *engine, struct pvr_remote *remote)
+{
+	struct pvr_adapter *adapter;
+
+	LIST_FOREACH(adapter, &engine->adapters, link)
+	{
+		if (!__atomic_load_n(&adapter->remotes.any, __ATOMIC_SEQ_CST))
+			continue;
+		pvr_adapter_lock(adapter);
+		resume_adapter(adapter, remote);
+		pvr_adapter_unlock(adapter);
+	}
+}

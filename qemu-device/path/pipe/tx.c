@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What waits to be sent on a connection. */
+#include "path/pipe/tx.h"
+
+#include <endian.h>
+#include <stdlib.h>
+
+/* Runs of guest memory in one call: 256 KiB of pages that lie apart. */
+#define RUNS 64
+
+int pvr_outbox_open(struct pvr_outbox *box, const struct pvr_stream_ops *ops, void *opaque,
+		    uint32_t chunk, struct pvr_link_count *count)
+{
+	size_t size = PVR_OUTBOX_GATHER + sizeof(union pvr_any_frame) + chunk + PVR_OUTBOX_RESERVE;
+	struct pvr_loans *loans = ops->lend ? pvr_loans_create(ops, opaque) : NULL;
+	uint8_t *data = malloc(size);
+
+	if (!data || (ops->lend && !loans)) {
+		free(loans);
+		free(data);
+		return -ENOMEM;
+	}
+	*box = (struct pvr_outbox){
+		.ops = ops,
+		.opaque = opaque,
+		.count = count,
+		.data = data,
+		.size = size,
+		.loans = loans,
+	};
+	return 0;
+}
+
+void pvr_outbox_close(struct pvr_outbox *box)
+{
+	pvr_loans_destroy(box->loans);
+	free(box->data);
+	*box = (struct pvr_outbox){ 0 };
+}
+
+static size_t backlog(const struct pvr_outbox *box)
+{
+	return box->tail - box->head;
+}
+
+/* Not all was taken: what is left waits until the embedder says so. */
+static void block(struct pvr_outbox *box)
+{
+	box->blocked = true;
+	box->ops->want_output(box->opaque);
+}
+
+/* The embedder finds out when it is told that there is something to send. */
+static void fail(struct pvr_outbox *box)
+{
+	box->broken = true;
+	block(box);
+}
+
+/* Return: bytes that the stream has taken; 0: no more now; it may be broken then. */
+static size_t give(struct pvr_outbox *box, const struct iovec *iov, int count)
+{
+	ssize_t n = box->ops->send(box->opaque, iov, count);
+
+	if (n > 0) {
+		pvr_stat_add(&box->count->tx_bytes, (uint64_t)n);
+		return (size_t)n;
+	}
+	/* Memory that a VM's owner has taken away: what is copied of it is zeroes. */
+	if (n < 0 && n != -EFAULT)
+		fail(box);
+	return 0;
+}
+
+void pvr_outbox_flush(struct pvr_outbox *box)
+{
+	struct iovec iov;
+	size_t n;
+
+	while (backlog(box) && !box->broken) {
+		iov = (struct iovec){ box->data + box->head, backlog(box) };
+		n = give(box, &iov, 1);
+		box->head += n;
+		if (!n)
+			break;
+	}
+	if (box->broken)
+		return;
+	if (backlog(box)) {
+		block(box);
+		return;
+	}
+	box->blocked = false;
+	box->head = box->tail = 0;
+}
+
+/* Return: where @size bytes may be appended, or NULL. */
+static uint8_t *make_room(struct pvr_outbox *box, size_t size)
+{
+	if (box->size - backlog(box) < size)
+		return NULL;
+	if (box->size - box->tail < size) {
+		memmove(box->data, box->data + box->head, backlog(box));
+		box->tail -= box->head;
+		box->head = 0;
+	}
+	return box->data + box->tail;
+}
+
+/* Appends what is behind the first @done bytes of header and payload. */
+static bool append(struct pvr_outbox *box, const struct pvr_outgoing *out, size_t done)
+{
+	size_t header = done < out->header_size ? out->header_size - done : 0;
+	size_t skipped = done - (out->header_size - header);
+	uint32_t len = out->len - (uint32_t)skipped;
+	uint8_t *to = make_room(box, header + len);
+	struct pvr_sg sg;
+
+	if (!to)
+		return false;
+	memcpy(to, (const uint8_t *)out->header + (out->header_size - header), header);
+	if (len) {
+		pvr_sg_build_flat(&sg, out->payload->adapter, to + header, len);
+		if (pvr_sg_copy(&sg, 0, out->payload, out->offset + skipped, len))
+			return false;
+	}
+	box->tail += header + len;
+	return true;
+}
+
+static void begin(struct pvr_outbox *box, const struct pvr_outgoing *out)
+{
+	out->header->frame.size = htole32((uint32_t)(out->header_size + out->len));
+	pvr_stat_add(&box->count->tx_frames, 1);
+}
+
+bool pvr_outbox_put(struct pvr_outbox *box, const struct pvr_outgoing *out)
+{
+	if (!box->ops || box->broken)
+		return false;
+	begin(box, out);
+	return append(box, out, 0);
+}
+
+/* What goes out next: all that waits, then the frame from byte @done on. Return: -EFAULT or how many. */
+static int gather(const struct pvr_outbox *box, const struct pvr_outgoing *out, size_t done,
+		  struct iovec iov[RUNS + 2])
+{
+	size_t skipped = 0;
+	int n = 0, runs;
+
+	if (backlog(box))
+		iov[n++] = (struct iovec){ box->data + box->head, backlog(box) };
+	if (done < out->header_size)
+		iov[n++] = (struct iovec){ (uint8_t *)out->header + done, out->header_size - done };
+	else
+		skipped = done - out->header_size;
+	runs = pvr_sg_iov(out->payload, out->offset + skipped, out->len - skipped, iov + n, RUNS);
+	return runs < 0 ? runs : n + runs;
+}
+
+/* Return: bytes of @n that were the frame's; those before were waiting. */
+static size_t consume(struct pvr_outbox *box, size_t n)
+{
+	size_t waited = n < backlog(box) ? n : backlog(box);
+
+	box->head += waited;
+	if (!backlog(box))
+		box->head = box->tail = 0;
+	return n - waited;
+}
+
+static bool send_large(struct pvr_outbox *box, const struct pvr_outgoing *out)
+{
+	size_t total = out->header_size + out->len, done = 0, n;
+	struct iovec iov[RUNS + 2];
+	int count;
+
+	begin(box, out);
+	while (done < total) {
+		count = gather(box, out, done, iov);
+		n = count < 0 ? 0 : give(box, iov, count);
+		if (!n)
+			break;
+		done += consume(box, n);
+	}
+	if (box->broken)
+		return false;
+	if (done == total)
+		return true;
+	/* A frame that cannot be ended is the end of the connection. */
+	if (append(box, out, done))
+		block(box);
+	else
+		fail(box);
+	return !box->broken;
+}
+
+/* It waits for others. Return: false if it is blocked, or broken. */
+static bool send_small(struct pvr_outbox *box, const struct pvr_outgoing *out)
+{
+	if (backlog(box) + out->header_size + out->len > PVR_OUTBOX_GATHER)
+		pvr_outbox_flush(box);
+	if (box->broken || box->blocked)
+		return false;
+	begin(box, out);
+	return append(box, out, 0);
+}
+
+/* Return: whether it is lent: the frame only says where it is. */
+static bool send_lent(struct pvr_outbox *box, const struct pvr_outgoing *out)
+{
+	struct pvr_wire_loan wire[PVR_WIRE_LOAN_PARTS];
+	struct pvr_outgoing list = *out;
+	struct pvr_sg sg;
+
+	if (!box->loans || !out->lender || out->len < PVR_OUTBOX_LENT)
+		return false;
+	list.len = pvr_loans_lend(box->loans, out->lender, out->header, out->payload, out->offset,
+				  out->len, wire) *
+		   (uint32_t)sizeof(wire[0]);
+	if (!list.len)
+		return false;
+	pvr_sg_build_flat(&sg, out->payload->adapter, (uint8_t *)wire, list.len);
+	list.payload = &sg;
+	list.offset = 0;
+	out->header->frame.flags |= PVR_FRAME_F_LENT;
+	/* The loan ends with the connection, if this does not get there. */
+	if (!send_small(box, &list) && !pvr_outbox_put(box, &list))
+		fail(box);
+	pvr_stat_add(&box->count->tx_bytes, out->len);
+	pvr_stat_add(&box->count->lent_bytes, out->len);
+	return true;
+}
+
+bool pvr_outbox_send(struct pvr_outbox *box, const struct pvr_outgoing *out)
+{
+	if (!box->ops || box->broken || box->blocked)
+		return false;
+	if (out->len <= PVR_OUTBOX_SMALL)
+		return send_small(box, out);
+	return send_lent(box, out) || send_large(box, out);
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * What waits to be sent on a connection.
+ *
+ * Small frames are gathered until somebody flushes them. A large payload goes to the
+ * stream straight from where it is, with all that was gathered and its header in front.
+ * What the stream does not take of it is copied, so what is kept is bounded, and the box
+ * is @blocked: whoever can wait sends nothing more until it has been flushed. Where the
+ * stream can lend, a large payload stays where it is, and the other side's NIC reads it.
+ */
+#ifndef PVR_OUTBOX_H
+#define PVR_OUTBOX_H
+
+#include "path/pipe/rndv_tx.h"
+#include "path/pipe/host.h"
+
+/* So much is gathered at most; then it is sent, whoever may come yet. */
+#define PVR_OUTBOX_GATHER (32u << 10)
+/* For what cannot wait, or may get lost, while the box is blocked. */
+#define PVR_OUTBOX_RESERVE (64u << 10)
+/* A payload up to this is copied rather than sent from where it is ... */
+#define PVR_OUTBOX_SMALL 4096u
+/* ... and from this on, no sooner, it is lent: each loan costs a registration and an answer. */
+#define PVR_OUTBOX_LENT (64u << 10)
+
+struct pvr_outbox {
+	const struct pvr_stream_ops *ops; /* NULL: it is closed */
+	void *opaque;
+	struct pvr_link_count *count;
+	uint8_t *data; /* what waits is from head to tail */
+	size_t size, head, tail;
+	bool blocked; /* the stream has not taken all, and want_output() was called */
+	bool broken; /* the stream is */
+	struct pvr_loans *loans; /* NULL: it cannot lend */
+};
+
+/* A frame: its size is filled in when it is sent. */
+struct pvr_outgoing {
+	union pvr_any_frame *header;
+	size_t header_size;
+	const struct pvr_sg *payload; /* or NULL */
+	uint64_t offset; /* of the frame's payload in it */
+	uint32_t len;
+	const struct pvr_qp *lender; /* whose payload may be lent; NULL: it may not */
+};
+
+/* @chunk: the payload of a frame, at most. Return: 0 or -ENOMEM. */
+int pvr_outbox_open(struct pvr_outbox *box, const struct pvr_stream_ops *ops, void *opaque,
+		    uint32_t chunk, struct pvr_link_count *count);
+void pvr_outbox_close(struct pvr_outbox *box);
+
+/* To the stream, or with others later. Return: false if it is blocked, or broken. */
+bool pvr_outbox_send(struct pvr_outbox *box, const struct pvr_outgoing *out);
+/* Behind what waits, blocked or not. Return: false if there is no room. */
+bool pvr_outbox_put(struct pvr_outbox *box, const struct pvr_outgoing *out);
+/* What waits goes to the stream, as far as that takes it. */
+void pvr_outbox_flush(struct pvr_outbox *box);
+
+#endif /* PVR_OUTBOX_H */

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Datagrams to and from other hosts. */
+#include "path/pipe/ud.h"
+
+#include <endian.h>
+
+#include "path/pipe/internal.h"
+
+#define FLOW_LABEL 0xfffffu
+#define TRAFFIC_CLASS_SHIFT 20
+
+/* ---------------------------------------------------------------------- sending */
+
+static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn, const struct pvr_datagram *dgram)
+{
+	any->datagram = (struct pvr_frame_datagram){
+		.frame = { .type = PVR_FRAME_DATAGRAM,
+			   .flags = dgram->solicited ? PVR_REQUEST_F_SOLICITED : 0 },
+		.has_imm = dgram->has_imm,
+		.gid_type = dgram->gid_type,
+		.traffic_class = (uint8_t)(dgram->av->sl_tclass_flowlabel >> TRAFFIC_CLASS_SHIFT),
+		.hop_limit = dgram->av->hop_limit,
+		.flow_label = htole32(dgram->av->sl_tclass_flowlabel & FLOW_LABEL),
+		.src_qpn = htole32(dgram->src_qpn),
+		.dst_qpn = htole32(dst_qpn),
+		.qkey = htole32(dgram->qkey),
+	};
+	if (dgram->has_imm)
+		memcpy(any->datagram.imm, &dgram->imm, sizeof(any->datagram.imm));
+	memcpy(any->datagram.sgid, dgram->sgid, sizeof(any->datagram.sgid));
+	memcpy(any->datagram.dgid, dgram->av->dgid, sizeof(any->datagram.dgid));
+}
+
+/* At once: others may wait for the answer. Return: false without a connection to there. */
+static bool send_to(struct pvr_remote *remote, struct pvr_adapter *from, uint32_t dst_qpn,
+		    const struct pvr_datagram *dgram)
+{
+	union pvr_any_frame any;
+	struct pvr_route route;
+
+	fill_frame(&any, dst_qpn, dgram);
+	if (!pvr_link_route(remote, dgram->src_qpn, pvr_dscp_of(any.datagram.traffic_class),
+			    &route))
+		return false;
+	if (pvr_link_send(&route, from->fabric, &any, sizeof(any.datagram), NULL, dgram->payload, 0,
+			  (uint32_t)dgram->payload->total) == PVR_SENT)
+		pvr_link_flush(&route);
+	return true;
+}
+
+enum pvr_ud_result pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
+				      const struct pvr_datagram *dgram)
+{
+	struct pvr_remote *remote;
+	bool sent = true;
+
+	switch (pvr_remote_gid_where(from, dgram->av->dgid, &remote)) {
+	case PVR_WHERE_REMOTE:
+		sent = send_to(remote, from, dst_qpn, dgram);
+		break;
+	case PVR_WHERE_UNKNOWN:
+		sent = false;
+		break;
+	default:
+		break;
+	}
+	return sent ? PVR_UD_RESULT_SENT : PVR_UD_RESULT_PENDING;
+}
+
+bool pvr_remote_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			      struct pvr_remote_group *group)
+{
+	uint8_t tclass = (uint8_t)(dgram->av->sl_tclass_flowlabel >> TRAFFIC_CLASS_SHIFT);
+	struct pvr_route route;
+	bool ready;
+	uint32_t i;
+
+	ready = pvr_remote_group_find(from, dgram->av->dgid, group) != PVR_WHERE_UNKNOWN;
+	/* Looking for a route makes one be made: of all at the same time. */
+	for (i = 0; i < group->count; i++)
+		ready &= pvr_link_route(group->remotes[i], dgram->src_qpn, pvr_dscp_of(tclass),
+					&route);
+	return ready;
+}
+
+void pvr_remote_ud_send_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			      const struct pvr_remote_group *group)
+{
+	uint32_t i;
+
+	for (i = 0; i < group->count; i++)
+		send_to(group->remotes[i], from, PVR_MULTICAST_QPN, dgram);
+}
+
+/* -------------------------------------------------------------------- receiving */
+
+/* What has come: the frame, and where its payload lies. */
+struct arrival {
+	struct pvr_engine *engine;
+	const char *fabric;
+	const struct pvr_frame_datagram *frame;
+	uint8_t *payload;
+};
+
+static struct pvrdma_av av_of(const struct pvr_frame_datagram *frame)
+{
+	struct pvrdma_av av = {
+		.sl_tclass_flowlabel = le32toh(frame->flow_label) | (uint32_t)frame->traffic_class
+									    << TRAFFIC_CLASS_SHIFT,
+		.hop_limit = frame->hop_limit,
+	};
+
+	memcpy(av.dgid, frame->dgid, sizeof(av.dgid));
+	return av;
+}
+
+/* @qp: of @adapter, which is held; or NULL. */
+static void offer(const struct arrival *arrival, struct pvr_adapter *adapter, struct pvr_qp *qp,
+		  bool multicast)
+{
+	const struct pvr_frame_datagram *frame = arrival->frame;
+	const struct pvrdma_av av = av_of(frame);
+	struct pvr_datagram dgram = {
+		.av = &av,
+		.sgid = frame->sgid,
+		.gid_type = frame->gid_type,
+		.src_qpn = le32toh(frame->src_qpn),
+		.qkey = le32toh(frame->qkey),
+		.has_imm = frame->has_imm,
+		.solicited = frame->frame.flags & PVR_REQUEST_F_SOLICITED,
+		.multicast = multicast,
+	};
+	struct pvr_sg sg;
+
+	memcpy(&dgram.imm, frame->imm, sizeof(dgram.imm));
+	pvr_sg_build_flat(&sg, adapter, arrival->payload,
+			  le32toh(frame->frame.size) - (uint32_t)sizeof(*frame));
+	dgram.payload = &sg;
+	pvr_ud_receive(adapter, qp, &dgram);
+}
+
+static void deliver(const struct arrival *arrival)
+{
+	const struct pvr_frame_datagram *frame = arrival->frame;
+	struct pvr_adapter *adapter =
+		pvr_fabric_look_up(arrival->engine, arrival->fabric, frame->dgid, frame->gid_type);
+
+	if (!adapter)
+		return;
+	pvr_adapter_lock(adapter);
+	/* Its GID may have gone elsewhere before it was held. */
+	if (pvr_fabric_find(adapter, frame->dgid) == adapter)
+		offer(arrival, adapter, pvr_qp_find(adapter, le32toh(frame->dst_qpn)), false);
+	pvr_adapter_unlock(adapter);
+}
+
+/* The adapter is held. */
+static void offer_to_party(const struct arrival *arrival, const struct pvr_group_step *step)
+{
+	uint32_t left = step->share;
+	struct pvr_member *member;
+
+	for (member = step->first; member && left--; member = TAILQ_NEXT(member, of_party))
+		offer(arrival, step->adapter, member->qp, true);
+}
+
+/* To members here only: who sent it sends to each host itself. */
+static void deliver_to_group(const struct arrival *arrival)
+{
+	const struct pvr_group_name name = {
+		.fabric = arrival->fabric,
+		.mgid = arrival->frame->dgid,
+		.gid_type = arrival->frame->gid_type,
+	};
+	struct pvr_group_step step = { 0 };
+
+	while (pvr_group_next_of(arrival->engine, &name, step.number, &step)) {
+		pvr_adapter_lock(step.adapter);
+		if (pvr_group_at(step.adapter, name.mgid, &step))
+			offer_to_party(arrival, &step);
+		pvr_adapter_unlock(step.adapter);
+	}
+}
+
+enum pvr_handled pvr_remote_datagram(struct pvr_in *in, const char *fabric,
+				     const struct pvr_frame_datagram *frame, uint8_t *payload)
+{
+	struct pvr_remote *remote = pvr_in_remote(in);
+	const struct arrival arrival = {
+		.engine = pvr_remote_engine(remote),
+		.fabric = fabric,
+		.frame = frame,
+		.payload = payload,
+	};
+
+	switch (pvr_remote_gid_check(arrival.engine, remote, fabric, frame->sgid,
+				     frame->gid_type)) {
+	case PVR_WHERE_REMOTE:
+		break;
+	case PVR_WHERE_UNKNOWN:
+		return pvr_in_may_stall(in) ? PVR_HANDLED_STALLED : PVR_HANDLED;
+	default:
+		return PVR_HANDLED;
+	}
+	if (le32toh(frame->dst_qpn) != PVR_MULTICAST_QPN)
+		deliver(&arrival);
+	else if (pvr_gid_is_multicast(frame->dgid))
+		deliver_to_group(&arrival);
+	return PVR_HANDLED;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Completions and their notification. */
+#include "rdma/cq.h"
+
+#include <errno.h>
+
+#include "rdma/cq_lost_arm.h"
+#include "core/shm.h"
+
+uint32_t pvr_cq_unread(const struct pvr_cq *cq)
+{
+	/* Pairs with the guest's barrier between reading a slot and giving it back. */
+	uint32_t cons = __atomic_load_n(&cq->shm->cons_head, __ATOMIC_ACQUIRE);
+
+	return ((uint32_t)cq->produced - cons) & (2 * cq->cqe - 1);
+}
+
+/* PVR_EXT_ARM: whether the guest knows of all completions that it can see. */
+static void tell(struct pvr_cq *cq, bool told)
+{
+	if (!cq->arm_shm || cq->told == told)
+		return;
+	cq->told = told;
+	__atomic_store_n(&cq->arm_shm->told, told, __ATOMIC_RELAXED);
+}
+
+void pvr_cq_announce(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	cq->announced = cq->produced;
+	cq->late.doorbells = cq->uc->cq_doorbells;
+	tell(cq, true);
+	pvr_event_cq(adapter, cq);
+}
+
+static void notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	cq->armed = PVR_CQ_DISARMED;
+	pvr_cq_announce(adapter, cq);
+}
+
+/* Where completion number @n lies. */
+static struct pvrdma_cqe *slot(const struct pvr_cq *cq, uint64_t n)
+{
+	uint64_t offset = (n & (cq->cqe - 1)) * sizeof(struct pvrdma_cqe);
+
+	return (struct pvrdma_cqe *)pvr_pages_ptr(&cq->pages, PVR_PAGE_SIZE + offset);
+}
+
+/* Pairs with the guest's load of prod_tail: entries are visible before it. */
+static void publish(struct pvr_cq *cq)
+{
+	uint32_t tail = cq->produced & (2 * cq->cqe - 1);
+
+	cq->published = cq->produced;
+	tell(cq, false);
+	__atomic_store_n(&cq->shm->prod_tail, tail, __ATOMIC_RELEASE);
+}
+
+static void arm(struct pvr_cq *cq, enum pvr_cq_arm arm)
+{
+	/* Asking for any completion includes having asked for solicited ones. */
+	if (cq->armed < arm)
+		cq->armed = arm;
+}
+
+/*
+ * PVR_EXT_ARM. The barrier pairs with the guest's between its word and its look at
+ * prod_tail: if it does not see what we have published, we see that it waits. It may
+ * have seen and read all of it before it armed, and is told of it nevertheless.
+ */
+static void take_arming(struct pvr_cq *cq)
+{
+	static const enum pvr_cq_arm kinds[PVR_ARM_KIND + 1] = {
+		[PVR_ARM_SOLICITED] = PVR_CQ_ARMED_SOLICITED,
+		[PVR_ARM_ANY] = PVR_CQ_ARMED_ANY,
+		[PVR_ARM_ANY | PVR_ARM_SOLICITED] = PVR_CQ_ARMED_ANY,
+	};
+	uint32_t word;
+
+	if (!cq->arm_shm)
+		return;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	word = __atomic_load_n(&cq->arm_shm->word, __ATOMIC_RELAXED);
+	if (word == cq->arm_seen)
+		return;
+	cq->arm_seen = word;
+	arm(cq, kinds[word & PVR_ARM_KIND]);
+}
+
+/* Looks again only when what it has seen is used up: the index is on a line of the guest's. */
+static bool has_room(struct pvr_cq *cq)
+{
+	uint32_t n;
+
+	if (cq->room)
+		return true;
+	n = pvr_cq_unread(cq);
+	cq->room = n < cq->cqe ? cq->cqe - n : 0;
+	return cq->room;
+}
+
+static void write_cqe(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvrdma_cqe *cqe)
+{
+	struct pvrdma_cqe *slot_shm = slot(cq, cq->produced++);
+
+	*slot_shm = *cqe;
+	cq->room--;
+	if (cq->in_run)
+		return;
+	cq->in_run = true;
+	SLIST_INSERT_HEAD(&adapter->completed, cq, run);
+}
+
+void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, bool solicited)
+{
+	struct pvr_adapter *adapter = qp->adapter;
+
+	if (cq->error)
+		return;
+	if (!has_room(cq)) {
+		pvr_count(qp, PVR_STAT_CQ_OVERFLOWS, 1);
+		pvr_cq_fail(adapter, cq, "overrun: no room for a completion");
+		return;
+	}
+	cqe->qp = qp->handle;
+	write_cqe(adapter, cq, cqe);
+	if (solicited || cqe->status != PVRDMA_WC_SUCCESS)
+		cq->solicited = cq->produced;
+}
+
+/* Tells of the run, if it is what the guest has armed for. */
+static void publish_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	uint64_t before = cq->published;
+
+	cq->in_run = false;
+	cq->room = 0;
+	publish(cq);
+	take_arming(cq);
+	if (cq->armed == PVR_CQ_ARMED_ANY ||
+	    (cq->armed == PVR_CQ_ARMED_SOLICITED && cq->solicited > before))
+		notify(adapter, cq);
+	else if (adapter->async.uar_shm)
+		pvr_late_arm_pushed(cq);
+}
+
+void pvr_publish(struct pvr_adapter *adapter)
+{
+	struct pvr_wq *wq;
+	struct pvr_cq *cq;
+
+	/* Who sees a completion may count on the slot of its request. */
+	while ((wq = SLIST_FIRST(&adapter->consumed))) {
+		SLIST_REMOVE_HEAD(&adapter->consumed, run);
+		wq->in_run = false;
+		__atomic_store_n(&wq->shm->cons_head, wq->head, __ATOMIC_RELEASE);
+	}
+	while ((cq = SLIST_FIRST(&adapter->completed))) {
+		SLIST_REMOVE_HEAD(&adapter->completed, run);
+		publish_cq(adapter, cq);
+	}
+}
+
+void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm kind)
+{
+	uint64_t news = kind == PVR_CQ_ARMED_ANY ? cq->produced : cq->solicited;
+
+	if (cq->error)
+		return;
+	/* Who arms in memory rings if in doubt: both are one arming. */
+	take_arming(cq);
+	arm(cq, kind);
+	if (news > cq->announced && cq->produced - news < pvr_cq_unread(cq))
+		notify(adapter, cq);
+}
+
+bool pvr_cq_look_at_arming(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	take_arming(cq);
+	if (cq->armed != PVR_CQ_DISARMED)
+		pvr_cq_arm(adapter, cq, cq->armed);
+	return cq->arm_seen;
+}
+
+/* What happened before completion number @first is no longer told apart. */
+static uint64_t count_from(uint64_t first, uint64_t n)
+{
+	return n > first ? n - first : 0;
+}
+
+/*
+ * The guest may have given both rings the same pages, and writes to them as it likes:
+ * so each entry goes through a copy of ours, and nothing depends on what it says.
+ */
+static void copy_unread(const struct pvr_cq *from, uint32_t n, struct pvr_cq *to)
+{
+	uint64_t first = from->produced - n;
+	struct pvrdma_cqe cqe, *slot_shm;
+	uint32_t i;
+
+	for (i = 0; i < n; i++) {
+		pvr_copy_once(&cqe, slot(from, first + i), sizeof(cqe));
+		slot_shm = slot(to, i);
+		*slot_shm = cqe;
+	}
+}
+
+void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq)
+{
+	uint8_t *page_shm = pvr_pages_ptr(&cq->pages, 0);
+
+	cq->shm = &((struct pvr_ring_state *)page_shm)->rx;
+	cq->arm_shm = adapter->features & PVR_EXT_ARM
+			      ? (struct pvr_arm *)(page_shm + PVR_ARM_OFFSET)
+			      : NULL;
+	cq->arm_seen = 0;
+}
+
+int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr_pages *pages,
+		uint32_t cqe)
+{
+	uint32_t n = pvr_cq_unread(cq);
+	uint64_t first = cq->produced - n;
+	struct pvr_cq to = *cq;
+
+	/* More than the old ring holds: the guest's index is wild. */
+	if (n > cq->cqe || n > cqe)
+		return -EINVAL;
+	to.pages = *pages;
+	to.cqe = cqe;
+	copy_unread(cq, n, &to);
+	take_arming(cq);
+	cq->pages = *pages;
+	cq->cqe = cqe;
+	pvr_cq_use_ring(adapter, cq);
+	cq->produced = n;
+	cq->announced = count_from(first, cq->announced);
+	cq->solicited = count_from(first, cq->solicited);
+	cq->late.watched = count_from(first, cq->late.watched);
+	publish(cq);
+	return 0;
+}

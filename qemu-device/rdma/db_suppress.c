@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Doorbells that need not be rung, and send queues that are polled meanwhile. */
+#include "rdma/db_suppress.h"
+
+#include "core/wq.h"
+#include "rdma/requester.h"
+#include "rdma/sched.h"
+
+/* Of an adapter: a look at each must not take long. */
+#define POLLED_MAX 64
+/* So many turns of others while a queue was empty, and it is not busy any more. */
+#define IDLE_TURNS 1024
+
+/* ------------------------------------------------------------------ words */
+
+static struct pvr_quiet *words_shm(const struct pvr_pages *pages)
+{
+	return (struct pvr_quiet *)(pvr_pages_ptr(pages, 0) + PVR_QUIET_OFFSET);
+}
+
+static bool may_write(const struct pvr_adapter *adapter, const struct pvr_pages *pages)
+{
+	return pvr_adapter_dma_ok(adapter) && !pages->broken;
+}
+
+/* @said: what the word says, as far as we are concerned. */
+static void say(uint32_t *word_shm, bool *said, bool quiet)
+{
+	if (*said == quiet)
+		return;
+	*said = quiet;
+	/* Behind cons_head: who sees the 0 sees what the doorbell before it has done. */
+	__atomic_store_n(word_shm, quiet, __ATOMIC_RELEASE);
+}
+
+static void say_sq(struct pvr_qp *qp, bool quiet)
+{
+	if (may_write(qp->adapter, &qp->pages))
+		say(&qp->quiet_shm->sq, &qp->sq_quiet, quiet);
+}
+
+void pvr_quiet_init_qp(struct pvr_qp *qp)
+{
+	if (!(qp->adapter->features & PVR_EXT_QUIET))
+		return;
+	qp->quiet_shm = words_shm(&qp->pages);
+	__atomic_store_n(&qp->quiet_shm->sq, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->quiet_shm->rq, 0, __ATOMIC_RELAXED);
+}
+
+/* --------------------------------------------------------- receive queues */
+
+static bool awaits_recv(const struct pvr_qp *qp)
+{
+	return qp->peer_waits || qp->state == PVR_QPS_RESET || qp->state == PVR_QPS_ERR;
+}
+
+void pvr_quiet_recv(struct pvr_qp *qp)
+{
+	if (!qp->quiet_shm)
+		return;
+	if (qp->srq) {
+		pvr_quiet_srq(qp->srq);
+		return;
+	}
+	if (!may_write(qp->adapter, &qp->pages))
+		return;
+	say(&qp->quiet_shm->rq, &qp->rq_quiet, !awaits_recv(qp));
+	if (!qp->rq_quiet)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void pvr_quiet_srq(struct pvr_srq *srq)
+{
+	if (!srq->quiet_shm || !may_write(srq->adapter, &srq->pages))
+		return;
+	say(&srq->quiet_shm->rq, &srq->quiet, !srq->error && TAILQ_EMPTY(&srq->waiting));
+	if (!srq->quiet)
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void pvr_quiet_init_srq(struct pvr_srq *srq)
+{
+	if (!(srq->adapter->features & PVR_EXT_QUIET))
+		return;
+	srq->quiet_shm = words_shm(&srq->pages);
+	srq->quiet = false;
+	__atomic_store_n(&srq->quiet_shm->rq, 0, __ATOMIC_RELAXED);
+	pvr_quiet_srq(srq);
+}
+
+/* ------------------------------------------------------------ send queues */
+
+/* Those who ask whether there is anything to poll do so without the lock. */
+static void set_count(struct pvr_polled *polled, uint32_t count)
+{
+	__atomic_store_n(&polled->count, count, __ATOMIC_RELAXED);
+}
+
+static void set_on(struct pvr_polled *polled, bool on)
+{
+	__atomic_store_n(&polled->on, on, __ATOMIC_RELAXED);
+}
+
+static void polled_remove(struct pvr_qp *qp)
+{
+	struct pvr_polled *polled = &qp->adapter->polled;
+
+	qp->is_polled = false;
+	set_count(polled, polled->count - 1);
+	TAILQ_REMOVE(&polled->qps, qp, polled);
+}
+
+/* A clock that stands still while there is nothing to do: then polling ends anyway. */
+static uint64_t turns(const struct pvr_adapter *adapter)
+{
+	return __atomic_load_n(&adapter->worker->stats.turns, __ATOMIC_RELAXED);
+}
+
+static void polled_add(struct pvr_qp *qp)
+{
+	struct pvr_polled *polled = &qp->adapter->polled;
+
+	qp->is_polled = true;
+	qp->polled_since = turns(qp->adapter);
+	set_count(polled, polled->count + 1);
+	TAILQ_INSERT_TAIL(&polled->qps, qp, polled);
+}
+
+void pvr_quiet_work(struct pvr_qp *qp)
+{
+	if (!qp->quiet_shm)
+		return;
+	if (qp->is_polled)
+		polled_remove(qp);
+	say_sq(qp, true);
+}
+
+void pvr_quiet_reset(struct pvr_qp *qp)
+{
+	if (!qp->quiet_shm)
+		return;
+	if (qp->is_polled)
+		polled_remove(qp);
+	say_sq(qp, false);
+}
+
+void pvr_quiet_exit_qp(struct pvr_qp *qp)
+{
+	if (qp->is_polled)
+		polled_remove(qp);
+	qp->quiet_shm = NULL;
+}
+
+/*
+ * Requests that are on their way to another host have been taken, but cons_head has not
+ * passed them: behind a 0 the guest would believe its last doorbell to be on its way still.
+ * Their answers make us look again.
+ */
+static bool has_unanswered(const struct pvr_qp *qp)
+{
+	return qp->sq_begun;
+}
+
+/* Return: true if something was posted before the guest could see the 0. */
+static bool rest(struct pvr_qp *qp)
+{
+	if (has_unanswered(qp))
+		return pvr_requester_has_work(qp);
+	say_sq(qp, false);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return pvr_requester_has_work(qp);
+}
+
+static bool evict(struct pvr_qp *qp)
+{
+	bool found;
+
+	polled_remove(qp);
+	found = rest(qp);
+	if (found)
+		pvr_sched_kick(qp);
+	return found;
+}
+
+bool pvr_quiet_stop(struct pvr_qp *qp)
+{
+	struct pvr_polled *polled = &qp->adapter->polled;
+
+	if (!qp->quiet_shm || qp->is_ready || qp->wait != PVR_QP_RUNNING)
+		return false;
+	if (!may_write(qp->adapter, &qp->pages))
+		return false;
+	if (!polled->on || qp->state != PVR_QPS_RTS)
+		return rest(qp);
+	if (polled->count == POLLED_MAX)
+		evict(TAILQ_FIRST(&polled->qps));
+	polled_add(qp);
+	return false;
+}
+
+/* ---------------------------------------------------------------- polling */
+
+/* Return: true if @qp gets a turn. */
+static bool look(struct pvr_qp *qp)
+{
+	bool found = pvr_requester_has_work(qp);
+
+	if (found)
+		pvr_sched_kick(qp);
+	return found;
+}
+
+/* Those who are in front have been there longest. */
+static bool evict_idle(struct pvr_adapter *adapter)
+{
+	uint64_t now = turns(adapter);
+	bool found = false;
+	struct pvr_qp *qp;
+
+	while ((qp = TAILQ_FIRST(&adapter->polled.qps)) && now - qp->polled_since > IDLE_TURNS)
+		found |= evict(qp);
+	return found;
+}
+
+bool pvr_quiet_poll(struct pvr_adapter *adapter)
+{
+	struct pvr_polled *polled = &adapter->polled;
+	struct pvr_qp *qp, *next;
+	bool found = false;
+
+	set_on(polled, true);
+	if (!pvr_adapter_dma_ok(adapter))
+		return false;
+	for (qp = TAILQ_FIRST(&polled->qps); qp; qp = next) {
+		next = TAILQ_NEXT(qp, polled);
+		found |= look(qp);
+	}
+	return evict_idle(adapter) || found;
+}
+
+bool pvr_quiet_rest(struct pvr_adapter *adapter)
+{
+	struct pvr_polled *polled = &adapter->polled;
+	bool found = false, dma = pvr_adapter_dma_ok(adapter);
+	struct pvr_qp *qp;
+
+	set_on(polled, false);
+	TAILQ_FOREACH(qp, &polled->qps, polled)
+	if (!has_unanswered(qp))
+		say_sq(qp, false);
+	/* One for all of them. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	while ((qp = TAILQ_FIRST(&polled->qps))) {
+		polled_remove(qp);
+		if (!dma || !pvr_requester_has_work(qp))
+			continue;
+		found = true;
+		pvr_sched_kick(qp);
+	}
+	return !found;
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Choice of the path of a queue pair. */
+#include "rdma/path.h"
+
+#include "gid/resolve.h"
+#include "core/objects.h"
+
+/* The generation is read before the GIDs, so that it is never newer than they are. */
+void pvr_path_find(struct pvr_qp *qp)
+{
+	const struct pvr_path_ops *const *paths = qp->adapter->engine->paths;
+	enum pvr_resolve resolved = PVR_RESOLVE_NO;
+	enum pvr_path_id id;
+
+	qp->topology = pvr_path_topology(qp->adapter->fabric);
+	qp->path_found = PVR_PATH_LOCAL;
+	qp->peer = NULL;
+	qp->peer_topology = 0;
+	qp->path = NULL;
+	qp->peer_adapter = NULL;
+	qp->peer_remote = NULL;
+	if (!pvr_gid_get(qp->adapter, qp->attr.ah_attr.sgid_index))
+		return;
+	for (id = 0; id < PVR_PATH_NUM && resolved == PVR_RESOLVE_NO; id++) {
+		resolved = paths[id]->resolve(qp);
+		if (resolved == PVR_RESOLVE_YES)
+			qp->path_found = id;
+	}
+	/* A question can get lost, so every quantum without an answer asks again. */
+	if (resolved == PVR_RESOLVE_PENDING)
+		qp->topology--;
+}
+
+void pvr_path_change(struct pvr_qp *qp)
+{
+	const struct pvr_path_ops *path = pvr_path_current(qp);
+
+	if (!path->detach || path->detach(qp))
+		qp->path_id = qp->path_found;
+}
+
+void pvr_path_stop(struct pvr_qp *qp)
+{
+	const struct pvr_path_ops *path = pvr_path_current(qp);
+
+	qp->sq_begun = 0;
+	if (path->stop)
+		path->stop(qp);
+}
+
+void pvr_path_close(struct pvr_qp *qp)
+{
+	const struct pvr_path_ops *path = pvr_path_current(qp);
+
+	pvr_path_stop(qp);
+	if (path->close)
+		path->close(qp);
+	qp->path_id = PVR_PATH_LOCAL;
+	qp->path_found = PVR_PATH_LOCAL;
+}
+
+void pvr_path_adapter_init(struct pvr_adapter *adapter)
+{
+	enum pvr_path_id id;
+
+	for (id = 0; id < PVR_PATH_NUM; id++)
+		if (adapter->engine->paths[id]->adapter_init)
+			adapter->engine->paths[id]->adapter_init(adapter);
+}
+
+void pvr_path_adapter_gone(struct pvr_adapter *adapter)
+{
+	enum pvr_path_id id;
+
+	for (id = 0; id < PVR_PATH_NUM; id++)
+		if (adapter->engine->paths[id]->adapter_gone)
+			adapter->engine->paths[id]->adapter_gone(adapter);
+}
+
+/* ------------------------------------------------------------------------ datagrams */
+
+/* The path of datagrams that leave this process; NULL: none does. */
+static const struct pvr_path_ops *ud_path(const struct pvr_adapter *from)
+{
+	enum pvr_path_id id;
+
+	for (id = 0; id < PVR_PATH_NUM; id++)
+		if (from->engine->paths[id]->ud_send)
+			return from->engine->paths[id];
+	return NULL;
+}
+
+enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
+				    const struct pvr_datagram *dgram)
+{
+	const struct pvr_path_ops *path = ud_path(from);
+
+	return path ? path->ud_send(from, dst_qpn, dgram) : PVR_UD_RESULT_SENT;
+}
+
+bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			    struct pvr_remote_group *to)
+{
+	const struct pvr_path_ops *path = ud_path(from);
+
+	to->count = 0;
+	return !path || path->mcast_targets(from, dgram, to);
+}
+
+void pvr_path_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			 const struct pvr_remote_group *to)
+{
+	const struct pvr_path_ops *path = ud_path(from);
+
+	if (path)
+		path->mcast_send(from, dgram, to);
+}

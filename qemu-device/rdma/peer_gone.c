@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Reliable connections whose other end is gone for good. */
+#include "rdma/peer_gone.h"
+
+#include <stddef.h>
+
+#include "core/wq.h"
+#include "rdma/requester.h"
+#include "gid/fabric.h"
+#include "gid/resolve.h"
+#include "core/adapter.h"
+
+/* Between looks; less than anybody waits for a peer that is silent. */
+#define LOOK_NS 5000000ull
+
+static void look(struct pvr_timer *timer);
+
+int pvr_peers_init(struct pvr_adapter *adapter)
+{
+	return pvr_timer_init(&adapter->timers, &adapter->peers, look);
+}
+
+void pvr_peers_exit(struct pvr_adapter *adapter)
+{
+	pvr_timer_exit(&adapter->timers, &adapter->peers);
+}
+
+void pvr_peers_note(struct pvr_qp *qp)
+{
+	qp->peer_gone = false;
+	qp->peer_left = false;
+	qp->peer_life = 0;
+	qp->peer_is_far = false;
+	if (qp->type != PVR_QPT_RC || !(qp->adapter->features & PVR_EXT_PEER_GONE))
+		return;
+	qp->peer_life = pvr_fabric_life(qp->adapter, qp->attr.ah_attr.dgid);
+	if (qp->peer_life)
+		return;
+	qp->peer_host = pvr_remote_gid_find(qp->adapter, qp->attr.ah_attr.dgid);
+	qp->peer_is_far = qp->peer_host;
+}
+
+void pvr_peers_look_later(struct pvr_adapter *adapter)
+{
+	if (!__atomic_exchange_n(&adapter->has_lost_peers, false, __ATOMIC_RELAXED))
+		return;
+	if (adapter->features & PVR_EXT_PEER_GONE && !pvr_timer_is_set(&adapter->peers))
+		pvr_timer_set(&adapter->timers, &adapter->peers,
+			      pvr_now(adapter->engine) + LOOK_NS);
+}
+
+/* The request at the head, if there is one, fails in its turn. */
+static void give_up(struct pvr_qp *qp)
+{
+	qp->peer_life = 0;
+	qp->peer_is_far = false;
+	qp->peer_left = false;
+	qp->peer_gone = true;
+	if ((qp->state == PVR_QPS_RTS || qp->sq_draining) && pvr_wq_avail(&qp->sq) > 0)
+		pvr_requester_resume(qp);
+	else
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its peer's guest is gone");
+}
+
+bool pvr_peers_is_connected(const struct pvr_qp *qp)
+{
+	return qp->state == PVR_QPS_RTR || qp->state == PVR_QPS_RTS || qp->state == PVR_QPS_SQD;
+}
+
+void pvr_peers_end(struct pvr_qp *qp)
+{
+	struct pvr_adapter *adapter = qp->adapter;
+
+	if (!(adapter->features & PVR_EXT_PEER_GONE) || !pvr_peers_is_connected(qp))
+		return;
+	if (pvr_adapter_dma_ok(adapter)) {
+		give_up(qp);
+		return;
+	}
+	qp->peer_left = true;
+	__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
+}
+
+static void look(struct pvr_timer *timer)
+{
+	struct pvr_adapter *adapter =
+		(struct pvr_adapter *)((char *)timer - offsetof(struct pvr_adapter, peers));
+	uint64_t living = 0; /* most have the same peer */
+	struct pvr_qp *qp;
+	uint32_t i;
+
+	if (!pvr_adapter_dma_ok(adapter)) {
+		/* Its rings cannot be seen now; it looks when its bus master is on again. */
+		__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
+		return;
+	}
+	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
+	{
+		if (!pvr_peers_is_connected(qp))
+			continue;
+		if (qp->peer_left)
+			give_up(qp);
+		if (!qp->peer_life || qp->peer_is_far || qp->peer_life == living)
+			continue;
+		if (pvr_fabric_lives(adapter, qp->peer_life))
+			living = qp->peer_life;
+		else
+			give_up(qp);
+	}
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * The responder of a connection, reliable or not.
+ *
+ * RC: IBTA vol. 1, 9.7.4 (responder) and table 58 (NAK codes). What is wrong with the
+ * request or with the responder's own receive request moves the responder to ERR and
+ * tells the requester a status; what merely did not come in order is lost.
+ *
+ * UC: 9.8.2 and the UC column of 9.9.3's table of responder errors. What is wrong with
+ * the request (order, rights, rkey, length, nobody has posted a receive) drops all of the
+ * message without a trace at either end: its receive request stays for the next one, as
+ * in class D. What is wrong with the responder's own receive request (forbidden memory,
+ * too many entries) completes it in error and moves the responder to ERR, as in class A
+ * but that nobody is told. A first packet always begins anew, whatever its PSN.
+ */
+#include "rdma/responder.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rdma/rq.h"
+#include "path/local/rnr.h"
+
+/* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
+static const uint32_t rnr_timer[32] = {
+	65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
+	48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,
+	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
+};
+
+static struct pvr_answer ack(void)
+{
+	return (struct pvr_answer){ .verdict = PVR_ACK };
+}
+
+static struct pvr_answer nak(enum pvrdma_wc_status status)
+{
+	return (struct pvr_answer){ .verdict = PVR_NAK, .status = status };
+}
+
+/* A parameter of what is also done for requests of other adapters of this host. */
+#define LOCAL ((struct pvr_inbound *)NULL)
+
+/* Of an unreliable message: what comes of it behind this is not the next piece any more. */
+static struct pvr_answer drop(void)
+{
+	return (struct pvr_answer){ .verdict = PVR_LOST };
+}
+
+/* Requesters of other hosts are not told of the next receive: they just try again. */
+static struct pvr_answer rnr(struct pvr_qp *to, const struct pvr_inbound *in)
+{
+	if (to->type == PVR_QPT_UC)
+		return drop();
+	if (!in && !pvr_rnr_is_looked_for(to))
+		pvr_qp_set_peer_waits(to, true);
+	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
+	return (struct pvr_answer){
+		.verdict = PVR_RNR,
+		.wait_ns = rnr_timer[to->attr.min_rnr_timer & 31] * 10000u,
+	};
+}
+
+static struct pvr_answer refuse(struct pvr_qp *to, enum pvr_eqe_type event,
+				enum pvrdma_wc_status status, const char *why)
+{
+	pvr_count(to,
+		  status == PVRDMA_WC_REM_ACCESS_ERR ? PVR_STAT_ACCESS_ERRORS
+						     : PVR_STAT_REQUEST_ERRORS,
+		  1);
+	if (to->type == PVR_QPT_UC)
+		return drop();
+	pvr_qp_fail(to, event, why);
+	return nak(status);
+}
+
+static struct pvr_answer refuse_access(struct pvr_qp *to)
+{
+	return refuse(to, PVR_EVENT_QP_ACCESS_ERR, PVRDMA_WC_REM_ACCESS_ERR,
+		      "remote access with a bad rkey, range or right");
+}
+
+/* ------------------------------------------------------ receive requests */
+
+/*
+ * With PVR_EXT_QUIET the guest rings only once it has been told that somebody waits, so
+ * the look that counts comes behind that; but if the requester looks for itself, it is told
+ * later, or not at all.
+ */
+static pvr_always_inline int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe,
+				      const struct pvr_inbound *in)
+{
+	int err = pvr_recv_get(to, wqe);
+
+	if (err != -ENOENT || !to->quiet_shm || to->type != PVR_QPT_RC || in)
+		return err;
+	if (pvr_rnr_is_looked_for(to))
+		return err;
+	pvr_qp_set_peer_waits(to, true);
+	err = pvr_recv_get(to, wqe);
+	if (err != -ENOENT)
+		pvr_qp_set_peer_waits(to, false);
+	return err;
+}
+
+static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
+			  const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status)
+{
+	bool write = request->op->kind == PVR_OP_WRITE;
+	struct pvrdma_cqe cqe = {
+		.wr_id = wqe->hdr.wr_id,
+		.opcode = write ? PVRDMA_WC_RECV_RDMA_WITH_IMM : PVRDMA_WC_RECV,
+		.status = status,
+		.src_qp = request->from->qpn,
+		.port_num = 1,
+	};
+
+	if (status == PVRDMA_WC_SUCCESS) {
+		cqe.byte_len = request->length;
+		if (request->op->imm) {
+			cqe.imm_data = request->wqe->hdr.ex.imm_data;
+			cqe.wc_flags = PVRDMA_WC_WITH_IMM;
+		} else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV) {
+			/* In host order, as consumers compare it with their rkey. */
+			memcpy(&cqe.imm_data, &request->wqe->hdr.ex.invalidate_rkey,
+			       sizeof(cqe.imm_data));
+			cqe.wc_flags = PVRDMA_WC_WITH_INVALIDATE;
+		}
+	}
+	pvr_recv_complete(to, &cqe, request->wqe->hdr.send_flags & PVR_SEND_SOLICITED);
+}
+
+/* The receive request itself is at fault: both sides are told. */
+static struct pvr_answer fail_recv(struct pvr_qp *to, const struct pvr_request *request,
+				   const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status,
+				   enum pvrdma_wc_status remote, const char *why)
+{
+	complete_recv(to, request, wqe, status);
+	pvr_qp_fail(to, PVR_EVENT_NUM, why);
+	return nak(remote);
+}
+
+/* The message does not fit. */
+static struct pvr_answer fail_length(struct pvr_qp *to, const struct pvr_request *request,
+				     const struct pvr_recv_wqe *wqe)
+{
+	pvr_count(to, PVR_STAT_REQUEST_ERRORS, 1);
+	if (to->type == PVR_QPT_UC)
+		return drop();
+	return fail_recv(to, request, wqe, PVRDMA_WC_LOC_LEN_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			 "receive buffer too small");
+}
+
+/* ------------------------------------------------------------- operations */
+
+/* Return: 0, -EFAULT (memory went away), or -EAGAIN (not all of it is there yet). */
+static pvr_always_inline int bring(const struct pvr_request *request, const struct pvr_sg *to,
+				   struct pvr_inbound *in)
+{
+	if (in)
+		return in->ops->recv_payload(in, to);
+	return pvr_sg_copy(to, request->offset, request->local, request->offset, request->chunk);
+}
+
+static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
+						   const struct pvr_request *request,
+						   const struct pvr_recv_wqe *wqe,
+						   struct pvr_inbound *in)
+{
+	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
+	struct pvr_sg sg;
+	int err;
+
+	if (wqe->hdr.num_sge > max_sge)
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_QP_OP_ERR, PVRDMA_WC_REM_OP_ERR,
+				 "receive with too many SGEs");
+	if (pvr_sg_build(&sg, to, pvr_recv_pd(to), wqe->sge, wqe->hdr.num_sge,
+			 PVR_ACCESS_LOCAL_WRITE))
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
+				 "receive into forbidden memory");
+	if (sg.total < request->length)
+		return fail_length(to, request, wqe);
+	err = bring(request, &sg, in);
+	if (err == -EAGAIN)
+		return (struct pvr_answer){ .verdict = PVR_PARTLY };
+	if (err)
+		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
+				 "receive buffer went away");
+	return ack();
+}
+
+/* The key is looked at before anything is done, and invalidated with the last piece. */
+static pvr_always_inline struct pvr_answer do_send_invalidate(struct pvr_qp *to,
+							      const struct pvr_request *request,
+							      const struct pvr_recv_wqe *wqe,
+							      struct pvr_inbound *in)
+{
+	uint32_t key = request->wqe->hdr.ex.invalidate_rkey;
+	struct pvr_mr *mr = pvr_mr_find_invalidable(to, key, true);
+	struct pvr_answer answer;
+
+	if (!mr)
+		return refuse_access(to);
+	answer = do_send(to, request, wqe, in);
+	if (answer.verdict == PVR_ACK && request->last)
+		pvr_mr_invalidate(mr);
+	return answer;
+}
+
+static pvr_always_inline struct pvr_answer
+do_rdma(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in, bool read)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
+	uint32_t right = request->op->remote;
+	struct pvr_sg sg;
+	int err;
+
+	if (!(to->attr.qp_access_flags & right))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      read ? "RDMA READ is not enabled" : "RDMA WRITE is not enabled");
+	if (read && !to->attr.max_dest_rd_atomic)
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "RDMA READ beyond max_dest_rd_atomic");
+	if (pvr_sg_build_remote(&sg, to, hdr->wr.rdma.rkey, hdr->wr.rdma.remote_addr,
+				request->length, right))
+		return refuse_access(to);
+	if (read && in)
+		err = in->ops->read_reply(in, &sg);
+	else if (read)
+		err = pvr_sg_copy(request->local, request->offset, &sg, request->offset,
+				  request->chunk);
+	else
+		err = bring(request, &sg, in);
+	if (in && err == -EAGAIN)
+		return (struct pvr_answer){ .verdict = PVR_PARTLY };
+	return err ? refuse_access(to) : ack();
+}
+
+/*
+ * With the host's own atomic instructions, so that it is atomic against all CPUs of
+ * the guest and all other requesters. Return: the value before.
+ */
+static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr *hdr)
+{
+	uint64_t old = hdr->wr.atomic.compare_add;
+
+	if (hdr->opcode == PVRDMA_WR_ATOMIC_FETCH_AND_ADD)
+		return __atomic_fetch_add(word_shm, old, __ATOMIC_SEQ_CST);
+	__atomic_compare_exchange_n(word_shm, &old, hdr->wr.atomic.swap, false, __ATOMIC_SEQ_CST,
+				    __ATOMIC_SEQ_CST);
+	return old;
+}
+
+static pvr_always_inline struct pvr_answer
+do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
+	struct pvr_sg sg;
+	uint64_t *word_shm, old;
+
+	if (!(to->attr.qp_access_flags & PVR_ACCESS_REMOTE_ATOMIC))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "atomics are not enabled");
+	if (!to->attr.max_dest_rd_atomic)
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "atomic beyond max_dest_rd_atomic");
+	if (hdr->wr.atomic.remote_addr % sizeof(uint64_t))
+		return refuse(to, PVR_EVENT_QP_REQ_ERR, PVRDMA_WC_REM_INV_REQ_ERR,
+			      "atomic at an address that is no multiple of 8");
+	if (pvr_sg_build_remote(&sg, to, hdr->wr.atomic.rkey, hdr->wr.atomic.remote_addr,
+				sizeof(uint64_t), PVR_ACCESS_REMOTE_ATOMIC))
+		return refuse_access(to);
+	word_shm = pvr_sg_word(&sg);
+	/* An iova may be aligned where the memory behind it is not. */
+	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
+		return refuse_access(to);
+	old = apply_atomic(word_shm, hdr);
+	if (in)
+		in->ops->atomic_reply(in, old);
+	else /* Cannot fail: the requester checked its entry in this same turn. */
+		(void)pvr_sg_write(request->local, &old, sizeof(old));
+	return ack();
+}
+
+/* ---------------------------------------------------------------- a piece */
+
+/* The request is the next one, or the next piece of the one in progress. */
+static bool in_order(const struct pvr_qp *to, const struct pvr_request *request)
+{
+	return request->from->psn == to->rq_psn && request->offset == to->rq_done;
+}
+
+/* IBTA vol. 1, 9.8.2.2.1: what came before is lost, its receive request is not. */
+static void resynchronise(struct pvr_qp *to, const struct pvr_request *request)
+{
+	if (to->type != PVR_QPT_UC || request->offset)
+		return;
+	to->rq_psn = request->from->psn;
+	to->rq_done = 0;
+}
+
+static void established(struct pvr_qp *to)
+{
+	if (to->state != PVR_QPS_RTR || to->comm_est)
+		return;
+	to->comm_est = true;
+	pvr_event_async(to->adapter, PVR_EVENT_COMM_EST, to->handle);
+}
+
+/* The piece is done. Return: whether it was the last one. */
+static bool advance(struct pvr_qp *to, const struct pvr_request *request)
+{
+	if (!request->last) {
+		to->rq_done += request->chunk;
+		return false;
+	}
+	to->rq_done = 0;
+	to->rq_psn = (to->rq_psn + request->psns) & 0xffffff;
+	return true;
+}
+
+static pvr_always_inline struct pvr_answer
+with_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
+{
+	struct pvr_recv_wqe wqe;
+	struct pvr_answer answer;
+	int err = get_recv(to, &wqe, in);
+
+	if (err == -ENOENT)
+		return rnr(to, in);
+	if (err)
+		return nak(PVRDMA_WC_REM_OP_ERR);
+	if (request->op->kind == PVR_OP_WRITE)
+		answer = do_rdma(to, request, in, false);
+	else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
+		answer = do_send_invalidate(to, request, &wqe, in);
+	else
+		answer = do_send(to, request, &wqe, in);
+	if (answer.verdict == PVR_ACK && advance(to, request))
+		complete_recv(to, request, &wqe, PVRDMA_WC_SUCCESS);
+	return answer;
+}
+
+static pvr_always_inline struct pvr_answer
+without_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
+{
+	struct pvr_answer answer;
+
+	if (request->op->kind == PVR_OP_WRITE)
+		answer = do_rdma(to, request, in, false);
+	else if (request->op->kind == PVR_OP_READ)
+		answer = do_rdma(to, request, in, true);
+	else
+		answer = do_atomic(to, request, in);
+	if (answer.verdict == PVR_ACK)
+		advance(to, request);
+	return answer;
+}
+
+static pvr_always_inline struct pvr_answer
+execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
+{
+	resynchronise(to, request);
+	if (!in_order(to, request))
+		return (struct pvr_answer){ .verdict = PVR_LOST };
+	established(to);
+	return request->op->recv ? with_recv(to, request, in) : without_recv(to, request, in);
+}
+
+struct pvr_answer pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request)
+{
+	return execute(to, request, LOCAL);
+}
+
+struct pvr_answer pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in)
+{
+	return execute(to, &in->request, in);
+}
+
+struct pvr_answer pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in)
+{
+	return do_rdma(to, &in->request, in, true);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Receive requests: from the QP's own queue or its SRQ, until they complete. */
+#include "rdma/rq.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rdma/cq.h"
+
+/* IBTA vol. 1, 10.2.9.3: one event when fewer than the limit are left, then disarmed. */
+static void srq_check_limit(struct pvr_qp *qp, struct pvr_srq *srq)
+{
+	int avail = srq->limit ? pvr_wq_avail(&srq->wq) : -1;
+
+	if (avail < 0 || (uint32_t)avail >= srq->limit)
+		return;
+	srq->limit = 0;
+	pvr_event_async(qp->adapter, PVR_EVENT_SRQ_LIMIT_REACHED, srq->handle);
+}
+
+/* Entries that were fetched: more than the queue has for each are an error, later. */
+static size_t list_size(const struct pvr_srq *srq, const struct pvrdma_rq_wqe_hdr *hdr)
+{
+	uint32_t n = hdr->num_sge < srq->wq.max_sge ? hdr->num_sge : srq->wq.max_sge;
+
+	return n * sizeof(struct pvrdma_sge);
+}
+
+static int srq_hold(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
+{
+	struct pvr_srq *srq = qp->srq;
+	int avail;
+
+	if (srq->error)
+		return -EINVAL;
+	avail = pvr_wq_avail(&srq->wq);
+	if (avail < 0) {
+		pvr_srq_fail(qp->adapter, srq, "its producer index is out of range");
+		return -EINVAL;
+	}
+	if (!avail)
+		return -ENOENT;
+	pvr_wq_fetch_recv(&srq->wq, wqe);
+	pvr_wq_advance(qp->adapter, &srq->wq);
+	srq_check_limit(qp, srq);
+	qp->held->valid = true;
+	qp->held->hdr = wqe->hdr;
+	memcpy(qp->held->sge, wqe->sge, list_size(srq, &wqe->hdr));
+	return 0;
+}
+
+static int srq_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
+{
+	if (!qp->held->valid)
+		return srq_hold(qp, wqe);
+	wqe->hdr = qp->held->hdr;
+	memcpy(wqe->sge, qp->held->sge, list_size(qp->srq, &wqe->hdr));
+	return 0;
+}
+
+int pvr_recv_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe)
+{
+	int avail;
+
+	if (qp->srq)
+		return srq_get(qp, wqe);
+	avail = pvr_wq_avail(&qp->rq);
+	if (avail < 0) {
+		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its RQ producer index is out of range");
+		return -EINVAL;
+	}
+	if (!avail)
+		return -ENOENT;
+	pvr_wq_fetch_recv(&qp->rq, wqe);
+	return 0;
+}
+
+void pvr_recv_complete(struct pvr_qp *qp, struct pvrdma_cqe *cqe, bool solicited)
+{
+	if (qp->srq)
+		qp->held->valid = false;
+	else
+		pvr_wq_advance(qp->adapter, &qp->rq);
+	pvr_cq_push(qp, qp->recv_cq, cqe, solicited);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/*
+ * Whose turn it is: queue pairs with work, in bounded turns.
+ *
+ * DOC: fairness
+ *
+ * A worker goes round its adapters, and in each round gives one queue pair of each a
+ * turn, so that a VM with many queue pairs gets no more than one with few. The lock of
+ * an adapter is given back after every turn, for peers on other workers.
+ *
+ * A turn that cannot have its peer's adapter is taken again in a later round. If that
+ * happens to all there is to do, the worker waits for the peer's adapter first, with
+ * nothing in hand and not for long, and then tries its own: so two workers that want
+ * each other's adapters take turns, too.
+ */
+#include "rdma/sched.h"
+
+#include <errno.h>
+
+#include "rdma/hold.h"
+#include "rdma/path.h"
+#include "core/wq.h"
+#include "rdma/db_suppress.h"
+#include "rdma/requester.h"
+#include "core/objects.h"
+
+#define TURNS_PER_RUN 32
+/* Turns in a row that found their peer busy: then there is nothing else to do. */
+#define BLOCKED_IN_A_ROW 8
+/* How long to wait for the peer: others must not suffer from one that is never free. */
+#define WAIT_NOTHING_ELSE_NS 200000
+#define WAIT_BETWEEN_NS 10000
+
+void pvr_sched_kick(struct pvr_qp *qp)
+{
+	struct pvr_adapter *adapter = qp->adapter;
+
+	if (qp->is_ready)
+		return;
+	qp->is_ready = true;
+	pvr_quiet_work(qp);
+	TAILQ_INSERT_TAIL(&adapter->ready, qp, ready);
+	pvr_worker_queue(adapter);
+}
+
+void pvr_sched_remove(struct pvr_qp *qp)
+{
+	if (!qp->is_ready)
+		return;
+	qp->is_ready = false;
+	TAILQ_REMOVE(&qp->adapter->ready, qp, ready);
+}
+
+/* ---------------------------------------------------------------- waking peers */
+
+/* The requester may be on another worker's adapter, so this takes a turn. */
+static void wake_later(struct pvr_qp *qp)
+{
+	pvr_qp_set_peer_waits(qp, false);
+	pvr_qp_set_wakes_peer(qp, true);
+	pvr_sched_kick(qp);
+}
+
+void pvr_sched_posted_recv(struct pvr_qp *qp)
+{
+	if (qp->state == PVR_QPS_ERR)
+		pvr_sched_kick(qp);
+	else if (qp->peer_waits)
+		wake_later(qp);
+}
+
+void pvr_sched_posted_srq(struct pvr_srq *srq)
+{
+	int left = srq->error ? -EIO : pvr_wq_avail(&srq->wq);
+	bool all = left < 0; /* they will find that it is broken */
+	struct pvr_qp *qp;
+
+	left -= srq->waking;
+
+	/*
+	 * No more than there are requests for: the others would ask in vain, which takes a
+	 * turn, and a retry of those they have. Who is woken gets its turn later, so none
+	 * comes to wait again meanwhile.
+	 */
+	while ((all || left-- > 0) && (qp = TAILQ_FIRST(&srq->waiting)))
+		wake_later(qp);
+	/* Who waited may be gone. */
+	pvr_quiet_srq(srq);
+}
+
+void pvr_sched_pass_on(struct pvr_qp *qp)
+{
+	struct pvr_qp *next = qp->srq ? TAILQ_FIRST(&qp->srq->waiting) : NULL;
+
+	if (next)
+		wake_later(next);
+}
+
+/* Return: false if the requester's adapter is busy. */
+static bool wake_peer(struct pvr_qp *qp)
+{
+	const struct pvr_path_ops *path;
+
+	pvr_path_look(qp);
+	path = qp->adapter->engine->paths[qp->path_found];
+	if (path->rnr_resume)
+		return path->rnr_resume(qp);
+	/* Requesters of this path do not wait to be woken, but it may have been another. */
+	pvr_qp_set_wakes_peer(qp, false);
+	pvr_sched_pass_on(qp);
+	return true;
+}
+
+/* ------------------------------------------------------------------------ turns */
+
+static enum pvr_turn take_turn(struct pvr_qp *qp)
+{
+	if (!pvr_adapter_dma_ok(qp->adapter))
+		return PVR_TURN_OVER;
+	if (qp->wakes_peer && !wake_peer(qp))
+		return PVR_TURN_BLOCKED;
+	return pvr_requester_turn(qp);
+}
+
+static enum pvr_turn turn(struct pvr_qp *qp)
+{
+	enum pvr_turn result;
+
+	pvr_sched_remove(qp);
+	result = take_turn(qp);
+	if (result != PVR_TURN_OVER || pvr_quiet_stop(qp))
+		pvr_sched_kick(qp);
+	pvr_hold_end(qp->adapter);
+	return result;
+}
+
+void pvr_sched_last_turn(struct pvr_qp *qp)
+{
+	if (qp->wait == PVR_QP_WAITS_ACK)
+		pvr_requester_resume(qp);
+	if (pvr_requester_has_work(qp) && pvr_wq_avail(&qp->sq) > 0)
+		turn(qp);
+}
+
+void pvr_sched_run_adapter(struct pvr_adapter *adapter)
+{
+	unsigned int turns = TURNS_PER_RUN;
+	struct pvr_qp *qp;
+
+	while (turns-- && (qp = TAILQ_FIRST(&adapter->ready)))
+		turn(qp);
+}
+
+static void count(struct pvr_worker *worker, const struct pvr_adapter *adapter, uint64_t messages,
+		  uint64_t bytes)
+{
+	struct pvr_worker_stats *stats = &worker->stats;
+
+	pvr_stat_add(&stats->turns, 1);
+	pvr_stat_add(&stats->messages, adapter->stat[PVR_STAT_TX_MSGS] - messages);
+	pvr_stat_add(&stats->bytes, adapter->stat[PVR_STAT_TX_BYTES] - bytes);
+}
+
+static enum pvr_turn counted_turn(struct pvr_worker *worker, struct pvr_qp *qp)
+{
+	struct pvr_adapter *adapter = qp->adapter;
+	uint64_t messages = adapter->stat[PVR_STAT_TX_MSGS];
+	uint64_t bytes = adapter->stat[PVR_STAT_TX_BYTES];
+	enum pvr_turn result;
+
+	adapter->runner = worker;
+	result = turn(qp);
+	adapter->runner = NULL;
+	count(worker, adapter, messages, bytes);
+	return result;
+}
+
+static void note_blocked(struct pvr_worker *worker, struct pvr_qp *qp)
+{
+	pvr_stat_add(&worker->stats.blocked, 1);
+	if (worker->blocked.peer)
+		return;
+	worker->blocked = (struct pvr_blocked){
+		.adapter = qp->adapter,
+		.peer = qp->adapter->busy_peer,
+		.qp = qp,
+		.handle = qp->handle,
+	};
+}
+
+/* Of an object that caches may have forgotten. */
+static void prefetch_object(const void *object, size_t size)
+{
+	size_t at;
+
+	for (at = 0; at < size; at += 64)
+		__builtin_prefetch((const char *)object + at);
+}
+
+/*
+ * Thousands of queue pairs are in no cache: what the next turns need is on its way during
+ * this one. First comes the queue pair, a turn later what it points to.
+ */
+static void look_ahead(const struct pvr_qp *qp)
+{
+	const struct pvr_qp *next = TAILQ_NEXT(qp, ready), *second;
+
+	if (!next)
+		return;
+	second = TAILQ_NEXT(next, ready);
+	if (second)
+		prefetch_object(second, sizeof(*second));
+	__builtin_prefetch(next->sq.shm);
+	prefetch_object(pvr_wq_element(&next->sq, next->sq.head), 2 * 64);
+	if (next->peer)
+		prefetch_object(next->peer, sizeof(*next->peer));
+}
+
+/* An adapter that is queued may have nothing to do any more, or only interrupts. */
+static enum pvr_turn visit(struct pvr_worker *worker, struct pvr_adapter *adapter)
+{
+	enum pvr_turn result = PVR_TURN_OVER;
+	struct pvr_qp *qp;
+
+	if (pvr_lock_is_wanted(&adapter->lock))
+		pvr_lock_give_way(&adapter->lock);
+	pvr_adapter_lock(adapter);
+	qp = TAILQ_FIRST(&adapter->ready);
+	if (qp) {
+		look_ahead(qp);
+		result = counted_turn(worker, qp);
+	}
+	if (result == PVR_TURN_BLOCKED)
+		note_blocked(worker, qp);
+	if (adapter->job.mr) {
+		adapter->job.step(adapter);
+		worker->stepped = true;
+	}
+	TAILQ_REMOVE(&worker->active, adapter, busy);
+	adapter->queued = !TAILQ_EMPTY(&adapter->ready) || adapter->job.mr;
+	if (adapter->queued)
+		TAILQ_INSERT_TAIL(&worker->active, adapter, busy);
+	pvr_adapter_leave(adapter, worker);
+	return result;
+}
+
+/* ----------------------------------------------------------------- blocked turns */
+
+/* Both locks are held, that of the peer's adapter by us. */
+static void blocked_turn(struct pvr_worker *worker, const struct pvr_blocked *blocked)
+{
+	struct pvr_adapter *adapter = blocked->adapter;
+
+	adapter->held = blocked->peer;
+	adapter->runner = worker;
+	/* In between it may have had its turn, or be gone. */
+	if (pvr_qp_get(adapter, blocked->handle) == blocked->qp && blocked->qp->is_ready)
+		counted_turn(worker, blocked->qp);
+	else
+		pvr_hold_end(adapter);
+	adapter->runner = NULL;
+	pvr_adapter_leave(adapter, worker);
+}
+
+static void wait_for_peer(struct pvr_worker *worker, uint64_t ns)
+{
+	struct pvr_blocked blocked = worker->blocked;
+
+	worker->blocked.peer = NULL;
+	if (!pvr_lock_for(&blocked.peer->lock, ns))
+		return;
+	/* Others may be waiting for our own; so may we, but not now. */
+	if (pvr_lock_take(&blocked.adapter->lock))
+		blocked_turn(worker, &blocked);
+	else
+		pvr_unlock(&blocked.peer->lock);
+}
+
+void pvr_sched_run(struct pvr_worker *worker)
+{
+	unsigned int turns = TURNS_PER_RUN, in_a_row = 0;
+	struct pvr_adapter *adapter;
+
+	/* A step of a command is as long as many turns. */
+	worker->stepped = false;
+	while (turns-- && !worker->stepped && in_a_row < BLOCKED_IN_A_ROW &&
+	       (adapter = pvr_worker_next(worker)))
+		in_a_row = visit(worker, adapter) == PVR_TURN_BLOCKED ? in_a_row + 1 : 0;
+	if (worker->blocked.peer)
+		wait_for_peer(worker, in_a_row == BLOCKED_IN_A_ROW ? WAIT_NOTHING_ELSE_NS
+								   : WAIT_BETWEEN_NS);
+}

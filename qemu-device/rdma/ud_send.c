@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* Sending unreliable datagrams, those of the GSI included. */
+#include "rdma/ud_send.h"
+
+#include "rdma/cq.h"
+#include "rdma/gather.h"
+#include "rdma/completer.h"
+#include "rdma/hold.h"
+#include "rdma/path.h"
+#include "rdma/ud_linger.h"
+#include "rdma/ud_recv.h"
+#include "gid/resolve.h"
+
+/* A copy to one more queue pair of a group is at least so much work, in bytes. */
+#define COPY_WORK 1024u
+/* How long a queue pair waits for what it takes to send to other hosts. */
+#define WAIT_MS 200
+/* After a wait in vain it does not for a second, and twice as long after each further one. */
+#define NO_WAIT_MS 1000u
+#define NO_WAIT_SHIFT_MAX 3
+#define NS_PER_MS 1000000u
+#define QKEY_OF_QP (1u << 31) /* IBTA vol. 1, 10.2.5: take the QP's own Q_Key */
+
+enum pvr_ud_sent {
+	PVR_UD_SENT, /* or it cannot be, or got lost */
+	PVR_UD_BUSY, /* a receiver's adapter is: again in another turn */
+	PVR_UD_LATER, /* how to get there will be known soon: again after a while */
+};
+
+struct datagram {
+	struct pvr_qp *from;
+	const struct pvr_send_wqe *wqe;
+	struct pvr_datagram as_received;
+	uint32_t tries, taken; /* queue pairs that it was offered to, that took it */
+	bool waits; /* until it can be sent to another host */
+};
+
+/* --------------------------------------------------------------------------- waits */
+
+static uint32_t no_wait_ms(const struct pvr_qp *qp)
+{
+	/* Who sets up a connection tries again after seconds only. */
+	return qp->type == PVR_QPT_GSI ? NO_WAIT_MS : NO_WAIT_MS << (qp->ud_vain - 1);
+}
+
+/*
+ * The datagram at the head would get lost now, and may not if it waits. Those that always
+ * do for want of somebody who answers must not hold up the others for long.
+ */
+static bool may_wait(struct pvr_qp *qp)
+{
+	uint32_t now = (uint32_t)(pvr_now(qp->adapter->engine) / NS_PER_MS);
+	uint32_t ms = now - qp->ud_since;
+
+	if (qp->ud_waits && ms < WAIT_MS)
+		return true;
+	if (!qp->ud_waits && qp->ud_vain && ms < no_wait_ms(qp))
+		return false;
+	qp->ud_since = now;
+	qp->ud_waits = !qp->ud_waits;
+	if (!qp->ud_waits && qp->ud_vain <= NO_WAIT_SHIFT_MAX)
+		qp->ud_vain++;
+	return qp->ud_waits;
+}
+
+/* It was sent after all. */
+static void end_wait(struct pvr_qp *qp)
+{
+	if (!qp->ud_waits)
+		return;
+	qp->ud_waits = false;
+	qp->ud_vain = 0;
+}
+
+/* --------------------------------------------------------------------------- sending */
+
+/* @qp: of @to, which is held, or NULL if it has none of the number. */
+static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
+{
+	struct pvr_path *path;
+
+	dgram->tries++;
+	if (!pvr_ud_receive(to, qp, &dgram->as_received))
+		return;
+	dgram->taken++;
+	path = pvr_fabric_path(dgram->from->adapter, to);
+	if (!path)
+		return;
+	pvr_stat_add(&path->messages, 1);
+	pvr_stat_add(&path->bytes, dgram->as_received.payload->total);
+}
+
+static uint32_t dst_qpn(const struct datagram *dgram)
+{
+	return dgram->wqe->hdr.wr.ud.remote_qpn & 0xffffff;
+}
+
+static bool is_multicast(const struct datagram *dgram)
+{
+	return (dgram->from->adapter->features & PVR_EXT_MCAST) &&
+	       dst_qpn(dgram) == PVR_MULTICAST_QPN &&
+	       pvr_gid_is_multicast(dgram->wqe->hdr.wr.ud.av.dgid);
+}
+
+/* The adapter is held, so its queue pairs in the group are those that they are. */
+static void offer_to_party(struct datagram *dgram, const struct pvr_group_step *step)
+{
+	uint32_t left = step->share;
+	struct pvr_member *member;
+
+	for (member = step->first; member && left--; member = TAILQ_NEXT(member, of_party))
+		offer(dgram, step->adapter, member->qp);
+}
+
+/* It cannot be sent to all, or at all. Return: whether it may wait until it can. */
+static bool waits(struct datagram *dgram)
+{
+	struct pvr_qp *from = dgram->from;
+
+	if (!may_wait(from))
+		return false;
+	if (from->ud_leaves)
+		pvr_ud_orphan_add(from->adapter, dst_qpn(dgram), &dgram->as_received,
+				  pvr_now(from->adapter->engine) + WAIT_MS * NS_PER_MS);
+	dgram->waits = !from->ud_leaves;
+	return true;
+}
+
+/* To all at the same time: none of those that can be reached gets it twice. */
+static void send_to_other_hosts(struct datagram *dgram)
+{
+	struct pvr_adapter *from = dgram->from->adapter;
+	struct pvr_remote_group group;
+	bool ready = pvr_path_mcast_targets(from, &dgram->as_received, &group);
+
+	dgram->tries += group.count;
+	if (ready || !waits(dgram))
+		pvr_path_mcast_send(from, &dgram->as_received, &group);
+}
+
+/*
+ * To all of the group, the sender included if it is attached: consumers filter. What is
+ * done when an adapter turns out to be busy is not done again in the next turn.
+ */
+static bool deliver_to_group(struct datagram *dgram)
+{
+	const uint8_t *mgid = dgram->wqe->hdr.wr.ud.av.dgid;
+	struct pvr_qp *from = dgram->from;
+	struct pvr_group_step step;
+
+	while (pvr_group_next(from->adapter, mgid, from->mcast_next, &step)) {
+		if (!pvr_hold(from->adapter, step.adapter))
+			return false;
+		from->mcast_next = step.number;
+		/* Its queue pairs may have left before it was held, and it with them. */
+		if (!pvr_group_at(from->adapter, mgid, &step))
+			continue;
+		offer_to_party(dgram, &step);
+		from->mcast_taken |= dgram->taken != 0;
+	}
+	/* Behind all that may have to be tried again. */
+	send_to_other_hosts(dgram);
+	return true;
+}
+
+/* Return: false if an adapter was busy. */
+static bool deliver(struct datagram *dgram)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
+	struct pvr_adapter *from = dgram->from->adapter, *to;
+
+	if (!from->link_up)
+		return true;
+	if (dgram->as_received.multicast)
+		return deliver_to_group(dgram);
+	to = pvr_fabric_find(from, hdr->wr.ud.av.dgid);
+	if (!to) {
+		if (pvr_path_ud_send(from, dst_qpn(dgram), &dgram->as_received) ==
+		    PVR_UD_RESULT_PENDING)
+			waits(dgram);
+		return true;
+	}
+	if (!pvr_hold(from, to))
+		return false;
+	offer(dgram, to, pvr_qp_find(to, dst_qpn(dgram)));
+	return true;
+}
+
+static void count_sent(struct pvr_qp *qp, const struct datagram *dgram)
+{
+	uint64_t total = dgram->as_received.payload->total;
+
+	pvr_count(qp, PVR_STAT_TX_MSGS, 1);
+	pvr_count(qp, PVR_STAT_TX_BYTES, total);
+	pvr_count(qp, PVR_STAT_TX_MCAST, dgram->as_received.multicast);
+	if (dgram->taken)
+		pvr_count(qp, PVR_STAT_LOCAL_BYTES, total);
+}
+
+static void describe(struct datagram *dgram, const struct pvr_gid_entry *sgid)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
+	struct pvr_datagram *as_received = &dgram->as_received;
+
+	as_received->av = &hdr->wr.ud.av;
+	as_received->sgid = sgid->gid;
+	as_received->gid_type = sgid->type;
+	as_received->src_qpn = dgram->from->qpn;
+	as_received->qkey = hdr->wr.ud.remote_qkey & QKEY_OF_QP ? dgram->from->attr.qkey
+								: hdr->wr.ud.remote_qkey;
+	as_received->has_imm = hdr->opcode == PVRDMA_WR_SEND_WITH_IMM;
+	as_received->imm = hdr->ex.imm_data;
+	as_received->solicited = hdr->send_flags & PVR_SEND_SOLICITED;
+}
+
+/* Return: false if an adapter was busy: then this is not all of it. */
+static bool send(struct datagram *dgram, uint64_t *work)
+{
+	uint64_t total = dgram->as_received.payload->total;
+	const struct pvr_gid_entry *sgid;
+	bool done = true;
+
+	sgid = pvr_gid_get(dgram->from->adapter, dgram->wqe->hdr.wr.ud.av.gid_index);
+	dgram->as_received.multicast = is_multicast(dgram);
+	/* What no wire would carry gets lost on it. */
+	if (sgid && total <= 128u << PVR_MAX_MTU) {
+		describe(dgram, sgid);
+		done = deliver(dgram);
+	}
+	*work = total;
+	if (dgram->tries > 1)
+		*work += (uint64_t)(dgram->tries - 1) * (total + COPY_WORK);
+	return done;
+}
+
+/* The request completes, and is forgotten. */
+static void finish(struct datagram *dgram)
+{
+	struct pvr_qp *qp = dgram->from;
+
+	dgram->taken |= qp->mcast_taken;
+	qp->mcast_next = 0;
+	qp->mcast_taken = false;
+	end_wait(qp);
+	qp->sq_psn = (qp->sq_psn + 1) & 0xffffff;
+	count_sent(qp, dgram);
+}
+
+/**
+ * send_one() - send a datagram
+ * @status: how the request completes
+ * @length: what was sent, if successful
+ * @work: bytes that this was worth to the turn: copies to a multicast group count
+ *
+ * What happens at the receiver does not concern the sender (IBTA vol. 1, 9.8.3): it is
+ * dropped there and counted.
+ *
+ * A request that is sent again reaches those of a multicast group that have got it not once
+ * more. While it is being found out which other hosts it goes to, or a connection to one is
+ * made, it waits in its ring, and all behind it: for 0.2 s at most, and after that in vain
+ * later ones do not for a while. With @qp->ud_leaves a copy does so elsewhere.
+ */
+static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+				 enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work)
+{
+	const struct pvrdma_sq_wqe_hdr *hdr = &wqe->hdr;
+	struct datagram dgram = { .from = qp, .wqe = wqe };
+	struct pvr_sg sg;
+
+	*status = PVRDMA_WC_LOC_QP_OP_ERR;
+	if ((hdr->opcode != PVRDMA_WR_SEND && hdr->opcode != PVRDMA_WR_SEND_WITH_IMM) ||
+	    (hdr->wr.ud.av.port_pd & PVR_AV_PD_MASK) != qp->pd->handle)
+		return PVR_UD_SENT;
+	*status = pvr_gather(&sg, qp, wqe, 0);
+	if (*status != PVRDMA_WC_SUCCESS)
+		return PVR_UD_SENT;
+	dgram.as_received.payload = &sg;
+	*length = sg.total;
+	if (!send(&dgram, work))
+		return PVR_UD_BUSY;
+	if (dgram.waits)
+		return PVR_UD_LATER;
+	finish(&dgram);
+	return PVR_UD_SENT;
+}
+
+/* Datagrams do not wait for receivers: they arrive or are dropped. */
+static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+			  struct pvr_turn_budget *budget)
+{
+	enum pvrdma_wc_status status;
+	uint64_t length = 0, work = 0;
+	enum pvr_ud_sent sent;
+
+	sent = send_one(qp, wqe, &status, &length, &work);
+	budget->bytes += work;
+	if (sent == PVR_UD_BUSY)
+		return PVR_STEP_BUSY;
+	if (sent == PVR_UD_LATER) {
+		__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
+		pvr_requester_await(qp, PVR_UD_LATER_NS);
+		return PVR_STEP_STOP;
+	}
+	if (status != PVRDMA_WC_SUCCESS) {
+		pvr_requester_fail(qp, wqe, status, "a datagram that cannot be sent");
+		return PVR_STEP_STOP;
+	}
+	pvr_send_complete(qp, wqe, status, length);
+	return PVR_STEP_NEXT;
+}
+
+enum pvr_turn pvr_ud_run(struct pvr_qp *qp)
+{
+	struct pvr_turn_budget budget = { .left = PVR_TURN_REQUESTS };
+
+	return pvr_requester_each(qp, &budget, step);
+}
