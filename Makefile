@@ -36,32 +36,32 @@ check-debug: host module provider ## The driver on a kernel with lockdep, KASAN 
 
 .PHONY: bench
 bench: deps ## Measure the device without VMs: a table, build/bench/native.json
-	@scripts/bench
+	@scripts/bench/native
 
 .PHONY: bench-baseline
 bench-baseline: deps host ## Make the instruction counts of now those that "check" compares with
-	@scripts/check-instructions --renew
+	@scripts/checks/instructions --renew
 
 .PHONY: bench-vm
 bench-vm: host module provider ## Measure two VMs, against Soft-RoCE and TCP: a table, build/bench/vm.json
-	@scripts/bench-vm
+	@scripts/bench/vm
 
 .PHONY: bench-apps
 bench-apps: host module provider ## Measure applications in two VMs, against Soft-RoCE and TCP: build/bench/apps.json
-	@scripts/bench-apps
+	@scripts/bench/apps
 
 .PHONY: bench-hosts
 bench-hosts: deps host ## Measure two hosts, against iperf3, openssl, bare TCP and ib_write_bw: a table, build/bench/hosts.json
-	@scripts/bench-hosts
+	@scripts/bench/hosts
 
 .PHONY: bench-directory
 bench-directory: deps host ## Measure a host among 10,000 in etcd, and a daemon with 200 peers: build/bench/directory.json
-	@scripts/bench-directory
+	@scripts/bench/directory
 
 .PHONY: bench-report
 bench-report: ## Write docs/performance.md and its charts from what bench and bench-vm measured
 	@scripts/deps --also python3-matplotlib
-	@scripts/bench-report
+	@scripts/bench/report
 
 .PHONY: deps
 deps: ## Install the Debian packages that are missing, after naming them
@@ -69,15 +69,15 @@ deps: ## Install the Debian packages that are missing, after naming them
 
 .PHONY: host
 host: deps ## The daemon and its tool: build/host/pvrdmad, build/host/pvrdmactl
-	@scripts/build-host
+	@scripts/build/host
 
 .PHONY: module
 module: deps ## The guest driver: build/module-KERNEL/pvrdma.ko
-	@scripts/build-module $(KERNEL)
+	@scripts/build/module $(KERNEL)
 
 .PHONY: provider
 provider: deps ## The libibverbs provider: build/provider/
-	@scripts/build-provider
+	@scripts/build/provider
 
 .PHONY: unit
 unit: deps ## Unit tests under ASan and UBSan
@@ -85,11 +85,11 @@ unit: deps ## Unit tests under ASan and UBSan
 
 .PHONY: check-abi
 check-abi: deps ## The ABI header alone: C11, C++17, gcc, clang, sparse
-	@scripts/check-abi
+	@scripts/checks/abi
 
 .PHONY: check-style
 check-style: deps ## shellcheck, licence lines, man pages
-	@scripts/check-style
+	@scripts/checks/style
 
 .PHONY: clean
 clean: ## Remove build/ and what a kernel build left in the tree; downloads stay in the cache

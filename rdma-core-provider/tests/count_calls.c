@@ -2,7 +2,7 @@
 /*
  * Usage: count_calls CASE COUNT
  *
- * For scripts/count-provider: posts or polls COUNT times, and plays the device in between. Without
+ * For scripts/bench/provider: posts or polls COUNT times, and plays the device in between. Without
  * arguments it prints the cases, each with the functions that are to be counted.
  */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# bench-apps' functions for storage of node 1's kernel that node 2's uses: NVMe over fabrics and NFS, by RDMA or TCP.
+# bench/apps' functions for storage of node 1's kernel that node 2's uses: NVMe over fabrics and NFS, by RDMA or TCP.
 
 transport() { if [ "$1" = tcp ]; then echo tcp; else echo rdma; fi; }
 

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Functions for the steps of bench-apps, in addition to steps.sh. Application NAME is the function app_NAME, which runs on
+# Functions for the steps of bench/apps, in addition to steps.sh. Application NAME is the function app_NAME, which runs on
 # both nodes, with pvrdma, rxe or tcp as its argument, and prints on node 2 what bench_lib/apps reads.
 #
 # rdma_cm finds a device by its address, and all are at the same NIC: so there is one device at a time, and none with TCP.

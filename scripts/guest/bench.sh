@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Functions for the steps of bench-vm, in addition to steps.sh.
+# Functions for the steps of bench/vm, in addition to steps.sh.
 #
-# What is measured is printed between lines of bench-vm's own: "@run DEVICE", "@guest TICKS" (how long this guest's
+# What is measured is printed between lines of bench/vm's own: "@run DEVICE", "@guest TICKS" (how long this guest's
 # CPUs were busy) and "@host NAME=NANOSECONDS..." before and after, "@end STATUS".
 
 devices=/run/bench-devices

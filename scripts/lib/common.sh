@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-# Shared by the scripts of this folder: progress, errors, the cache, Debian packages of any suite.
+# Shared by the shell scripts: progress, errors, the cache, Debian packages of any suite.
 #
 # To be sourced. The caller has set -euo pipefail; results go to stdout, all else to stderr.
 
@@ -9,7 +9,9 @@ shopt -s inherit_errexit
 pvr_scripts=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck disable=SC2034  # for the scripts that source this file
 pvr_root=$(dirname -- "$pvr_scripts")
-pvr_name=${0##*/}
+# "build/host" of .../scripts/build/host, and the last part of any other path.
+pvr_name=$(realpath -- "$0")
+[[ $pvr_name == "$pvr_scripts"/* ]] && pvr_name=${pvr_name#"$pvr_scripts"/} || pvr_name=${0##*/}
 pvr_cache=${PVRDMA_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/pvrdma}
 
 progress()
@@ -29,7 +31,7 @@ usage()
 	sed -n -e '/^# SPDX/d' -e '2,/^[^#]/s/^# \{0,1\}//p' "$0"
 }
 
-# options ARGUMENT...: the options that every fetch-* script has; the rest is left in $args.
+# options ARGUMENT...: the options that every fetch/ script has; the rest is left in $args.
 options()
 {
 	args=()
@@ -91,10 +93,11 @@ unlock()
 	exec {pvr_lock_fd}>&-
 }
 
-# recipe FILE...: a short hash of the named files, to key what they make.
+# recipe FILE...: a short hash of the named files, to key the artefacts that they make. Comments and the path of
+# this file do not count, so that editing them does not repeat a download. "# CONFIG_X is not set" is no comment.
 recipe()
 {
-	cat -- "$@" | sha256sum | cut -c1-12
+	sed -e '/^[[:space:]]*# CONFIG_/b' -e '/^[[:space:]]*#/d' -e '/\/common\.sh"$/d' -- "$@" | sha256sum | cut -c1-12
 }
 
 # cached NAME FUNCTION: sets $result to the folder NAME of the cache. When it is not there yet, FUNCTION

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What make bench says of its rows."""
 
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from bench_lib import idle, table  # noqa: E402
-from bench_lib.targets import target_of  # noqa: E402
+from bench_lib import idle, table
+from bench_lib.targets import target_of
 
 
 def row(name, value, unit="1/s", peer_value=None, runs=5):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench-apps without VMs: its steps, what it reads out of programs' output, what it makes of it."""
+"""bench/apps without VMs: its steps, what it reads out of programs' output, what it makes of it."""
 
 import dataclasses
 import json
@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(SCRIPTS))
 
-from bench_lib.apps import apps, cm, mpi, plan, storage, summary  # noqa: E402
-from bench_lib.apps import main as bench_apps  # noqa: E402
-from bench_lib.apps.app import PVRDMA, RXE, TCP, App, Row  # noqa: E402
-from bench_lib.targets import target_of  # noqa: E402
-from bench_lib.vm.output import Unreadable  # noqa: E402
+from bench_lib.apps import apps, cm, mpi, plan, storage, summary
+from bench_lib.apps import main as bench_apps
+from bench_lib.apps.app import PVRDMA, RXE, TCP, App, Row
+from bench_lib.targets import target_of
+from bench_lib.vm.output import Unreadable
 
 CMTIME = """\
 creating id

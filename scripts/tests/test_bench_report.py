@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench-report on figures made up for it."""
+"""bench/report on figures made up for it."""
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from bench_lib.report import charts, inputs, main, page  # noqa: E402
+from bench_lib.report import charts, inputs, main, page
 
 MACHINE = {"CPU": "a CPU of tests", "cores": "2", "VMs under": "TCG"}
 

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench-vm without VMs: what it reads out of programs' output, what it lets run, what it makes of it."""
+"""bench/vm without VMs: what it reads out of programs' output, what it lets run, what it makes of it."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from bench_lib.targets import target_of  # noqa: E402
-from bench_lib.vm import output, plan, rows, runs, summary, table  # noqa: E402
-from bench_lib.vm import main as bench_vm  # noqa: E402
-from bench_lib.vm.rows import PVRDMA, RXE, TCP, Row  # noqa: E402
+from bench_lib.targets import target_of
+from bench_lib.vm import output, plan, rows, runs, summary, table
+from bench_lib.vm import main as bench_vm
+from bench_lib.vm.rows import PVRDMA, RXE, TCP, Row
 
 BW_HEAD = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   MsgRate[Mpps]\n"
 BW_LARGE = BW_HEAD + " 1048576    20               25.10              24.80\t\t   0.000025\n"

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))
 
-from bench_lib import insn  # noqa: E402
-from bench_lib.baseline import Baseline, as_json, compare  # noqa: E402
+from bench_lib import insn
+from bench_lib.baseline import Baseline, as_json, compare
 
 BASELINE = ROOT / "tests" / "bench" / "instructions.json"
 # What scripts/packages.txt installs on the machine that CI runs on.
@@ -65,7 +64,7 @@ def verdicts(before, after):
 
 
 def load_script():
-    path = str(ROOT / "scripts" / "check-instructions")
+    path = str(ROOT / "scripts" / "checks" / "instructions")
     loader = importlib.machinery.SourceFileLoader("check_instructions", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)

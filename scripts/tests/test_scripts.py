@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 SCRIPTS = Path(__file__).resolve().parent.parent
-OURS = ["bench", "bench-apps", "bench-report", "bench-vm", "build-debug-kernel", "build-host", "build-module", "build-provider", "check", "check-abi",
-        "check-instructions", "check-style", "demo", "deps", "fetch-gcc", "fetch-kernel", "fetch-libvfio-user",
-        "fetch-qemu", "fetch-rdma-core", "fetch-vmw-pvrdma"]
+OURS = ["check", "demo", "deps",
+        *(f"bench/{name}" for name in ("apps", "directory", "hosts", "native", "provider", "report", "vm")),
+        *(f"build/{name}" for name in ("debug-kernel", "guest-modules", "guest-tests", "host", "module", "provider")),
+        *(f"checks/{name}" for name in ("abi", "fuzz", "instructions", "provider", "same-code", "style")),
+        *(f"fetch/{name}" for name in ("gcc", "kernel", "libvfio-user", "openmpi", "qemu", "rdma-core", "vmw-pvrdma"))]
 
 
 def run(*argv, user=None, **env):
@@ -59,12 +61,12 @@ def test_unknown_option_is_one_clear_line(name):
 
 
 def test_fetch_kernel_names_the_versions_it_knows():
-    done = run(SCRIPTS / "fetch-kernel", "5.10")
+    done = run(SCRIPTS / "fetch/kernel", "5.10")
     assert done.returncode != 0
     assert "5.10" in done.stderr and "6.1, 6.12, 7.2 or 6.1-debug" in done.stderr
 
 
-# --- fetch-qemu
+# --- fetch/qemu
 
 FAKE_QEMU = """\
 case $1 in
@@ -78,7 +80,7 @@ DEVICES = "vfio-user-pci virtio-net-pci virtio-blk-pci virtio-9p-pci virtio-seri
 
 def test_qemu_too_old_names_version_found_needed_and_what_to_do(tmp_path):
     old = program(tmp_path / "qemu", FAKE_QEMU.format(version="7.2.18", devices=DEVICES))
-    done = run(SCRIPTS / "fetch-qemu", QEMU=str(old))
+    done = run(SCRIPTS / "fetch/qemu", QEMU=str(old))
     assert done.returncode != 0
     assert len(done.stderr.splitlines()) == 1
     for word in ("7.2.18", "10.1", "unset QEMU"):
@@ -87,13 +89,13 @@ def test_qemu_too_old_names_version_found_needed_and_what_to_do(tmp_path):
 
 def test_qemu_without_vfio_user_is_refused_by_name(tmp_path):
     qemu = program(tmp_path / "qemu", FAKE_QEMU.format(version="10.2.0", devices=DEVICES.split(maxsplit=1)[1]))
-    done = run(SCRIPTS / "fetch-qemu", QEMU=str(qemu))
+    done = run(SCRIPTS / "fetch/qemu", QEMU=str(qemu))
     assert done.returncode != 0
     assert "vfio-user-pci" in done.stderr
 
 
 def test_no_qemu_at_all_is_refused(tmp_path):
-    done = run(SCRIPTS / "fetch-qemu", QEMU=str(tmp_path / "nothing"))
+    done = run(SCRIPTS / "fetch/qemu", QEMU=str(tmp_path / "nothing"))
     assert done.returncode != 0
     assert "does not run as a QEMU" in done.stderr
 
@@ -101,7 +103,7 @@ def test_no_qemu_at_all_is_refused(tmp_path):
 @pytest.mark.parametrize("version", ["10.1", "10.1.0", "10.10.2", "11.1.3"])
 def test_new_qemu_named_by_the_user_is_used(tmp_path, version):
     qemu = program(tmp_path / "qemu", FAKE_QEMU.format(version=version, devices=DEVICES))
-    done = run(SCRIPTS / "fetch-qemu", QEMU=str(qemu))
+    done = run(SCRIPTS / "fetch/qemu", QEMU=str(qemu))
     assert (done.returncode, done.stdout.strip()) == (0, str(qemu)), done.stderr
 
 

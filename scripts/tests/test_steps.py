@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What is said of steps of VM runs that failed."""
 
-import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from vmlab_lib.steps import Outcome  # noqa: E402
+from vmlab_lib.steps import Outcome
 
 
 def test_blame_is_one_line_with_the_last_words():

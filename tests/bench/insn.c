@@ -2,7 +2,7 @@
 /*
  * Instructions per operation: always the same work, for callgrind to count.
  *
- * Run under "valgrind --tool=callgrind --collect-atstart=no", by scripts/bench_lib/insn.py.
+ * Run under "valgrind --tool=callgrind --collect-atstart=no", by scripts/bench/bench_lib/insn.py.
  * Only what the device does is collected, and none of what happens the first time. Each
  * case makes a dump of its own, named "<case> <operations>". "--compiler" tells which one
  * this was compiled with.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Benchmarks of the device library; scripts/bench makes a table of what this prints. */
+/* Benchmarks of the device library; scripts/bench/native makes a table of what this prints. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 VMLAB = ROOT / "scripts" / "vmlab"
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts" / "bench"), str(ROOT / "scripts" / "lab")]
 
 
 @dataclasses.dataclass

@@ -103,7 +103,7 @@ OBJECTS = ("contexts", "pds", "mrs", "cqs", "qps", "srqs")
 
 def openib_files():
     """What the document wants in $SHARE."""
-    fetched = subprocess.run([ROOT / "scripts" / "fetch-openmpi"], stdout=subprocess.PIPE, text=True, check=True,
+    fetched = subprocess.run([ROOT / "scripts" / "fetch/openmpi"], stdout=subprocess.PIPE, text=True, check=True,
                              stdin=subprocess.DEVNULL)
     folders = (ROOT / "packaging" / "openmpi", f"{fetched.stdout.strip()}/openib")
     return [path for folder in folders for path in type(ROOT)(folder).iterdir()]

@@ -81,7 +81,7 @@ def _keep(folder, vmlab):
 
 def guest_programs(tmp_path_factory):
     """What tests/guest and guest_src give: files for the share."""
-    built = subprocess.run([ROOT / "scripts" / "build-guest-tests"], stdout=subprocess.PIPE,
+    built = subprocess.run([ROOT / "scripts" / "build/guest-tests"], stdout=subprocess.PIPE,
                            text=True, check=True, stdin=subprocess.DEVNULL)
     folder = pathlib.Path(built.stdout.strip())
     poke = tmp_path_factory.mktemp("guest-programs") / "bar_poke"

@@ -167,7 +167,7 @@ def test_pvrdmactl_without_pvrdmad(folder):
 
 @pytest.fixture(scope="session")
 def qemu():
-    found = subprocess.run([ROOT / "scripts" / "fetch-qemu"], stdout=subprocess.PIPE, text=True,
+    found = subprocess.run([ROOT / "scripts" / "fetch/qemu"], stdout=subprocess.PIPE, text=True,
                            check=True, stdin=subprocess.DEVNULL)
     return found.stdout.strip()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench-vm in short: every row comes about, with all that vm.json promises. How fast is not looked at."""
+"""bench/vm in short: every row comes about, with all that vm.json promises. How fast is not looked at."""
 
 import json
 import math
@@ -18,7 +18,7 @@ CPU = ("host_cpu", "guest_cpu", "peer_host_cpu", "peer_guest_cpu")
 def bench(tmp_path_factory):
     """What it printed, its figures and its description of the machine."""
     folder = tmp_path_factory.mktemp("bench")
-    command = [ROOT / "scripts" / "bench-vm", "--quick", "--json", folder / "vm.json",
+    command = [ROOT / "scripts" / "bench/vm", "--quick", "--json", folder / "vm.json",
                "--keep-logs", ROOT / "build" / "check" / "vm-bench"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

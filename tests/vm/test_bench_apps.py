@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench-apps in short: every row comes about, with all that apps.json promises. How fast is not looked at."""
+"""bench/apps in short: every row comes about, with all that apps.json promises. How fast is not looked at."""
 
 import json
 import math
@@ -18,7 +18,7 @@ NUMBERS = ("value", "peer_value", "ratio", "min", "max", "peer_min", "peer_max")
 def bench(tmp_path_factory):
     """{row's name: entry}"""
     path = tmp_path_factory.mktemp("bench-apps") / "apps.json"
-    command = [ROOT / "scripts" / "bench-apps", "--rounds", "1", "--json", path,
+    command = [ROOT / "scripts" / "bench/apps", "--rounds", "1", "--json", path,
                "--keep-logs", ROOT / "build" / "check" / "vm-bench-apps"]
     done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -47,7 +47,7 @@ def ktest_names():
 
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
-    built = subprocess.run([ROOT / "scripts" / "build-guest-modules"], stdout=subprocess.PIPE, text=True,
+    built = subprocess.run([ROOT / "scripts" / "build/guest-modules"], stdout=subprocess.PIPE, text=True,
                            check=True, stdin=subprocess.DEVNULL)
     module = pathlib.Path(built.stdout.strip())
     # What the device keeps for a region of 16 GiB in small pages is too much for a VM of 1 GiB.

@@ -42,8 +42,8 @@ def run(kernel, tmp_path_factory):
 
 
 def test_module_builds_without_warnings(kernel):
-    """build-module fails where the compiler or sparse has a warning (-Werror, W=1)."""
-    done = subprocess.run([ROOT / "scripts" / "build-module", kernel], capture_output=True, text=True,
+    """build/module fails where the compiler or sparse has a warning (-Werror, W=1)."""
+    done = subprocess.run([ROOT / "scripts" / "build/module", kernel], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     assert not re.search(r"\bwarning:", done.stderr + done.stdout), done.stderr[-4000:]
@@ -55,8 +55,8 @@ def test_kernel(run, step):
 
 
 def release_of(kernel):
-    """What fetch-kernel has for it."""
-    done = subprocess.run([ROOT / "scripts" / "fetch-kernel", kernel], capture_output=True, text=True,
+    """What fetch/kernel has for it."""
+    done = subprocess.run([ROOT / "scripts" / "fetch/kernel", kernel], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=True)
     return (pathlib.Path(done.stdout.strip()) / "release").read_text().strip()
 

@@ -68,7 +68,7 @@ STEPS = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD, LOAD]
 
 @pytest.fixture(scope="module")
 def vanish(tmp_path_factory):
-    built = subprocess.run([ROOT / "scripts" / "build-guest-modules"], stdout=subprocess.PIPE, text=True,
+    built = subprocess.run([ROOT / "scripts" / "build/guest-modules"], stdout=subprocess.PIPE, text=True,
                            check=True, stdin=subprocess.DEVNULL)
     module = pathlib.Path(built.stdout.strip())
     return run_steps(tmp_path_factory.mktemp("vanish"), STEPS, files=[module], watch={

@@ -293,7 +293,7 @@ def test_payload_is_copied_if_one_wants_that(run, node):
 
 
 def test_bandwidth(run, capsys):
-    """For the record: bench-hosts has the row, and takes more rounds."""
+    """For the record: bench/hosts has the row, and takes more rounds."""
     row = verbs.row(*verbs.bandwidths(run[1]))
     scattered, copied = (json.loads(said(run, 1, word))["value"] for word in ("@scattered", "@copied"))
     with capsys.disabled():

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""The command line of vmlab, and what is wrong with it."""
+
+import argparse
+import os
+import pathlib
+import re
+
+from .errors import LabError
+from .fleet import PIPES
+from .hosts import MAX_HOSTS
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SCRIPTS = ROOT / "scripts"
+DRIVERS = ("pvrdma", "vmw_pvrdma", "rxe", "none")
+NICS = ("virtio-net-pci", "vmxnet3")
+PROVIDERS = ("auto", "pvrdma", "debian")
+MAX_NODES = 250
+MAX_ADAPTERS = 10
+LEAST_MEMORY = 256 << 20
+
+_EPILOG = """\
+On each node SCRIPT finds NODE (1..N), NODES, MY_IP, IPS, PEER_IP, MY_IP6, IPS6, PEER_IP6, RDMA_DEV,
+GID_INDEX and SHARE in its environment, and the commands `barrier NAME` and `labctl`. Details: docs/vmlab.md."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        raise LabError(f"{message} (see scripts/vmlab --help)")
+
+
+def parse(argv):
+    """Return the checked options, or raise LabError."""
+    options = _parser().parse_args(argv)
+    options.mode = "shell" if options.shell else "run"
+    options.binaries = ROOT / "build" / "host"
+    if options.attach:
+        return options
+    _check_numbers(options)
+    _check_devices(options)
+    _check_files(options)
+    _check_daemon(options)
+    return options
+
+
+def _parser():
+    parser = _Parser(prog="vmlab", allow_abbrev=False, epilog=_EPILOG,
+                     description="Boot test VMs on one Ethernet segment and run a script on each.",
+                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--nodes", default="2", metavar="N", help="how many VMs (default 2)")
+    add("--driver", default="pvrdma", metavar="|".join(DRIVERS),
+        help="RDMA driver in the VMs (default pvrdma)")
+    add("--kernel", default="6.1", metavar="VERSION", help="a kernel that scripts/fetch/kernel knows (default 6.1)")
+    add("--nic", metavar="|".join(NICS),
+        help="Ethernet NIC (default virtio-net-pci; vmxnet3 for vmw_pvrdma)")
+    add("--packages", default="", metavar="PKG,PKG...", help="more Debian packages for the guest")
+    add("--share", metavar="DIR", help="folder seen by host and nodes (default: a temporary one)")
+    add("--timeout", default="600", metavar="SECONDS",
+        help="how long the VMs may run (default 600)")
+    add("--memory", default="1G", metavar="SIZE", help="RAM of each VM (default 1G)")
+    add("--smp", default="1", metavar="N", help="CPUs of each VM (default 1)")
+    add("--adapters", dest="per_node", default="1", metavar="N", help="NICs with an adapter in each VM (default 1)")
+    add("--fabrics", default="1", metavar="N", help="fabrics that the adapters of a VM are on in turns (default 1)")
+    add("--hosts", default="1", metavar="H", help="hosts, each with a pvrdmad, over which the VMs are spread (default 1)")
+    add("--pipe", default="tcp", metavar="|".join(PIPES), help="what joins the hosts (default tcp)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--run", metavar="SCRIPT", help="run SCRIPT on every node")
+    what.add_argument("--shell", action="store_true", help="give a shell on node 1")
+    what.add_argument("--build-only", action="store_true",
+                      help="make what the VMs need, boot none")
+    what.add_argument("--attach", metavar="SOCKET", help="connect to another node's shell")
+    more = parser.add_argument_group("more options")
+    add = more.add_argument
+    add("--pvrdmad-control", metavar="PATH",
+        help="control socket of a running pvrdmad to use; needs --adapter-socket")
+    add("--adapter-socket", action="append", default=[], metavar="PATH[,MAC]",
+        help="an adapter of that pvrdmad, once per node in order of nodes")
+    add("--pvrdmad-log-level", default="info", metavar="info|debug", help="for our own pvrdmad")
+    add("--adapter-settings", default="", metavar="KEY=VALUE,...",
+        help="more of what follows pvrdmad's --adapter, for each adapter of our own: hwversion=13")
+    add("--pvrdmad", metavar="FILE", help="the pvrdmad to start, instead of the one that is built")
+    add("--provider", default="auto", metavar="|".join(PROVIDERS),
+        help="user-space provider (default auto: ours with --driver pvrdma, else Debian's)")
+    add("--posted-writes", default="auto", metavar="auto|on|off",
+        help="whether QEMU posts writes to the device (default auto: with our driver and provider)")
+    add("--module", metavar="FILE", help="the driver's .ko, instead of the one that is built")
+    add("--append", default="", metavar="WORDS", help="more kernel parameters, as in --append 'init_on_alloc=0 nosmp'")
+    add("--qemu", metavar="FILE", help="the QEMU to use, instead of the one that is found or fetched")
+    add("--keep-logs", metavar="DIR", help="folder for logs (default build/vmlab/last)")
+    add("--quiet", action="store_true", help="no progress lines")
+    return parser
+
+
+def _check_numbers(options):
+    options.nodes = _number("--nodes", options.nodes, 1, MAX_NODES)
+    options.smp = _number("--smp", options.smp, 1, 255)
+    options.per_node = _number("--adapters", options.per_node, 1, MAX_ADAPTERS)
+    options.fabrics = _number("--fabrics", options.fabrics, 1, options.per_node)
+    options.hosts = _number("--hosts", options.hosts, 1, min(MAX_HOSTS, options.nodes))
+    _choice("--pipe", options.pipe, PIPES)
+    options.more = {}
+    try:
+        options.timeout = float(options.timeout)
+    except ValueError:
+        options.timeout = -1
+    if not 0 < options.timeout < 1e7:
+        raise LabError("--timeout wants a positive number of seconds")
+    options.memory = parse_size(options.memory)
+
+
+def _number(name, text, least, most):
+    if not text.isdecimal() or not least <= int(text) <= most:
+        raise LabError(f"{name} wants a number from {least} to {most}, not '{text}'")
+    return int(text)
+
+
+def parse_size(text):
+    """Bytes in '512M', '1G', ... (a bare number is MiB, as for QEMU)."""
+    found = re.fullmatch(r"(\d{1,12})([KMGT]?)(?:i?B)?", text, re.IGNORECASE)
+    if not found:
+        raise LabError(f"--memory wants a size such as 512M or 1G, not '{text}'")
+    shift = {"": 20, "K": 10, "M": 20, "G": 30, "T": 40}[found.group(2).upper()]
+    size = int(found.group(1)) << shift
+    if size < LEAST_MEMORY or size % (1 << 20):
+        raise LabError(f"--memory {text}: a guest needs at least {LEAST_MEMORY >> 20}M, "
+                       "in whole MiB")
+    return size
+
+
+def _choice(name, value, choices):
+    if value not in choices:
+        raise LabError(f"{name} '{value}' is unknown; known are {', '.join(choices)}")
+
+
+def _check_devices(options):
+    _choice("--driver", options.driver, DRIVERS)
+    _choice("--provider", options.provider, PROVIDERS)
+    _choice("--pvrdmad-log-level", options.pvrdmad_log_level, ("info", "debug"))
+    if not re.fullmatch(r"\d+\.\d+(-debug)?", options.kernel):
+        raise LabError(f"--kernel wants a version such as 6.1, not '{options.kernel}'")
+    stock = options.driver == "vmw_pvrdma"
+    options.nic = options.nic or ("vmxnet3" if stock else "virtio-net-pci")
+    _choice("--nic", options.nic, NICS)
+    if stock and options.nic != "vmxnet3":
+        raise LabError("--driver vmw_pvrdma needs --nic vmxnet3: it looks for nothing else")
+    if options.provider == "auto":
+        options.provider = "pvrdma" if options.driver == "pvrdma" else "debian"
+    _check_posted_writes(options)
+    options.packages = [name for name in re.split(r"[,\s]+", options.packages) if name]
+    for name in options.packages:
+        if not re.fullmatch(r"[a-z0-9][a-z0-9+.-]+", name):
+            raise LabError(f"--packages: '{name}' is not a name of a Debian package")
+
+
+def _settings(options):
+    """What --adapter-settings says, as a dictionary; pvrdmad finds out what is wrong in it."""
+    return dict(part.partition("=")[::2] for part in options.adapter_settings.split(",") if part)
+
+
+def _check_posted_writes(options):
+    """Only our driver waits for the device by itself, and only our provider can poll without
+    a doorbell for each empty poll, which QEMU would queue without limit."""
+    _choice("--posted-writes", options.posted_writes, ("auto", "on", "off"))
+    if options.driver == "vmw_pvrdma" and options.posted_writes == "on":
+        raise LabError("--driver vmw_pvrdma needs --posted-writes off: it takes a register write "
+                       "that is over for one that the device has acted on")
+    ours = options.driver == "pvrdma" and options.provider == "pvrdma"
+    # Without the extensions of the latest revision each empty poll rings, as with stock drivers.
+    ours = ours and _settings(options).get("hwversion", "latest") == "latest"
+    options.posted = ours if options.posted_writes == "auto" else options.posted_writes == "on"
+
+
+def _check_daemon(options):
+    options.needs_daemon = options.driver in ("pvrdma", "vmw_pvrdma")
+    options.adapters = []
+    for text in options.adapter_socket:
+        path, _, mac = text.partition(",")
+        if mac and not re.fullmatch(r"([0-9a-f]{2}:){5}[0-9a-f]{2}", mac, re.IGNORECASE):
+            raise LabError(f"--adapter-socket {text}: '{mac}' is not a MAC address")
+        options.adapters.append((pathlib.Path(path).absolute(), mac.lower()))
+    if options.per_node > 1 and (options.driver != "pvrdma" or options.adapter_socket):
+        raise LabError("--adapters wants --driver pvrdma and a pvrdmad of vmlab's own")
+    options.controls = [pathlib.Path(options.pvrdmad_control).absolute()] if options.pvrdmad_control else []
+    if options.hosts > 1 and (not options.needs_daemon or options.adapters or options.controls):
+        raise LabError("--hosts wants a pvrdmad of vmlab's own on each of them")
+    if not options.adapters and not options.controls:
+        _check_own_daemon(options)
+        return
+    if not options.needs_daemon:
+        raise LabError(f"--driver {options.driver} uses no pvrdmad: leave out --pvrdmad-control "
+                       "and --adapter-socket")
+    if len(options.adapters) != options.nodes:
+        raise LabError(f"{options.nodes} nodes need {options.nodes} times --adapter-socket, "
+                       f"not {len(options.adapters)} times")
+    for path in [*options.controls, *(path for path, _ in options.adapters)]:
+        if not path.is_socket():
+            raise LabError(f"{path} is no socket: is pvrdmad running?")
+
+
+def _check_own_daemon(options):
+    program = options.pvrdmad = pathlib.Path(options.pvrdmad or options.binaries / "pvrdmad").absolute()
+    if options.needs_daemon and not options.build_only and not os.access(program, os.X_OK):
+        raise LabError(f"--driver {options.driver} needs pvrdmad, but there is no {program}: "
+                       "say `make` first")
+
+
+def _check_files(options):
+    if not (options.run or options.shell or options.build_only):
+        raise LabError("what shall the VMs do? Give --run SCRIPT or --shell")
+    if options.run:
+        options.run = pathlib.Path(options.run)
+        if not options.run.is_file():
+            raise LabError(f"--run {options.run}: there is no such script")
+        if not os.access(options.run, os.X_OK):
+            raise LabError(f"--run {options.run} is not executable: say chmod +x {options.run}")
+    if options.share:
+        options.share = pathlib.Path(options.share).absolute()
+        if not options.share.is_dir():
+            raise LabError(f"--share {options.share}: there is no such folder")
+        if not os.access(options.share, os.R_OK | os.W_OK | os.X_OK):
+            raise LabError(f"--share {options.share}: this user may not write there")
+    if options.module and not pathlib.Path(options.module).is_file():
+        raise LabError(f"--module {options.module}: there is no such file")
+    options.logs = pathlib.Path(options.keep_logs or ROOT / "build" / "vmlab" / "last").absolute()

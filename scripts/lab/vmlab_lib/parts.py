@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""What the VMs are made of: found, fetched or built before the first one boots."""
+
+import dataclasses
+import os
+import pathlib
+import shutil
+import struct
+
+from . import image, initramfs, process, qemu, ssh
+from .errors import LabError
+from .options import ROOT, SCRIPTS
+
+PT_INTERP = 3
+PROVIDER_FILES = ("libpvrdma-rdmav34.so", "pvrdma.driver")
+
+
+@dataclasses.dataclass
+class Parts:
+    qemu: str
+    kernel: pathlib.Path
+    modules: pathlib.Path
+    initramfs: pathlib.Path
+    image: pathlib.Path
+    driver: pathlib.Path | None      # the .ko to load, if it is not the kernel's own
+    provider: pathlib.Path | None    # folder with PROVIDER_FILES
+
+
+def gather(options, progress):
+    """Return the Parts for these options; builds or fetches what is not there."""
+    _check_host_packages()
+    if ssh.SERVER in options.packages:
+        ssh.check_host()
+    program = options.qemu or process.run_step([SCRIPTS / "fetch/qemu"], progress)
+    qemu.check_version(program)
+    kernel = pathlib.Path(process.run_step([SCRIPTS / "fetch/kernel", options.kernel], progress))
+    release = (kernel / "release").read_text().strip()
+    return Parts(
+        qemu=program, kernel=kernel / "vmlinuz", modules=kernel / "modules",
+        initramfs=initramfs.initramfs(release, kernel / "modules"),
+        image=image.root_image(options.packages, progress),
+        driver=_driver(options, progress), provider=_provider(options, progress))
+
+
+def _check_host_packages():
+    needs = {"mmdebstrap": "mmdebstrap", "tar2sqfs": "squashfs-tools-ng"}
+    if os.geteuid() != 0:
+        needs["newuidmap"] = "uidmap"
+    missing = [package for command, package in needs.items() if not shutil.which(command)]
+    if not _is_static(initramfs.BUSYBOX):
+        missing.append("busybox-static")
+    if missing:
+        raise LabError(f"host packages are missing: say apt-get install {' '.join(missing)}")
+
+
+def _is_static(path):
+    """Whether `path` is a 64-bit ELF program that names no loader (PT_INTERP)."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return False
+    if data[:5] != b"\x7fELF\x02":
+        return False
+    offset, = struct.unpack_from("<Q", data, 0x20)
+    size, count = struct.unpack_from("<HH", data, 0x36)
+    types = [struct.unpack_from("<I", data, offset + n * size)[0] for n in range(count)]
+    return PT_INTERP not in types
+
+
+def _is_stale(results, *sources):
+    """Whether a result is missing or older than a source, which the build may have left as it was."""
+    if not all(result.exists() for result in results):
+        return True
+    made = max(result.stat().st_mtime for result in results)
+    files = [ROOT / source for source in sources]
+    files += [file for folder in files for file in folder.rglob("*.[ch]")]
+    return any(file.is_file() and file.stat().st_mtime > made for file in files)
+
+
+def _driver(options, progress):
+    if options.driver not in ("pvrdma", "vmw_pvrdma"):
+        return None
+    if options.module:
+        return pathlib.Path(options.module).absolute()
+    if options.driver == "vmw_pvrdma":
+        return _file(process.run_step([SCRIPTS / "fetch/vmw-pvrdma", options.kernel], progress))
+    path = ROOT / "build" / f"module-{options.kernel}" / "pvrdma.ko"
+    if _is_stale([path], "Kbuild", "include", "drivers"):
+        process.run_step([SCRIPTS / "build/module", options.kernel], progress)
+    return _file(path)
+
+
+def _provider(options, progress):
+    if options.provider != "pvrdma":
+        return None
+    folder = ROOT / "build" / "provider"
+    if _is_stale([folder / name for name in PROVIDER_FILES], "include", "rdma-core-provider/providers"):
+        process.run_step([SCRIPTS / "build/provider"], progress)
+    for name in PROVIDER_FILES:
+        _file(folder / name)
+    return folder
+
+
+def _file(path):
+    path = pathlib.Path(path)
+    if not path.is_file():
+        raise LabError(f"there is no {path}: say `make` first")
+    return path
