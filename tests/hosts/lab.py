@@ -155,9 +155,9 @@ class Lab:
     """Hosts with a guest each: guest N on host N. `pipe`: tcp, or tls with a pre-shared key. With etcd=True that is
     what they find each other by, on one more host."""
 
-    def __init__(self, folder, hosts=2, pipe="tcp", weather=False, args=(), guests_per_host=1, fabrics=None, etcd=False):
+    def __init__(self, folder, hosts=2, pipe="tcp", netem=False, args=(), guests_per_host=1, fabrics=None, etcd=False):
         self.folder = folder
-        self.hosts = Hosts(hosts + etcd, weather)
+        self.hosts = Hosts(hosts + etcd, netem)
         self.etcd = Etcd(self, hosts + 1) if etcd else None
         self.fabrics = fabrics or {}
         self.runs = []

@@ -40,13 +40,13 @@ def test_link_down_for_longer_than_a_queue_pair_waits(start_lab):
     assert is_right(result), result
 
 
-@pytest.mark.parametrize("weather", [{"loss": 0.01}, {"delay_ms": 50}, {"delay_ms": 2, "reorder": 0.2},
-                                     {"delay_ms": 20, "loss": 0.01, "reorder": 0.05}],
+@pytest.mark.parametrize("netem", [{"loss": 0.01}, {"delay_ms": 50}, {"delay_ms": 2, "reorder": 0.2},
+                                   {"delay_ms": 20, "loss": 0.01, "reorder": 0.05}],
                          ids=["loss", "delay", "reorder", "all"])
-def test_bad_weather(start_lab, weather):
-    lab = start_lab(weather=True)
+def test_netem_faults(start_lab, netem):
+    lab = start_lab(netem=True)
     for host in (1, 2):
-        lab.hosts.shape(host, **weather)
+        lab.hosts.shape(host, **netem)
     result = lab.verify(seconds=6, max_write=65536)
     assert is_right(result), result
 

@@ -10,7 +10,7 @@ from .errors import LabError
 
 MAX_HOSTS = 20
 START_SECONDS = 5
-WEATHER = pathlib.Path(__file__).with_name("weather.py")
+NETEM = pathlib.Path(__file__).with_name("netem.py")
 
 
 def address(number):
@@ -43,15 +43,15 @@ class _Namespace:
 class Hosts:
     """`count` hosts with addresses 10.99.0.1, 10.99.0.2 ..., each with one link to a common bridge.
 
-    With weather=True it is a switch that can lose, delay and re-order what they send, and is much slower."""
+    With netem=True a process takes the bridge's place: it can delay, drop and reorder frames, and is much slower."""
 
-    def __init__(self, count, weather=False):
+    def __init__(self, count, netem=False):
         self.count = count
         # Root needs no user namespace, in which it would not be allowed to look at other processes.
         self.user = os.geteuid() != 0
         self.hub = None
         self.spaces = {}
-        self.weather = weather
+        self.netem = netem
         self._switch = None
 
     def start(self):
@@ -59,8 +59,8 @@ class Hosts:
         for number in range(1, self.count + 1):
             # In the hub's user namespace, if there is one, which then owns this one.
             self.spaces[number] = _Namespace(self.hub.enter(self.user), False)
-        if self.weather:
-            self._make_weather()
+        if self.netem:
+            self._make_netem()
         else:
             self._make_bridge()
         for number in self.spaces:
@@ -74,12 +74,12 @@ class Hosts:
             self._ip(f"link add port{number} type veth peer name eth0 netns {space.holder.pid}",
                      f"link set port{number} master lab up")
 
-    def _make_weather(self):
+    def _make_netem(self):
         pids = [space.holder.pid for space in self.spaces.values()]
-        self._switch = process.spawn([*self.hub.enter(self.user), WEATHER, *pids], stdin=subprocess.PIPE,
+        self._switch = process.spawn([*self.hub.enter(self.user), NETEM, *pids], stdin=subprocess.PIPE,
                                      stdout=subprocess.PIPE, text=True)
         if self._switch.stdout.readline().strip() != "up":
-            raise LabError("the switch that makes weather did not start (it needs /dev/net/tun)")
+            raise LabError("netem.py, the switch between hosts, did not start (it needs /dev/net/tun)")
 
     def _ip(self, *commands):
         for command in commands:
@@ -95,13 +95,13 @@ class Hosts:
 
     def link(self, number, up):
         """Plug the host's network cable in, or out."""
-        if self.weather:
+        if self.netem:
             self.shape(number, loss=0.0 if up else 1.0)
         else:
             self._ip(f"link set port{number} {'up' if up else 'down'}")
 
     def shape(self, number, delay_ms=0.0, loss=0.0, reorder=0.0):
-        """What the host sends comes later, or never; loss and reorder are parts of 1. Wants weather."""
+        """Delay, drop and reorder frames that the host sends; loss and reorder are parts of 1. Needs netem=True."""
         self._switch.stdin.write(f"{number} {delay_ms} {loss} {reorder}\n")
         self._switch.stdin.flush()
 

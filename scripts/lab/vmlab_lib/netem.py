@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""A bad network: joins network namespaces by a switch that loses, delays and re-orders frames.
+"""A switch between network namespaces that delays, drops and reorders frames, for kernels without tc's netem.
 
-Does what "tc qdisc ... netem" does, where the kernel has that not. Started with the process ids of the
-namespaces' owners, in their user namespace; each gets a tap device eth0. Lines on standard input:
+Arguments: the process IDs of the namespaces' owners. Runs in their user namespace and gives each a tap device eth0.
+Lines on standard input:
 
-    NUMBER DELAY_MS LOSS REORDER    what the NUMBER-th of them sends comes so much later; what part of it
-                                    is lost, and what part comes at once, before its time
+    NUMBER DELAY_MS LOSS REORDER    for frames that the NUMBER-th namespace sends: their delay, the part of
+                                    them that is dropped, and the part that is delivered without delay
 """
 
 import ctypes
@@ -22,7 +22,7 @@ import time
 _CLONE_NEWNET = 0x40000000
 _TUNSETIFF = 0x400454CA
 _IFF_TAP, _IFF_NO_PI = 0x0002, 0x1000
-_QUEUE = 20000  # frames under way; the others are lost
+_QUEUE = 20000  # frames in flight; more are dropped
 _FRAME = 65536
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -38,21 +38,21 @@ def _tap(pid):
     return tap
 
 
-class Weather:
-    """Frames between taps, and when they arrive."""
+class Netem:
+    """The frames in flight between taps."""
 
     def __init__(self, taps):
         self.taps = taps
-        self.how = {tap: (0.0, 0.0, 0.0) for tap in taps}
-        self.where = {}         # MAC: tap
-        self.under_way = []     # (when, order, taps, frame)
+        self.rules = {tap: (0.0, 0.0, 0.0) for tap in taps}  # delay in seconds, loss, reorder
+        self.tap_of = {}        # MAC: tap
+        self.in_flight = []     # (when, order, taps, frame)
         self.order = 0
 
     def set(self, number, delay, loss, reorder):
-        self.how[self.taps[number - 1]] = (delay, loss, reorder)
+        self.rules[self.taps[number - 1]] = (delay, loss, reorder)
 
     def take(self, tap):
-        """All frames that a namespace has sent."""
+        """Read the frames that a namespace has sent."""
         for _ in range(64):
             try:
                 frame = os.read(tap, _FRAME)
@@ -61,17 +61,17 @@ class Weather:
             self._send(tap, frame)
 
     def _send(self, tap, frame):
-        self.where[frame[6:12]] = tap
-        delay, loss, reorder = self.how[tap]
-        if random.random() < loss or len(self.under_way) >= _QUEUE:
+        self.tap_of[frame[6:12]] = tap
+        delay, loss, reorder = self.rules[tap]
+        if random.random() < loss or len(self.in_flight) >= _QUEUE:
             return
-        one = None if frame[0] & 1 else self.where.get(frame[:6])
+        one = None if frame[0] & 1 else self.tap_of.get(frame[:6])
         targets = [one] if one else [other for other in self.taps if other != tap]
         if not delay or random.random() < reorder:
             self._arrive(targets, frame)
             return
         self.order += 1
-        heapq.heappush(self.under_way, (time.monotonic() + delay, self.order, targets, frame))
+        heapq.heappush(self.in_flight, (time.monotonic() + delay, self.order, targets, frame))
 
     @staticmethod
     def _arrive(targets, frame):
@@ -79,32 +79,32 @@ class Weather:
             try:
                 os.write(tap, frame)
             except OSError:
-                pass  # it is down, or full
+                pass  # the device is down, or its queue is full
 
     def deliver(self):
-        """What is due; returns the seconds until more is, or None."""
+        """Deliver the frames that are due. Return: the seconds until the next one is, or None."""
         now = time.monotonic()
-        while self.under_way and self.under_way[0][0] <= now:
-            _, _, targets, frame = heapq.heappop(self.under_way)
+        while self.in_flight and self.in_flight[0][0] <= now:
+            _, _, targets, frame = heapq.heappop(self.in_flight)
             self._arrive(targets, frame)
-        return max(0.0, self.under_way[0][0] - now) if self.under_way else None
+        return max(0.0, self.in_flight[0][0] - now) if self.in_flight else None
 
 
 def main(pids):
     taps = [_tap(pid) for pid in pids]
-    weather = Weather(taps)
+    netem = Netem(taps)
     print("up", flush=True)
     while True:
-        ready, _, _ = select.select([sys.stdin, *taps], [], [], weather.deliver())
+        ready, _, _ = select.select([sys.stdin, *taps], [], [], netem.deliver())
         for source in ready:
             if source is not sys.stdin:
-                weather.take(source)
+                netem.take(source)
                 continue
             line = sys.stdin.readline()
             if not line:
                 return
             number, delay, loss, reorder = line.split()
-            weather.set(int(number), float(delay) / 1000, float(loss), float(reorder))
+            netem.set(int(number), float(delay) / 1000, float(loss), float(reorder))
 
 
 if __name__ == "__main__":
