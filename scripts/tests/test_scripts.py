@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """What the scripts promise to people and to each other, without downloads."""
 
-import importlib.machinery
-import importlib.util
 import os
 import subprocess
 import tempfile
@@ -16,7 +14,7 @@ OURS = ["check", "demo", "deps",
         *(f"bench/{name}" for name in ("apps", "directory", "hosts", "native", "provider", "report", "vm")),
         *(f"build/{name}" for name in ("debug-kernel", "guest-modules", "guest-tests", "host", "module", "provider")),
         *(f"checks/{name}" for name in ("abi", "fuzz", "instructions", "provider", "same-code", "style")),
-        *(f"fetch/{name}" for name in ("gcc", "kernel", "libvfio-user", "openmpi", "qemu", "rdma-core", "vmw-pvrdma"))]
+        *(f"fetch/{name}" for name in ("all", "gcc", "kernel", "libvfio-user", "openmpi", "qemu", "rdma-core", "vmw-pvrdma"))]
 
 
 def run(*argv, user=None, **env):
@@ -34,14 +32,6 @@ def with_library(tmp_path, body):
     """Run BODY with lib/common.sh and a cache of its own."""
     script = program(tmp_path / "script", f"set -euo pipefail\n. {SCRIPTS}/lib/common.sh\n" + textwrap.dedent(body))
     return run(script, PVRDMA_CACHE=str(tmp_path / "cache"))
-
-
-def load_check():
-    loader = importlib.machinery.SourceFileLoader("pvr_check", str(SCRIPTS / "check"))
-    spec = importlib.util.spec_from_loader("pvr_check", loader)
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -206,70 +196,3 @@ def test_copy_keeps_the_time_of_what_did_not_change(tmp_path):
 def test_mirror_can_be_named(tmp_path):
     script = program(tmp_path / "script", f"set -euo pipefail\n. {SCRIPTS}/lib/common.sh\nmirror\n")
     assert run(script, PVRDMA_MIRROR="http://mirror.example/debian").stdout == "http://mirror.example/debian\n"
-
-
-# --- check
-
-def tap(text, code=0):
-    result = load_check().tap_result("unit", textwrap.dedent(text), code, "LOG")
-    return len(result.passed), result.failed, result.skipped
-
-
-def test_tap_counts_each_test():
-    assert tap("1..2\nok 1 - test_a\nok 2 - test_b\n") == (2, [], [])
-
-
-def test_tap_failure_says_why():
-    passed, failed, _ = tap("1..2\nok 1 - test_a\nnot ok 2 - test_b\n# 0x1 != 0x2\n# t.c:8: error\n", 1)
-    assert passed == 1
-    assert failed == [("unit: test_b", "0x1 != 0x2 / t.c:8: error (see LOG)")]
-
-
-def test_tap_of_a_program_that_died_fails_for_each_test_not_reached():
-    passed, failed, _ = tap("1..3\nok 1 - test_a\n", -6)
-    assert (passed, len(failed)) == (1, 2)
-
-
-def test_tap_of_a_program_that_died_at_its_end_fails_once():
-    passed, failed, _ = tap("1..1\nok 1 - test_a\n", 1)
-    assert (passed, len(failed)) == (1, 1)
-
-
-def test_tap_skip_as_cmocka_writes_it():
-    assert tap("1..1\n# no such device\nnot ok 1 # SKIP test_a\n") == (0, [], [("unit: test_a", "no such device")])
-
-
-def test_tap_skip_as_the_standard_writes_it():
-    assert tap("1..1\nok 1 - test_a # SKIP no clang\n") == (0, [], [("unit: test_a", "no clang")])
-
-
-def test_tap_skip_without_a_reason_is_a_failure():
-    assert tap("1..1\nnot ok 1 # SKIP test_a\n") == (
-        0, [("unit: test_a", "it is skipped, and does not say why (see LOG)")], [])
-
-
-def test_tap_without_results_is_a_failure():
-    assert len(tap("Segmentation fault\n", -11)[1]) == 1
-    assert len(tap("", 0)[1]) == 1
-
-
-def test_counts_are_the_last_line(tmp_path):
-    check = load_check()
-    result = check.Result()
-    result.passed.append("a")
-    result.skipped.append(("b", "why"))
-    assert str(result) == "1 passed, 0 failed, 1 skipped"
-
-
-def test_junit_of_pytest(tmp_path):
-    check = load_check()
-    (tmp_path / "vm.xml").write_text(
-        '<testsuites><testsuite><testcase classname="tests.vm.test_a" name="test_1"/>'
-        '<testcase classname="tests.vm.test_a" name="test_2"><failure message="boom"/></testcase>'
-        '<testcase classname="tests.vm.test_a" name="test_3"><skipped message="no kvm"/></testcase>'
-        '</testsuite></testsuites>')
-    step = check.Step("vm", "", [], results=str(tmp_path / "vm.xml"))
-    result = check.count_junit(step, 1, "LOG")
-    assert result.passed == ["test_a::test_1"]
-    assert result.failed == [("test_a::test_2", "boom (see LOG)")]
-    assert result.skipped == [("test_a::test_3", "no kvm")]

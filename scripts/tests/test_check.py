@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""scripts/check: counting of tests, budgets, steps in the background."""
+
+import importlib.machinery
+import importlib.util
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).resolve().parents[1] / "check"
+
+
+def load():
+    loader = importlib.machinery.SourceFileLoader("pvr_check", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+check = load()
+
+
+@pytest.fixture(autouse=True)
+def logs(tmp_path, monkeypatch):
+    monkeypatch.setattr(check, "LOGS", tmp_path)
+    return tmp_path
+
+
+def step(name, code, **more):
+    """A step that runs Python code."""
+    return check.Step(name, f"tests of {name}", [sys.executable, "-c", code], **more)
+
+
+def run(*steps, **options):
+    checks = check.Checks(steps, **options)
+    checks.run()
+    return checks
+
+
+# --- counting
+
+def tap(text, code=0):
+    result = check.tap_result("unit", textwrap.dedent(text), code, "LOG")
+    return len(result.passed), result.failed, result.skipped
+
+
+def test_tap_counts_each_test():
+    assert tap("1..2\nok 1 - test_a\nok 2 - test_b\n") == (2, [], [])
+
+
+def test_tap_failure_says_why():
+    passed, failed, _ = tap("1..2\nok 1 - test_a\nnot ok 2 - test_b\n# 0x1 != 0x2\n# t.c:8: error\n", 1)
+    assert passed == 1
+    assert failed == [("unit: test_b", "0x1 != 0x2 / t.c:8: error (see LOG)")]
+
+
+def test_tap_of_a_program_that_died_fails_for_each_test_not_reached():
+    passed, failed, _ = tap("1..3\nok 1 - test_a\n", -6)
+    assert (passed, len(failed)) == (1, 2)
+
+
+def test_tap_of_a_program_that_died_at_its_end_fails_once():
+    passed, failed, _ = tap("1..1\nok 1 - test_a\n", 1)
+    assert (passed, len(failed)) == (1, 1)
+
+
+def test_tap_skip_as_cmocka_writes_it():
+    assert tap("1..1\n# no such device\nnot ok 1 # SKIP test_a\n") == (0, [], [("unit: test_a", "no such device")])
+
+
+def test_tap_skip_as_the_standard_writes_it():
+    assert tap("1..1\nok 1 - test_a # SKIP no clang\n") == (0, [], [("unit: test_a", "no clang")])
+
+
+def test_tap_skip_without_a_reason_is_a_failure():
+    assert tap("1..1\nnot ok 1 # SKIP test_a\n") == (
+        0, [("unit: test_a", "it is skipped, and does not say why (see LOG)")], [])
+
+
+def test_tap_without_results_is_a_failure():
+    assert len(tap("Segmentation fault\n", -11)[1]) == 1
+    assert len(tap("", 0)[1]) == 1
+
+
+def test_counts_are_the_last_line(tmp_path):
+    result = check.Result()
+    result.passed.append("a")
+    result.skipped.append(("b", "why"))
+    assert str(result) == "1 passed, 0 failed, 1 skipped"
+
+
+def test_junit_of_pytest(tmp_path):
+    (tmp_path / "vm.xml").write_text(
+        '<testsuites><testsuite><testcase classname="tests.vm.test_a" name="test_1"/>'
+        '<testcase classname="tests.vm.test_a" name="test_2"><failure message="boom"/></testcase>'
+        '<testcase classname="tests.vm.test_a" name="test_3"><skipped message="no kvm"/></testcase>'
+        '</testsuite></testsuites>')
+    step = check.Step("vm", "", [], results=str(tmp_path / "vm.xml"))
+    result = check.count_junit(step, 1, "LOG")
+    assert result.passed == ["test_a::test_1"]
+    assert result.failed == [("test_a::test_2", "boom (see LOG)")]
+    assert result.skipped == [("test_a::test_3", "no kvm")]
+
+
+# --- running
+
+def test_step_passes_and_fails_by_exit_status(logs):
+    total = run(step("good", "pass"), step("bad", "import sys; print('why'); sys.exit(3)")).total
+    assert total.passed == ["good"]
+    assert total.failed == [("bad", f"exit status 3, see {logs}/bad.log")]
+    assert (logs / "bad.log").read_text() == "why\n"
+
+
+def test_step_after_a_failed_one_is_not_run_and_fails():
+    total = run(step("bad", "raise SystemExit(1)"), step("next", "pass", after="bad"), step("last", "pass", after="next")).total
+    assert total.passed == []
+    assert [name for name, _ in total.failed] == ["bad", "next", "last"]
+
+
+def test_step_beside_another_runs_at_the_same_time(tmp_path):
+    """Each of the two waits for a file that the other one makes."""
+    code = ("import pathlib, time\npathlib.Path({!r}).touch()\nend = time.monotonic() + 20\n"
+            "while not pathlib.Path({!r}).exists():\n    assert time.monotonic() < end\n    time.sleep(0.01)")
+    a, b = str(tmp_path / "a"), str(tmp_path / "b")
+    total = run(step("behind", code.format(a, b), beside="front"), step("front", code.format(b, a))).total
+    assert sorted(total.passed) == ["behind", "front"] and not total.failed
+
+
+def test_step_beside_a_step_that_is_not_in_the_run_runs_alone():
+    assert run(step("behind", "pass", beside="front")).total.passed == ["behind"]
+
+
+def test_step_beside_a_step_that_cannot_run_runs_alone():
+    total = run(step("bad", "raise SystemExit(1)"), step("behind", "pass", beside="front"),
+                step("front", "pass", after="bad")).total
+    assert total.passed == ["behind"]
+    assert [name for name, _ in total.failed] == ["bad", "front"]
+
+
+def test_failure_in_the_background_counts_and_shows_its_log(capsys):
+    total = run(step("behind", "print('the reason'); raise SystemExit(1)", beside="front"), step("front", "pass")).total
+    assert total.passed == ["front"] and [name for name, _ in total.failed] == ["behind"]
+    assert "    | the reason" in capsys.readouterr().out
+
+
+def test_interrupt_stops_the_background_too(monkeypatch):
+    behind = step("behind", "import time; time.sleep(60)", beside="front")
+    checks = check.Checks([behind, step("front", "pass")])
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(checks, "_count", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        checks.run()
+    assert checks.running[0].seconds < 30
+
+
+# --- budgets
+
+SLOW = "import time; time.sleep(0.3)"
+
+
+def test_step_prints_its_seconds_beside_its_budget(capsys):
+    run(step("quick", "pass", budget=40))
+    assert "quick: 1 passed, 0 failed, 0 skipped in 0 s, budget 40 s" in capsys.readouterr().out
+
+
+def test_step_that_takes_more_than_twice_its_budget_fails_by_a_test_of_its_own():
+    total = run(step("slow", SLOW, budget=0.1)).total
+    assert total.passed == ["slow"]
+    assert total.failed == [("slow: 0 s, budget 0 s", "took more than twice its budget")]
+
+
+def test_step_that_takes_less_than_twice_its_budget_passes():
+    assert not run(step("slow", SLOW, budget=10)).total.failed
+
+
+def test_step_that_is_too_slow_does_not_keep_others_from_running():
+    assert run(step("slow", SLOW, budget=0.1), step("next", "pass", after="slow")).total.passed == ["slow", "next"]
+
+
+def test_background_step_has_a_budget_of_its_own():
+    total = run(step("behind", SLOW, budget=0.1, beside="front"), step("front", "pass", budget=60)).total
+    assert [name for name, _ in total.failed] == ["behind: 0 s, budget 0 s"]
+
+
+def test_budget_is_not_enforced_in_a_run_that_may_download():
+    assert not run(step("slow", SLOW, budget=0.1), enforced=False).total.failed
+
+
+def test_factor_multiplies_budgets():
+    assert not run(step("slow", SLOW, budget=0.1), factor=100).total.failed
+    assert check.Checks([step("a", "", budget=20)], factor=2.5).budgets() == 50
+
+
+def test_sum_of_budgets_leaves_out_the_background():
+    steps = [step("behind", "", budget=7, beside="front"), step("front", "", budget=5), step("free", "")]
+    assert check.Checks(steps).budgets() == 5
+    assert check.Checks(steps[:1]).budgets() == 7
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "fast", "nan", "inf"])
+def test_bad_factor_is_refused(text, monkeypatch):
+    monkeypatch.setenv("PVRDMA_BUDGET_FACTOR", text)
+    with pytest.raises(SystemExit, match="PVRDMA_BUDGET_FACTOR"):
+        check.budget_factor()
+
+
+# --- the steps of this project
+
+def test_steps_name_steps_that_come_before_or_with_them():
+    names = [each.name for each in check.STEPS]
+    assert len(set(names)) == len(names) and names[0] == "fetch"
+    for each in check.STEPS:
+        assert each.after is None or names.index(each.after) < names.index(each.name)
+        assert each.beside is None or names.index(each.name) < names.index(each.beside)
+
+
+def test_each_usual_step_has_a_budget_and_they_are_25_minutes_together():
+    usual = [each for each in check.STEPS if each.usual]
+    assert all(each.budget for each in usual)
+    assert check.Checks([each for each in usual if each.name != "fetch"]).budgets() <= 1500
+
+
+def test_list_shows_steps_and_budgets():
+    done = subprocess.run([SCRIPT, "--list"], stdout=subprocess.PIPE, text=True, check=True)
+    assert "abi              20 s  ABI header alone" in done.stdout
