@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The packages under test: bench_lib and vmlab_lib."""
+"""The packages under test: bench_lib, vmlab_lib and what checks share; and programs, loaded as modules."""
 
+import importlib.machinery
+import importlib.util
 import sys
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(SCRIPTS / "bench"), str(SCRIPTS / "lab")]
+sys.path[:0] = [str(SCRIPTS / name) for name in ("bench", "lab", "lib")]
+
+
+def load(name):
+    """Return: a Python program of scripts/ as a module."""
+    loader = importlib.machinery.SourceFileLoader("pvr_" + name.replace("/", "_").replace("-", "_"), str(SCRIPTS / name))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module

@@ -1,26 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """scripts/check: counting of tests, budgets, steps in the background."""
 
-import importlib.machinery
-import importlib.util
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
+from conftest import load
 
 SCRIPT = Path(__file__).resolve().parents[1] / "check"
 
 
-def load():
-    loader = importlib.machinery.SourceFileLoader("pvr_check", str(SCRIPT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
-
-
-check = load()
+check = load("check")
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The guard of instruction counts: it can fail, says why, and never passes without having compared."""
 
-import importlib.machinery
-import importlib.util
 import json
 import re
 import sys
@@ -10,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from conftest import load
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,14 +60,6 @@ def counts(**functions):
 
 def verdicts(before, after):
     return {finding.case: finding for finding in compare({case: as_json(count) for case, count in before.items()}, after)}
-
-
-def load_script():
-    path = str(ROOT / "scripts" / "checks" / "instructions")
-    loader = importlib.machinery.SourceFileLoader("check_instructions", path)
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
 
 
 # --- reading
@@ -124,7 +115,7 @@ def test_new_and_lost_cases_fail():
 
 
 def run_script(monkeypatch, tmp_path, before, after, *arguments, key="cc 1"):
-    script, path = load_script(), tmp_path / "instructions.json"
+    script, path = load("checks/instructions"), tmp_path / "instructions.json"
     baseline = Baseline(path)
     baseline.renew("cc 1", before)
     monkeypatch.setattr(script.insn, "key", lambda build: key)
@@ -163,7 +154,7 @@ def test_unknown_compiler_is_skipped_with_the_reason(monkeypatch, tmp_path, caps
 
 
 def test_missing_valgrind_is_skipped_with_the_reason(monkeypatch, tmp_path, capsys):
-    script = load_script()
+    script = load("checks/instructions")
     monkeypatch.setattr(script.insn.shutil, "which", lambda name: None)
     monkeypatch.setattr(script.insn, "key", lambda build: CI_KEY)
     with pytest.raises(SystemExit) as end:
