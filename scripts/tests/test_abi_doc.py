@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""docs/abi.rst: its constants and layouts are those of the headers, as a compiler has them, and it has them all."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOC = ROOT / "docs" / "abi.rst"
+INCLUDE = ROOT / "include"
+OURS = ["pvrdma_abi.h", "pvrdma_abi_cmd.h"]
+UAPI = "rdma/vmw_pvrdma-abi.h"
+CC = os.environ.get("CC", "cc").split()
+
+TABLE = re.compile(r"^\.\. csv-table::(?: (.*))?\n((?:   :.*\n)+)\n((?:   .*\n)+)", re.M)
+LAYOUT = re.compile(r"``((?:struct|union) \w+)``, (\d+) bytes")
+
+
+# ------------------------------------------------------------------ document
+
+def tables(text):
+    """(caption, columns, rows) of each table."""
+    for caption, options, body in TABLE.findall(text):
+        columns = re.search(r":header: (.*)", options)[1].split(", ")
+        yield caption, columns, [[cell.strip() for cell in line.split("|")] for line in body.splitlines()]
+
+
+def number(cell):
+    """The value of '12', '0x1f' or '1 << 4'."""
+    base, _, shift = cell.partition(" << ")
+    return int(base, 0) << int(shift or 0)
+
+
+def documented(text):
+    """{constant: value}, {struct: (size, [(offset, size, field), ...])}; each name may stand once."""
+    constants, structs = {}, {}
+    for caption, columns, rows in tables(text):
+        layout = LAYOUT.fullmatch(caption)
+        if layout:
+            assert layout[1] not in structs, layout[1]
+            structs[layout[1]] = int(layout[2]), [(int(row[0]), int(row[1]), row[2].strip("`")) for row in rows]
+        elif columns[:2] in (["Value", "Name"], ["Offset", "Name"]):
+            for row in rows:
+                name = row[1].strip("`")
+                assert name not in constants, name
+                constants[name] = number(row[0])
+    return constants, structs
+
+
+# ------------------------------------------------------------------- headers
+
+def run(command, **kwargs):
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **kwargs).stdout
+
+
+def header_texts(include):
+    """The text of our headers and of the kernel's, without comments."""
+    source = f"#include <{UAPI}>\n"
+    uapi = re.search(rf"(\S*/{re.escape(UAPI)})", run([*CC, "-M", "-xc", "-"], input=source))[1]
+    paths = [Path(uapi), *(include / name for name in OURS)]
+    return [re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S) for path in paths]
+
+
+def constant_names(text):
+    """#define NAME with a value, and members of enums; no macros with parameters."""
+    names = re.findall(r"^#define[ \t]+(PVR(?:DMA)?_\w+)[ \t]+\S", text, re.M)
+    for body in re.findall(r"^enum \w+ {(.*?)^};", text, re.S | re.M):
+        names += [item.split("=")[0].strip() for item in body.split(",") if item.strip()]
+    return names
+
+
+def body_end(text, begin):
+    """Where the brace that is open at begin closes."""
+    depth = 1
+    for position in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[position], 0)
+        if not depth:
+            return position
+    raise ValueError("a brace is not closed")
+
+
+def field_names(body, prefix=""):
+    """The fields of a struct's body in order; of a struct or union without a name of its own: its fields."""
+    names, position = [], 0
+    member = re.compile(r"\s*(?:(?:struct|union)\s*{|([^;{]+);)")
+    while match := member.match(body, position):
+        position = match.end()
+        if match[1]:
+            names += [prefix + name for name in re.findall(r"(\w+)(?:\[\w+\])*\s*(?:,|$)", match[1])]
+            continue
+        end = body_end(body, position)
+        name = re.match(r"}\s*(\w+);", body[end:])
+        names += field_names(body[position:end], f"{prefix}{name[1]}.")
+        position = end + name.end()
+    assert not body[position:].strip(), body[position:]
+    return names
+
+
+def struct_fields(text):
+    """{struct or union: its fields}"""
+    found = {}
+    for match in re.finditer(r"^((?:struct|union) pvr\w+) {", text, re.M):
+        found[match[1]] = field_names(text[match.end():body_end(text, match.end())])
+    return found
+
+
+def compiled(include, folder):
+    """What documented() should return, of the headers in a folder."""
+    texts = header_texts(include)
+    names = [name for text in texts for name in constant_names(text)]
+    structs = {name: fields for text in texts for name, fields in struct_fields(text).items()}
+    lines = [f'printf("C {name} %u\\n", (unsigned int)({name}));' for name in names]
+    for struct, fields in structs.items():
+        lines.append(f'printf("S {struct}|%zu\\n", sizeof({struct}));')
+        lines += [f'printf("F {struct}|%zu|%zu|{field}\\n", offsetof({struct}, {field}), '
+                  f"sizeof((({struct} *)0)->{field}));" for field in fields]
+    includes = "".join(f'#include "{name}"\n' for name in OURS)
+    source, program = folder / "abi.c", folder / "abi"
+    source.write_text(f"#include <stdio.h>\n{includes}int main(void)\n{{\n" + "\n".join(lines) + "\nreturn 0;\n}\n")
+    run([*CC, "-std=gnu11", f"-I{include}", "-o", str(program), str(source)])
+    constants, layouts = {}, {}
+    for line in run([str(program)]).splitlines():
+        kind, rest = line.split(" ", 1)
+        if kind == "C":
+            name, value = rest.split()
+            constants[name] = int(value)
+            continue
+        struct, *cells = rest.split("|")
+        if kind == "S":
+            layouts[struct] = int(cells[0]), []
+        else:
+            layouts[struct][1].append((int(cells[0]), int(cells[1]), cells[2]))
+    return constants, layouts
+
+
+# --------------------------------------------------------------------- tests
+
+def differences(seen, wanted):
+    """Complaints, of two pairs of documented() or compiled()."""
+    wrong = []
+    for what, doc, header in zip(("constant", "layout"), seen, wanted):
+        wrong += [f"{what} {name} is not in the document" for name in header if name not in doc]
+        wrong += [f"{what} {name} is not in the headers" for name in doc if name not in header]
+        wrong += [f"{what} {name}: {doc[name]}, expected {header[name]}" for name in doc
+                  if name in header and doc[name] != header[name]]
+    return wrong
+
+
+@pytest.fixture(scope="module", name="text")
+def fixture_text():
+    return DOC.read_text()
+
+
+@pytest.fixture(scope="module", name="headers")
+def fixture_headers(tmp_path_factory):
+    return compiled(INCLUDE, tmp_path_factory.mktemp("abi"))
+
+
+def test_document_is_that_of_the_headers(text, headers):
+    constants, structs = headers
+    assert len(constants) > 250 and len(structs) > 60
+    assert differences(documented(text), headers) == []
+
+
+def test_headers_assert_each_size(headers):
+    """The numbers of the document are those of every compiler, not of this machine's only."""
+    text = "".join((INCLUDE / name).read_text() for name in OURS)
+    asserted = {f"struct {name}": int(size) for name, size in re.findall(r"^PVR_ABI_SIZE\((\w+), (\d+)\);", text, re.M)}
+    ours = {name for name in headers[1] if name.startswith("struct pvr_")}
+    assert ours <= set(asserted)
+    assert {name: headers[1][name][0] for name in asserted} == asserted
+
+
+def test_rows_have_a_cell_per_column(text):
+    assert text.count(".. csv-table::") == len(list(tables(text)))
+    for caption, columns, rows in tables(text):
+        for row in rows:
+            assert len(columns) - 1 <= len(row) <= len(columns), (caption, row)
+
+
+def test_each_extension_has_a_section(text, headers):
+    bits = [name for name in headers[0] if re.fullmatch(r"PVR_EXT_\w+", name)]
+    sections = re.findall(r"^(PVR_EXT_\w+)(?:: .*)?\n-{8,}$", text, re.M)
+    assert sorted([*sections, "PVR_EXT_ALL", "PVR_EXT_MAGIC"]) == sorted(bits)
+
+
+def test_commands_name_their_layouts(text, headers):
+    rows = next(rows for caption, _, rows in tables(text) if caption == "Commands")
+    assert len(rows) == headers[0]["PVR_CMD_NUM"]
+    for row in rows:
+        names = re.findall(r"``(pvr_\w+)``", " ".join(row[2:4]))
+        assert names and all(f"struct {name}" in headers[1] for name in names), row
+        extensions = re.findall(r"``(\w+)``", row[4]) if len(row) > 4 else []
+        assert all(name in headers[0] for name in extensions), row
+
+
+@pytest.mark.parametrize("number_before, number_after", [
+    ("   944 | ``PVR_MAX_INLINE``", "   945 | ``PVR_MAX_INLINE``"),
+    ("   72 | 208 | ``caps``", "   80 | 208 | ``caps``"),
+    ("   72 | 208 | ``caps``", "   72 | 212 | ``caps``"),
+    ("``struct pvr_dsr``, 280 bytes", "``struct pvr_dsr``, 284 bytes"),
+    ("   1 << 2 | ``PVR_EXT_INLINE``", "   1 << 3 | ``PVR_EXT_INLINE``"),
+    ("   40 | 4 | ``wr.rdma.rkey``", "   44 | 4 | ``wr.rdma.rkey``"),
+    ("``PVR_PORT_DOWN``", "``PVR_PORT_GONE``"),
+])
+def test_a_wrong_number_in_the_document_is_seen(text, headers, number_before, number_after):
+    assert text.count(number_before) == 1
+    assert differences(documented(text.replace(number_before, number_after)), headers)
+
+
+@pytest.mark.parametrize("header, before, after", [
+    ("pvrdma_abi.h", "#define PVR_MAX_INLINE 944", "#define PVR_MAX_INLINE 945"),
+    ("pvrdma_abi.h", "#define PVR_MAX_INLINE 944", "#define PVR_MAX_INLINE 944\n#define PVR_NEW 1"),
+    ("pvrdma_abi.h", "PVR_EVENT_NUM,", "PVR_EVENT_NEW,\n\tPVR_EVENT_NUM,"),
+    ("pvrdma_abi_cmd.h", "#define PVR_MR_FLAG_DMA (1u << 0)", "#define PVR_MR_FLAG_DMA (1u << 7)"),
+    ("pvrdma_abi_cmd.h", "__u16 max_atomic_arg;", "__u16 max_other_arg;"),
+    ("pvrdma_abi_cmd.h", "/* What the slots hold. */", "struct pvr_new {\n\t__u32 word;\n};"),
+])
+def test_a_change_of_a_header_is_seen(text, tmp_path, header, before, after):
+    include = tmp_path / "include"
+    shutil.copytree(INCLUDE, include)
+    changed = (include / header).read_text()
+    assert changed.count(before) == 1
+    (include / header).write_text(changed.replace(before, after))
+    assert differences(documented(text), compiled(include, tmp_path))
+
+
+def test_fields_of_a_struct_are_found():
+    body = "\n\t__u32 a, b;\n\tunion {\n\t\t__u8 c[4];\n\t\tstruct {\n\t\t\tstruct x d;\n\t\t} in;\n\t} u;\n\t__le64 e;\n"
+    assert field_names(body) == ["a", "b", "u.c", "u.in.d", "e"]
+    assert [number(cell) for cell in ("12", "0x1f", "1 << 4")] == [12, 31, 16]
