@@ -26,11 +26,11 @@ CALLGRIND = textwrap.dedent("""\
     positions: line
     events: Ir
     ob=(1) /build/bench_insn
-    fl=(1) /src/qemu-device/datapath/queue.c
+    fl=(1) /src/qemu-device/core/wq.c
     fn=(1) fetch
     10 100
     +2 20
-    fi=(2) /src/qemu-device/model/shm.h
+    fi=(2) /src/qemu-device/core/shm.h
     4 30
     fe=(1)
     cob=(2) /lib/x86_64-linux-gnu/libc.so.6

@@ -29,9 +29,10 @@ INTRODUCTION = """\
 <!-- SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB -->
 # Features
 
-What programs find with Soft-RoCE (`rdma_rxe`), with our driver and provider (`pvrdma`), and with the kernel's
-`vmw_pvrdma` and Debian's provider on our device, in the same Debian 12 VM. `tests/vm/features.py` boots the three and
-writes this file; nobody else does. `tests/vm/test_pyverbs.py` holds the column of `pvrdma` against its own run.
+What programs find with Soft-RoCE (`rdma_rxe`), with our driver and provider (`pvrdma`), and with
+the kernel's `vmw_pvrdma` and Debian's provider on our device. All three run in the same Debian 12
+VM. `tests/vm/features.py` boots the three and generates this file. `tests/vm/test_pyverbs.py`
+compares the column `pvrdma` with its own run.
 """
 
 
@@ -88,7 +89,7 @@ def document(facts):
         "## `ibv_devinfo -v`\n",
         table("", {name: devinfo for name, (devinfo, _) in facts.items()},
               keep=lambda values: set(values) - NOTHING),
-        "## rdma-core's suite\n\nTests that pass, by class; without the classes of which no test passes anywhere.\n",
+        "## rdma-core's suite\n\nTests that pass, by class. Classes without a test that passes with any driver are left out.\n",
         table("", {name: suite for name, (_, suite) in facts.items()},
               keep=lambda values: any(value and not value.startswith("0 ") for value in values))])
 
