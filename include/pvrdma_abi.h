@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The PVRDMA device interface: registers, shared region, rings; pvrdma_abi_cmd.h has the
- * commands.
+ * The PVRDMA device interface: registers, shared region, rings. pvrdma_abi_cmd.h has the
+ * commands. docs/abi.rst is the specification.
  *
- * This is the header that the guest driver, the libibverbs provider and the device
- * share. What the kernel's uapi header rdma/vmw_pvrdma-abi.h already names
- * (work requests, completions, doorbell bits, uverbs payloads) comes from there.
+ * Guest driver, libibverbs provider and device share this header. Work requests,
+ * completions, doorbell bits and uverbs payloads are those of the kernel's uapi header
+ * rdma/vmw_pvrdma-abi.h.
  *
  * Rules of the interface
- *  - Everything is little-endian, except fields of type __be32/__be64 and GIDs.
- *  - A page is 4096 bytes and every DMA address of a page is a multiple of that.
- *  - "Driver" fields are written by the guest and copied once by the device;
- *    "device" fields are written by the device only.
- *  - Reserved fields are written as zero; the device ignores them unless a
- *    negotiated extension gives them a meaning (see "Extensions").
+ *  - All integers are little-endian, except fields of type __be32 and __be64, and GIDs.
+ *  - A page is 4096 bytes. The DMA address of a page is a multiple of 4096.
+ *  - The guest writes "driver" fields, and the device copies them once. Only the device
+ *    writes "device" fields.
+ *  - Reserved fields are written as zero. The device ignores them unless an extension in
+ *    effect gives them a meaning.
  *
- * The layouts are those of VMware's device at version 20, so that a guest's stock
- * driver works; extensions are off unless both sides agree on them.
+ * The layouts are those of VMware's device at version 20, so stock drivers work. An
+ * extension is in effect only if both sides agree on it.
  */
 #ifndef PVRDMA_ABI_H
 #define PVRDMA_ABI_H
@@ -35,7 +35,7 @@
 #error "PVRDMA is little-endian, and so must be every side of it"
 #endif
 
-/* Layout is stated once for people and once for the compiler. */
+/* The compiler checks each layout that this header declares. */
 #if defined(__cplusplus) || defined(__KERNEL__)
 #define PVR_ABI_ASSERT(cond, what) static_assert(cond, what)
 #else
@@ -71,12 +71,12 @@ enum pvr_vector {
 	PVR_VEC_CMD = 0, /* a command's response is in the response slot */
 	PVR_VEC_ASYNC = 1, /* the async event ring is not empty */
 	PVR_VEC_CQ = 2, /* the CQ notification ring is not empty */
-	PVR_VEC_NUM = 3, /* those that stock drivers use */
+	PVR_VEC_NUM = 3, /* vectors that stock drivers use */
 };
 
 /*
- * PVR_EXT_CQ_VECTORS: completion vector n of 0 .. CQ_VECTORS - 1 raises PVR_VEC_CQ + n
- * and has a notification ring of its own, that of 0 being the one of the DSR.
+ * PVR_EXT_CQ_VECTORS: completion vector n, below EXT_CQ_VECTORS, raises PVR_VEC_CQ + n.
+ * Each has a notification ring. That of vector 0 is pvr_dsr.cq_ring.
  */
 #define PVR_CQ_VECTORS_MAX 8
 #define PVR_VEC_MAX (PVR_VEC_CQ + PVR_CQ_VECTORS_MAX)
@@ -86,35 +86,35 @@ enum pvr_vector {
 enum pvr_reg {
 	PVR_REG_VERSION = 0x00, /* R: enum pvr_version */
 	PVR_REG_DSRLOW = 0x04, /* W: low half of the DSR's DMA address */
-	PVR_REG_DSRHIGH = 0x08, /* W: high half; the device reads the DSR now */
+	PVR_REG_DSRHIGH = 0x08, /* W: high half; the device then loads the DSR */
 	PVR_REG_CTL = 0x0c, /* W: enum pvr_ctl */
 	PVR_REG_REQUEST = 0x10, /* W: 0 runs the command in the command slot */
-	PVR_REG_ERR = 0x14, /* R: 0 = the last CTL or REQUEST succeeded */
-	PVR_REG_ICR = 0x18, /* R: interrupt cause, cleared by reading */
+	PVR_REG_ERR = 0x14, /* R: 0 if the last DSRHIGH, CTL or REQUEST succeeded, else errno */
+	PVR_REG_ICR = 0x18, /* R: interrupt cause; reading clears it */
 	PVR_REG_IMR = 0x1c, /* RW: interrupt mask, 0 = all enabled */
 	PVR_REG_MACL = 0x20, /* R: MAC bytes 0..3, byte 0 lowest */
 	PVR_REG_MACH = 0x24, /* R: MAC bytes 4..5, byte 4 lowest */
-	PVR_REG_EXT_MAGIC = 0x28, /* R: PVR_EXT_MAGIC, else no extensions */
+	PVR_REG_EXT_MAGIC = 0x28, /* R: PVR_EXT_MAGIC; otherwise no extensions */
 	PVR_REG_EXT_FEATURES = 0x2c, /* R: PVR_EXT_* that the device offers */
-	PVR_REG_EXT_ACK = 0x30, /* W: PVR_EXT_* that the driver will use */
-	PVR_REG_EXT_CQ_VECTORS = 0x34, /* R: completion vectors, at least 1 */
+	PVR_REG_EXT_ACK = 0x30, /* RW: PVR_EXT_* that the driver acknowledges */
+	PVR_REG_EXT_CQ_VECTORS = 0x34, /* R: completion vectors; 0 without PVR_EXT_CQ_VECTORS */
 };
 
 enum pvr_version {
 	PVR_VERSION_ROCEV1 = 17,
-	PVR_VERSION_ROCEV2 = 18, /* max_sge_rd, fast-reg length are valid */
+	PVR_VERSION_ROCEV2 = 18, /* max_sge_rd, max_fast_reg_page_list_len are valid */
 	PVR_VERSION_PPN64 = 19, /* UAR page frame numbers have 64 bits */
-	PVR_VERSION_QPHANDLE = 20, /* CREATE_QP answers with a QP handle */
+	PVR_VERSION_QPHANDLE = 20, /* CREATE_QP returns a QP handle beside the number */
 	PVR_VERSION = 20,
 };
 
 enum pvr_ctl {
 	PVR_CTL_ACTIVATE = 0,
 	PVR_CTL_UNQUIESCE = 1,
-	PVR_CTL_RESET = 2, /* all DMA has stopped when the write retires */
+	PVR_CTL_RESET = 2, /* all DMA has ended when the write is complete */
 };
 
-/* In ICR and IMR, bit n is that of vector n. */
+/* Bit n of ICR and IMR stands for vector n. */
 #define PVR_ICR_CMD (1u << 0)
 #define PVR_ICR_ASYNC (1u << 1)
 #define PVR_ICR_CQ (1u << 2)
@@ -123,10 +123,10 @@ enum pvr_ctl {
 #define PVR_IMR_ALL_MASKED 0xffffffffu
 
 /*
- * Extensions. A driver that finds PVR_EXT_MAGIC reads EXT_FEATURES, writes the
- * subset that it will use to EXT_ACK, and only then writes DSRHIGH; every DSRHIGH
- * write latches the acknowledged set, every RESET clears it. EXT_ACK reads back
- * what the device accepted. Stock drivers touch none of these registers.
+ * Extensions. A driver that finds PVR_EXT_MAGIC reads EXT_FEATURES and writes the subset
+ * that it uses to EXT_ACK. Then it writes DSRHIGH, which latches that set. RESET clears
+ * it. EXT_ACK reads back the set that the device accepted. Stock drivers access none of
+ * these registers.
  */
 #define PVR_EXT_MAGIC 0x31525650u /* "PVR1" */
 #define PVR_EXT_NO_POLL_DB (1u << 0) /* an empty poll rings no doorbell */
@@ -139,37 +139,37 @@ enum pvr_ctl {
 #define PVR_EXT_MCAST (1u << 7) /* ATTACH_MCAST, DETACH_MCAST */
 #define PVR_EXT_STATS (1u << 8) /* QUERY_STATS */
 #define PVR_EXT_LOCAL_DMA_LKEY (1u << 9) /* PVR_LOCAL_DMA_LKEY */
-/* caps.max_fast_reg_page_list_len is above the 128 that stock drivers accept. */
+/* caps.max_fast_reg_page_list_len exceeds 128, the maximum of stock drivers. */
 #define PVR_EXT_LONG_FAST_REG (1u << 10)
 #define PVR_EXT_UC (1u << 11) /* PVR_QPT_UC in CREATE_QP */
-#define PVR_EXT_QUIET (1u << 12) /* struct pvr_quiet: doorbells that need not be rung */
-#define PVR_EXT_ARM (1u << 13) /* struct pvr_arm: CQs are armed in memory */
-/* An RC QP learns by QP_FATAL, or a failed request, that its peer's guest is gone. */
+#define PVR_EXT_QUIET (1u << 12) /* struct pvr_quiet: doorbell suppression */
+#define PVR_EXT_ARM (1u << 13) /* struct pvr_arm: CQ arm doorbell record */
+/* QP_FATAL or a failed request reports to an RC QP that the guest of its peer is gone. */
 #define PVR_EXT_PEER_GONE (1u << 14)
 #define PVR_EXT_VLAN (1u << 15) /* vlan in CREATE_BIND, PVR_CQE_VLAN */
-/* The response slot tells of every command, its key (pvr_resp_hdr.response) is stored last. */
+/* Every command stores a response, and its key (pvr_resp_hdr.response) last. */
 #define PVR_EXT_ANSWER (1u << 16)
 #define PVR_EXT_ALL ((1u << 17) - 1)
 
 /*
- * Provider <-> driver: the provider appends this to GET_CONTEXT and finds the
- * features in effect in pvrdma_alloc_ucontext_resp.reserved. A stock driver never
- * looks at the request and answers zero; a stock provider sends no request.
+ * Provider <-> driver: the provider appends this to GET_CONTEXT. The driver returns the
+ * extensions in effect in pvrdma_alloc_ucontext_resp.reserved. A stock driver ignores the
+ * request and returns zero. A stock provider sends no request.
  */
 #define PVR_UCTX_MAGIC 0x55525650u /* "PVRU" */
 struct pvr_alloc_ucontext {
 	__u32 magic; /* PVR_UCTX_MAGIC */
-	__u32 features; /* PVR_EXT_* the provider can use */
+	__u32 features; /* PVR_EXT_* that the provider can use */
 };
 PVR_ABI_SIZE(pvr_alloc_ucontext, 8);
 PVR_ABI_FIELD(pvr_alloc_ucontext, features, 4, 4);
 
 /*
- * Provider <-> driver: a method that the driver adds to uverbs' DM objects. It tells
- * how long one is, and which offset of the device file maps it. (Device memory is the
- * driver's own; the device sees regions of ordinary pages.)
+ * Provider <-> driver: a method that the driver adds to the DM objects of uverbs. It
+ * returns the length of a DM, and the offset of the device file that maps it. The driver
+ * owns device memory. The device sees regions of ordinary pages.
  */
-#define PVR_UVERBS_NS 0x1000 /* what drivers number themselves begins here */
+#define PVR_UVERBS_NS 0x1000 /* first number of drivers */
 enum pvr_uverbs_method_dm {
 	PVR_METHOD_DM_QUERY = PVR_UVERBS_NS,
 };
@@ -179,18 +179,18 @@ enum pvr_uverbs_attr_dm_query {
 };
 struct pvr_dm_query_resp {
 	__aligned_u64 length; /* bytes */
-	__aligned_u64 mmap_offset; /* of a mapping of length, rounded up to pages */
+	__aligned_u64 mmap_offset; /* of the mapping; its size is length, rounded up to pages */
 };
 PVR_ABI_SIZE(pvr_dm_query_resp, 16);
 PVR_ABI_FIELD(pvr_dm_query_resp, mmap_offset, 8, 8);
 
 /*
- * Provider <-> driver: a file whose context and PDs already exist can be given to
- * another provider. These tell it what GET_CONTEXT and ALLOC_PD once answered; a stock
- * driver knows neither, and has no UVERBS_METHOD_QUERY_CONTEXT at all.
+ * Provider <-> driver: another process can import a device file with its context and PDs.
+ * These return the responses of GET_CONTEXT and ALLOC_PD again. A stock driver has
+ * neither, and no UVERBS_METHOD_QUERY_CONTEXT.
  */
 enum pvr_uverbs_attr_query_context {
-	/* out: struct pvrdma_alloc_ucontext_resp, features in effect included */
+	/* out: struct pvrdma_alloc_ucontext_resp, with the extensions in effect */
 	PVR_ATTR_QUERY_CONTEXT_RESP = PVR_UVERBS_NS,
 };
 enum pvr_uverbs_method_pd {
@@ -221,7 +221,7 @@ enum pvr_device_mode {
 	PVR_MODE_IB = 2,
 };
 
-/* pvr_caps.gid_types: exactly one bit is set; also pvr_cmd_create_bind.gid_type */
+/* pvr_caps.gid_types, exactly one bit; pvr_cmd_create_bind.gid_type */
 #define PVR_GID_TYPE_ROCE_V1 (1u << 0)
 #define PVR_GID_TYPE_ROCE_V2 (1u << 1)
 
@@ -236,12 +236,12 @@ enum pvr_device_mode {
 #define PVR_BMME_REMOTE_INV (1u << 1)
 #define PVR_BMME_FAST_REG_WR (1u << 2)
 
-/* What the device can do. Device; filled at DSRHIGH, constant until the next. */
+/* Capabilities. Device; filled at DSRHIGH, constant until the next DSRHIGH. */
 struct pvr_caps {
 	__aligned_u64 fw_ver;
 	__be64 node_guid; /* EUI-64 */
 	__be64 sys_image_guid;
-	__aligned_u64 max_mr_size; /* bytes, user MRs */
+	__aligned_u64 max_mr_size; /* bytes */
 	__aligned_u64 page_size_cap;
 	__aligned_u64 atomic_arg_sizes;
 	__u32 ex_comp_mask;
@@ -343,7 +343,7 @@ PVR_ABI_FIELD(pvr_caps, bmme_flags, 202, 1);
 PVR_ABI_FIELD(pvr_caps, gid_types, 203, 1);
 PVR_ABI_FIELD(pvr_caps, max_fast_reg_page_list_len, 204, 4);
 
-/* A device-wide ring: num_pages counts the header page. Driver. */
+/* A device-wide ring. Driver. num_pages includes the header page. */
 struct pvr_ring_pages {
 	__u32 num_pages;
 	__u32 reserved;
@@ -353,7 +353,7 @@ PVR_ABI_SIZE(pvr_ring_pages, 16);
 PVR_ABI_FIELD(pvr_ring_pages, num_pages, 0, 4);
 PVR_ABI_FIELD(pvr_ring_pages, pdir_dma, 8, 8);
 
-/* Device shared region: one zeroed page, of which these bytes are used. */
+/* Device shared region: the first bytes of a zeroed page. */
 struct pvr_dsr {
 	__u32 driver_version; /* driver: enum pvr_version */
 	__u32 pad;
@@ -363,7 +363,7 @@ struct pvr_dsr {
 	__aligned_u64 resp_slot_dma; /* driver: a page */
 	struct pvr_ring_pages async_ring; /* driver: pvr_eqe elements */
 	struct pvr_ring_pages cq_ring; /* driver: pvr_cqne elements */
-	__aligned_u64 uar_pfn; /* driver: BAR2 page 0; 32 bits if version < 19 */
+	__aligned_u64 uar_pfn; /* driver: page 0 of BAR2; 32 bits if version < 19 */
 	struct pvr_caps caps; /* device */
 };
 PVR_ABI_SIZE(pvr_dsr, 280);
@@ -385,17 +385,14 @@ PVR_ABI_FIELD(pvr_dsr, caps, 72, 208);
 #define PVR_PDIR_ENTRIES 512
 #define PVR_PDIR_MAX_PAGES (PVR_PDIR_ENTRIES * PVR_PDIR_ENTRIES)
 
-/*
- * PVR_EXT_MR_LAYOUT: with three levels, the first page holds up to 512 addresses of
- * directory pages.
- */
+/* PVR_EXT_MR_LAYOUT: of three levels, the first page holds addresses of directory pages. */
 #define PVR_PDIR3_MAX_PAGES (PVR_PDIR_MAX_PAGES * PVR_PDIR_ENTRIES)
 
 /* ---------------------------------------------------------------- rings */
 
 /*
- * Ring indices run over 0 .. 2N-1 for N (a power of two) elements: the slot is
- * idx % N, the ring is empty when both are equal and full when they differ by N.
+ * A ring has N elements, a power of two. Indices run from 0 to 2N - 1. The slot is
+ * index % N. The ring is empty if both are equal, and full if they differ by N.
  */
 struct pvr_ring {
 	__u32 prod_tail; /* producer: next free slot */
@@ -415,42 +412,46 @@ PVR_ABI_FIELD(pvr_ring_state, tx, 0, 8);
 PVR_ABI_FIELD(pvr_ring_state, rx, 8, 8);
 
 /*
- * PVR_EXT_QUIET: at PVR_QUIET_OFFSET of the first page of every QP and SRQ, written by
- * the device alone; 0 when the object is made. While a word is not 0 the device does
- * not need the doorbell of that queue.
+ * PVR_EXT_QUIET, doorbell suppression: at PVR_QUIET_OFFSET of the first page of every QP
+ * and SRQ. Only the device writes it. Both words are 0 when the object is made. While a
+ * word is not 0 its queue needs no doorbell.
  *
- * Who posts stores prod_tail, then orders that store before the load of the word (a full
- * barrier: a release is not enough), and rings if it is 0. The device stores 0, then
- * orders that before its last load of prod_tail, and only then stops looking. So one of
- * the two always sees the other.
+ *	driver posts			device stops polling
+ *	store-release prod_tail		store-release word = 0
+ *	full barrier			full barrier
+ *	load word; 0: ring		load prod_tail; new requests: go on
  *
- * A send queue's 0 is stored after the cons_head of all that the device has taken. So who
- * has loaded a 0, and then a cons_head that has not passed the requests that it rang for,
- * knows that the doorbell is still on its way, and need not ring again.
+ * One side always sees the other. A release alone does not order the store before the load.
+ *
+ * The device stores 0 in sq after the cons_head of all requests that it has taken. If a
+ * driver loads 0, and then a cons_head that has not passed the requests that it rang for,
+ * the doorbell is still on its way. The driver need not ring again.
  */
 #define PVR_QUIET_OFFSET 64
 struct pvr_quiet {
-	__u32 sq; /* send queue: the device looks at prod_tail by itself */
-	__u32 rq; /* receive queue, or SRQ: no sender waits for a receive request */
+	__u32 sq; /* send queue: not 0 while the device polls prod_tail */
+	__u32 rq; /* receive queue or SRQ: 0 while a requester waits for a receive request */
 };
 PVR_ABI_SIZE(pvr_quiet, 8);
 PVR_ABI_FIELD(pvr_quiet, sq, 0, 4);
 PVR_ABI_FIELD(pvr_quiet, rq, 4, 4);
 
 /*
- * PVR_EXT_ARM: at PVR_ARM_OFFSET of the first page of every CQ, the first word written by
- * the guest alone; 0 when the CQ is made, and again in the new ring of RESIZE_CQ. Each
- * value that the device has not yet acted on arms the CQ once: a counter that the guest
- * adds PVR_ARM_STEP to whenever it arms, and below it what for. The doorbell arms as well.
+ * PVR_EXT_ARM, CQ arm doorbell record: at PVR_ARM_OFFSET of the first page of every CQ.
  *
- * Who arms stores the word, then orders that store before the load of prod_tail (a full
- * barrier). If there is a completion that it has not read, it may already have been
- * announced, or not: then the doorbell is rung as well, and the device decides. The
- * device publishes prod_tail, then orders that before its load of the word.
+ * Only the guest writes the first word. It is 0 when the CQ is made, and in the new ring of
+ * RESIZE_CQ. It is a counter in steps of PVR_ARM_STEP, with the kind in the bits below.
+ * Each value that the device has not acted on arms the CQ once. The doorbell arms as well.
  *
- * The second word is written by the device alone, and is not 0 only while it has announced
- * all completions up to prod_tail: who loads it after prod_tail need not ring. The device
- * stores 0 before the prod_tail that adds to them. A device that always leaves 0 is right.
+ * Only the device writes the second word. It is not 0 only while the guest was notified of
+ * all completions up to prod_tail. A device that always leaves 0 is correct.
+ *
+ *	guest arms				device completes
+ *	store the first word			second word = 0
+ *	full barrier				store-release prod_tail
+ *	load-acquire prod_tail			full barrier
+ *	unread completions, and the		load the first word; new: armed
+ *	second word is 0: ring			armed: disarm, notify, second word = 1
  */
 #define PVR_ARM_OFFSET 64
 #define PVR_ARM_SOLICITED 1u
@@ -466,9 +467,9 @@ PVR_ABI_FIELD(pvr_arm, word, 0, 4);
 PVR_ABI_FIELD(pvr_arm, told, 4, 4);
 
 /*
- * The slots that the two device-wide rings really have, whatever num_pages says:
- * stock drivers apply the power-of-two arithmetic to 1536 and 3072 entries, which
- * leaves one page of each in use. Indices wrap at twice these numbers.
+ * Elements of the device-wide rings, whatever num_pages is. Stock drivers apply the
+ * arithmetic of powers of two to 1536 and 3072 entries, and so use one page of each.
+ * Indices wrap at twice these numbers.
  */
 #define PVR_EQE_SLOTS 512
 #define PVR_CQNE_SLOTS 1024
@@ -484,7 +485,7 @@ PVR_ABI_FIELD(pvr_eqe, info, 4, 4);
 
 enum pvr_eqe_type {
 	PVR_EVENT_CQ_ERR, /* info: CQ handle */
-	PVR_EVENT_QP_FATAL, /* info: QP handle, also the next six */
+	PVR_EVENT_QP_FATAL, /* info: QP handle, as of the next six */
 	PVR_EVENT_QP_REQ_ERR,
 	PVR_EVENT_QP_ACCESS_ERR,
 	PVR_EVENT_COMM_EST,
@@ -492,7 +493,7 @@ enum pvr_eqe_type {
 	PVR_EVENT_PATH_MIG,
 	PVR_EVENT_PATH_MIG_ERR,
 	PVR_EVENT_DEVICE_FATAL, /* info: ignored */
-	PVR_EVENT_PORT_ACTIVE, /* info: port, also the next four */
+	PVR_EVENT_PORT_ACTIVE, /* info: port, as of the next four */
 	PVR_EVENT_PORT_ERR,
 	PVR_EVENT_LID_CHANGE,
 	PVR_EVENT_PKEY_CHANGE,
@@ -511,7 +512,7 @@ struct pvr_cqne {
 };
 PVR_ABI_SIZE(pvr_cqne, 4);
 
-/* Work request and completion layouts that the uapi header declares. */
+/* Work requests and completions of the uapi header. */
 PVR_ABI_SIZE(pvrdma_sge, 16);
 PVR_ABI_FIELD(pvrdma_sge, addr, 0, 8);
 PVR_ABI_FIELD(pvrdma_sge, length, 8, 4);
@@ -569,12 +570,12 @@ PVR_ABI_FIELD(pvrdma_cqe, network_hdr_type, 57, 1);
 PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
 
 /*
- * PVR_EXT_VLAN: what QP1 receives at a GID that was bound with a VLAN has
- * PVRDMA_WC_WITH_VLAN, and the VLAN's id here in reserved2.
+ * PVR_EXT_VLAN: a completion of QP1, received at a GID that is bound with a VLAN, has
+ * PVRDMA_WC_WITH_VLAN, and the VLAN ID at this offset of reserved2.
  */
 #define PVR_CQE_VLAN 0 /* __u16 */
 
-/* pvrdma_sq_wqe_hdr.send_flags; the numbering is that of ib_send_flags. */
+/* pvrdma_sq_wqe_hdr.send_flags; numbers of ib_send_flags */
 #define PVR_SEND_FENCE (1u << 0)
 #define PVR_SEND_SIGNALED (1u << 1)
 #define PVR_SEND_SOLICITED (1u << 2)
@@ -582,18 +583,18 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
 #define PVR_SEND_IP_CSUM (1u << 4)
 
 /*
- * Queue elements lie at a stride of the next power of two of their header plus
- * max_sge scatter/gather entries, not below these, and never cross a page.
+ * The stride of a queue is the size of its header and max_sge scatter/gather entries,
+ * rounded up to a power of two, and at least this. No element crosses a page.
  */
 #define PVR_SQ_STRIDE_MIN 128
 #define PVR_RQ_STRIDE_MIN 32
 
 /*
- * PVR_EXT_INLINE: with PVR_SEND_INLINE, num_sge is 0, total_len is the number of bytes
- * of data, and these follow the header instead of scatter/gather entries. The send
- * stride is then the next power of two of the header plus the larger of the two.
+ * PVR_EXT_INLINE: with PVR_SEND_INLINE num_sge is 0, and total_len bytes of data follow the
+ * header in the place of scatter/gather entries. The send stride then has room for the
+ * larger of the two.
  */
-#define PVR_MAX_INLINE 944 /* a stride of 1024 */
+#define PVR_MAX_INLINE 944 /* bytes; the stride is 1024 */
 
 /* pvr_cmd_create_mr.access_flags, pvr_qp_attr.qp_access_flags (ib_access_flags) */
 #define PVR_ACCESS_LOCAL_WRITE (1u << 0)
@@ -603,22 +604,22 @@ PVR_ABI_FIELD(pvrdma_cqe, reserved2, 58, 6);
 #define PVR_ACCESS_MW_BIND (1u << 4)
 #define PVR_ACCESS_ZERO_BASED (1u << 5)
 #define PVR_ACCESS_ON_DEMAND (1u << 6)
-#define PVR_ACCESS_OPTIONAL 0x3ff00000u /* hints, ignored when unknown */
+#define PVR_ACCESS_OPTIONAL 0x3ff00000u /* hints; ignored */
 
 /*
- * PVR_EXT_LOCAL_DMA_LKEY: an lkey that names all bus addresses, for local access, on
- * QPs of the driver's own context.
+ * PVR_EXT_LOCAL_DMA_LKEY: an lkey of all bus addresses, for local access by QPs and SRQs
+ * of the driver's own context.
  */
 #define PVR_LOCAL_DMA_LKEY 0x000000ffu
 
 /*
- * PVR_EXT_MW: BIND_MW (IBTA vol. 1, 10.6.7.2 and 11.4.1.1) has this in place of
+ * PVR_EXT_MW: BIND_MW (IBTA 10.6.7.2 and 11.4.1.1) has this in the place of
  * pvrdma_sq_wqe_hdr.wr. A length of 0 unbinds a window of type 1.
  */
 struct pvr_wqe_bind_mw {
-	__aligned_u64 addr; /* within the region; a zero-based window starts at 0 */
+	__aligned_u64 addr; /* of the first byte, as the region names it */
 	__aligned_u64 length;
-	__u32 mw_rkey; /* the window's present rkey; of type 2 the low byte is ignored */
+	__u32 mw_rkey; /* present rkey of the window; of type 2 the low byte is ignored */
 	__u32 new_rkey; /* differs from it in the low byte only */
 	__u32 mr_lkey;
 	__u32 access_flags; /* PVR_ACCESS_REMOTE_*, PVR_ACCESS_ZERO_BASED */
@@ -636,9 +637,8 @@ PVR_ABI_FIELD(pvr_wqe_bind_mw, access_flags, 28, 4);
 #define PVR_AV_PD_MASK 0x00ffffffu
 
 /*
- * Doorbells: 32-bit writes to a UAR page, a handle in bits 0..23 and flags above.
- * These repeat the uapi header's bits as unsigned values, because (1 << 31) there
- * is a signed overflow.
+ * Doorbells: 32-bit writes to a UAR page, with a handle in bits 0 to 23 and flags above.
+ * The uapi header has the same bits as signed values, where (1 << 31) overflows.
  */
 #define PVR_DB_QP_SEND (1u << 30)
 #define PVR_DB_QP_RECV (1u << 31)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The PVRDMA device interface: commands, by which a driver makes objects, changes and
- * destroys them. The rules of pvrdma_abi.h apply.
+ * The PVRDMA device interface: commands, by which a driver creates, changes and destroys
+ * objects. The rules of pvrdma_abi.h apply. docs/abi.rst has the checks of each command.
  */
 #ifndef PVRDMA_ABI_CMD_H
 #define PVRDMA_ABI_CMD_H
@@ -30,7 +30,7 @@ enum pvr_cmd {
 	PVR_CMD_MODIFY_SRQ,
 	PVR_CMD_QUERY_SRQ,
 	PVR_CMD_DESTROY_SRQ,
-	PVR_CMD_STOCK_NUM, /* stock drivers have none from here on */
+	PVR_CMD_STOCK_NUM, /* commands of stock drivers are below */
 	PVR_CMD_SET_CQ_RING = PVR_CMD_STOCK_NUM, /* PVR_EXT_CQ_VECTORS */
 	PVR_CMD_ATTACH_MCAST, /* PVR_EXT_MCAST */
 	PVR_CMD_DETACH_MCAST, /* PVR_EXT_MCAST */
@@ -38,20 +38,20 @@ enum pvr_cmd {
 	PVR_CMD_NUM,
 };
 
-/* The driver copies this many bytes into the command slot, whatever the command. */
+/* Bytes that a driver writes to the command slot, whatever the command. */
 #define PVR_CMD_REQ_SIZE 184
-/* ... and this many out of the response slot. */
+/* Bytes that it reads from the response slot. */
 #define PVR_CMD_RESP_SIZE 176
 
 #define PVR_CMD_RESP_ACK 0x80000000u /* ack = PVR_CMD_RESP_ACK | opcode */
 
 /*
- * Errors of commands. ERR tells every failure: 0, or a positive errno of Linux
- * on x86 (EINVAL, ENOMEM, EBUSY ...); resp.err repeats it, truncated to 8 bits.
+ * ERR is 0, or the errno of a failed command: a positive number of Linux on x86. resp.err
+ * repeats its low 8 bits.
  *
- * PVR_EXT_ANSWER: when the key of a command is in the response slot the command is done,
- * with resp.err, as if ERR had been read. That is said of commands without a response, too,
- * but not of what is no command, or cannot be read: who has waited for a while reads ERR.
+ * PVR_EXT_ANSWER, response polling: when the key of a command is in the response slot, the
+ * command is done, with the result resp.err. This includes commands without a response. A
+ * command that is unknown or cannot be read stores no key, so a driver finally reads ERR.
  */
 struct pvr_cmd_hdr {
 	__aligned_u64 response; /* opaque, echoed in the response */
@@ -73,7 +73,7 @@ PVR_ABI_FIELD(pvr_resp_hdr, response, 0, 8);
 PVR_ABI_FIELD(pvr_resp_hdr, ack, 8, 4);
 PVR_ABI_FIELD(pvr_resp_hdr, err, 12, 1);
 
-/* pvr_port_attr.state; the numbering is that of ib_port_state. */
+/* pvr_port_attr.state; numbers of ib_port_state */
 enum pvr_port_state {
 	PVR_PORT_DOWN = 1,
 	PVR_PORT_ACTIVE = 4,
@@ -107,7 +107,7 @@ struct pvr_port_attr {
 	__u8 subnet_timeout;
 	__u8 init_type_reply;
 	__u8 active_width; /* 1: 1x, 2: 4x, 4: 8x, 8: 12x */
-	__u8 active_speed; /* ib_port_speed, those that fit 8 bits */
+	__u8 active_speed; /* ib_port_speed, up to 8 bits */
 	__u8 phys_state; /* PVR_PORT_PHYS_* */
 	__u8 reserved[2];
 };
@@ -158,14 +158,14 @@ PVR_ABI_FIELD(pvr_resp_query_pkey, pkey, 16, 2);
 
 struct pvr_cmd_create_uc {
 	struct pvr_cmd_hdr hdr;
-	__aligned_u64 pfn; /* of the context's UAR page; 32 bits if version < 19 */
+	__aligned_u64 pfn; /* page frame of the UAR page; 32 bits if version < 19 */
 };
 PVR_ABI_SIZE(pvr_cmd_create_uc, 24);
 PVR_ABI_FIELD(pvr_cmd_create_uc, pfn, 16, 8);
 
 struct pvr_resp_create_uc {
 	struct pvr_resp_hdr hdr;
-	__u32 ctx_handle; /* never 0: that is the driver's own context */
+	__u32 ctx_handle; /* never 0, the driver's own context */
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_resp_create_uc, 24);
@@ -187,7 +187,7 @@ struct pvr_resp_create_pd {
 PVR_ABI_SIZE(pvr_resp_create_pd, 24);
 PVR_ABI_FIELD(pvr_resp_create_pd, pd_handle, 16, 4);
 
-/* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ and QUERY_SRQ name just an object. */
+/* DESTROY_PD, _MR, _CQ, _QP, _UC, _SRQ, and QUERY_SRQ */
 struct pvr_cmd_handle {
 	struct pvr_cmd_hdr hdr;
 	__u32 handle;
@@ -198,11 +198,11 @@ PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
 
 /* pvr_cmd_create_mr.flags */
 #define PVR_MR_FLAG_DMA (1u << 0) /* all bus addresses, local access only */
-#define PVR_MR_FLAG_FRMR (1u << 1) /* filled by FAST_REG_MR work requests */
-#define PVR_MR_FLAG_LAYOUT (1u << 2) /* the fields behind nchunks count */
+#define PVR_MR_FLAG_FRMR (1u << 1) /* FAST_REG_MR work requests give it pages */
+#define PVR_MR_FLAG_LAYOUT (1u << 2) /* the fields behind nchunks are valid */
 /*
- * With PVR_MR_FLAG_LAYOUT: what mr_handle names becomes this region, and keeps its
- * handle and keys. EBUSY if windows are bound to it. On failure it is as it was.
+ * With PVR_MR_FLAG_LAYOUT: the region mr_handle becomes this one, and keeps its handle and
+ * keys. EBUSY if windows are bound to it. On failure the region is as it was.
  */
 #define PVR_MR_FLAG_REPLACE (1u << 5)
 #define PVR_MR_FLAG_MW1 (1u << 3) /* a memory window of type 1; only pd_handle counts */
@@ -210,7 +210,7 @@ PVR_ABI_FIELD(pvr_cmd_handle, handle, 16, 4);
 
 struct pvr_cmd_create_mr {
 	struct pvr_cmd_hdr hdr;
-	__aligned_u64 start; /* the address by which work requests name the first byte */
+	__aligned_u64 start; /* address of the first byte in work requests */
 	__aligned_u64 length; /* bytes */
 	__aligned_u64 pdir_dma;
 	__u32 pd_handle;
@@ -218,8 +218,8 @@ struct pvr_cmd_create_mr {
 	__u32 flags; /* PVR_MR_FLAG_* */
 	__u32 nchunks; /* pages from page(start) to page(start + length - 1) */
 	/*
-	 * With PVR_MR_FLAG_LAYOUT; start is then any address, nchunks follows offset, and
-	 * pages are aligned to their size. A region of length 0 has no pages.
+	 * With PVR_MR_FLAG_LAYOUT. start is then any address, the pages hold offset + length
+	 * bytes, and are aligned to their size. A region of length 0 has no pages.
 	 */
 	__aligned_u64 offset; /* of the first byte in the first page */
 	__u32 page_shift; /* 12 .. 30 */
@@ -270,17 +270,17 @@ PVR_ABI_FIELD(pvr_cmd_create_cq, nchunks, 32, 4);
 struct pvr_resp_create_cq {
 	struct pvr_resp_hdr hdr;
 	__u32 cq_handle; /* < max_cq */
-	__u32 cqe; /* exactly what was asked for */
+	__u32 cqe; /* that of the request */
 };
 PVR_ABI_SIZE(pvr_resp_create_cq, 24);
 PVR_ABI_FIELD(pvr_resp_create_cq, cq_handle, 16, 4);
 PVR_ABI_FIELD(pvr_resp_create_cq, cqe, 20, 4);
 
 /*
- * PVR_EXT_RESIZE: the CQ moves to a new ring, laid out as in CREATE_CQ. The device copies
- * the unread completions, oldest first, to index 0 and up of the new ring, and sets its
- * prod_tail; the guest must not poll meanwhile. EINVAL if they do not fit, EIO if the CQ
- * is in error: then, as after any failure, the CQ is as it was.
+ * PVR_EXT_RESIZE: the CQ moves to a new ring, with the layout of CREATE_CQ. The device
+ * copies the unread completions, oldest first, to index 0 and up of the new ring, and sets
+ * its prod_tail. The guest must not poll while the command runs. EINVAL if they do not fit,
+ * EIO if the CQ has failed. On failure the CQ is as it was.
  */
 struct pvr_cmd_resize_cq {
 	struct pvr_cmd_hdr hdr;
@@ -342,11 +342,11 @@ PVR_ABI_FIELD(pvr_resp_create_srq, srqn, 16, 4);
 #define PVR_SRQ_LIMIT (1u << 1)
 
 /*
- * With PVR_SRQ_MAX_WR the SRQ moves to a new ring, laid out as in CREATE_SRQ with the
- * same max_sge. The device copies the requests that wait, oldest first, to index 0 and
- * up, and sets both indices of the new ring; the guest must not post meanwhile. EINVAL if
- * they do not fit, or the limit, new or old, is above the new size; EIO if the SRQ is in
- * error: then, as after any failure, the SRQ is as it was.
+ * With PVR_SRQ_MAX_WR the SRQ moves to a new ring, with the layout of CREATE_SRQ and the
+ * same max_sge. The device copies the waiting requests, oldest first, to index 0 and up,
+ * and sets both indices of the new ring. The guest must not post while the command runs.
+ * EINVAL if they do not fit, or if the limit, new or old, is above the new size. EIO if the
+ * SRQ has failed. On failure the SRQ is as it was.
  */
 struct pvr_cmd_modify_srq {
 	struct pvr_cmd_hdr hdr;
@@ -373,13 +373,13 @@ PVR_ABI_FIELD(pvr_resp_query_srq, attrs, 16, 16);
 
 /*
  * pvr_cmd_create_qp.flags: user space posts LOCAL_INV, SEND_WITH_INV and BIND_MW by the
- * device's opcodes. Stock providers send other requests under these numbers, so without
- * this they are refused on QPs of user contexts. FAST_REG_MR always is: its page list
- * holds bus addresses.
+ * opcodes of the device. Stock providers post other requests by these numbers, so without
+ * the flag the device refuses them on QPs of user contexts. It always refuses FAST_REG_MR
+ * there, because the page list holds bus addresses.
  */
 #define PVR_QP_USER_OPS (1u << 0)
 
-/* The numbering is that of ib_qp_type; other types are refused. */
+/* Numbers of ib_qp_type; the device refuses other types. */
 enum pvr_qp_type {
 	PVR_QPT_GSI = 1,
 	PVR_QPT_RC = 2,
@@ -396,18 +396,18 @@ struct pvr_cmd_create_qp {
 	__u32 srq_handle; /* if is_srq */
 	__u32 max_send_wr; /* a power of two */
 	__u32 max_recv_wr; /* a power of two; 0 with an SRQ */
-	__u32 max_send_sge; /* decides the SQ stride, PVR_SQ_STRIDE_MIN ... */
-	__u32 max_recv_sge; /* decides the RQ stride; 0 with an SRQ */
+	__u32 max_send_sge; /* determines the SQ stride, see PVR_SQ_STRIDE_MIN */
+	__u32 max_recv_sge; /* determines the RQ stride */
 	__u32 max_inline_data; /* PVR_EXT_INLINE; otherwise 0 */
 	__u32 lkey;
 	__u32 access_flags;
-	__u16 total_chunks; /* all pages, header included */
+	__u16 total_chunks; /* all pages, with the header page */
 	__u16 send_chunks; /* SQ pages */
 	__u16 max_atomic_arg;
-	__u8 sq_sig_all; /* every send work request completes */
+	__u8 sq_sig_all; /* every send work request completes with a CQE */
 	__u8 qp_type; /* enum pvr_qp_type */
 	__u8 is_srq;
-	__u8 flags; /* PVR_QP_USER_OPS, if negotiated; otherwise reserved */
+	__u8 flags; /* PVR_EXT_USER_OPS: PVR_QP_USER_OPS; otherwise reserved */
 	__u8 reserved[2];
 };
 PVR_ABI_SIZE(pvr_cmd_create_qp, 80);
@@ -429,7 +429,7 @@ PVR_ABI_FIELD(pvr_cmd_create_qp, sq_sig_all, 74, 1);
 PVR_ABI_FIELD(pvr_cmd_create_qp, qp_type, 75, 1);
 PVR_ABI_FIELD(pvr_cmd_create_qp, is_srq, 76, 1);
 
-/* Answer to drivers of a version below PVR_VERSION_QPHANDLE. */
+/* Response to drivers below version PVR_VERSION_QPHANDLE. */
 struct pvr_resp_create_qp_v1 {
 	struct pvr_resp_hdr hdr;
 	__u32 qpn; /* number and handle in one */
@@ -445,7 +445,7 @@ PVR_ABI_FIELD(pvr_resp_create_qp_v1, max_inline_data, 36, 4);
 
 struct pvr_resp_create_qp {
 	struct pvr_resp_hdr hdr;
-	__u32 qpn; /* what peers use */
+	__u32 qpn; /* by which peers name it */
 	__u32 qp_handle; /* doorbells, commands, CQEs, events; 1 .. max_qp - 1 */
 	__u32 max_send_wr;
 	__u32 max_recv_wr;
@@ -501,7 +501,7 @@ struct pvr_qp_cap {
 };
 PVR_ABI_SIZE(pvr_qp_cap, 24);
 
-/* The numbering is that of ib_qp_state. */
+/* Numbers of ib_qp_state. */
 enum pvr_qp_state {
 	PVR_QPS_RESET,
 	PVR_QPS_INIT,
@@ -513,7 +513,7 @@ enum pvr_qp_state {
 	PVR_QPS_NUM,
 };
 
-/* pvr_cmd_modify_qp.attr_mask: fields whose bit is clear are garbage. */
+/* pvr_cmd_modify_qp.attr_mask: a field whose bit is clear is undefined. */
 #define PVR_QPA_STATE (1u << 0)
 #define PVR_QPA_CUR_STATE (1u << 1)
 #define PVR_QPA_EN_SQD_ASYNC (1u << 2)
@@ -553,11 +553,11 @@ struct pvr_qp_attr {
 	__u8 sq_draining;
 	__u8 max_rd_atomic;
 	__u8 max_dest_rd_atomic;
-	__u8 min_rnr_timer; /* IBTA vol. 1, 9.7.5.2.8, table 45 */
+	__u8 min_rnr_timer; /* IBTA 9.7.5.2.8, table 45 */
 	__u8 port_num;
-	__u8 timeout; /* 4.096 us << timeout; 0 = never */
+	__u8 timeout; /* 4.096 us << timeout; 0: never expires */
 	__u8 retry_cnt;
-	__u8 rnr_retry; /* 7 = for ever */
+	__u8 rnr_retry; /* 7: without end */
 	__u8 alt_port_num;
 	__u8 alt_timeout;
 	__u8 reserved[5];
@@ -622,7 +622,7 @@ PVR_ABI_SIZE(pvr_resp_destroy_qp, 24);
 struct pvr_cmd_create_bind {
 	struct pvr_cmd_hdr hdr;
 	__u32 mtu; /* bytes */
-	__u32 vlan; /* PVR_VLAN_NONE; PVR_EXT_VLAN: an id below it, too */
+	__u32 vlan; /* PVR_VLAN_NONE; PVR_EXT_VLAN: or a VLAN ID */
 	__u32 index; /* GID table index */
 	__u8 new_gid[16];
 	__u8 gid_type; /* PVR_GID_TYPE_* */
@@ -647,7 +647,7 @@ PVR_ABI_SIZE(pvr_cmd_destroy_bind, 40);
 PVR_ABI_FIELD(pvr_cmd_destroy_bind, index, 16, 4);
 PVR_ABI_FIELD(pvr_cmd_destroy_bind, dest_gid, 20, 16);
 
-/* The notification ring of a completion vector; no response. Set once, before CREATE_CQ. */
+/* Notification ring of a completion vector: set once, before CREATE_CQ. No response. */
 struct pvr_cmd_set_cq_ring {
 	struct pvr_cmd_hdr hdr;
 	__u32 comp_vector; /* 1 .. CQ_VECTORS - 1 */
@@ -658,7 +658,7 @@ PVR_ABI_SIZE(pvr_cmd_set_cq_ring, 40);
 PVR_ABI_FIELD(pvr_cmd_set_cq_ring, comp_vector, 16, 4);
 PVR_ABI_FIELD(pvr_cmd_set_cq_ring, ring, 24, 16);
 
-/* ATTACH_MCAST, DETACH_MCAST: a UD QP and a multicast group (IBTA 10.5.2); no response. */
+/* ATTACH_MCAST, DETACH_MCAST: a UD QP and a multicast group (IBTA 10.5.2). No response. */
 struct pvr_cmd_mcast {
 	struct pvr_cmd_hdr hdr;
 	__u32 qp_handle;
@@ -669,25 +669,25 @@ PVR_ABI_SIZE(pvr_cmd_mcast, 40);
 PVR_ABI_FIELD(pvr_cmd_mcast, qp_handle, 16, 4);
 PVR_ABI_FIELD(pvr_cmd_mcast, mgid, 24, 16);
 
-/* Counters of an adapter or a QP, since it was created. They only grow, and wrap. */
+/* Counters of an adapter or a QP since its creation. They only grow, and wrap at 2^64. */
 enum pvr_stat {
 	PVR_STAT_TX_MSGS, /* as requester, completed */
-	PVR_STAT_TX_BYTES, /* their payload, that of RDMA READ included */
+	PVR_STAT_TX_BYTES, /* their payload, with that of RDMA READ */
 	PVR_STAT_RX_MSGS, /* as responder */
 	PVR_STAT_RX_BYTES,
 	PVR_STAT_TX_READS, /* of TX_MSGS: RDMA READ */
 	PVR_STAT_TX_ATOMICS, /* of TX_MSGS: atomics */
 	PVR_STAT_TX_MCAST, /* of TX_MSGS: multicast datagrams */
 	PVR_STAT_RX_MCAST, /* of RX_MSGS: multicast datagrams */
-	PVR_STAT_RNR_NAKS, /* sent: no receive request was posted */
-	PVR_STAT_ACK_TIMEOUTS, /* the peer did not answer in time */
+	PVR_STAT_RNR_NAKS, /* sent, as no receive request was posted */
+	PVR_STAT_ACK_TIMEOUTS, /* no response in time */
 	PVR_STAT_RETRIES_EXCEEDED,
-	PVR_STAT_ACCESS_ERRORS, /* as responder: bad rkey, range or right */
+	PVR_STAT_ACCESS_ERRORS, /* as responder: wrong rkey, range or right */
 	PVR_STAT_REQUEST_ERRORS, /* as responder: invalid requests */
-	PVR_STAT_UD_DROPPED, /* datagrams that found no taker */
+	PVR_STAT_UD_DROPPED, /* datagrams that no receive request took */
 	PVR_STAT_CQ_OVERFLOWS,
 	PVR_STAT_DOORBELLS,
-	PVR_STAT_DOORBELLS_IGNORED, /* for objects unknown or of another context */
+	PVR_STAT_DOORBELLS_IGNORED, /* of unknown objects or objects of another context */
 	PVR_STAT_LOCAL_BYTES, /* of TX_BYTES: by memory copy on one host */
 	PVR_STAT_RDMA_BYTES, /* of TX_BYTES: by the host's RDMA NIC */
 	PVR_STAT_TCP_BYTES, /* of TX_BYTES: by TCP */
@@ -696,7 +696,7 @@ enum pvr_stat {
 
 struct pvr_cmd_query_stats {
 	struct pvr_cmd_hdr hdr;
-	__u32 qp_handle; /* 0: of the adapter */
+	__u32 qp_handle; /* 0: the adapter */
 	__u8 reserved[4];
 };
 PVR_ABI_SIZE(pvr_cmd_query_stats, 24);
@@ -704,12 +704,12 @@ PVR_ABI_FIELD(pvr_cmd_query_stats, qp_handle, 16, 4);
 
 struct pvr_resp_query_stats {
 	struct pvr_resp_hdr hdr;
-	__aligned_u64 stat[PVR_STAT_NUM]; /* by enum pvr_stat; 0 where a QP has none */
+	__aligned_u64 stat[PVR_STAT_NUM]; /* by enum pvr_stat; 0 if a QP has no such counter */
 };
 PVR_ABI_SIZE(pvr_resp_query_stats, 176);
 PVR_ABI_FIELD(pvr_resp_query_stats, stat, 16, 160);
 
-/* What the slots hold. */
+/* Contents of the slots. */
 union pvr_cmd_req {
 	struct pvr_cmd_hdr hdr;
 	struct pvr_cmd_query_port query_port;

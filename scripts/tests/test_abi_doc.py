@@ -218,7 +218,7 @@ def test_a_wrong_number_in_the_document_is_seen(text, headers, number_before, nu
     ("pvrdma_abi.h", "PVR_EVENT_NUM,", "PVR_EVENT_NEW,\n\tPVR_EVENT_NUM,"),
     ("pvrdma_abi_cmd.h", "#define PVR_MR_FLAG_DMA (1u << 0)", "#define PVR_MR_FLAG_DMA (1u << 7)"),
     ("pvrdma_abi_cmd.h", "__u16 max_atomic_arg;", "__u16 max_other_arg;"),
-    ("pvrdma_abi_cmd.h", "/* What the slots hold. */", "struct pvr_new {\n\t__u32 word;\n};"),
+    ("pvrdma_abi_cmd.h", "/* Contents of the slots. */", "struct pvr_new {\n\t__u32 word;\n};"),
 ])
 def test_a_change_of_a_header_is_seen(text, tmp_path, header, before, after):
     include = tmp_path / "include"
