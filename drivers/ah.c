@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Address handles: local to the driver; the device sees a copy in each request. */
+/*
+ * Address handles. The driver keeps them; each datagram WQE carries a copy of the address
+ * vector.
+ */
 #include <linux/etherdevice.h>
 #include <net/ipv6.h>
 #include <rdma/ib_addr.h>
@@ -20,7 +23,7 @@ static int check_ah(const struct pvr_dev *dev, const struct rdma_ah_attr *attr)
 	return 0;
 }
 
-/* May be called in atomic context. */
+/* Context: any, also atomic. */
 int pvr_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 		  struct ib_udata *udata)
 {

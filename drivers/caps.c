@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Capabilities: whatever the device claims, the driver works with sane numbers. */
+/* Capabilities: check and limit the values that the device reports. */
 #include "pvrdma.h"
 
-#define MAX_SGE 128 /* larger work requests would cross a page */
+#define MAX_SGE 128 /* a WQE with more SGEs would cross a page */
 
-/* A value below min makes the device useless, one above max is lowered. */
+/* A value below min fails the probe. A value above max is lowered to max. */
 struct cap_range {
 	const char *name;
 	size_t offset;
@@ -18,7 +18,7 @@ struct cap_range {
 		.min = lo, .max = hi                                        \
 	}
 
-/* The maxima are what handles, directories or ib_core's signed ints can hold. */
+/* The maxima are the limits of handles, page directories and signed ints of ib_core. */
 static const struct cap_range cap_ranges[] = {
 	CAP(max_qp, 2, 0xffff),
 	CAP(max_qp_wr, 1, 1 << 16),
@@ -103,7 +103,7 @@ static int check_gid_types(struct pvr_dev *dev)
 	return -ENODEV;
 }
 
-/* Fields that this device version does not have yet, and those derived. */
+/* Set the fields that this device version lacks, and the limits derived from others. */
 static void settle(struct pvr_dev *dev)
 {
 	struct pvr_caps *caps = &dev->caps;

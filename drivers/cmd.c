@@ -5,9 +5,9 @@
 #include "pvrdma.h"
 
 #define CMD_TIMEOUT (10 * HZ)
-#define CMD_LOOK (HZ / 2) /* look for a vanished device this often */
+#define CMD_LOOK (HZ / 2) /* interval of checks for a removed device */
 #define CMD_SPIN \
-	(50 * NSEC_PER_USEC) /* watch the slot so long before ERR is read */
+	(50 * NSEC_PER_USEC) /* ns to poll the slot before ERR is read */
 
 static const char *const cmd_names[] = {
 	[PVR_CMD_QUERY_PORT] = "QUERY_PORT",
@@ -43,7 +43,10 @@ static const char *cmd_name(u32 cmd)
 	return cmd < PVR_CMD_NUM ? cmd_names[cmd] : "?";
 }
 
-/* The device speaks errno of x86, positive; only those a verb may return pass. */
+/*
+ * The device reports positive x86 errno values. A value that no verb may return becomes
+ * -EIO.
+ */
 static int code_to_errno(u32 code)
 {
 	switch (code) {
@@ -70,7 +73,7 @@ static int code_to_errno(u32 code)
 	}
 }
 
-/* Of the last register written that starts something. */
+/* Read the status of the last write to DSRHIGH, CTL or REQUEST. */
 static int verdict_locked(struct pvr_dev *dev)
 {
 	u32 code;
@@ -91,13 +94,13 @@ static bool answered(const struct pvr_cmd_chan *chan)
 	return READ_ONCE(hdr_shm->response) == chan->cookie;
 }
 
-/* Copy the response once, and look only at the copy. */
+/* Copy the response once and use only the copy. */
 static int take_response_locked(struct pvr_dev *dev, u32 cmd,
 				union pvr_cmd_resp *resp)
 {
 	struct pvr_cmd_chan *chan = &dev->cmd;
 
-	dma_rmb(); /* the body after the key; the device writes them in one go */
+	dma_rmb(); /* the device writes the body before the key */
 	memcpy(resp, chan->resp.va, sizeof(*resp));
 	if (resp->hdr.response != chan->cookie ||
 	    resp->hdr.ack != (PVR_CMD_RESP_ACK | cmd)) {
@@ -112,8 +115,9 @@ static int take_response_locked(struct pvr_dev *dev, u32 cmd,
 }
 
 /*
- * Most commands take the device a few microseconds, and less than it takes to ask it for ERR:
- * that is a way to another process and back, and this CPU stands still meanwhile.
+ * The device completes most commands within a few microseconds. A read of ERR takes
+ * longer: it stops this CPU for a round trip to the device's process. So poll the
+ * response slot first.
  */
 static bool answered_soon_locked(struct pvr_dev *dev)
 {
@@ -131,9 +135,9 @@ static bool answered_soon_locked(struct pvr_dev *dev)
 }
 
 /*
- * A device with extensions has answered when ERR was read, and its interrupt is
- * masked. Any other says so by an interrupt; one that belongs to an earlier command
- * does no harm, because the key in the slot decides.
+ * A device with extensions has written the response when the read of ERR returns, and its
+ * command interrupt is masked. Other devices raise the interrupt. A late interrupt of an
+ * earlier command is harmless: only the key in the slot ends the wait.
  */
 static int wait_response_locked(struct pvr_dev *dev, u32 cmd,
 				union pvr_cmd_resp *resp)
@@ -211,7 +215,7 @@ static void destroy_refused(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle,
 		return;
 	dev_err(&dev->pdev->dev, "%s of handle %u refused: %pe\n",
 		cmd_name(cmd), handle, ERR_PTR(err));
-	pvr_dev_fail(dev, "it does not let go of an object");
+	pvr_dev_fail(dev, "it refused to destroy an object");
 }
 
 void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle)

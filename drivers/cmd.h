@@ -12,8 +12,8 @@
 struct pvr_dev;
 
 struct pvr_cmd_chan {
-	struct mutex lock; /* one command at a time; protects all of this */
-	struct completion done; /* vector 0 came; may be a late one */
+	struct mutex lock; /* one command at a time; protects this struct */
+	struct completion done; /* vector 0, maybe of an earlier command */
 	struct pvr_page req; /* command slot */
 	struct pvr_page resp; /* response slot */
 	u64 cookie; /* key of the last command */
@@ -27,14 +27,14 @@ void pvr_cmd_exit(struct pvr_dev *dev);
 /**
  * pvr_cmd() - run one command and wait for its end
  * @dev: the adapter
- * @req: zeroed and filled by the caller; the key in the header is set here
+ * @req: zeroed and filled by the caller; this function sets the key in the header
  * @resp: private copy of the response, or NULL for commands that have none
  *
- * Waits uninterruptibly, at most 10 s, so that an object never exists on one side
- * only; a device that takes longer is declared dead.
+ * Waits uninterruptibly for at most 10 s, so that driver and device always agree on which
+ * objects exist. A device that takes longer is declared dead.
  *
  * Context: may sleep.
- * Return: 0, the device's verdict as -errno, or -EIO if the device is dead.
+ * Return: 0, the status of the command as -errno, or -EIO if the device is dead.
  */
 int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
 	    union pvr_cmd_resp *resp);
@@ -45,17 +45,20 @@ int pvr_cmd(struct pvr_dev *dev, union pvr_cmd_req *req,
  * @cmd: enum pvr_cmd
  * @handle: the object
  *
- * Cannot fail: on return the device does not know the object, because a device
- * that refuses is reset. So the caller may free what the device could reach.
+ * Cannot fail. On return the device no longer has the object: a device that refuses is
+ * reset. So the caller may free memory that the device could access.
+ *
  * Context: may sleep.
  */
 void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
 
 /**
- * pvr_cmd_try_destroy() - as pvr_cmd_destroy(), of an object that may be in use
+ * pvr_cmd_try_destroy() - destroy an object that may be in use
  * @dev: the adapter
  * @cmd: enum pvr_cmd
  * @handle: the object
+ *
+ * Like pvr_cmd_destroy(), except for -EBUSY.
  *
  * Context: may sleep.
  * Return: 0, or -EBUSY: nothing has changed.
@@ -63,9 +66,9 @@ void pvr_cmd_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
 int pvr_cmd_try_destroy(struct pvr_dev *dev, enum pvr_cmd cmd, u32 handle);
 
 /**
- * pvr_cmd_ctl() - write the CTL register and read the verdict
+ * pvr_cmd_ctl() - write the CTL register and read the status
  * @dev: the adapter
- * @ctl: enum pvr_ctl, but not RESET
+ * @ctl: enum pvr_ctl, except RESET
  *
  * Context: may sleep.
  * Return: as pvr_cmd().

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Differences between the kernels that this driver builds on, and nothing else. */
+/* Differences between the supported kernels. */
 #ifndef PVR_COMPAT_H
 #define PVR_COMPAT_H
 
@@ -8,12 +8,15 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
 
-/* The iterator over blocks of user memory got a header of its own, in 6.1.y too. */
+/* Newer kernels, some 6.1.y included, have the block iterator in a header of its own. */
 #ifdef PVR_HAVE_RDMA_ITER_H
 #include <rdma/iter.h>
 #endif
 
-/* In 7.2 a buffer can also come from an attribute; ours are addresses. */
+/*
+ * Since 7.2 a buffer can also come from an attribute. This driver supports only
+ * addresses.
+ */
 #ifdef PVR_HAVE_UMEM_GET_VA
 #define pvr_ib_umem_get ib_umem_get_va
 #else
@@ -38,7 +41,7 @@ static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
 }
 #endif
 
-/* In 7.2 only CQs of user space can be resized, and the operation says so. */
+/* Since 7.2 only CQs of user space can be resized, by an operation of another name. */
 #ifdef PVR_HAVE_RESIZE_USER_CQ
 #define PVR_RESIZE_CQ_OP(fn) .resize_user_cq = fn,
 #define PVR_RESIZE_CQE unsigned int
@@ -47,7 +50,7 @@ static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
 #define PVR_RESIZE_CQE int
 #endif
 
-/* Block devices over RDMA asked for the CPUs of completion vectors until 7.x. */
+/* Until 7.x, block devices over RDMA query the CPUs of completion vectors. */
 #ifdef PVR_HAVE_VECTOR_AFFINITY
 #define PVR_VECTOR_AFFINITY_OP(fn) .get_vector_affinity = fn,
 #else
@@ -55,8 +58,8 @@ static inline struct ib_udata *pvr_cq_udata(struct ib_udata *udata)
 #endif
 
 /*
- * Later kernels bind QPs to counters of a port, and counters are objects of drivers.
- * They come zeroed, and ib_core calls counter_init without looking for it.
+ * Later kernels bind QPs to counters of a port, and drivers allocate the counters.
+ * ib_core zeroes them and calls counter_init without a check for NULL.
  */
 #ifdef PVR_HAVE_COUNTER_INIT
 #define PVR_COUNTER_PORT_PARAM , u32 port
@@ -74,7 +77,7 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_COUNTER_OBJ
 #endif
 
-/* Since 6.17 reg_user_mr has an argument for DMA handles, which we refuse. */
+/* Since 6.17 reg_user_mr has an argument for DMA handles, which this driver refuses. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define PVR_REG_MR_DMAH_PARAM struct ib_dmah *dmah,
 #define PVR_REG_MR_DMAH_SET (dmah != NULL)
@@ -83,7 +86,10 @@ static inline void pvr_counter_init(struct rdma_counter *core)
 #define PVR_REG_MR_DMAH_SET false
 #endif
 
-/* Later kernels report events of the NIC themselves, unless the driver wants to. */
+/*
+ * Later kernels dispatch the NIC's events themselves, unless the driver has this
+ * operation.
+ */
 #ifdef PVR_HAVE_REPORT_PORT_EVENT
 #define PVR_REPORT_PORT_EVENT(fn) .report_port_event = fn,
 #else

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What "rdma statistic" shows: counters of the port, and of the QPs of a counter. */
+/* Counters of the port and of QPs, as shown by "rdma statistic". */
 #include <rdma/ib_verbs.h>
 
 #include "pvrdma.h"
@@ -7,11 +7,12 @@
 /*
  * DOC: Counters of QPs
  *
- * To ib_core a counter is something that QPs are bound to, and what a bound QP does
- * counts there and no longer at the port: it adds all counters, and those that are no
- * more, to the port's numbers. The device counts at each QP and, always, at the
- * adapter. So what a counter has is the sum over its QPs of what they did since they
- * were bound, and what the port has by itself is what is left of the adapter's.
+ * ib_core binds QPs to counters. The work of a bound QP counts in its counter and not at
+ * the port. ib_core adds all counters, including freed ones, to the port's values.
+ *
+ * The device counts per QP and, always, per adapter. So the value of a counter is the sum
+ * over its QPs of their increase since they were bound. The port's own value is the
+ * adapter's value less all counters.
  */
 
 static const struct rdma_stat_desc descs[] = {
@@ -40,7 +41,7 @@ static_assert(ARRAY_SIZE(descs) == PVR_STAT_NUM);
 
 struct pvr_counter {
 	struct list_head qps; /* pvr_counted.entry */
-	u64 past[PVR_STAT_NUM]; /* of QPs that were bound */
+	u64 past[PVR_STAT_NUM]; /* of QPs that are no longer bound */
 };
 
 /* A QP that is bound to a counter. */
@@ -48,8 +49,8 @@ struct pvr_counted {
 	struct list_head entry;
 	struct pvr_counter *counter;
 	u32 qp_handle;
-	u64 before[PVR_STAT_NUM]; /* what it had when it was bound */
-	u64 last[PVR_STAT_NUM]; /* what was last seen of it */
+	u64 before[PVR_STAT_NUM]; /* values when the QP was bound */
+	u64 last[PVR_STAT_NUM]; /* values of the last query */
 };
 
 void pvr_stats_init(struct pvr_stats *stats)
@@ -80,7 +81,7 @@ int pvr_stats_query(struct pvr_dev *dev, u32 qp_handle, u64 stat[PVR_STAT_NUM])
 	return err;
 }
 
-/* Of a dead device the numbers stay what they were. */
+/* If the device is dead, the last values stay. */
 static void counted_refresh(struct pvr_dev *dev, struct pvr_counted *counted)
 {
 	u64 now[PVR_STAT_NUM];
@@ -105,7 +106,7 @@ static void add(u64 *sum, const u64 *more)
 		sum[i] += more[i];
 }
 
-/* Add what a counter has to @sum. */
+/* Add the values of @counter to @sum. */
 static void counter_add_locked(struct pvr_dev *dev, struct pvr_counter *counter,
 			       u64 *sum)
 {
@@ -131,7 +132,10 @@ static struct rdma_hw_stats *pvr_alloc_port_stats(struct ib_device *ibdev,
 	return alloc_stats();
 }
 
-/* The counters first: what they have the adapter has as well by the time it is asked. */
+/*
+ * Query the counters before the adapter. The adapter's values then include all of theirs,
+ * and the differences cannot be negative.
+ */
 static int port_stats_locked(struct pvr_dev *dev, u64 *port)
 {
 	u64 elsewhere[PVR_STAT_NUM] = {};
@@ -172,7 +176,7 @@ static struct rdma_hw_stats *pvr_counter_alloc_stats(struct rdma_counter *core)
 	return alloc_stats();
 }
 
-/* A counter gets its id, and its other half here, with its first QP. */
+/* A counter gets its id and its struct pvr_counter with its first QP. */
 static struct pvr_counter *counter_get_locked(struct pvr_dev *dev,
 					      struct rdma_counter *core)
 {
@@ -197,7 +201,7 @@ static struct pvr_counter *counter_get_locked(struct pvr_dev *dev,
 	return counter;
 }
 
-/* @counted has been filled by its first query. */
+/* The first query has filled @counted. */
 static int bind_locked(struct pvr_dev *dev, struct rdma_counter *core,
 		       struct pvr_qp *qp, struct pvr_counted *counted)
 {
@@ -212,7 +216,7 @@ static int bind_locked(struct pvr_dev *dev, struct rdma_counter *core,
 	counted->counter = counter;
 	list_add_tail(&counted->entry, &counter->qps);
 	qp->counted = counted;
-	qp->ibqp.counter = core; /* by which ib_core knows that it is bound */
+	qp->ibqp.counter = core; /* marks the QP as bound for ib_core */
 	return 0;
 }
 
@@ -239,7 +243,7 @@ static int pvr_counter_bind_qp(struct rdma_counter *core,
 	return err;
 }
 
-/* Called before a bound QP is destroyed, too. */
+/* ib_core also calls this before it destroys a bound QP. */
 static int pvr_counter_unbind_qp(struct ib_qp *ibqp PVR_COUNTER_PORT_PARAM)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibqp->device);
@@ -260,7 +264,10 @@ static int pvr_counter_unbind_qp(struct ib_qp *ibqp PVR_COUNTER_PORT_PARAM)
 	return 0;
 }
 
-/* No QP is bound any more. What the counter had stays the port's. */
+/*
+ * No QP is bound any more. The counter's values stay subtracted from the port's, because
+ * ib_core adds them.
+ */
 static int pvr_counter_dealloc(struct rdma_counter *core)
 {
 	struct pvr_dev *dev = to_pvr_dev(core->device);

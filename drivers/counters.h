@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Counters that the device keeps, PVR_EXT_STATS. */
+/* Counters of the device, PVR_EXT_STATS. */
 #ifndef PVR_COUNTERS_H
 #define PVR_COUNTERS_H
 
@@ -13,26 +13,26 @@ struct pvr_dev;
 
 /* Counters of QPs, see counters.c. */
 struct pvr_stats {
-	struct mutex lock; /* protects all of this and pvr_qp.counted */
+	struct mutex lock; /* protects this struct and pvr_qp.counted */
 	struct xarray counters; /* id -> pvr_counter */
-	u64 history[PVR_STAT_NUM]; /* of counters that are no more */
+	u64 history[PVR_STAT_NUM]; /* of freed counters */
 };
 
 void pvr_stats_init(struct pvr_stats *stats);
 void pvr_stats_exit(struct pvr_stats *stats);
 
 /**
- * pvr_stats_query() - ask the device
+ * pvr_stats_query() - read the counters of the adapter or of a QP
  * @dev: the adapter, which has PVR_EXT_STATS
  * @qp_handle: of a QP, or 0 for the adapter
- * @stat: filled by enum pvr_stat
+ * @stat: set on success; indexed by enum pvr_stat
  *
  * Context: may sleep.
  * Return: 0 or -errno.
  */
 int pvr_stats_query(struct pvr_dev *dev, u32 qp_handle, u64 stat[PVR_STAT_NUM]);
 
-/* The operations of ib_core that are about counters. */
+/* Operations for ib_set_device_ops() if the device has PVR_EXT_STATS. */
 extern const struct ib_device_ops pvr_stats_ops;
 
 #endif /* PVR_COUNTERS_H */

@@ -31,7 +31,7 @@ static int create_cq(struct pvr_dev *dev, struct pvr_cq *cq, u32 ctx)
 	return err;
 }
 
-/* From the erase on no new handler starts; the drain waits for those that run. */
+/* After the erase no new event handler starts. The drain waits for running ones. */
 static void destroy_cq(struct pvr_dev *dev, struct pvr_cq *cq)
 {
 	xa_erase_irq(&dev->cqs, cq->handle);
@@ -103,8 +103,10 @@ static struct pvrdma_cqe *cqe_at(struct pvr_cq *cq, u32 idx)
 }
 
 /*
- * Completions waiting. An index that cannot be means that the rest is lost: without
- * those consumers would wait for ever, so that is the end of the device.
+ * Return: the number of unread completions; 0 while the CQ is being resized.
+ *
+ * An impossible index means that completions are lost, and consumers would wait for them
+ * forever. So the device is declared dead.
  */
 static u32 cq_used_locked(struct pvr_cq *cq)
 {
@@ -122,9 +124,9 @@ static u32 cq_used_locked(struct pvr_cq *cq)
 	if (!pvr_dev_dead(dev))
 		ibdev_err(
 			&dev->ibdev,
-			"cq %u: device wrote index %#x, ours is %#x, expected at most %u apart\n",
+			"cq %u: device wrote prod_tail %#x, cons_head is %#x, expected at most %u apart\n",
 			cq->handle, tail, cq->head, cq->buf.n);
-	pvr_dev_fail(dev, "it wrote an impossible index");
+	pvr_dev_fail(dev, "it wrote an impossible CQ index");
 	return 0;
 }
 
@@ -168,7 +170,7 @@ static u8 wc_network_type(u8 type)
 	}
 }
 
-/* Only flags whose fields are filled in; the numbering is ib_core's. */
+/* Only flags whose fields fill_wc() sets; the values are those of ib_core. */
 #define WC_FLAGS                                                          \
 	(PVRDMA_WC_GRH | PVRDMA_WC_WITH_IMM | PVRDMA_WC_WITH_INVALIDATE | \
 	 PVRDMA_WC_IP_CSUM_OK | PVRDMA_WC_WITH_NETWORK_HDR_TYPE)
@@ -209,7 +211,7 @@ static void fill_wc(struct ib_wc *wc, const struct pvrdma_cqe *cqe,
 }
 
 /*
- * End the request that the device names as @id, of the queue that it belongs to.
+ * End the request that the device names as @id, in its queue.
  * Return: whether that request was outstanding.
  */
 static bool end_request(struct pvr_cq *cq, u64 id, struct pvr_qp *qp,
@@ -229,9 +231,9 @@ static bool end_request(struct pvr_cq *cq, u64 id, struct pvr_qp *qp,
 }
 
 /*
- * Take the next completion. One of a QP or a request that we do not know is
- * skipped, or it would block the queue for ever. A QP found here stays while the
- * lock is held, see pvr_cq_detach().
+ * Take the next completion. A completion of an unknown QP or request is skipped, because
+ * it would block the CQ. A QP found here stays valid while the lock is held, see
+ * pvr_cq_detach().
  * Return: whether @wc was filled.
  */
 static bool take_cqe_locked(struct pvr_cq *cq, struct ib_wc *wc)
@@ -275,7 +277,7 @@ static int flush_wq_locked(struct pvr_qp *qp, bool recv, int num,
 	return n;
 }
 
-/* A dead device completes nothing any more: end what is outstanding on its behalf. */
+/* A dead device writes no completions, so flush the outstanding requests here. */
 static int flush_cq_locked(struct pvr_cq *cq, int num, struct ib_wc *wc)
 {
 	unsigned long handle;
@@ -291,7 +293,9 @@ static int flush_cq_locked(struct pvr_cq *cq, int num, struct ib_wc *wc)
 	return n;
 }
 
-/* A stock device may need a nudge to deliver what its hardware has. */
+/*
+ * A device without PVR_EXT_NO_POLL_DB may write completions only after a poll doorbell.
+ */
 static u32 cq_used_or_nudge_locked(struct pvr_dev *dev, struct pvr_cq *cq)
 {
 	u32 used = cq_used_locked(cq);
@@ -326,10 +330,12 @@ int pvr_poll_cq(struct ib_cq *ibcq, int num, struct ib_wc *wc)
 }
 
 /*
- * A word that asked for any completion stays while somebody asks for solicited ones
- * only: the device may not have seen it yet. And which ring's word the device will look
- * at is not known while it moves. Then the doorbell arms.
- * Return: whether the CQ is armed by its word.
+ * Arm the CQ by its arm record, if possible.
+ *
+ * The record stays armed for any completion if the new request is for solicited ones
+ * only: the device may not have read it yet. During a resize it is undefined which ring's
+ * record the device reads. In both cases the doorbell arms.
+ * Return: whether the arm record armed the CQ.
  */
 static bool arm_locked(struct pvr_cq *cq, u32 kind)
 {
@@ -344,8 +350,9 @@ static bool arm_locked(struct pvr_cq *cq, u32 kind)
 	buf->arm = ((buf->arm & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind;
 	WRITE_ONCE(buf->arm_shm->word, buf->arm);
 	/*
-	 * Pairs with the device's barrier between prod_tail and its look at the word:
-	 * what it did not announce, the caller sees. Not virt_mb(), see ring.h.
+	 * Pairs with the device's barrier between its store to prod_tail and its load of
+	 * the arm record: the caller sees each completion that the device did not
+	 * announce. Not virt_mb(), see ring.h.
 	 */
 	mb();
 	return true;
@@ -358,19 +365,23 @@ static void ring_arm(struct pvr_cq *cq, bool solicited)
 			     (solicited ? PVR_DB_CQ_ARM_SOL : PVR_DB_CQ_ARM));
 }
 
-/* After arming: is there a completion that the device may not have announced? */
+/*
+ * Return: whether there is a completion that the device may not have announced. Call
+ * after arming.
+ */
 static bool has_news_locked(struct pvr_cq *cq)
 {
 	if (!cq_used_locked(cq))
 		return false;
-	/* The device takes back what it told before it stores prod_tail. */
+	/* The device clears told before it stores prod_tail. */
 	virt_rmb();
 	return !READ_ONCE(cq->buf.arm_shm->told);
 }
 
 /*
- * Completions that are there already may not have been announced: either the consumer
- * is told that it may have missed them, and looks, or the device is, and decides.
+ * Completions already in the ring may not have been announced. With REPORT_MISSED_EVENTS
+ * the return value makes the consumer poll again. Otherwise the doorbell makes the device
+ * decide.
  */
 int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
@@ -392,7 +403,9 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return missed;
 }
 
-/* An SRQ goes on without the QP: its requests must not stay outstanding for ever. */
+/*
+ * The SRQ outlives the QP. End the purged request, or its number would never become free.
+ */
 static void end_purged(struct pvr_cq *cq, u64 id, struct pvr_qp *qp)
 {
 	u64 wr_id;
@@ -402,8 +415,8 @@ static void end_purged(struct pvr_cq *cq, u64 id, struct pvr_qp *qp)
 }
 
 /*
- * Walk from the newest completion to the oldest and close the gaps towards the
- * newest: the device never looks at what it wrote.
+ * Walk from the newest completion to the oldest and move the others towards the newest.
+ * The device never reads completions back.
  */
 void pvr_cq_purge(struct pvr_cq *cq, struct pvr_qp *qp)
 {
@@ -438,7 +451,7 @@ int pvr_cq_attach(struct pvr_cq *cq, struct pvr_qp *qp)
 	return xa_insert_irq(&cq->qps, qp->handle, qp, GFP_KERNEL);
 }
 
-/* Whoever found the QP before the erase holds the lock that the purge takes. */
+/* A poller that found the QP before the erase holds cq->lock, which the purge takes. */
 void pvr_cq_detach(struct pvr_cq *cq, struct pvr_qp *qp)
 {
 	xa_erase_irq(&cq->qps, qp->handle);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The memory of completion queues. */
+/* Ring memory of completion queues. */
 #include <rdma/ib_umem.h>
 
 #include "cq_buf.h"
 
-/* CREATE_CQ and RESIZE_CQ name the buffer alike. */
+/* user_pages() reads the buffer's address from either command. */
 static_assert(sizeof(struct pvrdma_create_cq) ==
 		      sizeof(struct pvrdma_resize_cq) &&
 	      offsetof(struct pvrdma_create_cq, buf_size) ==

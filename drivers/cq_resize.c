@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Completion queues that move to a ring of another size. */
+/* Resizing of completion queues. */
 #include "cq_buf.h"
 
 /*
  * DOC: Resizing
  *
- * The device moves the unread completions while it runs RESIZE_CQ, and meanwhile
- * nobody may read either ring. A provider keeps its own pollers out. Those of a kernel
- * CQ hold a spinlock, under which the command cannot sleep, so they are turned away:
- * from freeze() on the CQ looks empty, and thaw() calls the completion
- * handler if anybody looked or armed. resize_lock keeps out what may sleep: another
- * resize, and the purges.
+ * The device moves the unread completions while it runs RESIZE_CQ. Neither ring may be
+ * read during that time. A provider keeps its own pollers out. Pollers of a kernel CQ
+ * hold a spinlock, under which the command cannot sleep. So freeze() makes the CQ look
+ * empty to them, and thaw() calls the completion handler if the CQ was polled or armed
+ * meanwhile. resize_lock excludes another resize and purges, which may sleep.
  */
 
-/* Pollers that hold the lock have stored how far they have read. */
+/*
+ * Taking the lock waits for running pollers, which store cons_head before they release
+ * it.
+ */
 static void freeze(struct pvr_cq *cq)
 {
 	unsigned long flags;
@@ -24,7 +26,7 @@ static void freeze(struct pvr_cq *cq)
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 
-/* From here on the CQ is in @buf, if that is not NULL, and may be polled. */
+/* Switch to @buf, unless it is NULL, and let pollers in again. */
 static void thaw(struct pvr_cq *cq, const struct pvr_cq_buf *buf)
 {
 	unsigned long flags;
@@ -63,7 +65,7 @@ static int resize_cq(struct pvr_dev *dev, struct pvr_cq *cq,
 	return err;
 }
 
-/* On success @buf holds the ring that is no longer used. */
+/* On success @buf is the former ring, which the caller frees. */
 static int move_locked(struct pvr_dev *dev, struct pvr_cq *cq,
 		       struct pvr_cq_buf *buf)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Device memory: memory of the adapter, which programs allocate, fill and register.
+ * Device memory: memory of the adapter that programs allocate, fill and register.
  *
- * DOC: What the device's memory is
+ * DOC: Backing of device memory
  *
- * All memory of a virtual adapter is the host's, and so is the guest's. So device
- * memory is pages of the guest that the driver owns, which the device can reach like
- * any others: programs that were written for it run, and gain nothing.
+ * The memory of a virtual adapter and of the guest is the same host memory. So device
+ * memory is guest pages that the driver owns, and the device accesses them like other
+ * pages. Programs for device memory run unchanged, without a speed gain.
  */
 #include <linux/dma-mapping.h>
 #include <linux/mm.h>
@@ -54,7 +54,7 @@ static int page_add(struct pvr_dm *dm)
 	}
 	dm->pages[dm->npages] = page;
 	dm->dma[dm->npages++] = dma;
-	/* A bounce buffer would show the program and the device different bytes. */
+	/* With a bounce buffer, program and device would see different bytes. */
 	return dma_need_sync(dma_dev(dm), dma) ? -EOPNOTSUPP : 0;
 }
 
@@ -72,7 +72,9 @@ static int pages_alloc(struct pvr_dm *dm, u32 n)
 	return err;
 }
 
-/* The object is gone and no mmap() is being served. Those who mapped the pages keep them. */
+/*
+ * The object is freed and no mmap() runs. Mappings keep their pages by the page counts.
+ */
 void pvr_mmap_free(struct rdma_user_mmap_entry *entry)
 {
 	struct pvr_dm *dm = to_dm(entry);
@@ -100,7 +102,7 @@ static struct pvr_dm *dm_new(struct pvr_dev *dev, struct ib_ucontext *ibuc,
 		return ERR_PTR(-ENOMEM);
 	dm->dev = dev;
 	err = pages_alloc(dm, bytes / PAGE_SIZE);
-	/* Offset 0 is the doorbell page's. */
+	/* Offset 0 is the doorbell page. */
 	if (!err)
 		err = rdma_user_mmap_entry_insert_range(ibuc, &dm->entry, bytes,
 							1, U32_MAX);
@@ -119,7 +121,7 @@ struct ib_dm *pvr_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibuc,
 	struct pvr_dm *dm;
 	u64 bytes;
 
-	/* Without layouts the device has no zero-based regions, and others are refused. */
+	/* Zero-based regions need PVR_EXT_MR_LAYOUT. */
 	if (!(dev->features & PVR_EXT_MR_LAYOUT))
 		return ERR_PTR(-EOPNOTSUPP);
 	if (!attr->length || attr->length > PVR_DM_BYTES ||
@@ -141,7 +143,7 @@ int pvr_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attrs)
 	return 0;
 }
 
-/* ib_core has checked that the range lies in the object. */
+/* ib_core has checked that the range lies within the object. */
 struct ib_mr *pvr_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
 			    struct ib_dm_mr_attr *attr,
 			    struct uverbs_attr_bundle *attrs)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Interrupts, and the rings that the device fills before it raises them. */
+/* Interrupts and the event rings, which the device fills before it raises them. */
 #include <linux/interrupt.h>
 
 #include "pvrdma.h"
@@ -41,7 +41,7 @@ int pvr_evring_next(struct pvr_evring *ring, void *elem)
 		pvr_ring_release(ring->ring_shm, ring->head);
 		return -EPROTO;
 	}
-	dma_rmb(); /* the element after the index that announces it */
+	dma_rmb(); /* load the element after prod_tail */
 	memcpy(elem,
 	       pvr_pdir_at(&ring->pdir, PVR_PAGE_SIZE + slot * ring->elem_size),
 	       ring->elem_size);
@@ -66,7 +66,7 @@ int pvr_handle_insert(struct pvr_dev *dev, struct xarray *table, u32 handle,
 	return -EIO;
 }
 
-/* Look an object up by handle and take a reference on it; both or neither. */
+/* Look up an object by handle and take a reference, or return NULL. */
 #define DEFINE_GET(what, table)                                               \
 	static struct pvr_##what *what##_get(struct pvr_dev *dev, u32 handle) \
 	{                                                                     \
@@ -128,13 +128,13 @@ void pvr_dispatch(struct pvr_dev *dev, enum ib_event_type type)
 	struct ib_event event = { .device = &dev->ibdev, .event = type };
 
 	event.element.port_num = 1;
-	rcu_read_lock(); /* pvr_ib_unregister() waits for us */
+	rcu_read_lock(); /* pairs with pvr_ib_unregister() */
 	if (test_bit(PVR_DEV_LIVE, &dev->flags))
 		ib_dispatch_event(&event);
 	rcu_read_unlock();
 }
 
-/* The numbers of events are those of ib_event_type. */
+/* enum pvr_event and enum ib_event_type have the same values. */
 static void handle_event(struct pvr_dev *dev, const struct pvr_eqe *eqe)
 {
 	enum ib_event_type type = eqe->type;
@@ -156,7 +156,7 @@ static void handle_event(struct pvr_dev *dev, const struct pvr_eqe *eqe)
 		break;
 	case PVR_EVENT_PORT_ACTIVE:
 	case PVR_EVENT_PORT_ERR:
-		pvr_port_kick(dev); /* the NIC has a say as well */
+		pvr_port_kick(dev); /* the port state also depends on the NIC */
 		break;
 	case PVR_EVENT_LID_CHANGE:
 	case PVR_EVENT_PKEY_CHANGE:
@@ -178,7 +178,7 @@ static irqreturn_t cmd_irq(int irq, void *data)
 	return IRQ_HANDLED;
 }
 
-/* In a thread: handlers of consumers are called in process context. */
+/* A threaded handler: consumers' event handlers run in process context. */
 static irqreturn_t event_thread(int irq, void *data)
 {
 	struct pvr_dev *dev = data;
@@ -190,8 +190,9 @@ static irqreturn_t event_thread(int irq, void *data)
 		cond_resched();
 	}
 	if (ret < 0) {
-		dev_err_ratelimited(&dev->pdev->dev,
-				    "async events were lost: ring overrun\n");
+		dev_err_ratelimited(
+			&dev->pdev->dev,
+			"async events lost: the device overran the ring\n");
 		pvr_port_kick(dev);
 	}
 	return IRQ_HANDLED;
@@ -218,8 +219,8 @@ void pvr_complete_all_cqs(struct pvr_dev *dev)
 }
 
 /*
- * QPs of a dead device take no more requests from their SRQs: whoever drains one
- * waits to be told.
+ * QPs of a dead device take no more requests from their SRQs. Consumers that drain a QP
+ * wait for IB_EVENT_QP_LAST_WQE_REACHED.
  */
 static void end_all_srqs(struct pvr_dev *dev)
 {

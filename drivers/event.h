@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Interrupts, the rings behind them, and objects named by handle. */
+/* Interrupts, event rings, and the lookup of objects by handle. */
 #ifndef PVR_EVENT_H
 #define PVR_EVENT_H
 
@@ -14,21 +14,24 @@
 
 struct pvr_dev;
 
-/* A page of the header and one of elements: stock sizes waste two more. */
+/*
+ * Pages of an event ring: the header and one page of elements. Stock sizes are 2 pages
+ * larger.
+ */
 #define PVR_EVRING_PAGES 2
 
-/* One of the rings on which the device reports: events, CQ notifications. */
+/* A ring in which the device reports async events or CQ notifications. */
 struct pvr_evring {
 	struct pvr_pdir pdir;
-	struct pvr_ring *ring_shm; /* the driver consumes */
+	struct pvr_ring *ring_shm; /* the driver is the consumer */
 	u32 n; /* slots */
 	u32 elem_size;
-	u32 head; /* touched by the one interrupt handler only */
+	u32 head; /* used only by the ring's interrupt handler */
 };
 
 /*
- * What async events and CQ notifications need to find an object by handle and
- * keep it while its handler runs.
+ * Reference count of an object that event handlers find by handle. It keeps the object
+ * until its handlers have returned.
  */
 struct pvr_ref {
 	refcount_t count;
@@ -61,25 +64,27 @@ int pvr_evring_init(struct pvr_dev *dev, struct pvr_evring *ring, u32 n,
 void pvr_evring_exit(struct pvr_evring *ring);
 
 /**
- * pvr_evring_next() - copy the next element out and free its slot
- * @ring: the ring; nobody else reads it
- * @elem: room for an element
+ * pvr_evring_next() - copy the next element and free its slot
+ * @ring: the ring; the caller is its only reader
+ * @elem: buffer of ring->elem_size bytes, set if the return value is 1
  *
- * Return: 1, 0 (none) or -EPROTO (the device overran the ring: elements are lost).
+ * Return: 1, 0 (the ring is empty) or -EPROTO (the device overran the ring: elements are
+ * lost).
  */
 int pvr_evring_next(struct pvr_evring *ring, void *elem);
 int pvr_irq_init(struct pvr_dev *dev);
 void pvr_irq_exit(struct pvr_dev *dev);
 
 /**
- * pvr_handle_insert() - make an object known by the handle that the device gave it
+ * pvr_handle_insert() - enter an object into its handle table
  * @dev: the adapter
  * @table: one of its tables
- * @handle: as the device said; a bad or a taken one ends the device
+ * @handle: from the device; declares the device dead if invalid or in use
  * @obj: the object, whose reference count is initialised
  *
- * Undo with xa_erase_irq(), before the device is told to destroy the object: it may
- * give the same handle to another one at once.
+ * Undo with xa_erase_irq() before the DESTROY command: after it the device may assign the
+ * handle to another object at once.
+ *
  * Context: may sleep.
  * Return: 0, -ENOMEM or -EIO.
  */
@@ -89,21 +94,21 @@ int pvr_handle_insert(struct pvr_dev *dev, struct xarray *table, u32 handle,
 /**
  * pvr_cq_complete() - call a CQ's completion handler
  * @dev: the adapter
- * @handle: of the CQ; nothing happens if there is none
+ * @handle: of the CQ; an unknown handle is ignored
  *
  * Context: any.
  */
 void pvr_cq_complete(struct pvr_dev *dev, u32 handle);
 
-/* The same for all; a notification too many is harmless. */
+/* Call the completion handlers of all CQs. Spurious notifications are harmless. */
 void pvr_complete_all_cqs(struct pvr_dev *dev);
 
-/* Wakes all CQs of a dead device, so that pvr_poll_cq() can flush. */
+/* Notify all CQs of a dead device, so that consumers poll and pvr_poll_cq() flushes. */
 void pvr_flush_work(struct work_struct *work);
 
 /**
- * pvr_dispatch() - tell ib_core of an event of port 1 or of the device
- * @dev: the adapter; nothing happens unless it is registered
+ * pvr_dispatch() - dispatch an event of port 1 or of the device to ib_core
+ * @dev: the adapter; does nothing unless it is registered
  * @type: enum ib_event_type
  *
  * Context: any.

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* GIDs: ib_core owns the table, the device gets a copy of each entry. */
+/* GIDs. ib_core owns the table; the driver copies each entry to the device. */
 #include <rdma/ib_cache.h>
 
 #include "pvrdma.h"
 
-#define BIND_MTU \
-	1024 /* bytes; what every driver says, the device has its own */
+#define BIND_MTU 1024 /* bytes; the device uses its own MTU */
 
-/* That of the network interface which has the address. */
+/*
+ * Return: the VLAN of the network interface that has the address, or PVR_VLAN_NONE.
+ */
 static u32 vlan_of(struct pvr_dev *dev, const struct ib_gid_attr *attr)
 {
 	u16 vlan;
@@ -55,5 +56,5 @@ int pvr_del_gid(const struct ib_gid_attr *attr, void **context)
 		dev_err_ratelimited(&dev->pdev->dev,
 				    "device kept GID %pI6c at index %u: %pe\n",
 				    &attr->gid, attr->index, ERR_PTR(err));
-	return 0; /* there is nothing that ib_core could do about it */
+	return 0; /* ib_core cannot handle the error */
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The ib_core half: the device, its attributes, and small helpers of all verbs. */
+/* The ib_core half: registration, device attributes, and helpers of all verbs. */
 #include <net/addrconf.h>
 #include <rdma/ib_umem.h>
 
 #include "pvrdma.h"
 
-/* Flags that describe a device without obliging the driver to anything. */
+/* Flags that need no support from the driver. */
 #define KNOWN_CAP_FLAGS                                               \
 	(IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR |          \
 	 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_CURR_QP_STATE_MOD | \
@@ -39,7 +39,7 @@ struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 			addr, size, min_size);
 		return ERR_PTR(-EINVAL);
 	}
-	/* Writable: the device stores its ring index in the first page. */
+	/* Writable: the device stores ring indices in the first page. */
 	return pvr_ib_umem_get(&dev->ibdev, addr, size, IB_ACCESS_LOCAL_WRITE);
 }
 
@@ -111,7 +111,10 @@ static int pvr_query_device(struct ib_device *ibdev,
 		attr->kernel_cap_flags |= IBK_LOCAL_DMA_LKEY;
 	if ((caps->atomic_ops & PVR_ATOMIC_CMP_SWAP) &&
 	    (caps->atomic_ops & PVR_ATOMIC_FETCH_ADD))
-		/* Who has extensions uses the host CPU's atomic instructions: the guest's CPUs may join in. */
+		/*
+		 * With extensions the device uses the host CPU's atomic instructions, so
+		 * guest CPUs can use them on the same data.
+		 */
 		attr->atomic_cap = dev->features ? IB_ATOMIC_GLOB
 						 : IB_ATOMIC_HCA;
 	if ((caps->bmme_flags & BMME_ALL) == BMME_ALL) {
@@ -253,7 +256,7 @@ static const struct ib_device_ops pvr_mcast_ops = {
 static const struct ib_device_ops pvr_resize_ops = { PVR_RESIZE_CQ_OP(
 	pvr_resize_cq) };
 
-/* ib_core drops what belongs to objects that the device lacks: DMs, above. */
+/* ib_core drops methods of objects that the device lacks, here those of DMs. */
 static const struct uapi_definition pvr_uapi[] = {
 	UAPI_DEF_CHAIN(pvr_ucontext_uapi),
 	UAPI_DEF_CHAIN(pvr_pd_uapi),
@@ -261,7 +264,7 @@ static const struct uapi_definition pvr_uapi[] = {
 	{},
 };
 
-/* A device need not give itself a GUID; ib_core needs one that is not zero. */
+/* The device's GUID may be 0, which ib_core does not accept. */
 static void set_node_guid(struct pvr_dev *dev)
 {
 	__be64 guid = dev->caps.node_guid;
@@ -313,7 +316,7 @@ int pvr_ib_register(struct pvr_dev *dev)
 void pvr_ib_unregister(struct pvr_dev *dev)
 {
 	clear_bit(PVR_DEV_LIVE, &dev->flags);
-	synchronize_rcu(); /* pairs with pvr_dispatch() and pvr_port_kick() */
+	synchronize_rcu(); /* pairs with pvr_dispatch(), pvr_port_kick() */
 	cancel_delayed_work_sync(&dev->health_work);
 	cancel_work_sync(&dev->port_work);
 	ib_unregister_device(&dev->ibdev);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Performance management: the port counters in sysfs are read by it. */
+/* Performance management MADs. ib_core reads the port counters of sysfs by them. */
 #include <rdma/ib_mad.h>
 #include <rdma/ib_pma.h>
 
 #include "pvrdma.h"
 
 /*
- * A message is one packet here, whatever its length, and data are those of the
- * requests that the port made (transmitted) or served (received): which way they went
- * the device does not tell. No packet has headers that would count, and none can be
- * broken on its way. Data are told in units of four bytes.
+ * A message counts as one packet of any length. Transmitted data are those of the port's
+ * own requests, received data those of requests it served: the device does not report the
+ * direction. Packet headers do not count, and error counters are 0. Data are in units of
+ * four bytes.
  */
 #define DATA_UNIT 4
 
 static_assert(sizeof(struct ib_pma_mad) == sizeof(struct ib_mad));
 
-/* Counters of 32 bits stay at their maximum. */
+/* 32-bit counters saturate. */
 static __be32 saturated(u64 val)
 {
 	return cpu_to_be32(min_t(u64, val, U32_MAX));
@@ -55,7 +55,7 @@ static void port_counters_ext(struct ib_pma_portcounters_ext *to,
 	to->port_multicast_rcv_packets = cpu_to_be64(rx_mcast);
 }
 
-/* Fill the data of an answer. */
+/* Fill the data of a response. */
 static int answer(struct pvr_dev *dev, __be16 attr_id, void *data)
 {
 	u64 stat[PVR_STAT_NUM];
@@ -78,8 +78,8 @@ static int answer(struct pvr_dev *dev, __be16 attr_id, void *data)
 }
 
 /*
- * Only sysfs is answered, which has no work completion to show: other guests of the
- * fabric need not know how much this one sends. Everything else goes on to agents.
+ * Only requests of sysfs, which have no work completion, get a response. Requests from
+ * the fabric go to the agents, because other guests must not read this guest's traffic.
  */
 int pvr_process_mad(struct ib_device *ibdev, int flags, u32 port,
 		    const struct ib_wc *in_wc, const struct ib_grh *in_grh,

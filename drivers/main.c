@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The PCI half: find the device, map it, start and stop it. */
+/* The PCI half: probe, start, stop and failure of the device. */
 #include <linux/module.h>
 #include <linux/sizes.h>
 
@@ -50,7 +50,7 @@ static int pci_start(struct pvr_dev *dev)
 	err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(64));
 	if (err)
 		goto err_release;
-	/* A power of two, or large pages would not fit behind the first segment. */
+	/* A power of two: otherwise large pages do not fit behind the first segment. */
 	dma_set_max_seg_size(&pdev->dev, SZ_2G);
 	err = pci_map(dev);
 	if (err)
@@ -83,8 +83,9 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 	if (pvr_dev_dead(dev))
 		return;
 	/*
-	 * Reset first: whoever sees the device dead frees memory that it knows.
-	 * The write may be posted; the read returns when it has been executed.
+	 * Reset before the flag is set: code that sees the flag frees memory that the
+	 * device could access. The write may be posted. The read returns after the device
+	 * has executed it.
 	 */
 	pvr_reg_write(dev, PVR_REG_CTL, PVR_CTL_RESET);
 	pvr_reg_read(dev, PVR_REG_VERSION);
@@ -98,7 +99,7 @@ void pvr_dev_fail(struct pvr_dev *dev, const char *why)
 	pvr_port_kick(dev);
 }
 
-#define HEALTH_PERIOD (5 * HZ) /* one register read each */
+#define HEALTH_PERIOD (5 * HZ) /* one register read per period */
 
 void pvr_health_work(struct work_struct *work)
 {
@@ -114,7 +115,7 @@ void pvr_health_work(struct work_struct *work)
 				      round_jiffies_relative(HEALTH_PERIOD));
 }
 
-/* See wait_response_locked(): an interrupt for each command would only cost time. */
+/* Interrupts to mask: command interrupts are not needed, see wait_response_locked(). */
 static u32 irqs_unused(const struct pvr_dev *dev)
 {
 	return dev->has_ext ? PVR_ICR_CMD : PVR_IMR_ALL_ENABLED;
@@ -128,7 +129,7 @@ static int activate(struct pvr_dev *dev)
 	err = pvr_cmd_ctl(dev, PVR_CTL_ACTIVATE);
 	if (err) {
 		dev_err(&dev->pdev->dev,
-			"device refused to be activated: %pe; see the log of pvrdmad on the host\n",
+			"device refused activation: %pe; see the log of pvrdmad on the host\n",
 			ERR_PTR(err));
 		pvr_reg_write(dev, PVR_REG_IMR, PVR_IMR_ALL_MASKED);
 	}
@@ -224,7 +225,7 @@ static void pvr_stop(struct pci_dev *pdev)
 {
 	struct pvr_dev *dev = pci_get_drvdata(pdev);
 
-	if (!dev) /* it could not be restarted after a suspend */
+	if (!dev) /* pvr_start() failed after a suspend */
 		return;
 	pci_set_drvdata(pdev, NULL);
 	pvr_ib_unregister(dev);
@@ -241,7 +242,7 @@ static int pvr_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return pvr_start(pdev);
 }
 
-/* A new kernel may be about to start: nobody may write into its memory. */
+/* Stop all DMA: a new kernel may own the memory next. */
 static void pvr_shutdown(struct pci_dev *pdev)
 {
 	struct pvr_dev *dev = pci_get_drvdata(pdev);
@@ -255,8 +256,8 @@ static void pvr_shutdown(struct pci_dev *pdev)
 }
 
 /*
- * The device forgets its objects in a suspended VM and cannot be given them back,
- * so for the programs that use it suspending is a hot unplug.
+ * The device loses its objects when the VM is suspended, and they cannot be restored. So
+ * a suspend is a hot unplug for programs that use the device.
  */
 static int pvr_suspend(struct device *device)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Multicast: which UD QPs get the datagrams of which groups. */
+/* Multicast: attachment of UD QPs to groups. */
 #include "pvrdma.h"
 
-/* ib_core has checked that the QP is UD and that the GID is a group's. */
+/* ib_core has checked that the QP is UD and that the GID is a multicast GID. */
 static int mcast(struct ib_qp *ibqp, const union ib_gid *gid, enum pvr_cmd cmd)
 {
 	union pvr_cmd_req req = {};
@@ -18,7 +18,7 @@ int pvr_attach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 	return mcast(ibqp, gid, PVR_CMD_ATTACH_MCAST);
 }
 
-/* A dead device delivers nothing, so there every detachment succeeds. */
+/* Detaching succeeds on a dead device, which delivers nothing. */
 int pvr_detach_mcast(struct ib_qp *ibqp, union ib_gid *gid, u16 lid)
 {
 	int err = mcast(ibqp, gid, PVR_CMD_DETACH_MCAST);

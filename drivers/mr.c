@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory regions: user memory, all of DMA space, and fast registration. */
+/* Memory regions: user memory, DMA regions, and fast registration. */
 #include <rdma/ib_umem.h>
 
 #include "pvrdma.h"
@@ -9,7 +9,7 @@
 	 PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC | \
 	 PVR_ACCESS_MW_BIND)
 
-/* Let the device make the region that @req describes, and take over its keys. */
+/* Run the CREATE_MR of @req and store the region's handle and keys in @mr. */
 static int create_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 		     union pvr_cmd_req *req)
 {
@@ -27,7 +27,10 @@ static int create_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	return 0;
 }
 
-/* Windows that are bound to a region keep it, but only where there are windows. */
+/*
+ * Bound windows keep a region busy. Without windows in the PD, a refusal is a device
+ * failure.
+ */
 static int destroy_mr(struct pvr_mr *mr, struct ib_pd *ibpd)
 {
 	struct pvr_dev *dev = to_pvr_dev(ibpd->device);
@@ -51,7 +54,7 @@ struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access)
 	struct pvr_mr *mr;
 	int err;
 
-	/* All of memory: no peer may ever get at it. */
+	/* The region is all memory, so it must not have remote access rights. */
 	if (access & ~IB_ACCESS_LOCAL_WRITE)
 		return ERR_PTR(-EOPNOTSUPP);
 	mr = kzalloc(sizeof(*mr), GFP_KERNEL);
@@ -68,9 +71,9 @@ struct ib_mr *pvr_get_dma_mr(struct ib_pd *ibpd, int access)
 }
 
 /*
- * Without layouts the device knows 4 KiB pages. Else the larger the pages are the
- * fewer, whatever the addresses that work requests use: the offset in the first
- * page is told apart.
+ * Without PVR_EXT_MR_LAYOUT the device supports only 4 KiB pages. Otherwise use the
+ * largest pages possible, for a small page list. Work request addresses do not restrict
+ * them, because the command has the offset in the first page as a field of its own.
  */
 static unsigned long best_page_size(struct pvr_dev *dev, struct ib_umem *umem)
 {
@@ -79,7 +82,7 @@ static unsigned long best_page_size(struct pvr_dev *dev, struct ib_umem *umem)
 	return ib_umem_find_best_pgoff(umem, PVR_MR_PAGE_SIZES, U64_MAX);
 }
 
-/* A device that knows no layouts knows no third level either. */
+/* Three directory levels need PVR_EXT_MR_LAYOUT. */
 static int dir_init(struct pvr_dev *dev, struct pvr_mr *mr, u64 npages)
 {
 	if (dev->features & PVR_EXT_MR_LAYOUT)
@@ -87,7 +90,7 @@ static int dir_init(struct pvr_dev *dev, struct pvr_mr *mr, u64 npages)
 	return pvr_pdir_init(&mr->pdir, &dev->pdev->dev, npages, false);
 }
 
-/* Pin the memory and describe its pages. On failure mr_free() cleans up. */
+/* Pin the memory and fill the page directory. On failure the caller calls mr_free(). */
 static int user_pages(struct pvr_dev *dev, struct pvr_mr *mr, u64 start,
 		      u64 length)
 {
@@ -114,15 +117,15 @@ static bool can_replace(const struct pvr_dev *dev)
 	return dev->features & PVR_EXT_MR_LAYOUT;
 }
 
-/* The address by which work requests name the first byte. */
+/* The address of the first byte in work requests. */
 static u64 mr_iova(const struct pvr_mr *mr)
 {
 	return mr->access & IB_ZERO_BASED ? 0 : mr->virt;
 }
 
 /*
- * Without layouts the device only looks at the offset in the page, so any iova will
- * do that has the same offset as the memory.
+ * Without PVR_EXT_MR_LAYOUT the device uses only the page offset of an address. So iova
+ * must have the same page offset as the memory.
  */
 static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 			 int access)
@@ -144,7 +147,10 @@ static int check_user_mr(struct pvr_dev *dev, u64 start, u64 length, u64 iova,
 	return 0;
 }
 
-/* Tell the device of a region whose pages are known, in place of @old if it can. */
+/*
+ * Create the region of mr->pdir. It replaces @old, unless that is NULL or the device
+ * cannot replace.
+ */
 static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 			  const struct pvr_mr *old)
 {
@@ -170,7 +176,7 @@ static int create_user_mr(struct pvr_mr *mr, struct ib_pd *ibpd,
 	return create_mr(mr, ibpd, &req);
 }
 
-/* Pin memory and make a region of it. */
+/* Pin memory and register it. */
 static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
 				 u64 virt, int access, const struct pvr_mr *old)
 {
@@ -193,7 +199,7 @@ static struct pvr_mr *reg_memory(struct ib_pd *ibpd, u64 start, u64 length,
 	return ERR_PTR(err);
 }
 
-/* Make a second region of memory that another one has pinned and described. */
+/* Register the memory of @old again, without pinning it again. */
 static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
 				      int access)
 {
@@ -217,7 +223,7 @@ static struct pvr_mr *reg_same_memory(struct ib_pd *ibpd, struct pvr_mr *old,
 	return ERR_PTR(err);
 }
 
-/* On failure mr_free() cleans up. */
+/* On failure the caller calls mr_free(). */
 static int create_mr_of_pages(struct pvr_mr *mr, struct ib_pd *ibpd,
 			      const dma_addr_t *dma, u64 offset, u64 length)
 {
@@ -276,7 +282,7 @@ struct ib_mr *pvr_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 	return IS_ERR(mr) ? ERR_CAST(mr) : &mr->ibmr;
 }
 
-/* Free a region that is not, or no longer, the device's, but not what @owner has. */
+/* Free a region that the device does not have, except memory that @owner shares. */
 static void free_but_shared(struct pvr_mr *mr, const struct pvr_mr *owner)
 {
 	if (mr->umem == owner->umem) {
@@ -286,7 +292,9 @@ static void free_but_shared(struct pvr_mr *mr, const struct pvr_mr *owner)
 	mr_free(mr);
 }
 
-/* @mr becomes the region @new, and @new what @mr was. */
+/*
+ * Exchange everything that differs between two regions, so that ibmr keeps its address.
+ */
 static void exchange(struct pvr_mr *mr, struct pvr_mr *new)
 {
 	swap(mr->umem, new->umem);
@@ -299,7 +307,9 @@ static void exchange(struct pvr_mr *mr, struct pvr_mr *new)
 	swap(mr->ibmr.rkey, new->ibmr.rkey);
 }
 
-/* Can a region of the same memory have this access, or must it be pinned again? */
+/*
+ * Return: whether the memory can stay pinned for a re-registration with @access.
+ */
 static bool pinned_for(const struct pvr_mr *mr, int flags, int access)
 {
 	if (flags & IB_MR_REREG_TRANS)
@@ -307,7 +317,9 @@ static bool pinned_for(const struct pvr_mr *mr, int flags, int access)
 	return mr->umem->writable || !ib_access_writable(access);
 }
 
-/* The device has @new. Unless that took the place of @mr, @mr has to go, or else @new. */
+/*
+ * Destroy @mr at the device, unless @new has replaced it there. On failure destroy @new.
+ */
 static int retire(struct pvr_mr *mr, struct ib_pd *ibpd,
 		  const struct pvr_mr *new)
 {
@@ -323,9 +335,10 @@ static int retire(struct pvr_mr *mr, struct ib_pd *ibpd,
 }
 
 /*
- * Whatever fails leaves the old region as it was. Our device puts the new one in its
- * place, and the keys stay; others get it beside the old one, and the keys change.
- * NULL tells ib_core that the object stays.
+ * An error leaves the old region unchanged. With PVR_EXT_MR_LAYOUT the new region
+ * replaces the old one and the keys stay. Otherwise the device has both for a moment, and
+ * the keys change.
+ * Return: NULL, so that ib_core keeps the object, or an ERR_PTR.
  */
 struct ib_mr *pvr_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 				u64 length, u64 virt, int access,
@@ -396,8 +409,8 @@ static int set_page(struct ib_mr *ibmr, u64 addr)
 }
 
 /*
- * The page list is written where the device reads it when it executes the REG_MR:
- * consumers map a region again only after that.
+ * The device reads this page list when it executes the REG_MR. A consumer maps the region
+ * again only after that.
  */
 int pvr_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents,
 		  unsigned int *offset)

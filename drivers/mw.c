@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory windows. User space binds them, by work requests; here they come and go. */
+/* Memory windows: allocation and deallocation. User space binds them by work requests. */
 #include "pvrdma.h"
 
 static u32 mw_flag(enum ib_mw_type type)

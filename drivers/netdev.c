@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The paired NIC: any that has the adapter's MAC address, whenever it appears. */
+/* The paired NIC: a netdev that has the adapter's MAC address, present or future. */
 #include <linux/etherdevice.h>
 #include <linux/if_arp.h>
 #include <linux/if_vlan.h>
@@ -9,7 +9,10 @@
 
 #define LINK_NAME "net"
 
-/* Bridges, VLANs, bonds and the like borrow MACs, but no bus gave birth to them. */
+/*
+ * Bridges, VLANs and bonds copy MAC addresses of NICs, but have no parent device on a
+ * bus.
+ */
 static bool is_real(const struct net_device *ndev)
 {
 	return ndev->type == ARPHRD_ETHER && ndev->dev.parent &&
@@ -17,7 +20,7 @@ static bool is_real(const struct net_device *ndev)
 	       !netif_is_macvlan(ndev);
 }
 
-/* Of a device that does not tell its MAC we know that its NIC is function 0. */
+/* The NIC of a device that reports no MAC address is function 0 of the same PCI slot. */
 static bool is_function_0(const struct pvr_dev *dev,
 			  const struct net_device *ndev)
 {
@@ -41,8 +44,8 @@ static bool matches(const struct pvr_dev *dev, const struct net_device *ndev)
 }
 
 /*
- * The folder that holds the NIC and its siblings, NIC's device/net. As long as a NIC
- * is registered its parent has that folder.
+ * Return: the sysfs directory device/net of the NIC's parent device, or NULL. It exists
+ * while the NIC is registered.
  */
 static struct kobject *netdev_folder(const struct net_device *ndev)
 {
@@ -54,9 +57,9 @@ static struct kobject *netdev_folder(const struct net_device *ndev)
 }
 
 /*
- * Programs look for a NIC at /sys/class/infiniband/DEVICE/device/net/NIC, where it is
- * with adapters that are both. Ours has its NIC elsewhere, so a link leads there. A
- * NIC under the adapter itself has the real folder, and needs no link.
+ * Programs search the NIC in /sys/class/infiniband/DEVICE/device/net/. Here the NIC is
+ * another device, so the adapter gets a symlink to that directory. A NIC whose parent is
+ * the adapter itself has the real directory.
  */
 static void link_add(struct pvr_dev *dev, const struct net_device *ndev)
 {
@@ -77,7 +80,7 @@ static void link_remove(struct pvr_dev *dev)
 	dev->netdev_link = false;
 }
 
-/* Takes a reference of its own on @ndev, which may be NULL, for as long as it stays. */
+/* Takes a reference on @ndev, which may be NULL, and drops that on the former NIC. */
 static int netdev_set(struct pvr_dev *dev, struct net_device *ndev)
 {
 	struct net_device *old;
@@ -120,8 +123,8 @@ static void unpair(struct pvr_dev *dev)
 }
 
 /*
- * A pairing lasts until the NIC is unregistered, whatever MAC address it is given
- * meanwhile: its GIDs follow its addresses, and the device judges them.
+ * A pairing lasts until the NIC is unregistered, even if its MAC address changes. Its
+ * GIDs follow its addresses, and the device checks them.
  */
 static int netdev_event(struct notifier_block *nb, unsigned long event,
 			void *ptr)
@@ -131,7 +134,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event,
 
 	switch (event) {
 	case NETDEV_POST_INIT:
-		/* The next step makes a folder of the link's name. */
+		/* registration next creates a directory of the link's name */
 		if (ndev->dev.parent == &dev->pdev->dev)
 			link_remove(dev);
 		return NOTIFY_DONE;
@@ -167,12 +170,12 @@ bool pvr_netdev_ready(struct pvr_dev *dev)
 	return ready;
 }
 
-/* Registering the notifier replays NETDEV_REGISTER for all NICs that exist. */
+/* Registration of the notifier replays NETDEV_REGISTER for all existing NICs. */
 int pvr_netdev_init(struct pvr_dev *dev)
 {
 	int err;
 
-	dev->ibdev.phys_port_cnt = 1; /* what ib_device_set_netdev() needs */
+	dev->ibdev.phys_port_cnt = 1; /* needed by ib_device_set_netdev() */
 	dev->netdev_nb.notifier_call = netdev_event;
 	err = register_netdevice_notifier(&dev->netdev_nb);
 	if (err)
@@ -185,7 +188,7 @@ int pvr_netdev_init(struct pvr_dev *dev)
 	return 0;
 }
 
-/* Unregistering replays NETDEV_UNREGISTER, which ends the pairing. */
+/* Unregistration replays NETDEV_UNREGISTER, which ends the pairing. */
 void pvr_netdev_exit(struct pvr_dev *dev)
 {
 	unregister_netdevice_notifier(&dev->netdev_nb);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What ib_core has the driver make: one struct for each kind of object. */
+/* The driver's objects: one struct for each kind of ib_core object. */
 #ifndef PVR_OBJECTS_H
 #define PVR_OBJECTS_H
 
@@ -13,25 +13,25 @@
 struct pvr_ucontext {
 	struct ib_ucontext ibuc;
 	u32 handle;
-	u32 features; /* PVR_EXT_* that its provider uses */
+	u32 features; /* PVR_EXT_* negotiated with the provider */
 	int uar; /* index of the doorbell page */
 };
 
 struct pvr_pd {
 	struct ib_pd ibpd;
 	u32 handle;
-	atomic_t windows; /* memory windows, which regions may be busy with */
+	atomic_t windows; /* memory windows, which may keep MRs busy */
 };
 
 struct pvr_mr {
 	struct ib_mr ibmr;
 	struct ib_umem *umem; /* NULL for kernel MRs */
 	struct pvr_pdir pdir;
-	u64 virt; /* user MRs: address of the first byte, as asked for */
-	int access; /* user MRs: IB_ACCESS_*, as asked for */
-	u8 page_shift; /* user MRs: of the pages in the directory */
+	u64 virt; /* user MRs: requested address of the first byte */
+	int access; /* user MRs: requested IB_ACCESS_* */
+	u8 page_shift; /* user MRs: log2 of the directory's page size */
 	u32 handle;
-	u32 npages; /* fast-reg: pages entered by the last map */
+	u32 npages; /* fast-reg: pages set by the last map */
 };
 
 struct pvr_mw {
@@ -39,11 +39,10 @@ struct pvr_mw {
 	u32 handle;
 };
 
-/* Device memory: pages that the driver owns; a mapping keeps them by their own counts. */
+/* Device memory: pages of the driver. A mapping holds references on them. */
 struct pvr_dm {
 	struct ib_dm ibdm;
-	struct rdma_user_mmap_entry
-		entry; /* frees the object with its last reference */
+	struct rdma_user_mmap_entry entry; /* its last put frees the object */
 	struct pvr_dev *dev;
 	u32 npages;
 	struct page **pages;
@@ -58,9 +57,9 @@ struct pvr_ah {
 struct pvr_cq_buf {
 	struct ib_umem *umem; /* NULL for kernel CQs */
 	struct pvr_pdir pdir;
-	struct pvr_ring *ring_shm; /* kernel CQs: the driver consumes */
-	struct pvr_arm *arm_shm; /* ... and arms them here; NULL: by doorbell */
-	u32 arm; /* what it stored there last; protected by pvr_cq.lock */
+	struct pvr_ring *ring_shm; /* kernel CQs: the driver is the consumer */
+	struct pvr_arm *arm_shm; /* arm record; NULL: arm by doorbell */
+	u32 arm; /* last value of arm_shm->word; under pvr_cq.lock */
 	u32 n; /* entries, a power of two */
 };
 
@@ -69,31 +68,31 @@ struct pvr_cq {
 	struct pvr_ref ref;
 	u32 handle;
 	u32 vector; /* completion vector */
-	struct mutex resize_lock; /* writers of buf hold it, and lock */
+	struct mutex resize_lock; /* writers of buf hold it and lock */
 	struct pvr_cq_buf buf;
 
 	/* Kernel CQs only. */
 	spinlock_t lock; /* protects head, the entries, frozen and missed */
-	struct xarray qps; /* those that complete here: handle -> pvr_qp */
+	struct xarray qps; /* QPs that complete here: handle -> pvr_qp */
 	u32 head;
-	bool frozen; /* the device is moving the entries, see cq_resize.c */
-	bool missed; /* somebody polled or armed while frozen */
+	bool frozen; /* resize in progress, see cq_resize.c */
+	bool missed; /* polled or armed while frozen */
 };
 
 /* A work request of a kernel SRQ. */
 struct pvr_srq_wr {
 	u64 wr_id; /* the consumer's */
-	u32 next; /* when free: the next free one */
+	u32 next; /* if free: the next free entry */
 	bool posted;
-	bool waits; /* on a dead device: no QP took it */
+	bool waits; /* on a dead device: no QP has taken it */
 };
 
-/* The queue of a kernel SRQ; as in pvr_wq, the device gets an index. */
+/* The queue of a kernel SRQ. The device gets an index as wr_id, as in struct pvr_wq. */
 struct pvr_srq_wq {
-	spinlock_t lock; /* protects all of this, and the elements */
+	spinlock_t lock; /* protects this struct and the elements */
 	struct pvr_ring *ring_shm; /* the driver produces */
 	const u32 *quiet_shm; /* see pvr_ring_waits() */
-	struct pvr_srq_wr *wrs; /* by the number that the device knows */
+	struct pvr_srq_wr *wrs; /* indexed by the device's wr_id */
 	u32 *slots; /* the number of the request in each slot */
 	u32 nwrs; /* entries of wrs, at least n */
 	u32 free; /* the first that is free, if used < nwrs */
@@ -121,16 +120,17 @@ struct pvr_srq {
 };
 
 /*
- * The send or receive queue of a kernel QP. The consumer's wr_ids stay here, for
- * most are pointers: the device gets an index, and what it says is checked.
+ * The send or receive queue of a kernel QP. The consumer's wr_ids stay here, because most
+ * are pointers. The device gets an index as wr_id and returns it, and the driver checks
+ * it.
  */
 struct pvr_wq {
 	spinlock_t lock; /* protects tail and the elements */
 	struct pvr_ring *ring_shm; /* the driver produces */
 	const u32 *quiet_shm; /* see pvr_ring_waits() */
-	u64 *wr_ids; /* of done .. tail */
+	u64 *wr_ids; /* of elements done .. tail */
 	u32 tail;
-	u32 done; /* next to complete; protected by the lock of its CQ */
+	u32 done; /* next to complete; protected by pvr_cq.lock */
 	u32 n; /* elements, a power of two */
 	u32 max_sge;
 	u32 stride;
@@ -145,7 +145,7 @@ struct pvr_qp {
 	u32 qkey;
 	u32 handle;
 	u32 max_inline; /* bytes */
-	struct pvr_counted *counted; /* if bound to a counter; see counters.c */
+	struct pvr_counted *counted; /* NULL if not bound to a counter */
 	struct ib_umem *sbuf; /* NULL for kernel QPs */
 	struct ib_umem *rbuf; /* NULL for kernel QPs and with an SRQ */
 	struct pvr_pdir pdir;

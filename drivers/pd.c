@@ -51,7 +51,7 @@ int pvr_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 	return 0;
 }
 
-/* Somebody imports the PD: address vectors carry the device's handle. */
+/* The provider imports a PD: its address vectors carry the device's handle. */
 static int UVERBS_HANDLER(PVR_METHOD_PD_QUERY)(struct uverbs_attr_bundle *attrs)
 {
 	struct ib_pd *ibpd =

@@ -65,7 +65,7 @@ static void pages_free(struct device *dma_dev, struct pvr_page *pages, u32 n)
 	kvfree(pages);
 }
 
-/* Enter @n pages of the next level into @pages, 512 into each. */
+/* Enter @n pages of the next level into @pages, 512 per page. */
 static void list_pages(struct pvr_page *pages, const struct pvr_page *next,
 		       u32 n)
 {
@@ -89,7 +89,7 @@ static int pdir_alloc_dirs(struct pvr_pdir *pdir)
 	return 0;
 }
 
-/* On failure pvr_pdir_exit() cleans up. */
+/* On failure the caller calls pvr_pdir_exit(). */
 static int pdir_alloc_tables(struct pvr_pdir *pdir)
 {
 	u32 ntables = pdir_num_tables(pdir);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Page directories: how the device learns where the pages of an object are. */
+/* Page directories: the lists of an object's pages that the device reads. */
 #ifndef PVR_PDIR_H
 #define PVR_PDIR_H
 
@@ -8,7 +8,9 @@
 struct device;
 struct ib_umem;
 
-/* One coherent page. The address is kept here: what the device sees, it may change. */
+/*
+ * One coherent page. The address is kept here, because the device can write its own copy.
+ */
 struct pvr_page {
 	void *va;
 	dma_addr_t dma;
@@ -16,12 +18,12 @@ struct pvr_page {
 
 /**
  * struct pvr_pdir - a page directory and, for kernel objects, the pages in it
- * @dma_dev: whom the pages are mapped for; NULL while unused
+ * @dma_dev: the device that the pages are mapped for; NULL if unused
  * @dir: the first page, whose address the device gets
  * @dirs: with three levels: the directory pages, which @dir lists; or NULL
  * @tables: the table pages
  * @pages: the data pages that the directory owns, or NULL
- * @npages: data pages described
+ * @npages: number of data pages in the directory
  */
 struct pvr_pdir {
 	struct device *dma_dev;
@@ -37,7 +39,7 @@ struct pvr_pdir {
  * @pdir: zeroed by the caller
  * @dma_dev: the PCI device
  * @npages: 1 .. PVR_PDIR_MAX_PAGES
- * @own_pages: also allocate that many zeroed pages and enter them
+ * @own_pages: also allocate @npages zeroed pages and enter them
  *
  * Context: may sleep.
  * Return: 0, -EINVAL (bad @npages) or -ENOMEM; @pdir owns nothing on failure.
@@ -46,20 +48,22 @@ int pvr_pdir_init(struct pvr_pdir *pdir, struct device *dma_dev, u64 npages,
 		  bool own_pages);
 
 /**
- * pvr_pdir_init_large() - as pvr_pdir_init(), with three levels where two are too few
+ * pvr_pdir_init_large() - allocate a directory of two or, if needed, three levels
  * @pdir: zeroed by the caller
  * @dma_dev: the PCI device
  * @npages: 1 .. PVR_PDIR3_MAX_PAGES
  *
- * Context: may sleep, and does so now and then.
+ * Context: may sleep.
  * Return: as pvr_pdir_init().
  */
 int pvr_pdir_init_large(struct pvr_pdir *pdir, struct device *dma_dev,
 			u64 npages);
 
 /**
- * pvr_pdir_levels() - 2, or 3 after pvr_pdir_init_large() of many pages
+ * pvr_pdir_levels() - number of levels of a directory
  * @pdir: an initialised directory
+ *
+ * Return: 3 after pvr_pdir_init_large() of more than PVR_PDIR_MAX_PAGES pages, else 2.
  */
 static inline u32 pvr_pdir_levels(const struct pvr_pdir *pdir)
 {
@@ -69,6 +73,8 @@ static inline u32 pvr_pdir_levels(const struct pvr_pdir *pdir)
 /**
  * pvr_pdir_exit() - free a directory and the pages it owns
  * @pdir: may be zeroed; the device must not use it any more
+ *
+ * Context: may sleep.
  */
 void pvr_pdir_exit(struct pvr_pdir *pdir);
 
@@ -83,9 +89,9 @@ void pvr_pdir_set(struct pvr_pdir *pdir, u32 idx, dma_addr_t dma);
 /**
  * pvr_pdir_set_umem() - enter all pages of pinned user memory
  * @pdir: an initialised directory, large enough from @first on
- * @first: entry for the first page
+ * @first: index of the first page's entry
  * @umem: the memory
- * @page_size: of these pages, as ib_umem_find_best_pgsz() said; or PVR_PAGE_SIZE
+ * @page_size: bytes per page, from ib_umem_find_best_pgoff(), or PVR_PAGE_SIZE
  *
  * Context: may sleep.
  */
@@ -95,7 +101,7 @@ void pvr_pdir_set_umem(struct pvr_pdir *pdir, u32 first, struct ib_umem *umem,
 /**
  * pvr_pdir_at() - address of byte @offset in the pages that the directory owns
  * @pdir: initialised with own_pages
- * @offset: less than npages * PVR_PAGE_SIZE
+ * @offset: less than npages * PVR_PAGE_SIZE; an access must not cross a page
  */
 void *pvr_pdir_at(const struct pvr_pdir *pdir, size_t offset);
 

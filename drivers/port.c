@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The one port: its attributes, and telling ib_core when it goes up or down. */
+/* The port: its attributes and its state changes. */
 #include <rdma/ib_cache.h>
 #include <rdma/ib_mad.h>
 
@@ -19,7 +19,7 @@ static int query_port(struct pvr_dev *dev, struct pvr_port_attr *attr)
 	return err;
 }
 
-/* Up means both: the device's link and the NIC that its addresses come from. */
+/* The port is active if both the device's link and the paired NIC are up. */
 static void set_state(struct pvr_dev *dev, const struct pvr_port_attr *from,
 		      struct ib_port_attr *to)
 {
@@ -113,13 +113,16 @@ enum rdma_link_layer pvr_link_layer(struct ib_device *ibdev, u32 port)
 
 void pvr_port_kick(struct pvr_dev *dev)
 {
-	rcu_read_lock(); /* pvr_ib_unregister() waits for us */
+	rcu_read_lock(); /* pairs with pvr_ib_unregister() */
 	if (test_bit(PVR_DEV_LIVE, &dev->flags))
 		queue_work(system_long_wq, &dev->port_work);
 	rcu_read_unlock();
 }
 
-/* ib_core saw the NIC change, and so did netdev.c: one report is enough. */
+/*
+ * ib_core reports changes of the NIC, as does the notifier of netdev.c. The work merges
+ * them.
+ */
 void pvr_report_port_event(struct ib_device *ibdev, struct net_device *ndev,
 			   unsigned long event)
 {
@@ -135,21 +138,17 @@ static void report(struct pvr_dev *dev, bool up)
 	pvr_dispatch(dev, up ? IB_EVENT_PORT_ACTIVE : IB_EVENT_PORT_ERR);
 }
 
-/*
- * Some devices stop on their own when their NIC goes down and wait to be told
- * that it is back.
- */
+/* Some devices quiesce when their NIC goes down, and stay so until UNQUIESCE. */
 static void unquiesce(struct pvr_dev *dev)
 {
 	int err = pvr_cmd_ctl(dev, PVR_CTL_UNQUIESCE);
 
 	if (err)
-		ibdev_warn(&dev->ibdev,
-			   "device refused to be unquiesced: %pe\n",
+		ibdev_warn(&dev->ibdev, "device refused UNQUIESCE: %pe\n",
 			   ERR_PTR(err));
 }
 
-/* Never runs twice at a time, and not before or after the registration. */
+/* A single work item: never runs concurrently with itself, and only while registered. */
 void pvr_port_work(struct work_struct *work)
 {
 	struct pvr_dev *dev = container_of(work, struct pvr_dev, port_work);

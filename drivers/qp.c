@@ -5,9 +5,9 @@
 #include "pvrdma.h"
 #include "wq.h"
 
-#define MAX_CHUNKS U16_MAX /* page counts have 16 bits in the command */
+#define MAX_CHUNKS U16_MAX /* the command has 16 bits for page counts */
 
-/* Inline data lie where scatter/gather entries would. */
+/* Inline data use the space of scatter/gather entries. */
 static u32 sq_stride(const struct ib_qp_cap *cap)
 {
 	u32 payload = max_t(u32, cap->max_inline_data,
@@ -38,7 +38,7 @@ static bool type_ok(const struct pvr_dev *dev,
 	case IB_QPT_UD:
 		return true;
 	case IB_QPT_UC:
-		/* A stock provider would create one, and then not post to it. */
+		/* A stock provider creates UC QPs, but cannot post to them. */
 		return (udata ? pvr_udata_features(udata) : dev->features) &
 		       PVR_EXT_UC;
 	case IB_QPT_GSI:
@@ -48,7 +48,7 @@ static bool type_ok(const struct pvr_dev *dev,
 	}
 }
 
-/* Sizes are rounded up to powers of two, so that is how far the limits stretch. */
+/* Sizes are rounded up to powers of two. So the limits are, too. */
 static bool caps_ok(const struct pvr_caps *caps, const struct ib_qp_cap *cap)
 {
 	u32 max_wr = roundup_pow_of_two(caps->max_qp_wr);
@@ -69,7 +69,7 @@ static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
 	if (!caps_ok(&dev->caps, &init->cap)) {
 		ibdev_dbg(
 			&dev->ibdev,
-			"QP wants %u+%u WRs of %u+%u SGEs, %u bytes inline, expected at most %u of %u, %d\n",
+			"QP has %u+%u WRs of %u+%u SGEs, %u bytes inline, expected at most %u of %u, %d\n",
 			init->cap.max_send_wr, init->cap.max_recv_wr,
 			init->cap.max_send_sge, init->cap.max_recv_sge,
 			init->cap.max_inline_data, dev->caps.max_qp_wr,
@@ -79,7 +79,7 @@ static int check_init(struct pvr_dev *dev, const struct ib_qp_init_attr *init,
 	return 0;
 }
 
-/* Kernel queues have round sizes, which the consumer is told. */
+/* Round the sizes of a kernel QP up to powers of two; the consumer gets the result. */
 static void round_cap(struct ib_qp_cap *cap, bool has_srq)
 {
 	cap->max_send_wr = roundup_pow_of_two(max(cap->max_send_wr, 1U));
@@ -105,8 +105,8 @@ static void set_quiet(struct pvr_dev *dev, struct pvr_qp *qp)
 }
 
 /*
- * One header page, the send queue, the receive queue. On failure pages_free()
- * cleans up.
+ * Allocate a header page, the send queue and the receive queue. On failure the caller
+ * calls pages_free().
  */
 static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 			struct ib_qp_cap *cap, struct pvr_cmd_create_qp *cmd)
@@ -136,7 +136,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 			   (size_t)(1 + sq_pages) * PVR_PAGE_SIZE);
 }
 
-/* A provider lays its queues out itself, so the sizes it names must be exact. */
+/* The provider lays out its queues, so its sizes must be exact. */
 static int check_user_cap(const struct ib_qp_cap *cap, bool has_srq)
 {
 	if (!is_power_of_2(cap->max_send_wr))
@@ -166,7 +166,7 @@ static int user_bufs(struct pvr_dev *dev, struct pvr_qp *qp,
 	return 0;
 }
 
-/* On failure pages_free() cleans up. */
+/* On failure the caller calls pages_free(). */
 static int user_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 		      struct ib_qp_cap *cap, struct ib_udata *udata,
 		      struct pvr_cmd_create_qp *cmd)
@@ -208,7 +208,7 @@ static void pages_free(struct pvr_qp *qp)
 	qp->sbuf = NULL;
 }
 
-/* Those that type_ok() lets pass. */
+/* @type has passed type_ok(). */
 static enum pvr_qp_type qp_type(enum ib_qp_type type)
 {
 	switch (type) {
@@ -249,7 +249,7 @@ static void fill_cmd(struct pvr_qp *qp, const struct ib_qp_init_attr *init,
 		cmd->flags = PVR_QP_USER_OPS;
 }
 
-/* Numbers 0 and 1 have a meaning of their own; handles must index tables. */
+/* QP numbers 0 and 1 are reserved for SMI and GSI; handles index tables. */
 static bool numbers_ok(struct pvr_dev *dev, struct pvr_qp *qp)
 {
 	u32 qpn = qp->ibqp.qp_num;
@@ -259,7 +259,7 @@ static bool numbers_ok(struct pvr_dev *dev, struct pvr_qp *qp)
 	return qp->ibqp.qp_type == IB_QPT_GSI ? qpn == 1 : qpn > 1;
 }
 
-/* User space looks after its own CQs. */
+/* The provider keeps the QPs of user CQs. */
 static int attach_cqs(struct pvr_qp *qp)
 {
 	struct pvr_cq *send_cq, *recv_cq;
@@ -291,7 +291,7 @@ static void detach_cqs(struct pvr_qp *qp)
 		pvr_cq_detach(recv_cq, qp);
 }
 
-/* The device knows the QP; list it, or have the device forget it. */
+/* The device has created the QP. Enter it into the driver's tables, or destroy it. */
 static int list_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp)
 {
 	int err;
@@ -311,7 +311,6 @@ err_destroy:
 	return err;
 }
 
-/* The caller holds dev->qp_lock. */
 static int create_qp_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 			    union pvr_cmd_req *req)
 {
@@ -351,9 +350,9 @@ static int create_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 }
 
 /*
- * Unlisted first: completions that come after that are skipped by pvr_poll_cq().
- * Purged before qp_lock is dropped: from then on the device may use the handle for
- * another QP, on the same CQs.
+ * Erase the QP first: pvr_poll_cq() then skips its later completions. Purge before
+ * qp_lock is released: after that the device may use the handle for another QP on the
+ * same CQs.
  */
 static void destroy_qp(struct pvr_dev *dev, struct pvr_qp *qp)
 {
@@ -365,7 +364,7 @@ static void destroy_qp(struct pvr_dev *dev, struct pvr_qp *qp)
 	pvr_ref_drain(&qp->ref);
 }
 
-/* A stock provider takes a handle of 0 for "same as the number". */
+/* A stock provider interprets a handle of 0 as equal to the QP number. */
 static int reply(struct pvr_dev *dev, struct pvr_qp *qp, struct ib_udata *udata)
 {
 	struct pvrdma_create_qp_resp resp = {
@@ -389,7 +388,7 @@ int pvr_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	union pvr_cmd_req req = {};
 	int err;
 
-	/* Kernel consumers get none, and others do not know how it is laid out. */
+	/* Inline data need a provider with PVR_EXT_INLINE: others use another layout. */
 	if (!(pvr_udata_features(udata) & PVR_EXT_INLINE))
 		init->cap.max_inline_data = 0;
 	err = check_init(dev, init, udata);

@@ -9,8 +9,8 @@ static_assert(IB_QP_DEST_QPN == PVR_QPA_DEST_QPN &&
 	      "masks and states are numbered alike");
 
 /*
- * Kernel consumers leave fields that the mask does not name uninitialised; none of
- * those reaches the device.
+ * Kernel consumers leave fields outside the mask uninitialised. None of them may reach
+ * the device.
  */
 static void attr_to_dev(struct pvr_qp_attr *to, const struct ib_qp_attr *from,
 			int mask)
@@ -43,7 +43,9 @@ static void attr_to_dev(struct pvr_qp_attr *to, const struct ib_qp_attr *from,
 		pvr_ah_attr_to_dev(&to->ah_attr, &from->ah_attr);
 }
 
-/* What the driver and ib_core can judge; the device judges the rest. */
+/*
+ * Check the attributes that the driver and ib_core can check; the device checks the rest.
+ */
 static int check_attr(struct pvr_dev *dev, struct pvr_qp *qp,
 		      const struct ib_qp_attr *attr, int mask)
 {
@@ -85,8 +87,9 @@ static int modify_qp(struct pvr_dev *dev, struct pvr_qp *qp,
 }
 
 /*
- * A request that a QP took from its SRQ ends by a completion if the QP fails, but is
- * dropped if it is reset or destroyed: then its number would never be free again.
+ * A request that a QP took from its SRQ ends with a completion if the QP fails. If the QP
+ * is reset or destroyed, the request is dropped, and its number would never become free.
+ * So fail the QP first.
  */
 static void end_srq_request(struct pvr_dev *dev, struct pvr_qp *qp)
 {
@@ -103,7 +106,7 @@ void pvr_qp_end_srq_request(struct pvr_qp *qp)
 	mutex_unlock(&qp->lock);
 }
 
-/* The provider does the same for user QPs. */
+/* User QPs: the provider does the same. */
 static void reset_rings(struct pvr_qp *qp)
 {
 	struct pvr_cq *send_cq, *recv_cq;
@@ -119,7 +122,7 @@ static void reset_rings(struct pvr_qp *qp)
 	pvr_wq_reset(&qp->rq, recv_cq);
 }
 
-/* The state is published last, under it post_send() and post_recv() decide. */
+/* Call last: post_send() and post_recv() depend on the state. */
 static void set_state_locked(struct pvr_qp *qp, enum ib_qp_state next)
 {
 	lockdep_assert_held(&qp->lock);
@@ -143,7 +146,7 @@ static int modify_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 		end_srq_request(dev, qp);
 	if (!err)
 		err = modify_qp(dev, qp, attr, mask);
-	/* All QPs of a dead device are in the error state already. */
+	/* QPs of a dead device are already in the error state */
 	if (err && !(pvr_dev_dead(dev) && (mask & IB_QP_STATE) &&
 		     attr->qp_state == IB_QPS_ERR))
 		return err;
@@ -200,7 +203,7 @@ static void attr_from_dev(struct ib_qp_attr *to, const struct pvr_qp_attr *from)
 	pvr_ah_attr_from_dev(&to->ah_attr, &from->ah_attr);
 }
 
-/* The device may have moved the QP to SQE or ERR by itself. */
+/* The device may have moved the QP to SQE or ERR. */
 static int query_locked(struct pvr_dev *dev, struct pvr_qp *qp,
 			struct ib_qp_attr *attr, int mask)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What "rdma resource show -dd" says of objects beyond what ib_core knows. */
+/* Driver details of objects for "rdma resource show -dd". */
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Index arithmetic of the rings that driver and device share. */
+/* Index arithmetic and memory order of the rings that driver and device share. */
 #ifndef PVR_RING_H
 #define PVR_RING_H
 
@@ -11,25 +11,26 @@
 /*
  * DOC: Rings
  *
- * Each index has one writer, which keeps a private copy and only ever stores to
- * the shared one; the other side's index is loaded once, checked with
- * pvr_ring_used(), and then used. Pairing of barriers:
+ * Each index has one writer, which keeps a private copy and only stores the shared one.
+ * The other side loads it once, checks it with pvr_ring_used() and then uses it. The
+ * barriers pair as follows:
  *
- *  producer                          consumer
- *  write element                     load prod_tail
- *  dma_wmb()                         dma_rmb()
- *  store prod_tail                   read element
- *                                    pvr_ring_release(), which orders it before
- *  load cons_head                    store cons_head
+ * producer                          consumer
+ * write element                     load prod_tail
+ * dma_wmb()                         dma_rmb()
+ * store prod_tail                   read element
+ *                                   pvr_ring_release(), which orders it before
+ * load cons_head                    store cons_head
  *
- * With PVR_EXT_QUIET and PVR_EXT_ARM each side stores something, has a full barrier,
- * and looks whether the other one did: pvr_ring_waits(), pvr_req_notify_cq().
+ * With PVR_EXT_QUIET (doorbell suppression) and PVR_EXT_ARM (CQ arm doorbell record) each
+ * side stores its word, executes a full barrier and loads the other side's word. At least
+ * one of them sees the other's store. See pvr_ring_waits() and pvr_req_notify_cq().
  */
 
 /**
- * pvr_ring_next() - the index after @idx in a ring of @n elements
+ * pvr_ring_next() - the index after @idx
  * @idx: a valid index, 0 .. 2n-1
- * @n: a power of two
+ * @n: number of elements, a power of two
  */
 static inline u32 pvr_ring_next(u32 idx, u32 n)
 {
@@ -37,9 +38,9 @@ static inline u32 pvr_ring_next(u32 idx, u32 n)
 }
 
 /**
- * pvr_ring_slot() - the element that index @idx stands for
+ * pvr_ring_slot() - the element number of index @idx
  * @idx: a valid index
- * @n: a power of two
+ * @n: number of elements, a power of two
  */
 static inline u32 pvr_ring_slot(u32 idx, u32 n)
 {
@@ -47,12 +48,12 @@ static inline u32 pvr_ring_slot(u32 idx, u32 n)
 }
 
 /**
- * pvr_ring_used() - how many elements lie between two indices
- * @tail: the producer's index, possibly garbage
- * @head: the consumer's index, possibly garbage
- * @n: a power of two
+ * pvr_ring_used() - number of elements between two indices
+ * @tail: the producer's index, possibly invalid
+ * @head: the consumer's index, possibly invalid
+ * @n: number of elements, a power of two
  *
- * Return: 0 .. n, or more than n when the indices cannot both be right.
+ * Return: 0 .. n, or more than n if the indices are impossible.
  */
 static inline u32 pvr_ring_used(u32 tail, u32 head, u32 n)
 {
@@ -62,7 +63,7 @@ static inline u32 pvr_ring_used(u32 tail, u32 head, u32 n)
 }
 
 /**
- * pvr_ring_publish() - make everything written so far visible up to @tail
+ * pvr_ring_publish() - make all elements before @tail visible to the consumer
  * @ring_shm: the shared indices; this side produces
  * @tail: the new index
  */
@@ -74,8 +75,8 @@ static inline void pvr_ring_publish(struct pvr_ring *ring_shm, u32 tail)
 }
 
 /**
- * pvr_ring_quiet() - what a device with PVR_EXT_QUIET says of its queues
- * @page: the first page of a QP or SRQ
+ * pvr_ring_quiet() - the doorbell suppression words of a QP or SRQ
+ * @page: its first page; the device has PVR_EXT_QUIET
  */
 static inline const struct pvr_quiet *pvr_ring_quiet(const void *page)
 {
@@ -83,33 +84,37 @@ static inline const struct pvr_quiet *pvr_ring_quiet(const void *page)
 }
 
 /**
- * pvr_ring_waits() - does the device wait for a doorbell?
- * @quiet_shm: the word of the queue, or NULL if there is none
+ * pvr_ring_waits() - whether the device needs a doorbell
+ * @quiet_shm: doorbell suppression word of the queue, or NULL if there is none
  *
- * The caller has published its index.
+ * Call after pvr_ring_publish().
+ * Return: true, or false while the device polls the queue.
  */
 static inline bool pvr_ring_waits(const u32 *quiet_shm)
 {
 	if (!quiet_shm)
 		return true;
 	/*
-	 * Pairs with the device's barrier between storing 0 and its last look at
-	 * prod_tail. Its CPUs are the host's, however many of them we have: hence not
-	 * virt_mb(), a locked instruction, which an emulator of a machine with one CPU
-	 * (QEMU's TCG) takes for an ordinary one.
+	 * Pairs with the device's barrier between storing 0 to the word and its last load
+	 * of prod_tail. Not virt_mb(): that is a locked instruction, which an emulator of
+	 * a machine with one CPU (QEMU's TCG) executes without a barrier. But the device
+	 * runs on other CPUs of the host.
 	 */
 	mb();
 	return !READ_ONCE(*quiet_shm);
 }
 
 /**
- * pvr_ring_release() - give elements below @head back to the producer
+ * pvr_ring_release() - return the elements before @head to the producer
  * @ring_shm: the shared indices; this side consumes
  * @head: the new index
  */
 static inline void pvr_ring_release(struct pvr_ring *ring_shm, u32 head)
 {
-	/* Our reads come first: the producer may overwrite after this store. */
+	/*
+	 * Orders our reads of the elements before the store: the producer may then
+	 * overwrite them.
+	 */
 	smp_store_release(&ring_shm->cons_head, head);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The hand-shake: extensions, device shared region, version and capabilities. */
+/* The handshake: extensions, device shared region, version and capabilities. */
 #include <linux/dma-mapping.h>
 #include <linux/etherdevice.h>
 #include <linux/module.h>
 
 #include "pvrdma.h"
 
-/* Those that this driver makes use of. */
+/* Extensions that this driver supports. */
 #define DRIVER_EXT                                                             \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE |              \
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_LOCAL_DMA_LKEY |             \
@@ -27,7 +27,7 @@ static int read_version(struct pvr_dev *dev)
 	dev->version = pvr_reg_read(dev, PVR_REG_VERSION);
 	if (dev->version == U32_MAX) {
 		dev_err(device,
-			"registers read all ones: the device is gone; is pvrdmad running on the host?\n");
+			"registers read all ones, the device is removed: is pvrdmad running on the host?\n");
 		return -ENODEV;
 	}
 	if (dev->version < PVR_VERSION_ROCEV1) {
@@ -51,7 +51,10 @@ static void read_mac(struct pvr_dev *dev)
 		dev->mac[i] = high >> 8 * (i - 4);
 }
 
-/* Before DSRHIGH, which makes the device latch what was acknowledged. */
+/*
+ * Call before the write to DSRHIGH, at which the device latches the acknowledged
+ * extensions.
+ */
 static void negotiate(struct pvr_dev *dev)
 {
 	u32 want;
@@ -68,8 +71,8 @@ static void negotiate(struct pvr_dev *dev)
 }
 
 /*
- * Some devices do not say their MAC, but put it into the node GUID: as a modified
- * EUI-64 (ff:fe in the middle, one bit flipped) or with 00:00 in the middle.
+ * Some devices have no MAC registers, but a node GUID that contains the MAC address: as a
+ * modified EUI-64 (ff:fe in the middle, one bit flipped) or with 00:00 in the middle.
  */
 static void guess_mac(struct pvr_dev *dev)
 {
@@ -104,7 +107,7 @@ static void evrings_exit(struct pvr_dev *dev)
 	pvr_evring_exit(&dev->events);
 }
 
-/* Older devices take 32 bits of the doorbell pages' frame numbers. */
+/* Older devices have 32 bits for page frame numbers of doorbell pages. */
 static int check_uar_address(struct pvr_dev *dev)
 {
 	resource_size_t end = pci_resource_end(dev->pdev, PVR_BAR_UAR);
@@ -134,16 +137,18 @@ static void dsr_fill(struct pvr_dev *dev)
 		       PVR_PAGE_SHIFT;
 }
 
-/* Have the device read the region, and copy its answer once. */
+/* Pass the region to the device and copy the capabilities once. */
 static int dsr_exchange(struct pvr_dev *dev)
 {
 	const struct pvr_dsr *dsr = dev->dsr.va;
 	u32 err;
 
-	/* writel() orders the region's contents before the address. */
+	/* writel() orders the stores to the region before the address. */
 	pvr_reg_write(dev, PVR_REG_DSRLOW, lower_32_bits(dev->dsr.dma));
 	pvr_reg_write(dev, PVR_REG_DSRHIGH, upper_32_bits(dev->dsr.dma));
-	/* Writes may be posted; the read waits until the device has seen them. */
+	/*
+	 * The writes may be posted. The read returns after the device has executed them.
+	 */
 	err = pvr_reg_read(dev, PVR_REG_ERR);
 	dma_rmb();
 	memcpy(&dev->caps, &dsr->caps, sizeof(dev->caps));

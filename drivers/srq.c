@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Shared receive queues: creation, change, destruction. */
+/* Shared receive queues: creation, modification, destruction. */
 #include <rdma/ib_umem.h>
 
 #include "pvrdma.h"
 #include "srq_wq.h"
 
-/* Queues of user space are laid out by the provider: their sizes must be exact. */
+/* The provider lays out the queues of user SRQs, so their sizes must be exact. */
 static bool max_wr_ok(struct pvr_dev *dev, u32 max_wr, bool user)
 {
 	if (!max_wr || max_wr > roundup_pow_of_two(dev->caps.max_srq_wr))
@@ -25,7 +25,7 @@ static int check_srq(struct pvr_dev *dev, const struct ib_srq_init_attr *init,
 	    init->attr.srq_limit > init->attr.max_wr) {
 		ibdev_dbg(
 			&dev->ibdev,
-			"SRQ wants %u WRs of %u SGEs, limit %u; expected a power of two up to %u of %u\n",
+			"SRQ has %u WRs of %u SGEs, limit %u; expected a power of two up to %u of %u\n",
 			init->attr.max_wr, init->attr.max_sge,
 			init->attr.srq_limit, caps->max_srq_wr,
 			caps->max_srq_sge);
@@ -34,7 +34,7 @@ static int check_srq(struct pvr_dev *dev, const struct ib_srq_init_attr *init,
 	return 0;
 }
 
-/* Kernel queues have round sizes, which the consumer is told. */
+/* Round the sizes of a kernel SRQ up to powers of two; the consumer gets the result. */
 static void round_attr(struct ib_srq_attr *attr)
 {
 	attr->max_wr = roundup_pow_of_two(attr->max_wr);
@@ -48,13 +48,13 @@ static u32 srq_stride(u32 max_sge)
 					max_sge * sizeof(struct pvrdma_sge)));
 }
 
-/* A header page, then the elements. */
+/* Bytes of a header page and the elements. */
 static u64 srq_bytes(u32 max_wr, u32 max_sge)
 {
 	return PVR_PAGE_SIZE + (u64)max_wr * srq_stride(max_sge);
 }
 
-/* On failure mem_put() cleans up. */
+/* On failure the caller calls mem_put(). */
 static int user_mem(struct pvr_dev *dev, struct pvr_srq_mem *mem, u64 bytes,
 		    struct ib_udata *udata)
 {
@@ -107,7 +107,7 @@ static const u32 *mem_quiet(struct pvr_dev *dev, struct pvr_srq_mem *mem)
 	return &pvr_ring_quiet(pvr_pdir_at(&mem->pdir, 0))->rq;
 }
 
-/* On failure pages_free() cleans up. */
+/* On failure the caller calls pages_free(). */
 static int pages_init(struct pvr_dev *dev, struct pvr_srq *srq,
 		      const struct ib_srq_attr *attr, struct ib_udata *udata)
 {
@@ -199,7 +199,7 @@ err_pages:
 	return err;
 }
 
-/* @mem: the new ring, if @mask says that there is one. */
+/* @mem: the new ring; used only with PVR_SRQ_MAX_WR. */
 static int modify_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 		      int mask, const struct pvr_srq_mem *mem)
 {
@@ -218,7 +218,7 @@ static int modify_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 	return pvr_cmd(to_pvr_dev(srq->ibsrq.device), &req, NULL);
 }
 
-/* The consumer's requests, and those that the device has, move to the new ring. */
+/* Switch a kernel SRQ to the ring @mem. On success @mem is the former ring. */
 static int move_kernel_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 			   int mask, struct pvr_srq_mem *mem)
 {
@@ -237,7 +237,10 @@ static int move_kernel_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 		return err;
 	}
 	swap(srq->mem, *mem);
-	/* The one time that we read it: the device says how many it copied. */
+	/*
+	 * The only load of prod_tail: it is the number of requests that the device
+	 * copied.
+	 */
 	err = pvr_srq_move_end(&srq->wq, &move,
 			       READ_ONCE(move.ring_shm->prod_tail));
 	if (err)
@@ -271,7 +274,7 @@ static int resize_locked(struct pvr_srq *srq, struct ib_srq_attr *attr,
 	if (!err)
 		err = udata ? move_user_srq(srq, attr, mask, &mem)
 			    : move_kernel_srq(srq, attr, mask, &mem);
-	mem_put(&mem); /* the old one, or after an error the new one */
+	mem_put(&mem); /* the old one, or the new one after an error */
 	return err;
 }
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Work requests of kernel SRQs: posted, outstanding, completed. */
+/* Work requests of kernel SRQs: posting and completion. */
 #include <linux/mm.h>
 
 #include "pvrdma.h"
 #include "srq_wq.h"
 #include "wq.h"
 
-/* Chain the entries from @first on before what @free leads to. */
+/*
+ * Put the entries @first .. @n - 1 at the head of the free list @free. Return: the new
+ * head.
+ */
 static u32 chain(struct pvr_srq_wr *wrs, u32 first, u32 n, u32 free)
 {
 	u32 i;
@@ -45,7 +48,10 @@ void pvr_srq_wq_exit(struct pvr_srq_wq *wq)
 	wq->wrs = NULL;
 }
 
-/* Return: the number of a request that is now outstanding. There is room. */
+/*
+ * Return: the number of a request that is now outstanding. The caller has checked that
+ * one is free.
+ */
 static u32 take_locked(struct pvr_srq_wq *wq, u64 wr_id)
 {
 	struct pvr_srq_wr *wr = &wq->wrs[wq->free];
@@ -85,7 +91,10 @@ bool pvr_srq_wq_complete(struct pvr_srq_wq *wq, u32 idx, u64 *wr_id)
 	return ok;
 }
 
-/* Mark those that lie in the ring; @head is what the dead device said last. */
+/*
+ * Mark the requests between @head, the device's last cons_head, and our tail: no QP has
+ * taken them.
+ */
 static void mark_waiting_locked(struct pvr_srq_wq *wq, u32 head)
 {
 	u32 used = pvr_ring_used(wq->tail, head, wq->n);
@@ -140,7 +149,9 @@ int pvr_srq_move_begin(struct pvr_srq_wq *wq, struct pvr_srq_move *move)
 	return err;
 }
 
-/* Numbers that the device knows stay valid, so the table only grows. */
+/*
+ * The device still uses the numbers of outstanding requests, so the table never shrinks.
+ */
 static void grow_locked(struct pvr_srq_wq *wq, struct pvr_srq_move *move)
 {
 	if (move->n <= wq->nwrs)
@@ -224,7 +235,7 @@ static int post_one_locked(struct pvr_srq *srq, const struct ib_recv_wr *wr)
 	return 0;
 }
 
-/* What was posted before a bad request is rung for all the same. */
+/* The requests before a bad one stay posted and need a doorbell. */
 int pvr_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 		      const struct ib_recv_wr **bad_wr)
 {

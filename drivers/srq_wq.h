@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Which work requests of a kernel SRQ are still to be completed. */
+/* Outstanding work requests of a kernel SRQ. */
 #ifndef PVR_SRQ_WQ_H
 #define PVR_SRQ_WQ_H
 
@@ -8,14 +8,14 @@
 /*
  * DOC: Outstanding work requests of an SRQ
  *
- * The QPs of an SRQ take its requests in order and complete them in any, so a slot
- * of the ring may be used again long before the request that lay there has ended.
- * Therefore the device knows a request by a number that is free again when its
- * completion was polled; at most n are given out, so the ring is never too full,
- * whatever the device says it took.
+ * The QPs of an SRQ take its requests in order and complete them in any order. So a slot
+ * of the ring may be reused long before the request that was in it completes. Therefore
+ * the wr_id that the device gets is a number that becomes free only when the completion
+ * is polled. At most n numbers are in use, so the ring never overflows, regardless of the
+ * device's cons_head.
  */
 
-/* A queue that shall replace another one. */
+/* The queue to switch to. */
 struct pvr_srq_move {
 	struct pvr_ring *ring_shm;
 	const u32 *quiet_shm;
@@ -29,9 +29,9 @@ int pvr_srq_wq_init(struct pvr_srq_wq *wq, struct pvr_ring *ring_shm, u32 n,
 void pvr_srq_wq_exit(struct pvr_srq_wq *wq);
 
 /**
- * pvr_srq_wq_complete() - end a request that the device names
+ * pvr_srq_wq_complete() - end the request of a completion
  * @wq: the queue
- * @idx: as the device said
+ * @idx: number of the request, from the device
  * @wr_id: set to the consumer's
  *
  * Context: any; takes the queue's lock, inside that of a CQ.
@@ -40,40 +40,45 @@ void pvr_srq_wq_exit(struct pvr_srq_wq *wq);
 bool pvr_srq_wq_complete(struct pvr_srq_wq *wq, u32 idx, u64 *wr_id);
 
 /**
- * pvr_srq_wq_flush() - end a request that a QP took and will not complete
+ * pvr_srq_wq_flush() - end a request that a QP took and did not complete
  * @wq: the queue, of a dead device
  * @wr_id: set to the consumer's
  *
- * Those that no QP took stay in the queue, as ever when a QP fails.
+ * Requests that no QP took stay in the queue, as always when a QP fails.
+ *
  * Context: as pvr_srq_wq_complete().
  * Return: whether there was one.
  */
 bool pvr_srq_wq_flush(struct pvr_srq_wq *wq, u64 *wr_id);
 
 /**
- * pvr_srq_move_begin() - nobody posts any more, until the move has ended
+ * pvr_srq_move_begin() - stop posting until the move ends
  * @wq: the queue
  * @move: zeroed, with n, ring_shm and quiet_shm set
  *
- * Return: 0, -EINVAL (more requests are outstanding), -EBUSY or -ENOMEM.
+ * Posting fails with -EBUSY until pvr_srq_move_end() or pvr_srq_move_undo().
+ *
+ * Context: may sleep; the caller holds pvr_srq.lock.
+ * Return: 0, -EINVAL (more than n requests are outstanding) or -ENOMEM; @move owns
+ * nothing on failure.
  */
 int pvr_srq_move_begin(struct pvr_srq_wq *wq, struct pvr_srq_move *move);
 
 /**
- * pvr_srq_move_end() - use the other queue, to which the device has moved
+ * pvr_srq_move_end() - switch to the queue that the device now uses
  * @wq: the queue
- * @move: what has begun
- * @moved: requests that the device says it copied
+ * @move: from pvr_srq_move_begin(); freed
+ * @moved: number of requests that the device copied
  *
- * Return: 0 or -EIO: it cannot be that many.
+ * Return: 0 or -EIO: @moved is impossible.
  */
 int pvr_srq_move_end(struct pvr_srq_wq *wq, struct pvr_srq_move *move,
 		     u32 moved);
 
 /**
- * pvr_srq_move_undo() - stay with the old queue
+ * pvr_srq_move_undo() - keep the old queue
  * @wq: the queue
- * @move: what has begun
+ * @move: from pvr_srq_move_begin(); freed
  */
 void pvr_srq_move_undo(struct pvr_srq_wq *wq, struct pvr_srq_move *move);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* User contexts: one doorbell page each, mapped into the process. */
+/* User contexts. Each has a doorbell page, which its process maps. */
 #include <linux/mm.h>
 #include <rdma/uverbs_std_types.h>
 
@@ -14,7 +14,10 @@ static u64 uar_pfn(const struct pvr_dev *dev, int uar)
 	       uar;
 }
 
-/* Which extensions a provider gets: those it asked for, if it asked at all. */
+/*
+ * Return: the extensions that the provider requested and the device has; 0 for a provider
+ * without a request.
+ */
 static u32 provider_features(const struct pvr_dev *dev, struct ib_udata *udata)
 {
 	struct pvr_alloc_ucontext req;
@@ -86,7 +89,7 @@ err_uar:
 	return err;
 }
 
-/* Somebody imports the context: what alloc_ucontext said, once more. */
+/* Import of the context: return the response of alloc_ucontext again. */
 int pvr_query_ucontext(struct ib_ucontext *ibuc,
 		       struct uverbs_attr_bundle *attrs)
 {
@@ -106,8 +109,8 @@ void pvr_dealloc_ucontext(struct ib_ucontext *ibuc)
 }
 
 /*
- * ib_core zaps the mappings made by pvr_mmap() before it calls this; that the
- * function exists tells it that users do not keep the driver loaded.
+ * ib_core removes the mappings of pvr_mmap() before it calls this. The operation must
+ * exist: otherwise open contexts would block unloading of the driver.
  */
 void pvr_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
@@ -132,7 +135,9 @@ int pvr_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 				 pgprot_noncached(vma->vm_page_prot), NULL);
 }
 
-/* The handle of the caller's context; 0, the driver's own, for kernel callers. */
+/*
+ * Return: the handle of the caller's context; 0, the driver's own, for kernel callers.
+ */
 u32 pvr_udata_ctx(struct ib_udata *udata)
 {
 	struct pvr_ucontext *ctx =
@@ -141,7 +146,9 @@ u32 pvr_udata_ctx(struct ib_udata *udata)
 	return ctx ? ctx->handle : 0;
 }
 
-/* What the caller's provider has negotiated, PVR_EXT_*; 0 for kernel callers. */
+/*
+ * Return: PVR_EXT_* negotiated with the caller's provider; 0 for kernel callers.
+ */
 u32 pvr_udata_features(struct ib_udata *udata)
 {
 	struct pvr_ucontext *ctx =

@@ -7,10 +7,11 @@
 /*
  * DOC: Completion vectors
  *
- * The first has the notification ring of the shared region, as stock devices have; the
- * others, PVR_EXT_CQ_VECTORS, are made known by SET_CQ_RING before the first CQ. More
- * of them than CPUs would be of no use. Their interrupts are spread by affinity and hint
- * and stay the administrator's: "managed" ones would fall silent with their CPUs.
+ * The first vector uses the notification ring of the shared region, as on stock devices.
+ * SET_CQ_RING registers the rings of the others (PVR_EXT_CQ_VECTORS) before the first CQ
+ * exists. There are at most as many vectors as CPUs. Their interrupts are spread by
+ * affinity and hint, and the administrator can move them. Managed interrupts would stop
+ * when their CPUs go offline.
  */
 static u32 num_vectors(struct pvr_dev *dev)
 {
@@ -71,8 +72,8 @@ void pvr_vectors_limit(struct pvr_dev *dev, u32 n)
 }
 
 /*
- * A CQ notifies once per arming, so the ring's length bounds the work of one
- * interrupt; twice that leaves room for those that are armed meanwhile.
+ * A CQ notifies once per arming, so the ring's length bounds the work of one interrupt.
+ * Twice that length leaves room for CQs that are armed meanwhile.
  */
 static irqreturn_t cq_irq(int irq, void *data)
 {
@@ -86,7 +87,7 @@ static irqreturn_t cq_irq(int irq, void *data)
 	if (ret < 0) {
 		dev_err_ratelimited(
 			&vec->dev->pdev->dev,
-			"CQ notifications were lost: ring overrun\n");
+			"CQ notifications lost: the device overran the ring\n");
 		pvr_complete_all_cqs(vec->dev);
 	}
 	return IRQ_HANDLED;
@@ -97,7 +98,7 @@ static int irq_of(struct pvr_dev *dev, u32 i)
 	return pci_irq_vector(dev->pdev, PVR_VEC_CQ + i);
 }
 
-/* Every CPU has a vector, and with as many vectors as CPUs one of its own. */
+/* Assign each CPU to one vector, round robin. */
 static void spread(struct pvr_dev *dev, u32 i)
 {
 	struct pvr_comp_vector *vec = &dev->vectors[i];

@@ -10,21 +10,21 @@
 struct pvr_comp_vector {
 	struct pvr_dev *dev;
 	struct pvr_evring ring; /* pvr_cqne elements */
-	cpumask_var_t cpus; /* where its interrupt goes */
+	cpumask_var_t cpus; /* affinity of its interrupt */
 };
 
 /**
- * pvr_vectors_init() - decide how many there are and make their rings
- * @dev: the adapter; dev->features is settled
+ * pvr_vectors_init() - choose the number of vectors and allocate their rings
+ * @dev: the adapter; dev->features is final
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0 or -ENOMEM; @dev has no vectors on failure.
  */
 int pvr_vectors_init(struct pvr_dev *dev);
 void pvr_vectors_exit(struct pvr_dev *dev);
 
 /**
- * pvr_vectors_request_irqs() - have the vectors' interrupts handled
- * @dev: the adapter, which has been granted an MSI-X vector for each of them
+ * pvr_vectors_request_irqs() - request the vectors' interrupts
+ * @dev: the adapter, which has an MSI-X vector for each of them
  *
  * Return: 0 or -errno, with no interrupt requested.
  */
@@ -32,21 +32,21 @@ int pvr_vectors_request_irqs(struct pvr_dev *dev);
 void pvr_vectors_free_irqs(struct pvr_dev *dev);
 
 /**
- * pvr_vectors_limit() - give up those for which there is no MSI-X vector
+ * pvr_vectors_limit() - free the vectors that have no MSI-X vector
  * @dev: the adapter; no interrupt is requested
- * @n: how many there may be, at least 1
+ * @n: the maximum, at least 1
  */
 void pvr_vectors_limit(struct pvr_dev *dev, u32 n);
 
 /**
- * pvr_vectors_announce() - tell the device of the rings that the DSR has no room for
+ * pvr_vectors_announce() - register the rings that are not in the DSR
  * @dev: the adapter, which is active
  *
  * Return: 0 or -errno.
  */
 int pvr_vectors_announce(struct pvr_dev *dev);
 
-/* For ib_core, where it asks: the CPUs of a completion vector. */
+/* For ib_core of some kernels. Return: the CPUs of a completion vector, or NULL. */
 const struct cpumask *pvr_get_vector_affinity(struct ib_device *ibdev,
 					      int vector);
 

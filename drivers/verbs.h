@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The functions that ib_core calls; see struct ib_device_ops for all of them. */
+/* Operations for ib_core. See struct ib_device_ops for their contracts. */
 #ifndef PVR_VERBS_H
 #define PVR_VERBS_H
 
@@ -18,12 +18,12 @@ int pvr_udata_out(struct ib_udata *udata, const void *src, size_t size);
 /**
  * pvr_umem_get() - pin a page-aligned buffer of user space
  * @dev: the adapter
- * @addr: where; must be page-aligned, for its offset never reaches the device
+ * @addr: user address; must be page-aligned, because the device gets no offset
  * @size: bytes
- * @min_size: what the object needs
+ * @min_size: bytes that the object needs
  *
  * Context: process context of the owner, may sleep.
- * Return: the memory, to be given to ib_umem_release(), or an ERR_PTR.
+ * Return: the memory, which the caller frees by ib_umem_release(), or an ERR_PTR.
  */
 struct ib_umem *pvr_umem_get(struct pvr_dev *dev, u64 addr, u32 size,
 			     u64 min_size);
@@ -79,7 +79,7 @@ int pvr_dealloc_mw(struct ib_mw *ibmw);
 
 /* dm.c */
 
-#define PVR_DM_BYTES (16u << 20) /* of an adapter, whoever takes it */
+#define PVR_DM_BYTES (16u << 20) /* bytes per adapter */
 
 extern const struct uapi_definition pvr_dm_uapi[];
 
@@ -94,12 +94,12 @@ int pvr_dm_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
 void pvr_mmap_free(struct rdma_user_mmap_entry *entry);
 
 /**
- * pvr_mr_of_pages() - make a zero-based region of the driver's own pages
+ * pvr_mr_of_pages() - create a zero-based region of the driver's own pages
  * @ibpd: the protection domain
  * @dma: bus addresses of the pages
  * @offset: of the first byte in the first page
  * @length: bytes
- * @access: as reg_user_mr
+ * @access: as for reg_user_mr
  *
  * Return: the region, which does not own the pages, or an ERR_PTR.
  */
@@ -132,8 +132,8 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 void pvr_cq_purge(struct pvr_cq *cq, struct pvr_qp *qp);
 
 /**
- * pvr_cq_attach() - let the completions of a QP be found in a kernel CQ
- * @cq: the CQ
+ * pvr_cq_attach() - enable pvr_poll_cq() to find a QP by its handle
+ * @cq: a kernel CQ
  * @qp: a QP that has its handle
  *
  * Context: may sleep.
@@ -144,9 +144,10 @@ int pvr_cq_attach(struct pvr_cq *cq, struct pvr_qp *qp);
 /**
  * pvr_cq_detach() - undo pvr_cq_attach() and purge the QP's completions
  * @cq: the CQ
- * @qp: the QP, of which the device adds no more completions
+ * @qp: a QP of which the device adds no more completions
  *
- * On return nobody uses the QP on behalf of this CQ any more.
+ * On return no poller of this CQ uses the QP.
+ * Context: may sleep.
  */
 void pvr_cq_detach(struct pvr_cq *cq, struct pvr_qp *qp);
 
@@ -184,7 +185,7 @@ int pvr_fill_res_mr(struct sk_buff *msg, struct ib_mr *ibmr);
 int pvr_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 		  struct ib_udata *udata);
 /**
- * pvr_qp_end_srq_request() - give a request back that a kernel QP took from its SRQ
+ * pvr_qp_end_srq_request() - end the request that a kernel QP took from its SRQ
  * @qp: any QP, about to be destroyed
  *
  * Context: may sleep.

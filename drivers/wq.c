@@ -28,7 +28,7 @@ void pvr_wq_exit(struct pvr_wq *wq)
 
 int pvr_wq_room(struct pvr_wq *wq)
 {
-	/* Pairs with end_up_to(): the entry that we re-use has been read. */
+	/* Pairs with end_up_to(): the entry to reuse has been read. */
 	u32 done = smp_load_acquire(&wq->done);
 
 	lockdep_assert_held(&wq->lock);
@@ -43,7 +43,7 @@ void pvr_wq_push(struct pvr_wq *wq, u64 wr_id)
 
 	lockdep_assert_held(&wq->lock);
 	wq->wr_ids[pvr_ring_slot(wq->tail, wq->n)] = wr_id;
-	/* Pairs with outstanding(): the entry is there before it counts. */
+	/* Pairs with outstanding(): the entry is written before it counts. */
 	smp_store_release(&wq->tail, tail);
 	pvr_ring_publish(wq->ring_shm, tail);
 }
@@ -82,7 +82,7 @@ bool pvr_wq_flush(struct pvr_wq *wq, u64 *wr_id)
 	return true;
 }
 
-/* In RESET, and only then, both sides of the ring are the driver's. */
+/* Only in RESET does the driver own both indices. */
 void pvr_wq_reset(struct pvr_wq *wq, struct pvr_cq *cq)
 {
 	unsigned long flags;

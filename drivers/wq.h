@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Which work requests of a kernel QP are still to be completed. */
+/* Outstanding work requests of a kernel QP. */
 #ifndef PVR_WQ_H
 #define PVR_WQ_H
 
@@ -9,16 +9,17 @@
 /*
  * DOC: Outstanding work requests
  *
- * Those from done to tail are the device's. Posting moves tail (under the queue's
- * lock), completing moves done (under the lock of the CQ). Each side reads the
- * other's index with acquire and stores its own with release, so that an entry of
- * wr_ids is written before it can be completed and read before it can be re-used.
+ * Elements done .. tail belong to the device. Posting advances tail under the queue's
+ * lock; completing advances done under the lock of the CQ. Each side loads the other's
+ * index with acquire and stores its own with release. So an entry of wr_ids is written
+ * before it can be completed, and read before it can be reused.
  *
- * A completion of a request also ends the unsignaled ones before it. A queue has
- * room when less than n are outstanding, as the verbs say, however far the device's
- * own index is.
+ * A completion also ends the unsignaled requests before it. A queue has room while fewer
+ * than n requests are outstanding, as the verbs specify; the device's own index does not
+ * count.
  *
- * The device knows a request by its index, with WQ_RECV added in receive queues.
+ * The wr_id that the device gets is the request's index, plus PVR_WQ_RECV in receive
+ * queues.
  */
 #define PVR_WQ_RECV BIT_ULL(32)
 
@@ -27,7 +28,7 @@ int pvr_wq_init(struct pvr_wq *wq, struct pvr_ring *ring_shm, u32 n,
 void pvr_wq_exit(struct pvr_wq *wq);
 
 /**
- * pvr_wq_room() - may another request be posted?
+ * pvr_wq_room() - check for room for another request
  * @wq: the queue; the caller holds its lock
  *
  * Return: 0, -ENOMEM (full) or -EINVAL (the device wrote an impossible index).
@@ -35,17 +36,17 @@ void pvr_wq_exit(struct pvr_wq *wq);
 int pvr_wq_room(struct pvr_wq *wq);
 
 /**
- * pvr_wq_push() - hand the element at tail to the device
+ * pvr_wq_push() - pass the element at tail to the device
  * @wq: the queue; the caller holds its lock, has checked for room and has filled
- *	the element
+ * 	the element
  * @wr_id: the consumer's
  */
 void pvr_wq_push(struct pvr_wq *wq, u64 wr_id);
 
 /**
- * pvr_wq_complete() - end the requests up to one that the device names
+ * pvr_wq_complete() - end the requests up to that of a completion
  * @wq: the queue; the caller holds the lock of its CQ
- * @idx: as the device said
+ * @idx: index of the request, from the device
  * @wr_id: set to the consumer's
  *
  * Return: whether that request was outstanding.
@@ -62,9 +63,9 @@ bool pvr_wq_complete(struct pvr_wq *wq, u32 idx, u64 *wr_id);
 bool pvr_wq_flush(struct pvr_wq *wq, u64 *wr_id);
 
 /**
- * pvr_wq_reset() - forget all requests
- * @wq: the queue, its QP being in RESET; or none, as with an SRQ
- * @cq: its CQ, whose lock is taken, and inside it the queue's
+ * pvr_wq_reset() - drop all requests
+ * @wq: the queue of a QP in RESET, or an unused one, as with an SRQ
+ * @cq: its CQ, whose lock this function takes, and inside it the queue's
  */
 void pvr_wq_reset(struct pvr_wq *wq, struct pvr_cq *cq);
 

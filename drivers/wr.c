@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Work requests of kernel consumers. */
+/* Posting of work requests by kernel consumers. */
 #include "pvrdma.h"
 #include "wq.h"
 
@@ -10,7 +10,7 @@ static void *wqe_at(struct pvr_qp *qp, struct pvr_wq *wq)
 						wq->stride);
 }
 
-/* What the work requests of each opcode need, and which QPs may post them. */
+/* Properties of an opcode: required device features and QP types that may post it. */
 struct wr_op {
 	u8 opcode; /* enum pvrdma_wr_opcode */
 	bool rc, uc, ud, gsi;
@@ -96,7 +96,9 @@ static const struct wr_op wr_ops[] = {
 			   .bmme = PVR_BMME_FAST_REG_WR, .fill = fill_reg },
 };
 
-/* Return: the row for @wr, or NULL if this QP or this device cannot do it. */
+/*
+ * Return: the row of @wr, or NULL if this QP or this device does not support it.
+ */
 static const struct wr_op *wr_op(struct pvr_qp *qp, const struct ib_send_wr *wr)
 {
 	u8 bmme = to_pvr_dev(qp->ibqp.device)->caps.bmme_flags;
@@ -122,13 +124,15 @@ static const struct wr_op *wr_op(struct pvr_qp *qp, const struct ib_send_wr *wr)
 	return ok && (bmme & op->bmme) == op->bmme ? op : NULL;
 }
 
-/* Do its requests say where they go? */
+/*
+ * Return: whether the QP's requests carry an address.
+ */
 static bool is_datagram(const struct pvr_qp *qp)
 {
 	return qp->ibqp.qp_type == IB_QPT_UD || qp->ibqp.qp_type == IB_QPT_GSI;
 }
 
-/* A qkey with the highest bit set means "the QP's own". */
+/* A qkey with the highest bit set selects the QP's own qkey. */
 static void fill_ud(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *wqe,
 		    const struct ib_send_wr *wr)
 {
@@ -184,8 +188,8 @@ static int post_one_send_locked(struct pvr_qp *qp, const struct ib_send_wr *wr)
 }
 
 /*
- * On a dead device all QPs are in the error state: what is posted is flushed, so
- * that consumers can drain their queues as ever.
+ * The QPs of a dead device are in the error state. New requests are flushed, so that
+ * consumers can drain their queues.
  */
 static void ring(struct pvr_qp *qp, const struct pvr_wq *wq, u32 what)
 {
@@ -197,7 +201,7 @@ static void ring(struct pvr_qp *qp, const struct pvr_wq *wq, u32 what)
 		pvr_doorbell(dev, PVRDMA_UAR_QP_OFFSET, qp->handle | what);
 }
 
-/* What was posted before a bad request is rung for all the same. */
+/* The requests before a bad one stay posted and need a doorbell. */
 int pvr_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr,
 		  const struct ib_send_wr **bad_wr)
 {

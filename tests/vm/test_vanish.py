@@ -33,7 +33,7 @@ LINK_UP = Step("link-up", """
     [ $NODE = 2 ] || raise now
     await now.seen
     until_true 50 has_gid && pingpong 18515 1 2 -c -s 4096 -n 100""")
-# The one whose device vanishes is not told: registers read all ones, commands time out. A kernel consumer with an
+# No event reports the removal of the device: registers read all ones, commands time out. A kernel consumer with an
 # SRQ waits for that.
 VANISH = Step("adapter-vanishes", """
     if [ $NODE = 2 ]; then
@@ -84,7 +84,7 @@ def test_vanish(vanish, step):
 
 def test_kernel_says_that_the_device_is_gone(vanish):
     """When it goes, and when the driver comes to a device that is not there."""
-    assert "the device is gone; is pvrdmad running" in vanish.check(LOAD.name)[0].text, vanish.explain(LOAD.name)
+    assert "the device is removed: is pvrdmad running" in vanish.check(LOAD.name)[0].text, vanish.explain(LOAD.name)
     assert "device failed: registers read all ones" in vanish.result.log("node1.console")
 
 
