@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_ARM: what arming stores, and when it also rings. */
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Opening and importing the device. The file is of memory, so that the doorbell page maps. */
 #define _GNU_SOURCE /* memfd_create */
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Device memory. The kernel's pages are a file, so that two mappings are the same memory. */
 #define _GNU_SOURCE /* memfd_create */
 #include <errno.h>

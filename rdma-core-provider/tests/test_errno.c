@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Nonsense that the provider itself refuses, by the errno that the verb's man page has for it. What
  * kernel and device refuse is tried in a VM, by tests/guest/pvr_errno.c.

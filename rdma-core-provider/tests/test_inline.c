@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Data inside send queue elements (PVR_EXT_INLINE). */
 #include <errno.h>
 #include <string.h>

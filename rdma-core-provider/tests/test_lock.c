@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Locks that are only marked as taken where nobody can come in between, and taken where one can. */
 #include <errno.h>
 #include <pthread.h>

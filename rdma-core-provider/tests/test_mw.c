@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Memory windows, and the work requests that bind and invalidate. */
 #include <errno.h>
 #include <string.h>

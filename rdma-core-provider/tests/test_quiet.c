@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_QUIET: doorbells that are rung, and those that are not. */
 #include <errno.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Posting by function: ibv_create_qp_ex(3) with send_ops_flags, and the ibv_wr_* calls. */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Address handles: a piece of memory that becomes part of each datagram's work request. Neither
- * kernel nor device hears of them.
+ * Address handles. They exist only in the provider: posting copies the address vector
+ * into each datagram WQE.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -17,7 +17,7 @@ static bool is_v4_mapped(const union ibv_gid *gid)
 	return IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)gid->raw);
 }
 
-/* 224.0.0.0/4 mapped, or ff00::/8. */
+/* IPv4-mapped 224.0.0.0/4, or ff00::/8. */
 static bool is_multicast(const union ibv_gid *gid)
 {
 	return is_v4_mapped(gid) ? (gid->raw[12] & 0xf0) == 0xe0 : gid->raw[0] == 0xff;
@@ -36,7 +36,7 @@ static void multicast_mac(const union ibv_gid *gid, uint8_t *mac)
 	memcpy(mac + 2, gid->raw + 12, 4);
 }
 
-/* fe80::/64 whose low half is a MAC address with ff:fe in the middle. */
+/* fe80::/64 with a low half of a MAC address around ff:fe. */
 static bool is_eui64_link_local(const union ibv_gid *gid)
 {
 	static const uint8_t prefix[8] = { 0xfe, 0x80 };
@@ -54,9 +54,9 @@ static void eui64_mac(const union ibv_gid *gid, uint8_t *mac)
 }
 
 /*
- * Every port has the EUI-64 GID of its MAC address even when its network interface has no such
- * IPv6 address, and then no neighbour discovery finds it: so that address is taken from the GID.
- * Other addresses are asked for, which blocks until the answer is there.
+ * Every port has the EUI-64 GID of its MAC address, even if its network interface has no
+ * such IPv6 address. Neighbor discovery cannot resolve it then, so take the MAC address
+ * from the GID. The resolution of other GIDs blocks until the neighbor responds.
  */
 static int resolve_mac(struct ibv_context *ibctx, struct ibv_ah_attr *attr, uint8_t *mac)
 {
@@ -72,7 +72,8 @@ static int resolve_mac(struct ibv_context *ibctx, struct ibv_ah_attr *attr, uint
 	}
 	err = ibv_resolve_eth_l2_from_gid(ibctx, attr, mac, NULL);
 	if (err)
-		verbs_err(verbs_get_ctx(ibctx), "no Ethernet address for the destination GID\n");
+		verbs_err(verbs_get_ctx(ibctx),
+			  "cannot resolve the destination GID to an Ethernet address\n");
 	return err < 0 ? -err : err;
 }
 
@@ -96,7 +97,7 @@ struct ibv_ah *pvr_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr)
 	struct pvr_ah *ah;
 	int err = 0;
 
-	/* RoCE has no other address than the GID. */
+	/* RoCE requires a GRH. */
 	if (!attr->is_global || !attr->port_num || attr->port_num > ctx->num_ports)
 		err = EINVAL;
 	if (!err)

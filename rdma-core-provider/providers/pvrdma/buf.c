@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Memory of rings: how large, where from. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Ring memory: layout, allocation, protection from fork(). */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ static int alloc_default(struct pvr_buf *buf, size_t size)
 	return 0;
 }
 
-/* The application's allocator may leave it to us. */
+/* The application's allocator may return IBV_ALLOCATOR_USE_DEFAULT. */
 static int alloc_from(struct pvr_buf *buf, size_t size, struct pvr_parent_domain *parent,
 		      uint64_t resource_type)
 {
@@ -45,7 +45,7 @@ static void give_back(struct pvr_buf *buf, size_t size)
 	atomic_fetch_sub(&parent->pd.users, 1);
 }
 
-/* The kernel takes whole pages, and so does a child of fork() that must not have them. */
+/* The kernel pins whole pages, and MADV_DONTFORK applies to whole pages. */
 static int keep_from_children(const struct pvr_buf *buf, size_t size)
 {
 	if ((uintptr_t)buf->addr % PVR_PAGE_SIZE)
@@ -54,9 +54,9 @@ static int keep_from_children(const struct pvr_buf *buf, size_t size)
 }
 
 /*
- * The pages are written once, now: the kernel pins work queues for reading only although the
- * device writes cons_head into their first page, which must thus be ours alone by then and not
- * the shared page of zeros.
+ * Write all pages once. The kernel pins work queues for reading only, although the device
+ * writes cons_head into their first page. So the page must be private before that, and
+ * not the shared zero page.
  */
 int pvr_buf_alloc(struct pvr_buf *buf, size_t size, struct ibv_pd *ibpd, uint64_t resource_type)
 {

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The device and a process's context on it. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The device and its contexts. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "pvrdma.h"
 #include "uverbs_abi.h"
 
-/* What this provider makes use of when driver and device have it. */
+/* Extensions that this provider uses if driver and device have them. */
 #define PROVIDER_FEATURES                                                                       \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_RESIZE | PVR_EXT_INLINE | PVR_EXT_UC | PVR_EXT_USER_OPS | \
 	 PVR_EXT_MR_LAYOUT | PVR_EXT_MW | PVR_EXT_QUIET | PVR_EXT_ARM)
@@ -47,7 +47,7 @@ static int take_answer(struct pvr_context *ctx, const struct pvrdma_alloc_uconte
 	ctx->qp_tbl_size = resp->qp_tab_size;
 	ctx->features = resp->reserved & PROVIDER_FEATURES;
 	if (!ctx->qp_tbl_size || ctx->qp_tbl_size > PVR_QP_HANDLES) {
-		verbs_err(&ctx->ibv_ctx, "the driver has %u QPs, expected 1 to %u\n",
+		verbs_err(&ctx->ibv_ctx, "the driver reports %u QPs, expected 1 to %u\n",
 			  ctx->qp_tbl_size, PVR_QP_HANDLES);
 		return EPROTO;
 	}
@@ -69,7 +69,7 @@ static int open_uverbs(struct pvr_context *ctx)
 	return take_answer(ctx, &resp.drv_payload);
 }
 
-/* The file has a context already: it keeps the features that it was created with. */
+/* The file already has a context, which keeps the features of its creation. */
 static int import_uverbs(struct pvr_context *ctx)
 {
 	DECLARE_COMMAND_BUFFER(driver, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_CONTEXT, 1);
@@ -114,7 +114,7 @@ static void free_context(struct ibv_context *ibctx)
 	free(ctx);
 }
 
-/* Verbs that are absent here fail with EOPNOTSUPP. */
+/* Absent operations fail with EOPNOTSUPP. */
 static const struct verbs_context_ops context_ops = {
 	.alloc_dm = pvr_alloc_dm,
 	.alloc_mw = pvr_alloc_mw,
@@ -166,7 +166,7 @@ static const struct verbs_context_ops context_ops = {
 	.unimport_pd = pvr_unimport_pd,
 };
 
-/* open: creates the kernel's context, or finds out about the one that the file has. */
+/* open() creates the context in the kernel or queries that of the file; returns an errno. */
 static struct verbs_context *context_new(struct ibv_device *ibdev, int cmd_fd,
 					 int (*open)(struct pvr_context *ctx))
 {

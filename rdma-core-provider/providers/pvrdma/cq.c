@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completion queues: creation, resizing, arming, purging of what a dead QP left. cq_poll.c polls. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Completion queues: creation, resizing, arming, purging. cq_poll.c polls them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +9,9 @@
 #include "uverbs_abi.h"
 
 /*
- * Are there CQEs that are not read, and maybe not announced? A poller whom we do not see has not
- * given its CQEs back: then there are some. The acquire pairs with the device's release of
- * prod_tail, before which it took back that it had announced all.
+ * Returns whether there are unread CQEs that the device may not have announced. CQEs of a
+ * concurrent poller count as unread until it publishes cons_head. The acquire pairs with
+ * the device's release of prod_tail, before which it clears told.
  */
 static bool has_news(const struct pvr_cq *cq)
 {
@@ -22,13 +22,14 @@ static bool has_news(const struct pvr_cq *cq)
 }
 
 /*
- * Arms the CQ in memory, as far as that goes. Returns whether the doorbell has to be rung.
+ * Arms the CQ by its arm record if possible. Returns whether a doorbell is needed.
  *
- * The fence pairs with the device's between storing prod_tail and loading the word: either it
- * sees the word, or we see the completion, which it may not have announced.
+ * The fence pairs with the device's fence between its store to prod_tail and its load of
+ * the record. Either the device sees the record, or this thread sees the completion,
+ * which the device may not have announced.
  *
- * A word that asked for any completion stays while somebody asks for solicited ones only: the
- * device may not have seen it yet, and both want their event.
+ * The record stays armed for any completion if the new request is for solicited ones
+ * only: the device may not have read it yet, and both requests need their event.
  */
 static bool arm_locked(struct pvr_cq *cq, uint32_t kind)
 {
@@ -55,8 +56,8 @@ static void unlock_arming(struct pvr_cq *cq)
 }
 
 /*
- * The device notifies at once if CQEs are there when it sees the arming, so the caller's poll
- * after this may run before it. cons_head was published by the poll before.
+ * The device notifies at once if it finds CQEs when it reads the arming. So the caller's
+ * next poll may run before that event. The previous poll has published cons_head.
  */
 int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
@@ -73,8 +74,8 @@ int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 }
 
 /*
- * Moves the CQEs to keep towards prod_tail and cons_head after them: the device never reads what
- * it wrote, and writes only from prod_tail on.
+ * Moves the other CQEs towards prod_tail and cons_head behind the purged ones. The device
+ * never reads CQEs back and writes only from prod_tail on.
  */
 void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 {
@@ -92,7 +93,7 @@ void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle)
 			memcpy(pvr_cqe_at(cq, to), pvr_cqe_at(cq, from), sizeof(struct pvrdma_cqe));
 	}
 	cq->head = to;
-	cq->avail = 0; /* next_poll() looks again */
+	cq->avail = 0; /* next_poll() reloads it */
 	pvr_cq_publish(cq);
 }
 
@@ -128,7 +129,7 @@ static int alloc_ring(const struct pvr_cq *cq, struct pvr_buf *buf, uint32_t num
 			     cq->parent, PVR_RES_CQ);
 }
 
-/* From here on the CQ is in this ring, whose first element to read is number 0, and not armed. */
+/* Switches to an empty ring that is not armed. */
 static void use_ring(struct pvr_cq *cq, const struct pvr_context *ctx, const struct pvr_buf *buf,
 		     uint32_t num)
 {
@@ -165,7 +166,7 @@ static void exit_ring(struct pvr_cq *cq)
 	pvr_buf_free(&cq->buf);
 }
 
-/* The flags of extended CQs that the kernel would have to know are refused before this. */
+/* The caller has refused flags of extended CQs that need the kernel. */
 static int create_in_kernel(struct pvr_cq *cq, struct ibv_context *ibctx,
 			    const struct ibv_cq_init_attr_ex *attr)
 {
@@ -181,7 +182,7 @@ static int create_in_kernel(struct pvr_cq *cq, struct ibv_context *ibctx,
 	return err;
 }
 
-/* Who shares a thread domain with others comes as one thread at a time, too. */
+/* All objects of a thread domain are used by one thread at a time. */
 static void set_domain(struct pvr_cq *cq, const struct ibv_cq_init_attr_ex *attr)
 {
 	cq->parent = attr->parent_domain;
@@ -234,8 +235,8 @@ struct ibv_cq *pvr_create_cq(struct ibv_context *ibctx, int cqe, struct ibv_comp
 #define COMP_MASK_KNOWN (IBV_CQ_INIT_ATTR_MASK_FLAGS | IBV_CQ_INIT_ATTR_MASK_PD)
 
 /*
- * The device does not stamp completions with a time, knows no VLAN or flow, and a CQ that
- * overflows is broken whatever one asks for.
+ * The device has no completion time stamps, VLANs or flow tags. A CQ that overflows is in
+ * error, with and without IGNORE_OVERRUN.
  */
 static int check_ex(const struct ibv_context *ibctx, const struct ibv_cq_init_attr_ex *attr)
 {
@@ -275,8 +276,8 @@ struct ibv_cq_ex *pvr_create_cq_ex(struct ibv_context *ibctx, struct ibv_cq_init
 }
 
 /*
- * The device moves what is unread to the start of the new ring, before the kernel answers. How
- * far we have read is in cons_head since the last poll.
+ * The device moves the unread CQEs to the start of the new ring before the command
+ * returns. cons_head is current since the last poll.
  */
 static int resize_in_kernel(struct pvr_cq *cq, const struct pvr_buf *buf, uint32_t num)
 {
@@ -290,9 +291,9 @@ static int resize_in_kernel(struct pvr_cq *cq, const struct pvr_buf *buf, uint32
 }
 
 /*
- * The one system call under a CQ's locks: who polls or arms waits until it is known which ring
- * counts. What the old ring's word asked for the device takes along. On success *buf is the old
- * ring.
+ * The only system call under a CQ's locks: pollers and arming threads wait until the ring
+ * in use is known. The device keeps the arming of the old record. On success *buf is the
+ * old ring.
  */
 static int move_locked(struct pvr_cq *cq, const struct pvr_context *ctx, struct pvr_buf *buf,
 		       uint32_t num)
@@ -310,7 +311,7 @@ static int move_locked(struct pvr_cq *cq, const struct pvr_context *ctx, struct 
 	return err;
 }
 
-/* A number of elements that the CQ has already needs no other ring. */
+/* A request that rounds up to the present size keeps the ring. */
 int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
 {
 	const struct pvr_context *ctx = to_pvr_context(ibcq->context);
@@ -332,7 +333,7 @@ int pvr_resize_cq(struct ibv_cq *ibcq, int cqe)
 	pvr_cq_lock(cq);
 	err = move_locked(cq, ctx, &buf, num);
 	pvr_cq_unlock(cq);
-	pvr_buf_free(&buf); /* the old one, or after an error the new one */
+	pvr_buf_free(&buf); /* the old one, or the new one after an error */
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A CQ's ring, for the files that poll it, move it and clear it. */
+/* A CQ's ring, for the files that poll, flush, move and purge it. */
 #ifndef PVR_CQ_H
 #define PVR_CQ_H
 
@@ -30,32 +30,37 @@ static inline uint32_t pvr_cqe_qp_handle(const struct pvrdma_cqe *cqe)
 }
 
 /*
- * The acquire pairs with the device's release of prod_tail after it wrote the CQEs. Returns a
- * number above cq->num if the device wrote an impossible index.
+ * Returns the number of unread CQEs, above cq->num if the device wrote an impossible
+ * index. The acquire pairs with the device's release of prod_tail after it wrote the
+ * CQEs.
  */
 static inline uint32_t pvr_cq_fill(struct pvr_cq *cq)
 {
 	uint32_t tail = atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire);
 
-	/* Our own index is valid. */
+	/* cq->head is valid */
 	return likely(tail < 2 * cq->num) ? (tail - cq->head) & (2 * cq->num - 1) : UINT32_MAX;
 }
 
-/* The release pairs with the device's acquire of cons_head before it writes over old CQEs. */
+/* The release pairs with the device's acquire of cons_head before it overwrites CQEs. */
 static inline void pvr_cq_publish(struct pvr_cq *cq)
 {
 	atomic_store_explicit(&cq->ring_shm->cons_head, cq->head, memory_order_release);
 }
 
 /*
- * fatal.c: after a poll that found nothing, and has reason to ask why. ENOENT: so it is; 0: there
- * are CQEs now, those of what a dead device will not complete; EIO: nothing will ever come.
+ * fatal.c: checks device and CQ after an empty poll. Returns ENOENT: the CQ is empty; 0:
+ * there are now CQEs, of requests that a dead device will not complete; EIO: no CQE will
+ * follow. The caller holds cq->lock.
  */
 int pvr_cq_ask_locked(struct pvr_cq *cq);
 
-#define PVR_CLOCK_POLLS 256 /* how often an empty poll looks at the clock */
+#define PVR_CLOCK_POLLS 256 /* empty polls between reads of the clock */
 
-/* The same for every empty poll: most have no reason. */
+/*
+ * Like pvr_cq_ask_locked(), but returns early if no check is due, which is the common
+ * case.
+ */
 static inline int pvr_cq_idle_locked(struct pvr_cq *cq)
 {
 	struct pvr_context *ctx = to_pvr_context(cq->verbs_cq.cq.context);
@@ -68,7 +73,9 @@ static inline int pvr_cq_idle_locked(struct pvr_cq *cq)
 	return pvr_cq_ask_locked(cq);
 }
 
-/* cq_poll.c: makes an extended CQ of it. wc_flags: IBV_WC_EX_WITH_* that will be read. */
+/*
+ * cq_poll.c: sets the calls of an extended CQ. wc_flags: the IBV_WC_EX_WITH_* to support.
+ */
 void pvr_cq_set_lazy_calls(struct pvr_cq *cq, uint64_t wc_flags);
 
 #endif /* PVR_CQ_H */

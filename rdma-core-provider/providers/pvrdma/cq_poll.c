@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Polling, in both forms: ibv_poll_cq(), and the lazy calls of extended CQs. Both take CQEs by
- * refill() and take(), and give the slots back by publish().
+ * Polling by ibv_poll_cq() and by the lazy calls of extended CQs. Both get CQEs by
+ * refill() and take(), and return the slots by pvr_cq_publish().
  */
 #include <errno.h>
 
@@ -22,12 +22,15 @@ static struct pvr_qp *find_qp(struct pvr_context *ctx, uint32_t handle)
 static int complain(const struct pvr_cq *cq)
 {
 	verbs_err(verbs_get_ctx(cq->verbs_cq.cq.context),
-		  "cq %u: the device's index does not fit a ring of %u at %u\n", cq->handle,
-		  cq->num, cq->head);
+		  "cq %u: impossible prod_tail for a ring of %u CQEs at %u\n", cq->handle, cq->num,
+		  cq->head);
 	return EIO;
 }
 
-/* Sees how many CQEs there are. ENOENT: none; EIO: the device broke its index. */
+/*
+ * Loads the number of unread CQEs. Returns ENOENT if there are none, EIO if the index is
+ * impossible.
+ */
 static inline int look(struct pvr_cq *cq)
 {
 	uint32_t fill = pvr_cq_fill(cq);
@@ -46,7 +49,7 @@ static int refill_empty(struct pvr_cq *cq)
 	int err;
 
 	if (!(ctx->features & PVR_EXT_NO_POLL_DB)) {
-		/* A device without the extension may wait for this before it looks. */
+		/* A device without the extension may write CQEs only after this */
 		pvr_ring_cq(ctx, cq->handle, PVR_DB_CQ_POLL);
 		err = look(cq);
 		if (err != ENOENT)
@@ -62,7 +65,7 @@ static inline int refill(struct pvr_cq *cq)
 
 	if (err == ENOENT)
 		return refill_empty(cq);
-	/* Here is what a notification announced: no reason to look for another. */
+	/* The CQEs explain the notification: no check of the device is needed */
 	if (unlikely(atomic_load_explicit(&cq->notified, memory_order_relaxed)))
 		atomic_store_explicit(&cq->notified, false, memory_order_relaxed);
 	return err;
@@ -77,8 +80,8 @@ static __attribute__((noinline)) void note_unknown(const struct pvr_cq *cq,
 }
 
 /*
- * The next of the CQEs that look() saw, and its QP; NULL if no more are left. One that names no
- * QP of ours is passed over: nobody waits for it, and stopping at it would stop the CQ for ever.
+ * Returns the next CQE that look() found and its QP, or NULL if none is left. A CQE of an
+ * unknown QP is skipped, because it would block the CQ.
  */
 static inline const struct pvrdma_cqe *take(struct pvr_cq *cq, const struct pvr_qp **qp)
 {
@@ -143,8 +146,9 @@ int pvr_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 }
 
 /*
- * The lazy calls. The CQE that is read stays in its slot, which the device gets back in
- * end_poll only; in between the CQ is locked, unless the application promised to be alone.
+ * The lazy calls. The current CQE stays in its slot, which end_poll returns to the
+ * device. Until then the CQ is locked, unless the application promised to use a single
+ * thread.
  */
 
 static struct pvr_cq *of_ex(struct ibv_cq_ex *ex)
@@ -225,7 +229,7 @@ static uint32_t read_byte_len(struct ibv_cq_ex *ex)
 	return of_ex(ex)->cqe->byte_len;
 }
 
-/* Also the rkey that was invalidated. */
+/* Also the invalidated rkey. */
 static __be32 read_imm_data(struct ibv_cq_ex *ex)
 {
 	return of_ex(ex)->cqe->imm_data;
@@ -261,7 +265,7 @@ static uint8_t read_dlid_path_bits(struct ibv_cq_ex *ex)
 	return of_ex(ex)->cqe->dlid_path_bits;
 }
 
-/* By whether the CQ has one thread only. */
+/* Indexed by pvr_cq.single_threaded. */
 static const struct {
 	int (*start)(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr);
 	void (*end)(struct ibv_cq_ex *ex);

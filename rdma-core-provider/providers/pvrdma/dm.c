@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Device memory: pages of the driver, which the process maps to copy to and from them. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Device memory: pages of the driver, which the process maps to copy data. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +10,9 @@
 
 #include "pvrdma.h"
 
-#define DM_ACCESS_NEEDED IBV_ACCESS_ZERO_BASED /* a DM has no address: ibv_reg_dm_mr(3) */
+#define DM_ACCESS_NEEDED IBV_ACCESS_ZERO_BASED /* a DM has no address, see ibv_reg_dm_mr(3) */
 
-#define DM_UNIT 4 /* NICs whose memory lies behind PCI copy whole units: so do we */
+#define DM_UNIT 4 /* bytes; as NICs with memory behind PCI, which copy whole units */
 
 static bool in_range(const struct pvr_dm *dm, uint64_t offset, size_t length)
 {
@@ -53,7 +53,7 @@ static int query(struct ibv_context *ibctx, uint32_t handle, struct pvr_dm_query
 	return execute_ioctl(ibctx, cmd);
 }
 
-/* The mapping is whole pages; what is behind length stays unused. */
+/* The mapping has whole pages; the rest behind length stays unused. */
 static int map(struct ibv_context *ibctx, struct pvr_dm *dm)
 {
 	struct pvr_dm_query_resp resp = {};

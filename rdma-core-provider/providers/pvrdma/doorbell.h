@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Doorbells: plain 32-bit stores to the context's page of the UAR BAR.
+ * Doorbells: 32-bit stores to the context's page of the UAR BAR.
  *
- * A doorbell tells what to look at, never how far: the device reads the index from the ring, so
+ * A doorbell names a queue, not an index. The device reads the index from the ring, so
  * doorbells of several threads may arrive in any order and need no lock.
  */
 #ifndef PVR_DOORBELL_H
@@ -14,8 +14,9 @@
 #include "pvrdma.h"
 
 /*
- * The barrier keeps the index stored before it (pvr_wq_publish, cons_head of a CQ) ahead of the
- * doorbell: it pairs with the device reading that index after it got the doorbell.
+ * Stores value at offset of the doorbell page. The barrier orders the store of the index
+ * before it (prod_tail of a queue, cons_head of a CQ), which the device reads after it
+ * receives the doorbell.
  */
 static inline void pvr_ring_doorbell(struct pvr_context *ctx, size_t offset, uint32_t value)
 {

@@ -1,18 +1,17 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Devices that are gone (removed, failed, or without a driver) and CQs in error, for programs
- * that do nothing but poll: a ring in memory stays as it is, whoever is no longer there to fill
- * it.
+ * Detection of dead devices (removed, failed, or without a driver) and of CQs in error,
+ * for programs that only poll. Nothing changes in such a ring.
  *
- * The kernel tells both by an asynchronous event, and what it tells it also leaves in the async
- * file until somebody reads it. A program that reads its events lets us see them on the way; for
- * one that does not, an empty poll looks at the file now and then. It asks the kernel only if
- * something is there.
+ * The kernel reports both by an asynchronous event, which stays in the async file until
+ * it is read. A program that reads its events lets the provider see them. For other
+ * programs an empty poll checks the file at intervals. Only if the file is readable, it
+ * queries the kernel.
  *
- * On a dead device all QPs are in the error state, so polling goes on as with those: what is
- * posted completes as flushed, in the ring, where the device will not write any more. Requests
- * that the device had taken can no longer be told. So a poll that finds nothing to flush is an
- * error, not an empty one: there is nothing to wait for.
+ * All QPs of a dead device are in the error state. So polling continues as for those:
+ * waiting requests complete as flushed, by CQEs that the provider writes into the ring.
+ * Requests that the device had already taken are unknown. So a poll that finds nothing to
+ * flush is an error instead of an empty poll: no completion will follow.
  */
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +19,7 @@
 
 #include "cq.h"
 
-/* How often an empty poll looks at the file. */
+/* Interval of the checks of the async file, in ms. */
 #define LOOK_MSEC 100
 
 static uint64_t now_msec(void)
@@ -31,7 +30,10 @@ static uint64_t now_msec(void)
 	return ts.tv_sec * 1000ull + ts.tv_nsec / 1000000;
 }
 
-/* A command that every live device answers; it fails with EIO when driver or device is gone. */
+/*
+ * Runs a command that every live device supports. It fails with EIO if driver or device
+ * is gone.
+ */
 static bool kernel_has_device(struct pvr_context *ctx)
 {
 	struct ibv_port_attr attr;
@@ -53,7 +55,10 @@ static bool is_alive(struct pvr_context *ctx)
 	return !(async.revents & POLLIN) || kernel_has_device(ctx);
 }
 
-/* Is it time to look? At once after a notification that announced nothing. */
+/*
+ * Returns whether a check is due: after an interval, or after a notification without a
+ * CQE.
+ */
 static bool is_due(struct pvr_cq *cq)
 {
 	uint64_t now;
@@ -94,8 +99,8 @@ static void push_flushed(struct pvr_cq *cq, const struct pvr_qp *qp, uint64_t wr
 }
 
 /*
- * What the device can still see of the queue, or could: nothing is taken from it any more, and it
- * takes nothing. An index that cannot be means that there is nothing to be found.
+ * Returns the number of elements that the device has not taken, 0 if an index is
+ * impossible; sets *head. The dead device takes no more elements.
  */
 static uint32_t waiting(const struct pvr_wq *wq, uint32_t *head)
 {
@@ -107,9 +112,10 @@ static uint32_t waiting(const struct pvr_wq *wq, uint32_t *head)
 }
 
 /*
- * Both kinds of element begin with wr_id. What does not fit comes with a later poll. Posters go
- * on: they hold the queue's lock only for each other, and we have that of the CQ. Returns EBUSY if
- * there is one, maybe this thread, between ibv_wr_start() and _complete(): more will come.
+ * Flushes a queue as far as the CQ has room; a later poll continues. Both kinds of
+ * element begin with wr_id. Posting may run concurrently: the queue's lock excludes only
+ * other posters, and cq->lock other flushes. Returns EBUSY if the lock is held, maybe by
+ * this thread between ibv_wr_start() and ibv_wr_complete(): more elements may follow.
  */
 static int flush_queue(struct pvr_cq *cq, const struct pvr_qp *qp, struct pvr_wq *wq,
 		       uint32_t opcode)
@@ -124,7 +130,7 @@ static int flush_queue(struct pvr_cq *cq, const struct pvr_qp *qp, struct pvr_wq
 
 		push_flushed(cq, qp, *wr_id, opcode);
 		head = pvr_ring_next(head, wq->num);
-		/* The release pairs with the acquire before the slot is written over. */
+		/* The release pairs with the acquire in pvr_wq_full(). */
 		atomic_store_explicit(&wq->ring_shm->cons_head, head, memory_order_release);
 	}
 	return pvr_lock_is_held(&wq->lock) ? EBUSY : 0;
@@ -142,9 +148,9 @@ static int flush_qp(struct pvr_cq *cq, struct pvr_qp *qp)
 }
 
 /*
- * Returns 0 if there are CQEs now, ENOENT if there may be later. The mutex keeps QPs of
- * other CQs from vanishing while we find ours; who holds it may wait for our lock, so we
- * only try, and the next poll tries again.
+ * Returns 0 if there are CQEs, ENOENT if there may be some later, EIO if not. The mutex
+ * keeps the QPs of other CQs during the search. Its holder may wait for cq->lock, so only
+ * try; the next poll tries again.
  */
 static int flush_cq(struct pvr_context *ctx, struct pvr_cq *cq)
 {
@@ -184,7 +190,7 @@ void pvr_async_event(struct ibv_context *ibctx, struct ibv_async_event *event)
 		atomic_store(&to_pvr_cq(event->element.cq)->broken, true);
 }
 
-/* A dead device's driver notifies all CQs. */
+/* The driver of a dead device notifies all CQs. */
 void pvr_cq_event(struct ibv_cq *ibcq)
 {
 	atomic_store_explicit(&to_pvr_cq(ibcq)->notified, true, memory_order_relaxed);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Spinlocks that cost next to nothing where nobody can come in between.
+ * Spinlocks that are cheap without contention.
  *
- * The exchange that takes a lock costs as much as the rest of a posting. A process of one thread
- * needs none, nor does an object of a thread domain, whose users promised to come one at a time:
- * then the lock is only marked as taken. A thread that is created while it is finds it so.
+ * The exchange that takes a lock costs as much as the rest of a post. A process of one
+ * thread needs no exchange, nor does an object of a thread domain, which the application
+ * uses by one thread at a time. In both cases the lock is only marked as held. A thread
+ * that is created meanwhile sees the mark.
  */
 #ifndef PVR_LOCK_H
 #define PVR_LOCK_H
@@ -18,13 +19,13 @@
 #define PVR_ONE_THREAD __libc_single_threaded
 #endif
 #endif
-#ifndef PVR_ONE_THREAD /* glibc before 2.32 does not tell */
+#ifndef PVR_ONE_THREAD /* glibc before 2.32 has no such variable */
 #define PVR_ONE_THREAD false
 #endif
 
 struct pvr_lock {
 	_Atomic bool held;
-	bool alone; /* one thread at a time, as the application promised */
+	bool alone; /* one thread at a time: no exchange needed */
 };
 
 static inline void pvr_lock_init(struct pvr_lock *lock, bool alone)

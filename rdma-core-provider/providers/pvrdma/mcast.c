@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Multicast groups of UD QPs. The kernel checks the GID and the QP, and is EOPNOTSUPP where driver
- * or device have no multicast.
+ * Multicast groups of UD QPs. The kernel checks GID and QP and fails with EOPNOTSUPP if
+ * driver or device have no multicast.
  */
 #include "pvrdma.h"
 

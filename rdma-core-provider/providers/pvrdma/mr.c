@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Memory regions. */
 #include <errno.h>
 #include <stdlib.h>
@@ -6,16 +6,20 @@
 #include "pvrdma.h"
 
 /*
- * Stock devices know a region by its virtual address only, and stock drivers ignore another one:
- * so a region asked for at another address is refused there, not registered wrongly. Ours make a
- * zero-based region themselves, as the kernel wants the page offset of its address otherwise.
+ * Stock devices address a region only by its virtual address, and stock drivers ignore
+ * another iova. So another iova needs PVR_EXT_MR_LAYOUT. So do zero-based regions. The
+ * driver sets their iova to 0: the kernel core accepts only an iova with the page offset
+ * of the address.
  */
 static bool has_other_address(const void *addr, uint64_t iova, int access)
 {
 	return iova != (uintptr_t)addr || (access & IBV_ACCESS_ZERO_BASED);
 }
 
-/* Kernels before 6.2 say EINVAL to on-demand paging, which programs take for a mistake of theirs. */
+/*
+ * Kernels before 6.2 fail on-demand paging with EINVAL, which programs interpret as their
+ * mistake.
+ */
 static bool is_offered(const struct pvr_context *ctx, const void *addr, uint64_t iova, int access)
 {
 	if (access & IBV_ACCESS_ON_DEMAND)
@@ -48,8 +52,8 @@ struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64
 }
 
 /*
- * ibv_rereg_mr(3) has checked the flags and what goes with them. The kernel refuses what a region
- * that windows are bound to cannot become.
+ * libibverbs has checked the flags and their arguments. The kernel refuses changes of a
+ * region with bound windows.
  */
 int pvr_rereg_mr(struct verbs_mr *vmr, int flags, struct ibv_pd *ibpd, void *addr, size_t length,
 		 int access)

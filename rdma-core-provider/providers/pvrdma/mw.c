@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Memory windows: allocation, and binding of those of type 1. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Memory windows: allocation, and binding of windows of type 1. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -63,7 +63,7 @@ static int post_bind_locked(struct pvr_qp *qp, struct ibv_mw *mw, const struct i
 	return 0;
 }
 
-/* libibverbs has seen to the type of the window and to its PD. */
+/* libibverbs has checked the window's type and PD. */
 int pvr_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);

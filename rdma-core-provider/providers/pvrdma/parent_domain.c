@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Thread domains and parent domains. The kernel does not hear of either: a parent domain goes by
- * the handles of the PD that it is made of, and adds what the provider makes use of itself.
+ * Thread domains and parent domains. Both exist only in the provider. A parent domain has
+ * the handles of its PD, plus a thread domain and allocators.
  */
 #include <errno.h>
 #include <stdlib.h>

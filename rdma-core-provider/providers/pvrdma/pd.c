@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Protection domains. */
 #include <errno.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ struct ibv_pd *pvr_alloc_pd(struct ibv_context *ibctx)
 	return &pd->ibv_pd;
 }
 
-/* A parent domain is one too. The kernel knows only what a PD itself is used for. */
+/* Also frees parent domains. The kernel counts only the users of real PDs. */
 int pvr_dealloc_pd(struct ibv_pd *ibpd)
 {
 	struct pvr_parent_domain *parent = to_pvr_parent_domain(ibpd);

@@ -1,5 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Posting of work requests: no system call, one doorbell per call. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Posting of work requests by list, without a system call and with at most one doorbell
+ * per call.
+ */
 #include <errno.h>
 
 #include "doorbell.h"
@@ -11,7 +14,7 @@ static_assert(sizeof(struct ibv_sge) == sizeof(struct pvrdma_sge) &&
 		      offsetof(struct ibv_sge, lkey) == offsetof(struct pvrdma_sge, lkey),
 	      "scatter/gather lists are copied as they are");
 
-/* The lkeys do not count, as ibv_post_send(3) says. */
+/* Inline data ignore the lkeys, see ibv_post_send(3). */
 static int write_inline(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 			const struct ibv_sge *sges, int num)
 {
@@ -74,7 +77,7 @@ static int write_send(struct pvr_qp *qp, const struct ibv_send_wr *wr)
 	return err;
 }
 
-/* Requests before the one that is refused stay posted, as ibv_post_send(3) says. */
+/* The requests before a refused one stay posted, see ibv_post_send(3). */
 int pvr_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct pvr_qp *qp = to_pvr_qp(ibqp);
@@ -114,7 +117,9 @@ static void write_recv(struct pvr_wq *wq, const struct ibv_recv_wr *wr)
 	pvr_copy_sges(hdr + 1, wr->sg_list, wr->num_sge);
 }
 
-/* Fills a receive queue of either kind. Returns an errno; *ring tells whether to ring. */
+/*
+ * Posts to a receive queue or SRQ. Returns an errno; *ring: whether a doorbell is needed.
+ */
 static int post_recvs(struct pvr_wq *wq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr,
 		      bool *ring)
 {

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The provider's objects and what its files offer each other.
+ * The provider's objects and the interfaces between its files.
  *
- * Locks, outermost first: context.qp_mutex; the locks of up to two CQs, that of the lower handle
- * first; wq.lock or cq.arm_lock. Nothing is taken inside those. Posting takes one wq.lock, polling
- * one cq.lock, arming one cq.arm_lock, and none makes a system call. Resizing does, with the locks
- * of its object.
+ * Locks, outermost first:
+ *  context.qp_mutex
+ *  cq.lock of up to two CQs, that of the lower handle first
+ *  wq.lock, cq.arm_lock
+ *
+ * Posting takes one wq.lock, polling one cq.lock, arming one cq.arm_lock. None of them
+ * makes a system call. Resizing makes one under the locks of its object.
  */
 #ifndef PVR_PVRDMA_H
 #define PVR_PVRDMA_H
@@ -23,10 +26,13 @@
 #include "pvrdma_abi.h"
 #include "ring.h"
 
-/* CQEs have room for 16 bits of a QP handle. */
+/* A CQE has 16 bits for the QP handle. */
 #define PVR_QP_HANDLES 0x10000u
 
-/* Above any device's limits, and no size computed from these overflows. */
+/*
+ * Upper bounds of requested sizes: above all device limits, and no size computed from
+ * them overflows.
+ */
 #define PVR_MAX_ELEMENTS (1u << 22)
 #define PVR_MAX_SGE 128u
 
@@ -38,19 +44,21 @@ struct pvr_qp;
 
 struct pvr_context {
 	struct verbs_context ibv_ctx;
-	uint8_t *uar; /* our doorbell page */
+	uint8_t *uar; /* doorbell page */
 	uint32_t features; /* PVR_EXT_* in effect */
-	_Atomic bool dead; /* the device is gone, see fatal.c; it does not come back */
+	_Atomic bool dead; /* the device is gone, see fatal.c; never cleared */
 	uint32_t qp_tbl_size;
 	uint8_t num_ports;
 	/*
-	 * QPs by handle. A slot is filled and emptied under qp_mutex; it is emptied with both
-	 * CQs of the QP locked, so a poller, who holds one of them, can use what it finds.
+	 * QPs by handle. A slot is set and cleared under qp_mutex. It is cleared with
+	 * both CQs of the QP locked, so a poller, which holds one of these locks, may use
+	 * the QP that it finds.
 	 */
 	struct pvr_qp *_Atomic *qp_tbl;
 	/*
-	 * Held from the kernel giving away a handle (or taking it back) to qp_tbl saying so:
-	 * otherwise one thread's clean-up could hit another's new QP of the same handle.
+	 * Held while the kernel creates (destroys) a QP until its slot is set (cleared).
+	 * Otherwise the clean-up of one thread could clear the slot of another thread's
+	 * new QP of the same handle.
 	 */
 	pthread_mutex_t qp_mutex;
 };
@@ -58,8 +66,8 @@ struct pvr_context {
 struct pvr_pd {
 	struct ibv_pd ibv_pd;
 	uint32_t handle;
-	_Atomic uint32_t users; /* parent domains made of it, buffers from its allocators */
-	struct pvr_pd *base; /* what a parent domain is made of; NULL: this is none */
+	_Atomic uint32_t users; /* parent domains of it, buffers from its allocators */
+	struct pvr_pd *base; /* PD of a parent domain; NULL: not a parent domain */
 };
 
 struct pvr_td {
@@ -68,7 +76,7 @@ struct pvr_td {
 };
 
 struct pvr_parent_domain {
-	struct pvr_pd pd; /* with the handles of pd.base */
+	struct pvr_pd pd; /* has the handles of pd.base */
 	struct pvr_td *td; /* or NULL */
 	/* The application's allocators, or NULL, see ibv_alloc_parent_domain(3) */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
@@ -77,7 +85,7 @@ struct pvr_parent_domain {
 	void *pd_context;
 };
 
-/* What such an allocator is asked for; the high half says whose number it is. */
+/* Resource types for allocators. The high half is the driver's number. */
 #define PVR_RES(n) ((uint64_t)RDMA_DRIVER_VMW_PVRDMA << 32 | (n))
 #define PVR_RES_CQ PVR_RES(1)
 #define PVR_RES_SRQ PVR_RES(2)
@@ -90,60 +98,60 @@ struct pvr_ah {
 
 struct pvr_dm {
 	struct verbs_dm verbs_dm;
-	uint8_t *addr; /* where we mapped it */
+	uint8_t *addr; /* address of the mapping */
 	size_t length, mapped;
 };
 
-/* Pages for a ring, zeroed, page-aligned and kept from children of fork(). */
+/* Pages of a ring: zeroed, page-aligned and not inherited by children of fork(). */
 struct pvr_buf {
 	void *addr;
-	size_t size; /* a multiple of the page size; 0: nothing allocated */
-	struct pvr_parent_domain *parent; /* whose allocator it is from, or NULL */
-	uint64_t resource_type; /* PVR_RES_*, if so */
+	size_t size; /* bytes, a multiple of the page size; 0: not allocated */
+	struct pvr_parent_domain *parent; /* parent domain whose allocator it is from, or NULL */
+	uint64_t resource_type; /* PVR_RES_*, if parent is set */
 };
 
 struct pvr_cq {
 	struct verbs_cq verbs_cq;
-	struct pvr_lock lock; /* protects all below, and the elements before prod_tail */
-	bool single_threaded; /* the application has one thread at a time here: no locking */
+	struct pvr_lock lock; /* protects the members below and the elements before prod_tail */
+	bool single_threaded; /* one thread at a time: no locking */
 	uint32_t handle;
-	uint32_t head; /* our cons_head, also of elements not given back yet */
-	uint32_t avail; /* elements from head on that the present poll has seen */
+	uint32_t head; /* next element; cons_head may lag behind it */
+	uint32_t avail; /* elements from head on that the current poll has found */
 	uint32_t num; /* elements, a power of two */
 	struct pvr_ring_shm *ring_shm;
 	struct pvrdma_cqe *cqes_shm;
 	/*
-	 * Protects arm and arm_shm, and lets who arms use ring_shm; taken inside lock. Of its own
-	 * because one may arm between start_poll and end_poll.
+	 * Protects arm and arm_shm, and ring_shm while a thread arms. Taken inside lock.
+	 * A lock of its own, because a thread may arm between start_poll and end_poll.
 	 */
 	struct pvr_lock arm_lock;
-	uint32_t arm; /* what we stored last in the word */
-	struct pvr_arm_shm *arm_shm; /* NULL: the CQ is armed by doorbells */
+	uint32_t arm; /* last value stored in arm_shm->word */
+	struct pvr_arm_shm *arm_shm; /* NULL: arm by doorbell */
 	uint32_t empty_polls;
-	uint64_t looked; /* msec: when one last looked whether the device lives */
-	_Atomic bool notified; /* an event came; without the lock */
-	_Atomic bool broken; /* in error, nothing more will come; without the lock */
-	const struct pvrdma_cqe *cqe; /* what the lazy calls read, from start_poll to end_poll */
-	const struct pvr_qp *qp; /* ... its QP */
+	uint64_t looked; /* ms: time of the last check of the device */
+	_Atomic bool notified; /* a notification arrived; accessed without the lock */
+	_Atomic bool broken; /* in error, no CQE will follow; accessed without the lock */
+	const struct pvrdma_cqe *cqe; /* current CQE between start_poll and end_poll */
+	const struct pvr_qp *qp; /* QP of cqe */
 	struct ibv_pd *parent; /* a parent domain, or NULL */
 	struct pvr_buf buf;
 };
 
-/* Requests between wr_start and wr_complete or wr_abort, while sq.lock is held. */
+/* State between wr_start and wr_complete or wr_abort; protected by sq.lock. */
 struct pvr_batch {
-	uint32_t first; /* sq.tail before them */
+	uint32_t first; /* sq.tail at wr_start */
 	int err; /* the first errno */
-	unsigned int setters; /* those that the last request still takes, see wr_ex.c */
-	struct pvrdma_sq_wqe_hdr *hdr; /* of the last request */
+	unsigned int setters; /* setters that the last request still accepts, see wr_ex.c */
+	struct pvrdma_sq_wqe_hdr *hdr; /* WQE of the last request */
 };
 
 struct pvr_qp {
 	struct verbs_qp verbs_qp;
 	uint32_t handle;
 	struct pvr_wq sq;
-	struct pvr_wq rq; /* none with an SRQ */
+	struct pvr_wq rq; /* unused with an SRQ */
 	struct ibv_qp_cap cap;
-	uint32_t send_ops; /* 1 << ibv_wr_opcode of those that can be posted */
+	uint32_t send_ops; /* 1 << ibv_wr_opcode of each supported opcode */
 	bool sq_sig_all;
 	struct pvr_batch batch;
 	struct pvr_buf sbuf; /* header page, send queue */
@@ -172,7 +180,7 @@ static inline struct pvr_td *to_pvr_td(struct ibv_td *ibtd)
 	return container_of(ibtd, struct pvr_td, ibv_td);
 }
 
-/* NULL: it is a plain PD, or there is none at all. */
+/* Returns NULL for a plain PD and for NULL. */
 static inline struct pvr_parent_domain *to_pvr_parent_domain(struct ibv_pd *ibpd)
 {
 	if (!ibpd || !to_pvr_pd(ibpd)->base)
@@ -180,7 +188,7 @@ static inline struct pvr_parent_domain *to_pvr_parent_domain(struct ibv_pd *ibpd
 	return container_of(to_pvr_pd(ibpd), struct pvr_parent_domain, pd);
 }
 
-/* Did the application promise to use what is made in this domain by one thread at a time? */
+/* Returns whether one thread at a time uses the objects of this domain. */
 static inline bool pvr_pd_is_threaded(struct ibv_pd *ibpd)
 {
 	const struct pvr_parent_domain *parent = to_pvr_parent_domain(ibpd);
@@ -216,20 +224,21 @@ static inline struct pvr_srq *to_pvr_srq(struct ibv_srq *ibsrq)
 /* buf.c */
 
 /*
- * Returns 0 or an errno. Pages are there and private when it returns, see the source. They come
- * from ibpd's allocator if it is a parent domain that has one; ibpd may be NULL.
+ * Returns 0 or an errno. On success the pages are present and private, see the source.
+ * They come from the allocator of ibpd if it is a parent domain that has one; ibpd may be
+ * NULL.
  */
 int pvr_buf_alloc(struct pvr_buf *buf, size_t size, struct ibv_pd *ibpd, uint64_t resource_type);
-/* Also right for a buffer that was never allocated. */
+/* buf may be zeroed. */
 void pvr_buf_free(struct pvr_buf *buf);
 /*
- * Decides num, stride and max_sge of a queue whose elements have a header of hdr_size bytes.
- * Returns the bytes that the elements take.
+ * Sets num, stride and max_sge of a queue with elements of a header of hdr_size bytes and
+ * max_sge entries. Returns the bytes of all elements.
  */
 size_t pvr_wq_layout(struct pvr_wq *wq, uint32_t num, uint32_t max_sge, size_t hdr_size,
 		     size_t min_stride);
 
-/* One is most of them, and no reason to call a function. */
+/* A single entry is the most common case. */
 static inline void pvr_copy_sges(void *to, const struct ibv_sge *sges, size_t num)
 {
 	if (likely(num == 1))
@@ -238,7 +247,7 @@ static inline void pvr_copy_sges(void *to, const struct ibv_sge *sges, size_t nu
 		memcpy(to, sges, num * sizeof(*sges));
 }
 
-/* Entry points of verbs, as struct verbs_context_ops describes them. */
+/* Entry points of verbs, see struct verbs_context_ops. */
 struct ibv_pd *pvr_alloc_pd(struct ibv_context *ibctx);
 int pvr_dealloc_pd(struct ibv_pd *ibpd);
 struct ibv_pd *pvr_import_pd(struct ibv_context *ibctx, uint32_t handle);
@@ -248,7 +257,7 @@ struct ibv_td *pvr_alloc_td(struct ibv_context *ibctx, struct ibv_td_init_attr *
 int pvr_dealloc_td(struct ibv_td *ibtd);
 struct ibv_pd *pvr_alloc_parent_domain(struct ibv_context *ibctx,
 				       struct ibv_parent_domain_init_attr *attr);
-/* parent_domain.c: for pvr_dealloc_pd(); nobody uses it any more. */
+/* parent_domain.c: for pvr_dealloc_pd(); parent is unused. */
 void pvr_free_parent_domain(struct pvr_parent_domain *parent);
 
 struct ibv_mr *pvr_reg_mr(struct ibv_pd *ibpd, void *addr, size_t length, uint64_t iova,
@@ -303,13 +312,19 @@ int pvr_destroy_srq(struct ibv_srq *ibsrq);
 struct ibv_ah *pvr_create_ah(struct ibv_pd *ibpd, struct ibv_ah_attr *attr);
 int pvr_destroy_ah(struct ibv_ah *ibah);
 
-/* wr_ex.c: 0 or EOPNOTSUPP for IBV_QP_EX_WITH_* of a QP to be; and its functions for them. */
+/*
+ * wr_ex.c: checks the IBV_QP_EX_WITH_* of a new QP, returns 0 or EOPNOTSUPP; sets their
+ * functions.
+ */
 int pvr_check_send_ops(const struct pvr_context *ctx, enum ibv_qp_type type, uint64_t ops);
 void pvr_set_send_ops(struct pvr_qp *qp, uint64_t ops);
 
-/* cq.c: drop the CQEs of a QP. The caller holds cq->lock, and the device adds no more of them. */
+/*
+ * cq.c: drops the CQEs of a QP. The caller holds cq->lock, and the device adds no more of
+ * them.
+ */
 void pvr_cq_purge_locked(struct pvr_cq *cq, uint32_t qp_handle);
-/* cq.c: both CQs of a QP, which may be the same one. */
+/* cq.c: locks both CQs of a QP, which may be the same. */
 void pvr_cq_lock_pair(struct pvr_cq *a, struct pvr_cq *b);
 void pvr_cq_unlock_pair(struct pvr_cq *a, struct pvr_cq *b);
 

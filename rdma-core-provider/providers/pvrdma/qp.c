@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Queue pairs: creation, states, destruction. Posting is in post.c. */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static int check_qp_type(const struct pvr_context *ctx, enum ibv_qp_type type)
 	}
 }
 
-/* An unknown bit of a mask is a feature that we do not have, like the known ones here. */
+/* Unknown mask bits are unsupported features. */
 static int check_ex_attr(const struct pvr_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->comp_mask & ~(IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS |
@@ -67,9 +67,9 @@ static uint32_t at_least_one(uint32_t n)
 }
 
 /*
- * Inline data shares its place with the scatter/gather entries, so all that the stride has can
- * be used. Without the extension there is none: an application that asks for some sees 0 in what
- * it gets, as with the stock provider, rather than an error.
+ * Inline data use the space of scatter/gather entries, so the whole stride is usable.
+ * Without the extension the result is 0, as with the stock provider, and creation
+ * succeeds.
  */
 static uint32_t max_inline(const struct pvr_context *ctx, const struct pvr_wq *sq)
 {
@@ -114,7 +114,7 @@ static int alloc_send_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct
 	return 0;
 }
 
-/* The receive queue's indices are in the send queue's header page. */
+/* The indices of the receive queue are in the send queue's header page. */
 static int alloc_recv_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct ibv_qp_cap *cap)
 {
 	size_t size;
@@ -154,7 +154,7 @@ static void exit_queues(struct pvr_qp *qp)
 	pvr_buf_free(&qp->sbuf);
 }
 
-/* What the queues really have. */
+/* Stores the actual sizes. */
 static void set_cap(const struct pvr_context *ctx, struct pvr_qp *qp)
 {
 	qp->cap = (struct ibv_qp_cap){
@@ -188,12 +188,15 @@ static int create_in_kernel(struct pvr_context *ctx, struct pvr_qp *qp,
 				   sizeof(cmd), &resp.ibv_resp, sizeof(resp));
 	if (err)
 		return err;
-	/* A device before version 20 has one number for both, and no handle is 0 on later ones. */
+	/*
+	 * Devices before version 20 have one number for both. Later ones have no handle
+	 * 0.
+	 */
 	qp->handle = resp.qp_handle ? resp.qp_handle : qp->verbs_qp.qp.qp_num;
 	return 0;
 }
 
-/* The release pairs with the acquire in find_qp(): who finds the QP finds it complete. */
+/* The release pairs with the acquire in find_qp(): a found QP is complete. */
 static int publish_qp(struct pvr_context *ctx, struct pvr_qp *qp)
 {
 	if (qp->handle >= ctx->qp_tbl_size) {
@@ -285,8 +288,8 @@ static void purge_cqs_locked(struct pvr_qp *qp, struct pvr_cq *send_cq, struct p
 }
 
 /*
- * Once the kernel has destroyed the QP the device adds no CQE of it. Those that are there go
- * together with the table's entry, so that no poller sees one without the other.
+ * After the kernel has destroyed the QP, the device adds no CQE of it. The CQEs and the
+ * table's entry are removed together, so that no poller sees a CQE without its QP.
  */
 static int destroy_and_unpublish(struct pvr_context *ctx, struct pvr_qp *qp)
 {
@@ -318,7 +321,10 @@ int pvr_destroy_qp(struct ibv_qp *ibqp)
 	return 0;
 }
 
-/* The device has emptied its side; neither it nor we remember what was posted before. */
+/*
+ * The device has emptied the queues. Requests and completions of the time before RESET
+ * are dropped.
+ */
 static void forget_work(struct pvr_qp *qp)
 {
 	struct pvr_cq *send_cq = to_pvr_cq(qp->verbs_qp.qp.send_cq);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Ring indices in memory that the device and this process share, and the producer side of
- * a work queue.
+ * Ring indices in memory shared with the device, and the producer side of work queues.
  *
- * The device is a thread of the hypervisor's host, so what two CPUs need to see each other's
- * stores in order is enough: an index is stored with release after what it covers, and loaded
- * with acquire before it. No index is ever read back by its owner, but after a resizing, and when
- * the device is gone.
+ * The device is a thread on a CPU of the same host, so the memory order between CPUs is
+ * sufficient. An index is stored with release after the elements that it covers, and
+ * loaded with acquire before them. Its owner never reads an index back, except after a
+ * resize and on a dead device.
  */
 #ifndef PVR_RING_H
 #define PVR_RING_H
@@ -19,7 +18,7 @@
 #include "lock.h"
 #include "pvrdma_abi.h"
 
-/* struct pvr_ring and pvr_ring_state as two sides see them at the same time. */
+/* struct pvr_ring and pvr_ring_state with atomic members. */
 struct pvr_ring_shm {
 	_Atomic uint32_t prod_tail;
 	_Atomic uint32_t cons_head;
@@ -36,7 +35,7 @@ static_assert(offsetof(struct pvr_ring_state_shm, rx) == offsetof(struct pvr_rin
 static_assert(offsetof(struct pvr_ring_shm, cons_head) == offsetof(struct pvr_ring, cons_head),
 	      "the shared view has the layout of the ABI");
 
-/* struct pvr_quiet, likewise. */
+/* struct pvr_quiet (doorbell suppression), likewise. */
 struct pvr_quiet_shm {
 	_Atomic uint32_t sq;
 	_Atomic uint32_t rq;
@@ -45,7 +44,10 @@ static_assert(sizeof(struct pvr_quiet_shm) == sizeof(struct pvr_quiet) &&
 		      offsetof(struct pvr_quiet_shm, rq) == offsetof(struct pvr_quiet, rq),
 	      "the shared view has the layout of the ABI");
 
-/* The words of a QP or SRQ whose first page this is; NULL if the device writes none. */
+/*
+ * Returns the suppression words of a QP or SRQ with this first page; NULL without
+ * PVR_EXT_QUIET.
+ */
 static inline const struct pvr_quiet_shm *pvr_quiet_of(const void *page, uint32_t features)
 {
 	if (!(features & PVR_EXT_QUIET))
@@ -53,7 +55,7 @@ static inline const struct pvr_quiet_shm *pvr_quiet_of(const void *page, uint32_
 	return (const void *)((const uint8_t *)page + PVR_QUIET_OFFSET);
 }
 
-/* struct pvr_arm, likewise. */
+/* struct pvr_arm (CQ arm doorbell record), likewise. */
 struct pvr_arm_shm {
 	_Atomic uint32_t word;
 	_Atomic uint32_t told;
@@ -63,9 +65,10 @@ static_assert(sizeof(struct pvr_arm_shm) == sizeof(struct pvr_arm) &&
 	      "the shared view has the layout of the ABI");
 
 /*
- * Orders our store before our load also for somebody who is none of our CPUs. Compilers make a
- * locked instruction of atomic_thread_fence(), and an emulator of a machine with one CPU (QEMU's
- * TCG) an ordinary one of that, as no other CPU could tell the difference: but the device can.
+ * Orders a store before a later load, also as seen by the device. Compilers implement
+ * atomic_thread_fence() by a locked instruction. An emulator of a machine with one CPU
+ * (QEMU's TCG) executes that without a barrier, but the device runs on another CPU of the
+ * host.
  */
 static inline void pvr_full_barrier(void)
 {
@@ -76,13 +79,13 @@ static inline void pvr_full_barrier(void)
 #endif
 }
 
-/* Indices of a ring of num (a power of two) elements run over 0 .. 2 * num - 1. */
+/* Indices of a ring of num elements, a power of two, are 0 .. 2 * num - 1. */
 static inline uint32_t pvr_ring_next(uint32_t idx, uint32_t num)
 {
 	return (idx + 1) & (2 * num - 1);
 }
 
-/* Elements between head and tail; above num if one of them is no valid index. */
+/* Returns the elements between head and tail; above num if an index is invalid. */
 static inline uint32_t pvr_ring_used(uint32_t tail, uint32_t head, uint32_t num)
 {
 	if (tail >= 2 * num || head >= 2 * num)
@@ -90,18 +93,18 @@ static inline uint32_t pvr_ring_used(uint32_t tail, uint32_t head, uint32_t num)
 	return (tail - head) & (2 * num - 1);
 }
 
-/* A send, receive or shared receive queue, whose producer we are. */
+/* A send, receive or shared receive queue; this process is the producer. */
 struct pvr_wq {
 	struct pvr_lock lock; /* protects tail and the free elements; innermost */
-	uint32_t tail; /* our prod_tail, also that of elements not published yet */
-	uint32_t room; /* free elements that the last look found, at least */
-	uint32_t num; /* elements, a power of two; 0: there is no such queue */
+	uint32_t tail; /* next element; prod_tail may lag behind it */
+	uint32_t room; /* lower bound of free elements */
+	uint32_t num; /* elements, a power of two; 0: unused queue */
 	uint32_t stride_shift;
 	uint32_t max_sge;
 	struct pvr_ring_shm *ring_shm;
-	const _Atomic uint32_t *quiet_shm; /* not 0: no doorbell; NULL: always one */
-	bool is_send; /* the device takes what is in it as soon as it can */
-	bool rang; /* a doorbell for the elements before rung may be on its way */
+	const _Atomic uint32_t *quiet_shm; /* suppression word: doorbell if 0; NULL: always */
+	bool is_send; /* a send queue: the device takes its elements at once */
+	bool rang; /* a doorbell for the elements before rung may be pending */
 	uint32_t rung;
 	uint8_t *wqes;
 };
@@ -112,9 +115,10 @@ static inline void *pvr_wq_element(struct pvr_wq *wq)
 }
 
 /*
- * The acquire pairs with the device's release of cons_head, after it copied the element that
- * we are about to write over. An index out of range (a broken device) counts as full. One looks
- * only when what the last look found is used up: the device writes to that line all the time.
+ * Returns whether the queue has no free element. An invalid cons_head (a broken device)
+ * counts as full. The acquire pairs with the device's release of cons_head after it
+ * copied the element. The index is loaded only when room is used up, because the device
+ * writes to that cache line all the time.
  */
 static inline bool pvr_wq_full(struct pvr_wq *wq)
 {
@@ -136,7 +140,7 @@ static inline void pvr_wq_advance(struct pvr_wq *wq)
 	wq->room--;
 }
 
-/* Goes on at another index, or in another ring. */
+/* Continues at another index or in another ring. */
 static inline void pvr_wq_set_tail(struct pvr_wq *wq, uint32_t tail)
 {
 	wq->tail = tail;
@@ -145,10 +149,10 @@ static inline void pvr_wq_set_tail(struct pvr_wq *wq, uint32_t tail)
 }
 
 /*
- * The word is 0; has the device not come yet since we rang? Then it sees all that is posted
- * meanwhile, too. More was posted since, so the index that it has yet to pass is less than the
- * whole ring ahead of it. Whoever finds that it has passed, or that it looks by itself, forgets
- * about that doorbell: indices come round again.
+ * Returns whether the doorbell of rung is still pending: the device has not passed rung.
+ * It then also sees all later elements. The number of elements between cons_head and rung
+ * is less than the ring, because more were posted since. A caller that gets false, or
+ * finds the word set, clears rang: indices wrap.
  */
 static inline bool pvr_wq_is_rung(const struct pvr_wq *wq)
 {
@@ -167,13 +171,13 @@ static inline bool pvr_wq_must_ring(struct pvr_wq *wq)
 }
 
 /*
- * Hands over the elements before tail. Returns whether the doorbell has to be rung; a queue that
- * moves (SRQ) must be locked still, for its words move with it.
+ * Publishes the elements before tail. Returns whether a doorbell is needed. The caller
+ * must still hold the lock of an SRQ, because a resize replaces the word.
  *
- * The release pairs with the device's acquire of prod_tail, before it reads the elements. The
- * fence pairs with the device's between storing 0 in the word and its last look at prod_tail:
- * either it sees the new index, or we see the 0. The acquire pairs with the release of that 0,
- * behind cons_head.
+ * The release pairs with the device's acquire of prod_tail before it reads the elements.
+ * The fence pairs with the device's fence between storing 0 in the word and its last load
+ * of prod_tail: either the device sees the new index, or this thread sees the 0. The
+ * acquire pairs with the release of that 0, which follows cons_head.
  */
 static inline bool pvr_wq_publish(struct pvr_wq *wq)
 {
@@ -188,8 +192,9 @@ static inline bool pvr_wq_publish(struct pvr_wq *wq)
 }
 
 /*
- * Back to empty; the device did the same when it accepted RESET and does not look any more. With
- * the CQ locked, so that nobody flushes it on behalf of a dead device.
+ * Empties the queue. The device did the same when it accepted RESET and no longer reads
+ * the indices. The caller has locked the CQ, so that no thread flushes the queue of a
+ * dead device.
  */
 static inline void pvr_wq_reset(struct pvr_wq *wq)
 {

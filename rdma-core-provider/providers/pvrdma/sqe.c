@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What can be posted on which QPs. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The table of send operations. */
 #include <ccan/array_size.h>
 
 #include "sqe.h"
@@ -27,7 +27,7 @@ const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS] = {
 	[IBV_WR_LOCAL_INV] = { PVRDMA_WR_LOCAL_INV, RC | UC, INV, PVR_EXT_USER_OPS },
 	[IBV_WR_BIND_MW] = { PVRDMA_WR_BIND_MW, RC | UC, BIND, PVR_EXT_USER_OPS | PVR_EXT_MW },
 	[IBV_WR_SEND_WITH_INV] = { PVRDMA_WR_SEND_WITH_INV, RC | UC, INV | DATA, PVR_EXT_USER_OPS },
-	/* Those that are left out the device has not. */
+	/* The device does not support other opcodes. */
 };
 
 int pvr_send_op(const struct pvr_context *ctx, enum ibv_qp_type type, enum ibv_wr_opcode opcode,
@@ -85,13 +85,16 @@ int pvr_sqe_bind(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw, uint32_
 		.access_flags = info->mw_access_flags & MW_ACCESS,
 	};
 
-	/* Nobody goes through a window locally: programs that ask for that right lose nothing. */
+	/*
+	 * There is no local access through a window, so the right to local writes is
+	 * ignored.
+	 */
 	if (info->mw_access_flags & ~(MW_ACCESS | PVR_ACCESS_LOCAL_WRITE) ||
 	    (new_rkey ^ mw->rkey) & ~0xffu)
 		return EINVAL;
 	if (!info->mr && (info->addr || info->length))
 		return EINVAL;
-	/* By handle, as a parent domain is the domain in it. */
+	/* Compare handles: a parent domain has that of its PD. */
 	if (info->mr && info->mr->pd->handle != mw->pd->handle)
 		return EPERM;
 	memcpy(&hdr->wr, &bind, sizeof(bind));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Elements of a send queue: what can be posted, and how each part of it is written. Posting by
- * list (post.c) and by function (wr_ex.c) differ only in where the values come from.
+ * Elements of a send queue: the operations, and functions that write each part of an
+ * element. Posting by list (post.c) and by function (wr_ex.c) both use them.
  *
- * An element is written in the free slot at sq.tail, under sq.lock: begun, filled, and only then
- * passed by pvr_wq_advance(). A request that turns out wrong half-way just stays behind.
+ * An element is written into the free slot at sq.tail under sq.lock. pvr_wq_advance()
+ * then passes it. A request that fails half-way is not passed.
  */
 #ifndef PVR_SQE_H
 #define PVR_SQE_H
@@ -16,36 +16,42 @@
 
 #include "pvrdma.h"
 
-/* What an element carries besides its header, struct pvr_send_op.carries. */
+/* Parts of an element besides its header, struct pvr_send_op.carries. */
 #define PVR_SQE_RDMA (1u << 0) /* remote address and rkey */
 #define PVR_SQE_ATOMIC (1u << 1)
 #define PVR_SQE_IMM (1u << 2)
-#define PVR_SQE_INV (1u << 3) /* an rkey to invalidate, in the place of the immediate data */
-#define PVR_SQE_BIND (1u << 4) /* a memory window and where to bind it */
+#define PVR_SQE_INV (1u << 3) /* rkey to invalidate, instead of the immediate data */
+#define PVR_SQE_BIND (1u << 4) /* memory window and its address range */
 #define PVR_SQE_SGES (1u << 5) /* scatter/gather entries */
-#define PVR_SQE_INLINE (1u << 6) /* ... or data */
+#define PVR_SQE_INLINE (1u << 6) /* inline data */
 
 struct pvr_send_op {
 	uint8_t opcode; /* enum pvrdma_wr_opcode */
-	uint8_t qp_types; /* 1 << ibv_qp_type; 0: the device does not offer it to user space */
+	uint8_t qp_types; /* 1 << ibv_qp_type; 0: not supported */
 	uint16_t carries; /* PVR_SQE_* */
-	uint32_t features; /* PVR_EXT_* without which it is EOPNOTSUPP */
+	uint32_t features; /* required PVR_EXT_*, otherwise EOPNOTSUPP */
 };
 
-#define PVR_NUM_SEND_OPS (IBV_WR_ATOMIC_WRITE + 1) /* the last that verbs name */
+#define PVR_NUM_SEND_OPS (IBV_WR_ATOMIC_WRITE + 1) /* the last one of verbs */
 
 extern const struct pvr_send_op pvr_send_ops[PVR_NUM_SEND_OPS]; /* by ibv_wr_opcode */
 
-/* Returns 0, or the errno that ibv_post_send(3) has for such a request on such a QP. */
+/*
+ * Returns 0 and sets *op, or returns the errno of ibv_post_send(3) for this opcode on
+ * such a QP.
+ */
 int pvr_send_op(const struct pvr_context *ctx, enum ibv_qp_type type, enum ibv_wr_opcode opcode,
 		const struct pvr_send_op **op);
 
-/* For pvr_qp.send_ops. */
+/* Returns the value of pvr_qp.send_ops. */
 uint32_t pvr_send_ops_of(const struct pvr_context *ctx, enum ibv_qp_type type);
-/* The errno of a request that pvr_sqe_begin() does not take; 0: it would, with other flags. */
+/*
+ * Returns the errno of an opcode that pvr_sqe_begin() refuses, 0 if only the flags are
+ * wrong.
+ */
 int pvr_sqe_why_not(const struct pvr_qp *qp, enum ibv_wr_opcode opcode);
 
-/* The flags that the device gets; both sides have the same bits. */
+/* Flags that are copied into the element; both sides use the same bits. */
 #define PVR_SQE_FLAGS_PASSED (PVR_SEND_FENCE | PVR_SEND_SIGNALED | PVR_SEND_SOLICITED)
 #define PVR_SQE_FLAGS_KNOWN (PVR_SQE_FLAGS_PASSED | IBV_SEND_INLINE)
 
@@ -62,8 +68,8 @@ static inline bool pvr_sqe_ok(const struct pvr_qp *qp, enum ibv_wr_opcode opcode
 }
 
 /*
- * Begins the element of a request, as ibv_post_send(3) names it: its header is written whole, so
- * that nothing of the slot's former request is left in it. Returns an errno.
+ * Begins the element of a request with the arguments of ibv_post_send(3). Writes the
+ * whole header, so that no value of the slot's former request remains. Returns an errno.
  */
 static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 				unsigned int flags, struct pvrdma_sq_wqe_hdr **hdr,
@@ -73,7 +79,7 @@ static inline int pvr_sqe_begin(struct pvr_qp *qp, enum ibv_wr_opcode opcode, ui
 
 	if (unlikely(!pvr_sqe_ok(qp, opcode, flags))) {
 		err = pvr_sqe_why_not(qp, opcode);
-		return err ? err : EINVAL; /* the flags are wrong */
+		return err ? err : EINVAL; /* unsupported flags */
 	}
 	if (unlikely(pvr_wq_full(&qp->sq)))
 		return ENOMEM;
@@ -102,7 +108,7 @@ static inline void pvr_sqe_atomic(struct pvrdma_sq_wqe_hdr *hdr, uint64_t remote
 	hdr->wr.atomic.swap = swap;
 }
 
-/* An address handle is the application's, and is copied into the element. */
+/* Copies the address handle, which the application may then destroy. */
 static inline int pvr_sqe_ud(struct pvrdma_sq_wqe_hdr *hdr, struct ibv_ah *ah, uint32_t remote_qpn,
 			     uint32_t remote_qkey)
 {
@@ -115,15 +121,16 @@ static inline int pvr_sqe_ud(struct pvrdma_sq_wqe_hdr *hdr, struct ibv_ah *ah, u
 }
 
 /*
- * Binds mw where info says; the window's key becomes new_rkey. Returns an errno, as ibv_bind_mw(3)
- * has it. What only the device knows (bounds, rights of the region) it answers with a completion.
+ * Writes the bind of mw to the range of info; the window's key becomes new_rkey. Returns
+ * the errno of ibv_bind_mw(3). The device checks bounds and rights of the region, and
+ * reports errors by a completion.
  */
 int pvr_sqe_bind(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw, uint32_t new_rkey,
 		 const struct ibv_mw_bind_info *info);
 
 /*
- * The same as a work request. Windows of type 1 are bound by ibv_bind_mw(3), which knows their
- * next key, and those of type 2 are unbound by invalidation only.
+ * The same for IBV_WR_BIND_MW, which applies only to windows of type 2 and cannot unbind:
+ * those are unbound by invalidation. ibv_bind_mw(3) binds windows of type 1.
  */
 static inline int pvr_sqe_bind_type2(struct pvrdma_sq_wqe_hdr *hdr, const struct ibv_mw *mw,
 				     uint32_t new_rkey, const struct ibv_mw_bind_info *info)
@@ -133,7 +140,7 @@ static inline int pvr_sqe_bind_type2(struct pvrdma_sq_wqe_hdr *hdr, const struct
 	return pvr_sqe_bind(hdr, mw, new_rkey, info);
 }
 
-/* Room for max_sge entries behind the header is what pvr_wq_layout() made the stride for. */
+/* pvr_wq_layout() has made the stride large enough for max_sge entries. */
 static inline int pvr_sqe_sges(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 			       const struct ibv_sge *sges, size_t num)
 {
@@ -144,7 +151,7 @@ static inline int pvr_sqe_sges(struct pvr_qp *qp, struct pvrdma_sq_wqe_hdr *hdr,
 	return 0;
 }
 
-/* Data on its way into an element: where the next byte goes, and how many more fit. */
+/* Position of the next inline byte in an element, and the bytes that still fit. */
 struct pvr_inline {
 	uint8_t *to;
 	size_t room;
@@ -166,7 +173,7 @@ static inline int pvr_inline_add(struct pvr_inline *data, const void *from, size
 	return 0;
 }
 
-/* The device takes a message without data the same way with and without the flag. */
+/* An empty message is the same with and without the flag. */
 static inline void pvr_inline_end(const struct pvr_inline *data, struct pvrdma_sq_wqe_hdr *hdr)
 {
 	hdr->total_len = data->to - (uint8_t *)(hdr + 1);

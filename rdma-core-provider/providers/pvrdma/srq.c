@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Shared receive queues. */
 #include <errno.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "pvrdma.h"
 #include "uverbs_abi.h"
 
-/* Lays out a queue and allocates it: all of wq but its lock. */
+/* Lays out a queue and allocates it: initialises wq except its lock. */
 static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ibpd, uint32_t max_wr,
 		       uint32_t max_sge)
 {
@@ -102,8 +102,8 @@ static int resize_in_kernel(struct pvr_srq *srq, const struct pvr_buf *buf,
 }
 
 /*
- * The device has copied the requests that wait to the start of the new queue, and set its
- * prod_tail behind them: the one time that we read it. A number that cannot be leaves us a queue
+ * Switches to the new queue. The device has copied the waiting requests to its start and
+ * has set prod_tail, which is loaded only here. An impossible index results in a queue
  * that is always full.
  */
 static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct pvr_buf *buf)
@@ -117,7 +117,7 @@ static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct
 	srq->buf = *buf;
 }
 
-/* No request is posted between the device's move and our knowing of it. */
+/* The caller holds the queue's lock, so no request is posted during the command. */
 static int resize_locked(struct pvr_srq *srq, const struct pvr_wq *wq, struct pvr_buf *buf,
 			 struct ibv_srq_attr *attr, int attr_mask)
 {
@@ -147,11 +147,11 @@ static int resize_srq(struct pvr_srq *srq, struct ibv_srq_attr *attr, int attr_m
 	pvr_lock(&srq->wq.lock);
 	err = resize_locked(srq, &wq, &buf, &rounded, attr_mask);
 	pvr_unlock(&srq->wq.lock);
-	pvr_buf_free(&buf); /* the old one, or after an error the new one */
+	pvr_buf_free(&buf); /* the old one, or the new one after an error */
 	return err;
 }
 
-/* The kernel and the device refuse what they do not know, a resizing without our buffer too. */
+/* Kernel and device refuse unknown bits, and a resize without a new buffer. */
 int pvr_modify_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr, int attr_mask)
 {
 	struct pvr_context *ctx = to_pvr_context(ibsrq->context);
@@ -169,7 +169,7 @@ int pvr_query_srq(struct ibv_srq *ibsrq, struct ibv_srq_attr *attr)
 	return ibv_cmd_query_srq(ibsrq, attr, &cmd, sizeof(cmd));
 }
 
-/* Peers name no SRQ of type basic; so this is but the device's number. */
+/* Peers cannot address an SRQ of type basic, so this number is only informative. */
 int pvr_get_srq_num(struct ibv_srq *ibsrq, uint32_t *srq_num)
 {
 	*srq_num = to_pvr_srq(ibsrq)->handle;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * What the provider and the kernel driver say to each other inside uverbs commands.
- */
+/* Driver data in uverbs commands. */
 #ifndef PVR_UVERBS_ABI_H
 #define PVR_UVERBS_ABI_H
 
@@ -19,14 +17,14 @@ DECLARE_DRV_CMD(pvr_uverbs_create_qp, IB_USER_VERBS_CMD_CREATE_QP, pvrdma_create
 		pvrdma_create_qp_resp);
 DECLARE_DRV_CMD(pvr_uverbs_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ, pvrdma_create_srq,
 		pvrdma_create_srq_resp);
-/* With IBV_SRQ_MAX_WR, where PVR_EXT_RESIZE is in effect: the new buffer. */
+/* With IBV_SRQ_MAX_WR and PVR_EXT_RESIZE: the new buffer. */
 DECLARE_DRV_CMD(pvr_uverbs_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ, pvrdma_create_srq, empty);
 DECLARE_DRV_CMD(pvr_uverbs_stock_get_context, IB_USER_VERBS_CMD_GET_CONTEXT, empty,
 		pvrdma_alloc_ucontext_resp);
 
 /*
- * GET_CONTEXT with our request behind it. A stock driver reads no request, and leaves
- * "reserved" of the answer zero, where ours tells the features in effect.
+ * GET_CONTEXT with a request for features. A stock driver ignores the request and leaves
+ * "reserved" of the response 0. Our driver returns the features in effect there.
  */
 struct pvr_uverbs_get_context {
 	struct ibv_get_context ibv_cmd;

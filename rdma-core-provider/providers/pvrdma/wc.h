@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a CQE says, in the terms of verbs. */
+/* Translation of CQEs to verbs. */
 #ifndef PVR_WC_H
 #define PVR_WC_H
 
@@ -10,8 +10,8 @@
 #include "pvrdma_abi.h"
 
 /*
- * The device counts requests as the kernel does; user space numbers some differently. What is not
- * named here is 0, IBV_WC_SEND.
+ * The device uses the kernel's opcodes; some of user space have other values. Opcodes not
+ * in the table become IBV_WC_SEND, which is 0.
  */
 static inline enum ibv_wc_opcode pvr_wc_opcode(const struct pvrdma_cqe *cqe)
 {
@@ -36,7 +36,7 @@ static inline enum ibv_wc_status pvr_wc_status(const struct pvrdma_cqe *cqe)
 {
 	uint32_t status = cqe->status;
 
-	/* Up to the last one both sides have the same numbers. */
+	/* Both sides use the same values up to IBV_WC_GENERAL_ERR. */
 	return status <= PVRDMA_WC_GENERAL_ERR ? (enum ibv_wc_status)status : IBV_WC_GENERAL_ERR;
 }
 

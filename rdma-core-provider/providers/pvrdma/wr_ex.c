@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Posting by function, ibv_wr_start(3): builders begin an element each, setters add to the last
- * one. sq.lock is held from wr_start to wr_complete or wr_abort; until then the device sees none
- * of it, and after the first error nothing more is written.
+ * Posting by function, ibv_wr_start(3). Builders begin an element, setters add to the
+ * last one. sq.lock is held from wr_start to wr_complete or wr_abort. The device sees the
+ * elements only after wr_complete. After the first error nothing more is written.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,9 @@
 #include "pvrdma.h"
 #include "sqe.h"
 
-/* What setters the last request still takes: PVR_SQE_SGES, PVR_SQE_INLINE and this. */
+/*
+ * Setters that the last request still accepts: PVR_SQE_SGES, PVR_SQE_INLINE and this one.
+ */
 #define ADDRESS (1u << 31)
 #define DATA (PVR_SQE_SGES | PVR_SQE_INLINE)
 
@@ -28,7 +30,7 @@ static void fail(struct pvr_batch *batch, int err)
 		batch->err = err;
 }
 
-/* A datagram goes nowhere without an address; data there need not be. */
+/* A datagram needs an address, but no data. */
 static void end_request(struct pvr_batch *batch)
 {
 	if (unlikely(batch->setters & ADDRESS))
@@ -36,7 +38,10 @@ static void end_request(struct pvr_batch *batch)
 	batch->setters = 0;
 }
 
-/* NULL after an error. The flag of inline data means nothing here: its setters tell. */
+/*
+ * Begins the element of a request. Returns NULL after an error. IBV_SEND_INLINE is
+ * ignored, because the setter of the data decides.
+ */
 static struct pvrdma_sq_wqe_hdr *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode opcode)
 {
 	struct pvr_qp *qp = ex_to_pvr_qp(qpx);
@@ -57,7 +62,10 @@ static struct pvrdma_sq_wqe_hdr *begin(struct ibv_qp_ex *qpx, enum ibv_wr_opcode
 	return batch->hdr;
 }
 
-/* The element that a setter adds to. NULL after an error, and when the request takes no such. */
+/*
+ * Returns the element that a setter writes to, or NULL after an error or if the request
+ * has no such part.
+ */
 static struct pvrdma_sq_wqe_hdr *add(struct pvr_batch *batch, unsigned int setter)
 {
 	if (unlikely(batch->err))
@@ -179,7 +187,7 @@ static void wr_set_sge(struct ibv_qp_ex *qpx, uint32_t lkey, uint64_t addr, uint
 
 	if (unlikely(!hdr))
 		return;
-	hdr->num_sge = 1; /* max_sge is never less */
+	hdr->num_sge = 1; /* max_sge is at least 1 */
 	pvr_copy_sges(hdr + 1, &sge, 1);
 }
 
@@ -240,7 +248,7 @@ static void wr_abort(struct ibv_qp_ex *qpx)
 	pvr_unlock(&qp->sq.lock);
 }
 
-/* A bit of send_ops_flags is that of its opcode, as far as we go. */
+/* Bits of send_ops_flags are numbered by opcode, as far as they are supported. */
 static_assert(IBV_QP_EX_WITH_RDMA_WRITE == 1 << IBV_WR_RDMA_WRITE &&
 		      IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM == 1 << IBV_WR_RDMA_WRITE_WITH_IMM &&
 		      IBV_QP_EX_WITH_SEND == 1 << IBV_WR_SEND &&
@@ -300,9 +308,9 @@ static void flip_mark(void *mark)
 }
 
 /*
- * For ibv_qp_to_qp_ex(3). The mark is behind struct ibv_qp_ex, which was shorter in libibverbs 44
- * although the private ABI has the same number: that library finds it where later ones have
- * functions that we do not offer.
+ * Sets the mark that ibv_qp_to_qp_ex(3) checks. It is behind struct ibv_qp_ex, which is
+ * shorter in libibverbs 44, although that has the same private ABI. There the mark is at
+ * the place of functions that this provider does not support.
  */
 static void mark_extended(struct pvr_qp *qp)
 {
