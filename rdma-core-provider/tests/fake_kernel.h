@@ -42,8 +42,25 @@ struct fake {
 
 extern struct fake fake;
 
+/* The fixture "fake": a context as above. */
 int fake_setup(void **state);
 int fake_teardown(void **state);
+
+/* main.c: tests run in the order of registration. */
+void fake_add_test(struct CMUnitTest test);
+
+/*
+ * TEST(fixture, name) { ... } defines a test and registers it. It runs between fixture_setup() and
+ * fixture_teardown().
+ */
+#define TEST(fixture, test)                                                       \
+	static void test(void **state);                                           \
+	__attribute__((constructor)) static void register_##test(void)            \
+	{                                                                         \
+		fake_add_test((struct CMUnitTest)cmocka_unit_test_setup_teardown( \
+			test, fixture##_setup, fixture##_teardown));              \
+	}                                                                         \
+	static void test(void **state)
 
 struct ibv_qp *fake_qp(enum ibv_qp_type type, uint32_t send_wr, uint32_t send_sge, uint32_t recv_wr,
 		       uint32_t recv_sge);

@@ -30,7 +30,7 @@ static void assert_mac(const char *gid, const char *mac, int resolved)
 	pvr_destroy_ah(ah);
 }
 
-static void test_vector_has_what_the_device_needs(void **state)
+TEST(fake, test_vector_has_what_the_device_needs)
 {
 	struct ibv_ah *ah = create("fe80::1");
 	struct pvrdma_av *av = &to_pvr_ah(ah)->av;
@@ -45,7 +45,7 @@ static void test_vector_has_what_the_device_needs(void **state)
 	pvr_destroy_ah(ah);
 }
 
-static void test_every_kind_of_gid_has_a_mac(void **state)
+TEST(fake, test_every_kind_of_gid_has_a_mac)
 {
 	assert_mac("::ffff:10.0.0.1", FAKE_RESOLVED_MAC, 1);
 	assert_mac("2001:db8::1", FAKE_RESOLVED_MAC, 1);
@@ -56,14 +56,14 @@ static void test_every_kind_of_gid_has_a_mac(void **state)
 	assert_mac("::ffff:239.129.2.3", "\x01\x00\x5e\x01\x02\x03", 0);
 }
 
-static void test_unresolved_is_an_error(void **state)
+TEST(fake, test_unresolved_is_an_error)
 {
 	fake.fail = EHOSTUNREACH;
 	assert_null(create("::ffff:10.0.0.1"));
 	assert_int_equal(errno, EHOSTUNREACH);
 }
 
-static void test_without_gid_is_refused(void **state)
+TEST(fake, test_without_gid_is_refused)
 {
 	struct ibv_ah_attr attr = { .dlid = 5, .port_num = 1 };
 
@@ -71,7 +71,7 @@ static void test_without_gid_is_refused(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void test_ports_are_counted_from_one(void **state)
+TEST(fake, test_ports_are_counted_from_one)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .grh.dgid.raw = { 0xff, 0x0e } };
 	struct ibv_ah *ah;
@@ -85,17 +85,4 @@ static void test_ports_are_counted_from_one(void **state)
 	ah = pvr_create_ah(&fake.pd.ibv_pd, &attr);
 	assert_non_null(ah);
 	pvr_destroy_ah(ah);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_vector_has_what_the_device_needs), TEST(test_every_kind_of_gid_has_a_mac),
-		TEST(test_unresolved_is_an_error),	     TEST(test_without_gid_is_refused),
-		TEST(test_ports_are_counted_from_one),
-	};
-
-	return cmocka_run_group_tests_name("provider_ah", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 
 /* The CQs of fake_setup() were made before anything was negotiated. */
-static int setup(void **state)
+static int arm_setup(void **state)
 {
 	if (fake_setup(state))
 		return -1;
@@ -24,7 +24,7 @@ static int setup(void **state)
 	return cq ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int arm_teardown(void **state)
 {
 	pvr_destroy_cq(cq);
 	return fake_teardown(state);
@@ -65,7 +65,7 @@ static void arm(bool solicited, uint32_t word, uint32_t flag)
 	assert_int_equal(fake_rung(PVRDMA_UAR_CQ_OFFSET), flag ? flag | to_pvr_cq(cq)->handle : 0);
 }
 
-static void test_each_arming_is_another_word(void **state)
+TEST(arm, test_each_arming_is_another_word)
 {
 	assert_int_equal(*word_of(cq), 0);
 	arm(true, STEP | SOL, 0);
@@ -74,7 +74,7 @@ static void test_each_arming_is_another_word(void **state)
 	arm(false, 4 * STEP | ANY, 0);
 }
 
-static void test_an_unread_completion_rings(void **state)
+TEST(arm, test_an_unread_completion_rings)
 {
 	complete();
 	arm(false, STEP | ANY, PVR_DB_CQ_ARM);
@@ -82,7 +82,7 @@ static void test_an_unread_completion_rings(void **state)
 	arm(false, 2 * STEP | ANY, 0);
 }
 
-static void test_an_unread_completion_rings_for_solicited_ones(void **state)
+TEST(arm, test_an_unread_completion_rings_for_solicited_ones)
 {
 	complete();
 	arm(true, STEP | SOL, PVR_DB_CQ_ARM_SOL);
@@ -91,7 +91,7 @@ static void test_an_unread_completion_rings_for_solicited_ones(void **state)
 }
 
 /* As a program does that has got an event: it arms, and polls then. */
-static void test_what_was_announced_rings_no_more(void **state)
+TEST(arm, test_what_was_announced_rings_no_more)
 {
 	complete();
 	tell(1);
@@ -107,7 +107,7 @@ static void test_what_was_announced_rings_no_more(void **state)
 }
 
 /* Read, but not given back: another thread could not tell, and the poller's lock is not in the way. */
-static void test_arming_while_one_polls(void **state)
+TEST(arm, test_arming_while_one_polls)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 8 };
 	struct ibv_poll_cq_attr poll_attr = {};
@@ -124,14 +124,14 @@ static void test_arming_while_one_polls(void **state)
 }
 
 /* The device may not have seen the first one: its event must come for any completion. */
-static void test_solicited_does_not_take_back_any(void **state)
+TEST(arm, test_solicited_does_not_take_back_any)
 {
 	arm(false, STEP | ANY, 0);
 	arm(true, STEP | ANY, PVR_DB_CQ_ARM_SOL);
 	arm(false, 2 * STEP | ANY, 0);
 }
 
-static void test_the_counter_wraps(void **state)
+TEST(arm, test_the_counter_wraps)
 {
 	to_pvr_cq(cq)->arm = -STEP | SOL;
 	arm(true, SOL, 0);
@@ -139,14 +139,14 @@ static void test_the_counter_wraps(void **state)
 }
 
 /* What the provider knows is its own: the word is for the device alone. */
-static void test_the_word_is_not_read_back(void **state)
+TEST(arm, test_the_word_is_not_read_back)
 {
 	arm(true, STEP | SOL, 0);
 	*word_of(cq) = 0xfffffffe;
 	arm(true, 2 * STEP | SOL, 0);
 }
 
-static void test_without_the_extension_every_arming_rings(void **state)
+TEST(arm, test_without_the_extension_every_arming_rings)
 {
 	pvr_destroy_cq(cq);
 	fake.ctx.features = PVR_EXT_RESIZE;
@@ -156,7 +156,7 @@ static void test_without_the_extension_every_arming_rings(void **state)
 }
 
 /* A new word in the new ring; what the old one asked for does not matter any more. */
-static void test_resizing_begins_a_new_word(void **state)
+TEST(arm, test_resizing_begins_a_new_word)
 {
 	arm(false, STEP | ANY, 0);
 	assert_int_equal(pvr_resize_cq(cq, 16), 0);
@@ -167,7 +167,7 @@ static void test_resizing_begins_a_new_word(void **state)
 	arm(true, 2 * STEP | SOL, PVR_DB_CQ_ARM_SOL);
 }
 
-static void test_a_resizing_that_fails_keeps_the_word(void **state)
+TEST(arm, test_a_resizing_that_fails_keeps_the_word)
 {
 	arm(false, STEP | ANY, 0);
 	fake.fail = ENOMEM;
@@ -191,7 +191,7 @@ static void *arm_often(void *arg)
 }
 
 /* Two that store the same word would be one arming. */
-static void test_armings_of_several_threads_all_count(void **state)
+TEST(arm, test_armings_of_several_threads_all_count)
 {
 	pthread_t threads[THREADS];
 	int i;
@@ -234,7 +234,7 @@ static void *complete_in_each_round(void *arg)
 }
 
 /* Without the fence there is, sooner or later, a completion that nobody announces. */
-static void test_a_device_that_completes_misses_no_arming(void **state)
+TEST(arm, test_a_device_that_completes_misses_no_arming)
 {
 	struct pvr_cq *pcq = to_pvr_cq(cq);
 	uint32_t round, lost = 0;
@@ -253,27 +253,4 @@ static void test_a_device_that_completes_misses_no_arming(void **state)
 	pthread_join(thread, NULL);
 	pcq->head = pcq->ring_shm->prod_tail;
 	assert_int_equal(lost, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_each_arming_is_another_word),
-		TEST(test_an_unread_completion_rings),
-		TEST(test_an_unread_completion_rings_for_solicited_ones),
-		TEST(test_what_was_announced_rings_no_more),
-		TEST(test_arming_while_one_polls),
-		TEST(test_solicited_does_not_take_back_any),
-		TEST(test_the_counter_wraps),
-		TEST(test_the_word_is_not_read_back),
-		TEST(test_without_the_extension_every_arming_rings),
-		TEST(test_resizing_begins_a_new_word),
-		TEST(test_a_resizing_that_fails_keeps_the_word),
-		TEST(test_armings_of_several_threads_all_count),
-		TEST(test_a_device_that_completes_misses_no_arming),
-	};
-
-	return cmocka_run_group_tests_name("provider_arm", tests, NULL, NULL);
 }

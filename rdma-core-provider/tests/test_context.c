@@ -85,7 +85,7 @@ int ibv_cmd_query_device_any(struct ibv_context *ibctx,
 	return 0;
 }
 
-static int setup(void **state)
+static int context_setup(void **state)
 {
 	int err = fake_setup(state);
 
@@ -94,6 +94,7 @@ static int setup(void **state)
 	kernel.resp.reserved = PVR_EXT_INLINE | PVR_EXT_UC | NOBODYS_EXT;
 	return err;
 }
+#define context_teardown fake_teardown
 
 static int new_file(void)
 {
@@ -133,7 +134,7 @@ static void close_it(struct pvr_context *ctx)
 	kernel.ops->free_context(&ctx->ibv_ctx.context);
 }
 
-static void test_opening_asks_for_features(void **state)
+TEST(context, test_opening_asks_for_features)
 {
 	struct pvr_context *ctx = open_it(new_file());
 
@@ -145,7 +146,7 @@ static void test_opening_asks_for_features(void **state)
 }
 
 /* The same answer, the same doorbell page, and no second context in the kernel. */
-static void test_importing_finds_what_opening_found(void **state)
+TEST(context, test_importing_finds_what_opening_found)
 {
 	int fd = new_file();
 	struct pvr_context *one = open_it(fd), *two = import_it(dup(fd));
@@ -165,7 +166,7 @@ static void test_importing_finds_what_opening_found(void **state)
 }
 
 /* A context of the stock provider has no features, whatever we could do. */
-static void test_importing_a_stock_context(void **state)
+TEST(context, test_importing_a_stock_context)
 {
 	struct pvr_context *ctx;
 
@@ -176,7 +177,7 @@ static void test_importing_a_stock_context(void **state)
 	close_it(ctx);
 }
 
-static void test_failures_leave_nothing(void **state)
+TEST(context, test_failures_leave_nothing)
 {
 	kernel.fail = EOPNOTSUPP;
 	assert_null(import_it(new_file()));
@@ -188,18 +189,4 @@ static void test_failures_leave_nothing(void **state)
 	assert_null(import_it(new_file()));
 	assert_int_equal(errno, EPROTO);
 	assert_int_equal(kernel.contexts, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_opening_asks_for_features),
-		TEST(test_importing_finds_what_opening_found),
-		TEST(test_importing_a_stock_context),
-		TEST(test_failures_leave_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static uint32_t handle_of(struct ibv_qp *qp)
 	return to_pvr_qp(qp)->handle;
 }
 
-static void test_poll_translates(void **state)
+TEST(fake, test_poll_translates)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_UD, 1, 1, 1, 1);
 	struct pvrdma_cqe cqe = {
@@ -55,7 +55,7 @@ static void test_poll_translates(void **state)
 	assert_int_equal(to_pvr_cq(fake.recv_cq)->ring_shm->cons_head, 1);
 }
 
-static void test_poll_maps_opcodes(void **state)
+TEST(fake, test_poll_maps_opcodes)
 {
 	static const struct {
 		uint32_t pvr;
@@ -86,7 +86,7 @@ static void test_poll_maps_opcodes(void **state)
 	}
 }
 
-static void test_poll_maps_an_unknown_status_to_a_general_error(void **state)
+TEST(fake, test_poll_maps_an_unknown_status_to_a_general_error)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct pvrdma_cqe cqe = { .qp = handle_of(qp), .status = 1000 };
@@ -97,7 +97,7 @@ static void test_poll_maps_an_unknown_status_to_a_general_error(void **state)
 	assert_int_equal(wc.status, IBV_WC_GENERAL_ERR);
 }
 
-static void test_empty_poll_rings_without_the_extension(void **state)
+TEST(fake, test_empty_poll_rings_without_the_extension)
 {
 	struct ibv_wc wc;
 
@@ -106,7 +106,7 @@ static void test_empty_poll_rings_without_the_extension(void **state)
 			 PVR_DB_CQ_POLL | to_pvr_cq(fake.send_cq)->handle);
 }
 
-static void test_empty_poll_is_silent_with_the_extension(void **state)
+TEST(fake, test_empty_poll_is_silent_with_the_extension)
 {
 	struct ibv_wc wc;
 
@@ -115,7 +115,7 @@ static void test_empty_poll_is_silent_with_the_extension(void **state)
 	assert_int_equal(fake_rung(PVRDMA_UAR_CQ_OFFSET), 0);
 }
 
-static void test_poll_passes_over_unknown_qps(void **state)
+TEST(fake, test_poll_passes_over_unknown_qps)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct ibv_wc wcs[4];
@@ -129,7 +129,7 @@ static void test_poll_passes_over_unknown_qps(void **state)
 	assert_int_equal(to_pvr_cq(fake.send_cq)->ring_shm->cons_head, 4);
 }
 
-static void test_poll_wraps(void **state)
+TEST(fake, test_poll_wraps)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct ibv_wc wcs[8];
@@ -146,7 +146,7 @@ static void test_poll_wraps(void **state)
 	}
 }
 
-static void test_poll_takes_a_full_ring(void **state)
+TEST(fake, test_poll_takes_a_full_ring)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct ibv_wc wcs[16];
@@ -158,7 +158,7 @@ static void test_poll_takes_a_full_ring(void **state)
 	assert_int_equal(wcs[7].wr_id, 7);
 }
 
-static void test_poll_refuses_an_impossible_index(void **state)
+TEST(fake, test_poll_refuses_an_impossible_index)
 {
 	struct ibv_wc wc;
 
@@ -168,7 +168,7 @@ static void test_poll_refuses_an_impossible_index(void **state)
 	assert_true(pvr_poll_cq(fake.send_cq, 1, &wc) < 0);
 }
 
-static void test_notify_arms(void **state)
+TEST(fake, test_notify_arms)
 {
 	uint32_t handle = to_pvr_cq(fake.send_cq)->handle;
 
@@ -202,7 +202,7 @@ static void purge_from(uint32_t start, int (*kill)(struct ibv_qp *))
 	assert_int_equal(cq->ring_shm->cons_head, cq->ring_shm->prod_tail);
 }
 
-static void test_destroy_qp_purges_its_completions(void **state)
+TEST(fake, test_destroy_qp_purges_its_completions)
 {
 	purge_from(12, pvr_destroy_qp);
 }
@@ -214,12 +214,12 @@ static int reset(struct ibv_qp *qp)
 	return pvr_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-static void test_reset_purges_its_completions(void **state)
+TEST(fake, test_reset_purges_its_completions)
 {
 	purge_from(5, reset);
 }
 
-static void test_reset_empties_the_queues(void **state)
+TEST(fake, test_reset_empties_the_queues)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 2, 1, 2, 1);
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
@@ -236,7 +236,7 @@ static void test_reset_empties_the_queues(void **state)
 	assert_int_equal(pqp->rq.ring_shm->cons_head, 0);
 }
 
-static void test_failed_destroy_keeps_the_qp(void **state)
+TEST(fake, test_failed_destroy_keeps_the_qp)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct ibv_wc wc;
@@ -247,36 +247,11 @@ static void test_failed_destroy_keeps_the_qp(void **state)
 	assert_int_equal(pvr_poll_cq(fake.send_cq, 1, &wc), 1);
 }
 
-static void test_create_cq_rounds_up(void **state)
+TEST(fake, test_create_cq_rounds_up)
 {
 	assert_int_equal(fake.recv_cq->cqe, 8);
 	assert_null(pvr_create_cq(&fake.ctx.ibv_ctx.context, 0, NULL, 0));
 	assert_int_equal(errno, EINVAL);
 	assert_null(pvr_create_cq(&fake.ctx.ibv_ctx.context, 0x7fffffff, NULL, 0));
 	assert_int_equal(errno, EINVAL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_poll_translates),
-		TEST(test_poll_maps_opcodes),
-		TEST(test_poll_maps_an_unknown_status_to_a_general_error),
-		TEST(test_empty_poll_rings_without_the_extension),
-		TEST(test_empty_poll_is_silent_with_the_extension),
-		TEST(test_poll_passes_over_unknown_qps),
-		TEST(test_poll_wraps),
-		TEST(test_poll_takes_a_full_ring),
-		TEST(test_poll_refuses_an_impossible_index),
-		TEST(test_notify_arms),
-		TEST(test_destroy_qp_purges_its_completions),
-		TEST(test_reset_purges_its_completions),
-		TEST(test_reset_empties_the_queues),
-		TEST(test_failed_destroy_keeps_the_qp),
-		TEST(test_create_cq_rounds_up),
-	};
-
-	return cmocka_run_group_tests_name("provider_cq", tests, NULL, NULL);
 }

@@ -25,7 +25,7 @@ static struct ibv_cq_ex *create_single_threaded(void)
 static struct ibv_cq_ex *cq;
 static struct ibv_qp *qp;
 
-static int setup(void **state)
+static int cq_ex_setup(void **state)
 {
 	if (fake_setup(state))
 		return -1;
@@ -34,7 +34,7 @@ static int setup(void **state)
 	return cq && qp ? 0 : -1;
 }
 
-static int teardown(void **state)
+static int cq_ex_teardown(void **state)
 {
 	pvr_destroy_cq(ibv_cq_ex_to_cq(cq));
 	return fake_teardown(state);
@@ -62,7 +62,7 @@ static bool is_locked(struct ibv_cq_ex *ex)
 	return pvr_lock_is_held(&to_pvr(ex)->lock);
 }
 
-static void test_all_fields_are_read(void **state)
+TEST(cq_ex, test_all_fields_are_read)
 {
 	struct pvrdma_cqe cqe = {
 		.wr_id = 99,
@@ -96,7 +96,7 @@ static void test_all_fields_are_read(void **state)
 	ibv_end_poll(cq);
 }
 
-static void test_an_invalidated_rkey_is_read(void **state)
+TEST(cq_ex, test_an_invalidated_rkey_is_read)
 {
 	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle,
 				  .opcode = PVRDMA_WC_RECV,
@@ -110,7 +110,7 @@ static void test_an_invalidated_rkey_is_read(void **state)
 	ibv_end_poll(cq);
 }
 
-static void test_an_empty_poll_leaves_the_cq_unlocked(void **state)
+TEST(cq_ex, test_an_empty_poll_leaves_the_cq_unlocked)
 {
 	assert_int_equal(ibv_start_poll(cq, &no_attr), ENOENT);
 	assert_false(is_locked(cq));
@@ -121,7 +121,7 @@ static void test_an_empty_poll_leaves_the_cq_unlocked(void **state)
 }
 
 /* The device must not write over what is being read. */
-static void test_slots_are_given_back_at_the_end(void **state)
+TEST(cq_ex, test_slots_are_given_back_at_the_end)
 {
 	struct pvr_cq *pcq = to_pvr(cq);
 	uint64_t i;
@@ -140,7 +140,7 @@ static void test_slots_are_given_back_at_the_end(void **state)
 	assert_int_equal(pcq->ring_shm->cons_head, 3);
 }
 
-static void test_completions_that_arrive_meanwhile_are_seen(void **state)
+TEST(cq_ex, test_completions_that_arrive_meanwhile_are_seen)
 {
 	complete_ours(1);
 	assert_int_equal(ibv_start_poll(cq, &no_attr), 0);
@@ -151,7 +151,7 @@ static void test_completions_that_arrive_meanwhile_are_seen(void **state)
 }
 
 /* What nobody waits for must not fill the ring. */
-static void test_completions_of_unknown_qps_are_given_back(void **state)
+TEST(cq_ex, test_completions_of_unknown_qps_are_given_back)
 {
 	complete(FAKE_QP_TBL_SIZE - 1, 1);
 	assert_int_equal(ibv_start_poll(cq, &no_attr), ENOENT);
@@ -163,7 +163,7 @@ static void test_completions_of_unknown_qps_are_given_back(void **state)
 	ibv_end_poll(cq);
 }
 
-static void test_lazy_calls_wrap_and_mix_with_plain_polls(void **state)
+TEST(cq_ex, test_lazy_calls_wrap_and_mix_with_plain_polls)
 {
 	uint64_t id = 0, next = 0;
 	struct ibv_wc wc;
@@ -184,7 +184,7 @@ static void test_lazy_calls_wrap_and_mix_with_plain_polls(void **state)
 }
 
 /* A plain poll that stops early knows of more than the lazy one may rely on. */
-static void test_a_plain_poll_leaves_nothing_behind_for_the_lazy_one(void **state)
+TEST(cq_ex, test_a_plain_poll_leaves_nothing_behind_for_the_lazy_one)
 {
 	struct ibv_wc wcs[8];
 	int i;
@@ -196,7 +196,7 @@ static void test_a_plain_poll_leaves_nothing_behind_for_the_lazy_one(void **stat
 	assert_int_equal(ibv_start_poll(cq, &no_attr), ENOENT);
 }
 
-static void test_an_impossible_index_is_an_error(void **state)
+TEST(cq_ex, test_an_impossible_index_is_an_error)
 {
 	complete_ours(1);
 	assert_int_equal(ibv_start_poll(cq, &no_attr), 0);
@@ -207,7 +207,7 @@ static void test_an_impossible_index_is_an_error(void **state)
 	assert_false(is_locked(cq));
 }
 
-static void test_start_poll_knows_no_attributes(void **state)
+TEST(cq_ex, test_start_poll_knows_no_attributes)
 {
 	struct ibv_poll_cq_attr attr = { .comp_mask = 1 };
 
@@ -218,7 +218,7 @@ static void test_start_poll_knows_no_attributes(void **state)
 	ibv_end_poll(cq);
 }
 
-static void test_one_thread_needs_no_lock(void **state)
+TEST(cq_ex, test_one_thread_needs_no_lock)
 {
 	struct ibv_cq_ex *single = create_single_threaded();
 	struct pvrdma_cqe cqe = { .wr_id = 7, .qp = to_pvr_qp(qp)->handle };
@@ -240,7 +240,7 @@ static void test_one_thread_needs_no_lock(void **state)
 }
 
 /* What is in the CQ goes with its QP, also what start_poll has seen already. */
-static void test_a_qp_dies_between_two_lazy_calls(void **state)
+TEST(cq_ex, test_a_qp_dies_between_two_lazy_calls)
 {
 	struct ibv_cq_ex *single = create_single_threaded();
 	struct ibv_qp_init_attr attr = {
@@ -262,7 +262,7 @@ static void test_a_qp_dies_between_two_lazy_calls(void **state)
 	pvr_destroy_cq(ibv_cq_ex_to_cq(single));
 }
 
-static void test_only_what_was_asked_for_can_be_read(void **state)
+TEST(cq_ex, test_only_what_was_asked_for_can_be_read)
 {
 	struct ibv_cq_ex *few = create(
 		(struct ibv_cq_init_attr_ex){ .cqe = 1, .wc_flags = IBV_WC_EX_WITH_BYTE_LEN });
@@ -280,7 +280,7 @@ static void refused(struct ibv_cq_init_attr_ex attr, int err)
 	assert_int_equal(errno, err);
 }
 
-static void test_what_the_device_cannot_tell_is_refused(void **state)
+TEST(cq_ex, test_what_the_device_cannot_tell_is_refused)
 {
 	static const uint64_t flags[] = {
 		IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
@@ -299,7 +299,7 @@ static void test_what_the_device_cannot_tell_is_refused(void **state)
 	}
 }
 
-static void test_unknown_attributes_are_refused(void **state)
+TEST(cq_ex, test_unknown_attributes_are_refused)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 8, .comp_mask = 1 << 7 };
 
@@ -318,7 +318,7 @@ static void test_unknown_attributes_are_refused(void **state)
 	refused(attr, ENOSPC);
 }
 
-static void test_flags_outside_the_mask_are_not_looked_at(void **state)
+TEST(cq_ex, test_flags_outside_the_mask_are_not_looked_at)
 {
 	struct ibv_cq_ex *plain = create((struct ibv_cq_init_attr_ex){
 		.cqe = 8, .flags = IBV_CREATE_CQ_ATTR_SINGLE_THREADED | 1 << 7 });
@@ -326,30 +326,4 @@ static void test_flags_outside_the_mask_are_not_looked_at(void **state)
 	assert_non_null(plain);
 	assert_false(to_pvr(plain)->single_threaded);
 	pvr_destroy_cq(ibv_cq_ex_to_cq(plain));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_all_fields_are_read),
-		TEST(test_an_invalidated_rkey_is_read),
-		TEST(test_an_empty_poll_leaves_the_cq_unlocked),
-		TEST(test_slots_are_given_back_at_the_end),
-		TEST(test_completions_that_arrive_meanwhile_are_seen),
-		TEST(test_completions_of_unknown_qps_are_given_back),
-		TEST(test_lazy_calls_wrap_and_mix_with_plain_polls),
-		TEST(test_a_plain_poll_leaves_nothing_behind_for_the_lazy_one),
-		TEST(test_an_impossible_index_is_an_error),
-		TEST(test_start_poll_knows_no_attributes),
-		TEST(test_one_thread_needs_no_lock),
-		TEST(test_a_qp_dies_between_two_lazy_calls),
-		TEST(test_only_what_was_asked_for_can_be_read),
-		TEST(test_what_the_device_cannot_tell_is_refused),
-		TEST(test_unknown_attributes_are_refused),
-		TEST(test_flags_outside_the_mask_are_not_looked_at),
-	};
-
-	return cmocka_run_group_tests_name("provider_cq_ex", tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ int execute_ioctl(struct ibv_context *context, struct ibv_command_buffer *cmd)
 	return 0;
 }
 
-static int setup(void **state)
+static int dm_setup(void **state)
 {
 	int fd, err = fake_setup(state);
 
@@ -75,7 +75,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int dm_teardown(void **state)
 {
 	close(fake.ctx.ibv_ctx.context.cmd_fd);
 	return fake_teardown(state);
@@ -88,7 +88,7 @@ static struct ibv_dm *alloc(void)
 	return pvr_alloc_dm(&fake.ctx.ibv_ctx.context, &attr);
 }
 
-static void test_copies_reach_the_memory_and_back(void **state)
+TEST(dm, test_copies_reach_the_memory_and_back)
 {
 	struct ibv_dm *dm = alloc();
 	char back[16] = "", file[16] = "";
@@ -104,7 +104,7 @@ static void test_copies_reach_the_memory_and_back(void **state)
 }
 
 /* To the byte, though the mapping is whole pages. */
-static void test_copies_end_at_the_length(void **state)
+TEST(dm, test_copies_end_at_the_length)
 {
 	struct ibv_dm *dm = alloc();
 	uint32_t word = 0;
@@ -119,7 +119,7 @@ static void test_copies_end_at_the_length(void **state)
 	pvr_free_dm(dm);
 }
 
-static void test_copies_are_of_whole_words(void **state)
+TEST(dm, test_copies_are_of_whole_words)
 {
 	struct ibv_dm *dm = alloc();
 	uint32_t words[2] = { 0 };
@@ -131,7 +131,7 @@ static void test_copies_are_of_whole_words(void **state)
 	pvr_free_dm(dm);
 }
 
-static void test_import_is_the_same_memory(void **state)
+TEST(dm, test_import_is_the_same_memory)
 {
 	struct ibv_dm *dm = alloc();
 	struct ibv_dm *again = pvr_import_dm(&fake.ctx.ibv_ctx.context, HANDLE);
@@ -146,7 +146,7 @@ static void test_import_is_the_same_memory(void **state)
 	pvr_free_dm(dm);
 }
 
-static void test_failures_leave_nothing(void **state)
+TEST(dm, test_failures_leave_nothing)
 {
 	kernel.fail_alloc = EOPNOTSUPP;
 	assert_null(alloc());
@@ -159,7 +159,7 @@ static void test_failures_leave_nothing(void **state)
 	assert_int_equal(kernel.dms, 0);
 }
 
-static void test_unknown_attributes_are_refused(void **state)
+TEST(dm, test_unknown_attributes_are_refused)
 {
 	struct ibv_alloc_dm_attr attr = { .length = LENGTH, .comp_mask = 1 };
 
@@ -168,7 +168,7 @@ static void test_unknown_attributes_are_refused(void **state)
 	assert_int_equal(kernel.dms, 0);
 }
 
-static void test_regions_of_device_memory(void **state)
+TEST(dm, test_regions_of_device_memory)
 {
 	struct ibv_dm *dm = alloc();
 	struct ibv_mr *mr = pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, 100, 200, IBV_ACCESS_ZERO_BASED);
@@ -183,21 +183,4 @@ static void test_regions_of_device_memory(void **state)
 	assert_null(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, LENGTH, 1, IBV_ACCESS_ZERO_BASED));
 	assert_int_equal(errno, EINVAL);
 	pvr_free_dm(dm);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_copies_reach_the_memory_and_back),
-		TEST(test_copies_end_at_the_length),
-		TEST(test_copies_are_of_whole_words),
-		TEST(test_import_is_the_same_memory),
-		TEST(test_failures_leave_nothing),
-		TEST(test_unknown_attributes_are_refused),
-		TEST(test_regions_of_device_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static struct ibv_mw mw1 = { .type = IBV_MW_TYPE_1, .rkey = 0x100 };
 static struct ibv_mw mw2 = { .type = IBV_MW_TYPE_2, .rkey = 0x200 };
 static struct pvr_pd foreign_pd = { .ibv_pd.handle = 99 };
 
-static int setup(void **state)
+static int errno_setup(void **state)
 {
 	int err = fake_setup(state);
 
@@ -26,6 +26,7 @@ static int setup(void **state)
 	foreign_mr.pd = &foreign_pd.ibv_pd;
 	return err;
 }
+#define errno_teardown fake_teardown
 
 /* Nothing may reach the device of a request that was refused. */
 static void check_refused(const char *what, struct ibv_qp *qp, int err, int expected)
@@ -128,7 +129,7 @@ static const struct {
 	  EOPNOTSUPP },
 };
 
-static void test_post_send(void **state)
+TEST(errno, test_post_send)
 {
 	size_t i;
 
@@ -159,7 +160,7 @@ static const struct {
 	{ "INT_MIN SGEs", IBV_QPS_RTS, INT_MIN, EINVAL },
 };
 
-static void test_post_recv(void **state)
+TEST(errno, test_post_recv)
 {
 	size_t i;
 
@@ -178,7 +179,7 @@ static void test_post_recv(void **state)
 }
 
 /* The list ends at the bad one: what is before it is posted, what is behind it not looked at. */
-static void test_bad_wr_is_the_bad_one(void **state)
+TEST(errno, test_bad_wr_is_the_bad_one)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 8, 1, 8, 1);
 	struct ibv_recv_wr recv[3] = {
@@ -199,7 +200,7 @@ static void test_bad_wr_is_the_bad_one(void **state)
 	assert_int_equal(to_pvr_qp(qp)->rq.ring_shm->prod_tail, 1);
 }
 
-static void test_full_queues(void **state)
+TEST(errno, test_full_queues)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct ibv_send_wr *bad_send, send = { .opcode = IBV_WR_SEND };
@@ -229,7 +230,7 @@ static const struct {
 	{ "inline data", { .qp_type = IBV_QPT_RC, .cap.max_inline_data = UINT32_MAX }, EINVAL },
 };
 
-static void test_create_qp(void **state)
+TEST(errno, test_create_qp)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct ibv_qp_init_attr attr;
@@ -255,16 +256,4 @@ static void test_create_qp(void **state)
 	assert_null(pvr_create_qp(&fake.pd.ibv_pd, &attr));
 	assert_int_equal(errno, EINVAL);
 	pvr_destroy_srq(srq);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_post_send),	TEST(test_post_recv), TEST(test_bad_wr_is_the_bad_one),
-		TEST(test_full_queues), TEST(test_create_qp),
-	};
-
-	return cmocka_run_group_tests_name("provider_errno", tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 static struct ibv_qp *qp;
 static struct ibv_wc wcs[64];
 
-static int setup(void **state)
+static int fatal_setup(void **state)
 {
 	if (fake_setup(state))
 		return -1;
@@ -17,6 +17,7 @@ static int setup(void **state)
 	qp = fake_qp(IBV_QPT_RC, 16, 1, 4, 1);
 	return 0;
 }
+#define fatal_teardown fake_teardown
 
 static int poll_many(struct ibv_cq *cq)
 {
@@ -67,13 +68,13 @@ static void program_reads(enum ibv_event_type type)
 	pvr_async_event(&fake.ctx.ibv_ctx.context, &event);
 }
 
-static void test_an_idle_device_is_not_asked(void **state)
+TEST(fatal, test_an_idle_device_is_not_asked)
 {
 	assert_int_equal(poll_many(fake.send_cq), 0);
 	assert_int_equal(fake.port_queries, 0);
 }
 
-static void test_other_events_kill_nothing(void **state)
+TEST(fatal, test_other_events_kill_nothing)
 {
 	event_waits();
 	assert_int_equal(poll_many(fake.send_cq), 0);
@@ -83,7 +84,7 @@ static void test_other_events_kill_nothing(void **state)
 	assert_false(fake.ctx.dead);
 }
 
-static void test_a_failed_device_is_noticed(void **state)
+TEST(fatal, test_a_failed_device_is_noticed)
 {
 	event_waits();
 	fake.fail = EIO;
@@ -92,7 +93,7 @@ static void test_a_failed_device_is_noticed(void **state)
 }
 
 /* Another error of the question says nothing about the device. */
-static void test_a_question_that_fails_kills_nothing(void **state)
+TEST(fatal, test_a_question_that_fails_kills_nothing)
 {
 	event_waits();
 	fake.fail = ENOMEM;
@@ -101,7 +102,7 @@ static void test_a_question_that_fails_kills_nothing(void **state)
 }
 
 /* uverbs closes the queue of events when the driver leaves. */
-static void test_a_closed_event_file_is_noticed(void **state)
+TEST(fatal, test_a_closed_event_file_is_noticed)
 {
 	close(fake.async[1]);
 	fake.async[1] = dup(fake.async[0]);
@@ -110,7 +111,7 @@ static void test_a_closed_event_file_is_noticed(void **state)
 }
 
 /* A program that waits for notifications gets one, and polls once. */
-static void test_a_notification_of_nothing_is_looked_into(void **state)
+TEST(fatal, test_a_notification_of_nothing_is_looked_into)
 {
 	event_waits();
 	fake.fail = EIO;
@@ -120,7 +121,7 @@ static void test_a_notification_of_nothing_is_looked_into(void **state)
 }
 
 /* Programs poll until nothing is left: that costs no system call when something was there. */
-static void test_a_notification_of_completions_is_not(void **state)
+TEST(fatal, test_a_notification_of_completions_is_not)
 {
 	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle };
 
@@ -132,7 +133,7 @@ static void test_a_notification_of_completions_is_not(void **state)
 	assert_int_equal(fake.port_queries, 0);
 }
 
-static void test_what_is_posted_is_flushed(void **state)
+TEST(fatal, test_what_is_posted_is_flushed)
 {
 	post_sends(0, 3);
 	post_recvs(10, 12);
@@ -147,7 +148,7 @@ static void test_what_is_posted_is_flushed(void **state)
 }
 
 /* What was completed before, or taken by the device, is not flushed. */
-static void test_completions_from_before_come_first(void **state)
+TEST(fatal, test_completions_from_before_come_first)
 {
 	struct pvrdma_cqe cqe = { .wr_id = 0, .qp = to_pvr_qp(qp)->handle };
 
@@ -161,7 +162,7 @@ static void test_completions_from_before_come_first(void **state)
 }
 
 /* 16 requests, 8 CQEs: in two parts, across the ring's end. */
-static void test_more_than_the_cq_holds_is_flushed_in_parts(void **state)
+TEST(fatal, test_more_than_the_cq_holds_is_flushed_in_parts)
 {
 	struct pvr_cq *cq = to_pvr_cq(fake.send_cq);
 
@@ -173,7 +174,7 @@ static void test_more_than_the_cq_holds_is_flushed_in_parts(void **state)
 	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
 }
 
-static void test_a_broken_index_flushes_nothing(void **state)
+TEST(fatal, test_a_broken_index_flushes_nothing)
 {
 	post_sends(0, 2);
 	to_pvr_qp(qp)->sq.ring_shm->cons_head = 0x1234567;
@@ -185,7 +186,7 @@ static void test_a_broken_index_flushes_nothing(void **state)
  * While a QP is created or destroyed one cannot look at it, and need not wait for it. While it is
  * posted to there will be more.
  */
-static void test_flushing_waits_for_nobody(void **state)
+TEST(fatal, test_flushing_waits_for_nobody)
 {
 	post_sends(0, 1);
 	program_reads(IBV_EVENT_DEVICE_FATAL);
@@ -199,7 +200,7 @@ static void test_flushing_waits_for_nobody(void **state)
 	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
 }
 
-static void test_lazy_calls_see_the_same(void **state)
+TEST(fatal, test_lazy_calls_see_the_same)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 8 };
 	struct ibv_cq_ex *ex = pvr_create_cq_ex(&fake.ctx.ibv_ctx.context, &attr);
@@ -220,7 +221,7 @@ static void test_lazy_calls_see_the_same(void **state)
 }
 
 /* IBTA 11.6.3.2: it can only be destroyed; what it had is still there. */
-static void test_a_cq_in_error_ends_with_an_error(void **state)
+TEST(fatal, test_a_cq_in_error_ends_with_an_error)
 {
 	struct pvrdma_cqe cqe = { .wr_id = 5, .qp = to_pvr_qp(qp)->handle };
 
@@ -229,28 +230,4 @@ static void test_a_cq_in_error_ends_with_an_error(void **state)
 	assert_int_equal(pvr_poll_cq(fake.send_cq, 64, wcs), 1);
 	assert_true(pvr_poll_cq(fake.send_cq, 64, wcs) < 0);
 	assert_int_equal(pvr_poll_cq(fake.recv_cq, 64, wcs), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_an_idle_device_is_not_asked),
-		TEST(test_other_events_kill_nothing),
-		TEST(test_a_failed_device_is_noticed),
-		TEST(test_a_question_that_fails_kills_nothing),
-		TEST(test_a_closed_event_file_is_noticed),
-		TEST(test_a_notification_of_nothing_is_looked_into),
-		TEST(test_a_notification_of_completions_is_not),
-		TEST(test_what_is_posted_is_flushed),
-		TEST(test_completions_from_before_come_first),
-		TEST(test_more_than_the_cq_holds_is_flushed_in_parts),
-		TEST(test_a_broken_index_flushes_nothing),
-		TEST(test_flushing_waits_for_nobody),
-		TEST(test_lazy_calls_see_the_same),
-		TEST(test_a_cq_in_error_ends_with_an_error),
-	};
-
-	return cmocka_run_group_tests_name("provider_fatal", tests, NULL, NULL);
 }

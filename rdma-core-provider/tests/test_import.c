@@ -46,7 +46,7 @@ static struct ibv_pd *import_pd(uint32_t handle)
 }
 
 /* Commands name the PD by the kernel's handle, address vectors by the device's. */
-static void test_imported_pds_have_both_handles(void **state)
+TEST(fake, test_imported_pds_have_both_handles)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
 	struct ibv_pd *pd = import_pd(PD_HANDLE);
@@ -65,7 +65,7 @@ static void test_imported_pds_have_both_handles(void **state)
 }
 
 /* It is somebody else's to deallocate. */
-static void test_unimport_leaves_the_pd_to_the_kernel(void **state)
+TEST(fake, test_unimport_leaves_the_pd_to_the_kernel)
 {
 	int pds = fake.pds;
 
@@ -73,7 +73,7 @@ static void test_unimport_leaves_the_pd_to_the_kernel(void **state)
 	assert_int_equal(fake.pds, pds);
 }
 
-static void test_parent_domains_of_imported_pds(void **state)
+TEST(fake, test_parent_domains_of_imported_pds)
 {
 	struct ibv_parent_domain_init_attr attr = { .pd = import_pd(PD_HANDLE) };
 	struct ibv_pd *parent = pvr_alloc_parent_domain(&fake.ctx.ibv_ctx.context, &attr);
@@ -85,7 +85,7 @@ static void test_parent_domains_of_imported_pds(void **state)
 	pvr_unimport_pd(attr.pd);
 }
 
-static void test_imported_regions_have_their_keys(void **state)
+TEST(fake, test_imported_regions_have_their_keys)
 {
 	struct ibv_pd *pd = import_pd(PD_HANDLE);
 	struct ibv_mr *mr = pvr_import_mr(pd, MR_HANDLE);
@@ -102,7 +102,7 @@ static void test_imported_regions_have_their_keys(void **state)
 	pvr_unimport_pd(pd);
 }
 
-static void test_handles_of_nothing(void **state)
+TEST(fake, test_handles_of_nothing)
 {
 	errno = 0;
 	assert_null(import_pd(PD_HANDLE + 1));
@@ -110,19 +110,4 @@ static void test_handles_of_nothing(void **state)
 	errno = 0;
 	assert_null(pvr_import_mr(&fake.pd.ibv_pd, MR_HANDLE + 1));
 	assert_int_equal(errno, ENOENT);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_imported_pds_have_both_handles),
-		TEST(test_unimport_leaves_the_pd_to_the_kernel),
-		TEST(test_parent_domains_of_imported_pds),
-		TEST(test_imported_regions_have_their_keys),
-		TEST(test_handles_of_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,7 +44,7 @@ static const struct {
 	{ 64, 1, 944, 2048 },
 };
 
-static void test_create_qp_gives_what_the_stride_holds(void **state)
+TEST(fake, test_create_qp_gives_what_the_stride_holds)
 {
 	struct ibv_qp_cap cap;
 	struct ibv_qp *qp;
@@ -67,7 +67,7 @@ static void test_create_qp_gives_what_the_stride_holds(void **state)
 	}
 }
 
-static void test_create_qp_refuses_more_than_an_element_holds(void **state)
+TEST(fake, test_create_qp_refuses_more_than_an_element_holds)
 {
 	struct ibv_qp_cap cap;
 
@@ -76,7 +76,7 @@ static void test_create_qp_refuses_more_than_an_element_holds(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void test_without_the_extension_there_is_none(void **state)
+TEST(fake, test_without_the_extension_there_is_none)
 {
 	struct ibv_qp_cap cap;
 	struct ibv_qp *qp = create(IBV_QPT_RC, 1, 5000, &cap);
@@ -92,7 +92,7 @@ static void test_without_the_extension_there_is_none(void **state)
 	assert_int_equal(pvr_post_send(qp, &wr, &bad), EINVAL);
 }
 
-static void test_data_is_gathered_into_the_element(void **state)
+TEST(fake, test_data_is_gathered_into_the_element)
 {
 	struct ibv_qp *qp = qp_with_inline(100);
 	struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, 0);
@@ -125,7 +125,7 @@ static void test_data_is_gathered_into_the_element(void **state)
 	assert_int_equal(((uint8_t *)(hdr + 1))[1], (uint8_t)(11 * 7));
 }
 
-static void test_the_next_request_has_no_data_of_this_one(void **state)
+TEST(fake, test_the_next_request_has_no_data_of_this_one)
 {
 	struct ibv_qp *qp = qp_with_inline(48);
 	struct ibv_sge sge = { .addr = (uintptr_t)data, .length = 48 };
@@ -146,7 +146,7 @@ static void test_the_next_request_has_no_data_of_this_one(void **state)
 }
 
 /* The last element of the ring with all its data: not a byte behind it. */
-static void test_a_full_element_stays_in_its_slot(void **state)
+TEST(fake, test_a_full_element_stays_in_its_slot)
 {
 	struct ibv_qp *qp = qp_with_inline(48);
 	struct pvr_qp *pqp = to_pvr_qp(qp);
@@ -177,7 +177,7 @@ static const struct {
 	{ "just fits", IBV_WR_SEND, { 24, 24 }, 0 },
 };
 
-static void test_refuses(void **state)
+TEST(fake, test_refuses)
 {
 	struct ibv_qp *qp = qp_with_inline(48);
 	size_t i;
@@ -198,21 +198,4 @@ static void test_refuses(void **state)
 		assert_ptr_equal(bad, err ? &wr : NULL);
 	}
 	assert_int_equal(to_pvr_qp(qp)->sq.ring_shm->prod_tail, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_create_qp_gives_what_the_stride_holds),
-		TEST(test_create_qp_refuses_more_than_an_element_holds),
-		TEST(test_without_the_extension_there_is_none),
-		TEST(test_data_is_gathered_into_the_element),
-		TEST(test_the_next_request_has_no_data_of_this_one),
-		TEST(test_a_full_element_stays_in_its_slot),
-		TEST(test_refuses),
-	};
-
-	return cmocka_run_group_tests_name("provider_inline", tests, NULL, NULL);
 }

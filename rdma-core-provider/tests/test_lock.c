@@ -21,7 +21,7 @@ static void *take(void *arg)
 }
 
 /* The first test of the program: once there was a thread, there is no going back. */
-static void test_a_thread_that_is_created_finds_the_lock_taken(void **state)
+TEST(fake, test_a_thread_that_is_created_finds_the_lock_taken)
 {
 	pthread_t thread;
 
@@ -79,7 +79,7 @@ static void consume_all(int *met)
 }
 
 /* Without a lock some are overwritten, and the device waits for ever. */
-static void test_threads_that_post_do_not_meet(void **state)
+TEST(fake, test_threads_that_post_do_not_meet)
 {
 	pthread_t threads[THREADS];
 	int met[THREADS] = {};
@@ -101,7 +101,7 @@ static void test_threads_that_post_do_not_meet(void **state)
 	pthread_barrier_destroy(&start);
 }
 
-static void test_queues_of_a_thread_domain_take_no_lock(void **state)
+TEST(fake, test_queues_of_a_thread_domain_take_no_lock)
 {
 	struct ibv_context *ibctx = &fake.ctx.ibv_ctx.context;
 	struct ibv_td_init_attr td_attr = {};
@@ -124,17 +124,4 @@ static void test_queues_of_a_thread_domain_take_no_lock(void **state)
 	pvr_destroy_qp(threaded);
 	pvr_destroy_srq(srq);
 	assert_int_equal(pvr_dealloc_pd(parent) | pvr_dealloc_td(attr.td), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_thread_that_is_created_finds_the_lock_taken),
-		TEST(test_threads_that_post_do_not_meet),
-		TEST(test_queues_of_a_thread_domain_take_no_lock),
-	};
-
-	return cmocka_run_group_tests_name("provider_lock", tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@ static struct verbs_mr *reg(uint64_t iova, int access)
 	return mr ? verbs_get_mr(mr) : NULL;
 }
 
-static void test_region_at_its_own_address(void **state)
+TEST(fake, test_region_at_its_own_address)
 {
 	struct verbs_mr *vmr = reg((uintptr_t)ADDR, IBV_ACCESS_RELAXED_ORDERING);
 
@@ -21,7 +21,7 @@ static void test_region_at_its_own_address(void **state)
 	assert_int_equal(pvr_dereg_mr(vmr), 0);
 }
 
-static void test_region_at_another_address_needs_the_extension(void **state)
+TEST(fake, test_region_at_another_address_needs_the_extension)
 {
 	struct verbs_mr *vmr;
 
@@ -34,7 +34,7 @@ static void test_region_at_another_address_needs_the_extension(void **state)
 	pvr_dereg_mr(vmr);
 }
 
-static void test_zero_based_region_needs_the_extension(void **state)
+TEST(fake, test_zero_based_region_needs_the_extension)
 {
 	struct verbs_mr *vmr;
 
@@ -48,7 +48,7 @@ static void test_zero_based_region_needs_the_extension(void **state)
 }
 
 /* Whatever the extensions; the kernel would not always say it like this. */
-static void test_there_is_no_on_demand_paging(void **state)
+TEST(fake, test_there_is_no_on_demand_paging)
 {
 	fake.ctx.features = PVR_EXT_MR_LAYOUT;
 	errno = 0;
@@ -56,7 +56,7 @@ static void test_there_is_no_on_demand_paging(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-static void test_failures_are_passed_on(void **state)
+TEST(fake, test_failures_are_passed_on)
 {
 	struct verbs_mr *vmr;
 
@@ -69,7 +69,7 @@ static void test_failures_are_passed_on(void **state)
 	assert_int_equal(pvr_dereg_mr(vmr), 0);
 }
 
-static void test_rereg_remembers_the_access(void **state)
+TEST(fake, test_rereg_remembers_the_access)
 {
 	struct verbs_mr *vmr = reg((uintptr_t)ADDR, 0);
 
@@ -85,7 +85,7 @@ static void test_rereg_remembers_the_access(void **state)
 	pvr_dereg_mr(vmr);
 }
 
-static void test_rereg_refuses(void **state)
+TEST(fake, test_rereg_refuses)
 {
 	struct ibv_context other = {};
 	struct pvr_pd foreign = { .ibv_pd.context = &other };
@@ -105,7 +105,7 @@ static void test_rereg_refuses(void **state)
 	pvr_dereg_mr(vmr);
 }
 
-static void test_mcast_passes_on_what_the_kernel_says(void **state)
+TEST(fake, test_mcast_passes_on_what_the_kernel_says)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_UD, 1, 1, 1, 1);
 	union ibv_gid gid = { .raw = { 0xff } };
@@ -115,22 +115,4 @@ static void test_mcast_passes_on_what_the_kernel_says(void **state)
 	assert_int_equal(pvr_attach_mcast(qp, &gid, 0), EOPNOTSUPP);
 	fake.fail = EINVAL;
 	assert_int_equal(pvr_detach_mcast(qp, &gid, 0), EINVAL);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_region_at_its_own_address),
-		TEST(test_region_at_another_address_needs_the_extension),
-		TEST(test_zero_based_region_needs_the_extension),
-		TEST(test_there_is_no_on_demand_paging),
-		TEST(test_failures_are_passed_on),
-		TEST(test_rereg_remembers_the_access),
-		TEST(test_rereg_refuses),
-		TEST(test_mcast_passes_on_what_the_kernel_says),
-	};
-
-	return cmocka_run_group_tests_name("provider_mr", tests, NULL, NULL);
 }

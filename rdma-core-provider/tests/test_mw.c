@@ -9,7 +9,7 @@
 
 static struct ibv_mr mr = { .lkey = 0x500 };
 
-static int setup(void **state)
+static int mw_setup(void **state)
 {
 	int err = fake_setup(state);
 
@@ -17,6 +17,7 @@ static int setup(void **state)
 	mr.pd = &fake.pd.ibv_pd;
 	return err;
 }
+#define mw_teardown fake_teardown
 
 static struct ibv_mw *window(enum ibv_mw_type type)
 {
@@ -48,14 +49,14 @@ static struct pvr_wqe_bind_mw bind_of(struct ibv_qp *qp, uint32_t slot)
 	return bind;
 }
 
-static void test_alloc_needs_the_extension(void **state)
+TEST(mw, test_alloc_needs_the_extension)
 {
 	fake.ctx.features = PVR_EXT_USER_OPS;
 	assert_null(pvr_alloc_mw(&fake.pd.ibv_pd, IBV_MW_TYPE_1));
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-static void test_alloc_refuses(void **state)
+TEST(mw, test_alloc_refuses)
 {
 	assert_null(pvr_alloc_mw(&fake.pd.ibv_pd, 3));
 	assert_int_equal(errno, EINVAL);
@@ -64,7 +65,7 @@ static void test_alloc_refuses(void **state)
 	assert_int_equal(errno, ENOSPC);
 }
 
-static void test_dealloc_that_fails_keeps_the_window(void **state)
+TEST(mw, test_dealloc_that_fails_keeps_the_window)
 {
 	struct ibv_mw *mw = window(IBV_MW_TYPE_1);
 
@@ -75,7 +76,7 @@ static void test_dealloc_that_fails_keeps_the_window(void **state)
 }
 
 /* The low byte of the key counts on, without touching the rest. */
-static void test_bind_posts_and_tells_the_next_key(void **state)
+TEST(mw, test_bind_posts_and_tells_the_next_key)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 2, 1, 1, 1);
 	struct ibv_mw *mw = window(IBV_MW_TYPE_1);
@@ -100,7 +101,7 @@ static void test_bind_posts_and_tells_the_next_key(void **state)
 	pvr_dealloc_mw(mw);
 }
 
-static void test_bind_of_nothing_unbinds(void **state)
+TEST(mw, test_bind_of_nothing_unbinds)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 2, 1, 1, 1);
 	struct ibv_mw *mw = window(IBV_MW_TYPE_1);
@@ -129,7 +130,7 @@ static const struct {
 	{ "inline", IBV_QPT_RC, { .send_flags = IBV_SEND_INLINE }, EINVAL },
 };
 
-static void test_bind_refuses(void **state)
+TEST(mw, test_bind_refuses)
 {
 	struct ibv_mw *mw = window(IBV_MW_TYPE_1);
 	uint32_t rkey = mw->rkey;
@@ -152,7 +153,7 @@ static void test_bind_refuses(void **state)
 	pvr_dealloc_mw(mw);
 }
 
-static void test_bind_on_a_full_queue(void **state)
+TEST(mw, test_bind_on_a_full_queue)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_UC, 1, 1, 1, 1);
 	struct ibv_mw *mw = window(IBV_MW_TYPE_1);
@@ -178,7 +179,7 @@ static int post_bind(struct ibv_qp *qp, struct ibv_mw *mw, uint32_t rkey, struct
 	return pvr_post_send(qp, &wr, &bad);
 }
 
-static void test_type_2_is_bound_by_a_work_request(void **state)
+TEST(mw, test_type_2_is_bound_by_a_work_request)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
 	struct ibv_mw *one = window(IBV_MW_TYPE_1), *two = window(IBV_MW_TYPE_2);
@@ -206,7 +207,7 @@ static const struct {
 	{ IBV_WR_SEND_WITH_INV, PVRDMA_WR_SEND_WITH_INV, 1 },
 };
 
-static void test_invalidations_carry_the_key(void **state)
+TEST(mw, test_invalidations_carry_the_key)
 {
 	struct ibv_sge sge = { .addr = 0x1000, .length = 5, .lkey = 6 };
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1), *stock;
@@ -227,23 +228,4 @@ static void test_invalidations_carry_the_key(void **state)
 		/* Stock devices take these numbers for other requests. */
 		assert_int_equal(pvr_post_send(stock, &wr, &bad), EOPNOTSUPP);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_alloc_needs_the_extension),
-		TEST(test_alloc_refuses),
-		TEST(test_dealloc_that_fails_keeps_the_window),
-		TEST(test_bind_posts_and_tells_the_next_key),
-		TEST(test_bind_of_nothing_unbinds),
-		TEST(test_bind_refuses),
-		TEST(test_bind_on_a_full_queue),
-		TEST(test_type_2_is_bound_by_a_work_request),
-		TEST(test_invalidations_carry_the_key),
-	};
-
-	return cmocka_run_group_tests_name("provider_mw", tests, NULL, NULL);
 }

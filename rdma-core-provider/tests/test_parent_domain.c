@@ -48,7 +48,7 @@ static void app_free(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t ty
 
 static struct ibv_parent_domain_init_attr attr;
 
-static int setup(void **state)
+static int parent_domain_setup(void **state)
 {
 	if (fake_setup(state))
 		return -1;
@@ -64,6 +64,7 @@ static int setup(void **state)
 	};
 	return 0;
 }
+#define parent_domain_teardown fake_teardown
 
 static struct ibv_pd *parent_domain(void)
 {
@@ -85,7 +86,7 @@ static struct ibv_cq *create_cq(struct ibv_pd *parent)
 	return cq ? ibv_cq_ex_to_cq(cq) : NULL;
 }
 
-static void test_a_parent_domain_stands_for_its_pd(void **state)
+TEST(parent_domain, test_a_parent_domain_stands_for_its_pd)
 {
 	struct ibv_pd *pd = pvr_alloc_pd(ibctx), *parent;
 
@@ -101,7 +102,7 @@ static void test_a_parent_domain_stands_for_its_pd(void **state)
 	assert_int_equal(fake.pds, 0);
 }
 
-static void test_a_parent_domain_of_a_parent_domain(void **state)
+TEST(parent_domain, test_a_parent_domain_of_a_parent_domain)
 {
 	struct ibv_pd *inner = parent_domain(), *outer;
 
@@ -120,7 +121,7 @@ static void refused(void)
 	assert_int_equal(fake.pd.users, 0);
 }
 
-static void test_bad_attributes_are_refused(void **state)
+TEST(parent_domain, test_bad_attributes_are_refused)
 {
 	struct ibv_parent_domain_init_attr good = attr;
 	struct ibv_context other = {};
@@ -141,7 +142,7 @@ static void test_bad_attributes_are_refused(void **state)
 	refused();
 }
 
-static void test_a_thread_domain_in_use_stays(void **state)
+TEST(parent_domain, test_a_thread_domain_in_use_stays)
 {
 	struct ibv_td_init_attr td_attr = {};
 	struct ibv_td *td = pvr_alloc_td(ibctx, &td_attr);
@@ -157,7 +158,7 @@ static void test_a_thread_domain_in_use_stays(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void test_a_cq_of_a_thread_domain_takes_no_lock(void **state)
+TEST(parent_domain, test_a_cq_of_a_thread_domain_takes_no_lock)
 {
 	struct ibv_td_init_attr td_attr = {};
 	struct ibv_pd *parent = parent_domain(), *threaded;
@@ -175,7 +176,7 @@ static void test_a_cq_of_a_thread_domain_takes_no_lock(void **state)
 		pvr_dealloc_pd(threaded) | pvr_dealloc_pd(parent) | pvr_dealloc_td(attr.td), 0);
 }
 
-static void test_a_cq_needs_a_parent_domain_for_a_pd(void **state)
+TEST(parent_domain, test_a_cq_needs_a_parent_domain_for_a_pd)
 {
 	assert_null(create_cq(&fake.pd.ibv_pd));
 	assert_int_equal(errno, EINVAL);
@@ -183,7 +184,7 @@ static void test_a_cq_needs_a_parent_domain_for_a_pd(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-static void test_memory_is_the_applications(void **state)
+TEST(parent_domain, test_memory_is_the_applications)
 {
 	struct ibv_pd *parent = parent_domain();
 	struct ibv_cq *cq = create_cq(parent);
@@ -204,7 +205,7 @@ static void test_memory_is_the_applications(void **state)
 	assert_int_equal(pvr_dealloc_pd(parent), 0);
 }
 
-static void test_queues_are_too(void **state)
+TEST(parent_domain, test_queues_are_too)
 {
 	struct ibv_qp_init_attr qp_attr = { .send_cq = fake.send_cq,
 					    .recv_cq = fake.recv_cq,
@@ -225,7 +226,7 @@ static void test_queues_are_too(void **state)
 	assert_int_equal(pvr_dealloc_pd(parent), 0);
 }
 
-static void test_a_new_ring_is_from_the_same_allocator(void **state)
+TEST(parent_domain, test_a_new_ring_is_from_the_same_allocator)
 {
 	struct ibv_pd *parent = parent_domain();
 	struct ibv_cq *cq = create_cq(parent);
@@ -239,7 +240,7 @@ static void test_a_new_ring_is_from_the_same_allocator(void **state)
 	assert_int_equal(pvr_dealloc_pd(parent), 0);
 }
 
-static void test_an_allocator_may_leave_it_to_us(void **state)
+TEST(parent_domain, test_an_allocator_may_leave_it_to_us)
 {
 	struct ibv_pd *parent = parent_domain();
 	struct ibv_cq *cq;
@@ -253,7 +254,7 @@ static void test_an_allocator_may_leave_it_to_us(void **state)
 	assert_int_equal(pvr_dealloc_pd(parent), 0);
 }
 
-static void test_an_allocator_that_fails(void **state)
+TEST(parent_domain, test_an_allocator_that_fails)
 {
 	struct ibv_pd *parent = parent_domain();
 
@@ -269,25 +270,4 @@ static void test_an_allocator_that_fails(void **state)
 	assert_null(create_cq(parent));
 	assert_int_equal(app.frees, 2);
 	assert_int_equal(pvr_dealloc_pd(parent), 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_parent_domain_stands_for_its_pd),
-		TEST(test_a_parent_domain_of_a_parent_domain),
-		TEST(test_bad_attributes_are_refused),
-		TEST(test_a_thread_domain_in_use_stays),
-		TEST(test_a_cq_of_a_thread_domain_takes_no_lock),
-		TEST(test_a_cq_needs_a_parent_domain_for_a_pd),
-		TEST(test_memory_is_the_applications),
-		TEST(test_queues_are_too),
-		TEST(test_a_new_ring_is_from_the_same_allocator),
-		TEST(test_an_allocator_may_leave_it_to_us),
-		TEST(test_an_allocator_that_fails),
-	};
-
-	return cmocka_run_group_tests_name("provider_parent_domain", tests, NULL, NULL);
 }

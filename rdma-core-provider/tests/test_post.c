@@ -36,7 +36,7 @@ static int post(struct ibv_qp *qp, struct ibv_send_wr *wr)
 	return err;
 }
 
-static void test_queues_have_the_strides_of_the_abi(void **state)
+TEST(fake, test_queues_have_the_strides_of_the_abi)
 {
 	struct pvr_qp *qp = to_pvr_qp(fake_qp(IBV_QPT_RC, 5, 4, 3, 2));
 
@@ -48,7 +48,7 @@ static void test_queues_have_the_strides_of_the_abi(void **state)
 	assert_int_equal((uintptr_t)qp->sbuf.addr % 4096, 0);
 }
 
-static void test_create_qp_tells_the_real_caps(void **state)
+TEST(fake, test_create_qp_tells_the_real_caps)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = fake.send_cq,
@@ -64,7 +64,7 @@ static void test_create_qp_tells_the_real_caps(void **state)
 	assert_int_equal(attr.cap.max_inline_data, 0);
 }
 
-static void test_create_qp_refuses(void **state)
+TEST(fake, test_create_qp_refuses)
 {
 	struct ibv_qp_init_attr good = { .send_cq = fake.send_cq,
 					 .recv_cq = fake.recv_cq,
@@ -87,7 +87,7 @@ static void test_create_qp_refuses(void **state)
 	assert_int_equal(errno, ENOSPC);
 }
 
-static void test_create_qp_refuses_a_handle_beyond_the_table(void **state)
+TEST(fake, test_create_qp_refuses_a_handle_beyond_the_table)
 {
 	struct ibv_qp_init_attr attr = { .send_cq = fake.send_cq,
 					 .recv_cq = fake.recv_cq,
@@ -98,7 +98,7 @@ static void test_create_qp_refuses_a_handle_beyond_the_table(void **state)
 	assert_int_equal(errno, EPROTO);
 }
 
-static void test_send_writes_the_element(void **state)
+TEST(fake, test_send_writes_the_element)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 3, 1, 1);
 	struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, 0);
@@ -117,7 +117,7 @@ static void test_send_writes_the_element(void **state)
 	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), SEND_RUNG(qp));
 }
 
-static void test_send_leaves_nothing_of_the_slots_former_request(void **state)
+TEST(fake, test_send_leaves_nothing_of_the_slots_former_request)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, 0), clean = {};
@@ -129,7 +129,7 @@ static void test_send_leaves_nothing_of_the_slots_former_request(void **state)
 	assert_memory_equal(hdr, &clean, sizeof(clean));
 }
 
-static void test_send_of_an_atomic(void **state)
+TEST(fake, test_send_of_an_atomic)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, 0);
@@ -148,7 +148,7 @@ static void test_send_of_an_atomic(void **state)
 	assert_int_equal(hdr->wr.atomic.rkey, 3);
 }
 
-static void test_send_of_a_datagram(void **state)
+TEST(fake, test_send_of_a_datagram)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_UD, 1, 1, 1, 1);
 	struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(qp, 0);
@@ -164,7 +164,7 @@ static void test_send_of_a_datagram(void **state)
 	assert_memory_equal(&hdr->wr.ud.av, &ah.av, sizeof(ah.av));
 }
 
-static void test_send_of_a_chain_rings_once_for_what_fits(void **state)
+TEST(fake, test_send_of_a_chain_rings_once_for_what_fits)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 2, 1, 1, 1);
 	struct ibv_send_wr wrs[3], *bad = NULL;
@@ -180,7 +180,7 @@ static void test_send_of_a_chain_rings_once_for_what_fits(void **state)
 	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), SEND_RUNG(qp));
 }
 
-static void test_send_wraps(void **state)
+TEST(fake, test_send_wraps)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
@@ -197,7 +197,7 @@ static void test_send_wraps(void **state)
 	}
 }
 
-static void test_send_takes_a_broken_index_for_a_full_ring(void **state)
+TEST(fake, test_send_takes_a_broken_index_for_a_full_ring)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
@@ -240,7 +240,7 @@ static const struct {
 	  EINVAL },
 };
 
-static void test_send_refuses(void **state)
+TEST(fake, test_send_refuses)
 {
 	size_t i;
 
@@ -272,7 +272,7 @@ static const struct {
 	{ IBV_WR_ATOMIC_FETCH_AND_ADD, EINVAL },
 };
 
-static void test_uc_neither_reads_nor_has_atomics(void **state)
+TEST(fake, test_uc_neither_reads_nor_has_atomics)
 {
 	struct ibv_qp *qp;
 	size_t i;
@@ -286,7 +286,7 @@ static void test_uc_neither_reads_nor_has_atomics(void **state)
 	}
 }
 
-static void test_send_needs_a_state_that_sends(void **state)
+TEST(fake, test_send_needs_a_state_that_sends)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 4, 1, 1, 1);
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND };
@@ -298,7 +298,7 @@ static void test_send_needs_a_state_that_sends(void **state)
 	assert_int_equal(post(qp, &wr), 0);
 }
 
-static void test_send_drops_the_inline_flag_of_an_empty_message(void **state)
+TEST(fake, test_send_drops_the_inline_flag_of_an_empty_message)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	struct ibv_sge empty = { .addr = 5, .length = 0 };
@@ -312,7 +312,7 @@ static void test_send_drops_the_inline_flag_of_an_empty_message(void **state)
 	assert_int_equal(fake_send_wqe(qp, 0)->num_sge, 0);
 }
 
-static void test_recv_writes_the_element(void **state)
+TEST(fake, test_recv_writes_the_element)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 2, 2);
 	struct pvrdma_rq_wqe_hdr *hdr = (void *)to_pvr_qp(qp)->rq.wqes;
@@ -327,7 +327,7 @@ static void test_recv_writes_the_element(void **state)
 	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), RECV_RUNG(qp));
 }
 
-static void test_recv_refuses(void **state)
+TEST(fake, test_recv_refuses)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 2);
 	struct ibv_recv_wr wr = { .sg_list = sges, .num_sge = 3 }, *bad = NULL;
@@ -342,7 +342,7 @@ static void test_recv_refuses(void **state)
 	assert_int_equal(pvr_post_recv(qp, &wr, &bad), ENOMEM);
 }
 
-static void test_srq_has_its_own_doorbell(void **state)
+TEST(fake, test_srq_has_its_own_doorbell)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 3, .max_sge = 3 } };
 	struct ibv_srq *srq = pvr_create_srq(&fake.pd.ibv_pd, &attr);
@@ -356,7 +356,7 @@ static void test_srq_has_its_own_doorbell(void **state)
 	assert_int_equal(pvr_destroy_srq(srq), 0);
 }
 
-static void test_recv_on_a_qp_with_srq_is_refused(void **state)
+TEST(fake, test_recv_on_a_qp_with_srq_is_refused)
 {
 	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
 	struct ibv_srq *srq = pvr_create_srq(&fake.pd.ibv_pd, &srq_attr);
@@ -374,33 +374,4 @@ static void test_recv_on_a_qp_with_srq_is_refused(void **state)
 	assert_int_equal(pvr_post_recv(qp, &wr, &bad), EINVAL);
 	pvr_destroy_qp(qp);
 	pvr_destroy_srq(srq);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_queues_have_the_strides_of_the_abi),
-		TEST(test_create_qp_tells_the_real_caps),
-		TEST(test_create_qp_refuses),
-		TEST(test_create_qp_refuses_a_handle_beyond_the_table),
-		TEST(test_send_writes_the_element),
-		TEST(test_send_leaves_nothing_of_the_slots_former_request),
-		TEST(test_send_of_an_atomic),
-		TEST(test_send_of_a_datagram),
-		TEST(test_send_of_a_chain_rings_once_for_what_fits),
-		TEST(test_send_wraps),
-		TEST(test_send_takes_a_broken_index_for_a_full_ring),
-		TEST(test_send_refuses),
-		TEST(test_uc_neither_reads_nor_has_atomics),
-		TEST(test_send_needs_a_state_that_sends),
-		TEST(test_send_drops_the_inline_flag_of_an_empty_message),
-		TEST(test_recv_writes_the_element),
-		TEST(test_recv_refuses),
-		TEST(test_srq_has_its_own_doorbell),
-		TEST(test_recv_on_a_qp_with_srq_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("provider_post", tests, NULL, NULL);
 }

@@ -8,13 +8,14 @@
 
 static struct ibv_sge sge = { .addr = 0x1000, .length = 10, .lkey = 1 };
 
-static int setup(void **state)
+static int quiet_setup(void **state)
 {
 	if (fake_setup(state))
 		return -1;
 	fake.ctx.features = PVR_EXT_QUIET | PVR_EXT_RESIZE;
 	return 0;
 }
+#define quiet_teardown fake_teardown
 
 /* The device's words in a first page. */
 static _Atomic uint32_t *word_at(const struct pvr_buf *buf, size_t offset)
@@ -104,7 +105,7 @@ static void take_all(struct ibv_qp *qp, size_t way)
 	queue_of(qp, way)->ring_shm->cons_head = prod_tail(qp, way);
 }
 
-static void test_a_new_queue_wants_its_doorbell(void **state)
+TEST(quiet, test_a_new_queue_wants_its_doorbell)
 {
 	struct ibv_qp *qp = qp_ex();
 	size_t i;
@@ -118,7 +119,7 @@ static void test_a_new_queue_wants_its_doorbell(void **state)
 	}
 }
 
-static void test_no_doorbell_while_the_word_is_set(void **state)
+TEST(quiet, test_no_doorbell_while_the_word_is_set)
 {
 	struct ibv_qp *qp = qp_ex();
 	uint32_t before;
@@ -138,7 +139,7 @@ static void test_no_doorbell_while_the_word_is_set(void **state)
 	}
 }
 
-static void test_the_two_words_of_a_qp_are_told_apart(void **state)
+TEST(quiet, test_the_two_words_of_a_qp_are_told_apart)
 {
 	struct ibv_qp *qp = qp_ex();
 	size_t i;
@@ -153,7 +154,7 @@ static void test_the_two_words_of_a_qp_are_told_apart(void **state)
 }
 
 /* Until the device has come, all that is posted is seen by who was rung for. */
-static void test_one_doorbell_is_enough_to_wake_the_device(void **state)
+TEST(quiet, test_one_doorbell_is_enough_to_wake_the_device)
 {
 	struct ibv_qp *qp = qp_ex();
 	struct pvr_wq *sq = &to_pvr_qp(qp)->sq;
@@ -177,7 +178,7 @@ static void test_one_doorbell_is_enough_to_wake_the_device(void **state)
 }
 
 /* A receive request is taken when a message comes for it, which the doorbell has no part in. */
-static void test_receive_queues_ring_each_time(void **state)
+TEST(quiet, test_receive_queues_ring_each_time)
 {
 	struct ibv_qp *qp = qp_ex();
 	int i;
@@ -189,7 +190,7 @@ static void test_receive_queues_ring_each_time(void **state)
 }
 
 /* Indices come round: that of a doorbell long ago says nothing any more. */
-static void test_doorbells_of_the_past_do_not_count(void **state)
+TEST(quiet, test_doorbells_of_the_past_do_not_count)
 {
 	struct ibv_qp *qp = qp_ex();
 	struct pvr_wq *sq = &to_pvr_qp(qp)->sq;
@@ -209,7 +210,7 @@ static void test_doorbells_of_the_past_do_not_count(void **state)
 }
 
 /* What was posted is forgotten, and so is the doorbell. */
-static void test_a_reset_forgets_the_doorbell(void **state)
+TEST(quiet, test_a_reset_forgets_the_doorbell)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_qp *qp = qp_ex();
@@ -223,7 +224,7 @@ static void test_a_reset_forgets_the_doorbell(void **state)
 	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
 }
 
-static void test_a_queue_of_one_rings_each_time(void **state)
+TEST(quiet, test_a_queue_of_one_rings_each_time)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	int i;
@@ -236,7 +237,7 @@ static void test_a_queue_of_one_rings_each_time(void **state)
 }
 
 /* Whatever lies there: who did not negotiate them has no words. */
-static void test_without_the_extension_every_posting_rings(void **state)
+TEST(quiet, test_without_the_extension_every_posting_rings)
 {
 	struct ibv_qp *qp;
 	size_t i;
@@ -250,7 +251,7 @@ static void test_without_the_extension_every_posting_rings(void **state)
 	}
 }
 
-static void test_nothing_posted_nothing_rung(void **state)
+TEST(quiet, test_nothing_posted_nothing_rung)
 {
 	struct ibv_qp *qp = qp_ex();
 
@@ -265,7 +266,7 @@ static void test_nothing_posted_nothing_rung(void **state)
 }
 
 /* The word is the device's: it may still look at a QP that was reset. */
-static void test_a_reset_leaves_the_words(void **state)
+TEST(quiet, test_a_reset_leaves_the_words)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_qp *qp = qp_ex();
@@ -285,7 +286,7 @@ static int post_srq(struct ibv_srq *srq)
 }
 
 /* The word goes by the ring: after a resizing it is that of the new one. */
-static void test_an_srq_and_its_words(void **state)
+TEST(quiet, test_an_srq_and_its_words)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_srq *srq = pvr_create_srq(&fake.pd.ibv_pd, &attr);
@@ -334,7 +335,7 @@ static void *sleep_in_each_round(void *arg)
 }
 
 /* Of a poster without a fence this finds a request that nobody knows of, sooner or later. */
-static void test_a_device_going_to_sleep_misses_nothing(void **state)
+TEST(quiet, test_a_device_going_to_sleep_misses_nothing)
 {
 	struct pvr_qp *pqp;
 	uint32_t round, lost = 0;
@@ -380,7 +381,7 @@ static void *serve_in_each_round(void *arg)
 }
 
 /* Somebody posts while the device comes for what was posted before, or has just gone. */
-static void test_a_device_that_comes_misses_nothing(void **state)
+TEST(quiet, test_a_device_that_comes_misses_nothing)
 {
 	struct pvr_ring_shm *ring_shm;
 	uint32_t round, lost = 0;
@@ -405,28 +406,4 @@ static void test_a_device_that_comes_misses_nothing(void **state)
 	}
 	pthread_join(thread, NULL);
 	assert_int_equal(lost, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_a_new_queue_wants_its_doorbell),
-		TEST(test_no_doorbell_while_the_word_is_set),
-		TEST(test_the_two_words_of_a_qp_are_told_apart),
-		TEST(test_one_doorbell_is_enough_to_wake_the_device),
-		TEST(test_receive_queues_ring_each_time),
-		TEST(test_doorbells_of_the_past_do_not_count),
-		TEST(test_a_reset_forgets_the_doorbell),
-		TEST(test_a_queue_of_one_rings_each_time),
-		TEST(test_without_the_extension_every_posting_rings),
-		TEST(test_nothing_posted_nothing_rung),
-		TEST(test_a_reset_leaves_the_words),
-		TEST(test_an_srq_and_its_words),
-		TEST(test_a_device_going_to_sleep_misses_nothing),
-		TEST(test_a_device_that_comes_misses_nothing),
-	};
-
-	return cmocka_run_group_tests_name("provider_quiet", tests, NULL, NULL);
 }

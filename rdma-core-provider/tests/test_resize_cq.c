@@ -7,7 +7,7 @@ static struct ibv_cq *cq;
 static struct pvr_cq *pcq;
 static struct ibv_qp *qp;
 
-static int setup(void **state)
+static int resize_cq_setup(void **state)
 {
 	if (fake_setup(state))
 		return -1;
@@ -17,6 +17,7 @@ static int setup(void **state)
 	qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	return 0;
 }
+#define resize_cq_teardown fake_teardown
 
 static void start_at(uint32_t idx)
 {
@@ -43,7 +44,7 @@ static void expect(uint64_t from, uint64_t to)
 }
 
 /* Unread completions lie across the old ring's end. */
-static void test_growing_keeps_what_is_unread(void **state)
+TEST(resize_cq, test_growing_keeps_what_is_unread)
 {
 	start_at(13);
 	complete(0, 7);
@@ -55,7 +56,7 @@ static void test_growing_keeps_what_is_unread(void **state)
 	assert_int_equal(pcq->ring_shm->cons_head, 60);
 }
 
-static void test_shrinking_keeps_what_is_unread(void **state)
+TEST(resize_cq, test_shrinking_keeps_what_is_unread)
 {
 	start_at(6);
 	complete(0, 4);
@@ -66,7 +67,7 @@ static void test_shrinking_keeps_what_is_unread(void **state)
 	expect(4, 7);
 }
 
-static void test_what_is_read_is_not_moved(void **state)
+TEST(resize_cq, test_what_is_read_is_not_moved)
 {
 	struct ibv_wc wc;
 
@@ -76,7 +77,7 @@ static void test_what_is_read_is_not_moved(void **state)
 	expect(1, 8);
 }
 
-static void test_too_small_for_what_is_unread(void **state)
+TEST(resize_cq, test_too_small_for_what_is_unread)
 {
 	complete(0, 5);
 	assert_int_equal(pvr_resize_cq(cq, 4), EINVAL);
@@ -85,7 +86,7 @@ static void test_too_small_for_what_is_unread(void **state)
 	expect(0, 8);
 }
 
-static void test_a_failure_changes_nothing(void **state)
+TEST(resize_cq, test_a_failure_changes_nothing)
 {
 	complete(0, 3);
 	fake.fail = ENOMEM;
@@ -95,7 +96,7 @@ static void test_a_failure_changes_nothing(void **state)
 	expect(0, 3);
 }
 
-static void test_the_same_size_asks_nobody(void **state)
+TEST(resize_cq, test_the_same_size_asks_nobody)
 {
 	fake.fail = EIO;
 	assert_int_equal(pvr_resize_cq(cq, 7), 0);
@@ -103,7 +104,7 @@ static void test_the_same_size_asks_nobody(void **state)
 	fake.fail = 0;
 }
 
-static void test_limits(void **state)
+TEST(resize_cq, test_limits)
 {
 	assert_int_equal(pvr_resize_cq(cq, 0), EINVAL);
 	assert_int_equal(pvr_resize_cq(cq, -1), EINVAL);
@@ -111,21 +112,21 @@ static void test_limits(void **state)
 	assert_int_equal(cq->cqe, 8);
 }
 
-static void test_without_the_extension(void **state)
+TEST(resize_cq, test_without_the_extension)
 {
 	fake.ctx.features = PVR_EXT_NO_POLL_DB;
 	assert_int_equal(pvr_resize_cq(cq, 16), EOPNOTSUPP);
 	assert_int_equal(cq->cqe, 8);
 }
 
-static void test_nobody_polls_meanwhile(void **state)
+TEST(resize_cq, test_nobody_polls_meanwhile)
 {
 	assert_int_equal(pvr_resize_cq(cq, 16), 0);
 	assert_true(fake.resized_locked);
 	assert_false(pvr_lock_is_held(&pcq->lock));
 }
 
-static void test_a_cq_of_one_thread(void **state)
+TEST(resize_cq, test_a_cq_of_one_thread)
 {
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = 8,
@@ -145,24 +146,4 @@ static void test_a_cq_of_one_thread(void **state)
 	ibv_end_poll(ex);
 	expect(1, 40);
 	pvr_destroy_cq(cq);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_growing_keeps_what_is_unread),
-		TEST(test_shrinking_keeps_what_is_unread),
-		TEST(test_what_is_read_is_not_moved),
-		TEST(test_too_small_for_what_is_unread),
-		TEST(test_a_failure_changes_nothing),
-		TEST(test_the_same_size_asks_nobody),
-		TEST(test_limits),
-		TEST(test_without_the_extension),
-		TEST(test_nobody_polls_meanwhile),
-		TEST(test_a_cq_of_one_thread),
-	};
-
-	return cmocka_run_group_tests_name("provider_resize_cq", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 static struct ibv_srq *srq;
 static struct pvr_srq *psrq;
 
-static int setup(void **state)
+static int srq_setup(void **state)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 8, .max_sge = 2 } };
 
@@ -20,7 +20,7 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int srq_teardown(void **state)
 {
 	pvr_destroy_srq(srq);
 	return fake_teardown(state);
@@ -67,7 +67,7 @@ static int resize(uint32_t max_wr)
 }
 
 /* Waiting requests lie across the old queue's end. */
-static void test_growing_keeps_what_waits(void **state)
+TEST(srq, test_growing_keeps_what_waits)
 {
 	post_all(0, 6);
 	expect(0, 6);
@@ -80,7 +80,7 @@ static void test_growing_keeps_what_waits(void **state)
 	expect(6, 70);
 }
 
-static void test_shrinking_keeps_what_waits(void **state)
+TEST(srq, test_shrinking_keeps_what_waits)
 {
 	post_all(0, 3);
 	assert_int_equal(resize(3), 0);
@@ -89,7 +89,7 @@ static void test_shrinking_keeps_what_waits(void **state)
 	expect(0, 4);
 }
 
-static void test_too_small_for_what_waits(void **state)
+TEST(srq, test_too_small_for_what_waits)
 {
 	post_all(0, 5);
 	assert_int_equal(resize(4), EINVAL);
@@ -97,7 +97,7 @@ static void test_too_small_for_what_waits(void **state)
 	expect(0, 8);
 }
 
-static void test_a_failure_changes_nothing(void **state)
+TEST(srq, test_a_failure_changes_nothing)
 {
 	post_all(0, 5);
 	fake.fail = ENOMEM;
@@ -107,7 +107,7 @@ static void test_a_failure_changes_nothing(void **state)
 	expect(0, 8);
 }
 
-static void test_limit_and_size_at_once(void **state)
+TEST(srq, test_limit_and_size_at_once)
 {
 	struct ibv_srq_attr attr = { .max_wr = 16, .srq_limit = 9 };
 
@@ -117,7 +117,7 @@ static void test_limit_and_size_at_once(void **state)
 	assert_int_equal(psrq->wq.num, 16);
 }
 
-static void test_a_limit_alone_moves_nothing(void **state)
+TEST(srq, test_a_limit_alone_moves_nothing)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 3 };
 	void *wqes = psrq->wq.wqes;
@@ -127,7 +127,7 @@ static void test_a_limit_alone_moves_nothing(void **state)
 	assert_ptr_equal(psrq->wq.wqes, wqes);
 }
 
-static void test_sizes_beyond_any_limit(void **state)
+TEST(srq, test_sizes_beyond_any_limit)
 {
 	assert_int_equal(resize(0), EINVAL);
 	assert_int_equal(resize(UINT32_MAX), EINVAL);
@@ -135,33 +135,18 @@ static void test_sizes_beyond_any_limit(void **state)
 }
 
 /* The kernel's answer is the application's. */
-static void test_without_the_extension(void **state)
+TEST(srq, test_without_the_extension)
 {
 	fake.ctx.features = 0;
 	assert_int_equal(resize(16), EOPNOTSUPP);
 	assert_int_equal(psrq->wq.num, 8);
 }
 
-static void test_the_number_is_the_devices(void **state)
+TEST(srq, test_the_number_is_the_devices)
 {
 	uint32_t num = 0;
 
 	assert_int_equal(pvr_get_srq_num(srq, &num), 0);
 	assert_int_not_equal(num, 0);
 	assert_int_equal(num, fake.next_handle - 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_growing_keeps_what_waits),  TEST(test_shrinking_keeps_what_waits),
-		TEST(test_too_small_for_what_waits),  TEST(test_a_failure_changes_nothing),
-		TEST(test_limit_and_size_at_once),    TEST(test_a_limit_alone_moves_nothing),
-		TEST(test_sizes_beyond_any_limit),    TEST(test_without_the_extension),
-		TEST(test_the_number_is_the_devices),
-	};
-
-	return cmocka_run_group_tests_name("provider_srq", tests, NULL, NULL);
 }

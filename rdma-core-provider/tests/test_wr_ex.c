@@ -166,7 +166,7 @@ static const struct {
 	  0 },
 };
 
-static void test_create_qp_ex(void **state)
+TEST(fake, test_create_qp_ex)
 {
 	size_t i;
 
@@ -190,7 +190,7 @@ static void test_create_qp_ex(void **state)
 	}
 }
 
-static void test_only_what_was_asked_for_is_there(void **state)
+TEST(fake, test_only_what_was_asked_for_is_there)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, IBV_QP_EX_WITH_SEND);
 
@@ -203,7 +203,7 @@ static void test_only_what_was_asked_for_is_there(void **state)
 	qpx->wr_abort(qpx);
 }
 
-static void test_without_send_ops_there_are_no_functions(void **state)
+TEST(fake, test_without_send_ops_there_are_no_functions)
 {
 	struct ibv_qp_init_attr_ex attr = init_attr(IBV_QPT_RC, 0);
 
@@ -211,7 +211,7 @@ static void test_without_send_ops_there_are_no_functions(void **state)
 	assert_null(ibv_qp_to_qp_ex(create(attr)));
 }
 
-static void test_old_libraries_find_the_functions_too(void **state)
+TEST(fake, test_old_libraries_find_the_functions_too)
 {
 	struct ibv_qp_ex *qpx;
 
@@ -227,7 +227,7 @@ static void test_old_libraries_find_the_functions_too(void **state)
 	qpx->wr_abort(qpx);
 }
 
-static void test_nothing_is_seen_before_complete(void **state)
+TEST(fake, test_nothing_is_seen_before_complete)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 	struct pvrdma_sq_wqe_hdr *hdr;
@@ -264,7 +264,7 @@ static void test_nothing_is_seen_before_complete(void **state)
 	assert_memory_equal(hdr + 1, &sges[2], sizeof(sges[2]));
 }
 
-static void test_each_builder_writes_its_element(void **state)
+TEST(fake, test_each_builder_writes_its_element)
 {
 	struct ibv_mr mr = { .pd = &fake.pd.ibv_pd, .lkey = 0x500 };
 	struct ibv_mw mw = { .pd = &fake.pd.ibv_pd, .type = IBV_MW_TYPE_2, .rkey = 0x10 };
@@ -317,7 +317,7 @@ static void test_each_builder_writes_its_element(void **state)
 	assert_int_equal(bind.access_flags, PVR_ACCESS_REMOTE_READ);
 }
 
-static void test_a_datagram_gets_its_address(void **state)
+TEST(fake, test_a_datagram_gets_its_address)
 {
 	struct pvr_ah ah = { .av = { .port_pd = 0x01234567, .gid_index = 9 } };
 	struct ibv_qp_ex *qpx = start(IBV_QPT_UD, UD_OPS);
@@ -332,7 +332,7 @@ static void test_a_datagram_gets_its_address(void **state)
 	assert_memory_equal(&hdr->wr.ud.av, &ah.av, sizeof(ah.av));
 }
 
-static void test_inline_data_is_copied_at_once(void **state)
+TEST(fake, test_inline_data_is_copied_at_once)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 	struct pvrdma_sq_wqe_hdr *hdr = fake_send_wqe(&qpx->qp_base, 0);
@@ -354,7 +354,7 @@ static void test_inline_data_is_copied_at_once(void **state)
 	assert_memory_equal(hdr + 1, "abcdefgh", 8);
 }
 
-static void test_abort_rewinds_everything(void **state)
+TEST(fake, test_abort_rewinds_everything)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 
@@ -364,7 +364,7 @@ static void test_abort_rewinds_everything(void **state)
 	assert_nothing_posted(qpx);
 }
 
-static void test_abort_forgets_the_error(void **state)
+TEST(fake, test_abort_forgets_the_error)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 
@@ -377,7 +377,7 @@ static void test_abort_forgets_the_error(void **state)
 	assert_int_equal(sq_of(qpx)->ring_shm->prod_tail, 1);
 }
 
-static void test_complete_of_nothing_rings_no_doorbell(void **state)
+TEST(fake, test_complete_of_nothing_rings_no_doorbell)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 
@@ -385,7 +385,7 @@ static void test_complete_of_nothing_rings_no_doorbell(void **state)
 	assert_nothing_posted(qpx);
 }
 
-static void test_the_lock_is_held_between(void **state)
+TEST(fake, test_the_lock_is_held_between)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 
@@ -478,7 +478,7 @@ static const struct {
 	{ "window of type 1", bind_type_1, EINVAL },
 };
 
-static void test_an_error_stays_until_complete(void **state)
+TEST(fake, test_an_error_stays_until_complete)
 {
 	size_t i;
 
@@ -499,7 +499,7 @@ static void test_an_error_stays_until_complete(void **state)
 	}
 }
 
-static void test_setter_before_any_builder_is_an_error(void **state)
+TEST(fake, test_setter_before_any_builder_is_an_error)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 
@@ -507,7 +507,7 @@ static void test_setter_before_any_builder_is_an_error(void **state)
 	assert_int_equal(qpx->wr_complete(qpx), EINVAL);
 }
 
-static void test_datagram_without_address_is_an_error(void **state)
+TEST(fake, test_datagram_without_address_is_an_error)
 {
 	struct pvr_ah ah = {};
 	struct ibv_qp_ex *qpx = start(IBV_QPT_UD, UD_OPS);
@@ -527,7 +527,7 @@ static void test_datagram_without_address_is_an_error(void **state)
 	assert_int_equal(qpx->wr_complete(qpx), EINVAL);
 }
 
-static void test_needs_a_state_that_sends(void **state)
+TEST(fake, test_needs_a_state_that_sends)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 
@@ -536,7 +536,7 @@ static void test_needs_a_state_that_sends(void **state)
 	assert_int_equal(qpx->wr_complete(qpx), EINVAL);
 }
 
-static void test_batches_wrap(void **state)
+TEST(fake, test_batches_wrap)
 {
 	struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 	int i;
@@ -556,31 +556,4 @@ static void test_batches_wrap(void **state)
 			fake_consume(sq_of(qpx), 3);
 	}
 	assert_int_equal(sq_of(qpx)->ring_shm->prod_tail, 30 % 8);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, fake_setup, fake_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_create_qp_ex),
-		TEST(test_only_what_was_asked_for_is_there),
-		TEST(test_without_send_ops_there_are_no_functions),
-		TEST(test_old_libraries_find_the_functions_too),
-		TEST(test_nothing_is_seen_before_complete),
-		TEST(test_each_builder_writes_its_element),
-		TEST(test_a_datagram_gets_its_address),
-		TEST(test_inline_data_is_copied_at_once),
-		TEST(test_abort_rewinds_everything),
-		TEST(test_abort_forgets_the_error),
-		TEST(test_complete_of_nothing_rings_no_doorbell),
-		TEST(test_the_lock_is_held_between),
-		TEST(test_an_error_stays_until_complete),
-		TEST(test_setter_before_any_builder_is_an_error),
-		TEST(test_datagram_without_address_is_an_error),
-		TEST(test_needs_a_state_that_sends),
-		TEST(test_batches_wrap),
-	};
-
-	return cmocka_run_group_tests_name("provider_wr_ex", tests, NULL, NULL);
 }
