@@ -2,8 +2,8 @@
 /*
  * Usage: count_calls CASE COUNT
  *
- * For scripts/bench/provider: posts or polls COUNT times, and plays the device in between. Without
- * arguments it prints the cases, each with the functions that are to be counted.
+ * For scripts/count-provider: posts or polls COUNT times, and acts as the device in
+ * between. Without arguments, prints the cases and the functions to count for each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define FEATURES \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_QUIET | PVR_EXT_ARM | PVR_EXT_RESIZE)
-#define RUN 16 /* of CQEs that one poll takes */
+#define RUN 16 /* CQEs per poll */
 
 static struct ibv_cq *cq;
 static struct ibv_cq_ex *cq_ex;
@@ -22,7 +22,7 @@ static struct ibv_srq *srq;
 static uint64_t data = 0x1122334455667788;
 static struct ibv_sge sge = { .addr = (uintptr_t)&data, .length = sizeof(data), .lkey = 1 };
 
-/* The device takes all that was posted and looks for more by itself. */
+/* The device takes all posted elements. It polls, so no doorbell is needed. */
 static void consume(struct pvr_wq *wq)
 {
 	wq->ring_shm->cons_head = wq->ring_shm->prod_tail;
@@ -160,7 +160,7 @@ static const struct {
 };
 #define NUM_CASES (sizeof(cases) / sizeof(cases[0]))
 
-/* The CQs that fake_setup() made have no features. */
+/* The CQs of fake_setup() have no features. */
 static void create(void)
 {
 	struct ibv_cq_init_attr_ex cq_attr = { .cqe = 64 };

@@ -8,7 +8,7 @@
 
 struct fake fake;
 
-/* Bytes of whole pages that num elements take. */
+/* Returns the size of num elements in bytes, rounded up to whole pages. */
 static uint32_t fake_pages_of(uint32_t num, uint32_t size)
 {
 	return (num * size + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE * PVR_PAGE_SIZE;
@@ -83,7 +83,7 @@ int ibv_cmd_create_cq(struct ibv_context *context, int cqe, struct ibv_comp_chan
 	return answer();
 }
 
-/* As the ABI describes RESIZE_CQ, which leaves the old ring as it was. */
+/* Moves CQEs as RESIZE_CQ of the ABI does: the old ring is not changed. */
 static int move_cqes(struct pvr_cq *cq, void *buf, uint32_t num)
 {
 	struct pvr_ring_state_shm *state_shm = buf;
@@ -178,12 +178,12 @@ int ibv_cmd_create_srq(struct ibv_pd *pd, struct ibv_srq *srq, struct ibv_srq_in
 		container_of(resp, struct pvr_uverbs_create_srq_resp, ibv_resp);
 
 	srq->context = pd->context;
-	srq->pd = pd; /* as ibv_create_srq() has it before anybody sees the SRQ */
+	srq->pd = pd; /* as ibv_create_srq() does before it returns */
 	drv->srqn = fake.next_handle++;
 	return answer();
 }
 
-/* As the ABI describes PVR_SRQ_MAX_WR. */
+/* Moves requests as PVR_SRQ_MAX_WR of the ABI does. */
 static int move_wqes(struct pvr_wq *wq, void *buf, uint32_t num)
 {
 	struct pvr_ring_state_shm *state_shm = buf;
@@ -217,7 +217,7 @@ int ibv_cmd_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask,
 	fake.srq_attr = *attr;
 	if (err)
 		return err;
-	/* The kernel gives a stock driver no buffer to look at. */
+	/* Without a buffer, as for a stock driver */
 	if (cmd_size == sizeof(*cmd))
 		return mask & IBV_SRQ_MAX_WR ? EOPNOTSUPP : 0;
 	assert_int_equal(cmd_size, sizeof(struct pvr_uverbs_modify_srq));
@@ -248,7 +248,7 @@ int ibv_cmd_reg_mr(struct ibv_pd *pd, void *addr, size_t length, uint64_t hca_va
 	return answer();
 }
 
-/* Only test_import.c has handles to ask for. */
+/* Only test_import.c has MRs to import. */
 __attribute__((weak)) int ibv_cmd_query_mr(struct ibv_pd *pd, struct verbs_mr *vmr,
 					   uint32_t mr_handle)
 {
@@ -295,7 +295,7 @@ int ibv_cmd_dealloc_mw(struct ibv_mw *mw)
 	return answer();
 }
 
-/* Device memory: only test_dm.c has some. */
+/* Only test_dm.c has device memory. */
 __attribute__((weak)) int ibv_cmd_alloc_dm(struct ibv_context *ctx,
 					   const struct ibv_alloc_dm_attr *attr,
 					   struct verbs_dm *dm, struct ibv_command_buffer *link)
@@ -374,6 +374,18 @@ struct ibv_qp *fake_qp(enum ibv_qp_type type, uint32_t send_wr, uint32_t send_sg
 	assert_non_null(qp);
 	qp->state = IBV_QPS_RTS;
 	return qp;
+}
+
+void fake_destroy_qp(struct ibv_qp *qp)
+{
+	assert_int_equal(pvr_destroy_qp(qp), 0);
+	fake.next_handle--;
+}
+
+void fake_check_err(const char *what, int err, int expected)
+{
+	if (err != expected)
+		fail_msg("%s: %d, expected %d", what, err, expected);
 }
 
 uint32_t fake_rung(size_t offset)

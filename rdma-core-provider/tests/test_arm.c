@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PVR_EXT_ARM: what arming stores, and when it also rings. */
+/* PVR_EXT_ARM: the arm record, and the doorbells that are still needed. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 
-/* The CQs of fake_setup() were made before anything was negotiated. */
+/* The CQs of fake_setup() have no features. */
 static int arm_setup(void **state)
 {
 	if (fake_setup(state))
@@ -35,7 +35,7 @@ static _Atomic uint32_t *word_of(struct ibv_cq *ibcq)
 	return (void *)((uint8_t *)to_pvr_cq(ibcq)->buf.addr + PVR_ARM_OFFSET);
 }
 
-/* The device has announced all there is, or has not. */
+/* Sets told: whether the device has announced all CQEs. */
 static void tell(uint32_t told)
 {
 	struct pvr_arm *arm_shm = (void *)((uint8_t *)to_pvr_cq(cq)->buf.addr + PVR_ARM_OFFSET);
@@ -57,7 +57,7 @@ static void poll_all(void)
 	assert_true(pvr_poll_cq(cq, 8, wcs) >= 0);
 }
 
-/* Arms, and checks the word and the doorbell that follow; a flag of 0 means none. */
+/* Arms, and checks the arm record and the doorbell; flag 0: no doorbell. */
 static void arm(bool solicited, uint32_t word, uint32_t flag)
 {
 	assert_int_equal(pvr_req_notify_cq(cq, solicited), 0);
@@ -90,7 +90,7 @@ TEST(arm, test_an_unread_completion_rings_for_solicited_ones)
 	arm(true, 2 * STEP | SOL, 0);
 }
 
-/* As a program does that has got an event: it arms, and polls then. */
+/* A program that got an event arms and then polls. */
 TEST(arm, test_what_was_announced_rings_no_more)
 {
 	complete();
@@ -106,7 +106,7 @@ TEST(arm, test_what_was_announced_rings_no_more)
 	arm(false, 3 * STEP | ANY, 0);
 }
 
-/* Read, but not given back: another thread could not tell, and the poller's lock is not in the way. */
+/* CQEs of a running poll count as unread, and the poller's lock does not block arming. */
 TEST(arm, test_arming_while_one_polls)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 8 };
@@ -123,7 +123,9 @@ TEST(arm, test_arming_while_one_polls)
 	arm(false, 2 * STEP | ANY, 0);
 }
 
-/* The device may not have seen the first one: its event must come for any completion. */
+/*
+ * The device may not have read the first arming: its event must come for any completion.
+ */
 TEST(arm, test_solicited_does_not_take_back_any)
 {
 	arm(false, STEP | ANY, 0);
@@ -138,7 +140,7 @@ TEST(arm, test_the_counter_wraps)
 	arm(false, STEP | ANY, 0);
 }
 
-/* What the provider knows is its own: the word is for the device alone. */
+/* The provider keeps a private copy of the arm record. */
 TEST(arm, test_the_word_is_not_read_back)
 {
 	arm(true, STEP | SOL, 0);
@@ -155,7 +157,9 @@ TEST(arm, test_without_the_extension_every_arming_rings)
 	arm(true, 0, PVR_DB_CQ_ARM_SOL);
 }
 
-/* A new word in the new ring; what the old one asked for does not matter any more. */
+/*
+ * The arm record of the new ring starts at 0; that of the old ring is not used any more.
+ */
 TEST(arm, test_resizing_begins_a_new_word)
 {
 	arm(false, STEP | ANY, 0);
@@ -190,7 +194,7 @@ static void *arm_often(void *arg)
 	return NULL;
 }
 
-/* Two that store the same word would be one arming. */
+/* Two armings that store the same value would count as one. */
 TEST(arm, test_armings_of_several_threads_all_count)
 {
 	pthread_t threads[THREADS];
@@ -207,10 +211,10 @@ TEST(arm, test_armings_of_several_threads_all_count)
 
 #define ROUNDS 200000
 
-/* A device that completes something in every round, while somebody arms. */
+/* A device that writes a CQE in each round, while the test arms. */
 static struct {
 	_Atomic uint32_t begun, ended; /* rounds */
-	bool saw; /* the arming, when it had completed */
+	bool saw; /* the arming, after its CQE */
 } device;
 
 static void *complete_in_each_round(void *arg)
@@ -233,7 +237,7 @@ static void *complete_in_each_round(void *arg)
 	return NULL;
 }
 
-/* Without the fence there is, sooner or later, a completion that nobody announces. */
+/* Without the fence, some completion is not announced sooner or later. */
 TEST(arm, test_a_device_that_completes_misses_no_arming)
 {
 	struct pvr_cq *pcq = to_pvr_cq(cq);

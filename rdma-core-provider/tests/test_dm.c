@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Device memory. The kernel's pages are a file, so that two mappings are the same memory. */
+/* Device memory. The kernel's pages are a file, so that two mappings share them. */
 #define _GNU_SOURCE /* memfd_create */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 #define MMAP_OFFSET 0x3000u
 
 static struct {
-	int fail_alloc, fail_query; /* errno of the next one */
-	int dms; /* that the kernel has */
+	int fail_alloc, fail_query; /* errno of the next command */
+	int dms; /* existing DMs */
 	uint64_t mr_offset, mr_length;
 	unsigned int mr_access;
 } kernel;
@@ -103,7 +103,7 @@ TEST(dm, test_copies_reach_the_memory_and_back)
 	assert_int_equal(kernel.dms, 0);
 }
 
-/* To the byte, though the mapping is whole pages. */
+/* The limit is exact, although the mapping has whole pages. */
 TEST(dm, test_copies_end_at_the_length)
 {
 	struct ibv_dm *dm = alloc();
@@ -149,12 +149,10 @@ TEST(dm, test_import_is_the_same_memory)
 TEST(dm, test_failures_leave_nothing)
 {
 	kernel.fail_alloc = EOPNOTSUPP;
-	assert_null(alloc());
-	assert_int_equal(errno, EOPNOTSUPP);
+	assert_fails(alloc(), EOPNOTSUPP);
 	kernel.fail_alloc = 0;
 	kernel.fail_query = EPROTONOSUPPORT;
-	assert_null(alloc());
-	assert_int_equal(errno, EPROTONOSUPPORT);
+	assert_fails(alloc(), EPROTONOSUPPORT);
 	assert_null(pvr_import_dm(&fake.ctx.ibv_ctx.context, HANDLE));
 	assert_int_equal(kernel.dms, 0);
 }
@@ -163,8 +161,7 @@ TEST(dm, test_unknown_attributes_are_refused)
 {
 	struct ibv_alloc_dm_attr attr = { .length = LENGTH, .comp_mask = 1 };
 
-	assert_null(pvr_alloc_dm(&fake.ctx.ibv_ctx.context, &attr));
-	assert_int_equal(errno, EINVAL);
+	assert_fails(pvr_alloc_dm(&fake.ctx.ibv_ctx.context, &attr), EINVAL);
 	assert_int_equal(kernel.dms, 0);
 }
 
@@ -178,9 +175,7 @@ TEST(dm, test_regions_of_device_memory)
 	assert_int_equal(kernel.mr_length, 200);
 	assert_int_equal(kernel.mr_access, IBV_ACCESS_ZERO_BASED);
 	free(mr);
-	assert_null(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, 0, 1, IBV_ACCESS_LOCAL_WRITE));
-	assert_int_equal(errno, EINVAL);
-	assert_null(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, LENGTH, 1, IBV_ACCESS_ZERO_BASED));
-	assert_int_equal(errno, EINVAL);
+	assert_fails(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, 0, 1, IBV_ACCESS_LOCAL_WRITE), EINVAL);
+	assert_fails(pvr_reg_dm_mr(&fake.pd.ibv_pd, dm, LENGTH, 1, IBV_ACCESS_ZERO_BASED), EINVAL);
 	pvr_free_dm(dm);
 }

@@ -4,7 +4,7 @@
 
 #include "fake_kernel.h"
 
-#define MANY 100000 /* polls: enough for any that looks now and then */
+#define MANY 100000 /* polls: enough for several checks of the clock */
 
 static struct ibv_qp *qp;
 static struct ibv_wc wcs[64];
@@ -92,7 +92,7 @@ TEST(fatal, test_a_failed_device_is_noticed)
 	assert_true(pvr_poll_cq(fake.recv_cq, 1, wcs) < 0);
 }
 
-/* Another error of the question says nothing about the device. */
+/* Other errors of QUERY_PORT do not mean that the device is dead. */
 TEST(fatal, test_a_question_that_fails_kills_nothing)
 {
 	event_waits();
@@ -101,7 +101,7 @@ TEST(fatal, test_a_question_that_fails_kills_nothing)
 	assert_int_equal(fake.port_queries, 1);
 }
 
-/* uverbs closes the queue of events when the driver leaves. */
+/* uverbs closes the event queue when the driver is removed. */
 TEST(fatal, test_a_closed_event_file_is_noticed)
 {
 	close(fake.async[1]);
@@ -110,7 +110,7 @@ TEST(fatal, test_a_closed_event_file_is_noticed)
 	assert_int_equal(fake.port_queries, 0);
 }
 
-/* A program that waits for notifications gets one, and polls once. */
+/* A program that waits for notifications polls once after each. */
 TEST(fatal, test_a_notification_of_nothing_is_looked_into)
 {
 	event_waits();
@@ -120,7 +120,7 @@ TEST(fatal, test_a_notification_of_nothing_is_looked_into)
 	assert_true(pvr_poll_cq(fake.recv_cq, 1, wcs) < 0);
 }
 
-/* Programs poll until nothing is left: that costs no system call when something was there. */
+/* The empty poll after CQEs costs no system call. */
 TEST(fatal, test_a_notification_of_completions_is_not)
 {
 	struct pvrdma_cqe cqe = { .qp = to_pvr_qp(qp)->handle };
@@ -147,7 +147,7 @@ TEST(fatal, test_what_is_posted_is_flushed)
 	expect_flushed(pvr_poll_cq(fake.send_cq, 64, wcs), 3, 4);
 }
 
-/* What was completed before, or taken by the device, is not flushed. */
+/* Requests that the device completed or had taken are not flushed. */
 TEST(fatal, test_completions_from_before_come_first)
 {
 	struct pvrdma_cqe cqe = { .wr_id = 0, .qp = to_pvr_qp(qp)->handle };
@@ -161,7 +161,7 @@ TEST(fatal, test_completions_from_before_come_first)
 	expect_flushed(pvr_poll_cq(fake.send_cq, 64, wcs), 1, 3);
 }
 
-/* 16 requests, 8 CQEs: in two parts, across the ring's end. */
+/* 16 requests and 8 CQEs: flushed in two parts, across the ring's end. */
 TEST(fatal, test_more_than_the_cq_holds_is_flushed_in_parts)
 {
 	struct pvr_cq *cq = to_pvr_cq(fake.send_cq);
@@ -183,8 +183,8 @@ TEST(fatal, test_a_broken_index_flushes_nothing)
 }
 
 /*
- * While a QP is created or destroyed one cannot look at it, and need not wait for it. While it is
- * posted to there will be more.
+ * Polling does not wait for the creation or destruction of a QP, and does not fail while
+ * a post is in progress.
  */
 TEST(fatal, test_flushing_waits_for_nobody)
 {
@@ -220,7 +220,7 @@ TEST(fatal, test_lazy_calls_see_the_same)
 	pvr_destroy_cq(ibv_cq_ex_to_cq(ex));
 }
 
-/* IBTA 11.6.3.2: it can only be destroyed; what it had is still there. */
+/* IBTA 11.6.3.2: a CQ in error can only be destroyed. Its CQEs are still readable. */
 TEST(fatal, test_a_cq_in_error_ends_with_an_error)
 {
 	struct pvrdma_cqe cqe = { .wr_id = 5, .qp = to_pvr_qp(qp)->handle };

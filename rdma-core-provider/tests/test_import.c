@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PDs and regions of another context on the same file, by their handles in the kernel. */
+/*
+ * Import of PDs and regions of another context on the same file, by their handles in the
+ * kernel.
+ */
 #include <errno.h>
 
 #include <infiniband/cmd_ioctl.h>
@@ -7,8 +10,8 @@
 
 #include "fake_kernel.h"
 
-#define PD_HANDLE 41u /* the kernel's, */
-#define PDN 0x00abcdefu /* and the device's for it */
+#define PD_HANDLE 41u /* handle in the kernel */
+#define PDN 0x00abcdefu /* handle in the device */
 #define MR_HANDLE 43u
 #define KEY 0x4300u
 
@@ -45,7 +48,7 @@ static struct ibv_pd *import_pd(uint32_t handle)
 	return pvr_import_pd(&fake.ctx.ibv_ctx.context, handle);
 }
 
-/* Commands name the PD by the kernel's handle, address vectors by the device's. */
+/* Commands use the kernel's handle of a PD, address vectors the device's. */
 TEST(fake, test_imported_pds_have_both_handles)
 {
 	struct ibv_ah_attr attr = { .is_global = 1, .port_num = 1 };
@@ -64,7 +67,7 @@ TEST(fake, test_imported_pds_have_both_handles)
 	pvr_unimport_pd(pd);
 }
 
-/* It is somebody else's to deallocate. */
+/* Only the exporting context deallocates the PD. */
 TEST(fake, test_unimport_leaves_the_pd_to_the_kernel)
 {
 	int pds = fake.pds;
@@ -94,7 +97,7 @@ TEST(fake, test_imported_regions_have_their_keys)
 	assert_ptr_equal(mr->pd, pd);
 	assert_int_equal(mr->lkey, KEY);
 	assert_int_equal(mr->rkey, KEY);
-	/* Nobody asked the kernel to deregister it. */
+	/* The region is not deregistered. */
 	fake.fail = EIO;
 	pvr_unimport_mr(mr);
 	assert_int_equal(fake.fail, EIO);
@@ -104,10 +107,6 @@ TEST(fake, test_imported_regions_have_their_keys)
 
 TEST(fake, test_handles_of_nothing)
 {
-	errno = 0;
-	assert_null(import_pd(PD_HANDLE + 1));
-	assert_int_equal(errno, ENOENT);
-	errno = 0;
-	assert_null(pvr_import_mr(&fake.pd.ibv_pd, MR_HANDLE + 1));
-	assert_int_equal(errno, ENOENT);
+	assert_fails(import_pd(PD_HANDLE + 1), ENOENT);
+	assert_fails(pvr_import_mr(&fake.pd.ibv_pd, MR_HANDLE + 1), ENOENT);
 }

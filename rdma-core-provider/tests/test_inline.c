@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Data inside send queue elements (PVR_EXT_INLINE). */
+/* Inline data in send queue elements (PVR_EXT_INLINE). */
 #include <errno.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ TEST(fake, test_create_qp_gives_what_the_stride_holds)
 	size_t i;
 
 	fake.ctx.features = PVR_EXT_INLINE;
-	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		qp = create(IBV_QPT_RC, sizes[i].sge, sizes[i].asked, &cap);
 		assert_non_null(qp);
 		assert_int_equal(cap.max_inline_data, sizes[i].got);
@@ -59,11 +59,10 @@ TEST(fake, test_create_qp_gives_what_the_stride_holds)
 		assert_int_equal(1 << to_pvr_qp(qp)->sq.stride_shift, sizes[i].stride);
 		assert_int_equal(to_pvr_qp(qp)->sbuf.size % 4096, 0);
 		assert_true(to_pvr_qp(qp)->sbuf.size >= 4096 + 4 * sizes[i].stride);
-		/* From these two numbers driver and device compute the same stride. */
+		/* Driver and device compute the stride from these two numbers. */
 		assert_int_equal(fake.asked.max_inline_data, sizes[i].got);
 		assert_int_equal(fake.asked.max_send_sge, sizes[i].sge);
-		pvr_destroy_qp(qp);
-		fake.next_handle--;
+		fake_destroy_qp(qp);
 	}
 }
 
@@ -72,8 +71,7 @@ TEST(fake, test_create_qp_refuses_more_than_an_element_holds)
 	struct ibv_qp_cap cap;
 
 	fake.ctx.features = PVR_EXT_INLINE;
-	assert_null(create(IBV_QPT_RC, 1, PVR_MAX_INLINE + 1, &cap));
-	assert_int_equal(errno, EINVAL);
+	assert_fails(create(IBV_QPT_RC, 1, PVR_MAX_INLINE + 1, &cap), EINVAL);
 }
 
 TEST(fake, test_without_the_extension_there_is_none)
@@ -120,7 +118,7 @@ TEST(fake, test_data_is_gathered_into_the_element)
 	assert_int_equal(hdr->wr.rdma.rkey, 0x99);
 	assert_memory_equal(hdr + 1, data + 10, 7);
 	assert_memory_equal((uint8_t *)(hdr + 1) + 7, data + 500, 93);
-	/* The application may write over its buffer at once. */
+	/* The application may reuse its buffer at once. */
 	memset(data, 0, sizeof(data));
 	assert_int_equal(((uint8_t *)(hdr + 1))[1], (uint8_t)(11 * 7));
 }
@@ -145,7 +143,7 @@ TEST(fake, test_the_next_request_has_no_data_of_this_one)
 	assert_int_equal(fake_send_wqe(qp, 0)->num_sge, 1);
 }
 
-/* The last element of the ring with all its data: not a byte behind it. */
+/* A full element does not write beyond its slot. */
 TEST(fake, test_a_full_element_stays_in_its_slot)
 {
 	struct ibv_qp *qp = qp_with_inline(48);
@@ -182,7 +180,7 @@ TEST(fake, test_refuses)
 	struct ibv_qp *qp = qp_with_inline(48);
 	size_t i;
 
-	for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(refused); i++) {
 		struct ibv_sge sges[2] = {
 			{ .addr = (uintptr_t)data, .length = refused[i].length[0] },
 			{ .addr = (uintptr_t)data, .length = refused[i].length[1] },
@@ -193,8 +191,7 @@ TEST(fake, test_refuses)
 						       .send_flags = IBV_SEND_INLINE };
 		int err = pvr_post_send(qp, &wr, &bad);
 
-		if (err != refused[i].err)
-			fail_msg("%s: %d, expected %d", refused[i].what, err, refused[i].err);
+		fake_check_err(refused[i].what, err, refused[i].err);
 		assert_ptr_equal(bad, err ? &wr : NULL);
 	}
 	assert_int_equal(to_pvr_qp(qp)->sq.ring_shm->prod_tail, 1);

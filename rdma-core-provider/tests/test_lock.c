@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Locks that are only marked as taken where nobody can come in between, and taken where one can. */
+/* Locks: marked as held in a process of one thread, taken otherwise. */
 #include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -20,7 +20,10 @@ static void *take(void *arg)
 	return NULL;
 }
 
-/* The first test of the program: once there was a thread, there is no going back. */
+/*
+ * Must be the first test: PVR_ONE_THREAD never becomes true again after a thread was
+ * created.
+ */
 TEST(fake, test_a_thread_that_is_created_finds_the_lock_taken)
 {
 	pthread_t thread;
@@ -61,7 +64,10 @@ static void *post_often(void *arg)
 	return NULL;
 }
 
-/* Plays the device until all have posted all. Returns how often it met each poster. */
+/*
+ * Acts as the device until all posts are consumed. Counts the requests of each poster in
+ * met.
+ */
 static void consume_all(int *met)
 {
 	struct pvr_ring_shm *ring_shm = to_pvr_qp(qp)->sq.ring_shm;
@@ -78,7 +84,7 @@ static void consume_all(int *met)
 	}
 }
 
-/* Without a lock some are overwritten, and the device waits for ever. */
+/* Without a lock requests are overwritten, and the device waits forever. */
 TEST(fake, test_threads_that_post_do_not_meet)
 {
 	pthread_t threads[THREADS];

@@ -52,17 +52,14 @@ static struct pvr_wqe_bind_mw bind_of(struct ibv_qp *qp, uint32_t slot)
 TEST(mw, test_alloc_needs_the_extension)
 {
 	fake.ctx.features = PVR_EXT_USER_OPS;
-	assert_null(pvr_alloc_mw(&fake.pd.ibv_pd, IBV_MW_TYPE_1));
-	assert_int_equal(errno, EOPNOTSUPP);
+	assert_fails(pvr_alloc_mw(&fake.pd.ibv_pd, IBV_MW_TYPE_1), EOPNOTSUPP);
 }
 
 TEST(mw, test_alloc_refuses)
 {
-	assert_null(pvr_alloc_mw(&fake.pd.ibv_pd, 3));
-	assert_int_equal(errno, EINVAL);
+	assert_fails(pvr_alloc_mw(&fake.pd.ibv_pd, 3), EINVAL);
 	fake.fail = ENOSPC;
-	assert_null(pvr_alloc_mw(&fake.pd.ibv_pd, IBV_MW_TYPE_2));
-	assert_int_equal(errno, ENOSPC);
+	assert_fails(pvr_alloc_mw(&fake.pd.ibv_pd, IBV_MW_TYPE_2), ENOSPC);
 }
 
 TEST(mw, test_dealloc_that_fails_keeps_the_window)
@@ -75,7 +72,7 @@ TEST(mw, test_dealloc_that_fails_keeps_the_window)
 	assert_int_equal(pvr_dealloc_mw(mw), 0);
 }
 
-/* The low byte of the key counts on, without touching the rest. */
+/* Only the low byte of the key is incremented. */
 TEST(mw, test_bind_posts_and_tells_the_next_key)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 2, 1, 1, 1);
@@ -136,19 +133,16 @@ TEST(mw, test_bind_refuses)
 	uint32_t rkey = mw->rkey;
 	size_t i;
 
-	for (i = 0; i < sizeof(refused_binds) / sizeof(refused_binds[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(refused_binds); i++) {
 		struct ibv_qp *qp = fake_qp(refused_binds[i].type, 2, 1, 1, 1);
 		struct ibv_mw_bind bind = refused_binds[i].bind;
 		int err = pvr_bind_mw(qp, mw, &bind);
 
-		if (err != refused_binds[i].err)
-			fail_msg("%s: %d, expected %d", refused_binds[i].what, err,
-				 refused_binds[i].err);
+		fake_check_err(refused_binds[i].what, err, refused_binds[i].err);
 		assert_int_equal(mw->rkey, rkey);
 		assert_int_equal(to_pvr_qp(qp)->sq.ring_shm->prod_tail, 0);
 		assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
-		pvr_destroy_qp(qp);
-		fake.next_handle--;
+		fake_destroy_qp(qp);
 	}
 	pvr_dealloc_mw(mw);
 }
@@ -201,7 +195,7 @@ TEST(mw, test_type_2_is_bound_by_a_work_request)
 static const struct {
 	enum ibv_wr_opcode opcode;
 	uint32_t pvr;
-	int num_sge; /* in the element */
+	int num_sge; /* in the WQE */
 } invalidations[] = {
 	{ IBV_WR_LOCAL_INV, PVRDMA_WR_LOCAL_INV, 0 },
 	{ IBV_WR_SEND_WITH_INV, PVRDMA_WR_SEND_WITH_INV, 1 },
@@ -225,7 +219,7 @@ TEST(mw, test_invalidations_carry_the_key)
 		assert_int_equal(fake_send_wqe(qp, i)->opcode, invalidations[i].pvr);
 		assert_int_equal(fake_send_wqe(qp, i)->ex.invalidate_rkey, 0xabc);
 		assert_int_equal(fake_send_wqe(qp, i)->num_sge, invalidations[i].num_sge);
-		/* Stock devices take these numbers for other requests. */
+		/* Stock devices use these opcodes for other requests. */
 		assert_int_equal(pvr_post_send(stock, &wr, &bad), EOPNOTSUPP);
 	}
 }

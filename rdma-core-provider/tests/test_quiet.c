@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PVR_EXT_QUIET: doorbells that are rung, and those that are not. */
+/* PVR_EXT_QUIET: doorbells with and without suppression. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static int quiet_setup(void **state)
 }
 #define quiet_teardown fake_teardown
 
-/* The device's words in a first page. */
+/* Returns a suppression word of the device in a first page. */
 static _Atomic uint32_t *word_at(const struct pvr_buf *buf, size_t offset)
 {
 	return (void *)((uint8_t *)buf->addr + PVR_QUIET_OFFSET + offset);
@@ -57,6 +57,13 @@ static int post_by_function(struct ibv_qp *qp)
 	return ibv_wr_complete(qpx);
 }
 
+/* Posts, and checks whether that rings the doorbell. */
+static void expect_post(int (*post)(struct ibv_qp *qp), struct ibv_qp *qp, bool rings)
+{
+	assert_int_equal(post(qp), 0);
+	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET) != 0, rings);
+}
+
 static struct ibv_qp *qp_ex(void)
 {
 	struct ibv_qp_init_attr_ex attr = {
@@ -75,7 +82,7 @@ static struct ibv_qp *qp_ex(void)
 	return qp;
 }
 
-/* The three ways to post on a QP, and the word that each of them goes by. */
+/* The three ways to post on a QP, and the suppression word of each. */
 static const struct {
 	int (*post)(struct ibv_qp *qp);
 	_Atomic uint32_t *(*word)(struct ibv_qp *qp), *(*other)(struct ibv_qp *qp);
@@ -85,7 +92,7 @@ static const struct {
 	{ post_by_function, send_word, recv_word, PVR_DB_QP_SEND },
 	{ post_recv, recv_word, send_word, PVR_DB_QP_RECV },
 };
-#define NUM_WAYS (sizeof(ways) / sizeof(ways[0]))
+#define NUM_WAYS (ARRAY_SIZE(ways))
 
 static struct pvr_wq *queue_of(struct ibv_qp *qp, size_t way)
 {
@@ -99,7 +106,7 @@ static uint32_t prod_tail(struct ibv_qp *qp, size_t way)
 	return queue_of(qp, way)->ring_shm->prod_tail;
 }
 
-/* The device has taken all that was posted. */
+/* The device takes all posted elements. */
 static void take_all(struct ibv_qp *qp, size_t way)
 {
 	queue_of(qp, way)->ring_shm->cons_head = prod_tail(qp, way);
@@ -146,58 +153,50 @@ TEST(quiet, test_the_two_words_of_a_qp_are_told_apart)
 
 	for (i = 0; i < NUM_WAYS; i++) {
 		*ways[i].other(qp) = 1;
-		assert_int_equal(ways[i].post(qp), 0);
-		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+		expect_post(ways[i].post, qp, true);
 		*ways[i].other(qp) = 0;
 		take_all(qp, i);
 	}
 }
 
-/* Until the device has come, all that is posted is seen by who was rung for. */
+/* Until the device reads the queue, the first doorbell covers all later posts. */
 TEST(quiet, test_one_doorbell_is_enough_to_wake_the_device)
 {
 	struct ibv_qp *qp = qp_ex();
 	struct pvr_wq *sq = &to_pvr_qp(qp)->sq;
 
-	assert_int_equal(post_send(qp), 0);
-	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	expect_post(post_send, qp, true);
 	assert_int_equal(post_send(qp), 0);
 	assert_int_equal(post_by_function(qp), 0);
-	assert_int_equal(post_send(qp), 0);
-	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
-	/* It has come, and gone: what it has left it will not see. */
+	expect_post(post_send, qp, false);
+	/* The device has taken one element and may have missed the others. */
 	fake_consume(sq, 1);
-	assert_int_equal(post_send(qp), 0);
-	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	expect_post(post_send, qp, true);
 	fake_consume(sq, 3);
-	assert_int_equal(post_send(qp), 0);
-	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	expect_post(post_send, qp, false);
 	fake_consume(sq, 2);
-	assert_int_equal(post_send(qp), 0);
-	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	expect_post(post_send, qp, true);
 }
 
-/* A receive request is taken when a message comes for it, which the doorbell has no part in. */
+/* The device takes a receive request when a message arrives, independent of doorbells. */
 TEST(quiet, test_receive_queues_ring_each_time)
 {
 	struct ibv_qp *qp = qp_ex();
 	int i;
 
 	for (i = 0; i < 3; i++) {
-		assert_int_equal(post_recv(qp), 0);
-		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+		expect_post(post_recv, qp, true);
 	}
 }
 
-/* Indices come round: that of a doorbell long ago says nothing any more. */
+/* Indices wrap: that of an earlier doorbell must not match. */
 TEST(quiet, test_doorbells_of_the_past_do_not_count)
 {
 	struct ibv_qp *qp = qp_ex();
 	struct pvr_wq *sq = &to_pvr_qp(qp)->sq;
 	uint32_t i;
 
-	assert_int_equal(post_send(qp), 0);
-	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	expect_post(post_send, qp, true);
 	*send_word(qp) = 1;
 	for (i = 0; i < 2 * sq->num - 1; i++) {
 		fake_consume(sq, 1);
@@ -205,23 +204,20 @@ TEST(quiet, test_doorbells_of_the_past_do_not_count)
 	}
 	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
 	*send_word(qp) = 0;
-	assert_int_equal(post_send(qp), 0);
-	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	expect_post(post_send, qp, true);
 }
 
-/* What was posted is forgotten, and so is the doorbell. */
+/* RESET drops the requests and the pending doorbell. */
 TEST(quiet, test_a_reset_forgets_the_doorbell)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_qp *qp = qp_ex();
 
 	assert_int_equal(post_send(qp), 0);
-	assert_int_equal(post_send(qp), 0);
-	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	expect_post(post_send, qp, true);
 	assert_int_equal(pvr_modify_qp(qp, &attr, IBV_QP_STATE), 0);
 	qp->state = IBV_QPS_RTS;
-	assert_int_equal(post_send(qp), 0);
-	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+	expect_post(post_send, qp, true);
 }
 
 TEST(quiet, test_a_queue_of_one_rings_each_time)
@@ -230,13 +226,12 @@ TEST(quiet, test_a_queue_of_one_rings_each_time)
 	int i;
 
 	for (i = 0; i < 5; i++) {
-		assert_int_equal(post_send(qp), 0);
-		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+		expect_post(post_send, qp, true);
 		fake_consume(&to_pvr_qp(qp)->sq, 1);
 	}
 }
 
-/* Whatever lies there: who did not negotiate them has no words. */
+/* Without the extension the words have no meaning. */
 TEST(quiet, test_without_the_extension_every_posting_rings)
 {
 	struct ibv_qp *qp;
@@ -246,8 +241,7 @@ TEST(quiet, test_without_the_extension_every_posting_rings)
 	qp = qp_ex();
 	for (i = 0; i < NUM_WAYS; i++) {
 		*ways[i].word(qp) = 1;
-		assert_int_equal(ways[i].post(qp), 0);
-		assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
+		expect_post(ways[i].post, qp, true);
 	}
 }
 
@@ -265,7 +259,7 @@ TEST(quiet, test_nothing_posted_nothing_rung)
 	assert_int_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
 }
 
-/* The word is the device's: it may still look at a QP that was reset. */
+/* The device owns the words and may still write them after RESET. */
 TEST(quiet, test_a_reset_leaves_the_words)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
@@ -285,7 +279,7 @@ static int post_srq(struct ibv_srq *srq)
 	return pvr_post_srq_recv(srq, &wr, &bad);
 }
 
-/* The word goes by the ring: after a resizing it is that of the new one. */
+/* After a resize the word is in the new ring. */
 TEST(quiet, test_an_srq_and_its_words)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -309,11 +303,11 @@ TEST(quiet, test_an_srq_and_its_words)
 
 #define ROUNDS 200000
 
-/* A device that goes to sleep once in every round, while somebody posts. */
+/* A device that goes to sleep in each round, while the test posts. */
 static struct {
 	struct ibv_qp *qp;
 	_Atomic uint32_t begun, ended; /* rounds */
-	bool saw; /* the request, in its last look */
+	bool saw; /* the request, in its last load of prod_tail */
 } device;
 
 static void *sleep_in_each_round(void *arg)
@@ -334,7 +328,7 @@ static void *sleep_in_each_round(void *arg)
 	return NULL;
 }
 
-/* Of a poster without a fence this finds a request that nobody knows of, sooner or later. */
+/* Without the fence in posting, some request is lost sooner or later. */
 TEST(quiet, test_a_device_going_to_sleep_misses_nothing)
 {
 	struct pvr_qp *pqp;
@@ -358,7 +352,7 @@ TEST(quiet, test_a_device_going_to_sleep_misses_nothing)
 	assert_int_equal(lost, 0);
 }
 
-/* A device that was rung for comes in every round, takes what it finds, and goes. */
+/* After a doorbell the device takes all elements in each round and sleeps again. */
 static void *serve_in_each_round(void *arg)
 {
 	struct pvr_ring_shm *ring_shm = to_pvr_qp(device.qp)->sq.ring_shm;
@@ -380,7 +374,7 @@ static void *serve_in_each_round(void *arg)
 	return NULL;
 }
 
-/* Somebody posts while the device comes for what was posted before, or has just gone. */
+/* The test posts while the device takes elements or goes to sleep. */
 TEST(quiet, test_a_device_that_comes_misses_nothing)
 {
 	struct pvr_ring_shm *ring_shm;
@@ -401,7 +395,7 @@ TEST(quiet, test_a_device_that_comes_misses_nothing)
 		while (atomic_load(&device.ended) != round)
 			;
 		lost += ring_shm->cons_head != ring_shm->prod_tail && !rung && !device.saw;
-		/* For the next round: nothing is on its way. */
+		/* for the next round: no element is left */
 		ring_shm->cons_head = ring_shm->prod_tail;
 	}
 	pthread_join(thread, NULL);

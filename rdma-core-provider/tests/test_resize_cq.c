@@ -43,7 +43,7 @@ static void expect(uint64_t from, uint64_t to)
 		assert_int_equal(wcs[id - from].wr_id, id);
 }
 
-/* Unread completions lie across the old ring's end. */
+/* Unread CQEs wrap around the end of the old ring. */
 TEST(resize_cq, test_growing_keeps_what_is_unread)
 {
 	start_at(13);

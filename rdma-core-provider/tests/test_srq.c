@@ -40,7 +40,7 @@ static void post_all(uint64_t from, uint64_t to)
 		assert_int_equal(post(from), 0);
 }
 
-/* What the device finds next. */
+/* Checks the requests that the device finds next. */
 static void expect(uint64_t from, uint64_t to)
 {
 	struct pvr_wq *wq = &psrq->wq;
@@ -66,7 +66,7 @@ static int resize(uint32_t max_wr)
 	return pvr_modify_srq(srq, &attr, IBV_SRQ_MAX_WR);
 }
 
-/* Waiting requests lie across the old queue's end. */
+/* Waiting requests wrap around the end of the old queue. */
 TEST(srq, test_growing_keeps_what_waits)
 {
 	post_all(0, 6);
@@ -134,7 +134,7 @@ TEST(srq, test_sizes_beyond_any_limit)
 	assert_int_equal(psrq->wq.num, 8);
 }
 
-/* The kernel's answer is the application's. */
+/* The application gets the kernel's errno. */
 TEST(srq, test_without_the_extension)
 {
 	fake.ctx.features = 0;

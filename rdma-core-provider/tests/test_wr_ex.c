@@ -57,7 +57,7 @@ static struct pvr_wq *sq_of(struct ibv_qp_ex *qpx)
 	return &to_pvr_qp(&qpx->qp_base)->sq;
 }
 
-/* Nothing of the batch is left, and the queue is free for others. */
+/* Checks that nothing of the batch is left, and that others can post. */
 static void assert_nothing_posted(struct ibv_qp_ex *qpx)
 {
 	struct ibv_send_wr *bad, wr = { .wr_id = 77, .opcode = IBV_WR_SEND };
@@ -72,122 +72,71 @@ static void assert_nothing_posted(struct ibv_qp_ex *qpx)
 	assert_int_not_equal(fake_rung(PVRDMA_UAR_QP_OFFSET), 0);
 }
 
+/* send_ops: with IBV_QP_INIT_ATTR_SEND_OPS_FLAGS, unless 0; mask: further bits of comp_mask. */
 static const struct {
 	const char *what;
 	uint32_t features;
-	struct ibv_qp_init_attr_ex attr;
+	enum ibv_qp_type type;
+	uint64_t send_ops;
+	uint32_t mask;
 	int err;
 } creations[] = {
-	{ "nothing special", 0, { .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD }, 0 },
-	{ "no flags",
-	  0,
-	  { .qp_type = IBV_QPT_RC,
-	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS },
-	  0 },
-	{ "no PD", 0, { .qp_type = IBV_QPT_RC }, EINVAL },
-	{ "flags",
-	  0,
-	  { .qp_type = IBV_QPT_UD,
-	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS,
-	    .create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB },
-	  EOPNOTSUPP },
-	{ "XRC domain",
-	  0,
-	  { .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_XRCD },
-	  EOPNOTSUPP },
-	{ "TSO header",
-	  0,
-	  { .qp_type = IBV_QPT_UD,
-	    .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_MAX_TSO_HEADER },
-	  EOPNOTSUPP },
-	{ "RSS",
-	  0,
-	  { .qp_type = IBV_QPT_UD, .comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_RX_HASH },
-	  EOPNOTSUPP },
-	{ "unknown mask",
-	  0,
-	  { .qp_type = IBV_QPT_RC, .comp_mask = IBV_QP_INIT_ATTR_PD | 1u << 30 },
-	  EOPNOTSUPP },
-	{ "UC", 0, { .qp_type = IBV_QPT_UC, .comp_mask = IBV_QP_INIT_ATTR_PD }, EOPNOTSUPP },
-	{ "UC", EXTENSIONS, { .qp_type = IBV_QPT_UC, .comp_mask = IBV_QP_INIT_ATTR_PD }, 0 },
-	{ "raw packets",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_RAW_PACKET, .comp_mask = IBV_QP_INIT_ATTR_PD },
-	  EOPNOTSUPP },
-	{ "XRC",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_XRC_SEND, .comp_mask = IBV_QP_INIT_ATTR_PD },
-	  EOPNOTSUPP },
-	{ "driver's own",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_DRIVER, .comp_mask = IBV_QP_INIT_ATTR_PD },
-	  EOPNOTSUPP },
-	{ "all that RC has",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = RC_OPS },
-	  0 },
-	{ "that without extensions",
-	  0,
-	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = RC_OPS },
-	  EOPNOTSUPP },
-	{ "binding without windows",
-	  PVR_EXT_USER_OPS,
-	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = IBV_QP_EX_WITH_BIND_MW },
-	  EOPNOTSUPP },
-	{ "TSO",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_UD, .comp_mask = WITH_OPS, .send_ops_flags = IBV_QP_EX_WITH_TSO },
-	  EOPNOTSUPP },
-	{ "FLUSH",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = IBV_QP_EX_WITH_FLUSH },
-	  EOPNOTSUPP },
-	{ "the highest bit",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_RC, .comp_mask = WITH_OPS, .send_ops_flags = 1ull << 63 },
-	  EOPNOTSUPP },
-	{ "WRITE on UD",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_UD,
-	    .comp_mask = WITH_OPS,
-	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE },
-	  EOPNOTSUPP },
-	{ "READ on UC",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_UC,
-	    .comp_mask = WITH_OPS,
-	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_READ },
-	  EOPNOTSUPP },
-	{ "WRITE on UC",
-	  EXTENSIONS,
-	  { .qp_type = IBV_QPT_UC,
-	    .comp_mask = WITH_OPS,
-	    .send_ops_flags = IBV_QP_EX_WITH_RDMA_WRITE },
-	  0 },
+	{ "RC", 0, IBV_QPT_RC, 0, 0, 0 },
+	{ "no create flags", 0, IBV_QPT_RC, 0, IBV_QP_INIT_ATTR_CREATE_FLAGS, 0 },
+	{ "XRC domain", 0, IBV_QPT_RC, 0, IBV_QP_INIT_ATTR_XRCD, EOPNOTSUPP },
+	{ "TSO header", 0, IBV_QPT_UD, 0, IBV_QP_INIT_ATTR_MAX_TSO_HEADER, EOPNOTSUPP },
+	{ "RSS", 0, IBV_QPT_UD, 0, IBV_QP_INIT_ATTR_RX_HASH, EOPNOTSUPP },
+	{ "unknown mask", 0, IBV_QPT_RC, 0, 1u << 30, EOPNOTSUPP },
+	{ "UC without extension", 0, IBV_QPT_UC, 0, 0, EOPNOTSUPP },
+	{ "UC", EXTENSIONS, IBV_QPT_UC, 0, 0, 0 },
+	{ "raw packets", EXTENSIONS, IBV_QPT_RAW_PACKET, 0, 0, EOPNOTSUPP },
+	{ "XRC", EXTENSIONS, IBV_QPT_XRC_SEND, 0, 0, EOPNOTSUPP },
+	{ "driver QP", EXTENSIONS, IBV_QPT_DRIVER, 0, 0, EOPNOTSUPP },
+	{ "all of RC", EXTENSIONS, IBV_QPT_RC, RC_OPS, 0, 0 },
+	{ "all of RC, no extensions", 0, IBV_QPT_RC, RC_OPS, 0, EOPNOTSUPP },
+	{ "bind without MW", PVR_EXT_USER_OPS, IBV_QPT_RC, IBV_QP_EX_WITH_BIND_MW, 0, EOPNOTSUPP },
+	{ "TSO", EXTENSIONS, IBV_QPT_UD, IBV_QP_EX_WITH_TSO, 0, EOPNOTSUPP },
+	{ "FLUSH", EXTENSIONS, IBV_QPT_RC, IBV_QP_EX_WITH_FLUSH, 0, EOPNOTSUPP },
+	{ "highest bit", EXTENSIONS, IBV_QPT_RC, 1ull << 63, 0, EOPNOTSUPP },
+	{ "WRITE on UD", EXTENSIONS, IBV_QPT_UD, IBV_QP_EX_WITH_RDMA_WRITE, 0, EOPNOTSUPP },
+	{ "READ on UC", EXTENSIONS, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_READ, 0, EOPNOTSUPP },
+	{ "WRITE on UC", EXTENSIONS, IBV_QPT_UC, IBV_QP_EX_WITH_RDMA_WRITE, 0, 0 },
 };
 
 TEST(fake, test_create_qp_ex)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(creations) / sizeof(creations[0]); i++) {
-		struct ibv_qp_init_attr_ex attr = creations[i].attr;
+	for (i = 0; i < ARRAY_SIZE(creations); i++) {
+		struct ibv_qp_init_attr_ex attr =
+			init_attr(creations[i].type, creations[i].send_ops);
 		struct ibv_qp *qp;
 
-		attr.send_cq = fake.send_cq;
-		attr.recv_cq = fake.recv_cq;
-		attr.pd = &fake.pd.ibv_pd;
+		attr.cap = (struct ibv_qp_cap){};
+		attr.comp_mask = IBV_QP_INIT_ATTR_PD | creations[i].mask;
+		if (creations[i].send_ops)
+			attr.comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		fake.ctx.features = creations[i].features;
 		errno = 0;
 		qp = create(attr);
-		if (!qp != !!creations[i].err || errno != creations[i].err)
-			fail_msg("%s: %p, errno %d, expected %d", creations[i].what, (void *)qp,
-				 errno, creations[i].err);
-		if (!qp)
-			continue;
-		pvr_destroy_qp(qp);
-		fake.next_handle--;
+		fake_check_err(creations[i].what, errno, creations[i].err);
+		if (!qp != !!creations[i].err)
+			fail_msg("%s: returned %p", creations[i].what, (void *)qp);
+		if (qp)
+			fake_destroy_qp(qp);
 	}
+}
+
+TEST(fake, test_create_qp_ex_refuses)
+{
+	struct ibv_qp_init_attr_ex attr = init_attr(IBV_QPT_RC, 0);
+
+	attr.comp_mask = 0;
+	assert_fails(create(attr), EINVAL);
+	attr = init_attr(IBV_QPT_UD, 0);
+	attr.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_CREATE_FLAGS;
+	attr.create_flags = IBV_QP_CREATE_BLOCK_SELF_MCAST_LB;
+	assert_fails(create(attr), EOPNOTSUPP);
 }
 
 TEST(fake, test_only_what_was_asked_for_is_there)
@@ -398,7 +347,7 @@ TEST(fake, test_the_lock_is_held_between)
 	assert_false(pvr_lock_is_held(&sq_of(qpx)->lock));
 }
 
-/* What a batch does wrong between a good request before and a good one behind. */
+/* Mistakes in a batch, between a good request before and after each. */
 static char bytes[100];
 
 static void too_many_sges(struct ibv_qp_ex *qpx)
@@ -482,7 +431,7 @@ TEST(fake, test_an_error_stays_until_complete)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(mistakes); i++) {
 		struct ibv_qp_ex *qpx = start(IBV_QPT_RC, RC_OPS);
 		int err;
 
@@ -491,11 +440,9 @@ TEST(fake, test_an_error_stays_until_complete)
 		qpx->wr_send(qpx);
 		qpx->wr_set_sge_list(qpx, 1, sges);
 		err = qpx->wr_complete(qpx);
-		if (err != mistakes[i].err)
-			fail_msg("%s: %d, expected %d", mistakes[i].what, err, mistakes[i].err);
+		fake_check_err(mistakes[i].what, err, mistakes[i].err);
 		assert_nothing_posted(qpx);
-		pvr_destroy_qp(&qpx->qp_base);
-		fake.next_handle--;
+		fake_destroy_qp(&qpx->qp_base);
 	}
 }
 
