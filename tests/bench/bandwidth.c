@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* RDMA WRITE and READ of all sizes, against memcpy between the same buffers. */
+/* RDMA WRITE and READ of all sizes, compared with memcpy between the same buffers. */
 #include <stdio.h>
 
 #include "load.h"
 
-#define COLD_BYTES (32u << 20) /* of each buffer: together more than caches hold */
+#define COLD_BYTES (32u << 20) /* bytes of each buffer: both together exceed the caches */
 #define BATCH_BYTES (1u << 20)
 
 static const struct verb {
@@ -15,7 +15,9 @@ static const struct verb {
 	{ "read_bw", PVRDMA_WR_RDMA_READ },
 };
 
-/* Enough that reading the clock costs nothing, few enough that a batch is no slice. */
+/*
+ * A batch is long compared with reading the clock, and short compared with a time slice.
+ */
 static uint32_t batch_of(uint32_t size)
 {
 	uint32_t n = BATCH_BYTES / size;
@@ -23,20 +25,20 @@ static uint32_t batch_of(uint32_t size)
 	return n < 4 ? 4 : n > 128 ? 128 : n;
 }
 
-/* Whose buffers, and whom to compare with. */
+/* The pair, and the side to compare with. */
 static const struct flavour {
 	const char *suffix;
 	enum fg_buf_kind kind;
 	const char *peer;
 	double (*copy)(void *arg, uint64_t ns);
-	uint32_t pages; /* of each buffer; 0: one message, so that each goes to the same place */
+	uint32_t pages; /* bytes of each buffer to use; 0: one message, always at the same place */
 	uint32_t first, last; /* sizes */
 } flavours[] = {
-	/* The same message over and over, as perftest does: what caches hold, they hold. */
+	/* The same message repeatedly, as perftest does: it stays in the caches. */
 	{ "", FG_SCATTERED, "memcpy", bench_load_memcpy, 0, 8, 4u << 20 },
 	{ "_linear", FG_LINEAR, "memcpy", bench_load_memcpy, 0, 64u << 10, 1u << 20 },
 	{ "_pages", FG_SCATTERED, "memcpy_pages", bench_load_memcpy_pages, 0, 64u << 10, 1u << 20 },
-	/* Each message elsewhere. */
+	/* Each message at another place. */
 	{ "_cold", FG_SCATTERED, "memcpy", bench_load_memcpy, COLD_BYTES / PVR_PAGE_SIZE, 64u << 10,
 	  1u << 20 },
 };
@@ -55,7 +57,10 @@ static void row(struct bench_pair *pair, const struct verb *verb, const struct f
 	bench_row_of(name, size, "B/s", &us, &peer);
 }
 
-/* The two ways of memcpy() between them: what is lost without a contiguous mapping. */
+/*
+ * Both kinds of memcpy() between them: the difference is the cost of memory without a
+ * contiguous mapping.
+ */
 static void copies_row(struct bench_pair *pair, const struct flavour *flavour, uint32_t size)
 {
 	struct bench_load load;
@@ -74,7 +79,7 @@ static bool wants_copies(const struct verb *verb, const struct flavour *flavour,
 	       flavour->copy == bench_load_memcpy && (size == 64u << 10 || size == 1u << 20);
 }
 
-/* As pvrdmad does when it starts; the fake guests' clock stands still. */
+/* As pvrdmad does at start; the clock of the fake guests stands still. */
 static void measure_copy(struct fg_host *host)
 {
 	host->real_now = bench_now;
@@ -87,7 +92,7 @@ static void rows(const struct verb *verb, const struct flavour *flavour)
 	struct bench_pair_config config = { .kind = flavour->kind, .type = PVR_QPT_RC };
 	struct bench_pair pair;
 
-	/* Powers of two for a curve; else those with a target. */
+	/* Powers of two for a curve, otherwise sizes with a target. */
 	for (uint32_t size = flavour->first; size <= flavour->last;
 	     size *= flavour->first == 8 ? 2 : 16) {
 		config.pages = flavour->pages ? flavour->pages

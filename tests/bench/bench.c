@@ -13,7 +13,7 @@
 
 struct bench_options bench_options = { .rounds = 11, .slice_ns = 20 * FG_MS };
 
-/* What a side came to, one value a round. */
+/* The results of a side, one per round. */
 struct series {
 	double value[MAX_ROUNDS];
 	unsigned int n;
@@ -94,7 +94,7 @@ void bench_row(const char *name, const char *unit, const struct bench_side *us,
 
 	if (!bench_options.rounds || bench_options.rounds > MAX_ROUNDS)
 		fg_die("%u rounds, expected 1 to %u", bench_options.rounds, MAX_ROUNDS);
-	/* For caches, page tables and the CPU's clock. */
+	/* Warms caches, page tables and the CPU's clock. */
 	run_round(0, us, &our, peer, &their);
 	our.n = their.n = 0;
 	for (unsigned int i = 0; i < bench_options.rounds; i++)

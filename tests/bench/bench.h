@@ -2,16 +2,14 @@
 /*
  * The benchmarks' harness: rounds, medians, one line of JSON per row.
  *
- * DOC: how a row comes about
+ * DOC: Measurement of a row
  *
- * A row compares two sides, or shows one that has no peer. A side works for about as long
- * as it is told and returns what it achieved. Both take turns, in every round in the other
- * order, so that what else goes on in the machine hits both alike; the row's figures are
- * the medians.
+ * A row compares two sides, or measures one side. A side runs for about the given time
+ * and returns its result. The sides take turns and change their order every round, so
+ * that other load of the machine affects both alike. The row's values are the medians.
  *
- * What a fake guest itself spends would not be the device's: so sides fill the rings
- * beforehand and stop the clock meanwhile (struct bench_watch), unless a row's name says
- * that the guest is part of it.
+ * The time of a fake guest's own work does not count. So sides fill the rings while the
+ * clock is stopped (struct bench_watch), unless the row's name includes the guest.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -22,21 +20,21 @@
 
 struct bench_side {
 	const char *name;
-	/* @ns: for how long. Return: what the row counts. */
+	/* @ns: duration. Return: the value of the row. */
 	double (*run)(void *arg, uint64_t ns);
 	void *arg;
 };
 
 struct bench_options {
-	unsigned int rounds; /* of each row, a first one that does not count not included */
-	uint64_t slice_ns; /* of each side in each round */
-	bool small; /* few of what rows have many of: to see that they work */
-	bool cpu_time; /* of the thread, instead of the wall's: what others use does not count */
+	unsigned int rounds; /* rounds of each row, without a first one that does not count */
+	uint64_t slice_ns; /* ns per side and round */
+	bool small; /* few objects instead of many: a smoke test */
+	bool cpu_time; /* CPU time of the thread instead of wall time */
 };
 
 extern struct bench_options bench_options;
 
-/* Runs both sides and prints the row; @peer: NULL, or whom to compare with. */
+/* Runs both sides and prints the row. @peer: the side to compare with, or NULL. */
 void bench_row(const char *name, const char *unit, const struct bench_side *us,
 	       const struct bench_side *peer);
 /* As bench_row(), "<name>.<number>". */
@@ -46,15 +44,15 @@ void bench_row_of(const char *name, uint64_t number, const char *unit, const str
 /* Sorts them. */
 double bench_median(double *value, unsigned int n);
 
-/* Nanoseconds, see bench_options.cpu_time. */
+/* ns, see bench_options.cpu_time. */
 uint64_t bench_now(void);
 
-/* What it takes to stop and start a watch, which is no part of what it measures. */
+/* ns to stop and start a watch, which its result excludes. */
 extern uint64_t bench_clock_ns;
-/* Once, when the options are set. */
+/* Call once, after the options are set. */
 void bench_clock_init(void);
 
-/* Time that counts, in pieces. */
+/* A stop watch. */
 struct bench_watch {
 	uint64_t begin, sum;
 };
@@ -71,7 +69,7 @@ static inline void bench_watch_stop(struct bench_watch *watch)
 	watch->sum += ns > bench_clock_ns ? ns - bench_clock_ns : 0;
 }
 
-/* @n, or a hundredth of it where things are small. */
+/* Return: @n, or a hundredth of it with bench_options.small. */
 uint32_t bench_count(uint32_t n);
 
 /* Groups of rows, in the order of their names in main.c. */

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * One host's directory without a daemon around it, for tests and measurements.
+ * One host's directory without a daemon, for tests and measurements.
  *
- * Takes etcd's and the peers file's settings as arguments (KEY=VALUE), commands from
- * stdin, and prints what the directory tells the engine and the peers, a line each:
+ * Takes the settings of etcd and of the peers file as arguments (KEY=VALUE) and commands from stdin. Prints the
+ * calls of the directory to the engine and to the peers, one per line:
  *
- *	resolve FABRIC GID			set FABRIC GID WHERE TYPE [HOST]
- *	announce FABRIC GID TYPE 0|1		peer HOST ADDRESS, forget HOST, want HOST
- *	moved HOST FABRIC GID			where HOST FABRIC GID
- *	located HOST FABRIC GID TYPE		log LEVEL TEXT
- *	up HOST, down HOST, wanted HOST, reload, leave
- *	stats					stats JSON
- *	many FABRIC FIRST COUNT			many JSON, when all have been found
- *	spread FABRIC FIRST COUNT		ditto; one after the other
+ * 	resolve FABRIC GID			set FABRIC GID WHERE TYPE [HOST]
+ * 	announce FABRIC GID TYPE 0|1		peer HOST ADDRESS, forget HOST, want HOST
+ * 	moved HOST FABRIC GID			where HOST FABRIC GID
+ * 	located HOST FABRIC GID TYPE		log LEVEL TEXT
+ * 	up HOST, down HOST, wanted HOST, reload, leave
+ * 	stats					stats JSON
+ * 	many FABRIC FIRST COUNT			many JSON, when all have been found
+ * 	spread FABRIC FIRST COUNT		the same, one after the other
  *
  * GIDs of `many` are fd00::NUMBER.
  */
@@ -29,7 +29,7 @@
 #include "directory/directory.h"
 #include "directory/etcd_settings.h"
 
-#define WINDOW 100 /* questions of `many` at a time: fewer than a lane of the queue takes */
+#define WINDOW 100 /* concurrent queries of `many`: less than a lane of the queue */
 
 struct many {
 	char fabric[PVR_NAME_MAX];
@@ -115,7 +115,7 @@ static void end_many(void)
 	host.quiet = false;
 }
 
-/* Questions may have been dropped: what has no answer is asked again. */
+/* Queries may have been dropped: repeats those without a response. */
 static void retry_expired(struct pvr_loop_timer *timer)
 {
 	struct many *many = &host.many;
@@ -274,7 +274,7 @@ static void say_stats(void)
 
 static void run_gid_command(const char *command, char **args, int num)
 {
-	/* Where the GID is among the arguments, behind its fabric. */
+	/* Index of the GID in the arguments, behind its fabric. */
 	int at = !strcmp(command, "moved") || !strcmp(command, "located") ? 2 : 1;
 	uint8_t gid[16], type, mac[6] = { 2, 0, 0, 0, 0, 1 };
 
@@ -347,7 +347,7 @@ static void in_ready(struct pvr_source *source, uint32_t events)
 	memmove(host.text, line, host.len);
 }
 
-/* Instead of the daemon's options. */
+/* Replaces the daemon's options. */
 static bool parse(int argc, char **argv, struct pvr_directory_env *env,
 		  struct pvr_directory_settings *settings, struct pvr_etcd_settings *etcd,
 		  struct pvr_error *err)

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A guest that makes its worker work for nothing, and what a pair on another worker has left. */
+/*
+ * A guest that keeps its worker busy with useless work, and the throughput of a pair on
+ * another worker.
+ */
 #include <sched.h>
 #include <stdio.h>
 
 #include "lane.h"
 #include "thread.h"
 
-#define UNDER_WAY 1000 /* hostile deeds, before the victim is looked at */
+#define UNDER_WAY 1000 /* hostile operations between two runs of the victim */
 
 struct attack {
 	const char *name;
-	void (*turn)(void *arg); /* of the hostile guest, and of its worker; @arg: struct hostile */
+	void (*turn)(void *arg); /* runs guest and worker once; @arg: struct hostile */
 };
 
 struct hostile {
@@ -40,7 +43,7 @@ static void worker_turn(struct hostile *hostile)
 
 /* ------------------------------------------------------------- doorbells */
 
-/* Of its own queue pair and CQ, and of handles that it has not, on all offsets. */
+/* Doorbells of its own queue pair and CQ and of unknown handles, at all offsets. */
 static void ring_any(struct hostile *hostile)
 {
 	struct fg_end *end = &hostile->lane.pair.a;
@@ -73,7 +76,7 @@ static void turn_doorbells(void *arg)
 
 /* --------------------------------------------------------------- indices */
 
-/* As a guest that wants more of this than one broken queue pair. */
+/* Repairs the queue pair, so that the next round can break it again. */
 static void repair(struct hostile *hostile)
 {
 	struct bench_pair *pair = &hostile->lane.pair;
@@ -98,12 +101,12 @@ static void turn_indices(void *arg)
 
 	for (int i = 0; i < 64; i++) {
 		uint32_t random = next_random(hostile);
-		/* Mostly one that could be right: so the device executes what lies there. */
+		/* Mostly a valid index, so that the device executes the elements. */
 		uint32_t index = random >> 8 & (random % 16 ? 2 * qp->sq_wr - 1 : UINT32_MAX);
 
 		__atomic_store_n(random & 16 ? &qp->ring->tx.prod_tail : &qp->ring->rx.prod_tail,
 				 index, __ATOMIC_RELAXED);
-		/* It wants to be looked at. */
+		/* Rings the doorbell. */
 		if (!fg_qp_quiet(qp)->sq)
 			fg_ring_send(qp);
 		worker_turn(hostile);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Instructions per operation: always the same work, for callgrind to count.
+ * Instructions per operation: constant work, counted by callgrind.
  *
- * Run under "valgrind --tool=callgrind --collect-atstart=no", by scripts/bench/bench_lib/insn.py.
- * Only what the device does is collected, and none of what happens the first time. Each
- * case makes a dump of its own, named "<case> <operations>". "--compiler" tells which one
- * this was compiled with.
+ * Run by scripts/bench_lib/insn.py under "valgrind --tool=callgrind
+ * --collect-atstart=no". It counts only the work of the device, and not that of the first
+ * run. Each case makes a dump, named "<case> <operations>". "--compiler" prints the
+ * compiler of this program.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 #include "load.h"
 
-#define WARM_UP 4 /* batches that are not counted: twice round the rings */
+#define WARM_UP 4 /* warm-up batches: two rounds of the rings */
 #define BATCHES 16
 
 struct insn_case {
@@ -31,31 +31,31 @@ struct insn_case {
 	enum pvrdma_wr_opcode opcode;
 	uint32_t size, batch, signal_every; /* see struct bench_load */
 	void (*run)(struct bench_load *load); /* what is counted */
-	uint32_t max_inline; /* not 0: requests bring their data along */
+	uint32_t max_inline; /* not 0: inline data */
 };
 
-/* A doorbell though there is nothing to do. */
+/* A doorbell without new requests. */
 static void run_doorbell(struct bench_load *load)
 {
 	fg_ring_send(&load->pair->a.qp);
 	fg_run(load->pair->host);
 }
 
-/* The CQ is armed when a request completes: an event, an interrupt. By doorbell. */
+/* An armed CQ: the completion makes an event and an interrupt. Armed by doorbell. */
 static void run_armed(struct bench_load *load)
 {
 	fg_cq_arm(&load->pair->a.scq);
 	bench_load_run(load);
 }
 
-/* By a word in memory. */
+/* Armed by the arm record. */
 static void run_armed_in_memory(struct bench_load *load)
 {
 	fg_cq_arm_in_memory(&load->pair->a.scq, PVR_ARM_ANY);
 	bench_load_run(load);
 }
 
-/* Without a doorbell, if the device looks at the queue pair already; else with. */
+/* Rings the doorbell only if the device does not poll the queue pair. */
 static void run_polling(struct bench_load *load)
 {
 	struct pvr_engine *engine = load->pair->host->engine;
@@ -93,7 +93,7 @@ static void batch(const struct insn_case *c, struct bench_load *load, bool count
 	if (counted)
 		CALLGRIND_TOGGLE_COLLECT;
 	bench_load_reap(load);
-	/* As its driver would: the ring of notifications does not fill. */
+	/* As the driver does: empties the ring of notifications. */
 	fg_cq_events_count(load->pair->guest[0], load->pair->a.scq.handle);
 }
 
@@ -120,7 +120,7 @@ static void run_case(const struct insn_case *c)
 	bench_pair_close(&pair);
 }
 
-/* What the counts depend on, beside the source. */
+/* The counts depend on the compiler. */
 static void print_compiler(void)
 {
 #ifdef __clang__

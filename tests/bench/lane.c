@@ -2,7 +2,7 @@
 /* Pairs with workers of their own. */
 #include "lane.h"
 
-#define BATCH 128 /* the ring's depth: every slot is used every time */
+#define BATCH 128 /* depth of the ring: each batch uses every slot */
 
 void bench_lane_open(struct bench_lane *lane, struct fg_host *host, unsigned int number,
 		     unsigned int from, unsigned int to)
@@ -16,7 +16,7 @@ void bench_lane_open(struct bench_lane *lane, struct fg_host *host, unsigned int
 	lane->load.batch = BATCH;
 	lane->engine = host->engine;
 	lane->worker = from;
-	/* All slots, for good. */
+	/* Fills all slots, once. */
 	bench_load_fill(&lane->load);
 	bench_load_run(&lane->load);
 	bench_load_reap(&lane->load);
@@ -39,7 +39,7 @@ void bench_lane_turn(void *arg)
 	struct bench_lane *lane = arg;
 
 	post_again(&lane->pair.a.qp);
-	/* A turn may have to wait for another worker, which is nothing to do just now. */
+	/* A turn may wait for another worker's lock: that is no error. */
 	while (pvr_engine_run(lane->engine, lane->worker) || fg_sq_space(&lane->pair.a.qp) < BATCH)
 		;
 	bench_load_reap(&lane->load);

@@ -2,8 +2,8 @@
 /*
  * Pairs that several workers serve at the same time, in one engine.
  *
- * Nobody plays the guest meanwhile: the rings stay as they were filled once, and the
- * worker's own thread says that they are full again, which is one store and a doorbell.
+ * No guest runs meanwhile: the rings are filled once. The worker's thread publishes them
+ * as full again, by one store and a doorbell.
  */
 #ifndef BENCH_LANE_H
 #define BENCH_LANE_H
@@ -28,7 +28,7 @@ void bench_lane_close(struct bench_lane *lane);
 
 /* A batch of requests. @arg: the lane. */
 void bench_lane_turn(void *arg);
-/* Turns for so long. Return: requests per second. */
+/* Runs turns for @ns. Return: requests per second. */
 double bench_lane_rate(struct bench_lane *lane, uint64_t ns);
 
 #endif /* BENCH_LANE_H */

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* From the begin of posting to the completion's being polled. */
+/* Time from the begin of posting to the polled completion. */
 #include <stdio.h>
 
 #include "load.h"
 #include "poller.h"
 
-#define GROUP 50 /* messages from one look at the clock to the next */
+#define GROUP 50 /* messages between two reads of the clock */
 #define MAX_GROUPS 65536
 
 /*
- * A message at a time, in groups; the median group, as one that an interrupt or another
- * process fell into says nothing. Return: seconds a message.
+ * One message at a time, in groups. The median group excludes those with an interrupt or
+ * another process. Return: seconds per message.
  */
 static double median_of_groups(struct bench_load *load, uint64_t ns,
 			       void (*message)(struct bench_load *load, void *arg), void *arg)
@@ -31,7 +31,7 @@ static double median_of_groups(struct bench_load *load, uint64_t ns,
 
 /* ------------------------------------------------------------ one thread */
 
-/* The guest's part and the device's by turns. */
+/* The guest and the device take turns. */
 static void by_doorbell(struct bench_load *load, void *arg)
 {
 	bench_load_fill(load);
@@ -86,8 +86,8 @@ static double two_threads(void *arg, uint64_t ns)
 }
 
 /*
- * A doorbell and an answer without a device: a cache line to the other CPU and one back.
- * Nothing that has two CPUs can be faster.
+ * A doorbell and a response without a device: a round trip of a cache line between two
+ * CPUs, the lower bound for two threads.
  */
 struct bounce {
 	struct bench_thread thread;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Batches of work requests, and the time that the device needs for them. */
+/* Batches of work requests, and the device's time for them. */
 #include "load.h"
 
 #include <string.h>
 
-#define GRH 40 /* bytes in front of datagrams */
-#define COPIED_BYTES (64u << 10) /* from one look at the clock to the next */
+#define GRH 40 /* bytes before the data of a received datagram */
+#define COPIED_BYTES (64u << 10) /* requests between two reads of the clock */
 
 void bench_load_init(struct bench_load *load, struct bench_pair *pair, enum pvrdma_wr_opcode opcode,
 		     uint32_t size)
@@ -28,7 +28,7 @@ static bool is_send(const struct bench_load *load)
 	return load->opcode == PVRDMA_WR_SEND;
 }
 
-/* Messages go through the buffers from one end to the other, and again. */
+/* Messages move through the buffers from one end to the other, and start again. */
 static size_t next_offset(struct bench_load *load)
 {
 	size_t offset = load->offset;
@@ -131,10 +131,10 @@ double bench_load_bandwidth(void *arg, uint64_t ns)
 	return bench_load_rate(arg, ns) * ((struct bench_load *)arg)->size;
 }
 
-/* Not for the compiler to know what it does. */
+/* Keeps the compiler from optimising the copy. */
 static void *(*volatile copy)(void *, const void *, size_t) = memcpy;
 
-/* Where the bytes of a message go; a READ goes the other way. */
+/* Addresses of a message; a READ copies in the other direction. */
 static struct fg_buf *target(struct bench_load *load)
 {
 	return load->opcode == PVRDMA_WR_RDMA_READ ? &load->pair->src : &load->pair->dst;
@@ -169,7 +169,7 @@ static void copy_pages(struct bench_load *load)
 	}
 }
 
-/* One @copy_message a request, so many that reading the clock costs nothing. */
+/* One @copy_message per request, many between two reads of the clock. */
 static double copy_bandwidth(struct bench_load *load, uint64_t ns,
 			     void (*copy_message)(struct bench_load *load))
 {

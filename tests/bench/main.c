@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Benchmarks of the device library; scripts/bench/native makes a table of what this prints. */
+/* Benchmarks of the device library; scripts/bench formats the output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,7 +82,7 @@ static void run(const struct group *group)
 	static unsigned int n;
 
 	group->run();
-	/* What does not work ends the process. */
+	/* A failure ends the process. */
 	if (bench_options.small)
 		printf("ok %u - bench_%s\n", ++n, group->name);
 }

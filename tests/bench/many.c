@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Queue pairs by the thousand, and visits to them. */
+/* Thousands of queue pairs, and visits to them. */
 #include "many.h"
 
 #include <stdlib.h>
@@ -91,7 +91,7 @@ static void reap(struct bench_visits *visits, uint32_t expected)
 		fg_die("%u completions, expected %u", n, expected);
 }
 
-/* Fills @n queue pairs, and has the device execute them. */
+/* Fills @n queue pairs and runs the device. */
 static void visit(struct bench_visits *visits, uint32_t first, uint32_t n,
 		  struct bench_watch *watch)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Pairs of fake guests to measure between. */
+/* Pairs of fake guests for measurements. */
 #include "pair.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #define MIB_PAGES (1u << (20 - PVR_PAGE_SHIFT))
 #define OTHER_MIB 16 /* RAM for rings, directories and the like */
 
-/* Scattered pages are also those of directories: two for each buffer. */
+/* Page directories also use scattered pages: two for each buffer. */
 static struct fg_guest *guest_start(struct fg_host *host, const struct bench_pair_config *pair,
 				    int i)
 {

@@ -5,15 +5,15 @@
 
 #include "fake_guest.h"
 
-/* Of all benchmarks: what a driver that knows everything acknowledges. */
+/* Extensions of all benchmarks: all of them. */
 #define BENCH_EXT PVR_ENGINE_EXT
 
 struct bench_pair_config {
 	enum pvr_qp_type type;
-	enum fg_buf_kind kind; /* of both buffers */
-	uint32_t pages; /* of each buffer; 0: 16 */
-	uint32_t spare_pages; /* contiguous, that the guests have beside */
-	uint32_t depth; /* of the queues; 0: 256, at most FG_END_CQE */
+	enum fg_buf_kind kind; /* access rights of both buffers */
+	uint32_t pages; /* bytes of each buffer; 0: 16 */
+	uint32_t spare_pages; /* bytes of additional contiguous memory of the guests */
+	uint32_t depth; /* depth of the queues; 0: 256, at most FG_END_CQE */
 	uint32_t first; /* number of the first guest; 0: 1 */
 	uint32_t max_inline; /* of the send queue */
 	unsigned int worker[2]; /* of both adapters */

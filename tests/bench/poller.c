@@ -30,7 +30,7 @@ void bench_poller_start(struct bench_poller *poller, struct bench_pair *pair, un
 void bench_poller_stop(struct bench_poller *poller)
 {
 	bench_thread_stop(&poller->thread);
-	/* Nobody looks any more. */
+	/* The worker must end without work, with doorbells enabled. */
 	while (!pvr_engine_rest(poller->engine, poller->worker) || poller->more)
 		poller->more = pvr_engine_run(poller->engine, poller->worker);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* How many small messages the device executes in a second, on one thread. */
+/* Rate of small messages on one thread. */
 #include <stdio.h>
 
 #include "load.h"
@@ -35,7 +35,10 @@ static void rate_rows(void)
 
 /* ------------------------------------------------------------------ live */
 
-/* Posts and polls until the time is over and nothing is left. Return: requests done. */
+/*
+ * Posts and polls until the time is over and all requests are complete. Return: number of
+ * requests.
+ */
 static uint64_t post_and_poll(struct bench_load *load, struct bench_poller *poller, uint64_t ns)
 {
 	struct bench_pair *pair = load->pair;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory regions: registering 1 GiB, and finding one of 100,000. */
+/* Memory regions: registration of 1 GiB, and look-up among 100,000. */
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 #include "load.h"
 
 #define GIB (1ull << 30)
-#define RAM_GPA 0x1000000000ull /* behind what fake guests have, aligned to 1 GiB */
+#define RAM_GPA 0x1000000000ull /* behind the memory of fake guests, aligned to 1 GiB */
 #define MANY 100000
 
 /* --------------------------------------------------------- registration */
 
 /*
- * Guest RAM that is address space only: nobody touches it but the page directory behind
- * it, so this runs on machines that have not as much.
+ * Guest RAM that is only address space: only the page directory behind it is accessed, so
+ * the machine needs less memory.
  */
 struct area {
 	struct bench_pair pair;
@@ -31,7 +31,7 @@ static size_t directory_size(uint64_t region)
 	return (region / PVR_PAGE_SIZE / PVR_PDIR_ENTRIES + 1024) * PVR_PAGE_SIZE;
 }
 
-/* Page @i: in order, or far from its neighbours. */
+/* Address of page @i: in order, or far from its neighbours. */
 static uint64_t page_gpa(const struct area *area, uint64_t i)
 {
 	uint64_t n = area->size >> area->shift;
@@ -84,7 +84,7 @@ static double registration_time(void *arg, uint64_t ns)
 	return (double)watch.sum / FG_SEC;
 }
 
-/* Memory of the host that a region takes. */
+/* Host memory per region. */
 static double registration_bytes(void *arg, uint64_t ns)
 {
 	struct area *area = arg;
@@ -125,14 +125,14 @@ static void registration(const char *name, uint64_t size, uint32_t shift, bool s
 
 /* --------------------------------------------------------------- look-up */
 
-/* Regions of b that cover the same page; requests name one after the other. */
+/* Regions of b that cover the same page; requests use one after the other. */
 struct regions {
 	struct bench_pair pair;
 	struct fg_mr *mr;
 	uint32_t next;
 };
 
-/* A side of a row: the first so many of them. */
+/* A side of a row: the number of regions to use. */
 struct some {
 	struct regions *regions;
 	uint32_t used;
@@ -163,7 +163,7 @@ static void regions_fill(struct regions *regions)
 			fg_die("cannot register region %u", i);
 }
 
-/* As bench_load_rate(), each request with another one of them. */
+/* As bench_load_rate(), with another region for each request. */
 static double regions_rate(void *arg, uint64_t ns)
 {
 	const struct some *some = arg;
@@ -176,7 +176,7 @@ static double regions_rate(void *arg, uint64_t ns)
 	load.span = PVR_PAGE_SIZE;
 	while (watch.sum < ns) {
 		for (uint32_t i = 1; i <= load.batch; i++) {
-			/* A step without a pattern that a prefetcher would see. */
+			/* A step that a prefetcher cannot predict. */
 			regions->next = (regions->next + 61819) % some->used;
 			load.rkey = regions->mr[regions->next].rkey;
 			bench_load_put(&load, i % load.signal_every == 0);

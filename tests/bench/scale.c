@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Many queue pairs: the rate over 10,000 of them, and what one costs that is idle. */
+/* Many queue pairs: the rate over 10,000 of them, and the memory of an idle one. */
 #include <malloc.h>
 #include <stdlib.h>
 
@@ -8,20 +8,25 @@
 #define MANY 10000
 #define WAVE 32
 #define IDLE 1000
-#define IDLE_PAGES 8 /* of a queue pair, with its directory */
+#define IDLE_PAGES 8 /* bytes of a queue pair with its directory */
 
-/* All queue pairs, and whom to compare with: some of them, which caches hold. */
+/* All queue pairs, compared with a few of them, which fit into the caches. */
 static const struct {
 	const char *name, *peer;
 	uint32_t batch; /* requests of a visit */
 	uint32_t wave; /* see struct bench_visits */
 	uint32_t few; /* of the peer */
 } rates[] = {
-	/* As the device sees guests that it keeps up with: what they posted just now. */
+	/*
+	 * The device keeps up with the guests: few queue pairs have new requests at a
+	 * time.
+	 */
 	{ "write_rate_10kqp", "one QP", BENCH_MANY_BATCH, WAVE, 1 },
-	/* With one request each, one alone would mostly measure the clock. */
+	/*
+	 * With one request per visit, a single queue pair would mostly measure the clock.
+	 */
 	{ "write_rate_10kqp_single", "32 QPs", 1, WAVE, WAVE },
-	/* All have posted before the device looks: 80 MiB of requests, which no cache holds. */
+	/* All post before the device runs: 80 MiB of requests exceed the caches. */
 	{ "write_rate_10kqp_backlog", "one QP", BENCH_MANY_BATCH, MANY, 1 },
 };
 
@@ -55,7 +60,7 @@ static size_t heap(void)
 	return info.uordblks + info.hblkhd;
 }
 
-/* What the device keeps for each end of a connection; the fake guest's part is made before. */
+/* Memory of the device for each end of a connection; the fake guest allocates before. */
 static double idle_bytes(void *arg, uint64_t ns)
 {
 	struct bench_pair *pair = arg;
@@ -84,7 +89,7 @@ static double idle_bytes(void *arg, uint64_t ns)
 					.handle = resp.qp_handle,
 					.qpn = resp.qpn };
 	}
-	/* In pairs among themselves, both ends of this guest. */
+	/* Connects pairs of queue pairs of this guest. */
 	for (uint32_t i = 0; i < IDLE; i++)
 		if (fg_qp_connect(&qp[i], NULL, pair->a.gid, qp[i ^ 1].qpn))
 			fg_die("cannot connect QP %u", i);

@@ -9,7 +9,7 @@
 
 static cpu_set_t allowed;
 
-/* What the process may use, before any thread of it was pinned. */
+/* The CPUs of the process before any of its threads was pinned. */
 __attribute__((constructor)) static void read_allowed(void)
 {
 	if (sched_getaffinity(0, sizeof(allowed), &allowed))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A second thread that does something over and over while rows are measured. */
+/* A second thread that repeats a function while rows are measured. */
 #ifndef BENCH_THREAD_H
 #define BENCH_THREAD_H
 
@@ -11,21 +11,23 @@
 struct bench_thread {
 	void (*turn)(void *arg); /* called until bench_thread_stop() */
 	void *arg;
-	uint64_t ns; /* from begin to end, as bench_now() has it; after bench_thread_stop() */
+	uint64_t ns; /* bench_now() from begin to end; valid after bench_thread_stop() */
 	/* Private: */
 	int cpu;
 	pthread_t id;
 	atomic_bool stop;
 };
 
-/* How many CPUs this process may use. */
+/*
+ * Return: the number of CPUs that this process may use.
+ */
 unsigned int bench_cpus(void);
-/* The calling thread stays on the @nth CPU of those; there must be as many. */
+/* Pins the calling thread to the @nth of these CPUs, which must exist. */
 void bench_pin(unsigned int nth);
-/* And may run anywhere again. */
+/* Undoes that. */
 void bench_unpin(void);
 
-/* On the @nth CPU. */
+/* Starts the thread on the @nth CPU. */
 void bench_thread_start(struct bench_thread *thread, unsigned int nth);
 void bench_thread_stop(struct bench_thread *thread);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Two workers, each with pairs of its own, or with one adapter of each pair. */
+/* Two workers, each with its own pairs or with one adapter of each pair. */
 #include <stdio.h>
 
 #include "lane.h"
@@ -10,7 +10,7 @@ struct workers {
 	struct bench_lane lane[2];
 };
 
-/* The first lane's worker alone. */
+/* Only the first lane's worker. */
 static double one(void *arg, uint64_t ns)
 {
 	struct workers *workers = arg;
@@ -22,7 +22,7 @@ static double one(void *arg, uint64_t ns)
 	return rate;
 }
 
-/* Both, each on its CPU. */
+/* Both workers, each on its CPU. */
 static double both(void *arg, uint64_t ns)
 {
 	struct workers *workers = arg;
@@ -38,7 +38,7 @@ static double both(void *arg, uint64_t ns)
 	return rate + (double)workers->lane[1].done * FG_SEC / other.ns;
 }
 
-/* @cross: each lane's adapters belong to different workers. */
+/* @cross: the adapters of each lane belong to different workers. */
 static void row(const char *name, bool cross)
 {
 	struct workers workers = { .host = fg_host_create_workers(2) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The NIC of a stream that a fuzzer feeds. */
+/* A simulated RDMA NIC for a fuzzed stream. */
 #include "fuzz_nic.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "fg_ram.h"
 
 #define LOOKS 3
-/* One address of which the NIC says that it is not lent. */
+/* An address that the NIC refuses to register. */
 #define FORBIDDEN 0xbadull
 
 void *fuzz_nic_lend(struct fuzz_nic *nic, const struct iovec *iov, int count,

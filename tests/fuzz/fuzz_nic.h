@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The NIC of a stream that a fuzzer feeds: it reads whatever it is told to, in its own time. */
+/* A simulated RDMA NIC for a fuzzed stream: it executes RDMA READs with a delay. */
 #ifndef FUZZ_NIC_H
 #define FUZZ_NIC_H
 
 #include "pipe.h"
 
 struct fuzz_nic {
-	uint32_t lent; /* that is out */
-	uint32_t looks; /* before what it reads is there */
+	uint32_t lent; /* in progress */
+	uint32_t looks; /* until its data arrive */
 	bool reading, broken;
 	int count;
 	struct iovec iov[PVR_WIRE_LOAN_PARTS];
 	uint8_t own[PVR_READ_BUFFER];
 };
 
-/* As pvr_stream_ops have them. What the engine must not do ends the process. */
+/* Operations of pvr_stream_ops. A call that the engine must not make ends the process. */
 void *fuzz_nic_lend(struct fuzz_nic *nic, const struct iovec *iov, int count,
 		    struct pvr_loan_part *part);
 void fuzz_nic_take_back(struct fuzz_nic *nic, void *loan);
@@ -22,7 +22,7 @@ int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_loan_part *part, int pa
 		  const struct iovec *iov, int count);
 int fuzz_nic_has_read(struct fuzz_nic *nic, uint8_t **data);
 void fuzz_nic_stop_reading(struct fuzz_nic *nic);
-/* The connection is over: nothing is left of it. */
+/* The connection is closed: frees its state. */
 void fuzz_nic_check(const struct fuzz_nic *nic);
 
 #endif /* FUZZ_NIC_H */

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * libFuzzer target: what another daemon sends, on a connection that it has dialled or on
- * one of ours, to an engine with a guest and queue pairs of all types behind it.
+ * libFuzzer target: the bytes that another daemon sends, on an incoming or outgoing
+ * connection, to an engine with a guest and queue pairs of all types.
  *
- * The first bytes of an input say how it is fed: FEED_* flags, how many bytes a read gives
- * at most, and how much of the answers gets away. The rest is the stream. EPOCH in it
- * stands for the epoch of our queue pair's requests, which changes from input to input.
+ * The first bytes of an input are options: FEED_* flags, the maximum number of bytes per
+ * read, and how many bytes of the responses the peer accepts. The rest is the stream.
+ * EPOCH in it is replaced by the epoch of our queue pair's requests, which differs
+ * between inputs.
  *
- * With FUZZ_SEEDS=FOLDER in the environment it writes the first inputs there, and ends.
+ * With FUZZ_SEEDS=FOLDER in the environment it writes the seeds there and exits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,10 +19,10 @@
 #include "pipe.h"
 #include "path/pipe/frame.h"
 
-#define FEED_ANSWERS 0x01 /* on our own outgoing connection */
-#define FEED_SRQ 0x02 /* receive requests are there */
-#define FEED_TIME 0x04 /* some time passes behind the input */
-#define FEED_NIC 0x08 /* the stream has a NIC that reads */
+#define FEED_ANSWERS 0x01 /* on our outgoing connection */
+#define FEED_SRQ 0x02 /* with posted receive requests */
+#define FEED_TIME 0x04 /* time passes after the input */
+#define FEED_NIC 0x08 /* the stream has an RDMA NIC */
 #define FEED_HEAD 4 /* bytes before the stream */
 #define EPOCH 0xfee1deadu
 #define CHUNK 65536u
@@ -29,7 +30,7 @@
 #define CANARY 0x5a
 #define ROUNDS 4000
 #define PAGES 32 /* of each end's buffer */
-#define PENALTY_NS (60 * FG_SEC) /* for a guest that has broken a connection */
+#define PENALTY_NS (60 * FG_SEC) /* after an error of the connection */
 #define RECVS 16
 
 static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
@@ -37,9 +38,9 @@ static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
 struct feed {
 	const uint8_t *data;
 	size_t left, limit;
-	size_t room; /* for what we send; SIZE_MAX: it is all taken */
+	size_t room; /* bytes that the peer accepts; SIZE_MAX: all */
 	bool wants;
-	uint32_t epoch; /* of what was sent last */
+	uint32_t epoch; /* of the last frame sent */
 	bool lends;
 	struct fuzz_nic nic;
 };
@@ -77,7 +78,7 @@ static ssize_t feed_recv(void *opaque, const struct iovec *iov, int count)
 	return (ssize_t)done;
 }
 
-/* The first piece of what is sent begins with a frame, if nothing waited. */
+/* The first fragment sent begins with a frame, if nothing was pending. */
 static void look_at_epoch(struct feed *feed, const struct iovec *iov)
 {
 	const uint8_t *bytes = iov->iov_base;
@@ -159,7 +160,7 @@ static const struct pvr_stream_ops *ops_of(const struct feed *feed)
 	return feed->lends ? &nic_ops : &plain_ops;
 }
 
-/* Nothing more comes, nor does its NIC bring anything. */
+/* The stream ends, and its NIC completes nothing more. */
 static bool is_over(const struct feed *feed)
 {
 	return !feed->left && !feed->nic.reading;
@@ -185,7 +186,7 @@ static void post_recvs(struct fg_end *end)
 	}
 }
 
-/* What an answer may be to. */
+/* A request that the stream may respond to. */
 static void post_requests(bool lent)
 {
 	const struct pvrdma_sge sge = fg_sge(lent ? &w.lent : &w.rc.mr, 0, 70000);
@@ -215,7 +216,7 @@ static void post_requests(bool lent)
 
 static void prepare(bool recvs)
 {
-	/* An answer may have been that it is gone. */
+	/* A response may have reported that the peer is gone. */
 	if (pvr_engine_set_gid(w.host->engine, "default", w.peer, PVR_GID_TYPE_ROCE_V2,
 			       PVR_WHERE_REMOTE, w.remote))
 		fg_die("cannot set a GID");
@@ -235,7 +236,7 @@ static void prepare(bool recvs)
 	post_recvs(&w.ud);
 }
 
-/* Nothing but registered memory was written to. */
+/* Only registered memory was written. */
 static void check_canary(void)
 {
 	for (size_t i = 0; i < 4096; i++)
@@ -285,7 +286,7 @@ static void feed_requests(struct feed *feed)
 	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
 		if (result == PVR_INPUT_IDLE && is_over(feed))
 			break;
-		/* The embedder waits for a moment; here it is over. */
+		/* The embedder waits; here the time is already over. */
 		if (result == PVR_INPUT_STALLED)
 			w.host->now += 100 * FG_MS;
 		result = pvr_in_input(in, &err);
@@ -478,7 +479,7 @@ static void seeds_of_requests(void)
 	add_request(seed, &w.uc, PVR_WIRE_SEND, attr.rq_psn, 64);
 	add_request(seed, &w.uc, PVR_WIRE_WRITE, attr.rq_psn + 1, 5000);
 	save(seed, "request-uc");
-	/* Nothing is posted; then one that is out of order. */
+	/* First without posted requests, then a fragment out of order. */
 	seed = seed_new(0);
 	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn, 64);
 	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn + 5, 64);
@@ -487,7 +488,7 @@ static void seeds_of_requests(void)
 	seed->data[1] = 100;
 	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn, 8192);
 	save(seed, "request-in-bits");
-	/* Answers that do not get away at once. */
+	/* Responses that the peer does not accept at once. */
 	seed = seed_new(FEED_SRQ | FEED_TIME);
 	seed->data[2] = 1;
 	for (uint32_t i = 0; i < 4; i++)
@@ -518,7 +519,7 @@ static void add_returned(struct seed *seed, uint32_t count)
 	add(seed, &frame, sizeof(frame));
 }
 
-/* Into memory of one run, and of several; then one that the NIC may not read. */
+/* Into one contiguous range, into several, and into one that the NIC refuses. */
 static void seeds_of_loans(uint32_t psn)
 {
 	struct pvr_frame_request read = request(&w.rc, PVR_WIRE_READ, psn, CHUNK);
@@ -534,7 +535,7 @@ static void seeds_of_loans(uint32_t psn)
 	add_lent(seed, PVR_WIRE_WRITE, psn + 3, w.lent.rkey, 1);
 	memcpy(seed->data + seed->size - sizeof(loan), &loan, sizeof(loan));
 	save(seed, "request-lent-forbidden");
-	/* The answer is lent. */
+	/* The response is sent by rendezvous. */
 	seed = seed_new(FEED_NIC);
 	read.rkey = w.lent.rkey;
 	add(seed, &read, sizeof(read));
@@ -591,7 +592,7 @@ static void seed_of_questions(void)
 	save(seed, "questions");
 }
 
-/* Well-made, and out of place: it belongs to the handshake. */
+/* Valid, but belongs to the handshake. */
 static void seeds_of_queue_pairs(void)
 {
 	const struct pvr_frame_queue_pair qp = {
@@ -614,7 +615,7 @@ static void seeds_of_queue_pairs(void)
 	}
 }
 
-/* Who is connected to a queue pair has gone; and who never was. */
+/* QP_GONE of a connected peer, and of an unknown one. */
 static void seed_of_left(void)
 {
 	struct pvr_frame_left left = {
@@ -663,7 +664,7 @@ static void seeds_of_verdicts(uint32_t psn)
 	}
 }
 
-/* What post_requests() asks for takes 18 PSNs for 70000 bytes. */
+/* The requests of post_requests() use 18 PSNs for 70000 bytes. */
 static void seed_of_data(uint32_t psn)
 {
 	static const uint8_t payload[CHUNK];
@@ -693,7 +694,9 @@ static void seed_of_data(uint32_t psn)
 	save(seed, "answer-data");
 }
 
-/* Of post_requests(), when all is lent that can be: a piece of the SEND, one of the WRITE. */
+/*
+ * Of post_requests() with all rendezvous: a fragment of the SEND, and one of the WRITE.
+ */
 static void seed_of_lent_data(uint32_t psn)
 {
 	struct pvr_frame_read_data data = {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * For LD_PRELOAD: rdma_connect() comes 0.3 s later.
+ * LD_PRELOAD library that delays rdma_connect() by 0.3 s.
  *
- * With -R both ends of perftest shake hands, and then the server begins to listen, and the
- * client to connect. A client that is first is rejected, and Debian 12's crashes when it tries again.
+ * With -R both ends of perftest exchange data first; then the server listens and the
+ * client connects. The connection of a client that is earlier is rejected. Debian 12's
+ * perftest crashes when it then retries.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

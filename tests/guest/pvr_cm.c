@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What rdma_cm does with those who do it wrong.
+ * Tests of rdma_cm with misbehaving peers:
  *
- *   pvr_cm -l COUNT          accepts COUNT connections, leaves as many requests unanswered, closes
- *                            its listener in the midst of all that arrive
- *   pvr_cm -f COUNT SERVER   COUNT connections at once: each comes to an end, good or bad
- *   pvr_cm -e                answers with as much private data as there may be, and with more
- *   pvr_cm -p SERVER         sends it as much, and more
- *   pvr_cm -s                accepts a connection and does nothing with it
- *   pvr_cm -w SERVER         has such a connection, and tells how it learns that the other one is gone
+ *  pvr_cm -l COUNT          accepts COUNT connections, leaves as many requests without a response, closes
+ *                           its listener while others arrive
+ *  pvr_cm -f COUNT SERVER   COUNT connections at once: each must end, with or without success
+ *  pvr_cm -e                accepts with the maximum of private data, and with more
+ *  pvr_cm -p SERVER         connects with the maximum, and with more
+ *  pvr_cm -s                accepts a connection and leaves it idle
+ *  pvr_cm -w SERVER         connects, idles, and reports how it detects that the peer is gone
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define PORT "18700"
 #define BACKLOG 128
 #define RESOLVE_MS 5000
-/* The CM's own retries take a minute or so. */
+/* The CM retries for about one minute. */
 #define HANG_SECONDS 150.0
 
 enum outcome { PENDING, CONNECTED, DISCONNECTED, REJECTED, UNREACHABLE, FAILED, OUTCOMES };
@@ -79,7 +79,7 @@ static void id_end(struct rdma_cm_id *id)
 		die("rdma_destroy_id:");
 }
 
-/* The next event, or NULL when none has come by a time of now(). */
+/* Returns the next event, or NULL if there is none before a time of now(). */
 static struct rdma_cm_event *event_before(struct rdma_event_channel *channel, double until)
 {
 	struct pollfd wait = { .fd = channel->fd, .events = POLLIN };
@@ -107,7 +107,7 @@ static void resolve(struct rdma_cm_id *id, const char *server)
 	freeaddrinfo(found);
 }
 
-/* One step further. Returns how it ended, if it did. */
+/* Handles the next event of a connection. Returns its result if it has ended. */
 static enum outcome advance(struct rdma_cm_event *event)
 {
 	struct rdma_conn_param param = { .retry_count = 7, .rnr_retry_count = 7 };
@@ -247,7 +247,7 @@ static void close_amid_requests(size_t count)
 
 /* ------------------------------------------------------------------ private data */
 
-/* What InfiniBand leaves a user of the CM's messages, and rdma_cm of that. */
+/* Private data of the CM's messages that are left to users of rdma_cm. */
 static const struct space {
 	const char *name;
 	enum rdma_port_space space;
@@ -347,7 +347,7 @@ static struct rdma_cm_id *ready_to_connect(struct rdma_event_channel *channel, c
 	return id;
 }
 
-/* As much as there may be, both ways. */
+/* The maximum in both directions. */
 static void send_most(struct rdma_event_channel *channel, const char *server,
 		      const struct space *space)
 {
@@ -374,7 +374,7 @@ static void send_too_much(struct rdma_event_channel *channel, const char *server
 	id_end(id);
 }
 
-/* The server tries to answer with too much. */
+/* The server tries to accept with too much. */
 static void be_rejected(struct rdma_event_channel *channel, const char *server,
 			const struct space *space)
 {
@@ -529,7 +529,7 @@ static void watch(const char *server)
 	fflush(stdout);
 	if (poll(wait, 3, (int)(HANG_SECONDS * 1000)) <= 0)
 		die("nothing happens for %.0f s", HANG_SECONDS);
-	/* The others may come a little later. */
+	/* The others may arrive later. */
 	sleep(1);
 	poll(wait, 3, 0);
 	if (wait[0].revents)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Does a program that passes nonsense to a verb get an errno that says what was wrong? Goes
- * through the verbs on one device and compares with what their man pages name: EINVAL for
- * arguments that make no sense, ENOMEM for queues that are full, EBUSY for what is still in use,
- * EOPNOTSUPP for what the device does not offer.
+ * Checks the errno of verbs with invalid arguments on one device. Expects those of the
+ * man pages: EINVAL for invalid arguments, ENOMEM for full queues, EBUSY for objects in
+ * use, EOPNOTSUPP for unsupported features.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,7 +15,7 @@
 #include "oob.h"
 #include "pvr_errno.h"
 
-/* What a verb says that returns a pointer: errno, and 0 if it is not NULL. */
+/* Result of a verb that returns a pointer: errno, or 0 if the pointer is not NULL. */
 #define OF_POINTER(call) (errno = 0, (call) ? 0 : errno)
 
 static struct ibv_qp_init_attr init_of(const struct lab *lab, enum ibv_qp_type type)
@@ -311,7 +310,7 @@ static int create_uc_with_srq(struct lab *lab, const struct check *check)
 	return OF_POINTER(ibv_create_qp(lab->node.pd, &attr));
 }
 
-/* flags: which member of struct ibv_qp_cap gets the number. */
+/* flags: the member of struct ibv_qp_cap to set. */
 static int create_with_cap(struct lab *lab, const struct check *check)
 {
 	struct ibv_qp_init_attr attr = init_of(lab, IBV_QPT_RC);
@@ -562,7 +561,7 @@ static const char *name_of(int err)
 	return err == WRONG_BAD_WR ? "a wrong bad_wr" : err ? strerrorname_np(err) : "success";
 }
 
-/* Returns the number of those that are wrong. */
+/* Returns the number of wrong results. */
 static int run(struct lab *lab, const struct check *check)
 {
 	int err, wrong = 0;
@@ -587,7 +586,7 @@ static int count(const struct check *check)
 	return num;
 }
 
-/* After all that, the adapter still works: a message to itself arrives. */
+/* Checks that the adapter still works: a message to itself arrives. */
 static void check_good(struct lab *lab)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)lab->memory,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Work requests that make no sense. */
+/* Invalid work requests. */
 #include <errno.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static int send_inline(struct lab *lab, const struct check *check)
 	return post_one(lab->rc, &wr);
 }
 
-/* Requests of a list before the bad one are posted, those behind it are not looked at. */
+/* The requests of a list before the bad one are posted, those behind it are ignored. */
 static int send_list(struct lab *lab, const struct check *check)
 {
 	struct ibv_send_wr wrs[3] = {
@@ -81,7 +81,7 @@ static int send_list(struct lab *lab, const struct check *check)
 	return err && bad != &wrs[1] ? WRONG_BAD_WR : err;
 }
 
-/* The device hears of a list at its end, so it frees no room for the rest of it. */
+/* The doorbell rings at the end of a list, so the device frees no slots before that. */
 static int send_until_full(struct lab *lab, const struct check *check)
 {
 	struct ibv_send_wr wrs[64] = {}, *bad = NULL;
@@ -128,7 +128,7 @@ static int recv_until_full(struct lab *lab, const struct check *check)
 	return err;
 }
 
-/* number: what kind of mistake. */
+/* number: the kind of mistake. */
 static int bind_window(struct lab *lab, const struct check *check)
 {
 	struct ibv_mw *mws[] = { lab->mw1, lab->mw2, lab->mw2, lab->mw2, NULL };
@@ -146,7 +146,7 @@ static int bind_window(struct lab *lab, const struct check *check)
 	return post_one(lab->rc, &wr);
 }
 
-/* An extended QP: the mistake comes out at the end, and nothing was posted. */
+/* An extended QP: the error is returned at the end, and nothing is posted. */
 static int wr_calls(struct lab *lab, const struct check *check)
 {
 	struct ibv_qp_init_attr_ex attr = {

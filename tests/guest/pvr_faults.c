@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * pvr_faults fail-nth | signals | forever | bad-response: make and destroy an object of each kind again and
- * again, while kernel allocations fail in turn, while signals interrupt, or until killed; or make contexts and
- * PDs whose driver's answer has nowhere to go. No failure may leave anything behind; whoever starts this
- * compares "rdma resource show" before and after.
+ * pvr_faults fail-nth | signals | forever | bad-response
+ *
+ * Creates and destroys objects of each kind repeatedly: while kernel allocations fail in
+ * turn, while signals interrupt, until killed, or with contexts and PDs whose response
+ * the driver cannot write. A failure must not leave objects behind. The caller compares
+ * "rdma resource show" before and after.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +24,10 @@
 #define ROUNDS 60
 #define BYTES (4 << 20)
 
-/* What the verbs under test use, made once, and what the present one makes. */
+/*
+ * Objects that the verbs under test use, created once, and the object of the present
+ * verb.
+ */
 struct env {
 	struct ibv_context *ctx;
 	struct ibv_pd *pd;
@@ -184,7 +189,7 @@ static int undo_mr(struct env *env)
 	return ibv_dereg_mr(env->new_mr);
 }
 
-/* To another piece of memory, and to other rights. */
+/* With another address range, and with other access rights. */
 static int rereg_mr(struct env *env)
 {
 	static unsigned int turn;
@@ -291,7 +296,7 @@ static void set_nth(int fd, int nth)
 	}
 }
 
-/* Allocations still to come until one fails; 0: it has. */
+/* Allocations before the next failure; 0: it has failed. */
 static int left(int fd)
 {
 	char text[16] = "";
@@ -303,7 +308,7 @@ static int left(int fd)
 	return atoi(text);
 }
 
-/* Each allocation of a verb in turn; a large table's in steps. */
+/* Fails each allocation of a verb in turn; those of a large table in steps. */
 static int fail_each(struct env *env, const struct verb *verb, int fd)
 {
 	int nth, err, remaining, refused = 0, failed = 0;
@@ -354,7 +359,7 @@ static void on_signal(int number)
 	signals++;
 }
 
-/* A program that handles signals must not find out from a verb that one came. */
+/* A verb must not fail because of a handled signal. */
 static int one_round(struct env *env)
 {
 	size_t i;
@@ -397,14 +402,14 @@ static int run_forever(struct env *env)
 	return 1;
 }
 
-/* --- answers that cannot be given ---------------------------------------------------------------- */
+/* ------------------------------------------------- responses that cannot be written */
 
-#define BAD_ROUNDS 2000 /* more than there are doorbell pages */
-#define DRIVER_BYTES 8 /* of the driver's part of an answer */
+#define BAD_ROUNDS 2000 /* more than the number of doorbell pages */
+#define DRIVER_BYTES 8 /* bytes of the driver's part of a response */
 
 /*
- * Where the core's part of @bytes fits, at the end of a page, and the driver's part, in the next page, does
- * not.
+ * Return: an address such that the core's part of @bytes is at the end of a page, and the
+ * driver's part in the next page, which is not writable.
  */
 static uint64_t response_at_edge(size_t bytes)
 {
@@ -443,7 +448,7 @@ static int raw_open(const struct env *env)
 	return open(path, O_RDWR | O_CLOEXEC);
 }
 
-/* The context fails, and leaves none of the few doorbell pages in use. */
+/* The context fails and must not keep its doorbell page, of which there are few. */
 static int bad_contexts(struct env *env)
 {
 	size_t bytes = sizeof(struct ib_uverbs_get_context_resp);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Many QPs at once: creates them, connects each with one of the peer's, which is another one in each round, sends a
- * message each way over each, checks who got what from whom, and destroys everything.
+ * Many QPs at once. Each round creates them, connects each with another QP of the peer,
+ * sends a message in both directions over each, checks data and sender, and destroys all.
  *
- * It never spins, so that the CPU time of a round is that of its work.
+ * The program never spins, so that the CPU time of a round is that of its work.
  */
 #include <arpa/inet.h>
 #include <getopt.h>
@@ -27,17 +27,17 @@ struct many {
 	struct ibv_cq *cqs[CQS];
 	struct ibv_qp **qps;
 	struct address *mine, *theirs;
-	char *memory; /* a message to send and room for one, per QP */
+	char *memory; /* bytes per QP: a message to send and a receive buffer */
 	struct ibv_mr *mr;
 };
 
-/* The peer's QP that QP "index" of side 0 is connected with; the same at both ends. */
+/* The number of the peer's QP for QP "index" of side 0; the same at both ends. */
 static int partner(const struct many *many, int index)
 {
 	return (index * 7 + many->round * 131) % many->num;
 }
 
-/* The other way round. */
+/* The inverse. */
 static int partner_of(const struct many *many, int index)
 {
 	int i;
@@ -204,7 +204,7 @@ static void run_round(struct many *many)
 	for (i = 0; i < many->num; i++)
 		post_send(many, i);
 	wait_for_messages(many);
-	meet(many); /* nobody needs the QPs any more */
+	meet(many); /* both sides have finished with the QPs */
 	close_all(many);
 }
 
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 		else
 			return usage();
 	}
-	/* 7 and the number have to be coprime for partner() to reach all. */
+	/* 7 and the number must be coprime, so that partner() reaches all QPs. */
 	if (many.num < 1 || many.num % 7 == 0 || rounds < 1)
 		return usage();
 	many.side = optind < argc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What does a requester see when its peer's machine dies? The client streams RDMA WRITEs to the
- * server, says so, and waits for the first failed completion: that must be a retry-exceeded error
- * in time, and all requests behind it must be flushed.
+ * Checks a requester whose peer's machine dies. The client streams RDMA WRITEs to the
+ * server, reports that it does, and waits for the first failed completion. That must be a
+ * retry-exceeded error in time, and all later requests must be flushed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -99,7 +99,7 @@ static void post_write(struct stream *stream)
 	stream->posted++;
 }
 
-/* The next completion, or false when none has come by a time of now(). */
+/* Returns false if there is no completion before a time of now(). */
 static bool next_completion(struct stream *stream, struct ibv_wc *wc, double until)
 {
 	int num;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * pvr_regions NAME: one test of memory regions, between two QPs of one device. pvr_regions list says their
- * names; pvr_regions time BYTES tells how long it takes to register so much, and what it costs.
+ * pvr_regions NAME: runs a test of memory regions, between two QPs of one device
+ * pvr_regions list: prints the names
+ * pvr_regions time BYTES: measures the registration of BYTES
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -16,14 +17,14 @@
 #define PAGE 4096ul
 #define HUGE (2ul << 20)
 #define SMALL (64 * PAGE) /* of most regions */
-#define ALIAS (64ul << 20) /* memory that stands for much more of it */
+#define ALIAS (64ul << 20) /* bytes of memory behind larger address ranges */
 #define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
 struct lab {
 	struct node node;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp[2];
-	uint8_t *local; /* what is written from and read to */
+	uint8_t *local; /* local buffer of RDMA operations */
 	struct ibv_mr *local_mr;
 };
 
@@ -89,7 +90,7 @@ static int lab_close(struct lab *lab)
 	return 0;
 }
 
-/* A work request that failed takes the connection with it. */
+/* A failed work request ends the connection. */
 static void reconnect(struct lab *lab)
 {
 	ibv_destroy_qp(lab->qp[0]);
@@ -128,7 +129,7 @@ static void scramble(uint8_t *mem, size_t bytes)
 		*mem++ = random();
 }
 
-/* What is written as @addr by RDMA lies at @mem, and is read from there. */
+/* Checks that RDMA to @addr writes and reads the memory at @mem. */
 static int reaches(struct lab *lab, struct ibv_mr *mr, uint64_t addr, uint8_t *mem, uint32_t bytes)
 {
 	scramble(lab->local, SMALL);
@@ -147,7 +148,10 @@ static int refused(struct lab *lab, uint32_t rkey, uint64_t addr, uint32_t bytes
 	return 0;
 }
 
-/* The first bytes, the last, some across pages; but nothing beyond either end. */
+/*
+ * Accesses the first and the last bytes and some across pages, but fails beyond both
+ * ends.
+ */
 static int covers(struct lab *lab, struct ibv_mr *mr, uint64_t addr, uint8_t *mem, size_t bytes)
 {
 	CHECK(!reaches(lab, mr, addr, mem, 777));
@@ -158,7 +162,7 @@ static int covers(struct lab *lab, struct ibv_mr *mr, uint64_t addr, uint8_t *me
 	return 0;
 }
 
-/* Work requests name the memory by other addresses than the program has. */
+/* The iova differs from the program's address. */
 static int test_iova(struct lab *lab)
 {
 	uint8_t *mem = memory(SMALL, 0);
@@ -172,7 +176,7 @@ static int test_iova(struct lab *lab)
 	return 0;
 }
 
-/* Wherever the memory lies in its page. */
+/* All page offsets of the memory. */
 static int test_zero_based(struct lab *lab)
 {
 	uint8_t *mem = memory(SMALL, 0);
@@ -189,7 +193,7 @@ static int test_zero_based(struct lab *lab)
 	return 0;
 }
 
-/* Large pages, the region starting and ending within one. */
+/* Large pages; the region starts and ends within one. */
 static int test_huge_pages(struct lab *lab)
 {
 	uint8_t *mem = memory(8 * HUGE, MAP_HUGETLB | MAP_POPULATE);
@@ -203,7 +207,7 @@ static int test_huge_pages(struct lab *lab)
 	return 0;
 }
 
-/* @bytes of address space, all of it the same 64 MiB. */
+/* Maps @bytes of address space, all to the same 64 MiB. */
 static uint8_t *alias(size_t bytes)
 {
 	int fd = memfd_create("pvr_regions", MFD_CLOEXEC);
@@ -220,7 +224,7 @@ static uint8_t *alias(size_t bytes)
 	return mem;
 }
 
-/* More pages than a directory of two levels has room for. */
+/* More pages than fit into a directory of two levels. */
 static int test_above_1_gib(struct lab *lab)
 {
 	size_t bytes = (1ul << 30) + ALIAS, far = bytes - 3 * PAGE;
@@ -237,7 +241,7 @@ static int test_above_1_gib(struct lab *lab)
 	return 0;
 }
 
-/* Each change alone; the keys that were are good for nothing. */
+/* Each change alone; the former keys must be invalid. */
 static int test_rereg(struct lab *lab)
 {
 	uint8_t *mem = memory(SMALL, 0), *other = memory(SMALL, 0);
@@ -264,7 +268,7 @@ static int test_rereg(struct lab *lab)
 	return 0;
 }
 
-/* What cannot be done changes nothing. */
+/* A failed change leaves the region as it was. */
 static int test_rereg_fails(struct lab *lab)
 {
 	uint8_t *mem = memory(SMALL, 0);
@@ -303,7 +307,7 @@ static int bind_window(struct lab *lab, struct ibv_mw *mw, struct ibv_mr *mr, ui
 	return n < 0 ? EIO : wc.status ? EINVAL : 0;
 }
 
-/* A region with windows stays, whoever wants to get rid of it. */
+/* A region with bound windows can be neither changed nor deregistered. */
 static int test_bound_window(struct lab *lab)
 {
 	uint8_t *mem = memory(SMALL, 0);
@@ -362,7 +366,7 @@ static int run_time(struct lab *lab, size_t bytes)
 	double begin;
 	long before;
 
-	/* So that page tables of the process are no part of it. */
+	/* excludes page tables of the process */
 	for (at = 0; at < bytes; at += PAGE)
 		touched += *(volatile uint8_t *)(mem + at);
 	before = meminfo_available();
