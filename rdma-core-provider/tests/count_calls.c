@@ -2,7 +2,7 @@
 /*
  * Usage: count_calls CASE COUNT
  *
- * For scripts/count-provider: posts or polls COUNT times, and acts as the device in
+ * For scripts/bench/provider: posts or polls COUNT times, and acts as the device in
  * between. Without arguments, prints the cases and the functions to count for each.
  */
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * Instructions per operation: constant work, counted by callgrind.
  *
- * Run by scripts/bench_lib/insn.py under "valgrind --tool=callgrind
+ * Run by scripts/bench/bench_lib/insn.py under "valgrind --tool=callgrind
  * --collect-atstart=no". It counts only the work of the device, and not that of the first
  * run. Each case makes a dump, named "<case> <operations>". "--compiler" prints the
  * compiler of this program.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Benchmarks of the device library; scripts/bench formats the output. */
+/* Benchmarks of the device library; scripts/bench/native formats the output. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
