@@ -40,6 +40,20 @@ struct pvr_qp *t_device_qp(struct fg_end *end);
 
 /* TEST(fixture, name) { ... }: the body has env, which t_setup_<fixture>() has filled. */
 #define TEST(fixture, test) TEST_WITH(struct t_env *env, t_setup_##fixture, t_teardown, test)
+/*
+ * TEST_OBJECT(fixture, struct pair, p, pair_init, name) { ... }: the body also has @var, a pointer
+ * to an object on the stack that @init(var, env, ...) has filled.
+ */
+#define TEST_OBJECT(fixture, type, var, init, test, ...)                          \
+	__attribute__((noinline)) static void test(struct t_env *env, type *var); \
+	static void test##_run(void **state)                                      \
+	{                                                                         \
+		type var;                                                         \
+		init(&var, *state, ##__VA_ARGS__);                                \
+		test(*state, &var);                                               \
+	}                                                                         \
+	T_REGISTER(test, t_setup_##fixture, t_teardown)                           \
+	static void test(struct t_env *env, type *var)
 /* Closes the environment and sets up another in its place, which it returns. */
 struct t_env *t_renew(t_fixture *setup);
 

@@ -85,6 +85,8 @@ static void objects_open(struct objects *o, struct t_env *env)
 	fg_buf_init(&o->buf, &o->g->ram, 16, FG_SCATTERED);
 }
 
+#define TEST_OBJECTS(name) TEST_OBJECT(guest, struct objects, o, objects_open, name)
+
 /* All answers but CREATE_QP's begin with the handle. */
 static void undo(struct fg_guest *g, uint32_t cmd, const union pvr_cmd_resp *resp)
 {
@@ -144,35 +146,29 @@ static uint32_t try_command(struct objects *o, const void *req, size_t len)
 	return 0;
 }
 
-TEST(guest, test_create_uc)
+TEST_OBJECTS(test_create_uc)
 {
 	struct pvr_cmd_create_uc req = {
 		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_UC),
 		.pfn = (FG_BAR2_GPA >> PVR_PAGE_SHIFT) + 1,
 	};
-	struct objects o;
 
-	objects_open(&o, env);
-	assert_true(try_command(&o, &req, sizeof(req)) >= 1);
+	assert_true(try_command(o, &req, sizeof(req)) >= 1);
 }
 
-TEST(guest, test_create_pd)
+TEST_OBJECTS(test_create_pd)
 {
 	struct pvr_cmd_create_pd req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_PD) };
-	struct objects o;
 
-	objects_open(&o, env);
-	assert_true(try_command(&o, &req, sizeof(req)) >= 1);
+	assert_true(try_command(o, &req, sizeof(req)) >= 1);
 }
 
-TEST(guest, test_create_mr)
+TEST_OBJECTS(test_create_mr)
 {
 	struct pvr_cmd_create_mr req;
-	struct objects o;
 
-	objects_open(&o, env);
-	req = fg_mr_request(&o.pd, &o.buf, 0, o.buf.size, FG_ACCESS_ALL);
-	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+	req = fg_mr_request(&o->pd, &o->buf, 0, o->buf.size, FG_ACCESS_ALL);
+	assert_true(try_command(o, &req, sizeof(req)) >= 2);
 }
 
 static void try_window(struct t_env *env, uint32_t flag)
@@ -216,7 +212,7 @@ static uint32_t fill_shape(const struct shape *shape, const struct fg_buf *buf, 
 	return n;
 }
 
-TEST(guest, test_create_layouts)
+TEST_OBJECTS(test_create_layouts)
 {
 	static const struct shape shapes[] = {
 		{ 2, 1, 200, 0, 1 }, /* one run, which needs nothing */
@@ -227,53 +223,45 @@ TEST(guest, test_create_layouts)
 	};
 	struct pvr_cmd_create_mr req;
 	uint64_t gpa[200];
-	struct objects o;
 	struct fg_buf buf;
 
-	objects_open(&o, env);
-	fg_buf_init(&buf, &o.g->ram, 200, FG_LINEAR);
+	fg_buf_init(&buf, &o->g->ram, 200, FG_LINEAR);
 	for (size_t i = 0; i < COUNT(shapes); i++) {
 		uint32_t n = fill_shape(&shapes[i], &buf, gpa);
 
-		req = fg_layout_request(&o.pd, fg_pdir(&o.g->ram, shapes[i].levels, gpa, n),
+		req = fg_layout_request(&o->pd, fg_pdir(&o->g->ram, shapes[i].levels, gpa, n),
 					PVR_PAGE_SHIFT, 0, 0, (uint64_t)n * PVR_PAGE_SIZE);
 		req.pdir_levels = shapes[i].levels;
-		assert_true(try_command(&o, &req, sizeof(req)) >= shapes[i].least);
-		assert_int_equal(fg_stats(o.g).mrs, i + 1);
+		assert_true(try_command(o, &req, sizeof(req)) >= shapes[i].least);
+		assert_int_equal(fg_stats(o->g).mrs, i + 1);
 	}
 }
 
-TEST(guest, test_create_fast_mr)
+TEST_OBJECTS(test_create_fast_mr)
 {
 	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
 					 .flags = PVR_MR_FLAG_FRMR,
 					 .nchunks = LONGEST };
-	struct objects o;
 
-	objects_open(&o, env);
-	req.pd_handle = o.pd.handle;
-	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+	req.pd_handle = o->pd.handle;
+	assert_true(try_command(o, &req, sizeof(req)) >= 2);
 }
 
-TEST(guest, test_create_cq)
+TEST_OBJECTS(test_create_cq)
 {
 	struct pvr_cmd_create_cq req;
-	struct objects o;
 
-	objects_open(&o, env);
-	req = fg_cq_request(&o.g->kernel, &o.buf, 64);
-	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
+	req = fg_cq_request(&o->g->kernel, &o->buf, 64);
+	assert_true(try_command(o, &req, sizeof(req)) >= 2);
 }
 
-TEST(guest, test_create_srq)
+TEST_OBJECTS(test_create_srq)
 {
 	struct pvr_cmd_create_srq req;
-	struct objects o;
 
-	objects_open(&o, env);
-	req = fg_srq_request(&o.pd, &o.buf, 64, 1);
-	assert_true(try_command(&o, &req, sizeof(req)) >= 2);
-	expect_ok(fg_cq_destroy(&o.cq));
+	req = fg_srq_request(&o->pd, &o->buf, 64, 1);
+	assert_true(try_command(o, &req, sizeof(req)) >= 2);
+	expect_ok(fg_cq_destroy(&o->cq));
 }
 
 static void try_qp(struct t_env *env, enum pvr_qp_type type, bool srq, uint32_t max_inline)
@@ -409,26 +397,24 @@ static void cq_is_as_it_was(struct objects *o)
 	assert_int_equal(o->cq.ring->prod_tail, 1);
 }
 
-TEST(guest, test_resize_cq)
+TEST_OBJECTS(test_resize_cq)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_cmd_resize_cq req;
-	struct objects o;
 	struct fg_qp qp;
 
-	objects_open(&o, env);
 	/* Something to move: a receive request that is flushed. */
-	spec.pd = &o.pd;
-	spec.scq = spec.rcq = &o.cq;
+	spec.pd = &o->pd;
+	spec.scq = spec.rcq = &o->cq;
 	expect_ok(fg_qp_create(&spec, &qp));
 	expect_ok(fg_qp_to_init(&qp, NULL));
 	assert_true(fg_post_recv(&qp, 7, NULL, 0));
 	expect_ok(fg_qp_to_err(&qp));
-	fg_run(o.env->host);
-	req = fg_cq_resize_request(&o.cq, &o.buf, 512);
-	assert_true(try_change(&o, &req, sizeof(req), cq_is_as_it_was) >= 1);
-	assert_int_equal(((struct pvr_ring_state *)o.buf.va)->rx.prod_tail, 1);
-	expect_cqe(&o.cq, 7, PVRDMA_WC_WR_FLUSH_ERR);
+	fg_run(env->host);
+	req = fg_cq_resize_request(&o->cq, &o->buf, 512);
+	assert_true(try_change(o, &req, sizeof(req), cq_is_as_it_was) >= 1);
+	assert_int_equal(((struct pvr_ring_state *)o->buf.va)->rx.prod_tail, 1);
+	expect_cqe(&o->cq, 7, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
 static struct fg_srq resized;
@@ -443,19 +429,17 @@ static void srq_is_as_it_was(struct objects *o)
 	assert_int_equal(attr.srq_limit, 3);
 }
 
-TEST(guest, test_resize_srq)
+TEST_OBJECTS(test_resize_srq)
 {
 	struct pvr_cmd_modify_srq req;
 	struct pvr_srq_attr attr;
-	struct objects o;
 
-	objects_open(&o, env);
-	expect_ok(fg_srq_create(&o.pd, 16, 1, &resized));
+	expect_ok(fg_srq_create(&o->pd, 16, 1, &resized));
 	expect_ok(fg_srq_set_limit(&resized, 3));
-	req = fg_srq_resize_request(&resized, &o.buf, 64);
+	req = fg_srq_resize_request(&resized, &o->buf, 64);
 	req.attr_mask |= PVR_SRQ_LIMIT;
 	req.attrs.srq_limit = 5;
-	assert_true(try_change(&o, &req, sizeof(req), srq_is_as_it_was) >= 1);
+	assert_true(try_change(o, &req, sizeof(req), srq_is_as_it_was) >= 1);
 	expect_ok(fg_srq_query(&resized, &attr));
 	assert_int_equal(attr.max_wr, 64);
 	assert_int_equal(attr.srq_limit, 5);
@@ -468,16 +452,14 @@ static void vector_is_not_there(struct objects *o)
 	assert_int_equal(fg_cq_create_on(&o->g->kernel, 1, 64, &cq), EINVAL);
 }
 
-TEST(guest, test_set_cq_ring)
+TEST_OBJECTS(test_set_cq_ring)
 {
 	struct pvr_cmd_set_cq_ring req;
-	struct objects o;
 	struct fg_cq cq;
 
-	objects_open(&o, env);
-	req = fg_cq_ring_request(1, &o.buf);
-	assert_true(try_change(&o, &req, sizeof(req), vector_is_not_there) >= 1);
-	expect_ok(fg_cq_create_on(&o.g->kernel, 1, 64, &cq));
+	req = fg_cq_ring_request(1, &o->buf);
+	assert_true(try_change(o, &req, sizeof(req), vector_is_not_there) >= 1);
+	expect_ok(fg_cq_create_on(&o->g->kernel, 1, 64, &cq));
 }
 
 static void raise_nothing(void *host, uint32_t vector)
@@ -590,20 +572,18 @@ TEST(ud_ready, test_first_datagram_goes_without_memory)
 }
 
 /* The timers' heap grows with the queue pairs, at powers of two. */
-TEST(guest, test_create_many_qps)
+TEST_OBJECTS(test_create_many_qps)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sq_wr = 1, .rq_wr = 1 };
 	struct pvr_cmd_create_qp req;
-	struct objects o;
 
-	objects_open(&o, env);
-	spec.pd = &o.pd;
-	spec.scq = spec.rcq = &o.cq;
+	spec.pd = &o->pd;
+	spec.scq = spec.rcq = &o->cq;
 	req = fg_qp_request(&spec);
-	req.pdir_dma = o.buf.pdir;
+	req.pdir_dma = o->buf.pdir;
 	for (int i = 0; i < 70; i++)
-		assert_true(try_command(&o, &req, sizeof(req)) >= 2);
-	assert_int_equal(fg_stats(o.g).qps, 70);
+		assert_true(try_command(o, &req, sizeof(req)) >= 2);
+	assert_int_equal(fg_stats(o->g).qps, 70);
 }
 
 /* Binding, registration and invalidation allocate nothing: they cannot fail for that. */

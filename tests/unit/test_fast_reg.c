@@ -43,6 +43,8 @@ static void fast_init(struct fast *fast, struct t_env *env)
 	fast->key = resp.rkey;
 }
 
+#define TEST_FAST(name) TEST_OBJECT(rc_connected, struct fast, fast, fast_init, name)
+
 static struct pvrdma_sq_wqe_hdr *put(struct fg_end *end, uint64_t wr_id, enum pvrdma_wr_opcode op)
 {
 	struct fg_wr wr = { .wr_id = wr_id, .opcode = op, .flags = PVR_SEND_SIGNALED };
@@ -103,88 +105,72 @@ static void write_through(struct fast *fast, uint64_t addr, uint32_t len)
 	fg_run(fast->env->host);
 }
 
-TEST(rc_connected, test_registered_region_is_written_and_read)
+TEST_FAST(test_registered_region_is_written_and_read)
 {
-	struct fast fast;
-
-	fast_init(&fast, env);
-	registered(&fast);
-	fg_fill(fast.env->a.mr.va, 10000, 7);
-	write_through(&fast, IOVA + 4000, 10000);
-	expect_done(&fast.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(fg_mismatch(fast.end->buf.va + 4000, 10000, 7), 10000);
+	registered(fast);
+	fg_fill(env->a.mr.va, 10000, 7);
+	write_through(fast, IOVA + 4000, 10000);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(fg_mismatch(fast->end->buf.va + 4000, 10000, 7), 10000);
 }
 
-TEST(rc_connected, test_region_begins_within_its_first_page)
+TEST_FAST(test_region_begins_within_its_first_page)
 {
 	struct pvrdma_sq_wqe_hdr *wqe;
-	struct fast fast;
 
-	fast_init(&fast, env);
-	wqe = put_register(&fast, 5);
+	wqe = put_register(fast, 5);
 	wqe->wr.fast_reg.iova_start = IOVA + 100;
 	wqe->wr.fast_reg.length = 5000;
 	wqe->wr.fast_reg.page_list_len = 2;
-	run(&fast, fast.end);
-	expect_done(&fast.end->scq, 5, PVRDMA_WC_FAST_REG_MR);
-	fg_fill(fast.env->a.mr.va, 5000, 8);
-	write_through(&fast, IOVA + 100, 5000);
-	expect_done(&fast.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(fg_mismatch(fast.end->buf.va + 100, 5000, 8), 5000);
-	write_through(&fast, IOVA + 101, 5000);
-	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	run(fast, fast->end);
+	expect_done(&fast->end->scq, 5, PVRDMA_WC_FAST_REG_MR);
+	fg_fill(env->a.mr.va, 5000, 8);
+	write_through(fast, IOVA + 100, 5000);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(fg_mismatch(fast->end->buf.va + 100, 5000, 8), 5000);
+	write_through(fast, IOVA + 101, 5000);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST(rc_connected, test_new_region_is_not_valid)
+TEST_FAST(test_new_region_is_not_valid)
 {
-	struct fast fast;
-
-	fast_init(&fast, env);
-	write_through(&fast, 0, 8);
-	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	write_through(fast, 0, 8);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST(rc_connected, test_invalidated_region_refuses_access)
+TEST_FAST(test_invalidated_region_refuses_access)
 {
-	struct fast fast;
-
-	fast_init(&fast, env);
-	registered(&fast);
-	invalidate(&fast, 6, fast.key);
-	expect_done(&fast.end->scq, 6, PVRDMA_WC_LOCAL_INV);
-	write_through(&fast, IOVA, 8);
-	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	registered(fast);
+	invalidate(fast, 6, fast->key);
+	expect_done(&fast->end->scq, 6, PVRDMA_WC_LOCAL_INV);
+	write_through(fast, IOVA, 8);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST(rc_connected, test_key_changes_its_low_byte)
+TEST_FAST(test_key_changes_its_low_byte)
 {
-	struct fast fast;
 	uint32_t old;
 
-	fast_init(&fast, env);
-	registered(&fast);
-	invalidate(&fast, 6, fast.key);
-	expect_done(&fast.end->scq, 6, PVRDMA_WC_LOCAL_INV);
-	old = fast.key;
-	fast.key = (old & ~0xffu) | ((old + 1) & 0xff);
-	registered(&fast);
-	write_through(&fast, IOVA, 8);
-	expect_done(&fast.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	fast.key = old;
-	write_through(&fast, IOVA, 8);
-	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	registered(fast);
+	invalidate(fast, 6, fast->key);
+	expect_done(&fast->end->scq, 6, PVRDMA_WC_LOCAL_INV);
+	old = fast->key;
+	fast->key = (old & ~0xffu) | ((old + 1) & 0xff);
+	registered(fast);
+	write_through(fast, IOVA, 8);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	fast->key = old;
+	write_through(fast, IOVA, 8);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST(rc_connected, test_valid_region_cannot_be_registered_again)
+TEST_FAST(test_valid_region_cannot_be_registered_again)
 {
-	struct fast fast;
-
-	fast_init(&fast, env);
-	registered(&fast);
-	put_register(&fast, 7);
-	run(&fast, fast.end);
-	expect_cqe(&fast.end->scq, 7, PVRDMA_WC_MW_BIND_ERR);
-	expect_state(fast.end, PVR_QPS_ERR);
+	registered(fast);
+	put_register(fast, 7);
+	run(fast, fast->end);
+	expect_cqe(&fast->end->scq, 7, PVRDMA_WC_MW_BIND_ERR);
+	expect_state(fast->end, PVR_QPS_ERR);
 }
 
 /* One field of the request is wrong; a fresh pair for each. */
@@ -220,20 +206,17 @@ TEST(rc_connected, test_bad_registrations_fail)
 	EXPECT_BAD_REGISTER(env, rkey, 0xffffff00);
 }
 
-TEST(rc_connected, test_bad_invalidations_fail)
+TEST_FAST(test_bad_invalidations_fail)
 {
-	struct fast fast;
-
-	fast_init(&fast, env);
-	registered(&fast);
-	invalidate(&fast, 6, fast.key ^ 1);
-	expect_cqe(&fast.end->scq, 6, PVRDMA_WC_MW_BIND_ERR);
-	reconnect(&fast.env->a, &fast.env->b);
-	invalidate(&fast, 6, fast.end->mr.rkey);
-	expect_cqe(&fast.end->scq, 6, PVRDMA_WC_MW_BIND_ERR);
-	reconnect(&fast.env->a, &fast.env->b);
-	write_through(&fast, IOVA, 8);
-	expect_done(&fast.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	registered(fast);
+	invalidate(fast, 6, fast->key ^ 1);
+	expect_cqe(&fast->end->scq, 6, PVRDMA_WC_MW_BIND_ERR);
+	reconnect(&env->a, &env->b);
+	invalidate(fast, 6, fast->end->mr.rkey);
+	expect_cqe(&fast->end->scq, 6, PVRDMA_WC_MW_BIND_ERR);
+	reconnect(&env->a, &env->b);
+	write_through(fast, IOVA, 8);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
 
 static void send_with_inv(struct fast *fast, uint32_t key, uint32_t len)
@@ -251,32 +234,27 @@ static void send_with_inv(struct fast *fast, uint32_t key, uint32_t len)
 	fg_run(fast->env->host);
 }
 
-TEST(rc_connected, test_send_with_invalidate_invalidates)
+TEST_FAST(test_send_with_invalidate_invalidates)
 {
 	struct pvrdma_cqe cqe;
-	struct fast fast;
 
-	fast_init(&fast, env);
-	registered(&fast);
-	send_with_inv(&fast, fast.key, 100);
-	expect_done(&fast.env->a.scq, 1, PVRDMA_WC_SEND);
-	cqe = expect_recv(&fast.env->b.rcq, 2, 100);
+	registered(fast);
+	send_with_inv(fast, fast->key, 100);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
+	cqe = expect_recv(&env->b.rcq, 2, 100);
 	assert_true(cqe.wc_flags & PVRDMA_WC_WITH_INVALIDATE);
-	assert_memory_equal(&cqe.imm_data, &fast.key, sizeof(fast.key));
-	write_through(&fast, IOVA, 8);
-	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	assert_memory_equal(&cqe.imm_data, &fast->key, sizeof(fast->key));
+	write_through(fast, IOVA, 8);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST(rc_connected, test_send_with_invalidate_of_a_wrong_key_is_refused)
+TEST_FAST(test_send_with_invalidate_of_a_wrong_key_is_refused)
 {
-	struct fast fast;
-
-	fast_init(&fast, env);
-	registered(&fast);
-	send_with_inv(&fast, fast.env->b.mr.rkey, 100);
-	expect_cqe(&fast.env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
-	expect_cqe(&fast.env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
-	expect_state(&fast.env->b, PVR_QPS_ERR);
+	registered(fast);
+	send_with_inv(fast, env->b.mr.rkey, 100);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
 }
 
 TEST(rc, test_page_counts_beyond_the_limit_are_rejected)
@@ -291,28 +269,26 @@ TEST(rc, test_page_counts_beyond_the_limit_are_rejected)
 }
 
 /* A region for as many pages as there can be takes no more either. */
-TEST(rc_connected, test_page_list_of_129_pages_fails)
+TEST_FAST(test_page_list_of_129_pages_fails)
 {
 	struct pvr_resp_create_mr resp;
 	struct pvrdma_sq_wqe_hdr *wqe;
-	struct fast fast;
 	struct fg_buf buf;
 
-	fast_init(&fast, env);
-	fg_buf_init(&buf, &fast.end->guest->ram, 129, FG_SCATTERED);
-	expect_ok(fast_create(fast.end, 128, &resp));
-	fast.key = resp.rkey;
-	wqe = put_register(&fast, 7);
+	fg_buf_init(&buf, &fast->end->guest->ram, 129, FG_SCATTERED);
+	expect_ok(fast_create(fast->end, 128, &resp));
+	fast->key = resp.rkey;
+	wqe = put_register(fast, 7);
 	wqe->wr.fast_reg.pl_pdir_dma = buf.pdir;
 	wqe->wr.fast_reg.page_list_len = 129;
-	run(&fast, fast.end);
-	expect_cqe(&fast.end->scq, 7, PVRDMA_WC_MW_BIND_ERR);
-	reconnect(&fast.env->a, &fast.env->b);
-	wqe = put_register(&fast, 8);
+	run(fast, fast->end);
+	expect_cqe(&fast->end->scq, 7, PVRDMA_WC_MW_BIND_ERR);
+	reconnect(&env->a, &env->b);
+	wqe = put_register(fast, 8);
 	wqe->wr.fast_reg.pl_pdir_dma = buf.pdir;
 	wqe->wr.fast_reg.page_list_len = 128;
-	run(&fast, fast.end);
-	expect_done(&fast.end->scq, 8, PVRDMA_WC_FAST_REG_MR);
+	run(fast, fast->end);
+	expect_done(&fast->end->scq, 8, PVRDMA_WC_FAST_REG_MR);
 }
 
 TEST(guest, test_user_queue_pairs_have_none_of_it)

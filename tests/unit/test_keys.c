@@ -25,6 +25,8 @@ static void keys_init(struct keys_env *k, struct t_env *env)
 	fg_fill(k->b->buf.va, k->b->buf.size, 2);
 }
 
+#define TEST_KEYS(name) TEST_OBJECT(rc_connected, struct keys_env, k, keys_init, name)
+
 static void post(struct keys_env *k, enum pvrdma_wr_opcode op)
 {
 	struct fg_wr wr = { .wr_id = 1,
@@ -96,81 +98,69 @@ static void reconnect(struct keys_env *k, struct t_env *env)
 	keys_init(k, env);
 }
 
-TEST(rc_connected, test_the_good_requests_are_good)
+TEST_KEYS(test_the_good_requests_are_good)
 {
-	struct keys_env k;
-
-	keys_init(&k, env);
-	post(&k, PVRDMA_WR_SEND);
-	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&k.b->rcq, 2, LEN);
-	post(&k, PVRDMA_WR_RDMA_WRITE);
-	expect_done(&k.a->scq, 1, PVRDMA_WC_RDMA_WRITE);
-	post(&k, PVRDMA_WR_RDMA_READ);
-	expect_done(&k.a->scq, 1, PVRDMA_WC_RDMA_READ);
+	post(k, PVRDMA_WR_SEND);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&k->b->rcq, 2, LEN);
+	post(k, PVRDMA_WR_RDMA_WRITE);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	post(k, PVRDMA_WR_RDMA_READ);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_RDMA_READ);
 }
 
-TEST(rc_connected, test_send_with_wrong_lkeys)
+TEST_KEYS(test_send_with_wrong_lkeys)
 {
 	const uint32_t flip[] = { 1, 0x80, 0x100, 0x10000, 0x1000000, 0x80000000 };
-	struct keys_env k;
 
-	keys_init(&k, env);
 	for (size_t i = 0; i < COUNT(flip); i++) {
-		k.local.lkey ^= flip[i];
-		expect_local_error(&k, PVRDMA_WR_SEND);
-		reconnect(&k, env);
+		k->local.lkey ^= flip[i];
+		expect_local_error(k, PVRDMA_WR_SEND);
+		reconnect(k, env);
 	}
-	k.local.lkey = 0;
-	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, env);
-	k.local.lkey = UINT32_MAX;
-	expect_local_error(&k, PVRDMA_WR_RDMA_WRITE);
-	reconnect(&k, env);
-	k.local.lkey = 0;
-	expect_local_error(&k, PVRDMA_WR_RDMA_READ);
+	k->local.lkey = 0;
+	expect_local_error(k, PVRDMA_WR_SEND);
+	reconnect(k, env);
+	k->local.lkey = UINT32_MAX;
+	expect_local_error(k, PVRDMA_WR_RDMA_WRITE);
+	reconnect(k, env);
+	k->local.lkey = 0;
+	expect_local_error(k, PVRDMA_WR_RDMA_READ);
 }
 
-TEST(rc_connected, test_send_from_an_mr_of_another_pd)
+TEST_KEYS(test_send_from_an_mr_of_another_pd)
 {
-	struct keys_env k;
 	struct fg_end other;
 
-	keys_init(&k, env);
-	fg_end_open(&other, k.env->g[0], PVR_QPT_RC);
-	k.local.lkey = other.mr.lkey;
-	expect_local_error(&k, PVRDMA_WR_SEND);
+	fg_end_open(&other, env->g[0], PVR_QPT_RC);
+	k->local.lkey = other.mr.lkey;
+	expect_local_error(k, PVRDMA_WR_SEND);
 }
 
-TEST(rc_connected, test_send_from_an_mr_of_another_guest)
+TEST_KEYS(test_send_from_an_mr_of_another_guest)
 {
-	struct keys_env k;
 	struct fg_mr extra[10];
 
-	keys_init(&k, env);
 	for (int i = 0; i < 10; i++)
-		expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, FG_ACCESS_ALL, &extra[i]));
-	k.local.lkey = extra[9].lkey;
-	expect_local_error(&k, PVRDMA_WR_SEND);
+		expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, FG_ACCESS_ALL, &extra[i]));
+	k->local.lkey = extra[9].lkey;
+	expect_local_error(k, PVRDMA_WR_SEND);
 }
 
-TEST(rc_connected, test_send_with_a_stale_lkey)
+TEST_KEYS(test_send_with_a_stale_lkey)
 {
-	struct keys_env k;
 	struct fg_mr again;
 
-	keys_init(&k, env);
-	expect_ok(fg_mr_destroy(&k.a->mr));
-	k.a->mr.length = 0;
-	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, env);
-	expect_ok(fg_mr_create(&k.a->pd, &k.a->buf, FG_ACCESS_ALL, &again));
-	expect_local_error(&k, PVRDMA_WR_SEND);
+	expect_ok(fg_mr_destroy(&k->a->mr));
+	k->a->mr.length = 0;
+	expect_local_error(k, PVRDMA_WR_SEND);
+	reconnect(k, env);
+	expect_ok(fg_mr_create(&k->a->pd, &k->a->buf, FG_ACCESS_ALL, &again));
+	expect_local_error(k, PVRDMA_WR_SEND);
 }
 
-TEST(rc_connected, test_send_outside_the_mr)
+TEST_KEYS(test_send_outside_the_mr)
 {
-	struct keys_env k;
 	const struct {
 		uint64_t offset;
 		uint32_t len;
@@ -188,109 +178,95 @@ TEST(rc_connected, test_send_outside_the_mr)
 		{ -FG_USER_VA - 1, UINT32_MAX },
 	};
 
-	keys_init(&k, env);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		k.local = fg_sge(&k.a->mr, bad[i].offset, bad[i].len);
-		expect_local_error(&k, PVRDMA_WR_SEND);
-		reconnect(&k, env);
+		k->local = fg_sge(&k->a->mr, bad[i].offset, bad[i].len);
+		expect_local_error(k, PVRDMA_WR_SEND);
+		reconnect(k, env);
 	}
 }
 
-TEST(rc_connected, test_send_of_the_last_byte)
+TEST_KEYS(test_send_of_the_last_byte)
 {
-	struct keys_env k;
-
-	keys_init(&k, env);
-	k.local = fg_sge(&k.a->mr, k.a->buf.size - 1, 1);
-	post(&k, PVRDMA_WR_SEND);
-	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
+	k->local = fg_sge(&k->a->mr, k->a->buf.size - 1, 1);
+	post(k, PVRDMA_WR_SEND);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
 }
 
-TEST(rc_connected, test_mr_bounds_are_bytes_not_pages)
+TEST_KEYS(test_mr_bounds_are_bytes_not_pages)
 {
-	struct keys_env k;
 	struct fg_mr mr;
 
-	keys_init(&k, env);
-	expect_ok(fg_mr_create_part(&k.a->pd, &k.a->buf, 77, 5000, FG_ACCESS_ALL, &mr));
-	k.local = fg_sge(&mr, 0, 5000);
-	post(&k, PVRDMA_WR_SEND);
-	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
-	reconnect(&k, env);
-	k.local = fg_sge(&mr, -1ull, 1);
-	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, env);
-	k.local = fg_sge(&mr, 5000, 1);
-	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, env);
-	k.local = fg_sge(&mr, 4999, 2);
-	expect_local_error(&k, PVRDMA_WR_SEND);
+	expect_ok(fg_mr_create_part(&k->a->pd, &k->a->buf, 77, 5000, FG_ACCESS_ALL, &mr));
+	k->local = fg_sge(&mr, 0, 5000);
+	post(k, PVRDMA_WR_SEND);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
+	reconnect(k, env);
+	k->local = fg_sge(&mr, -1ull, 1);
+	expect_local_error(k, PVRDMA_WR_SEND);
+	reconnect(k, env);
+	k->local = fg_sge(&mr, 5000, 1);
+	expect_local_error(k, PVRDMA_WR_SEND);
+	reconnect(k, env);
+	k->local = fg_sge(&mr, 4999, 2);
+	expect_local_error(k, PVRDMA_WR_SEND);
 }
 
-TEST(rc_connected, test_send_from_read_only_mr_is_fine)
+TEST_KEYS(test_send_from_read_only_mr_is_fine)
 {
-	struct keys_env k;
 	struct fg_mr mr;
 
-	keys_init(&k, env);
-	expect_ok(fg_mr_create(&k.a->pd, &k.a->buf, 0, &mr));
-	k.local = fg_sge(&mr, 0, LEN);
-	post(&k, PVRDMA_WR_SEND);
-	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
+	expect_ok(fg_mr_create(&k->a->pd, &k->a->buf, 0, &mr));
+	k->local = fg_sge(&mr, 0, LEN);
+	post(k, PVRDMA_WR_SEND);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
 }
 
-TEST(rc_connected, test_read_into_read_only_mr_fails)
+TEST_KEYS(test_read_into_read_only_mr_fails)
 {
-	struct keys_env k;
 	struct fg_mr mr;
 
-	keys_init(&k, env);
-	expect_ok(fg_mr_create(&k.a->pd, &k.a->buf, PVR_ACCESS_REMOTE_READ, &mr));
-	k.local = fg_sge(&mr, 0, LEN);
-	expect_local_error(&k, PVRDMA_WR_RDMA_READ);
+	expect_ok(fg_mr_create(&k->a->pd, &k->a->buf, PVR_ACCESS_REMOTE_READ, &mr));
+	k->local = fg_sge(&mr, 0, LEN);
+	expect_local_error(k, PVRDMA_WR_RDMA_READ);
 }
 
-TEST(rc_connected, test_receive_into_read_only_mr_fails)
+TEST_KEYS(test_receive_into_read_only_mr_fails)
 {
-	struct keys_env k;
 	struct fg_mr mr;
 
-	keys_init(&k, env);
-	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, PVR_ACCESS_REMOTE_READ, &mr));
-	k.recv = fg_sge(&mr, 0, LEN);
-	expect_receiver_error(&k);
+	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, PVR_ACCESS_REMOTE_READ, &mr));
+	k->recv = fg_sge(&mr, 0, LEN);
+	expect_receiver_error(k);
 }
 
-TEST(rc_connected, test_receive_with_bad_lkeys_and_ranges)
+TEST_KEYS(test_receive_with_bad_lkeys_and_ranges)
 {
-	struct keys_env k;
 	struct fg_end other;
 	struct fg_mr mr;
 
-	keys_init(&k, env);
-	fg_end_open(&other, k.env->g[1], PVR_QPT_RC);
-	k.recv.lkey ^= 0x100;
-	expect_receiver_error(&k);
-	reconnect(&k, env);
-	k.recv.lkey = 0;
-	expect_receiver_error(&k);
-	reconnect(&k, env);
-	k.recv.lkey = other.mr.lkey;
-	expect_receiver_error(&k);
-	reconnect(&k, env);
-	k.recv.addr = k.b->mr.start - 1;
-	expect_receiver_error(&k);
-	reconnect(&k, env);
-	k.recv = fg_sge(&k.b->mr, k.b->buf.size - LEN + 1, LEN);
-	expect_receiver_error(&k);
-	reconnect(&k, env);
-	k.recv = (struct pvrdma_sge){ UINT64_MAX - 10, LEN, k.b->mr.lkey };
-	expect_receiver_error(&k);
-	reconnect(&k, env);
-	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, FG_ACCESS_ALL, &mr));
+	fg_end_open(&other, env->g[1], PVR_QPT_RC);
+	k->recv.lkey ^= 0x100;
+	expect_receiver_error(k);
+	reconnect(k, env);
+	k->recv.lkey = 0;
+	expect_receiver_error(k);
+	reconnect(k, env);
+	k->recv.lkey = other.mr.lkey;
+	expect_receiver_error(k);
+	reconnect(k, env);
+	k->recv.addr = k->b->mr.start - 1;
+	expect_receiver_error(k);
+	reconnect(k, env);
+	k->recv = fg_sge(&k->b->mr, k->b->buf.size - LEN + 1, LEN);
+	expect_receiver_error(k);
+	reconnect(k, env);
+	k->recv = (struct pvrdma_sge){ UINT64_MAX - 10, LEN, k->b->mr.lkey };
+	expect_receiver_error(k);
+	reconnect(k, env);
+	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, FG_ACCESS_ALL, &mr));
 	expect_ok(fg_mr_destroy(&mr));
-	k.recv = fg_sge(&mr, 0, LEN);
-	expect_receiver_error(&k);
+	k->recv = fg_sge(&mr, 0, LEN);
+	expect_receiver_error(k);
 }
 
 static void remote_access(struct t_env *env, enum pvrdma_wr_opcode op)
@@ -341,27 +317,25 @@ TEST(rc_connected, test_read_needs_a_good_rkey_and_range)
 	remote_access(env, PVRDMA_WR_RDMA_READ);
 }
 
-TEST(rc_connected, test_remote_rights_of_the_mr)
+TEST_KEYS(test_remote_rights_of_the_mr)
 {
-	struct keys_env k;
 	struct fg_mr no_write, no_read, local;
 
-	keys_init(&k, env);
-	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, PVR_ACCESS_REMOTE_READ, &no_write));
-	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf,
+	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, PVR_ACCESS_REMOTE_READ, &no_write));
+	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf,
 			       PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE, &no_read));
-	expect_ok(fg_mr_create(&k.b->pd, &k.b->buf, PVR_ACCESS_LOCAL_WRITE, &local));
-	k.rkey = no_write.rkey;
-	expect_remote_error(&k, PVRDMA_WR_RDMA_WRITE);
-	reconnect(&k, env);
-	k.rkey = no_read.rkey;
-	expect_remote_error(&k, PVRDMA_WR_RDMA_READ);
-	reconnect(&k, env);
-	k.rkey = local.rkey;
-	expect_remote_error(&k, PVRDMA_WR_RDMA_READ);
-	reconnect(&k, env);
-	k.rkey = local.rkey;
-	expect_remote_error(&k, PVRDMA_WR_RDMA_WRITE);
+	expect_ok(fg_mr_create(&k->b->pd, &k->b->buf, PVR_ACCESS_LOCAL_WRITE, &local));
+	k->rkey = no_write.rkey;
+	expect_remote_error(k, PVRDMA_WR_RDMA_WRITE);
+	reconnect(k, env);
+	k->rkey = no_read.rkey;
+	expect_remote_error(k, PVRDMA_WR_RDMA_READ);
+	reconnect(k, env);
+	k->rkey = local.rkey;
+	expect_remote_error(k, PVRDMA_WR_RDMA_READ);
+	reconnect(k, env);
+	k->rkey = local.rkey;
+	expect_remote_error(k, PVRDMA_WR_RDMA_WRITE);
 }
 
 /* The QP's own permission comes first. */
@@ -397,67 +371,60 @@ TEST(rc, test_read_needs_permission_of_the_qp)
 	qp_right(env, PVRDMA_WR_RDMA_READ, PVR_ACCESS_REMOTE_READ);
 }
 
-TEST(rc_connected, test_pages_are_translated_at_registration)
+TEST_KEYS(test_pages_are_translated_at_registration)
 {
-	struct keys_env k;
-
-	keys_init(&k, env);
-	memset(fg_buf_table(&k.b->buf, 0), 0xff, PVR_PAGE_SIZE);
-	memset(fg_buf_dir(&k.b->buf), 0xff, PVR_PAGE_SIZE);
-	post(&k, PVRDMA_WR_RDMA_WRITE);
-	expect_done(&k.a->scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_memory_equal(k.b->buf.va + 300, k.a->buf.va + 100, LEN);
+	memset(fg_buf_table(&k->b->buf, 0), 0xff, PVR_PAGE_SIZE);
+	memset(fg_buf_dir(&k->b->buf), 0xff, PVR_PAGE_SIZE);
+	post(k, PVRDMA_WR_RDMA_WRITE);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_memory_equal(k->b->buf.va + 300, k->a->buf.va + 100, LEN);
 }
 
-TEST(rc_connected, test_dma_mr_reaches_all_of_ram_and_nothing_else)
+TEST_KEYS(test_dma_mr_reaches_all_of_ram_and_nothing_else)
 {
-	struct keys_env k;
 	struct fg_mr dma;
 	const struct fg_ram_piece *piece;
 
-	keys_init(&k, env);
-	expect_ok(fg_mr_create_dma(&k.a->pd, &dma));
+	expect_ok(fg_mr_create_dma(&k->a->pd, &dma));
 	for (int i = 0; i < FG_RAM_PIECES; i++) {
-		piece = &k.env->g[0]->ram.piece[i];
-		k.local = (struct pvrdma_sge){ piece->gpa + piece->size - 10, 10, dma.lkey };
-		post(&k, PVRDMA_WR_SEND);
-		expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
-		reconnect(&k, env);
-		k.local = (struct pvrdma_sge){ piece->gpa + piece->size - 10, 11, dma.lkey };
-		expect_local_error(&k, PVRDMA_WR_SEND);
-		reconnect(&k, env);
-		k.local = (struct pvrdma_sge){ piece->gpa - 1, 2, dma.lkey };
-		expect_local_error(&k, PVRDMA_WR_SEND);
-		reconnect(&k, env);
+		piece = &env->g[0]->ram.piece[i];
+		k->local = (struct pvrdma_sge){ piece->gpa + piece->size - 10, 10, dma.lkey };
+		post(k, PVRDMA_WR_SEND);
+		expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
+		reconnect(k, env);
+		k->local = (struct pvrdma_sge){ piece->gpa + piece->size - 10, 11, dma.lkey };
+		expect_local_error(k, PVRDMA_WR_SEND);
+		reconnect(k, env);
+		k->local = (struct pvrdma_sge){ piece->gpa - 1, 2, dma.lkey };
+		expect_local_error(k, PVRDMA_WR_SEND);
+		reconnect(k, env);
 	}
-	k.local = (struct pvrdma_sge){ FG_MMIO_HOLE, 10, dma.lkey };
-	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, env);
-	k.local = (struct pvrdma_sge){ FG_BAR2_GPA, 10, dma.lkey };
-	expect_local_error(&k, PVRDMA_WR_SEND);
-	reconnect(&k, env);
-	k.local = (struct pvrdma_sge){ UINT64_MAX, 10, dma.lkey };
-	expect_local_error(&k, PVRDMA_WR_SEND);
+	k->local = (struct pvrdma_sge){ FG_MMIO_HOLE, 10, dma.lkey };
+	expect_local_error(k, PVRDMA_WR_SEND);
+	reconnect(k, env);
+	k->local = (struct pvrdma_sge){ FG_BAR2_GPA, 10, dma.lkey };
+	expect_local_error(k, PVRDMA_WR_SEND);
+	reconnect(k, env);
+	k->local = (struct pvrdma_sge){ UINT64_MAX, 10, dma.lkey };
+	expect_local_error(k, PVRDMA_WR_SEND);
 }
 
-TEST(rc_connected, test_dma_mr_respects_read_only_memory)
+TEST_KEYS(test_dma_mr_respects_read_only_memory)
 {
 	static uint8_t rom[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
-	struct keys_env k;
 	struct fg_mr dma;
 
-	keys_init(&k, env);
 	fg_fill(rom, sizeof(rom), 5);
-	expect_ok((uint32_t)pvr_adapter_map_ram(k.env->g[0]->adapter, 0xf0000000, sizeof(rom), rom,
+	expect_ok((uint32_t)pvr_adapter_map_ram(env->g[0]->adapter, 0xf0000000, sizeof(rom), rom,
 						false));
-	expect_ok(fg_mr_create_dma(&k.a->pd, &dma));
-	k.local = (struct pvrdma_sge){ 0xf0000000, 4096, dma.lkey };
-	post(&k, PVRDMA_WR_SEND);
-	expect_done(&k.a->scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&k.b->rcq, 2, 4096);
-	assert_int_equal(fg_mismatch(k.b->mr.va + 200, 4096, 5), 4096);
-	reconnect(&k, env);
-	k.local = (struct pvrdma_sge){ 0xf0000000, 4096, dma.lkey };
-	expect_local_error(&k, PVRDMA_WR_RDMA_READ);
+	expect_ok(fg_mr_create_dma(&k->a->pd, &dma));
+	k->local = (struct pvrdma_sge){ 0xf0000000, 4096, dma.lkey };
+	post(k, PVRDMA_WR_SEND);
+	expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&k->b->rcq, 2, 4096);
+	assert_int_equal(fg_mismatch(k->b->mr.va + 200, 4096, 5), 4096);
+	reconnect(k, env);
+	k->local = (struct pvrdma_sge){ 0xf0000000, 4096, dma.lkey };
+	expect_local_error(k, PVRDMA_WR_RDMA_READ);
 	assert_int_equal(fg_mismatch(rom, sizeof(rom), 5), sizeof(rom));
 }

@@ -31,6 +31,8 @@ static void reg_init(struct reg *r, struct t_env *env)
 	r->req.pdir_dma = t_wide_pdir(r->g, LONG_PAGES, &r->page);
 }
 
+#define TEST_REG(name) TEST_OBJECT(rc_connected, struct reg, r, reg_init, name)
+
 static void begin(struct reg *r)
 {
 	fg_cmd_begin(r->g, &r->req, sizeof(r->req));
@@ -63,193 +65,161 @@ static void point_all_entries_to(struct reg *r, uint64_t gpa)
 		table[i] = gpa;
 }
 
-TEST(rc_connected, goes_on_from_run)
+TEST_REG(goes_on_from_run)
 {
 	struct pvr_resp_create_mr resp;
-	struct reg r;
 
-	reg_init(&r, env);
-	begin(&r);
-	fg_run(r.env->host);
-	assert_false(pvr_adapter_busy(r.g->adapter));
-	expect_ok(end(&r, &resp));
-	write_last(&r, &resp, PVRDMA_WC_SUCCESS);
+	begin(r);
+	fg_run(env->host);
+	assert_false(pvr_adapter_busy(r->g->adapter));
+	expect_ok(end(r, &resp));
+	write_last(r, &resp, PVRDMA_WC_SUCCESS);
 }
 
-TEST(rc_connected, interrupts_when_it_is_done)
+TEST_REG(interrupts_when_it_is_done)
 {
-	struct reg r;
 	uint32_t before;
 
-	reg_init(&r, env);
-	before = r.g->irq[PVR_VEC_CMD];
-	begin(&r);
-	assert_int_equal(r.g->irq[PVR_VEC_CMD], before);
-	fg_run(r.env->host);
-	assert_int_equal(r.g->irq[PVR_VEC_CMD], before + 1);
+	before = r->g->irq[PVR_VEC_CMD];
+	begin(r);
+	assert_int_equal(r->g->irq[PVR_VEC_CMD], before);
+	fg_run(env->host);
+	assert_int_equal(r->g->irq[PVR_VEC_CMD], before + 1);
 }
 
-TEST(rc_connected, others_have_turns_meanwhile)
+TEST_REG(others_have_turns_meanwhile)
 {
-	struct reg r;
-
-	reg_init(&r, env);
-	begin(&r);
-	t_rdma(&r.env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &r.env->b.mr, 0, 64);
-	pvr_engine_run(r.env->host->engine, 0);
-	assert_true(pvr_adapter_busy(r.g->adapter));
-	expect_cqe(&r.env->a.scq, 1, PVRDMA_WC_SUCCESS);
+	begin(r);
+	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 64);
+	pvr_engine_run(env->host->engine, 0);
+	assert_true(pvr_adapter_busy(r->g->adapter));
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);
 }
 
-TEST(rc_connected, two_adapters_take_turns)
+TEST_REG(two_adapters_take_turns)
 {
 	struct pvr_cmd_create_mr req;
 	struct fg_guest *other;
-	struct reg r;
 	uint32_t page;
 
-	reg_init(&r, env);
-	other = r.env->a.guest;
-	req = fg_mr_request(&r.env->a.pd, &r.env->a.buf, 0, 1, FG_ACCESS_ALL);
+	other = env->a.guest;
+	req = fg_mr_request(&env->a.pd, &env->a.buf, 0, 1, FG_ACCESS_ALL);
 	req.nchunks = LONG_PAGES;
-	req.length = r.req.length;
+	req.length = r->req.length;
 	req.pdir_dma = t_wide_pdir(other, LONG_PAGES, &page);
-	begin(&r);
+	begin(r);
 	fg_cmd_begin(other, &req, sizeof(req));
-	while (pvr_adapter_busy(r.g->adapter))
-		pvr_engine_run(r.env->host->engine, 0);
-	pvr_engine_run(r.env->host->engine, 0);
+	while (pvr_adapter_busy(r->g->adapter))
+		pvr_engine_run(env->host->engine, 0);
+	pvr_engine_run(env->host->engine, 0);
 	assert_false(pvr_adapter_busy(other->adapter));
 	expect_ok(fg_cmd_end(other, &req, NULL, 0));
 }
 
-TEST(rc_connected, err_waits_for_the_end)
+TEST_REG(err_waits_for_the_end)
 {
 	struct pvr_resp_create_mr resp;
-	struct reg r;
 
-	reg_init(&r, env);
-	begin(&r);
-	expect_ok(end(&r, &resp));
-	assert_false(pvr_adapter_busy(r.g->adapter));
-	write_last(&r, &resp, PVRDMA_WC_SUCCESS);
+	begin(r);
+	expect_ok(end(r, &resp));
+	assert_false(pvr_adapter_busy(r->g->adapter));
+	write_last(r, &resp, PVRDMA_WC_SUCCESS);
 }
 
-TEST(rc_connected, next_request_waits_for_the_end)
+TEST_REG(next_request_waits_for_the_end)
 {
-	struct reg r;
-
-	reg_init(&r, env);
-	begin(&r);
-	begin(&r);
-	expect_ok(end(&r, &(struct pvr_resp_create_mr){ 0 }));
+	begin(r);
+	begin(r);
+	expect_ok(end(r, &(struct pvr_resp_create_mr){ 0 }));
 	/* Both, and that of each end's buffer. */
-	assert_int_equal(fg_stats(r.g).mrs, 3);
+	assert_int_equal(fg_stats(r->g).mrs, 3);
 }
 
-TEST(rc_connected, a_bad_page_far_behind_is_refused)
+TEST_REG(a_bad_page_far_behind_is_refused)
 {
 	struct pvr_resp_create_mr resp;
 	uint64_t *dir, *table;
 	uint32_t page;
-	struct reg r;
 
-	reg_init(&r, env);
-	page = fg_ram_get_page(&r.g->ram);
-	table = fg_page_va(&r.g->ram, page);
+	page = fg_ram_get_page(&r->g->ram);
+	table = fg_page_va(&r->g->ram, page);
 	for (uint32_t i = 0; i < PVR_PDIR_ENTRIES; i++)
-		table[i] = fg_page_gpa(&r.g->ram, r.page);
+		table[i] = fg_page_gpa(&r->g->ram, r->page);
 	table[3] = 1ull << 50;
-	dir = fg_gpa_va(&r.g->ram, r.req.pdir_dma);
-	dir[LONG_PAGES / PVR_PDIR_ENTRIES - 1] = fg_page_gpa(&r.g->ram, page);
-	begin(&r);
-	assert_int_equal(end(&r, &resp), EFAULT);
-	assert_int_equal(fg_stats(r.g).mrs, 1);
-	assert_int_equal(fg_stats(r.g).commands_failed, 1);
+	dir = fg_gpa_va(&r->g->ram, r->req.pdir_dma);
+	dir[LONG_PAGES / PVR_PDIR_ENTRIES - 1] = fg_page_gpa(&r->g->ram, page);
+	begin(r);
+	assert_int_equal(end(r, &resp), EFAULT);
+	assert_int_equal(fg_stats(r->g).mrs, 1);
+	assert_int_equal(fg_stats(r->g).commands_failed, 1);
 }
 
-TEST(rc_connected, a_reset_forgets_it)
+TEST_REG(a_reset_forgets_it)
 {
-	struct reg r;
-
-	reg_init(&r, env);
-	begin(&r);
-	pvr_adapter_reset(r.g->adapter);
-	assert_false(pvr_adapter_busy(r.g->adapter));
-	fg_run(r.env->host);
-	assert_int_equal(fg_stats(r.g).mrs, 0);
+	begin(r);
+	pvr_adapter_reset(r->g->adapter);
+	assert_false(pvr_adapter_busy(r->g->adapter));
+	fg_run(env->host);
+	assert_int_equal(fg_stats(r->g).mrs, 0);
 }
 
-TEST(rc_connected, a_failure_forgets_it)
+TEST_REG(a_failure_forgets_it)
 {
-	struct reg r;
-
-	reg_init(&r, env);
-	begin(&r);
-	pvr_adapter_fail(r.g->adapter, "a test says so");
-	assert_false(pvr_adapter_busy(r.g->adapter));
-	fg_run(r.env->host);
+	begin(r);
+	pvr_adapter_fail(r->g->adapter, "a test says so");
+	assert_false(pvr_adapter_busy(r->g->adapter));
+	fg_run(env->host);
 }
 
 /* The pointers that it has found so far lead there: the region is finished, and broken. */
-TEST(rc_connected, ram_that_goes_waits_for_the_end)
+TEST_REG(ram_that_goes_waits_for_the_end)
 {
 	static uint8_t spare[2 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	struct pvr_resp_create_mr resp;
-	struct reg r;
 
-	reg_init(&r, env);
-	expect_ok(pvr_adapter_map_ram(r.g->adapter, SPARE_GPA, sizeof(spare), spare, true));
-	point_all_entries_to(&r, SPARE_GPA);
-	begin(&r);
-	pvr_adapter_unmap_ram(r.g->adapter, SPARE_GPA, sizeof(spare));
-	assert_false(pvr_adapter_busy(r.g->adapter));
-	expect_ok(end(&r, &resp));
-	write_last(&r, &resp, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_ok(pvr_adapter_map_ram(r->g->adapter, SPARE_GPA, sizeof(spare), spare, true));
+	point_all_entries_to(r, SPARE_GPA);
+	begin(r);
+	pvr_adapter_unmap_ram(r->g->adapter, SPARE_GPA, sizeof(spare));
+	assert_false(pvr_adapter_busy(r->g->adapter));
+	expect_ok(end(r, &resp));
+	write_last(r, &resp, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST(rc_connected, bus_master_off_lets_it_finish)
+TEST_REG(bus_master_off_lets_it_finish)
 {
-	struct reg r;
-
-	reg_init(&r, env);
-	begin(&r);
-	pvr_adapter_set_bus_master(r.g->adapter, false);
-	assert_false(pvr_adapter_busy(r.g->adapter));
-	assert_int_equal(fg_stats(r.g).mrs, 2);
+	begin(r);
+	pvr_adapter_set_bus_master(r->g->adapter, false);
+	assert_false(pvr_adapter_busy(r->g->adapter));
+	assert_int_equal(fg_stats(r->g).mrs, 2);
 }
 
-TEST(rc_connected, an_adapter_can_go_meanwhile)
+TEST_REG(an_adapter_can_go_meanwhile)
 {
-	struct reg r;
-
-	reg_init(&r, env);
-	begin(&r);
-	fg_guest_unplug(r.g);
-	fg_run(r.env->host);
+	begin(r);
+	fg_guest_unplug(r->g);
+	fg_run(env->host);
 }
 
 /* A window that is bound to the old region while the new one is being made. */
-TEST(rc_connected, a_window_bound_meanwhile_keeps_the_old_one)
+TEST_REG(a_window_bound_meanwhile_keeps_the_old_one)
 {
 	struct pvr_resp_create_mr resp;
 	struct lend l;
-	struct reg r;
 
-	reg_init(&r, env);
 	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	r.req.flags = PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_REPLACE;
-	r.req.mr_handle = l.region.handle;
-	r.req.page_shift = PVR_PAGE_SHIFT;
-	r.req.pdir_levels = 2;
-	r.req.offset = 0;
-	begin(&r);
+	r->req.flags = PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_REPLACE;
+	r->req.mr_handle = l.region.handle;
+	r->req.page_shift = PVR_PAGE_SHIFT;
+	r->req.pdir_levels = 2;
+	r->req.offset = 0;
+	begin(r);
 	lend_put_bind(l.b, BIND_ID, &l.bind);
 	fg_ring_send(&l.b->qp);
-	pvr_engine_run(r.env->host->engine, 0);
+	pvr_engine_run(env->host->engine, 0);
 	expect_done(&l.b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
-	assert_true(pvr_adapter_busy(r.g->adapter));
-	assert_int_equal(end(&r, &resp), EBUSY);
+	assert_true(pvr_adapter_busy(r->g->adapter));
+	assert_int_equal(end(r, &resp), EBUSY);
 	l.mw.rkey = l.bind.new_rkey;
 	lend_all_ok(&l);
 }

@@ -42,6 +42,9 @@ static void fast_init(struct fast *fast, struct t_env *env, uint32_t pages)
 	expect_ok(fast_create(&fast->end->pd, pages, &fast->key));
 }
 
+#define TEST_FAST(fixture, pages, name) \
+	TEST_OBJECT(fixture, struct fast, fast, fast_init, name, pages)
+
 static struct pvrdma_sq_wqe_hdr *put(struct fg_qp *qp, uint64_t wr_id, enum pvrdma_wr_opcode op,
 				     uint32_t key)
 {
@@ -105,80 +108,70 @@ TEST(guest, test_lists_beyond_the_limit_are_refused)
 	assert_int_equal(fast_create(&pd, STOCK_PAGES + 1, &key), EINVAL);
 }
 
-TEST(rc_connected, test_every_page_of_a_long_list_is_reached)
+TEST_FAST(rc_connected, LONG_PAGES, test_every_page_of_a_long_list_is_reached)
 {
-	struct fast fast;
 	struct fg_end *a;
 
-	fast_init(&fast, env, LONG_PAGES);
-	a = &fast.env->a;
-	put_register(&fast.end->qp, 1, &fast.buf, fast.key);
-	run(&fast, &fast.end->qp);
-	expect_done(&fast.end->scq, 1, PVRDMA_WC_FAST_REG_MR);
+	a = &env->a;
+	put_register(&fast->end->qp, 1, &fast->buf, fast->key);
+	run(fast, &fast->end->qp);
+	expect_done(&fast->end->scq, 1, PVRDMA_WC_FAST_REG_MR);
 	for (uint32_t page = 0; page < LONG_PAGES; page += 8) {
-		const struct fg_mr remote = { .start = IOVA, .rkey = fast.key };
+		const struct fg_mr remote = { .start = IOVA, .rkey = fast->key };
 		const uint32_t len = 8 * PVR_PAGE_SIZE;
 
 		fg_fill(a->mr.va, len, page);
 		t_rdma(a, PVRDMA_WR_RDMA_WRITE, 2, 0, &remote, (uint64_t)page * PVR_PAGE_SIZE, len);
-		fg_run(fast.env->host);
+		fg_run(env->host);
 		expect_done(&a->scq, 2, PVRDMA_WC_RDMA_WRITE);
-		assert_int_equal(fg_mismatch(fast.buf.va + (size_t)page * PVR_PAGE_SIZE, len, page),
-				 len);
+		assert_int_equal(
+			fg_mismatch(fast->buf.va + (size_t)page * PVR_PAGE_SIZE, len, page), len);
 	}
 }
 
-TEST(rc_connected, test_bad_page_in_the_second_table_is_refused)
+TEST_FAST(rc_connected, LONG_PAGES, test_bad_page_in_the_second_table_is_refused)
 {
-	struct fast fast;
-
-	fast_init(&fast, env, LONG_PAGES);
-	fg_buf_table(&fast.buf, 1)[PVR_PDIR_ENTRIES - 1] = FG_MMIO_HOLE;
-	put_register(&fast.end->qp, 1, &fast.buf, fast.key);
-	run(&fast, &fast.end->qp);
-	expect_cqe(&fast.end->scq, 1, PVRDMA_WC_MW_BIND_ERR);
+	fg_buf_table(&fast->buf, 1)[PVR_PDIR_ENTRIES - 1] = FG_MMIO_HOLE;
+	put_register(&fast->end->qp, 1, &fast->buf, fast->key);
+	run(fast, &fast->end->qp);
+	expect_cqe(&fast->end->scq, 1, PVRDMA_WC_MW_BIND_ERR);
 }
 
 /* What the region was made for is the limit, not what the device could do. */
-TEST(rc_connected, test_list_longer_than_the_region_is_refused)
+TEST_FAST(rc_connected, STOCK_PAGES + 1, test_list_longer_than_the_region_is_refused)
 {
-	struct fast fast;
-
-	fast_init(&fast, env, STOCK_PAGES + 1);
-	put_register(&fast.end->qp, 1, &fast.buf, fast.key)->wr.fast_reg.page_list_len =
+	put_register(&fast->end->qp, 1, &fast->buf, fast->key)->wr.fast_reg.page_list_len =
 		STOCK_PAGES + 2;
-	run(&fast, &fast.end->qp);
-	expect_cqe(&fast.end->scq, 1, PVRDMA_WC_MW_BIND_ERR);
+	run(fast, &fast->end->qp);
+	expect_cqe(&fast->end->scq, 1, PVRDMA_WC_MW_BIND_ERR);
 }
 
 /* Long lists end a turn, so that somebody else's request need not wait for all of them. */
-TEST(rc_loopback, test_long_lists_keep_nobody_waiting)
+TEST_FAST(rc_loopback, LONG_PAGES, test_long_lists_keep_nobody_waiting)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvrdma_cqe cqe;
 	struct fg_end other;
 	struct fg_buf small;
-	struct fast fast;
 	uint32_t key, place = UINT32_MAX;
 
-	fast_init(&fast, env, LONG_PAGES);
-	fg_end_open(&other, fast.env->a.guest, PVR_QPT_RC);
-	spec.pd = &fast.end->pd;
-	spec.scq = spec.rcq = &fast.end->scq;
+	fg_end_open(&other, env->a.guest, PVR_QPT_RC);
+	spec.pd = &fast->end->pd;
+	spec.scq = spec.rcq = &fast->end->scq;
 	expect_ok(fg_qp_destroy(&other.qp));
 	expect_ok(fg_qp_create(&spec, &other.qp));
 	fg_end_connect(&other, &other, NULL);
-	fg_buf_init(&small, &fast.end->guest->ram, 1, FG_SCATTERED);
-	expect_ok(fast_create(&fast.end->pd, 1, &key));
+	fg_buf_init(&small, &fast->end->guest->ram, 1, FG_SCATTERED);
+	expect_ok(fast_create(&fast->end->pd, 1, &key));
 	for (uint32_t i = 0; i < 10; i++) {
-		put_register(&fast.end->qp, 2 * i, &fast.buf, fast.key);
-		put(&fast.end->qp, 2 * i + 1, PVRDMA_WR_LOCAL_INV, fast.key);
+		put_register(&fast->end->qp, 2 * i, &fast->buf, fast->key);
+		put(&fast->end->qp, 2 * i + 1, PVRDMA_WR_LOCAL_INV, fast->key);
 	}
 	put_register(&other.qp, 100, &small, key);
-	fg_ring_send(&fast.end->qp);
-	run(&fast, &other.qp);
+	fg_ring_send(&fast->end->qp);
+	run(fast, &other.qp);
 	for (uint32_t i = 0; i < 21; i++) {
-		assert_true(fg_cq_poll(&fast.end->scq, &cqe));
+		assert_true(fg_cq_poll(&fast->end->scq, &cqe));
 		assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
 		if (cqe.wr_id == 100)
 			place = i;

@@ -53,6 +53,8 @@ static void layout_init(struct layout *l, struct t_env *env, uint32_t shift)
 	memset(&l->mr, 0, sizeof(l->mr));
 }
 
+#define TEST_LAYOUT(shift, name) TEST_OBJECT(big, struct layout, l, layout_init, name, shift)
+
 static void add_page(struct layout *l, uint64_t gpa)
 {
 	assert_in_range(l->npages, 0, MAX_PAGES - 1);
@@ -160,164 +162,137 @@ static void write_all(struct layout *l)
 
 /* ---------------------------------------------------------- what is allowed */
 
-TEST(big, test_address_is_independent_of_the_offset)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_address_is_independent_of_the_offset)
 {
-	struct layout l;
-
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 5);
-	request(&l, IOVA + 77, 100, 4 * PVR_PAGE_SIZE);
-	created(&l);
-	write_all(&l);
+	add_scattered(l, 5);
+	request(l, IOVA + 77, 100, 4 * PVR_PAGE_SIZE);
+	created(l);
+	write_all(l);
 }
 
-TEST(big, test_zero_based_region)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_zero_based_region)
 {
-	struct layout l;
-
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 3);
-	request(&l, 0, 4095, PVR_PAGE_SIZE + 2);
-	l.req.access_flags |= PVR_ACCESS_ZERO_BASED;
-	created(&l);
-	write_ok(&l, 0, PVR_PAGE_SIZE + 2, 3);
-	write_refused(&l, UINT64_MAX, 2);
-	write_refused(&l, PVR_PAGE_SIZE + 1, 2);
+	add_scattered(l, 3);
+	request(l, 0, 4095, PVR_PAGE_SIZE + 2);
+	l->req.access_flags |= PVR_ACCESS_ZERO_BASED;
+	created(l);
+	write_ok(l, 0, PVR_PAGE_SIZE + 2, 3);
+	write_refused(l, UINT64_MAX, 2);
+	write_refused(l, PVR_PAGE_SIZE + 1, 2);
 }
 
-TEST(big, test_region_at_the_end_of_the_address_space)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_region_at_the_end_of_the_address_space)
 {
-	struct layout l;
-
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 2);
-	request(&l, -(uint64_t)5000, 96, 5000);
-	created(&l);
-	write_ok(&l, 0, 5000, 4);
-	write_refused(&l, UINT64_MAX, 2);
-	write_refused(&l, 0, 1);
+	add_scattered(l, 2);
+	request(l, -(uint64_t)5000, 96, 5000);
+	created(l);
+	write_ok(l, 0, 5000, 4);
+	write_refused(l, UINT64_MAX, 2);
+	write_refused(l, 0, 1);
 }
 
-TEST(big, test_large_pages_in_any_order)
+TEST_LAYOUT(KIB64_SHIFT, test_large_pages_in_any_order)
 {
-	struct layout l;
-
-	layout_init(&l, env, KIB64_SHIFT);
-	add_large(&l, 5);
-	request(&l, IOVA + 5, 60001, (4ull << KIB64_SHIFT) + 3);
-	created(&l);
-	write_all(&l);
+	add_large(l, 5);
+	request(l, IOVA + 5, 60001, (4ull << KIB64_SHIFT) + 3);
+	created(l);
+	write_all(l);
 }
 
-TEST(big, test_region_that_begins_deep_in_a_huge_page)
+TEST_LAYOUT(MIB2_SHIFT, test_region_that_begins_deep_in_a_huge_page)
 {
-	struct layout l;
-
-	layout_init(&l, env, MIB2_SHIFT);
-	add_large(&l, 3);
-	request(&l, IOVA, (1u << MIB2_SHIFT) - 5, (1u << MIB2_SHIFT) + 10);
-	created(&l);
-	write_ok(&l, 0, 50000, 5);
-	write_ok(&l, (1u << MIB2_SHIFT) - 20000, 20010, 6);
-	write_refused(&l, IOVA + (1u << MIB2_SHIFT) + 9, 2);
-	write_refused(&l, IOVA - 1, 2);
+	add_large(l, 3);
+	request(l, IOVA, (1u << MIB2_SHIFT) - 5, (1u << MIB2_SHIFT) + 10);
+	created(l);
+	write_ok(l, 0, 50000, 5);
+	write_ok(l, (1u << MIB2_SHIFT) - 20000, 20010, 6);
+	write_refused(l, IOVA + (1u << MIB2_SHIFT) + 9, 2);
+	write_refused(l, IOVA - 1, 2);
 }
 
 /* Runs of many lengths are found by halving; those of one length by the first guess. */
-TEST(big, test_uneven_runs)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_uneven_runs)
 {
-	struct layout l;
 	uint32_t run;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
 	for (run = 1; run < 30; run += 2) {
 		uint32_t n = run == 29 ? 330 : run;
-		uint32_t first = fg_ram_get_run(&l.g->ram, n + 1);
+		uint32_t first = fg_ram_get_run(&l->g->ram, n + 1);
 
 		while (n--)
-			add_page(&l, fg_page_gpa(&l.g->ram, first++));
+			add_page(l, fg_page_gpa(&l->g->ram, first++));
 	}
-	request(&l, IOVA, 3000, ((uint64_t)l.npages << PVR_PAGE_SHIFT) - 3000);
-	created(&l);
-	write_all(&l);
+	request(l, IOVA, 3000, ((uint64_t)l->npages << PVR_PAGE_SHIFT) - 3000);
+	created(l);
+	write_all(l);
 }
 
 /* The translation of the first pages is made anew when scattered ones follow. */
-TEST(big, test_runs_before_scattered_pages)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_runs_before_scattered_pages)
 {
-	struct layout l;
 	uint32_t first;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	first = fg_ram_get_run(&l.g->ram, 100);
+	first = fg_ram_get_run(&l->g->ram, 100);
 	for (uint32_t i = 0; i < 100; i++)
-		add_page(&l, fg_page_gpa(&l.g->ram, first + i));
-	add_scattered(&l, 450);
-	request(&l, IOVA, 1, ((uint64_t)l.npages << PVR_PAGE_SHIFT) - 1);
-	created(&l);
-	write_all(&l);
+		add_page(l, fg_page_gpa(&l->g->ram, first + i));
+	add_scattered(l, 450);
+	request(l, IOVA, 1, ((uint64_t)l->npages << PVR_PAGE_SHIFT) - 1);
+	created(l);
+	write_all(l);
 }
 
-TEST(big, test_three_levels_of_few_pages)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_three_levels_of_few_pages)
 {
-	struct layout l;
-
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 3);
-	request(&l, IOVA, 0, 3 * PVR_PAGE_SIZE);
-	l.req.pdir_dma = fg_pdir(&l.g->ram, 3, l.gpa, l.npages);
-	l.req.pdir_levels = 3;
-	created(&l);
-	write_all(&l);
+	add_scattered(l, 3);
+	request(l, IOVA, 0, 3 * PVR_PAGE_SIZE);
+	l->req.pdir_dma = fg_pdir(&l->g->ram, 3, l->gpa, l->npages);
+	l->req.pdir_levels = 3;
+	created(l);
+	write_all(l);
 }
 
 /* More than two levels can name; most entries lead to one page. */
-TEST(big, test_three_levels_beyond_two)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_three_levels_beyond_two)
 {
 	const uint32_t npages = PVR_PDIR_MAX_PAGES + PVR_PDIR_ENTRIES + 2;
 	uint64_t *gpa = test_malloc(npages * sizeof(*gpa)), last;
-	struct layout l;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 2);
+	add_scattered(l, 2);
 	for (uint32_t i = 0; i < npages; i++)
-		gpa[i] = l.gpa[0];
-	gpa[npages - 1] = l.gpa[1];
-	gpa[PVR_PDIR_MAX_PAGES + 1] = l.gpa[1];
-	l.req = fg_layout_request(&l.env->b.pd, fg_pdir(&l.g->ram, 3, gpa, npages), l.shift, IOVA,
-				  0, (uint64_t)npages * PVR_PAGE_SIZE);
-	l.req.pdir_levels = 3;
-	created(&l);
-	fg_fill(l.env->a.mr.va, 3 * PVR_PAGE_SIZE, 9);
+		gpa[i] = l->gpa[0];
+	gpa[npages - 1] = l->gpa[1];
+	gpa[PVR_PDIR_MAX_PAGES + 1] = l->gpa[1];
+	l->req = fg_layout_request(&env->b.pd, fg_pdir(&l->g->ram, 3, gpa, npages), l->shift, IOVA,
+				   0, (uint64_t)npages * PVR_PAGE_SIZE);
+	l->req.pdir_levels = 3;
+	created(l);
+	fg_fill(env->a.mr.va, 3 * PVR_PAGE_SIZE, 9);
 	last = IOVA + (uint64_t)(npages - 1) * PVR_PAGE_SIZE;
-	write_raw(&l, last, 100);
-	expect_done(&l.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(fg_mismatch(fg_gpa_va(&l.g->ram, l.gpa[1]), 100, 9), 100);
-	write_raw(&l, IOVA + (uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE);
-	expect_done(&l.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(fg_mismatch(fg_gpa_va(&l.g->ram, l.gpa[0]), PVR_PAGE_SIZE, 9),
+	write_raw(l, last, 100);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(fg_mismatch(fg_gpa_va(&l->g->ram, l->gpa[1]), 100, 9), 100);
+	write_raw(l, IOVA + (uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(fg_mismatch(fg_gpa_va(&l->g->ram, l->gpa[0]), PVR_PAGE_SIZE, 9),
 			 PVR_PAGE_SIZE);
-	assert_memory_equal(fg_gpa_va(&l.g->ram, l.gpa[1]), l.env->a.mr.va + PVR_PAGE_SIZE,
+	assert_memory_equal(fg_gpa_va(&l->g->ram, l->gpa[1]), env->a.mr.va + PVR_PAGE_SIZE,
 			    PVR_PAGE_SIZE);
-	write_refused(&l, last + PVR_PAGE_SIZE, 1);
-	destroyed(&l);
+	write_refused(l, last + PVR_PAGE_SIZE, 1);
+	destroyed(l);
 	test_free(gpa);
 }
 
-TEST(big, test_access_is_checked_as_elsewhere)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_access_is_checked_as_elsewhere)
 {
-	struct layout l;
-
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 1);
-	request(&l, IOVA, 0, 100);
-	l.req.access_flags = PVR_ACCESS_REMOTE_WRITE;
-	refused(&l, EINVAL);
-	l.req.access_flags = PVR_ACCESS_ON_DEMAND;
-	refused(&l, EOPNOTSUPP);
-	l.req.access_flags = PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_OPTIONAL;
-	created(&l);
-	write_refused(&l, IOVA, 1);
+	add_scattered(l, 1);
+	request(l, IOVA, 0, 100);
+	l->req.access_flags = PVR_ACCESS_REMOTE_WRITE;
+	refused(l, EINVAL);
+	l->req.access_flags = PVR_ACCESS_ON_DEMAND;
+	refused(l, EOPNOTSUPP);
+	l->req.access_flags = PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_OPTIONAL;
+	created(l);
+	write_refused(l, IOVA, 1);
 }
 
 /* ---------------------------------------------------------- pieces of RAM */
@@ -344,243 +319,208 @@ static struct halves *halves_map(struct layout *l, bool writable)
 	return &halves;
 }
 
-TEST(big, test_large_page_spans_pieces_of_ram)
+TEST_LAYOUT(KIB64_SHIFT, test_large_page_spans_pieces_of_ram)
 {
 	struct halves *halves;
-	struct layout l;
 
-	layout_init(&l, env, KIB64_SHIFT);
-	halves = halves_map(&l, true);
-	created(&l);
-	fg_fill(l.env->a.mr.va, 1000, 11);
-	write_raw(&l, IOVA + PIECE_SIZE - 500, 1000);
-	expect_done(&l.env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_memory_equal(halves->low + PIECE_SIZE - 500, l.env->a.mr.va, 500);
-	assert_memory_equal(halves->high, l.env->a.mr.va + 500, 500);
+	halves = halves_map(l, true);
+	created(l);
+	fg_fill(env->a.mr.va, 1000, 11);
+	write_raw(l, IOVA + PIECE_SIZE - 500, 1000);
+	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_memory_equal(halves->low + PIECE_SIZE - 500, env->a.mr.va, 500);
+	assert_memory_equal(halves->high, env->a.mr.va + 500, 500);
 	assert_int_equal(halves->low[PIECE_SIZE], 0);
 }
 
-TEST(big, test_unplugged_piece_breaks_the_region)
+TEST_LAYOUT(KIB64_SHIFT, test_unplugged_piece_breaks_the_region)
 {
 	struct halves *halves;
-	struct layout l;
 
-	layout_init(&l, env, KIB64_SHIFT);
-	halves = halves_map(&l, true);
-	created(&l);
-	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
-	l.env->a.mr.va[0] = 1;
-	write_refused(&l, IOVA + PIECE_SIZE, 1);
-	write_refused(&l, IOVA, 1);
+	halves = halves_map(l, true);
+	created(l);
+	pvr_adapter_unmap_ram(l->g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
+	env->a.mr.va[0] = 1;
+	write_refused(l, IOVA + PIECE_SIZE, 1);
+	write_refused(l, IOVA, 1);
 	assert_int_equal(halves->high[0], 0);
-	destroyed(&l);
+	destroyed(l);
 }
 
-TEST(big, test_hole_in_a_large_page_is_refused)
+TEST_LAYOUT(KIB64_SHIFT, test_hole_in_a_large_page_is_refused)
 {
-	struct layout l;
-
-	layout_init(&l, env, KIB64_SHIFT);
-	halves_map(&l, true);
-	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
-	refused(&l, EFAULT);
+	halves_map(l, true);
+	pvr_adapter_unmap_ram(l->g->adapter, PIECE_GPA + PIECE_SIZE, PIECE_SIZE);
+	refused(l, EFAULT);
 	/* One byte of the hole is too many, and none is not. */
-	l.req.length = PIECE_SIZE + 1;
-	refused(&l, EFAULT);
-	l.req.length = PIECE_SIZE;
-	created(&l);
-	destroyed(&l);
+	l->req.length = PIECE_SIZE + 1;
+	refused(l, EFAULT);
+	l->req.length = PIECE_SIZE;
+	created(l);
+	destroyed(l);
 }
 
-TEST(big, test_hole_before_the_first_byte_is_of_no_interest)
+TEST_LAYOUT(KIB64_SHIFT, test_hole_before_the_first_byte_is_of_no_interest)
 {
-	struct layout l;
-
-	layout_init(&l, env, KIB64_SHIFT);
-	halves_map(&l, true);
-	pvr_adapter_unmap_ram(l.g->adapter, PIECE_GPA, PIECE_SIZE);
-	l.req.offset = PIECE_SIZE + 10;
-	l.req.length = PIECE_SIZE - 10;
-	created(&l);
-	destroyed(&l);
-	l.req.offset = PIECE_SIZE - 1;
-	l.req.length = 2;
-	refused(&l, EFAULT);
+	halves_map(l, true);
+	pvr_adapter_unmap_ram(l->g->adapter, PIECE_GPA, PIECE_SIZE);
+	l->req.offset = PIECE_SIZE + 10;
+	l->req.length = PIECE_SIZE - 10;
+	created(l);
+	destroyed(l);
+	l->req.offset = PIECE_SIZE - 1;
+	l->req.length = 2;
+	refused(l, EFAULT);
 }
 
-TEST(big, test_read_only_part_of_a_large_page)
+TEST_LAYOUT(KIB64_SHIFT, test_read_only_part_of_a_large_page)
 {
-	struct layout l;
-
-	layout_init(&l, env, KIB64_SHIFT);
-	halves_map(&l, false);
-	refused(&l, EFAULT);
-	l.req.access_flags = PVR_ACCESS_REMOTE_READ;
-	created(&l);
-	destroyed(&l);
+	halves_map(l, false);
+	refused(l, EFAULT);
+	l->req.access_flags = PVR_ACCESS_REMOTE_READ;
+	created(l);
+	destroyed(l);
 }
 
 /* ------------------------------------------------------------ what is wrong */
 
-TEST(big, test_bad_page_shifts_are_refused)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_bad_page_shifts_are_refused)
 {
 	static const uint32_t bad[] = { 0, 11, 31, 32, 63, 64, UINT32_MAX };
-	struct layout l;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 1);
-	request(&l, IOVA, 0, 100);
+	add_scattered(l, 1);
+	request(l, IOVA, 0, 100);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		l.req.page_shift = bad[i];
-		refused(&l, EINVAL);
+		l->req.page_shift = bad[i];
+		refused(l, EINVAL);
 	}
 }
 
-TEST(big, test_bad_numbers_of_levels_are_refused)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_bad_numbers_of_levels_are_refused)
 {
 	static const uint32_t bad[] = { 0, 1, 4, UINT32_MAX };
-	struct layout l;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 1);
-	request(&l, IOVA, 0, 100);
+	add_scattered(l, 1);
+	request(l, IOVA, 0, 100);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		l.req.pdir_levels = bad[i];
-		refused(&l, EINVAL);
+		l->req.pdir_levels = bad[i];
+		refused(l, EINVAL);
 	}
 }
 
-TEST(big, test_offset_beyond_the_first_page_is_refused)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_offset_beyond_the_first_page_is_refused)
 {
 	static const uint64_t bad[] = { PVR_PAGE_SIZE, 1ull << 32, 1ull << 63, UINT64_MAX };
-	struct layout l;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 3);
+	add_scattered(l, 3);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		request(&l, IOVA, 0, 100);
-		l.req.offset = bad[i];
-		refused(&l, EINVAL);
-		l.req.nchunks = (uint32_t)((bad[i] + 99) / PVR_PAGE_SIZE + 1);
-		refused(&l, EINVAL);
+		request(l, IOVA, 0, 100);
+		l->req.offset = bad[i];
+		refused(l, EINVAL);
+		l->req.nchunks = (uint32_t)((bad[i] + 99) / PVR_PAGE_SIZE + 1);
+		refused(l, EINVAL);
 	}
 }
 
-TEST(big, test_page_counts_that_do_not_match_are_refused)
+TEST_LAYOUT(KIB64_SHIFT, test_page_counts_that_do_not_match_are_refused)
 {
 	static const uint32_t bad[] = { 0, 1, 2, 4, UINT32_MAX };
-	struct layout l;
 
-	layout_init(&l, env, KIB64_SHIFT);
-	add_large(&l, 4);
-	request(&l, IOVA, 1, 2u << KIB64_SHIFT);
-	assert_int_equal(l.req.nchunks, 3);
+	add_large(l, 4);
+	request(l, IOVA, 1, 2u << KIB64_SHIFT);
+	assert_int_equal(l->req.nchunks, 3);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		l.req.nchunks = bad[i];
-		refused(&l, EINVAL);
+		l->req.nchunks = bad[i];
+		refused(l, EINVAL);
 	}
 }
 
-TEST(big, test_bad_lengths_are_refused)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_bad_lengths_are_refused)
 {
 	uint64_t max;
-	struct layout l;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 1);
-	max = l.g->dsr->caps.max_mr_size;
+	add_scattered(l, 1);
+	max = l->g->dsr->caps.max_mr_size;
 	const uint64_t bad[] = { 0, max + 1, 1ull << 63, UINT64_MAX };
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		request(&l, 0, 0, 1);
-		l.req.length = bad[i];
-		refused(&l, EINVAL);
+		request(l, 0, 0, 1);
+		l->req.length = bad[i];
+		refused(l, EINVAL);
 		if (!bad[i]) /* without pages it would be a region of no bytes */
 			continue;
-		l.req.nchunks = (uint32_t)((bad[i] + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
-		refused(&l, EINVAL);
+		l->req.nchunks = (uint32_t)((bad[i] + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
+		refused(l, EINVAL);
 	}
 }
 
-TEST(big, test_range_that_wraps_is_refused)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_range_that_wraps_is_refused)
 {
-	struct layout l;
-
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 2);
-	request(&l, UINT64_MAX, 0, 2);
-	refused(&l, EINVAL);
-	request(&l, -(uint64_t)PVR_PAGE_SIZE, 0, PVR_PAGE_SIZE + 1);
-	refused(&l, EINVAL);
+	add_scattered(l, 2);
+	request(l, UINT64_MAX, 0, 2);
+	refused(l, EINVAL);
+	request(l, -(uint64_t)PVR_PAGE_SIZE, 0, PVR_PAGE_SIZE + 1);
+	refused(l, EINVAL);
 }
 
-TEST(big, test_layout_goes_with_no_other_flag)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_layout_goes_with_no_other_flag)
 {
 	static const uint32_t bad[] = { PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_DMA,
 					PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_FRMR,
 					PVR_MR_FLAG_LAYOUT | 1u << 31 };
-	struct layout l;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 1);
-	request(&l, IOVA, 0, 100);
+	add_scattered(l, 1);
+	request(l, IOVA, 0, 100);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		l.req.flags = bad[i];
-		refused(&l, EINVAL);
+		l->req.flags = bad[i];
+		refused(l, EINVAL);
 	}
 }
 
-TEST(big, test_large_pages_must_be_aligned)
+TEST_LAYOUT(KIB64_SHIFT, test_large_pages_must_be_aligned)
 {
-	struct layout l;
-
-	layout_init(&l, env, KIB64_SHIFT);
-	add_large(&l, 3);
-	l.gpa[1] += PVR_PAGE_SIZE;
-	request(&l, IOVA, 0, 2u << KIB64_SHIFT);
-	refused(&l, EFAULT);
+	add_large(l, 3);
+	l->gpa[1] += PVR_PAGE_SIZE;
+	request(l, IOVA, 0, 2u << KIB64_SHIFT);
+	refused(l, EFAULT);
 }
 
-TEST(big, test_bad_addresses_at_every_level_are_refused)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_bad_addresses_at_every_level_are_refused)
 {
 	static const uint64_t bad[] = { 0,	    8,		FG_MMIO_HOLE,
 					FG_NOWHERE, UINT64_MAX, -(uint64_t)PVR_PAGE_SIZE };
-	struct layout l;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 2);
-	request(&l, IOVA, 0, 2 * PVR_PAGE_SIZE);
-	l.req.pdir_dma = fg_pdir(&l.g->ram, 3, l.gpa, l.npages);
-	l.req.pdir_levels = 3;
+	add_scattered(l, 2);
+	request(l, IOVA, 0, 2 * PVR_PAGE_SIZE);
+	l->req.pdir_dma = fg_pdir(&l->g->ram, 3, l->gpa, l->npages);
+	l->req.pdir_levels = 3;
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		const uint64_t root = l.req.pdir_dma;
-		uint64_t *entry = fg_gpa_va(&l.g->ram, root);
+		const uint64_t root = l->req.pdir_dma;
+		uint64_t *entry = fg_gpa_va(&l->g->ram, root);
 
-		l.req.pdir_dma = bad[i];
-		refused(&l, EFAULT);
-		l.req.pdir_dma = root;
+		l->req.pdir_dma = bad[i];
+		refused(l, EFAULT);
+		l->req.pdir_dma = root;
 		for (int level = 0; level < 3; level++) {
 			const uint64_t good = *entry;
 
 			*entry = bad[i];
-			refused(&l, EFAULT);
+			refused(l, EFAULT);
 			*entry = good;
-			entry = fg_gpa_va(&l.g->ram, good);
+			entry = fg_gpa_va(&l->g->ram, good);
 		}
 	}
-	created(&l);
+	created(l);
 }
 
-TEST(big, test_two_levels_hold_no_more_pages_than_ever)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_two_levels_hold_no_more_pages_than_ever)
 {
-	struct layout l;
 	uint32_t page;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	l.req = fg_layout_request(&l.env->b.pd, t_wide_pdir(l.g, PVR_PDIR_MAX_PAGES, &page),
-				  PVR_PAGE_SHIFT, IOVA, 0,
-				  (uint64_t)(PVR_PDIR_MAX_PAGES + 1) * PVR_PAGE_SIZE);
-	refused(&l, EINVAL);
+	l->req = fg_layout_request(&env->b.pd, t_wide_pdir(l->g, PVR_PDIR_MAX_PAGES, &page),
+				   PVR_PAGE_SHIFT, IOVA, 0,
+				   (uint64_t)(PVR_PDIR_MAX_PAGES + 1) * PVR_PAGE_SIZE);
+	refused(l, EINVAL);
 }
 
 /* ------------------------------------------------------------------ limits */
@@ -602,95 +542,84 @@ TEST(big, test_caps_grow_with_the_extension_only)
 	fg_guest_destroy(stock);
 }
 
-TEST(big, test_stock_drivers_have_no_layouts)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_stock_drivers_have_no_layouts)
 {
 	struct fg_guest_config config;
 	struct pvr_resp_create_mr resp;
-	struct layout l;
 	struct fg_pd pd;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
 	fg_guest_config_init(&config, 2);
 	config.ext = PVR_EXT_ALL & ~PVR_EXT_MR_LAYOUT;
-	l.g = fg_guest_create(l.env->host, &config);
-	expect_ok(fg_guest_boot(l.g));
-	expect_ok(fg_pd_create(&l.g->kernel, &pd));
-	add_scattered(&l, 1);
-	l.req = fg_layout_request(&pd, fg_pdir(&l.g->ram, 2, l.gpa, 1), PVR_PAGE_SHIFT, IOVA, 0,
-				  100);
-	refused(&l, EINVAL);
-	l.req.flags = 0;
-	expect_ok(fg_create_mr(l.g, &l.req, &resp));
-	fg_guest_destroy(l.g);
+	l->g = fg_guest_create(env->host, &config);
+	expect_ok(fg_guest_boot(l->g));
+	expect_ok(fg_pd_create(&l->g->kernel, &pd));
+	add_scattered(l, 1);
+	l->req = fg_layout_request(&pd, fg_pdir(&l->g->ram, 2, l->gpa, 1), PVR_PAGE_SHIFT, IOVA, 0,
+				   100);
+	refused(l, EINVAL);
+	l->req.flags = 0;
+	expect_ok(fg_create_mr(l->g, &l->req, &resp));
+	fg_guest_destroy(l->g);
 }
 
 /* With one pointer a page, these would cost more than the whole budget. */
-TEST(big, test_contiguous_regions_cost_next_to_nothing)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_contiguous_regions_cost_next_to_nothing)
 {
-	struct layout l;
 	uint32_t first;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	first = fg_ram_get_run(&l.g->ram, 512);
+	first = fg_ram_get_run(&l->g->ram, 512);
 	for (uint32_t i = 0; i < 512; i++)
-		add_page(&l, fg_page_gpa(&l.g->ram, first + i));
-	request(&l, IOVA, 0, 512 * PVR_PAGE_SIZE);
+		add_page(l, fg_page_gpa(&l->g->ram, first + i));
+	request(l, IOVA, 0, 512 * PVR_PAGE_SIZE);
 	for (int i = 0; i < 4000; i++)
-		created(&l);
-	write_ok(&l, 100, 60000, 12);
+		created(l);
+	write_ok(l, 100, 60000, 12);
 }
 
-TEST(big, test_large_pages_cost_by_the_page)
+TEST_LAYOUT(KIB64_SHIFT, test_large_pages_cost_by_the_page)
 {
-	struct layout l;
-
-	layout_init(&l, env, KIB64_SHIFT);
-	add_large(&l, 128);
-	request(&l, IOVA, 0, 128ull << KIB64_SHIFT);
+	add_large(l, 128);
+	request(l, IOVA, 0, 128ull << KIB64_SHIFT);
 	for (int i = 0; i < 1000; i++)
-		created(&l);
-	write_ok(&l, 100, 60000, 13);
+		created(l);
+	write_ok(l, 100, 60000, 13);
 }
 
-TEST(big, test_scattered_regions_do_not_eat_the_hosts_memory)
+TEST_LAYOUT(KIB64_SHIFT, test_scattered_regions_do_not_eat_the_hosts_memory)
 {
 	struct pvr_resp_create_mr resp;
-	struct layout l;
 	uint32_t n = 0;
 
-	layout_init(&l, env, KIB64_SHIFT);
-	add_large(&l, 1);
+	add_large(l, 1);
 	for (uint32_t i = 1; i < 500; i++)
-		add_page(&l, l.gpa[0]);
-	request(&l, IOVA, 0, 500ull << KIB64_SHIFT);
+		add_page(l, l->gpa[0]);
+	request(l, IOVA, 0, 500ull << KIB64_SHIFT);
 	/* 8000 bytes each: the guest has 40 MiB, so 2.6 MiB may be spent on it. */
-	while (n < 5000 && !fg_create_mr(l.g, &l.req, &resp))
+	while (n < 5000 && !fg_create_mr(l->g, &l->req, &resp))
 		n++;
 	assert_in_range(n, 200, 360);
-	refused(&l, ENOSPC);
-	expect_ok(fg_cmd_destroy(l.g, PVR_CMD_DESTROY_MR, resp.mr_handle));
-	created(&l);
-	destroyed(&l);
+	refused(l, ENOSPC);
+	expect_ok(fg_cmd_destroy(l->g, PVR_CMD_DESTROY_MR, resp.mr_handle));
+	created(l);
+	destroyed(l);
 }
 
 /* 2^27 pages cost the guest three pages of tables: the device refuses to look at them. */
-TEST(big, test_region_of_many_times_the_guests_memory_is_refused)
+TEST_LAYOUT(PVR_PAGE_SHIFT, test_region_of_many_times_the_guests_memory_is_refused)
 {
-	struct layout l;
 	uint64_t gpa, *dir;
 
-	layout_init(&l, env, PVR_PAGE_SHIFT);
-	add_scattered(&l, 1);
-	gpa = fg_page_gpa(&l.g->ram, fg_ram_get_page(&l.g->ram));
-	dir = fg_gpa_va(&l.g->ram, gpa);
+	add_scattered(l, 1);
+	gpa = fg_page_gpa(&l->g->ram, fg_ram_get_page(&l->g->ram));
+	dir = fg_gpa_va(&l->g->ram, gpa);
 	for (int i = 0; i < PVR_PDIR_ENTRIES; i++)
 		dir[i] = gpa; /* a page of entries that lead to itself, at all levels */
-	l.req = fg_layout_request(&l.env->b.pd, gpa, PVR_PAGE_SHIFT, 0, 0,
-				  (uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE);
-	l.req.pdir_levels = 3;
-	refused(&l, ENOSPC);
-	l.req = fg_layout_request(&l.env->b.pd, gpa, PVR_PAGE_SHIFT, 0, 0, 1 << 20);
-	l.req.pdir_levels = 3;
-	created(&l);
-	destroyed(&l);
+	l->req = fg_layout_request(&env->b.pd, gpa, PVR_PAGE_SHIFT, 0, 0,
+				   (uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE);
+	l->req.pdir_levels = 3;
+	refused(l, ENOSPC);
+	l->req = fg_layout_request(&env->b.pd, gpa, PVR_PAGE_SHIFT, 0, 0, 1 << 20);
+	l->req.pdir_levels = 3;
+	created(l);
+	destroyed(l);
 }

@@ -33,6 +33,8 @@ static void swap_init(struct swap *s, struct t_env *env)
 	s->req.mr_handle = s->mr.handle;
 }
 
+#define TEST_SWAP(name) TEST_OBJECT(rc_connected, struct swap, s, swap_init, name)
+
 static void swap_exit(struct swap *s)
 {
 	fg_buf_exit(&s->buf);
@@ -75,69 +77,55 @@ static void write_to(struct swap *s, uint64_t addr, enum pvrdma_wc_status status
 
 #define LAST (FG_USER_VA + 4 * PVR_PAGE_SIZE - 64)
 
-TEST(rc_connected, test_region_grows_under_its_key)
+TEST_SWAP(test_region_grows_under_its_key)
 {
-	struct swap s;
-
-	swap_init(&s, env);
-	write_to(&s, LAST, PVRDMA_WC_REM_ACCESS_ERR);
-	expect_ok(replace(&s));
-	write_to(&s, LAST, PVRDMA_WC_SUCCESS);
-	write_to(&s, FG_USER_VA, PVRDMA_WC_SUCCESS);
-	swap_exit(&s);
+	write_to(s, LAST, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_ok(replace(s));
+	write_to(s, LAST, PVRDMA_WC_SUCCESS);
+	write_to(s, FG_USER_VA, PVRDMA_WC_SUCCESS);
+	swap_exit(s);
 }
 
-TEST(rc_connected, test_old_addresses_are_gone)
+TEST_SWAP(test_old_addresses_are_gone)
 {
-	struct swap s;
-
-	swap_init(&s, env);
-	s.req.start = FG_USER_VA + (1ull << 32);
-	expect_ok(replace(&s));
-	write_to(&s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
-	write_to(&s, FG_USER_VA + (1ull << 32), PVRDMA_WC_SUCCESS);
-	swap_exit(&s);
+	s->req.start = FG_USER_VA + (1ull << 32);
+	expect_ok(replace(s));
+	write_to(s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
+	write_to(s, FG_USER_VA + (1ull << 32), PVRDMA_WC_SUCCESS);
+	swap_exit(s);
 }
 
-TEST(rc_connected, test_rights_are_the_new_ones)
+TEST_SWAP(test_rights_are_the_new_ones)
 {
-	struct swap s;
-
-	swap_init(&s, env);
-	s.req.access_flags = PVR_ACCESS_LOCAL_WRITE;
-	expect_ok(replace(&s));
-	write_to(&s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
-	swap_exit(&s);
+	s->req.access_flags = PVR_ACCESS_LOCAL_WRITE;
+	expect_ok(replace(s));
+	write_to(s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
+	swap_exit(s);
 }
 
-TEST(rc_connected, test_region_moves_to_another_pd)
+TEST_SWAP(test_region_moves_to_another_pd)
 {
 	struct fg_pd pd;
-	struct swap s;
 
-	swap_init(&s, env);
-	expect_ok(fg_pd_create(s.env->b.pd.ctx, &pd));
-	s.req.pd_handle = pd.handle;
-	expect_ok(replace(&s));
-	write_to(&s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_ok(fg_pd_create(env->b.pd.ctx, &pd));
+	s->req.pd_handle = pd.handle;
+	expect_ok(replace(s));
+	write_to(s, FG_USER_VA, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_refused(fg_pd_destroy(&pd)); /* in use now */
-	s.req.pd_handle = s.env->b.pd.handle;
-	expect_ok(replace(&s));
-	write_to(&s, FG_USER_VA, PVRDMA_WC_SUCCESS);
+	s->req.pd_handle = env->b.pd.handle;
+	expect_ok(replace(s));
+	write_to(s, FG_USER_VA, PVRDMA_WC_SUCCESS);
 	expect_ok(fg_pd_destroy(&pd));
-	swap_exit(&s);
+	swap_exit(s);
 }
 
-TEST(rc_connected, test_pages_are_not_counted_twice)
+TEST_SWAP(test_pages_are_not_counted_twice)
 {
-	struct swap s;
-
-	swap_init(&s, env);
 	for (int i = 0; i < 100000; i++)
-		expect_ok(replace(&s));
-	assert_int_equal(fg_stats(s.g).mrs, 2); /* of the end, and this one */
-	expect_ok(fg_mr_destroy(&s.mr));
-	swap_exit(&s);
+		expect_ok(replace(s));
+	assert_int_equal(fg_stats(s->g).mrs, 2); /* of the end, and this one */
+	expect_ok(fg_mr_destroy(&s->mr));
+	swap_exit(s);
 }
 
 static void expect_unchanged(struct swap *s, uint32_t err)
@@ -147,78 +135,67 @@ static void expect_unchanged(struct swap *s, uint32_t err)
 	write_to(s, LAST, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST(rc_connected, test_failure_leaves_the_region_as_it_was)
+TEST_SWAP(test_failure_leaves_the_region_as_it_was)
 {
 	struct pvr_cmd_create_mr valid;
-	struct swap s;
 
-	swap_init(&s, env);
-	valid = s.req;
-	s.req.pdir_dma = 0xdead000;
-	expect_unchanged(&s, EFAULT);
-	s.req = valid;
-	s.req.nchunks = 3;
-	expect_unchanged(&s, EINVAL);
-	s.req = valid;
-	s.req.pd_handle = 0xffff;
-	expect_unchanged(&s, EINVAL);
-	swap_exit(&s);
+	valid = s->req;
+	s->req.pdir_dma = 0xdead000;
+	expect_unchanged(s, EFAULT);
+	s->req = valid;
+	s->req.nchunks = 3;
+	expect_unchanged(s, EINVAL);
+	s->req = valid;
+	s->req.pd_handle = 0xffff;
+	expect_unchanged(s, EINVAL);
+	swap_exit(s);
 }
 
-TEST(rc_connected, test_what_cannot_be_replaced)
+TEST_SWAP(test_what_cannot_be_replaced)
 {
 	struct fg_mr dma, mw;
-	struct swap s;
 
-	swap_init(&s, env);
-	expect_ok(fg_mr_create_dma(&s.env->b.pd, &dma));
-	expect_ok(fg_mw_create(&s.env->b.pd, PVR_MR_FLAG_MW1, &mw));
+	expect_ok(fg_mr_create_dma(&env->b.pd, &dma));
+	expect_ok(fg_mw_create(&env->b.pd, PVR_MR_FLAG_MW1, &mw));
 	const uint32_t bad[] = { dma.handle, mw.handle, 0, UINT32_MAX };
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		s.req.mr_handle = bad[i];
-		assert_int_equal(replace(&s), EINVAL);
+		s->req.mr_handle = bad[i];
+		assert_int_equal(replace(s), EINVAL);
 	}
-	swap_exit(&s);
+	swap_exit(s);
 }
 
-TEST(rc_connected, test_region_of_another_context_stays)
+TEST_SWAP(test_region_of_another_context_stays)
 {
 	struct fg_ctx ctx;
 	struct fg_pd pd;
-	struct swap s;
 
-	swap_init(&s, env);
-	expect_ok(fg_ctx_create(s.g, &ctx));
+	expect_ok(fg_ctx_create(s->g, &ctx));
 	expect_ok(fg_pd_create(&ctx, &pd));
-	s.req.pd_handle = pd.handle;
-	expect_unchanged(&s, EINVAL);
-	swap_exit(&s);
+	s->req.pd_handle = pd.handle;
+	expect_unchanged(s, EINVAL);
+	swap_exit(s);
 }
 
-TEST(rc_connected, test_replace_needs_a_layout)
+TEST_SWAP(test_replace_needs_a_layout)
 {
-	struct swap s;
-
-	swap_init(&s, env);
-	s.req.flags = PVR_MR_FLAG_REPLACE;
-	assert_int_equal(replace(&s), EINVAL);
-	s.req.flags = PVR_MR_FLAG_REPLACE | PVR_MR_FLAG_DMA;
-	assert_int_equal(replace(&s), EINVAL);
-	swap_exit(&s);
+	s->req.flags = PVR_MR_FLAG_REPLACE;
+	assert_int_equal(replace(s), EINVAL);
+	s->req.flags = PVR_MR_FLAG_REPLACE | PVR_MR_FLAG_DMA;
+	assert_int_equal(replace(s), EINVAL);
+	swap_exit(s);
 }
 
-TEST(rc_connected, test_region_of_no_bytes)
+TEST_SWAP(test_region_of_no_bytes)
 {
 	struct fg_mr empty;
-	struct swap s;
 
-	swap_init(&s, env);
-	s.req = fg_layout_request(&s.env->b.pd, 0, PVR_PAGE_SHIFT, 0, 0, 0);
-	s.req.nchunks = 0;
-	expect_ok(fg_mr_create_as(&s.env->b.pd, &s.req, &empty));
-	s.mr.rkey = empty.rkey;
-	write_to(&s, 0, PVRDMA_WC_REM_ACCESS_ERR);
+	s->req = fg_layout_request(&env->b.pd, 0, PVR_PAGE_SHIFT, 0, 0, 0);
+	s->req.nchunks = 0;
+	expect_ok(fg_mr_create_as(&env->b.pd, &s->req, &empty));
+	s->mr.rkey = empty.rkey;
+	write_to(s, 0, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_ok(fg_mr_destroy(&empty));
-	swap_exit(&s);
+	swap_exit(s);
 }

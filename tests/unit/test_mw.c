@@ -2,6 +2,8 @@
 /* PVR_EXT_MW: memory windows of type 1 and 2B, what they lend and how long (IBTA vol. 1, 10.6.7). */
 #include "lend.h"
 
+#define TEST_LEND(flag, name) TEST_OBJECT(rc_connected, struct lend, l, lend_init, name, flag)
+
 /* ------------------------------------------------------------------- bounds */
 
 TEST_INIT
@@ -36,47 +38,39 @@ TEST(rc_connected, test_window_lends_its_part_and_no_more)
 	}
 }
 
-TEST(rc_connected, test_new_window_is_not_bound)
+TEST_LEND(PVR_MR_FLAG_MW1, test_new_window_is_not_bound)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	lend_refused(&l, PVRDMA_WR_RDMA_READ, l.mw.rkey, 0, 1);
+	lend_refused(l, PVRDMA_WR_RDMA_READ, l->mw.rkey, 0, 1);
 }
 
-TEST(rc_connected, test_zero_based_window)
+TEST_LEND(PVR_MR_FLAG_MW2, test_zero_based_window)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	l.bind.access_flags |= PVR_ACCESS_ZERO_BASED;
-	lend_bind(&l);
-	lend_write_ok(&l, 0, BOUND_FROM, BOUND_LEN);
-	lend_write_ok(&l, BOUND_LEN - 1, BOUND_FROM + BOUND_LEN - 1, 1);
-	lend_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, BOUND_LEN, 1);
-	lend_reconnect(&l);
-	lend_bind(&l);
-	lend_all_refused(&l);
+	l->bind.access_flags |= PVR_ACCESS_ZERO_BASED;
+	lend_bind(l);
+	lend_write_ok(l, 0, BOUND_FROM, BOUND_LEN);
+	lend_write_ok(l, BOUND_LEN - 1, BOUND_FROM + BOUND_LEN - 1, 1);
+	lend_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, BOUND_LEN, 1);
+	lend_reconnect(l);
+	lend_bind(l);
+	lend_all_refused(l);
 }
 
-TEST(rc_connected, test_window_of_a_region_whose_address_is_free)
+TEST_LEND(PVR_MR_FLAG_MW1, test_window_of_a_region_whose_address_is_free)
 {
 	const uint64_t iova = 0x1000;
 	struct pvr_cmd_create_mr req;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	req = fg_layout_request(&l.b->pd, l.b->buf.pdir, PVR_PAGE_SHIFT, iova, 100,
-				l.b->buf.size - 100);
+	req = fg_layout_request(&l->b->pd, l->b->buf.pdir, PVR_PAGE_SHIFT, iova, 100,
+				l->b->buf.size - 100);
 	req.access_flags |= PVR_ACCESS_MW_BIND;
-	expect_ok(fg_mr_create_as(&l.b->pd, &req, &l.region));
-	l.bind.addr = iova + 50;
-	l.bind.mr_lkey = l.region.lkey;
-	lend_bind(&l);
-	lend_write_ok(&l, iova + 60, 160, 8000);
+	expect_ok(fg_mr_create_as(&l->b->pd, &req, &l->region));
+	l->bind.addr = iova + 50;
+	l->bind.mr_lkey = l->region.lkey;
+	lend_bind(l);
+	lend_write_ok(l, iova + 60, 160, 8000);
 }
 
-TEST(rc_connected, test_rights_are_the_windows_own)
+TEST_LEND(PVR_MR_FLAG_MW1, test_rights_are_the_windows_own)
 {
 	static const struct {
 		uint32_t access;
@@ -87,180 +81,150 @@ TEST(rc_connected, test_rights_are_the_windows_own)
 		{ PVR_ACCESS_REMOTE_ATOMIC, PVRDMA_WR_ATOMIC_FETCH_AND_ADD, PVRDMA_WR_RDMA_READ },
 		{ PVR_ACCESS_REMOTE_READ, PVRDMA_WR_RDMA_READ, PVRDMA_WR_ATOMIC_FETCH_AND_ADD },
 	};
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		l.bind.access_flags = cases[i].access;
-		lend_bind(&l);
-		lend_access(&l, cases[i].allowed, l.mw.rkey, l.bind.addr, 8);
-		expect_cqe(&l.a->scq, 1, PVRDMA_WC_SUCCESS);
-		lend_refused(&l, cases[i].refused, l.mw.rkey, l.bind.addr, 8);
-		lend_reconnect(&l);
+		l->bind.access_flags = cases[i].access;
+		lend_bind(l);
+		lend_access(l, cases[i].allowed, l->mw.rkey, l->bind.addr, 8);
+		expect_cqe(&l->a->scq, 1, PVRDMA_WC_SUCCESS);
+		lend_refused(l, cases[i].refused, l->mw.rkey, l->bind.addr, 8);
+		lend_reconnect(l);
 	}
 }
 
-TEST(rc_connected, test_window_has_no_lkey)
+TEST_LEND(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	lend_bind(&l);
-	l.b->mr.lkey = l.mw.rkey;
-	l.b->mr.start = l.bind.addr;
-	t_send(l.b, 3, 0, 8);
-	fg_run(l.env->host);
-	expect_cqe(&l.b->scq, 3, PVRDMA_WC_LOC_PROT_ERR);
+	lend_bind(l);
+	l->b->mr.lkey = l->mw.rkey;
+	l->b->mr.start = l->bind.addr;
+	t_send(l->b, 3, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&l->b->scq, 3, PVRDMA_WC_LOC_PROT_ERR);
 }
 
 /* -------------------------------------------------------------------- type 1 */
 
-TEST(rc_connected, test_type_1_is_bound_anew_at_will)
+TEST_LEND(PVR_MR_FLAG_MW1, test_type_1_is_bound_anew_at_will)
 {
-	struct lend l;
 	uint32_t old;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	lend_bind(&l);
-	old = l.mw.rkey;
-	l.bind.addr += BOUND_LEN;
-	lend_bind(&l);
-	lend_write_ok(&l, l.bind.addr, BOUND_FROM + BOUND_LEN, BOUND_LEN);
-	lend_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, l.bind.addr - 1, 1);
-	lend_reconnect(&l);
-	lend_refused(&l, PVRDMA_WR_RDMA_WRITE, old, l.bind.addr, 1);
+	lend_bind(l);
+	old = l->mw.rkey;
+	l->bind.addr += BOUND_LEN;
+	lend_bind(l);
+	lend_write_ok(l, l->bind.addr, BOUND_FROM + BOUND_LEN, BOUND_LEN);
+	lend_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->bind.addr - 1, 1);
+	lend_reconnect(l);
+	lend_refused(l, PVRDMA_WR_RDMA_WRITE, old, l->bind.addr, 1);
 }
 
-TEST(rc_connected, test_type_1_is_unbound_by_length_0)
+TEST_LEND(PVR_MR_FLAG_MW1, test_type_1_is_unbound_by_length_0)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	lend_bind(&l);
-	l.bind.length = 0;
-	l.bind.mr_lkey = 0;
-	lend_bind(&l);
-	lend_all_refused(&l);
-	lend_reconnect(&l);
-	expect_ok(fg_mr_destroy(&l.region));
-	expect_ok(fg_mr_create(&l.b->pd, &l.b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND, &l.region));
-	l.bind.length = BOUND_LEN;
-	l.bind.mr_lkey = l.region.lkey;
-	lend_bind(&l);
-	lend_all_ok(&l);
+	lend_bind(l);
+	l->bind.length = 0;
+	l->bind.mr_lkey = 0;
+	lend_bind(l);
+	lend_all_refused(l);
+	lend_reconnect(l);
+	expect_ok(fg_mr_destroy(&l->region));
+	expect_ok(fg_mr_create(&l->b->pd, &l->b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND,
+			       &l->region));
+	l->bind.length = BOUND_LEN;
+	l->bind.mr_lkey = l->region.lkey;
+	lend_bind(l);
+	lend_all_ok(l);
 }
 
-TEST(rc_connected, test_type_1_is_everybodys_of_its_domain)
+TEST_LEND(PVR_MR_FLAG_MW1, test_type_1_is_everybodys_of_its_domain)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	lend_bind(&l);
+	lend_bind(l);
 	/* Neither does it go when the QP goes that bound it. */
-	lend_reconnect(&l);
-	lend_all_ok(&l);
+	lend_reconnect(l);
+	lend_all_ok(l);
 }
 
-TEST(rc_connected, test_type_1_cannot_be_invalidated)
+TEST_LEND(PVR_MR_FLAG_MW1, test_type_1_cannot_be_invalidated)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	lend_bind(&l);
-	lend_invalidate(&l, l.b, l.mw.rkey);
-	expect_cqe(&l.b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
-	lend_reconnect(&l);
-	t_recv(l.b, 2, 0, 8);
-	lend_put(l.a, 1, PVRDMA_WR_SEND_WITH_INV, l.mw.rkey);
-	lend_run(&l, l.a);
-	expect_cqe(&l.a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
-	expect_cqe(&l.b->rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
-	lend_reconnect(&l);
-	lend_all_ok(&l);
+	lend_bind(l);
+	lend_invalidate(l, l->b, l->mw.rkey);
+	expect_cqe(&l->b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
+	lend_reconnect(l);
+	t_recv(l->b, 2, 0, 8);
+	lend_put(l->a, 1, PVRDMA_WR_SEND_WITH_INV, l->mw.rkey);
+	lend_run(l, l->a);
+	expect_cqe(&l->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_cqe(&l->b->rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
+	lend_reconnect(l);
+	lend_all_ok(l);
 }
 
 /* ------------------------------------------------------------------- type 2B */
 
-TEST(rc_connected, test_type_2_is_invalidated_by_its_owner)
+TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_its_owner)
 {
-	struct lend l;
 	uint32_t old;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
-	lend_all_ok(&l);
-	lend_invalidated(&l);
-	old = l.mw.rkey;
-	lend_bind(&l);
-	lend_all_ok(&l);
-	lend_refused(&l, PVRDMA_WR_RDMA_WRITE, old, l.bind.addr, 1);
-	lend_reconnect(&l);
-	lend_bind(&l);
-	lend_invalidated(&l);
-	lend_all_refused(&l);
+	lend_bind(l);
+	lend_all_ok(l);
+	lend_invalidated(l);
+	old = l->mw.rkey;
+	lend_bind(l);
+	lend_all_ok(l);
+	lend_refused(l, PVRDMA_WR_RDMA_WRITE, old, l->bind.addr, 1);
+	lend_reconnect(l);
+	lend_bind(l);
+	lend_invalidated(l);
+	lend_all_refused(l);
 }
 
-TEST(rc_connected, test_type_2_is_invalidated_by_a_peer)
+TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_a_peer)
 {
 	struct pvrdma_cqe cqe;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
-	t_recv(l.b, 2, 0, 8);
-	lend_put(l.a, 1, PVRDMA_WR_SEND_WITH_INV, l.mw.rkey);
-	lend_run(&l, l.a);
-	expect_done(&l.a->scq, 1, PVRDMA_WC_SEND);
-	cqe = expect_recv(&l.b->rcq, 2, 0);
+	lend_bind(l);
+	t_recv(l->b, 2, 0, 8);
+	lend_put(l->a, 1, PVRDMA_WR_SEND_WITH_INV, l->mw.rkey);
+	lend_run(l, l->a);
+	expect_done(&l->a->scq, 1, PVRDMA_WC_SEND);
+	cqe = expect_recv(&l->b->rcq, 2, 0);
 	assert_true(cqe.wc_flags & PVRDMA_WC_WITH_INVALIDATE);
-	assert_memory_equal(&cqe.imm_data, &l.mw.rkey, sizeof(l.mw.rkey));
-	lend_all_refused(&l);
+	assert_memory_equal(&cqe.imm_data, &l->mw.rkey, sizeof(l->mw.rkey));
+	lend_all_refused(l);
 }
 
 /* Its key is its user's, who may go on naming it by the first one. */
-TEST(rc_connected, test_type_2_is_named_by_its_index)
+TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_named_by_its_index)
 {
-	struct lend l;
 	uint32_t first;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	first = l.mw.rkey;
-	lend_bind(&l);
-	lend_put(l.b, 1, PVRDMA_WR_LOCAL_INV, l.mw.rkey);
-	lend_run(&l, l.b);
-	expect_done(&l.b->scq, 1, PVRDMA_WC_LOCAL_INV);
-	assert_int_not_equal(l.mw.rkey, first);
-	l.bind.mw_rkey = first;
-	lend_bind(&l);
-	lend_all_ok(&l);
+	first = l->mw.rkey;
+	lend_bind(l);
+	lend_put(l->b, 1, PVRDMA_WR_LOCAL_INV, l->mw.rkey);
+	lend_run(l, l->b);
+	expect_done(&l->b->scq, 1, PVRDMA_WC_LOCAL_INV);
+	assert_int_not_equal(l->mw.rkey, first);
+	l->bind.mw_rkey = first;
+	lend_bind(l);
+	lend_all_ok(l);
 }
 
-TEST(rc_connected, test_type_2_must_be_invalid_to_be_bound)
+TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_must_be_invalid_to_be_bound)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
-	lend_bind_refused(&l);
+	lend_bind(l);
+	lend_bind_refused(l);
 }
 
-TEST(rc_connected, test_type_2_is_not_unbound_by_length_0)
+TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_not_unbound_by_length_0)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	l.bind.length = 0;
-	lend_bind_refused(&l);
+	l->bind.length = 0;
+	lend_bind_refused(l);
 }
 
-TEST(rc_connected, test_type_2_that_is_not_bound_cannot_be_invalidated)
+TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_that_is_not_bound_cannot_be_invalidated)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_invalidate(&l, l.b, l.mw.rkey);
-	expect_cqe(&l.b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
-	expect_state(l.b, PVR_QPS_ERR);
+	lend_invalidate(l, l->b, l->mw.rkey);
+	expect_cqe(&l->b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
+	expect_state(l->b, PVR_QPS_ERR);
 }
 
 /* Another QP of the same PD, connected to one of a's guest. */
@@ -276,184 +240,159 @@ static void other_pair(struct lend *l, struct fg_end *near, struct fg_end *far)
 	fg_end_connect(near, far, NULL);
 }
 
-TEST(rc_connected, test_type_2_is_its_queue_pairs_alone)
+TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
 {
 	struct fg_end near, far;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	other_pair(&l, &near, &far);
-	lend_bind(&l);
-	l.region.rkey = l.mw.rkey;
-	t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l.region, BOUND_FROM, 8);
-	fg_run(l.env->host);
+	other_pair(l, &near, &far);
+	lend_bind(l);
+	l->region.rkey = l->mw.rkey;
+	t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
+	fg_run(env->host);
 	expect_cqe(&far.scq, 7, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_ok(fg_qp_to_reset(&near.qp));
 	expect_ok(fg_qp_to_reset(&far.qp));
 	fg_end_connect(&near, &far, NULL);
-	lend_invalidate(&l, &near, l.mw.rkey);
-	expect_cqe(&l.b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
-	lend_all_ok(&l);
+	lend_invalidate(l, &near, l->mw.rkey);
+	expect_cqe(&l->b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
+	lend_all_ok(l);
 	/* Once free it may be the other one's. */
-	lend_invalidated(&l);
+	lend_invalidated(l);
 	expect_ok(fg_qp_to_reset(&near.qp));
 	expect_ok(fg_qp_to_reset(&far.qp));
 	fg_end_connect(&near, &far, NULL);
-	lend_put_bind(&near, BIND_ID, &l.bind);
-	lend_run(&l, &near);
-	expect_done(&l.b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
-	l.region.rkey = l.bind.new_rkey;
-	t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l.region, BOUND_FROM, 8);
-	fg_run(l.env->host);
+	lend_put_bind(&near, BIND_ID, &l->bind);
+	lend_run(l, &near);
+	expect_done(&l->b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
+	l->region.rkey = l->bind.new_rkey;
+	t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
+	fg_run(env->host);
 	expect_done(&far.scq, 7, PVRDMA_WC_RDMA_WRITE);
 	expect_ok(fg_qp_destroy(&near.qp));
 }
 
-TEST(rc_connected, test_reset_frees_windows_of_type_2)
+TEST_LEND(PVR_MR_FLAG_MW2, test_reset_frees_windows_of_type_2)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
-	assert_int_equal(fg_mr_destroy(&l.region), EBUSY);
-	lend_reconnect(&l);
-	lend_all_refused(&l);
-	expect_ok(fg_mr_destroy(&l.region));
+	lend_bind(l);
+	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
+	lend_reconnect(l);
+	lend_all_refused(l);
+	expect_ok(fg_mr_destroy(&l->region));
 }
 
-TEST(rc_connected, test_destroyed_queue_pair_frees_its_windows)
+TEST_LEND(PVR_MR_FLAG_MW2, test_destroyed_queue_pair_frees_its_windows)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
-	expect_ok(fg_qp_destroy(&l.b->qp));
-	expect_ok(fg_mr_destroy(&l.region));
-	expect_ok(fg_mr_destroy(&l.mw));
+	lend_bind(l);
+	expect_ok(fg_qp_destroy(&l->b->qp));
+	expect_ok(fg_mr_destroy(&l->region));
+	expect_ok(fg_mr_destroy(&l->mw));
 }
 
-TEST(rc_connected, test_queue_pair_in_error_keeps_its_windows)
+TEST_LEND(PVR_MR_FLAG_MW2, test_queue_pair_in_error_keeps_its_windows)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
-	expect_ok(fg_qp_to_err(&l.b->qp));
-	assert_int_equal(fg_mr_destroy(&l.region), EBUSY);
+	lend_bind(l);
+	expect_ok(fg_qp_to_err(&l->b->qp));
+	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
 }
 
 /* --------------------------------------------------------------------- life */
 
-TEST(rc_connected, test_region_with_windows_is_busy)
+TEST_LEND(PVR_MR_FLAG_MW1, test_region_with_windows_is_busy)
 {
 	struct fg_mr second;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	expect_ok(fg_mw_create(&l.b->pd, PVR_MR_FLAG_MW2, &second));
-	lend_bind(&l);
-	l.bind.mw_rkey = second.rkey;
-	l.bind.new_rkey = second.rkey;
-	lend_put_bind(l.b, BIND_ID, &l.bind);
-	lend_run(&l, l.b);
-	expect_done(&l.b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
-	assert_int_equal(fg_mr_destroy(&l.region), EBUSY);
-	expect_ok(fg_mr_destroy(&l.mw));
-	assert_int_equal(fg_mr_destroy(&l.region), EBUSY);
+	expect_ok(fg_mw_create(&l->b->pd, PVR_MR_FLAG_MW2, &second));
+	lend_bind(l);
+	l->bind.mw_rkey = second.rkey;
+	l->bind.new_rkey = second.rkey;
+	lend_put_bind(l->b, BIND_ID, &l->bind);
+	lend_run(l, l->b);
+	expect_done(&l->b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
+	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
+	expect_ok(fg_mr_destroy(&l->mw));
+	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
 	expect_ok(fg_mr_destroy(&second));
-	expect_ok(fg_mr_destroy(&l.region));
+	expect_ok(fg_mr_destroy(&l->region));
 }
 
-TEST(rc_connected, test_destroyed_window_is_gone)
+TEST_LEND(PVR_MR_FLAG_MW2, test_destroyed_window_is_gone)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
-	expect_ok(fg_mr_destroy(&l.mw));
-	assert_int_equal(fg_mr_destroy(&l.mw), EINVAL);
-	lend_all_refused(&l);
+	lend_bind(l);
+	expect_ok(fg_mr_destroy(&l->mw));
+	assert_int_equal(fg_mr_destroy(&l->mw), EINVAL);
+	lend_all_refused(l);
 }
 
-TEST(rc_connected, test_windows_hold_their_domain)
+TEST_LEND(PVR_MR_FLAG_MW1, test_windows_hold_their_domain)
 {
 	struct fg_mr mw;
 	struct fg_pd pd;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	expect_ok(fg_pd_create(&l.b->guest->kernel, &pd));
+	expect_ok(fg_pd_create(&l->b->guest->kernel, &pd));
 	expect_ok(fg_mw_create(&pd, PVR_MR_FLAG_MW1, &mw));
 	assert_int_equal(fg_pd_destroy(&pd), EBUSY);
 	expect_ok(fg_mr_destroy(&mw));
 	expect_ok(fg_pd_destroy(&pd));
 }
 
-TEST(rc_connected, test_windows_are_counted_apart)
+TEST_LEND(PVR_MR_FLAG_MW1, test_windows_are_counted_apart)
 {
 	struct pvr_adapter_stats before, after;
 	struct fg_mr mw;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	before = fg_stats(l.b->guest);
-	expect_ok(fg_mw_create(&l.b->pd, PVR_MR_FLAG_MW2, &mw));
-	after = fg_stats(l.b->guest);
+	before = fg_stats(l->b->guest);
+	expect_ok(fg_mw_create(&l->b->pd, PVR_MR_FLAG_MW2, &mw));
+	after = fg_stats(l->b->guest);
 	assert_int_equal(after.mws, before.mws + 1);
 	assert_int_equal(after.mrs, before.mrs);
 	expect_ok(fg_mr_destroy(&mw));
-	assert_int_equal(fg_stats(l.b->guest).mws, before.mws);
-	assert_int_equal(fg_stats(l.b->guest).mrs, before.mrs);
+	assert_int_equal(fg_stats(l->b->guest).mws, before.mws);
+	assert_int_equal(fg_stats(l->b->guest).mrs, before.mrs);
 }
 
-TEST(rc_connected, test_unplugged_memory_cannot_be_reached_by_windows)
+TEST_LEND(PVR_MR_FLAG_MW1, test_unplugged_memory_cannot_be_reached_by_windows)
 {
 	static uint8_t piece[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	const uint64_t gpa = 0x40000000;
 	struct pvr_cmd_create_mr req;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	expect_ok((uint32_t)pvr_adapter_map_ram(l.b->guest->adapter, gpa, sizeof(piece), piece,
+	expect_ok((uint32_t)pvr_adapter_map_ram(l->b->guest->adapter, gpa, sizeof(piece), piece,
 						true));
-	req = fg_layout_request(&l.b->pd, fg_pdir(&l.b->guest->ram, 2, &gpa, 1), PVR_PAGE_SHIFT, 0,
-				0, sizeof(piece));
+	req = fg_layout_request(&l->b->pd, fg_pdir(&l->b->guest->ram, 2, &gpa, 1), PVR_PAGE_SHIFT,
+				0, 0, sizeof(piece));
 	req.access_flags |= PVR_ACCESS_MW_BIND;
-	expect_ok(fg_mr_create_as(&l.b->pd, &req, &l.region));
-	l.bind.mr_lkey = l.region.lkey;
-	l.bind.addr = 100;
-	l.bind.length = 200;
-	lend_bind(&l);
-	l.a->mr.va[0] = 7;
-	lend_access(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, 100, 1);
-	expect_done(&l.a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	expect_ok(fg_mr_create_as(&l->b->pd, &req, &l->region));
+	l->bind.mr_lkey = l->region.lkey;
+	l->bind.addr = 100;
+	l->bind.length = 200;
+	lend_bind(l);
+	l->a->mr.va[0] = 7;
+	lend_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
+	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(piece[100], 7);
-	pvr_adapter_unmap_ram(l.b->guest->adapter, gpa, sizeof(piece));
-	lend_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, 100, 1);
-	lend_reconnect(&l);
-	l.bind.new_rkey = l.mw.rkey;
-	lend_bind_refused(&l);
+	pvr_adapter_unmap_ram(l->b->guest->adapter, gpa, sizeof(piece));
+	lend_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
+	lend_reconnect(l);
+	l->bind.new_rkey = l->mw.rkey;
+	lend_bind_refused(l);
 }
 
-TEST(rc_connected, test_requests_are_bound_in_order)
+TEST_LEND(PVR_MR_FLAG_MW2, test_requests_are_bound_in_order)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_put_bind(l.b, 1, &l.bind)->send_flags = PVR_SEND_FENCE;
-	lend_put(l.b, 2, PVRDMA_WR_LOCAL_INV, l.bind.new_rkey);
-	l.bind.mw_rkey = l.bind.new_rkey;
-	l.bind.new_rkey ^= 3;
-	lend_put_bind(l.b, 3, &l.bind);
-	t_recv(l.a, 4, 0, 8);
-	t_send(l.b, 5, 0, 8);
-	lend_run(&l, l.b);
+	lend_put_bind(l->b, 1, &l->bind)->send_flags = PVR_SEND_FENCE;
+	lend_put(l->b, 2, PVRDMA_WR_LOCAL_INV, l->bind.new_rkey);
+	l->bind.mw_rkey = l->bind.new_rkey;
+	l->bind.new_rkey ^= 3;
+	lend_put_bind(l->b, 3, &l->bind);
+	t_recv(l->a, 4, 0, 8);
+	t_send(l->b, 5, 0, 8);
+	lend_run(l, l->b);
 	/* The first was not signaled. */
-	expect_done(&l.b->scq, 2, PVRDMA_WC_LOCAL_INV);
-	expect_done(&l.b->scq, 3, PVRDMA_WC_BIND_MW);
-	expect_done(&l.b->scq, 5, PVRDMA_WC_SEND);
-	l.mw.rkey = l.bind.new_rkey;
-	lend_all_ok(&l);
+	expect_done(&l->b->scq, 2, PVRDMA_WC_LOCAL_INV);
+	expect_done(&l->b->scq, 3, PVRDMA_WC_BIND_MW);
+	expect_done(&l->b->scq, 5, PVRDMA_WC_SEND);
+	l->mw.rkey = l->bind.new_rkey;
+	lend_all_ok(l);
 }
 
 TEST(rc, test_user_space_binds_windows)
@@ -477,16 +416,14 @@ TEST(rc, test_user_space_binds_windows)
 	assert_int_equal(fg_stats(env->g[1]).mrs, 0);
 }
 
-TEST(rc_connected, test_windows_need_the_extension)
+TEST_LEND(PVR_MR_FLAG_MW1, test_windows_need_the_extension)
 {
 	struct fg_guest_config config;
 	struct fg_guest *stock;
 	struct fg_end end;
-	struct lend l;
 	struct fg_mr mw;
 	uint8_t gid[16];
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	assert_int_equal(env->g[0]->dsr->caps.max_mw, env->g[0]->dsr->caps.max_mr);
 	fg_guest_config_init(&config, 3);
 	config.ext = PVR_EXT_ALL & ~PVR_EXT_MW;
@@ -499,8 +436,8 @@ TEST(rc_connected, test_windows_need_the_extension)
 	assert_int_equal(fg_mw_create(&end.pd, PVR_MR_FLAG_MW1, &mw), EINVAL);
 	assert_int_equal(fg_mw_create(&end.pd, PVR_MR_FLAG_MW2, &mw), EINVAL);
 	fg_end_connect(&end, &end, NULL);
-	lend_put_bind(&end, BIND_ID, &l.bind);
-	lend_run(&l, &end);
+	lend_put_bind(&end, BIND_ID, &l->bind);
+	lend_run(l, &end);
 	assert_int_equal(expect_cqe(&end.scq, BIND_ID, PVRDMA_WC_LOC_QP_OP_ERR).opcode,
 			 PVRDMA_WC_SEND);
 }

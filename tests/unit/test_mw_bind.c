@@ -2,35 +2,31 @@
 /* PVR_EXT_MW: which binds are refused, and on which queue pairs (IBTA vol. 1, 10.6.7.2). */
 #include "lend.h"
 
+#define TEST_LEND(fixture, flag, name) TEST_OBJECT(fixture, struct lend, l, lend_init, name, flag)
+
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
 }
 
-TEST(rc_connected, test_region_must_allow_windows)
+TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_region_must_allow_windows)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	l.bind.mr_lkey = l.b->mr.lkey; /* all access but that */
-	lend_bind_refused(&l);
+	l->bind.mr_lkey = l->b->mr.lkey; /* all access but that */
+	lend_bind_refused(l);
 }
 
-TEST(rc_connected, test_writing_windows_need_local_write_of_the_region)
+TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_writing_windows_need_local_write_of_the_region)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	expect_ok(fg_mr_create(&l.b->pd, &l.b->buf, PVR_ACCESS_MW_BIND, &l.region));
-	l.bind.mr_lkey = l.region.lkey;
-	l.bind.access_flags = PVR_ACCESS_REMOTE_WRITE;
-	lend_bind_refused(&l);
-	l.bind.access_flags = PVR_ACCESS_REMOTE_ATOMIC;
-	lend_bind_refused(&l);
-	l.bind.access_flags = PVR_ACCESS_REMOTE_READ;
-	lend_bind(&l);
-	lend_access(&l, PVRDMA_WR_RDMA_READ, l.mw.rkey, l.bind.addr, 8);
-	expect_done(&l.a->scq, 1, PVRDMA_WC_RDMA_READ);
+	expect_ok(fg_mr_create(&l->b->pd, &l->b->buf, PVR_ACCESS_MW_BIND, &l->region));
+	l->bind.mr_lkey = l->region.lkey;
+	l->bind.access_flags = PVR_ACCESS_REMOTE_WRITE;
+	lend_bind_refused(l);
+	l->bind.access_flags = PVR_ACCESS_REMOTE_ATOMIC;
+	lend_bind_refused(l);
+	l->bind.access_flags = PVR_ACCESS_REMOTE_READ;
+	lend_bind(l);
+	lend_access(l, PVRDMA_WR_RDMA_READ, l->mw.rkey, l->bind.addr, 8);
+	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_READ);
 }
 
 /* One field of the request is wrong; nothing must be bound then. */
@@ -74,76 +70,66 @@ static void expect_bad_binds(struct lend *l)
 	EXPECT_BAD_BIND(l, mr_lkey, dma.lkey);
 }
 
-TEST(rc_connected, test_bad_binds_of_type_1_fail)
+TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_bad_binds_of_type_1_fail)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	expect_bad_binds(&l);
-	EXPECT_BAD_BIND(&l, mw_rkey, l.mw.rkey ^ 1);
-	lend_bind(&l);
-	lend_all_ok(&l);
+	expect_bad_binds(l);
+	EXPECT_BAD_BIND(l, mw_rkey, l->mw.rkey ^ 1);
+	lend_bind(l);
+	lend_all_ok(l);
 }
 
-TEST(rc_connected, test_bad_binds_of_type_2_fail)
+TEST_LEND(rc_connected, PVR_MR_FLAG_MW2, test_bad_binds_of_type_2_fail)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	expect_bad_binds(&l);
-	lend_bind(&l);
-	lend_all_ok(&l);
+	expect_bad_binds(l);
+	lend_bind(l);
+	lend_all_ok(l);
 }
 
-TEST(rc_connected, test_bind_in_another_domain_fails)
+TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_bind_in_another_domain_fails)
 {
 	struct fg_mr region, mw;
 	struct fg_pd pd;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	expect_ok(fg_pd_create(&l.b->guest->kernel, &pd));
-	expect_ok(fg_mr_create(&pd, &l.b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND, &region));
+	expect_ok(fg_pd_create(&l->b->guest->kernel, &pd));
+	expect_ok(fg_mr_create(&pd, &l->b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND, &region));
 	expect_ok(fg_mw_create(&pd, PVR_MR_FLAG_MW1, &mw));
-	l.bind.mr_lkey = region.lkey;
-	lend_bind_refused(&l);
-	l.bind.mr_lkey = l.region.lkey;
-	l.bind.mw_rkey = mw.rkey;
-	l.bind.new_rkey = mw.rkey;
-	lend_bind_refused(&l);
+	l->bind.mr_lkey = region.lkey;
+	lend_bind_refused(l);
+	l->bind.mr_lkey = l->region.lkey;
+	l->bind.mw_rkey = mw.rkey;
+	l->bind.new_rkey = mw.rkey;
+	lend_bind_refused(l);
 }
 
-TEST(rc_connected, test_key_of_a_region_is_no_windows)
+TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_key_of_a_region_is_no_windows)
 {
 	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
 					 .flags = PVR_MR_FLAG_FRMR,
 					 .nchunks = 4 };
 	struct fg_mr fast;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
 	/* As if the bind were within it and permitted. */
-	req.pd_handle = l.b->pd.handle;
-	req.start = l.region.start;
-	req.length = l.region.length;
+	req.pd_handle = l->b->pd.handle;
+	req.start = l->region.start;
+	req.length = l->region.length;
 	req.access_flags = FG_ACCESS_ALL | PVR_ACCESS_MW_BIND;
-	expect_ok(fg_mr_create_as(&l.b->pd, &req, &fast));
-	l.bind.mw_rkey = l.bind.new_rkey = l.b->mr.rkey;
-	lend_bind_refused(&l);
-	l.bind.mw_rkey = l.bind.new_rkey = fast.rkey;
-	lend_bind_refused(&l);
+	expect_ok(fg_mr_create_as(&l->b->pd, &req, &fast));
+	l->bind.mw_rkey = l->bind.new_rkey = l->b->mr.rkey;
+	lend_bind_refused(l);
+	l->bind.mw_rkey = l->bind.new_rkey = fast.rkey;
+	lend_bind_refused(l);
 	/* Nor is a window a region to bind to, or one that has no memory of its own yet. */
-	l.bind.mw_rkey = l.bind.new_rkey = l.mw.rkey;
-	l.bind.mr_lkey = fast.lkey;
-	lend_bind_refused(&l);
-	l.bind.mr_lkey = l.mw.rkey;
-	lend_bind_refused(&l);
+	l->bind.mw_rkey = l->bind.new_rkey = l->mw.rkey;
+	l->bind.mr_lkey = fast.lkey;
+	lend_bind_refused(l);
+	l->bind.mr_lkey = l->mw.rkey;
+	lend_bind_refused(l);
 	/* The region is what it was. */
-	l.bind.mr_lkey = l.region.lkey;
-	l.region.rkey = l.b->mr.rkey;
-	t_rdma(l.a, PVRDMA_WR_RDMA_WRITE, 7, 0, &l.region, 0, 8);
-	fg_run(l.env->host);
-	expect_done(&l.a->scq, 7, PVRDMA_WC_RDMA_WRITE);
+	l->bind.mr_lkey = l->region.lkey;
+	l->region.rkey = l->b->mr.rkey;
+	t_rdma(l->a, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, 0, 8);
+	fg_run(env->host);
+	expect_done(&l->a->scq, 7, PVRDMA_WC_RDMA_WRITE);
 }
 
 TEST(rc_connected, test_window_of_another_domain_is_refused)
@@ -168,18 +154,16 @@ TEST(rc_connected, test_window_of_another_domain_is_refused)
 	}
 }
 
-TEST(rc_connected, test_failed_bind_leaves_type_1_as_it_was)
+TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_failed_bind_leaves_type_1_as_it_was)
 {
 	struct pvr_wqe_bind_mw good;
-	struct lend l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	lend_bind(&l);
-	good = l.bind;
-	l.bind.length = UINT64_MAX;
-	lend_bind_refused(&l);
-	l.bind = good;
-	lend_all_ok(&l);
+	lend_bind(l);
+	good = l->bind;
+	l->bind.length = UINT64_MAX;
+	lend_bind_refused(l);
+	l->bind = good;
+	lend_all_ok(l);
 }
 
 static int t_setup_uc_connected(void **state)
@@ -193,31 +177,25 @@ static int t_setup_uc_connected(void **state)
 }
 
 /* IBTA vol. 1, table 38: UC binds. What it does not do is say that an access was refused. */
-TEST(uc_connected, test_unreliable_connections_bind_windows)
+TEST_LEND(uc_connected, PVR_MR_FLAG_MW2, test_unreliable_connections_bind_windows)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
-	lend_all_ok(&l);
-	memset(l.b->buf.va, 0, l.b->buf.size);
-	l.a->mr.va[0] = 1;
-	lend_access(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, l.region.start + BOUND_FROM - 1, 1);
-	expect_done(&l.a->scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(l.b->buf.va[BOUND_FROM - 1], 0);
-	lend_invalidated(&l);
-	lend_access(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, l.region.start + BOUND_FROM, 1);
-	expect_done(&l.a->scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(l.b->buf.va[BOUND_FROM], 0);
-	expect_state(l.b, PVR_QPS_RTS);
+	lend_bind(l);
+	lend_all_ok(l);
+	memset(l->b->buf.va, 0, l->b->buf.size);
+	l->a->mr.va[0] = 1;
+	lend_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM - 1, 1);
+	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(l->b->buf.va[BOUND_FROM - 1], 0);
+	lend_invalidated(l);
+	lend_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM, 1);
+	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
+	assert_int_equal(l->b->buf.va[BOUND_FROM], 0);
+	expect_state(l->b, PVR_QPS_RTS);
 }
 
-TEST(ud_ready, test_datagram_queue_pairs_bind_nothing)
+TEST_LEND(ud_ready, PVR_MR_FLAG_MW1, test_datagram_queue_pairs_bind_nothing)
 {
-	struct lend l;
-
-	lend_init(&l, env, PVR_MR_FLAG_MW1);
-	lend_put_bind(l.b, BIND_ID, &l.bind);
-	lend_run(&l, l.b);
-	expect_cqe(&l.b->scq, BIND_ID, PVRDMA_WC_LOC_QP_OP_ERR);
+	lend_put_bind(l->b, BIND_ID, &l->bind);
+	lend_run(l, l->b);
+	expect_cqe(&l->b->scq, BIND_ID, PVRDMA_WC_LOC_QP_OP_ERR);
 }

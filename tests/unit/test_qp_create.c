@@ -27,6 +27,8 @@ static void qp_env_init(struct qp_env *q, struct t_env *env)
 	q->req = q->good;
 }
 
+#define TEST_QP(name) TEST_OBJECT(guest, struct qp_env, q, qp_env_init, name)
+
 static uint32_t create(struct qp_env *q)
 {
 	return fg_create_qp(q->g, &q->req, &q->resp);
@@ -42,102 +44,85 @@ static void expect_qp_refused(struct qp_env *q)
 	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
 }
 
-TEST(guest, test_create_rc_qp)
+TEST_QP(test_create_rc_qp)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	expect_ok(create(&q));
-	assert_in_range(q.resp.qp_handle, 1, q.g->dsr->caps.max_qp - 1);
-	assert_in_range(q.resp.qpn, 2, (1u << 24) - 2);
-	assert_int_equal(q.resp.max_send_wr, q.req.max_send_wr);
-	assert_int_equal(q.resp.max_recv_wr, q.req.max_recv_wr);
-	assert_int_equal(q.resp.max_send_sge, q.req.max_send_sge);
-	assert_int_equal(q.resp.max_recv_sge, q.req.max_recv_sge);
-	assert_int_equal(q.resp.max_inline_data, 0);
-	assert_int_equal(fg_stats(q.g).qps, 1);
+	expect_ok(create(q));
+	assert_in_range(q->resp.qp_handle, 1, q->g->dsr->caps.max_qp - 1);
+	assert_in_range(q->resp.qpn, 2, (1u << 24) - 2);
+	assert_int_equal(q->resp.max_send_wr, q->req.max_send_wr);
+	assert_int_equal(q->resp.max_recv_wr, q->req.max_recv_wr);
+	assert_int_equal(q->resp.max_send_sge, q->req.max_send_sge);
+	assert_int_equal(q->resp.max_recv_sge, q->req.max_recv_sge);
+	assert_int_equal(q->resp.max_inline_data, 0);
+	assert_int_equal(fg_stats(q->g).qps, 1);
 }
 
-TEST(guest, test_create_ud_qp)
+TEST_QP(test_create_ud_qp)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.qp_type = PVR_QPT_UD;
-	expect_ok(create(&q));
-	assert_in_range(q.resp.qpn, 2, (1u << 24) - 2);
+	q->req.qp_type = PVR_QPT_UD;
+	expect_ok(create(q));
+	assert_in_range(q->resp.qpn, 2, (1u << 24) - 2);
 }
 
-TEST(guest, test_create_gsi_qp_has_number_one)
+TEST_QP(test_create_gsi_qp_has_number_one)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.qp_type = PVR_QPT_GSI;
-	expect_ok(create(&q));
-	assert_int_equal(q.resp.qpn, 1);
-	assert_in_range(q.resp.qp_handle, 1, q.g->dsr->caps.max_qp - 1);
+	q->req.qp_type = PVR_QPT_GSI;
+	expect_ok(create(q));
+	assert_int_equal(q->resp.qpn, 1);
+	assert_in_range(q->resp.qp_handle, 1, q->g->dsr->caps.max_qp - 1);
 }
 
-TEST(guest, test_second_gsi_qp_is_rejected)
+TEST_QP(test_second_gsi_qp_is_rejected)
 {
-	struct qp_env q;
 	struct pvr_resp_create_qp first;
 
-	qp_env_init(&q, env);
-	q.req.qp_type = PVR_QPT_GSI;
-	expect_ok(create(&q));
-	first = q.resp;
-	expect_refused(create(&q));
-	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, first.qp_handle));
-	expect_ok(create(&q));
-	assert_int_equal(q.resp.qpn, 1);
+	q->req.qp_type = PVR_QPT_GSI;
+	expect_ok(create(q));
+	first = q->resp;
+	expect_refused(create(q));
+	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, first.qp_handle));
+	expect_ok(create(q));
+	assert_int_equal(q->resp.qpn, 1);
 }
 
-TEST(guest, test_gsi_qp_as_ib_mad_makes_it)
+TEST_QP(test_gsi_qp_as_ib_mad_makes_it)
 {
-	struct qp_env q;
 	struct fg_cq cq;
 	struct fg_qp qp;
 
-	qp_env_init(&q, env);
-	expect_ok(fg_cq_create(&q.g->kernel, 1024, &cq));
-	q.spec.scq = q.spec.rcq = &cq;
-	q.spec.type = PVR_QPT_GSI;
-	q.spec.sq_wr = 128;
-	q.spec.rq_wr = 512;
-	q.spec.sq_sge = 2;
-	q.spec.rq_sge = 1;
-	q.spec.sig_all = true;
-	expect_ok(fg_qp_create(&q.spec, &qp));
+	expect_ok(fg_cq_create(&q->g->kernel, 1024, &cq));
+	q->spec.scq = q->spec.rcq = &cq;
+	q->spec.type = PVR_QPT_GSI;
+	q->spec.sq_wr = 128;
+	q->spec.rq_wr = 512;
+	q->spec.sq_sge = 2;
+	q->spec.rq_sge = 1;
+	q->spec.sig_all = true;
+	expect_ok(fg_qp_create(&q->spec, &qp));
 	assert_int_equal(qp.qpn, 1);
 }
 
-TEST(guest, test_other_types_are_refused)
+TEST_QP(test_other_types_are_refused)
 {
 	static const uint8_t bad[] = { 0, 3, 5, 6, 7, 8, 9, 10, 11, 128, 255 };
-	struct qp_env q;
 
-	qp_env_init(&q, env);
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		uint32_t err;
 
-		q.req.qp_type = bad[i];
-		err = create(&q);
+		q->req.qp_type = bad[i];
+		err = create(q);
 		assert_true(err == EOPNOTSUPP || err == EINVAL);
-		q.req = q.good;
+		q->req = q->good;
 	}
 }
 
-TEST(guest, test_handles_and_numbers_are_distinct)
+TEST_QP(test_handles_and_numbers_are_distinct)
 {
-	struct qp_env q;
 	struct pvr_resp_create_qp all[50];
 
-	qp_env_init(&q, env);
 	for (int i = 0; i < 50; i++) {
-		expect_ok(create(&q));
-		all[i] = q.resp;
+		expect_ok(create(q));
+		all[i] = q->resp;
 		for (int k = 0; k < i; k++) {
 			assert_int_not_equal(all[k].qp_handle, all[i].qp_handle);
 			assert_int_not_equal(all[k].qpn, all[i].qpn);
@@ -146,20 +131,18 @@ TEST(guest, test_handles_and_numbers_are_distinct)
 }
 
 /* A late peer or a stale completion must not hit the next queue pair. */
-TEST(guest, test_numbers_and_handles_are_not_given_out_again_soon)
+TEST_QP(test_numbers_and_handles_are_not_given_out_again_soon)
 {
 	enum { N = 1000 };
 	static uint32_t qpn[N];
-	struct qp_env q;
 	uint32_t last_handle = 0;
 
-	qp_env_init(&q, env);
 	for (int i = 0; i < N; i++) {
-		expect_ok(create(&q));
-		expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
-		assert_int_not_equal(q.resp.qp_handle, last_handle);
-		last_handle = q.resp.qp_handle;
-		qpn[i] = q.resp.qpn;
+		expect_ok(create(q));
+		expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
+		assert_int_not_equal(q->resp.qp_handle, last_handle);
+		last_handle = q->resp.qp_handle;
+		qpn[i] = q->resp.qpn;
 		for (int k = 0; k < i; k++)
 			assert_int_not_equal(qpn[k], qpn[i]);
 	}
@@ -200,286 +183,244 @@ TEST(unprobed, test_gsi_number_is_the_handle_below_version_20)
 	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, first.qpn));
 }
 
-TEST(guest, test_create_qp_rejects_unknown_objects)
+TEST_QP(test_create_qp_rejects_unknown_objects)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.pd_handle += 1;
-	expect_qp_refused(&q);
-	q.req.pd_handle = UINT32_MAX;
-	expect_qp_refused(&q);
-	q.req.send_cq_handle += 1;
-	expect_qp_refused(&q);
-	q.req.recv_cq_handle += 1;
-	expect_qp_refused(&q);
-	q.req.send_cq_handle = UINT32_MAX;
-	expect_qp_refused(&q);
+	q->req.pd_handle += 1;
+	expect_qp_refused(q);
+	q->req.pd_handle = UINT32_MAX;
+	expect_qp_refused(q);
+	q->req.send_cq_handle += 1;
+	expect_qp_refused(q);
+	q->req.recv_cq_handle += 1;
+	expect_qp_refused(q);
+	q->req.send_cq_handle = UINT32_MAX;
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_rejects_an_unknown_srq)
+TEST_QP(test_create_qp_rejects_an_unknown_srq)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.is_srq = 1;
-	q.req.srq_handle = 55;
-	q.req.max_recv_wr = q.req.max_recv_sge = 0;
-	q.req.total_chunks = 1 + q.req.send_chunks;
-	expect_qp_refused(&q);
+	q->req.is_srq = 1;
+	q->req.srq_handle = 55;
+	q->req.max_recv_wr = q->req.max_recv_sge = 0;
+	q->req.total_chunks = 1 + q->req.send_chunks;
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_rejects_objects_of_another_context)
+TEST_QP(test_create_qp_rejects_objects_of_another_context)
 {
-	struct qp_env q;
 	struct fg_ctx ctx;
 	struct fg_cq foreign;
 	struct fg_pd foreign_pd;
 	struct fg_srq foreign_srq;
 
-	qp_env_init(&q, env);
-	expect_ok(fg_ctx_create(q.g, &ctx));
+	expect_ok(fg_ctx_create(q->g, &ctx));
 	expect_ok(fg_cq_create(&ctx, 64, &foreign));
-	q.req.send_cq_handle = foreign.handle;
-	expect_qp_refused(&q);
-	q.req.recv_cq_handle = foreign.handle;
-	expect_qp_refused(&q);
+	q->req.send_cq_handle = foreign.handle;
+	expect_qp_refused(q);
+	q->req.recv_cq_handle = foreign.handle;
+	expect_qp_refused(q);
 	expect_ok(fg_pd_create(&ctx, &foreign_pd));
 	expect_ok(fg_srq_create(&foreign_pd, 16, 1, &foreign_srq));
-	q.req.pd_handle = foreign_pd.handle;
-	expect_qp_refused(&q);
-	q.req.is_srq = 1;
-	q.req.srq_handle = foreign_srq.handle;
-	q.req.max_recv_wr = q.req.max_recv_sge = 0;
-	expect_qp_refused(&q);
+	q->req.pd_handle = foreign_pd.handle;
+	expect_qp_refused(q);
+	q->req.is_srq = 1;
+	q->req.srq_handle = foreign_srq.handle;
+	q->req.max_recv_wr = q->req.max_recv_sge = 0;
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_rejects_send_chunks_above_total)
+TEST_QP(test_create_qp_rejects_send_chunks_above_total)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.send_chunks = q.req.total_chunks + 1;
-	expect_qp_refused(&q);
-	q.req.send_chunks = UINT16_MAX;
-	expect_qp_refused(&q);
-	q.req.send_chunks = q.req.total_chunks; /* no header page */
-	expect_qp_refused(&q);
+	q->req.send_chunks = q->req.total_chunks + 1;
+	expect_qp_refused(q);
+	q->req.send_chunks = UINT16_MAX;
+	expect_qp_refused(q);
+	q->req.send_chunks = q->req.total_chunks; /* no header page */
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_rejects_total_chunks_zero_and_one)
+TEST_QP(test_create_qp_rejects_total_chunks_zero_and_one)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.total_chunks = 0;
-	expect_qp_refused(&q);
-	q.req.total_chunks = 0;
-	q.req.send_chunks = 0;
-	expect_qp_refused(&q);
-	q.req.total_chunks = 1;
-	q.req.send_chunks = 0;
-	expect_qp_refused(&q);
+	q->req.total_chunks = 0;
+	expect_qp_refused(q);
+	q->req.total_chunks = 0;
+	q->req.send_chunks = 0;
+	expect_qp_refused(q);
+	q->req.total_chunks = 1;
+	q->req.send_chunks = 0;
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_rejects_more_chunks_than_the_directory_has)
+TEST_QP(test_create_qp_rejects_more_chunks_than_the_directory_has)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.total_chunks = UINT16_MAX;
-	expect_qp_refused(&q);
-	q.req.total_chunks = 513;
-	expect_qp_refused(&q);
+	q->req.total_chunks = UINT16_MAX;
+	expect_qp_refused(q);
+	q->req.total_chunks = 513;
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_rejects_queues_larger_than_their_pages)
+TEST_QP(test_create_qp_rejects_queues_larger_than_their_pages)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.max_send_wr *= 2;
-	expect_qp_refused(&q);
-	q.req.max_recv_wr *= 4;
-	expect_qp_refused(&q);
-	q.req.max_send_sge = 16;
-	expect_qp_refused(&q);
-	q.req.max_recv_sge = 16;
-	expect_qp_refused(&q);
-	q.req.send_chunks -= 1;
-	expect_qp_refused(&q);
-	q.req.total_chunks -= 1;
-	expect_qp_refused(&q);
+	q->req.max_send_wr *= 2;
+	expect_qp_refused(q);
+	q->req.max_recv_wr *= 4;
+	expect_qp_refused(q);
+	q->req.max_send_sge = 16;
+	expect_qp_refused(q);
+	q->req.max_recv_sge = 16;
+	expect_qp_refused(q);
+	q->req.send_chunks -= 1;
+	expect_qp_refused(q);
+	q->req.total_chunks -= 1;
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_rejects_sizes_that_are_no_power_of_two)
+TEST_QP(test_create_qp_rejects_sizes_that_are_no_power_of_two)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	q.req.max_send_wr = 63;
-	expect_qp_refused(&q);
-	q.req.max_recv_wr = 33;
-	expect_qp_refused(&q);
+	q->req.max_send_wr = 63;
+	expect_qp_refused(q);
+	q->req.max_recv_wr = 33;
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_rejects_sizes_beyond_the_caps)
+TEST_QP(test_create_qp_rejects_sizes_beyond_the_caps)
 {
-	struct qp_env q;
 	uint32_t page;
 
-	qp_env_init(&q, env);
 	for (int recv = 0; recv < 2; recv++) {
-		q.req.pdir_dma = t_wide_pdir(q.g, UINT16_MAX, &page);
-		q.req.total_chunks = 60000;
-		q.req.send_chunks = 30000;
+		q->req.pdir_dma = t_wide_pdir(q->g, UINT16_MAX, &page);
+		q->req.total_chunks = 60000;
+		q->req.send_chunks = 30000;
 		if (recv)
-			q.req.max_recv_wr = 4 * q.g->dsr->caps.max_qp_wr;
+			q->req.max_recv_wr = 4 * q->g->dsr->caps.max_qp_wr;
 		else
-			q.req.max_send_wr = 4 * q.g->dsr->caps.max_qp_wr;
-		expect_qp_refused(&q);
-		q.req.pdir_dma = t_wide_pdir(q.g, UINT16_MAX, &page);
-		q.req.total_chunks = 60000;
-		q.req.send_chunks = 30000;
+			q->req.max_send_wr = 4 * q->g->dsr->caps.max_qp_wr;
+		expect_qp_refused(q);
+		q->req.pdir_dma = t_wide_pdir(q->g, UINT16_MAX, &page);
+		q->req.total_chunks = 60000;
+		q->req.send_chunks = 30000;
 		if (recv)
-			q.req.max_recv_sge = 4 * q.g->dsr->caps.max_sge;
+			q->req.max_recv_sge = 4 * q->g->dsr->caps.max_sge;
 		else
-			q.req.max_send_sge = 4 * q.g->dsr->caps.max_sge;
-		expect_qp_refused(&q);
+			q->req.max_send_sge = 4 * q->g->dsr->caps.max_sge;
+		expect_qp_refused(q);
 	}
 }
 
-TEST(guest, test_create_qp_of_the_largest_size)
+TEST_QP(test_create_qp_of_the_largest_size)
 {
-	struct qp_env q;
 	uint32_t page;
 
-	qp_env_init(&q, env);
-	q.spec.sq_wr = q.spec.rq_wr = q.g->dsr->caps.max_qp_wr;
-	q.spec.sq_sge = q.spec.rq_sge = q.g->dsr->caps.max_sge;
-	q.req = fg_qp_request(&q.spec);
-	q.req.pdir_dma = t_wide_pdir(q.g, q.req.total_chunks, &page);
-	expect_ok(create(&q));
+	q->spec.sq_wr = q->spec.rq_wr = q->g->dsr->caps.max_qp_wr;
+	q->spec.sq_sge = q->spec.rq_sge = q->g->dsr->caps.max_sge;
+	q->req = fg_qp_request(&q->spec);
+	q->req.pdir_dma = t_wide_pdir(q->g, q->req.total_chunks, &page);
+	expect_ok(create(q));
 }
 
-TEST(guest, test_create_qp_rejects_products_that_overflow)
+TEST_QP(test_create_qp_rejects_products_that_overflow)
 {
 	static const uint32_t wr[] = { 0x80000000, 0x40000000, 0x04000000, 0x02000000 };
 	static const uint32_t sge[] = { 0, 1, 3, 27, 0x08000000, 0x10000000, 0x80000000 };
-	struct qp_env q;
 
-	qp_env_init(&q, env);
 	for (size_t i = 0; i < COUNT(wr); i++) {
 		for (size_t k = 0; k < COUNT(sge); k++) {
-			q.req.max_send_wr = wr[i];
-			q.req.max_send_sge = sge[k];
-			expect_qp_refused(&q);
-			q.req.max_recv_wr = wr[i];
-			q.req.max_recv_sge = sge[k];
-			expect_qp_refused(&q);
+			q->req.max_send_wr = wr[i];
+			q->req.max_send_sge = sge[k];
+			expect_qp_refused(q);
+			q->req.max_recv_wr = wr[i];
+			q->req.max_recv_sge = sge[k];
+			expect_qp_refused(q);
 		}
 	}
 }
 
-TEST(guest, test_create_qp_rejects_roundings_that_overflow)
+TEST_QP(test_create_qp_rejects_roundings_that_overflow)
 {
 	static const uint32_t bad[] = { 0x0ffffffb, 0x0fffffff, 0x10000000, 0x7fffffff,
 					0x80000001, 0xfffffff0, UINT32_MAX };
-	struct qp_env q;
 
-	qp_env_init(&q, env);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		q.req.max_send_sge = bad[i];
-		expect_qp_refused(&q);
-		q.req.max_recv_sge = bad[i];
-		expect_qp_refused(&q);
-		q.req.max_send_wr = bad[i];
-		expect_qp_refused(&q);
-		q.req.max_recv_wr = bad[i];
-		expect_qp_refused(&q);
+		q->req.max_send_sge = bad[i];
+		expect_qp_refused(q);
+		q->req.max_recv_sge = bad[i];
+		expect_qp_refused(q);
+		q->req.max_send_wr = bad[i];
+		expect_qp_refused(q);
+		q->req.max_recv_wr = bad[i];
+		expect_qp_refused(q);
 	}
 }
 
-TEST(guest, test_create_qp_rejects_srq_and_receive_queue_at_once)
+TEST_QP(test_create_qp_rejects_srq_and_receive_queue_at_once)
 {
-	struct qp_env q;
 	struct fg_srq srq;
 
-	qp_env_init(&q, env);
-	expect_ok(fg_srq_create(&q.pd, 16, 1, &srq));
-	q.req.is_srq = 1;
-	q.req.srq_handle = srq.handle;
-	expect_qp_refused(&q);
+	expect_ok(fg_srq_create(&q->pd, 16, 1, &srq));
+	q->req.is_srq = 1;
+	q->req.srq_handle = srq.handle;
+	expect_qp_refused(q);
 }
 
-TEST(guest, test_create_qp_with_an_srq)
+TEST_QP(test_create_qp_with_an_srq)
 {
-	struct qp_env q;
 	struct fg_srq srq;
 	struct fg_qp qp;
 
-	qp_env_init(&q, env);
-	expect_ok(fg_srq_create(&q.pd, 16, 1, &srq));
-	q.spec.srq = &srq;
-	expect_ok(fg_qp_create(&q.spec, &qp));
+	expect_ok(fg_srq_create(&q->pd, 16, 1, &srq));
+	q->spec.srq = &srq;
+	expect_ok(fg_qp_create(&q->spec, &qp));
 	assert_int_equal(fg_srq_destroy(&srq), EBUSY);
 	expect_ok(fg_qp_destroy(&qp));
 	expect_ok(fg_srq_destroy(&srq));
 }
 
-TEST(guest, test_create_qp_rejects_bad_directories_and_pages)
+TEST_QP(test_create_qp_rejects_bad_directories_and_pages)
 {
 	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct qp_env q;
 
-	qp_env_init(&q, env);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		q.req.pdir_dma = bad[i];
-		expect_qp_refused(&q);
-		for (uint32_t page = 0; page < q.good.total_chunks; page++) {
-			const uint64_t good = fg_buf_table(&q.buf, 0)[page];
+		q->req.pdir_dma = bad[i];
+		expect_qp_refused(q);
+		for (uint32_t page = 0; page < q->good.total_chunks; page++) {
+			const uint64_t good = fg_buf_table(&q->buf, 0)[page];
 
-			fg_buf_table(&q.buf, 0)[page] = bad[i];
-			expect_refused(create(&q));
-			fg_buf_table(&q.buf, 0)[page] = good;
+			fg_buf_table(&q->buf, 0)[page] = bad[i];
+			expect_refused(create(q));
+			fg_buf_table(&q->buf, 0)[page] = good;
 		}
 	}
-	assert_int_equal(fg_stats(q.g).qps, 0);
-	expect_ok(fg_cq_destroy(&q.cq));
+	assert_int_equal(fg_stats(q->g).qps, 0);
+	expect_ok(fg_cq_destroy(&q->cq));
 }
 
-TEST(guest, test_failed_creation_does_not_hold_its_objects)
+TEST_QP(test_failed_creation_does_not_hold_its_objects)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
 	for (int i = 0; i < 10; i++) {
-		q.req.pdir_dma = FG_NOWHERE;
-		expect_refused(create(&q));
+		q->req.pdir_dma = FG_NOWHERE;
+		expect_refused(create(q));
 	}
-	expect_ok(fg_cq_destroy(&q.cq));
-	expect_ok(fg_pd_destroy(&q.pd));
+	expect_ok(fg_cq_destroy(&q->cq));
+	expect_ok(fg_pd_destroy(&q->pd));
 }
 
-TEST(guest, test_directory_that_points_to_itself_is_safe)
+TEST_QP(test_directory_that_points_to_itself_is_safe)
 {
-	struct qp_env q;
 	struct fg_qp qp = { 0 };
 
-	qp_env_init(&q, env);
 	for (int i = 0; i < PVR_PDIR_ENTRIES; i++)
-		fg_buf_dir(&q.buf)[i] = q.buf.pdir;
-	if (create(&q))
+		fg_buf_dir(&q->buf)[i] = q->buf.pdir;
+	if (create(q))
 		return;
-	qp.guest = q.g;
-	qp.ctx = &q.g->kernel;
+	qp.guest = q->g;
+	qp.ctx = &q->g->kernel;
 	qp.type = PVR_QPT_RC;
-	qp.handle = q.resp.qp_handle;
+	qp.handle = q->resp.qp_handle;
 	fg_qp_connect(&qp, NULL, (const uint8_t[16]){ 0xfe, 0x80 }, 5);
 	fg_ring_send(&qp);
 	fg_ring_recv(&qp);
 	fg_run(env->host);
-	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
+	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
 }
 
 TEST(guest, test_destroy_qp_rejects_unknown_handles)
@@ -490,14 +431,11 @@ TEST(guest, test_destroy_qp_rejects_unknown_handles)
 		assert_int_equal(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_QP, bad[i]), EINVAL);
 }
 
-TEST(guest, test_destroy_qp_twice_is_rejected)
+TEST_QP(test_destroy_qp_twice_is_rejected)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
-	expect_ok(create(&q));
-	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
-	assert_int_equal(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle), EINVAL);
+	expect_ok(create(q));
+	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
+	assert_int_equal(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle), EINVAL);
 }
 
 TEST(rc_connected, test_destroyed_qp_writes_no_completions)
@@ -530,41 +468,36 @@ TEST(rc_connected, test_destroyed_qp_leaves_its_pages_alone)
 	assert_memory_equal(&before, env->a.qp.ring, sizeof(before));
 }
 
-TEST(guest, test_all_qps_can_be_used_up_and_used_again)
+TEST_QP(test_all_qps_can_be_used_up_and_used_again)
 {
-	struct qp_env q;
 	uint32_t max, n = 0;
 	uint32_t *handle;
 
-	qp_env_init(&q, env);
-	max = q.g->dsr->caps.max_qp;
+	max = q->g->dsr->caps.max_qp;
 	handle = test_calloc(max + 1, sizeof(*handle));
-	q.spec.sq_wr = q.spec.rq_wr = 1;
-	q.req = fg_qp_request(&q.spec);
-	q.req.pdir_dma = q.buf.pdir;
-	while (n <= max && !create(&q)) {
-		assert_in_range(q.resp.qp_handle, 1, max - 1);
-		handle[n++] = q.resp.qp_handle;
+	q->spec.sq_wr = q->spec.rq_wr = 1;
+	q->req = fg_qp_request(&q->spec);
+	q->req.pdir_dma = q->buf.pdir;
+	while (n <= max && !create(q)) {
+		assert_in_range(q->resp.qp_handle, 1, max - 1);
+		handle[n++] = q->resp.qp_handle;
 	}
 	assert_in_range(n, 1, max - 1);
-	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, handle[n / 2]));
-	expect_ok(create(&q));
-	handle[n / 2] = q.resp.qp_handle;
+	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, handle[n / 2]));
+	expect_ok(create(q));
+	handle[n / 2] = q->resp.qp_handle;
 	while (n--)
-		expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, handle[n]));
-	assert_int_equal(fg_stats(q.g).qps, 0);
-	expect_ok(fg_cq_destroy(&q.cq));
+		expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, handle[n]));
+	assert_int_equal(fg_stats(q->g).qps, 0);
+	expect_ok(fg_cq_destroy(&q->cq));
 	test_free(handle);
 }
 
-TEST(guest, test_ten_thousand_qps_one_after_the_other)
+TEST_QP(test_ten_thousand_qps_one_after_the_other)
 {
-	struct qp_env q;
-
-	qp_env_init(&q, env);
 	for (int i = 0; i < 10000; i++) {
-		expect_ok(create(&q));
-		expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, q.resp.qp_handle));
+		expect_ok(create(q));
+		expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
 	}
-	assert_int_equal(fg_stats(q.g).qps, 0);
+	assert_int_equal(fg_stats(q->g).qps, 0);
 }

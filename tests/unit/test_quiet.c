@@ -440,6 +440,8 @@ static void shared_open(struct shared *s, struct t_env *env)
 	fg_run(s->env->host);
 }
 
+#define TEST_SHARED(name) TEST_OBJECT(rc, struct shared, s, shared_open, name)
+
 static void shared_post(struct shared *s, uint64_t wr_id)
 {
 	struct pvrdma_sge sge = fg_sge(&s->env->b.mr, 0, 64);
@@ -448,78 +450,66 @@ static void shared_post(struct shared *s, uint64_t wr_id)
 	fg_run(s->env->host);
 }
 
-TEST(rc, test_srq_wants_doorbells_while_anybody_waits)
+TEST_SHARED(test_srq_wants_doorbells_while_anybody_waits)
 {
-	struct shared s;
-
-	shared_open(&s, env);
-	assert_int_not_equal(srq_word(&s.srq), 0);
+	assert_int_not_equal(srq_word(&s->srq), 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		t_send(&s.far[i], i, 0, 8);
-		fg_run(s.env->host);
-		assert_int_equal(srq_word(&s.srq), 0);
+		t_send(&s->far[i], i, 0, 8);
+		fg_run(env->host);
+		assert_int_equal(srq_word(&s->srq), 0);
 	}
-	shared_post(&s, 10);
-	expect_done(&s.far[0].scq, 0, PVRDMA_WC_SEND);
-	expect_no_cqe(&s.far[1].scq);
-	assert_int_equal(srq_word(&s.srq), 0);
-	shared_post(&s, 11);
-	expect_done(&s.far[1].scq, 1, PVRDMA_WC_SEND);
-	assert_int_not_equal(srq_word(&s.srq), 0);
-	assert_int_equal(spared(s.env->g[1]), 0);
-	shared_post(&s, 12);
-	assert_int_equal(spared(s.env->g[1]), 1);
-	t_send(&s.far[0], 3, 0, 8);
-	fg_run(s.env->host);
-	expect_done(&s.far[0].scq, 3, PVRDMA_WC_SEND);
+	shared_post(s, 10);
+	expect_done(&s->far[0].scq, 0, PVRDMA_WC_SEND);
+	expect_no_cqe(&s->far[1].scq);
+	assert_int_equal(srq_word(&s->srq), 0);
+	shared_post(s, 11);
+	expect_done(&s->far[1].scq, 1, PVRDMA_WC_SEND);
+	assert_int_not_equal(srq_word(&s->srq), 0);
+	assert_int_equal(spared(env->g[1]), 0);
+	shared_post(s, 12);
+	assert_int_equal(spared(env->g[1]), 1);
+	t_send(&s->far[0], 3, 0, 8);
+	fg_run(env->host);
+	expect_done(&s->far[0].scq, 3, PVRDMA_WC_SEND);
 }
 
-TEST(rc, test_srq_whose_waiters_are_gone_becomes_quiet_again)
+TEST_SHARED(test_srq_whose_waiters_are_gone_becomes_quiet_again)
 {
-	struct shared s;
-
-	shared_open(&s, env);
-	t_send(&s.far[0], 1, 0, 8);
-	fg_run(s.env->host);
-	assert_int_equal(srq_word(&s.srq), 0);
-	expect_ok(fg_qp_destroy(&s.near[0].qp));
-	shared_post(&s, 2);
-	assert_int_not_equal(srq_word(&s.srq), 0);
-	t_send(&s.far[1], 3, 0, 8);
-	fg_run(s.env->host);
-	expect_done(&s.far[1].scq, 3, PVRDMA_WC_SEND);
+	t_send(&s->far[0], 1, 0, 8);
+	fg_run(env->host);
+	assert_int_equal(srq_word(&s->srq), 0);
+	expect_ok(fg_qp_destroy(&s->near[0].qp));
+	shared_post(s, 2);
+	assert_int_not_equal(srq_word(&s->srq), 0);
+	t_send(&s->far[1], 3, 0, 8);
+	fg_run(env->host);
+	expect_done(&s->far[1].scq, 3, PVRDMA_WC_SEND);
 }
 
-TEST(rc, test_resized_srq_has_its_word_in_the_new_ring)
+TEST_SHARED(test_resized_srq_has_its_word_in_the_new_ring)
 {
-	struct shared s;
-
-	shared_open(&s, env);
-	expect_ok(fg_srq_resize(&s.srq, 64));
-	assert_int_not_equal(srq_word(&s.srq), 0);
-	t_send(&s.far[0], 1, 0, 8);
-	fg_run(s.env->host);
-	assert_int_equal(srq_word(&s.srq), 0);
-	expect_ok(fg_srq_resize(&s.srq, 16));
-	assert_int_equal(srq_word(&s.srq), 0);
-	shared_post(&s, 2);
-	expect_done(&s.far[0].scq, 1, PVRDMA_WC_SEND);
-	assert_int_not_equal(srq_word(&s.srq), 0);
+	expect_ok(fg_srq_resize(&s->srq, 64));
+	assert_int_not_equal(srq_word(&s->srq), 0);
+	t_send(&s->far[0], 1, 0, 8);
+	fg_run(env->host);
+	assert_int_equal(srq_word(&s->srq), 0);
+	expect_ok(fg_srq_resize(&s->srq, 16));
+	assert_int_equal(srq_word(&s->srq), 0);
+	shared_post(s, 2);
+	expect_done(&s->far[0].scq, 1, PVRDMA_WC_SEND);
+	assert_int_not_equal(srq_word(&s->srq), 0);
 }
 
-TEST(rc, test_broken_srq_promises_nothing)
+TEST_SHARED(test_broken_srq_promises_nothing)
 {
-	struct shared s;
-
-	shared_open(&s, env);
-	s.srq.ring->prod_tail = 5000;
-	t_send(&s.far[0], 1, 0, 8);
-	fg_run(s.env->host);
-	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
-	assert_int_equal(srq_word(&s.srq), 0);
-	fg_ring_srq(&s.srq);
-	fg_run(s.env->host);
-	assert_int_equal(srq_word(&s.srq), 0);
+	s->srq.ring->prod_tail = 5000;
+	t_send(&s->far[0], 1, 0, 8);
+	fg_run(env->host);
+	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_SRQ_ERR, s->srq.handle), 1);
+	assert_int_equal(srq_word(&s->srq), 0);
+	fg_ring_srq(&s->srq);
+	fg_run(env->host);
+	assert_int_equal(srq_word(&s->srq), 0);
 }
 
 /* ------------------------------------------------------ memory that is gone */

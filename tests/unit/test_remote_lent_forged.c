@@ -83,6 +83,8 @@ static void dial(struct scene *s, struct t_env *env, bool lends)
 	memset(s->env->b.buf.va, 0, s->env->b.buf.size);
 }
 
+#define TEST_DIAL(fixture, lends, name) TEST_OBJECT(fixture, struct scene, s, dial, name, lends)
+
 static void scene_exit(struct scene *s)
 {
 	fg_forger_destroy(s->forger);
@@ -139,29 +141,24 @@ static void expect_nothing_read(struct scene *s, unsigned int host)
 
 /* ---------------------------------------------------------------------- lent requests */
 
-TEST(nics, test_loan_that_is_in_order_is_read_and_returned)
+TEST_DIAL(nics, true, test_loan_that_is_in_order_is_read_and_returned)
 {
 	union pvr_any_frame any;
-	struct scene s;
 
-	dial(&s, env, true);
-	send_request(&s);
-	assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 8), LEN);
-	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
+	send_request(s);
+	assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 8), LEN);
+	assert_int_equal(count_frames(s, PVR_FRAME_RETURNED, &any), 1);
 	assert_int_equal(le32toh(any.returned.count), 1);
 	assert_int_equal(any.returned.reserved, 0);
-	scene_exit(&s);
+	scene_exit(s);
 }
 
-TEST(nics, test_loan_that_was_not_agreed_upon_ends_the_connection)
+TEST_DIAL(nics, false, test_loan_that_was_not_agreed_upon_ends_the_connection)
 {
-	struct scene s;
-
-	dial(&s, env, false);
-	send_request(&s);
-	expect_closed(&s, "not agreed upon");
-	assert_true(is_zero(&s.env->b));
-	scene_exit(&s);
+	send_request(s);
+	expect_closed(s, "not agreed upon");
+	assert_true(is_zero(&env->b));
+	scene_exit(s);
 }
 
 /* The request with one thing changed ends the connection, and says why; nothing is read. */
@@ -224,38 +221,33 @@ TEST(nics, test_loan_of_what_has_no_payload_ends_the_connection)
 }
 
 /* A list that comes byte by byte is the same. */
-TEST(nics, test_loan_that_arrives_bit_by_bit)
+TEST_DIAL(nics, true, test_loan_that_arrives_bit_by_bit)
 {
-	struct scene s;
-
-	dial(&s, env, true);
-	fg_wire_limit(s.env->wire, 0, 1);
-	set_parts(&s, 1);
-	send_request(&s);
-	fg_forger_run(s.forger);
-	assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 8), LEN);
-	scene_exit(&s);
+	fg_wire_limit(env->wire, 0, 1);
+	set_parts(s, 1);
+	send_request(s);
+	fg_forger_run(s->forger);
+	assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 8), LEN);
+	scene_exit(s);
 }
 
 /* A piece is as large as both have agreed; the stream's own buffer is not. */
-TEST(nics_to_scattered_whole, test_large_piece_comes_by_the_buffer_bit_by_bit)
+TEST_DIAL(nics_to_scattered_whole, true, test_large_piece_comes_by_the_buffer_bit_by_bit)
 {
 	uint8_t *memory = test_malloc(PVR_WIRE_CHUNK_MAX);
 	union pvr_any_frame any;
-	struct scene s;
 
-	dial(&s, env, true);
 	fg_fill(memory, PVR_WIRE_CHUNK_MAX, 11);
-	fg_forger_lend(s.forger, memory, PVR_WIRE_CHUNK_MAX, &s.request.loan[0]);
-	s.request.frame.length = htole64(PVR_WIRE_CHUNK_MAX);
-	s.request.frame.chunk = htole32(PVR_WIRE_CHUNK_MAX);
-	send_request(&s);
-	fg_forger_run(s.forger);
-	assert_int_equal(fg_mismatch(s.env->b.buf.va, PVR_WIRE_CHUNK_MAX, 11), PVR_WIRE_CHUNK_MAX);
-	assert_int_equal(fg_wire_nic_since(s.env->wire, 1).read_own,
+	fg_forger_lend(s->forger, memory, PVR_WIRE_CHUNK_MAX, &s->request.loan[0]);
+	s->request.frame.length = htole64(PVR_WIRE_CHUNK_MAX);
+	s->request.frame.chunk = htole32(PVR_WIRE_CHUNK_MAX);
+	send_request(s);
+	fg_forger_run(s->forger);
+	assert_int_equal(fg_mismatch(env->b.buf.va, PVR_WIRE_CHUNK_MAX, 11), PVR_WIRE_CHUNK_MAX);
+	assert_int_equal(fg_wire_nic_since(env->wire, 1).read_own,
 			 PVR_WIRE_CHUNK_MAX / PVR_READ_BUFFER);
-	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
-	scene_exit(&s);
+	assert_int_equal(count_frames(s, PVR_FRAME_RETURNED, &any), 1);
+	scene_exit(s);
 	test_free(memory);
 }
 
@@ -312,22 +304,20 @@ TEST(nics, test_loan_for_what_is_refused_is_not_read)
 	}
 }
 
-TEST(nics, test_duplicate_is_not_read_again)
+TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
 {
 	union pvr_any_frame any;
-	struct scene s;
 
-	dial(&s, env, true);
-	send_request(&s);
-	assert_int_equal(fg_wire_nic_since(s.env->wire, 1).read, 1);
-	memset(s.env->b.buf.va, 0, s.env->b.buf.size);
+	send_request(s);
+	assert_int_equal(fg_wire_nic_since(env->wire, 1).read, 1);
+	memset(env->b.buf.va, 0, env->b.buf.size);
 	for (unsigned int i = 0; i < 100; i++)
-		send_request(&s);
-	expect_nothing_read(&s, 1);
-	assert_true(is_zero(&s.env->b));
-	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 101);
+		send_request(s);
+	expect_nothing_read(s, 1);
+	assert_true(is_zero(&env->b));
+	assert_int_equal(count_frames(s, PVR_FRAME_RETURNED, &any), 101);
 	assert_int_equal(le32toh(any.returned.count), 101);
-	scene_exit(&s);
+	scene_exit(s);
 }
 
 /* --------------------------------------------------- the same piece by another connection */

@@ -74,6 +74,9 @@ static void bystanders_open(struct bystanders *by, struct t_env *env)
 	t_ping_pong(env->host, &by->c, &by->d);
 }
 
+#define TEST_BYSTANDERS(fixture, name) \
+	TEST_OBJECT(fixture, struct bystanders, by, bystanders_open, name)
+
 /* The library has views of the rings that a scribbler has made worthless. */
 static void write_tail(struct pvr_ring *ring, uint32_t tail)
 {
@@ -161,12 +164,10 @@ TEST(rc, test_page_table_rewritten_while_it_is_walked)
 	expect_ok(fg_create_mr(g, &req, &resp));
 }
 
-TEST(rc, test_send_requests_rewritten_while_they_run)
+TEST_BYSTANDERS(rc, test_send_requests_rewritten_while_they_run)
 {
 	struct scribbler s = { 0 };
-	struct bystanders by;
 
-	bystanders_open(&by, env);
 	for (int i = 0; i < ROUNDS / 4; i++) {
 		uint32_t tail = 0;
 
@@ -191,7 +192,7 @@ TEST(rc, test_send_requests_rewritten_while_they_run)
 		fg_events_count(env->g[0], 0, 0);
 		fg_events_count(env->g[1], 0, 0);
 	}
-	t_ping_pong(env->host, &by.c, &by.d);
+	t_ping_pong(env->host, &by->c, &by->d);
 }
 
 TEST(rc, test_ring_indices_rewritten_while_they_are_used)
@@ -226,12 +227,10 @@ TEST(rc, test_ring_indices_rewritten_while_they_are_used)
 	}
 }
 
-TEST(rc, test_receive_requests_rewritten_while_they_are_used)
+TEST_BYSTANDERS(rc, test_receive_requests_rewritten_while_they_are_used)
 {
 	struct scribbler s = { 0 };
-	struct bystanders by;
 
-	bystanders_open(&by, env);
 	for (int i = 0; i < ROUNDS / 4; i++) {
 		expect_ok(fg_qp_to_reset(&env->a.qp));
 		expect_ok(fg_qp_to_reset(&env->b.qp));
@@ -251,7 +250,7 @@ TEST(rc, test_receive_requests_rewritten_while_they_are_used)
 		fg_events_count(env->g[0], 0, 0);
 		fg_events_count(env->g[1], 0, 0);
 	}
-	t_ping_pong(env->host, &by.c, &by.d);
+	t_ping_pong(env->host, &by->c, &by->d);
 }
 
 static uint32_t resize_cq_at(struct t_env *env, uint32_t cons_head, uint32_t cqe)
@@ -277,13 +276,11 @@ static uint32_t resize_srq_at(struct fg_guest *g, struct fg_srq *srq, uint32_t p
  * succeed is up to the scheduler, and nothing is asked of them. When the scribbler is
  * gone, one of all indices there are is that of an empty ring, and then a move must.
  */
-TEST(extensions, test_cq_ring_rewritten_while_it_is_resized)
+TEST_BYSTANDERS(extensions, test_cq_ring_rewritten_while_it_is_resized)
 {
 	struct scribbler s = { .indices = true };
-	struct bystanders by;
 	uint32_t i;
 
-	bystanders_open(&by, env);
 	scribbler_start(&s, env->a.scq.buf.va, 16);
 	for (i = 0; i < ROUNDS; i++) {
 		resize_cq_at(env, i, i % 2 ? 64 : 256);
@@ -293,17 +290,15 @@ TEST(extensions, test_cq_ring_rewritten_while_it_is_resized)
 	for (i = 0; i < 2 * 256 && resize_cq_at(env, i, 256); i++)
 		;
 	assert_in_range(i, 0, 2 * 256 - 1);
-	t_ping_pong(env->host, &by.c, &by.d);
+	t_ping_pong(env->host, &by->c, &by->d);
 }
 
-TEST(extensions, test_srq_ring_rewritten_while_it_is_resized)
+TEST_BYSTANDERS(extensions, test_srq_ring_rewritten_while_it_is_resized)
 {
 	struct scribbler s = { .indices = true };
-	struct bystanders by;
 	struct fg_srq srq;
 	uint32_t i;
 
-	bystanders_open(&by, env);
 	expect_ok(fg_srq_create(&env->a.pd, 64, 1, &srq));
 	scribbler_start(&s, srq.buf.va, 16);
 	for (i = 0; i < ROUNDS; i++)
@@ -312,7 +307,7 @@ TEST(extensions, test_srq_ring_rewritten_while_it_is_resized)
 	for (i = 0; i < 2 * 64 && resize_srq_at(env->g[0], &srq, i, 64); i++)
 		;
 	assert_in_range(i, 0, 2 * 64 - 1);
-	t_ping_pong(env->host, &by.c, &by.d);
+	t_ping_pong(env->host, &by->c, &by->d);
 }
 
 TEST(extensions, test_directory_of_a_vector_rewritten_while_it_is_walked)

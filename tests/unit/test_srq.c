@@ -35,6 +35,8 @@ static void srq_env_init(struct srq_env *s, struct t_env *env)
 	fg_end_connect(s->a, s->b, NULL);
 }
 
+#define TEST_SRQ(name) TEST_OBJECT(guests, struct srq_env, s, srq_env_init, name)
+
 static void post(struct srq_env *s, uint64_t wr_id, uint64_t offset, uint32_t len)
 {
 	struct pvrdma_sge sge = fg_sge(&s->b->mr, offset, len);
@@ -217,15 +219,12 @@ TEST(guest, test_unknown_handles_are_rejected)
 	}
 }
 
-TEST(guests, test_destroy_srq_in_use_is_rejected)
+TEST_SRQ(test_destroy_srq_in_use_is_rejected)
 {
-	struct srq_env s;
-
-	srq_env_init(&s, env);
-	assert_int_equal(fg_srq_destroy(&s.srq), EBUSY);
-	expect_ok(fg_qp_destroy(&s.b->qp));
-	expect_ok(fg_srq_destroy(&s.srq));
-	assert_int_equal(fg_cmd_destroy(s.env->g[1], PVR_CMD_DESTROY_SRQ, s.srq.handle), EINVAL);
+	assert_int_equal(fg_srq_destroy(&s->srq), EBUSY);
+	expect_ok(fg_qp_destroy(&s->b->qp));
+	expect_ok(fg_srq_destroy(&s->srq));
+	assert_int_equal(fg_cmd_destroy(env->g[1], PVR_CMD_DESTROY_SRQ, s->srq.handle), EINVAL);
 }
 
 TEST(guest, test_all_srqs_can_be_used_up_and_used_again)
@@ -255,196 +254,173 @@ TEST(guest, test_all_srqs_can_be_used_up_and_used_again)
 	test_free(handle);
 }
 
-TEST(guests, test_modify_rejects_a_limit_above_the_size)
+TEST_SRQ(test_modify_rejects_a_limit_above_the_size)
 {
-	struct srq_env s;
 	struct pvr_srq_attr attr;
 
-	srq_env_init(&s, env);
-	assert_int_equal(fg_srq_set_limit(&s.srq, SRQ_WR + 1), EINVAL);
-	assert_int_equal(fg_srq_set_limit(&s.srq, UINT32_MAX), EINVAL);
-	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(fg_srq_set_limit(&s->srq, SRQ_WR + 1), EINVAL);
+	assert_int_equal(fg_srq_set_limit(&s->srq, UINT32_MAX), EINVAL);
+	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.srq_limit, 0);
-	expect_ok(fg_srq_set_limit(&s.srq, SRQ_WR));
-	expect_ok(fg_srq_query(&s.srq, &attr));
+	expect_ok(fg_srq_set_limit(&s->srq, SRQ_WR));
+	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.srq_limit, SRQ_WR);
-	expect_ok(fg_srq_set_limit(&s.srq, 0));
-	expect_ok(fg_srq_query(&s.srq, &attr));
+	expect_ok(fg_srq_set_limit(&s->srq, 0));
+	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.srq_limit, 0);
 }
 
-TEST(guests, test_modify_rejects_resizing_and_unknown_bits)
+TEST_SRQ(test_modify_rejects_resizing_and_unknown_bits)
 {
 	const struct pvr_srq_attr attr = { .max_wr = 2 * SRQ_WR, .max_sge = 1 };
-	struct srq_env s;
 
-	srq_env_init(&s, env);
-	expect_refused(fg_srq_modify(&s.srq, PVR_SRQ_MAX_WR, &attr));
-	expect_refused(fg_srq_modify(&s.srq, PVR_SRQ_MAX_WR | PVR_SRQ_LIMIT, &attr));
-	expect_refused(fg_srq_modify(&s.srq, 4, &attr));
-	expect_refused(fg_srq_modify(&s.srq, UINT32_MAX, &attr));
+	expect_refused(fg_srq_modify(&s->srq, PVR_SRQ_MAX_WR, &attr));
+	expect_refused(fg_srq_modify(&s->srq, PVR_SRQ_MAX_WR | PVR_SRQ_LIMIT, &attr));
+	expect_refused(fg_srq_modify(&s->srq, 4, &attr));
+	expect_refused(fg_srq_modify(&s->srq, UINT32_MAX, &attr));
 }
 
-TEST(guests, test_receive_through_an_srq)
+TEST_SRQ(test_receive_through_an_srq)
 {
-	struct srq_env s;
 	struct pvrdma_cqe cqe;
 
-	srq_env_init(&s, env);
-	fg_fill(s.a->mr.va, 9000, 1);
-	post(&s, 1, 500, 9000);
-	t_send(s.a, 2, 0, 9000);
-	fg_run(s.env->host);
-	expect_done(&s.a->scq, 2, PVRDMA_WC_SEND);
-	cqe = expect_recv(&s.b->rcq, 1, 9000);
-	assert_int_equal(cqe.qp & 0xffff, s.b->qp.handle);
-	assert_int_equal(fg_mismatch(s.b->mr.va + 500, 9000, 1), 9000);
+	fg_fill(s->a->mr.va, 9000, 1);
+	post(s, 1, 500, 9000);
+	t_send(s->a, 2, 0, 9000);
+	fg_run(env->host);
+	expect_done(&s->a->scq, 2, PVRDMA_WC_SEND);
+	cqe = expect_recv(&s->b->rcq, 1, 9000);
+	assert_int_equal(cqe.qp & 0xffff, s->b->qp.handle);
+	assert_int_equal(fg_mismatch(s->b->mr.va + 500, 9000, 1), 9000);
 }
 
-TEST(guests, test_requests_are_taken_in_order_and_the_ring_wraps)
+TEST_SRQ(test_requests_are_taken_in_order_and_the_ring_wraps)
 {
-	struct srq_env s;
-
-	srq_env_init(&s, env);
 	for (uint32_t i = 0; i < 5 * SRQ_WR; i++) {
-		post(&s, i, (i % 100) * 64, 64);
-		t_send(s.a, i, 0, 64);
-		fg_run(s.env->host);
-		expect_done(&s.a->scq, i, PVRDMA_WC_SEND);
-		expect_recv(&s.b->rcq, i, 64);
+		post(s, i, (i % 100) * 64, 64);
+		t_send(s->a, i, 0, 64);
+		fg_run(env->host);
+		expect_done(&s->a->scq, i, PVRDMA_WC_SEND);
+		expect_recv(&s->b->rcq, i, 64);
 	}
 }
 
-TEST(guests, test_two_qps_share_an_srq)
+TEST_SRQ(test_two_qps_share_an_srq)
 {
-	struct srq_env s;
 	struct fg_end c, d;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	uint32_t seen = 0;
 	struct pvrdma_cqe cqe;
 
-	srq_env_init(&s, env);
-	fg_end_open(&c, s.env->g[0], PVR_QPT_RC);
+	fg_end_open(&c, env->g[0], PVR_QPT_RC);
 	/* A second QP on b's PD, CQs and SRQ. */
-	d = *s.b;
-	spec.pd = &s.b->pd;
-	spec.scq = &s.b->scq;
-	spec.rcq = &s.b->rcq;
-	spec.srq = &s.srq;
+	d = *s->b;
+	spec.pd = &s->b->pd;
+	spec.scq = &s->b->scq;
+	spec.rcq = &s->b->rcq;
+	spec.srq = &s->srq;
 	expect_ok(fg_qp_create(&spec, &d.qp));
 	fg_end_connect(&c, &d, NULL);
 	for (uint32_t i = 0; i < 8; i++)
-		post(&s, i, i * 64, 64);
+		post(s, i, i * 64, 64);
 	for (uint32_t i = 0; i < 4; i++) {
-		t_send(s.a, i, 0, 64);
+		t_send(s->a, i, 0, 64);
 		t_send(&c, i, 0, 64);
 	}
-	fg_run(s.env->host);
+	fg_run(env->host);
 	for (uint32_t i = 0; i < 8; i++) {
-		assert_true(fg_cq_poll(&s.b->rcq, &cqe));
+		assert_true(fg_cq_poll(&s->b->rcq, &cqe));
 		assert_int_equal(cqe.status, PVRDMA_WC_SUCCESS);
-		assert_true((cqe.qp & 0xffff) == s.b->qp.handle ||
+		assert_true((cqe.qp & 0xffff) == s->b->qp.handle ||
 			    (cqe.qp & 0xffff) == d.qp.handle);
 		seen |= 1u << cqe.wr_id;
 	}
 	assert_int_equal(seen, 0xff);
 }
 
-TEST(guests, test_empty_srq_makes_the_sender_wait)
+TEST_SRQ(test_empty_srq_makes_the_sender_wait)
 {
-	struct srq_env s;
-
-	srq_env_init(&s, env);
-	t_send(s.a, 1, 0, 64);
-	fg_run(s.env->host);
-	expect_no_cqe(&s.a->scq);
-	post(&s, 2, 0, 64);
-	fg_settle(s.env->host, FG_SEC);
-	expect_done(&s.a->scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&s.b->rcq, 2, 64);
+	t_send(s->a, 1, 0, 64);
+	fg_run(env->host);
+	expect_no_cqe(&s->a->scq);
+	post(s, 2, 0, 64);
+	fg_settle(env->host, FG_SEC);
+	expect_done(&s->a->scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&s->b->rcq, 2, 64);
 }
 
-TEST(guests, test_limit_raises_one_event)
+TEST_SRQ(test_limit_raises_one_event)
 {
-	struct srq_env s;
 	struct pvr_srq_attr attr;
 
-	srq_env_init(&s, env);
 	for (uint32_t i = 0; i < 8; i++)
-		post(&s, i, 0, 64);
-	expect_ok(fg_srq_set_limit(&s.srq, 5));
+		post(s, i, 0, 64);
+	expect_ok(fg_srq_set_limit(&s->srq, 5));
 	for (uint32_t i = 0; i < 3; i++) {
-		t_send(s.a, i, 0, 8);
-		fg_run(s.env->host);
-		expect_no_event(s.env->g[1]); /* 5 are left: not fewer than the limit */
+		t_send(s->a, i, 0, 8);
+		fg_run(env->host);
+		expect_no_event(env->g[1]); /* 5 are left: not fewer than the limit */
 	}
-	t_send(s.a, 3, 0, 8);
-	fg_run(s.env->host);
-	expect_one_event(s.env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, s.srq.handle);
-	expect_ok(fg_srq_query(&s.srq, &attr));
+	t_send(s->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_one_event(env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, s->srq.handle);
+	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.srq_limit, 0);
-	t_send(s.a, 4, 0, 8);
-	fg_run(s.env->host);
-	expect_no_event(s.env->g[1]);
+	t_send(s->a, 4, 0, 8);
+	fg_run(env->host);
+	expect_no_event(env->g[1]);
 }
 
-TEST(guests, test_error_of_the_qp_leaves_the_srq_alone)
+TEST_SRQ(test_error_of_the_qp_leaves_the_srq_alone)
 {
-	struct srq_env s;
-
-	srq_env_init(&s, env);
 	for (uint32_t i = 0; i < 4; i++)
-		post(&s, i, 0, 64);
-	expect_ok(fg_qp_to_err(&s.b->qp));
-	fg_run(s.env->host);
-	expect_no_cqe(&s.b->rcq);
-	expect_one_event(s.env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s.b->qp.handle);
-	fg_ring_send(&s.b->qp);
-	fg_ring_recv(&s.b->qp);
-	fg_run(s.env->host);
-	expect_no_event(s.env->g[1]);
-	expect_ok(fg_qp_to_reset(&s.b->qp));
-	expect_ok(fg_qp_to_reset(&s.a->qp));
-	fg_end_connect(s.a, s.b, NULL);
-	t_send(s.a, 9, 0, 8);
-	fg_run(s.env->host);
-	expect_recv(&s.b->rcq, 0, 8);
+		post(s, i, 0, 64);
+	expect_ok(fg_qp_to_err(&s->b->qp));
+	fg_run(env->host);
+	expect_no_cqe(&s->b->rcq);
+	expect_one_event(env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s->b->qp.handle);
+	fg_ring_send(&s->b->qp);
+	fg_ring_recv(&s->b->qp);
+	fg_run(env->host);
+	expect_no_event(env->g[1]);
+	expect_ok(fg_qp_to_reset(&s->b->qp));
+	expect_ok(fg_qp_to_reset(&s->a->qp));
+	fg_end_connect(s->a, s->b, NULL);
+	t_send(s->a, 9, 0, 8);
+	fg_run(env->host);
+	expect_recv(&s->b->rcq, 0, 8);
 }
 
-TEST(guests, test_bad_request_in_an_srq_fails_that_qp_only)
+TEST_SRQ(test_bad_request_in_an_srq_fails_that_qp_only)
 {
 	const struct pvrdma_sge bad = { FG_USER_VA, 64, 0xbad };
-	struct srq_env s;
 
-	srq_env_init(&s, env);
-	assert_true(fg_post_srq_recv(&s.srq, 1, &bad, 1));
-	post(&s, 2, 0, 64);
-	t_send(s.a, 3, 0, 8);
-	fg_run(s.env->host);
-	expect_cqe(&s.b->rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
-	expect_cqe(&s.a->scq, 3, PVRDMA_WC_REM_OP_ERR);
-	fg_events_count(s.env->g[1], 0, 0);
-	expect_ok(fg_qp_to_reset(&s.b->qp));
-	expect_ok(fg_qp_to_reset(&s.a->qp));
-	fg_end_connect(s.a, s.b, NULL);
-	t_send(s.a, 4, 0, 8);
-	fg_run(s.env->host);
-	expect_recv(&s.b->rcq, 2, 8);
+	assert_true(fg_post_srq_recv(&s->srq, 1, &bad, 1));
+	post(s, 2, 0, 64);
+	t_send(s->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&s->b->rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&s->a->scq, 3, PVRDMA_WC_REM_OP_ERR);
+	fg_events_count(env->g[1], 0, 0);
+	expect_ok(fg_qp_to_reset(&s->b->qp));
+	expect_ok(fg_qp_to_reset(&s->a->qp));
+	fg_end_connect(s->a, s->b, NULL);
+	t_send(s->a, 4, 0, 8);
+	fg_run(env->host);
+	expect_recv(&s->b->rcq, 2, 8);
 }
 
-TEST(guests, test_too_many_entries_in_an_srq_request_fail_it)
+TEST_SRQ(test_too_many_entries_in_an_srq_request_fail_it)
 {
 	struct pvrdma_sge sge[4];
-	struct srq_env s;
 
-	srq_env_init(&s, env);
 	for (int i = 0; i < 4; i++)
-		sge[i] = fg_sge(&s.b->mr, 100 * i, 100);
-	assert_true(fg_post_srq_recv(&s.srq, 1, sge, 5));
-	t_send(s.a, 3, 0, 8);
-	fg_run(s.env->host);
-	expect_cqe(&s.b->rcq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
-	expect_cqe(&s.a->scq, 3, PVRDMA_WC_REM_OP_ERR);
+		sge[i] = fg_sge(&s->b->mr, 100 * i, 100);
+	assert_true(fg_post_srq_recv(&s->srq, 1, sge, 5));
+	t_send(s->a, 3, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&s->b->rcq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
+	expect_cqe(&s->a->scq, 3, PVRDMA_WC_REM_OP_ERR);
 }
 
 TEST(guests, test_wild_producer_index_fails_the_srq)
@@ -471,101 +447,92 @@ TEST(guests, test_wild_producer_index_fails_the_srq)
 	}
 }
 
-TEST(guests, test_large_message_through_an_srq)
+TEST_SRQ(test_large_message_through_an_srq)
 {
 	const uint32_t len = 1 << 20;
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-	struct srq_env s;
 	struct fg_buf buf;
 	struct fg_mr mr;
 	struct pvrdma_sge sge;
 	struct fg_end big;
 
-	srq_env_init(&s, env);
-	fg_end_open_spec(&big, &s.env->g[0]->kernel, &spec, 256);
-	fg_buf_init(&buf, &s.env->g[1]->ram, 256, FG_SCATTERED);
-	expect_ok(fg_mr_create(&s.b->pd, &buf, FG_ACCESS_ALL, &mr));
-	expect_ok(fg_qp_to_reset(&s.b->qp));
-	fg_end_connect(&big, s.b, NULL);
+	fg_end_open_spec(&big, &env->g[0]->kernel, &spec, 256);
+	fg_buf_init(&buf, &env->g[1]->ram, 256, FG_SCATTERED);
+	expect_ok(fg_mr_create(&s->b->pd, &buf, FG_ACCESS_ALL, &mr));
+	expect_ok(fg_qp_to_reset(&s->b->qp));
+	fg_end_connect(&big, s->b, NULL);
 	fg_fill(big.mr.va, len, 1);
 	sge = fg_sge(&mr, 0, len);
-	assert_true(fg_post_srq_recv(&s.srq, 1, &sge, 1));
+	assert_true(fg_post_srq_recv(&s->srq, 1, &sge, 1));
 	t_send(&big, 2, 0, len);
-	fg_run(s.env->host);
+	fg_run(env->host);
 	expect_done(&big.scq, 2, PVRDMA_WC_SEND);
-	expect_recv(&s.b->rcq, 1, len);
+	expect_recv(&s->b->rcq, 1, len);
 	assert_int_equal(fg_mismatch(buf.va, len, 1), len);
 }
 
-TEST(guests, test_error_in_the_middle_of_a_message_flushes_its_request)
+TEST_SRQ(test_error_in_the_middle_of_a_message_flushes_its_request)
 {
 	const uint32_t len = 1 << 26; /* many runs long */
-	struct srq_env s;
 	struct fg_mr from, to;
 	struct pvrdma_sge sge;
 
 	t_one_host_only(env, "it runs one engine by hand");
-	srq_env_init(&s, env);
-	t_wide_mr(s.a, len / PVR_PAGE_SIZE, &from);
-	t_wide_mr(s.b, len / PVR_PAGE_SIZE, &to);
+	t_wide_mr(s->a, len / PVR_PAGE_SIZE, &from);
+	t_wide_mr(s->b, len / PVR_PAGE_SIZE, &to);
 	sge = fg_sge(&to, 0, len);
-	assert_true(fg_post_srq_recv(&s.srq, 1, &sge, 1));
-	post(&s, 2, 0, 64);
-	s.a->mr = from;
-	t_send(s.a, 3, 0, len);
-	assert_true(pvr_engine_run(s.env->host->engine, 0));
-	expect_no_cqe(&s.b->rcq);
-	expect_ok(fg_qp_to_err(&s.b->qp));
-	fg_settle(s.env->host, 100 * FG_SEC);
-	expect_cqe(&s.b->rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
-	expect_no_cqe(&s.b->rcq); /* 2 is anybody's */
-	expect_cqe(&s.a->scq, 3, PVRDMA_WC_RETRY_EXC_ERR);
-	assert_int_equal(
-		fg_events_count(s.env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s.b->qp.handle), 1);
+	assert_true(fg_post_srq_recv(&s->srq, 1, &sge, 1));
+	post(s, 2, 0, 64);
+	s->a->mr = from;
+	t_send(s->a, 3, 0, len);
+	assert_true(pvr_engine_run(env->host->engine, 0));
+	expect_no_cqe(&s->b->rcq);
+	expect_ok(fg_qp_to_err(&s->b->qp));
+	fg_settle(env->host, 100 * FG_SEC);
+	expect_cqe(&s->b->rcq, 1, PVRDMA_WC_WR_FLUSH_ERR);
+	expect_no_cqe(&s->b->rcq); /* 2 is anybody's */
+	expect_cqe(&s->a->scq, 3, PVRDMA_WC_RETRY_EXC_ERR);
+	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_QP_LAST_WQE_REACHED, s->b->qp.handle),
+			 1);
 }
 
-TEST(guests, test_failed_srq_serves_nobody_any_more)
+TEST_SRQ(test_failed_srq_serves_nobody_any_more)
 {
-	struct srq_env s;
-
-	srq_env_init(&s, env);
-	s.srq.ring->prod_tail = UINT32_MAX;
-	t_send(s.a, 1, 0, 8);
-	fg_run(s.env->host);
-	expect_cqe(&s.a->scq, 1, PVRDMA_WC_REM_OP_ERR);
-	s.srq.ring->prod_tail = 0;
-	expect_ok(fg_qp_to_reset(&s.a->qp));
-	expect_ok(fg_qp_to_reset(&s.b->qp));
-	fg_end_connect(s.a, s.b, NULL);
-	post(&s, 2, 0, 64);
-	t_send(s.a, 3, 0, 8);
-	fg_settle(s.env->host, 100 * FG_SEC);
-	assert_true(fg_cq_pending(&s.a->scq) == 1);
-	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
-	expect_ok(fg_qp_destroy(&s.b->qp));
-	expect_ok(fg_srq_destroy(&s.srq));
+	s->srq.ring->prod_tail = UINT32_MAX;
+	t_send(s->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&s->a->scq, 1, PVRDMA_WC_REM_OP_ERR);
+	s->srq.ring->prod_tail = 0;
+	expect_ok(fg_qp_to_reset(&s->a->qp));
+	expect_ok(fg_qp_to_reset(&s->b->qp));
+	fg_end_connect(s->a, s->b, NULL);
+	post(s, 2, 0, 64);
+	t_send(s->a, 3, 0, 8);
+	fg_settle(env->host, 100 * FG_SEC);
+	assert_true(fg_cq_pending(&s->a->scq) == 1);
+	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_SRQ_ERR, s->srq.handle), 1);
+	expect_ok(fg_qp_destroy(&s->b->qp));
+	expect_ok(fg_srq_destroy(&s->srq));
 }
 
-TEST(guests, test_srq_goes_on_when_one_of_its_qps_is_destroyed)
+TEST_SRQ(test_srq_goes_on_when_one_of_its_qps_is_destroyed)
 {
-	struct srq_env s;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct fg_qp other;
 
 	t_one_host_only(env, "requesters of another host wait for their timer");
-	srq_env_init(&s, env);
-	spec.pd = &s.b->pd;
-	spec.scq = &s.b->scq;
-	spec.rcq = &s.b->rcq;
-	spec.srq = &s.srq;
+	spec.pd = &s->b->pd;
+	spec.scq = &s->b->scq;
+	spec.rcq = &s->b->rcq;
+	spec.srq = &s->srq;
 	for (int i = 0; i < 3; i++) {
 		expect_ok(fg_qp_create(&spec, &other));
-		t_send(s.a, 1, 0, 64); /* waits: ringing the SRQ looks through its QPs */
-		fg_run(s.env->host);
+		t_send(s->a, 1, 0, 64); /* waits: ringing the SRQ looks through its QPs */
+		fg_run(env->host);
 		expect_ok(fg_qp_destroy(&other));
-		post(&s, 2, 0, 64);
-		fg_run(s.env->host);
-		expect_done(&s.a->scq, 1, PVRDMA_WC_SEND);
-		expect_recv(&s.b->rcq, 2, 64);
+		post(s, 2, 0, 64);
+		fg_run(env->host);
+		expect_done(&s->a->scq, 1, PVRDMA_WC_SEND);
+		expect_recv(&s->b->rcq, 2, 64);
 	}
 }

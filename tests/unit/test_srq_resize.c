@@ -38,6 +38,8 @@ static void setup(struct srq_env *s, struct t_env *env)
 	fg_end_connect(s->a, s->b, NULL);
 }
 
+#define TEST_SRQ(name) TEST_OBJECT(guests, struct srq_env, s, setup, name)
+
 /* A request of three pieces that nobody could mistake for another. */
 static void post(struct srq_env *s, uint64_t wr_id)
 {
@@ -106,43 +108,38 @@ TEST(guests, test_waiting_requests_move_in_order)
 	}
 }
 
-TEST(guests, test_old_ring_is_left_alone_afterwards)
+TEST_SRQ(test_old_ring_is_left_alone_afterwards)
 {
-	struct srq_env s;
 	struct fg_buf old;
 
-	setup(&s, env);
-	post(&s, 1);
-	old = s.srq.buf;
-	memset(&s.srq.buf, 0, sizeof(s.srq.buf)); /* or it would be given back */
-	expect_ok(fg_srq_resize(&s.srq, 16));
+	post(s, 1);
+	old = s->srq.buf;
+	memset(&s->srq.buf, 0, sizeof(s->srq.buf)); /* or it would be given back */
+	expect_ok(fg_srq_resize(&s->srq, 16));
 	fg_fill(old.va, old.size, 7);
-	receive(&s, 1);
-	post(&s, 2);
-	receive(&s, 2);
+	receive(s, 1);
+	post(s, 2);
+	receive(s, 2);
 	assert_int_equal(fg_mismatch(old.va, old.size, 7), old.size);
 	fg_buf_exit(&old);
 }
 
-TEST(guests, test_smaller_than_what_waits_is_refused)
+TEST_SRQ(test_smaller_than_what_waits_is_refused)
 {
-	struct srq_env s;
 	struct pvr_srq_attr attr;
 
-	setup(&s, env);
 	for (uint32_t i = 0; i < 17; i++)
-		post(&s, i);
-	assert_int_equal(fg_srq_resize(&s.srq, 16), EINVAL);
-	expect_ok(fg_srq_query(&s.srq, &attr));
+		post(s, i);
+	assert_int_equal(fg_srq_resize(&s->srq, 16), EINVAL);
+	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.max_wr, SRQ_WR);
 	for (uint32_t i = 0; i < 17; i++)
-		receive(&s, i);
-	expect_ok(fg_srq_resize(&s.srq, 16));
+		receive(s, i);
+	expect_ok(fg_srq_resize(&s->srq, 16));
 }
 
-TEST(guests, test_bad_sizes_and_page_counts_are_refused)
+TEST_SRQ(test_bad_sizes_and_page_counts_are_refused)
 {
-	struct srq_env s;
 	const struct {
 		uint32_t wr, nchunks;
 	} bad[] = {
@@ -153,180 +150,160 @@ TEST(guests, test_bad_sizes_and_page_counts_are_refused)
 	};
 	struct fg_buf buf;
 
-	setup(&s, env);
-	fg_buf_init(&buf, &s.env->g[1]->ram, 4, FG_SCATTERED);
-	post(&s, 1);
+	fg_buf_init(&buf, &env->g[1]->ram, 4, FG_SCATTERED);
+	post(s, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s.srq, &buf, bad[i].wr);
+		struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &buf, bad[i].wr);
 
 		req.nchunks = bad[i].nchunks;
-		assert_int_equal(modify(&s, &req), EINVAL);
+		assert_int_equal(modify(s, &req), EINVAL);
 	}
-	receive(&s, 1);
+	receive(s, 1);
 }
 
-TEST(guests, test_bad_directories_and_pages_are_refused)
+TEST_SRQ(test_bad_directories_and_pages_are_refused)
 {
 	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct srq_env s;
 	struct fg_buf buf;
 
-	setup(&s, env);
-	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
-	post(&s, 1);
+	fg_buf_init(&buf, &env->g[1]->ram, 3, FG_SCATTERED);
+	post(s, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s.srq, &buf, 64);
+		struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &buf, 64);
 
 		req.pdir_dma = bad[i];
-		assert_int_equal(modify(&s, &req), EFAULT);
+		assert_int_equal(modify(s, &req), EFAULT);
 		req.pdir_dma = buf.pdir;
 		for (uint32_t page = 0; page < 3; page++) {
 			const uint64_t good = fg_buf_table(&buf, 0)[page];
 
 			fg_buf_table(&buf, 0)[page] = bad[i];
-			assert_int_equal(modify(&s, &req), EFAULT);
+			assert_int_equal(modify(s, &req), EFAULT);
 			fg_buf_table(&buf, 0)[page] = good;
 		}
 	}
-	receive(&s, 1);
+	receive(s, 1);
 }
 
-TEST(guests, test_unknown_handles_and_bits_are_refused)
+TEST_SRQ(test_unknown_handles_and_bits_are_refused)
 {
-	struct srq_env s;
 	struct pvr_cmd_modify_srq req;
 	struct fg_buf buf;
 
-	setup(&s, env);
-	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
-	req = fg_srq_resize_request(&s.srq, &buf, 64);
+	fg_buf_init(&buf, &env->g[1]->ram, 3, FG_SCATTERED);
+	req = fg_srq_resize_request(&s->srq, &buf, 64);
 	req.srq_handle++;
-	assert_int_equal(modify(&s, &req), EINVAL);
-	req = fg_srq_resize_request(&s.srq, &buf, 64);
+	assert_int_equal(modify(s, &req), EINVAL);
+	req = fg_srq_resize_request(&s->srq, &buf, 64);
 	req.attr_mask |= 4;
-	assert_int_equal(modify(&s, &req), EINVAL);
+	assert_int_equal(modify(s, &req), EINVAL);
 }
 
 /* IBTA vol. 1, 10.2.9.3: the limit cannot be above the size, whichever of them changes. */
-TEST(guests, test_limit_and_size_must_agree)
+TEST_SRQ(test_limit_and_size_must_agree)
 {
-	struct srq_env s;
 	struct pvr_cmd_modify_srq req;
 	struct pvr_srq_attr attr;
 	struct fg_buf buf;
 
-	setup(&s, env);
-	fg_buf_init(&buf, &s.env->g[1]->ram, 3, FG_SCATTERED);
-	expect_ok(fg_srq_set_limit(&s.srq, 17));
-	assert_int_equal(fg_srq_resize(&s.srq, 16), EINVAL);
-	req = fg_srq_resize_request(&s.srq, &buf, 16);
+	fg_buf_init(&buf, &env->g[1]->ram, 3, FG_SCATTERED);
+	expect_ok(fg_srq_set_limit(&s->srq, 17));
+	assert_int_equal(fg_srq_resize(&s->srq, 16), EINVAL);
+	req = fg_srq_resize_request(&s->srq, &buf, 16);
 	req.attr_mask |= PVR_SRQ_LIMIT;
 	req.attrs.srq_limit = 18;
-	assert_int_equal(modify(&s, &req), EINVAL);
-	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(modify(s, &req), EINVAL);
+	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.max_wr, SRQ_WR);
 	assert_int_equal(attr.srq_limit, 17);
 	/* A size that fails takes the limit with it. */
 	req.attrs.srq_limit = 5;
 	req.pdir_dma = FG_NOWHERE;
-	assert_int_equal(modify(&s, &req), EFAULT);
-	expect_ok(fg_srq_query(&s.srq, &attr));
+	assert_int_equal(modify(s, &req), EFAULT);
+	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.srq_limit, 17);
 	req.attrs.srq_limit = 16;
 	req.pdir_dma = buf.pdir;
-	expect_ok(modify(&s, &req));
-	expect_ok(fg_srq_query(&s.srq, &attr));
+	expect_ok(modify(s, &req));
+	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.max_wr, 16);
 	assert_int_equal(attr.srq_limit, 16);
 }
 
-TEST(guests, test_limit_stays_armed)
+TEST_SRQ(test_limit_stays_armed)
 {
-	struct srq_env s;
-
-	setup(&s, env);
 	for (uint32_t i = 0; i < 6; i++)
-		post(&s, i);
-	expect_ok(fg_srq_set_limit(&s.srq, 5));
-	expect_ok(fg_srq_resize(&s.srq, 8));
-	receive(&s, 0);
-	expect_no_event(s.env->g[1]);
-	receive(&s, 1);
-	expect_one_event(s.env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, s.srq.handle);
+		post(s, i);
+	expect_ok(fg_srq_set_limit(&s->srq, 5));
+	expect_ok(fg_srq_resize(&s->srq, 8));
+	receive(s, 0);
+	expect_no_event(env->g[1]);
+	receive(s, 1);
+	expect_one_event(env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, s->srq.handle);
 }
 
-TEST(guests, test_sender_that_waits_for_a_request_is_served_from_the_new_ring)
+TEST_SRQ(test_sender_that_waits_for_a_request_is_served_from_the_new_ring)
 {
-	struct srq_env s;
-
-	setup(&s, env);
-	t_send(s.a, 1, 0, 64);
-	fg_run(s.env->host);
-	expect_ok(fg_srq_resize(&s.srq, 64));
-	expect_no_cqe(&s.a->scq);
-	post(&s, 2);
-	fg_settle(s.env->host, FG_SEC);
-	expect_done(&s.a->scq, 1, PVRDMA_WC_SEND);
-	expect_recv(&s.b->rcq, 2, 64);
+	t_send(s->a, 1, 0, 64);
+	fg_run(env->host);
+	expect_ok(fg_srq_resize(&s->srq, 64));
+	expect_no_cqe(&s->a->scq);
+	post(s, 2);
+	fg_settle(env->host, FG_SEC);
+	expect_done(&s->a->scq, 1, PVRDMA_WC_SEND);
+	expect_recv(&s->b->rcq, 2, 64);
 }
 
-TEST(guests, test_request_that_a_qp_holds_is_not_touched)
+TEST_SRQ(test_request_that_a_qp_holds_is_not_touched)
 {
 	const uint32_t len = 1 << 26; /* many runs long */
-	struct srq_env s;
 	struct fg_mr from, to;
 	struct pvrdma_sge sge;
 
-	setup(&s, env);
-	t_wide_mr(s.a, len / PVR_PAGE_SIZE, &from);
-	t_wide_mr(s.b, len / PVR_PAGE_SIZE, &to);
+	t_wide_mr(s->a, len / PVR_PAGE_SIZE, &from);
+	t_wide_mr(s->b, len / PVR_PAGE_SIZE, &to);
 	sge = fg_sge(&to, 0, len);
-	assert_true(fg_post_srq_recv(&s.srq, 1, &sge, 1));
-	post(&s, 2);
+	assert_true(fg_post_srq_recv(&s->srq, 1, &sge, 1));
+	post(s, 2);
 	{
-		struct fg_end big = *s.a;
+		struct fg_end big = *s->a;
 
 		big.mr = from;
 		t_send(&big, 3, 0, len);
-		s.a->qp = big.qp;
+		s->a->qp = big.qp;
 	}
-	assert_true(pvr_engine_run(s.env->host->engine, 0));
-	expect_ok(fg_srq_resize(&s.srq, 1));
-	assert_int_equal(s.srq.ring->prod_tail, 1); /* only 2 waits */
-	fg_run(s.env->host);
-	expect_done(&s.a->scq, 3, PVRDMA_WC_SEND);
-	expect_recv(&s.b->rcq, 1, len);
-	receive(&s, 2);
+	assert_true(pvr_engine_run(env->host->engine, 0));
+	expect_ok(fg_srq_resize(&s->srq, 1));
+	assert_int_equal(s->srq.ring->prod_tail, 1); /* only 2 waits */
+	fg_run(env->host);
+	expect_done(&s->a->scq, 3, PVRDMA_WC_SEND);
+	expect_recv(&s->b->rcq, 1, len);
+	receive(s, 2);
 }
 
-TEST(guests, test_wild_producer_index_is_refused)
+TEST_SRQ(test_wild_producer_index_is_refused)
 {
 	static const uint32_t bad[] = { SRQ_WR + 1, 2 * SRQ_WR, 1u << 31, UINT32_MAX };
-	struct srq_env s;
 
-	setup(&s, env);
-	post(&s, 1);
+	post(s, 1);
 	for (size_t i = 0; i < COUNT(bad); i++) {
-		s.srq.ring->prod_tail = bad[i];
-		assert_int_equal(fg_srq_resize(&s.srq, 64), EINVAL);
+		s->srq.ring->prod_tail = bad[i];
+		assert_int_equal(fg_srq_resize(&s->srq, 64), EINVAL);
 	}
-	s.srq.ring->prod_tail = 1;
-	expect_ok(fg_srq_resize(&s.srq, 64));
-	receive(&s, 1);
-	expect_no_event(s.env->g[1]);
+	s->srq.ring->prod_tail = 1;
+	expect_ok(fg_srq_resize(&s->srq, 64));
+	receive(s, 1);
+	expect_no_event(env->g[1]);
 }
 
-TEST(guests, test_srq_in_error_is_refused)
+TEST_SRQ(test_srq_in_error_is_refused)
 {
-	struct srq_env s;
-
-	setup(&s, env);
-	s.srq.ring->prod_tail = UINT32_MAX;
-	t_send(s.a, 1, 0, 8);
-	fg_run(s.env->host);
-	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
-	s.srq.ring->prod_tail = 0;
-	assert_int_equal(fg_srq_resize(&s.srq, 64), EIO);
+	s->srq.ring->prod_tail = UINT32_MAX;
+	t_send(s->a, 1, 0, 8);
+	fg_run(env->host);
+	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_SRQ_ERR, s->srq.handle), 1);
+	s->srq.ring->prod_tail = 0;
+	assert_int_equal(fg_srq_resize(&s->srq, 64), EIO);
 }
 
 static void move_to_spare_page(struct srq_env *s, struct fg_buf *buf)
@@ -341,90 +318,80 @@ static void move_to_spare_page(struct srq_env *s, struct fg_buf *buf)
 	expect_ok(modify(s, &req));
 }
 
-TEST(guests, test_srq_whose_memory_was_unplugged_is_refused)
+TEST_SRQ(test_srq_whose_memory_was_unplugged_is_refused)
 {
-	struct srq_env s;
 	struct fg_buf buf;
 
-	setup(&s, env);
-	move_to_spare_page(&s, &buf);
-	pvr_adapter_unmap_ram(s.env->g[1]->adapter, SPARE_GPA, sizeof(spare));
-	assert_int_equal(fg_events_count(s.env->g[1], PVR_EVENT_SRQ_ERR, s.srq.handle), 1);
-	assert_int_equal(fg_srq_resize(&s.srq, 64), EIO);
+	move_to_spare_page(s, &buf);
+	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_SRQ_ERR, s->srq.handle), 1);
+	assert_int_equal(fg_srq_resize(&s->srq, 64), EIO);
 }
 
-TEST(guests, test_memory_of_the_old_ring_may_go)
+TEST_SRQ(test_memory_of_the_old_ring_may_go)
 {
-	struct srq_env s;
 	struct fg_buf buf;
 
-	setup(&s, env);
-	move_to_spare_page(&s, &buf);
-	expect_ok(fg_srq_resize(&s.srq, 64));
-	pvr_adapter_unmap_ram(s.env->g[1]->adapter, SPARE_GPA, sizeof(spare));
-	expect_no_event(s.env->g[1]);
-	post(&s, 1);
-	receive(&s, 1);
+	move_to_spare_page(s, &buf);
+	expect_ok(fg_srq_resize(&s->srq, 64));
+	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
+	expect_no_event(env->g[1]);
+	post(s, 1);
+	receive(s, 1);
 }
 
-TEST(guests, test_both_rings_on_the_same_pages_are_safe)
+TEST_SRQ(test_both_rings_on_the_same_pages_are_safe)
 {
-	struct srq_env s;
 	struct pvr_cmd_modify_srq req;
 	struct fg_end c, d;
 
-	setup(&s, env);
-	fg_end_open(&c, s.env->g[0], PVR_QPT_RC);
-	fg_end_open(&d, s.env->g[1], PVR_QPT_RC);
+	fg_end_open(&c, env->g[0], PVR_QPT_RC);
+	fg_end_open(&d, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&c, &d, NULL);
 	for (uint32_t i = 0; i < 20; i++)
-		post(&s, i);
-	receive(&s, 0);
-	req = fg_srq_resize_request(&s.srq, &s.srq.buf, SRQ_WR);
-	expect_ok(modify(&s, &req));
-	receive(&s, 1);
+		post(s, i);
+	receive(s, 0);
+	req = fg_srq_resize_request(&s->srq, &s->srq.buf, SRQ_WR);
+	expect_ok(modify(s, &req));
+	receive(s, 1);
 	/* The header page as the page of requests. */
-	fg_buf_table(&s.srq.buf, 0)[1] = fg_buf_table(&s.srq.buf, 0)[0];
-	modify(&s, &req);
+	fg_buf_table(&s->srq.buf, 0)[1] = fg_buf_table(&s->srq.buf, 0)[0];
+	modify(s, &req);
 	for (uint32_t i = 0; i < 10; i++)
-		t_send(s.a, i, 0, 8);
-	fg_settle(s.env->host, FG_SEC);
-	t_ping_pong(s.env->host, &c, &d);
+		t_send(s->a, i, 0, 8);
+	fg_settle(env->host, FG_SEC);
+	t_ping_pong(env->host, &c, &d);
 }
 
-TEST(guests, test_memory_is_accounted_for)
+TEST_SRQ(test_memory_is_accounted_for)
 {
 	const uint32_t many = 110000;
-	struct srq_env s;
 	struct pvr_cmd_modify_srq req;
 	struct fg_buf buf;
 	uint32_t page;
 
-	setup(&s, env);
-	post(&s, 1);
-	post(&s, 2);
-	fg_buf_init(&buf, &s.env->g[1]->ram, 2, FG_SCATTERED);
-	req = fg_srq_resize_request(&s.srq, &buf, 1);
+	post(s, 1);
+	post(s, 2);
+	fg_buf_init(&buf, &env->g[1]->ram, 2, FG_SCATTERED);
+	req = fg_srq_resize_request(&s->srq, &buf, 1);
 	req.nchunks = many;
-	req.pdir_dma = t_wide_pdir(s.env->g[1], 2 * many, &page);
+	req.pdir_dma = t_wide_pdir(env->g[1], 2 * many, &page);
 	for (int i = 0; i < 10; i++)
-		assert_int_equal(modify(&s, &req), EINVAL); /* 1 < 2 */
+		assert_int_equal(modify(s, &req), EINVAL); /* 1 < 2 */
 	req.attrs.max_wr = 2;
 	for (int i = 0; i < 10; i++)
-		expect_ok(modify(&s, &req));
+		expect_ok(modify(s, &req));
 	/* Both rings exist for a moment, and that is too much. */
 	req.nchunks = 2 * many;
-	assert_int_equal(modify(&s, &req), ENOSPC);
-	expect_ok(fg_srq_resize(&s.srq, 64));
-	expect_ok(modify(&s, &req));
+	assert_int_equal(modify(s, &req), ENOSPC);
+	expect_ok(fg_srq_resize(&s->srq, 64));
+	expect_ok(modify(s, &req));
 }
 
-TEST(guests, test_random_walk_loses_and_invents_nothing)
+TEST_SRQ(test_random_walk_loses_and_invents_nothing)
 {
 	uint64_t rnd = 42, next = 0, oldest = 0;
-	struct srq_env s;
 
-	setup(&s, env);
 	for (int step = 0; step < 3000; step++) {
 		uint32_t dice, wr, waiting = (uint32_t)(next - oldest);
 
@@ -433,14 +400,14 @@ TEST(guests, test_random_walk_loses_and_invents_nothing)
 		if (dice % 8 == 0) {
 			wr = 1u << (dice >> 3) % 8;
 			if (waiting > wr)
-				assert_int_equal(fg_srq_resize(&s.srq, wr), EINVAL);
+				assert_int_equal(fg_srq_resize(&s->srq, wr), EINVAL);
 			else
-				expect_ok(fg_srq_resize(&s.srq, wr));
+				expect_ok(fg_srq_resize(&s->srq, wr));
 		} else if (dice % 8 < 4 && waiting) {
-			receive(&s, oldest++);
-		} else if (waiting < s.srq.wr) {
-			post(&s, next++);
+			receive(s, oldest++);
+		} else if (waiting < s->srq.wr) {
+			post(s, next++);
 		}
 	}
-	expect_no_event(s.env->g[1]);
+	expect_no_event(env->g[1]);
 }

@@ -42,6 +42,8 @@ static void crowd_init(struct crowd *c, struct t_env *env)
 	crowd_init_conn(c, env, NULL);
 }
 
+#define TEST_CROWD(name) TEST_OBJECT(guests, struct crowd, c, crowd_init, name)
+
 /* A message that has to wait. */
 static void send(struct crowd *c, uint32_t i)
 {
@@ -73,44 +75,37 @@ static void expect_served(struct crowd *c, uint32_t i)
 	expect_done(&c->far[i].scq, i, PVRDMA_WC_SEND);
 }
 
-TEST(guests, test_one_doorbell_wakes_all_who_wait)
+TEST_CROWD(test_one_doorbell_wakes_all_who_wait)
 {
-	struct crowd c;
-
-	crowd_init(&c, env);
-	all_send(&c);
-	post(&c, CROWD);
+	all_send(c);
+	post(c, CROWD);
 	for (uint32_t i = 0; i < CROWD; i++)
-		expect_served(&c, i);
-	assert_int_equal(fg_cq_drain(&c.owner.rcq), CROWD);
+		expect_served(c, i);
+	assert_int_equal(fg_cq_drain(&c->owner.rcq), CROWD);
 }
 
-TEST(guests, test_who_has_waited_longest_is_first)
+TEST_CROWD(test_who_has_waited_longest_is_first)
 {
 	static const uint32_t order[CROWD] = { 2, 0, 1 };
-	struct crowd c;
 
-	crowd_init(&c, env);
 	for (uint32_t i = 0; i < CROWD; i++)
-		send(&c, order[i]);
+		send(c, order[i]);
 	for (uint32_t i = 0; i < CROWD; i++) {
-		post(&c, 1);
-		expect_served(&c, order[i]);
+		post(c, 1);
+		expect_served(c, order[i]);
 	}
 }
 
 /* One request for many: who gets none waits on, and is woken by the next. */
-TEST(guests, test_who_gets_nothing_waits_on)
+TEST_CROWD(test_who_gets_nothing_waits_on)
 {
 	uint32_t done[CROWD + 1] = { 0 };
-	struct crowd c;
 
-	crowd_init(&c, env);
-	all_send(&c);
+	all_send(c);
 	for (uint32_t n = 1; n <= CROWD; n++) {
-		post(&c, 1);
+		post(c, 1);
 		for (uint32_t i = 0; i < CROWD; i++)
-			done[n] += fg_cq_drain(&c.far[i].scq);
+			done[n] += fg_cq_drain(&c->far[i].scq);
 		assert_int_equal(done[n], 1);
 	}
 }
@@ -131,32 +126,26 @@ TEST(guests, test_who_gets_nothing_spends_no_retry)
 }
 
 /* Requests are not lost on who cannot be woken. */
-TEST(guests, test_who_has_nobody_to_wake_is_passed_over)
+TEST_CROWD(test_who_has_nobody_to_wake_is_passed_over)
 {
-	struct crowd c;
-
-	crowd_init(&c, env);
-	all_send(&c);
-	expect_ok(fg_qp_destroy(&c.far[0].qp));
-	post(&c, 1);
-	expect_served(&c, 1);
-	expect_no_cqe(&c.far[2].scq);
+	all_send(c);
+	expect_ok(fg_qp_destroy(&c->far[0].qp));
+	post(c, 1);
+	expect_served(c, 1);
+	expect_no_cqe(&c->far[2].scq);
 }
 
 /* Retries by timer are refused again, and the QP still waits once. */
-TEST(guests, test_who_is_refused_twice_waits_once)
+TEST_CROWD(test_who_is_refused_twice_waits_once)
 {
-	struct crowd c;
-
-	crowd_init(&c, env);
-	all_send(&c);
+	all_send(c);
 	for (int i = 0; i < 5; i++)
-		fg_advance(c.env->host, FG_SEC);
+		fg_advance(env->host, FG_SEC);
 	for (int i = 0; i < 3; i++) {
-		post(&c, CROWD);
+		post(c, CROWD);
 		for (uint32_t k = 0; k < CROWD; k++)
-			expect_served(&c, k);
-		all_send(&c);
+			expect_served(c, k);
+		all_send(c);
 	}
 }
 
@@ -231,14 +220,11 @@ TEST(guests, test_qp_that_was_reset_waits_again)
 }
 
 /* All that wait at once, in the device's own order. */
-TEST(guests, test_adapter_reset_while_they_wait)
+TEST_CROWD(test_adapter_reset_while_they_wait)
 {
-	struct crowd c;
-
-	crowd_init(&c, env);
-	all_send(&c);
-	pvr_adapter_reset(c.env->g[1]->adapter);
-	fg_settle(c.env->host, 100 * FG_SEC);
+	all_send(c);
+	pvr_adapter_reset(env->g[1]->adapter);
+	fg_settle(env->host, 100 * FG_SEC);
 	for (uint32_t i = 0; i < CROWD; i++)
-		expect_cqe(&c.far[i].scq, i, PVRDMA_WC_RETRY_EXC_ERR);
+		expect_cqe(&c->far[i].scq, i, PVRDMA_WC_RETRY_EXC_ERR);
 }

@@ -28,6 +28,8 @@ static void pair_init(struct pair *p, struct t_env *env, uint8_t flags)
 	fg_end_connect(&p->user, &p->kernel, NULL);
 }
 
+#define TEST_PAIR(flags, name) TEST_OBJECT(guests, struct pair, p, pair_init, name, flags)
+
 static struct pvrdma_sq_wqe_hdr *put(struct fg_end *end, enum pvrdma_wr_opcode op, uint32_t key)
 {
 	struct fg_wr wr = { .wr_id = 3, .opcode = op, .flags = PVR_SEND_SIGNALED, .imm = key };
@@ -81,65 +83,54 @@ static void write_through(struct pair *p, uint32_t rkey)
 	fg_run(p->env->host);
 }
 
-TEST(guests, test_send_with_invalidate_from_user_space)
+TEST_PAIR(PVR_QP_USER_OPS, test_send_with_invalidate_from_user_space)
 {
-	struct pair p;
 	uint32_t key;
 
-	pair_init(&p, env, PVR_QP_USER_OPS);
-	key = fast_mr(&p.kernel);
-	put_fast_reg(&p.kernel, key);
-	run(&p, &p.kernel);
-	expect_done(&p.kernel.scq, 3, PVRDMA_WC_FAST_REG_MR);
-	write_through(&p, key);
-	expect_done(&p.user.scq, 4, PVRDMA_WC_RDMA_WRITE);
-	t_recv(&p.kernel, 5, 0, 100);
-	put(&p.user, PVRDMA_WR_SEND_WITH_INV, key);
-	run(&p, &p.user);
-	expect_done(&p.user.scq, 3, PVRDMA_WC_SEND);
-	assert_true(expect_recv(&p.kernel.rcq, 5, 0).wc_flags & PVRDMA_WC_WITH_INVALIDATE);
-	write_through(&p, key);
-	expect_cqe(&p.user.scq, 4, PVRDMA_WC_REM_ACCESS_ERR);
+	key = fast_mr(&p->kernel);
+	put_fast_reg(&p->kernel, key);
+	run(p, &p->kernel);
+	expect_done(&p->kernel.scq, 3, PVRDMA_WC_FAST_REG_MR);
+	write_through(p, key);
+	expect_done(&p->user.scq, 4, PVRDMA_WC_RDMA_WRITE);
+	t_recv(&p->kernel, 5, 0, 100);
+	put(&p->user, PVRDMA_WR_SEND_WITH_INV, key);
+	run(p, &p->user);
+	expect_done(&p->user.scq, 3, PVRDMA_WC_SEND);
+	assert_true(expect_recv(&p->kernel.rcq, 5, 0).wc_flags & PVRDMA_WC_WITH_INVALIDATE);
+	write_through(p, key);
+	expect_cqe(&p->user.scq, 4, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
-TEST(guests, test_send_with_invalidate_of_a_region_of_user_space)
+TEST_PAIR(PVR_QP_USER_OPS, test_send_with_invalidate_of_a_region_of_user_space)
 {
-	struct pair p;
-
-	pair_init(&p, env, PVR_QP_USER_OPS);
-	t_recv(&p.user, 5, 0, 100);
-	put(&p.kernel, PVRDMA_WR_SEND_WITH_INV, p.user.mr.rkey);
-	run(&p, &p.kernel);
-	expect_cqe(&p.kernel.scq, 3, PVRDMA_WC_REM_ACCESS_ERR);
-	expect_state(&p.user, PVR_QPS_ERR);
+	t_recv(&p->user, 5, 0, 100);
+	put(&p->kernel, PVRDMA_WR_SEND_WITH_INV, p->user.mr.rkey);
+	run(p, &p->kernel);
+	expect_cqe(&p->kernel.scq, 3, PVRDMA_WC_REM_ACCESS_ERR);
+	expect_state(&p->user, PVR_QPS_ERR);
 }
 
-TEST(guests, test_regions_of_user_space_cannot_be_invalidated)
+TEST_PAIR(PVR_QP_USER_OPS, test_regions_of_user_space_cannot_be_invalidated)
 {
-	struct pair p;
-
-	pair_init(&p, env, PVR_QP_USER_OPS);
-	put(&p.user, PVRDMA_WR_LOCAL_INV, p.user.mr.lkey);
-	run(&p, &p.user);
-	assert_int_equal(expect_cqe(&p.user.scq, 3, PVRDMA_WC_MW_BIND_ERR).opcode,
+	put(&p->user, PVRDMA_WR_LOCAL_INV, p->user.mr.lkey);
+	run(p, &p->user);
+	assert_int_equal(expect_cqe(&p->user.scq, 3, PVRDMA_WC_MW_BIND_ERR).opcode,
 			 PVRDMA_WC_LOCAL_INV);
-	expect_state(&p.user, PVR_QPS_ERR);
+	expect_state(&p->user, PVR_QPS_ERR);
 	/* The region is as it was. */
-	expect_ok(fg_qp_to_reset(&p.user.qp));
-	expect_ok(fg_qp_to_reset(&p.kernel.qp));
-	fg_end_connect(&p.user, &p.kernel, NULL);
-	t_ping_pong(p.env->host, &p.user, &p.kernel);
+	expect_ok(fg_qp_to_reset(&p->user.qp));
+	expect_ok(fg_qp_to_reset(&p->kernel.qp));
+	fg_end_connect(&p->user, &p->kernel, NULL);
+	t_ping_pong(env->host, &p->user, &p->kernel);
 }
 
-TEST(guests, test_fast_registration_stays_with_the_kernel)
+TEST_PAIR(PVR_QP_USER_OPS, test_fast_registration_stays_with_the_kernel)
 {
-	struct pair p;
-
-	pair_init(&p, env, PVR_QP_USER_OPS);
-	put_fast_reg(&p.user, fast_mr(&p.user));
-	run(&p, &p.user);
-	expect_cqe(&p.user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
-	expect_state(&p.user, PVR_QPS_ERR);
+	put_fast_reg(&p->user, fast_mr(&p->user));
+	run(p, &p->user);
+	expect_cqe(&p->user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
+	expect_state(&p->user, PVR_QPS_ERR);
 }
 
 static void expect_none_of_it(struct pair *p)
@@ -157,12 +148,9 @@ static void expect_none_of_it(struct pair *p)
 	}
 }
 
-TEST(guests, test_queue_pairs_without_the_flag_have_none_of_it)
+TEST_PAIR(0, test_queue_pairs_without_the_flag_have_none_of_it)
 {
-	struct pair p;
-
-	pair_init(&p, env, 0);
-	expect_none_of_it(&p);
+	expect_none_of_it(p);
 }
 
 TEST(guests, test_flag_means_nothing_without_the_extension)
