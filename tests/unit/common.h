@@ -40,6 +40,9 @@ struct pvr_qp *t_device_qp(struct fg_end *end);
 
 /* TEST(fixture, name) { ... }: the body has env, which t_setup_<fixture>() has filled. */
 #define TEST(fixture, test) TEST_WITH(struct t_env *env, t_setup_##fixture, t_teardown, test)
+/* A test for each row, see TEST_CASES_WITH(). */
+#define TEST_CASES(fixture, test, rows) \
+	TEST_CASES_WITH(struct t_env *env, t_setup_##fixture, t_teardown, test, rows)
 /*
  * TEST_OBJECT(fixture, struct pair, p, pair_init, name) { ... }: the body also has @var, a pointer
  * to an object on the stack that @init(var, env, ...) has filled.

@@ -8,40 +8,54 @@
 #define MAX_TESTS 256
 
 static struct CMUnitTest tests[MAX_TESTS];
-static t_fixture *setups[MAX_TESTS];
+static struct {
+	t_fixture *setup;
+	const void *row;
+	char name[120];
+} entries[MAX_TESTS];
 static size_t count;
 static const char *file;
 static void **slot;
+static const void *current_row;
 
 void **t_state(void)
 {
 	return slot;
 }
 
-/* cmocka passes the test's initial state, which is its entry of setups[]. */
+const void *t_row(void)
+{
+	return current_row;
+}
+
+/* cmocka passes the test's initial state, which is its entry of tests[]. */
 static int begin(void **state)
 {
-	t_fixture **setup = *state;
+	size_t i = (const struct CMUnitTest *)*state - tests;
 
 	slot = state;
+	current_row = entries[i].row;
 	*state = NULL;
-	return *setup ? (*setup)(state) : 0;
+	return entries[i].setup ? entries[i].setup(state) : 0;
 }
 
 void t_register(const char *source, const char *name, void (*run)(void **state), t_fixture *setup,
-		t_fixture *teardown)
+		t_fixture *teardown, const char *label, const void *row)
 {
 	if (count == MAX_TESTS) {
 		fprintf(stderr, "%s: more than %d tests\n", source, MAX_TESTS);
 		abort();
 	}
 	file = source;
-	setups[count] = setup;
-	tests[count] = (struct CMUnitTest){ .name = name,
+	entries[count].setup = setup;
+	entries[count].row = row;
+	snprintf(entries[count].name, sizeof(entries[count].name), label ? "%s[%s]" : "%s", name,
+		 label);
+	tests[count] = (struct CMUnitTest){ .name = entries[count].name,
 					    .test_func = run,
 					    .setup_func = begin,
 					    .teardown_func = teardown,
-					    .initial_state = &setups[count] };
+					    .initial_state = &tests[count] };
 	count++;
 }
 
