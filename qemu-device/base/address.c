@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* IP addresses with a port, as people write them. */
+/* IP addresses with a port, in text form. */
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/address.h"
 
-/* Where host and port are in the text; @host is a copy that gets its end. */
+/*
+ * Finds the host and the port in @host, a private copy of the text, and ends the host
+ * with NUL.
+ */
 static bool split(char *host, char **start, const char **port, struct pvr_error *err)
 {
 	char *end = strchr(host, ']'), *colon = strrchr(host, ':');

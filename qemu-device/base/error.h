@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * One line that tells a person what went wrong, for whom, and what to do.
- */
+/* An error message of one line: what failed, on which object, and what to do. */
 #ifndef PVR_BASE_ERROR_H
 #define PVR_BASE_ERROR_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The event loop: epoll, a list of sources that want another turn, timers. */
+/* The event loop: epoll, a list of sources to call again, timers. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -16,7 +16,10 @@ TAILQ_HEAD(source_list, pvr_source);
 struct pvr_loop {
 	int epoll_fd;
 	struct pvr_source wake; /* an eventfd */
-	/* What is still to be called in this turn; removal clears data.ptr. */
+	/*
+	 * Events of this iteration; pvr_loop_remove() clears data.ptr of events not
+	 * dispatched yet.
+	 */
 	struct epoll_event events[LOOP_BATCH];
 	int num_events;
 	struct source_list again;
@@ -29,7 +32,7 @@ static void wake_ready(struct pvr_source *source, uint32_t events)
 	uint64_t count;
 
 	if (read(source->fd, &count, sizeof(count)) < 0)
-		return; /* it was awake already */
+		return; /* the counter is at its limit: a wakeup is pending */
 }
 
 static bool make_wake(struct pvr_loop *loop)
@@ -61,7 +64,7 @@ void pvr_loop_wake(struct pvr_loop *loop)
 	int saved = errno;
 
 	if (write(loop->wake.fd, &one, sizeof(one)) < 0)
-		errno = saved; /* it will wake up anyway */
+		errno = saved; /* a wakeup is pending */
 }
 
 void pvr_loop_destroy(struct pvr_loop *loop)
@@ -175,7 +178,7 @@ static uint64_t earliest(const struct pvr_loop *loop, uint64_t deadline)
 	return deadline;
 }
 
-/* How long to wait, or NULL: until something happens. */
+/* The timeout of epoll_pwait2(); NULL: no timeout. */
 static const struct timespec *timeout(const struct pvr_loop *loop, uint64_t deadline,
 				      struct timespec *ts)
 {
@@ -208,7 +211,10 @@ static void call_ready(struct pvr_loop *loop)
 	loop->num_events = 0;
 }
 
-/* Calls each source that asked before this turn; new requests wait for the next. */
+/*
+ * Calls each source that called pvr_loop_again() before this iteration. New calls wait
+ * for the next.
+ */
 static void call_again(struct pvr_loop *loop)
 {
 	struct pvr_source *last = TAILQ_LAST(&loop->again, source_list);

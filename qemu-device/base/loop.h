@@ -4,14 +4,14 @@
  *
  * DOC: fairness
  *
- * A source's ready() does a bounded amount of work. When more is left it calls
- * pvr_loop_again() and is called in the next turn, after every other source had
- * its own. So edge-triggered sources need not be drained in one go, and a client
- * that always has something to say delays the others by one batch.
+ * ready() of a source does a bounded amount of work. When work is left, it calls
+ * pvr_loop_again(), and the loop calls it in the next iteration, after all other sources.
+ * So edge-triggered sources need not be drained at once, and a client that always has
+ * data delays the others by one batch.
  *
- * Context: everything but pvr_loop_wake() is called from the loop's thread, or while that
- * does not run, ready() and expired() included. They may remove and free any source or
- * timer, their own too.
+ * Context: pvr_loop_wake() can be called from any thread. All other functions are called
+ * from the loop's thread, also from ready() and expired(), or while that thread does not
+ * run. A callback may remove and free any source or timer, its own included.
  */
 #ifndef PVR_BASE_LOOP_H
 #define PVR_BASE_LOOP_H
@@ -28,7 +28,7 @@ struct pvr_loop;
 
 struct pvr_source {
 	int fd;
-	/* @events: EPOLL*; 0 when called because of pvr_loop_again() */
+	/* @events: EPOLL*; 0: called because of pvr_loop_again() */
 	void (*ready)(struct pvr_source *source, uint32_t events);
 	/* private */
 	struct pvr_loop *loop;
@@ -44,38 +44,43 @@ struct pvr_loop_timer {
 	LIST_ENTRY(pvr_loop_timer) link;
 };
 
-/* NULL if out of memory or file descriptors. */
+/* Return: the loop, or NULL without memory or file descriptors. */
 struct pvr_loop *pvr_loop_create(void);
 void pvr_loop_destroy(struct pvr_loop *loop);
 
-/* Ends pvr_loop_wait(), now or the next time. From any thread, and from signal handlers. */
+/* Ends the current or the next pvr_loop_wait(). Any thread, also a signal handler. */
 void pvr_loop_wake(struct pvr_loop *loop);
 
-/* Monotonic nanoseconds. */
+/* Return: CLOCK_MONOTONIC in ns. */
 uint64_t pvr_loop_now(void);
 
-/* Watch @source->fd for EPOLL* @events. Return: 0 or -errno. */
+/* Watches @source->fd for EPOLL* @events. Return: 0 or -errno. */
 int pvr_loop_add(struct pvr_loop *loop, struct pvr_source *source, uint32_t events);
 int pvr_loop_modify(struct pvr_source *source, uint32_t events);
-/* Does not close the descriptor. A source that was never added is allowed. */
+/*
+ * Stops watching; does not close the descriptor. @source may be one that was never added.
+ */
 void pvr_loop_remove(struct pvr_source *source);
-/* Call ready() again in the next turn, whatever the descriptor says. */
+/* Calls ready() again in the next iteration, also without an event. */
 void pvr_loop_again(struct pvr_source *source);
-/* What ready() has done is worth polling for: more of it may be on its way. */
+/* ready() has moved data; polling for more is likely to pay off. */
 void pvr_loop_worked(struct pvr_loop *loop);
-/* Has it been said since the last time it was asked? */
+/* Return: whether pvr_loop_worked() was called since the last call of this function. */
 bool pvr_loop_has_worked(struct pvr_loop *loop);
 
-/* Expires once. Arming an armed timer moves it. */
+/* Arms the timer to expire once. An armed timer is rearmed. */
 void pvr_loop_timer_arm(struct pvr_loop *loop, struct pvr_loop_timer *timer, uint64_t after_ns);
 void pvr_loop_timer_disarm(struct pvr_loop_timer *timer);
 
 /*
- * Wait until a descriptor is ready, a timer expires or @deadline has passed; not at
- * all when a source asked to be called again. Return: false if a signal came first.
+ * Waits until a descriptor is ready, a timer expires or @deadline passes. Does not wait
+ * after pvr_loop_again(). Return: false if a signal interrupted it.
  */
 bool pvr_loop_wait(struct pvr_loop *loop, uint64_t deadline);
-/* Call whoever is due, each once. Return: true if a source was. */
+/*
+ * Calls each ready source and each expired timer once. Return: true if a source was
+ * ready.
+ */
 bool pvr_loop_dispatch(struct pvr_loop *loop);
 
 #endif /* PVR_BASE_LOOP_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* How many log lines somebody outside may cause. */
+/* Rate limit for log lines that a guest or another host can cause. */
 #ifndef PVR_BASE_RATELIMIT_H
 #define PVR_BASE_RATELIMIT_H
 
@@ -14,8 +14,8 @@ struct pvr_ratelimit {
 };
 
 /*
- * May another line be logged, of @lines in PVR_RATELIMIT_NS? @suppressed: how many were
- * not before it, to be told once.
+ * Return: true if one more line may be logged, of @lines per PVR_RATELIMIT_NS.
+ * @suppressed: the number of lines suppressed in the previous period; reported once.
  */
 static inline bool pvr_ratelimit_pass(struct pvr_ratelimit *ratelimit, uint32_t lines, uint64_t now,
 				      uint32_t *suppressed)

@@ -11,7 +11,10 @@
 struct reader {
 	const struct pvr_settings_file_ops *ops;
 	void *opaque;
-	/* Numbers: where we are, where the section began (0: none has), which one a mistake is on. */
+	/*
+	 * line numbers: current; start of the section, 0: none; the one an error message
+	 * names
+	 */
 	size_t line, section, blame;
 };
 
@@ -23,7 +26,7 @@ static bool end_section(struct reader *reader, struct pvr_error *err)
 	return reader->ops->end(reader->opaque, err);
 }
 
-/* "[KIND NAME]". Return: NAME, or NULL. */
+/* Parses "[KIND NAME]". Return: NAME, or NULL. */
 static char *section_name(const struct reader *reader, char *line)
 {
 	size_t len = strlen(line), kind = strlen(reader->ops->kind);

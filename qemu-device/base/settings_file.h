@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Files of KEY = VALUE lines and [KIND NAME] sections; a line that begins with '#' is a
- * comment, white space around keys, values and names means nothing.
+ * Settings files: lines KEY = VALUE and [KIND NAME] sections. A line that starts with '#'
+ * is a comment. White space around keys, values and names is ignored.
  */
 #ifndef PVR_BASE_SETTINGS_FILE_H
 #define PVR_BASE_SETTINGS_FILE_H
@@ -10,19 +10,24 @@
 
 #include "base/error.h"
 
-/* Each fills @err and returns false if that does not make sense. */
+/* Each returns false with @err filled if the value is invalid. */
 struct pvr_settings_file_ops {
-	const char *what; /* the file is: "configuration file" */
-	const char *kind; /* of sections: "adapter" */
-	/* Before the first section. NULL: nothing may be there. */
+	const char *what; /* name of the file in messages: "configuration file" */
+	const char *kind; /* kind of the sections: "adapter" */
+	/* A setting before the first section. NULL: none is allowed. */
 	bool (*set)(void *opaque, const char *key, char *value, struct pvr_error *err);
 	bool (*begin)(void *opaque, const char *name, size_t line, struct pvr_error *err);
 	bool (*set_in_section)(void *opaque, char *key, char *value, struct pvr_error *err);
-	/* Behind the last line of a section; the mistake is shown at its first line. */
+	/*
+	 * After the last line of a section. Its error is reported with the section's
+	 * first line.
+	 */
 	bool (*end)(void *opaque, struct pvr_error *err);
 };
 
-/* False: @err names the file, and the line if there is a mistake on one. */
+/*
+ * Return: true, or false; then @err names the file and, for an invalid line, its number.
+ */
 bool pvr_settings_file_read(const char *path, const struct pvr_settings_file_ops *ops, void *opaque,
 			    struct pvr_error *err);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Settings that are text. */
+/* Settings whose value is text. */
 #include "base/settings_text.h"
 
 #include <ctype.h>

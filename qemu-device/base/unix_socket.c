@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Unix stream sockets that listen at a path people chose. */
+/* Listening Unix stream sockets. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static bool in_use(const char *path, int fd, struct pvr_error *err)
 			path, (int)pid);
 }
 
-/* Unlinks a socket at @path that nobody listens at. */
+/* Unlinks a stale socket at @path, one that no process listens at. */
 static bool clear_path(const struct sockaddr_un *addr, bool *replaced, struct pvr_error *err)
 {
 	const char *path = addr->sun_path;
@@ -88,7 +88,7 @@ static bool clear_path(const struct sockaddr_un *addr, bool *replaced, struct pv
 	int fd;
 
 	if (lstat(path, &st) < 0)
-		return true; /* bind() will say what is wrong, if anything */
+		return true; /* otherwise bind() reports the error */
 	if (!S_ISSOCK(st.st_mode))
 		return pvr_fail(err,
 				"%s exists and is not a socket: "

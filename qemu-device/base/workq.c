@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Work for another thread: a list, and an eventfd that its loop watches. */
+/* Work queues: callbacks for another thread, which an eventfd wakes. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -11,7 +11,10 @@ static void workq_ready(struct pvr_source *source, uint32_t events)
 {
 	uint64_t count;
 
-	/* First, so that what is sent after the list has been taken rings again. */
+	/*
+	 * Clear the eventfd first: an item that is added after the drain signals it
+	 * again.
+	 */
 	if (read(source->fd, &count, sizeof(count)) > 0)
 		pvr_workq_drain((struct pvr_workq *)source);
 }
@@ -45,7 +48,7 @@ void pvr_workq_queue(struct pvr_workq *workq, struct pvr_work *work)
 	STAILQ_INSERT_TAIL(&workq->list, work, link);
 	pthread_mutex_unlock(&workq->lock);
 	if (first && write(workq->source.fd, &one, sizeof(one)) < 0)
-		return; /* full, so it rings already */
+		return; /* the counter is at its limit: a wakeup is pending */
 }
 
 static struct pvr_work *take(struct pvr_workq *workq)
