@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* An adapter and the socket where its VM's QEMU connects. */
+/* An adapter and the socket that its VM's QEMU connects to. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 #define ACCEPT_PAUSE PVR_SEC
 #define LOG_BURST 20 /* lines */
-#define LOG_PERIOD (5 * PVR_SEC) /* in which the burst may be used up */
+#define LOG_PERIOD (5 * PVR_SEC) /* LOG_BURST lines per this period */
 
 struct pvr_attach {
 	struct pvr_source listener;
@@ -46,7 +46,7 @@ const char *pvr_attach_path(const struct pvr_attach *attach)
 	return attach->path;
 }
 
-/* Who asks is another thread, and must not look at the client. */
+/* pvr_attach_get_stats() runs in another thread and must not access the client. */
 void pvr_attach_tell(struct pvr_attach *attach)
 {
 	const struct pvr_client *client = attach->client;
@@ -114,7 +114,7 @@ void pvr_attach_log(struct pvr_attach *attach, enum pvr_log_level level, const c
 	emit(attach, level, line);
 }
 
-/* raise_vector() looks at it. */
+/* raise_vector() reads attach->client. */
 static void set_client(struct pvr_attach *attach, struct pvr_client *client)
 {
 	pvr_adapter_pause(attach->adapter);
@@ -141,7 +141,7 @@ static void resume_listening(struct pvr_loop_timer *timer)
 		pvr_loop_timer_arm(attach->env->loop, &attach->pause, ACCEPT_PAUSE);
 }
 
-/* Out of descriptors: the connection stays in the queue, so look again later. */
+/* Out of descriptors: the connection stays in the backlog. Accept it after a delay. */
 static void accept_failed(struct pvr_attach *attach)
 {
 	if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED)
@@ -172,7 +172,7 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 		accept_failed(attach);
 		return;
 	}
-	/* The new VM may be here before we have seen that the old one is gone. */
+	/* The next VM can connect before the end of the previous one is noticed. */
 	if (attach->client && pvr_client_is_gone(attach->client))
 		pvr_client_destroy(attach->client);
 	if (attach->client) {
@@ -205,7 +205,9 @@ static bool start_listening(struct pvr_attach *attach, struct pvr_error *err)
 
 /* ----------------------------------------------------------------- life cycle */
 
-/* By any worker that has something for this VM. What goes wrong is its own worker's. */
+/*
+ * Any worker with an event for this VM calls it. The adapter's own worker handles errors.
+ */
 static void raise_vector(void *host, uint32_t vector)
 {
 	struct pvr_attach *attach = host;

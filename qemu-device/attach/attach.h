@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * An adapter at a vfio-user socket: what the daemon sees of it.
+ * An adapter at a vfio-user socket, as the daemon uses it.
  *
  * DOC: trust
  *
- * The client is a QEMU that its guest may have taken over. It can break its own
- * adapter, nothing else: no message makes the daemon wait, abort, allocate more than
- * a few pages or keep a descriptor. client.c lets whole messages of known
- * shape through to libvfio-user, and keeps from it what it cannot be trusted with
- * (guest RAM, interrupts, configuration space).
+ * The client is a QEMU that its guest may have taken over. It can break its own adapter
+ * and nothing else: no message makes the daemon wait, abort, allocate more than a few
+ * pages or keep a descriptor. client.c passes only complete, checked messages of known
+ * shape to libvfio-user. It handles guest RAM, interrupts and configuration space itself.
  */
 #ifndef PVR_ATTACH_ATTACH_H
 #define PVR_ATTACH_ATTACH_H
@@ -24,18 +23,16 @@ struct pvr_attach;
 struct pvr_attach_env {
 	struct pvr_loop *loop;
 	struct pvr_engine *engine;
-	const struct pvr_engine_ops *ops; /* its log() */
-	void *opaque; /* of ops */
+	const struct pvr_engine_ops *ops; /* for its log() */
+	void *opaque; /* argument of ops */
 	const char *scratch; /* folder of mode 0700 for short-lived sockets */
-	bool verbose; /* libvfio-user's debug messages, too */
+	bool verbose; /* also log debug messages of libvfio-user */
 };
 
 /**
- * pvr_attach_create() - make an adapter and listen for its VM
- * @env: must stay valid as long as the result
- * @config: copied
- * @path: where to listen; copied
- * @err: on failure, one line that says what is wrong
+ * pvr_attach_create() - create an adapter and listen for its VM @env: must stay valid as
+ * long as the result @config: copied @path: socket path; copied @err: on failure, one
+ * line of text
  *
  * Return: the attachment, which owns the adapter, or NULL.
  */
@@ -43,35 +40,38 @@ struct pvr_attach *pvr_attach_create(const struct pvr_attach_env *env,
 				     const struct pvr_adapter_config *config, const char *path,
 				     struct pvr_error *err);
 
-/* The VM sees its device vanish; the socket is unlinked. */
+/* Detaches the VM, for which the device vanishes, and unlinks the socket. */
 void pvr_attach_destroy(struct pvr_attach *attach);
 
 /*
- * All but pvr_attach_get_stats() is called by the thread of the adapter's worker, or while
- * that does not run.
+ * Context: the thread of the adapter's worker, or any while that does not run. Only
+ * pvr_attach_get_stats() may be called by any thread at any time.
  */
 
-/* Call between turns: drops a client whose memory or interrupts turned out bad. */
+/*
+ * Call between runs of the engine. Disconnects a client whose memory or interrupts
+ * failed.
+ */
 void pvr_attach_check(struct pvr_attach *attach);
 
 struct pvr_adapter *pvr_attach_adapter(const struct pvr_attach *attach);
 const char *pvr_attach_path(const struct pvr_attach *attach);
 
 struct pvr_attach_stats {
-	pid_t client; /* process at the other end, 0: none or unknown */
+	pid_t client; /* PID of the peer; 0: none or unknown */
 	bool attached;
-	uint64_t ram_bytes; /* guest RAM that is mapped */
-	uint64_t clients; /* that ever attached */
-	uint64_t messages; /* from all of them */
-	uint64_t refused; /* messages that got an error, clients thrown out */
+	uint64_t ram_bytes; /* mapped guest RAM */
+	uint64_t clients; /* clients that attached, in total */
+	uint64_t messages; /* messages of all clients */
+	uint64_t refused; /* messages answered with an error, clients disconnected */
 };
-/* From any thread. */
+/* Any thread. */
 void pvr_attach_get_stats(const struct pvr_attach *attach, struct pvr_attach_stats *stats);
 
 /*
- * Contain SIGBUS in guest RAM: the page is replaced by an anonymous one and
- * pvr_attach_check() drops the client. Process-wide, once; faults elsewhere kill the
- * process as ever. Return: 0 or -errno.
+ * Contains SIGBUS in guest RAM: an anonymous page replaces the page, and
+ * pvr_attach_check() disconnects the client. Call once per process. Other faults still
+ * kill the process. Return: 0 or -errno.
  */
 int pvr_sigbus_init(void);
 

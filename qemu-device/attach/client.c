@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * One QEMU at an adapter's socket: which message goes where.
+ * One QEMU at an adapter's socket: dispatch of its messages.
  *
- * Every message waits in the socket until it is there as a whole. Then
- *  - posted writes of registers and doorbells are executed right from the window;
- *  - memory regions and interrupts are taken and handled here;
- *  - the rest is checked and left to libvfio-user.
+ * A message stays in the socket until it is complete. Then
+ *  - posted writes of registers and doorbells are executed from the peeked window;
+ *  - memory regions and interrupts are received and handled here;
+ *  - other messages are checked and left to libvfio-user.
  */
 #include <assert.h>
 #include <errno.h>
@@ -21,11 +21,11 @@
 #include "attach/message.h"
 #include "base/unix_socket.h"
 
-#define CLIENT_BATCH 64 /* messages per turn */
+#define CLIENT_BATCH 64 /* messages per call of ready() */
 #define CLIENT_PATIENCE (5 * PVR_SEC)
 #define CLIENT_EVENTS (EPOLLIN | EPOLLRDHUP | EPOLLET)
 
-/* What became of a message. Below 0: the client has been destroyed. */
+/* Result of a step below 1. STEP_GONE: the client was destroyed. */
 enum { STEP_GONE = -1, STEP_WAIT = 0 };
 
 __attribute__((format(printf, 2, 3))) static int throw_out(struct pvr_client *client,
@@ -70,7 +70,7 @@ static bool is_posted(const struct posted_write *write)
 	       write->hdr.msg_size == sizeof(*write) + write->access.count;
 }
 
-/* Executes the posted writes that the window begins with. */
+/* Executes the posted writes at the start of the window. */
 static int run_posted(struct pvr_client *client, const struct pvr_window *window, size_t *bytes)
 {
 	struct posted_write write;
@@ -90,7 +90,7 @@ static int run_posted(struct pvr_client *client, const struct pvr_window *window
 	return num;
 }
 
-/* ---------------------------------------------------- what is handled here */
+/* ---------------------------------------------------- messages handled here */
 
 static int dma_map(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err)
 {
@@ -138,7 +138,7 @@ static int not_supported(struct pvr_client *client, struct pvr_message *msg, str
 	return -EOPNOTSUPP;
 }
 
-/* --------------------------------------------------- what libvfio-user answers */
+/* ----------------------------------------- messages handled by libvfio-user */
 
 static bool check_region(const uint8_t *body, size_t len, struct pvr_error *err)
 {
@@ -151,13 +151,13 @@ static bool check_region(const uint8_t *body, size_t len, struct pvr_error *err)
 	return true;
 }
 
-/* Exactly one of take() and check(), or neither: libvfio-user checks enough. */
+/* At most one of take() and check(). Neither: libvfio-user checks enough. */
 struct command {
 	size_t min_len; /* of the body */
-	/* 0 or -errno, for the reply */
+	/* Return: 0 or -errno, for the reply. */
 	int (*take)(struct pvr_client *client, struct pvr_message *msg, struct pvr_error *err);
 	bool (*check)(const uint8_t *body, size_t len, struct pvr_error *err);
-	size_t echo; /* bytes of the body that the reply repeats */
+	size_t echo; /* bytes of the body that the reply returns */
 };
 
 static const struct command commands[VFIO_USER_MAX] = {
@@ -185,7 +185,7 @@ static const struct command unknown_command = { .take = not_supported };
 
 static const struct command *find_command(uint16_t cmd)
 {
-	/* 0 is no command, and has an empty entry. */
+	/* 0 is no command and has no entry. */
 	return cmd && cmd < VFIO_USER_MAX ? &commands[cmd] : &unknown_command;
 }
 
@@ -256,9 +256,9 @@ static int pass_message(struct pvr_client *client, const struct pvr_window *wind
 	return 1;
 }
 
-/* ------------------------------------------------------------------ the pump */
+/* ----------------------------------------------------------------- dispatch */
 
-/* Replies are small: a socket that is writable takes one without waiting. */
+/* A reply is small: a writable socket takes it without blocking. */
 static bool can_reply(struct pvr_client *client)
 {
 	struct pollfd pfd = { .fd = client->source.fd, .events = POLLOUT };
@@ -296,7 +296,7 @@ static int agree(struct pvr_client *client, const struct pvr_window *window,
 	return 1;
 }
 
-/* Is this a header that a reader of the stream can go on behind? */
+/* Return: whether the header is valid, so that the next message can be found. */
 static bool check_header(const struct vfio_user_header *hdr, struct pvr_error *err)
 {
 	if (hdr->flags.type != VFIO_USER_F_TYPE_COMMAND)
@@ -349,7 +349,7 @@ static int one_message(struct pvr_client *client, const struct pvr_window *windo
 	return run_message(client, window, &hdr);
 }
 
-/* Return: messages handled, or one of STEP_*. */
+/* Return: messages handled, or STEP_*. */
 static int client_step(struct pvr_client *client)
 {
 	struct pvr_window window;
@@ -358,7 +358,9 @@ static int client_step(struct pvr_client *client)
 	int num;
 
 	client->emptied = false;
-	/* What it says next may have to wait for a long command: other clients need not. */
+	/*
+	 * The next message may have to wait for a long command; other clients need not.
+	 */
 	if (pvr_adapter_busy(client->adapter)) {
 		pvr_loop_again(&client->source);
 		return STEP_WAIT;
@@ -373,7 +375,7 @@ static int client_step(struct pvr_client *client)
 		return one_message(client, &window);
 	if (pvr_message_skip(client->source.fd, bytes))
 		return throw_out(client, "its socket failed");
-	/* What has come since then is an event of its own. */
+	/* Later data raises another event. */
 	client->emptied = bytes == window.len && window.len < sizeof(window.data) &&
 			  !window.fds_near;
 	return num;
@@ -441,9 +443,8 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
 }
 
 /*
- * QEMU must read the end of the stream. If we closed while something that it said is
- * unread, it would read a reset, on which QEMU 11.1 aborts. After shutdown() nothing
- * more can arrive, so what there is to drop is bounded.
+ * QEMU must read the end of the stream. close() with unread data would send a reset, on
+ * which QEMU 11.1 aborts. After shutdown() no more data arrives, so the drain is bounded.
  */
 static void say_goodbye(int fd)
 {
@@ -464,7 +465,7 @@ void pvr_client_destroy(struct pvr_client *client)
 		pvr_adapter_set_bus_master(client->adapter, false);
 		pvr_adapter_reset(client->adapter);
 		pvr_adapter_set_uar_shm(client->adapter, NULL);
-		vfu_destroy_ctx(client->vfu); /* closes the connection */
+		vfu_destroy_ctx(client->vfu); /* also closes the connection */
 	} else {
 		close(client->source.fd);
 	}

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The PCI device that a client sees, on top of libvfio-user.
+ * The PCI device of a client, on top of libvfio-user.
  *
  * DOC: adoption
  *
- * libvfio-user accepts a connection by itself and then waits for the version, for as
- * long as the client likes. Instead, client.c accepts, waits for the whole VERSION
- * message, and pvr_device_attach() plays it to libvfio-user over a connection to a
- * socket in a private folder, where nobody else can get in between. When that is
- * agreed on, the client's descriptor takes the place of that connection (dup2()), and
- * from then on libvfio-user talks to the client.
+ * libvfio-user accepts a connection itself and then blocks until the version arrives. So
+ * client.c accepts and waits for the complete VERSION message. pvr_device_attach() sends
+ * that message to libvfio-user over a connection of its own, to a socket in a private
+ * folder that no other process can open. After the negotiation dup2() replaces that
+ * connection by the client's, and libvfio-user serves the client.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +26,7 @@
 
 #define CONFIG_SIZE 256
 
-/* Which bits of the configuration space a guest can write. */
+/* Bits of the configuration space that a guest can write. */
 struct config_field {
 	uint8_t offset, size;
 	uint32_t mask;
@@ -49,7 +48,7 @@ static uint8_t *config_space(vfu_ctx_t *vfu)
 	return vfu_pci_get_config_space(vfu)->raw;
 }
 
-/* The bits of one byte that can be written; MSI-X is where libvfio-user has put it. */
+/* The writable bits of one byte. libvfio-user has chosen the offset of MSI-X. */
 static uint8_t writable_bits(vfu_ctx_t *vfu, size_t offset)
 {
 	size_t msix = vfu_pci_find_capability(vfu, false, PCI_CAP_ID_MSIX);
@@ -103,7 +102,7 @@ static ssize_t config_access(vfu_ctx_t *vfu, char *buf, size_t count, loff_t off
 	return (ssize_t)count;
 }
 
-/* QEMU emulates the MSI-X table and the pending bits itself. */
+/* QEMU emulates the MSI-X table and the pending bits. */
 static ssize_t msix_access(vfu_ctx_t *vfu, char *buf, size_t count, loff_t offset, bool is_write)
 {
 	if (!is_write)
@@ -165,7 +164,7 @@ static int device_reset(vfu_ctx_t *vfu, vfu_reset_type_t type)
 	clear_writable(vfu);
 	update_bus_master(client);
 	pvr_adapter_reset(client->adapter);
-	/* QEMU has announced its RAM by now. */
+	/* QEMU has sent its RAM by now. */
 	pvr_client_warn_unshared(client);
 	return 0;
 }
@@ -197,7 +196,10 @@ static const struct region regions[] = {
 	  VFU_REGION_FLAG_RW | VFU_REGION_FLAG_ALWAYS_CB },
 };
 
-/* Memory of a region that the client may map, or -1: it has to ask for each access. */
+/*
+ * Return: a memfd of the region for the client to map; -1: the client must send each
+ * access.
+ */
 static int mappable_fd(vfu_ctx_t *vfu, int region)
 {
 	struct pvr_client *client = vfu_get_private(vfu);
@@ -246,15 +248,15 @@ static int set_up_device(vfu_ctx_t *vfu)
 	    vfu_setup_device_nr_irqs(vfu, VFU_DEV_MSIX_IRQ, PVR_VEC_MAX) < 0 ||
 	    vfu_setup_device_reset_cb(vfu, device_reset) < 0 || vfu_realize_ctx(vfu) < 0)
 		return -1;
-	/* libvfio-user marks BARs that do not exist as I/O ports. */
+	/* libvfio-user marks missing BARs as I/O ports. */
 	config = config_space(vfu);
 	memset(config + PCI_BASE_ADDRESS_3, 0, 3 * sizeof(uint32_t));
 	return 0;
 }
 
 /*
- * Whoever tidies up /tmp may have removed the private folder. Another user's folder of
- * the same name is not ours.
+ * A cleanup of /tmp may have removed the private folder. A folder of another user with
+ * the same name is refused.
  */
 static bool have_scratch(const char *path)
 {
@@ -268,10 +270,13 @@ static bool have_scratch(const char *path)
 	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 077);
 }
 
-/* One at a time: they share a folder, and libvfio-user changes the process's umask. */
+/*
+ * Contexts share a folder, and libvfio-user changes the umask of the process: one at a
+ * time.
+ */
 static pthread_mutex_t context_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A context with a listening socket that is already out of everybody's sight. */
+/* Creates a context whose listening socket is already unlinked. */
 static vfu_ctx_t *create_context_locked(struct pvr_client *client, int *peer)
 {
 	const struct pvr_attach_env *env = pvr_attach_env(client->attach);
@@ -307,7 +312,7 @@ static vfu_ctx_t *create_context(struct pvr_client *client, int *peer)
 	return vfu;
 }
 
-/* libvfio-user's reply is in the socket: pass it on. */
+/* Passes the reply of libvfio-user on to the client. */
 static bool forward_reply(int peer, int fd)
 {
 	char reply[PVR_MESSAGE_MAX];
@@ -316,7 +321,7 @@ static bool forward_reply(int peer, int fd)
 	return len > 0 && send(fd, reply, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT) == len;
 }
 
-/* Puts the client's connection in the place of the one to ourselves. */
+/* Replaces the internal connection by the client's. */
 static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
 {
 	int fd = vfu_get_poll_fd(vfu);

@@ -2,17 +2,17 @@
 /*
  * The interrupts of one client.
  *
- * They are kept from libvfio-user, which keeps one table for all interrupt types (an
- * eventfd for errors would replace that of vector 0), believes a start + count that
- * wraps, and writes eventfds that may block.
+ * libvfio-user does not handle them: it keeps one table for all interrupt types, so an
+ * eventfd for errors would replace that of vector 0. It also accepts a start + count that
+ * wraps, and writes to eventfds that may block.
  *
  * DOC: masking
  *
- * QEMU has the MSI-X table and the pending bits. While a vector is masked, by its entry or
- * by the function's mask, QEMU reads its eventfd itself, notes that it is pending, and
- * delivers it when the mask goes. But a vector that the guest has not unmasked yet has no
- * eventfd: it is noted here, and raised once it gets one. SET_IRQS never masks MSI-X. INTx
- * is there for drivers that get no MSI-X, and has commands only.
+ * QEMU emulates the MSI-X table and the pending bits. While a vector is masked, by its
+ * entry or by the function mask, QEMU reads the eventfd, sets the pending bit, and
+ * delivers the interrupt on unmask. A vector that the guest has never unmasked has no
+ * eventfd: it is pending here and raised when the eventfd arrives. SET_IRQS never masks
+ * MSI-X. INTx serves drivers that get no MSI-X, and signals commands only.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,8 +59,8 @@ void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector)
 	}
 	/*
 	 * EAGAIN: the counter is at its limit, so the interrupt is pending. EINTR: the
-	 * other side has made the eventfd block, and the stall guard's signal got us
-	 * out.
+	 * client has made the eventfd blocking, and the signal of the stall guard has
+	 * interrupted write().
 	 */
 	if (write(irq->fds[vector], &one, sizeof(one)) < 0 && errno == EINTR)
 		__atomic_store_n(&irq->stalled, true, __ATOMIC_RELAXED);
@@ -94,7 +94,7 @@ static int check_fd(int fd, struct pvr_error *err)
 	return 0;
 }
 
-/* Interrupts that the device has, as libvfio-user announces them. */
+/* Number of interrupts of the device, as libvfio-user announces them. */
 static uint32_t num_irqs(uint32_t index)
 {
 	switch (index) {
@@ -140,7 +140,7 @@ static int check_set(const struct vfio_irq_set *set, size_t len, size_t num_fds,
 	return -EINVAL;
 }
 
-/* What found no eventfd, if there is one now; forgotten when the guest turns MSI-X off. */
+/* Raises pending vectors that have an eventfd now. Disabling MSI-X clears the others. */
 static void raise_pending(struct pvr_irq *irq)
 {
 	uint32_t pending = irq->pending, i;
@@ -151,7 +151,7 @@ static void raise_pending(struct pvr_irq *irq)
 			pvr_irq_raise(irq, i);
 }
 
-/* INTx and MSI-X share the table, since a guest has one of them on. */
+/* INTx and MSI-X share the table: a guest enables only one of them. */
 static void apply(struct pvr_irq *irq, const struct vfio_irq_set *set, int *fds, size_t num_fds)
 {
 	uint32_t count = set->count ? set->count : num_irqs(set->index);
@@ -164,7 +164,7 @@ static void apply(struct pvr_irq *irq, const struct vfio_irq_set *set, int *fds,
 		if (num_fds)
 			fds[i] = -1;
 	}
-	/* An eventfd taken from one vector leaves MSI-X on. */
+	/* Removing the eventfd of one vector leaves MSI-X enabled. */
 	if (num_fds || !set->count)
 		irq->enabled = set->index == VFIO_PCI_MSIX_IRQ_INDEX && num_fds;
 	raise_pending(irq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The interrupts of one client: eventfds that its QEMU gave us. */
+/* The interrupts of one client: eventfds of its QEMU. */
 #ifndef PVR_ATTACH_IRQ_H
 #define PVR_ATTACH_IRQ_H
 
@@ -10,28 +10,27 @@
 
 struct pvr_irq {
 	int fds[PVR_VEC_MAX]; /* -1: none */
-	bool stalled; /* writing one blocked until a signal came; read by any thread */
-	bool enabled; /* MSI-X has been turned on */
-	uint32_t pending; /* vectors that had no eventfd when they were raised */
+	bool stalled; /* a write blocked until a signal came; read by any thread */
+	bool enabled; /* MSI-X is enabled */
+	uint32_t pending; /* vectors raised while they had no eventfd */
 };
 
 /*
- * raise() comes from any thread, under the adapter's lock: pvr_irq_set() takes that, and
- * pvr_irq_init() and pvr_irq_close_all() are called while nobody raises anything here.
+ * Any thread calls pvr_irq_raise() under the adapter's lock. pvr_irq_set() takes that
+ * lock. pvr_irq_init() and pvr_irq_close_all() must not run concurrently with
+ * pvr_irq_raise().
  */
 
 void pvr_irq_init(struct pvr_irq *irq);
 void pvr_irq_close_all(struct pvr_irq *irq);
 
-/* Never waits. A vector without an eventfd is raised when it gets one, if MSI-X is on. */
+/* Never blocks. A vector without an eventfd becomes pending if MSI-X is enabled. */
 void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector);
 
 /**
- * pvr_irq_set() - VFIO_USER_DEVICE_SET_IRQS
- * @adapter: that raises them
- * @set: checked here
- * @len: bytes at @set
- * @fds: those that are kept are replaced by -1
+ * pvr_irq_set() - VFIO_USER_DEVICE_SET_IRQS @adapter: the adapter that raises the
+ * vectors; paused during the change @set: unchecked data of the client @len: bytes at
+ * @set @fds: descriptors that are kept are replaced by -1
  *
  * Return: 0, or -errno for the client, with @err filled.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* vfio-user messages in a client's socket: look, take, reply; never wait. */
+/* vfio-user messages in a client's socket: peek, receive, reply. Never blocks. */
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -61,7 +61,7 @@ static void keep_fds(struct pvr_message *msg, struct msghdr *hdr)
 	}
 }
 
-/* The header, the body, and descriptors of either. */
+/* Receives the header or the body, with its descriptors. */
 static ssize_t take_part(int fd, struct pvr_message *msg, struct iovec *iov)
 {
 	union fd_space fds;
@@ -69,7 +69,7 @@ static ssize_t take_part(int fd, struct pvr_message *msg, struct iovec *iov)
 		.msg_iov = iov,
 		.msg_iovlen = 1,
 		.msg_control = &fds,
-		/* CMSG_SPACE() would have room for one more */
+		/* CMSG_SPACE() would have room for one more descriptor */
 		.msg_controllen = CMSG_LEN((PVR_MESSAGE_FDS - msg->num_fds) * sizeof(int)),
 	};
 	ssize_t n;

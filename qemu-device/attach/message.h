@@ -4,10 +4,9 @@
  *
  * DOC: whole messages
  *
- * A window is what can be seen of a socket's queue without taking it (MSG_PEEK). What
- * was seen cannot change any more, so a message can be checked here and then be left
- * for libvfio-user to read. Descriptors are only delivered with the byte that they
- * were sent with, when it is taken.
+ * A window is the data of a socket that MSG_PEEK returns. It cannot change any more, so a
+ * message is checked there and then left for libvfio-user to receive. Descriptors are
+ * delivered only when the byte that they were sent with is received.
  */
 #ifndef PVR_ATTACH_MESSAGE_H
 #define PVR_ATTACH_MESSAGE_H
@@ -16,7 +15,7 @@
 
 struct pvr_window {
 	size_t len;
-	bool fds_near; /* descriptors are in, or right after, what was seen */
+	bool fds_near; /* descriptors are in the window or directly behind it */
 	uint8_t data[PVR_MESSAGE_MAX];
 };
 
@@ -28,33 +27,36 @@ struct pvr_message {
 	size_t num_fds;
 };
 
-/* Return: bytes seen, 0: the client has closed, -EAGAIN: nothing there, -errno. */
+/* Return: bytes in the window; 0: the client has closed; -EAGAIN: no data; -errno. */
 ssize_t pvr_window_open(struct pvr_window *window, int fd);
 
 /*
- * Takes @len bytes, which are known to be there. Descriptors sent with them vanish.
+ * Receives @len bytes, which must be available, and closes descriptors sent with them.
  * Return: 0 or -errno.
  */
 int pvr_message_skip(int fd, size_t len);
 
 /**
- * pvr_message_take() - take the next message, which is known to be there as a whole
+ * pvr_message_take() - receive the next message, which must be complete
  *
- * Return: 0, and the caller must pvr_message_close(); or -errno, for a message that
- * is not worth a reply.
+ * Return: 0, and the caller must call pvr_message_close(); or -errno for a message that
+ * gets no reply.
  */
 int pvr_message_take(int fd, size_t size, struct pvr_message *msg);
 void pvr_message_close(struct pvr_message *msg);
 
-/* Bytes in the queue. */
+/* Return: bytes in the receive buffer. */
 size_t pvr_message_queued(int fd);
 
-/* Does the next message, of @size bytes, carry no more than PVR_MESSAGE_FDS? */
+/*
+ * Return: whether the next message, of @size bytes, has at most PVR_MESSAGE_FDS
+ * descriptors.
+ */
 bool pvr_message_few_fds(int fd, size_t size);
 
 /*
- * Reply with @err (0 or an errno) and @len bytes at @body, unless the client wants
- * none. Return: 0 or -errno.
+ * Replies with @err (0 or an errno) and @len bytes at @body, unless the client asked for
+ * no reply. Return: 0 or -errno.
  */
 int pvr_message_reply(int fd, const struct vfio_user_header *hdr, int err, const void *body,
 		      size_t len);

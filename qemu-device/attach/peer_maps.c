@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* How another process maps a file. */
+/* The mappings of another process. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/sysmacros.h>
 
 #include "attach/peer_maps.h"
 
-#define PEER_MAPS_LINES 2000 /* of /proc/PID/maps; a QEMU has a few hundred */
+#define PEER_MAPS_LINES 2000 /* of /proc/PID/maps; a QEMU has some hundreds */
 
 struct map_line {
 	char sharing; /* 's' or 'p' */

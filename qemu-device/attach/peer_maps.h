@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* How another process maps a file: for diagnosis only, it may lie or be unreadable. */
+/*
+ * The mappings of another process: for diagnosis only, as they may be wrong or
+ * unreadable.
+ */
 #ifndef PVR_ATTACH_PEER_MAPS_H
 #define PVR_ATTACH_PEER_MAPS_H
 
@@ -7,8 +10,8 @@
 #include <sys/types.h>
 
 /*
- * The process maps the file, and only privately: what it writes there, nobody else
- * sees. False also if /proc does not say. Reads a bounded amount.
+ * Return: true if the process maps the file only with MAP_PRIVATE, so that its writes are
+ * not shared; false also if /proc cannot be read. Reads a bounded amount.
  */
 bool pvr_peer_maps_privately(pid_t pid, dev_t dev, ino_t ino);
 

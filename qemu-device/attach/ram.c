@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The guest RAM of one client: checks, mappings, what the engine is told. */
+/* The guest RAM of one client: checks, mappings, registration with the engine. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,8 +16,8 @@
 #define RAM_PAGE_MASK (PVR_PAGE_SIZE - 1ull)
 
 /*
- * Only memory may back guest RAM: a page fault on a file of another kind could make
- * every VM wait for a disk, or for a server that its owner stops.
+ * Only memory may back guest RAM. A page fault on another file can block every VM, on a
+ * disk or on a server that its owner stops.
  */
 static bool is_memory(int fd)
 {
@@ -125,7 +125,7 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece,
 			 req->size, strerror(-ret));
 		return ret;
 	}
-	madvise(va, req->size, MADV_DONTDUMP); /* guests' secrets */
+	madvise(va, req->size, MADV_DONTDUMP); /* keeps guest data out of core dumps */
 	madvise(va, req->size, MADV_DONTFORK);
 	ram->bytes += req->size;
 	piece->va = va;

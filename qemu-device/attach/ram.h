@@ -2,8 +2,8 @@
 /*
  * The guest RAM of one client.
  *
- * Pieces come with a descriptor when QEMU can share them. Those that are no RAM (the
- * VGA frame buffer, for one) come without, and are remembered only to be forgotten.
+ * A region has a descriptor if QEMU shares it. A region that is no RAM (such as the VGA
+ * frame buffer) has none; it is recorded for the later unmap only.
  */
 #ifndef PVR_ATTACH_RAM_H
 #define PVR_ATTACH_RAM_H
@@ -18,7 +18,7 @@
 
 #define PVR_RAM_PIECES 128
 #define PVR_RAM_BYTES_MAX (16ull << 40)
-#define PVR_RAM_SMALLEST (1ull << 20) /* a piece below this is not "the" RAM */
+#define PVR_RAM_SMALLEST (1ull << 20) /* a smaller region is not counted as RAM */
 
 struct pvr_vm_ram_piece {
 	uint64_t gpa, size;
@@ -30,37 +30,37 @@ struct pvr_vm_ram {
 	struct pvr_adapter *adapter;
 	unsigned int num;
 	struct pvr_vm_ram_piece pieces[PVR_RAM_PIECES];
-	uint64_t bytes; /* mapped */
-	/* The file behind the largest piece so far, for pvr_vm_ram_is_unshared(). */
+	uint64_t bytes; /* bytes mapped */
+	/* The file of the largest region so far, for pvr_vm_ram_is_unshared(). */
 	uint64_t file_size;
 	dev_t file_dev;
 	ino_t file_ino;
 	bool broken; /* set by the SIGBUS handler, see sigbus.h */
-	struct pvr_loop *loop; /* that looks at it */
+	struct pvr_loop *loop; /* woken after a SIGBUS */
 };
 
 struct pvr_vm_ram_request {
 	uint64_t gpa, size;
 	uint64_t offset; /* into fd */
-	int fd; /* -1: none; stays the caller's */
+	int fd; /* -1: none; the caller keeps ownership */
 	bool readable, writable;
 };
 
 /**
- * pvr_vm_ram_map() - a client announces a piece of guest memory
+ * pvr_vm_ram_map() - map a region of guest memory that the client announces
  *
  * Return: 0, or -errno for the client, with @err filled.
  */
 int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		   struct pvr_error *err);
 
-/* The piece must be one that was announced. Return: 0 or -ENOENT. */
+/* The region must equal an announced one. Return: 0 or -ENOENT. */
 int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct pvr_error *err);
 void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram);
 
 /*
- * The client has RAM and shares none of it: it gives no memory, or memory of which it
- * has a private copy itself (share=off), as far as /proc tells.
+ * Return: whether the client has RAM and shares none of it: it sends no descriptor, or
+ * maps the memory itself with MAP_PRIVATE (share=off), as /proc reports.
  */
 bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client);
 

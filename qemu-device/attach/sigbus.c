@@ -2,11 +2,12 @@
 /*
  * SIGBUS in guest RAM: its file was truncated, or its file system is full.
  *
- * The signal is synchronous: the handler runs in the thread that has touched the memory,
- * which is any that executes a request of this VM or of one that it talks to. The entry
- * of that memory does not change meanwhile, since it is unmapped only when nobody uses it
- * any more; but other entries may, and half of one must not be taken for an entry. So
- * each has a number that is odd while it changes, and that is looked at twice.
+ * The signal is synchronous: the handler runs in the thread that accessed the memory.
+ * That can be any thread that executes a request of this VM or of a VM it communicates
+ * with. The slot of that memory does not change meanwhile, because it is freed only after
+ * the last use. Other slots may change, and the handler must not use a half-written one.
+ * So each slot has a sequence number, odd during a change, which the reader checks before
+ * and after.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,9 +32,9 @@ static struct {
 	unsigned int number;
 } slots[GUARDS_MAX];
 
-static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* not for the handler */
+static pthread_mutex_t slots_lock = PTHREAD_MUTEX_INITIALIZER; /* not taken by the handler */
 
-/* The lock is held. */
+/* Called with slots_lock held. */
 static void set_slot(int i, const struct guard *guard)
 {
 	struct guard *to = &slots[i].guard;
@@ -46,7 +47,7 @@ static void set_slot(int i, const struct guard *guard)
 	__atomic_fetch_add(&slots[i].number, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Return: false if it is just being changed. */
+/* Return: false if the slot is being changed. */
 static bool get_slot(int i, struct guard *guard)
 {
 	const struct guard *from = &slots[i].guard;
@@ -106,7 +107,7 @@ static bool put_anonymous(uintptr_t start, uintptr_t end)
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;
 }
 
-/* mmap() is not on the list of async-signal-safe functions; it is a bare system call. */
+/* mmap() is not listed as async-signal-safe; in practice it is a plain system call. */
 static void on_sigbus(int signo, siginfo_t *info, void *context)
 {
 	uintptr_t addr = (uintptr_t)info->si_addr & ~(GUARD_PAGE - 1);
@@ -114,14 +115,14 @@ static void on_sigbus(int signo, siginfo_t *info, void *context)
 	bool found = find_guard(addr, &guard);
 	int saved = errno;
 
-	/* The rest of a region of huge pages can only be replaced as a whole. */
+	/* A huge page can only be replaced as a whole: replace the rest of the region. */
 	if (found && (put_anonymous(addr, guard.end) || put_anonymous(guard.start, guard.end))) {
 		__atomic_store_n(guard.broken, true, __ATOMIC_RELEASE);
 		pvr_loop_wake(guard.wakes);
 		errno = saved;
 		return;
 	}
-	signal(signo, SIG_DFL); /* the access is repeated, and kills us */
+	signal(signo, SIG_DFL); /* the access repeats and kills the process */
 }
 
 int pvr_sigbus_init(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory in the place of BAR2, which the guest of one client maps. */
+/* Memory in place of BAR2, which the guest of one client maps. */
 #include "attach/uar_map.h"
 
 #include <errno.h>
@@ -8,7 +8,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The client has the descriptor: what it truncated would be our SIGBUS. */
+/*
+ * Sealed: the client has the descriptor and could truncate it, which would raise SIGBUS
+ * here.
+ */
 static int open_sealed(void)
 {
 	int fd = memfd_create("pvrdma-uar", MFD_CLOEXEC | MFD_ALLOW_SEALING);
