@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* One adapter as the operator describes it: on a command line, in a file, in a request. */
+/* The settings of one adapter, from an option, the configuration file or a request. */
 #include "daemon/adapter_settings.h"
 
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 struct config {
 	struct pvr_settings *settings;
-	struct pvr_adapter_settings adapter; /* of the section we are in */
+	struct pvr_adapter_settings adapter; /* of the current section */
 };
 
 static bool set(void *opaque, const char *key, char *value, struct pvr_error *err)

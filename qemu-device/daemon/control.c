@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The control socket: its clients, their lines, their patience. */
+/* The control socket: clients, request lines, timeouts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +24,8 @@ struct control_client {
 	size_t len; /* of line */
 	char line[CONTROL_LINE_MAX];
 	struct json_object *reply; /* NULL: reading a request */
-	const char *text; /* of reply */
-	size_t left; /* of text, not yet sent */
+	const char *text; /* the text of reply */
+	size_t left; /* bytes of text not sent yet */
 };
 
 struct pvr_control {
@@ -57,7 +57,7 @@ static void client_expired(struct pvr_loop_timer *timer)
 					       offsetof(struct control_client, patience)));
 }
 
-/* False: the client has been closed. */
+/* Return: false if the client has been closed. */
 static bool send_reply(struct control_client *client)
 {
 	ssize_t n;
@@ -93,12 +93,12 @@ static bool answer(struct control_client *client, const char *line)
 		client_close(client);
 		return false;
 	}
-	/* The text is followed by a NUL, which becomes the end of the line. */
+	/* The newline replaces the NUL behind the text. */
 	((char *)(uintptr_t)client->text)[client->left++] = '\n';
 	return send_reply(client);
 }
 
-/* Answers the requests that are there as whole lines. */
+/* Answers all requests that have arrived completely. */
 static void run_lines(struct control_client *client)
 {
 	char *end;
@@ -180,7 +180,7 @@ static void listener_ready(struct pvr_source *source, uint32_t events)
 	close(fd);
 }
 
-/* The folder of the default path is ours to make; that of another is its chooser's. */
+/* Creates the folder of the default path only: another path is the operator's. */
 static bool choose_path(struct pvr_control *control, const char *path, struct pvr_error *err)
 {
 	char folder[PVR_PATH_MAX], *slash;
@@ -196,14 +196,14 @@ static bool choose_path(struct pvr_control *control, const char *path, struct pv
 	slash = strrchr(folder, '/');
 	if (slash && slash != folder) {
 		*slash = '\0';
-		mkdir(folder, 0755); /* if that fails, bind() will say so */
+		mkdir(folder, 0755); /* on failure, bind() reports it */
 	}
 	return true;
 }
 
 static bool start_listening(struct pvr_control *control, struct pvr_error *err)
 {
-	mode_t mask = umask(0177); /* for those who may rule this daemon */
+	mode_t mask = umask(0177); /* mode 0600: only the owner controls the daemon */
 	struct pvr_error why;
 	bool replaced;
 

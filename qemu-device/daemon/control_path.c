@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Where pvrdmad and pvrdmactl meet when nobody says otherwise. */
+/* The default path of the control socket. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Where pvrdmad and pvrdmactl meet when nobody says otherwise. */
+/* The default path of the control socket. */
 #ifndef PVR_DAEMON_CONTROL_PATH_H
 #define PVR_DAEMON_CONTROL_PATH_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 
 /*
- * $PVRDMA_CONTROL, else /run/pvrdma/control for root, else
- * $XDG_RUNTIME_DIR/pvrdma/control. False if there is none.
+ * $PVRDMA_CONTROL; without it /run/pvrdma/control for root, and
+ * $XDG_RUNTIME_DIR/pvrdma/control for other users. Return: false if there is no default.
  */
 bool pvr_control_default_path(char *path, size_t size);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Lists of CPUs, and what this machine has of them. */
+/* CPU lists, and the CPUs of this machine. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ const char *pvr_cpu_list_format(const struct pvr_cpu_list *cpus, char *buf, size
 	return buf;
 }
 
-/* Moves @text behind the number. */
+/* Advances @text past the number. */
 static bool parse_number(const char **text, unsigned int *number)
 {
 	unsigned long value;
@@ -134,7 +134,7 @@ bool pvr_cpu_list_check(const struct pvr_cpu_list *cpus, struct pvr_error *err)
 	return true;
 }
 
-/* ----------------------------------------------------------------------- nodes */
+/* --------------------------------------------------------------- NUMA nodes */
 
 static bool read_list(const char *path, char *text, size_t size)
 {
@@ -168,7 +168,7 @@ bool pvr_cpu_list_of_node(struct pvr_cpu_list *cpus, unsigned int node, struct p
 		return no_node(node, err);
 	cpus->num = 0;
 	get_usable(&usable);
-	/* A node of memory only has an empty list. */
+	/* A node with memory only has an empty list. */
 	if (*text && !pvr_cpu_list_parse(&all, text, err))
 		return false;
 	for (i = 0; *text && i < all.num; i++) {
@@ -185,7 +185,7 @@ bool pvr_numa_prefer(unsigned int node, struct pvr_error *err)
 	if (node >= NODES_MAX)
 		return no_node(node, err);
 	mask[node / BITS_PER_LONG] = 1ul << node % BITS_PER_LONG;
-	/* The kernel takes the number of bits to be one more than there are. */
+	/* The kernel takes the number of bits plus one. */
 	if (syscall(SYS_set_mempolicy, NODE_PREFERRED, mask, (unsigned long)NODES_MAX + 1) < 0)
 		return pvr_fail(err, "cannot prefer the memory of NUMA node %u: %s", node,
 				strerror(errno));

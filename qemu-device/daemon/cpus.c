@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Are there CPUs enough for workers that never sleep? */
+/* Whether the CPUs suffice for workers that never sleep. */
 #include "daemon/cpus.h"
 
 #include <sched.h>
 #include <unistd.h>
 
-/* More CPUs than the set has room for are unknown: then there is no lack of them. */
+/* 0, unknown, if there are more CPUs than cpu_set_t holds: there is no shortage then. */
 struct pvr_cpus pvr_cpus_get(void)
 {
 	struct pvr_cpus cpus = { 0, 0 };

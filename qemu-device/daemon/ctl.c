@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* pvrdmactl: ask and steer a running pvrdmad. */
+/* pvrdmactl: queries and controls a running pvrdmad. */
 #include <errno.h>
 #include <getopt.h>
 #include <json-c/json.h>
@@ -53,9 +53,9 @@ static int complain(const char *text, int status)
 	return status;
 }
 
-/* ------------------------------------------------- arguments become a request */
+/* ----------------------------------------------------------------- requests */
 
-/* What is known before pvrdmad is asked: that there are such settings. */
+/* Checked before pvrdmad is asked: the key must be a known setting. */
 static bool put_word(void *request, const char *key, const char *value, struct pvr_error *err)
 {
 	struct pvr_adapter_settings scratch = { .name = "" };
@@ -71,8 +71,8 @@ static bool put_adapter(struct json_object *request, const char *text, struct pv
 struct ctl_command {
 	const char *name;
 	int min_args, max_args;
-	const char *keys[2]; /* what the arguments are called in the request */
-	void (*print)(struct json_object *reply); /* NULL: silent when it went well */
+	const char *keys[2]; /* keys of the arguments in the request */
+	void (*print)(struct json_object *reply); /* NULL: no output on success */
 };
 
 static const struct ctl_command commands[] = {
@@ -108,7 +108,7 @@ static const struct ctl_command *find_command(const char *name, int args, struct
 	return NULL;
 }
 
-/* NULL with @err filled. */
+/* Return: NULL with @err filled. */
 static struct json_object *make_request(const struct ctl_command *command, char **args, int num,
 					struct pvr_error *err)
 {
@@ -171,7 +171,7 @@ static struct json_object *receive_reply(int fd)
 	return reply;
 }
 
-/* NULL with @err filled. */
+/* Return: NULL with @err filled. */
 static struct json_object *converse(const char *path, struct json_object *request,
 				    struct pvr_error *err)
 {
@@ -258,7 +258,7 @@ static int bad_option(int key, const char *word)
 	return complain(err.text, EXIT_USAGE);
 }
 
-/* Return: an exit status, or -1: go on. */
+/* Return: an exit status, or -1: continue. */
 static int parse_options(int argc, char **argv, struct ctl_options *options)
 {
 	int key;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* pvrdmactl's tables. */
+/* Tables and texts that pvrdmactl prints. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 
 #include "daemon/ctl_print.h"
 
-/* ------------------------------------------------------- what a reply contains */
+/* -------------------------------------------------------- fields of a reply */
 
 static const char *text_of(struct json_object *obj, const char *key)
 {
@@ -59,7 +59,7 @@ static const char *format_bytes(uint64_t bytes, char buf[32])
 
 /* --------------------------------------------------------------------- tables */
 
-/* Every cell is made first, so that the columns can have the width of the widest. */
+/* All cells are built first: a column is as wide as its widest cell. */
 #define TABLE_COLUMNS 13
 #define TABLE_CELL 128
 
@@ -234,7 +234,7 @@ static void add_to(struct json_object *to, struct json_object *from, const char 
 			       json_object_new_uint64(number_of(to, key) + number_of(from, key)));
 }
 
-/* Both directions in one line: adds up what the list says twice. */
+/* Merges both directions of a path into one line and adds their counters. */
 static struct json_object *merge(struct json_object *list, size_t len)
 {
 	struct json_object *merged = json_object_new_array(), *path, *other;
@@ -277,7 +277,7 @@ static void path_cell(void *opaque, size_t row, size_t column, char *buf)
 		snprintf(buf, TABLE_CELL, "%s", format_bytes(number_of(obj, "bytes"), bytes));
 }
 
-/* How much, and how much of it NICs have read from guest memory to guest memory. */
+/* Prints the bytes moved, and how many of them NICs read directly from guest memory. */
 static void print_moved(char *buf, const char *how, struct json_object *obj, const char *key,
 			const char *by_nics)
 {
@@ -340,7 +340,7 @@ static void peer_cell(void *opaque, size_t row, size_t column, char *buf)
 	snprintf(buf, TABLE_CELL, "%s", *text ? text : "-");
 }
 
-/* What went wrong last, of hosts that are wanted and not there; and why NICs do not do all. */
+/* Prints the last error of each peer that is down, and why NICs are not used fully. */
 static void print_errors(struct json_object *list, size_t len)
 {
 	struct json_object *obj;

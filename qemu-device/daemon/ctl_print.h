@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* pvrdmactl's tables. */
+/* Tables and texts that pvrdmactl prints. */
 #ifndef PVR_DAEMON_CTL_PRINT_H
 #define PVR_DAEMON_CTL_PRINT_H
 

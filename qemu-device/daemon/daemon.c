@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The daemon: its engine, its workers, its adapters, its control socket. */
+/* The daemon: engine, workers, adapters, control socket. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "daemon/process.h"
 #include "daemon/reload.h"
 
-/* ------------------------------------------------------- what the engine needs */
+/* --------------------------------------------------------- engine callbacks */
 
 static uint64_t engine_now(void *opaque)
 {
@@ -61,7 +61,7 @@ static unsigned int polling_workers(const struct pvr_daemon *daemon)
 	return num;
 }
 
-/* When there are more of them than there were. */
+/* Warns when the number of polling workers has increased. */
 static void warn_of_polling(struct pvr_daemon *daemon)
 {
 	unsigned int before = daemon->polling;
@@ -72,7 +72,7 @@ static void warn_of_polling(struct pvr_daemon *daemon)
 		pvrd_log(PVR_LOG_WARN, NULL, "%s", why.text);
 }
 
-/* Who has the fewest adapters; the first of them. */
+/* Return: the first worker with the fewest adapters. */
 static unsigned int choose_worker(const struct pvr_daemon *daemon)
 {
 	unsigned int count[PVR_MAX_WORKERS] = { 0 }, best = 0, i;
@@ -198,7 +198,7 @@ void pvr_daemon_set_log_level(struct pvr_daemon *daemon, enum pvr_log_level leve
 				 __ATOMIC_RELAXED);
 }
 
-/* Nobody waits for an answer: the log has it. */
+/* SIGHUP has no reply: the log reports the result. */
 static void reload(struct pvr_daemon *daemon)
 {
 	struct json_object *reply = json_object_new_object();
@@ -353,7 +353,7 @@ void pvr_daemon_exit(struct pvr_daemon *daemon)
 void pvr_daemon_run(struct pvr_daemon *daemon)
 {
 	while (!daemon->stop) {
-		/* Interrupted: the guard's own signal, while there was nothing to do. */
+		/* Interrupted: the guard's own signal, while the thread was idle. */
 		if (pvr_loop_wait(daemon->loop, PVR_NEVER))
 			pvr_stall_guard_busy(&daemon->guard);
 		else

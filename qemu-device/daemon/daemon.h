@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The daemon: its engine, its workers, its adapters, its control socket. */
+/* The daemon: engine, workers, adapters, control socket. */
 #ifndef PVR_DAEMON_DAEMON_H
 #define PVR_DAEMON_DAEMON_H
 
@@ -15,14 +15,13 @@ struct pvr_daemon {
 	struct pvr_stall_guard guard;
 	struct pvr_engine *engine;
 	struct pvr_worker_pool pool;
-	char scratch[96]; /* "": not made yet; a socket path has to fit behind it */
-	/* In the order they were added; changes while the pool is paused. */
+	char scratch[96]; /* "": not created yet; short enough for a socket path below it */
+	/* In the order of their creation. Changes only while the pool is paused. */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
 	size_t num_adapters;
-	unsigned int
-		polling; /* workers that adapters with async=on keep from sleep, at the last look */
+	unsigned int polling; /* workers that async=on keeps from sleeping, at the last check */
 	struct pvr_control *control;
-	struct pvr_network *network; /* NULL: this host is alone */
+	struct pvr_network *network; /* NULL: no other hosts */
 	struct pvr_source signals;
 	bool stop;
 };
@@ -30,13 +29,13 @@ struct pvr_daemon {
 /* Return: false with @err filled; pvr_daemon_exit() is needed in any case. */
 bool pvr_daemon_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
 		     struct pvr_error *err);
-/* Until SIGTERM or SIGINT. */
+/* Runs until SIGTERM or SIGINT. */
 void pvr_daemon_run(struct pvr_daemon *daemon);
 void pvr_daemon_exit(struct pvr_daemon *daemon);
 
 bool pvr_daemon_add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_settings *settings,
 			    struct pvr_error *err);
-/* NULL with @err filled if there is none. */
+/* Return: the adapter, or NULL with @err filled. */
 struct pvr_attach *pvr_daemon_find_adapter(struct pvr_daemon *daemon, const char *name,
 					   struct pvr_error *err);
 void pvr_daemon_remove_adapter(struct pvr_daemon *daemon, struct pvr_attach *attach);

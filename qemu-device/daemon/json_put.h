@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* JSON objects of replies, shortened. */
+/* Short helpers that fill JSON replies. */
 #ifndef PVR_DAEMON_JSON_PUT_H
 #define PVR_DAEMON_JSON_PUT_H
 
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A failed allocation leaves the field out, which json-c cannot undo anyway. */
+/* A failed allocation leaves the field out: json-c offers no way to undo it. */
 static inline void put(struct json_object *obj, const char *key, struct json_object *value)
 {
 	json_object_object_add(obj, key, value);

@@ -23,7 +23,7 @@ static const char *const level_names[LOG_LEVELS] = {
 	[PVR_LOG_DEBUG] = "debug",
 };
 
-/* What journald strips from the line and takes as its priority, see sd-daemon(3). */
+/* journald strips this prefix and uses it as the priority, see sd-daemon(3). */
 static const char *const journal_prefixes[LOG_LEVELS] = {
 	[PVR_LOG_ERR] = "<3>",
 	[PVR_LOG_WARN] = "<4>",
@@ -87,7 +87,7 @@ void pvrd_log(enum pvr_log_level level, const char *adapter, const char *fmt, ..
 	len = snprintf(line, sizeof(line), "%s%spvrdmad: %s%s%s\n",
 		       getenv("JOURNAL_STREAM") ? journal_prefixes[level] : "", when,
 		       adapter ? adapter : "", adapter ? ": " : "", text);
-	/* One write, so that lines of several threads and processes do not mix. */
+	/* One write() per line: lines of several threads and processes do not mix. */
 	if (write(STDERR_FILENO, line, (size_t)len) < 0)
-		return; /* there is nobody to tell */
+		return; /* stderr is gone: there is no other place to report it */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The daemon's log: one line per event on stderr, which journald or a file takes. From any thread. */
+/* The daemon's log: one line per event on stderr. Any thread. */
 #ifndef PVR_DAEMON_LOG_H
 #define PVR_DAEMON_LOG_H
 
@@ -7,15 +7,15 @@
 
 #include "engine.h"
 
-/* Lines begin with the time of day; journald adds that by itself. */
+/* @on: start each line with the time of day; journald adds it by itself. */
 void pvrd_log_timestamps(bool on);
 void pvrd_log_set_level(enum pvr_log_level level);
 enum pvr_log_level pvrd_log_level(void);
 
-/* False if @name is no level. */
+/* Return: false if @name is no level. */
 bool pvrd_log_parse_level(const char *name, enum pvr_log_level *level);
 
-/* @adapter: whom it is about, NULL for the daemon. */
+/* @adapter: the name of the adapter concerned; NULL: the daemon. */
 __attribute__((format(printf, 3, 4))) void pvrd_log(enum pvr_log_level level, const char *adapter,
 						    const char *fmt, ...);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the daemon has of other hosts: connections, a directory, and the engine's questions. */
+/* Other hosts: connections, a directory, and the callbacks of the engine. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,9 +11,8 @@
 static_assert(PVR_DIR_HOSTS_MAX <= PVR_PEERS_MAX, "each host of the directory is a peer");
 
 /*
- * ---------------------------------------------------- what the engine asks and tells
- *
- * Both are there while workers run. When adapters are destroyed at the end, they are not.
+ * Callbacks of the engine. While workers run, network->net and network->directory are
+ * set. When adapters are destroyed at the end, both are NULL.
  */
 
 static void resolve(void *opaque, const char *fabric, const uint8_t gid[16])
@@ -70,7 +69,7 @@ static const struct pvr_net_ops net_ops = {
 	.want = want,
 };
 
-/* -------------------------------------------------------- what the directory asks for */
+/* ----------------------------------------------- callbacks of the directory */
 
 static struct pvr_peers *peers_of(void *opaque)
 {
@@ -161,7 +160,7 @@ static bool make_net(struct pvr_network *network, const struct pvr_net_settings 
 	return network->net && pvr_peers_listen(pvr_net_peers(network->net), &peers_ops, network);
 }
 
-/* Where other hosts find us, for etcd. "": we do not listen, and they need not. */
+/* The address that etcd publishes for this host. "": this host does not listen. */
 static bool own_address(const struct pvr_network *network, const struct pvr_settings *settings,
 			char text[PVR_ADDRESS_TEXT], struct pvr_error *err)
 {
@@ -229,7 +228,7 @@ bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *sett
 	if (!make_net(daemon->network, &settings->net, err) ||
 	    !make_directory(daemon->network, settings, err))
 		return false;
-	/* From now on it is asked, for there are adapters. */
+	/* Adapters are created after this, and call the ops. */
 	pvr_engine_set_net(daemon->engine, &net_ops, daemon->network);
 	return true;
 }
@@ -244,7 +243,7 @@ bool pvr_network_reload(struct pvr_daemon *daemon, const struct pvr_reload_ops *
 
 	if (!network)
 		return true;
-	/* The keys first: hosts of the file may need the new ones. */
+	/* The keys first: hosts of the peers file may need new keys. */
 	if (!pvr_net_rekey_begin(network->net, err))
 		return false;
 	if (!pvr_directory_reload(network->directory, &file, &hosts, err)) {
@@ -266,7 +265,7 @@ void pvr_network_stop(struct pvr_daemon *daemon)
 	if (!network)
 		return;
 	pvr_directory_leave(network->directory);
-	/* Connections that end are no news for anybody any more. */
+	/* After this, the ends of connections are not reported to the directory. */
 	pvr_directory_destroy(network->directory);
 	network->directory = NULL;
 	pvr_net_destroy(network->net);

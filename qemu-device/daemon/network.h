@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What the daemon has of other hosts: connections (net/), a directory (directory/), and
- * who answers what the engine asks about them.
+ * Other hosts: owns the connections (net/) and the directory (directory/), and connects
+ * both to the engine's pvr_net_ops.
  */
 #ifndef PVR_DAEMON_NETWORK_H
 #define PVR_DAEMON_NETWORK_H
@@ -16,15 +16,18 @@ struct pvr_network {
 	struct pvr_directory *directory;
 };
 
-/* Before the first adapter; nothing if the settings want no network. False with @err filled. */
+/*
+ * Call before the first adapter is created. Does nothing if the settings configure no
+ * network. Return: false with @err filled.
+ */
 bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *settings,
 		      struct pvr_error *err);
-/* What may have changed in files, see pvr_reload(): all of it, or nothing. */
+/* Reads the files again, see pvr_reload(). On failure nothing has changed. */
 bool pvr_network_reload(struct pvr_daemon *daemon, const struct pvr_reload_ops *ops, void *opaque,
 			struct pvr_error *err);
-/* The workers do not run: all connections end. */
+/* Ends all connections. Call while no worker runs. */
 void pvr_network_stop(struct pvr_daemon *daemon);
-/* The adapters are no more. */
+/* Frees the network. Call after the last adapter is destroyed. */
 void pvr_network_exit(struct pvr_daemon *daemon);
 
 #endif /* PVR_DAEMON_NETWORK_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the control socket tells of other hosts. */
+/* Replies of the control socket about other hosts. */
 #include <string.h>
 
 #include "daemon/json_put.h"
@@ -142,7 +142,7 @@ void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply)
 
 /* ----------------------------------------------------------------------- paths */
 
-/* verbs goes before tcp, where both hosts have an RDMA NIC that works. */
+/* verbs is preferred to tcp while both hosts have a working RDMA NIC. */
 static void put_path(struct json_object *obj, const struct pvr_peer_info *info,
 		     const struct pvr_remote_stats *stats)
 {

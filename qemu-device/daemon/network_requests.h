@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the control socket tells of other hosts. */
+/* Replies of the control socket about other hosts. */
 #ifndef PVR_DAEMON_NETWORK_REQUESTS_H
 #define PVR_DAEMON_NETWORK_REQUESTS_H
 
@@ -7,9 +7,9 @@
 
 #include "daemon/daemon.h"
 
-/* "host" is this one, or null if there is no network; "peers" are the others. */
+/* Adds "host", this host or null without a network, and "peers", the other hosts. */
 void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply);
-/* "hosts": by which pipe each is reached, and why. */
+/* Adds "hosts": the pipe that reaches each host, and why that one. */
 void pvr_put_peer_paths(struct pvr_daemon *daemon, struct json_object *reply);
 
 #endif /* PVR_DAEMON_NETWORK_REQUESTS_H */

@@ -70,7 +70,7 @@ enum option_key {
 	OPT_CONFIG,
 	OPT_TIMESTAMPS,
 	OPT_SWITCH,
-	OPT_SETTING, /* of the same name in the configuration file */
+	OPT_SETTING, /* same name as in the configuration file */
 	OPT_HELP,
 	OPT_VERSION,
 };
@@ -137,7 +137,7 @@ static enum pvr_options_result print_help(void)
 	return PVR_OPTIONS_DONE;
 }
 
-/* @index: of long_options[] */
+/* @index: into long_options[] */
 static bool take_option(int key, int index, struct pvr_settings *settings, const char **config,
 			struct pvr_error *err)
 {
@@ -159,7 +159,7 @@ static bool take_option(int key, int index, struct pvr_settings *settings, const
 	}
 }
 
-/* getopt's own words, with the program's name left out. */
+/* The message of getopt without the program's name. */
 static bool bad_option(int key, char **argv, struct pvr_error *err)
 {
 	const char *word = argv[optind - 1];

@@ -7,8 +7,8 @@
 
 enum pvr_options_result {
 	PVR_OPTIONS_RUN,
-	PVR_OPTIONS_DONE, /* --help, --version: printed */
-	PVR_OPTIONS_BAD, /* @err says what */
+	PVR_OPTIONS_DONE, /* --help or --version was printed */
+	PVR_OPTIONS_BAD, /* @err is filled */
 };
 
 enum pvr_options_result pvr_options_parse(int argc, char **argv, struct pvr_settings *settings,

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* When a worker polls instead of sleeping: decisions only, fed with times. */
+/*
+ * When a worker polls and when it sleeps. Pure decisions: the caller passes all times in.
+ */
 #include "daemon/poll_policy.h"
 
-/* Between two looks at the sockets. */
+/* Interval between two polls of the sockets. */
 #define LOOK_MIN_NS 1000ull
 #define LOOK_WORK_MAX_NS 25000ull
 #define LOOK_WINDOW_MAX_NS 5000ull
 
-/* A window that found work is worth one point, one in vain costs four. */
+/* A window with work scores 1, a window without scores -4. */
 #define SCORE_MAX 16
 #define SCORE_IN_VAIN 4
 #define SCORE_USELESS (-8)
 
 #define BACKOFF_MIN_NS 1000000ull
 #define BACKOFF_MAX_NS 1000000000ull
-#define BACKOFF_MOVING_MAX_NS 64000000ull /* while something moves between hosts */
-/* So many times the next backoff without one, and windows were good: it is other now. */
+#define BACKOFF_MOVING_MAX_NS 64000000ull /* while data moves between hosts */
+/* After this many times the next backoff of good windows, the backoff is reset. */
 #define CONTENT 4
 
 #define USAGE_EVERY_NS 250000ull
-/* Where polling halves the time, who takes the CPU now and then is no crowd yet. */
+/* While the worker yields, a rare competitor is no contention yet: measure rarely. */
 #define USAGE_EVERY_MOVING_NS 20000000ull
-#define LOST_MOVING_NS 5000000ull /* sooner, as it has lost a quarter of that already */
-/* Time without the CPU that needs no explanation. */
+#define LOST_MOVING_NS 5000000ull /* a quarter of the interval: measure earlier */
+/* Time without the CPU that is not counted as lost. */
 #define LOST_NS 50000ull
 
-/* So long after something has moved between hosts more of it is waited for. */
+/* Data between hosts is expected for this long after the last. */
 #define MOVING_NS 10000000ull
-/* A look at whether anybody wants the CPU takes less, and another one's turn no more. */
+/* sched_yield() takes less than the first if no thread waits, and up to the second else. */
 #define YIELD_ALONE_NS 700ull
 #define YIELD_SHORT_NS 50000ull
-/* A guest that polls has answered what came within this. */
+/* A polling guest responds to data within this time. */
 #define ANSWER_NS 1200ull
 
 void pvr_poll_policy_init(struct pvr_poll_policy *policy, enum pvr_poll_mode mode,
@@ -189,7 +191,7 @@ static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint6
 	uint64_t awake = now - policy->usage_at - policy->slept;
 	uint64_t used = cpu - policy->cpu;
 
-	/* What others got by being offered it is slept, too; it counts as time that was well spent. */
+	/* Time that other threads got by yields counts as sleep, which is no loss. */
 	if (is_moving(policy, now))
 		return used + (now - policy->usage_at) / 4 + LOST_NS < awake;
 	return switches != policy->switches || used + awake / 4 + LOST_NS < awake;

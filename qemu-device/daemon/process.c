@@ -53,17 +53,17 @@ void pvr_notify(const char *state)
 		return;
 	memcpy(addr.sun_path, path, len);
 	if (addr.sun_path[0] == '@')
-		addr.sun_path[0] = '\0'; /* abstract */
+		addr.sun_path[0] = '\0'; /* abstract namespace */
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
 		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-		nobody = true; /* not an error of ours */
+		nobody = true; /* no receiver: not an error of the daemon */
 	close(fd);
 }
 
-/* That it interrupts a system call is all that is wanted. */
+/* Empty: the signal only has to interrupt a system call. */
 static void on_tick(int signo)
 {
 }

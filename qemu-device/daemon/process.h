@@ -8,28 +8,28 @@
 
 #include "base/error.h"
 
-/* Every VM needs about ten descriptors: use all that we may. */
+/* Raises the limit of open files to its maximum: each VM needs about ten descriptors. */
 void pvr_raise_file_limit(void);
 
-/* Become @user for good. */
+/* Switches to the user @user permanently. */
 bool pvr_drop_privileges(const char *user, struct pvr_error *err);
 
-/* Tell the service manager ($NOTIFY_SOCKET), if there is one. */
+/* Notifies the service manager at $NOTIFY_SOCKET, if there is one. */
 void pvr_notify(const char *state);
 
 /*
- * The stall guard of a thread: while its loop is busy, a signal comes to it twice a second,
- * so that a system call that a hostile QEMU has made to block returns with EINTR.
+ * The stall guard of a thread: while its loop is busy, a signal interrupts it twice per
+ * second. So a system call that a hostile QEMU makes block returns with EINTR.
  */
 struct pvr_stall_guard {
 	timer_t timer;
 	bool there, running;
 };
 
-/* Of the calling thread, as all of these. */
+/* For the calling thread, as all of these. */
 bool pvr_stall_guard_init(struct pvr_stall_guard *guard, struct pvr_error *err);
 void pvr_stall_guard_busy(struct pvr_stall_guard *guard);
-/* No signal wakes an idle thread. */
+/* Stops the timer: signals would wake an idle thread. */
 void pvr_stall_guard_idle(struct pvr_stall_guard *guard);
 void pvr_stall_guard_exit(struct pvr_stall_guard *guard);
 

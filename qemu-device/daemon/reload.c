@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What changes in files while the daemon runs: SIGHUP, and 'pvrdmactl reload'. */
+/* Reload of files at run time: SIGHUP and 'pvrdmactl reload'. */
 #include "daemon/json_put.h"
 #include "daemon/log.h"
 #include "daemon/network.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What changes in files while the daemon runs: SIGHUP, and 'pvrdmactl reload'. */
+/* Reload of files at run time: SIGHUP and 'pvrdmactl reload'. */
 #ifndef PVR_DAEMON_RELOAD_H
 #define PVR_DAEMON_RELOAD_H
 
@@ -8,9 +8,10 @@
 #include "daemon/daemon.h"
 
 /*
- * Read the key files and the peers file again: all or nothing. The log tells what came of it, and so does
- * @reply: "read" with what is in which file, "cut_off" with the hosts that the new keys do not
- * let in, "warnings". False with @err filled: nothing has changed, and the log says so.
+ * Reads the key files and the peers file again: all of them or none. The log reports the
+ * result, and so does @reply: "read" has the contents of each file, "cut_off" the hosts
+ * that the new keys exclude, "warnings" the warnings. Return: false with @err filled:
+ * nothing has changed.
  */
 bool pvr_reload(struct pvr_daemon *daemon, struct json_object *reply, struct pvr_error *err);
 

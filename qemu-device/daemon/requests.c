@@ -17,7 +17,7 @@ struct request {
 
 /* ------------------------------------------------------------------- arguments */
 
-/* NULL if @key is missing or no string. */
+/* Return: NULL if @key is missing or is no string. */
 static const char *text_arg(const struct request *request, const char *key)
 {
 	struct json_object *value;
@@ -198,7 +198,7 @@ static struct json_object *measure(const struct pvr_attach *attach)
 	return obj;
 }
 
-/* Of one adapter if "name" is given, else of all. */
+/* Calls @each for one adapter if "name" is given, else for all. */
 static bool run_each(struct request *request,
 		     struct json_object *(*each)(const struct pvr_attach *attach))
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the operator wants: settings, adapters, and their collisions. */
+/* Settings of the operator, and collisions of adapters. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool set_log_level(struct pvr_settings *settings, const char *value, stru
 	return true;
 }
 
-/* Return: 0 if it is no number that may be meant. */
+/* Return: µs, or 0 if @value is no valid number. */
 static uint32_t parse_usec(const char *value)
 {
 	unsigned long usec;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the operator wants: options, configuration file, requests to add an adapter. */
+/* Settings of the operator: options, configuration file, requests to add an adapter. */
 #ifndef PVR_DAEMON_SETTINGS_H
 #define PVR_DAEMON_SETTINGS_H
 
@@ -17,12 +17,12 @@
 struct pvr_settings {
 	struct pvr_adapter_settings *adapters;
 	size_t num_adapters;
-	char control[PVR_PATH_MAX]; /* "": the default */
-	char user[64]; /* "": stay who we are */
+	char control[PVR_PATH_MAX]; /* "": the default path */
+	char user[64]; /* "": do not change the user */
 	enum pvr_log_level log_level;
 	bool log_level_set;
 	enum pvr_poll_mode poll;
-	uint32_t poll_us; /* of PVR_POLL_ALWAYS */
+	uint32_t poll_us; /* window of PVR_POLL_ALWAYS in µs */
 	bool poll_set;
 	struct pvr_worker_settings workers;
 	struct pvr_net_settings net;
@@ -31,15 +31,19 @@ struct pvr_settings {
 };
 
 /*
- * "control", "user", "log-level", "poll", "workers", "worker-cpus" or "numa-node", or one of
- * PVR_NET_KEYS or PVR_DIRECTORY_KEYS; what was set before (an option) stays.
+ * @key: "control", "user", "log-level", "poll", "workers", "worker-cpus", "numa-node", or
+ * one of PVR_NET_KEYS or PVR_DIRECTORY_KEYS. An earlier value is kept: options override
+ * the file.
  */
 bool pvr_settings_set(struct pvr_settings *settings, const char *key, const char *value,
 		      struct pvr_error *err);
-/* Copies a checked adapter, unless it collides with an earlier one. */
+/*
+ * Copies a checked adapter. Return: false with @err filled if it collides with an earlier
+ * one.
+ */
 bool pvr_settings_add_adapter(struct pvr_settings *settings,
 			      const struct pvr_adapter_settings *adapter, struct pvr_error *err);
-/* Adds what a configuration file says, see pvrdmad.conf(5). */
+/* Adds the settings of a configuration file, see pvrdmad.conf(5). */
 bool pvr_settings_read_file(struct pvr_settings *settings, const char *path, struct pvr_error *err);
 void pvr_settings_free(struct pvr_settings *settings);
 

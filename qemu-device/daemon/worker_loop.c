@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* How a worker spends its time: engine, sockets, sleep. */
+/* The main loop of a worker: engine, sockets, sleep. */
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 
 #include "daemon/worker_loop.h"
 
-/* Doorbells that nobody tells of wait no longer than this for a worker that sleeps. */
+/* A sleeping worker polls doorbells in memory at this interval. */
 #define ASYNC_SLEEP_NS 50000ull
 
 static void measure(struct pvr_worker_loop *wl, uint64_t now)
@@ -23,7 +23,9 @@ static void measure(struct pvr_worker_loop *wl, uint64_t now)
 		       (uint64_t)usage.ru_nivcsw);
 }
 
-/* Return: false if a signal came first. */
+/*
+ * Polls the sockets or sleeps until @deadline. Return: false if a signal interrupted it.
+ */
 static bool look(struct pvr_worker_loop *wl, uint64_t deadline)
 {
 	bool ok, events;
@@ -38,7 +40,7 @@ static bool look(struct pvr_worker_loop *wl, uint64_t deadline)
 	return ok;
 }
 
-/* Who waits for this CPU may be the guest that we wait for. */
+/* The thread that waits for this CPU may be the guest that the worker waits for. */
 static void yield(struct pvr_worker_loop *wl)
 {
 	uint64_t from = pvr_loop_now();
@@ -85,7 +87,7 @@ static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool as
 	return ok ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
 }
 
-/* Return: whether there was anything to do, and perhaps is. */
+/* Return: whether the engine had work, and may have more. */
 static bool run(struct pvr_worker_loop *wl, bool polls)
 {
 	uint64_t turns = wl->turns;

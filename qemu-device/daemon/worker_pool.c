@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The workers: how they start, pause and end. */
+/* The workers: start, pause and end. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "daemon/worker_pool.h"
 
-static __thread const struct pvr_pool_thread *self; /* NULL: no worker */
+static __thread const struct pvr_pool_thread *self; /* NULL: not a worker */
 
 static bool init_thread(struct pvr_worker_pool *pool, unsigned int i, struct pvr_error *err)
 {
@@ -50,7 +50,7 @@ void pvr_worker_pool_exit(struct pvr_worker_pool *pool)
 	pthread_mutex_destroy(&pool->lock);
 }
 
-/* ------------------------------------------------------------- a worker's thread */
+/* ----------------------------------------------------------- worker threads */
 
 static void one_round(struct pvr_pool_thread *thread)
 {
@@ -61,7 +61,7 @@ static void one_round(struct pvr_pool_thread *thread)
 		pvr_stall_guard_busy(&thread->guard);
 		break;
 	case PVR_WORKER_LOOP_INTERRUPTED:
-		/* The guard's own signal, while there was nothing to do. */
+		/* The guard's own signal, while the thread was idle. */
 		pvr_stall_guard_idle(&thread->guard);
 		break;
 	}
@@ -109,7 +109,7 @@ static void *work(void *opaque)
 	return NULL;
 }
 
-/* -------------------------------------------------------------- the first thread's */
+/* ------------------------------------------------------------- first thread */
 
 static bool start_thread(struct pvr_pool_thread *thread, struct pvr_error *err)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The workers: threads with an event loop each, which serve some adapters.
+ * The workers: threads with an event loop each, which serve their adapters.
  *
  * DOC: threads of the daemon
  *
- * The first thread has the control socket and the signals, and a loop of its own for
- * them. It never executes what guests ask for, so that it answers whatever they do. Each
- * worker has the sockets and the queues of its own adapters. What the first thread wants
- * of an adapter it does by functions that any thread may call; only when adapters come
- * and go are all workers paused, between two rounds of their loops.
+ * The first thread serves the control socket and the signals in a loop of its own. It
+ * never executes requests of guests, so it always answers. Each worker serves the sockets
+ * and the queues of its own adapters. The first thread accesses an adapter only by
+ * functions that any thread may call. To add or remove an adapter it pauses all workers
+ * between two iterations of their loops.
  */
 #ifndef PVR_DAEMON_WORKER_POOL_H
 #define PVR_DAEMON_WORKER_POOL_H
@@ -25,9 +25,9 @@ struct pvr_worker_pool;
 struct pvr_pool_thread {
 	struct pvr_worker_pool *pool;
 	struct pvr_loop *loop;
-	struct pvr_worker_loop worker_loop; /* its number is in there */
+	struct pvr_worker_loop worker_loop; /* has the worker's number */
 	struct pvr_attach_env env; /* of its adapters */
-	struct pvr_cpu_list cpus; /* where it runs; none: anywhere */
+	struct pvr_cpu_list cpus; /* where the worker runs; empty: anywhere */
 	struct pvr_stall_guard guard;
 	pthread_t id;
 	bool exists;
@@ -36,29 +36,37 @@ struct pvr_pool_thread {
 struct pvr_worker_pool {
 	unsigned int num;
 	struct pvr_pool_thread *threads;
-	bool pause, stop; /* also read without the lock */
-	pthread_mutex_t lock; /* protects what follows, and writing the above */
-	pthread_cond_t news; /* of all of it */
+	bool pause, stop; /* written under the lock, read without it */
+	pthread_mutex_t lock; /* protects the members below, pause and stop */
+	pthread_cond_t news; /* signals any change of them */
 	unsigned int ready, parked;
-	struct pvr_error err; /* why a thread could not start, or "" */
+	struct pvr_error err; /* why a thread failed to start, or "" */
 };
 
-/* @num workers, each with a loop, none running. pvr_worker_pool_exit() is needed in any case. */
+/*
+ * Creates @num workers with a loop each; no thread runs yet. Call pvr_worker_pool_exit()
+ * also after a failure.
+ */
 bool pvr_worker_pool_init(struct pvr_worker_pool *pool, unsigned int num, struct pvr_error *err);
 void pvr_worker_pool_exit(struct pvr_worker_pool *pool);
 
-/* All that the workers need has been filled in. False with @err filled. */
+/*
+ * Starts the threads. Fill in all of struct pvr_pool_thread before. False with @err
+ * filled.
+ */
 bool pvr_worker_pool_start(struct pvr_worker_pool *pool, struct pvr_error *err);
-/* Until pvr_worker_pool_resume() the caller may do what only a worker's thread may. */
+/* Until pvr_worker_pool_resume() the caller may call functions of any worker's thread. */
 void pvr_worker_pool_pause(struct pvr_worker_pool *pool);
 void pvr_worker_pool_resume(struct pvr_worker_pool *pool);
-/* Waits for all of them to end. */
+/* Waits until all threads have ended. */
 void pvr_worker_pool_stop(struct pvr_worker_pool *pool);
 
-/* It has got work. From any thread; costs nothing if that is the worker itself. */
+/*
+ * Wakes a worker that has work. Any thread; no system call if the caller is that worker.
+ */
 void pvr_worker_pool_wake(struct pvr_worker_pool *pool, unsigned int worker);
 
-/* ns of CPU time so far. */
+/* Return: CPU time of the thread in ns. */
 uint64_t pvr_pool_thread_cpu_time(const struct pvr_pool_thread *thread);
 
 #endif /* PVR_DAEMON_WORKER_POOL_H */

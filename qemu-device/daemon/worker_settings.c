@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* How many workers there are, and where they run: what the operator wants of it. */
+/* Settings of the workers: their number and CPUs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,6 +114,6 @@ void pvr_worker_settings_cpus(const struct pvr_worker_settings *settings, unsign
 		cpus->num = 1;
 		cpus->cpu[0] = settings->cpus.cpu[worker];
 	} else if (settings->has_node && !pvr_cpu_list_of_node(cpus, settings->node, &err)) {
-		cpus->num = 0; /* it has been checked, and is gone just now */
+		cpus->num = 0; /* the node was there at the check and is offline now */
 	}
 }

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* How many workers there are, and where they run: what the operator wants of it. */
+/* Settings of the workers: their number and CPUs. */
 #ifndef PVR_DAEMON_WORKER_SETTINGS_H
 #define PVR_DAEMON_WORKER_SETTINGS_H
 
 #include "daemon/cpu_list.h"
 
 struct pvr_worker_settings {
-	unsigned int num; /* 0: one, or one for each of the CPUs */
-	struct pvr_cpu_list cpus; /* one for each worker; none: anywhere */
+	unsigned int num; /* 0: one per CPU of the list, or one without a list */
+	struct pvr_cpu_list cpus; /* one per worker; empty: anywhere */
 	bool has_node;
-	unsigned int node; /* NUMA: all workers run there, and all memory is there */
+	unsigned int node; /* NUMA node for all workers and all memory */
 };
 
-/* "workers", "worker-cpus" or "numa-node"; what was set before stays. */
+/* @key: "workers", "worker-cpus" or "numa-node". An earlier value is kept. */
 bool pvr_worker_settings_set(struct pvr_worker_settings *settings, const char *key,
 			     const char *value, struct pvr_error *err);
-/* Does all of it fit together and this machine? Then memory comes from the node. */
+/* Checks the settings against each other and the machine, and sets the memory policy. */
 bool pvr_worker_settings_check(const struct pvr_worker_settings *settings, struct pvr_error *err);
 
-/* What is checked comes to: */
+/* The number of workers, after pvr_worker_settings_check(). */
 unsigned int pvr_worker_settings_num(const struct pvr_worker_settings *settings);
-/* Where this one may run; none: anywhere. */
+/* The CPUs of one worker; empty: anywhere. */
 void pvr_worker_settings_cpus(const struct pvr_worker_settings *settings, unsigned int worker,
 			      struct pvr_cpu_list *cpus);
 
