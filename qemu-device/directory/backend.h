@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Between the directory and what it looks things up with. All in the directory's thread. */
+/* The interface of the directory and its backends. Context: the directory's thread. */
 #ifndef PVR_DIRECTORY_BACKEND_H
 #define PVR_DIRECTORY_BACKEND_H
 
@@ -10,42 +10,49 @@
 #include "directory/own_gids.h"
 #include "directory/queue.h"
 
-/* Those that may be NULL do nothing then. */
+/* host_changed() and all ops below it may be NULL. */
 struct pvr_directory_ops {
 	const char *name;
-	size_t entry_size, host_size; /* of what it keeps with each */
-	/* Sets directory->backend. False with @err filled; destroy() is called all the same. */
+	size_t entry_size, host_size; /* bytes of private[] of each */
+	/*
+	 * Sets directory->backend. False with @err filled; destroy() is called in both
+	 * cases.
+	 */
 	bool (*create)(struct pvr_directory *directory,
 		       const struct pvr_directory_settings *settings, struct pvr_error *err);
-	/* All entries are gone. */
+	/* Called after the last entry is dropped. */
 	void (*destroy)(struct pvr_directory *directory);
-	/* Look up an entry that is ASKING. */
+	/* Looks up an entry in state ASKING. */
 	void (*lookup)(struct pvr_directory *directory, struct pvr_entry *entry);
-	/* The entry goes away. */
+	/* The entry is about to be freed. */
 	void (*drop)(struct pvr_directory *directory, struct pvr_entry *entry);
-	/* Its time has come, but for ABSENT, which the directory does itself. */
+	/*
+	 * The deadline of the entry has passed. The directory handles PVR_DUE_ABSENT
+	 * itself.
+	 */
 	void (*due)(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due);
-	/* @host says that it has it as @type, or not: 0. */
+	/* @host reports that it has the GID as @type; 0: that it does not. */
 	void (*located)(struct pvr_directory *directory, struct pvr_entry *entry,
 			struct pvr_dir_host *host, uint8_t type);
-	/* The owner, or a member, says that it has it no more; the engine has forgotten it. */
+	/*
+	 * The owner or a member reports that it lost the GID. The engine has dropped it
+	 * already.
+	 */
 	void (*moved)(struct pvr_directory *directory, struct pvr_entry *entry,
 		      struct pvr_dir_host *host);
-	void (*host_changed)(struct pvr_directory *directory,
-			     struct pvr_dir_host *host); /* may be NULL */
-	void (*host_wanted)(struct pvr_directory *directory, struct pvr_dir_host *host); /* ditto */
-	void (*host_gone)(struct pvr_directory *directory, struct pvr_dir_host *host); /* ditto */
-	void (*own_changed)(struct pvr_directory *directory); /* ditto */
-	/* ditto; as pvr_directory_reload() */
+	void (*host_changed)(struct pvr_directory *directory, struct pvr_dir_host *host);
+	void (*host_wanted)(struct pvr_directory *directory, struct pvr_dir_host *host);
+	void (*host_gone)(struct pvr_directory *directory, struct pvr_dir_host *host);
+	void (*own_changed)(struct pvr_directory *directory);
+	/* As pvr_directory_reload(). */
 	bool (*reload)(struct pvr_directory *directory, const char **file, size_t *hosts,
 		       struct pvr_error *err);
-	void (*leave)(struct pvr_directory *directory); /* ditto */
-	void (*stats)(struct pvr_directory *directory,
-		      struct pvr_directory_stats *stats); /* ditto */
+	void (*leave)(struct pvr_directory *directory);
+	void (*stats)(struct pvr_directory *directory, struct pvr_directory_stats *stats);
 };
 
 struct pvr_directory {
-	struct pvr_directory_env env; /* with strings of our own */
+	struct pvr_directory_env env; /* with copies of its strings */
 	char name[PVR_REMOTE_NAME_MAX], address[PVR_ADDRESS_TEXT];
 	const struct pvr_directory_ops *ops;
 	void *backend;
@@ -53,8 +60,8 @@ struct pvr_directory {
 	struct pvr_own_gids own;
 	struct pvr_entries entries;
 	struct pvr_dir_hosts hosts;
-	struct pvr_loop_timer timer; /* of entries that are due, and of questions that wait */
-	/* Questions that may be looked up now; grows with time. */
+	struct pvr_loop_timer timer; /* for due entries and waiting queries */
+	/* Queries that may be looked up now; refilled over time. */
 	uint64_t credit, credit_at;
 	uint64_t lookups, refused;
 	bool ending;
@@ -64,13 +71,13 @@ struct pvr_directory {
 extern const struct pvr_directory_ops pvr_directory_static;
 extern const struct pvr_directory_ops pvr_directory_etcd;
 
-/* What others cause is said a few times in a while only. */
+/* Rate-limited: other hosts and guests can cause these lines. */
 __attribute__((format(printf, 3, 4))) void
 pvr_directory_log(struct pvr_directory *directory, enum pvr_log_level level, const char *fmt, ...);
-/* @host claims to have it, and is not believed. */
+/* Counts and logs a claim of @host that is refused. */
 void pvr_directory_refuse(struct pvr_directory *directory, const struct pvr_key *key,
 			  const char *host, const char *why);
-/* Look at deadlines again. */
+/* Recomputes the timer's deadline. */
 void pvr_directory_rearm(struct pvr_directory *directory);
 
 static inline const char *pvr_directory_own_name(const struct pvr_directory *directory)

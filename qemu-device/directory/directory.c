@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The directory: what comes in, when it is looked up, what is logged. */
+/* The directory: queries, messages of hosts, deadlines, log. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "directory/backend.h"
 
-/* How fast guests may make us look up what we do not know: bursts, and for ever. */
+/* Rate limit of look-ups that guests cause: burst, and sustained rate. */
 #define CREDIT_MAX 1024
 #define CREDIT_PER_SEC 4096
 #define ASKING_MAX 8192
 #define LOG_LINES 20 /* per PVR_RATELIMIT_NS */
-#define BATCH 256 /* of notes in the queue, entries that are due: then others have a turn */
+#define BATCH 256 /* queue items and due entries per call; then other sources run */
 
 /* --------------------------------------------------------------------------- log */
 
@@ -47,7 +47,7 @@ void pvr_directory_refuse(struct pvr_directory *directory, const struct pvr_key 
 			  pvr_key_text(key, text), why);
 }
 
-/* --------------------------------------------------------------- what is asked for */
+/* ------------------------------------------------------------------ queries */
 
 static void refill(struct pvr_directory *directory)
 {
@@ -67,7 +67,7 @@ static void look_up(struct pvr_directory *directory, const struct pvr_key *key)
 	struct pvr_entry *entry = pvr_entry_create(directory, key);
 
 	if (!entry)
-		return; /* it will be asked for again */
+		return; /* the query will be repeated */
 	directory->credit--;
 	directory->lookups++;
 	directory->ops->lookup(directory, entry);
@@ -90,7 +90,7 @@ static bool may_look_up(struct pvr_directory *directory)
 	return directory->credit && directory->entries.num[PVR_ENTRY_ASKING] < ASKING_MAX;
 }
 
-/* Return: whether there may be more. */
+/* Return: whether more queries may be queued. */
 static bool answer_questions(struct pvr_directory *directory)
 {
 	struct pvr_key key;
@@ -104,18 +104,18 @@ static bool answer_questions(struct pvr_directory *directory)
 	}
 	if (may_look_up(directory))
 		return true;
-	pvr_directory_rearm(directory); /* when there is credit again */
+	pvr_directory_rearm(directory); /* run again when there is credit */
 	return false;
 }
 
-/* ------------------------------------------------------------- what hosts have said */
+/* -------------------------------------------------------- messages of hosts */
 
 static void located(struct pvr_directory *directory, const struct pvr_news *news)
 {
 	struct pvr_entry *entry = pvr_entry_find(directory, &news->key);
 	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
 
-	/* Nobody has asked for it, or not this host. */
+	/* No query for it is open, or this host was not asked. */
 	if (entry && host)
 		directory->ops->located(directory, entry, host, news->type);
 }
@@ -126,7 +126,7 @@ static void moved(struct pvr_directory *directory, const struct pvr_news *news)
 	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
 
 	if (!entry || !host || (entry->owner != host && !pvr_entry_has_member(entry, host)))
-		return; /* that is not what we believe anyway */
+		return; /* the cache does not hold this */
 	directory->ops->moved(directory, entry, host);
 }
 
@@ -145,7 +145,7 @@ static void (*const news_handlers[PVR_NEWS_KINDS])(struct pvr_directory *directo
 	[PVR_NEWS_WANTED] = wanted,
 };
 
-/* Return: whether there may be more. */
+/* Return: whether more messages may be queued. */
 static bool read_news(struct pvr_directory *directory)
 {
 	struct pvr_news news;
@@ -174,7 +174,7 @@ static void queue_ready(struct pvr_source *source, uint32_t events)
 		pvr_loop_again(source);
 }
 
-/* -------------------------------------------------------------------- what is due */
+/* ---------------------------------------------------------------- deadlines */
 
 static void entry_is_due(struct pvr_directory *directory, struct pvr_entry *entry)
 {
@@ -215,7 +215,7 @@ void pvr_directory_rearm(struct pvr_directory *directory)
 		pvr_loop_timer_arm(directory->env.loop, &directory->timer, next - now);
 }
 
-/* --------------------------------------------------------------- for other threads */
+/* --------------------------------------------------- calls of other threads */
 
 void pvr_directory_resolve(struct pvr_directory *directory, const char *fabric,
 			   const uint8_t gid[16])
@@ -264,7 +264,7 @@ void pvr_directory_wanted(struct pvr_directory *directory, const char *host)
 		pvr_dir_queue_tell(&directory->queue, PVR_NEWS_WANTED, host, NULL, 0);
 }
 
-/* ----------------------------------------------------------------- for the daemon */
+/* ------------------------------------------------------ calls of the daemon */
 
 void pvr_directory_changed(struct pvr_directory *directory, const char *name, bool up)
 {

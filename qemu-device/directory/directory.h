@@ -4,19 +4,18 @@
  *
  * DOC: how it works
  *
- * Workers ask (pvr_directory_resolve()); the question waits in an queue. The directory's
- * thread, the first one of the daemon, keeps a cache of what has been asked for. What is
- * not in there it looks up by a backend: `static` asks the hosts of a file themselves,
- * `etcd` a data base that all hosts write to. Answers go to the engine, which remembers
- * them until told otherwise, so packets never wait for a directory that is down.
+ * Workers call pvr_directory_resolve(), which queues a query. The directory's thread, the
+ * first one of the daemon, keeps a cache of resolved GIDs. A backend looks up other GIDs:
+ * `static` asks the hosts of a file, `etcd` reads a database that all hosts write to.
+ * Results go to the engine, which keeps them until they are changed or withdrawn. So no
+ * packet waits for a directory that is down.
  *
- * What is in the cache is kept true by the backend, by watching it or by asking again;
- * that nobody has a GID is believed for a second. The cache is bounded: what was not
- * asked for or changed for the longest time goes first, and is asked for again if it is
- * needed.
+ * The backend keeps the cache up to date, by a watch or by repeated queries. That no host
+ * has a GID is cached for one second. The cache is bounded: the least recently used entry
+ * is dropped first, and looked up again when needed.
  *
- * A claim is believed if the backend's rules allow it, and if no other host that is alive
- * has the GID; else it is refused, and logged.
+ * A claim is accepted if the rules of the backend allow it and no other live host has the
+ * GID. Otherwise it is refused and logged.
  */
 #ifndef PVR_DIRECTORY_DIRECTORY_H
 #define PVR_DIRECTORY_DIRECTORY_H
@@ -26,17 +25,17 @@
 #include "directory/key.h"
 #include "pipe.h"
 
-#define PVR_DIRECTORY_CACHE 65536 /* GIDs of others */
+#define PVR_DIRECTORY_CACHE 65536 /* GIDs of other hosts */
 #define PVR_DIR_HOSTS_MAX 16384
 
 struct pvr_directory;
 
-/* What it needs of the daemon; all called in the thread of @loop. */
+/* Callbacks into the daemon, all in the thread of @loop. */
 struct pvr_directory_env {
 	struct pvr_loop *loop;
 	const char *name; /* of this host */
-	const char *address; /* where others find it; "": they cannot, or need not */
-	/* As pvr_engine_set_gid(); @host NULL where no remote is meant. */
+	const char *address; /* published address; "": other hosts cannot or need not connect */
+	/* As pvr_engine_set_gid(). @host NULL: @where needs no remote. */
 	int (*set_gid)(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_where where,
 		       const char *host);
 	/* As pvr_peers_*(). */
@@ -47,19 +46,22 @@ struct pvr_directory_env {
 	void (*forget_peer)(void *opaque, const char *host);
 	bool (*want)(void *opaque, const char *host);
 	bool (*where)(void *opaque, const char *host, const struct pvr_key *key);
-	/* We are connected to it now; later pvr_directory_changed() tells. */
+	/*
+	 * Return: whether a connection to the host is up. pvr_directory_changed() reports
+	 * changes.
+	 */
 	bool (*is_up)(void *opaque, const char *host);
 	void (*log)(void *opaque, enum pvr_log_level level, const char *text);
 	void *opaque;
 };
 
-/* Zero: as by default. Tests are in a hurry. */
+/* Delays in ns; 0: the default. Tests use shorter ones. */
 struct pvr_directory_timing {
-	uint64_t round; /* until hosts that have not answered are asked again */
-	uint64_t absent; /* that nobody has a GID is believed */
-	uint64_t group; /* until it is asked again who is in a group */
-	uint64_t found; /* until it is asked again whether a host still has a GID */
-	uint64_t verify; /* a host may take to say that it still has one */
+	uint64_t round; /* until hosts that have not responded are asked again */
+	uint64_t absent; /* how long the absence of a GID is cached */
+	uint64_t group; /* interval between queries for the members of a group */
+	uint64_t found; /* interval between checks that a host still has a GID */
+	uint64_t verify; /* time for a host to confirm that it still has a GID */
 };
 
 struct pvr_etcd_settings;
@@ -72,16 +74,16 @@ struct pvr_directory_settings {
 };
 
 /*
- * With neither file nor etcd: hosts that are named one by one (pvr_directory_add_host())
- * are asked. NULL with @err filled. The settings are not needed afterwards.
+ * Without file and etcd, the hosts added by pvr_directory_add_host() are asked. @settings
+ * is not used after the call. Return: NULL with @err filled on failure.
  */
 struct pvr_directory *pvr_directory_create(const struct pvr_directory_env *env,
 					   const struct pvr_directory_settings *settings,
 					   struct pvr_error *err);
-/* No other thread calls it any more. */
+/* No other thread may call the directory any more. */
 void pvr_directory_destroy(struct pvr_directory *directory);
 
-/* From any thread, with locks held; see pvr_net_ops. Hosts are called by their names. */
+/* Any thread, also with locks held; see pvr_net_ops. Hosts are identified by name. */
 void pvr_directory_resolve(struct pvr_directory *directory, const char *fabric,
 			   const uint8_t gid[16]);
 void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,
@@ -93,27 +95,31 @@ void pvr_directory_moved(struct pvr_directory *directory, const char *host, cons
 			 const uint8_t gid[16]);
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host);
 
-/* In the loop's thread. */
+/* The connection to a host went up or down. Context: the loop's thread. */
 void pvr_directory_changed(struct pvr_directory *directory, const char *host, bool up);
-/* A host whose address the daemon knows by itself, to be asked. For `static`. */
+/* Adds a host whose address the daemon has already. Only for `static`. */
 bool pvr_directory_add_host(struct pvr_directory *directory, const char *host,
 			    struct pvr_error *err);
 /*
- * Read the file again: @file, which has @hosts; NULL: there is none. False with @err filled: there
- * is a mistake in it, and what was there before stays.
+ * Reads the peers file again. @file: its path, NULL without one. @hosts: their number.
+ * Return: false with @err filled if the file is invalid; the earlier contents stay in
+ * effect.
  */
 bool pvr_directory_reload(struct pvr_directory *directory, const char **file, size_t *hosts,
 			  struct pvr_error *err);
-/* Begin to leave: others need not wait until this host is missed. Takes half a second at most. */
+/*
+ * Withdraws this host's keys, so that other hosts need not wait for the lease to expire.
+ * Takes 0.5 s at most.
+ */
 void pvr_directory_leave(struct pvr_directory *directory);
 
 struct pvr_directory_stats {
 	const char *backend;
 	size_t entries, hosts, own;
-	uint64_t lookups; /* begun */
+	uint64_t lookups; /* started */
 	uint64_t refused; /* claims */
-	uint64_t dropped; /* questions, because there were too many */
-	/* etcd only */
+	uint64_t dropped; /* queries dropped because the queue was full */
+	/* Only for etcd. */
 	const char *url; /* NULL: no etcd */
 	bool connected, registered;
 	size_t watches;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the operator says of the directory: options and configuration file. */
+/* Settings of the directory: options and configuration file. */
 #include <string.h>
 
 #include "base/address.h"

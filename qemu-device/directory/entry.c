@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The cache: what is known of a GID, and being found out. */
+/* The cache of GIDs: found, absent, or being looked up. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static void set_state(struct pvr_directory *directory, struct pvr_entry *entry,
 	entry->state = state;
 }
 
-/* --------------------------------------------------------------------- who has it */
+/* ---------------------------------------------------- reports to the engine */
 
 static void tell_type(struct pvr_directory *directory, const struct pvr_entry *entry, uint8_t type,
 		      enum pvr_where where, const struct pvr_dir_host *host)
@@ -46,7 +46,7 @@ static void tell_type(struct pvr_directory *directory, const struct pvr_entry *e
 				  strerror(-err));
 }
 
-/* That there is nobody, or that nothing is known, is meant for any type. */
+/* Absence and an unknown owner apply to both GID types. */
 static void tell(struct pvr_directory *directory, const struct pvr_entry *entry,
 		 enum pvr_where where, const struct pvr_dir_host *host)
 {
@@ -139,7 +139,10 @@ static size_t count_members(const struct pvr_entry *entry, uint8_t type)
 	return num;
 }
 
-/* Whoever sends to the group must not take some members for all of them. */
+/*
+ * The engine must not take some members for all: PVR_WHERE_REMOTE_MORE marks all but the
+ * last.
+ */
 static void tell_members_of(struct pvr_directory *directory, const struct pvr_entry *entry,
 			    uint8_t type)
 {
@@ -210,7 +213,7 @@ void pvr_entry_tell(struct pvr_directory *directory, struct pvr_entry *entry)
 		tell_members(directory, entry);
 }
 
-/* ------------------------------------------------------------------ coming, going */
+/* ---------------------------------------------------------- create and drop */
 
 static void drop(struct pvr_directory *directory, struct pvr_entry *entry)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The cache: what is known of a GID, and being found out.
+ * The cache of GIDs. States of an entry:
  *
- *	ASKING	 the engine knows nothing; the backend is looking it up, and may have found
- *		 some members of the group
- *	FOUND	 the engine knows the owner, or the members of the group, of whom there is
- *		 one at least
- *	ABSENT	 the engine knows that there is none, for a while; then it is forgotten
+ *	ASKING	 The engine holds nothing. The backend is looking the GID up, and may have
+ *		 found some members of the group.
+ *	FOUND	 The engine holds the owner, or the members of the group, at least one.
+ *	ABSENT	 The engine holds that no host has the GID. The entry expires after a while.
  */
 #ifndef PVR_DIRECTORY_ENTRY_H
 #define PVR_DIRECTORY_ENTRY_H
@@ -23,7 +22,7 @@ enum pvr_entry_state {
 	PVR_ENTRY_STATES,
 };
 
-/* Why an entry needs attention later; each kind has a delay of its own. */
+/* The event at an entry's deadline. Each kind has one fixed delay. */
 enum pvr_due {
 	PVR_DUE_NEVER,
 	PVR_DUE_ROUND,
@@ -34,7 +33,7 @@ enum pvr_due {
 	PVR_DUES,
 };
 
-/* A reference. A host has members of one version of RoCE. */
+/* Holds a reference to the host. All members of one host have the same RoCE version. */
 struct pvr_entry_member {
 	struct pvr_dir_host *host;
 	uint8_t type; /* PVR_GID_TYPE_* */
@@ -43,16 +42,16 @@ struct pvr_entry_member {
 struct pvr_entry {
 	struct pvr_key_node node;
 	enum pvr_entry_state state;
-	uint8_t type; /* FOUND, if it is no group: PVR_GID_TYPE_* */
-	struct pvr_dir_host *owner; /* FOUND, if it is no group; a reference */
+	uint8_t type; /* FOUND, and no group: PVR_GID_TYPE_* */
+	struct pvr_dir_host *owner; /* FOUND, and no group; holds a reference */
 	LIST_ENTRY(pvr_entry) by_owner;
-	struct pvr_entry_member *members; /* if it is a group */
+	struct pvr_entry_member *members; /* only of a group */
 	size_t num_members;
-	TAILQ_ENTRY(pvr_entry) used; /* least recently first */
+	TAILQ_ENTRY(pvr_entry) used; /* least recently used first */
 	enum pvr_due due;
 	uint64_t deadline;
 	TAILQ_ENTRY(pvr_entry) by_deadline;
-	/* The backend's own, zero at first. */
+	/* Private to the backend; zero-initialized. */
 	_Alignas(16) unsigned char private[];
 };
 
@@ -63,48 +62,54 @@ struct pvr_entries {
 	size_t max;
 	size_t num[PVR_ENTRY_STATES];
 	struct pvr_entry_list used;
-	/* Each in the order of deadlines, as all in one wait equally long. */
+	/*
+	 * One list per kind, ordered by deadline: all entries of a kind have the same
+	 * delay.
+	 */
 	struct pvr_entry_list due[PVR_DUES];
 	uint64_t delay[PVR_DUES];
 };
 
 bool pvr_entries_init(struct pvr_entries *entries, size_t max);
-/* Drops all, without telling the engine. */
+/* Drops all entries without a report to the engine. */
 void pvr_entries_exit(struct pvr_directory *directory);
 
 struct pvr_entry *pvr_entry_find(struct pvr_directory *directory, const struct pvr_key *key);
-/* A new one, ASKING. Another may have to go. NULL: no memory. */
+/* A new entry in state ASKING; may drop another. Return: NULL without memory. */
 struct pvr_entry *pvr_entry_create(struct pvr_directory *directory, const struct pvr_key *key);
-/* It has been asked for. */
+/* Marks it as recently used. */
 void pvr_entry_touch(struct pvr_directory *directory, struct pvr_entry *entry);
-/* Instead of an earlier one. */
+/* Replaces an earlier deadline. */
 void pvr_entry_set_due(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due);
-/* The one whose time has come first, if it has; NULL else, and @next is when it will. */
+/*
+ * Return: the entry with the earliest deadline if that has passed; else NULL, and @next
+ * is the earliest deadline.
+ */
 struct pvr_entry *pvr_entry_next_due(struct pvr_directory *directory, uint64_t now, uint64_t *next);
 
-/* ------------------------------------- what the backend has found out; tells the engine */
+/* --------------------------- results of the backend, reported to the engine */
 
-/* @host has it. Whatever was known before is no more. */
+/* @host is the only owner; earlier results are dropped. */
 void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
 		     struct pvr_dir_host *host, uint8_t type);
 /*
- * One more member, one less; there may be none then. Those that are found first are told
- * together, by pvr_entry_complete().
+ * Adds or removes one member of a group, which may then be empty. Members found before
+ * pvr_entry_complete() are reported together by it.
  */
 void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
 		    struct pvr_dir_host *host, uint8_t type);
 void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
 		     struct pvr_dir_host *host);
-/* No more are to be waited for, unless there is none yet. */
+/* Ends the collection of members. Does nothing if there is none yet. */
 void pvr_entry_complete(struct pvr_directory *directory, struct pvr_entry *entry);
 bool pvr_entry_has_member(const struct pvr_entry *entry, const struct pvr_dir_host *host);
-/* It is not known any more, and being looked up. */
+/* Back to ASKING: the owner is unknown and is looked up again. */
 void pvr_entry_unknown(struct pvr_directory *directory, struct pvr_entry *entry);
-/* Nobody has it. */
+/* No host has it. */
 void pvr_entry_absent(struct pvr_directory *directory, struct pvr_entry *entry);
-/* Nothing is known, and it is not being looked up: it is asked for anew when it is needed. */
+/* Drops the entry without a look-up; the engine queries again when needed. */
 void pvr_entry_forget(struct pvr_directory *directory, struct pvr_entry *entry);
-/* Say once more what is known. */
+/* Reports the current result again. */
 void pvr_entry_tell(struct pvr_directory *directory, struct pvr_entry *entry);
 
 #endif /* PVR_DIRECTORY_ENTRY_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The directory of many hosts, in etcd. */
+/* The etcd backend, for many hosts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #define TTL 10 /* seconds */
 
-/* -------------------------------------------------------------------------------- keys */
+/* --------------------------------------------------------------------- keys */
 
 void pvr_etcd_gid_key(const struct pvr_etcd *etcd, const struct pvr_key *key,
 		      char text[PVR_ETCD_KEY_MAX])
@@ -55,7 +55,7 @@ void pvr_etcd_add_range(struct pvr_text *text, const struct pvr_etcd_item *item,
 	pvr_text_add(text, "\"");
 }
 
-/* -------------------------------------------------------------------------- all of it */
+/* -------------------------------------------------------------------- steps */
 
 void pvr_etcd_step(struct pvr_etcd *etcd)
 {
@@ -95,7 +95,7 @@ void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header)
 {
 	uint64_t revision = pvr_json_number(header, "revision");
 	uint64_t term = pvr_json_number(header, "raft_term");
-	/* Answers may come in another order than they were made, but not by that much. */
+	/* Responses may arrive out of order, but revisions do not differ by this much. */
 	bool begun_anew = term < etcd->raft_term || revision + 100000 < etcd->revision;
 
 	if (!revision)
@@ -133,7 +133,7 @@ static void client_changed(void *opaque, bool connected, const char *why)
 	}
 }
 
-/* ---------------------------------------------------------------- for the directory */
+/* ----------------------------------------------------- ops of the directory */
 
 static void etcd_lookup(struct pvr_directory *directory, struct pvr_entry *entry)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What look-ups in etcd have found, and what hosts say of it. */
+/* Results of look-ups in etcd, and messages of hosts about them. */
 #include <string.h>
 
 #include "directory/etcd.h"
@@ -48,7 +48,7 @@ static bool owner_of(struct pvr_etcd *etcd, struct json_object *kv, char host[PV
 
 /* ------------------------------------------------------------------------------ a GID */
 
-/* Somebody has it: whom we need to reach from now on. */
+/* The GID has an owner: a connection to that host will be needed. */
 static void meet(struct pvr_etcd *etcd, struct pvr_dir_host *host)
 {
 	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
@@ -65,7 +65,7 @@ static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, const char
 	struct pvr_dir_host *host = pvr_dir_host_get(etcd->directory, name);
 
 	if (!host)
-		return; /* too many: it is asked for again */
+		return; /* too many: it will be looked up again */
 	meet(etcd, host);
 	entry_part(entry)->verifying = entry_part(entry)->awaited = false;
 	pvr_entry_set_due(etcd->directory, entry, PVR_DUE_NEVER);
@@ -82,8 +82,8 @@ static void gid_absent(struct pvr_etcd *etcd, struct pvr_entry *entry)
 }
 
 /*
- * Its key is not there. That of one that we knew may have been lost, not its owner; and a
- * guest that has just got a GID may use it before its host has written the key.
+ * The key is missing. If the GID was known, etcd may have lost the key while the owner
+ * exists. If it is new, a guest may use the GID before its host has written the key.
  */
 static void gid_missing(struct pvr_etcd *etcd, struct pvr_entry *entry)
 {
@@ -121,7 +121,10 @@ static void gid_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct js
 		gid_missing(etcd, entry);
 		return;
 	}
-	/* Ours, or the owner has said that it is so no more and only etcd has not heard yet. */
+	/*
+	 * It is this host's, or the owner reported the loss and etcd still has the old
+	 * key.
+	 */
 	if (!strcmp(host, pvr_directory_own_name(etcd->directory)) ||
 	    (revision == part->gone_revision && pvr_loop_now() < part->gone_until)) {
 		gid_absent(etcd, entry);
@@ -135,7 +138,7 @@ void pvr_etcd_located(struct pvr_directory *directory, struct pvr_entry *entry,
 		      struct pvr_dir_host *host, uint8_t type)
 {
 	if (entry->owner != host || !entry_part(entry)->verifying)
-		return; /* whatever it says: etcd says something else */
+		return; /* ignored: etcd has a different owner */
 	entry_part(entry)->verifying = false;
 	if (type)
 		pvr_entry_set_due(directory, entry, PVR_DUE_VERIFY);
@@ -147,7 +150,7 @@ void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum
 {
 	struct pvr_etcd *etcd = pvr_etcd_of(directory);
 
-	/* Its owner was asked, and did not answer; or its key has not come. */
+	/* The owner was asked and has not responded, or no key has appeared. */
 	if (entry_part(entry)->verifying || due == PVR_DUE_ROUND) {
 		gid_absent(etcd, entry);
 		return;
@@ -188,7 +191,7 @@ static void join(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *nam
 	pvr_dir_host_put(etcd->directory, host);
 }
 
-/* Their names, as far as they make sense; ours is left out. Return: how many. */
+/* Reads the names of the valid members except this host. Return: their number. */
 static size_t read_members(struct pvr_etcd *etcd, struct json_object *kvs,
 			   char (*names)[PVR_REMOTE_NAME_MAX], uint8_t *types)
 {
@@ -213,7 +216,7 @@ static bool is_named(const char *name, char (*names)[PVR_REMOTE_NAME_MAX], size_
 
 static void group_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct json_object *kvs)
 {
-	static char names[PVR_ENTRY_MEMBERS_MAX][PVR_REMOTE_NAME_MAX]; /* one thread's */
+	static char names[PVR_ENTRY_MEMBERS_MAX][PVR_REMOTE_NAME_MAX]; /* one thread only */
 	static uint8_t types[PVR_ENTRY_MEMBERS_MAX];
 	size_t num = read_members(etcd, kvs, names, types), i;
 	bool grace = pvr_loop_now() < etcd->grace_until;
@@ -264,7 +267,7 @@ static void host_answer(struct pvr_etcd *etcd, struct pvr_dir_host *host, struct
 
 	pvr_etcd_watch_add(etcd, &part->item);
 	if (!kvs || !json_object_array_length(kvs))
-		return; /* what was known stays; what will be comes by the watch */
+		return; /* the earlier address stays; the watch reports a new one */
 	if (parse_address(json_object_array_get_idx(kvs, 0), address) &&
 	    env->set_peer(env->opaque, host->name, address, &err)) {
 		part->known = true;

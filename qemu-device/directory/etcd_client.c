@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Calls to etcd by its JSON gateway: to one of several URLs, after having logged in. */
+/*
+ * Calls to etcd through its JSON gateway, by one of several URLs and with authentication.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static uint64_t pause_after(const struct pvr_etcd_client *client)
 	uint64_t pause;
 
 	if (client->failures % client->settings.num_urls)
-		return 0; /* there is another one to try */
+		return 0; /* another URL is left to try */
 	pause = rounds > 6 ? PAUSE_MAX : PAUSE_MIN << rounds;
 	return pause > PAUSE_MAX ? PAUSE_MAX : pause;
 }
@@ -50,7 +52,7 @@ static void note_failure(struct pvr_etcd_client *client, size_t url, const char 
 
 	client->failed++;
 	if (url != client->current || now < client->retry_at)
-		return; /* one of several that were under way */
+		return; /* one of several calls in progress */
 	set_connected(client, false, why);
 	client->failures++;
 	client->current = (client->current + 1) % client->settings.num_urls;
@@ -78,7 +80,7 @@ static enum pvr_etcd_result judge(const struct pvr_http_reply *reply, struct jso
 {
 	if (reply->status == 200 && object)
 		return PVR_ETCD_OK;
-	/* 503: no leader, and the like. */
+	/* 503: no leader, for instance. */
 	if (reply->status >= 400 && reply->status < 500 && object)
 		return PVR_ETCD_REFUSED;
 	return PVR_ETCD_FAILED;
@@ -104,7 +106,7 @@ static void call_done(void *opaque, const struct pvr_http_reply *reply)
 
 	describe(why, sizeof(why), reply);
 	if (reply->status == 401)
-		client->token[0] = '\0'; /* it was for a while only */
+		client->token[0] = '\0'; /* tokens expire */
 	if (!client->ending && result == PVR_ETCD_FAILED)
 		note_failure(client, call->url, why);
 	else if (!client->ending)
@@ -176,7 +178,7 @@ void pvr_etcd_call_now(struct pvr_etcd_client *client, const char *path, const c
 	pvr_http_post_now(client->http, url, client->token, body, LAST_CALL_MS);
 }
 
-/* ------------------------------------------------------------------------ logging in */
+/* ----------------------------------------------------------- authentication */
 
 static void authenticated(void *opaque, enum pvr_etcd_result result, struct json_object *reply)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The lease: this host's keys live as long as it is kept alive. */
+/* The lease: this host's keys exist while it is kept alive. */
 #include <string.h>
 
 #include "directory/etcd.h"
@@ -53,7 +53,7 @@ static void granted(void *opaque, enum pvr_etcd_result result, struct json_objec
 
 	etcd->lease.granting = false;
 	if (result != PVR_ETCD_OK || !take_id(etcd, pvr_json_text(reply, "ID"))) {
-		/* Also a refusal is tried again. */
+		/* Retry after a refusal, too. */
 		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lease.timer, PVR_SEC);
 		return;
 	}
@@ -81,7 +81,7 @@ static void renewed(void *opaque, enum pvr_etcd_result result, struct json_objec
 
 	etcd->lease.renewing = false;
 	if (result == PVR_ETCD_FAILED) {
-		etcd->lease.due = true; /* at the next step */
+		etcd->lease.due = true; /* in the next step */
 		return;
 	}
 	if (result == PVR_ETCD_OK && pvr_json_number(answer, "TTL"))

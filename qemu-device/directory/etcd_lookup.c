@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Look-ups: many in a transaction, a few transactions at a time. */
+/* Look-ups: many per transaction, a few transactions at a time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,10 +13,10 @@
 struct pvr_lookup_batch {
 	struct pvr_etcd *etcd;
 	size_t num;
-	struct pvr_etcd_item *items[BATCH_MAX]; /* NULL: it has gone away meanwhile */
+	struct pvr_etcd_item *items[BATCH_MAX]; /* NULL: freed since */
 };
 
-/* ------------------------------------------------------------------ what is to be asked */
+/* -------------------------------------------------------------------- queue */
 
 static void unlist(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 {
@@ -75,7 +75,7 @@ static void timer_expired(struct pvr_loop_timer *timer)
 
 /* ----------------------------------------------------------------------------- batches */
 
-/* All go back to where they came from. */
+/* Returns all items to their queue. */
 static void give_back(struct pvr_lookup_batch *batch, bool later)
 {
 	struct pvr_etcd_item *item;
@@ -93,7 +93,7 @@ static void give_back(struct pvr_lookup_batch *batch, bool later)
 	}
 }
 
-/* One item's part of the answer. Return: false: that is none. */
+/* Handles the response for one item. Return: false if it is invalid. */
 static bool take_response(struct pvr_etcd *etcd, struct pvr_etcd_item *item,
 			  struct json_object *response, uint64_t revision)
 {
@@ -123,7 +123,7 @@ static bool take_reply(struct pvr_lookup_batch *batch, struct json_object *reply
 		return false;
 	pvr_etcd_see_header(batch->etcd, header);
 	for (i = 0; i < batch->num; i++) {
-		item = batch->items[i]; /* an answer to another may have made it go */
+		item = batch->items[i]; /* an earlier response may have freed it */
 		batch->items[i] = NULL;
 		if (item && !take_response(batch->etcd, item,
 					   json_object_array_get_idx(responses, i), revision)) {
@@ -177,7 +177,7 @@ static void fill(struct pvr_lookup_batch *batch, struct pvr_text *body)
 	pvr_text_add(body, "]}");
 }
 
-/* Return: false: it cannot be now. */
+/* Return: false if no call is possible now. */
 static bool send_batch(struct pvr_etcd *etcd)
 {
 	struct pvr_lookup_batch *batch = calloc(1, sizeof(*batch));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * This host's own keys: written when they are to be there, deleted when not.
+ * This host's own keys: written while they should exist, deleted otherwise.
  *
- * A key is put by a transaction that expects what was seen of it last: nothing at first.
- * If that is not so, etcd answers with what there is. Is it ours, from before we were
- * started anew, that is expected the next time; if it is another host's, the key is
- * refused, and tried again every second, as the other one may be about to leave.
+ * A transaction puts a key if its state is as last seen; at first, if there is none. If
+ * the state differs, etcd returns the current key. If that was written by an earlier run
+ * of this daemon, the next transaction expects it. If it is another host's, the key is
+ * refused and tried again every second: the other host may be about to leave.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,28 +16,28 @@
 #define LATER PVR_SEC
 
 enum own_state {
-	OWN_ABSENT, /* as far as we know */
-	OWN_BUSY, /* a transaction is under way */
-	OWN_PRESENT, /* with our lease */
+	OWN_ABSENT, /* as far as is known */
+	OWN_BUSY, /* a transaction is in progress */
+	OWN_PRESENT, /* with the current lease */
 };
 
 struct pvr_own_key {
-	struct pvr_key_node node; /* of no meaning for the host's own */
+	struct pvr_key_node node; /* unused for hosts/NAME */
 	struct pvr_etcd *etcd;
 	bool is_host;
-	uint8_t type; /* that it is to have; 0: it is to go */
-	uint8_t put_type; /* that it has, or may have; 0: none */
+	uint8_t type; /* wanted type; 0: to be deleted */
+	uint8_t put_type; /* type that was or may have been written; 0: none */
 	enum own_state state;
-	unsigned int lease; /* the number of that which it has */
-	uint64_t expect; /* mod_revision; 0: that there is none */
-	bool changed; /* BUSY: look at it again */
-	bool refused; /* somebody else has it */
+	unsigned int lease; /* number of the lease that it was written with */
+	uint64_t expect; /* mod_revision; 0: no key */
+	bool changed; /* BUSY: check it again afterwards */
+	bool refused; /* another host has it */
 	enum { OWN_NOWHERE, OWN_QUEUED, OWN_LATER } list;
 	uint64_t due; /* LATER */
 	TAILQ_ENTRY(pvr_own_key) link;
 };
 
-/* As it is to be, with the lease that we have. */
+/* Return: whether the key is as it should be, with the current lease. */
 static bool is_done(const struct pvr_own_key *own)
 {
 	return own->state == OWN_PRESENT && own->type == own->put_type &&
@@ -134,7 +134,7 @@ static void own_value(const struct pvr_own_key *own, uint8_t type, char text[PVR
 			 type == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
 }
 
-/* Is that what this host has written? */
+/* Return: whether this host has written @value. */
 static bool is_ours(const struct pvr_own_key *own, const char *value, char who[PVR_REMOTE_NAME_MAX])
 {
 	char ours[PVR_ETCD_VALUE_MAX];
@@ -145,7 +145,7 @@ static bool is_ours(const struct pvr_own_key *own, const char *value, char who[P
 		strcpy(who, "another one");
 		return !strcmp(value, ours);
 	}
-	strcpy(who, "nobody"); /* no host writes that */
+	strcpy(who, "nobody"); /* not a host: no host writes such a value */
 	return pvr_etcd_parse_owner(value, who, &type) &&
 	       !strcmp(who, pvr_directory_own_name(own->etcd->directory));
 }
@@ -171,7 +171,7 @@ static void refuse(struct pvr_own_key *own, const char *who)
 	later(own);
 }
 
-/* It was not as expected: what is there, if anything. */
+/* The key was not as expected; handles the current one, if any. */
 static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 {
 	struct json_object *responses = pvr_json_array(reply, "responses");
@@ -184,9 +184,9 @@ static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 	own->expect = 0;
 	if (!kv) {
 		if (expected)
-			enqueue(own); /* gone meanwhile */
+			enqueue(own); /* deleted since */
 		else
-			later(own); /* an answer without sense */
+			later(own); /* invalid response */
 	} else if (pvr_json_base64(kv, "value", value, sizeof(value)) >= 0 &&
 		   is_ours(own, value, who)) {
 		own->expect = pvr_json_number(kv, "mod_revision");
@@ -232,7 +232,7 @@ static void log_refusal(struct pvr_own_key *own, struct json_object *reply)
 {
 	const char *why = pvr_json_text(reply, "error");
 
-	/* Code 5: not found, and only a lease is looked for. */
+	/* Code 5 is "not found"; only a lease can be missing here. */
 	if (pvr_json_number(reply, "code") == 5)
 		pvr_etcd_lease_lost(own->etcd);
 	else
@@ -310,7 +310,7 @@ static bool send_put(struct pvr_own_key *own)
 	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, put_done, own);
 }
 
-/* Unless another host has it by now. */
+/* Deletes the key unless it is another host's now. */
 static bool send_delete(struct pvr_own_key *own)
 {
 	struct pvr_text body = { .len = 0 };
@@ -328,7 +328,7 @@ static bool send_delete(struct pvr_own_key *own)
 	return pvr_etcd_call(&own->etcd->client, "/v3/kv/txn", &body, delete_done, own);
 }
 
-/* Return: false: it cannot be now. */
+/* Return: false if no call is possible now. */
 static bool act(struct pvr_own_key *own)
 {
 	unlist(own);
@@ -354,7 +354,7 @@ void pvr_etcd_publish_step(struct pvr_etcd *etcd)
 
 	if (!etcd->lease.id[0] || !pvr_etcd_client_usable(&etcd->client))
 		return;
-	/* A GID is of no use before it is known where its host is. */
+	/* Write the host's address before its GIDs: a GID is useless without. */
 	if (host && !is_done(host)) {
 		if (host->list == OWN_QUEUED)
 			act(host);
@@ -365,7 +365,7 @@ void pvr_etcd_publish_step(struct pvr_etcd *etcd)
 		;
 }
 
-/* ------------------------------------------------------------------ what is to be there */
+/* ------------------------------------------------------------- wanted state */
 
 static struct pvr_own_key *get(struct pvr_etcd *etcd, const struct pvr_key *key)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the operator says of etcd. */
+/* Settings of etcd. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static bool set_urls(struct pvr_etcd_settings *settings, const char *value, stru
 	return true;
 }
 
-/* It becomes part of keys, and people read those. */
+/* The prefix becomes part of readable keys. */
 static bool set_prefix(struct pvr_etcd_settings *settings, const char *value, struct pvr_error *err)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the operator says of etcd. */
+/* Settings of etcd. */
 #ifndef PVR_DIRECTORY_ETCD_SETTINGS_H
 #define PVR_DIRECTORY_ETCD_SETTINGS_H
 
@@ -11,20 +11,20 @@
 
 struct pvr_etcd_settings {
 	char urls[PVR_ETCD_URLS_MAX][256];
-	size_t num_urls; /* none: no etcd */
+	size_t num_urls; /* 0: no etcd */
 	char prefix[PVR_ETCD_PREFIX_MAX]; /* "": "pvrdma/" */
 	char ca[PVR_ETCD_PATH_MAX], cert[PVR_ETCD_PATH_MAX], key[PVR_ETCD_PATH_MAX];
 	char user[64], password_file[PVR_ETCD_PATH_MAX];
-	unsigned int lease; /* seconds; 0: 10 */
+	unsigned int lease; /* in seconds; 0: 10 */
 };
 
 /*
- * "etcd", "etcd-prefix", "etcd-ca", "etcd-cert", "etcd-key", "etcd-user",
- * "etcd-password-file" or "etcd-lease"; what was set before stays. False with @err filled.
+ * @key: "etcd", "etcd-prefix", "etcd-ca", "etcd-cert", "etcd-key", "etcd-user",
+ * "etcd-password-file" or "etcd-lease". An earlier value is kept. False with @err filled.
  */
 bool pvr_etcd_settings_set(struct pvr_etcd_settings *settings, const char *key, const char *value,
 			   struct pvr_error *err);
-/* Does it all fit together? */
+/* Checks the settings against each other. */
 bool pvr_etcd_settings_check(const struct pvr_etcd_settings *settings, struct pvr_error *err);
 
 #endif /* PVR_DIRECTORY_ETCD_SETTINGS_H */

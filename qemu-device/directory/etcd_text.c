@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Texts that go to etcd's JSON gateway, and what comes from there. */
+/* Texts for etcd's JSON gateway, and parsing of its responses. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ void pvr_base64_encode(char *to, const char *from, size_t len)
 	*to = '\0';
 }
 
-/* The value of four digits with up to two '=' at the end; sets how many bytes it has. */
+/* Decodes four digits with up to two '='; sets the number of bytes. */
 static bool decode_four(const char *from, uint32_t *bits, size_t *bytes)
 {
 	const char *digit;

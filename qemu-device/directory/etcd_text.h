@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Texts that go to etcd's JSON gateway, and what comes from there. */
+/* Texts for etcd's JSON gateway, and parsing of its responses. */
 #ifndef PVR_DIRECTORY_ETCD_TEXT_H
 #define PVR_DIRECTORY_ETCD_TEXT_H
 
@@ -12,12 +12,15 @@
 #define PVR_ETCD_VALUE_MAX 1024
 #define PVR_BASE64_SIZE(len) (((len) + 2) / 3 * 4 + 1)
 
-/* @to has room for PVR_BASE64_SIZE(@len). */
+/* @to must have PVR_BASE64_SIZE(@len) bytes. */
 void pvr_base64_encode(char *to, const char *from, size_t len);
-/* NUL-terminated. Return: the length; -1: it is no base64, has a NUL, or does not fit. */
+/*
+ * Decodes and adds a NUL. Return: the length; -1: invalid base64, contains NUL, or too
+ * long.
+ */
 long pvr_base64_decode(char *to, size_t size, const char *from);
 
-/* A text that grows; without memory it stays short, and says so. */
+/* A growing text. Without memory it is truncated and marked as failed. */
 struct pvr_text {
 	char *data;
 	size_t len, size;
@@ -26,19 +29,25 @@ struct pvr_text {
 
 __attribute__((format(printf, 2, 3))) void pvr_text_add(struct pvr_text *text, const char *fmt,
 							...);
-/* In base64, without quotes. */
+/* Adds base64 without quotes. */
 void pvr_text_add_base64(struct pvr_text *text, const char *value);
 
-/* JSON of @len bytes; NULL: it is none, or nested too deep. To be put. */
+/*
+ * Parses @len bytes of JSON. Return: an object to put; NULL if invalid or nested too
+ * deep.
+ */
 struct json_object *pvr_json_parse(const char *text, size_t len);
-/* Members, or NULL if @object is NULL or has none of that kind. */
+/* Return: the member, or NULL if @object is NULL or has none of this type. */
 struct json_object *pvr_json_object(struct json_object *object, const char *key);
 struct json_object *pvr_json_array(struct json_object *object, const char *key);
 const char *pvr_json_text(struct json_object *object, const char *key);
-/* A number, or one in quotes as the gateway writes those of 64 bits; 0 if there is none. */
+/*
+ * Return: a number, also one in quotes as the gateway writes 64-bit numbers; 0 without
+ * one.
+ */
 uint64_t pvr_json_number(struct json_object *object, const char *key);
 bool pvr_json_true(struct json_object *object, const char *key);
-/* A member in base64, decoded; -1 if there is none that fits. */
+/* Decodes a member in base64. Return: the length; -1 without a member that fits. */
 long pvr_json_base64(struct json_object *object, const char *key, char *to, size_t size);
 
 #endif /* PVR_DIRECTORY_ETCD_TEXT_H */

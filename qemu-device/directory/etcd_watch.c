@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Watches: one stream, to which a watch is added for each item that was read. What has
- * changed is read again, so that of an event only its key's revision counts.
+ * Watches: one stream, with one watch for each item that was read. A changed key is read
+ * again, so only the revision of an event is used.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "directory/etcd.h"
 
-#define UNSENT_MAX 65536u /* then more is written when that is gone */
-#define UNSENT_LIMIT (4u << 20) /* etcd does not read: another stream */
+#define UNSENT_MAX 65536u /* bytes; send more only after these are gone */
+#define UNSENT_LIMIT (4u << 20) /* bytes; etcd does not read: open a new stream */
 #define CONFIRM_MAX (5 * PVR_SEC)
 #define SLOT_BITS 20
 
-/* ------------------------------------------------------------------------------ slots */
+/* -------------------------------------------------------------------- slots */
 
 static struct pvr_etcd_item *item_of(struct pvr_etcd *etcd, uint64_t watch_id)
 {
@@ -75,7 +75,7 @@ static void set_pending(struct pvr_etcd_watch *watch, struct pvr_etcd_item *item
 	item->pending = pending;
 }
 
-/* ------------------------------------------------------------------------- what is sent */
+/* ----------------------------------------------------------------- requests */
 
 static bool send_text(struct pvr_etcd *etcd, struct pvr_text *text)
 {
@@ -116,7 +116,7 @@ static void cancel(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 		pvr_etcd_watch_close(etcd);
 }
 
-/* ------------------------------------------------------------------------ what comes */
+/* ------------------------------------------------------------------- events */
 
 static void changed(struct pvr_etcd *etcd, struct pvr_etcd_item *item, struct json_object *events)
 {
@@ -150,9 +150,11 @@ static void take_result(struct pvr_etcd *etcd, struct json_object *result)
 	if (pvr_json_true(result, "created"))
 		confirmed(etcd);
 	if (!item)
-		return; /* not of interest any more */
+		return; /* not watched any more */
 	if (pvr_json_true(result, "canceled")) {
-		/* Of that revision it knows no more: read it again, then watch it from there. */
+		/*
+		 * etcd has compacted this revision: read the item again, then watch it.
+		 */
 		give_slot(&etcd->watch, item);
 		pvr_etcd_ask_later(etcd, item);
 		return;
@@ -209,9 +211,9 @@ static const struct pvr_http_stream_ops stream_ops = {
 	.ended = stream_ended,
 };
 
-/* --------------------------------------------------------------------------- the whole */
+/* ------------------------------------------------------------------- stream */
 
-/* All are to be watched again, from where they were read. */
+/* All items will be watched again from their revision on. */
 void pvr_etcd_watch_close(struct pvr_etcd *etcd)
 {
 	struct pvr_etcd_watch *watch = &etcd->watch;
@@ -259,7 +261,7 @@ void pvr_etcd_watch_step(struct pvr_etcd *etcd)
 
 void pvr_etcd_watch_add(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 {
-	/* From a revision that has not come yet: etcd has begun anew. */
+	/* The revision is in the future: etcd has lost its data. */
 	if (item->watch_id && item->watch_from > item->revision + 1)
 		cancel(etcd, item);
 	set_pending(&etcd->watch, item, !item->watch_id);

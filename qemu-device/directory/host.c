@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Other hosts that the directory knows, as long as something refers to them. */
+/* Other hosts that the directory refers to, with reference counts. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Other hosts that the directory knows, as long as something refers to them. */
+/* Other hosts that the directory refers to, with reference counts. */
 #ifndef PVR_DIRECTORY_HOST_H
 #define PVR_DIRECTORY_HOST_H
 
@@ -15,9 +15,9 @@ struct pvr_dir_host {
 	LIST_ENTRY(pvr_dir_host) link;
 	char name[PVR_REMOTE_NAME_MAX];
 	size_t refs;
-	bool up; /* we are connected */
+	bool up; /* a connection is up */
 	LIST_HEAD(, pvr_entry) owns;
-	/* The backend's own, zero at first. */
+	/* Private to the backend; zero-initialized. */
 	_Alignas(16) unsigned char private[];
 };
 
@@ -26,11 +26,14 @@ struct pvr_dir_hosts {
 	size_t count;
 };
 
-/* Letters, digits, '.', '_' and '-', and not too many. */
+/* Return: whether it has only letters, digits, '.', '_' and '-', and is not too long. */
 bool pvr_dir_host_name_ok(const char *name);
-/* NULL: there is none. Takes no reference. */
+/* Return: the host without a new reference, or NULL. */
 struct pvr_dir_host *pvr_dir_host_find(struct pvr_directory *directory, const char *name);
-/* Made if it is new, and referred to. NULL: a bad name, no memory, or PVR_DIR_HOSTS_MAX. */
+/*
+ * Finds or creates the host and takes a reference. Return: NULL if the name is invalid,
+ * there is no memory, or there are PVR_DIR_HOSTS_MAX hosts.
+ */
 struct pvr_dir_host *pvr_dir_host_get(struct pvr_directory *directory, const char *name);
 void pvr_dir_host_put(struct pvr_directory *directory, struct pvr_dir_host *host);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* HTTP requests on an event loop, by libcurl. */
+/* HTTP requests on an event loop, with libcurl. */
 #include <curl/curl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +22,12 @@ struct pvr_http_call {
 	struct curl_slist *headers;
 	struct http_buffer in, out;
 	size_t sent; /* of out */
-	bool paused; /* curl was told that there is nothing to send */
-	bool over; /* the server has ended a stream, of which curl would still send its part */
-	bool fresh; /* in the list of those that have something new */
-	bool busy, dead; /* callbacks run; it was cancelled by one of them */
+	bool paused; /* the read callback returned CURL_READFUNC_PAUSE */
+	bool over; /* the server has ended the stream; curl would go on sending */
+	bool fresh; /* in the list of calls with new events */
+	bool busy, dead; /* in a callback; cancelled by a callback */
 	char error[CURL_ERROR_SIZE];
-	const char *refused; /* why we ended it, or NULL */
+	const char *refused; /* why this side ended it, or NULL */
 	void (*done)(void *opaque, const struct pvr_http_reply *reply);
 	const struct pvr_http_stream_ops *ops; /* NULL: no stream */
 	void *opaque;
@@ -78,7 +78,7 @@ static void take(struct http_buffer *buffer, size_t len)
 	memmove(buffer->data, buffer->data + len, buffer->len + 1);
 }
 
-/* -------------------------------------------------------------- what curl calls */
+/* -------------------------------------------------------- callbacks of curl */
 
 static long status_of(struct pvr_http_call *call)
 {
@@ -180,8 +180,8 @@ static void drop_socket(struct http_socket *sock)
 }
 
 /*
- * What the server sends has come to its end, but curl does not say so before it has sent
- * all that we have, which it never will.
+ * The server has ended its response. curl reports that only after the request body is
+ * complete, and a stream's never is.
  */
 static void note_end(CURL *easy)
 {
@@ -235,7 +235,7 @@ static void timer_expired(struct pvr_loop_timer *timer)
 	process(http);
 }
 
-/* ----------------------------------------------------------- after curl has returned */
+/* --------------------------------------------------------------- completion */
 
 static void free_call(struct pvr_http_call *call)
 {
@@ -305,7 +305,7 @@ static void end_stream(struct pvr_http_call *call, CURLcode code)
 static void give_news(struct pvr_http_call *call)
 {
 	call->busy = true;
-	/* The body of an error is its explanation, for ended(). */
+	/* ended() reports the body of an error response. */
 	if (status_of(call) == 200)
 		give_lines(call);
 	if (!call->dead && !call->over && !call->paused && !call->out.len)
@@ -371,7 +371,10 @@ static bool set_headers(struct pvr_http_call *call, const char *token)
 {
 	char line[600];
 
-	/* A server that may keep the connection reads all of the request before it answers. */
+	/*
+	 * A server that keeps the connection would read the whole request before it
+	 * responds.
+	 */
 	if (call->ops && (!add_header(call, "Connection: close") ||
 			  !add_header(call, "Transfer-Encoding: chunked")))
 		return false;

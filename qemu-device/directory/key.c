@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A GID in a fabric, and tables of things that are found by one. */
+/* A key, which is a GID in a fabric, and hash tables by key. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ void pvr_key_table_exit(struct pvr_key_table *table)
 	table->buckets = NULL;
 }
 
-/* Multiplication to twice the width, folded: every bit of the product depends on the secret. */
+/* Folds the 128-bit product: each bit of the result depends on the secret. */
 static uint64_t mix(uint64_t value, uint64_t secret)
 {
 	unsigned __int128 wide = (unsigned __int128)(value ^ secret) * 0x9e3779b97f4a7c15ull;

@@ -8,10 +8,10 @@
 struct pvr_own_gid {
 	struct pvr_key_node node;
 	TAILQ_ENTRY(pvr_own_gid) link;
-	bool changed; /* it is in the list */
-	uint8_t told; /* the type that the directory knows; 0: it does not know of it */
+	bool changed; /* in the list of changes */
+	uint8_t told; /* type last reported to the directory; 0: not reported */
 	uint8_t type;
-	uint8_t (*macs)[6]; /* whose it is: one adapter's, or all members' */
+	uint8_t (*macs)[6]; /* MACs of the adapters: the owner, or all members */
 	size_t num_macs;
 };
 

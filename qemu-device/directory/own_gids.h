@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * GIDs and group memberships of this engine's adapters, as announce() tells of them.
+ * GIDs and group memberships of this engine's adapters, as announce() reports them.
  *
- * Nothing may be lost here, and yet a guest can make announcements as fast as it likes.
- * So there is no queue, but a table of what is there now, and a list of what has changed
- * since the directory has looked; what has come and gone in between leaves no trace.
+ * No change may be lost, yet a guest can make any number of announcements. So there is a
+ * table of the current state and a list of changes since the directory's last call, but
+ * no queue. A GID that came and went in between leaves no trace.
  */
 #ifndef PVR_DIRECTORY_OWN_GIDS_H
 #define PVR_DIRECTORY_OWN_GIDS_H
@@ -16,19 +16,19 @@
 struct pvr_own_gid;
 
 struct pvr_own_gids {
-	pthread_mutex_t lock; /* protects all; nothing is taken inside it */
+	pthread_mutex_t lock; /* protects all members; innermost */
 	struct pvr_key_table table;
 	TAILQ_HEAD(, pvr_own_gid) changed;
-	bool incomplete; /* there was no memory */
+	bool incomplete; /* an allocation failed */
 };
 
 bool pvr_own_gids_init(struct pvr_own_gids *own);
 void pvr_own_gids_exit(struct pvr_own_gids *own);
 
-/* From any thread. An adapter has, or has no more, the GID; saying so twice is once. */
+/* An adapter got or lost the GID. Any thread; idempotent. */
 void pvr_own_gids_set(struct pvr_own_gids *own, const struct pvr_key *key, uint8_t type,
 		      const uint8_t mac[6], bool present);
-/* What has changed: @type 0: it is not here any more. False: nothing has. */
+/* Return: the next change, with @type 0 for a removal; false if there is none. */
 bool pvr_own_gids_next(struct pvr_own_gids *own, struct pvr_key *key, uint8_t *type);
 size_t pvr_own_gids_num(struct pvr_own_gids *own);
 

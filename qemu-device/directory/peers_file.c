@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The peers file: hosts, their addresses, and which GIDs each may have. */
+/* The peers file: hosts, their addresses, and the GIDs that each may have. */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <stdlib.h>
@@ -12,12 +12,12 @@
 
 struct reader {
 	struct pvr_peers_file *file;
-	struct pvr_peers_host *host; /* of the section we are in */
+	struct pvr_peers_host *host; /* of the current section */
 };
 
 /* ----------------------------------------------------------------------- values */
 
-/* An IPv4 prefix is meant as the GIDs that are made from such addresses. */
+/* An IPv4 prefix stands for the GIDs that are made from its addresses. */
 static bool parse_prefix(struct pvr_pin *pin, char *text)
 {
 	char *slash = strchr(text, '/'), *end;
@@ -189,7 +189,7 @@ bool pvr_peers_host_may_have(const struct pvr_peers_host *host, const struct pvr
 
 		if (pin->fabric[0] && strcmp(pin->fabric, key->fabric))
 			continue;
-		/* Whoever has a place in the fabric may listen to its groups. */
+		/* Any host with a GID in the fabric may join its groups. */
 		if (pvr_key_is_group(key) || has_prefix(key->gid, pin))
 			return true;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What other threads tell the directory: it is noted, and read by the directory's thread. */
+/* Queue of queries and messages from other threads to the directory's thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +105,7 @@ void pvr_dir_queue_ask(struct pvr_dir_queue *queue, const struct pvr_key *key)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* Only the newest few are compared: what comes again comes at once. */
+/* Compares only the newest few: repeated messages come in quick succession. */
 static bool is_news(const struct pvr_dir_queue *queue, const struct pvr_news *news)
 {
 	const struct pvr_news *other = TAILQ_LAST(&queue->news, pvr_news_list);
@@ -158,11 +158,11 @@ void pvr_dir_queue_begin(struct pvr_dir_queue *queue)
 	pthread_mutex_lock(&queue->lock);
 	queue->signalled = false;
 	if (read(queue->source.fd, &count, sizeof(count)) < 0)
-		count = 0; /* called without having been woken */
+		count = 0; /* called without an event */
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* Of the next lane that has one. */
+/* Takes a query from the next lane that has one. */
 static struct pvr_question *next_locked(struct pvr_dir_queue *queue)
 {
 	struct pvr_question *question = NULL;

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The directory of a few hosts that are named in a file: they are asked themselves.
+ * The static backend, for a few hosts that a file names: it asks the hosts themselves.
  *
  * DOC: questions to hosts
  *
- * A look-up asks each host that may have the GID, by WHERE, in rounds: who is not connected,
- * or has not answered, is asked again in the next one. It ends when somebody has it, all
- * have said no, or after some rounds. What was found is confirmed by its owner now and
- * then, as long as that is connected. An owner that is needed and cannot be reached may be
- * dead, and the GID elsewhere: then all others are asked, and one that has it gets it.
+ * A look-up asks each host that may have the GID, by WHERE, in rounds. Hosts that are not
+ * connected or have not responded are asked again in the next round. It ends when a host
+ * has the GID, all have denied it, or after some rounds. The owner confirms the result
+ * from time to time while it is connected. If an owner is needed and unreachable, it may
+ * be dead and the GID elsewhere: then all other hosts are asked, and one that has the GID
+ * becomes the owner.
  *
- * A group's members are told together, when all hosts have answered or a round is over: who
- * has something to send to it waits a little longer than a round (rdma/ud_send.c). Who is in
- * a group is asked again all the time, as members come without saying so, and
- * the whole group is forgotten after a minute, to be asked for again if it is in use.
+ * The members of a group are reported together, when all hosts have responded or a round
+ * is over. Senders to the group wait a little longer than a round (datapath/ud.c). The
+ * members are queried repeatedly, because a host does not announce a new member. The
+ * group is dropped after a minute, and looked up again if it is in use.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,29 +24,29 @@
 
 #define ROUNDS_MAX 20
 #define GROUP_CYCLES 30
-#define HOSTS_MAX (2 * PVR_PEERS_FILE_HOSTS) /* with those that were named one by one */
+#define HOSTS_MAX (2 * PVR_PEERS_FILE_HOSTS) /* of the file and named one by one */
 #define WORDS (HOSTS_MAX / 64)
 
-#define WANTED_GAP (2 * PVR_SEC) /* without being wanted: then it is not */
+#define WANTED_GAP (2 * PVR_SEC) /* a host not needed for this long is not needed any more */
 #define WANTED_MIN PVR_SEC
 #define RECHECK_MIN (5 * PVR_SEC)
 
 struct static_directory {
 	char *path; /* NULL: no file */
 	struct pvr_peers_file file;
-	struct pvr_dir_host *hosts[HOSTS_MAX]; /* references */
+	struct pvr_dir_host *hosts[HOSTS_MAX]; /* each holds a reference */
 	size_t num;
 };
 
 struct static_entry {
 	unsigned int rounds, cycles;
-	uint64_t answered[WORDS]; /* by a host's index */
+	uint64_t answered[WORDS]; /* bitmap by the host's index */
 };
 
 struct static_host {
 	size_t index;
-	bool listed, named; /* in the file; one by one */
-	const struct pvr_peers_host *rules; /* NULL: it may have anything */
+	bool listed, named; /* named by the file; named one by one */
+	const struct pvr_peers_host *rules; /* NULL: any GID is allowed */
 	uint64_t wanted_since, wanted_at, rechecked_at;
 };
 
@@ -80,7 +81,7 @@ static void set_answered(struct pvr_entry *entry, struct pvr_dir_host *host)
 	entry_part(entry)->answered[i / 64] |= 1ull << (i % 64);
 }
 
-/* -------------------------------------------------------------------- questions */
+/* ------------------------------------------------------------------ queries */
 
 static void ask(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_dir_host *host)
 {
@@ -100,7 +101,7 @@ static bool is_complete(struct static_directory *all, struct pvr_entry *entry)
 	return true;
 }
 
-/* Members that are gone and do not answer are none any more. */
+/* Removes members of hosts that are disconnected and do not respond. */
 static void lose_dead_members(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	size_t i = entry->num_members;
@@ -113,7 +114,7 @@ static void lose_dead_members(struct pvr_directory *directory, struct pvr_entry 
 	}
 }
 
-/* All that could be learned has been. */
+/* All responses that can be expected have arrived. */
 static void conclude(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	if (pvr_key_is_group(&entry->node.key))
@@ -157,7 +158,7 @@ static void static_due(struct pvr_directory *directory, struct pvr_entry *entry,
 
 	switch (due) {
 	case PVR_DUE_ROUND:
-		/* Members do without those of hosts that do not answer. */
+		/* Members of hosts that do not respond are left out. */
 		pvr_entry_complete(directory, entry);
 		if (++part->rounds < ROUNDS_MAX)
 			ask_all(directory, entry);
@@ -177,7 +178,7 @@ static void static_due(struct pvr_directory *directory, struct pvr_entry *entry,
 	}
 }
 
-/* ---------------------------------------------------------------------- answers */
+/* ---------------------------------------------------------------- responses */
 
 static void group_answer(struct pvr_directory *directory, struct pvr_entry *entry,
 			 struct pvr_dir_host *host, uint8_t type)
@@ -187,7 +188,7 @@ static void group_answer(struct pvr_directory *directory, struct pvr_entry *entr
 	else
 		pvr_entry_leave(directory, entry, host);
 	if (entry->state == PVR_ENTRY_ABSENT)
-		return; /* too late: nobody was there, and that stays for a while */
+		return; /* too late: its absence is cached */
 	if (is_complete(directory->backend, entry))
 		conclude(directory, entry);
 }
@@ -280,7 +281,7 @@ static void static_host_wanted(struct pvr_directory *directory, struct pvr_dir_h
 	recheck(directory, host);
 }
 
-/* Its index, or a new one. */
+/* Return: the host's index, an existing or a new one. */
 static bool enlist(struct pvr_directory *directory, const char *name, struct pvr_error *err)
 {
 	struct static_directory *all = directory->backend;
@@ -327,7 +328,7 @@ static bool list_host(struct pvr_directory *directory, const struct pvr_peers_ho
 	struct static_host *part;
 
 	if (!strcmp(rules->name, env->name))
-		return true; /* the same file is on all hosts */
+		return true; /* this host itself: all hosts use the same file */
 	if (!env->set_peer(env->opaque, rules->name, rules->address, err) ||
 	    !enlist(directory, rules->name, err))
 		return false;
@@ -337,7 +338,7 @@ static bool list_host(struct pvr_directory *directory, const struct pvr_peers_ho
 	return true;
 }
 
-/* All of @file, until @each says no. */
+/* Calls @each for all hosts of @file until one returns false. */
 static bool for_hosts(struct pvr_directory *directory, const struct pvr_peers_file *file,
 		      bool (*each)(struct pvr_directory *directory,
 				   const struct pvr_peers_host *rules, struct pvr_error *err),
@@ -355,7 +356,7 @@ static bool for_hosts(struct pvr_directory *directory, const struct pvr_peers_fi
 	return true;
 }
 
-/* Takes those out that are not named any more, and numbers the others. */
+/* Removes hosts that are not named any more and renumbers the others. */
 static void drop_hosts(struct pvr_directory *directory)
 {
 	struct static_directory *all = directory->backend;
@@ -382,7 +383,7 @@ static bool is_believable(struct pvr_entry *entry)
 	return part && (part->listed || part->named) && may_have(entry->owner, &entry->node.key);
 }
 
-/* After the hosts have changed. */
+/* Called after the hosts have changed. */
 static void review_entries(struct pvr_directory *directory)
 {
 	struct pvr_entry *entry, *next;
@@ -396,7 +397,7 @@ static void review_entries(struct pvr_directory *directory)
 	}
 }
 
-/* The file is in order; only memory can be missing, or there are too many hosts by now. */
+/* The file is valid; only memory or the number of hosts can be a problem. */
 static void take_file(struct pvr_directory *directory, const struct pvr_peers_file *file)
 {
 	struct static_directory *all = directory->backend;
