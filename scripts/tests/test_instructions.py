@@ -68,7 +68,7 @@ def verdicts(before, after):
 def test_self_cost_by_function_per_operation():
     case, count = insn.parse(CALLGRIND)
     assert case == "write.8"
-    assert count.functions == {"queue.c:fetch": 15.0, "libc": 4.0}
+    assert count.functions == {"wq.c:fetch": 15.0, "libc": 4.0}
     assert (count.total, count.device) == (19.0, 15.0)
 
 
