@@ -13,7 +13,7 @@ SCRIPTS = Path(__file__).resolve().parent.parent
 OURS = ["check", "demo", "deps",
         *(f"bench/{name}" for name in ("apps", "directory", "hosts", "native", "provider", "report", "vm")),
         *(f"build/{name}" for name in ("debug-kernel", "guest-modules", "guest-tests", "host", "module", "provider")),
-        *(f"checks/{name}" for name in ("abi", "fuzz", "instructions", "provider", "same-code", "style")),
+        *(f"checks/{name}" for name in ("abi", "fuzz", "instructions", "layers", "names", "prose", "provider", "same-code", "style")),
         *(f"fetch/{name}" for name in ("all", "gcc", "kernel", "libvfio-user", "openmpi", "qemu", "rdma-core", "vmw-pvrdma"))]
 
 
