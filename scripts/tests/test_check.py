@@ -212,6 +212,13 @@ def test_steps_name_steps_that_come_before_or_with_them():
         assert each.beside is None or names.index(each.name) < names.index(each.beside)
 
 
+def test_programs_and_folders_of_steps_exist():
+    words = [word for each in check.STEPS for word in each.command if word.startswith(("scripts/", "tests/"))]
+    words += [word + ".c" for each in check.STEPS for word in each.env.get("TARGETS", "").split()]
+    assert len(words) > len(check.STEPS) / 2
+    assert not [word for word in words if not (check.ROOT / word).exists()]
+
+
 def test_each_usual_step_has_a_budget_and_they_are_25_minutes_together():
     usual = [each for each in check.STEPS if each.usual]
     assert all(each.budget for each in usual)
