@@ -30,7 +30,7 @@ use_rxe()
 
 use_tcp() { no_rxe && no_pvrdma; }
 
-# run_app DEVICE NAME. $port is for this run only, and nobody has used it before.
+# run_app DEVICE NAME. $port is a new one for each run.
 run_app()
 {
 	local status=0

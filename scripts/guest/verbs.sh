@@ -26,7 +26,7 @@ ours() { LD_LIBRARY_PATH=$SHARE/lib "$SHARE/$1" "${@:2}"; }
 
 ctl() { ours pvrdmactl --control $dir/control "$@" --json 2>/dev/null; }
 
-# start_daemon OPTION...: at $MY_IP, with $device (rxe0) as NIC; who is not "ready" within 10 s is no daemon.
+# start_daemon OPTION...: at $MY_IP, with $device (rxe0) as NIC; fails unless it is "ready" within 10 s.
 start_daemon()
 {
 	local log=$dir/log$((++starts))

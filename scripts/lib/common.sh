@@ -25,7 +25,7 @@ die()
 	exit 1
 }
 
-# usage: print the comment block at the top of the calling script, from its second line on.
+# usage: prints the comment block at the top of the calling script, without the licence line.
 usage()
 {
 	sed -n -e '/^# SPDX/d' -e '2,/^[^#]/s/^# \{0,1\}//p' "$0"

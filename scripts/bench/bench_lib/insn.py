@@ -52,7 +52,7 @@ def parse(text):
             kind = {"fi": "fl", "fe": "fl", "cob": "ob", "cfi": "fl", "cfl": "fl", "cfn": "fn"}.get(key, key)
             number, name = NAME.match(value).groups()
             name = names[kind].setdefault(number, name or "?")
-            # fi and fe only say from which file a line was inlined, those with c whom it calls.
+            # fi and fe name the file that a line was inlined from, keys with c the called function.
             if key == kind:
                 now[kind] = name
         elif line[:1] in "0123456789+-*" and line:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Barriers: who waits where, and who is let go when."""
+"""Barriers between nodes: which nodes wait at which name, and their release."""
 
 import time
 
@@ -29,7 +29,7 @@ class Barriers:
     def settle(self, expected, finished):
         """Release every barrier that the `expected` nodes have reached.
 
-        A node in `finished` never comes: then those who wait learn it at once.
+        A node in `finished` never comes: the waiting nodes get an error at once.
         """
         now = time.monotonic()
         for name, waiters in list(self._waiting.items()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What a guest's kernel writes on the serial console, and when that is a reason to fail."""
+"""The serial console of a guest's kernel, and the lines on it that fail a run."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""How vmlab ends early: each exception carries the one line that the user sees."""
+"""Exceptions that end vmlab. Each carries the one line that is printed."""
 
 
 class LabError(Exception):

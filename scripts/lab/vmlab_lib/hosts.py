@@ -30,7 +30,7 @@ class _Namespace:
                            (" (as another user than root this needs user namespaces)" if user else ""))
 
     def enter(self, user):
-        """What a command begins with that is to run in it."""
+        """Return: the words in front of a command that runs in the namespace."""
         own = ["--user", "--preserve-credentials"] if user else []
         return ["nsenter", "--target", str(self.holder.pid), *own, "--net", "--"]
 
@@ -86,7 +86,7 @@ class Hosts:
             _must([*self.hub.enter(self.user), "ip", *command.split()])
 
     def enter(self, number):
-        """What a command begins with that is to run on host `number`."""
+        """Return: the words in front of a command that runs on host `number`."""
         return self.spaces[number].enter(self.user)
 
     def run(self, number, *command):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the VMs are made of: found, fetched or built before the first one boots."""
+"""The parts of the VMs: found, fetched or built before the first VM boots."""
 
 import dataclasses
 import os

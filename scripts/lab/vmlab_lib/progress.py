@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the user sees: progress on stderr, the nodes' output on stdout."""
+"""Output for the user: progress on stderr, the nodes' output on stdout."""
 
 import contextlib
 import sys
@@ -18,7 +18,7 @@ class Progress:
         self._write(sys.stderr, f"vmlab: error: {text}\n")
 
     def trace(self, node, line):
-        """A line of a kernel's complaint; shown even when quiet."""
+        """A line of a kernel's complaint; shown with --quiet, too."""
         self._write(sys.stderr, f"{node}! {line}\n")
 
     def output(self, node, line):
@@ -39,4 +39,4 @@ class Progress:
             stream.write(text)
             stream.flush()
         except BrokenPipeError:
-            pass  # whoever read us is gone; the exit status still tells
+            pass  # the reader is gone; the exit status still reports the result

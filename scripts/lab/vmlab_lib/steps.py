@@ -29,7 +29,7 @@ class Step:
 
 @dataclasses.dataclass
 class Outcome:
-    """What a step did on one node. status None: it did not get there."""
+    """The result of a step on one node. status None: the step did not run."""
 
     node: int
     status: int | None

@@ -8,8 +8,8 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[4]
 FOLDER = ROOT / "build" / "guest" / "rdmacm"
 
-# rping closes its event channel while its thread may be on the way to wait for the next event; then that ends the program
-# with status 255 and "rdma_get_cm_event: Bad file descriptor", whatever the device. Of 64 that run on one CPU one may.
+# rping closes its event channel while its thread may be about to wait for the next event. That ends the program with
+# status 255 and "rdma_get_cm_event: Bad file descriptor", on all devices, in about one of 64 runs on one CPU.
 END_THREAD = "if (cb->cmthread) { pthread_cancel(cb->cmthread); pthread_join(cb->cmthread, NULL); } "
 
 
