@@ -10,6 +10,9 @@
 #include "pipe.h"
 #include "path/local/local.h"
 #include "path/pipe/ops.h"
+#include "ctrl/ctrl.h"
+#include "rdma/worker.h"
+#include "rdma/event.h"
 
 static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)
 {

@@ -10,13 +10,11 @@
 #include "engine.h"
 #include "gid/fabric.h"
 #include "core/gid.h"
-#include "rdma/event.h"
 #include "core/pages.h"
 #include "core/ram.h"
 #include "ctrl/revision.h"
 #include "core/table.h"
 #include "core/timer.h"
-#include "rdma/worker.h"
 #include "path/pipe/net.h"
 
 struct pvr_mr;
@@ -121,6 +119,33 @@ struct pvr_gid_entry {
 	uint8_t gid[16];
 };
 
+struct pvr_event_ring {
+	struct pvr_ring *shm; /* ours is prod_tail, the guest's cons_head */
+	void *slots_shm; /* one page */
+	uint32_t slots; /* a power of two */
+	uint32_t prod; /* 0 .. 2 * slots - 1 */
+};
+
+/* Events that wait for room: as many as the ring has once more. */
+#define PVR_EQE_BACKLOG PVR_EQE_SLOTS
+
+/* A completion vector; without a ring no CQ has it. */
+struct pvr_cq_vector {
+	struct pvr_event_ring ring;
+	/* CQs whose notification waits for room. */
+	TAILQ_HEAD(pvr_cq_backlog, pvr_cq) backlog;
+};
+
+struct pvr_event_rings {
+	struct pvr_event_ring async;
+	struct pvr_cq_vector cq[PVR_CQ_VECTORS_MAX];
+	struct pvr_eqe backlog[PVR_EQE_BACKLOG];
+	uint32_t backlog_head, backlog_count;
+	uint32_t cqs_waiting; /* in all backlogs of CQs */
+	struct pvr_timer retry; /* while something waits */
+	uint64_t retry_ns; /* until then; grows while the guest does not read */
+};
+
 /* How often a guest may make us log. */
 struct pvr_log_limit {
 	uint64_t since; /* ns */
@@ -145,7 +170,7 @@ struct pvr_remotes {
 	TAILQ_HEAD(, pvr_qp) unanswered;
 };
 
-/* Datagrams that have outlived their queue pairs, see rdma/ud_linger.h. */
+/* Datagrams that have outlived their queue pairs, see rdma/ud.h. */
 struct pvr_ud_orphans {
 	TAILQ_HEAD(, pvr_ud_orphan) list; /* who came first is first */
 	uint32_t count, bytes;
@@ -268,6 +293,20 @@ static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 	       (adapter->state == PVR_ADAPTER_READY || adapter->state == PVR_ADAPTER_ACTIVE);
 }
 
+static inline struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return handle ? pvr_table_get(&adapter->ucs, handle) : &adapter->kernel_uc;
+}
+
+/* NULL if nothing is bound at @index. */
+static inline const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter,
+						      uint32_t index)
+{
+	if (index >= PVR_GID_TABLE_LEN || !adapter->gids[index].bound)
+		return NULL;
+	return &adapter->gids[index];
+}
+
 /* Counters that others than their owner may read at any time. */
 static inline uint64_t pvr_stat_get(const uint64_t *stat)
 {
@@ -284,29 +323,6 @@ static inline uint64_t pvr_now(const struct pvr_engine *engine)
 	return engine->ops->now(engine->opaque);
 }
 
-/*
- * Around everything that uses an adapter. @runner: the worker that does so, or NULL if it
- * is somebody else; it raises interrupts at the end of its run.
- */
-static inline void pvr_adapter_lock(struct pvr_adapter *adapter)
-{
-	pvr_lock(&adapter->lock);
-}
-
-static inline void pvr_adapter_leave(struct pvr_adapter *adapter, struct pvr_worker *runner)
-{
-	if (adapter->has_interrupts)
-		pvr_interrupt_hand_over(adapter, runner);
-	if (pvr_timers_next(&adapter->timers) != adapter->deadline)
-		pvr_worker_set_deadline(adapter);
-	pvr_unlock(&adapter->lock);
-}
-
-static inline void pvr_adapter_unlock(struct pvr_adapter *adapter)
-{
-	pvr_adapter_leave(adapter, NULL);
-}
-
 /* Logs one line about an adapter (or about the engine, if NULL). */
 void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter, enum pvr_log_level level,
 	     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
@@ -319,43 +335,5 @@ void pvr_log_limited(struct pvr_adapter *adapter, enum pvr_log_level level, cons
 #define pvr_info_guest(adapter, ...) pvr_log_limited((adapter), PVR_LOG_INFO, __VA_ARGS__)
 #define pvr_info(adapter, ...) pvr_log((adapter)->engine, (adapter), PVR_LOG_INFO, __VA_ARGS__)
 #define pvr_debug(adapter, ...) pvr_log((adapter)->engine, (adapter), PVR_LOG_DEBUG, __VA_ARGS__)
-
-/* ctrl/query.c */
-void pvr_caps_fill(const struct pvr_adapter *adapter, struct pvr_caps *caps);
-
-/* ctrl/uar.c: doorbells and contexts */
-struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t handle);
-void pvr_uc_destroy_all(struct pvr_adapter *adapter);
-/* A doorbell in the page of @uc, at any offset; DMA is allowed now. */
-void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value);
-
-/*
- * ctrl/cmd.c: REQUEST runs the command in the slot. One that takes long goes on in steps
- * from pvr_engine_run(); whoever looks at what it does, or changes what it uses, lets it
- * finish first. Registers, RAM and state may then be looked at as if it had never waited.
- */
-void pvr_cmd_run(struct pvr_adapter *adapter);
-void pvr_cmd_finish(struct pvr_adapter *adapter);
-/* The driver is forgotten, and with it what it asked for. */
-void pvr_cmd_cancel(struct pvr_adapter *adapter);
-
-/* ctrl/regs.c: forget the driver; objects must be gone. */
-void pvr_regs_reset(struct pvr_adapter *adapter);
-
-/* ctrl/gid_cmd.c */
-void pvr_gid_unbind_all(struct pvr_adapter *adapter);
-/* The fabric has given GIDs to their owners: clear them, and tell the guest. */
-void pvr_gid_forget_lost(struct pvr_adapter *adapter);
-/* NULL if nothing is bound at @index. */
-const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter, uint32_t index);
-/* Of one of the adapter's GIDs; PVR_VLAN_NONE if it has none, or is also bound without one. */
-uint16_t pvr_gid_vlan(const struct pvr_adapter *adapter, const uint8_t gid[16]);
-
-/* ctrl/adapter.c: what the public functions do, with the lock held */
-void pvr_adapter_do_reset(struct pvr_adapter *adapter);
-void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why);
-
-/* ctrl/adapter.c: destroys all objects of a context, of all contexts if NULL */
-void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc);
 
 #endif /* PVR_ADAPTER_H */

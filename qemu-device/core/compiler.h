@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* For functions on the way of every message. */
-#ifndef PVR_HOT_H
-#define PVR_HOT_H
+/* What the compiler has to know: functions to inline, memory that a guest can change. */
+#ifndef PVR_COMPILER_H
+#define PVR_COMPILER_H
+
+#include <string.h>
 
 /* Where the call takes a good part of what the body does, as callgrind counts it. */
 #define pvr_always_inline inline __attribute__((always_inline))
 
-#endif /* PVR_HOT_H */
+/*
+ * Copy out of guest memory. The barrier keeps the compiler from reading the guest's
+ * memory again where the copy is used: what was checked is what is used.
+ */
+static inline void pvr_copy_once(void *to, const void *from_shm, size_t size)
+{
+	memcpy(to, from_shm, size);
+	__asm__ volatile("" : : : "memory");
+}
+
+#endif /* PVR_COMPILER_H */

@@ -52,14 +52,93 @@ static inline struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const st
 	return mr && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 
-/* core/mw.c: a window that is not bound is left alone. */
+/* core/mr.c: a window that is not bound is left alone. */
 void pvr_mw_unbind(struct pvr_mr *window);
 
-/*
- * Go on with the CREATE_MR that is the adapter's job. Return: as pvr_cmd_fn, and
- * -EINPROGRESS if that was not all.
+/* ------------------------------------------------- keys to memory, for every message */
+
+/* What PVR_LOCAL_DMA_LKEY names. */
+extern const struct pvr_mr pvr_mr_local_dma;
+
+/* The rights are there, and so is the memory. */
+static inline bool pvr_mr_permits(struct pvr_adapter *adapter, const struct pvr_mr *mr,
+				  uint64_t addr, uint64_t len, uint32_t access)
+{
+	const uint32_t needed = access | PVR_MR_VALID;
+
+	if ((mr->access & needed) != needed)
+		return false;
+	/* A window that is not bound is not valid either. */
+	if (!mr->where)
+		return pvr_ram_covers(&adapter->ram, addr, len, access & PVR_ACCESS_LOCAL_WRITE);
+	/* An address below the start is one far behind the end. */
+	return !mr->where->broken && addr - mr->start <= mr->length &&
+	       len <= mr->length - (addr - mr->start);
+}
+
+static inline const struct pvr_mr *pvr_mr_by_lkey(struct pvr_adapter *adapter,
+						  const struct pvr_pd *pd, uint32_t key)
+{
+	if (key == PVR_LOCAL_DMA_LKEY && adapter->features & PVR_EXT_LOCAL_DMA_LKEY)
+		return pd->uc == &adapter->kernel_uc ? &pvr_mr_local_dma : NULL;
+	return pvr_mr_by_key(adapter, pd, key);
+}
+
+/**
+ * pvr_mr_find_local() - the region of an lkey, if it permits an access
+ * @pd: of the queue that holds the work request
+ * @access: PVR_ACCESS_LOCAL_WRITE, or 0 to read
+ *
+ * Return: the region, or NULL if the key is stale or foreign, the range is not
+ * inside, or the right is missing. The pointer is valid until the next command or
+ * work request.
  */
-int pvr_mr_create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp);
-void pvr_mr_create_cancel(struct pvr_adapter *adapter);
+static inline const struct pvr_mr *pvr_mr_find_local(struct pvr_adapter *adapter,
+						     const struct pvr_pd *pd, uint32_t key,
+						     uint64_t addr, uint64_t len, uint32_t access)
+{
+	const struct pvr_mr *mr = pvr_mr_by_lkey(adapter, pd, key);
+
+	/* IBTA vol. 1, 10.6.7: a window has no lkey. */
+	if (!mr || pvr_mr_is_window(mr) || !pvr_mr_permits(adapter, mr, addr, len, access))
+		return NULL;
+	return mr;
+}
+
+/* The same for the rkey of a request that arrives at @qp; @access: PVR_ACCESS_REMOTE_*. */
+static inline const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, uint32_t key,
+						      uint64_t addr, uint64_t len, uint32_t access)
+{
+	const struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
+
+	if (!mr || (mr->kind == PVR_MR_WINDOW2 && mr->qp != qp))
+		return NULL;
+	return pvr_mr_permits(qp->adapter, mr, addr, len, access) ? mr : NULL;
+}
+
+/* The longest run at @addr, which was found and allowed; NULL if RAM left. */
+static inline uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr,
+				  uint64_t addr, uint64_t len, uint64_t *contig)
+{
+	/* Who found it has seen that what is written to can be. */
+	if (!mr->where)
+		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
+	return pvr_pages_run(mr->where, mr->offset + (addr - mr->start), len, contig);
+}
+
+/*
+ * Where a table has the page that begins at @addr, and those behind it; NULL: no page begins there, or
+ * the region has no table. One behind the last byte may be asked for, but not be read.
+ */
+static inline uint8_t *const *pvr_mr_page(const struct pvr_mr *mr, uint64_t addr)
+{
+	return mr->where ? pvr_pages_at(mr->where, mr->offset + (addr - mr->start)) : NULL;
+}
+
+/* All of what was found and allowed, if a glance tells that it is one run; else NULL. */
+static inline uint8_t *pvr_mr_flat(const struct pvr_mr *mr, uint64_t addr, uint64_t len)
+{
+	return mr->where ? pvr_pages_flat(mr->where, mr->offset + (addr - mr->start), len) : NULL;
+}
 
 #endif /* PVR_MR_H */

@@ -13,9 +13,10 @@ struct pvr_pd {
 	uint32_t handle;
 	uint32_t users; /* MRs, QPs, SRQs */
 };
-
-struct pvr_pd *pvr_pd_get(struct pvr_adapter *adapter, uint32_t handle);
-void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd);
+static inline struct pvr_pd *pvr_pd_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->pds, handle);
+}
 
 /* ------------------------------------------------------------------- MR */
 
@@ -50,8 +51,6 @@ struct pvr_mr {
 	struct pvr_qp *qp; /* type 2: who bound it */
 	LIST_ENTRY(pvr_mr) qp_link;
 };
-
-void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
 
 /*
  * FAST_REG_MR: give an invalid fast region memory and a new key. Return: 0 or -EINVAL,
@@ -116,11 +115,10 @@ struct pvr_cq {
 	bool in_backlog; /* of pvr_event_rings */
 	TAILQ_ENTRY(pvr_cq) backlog;
 };
-
-struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle);
-void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq);
-/* The CQ takes no more: CQ_ERR to the guest, and its QPs go to ERR. */
-void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why);
+static inline struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->cqs, handle);
+}
 
 /* ----------------------------------------------------------- work queues */
 
@@ -157,10 +155,10 @@ struct pvr_srq {
 	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
 	bool quiet; /* what its word says */
 };
-
-struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle);
-void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq);
-void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why);
+static inline struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->srqs, handle);
+}
 
 /* -------------------------------------------------------------------- QP */
 
@@ -281,8 +279,19 @@ struct pvr_qp {
 	bool is_ready;
 	TAILQ_ENTRY(pvr_qp) ready;
 };
+static inline struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t handle)
+{
+	return pvr_table_get(&adapter->qps, handle);
+}
 
-struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t handle);
+/* By number, as peers name it. */
+static inline struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t qpn)
+{
+	struct pvr_qp *qp = pvr_qp_get(adapter, qpn & 0xffff);
+
+	return qp && qp->qpn == qpn ? qp : NULL;
+}
+
 /* RC or UC: it has one peer. */
 static inline bool pvr_qp_is_connected(const struct pvr_qp *qp)
 {
@@ -295,56 +304,5 @@ static inline void pvr_count(struct pvr_qp *qp, enum pvr_stat stat, uint64_t n)
 	qp->stat[stat] += n;
 	qp->adapter->stat[stat] += n;
 }
-
-/* By number, as peers name it. */
-struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t qpn);
-void pvr_qp_destroy(struct pvr_qp *qp);
-
-/*
- * To ERR, with an event if @event is not PVR_EVENT_NUM; what is posted gets flushed
- * from pvr_engine_run().
- */
-void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why);
-/* What it waits for. */
-void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait);
-/* The one place that changes the state. */
-void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state);
-/* The requester got an RNR NAK: the next receive request wakes it, or has. */
-void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits);
-/* It is to be woken in the next turn, or has been. */
-void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes);
-/* Back to what it was when created, but for the number. */
-void pvr_qp_reset_queues(struct pvr_qp *qp);
-const char *pvr_qp_state_name(enum pvr_qp_state state);
-
-/**
- * pvr_qp_check_modify() - may these attributes be set now (IBTA vol. 1, 11.2.5.2)
- * @mask: PVR_QPA_*
- * @next: the state that results
- *
- * Return: 0 or -EINVAL, with the reason in @why.
- */
-int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr,
-			enum pvr_qp_state *next, const char **why);
-
-/* --------------------------------------------------------------- commands */
-
-/*
- * One function per command. The request is a private copy; the response is zeroed
- * and its header is filled in by the caller. Return: 0 or -errno.
- */
-typedef int pvr_cmd_fn(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
-		       union pvr_cmd_resp *resp);
-pvr_cmd_fn pvr_cmd_query_port, pvr_cmd_query_pkey;
-pvr_cmd_fn pvr_cmd_create_uc, pvr_cmd_destroy_uc;
-pvr_cmd_fn pvr_cmd_create_pd, pvr_cmd_destroy_pd;
-pvr_cmd_fn pvr_cmd_create_mr, pvr_cmd_destroy_mr;
-pvr_cmd_fn pvr_cmd_create_cq, pvr_cmd_resize_cq, pvr_cmd_destroy_cq;
-pvr_cmd_fn pvr_cmd_set_cq_ring;
-pvr_cmd_fn pvr_cmd_create_qp, pvr_cmd_modify_qp, pvr_cmd_query_qp, pvr_cmd_destroy_qp;
-pvr_cmd_fn pvr_cmd_create_srq, pvr_cmd_modify_srq, pvr_cmd_query_srq, pvr_cmd_destroy_srq;
-pvr_cmd_fn pvr_cmd_create_bind, pvr_cmd_destroy_bind;
-pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
-pvr_cmd_fn pvr_cmd_query_stats;
 
 #endif /* PVR_OBJECTS_H */

@@ -8,7 +8,7 @@
 #include <sys/uio.h>
 
 #include "core/compiler.h"
-#include "core/mr_find.h"
+#include "core/mr.h"
 
 /* Checked: every entry lies in a region that permits the access. */
 struct pvr_sg {

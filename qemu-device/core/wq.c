@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/shm.h"
+#include "core/compiler.h"
 
 static uint32_t round_up_pow2(uint32_t n)
 {

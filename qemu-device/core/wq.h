@@ -4,7 +4,7 @@
 #define PVR_QUEUE_H
 
 #include "core/objects.h"
-#include "core/shm.h"
+#include "core/compiler.h"
 
 /* A send or receive request, copied out of the ring once. */
 struct pvr_send_wqe {

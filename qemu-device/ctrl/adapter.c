@@ -11,10 +11,16 @@
 #include "ctrl/uar_poll.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
-#include "rdma/ud_linger.h"
+#include "rdma/ud.h"
 #include "core/objects.h"
 #include "rdma/peer_gone.h"
 #include "core/ext_dma.h"
+#include "ctrl/ctrl.h"
+#include "rdma/qp.h"
+#include "rdma/rq.h"
+#include "rdma/cq.h"
+#include "rdma/worker.h"
+#include "rdma/event.h"
 
 static bool name_ok(const char *name)
 {

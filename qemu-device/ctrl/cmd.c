@@ -17,7 +17,10 @@
 #include "ctrl/uar_poll.h"
 #include "core/mr.h"
 #include "core/objects.h"
-#include "core/shm.h"
+#include "core/compiler.h"
+#include "ctrl/ctrl.h"
+#include "rdma/worker.h"
+#include "rdma/event.h"
 
 struct cmd_ops {
 	const char *name;

@@ -4,12 +4,7 @@
 #include <stdlib.h>
 
 #include "core/objects.h"
-
-struct pvr_pd *pvr_pd_get(struct pvr_adapter *adapter, uint32_t handle)
-{
-	return pvr_table_get(&adapter->pds, handle);
-}
-
+#include "ctrl/ctrl.h"
 void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd)
 {
 	pvr_table_del(&adapter->pds, pd->handle);

@@ -8,12 +8,9 @@
 #include "rdma/cq_lost_arm.h"
 #include "rdma/sched.h"
 #include "core/objects.h"
-
-struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle)
-{
-	return pvr_table_get(&adapter->cqs, handle);
-}
-
+#include "ctrl/ctrl.h"
+#include "rdma/qp.h"
+#include "rdma/event.h"
 static int ring_check(uint32_t cqe, uint32_t nchunks)
 {
 	uint64_t bytes = (uint64_t)cqe * sizeof(struct pvrdma_cqe);
@@ -151,17 +148,15 @@ int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	return 0;
 }
 
-void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why)
+/* Vector 0 has the DSR's ring. One that CQs may have cannot get another. */
+int pvr_cmd_set_cq_ring(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			union pvr_cmd_resp *resp)
 {
-	struct pvr_qp *qp;
+	const struct pvr_cmd_set_cq_ring *cmd = &req->set_cq_ring;
 
-	if (cq->error)
-		return;
-	cq->error = true;
-	pvr_log_guest(adapter, "cq %u: error: %s", cq->handle, why);
-	pvr_event_async(adapter, PVR_EVENT_CQ_ERR, cq->handle);
-	TAILQ_FOREACH(qp, &cq->senders, send_link)
-	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
-	TAILQ_FOREACH(qp, &cq->receivers, recv_link)
-	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+	if (!cmd->comp_vector || cmd->comp_vector >= PVR_CQ_VECTORS_MAX)
+		return -EINVAL;
+	if (pvr_events_have_vector(adapter, cmd->comp_vector))
+		return -EBUSY;
+	return pvr_events_attach_vector(adapter, cmd->comp_vector, &cmd->ring);
 }

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "core/objects.h"
+#include "ctrl/ctrl.h"
+#include "rdma/worker.h"
+#include "rdma/event.h"
 
 static const char *gid_name(const uint8_t gid[16], char buf[INET6_ADDRSTRLEN])
 {
@@ -29,31 +32,6 @@ static bool gid_usable(const uint8_t gid[16])
 	return memcmp(gid, any, sizeof(any)) && memcmp(gid, loopback, sizeof(loopback)) &&
 	       gid[0] != 0xff;
 }
-
-const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter, uint32_t index)
-{
-	if (index >= PVR_GID_TABLE_LEN || !adapter->gids[index].bound)
-		return NULL;
-	return &adapter->gids[index];
-}
-
-uint16_t pvr_gid_vlan(const struct pvr_adapter *adapter, const uint8_t gid[16])
-{
-	uint16_t vlan = PVR_VLAN_NONE;
-	uint32_t i;
-
-	for (i = 0; i < PVR_GID_TABLE_LEN; i++) {
-		const struct pvr_gid_entry *entry = &adapter->gids[i];
-
-		if (!entry->bound || memcmp(entry->gid, gid, sizeof(entry->gid)))
-			continue;
-		if (entry->vlan == PVR_VLAN_NONE)
-			return PVR_VLAN_NONE;
-		vlan = entry->vlan;
-	}
-	return vlan;
-}
-
 /* Stock drivers' word is not looked at. */
 static uint32_t vlan_of(const struct pvr_adapter *adapter, const struct pvr_cmd_create_bind *cmd)
 {

@@ -10,6 +10,7 @@
 
 #include "gid/mcast_group.h"
 #include "core/objects.h"
+#include "ctrl/ctrl.h"
 
 int pvr_cmd_attach_mcast(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 			 union pvr_cmd_resp *resp)

@@ -9,8 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/mr_find.h"
+#include "core/mr.h"
 #include "core/ext_dma.h"
+#include "ctrl/ctrl.h"
 
 /* Of a region that has more pages than that, the rest comes later: 0.3 ms of work. */
 #define SLICE_PAGES 16384
@@ -318,31 +319,4 @@ int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	return 0;
 }
 
-/* What PVR_LOCAL_DMA_LKEY names: index 0, which no region has. */
-const struct pvr_mr pvr_mr_local_dma = {
-	.kind = PVR_MR_DMA,
-	.access = PVR_ACCESS_LOCAL_WRITE | PVR_MR_VALID,
-};
-
 /* ----------------------------------------------------------- invalidation */
-
-struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool remote)
-{
-	struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
-
-	if (!mr || !pvr_mr_is_valid(mr))
-		return NULL;
-	if (mr->kind == PVR_MR_WINDOW2)
-		return mr->qp == qp ? mr : NULL;
-	if (mr->kind != PVR_MR_FAST || (remote && !(mr->access & PVR_MR_REMOTE)))
-		return NULL;
-	return mr;
-}
-
-void pvr_mr_invalidate(struct pvr_mr *mr)
-{
-	pvr_nic_revoke_mr(mr);
-	if (pvr_mr_is_window(mr))
-		pvr_mw_unbind(mr);
-	mr->access &= ~PVR_MR_VALID;
-}

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/objects.h"
+#include "ctrl/ctrl.h"
 
 int pvr_cmd_query_port(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		       union pvr_cmd_resp *resp)

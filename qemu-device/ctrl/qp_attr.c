@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "core/objects.h"
+#include "ctrl/ctrl.h"
 
 enum qp_class {
 	CLASS_RC,

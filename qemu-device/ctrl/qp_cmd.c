@@ -14,32 +14,10 @@
 #include "path/local/local.h"
 #include "core/ext_dma.h"
 #include "path/pipe/remote_qp.h"
+#include "ctrl/ctrl.h"
+#include "rdma/qp.h"
 
 #define GSI_NUMBER 1
-
-struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t handle)
-{
-	return pvr_table_get(&adapter->qps, handle);
-}
-
-struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t qpn)
-{
-	struct pvr_qp *qp = pvr_qp_get(adapter, qpn & 0xffff);
-
-	return qp && qp->qpn == qpn ? qp : NULL;
-}
-
-const char *pvr_qp_state_name(enum pvr_qp_state state)
-{
-	static const char *const names[PVR_QPS_NUM] = {
-		[PVR_QPS_RESET] = "RESET", [PVR_QPS_INIT] = "INIT", [PVR_QPS_RTR] = "RTR",
-		[PVR_QPS_RTS] = "RTS",	   [PVR_QPS_SQD] = "SQD",   [PVR_QPS_SQE] = "SQE",
-		[PVR_QPS_ERR] = "ERR",
-	};
-
-	return state < PVR_QPS_NUM ? names[state] : "?";
-}
-
 /* -------------------------------------------------------------- creation */
 
 static bool is_pow2(uint32_t n)
@@ -311,100 +289,6 @@ int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 }
 
 /* ------------------------------------------------------------------ state */
-
-void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
-{
-	struct pvr_remotes *remotes = &qp->adapter->remotes;
-
-	if (qp->wait == PVR_QP_WAITS_ACK)
-		TAILQ_REMOVE(&remotes->unanswered, qp, unanswered_link);
-	qp->wait = wait;
-	if (wait == PVR_QP_WAITS_ACK)
-		TAILQ_INSERT_TAIL(&remotes->unanswered, qp, unanswered_link);
-}
-
-void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
-{
-	if (qp->state == state)
-		return;
-	pvr_debug(qp->adapter, "qp %u: %s -> %s", qp->handle, pvr_qp_state_name(qp->state),
-		  pvr_qp_state_name(state));
-	qp->state = state;
-	qp->sq_draining = false;
-	/* Whatever was waited for, the new state decides what comes next. */
-	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
-	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
-	if (state != PVR_QPS_RTS && state != PVR_QPS_SQD) {
-		pvr_nic_revoke_qp(qp);
-		pvr_path_stop(qp);
-	}
-	pvr_quiet_recv(qp);
-	if (state != PVR_QPS_RESET) {
-		pvr_sched_kick(qp);
-		return;
-	}
-	pvr_sched_remove(qp);
-	pvr_quiet_reset(qp);
-}
-
-void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
-{
-	if (qp->state == PVR_QPS_ERR || qp->state == PVR_QPS_RESET)
-		return;
-	pvr_log_guest(qp->adapter, "qp %u: %s -> ERR: %s", qp->handle, pvr_qp_state_name(qp->state),
-		      why);
-	pvr_qp_set_state(qp, PVR_QPS_ERR);
-	if (event != PVR_EVENT_NUM)
-		pvr_event_async(qp->adapter, event, qp->handle);
-}
-
-void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits)
-{
-	if (qp->peer_waits == waits)
-		return;
-	qp->peer_waits = waits;
-	if (qp->srq && waits)
-		TAILQ_INSERT_TAIL(&qp->srq->waiting, qp, waiting);
-	else if (qp->srq)
-		TAILQ_REMOVE(&qp->srq->waiting, qp, waiting);
-	pvr_quiet_recv(qp);
-}
-
-void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes)
-{
-	if (qp->srq)
-		qp->srq->waking += wakes - qp->wakes_peer;
-	qp->wakes_peer = wakes;
-}
-
-void pvr_qp_reset_queues(struct pvr_qp *qp)
-{
-	qp->adapter->topology++;
-	pvr_mw_unbind_all(qp);
-	qp->sq.head = 0;
-	qp->rq.head = 0;
-	qp->sq_done = 0;
-	qp->rq_done = 0;
-	pvr_qp_set_peer_waits(qp, false);
-	pvr_qp_set_wakes_peer(qp, false);
-	qp->mcast_next = 0;
-	qp->mcast_taken = false;
-	qp->ud_waits = false;
-	qp->comm_est = false;
-	qp->last_wqe = false;
-	qp->unanswered = false;
-	qp->rnr_slow = false;
-	qp->peer_life = 0;
-	qp->peer_is_far = false;
-	qp->peer_left = false;
-	qp->peer_gone = false;
-	qp->topology = 0;
-	pvr_path_close(qp);
-	pvr_remote_rq_free(qp);
-	if (qp->held)
-		qp->held->valid = false;
-	memset(&qp->attr, 0, sizeof(qp->attr));
-}
 
 static void set_scalars(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr)
 {

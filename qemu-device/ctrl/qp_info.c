@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "core/objects.h"
+#include "rdma/qp.h"
+#include "rdma/worker.h"
 
 /* Slots of the table that one call looks at, so that the guest waits for few. */
 #define SLOTS_PER_CALL 1024

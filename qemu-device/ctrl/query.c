@@ -5,6 +5,7 @@
 
 #include "gid/mcast_group.h"
 #include "core/adapter.h"
+#include "ctrl/ctrl.h"
 
 #define FW_VER (3ull << 32) /* printed as 3.0.0 */
 

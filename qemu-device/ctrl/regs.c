@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "core/objects.h"
-#include "core/shm.h"
+#include "core/compiler.h"
+#include "ctrl/ctrl.h"
+#include "rdma/worker.h"
+#include "rdma/event.h"
 
 void pvr_regs_reset(struct pvr_adapter *adapter)
 {

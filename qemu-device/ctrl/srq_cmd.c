@@ -7,12 +7,8 @@
 #include "core/wq.h"
 #include "rdma/db_suppress.h"
 #include "core/objects.h"
-
-struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle)
-{
-	return pvr_table_get(&adapter->srqs, handle);
-}
-
+#include "ctrl/ctrl.h"
+#include "rdma/qp.h"
 /* @max_sge has been checked. */
 static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
 {
@@ -184,18 +180,4 @@ int pvr_cmd_destroy_srq(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 		return -EBUSY;
 	pvr_srq_destroy(adapter, srq);
 	return 0;
-}
-
-void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why)
-{
-	struct pvr_qp *qp;
-
-	if (srq->error)
-		return;
-	srq->error = true;
-	pvr_quiet_srq(srq);
-	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
-	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
-	LIST_FOREACH(qp, &srq->qps, srq_link)
-	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/objects.h"
+#include "ctrl/ctrl.h"
+#include "rdma/worker.h"
 
 int pvr_cmd_query_stats(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 			union pvr_cmd_resp *resp)

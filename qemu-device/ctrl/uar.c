@@ -14,12 +14,9 @@
 #include "rdma/cq.h"
 #include "rdma/sched.h"
 #include "core/objects.h"
-
-struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t handle)
-{
-	return handle ? pvr_table_get(&adapter->ucs, handle) : &adapter->kernel_uc;
-}
-
+#include "ctrl/ctrl.h"
+#include "rdma/rq.h"
+#include "rdma/worker.h"
 /* The page that a frame number names, 0 if it is none that a context can have. */
 static uint32_t uar_index(const struct pvr_adapter *adapter, uint64_t pfn)
 {

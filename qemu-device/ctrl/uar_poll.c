@@ -6,6 +6,9 @@
 #include "core/wq.h"
 #include "rdma/requester.h"
 #include "rdma/sched.h"
+#include "ctrl/ctrl.h"
+#include "rdma/rq.h"
+#include "rdma/worker.h"
 
 #define PAGES_PER_POLL 64
 #define OBJECTS_PER_POLL 64

@@ -26,4 +26,23 @@ static inline void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wq
 bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget);
 bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget);
 
+/* What becomes of the request at the head, @wqe: it fails, and the send queue with it. */
+void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+			enum pvrdma_wc_status status, const char *why);
+/* It is tried again after @ns. */
+void pvr_requester_await(struct pvr_qp *qp, uint64_t ns);
+/*
+ * An RNR NAK has come. Return: true if the request may be tried again, and the caller has it
+ * wait; false if that was the last try, and it has failed.
+ */
+bool pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+/* It waits for the RNR timer, @ns from now. */
+void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns);
+/* Something is missing: it is tried again after a while, which costs nothing. */
+void pvr_requester_wait(struct pvr_qp *qp);
+/* A try has been in vain. Return: false if it was the last one, and it has failed. */
+bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+/* Nobody is there; the first time, only the wait begins. */
+void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+
 #endif /* PVR_FLUSH_H */

@@ -5,7 +5,9 @@
 #include <errno.h>
 
 #include "rdma/cq_lost_arm.h"
-#include "core/shm.h"
+#include "core/compiler.h"
+#include "rdma/qp.h"
+#include "rdma/event.h"
 
 uint32_t pvr_cq_unread(const struct pvr_cq *cq)
 {
@@ -239,4 +241,19 @@ int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr
 	cq->late.watched = count_from(first, cq->late.watched);
 	publish(cq);
 	return 0;
+}
+
+void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why)
+{
+	struct pvr_qp *qp;
+
+	if (cq->error)
+		return;
+	cq->error = true;
+	pvr_log_guest(adapter, "cq %u: error: %s", cq->handle, why);
+	pvr_event_async(adapter, PVR_EVENT_CQ_ERR, cq->handle);
+	TAILQ_FOREACH(qp, &cq->senders, send_link)
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
+	TAILQ_FOREACH(qp, &cq->receivers, recv_link)
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its CQ is in error");
 }

@@ -60,4 +60,7 @@ void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq);
 int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr_pages *pages,
 		uint32_t cqe);
 
+/* The CQ takes no more: CQ_ERR to the guest, and its QPs go to ERR. */
+void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why);
+
 #endif /* PVR_COMPLETE_H */

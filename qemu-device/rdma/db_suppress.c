@@ -5,6 +5,7 @@
 #include "core/wq.h"
 #include "rdma/requester.h"
 #include "rdma/sched.h"
+#include "rdma/worker.h"
 
 /* Of an adapter: a look at each must not take long. */
 #define POLLED_MAX 64

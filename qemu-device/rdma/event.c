@@ -13,6 +13,7 @@
 
 #include "rdma/cq.h"
 #include "core/objects.h"
+#include "rdma/worker.h"
 
 #define RETRY_MIN_NS 1000000ull
 #define RETRY_MAX_NS 1000000000ull /* a guest that never reads costs a wake-up a second */
@@ -91,19 +92,10 @@ bool pvr_events_have_vector(const struct pvr_adapter *adapter, uint32_t comp_vec
 	return comp_vector < PVR_CQ_VECTORS_MAX && adapter->events.cq[comp_vector].ring.shm;
 }
 
-/* Vector 0 has the DSR's ring. One that CQs may have cannot get another. */
-int pvr_cmd_set_cq_ring(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
-			union pvr_cmd_resp *resp)
+int pvr_events_attach_vector(struct pvr_adapter *adapter, uint32_t comp_vector,
+			     const struct pvr_ring_pages *info)
 {
-	const struct pvr_cmd_set_cq_ring *cmd = &req->set_cq_ring;
-
-	(void)resp;
-	if (!cmd->comp_vector || cmd->comp_vector >= PVR_CQ_VECTORS_MAX)
-		return -EINVAL;
-	if (pvr_events_have_vector(adapter, cmd->comp_vector))
-		return -EBUSY;
-	return ring_attach(adapter, &cmd->ring, PVR_CQNE_SLOTS,
-			   &adapter->events.cq[cmd->comp_vector].ring);
+	return ring_attach(adapter, info, PVR_CQNE_SLOTS, &adapter->events.cq[comp_vector].ring);
 }
 
 static bool ring_lies_in(const struct pvr_event_ring *ring, const struct pvr_ram_piece *piece)

@@ -7,40 +7,13 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "core/timer.h"
 #include "pvrdma_abi.h"
+#include "core/adapter.h"
 
 struct pvr_adapter;
 struct pvr_ram_piece;
 struct pvr_cq;
 struct pvr_worker;
-
-struct pvr_event_ring {
-	struct pvr_ring *shm; /* ours is prod_tail, the guest's cons_head */
-	void *slots_shm; /* one page */
-	uint32_t slots; /* a power of two */
-	uint32_t prod; /* 0 .. 2 * slots - 1 */
-};
-
-/* Events that wait for room: as many as the ring has once more. */
-#define PVR_EQE_BACKLOG PVR_EQE_SLOTS
-
-/* A completion vector; without a ring no CQ has it. */
-struct pvr_cq_vector {
-	struct pvr_event_ring ring;
-	/* CQs whose notification waits for room. */
-	TAILQ_HEAD(pvr_cq_backlog, pvr_cq) backlog;
-};
-
-struct pvr_event_rings {
-	struct pvr_event_ring async;
-	struct pvr_cq_vector cq[PVR_CQ_VECTORS_MAX];
-	struct pvr_eqe backlog[PVR_EQE_BACKLOG];
-	uint32_t backlog_head, backlog_count;
-	uint32_t cqs_waiting; /* in all backlogs of CQs */
-	struct pvr_timer retry; /* while something waits */
-	uint64_t retry_ns; /* until then; grows while the guest does not read */
-};
 
 /* Once per adapter. Return: 0 or -ENOMEM. */
 int pvr_events_init(struct pvr_adapter *adapter);
@@ -48,6 +21,9 @@ void pvr_events_exit(struct pvr_adapter *adapter);
 
 /* At DSRHIGH: finds the rings. Return: 0, -EINVAL or -EFAULT. */
 int pvr_events_attach(struct pvr_adapter *adapter, const struct pvr_dsr *dsr);
+/* The same of a completion vector that has no ring yet. */
+int pvr_events_attach_vector(struct pvr_adapter *adapter, uint32_t comp_vector,
+			     const struct pvr_ring_pages *info);
 /* Forgets the rings and what waits for them. */
 void pvr_events_detach(struct pvr_adapter *adapter);
 

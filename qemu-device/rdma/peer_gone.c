@@ -9,6 +9,7 @@
 #include "gid/fabric.h"
 #include "gid/resolve.h"
 #include "core/adapter.h"
+#include "rdma/qp.h"
 
 /* Between looks; less than anybody waits for a peer that is silent. */
 #define LOOK_NS 5000000ull

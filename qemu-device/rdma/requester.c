@@ -12,98 +12,12 @@
 #include "rdma/completer.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
-#include "rdma/ud_send.h"
+#include "rdma/ud.h"
+#include "rdma/qp.h"
+#include "rdma/event.h"
 
-/* How often a peer is looked for when the timeout is 0: the requester never gives up. */
-#define NO_TIMEOUT_POLL_NS 100000000ull
-
-#define RNR_RETRY_FOREVER 7
 /* Receives that come later than this are better told of: looks would be in vain next time. */
 #define RNR_SLOW_NS 2000000ull
-
-/* IBTA vol. 1, 10.3.1: of an unreliable QP only the send queue fails. */
-static void fail_queue(struct pvr_qp *qp, const char *why)
-{
-	if (qp->type == PVR_QPT_RC) {
-		pvr_qp_fail(qp, PVR_EVENT_NUM, why);
-		return;
-	}
-	/* A CQ that was full may have failed all of it already. */
-	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
-		return;
-	pvr_log_guest(qp->adapter, "qp %u: %s -> SQE: %s", qp->handle, pvr_qp_state_name(qp->state),
-		      why);
-	pvr_qp_set_state(qp, PVR_QPS_SQE);
-}
-
-void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			enum pvrdma_wc_status status, const char *why)
-{
-	pvr_send_complete(qp, wqe, status, 0);
-	fail_queue(qp, why);
-}
-
-void pvr_requester_await(struct pvr_qp *qp, uint64_t ns)
-{
-	pvr_qp_set_wait(qp, PVR_QP_WAITS_ACK);
-	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
-}
-
-bool pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
-{
-	qp->unanswered = false; /* this is an answer: the next silence is a new one */
-	if (qp->attr.rnr_retry == RNR_RETRY_FOREVER)
-		return true;
-	if (qp->rnr_left) {
-		qp->rnr_left--;
-		return true;
-	}
-	pvr_requester_fail(qp, wqe, PVRDMA_WC_RNR_RETRY_EXC_ERR,
-			   "the responder has no receive posted");
-	return false;
-}
-
-void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns)
-{
-	qp->rnr_until = pvr_now(qp->adapter->engine) + ns;
-	qp->wait = PVR_QP_WAITS_RNR;
-	pvr_timer_set(&qp->adapter->timers, &qp->timer, qp->rnr_until);
-}
-
-void pvr_requester_wait(struct pvr_qp *qp)
-{
-	pvr_requester_await(qp, NO_TIMEOUT_POLL_NS);
-}
-
-bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
-{
-	pvr_count(qp, PVR_STAT_ACK_TIMEOUTS, 1);
-	if (qp->retry_left) {
-		qp->retry_left--;
-		return true;
-	}
-	pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
-	pvr_requester_fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR, "the peer does not answer");
-	return false;
-}
-
-void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
-{
-	if (qp->peer_gone) {
-		qp->peer_gone = false; /* said by this request */
-		pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
-		pvr_requester_fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR, "the peer's guest is gone");
-		return;
-	}
-	if (!qp->attr.timeout) {
-		pvr_requester_wait(qp);
-		return;
-	}
-	if (qp->unanswered && !pvr_requester_retry(qp, wqe))
-		return;
-	qp->unanswered = true;
-	pvr_requester_await(qp, 4096ull << qp->attr.timeout);
-}
 
 void pvr_requester_bad_index(struct pvr_qp *qp)
 {

@@ -98,23 +98,4 @@ void pvr_requester_timeout(struct pvr_timer *timer);
 /* RTS -> SQD: what has begun is finished first. */
 void pvr_requester_drain(struct pvr_qp *qp);
 
-/* What becomes of the request at the head, @wqe: it fails, and the send queue with it. */
-void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-			enum pvrdma_wc_status status, const char *why);
-/*
- * An RNR NAK has come. Return: true if the request may be tried again, and the caller has it
- * wait; false if that was the last try, and it has failed.
- */
-bool pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
-/* It waits for the RNR timer, @ns from now. */
-void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns);
-/* Nobody is there; the first time, only the wait begins. */
-void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
-/* It is tried again after @ns. */
-void pvr_requester_await(struct pvr_qp *qp, uint64_t ns);
-/* Something is missing: it is tried again after a while, which costs nothing. */
-void pvr_requester_wait(struct pvr_qp *qp);
-/* A try has been in vain. Return: false if it was the last one, and it has failed. */
-bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
-
 #endif /* PVR_REQUESTER_H */

@@ -19,7 +19,8 @@
 #include <string.h>
 
 #include "rdma/rq.h"
-#include "path/local/rnr.h"
+#include "rdma/qp.h"
+#include "rdma/event.h"
 
 /* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {

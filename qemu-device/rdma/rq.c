@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "rdma/cq.h"
+#include "rdma/qp.h"
+#include "rdma/sched.h"
+#include "rdma/db_suppress.h"
+#include "rdma/event.h"
 
 /* IBTA vol. 1, 10.2.9.3: one event when fewer than the limit are left, then disarmed. */
 static void srq_check_limit(struct pvr_qp *qp, struct pvr_srq *srq)
@@ -82,4 +86,63 @@ void pvr_recv_complete(struct pvr_qp *qp, struct pvrdma_cqe *cqe, bool solicited
 	else
 		pvr_wq_advance(qp->adapter, &qp->rq);
 	pvr_cq_push(qp, qp->recv_cq, cqe, solicited);
+}
+
+/* ------------------------------------------------------------- requesters that wait */
+
+/* The requester may be on another worker's adapter, so this takes a turn. */
+static void wake_later(struct pvr_qp *qp)
+{
+	pvr_qp_set_peer_waits(qp, false);
+	pvr_qp_set_wakes_peer(qp, true);
+	pvr_sched_kick(qp);
+}
+
+void pvr_sched_posted_recv(struct pvr_qp *qp)
+{
+	if (qp->state == PVR_QPS_ERR)
+		pvr_sched_kick(qp);
+	else if (qp->peer_waits)
+		wake_later(qp);
+}
+
+void pvr_sched_posted_srq(struct pvr_srq *srq)
+{
+	int left = srq->error ? -EIO : pvr_wq_avail(&srq->wq);
+	bool all = left < 0; /* they will find that it is broken */
+	struct pvr_qp *qp;
+
+	left -= srq->waking;
+
+	/*
+	 * No more than there are requests for: the others would ask in vain, which takes a
+	 * turn, and a retry of those they have. Who is woken gets its turn later, so none
+	 * comes to wait again meanwhile.
+	 */
+	while ((all || left-- > 0) && (qp = TAILQ_FIRST(&srq->waiting)))
+		wake_later(qp);
+	/* Who waited may be gone. */
+	pvr_quiet_srq(srq);
+}
+
+void pvr_sched_pass_on(struct pvr_qp *qp)
+{
+	struct pvr_qp *next = qp->srq ? TAILQ_FIRST(&qp->srq->waiting) : NULL;
+
+	if (next)
+		wake_later(next);
+}
+
+void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why)
+{
+	struct pvr_qp *qp;
+
+	if (srq->error)
+		return;
+	srq->error = true;
+	pvr_quiet_srq(srq);
+	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
+	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
+	LIST_FOREACH(qp, &srq->qps, srq_link)
+	pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SRQ is in error");
 }

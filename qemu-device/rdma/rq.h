@@ -19,4 +19,20 @@ int pvr_recv_get(struct pvr_qp *qp, struct pvr_recv_wqe *wqe);
 /* The request of pvr_recv_get() is done: consume it and write its completion. */
 void pvr_recv_complete(struct pvr_qp *qp, struct pvrdma_cqe *cqe, bool solicited);
 
+/* Receive requests that a queue holds; shorter ones are rung for. */
+#define PVR_RNR_LONG 128
+
+/* A requester that gets an RNR NAK from @to looks for the next receive itself. */
+static inline bool pvr_rnr_is_looked_for(const struct pvr_qp *to)
+{
+	return to->quiet_shm && !to->srq && to->rq.count >= PVR_RNR_LONG && !to->peer_waits;
+}
+
+/* The guest has posted receives: who waits for them need not wait longer. */
+void pvr_sched_posted_recv(struct pvr_qp *qp);
+void pvr_sched_posted_srq(struct pvr_srq *srq);
+/* Nobody waited at @qp: its receive is for the next one that waits at its SRQ. */
+void pvr_sched_pass_on(struct pvr_qp *qp);
+void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why);
+
 #endif /* PVR_RECEIVE_H */

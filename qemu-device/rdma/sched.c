@@ -17,12 +17,14 @@
 
 #include <errno.h>
 
-#include "rdma/hold.h"
+#include "rdma/worker.h"
 #include "rdma/path.h"
 #include "core/wq.h"
 #include "rdma/db_suppress.h"
 #include "rdma/requester.h"
 #include "core/objects.h"
+#include "rdma/qp.h"
+#include "rdma/rq.h"
 
 #define TURNS_PER_RUN 32
 /* Turns in a row that found their peer busy: then there is nothing else to do. */
@@ -52,49 +54,6 @@ void pvr_sched_remove(struct pvr_qp *qp)
 }
 
 /* ---------------------------------------------------------------- waking peers */
-
-/* The requester may be on another worker's adapter, so this takes a turn. */
-static void wake_later(struct pvr_qp *qp)
-{
-	pvr_qp_set_peer_waits(qp, false);
-	pvr_qp_set_wakes_peer(qp, true);
-	pvr_sched_kick(qp);
-}
-
-void pvr_sched_posted_recv(struct pvr_qp *qp)
-{
-	if (qp->state == PVR_QPS_ERR)
-		pvr_sched_kick(qp);
-	else if (qp->peer_waits)
-		wake_later(qp);
-}
-
-void pvr_sched_posted_srq(struct pvr_srq *srq)
-{
-	int left = srq->error ? -EIO : pvr_wq_avail(&srq->wq);
-	bool all = left < 0; /* they will find that it is broken */
-	struct pvr_qp *qp;
-
-	left -= srq->waking;
-
-	/*
-	 * No more than there are requests for: the others would ask in vain, which takes a
-	 * turn, and a retry of those they have. Who is woken gets its turn later, so none
-	 * comes to wait again meanwhile.
-	 */
-	while ((all || left-- > 0) && (qp = TAILQ_FIRST(&srq->waiting)))
-		wake_later(qp);
-	/* Who waited may be gone. */
-	pvr_quiet_srq(srq);
-}
-
-void pvr_sched_pass_on(struct pvr_qp *qp)
-{
-	struct pvr_qp *next = qp->srq ? TAILQ_FIRST(&qp->srq->waiting) : NULL;
-
-	if (next)
-		wake_later(next);
-}
 
 /* Return: false if the requester's adapter is busy. */
 static bool wake_peer(struct pvr_qp *qp)

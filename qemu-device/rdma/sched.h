@@ -17,13 +17,6 @@ void pvr_sched_kick(struct pvr_qp *qp);
 /* @qp must get no more turns. */
 void pvr_sched_remove(struct pvr_qp *qp);
 
-/* The guest has posted receives: who waits for them need not wait longer. */
-void pvr_sched_posted_recv(struct pvr_qp *qp);
-void pvr_sched_posted_srq(struct pvr_srq *srq);
-
-/* Nobody waited at @qp: its receive is for the next one that waits at its SRQ. */
-void pvr_sched_pass_on(struct pvr_qp *qp);
-
 /* Some turns of the worker's adapters. No lock is held. */
 void pvr_sched_run(struct pvr_worker *worker);
 /* A turn of @qp, here and now, if it has something to do. */

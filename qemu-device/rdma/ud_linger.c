@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Datagrams whose queue pair is gone before it is known how to get to other hosts. */
-#include "rdma/ud_linger.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "rdma/path.h"
-#include "rdma/ud_send.h"
-#include "rdma/ud_recv.h"
+#include "rdma/ud.h"
 #include "gid/resolve.h"
 
 #define ORPHANS_MAX 64

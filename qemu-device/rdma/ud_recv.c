@@ -1,12 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Datagrams that arrive, from wherever. */
-#include "rdma/ud_recv.h"
+#include "rdma/ud.h"
 
 #include <string.h>
 
 #include "rdma/cq.h"
 #include "rdma/grh.h"
 #include "rdma/rq.h"
+#include "rdma/qp.h"
+
+/* Of one of the adapter's GIDs; PVR_VLAN_NONE if it has none, or is also bound without one. */
+static uint16_t gid_vlan(const struct pvr_adapter *adapter, const uint8_t gid[16])
+{
+	uint16_t vlan = PVR_VLAN_NONE;
+	uint32_t i;
+
+	for (i = 0; i < PVR_GID_TABLE_LEN; i++) {
+		const struct pvr_gid_entry *entry = &adapter->gids[i];
+
+		if (!entry->bound || memcmp(entry->gid, gid, sizeof(entry->gid)))
+			continue;
+		if (entry->vlan == PVR_VLAN_NONE)
+			return PVR_VLAN_NONE;
+		vlan = entry->vlan;
+	}
+	return vlan;
+}
 
 static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
 {
@@ -23,7 +42,7 @@ static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
 static void set_vlan(struct pvrdma_cqe *cqe, const struct pvr_adapter *adapter,
 		     const uint8_t gid[16])
 {
-	uint16_t vlan = pvr_gid_vlan(adapter, gid);
+	uint16_t vlan = gid_vlan(adapter, gid);
 
 	if (vlan == PVR_VLAN_NONE)
 		return;

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Sending unreliable datagrams, those of the GSI included. */
-#include "rdma/ud_send.h"
 
 #include "rdma/cq.h"
-#include "rdma/gather.h"
+#include "rdma/wr.h"
 #include "rdma/completer.h"
-#include "rdma/hold.h"
+#include "rdma/worker.h"
 #include "rdma/path.h"
-#include "rdma/ud_linger.h"
-#include "rdma/ud_recv.h"
+#include "rdma/ud.h"
 #include "gid/resolve.h"
 
 /* A copy to one more queue pair of a group is at least so much work, in bytes. */

@@ -187,3 +187,24 @@ uint64_t pvr_worker_idle(struct pvr_worker *worker)
 	pvr_unlock(&worker->lock);
 	return work ? 0 : deadline;
 }
+
+/* -------------------------------------------------------- locks of peers' adapters */
+
+bool pvr_hold_other(struct pvr_adapter *adapter, struct pvr_adapter *peer)
+{
+	pvr_hold_end(adapter);
+	if (!pvr_trylock(&peer->lock)) {
+		adapter->busy_peer = peer;
+		return false;
+	}
+	adapter->held = peer;
+	return true;
+}
+
+void pvr_hold_end(struct pvr_adapter *adapter)
+{
+	if (!adapter->held)
+		return;
+	pvr_adapter_leave(adapter->held, adapter->runner);
+	adapter->held = NULL;
+}

@@ -25,8 +25,8 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "engine.h"
-#include "core/lock.h"
+#include "core/adapter.h"
+#include "rdma/event.h"
 
 struct pvr_qp;
 
@@ -91,5 +91,46 @@ static inline struct pvr_adapter *pvr_worker_next(struct pvr_worker *worker)
 /* When there will be something to do; 0: now. From here on wake() is called. */
 uint64_t pvr_worker_idle(struct pvr_worker *worker);
 bool pvr_worker_has_work(const struct pvr_worker *worker);
+
+/* ------------------------------------------------------------- locks of adapters */
+
+/*
+ * Around everything that uses an adapter. @runner: the worker that does so, or NULL if it
+ * is somebody else; it raises interrupts at the end of its run.
+ */
+static inline void pvr_adapter_lock(struct pvr_adapter *adapter)
+{
+	pvr_lock(&adapter->lock);
+}
+
+static inline void pvr_adapter_leave(struct pvr_adapter *adapter, struct pvr_worker *runner)
+{
+	if (adapter->has_interrupts)
+		pvr_interrupt_hand_over(adapter, runner);
+	if (pvr_timers_next(&adapter->timers) != adapter->deadline)
+		pvr_worker_set_deadline(adapter);
+	pvr_unlock(&adapter->lock);
+}
+
+static inline void pvr_adapter_unlock(struct pvr_adapter *adapter)
+{
+	pvr_adapter_leave(adapter, NULL);
+}
+
+/**
+ * pvr_hold_other() - get hold of another peer's adapter than the one held
+ *
+ * Return: false if somebody else has it: the turn cannot go on now, and has to be taken
+ * again.
+ */
+bool pvr_hold_other(struct pvr_adapter *adapter, struct pvr_adapter *peer);
+/* The turn of a queue pair of @adapter is over. */
+void pvr_hold_end(struct pvr_adapter *adapter);
+
+/* During a turn of @adapter: makes sure that all of @peer may be used. */
+static inline bool pvr_hold(struct pvr_adapter *adapter, struct pvr_adapter *peer)
+{
+	return peer == adapter->held || peer == adapter || pvr_hold_other(adapter, peer);
+}
 
 #endif /* PVR_WORKER_H */

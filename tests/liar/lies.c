@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rdma/cq.h"
+#include "rdma/event.h"
 
 #define WILD 0xdeadbeefu
 

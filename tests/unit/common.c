@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "rdma/ud_recv.h"
+#include "rdma/ud.h"
 #include "core/objects.h"
 
 static struct t_env *env_new(void **state)

@@ -16,12 +16,13 @@
 
 #include "rdma/cq.h"
 #include "rdma/completer.h"
-#include "rdma/hold.h"
-#include "rdma/local_ops.h"
-#include "rdma/prepare.h"
+#include "rdma/worker.h"
+#include "rdma/wr.h"
 #include "rdma/responder.h"
 #include "path/local/rnr.h"
 #include "rdma/sched.h"
+#include "rdma/qp.h"
+#include "rdma/rq.h"
 
 /* Who the QP's address names there, whatever state that is in. */
 static struct pvr_qp *look_up(const struct pvr_qp *qp)

@@ -6,6 +6,9 @@
 #include "rdma/requester.h"
 #include "rdma/sched.h"
 #include "path/local/local.h"
+#include "rdma/qp.h"
+#include "rdma/rq.h"
+#include "rdma/completer.h"
 
 #define LOOKS 4
 #define FIRST_LOOK_NS 20000ull

@@ -24,15 +24,6 @@
 
 #include "core/objects.h"
 
-/* Receive requests that a queue holds; shorter ones are rung for. */
-#define PVR_RNR_LONG 128
-
-/* A requester that gets an RNR NAK from @to looks for the next receive itself. */
-static inline bool pvr_rnr_is_looked_for(const struct pvr_qp *to)
-{
-	return to->quiet_shm && !to->srq && to->rq.count >= PVR_RNR_LONG && !to->peer_waits;
-}
-
 /*
  * @qp got an RNR NAK and tries again in @ns at the latest. @peer: who sent it, and is held.
  */

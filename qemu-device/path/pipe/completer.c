@@ -19,13 +19,14 @@
 
 #include "rdma/cq.h"
 #include "rdma/completer.h"
-#include "rdma/gather.h"
-#include "rdma/prepare.h"
+#include "rdma/wr.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "gid/resolve.h"
 #include "core/ext_dma.h"
 #include "path/pipe/sq.h"
+#include "rdma/qp.h"
+#include "rdma/worker.h"
 
 /* ----------------------------------------------------------------- who is meant */
 

@@ -10,6 +10,7 @@
 #include "path/pipe/internal.h"
 #include "path/pipe/remote_qp.h"
 #include "path/pipe/sq.h"
+#include "rdma/worker.h"
 
 /* ----------------------------------------------------------------------- saying so */
 

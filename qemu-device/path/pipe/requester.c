@@ -23,14 +23,13 @@
 
 #include "rdma/cq.h"
 #include "rdma/completer.h"
-#include "rdma/local_ops.h"
-#include "rdma/prepare.h"
 #include "rdma/wr.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "gid/fabric.h"
 #include "core/ext_dma.h"
 #include "path/pipe/sq.h"
+#include "rdma/qp.h"
 
 /* IBTA vol. 1, 9.7.6.1.3: from one to four times the timeout. */
 #define TRY_FACTOR 4

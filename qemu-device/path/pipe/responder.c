@@ -31,6 +31,7 @@
 #include "gid/resolve.h"
 #include "core/ext_dma.h"
 #include "path/pipe/remote_qp.h"
+#include "rdma/worker.h"
 
 /* Of 2^24 PSNs, those that count as before another one. */
 #define PSNS_HALF (1u << 23)

@@ -8,6 +8,8 @@
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "core/ext_dma.h"
+#include "rdma/qp.h"
+#include "rdma/worker.h"
 
 /* ------------------------------------------------------------------ its memory */
 

@@ -17,7 +17,7 @@
 #ifndef PVR_REMOTE_SQ_H
 #define PVR_REMOTE_SQ_H
 
-#include "rdma/opcode.h"
+#include "rdma/wr.h"
 #include "path/pipe/remote_qp.h"
 
 #define PVR_FLIGHTS_MAX 1024u

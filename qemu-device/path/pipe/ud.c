@@ -5,6 +5,7 @@
 #include <endian.h>
 
 #include "path/pipe/internal.h"
+#include "rdma/worker.h"
 
 #define FLOW_LABEL 0xfffffu
 #define TRAFFIC_CLASS_SHIFT 20

@@ -8,7 +8,7 @@
 #define PVR_REMOTE_UD_H
 
 #include "rdma/path.h"
-#include "rdma/ud_recv.h"
+#include "rdma/ud.h"
 #include "gid/resolve.h"
 
 /* See struct pvr_path_ops. */

@@ -1,17 +1,84 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/*
- * Memory windows (IBTA vol. 1, 10.6.7).
- *
- * A window lends part of a region to peers, with rights of its own. It lives in the
- * table of regions, as it has a key of that space. One of type 1 belongs to its PD, is
- * bound anew at will and unbound by a length of 0. One of type 2B belongs to the QP that
- * bound it, which alone can reach it, and has to be invalidated before it is bound again.
- * A region cannot go while a window is bound to it.
- */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Memory regions and windows, as work requests use them. */
+#include "core/mr.h"
+
 #include <errno.h>
 
-#include "core/mr.h"
 #include "core/ext_dma.h"
+
+/* What PVR_LOCAL_DMA_LKEY names: index 0, which no region has. */
+const struct pvr_mr pvr_mr_local_dma = {
+	.kind = PVR_MR_DMA,
+	.access = PVR_ACCESS_LOCAL_WRITE | PVR_MR_VALID,
+};
+
+/* ------------------------------------------------------------ fast registration */
+
+#define FAST_ACCESS (PVR_MR_ACCESS & ~PVR_ACCESS_MW_BIND)
+
+static int fast_check(const struct pvr_mr *mr, const struct pvrdma_sq_wqe_hdr *wqe)
+{
+	uint32_t access = wqe->wr.fast_reg.access_flags & ~PVR_ACCESS_OPTIONAL;
+	uint64_t start = wqe->wr.fast_reg.iova_start, length = wqe->wr.fast_reg.length;
+
+	if (pvr_mr_is_valid(mr) || wqe->wr.fast_reg.page_shift != PVR_PAGE_SHIFT ||
+	    wqe->wr.fast_reg.page_list_len > mr->max_pages)
+		return -EINVAL;
+	if (!pvr_mr_range_ok(start, length, UINT32_MAX) ||
+	    pvr_mr_span_pages(start, length) > wqe->wr.fast_reg.page_list_len)
+		return -EINVAL;
+	return access & ~FAST_ACCESS || !pvr_mr_access_ok(access) ? -EINVAL : 0;
+}
+
+int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
+			 const struct pvrdma_sq_wqe_hdr *wqe)
+{
+	/* The low byte of the key is the consumer's and may be a new one. */
+	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, wqe->wr.fast_reg.rkey >> 8);
+	uint32_t access = wqe->wr.fast_reg.access_flags & FAST_ACCESS;
+	int err;
+
+	if (!mr || mr->kind != PVR_MR_FAST || mr->pd != pd)
+		return -EINVAL;
+	err = fast_check(mr, wqe);
+	if (!err)
+		err = pvr_pages_refill(adapter, wqe->wr.fast_reg.pl_pdir_dma,
+				       wqe->wr.fast_reg.page_list_len,
+				       access & PVR_ACCESS_LOCAL_WRITE, &mr->pages);
+	if (err)
+		return err;
+	mr->key = wqe->wr.fast_reg.rkey;
+	mr->start = wqe->wr.fast_reg.iova_start;
+	mr->offset = mr->start % PVR_PAGE_SIZE;
+	mr->length = wqe->wr.fast_reg.length;
+	mr->access = access | PVR_MR_VALID;
+	return 0;
+}
+
+/* ----------------------------------------------------------------- invalidation */
+
+struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool remote)
+{
+	struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
+
+	if (!mr || !pvr_mr_is_valid(mr))
+		return NULL;
+	if (mr->kind == PVR_MR_WINDOW2)
+		return mr->qp == qp ? mr : NULL;
+	if (mr->kind != PVR_MR_FAST || (remote && !(mr->access & PVR_MR_REMOTE)))
+		return NULL;
+	return mr;
+}
+
+void pvr_mr_invalidate(struct pvr_mr *mr)
+{
+	pvr_nic_revoke_mr(mr);
+	if (pvr_mr_is_window(mr))
+		pvr_mw_unbind(mr);
+	mr->access &= ~PVR_MR_VALID;
+}
+
+/* ---------------------------------------------------------------------- windows */
 
 #define KEY_INDEX(key) ((key) >> 8)
 
