@@ -21,7 +21,7 @@ def rows(text):
 
 def is_defined(text, function):
     """Whether a C file has a TEST*() of that name, which registers it."""
-    return re.search(rf"^TEST\w*\((?:[^()]*,\s+)?{function}\)$", text, re.M) is not None
+    return re.search(rf"^TEST\w*\((?:[^()]*,\s+)?{function}(?:, \w+)?\)$", text, re.M) is not None
 
 
 def what_is_wrong(row, sources, names):

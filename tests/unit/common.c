@@ -85,14 +85,26 @@ int t_setup_rc_connected(void **state)
 	return 0;
 }
 
+int t_setup_ext(void **state, uint32_t ext, t_fixture *setup)
+{
+	uint32_t before = fg_default_ext;
+	int err;
+
+	fg_default_ext = ext;
+	err = setup(state);
+	fg_default_ext = before;
+	return err;
+}
+
+static int setup_uc(void **state)
+{
+	setup_ends(state, PVR_QPT_UC);
+	return 0;
+}
+
 int t_setup_uc(void **state)
 {
-	uint32_t ext = fg_default_ext;
-
-	fg_default_ext |= PVR_EXT_UC;
-	setup_ends(state, PVR_QPT_UC);
-	fg_default_ext = ext;
-	return 0;
+	return t_setup_ext(state, fg_default_ext | PVR_EXT_UC, setup_uc);
 }
 
 int t_setup_rc_loopback(void **state)

@@ -264,18 +264,32 @@ TEST_OBJECTS(test_create_srq)
 	expect_ok(fg_cq_destroy(&o->cq));
 }
 
-static void try_qp(struct t_env *env, enum pvr_qp_type type, bool srq, uint32_t max_inline)
+static const struct {
+	const char *label;
+	enum pvr_qp_type type;
+	bool srq;
+	uint32_t max_inline;
+} qp_kinds[] = {
+	{ "create rc qp", PVR_QPT_RC, false, 0 },
+	{ "create ud qp", PVR_QPT_UD, false, 0 },
+	{ "create gsi qp", PVR_QPT_GSI, false, 0 },
+	{ "create uc qp", PVR_QPT_UC, false, 0 },
+	{ "create qp with inline data", PVR_QPT_RC, false, PVR_MAX_INLINE },
+	{ "create qp with srq", PVR_QPT_RC, true, 0 },
+};
+
+TEST_CASES(guest, test_create_qp, qp_kinds)
 {
 	struct pvr_cmd_create_qp req;
 	struct objects o;
 	struct fg_srq shared;
-	struct fg_qp_spec spec = { .type = type, .max_inline = max_inline };
+	struct fg_qp_spec spec = { .type = row->type, .max_inline = row->max_inline };
 	struct fg_buf buf;
 
 	objects_open(&o, env);
 	spec.pd = &o.pd;
 	spec.scq = spec.rcq = &o.cq;
-	if (srq) {
+	if (row->srq) {
 		expect_ok(fg_srq_create(&o.pd, 16, 1, &shared));
 		spec.srq = &shared;
 	}
@@ -286,36 +300,6 @@ static void try_qp(struct t_env *env, enum pvr_qp_type type, bool srq, uint32_t 
 	/* Exactly one QP holds the CQ now. */
 	assert_int_equal(fg_stats(o.g).qps, 1);
 	assert_int_equal(fg_cq_destroy(&o.cq), EBUSY);
-}
-
-TEST(guest, test_create_rc_qp)
-{
-	try_qp(env, PVR_QPT_RC, false, 0);
-}
-
-TEST(guest, test_create_ud_qp)
-{
-	try_qp(env, PVR_QPT_UD, false, 0);
-}
-
-TEST(guest, test_create_gsi_qp)
-{
-	try_qp(env, PVR_QPT_GSI, false, 0);
-}
-
-TEST(guest, test_create_uc_qp)
-{
-	try_qp(env, PVR_QPT_UC, false, 0);
-}
-
-TEST(guest, test_create_qp_with_inline_data)
-{
-	try_qp(env, PVR_QPT_RC, false, PVR_MAX_INLINE);
-}
-
-TEST(guest, test_create_qp_with_srq)
-{
-	try_qp(env, PVR_QPT_RC, true, 0);
 }
 
 TEST(guests, test_create_bind)
@@ -617,10 +601,7 @@ TEST(rc_connected, test_windows_are_bound_without_memory)
 
 static int t_setup_mcast(void **state)
 {
-	fg_default_ext = PVR_EXT_MCAST;
-	t_setup_ud_ready(state);
-	fg_default_ext = 0;
-	return 0;
+	return t_setup_ext(state, PVR_EXT_MCAST, t_setup_ud_ready);
 }
 
 /* Group, party and member: each failure leaves none of them. */

@@ -269,10 +269,7 @@ TEST(rc_connected, test_wrong_lkeys_are_refused_before_anything_happens)
 
 static int t_setup_all_extensions(void **state)
 {
-	fg_default_ext = PVR_ENGINE_EXT;
-	t_setup_rc_connected(state);
-	fg_default_ext = 0;
-	return 0;
+	return t_setup_ext(state, PVR_ENGINE_EXT, t_setup_rc_connected);
 }
 
 /* Neither offered nor done, by stock providers or with all extensions. */

@@ -219,17 +219,29 @@ TEST(rc, test_sends_posted_in_reset_and_init_do_not_run)
 	expect_state(&env->a, PVR_QPS_INIT);
 }
 
+static const struct {
+	const char *label;
+	uint32_t tail;
+	uint32_t advance;
+} send_indices[] = {
+	{ "send index minus one fails the qp", UINT32_MAX, 0 },
+	{ "send index of twice the size fails the qp", 128, 0 },
+	{ "send index with high bits fails the qp", 0x80000001, 0 },
+	{ "send index beyond the queue fails the qp", 65, 0 },
+	{ "send index moving backwards fails the qp", 2, 3 },
+};
+
 /* a's ring says @tail; a must fail alone, and c and d go on. */
-static void wild_send_index(struct t_env *env, uint32_t tail, uint32_t advance)
+TEST_CASES(rc_connected, test_wild_send_index_fails_the_qp, send_indices)
 {
 	struct fg_end c, d;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
 	fg_end_open(&d, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&c, &d, NULL);
-	for (uint32_t i = 0; i < advance; i++)
+	for (uint32_t i = 0; i < row->advance; i++)
 		t_ping_pong(env->host, &env->a, &env->b);
-	env->a.qp.ring->tx.prod_tail = tail;
+	env->a.qp.ring->tx.prod_tail = row->tail;
 	fg_ring_send(&env->a.qp);
 	fg_run(env->host);
 	expect_no_cqe(&env->a.scq);
@@ -245,32 +257,18 @@ static void wild_send_index(struct t_env *env, uint32_t tail, uint32_t advance)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(rc_connected, test_send_index_minus_one_fails_the_qp)
-{
-	wild_send_index(env, UINT32_MAX, 0);
-}
+static const struct {
+	const char *label;
+	uint32_t tail;
+	uint32_t advance;
+} recv_indices[] = {
+	{ "recv index minus one fails the qp", UINT32_MAX, 0 },
+	{ "recv index of twice the size fails the qp", 128, 0 },
+	{ "recv index beyond the queue fails the qp", 65, 0 },
+	{ "recv index moving backwards fails the qp", 2, 3 },
+};
 
-TEST(rc_connected, test_send_index_of_twice_the_size_fails_the_qp)
-{
-	wild_send_index(env, 128, 0);
-}
-
-TEST(rc_connected, test_send_index_with_high_bits_fails_the_qp)
-{
-	wild_send_index(env, 0x80000001, 0);
-}
-
-TEST(rc_connected, test_send_index_beyond_the_queue_fails_the_qp)
-{
-	wild_send_index(env, 65, 0);
-}
-
-TEST(rc_connected, test_send_index_moving_backwards_fails_the_qp)
-{
-	wild_send_index(env, 2, 3);
-}
-
-static void wild_recv_index(struct t_env *env, uint32_t tail, uint32_t advance)
+TEST_CASES(rc_connected, test_wild_recv_index_fails_the_qp, recv_indices)
 {
 	struct fg_end c, d;
 	struct pvrdma_cqe cqe;
@@ -278,9 +276,9 @@ static void wild_recv_index(struct t_env *env, uint32_t tail, uint32_t advance)
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
 	fg_end_open(&d, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&c, &d, NULL);
-	for (uint32_t i = 0; i < advance; i++)
+	for (uint32_t i = 0; i < row->advance; i++)
 		t_ping_pong(env->host, &env->a, &env->b);
-	env->b.qp.ring->rx.prod_tail = tail;
+	env->b.qp.ring->rx.prod_tail = row->tail;
 	fg_ring_recv(&env->b.qp);
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
@@ -290,26 +288,6 @@ static void wild_recv_index(struct t_env *env, uint32_t tail, uint32_t advance)
 	expect_one_event(env->g[1], PVR_EVENT_QP_FATAL, env->b.qp.handle);
 	expect_no_cqe(&env->b.rcq);
 	t_ping_pong(env->host, &c, &d);
-}
-
-TEST(rc_connected, test_recv_index_minus_one_fails_the_qp)
-{
-	wild_recv_index(env, UINT32_MAX, 0);
-}
-
-TEST(rc_connected, test_recv_index_of_twice_the_size_fails_the_qp)
-{
-	wild_recv_index(env, 128, 0);
-}
-
-TEST(rc_connected, test_recv_index_beyond_the_queue_fails_the_qp)
-{
-	wild_recv_index(env, 65, 0);
-}
-
-TEST(rc_connected, test_recv_index_moving_backwards_fails_the_qp)
-{
-	wild_recv_index(env, 2, 3);
 }
 
 /* A jump from empty to full runs what lies in the ring: bounded, and not our memory. */

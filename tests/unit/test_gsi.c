@@ -207,10 +207,7 @@ TEST(gsi_ready, test_vlans_that_there_are_not_are_rejected)
 
 static int t_setup_stock(void **state)
 {
-	fg_default_ext = 0;
-	t_setup_gsi_ready(state);
-	fg_default_ext = PVR_EXT_VLAN;
-	return 0;
+	return t_setup_ext(state, 0, t_setup_gsi_ready);
 }
 
 /* They write what they like there. */

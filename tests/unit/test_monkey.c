@@ -681,12 +681,7 @@ static void run_monkey(struct t_env *env, uint64_t seed)
 /* Set before the fixture boots the guests. */
 static int t_setup_extensions(void **state)
 {
-	int ret;
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	ret = t_setup_guests(state);
-	fg_default_ext = 0;
-	return ret;
+	return t_setup_ext(state, PVR_ENGINE_EXT, t_setup_guests);
 }
 
 #define SEED(fixture, n)                         \

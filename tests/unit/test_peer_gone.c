@@ -107,13 +107,7 @@ TEST(rc, test_drained_connection_is_told)
 
 static int t_setup_stock(void **state)
 {
-	uint32_t ext = fg_default_ext;
-	int err;
-
-	fg_default_ext = 0;
-	err = t_setup_rc(state);
-	fg_default_ext = ext;
-	return err;
+	return t_setup_ext(state, 0, t_setup_rc);
 }
 
 TEST(stock, test_without_the_extension_nobody_is_told)

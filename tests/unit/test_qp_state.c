@@ -176,33 +176,28 @@ TEST(rc, test_unknown_states_are_rejected)
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
+static const struct {
+	const char *label;
+	enum pvr_qp_state from;
+	enum pvr_qp_state to;
+} needs[] = {
+	{ "init needs its attributes", PVR_QPS_RESET, PVR_QPS_INIT },
+	{ "rtr needs its attributes", PVR_QPS_INIT, PVR_QPS_RTR },
+	{ "rts needs its attributes", PVR_QPS_RTR, PVR_QPS_RTS },
+};
+
 /* Every required attribute missing once. */
-static void check_required(struct t_env *env, enum pvr_qp_state from, enum pvr_qp_state to)
+TEST_CASES(rc, test_state_needs_its_attributes, needs)
 {
-	uint32_t full = mask_between(from, to, env->a.qp.type);
+	uint32_t full = mask_between(row->from, row->to, env->a.qp.type);
 
 	for (uint32_t bit = 1; bit <= full; bit <<= 1) {
 		if (!(full & bit) || bit == PVR_QPA_STATE)
 			continue;
-		bring_to(env, from);
-		assert_int_equal(modify(env, full & ~bit, good_attr(&env->b), to), EINVAL);
-		assert_int_equal(fg_qp_state(&env->a.qp), from);
+		bring_to(env, row->from);
+		assert_int_equal(modify(env, full & ~bit, good_attr(&env->b), row->to), EINVAL);
+		assert_int_equal(fg_qp_state(&env->a.qp), row->from);
 	}
-}
-
-TEST(rc, test_init_needs_its_attributes)
-{
-	check_required(env, PVR_QPS_RESET, PVR_QPS_INIT);
-}
-
-TEST(rc, test_rtr_needs_its_attributes)
-{
-	check_required(env, PVR_QPS_INIT, PVR_QPS_RTR);
-}
-
-TEST(rc, test_rts_needs_its_attributes)
-{
-	check_required(env, PVR_QPS_RTR, PVR_QPS_RTS);
 }
 
 TEST(rc, test_attributes_that_do_not_fit_the_transition_are_rejected)

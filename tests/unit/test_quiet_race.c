@@ -437,31 +437,22 @@ static void play_player(struct player *p, bool polls)
 	assert_int_equal(p->done, MESSAGES);
 }
 
-static void play_against(struct t_env *env, bool polls, bool writes)
-{
-	struct player p = { .env = env, .writes = writes };
+static const struct {
+	const char *label;
+	bool polls;
+	bool writes;
+} plays[] = {
+	{ "at any time", false, false },
+	{ "at the end of turns", false, true },
+	{ "when polling begins and ends", true, false },
+	{ "at the end of polling", true, true },
+};
 
-	play_player(&p, polls);
-}
-
-TEST(rc_connected, test_no_doorbell_is_missing)
+TEST_CASES(rc_connected, test_no_doorbell_is_missing, plays)
 {
-	play_against(env, false, false);
-}
+	struct player p = { .env = env, .writes = row->writes };
 
-TEST(rc_connected, test_no_doorbell_is_missing_at_the_end_of_turns)
-{
-	play_against(env, false, true);
-}
-
-TEST(rc_connected, test_no_doorbell_is_missing_when_polling_begins_and_ends)
-{
-	play_against(env, true, false);
-}
-
-TEST(rc_connected, test_no_doorbell_is_missing_at_the_end_of_polling)
-{
-	play_against(env, true, true);
+	play_player(&p, row->polls);
 }
 
 TEST(rc_connected, test_receives_are_looked_for_or_rung_for)

@@ -179,31 +179,9 @@ static void expect_copied_for_a_while(struct scene *s)
 
 /* ------------------------------------------------------------------------------ events */
 
-static void each_part(struct t_env *env, void (*event)(struct scene *s), bool lives)
-{
-	struct scene s;
-
-	for (enum part part = 0; part < PARTS; part++) {
-		if (part)
-			env = t_renew(t_setup_nics);
-		scene_init(&s, env, part);
-		begin(&s);
-		event(&s);
-		went(&s);
-		check(&s);
-		if (lives)
-			expect_copied_for_a_while(&s);
-	}
-}
-
 static void destroy_region(struct scene *s)
 {
 	expect_ok(fg_mr_destroy(&s->victim->mr));
-}
-
-TEST(nics, test_region_is_destroyed)
-{
-	each_part(env, destroy_region, true);
 }
 
 static void reset_qp(struct scene *s)
@@ -211,29 +189,14 @@ static void reset_qp(struct scene *s)
 	expect_ok(fg_qp_to_reset(&s->victim->qp));
 }
 
-TEST(nics, test_queue_pair_is_reset)
-{
-	each_part(env, reset_qp, true);
-}
-
 static void fail_qp(struct scene *s)
 {
 	expect_ok(fg_qp_to_err(&s->victim->qp));
 }
 
-TEST(nics, test_queue_pair_goes_to_error)
-{
-	each_part(env, fail_qp, true);
-}
-
 static void destroy_qp(struct scene *s)
 {
 	expect_ok(fg_qp_destroy(&s->victim->qp));
-}
-
-TEST(nics, test_queue_pair_is_destroyed)
-{
-	each_part(env, destroy_qp, true);
 }
 
 /* That has its rings, too: so it fails. */
@@ -242,11 +205,6 @@ static void unplug_ram(struct scene *s)
 	struct fg_ram_piece *piece = &s->victim->guest->ram.piece[FG_RAM_PIECES - 1];
 
 	pvr_adapter_unmap_ram(s->victim->guest->adapter, piece->gpa, piece->size);
-}
-
-TEST(nics, test_memory_is_unplugged)
-{
-	each_part(env, unplug_ram, false);
 }
 
 /* A piece of RAM beside that, which has been plugged in later. */
@@ -299,19 +257,9 @@ static void reset_adapter(struct scene *s)
 	fg_ctl(s->victim->guest, PVR_CTL_RESET);
 }
 
-TEST(nics, test_adapter_is_reset)
-{
-	each_part(env, reset_adapter, false);
-}
-
 static void fail_adapter(struct scene *s)
 {
 	pvr_adapter_fail(s->victim->guest->adapter, "a test");
-}
-
-TEST(nics, test_adapter_fails)
-{
-	each_part(env, fail_adapter, false);
 }
 
 static void forbid_dma(struct scene *s)
@@ -319,19 +267,42 @@ static void forbid_dma(struct scene *s)
 	pvr_adapter_set_bus_master(s->victim->guest->adapter, false);
 }
 
-TEST(nics, test_adapter_may_not_use_memory_any_more)
-{
-	each_part(env, forbid_dma, false);
-}
-
 static void destroy_adapter(struct scene *s)
 {
 	fg_guest_unplug(s->victim->guest);
 }
 
-TEST(nics, test_adapter_is_destroyed)
+static const struct {
+	const char *label;
+	void (*event)(struct scene *s);
+	bool lives;
+} events[] = {
+	{ "region is destroyed", destroy_region, true },
+	{ "queue pair is reset", reset_qp, true },
+	{ "queue pair goes to error", fail_qp, true },
+	{ "queue pair is destroyed", destroy_qp, true },
+	{ "memory is unplugged", unplug_ram, false },
+	{ "adapter is reset", reset_adapter, false },
+	{ "adapter fails", fail_adapter, false },
+	{ "adapter may not use memory any more", forbid_dma, false },
+	{ "adapter is destroyed", destroy_adapter, false },
+};
+
+TEST_CASES(nics, test_memory_goes_under_the_nics, events)
 {
-	each_part(env, destroy_adapter, false);
+	struct scene s;
+
+	for (enum part part = 0; part < PARTS; part++) {
+		if (part)
+			env = t_renew(t_setup_nics);
+		scene_init(&s, env, part);
+		begin(&s);
+		row->event(&s);
+		went(&s);
+		check(&s);
+		if (row->lives)
+			expect_copied_for_a_while(&s);
+	}
 }
 
 /* ---------------------------------------------------------------- windows, other memory */

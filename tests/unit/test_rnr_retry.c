@@ -294,36 +294,6 @@ TEST(rc, test_peer_of_another_type_does_not_answer)
 	expect_no_cqe(&ud.rcq);
 }
 
-/* What becomes of a while @kill happens to b in the middle of a long transfer. */
-static void peer_dies(struct t_env *env, void (*kill)(struct t_env *env))
-{
-	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-	struct pvrdma_cqe cqe;
-	uint32_t n = 0;
-
-	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 256);
-	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 256);
-	connect_with(env, NULL);
-	for (uint32_t i = 0; i < 40; i++)
-		t_rdma(&env->a, i % 2 ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_RDMA_WRITE, i, 0,
-		       &env->b.mr, 0, 1 << 20);
-	pvr_engine_run(env->host->engine, 0);
-	kill(env);
-	fg_settle(env->host, 100 * FG_SEC);
-	while (fg_cq_poll(&env->a.scq, &cqe)) {
-		assert_int_equal(cqe.wr_id, n++);
-		if (cqe.status != PVRDMA_WC_SUCCESS)
-			break;
-	}
-	assert_int_equal(cqe.status, PVRDMA_WC_RETRY_EXC_ERR);
-	while (fg_cq_poll(&env->a.scq, &cqe)) {
-		assert_int_equal(cqe.wr_id, n++);
-		assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
-	}
-	assert_int_equal(n, 40);
-	expect_state(&env->a, PVR_QPS_ERR);
-}
-
 static void kill_unplug(struct t_env *env)
 {
 	fg_guest_destroy(env->g[1]);
@@ -365,44 +335,48 @@ static void kill_link(struct t_env *env)
 	pvr_adapter_set_link(env->g[1]->adapter, false);
 }
 
-TEST(guests, test_peer_unplugged_under_traffic)
-{
-	peer_dies(env, kill_unplug);
-}
+static const struct {
+	const char *label;
+	void (*kill)(struct t_env *env);
+} deaths[] = {
+	{ "peer unplugged under traffic", kill_unplug },
+	{ "peer reset under traffic", kill_reset },
+	{ "peer function level reset under traffic", kill_flr },
+	{ "peer bus master off under traffic", kill_bus_master },
+	{ "peer failed under traffic", kill_fail },
+	{ "peer qp destroyed under traffic", kill_qp },
+	{ "peer qp in error under traffic", kill_qp_error },
+	{ "peer link down under traffic", kill_link },
+};
 
-TEST(guests, test_peer_reset_under_traffic)
+/* What becomes of a while @kill happens to b in the middle of a long transfer. */
+TEST_CASES(guests, test_peer_dies_under_traffic, deaths)
 {
-	peer_dies(env, kill_reset);
-}
+	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct pvrdma_cqe cqe;
+	uint32_t n = 0;
 
-TEST(guests, test_peer_function_level_reset_under_traffic)
-{
-	peer_dies(env, kill_flr);
-}
-
-TEST(guests, test_peer_bus_master_off_under_traffic)
-{
-	peer_dies(env, kill_bus_master);
-}
-
-TEST(guests, test_peer_failed_under_traffic)
-{
-	peer_dies(env, kill_fail);
-}
-
-TEST(guests, test_peer_qp_destroyed_under_traffic)
-{
-	peer_dies(env, kill_qp);
-}
-
-TEST(guests, test_peer_qp_in_error_under_traffic)
-{
-	peer_dies(env, kill_qp_error);
-}
-
-TEST(guests, test_peer_link_down_under_traffic)
-{
-	peer_dies(env, kill_link);
+	fg_end_open_spec(&env->a, &env->g[0]->kernel, &spec, 256);
+	fg_end_open_spec(&env->b, &env->g[1]->kernel, &spec, 256);
+	connect_with(env, NULL);
+	for (uint32_t i = 0; i < 40; i++)
+		t_rdma(&env->a, i % 2 ? PVRDMA_WR_RDMA_READ : PVRDMA_WR_RDMA_WRITE, i, 0,
+		       &env->b.mr, 0, 1 << 20);
+	pvr_engine_run(env->host->engine, 0);
+	row->kill(env);
+	fg_settle(env->host, 100 * FG_SEC);
+	while (fg_cq_poll(&env->a.scq, &cqe)) {
+		assert_int_equal(cqe.wr_id, n++);
+		if (cqe.status != PVRDMA_WC_SUCCESS)
+			break;
+	}
+	assert_int_equal(cqe.status, PVRDMA_WC_RETRY_EXC_ERR);
+	while (fg_cq_poll(&env->a.scq, &cqe)) {
+		assert_int_equal(cqe.wr_id, n++);
+		assert_int_equal(cqe.status, PVRDMA_WC_WR_FLUSH_ERR);
+	}
+	assert_int_equal(n, 40);
+	expect_state(&env->a, PVR_QPS_ERR);
 }
 
 TEST(rc, test_a_new_guest_takes_the_place_of_a_dead_one)

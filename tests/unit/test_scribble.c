@@ -86,12 +86,7 @@ static void write_tail(struct pvr_ring *ring, uint32_t tail)
 /* Set before the fixture boots the guests. */
 static int t_setup_extensions(void **state)
 {
-	int ret;
-
-	fg_default_ext = PVR_ENGINE_EXT;
-	ret = t_setup_rc(state);
-	fg_default_ext = 0;
-	return ret;
+	return t_setup_ext(state, PVR_ENGINE_EXT, t_setup_rc);
 }
 
 TEST(extensions, test_command_slot_rewritten_while_commands_run)

@@ -172,9 +172,19 @@ static void reset_and_connect(struct crowd *c, uint32_t i)
 	send(c, i);
 }
 
+static const struct {
+	const char *label;
+	void (*leave)(struct crowd *c, uint32_t i);
+	bool comes_back;
+} ways[] = {
+	{ "destroyed qp does not wait", destroy, false },
+	{ "qp in reset does not wait", reset, false },
+	{ "qp in error keeps nobody from waking", err, false },
+	{ "qp that was reset waits again", reset_and_connect, true },
+};
+
 /* One of the crowd leaves while it waits; the others are served at once. */
-static void try_leaving(struct t_env *env, void (*leave)(struct crowd *c, uint32_t i),
-			bool comes_back)
+TEST_CASES(guests, test_one_leaves_while_it_waits, ways)
 {
 	for (uint32_t gone = 0; gone < CROWD; gone++) {
 		struct crowd c;
@@ -183,40 +193,20 @@ static void try_leaving(struct t_env *env, void (*leave)(struct crowd *c, uint32
 			env = t_renew(t_setup_guests);
 		crowd_init(&c, env);
 		all_send(&c);
-		leave(&c, gone);
+		row->leave(&c, gone);
 		post(&c, CROWD);
 		for (uint32_t i = 0; i < CROWD; i++) {
-			if (i != gone || comes_back)
+			if (i != gone || row->comes_back)
 				expect_served(&c, i);
 			else
 				expect_no_cqe(&c.far[i].scq);
 		}
-		if (comes_back)
+		if (row->comes_back)
 			continue;
 		/* Nor is its peer forgotten: it finds nobody, in the end. */
 		fg_settle(c.env->host, 100 * FG_SEC);
 		expect_cqe(&c.far[gone].scq, gone, PVRDMA_WC_RETRY_EXC_ERR);
 	}
-}
-
-TEST(guests, test_destroyed_qp_does_not_wait)
-{
-	try_leaving(env, destroy, false);
-}
-
-TEST(guests, test_qp_in_reset_does_not_wait)
-{
-	try_leaving(env, reset, false);
-}
-
-TEST(guests, test_qp_in_error_keeps_nobody_from_waking)
-{
-	try_leaving(env, err, false);
-}
-
-TEST(guests, test_qp_that_was_reset_waits_again)
-{
-	try_leaving(env, reset_and_connect, true);
 }
 
 /* All that wait at once, in the device's own order. */

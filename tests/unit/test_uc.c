@@ -360,10 +360,7 @@ TEST(uc, test_rtr_needs_its_attributes)
 
 static int t_setup_stock(void **state)
 {
-	fg_default_ext = 0;
-	t_setup_guest(state);
-	fg_default_ext = PVR_EXT_UC;
-	return 0;
+	return t_setup_ext(state, 0, t_setup_guest);
 }
 
 TEST(stock, test_without_the_extension_there_is_none)
