@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = re.split(r"^#+ ", (ROOT / "docs" / "applications.md").read_text(), flags=re.MULTILINE)[1:]
 EXAMPLES = [section.partition("\n")[0] for section in SECTIONS if "```console" in section]
-TESTS = "".join(path.read_text() for path in (ROOT / "tests" / "vm").glob("*.py"))
+TESTS = "".join(path.read_text() for folder in ("vm", "pylib") for path in (ROOT / "tests" / folder).glob("*.py"))
 
 
 @pytest.mark.parametrize("heading", EXAMPLES)

@@ -8,11 +8,11 @@ import dataclasses
 import subprocess
 
 import pytest
+from disturbances import (AFTER, LINK_DOWN, LINK_UP, LOAD, NETDEV_DOWN, NETDEV_GONE, READDRESSED, UNLOAD, UNLOAD_UNDER_LOAD,
+                          UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH)
+from pvrdmactl import pvrdmactl
 from steps import GUEST_SOURCES, Step, guest_programs, ids, run_steps
-from test_pair import CONNECTIONS
-from test_reload import (NETDEV_DOWN, NETDEV_GONE, READDRESSED, UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING,
-                         UNPLUG_UNDER_LOAD)
-from test_vanish import AFTER, LINK_DOWN, LINK_UP, LOAD, UNLOAD, VANISH, pvrdmactl
+from traffic import CONNECTIONS
 
 pytestmark = pytest.mark.slow
 

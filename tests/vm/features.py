@@ -13,9 +13,10 @@ import re
 import sys
 import tempfile
 
+import conftest  # noqa: F401 (finds the modules below where this runs as a program)
 import pyverbs
-from conftest import ROOT
 from steps import Step, run_steps
+from vmlab_run import ROOT
 
 DOCUMENT = ROOT / "docs" / "features.md"
 DRIVERS = {"rxe": "rdma_rxe", "pvrdma": "pvrdma", "vmw_pvrdma": "vmw_pvrdma"}

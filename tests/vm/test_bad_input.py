@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import pytest
-from conftest import ROOT
+from vmlab_run import ROOT
 
 PVRDMAD = ROOT / "build" / "host" / "pvrdmad"
 PVRDMACTL = ROOT / "build" / "host" / "pvrdmactl"

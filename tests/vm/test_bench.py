@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from bench_lib.vm import rows
-from conftest import ROOT
+from vmlab_run import ROOT
 
 pytestmark = pytest.mark.slow
 NUMBERS = ("value", "peer_value", "ratio", "min", "max", "peer_min", "peer_max")

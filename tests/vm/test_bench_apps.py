@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from bench_lib.apps import apps
 from bench_lib.apps.app import TCP
-from conftest import ROOT
+from vmlab_run import ROOT
 
 pytestmark = pytest.mark.long
 NUMBERS = ("value", "peer_value", "ratio", "min", "max", "peer_min", "peer_max")

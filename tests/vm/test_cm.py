@@ -7,8 +7,8 @@ import re
 import applications
 import pytest
 from bench_lib.apps import examples
+from pvrdmactl import pvrdmactl
 from steps import LATE_CONNECT, Step, guest_programs, ids, run_steps
-from test_vanish import pvrdmactl
 
 pytestmark = pytest.mark.slow
 

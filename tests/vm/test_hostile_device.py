@@ -7,7 +7,7 @@ import os
 import re
 
 import pytest
-from conftest import ROOT
+from vmlab_run import ROOT
 from steps import Step, ids, run_steps
 
 pytestmark = pytest.mark.slow

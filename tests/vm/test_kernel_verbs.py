@@ -7,7 +7,7 @@ import re
 import subprocess
 
 import pytest
-from conftest import ROOT
+from vmlab_run import ROOT
 from steps import Step, guest_programs, ids, run_steps
 
 pytestmark = pytest.mark.slow

@@ -6,9 +6,9 @@ import re
 import subprocess
 
 import pytest
-from conftest import ROOT
+from counters import IN_USE, QP_COUNTER
 from steps import Step, guest_programs, run_steps
-from test_counters import IN_USE, QP_COUNTER
+from vmlab_run import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -2,7 +2,7 @@
 """Our driver with Debian's provider, and with both. The stock driver with our provider is in test_stock.py."""
 
 import pytest
-from conftest import ROOT
+from vmlab_run import ROOT
 from steps import Step, ids, run_steps
 
 pytestmark = pytest.mark.slow

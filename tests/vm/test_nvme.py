@@ -6,9 +6,9 @@ import json
 import applications
 import apps
 import pytest
+from pvrdmactl import pvrdmactl
 import storage
 from steps import Step, ids, run_steps
-from test_vanish import pvrdmactl
 
 pytestmark = pytest.mark.slow
 

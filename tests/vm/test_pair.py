@@ -7,59 +7,12 @@ import statistics
 import time
 
 import pytest
-from conftest import ROOT
-from steps import LATE_CONNECT, Step, guest_programs, ids, pids_of, run_steps
+from steps import Step, guest_programs, ids, pids_of, run_steps
+from traffic import COMPLAINTS, CONNECTIONS, DEVINFO, PERFTESTS, PINGPONGS
 from vmlab_lib.process import cpu_nanoseconds
+from vmlab_run import ROOT
 
 pytestmark = pytest.mark.slow
-
-ITERATIONS = {1: 1000, 4096: 1000, 65536: 200, 1048576: 40}
-
-PINGPONGS = [
-    *(Step(f"rc_pingpong-{size}-checked", f"pingpong 18515 1 2 -c -s {size} -n {count}")
-      for size, count in ITERATIONS.items()),
-    *(Step(f"rc_pingpong-{size}-events", f"pingpong 18515 2 1 -e -s {size} -n {count}")
-      for size, count in ITERATIONS.items()),
-    Step("rc_pingpong-checked-events", "pingpong 18515 1 2 -c -e -s 4096 -n 200"),
-    Step("ud_pingpong-1", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1 -n 500"),
-    Step("ud_pingpong-1024", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 500"),
-    Step("ud_pingpong-events",
-         "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -e -n 500"),
-    Step("srq_pingpong", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -n 200"),
-    Step("two-at-once", """
-        pingpong 18515 1 2 -c -s 4096 -n 500 & one=$!
-        pingpong 18516 2 1 -c -s 65536 -n 200 & two=$!
-        all $one $two"""),
-    Step("both-ends-in-one-vm", "pingpong 18515 $NODE $NODE -c -s 4096 -n 200"),
-]
-
-BANDWIDTHS = ["ib_send_bw", "ib_write_bw", "ib_read_bw"]
-LATENCIES = ["ib_send_lat", "ib_write_lat", "ib_read_lat"]
-PERFTESTS = [
-    *(Step(f"{program}-all-sizes", f"perftest 18515 1 2 {program} -a -n 40", 180)
-      for program in BANDWIDTHS + LATENCIES),
-    Step("ib_send_bw-events", "perftest 18515 1 2 ib_send_bw -e -s 65536 -n 200"),
-    Step("ib_send_bw-ud", "perftest 18515 1 2 ib_send_bw -c UD -s 1024 -n 200"),
-    Step("ib_send_lat-ud", "perftest 18515 1 2 ib_send_lat -c UD -s 64 -n 200"),
-    Step("ib_write_bw-both-directions-4-qps", "perftest 18515 1 2 ib_write_bw -b -q 4 -s 65536 -n 200"),
-    Step("ib_write_bw-odd-size", "perftest 18515 1 2 ib_write_bw -s 3333333 -n 20"),
-    Step("ib_send_bw-list-of-posts", "perftest 18515 1 2 ib_send_bw -s 4096 -n 320 -l 16"),
-]
-
-# The GSI QP carries the connection manager's messages.
-CONNECTIONS = [
-    Step("rping", "talk 7174 1 2 rping_end"),
-    # Each datagram is answered at an address that the server makes of its completion and GRH.
-    Step("udaddy", "talk 7174 1 2 udaddy_end"),
-    # Node 1 is in the group, node 2 sends to it; a datagram that did not come would be waited for.
-    Step("mckey", """
-        group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
-        if [ $NODE = 2 ]; then await joined; $group -s; exit; fi
-        stdbuf -oL $group >/tmp/mckey & pid=$!
-        until_true 100 grep joined /tmp/mckey && raise joined && wait $pid"""),
-    Step("ib_send_lat-rdma_cm", LATE_CONNECT + "perftest 18515 1 2 ib_send_lat -R -s 64 -n 100"),
-    Step("ib_write_bw-rdma_cm", LATE_CONNECT + "perftest 18515 2 1 ib_write_bw -R -s 65536 -n 100"),
-]
 
 # Bad input: users.
 ERRNO = Step("errno", "$SHARE/pvr_errno")
@@ -76,7 +29,6 @@ NO_EXTENSIONS = Step("no-extensions", """
     status=$?
     ibv_devinfo -v -d $RDMA_DEV
     unload && load && exit $status""")
-DEVINFO = Step("devinfo", "ibv_devinfo -v -d $RDMA_DEV")
 LINK = Step("link", "rdma link show; ls /dev/infiniband")
 IDLE = Step("idle", "[ $NODE != 1 ] || raise now; await now.seen")
 COMPARE = Step("compare", """
@@ -93,7 +45,6 @@ COMPARE = Step("compare", """
         done
     done
     rdma link delete rxe0 && modprobe -r rdma_rxe""", 180)
-COMPLAINTS = Step("complaints", "! complaints")
 
 GOOD = [*PINGPONGS, *PERFTESTS, *CONNECTIONS, NO_EXTENSIONS, ERRNO, COMPLAINTS]
 STEPS = [DEVINFO, LINK, IDLE, *GOOD, SMALL_MEMLOCK, NO_PROVIDER, COMPARE]

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import pytest
-from conftest import ROOT
+from vmlab_run import ROOT
 
 README = (ROOT / "README.md").read_text()
 BIN = ROOT / "build" / "host"

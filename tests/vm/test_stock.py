@@ -4,9 +4,9 @@
 import pathlib
 
 import pytest
-from conftest import ROOT
 from steps import Step, ids, run_steps
-from test_pair import COMPLAINTS, DEVINFO, PERFTESTS, PINGPONGS
+from traffic import COMPLAINTS, DEVINFO, PERFTESTS, PINGPONGS
+from vmlab_run import ROOT
 
 pytestmark = pytest.mark.slow
 

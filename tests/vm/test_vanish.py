@@ -5,63 +5,13 @@ import pathlib
 import subprocess
 
 import pytest
-from conftest import ROOT
-from steps import Step, ids, pids_of, run_steps
+from disturbances import AFTER, LINK_DOWN, LINK_UP, LOAD, UNLOAD, VANISH
+from pvrdmactl import pvrdmactl
+from steps import ids, run_steps
+from vmlab_run import ROOT
 
 pytestmark = pytest.mark.slow
 
-
-def pvrdmactl(*words):
-    """A watcher for run_steps: pvrdmactl WORDS at the daemon of that vmlab."""
-    def run(vmlab_pid):
-        daemon, = pids_of(vmlab_pid, "pvrdmad")
-        argv = pathlib.Path(f"/proc/{daemon}/cmdline").read_text().split("\0")
-        control = argv[argv.index("--control") + 1]
-        done = subprocess.run([ROOT / "build" / "host" / "pvrdmactl", "--control", control, *words],
-                              capture_output=True, text=True, timeout=20, check=False)
-        return done.returncode, done.stdout + done.stderr
-    return run
-
-
-LINK_DOWN = Step("link-down", """
-    state=/sys/class/infiniband/$RDMA_DEV/ports/1/state
-    [ $NODE = 2 ] || raise now
-    await now.seen
-    [ $NODE = 2 ] || until_true 50 grep -q DOWN $state || { cat $state; exit 1; }
-    [ $NODE = 1 ] || grep ACTIVE $state""")
-LINK_UP = Step("link-up", """
-    [ $NODE = 2 ] || raise now
-    await now.seen
-    until_true 50 has_gid && pingpong 18515 1 2 -c -s 4096 -n 100""")
-# No event reports the removal of the device: registers read all ones, commands time out. A kernel consumer with an
-# SRQ waits for that.
-VANISH = Step("adapter-vanishes", """
-    if [ $NODE = 2 ]; then
-        await up
-        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -n 100000000 node1 & pid=$!
-        sleep 1; raise connected; await over; kill $pid; wait $pid; exit 0
-    fi
-    ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -n 100000000 & pid=$!
-    until_true 100 listening 18515 && raise up && await connected || exit
-    insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX vanish=1 & ktest=$!
-    until_true 200 eval "dmesg | grep -q 'the device may go'" && raise now && await now.seen || exit
-    sleep 2
-    kill -KILL $pid
-    wait $pid
-    raise over
-    wait $ktest && rmmod pvr_ktest; status=$?
-    dmesg | sed -n 's/.*pvr_ktest: //p'
-    exit $status""")
-AFTER = Step("vm-goes-on", """
-    [ $NODE = 1 ] || { rdma link show | grep ACTIVE; exit; }
-    ping -c 3 -W 5 node2 && timeout 30 ibv_devinfo; true""")
-UNLOAD = Step("unload-without-device", """
-    [ $NODE = 1 ] || exit 0
-    unload""", 60)
-LOAD = Step("load-without-device", """
-    [ $NODE = 1 ] || exit 0
-    insmod $driver 2>&1
-    dmesg | tail -n 5""", 60)
 
 STEPS = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD, LOAD]
 

@@ -13,7 +13,7 @@ import pytest
 
 import pyverbs
 from bench_lib import verbs
-from conftest import ROOT, Vmlab
+from vmlab_run import ROOT, Vmlab
 
 BUILD = pathlib.Path(os.environ.get("PVRDMAD", ROOT / "build/host/pvrdmad")).parent
 NODES = (1, 2)

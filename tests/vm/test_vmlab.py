@@ -10,7 +10,7 @@ import time
 
 import pytest
 from apps import PACKAGES
-from conftest import VMLAB
+from vmlab_run import VMLAB
 
 FOREVER = "sleep 1000"
 

@@ -7,9 +7,9 @@ import shlex
 import subprocess
 
 import applications
-from conftest import ROOT
+from pvrdmactl import pvrdmactl
 from steps import Step
-from test_vanish import pvrdmactl
+from vmlab_run import ROOT
 
 # A login has the limits of /etc/security, and so has ssh's. The counters of all nodes, before and after node 1's command.
 SHELL = """

@@ -9,7 +9,7 @@ import dataclasses
 import re
 import shlex
 
-from conftest import ROOT
+from vmlab_run import ROOT
 from steps import Step
 
 DOCUMENT = ROOT / "docs" / "applications.md"

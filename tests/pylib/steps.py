@@ -6,13 +6,13 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import ROOT, Result, Vmlab
+from vmlab_run import ROOT, Result, Vmlab
 from vmlab_lib import steps as vmlab_steps
 from vmlab_lib.steps import RUN_STEPS, TAIL, Step  # noqa: F401 (the tests' Step is vmlab's)
 
 # For perftest's -R, see tests/guest/late_connect.c.
 LATE_CONNECT = "client_env=(env LD_PRELOAD=$SHARE/late_connect.so)\n"
-GUEST_SOURCES = pathlib.Path(__file__).parent / "guest_src"
+GUEST_SOURCES = ROOT / "tests" / "vm" / "guest_src"
 
 
 class Run:

@@ -8,7 +8,7 @@ import re
 from steps import Step
 
 PACKAGES = "python3-pyverbs"
-HERE = pathlib.Path(__file__).parent
+LISTS = pathlib.Path(__file__).parent.parent / "vm"
 
 STEP = Step("pyverbs", """
     echo 32 >/proc/sys/vm/nr_hugepages
@@ -50,7 +50,7 @@ def parse(text):
 
 def listed(name):
     """A committed list of tests: {id: why}."""
-    lines = (HERE / name).read_text().splitlines()
+    lines = (LISTS / name).read_text().splitlines()
     pairs = [line.partition(" | ") for line in lines if line and not line.startswith("#")]
     assert all(test and why.strip() for test, _, why in pairs), f"{name}: each line is a test's id, ' | ' and why"
     assert len({test for test, _, _ in pairs}) == len(pairs), f"{name} names a test twice"

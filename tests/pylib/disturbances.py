@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Steps in which the driver, its device, its netdev or its link goes away and comes back."""
+
+from steps import Step
+
+PINGPONG_AFTER = "pingpong 18515 1 2 -c -s 4096 -n 100 && pingpong 18516 2 1 -c -e -s 65536 -n 50"
+
+# under_load HOW COMMAND...: node 1 runs COMMAND while a pingpong with events is under way, which must then end with
+# an error; node 2 only must be able to go on.
+UNDER_LOAD = """
+    under_load() {
+        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -s 4096 -n 100000000 & pid=$!
+        until_true 100 listening 18515 && raise up && await connected || return
+        sleep 1
+        kill -0 $pid || { echo "the pingpong ended too early"; return 1; }
+        "$@" || { echo "$*: status $?"; return 1; }
+        until_true 200 eval "! kill -0 $pid 2>/dev/null" || { echo "the pingpong did not end within 20 s"; return 1; }
+        if wait $pid; then echo "the pingpong succeeded"; return 1; fi
+        echo "the pingpong ended with an error, as it must"
+    }
+    other_end() {
+        await up
+        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -s 4096 -n 100000000 node1 & pid=$!
+        sleep 1
+        raise connected
+        await over
+        kill $pid
+        wait $pid
+        true
+    }
+"""
+UNLOAD_UNDER_LOAD = Step("unload-under-load", UNDER_LOAD + """
+    if [ $NODE = 2 ]; then other_end; exit; fi
+    under_load unload
+    status=$?
+    raise over
+    load && exit $status""", 60)
+# Without events the program notices nothing, but it neither keeps the driver nor becomes immortal.
+UNLOAD_UNDER_POLLING = Step("unload-under-polling", """
+    if [ $NODE = 2 ]; then
+        await up
+        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 node1 & pid=$!
+        sleep 1; raise connected; await over; kill $pid; wait $pid; exit 0
+    fi
+    ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -n 100000000 & pid=$!
+    until_true 100 listening 18515 && raise up && await connected || exit
+    sleep 1
+    kill -0 $pid || { echo "the pingpong ended too early"; exit 1; }
+    unload; status=$?
+    sleep 1
+    kill -KILL $pid 2>/dev/null
+    wait $pid
+    [ $? != 0 ] || { echo "the pingpong succeeded"; status=1; }
+    raise over
+    load && exit $status""", 60)
+UNPLUG_UNDER_LOAD = Step("unplug-under-load", UNDER_LOAD + """
+    if [ $NODE = 2 ]; then other_end; exit; fi
+    device=$(readlink -f /sys/class/infiniband/$RDMA_DEV/device)
+    unplug() { echo 1 >$device/remove; }
+    under_load unplug
+    status=$?
+    raise over
+    echo 1 >/sys/bus/pci/rescan
+    until_true 100 has_gid && exit $status
+    echo "the device is back without its GID $GID_INDEX or with no active port"
+    exit 1""", 60)
+# Where programs look for the NIC of an RDMA device.
+HAS_LINK = """
+    has_link() { [ "$(ls /sys/class/infiniband/$RDMA_DEV/device/net/)" = "$1" ]; }
+    pci=$(readlink -f /sys/class/infiniband/$RDMA_DEV/device)
+"""
+NETDEV_DOWN = Step("netdev-down", """
+    state=/sys/class/infiniband/$RDMA_DEV/ports/1/state
+    ip link set $NETDEV down && until_true 50 grep -q DOWN $state &&
+        ip link set $NETDEV up && until_true 50 has_gid""")
+NETDEV_RENAMED = Step("netdev-renamed", HAS_LINK + """
+    has_link $NETDEV || { ls -l $pci; exit 1; }
+    ip link set $NETDEV down && ip link set $NETDEV name lan7 && ip link set lan7 up &&
+        until_true 50 has_gid && rdma link show | grep 'netdev lan7' && has_link lan7
+    status=$?
+    ip link set lan7 down && ip link set lan7 name $NETDEV && ip link set $NETDEV up &&
+        until_true 50 has_gid && exit $status""")
+READDRESSED = Step("netdev-readdressed", """
+    gids=/sys/class/infiniband/$RDMA_DEV/ports/1/gids
+    has_new() { cat $gids/* | grep -qi 0000:0000:0000:0000:0000:ffff:0a4d:010$NODE; }
+    ip address add 10.77.1.$NODE/24 dev $NETDEV && until_true 50 has_new &&
+        ip address del 10.77.1.$NODE/24 dev $NETDEV && until_true 50 eval '! has_new'""")
+NETDEV_GONE = Step("netdev-gone", HAS_LINK + """
+    nic=$(readlink -f /sys/class/net/$NETDEV/device/..)
+    address=$(cat /sys/class/net/$NETDEV/address)
+    echo 1 >$nic/remove
+    sleep 0.5
+    rdma link show
+    [ ! -L $pci/net ] && unload; status=$?
+    echo 1 >/sys/bus/pci/rescan
+    until_true 50 test -e /sys/class/net/$NETDEV &&
+        ip link set $NETDEV up && ip address add $MY_IP/24 dev $NETDEV &&
+        load && has_link $NETDEV && unload && [ ! -L $pci/net ] && load && exit $status""")
+
+# --- the operator takes the link down, and the adapter away ----------------------------------------
+
+LINK_DOWN = Step("link-down", """
+    state=/sys/class/infiniband/$RDMA_DEV/ports/1/state
+    [ $NODE = 2 ] || raise now
+    await now.seen
+    [ $NODE = 2 ] || until_true 50 grep -q DOWN $state || { cat $state; exit 1; }
+    [ $NODE = 1 ] || grep ACTIVE $state""")
+LINK_UP = Step("link-up", """
+    [ $NODE = 2 ] || raise now
+    await now.seen
+    until_true 50 has_gid && pingpong 18515 1 2 -c -s 4096 -n 100""")
+# No event reports the removal of the device: registers read all ones, commands time out. A kernel consumer with an
+# SRQ waits for that.
+VANISH = Step("adapter-vanishes", """
+    if [ $NODE = 2 ]; then
+        await up
+        ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -n 100000000 node1 & pid=$!
+        sleep 1; raise connected; await over; kill $pid; wait $pid; exit 0
+    fi
+    ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -n 100000000 & pid=$!
+    until_true 100 listening 18515 && raise up && await connected || exit
+    insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX vanish=1 & ktest=$!
+    until_true 200 eval "dmesg | grep -q 'the device may go'" && raise now && await now.seen || exit
+    sleep 2
+    kill -KILL $pid
+    wait $pid
+    raise over
+    wait $ktest && rmmod pvr_ktest; status=$?
+    dmesg | sed -n 's/.*pvr_ktest: //p'
+    exit $status""")
+AFTER = Step("vm-goes-on", """
+    [ $NODE = 1 ] || { rdma link show | grep ACTIVE; exit; }
+    ping -c 3 -W 5 node2 && timeout 30 ibv_devinfo; true""")
+UNLOAD = Step("unload-without-device", """
+    [ $NODE = 1 ] || exit 0
+    unload""", 60)
+LOAD = Step("load-without-device", """
+    [ $NODE = 1 ] || exit 0
+    insmod $driver 2>&1
+    dmesg | tail -n 5""", 60)
