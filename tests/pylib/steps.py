@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Many steps in one run of vmlab, as VMs are slow to boot, and one test for each of them."""
 
+import functools
 import pathlib
 import shutil
 import subprocess
@@ -18,13 +19,20 @@ GUEST_SOURCES = ROOT / "tests" / "vm" / "guest_src"
 class Run:
     """A finished run. run["name"] is the step's outcomes, node 1's first."""
 
-    def __init__(self, result, nodes, seen):
+    def __init__(self, result, nodes, seen, prefix=""):
         self.result = result
         self.nodes = nodes
         self.seen = seen      # flag -> what the watcher returned
+        self.prefix = prefix  # of the names of steps
+
+    def part(self, name):
+        """The run, seen from the file whose steps and flags begin with "NAME."."""
+        prefix = f"{name}."
+        seen = {flag.removeprefix(prefix): value for flag, value in self.seen.items() if flag.startswith(prefix)}
+        return Run(self.result, self.nodes, seen, prefix)
 
     def __getitem__(self, name):
-        return [vmlab_steps.outcome(self.result.share, node, name) for node in range(1, self.nodes + 1)]
+        return [vmlab_steps.outcome(self.result.share, node, self.prefix + name) for node in range(1, self.nodes + 1)]
 
     def check(self, name):
         """Fail, showing what was said, unless the step ended well on all nodes. Returns the outcomes."""
@@ -79,18 +87,33 @@ def _keep(folder, vmlab):
             shutil.copytree(source, kept / source.name)
 
 
-def guest_programs(tmp_path_factory):
+def _built(script):
+    """What the script has built: the path that it prints."""
+    done = subprocess.run([ROOT / "scripts" / script], stdout=subprocess.PIPE, text=True, check=True,
+                          stdin=subprocess.DEVNULL)
+    return pathlib.Path(done.stdout.strip())
+
+
+@functools.cache
+def guest_programs():
     """What tests/guest and guest_src give: files for the share."""
-    built = subprocess.run([ROOT / "scripts" / "build/guest-tests"], stdout=subprocess.PIPE,
-                           text=True, check=True, stdin=subprocess.DEVNULL)
-    folder = pathlib.Path(built.stdout.strip())
-    poke = tmp_path_factory.mktemp("guest-programs") / "bar_poke"
-    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I",
-                    ROOT / "include", "-o", poke,
+    folder = _built("build/guest-tests")
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I", ROOT / "include", "-o", folder / "bar_poke",
                     GUEST_SOURCES / "bar_poke.c"], check=True)
     names = ("pvr_verify", "pvr_peerdeath", "pvr_errno", "pvr_many", "pvr_faults", "pvr_regions", "pvr_cm",
-             "pvr_mpi", "late_connect.so")
-    return [*(folder / name for name in names), poke]
+             "pvr_mpi", "late_connect.so", "bar_poke")
+    return [folder / name for name in names]
+
+
+@functools.cache
+def guest_module():
+    """tests/guest/kmod, for the share."""
+    return _built("build/guest-modules")
+
+
+def our_provider():
+    """The library of our provider, for the share of VMs that have Debian's."""
+    return ROOT / "build" / "provider" / "libpvrdma-rdmav34.so"
 
 
 def pids_of(parent, name):

@@ -125,7 +125,7 @@ def fail_nth(folder):
 
 @pytest.fixture(scope="module")
 def debug(tmp_path_factory):
-    files = [*guest_programs(tmp_path_factory), fail_nth(tmp_path_factory.mktemp("fail-nth"))]
+    files = [*guest_programs(), fail_nth(tmp_path_factory.mktemp("fail-nth"))]
     return run_steps(tmp_path_factory.mktemp("debug"), STEPS, kernel=KERNEL, smp=2, files=files, watch={
         "link-down.now": pvrdmactl("link", "node1", "down"),
         "link-up.now": pvrdmactl("link", "node1", "up"),

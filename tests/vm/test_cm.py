@@ -151,7 +151,7 @@ GOOD = [BEFORE, *DOCUMENTED.values(), *OTHERS, AT_ONCE, *PERFTESTS, *FAILURES, *
 
 @pytest.fixture(scope="module")
 def cm(tmp_path_factory):
-    files = [*guest_programs(tmp_path_factory), examples.build("rping")]
+    files = [*guest_programs(), examples.build("rping")]
     return run_steps(tmp_path_factory.mktemp("cm"), GOOD, files=files,
                      watch={f"{step.name}.now": pvrdmactl("--json", "stats") for step in (BEFORE, LEFT)})
 

@@ -51,7 +51,7 @@ BOTH = [AGAIN, LEFT, COMPLAINTS]
 @pytest.fixture(scope="module")
 def death(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("cm-death"), [DEATH, REPLACE, AGAIN, LEFT, COMPLAINTS],
-                     files=guest_programs(tmp_path_factory))
+                     files=guest_programs())
 
 
 @pytest.mark.parametrize("step", ids([DEATH, REPLACE]))

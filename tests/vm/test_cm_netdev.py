@@ -41,7 +41,7 @@ STEPS = [
 @pytest.fixture(scope="module")
 def netdev(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("cm-netdev"), STEPS, nic="vmxnet3",
-                     files=guest_programs(tmp_path_factory))
+                     files=guest_programs())
 
 
 @pytest.mark.parametrize("step", ids(STEPS))

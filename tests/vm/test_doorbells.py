@@ -67,7 +67,7 @@ STEPS = [*SAVING, *EVENTS, WITHOUT, *RINGING, AGAIN, COMPLAINTS]
 
 @pytest.fixture(scope="module")
 def bells(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("doorbells"), STEPS, files=guest_programs(tmp_path_factory))
+    return run_steps(tmp_path_factory.mktemp("doorbells"), STEPS, files=guest_programs())
 
 
 def a_message(run, name):

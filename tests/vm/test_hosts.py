@@ -43,7 +43,7 @@ PAIRWISE = [
 @pytest.fixture(scope="module", params=["tcp", "tls"])
 def two_hosts(tmp_path_factory, request):
     run = run_steps(tmp_path_factory.mktemp(f"hosts-{request.param}"), COMMON, hosts=2, pipe=request.param,
-                    files=guest_programs(tmp_path_factory))
+                    files=guest_programs())
     run.pipe = request.param
     return run
 

@@ -52,7 +52,7 @@ def alone(tmp_path_factory):
     module = pathlib.Path(built.stdout.strip())
     # What the device keeps for a region of 16 GiB in small pages is too much for a VM of 1 GiB.
     return run_steps(tmp_path_factory.mktemp("kernel-verbs"), STEPS, nodes=1, memory="2G",
-                     files=[module, *guest_programs(tmp_path_factory)])
+                     files=[module, *guest_programs()])
 
 
 @pytest.fixture(scope="module")

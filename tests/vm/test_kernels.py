@@ -38,7 +38,7 @@ def kernel(request):
 @pytest.fixture(scope="module")
 def run(kernel, tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp(f"kernel-{kernel}-"), STEPS, kernel=kernel,
-                     files=guest_programs(tmp_path_factory))
+                     files=guest_programs())
 
 
 def test_module_builds_without_warnings(kernel):

@@ -50,7 +50,7 @@ def usage(vmlab_pid):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     watch = {f"round-{number}.{flag}": usage for number in range(1, ROUNDS + 1) for flag in ("begin", "end")}
-    return run_steps(tmp_path_factory.mktemp("many"), STEPS, watch=watch, files=guest_programs(tmp_path_factory))
+    return run_steps(tmp_path_factory.mktemp("many"), STEPS, watch=watch, files=guest_programs())
 
 
 @pytest.mark.parametrize("number", range(1, ROUNDS + 1))

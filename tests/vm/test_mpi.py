@@ -25,7 +25,7 @@ STEPS = [BEFORE, mpi.PREPARED, mpi.RAISED, *PROGRAMS.values(), LEFT, WITHOUT, NO
 @pytest.fixture(scope="module")
 def two_by_two(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("mpi"), STEPS, packages=apps.PACKAGES,
-                     files=[*guest_programs(tmp_path_factory), *mpi.openib_files()],
+                     files=[*guest_programs(), *mpi.openib_files()],
                      watch=mpi.watched(BEFORE, LEFT, NO_ADAPTER_LEFT))
 
 

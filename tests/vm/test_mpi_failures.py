@@ -35,7 +35,7 @@ STEPS = [BEFORE, mpi.LIMIT, DEBIANS, mpi.PREPARED, LIMITED, HANGS, mpi.RAISED, K
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("mpi-failures"), STEPS, packages=apps.PACKAGES,
-                     files=[*guest_programs(tmp_path_factory), *mpi.openib_files()],
+                     files=[*guest_programs(), *mpi.openib_files()],
                      watch=mpi.watched(BEFORE, LEFT))
 
 

@@ -28,7 +28,7 @@ STEPS = [BEFORE, mpi.PREPARED, mpi.RAISED, *PROGRAMS, LEFT, mpi.COMPLAINTS]
 @pytest.fixture(scope="module")
 def four(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("mpi-four"), STEPS, nodes=NODES, packages=apps.PACKAGES,
-                     files=[*guest_programs(tmp_path_factory), *mpi.openib_files()], watch=mpi.watched(BEFORE, LEFT))
+                     files=[*guest_programs(), *mpi.openib_files()], watch=mpi.watched(BEFORE, LEFT))
 
 
 @pytest.mark.parametrize("step", ids(STEPS))

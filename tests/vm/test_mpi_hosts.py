@@ -33,7 +33,7 @@ NAMES = ids(STEPS[2])
 def run(tmp_path_factory, request):
     hosts, pipe = request.param
     run = run_steps(tmp_path_factory.mktemp(f"mpi-hosts-{hosts}-{pipe}"), STEPS[hosts], nodes=hosts, hosts=hosts, pipe=pipe,
-                    packages=apps.PACKAGES, files=[*guest_programs(tmp_path_factory), *mpi.openib_files()])
+                    packages=apps.PACKAGES, files=[*guest_programs(), *mpi.openib_files()])
     run.hosts, run.pipe = hosts, pipe
     return run
 

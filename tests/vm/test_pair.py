@@ -73,7 +73,7 @@ def idle_daemon(vmlab_pid):
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("pair"), STEPS, watch={"idle.now": idle_daemon},
-                     files=guest_programs(tmp_path_factory))
+                     files=guest_programs())
 
 
 @pytest.mark.parametrize("step", ids(GOOD))

@@ -53,7 +53,7 @@ STEPS = [KILL, REPLACE, PINGPONG, READ_KILL, REPLACE_AGAIN, PINGPONG_AGAIN, COMP
 
 @pytest.fixture(scope="module")
 def death(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("peer-death"), STEPS, files=guest_programs(tmp_path_factory))
+    return run_steps(tmp_path_factory.mktemp("peer-death"), STEPS, files=guest_programs())
 
 
 @pytest.mark.parametrize("step", ids(SURVIVED))

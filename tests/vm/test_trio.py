@@ -51,7 +51,7 @@ STEPS = [PAIRWISE, PAIRWISE_EVENTS, VERIFY, COMPLAINTS, HOSTILE, AFTER]
 @pytest.fixture(scope="module")
 def trio(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("trio"), STEPS, nodes=3,
-                     files=guest_programs(tmp_path_factory))
+                     files=guest_programs())
 
 
 @pytest.mark.parametrize("step", ids(STEPS))

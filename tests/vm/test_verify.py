@@ -42,7 +42,7 @@ def pair(request):
 def run(pair, tmp_path_factory):
     driver, provider = pair
     return run_steps(tmp_path_factory.mktemp(f"verify-{driver}-{provider}-"), [*STEPS, COMPLAINTS], smp=2,
-                     driver=driver, provider=provider, files=guest_programs(tmp_path_factory))
+                     driver=driver, provider=provider, files=guest_programs())
 
 
 @pytest.mark.parametrize("step", [step.name for step in STEPS])
