@@ -28,9 +28,9 @@ PINGPONGS = [
 
 BANDWIDTHS = ["ib_send_bw", "ib_write_bw", "ib_read_bw"]
 LATENCIES = ["ib_send_lat", "ib_write_lat", "ib_read_lat"]
+ALL_SIZES = {program: Step(f"{program}-all-sizes", f"perftest 18515 1 2 {program} -a -n 40", 180)
+             for program in BANDWIDTHS + LATENCIES}
 PERFTESTS = [
-    *(Step(f"{program}-all-sizes", f"perftest 18515 1 2 {program} -a -n 40", 180)
-      for program in BANDWIDTHS + LATENCIES),
     Step("ib_send_bw-events", "perftest 18515 1 2 ib_send_bw -e -s 65536 -n 200"),
     Step("ib_send_bw-ud", "perftest 18515 1 2 ib_send_bw -c UD -s 1024 -n 200"),
     Step("ib_send_lat-ud", "perftest 18515 1 2 ib_send_lat -c UD -s 64 -n 200"),
@@ -39,17 +39,18 @@ PERFTESTS = [
     Step("ib_send_bw-list-of-posts", "perftest 18515 1 2 ib_send_bw -s 4096 -n 320 -l 16"),
 ]
 
+# Node 1 is in the group, node 2 sends to it; a datagram that did not come would be waited for.
+MCKEY = Step("mckey", """
+    group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
+    if [ $NODE = 2 ]; then await joined; $group -s; exit; fi
+    stdbuf -oL $group >/tmp/mckey & pid=$!
+    until_true 100 grep joined /tmp/mckey && raise joined && wait $pid""")
 # The GSI QP carries the connection manager's messages.
 CONNECTIONS = [
     Step("rping", "talk 7174 1 2 rping_end"),
     # Each datagram is answered at an address that the server makes of its completion and GRH.
     Step("udaddy", "talk 7174 1 2 udaddy_end"),
-    # Node 1 is in the group, node 2 sends to it; a datagram that did not come would be waited for.
-    Step("mckey", """
-        group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
-        if [ $NODE = 2 ]; then await joined; $group -s; exit; fi
-        stdbuf -oL $group >/tmp/mckey & pid=$!
-        until_true 100 grep joined /tmp/mckey && raise joined && wait $pid"""),
+    MCKEY,
     Step("ib_send_lat-rdma_cm", LATE_CONNECT + "perftest 18515 1 2 ib_send_lat -R -s 64 -n 100"),
     Step("ib_write_bw-rdma_cm", LATE_CONNECT + "perftest 18515 2 1 ib_write_bw -R -s 65536 -n 100"),
 ]

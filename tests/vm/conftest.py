@@ -19,6 +19,12 @@ def vmlab(tmp_path):
     return Vmlab(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def run(request):
+    """The fixture that the parameter names, see boots.each_run()."""
+    return request.getfixturevalue(request.param)
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: boots VMs and works in them for a minute or more; "
                                        "-m 'not slow' leaves it out")

@@ -7,8 +7,10 @@ import re
 import applications
 import pytest
 from bench_lib.apps import examples
+from boots import PAIR, each_run, each_step
 from pvrdmactl import pvrdmactl
-from steps import LATE_CONNECT, Step, guest_programs, ids, run_steps
+from steps import LATE_CONNECT, Step, guest_programs
+from traffic import COMPLAINTS, MCKEY
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +22,7 @@ DOCUMENTED = {
     "udaddy": applications.meet("udaddy", 7174),
     "rdma_server and rdma_client": applications.meet("rdma_server and rdma_client", 7471),
     "perftest over rdma_cm": applications.meet("perftest over rdma_cm", 18515),
-    "cmtime": applications.meet("cmtime", 7471, 120, how="serve", times=2),
+    "cmtime": applications.meet("cmtime", 7471, 240, how="serve", times=2),
 }
 
 
@@ -143,22 +145,23 @@ LEFT = Step("nothing-left", f"""
     grep pvrdma-cmd /proc/interrupts
     [ $NODE = 2 ] || {{ raise now; await now.seen; }}
     exit $status""")
-COMPLAINTS = Step("complaints", "! complaints")
-
-GOOD = [BEFORE, *DOCUMENTED.values(), *OTHERS, AT_ONCE, *PERFTESTS, *FAILURES, *UNLIKE, LISTENER_CLOSED, PRIVATE_DATA, KILLED,
-        LEFT, COMPLAINTS]
+CHECKED = [BEFORE, *DOCUMENTED.values(), MCKEY, *FAILURES, LEFT, COMPLAINTS]
+LONG = [BEFORE, *OTHERS, AT_ONCE, *PERFTESTS, *UNLIKE, LISTENER_CLOSED, PRIVATE_DATA, KILLED, LEFT, COMPLAINTS]
 
 
-@pytest.fixture(scope="module")
-def cm(tmp_path_factory):
-    files = [*guest_programs(), examples.build("rping")]
-    return run_steps(tmp_path_factory.mktemp("cm"), GOOD, files=files,
-                     watch={f"{step.name}.now": pvrdmactl("--json", "stats") for step in (BEFORE, LEFT)})
+def files():
+    return [*guest_programs(), examples.build("rping")]
 
 
-@pytest.mark.parametrize("step", ids(GOOD))
-def test_cm(cm, step):
-    cm.check(step)
+WATCH = {f"{step.name}.now": pvrdmactl("--json", "stats") for step in (BEFORE, LEFT)}
+cm = PAIR.part(CHECKED, WATCH, files)
+cm_long = PAIR.part(LONG, WATCH, files, long=True)
+BOTH = pytest.mark.parametrize("run", each_run("cm", "cm_long"), indirect=True)
+
+
+@pytest.mark.parametrize("run, step", each_step(cm=CHECKED, cm_long=LONG), indirect=["run"])
+def test_cm(run, step):
+    run.check(step)
 
 
 @pytest.mark.parametrize("heading", DOCUMENTED)
@@ -173,39 +176,45 @@ def test_failure_has_its_reason(cm, step):
     assert FAILURES[step] in client, client
 
 
-def test_no_request_to_a_closed_listener_is_left_without_end(cm):
+@pytest.mark.long
+def test_no_request_to_a_closed_listener_is_left_without_end(cm_long):
     """Those that it had accepted are disconnected, before or after they know that they were connected; all others are
     rejected, and nobody has to time out."""
-    client = cm.check(LISTENER_CLOSED.name)[1].text
+    client = cm_long.check(LISTENER_CLOSED.name)[1].text
     found = {what: int(number) for number, what in re.findall(r" (\d+) ([a-z]+(?: end)?)", client)}
     assert found["rejected"] == 90 and found["disconnected"] + found["failed"] == 10, client
     assert found["without end"] == found["connected"] == found["unreachable"] == 0, client
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", ["RC, 56 there, 196 back", "UD, 180 there, 136 back"])
-def test_private_data_up_to_its_limit_arrives(cm, space):
-    assert f"private data: {space}" in cm.check(PRIVATE_DATA.name)[1].text
+def test_private_data_up_to_its_limit_arrives(cm_long, space):
+    assert f"private data: {space}" in cm_long.check(PRIVATE_DATA.name)[1].text
 
 
-def test_nothing_is_left_in_the_guests(cm):
+@BOTH
+def test_nothing_is_left_in_the_guests(run):
     """Of all that went well and all that failed: the kernel's own PD, CQ and QP1, and no connection id."""
-    for outcome in cm.check(LEFT.name):
+    for outcome in run.check(LEFT.name):
         assert IDLE in outcome.text, outcome.text
 
 
-def test_commands_raise_no_interrupts(cm):
+@BOTH
+def test_commands_raise_no_interrupts(run):
     """Each has been answered when the driver has read ERR; on one CPU each interrupt would keep it from its work."""
-    for outcome in cm.check(LEFT.name):
+    for outcome in run.check(LEFT.name):
         assert re.search(r"^ *\d+: +0 .*pvrdma-cmd", outcome.text, re.MULTILINE), outcome.text
 
 
+@BOTH
 @pytest.mark.parametrize("what", ["contexts", "pds", "mrs", "cqs", "qps"])
-def test_nothing_is_left_in_the_daemon(cm, what):
+def test_nothing_is_left_in_the_daemon(run, what):
     """The kernels' own objects, those of QP1, were and are there."""
-    cm.check(LEFT.name)
-    before, after = (json.loads(cm.seen[f"{step.name}.now"][1])["adapters"] for step in (BEFORE, LEFT))
+    run.check(LEFT.name)
+    before, after = (json.loads(run.seen[f"{step.name}.now"][1])["adapters"] for step in (BEFORE, LEFT))
     assert len(before) == 2 and [adapter[what] for adapter in after] == [adapter[what] for adapter in before]
 
 
-def test_run_ended_well(cm):
-    cm.check_end()
+@BOTH
+def test_run_ended_well(run):
+    run.check_end()

@@ -2,7 +2,8 @@
 """rdma_cm with a VM whose address answers, but whose adapter has no driver: the CM gives up after all of its retries."""
 
 import pytest
-from steps import Step, run_steps
+from boots import PAIR
+from steps import Step
 
 pytestmark = pytest.mark.long
 
@@ -28,10 +29,7 @@ AGAIN = Step("again", """
     client_command=(rping -c -a node1 -V -C 20)
     meet 7174 1 2""")
 
-
-@pytest.fixture(scope="module")
-def deaf(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("cm-deaf"), [DEAF, AGAIN])
+deaf = PAIR.part([DEAF, AGAIN], long=True)
 
 
 def test_connection_to_it_is_unreachable(deaf):

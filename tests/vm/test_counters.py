@@ -2,8 +2,10 @@
 """What an operator sees in the guest: counters after traffic of known size, and the link."""
 
 import pytest
+from boots import PAIR
 from counters import IN_USE, PORT, QP_COUNTER
-from steps import Step, ids, run_steps
+from steps import Step, ids
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -12,13 +14,9 @@ LINK = Step("link", """
         ip link set $NETDEV down && rdma link show | grep "$RDMA_DEV/1 state DOWN" && ip link set $NETDEV up &&
         until_true 50 has_gid""")
 PORT_AGAIN = Step("port-again", PORT.script)
-COMPLAINTS = Step("complaints", "! complaints")
 STEPS = [PORT, QP_COUNTER, IN_USE, LINK, PORT_AGAIN, COMPLAINTS]
 
-
-@pytest.fixture(scope="module")
-def counters(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("counters"), STEPS)
+counters = PAIR.part(STEPS)
 
 
 @pytest.mark.parametrize("step", ids(STEPS))

@@ -4,7 +4,9 @@
 import re
 
 import pytest
-from steps import Step, guest_programs, ids, run_steps
+from boots import PAIR, each_step
+from steps import Step
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -38,12 +40,17 @@ TRAFFIC = {
 }
 
 
-def counted(kind):
-    return [Step(f"{name}-{kind}", f"{COUNT} count {row[0]}", 60) for name, row in TRAFFIC.items()]
+CHECKED = ("write_bw-1048576", "send_bw-65536", "pingpong")
+LONG = [name for name in TRAFFIC if name not in CHECKED]
 
 
-SAVING = counted("saving")
-RINGING = counted("ringing")
+def counted(names):
+    """Steps: each first with the extensions, then each without them."""
+    def steps(kind):
+        return [Step(f"{name}-{kind}", f"{COUNT} count {TRAFFIC[name][0]}", 60) for name in names]
+    return [*steps("saving"), WITHOUT, *steps("ringing"), AGAIN]
+
+
 WITHOUT = Step("without", f"unload && insmod $driver extensions=$((0xffffffff & ~{SAVERS:#x})) && until_true 100 has_gid")
 AGAIN = Step("again", "unload && load")
 
@@ -61,13 +68,11 @@ EVENTS = [
         pingpong 18516 2 1 -e -s 64 -n 2000 & two=$!
         all $one $two""", 120),
 ]
-COMPLAINTS = Step("complaints", "! complaints")
-STEPS = [*SAVING, *EVENTS, WITHOUT, *RINGING, AGAIN, COMPLAINTS]
+STEPS = [*counted(CHECKED), COMPLAINTS]
+LONG_STEPS = [*EVENTS, *counted(LONG), COMPLAINTS]
 
-
-@pytest.fixture(scope="module")
-def bells(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("doorbells"), STEPS, files=guest_programs())
+bells = PAIR.part(STEPS)
+bells_long = PAIR.part(LONG_STEPS, long=True)
 
 
 def a_message(run, name):
@@ -77,14 +82,14 @@ def a_message(run, name):
     return bells / messages
 
 
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_step(bells, step):
-    bells.check(step)
+@pytest.mark.parametrize("run, step", each_step(bells=STEPS, bells_long=LONG_STEPS), indirect=["run"])
+def test_step(run, step):
+    run.check(step)
 
 
-@pytest.mark.parametrize("name", TRAFFIC)
-def test_doorbells_a_message(bells, name):
+@pytest.mark.parametrize("run, name", each_step(bells=CHECKED, bells_long=LONG), indirect=["run"])
+def test_doorbells_a_message(run, name):
     _, least, most = TRAFFIC[name]
-    assert a_message(bells, f"{name}-ringing") >= least
+    assert a_message(run, f"{name}-ringing") >= least
     # The connection's and the last few are no traffic's.
-    assert a_message(bells, f"{name}-saving") <= most + 0.05
+    assert a_message(run, f"{name}-saving") <= most + 0.05

@@ -2,8 +2,8 @@
 """Our driver with Debian's provider, and with both. The stock driver with our provider is in test_stock.py."""
 
 import pytest
-from vmlab_run import ROOT
-from steps import Step, ids, run_steps
+from steps import Step, ids, our_provider, run_steps
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -17,14 +17,15 @@ STEPS = [
     Step("both-have-our-provider", """
         [ $NODE = 2 ] || { install -m 644 $SHARE/libpvrdma-rdmav34.so $ibverbs/; provider pvrdma; }
         pingpong 18515 1 2 -c -s 4096 -n 200"""),
-    Step("complaints", "! complaints"),
+    COMPLAINTS,
 ]
 
 
+# A boot of its own, with posted writes off: Debian's provider rings a doorbell for each empty poll, and QEMU's queue of posted
+# writes has no bound (docs/vmlab.md). So no step may switch to that provider in a boot of ours.
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
-    library = ROOT / "build" / "provider" / "libpvrdma-rdmav34.so"
-    return run_steps(tmp_path_factory.mktemp("mixed"), STEPS, provider="debian", files=[library])
+    return run_steps(tmp_path_factory.mktemp("mixed"), STEPS, provider="debian", files=[our_provider()])
 
 
 @pytest.mark.parametrize("step", ids(STEPS))

@@ -7,9 +7,11 @@ The question is whether they come to their end and say a line for each size, not
 import re
 
 import pytest
-from steps import Step, ids, run_steps
+from boots import PAIR
+from steps import Step, ids
+from traffic import COMPLAINTS
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ALL_SIZES = [1 << shift for shift in range(1, 24)]
 UD_SIZES = [1 << shift for shift in range(1, 13)]
@@ -48,12 +50,7 @@ runs([8], "-n 100", "ib_atomic_bw", both_ways="-b", qps_16="-q 16", events="-e")
 
 RUN_STEPS = [Step(name, f"perftest {18515 + number} {1 + number % 2} {2 - number % 2} {command}", 240 if " -a " in command else 90)
              for number, (name, (command, _)) in enumerate(RUNS.items())]
-STEPS = [*RUN_STEPS, Step("complaints", "! complaints")]
-
-
-@pytest.fixture(scope="module")
-def perftest(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("perftest"), STEPS)
+perftest = PAIR.part([*RUN_STEPS, COMPLAINTS], long=True)
 
 
 def sizes_of(text):

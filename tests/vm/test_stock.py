@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The same programs with the kernel's own driver, vmw_pvrdma, and Debian's provider: our device is theirs."""
 
-import pathlib
-
 import pytest
-from steps import Step, ids, run_steps
-from traffic import COMPLAINTS, DEVINFO, PERFTESTS, PINGPONGS
-from vmlab_run import ROOT
+from boots import STOCK, each_run, each_step
+from steps import Step, our_provider
+from traffic import ALL_SIZES, COMPLAINTS, DEVINFO, PERFTESTS, PINGPONGS
 
 pytestmark = pytest.mark.slow
 
@@ -44,18 +42,16 @@ MASKED = Step("masked-vectors", r"""
     exit $status""", 60)
 
 PROBE = Step("probe", "lsmod; ls $ibverbs /etc/libibverbs.d")
-STEPS = [PROBE, DEVINFO, *PINGPONGS, *PERFTESTS, MASKED, OUR_PROVIDER, COMPLAINTS]
+CHECKED = [DEVINFO, *PINGPONGS, ALL_SIZES["ib_send_bw"], MASKED, OUR_PROVIDER, COMPLAINTS]
+LONG = [*(step for step in ALL_SIZES.values() if step is not ALL_SIZES["ib_send_bw"]), *PERFTESTS, COMPLAINTS]
+
+stock = STOCK.part([PROBE, *CHECKED], files=lambda: [our_provider()])
+stock_long = STOCK.part(LONG, long=True)
 
 
-@pytest.fixture(scope="module")
-def stock(tmp_path_factory):
-    library = pathlib.Path(ROOT / "build" / "provider" / "libpvrdma-rdmav34.so")
-    return run_steps(tmp_path_factory.mktemp("stock"), STEPS, driver="vmw_pvrdma", files=[library])
-
-
-@pytest.mark.parametrize("step", ids(STEPS[1:]))
-def test_stock(stock, step):
-    stock.check(step)
+@pytest.mark.parametrize("run, step", each_step(stock=CHECKED, stock_long=LONG), indirect=["run"])
+def test_stock(run, step):
+    run.check(step)
 
 
 def test_driver_and_provider_are_not_ours(stock):
@@ -64,5 +60,6 @@ def test_driver_and_provider_are_not_ours(stock):
         assert "libpvrdma" not in outcome.text, outcome.tail()
 
 
-def test_run_ended_well(stock):
-    stock.check_end()
+@pytest.mark.parametrize("run", each_run("stock", "stock_long"), indirect=True)
+def test_run_ended_well(run):
+    run.check_end()

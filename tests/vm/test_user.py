@@ -5,7 +5,9 @@ import re
 
 import applications
 import pytest
-from steps import Step, ids, run_steps
+from boots import PAIR
+from steps import Step, ids
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -39,13 +41,9 @@ PROGRAMS = [
 ]
 SMALL = Step("locked-memory", applications.script("Locked memory", 1))
 RAISED = Step("raised-limit", "ulimit -l 8192\n" + applications.script("Raising the limit", 1))
-COMPLAINTS = Step("complaints", "! complaints")
 GOOD = [UDEV, *PROGRAMS, RAISED, COMPLAINTS]
 
-
-@pytest.fixture(scope="module")
-def user(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("user"), [UDEV, *PROGRAMS, SMALL, RAISED, COMPLAINTS])
+user = PAIR.part([UDEV, *PROGRAMS, SMALL, RAISED, COMPLAINTS])
 
 
 @pytest.mark.parametrize("step", ids(GOOD))
