@@ -3,6 +3,14 @@
 
 from steps import Step
 
+
+def reloads(times, seconds):
+    return Step("reloads", f"""
+        for i in $(seq {times}); do
+            unload && load || {{ echo "time $i"; exit 1; }}
+        done""", seconds)
+
+
 PINGPONG_AFTER = "pingpong 18515 1 2 -c -s 4096 -n 100 && pingpong 18516 2 1 -c -e -s 65536 -n 50"
 
 # under_load HOW COMMAND...: node 1 runs COMMAND while a pingpong with events is under way, which must then end with

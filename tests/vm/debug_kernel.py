@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from disturbances import (AFTER, LINK_DOWN, LINK_UP, LOAD, NETDEV_DOWN, NETDEV_GONE, READDRESSED, UNLOAD, UNLOAD_UNDER_LOAD,
-                          UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH)
+                          UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, VANISH, reloads)
 from pvrdmactl import pvrdmactl
 from steps import GUEST_SOURCES, Step, guest_programs, ids, run_steps
 from traffic import CONNECTIONS
@@ -44,10 +44,6 @@ OVERLAPPING = """
     %s; status=$?
     echo 1 >/sys/kernel/debug/dma-api/num_errors
     exit $status"""
-RELOAD = Step("five-times", """
-    for i in 1 2 3 4 5; do
-        unload && load || { echo "time $i"; exit 1; }
-    done""", 60)
 TRAFFIC = [
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 200"),
     Step("rc_pingpong-events", "pingpong 18515 2 1 -e -s 65536 -n 100"),
@@ -102,7 +98,7 @@ DEVICE_GOES = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD]
 
 STEPS = [dataclasses.replace(step, seconds=step.seconds * SLOWNESS) for step in (
     Step("armed", ARMED),
-    RELOAD, *(dataclasses.replace(step, script=OVERLAPPING % step.script) for step in TRAFFIC), KILLED_PROGRAM,
+    reloads(5, 60), *(dataclasses.replace(step, script=OVERLAPPING % step.script) for step in TRAFFIC), KILLED_PROGRAM,
     Step("no-leak-after-traffic", LEAKS),
     *DISTURBANCES,
     Step("traffic-after-disturbances", "pingpong 18515 1 2 -c -e -s 4096 -n 100"),

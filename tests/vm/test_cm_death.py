@@ -4,7 +4,9 @@
 import re
 
 import pytest
-from steps import Step, guest_programs, ids, run_steps
+from boots import DISTURB
+from steps import Step, guest_programs, ids
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +35,7 @@ DEATH = Step("vm-dies", """
     exit $status""", 170)
 REPLACE = Step("new-vm", """
     [ $NODE = 2 ] || exit 0
-    echo again >$SHARE/resume
+    echo ${STEP%%.*}.again >$SHARE/resume
     labctl start-node 1""")
 AGAIN = Step("again", """
     server_command=(rping -s -V -C 20)
@@ -44,14 +46,9 @@ LEFT = Step("nothing-left", """
     status=$?
     rdma resource
     exit $status""")
-COMPLAINTS = Step("complaints", "! complaints")
 BOTH = [AGAIN, LEFT, COMPLAINTS]
 
-
-@pytest.fixture(scope="module")
-def death(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("cm-death"), [DEATH, REPLACE, AGAIN, LEFT, COMPLAINTS],
-                     files=guest_programs())
+death = DISTURB.part([DEATH, REPLACE, *BOTH], files=guest_programs)
 
 
 @pytest.mark.parametrize("step", ids([DEATH, REPLACE]))

@@ -2,7 +2,9 @@
 """A VM is killed in the middle of a transfer: the other one learns it, and a new VM takes its place."""
 
 import pytest
-from steps import Step, guest_programs, ids, run_steps
+from boots import DISTURB
+from steps import Step, guest_programs, ids
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +22,7 @@ KILL = Step("peer-dies-amid-writes", """
     exit $status""", 120)
 REPLACE = Step("a-new-vm-takes-its-place", """
     [ $NODE = 1 ] || exit 0
-    echo rc_pingpong-with-the-new-vm >$SHARE/resume
+    echo ${STEP%%.*}.rc_pingpong-with-the-new-vm >$SHARE/resume
     labctl start-node 2""")
 PINGPONG = Step("rc_pingpong-with-the-new-vm", """
     echo "node$NODE, started again: $RESTARTED"
@@ -41,19 +43,15 @@ READ_KILL = Step("peer-dies-amid-reads", """
     exit $status""", 90)
 REPLACE_AGAIN = Step("another-new-vm", """
     [ $NODE = 1 ] || exit 0
-    echo rc_pingpong-with-another-new-vm >$SHARE/resume
+    echo ${STEP%%.*}.rc_pingpong-with-another-new-vm >$SHARE/resume
     labctl start-node 2""")
 PINGPONG_AGAIN = Step("rc_pingpong-with-another-new-vm", PINGPONG.script)
-COMPLAINTS = Step("complaints", "! complaints")
 
 SURVIVED = [KILL, REPLACE, READ_KILL, REPLACE_AGAIN]
 BOTH = [PINGPONG, PINGPONG_AGAIN, COMPLAINTS]
 STEPS = [KILL, REPLACE, PINGPONG, READ_KILL, REPLACE_AGAIN, PINGPONG_AGAIN, COMPLAINTS]
 
-
-@pytest.fixture(scope="module")
-def death(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("peer-death"), STEPS, files=guest_programs())
+death = DISTURB.part(STEPS, files=guest_programs)
 
 
 @pytest.mark.parametrize("step", ids(SURVIVED))

@@ -2,37 +2,34 @@
 """The driver comes and goes: again and again, under load, and when its device or its netdev goes first."""
 
 import pytest
+from boots import DISTURB, PAIR, each_run, each_step
 from disturbances import (NETDEV_DOWN, NETDEV_GONE, NETDEV_RENAMED, PINGPONG_AFTER, READDRESSED, UNLOAD_UNDER_LOAD,
-                          UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD)
-from steps import Step, ids, run_steps
+                          UNLOAD_UNDER_POLLING, UNPLUG_UNDER_LOAD, reloads)
+from steps import Step
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
-
-TWENTY_TIMES = Step("twenty-times", """
-    for i in $(seq 20); do
-        unload && load || { echo "time $i"; exit 1; }
-    done""", 120)
-COMPLAINTS = Step("complaints", "! complaints")
 
 
 def pingpong_after(step):
     return Step(f"pingpong-after-{step.name}", PINGPONG_AFTER)
 
 
-DISTURBANCES = [TWENTY_TIMES, NETDEV_DOWN, NETDEV_RENAMED, READDRESSED, UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING,
+TWENTY_TIMES = reloads(20, 120)
+LONG = [TWENTY_TIMES, pingpong_after(TWENTY_TIMES), COMPLAINTS]
+DISTURBANCES = [reloads(5, 60), NETDEV_DOWN, NETDEV_RENAMED, READDRESSED, UNLOAD_UNDER_LOAD, UNLOAD_UNDER_POLLING,
                 UNPLUG_UNDER_LOAD, NETDEV_GONE]
 STEPS = [step for each in DISTURBANCES for step in (each, pingpong_after(each))] + [COMPLAINTS]
 
-
-@pytest.fixture(scope="module")
-def reload(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("reload"), STEPS)
+reload = DISTURB.part(STEPS)
+reload_long = PAIR.part(LONG, long=True)
 
 
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_reload(reload, step):
-    reload.check(step)
+@pytest.mark.parametrize("run, step", each_step(reload=STEPS, reload_long=LONG), indirect=["run"])
+def test_reload(run, step):
+    run.check(step)
 
 
-def test_run_ended_well(reload):
-    reload.check_end()
+@pytest.mark.parametrize("run", each_run("reload", "reload_long"), indirect=True)
+def test_run_ended_well(run):
+    run.check_end()

@@ -1,30 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The operator takes a link down, and a whole adapter away, under a running VM."""
 
-import pathlib
-import subprocess
-
 import pytest
+from boots import DISTURB
 from disturbances import AFTER, LINK_DOWN, LINK_UP, LOAD, UNLOAD, VANISH
 from pvrdmactl import pvrdmactl
-from steps import ids, run_steps
-from vmlab_run import ROOT
+from steps import guest_module, ids
 
 pytestmark = pytest.mark.slow
 
 
 STEPS = [LINK_DOWN, LINK_UP, VANISH, AFTER, UNLOAD, LOAD]
 
-
-@pytest.fixture(scope="module")
-def vanish(tmp_path_factory):
-    built = subprocess.run([ROOT / "scripts" / "build/guest-modules"], stdout=subprocess.PIPE, text=True,
-                           check=True, stdin=subprocess.DEVNULL)
-    module = pathlib.Path(built.stdout.strip())
-    return run_steps(tmp_path_factory.mktemp("vanish"), STEPS, files=[module], watch={
-        "link-down.now": pvrdmactl("link", "node1", "down"),
-        "link-up.now": pvrdmactl("link", "node1", "up"),
-        "adapter-vanishes.now": pvrdmactl("remove-adapter", "node1")})
+vanish = DISTURB.part(STEPS, files=lambda: [guest_module()], watch={
+    "link-down.now": pvrdmactl("link", "node1", "down"),
+    "link-up.now": pvrdmactl("link", "node1", "up"),
+    "adapter-vanishes.now": pvrdmactl("remove-adapter", "node1")})
 
 
 @pytest.mark.parametrize("step", ids(STEPS))
