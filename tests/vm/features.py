@@ -69,7 +69,7 @@ def suite_facts(report):
 
 def facts_of(folder):
     """(devinfo, suite) of a run that left its results in folder/results/node1."""
-    read = lambda name: (folder / "results" / "node1" / f"{name}.out").read_text(errors="replace")  # noqa: E731
+    read = lambda name: next((folder / "results" / "node1").glob(f"*{name}.out")).read_text(errors="replace")  # noqa: E731
     return devinfo_facts(read("devinfo")), suite_facts(pyverbs.parse(read("pyverbs")))
 
 

@@ -2,13 +2,13 @@
 """Kernel verbs, memory regions, and what interrupts verbs: one VM whose device talks to itself."""
 
 import functools
-import pathlib
 import re
-import subprocess
 
 import pytest
+from boots import ALONE
+from steps import Step, guest_module, guest_programs, ids
+from traffic import COMPLAINTS
 from vmlab_run import ROOT
-from steps import Step, guest_programs, ids, run_steps
 
 pytestmark = pytest.mark.slow
 
@@ -33,11 +33,10 @@ KILLED = Step("killed-during-verbs", RESOURCES + """
     done 2>/dev/null
     until_true 50 same >/dev/null; same""", 120)
 BAD_RESPONSE = Step("answer-that-cannot-be-given", RESOURCES + "$SHARE/pvr_faults bad-response && same", 120)
-COMPLAINTS = Step("complaints", "! complaints")
 REGIONS = [Step(f"region-{name}", f"echo 16 >/proc/sys/vm/nr_hugepages; $SHARE/pvr_regions {name}", 60)
            for name in ("iova", "zero-based", "huge-pages", "above-1-gib", "rereg", "rereg-fails", "bound-window")]
 LARGE = Step("region-of-16-gib", "$SHARE/pvr_regions time $((16 << 30))", 240)
-STEPS = [KTEST, *REGIONS, LARGE, SIGNALS, KILLED, BAD_RESPONSE, COMPLAINTS]
+STEPS = [KTEST, *REGIONS, SIGNALS, KILLED, BAD_RESPONSE, COMPLAINTS]
 
 
 @functools.cache
@@ -45,14 +44,8 @@ def ktest_names():
     return re.findall(r'^\t\{ "([^"]+)", kt_', KTEST_MAIN.read_text(), re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    built = subprocess.run([ROOT / "scripts" / "build/guest-modules"], stdout=subprocess.PIPE, text=True,
-                           check=True, stdin=subprocess.DEVNULL)
-    module = pathlib.Path(built.stdout.strip())
-    # What the device keeps for a region of 16 GiB in small pages is too much for a VM of 1 GiB.
-    return run_steps(tmp_path_factory.mktemp("kernel-verbs"), STEPS, nodes=1, memory="2G",
-                     files=[module, *guest_programs()])
+alone = ALONE.part(STEPS, files=lambda: [guest_module(), *guest_programs()])
+large = ALONE.part([LARGE, COMPLAINTS], files=guest_programs, long=True)
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +71,7 @@ def test_kernel_verb(alone, tap, name):
     assert tap[name][-1].startswith("ok "), "\n".join(tap[name])
 
 
-@pytest.mark.parametrize("step", ids([*REGIONS, LARGE]))
+@pytest.mark.parametrize("step", ids(REGIONS))
 def test_region(alone, step):
     alone.check(step)
 
@@ -100,12 +93,19 @@ def test_no_complaints(alone):
     alone.check("complaints")
 
 
-def test_large_region_costs_little_memory(alone):
+@pytest.mark.long
+def test_large_region_costs_little_memory(large):
     """The kernel's own list of pages has 32 bytes for each, ours and the device's 8."""
-    found = re.search(r"(\d+) MiB: registered in .* s, (-?\d+) KiB of memory used", alone.check("region-of-16-gib")[0].text)
+    found = re.search(r"(\d+) MiB: registered in .* s, (-?\d+) KiB of memory used", large.check("region-of-16-gib")[0].text)
     assert int(found[1]) == 16384
     assert int(found[2]) < 16384 * 16, found[0]
 
 
 def test_run_ended_well(alone):
     alone.check_end()
+
+
+@pytest.mark.long
+def test_run_with_a_large_region_ended_well(large):
+    large.check("complaints")
+    large.check_end()

@@ -4,6 +4,7 @@
 import features
 import pyverbs
 import pytest
+from boots import ALONE
 from steps import Step, run_steps
 
 pytestmark = pytest.mark.slow
@@ -16,17 +17,21 @@ FAILURES = {"pvrdma": None, "vmw_pvrdma": "pyverbs-failures-vmw_pvrdma.txt"}
 FEATURES_BY_CHANCE = {"all", "test_qp.QPTest"}
 # The stock driver warns of each request that a program may not make, and this suite makes many.
 COMPLAINTS = Step("complaints", '[ "$DRIVER" = vmw_pvrdma ] || ! complaints')
+STEPS = [features.DEVINFO, pyverbs.STEP, COMPLAINTS]
+
+ours = ALONE.part(STEPS)
 
 
-@pytest.fixture(scope="module", params=PASSES)
+@pytest.fixture(scope="module", params=["pvrdma", pytest.param("vmw_pvrdma", marks=pytest.mark.long)])
 def driver(request):
     return request.param
 
 
 @pytest.fixture(scope="module")
-def run(driver, tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp(f"pyverbs-{driver}-"), [features.DEVINFO, pyverbs.STEP, COMPLAINTS], nodes=1,
-                     driver=driver, packages=pyverbs.PACKAGES)
+def run(request, driver, tmp_path_factory):
+    if driver == "pvrdma":
+        return request.getfixturevalue("ours")
+    return run_steps(tmp_path_factory.mktemp(f"pyverbs-{driver}-"), STEPS, nodes=1, driver=driver, packages=pyverbs.PACKAGES)
 
 
 @pytest.fixture(scope="module")
