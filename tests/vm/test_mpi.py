@@ -5,67 +5,78 @@ node that has none."""
 import re
 
 import applications
-import apps
 import mpi
 import pytest
-from steps import Step, guest_programs, ids, run_steps
+from boots import APPS, each_run, each_step
+from steps import Step, guest_programs
 
 pytestmark = pytest.mark.slow
 
+CHECKED = "An MPI program with openib's defaults"
 PROGRAMS = {heading: mpi.documented(heading, 180) for heading in (
-    "An MPI program with openib's defaults", "VMware's parameters", "Connections by udcm", "NetPIPE")}
+    CHECKED, "VMware's parameters", "Connections by udcm", "NetPIPE")}
 BEFORE = mpi.noted("before")
 LEFT = mpi.nothing_left("nothing-left")
 WITHOUT = Step("adapter-gone", "[ $NODE != 2 ] || unload")
 NO_ADAPTER = mpi.failing("node-without-adapter", f"{mpi.OPENIB} {mpi.RING}", 90)
 NO_ADAPTER_LEFT = mpi.nothing_left("nothing-left-without-adapter")
-STEPS = [BEFORE, mpi.PREPARED, mpi.RAISED, *PROGRAMS.values(), LEFT, WITHOUT, NO_ADAPTER, NO_ADAPTER_LEFT, mpi.COMPLAINTS]
+ADAPTER_BACK = Step("adapter-back", "[ $NODE != 2 ] || load")
+STEPS = [BEFORE, mpi.PREPARED, mpi.RAISED, PROGRAMS[CHECKED], LEFT, mpi.COMPLAINTS]
+LONG = [BEFORE, mpi.PREPARED, mpi.RAISED, *(step for heading, step in PROGRAMS.items() if heading != CHECKED), LEFT,
+        WITHOUT, NO_ADAPTER, NO_ADAPTER_LEFT, mpi.COMPLAINTS, ADAPTER_BACK]
 
 
-@pytest.fixture(scope="module")
-def two_by_two(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("mpi"), STEPS, packages=apps.PACKAGES,
-                     files=[*guest_programs(), *mpi.openib_files()],
-                     watch=mpi.watched(BEFORE, LEFT, NO_ADAPTER_LEFT))
+def files():
+    return [*guest_programs(), *mpi.openib_files()]
 
 
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_mpi(two_by_two, step):
-    two_by_two.check(step)
+two_by_two = APPS.part(STEPS, mpi.watched(BEFORE, LEFT), files)
+two_by_two_long = APPS.part(LONG, mpi.watched(BEFORE, LEFT, NO_ADAPTER_LEFT), files, long=True)
+
+BOTH = pytest.mark.parametrize("run", each_run("two_by_two", "two_by_two_long"), indirect=True)
+EACH_PROGRAM = pytest.mark.parametrize("run, heading", each_step(
+    two_by_two=[CHECKED], two_by_two_long=[heading for heading in PROGRAMS if heading != CHECKED]), indirect=["run"])
 
 
-@pytest.mark.parametrize("heading", PROGRAMS)
-def test_output_is_as_documented(two_by_two, heading):
-    applications.check_output(heading, two_by_two.check(PROGRAMS[heading].name)[0].text)
+@pytest.mark.parametrize("run, step", each_step(two_by_two=STEPS, two_by_two_long=LONG), indirect=["run"])
+def test_mpi(run, step):
+    run.check(step)
 
 
-@pytest.mark.parametrize("heading", PROGRAMS)
-def test_nothing_is_said_beside(two_by_two, heading):
-    mpi.check_silence(two_by_two.check(PROGRAMS[heading].name)[0].text)
+@EACH_PROGRAM
+def test_output_is_as_documented(run, heading):
+    """With nothing beside it."""
+    text = run.check(PROGRAMS[heading].name)[0].text
+    applications.check_output(heading, text)
+    mpi.check_silence(text)
 
 
-@pytest.mark.parametrize("heading", PROGRAMS)
-def test_bytes_went_through_the_device(two_by_two, heading):
-    mpi.check_bytes(two_by_two.check(PROGRAMS[heading].name), least=10 << 20)
+@EACH_PROGRAM
+def test_bytes_went_through_the_device(run, heading):
+    mpi.check_bytes(run.check(PROGRAMS[heading].name), least=10 << 20)
 
 
+@BOTH
 @pytest.mark.parametrize("what", mpi.OBJECTS)
-def test_nothing_is_left_in_the_daemon(two_by_two, what):
-    two_by_two.check(LEFT.name)
-    assert mpi.objects(two_by_two.seen, LEFT, what) == mpi.objects(two_by_two.seen, BEFORE, what)
+def test_nothing_is_left_in_the_daemon(run, what):
+    run.check(LEFT.name)
+    assert mpi.objects(run.seen, LEFT, what) == mpi.objects(run.seen, BEFORE, what)
 
 
-def test_node_without_adapter_is_named(two_by_two):
-    text = two_by_two.check(NO_ADAPTER.name)[0].text
+@pytest.mark.long
+def test_node_without_adapter_is_named(two_by_two_long):
+    text = two_by_two_long.check(NO_ADAPTER.name)[0].text
     assert re.search(r"unable to reach each other.*node2", text, re.DOTALL), text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", mpi.OBJECTS)
-def test_node_without_adapter_leaves_nothing_in_the_daemon(two_by_two, what):
-    two_by_two.check(NO_ADAPTER_LEFT.name)
-    before = mpi.objects(two_by_two.seen, BEFORE, what)
-    assert mpi.objects(two_by_two.seen, NO_ADAPTER_LEFT, what) == {**before, "node2": 0}
+def test_node_without_adapter_leaves_nothing_in_the_daemon(two_by_two_long, what):
+    two_by_two_long.check(NO_ADAPTER_LEFT.name)
+    before = mpi.objects(two_by_two_long.seen, BEFORE, what)
+    assert mpi.objects(two_by_two_long.seen, NO_ADAPTER_LEFT, what) == {**before, "node2": 0}
 
 
-def test_run_ended_well(two_by_two):
-    two_by_two.check_end()
+@BOTH
+def test_run_ended_well(run):
+    run.check_end()

@@ -4,11 +4,12 @@
 import json
 
 import applications
-import apps
 import pytest
-from pvrdmactl import pvrdmactl
 import storage
-from steps import Step, ids, run_steps
+from boots import APPS, each_run, each_step
+from pvrdmactl import pvrdmactl
+from steps import Step
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -45,7 +46,6 @@ DISCONNECT = Step("disconnect-under-io", storage.FUNCTIONS + """
     wait $pid; status=$?
     cat /tmp/fio
     [ $begun = 0 ] && [ $status != 0 ] && until_true 50 eval '! test -e /dev/nvme0n1' && until_true 50 no_qp""", 60)
-COMPLAINTS = Step("complaints", "! complaints")
 LEFT = "[ $NODE != 2 ] || {{ raise {0}; await {0}.seen; }}; rdma resource"
 REFUSED = """
     [ $NODE = 2 ] || exit 0
@@ -53,6 +53,7 @@ REFUSED = """
     for i in $(seq {}); do {} && exit 1; done
     dmesg | tail -n 2; until_true 50 no_qp"""
 UNKNOWN = "A target that nobody has"
+WRONG_NAME_REASON = 'Connect Invalid Data Parameter, subsysnqn "nobody"'
 # What the first failure leaves for good, like a pool of CQs, is no leak: it does not grow.
 FIRST_REFUSED = Step("first-wrong-name", storage.FUNCTIONS + REFUSED.format(1, storage.script(UNKNOWN)))
 BEFORE = Step("before-wrong-names", LEFT.format("look"))
@@ -65,59 +66,70 @@ AFTER = Step("after-wrong-names", LEFT.format("look"))
 TARGET_END = Step("target-end", storage.FUNCTIONS + "[ $NODE != 1 ] || target_end")
 NOTHING_LEFT = Step("nothing-left", storage.FUNCTIONS + "no_qp")
 
-REFUSALS = [FIRST_REFUSED, WRONG_NAME, WRONG_PORT, WRONG_ADDRESS]
+DISCONNECT_HOST = Step("disconnect", storage.FUNCTIONS + "[ $NODE != 2 ] || host_end")
 STEPS = [
     Step("there-and-back-with-srq", THERE_AND_BACK, 120),
-    TARGET, CONNECT, FIO, MATRIX, DISCONNECT,
-    Step("connect-again", CONNECT.script), Step("fio-again", FIO.script, 120),
-    Step("disconnect", storage.FUNCTIONS + "[ $NODE != 2 ] || host_end"),
-    COMPLAINTS,
+    TARGET, CONNECT, FIO, DISCONNECT_HOST, COMPLAINTS, FIRST_REFUSED, TARGET_END, NOTHING_LEFT,
+]
+LONG = [
+    TARGET, CONNECT, MATRIX, DISCONNECT,
+    Step("connect-again", CONNECT.script), Step("fio-again", FIO.script, 120), DISCONNECT_HOST, COMPLAINTS,
     FIRST_REFUSED, BEFORE, WRONG_NAME, WRONG_PORT, WRONG_ADDRESS, AFTER,
     TARGET_END, NOTHING_LEFT,
 ]
 
-
-@pytest.fixture(scope="module")
-def nvme(tmp_path_factory):
-    stats = pvrdmactl("--json", "stats")
-    return run_steps(tmp_path_factory.mktemp("nvme"), STEPS, packages=apps.PACKAGES,
-                     watch={f"{step.name}.look": stats for step in (BEFORE, AFTER)})
+STATS = pvrdmactl("--json", "stats")
+nvme = APPS.part(STEPS)
+nvme_long = APPS.part(LONG, {f"{step.name}.look": STATS for step in (BEFORE, AFTER)}, long=True)
 
 
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_nvme(nvme, step):
-    nvme.check(step)
+@pytest.mark.parametrize("run, step", each_step(nvme=STEPS, nvme_long=LONG), indirect=["run"])
+def test_nvme(run, step):
+    run.check(step)
 
 
-@pytest.mark.parametrize("step", [FIO, *REFUSALS[:2]], ids=lambda step: step.name)
+@pytest.mark.parametrize("step", [FIO, FIRST_REFUSED], ids=lambda step: step.name)
 def test_output_is_as_documented(nvme, step):
     applications.check_output("fio" if step is FIO else UNKNOWN, nvme.check(step.name)[1].text)
 
 
+@pytest.mark.long
+def test_output_is_as_documented_again_and_again(nvme_long):
+    applications.check_output(UNKNOWN, nvme_long.check(WRONG_NAME.name)[1].text)
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("job", PAIRS, ids=lambda job: job.name)
-def test_fio(nvme, job):
-    storage.check_job(job, storage.fio_results(nvme.check(MATRIX.name)[1].text))
+def test_fio(nvme_long, job):
+    storage.check_job(job, storage.fio_results(nvme_long.check(MATRIX.name)[1].text))
 
 
 def test_reason_of_a_refusal_is_in_the_kernel_log(nvme):
-    assert 'Connect Invalid Data Parameter, subsysnqn "nobody"' in nvme.check(WRONG_NAME.name)[1].text
-    assert "invalid service ID" in nvme.check(WRONG_PORT.name)[1].text
+    assert WRONG_NAME_REASON in nvme.check(FIRST_REFUSED.name)[1].text
+
+
+@pytest.mark.long
+def test_reason_of_each_refusal_is_in_the_kernel_log(nvme_long):
+    assert WRONG_NAME_REASON in nvme_long.check(WRONG_NAME.name)[1].text
+    assert "invalid service ID" in nvme_long.check(WRONG_PORT.name)[1].text
 
 
 OBJECTS = ("contexts", "pds", "mrs", "mws", "cqs", "qps", "srqs")
 
 
-def test_refusals_leave_nothing(nvme):
+@pytest.mark.long
+def test_refusals_leave_nothing(nvme_long):
     """Neither in the guests, connection ids included, nor in the daemon."""
-    before, after = ([outcome.text for outcome in nvme.check(step.name)] for step in (BEFORE, AFTER))
+    before, after = ([outcome.text for outcome in nvme_long.check(step.name)] for step in (BEFORE, AFTER))
     assert before == after and all("cm_id" in text for text in before)
     objects = []
     for step in (BEFORE, AFTER):
-        status, text = nvme.seen[f"{step.name}.look"]
+        status, text = nvme_long.seen[f"{step.name}.look"]
         assert status == 0, text
         objects.append([{name: adapter[name] for name in OBJECTS} for adapter in json.loads(text)["adapters"]])
     assert objects[0] == objects[1] and len(objects[0]) == 2
 
 
-def test_run_ended_well(nvme):
-    nvme.check_end()
+@pytest.mark.parametrize("run", each_run("nvme", "nvme_long"), indirect=True)
+def test_run_ended_well(run):
+    run.check_end()

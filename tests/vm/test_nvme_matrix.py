@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """fio over NVMe over fabrics: each block from 512 bytes to 1 MiB with each queue depth from 1 to 64."""
 
-import apps
 import pytest
 import storage
-from steps import Step, run_steps
+from boots import APPS
+from steps import Step
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.long
 
@@ -27,12 +28,9 @@ STEPS = [Step("connect", storage.FUNCTIONS + """
              if [ $NODE = 1 ]; then await over; target_end; exit; fi
              host_end && until_true 50 no_qp; status=$?
              raise over; exit $status"""),
-         Step("complaints", "! complaints")]
+         COMPLAINTS]
 
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("nvme-matrix"), STEPS, packages=apps.PACKAGES)
+run = APPS.part(STEPS, long=True)
 
 
 @pytest.mark.parametrize("block", storage.BLOCKS)
