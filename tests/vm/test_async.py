@@ -8,6 +8,7 @@ import pathlib
 
 import pytest
 from steps import Step, ids, run_steps
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +22,7 @@ STEPS = [
     Step("srq-events", "talk 18515 1 2 ibv_srq_pingpong -d $RDMA_DEV -g $GID_INDEX -q 4 -e -n 100"),
     Step("write", "perftest 18515 1 2 ib_write_bw -q 8 -s 65536 -n 100"),
     Step("connections", "talk 7174 1 2 rping_end"),
-    Step("complaints", "! complaints"),
+    COMPLAINTS,
 ]
 
 
@@ -37,39 +38,17 @@ def who_maps_doorbells(vmlab_pid):
     return found
 
 
-def run(tmp_path_factory, driver):
+@pytest.fixture(scope="module", params=["vmw_pvrdma", pytest.param("pvrdma", marks=pytest.mark.long)])
+def run(request, tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("async"), STEPS, watch={"polling.begin": who_maps_doorbells},
-                     driver=driver, adapter_settings="async=on")
-
-
-def check_end(finished):
-    finished.check_end()
-    assert finished.seen["polling.begin"] == 3
-
-
-@pytest.fixture(scope="module")
-def ours(tmp_path_factory):
-    return run(tmp_path_factory, "pvrdma")
-
-
-@pytest.fixture(scope="module")
-def stock(tmp_path_factory):
-    return run(tmp_path_factory, "vmw_pvrdma")
+                     driver=request.param, adapter_settings="async=on")
 
 
 @pytest.mark.parametrize("step", ids(STEPS))
-def test_our_driver(ours, step):
-    ours.check(step)
+def test_async(run, step):
+    run.check(step)
 
 
-def test_our_run_ended_well(ours):
-    check_end(ours)
-
-
-@pytest.mark.parametrize("step", ids(STEPS))
-def test_stock_driver(stock, step):
-    stock.check(step)
-
-
-def test_stock_run_ended_well(stock):
-    check_end(stock)
+def test_run_ended_well(run):
+    run.check_end()
+    assert run.seen["polling.begin"] == 3

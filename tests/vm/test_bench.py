@@ -9,7 +9,7 @@ import pytest
 from bench_lib.vm import rows
 from vmlab_run import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 NUMBERS = ("value", "peer_value", "ratio", "min", "max", "peer_min", "peer_max")
 CPU = ("host_cpu", "guest_cpu", "peer_host_cpu", "peer_guest_cpu")
 

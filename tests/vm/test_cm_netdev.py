@@ -5,7 +5,7 @@ import applications
 import pytest
 from steps import Step, guest_programs, ids, run_steps
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 VLAN = Step("vlan", """
     install -m 755 $SHARE/late_connect.so /usr/local/lib || exit

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""VMs of different hosts: network namespaces with a pvrdmad each, joined by TCP, with and without TLS."""
+"""VMs of different hosts: network namespaces with a pvrdmad each. Three hosts joined with TLS; two, with and without TLS."""
 
 import re
 
 import pytest
 from steps import LATE_CONNECT, Step, guest_programs, ids, run_steps
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
 # A guest knows nothing of hosts: these are the programs of VMs of one host.
-COMMON = [
+COMMON = {step.name: step for step in (
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 300"),
     Step("rc_pingpong-large-messages-events", "pingpong 18515 2 1 -c -e -s 1048576 -n 20"),
     Step("ud_pingpong", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 1024 -n 300"),
@@ -21,10 +22,11 @@ COMMON = [
     Step("rdma_cm", LATE_CONNECT + "perftest 18515 1 2 ib_write_bw -R -s 65536 -n 100"),
     Step("rping", "talk 7174 1 2 rping_end"),
     Step("verify", "talk 18600 1 2 $SHARE/pvr_verify --iterations 300", 180),
-    Step("complaints", "! complaints"),
-]
+    COMPLAINTS,
+)}
 # Three hosts, all at once.
-PAIRWISE = [
+THREE = [
+    *(COMMON[name] for name in ("ib_read_bw", "rping", "verify")),
     Step("pairwise", """
         pingpong 18515 1 2 -c -s 4096 -n 200 & one=$!
         pingpong 18516 2 3 -c -s 65536 -n 100 & two=$!
@@ -36,45 +38,66 @@ PAIRWISE = [
         if [ $NODE = 3 ]; then await joined1; await joined2; $group -s; exit; fi
         stdbuf -oL $group >/tmp/mckey & pid=$!
         until_true 100 grep joined /tmp/mckey && raise joined$NODE && wait $pid""", 120),
-    Step("complaints", "! complaints"),
+    COMPLAINTS,
 ]
+
+
+def check_paths(run, nodes):
+    text = run.result.log("paths.txt")
+    assert all(re.search(rf"node{node}\b.*\bpath tcp\b", text) for node in range(1, nodes + 1)), text
+
+
+def check_tls(run, version):
+    log = run.result.log("pvrdmad1.log")
+    assert re.search(rf"connected to host host2 .*TLS: {version}", log), log
 
 
 @pytest.fixture(scope="module", params=["tcp", "tls"])
 def two_hosts(tmp_path_factory, request):
-    run = run_steps(tmp_path_factory.mktemp(f"hosts-{request.param}"), COMMON, hosts=2, pipe=request.param,
+    run = run_steps(tmp_path_factory.mktemp(f"hosts-{request.param}"), COMMON.values(), hosts=2, pipe=request.param,
                     files=guest_programs())
     run.pipe = request.param
     return run
 
 
-@pytest.mark.parametrize("step", ids(COMMON))
+@pytest.mark.long
+@pytest.mark.parametrize("step", COMMON)
 def test_two_hosts(two_hosts, step):
     two_hosts.check(step)
 
 
+@pytest.mark.long
 def test_two_hosts_path_is_shown(two_hosts):
-    text = two_hosts.result.log("paths.txt")
-    assert re.search(r"node1\b.*\bpath tcp\b", text) and re.search(r"node2\b.*\bpath tcp\b", text), text
+    check_paths(two_hosts, 2)
 
 
+@pytest.mark.long
 def test_two_hosts_connections_are_protected(two_hosts):
-    log = two_hosts.result.log("pvrdmad1.log")
-    assert re.search(r"connected to host host2 .*TLS: " + ("TLSv1.3" if two_hosts.pipe == "tls" else "off"), log), log
+    check_tls(two_hosts, "TLSv1.3" if two_hosts.pipe == "tls" else "off")
 
 
+@pytest.mark.long
 def test_two_hosts_run_ended_well(two_hosts):
     two_hosts.check_end()
 
 
 @pytest.fixture(scope="module")
 def three_hosts(tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("hosts-three"), PAIRWISE, nodes=3, hosts=3, pipe="tls")
+    return run_steps(tmp_path_factory.mktemp("hosts-three"), THREE, nodes=3, hosts=3, pipe="tls",
+                     files=guest_programs())
 
 
-@pytest.mark.parametrize("step", ids(PAIRWISE))
+@pytest.mark.parametrize("step", ids(THREE))
 def test_three_hosts(three_hosts, step):
     three_hosts.check(step)
+
+
+def test_three_hosts_path_is_shown(three_hosts):
+    check_paths(three_hosts, 3)
+
+
+def test_three_hosts_connections_are_protected(three_hosts):
+    check_tls(three_hosts, "TLSv1.3")
 
 
 def test_three_hosts_run_ended_well(three_hosts):

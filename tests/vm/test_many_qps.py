@@ -11,7 +11,7 @@ import statistics
 import pytest
 from steps import Step, guest_programs, pids_of, run_steps
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ROUNDS = 10
 QPS = 1000

@@ -9,6 +9,8 @@ import mpi
 import pytest
 from steps import guest_programs, ids, run_steps
 
+pytestmark = pytest.mark.long
+
 HEADING = "An MPI program with openib's defaults"
 COMMAND = applications.example(HEADING).commands[0].text
 LEFT = mpi.nothing_left("nothing-left", watched=False)
@@ -24,11 +26,7 @@ STEPS = {hosts: [mpi.PREPARED, mpi.RAISED, program(hosts), LEFT, mpi.COMPLAINTS]
 NAMES = ids(STEPS[2])
 
 
-# A minute each.
-@pytest.fixture(scope="module", params=[pytest.param((2, "tls"), marks=pytest.mark.slow),
-                                        pytest.param((2, "tcp"), marks=pytest.mark.long),
-                                        pytest.param((3, "tcp"), marks=pytest.mark.long),
-                                        pytest.param((3, "tls"), marks=pytest.mark.long)],
+@pytest.fixture(scope="module", params=[(2, "tls"), (2, "tcp"), (3, "tcp"), (3, "tls")],
                 ids=lambda param: f"{param[0]}-{param[1]}")
 def run(tmp_path_factory, request):
     hosts, pipe = request.param

@@ -7,7 +7,7 @@ import pytest
 import storage
 from steps import Step, ids, run_steps
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 # What a RAM disk forgets when its VM dies outlives it in a file of the host.
 FILE = "/dev/ram0", "$SHARE/disk"
@@ -76,7 +76,6 @@ def loss(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("nvme-loss"), [TARGET, FOR_GOOD], packages=apps.PACKAGES)
 
 
-@pytest.mark.long
 def test_target_lost_for_good_is_removed(loss):
     host = loss[FOR_GOOD.name][1]
     assert host.status == 0 and "Input/output error" in host.text, loss.explain(FOR_GOOD.name)

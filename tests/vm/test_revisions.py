@@ -3,10 +3,9 @@
 
 import pytest
 from steps import Step, run_steps
+from traffic import DEVINFO
 
 pytestmark = pytest.mark.slow
-
-DEVINFO = Step("devinfo", "ibv_devinfo -v -d $RDMA_DEV")
 
 PINGPONGS = [
     Step("rc", "pingpong 18515 1 2 -c -s 4096 -n 100 && pingpong 18516 2 1 -c -e -s 65536 -n 50"),
@@ -23,7 +22,8 @@ RUNS = {
 }
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@pytest.fixture(scope="module", params=[
+    pytest.param(name, marks=[] if name == "13-vmw" else pytest.mark.long) for name in RUNS])
 def revision(request, tmp_path_factory):
     driver, settings, steps = RUNS[request.param]
     run = run_steps(tmp_path_factory.mktemp(f"revision-{request.param}"), steps, driver=driver,

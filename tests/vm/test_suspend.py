@@ -4,7 +4,7 @@
 import pytest
 from steps import GUEST_SOURCES, RUN_STEPS, Step, ids, run_steps
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PINGPONG = "pingpong 18516 1 1 -c -s 4096 -n 100 && pingpong 18517 1 1 -c -e -s 65536 -n 50"
 

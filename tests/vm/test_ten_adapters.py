@@ -4,7 +4,7 @@
 import pytest
 from steps import Step, ids, run_steps
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 ADAPTERS = 10
 # GID 0 is the link-local one: an adapter needs no more than that, and a NIC that is up.

@@ -5,6 +5,7 @@ import re
 
 import pytest
 from steps import Step, guest_programs, ids, run_steps
+from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +44,6 @@ HOSTILE = Step("hostile", """
         done
     fi""", 120)
 AFTER = Step("after-the-hostile-guest", PAIRWISE.script)
-COMPLAINTS = Step("complaints", "! complaints")
 
 STEPS = [PAIRWISE, PAIRWISE_EVENTS, VERIFY, COMPLAINTS, HOSTILE, AFTER]
 

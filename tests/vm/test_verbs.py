@@ -4,13 +4,13 @@
 TCP goes by another NIC of each VM, so it stays when the RDMA NIC's port is down.
 """
 
+import dataclasses
 import json
 import os
 import pathlib
 import sys
 
 import pytest
-
 import pyverbs
 from bench_lib import verbs
 from vmlab_run import ROOT, Vmlab
@@ -19,7 +19,7 @@ BUILD = pathlib.Path(os.environ.get("PVRDMAD", ROOT / "build/host/pvrdmad")).par
 NODES = (1, 2)
 BOTH = "both hosts have an RDMA NIC"
 
-SCRIPT = r"""#!/bin/bash
+BEGIN = r"""#!/bin/bash
 . /vmlab/guest/verbs.sh
 make_nic || exit
 
@@ -40,13 +40,13 @@ pair 7900 hosts_verify --linear --seconds 4 >$dir/quiet || echo "verify fails: $
 echo "quiet $(cat $dir/quiet)"
 echo "peers $(ctl peers | tr -d '\n')"
 
-# Whose port it is takes turns; both notice.
+# Both nodes notice that a port is down.
 pair 7900 hosts_verify --linear --seconds 120 --until $dir/over >$dir/faulty 2>$dir/faulty.err &
 load=$!
 until_true 200 grep -q begun $dir/faulty.err
 refused() { cat $dir/log* | grep -c refused:; }
 before=$(refused) # on a busy machine a handshake of the beginning may take too long
-for round in 1 2; do
+for round in $rounds; do
 	barrier round$round
 	[ $round != $NODE ] || ip link set $nic down
 	until_path tcp down$round || exit
@@ -58,8 +58,9 @@ for round in 1 2; do
 	sleep 1
 done
 echo "refused $(($(refused) - before))"
-
+"""
 # The key is replaced. When the old one goes, what it has proved ends, the connection that guards the queue pair as well.
+REKEY = r"""
 old=$(cat $dir/key) new=$(printf '%064x' 4712) step=0
 for keys in "$old $new" "$new $old" "$new"; do
 	# shellcheck disable=SC2086 # two lines
@@ -72,20 +73,27 @@ done
 [ $NODE = 2 ] || until_true 100 grep -q 'by the RDMA NIC has ended: .*good no more' $dir/log2 || exit
 barrier rekeyed
 until_path verbs rekeyed || exit
+"""
+END = r"""
 kill -0 $load && echo "under-load yes"
+barrier loaded
 : >$dir/over
 wait $load
 echo "faulty-status $?"
 echo "faulty $(cat $dir/faulty)"
 cat $dir/faulty.err
 echo "paths $(ctl paths | tr -d '\n')"
-
-bandwidths 1 || exit
-echo "moved $(ctl paths | tr -d '\n')"
+"""
+STOP = r"""
 barrier over
 stop_daemon
 cat $dir/log*
-
+"""
+BANDWIDTHS = r"""
+bandwidths 1 || exit
+echo "moved $(ctl paths | tr -d '\n')"
+"""
+OTHER_DAEMONS = r"""
 # A peer that is none of ours.
 barrier ended
 if [ $NODE = 1 ]; then
@@ -121,8 +129,23 @@ measure copied --linear || exit
 echo "peers-copied $(ctl peers | tr -d '\n')"
 barrier copied-over
 stop_daemon
-exit 0
 """
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """rounds: nodes whose port goes down in turn. daemons: how many each node starts."""
+
+    script: str
+    rounds: tuple
+    daemons: dict
+
+    def text(self):
+        return self.script.replace("$rounds", " ".join(map(str, self.rounds))) + "exit 0\n"
+
+
+SHORT = Kind(BEGIN + END + STOP, rounds=(1,), daemons={1: 2, 2: 2})
+FULL = Kind(BEGIN + REKEY + END + BANDWIDTHS + STOP + OTHER_DAEMONS, rounds=(1, 2), daemons={1: 5, 2: 4})
 
 # Queue pairs that lead nowhere: the daemon looks for them for a while, and then has other things to do for a longer one.
 HOSTILE = r"""
@@ -157,22 +180,43 @@ is_well()
 """
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """All that the VMs have said: {node: [line, ...]}."""
-    lab = Vmlab(tmp_path_factory.mktemp("verbs"))
+def run_in_vms(kind, folder):
+    lab = Vmlab(folder)
     verbs.fill_share(lab.share, BUILD)
     lab.put(ROOT / "tests/daemon/pipe_peer.py")
     (lab.share / "hostile.py").write_text(HOSTILE)
-    result = lab(SCRIPT, *verbs.VMLAB_OPTIONS, timeout=240, packages=pyverbs.PACKAGES).check()
+    result = lab(kind.text(), *verbs.VMLAB_OPTIONS, timeout=240, packages=pyverbs.PACKAGES).check()
     for node in NODES:
         sys.stdout.write(f"--- node {node}\n{result.text(node)}\n")
-    return result.nodes
+    return Run(kind, result.nodes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """lines: all that the VMs print, {node: [line, ...]}."""
+
+    kind: Kind
+    lines: dict
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    return run_in_vms(SHORT, tmp_path_factory.mktemp("verbs"))
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory):
+    return run_in_vms(FULL, tmp_path_factory.mktemp("verbs-long"))
+
+
+@pytest.fixture(scope="module", params=["short", pytest.param("full", marks=pytest.mark.long)])
+def run(request):
+    return request.getfixturevalue(request.param)
 
 
 def said(run, node, word):
-    lines = [line.removeprefix(f"{word} ") for line in run[node] if line.startswith(f"{word} ")]
-    assert lines, f"no {word}: " + "\n".join(run[node])
+    lines = [line.removeprefix(f"{word} ") for line in run.lines[node] if line.startswith(f"{word} ")]
+    assert lines, f"no {word}: " + "\n".join(run.lines[node])
     return lines[-1]
 
 
@@ -205,7 +249,7 @@ def test_data(run, node):
 @pytest.mark.parametrize("node", NODES)
 def test_port_down_and_up_under_load(run, node):
     assert said(run, node, "under-load") == "yes"
-    for number in (1, 2):
+    for number in run.kind.rounds:
         down = json.loads(said(run, node, f"path-down{number}"))
         assert down["path"] == "tcp" and down["why"] not in ("", BOTH, "not connected yet"), down
         assert json.loads(said(run, node, f"path-up{number}")) == {"path": "verbs", "why": BOTH}
@@ -213,22 +257,23 @@ def test_port_down_and_up_under_load(run, node):
     assert_right(said(run, node, "faulty"))
 
 
-@pytest.mark.parametrize("node", NODES)
-def test_reason_names_the_port(run, node):
-    path = json.loads(said(run, node, f"still-down{node}"))
-    assert path == {"path": "tcp", "why": "the port of this host's RDMA NIC is down"}
-    path = json.loads(said(run, 3 - node, f"still-down{node}"))
-    assert path["path"] == "tcp" and path["why"] != BOTH, path
+def test_reason_names_the_port(run):
+    for node in run.kind.rounds:
+        path = json.loads(said(run, node, f"still-down{node}"))
+        assert path == {"path": "tcp", "why": "the port of this host's RDMA NIC is down"}
+        path = json.loads(said(run, 3 - node, f"still-down{node}"))
+        assert path["path"] == "tcp" and path["why"] != BOTH, path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
-def test_key_is_replaced_under_load(run, node):
+def test_key_is_replaced_under_load(full, node):
     """The NIC's queue pair ends with the key that has proved who is there, and comes back."""
-    replies = [json.loads(said(run, node, f"rekey{step}")) for step in range(node, 7, 2)]
+    replies = [json.loads(said(full, node, f"rekey{step}")) for step in range(node, 7, 2)]
     assert all(reply["ok"] and reply["read"] for reply in replies), replies
     assert [[row["host"] for row in reply["cut_off"]] for reply in replies[:2]] == [[], []]
     assert replies[2]["cut_off"] or node == 2, replies
-    assert json.loads(said(run, node, "path-rekeyed")) == {"path": "verbs", "why": BOTH}
+    assert json.loads(said(full, node, "path-rekeyed")) == {"path": "verbs", "why": BOTH}
 
 
 @pytest.mark.parametrize("node", NODES)
@@ -239,63 +284,69 @@ def test_nothing_is_refused(run, node):
 
 @pytest.mark.parametrize("node", NODES)
 def test_daemons_end_well(run, node):
-    ends = [line for line in run[node] if line.startswith("daemon-status ")]
-    assert ends == ["daemon-status 0"] * (5 if node == 1 else 4)
+    ends = [line for line in run.lines[node] if line.startswith("daemon-status ")]
+    assert ends == ["daemon-status 0"] * run.kind.daemons[node]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
-def test_auto_goes_by_addresses(run, node):
-    assert json.loads(said(run, node, "path-auto")) == {"path": "verbs", "why": BOTH}
-    found = json.loads(said(run, node, "auto"))
+def test_auto_goes_by_addresses(full, node):
+    assert json.loads(said(full, node, "path-auto")) == {"path": "verbs", "why": BOTH}
+    found = json.loads(said(full, node, "auto"))
     assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
 
 
-def test_scattered_pages(run):
+@pytest.mark.long
+def test_scattered_pages(full):
     """Of one guest's only: its payload is copied, that of the other one is lent and read by way of a buffer."""
-    one, other = (json.loads(said(run, node, "peers-auto"))["peers"][0] for node in NODES)
+    one, other = (json.loads(said(full, node, "peers-auto"))["peers"][0] for node in NODES)
     assert one["lent_bytes"] > 4 << 20 and one["read_bytes"] == 0, one
     assert 4 << 20 < other["read_bytes"] <= one["lent_bytes"] and other["lent_bytes"] == 0, (one, other)
 
 
-def test_queue_pairs_that_lead_nowhere(run):
+@pytest.mark.long
+def test_queue_pairs_that_lead_nowhere(full):
     """Each costs the daemon's first thread some time, so a peer has to wait ten times as long for the next one."""
-    tries = json.loads(said(run, 1, "nowhere"))
+    tries = json.loads(said(full, 1, "nowhere"))
     assert all(one["reason"] == 6 for one in tries), tries
     assert "cannot connect a queue pair" in tries[0]["text"], tries[0]
     assert "took long" in tries[1]["text"], tries[1]
     took = [one for one in tries if "cannot connect" in one["text"]]
     assert len(took) < 5, tries
-    assert said(run, 1, "hostile-status") == "0"
+    assert said(full, 1, "hostile-status") == "0"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
-def test_payload_is_lent(run, node):
+def test_payload_is_lent(full, node):
     """By both in the data-integrity program, and most of what the benchmark has moved, by node 1 to node 2."""
-    peer = json.loads(said(run, node, "peers"))["peers"][0]
+    peer = json.loads(said(full, node, "peers"))["peers"][0]
     assert peer["lend"] is True and peer["lend_error"] == ""
     assert peer["lent_bytes"] > 0 and peer["read_bytes"] > 0, peer
-    before, after = (json.loads(said(run, node, word))["hosts"][0] for word in ("paths", "moved"))
+    before, after = (json.loads(said(full, node, word))["hosts"][0] for word in ("paths", "moved"))
     lent, moved = (after[key] - before[key] for key in
                    (("lent_bytes", "tx_bytes") if node == 1 else ("read_bytes", "rx_bytes")))
     assert after["lend"] is True and moved > 4 << 20 and lent > moved / 2, (before, after)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
-def test_payload_is_copied_if_one_wants_that(run, node):
-    assert json.loads(said(run, node, "path-copied")) == {"path": "verbs", "why": BOTH}
-    found = json.loads(said(run, node, "copied"))
+def test_payload_is_copied_if_one_wants_that(full, node):
+    assert json.loads(said(full, node, "path-copied")) == {"path": "verbs", "why": BOTH}
+    found = json.loads(said(full, node, "copied"))
     assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
-    peer = json.loads(said(run, node, "peers-copied"))["peers"][0]
+    peer = json.loads(said(full, node, "peers-copied"))["peers"][0]
     assert peer["verbs"] == "rxe0" and peer["lend"] is False
     assert peer["lend_error"] == ("the other host does not lend memory to NICs" if node == 1 else "--rdma-lend is off")
     assert peer["lent_bytes"] == peer["read_bytes"] == 0
     assert peer["tx_bytes"] + peer["rx_bytes"] > 8 << 20
 
 
-def test_bandwidth(run, capsys):
+@pytest.mark.long
+def test_bandwidth(full, capsys):
     """For the record: bench/hosts has the row, and takes more rounds."""
-    row = verbs.row(*verbs.bandwidths(run[1]))
-    scattered, copied = (json.loads(said(run, 1, word))["value"] for word in ("@scattered", "@copied"))
+    row = verbs.row(*verbs.bandwidths(full[1]))
+    scattered, copied = (json.loads(said(full, 1, word))["value"] for word in ("@scattered", "@copied"))
     with capsys.disabled():
         print(f"\nWRITE of 1 MiB over verbs: {row['value'] / 1e6:.1f} MB/s, ib_write_bw over the same devices: "
               f"{row['peer_value'] / 1e6:.1f} MB/s, {row['ratio']:.2f} x; to scattered pages {scattered / 1e6:.1f} MB/s, with copies at both ends "

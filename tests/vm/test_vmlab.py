@@ -68,6 +68,7 @@ def test_script_finds_its_environment_barrier_and_share(vmlab):
         assert (vmlab.share / f"wrote-{node}").read_text() == "from the node\n"
 
 
+@pytest.mark.long
 def test_rxe_on_three_nodes(vmlab):
     """Soft-RoCE finds its GID on each, and all pairs talk through the switch."""
     result = vmlab("""
@@ -92,11 +93,13 @@ def test_rxe_on_three_nodes(vmlab):
     assert pairs == ["node2| pair 1 2", "node3| pair 2 3", "node1| pair 3 1"]
 
 
+@pytest.mark.long
 def test_packages_are_installed(vmlab):
     result = vmlab("hello", driver="none", nodes=1, packages="hello").check()
     assert result.nodes[1] == ["Hello, world!"]
 
 
+@pytest.mark.long
 def test_ssh_without_password(vmlab):
     """Root and the ordinary user, by name, address and to oneself; a password is not even asked for."""
     result = vmlab("""
@@ -117,6 +120,7 @@ def test_ssh_without_password(vmlab):
         "node1 user /home/user", "root@node1: Permission denied (publickey).", "-rw------- user user"]
 
 
+@pytest.mark.long
 def test_killed_node_is_replaced(vmlab):
     """labctl: a killed node is no failure, a new one runs the script, refusals have reasons."""
     result = vmlab("""
@@ -137,6 +141,7 @@ def test_killed_node_is_replaced(vmlab):
         "labctl kill-node: there is no node 7, only 1 to 2", "reaches the new one"]
 
 
+@pytest.mark.long
 def test_request_of_a_killed_process_hangs_nobody(vmlab):
     """Its answer, an error when node 2 ends, is for nobody; those behind it must come."""
     result = vmlab("""
@@ -150,6 +155,7 @@ def test_request_of_a_killed_process_hangs_nobody(vmlab):
     assert "node1=" in result.text(1)
 
 
+@pytest.mark.long
 def test_cpu_time_of_the_processes(vmlab):
     """labctl cpu: a busy guest shows in its own QEMU's figure."""
     result = vmlab("""
@@ -162,6 +168,7 @@ def test_cpu_time_of_the_processes(vmlab):
     assert int(after["pvrdmad"]) >= int(before["pvrdmad"]) > 0
 
 
+@pytest.mark.long
 def test_shell_on_node_1_and_attached_to_node_2(vmlab):
     command = vmlab.command("true", driver="none")
     command[command.index("--run"):] = ["--shell"]
@@ -202,6 +209,7 @@ def test_kernel_warning(vmlab):
     assert "node1! " in result.stderr
 
 
+@pytest.mark.long
 def test_panic(vmlab):
     result = vmlab("echo c >/proc/sysrq-trigger", driver="none", nodes=1)
     assert result.status == 1
@@ -209,6 +217,7 @@ def test_panic(vmlab):
     assert "Call Trace" in result.log("node1.console")
 
 
+@pytest.mark.long
 def test_timeout_leaves_no_process(vmlab):
     result = vmlab(FOREVER, driver="none", nodes=1, timeout=3)
     assert result.status == 1
@@ -216,6 +225,7 @@ def test_timeout_leaves_no_process(vmlab):
     assert not processes_of(vmlab)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_signal_leaves_no_process(vmlab, signum):
     command = vmlab.command(FOREVER, driver="none", nodes=3)
@@ -230,6 +240,7 @@ def test_signal_leaves_no_process(vmlab, signum):
         assert not list(pathlib.Path("/tmp").glob(f"vmlab-{child.pid}-*"))
 
 
+@pytest.mark.long
 def test_nobody_at_the_adapter_socket(vmlab, tmp_path):
     """QEMU's own words are the reason."""
     path, module = tmp_path / "adapter", tmp_path / "pvrdma.ko"
