@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The driver against a device that lies. A VM with two adapters of tests/liar's pvrdmad: the first is honest, the
-second tells one lie after the other, and is bound to the driver anew for each of them."""
+"""The driver against a device with faults. A VM has two adapters of tests/rogue's pvrdmad: the first one works correctly, the
+second one has one fault after the other, and is bound to the driver anew for each of them."""
 
 import dataclasses
 import os
@@ -12,7 +12,7 @@ from steps import Step, ids, run_steps
 
 pytestmark = pytest.mark.slow
 
-LIAR = ROOT / "build" / "host" / "tests" / "liar" / "pvrdmad-liar"
+ROGUE = ROOT / "build" / "host" / "tests" / "rogue" / "pvrdmad-rogue"
 IP = "10.78.0.1"
 # How it may end.
 REFUSED = "the driver does not take the device"
@@ -23,8 +23,8 @@ WORKS = "the device stays, and programs are not disturbed"
 
 
 @dataclasses.dataclass(frozen=True)
-class Lie:
-    """One of tests/liar/lies.c, the program that meets it (of LIB), and what the kernel says, a regular expression."""
+class Fault:
+    """One of tests/rogue/faults.c, the program that meets it (of LIB), and what the kernel says, a regular expression."""
 
     name: str
     end: str
@@ -32,67 +32,67 @@ class Lie:
     said: str = ""
 
 
-LIES = [
-    Lie("version-0", REFUSED, said="device version is 0, expected 17 or newer"),
-    Lie("errors-for-all", REFUSED, said="device refused activation: -EIO"),
-    Lie("caps-zero", REFUSED, said="device did not accept the shared region"),
-    Lie("caps-ones", REFUSED, said="device mode is 255, expected 0"),
-    Lie("caps-huge", WORKS, "devinfo && pingpong"),
-    Lie("mode-1", REFUSED, said="device mode is 1, expected 0"),
-    Lie("two-ports", REFUSED, said="device has 2 ports, expected 1"),
-    Lie("both-gid-types", REFUSED, said="offers GID types 0x3, expected 0x1 .* 0x2"),
-    Lie("max-qp-0", REFUSED, said="device offers max_qp = 0, expected 2 or more"),
-    Lie("max-sge-0", REFUSED, said="device offers max_sge = 0, expected 1 or more"),
-    Lie("no-gids", REFUSED, said="device offers gid_tbl_len = 0, expected 1 or more"),
-    Lie("max-uar-1000", WORKS, "pingpong"),
-    Lie("port-ones", WORKS, "devinfo"),
-    Lie("wrong-ack", FAILED, said="QUERY_PORT: response has ack 0x80000019, .* expected 0x80000000"),
-    Lie("wrong-key", FAILED, "devinfo", "CREATE_UC: no response within 10 s"),
-    Lie("error-in-response", ERRORS, "devinfo"),
-    Lie("uc-handle-0", FAILED, "devinfo", "device failed: user context got handle 0"),
-    Lie("pd-handle", FAILED, "devinfo", "device failed: a PD's handle has more than 24 bits"),
-    Lie("cq-handle", FAILED, "devinfo", "device gave handle 0xdeadbeef"),
-    Lie("cq-handle-of-nobody", FAILED, "pingpong", "DESTROY_CQ of handle 1 refused: -EINVAL"),
-    Lie("cq-size", FAILED, "devinfo", "device failed: it changed the size of a CQ"),
-    Lie("qp-handle", FAILED, "pingpong", "device gave QP number .*, handle 3735928559; expected .* below"),
-    Lie("qpn-0", FAILED, "pingpong", "device gave QP number 0,"),
-    Lie("qpn-1", FAILED, "pingpong", "device gave QP number 1,"),
-    Lie("qpn-25-bits", FAILED, "pingpong", "device gave QP number 16777216,"),
-    Lie("srq-handle", FAILED, "timeout 20 ibv_srq_pingpong -d $ib -g 0", "device gave handle 0xdeadbeef"),
-    Lie("mr-handle", FAILED, "killed", "DESTROY_MR of handle 3735928559 refused: -EINVAL"),
-    Lie("destroy-refused", FAILED, "killed", "DESTROY_PD of handle .* refused: -EINVAL"),
-    Lie("unknown-qp", WORKS, "kernel_pair"),
-    Lie("wild-request", WORKS, "kernel_pair"),
-    Lie("told-twice", WORKS, "kernel_pair"),
-    Lie("wild-opcode", WORKS, "kernel_pair"),
-    Lie("wild-flags", ENDS, "kernel_pair"),
-    Lie("wild-status", ENDS, "kernel_pair"),
-    Lie("index-jumps", FAILED, "kernel_pair", r"cq \d+: device wrote prod_tail 0x[0-9a-f]+, cons_head is"),
-    Lie("wild-index", FAILED, "kernel_pair", r"cq \d+: device wrote prod_tail 0xdeadbeef, cons_head is"),
-    Lie("wild-events", WORKS, "pingpong"),
-    Lie("fatal-event", FAILED, "devinfo; sleep 0.2; devinfo", "device failed: it reported a fatal error"),
-    Lie("wild-event-index", WORKS, "pingpong", "async events lost: the device overran the ring"),
-    Lie("notify-nobody", WORKS, "pingpong"),
-    Lie("wild-notify-index", WORKS, "pingpong", "CQ notifications lost: the device overran the ring"),
+FAULTS = [
+    Fault("version-0", REFUSED, said="device version is 0, expected 17 or newer"),
+    Fault("errors-for-all", REFUSED, said="device refused activation: -EIO"),
+    Fault("caps-zero", REFUSED, said="device did not accept the shared region"),
+    Fault("caps-ones", REFUSED, said="device mode is 255, expected 0"),
+    Fault("caps-huge", WORKS, "devinfo && pingpong"),
+    Fault("mode-1", REFUSED, said="device mode is 1, expected 0"),
+    Fault("two-ports", REFUSED, said="device has 2 ports, expected 1"),
+    Fault("both-gid-types", REFUSED, said="offers GID types 0x3, expected 0x1 .* 0x2"),
+    Fault("max-qp-0", REFUSED, said="device offers max_qp = 0, expected 2 or more"),
+    Fault("max-sge-0", REFUSED, said="device offers max_sge = 0, expected 1 or more"),
+    Fault("no-gids", REFUSED, said="device offers gid_tbl_len = 0, expected 1 or more"),
+    Fault("max-uar-1000", WORKS, "pingpong"),
+    Fault("port-ones", WORKS, "devinfo"),
+    Fault("wrong-ack", FAILED, said="QUERY_PORT: response has ack 0x80000019, .* expected 0x80000000"),
+    Fault("wrong-key", FAILED, "devinfo", "CREATE_UC: no response within 10 s"),
+    Fault("error-in-response", ERRORS, "devinfo"),
+    Fault("uc-handle-0", FAILED, "devinfo", "device failed: user context got handle 0"),
+    Fault("pd-handle", FAILED, "devinfo", "device failed: a PD's handle has more than 24 bits"),
+    Fault("cq-handle", FAILED, "devinfo", "device gave handle 0xdeadbeef"),
+    Fault("cq-handle-of-nobody", FAILED, "pingpong", "DESTROY_CQ of handle 1 refused: -EINVAL"),
+    Fault("cq-size", FAILED, "devinfo", "device failed: it changed the size of a CQ"),
+    Fault("qp-handle", FAILED, "pingpong", "device gave QP number .*, handle 3735928559; expected .* below"),
+    Fault("qpn-0", FAILED, "pingpong", "device gave QP number 0,"),
+    Fault("qpn-1", FAILED, "pingpong", "device gave QP number 1,"),
+    Fault("qpn-25-bits", FAILED, "pingpong", "device gave QP number 16777216,"),
+    Fault("srq-handle", FAILED, "timeout 20 ibv_srq_pingpong -d $ib -g 0", "device gave handle 0xdeadbeef"),
+    Fault("mr-handle", FAILED, "killed", "DESTROY_MR of handle 3735928559 refused: -EINVAL"),
+    Fault("destroy-refused", FAILED, "killed", "DESTROY_PD of handle .* refused: -EINVAL"),
+    Fault("unknown-qp", WORKS, "kernel_pair"),
+    Fault("wild-request", WORKS, "kernel_pair"),
+    Fault("reported-twice", WORKS, "kernel_pair"),
+    Fault("wild-opcode", WORKS, "kernel_pair"),
+    Fault("wild-flags", ENDS, "kernel_pair"),
+    Fault("wild-status", ENDS, "kernel_pair"),
+    Fault("index-jumps", FAILED, "kernel_pair", r"cq \d+: device wrote prod_tail 0x[0-9a-f]+, cons_head is"),
+    Fault("wild-index", FAILED, "kernel_pair", r"cq \d+: device wrote prod_tail 0xdeadbeef, cons_head is"),
+    Fault("wild-events", WORKS, "pingpong"),
+    Fault("fatal-event", FAILED, "devinfo; sleep 0.2; devinfo", "device failed: it reported a fatal error"),
+    Fault("wild-event-index", WORKS, "pingpong", "async events lost: the device overran the ring"),
+    Fault("notify-nobody", WORKS, "pingpong"),
+    Fault("wild-notify-index", WORKS, "pingpong", "CQ notifications lost: the device overran the ring"),
 ]
 
 LIB = """
     pci=/sys/bus/pci/drivers/pvrdma
     # By address, as vmlab puts them.
-    liar=$(grep -l 0x0820 /sys/bus/pci/devices/*/device | sed -n 2p | cut -d/ -f6)
-    lie_is() { echo "$1" >$SHARE/lies/node1-2; }
-    honest() { rm -f $SHARE/lies/node1-2; }
-    bind() { echo $liar >$pci/bind; }
-    unbind() { echo $liar >$pci/unbind; }
-    bound() { [ -e $pci/$liar ]; }
-    find_ib() { ib=$(ls /sys/bus/pci/devices/$liar/infiniband 2>/dev/null); }
+    rogue=$(grep -l 0x0820 /sys/bus/pci/devices/*/device | sed -n 2p | cut -d/ -f6)
+    fault_is() { echo "$1" >$SHARE/faults/node1-2; }
+    no_fault() { rm -f $SHARE/faults/node1-2; }
+    bind() { echo $rogue >$pci/bind; }
+    unbind() { echo $rogue >$pci/unbind; }
+    bound() { [ -e $pci/$rogue ]; }
+    find_ib() { ib=$(ls /sys/bus/pci/devices/$rogue/infiniband 2>/dev/null); }
     up()
     {
         grep -q ACTIVE /sys/class/infiniband/$ib/ports/1/state && [ -n "$(gid_index_of $ib)" ] &&
             grep -q ^fe80 /sys/class/infiniband/$ib/ports/1/gids/0
     }
 
-    # What meets lies.
+    # Programs that meet faults.
     devinfo() { timeout 20 ibv_devinfo -v -d $ib >/tmp/devinfo; }
     server() { timeout 20 "$@" & server=$!; until listening 7174 || ! kill -0 $server 2>/dev/null; do sleep 0.1; done; }
     client() { timeout 10 "$@" || { local status=$?; kill $server 2>/dev/null; wait $server; return $status; }; wait $server; }
@@ -107,30 +107,30 @@ LIB = """
     }
 """ % (IP, IP)
 SET_UP = Step("set-up", LIB + """
-    mkdir $SHARE/lies
-    nic=$(ls /sys/bus/pci/devices/$liar/net); echo "liar $liar, NIC $nic"
+    mkdir $SHARE/faults
+    nic=$(ls /sys/bus/pci/devices/$rogue/net); echo "rogue $rogue, NIC $nic"
     ip link set $nic up && ip address add %s/24 dev $nic
     find_ib; until_true 100 up || { grep . /sys/class/infiniband/$ib/ports/1/gids/[0-3]; exit 1; }
     devinfo && pingpong && kernel_pair || exit
     unbind && ! bound""" % IP, 60)
 
 
-def step_of(lie):
-    return Step(lie.name, LIB + f"""
-    echo "lie: {lie.name}" >/dev/kmsg
-    lie_is {lie.name}
+def step_of(fault):
+    return Step(fault.name, LIB + f"""
+    echo "fault: {fault.name}" >/dev/kmsg
+    fault_is {fault.name}
     bind 2>&1
     find_ib
     if [ -n "$ib" ]; then
         until_true 20 up || echo "port is down"
-        {lie.program}
+        {fault.program}
         echo "program: $?"
     else
         echo "no device"
     fi
     ! bound || unbind
-    honest
-    dmesg | sed '1,/lie: {lie.name}$/d'
+    no_fault
+    dmesg | sed '1,/fault: {fault.name}$/d'
     ! bound""", 60)
 
 
@@ -138,22 +138,22 @@ HONEST = Step("honest-adapters-work", LIB + """
     bind && find_ib && until_true 100 up && pingpong && kernel_pair || exit
     ib=$RDMA_DEV pingpong""")
 UNLOAD = Step("unload-with-a-failed-device", LIB + """
-    find_ib; lie_is qpn-0; pingpong && exit 1
-    unload && honest && load && find_ib && until_true 100 up && pingpong""")
+    find_ib; fault_is qpn-0; pingpong && exit 1
+    unload && no_fault && load && find_ib && until_true 100 up && pingpong""")
 COMPLAINTS = Step("complaints", "! dmesg | grep -E 'WARNING|BUG|Oops|KASAN|Call Trace'")
-STEPS = [SET_UP, *map(step_of, LIES), HONEST, UNLOAD, COMPLAINTS]
+STEPS = [SET_UP, *map(step_of, FAULTS), HONEST, UNLOAD, COMPLAINTS]
 
 
-def tell_lies(folder, steps, **options):
-    """run_steps() with two adapters, the second of which is the liar."""
+def run_faults(folder, steps, **options):
+    """run_steps() with two adapters, the second of which has the faults."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(os.environ, "PVR_LIES", str(folder / "share" / "lies"))
-        return run_steps(folder, steps, nodes=1, adapters=2, pvrdmad=LIAR, **options)
+        patch.setitem(os.environ, "PVR_FAULTS", str(folder / "share" / "faults"))
+        return run_steps(folder, steps, nodes=1, adapters=2, pvrdmad=ROGUE, **options)
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory):
-    return tell_lies(tmp_path_factory.mktemp("hostile-device"), STEPS, timeout=400)
+    return run_faults(tmp_path_factory.mktemp("hostile-device"), STEPS, timeout=400)
 
 
 def program_status(text):
@@ -161,18 +161,18 @@ def program_status(text):
     return found and int(found[1])
 
 
-@pytest.mark.parametrize("lie", [pytest.param(lie, id=lie.name) for lie in LIES])
-def test_lie(hostile, lie):
-    text = hostile.check(lie.name)[0].text
+@pytest.mark.parametrize("fault", [pytest.param(fault, id=fault.name) for fault in FAULTS])
+def test_fault(hostile, fault):
+    text = hostile.check(fault.name)[0].text
     status = program_status(text)
-    assert re.search(lie.said, text), hostile.explain(lie.name, f"the kernel does not say '{lie.said}'")
-    assert text.count("device failed: ") == (lie.end == FAILED), hostile.explain(lie.name, lie.end)
-    if lie.end == REFUSED:
-        assert status is None, hostile.explain(lie.name, lie.end)
-    elif lie.end == WORKS:
-        assert status == 0, hostile.explain(lie.name, lie.end)
-    elif lie.end == ERRORS or lie.end == FAILED:
-        assert status != 0, hostile.explain(lie.name, lie.end)
+    assert re.search(fault.said, text), hostile.explain(fault.name, f"the kernel does not say '{fault.said}'")
+    assert text.count("device failed: ") == (fault.end == FAILED), hostile.explain(fault.name, fault.end)
+    if fault.end == REFUSED:
+        assert status is None, hostile.explain(fault.name, fault.end)
+    elif fault.end == WORKS:
+        assert status == 0, hostile.explain(fault.name, fault.end)
+    elif fault.end == ERRORS or fault.end == FAILED:
+        assert status != 0, hostile.explain(fault.name, fault.end)
 
 
 @pytest.mark.parametrize("step", ids([SET_UP, HONEST, UNLOAD, COMPLAINTS]))
