@@ -6,14 +6,19 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "pylib")]
 
 from lab import Lab  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes many seconds: make check-long runs it, make check does not")
+
+
 @pytest.fixture
 def start_lab(tmp_path):
-    """A function that starts a Lab; its daemons must end well when the test is over."""
+    """A function that starts a Lab; each of its daemons must end with status 0."""
     labs = []
 
     def make(start=True, **kwargs):
@@ -27,12 +32,3 @@ def start_lab(tmp_path):
     yield make
     for lab in labs:
         lab.close()
-
-
-@pytest.fixture(params=["tcp", "tls"])
-def pipe(request):
-    return request.param
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "long: takes above a minute: make check-long runs it, make check does not")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Several hosts, each with a pvrdmad, and fake guests that are plugged into them."""
+"""Several hosts in network namespaces, each with a pvrdmad, and fake guests at their adapters."""
 
 import json
 import os
@@ -19,7 +19,8 @@ from vmlab_lib.hosts import Hosts, address  # noqa: E402
 
 PVRDMAD = Path(os.environ.get("PVRDMAD", ROOT / "build/host/pvrdmad"))
 BINARIES = PVRDMAD.parent
-PATIENCE = 30  # seconds; what is healthy needs much less
+PATIENCE = 60  # seconds; an idle machine needs much less, a busy one must not fail
+LIMIT = 600  # seconds of a run that something else ends
 
 
 def wait_until(condition, what, seconds=PATIENCE):
@@ -119,13 +120,14 @@ class Etcd:
 
 
 class Run:
-    """A hosts_verify or hosts_bench at work."""
+    """A running hosts_verify, hosts_group or hosts_bench; `prefix`: a command that runs it, such as nsenter."""
 
-    def __init__(self, lab, program, *args):
-        self.errors = lab.folder / f"{program}.{lab.count()}"
+    def __init__(self, lab, program, *args, prefix=(), over=None):
+        self.errors, self.over = lab.folder / f"{program}.{lab.count()}", over
+        argv = [*prefix, BINARIES / "tests/hosts" / program, *args]
         with open(self.errors, "wb") as stderr:
-            self.child = subprocess.Popen([str(BINARIES / "tests/hosts" / program), *map(str, args)],
-                                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=stderr, text=True)
+            self.child = subprocess.Popen([str(arg) for arg in argv], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                          stderr=stderr, text=True)
 
     def wait_begun(self):
         wait_until(lambda: "begun" in self.error() or self.child.poll() is not None, "data have arrived")
@@ -134,8 +136,13 @@ class Run:
     def error(self):
         return self.errors.read_text(errors="replace")
 
-    def result(self, seconds=120, status=0):
-        """What it has found out."""
+    def end(self):
+        """Begin no more steps, and return the result."""
+        self.over.touch()
+        return self.result()
+
+    def result(self, seconds=180, status=0):
+        """Its JSON."""
         try:
             out, _ = self.child.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -144,6 +151,10 @@ class Run:
             raise AssertionError(f"not within {seconds} s: {self.error()}") from None
         assert self.child.returncode == status, f"status {self.child.returncode}: {out}{self.error()}"
         return json.loads(out)
+
+    def wait(self):
+        """Its exit status."""
+        return self.child.wait(PATIENCE)
 
     def stop(self):
         if self.child.poll() is None:
@@ -204,14 +215,13 @@ class Lab:
     def begin(self, program, one, other, *args):
         return self.begin_with(program, (one, other), *args)
 
-    def begin_with(self, program, guests, *args):
-        self.runs.append(Run(self, program, *args, *map(self.plug, guests)))
+    def begin_with(self, program, guests, *args, **kwargs):
+        self.runs.append(Run(self, program, *args, *map(self.plug, guests), **kwargs))
         return self.runs[-1]
 
     def begin_alone(self, program, guest, *args):
-        """With one guest; the other one is another process'."""
-        self.runs.append(Run(self, program, *args, self.plug(guest)))
-        return self.runs[-1]
+        """With one guest, in the namespace of host 1, where all ports are free: another process has the other one."""
+        return self.begin_with(program, (guest,), *args, prefix=self.hosts.enter(1))
 
     def _all_peers_are(self, state):
         return all(peer["state"] == state for daemon in self.daemons.values() if daemon.child
@@ -225,13 +235,15 @@ class Lab:
 
     def verify(self, one=1, other=2, seconds=2, **options):
         """Check data between two guests, to the end."""
-        return self.begin_verify(one, other, seconds, **options).result(seconds + 120)
+        return self.begin_verify(one, other, seconds, **options).result()
 
-    def begin_verify(self, one=1, other=2, seconds=2, may_fail=False, **options):
-        args = ["--seconds", seconds, *(["--may-fail"] if may_fail else [])]
+    def begin_verify(self, one=1, other=2, seconds=LIMIT, may_fail=False, **options):
+        """Check data between two guests for `seconds`, until run.end(), or until all streams have failed."""
+        over = self.folder / f"over.{self.count()}"
+        args = ["--seconds", seconds, "--until", over, *(["--may-fail"] if may_fail else [])]
         for name, value in options.items():
             args += [f"--{name.replace('_', '-')}", *([] if value is True else [value])]
-        return self.begin("hosts_verify", one, other, *args)
+        return self.begin_with("hosts_verify", (one, other), *args, over=over)
 
     def close(self):
         for run in self.runs:

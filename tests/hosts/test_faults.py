@@ -1,106 +1,94 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What happens between hosts costs no message, and no connection before its own time is up."""
+"""Faults between hosts lose no message, and no queue pair before its retries are used up."""
 
 import random
 import time
 
 import pytest
-
-RETRY_EXCEEDED = 12  # IBV_WC_RETRY_EXC_ERR
-
-
-def is_right(result):
-    return result["steps"] > 0 and result["wrong"] == 0 and not result["failed"]
+from hosts_checks import (RETRY_EXCEEDED, SHORT_RETRIES, TCP_IN_CHECK, TLS_IN_CHECK, assert_right,
+                          statuses_at_guest_1)
 
 
+@TCP_IN_CHECK
 def test_link_down_for_five_seconds(start_lab, pipe):
     lab = start_lab(pipe=pipe)
-    run = lab.begin_verify(seconds=12)
+    run = lab.begin_verify()
     run.wait_begun()
-    time.sleep(1)
     lab.hosts.link(2, False)
     time.sleep(5)
     lab.hosts.link(2, True)
-    result = run.result()
-    assert is_right(result), result
+    # Steps that have begun come to their end, too.
+    assert_right(run.end())
+
+
+def assert_all_fail(result):
+    assert result["wrong"] == 0 and len(result["failed"]) == result["streams"], result
+    assert {failure["status"] for failure in result["failed"]} == {RETRY_EXCEEDED}, result
 
 
 def test_link_down_for_longer_than_a_queue_pair_waits(start_lab):
     lab = start_lab()
-    run = lab.begin_verify(seconds=20, timeout=14, retries=2, may_fail=True)
+    run = lab.begin_verify(**SHORT_RETRIES)
     run.wait_begun()
     lab.hosts.link(2, False)
-    result = run.result(60)
-    assert result["wrong"] == 0, result
-    assert len(result["failed"]) == result["streams"], result
-    assert {failure["status"] for failure in result["failed"]} == {RETRY_EXCEEDED}, result
-    # What comes after it works.
+    assert_all_fail(run.result())
+    # A new run is not affected.
     lab.hosts.link(2, True)
-    result = lab.verify()
-    assert is_right(result), result
+    assert_right(lab.verify())
 
 
-@pytest.mark.parametrize("netem", [{"loss": 0.01}, {"delay_ms": 50}, {"delay_ms": 2, "reorder": 0.2},
-                                   {"delay_ms": 20, "loss": 0.01, "reorder": 0.05}],
-                         ids=["loss", "delay", "reorder", "all"])
+def test_silent_host_is_noticed(start_lab):
+    """No reset and no end of the connections: only silence."""
+    lab = start_lab()
+    assert_right(lab.verify(seconds=1))
+    lab.hosts.link(2, False)
+    result = lab.begin_verify(**SHORT_RETRIES).result()
+    assert result["wrong"] == 0 and len(result["failed"]) == result["streams"], result
+
+
+@pytest.mark.parametrize("netem", [
+    pytest.param({"loss": 0.01}, id="loss", marks=pytest.mark.long),
+    pytest.param({"delay_ms": 50}, id="delay", marks=pytest.mark.long),
+    pytest.param({"delay_ms": 2, "reorder": 0.2}, id="reorder", marks=pytest.mark.long),
+    pytest.param({"delay_ms": 20, "loss": 0.01, "reorder": 0.05}, id="all"),
+])
 def test_netem_faults(start_lab, netem):
     lab = start_lab(netem=True)
     for host in (1, 2):
         lab.hosts.shape(host, **netem)
-    result = lab.verify(seconds=6, max_write=65536)
-    assert is_right(result), result
+    assert_right(lab.verify(seconds=6, max_write=65536))
 
 
-def reset_for(lab, run, seconds):
-    """Break all connections about once a second; how many there were."""
-    broken, end = 0, time.monotonic() + seconds
-    while time.monotonic() < end:
-        time.sleep(random.uniform(0.5, 1.5))
-        broken += lab.hosts.reset(random.choice([1, 2]))
-    return broken
-
-
-def test_connections_are_reset_every_second(start_lab, pipe):
-    lab = start_lab(pipe=pipe)
-    run = lab.begin_verify(seconds=12)
+def verify_under_resets(lab, rounds, **options):
+    """All connections of a host are broken about once a second; each time there are some."""
+    run = lab.begin_verify(**options)
     run.wait_begun()
-    broken = reset_for(lab, run, 10)
-    assert broken >= 8, f"only {broken} connections could be broken: is CONFIG_INET_DIAG_DESTROY on?"
-    result = run.result()
-    assert is_right(result), result
+    for _ in range(rounds):
+        time.sleep(random.uniform(0.5, 1.5))
+        lab.wait_connected()
+        broken = lab.hosts.reset(random.choice([1, 2]))
+        assert broken, "no connection could be broken: is CONFIG_INET_DIAG_DESTROY on?"
+    assert_right(run.end())
+
+
+@TLS_IN_CHECK
+def test_connections_are_reset_every_second(start_lab, pipe):
+    verify_under_resets(start_lab(pipe=pipe), 6)
 
 
 @pytest.mark.long
+@TLS_IN_CHECK
 def test_connections_are_reset_every_second_for_a_minute(start_lab, pipe):
-    lab = start_lab(pipe=pipe)
-    run = lab.begin_verify(seconds=62, streams=16)
-    run.wait_begun()
-    assert reset_for(lab, run, 60) >= 50
-    result = run.result()
-    assert is_right(result), result
+    verify_under_resets(start_lab(pipe=pipe), 60, streams=16)
 
 
+@TCP_IN_CHECK
 def test_peer_daemon_is_killed_and_started_again(start_lab, pipe):
     lab = start_lab(pipe=pipe)
-    run = lab.begin_verify(seconds=30, timeout=14, retries=3, may_fail=True)
+    run = lab.begin_verify(**SHORT_RETRIES)
     run.wait_begun()
     lab.daemons[2].kill()
-    result = run.result(60)
-    assert result["wrong"] == 0, result
-    # Streams with even numbers begin at guest 1, whose device still works; the others' device is gone.
-    left = {failure["status"] for failure in result["failed"] if failure["stream"] % 2 == 0}
-    assert left == {RETRY_EXCEEDED}, result
+    # The device of guest 1 still works, the other one is gone.
+    assert set(statuses_at_guest_1(run.result())) == {RETRY_EXCEEDED}
     lab.daemons[2].start()
-    result = lab.verify()
-    assert is_right(result), result
-
-
-def test_silent_host_is_noticed(start_lab):
-    """No reset, no end of the connection: just silence."""
-    lab = start_lab()
-    result = lab.verify(seconds=1)
-    assert is_right(result), result
-    lab.hosts.link(2, False)
-    run = lab.begin_verify(seconds=10, timeout=12, retries=1, may_fail=True)
-    result = run.result(60)
-    assert result["wrong"] == 0 and len(result["failed"]) == result["streams"], result
+    assert_right(lab.verify())

@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Multicast groups with members on several hosts: what is sent first arrives, as nobody is asked to send it twice."""
-
-import time
+"""Multicast groups with members on several hosts: the first datagrams arrive although there is no retransmission."""
 
 import pytest
+from hosts_checks import TCP_IN_CHECK, TLS_IN_CHECK
 
 
-def send(lab, guests, *args):
-    """Datagrams from the first guest to a group that the others are in; how many each of these got."""
-    result = lab.begin_with("hosts_group", guests, *args).result()
+def send(lab, guests, *args, seconds=60):
+    """Datagrams from the first guest to a group of the others; how many arrived at each, within that time."""
+    result = lab.begin_with("hosts_group", guests, "--seconds", seconds, *args).result()
     assert result["sent"] == 20 and result["wrong"] == 0, result
     return result["got"]
 
 
 @pytest.mark.parametrize("group", [[], ["--ipv6"]], ids=["ipv4", "ipv6"])
+@TCP_IN_CHECK
 def test_first_datagrams_arrive(start_lab, pipe, group):
     lab = start_lab(hosts=3, pipe=pipe)
     assert send(lab, (3, 1, 2), *group) == [20, 20]
 
 
+@TLS_IN_CHECK
 def test_connections_that_are_not_there_yet_are_waited_for(start_lab, pipe):
     lab = start_lab(hosts=3, pipe=pipe, args=["--idle-timeout", "1"])
     lab.wait_connected()
@@ -26,8 +27,9 @@ def test_connections_that_are_not_there_yet_are_waited_for(start_lab, pipe):
     assert send(lab, (3, 1, 2)) == [20, 20]
 
 
+@TLS_IN_CHECK
 def test_sender_that_leaves_at_once(start_lab, pipe):
-    """It is gone before anybody knows who is in the group."""
+    """Before the members' hosts are known."""
     lab = start_lab(hosts=3, pipe=pipe)
     assert send(lab, (3, 1, 2), "--leave") == [20, 20]
 
@@ -41,11 +43,10 @@ def test_dead_host_holds_up_no_member(start_lab):
     lab = start_lab(hosts=3)
     lab.wait_connected()
     lab.daemons[2].kill()
-    begin = time.monotonic()
-    assert send(lab, (3, 1)) == [20]
-    assert time.monotonic() - begin < 3
+    assert send(lab, (3, 1), seconds=3) == [20]
 
 
 def test_fabrics_are_apart(start_lab):
+    """Guests of one fabric meet across hosts, those of another one do not."""
     lab = start_lab(hosts=3, fabrics={1: "blue", 2: "red", 3: "red"})
-    assert send(lab, (3, 1, 2), "--seconds", "2") == [0, 20]
+    assert send(lab, (3, 1, 2), seconds=4) == [0, 20]
