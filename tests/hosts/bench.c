@@ -12,7 +12,7 @@
 #define MAX_QPS 64
 #define PATIENT_NAPS 32
 #define PATIENCE 10 /* s, for what is still in flight at the end */
-#define SLICE_BYTES (8u << 20) /* of a connection's buffers, so that caches help nobody */
+#define SLICE_BYTES (8u << 20) /* of a connection's buffers, above the size of caches */
 
 struct bench {
 	struct guests guests;
@@ -109,7 +109,7 @@ static void drive(struct bench *bench, enum pvrdma_wr_opcode opcode, double seco
 				post(bench, i, opcode);
 			any |= reap(bench, i);
 		}
-		/* Where a message takes long, who looks all the time makes it take longer. */
+		/* Polling without a pause slows down a message that takes long. */
 		idle = any ? 0 : idle + 1;
 		if (idle)
 			nap(idle < PATIENT_NAPS ? 20000 : 1000000);
@@ -135,7 +135,7 @@ static double bandwidth(struct bench *bench, enum pvrdma_wr_opcode opcode)
 	double begin, value;
 
 	open_ends(bench, slice);
-	/* Who serves does nothing by itself: memory is written and read. */
+	/* The serving side is passive: its memory is written and read. */
 	if (!bench->guests.guest[0])
 		return 0;
 	drive(bench, opcode, bench->seconds / 4);

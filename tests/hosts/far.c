@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What two processes with a guest each tell each other. */
+/* The connection between two processes with a guest each. */
 #include "far.h"
 
 #include <arpa/inet.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A multicast group over several hosts: the first guest sends datagrams to it, all at once, as
- * its first ones to anybody; the others are members, and know what has to arrive.
+ * A multicast group over several hosts. The first guest posts datagrams to it, all at once;
+ * they are its first traffic. The others are members, and check what arrives.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -94,7 +94,7 @@ static void send_all(struct run *run)
 	}
 }
 
-/* Without a look at its completions, as mckey does; and its memory is used for something else. */
+/* Completions are not polled, as in mckey, and the memory is reused. */
 static void leave(struct fg_end *from)
 {
 	if (fg_qp_destroy(&from->qp))
@@ -102,7 +102,7 @@ static void leave(struct fg_end *from)
 	memset(from->mr.va, 0xff, SLOT);
 }
 
-/* Number @got, and nothing else, as a quiet network keeps the order. */
+/* Datagram number @got must be next, as a network without faults keeps the order. */
 static void check(struct run *run, struct member *member, const struct pvrdma_cqe *cqe)
 {
 	const uint8_t *data = member->end.mr.va + cqe->wr_id * SLOT + GRH;
@@ -169,7 +169,7 @@ static void work(struct run *run, double patience)
 		took = now_s() - begin;
 		usleep(100);
 	} while ((!all || sent < run->count) && took < patience);
-	/* What came twice comes a little later. */
+	/* Wait for duplicates. */
 	usleep(200000);
 	reap_received(run);
 	report(run, sent, took);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The two guests of a test between hosts. As a rule this process is both, so it knows what
- * is right; where hosts are machines each has a process with one of them, see far.h.
+ * The two guests of a test between hosts. Usually this process has both, so that it can
+ * compare their memory. If hosts are machines, each has a process with one guest, see far.h.
  */
 #ifndef HOSTS_GUESTS_H
 #define HOSTS_GUESTS_H
@@ -20,7 +20,7 @@ struct guests {
 	bool linear; /* option */
 };
 
-/* Options of programs with guests: what getopt_long() gives for them. */
+/* Values of getopt_long() for the options of programs with guests. */
 #define GUESTS_SERVE 1000
 #define GUESTS_JOIN 1001
 #define GUESTS_LINEAR 1002
@@ -53,14 +53,14 @@ int guests_here(const struct guests *guests);
 void guests_open(struct guests *guests, const char *const *spec, uint32_t ram_mib);
 void guests_close(struct guests *guests);
 /*
- * Two ends that are open; one with all zeroes is elsewhere, and filled in as far as peers know it. Both
- * processes connect theirs in the same order.
+ * Connects two open ends. An end of all zeroes is in the other process; the parts that
+ * peers see are filled in. Both processes connect their ends in the same order.
  */
 void guests_connect(struct guests *guests, struct fg_end *a, struct fg_end *b,
 		    const struct fg_conn *conn);
-/* Returns when the other process has come here, too, if there is one. */
+/* Returns when the other process, if there is one, has called it, too. */
 void guests_meet(struct guests *guests);
-/* One more, by itself. */
+/* One more guest. */
 struct fg_guest *guests_plug(struct fg_host *host, const char *spec, uint32_t ram_mib);
 
 /* Monotonic seconds. */

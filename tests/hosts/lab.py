@@ -77,7 +77,7 @@ class Daemon:
         self.child = None
 
     def stop(self):
-        """As an operator does. Returns its exit status."""
+        """Send SIGTERM. Return: the exit status."""
         if self.child is None:
             return 0
         self.child.send_signal(signal.SIGTERM)
@@ -163,8 +163,8 @@ class Run:
 
 
 class Lab:
-    """Hosts with a guest each: guest N on host N. `pipe`: tcp, or tls with a pre-shared key. With etcd=True that is
-    what they find each other by, on one more host."""
+    """Hosts with a guest each: guest N on host N. `pipe`: tcp, or tls with a pre-shared key. With etcd=True one more
+    host runs etcd, which is the directory of the others."""
 
     def __init__(self, folder, hosts=2, pipe="tcp", netem=False, args=(), guests_per_host=1, fabrics=None, etcd=False):
         self.folder = folder
@@ -201,7 +201,7 @@ class Lab:
         return next(daemon for daemon in self.daemons.values() if guest in daemon.guests)
 
     def move(self, guest, number):
-        """The guest's adapter to another host, where it is plugged in next."""
+        """Move the guest's adapter to another host."""
         before, after = self._of(guest), self.daemons[number]
         before.ctl("remove-adapter", f"vm{guest}")
         before.guests.remove(guest)
@@ -209,7 +209,7 @@ class Lab:
         after.ctl("add-adapter", f"name=vm{guest},socket={after.socket(guest)},mac={mac(guest)}{after.fabric}")
 
     def plug(self, guest):
-        """How a program is told of a guest."""
+        """The argument of a program for a guest."""
         return f"{guest}={self._of(guest).socket(guest)}"
 
     def begin(self, program, one, other, *args):
@@ -231,7 +231,7 @@ class Lab:
         wait_until(lambda: self._all_peers_are("up"), "all hosts are connected")
 
     def wait_idle(self):
-        wait_until(lambda: self._all_peers_are("idle"), "connections that nobody uses are closed")
+        wait_until(lambda: self._all_peers_are("idle"), "unused connections are closed")
 
     def verify(self, one=1, other=2, seconds=2, **options):
         """Check data between two guests, to the end."""

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What TCP itself takes for 8 bytes there and back: the measure for latency between hosts. */
+/* Round trip of 8 bytes by TCP: the reference for latency between hosts. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void exchange(int fd, int first)
 	if (first && send(fd, bytes, BYTES, 0) != BYTES)
 		die("send");
 	if (recv(fd, bytes, BYTES, MSG_WAITALL) != BYTES)
-		exit(first); /* whoever began has enough */
+		exit(first); /* the side that began has measured enough */
 	if (!first && send(fd, bytes, BYTES, 0) != BYTES)
 		die("send");
 }

@@ -64,7 +64,7 @@ struct pvr_adapter {
 	struct plug *plug;
 	struct fg_guest *guest;
 	uint16_t id;
-	uint32_t ext; /* what the driver has acknowledged */
+	uint32_t ext; /* features that the driver has acknowledged */
 };
 
 struct pvr_engine {
@@ -314,7 +314,7 @@ void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm)
 	fg_die("%s: doorbells in memory are not to be had here", adapter->plug->adapter);
 }
 
-/* What a driver knows by itself. */
+/* Of all counters, only the features that the driver has acknowledged. */
 void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats)
 {
 	uint32_t offered;

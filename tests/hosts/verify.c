@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Data integrity between two hosts, whatever happens to what joins them: each stream is
- * an RC connection that writes, sends, reads and counts, and knows what has to arrive.
+ * Data integrity between two hosts while their network fails. Each stream is an RC
+ * connection that writes, sends, reads and adds, and checks every byte.
  *
  * A step of a stream writes a pattern into the step's slot at the other end, then sends
- * the step's number with a pattern. The other end takes it only if it is the next one,
- * and looks at both. Every fourth step reads back the slot just written, and adds 1 to a
- * counter at the other end, whose old value has to be the number of times before.
+ * the step's number with a pattern. The other end accepts only the next number, and checks
+ * both patterns. Every fourth step reads back the slot just written, and adds 1 to a
+ * counter at the other end, whose old value must be the number of additions before.
  *
- * Where the guests are in two processes, each has one end of each stream, and they tell
- * each other how far they are. The run ends early when every stream has failed.
+ * If the guests are in two processes, each has one end of each stream, and they exchange
+ * their progress. The run ends early when every stream has failed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@
 #define MAX_SEND 8192u
 #define STALL_S 60 /* no progress for so long is an error of its own */
 
-/* Where what is, in the buffer of either end. */
+/* Offsets in the buffer of either end. */
 struct layout {
 	size_t write, send, back, word;
 	size_t end;
@@ -39,7 +39,7 @@ enum {
 	WR_ADD,
 };
 
-/* What one process tells the other: of a stream, steps. */
+/* Progress of a stream, in steps, for the other process. */
 enum {
 	NEWS_TAKEN = 1,
 	NEWS_POSTED, /* there will be no more */
@@ -367,7 +367,7 @@ static bool work(struct run *run, struct stream *stream, bool more)
 	}
 	any |= reap(run, stream);
 	if (plug_is_gone(here->guest->name))
-		stream->failed = true; /* nobody is left to tell why */
+		stream->failed = true; /* no completion will come */
 	if (any)
 		stream->moved = now_s();
 	else if (!stream->failed && !is_done(stream) && now_s() - stream->moved > STALL_S)
@@ -440,7 +440,7 @@ static void verify(struct run *run, double seconds)
 	tell_posted(run);
 	while (go_round(run, false))
 		;
-	/* Nobody leaves while the other one waits for an acknowledgement. */
+	/* The other process may still wait for an acknowledgement. */
 	guests_meet(&run->guests);
 	report(run, now_s() - start);
 }
