@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""A real etcd on loopback, one that misbehaves, and hosts with a directory but without a daemon around it."""
+"""An etcd on loopback, a proxy in front of it that misbehaves, and hosts that are a directory without a daemon."""
 
 import base64
 import http.server
@@ -10,21 +10,22 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.error
 import urllib.request
 from pathlib import Path
 
-from conftest import PATIENCE, PVRDMAD, wait_until
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "pylib"))
+
+from daemon_net import address  # noqa: E402
+from daemon_process import PATIENCE, PVRDMAD, wait_until  # noqa: E402
 
 DIRECTORY_HOST = os.environ.get("DIRECTORY_HOST", str(Path(PVRDMAD).parent / "tests/bench/directory_host"))
 
 
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+ETCD_HOST = 253
 
 
 def encode(text):
@@ -36,13 +37,13 @@ def decode(text):
 
 
 class Etcd:
-    """A server of one member, whose port and data outlive it."""
+    """A server of one member at an address of the test's own; its data outlive the process."""
 
     def __init__(self, folder, args=(), scheme="http"):
         assert shutil.which("etcd"), "etcd is missing: run scripts/deps"
         self.folder, self.args = folder, [str(arg) for arg in args]
-        self.url = f"{scheme}://127.0.0.1:{free_port()}"
-        self.peer = f"http://127.0.0.1:{free_port()}"
+        self.url = f"{scheme}://{address(ETCD_HOST)}:2379"
+        self.peer = f"http://{address(ETCD_HOST)}:2380"
         self.log_path = folder / "etcd.log"
         self.child = None
         self.start()
@@ -91,12 +92,12 @@ class Etcd:
 
 
 class Host:
-    """A directory_host: what it prints is in `lines`, as it comes."""
+    """A directory_host; `lines` has its output so far."""
 
     def __init__(self, name, *settings, expect_error=False):
         self.name = name
         argv = [DIRECTORY_HOST, f"name={name}", *map(str, settings)]
-        # What AddressSanitizer keeps of freed memory would hide what is used.
+        # Freed memory that AddressSanitizer keeps would count as used.
         env = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=8"}
         self.child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                       env=env)
@@ -106,6 +107,11 @@ class Host:
 
     def tell(self, *words):
         self.child.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        self.child.stdin.flush()
+
+    def tell_all(self, lines):
+        """In one write, so that the host reads them together."""
+        self.child.stdin.write("".join(f"{line}\n" for line in lines).encode())
         self.child.stdin.flush()
 
     def read(self, seconds=0.0):
@@ -118,7 +124,7 @@ class Host:
                 self.child.wait()
 
     def wait(self, begin, since=0, patience=PATIENCE):
-        """The first line from `since` on that begins so."""
+        """The first line from number `since` on with this beginning."""
         end = time.monotonic() + patience
         while True:
             for line in self.lines[since:]:
@@ -129,7 +135,7 @@ class Host:
             self.read(0.1)
 
     def watch(self, seconds):
-        """What comes within that time."""
+        """The lines of that time."""
         since, end = len(self.lines), time.monotonic() + seconds
         while time.monotonic() < end:
             self.read(0.05)
@@ -148,7 +154,7 @@ class Host:
         self.tell("announce", fabric, gid, gid_type, int(present))
 
     def resolve(self, fabric, gid, answer):
-        """Ask until that is the answer: absent ones are believed for a second."""
+        """Repeat the request until that is the answer: an absent GID is cached for a second."""
         since, end = self.mark(), time.monotonic() + PATIENCE
         while True:
             self.tell("resolve", fabric, gid)
@@ -172,7 +178,7 @@ class Host:
 
 
 class Liar:
-    """Between a host and etcd: what it answers itself is up to `mode`; None: nothing, it passes all on."""
+    """A proxy between a host and etcd. `mode` answers requests itself; with None they are forwarded."""
 
     def __init__(self, etcd):
         self.etcd, self.mode, self.served, self.ending = etcd, None, 0, False
@@ -180,7 +186,7 @@ class Liar:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            rbufsize = 0  # what follows the header stays in the socket
+            rbufsize = 0  # the body stays in the socket
 
             def log_message(self, *args):
                 pass
@@ -202,7 +208,7 @@ class Liar:
             else:
                 self.forward(handler)
         except OSError:
-            pass  # the other side has closed the connection, as it should
+            pass  # the other side has closed the connection
 
     @staticmethod
     def body(handler):
@@ -225,7 +231,7 @@ class Liar:
             return self.reply(handler, why.code, why.read())
 
     def forward_stream(self, handler):
-        """Bytes both ways, until either side ends or this one is to lie."""
+        """Bytes both ways, until either side ends or `mode` is set."""
         host, port = self.etcd.url.split("//")[1].split(":")
         with socket.create_connection((host, int(port))) as other:
             head = f"POST {handler.path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Just enough of a guest driver to have a command executed: memory, DSR, slots, eventfds."""
+"""The parts of a guest driver that a command needs: memory, DSR, slots, eventfds."""
 
 import mmap
 import os
@@ -54,7 +54,7 @@ class Guest:
         self.put(CMD, "QIIBBBB", 0x1234, QUERY_PORT, 0, 1, 0, 0, 0)
 
     def query_port(self):
-        """Return: ERR, and what the response begins with: cookie, ack, error."""
+        """Return: ERR, and the head of the response: cookie, ack, error."""
         self.put_query_port()
         self.client.write_reg(REQUEST, 0)
         return self.client.read_reg(ERR), self.get(RESP, "QIB")
@@ -67,7 +67,7 @@ class Guest:
         return self.get(RESP + 16, "II")
 
     def interrupts(self, vector):
-        """How often it was raised since the last time."""
+        """How often it was raised since the last call."""
         try:
             return os.eventfd_read(self.vectors[vector])
         except BlockingIOError:

@@ -2,8 +2,12 @@
 """Keys for TLS, made by the openssl program."""
 
 import secrets
+import ssl
 import subprocess
 import time
+
+from daemon_net import address
+from pipe_peer import Conn
 
 
 def openssl(*args):
@@ -31,7 +35,7 @@ class Authority:
         return cert, key
 
     def sign_for(self, host, seconds):
-        """As sign(), valid from now on for so long; openssl's x509 knows days only."""
+        """As sign(), valid for `seconds` from now; openssl's x509 takes days only."""
         cert, key = self.sign(host)
         config, index, now = self.folder / "ca.cnf", self.folder / "ca.index", time.time()
         config.write_text(f"[ca]\ndefault_ca = c\n[c]\ndatabase = {index}\nnew_certs_dir = {self.folder}\n"
@@ -44,13 +48,13 @@ class Authority:
         return cert, key
 
     def options(self, host, ca=None, **kwargs):
-        """What a daemon needs."""
+        """Options of a daemon."""
         cert, key = self.sign(host, **kwargs)
         return ["--tls-cert", str(cert), "--tls-key", str(key), "--tls-ca", str((ca or self).cert)]
 
 
 def psk_options(folder, host, **keys):
-    """A file with a key for each other host; `all` is the one without a name."""
+    """A file with a key for each other host; `all` is the key without a name."""
     path = folder / f"{host}.psk"
     path.write_text("# made by a test\n\n" + "".join(
         f"{key}\n" if name == "all" else f"{name}:{key}\n" for name, key in keys.items()))
@@ -59,3 +63,27 @@ def psk_options(folder, host, **keys):
 
 def new_psk(size=32):
     return secrets.token_hex(size)
+
+
+def write_keys(path, *lines):
+    """Write a key file: the option that names it."""
+    path.write_text("".join(f"{line}\n" for line in lines))
+    return ["--tls-psk-file", str(path)]
+
+
+def tls_context(ca=None, certificate=None):
+    """Of a dialler in Python, which checks no host name."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_REQUIRED if ca else ssl.CERT_NONE
+    if ca:
+        context.load_verify_locations(ca.cert)
+    if certificate:
+        context.load_cert_chain(*certificate)
+    return context
+
+
+def tls_peer(ca, host, **kwargs):
+    """A connection to h1 as `host`, TLS done; None: without a certificate."""
+    context = tls_context(ca, ca.sign(host, **kwargs) if host else None)
+    return Conn(context.wrap_socket(Conn.dial(address(1)).sock))

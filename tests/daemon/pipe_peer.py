@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""A peer daemon as badly behaved as a test wants: frames of the pipe protocol, made by hand."""
+"""A peer daemon that can break the pipe protocol: each frame is made by the test."""
 
 import random
 import select
@@ -11,7 +11,7 @@ MAGIC = 0x65706970
 HELLO, BYE, PING, PONG, QUEUE_PAIR, FABRIC, WHERE, REQUEST, DATAGRAM, HERE, ACK = 1, 2, 3, 4, 5, 8, 9, 10, 11, 16, 17
 BYE_DONE, BYE_VERSION, BYE_IDENTITY, BYE_PROTOCOL, BYE_REPLACED, BYE_LIMIT, BYE_DEVICE = range(7)
 HELLO_SIZE, BYE_SIZE = 104, 136
-PATIENCE = 20
+PATIENCE = 60
 
 
 def frame(kind, body=b"", size=None, flags=0, fabric=0):
@@ -66,21 +66,21 @@ class Conn:
         return kind, self.read(size - 8)
 
     def greet(self, name, **fields):
-        """HELLO, and what the daemon answers to it: its name."""
+        """Exchange HELLOs. Return: the name of the daemon."""
         self.send(hello(name, **fields))
         kind, body = self.frame()
         assert kind == HELLO, f"frame {kind}: {body}"
         return body[32:].rstrip(b"\0").decode()
 
     def bye(self):
-        """Skip what comes before it: (reason, text)."""
+        """(reason, text) of the next BYE; frames before it are skipped."""
         while True:
             kind, body = self.frame()
             if kind == BYE:
                 return struct.unpack_from("<I", body)[0], body[8:].rstrip(b"\0").decode()
 
     def ends(self, patience=PATIENCE):
-        """The daemon closes the connection, whatever it says before."""
+        """Whether the daemon closes the connection; frames before that are skipped."""
         end = time.monotonic() + patience
         while time.monotonic() < end:
             ready, _, _ = select.select([self.sock], [], [], max(0, end - time.monotonic()))
@@ -107,7 +107,7 @@ class Conn:
 
 
 class Listener:
-    """Where a daemon's --peer option points to."""
+    """The address of a daemon's --peer option."""
 
     def __init__(self, address, port=7471):
         self.sock = socket.socket()
@@ -120,7 +120,7 @@ class Listener:
         return Conn(self.sock.accept()[0])
 
     def welcome(self, name, **fields):
-        """Accept, and answer HELLO as a good peer does; `fields` are what is answered otherwise."""
+        """Accept, and answer HELLO as a correct peer does, but for `fields`."""
         conn = self.accept()
         kind, body = conn.frame()
         assert kind == HELLO

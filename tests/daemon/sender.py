@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""A guest that sends: one UD queue pair in RTS, whose datagrams get lost, and its completion queue."""
+"""A guest that sends: a UD queue pair in RTS, whose datagrams are dropped, and its completion queue."""
 
 import struct
 
 import vfio_user as v
-from conftest import wait_until
+from daemon_process import wait_until
 from guest import EXT_ACK, PAGE, Guest
 
 EXT_QUIET = 1 << 12
@@ -17,7 +17,7 @@ STATE, INIT_MASK, RTS_MASK = 1, 0x71, 1 | 1 << 16
 
 
 class Sender:
-    """A started driver with PVR_EXT_QUIET, unless `features` says otherwise."""
+    """A started driver, by default with PVR_EXT_QUIET."""
 
     def __init__(self, client, features=EXT_QUIET):
         self.guest = Guest(client)
@@ -33,11 +33,11 @@ class Sender:
         self.guest.command(MODIFY_QP, "III", self.qp, STATE, 2)
         self.guest.command(MODIFY_QP, "III", self.qp, RTS_MASK, 3)
         self.posted = 0
-        # One store each: struct.pack_into() clears what it writes to first, which a device that polls can see.
+        # One store each: struct.pack_into() first clears the bytes, and a device that polls can see that.
         self.words = memoryview(self.guest.ram).cast("I")
 
     def put(self):
-        """Post a datagram, and ring for nothing."""
+        """Post a datagram without a doorbell."""
         self.guest.put(SQ + self.posted % WQES * STRIDE, "QIIIIII", self.posted, 0, 0, SEND, SIGNALED, 0, 0)
         self.guest.put(SQ + self.posted % WQES * STRIDE + 40, "I", self.pd | 1 << 24)
         self.posted += 1
@@ -47,7 +47,7 @@ class Sender:
         self.guest.client.write(v.BAR_UAR, 0, struct.pack("<I", self.qp | 1 << 30), posted=True)
 
     def word(self):
-        """What the device says: not 0 if it looks by itself."""
+        """The word of the device: not 0 while it polls."""
         return self.words[QP_HEAD // 4 + 16]
 
     def is_done(self):
@@ -57,7 +57,7 @@ class Sender:
         return tail == self.posted % (2 * CQES)
 
     def send(self):
-        """One datagram, to its completion, with a doorbell if the device wants one."""
+        """One datagram, to its completion, with a doorbell if the device does not poll."""
         self.put()
         if not self.word():
             self.ring()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""async=on: doorbells that a guest stores to memory which it got from the daemon."""
+"""async=on: doorbells are stores of the guest to memory of the daemon."""
 
 import mmap
 import os
@@ -8,9 +8,9 @@ import struct
 import pytest
 
 import vfio_user as v
-from conftest import mac, wait_until
+from daemon_process import mac, wait_until
 from guest import Guest
-from test_idle import assert_idle, sample
+from daemon_idle import assert_idle, cpu
 from vfio_user import Client
 
 UAR_SIZE = 4 << 20
@@ -174,8 +174,8 @@ def test_random_stores_while_the_neighbour_is_served(guest, uar, neighbour):
 def test_sleeps_while_there_is_no_driver(daemon, client, guest):
     assert_idle(daemon)
     assert guest.start() == 0
-    before = sample(daemon)[0]
-    wait_until(lambda: sample(daemon)[0] > before + 5, "the daemon to poll")
+    before = cpu(daemon)
+    wait_until(lambda: cpu(daemon) > before + 5, "the daemon polls")
     client.write_reg(0x0C, RESET)
     assert_idle(daemon)
 

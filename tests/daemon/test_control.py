@@ -10,19 +10,19 @@ import subprocess
 
 import pytest
 
-from conftest import PVRDMACTL, ROOT, mac, wait_until
+from daemon_process import PATIENCE, PVRDMACTL, ROOT, mac, wait_until
 from sender import Sender
 from vfio_user import Client
 
 
 def ctl(*args, env=None):
-    return subprocess.run([PVRDMACTL, *args], capture_output=True, text=True, timeout=20, check=False,
+    return subprocess.run([PVRDMACTL, *args], capture_output=True, text=True, timeout=PATIENCE, check=False,
                           env={**os.environ, **(env or {})})
 
 
 def ask(daemon, line):
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(20)
+        sock.settimeout(PATIENCE)
         sock.connect(str(daemon.control))
         sock.sendall(line + b"\n")
         return json.loads(sock.makefile().readline())
@@ -90,7 +90,7 @@ def test_stats_of_one(daemon, client):
 
 
 def test_stats_has_all_counters(daemon):
-    """Each that the engine keeps, the man page says what it is, and no other is shown."""
+    """Each counter of the engine is shown and in the man page, and no other one is shown."""
     header = (ROOT / "qemu-device/engine.h").read_text()
     fields = header.split("struct pvr_adapter_stats {")[1].split("\n};")[0]
     kept = {name for names in re.findall(r"uint(?:32|64)_t ([^;]*);", fields) for name in names.split(", ")}
@@ -167,7 +167,7 @@ def test_bad_request_gets_an_error(daemon, line):
 
 def test_several_requests_in_one_connection(daemon):
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(20)
+        sock.settimeout(PATIENCE)
         sock.connect(str(daemon.control))
         sock.sendall(b'{"command":"version"}\n' * 50)
         lines = sock.makefile()
@@ -177,7 +177,7 @@ def test_several_requests_in_one_connection(daemon):
 
 def test_line_too_long_is_closed(daemon):
     with socket.socket(socket.AF_UNIX) as sock:
-        sock.settimeout(20)
+        sock.settimeout(PATIENCE)
         sock.connect(str(daemon.control))
         sock.sendall(b"x" * 5000)
         try:

@@ -8,7 +8,7 @@ import struct
 import pytest
 
 import vfio_user as v
-from conftest import wait_until
+from daemon_process import wait_until
 from vfio_user import Client
 
 COMMAND, BAR0, BAR1, BAR2, BAR3, CAPS = 0x04, 0x10, 0x14, 0x18, 0x1C, 0x34
@@ -96,10 +96,6 @@ def test_irq_counts(client):
     assert [client.irq_info(index)[3] for index in range(5)] == [1, 0, 10, 1, 1]
 
 
-def test_version_register(client):
-    assert client.read_reg(0) == 20
-
-
 def test_uar_reads_all_ones(client):
     assert client.read(v.BAR_UAR, 0, 4) == b"\xff" * 4
     assert client.read(v.BAR_UAR, (4 << 20) - 8, 8) == b"\xff" * 8
@@ -137,8 +133,7 @@ def test_next_vm_finds_a_fresh_device(daemon):
         assert second.read_reg(0x1C) != fresh or fresh == 0
 
 
-def test_interrupt_reaches_the_eventfd(client):
-    """A command that fails for want of a DSR raises none; so take what every device must do: accept eventfds."""
+def test_eventfds_are_accepted_and_not_signaled(client):
     fds = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(3)]
     client.set_irqs(v.MSIX, 0, 3, fds)
     client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)

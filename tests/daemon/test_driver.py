@@ -9,7 +9,7 @@ import time
 import pytest
 
 import vfio_user as v
-from conftest import wait_until
+from daemon_process import wait_until
 from guest import DSR, EXT_ACK, PAGE, RESP, RING_PAGES, Guest
 
 VECTOR_RING, CQ_RING, QP_RINGS = (number * PAGE for number in (64, 80, 96))
@@ -112,7 +112,7 @@ def test_completion_vector_raises_its_own(guest, client, vector):
 
 
 def test_vector_that_is_not_set_up_yet(daemon, guest, client):
-    """As a driver that has asked for some of its vectors when an event comes."""
+    """An event comes while the driver has requested only some of its vectors."""
     client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
     client.set_irqs(v.MSIX, 0, 1, guest.vectors[:1])
     assert guest.start() == 0
@@ -133,7 +133,7 @@ def test_vector_that_lost_its_eventfd_for_a_moment(daemon, guest, client):
 
 
 def test_vector_raised_while_msix_is_off(daemon, guest, client):
-    """What the next driver finds is not the event of the last."""
+    """The next driver gets no event of the previous one."""
     client.set_irqs(v.MSIX, 0, 0, flags=v.TRIGGER | v.NONE)
     assert guest.start() == 0
     daemon.ctl("link", "node1", "down")
@@ -153,7 +153,7 @@ def test_vectors_taken_away(guest, client):
 
 
 def test_interrupt_that_nobody_reads(guest, neighbour):
-    """The counter at its limit: the write would block, and does not."""
+    """The counter is at its limit, so that a write to a blocking eventfd would block."""
     assert guest.start() == 0
     guest.interrupts(0)
     os.eventfd_write(guest.vectors[0], 0xFFFFFFFFFFFFFFFE)
@@ -162,7 +162,7 @@ def test_interrupt_that_nobody_reads(guest, neighbour):
 
 
 def test_interrupt_made_to_block(daemon, guest, client, neighbour):
-    """A QEMU that turns its eventfd back to blocking is noticed, and thrown out."""
+    """A QEMU that makes its eventfd blocking again is disconnected."""
     assert guest.start() == 0
     guest.interrupts(0)
     os.eventfd_write(guest.vectors[0], 0xFFFFFFFFFFFFFFFE)
@@ -186,7 +186,7 @@ def test_ram_truncated_under_a_running_driver(daemon, guest, client, neighbour):
 
 
 def test_ram_truncated_in_the_middle(daemon, guest, client, neighbour):
-    """The pages in front of the hole stay as they are."""
+    """The pages before the hole stay as they are."""
     assert guest.start() == 0
     os.ftruncate(guest.fd, RESP)
     guest_command = struct.pack("<QIIBBBB", 1, 0, 0, 1, 0, 0, 0)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The directory in etcd: a real one, and one that lies."""
+"""The directory in etcd: a correct etcd, one that fails, and one that sends wrong answers."""
 
 import json
 import signal
-import subprocess
 import time
 
 import pytest
 
-from conftest import wait_until
-from etcd import Etcd, Host, Liar, encode, free_port
+from daemon_net import address as own_address
+from daemon_process import PATIENCE, wait_until
+from etcd import ETCD_HOST, Etcd, Host, Liar, encode
+from keys import Authority
 
 LEASE = 2
 G1, G2, G3 = "fd00::1", "fd00::2", "fd00::3"
@@ -29,8 +30,8 @@ def fixture_start():
     """A function that starts a Host; each must end well."""
     hosts = []
 
-    def start(name, url, *settings, address="192.0.2.1:7471"):
-        hosts.append(Host(name, f"etcd={url}", f"etcd-lease={LEASE}", f"address={address}", *settings))
+    def start(name, url, *settings, address="192.0.2.1:7471", lease=LEASE):
+        hosts.append(Host(name, f"etcd={url}", f"etcd-lease={lease}", f"address={address}", *settings))
         return hosts[-1]
 
     yield start
@@ -65,7 +66,7 @@ def test_finds_who_has_it(etcd, pair):
     }
     b.resolve("blue", G1, "nowhere")
     b.resolve("red", G2, "nowhere")
-    assert a.stats()["entries"] == 0  # it learns of nobody whom it does not ask for
+    assert a.stats()["entries"] == 0  # a host stores only GIDs that it has looked up
     assert b.stats()["hosts"] == 1
 
 
@@ -97,7 +98,7 @@ def test_second_claim_is_refused_while_the_first_lives(etcd, start, pair):
     c.watch(2 * LEASE)
     assert etcd.keys()[KEY1] == '{"host":"a","type":"v2"}'
     assert not news(b.watch(0.1))
-    # It has said so once, not each time that it has tried.
+    # One line, not one for each attempt.
     assert len([line for line in c.lines if "claims it too" in line]) == 1
     a.end(signal.SIGKILL)
     c.wait("log 2 directory: fd00::1 in fabric red is this host's now")
@@ -117,19 +118,21 @@ def test_host_that_dies_disappears_within_its_lease(etcd, pair):
     since = b.mark()
     begin = time.monotonic()
     a.end(signal.SIGKILL)
-    b.wait(f"set red {G1} nowhere", since, patience=3 * LEASE + 2)
+    b.wait(f"set red {G1} nowhere", since)
     assert time.monotonic() - begin > LEASE / 2
     b.wait("forget a", since)
     assert list(etcd.keys()) == ["pvrdma/hosts/b"]
 
 
-def test_host_that_leaves_is_gone_at_once(etcd, pair):
-    a, b = pair
+def test_host_that_leaves_is_gone_at_once(etcd, start, pair):
+    """Long before its lease ends."""
+    _, b = pair
+    c = start("c", etcd.url, lease=10 * PATIENCE)
+    c.announce("red", G2)
+    b.resolve("red", G2, "remote 2 c")
     since = b.mark()
-    begin = time.monotonic()
-    assert a.end() == 0
-    b.wait(f"set red {G1} nowhere", since)
-    assert time.monotonic() - begin < 1.5 + LEASE / 4
+    assert c.end() == 0
+    b.wait(f"set red {G2} nowhere", since)
 
 
 def test_host_that_comes_back_takes_its_own_keys(etcd, start, pair):
@@ -139,7 +142,7 @@ def test_host_that_comes_back_takes_its_own_keys(etcd, start, pair):
     again.announce("red", G1)
     again.wait("log 2 directory: announced as a")
     assert not [line for line in again.lines if "refused" in line]
-    # The old lease ends, and takes nothing along.
+    # The end of the old lease deletes no key.
     assert not news(b.watch(3 * LEASE))
     assert KEY1 in etcd.keys()
 
@@ -155,9 +158,7 @@ def test_keys_are_deleted_with_gids(etcd, pair):
 
 def test_gid_that_comes_and_goes_quickly(etcd, pair):
     a, _ = pair
-    for _ in range(200):
-        a.announce("red", G2)
-        a.announce("red", G2, present=False)
+    a.tell_all(f"announce red {G2} 2 {present}" for _ in range(200) for present in (1, 0))
     a.announce("red", G3)
     wait_until(lambda: len(etcd.keys("pvrdma/gids/")) == 2, "only the last one is left")
     assert a.stats()["requests"] < 120
@@ -177,7 +178,7 @@ def test_groups(etcd, start, pair, group):
     a.announce("red", group, present=False)
     b.wait(f"set red {group} not-remote 2 a", since)
     c.end(signal.SIGKILL)
-    b.wait(f"set red {group} nowhere", since, patience=3 * LEASE + 2)
+    b.wait(f"set red {group} nowhere", since)
     assert not [line for line in b.lines if line.startswith(f"set red {group} ") and line.endswith(" b")]
 
 
@@ -190,14 +191,14 @@ def test_address_that_changes(etcd, start, pair):
     b.wait("peer a 192.0.2.11:7471", since)
 
 
-# ------------------------------------------------- what hosts say against what etcd says
+# ------------------------------------------------- answers of hosts against those of etcd
 
 def test_gone_is_believed_at_once(etcd, pair):
     a, b = pair
     since = b.mark()
     b.tell("moved a red", G1)
     b.wait(f"set red {G1} unknown", since)
-    b.wait(f"set red {G1} nowhere", since)  # though etcd still says so, for a second
+    b.wait(f"set red {G1} nowhere", since)  # for a second, although etcd still has the key
     b.resolve("red", G1, "remote 2 a")
 
 
@@ -248,9 +249,9 @@ def test_stopped_etcd_costs_nothing_that_is_known(etcd, pair):
     b.resolve("red", G2, "remote 2 a")
     assert not news(b.watch(3 * LEASE))
     assert len(etcd.keys()) == 4
-    # And changes are heard of again.
+    # Changes arrive again.
     a.announce("red", G1, present=False)
-    b.wait(f"set red {G1} nowhere", since, patience=4 * LEASE)
+    b.wait(f"set red {G1} nowhere", since)
 
 
 def test_etcd_that_has_lost_its_data(etcd, pair):
@@ -261,7 +262,7 @@ def test_etcd_that_has_lost_its_data(etcd, pair):
     a.wait("log 1 directory: etcd has lost our lease")
     assert not news(b.watch(3 * LEASE))
     a.announce("red", G1, present=False)
-    b.wait(f"set red {G1} nowhere", since, patience=4 * LEASE)
+    b.wait(f"set red {G1} nowhere", since)
 
 
 def test_killed_etcd(etcd, pair):
@@ -287,11 +288,11 @@ def test_compaction(etcd, pair):
     since = b.mark()
     assert len(news(b.lines)) == 1
     a.announce("red", G1, present=False)
-    b.wait(f"set red {G1} nowhere", since, patience=4 * LEASE)
+    b.wait(f"set red {G1} nowhere", since)
 
 
 def test_several_urls(etcd, start):
-    dead = f"http://127.0.0.1:{free_port()}"
+    dead = f"http://{own_address(1)}:2379"
     a = start("a", f"{dead},{etcd.url}")
     a.announce("red", G1)
     a.wait(f"log 2 directory: etcd at {etcd.url} answers")
@@ -345,7 +346,7 @@ def test_user_and_password(tmp_path, etcd, start):
     c.watch(2)
     assert not news(c.lines)
     assert c.stats()["requests"] < 40
-    # Without a user nothing is told, and it does not hammer either.
+    # Without a user there is no answer, and few requests.
     d = start("d", etcd.url)
     d.announce("red", G1)
     d.tell("resolve red", G1)
@@ -354,27 +355,14 @@ def test_user_and_password(tmp_path, etcd, start):
     assert not news(d.lines) and d.stats()["requests"] < 40
 
 
-def openssl(*args):
-    subprocess.run(["openssl", *map(str, args)], check=True, capture_output=True, stdin=subprocess.DEVNULL)
-
-
-def make_certificate(folder, name, ca=None):
-    key, cert = folder / f"{name}.key", folder / f"{name}.pem"
-    args = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", 2, "-subj", f"/CN={name}",
-            "-keyout", key, "-out", cert]
-    if ca:
-        args += ["-CA", ca[0], "-CAkey", ca[1], "-addext", "subjectAltName=IP:127.0.0.1", "-addext", "basicConstraints=CA:FALSE"]
-    openssl(*args)
-    return cert, key
-
-
 def test_tls(tmp_path, start):
-    ca, other = make_certificate(tmp_path, "ca"), make_certificate(tmp_path, "other")
-    server, client = make_certificate(tmp_path, "server", ca), make_certificate(tmp_path, "client", ca)
-    args = ["--cert-file", server[0], "--key-file", server[1], "--trusted-ca-file", ca[0], "--client-cert-auth"]
+    ca, other = Authority(tmp_path), Authority(tmp_path, "other")
+    server = ca.sign("server", names=[], extra=[f"subjectAltName=IP:{own_address(ETCD_HOST)}"])
+    client = ca.sign("client")
+    args = ["--cert-file", server[0], "--key-file", server[1], "--trusted-ca-file", ca.cert, "--client-cert-auth"]
     etcd = Etcd(tmp_path, args, scheme="https")
     try:
-        settings = [f"etcd-ca={ca[0]}", f"etcd-cert={client[0]}", f"etcd-key={client[1]}"]
+        settings = [f"etcd-ca={ca.cert}", f"etcd-cert={client[0]}", f"etcd-key={client[1]}"]
         a = start("a", etcd.url, *settings)
         a.announce("red", G1)
         b = start("b", etcd.url, *settings)
@@ -382,8 +370,8 @@ def test_tls(tmp_path, start):
         since = b.mark()
         a.announce("red", G1, present=False)
         b.wait(f"set red {G1} nowhere", since)
-        # The server is not believed, or we are not.
-        for wrong in [[f"etcd-ca={other[0]}", *settings[1:]], settings[:1]]:
+        # The server's authority is not trusted, or the client has no certificate.
+        for wrong in [[f"etcd-ca={other.cert}", *settings[1:]], settings[:1]]:
             c = start("c", etcd.url, *wrong)
             c.tell("resolve red", G1)
             c.watch(1)
@@ -423,7 +411,7 @@ def wrong_types(handler):
 
 
 def wrong_values(handler):
-    """All as it should be, but for what is in the keys."""
+    """Correct replies, but wrong values of the keys."""
     body = json.loads(Liar.body(handler) or b"{}")
     values = ['{"host":"../../etc","type":"v2"}', '{"host":"h","type":"v9"}', "[" * 1000, "", "\x00", '{"address":"nonsense"}']
     responses = [{"response_range": {"kvs": [{"key": encode("k"), "value": encode(values[i % len(values)]),
@@ -485,22 +473,23 @@ def no_http(handler):
 @pytest.mark.parametrize("mode", [wrong_json, wrong_types, wrong_values, deep_json, huge, endless_lines, slow, silent,
                                   closing, server_error, redirect, no_http], ids=lambda mode: mode.__name__)
 def test_etcd_that_lies(etcd, start, pair, mode):
-    """It costs neither memory nor requests without bound, nothing that is known, and is over when it is over."""
+    """Memory, CPU time and requests are bounded, known GIDs stay, and all is well after the fault."""
     a, _ = pair
     liar = Liar(etcd)
     try:
         b = start("liar-b", liar.url)
         b.resolve("red", G1, "remote 2 a")
         a.announce("red", G2)
-        before, served, since = b.stats(), liar.served, b.mark()
+        before, served, since, begin = b.stats(), liar.served, b.mark(), time.monotonic()
         liar.mode = mode
         b.tell("resolve red", G3)
         b.announce("red", "fd00::b")
-        b.watch(4)
+        b.watch(2.5)
         stats = b.stats()
         assert stats["rss"] - before["rss"] < 64 << 20, (before, stats)
-        assert liar.served - served < 80, b.lines[since:]
-        assert stats["cpu"] - before["cpu"] < 3.5, (before, stats)
+        seconds = time.monotonic() - begin
+        assert liar.served - served < 40 + 10 * seconds, b.lines[since:]
+        assert stats["cpu"] - before["cpu"] < 0.9 * seconds, (before, stats)
         if mode is not wrong_values:
             assert not [line for line in news(b.lines[since:]) if "unknown" in line or "nowhere" in line]
         liar.mode = None
@@ -527,6 +516,6 @@ def test_etcd_that_lies(etcd, start, pair, mode):
 ])
 def test_mistakes(settings, says):
     host = Host("a", *settings, expect_error=True)
-    output = host.child.communicate(timeout=20)[0].decode()
+    output = host.child.communicate(timeout=PATIENCE)[0].decode()
     assert host.child.returncode == 1
     assert output.startswith(f"error {says}"), output

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The daemon leaves a QEMU that is still talking.
+"""The daemon closes the connection of a QEMU that still sends.
 
-A QEMU whose connection is reset (what it has said was never read) aborts and takes its VM along; one that
-sees the end of the stream goes on without the device.
+A reset (unread messages) makes QEMU abort, and its VM with it; after the end of the stream it goes on without the device.
 """
 
 import struct
@@ -10,6 +9,7 @@ import threading
 
 import pytest
 
+from daemon_process import PATIENCE, wait_until
 from vfio_user import BAR_UAR, Client, Gone
 
 DOORBELL = struct.pack("<I", 1 << 30)
@@ -35,8 +35,8 @@ class Talker:
             pass
 
     def end(self):
-        """What it reads when the daemon has left."""
-        self.thread.join(20)
+        """The last byte that it reads after the daemon has closed: none."""
+        self.thread.join(PATIENCE)
         assert not self.thread.is_alive() and self.rung
         try:
             return self.client.sock.recv(1)
@@ -47,8 +47,7 @@ class Talker:
 @pytest.mark.parametrize("time", range(5))
 def test_adapter_removed_under_doorbells(daemon, time):
     talker = Talker(daemon.socket(1))
-    while talker.rung < 1000:
-        pass
+    wait_until(lambda: talker.rung >= 1000, "doorbells")
     assert daemon.ctl("remove-adapter", "node1").returncode == 0
     assert talker.end() == b""
 
@@ -56,7 +55,6 @@ def test_adapter_removed_under_doorbells(daemon, time):
 @pytest.mark.parametrize("time", range(5))
 def test_daemon_stopped_under_doorbells(daemon, time):
     talkers = [Talker(daemon.socket(number)) for number in (1, 2)]
-    while min(talker.rung for talker in talkers) < 1000:
-        pass
+    wait_until(lambda: min(talker.rung for talker in talkers) >= 1000, "doorbells")
     assert daemon.stop() == 0
     assert [talker.end() for talker in talkers] == [b"", b""]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The commands of docs/multi-host.md do what it says: each is run, in a network namespace that has the hosts' addresses."""
+"""Each command of docs/multi-host.md works: it runs in a network namespace with the addresses of all hosts."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import PVRDMAD, ROOT
+from daemon_process import PVRDMAD, ROOT
 
 DOC = (ROOT / "docs/multi-host.md").read_text()
 ROTATING = DOC.split("### Rotating keys")[1].split("\n## ")[0]
@@ -22,7 +22,7 @@ ip addr add 192.0.2.2/32 dev lo
 trap 'kill $(jobs -p); wait' EXIT
 scp() { cp "$1" "../${2%:}/"; }
 enter() { cd "$TOP/$1"; export PVRDMA_CONTROL="$PWD/control"; }
-until_up() { for _ in $(seq 100); do "$@" >../out 2>&1 && grep -q ' up ' ../out && break; sleep 0.1; done; cat ../out; }
+until_up() { for _ in $(seq 600); do "$@" >../out 2>&1 && grep -q ' up ' ../out && break; sleep 0.1; done; cat ../out; }
 """
 
 
@@ -31,7 +31,7 @@ def can_unshare():
 
 
 def run(tmp_path, commands, end=""):
-    """Run (host, command) one after the other: what they print."""
+    """Run (host, command) one after the other. Return: their output."""
     if not can_unshare():
         pytest.skip("no network namespaces for this user")
     script = BEGIN
@@ -41,7 +41,7 @@ def run(tmp_path, commands, end=""):
         script += f"enter {host}\n" + ("until_up " if command.startswith("pvrdmactl") else "") + command + "\n"
     env = {**os.environ, "TOP": str(tmp_path), "PATH": f"{Path(PVRDMAD).resolve().parent}:{os.environ['PATH']}"}
     done = subprocess.run(["unshare", "-Urn", "bash", "-c", script + end], capture_output=True, text=True, env=env,
-                          stdin=subprocess.DEVNULL, timeout=60, check=False)
+                          stdin=subprocess.DEVNULL, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

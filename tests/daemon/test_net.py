@@ -1,113 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Daemons of several hosts, on loopback addresses: how they meet, part and meet again; peers that do it wrong."""
+"""Connections of daemons of several hosts, on loopback addresses; peers that break the protocol."""
 
 import json
 import os
 import re
 import signal
 import socket
-import ssl
 import subprocess
 import time
 
 import pytest
 
 import pipe_peer as p
-from conftest import run_pvrdmad, wait_until
+from daemon_idle import cpu, sleeps
+from daemon_net import address, assert_well, flood, host_of, options, peer_of, peers_of, start_pair, wait_up
+from daemon_process import refuse, wait_until
 from pipe_peer import Closed, Conn, Listener
-from test_idle import sample
-
-# Each test process has addresses of its own, so that several can run at a time.
-NET = f"127.{10 + os.getpid() // 250 % 200}.{os.getpid() % 250}"
-STRANGER = f"{NET}.200"
-
 
 def named(value):
-    """Names of tests: what is random, or long, says nothing."""
+    """Test ids: random or long values are left out."""
     return value if isinstance(value, str) else f"{len(value)} bytes"
 
 
-def address(number):
-    return f"{NET}.{number}"
-
-
-def options(number, *peers, name=None, args=()):
-    """Host `number` is h1, h2, ... at its address."""
-    return ["--name", name or f"h{number}", "--listen", address(number),
-            *(f"--peer=h{peer}={address(peer)}" for peer in peers), *args]
-
-
-def peers_of(daemon):
-    return {peer["name"]: peer for peer in json.loads(daemon.ctl("--json", "peers").stdout)["peers"]}
-
-
-def peer_of(daemon, name):
-    return peers_of(daemon).get(name, {"state": "unknown", "out": 0, "in": 0})
-
-
-def host_of(daemon):
-    return json.loads(daemon.ctl("--json", "peers").stdout)["host"]
-
-
-def wait_up(daemon, name, out=2, incoming=2):
-    def up():
-        peer = peer_of(daemon, name)
-        return peer["state"] == "up" and (peer["out"], peer["in"]) == (out, incoming)
-
-    wait_until(up, f"{name} is up")
-
-
-@pytest.fixture
-def start(start_daemon):
-    def start_host(number, *peers, name=None, args=(), **kwargs):
-        return start_daemon(adapters=0, args=options(number, *peers, name=name, args=args), **kwargs)
-
-    return start_host
-
-
-@pytest.fixture
-def host(start):
-    """One daemon that listens; in the end it has no descriptor more than in the beginning."""
-    daemon = start(1)
-    before = daemon.open_files()
-    yield daemon
-    wait_until(lambda: daemon.open_files() == before, "no descriptor is left")
-
-
-def flood(conn):
-    """PINGs until the daemon takes no more, and then their answers."""
-    conn.sock.settimeout(1)
-    sent = 0
-    try:
-        while sent < 4 << 20:
-            data = b"".join(p.frame(p.PING, b"%08d" % number) for number in range(sent, sent + 1024))
-            while data:
-                data = data[conn.sock.send(data):]
-            sent += 1024
-        assert False, "64 MB of PINGs, and nothing holds them back"
-    except (TimeoutError, ssl.SSLWantWriteError):
-        whole = sent + 1024 - (len(data) + 15) // 16
-    conn.sock.settimeout(p.PATIENCE)
-    for number in range(whole):
-        assert conn.frame() == (p.PONG, b"%08d" % number)
-
-
-def assert_well(daemon):
-    """It still takes honest peers."""
-    with Conn.dial(address(1)) as conn:
-        assert conn.greet("honest") == "h1"
-        conn.send(p.frame(p.PING, b"12345678"))
-        assert conn.frame() == (p.PONG, b"12345678")
-    assert daemon.child.poll() is None
-
-
-# ------------------------------------------------------------------------- how they meet
+# ------------------------------------------------------------------------- connecting
 
 
 def test_two_hosts_meet(start):
-    one, two = start(1, 2), start(2, 1)
-    wait_up(one, "h2")
-    wait_up(two, "h1")
+    one, _ = start_pair(start)
     assert "connected to host h2 at" in one.log() and "host h2 has connected from" in one.log()
     rows = one.ctl("peers").stdout.splitlines()
     assert rows[0] == "this host is h1, TLS: off"
@@ -132,9 +51,9 @@ def test_number_of_connections(start, args, num):
     wait_until(lambda: peer_of(one, "h2")["in"] == num, "all are in")
 
 
-def test_ipv6(start_daemon):
-    one = start_daemon(adapters=0, args=["--name", "h1", "--listen", "[::1]:17471"])
-    two = start_daemon(adapters=0, args=["--name", "h2", "--peer", "h1=[::1]:17471"])
+def test_ipv6(start_daemon, namespace):
+    one = start_daemon(adapters=0, args=["--name", "h1", "--listen", "[::1]:17471"], prefix=namespace)
+    two = start_daemon(adapters=0, args=["--name", "h2", "--peer", "h1=[::1]:17471"], prefix=namespace)
     wait_up(two, "h1", incoming=0)
     assert host_of(one)["listen"] == ["[::1]:17471"]
 
@@ -160,7 +79,7 @@ def test_alone_without_options(daemon):
     assert not inodes & listening
 
 
-# ---------------------------------------------------------------- how they part, and meet again
+# ---------------------------------------------------------------- connections that end, and new ones
 
 
 def test_peer_that_comes_later(start):
@@ -172,20 +91,22 @@ def test_peer_that_comes_later(start):
     wait_up(one, "h2", incoming=0)
 
 
-def test_attempts_are_few_and_said_once(start):
+@pytest.mark.long
+def test_attempts_are_few_and_logged_once(start):
+    """The first ones after 50, 100, 200, 400 and 800 ms, then one a second, each plus or minus a quarter."""
+    begin = time.monotonic()
     one = start(1, 2)
-    time.sleep(4)
-    failures = peer_of(one, "h2")["failures"]
-    assert 4 <= failures <= 10, failures  # 50, 100, 200, 400, 800 ms, then each second, about
+
+    def failures():
+        return peer_of(one, "h2")["failures"]
+
+    wait_until(lambda: failures() >= 10, "ten attempts")
+    assert failures() <= 7 + (time.monotonic() - begin) / 0.75
     assert one.log().count("cannot connect to host h2") == 1
-    before = failures
-    time.sleep(4)
-    assert 3 <= peer_of(one, "h2")["failures"] - before <= 6
 
 
 def test_peer_stopped_and_started(start):
-    one, two = start(1, 2), start(2, 1)
-    wait_up(one, "h2")
+    one, two = start_pair(start)
     before = one.open_files()
     assert two.stop() == 0
     one.wait_for_log("the connection to host h2 has ended: it says: not needed any more: this daemon ends")
@@ -197,8 +118,7 @@ def test_peer_stopped_and_started(start):
 
 
 def test_peer_killed_and_started(start):
-    one, two = start(1, 2), start(2, 1)
-    wait_up(one, "h2")
+    one, two = start_pair(start)
     before = one.open_files()
     for _ in range(5):
         two.stop(signal.SIGKILL)
@@ -210,28 +130,30 @@ def test_peer_killed_and_started(start):
 
 
 def test_resets(start):
-    """Connections that are reset, one after the other, are made anew at once."""
-    one = start(1, 2, args=["--connections", "1"])
+    """A connection that lasted is dialled again at once after a reset; after seven failures it would take a second."""
+    one, pauses = start(1, 2, args=["--connections", "1"]), []
     with Listener(address(2)) as listener:
-        for _ in range(5):
-            conn = listener.welcome("h2")
+        conn = listener.welcome("h2")
+        for _ in range(7):
             wait_up(one, "h2", out=1, incoming=0)
-            time.sleep(0.6)  # so that it counts as a good one
+            time.sleep(0.6)  # above half a second it counts as a good one
             conn.reset()
-            began = time.monotonic()
-        listener.welcome("h2").close()
-        assert time.monotonic() - began < 1
+            begin = time.monotonic()
+            conn = listener.welcome("h2")
+            pauses.append(time.monotonic() - begin)
+        conn.close()
+    assert min(pauses[-3:]) < 0.5, pauses
     assert "Connection reset by peer" in one.log()
 
 
 def test_peer_that_drops_us_at_once_is_not_dialled_madly(start):
     one = start(1, 2, args=["--connections", "1"])
     with Listener(address(2)) as listener:
-        end, count = time.monotonic() + 3, 0
-        while time.monotonic() < end:
+        begin, count = time.monotonic(), 0
+        while time.monotonic() < begin + 3:
             listener.welcome("h2").close()
             count += 1
-    assert count < 15, count
+    assert count < 9 + 2 * (time.monotonic() - begin), count
     assert one.child.poll() is None
 
 
@@ -240,7 +162,7 @@ def test_silent_peer_is_given_up(start):
     with Listener(address(2)) as listener:
         conn = listener.welcome("h2")
         assert conn.frame()[0] == p.PING
-        wait_up(one, "h2", out=1, incoming=0)
+        one.wait_for_log("connected to host h2 at")
         one.wait_for_log("the connection to host h2 has ended: it was silent for 1 s")
         again = listener.welcome("h2")
         conn.close()
@@ -257,8 +179,7 @@ def test_silent_dialler_is_given_up(start):
 
 def test_stopped_peer_is_given_up_and_found_again(start):
     """A host that does not answer, without an end of its connections: SIGSTOP."""
-    one, two = start(1, 2, args=["--keepalive", "1"]), start(2, 1, args=["--keepalive", "1"])
-    wait_up(one, "h2")
+    one, two = start_pair(start, ["--keepalive", "1"], ["--keepalive", "1"])
     two.child.send_signal(signal.SIGSTOP)
     try:
         one.wait_for_log("the connection to host h2 has ended: it was silent for 1 s")
@@ -271,8 +192,8 @@ def test_stopped_peer_is_given_up_and_found_again(start):
 def test_unused_connections_are_closed(start):
     one = start(1, 2, args=["--keepalive", "1", "--idle-timeout", "2"])
     two = start(2)
-    wait_up(one, "h2", incoming=0)
-    wait_until(lambda: peer_of(one, "h2")["state"] == "idle", "nobody needs it")
+    one.wait_for_log("connected to host h2 at")
+    wait_until(lambda: peer_of(one, "h2")["state"] == "idle", "it is not needed")
     wait_until(lambda: peer_of(two, "h1")["in"] == 0, "they are closed")
     assert "the connection to host h2 has ended: it was not used for long" in one.log()
     time.sleep(1)
@@ -280,26 +201,23 @@ def test_unused_connections_are_closed(start):
 
 
 def test_both_connect_at_once(start):
-    """Many times: each has its own set of connections, so nobody has to give way."""
+    """Each has its own set of connections, so neither has to give way."""
     for _ in range(5):
-        one, two = start(1, 2), start(2, 1)
-        wait_up(one, "h2")
-        wait_up(two, "h1")
+        one, two = start_pair(start)
         assert peer_of(one, "h2")["connects"] == peer_of(two, "h1")["connects"] == 2
         assert two.stop() == one.stop() == 0
 
 
+@pytest.mark.long
 def test_idle_with_peers(start):
-    """Nothing but keep-alive: 4 connections, a PING in 3.3 s each."""
-    one, two = start(1, 2), start(2, 1)
-    wait_up(one, "h2")
-    wait_up(two, "h1")
+    """Only keep-alive wakes it: 4 connections, a PING in 3.3 s each."""
+    one, _ = start_pair(start)
     time.sleep(1.5)
-    before = sample(one)
+    begin, used, slept = time.monotonic(), cpu(one), sleeps(one)
     time.sleep(7)
-    after = sample(one)
-    assert after[1] - before[1] <= 40, "woken too often"
-    assert after[0] - before[0] <= 1, "CPU time"
+    seconds = time.monotonic() - begin
+    assert sleeps(one) - slept <= 6 * seconds, "it wakes up too often"
+    assert cpu(one) - used <= 1 + seconds / 7, "CPU time"
 
 
 # ---------------------------------------------------------------------------- wrong identity
@@ -309,7 +227,7 @@ def test_two_hosts_of_one_name(start_daemon, start):
     one = start(1)
     two = start_daemon(adapters=0, args=["--name", "h1", "--peer", f"other={address(1)}"])
     one.wait_for_log("is refused: host h1: this host has the same name: each needs one of its own")
-    wait_until(lambda: peer_of(two, "other")["state"] == "unreachable", "it is told")
+    wait_until(lambda: peer_of(two, "other")["state"] == "unreachable", "it is refused")
     assert "it refuses us (wrong identity): this host has the same name" in peer_of(two, "other")["error"]
 
 
@@ -476,28 +394,26 @@ def test_garbage(host):
 
 def test_slow_loris(host):
     with Conn.dial(address(1)) as conn:
-        began = time.monotonic()
+        begin = time.monotonic()
         try:
-            while time.monotonic() - began < 15:
-                conn.send(b"\x68")  # 104, and then nothing that would make sense; a byte a second
-                conn.send(b"\0\0\0\x01\0\0\0" if time.monotonic() - began < 0.5 else b"")
-                if conn.ends(1):
-                    break
+            conn.send(b"\x68\0\0\0\x01\0\0\0")  # the header of a HELLO of 104 bytes; then a byte a second
+            while not conn.ends(1):
+                assert time.monotonic() - begin < p.PATIENCE, "its bytes put the end off"
+                conn.send(b"\x68")
         except Closed:
             pass
-        assert 3 < time.monotonic() - began < 8
+        assert time.monotonic() - begin > 3
     assert "is refused: no HELLO within 5 s" in host.log()
 
 
 def test_half_open(host):
-    """Connected, and silent."""
     conns = [Conn.dial(address(1)) for _ in range(20)]
-    wait_until(lambda: host_of(host)["handshakes"] == 20, "they are looked after")
+    wait_until(lambda: host_of(host)["handshakes"] + host_of(host)["refused"] >= 20, "they are accepted")
     assert_well(host)
     for conn in conns:
         assert conn.ends()
         conn.close()
-    assert host_of(host)["handshakes"] == 0
+    wait_until(lambda: host_of(host)["handshakes"] == 0, "all are closed")
 
 
 def test_half_closed(host):
@@ -508,9 +424,9 @@ def test_half_closed(host):
 
 
 def test_bound_of_an_address(host):
-    conns = [Conn.dial(address(1), source=STRANGER) for _ in range(80)]
+    conns = [Conn.dial(address(1), source=address(200)) for _ in range(80)]
     wait_until(lambda: host_of(host)["refused"] >= 16, "those above the bound are refused")
-    assert host_of(host)["handshakes"] == 64
+    assert host_of(host)["handshakes"] <= 64
     assert "64 of that address have not said who they are" in host.log()
     assert_well(host)  # from another address
     for conn in conns:
@@ -518,9 +434,15 @@ def test_bound_of_an_address(host):
 
 
 def test_bound_of_all_makes_room_for_the_newest(host):
-    conns = [Conn.dial(address(1), source=f"{NET}.{100 + number // 50}") for number in range(300)]
-    wait_until(lambda: host_of(host)["accepted"] + host_of(host)["refused"] + host_of(host)["handshakes"] == 300, "all came")
-    assert host_of(host)["handshakes"] == 256
+    conns = [Conn.dial(address(1), source=address(100 + number // 50)) for number in range(300)]
+
+    def all_came():
+        now = host_of(host)
+        assert now["handshakes"] <= 256
+        return now["accepted"] + now["refused"] + now["handshakes"] == 300
+
+    wait_until(all_came, "all came")
+    assert "is refused: 256 others are ahead of it, and it is slow" in host.log()
     assert_well(host)
     for conn in conns:
         conn.close()
@@ -541,16 +463,18 @@ def test_a_thousand_connects(host):
 
 
 def test_log_is_not_flooded(host):
+    begin = time.monotonic()
     for _ in range(200):
         with Conn.dial(address(1)) as conn:
             conn.send(b"x" * 200)
             conn.ends()
-    assert host.log().count("is refused") <= 30
+    # Ten lines in 5 s, and one with the number of those that were left out.
+    assert host.log().count("is refused") <= 30 + 2 * (time.monotonic() - begin)
     assert host_of(host)["refused"] == 200
 
 
 def test_answers_that_are_read_late(host):
-    """Output that was held up goes on, and nothing of it is lost."""
+    """Replies that were held up arrive completely once the peer reads."""
     with Conn.dial(address(1)) as conn:
         conn.greet("late")
         flood(conn)
@@ -569,15 +493,14 @@ def test_unread_answers(host):
         except TimeoutError:
             pass
         assert_well(host)
-        resident = int(re.search(r"VmRSS:\s*(\d+)", open(f"/proc/{host.child.pid}/status", encoding="ascii").read())[1])
-        assert resident < 400 << 10, resident
+        assert host.resident() < 400 << 10
 
 
 # ------------------------------------------------------------------------------------- DSCP
 
 
 def dscp_of(port):
-    """That of the daemon's socket whose other end has this port."""
+    """DSCP of the daemon's socket whose other end has this port."""
     rows = subprocess.run(["ss", "-tnH", "--tos", "dst", f":{port}"], capture_output=True, text=True, check=True).stdout
     return int(re.search(r"tos:(0x[0-9a-f]+|\d+)", rows)[1], 0) >> 2
 
@@ -630,21 +553,16 @@ def test_fixed_class_of_what_is_dialled(start):
     (["--dscp", "high"], "dscp 'high' is neither guest nor"),
 ])
 def test_wrong_options(args, pattern):
-    done = run_pvrdmad(*args)
-    assert done.returncode == 2, done.stderr
-    assert len(done.stderr.splitlines()) == 1 and re.search(pattern, done.stderr), done.stderr
+    refuse(2, pattern, *args)
 
 
 def test_address_in_use(host, tmp_path):
-    done = run_pvrdmad("--control", tmp_path / "c", *options(1))
-    assert done.returncode == 1
-    assert f"cannot listen at {address(1)}:7471: Address already in use: another daemon is there" in done.stderr
+    refuse(1, f"cannot listen at {address(1)}:7471: Address already in use: another daemon is there",
+           "--control", tmp_path / "c", *options(1))
 
 
 def test_address_of_nobody(tmp_path):
-    done = run_pvrdmad("--control", tmp_path / "c", "--insecure", "--listen", "192.0.2.1")
-    assert done.returncode == 1
-    assert "this host has no such address" in done.stderr
+    refuse(1, "this host has no such address", "--control", tmp_path / "c", "--insecure", "--listen", "192.0.2.1")
 
 
 def test_configuration_file(start_daemon, tmp_path):
@@ -667,6 +585,4 @@ def test_configuration_file(start_daemon, tmp_path):
 def test_wrong_line(tmp_path, text, line, pattern):
     path = tmp_path / "conf"
     path.write_text(text)
-    done = run_pvrdmad("--config", path)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"pvrdmad: {path}:{line}: ") and re.search(pattern, done.stderr), done.stderr
+    refuse(2, f"^pvrdmad: {path}:{line}: .*{pattern}", "--config", path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What people get wrong: each time one line that says what, and a useful exit status."""
+"""Mistakes of users: one line names each mistake, and the exit status is of use."""
 
 import os
 import re
@@ -10,23 +10,8 @@ import tempfile
 
 import pytest
 
-from conftest import PATIENCE, PVRDMAD, mac, run_pvrdmad, wait_until
+from daemon_process import PATIENCE, PVRDMAD, adapter_option as adapter, mac, refuse, run_pvrdmad, wait_until
 from vfio_user import Client, Gone
-
-
-def adapter(folder, number=1, **changes):
-    values = {"name": f"node{number}", "socket": folder / f"a{number}", "mac": mac(number), **changes}
-    return "--adapter=" + ",".join(f"{key}={value}" for key, value in values.items() if value is not None)
-
-
-def refuse(status, pattern, *args, **kwargs):
-    """pvrdmad with these arguments ends with `status` and one line that matches."""
-    done = run_pvrdmad(*args, **kwargs)
-    assert done.returncode == status, done.stderr
-    assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert done.stderr.startswith("pvrdmad: ")
-    assert re.search(pattern, done.stderr), done.stderr
-    assert not done.stdout
 
 
 def test_help_names_every_option():

@@ -1,41 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Daemons that find each other by a peers file, or in etcd: what the operator writes, and what comes of it."""
+"""Daemons that find each other by a peers file, or in etcd."""
 
-import json
-import os
 import signal
 import socket
-import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
 import pipe_peer as p
-from conftest import PVRDMAD, mac, run_pvrdmad, wait_until
-from etcd import Etcd, free_port
+from daemon_load import Load
+from daemon_net import address, peers_of, state_of
+from daemon_process import mac, run_pvrdmad, wait_until
+from etcd import Etcd
 from guest import Guest
 from pipe_peer import Conn
 from vfio_user import Client
-
-NET = f"127.{110 + os.getpid() // 250 % 100}.{os.getpid() % 250}"
-
-
-def address(number):
-    return f"{NET}.{number}"
-
 
 def write_peers(path, hosts, gids=None):
     pins = f"gids = {gids}\n" if gids else ""
     path.write_text("".join(f"[host h{number}]\naddress = {address(number)}\n{pins}" for number in hosts))
 
 
-def state(daemon):
-    return json.loads(daemon.ctl("--json", "peers").stdout)
-
-
 def peer(daemon, name):
-    return {row["name"]: row for row in state(daemon)["peers"]}.get(name)
+    return peers_of(daemon).get(name)
+
+
+def directory(daemon):
+    return state_of(daemon)["directory"]
 
 
 @pytest.fixture(name="start")
@@ -47,7 +38,7 @@ def fixture_start(start_daemon):
 
 
 def where(conn, fabric, gid):
-    """Ask a daemon as a peer does: the type of who has it there, 0 for nobody."""
+    """The type of a GID at the daemon that `conn` leads to, as peers request it; 0: it has no such GID."""
     conn.send(p.frame(p.FABRIC, fabric.encode().ljust(32, b"\0"), fabric=1))
     conn.send(p.frame(p.WHERE, socket.inet_pton(socket.AF_INET6, gid) + bytes(8), fabric=1))
     kind, body = conn.frame()
@@ -59,11 +50,9 @@ def test_hosts_of_a_file(start, tmp_path):
     path = tmp_path / "peers"
     write_peers(path, [1, 2, 3])
     one = start(1, "--peers", path, adapters=0)
-    assert {row["name"]: row["address"] for row in state(one)["peers"]} == {
-        "h2": f"{address(2)}:7471", "h3": f"{address(3)}:7471"}
-    assert state(one)["directory"]["backend"] == "static"
-    # Nobody is dialled before it is needed.
-    assert all(row["state"] == "idle" for row in state(one)["peers"])
+    assert {name: (row["address"], row["state"]) for name, row in peers_of(one).items()} == {
+        "h2": (f"{address(2)}:7471", "idle"), "h3": (f"{address(3)}:7471", "idle")}, "none is dialled before it is needed"
+    assert directory(one)["backend"] == "static"
 
 
 def test_file_is_read_again(start, tmp_path):
@@ -105,11 +94,10 @@ def test_mistakes_name_file_and_line(tmp_path, text, says):
     (["--etcd", "127.0.0.1"], "etcd '127.0.0.1' is no URL"),
     (["--etcd-lease", "5"], "there are settings of etcd, but not etcd = URL itself"),
     (["--advertise", "host.example"], "'host.example' is no IP address"),
-    (["--etcd", "http://127.0.0.1:1", "--listen", "0.0.0.0:PORT", "--insecure"], "give --advertise ADDRESS"),
+    (["--etcd", "http://127.0.0.1:1", "--listen", "0.0.0.0", "--insecure"], "give --advertise ADDRESS"),
 ])
-def test_wrong_options(tmp_path, args, says):
-    args = [arg.replace("PORT", str(free_port())) for arg in args]
-    done = run_pvrdmad("--control", tmp_path / "c", "--name", "h1", *args)
+def test_wrong_options(tmp_path, namespace, args, says):
+    done = run_pvrdmad("--control", tmp_path / "c", "--name", "h1", *args, prefix=namespace)
     assert done.returncode in (1, 2) and says in done.stderr, done.stderr
 
 
@@ -124,8 +112,8 @@ def test_daemon_announces_itself(start, etcd):
     one = start(1, "--etcd", etcd.url, "--etcd-prefix", "lab/", "--etcd-lease", 2, adapters=0)
     one.wait_for_log(f"directory: announced as h1 at {address(1)}:7471")
     assert etcd.keys("lab/") == {"lab/hosts/h1": f'{{"address":"{address(1)}:7471"}}'}
-    directory = state(one)["directory"]
-    assert directory["backend"] == "etcd" and directory["connected"] and directory["registered"]
+    now = directory(one)
+    assert now["backend"] == "etcd" and now["connected"] and now["registered"]
     one.stop()
     assert etcd.keys("lab/") == {}
 
@@ -146,7 +134,7 @@ def test_settings_in_the_configuration_file(start_daemon, etcd, tmp_path):
 def test_daemon_without_etcd_serves(start, etcd):
     etcd.stop()
     one = start(1, "--etcd", etcd.url, adapters=0)
-    assert not state(one)["directory"]["connected"]
+    assert not directory(one)["connected"]
     with Conn.dial(address(1)) as conn:
         assert conn.greet("honest") == "h1"
     assert one.stop() == 0
@@ -225,17 +213,6 @@ def test_hosts_are_told_what_they_ask_for(start, plug, tmp_path):
         assert where(conn, "blue", GID) == 0
 
 
-def verify(one, two, seconds):
-    program = Path(PVRDMAD).parent / "tests/hosts/hosts_verify"
-    return subprocess.Popen([program, "--seconds", str(seconds), f"1={one.socket(1)}", f"2={two.socket(1)}"],
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-
-
-def assert_right(child, one, two):
-    output = child.communicate(timeout=60)[0]
-    assert child.returncode == 0, output + one.log() + two.log()
-
-
 def start_pair(start, *args):
     pair = []
     for number in (1, 2):
@@ -250,41 +227,42 @@ def test_data_by_a_file(start, tmp_path):
     path = tmp_path / "peers"
     write_peers(path, [1, 2])
     one, two = start_pair(start, "--peers", path)
-    assert_right(verify(one, two, 1), one, two)
-    assert state(one)["directory"]["gids"] > 0
+    Load(one, two).end()
+    assert directory(one)["gids"] > 0
 
 
 def test_pins_are_kept(start, tmp_path):
-    """A host that may not have the GIDs of its guests is not even asked."""
+    """A host that may not have a GID is not asked for it."""
     path = tmp_path / "peers"
     write_peers(path, [1, 2], gids="198.51.100.0/24")
     one, two = start_pair(start, "--peers", path)
-    child = verify(one, two, 1)
+    load = Load(one, two, progress=False)
     try:
-        wait_until(lambda: state(one)["directory"]["lookups"] > 0, "the peer is looked for")
+        wait_until(lambda: directory(one)["lookups"] > 0, "the peer is looked up")
         time.sleep(2)
-        assert child.poll() is None
+        assert load.child.poll() is None
         assert peer(one, "h2")["state"] == peer(two, "h1")["state"] == "idle"
     finally:
-        child.kill()
-        child.communicate()
+        load.kill()
 
 
 def test_data_by_etcd(start, etcd):
     one, two = start_pair(start, "--etcd", etcd.url, "--etcd-lease", 2)
-    assert_right(verify(one, two, 1), one, two)
-    assert state(one)["directory"]["lookups"] > 0 and state(two)["directory"]["lookups"] > 0
+    Load(one, two).end()
+    assert directory(one)["lookups"] > 0 and directory(two)["lookups"] > 0
 
 
+@pytest.mark.long
 def test_etcd_stopped_under_load_costs_nothing(start, etcd):
     """For longer than the leases last."""
     one, two = start_pair(start, "--etcd", etcd.url, "--etcd-lease", 2)
-    child = verify(one, two, 10)
-    wait_until(lambda: state(one)["directory"]["watches"] > 0, "the peer is found")
-    time.sleep(1)
+    load = Load(one, two)
+    assert directory(one)["watches"] > 0
     etcd.stop(signal.SIGKILL)
     time.sleep(6)
+    load.wait_for_progress()
     etcd.start()
-    assert_right(child, one, two)
-    wait_until(lambda: state(one)["directory"]["registered"], "it is announced again")
-    assert_right(verify(one, two, 1), one, two)
+    load.wait_for_progress()
+    load.end()
+    wait_until(lambda: directory(one)["registered"], "it is announced again")
+    Load(one, two).end()

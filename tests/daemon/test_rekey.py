@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import pipe_peer as p
-from conftest import PVRDMAD, mac, wait_until
-from keys import Authority, new_psk, openssl
+from daemon_load import Load
+from daemon_net import address, host_of, options, peer_of, start_pair, wait_up
+from daemon_process import PATIENCE, PVRDMAD, mac, wait_until
+from keys import Authority, new_psk, openssl, tls_peer, write_keys
 from pipe_peer import Conn, Listener
-from test_net import address, host_of, options, peer_of, wait_up
-from test_tls import tls_peer, write_keys
 
 STAYS = "; keys and hosts stay as they were"
 
@@ -28,10 +28,10 @@ def fixture_ca(tmp_path):
 
 @pytest.fixture(name="start")
 def fixture_start(start_daemon):
-    """One with an adapter for the guests of hosts_verify."""
+    """As conftest's, with an adapter for the guests of hosts_verify."""
 
-    def start_host(number, *peers, keys=(), **kwargs):
-        daemon = start_daemon(adapters=0, args=options(number, *peers, args=list(map(str, keys))), **kwargs)
+    def start_host(number, *peers, args=(), **kwargs):
+        daemon = start_daemon(adapters=0, args=options(number, *peers, args=args), **kwargs)
         done = daemon.ctl("add-adapter", f"name=node1,socket={daemon.socket(1)},mac={mac(number)}")
         assert done.returncode == 0, done.stderr
         return daemon
@@ -46,7 +46,7 @@ class Keys:
         self.folder = folder
 
     def write(self, number, *lines):
-        """What host `number` has: 'h2:KEY', ... Its options."""
+        """Give host `number` keys: 'h2:KEY', ... Return: its options."""
         return write_keys(self.folder / f"h{number}.psk", *lines)
 
 
@@ -66,45 +66,13 @@ def made(daemon, name):
     return peer_of(daemon, name).get("connects", 0)
 
 
-def start_pair(start, first, second):
-    one, two = start(1, 2, keys=first), start(2, 1, keys=second)
-    wait_up(one, "h2")
-    wait_up(two, "h1")
-    return one, two
-
-
-class Load:
-    """Guests of two hosts that look at every byte that they send each other."""
-
-    def __init__(self, one, two, seconds):
-        program = Path(PVRDMAD).parent / "tests/hosts/hosts_verify"
-        self.daemons = one, two
-        self.child = subprocess.Popen([program, "--seconds", str(seconds), f"1={one.socket(1)}", f"2={two.socket(1)}"],
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                      text=True)
-        self.wait_for_progress()
-
-    def sent(self):
-        return sum(row["tx_bytes"] for daemon in self.daemons
-                   for row in json.loads(daemon.ctl("--json", "peers").stdout)["peers"])
-
-    def wait_for_progress(self):
-        before = self.sent()
-        wait_until(lambda: self.sent() > before + (1 << 20) or self.child.poll() is not None, "guests send")
-        assert self.child.poll() is None, self.child.communicate()[0]
-
-    def end(self):
-        output = self.child.communicate(timeout=60)[0]
-        assert self.child.returncode == 0, output + "".join(daemon.log() for daemon in self.daemons)
-
-
-# ------------------------------------------------------------------------- nobody notices
+# ------------------------------------------------------------------------- without an interruption
 
 
 def test_certificate_is_replaced_under_load(start, ca):
     one, two = start_pair(start, ca.options("h1"), ca.options("h2"))
     before = {daemon: made(daemon, name) for daemon, name in ((one, "h2"), (two, "h1"))}
-    load = Load(one, two, 3)
+    load = Load(one, two)
     shown = shown_serial(ca)
     for host, daemon in (("h1", one), ("h2", two)):
         ca.sign(host)
@@ -116,16 +84,16 @@ def test_certificate_is_replaced_under_load(start, ca):
 
 
 def shown_serial(ca):
-    """Of the certificate that h1 shows to who dials it now."""
+    """Of the certificate of h1 on a new connection."""
     with tls_peer(ca, "stranger") as conn:
         return conn.sock.getpeercert()["serialNumber"]
 
 
 def test_pre_shared_key_is_replaced_under_load(start, keys):
-    """As docs/multi-host.md tells: accepted everywhere, then used everywhere, then the old one goes."""
+    """As in docs/multi-host.md: accept the new key everywhere, then use it everywhere, then remove the old one."""
     old, new = new_psk(), new_psk()
     one, two = start_pair(start, keys.write(1, f"h2:{old}"), keys.write(2, f"h1:{old}"))
-    load = Load(one, two, 5)
+    load = Load(one, two)
     logs = len(one.log()), len(two.log())
     for lines in ([old, new], [new, old], [new]):
         for number, other, daemon in ((1, 2, one), (2, 1, two)):
@@ -152,7 +120,7 @@ def test_authority_is_replaced_under_load(start, ca, tmp_path):
         keys[number][5] = str(trusted[number])
     one, two = start_pair(start, keys[1], keys[2])
     daemons = {1: one, 2: two}
-    load = Load(one, two, 5)
+    load = Load(one, two)
     for number, daemon in daemons.items():
         trusted[number].write_text(ca.cert.read_text() + new.cert.read_text())
         assert f"{trusted[number]}: 2 certificate authorities" in reload(daemon)
@@ -190,15 +158,15 @@ def test_many_reloads_leave_nothing(start, keys):
     assert peer_of(two, "h1")["in"] == 2
 
 
-# ------------------------------------------------------------------------ who has to leave
+# ------------------------------------------------------------------------ hosts that are cut off
 
 
 def test_removed_host_is_cut_off(start, keys):
     good, bad = new_psk(), new_psk()
-    three = start(3, keys=keys.write(3, f"h1:{bad}"))
+    three = start(3, args=keys.write(3, f"h1:{bad}"))
     one, two = start_pair(start, keys.write(1, f"h2:{good}", f"h3:{bad}"), keys.write(2, f"h1:{good}"))
     three.stop()
-    three = start(3, 1, keys=keys.write(3, f"h1:{bad}"))
+    three = start(3, 1, args=keys.write(3, f"h1:{bad}"))
     wait_until(lambda: peer_of(one, "h3")["in"] == 2, "h3 is in")
     before = made(one, "h2")
     keys.write(1, f"h2:{good}")
@@ -220,7 +188,7 @@ def test_removed_host_is_cut_off(start, keys):
 
 
 def test_both_directions_end(start, keys):
-    """What we have dialled, too; a --peer without a key is tried on, and the operator is warned."""
+    """Connections in both directions end. A --peer without a key is still dialled, and the operator is warned."""
     key = new_psk()
     one, two = start_pair(start, keys.write(1, f"h2:{key}"), keys.write(2, f"h1:{key}"))
     keys.write(1, f"h3:{new_psk()}")
@@ -228,15 +196,15 @@ def test_both_directions_end(start, keys):
     none = f"there is no key for host 'h2' in {keys.folder}/h1.psk"
     assert said[1:] == [f"host h2 is cut off: {none} any more", f"warning: {none}"]
     wait_until(lambda: (peer_of(one, "h2")["out"], peer_of(one, "h2")["in"]) == (0, 0), "all have ended")
-    wait_until(lambda: peer_of(one, "h2")["error"] == none, "the reason is told")
+    wait_until(lambda: peer_of(one, "h2")["error"] == none, "the reason is shown")
     assert peer_of(two, "h1")["in"] == 0
 
 
 def test_changed_key_takes_effect_at_once(start, keys):
-    """The old one does not do any longer; traffic waits until both have the new one, and goes on."""
+    """The old key is refused. Traffic waits until both hosts have the new one, and goes on."""
     old, new = new_psk(), new_psk()
     one, two = start_pair(start, keys.write(1, f"h2:{old}"), keys.write(2, f"h1:{old}"))
-    load = Load(one, two, 3)
+    load = Load(one, two)
     keys.write(1, f"h2:{new}")
     keys.write(2, f"h1:{new}")
     assert f"host h2 is cut off: the key of host 'h2' is not in {keys.folder}/h1.psk any more" in reload(one)
@@ -246,14 +214,16 @@ def test_changed_key_takes_effect_at_once(start, keys):
     load.end()
 
 
+@pytest.mark.long
 def test_expired_certificate_is_noticed(start, ca):
-    cert, key = ca.sign_for("h2", 4)
-    begin = time.time()
-    two = start(2, keys=["--tls-cert", cert, "--tls-key", key, "--tls-ca", ca.cert])
-    one = start(1, 2, keys=ca.options("h1"))
+    lifetime = 10
+    end = time.time() + lifetime + 1
+    cert, key = ca.sign_for("h2", lifetime)
+    two = start(2, args=["--tls-cert", cert, "--tls-key", key, "--tls-ca", ca.cert])
+    one = start(1, 2, args=ca.options("h1"))
     wait_up(one, "h2", incoming=0)
     assert "cut off" not in reload(one)
-    time.sleep(max(0, begin + 6 - time.time()))
+    time.sleep(max(0, end + 1 - time.time()))
     assert peer_of(one, "h2")["out"] == 2
     assert "host h2 is cut off: the certificate of host 'h2' is not trusted any more: certificate has expired" in reload(one)
     one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of '/CN=h2' is refused: "
@@ -266,7 +236,7 @@ def test_expired_certificate_is_noticed(start, ca):
 
 
 def test_certificate_that_others_refuse_is_warned_of(start, ca, tmp_path):
-    one = start(1, keys=ca.options("h1"))
+    one = start(1, args=ca.options("h1"))
     other = Authority(tmp_path, "other")
     ca.cert.write_bytes(other.cert.read_bytes())
     said = reload(one)
@@ -278,8 +248,8 @@ def test_certificate_that_others_refuse_is_warned_of(start, ca, tmp_path):
 
 
 def test_dialler_between_tls_and_hello(start, ca, tmp_path):
-    """Its certificate was good when TLS began, and is not when it says who it is."""
-    one = start(1, keys=ca.options("h1"))
+    """Its certificate is trusted during the TLS handshake, and not any more when HELLO arrives."""
+    one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "h2") as conn:
         conn.sock.setblocking(True)
         wait_until(lambda: host_of(one)["handshakes"] == 1, "it is there")
@@ -297,7 +267,7 @@ def test_dialled_host_that_answers_late(start, ca, tmp_path):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*ca.sign("h2"))
     with Listener(address(2)) as listener:
-        one = start(1, 2, keys=ca.options("h1"))
+        one = start(1, 2, args=ca.options("h1"))
         conn = Conn(context.wrap_socket(listener.accept().sock, server_side=True))
         kind, body = conn.frame()
         assert kind == p.HELLO
@@ -311,8 +281,8 @@ def test_dialled_host_that_answers_late(start, ca, tmp_path):
 
 
 def test_sessions_are_not_resumed(start, ca, tmp_path):
-    """Nothing is given out by which a host could come back without a key of today."""
-    one = start(1, keys=ca.options("h1"))
+    """No ticket lets a host resume a session without a key that is valid today."""
+    one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "h2") as conn:
         assert conn.greet("h2") == "h1"
         conn.send(p.frame(p.PING, b"12345678"))
@@ -329,7 +299,7 @@ def test_sessions_are_not_resumed(start, ca, tmp_path):
     one.wait_for_log("is refused: the certificate of '/CN=h2' is refused")
 
 
-# ------------------------------------------------------------------------- what is wrong
+# ------------------------------------------------------------------------- wrong files
 
 
 WRONG_KEYS = [
@@ -359,7 +329,7 @@ def test_wrong_key_file_changes_nothing(start, keys, text, pattern):
 
 
 def h9_is_answered(key):
-    """By h1, whom it dials with its pre-shared key."""
+    """Whether h1 answers a HELLO of h9 with this pre-shared key."""
     child = subprocess.Popen(["openssl", "s_client", "-connect", f"{address(1)}:7471", "-tls1_3", "-quiet", "-psk", key,
                               "-psk_identity", "h9"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL)
@@ -367,7 +337,7 @@ def h9_is_answered(key):
     child.stdin.flush()
     begin = child.stdout.read(5)
     child.kill()
-    child.communicate()
+    child.communicate(timeout=PATIENCE)
     return begin[4:] == bytes([p.HELLO])
 
 
@@ -407,7 +377,7 @@ def test_wrong_certificates_change_nothing(start, ca, index, how, pattern):
     said = reload(one, 1)
     assert re.match("pvrdmactl: " + pattern.replace("FILE", files[index]), said) and said.endswith(STAYS + "\n"), said
     assert peer_of(one, "h2")["out"] == 2 and made(one, "h2") == before
-    # Who dials sees the certificate from before.
+    # New connections get the certificate from before.
     ca.cert.write_bytes(key)
     with tls_peer(ca, "h8") as conn:
         assert conn.sock.getpeercert(True) == ssl.PEM_cert_to_DER_cert(cert.decode())
@@ -415,7 +385,7 @@ def test_wrong_certificates_change_nothing(start, ca, index, how, pattern):
 
 
 def test_access_that_is_missing_is_told(ca, tmp_path):
-    """Root without the right to read everything: what a daemon is that has become another user."""
+    """Root without the right to read every file, as after a change of the user."""
     files = ca.options("h1")
     Path(files[3]).chmod(0)
     drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-dac_override,-dac_read_search"]
@@ -456,12 +426,12 @@ def test_hosts_and_keys_are_one(start_daemon, keys, tmp_path):
     assert f"{path}:1: there is no key for host 'h2' in {keys.folder}/h1.psk" in reload(one, 1)
 
 
-# ------------------------------------------------------------------------ what is told
+# ------------------------------------------------------------------------ output
 
 
 def test_reply_as_text_and_json(start, ca):
     files = ca.options("h1")
-    one = start(1, keys=files)
+    one = start(1, args=files)
     lines = reload(one).splitlines()
     assert re.match(rf"read again: {files[1]}: certificate of host h1, valid until 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", lines[0])
     assert lines[1:] == [f"read again: {files[3]}: its private key", f"read again: {files[5]}: 1 certificate authority"]
@@ -477,7 +447,7 @@ def test_reply_as_text_and_json(start, ca):
 
 
 def test_sighup_does_the_same(start, keys):
-    one = start(1, keys=keys.write(1, f"h2:{new_psk()}", f"h3:{new_psk()}"))
+    one = start(1, args=keys.write(1, f"h2:{new_psk()}", f"h3:{new_psk()}"))
     keys.write(1, f"h2:{new_psk()}")
     one.child.send_signal(signal.SIGHUP)
     one.wait_for_log(f"read again: {keys.folder}/h1.psk: 1 pre-shared key\n")

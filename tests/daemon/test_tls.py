@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Who may talk to a daemon: certificates and pre-shared keys, right ones and wrong ones."""
+"""Authentication of hosts: certificates and pre-shared keys, right ones and wrong ones."""
 
 import re
 import socket
@@ -9,12 +9,10 @@ import subprocess
 import pytest
 
 import pipe_peer as p
-from conftest import PATIENCE, run_pvrdmad, wait_until
-from keys import Authority, new_psk, openssl, psk_options
+from daemon_net import address, flood, host_of, options, peer_of, pings, start_pair, wait_up
+from daemon_process import PATIENCE, refuse, run_pvrdmad, wait_until
+from keys import Authority, new_psk, openssl, psk_options, tls_context, tls_peer, write_keys
 from pipe_peer import Conn
-from test_net import address, flood, host_of, options, peer_of, wait_up
-
-DAY = 86400
 
 
 @pytest.fixture(scope="module")
@@ -27,17 +25,13 @@ def other_ca(tmp_path_factory):
     return Authority(tmp_path_factory.mktemp("other"), "other")
 
 
-@pytest.fixture
-def start(start_daemon):
-    def start_host(number, *peers, keys=(), **kwargs):
-        return start_daemon(adapters=0, args=options(number, *peers, args=keys), **kwargs)
-
-    return start_host
+def control(tmp_path):
+    return "--control", tmp_path / "c"
 
 
 def refused_both_ways(start, keys1, keys2, *patterns):
-    """h1 dials h2 in vain; each pattern is in the log of one of them, with the other's name or address."""
-    two, one = start(2, keys=keys2), start(1, 2, keys=keys1)
+    """h1 cannot connect to h2; each pattern is in the log of one of them."""
+    two, one = start(2, args=keys2), start(1, 2, args=keys1)
     wait_until(lambda: host_of(two)["refused"] > 0, "h2 refuses")
     for pattern in ("cannot connect to host h2 at ", *patterns):
         wait_until(lambda: re.search(pattern, one.log() + two.log()), pattern)
@@ -49,17 +43,15 @@ def refused_both_ways(start, keys1, keys2, *patterns):
 
 
 def test_certificates(start, ca):
-    one, two = start(1, 2, keys=ca.options("h1")), start(2, 1, keys=ca.options("h2"))
-    wait_up(one, "h2")
-    wait_up(two, "h1")
+    one, _ = start_pair(start, ca.options("h1"), ca.options("h2"))
     assert re.match(r"TLSv1.3, TLS_[A-Z0-9_]+, certificate$", peer_of(one, "h2")["tls"])
     assert host_of(one)["tls"] == "certificates"
     assert 0 < peer_of(one, "h2")["rtt_us"] < 5e6
 
 
 def test_certificate_for_several_names(start, ca):
-    one = start(1, 2, keys=ca.options("h1"))
-    start(2, keys=ca.options("h2", names=["else", "h2"]))
+    one = start(1, 2, args=ca.options("h1"))
+    start(2, args=ca.options("h2", names=["else", "h2"]))
     wait_up(one, "h2", incoming=0)
 
 
@@ -75,8 +67,8 @@ def test_certificate_of_the_dialled_is_wrong(start, ca, other_ca):
 
 
 def test_expired_certificate(start, ca):
-    start(2, keys=ca.options("h2", days=-1))
-    one = start(1, 2, keys=ca.options("h1"))
+    start(2, args=ca.options("h2", days=-1))
+    one = start(1, 2, args=ca.options("h1"))
     one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of '/CN=h2' is refused: "
                      "certificate has expired")
 
@@ -91,26 +83,14 @@ def test_certificate_of_another_host(start, ca):
     """h3's certificate is good, but h2 is dialled."""
     cert, key = ca.sign("h3")
     keys = ["--tls-cert", str(cert), "--tls-key", str(key), "--tls-ca", str(ca.cert)]
-    one = start(1, 2, keys=ca.options("h1"))
-    done = run_pvrdmad(*options(2, args=keys))
-    assert done.returncode == 1
-    assert "is not this host's: it lacks the subject alternative name DNS:h2" in done.stderr
+    one = start(1, 2, args=ca.options("h1"))
+    refuse(1, "is not this host's: it lacks the subject alternative name DNS:h2", *options(2, args=keys))
     assert peer_of(one, "h2")["out"] == 0
 
 
-def tls_peer(ca, host, to=1):
-    """A connection as `host`, by Python, TLS done."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.load_verify_locations(ca.cert)
-    if host:
-        context.load_cert_chain(*ca.sign(host))
-    return Conn(context.wrap_socket(Conn.dial(address(to)).sock))
-
-
 def test_saying_to_be_another_host(start, ca):
-    """A good certificate of h3, and HELLO says h2."""
-    one = start(1, keys=ca.options("h1"))
+    """A valid certificate of h3, and a HELLO of h2."""
+    one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "h3") as conn:
         conn.send(p.hello("h2"))
         reason, text = conn.bye()
@@ -122,19 +102,15 @@ def test_saying_to_be_another_host(start, ca):
 
 
 def test_wildcards_are_not_believed(start, ca):
-    one = start(1, keys=ca.options("h1"))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.load_verify_locations(ca.cert)
-    context.load_cert_chain(*ca.sign("wild", names=["*.lab.example"]))
-    with Conn(context.wrap_socket(Conn.dial(address(1)).sock)) as conn:
+    one = start(1, args=ca.options("h1"))
+    with tls_peer(ca, "wild", names=["*.lab.example"]) as conn:
         conn.send(p.hello("h2.lab.example"))
         assert conn.bye()[0] == p.BYE_IDENTITY
     assert peer_of(one, "h2.lab.example")["in"] == 0
 
 
 def test_no_certificate(start, ca):
-    one = start(1, keys=ca.options("h1"))
+    one = start(1, args=ca.options("h1"))
     with pytest.raises((ssl.SSLError, p.Closed, OSError)):
         with tls_peer(ca, None) as conn:
             conn.greet("h2")
@@ -142,10 +118,8 @@ def test_no_certificate(start, ca):
 
 
 def test_older_tls(start, ca):
-    one = start(1, keys=ca.options("h1"))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+    one = start(1, args=ca.options("h1"))
+    context = tls_context()
     context.maximum_version = ssl.TLSVersion.TLSv1_2
     with pytest.raises((ssl.SSLError, OSError)):
         context.wrap_socket(Conn.dial(address(1)).sock)
@@ -153,28 +127,28 @@ def test_older_tls(start, ca):
 
 
 def test_bytewise_over_tls(start, ca):
-    one = start(1, keys=ca.options("h1"))
+    one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "h2") as conn:
         for byte in p.hello("h2") + p.frame(p.PING, b"01234567"):
             conn.send(bytes([byte]))
         assert conn.frame()[0] == p.HELLO
         assert conn.frame() == (p.PONG, b"01234567")
-        conn.send(b"".join(p.frame(p.PING, b"%08d" % number) for number in range(20000)))
+        conn.send(pings(range(20000)))
         for number in range(20000):
             assert conn.frame() == (p.PONG, b"%08d" % number)
     assert one.child.poll() is None
 
 
 def test_answers_that_are_read_late(start, ca):
-    start(1, keys=ca.options("h1"))
+    start(1, args=ca.options("h1"))
     with tls_peer(ca, "late") as conn:
         conn.greet("late")
         flood(conn)
 
 
 def test_garbage_in_tls(start, ca):
-    """Records that nobody has encrypted."""
-    one = start(1, keys=ca.options("h1"))
+    """Records in clear after the handshake."""
+    one = start(1, args=ca.options("h1"))
     conn = tls_peer(ca, "h2")
     assert conn.greet("h2") == "h1"
     with socket.socket(fileno=conn.sock.detach()) as sock:
@@ -185,7 +159,7 @@ def test_garbage_in_tls(start, ca):
 
 
 def test_slow_tls_handshake(start, ca):
-    one = start(1, keys=ca.options("h1"))
+    one = start(1, args=ca.options("h1"))
     before = one.open_files()
     with Conn.dial(address(1)) as conn:
         conn.send(b"\x16\x03\x01\x02\x00\x01\x00")
@@ -199,9 +173,9 @@ def test_slow_tls_handshake(start, ca):
 
 def test_pre_shared_keys(start, tmp_path):
     key, other = new_psk(), new_psk()
-    one = start(1, 2, keys=psk_options(tmp_path, "h1", h2=key, h3=other))
-    two = start(2, 1, keys=psk_options(tmp_path, "h2", h1=key))
-    three = start(3, 1, keys=psk_options(tmp_path, "h3", h1=other))
+    one = start(1, 2, args=psk_options(tmp_path, "h1", h2=key, h3=other))
+    two = start(2, 1, args=psk_options(tmp_path, "h2", h1=key))
+    three = start(3, 1, args=psk_options(tmp_path, "h3", h1=other))
     wait_up(one, "h2")
     wait_up(two, "h1")
     wait_up(three, "h1", incoming=0)
@@ -210,14 +184,9 @@ def test_pre_shared_keys(start, tmp_path):
 
 def test_one_key_for_all(start, tmp_path):
     key = new_psk(64)
-    one = start(1, 2, keys=psk_options(tmp_path, "h1", all=key))
-    start(2, keys=psk_options(tmp_path, "h2", all=key))
+    one = start(1, 2, args=psk_options(tmp_path, "h1", all=key))
+    start(2, args=psk_options(tmp_path, "h2", all=key))
     wait_up(one, "h2", incoming=0)
-
-
-def write_keys(path, *lines):
-    path.write_text("".join(f"{line}\n" for line in lines))
-    return ["--tls-psk-file", str(path)]
 
 
 @pytest.mark.parametrize("lines1, lines2", [
@@ -226,13 +195,11 @@ def write_keys(path, *lines):
 ])
 @pytest.mark.parametrize("named", [True, False], ids=["named", "all"])
 def test_two_keys_for_a_host(start, tmp_path, named, lines1, lines2):
-    """Each pair of states that two hosts pass through while a key is replaced: both can dial."""
+    """While a key is replaced both hosts can dial, in each pair of states."""
     values = {"OLD": new_psk(), "NEW": new_psk(16)}
     keys = [write_keys(tmp_path / f"keys{other}", *(f"h{other}:" * named + values[line] for line in lines))
             for other, lines in ((2, lines1), (1, lines2))]
-    one, two = start(1, 2, keys=keys[0]), start(2, 1, keys=keys[1])
-    wait_up(one, "h2")
-    wait_up(two, "h1")
+    start_pair(start, *keys)
 
 
 def test_key_that_is_not_among_the_two(start, tmp_path):
@@ -254,14 +221,14 @@ def test_host_without_a_key(start, tmp_path):
 
 
 def test_no_key_for_a_peer(tmp_path):
-    done = run_pvrdmad("--control", tmp_path / "c", *options(1, 2, args=psk_options(tmp_path, "h1", h3=new_psk())))
+    done = run_pvrdmad(*control(tmp_path), *options(1, 2, args=psk_options(tmp_path, "h1", h3=new_psk())))
     assert done.returncode == 1
     assert "peer h2: there is no key for host 'h2' in" in done.stderr
 
 
 def test_key_of_another_host_proves_no_name(start, tmp_path):
     """h3 has its own key to h1; with that it cannot be h2 (openssl s_client sends the identity h3)."""
-    one = start(1, keys=psk_options(tmp_path, "h1", h2=new_psk(), h3=(key := new_psk())))
+    one = start(1, args=psk_options(tmp_path, "h1", h2=new_psk(), h3=(key := new_psk())))
     child = subprocess.Popen(["openssl", "s_client", "-connect", f"{address(1)}:7471", "-tls1_3", "-quiet", "-psk", key,
                               "-psk_identity", "h3"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                              stderr=subprocess.DEVNULL)
@@ -274,8 +241,8 @@ def test_key_of_another_host_proves_no_name(start, tmp_path):
 
 
 def test_certificate_instead_of_the_key(start, tmp_path, ca):
-    """A server that has no key, but a certificate that nobody asked for, gets nothing."""
-    one = start(1, 2, keys=psk_options(tmp_path, "h1", h2=new_psk()))
+    """A server with a certificate instead of the key is refused."""
+    one = start(1, 2, args=psk_options(tmp_path, "h1", h2=new_psk()))
     cert, key = ca.sign("h2")
     child = subprocess.Popen(["openssl", "s_server", "-accept", f"{address(2)}:7471", "-tls1_3", "-cert", str(cert),
                               "-key", str(key)], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
@@ -300,16 +267,13 @@ def test_certificate_instead_of_the_key(start, tmp_path, ca):
 def test_wrong_key_file(tmp_path, text, line, pattern):
     path = tmp_path / "keys"
     path.write_text(text)
-    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=["--tls-psk-file", str(path)]))
-    assert done.returncode == 1
-    assert re.search(rf"{path}:{line}: .*{pattern}", done.stderr), done.stderr
+    refuse(1, rf"{path}:{line}: .*{pattern}", *control(tmp_path), *options(1, args=["--tls-psk-file", path]))
 
 
 def test_empty_key_file(tmp_path):
     path = tmp_path / "keys"
     path.write_text("# nothing\n")
-    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=["--tls-psk-file", str(path)]))
-    assert done.returncode == 1 and "there is no key in it" in done.stderr
+    refuse(1, "there is no key in it", *control(tmp_path), *options(1, args=["--tls-psk-file", path]))
 
 
 @pytest.mark.parametrize("which, pattern", [
@@ -319,9 +283,7 @@ def test_empty_key_file(tmp_path):
 def test_missing_files(tmp_path, ca, which, pattern):
     keys = ca.options("h1")
     keys[2 * which + 1] = str(tmp_path / "none")
-    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=keys))
-    assert done.returncode == 1
-    assert re.search(pattern, done.stderr), done.stderr
+    refuse(1, pattern, *control(tmp_path), *options(1, args=keys))
 
 
 @pytest.mark.parametrize("kind", ["EC", "RSA"])
@@ -330,20 +292,16 @@ def test_key_of_another_certificate(tmp_path, ca, kind):
     keys[3] = str(ca.sign("h2")[1])
     if kind == "RSA":
         openssl("genrsa", "-out", keys[3], 2048)
-    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=keys))
-    assert done.returncode == 1
-    assert f"the private key {keys[3]} does not belong to the certificate {keys[1]}" in done.stderr
+    refuse(1, f"the private key {keys[3]} does not belong to the certificate {keys[1]}", *control(tmp_path), *options(1, args=keys))
 
 
 def test_key_with_a_passphrase(tmp_path, ca):
-    """Nobody is asked, not even on a terminal."""
+    """There is no prompt for it, not even on a terminal."""
     keys = ca.options("h1")
     locked = tmp_path / "locked.key"
     openssl("pkey", "-in", keys[3], "-out", locked, "-aes256", "-passout", "pass:secret")
     keys[3] = str(locked)
-    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=keys))
-    assert done.returncode == 1
-    assert f"cannot use the private key {locked}: it has a passphrase" in done.stderr
+    refuse(1, f"cannot use the private key {locked}: it has a passphrase", *control(tmp_path), *options(1, args=keys))
 
 
 # -------------------------------------------------------------------- with and without
@@ -362,9 +320,8 @@ def test_keys_to_certificates(start, ca, tmp_path):
                       "the certificate of '/CN=h2' is refused")
 
 
-def test_insecure_is_named(start_daemon):
+def test_insecure_is_named(start_daemon, namespace):
     """Not loopback, and no keys: only --insecure allows it."""
-    done = run_pvrdmad("--listen", "0.0.0.0:17471")
-    assert done.returncode == 2 and "insecure where all that can reach it are trusted" in done.stderr
-    daemon = start_daemon(adapters=0, args=["--name", "h1", "--listen", "0.0.0.0:17471", "--insecure"])
+    refuse(2, "insecure where all that can reach it are trusted", "--listen", "0.0.0.0:17471")
+    daemon = start_daemon(adapters=0, args=["--name", "h1", "--listen", "0.0.0.0:17471", "--insecure"], prefix=namespace)
     assert "host h1 listens at 0.0.0.0:17471, TLS: off" in daemon.log()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Hosts without an RDMA NIC, and peers that want a queue pair of one. tests/vm/test_verbs.py is with a NIC."""
+"""Hosts without an RDMA NIC, and peers that request a queue pair of one. tests/vm/test_verbs.py has a NIC."""
 
 import os
 import struct
@@ -7,10 +7,10 @@ import struct
 import pytest
 
 import pipe_peer as p
-from conftest import run_pvrdmad, wait_until
+from daemon_net import address, assert_well, peer_of, start_pair
+from daemon_process import refuse, wait_until
 from keys import new_psk, psk_options
 from pipe_peer import Conn, Listener
-from test_net import address, assert_well, host, peer_of, start, wait_up  # noqa: F401
 
 RDMA, VERBS, LEND = 1, 2, 16
 ALL = RDMA | VERBS | LEND
@@ -22,13 +22,6 @@ def queue_pair(qpn=17, psn=1, mtu=3, buffers=16, size=65536, reads=0):
     return p.frame(p.QUEUE_PAIR, struct.pack("<16sIIHBBIII", b"\x01" * 16, qpn, psn, 0, mtu, reads, buffers, size, 0))
 
 
-def start_pair(start, first=(), second=()):  # noqa: F811
-    daemons = start(1, 2, args=first), start(2, 1, args=second)
-    wait_up(daemons[0], "h2")
-    wait_up(daemons[1], "h1")
-    return daemons
-
-
 def why_not(daemon, name):
     peer = peer_of(daemon, name)
     assert peer["verbs"] == "" and peer["verbs_in"] == 0
@@ -37,27 +30,27 @@ def why_not(daemon, name):
 
 
 @no_nic
-def test_without_a_nic_all_is_as_ever(start):  # noqa: F811
+def test_without_a_nic_all_is_as_ever(start):
     one, other = start_pair(start)
     assert why_not(one, "h2") == why_not(other, "h1") == "this host has no RDMA NIC"
     assert "RDMA" not in one.log() + other.log() and "warning" not in one.log() + other.log()
     assert "this host has no RDMA NIC" in one.ctl("--json", "paths").stdout
 
 
-def test_nics_that_are_not_to_be_used(start):  # noqa: F811
+def test_nics_that_are_not_to_be_used(start):
     one, other = start_pair(start, first=["--rdma-device", "none"])
     assert why_not(one, "h2") == "this host does not use RDMA NICs"
     assert why_not(other, "h1") == "it does not use RDMA NICs"
 
 
-def test_nic_that_is_not_there(start):  # noqa: F811
+def test_nic_that_is_not_there(start):
     one, _ = start_pair(start, first=["--rdma-device", "nope0"])
     assert why_not(one, "h2") == "this host has no RDMA NIC nope0"
     assert one.log().count("there is no RDMA NIC nope0 yet") == 1
 
 
-def test_tls_is_not_evaded_in_silence(start, tmp_path):  # noqa: F811
-    """Who has keys wants nothing in clear: NICs have to be asked for by name, and both ends tell why there are none."""
+def test_tls_is_not_evaded_in_silence(start, tmp_path):
+    """With keys, no NIC is used without --rdma-unencrypted; both ends show the reason."""
     key = new_psk()
     ends = [psk_options(tmp_path, f"h{number}", all=key) for number in (1, 2)]
     one, other = start_pair(start, [*ends[0], "--rdma-device", "rxe0"], [*ends[1], "--rdma-unencrypted"])
@@ -70,32 +63,25 @@ def test_tls_is_not_evaded_in_silence(start, tmp_path):  # noqa: F811
 
 
 @no_nic
-def test_nics_in_spite_of_tls(start, tmp_path):  # noqa: F811
+def test_nics_in_spite_of_tls(start, tmp_path):
     key = new_psk()
     daemons = start_pair(start, *([*psk_options(tmp_path, name, all=key), "--rdma-unencrypted"] for name in ("h1", "h2")))
     assert [why_not(daemon, name) for daemon, name in zip(daemons, ("h2", "h1"))] == ["this host has no RDMA NIC"] * 2
 
 
-def test_switch_in_the_file(tmp_path):
-    (tmp_path / "conf").write_text("rdma-unencrypted = yes\n")
-    done = run_pvrdmad("--config", tmp_path / "conf")
-    assert done.returncode == 2 and ":1: rdma-unencrypted 'yes' is neither on nor off" in done.stderr
-
-
-def test_lending_in_the_file(tmp_path):
-    (tmp_path / "conf").write_text("rdma-lend = yes\n")
-    done = run_pvrdmad("--config", tmp_path / "conf")
-    assert done.returncode == 2 and ":1: rdma-lend 'yes' is neither on nor off" in done.stderr
+@pytest.mark.parametrize("name", ["rdma-unencrypted", "rdma-lend"])
+def test_switch_in_the_file(tmp_path, name):
+    (tmp_path / "conf").write_text(f"{name} = yes\n")
+    refuse(2, f":1: {name} 'yes' is neither on nor off", "--config", tmp_path / "conf")
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "x" * 64], ids=["empty", "slash", "long"])
 def test_bad_name(name):
-    done = run_pvrdmad("--rdma-device", name)
-    assert done.returncode and "is neither auto, none nor a device's name" in done.stderr
+    refuse(2, "is neither auto, none nor a device's name", "--rdma-device", name)
 
 
 def features_of(conn, features=None):
-    """Of its HELLO: in answer to ours, or the one it begins with."""
+    """Of its HELLO: the reply to ours, or the one that it begins with."""
     if features is not None:
         conn.send(p.hello("curious", features=features))
     kind, body = conn.frame()
@@ -110,8 +96,8 @@ def features_of(conn, features=None):
     (("--rdma-lend", "off"), RDMA | LEND, RDMA),
     (("--rdma-device", "none"), RDMA | LEND, 0),
 ])
-def test_who_knows_of_loans(start, args, offered, agreed):  # noqa: F811
-    """QUEUE_PAIR has a field that is zero for those who do not, so that is found out by TCP."""
+def test_who_knows_of_loans(start, args, offered, agreed):
+    """HELLO negotiates loans, as QUEUE_PAIR has a field for them that is zero without."""
     start(1, 2, args=args)
     with Listener(address(2)) as listener, Conn.dial(address(1)) as conn:
         assert features_of(conn, offered) == agreed
@@ -122,7 +108,7 @@ def test_who_knows_of_loans(start, args, offered, agreed):  # noqa: F811
 
 @no_nic
 @pytest.mark.parametrize("features, reads", [(RDMA | VERBS, 0), (ALL, 1), (ALL, 255)], ids=["old", "one", "most"])
-def test_who_wants_a_queue_pair_is_told(host, features, reads):  # noqa: F811
+def test_who_wants_a_queue_pair_is_told(host, features, reads):
     for _ in range(20):
         with Conn.dial(address(1)) as conn:
             conn.send(p.hello("hopeful", features=features) + queue_pair(reads=reads))
@@ -134,7 +120,7 @@ def test_who_wants_a_queue_pair_is_told(host, features, reads):  # noqa: F811
 
 
 @pytest.mark.parametrize("features, reads", [(ALL, 0), (RDMA | VERBS, 1)], ids=["no reads", "no loans"])
-def test_loans_without_reads(host, features, reads):  # noqa: F811
+def test_loans_without_reads(host, features, reads):
     with Conn.dial(address(1)) as conn:
         conn.send(p.hello("liar", features=features) + queue_pair(reads=reads))
         assert conn.ends()
@@ -150,7 +136,7 @@ def test_loans_without_reads(host, features, reads):  # noqa: F811
     (queue_pair(qpn=1 << 24), "a number above 24 bits"),
     (queue_pair() + b"x", "no RDMA NIC"),
 ], ids=["ping", "hello", "mtu", "buffers", "qpn", "more"])
-def test_bad_queue_pair(host, data, why):  # noqa: F811
+def test_bad_queue_pair(host, data, why):
     with Conn.dial(address(1)) as conn:
         conn.send(p.hello("liar", features=RDMA | VERBS) + data)
         assert conn.ends()
@@ -159,7 +145,7 @@ def test_bad_queue_pair(host, data, why):  # noqa: F811
     assert_well(host)
 
 
-def test_queue_pair_that_never_comes(host):  # noqa: F811
+def test_queue_pair_that_never_comes(host):
     with Conn.dial(address(1)) as conn:
         conn.send(p.hello("liar", features=RDMA | VERBS))
         assert conn.ends()
@@ -167,7 +153,7 @@ def test_queue_pair_that_never_comes(host):  # noqa: F811
     assert_well(host)
 
 
-def test_queue_pair_after_the_hellos(host):  # noqa: F811
+def test_queue_pair_after_the_hellos(host):
     with Conn.dial(address(1)) as conn:
         conn.greet("liar", features=RDMA)
         conn.send(queue_pair())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Workers: how many, where they run, who serves which adapter, and that one has no effect on another."""
+"""Workers: their number, their CPUs and adapters, and that one does not affect another."""
 
 import json
 import os
@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import mac, wait_until
-from test_options import adapter, refuse
+from daemon_process import adapter_option, mac, refuse, wait_until
 from vfio_user import Client
 
 HAVE = sorted(os.sched_getaffinity(0))
@@ -140,7 +139,7 @@ def test_numa_node_that_is_not_there(tmp_path):
 
 def test_worker_that_is_not_there(tmp_path):
     refuse(1, "adapter 'node1': worker 1: pvrdmad has 1, numbered from 0; see --workers",
-           adapter(tmp_path, worker=1), *control(tmp_path))
+           adapter_option(tmp_path, worker=1), *control(tmp_path))
 
 
 def test_adapters_come_and_go_under_clients_of_both_workers(start_daemon):
@@ -158,4 +157,4 @@ def test_adapters_come_and_go_under_clients_of_both_workers(start_daemon):
             assert client.read_reg(0)
     for client in clients:
         client.close()
-    wait_until(lambda: not any(a["attached"] for a in reply(daemon, "adapters")["adapters"]), "nobody is attached")
+    wait_until(lambda: not any(a["attached"] for a in reply(daemon, "adapters")["adapters"]), "no QEMU is attached")

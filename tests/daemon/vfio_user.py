@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""A vfio-user client that can also say what QEMU would not."""
+"""A vfio-user client that can also send messages that QEMU never sends."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def memfd(size):
 class Client:
     """One connection."""
 
-    def __init__(self, path, timeout=20):
+    def __init__(self, path, timeout=60):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.connect(str(path))
         self.sock.settimeout(timeout)
@@ -93,7 +93,7 @@ class Client:
         assert (number, got) == (self.next_id, command)
         return reply
 
-    # ------------------------------------------------------------ what QEMU says
+    # ------------------------------------------------------------ messages of QEMU
 
     def negotiate(self, major=0, minor=1, capabilities=None):
         text = json.dumps({"capabilities": capabilities or {"max_msg_fds": 8, "max_data_xfer_size": 1048576}})

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+"""Hosts on loopback: addresses that one test owns, options of their daemons, the state of their peers."""
+
+import json
+import random
+import socket
+import ssl
+
+import pipe_peer as p
+from daemon_process import wait_until
+from pipe_peer import Conn
+
+LOCK_PORT = 7470
+LOCK_HOST = 254
+_network = None
+
+
+class _Network:
+    """A /24 of 127.0.0.0/8 that no other test uses as long as this socket is bound."""
+
+    def __init__(self):
+        while True:
+            self.prefix = f"127.{random.randrange(1, 255)}.{random.randrange(256)}"
+            self.sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            try:
+                self.sock.bind((f"{self.prefix}.{LOCK_HOST}", LOCK_PORT))
+                return
+            except OSError:
+                self.sock.close()
+
+
+def leave_network():
+    """The next address() is of another network."""
+    global _network
+    if _network:
+        _network.sock.close()
+    _network = None
+
+
+def address(number):
+    """Of host `number`, 1 to 253, in this test's own network. All ports are free there."""
+    global _network
+    if not _network:
+        _network = _Network()
+    return f"{_network.prefix}.{number}"
+
+
+def options(number, *peers, name=None, args=()):
+    """Host `number` is named h1, h2, ... and listens at its address."""
+    return ["--name", name or f"h{number}", "--listen", address(number),
+            *(f"--peer=h{peer}={address(peer)}" for peer in peers), *map(str, args)]
+
+
+def state_of(daemon):
+    return json.loads(daemon.ctl("--json", "peers").stdout)
+
+
+def host_of(daemon):
+    return state_of(daemon)["host"]
+
+
+def peers_of(daemon):
+    return {peer["name"]: peer for peer in state_of(daemon)["peers"]}
+
+
+def peer_of(daemon, name):
+    return peers_of(daemon).get(name, {"state": "unknown", "out": 0, "in": 0})
+
+
+def wait_up(daemon, name, out=2, incoming=2):
+    def up():
+        peer = peer_of(daemon, name)
+        return peer["state"] == "up" and (peer["out"], peer["in"]) == (out, incoming)
+
+    wait_until(up, f"{name} is up")
+
+
+def start_pair(start, first=(), second=(), **kwargs):
+    """Hosts h1 and h2, connected both ways; `first` and `second`: their options."""
+    pair = start(1, 2, args=first, **kwargs), start(2, 1, args=second, **kwargs)
+    wait_up(pair[0], "h2")
+    wait_up(pair[1], "h1")
+    return pair
+
+
+def pings(numbers):
+    return b"".join(p.frame(p.PING, b"%08d" % number) for number in numbers)
+
+
+def flood(conn):
+    """Send PINGs until the daemon reads no more, then read all replies."""
+    conn.sock.settimeout(1)
+    sent = 0
+    try:
+        while sent < 4 << 20:
+            data = pings(range(sent, sent + 1024))
+            while data:
+                data = data[conn.sock.send(data):]
+            sent += 1024
+        assert False, "64 MB of PINGs, and the daemon still reads"
+    except (TimeoutError, ssl.SSLWantWriteError):
+        whole = sent + 1024 - (len(data) + 15) // 16
+    conn.sock.settimeout(p.PATIENCE)
+    for number in range(whole):
+        assert conn.frame() == (p.PONG, b"%08d" % number)
+
+
+def assert_well(daemon):
+    """h1 still accepts an honest peer."""
+    with Conn.dial(address(1)) as conn:
+        assert conn.greet("honest") == "h1"
+        conn.send(p.frame(p.PING, b"12345678"))
+        assert conn.frame() == (p.PONG, b"12345678")
+    assert daemon.child.poll() is None
