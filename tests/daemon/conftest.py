@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(HERE), str(HERE.parent / "pylib"), str(HERE.parents[1] / "scripts/lab")]
 
 from daemon_net import leave_network, options  # noqa: E402
-from daemon_process import Daemon, wait_until  # noqa: E402
+from daemon_process import Daemon, mac, wait_until  # noqa: E402
 from vfio_user import Client  # noqa: E402
 from vmlab_lib.hosts import Hosts  # noqa: E402
 
@@ -58,10 +58,14 @@ def start_daemon(tmp_path):
 
 @pytest.fixture
 def start(start_daemon):
-    """A function that starts the daemon of host `number`, which dials `peers`."""
+    """A function that starts the daemon of host `number`, which dials `peers`; `guest`: with node1 for a Load."""
 
-    def start_host(number, *peers, name=None, args=(), adapters=0, **kwargs):
-        return start_daemon(adapters=adapters, args=options(number, *peers, name=name, args=args), **kwargs)
+    def start_host(number, *peers, name=None, args=(), guest=False, **kwargs):
+        made = start_daemon(adapters=0, args=options(number, *peers, name=name, args=args), **kwargs)
+        if guest:
+            done = made.ctl("add-adapter", f"name=node1,socket={made.socket(1)},mac={mac(number)}")
+            assert done.returncode == 0, done.stderr
+        return made
 
     return start_host
 

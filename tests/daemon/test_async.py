@@ -159,7 +159,7 @@ def test_nothing_stays_of_many_vms(daemon):
     before = daemon.open_files()
     for _ in range(20):
         once()
-    assert daemon.open_files() == before
+    wait_until(lambda: daemon.open_files() == before, "no descriptor is left")
 
 
 def test_random_stores_while_the_neighbour_is_served(guest, uar, neighbour):

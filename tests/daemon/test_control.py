@@ -204,7 +204,7 @@ def test_too_many_clients(daemon):
     for _ in range(40):
         socks.append(socket.socket(socket.AF_UNIX))
         socks[-1].connect(str(daemon.control))
-    wait_until(lambda: daemon.open_files() < 40, "surplus control clients closed")
+    wait_until(lambda: daemon.descriptors() < 40, "surplus control clients closed")
     for sock in socks:
         sock.close()
     wait_until(lambda: daemon.ctl("version").returncode == 0, "control socket usable again")

@@ -2,8 +2,10 @@
 """QEMUs that a guest has taken over: they get an error or are disconnected, and their neighbours are served."""
 
 import errno
+import fcntl
 import os
 import random
+import resource
 import socket
 import struct
 import time
@@ -233,7 +235,6 @@ def test_endless_ram(daemon, client):
 
 
 def test_sealed_against_writing(client):
-    fcntl = __import__("fcntl")
     fd = os.memfd_create("ram", os.MFD_ALLOW_SEALING)
     os.ftruncate(fd, 1 << 20)
     fcntl.fcntl(fd, 1033, 8)  # F_ADD_SEALS, F_SEAL_WRITE
@@ -451,10 +452,11 @@ def test_a_thousand_connects(daemon):
     for _ in range(20):
         visit()
     wait_until(lambda: "none" in daemon.ctl("adapters").stdout.splitlines()[1], "client gone")
+    wait_quiet(daemon.open_files, 0.5, "descriptors")
     files, memory, begin = daemon.open_files(), daemon.resident(), time.monotonic()
     for _ in range(1000):
         visit()
-    wait_until(lambda: daemon.open_files() == files, "all descriptors closed")
+    wait_until(lambda: daemon.open_files() <= files, "all descriptors closed")
     if "libasan" not in daemon.maps():  # it keeps freed memory for a while, and finds leaks by itself
         assert daemon.resident() - memory < 1024, "KiB"
     # 20 lines in 5 s for each adapter.
@@ -470,9 +472,7 @@ def test_connects_that_say_nothing(daemon):
 
 def test_file_descriptors_run_out(start_daemon):
     """accept() fails: the daemon logs it, does not spin, and accepts again when it can."""
-    resource = __import__("resource")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    del soft
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     daemon = start_daemon(adapters=8)
     resource.prlimit(daemon.child.pid, resource.RLIMIT_NOFILE, (daemon.open_files() + 1, hard))
     clients = [Client(daemon.socket(number)) for number in range(1, 9)]

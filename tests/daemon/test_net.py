@@ -114,7 +114,7 @@ def test_peer_stopped_and_started(start):
     two = start(2, 1)
     wait_up(one, "h2")
     wait_up(two, "h1")
-    assert one.open_files() == before
+    wait_until(lambda: one.open_files() == before, "no descriptor is left")
 
 
 def test_peer_killed_and_started(start):

@@ -10,7 +10,7 @@ import tempfile
 
 import pytest
 
-from daemon_process import PATIENCE, PVRDMAD, adapter_option as adapter, mac, refuse, run_pvrdmad, wait_until
+from daemon_process import PATIENCE, PVRDMAD, adapter_option as adapter, mac, refuse, run_pvrdmad
 from vfio_user import Client, Gone
 
 
@@ -205,7 +205,7 @@ def test_drops_privileges(tmp_path):
     try:
         with subprocess.Popen([PVRDMAD, "--user", "nobody", f"--control={folder}/c"], stderr=subprocess.PIPE,
                               text=True) as child:
-            wait_until(lambda: os.path.exists(f"{folder}/c"), "control socket")
+            assert any("ready, " in line for line in child.stderr)
             status = open(f"/proc/{child.pid}/status", encoding="ascii").read()
             child.terminate()
             assert child.wait(PATIENCE) == 0

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Keys that are replaced, added and taken away while daemons run: by 'pvrdmactl reload' and by SIGHUP."""
 
+import functools
 import json
 import re
 import signal
@@ -14,7 +15,7 @@ import pytest
 import pipe_peer as p
 from daemon_load import Load
 from daemon_net import address, host_of, options, peer_of, start_pair, wait_up
-from daemon_process import PATIENCE, PVRDMAD, mac, wait_until
+from daemon_process import PATIENCE, PVRDMAD, wait_until
 from keys import Authority, new_psk, openssl, tls_peer, write_keys
 from pipe_peer import Conn, Listener
 
@@ -27,16 +28,8 @@ def fixture_ca(tmp_path):
 
 
 @pytest.fixture(name="start")
-def fixture_start(start_daemon):
-    """As conftest's, with an adapter for the guests of hosts_verify."""
-
-    def start_host(number, *peers, args=(), **kwargs):
-        daemon = start_daemon(adapters=0, args=options(number, *peers, args=args), **kwargs)
-        done = daemon.ctl("add-adapter", f"name=node1,socket={daemon.socket(1)},mac={mac(number)}")
-        assert done.returncode == 0, done.stderr
-        return daemon
-
-    return start_host
+def fixture_start(start):
+    return functools.partial(start, guest=True)
 
 
 class Keys:

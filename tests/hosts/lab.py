@@ -223,15 +223,16 @@ class Lab:
         """With one guest, in the namespace of host 1, where all ports are free: another process has the other one."""
         return self.begin_with(program, (guest,), *args, prefix=self.hosts.enter(1))
 
-    def _all_peers(self, are):
-        return all(are(peer) for daemon in self.daemons.values() if daemon.child for peer in daemon.ctl("peers")["peers"])
+    def _all_peers_are(self, state):
+        return all(peer["state"] == state for daemon in self.daemons.values() if daemon.child
+                   for peer in daemon.ctl("peers")["peers"])
 
     def wait_connected(self):
-        wait_until(lambda: self._all_peers(lambda peer: peer["state"] == "up"), "all hosts are connected")
+        wait_until(lambda: self._all_peers_are("up"), "all hosts are connected")
 
     def wait_idle(self):
-        """All hosts were connected, and unused connections are closed again."""
-        wait_until(lambda: self._all_peers(lambda peer: peer["state"] == "idle" and peer["connects"]), "all are idle")
+        """No host has connections, nor dials."""
+        wait_until(lambda: self._all_peers_are("idle"), "unused connections are closed")
 
     def verify(self, one=1, other=2, seconds=2, **options):
         """Check data between two guests, to the end."""

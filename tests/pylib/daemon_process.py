@@ -78,8 +78,17 @@ class Daemon:
         return subprocess.run([PVRDMACTL, "--control", str(self.control), *args], capture_output=True,
                               text=True, timeout=PATIENCE, stdin=subprocess.DEVNULL, check=False)
 
-    def open_files(self):
+    def descriptors(self):
         return len(os.listdir(f"/proc/{self.child.pid}/fd"))
+
+    def _has_control_clients(self):
+        rows = [row.split() for row in Path("/proc/net/unix").read_text().splitlines()]
+        return any(row[5] == "03" and row[-1] == str(self.control) for row in rows)
+
+    def open_files(self):
+        """Number of its descriptors, after it has closed the connections of all pvrdmactl."""
+        wait_until(lambda: not self._has_control_clients(), "no control clients")
+        return self.descriptors()
 
     def maps(self):
         return Path(f"/proc/{self.child.pid}/maps").read_text()
