@@ -60,11 +60,12 @@ def news(lines, gid=G1):
 
 def test_finds_who_has_it(etcd, pair):
     a, b = pair
-    assert etcd.keys() == {
+    expected = {
         "pvrdma/hosts/a": '{"address":"192.0.2.1:7471"}',
         "pvrdma/hosts/b": '{"address":"192.0.2.2:7471"}',
         KEY1: '{"host":"a","type":"v2"}',
     }
+    wait_until(lambda: etcd.keys() == expected, "both hosts and the GID are announced")
     b.resolve("blue", G1, "nowhere")
     b.resolve("red", G2, "nowhere")
     assert a.stats()["entries"] == 0  # a host stores only GIDs that it has looked up
