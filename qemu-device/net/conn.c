@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* One connection to another daemon: its handshake, and its stream as the engine sees it. */
+/* One connection to another daemon: its handshake, and its stream for the engine. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -143,14 +143,14 @@ void pvr_conn_destroy(struct pvr_conn *conn)
 	free(conn);
 }
 
-/* ------------------------------------------------------- as the engine sees it */
+/* --------------------------------------------------------------- stream ops */
 
 static ssize_t conn_send(void *opaque, const struct iovec *iov, int count)
 {
 	struct pvr_conn *conn = opaque;
 	ssize_t n = pvr_stream_send(&conn->stream, iov, count);
 
-	/* All is well for the engine, but records are left here. */
+	/* Success for the engine, but TLS records are still buffered here. */
 	if (n >= 0 && !pvr_stream_is_flushed(&conn->stream))
 		pvr_traffic_want_output(conn);
 	return n;
@@ -165,10 +165,10 @@ static ssize_t conn_recv(void *opaque, const struct iovec *iov, int count)
 		return 0;
 	n = pvr_stream_recv(&conn->stream, iov, count);
 	/*
-	 * Who got less than there was room for has emptied the socket, and what comes next is
-	 * an event: no system call is needed to see that. Several pieces are guest memory, which
-	 * can end a call early; TLS reads from the socket by itself; and a NIC tells of news only
-	 * who has found nothing.
+	 * A short read has emptied the socket, and later data raises an event: no system
+	 * call is needed to find out. Not so with several iovecs, which are guest memory
+	 * and can end a call early; with TLS, which reads from the socket itself; and
+	 * with a NIC, which raises an event only after a poll found nothing.
 	 */
 	conn->dry = !conn->stream.tls && !conn->stream.verbs && count == 1 && n > 0 &&
 		    (size_t)n < iov->iov_len;

@@ -4,9 +4,9 @@
  *
  * DOC: whose it is
  *
- * The first thread's until the handshake is done, and again after its end; in between the
- * worker's, see net.h. A work item passes it on. The first thread keeps it in its lists
- * all the time, and reads what is marked so.
+ * The first thread owns it until the handshake is done, and again after its end. In
+ * between the worker owns it, see net.h. A work item passes it on. It stays in the lists
+ * of the first thread all the time, which reads the members marked so.
  */
 #ifndef PVR_NET_CONN_H
 #define PVR_NET_CONN_H
@@ -26,82 +26,87 @@ struct pvr_verbs;
 struct pvr_verbs_peer;
 struct pvr_conn;
 
-/* What becomes of a handshake; the connection may be destroyed by each of them. */
+/* Results of a handshake. Each may destroy the connection. */
 struct pvr_conn_ops {
-	/* It has been dialled, and @conn->theirs has come: answer or refuse. */
+	/* Incoming: @conn->theirs has arrived. Answer or refuse it. */
 	void (*hello)(struct pvr_conn *conn);
 	void (*done)(struct pvr_conn *conn);
-	/* Destroys it. */
+	/* Must destroy the connection. */
 	void (*failed)(struct pvr_conn *conn, const struct pvr_error *why);
 };
 
 struct pvr_conn {
-	struct pvr_source source; /* of the thread that has it */
-	struct pvr_loop_timer timer; /* the handshake's patience; the end of a stall */
+	struct pvr_source source; /* in the loop of the owning thread */
+	struct pvr_loop_timer timer; /* timeout of the handshake; end of a stall */
 	struct pvr_net *net;
 	uint64_t id;
 	bool outgoing;
 	enum pvr_pipe_kind kind;
 	struct pvr_address address;
-	struct pvr_stream stream; /* counters: any thread */
+	struct pvr_stream stream; /* its counters are read by any thread */
 	struct pvr_handshake handshake;
 	struct pvr_hello ours, theirs;
-	struct pvr_verbs *verbs; /* PVR_PIPE_VERBS: its queue pair */
+	struct pvr_verbs *verbs; /* PVR_PIPE_VERBS: the queue pair */
 	const struct pvr_conn_ops *ops;
 
-	/* The first thread's. */
+	/* Owned by the first thread. */
 	struct pvr_peer *peer;
-	struct pvr_verbs_peer *verbs_peer; /* outgoing PVR_PIPE_VERBS: whose it is */
+	struct pvr_verbs_peer *verbs_peer; /* outgoing PVR_PIPE_VERBS: the owner */
 	uint64_t up_since; /* 0: not up */
-	bool closing; /* the worker has been told */
+	bool closing; /* pvr_traffic_close() was called */
 	LIST_ENTRY(pvr_conn) link;
 
-	/* From here on it is up. */
+	/* Set when the connection comes up. */
 	struct pvr_remote *remote;
 	struct pvr_in *in; /* incoming */
 	struct pvr_stream_limits limits;
 	unsigned int worker;
-	struct pvr_work work; /* changes hands */
-	struct pvr_work idle_work; /* tells the first thread that nobody uses it */
+	struct pvr_work work; /* passes the connection on */
+	struct pvr_work idle_work; /* reports the connection as unused to the first thread */
 
-	/* The worker's. */
+	/* Owned by the worker. */
 	LIST_ENTRY(pvr_conn) traffic_link;
 	uint64_t heard, rx_seen, tx_idle, pings, tick_ms;
-	unsigned int stalls; /* in a row */
-	bool dry; /* nothing to read until the socket says so */
+	unsigned int stalls; /* consecutive */
+	bool dry; /* nothing to read until the next event */
 
-	/* Of any thread. */
-	bool watched; /* by the worker's loop */
+	/* Read and written by any thread. */
+	bool watched; /* in the worker's loop */
 	bool wants_output;
-	bool idle_sent; /* the first thread has idle_work */
-	uint64_t used; /* when something but PING was sent */
+	bool idle_sent; /* idle_work is queued */
+	uint64_t used; /* when a frame other than PING was last sent */
 
-	/* Why it ended; for the first thread, with the work item. */
+	/* Reason of the end; written before the work item passes the connection back. */
 	struct pvr_error why;
 };
 
-/* A queue pair for this connection, which owns it now: a frame of the handshake tells of it. */
+/*
+ * Adds a queue pair, which the connection owns from now on and the handshake announces.
+ */
 void pvr_conn_add_verbs(struct pvr_conn *conn, struct pvr_verbs *verbs);
-/* The handshake is done: frames go by the queue pair, if there is one. */
+/* After the handshake: sends frames through the queue pair, if there is one. */
 void pvr_conn_switch(struct pvr_conn *conn);
 
-/* A socket that is dialled or accepted already; taken in any case. NULL: no memory. */
+/*
+ * Takes ownership of @fd, a connecting or accepted socket, also on failure. NULL without
+ * memory.
+ */
 struct pvr_conn *pvr_conn_create(struct pvr_net *net, int fd, const struct pvr_address *address,
 				 const struct pvr_conn_ops *ops);
-/* Set up TLS, watch the socket, begin. @host: who is dialled; NULL: it dialled us. */
+/* Sets up TLS and starts the handshake. @host: the dialled host; NULL: incoming. */
 bool pvr_conn_begin(struct pvr_conn *conn, const char *host, const struct pvr_hello *hello,
 		    struct pvr_error *err);
-/* An answer to HELLO. May end in done() or failed(). */
+/* Answers HELLO. May call done() or failed(). */
 void pvr_conn_answer(struct pvr_conn *conn, const struct pvr_hello *hello);
-/* BYE, as far as it gets. */
+/* Sends BYE, as much as the socket takes at once. */
 void pvr_conn_bye(struct pvr_conn *conn, enum pvr_bye reason, const char *text);
-/* No loop watches it any more. */
+/* Removes it from its loop. */
 void pvr_conn_release(struct pvr_conn *conn);
 void pvr_conn_destroy(struct pvr_conn *conn);
 
-/* After the handshake: payload may be lent, both ways. */
+/* After the handshake: whether both sides can expose payload to each other's NIC. */
 bool pvr_conn_lends(const struct pvr_conn *conn);
-/* The stream as the engine uses it; opaque is the connection. */
+/* The ops for the engine; their opaque is the connection. */
 const struct pvr_stream_ops *pvr_conn_stream_ops(const struct pvr_conn *conn);
 
 #endif /* PVR_NET_CONN_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A connection's first steps: connect, TLS, HELLO and its answer. */
+/* The handshake of a connection: connect, TLS, HELLO and its answer. */
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
@@ -86,7 +86,7 @@ static enum pvr_handshake_result run_send(struct pvr_handshake *handshake,
 	return go(handshake, handshake->outgoing ? PVR_STEP_READ : PVR_STEP_DONE);
 }
 
-/* Of the frame that is being read; 0 with @why: it is none that may come now. */
+/* The size of the frame being read. 0 with @why: the frame is not allowed now. */
 static size_t expected_size(const struct pvr_handshake *handshake, const char **why)
 {
 	const struct pvr_frame *frame = &handshake->in[handshake->num_got].frame;
@@ -111,7 +111,7 @@ static size_t expected_size(const struct pvr_handshake *handshake, const char **
 	return size;
 }
 
-/* What the features, which are in another frame, make of it. */
+/* Checks what the features, which are in another frame, require. */
 static bool check_reads(const struct pvr_handshake *handshake)
 {
 	uint32_t features = le32toh(handshake->in[0].hello.features);
@@ -177,7 +177,7 @@ static enum pvr_handshake_result run_done(struct pvr_handshake *handshake,
 }
 
 static const struct {
-	const char *name; /* what is not done yet */
+	const char *name; /* the step that is not done yet */
 	enum pvr_handshake_result (*run)(struct pvr_handshake *handshake, struct pvr_stream *stream,
 					 struct pvr_error *err);
 } steps[] = {

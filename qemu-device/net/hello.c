@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The first frame each way: who is there, and what both agree upon. */
+/* HELLO, the first frame in each direction: identity and negotiation. */
 #include <assert.h>
 #include <endian.h>
 #include <string.h>

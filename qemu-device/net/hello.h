@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The first frame each way: who is there, and what both agree upon. */
+/* HELLO, the first frame in each direction: identity and negotiation. */
 #ifndef PVR_NET_HELLO_H
 #define PVR_NET_HELLO_H
 
 #include "base/error.h"
 #include "path/pipe/frame.h"
 
-#define PVR_HELLO_CHUNK (256u << 10) /* that we take */
-/* However short the other side's patience: we do not PING more often than this allows. */
+#define PVR_HELLO_CHUNK (256u << 10) /* largest chunk accepted, in bytes */
+/* Lower bound of the keep-alive time that a peer can request. */
 #define PVR_KEEPALIVE_MIN_MS 1000u
 
 struct pvr_hello {
@@ -21,9 +21,12 @@ struct pvr_hello {
 };
 
 void pvr_hello_write(union pvr_any_frame *any, const struct pvr_hello *hello);
-/* @any has passed pvr_wire_check(). */
+/* @any must have passed pvr_wire_check(). */
 void pvr_hello_read(const union pvr_any_frame *any, struct pvr_hello *hello);
-/* Is ours among the versions of who dialled? Is it the one that was chosen? */
+/*
+ * Return: whether the version range contains this daemon's version. False with @err
+ * filled.
+ */
 bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err);
 
 void pvr_bye_write(union pvr_any_frame *any, enum pvr_bye reason, const char *text);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Who dials us, from accept() to the answer to HELLO.
+ * Incoming connections, from accept() to the answer to HELLO.
  *
- * Unauthenticated connections have bounds: so many at all, where the oldest makes room for the newest, as
- * who is honest is quick; so many of an address; and conn.c's patience.
+ * Connections that are not authenticated yet are bounded: in total, where a new one
+ * replaces the oldest; per address; and in time by conn.c. A regular peer finishes its
+ * handshake quickly.
  */
 #include <errno.h>
 #include <string.h>
@@ -36,7 +37,7 @@ static void refuse(struct pvr_conn *conn, const struct pvr_error *why)
 	pvr_conn_destroy(conn);
 }
 
-/* TCP does as well: only the host is told, and its operator if he asks. */
+/* TCP still works, so only the host is told; its operator can query the reason. */
 static void decline(struct pvr_conn *conn, const struct pvr_error *why)
 {
 	pvr_conn_bye(conn, PVR_BYE_DEVICE, why->text);
@@ -44,14 +45,14 @@ static void decline(struct pvr_conn *conn, const struct pvr_error *why)
 	pvr_conn_destroy(conn);
 }
 
-/* The host is told, too. */
+/* Tells the host the reason. */
 static void dismiss(struct pvr_conn *conn, enum pvr_bye reason, const struct pvr_error *why)
 {
 	pvr_conn_bye(conn, reason, why->text);
 	refuse(conn, why);
 }
 
-/* --------------------------------------------------------------- who is there? */
+/* ----------------------------------------------------------------- identity */
 
 static bool check_name(const struct pvr_conn *conn, struct pvr_error *why)
 {
@@ -71,7 +72,7 @@ static bool check_identity(const struct pvr_conn *conn, struct pvr_error *why)
 	       pvr_peers_trust(conn, conn->theirs.name, why);
 }
 
-/* A connection that is to be a queue pair's. */
+/* Creates the queue pair for a connection that asks for one. */
 static bool make_verbs(struct pvr_conn *conn, struct pvr_hello *answer, struct pvr_error *why)
 {
 	const union pvr_any_frame *theirs = pvr_handshake_queue_pair(&conn->handshake);
@@ -97,7 +98,7 @@ static bool make_verbs(struct pvr_conn *conn, struct pvr_hello *answer, struct p
 				      theirs, why);
 }
 
-/* What we send there, answers and READs' data, is of the same class, unless all is of one. */
+/* Frames to this host, responses and READ data, get its DSCP unless the DSCP is fixed. */
 static void agree(struct pvr_conn *conn, const struct pvr_hello *answer)
 {
 	const struct pvr_net_settings *settings = &conn->net->settings;
@@ -142,7 +143,7 @@ static void take_over(struct pvr_conn *conn)
 {
 	struct pvr_error why;
 
-	/* Keys may have been read again while the answer was on its way. */
+	/* The keys may have been reloaded during the handshake. */
 	if (!pvr_peers_trust(conn, conn->theirs.name, &why)) {
 		dismiss(conn, PVR_BYE_IDENTITY, &why);
 		return;
@@ -159,7 +160,7 @@ static const struct pvr_conn_ops incoming_ops = {
 	.failed = refuse,
 };
 
-/* -------------------------------------------------------------- unauthenticated */
+/* ------------------------------------------------------------------- bounds */
 
 static unsigned int count_from(const struct pvr_net *net, const struct pvr_address *address)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A socket that others dial. */
+/* Listening TCP sockets. */
 #include <errno.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -11,7 +11,7 @@
 #define ACCEPT_BATCH 16
 #define ACCEPT_PAUSE (100 * PVR_MSEC)
 
-/* Out of descriptors or memory: what is in the queue stays there for a while. */
+/* Out of descriptors or memory: connections stay in the backlog for a while. */
 static void pause_accept(struct pvr_listener *listener)
 {
 	struct pvr_net *net = listener->net;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The daemon's network: its parts, and their life. */
+/*
+ * The network of the daemon: creation and destruction of its parts, log, dial requests.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -88,12 +90,12 @@ void pvr_net_request_dial(struct pvr_net *net, struct pvr_remote *remote, uint8_
 	pthread_mutex_lock(&requests->lock);
 	first = add_dial_request(requests, remote, dscp);
 	pthread_mutex_unlock(&requests->lock);
-	/* The work item is queued already, unless this is the first. */
+	/* Only the first request queues the work item: later ones find it queued. */
 	if (first)
 		pvr_workq_queue(&net->workq, &requests->work);
 }
 
-/* ------------------------------------------------------------------ for people */
+/* -------------------------------------------------------------- information */
 
 struct pvr_peers *pvr_net_peers(struct pvr_net *net)
 {
@@ -183,7 +185,7 @@ static void nics_changed(void *opaque, const char *what)
 	pvr_peers_nics_changed(net->peers, what);
 }
 
-/* What they send is not encrypted, so who has asked for TLS has to ask for them, too. */
+/* NICs do not encrypt: with TLS, the operator must allow them explicitly. */
 static bool may_use_nics(struct pvr_net *net)
 {
 	if (!strcmp(net->settings.rdma_device, "none"))
@@ -194,7 +196,7 @@ static bool may_use_nics(struct pvr_net *net)
 	return true;
 }
 
-/* Whoever has named a device wants to know that it cannot be used. */
+/* A device that the operator names must be reported if it cannot be used. */
 static bool open_nics(struct pvr_net *net, struct pvr_error *err)
 {
 	static const struct pvr_verbs_nics_ops ops = { .changed = nics_changed };

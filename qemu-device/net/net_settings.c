@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the operator wants of the network: options and configuration file. */
+/* Settings of the network: options and configuration file. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static bool set_tls_psk_file(struct pvr_net_settings *settings, const char *valu
 	return set_file(settings->tls_psk_file, "tls-psk-file", value, err);
 }
 
-/* The first one counts, as the command line comes before the file. */
+/* The first value is kept: the command line is read before the file. */
 static bool set_switch(bool *on, bool *is_set, const char *key, const char *value,
 		       struct pvr_error *err)
 {
@@ -259,7 +259,7 @@ bool pvr_net_settings_set(struct pvr_net_settings *settings, const char *key, co
 	return keys[find_key(key)].set(settings, value, err);
 }
 
-/* ----------------------------------------------------------- does it fit together? */
+/* ------------------------------------------------------------------- checks */
 
 bool pvr_net_settings_any(const struct pvr_net_settings *settings)
 {
@@ -298,7 +298,7 @@ static bool needs_keys(const char *what, const struct pvr_address *address, stru
 			what, pvr_address_format(address, text));
 }
 
-/* What other hosts can reach, or can pretend to be. */
+/* Checks what other hosts can reach or impersonate. */
 static bool check_exposed(const struct pvr_net_settings *settings, struct pvr_error *err)
 {
 	struct pvr_address address;

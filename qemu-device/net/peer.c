@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * One peer: the connections that we dial, and those that it has dialled.
+ * One peer: the connections to it that this host dials, and the incoming ones.
  *
  * DOC: dialling
  *
- * While no connection is up, one is dialled at a time, so that a host that is off costs an
- * attempt a second and no more; when it is up, the others follow. Who has failed waits, 50 ms at
- * first, up to a second; a connection that lasted brings that back to nothing.
+ * While no connection is up, one at a time is dialled, so an unreachable host costs at
+ * most one attempt per second in the long run. When it is up, the others follow. After a
+ * failure the next attempt waits for 50 ms, doubled each time up to 1 s. A connection
+ * that lasted resets it.
  *
  * DOC: traffic classes
  *
- * The first slots are for traffic of no class. A queue pair with a DSCP asks for a
- * connection of that DSCP, which gets one of the other slots as long as there are any. Until
- * it is up, and if there is none, it uses those of no class.
+ * The first slots are for traffic without a class. A queue pair with a DSCP requests a
+ * connection of that DSCP, which gets one of the other slots while there are free ones.
+ * Until that is up, or without a free slot, the queue pair uses the connections without a
+ * class.
  */
 #include <string.h>
 
@@ -20,7 +22,7 @@
 
 #define BACKOFF_FIRST (50 * PVR_MSEC)
 #define BACKOFF_MAX PVR_SEC
-/* A connection that was up so long was a good one. */
+/* A connection that was up for longer resets the backoff. */
 #define GOOD_NS (PVR_SEC / 2)
 #define SAME_COMPLAINT_NS (60 * PVR_SEC)
 
@@ -44,7 +46,7 @@ struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name)
 	return peer ? remote_of(peer) : NULL;
 }
 
-/* Spreads what many do at the same time: 3/4 to 5/4 of it. */
+/* Spreads simultaneous attempts: returns 3/4 to 5/4 of @ns. */
 static uint64_t jitter(struct pvr_peers *peers, uint64_t ns)
 {
 	peers->random = peers->random * 6364136223846793005ull + 1442695040888963407ull;
@@ -83,7 +85,9 @@ unsigned int pvr_peer_slots(const struct pvr_peer *peer)
 	return connections(peer->peers->net) + peer->classes;
 }
 
-/* A hostile guest can use up the slots, and then all that have a class are one again. */
+/*
+ * A hostile guest can exhaust the slots: then all further classes share the common ones.
+ */
 void pvr_peer_add_class(struct pvr_peer *peer, uint8_t dscp)
 {
 	unsigned int slot;
@@ -98,7 +102,7 @@ void pvr_peer_add_class(struct pvr_peer *peer, uint8_t dscp)
 	peer->classes++;
 }
 
-/* The next attempt is not now. */
+/* Delays the next attempt. */
 static void back_off(struct pvr_peer *peer)
 {
 	peer->backoff = peer->backoff ? 2 * peer->backoff : BACKOFF_FIRST;
@@ -134,7 +138,7 @@ static void fill_hello(const struct pvr_peer *peer, struct pvr_hello *hello, uns
 	strcpy(hello->name, net->settings.name);
 }
 
-/* Return: false with @err filled, and the slot is free. */
+/* Return: false with @err filled; the slot is free then. */
 static bool dial_slot(struct pvr_peer *peer, unsigned int slot, struct pvr_error *err)
 {
 	struct pvr_net *net = peer->peers->net;
@@ -162,7 +166,7 @@ static bool dial_slot(struct pvr_peer *peer, unsigned int slot, struct pvr_error
 	return true;
 }
 
-/* Nobody has asked for it for so long that the attempts can end. */
+/* No dial request for longer than the idle timeout: attempts can end. */
 static bool is_forgotten(const struct pvr_peer *peer)
 {
 	uint64_t limit = peer->peers->net->settings.idle_timeout * PVR_SEC;
@@ -288,7 +292,7 @@ static void dialled(struct pvr_conn *conn)
 
 static void outgoing_hello(struct pvr_conn *conn)
 {
-	/* Only who is dialled gets a HELLO to answer. */
+	/* Only an incoming connection receives a HELLO to answer. */
 }
 
 static const struct pvr_conn_ops outgoing_ops = {
@@ -326,7 +330,10 @@ static void outgoing_lost(struct pvr_conn *conn)
 
 /* -------------------------------------------------------------------- incoming */
 
-/* A daemon that has been replaced by another of its name does not come back while that lives. */
+/*
+ * A daemon that was replaced by another one with its name is refused while that one is
+ * connected.
+ */
 bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_bye *reason,
 		     struct pvr_error *why)
 {
@@ -345,7 +352,10 @@ bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_by
 	return true;
 }
 
-/* The same connection made anew, or one of a daemon that is no more. */
+/*
+ * Closes connections that @by replaces: the same one dialled again, or of a daemon that
+ * has ended.
+ */
 static void replace(struct pvr_peer *peer, const struct pvr_conn *by)
 {
 	struct pvr_conn *conn;
@@ -375,7 +385,7 @@ void pvr_peers_add_incoming(struct pvr_conn *conn)
 	LIST_INSERT_HEAD(&peer->incoming, conn, link);
 	if (conn->kind == PVR_PIPE_VERBS) {
 		peer->in_verbs++;
-		/* Its NIC works; perhaps it did not when we tried. */
+		/* The peer's NIC works, perhaps since the last attempt. */
 		pvr_verbs_peer_changed(&peer->verbs, "");
 	} else if (!peer->in++)
 		pvr_net_log_limited(net, &peer->ratelimit, PVR_LOG_INFO,
@@ -409,7 +419,7 @@ void pvr_peers_lost(struct pvr_conn *conn)
 		incoming_lost(conn);
 }
 
-/* ---------------------------------------------------------------- ending them */
+/* --------------------------------------------------------------- disconnect */
 
 void pvr_peer_stop_dialling(struct pvr_peer *peer)
 {

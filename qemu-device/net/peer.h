@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Peers: other hosts, where they are, and whether we are connected.
+ * Peers: other hosts, their addresses and connections.
  *
  * DOC: who tells what
  *
- * A directory says at which address a host of a name is (pvr_peers_set()), and when
- * somebody wants to talk to it (pvr_peers_dial()). From then on it is dialled, again and
- * again with pauses of up to a second, until it is up; once up it stays so until nothing
- * but keep-alive has travelled for a while. A connection that breaks is made anew at
- * once. The --peer options are a directory of their own, whose hosts are wanted from the
- * beginning.
+ * A directory sets the address of each host (pvr_peers_set()) and requests connections
+ * (pvr_peers_dial()). After a request the host is dialled, with pauses of up to one
+ * second, until it is up. It stays up until only keep-alive frames have been sent for the
+ * idle timeout. A broken connection is dialled again at once. The --peer options act as a
+ * directory whose hosts are dialled from the start.
  *
- * Hosts that dial us need not be known here: what they may do with which GID is asked
- * from the directory by the engine.
+ * Incoming connections are accepted from any authenticated host: the engine asks the
+ * directory what a host may do with a GID.
  *
- * Context: all of this, and the callbacks, belong to the first thread (daemon/worker_pool.h).
- * Others ask it by its work queue (base/workq.h), as resolve() of pvr_net_ops must.
+ * Context: the first thread (daemon/worker_pool.h), callbacks included. Other threads use
+ * its work queue (base/workq.h), as resolve() of pvr_net_ops must.
  */
 #ifndef PVR_NET_PEER_H
 #define PVR_NET_PEER_H
@@ -28,66 +27,73 @@
 
 struct pvr_peers;
 
-/* What somebody else wants to hear of. */
+/* Events of peers. */
 struct pvr_peers_ops {
-	/* The first connection to it has come up, or the last one has gone. */
+	/* The first connection to the host is up, or the last one is down. */
 	void (*changed)(void *opaque, const char *name, struct pvr_remote *remote, bool up);
 };
 
-/* One that listens; up to four do. False: there is no more room. */
+/* Registers a listener, at most four. Return: false if there are four already. */
 bool pvr_peers_listen(struct pvr_peers *peers, const struct pvr_peers_ops *ops, void *opaque);
 
 /*
- * The host @name is at @address: "192.0.2.1", "192.0.2.1:7471", "[2001:db8::1]:7471";
- * numbers only, as looking names up would take time. If it was elsewhere before, its
- * connections are made anew. False with @err filled: bad name or address, our own name,
- * more than PVR_PEERS_MAX, or no TLS key for a host that needs one.
+ * Sets the address of @name: "192.0.2.1", "192.0.2.1:7471" or "[2001:db8::1]:7471". Host
+ * names are refused, because their resolution blocks. If the address differs from the
+ * earlier one, all connections are dialled again. Return: false with @err filled if the
+ * name or address is invalid or this host's own, there are PVR_PEERS_MAX peers, or no TLS
+ * key for the host.
  */
 bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *address,
 		   struct pvr_error *err);
-/* Would pvr_peers_set() do? It is not done. */
+/* Checks the arguments as pvr_peers_set() does; changes nothing. */
 bool pvr_peers_check(struct pvr_peers *peers, const char *name, const char *address,
 		     struct pvr_error *err);
-/* Nobody knows where it is: its connections stay as long as they last, and no more. */
+/*
+ * The address is unknown from now on: existing connections stay up, but are not dialled
+ * again.
+ */
 void pvr_peers_forget(struct pvr_peers *peers, const char *name);
 
-/* Connect to it unless that is so. False: it was never set, or has been forgotten. */
+/* Requests a connection. Return: false if the address was never set or is forgotten. */
 bool pvr_peers_dial(struct pvr_peers *peers, const char *name);
 
-/* Its name in the engine, known to be a peer or not. NULL: no memory, or a bad name. */
+/*
+ * Return: the engine's object, also of a host that is no peer yet; NULL without memory or
+ * for an invalid name.
+ */
 struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name);
 
 /*
- * Ask it by a connection that is up whether it has the GID: located() of pvr_net_ops
- * brings the answer. False: there is none; then it is wanted from now on, and changed()
- * tells when to ask again.
+ * Asks the host by WHERE whether it has the GID; the answer arrives by located() of
+ * pvr_net_ops. Return: false if no connection is up. Then one is requested, and changed()
+ * reports when it is.
  */
 bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabric,
 		     const uint8_t gid[16]);
 
 enum pvr_peer_state {
-	PVR_PEER_IDLE, /* nobody wants it */
+	PVR_PEER_IDLE, /* no connection is requested */
 	PVR_PEER_CONNECTING,
-	PVR_PEER_UP, /* at least one outgoing connection is */
-	PVR_PEER_UNREACHABLE, /* the last attempt has failed; another will be made */
+	PVR_PEER_UP, /* at least one outgoing connection is up */
+	PVR_PEER_UNREACHABLE, /* the last attempt has failed; another follows */
 };
 
-/* For people. Strings are valid during the callback only. */
+/* For pvrdmactl. Strings are valid during the callback only. */
 struct pvr_peer_info {
 	const char *name;
-	const char *address; /* "": it has dialled us, or was forgotten */
+	const char *address; /* "": unknown */
 	enum pvr_peer_state state;
 	struct pvr_remote *remote;
-	unsigned int out, in; /* connections that are up: that we, that it has dialled */
-	const char *device; /* the RDMA NIC by which we reach it; NULL: none */
-	unsigned int verbs_in; /* queue pairs by which it reaches us */
-	const char *verbs_error; /* why there is no such NIC */
-	bool lends; /* payload to it, by that NIC */
-	const char *lend_error; /* why not; or why some was copied all the same */
-	unsigned int wanted; /* how many there are to be */
-	const char *tls; /* "off", or how it is protected and proved */
-	const char *error; /* of the last attempt that failed, "": none */
-	uint64_t connects, failures; /* outgoing connections made, attempts that failed */
+	unsigned int out, in; /* connections that are up: outgoing, incoming */
+	const char *device; /* RDMA NIC of the outgoing queue pair; NULL: none */
+	unsigned int verbs_in; /* incoming queue pairs */
+	const char *verbs_error; /* why there is no outgoing queue pair */
+	bool lends; /* payload is exposed to the peer's NIC */
+	const char *lend_error; /* why not, or why some payload was copied */
+	unsigned int wanted; /* number of outgoing connections to have */
+	const char *tls; /* "off", or version, cipher and proof */
+	const char *error; /* of the last failed attempt; "": none */
+	uint64_t connects, failures; /* outgoing connections made; failed attempts */
 };
 
 bool pvr_peers_is_up(struct pvr_peers *peers, const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What peers.c, which knows all peers, and peer.c, which has the connections of each, share. */
+/* Shared by peers.c, the table of peers, and peer.c, the connections of one peer. */
 #ifndef PVR_NET_PEER_STATE_H
 #define PVR_NET_PEER_STATE_H
 
@@ -16,26 +16,26 @@ struct pvr_peer {
 	struct pvr_address address;
 	bool has_address;
 	struct pvr_remote *remote; /* NULL: never connected */
-	/* Outgoing. */
+	/* Outgoing connections. */
 	bool dial_requested;
-	uint64_t dial_requested_at; /* the last time */
+	uint64_t dial_requested_at; /* time of the last request */
 	struct pvr_conn *slots[PVR_OUT_MAX]; /* dialling or up */
 	uint8_t dscp[PVR_OUT_MAX]; /* of each slot */
-	unsigned int classes; /* slots with a DSCP, behind the others */
+	unsigned int classes; /* slots with a DSCP, behind the slots without */
 	unsigned int up, dialling;
 	uint64_t backoff;
 	struct pvr_loop_timer retry;
 	uint64_t connects, failures;
-	bool failing; /* since a connection was up */
+	bool failing; /* no attempt has succeeded since the last connection */
 	char tls[PVR_PEER_TEXT];
-	struct pvr_error error; /* of the last attempt, or of the end of a connection */
-	uint64_t complained; /* when, about error */
+	struct pvr_error error; /* of the last attempt, or why the last connection ended */
+	uint64_t complained; /* when error was last logged */
 	struct pvr_ratelimit ratelimit;
 	struct pvr_verbs_peer verbs;
-	/* Incoming. */
+	/* Incoming connections. */
 	LIST_HEAD(, pvr_conn) incoming;
-	unsigned int in, in_verbs; /* connections: TCP's, queue pairs' */
-	uint64_t instance, replaced; /* of its daemon; of the one before */
+	unsigned int in, in_verbs; /* connections that are up: TCP, queue pairs */
+	uint64_t instance, replaced; /* of the peer's daemon; of the daemon before */
 };
 
 struct pvr_peers {
@@ -53,24 +53,27 @@ struct pvr_peers {
 /* ------------------------------------------------------------------------ peers.c */
 
 struct pvr_peer *pvr_peers_find(struct pvr_peers *peers, const char *name);
-/* NULL with @err. */
+/* Return: NULL with @err filled. */
 struct pvr_peer *pvr_peers_find_or_add(struct pvr_peers *peers, const char *name,
 				       struct pvr_error *err);
-/* The first connection to it has come up, or the last one has gone: those hear it that listen. */
+/* Reports the first connection or the end of the last one to all listeners. */
 void pvr_peer_tell(struct pvr_peer *peer, bool up);
 
 /* ------------------------------------------------------------------------- peer.c */
 
-/* How many connections it is to have. */
+/* Return: the number of outgoing connections to have. */
 unsigned int pvr_peer_slots(const struct pvr_peer *peer);
-/* One more, for this class of traffic, if there is room for one. */
+/* Adds a slot for this DSCP if there is a free one. */
 void pvr_peer_add_class(struct pvr_peer *peer, uint8_t dscp);
-/* Connect to it as far as it is wanted, known where it is, and time to try. */
+/*
+ * Dials free slots if a connection is requested, the address is set, and no backoff is
+ * active.
+ */
 void pvr_peer_dial(struct pvr_peer *peer);
 void pvr_peer_retry(struct pvr_loop_timer *timer);
-/* What is not up is not tried any more. */
+/* Destroys connections whose handshake is not done. */
 void pvr_peer_stop_dialling(struct pvr_peer *peer);
-/* All that we have dialled ends. */
+/* Closes all outgoing connections. */
 void pvr_peer_disconnect(struct pvr_peer *peer, const char *why);
 
 #endif /* PVR_NET_PEER_STATE_H */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Peers: who they are, what a directory tells of them and asks, what people see. */
+/*
+ * The table of peers: addresses and requests of the directory, reload of keys,
+ * information.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -80,7 +83,7 @@ bool pvr_peers_listen(struct pvr_peers *peers, const struct pvr_peers_ops *ops, 
 	return true;
 }
 
-/* --------------------------------------------------- what a directory tells and asks */
+/* --------------------------------------------------- calls of the directory */
 
 static bool check_reachable(const struct pvr_net *net, const char *name,
 			    const struct pvr_address *address, struct pvr_error *err)
@@ -185,7 +188,7 @@ bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabr
 	return false;
 }
 
-/* -------------------------------------------------------------- RDMA NICs of ours */
+/* --------------------------------------------------- RDMA NICs of this host */
 
 struct pvr_verbs_peer *pvr_peers_verbs(struct pvr_peers *peers, const char *name)
 {
@@ -218,13 +221,13 @@ bool pvr_peers_trust(const struct pvr_conn *conn, const char *host, struct pvr_e
 	return !conn->stream.tls || pvr_tls_is_trusted(conn->stream.tls, conn->net->tls, host, why);
 }
 
-/* Those that are not up are looked at when they are. */
+/* Connections in a handshake are checked at its end. */
 static bool review_conn(struct pvr_conn *conn, const struct pvr_peer *peer, struct pvr_error *why)
 {
 	if (!conn || !conn->up_since || conn->closing || pvr_peers_trust(conn, peer->name, why))
 		return false;
 	pvr_traffic_close(conn, PVR_BYE_IDENTITY, "a key or certificate that is good no more");
-	if (!conn->closing) /* no memory for words: without them, then */
+	if (!conn->closing) /* no memory for the reason: close it without */
 		shutdown(conn->stream.fd, SHUT_RDWR);
 	return true;
 }
@@ -260,7 +263,7 @@ void pvr_peers_review(struct pvr_peers *peers, const struct pvr_reload_ops *ops,
 	}
 }
 
-/* ------------------------------------------------------------------ for people */
+/* -------------------------------------------------------------- information */
 
 static enum pvr_peer_state state_of(const struct pvr_peer *peer)
 {
@@ -355,7 +358,7 @@ static void destroy_peer(struct pvr_peer *peer)
 {
 	unsigned int slot;
 
-	/* Those that were up have come back from their workers by now. */
+	/* Connections that were up have been passed back by their workers. */
 	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
 		if (peer->slots[slot])
 			pvr_conn_destroy(peer->slots[slot]);

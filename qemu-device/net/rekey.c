@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Keys are read again while connections are up.
+ * Reload of keys while connections are up.
  *
  * DOC: who stays
  *
- * A connection goes on with the keys that it was made with, unless the new ones would not
- * let the other host in: then it gets BYE (IDENTITY), and is dialled again like any that has
- * broken, by the keys that there are now. So nothing happens to traffic when a certificate is
- * replaced, and a host whose key was taken away is out at once. A connection that is being
- * made meanwhile is looked at when it is up.
+ * A connection keeps the keys that it was made with, unless the new keys would refuse the
+ * host: then it gets BYE (IDENTITY) and is dialled again with the new keys. So the
+ * replacement of a certificate does not affect traffic, and a host whose key was removed
+ * is disconnected at once. A connection in a handshake is checked at its end.
  */
 #include "net/state.h"
 

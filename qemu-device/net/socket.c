@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* TCP sockets: dialling, listening, and how they are set up for payload. */
+/* TCP sockets: dial, listen, and options for payload. */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 
 #define LISTEN_BACKLOG 128
 /*
- * What is written and not yet sent delays what another queue pair writes behind it, by 0.1 ms
- * at 100 Gb/s. With less the sender waits for news of its socket again and again.
+ * In bytes. Unsent data delays frames that another queue pair sends behind it, by 0.1 ms
+ * at 100 Gb/s. With a lower limit the sender waits for events of the socket too often.
  */
 #define NOTSENT_LOWAT (1024 << 10)
 
@@ -22,7 +22,7 @@ static int make_socket(const struct pvr_address *address)
 
 static void set(int fd, int level, int option, int value)
 {
-	/* Each of them is for speed or for earlier news: it works without, too. */
+	/* Each option is for speed or early errors only: failure is no problem. */
 	if (setsockopt(fd, level, option, &value, sizeof(value)) < 0)
 		return;
 }
@@ -97,7 +97,7 @@ int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err)
 	if (fd < 0)
 		return listen_failed(fd, text, err);
 	set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-	/* So that 0.0.0.0 and [::] can be asked for both. */
+	/* IPV6_V6ONLY, so that 0.0.0.0 and [::] can both be listened at. */
 	if (address->any.sa_family == AF_INET6)
 		set(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (bind(fd, &address->any, address->len) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
@@ -111,7 +111,7 @@ void pvr_socket_tune(int fd, uint32_t keepalive_ms)
 
 	set(fd, IPPROTO_TCP, TCP_NODELAY, 1);
 	set(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOTSENT_LOWAT);
-	/* PING finds dead peers; this is for connections that are not that far yet. */
+	/* PING detects dead peers; this covers the handshake. */
 	set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
 	set(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds ? seconds : 1);
 	set(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds ? seconds : 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the parts of the network share. */
+/* The state that the files of net/ share. */
 #ifndef PVR_NET_STATE_H
 #define PVR_NET_STATE_H
 
@@ -11,7 +11,7 @@
 #include "net/traffic.h"
 #include "net/verbs.h"
 
-/* Connections that queue pairs want; more of them ask again later. */
+/* Requests beyond this number are dropped: queue pairs repeat them. */
 #define PVR_DIAL_REQUESTS_MAX 64
 
 struct pvr_dial_request {
@@ -21,42 +21,42 @@ struct pvr_dial_request {
 
 struct pvr_dial_requests {
 	struct pvr_work work;
-	pthread_mutex_t lock; /* protects what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	struct pvr_dial_request list[PVR_DIAL_REQUESTS_MAX];
 	unsigned int num;
 };
 
 struct pvr_net {
 	struct pvr_net_env env;
-	struct pvr_net_settings settings; /* its peers are the caller's */
+	struct pvr_net_settings settings; /* without the peers, which stay the caller's */
 	uint64_t instance, last_id;
 	struct pvr_tls_context *tls; /* NULL: off */
-	struct pvr_tls_context *tls_before; /* while keys are read again, see rekey.c */
-	struct pvr_verbs_nics *nics; /* NULL: they are not used */
-	struct pvr_error no_nics; /* why */
-	struct pvr_workq workq; /* of the first thread */
-	struct pvr_traffic *traffic; /* of each worker */
+	struct pvr_tls_context *tls_before; /* the earlier keys during a reload, see rekey.c */
+	struct pvr_verbs_nics *nics; /* NULL: NICs are not used */
+	struct pvr_error no_nics; /* the reason */
+	struct pvr_workq workq; /* in the first thread */
+	struct pvr_traffic *traffic; /* one per worker */
 	struct pvr_listener listeners[PVR_LISTEN_MAX];
 	unsigned int num_listeners;
 	struct pvr_peers *peers;
 	struct pvr_dial_requests dial_requests;
-	/* Who has dialled us and is not up yet, the oldest last. */
+	/* Incoming connections in a handshake, the newest first. */
 	LIST_HEAD(pvr_conn_list, pvr_conn) handshakes;
 	unsigned int num_handshakes;
-	struct pvr_ratelimit unauthenticated; /* what is said of them */
+	struct pvr_ratelimit unauthenticated; /* for messages about them */
 	uint64_t accepted, refused;
-	bool ending; /* nobody is dialled any more */
+	bool ending; /* no more dialling */
 };
 
 __attribute__((format(printf, 3, 4))) void
 pvr_net_log(struct pvr_net *net, enum pvr_log_level level, const char *fmt, ...);
-/* The same, unless @ratelimit suppresses it. */
+/* As pvr_net_log(), unless @ratelimit suppresses the line. */
 __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *net,
 							       struct pvr_ratelimit *ratelimit,
 							       enum pvr_log_level level,
 							       const char *fmt, ...);
 
-/* What we offer, and take, of PVR_HELLO_F_* by TCP. */
+/* The PVR_HELLO_F_* that TCP connections of this host offer and accept. */
 static inline uint32_t pvr_net_features(const struct pvr_net *net)
 {
 	uint32_t lend = net->settings.rdma_lend ? PVR_HELLO_F_LEND : 0;
@@ -65,31 +65,31 @@ static inline uint32_t pvr_net_features(const struct pvr_net *net)
 	       (net->nics ? PVR_HELLO_F_RDMA | lend : 0);
 }
 
-/* incoming.c: a socket was accepted. */
+/* --------------------------------------------------------------- incoming.c */
 void pvr_incoming_accept(struct pvr_net *net, int fd, const struct pvr_address *address);
 
-/* peers.c, peer.c */
+/* ---------------------------------------------------------- peers.c, peer.c */
 struct pvr_peers *pvr_peers_create(struct pvr_net *net);
 void pvr_peers_destroy(struct pvr_peers *peers);
-/* A connection that the peer has dialled is up, or ends (its worker has given it back). */
+/* An incoming connection: may it come up? It is up; it was passed back by its worker. */
 bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_bye *reason,
 		     struct pvr_error *why);
 void pvr_peers_add_incoming(struct pvr_conn *conn);
 void pvr_peers_lost(struct pvr_conn *conn);
-/* As pvr_peers_dial(); and a connection for this class of traffic, if there is room for one. */
+/* As pvr_peers_dial(), and adds a connection of this DSCP if there is a free slot. */
 bool pvr_peers_dial_class(struct pvr_peers *peers, const char *name, uint8_t dscp);
-/* Has the right host given the right answer? Then: what both agree upon. */
+/* Checks the answer to HELLO; applies what both sides have negotiated. */
 bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why);
 void pvr_peers_agree(struct pvr_conn *conn);
-/* Of a peer that was admitted. */
+/* Only of an admitted peer. */
 struct pvr_verbs_peer *pvr_peers_verbs(struct pvr_peers *peers, const char *name);
-/* Something has happened to an RDMA NIC. */
+/* A port of an RDMA NIC has changed its state. */
 void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what);
-/* There are new keys: whoever they would not let in is cut off. */
+/* After a reload of keys: disconnects hosts that the new keys exclude. */
 void pvr_peers_review(struct pvr_peers *peers, const struct pvr_reload_ops *ops, void *opaque);
-/* A connection is about to be up: by keys that are still good? */
+/* Checks by the current keys a connection that is about to come up. */
 bool pvr_peers_trust(const struct pvr_conn *conn, const char *host, struct pvr_error *why);
-/* Nothing was sent on it for long. */
+/* The connection was not used for the idle timeout. */
 void pvr_peers_idle(struct pvr_conn *conn);
 
 #endif /* PVR_NET_STATE_H */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * Bytes to and from another daemon: a socket, with TLS or without.
+ * Bytes to and from another daemon: a socket, with or without TLS.
  *
  * DOC: small messages
  *
- * Who empties a TCP socket by reading small segments has the kernel send an ACK from within
- * the system call, for every other one at least. That takes as long as sending a message,
- * while somebody waits for what has come. So little is left in the socket when it is
- * received, and goes when more has come: then the socket is not empty.
+ * When a read empties a TCP socket of small segments, the kernel sends an ACK from within
+ * the system call, at least for every second one. That takes as long as sending a message
+ * and delays the receiver. So small data is received with MSG_PEEK and stays in the
+ * socket. It is removed when more data has arrived: then the socket is not empty.
  */
 #include <errno.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #define CLOSE_DRAIN (64 << 10)
 #define SMALL 512
 
-/* Return: what a system call's result means here. */
+/* Return: the result of a system call as ops return it. */
 static ssize_t result(ssize_t n)
 {
 	if (n >= 0)
@@ -56,7 +56,7 @@ static ssize_t recv_some(int fd, const struct iovec *iov, int num, int flags)
 	return n == 0 ? -ECONNRESET : result(n);
 }
 
-/* What was left in the socket goes. Return: 0 or -errno. */
+/* Removes the bytes that were left in the socket. Return: 0 or -errno. */
 static ssize_t clear_left(struct pvr_stream *stream)
 {
 	ssize_t n;
@@ -130,10 +130,7 @@ bool pvr_stream_flush(struct pvr_stream *stream)
 	return stream->verbs || !stream->tls || pvr_tls_flush(stream->tls);
 }
 
-/*
- * Were it closed with something unread, the other side would get a reset, perhaps before
- * it has read our last words.
- */
+/* close() with unread data would send a reset, perhaps before the peer has read BYE. */
 static void drain(int fd)
 {
 	char dropped[4096];

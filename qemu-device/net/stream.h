@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Bytes to and from another daemon: a socket, with TLS or without, or an RDMA NIC's queue pair
- * that was agreed upon there.
+ * Bytes to and from another daemon: a socket, with or without TLS, or a queue pair of an
+ * RDMA NIC that the two sides have negotiated over the socket.
  *
- * Sending and receiving may go on at the same time, by two threads; each by one at a time.
- * Functions return how many bytes have moved, 0 if none can now, or -errno; the end of
- * the stream is -ECONNRESET.
+ * One thread may send while another one receives. Functions return the number of bytes
+ * moved, 0 if they would block, or -errno; -ECONNRESET at the end of the stream.
  */
 #ifndef PVR_NET_STREAM_H
 #define PVR_NET_STREAM_H
@@ -23,36 +22,39 @@ struct pvr_verbs;
 struct pvr_stream {
 	int fd;
 	struct pvr_tls *tls; /* NULL: plain */
-	struct pvr_verbs *verbs; /* NULL: the socket is it */
-	uint64_t tx_bytes, rx_bytes; /* written by who sends, who receives; read by any thread */
-	size_t left; /* bytes that were received, and are still in the socket: see stream.c */
-	bool was_small; /* the last time that anything came */
+	struct pvr_verbs *verbs; /* NULL: the socket carries the data */
+	uint64_t tx_bytes, rx_bytes; /* written by sender and receiver; any thread reads */
+	size_t left; /* bytes received but still in the socket: see stream.c */
+	bool was_small; /* the last receive was small */
 };
 
 ssize_t pvr_stream_send(struct pvr_stream *stream, const struct iovec *iov, int count);
 ssize_t pvr_stream_recv(struct pvr_stream *stream, const struct iovec *iov, int count);
-/* Beside the queue pair: is the socket's other end still there? Nothing is said any more. */
+/*
+ * With a queue pair: return whether the socket's peer is still there. No data is expected
+ * on it.
+ */
 bool pvr_stream_check(struct pvr_stream *stream);
-/* What was taken by send() may still be here, as TLS writes whole records. */
+/* Return: false if TLS records are still buffered after send(). */
 bool pvr_stream_is_flushed(struct pvr_stream *stream);
-/* False: the connection is broken. Any thread. */
+/* Return: false if the connection is broken. Any thread. */
 bool pvr_stream_flush(struct pvr_stream *stream);
-/* Say what there is to say, and close. */
+/* Sends buffered data and closes. */
 void pvr_stream_close(struct pvr_stream *stream);
 
 /* ------------------------------------------------------------------- sockets */
 
-/* A socket that is connecting, or -1 with @err filled. */
+/* Return: a connecting socket, or -1 with @err filled. */
 int pvr_socket_dial(const struct pvr_address *address, uint8_t dscp, struct pvr_error *err);
-/* From which address we would dial it. Nothing is sent. */
+/* Finds the local address of a connection to @to. Sends nothing. */
 bool pvr_socket_local(const struct pvr_address *to, struct pvr_address *local,
 		      struct pvr_error *err);
-/* Of what is sent from now on. */
+/* For packets sent from now on. */
 void pvr_socket_set_dscp(int fd, const struct pvr_address *address, uint8_t dscp);
-/* The outcome: 0 or an errno. */
+/* Return: 0 or the pending errno of the socket. */
 int pvr_socket_error(int fd);
 int pvr_socket_listen(const struct pvr_address *address, struct pvr_error *err);
-/* For payload: no delay, little that is unsent, and dead peers are noticed. */
+/* Sets options for payload: no delay, little unsent data, detection of dead peers. */
 void pvr_socket_tune(int fd, uint32_t keepalive_ms);
 
 #endif /* PVR_NET_STREAM_H */

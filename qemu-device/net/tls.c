@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * One TLS session. OpenSSL reads from the socket by itself, and writes its records into a
- * buffer here, which goes to the socket in one piece: so that a record is never half
- * taken, and many of them cost one system call.
+ * One TLS session. OpenSSL reads from the socket directly, and writes records to a buffer
+ * here. The buffer is sent as a whole: a record is never accepted in part, and many
+ * records take one system call.
  */
 #include <errno.h>
 #include <openssl/err.h>
@@ -17,25 +17,25 @@
 #include "net/tls_context.h"
 #include "pipe.h"
 
-#define RECORD (16 << 10) /* plain text in a record */
-#define OUT_MAX (64 << 10) /* what is in the buffer before a record is added */
+#define RECORD (16 << 10) /* bytes of plain text per record */
+#define OUT_MAX (64 << 10) /* bytes in the buffer before a record is added */
 #define OUT_FIRST (4 << 10)
-/* RFC 8446, 5.5: AES-GCM should not encrypt more than 2^24.5 records with a key. */
+/* RFC 8446, 5.5: AES-GCM should encrypt at most 2^24.5 records per key. */
 #define RECORDS_PER_KEY (1u << 23)
 
 struct pvr_tls {
-	struct pvr_tls_context *context; /* its keys: others may be in use by now */
+	struct pvr_tls_context *context; /* may be older than the current keys */
 	SSL *ssl;
 	int fd;
-	pthread_mutex_t lock; /* protects all that follows, and the SSL */
-	uint8_t *out; /* records on their way */
+	pthread_mutex_t lock; /* protects the members below and the SSL */
+	uint8_t *out; /* records to be sent */
 	size_t out_size, out_begin, out_end;
 	bool broken;
-	uint32_t records; /* since the key was changed */
-	char dialled[PVR_REMOTE_NAME_MAX]; /* "": we were */
-	char psk_host[PVR_REMOTE_NAME_MAX]; /* who has dialled us, as its key proves */
-	char identity[PVR_PSK_IDENTITY]; /* that we have shown */
-	const struct pvr_psk *psk; /* the key, of the context's file; NULL: none yet */
+	uint32_t records; /* since the last key update */
+	char dialled[PVR_REMOTE_NAME_MAX]; /* the dialled host; "": incoming */
+	char psk_host[PVR_REMOTE_NAME_MAX]; /* incoming: the host that its key proves */
+	char identity[PVR_PSK_IDENTITY]; /* identity presented to the peer */
+	const struct pvr_psk *psk; /* the key, owned by the context's file; NULL: none yet */
 	char error[300], description[100];
 };
 
@@ -103,7 +103,7 @@ static bool grow(struct pvr_tls *tls, size_t len)
 	return true;
 }
 
-/* Takes all: who sends looks before whether there is room. */
+/* Accepts all data: the caller checks for space before. */
 static int bio_write(BIO *bio, const char *data, size_t len, size_t *written)
 {
 	struct pvr_tls *tls = BIO_get_data(bio);
@@ -227,14 +227,14 @@ int pvr_tls_verify(int ok, X509_STORE_CTX *store)
 	return ok;
 }
 
-/* Without an error of OpenSSL's: the stream has ended. */
+/* Without an error of OpenSSL, the stream has ended. */
 static void explain(struct pvr_tls *tls)
 {
 	const char *host = tls->psk_host;
 	char why[200];
 
 	if (tls->error[0] || !ERR_peek_last_error())
-		return; /* a callback knows better, or nobody knows */
+		return; /* set by a callback already, or unknown */
 	pvr_tls_openssl_error(why, sizeof(why));
 	pvr_tls_set_error(tls, "TLS: %s%s%s%s", host[0] ? "host " : "", host, host[0] ? ": " : "",
 			  why);
@@ -243,7 +243,7 @@ static void explain(struct pvr_tls *tls)
 static enum pvr_tls_result failed(struct pvr_tls *tls, struct pvr_error *err)
 {
 	explain(tls);
-	flush_locked(tls); /* the alert, so that the other side knows, too */
+	flush_locked(tls); /* sends the alert to the peer */
 	pvr_fail(err, "%s",
 		 tls->error[0] ? tls->error
 			       : "it has closed the connection amid the TLS handshake");
@@ -287,7 +287,7 @@ static bool is_named(const struct pvr_tls *tls, const char *host)
 			       NULL) == 1;
 }
 
-/* Whoever it is has used the key that we share with psk_host, or with whom we have dialled. */
+/* The peer has used the key shared with psk_host or with the dialled host. */
 static bool has_key_of(const struct pvr_tls *tls, const char *host, struct pvr_error *err)
 {
 	if (!SSL_session_reused(tls->ssl))
@@ -310,7 +310,7 @@ bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *er
 			host);
 }
 
-/* Others may be reading and writing at the same time. */
+/* Another thread may send or receive meanwhile. */
 void pvr_tls_get_proof(struct pvr_tls *tls, struct pvr_tls_proof *proof)
 {
 	STACK_OF(X509) * chain;
@@ -334,7 +334,7 @@ void pvr_tls_put_proof(struct pvr_tls_proof *proof)
 
 /* -------------------------------------------------------------------------- data */
 
-/* Return: what SSL_read_ex() or SSL_write_ex() that has moved nothing means. */
+/* Return: the meaning of an SSL_read_ex() or SSL_write_ex() that moved no data. */
 static ssize_t nothing_moved(struct pvr_tls *tls, int ret)
 {
 	int want = SSL_get_error(tls->ssl, ret);
@@ -354,7 +354,7 @@ static void change_key(struct pvr_tls *tls)
 		tls->records = 0;
 }
 
-/* One record at most. */
+/* Writes at most one record. */
 static ssize_t write_locked(struct pvr_tls *tls, const uint8_t *data, size_t len)
 {
 	size_t written = 0;
@@ -493,7 +493,10 @@ static bool init(struct pvr_tls *tls)
 		return true;
 	}
 	SSL_set_connect_state(tls->ssl);
-	/* Who shows a certificate instead of a pre-shared key is refused: none is trusted then. */
+	/*
+	 * A peer with a certificate instead of a pre-shared key is refused: no authority
+	 * is trusted.
+	 */
 	SSL_set_verify(tls->ssl, SSL_VERIFY_PEER, pvr_tls_verify);
 	SSL_set_hostflags(tls->ssl,
 			  X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * TLS 1.3: who is there is proved by certificates, or by pre-shared keys.
+ * TLS 1.3, authenticated by certificates or by pre-shared keys.
  *
  * DOC: identity
  *
- * Both ends prove that they are the host that they say to be in HELLO. With certificates:
- * a DNS name among the subject's alternative names is that host's, no wildcards, and the
- * operator's authority has signed it. With pre-shared keys: the key file has a key for
- * each other host, which only the two of them know; the one who dials says its own name
- * as the key's identity. A key without a name is for all hosts that have no line of their
- * own: then each of those could pretend to be another.
+ * Both ends prove the host name in their HELLO. With certificates: the name is a DNS name
+ * among the subject's alternative names, without wildcards, and the operator's authority
+ * has signed the certificate. With pre-shared keys: the key file has a key for each other
+ * host, which only these two hosts share; the dialling side sends its own name as the
+ * identity of the key. A key without a name is for all hosts without a line of their own:
+ * each of those could impersonate another.
  *
  * DOC: new keys
  *
- * Keys are read into a context, of which each session has a reference: so sessions go on
- * with the keys that they were made with while new ones are made with others (rekey.c).
- * No session is ever resumed: servers give no tickets, and take none. So whoever comes
- * back has to prove anew who it is, with keys of that day.
+ * Keys are read into a context, of which each session holds a reference. So sessions keep
+ * their keys while new sessions use others (rekey.c). Sessions are never resumed: servers
+ * issue no tickets and accept none. So each new connection is authenticated by the
+ * current keys.
  *
  * DOC: threads
  *
- * A session is used by two threads, one that sends and one that receives; OpenSSL allows
- * one at a time, so a lock is held for one record each.
+ * One thread sends and one receives. OpenSSL allows one thread at a time, so a lock is
+ * held for one record each.
  */
 #ifndef PVR_NET_TLS_H
 #define PVR_NET_TLS_H
@@ -35,28 +35,34 @@ struct pvr_net_settings;
 struct pvr_tls_context;
 struct pvr_tls;
 
-/* From the files of the settings. NULL with @err filled: which file, which line, why. */
+/* Reads the files of the settings. NULL with @err filled: file, line and reason. */
 struct pvr_tls_context *pvr_tls_context_create(const struct pvr_net_settings *settings,
 					       struct pvr_error *err);
-/* Sessions have references of their own. NULL is allowed for put(). */
+/* Sessions hold references of their own. NULL is allowed for put(). */
 struct pvr_tls_context *pvr_tls_context_get(struct pvr_tls_context *context);
 void pvr_tls_context_put(struct pvr_tls_context *context);
-/* Could we talk to this host? There may be no key for it. */
+/* Return: whether there is a key for this host. */
 bool pvr_tls_context_knows(const struct pvr_tls_context *context, const char *host,
 			   struct pvr_error *err);
-/* When they are read anew: is our own certificate valid today? */
+/* For a reload: whether the own certificate is valid today. */
 bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
 				const struct pvr_net_settings *settings, struct pvr_error *err);
-/* Would we let ourselves in? Others may have other authorities than we. */
+/*
+ * Whether the context would accept its own certificate. Hosts may use different
+ * authorities.
+ */
 bool pvr_tls_context_trusts_itself(const struct pvr_tls_context *context,
 				   const struct pvr_net_settings *settings, struct pvr_error *err);
-/* For people: what is in which file. */
+/* Describes the contents of each file. */
 void pvr_tls_context_describe(const struct pvr_tls_context *context,
 			      const struct pvr_net_settings *settings,
 			      void (*say)(void *opaque, const char *file, const char *what),
 			      void *opaque);
 
-/* @host: who is dialled, and has to be there; NULL: we have been dialled. NULL: no memory. */
+/*
+ * @host: the dialled host, which the peer must prove to be; NULL: incoming. NULL without
+ * memory.
+ */
 struct pvr_tls *pvr_tls_create(struct pvr_tls_context *context, int fd, const char *host);
 /* NULL is allowed. Does not close the socket. */
 void pvr_tls_destroy(struct pvr_tls *tls);
@@ -68,26 +74,26 @@ enum pvr_tls_result {
 };
 
 enum pvr_tls_result pvr_tls_handshake(struct pvr_tls *tls, struct pvr_error *err);
-/* After the handshake: has the other side proved to be @host? */
+/* After the handshake: whether the peer has proved to be @host. */
 bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *err);
 /*
- * Would @context, which was read later, have let in @host, whose session this is? With a key: it
- * is still one of that host's; with a certificate: the authorities have signed it, and it is valid
- * today. False with @err filled.
+ * Whether @context, read later, would accept @host, the peer of this session. With a key:
+ * it is still one of that host's. With a certificate: an authority has signed it and it
+ * is valid today. False with @err filled.
  */
 bool pvr_tls_is_trusted(struct pvr_tls *tls, const struct pvr_tls_context *context,
 			const char *host, struct pvr_error *err);
-/* Why functions below have said that the connection is broken; "": TLS has no part in it. */
+/* Why a function below reported a broken connection; "": not because of TLS. */
 const char *pvr_tls_error(const struct pvr_tls *tls);
-/* For people: which version, cipher and proof. */
+/* Describes version, cipher and proof. */
 const char *pvr_tls_describe(const struct pvr_tls *tls);
 
-/* As pvr_stream_send() and the like. */
+/* As pvr_stream_send() and so on. */
 ssize_t pvr_tls_send(struct pvr_tls *tls, const struct iovec *iov, int count);
 ssize_t pvr_tls_recv(struct pvr_tls *tls, const struct iovec *iov, int count);
 bool pvr_tls_is_flushed(struct pvr_tls *tls);
 bool pvr_tls_flush(struct pvr_tls *tls);
-/* Nothing has been sent for a while: give memory back. */
+/* Nothing was sent for a while: frees the buffer. */
 void pvr_tls_rest(struct pvr_tls *tls);
 
 #endif /* PVR_NET_TLS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What is the same for all TLS sessions of this host: versions, ciphers, keys. */
+/* What all TLS sessions of this host share: versions, ciphers, keys. */
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
@@ -10,13 +10,13 @@
 #include "net/tls.h"
 #include "net/tls_context.h"
 
-/* Pre-shared keys are bound to SHA-256, so only its ciphers can go with them. */
+/* Pre-shared keys are bound to SHA-256, so only ciphers with SHA-256 work. */
 #define PSK_CIPHERS "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256"
 #define CERT_CIPHERS PSK_CIPHERS ":TLS_AES_256_GCM_SHA384"
-/* Several records with one system call. */
+/* In bytes: several records per system call. */
 #define READ_AHEAD (64 << 10)
 
-/* What OpenSSL's own words do not say to who does not know the protocol. */
+/* Explanations of errors that OpenSSL describes in terms of the protocol. */
 static const struct {
 	int reason;
 	const char *text;
@@ -30,7 +30,7 @@ static const struct {
 	{ SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE, "it has shown no certificate" },
 };
 
-/* An alert of the other side's: its words, about us. */
+/* An alert of the peer, about this side. */
 static bool is_alert(int reason)
 {
 	return reason >= SSL_AD_REASON_OFFSET && reason < SSL_AD_REASON_OFFSET + 256;
@@ -72,7 +72,7 @@ static SSL_SESSION *make_session(SSL *ssl, const struct pvr_psk *psk)
 	return NULL;
 }
 
-/* We dial: with the key that we share with that host, and our name. */
+/* Dialling: uses the key shared with that host, and this host's name. */
 static int use_session(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *id_len,
 		       SSL_SESSION **session)
 {
@@ -102,7 +102,7 @@ static void explain_no_key(struct pvr_tls *tls, const struct pvr_psk_file *file,
 		pvr_tls_set_error(tls, "there is no key for host '%s' in %.200s", host, file->path);
 }
 
-/* We are dialled by who says to be @id: with the key that we share with that one. */
+/* Incoming: uses the key shared with the host @id. */
 static int find_session(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SESSION **session)
 {
 	struct pvr_tls *tls = pvr_tls_of(ssl);
@@ -138,7 +138,7 @@ struct question {
 	bool asked;
 };
 
-/* Nobody is there who could answer. */
+/* There is no terminal to ask for a passphrase. */
 static int no_passphrase(char *buf, int size, int writing, void *opaque)
 {
 	((struct question *)opaque)->asked = true;
@@ -177,7 +177,7 @@ static bool use_private_key(SSL_CTX *ssl, const struct pvr_net_settings *setting
 				"nobody can be asked for; 'openssl pkey -in FILE -out NEW' writes "
 				"one without",
 				path);
-	/* Of another kind of key, EC or RSA, only the check says so. */
+	/* A key of another type, EC or RSA, is reported only by this check. */
 	if ((ret != 1 && reason == X509_R_KEY_VALUES_MISMATCH) ||
 	    (ret == 1 && SSL_CTX_check_private_key(ssl) != 1)) {
 		ERR_clear_error();
@@ -188,7 +188,7 @@ static bool use_private_key(SSL_CTX *ssl, const struct pvr_net_settings *setting
 	return ret == 1 || bad_file("private key", path, err);
 }
 
-/* Others will not believe us otherwise: say so before they do. */
+/* Warns if other hosts will refuse the name of this host. */
 static bool check_own_name(const struct pvr_tls_context *context, const char *path,
 			   struct pvr_error *err)
 {
@@ -233,7 +233,7 @@ static bool init(struct pvr_tls_context *context, const struct pvr_net_settings 
 	if (!ssl || !context->bio)
 		return pvr_fail(err, "out of memory");
 	SSL_CTX_set_min_proto_version(ssl, TLS1_3_VERSION);
-	/* Sessions are for ever: nobody resumes one. */
+	/* Sessions are never resumed. */
 	SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
 	SSL_CTX_set_num_tickets(ssl, 0);
 	SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET | SSL_OP_IGNORE_UNEXPECTED_EOF);

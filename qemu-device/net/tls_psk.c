@@ -72,7 +72,7 @@ static bool read_hex(struct pvr_psk *psk, const char *hex, struct pvr_error *err
 	return fill_id(psk) || pvr_fail(err, "OpenSSL lacks HMAC-SHA-256");
 }
 
-/* @line has no white space at its ends. */
+/* @line: without white space at its ends. */
 static bool read_line(struct pvr_psk *psk, char *line, struct pvr_error *err)
 {
 	char *colon = strchr(line, ':');
@@ -187,9 +187,9 @@ void pvr_psk_file_free(struct pvr_psk_file *file)
 	free(file);
 }
 
-/* --------------------------------------------------------------- whose is which */
+/* ----------------------------------------------------------- keys of a host */
 
-/* What the lines that count for @host begin with. */
+/* Return: the name in the lines that apply to @host. */
 static const char *line_name(const struct pvr_psk_file *file, const char *host)
 {
 	size_t i;
@@ -201,7 +201,7 @@ static const char *line_name(const struct pvr_psk_file *file, const char *host)
 	return "";
 }
 
-/* The keys of @host one after the other; @at NULL: the first. */
+/* Return: the next key of @host after @at; NULL: the first. */
 static const struct pvr_psk *next_key(const struct pvr_psk_file *file, const char *host,
 				      const struct pvr_psk *at)
 {

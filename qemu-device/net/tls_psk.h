@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The file of pre-shared keys: lines HOST:HEX, keys for each other host, or HEX, for all
- * that have no line of their own. Empty lines and those that begin with # are skipped.
+ * The file of pre-shared keys. A line is HOST:HEX, a key for that host, or HEX, a key for
+ * all hosts without a line of their own. Empty lines and lines that start with # are
+ * skipped.
  *
  * DOC: two keys for a host
  *
- * The first is the one that is shown to that host, the other one is accepted as well. So
- * a key can be replaced without an hour at which all hosts have to do it. Who is dialled
- * has to know which of them is meant, so the identity then is NAME:ID.
+ * The first key is presented to that host, the other one is accepted as well. So a key
+ * can be replaced without changing all hosts at the same time. The identity is NAME:ID
+ * then, so that the dialled host can select the key.
  */
 #ifndef PVR_NET_TLS_PSK_H
 #define PVR_NET_TLS_PSK_H
@@ -26,8 +27,8 @@
 #define PVR_PSK_IDENTITY (PVR_REMOTE_NAME_MAX + PVR_PSK_ID)
 
 struct pvr_psk {
-	char host[PVR_REMOTE_NAME_MAX]; /* "": all others */
-	char id[PVR_PSK_ID]; /* tells it from others, and nothing of what it is */
+	char host[PVR_REMOTE_NAME_MAX]; /* "": all other hosts */
+	char id[PVR_PSK_ID]; /* distinguishes the keys of a host, and reveals nothing of the key */
 	uint8_t key[PVR_PSK_MAX];
 	size_t len;
 };
@@ -38,24 +39,24 @@ struct pvr_psk_file {
 	char path[512];
 };
 
-/* NULL with @err filled: it names the file and the line. */
+/* NULL with @err filled, with file and line. */
 struct pvr_psk_file *pvr_psk_file_read(const char *path, struct pvr_error *err);
 void pvr_psk_file_free(struct pvr_psk_file *file);
-/* The key that we share with @host, and show it. NULL: none. */
+/* Return: the key to present to @host, or NULL. */
 const struct pvr_psk *pvr_psk_find(const struct pvr_psk_file *file, const char *host);
-/* What @host, which is to be called @name, is told of it. */
+/* Formats the identity to present to @host with this key; @name: this host. */
 void pvr_psk_identity(const struct pvr_psk_file *file, const struct pvr_psk *psk, const char *host,
 		      const char *name, char identity[PVR_PSK_IDENTITY]);
 /*
- * Who shows this identity: its name (never longer than PVR_REMOTE_NAME_MAX - 1, and "?" if it is none),
- * and the key. NULL: we have none.
+ * Finds the key of an identity. @name: the host, at most PVR_REMOTE_NAME_MAX - 1 bytes,
+ * "?" if it is invalid. Return: NULL without a key.
  */
 const struct pvr_psk *pvr_psk_identify(const struct pvr_psk_file *file, const uint8_t *identity,
 				       size_t len, char host[PVR_REMOTE_NAME_MAX]);
-/* Is it one of those of @host? It may be from another file. */
+/* Return: whether @host has an equal key. @psk may belong to another file. */
 bool pvr_psk_accepts(const struct pvr_psk_file *file, const char *host, const struct pvr_psk *psk);
 
-/* Why a file could not be read, for people: what errno says, and who we are if it is access. */
+/* Reports why a file could not be read, with errno, and with the user for EACCES. */
 void pvr_key_file_error(const char *what, const char *path, int error, struct pvr_error *err);
 
 #endif /* PVR_NET_TLS_PSK_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Keys that have been read anew: what is in them, and whom they would let in. */
+/* Checks of reloaded keys: their contents, and whether they accept existing sessions. */
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static X509_STORE_CTX *make_check(const struct pvr_tls_context *context, X509 *c
 	return check;
 }
 
-/* As OpenSSL does in a handshake. Return: X509_V_OK or what is wrong. */
+/* Verifies as OpenSSL does in a handshake. Return: X509_V_OK or the error. */
 static int verify(const struct pvr_tls_context *context, X509 *cert, STACK_OF(X509) * chain,
 		  const char *purpose)
 {
@@ -74,7 +74,7 @@ bool pvr_tls_is_trusted(struct pvr_tls *tls, const struct pvr_tls_context *conte
 	bool trusted;
 
 	if (pvr_tls_context_of(tls) == context)
-		return true; /* the handshake has looked */
+		return true; /* the handshake has checked it */
 	pvr_tls_get_proof(tls, &proof);
 	trusted = context->psk ? trusts_key(context->psk, proof.psk, host, err)
 			       : trusts_certificate(context, &proof, host, err);
@@ -82,7 +82,7 @@ bool pvr_tls_is_trusted(struct pvr_tls *tls, const struct pvr_tls_context *conte
 	return trusted;
 }
 
-/* ----------------------------------------------------------------- our own files */
+/* ---------------------------------------------------------------- own files */
 
 static void format_time(const ASN1_TIME *time, char buf[32])
 {

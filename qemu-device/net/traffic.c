@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The connections that are up, of one worker: input, output, keep-alive. */
+/* The connections of one worker that are up: input, output, keep-alive. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,21 +8,21 @@
 #include "net/state.h"
 
 /*
- * Edges, as nothing is read while answers do not get away or a GID is not known, and
- * EPOLLOUT is rarely asked for. To ask for it is to arm it anew: that tells of what
- * happened before, too.
+ * Edge-triggered: no input is read while responses cannot be sent or a GID is unknown,
+ * and EPOLLOUT is rarely needed. To request EPOLLOUT, the socket is modified, which
+ * reports earlier events again.
  */
 #define TRAFFIC_EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)
-/* What is not known is looked for again soon, and then less and less often. */
+/* Retry delay of a stall; doubled each time. */
 #define STALL_FIRST_NS (PVR_MSEC / 8)
 #define STALL_MAX_NS (10 * PVR_MSEC)
-/* PINGs within a patience, so that one or two may be late. */
+/* PINGs per keep-alive time, so that one or two may be late. */
 #define PINGS_PER_PATIENCE 3
 
 struct close_request {
 	struct pvr_work work;
 	struct pvr_traffic *traffic;
-	struct pvr_conn *conn; /* may be gone: the id tells */
+	struct pvr_conn *conn; /* may be freed: compare the id */
 	uint64_t id;
 	enum pvr_bye reason;
 	char text[120];
@@ -53,7 +53,7 @@ static void bye(struct pvr_conn *conn, enum pvr_bye reason, const char *why)
 		pvr_in_bye(conn->in, reason, why);
 }
 
-/* Afterwards it is not ours. */
+/* The connection must not be used afterwards. */
 static void end(struct pvr_conn *conn, const char *why)
 {
 	if (conn->outgoing)
@@ -69,7 +69,7 @@ static void end(struct pvr_conn *conn, const char *why)
 	pvr_workq_queue(&conn->net->workq, &conn->work);
 }
 
-/* The stream said no: the kernel may know more. */
+/* The stream failed: the socket may have an errno. */
 static void end_broken(struct pvr_conn *conn)
 {
 	int error = pvr_socket_error(conn->stream.fd);
@@ -152,12 +152,12 @@ static bool output(struct pvr_conn *conn)
 }
 
 /*
- * To ask for EPOLLOUT tells once more of what there is to read, which a connection whose
- * answers do not get away leaves where it is: that is no reason to try again.
+ * To request EPOLLOUT reports pending input again. A connection that cannot send its
+ * responses leaves input unread: that is no reason to retry the output.
  */
 static bool may_output(struct pvr_conn *conn, uint32_t events)
 {
-	bool only_input = events == EPOLLIN && !conn->verbs; /* a NIC has no other events */
+	bool only_input = events == EPOLLIN && !conn->verbs; /* a NIC raises no other events */
 
 	return !only_input && __atomic_exchange_n(&conn->wants_output, false, __ATOMIC_SEQ_CST);
 }
@@ -184,7 +184,7 @@ void pvr_traffic_want_output(struct pvr_conn *conn)
 		pvr_verbs_want_output(conn->verbs);
 		return;
 	}
-	/* Else adopt() sees the flag. */
+	/* Otherwise adopt() checks the flag. */
 	if (__atomic_load_n(&conn->watched, __ATOMIC_SEQ_CST))
 		pvr_loop_modify(&conn->source, TRAFFIC_EVENTS);
 }
@@ -200,7 +200,7 @@ static void run_idle(struct pvr_work *work)
 	pvr_peers_idle(conn);
 }
 
-/* Has anything but PING been sent? Else the first thread is told, sooner or later. */
+/* Tells the first thread if only PINGs were sent. */
 static void check_use(struct pvr_conn *conn, uint64_t now)
 {
 	uint64_t sent = __atomic_load_n(&conn->stream.tx_bytes, __ATOMIC_RELAXED);
@@ -283,7 +283,7 @@ static void start_keepalive(struct pvr_conn *conn)
 	arm_tick(traffic_of(conn));
 }
 
-/* ------------------------------------------------------------- changing hands */
+/* ----------------------------------------------------------------- handover */
 
 static void verbs_ready(void *opaque)
 {
@@ -317,7 +317,7 @@ static void run_adopt(struct pvr_work *work)
 		return;
 	}
 	__atomic_store_n(&conn->watched, true, __ATOMIC_SEQ_CST);
-	/* For what TLS has read already, and for output that was wanted before. */
+	/* TLS may have read data already, and output may have been requested before. */
 	pvr_loop_again(&conn->source);
 	start_keepalive(conn);
 }
@@ -359,7 +359,7 @@ void pvr_traffic_close(struct pvr_conn *conn, enum pvr_bye reason, const char *t
 		return;
 	request = calloc(1, sizeof(*request));
 	if (!request)
-		return; /* keep-alive will end it, or the other side */
+		return; /* keep-alive or the peer will end it */
 	conn->closing = true;
 	request->work.run = run_close;
 	request->traffic = traffic_of(conn);

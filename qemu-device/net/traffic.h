@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The connections that are up, of one worker: input, output, keep-alive. */
+/* The connections of one worker that are up: input, output, keep-alive. */
 #ifndef PVR_NET_TRAFFIC_H
 #define PVR_NET_TRAFFIC_H
 
@@ -15,18 +15,21 @@ struct pvr_traffic {
 	LIST_HEAD(, pvr_conn) conns;
 };
 
-/* 0 or -errno; pvr_traffic_exit() is needed in any case. */
+/* Return: 0 or -errno. Call pvr_traffic_exit() also after a failure. */
 int pvr_traffic_init(struct pvr_traffic *traffic, struct pvr_net *net, struct pvr_loop *loop);
-/* The worker does not run: what it has is handed back, with BYE. */
+/*
+ * Call while the worker does not run: closes all connections with BYE and passes them
+ * back.
+ */
 void pvr_traffic_stop(struct pvr_traffic *traffic);
 void pvr_traffic_exit(struct pvr_traffic *traffic);
 
-/* First thread: the worker @conn->worker gets it. */
+/* First thread: passes the connection to the worker @conn->worker. */
 void pvr_traffic_give(struct pvr_conn *conn);
-/* First thread: it will come back, as soon as the worker gets to it. */
+/* First thread: tells the worker to close the connection, which is passed back later. */
 void pvr_traffic_close(struct pvr_conn *conn, enum pvr_bye reason, const char *text);
 
-/* Somebody wants to know when the socket takes more. Any thread. */
+/* Requests a call of output when the socket is writable. Any thread. */
 void pvr_traffic_want_output(struct pvr_conn *conn);
 
 #endif /* PVR_NET_TRAFFIC_H */

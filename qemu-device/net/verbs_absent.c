@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* This program was built without libibverbs: it knows no RDMA NICs. */
+/* Stub for a build without libibverbs: there are no RDMA NICs. */
 #include <errno.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr
 	return NULL;
 }
 
-/* No queue pair is ever made, so nobody calls the rest. */
+/* No queue pair is ever created, so the rest is never called. */
 
 void pvr_verbs_destroy(struct pvr_verbs *verbs)
 {

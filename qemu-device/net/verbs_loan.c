@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory of guests that the other side's NIC may read. */
+/* Guest memory that the peer's NIC may read. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -34,7 +34,9 @@ void pvr_verbs_deregister(struct pvr_verbs *verbs, struct ibv_mr **mr, unsigned 
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		/* A queue pair in error uses nothing, registered or not. */
+		/*
+		 * A queue pair in the error state accesses no memory, registered or not.
+		 */
 		if (ibv_dereg_mr(mr[i]))
 			pvr_verbs_break(verbs, "the RDMA NIC does not let go of memory");
 	}

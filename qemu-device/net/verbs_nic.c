@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* RDMA NICs: which there are, which of their ports has an address, and what happens to them. */
+/* RDMA NICs of this host: discovery, ports, GIDs, events. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,11 +10,11 @@
 
 #include "net/verbs_nic.h"
 
-/* Whether one has come; nobody tells. */
+/* Interval of the search for new NICs, which raise no event. */
 #define LOOK_NS (5 * PVR_SEC)
 #define GIDS_MAX 256
 #define EVENTS_PER_TURN 64
-/* More of them than that make nothing faster. */
+/* A larger number does not increase the throughput. */
 #define READS_MAX 16
 
 static_assert(offsetof(struct pvr_verbs_nic, source) != 0, "nic_of() subtracts");
@@ -46,7 +46,7 @@ void pvr_verbs_nic_put(struct pvr_verbs_nic *nic)
 		pvr_loop_timer_arm(nics->loop, &nics->look, LOOK_NS);
 }
 
-/* Return: what is said of the event; NULL: it says nothing of ports. */
+/* Return: text of the event; NULL: it concerns no port. */
 static const char *take_event(struct pvr_verbs_nic *nic, const struct ibv_async_event *event)
 {
 	unsigned int port = (unsigned int)event->element.port_num;
@@ -84,7 +84,7 @@ static void nic_ready(struct pvr_source *source, uint32_t events)
 	}
 	if (!what)
 		return;
-	/* Who uses it is told to leave; it stays as long as they do. */
+	/* Users of the NIC are told to leave; the reference keeps it until they have. */
 	pvr_verbs_nic_hold(nic);
 	nic->nics->ops->changed(nic->nics->opaque, what);
 	if (nic->gone)
@@ -109,7 +109,7 @@ static uint8_t reads_of(int limit)
 	return limit < 0 ? 0 : limit < READS_MAX ? (uint8_t)limit : READS_MAX;
 }
 
-/* Who does not tell has none. */
+/* A NIC that reports no limit has none. */
 static void find_limits(struct pvr_verbs_nic *nic)
 {
 	struct ibv_device_attr attr;
@@ -160,7 +160,7 @@ static void open_all(struct pvr_verbs_nics *nics)
 	struct ibv_device **list;
 	int num = 0, i;
 
-	/* Where there is none, the library need not look for drivers. */
+	/* Without NICs, the library need not search for drivers. */
 	if (access("/sys/class/infiniband", F_OK) < 0)
 		return;
 	list = ibv_get_device_list(&num);
@@ -218,7 +218,7 @@ void pvr_verbs_nics_destroy(struct pvr_verbs_nics *nics)
 	free(nics);
 }
 
-/* ----------------------------------------------------------------------- places */
+/* --------------------------------------------------------------------- GIDs */
 
 static void gid_of(const struct pvr_address *address, uint8_t gid[16])
 {
@@ -237,7 +237,7 @@ static bool is_mapped(const union ibv_gid *gid)
 	return !gid->global.subnet_prefix && gid->raw[10] == 0xff && gid->raw[11] == 0xff;
 }
 
-/* How well a GID does; 0: not at all. RoCE v1 does not cross routers, link-local ones neither. */
+/* Rank of a GID; 0: unusable. RoCE v1 and link-local GIDs do not cross routers. */
 static unsigned int rank(const struct pvr_verbs_nics *nics, const struct ibv_gid_entry *entry,
 			 const uint8_t wanted[16])
 {
@@ -246,7 +246,7 @@ static unsigned int rank(const struct pvr_verbs_nics *nics, const struct ibv_gid
 
 	if (!memcmp(entry->gid.raw, wanted, 16))
 		return v1 ? 5 : 6;
-	/* Who has named a device means it, also if TCP goes another way. */
+	/* A device that the operator named is used, also if TCP takes another path. */
 	if (nics->any && entry->gid_type != IBV_GID_TYPE_IB)
 		return 0;
 	if (v1)
@@ -261,7 +261,7 @@ static bool port_is_up(const struct pvr_verbs_nic *nic, unsigned int port,
 	       !ibv_query_port(nic->context, (uint8_t)port, attr) && attr->state == IBV_PORT_ACTIVE;
 }
 
-/* Return: the rank; @best is what there was before. */
+/* Return: the new rank; @best: the best rank so far. */
 static unsigned int look_at(struct pvr_verbs_nic *nic, const struct ibv_gid_entry *entry,
 			    const uint8_t wanted[16], unsigned int best,
 			    struct pvr_verbs_place *place, bool *down)

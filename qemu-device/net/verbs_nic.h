@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* RDMA NICs that are open, and their ports. */
+/* Open RDMA NICs and their ports. */
 #ifndef PVR_NET_VERBS_NIC_H
 #define PVR_NET_VERBS_NIC_H
 
@@ -10,12 +10,12 @@
 
 struct pvr_verbs_nic {
 	LIST_ENTRY(pvr_verbs_nic) link;
-	struct pvr_source source; /* of what happens to it */
+	struct pvr_source source; /* asynchronous events */
 	struct pvr_verbs_nics *nics;
 	struct ibv_context *context;
-	uint8_t answers, asks; /* RDMA READs at once, of a queue pair: others', its own */
+	uint8_t answers, asks; /* RDMA READs in flight per queue pair: as responder, as requester */
 	unsigned int users;
-	uint64_t down; /* ports, as bits, that were up once */
+	uint64_t down; /* bitmap of ports that were up once and are down */
 	bool gone;
 };
 
@@ -24,12 +24,12 @@ struct pvr_verbs_nics {
 	char name[IBV_SYSFS_NAME_MAX];
 	bool any;
 	struct pvr_loop *loop;
-	struct pvr_loop_timer look; /* while there is none */
+	struct pvr_loop_timer look; /* runs while there is no NIC */
 	const struct pvr_verbs_nics_ops *ops;
 	void *opaque;
 };
 
-/* Where a queue pair may be. */
+/* The port and GID for a queue pair. */
 struct pvr_verbs_place {
 	struct pvr_verbs_nic *nic;
 	uint8_t port, gid_index;

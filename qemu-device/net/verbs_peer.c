@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The queue pair of an RDMA NIC by which a peer is reached: made, lost, made again. */
+/* The outgoing queue pair to a peer: creation, loss, retry. */
 #include <endian.h>
 #include <string.h>
 
@@ -8,11 +8,14 @@
 
 #define BACKOFF_FIRST (100 * PVR_MSEC)
 #define BACKOFF_MAX (10 * PVR_SEC)
-/* The NIC's own retries end before. */
+/* The retries of the NIC end earlier. */
 #define PROBE_NS (5 * PVR_SEC)
-/* One that was up so long was a good one. */
+/* A queue pair that was up for longer resets the backoff. */
 #define GOOD_NS PVR_SEC
-/* What took long to connect costs a peer so many times as long until it may try again. */
+/*
+ * A peer that takes longer to connect must wait for a multiple of that before it may
+ * retry.
+ */
 #define SLOW_NS (100 * PVR_MSEC)
 #define SLOW_PAUSE 9
 
@@ -60,7 +63,7 @@ static void fill_hello(const struct pvr_verbs_peer *verbs, const struct pvr_verb
 	strcpy(hello->name, net->settings.name);
 }
 
-/* Takes the queue pair. */
+/* Takes ownership of the queue pair. */
 static bool start_conn(struct pvr_verbs_peer *verbs, struct pvr_conn *conn, struct pvr_verbs *qp,
 		       struct pvr_error *err)
 {
@@ -79,7 +82,7 @@ static bool start_conn(struct pvr_verbs_peer *verbs, struct pvr_conn *conn, stru
 	return ok;
 }
 
-/* The queue pair first: while there is none for us, the other host is not to be bothered. */
+/* Creates the queue pair first: without one, the peer need not be contacted. */
 static bool start(struct pvr_verbs_peer *verbs, struct pvr_error *err)
 {
 	struct pvr_address local;
@@ -175,7 +178,7 @@ static void use(struct pvr_conn *conn)
 	pvr_traffic_give(conn);
 }
 
-/* What was sent has arrived, or did not. */
+/* Checks whether the probe has arrived. */
 static void look(void *opaque)
 {
 	struct pvr_conn *conn = opaque;
@@ -193,8 +196,8 @@ static void look(void *opaque)
 }
 
 /*
- * Guests' traffic is not to wait for a NIC that cannot get through, so nobody uses the queue
- * pair before a PING has arrived. The answer comes when it is used.
+ * Guest traffic must not wait for a NIC that does not reach the peer. So the queue pair
+ * is used only after a PING has arrived. The reply to PING comes later.
  */
 static bool probe(struct pvr_conn *conn, struct pvr_error *why)
 {
@@ -225,7 +228,7 @@ static void done(struct pvr_conn *conn)
 
 static void hello(struct pvr_conn *conn)
 {
-	/* Only who is dialled gets a HELLO to answer. */
+	/* Only an incoming connection receives a HELLO to answer. */
 }
 
 static const struct pvr_conn_ops verbs_ops = {
@@ -234,7 +237,7 @@ static const struct pvr_conn_ops verbs_ops = {
 	.failed = failed,
 };
 
-/* --------------------------------------------------------------- what others want */
+/* ----------------------------------------------------------- calls of peers */
 
 void pvr_verbs_peer_want(struct pvr_verbs_peer *verbs, uint32_t features)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The queue pair of an RDMA NIC by which a peer is reached, beside TCP.
+ * The outgoing queue pair of an RDMA NIC to a peer, beside TCP.
  *
- * It is wanted while a TCP connection to the peer is up, which has told whether the peer
- * knows of this. Whatever is wrong with it is no news for the log, as TCP does as well:
- * pvrdmactl tells. It is tried again, after 100 ms at first, up to 10 s; at once when a
- * NIC of ours has come back, or the peer has reached us by its own.
+ * It is enabled while a TCP connection to the peer is up whose HELLO supports it. Its
+ * errors are not logged, because TCP works as well: pvrdmactl shows them. It is retried
+ * after 100 ms at first, up to 10 s; at once when a NIC of this host works again, or the
+ * peer has connected by its own NIC.
  *
  * Context: the first thread.
  */
@@ -20,33 +20,37 @@ struct pvr_verbs_peer {
 	const char *name;
 	const struct pvr_address *address;
 	bool wanted;
-	bool lend; /* both sides know of that; whether their NICs can is another matter */
-	struct pvr_conn *conn; /* dialling or up */
-	uint64_t backoff, not_before; /* pauses: of ours; of either side, see connect() */
+	bool lend; /* both sides support exposure; their NICs may not */
+	struct pvr_conn *conn; /* in a handshake or up */
+	uint64_t backoff, not_before; /* own backoff; earliest connect() of either side */
 	struct pvr_loop_timer retry;
 	struct pvr_error error; /* why it is not up */
 };
 
 void pvr_verbs_peer_init(struct pvr_verbs_peer *verbs, struct pvr_net *net, struct pvr_peer *peer,
 			 const char *name, const struct pvr_address *address);
-/* TCP is up: @features are those of the answer. */
+/* TCP is up. @features: those of the answer to HELLO. */
 void pvr_verbs_peer_want(struct pvr_verbs_peer *verbs, uint32_t features);
-/* It is not wanted any more. A connection that is up stays; close() ends it. */
+/* Disables it. A connection that is up stays; pvr_verbs_peer_close() ends it. */
 void pvr_verbs_peer_forget(struct pvr_verbs_peer *verbs);
 void pvr_verbs_peer_close(struct pvr_verbs_peer *verbs, const char *why);
-/* It is worth while to try at once; what does not work any more is closed. */
+/* Retries at once; closes a queue pair that does not work any more. */
 void pvr_verbs_peer_changed(struct pvr_verbs_peer *verbs, const char *what);
 /*
- * pvr_verbs_connect(), whoever has dialled. The kernel may look for the other NIC's address
- * meanwhile, for a second where nobody has it, so a peer gets a tenth of our time at most.
+ * Calls pvr_verbs_connect(), for both directions. The kernel may resolve the NIC's
+ * address meanwhile, for a second if it gets no reply. So a peer gets at most a tenth of
+ * the time.
  */
 bool pvr_verbs_peer_connect(struct pvr_verbs_peer *verbs, struct pvr_verbs *qp,
 			    const union pvr_any_frame *theirs, struct pvr_error *err);
-/* Its worker has given it back. */
+/* The worker has passed the connection back. */
 void pvr_verbs_peer_lost(struct pvr_conn *conn);
-/* The NIC's name; NULL: it is not up. */
+/* Return: the NIC's name, or NULL if the queue pair is not up. */
 const char *pvr_verbs_peer_device(const struct pvr_verbs_peer *verbs);
-/* While it is up: is payload lent? If not, or if that has failed just now, @why tells. */
+/*
+ * Return: whether payload is exposed while it is up. @why: why not, or why it failed just
+ * now.
+ */
 bool pvr_verbs_peer_lends(const struct pvr_verbs_peer *verbs, struct pvr_error *why);
 
 #endif /* PVR_NET_VERBS_PEER_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A queue pair of an RDMA NIC, and the stream over it. */
+/* A queue pair of an RDMA NIC, and its stream. */
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
@@ -15,15 +15,15 @@
 #include "net/verbs_qp.h"
 
 #define HOP_LIMIT 64
-/* 4.096 us << 14 is 67 ms, seven times: what is broken is noticed within 2 s. */
+/* 4.096 us << 14 is 67 ms; with 7 retries a failure is detected within 2 s */
 #define TIMEOUT 14
 #define RETRIES 6
 #define RNR_FOR_EVER 7
-#define RNR_TIMER 12 /* 0.64 ms; with credits it never happens */
+#define RNR_TIMER 12 /* 0.64 ms; credits prevent RNR NAKs */
 #define CQ_EVENTS_PER_TURN 16
 #define MAX_SENDS (PVR_VERBS_SENDS + PVR_VERBS_READS)
 
-/* ------------------------------------------------------------- for the stream */
+/* --------------------------------------------------------- stream callbacks */
 
 static struct ibv_sge sge_of(const struct pvr_verbs *verbs, size_t offset, uint32_t len)
 {
@@ -68,7 +68,10 @@ static void set_error(struct pvr_verbs *verbs, const char *why)
 				    __ATOMIC_RELAXED);
 }
 
-/* What is flushed from the one queue tells nothing; what has failed is in the other, then. */
+/*
+ * Flush errors carry no reason. If this queue has only those, the reason is in the other
+ * one.
+ */
 static enum ibv_wc_status find_reason(struct pvr_verbs *verbs, const struct ibv_wc *wc)
 {
 	struct ibv_wc other;
@@ -98,7 +101,10 @@ static int poll_cq(struct pvr_verbs *verbs, struct ibv_cq *cq, struct pvr_verbs_
 		return -ECONNRESET;
 	while (num < max && (n = ibv_poll_cq(cq, 1, &wc)) > 0) {
 		if (wc.status != IBV_WC_SUCCESS || (received && !(wc.wc_flags & IBV_WC_WITH_IMM))) {
-			/* Those before it first; the next call says so again. */
+			/*
+			 * Earlier completions first; the next call returns the error
+			 * again.
+			 */
 			failed(verbs, &wc);
 			return num ? num : -ECONNRESET;
 		}
@@ -166,7 +172,7 @@ static void kick(struct pvr_verbs *verbs)
 	const uint64_t one = 1;
 
 	if (write(verbs->kick.fd, &one, sizeof(one)) < 0)
-		return; /* it is kicked already */
+		return; /* an event is pending */
 }
 
 void pvr_verbs_want_output(struct pvr_verbs *verbs)
@@ -235,7 +241,7 @@ static bool make_qp(struct pvr_verbs *verbs, struct pvr_error *err)
 		},
 		.qp_type = IBV_QPT_RC,
 	};
-	/* Nobody reads or writes our memory by himself, so far. */
+	/* The peer gets no access to memory at first. */
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = verbs->place.port };
 	int ret;
 
@@ -250,7 +256,10 @@ static bool make_qp(struct pvr_verbs *verbs, struct pvr_error *err)
 	return !ret || no(err, verbs, "a queue pair that receives");
 }
 
-/* What both sides' READs need; one that cannot do the one half has no use for the other. */
+/*
+ * Limits of RDMA READs that both sides need. A NIC needs both roles for either to be
+ * useful.
+ */
 static void find_reads(struct pvr_verbs *verbs)
 {
 	const struct pvr_verbs_nic *nic = verbs->place.nic;
@@ -387,7 +396,7 @@ bool pvr_verbs_lends(const struct pvr_verbs *verbs)
 	return verbs->answers && verbs->asks;
 }
 
-/* No more than the other side answers; none if it does not, and then it reads none either. */
+/* At most what the peer can respond to. If it is 0, the peer does not read either. */
 static void limit_reads(struct pvr_verbs *verbs, uint8_t theirs)
 {
 	if (theirs < verbs->asks)
@@ -414,7 +423,7 @@ bool pvr_verbs_connect(struct pvr_verbs *verbs, const union pvr_any_frame *their
 	return true;
 }
 
-/* -------------------------------------------------------------------- what is new */
+/* ------------------------------------------------------------------- events */
 
 bool pvr_verbs_works(const struct pvr_verbs *verbs)
 {
@@ -435,7 +444,7 @@ const char *pvr_verbs_error(const struct pvr_verbs *verbs)
 	return error ? error : "";
 }
 
-/* The last thing, as the owner may end it. */
+/* Call it last: the owner may destroy the queue pair. */
 static void tell(struct pvr_verbs *verbs)
 {
 	verbs->ready(verbs->opaque);

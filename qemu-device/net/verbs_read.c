@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * RDMA READ of what the other side has lent, into memory of guests or a buffer of ours.
+ * RDMA READ of memory that the peer exposes, into guest memory or an own buffer.
  *
- * The requests of one pvr_verbs_read() are posted together, and only the last one says that
- * it is done: they are in order, and one that fails says so in any case.
+ * The work requests of one pvr_verbs_read() are posted together. Only the last one is
+ * signaled: they complete in order, and a failure is always signaled.
  */
 #include <errno.h>
 
@@ -17,7 +17,7 @@ struct requests {
 
 /* ---------------------------------------------------------------------- requests */
 
-/* Return: false if they do not fit, or are none. */
+/* Return: false if the parts are empty or do not fit into @room. */
 static bool fits(const struct pvr_loan_part *part, int parts, size_t room, bool exactly)
 {
 	size_t len = 0;
@@ -59,7 +59,7 @@ static void add(struct requests *to, const struct pvr_loan_part *part, size_t pa
 		wr[-1].next = wr;
 }
 
-/* Both lists have something left: from either's beginning to the next end of one. */
+/* One request per overlap of the two lists: up to the next end of an entry in either. */
 static void fill(struct requests *to, const struct pvr_loan_part *part, int parts,
 		 const struct iovec *iov, int count, struct ibv_mr *const *mr)
 {
@@ -102,12 +102,12 @@ static void let_go(struct pvr_verbs *verbs)
 	reading->mrs = 0;
 }
 
-/* Those before the one that is refused are on their way. */
+/* Requests before the refused one are posted. */
 static int post(struct pvr_verbs *verbs, struct requests *requests)
 {
 	struct ibv_send_wr *bad;
 
-	/* Whoever polls may see the end of it before this returns. */
+	/* A poll may clear it before this function returns. */
 	__atomic_store_n(&verbs->reading.going, true, __ATOMIC_RELEASE);
 	if (!ibv_post_send(verbs->qp, requests->wr, &bad))
 		return 0;
@@ -163,7 +163,7 @@ int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data)
 	return is_going(verbs) ? err : 1;
 }
 
-/* A NIC cannot be stopped in the middle of it but by an end of the queue pair. */
+/* A transfer of a NIC can only be stopped by breaking the queue pair. */
 void pvr_verbs_stop_reading(struct pvr_verbs *verbs)
 {
 	if (is_going(verbs))

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Bytes over a reliable connection of an RDMA NIC: buffers and credits. */
+/* A byte stream over an RC queue pair: buffers and credits. */
 #include <errno.h>
 #include <string.h>
 
 #include "net/verbs_stream.h"
 
 #define POLL_BATCH 16
-/* Taken and not told: that many are worth a note. */
+/* Buffers consumed but not reported: at this number a credit update is sent. */
 #define NOTE_AFTER (PVR_VERBS_BUFFERS / 2)
 
 static uint32_t get(const uint32_t *word)
@@ -58,14 +58,14 @@ int pvr_verbs_stream_post(struct pvr_verbs_stream *stream)
 
 void pvr_verbs_stream_set_peer(struct pvr_verbs_stream *stream, uint32_t buffers, uint32_t size)
 {
-	/* More than our own buffers at once are not sent; but those that wait there count, too. */
+	/* Bounded by the own buffers, but buffers still in the send queue count, too. */
 	stream->limit = buffers;
 	stream->size = size < PVR_VERBS_BUFFER ? size : PVR_VERBS_BUFFER;
 }
 
 /* ------------------------------------------------------------------------ news */
 
-/* What the other side says to have taken. Return: false if it cannot be. */
+/* Takes the peer's count of consumed messages. Return: false if it is invalid. */
 static bool credit(struct pvr_verbs_stream *stream, const struct pvr_verbs_done *done)
 {
 	uint32_t more = done->taken - stream->credited;
@@ -106,7 +106,9 @@ static void take(struct pvr_verbs_stream *stream, const struct pvr_verbs_done *d
 		set(&stream->notes_done, stream->notes_done + 1);
 }
 
-/* Bounded by our own requests: what comes meanwhile takes buffers that were given back. */
+/*
+ * Bounded by the number of own requests: new messages use only buffers returned before.
+ */
 static void poll_all(struct pvr_verbs_stream *stream)
 {
 	struct pvr_verbs_done done[POLL_BATCH];
@@ -123,7 +125,7 @@ static void poll_all(struct pvr_verbs_stream *stream)
 	pthread_mutex_unlock(&stream->lock);
 }
 
-/* Between the poll and the arming something may come, which nobody would be told of. */
+/* Polls again after arming: completions in between would raise no event. */
 static void arm(struct pvr_verbs_stream *stream, bool sends)
 {
 	int err = stream->ops->arm(stream->qp, sends);
@@ -149,7 +151,7 @@ void pvr_verbs_stream_break(struct pvr_verbs_stream *stream, int err)
 
 /* --------------------------------------------------------------------- sending */
 
-/* The buffer has been sent from, and the other side has one to receive in. */
+/* A send buffer and a receive buffer of the peer are free. */
 static bool has_room(const struct pvr_verbs_stream *stream)
 {
 	uint32_t sent = get(&stream->sent);
@@ -183,10 +185,10 @@ static bool look_for_room(struct pvr_verbs_stream *stream)
 struct cursor {
 	const struct iovec *iov;
 	int count;
-	size_t pos; /* in the first */
+	size_t pos; /* in the first entry */
 };
 
-/* Return: bytes that were copied, to or from @buf. */
+/* Return: bytes copied to or from @buf. */
 static size_t move(struct cursor *cursor, uint8_t *buf, size_t size, bool to_buf)
 {
 	size_t done = 0, n;
@@ -214,7 +216,7 @@ static int post(struct pvr_verbs_stream *stream, uint32_t slot, uint32_t len)
 	uint32_t taken = get(&stream->taken);
 	int err;
 
-	/* Before its answer can come. */
+	/* Before the send: its credit can arrive at once. */
 	set(len ? &stream->sent : &stream->notes, (len ? stream->sent : stream->notes) + 1);
 	err = stream->ops->send(stream->qp, slot, len, taken);
 	if (err)
