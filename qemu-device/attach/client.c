@@ -38,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static int throw_out(struct pvr_client *cl
 	vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
 	pvr_attach_log(client->attach, PVR_LOG_WARN,
-		       "QEMU (process %d) is thrown out: %s; restart that VM", (int)client->pid,
+		       "QEMU (process %d) is disconnected: %s; restart that VM", (int)client->pid,
 		       why);
 	pvr_attach_count(&pvr_attach_stats(client->attach)->refused, 1);
 	pvr_client_destroy(client);

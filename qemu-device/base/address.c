@@ -39,7 +39,7 @@ static bool check_port(const char *text, const char *port, struct pvr_error *err
 	number = strtoul(port, &end, 10);
 	if (*port >= '0' && *port <= '9' && !*end && number && number <= 65535)
 		return true;
-	return pvr_fail(err, "address '%s': port '%s' is no number from 1 to 65535", text, port);
+	return pvr_fail(err, "address '%s': port '%s' is not a number from 1 to 65535", text, port);
 }
 
 bool pvr_address_parse(struct pvr_address *address, const char *text, struct pvr_error *err)
@@ -60,7 +60,7 @@ bool pvr_address_parse(struct pvr_address *address, const char *text, struct pvr
 	snprintf(number, sizeof(number), "%d", PVR_DEFAULT_PORT);
 	if (!*start || getaddrinfo(start, port ? port : number, &hints, &info))
 		return pvr_fail(err,
-				"'%s' is no IP address, such as 192.0.2.1:%d or "
+				"'%s' is not an IP address, such as 192.0.2.1:%d or "
 				"[2001:db8::1]:%d; names are not looked up",
 				text, PVR_DEFAULT_PORT, PVR_DEFAULT_PORT);
 	memset(address, 0, sizeof(*address));

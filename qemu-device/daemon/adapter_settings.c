@@ -54,7 +54,7 @@ static bool set_mac(struct pvr_adapter_settings *adapter, const char *value, str
 
 	if (!is_mac_text(value))
 		return pvr_fail(err,
-				"mac '%s' is no MAC address: expected the one of the "
+				"mac '%s' is not a MAC address: expected the one of the "
 				"VM's NIC, such as 52:54:00:12:34:56",
 				value);
 	for (i = 0; i < sizeof(adapter->mac); i++)
@@ -106,7 +106,7 @@ static bool set_worker(struct pvr_adapter_settings *adapter, const char *value,
 	unsigned long worker = strtoul(value, &end, 10);
 
 	if (*value < '0' || *value > '9' || *end || worker >= PVR_MAX_WORKERS)
-		return pvr_fail(err, "worker '%s' is no number from 0 to %d", value,
+		return pvr_fail(err, "worker '%s' is not a number from 0 to %d", value,
 				PVR_MAX_WORKERS - 1);
 	adapter->worker = (unsigned int)worker;
 	adapter->has_worker = true;
@@ -144,7 +144,7 @@ static bool check_roce(const struct pvr_adapter_settings *adapter, struct pvr_er
 
 	if (!(adapter->gid_type & ~revision->gid_types))
 		return true;
-	return pvr_fail(err, "adapter '%s': hwversion %s has no RoCE v2: leave roce out, or say v1",
+	return pvr_fail(err, "adapter '%s': hwversion %s has no RoCE v2: omit roce, or use v1",
 			adapter->name, revision->name);
 }
 

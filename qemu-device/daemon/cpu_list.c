@@ -101,7 +101,7 @@ bool pvr_cpu_list_parse(struct pvr_cpu_list *cpus, const char *text, struct pvr_
 		if (*at++ != ',')
 			break;
 	}
-	return pvr_fail(err, "'%.64s' is no list of CPUs: expected one such as 0-3,8, none twice",
+	return pvr_fail(err, "'%.64s' is not a CPU list: expected one such as 0-3,8, none twice",
 			text);
 }
 

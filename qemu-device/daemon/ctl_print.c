@@ -384,12 +384,12 @@ void pvr_print_reload(struct json_object *reply)
 		printf("read again: %s: %s\n", text_of(obj, "file"), text_of(obj, "what"));
 	}
 	if (!len)
-		printf("there is no file to be read again: pvrdmad has neither keys nor a peers "
+		printf("there is no file to read again: pvrdmad has neither keys nor a peers "
 		       "file\n");
 	list = list_of(reply, "cut_off", &len);
 	for (i = 0; i < len; i++) {
 		obj = json_object_array_get_idx(list, i);
-		printf("host %s is cut off: %s\n", text_of(obj, "host"), text_of(obj, "why"));
+		printf("host %s is disconnected: %s\n", text_of(obj, "host"), text_of(obj, "why"));
 	}
 	list = list_of(reply, "warnings", &len);
 	for (i = 0; i < len; i++)

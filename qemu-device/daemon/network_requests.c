@@ -152,7 +152,7 @@ static void put_path(struct json_object *obj, const struct pvr_peer_info *info,
 	put_text(obj, "why",
 		 verbs				      ? "both hosts have an RDMA NIC"
 		 : tcp				      ? info->verbs_error
-		 : info->state == PVR_PEER_IDLE	      ? "nobody needs it now"
+		 : info->state == PVR_PEER_IDLE	      ? "no traffic needs it"
 		 : info->state == PVR_PEER_CONNECTING ? "connecting"
 						      : info->error);
 }

@@ -31,7 +31,7 @@ static void note_cut_off(void *opaque, const char *host, const char *why)
 {
 	struct report *report = opaque;
 
-	pvrd_log(PVR_LOG_WARN, NULL, "host %s is cut off: %s", host, why);
+	pvrd_log(PVR_LOG_WARN, NULL, "host %s is disconnected: %s", host, why);
 	add_pair(report->cut_off, "host", host, "why", why);
 }
 
@@ -67,7 +67,7 @@ bool pvr_reload(struct pvr_daemon *daemon, struct json_object *reply, struct pvr
 		pvr_fail(err, "%.440s; keys and hosts stay as they were", why.text);
 		pvrd_log(PVR_LOG_ERR, NULL, "%s", err->text);
 	} else if (!json_object_array_length(report.read)) {
-		pvrd_log(PVR_LOG_INFO, NULL, "there is no file to be read again");
+		pvrd_log(PVR_LOG_INFO, NULL, "there is no file to read again");
 	}
 	return ok;
 }

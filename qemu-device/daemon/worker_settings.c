@@ -14,7 +14,7 @@ static bool set_num(struct pvr_worker_settings *settings, const char *value, str
 	unsigned long num = strtoul(value, &end, 10);
 
 	if (*value < '0' || *value > '9' || *end || !num || num > PVR_MAX_WORKERS)
-		return pvr_fail(err, "workers '%.64s' is no number from 1 to %d", value,
+		return pvr_fail(err, "workers '%.64s' is not a number from 1 to %d", value,
 				PVR_MAX_WORKERS);
 	if (!settings->num)
 		settings->num = (unsigned int)num;
@@ -38,7 +38,7 @@ static bool set_node(struct pvr_worker_settings *settings, const char *value, st
 	unsigned long node = strtoul(value, &end, 10);
 
 	if (*value < '0' || *value > '9' || *end || node > 1023)
-		return pvr_fail(err, "numa-node '%.64s' is no number from 0 to 1023", value);
+		return pvr_fail(err, "numa-node '%.64s' is not a number from 0 to 1023", value);
 	if (!settings->has_node)
 		settings->node = (unsigned int)node;
 	settings->has_node = true;

@@ -91,7 +91,7 @@ static void describe(char *text, size_t size, const struct pvr_http_reply *reply
 	if (reply->error)
 		snprintf(text, size, "%.150s", reply->error);
 	else if (reply->status == 200)
-		snprintf(text, size, "its answer is no JSON");
+		snprintf(text, size, "its response is not JSON");
 	else
 		snprintf(text, size, "HTTP status %ld", reply->status);
 }

@@ -18,7 +18,7 @@ static bool add_url(struct pvr_etcd_settings *settings, char *url, struct pvr_er
 	while (len && url[len - 1] == '/')
 		url[--len] = '\0';
 	if (strncmp(url, "http://", 7) && strncmp(url, "https://", 8))
-		return pvr_fail(err, "etcd '%s' is no URL such as https://192.0.2.10:2379", url);
+		return pvr_fail(err, "etcd '%s' is not a URL such as https://192.0.2.10:2379", url);
 	if (settings->num_urls == PVR_ETCD_URLS_MAX)
 		return pvr_fail(err, "etcd: more than %d URLs", PVR_ETCD_URLS_MAX);
 	return pvr_set_text(settings->urls[settings->num_urls++], sizeof(settings->urls[0]), "etcd",
@@ -62,8 +62,8 @@ static bool set_lease(struct pvr_etcd_settings *settings, const char *value, str
 	unsigned long seconds = strtoul(value, &end, 10);
 
 	if (*value < '0' || *value > '9' || *end || seconds < LEASE_MIN || seconds > LEASE_MAX)
-		return pvr_fail(err, "etcd-lease '%s' is no number of seconds from %d to %d", value,
-				LEASE_MIN, LEASE_MAX);
+		return pvr_fail(err, "etcd-lease '%s' is not a number of seconds from %d to %d",
+				value, LEASE_MIN, LEASE_MAX);
 	if (!settings->lease)
 		settings->lease = (unsigned int)seconds;
 	return true;

@@ -62,7 +62,7 @@ static bool add_pin(struct pvr_peers_host *host, const char *fabric, char *word,
 	snprintf(shown, sizeof(shown), "%s", word);
 	if (!parse_prefix(&pin, word))
 		return pvr_fail(err,
-				"gids '%s' is no PREFIX/LENGTH, such as 10.1.0.0/16 or fe80::/64",
+				"gids '%s' is not PREFIX/LENGTH, such as 10.1.0.0/16 or fe80::/64",
 				shown);
 	if (host->num_pins == PVR_PEERS_FILE_PINS)
 		return pvr_fail(err, "host '%s' has more than %d prefixes", host->name,

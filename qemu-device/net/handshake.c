@@ -104,8 +104,8 @@ static size_t expected_size(const struct pvr_handshake *handshake, const char **
 				    PVR_WIRE_CHUNK_MIN, why);
 	if (size && frame->type != (handshake->num_got ? PVR_FRAME_QUEUE_PAIR : PVR_FRAME_HELLO) &&
 	    frame->type != PVR_FRAME_BYE) {
-		*why = handshake->num_got ? "its second frame is no QUEUE_PAIR"
-					  : "its first frame is no HELLO";
+		*why = handshake->num_got ? "its second frame is not QUEUE_PAIR"
+					  : "its first frame is not HELLO";
 		return 0;
 	}
 	return size;
@@ -144,7 +144,7 @@ static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, str
 static enum pvr_handshake_result run_read(struct pvr_handshake *handshake,
 					  struct pvr_stream *stream, struct pvr_error *err)
 {
-	const char *why = "it is no pvrdma daemon";
+	const char *why = "it is not a pvrdma daemon";
 	size_t size = expected_size(handshake, &why);
 	struct iovec iov;
 	ssize_t n;

@@ -191,7 +191,7 @@ static bool has_room(struct pvr_net *net, const struct pvr_address *address)
 		net->refused++;
 		pvr_net_log_limited(net, &net->unauthenticated, PVR_LOG_WARN,
 				    "a connection from %s is refused: %d of that address have not "
-				    "said who they are",
+				    "finished their handshake",
 				    pvr_address_format(address, from), HANDSHAKES_PER_HOST);
 		return false;
 	}

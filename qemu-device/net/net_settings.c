@@ -99,7 +99,7 @@ static bool set_number(unsigned int *to, const char *key, const char *value, uns
 	unsigned long number = strtoul(value, &end, 10);
 
 	if (*value < '0' || *value > '9' || *end || !number || number > max)
-		return pvr_fail(err, "%s '%.64s' is no number from 1 to %u", key, value, max);
+		return pvr_fail(err, "%s '%.64s' is not a number from 1 to %u", key, value, max);
 	if (!*to)
 		*to = (unsigned int)number;
 	return true;

@@ -294,7 +294,7 @@ static bool has_key_of(const struct pvr_tls *tls, const char *host, struct pvr_e
 		return pvr_fail(err, "it has used no pre-shared key");
 	if (!strcmp(tls->dialled[0] ? tls->dialled : tls->psk_host, host))
 		return true;
-	return pvr_fail(err, "it says to be host '%s', and has the key of '%s'", host,
+	return pvr_fail(err, "it claims to be host '%s', but has the key of '%s'", host,
 			tls->psk_host);
 }
 
@@ -305,7 +305,7 @@ bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *er
 	if (is_named(tls, host))
 		return true;
 	return pvr_fail(err,
-			"it says to be host '%s', which its certificate does not name (DNS "
+			"it claims to be host '%s', which its certificate does not name (DNS "
 			"among the subject's alternative names)",
 			host);
 }

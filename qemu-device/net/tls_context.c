@@ -174,7 +174,7 @@ static bool use_private_key(SSL_CTX *ssl, const struct pvr_net_settings *setting
 	if (question.asked)
 		return pvr_fail(err,
 				"cannot use the private key %.200s: it has a passphrase, which "
-				"nobody can be asked for; 'openssl pkey -in FILE -out NEW' writes "
+				"pvrdmad cannot ask for; 'openssl pkey -in FILE -out NEW' writes "
 				"one without",
 				path);
 	/* A key of another type, EC or RSA, is reported only by this check. */

@@ -18,7 +18,7 @@ void pvr_key_file_error(const char *what, const char *path, int error, struct pv
 	if (error == EACCES || error == EPERM)
 		pvr_fail(
 			err,
-			"cannot read the %s %.300s: %s: pvrdmad runs as user %u of group %u, who must be able to",
+			"cannot read the %s %.300s: %s: pvrdmad runs as user %u of group %u, which must be able to",
 			what, path, strerror(error), (unsigned int)geteuid(),
 			(unsigned int)getegid());
 	else
@@ -155,7 +155,7 @@ static bool read_lines(struct pvr_psk_file *file, FILE *stream, struct pvr_error
 	}
 	if (!ok)
 		return pvr_fail(err, "%s:%zu: %.300s", file->path, number, why.text);
-	return file->num || pvr_fail(err, "%s: there is no key in it", file->path);
+	return file->num || pvr_fail(err, "%s: the file has no key", file->path);
 }
 
 struct pvr_psk_file *pvr_psk_file_read(const char *path, struct pvr_error *err)

@@ -48,7 +48,7 @@ def test_option_beats_config(start_daemon, tmp_path):
     ("[adaptor n]\n", 1, r"section '\[adaptor n\]': expected \[adapter NAME\]"),
     ("[adapter n\n", 1, r"expected \[adapter NAME\]"),
     ("[adapter n]\nsocket = /s\nmacc = 1\n", 3, "unknown adapter setting 'macc'"),
-    ("[adapter n]\nmac = 1\n", 2, "mac '1' is no MAC address"),
+    ("[adapter n]\nmac = 1\n", 2, "mac '1' is not a MAC address"),
     ("[adapter n]\nsocket = /s\n\n[adapter m]\n", 1, "adapter 'n' lacks mac=MAC"),
     ("[adapter n]\nsocket = /s\n", 1, "adapter 'n' lacks mac=MAC"),
     (GOOD + "[adapter node1]\nsocket=/x\nmac=52:54:00:00:00:03\n", 12, "two adapters are named 'node1'"),

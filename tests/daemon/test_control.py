@@ -126,7 +126,7 @@ def test_add_and_remove(daemon, tmp_path):
 
 def test_add_refuses_what_options_refuse(daemon, tmp_path):
     done = daemon.ctl("add-adapter", f"name=x,socket={tmp_path}/x,mac=zz")
-    assert done.returncode == 2 and "is no MAC address" in done.stderr, done.stderr
+    assert done.returncode == 2 and "is not a MAC address" in done.stderr, done.stderr
     for text, complaint in ((f"name=node1,socket={tmp_path}/x,mac={mac(9)}", "node1"),
                             (f"name=x,socket={tmp_path}/x,mac={mac(1)}", "has this MAC address"),
                             (f"name=x,socket={daemon.socket(1)},mac={mac(9)}", "is in use by process"),

@@ -162,7 +162,7 @@ def test_interrupt_that_nobody_reads(guest, neighbour):
 
 
 def test_interrupt_made_to_block(daemon, guest, client, neighbour):
-    """A QEMU that makes its eventfd blocking again is disconnected."""
+    """A QEMU that turns its eventfd back to blocking is noticed, and disconnected."""
     assert guest.start() == 0
     guest.interrupts(0)
     os.eventfd_write(guest.vectors[0], 0xFFFFFFFFFFFFFFFE)
@@ -173,7 +173,7 @@ def test_interrupt_made_to_block(daemon, guest, client, neighbour):
     time.sleep(0.1)
     neighbour()
     assert client.is_gone()
-    daemon.wait_for_log("is thrown out: its interrupt eventfd blocks")
+    daemon.wait_for_log("is disconnected: its interrupt eventfd blocks")
 
 
 def test_ram_truncated_under_a_running_driver(daemon, guest, client, neighbour):

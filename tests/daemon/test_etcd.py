@@ -528,11 +528,11 @@ def test_etcd_that_lies(checked_modes, mode):
 # --------------------------------------------------------------------------- settings
 
 @pytest.mark.parametrize("settings, says", [
-    (["etcd=192.0.2.1:2379"], "etcd '192.0.2.1:2379' is no URL such as https://192.0.2.10:2379"),
+    (["etcd=192.0.2.1:2379"], "etcd '192.0.2.1:2379' is not a URL such as https://192.0.2.10:2379"),
     (["etcd=http://x,ftp://y"], "etcd 'ftp://y' is no URL"),
     (["etcd=" + ",".join(["http://x"] * 9)], "etcd: more than 8 URLs"),
     (["etcd=http://x", "etcd-prefix=pvrdma"], "etcd-prefix 'pvrdma': expected letters"),
-    (["etcd=http://x", "etcd-lease=1"], "etcd-lease '1' is no number of seconds from 2 to 3600"),
+    (["etcd=http://x", "etcd-lease=1"], "etcd-lease '1' is not a number of seconds from 2 to 3600"),
     (["etcd=http://x", "etcd-cert=/c"], "etcd-cert and etcd-key go together"),
     (["etcd=http://x", "etcd-user=u"], "etcd-user and etcd-password-file go together"),
     (["etcd=http://x", "etcd-user=u", "etcd-password-file=/none"], "cannot read etcd-password-file /none: No such"),

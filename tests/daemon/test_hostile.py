@@ -37,7 +37,7 @@ def refused(error, function, *args, **kwargs):
 def test_impossible_size(daemon, client, size):
     client.send_raw(client.message(v.GET_INFO, bytes(16), size=size))
     assert client.is_gone()
-    daemon.wait_for_log(f"is thrown out: message size {size} (command 4), expected 16 to 4096")
+    daemon.wait_for_log(f"is disconnected: message size {size} (command 4), expected 16 to 4096")
 
 
 def test_reply_instead_of_command(daemon, client):
@@ -133,7 +133,7 @@ def test_leaves_in_the_middle_of_a_message(daemon, client):
 def test_silent_client_is_thrown_out(daemon):
     with Client(daemon.socket()) as silent:
         assert silent.is_gone()
-    daemon.wait_for_log("is thrown out: no VERSION message within 5 s")
+    daemon.wait_for_log("is disconnected: no VERSION message within 5 s")
     with Client(daemon.socket()) as client:
         client.negotiate()
 

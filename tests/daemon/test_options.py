@@ -54,7 +54,7 @@ def test_bad_option(args, pattern):
 @pytest.mark.parametrize("address", ["52:54:00:00:00", "52:54:00:00:00:0g", "52-54-00-00-00-01", "", "525400000001",
                                      "52:54:00:00:00:01:02"])
 def test_bad_mac(tmp_path, address):
-    refuse(2, f"mac '{address}' is no MAC address: expected the one of the VM's NIC", adapter(tmp_path, mac=address))
+    refuse(2, f"mac '{address}' is not a MAC address: expected the one of the VM's NIC", adapter(tmp_path, mac=address))
 
 
 @pytest.mark.parametrize("address", ["00:00:00:00:00:00", "01:00:5e:00:00:01", "ff:ff:ff:ff:ff:ff"])

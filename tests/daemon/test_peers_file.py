@@ -65,7 +65,7 @@ def test_file_is_read_again(start, tmp_path):
     assert not peer(one, "h2") or peer(one, "h2")["address"] == ""
     path.write_text("[host h4]\naddress = here\n")
     one.child.send_signal(signal.SIGHUP)
-    one.wait_for_log(f"{path}:2: 'here' is no IP address")
+    one.wait_for_log(f"{path}:2: 'here' is not an IP address")
     assert "keys and hosts stay as they were" in one.log()
     assert peer(one, "h3")["address"] == f"{address(3)}:7471"
 
@@ -77,7 +77,7 @@ def test_sighup_without_a_file(daemon):
 
 @pytest.mark.parametrize("text, says", [
     ("[host h2]\n", ":1: host 'h2' lacks address = ADDRESS"),
-    ("[host h2]\naddress = 192.0.2.2\ngids = all\n", ":3: gids 'all' is no PREFIX/LENGTH"),
+    ("[host h2]\naddress = 192.0.2.2\ngids = all\n", ":3: gids 'all' is not PREFIX/LENGTH"),
     ("[host h2]\naddress = 192.0.2.2\n", ":1: "),  # no key, and not --insecure
 ])
 def test_mistakes_name_file_and_line(tmp_path, text, says):
@@ -93,8 +93,8 @@ def test_mistakes_name_file_and_line(tmp_path, text, says):
     (["--peers", "/none", "--etcd", "http://127.0.0.1:1"], "peers and etcd: hosts are found by a file, or in etcd"),
     (["--etcd", "127.0.0.1"], "etcd '127.0.0.1' is no URL"),
     (["--etcd-lease", "5"], "there are settings of etcd, but not etcd = URL itself"),
-    (["--advertise", "host.example"], "'host.example' is no IP address"),
-    (["--etcd", "http://127.0.0.1:1", "--listen", "0.0.0.0", "--insecure"], "give --advertise ADDRESS"),
+    (["--advertise", "host.example"], "'host.example' is not an IP address"),
+    (["--etcd", "http://127.0.0.1:1", "--listen", "0.0.0.0:PORT", "--insecure"], "give --advertise ADDRESS"),
 ])
 def test_wrong_options(tmp_path, namespace, args, says):
     done = run_pvrdmad("--control", tmp_path / "c", "--name", "h1", *args, prefix=namespace)

@@ -128,7 +128,7 @@ def test_authority_is_replaced_under_load(start, ca, tmp_path):
         reload(daemon)
         load.wait_for_progress()
     # These connections were made with certificates of the old one.
-    assert "host h2 is cut off: the certificate of host 'h2' is not trusted any more: self-signed" in one.log()
+    assert "host h2 is disconnected: the certificate of host 'h2' is not trusted any more: self-signed" in one.log()
     load.end()
     wait_up(one, "h2")
     wait_up(two, "h1")
@@ -164,8 +164,8 @@ def test_removed_host_is_cut_off(start, keys):
     before = made(one, "h2")
     keys.write(1, f"h2:{good}")
     why = f"there is no key for host 'h3' in {keys.folder}/h1.psk any more"
-    assert reload(one) == f"read again: {keys.folder}/h1.psk: 1 pre-shared key\nhost h3 is cut off: {why}\n"
-    assert f"host h3 is cut off: {why}" in one.log()
+    assert reload(one) == f"read again: {keys.folder}/h1.psk: 1 pre-shared key\nhost h3 is disconnected: {why}\n"
+    assert f"host h3 is disconnected: {why}" in one.log()
     wait_until(lambda: peer_of(one, "h3")["in"] == 0, "h3 is out")
     three.wait_for_log("the connection to host h1 has ended: it says: not the host that it says it is: "
                        "a key or certificate that is good no more")
@@ -187,7 +187,7 @@ def test_both_directions_end(start, keys):
     keys.write(1, f"h3:{new_psk()}")
     said = reload(one).splitlines()
     none = f"there is no key for host 'h2' in {keys.folder}/h1.psk"
-    assert said[1:] == [f"host h2 is cut off: {none} any more", f"warning: {none}"]
+    assert said[1:] == [f"host h2 is disconnected: {none} any more", f"warning: {none}"]
     wait_until(lambda: (peer_of(one, "h2")["out"], peer_of(one, "h2")["in"]) == (0, 0), "all have ended")
     wait_until(lambda: peer_of(one, "h2")["error"] == none, "the reason is shown")
     assert peer_of(two, "h1")["in"] == 0
@@ -200,7 +200,7 @@ def test_changed_key_takes_effect_at_once(start, keys):
     load = Load(one, two)
     keys.write(1, f"h2:{new}")
     keys.write(2, f"h1:{new}")
-    assert f"host h2 is cut off: the key of host 'h2' is not in {keys.folder}/h1.psk any more" in reload(one)
+    assert f"host h2 is disconnected: the key of host 'h2' is not in {keys.folder}/h1.psk any more" in reload(one)
     reload(two)
     wait_up(one, "h2")
     wait_up(two, "h1")
@@ -218,7 +218,7 @@ def test_expired_certificate_is_noticed(start, ca):
     assert "cut off" not in reload(one)
     time.sleep(max(0, end + 1 - time.time()))
     assert peer_of(one, "h2")["out"] == 2
-    assert "host h2 is cut off: the certificate of host 'h2' is not trusted any more: certificate has expired" in reload(one)
+    assert "host h2 is disconnected: the certificate of host 'h2' is not trusted any more: certificate has expired" in reload(one)
     one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of '/CN=h2' is refused: "
                      "certificate has expired")
     # Its own daemon does not take it a second time; with a new one it is back.
@@ -297,7 +297,7 @@ def test_sessions_are_not_resumed(start, ca, tmp_path):
 
 WRONG_KEYS = [
     (None, r"cannot read the key file .*/h1.psk: No such file"),
-    ("", r"/h1.psk: there is no key in it"),
+    ("", r"/h1.psk: the file has no key"),
     ("# one\nh2:12\n", r"/h1.psk:2: a key of 2 hexadecimal digits, expected 32 to 128: make one by"),
     ("h3:GOOD\nh2\n", r"/h1.psk:2: a key of 2 hexadecimal digits"),
     ("h3:GOOD\nh!:GOOD\n", r"/h1.psk:2: host name 'h!' has characters other than"),
@@ -389,7 +389,7 @@ def test_access_that_is_missing_is_told(ca, tmp_path):
                               text=True, stdin=subprocess.DEVNULL, timeout=20, check=False)
     assert done.returncode == 1
     assert re.search(rf"cannot read the private key {files[3]}: Permission denied: pvrdmad runs as user \d+ of group \d+, "
-                     "who must be able to", done.stderr), done.stderr
+                     "which must be able to", done.stderr), done.stderr
 
 
 def test_hosts_and_keys_are_one(start_daemon, keys, tmp_path):
@@ -408,7 +408,7 @@ def test_hosts_and_keys_are_one(start_daemon, keys, tmp_path):
     assert peer_of(one, "h3")["state"] == "unknown"
     keys.write(1, f"h2:{key}", f"h3:{new_psk()}")
     hosts(2, 3, tail="[host h4]\naddress = here\n")
-    assert f"{path}:6: 'here' is no IP address" in reload(one, 1)
+    assert f"{path}:6: 'here' is not an IP address" in reload(one, 1)
     assert h9_is_answered(other), "the new keys are in use in spite of the mistake"
     hosts(2, 3)
     said = f"read again: {path}: 2 hosts\nread again: {keys.folder}/h1.psk: 2 pre-shared keys\n"
@@ -451,7 +451,7 @@ def test_sighup_does_the_same(start, keys):
 
 
 def test_nothing_to_read(daemon):
-    assert daemon.ctl("reload").stdout == "there is no file to be read again: pvrdmad has neither keys nor a peers file\n"
+    assert daemon.ctl("reload").stdout == "there is no file to read again: pvrdmad has neither keys nor a peers file\n"
     assert json.loads(daemon.ctl("--json", "reload").stdout)["read"] == []
     daemon.child.send_signal(signal.SIGHUP)
-    daemon.wait_for_log("there is no file to be read again")
+    daemon.wait_for_log("there is no file to read again")

@@ -95,8 +95,8 @@ def test_saying_to_be_another_host(start, ca):
         conn.send(p.hello("h2"))
         reason, text = conn.bye()
     assert reason == p.BYE_IDENTITY
-    assert "it says to be host 'h2', which its certificate does not name" in text
-    one.wait_for_log("refused: host h2: it says to be host 'h2', which its certificate does not name")
+    assert "it claims to be host 'h2', which its certificate does not name" in text
+    one.wait_for_log("refused: host h2: it claims to be host 'h2', which its certificate does not name")
     with tls_peer(ca, "h3") as conn:
         assert conn.greet("h3") == "h1"
 
@@ -234,7 +234,7 @@ def test_key_of_another_host_proves_no_name(start, tmp_path):
                              stderr=subprocess.DEVNULL)
     child.stdin.write(p.hello("h2"))
     child.stdin.flush()
-    one.wait_for_log("refused: host h2: it says to be host 'h2', and has the key of 'h3'")
+    one.wait_for_log("refused: host h2: it claims to be host 'h2', but has the key of 'h3'")
     child.kill()
     child.communicate(timeout=PATIENCE)
     assert peer_of(one, "h2")["in"] == 0
@@ -273,7 +273,8 @@ def test_wrong_key_file(tmp_path, text, line, pattern):
 def test_empty_key_file(tmp_path):
     path = tmp_path / "keys"
     path.write_text("# nothing\n")
-    refuse(1, "there is no key in it", *control(tmp_path), *options(1, args=["--tls-psk-file", path]))
+    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=["--tls-psk-file", str(path)]))
+    assert done.returncode == 1 and "the file has no key" in done.stderr
 
 
 @pytest.mark.parametrize("which, pattern", [

@@ -129,8 +129,8 @@ def test_loans_without_reads(host, features, reads):
 
 
 @pytest.mark.parametrize("data, why", [
-    (p.frame(p.PING, b"12345678"), "its second frame is no QUEUE_PAIR"),
-    (p.hello("liar"), "its second frame is no QUEUE_PAIR"),
+    (p.frame(p.PING, b"12345678"), "its second frame is not QUEUE_PAIR"),
+    (p.hello("liar"), "its second frame is not QUEUE_PAIR"),
     (queue_pair(mtu=0), "an MTU out of range"),
     (queue_pair(buffers=1 << 30), "a number of buffers out of range"),
     (queue_pair(qpn=1 << 24), "a number above 24 bits"),

@@ -101,19 +101,19 @@ def test_in_a_configuration_file(start_daemon, tmp_path):
 
 
 @pytest.mark.parametrize("args, pattern", [
-    (["--workers", "0"], "workers '0' is no number from 1 to 64"),
-    (["--workers", "65"], "workers '65' is no number from 1 to 64"),
-    (["--workers", "-1"], "workers '-1' is no number"),
-    (["--workers", "2x"], "workers '2x' is no number"),
-    (["--worker-cpus", ""], "'' is no list of CPUs: expected one such as 0-3,8"),
-    (["--worker-cpus", "0-"], "'0-' is no list of CPUs"),
-    (["--worker-cpus", "3-1"], "'3-1' is no list of CPUs"),
-    (["--worker-cpus", "0,0"], "'0,0' is no list of CPUs"),
-    (["--worker-cpus", "0,"], "'0,' is no list of CPUs"),
-    (["--worker-cpus", "99999"], "'99999' is no list of CPUs"),
-    (["--numa-node", "one"], "numa-node 'one' is no number from 0 to 1023"),
-    (["--adapter", "name=n,worker=64"], "worker '64' is no number from 0 to 63"),
-    (["--adapter", "name=n,worker=first"], "worker 'first' is no number from 0 to 63"),
+    (["--workers", "0"], "workers '0' is not a number from 1 to 64"),
+    (["--workers", "65"], "workers '65' is not a number from 1 to 64"),
+    (["--workers", "-1"], "workers '-1' is not a number"),
+    (["--workers", "2x"], "workers '2x' is not a number"),
+    (["--worker-cpus", ""], "'' is not a CPU list: expected one such as 0-3,8"),
+    (["--worker-cpus", "0-"], "'0-' is not a CPU list"),
+    (["--worker-cpus", "3-1"], "'3-1' is not a CPU list"),
+    (["--worker-cpus", "0,0"], "'0,0' is not a CPU list"),
+    (["--worker-cpus", "0,"], "'0,' is not a CPU list"),
+    (["--worker-cpus", "99999"], "'99999' is not a CPU list"),
+    (["--numa-node", "one"], "numa-node 'one' is not a number from 0 to 1023"),
+    (["--adapter", "name=n,worker=64"], "worker '64' is not a number from 0 to 63"),
+    (["--adapter", "name=n,worker=first"], "worker 'first' is not a number from 0 to 63"),
 ])
 def test_mistakes(args, pattern):
     refuse(2, pattern, *args)

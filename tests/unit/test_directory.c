@@ -639,7 +639,7 @@ TEST_PLAIN(test_reload)
 
 	write_file(path, "[host a]\naddress = nonsense\n");
 	assert_false(pvr_directory_reload(net.directory, &file, &hosts, &err));
-	assert_non_null(strstr(err.text, ":2: 'nonsense' is no IP address"));
+	assert_non_null(strstr(err.text, ":2: 'nonsense' is not an IP address"));
 	assert_true(fake_is_at(&net, RED, G1, "a"));
 
 	/* A mistake behind hosts that could be: they are not taken, either. */
@@ -676,7 +676,7 @@ TEST_PLAIN(test_mistakes_name_the_line)
 		{ "[host a]\naddress=192.0.2.1\n[host a]\n", ":3: two hosts are named 'a'" },
 		{ "[host a/b]\n", ":1: host 'a/b': a name has" },
 		{ "[peer a]\n", ":1: section '[peer a]': expected [host NAME]" },
-		{ "[host a]\naddress=host.example\n", ":2: 'host.example' is no IP address" },
+		{ "[host a]\naddress=host.example\n", ":2: 'host.example' is not an IP address" },
 		{ "[host a]\naddress=192.0.2.1:0\n", ":2: address '192.0.2.1:0': port '0'" },
 		{ "[host a]\naddress=[::1]x\n", ":2: address '[::1]x': expected" },
 		{ "[host a]\naddress=192.0.2.1\ngids = 10.0.0.0/33\n", ":3: gids '10.0.0.0/33'" },
