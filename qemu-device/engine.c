@@ -13,6 +13,10 @@
 #include "ctrl/ctrl.h"
 #include "rdma/worker.h"
 #include "rdma/event.h"
+#include "gid/fabric.h"
+#include "gid/resolve.h"
+#include "path/pipe/net.h"
+#include "path/pipe/internal.h"
 
 static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)
 {
@@ -43,12 +47,11 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->paths[PVR_PATH_PIPE] = &pvr_pipe_path_ops;
 	pvr_copy_init(&engine->copy);
 	LIST_INIT(&engine->adapters);
-	LIST_INIT(&engine->fabrics.list);
-	LIST_INIT(&engine->fabrics.paths);
-	pvr_net_init(&engine->net);
+	engine->fabrics = pvr_fabrics_create();
+	engine->net = pvr_pipe_create();
 	engine->workers = workers_create(engine, workers);
-	if (!engine->workers) {
-		free(engine);
+	if (!engine->fabrics || !engine->net || !engine->workers) {
+		pvr_engine_destroy(engine);
 		return NULL;
 	}
 	return engine;
@@ -69,7 +72,8 @@ void pvr_engine_destroy(struct pvr_engine *engine)
 		return;
 	while (!LIST_EMPTY(&engine->adapters))
 		pvr_adapter_destroy(LIST_FIRST(&engine->adapters));
-	pvr_net_exit(&engine->net);
+	pvr_pipe_destroy(engine->net);
+	pvr_fabrics_destroy(engine->fabrics);
 	free(engine->workers);
 	free(engine);
 }
@@ -214,8 +218,8 @@ void pvr_engine_for_each_path(struct pvr_engine *engine,
 {
 	const struct pvr_path *path;
 
-	pvr_lock(&engine->fabrics.lock);
-	LIST_FOREACH(path, &engine->fabrics.paths, link)
+	pvr_lock(&engine->fabrics->lock);
+	LIST_FOREACH(path, &engine->fabrics->paths, link)
 	{
 		struct way way = way_of(path);
 		struct pvr_path_stats stats = {
@@ -230,5 +234,25 @@ void pvr_engine_for_each_path(struct pvr_engine *engine,
 
 		fn(opaque, &stats);
 	}
-	pvr_unlock(&engine->fabrics.lock);
+	pvr_unlock(&engine->fabrics->lock);
+}
+
+int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote)
+{
+	bool wake;
+	int err = pvr_remote_gid_set(engine, fabric, gid, gid_type, where, remote, &wake);
+
+	if (wake)
+		pvr_remote_resume(engine, NULL);
+	return err;
+}
+
+void pvr_engine_set_net(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
+			const struct pvr_net_ops *net_ops, void *opaque)
+{
+	engine->fabrics->gid_ops = gid_ops;
+	engine->fabrics->gid_opaque = opaque;
+	engine->net->ops = net_ops;
+	engine->net->opaque = opaque;
 }

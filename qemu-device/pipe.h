@@ -52,24 +52,9 @@ enum pvr_pipe_kind {
 };
 
 struct pvr_net_ops {
-	/*
-	 * A guest wants to reach, or somebody says to be, @gid, which is not known: find out
-	 * and call pvr_engine_set_gid(). Called again and again while that has not come.
-	 */
-	void (*resolve)(void *opaque, const char *fabric, const uint8_t gid[16]);
-	/*
-	 * A GID of an adapter of ours, which has that MAC, has come or gone; or the first
-	 * adapter has come to a multicast group, the last one gone, and @mac is zero. In the
-	 * order in which it happens.
-	 */
-	void (*announce)(void *opaque, const char *fabric, const uint8_t gid[16], uint8_t gid_type,
-			 const uint8_t mac[6], bool present);
 	/* The answer to pvr_out_where(). @gid_type 0: it is not there. */
 	void (*located)(void *opaque, struct pvr_remote *remote, const char *fabric,
 			const uint8_t gid[16], uint8_t gid_type);
-	/* What was set by pvr_engine_set_gid() turned out to be wrong: @remote has it no more. */
-	void (*moved)(void *opaque, struct pvr_remote *remote, const char *fabric,
-		      const uint8_t gid[16]);
 	/*
 	 * Something is to be sent to @remote, and no outgoing connection of it is up, perhaps
 	 * because it was not used for long, or none of this DSCP, and another one is used
@@ -78,31 +63,9 @@ struct pvr_net_ops {
 	void (*want)(void *opaque, struct pvr_remote *remote, uint8_t dscp);
 };
 
-/* Before the first adapter is made. */
-void pvr_engine_set_net(struct pvr_engine *engine, const struct pvr_net_ops *ops, void *opaque);
-
-/* ------------------------------------------------------------------ directory */
-
-/* Who has a GID that no adapter of this engine has. A local one always goes first. */
-enum pvr_where {
-	PVR_WHERE_UNKNOWN, /* forget it: ask by resolve() when it is needed */
-	PVR_WHERE_NOWHERE, /* nobody has it: do not ask until told otherwise */
-	PVR_WHERE_REMOTE, /* @remote has it; a multicast group may have several, one call each */
-	PVR_WHERE_REMOTE_MORE, /* of a group: ditto, and the next member follows at once */
-	PVR_WHERE_NOT_REMOTE, /* @remote has it no more */
-};
-
-/*
- * The fabric need not exist, and is not made; it is remembered all the same, up to 2^20
- * GIDs. @gid_type 0 where there is no @remote: of both versions of RoCE. Return: 0, -ENOMEM, or
- * -ENOSPC.
- */
-int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote);
-
-/* Which adapter of ours has it: its type and MAC. Return: whether one has. */
-bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-			 uint8_t *gid_type, uint8_t mac[6]);
+/* Before the first adapter is made. The tables stay valid as long as the engine. */
+void pvr_engine_set_net(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
+			const struct pvr_net_ops *net_ops, void *opaque);
 
 /* -------------------------------------------------------------------- remotes */
 

@@ -8,14 +8,12 @@
 
 #include "core/copy.h"
 #include "engine.h"
-#include "gid/fabric.h"
 #include "core/gid.h"
 #include "core/pages.h"
 #include "core/ram.h"
-#include "ctrl/revision.h"
 #include "core/table.h"
 #include "core/timer.h"
-#include "path/pipe/net.h"
+#include "core/lock.h"
 
 struct pvr_mr;
 struct pvr_qp;
@@ -46,6 +44,11 @@ struct pvr_owned;
 struct pvr_remote_sq;
 struct pvr_nic_use;
 struct pvr_path_ops;
+struct pvr_fabric;
+struct pvr_fabrics;
+struct pvr_net;
+struct pvr_worker;
+struct pvr_revision;
 
 /* The ways to other adapters, in order of preference; see rdma/path.h. */
 enum pvr_path_id {
@@ -61,8 +64,8 @@ struct pvr_engine {
 	struct pvr_copy copy;
 	LIST_HEAD(, pvr_adapter) adapters;
 	struct pvr_worker *workers;
-	struct pvr_fabrics fabrics;
-	struct pvr_net net;
+	struct pvr_fabrics *fabrics;
+	struct pvr_net *net; /* path/pipe */
 	const struct pvr_path_ops *paths[PVR_PATH_NUM];
 	struct pvr_lock nic_lock; /* of all adapters' nic_uses */
 	uint32_t epoch; /* of the last queue pair that was connected */

@@ -3,7 +3,6 @@
 #ifndef PVR_OBJECTS_H
 #define PVR_OBJECTS_H
 
-#include "gid/mcast_group.h"
 #include "core/adapter.h"
 
 /* ------------------------------------------------------------------- PD */
@@ -185,6 +184,8 @@ struct pvr_origin {
 	uint32_t qpn;
 	uint32_t psn; /* of the request */
 };
+
+LIST_HEAD(pvr_memberships, pvr_member); /* see gid/mcast_group.h */
 
 struct pvr_remote_sq;
 struct pvr_remote_rq;

@@ -21,6 +21,8 @@
 #include "rdma/cq.h"
 #include "rdma/worker.h"
 #include "rdma/event.h"
+#include "ctrl/revision.h"
+#include "gid/fabric.h"
 
 static bool name_ok(const char *name)
 {

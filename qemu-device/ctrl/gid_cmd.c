@@ -8,6 +8,7 @@
 #include "ctrl/ctrl.h"
 #include "rdma/worker.h"
 #include "rdma/event.h"
+#include "gid/fabric.h"
 
 static const char *gid_name(const uint8_t gid[16], char buf[INET6_ADDRSTRLEN])
 {

@@ -11,11 +11,12 @@
 #include "rdma/sched.h"
 #include "core/objects.h"
 #include "rdma/peer_gone.h"
-#include "path/local/local.h"
 #include "core/ext_dma.h"
-#include "path/pipe/remote_qp.h"
 #include "ctrl/ctrl.h"
 #include "rdma/qp.h"
+#include "rdma/responder_state.h"
+#include "rdma/path.h"
+#include "gid/mcast_group.h"
 
 #define GSI_NUMBER 1
 /* -------------------------------------------------------------- creation */

@@ -6,6 +6,7 @@
 #include "gid/mcast_group.h"
 #include "core/adapter.h"
 #include "ctrl/ctrl.h"
+#include "ctrl/revision.h"
 
 #define FW_VER (3ull << 32) /* printed as 3.0.0 */
 

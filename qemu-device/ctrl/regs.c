@@ -8,6 +8,7 @@
 #include "ctrl/ctrl.h"
 #include "rdma/worker.h"
 #include "rdma/event.h"
+#include "ctrl/revision.h"
 
 void pvr_regs_reset(struct pvr_adapter *adapter)
 {

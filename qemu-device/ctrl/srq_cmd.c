@@ -9,6 +9,7 @@
 #include "core/objects.h"
 #include "ctrl/ctrl.h"
 #include "rdma/qp.h"
+#include "ctrl/revision.h"
 /* @max_sge has been checked. */
 static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
 {

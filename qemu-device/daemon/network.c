@@ -61,11 +61,14 @@ static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
 	pvr_directory_wanted(network->directory, pvr_remote_name(remote));
 }
 
-static const struct pvr_net_ops net_ops = {
+static const struct pvr_gid_ops gid_ops = {
 	.resolve = resolve,
 	.announce = announce,
-	.located = located,
 	.moved = moved,
+};
+
+static const struct pvr_net_ops net_ops = {
+	.located = located,
 	.want = want,
 };
 
@@ -229,7 +232,7 @@ bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *sett
 	    !make_directory(daemon->network, settings, err))
 		return false;
 	/* Adapters are created after this, and call the ops. */
-	pvr_engine_set_net(daemon->engine, &net_ops, daemon->network);
+	pvr_engine_set_net(daemon->engine, &gid_ops, &net_ops, daemon->network);
 	return true;
 }
 

@@ -8,6 +8,7 @@
 
 #include "gid/resolve.h"
 #include "core/adapter.h"
+#include "gid/gid_cache.h"
 
 struct pvr_gid_node {
 	LIST_ENTRY(pvr_gid_node) link;
@@ -15,6 +16,25 @@ struct pvr_gid_node {
 	uint32_t bindings;
 	uint8_t gid[16];
 };
+
+struct pvr_fabrics *pvr_fabrics_create(void)
+{
+	struct pvr_fabrics *fabrics = calloc(1, sizeof(*fabrics));
+
+	if (!fabrics)
+		return NULL;
+	LIST_INIT(&fabrics->list);
+	LIST_INIT(&fabrics->paths);
+	return fabrics;
+}
+
+void pvr_fabrics_destroy(struct pvr_fabrics *fabrics)
+{
+	if (!fabrics)
+		return;
+	pvr_gid_book_free(fabrics->gids);
+	free(fabrics);
+}
 
 /* GIDs differ in their last bytes: hosts of a subnet, EUI-64s. */
 unsigned int pvr_fabric_bucket(const uint8_t gid[16])
@@ -30,7 +50,7 @@ static struct pvr_fabric *fabric_find(struct pvr_engine *engine, const char *nam
 {
 	struct pvr_fabric *fabric;
 
-	LIST_FOREACH(fabric, &engine->fabrics.list, link)
+	LIST_FOREACH(fabric, &engine->fabrics->list, link)
 	if (!strcmp(fabric->name, name))
 		return fabric;
 	return NULL;
@@ -47,8 +67,8 @@ static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name
 		return NULL;
 	strncpy(fabric->name, name, sizeof(fabric->name) - 1);
 	fabric->topology = 1;
-	fabric->id = ++engine->fabrics.ids;
-	LIST_INSERT_HEAD(&engine->fabrics.list, fabric, link);
+	fabric->id = ++engine->fabrics->ids;
+	LIST_INSERT_HEAD(&engine->fabrics->list, fabric, link);
 	return fabric;
 }
 
@@ -87,9 +107,9 @@ bool pvr_fabric_exists(struct pvr_engine *engine, const char *name)
 {
 	bool exists;
 
-	pvr_lock(&engine->fabrics.lock);
+	pvr_lock(&engine->fabrics->lock);
 	exists = fabric_find(engine, name);
-	pvr_unlock(&engine->fabrics.lock);
+	pvr_unlock(&engine->fabrics->lock);
 	return exists;
 }
 
@@ -103,7 +123,7 @@ static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter 
 		return -EADDRINUSE;
 	LIST_INSERT_HEAD(&fabric->adapters, adapter, fabric_link);
 	adapter->fabric = fabric;
-	adapter->life = ++engine->fabrics.lives;
+	adapter->life = ++engine->fabrics->lives;
 	return 0;
 }
 
@@ -111,9 +131,9 @@ int pvr_fabric_join(struct pvr_engine *engine, const char *name, struct pvr_adap
 {
 	int err;
 
-	pvr_lock(&engine->fabrics.lock);
+	pvr_lock(&engine->fabrics->lock);
 	err = join(engine, name, adapter);
-	pvr_unlock(&engine->fabrics.lock);
+	pvr_unlock(&engine->fabrics->lock);
 	return err;
 }
 
@@ -121,7 +141,7 @@ static void forget_paths(struct pvr_adapter *adapter)
 {
 	struct pvr_path *path, *next;
 
-	for (path = LIST_FIRST(&adapter->engine->fabrics.paths); path; path = next) {
+	for (path = LIST_FIRST(&adapter->engine->fabrics->paths); path; path = next) {
 		next = LIST_NEXT(path, link);
 		if (path->from == adapter || path->to == adapter) {
 			LIST_REMOVE(path, link);
@@ -132,7 +152,7 @@ static void forget_paths(struct pvr_adapter *adapter)
 
 void pvr_fabric_leave(struct pvr_adapter *adapter)
 {
-	struct pvr_fabrics *fabrics = &adapter->engine->fabrics;
+	struct pvr_fabrics *fabrics = adapter->engine->fabrics;
 
 	pvr_lock(&fabrics->lock);
 	changed(adapter->fabric);
@@ -198,7 +218,7 @@ static struct pvr_adapter *evict(struct pvr_gid_node *node)
 
 bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16])
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	struct pvr_gid_node *node;
 
 	if (!__atomic_load_n(&adapter->has_lost_gids, __ATOMIC_RELAXED))
@@ -252,7 +272,7 @@ static int bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_a
 
 int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct pvr_adapter **loser)
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	int err;
 
 	pvr_lock(lock);
@@ -263,7 +283,7 @@ int pvr_fabric_bind(struct pvr_adapter *adapter, const uint8_t gid[16], struct p
 
 void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	struct pvr_gid_node *node;
 
 	pvr_lock(lock);
@@ -280,7 +300,7 @@ void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
 
 struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	struct pvr_adapter *owner;
 	struct pvr_gid_node *node;
 
@@ -296,7 +316,7 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uin
 
 uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	struct pvr_gid_node *node;
 	uint64_t life = 0;
 
@@ -312,7 +332,7 @@ uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16
 
 bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life)
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	const struct pvr_adapter *other;
 
 	pvr_lock(lock);
@@ -329,7 +349,7 @@ static bool begin_life(struct pvr_adapter *adapter)
 	bool was_known = adapter->is_life_known;
 	struct pvr_adapter *other;
 
-	adapter->life = ++adapter->engine->fabrics.lives;
+	adapter->life = ++adapter->engine->fabrics->lives;
 	adapter->is_life_known = false;
 	if (!was_known)
 		return false;
@@ -341,7 +361,7 @@ static bool begin_life(struct pvr_adapter *adapter)
 
 bool pvr_fabric_end_life(struct pvr_adapter *adapter)
 {
-	struct pvr_lock *lock = &adapter->engine->fabrics.lock;
+	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	bool lost;
 
 	pvr_lock(lock);
@@ -353,7 +373,7 @@ bool pvr_fabric_end_life(struct pvr_adapter *adapter)
 struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fabric,
 				       const uint8_t gid[16], uint8_t gid_type)
 {
-	struct pvr_lock *lock = &engine->fabrics.lock;
+	struct pvr_lock *lock = &engine->fabrics->lock;
 	struct pvr_adapter *owner = NULL;
 	struct pvr_gid_node *node;
 	struct pvr_fabric *found;
@@ -370,7 +390,7 @@ struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fa
 static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *to,
 				 struct pvr_remote *remote)
 {
-	struct pvr_fabrics *fabrics = &from->engine->fabrics;
+	struct pvr_fabrics *fabrics = from->engine->fabrics;
 	struct pvr_path *path;
 
 	LIST_FOREACH(path, &fabrics->paths, link)
@@ -389,7 +409,7 @@ static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *t
 static struct pvr_path *find_path(struct pvr_adapter *from, struct pvr_adapter *to,
 				  struct pvr_remote *remote)
 {
-	struct pvr_lock *lock = &from->engine->fabrics.lock;
+	struct pvr_lock *lock = &from->engine->fabrics->lock;
 	struct pvr_path *path;
 
 	pvr_lock(lock);

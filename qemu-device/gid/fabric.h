@@ -23,6 +23,7 @@
 
 struct pvr_adapter;
 struct pvr_engine;
+struct pvr_gid_book;
 struct pvr_gid_node;
 struct pvr_group;
 struct pvr_path;
@@ -62,9 +63,18 @@ struct pvr_fabrics {
 	uint64_t lives; /* that there ever were */
 	uint64_t parties; /* of multicast groups that there ever were */
 	uint64_t ids; /* fabrics that there ever were */
+	/* Never change once there are adapters. NULL: this host is by itself. */
+	const struct pvr_gid_ops *gid_ops;
+	void *gid_opaque;
+	struct pvr_gid_book *gids; /* gid/resolve.c: GIDs at other hosts */
 	LIST_HEAD(, pvr_fabric) list;
 	LIST_HEAD(, pvr_path) paths;
 };
+
+/* NULL: no memory. */
+struct pvr_fabrics *pvr_fabrics_create(void);
+/* No adapter is there any more. NULL is allowed. */
+void pvr_fabrics_destroy(struct pvr_fabrics *fabrics);
 
 /**
  * pvr_fabric_join() - put an adapter into the fabric of this name

@@ -6,6 +6,7 @@
  * insertion each, and lie in segments that never move.
  */
 #include "gid/gid_cache.h"
+#include "gid/fabric.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pipe.h"
+#include "engine.h"
 
 #define PVR_GID_BOOK_MAX (1u << 20)
 

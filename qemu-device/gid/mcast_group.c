@@ -8,6 +8,7 @@
 
 #include "gid/resolve.h"
 #include "core/objects.h"
+#include "gid/fabric.h"
 
 static struct pvr_group *find_in(const struct pvr_fabric *fabric, const uint8_t mgid[16],
 				 uint8_t gid_type)
@@ -97,7 +98,7 @@ static struct pvr_party *party_get(struct pvr_adapter *adapter, struct pvr_group
 		return NULL;
 	party->group = group;
 	party->adapter = adapter;
-	party->number = ++adapter->engine->fabrics.parties;
+	party->number = ++adapter->engine->fabrics->parties;
 	TAILQ_INIT(&party->members);
 	LIST_INSERT_HEAD(&group->parties, party, link);
 	if (!group->count++)
@@ -178,7 +179,7 @@ err_group:
 
 static struct pvr_lock *lock_of(const struct pvr_adapter *adapter)
 {
-	return &adapter->engine->fabrics.lock;
+	return &adapter->engine->fabrics->lock;
 }
 
 int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16])
@@ -230,13 +231,13 @@ bool pvr_group_exists(struct pvr_engine *engine, const char *name, const uint8_t
 	const struct pvr_group *group = NULL;
 	const struct pvr_fabric *fabric;
 
-	pvr_lock(&engine->fabrics.lock);
-	LIST_FOREACH(fabric, &engine->fabrics.list, link)
+	pvr_lock(&engine->fabrics->lock);
+	LIST_FOREACH(fabric, &engine->fabrics->list, link)
 	if (!strcmp(fabric->name, name))
 		group = find_of_any_type(fabric, mgid);
 	if (group)
 		*gid_type = group->gid_type;
-	pvr_unlock(&engine->fabrics.lock);
+	pvr_unlock(&engine->fabrics->lock);
 	return group;
 }
 
@@ -282,12 +283,12 @@ bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *n
 	const struct pvr_fabric *fabric;
 	bool found;
 
-	pvr_lock(&engine->fabrics.lock);
-	LIST_FOREACH(fabric, &engine->fabrics.list, link)
+	pvr_lock(&engine->fabrics->lock);
+	LIST_FOREACH(fabric, &engine->fabrics->list, link)
 	if (!strcmp(fabric->name, name->fabric))
 		group = find_in(fabric, name->mgid, name->gid_type);
 	found = group && find_step(group, after, step);
-	pvr_unlock(&engine->fabrics.lock);
+	pvr_unlock(&engine->fabrics->lock);
 	return found;
 }
 

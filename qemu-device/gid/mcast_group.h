@@ -41,7 +41,6 @@ struct pvr_member {
 	struct pvr_party *party;
 	struct pvr_qp *qp;
 };
-LIST_HEAD(pvr_memberships, pvr_member);
 
 /* An adapter in a group. */
 struct pvr_party {

@@ -8,7 +8,7 @@
 #include "gid/gid_cache.h"
 #include "gid/mcast_group.h"
 #include "core/adapter.h"
-#include "path/pipe/internal.h"
+#include "gid/fabric.h"
 
 /* The same is not asked again before; guests may ask as often as they like. */
 #define ASK_AGAIN_NS 10000000ull
@@ -26,11 +26,11 @@ static struct pvr_gid_key key_of(const char *fabric, const uint8_t gid[16], uint
 /* The fabrics' lock is held, here and below. NULL: no memory. */
 static struct pvr_gid_book *book_get(struct pvr_engine *engine)
 {
-	struct pvr_net *net = &engine->net;
+	struct pvr_fabrics *fabrics = engine->fabrics;
 
-	if (!net->gids)
-		net->gids = pvr_gid_book_new(pvr_now(engine) ^ (uintptr_t)engine);
-	return net->gids;
+	if (!fabrics->gids)
+		fabrics->gids = pvr_gid_book_new(pvr_now(engine) ^ (uintptr_t)engine);
+	return fabrics->gids;
 }
 
 /* Return: whether the embedder has to be asked. */
@@ -48,10 +48,10 @@ static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
 /* Without the lock. */
 static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key)
 {
-	const struct pvr_net *net = &engine->net;
+	const struct pvr_fabrics *fabrics = engine->fabrics;
 
-	if (net->ops->resolve)
-		net->ops->resolve(net->opaque, key->fabric, key->gid);
+	if (fabrics->gid_ops->resolve)
+		fabrics->gid_ops->resolve(fabrics->gid_opaque, key->fabric, key->gid);
 }
 
 /* ------------------------------------------------------------------- for queue pairs */
@@ -66,13 +66,13 @@ enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uin
 
 	*remote = NULL;
 	/* A group is nobody's address. */
-	if (!engine->net.ops || key.multicast)
+	if (!engine->fabrics->gid_ops || key.multicast)
 		return PVR_WHERE_NOWHERE;
-	pvr_lock(&engine->fabrics.lock);
+	pvr_lock(&engine->fabrics->lock);
 	ask = look_up(engine, &key, &place);
 	if (place.where == PVR_WHERE_REMOTE && place.gid_type == adapter->gid_type)
 		*remote = place.remotes[0];
-	pvr_unlock(&engine->fabrics.lock);
+	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
 	if (place.where == PVR_WHERE_UNKNOWN)
@@ -100,14 +100,14 @@ enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_
 	if (key.multicast || !pvr_fabric_exists(engine, fabric) ||
 	    pvr_fabric_look_up(engine, fabric, gid, 0))
 		return PVR_WHERE_NOWHERE;
-	pvr_lock(&engine->fabrics.lock);
+	pvr_lock(&engine->fabrics->lock);
 	ask = look_up(engine, &key, &place);
 	if (place.where == PVR_WHERE_UNKNOWN)
 		where = PVR_WHERE_UNKNOWN;
 	else if (place.where == PVR_WHERE_REMOTE && place.remotes[0] == remote &&
 		 place.gid_type == gid_type)
 		where = PVR_WHERE_REMOTE;
-	pvr_unlock(&engine->fabrics.lock);
+	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
 	return where;
@@ -122,15 +122,15 @@ enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const ui
 	bool ask;
 
 	group->count = 0;
-	if (!engine->net.ops)
+	if (!engine->fabrics->gid_ops)
 		return PVR_WHERE_NOWHERE;
-	pvr_lock(&engine->fabrics.lock);
+	pvr_lock(&engine->fabrics->lock);
 	ask = look_up(engine, &key, &place);
 	if (place.where == PVR_WHERE_REMOTE) {
 		group->count = place.count < PVR_MCAST_FANOUT ? place.count : PVR_MCAST_FANOUT;
 		memcpy(group->remotes, place.remotes, group->count * sizeof(group->remotes[0]));
 	}
-	pvr_unlock(&engine->fabrics.lock);
+	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
 	return place.where;
@@ -174,20 +174,19 @@ static int set_each(struct pvr_engine *engine, struct pvr_gid_key *key, enum pvr
 	return err ? err : set(engine, key, where, NULL, wake);
 }
 
-int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote)
+int pvr_remote_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote,
+		       bool *wake)
 {
 	struct pvr_gid_key key = key_of(fabric, gid, gid_type);
-	bool wake = false;
 	int err;
 
+	*wake = false;
 	if (strlen(fabric) >= PVR_NAME_MAX)
 		return -EINVAL;
-	pvr_lock(&engine->fabrics.lock);
-	err = set_each(engine, &key, where, remote, &wake);
-	pvr_unlock(&engine->fabrics.lock);
-	if (wake)
-		pvr_remote_resume(engine, NULL);
+	pvr_lock(&engine->fabrics->lock);
+	err = set_each(engine, &key, where, remote, wake);
+	pvr_unlock(&engine->fabrics->lock);
 	return err;
 }
 
@@ -195,21 +194,21 @@ void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, c
 			 const uint8_t gid[16])
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, 0);
-	const struct pvr_net *net = &engine->net;
+	const struct pvr_fabrics *fabrics = engine->fabrics;
 	struct pvr_gid_book *book;
 	bool changed = false;
 
 	if (key.multicast)
 		return;
-	pvr_lock(&engine->fabrics.lock);
+	pvr_lock(&engine->fabrics->lock);
 	book = book_get(engine);
 	if (book)
 		pvr_gid_book_set(book, &key, PVR_WHERE_NOT_REMOTE, remote, &changed);
 	if (changed)
 		pvr_fabric_changed(engine, fabric);
-	pvr_unlock(&engine->fabrics.lock);
-	if (changed && net->ops && net->ops->moved)
-		net->ops->moved(net->opaque, remote, fabric, gid);
+	pvr_unlock(&engine->fabrics->lock);
+	if (changed && fabrics->gid_ops && fabrics->gid_ops->moved)
+		fabrics->gid_ops->moved(fabrics->gid_opaque, remote, fabric, gid);
 }
 
 bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
@@ -231,8 +230,9 @@ bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const ui
 void pvr_announce(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
 		  uint8_t gid_type, const uint8_t mac[6], bool present)
 {
-	const struct pvr_net *net = &engine->net;
+	const struct pvr_fabrics *fabrics = engine->fabrics;
 
-	if (net->ops && net->ops->announce)
-		net->ops->announce(net->opaque, fabric, gid, gid_type, mac, present);
+	if (fabrics->gid_ops && fabrics->gid_ops->announce)
+		fabrics->gid_ops->announce(fabrics->gid_opaque, fabric, gid, gid_type, mac,
+					   present);
 }

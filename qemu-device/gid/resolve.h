@@ -10,7 +10,7 @@
 #define PVR_REMOTE_GID_H
 
 #include "gid/mcast_group.h"
-#include "pipe.h"
+#include "engine.h"
 
 /*
  * Who has @gid, of the adapter's own RoCE version, in its fabric; NULL if that is not
@@ -28,6 +28,11 @@ enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uin
  */
 enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
 				    const char *fabric, const uint8_t gid[16], uint8_t gid_type);
+
+/* As pvr_engine_set_gid(). @wake: queue pairs may have waited for this. */
+int pvr_remote_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote,
+		       bool *wake);
 
 /* @remote has answered that no adapter there has @gid: the embedder gets to know. */
 void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, const char *fabric,

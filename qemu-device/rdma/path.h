@@ -35,7 +35,7 @@ struct pvr_inbound_ops {
 	int (*recv_payload)(struct pvr_inbound *in, const struct pvr_sg *to);
 	/* Send that range of @from as a response to an RDMA READ. Return: the same. */
 	int (*read_reply)(struct pvr_inbound *in, const struct pvr_sg *from);
-	/* Send the value that an atomic operation has found, and keep it for duplicates. */
+	/* Send the value that an atomic operation has found; it is kept for duplicates. */
 	void (*atomic_reply)(struct pvr_inbound *in, uint64_t original);
 };
 

@@ -6,11 +6,11 @@
 
 #include "core/ext_dma.h"
 #include "core/mr.h"
-#include "path/pipe/remote_qp.h"
 #include "rdma/db_suppress.h"
 #include "rdma/path.h"
 #include "rdma/sched.h"
 #include "rdma/event.h"
+#include "rdma/responder_state.h"
 
 const char *pvr_qp_state_name(enum pvr_qp_state state)
 {

@@ -21,6 +21,7 @@
 #include "rdma/rq.h"
 #include "rdma/qp.h"
 #include "rdma/event.h"
+#include "rdma/responder_state.h"
 
 /* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
@@ -276,10 +277,12 @@ do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbou
 	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
 		return refuse_access(to);
 	old = apply_atomic(word_shm, hdr);
-	if (in)
+	if (in) {
+		pvr_replay_record(to, request->from->psn, old);
 		in->ops->atomic_reply(in, old);
-	else /* Cannot fail: the requester checked its entry in this same turn. */
+	} else { /* Cannot fail: the requester checked its entry in this same turn. */
 		(void)pvr_sg_write(request->local, &old, sizeof(old));
+	}
 	return ack();
 }
 

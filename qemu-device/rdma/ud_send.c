@@ -8,6 +8,8 @@
 #include "rdma/path.h"
 #include "rdma/ud.h"
 #include "gid/resolve.h"
+#include "gid/fabric.h"
+#include "gid/mcast_group.h"
 
 /* A copy to one more queue pair of a group is at least so much work, in bytes. */
 #define COPY_WORK 1024u

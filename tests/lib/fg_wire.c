@@ -84,11 +84,14 @@ static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
 	__atomic_fetch_add(&node->wants, 1, __ATOMIC_RELAXED);
 }
 
-static const struct pvr_net_ops net_ops = {
+static const struct pvr_gid_ops gid_ops = {
 	.resolve = resolve,
 	.announce = announce,
-	.located = located,
 	.moved = moved,
+};
+
+static const struct pvr_net_ops net_ops = {
+	.located = located,
 	.want = want,
 };
 
@@ -214,7 +217,7 @@ static void node_make(struct fg_wire *wire, unsigned int number)
 	node->host = fg_host_create_workers(wire->config.workers);
 	node->host->neighbours = &neighbours;
 	node->host->neighbours_opaque = wire;
-	pvr_engine_set_net(node->host->engine, &net_ops, node);
+	pvr_engine_set_net(node->host->engine, &gid_ops, &net_ops, node);
 }
 
 static struct pvr_remote *remote_make(struct fg_host *host, unsigned int other)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Which remote has which GID: the table, and what queue pairs and directories see of it. */
 #include "common.h"
+#include "gid/fabric.h"
 #include "gid/gid_cache.h"
 #include "gid/resolve.h"
 #include "core/adapter.h"

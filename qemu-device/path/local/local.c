@@ -23,6 +23,7 @@
 #include "rdma/sched.h"
 #include "rdma/qp.h"
 #include "rdma/rq.h"
+#include "gid/fabric.h"
 
 /* Who the QP's address names there, whatever state that is in. */
 static struct pvr_qp *look_up(const struct pvr_qp *qp)

@@ -27,6 +27,7 @@
 #include "path/pipe/sq.h"
 #include "rdma/qp.h"
 #include "rdma/worker.h"
+#include "gid/fabric.h"
 
 /* ----------------------------------------------------------------- who is meant */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* The fabrics that a connection has names for. */
 #include "path/pipe/fabric_ids.h"
+#include "gid/fabric.h"
 
 #include <stdlib.h>
 #include <string.h>

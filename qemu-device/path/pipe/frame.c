@@ -8,6 +8,7 @@
 
 #include "core/adapter.h"
 #include "pipe.h"
+#include "gid/fabric.h"
 
 #define NUMBER_MAX 0xffffffu /* QPNs and PSNs */
 #define FLOW_LABEL_MAX 0xfffffu

@@ -5,19 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gid/gid_cache.h"
 #include "core/adapter.h"
 #include "path/pipe/rsp_conn.h"
 #include "path/pipe/internal.h"
 #include "path/pipe/req_conn.h"
+#include "path/pipe/net.h"
 
-void pvr_net_init(struct pvr_net *net)
+struct pvr_net *pvr_pipe_create(void)
 {
+	struct pvr_net *net = calloc(1, sizeof(*net));
 	unsigned int i;
 
-	*net = (struct pvr_net){ 0 };
-	for (i = 0; i < PVR_NET_BUCKETS; i++)
+	for (i = 0; net && i < PVR_NET_BUCKETS; i++)
 		LIST_INIT(&net->remotes[i]);
+	return net;
 }
 
 static void remote_free(struct pvr_remote *remote)
@@ -30,24 +31,18 @@ static void remote_free(struct pvr_remote *remote)
 	free(remote);
 }
 
-void pvr_net_exit(struct pvr_net *net)
+void pvr_pipe_destroy(struct pvr_net *net)
 {
 	struct pvr_remote *remote;
 	unsigned int i;
 
-	for (i = 0; i < PVR_NET_BUCKETS; i++) {
+	for (i = 0; net && i < PVR_NET_BUCKETS; i++) {
 		while ((remote = LIST_FIRST(&net->remotes[i]))) {
 			LIST_REMOVE(remote, link);
 			remote_free(remote);
 		}
 	}
-	pvr_gid_book_free(net->gids);
-}
-
-void pvr_engine_set_net(struct pvr_engine *engine, const struct pvr_net_ops *ops, void *opaque)
-{
-	engine->net.ops = ops;
-	engine->net.opaque = opaque;
+	free(net);
 }
 
 static unsigned int bucket_of(const char *name)
@@ -65,7 +60,7 @@ static struct pvr_remote *remote_get(struct pvr_engine *engine, const char *name
 	unsigned int bucket = bucket_of(name);
 	struct pvr_remote *remote;
 
-	LIST_FOREACH(remote, &engine->net.remotes[bucket], link)
+	LIST_FOREACH(remote, &engine->net->remotes[bucket], link)
 	if (!strcmp(remote->name, name))
 		return remote;
 	remote = calloc(1, sizeof(*remote));
@@ -74,7 +69,7 @@ static struct pvr_remote *remote_get(struct pvr_engine *engine, const char *name
 	remote->engine = engine;
 	strcpy(remote->name, name);
 	LIST_INIT(&remote->ins);
-	LIST_INSERT_HEAD(&engine->net.remotes[bucket], remote, link);
+	LIST_INSERT_HEAD(&engine->net->remotes[bucket], remote, link);
 	return remote;
 }
 
@@ -84,9 +79,9 @@ struct pvr_remote *pvr_remote_get(struct pvr_engine *engine, const char *name)
 
 	if (strlen(name) >= PVR_REMOTE_NAME_MAX)
 		return NULL;
-	pvr_lock(&engine->net.lock);
+	pvr_lock(&engine->net->lock);
 	remote = remote_get(engine, name);
-	pvr_unlock(&engine->net.lock);
+	pvr_unlock(&engine->net->lock);
 	return remote;
 }
 
@@ -102,7 +97,7 @@ struct pvr_engine *pvr_remote_engine(const struct pvr_remote *remote)
 
 struct pvr_net *pvr_remote_net(const struct pvr_remote *remote)
 {
-	return &remote->engine->net;
+	return remote->engine->net;
 }
 
 /* ------------------------------------------------------------------ statistics */

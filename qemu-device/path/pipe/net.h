@@ -10,22 +10,19 @@
 
 #define PVR_NET_BUCKETS 256
 
-struct pvr_gid_book;
-
 struct pvr_net {
 	/* Never change once there are adapters. NULL: this host is by itself. */
 	const struct pvr_net_ops *ops;
 	void *opaque;
-	/* gid/resolve.c, under the fabrics' lock. */
-	struct pvr_gid_book *gids;
 	struct pvr_lock lock; /* Protects what follows; nothing is taken inside it. */
 	uint64_t generations; /* of outgoing connections that there ever were */
 	/* By name; they stay until the engine goes. */
 	LIST_HEAD(, pvr_remote) remotes[PVR_NET_BUCKETS];
 };
 
-void pvr_net_init(struct pvr_net *net);
+/* NULL: no memory. */
+struct pvr_net *pvr_pipe_create(void);
 /* No adapter is there any more, nor an incoming connection. */
-void pvr_net_exit(struct pvr_net *net);
+void pvr_pipe_destroy(struct pvr_net *net); /* NULL is allowed */
 
 #endif /* PVR_NET_H */

@@ -6,6 +6,7 @@
 #include "path/pipe/qp_gone.h"
 #include "path/pipe/sq.h"
 #include "path/pipe/ud.h"
+#include "gid/fabric.h"
 
 static void adapter_init(struct pvr_adapter *adapter)
 {
@@ -23,7 +24,7 @@ static enum pvr_resolve resolve(struct pvr_qp *qp)
 	qp->peer_remote = pvr_remote_gid_find(adapter, qp->attr.ah_attr.dgid);
 	if (qp->peer_remote)
 		return PVR_RESOLVE_YES;
-	return adapter->engine->net.ops ? PVR_RESOLVE_PENDING : PVR_RESOLVE_NO;
+	return adapter->engine->fabrics->gid_ops ? PVR_RESOLVE_PENDING : PVR_RESOLVE_NO;
 }
 
 const struct pvr_path_ops pvr_pipe_path_ops = {

@@ -11,6 +11,8 @@
 #include "path/pipe/remote_qp.h"
 #include "path/pipe/sq.h"
 #include "rdma/worker.h"
+#include "rdma/responder_state.h"
+#include "gid/fabric.h"
 
 /* ----------------------------------------------------------------------- saying so */
 
@@ -67,7 +69,7 @@ void pvr_remote_tell_left(struct pvr_adapter *adapter)
 	struct pvr_qp *qp;
 	uint32_t i;
 
-	if (!adapter->engine->net.ops)
+	if (!adapter->engine->fabrics->gid_ops)
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
 	tell(qp);

@@ -24,9 +24,5 @@ void pvr_remote_timeout(struct pvr_qp *qp);
 /* Nothing is in flight any more: the queue pair does not send now. */
 void pvr_remote_sq_stop(struct pvr_qp *qp);
 void pvr_remote_sq_free(struct pvr_qp *qp);
-/* Forget who has sent to it. */
-void pvr_remote_rq_free(struct pvr_qp *qp);
-/* Who has; NULL: nobody yet. */
-struct pvr_remote *pvr_remote_rq_from(const struct pvr_qp *qp);
 
 #endif /* PVR_REMOTE_QP_H */

@@ -7,6 +7,7 @@
 
 #include "core/adapter.h"
 #include "path/pipe/bye.h"
+#include "gid/fabric.h"
 
 /* ------------------------------------------------------------------------ slots */
 

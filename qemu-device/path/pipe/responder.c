@@ -32,30 +32,8 @@
 #include "core/ext_dma.h"
 #include "path/pipe/remote_qp.h"
 #include "rdma/worker.h"
-
-/* Of 2^24 PSNs, those that count as before another one. */
-#define PSNS_HALF (1u << 23)
-
-/* Values that atomics found: no requester has more of them in flight. */
-struct replay {
-	uint32_t count; /* of all that there ever were */
-	struct {
-		uint32_t psn;
-		uint64_t value;
-	} last[PVR_MAX_RD_ATOMIC];
-};
-
-/* What a queue pair knows as responder to another host. */
-struct pvr_remote_rq {
-	struct pvr_remote *from; /* who has sent first */
-	struct replay *replay; /* NULL: no atomic yet */
-	bool told; /* to send again from its position */
-	uint32_t base; /* what is before this was never executed, or so long ago that it cannot come again */
-	/* Why it is in error, for a requester that has not heard it. */
-	bool has_refused;
-	uint8_t nak; /* enum pvr_wire_nak */
-	uint32_t psn; /* of the request */
-};
+#include "rdma/responder_state.h"
+#include "gid/fabric.h"
 
 static const uint32_t opcodes[PVR_WIRE_OPS] = {
 	[PVR_WIRE_SEND] = PVRDMA_WR_SEND,
@@ -245,15 +223,9 @@ static void send_value(const struct pvr_remote_piece *piece, uint64_t value)
 	pvr_in_reply(piece->conn, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
 }
 
-static void atomic_reply(struct pvr_inbound *in, uint64_t old)
+static void atomic_reply(struct pvr_inbound *in, uint64_t original)
 {
-	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
-	struct replay *replay = piece->to->remote_rq->replay;
-	uint32_t i = replay->count++ % PVR_MAX_RD_ATOMIC;
-
-	replay->last[i].psn = piece->origin.psn;
-	replay->last[i].value = old;
-	send_value(piece, old);
+	send_value((struct pvr_remote_piece *)in, original);
 }
 
 static const struct pvr_inbound_ops inbound_ops = {
@@ -262,55 +234,7 @@ static const struct pvr_inbound_ops inbound_ops = {
 	.atomic_reply = atomic_reply,
 };
 
-/* One that was executed already; what is not known any more nobody waits for. */
-static void atomic_again(const struct pvr_remote_piece *piece)
-{
-	const struct replay *replay = piece->to->remote_rq->replay;
-	uint32_t i, n;
-
-	if (!replay)
-		return;
-	n = replay->count < PVR_MAX_RD_ATOMIC ? replay->count : PVR_MAX_RD_ATOMIC;
-	for (i = 1; i <= n; i++) {
-		uint32_t at = (replay->count - i) % PVR_MAX_RD_ATOMIC;
-
-		if (replay->last[at].psn != piece->origin.psn)
-			continue;
-		send_value(piece, replay->last[at].value);
-		return;
-	}
-}
-
 /* ------------------------------------------------------------- the responder's */
-
-void pvr_remote_rq_free(struct pvr_qp *qp)
-{
-	if (!qp->remote_rq)
-		return;
-	free(qp->remote_rq->replay);
-	free(qp->remote_rq);
-	qp->remote_rq = NULL;
-}
-
-struct pvr_remote *pvr_remote_rq_from(const struct pvr_qp *qp)
-{
-	return qp->remote_rq ? qp->remote_rq->from : NULL;
-}
-
-/* Return: false if there is no memory. */
-static bool make_room(struct pvr_qp *to, struct pvr_remote *from, bool atomic)
-{
-	if (!to->remote_rq) {
-		to->remote_rq = calloc(1, sizeof(*to->remote_rq));
-		if (!to->remote_rq)
-			return false;
-		to->remote_rq->base = to->rq_psn;
-		to->remote_rq->from = from;
-	}
-	if (atomic && !to->remote_rq->replay)
-		to->remote_rq->replay = calloc(1, sizeof(*to->remote_rq->replay));
-	return !atomic || to->remote_rq->replay;
-}
 
 /* Who @frame is for: connected to whoever has sent it. */
 static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_request *frame)
@@ -374,36 +298,6 @@ static void fill_piece(struct pvr_remote_piece *piece)
 
 /* ------------------------------------------------------------------- a piece */
 
-enum place {
-	BEFORE, /* of what this queue pair has got: executed already */
-	HERE,
-	BEHIND,
-	NOWHERE,
-};
-
-/* Of what has been executed; the base follows so that the distance does not wrap. */
-static bool was_executed(struct pvr_qp *to, uint32_t psn)
-{
-	struct pvr_remote_rq *rq = to->remote_rq;
-
-	if (((to->rq_psn - rq->base) & 0xffffff) > PSNS_HALF)
-		rq->base = (to->rq_psn - PSNS_HALF) & 0xffffff;
-	return ((to->rq_psn - psn) & 0xffffff) <= ((to->rq_psn - rq->base) & 0xffffff);
-}
-
-static enum place place_of(struct pvr_qp *to, const struct pvr_request *request)
-{
-	uint32_t ahead = (request->from->psn - to->rq_psn) & 0xffffff;
-
-	if (ahead && ahead < PSNS_HALF)
-		return BEHIND;
-	if (ahead)
-		return was_executed(to, request->from->psn) ? BEFORE : NOWHERE;
-	if (request->offset == to->rq_done)
-		return HERE;
-	return request->offset > to->rq_done ? BEHIND : BEFORE;
-}
-
 static enum pvr_wire_nak nak_of(enum pvrdma_wc_status status)
 {
 	switch (status) {
@@ -422,8 +316,8 @@ static void refused(const struct pvr_remote_piece *piece, enum pvrdma_wc_status 
 
 	rq->has_refused = true;
 	rq->psn = piece->origin.psn;
-	rq->nak = nak_of(status);
-	tell_refusal(piece, rq->nak);
+	rq->status = status;
+	tell_refusal(piece, nak_of(status));
 }
 
 static void not_ready(const struct pvr_remote_piece *piece, uint64_t ns)
@@ -484,6 +378,7 @@ static enum pvr_handled execute(struct pvr_remote_piece *piece)
 static void again(struct pvr_remote_piece *piece)
 {
 	struct pvr_answer answer;
+	uint64_t value;
 
 	switch (piece->inbound.request.op->kind) {
 	case PVR_OP_READ:
@@ -492,7 +387,9 @@ static void again(struct pvr_remote_piece *piece)
 			refused(piece, answer.status);
 		break;
 	case PVR_OP_ATOMIC:
-		atomic_again(piece);
+		/* No requester waits for a value that is not known any more. */
+		if (pvr_replay_find(piece->to, piece->origin.psn, &value))
+			send_value(piece, value);
 		break;
 	default:
 		owe(piece);
@@ -517,10 +414,10 @@ static void missing(const struct pvr_remote_piece *piece)
 static void in_error(const struct pvr_remote_piece *piece)
 {
 	const struct pvr_remote_rq *rq = piece->to->remote_rq;
-	enum place place = place_of(piece->to, &piece->inbound.request);
+	enum pvr_place place = pvr_place_of(piece->to, &piece->inbound.request);
 
 	if (rq->has_refused && rq->psn == piece->origin.psn && place == HERE)
-		tell_refusal(piece, rq->nak);
+		tell_refusal(piece, nak_of(rq->status));
 	else if (place == BEFORE && !piece->inbound.request.op->local)
 		owe(piece);
 	else
@@ -547,7 +444,7 @@ static enum pvr_handled handle(struct pvr_remote_piece *piece)
 		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
 		return PVR_HANDLED;
 	}
-	switch (place_of(to, &piece->inbound.request)) {
+	switch (pvr_place_of(to, &piece->inbound.request)) {
 	case HERE:
 		return execute(piece);
 	case BEFORE:
@@ -574,8 +471,8 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 	piece.payload = payload;
 	piece.to = find(adapter, frame);
 	fill_piece(&piece);
-	if (!piece.to || !make_room(piece.to, pvr_in_remote(in),
-				    piece.inbound.request.op->kind == PVR_OP_ATOMIC)) {
+	if (!piece.to || !pvr_remote_rq_get(piece.to, pvr_in_remote(in),
+					    piece.inbound.request.op->kind == PVR_OP_ATOMIC)) {
 		tell_absence(in, frame, PVR_WIRE_NOBODY);
 		return PVR_HANDLED;
 	}

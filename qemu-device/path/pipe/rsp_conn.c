@@ -8,6 +8,7 @@
 #include "core/adapter.h"
 #include "path/pipe/bye.h"
 #include "rdma/worker.h"
+#include "gid/fabric.h"
 
 /* How long one frame may keep others waiting until its sender's GID is known ... */
 #define STALL_NS 500000000ull

@@ -6,6 +6,8 @@
 
 #include "path/pipe/internal.h"
 #include "rdma/worker.h"
+#include "gid/fabric.h"
+#include "gid/mcast_group.h"
 
 #define FLOW_LABEL 0xfffffu
 #define TRAFFIC_CLASS_SHIFT 20

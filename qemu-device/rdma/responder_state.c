@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What a responder keeps of the requests of a connection from outside of this process. */
+#include "rdma/responder_state.h"
+
+#include <stdlib.h>
+
+/* Of 2^24 PSNs, those that count as before another one. */
+#define PSNS_HALF (1u << 23)
+
+
+void pvr_remote_rq_free(struct pvr_qp *qp)
+{
+	if (!qp->remote_rq)
+		return;
+	free(qp->remote_rq->replay);
+	free(qp->remote_rq);
+	qp->remote_rq = NULL;
+}
+
+struct pvr_remote *pvr_remote_rq_from(const struct pvr_qp *qp)
+{
+	return qp->remote_rq ? qp->remote_rq->from : NULL;
+}
+
+bool pvr_remote_rq_get(struct pvr_qp *to, struct pvr_remote *from, bool atomic)
+{
+	if (!to->remote_rq) {
+		to->remote_rq = calloc(1, sizeof(*to->remote_rq));
+		if (!to->remote_rq)
+			return false;
+		to->remote_rq->base = to->rq_psn;
+		to->remote_rq->from = from;
+	}
+	if (atomic && !to->remote_rq->replay)
+		to->remote_rq->replay = calloc(1, sizeof(*to->remote_rq->replay));
+	return !atomic || to->remote_rq->replay;
+}
+
+/* Of what has been executed; the base follows so that the distance does not wrap. */
+static bool was_executed(struct pvr_qp *to, uint32_t psn)
+{
+	struct pvr_remote_rq *rq = to->remote_rq;
+
+	if (((to->rq_psn - rq->base) & 0xffffff) > PSNS_HALF)
+		rq->base = (to->rq_psn - PSNS_HALF) & 0xffffff;
+	return ((to->rq_psn - psn) & 0xffffff) <= ((to->rq_psn - rq->base) & 0xffffff);
+}
+
+enum pvr_place pvr_place_of(struct pvr_qp *to, const struct pvr_request *request)
+{
+	uint32_t ahead = (request->from->psn - to->rq_psn) & 0xffffff;
+
+	if (ahead && ahead < PSNS_HALF)
+		return BEHIND;
+	if (ahead)
+		return was_executed(to, request->from->psn) ? BEFORE : NOWHERE;
+	if (request->offset == to->rq_done)
+		return HERE;
+	return request->offset > to->rq_done ? BEHIND : BEFORE;
+}
+
+
+void pvr_replay_record(struct pvr_qp *to, uint32_t psn, uint64_t value)
+{
+	struct pvr_atomic_replay *replay = to->remote_rq->replay;
+	uint32_t i = replay->count++ % PVR_MAX_RD_ATOMIC;
+
+	replay->last[i].psn = psn;
+	replay->last[i].value = value;
+}
+
+bool pvr_replay_find(const struct pvr_qp *to, uint32_t psn, uint64_t *value)
+{
+	const struct pvr_atomic_replay *replay = to->remote_rq->replay;
+	uint32_t i, n;
+
+	if (!replay)
+		return false;
+	n = replay->count < PVR_MAX_RD_ATOMIC ? replay->count : PVR_MAX_RD_ATOMIC;
+	for (i = 1; i <= n; i++) {
+		uint32_t at = (replay->count - i) % PVR_MAX_RD_ATOMIC;
+
+		if (replay->last[at].psn != psn)
+			continue;
+		*value = replay->last[at].value;
+		return true;
+	}
+	return false;
+}
