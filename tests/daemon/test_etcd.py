@@ -529,7 +529,7 @@ def test_etcd_that_lies(checked_modes, mode):
 
 @pytest.mark.parametrize("settings, says", [
     (["etcd=192.0.2.1:2379"], "etcd '192.0.2.1:2379' is not a URL such as https://192.0.2.10:2379"),
-    (["etcd=http://x,ftp://y"], "etcd 'ftp://y' is no URL"),
+    (["etcd=http://x,ftp://y"], "etcd 'ftp://y' is not a URL"),
     (["etcd=" + ",".join(["http://x"] * 9)], "etcd: more than 8 URLs"),
     (["etcd=http://x", "etcd-prefix=pvrdma"], "etcd-prefix 'pvrdma': expected letters"),
     (["etcd=http://x", "etcd-lease=1"], "etcd-lease '1' is not a number of seconds from 2 to 3600"),

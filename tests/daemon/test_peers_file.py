@@ -91,7 +91,7 @@ def test_mistakes_name_file_and_line(tmp_path, text, says):
 @pytest.mark.parametrize("args, says", [
     (["--peers", "/none"], "cannot read peers file /none: No such file"),
     (["--peers", "/none", "--etcd", "http://127.0.0.1:1"], "peers and etcd: hosts are found by a file, or in etcd"),
-    (["--etcd", "127.0.0.1"], "etcd '127.0.0.1' is no URL"),
+    (["--etcd", "127.0.0.1"], "etcd '127.0.0.1' is not a URL"),
     (["--etcd-lease", "5"], "there are settings of etcd, but not etcd = URL itself"),
     (["--advertise", "host.example"], "'host.example' is not an IP address"),
     (["--etcd", "http://127.0.0.1:1", "--listen", "0.0.0.0:PORT", "--insecure"], "give --advertise ADDRESS"),
