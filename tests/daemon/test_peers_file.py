@@ -94,7 +94,7 @@ def test_mistakes_name_file_and_line(tmp_path, text, says):
     (["--etcd", "127.0.0.1"], "etcd '127.0.0.1' is not a URL"),
     (["--etcd-lease", "5"], "there are settings of etcd, but not etcd = URL itself"),
     (["--advertise", "host.example"], "'host.example' is not an IP address"),
-    (["--etcd", "http://127.0.0.1:1", "--listen", "0.0.0.0:PORT", "--insecure"], "give --advertise ADDRESS"),
+    (["--etcd", "http://127.0.0.1:1", "--listen", "0.0.0.0", "--insecure"], "give --advertise ADDRESS"),
 ])
 def test_wrong_options(tmp_path, namespace, args, says):
     done = run_pvrdmad("--control", tmp_path / "c", "--name", "h1", *args, prefix=namespace)
