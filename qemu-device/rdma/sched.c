@@ -81,6 +81,7 @@ static enum pvr_turn take_turn(struct pvr_qp *qp)
 	return pvr_requester_turn(qp);
 }
 
+/* @qp is ready: pvr_sched_kick() has taken it off the list of polled queue pairs. */
 static enum pvr_turn turn(struct pvr_qp *qp)
 {
 	enum pvr_turn result;
@@ -97,8 +98,10 @@ void pvr_sched_last_turn(struct pvr_qp *qp)
 {
 	if (qp->wait == PVR_QP_WAITS_ACK)
 		pvr_requester_resume(qp);
-	if (pvr_requester_has_work(qp) && pvr_wq_avail(&qp->sq) > 0)
-		turn(qp);
+	if (!pvr_requester_has_work(qp) || pvr_wq_avail(&qp->sq) <= 0)
+		return;
+	pvr_sched_kick(qp);
+	turn(qp);
 }
 
 void pvr_sched_run_adapter(struct pvr_adapter *adapter)

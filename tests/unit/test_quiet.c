@@ -800,6 +800,37 @@ TEST(rc_connected, test_polled_queue_pair_is_reset)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
+/*
+ * DESTROY_QP of a UD queue pair sends what was posted without a doorbell. The turn for it must take
+ * the queue pair off the list of polled ones, which otherwise keeps a pointer to freed memory.
+ */
+TEST(ud_ready, test_polled_ud_queue_pair_is_destroyed_with_a_datagram_posted)
+{
+	struct fg_end c;
+
+	fg_end_open(&c, env->g[0], PVR_QPT_UD);
+	fg_end_ready(&c);
+	fg_run(env->host);
+	poll(env);
+	t_recv(&env->b, 1, 0, 200);
+	t_recv(&env->b, 2, 0, 200);
+	t_recv(&env->b, 3, 0, 200);
+	t_send_ud(&env->a, &env->b, 1, 0, 100);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 1, 140);
+	assert_true(is_polled(&env->a));
+	t_send_ud(&env->a, &env->b, 2, 0, 100);
+	expect_ok(fg_qp_destroy(&env->a.qp));
+	expect_recv(&env->b.rcq, 2, 140);
+	poll(env);
+	assert_true(rest(env));
+	poll(env);
+	t_send_ud(&c, &env->b, 3, 0, 100);
+	fg_run(env->host);
+	expect_recv(&env->b.rcq, 3, 140);
+	assert_true(rest(env));
+}
+
 TEST(rc_connected, test_polled_queue_pair_fails)
 {
 	begin(env);
