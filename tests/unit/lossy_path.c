@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* A path between adapters of one engine that loses and delays requests. */
+#include "lossy_path.h"
+
+#include "path/local/local.h"
+#include "rdma/completer.h"
+#include "rdma/cq.h"
+#include "rdma/responder.h"
+
+struct lossy_path lossy_path;
+
+/*
+ * The queue pair whose request at the head has waited, or waits, for its delay. A queue pair
+ * has no pointer for its path, so the path delays one request at a time.
+ */
+static const struct pvr_qp *delayed_qp;
+
+/* ------------------------------------------------------------------------ requester */
+
+struct lossy_turn {
+	struct pvr_turn_budget budget; /* first: step() casts */
+	struct pvr_qp *peer; /* or NULL */
+};
+
+static bool is_nth(unsigned int n)
+{
+	return n && lossy_path.sent % n == 0;
+}
+
+/* Return: true if the request at the head has to wait first. */
+static bool delay(struct pvr_qp *qp)
+{
+	if (delayed_qp == qp) {
+		delayed_qp = NULL;
+		return false;
+	}
+	lossy_path.sent++;
+	if (delayed_qp || !is_nth(lossy_path.delay_every))
+		return false;
+	lossy_path.delayed++;
+	delayed_qp = qp;
+	pvr_requester_await(qp, lossy_path.delay_ns);
+	return true;
+}
+
+static struct pvr_answer carry(struct pvr_qp *peer, const struct pvr_request *request)
+{
+	if (!is_nth(lossy_path.lose_every))
+		return pvr_local_send(peer, request);
+	lossy_path.lost++;
+	return (struct pvr_answer){ .verdict = PVR_LOST };
+}
+
+static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
+				  struct lossy_turn *turn)
+{
+	turn->budget.bytes += request->chunk;
+	qp->retry_left = qp->attr.retry_cnt;
+	qp->rnr_left = qp->attr.rnr_retry;
+	qp->unanswered = false;
+	if (!request->last) {
+		qp->sq_done += request->chunk;
+		return PVR_STEP_AGAIN;
+	}
+	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
+	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
+	return PVR_STEP_NEXT;
+}
+
+static enum pvr_step send_piece(struct pvr_qp *qp, const struct pvr_request *request,
+				struct lossy_turn *turn)
+{
+	struct pvr_answer answer;
+
+	if (!pvr_local_peer(qp, &turn->peer))
+		return PVR_STEP_BUSY;
+	if (delay(qp))
+		return PVR_STEP_STOP;
+	answer = carry(turn->peer, request);
+	if (answer.verdict == PVR_ACK || qp->type == PVR_QPT_UC)
+		return acknowledged(qp, request, turn);
+	lossy_path.rnr += answer.verdict == PVR_RNR;
+	if (answer.verdict == PVR_NAK)
+		pvr_requester_fail(qp, request->wqe, answer.status, "NAK");
+	else if (answer.verdict == PVR_LOST)
+		pvr_requester_not_answered(qp, request->wqe);
+	else if (pvr_requester_not_ready(qp, request->wqe))
+		pvr_requester_wait_rnr(qp, answer.wait_ns);
+	return PVR_STEP_STOP;
+}
+
+static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+			  struct pvr_turn_budget *budget)
+{
+	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	enum pvrdma_wc_status status;
+	struct pvr_request request;
+	struct pvr_sg sg;
+	uint64_t left;
+
+	/* No test posts local operations: they are an error here. */
+	status = PVRDMA_WC_LOC_QP_OP_ERR;
+	if (pvr_may_post(qp, op) && op->kind != PVR_OP_LOCAL)
+		status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
+	if (status != PVRDMA_WC_SUCCESS) {
+		pvr_requester_fail(qp, wqe, status, "bad request");
+		return PVR_STEP_STOP;
+	}
+	left = sg.total - qp->sq_done;
+	request = (struct pvr_request){
+		.from = &qp->origin,
+		.wqe = wqe,
+		.op = op,
+		.local = &sg,
+		.length = sg.total,
+		.offset = qp->sq_done,
+		.chunk = left < PVR_TURN_BYTES ? left : PVR_TURN_BYTES,
+		.psns = pvr_psns(qp, sg.total),
+		.last = left <= PVR_TURN_BYTES,
+	};
+	return send_piece(qp, &request, (struct lossy_turn *)budget);
+}
+
+static enum pvr_turn run_sq(struct pvr_qp *qp)
+{
+	struct lossy_turn turn = { .budget.left = PVR_TURN_REQUESTS };
+	enum pvr_turn result = pvr_requester_each(qp, &turn.budget, step);
+
+	if (turn.peer)
+		pvr_publish(turn.peer->adapter);
+	return result;
+}
+
+/* ------------------------------------------------------------------------ the table */
+
+static enum pvr_resolve resolve(struct pvr_qp *qp)
+{
+	if (lossy_path.unreachable)
+		return PVR_RESOLVE_NO;
+	return pvr_local_path_ops.resolve(qp);
+}
+
+static bool detach(struct pvr_qp *qp)
+{
+	lossy_path.detached++;
+	return !lossy_path.keeps_qps && delayed_qp != qp;
+}
+
+static void stop_sq(struct pvr_qp *qp)
+{
+	lossy_path.stopped++;
+	if (delayed_qp == qp)
+		delayed_qp = NULL;
+}
+
+static void close_sq(struct pvr_qp *qp)
+{
+	(void)qp;
+	lossy_path.closed++;
+}
+
+static const struct pvr_path_ops lossy_path_ops = {
+	.name = "lossy",
+	.resolve = resolve,
+	.detach = detach,
+	.run_sq = run_sq,
+	.stop = stop_sq,
+	.close = close_sq,
+};
+
+void lossy_path_install(struct pvr_engine *engine)
+{
+	lossy_path = (struct lossy_path){ 0 };
+	engine->paths[0] = &lossy_path_ops;
+	engine->paths[1] = &pvr_local_path_ops;
+}
