@@ -38,7 +38,7 @@ void pvr_bye_fill(union pvr_any_frame *any, enum pvr_bye reason, const char *tex
 	fill_text(any->bye.text, sizeof(any->bye.text), text);
 }
 
-const char *pvr_bye_read(struct pvr_inbox *box, const struct pvr_frame_bye *bye)
+const char *pvr_bye_read(struct pvr_pipe_rx *box, const struct pvr_frame_bye *bye)
 {
 	snprintf(box->said, sizeof(box->said), "it says: %s%s%s", reasons[le32toh(bye->reason)],
 		 bye->text[0] ? ": " : "", bye->text);

@@ -47,8 +47,8 @@ void pvr_out_free(struct pvr_out *out)
 {
 	if (!out)
 		return;
-	pvr_outbox_close(&out->box);
-	pvr_inbox_close(&out->in);
+	pvr_pipe_tx_close(&out->box);
+	pvr_pipe_rx_close(&out->in);
 	pvr_declared_forget(&out->fabrics);
 	free(out);
 }
@@ -61,13 +61,13 @@ static uint64_t new_generation(struct pvr_net *net)
 static int out_open(struct pvr_out *out, const struct pvr_stream_ops *ops, void *opaque,
 		    uint32_t chunk)
 {
-	int err = pvr_outbox_open(&out->box, ops, opaque, chunk, &out->count);
+	int err = pvr_pipe_tx_open(&out->box, ops, opaque, chunk, &out->count);
 
 	if (err)
 		return err;
-	err = pvr_inbox_open(&out->in, ops, opaque, PVR_WIRE_REQUESTER, chunk, &out->count);
+	err = pvr_pipe_rx_open(&out->in, ops, opaque, PVR_WIRE_REQUESTER, chunk, &out->count);
 	if (err)
-		pvr_outbox_close(&out->box);
+		pvr_pipe_tx_close(&out->box);
 	return err;
 }
 
@@ -101,8 +101,8 @@ static void set_class(struct pvr_out *out, uint8_t dscp)
 /* Its lock is held. NICs let go of guest memory before anybody takes another way. */
 static void out_close(struct pvr_out *out)
 {
-	pvr_outbox_close(&out->box);
-	pvr_inbox_close(&out->in);
+	pvr_pipe_tx_close(&out->box);
+	pvr_pipe_rx_close(&out->in);
 	set_up(out, false);
 	__atomic_store_n(&out->generation, 0, __ATOMIC_RELEASE);
 	out->loans_over = out->loans_told = out->loans_rest = 0;
@@ -244,7 +244,7 @@ static bool put_flat(struct pvr_out *out, union pvr_any_frame *any, size_t size)
 {
 	const struct pvr_outgoing frame = { .header = any, .header_size = size };
 
-	return pvr_outbox_put(&out->box, &frame);
+	return pvr_pipe_tx_put(&out->box, &frame);
 }
 
 /* Too many for one connection, or for our memory. */
@@ -304,7 +304,8 @@ static enum pvr_sent send(struct pvr_out *out, const struct pvr_fabric *fabric,
 	if (!number)
 		return PVR_SENT_DOWN;
 	frame->header->frame.fabric = htole16((uint16_t)number);
-	if (out->box.blocked ? pvr_outbox_put(&out->box, frame) : pvr_outbox_send(&out->box, frame))
+	if (out->box.blocked ? pvr_pipe_tx_put(&out->box, frame)
+			     : pvr_pipe_tx_send(&out->box, frame))
 		return PVR_SENT;
 	return refuse(out);
 }
@@ -352,7 +353,7 @@ void pvr_link_flush(const struct pvr_route *route)
 	pvr_lock(&out->lock);
 	if (out->generation == route->generation && !out->box.blocked) {
 		take_ack_along(out);
-		pvr_outbox_flush(&out->box);
+		pvr_pipe_tx_flush(&out->box);
 	}
 	pvr_unlock(&out->lock);
 }
@@ -375,7 +376,7 @@ static bool flush_all(struct pvr_out *out)
 	bool resume;
 
 	tell_loans_over(out);
-	pvr_outbox_flush(&out->box);
+	pvr_pipe_tx_flush(&out->box);
 	resume = out->refused && !out->box.blocked;
 	if (resume)
 		out->refused = false;
@@ -423,7 +424,7 @@ static bool send_now(struct pvr_out *out, union pvr_any_frame *any, size_t size)
 	bool room = put_flat(out, any, size);
 
 	if (!out->box.blocked)
-		pvr_outbox_flush(&out->box);
+		pvr_pipe_tx_flush(&out->box);
 	return room;
 }
 
@@ -601,11 +602,11 @@ static void rest(void *owner)
 	out->loans_rest = out->loans_over;
 	pvr_lock(&out->lock);
 	if (!out->box.blocked)
-		pvr_outbox_flush(&out->box);
+		pvr_pipe_tx_flush(&out->box);
 	pvr_unlock(&out->lock);
 }
 
-static const struct pvr_inbox_ops answer_ops = {
+static const struct pvr_pipe_rx_ops answer_ops = {
 	.frame = got_frame,
 	.rest = rest,
 	.loan_over = loan_over,
@@ -620,9 +621,9 @@ enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	enum pvr_input result;
 
 	if (!out)
-		return pvr_inbox_run(&(struct pvr_inbox){ 0 }, &answer_ops, NULL, err);
+		return pvr_pipe_rx_run(&(struct pvr_pipe_rx){ 0 }, &answer_ops, NULL, err);
 	before = out->count.rx_bytes;
-	result = pvr_inbox_run(&out->in, &answer_ops, out, err);
+	result = pvr_pipe_rx_run(&out->in, &answer_ops, out, err);
 	if (out->count.rx_bytes != before)
 		pvr_remote_heard(remote);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
@@ -635,7 +636,7 @@ int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const s
 {
 	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
 
-	return pvr_inbox_pull(&out->in, qp, to, offset, len);
+	return pvr_pipe_rx_pull(&out->in, qp, to, offset, len);
 }
 
 const struct pvr_nic_use *pvr_out_nic_use(const struct pvr_route *route)

@@ -22,7 +22,7 @@ struct pvr_out {
 
 	/* Protects what follows; taken inside adapters' locks, and only that of ACKs inside it. */
 	struct pvr_lock lock;
-	struct pvr_outbox box;
+	struct pvr_pipe_tx box;
 	struct pvr_declared fabrics; /* names are read by its thread without the lock */
 	bool early_acks;
 	bool takes_left; /* LEFT frames were agreed upon */
@@ -34,7 +34,7 @@ struct pvr_out {
 
 	/* Its thread's. */
 	uint32_t loans_rest; /* that were flushed */
-	struct pvr_inbox in;
+	struct pvr_pipe_rx in;
 };
 
 /* NULL is allowed. */

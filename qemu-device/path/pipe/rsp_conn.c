@@ -33,11 +33,11 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	in->kind = kind;
 	in->worker = worker;
 	in->takes_left = limits->left;
-	if (pvr_outbox_open(&in->answers, ops, opaque, limits->chunk, &in->count))
+	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
-	if (pvr_inbox_open(&in->box, ops, opaque,
-			   limits->early_acks ? PVR_WIRE_RESPONDER_EARLY : PVR_WIRE_RESPONDER,
-			   limits->chunk, &in->count))
+	if (pvr_pipe_rx_open(&in->box, ops, opaque,
+			     limits->early_acks ? PVR_WIRE_RESPONDER_EARLY : PVR_WIRE_RESPONDER,
+			     limits->chunk, &in->count))
 		goto err_answers;
 	pvr_lock(&remote->lock);
 	LIST_INSERT_HEAD(&remote->ins, in, link);
@@ -45,7 +45,7 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	return in;
 
 err_answers:
-	pvr_outbox_close(&in->answers);
+	pvr_pipe_tx_close(&in->answers);
 err_in:
 	free(in);
 	return NULL;
@@ -60,8 +60,8 @@ void pvr_in_destroy(struct pvr_in *in)
 	pvr_link_count_add(&remote->gone, &in->count);
 	pvr_unlock(&remote->lock);
 	pvr_early_withdraw(&remote->early, in);
-	pvr_inbox_close(&in->box);
-	pvr_outbox_close(&in->answers);
+	pvr_pipe_rx_close(&in->box);
+	pvr_pipe_tx_close(&in->answers);
 	pvr_declared_forget(&in->fabrics);
 	free(in);
 }
@@ -94,7 +94,7 @@ bool pvr_in_may_stall(struct pvr_in *in)
 int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
 		uint64_t offset, uint32_t len)
 {
-	return pvr_inbox_pull(&in->box, qp, to, offset, len);
+	return pvr_pipe_rx_pull(&in->box, qp, to, offset, len);
 }
 
 const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in)
@@ -106,9 +106,9 @@ const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in)
 
 static void reply(struct pvr_in *in, const struct pvr_outgoing *out)
 {
-	struct pvr_outbox *box = &in->answers;
+	struct pvr_pipe_tx *box = &in->answers;
 
-	if (!pvr_outbox_send(box, out) && !pvr_outbox_put(box, out))
+	if (!pvr_pipe_tx_send(box, out) && !pvr_pipe_tx_put(box, out))
 		box->broken = true;
 }
 
@@ -135,7 +135,7 @@ static void reply_flat(struct pvr_in *in, union pvr_any_frame *any, size_t size)
 
 bool pvr_in_output(struct pvr_in *in)
 {
-	pvr_outbox_flush(&in->answers);
+	pvr_pipe_tx_flush(&in->answers);
 	return !in->answers.broken;
 }
 
@@ -146,7 +146,7 @@ void pvr_in_bye(struct pvr_in *in, enum pvr_bye reason, const char *text)
 	pvr_remote_request_end(in);
 	pvr_bye_fill(&any, reason, text);
 	reply_flat(in, &any, sizeof(any.bye));
-	pvr_outbox_flush(&in->answers);
+	pvr_pipe_tx_flush(&in->answers);
 }
 
 /* --------------------------------------------------------------------- requests */
@@ -275,8 +275,8 @@ static bool ready(void *owner)
 {
 	struct pvr_in *in = owner;
 
-	if (in->answers.tail - in->answers.head > PVR_OUTBOX_GATHER && !in->answers.blocked)
-		pvr_outbox_flush(&in->answers);
+	if (in->answers.tail - in->answers.head > PVR_PIPE_TX_GATHER && !in->answers.blocked)
+		pvr_pipe_tx_flush(&in->answers);
 	return !in->answers.blocked && !in->answers.broken;
 }
 
@@ -331,7 +331,7 @@ static void rest(void *owner)
 	if (!may_hold(in))
 		pvr_remote_request_end(in);
 	if (!in->answers.blocked)
-		pvr_outbox_flush(&in->answers);
+		pvr_pipe_tx_flush(&in->answers);
 }
 
 /* Its place is kept free: nothing is handled while the box is blocked. */
@@ -353,7 +353,7 @@ static const char *returned(void *owner, const struct pvr_frame_returned *frame)
 	return pvr_loans_returned(in->answers.loans, frame);
 }
 
-static const struct pvr_inbox_ops request_ops = {
+static const struct pvr_pipe_rx_ops request_ops = {
 	.ready = ready,
 	.frame = got_frame,
 	.rest = rest,
@@ -371,7 +371,7 @@ static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
 	if (in->acks.due) {
 		pvr_remote_request_end(in);
 		if (!in->answers.blocked)
-			pvr_outbox_flush(&in->answers);
+			pvr_pipe_tx_flush(&in->answers);
 	}
 	nothing_held(in);
 	return result;
@@ -380,7 +380,7 @@ static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
 enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
 {
 	uint64_t before = in->count.rx_bytes;
-	enum pvr_input result = pvr_inbox_run(&in->box, &request_ops, in, err);
+	enum pvr_input result = pvr_pipe_rx_run(&in->box, &request_ops, in, err);
 
 	result = end_run(in, result);
 	if (in->count.rx_bytes != before)

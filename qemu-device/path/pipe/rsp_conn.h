@@ -14,8 +14,8 @@ struct pvr_in {
 	unsigned int worker;
 	bool takes_left; /* LEFT frames were agreed upon */
 	struct pvr_link_count count;
-	struct pvr_inbox box;
-	struct pvr_outbox answers;
+	struct pvr_pipe_rx box;
+	struct pvr_pipe_tx answers;
 	struct pvr_declared fabrics;
 	struct pvr_in_acks acks;
 	uint32_t loans_over; /* of the other side, that it has been told of */

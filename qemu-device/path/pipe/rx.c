@@ -18,14 +18,14 @@
 #define BYTES_PER_RUN (512u << 10)
 #define READS_PER_RUN 64
 
-int pvr_inbox_open(struct pvr_inbox *box, const struct pvr_stream_ops *ops, void *opaque,
-		   enum pvr_wire_role role, uint32_t chunk, struct pvr_link_count *count)
+int pvr_pipe_rx_open(struct pvr_pipe_rx *box, const struct pvr_stream_ops *ops, void *opaque,
+		     enum pvr_wire_role role, uint32_t chunk, struct pvr_link_count *count)
 {
 	uint8_t *data = malloc(STAGING);
 
 	if (!data)
 		return -ENOMEM;
-	*box = (struct pvr_inbox){
+	*box = (struct pvr_pipe_rx){
 		.ops = ops,
 		.opaque = opaque,
 		.role = role,
@@ -38,14 +38,14 @@ int pvr_inbox_open(struct pvr_inbox *box, const struct pvr_stream_ops *ops, void
 	return 0;
 }
 
-void pvr_inbox_close(struct pvr_inbox *box)
+void pvr_pipe_rx_close(struct pvr_pipe_rx *box)
 {
 	pvr_reading_stop(&box->reading);
 	free(box->data);
-	*box = (struct pvr_inbox){ 0 };
+	*box = (struct pvr_pipe_rx){ 0 };
 }
 
-static size_t have(const struct pvr_inbox *box)
+static size_t have(const struct pvr_pipe_rx *box)
 {
 	return box->tail - box->head;
 }
@@ -53,7 +53,7 @@ static size_t have(const struct pvr_inbox *box)
 /* ---------------------------------------------------------------- from the stream */
 
 /* Return: bytes that were read; 0: none now. What is wrong with the stream stays so. */
-static size_t take(struct pvr_inbox *box, struct iovec *iov, int count, size_t size)
+static size_t take(struct pvr_pipe_rx *box, struct iovec *iov, int count, size_t size)
 {
 	ssize_t n = box->error ? box->error : box->ops->recv(box->opaque, iov, count);
 
@@ -69,7 +69,7 @@ static size_t take(struct pvr_inbox *box, struct iovec *iov, int count, size_t s
 }
 
 /* Reads ahead. Return: false if nothing came. */
-static bool read_ahead(struct pvr_inbox *box)
+static bool read_ahead(struct pvr_pipe_rx *box)
 {
 	struct iovec iov;
 	size_t n;
@@ -90,20 +90,20 @@ static bool read_ahead(struct pvr_inbox *box)
 
 /* ---------------------------------------------------------------------- payload */
 
-static size_t missing(const struct pvr_inbox *box)
+static size_t missing(const struct pvr_pipe_rx *box)
 {
 	return box->payload - box->taken;
 }
 
 /* All that is to be read of it has been. */
-static void end_loan(struct pvr_inbox *box)
+static void end_loan(struct pvr_pipe_rx *box)
 {
 	box->lent = false;
 	box->payload = box->taken = 0;
 	box->handler->loan_over(box->owner);
 }
 
-static int pull_staged(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t offset)
+static int pull_staged(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
 {
 	size_t n = have(box) < missing(box) ? have(box) : missing(box);
 	struct pvr_sg sg;
@@ -119,7 +119,7 @@ static int pull_staged(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t 
 }
 
 /* The staging area is empty: the rest of the payload, and what comes behind it. */
-static int pull_straight(struct pvr_inbox *box, const struct pvr_sg *to, uint64_t offset)
+static int pull_straight(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
 {
 	struct iovec iov[RUNS + 1];
 	size_t n, size = 0;
@@ -143,7 +143,7 @@ static int pull_straight(struct pvr_inbox *box, const struct pvr_sg *to, uint64_
 }
 
 /* The NIC has brought so much, or -errno. Return: whether it can be gone on with. */
-static bool took_lent(struct pvr_inbox *box, int n)
+static bool took_lent(struct pvr_pipe_rx *box, int n)
 {
 	box->dry = n <= 0;
 	if (n < 0)
@@ -156,7 +156,7 @@ static bool took_lent(struct pvr_inbox *box, int n)
 	return true;
 }
 
-static int pull_lent(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+static int pull_lent(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
 		     uint64_t offset)
 {
 	int n;
@@ -173,8 +173,8 @@ static int pull_lent(struct pvr_inbox *box, const struct pvr_qp *qp, const struc
 	return 1;
 }
 
-int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,
-		   uint64_t offset, uint32_t len)
+int pvr_pipe_rx_pull(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+		     uint64_t offset, uint32_t len)
 {
 	unsigned int reads = READS_PER_RUN;
 	int err;
@@ -191,7 +191,7 @@ int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_qp *qp, const struct 
 }
 
 /* Return: false if there is more to come. */
-static bool throw_away_bytes(struct pvr_inbox *box)
+static bool throw_away_bytes(struct pvr_pipe_rx *box)
 {
 	size_t n = have(box) < missing(box) ? have(box) : missing(box);
 
@@ -201,7 +201,7 @@ static bool throw_away_bytes(struct pvr_inbox *box)
 }
 
 /* The NIC may be in the middle of it. Return: false if it is. */
-static bool drop_loan(struct pvr_inbox *box)
+static bool drop_loan(struct pvr_pipe_rx *box)
 {
 	int ret = pvr_reading_drop(&box->reading);
 
@@ -215,7 +215,7 @@ static bool drop_loan(struct pvr_inbox *box)
 }
 
 /* Return: false if there is more to come. */
-static bool throw_away(struct pvr_inbox *box)
+static bool throw_away(struct pvr_pipe_rx *box)
 {
 	if (box->lent)
 		return drop_loan(box);
@@ -234,7 +234,7 @@ enum progress {
  * The list behind the header, which is not payload any more. Return: false if it has not come
  * yet, or *why.
  */
-static bool read_loan(struct pvr_inbox *box, size_t header, const char **why)
+static bool read_loan(struct pvr_pipe_rx *box, size_t header, const char **why)
 {
 	uint32_t chunk = pvr_wire_chunk(&box->frame);
 	struct pvr_wire_loan loan[PVR_WIRE_LOAN_PARTS];
@@ -255,7 +255,7 @@ static bool read_loan(struct pvr_inbox *box, size_t header, const char **why)
 	return true;
 }
 
-static enum progress read_header(struct pvr_inbox *box, const char **why)
+static enum progress read_header(struct pvr_pipe_rx *box, const char **why)
 {
 	struct pvr_frame frame;
 	size_t header;
@@ -281,7 +281,7 @@ static enum progress read_header(struct pvr_inbox *box, const char **why)
 	return GO_ON;
 }
 
-static void next_frame(struct pvr_inbox *box)
+static void next_frame(struct pvr_pipe_rx *box)
 {
 	box->was_large = box->payload >= LARGE;
 	box->header = 0;
@@ -289,8 +289,8 @@ static void next_frame(struct pvr_inbox *box)
 }
 
 /* What is the same for both ends is handled here. */
-static enum pvr_handled give(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
-			     bool whole, const char **why)
+static enum pvr_handled give(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
+			     void *owner, bool whole, const char **why)
 {
 	if (box->frame.frame.type != PVR_FRAME_RETURNED)
 		return ops->frame(owner, &box->frame, whole ? box->data + box->head : NULL, why);
@@ -298,7 +298,7 @@ static enum pvr_handled give(struct pvr_inbox *box, const struct pvr_inbox_ops *
 	return PVR_HANDLED;
 }
 
-static enum progress handle(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+static enum progress handle(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner,
 			    enum pvr_handled *handled, const char **why)
 {
 	bool whole = !box->lent && have(box) >= missing(box) && !box->taken;
@@ -319,7 +319,7 @@ static enum progress handle(struct pvr_inbox *box, const struct pvr_inbox_ops *o
 	return GO_ON;
 }
 
-static enum pvr_input broken(const struct pvr_inbox *box, const char *why,
+static enum pvr_input broken(const struct pvr_pipe_rx *box, const char *why,
 			     struct pvr_input_error *err)
 {
 	err->reason = why && !box->said[0] ? PVR_BYE_PROTOCOL : -1;
@@ -331,7 +331,7 @@ static enum pvr_input broken(const struct pvr_inbox *box, const char *why,
 }
 
 /* Return: whether it is worth while to go on. */
-static bool more(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner)
+static bool more(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner)
 {
 	/* Answers first: that nothing more has come takes a while to find out. */
 	if (box->short_read && ops->rest)
@@ -342,7 +342,7 @@ static bool more(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *o
 	return read_ahead(box);
 }
 
-static enum progress step(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+static enum progress step(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner,
 			  enum pvr_handled *handled, const char **why)
 {
 	*handled = PVR_HANDLED;
@@ -350,7 +350,7 @@ static enum progress step(struct pvr_inbox *box, const struct pvr_inbox_ops *ops
 	return box->header ? handle(box, ops, owner, handled, why) : read_header(box, why);
 }
 
-static enum pvr_input run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
+static enum pvr_input run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner,
 			  struct pvr_input_error *err)
 {
 	uint64_t bytes = box->count->rx_bytes, frames = box->count->rx_frames;
@@ -381,8 +381,8 @@ static enum pvr_input run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops
 	return PVR_INPUT_MORE;
 }
 
-enum pvr_input pvr_inbox_run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
-			     struct pvr_input_error *err)
+enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
+			       void *owner, struct pvr_input_error *err)
 {
 	enum pvr_input result;
 

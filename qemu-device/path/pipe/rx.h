@@ -15,10 +15,10 @@
 #include "path/pipe/rndv_rx.h"
 #include "path/pipe/host.h"
 
-struct pvr_inbox;
+struct pvr_pipe_rx;
 
 /* What a connection does with what comes. */
-struct pvr_inbox_ops {
+struct pvr_pipe_rx_ops {
 	/* Whether a frame may be handled now: its answer can be sent. May be NULL. */
 	bool (*ready)(void *owner);
 	/*
@@ -38,7 +38,7 @@ struct pvr_inbox_ops {
 	const char *(*returned)(void *owner, const struct pvr_frame_returned *frame);
 };
 
-struct pvr_inbox {
+struct pvr_pipe_rx {
 	const struct pvr_stream_ops *ops; /* NULL: it is closed */
 	void *opaque;
 	struct pvr_link_count *count;
@@ -53,7 +53,7 @@ struct pvr_inbox {
 	bool lent; /* its payload is read from where it is */
 	struct pvr_reading reading;
 	/* Of this run. */
-	const struct pvr_inbox_ops *handler;
+	const struct pvr_pipe_rx_ops *handler;
 	void *owner;
 	bool was_large; /* the one before had a large payload */
 	bool dry; /* the stream had no more when it was asked last */
@@ -64,16 +64,16 @@ struct pvr_inbox {
 };
 
 /* Return: 0 or -ENOMEM. */
-int pvr_inbox_open(struct pvr_inbox *box, const struct pvr_stream_ops *ops, void *opaque,
-		   enum pvr_wire_role role, uint32_t chunk, struct pvr_link_count *count);
-void pvr_inbox_close(struct pvr_inbox *box);
+int pvr_pipe_rx_open(struct pvr_pipe_rx *box, const struct pvr_stream_ops *ops, void *opaque,
+		     enum pvr_wire_role role, uint32_t chunk, struct pvr_link_count *count);
+void pvr_pipe_rx_close(struct pvr_pipe_rx *box);
 
 /* Handles what has come; a bounded amount of work. Never PVR_INPUT_OUTPUT without ready(). */
-enum pvr_input pvr_inbox_run(struct pvr_inbox *box, const struct pvr_inbox_ops *ops, void *owner,
-			     struct pvr_input_error *err);
+enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
+			       void *owner, struct pvr_input_error *err);
 
 /* Payload of the current frame: see pvr_in_pull(). */
-int pvr_inbox_pull(struct pvr_inbox *box, const struct pvr_qp *qp, const struct pvr_sg *to,
-		   uint64_t offset, uint32_t len);
+int pvr_pipe_rx_pull(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+		     uint64_t offset, uint32_t len);
 
 #endif /* PVR_INBOX_H */

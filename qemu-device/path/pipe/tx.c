@@ -8,10 +8,11 @@
 /* Runs of guest memory in one call: 256 KiB of pages that lie apart. */
 #define RUNS 64
 
-int pvr_outbox_open(struct pvr_outbox *box, const struct pvr_stream_ops *ops, void *opaque,
-		    uint32_t chunk, struct pvr_link_count *count)
+int pvr_pipe_tx_open(struct pvr_pipe_tx *box, const struct pvr_stream_ops *ops, void *opaque,
+		     uint32_t chunk, struct pvr_link_count *count)
 {
-	size_t size = PVR_OUTBOX_GATHER + sizeof(union pvr_any_frame) + chunk + PVR_OUTBOX_RESERVE;
+	size_t size =
+		PVR_PIPE_TX_GATHER + sizeof(union pvr_any_frame) + chunk + PVR_PIPE_TX_RESERVE;
 	struct pvr_loans *loans = ops->lend ? pvr_loans_create(ops, opaque) : NULL;
 	uint8_t *data = malloc(size);
 
@@ -20,7 +21,7 @@ int pvr_outbox_open(struct pvr_outbox *box, const struct pvr_stream_ops *ops, vo
 		free(data);
 		return -ENOMEM;
 	}
-	*box = (struct pvr_outbox){
+	*box = (struct pvr_pipe_tx){
 		.ops = ops,
 		.opaque = opaque,
 		.count = count,
@@ -31,34 +32,34 @@ int pvr_outbox_open(struct pvr_outbox *box, const struct pvr_stream_ops *ops, vo
 	return 0;
 }
 
-void pvr_outbox_close(struct pvr_outbox *box)
+void pvr_pipe_tx_close(struct pvr_pipe_tx *box)
 {
 	pvr_loans_destroy(box->loans);
 	free(box->data);
-	*box = (struct pvr_outbox){ 0 };
+	*box = (struct pvr_pipe_tx){ 0 };
 }
 
-static size_t backlog(const struct pvr_outbox *box)
+static size_t backlog(const struct pvr_pipe_tx *box)
 {
 	return box->tail - box->head;
 }
 
 /* Not all was taken: what is left waits until the embedder says so. */
-static void block(struct pvr_outbox *box)
+static void block(struct pvr_pipe_tx *box)
 {
 	box->blocked = true;
 	box->ops->want_output(box->opaque);
 }
 
 /* The embedder finds out when it is told that there is something to send. */
-static void fail(struct pvr_outbox *box)
+static void fail(struct pvr_pipe_tx *box)
 {
 	box->broken = true;
 	block(box);
 }
 
 /* Return: bytes that the stream has taken; 0: no more now; it may be broken then. */
-static size_t give(struct pvr_outbox *box, const struct iovec *iov, int count)
+static size_t give(struct pvr_pipe_tx *box, const struct iovec *iov, int count)
 {
 	ssize_t n = box->ops->send(box->opaque, iov, count);
 
@@ -72,7 +73,7 @@ static size_t give(struct pvr_outbox *box, const struct iovec *iov, int count)
 	return 0;
 }
 
-void pvr_outbox_flush(struct pvr_outbox *box)
+void pvr_pipe_tx_flush(struct pvr_pipe_tx *box)
 {
 	struct iovec iov;
 	size_t n;
@@ -95,7 +96,7 @@ void pvr_outbox_flush(struct pvr_outbox *box)
 }
 
 /* Return: where @size bytes may be appended, or NULL. */
-static uint8_t *make_room(struct pvr_outbox *box, size_t size)
+static uint8_t *make_room(struct pvr_pipe_tx *box, size_t size)
 {
 	if (box->size - backlog(box) < size)
 		return NULL;
@@ -108,7 +109,7 @@ static uint8_t *make_room(struct pvr_outbox *box, size_t size)
 }
 
 /* Appends what is behind the first @done bytes of header and payload. */
-static bool append(struct pvr_outbox *box, const struct pvr_outgoing *out, size_t done)
+static bool append(struct pvr_pipe_tx *box, const struct pvr_outgoing *out, size_t done)
 {
 	size_t header = done < out->header_size ? out->header_size - done : 0;
 	size_t skipped = done - (out->header_size - header);
@@ -128,13 +129,13 @@ static bool append(struct pvr_outbox *box, const struct pvr_outgoing *out, size_
 	return true;
 }
 
-static void begin(struct pvr_outbox *box, const struct pvr_outgoing *out)
+static void begin(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 {
 	out->header->frame.size = htole32((uint32_t)(out->header_size + out->len));
 	pvr_stat_add(&box->count->tx_frames, 1);
 }
 
-bool pvr_outbox_put(struct pvr_outbox *box, const struct pvr_outgoing *out)
+bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 {
 	if (!box->ops || box->broken)
 		return false;
@@ -143,7 +144,7 @@ bool pvr_outbox_put(struct pvr_outbox *box, const struct pvr_outgoing *out)
 }
 
 /* What goes out next: all that waits, then the frame from byte @done on. Return: -EFAULT or how many. */
-static int gather(const struct pvr_outbox *box, const struct pvr_outgoing *out, size_t done,
+static int gather(const struct pvr_pipe_tx *box, const struct pvr_outgoing *out, size_t done,
 		  struct iovec iov[RUNS + 2])
 {
 	size_t skipped = 0;
@@ -160,7 +161,7 @@ static int gather(const struct pvr_outbox *box, const struct pvr_outgoing *out, 
 }
 
 /* Return: bytes of @n that were the frame's; those before were waiting. */
-static size_t consume(struct pvr_outbox *box, size_t n)
+static size_t consume(struct pvr_pipe_tx *box, size_t n)
 {
 	size_t waited = n < backlog(box) ? n : backlog(box);
 
@@ -170,7 +171,7 @@ static size_t consume(struct pvr_outbox *box, size_t n)
 	return n - waited;
 }
 
-static bool send_large(struct pvr_outbox *box, const struct pvr_outgoing *out)
+static bool send_large(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 {
 	size_t total = out->header_size + out->len, done = 0, n;
 	struct iovec iov[RUNS + 2];
@@ -197,10 +198,10 @@ static bool send_large(struct pvr_outbox *box, const struct pvr_outgoing *out)
 }
 
 /* It waits for others. Return: false if it is blocked, or broken. */
-static bool send_small(struct pvr_outbox *box, const struct pvr_outgoing *out)
+static bool send_small(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 {
-	if (backlog(box) + out->header_size + out->len > PVR_OUTBOX_GATHER)
-		pvr_outbox_flush(box);
+	if (backlog(box) + out->header_size + out->len > PVR_PIPE_TX_GATHER)
+		pvr_pipe_tx_flush(box);
 	if (box->broken || box->blocked)
 		return false;
 	begin(box, out);
@@ -208,13 +209,13 @@ static bool send_small(struct pvr_outbox *box, const struct pvr_outgoing *out)
 }
 
 /* Return: whether it is lent: the frame only says where it is. */
-static bool send_lent(struct pvr_outbox *box, const struct pvr_outgoing *out)
+static bool send_lent(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 {
 	struct pvr_wire_loan wire[PVR_WIRE_LOAN_PARTS];
 	struct pvr_outgoing list = *out;
 	struct pvr_sg sg;
 
-	if (!box->loans || !out->lender || out->len < PVR_OUTBOX_LENT)
+	if (!box->loans || !out->lender || out->len < PVR_PIPE_TX_RNDV_MIN)
 		return false;
 	list.len = pvr_loans_lend(box->loans, out->lender, out->header, out->payload, out->offset,
 				  out->len, wire) *
@@ -226,18 +227,18 @@ static bool send_lent(struct pvr_outbox *box, const struct pvr_outgoing *out)
 	list.offset = 0;
 	out->header->frame.flags |= PVR_FRAME_F_LENT;
 	/* The loan ends with the connection, if this does not get there. */
-	if (!send_small(box, &list) && !pvr_outbox_put(box, &list))
+	if (!send_small(box, &list) && !pvr_pipe_tx_put(box, &list))
 		fail(box);
 	pvr_stat_add(&box->count->tx_bytes, out->len);
 	pvr_stat_add(&box->count->lent_bytes, out->len);
 	return true;
 }
 
-bool pvr_outbox_send(struct pvr_outbox *box, const struct pvr_outgoing *out)
+bool pvr_pipe_tx_send(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 {
 	if (!box->ops || box->broken || box->blocked)
 		return false;
-	if (out->len <= PVR_OUTBOX_SMALL)
+	if (out->len <= PVR_PIPE_TX_SMALL)
 		return send_small(box, out);
 	return send_lent(box, out) || send_large(box, out);
 }

@@ -8,22 +8,22 @@
  * is @blocked: whoever can wait sends nothing more until it has been flushed. Where the
  * stream can lend, a large payload stays where it is, and the other side's NIC reads it.
  */
-#ifndef PVR_OUTBOX_H
-#define PVR_OUTBOX_H
+#ifndef PVR_PIPE_TX_H
+#define PVR_PIPE_TX_H
 
 #include "path/pipe/rndv_tx.h"
 #include "path/pipe/host.h"
 
 /* So much is gathered at most; then it is sent, whoever may come yet. */
-#define PVR_OUTBOX_GATHER (32u << 10)
+#define PVR_PIPE_TX_GATHER (32u << 10)
 /* For what cannot wait, or may get lost, while the box is blocked. */
-#define PVR_OUTBOX_RESERVE (64u << 10)
+#define PVR_PIPE_TX_RESERVE (64u << 10)
 /* A payload up to this is copied rather than sent from where it is ... */
-#define PVR_OUTBOX_SMALL 4096u
+#define PVR_PIPE_TX_SMALL 4096u
 /* ... and from this on, no sooner, it is lent: each loan costs a registration and an answer. */
-#define PVR_OUTBOX_LENT (64u << 10)
+#define PVR_PIPE_TX_RNDV_MIN (64u << 10)
 
-struct pvr_outbox {
+struct pvr_pipe_tx {
 	const struct pvr_stream_ops *ops; /* NULL: it is closed */
 	void *opaque;
 	struct pvr_link_count *count;
@@ -45,15 +45,15 @@ struct pvr_outgoing {
 };
 
 /* @chunk: the payload of a frame, at most. Return: 0 or -ENOMEM. */
-int pvr_outbox_open(struct pvr_outbox *box, const struct pvr_stream_ops *ops, void *opaque,
-		    uint32_t chunk, struct pvr_link_count *count);
-void pvr_outbox_close(struct pvr_outbox *box);
+int pvr_pipe_tx_open(struct pvr_pipe_tx *box, const struct pvr_stream_ops *ops, void *opaque,
+		     uint32_t chunk, struct pvr_link_count *count);
+void pvr_pipe_tx_close(struct pvr_pipe_tx *box);
 
 /* To the stream, or with others later. Return: false if it is blocked, or broken. */
-bool pvr_outbox_send(struct pvr_outbox *box, const struct pvr_outgoing *out);
+bool pvr_pipe_tx_send(struct pvr_pipe_tx *box, const struct pvr_outgoing *out);
 /* Behind what waits, blocked or not. Return: false if there is no room. */
-bool pvr_outbox_put(struct pvr_outbox *box, const struct pvr_outgoing *out);
+bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_outgoing *out);
 /* What waits goes to the stream, as far as that takes it. */
-void pvr_outbox_flush(struct pvr_outbox *box);
+void pvr_pipe_tx_flush(struct pvr_pipe_tx *box);
 
-#endif /* PVR_OUTBOX_H */
+#endif /* PVR_PIPE_TX_H */

@@ -22,8 +22,8 @@ struct pipe {
 	struct fg_weather weather;
 	uint64_t now;
 	struct fg_stream stream;
-	struct pvr_outbox out;
-	struct pvr_inbox in;
+	struct pvr_pipe_tx out;
+	struct pvr_pipe_rx in;
 	struct pvr_link_count out_count, in_count;
 	unsigned int wants;
 	int send_error, recv_error; /* what send() and recv() fail with, unless 0 */
@@ -37,7 +37,7 @@ struct pipe {
 
 /* ------------------------------------------------------------------------ streams */
 
-static bool is_ours(const struct pvr_outbox *out, const void *at)
+static bool is_ours(const struct pvr_pipe_tx *out, const void *at)
 {
 	return (const uint8_t *)at >= out->data && (const uint8_t *)at < out->data + out->size;
 }
@@ -88,10 +88,10 @@ static int setup(void **state)
 	}
 	pipe->weather.now = &pipe->now;
 	fg_stream_init(&pipe->stream, &pipe->weather, 100000);
-	assert_int_equal(pvr_outbox_open(&pipe->out, &stream_ops, pipe, CHUNK, &pipe->out_count),
+	assert_int_equal(pvr_pipe_tx_open(&pipe->out, &stream_ops, pipe, CHUNK, &pipe->out_count),
 			 0);
-	assert_int_equal(pvr_inbox_open(&pipe->in, &stream_ops, pipe, PVR_WIRE_RESPONDER, CHUNK,
-					&pipe->in_count),
+	assert_int_equal(pvr_pipe_rx_open(&pipe->in, &stream_ops, pipe, PVR_WIRE_RESPONDER, CHUNK,
+					  &pipe->in_count),
 			 0);
 	*state = pipe;
 	return 0;
@@ -102,8 +102,8 @@ static int teardown(void **state)
 	struct pipe *pipe = *state;
 	void *env = pipe->env;
 
-	pvr_outbox_close(&pipe->out);
-	pvr_inbox_close(&pipe->in);
+	pvr_pipe_tx_close(&pipe->out);
+	pvr_pipe_rx_close(&pipe->in);
 	fg_stream_exit(&pipe->stream);
 	t_teardown(&env);
 	test_free(pipe);
@@ -152,7 +152,7 @@ static bool post(struct pipe *pipe, uint32_t psn, uint32_t offset, uint32_t len,
 	};
 
 	memory(&sg, &pipe->env->a);
-	return put ? pvr_outbox_put(&pipe->out, &out) : pvr_outbox_send(&pipe->out, &out);
+	return put ? pvr_pipe_tx_put(&pipe->out, &out) : pvr_pipe_tx_send(&pipe->out, &out);
 }
 
 /* The payload goes behind that of the frame before, in b's memory. */
@@ -171,7 +171,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	if (!seen->calls++ && pipe->first != PVR_HANDLED)
 		return pipe->first;
 	memory(&sg, &pipe->env->b);
-	if (!pipe->no_pull && !pvr_inbox_pull(&pipe->in, NULL, &sg, pipe->pulled, seen->len))
+	if (!pipe->no_pull && !pvr_pipe_rx_pull(&pipe->in, NULL, &sg, pipe->pulled, seen->len))
 		return PVR_HANDLED_PARTLY;
 	pipe->pulled += seen->len;
 	pipe->count++;
@@ -188,7 +188,7 @@ static void rest(void *owner)
 	((struct pipe *)owner)->rests++;
 }
 
-static const struct pvr_inbox_ops inbox_ops = {
+static const struct pvr_pipe_rx_ops inbox_ops = {
 	.ready = ready,
 	.frame = got_frame,
 	.rest = rest,
@@ -198,7 +198,7 @@ static enum pvr_input input(struct pipe *pipe)
 {
 	struct pvr_input_error err;
 
-	return pvr_inbox_run(&pipe->in, &inbox_ops, pipe, &err);
+	return pvr_pipe_rx_run(&pipe->in, &inbox_ops, pipe, &err);
 }
 
 /* Until all has got through. */
@@ -209,7 +209,7 @@ static void pump(struct pipe *pipe)
 
 	do {
 		assert_true(rounds++ < 1000000);
-		pvr_outbox_flush(&pipe->out);
+		pvr_pipe_tx_flush(&pipe->out);
 		result = input(pipe);
 	} while (result == PVR_INPUT_MORE || result == PVR_INPUT_STALLED || pipe->out.blocked ||
 		 fg_stream_used(&pipe->stream));
@@ -291,7 +291,7 @@ TEST_PIPE(test_what_a_stream_does_not_take_is_kept_and_bounded)
 		done += 1000;
 		assert_true(++puts < 1000);
 	}
-	assert_in_range(puts, PVR_OUTBOX_RESERVE / 1120, 200);
+	assert_in_range(puts, PVR_PIPE_TX_RESERVE / 1120, 200);
 	/* Guest memory is not needed any more. */
 	memset(pipe->env->a.mr.va, 0xee, AREA);
 	pipe->out_count.tx_frames--; /* of the one that had no room */
@@ -306,7 +306,7 @@ TEST_PIPE(test_small_frames_are_gathered)
 	for (uint32_t i = 0; i < 10; i++)
 		assert_true(post(pipe, i, i * 100, 100, false));
 	assert_int_equal(fg_stream_used(&pipe->stream), 0);
-	pvr_outbox_flush(&pipe->out);
+	pvr_pipe_tx_flush(&pipe->out);
 	assert_int_equal(fg_stream_used(&pipe->stream), 2200);
 	pump(pipe);
 	/* No more than so many bytes. */
@@ -331,20 +331,20 @@ TEST_PIPE(test_broken_stream_stays_broken)
 
 	pipe->send_error = -ECONNRESET;
 	assert_true(post(pipe, 0, 0, 8, false));
-	pvr_outbox_flush(&pipe->out);
+	pvr_pipe_tx_flush(&pipe->out);
 	assert_true(pipe->out.broken);
 	assert_int_equal(pipe->wants, 1);
 	pipe->send_error = 0;
 	assert_false(post(pipe, 0, 0, 8, false));
 	assert_false(post(pipe, 0, 0, 8, true));
-	pvr_outbox_flush(&pipe->out);
+	pvr_pipe_tx_flush(&pipe->out);
 	assert_int_equal(fg_stream_used(&pipe->stream), 0);
 	pipe->recv_error = -ETIMEDOUT;
-	assert_int_equal(pvr_inbox_run(&pipe->in, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
+	assert_int_equal(pvr_pipe_rx_run(&pipe->in, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
 	assert_int_equal(err.reason, -1);
 	assert_string_equal(err.why, strerror(ETIMEDOUT));
 	pipe->recv_error = 0;
-	assert_int_equal(pvr_inbox_run(&pipe->in, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
+	assert_int_equal(pvr_pipe_rx_run(&pipe->in, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
 }
 
 TEST_PIPE(test_payload_that_nobody_wants_is_thrown_away)
@@ -367,7 +367,7 @@ TEST_PIPE(test_stalled_frame_comes_again)
 {
 	pipe->first = PVR_HANDLED_STALLED;
 	assert_true(post(pipe, 0, 0, 100, false));
-	pvr_outbox_flush(&pipe->out);
+	pvr_pipe_tx_flush(&pipe->out);
 	assert_int_equal(input(pipe), PVR_INPUT_STALLED);
 	assert_int_equal(pipe->count, 0);
 	assert_int_equal(input(pipe), PVR_INPUT_IDLE);
@@ -386,7 +386,7 @@ TEST_PIPE(test_nothing_is_handled_before_there_is_room_for_answers)
 {
 	pipe->not_ready = true;
 	assert_true(post(pipe, 0, 0, 100, false));
-	pvr_outbox_flush(&pipe->out);
+	pvr_pipe_tx_flush(&pipe->out);
 	assert_int_equal(input(pipe), PVR_INPUT_OUTPUT);
 	assert_int_equal(pipe->count, 0);
 	pipe->not_ready = false;
@@ -398,7 +398,7 @@ TEST_PIPE(test_work_of_a_call_is_bounded)
 {
 	for (uint32_t i = 0; i < 500; i++)
 		assert_true(post(pipe, i, 0, 0, false));
-	pvr_outbox_flush(&pipe->out);
+	pvr_pipe_tx_flush(&pipe->out);
 	assert_int_equal(input(pipe), PVR_INPUT_MORE);
 	assert_in_range(pipe->count, 1, 64);
 	pump(pipe);
@@ -407,9 +407,9 @@ TEST_PIPE(test_work_of_a_call_is_bounded)
 
 TEST_PIPE(test_no_memory_is_a_broken_connection)
 {
-	struct pvr_inbox closed = { 0 };
+	struct pvr_pipe_rx closed = { 0 };
 	struct pvr_input_error err;
 
-	assert_int_equal(pvr_inbox_run(&closed, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
+	assert_int_equal(pvr_pipe_rx_run(&closed, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
 	assert_int_equal(err.reason, -1);
 }
