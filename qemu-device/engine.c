@@ -48,9 +48,9 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	pvr_copy_init(&engine->copy);
 	LIST_INIT(&engine->adapters);
 	engine->fabrics = pvr_fabrics_create();
-	engine->net = pvr_pipe_create();
+	engine->pipe = pvr_pipe_create();
 	engine->workers = workers_create(engine, workers);
-	if (!engine->fabrics || !engine->net || !engine->workers) {
+	if (!engine->fabrics || !engine->pipe || !engine->workers) {
 		pvr_engine_destroy(engine);
 		return NULL;
 	}
@@ -72,7 +72,7 @@ void pvr_engine_destroy(struct pvr_engine *engine)
 		return;
 	while (!LIST_EMPTY(&engine->adapters))
 		pvr_adapter_destroy(LIST_FIRST(&engine->adapters));
-	pvr_pipe_destroy(engine->net);
+	pvr_pipe_destroy(engine->pipe);
 	pvr_fabrics_destroy(engine->fabrics);
 	free(engine->workers);
 	free(engine);
@@ -248,11 +248,11 @@ int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint
 	return err;
 }
 
-void pvr_engine_set_net(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
-			const struct pvr_net_ops *net_ops, void *opaque)
+void pvr_engine_set_pipe(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
+			 const struct pvr_host_ops *host_ops, void *opaque)
 {
 	engine->fabrics->gid_ops = gid_ops;
 	engine->fabrics->gid_opaque = opaque;
-	engine->net->ops = net_ops;
-	engine->net->opaque = opaque;
+	engine->pipe->ops = host_ops;
+	engine->pipe->opaque = opaque;
 }

@@ -24,9 +24,9 @@
  *
  * A connection belongs to one thread, a worker's as a rule: only that calls
  * pvr_out_up(), pvr_out_down(), pvr_out_input() and pvr_out_output(), or pvr_in_*(), for
- * it. Everything else here may be called by any thread at any time, but pvr_engine_set_net(), which comes before
+ * it. Everything else here may be called by any thread at any time, but pvr_engine_set_pipe(), which comes before
  * the first adapter. Callbacks must not block, nor call back into the engine; send() and
- * want_output() of an outgoing connection and the pvr_net_ops are called by any thread.
+ * want_output() of an outgoing connection and the pvr_host_ops are called by any thread.
  */
 #ifndef PVR_PIPE_H
 #define PVR_PIPE_H
@@ -51,7 +51,7 @@ enum pvr_pipe_kind {
 	PVR_PIPE_KINDS,
 };
 
-struct pvr_net_ops {
+struct pvr_host_ops {
 	/* The answer to pvr_out_where(). @gid_type 0: it is not there. */
 	void (*located)(void *opaque, struct pvr_remote *remote, const char *fabric,
 			const uint8_t gid[16], uint8_t gid_type);
@@ -64,8 +64,8 @@ struct pvr_net_ops {
 };
 
 /* Before the first adapter is made. The tables stay valid as long as the engine. */
-void pvr_engine_set_net(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
-			const struct pvr_net_ops *net_ops, void *opaque);
+void pvr_engine_set_pipe(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
+			 const struct pvr_host_ops *host_ops, void *opaque);
 
 /* -------------------------------------------------------------------- remotes */
 

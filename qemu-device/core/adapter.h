@@ -46,7 +46,7 @@ struct pvr_nic_use;
 struct pvr_path_ops;
 struct pvr_fabric;
 struct pvr_fabrics;
-struct pvr_net;
+struct pvr_pipe;
 struct pvr_worker;
 struct pvr_revision;
 
@@ -65,7 +65,7 @@ struct pvr_engine {
 	LIST_HEAD(, pvr_adapter) adapters;
 	struct pvr_worker *workers;
 	struct pvr_fabrics *fabrics;
-	struct pvr_net *net; /* path/pipe */
+	struct pvr_pipe *pipe; /* path/pipe */
 	const struct pvr_path_ops *paths[PVR_PATH_NUM];
 	struct pvr_lock nic_lock; /* of all adapters' nic_uses */
 	uint32_t epoch; /* of the last queue pair that was connected */

@@ -67,7 +67,7 @@ static const struct pvr_gid_ops gid_ops = {
 	.moved = moved,
 };
 
-static const struct pvr_net_ops net_ops = {
+static const struct pvr_host_ops host_ops = {
 	.located = located,
 	.want = want,
 };
@@ -232,7 +232,7 @@ bool pvr_network_init(struct pvr_daemon *daemon, const struct pvr_settings *sett
 	    !make_directory(daemon->network, settings, err))
 		return false;
 	/* Adapters are created after this, and call the ops. */
-	pvr_engine_set_net(daemon->engine, &gid_ops, &net_ops, daemon->network);
+	pvr_engine_set_pipe(daemon->engine, &gid_ops, &host_ops, daemon->network);
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Other hosts: owns the connections (net/) and the directory (directory/), and connects
- * both to the engine's pvr_net_ops.
+ * both to the engine's pvr_host_ops.
  */
 #ifndef PVR_DAEMON_NETWORK_H
 #define PVR_DAEMON_NETWORK_H

@@ -83,7 +83,7 @@ struct pvr_directory *pvr_directory_create(const struct pvr_directory_env *env,
 /* No other thread may call the directory any more. */
 void pvr_directory_destroy(struct pvr_directory *directory);
 
-/* Any thread, also with locks held; see pvr_net_ops. Hosts are identified by name. */
+/* Any thread, also with locks held; see pvr_host_ops. Hosts are identified by name. */
 void pvr_directory_resolve(struct pvr_directory *directory, const char *fabric,
 			   const uint8_t gid[16]);
 void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,

@@ -40,7 +40,7 @@ void pvr_net_destroy(struct pvr_net *net);
 
 struct pvr_peers *pvr_net_peers(struct pvr_net *net);
 const char *pvr_net_name(const struct pvr_net *net);
-/* Implements want() of pvr_net_ops. Any thread. */
+/* Implements want() of pvr_host_ops. Any thread. */
 void pvr_net_request_dial(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp);
 
 /* Results of a reload. Strings are valid during the call only. */

@@ -14,7 +14,7 @@
  * directory what a host may do with a GID.
  *
  * Context: the first thread (daemon/worker_pool.h), callbacks included. Other threads use
- * its work queue (base/workq.h), as resolve() of pvr_net_ops must.
+ * its work queue (base/workq.h), as resolve() of pvr_host_ops must.
  */
 #ifndef PVR_NET_PEER_H
 #define PVR_NET_PEER_H
@@ -65,7 +65,7 @@ struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name);
 
 /*
  * Asks the host by WHERE whether it has the GID; the answer arrives by located() of
- * pvr_net_ops. Return: false if no connection is up. Then one is requested, and changed()
+ * pvr_host_ops. Return: false if no connection is up. Then one is requested, and changed()
  * reports when it is.
  */
 bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabric,

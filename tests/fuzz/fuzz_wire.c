@@ -46,7 +46,7 @@ struct feed {
 };
 
 static const struct pvr_gid_ops gid_ops = { 0 };
-static const struct pvr_net_ops net_ops = { 0 };
+static const struct pvr_host_ops host_ops = { 0 };
 
 static struct {
 	struct fg_host *host;
@@ -252,7 +252,7 @@ static void world_make(void)
 
 	fg_default_ext = PVR_EXT_UC | PVR_EXT_MCAST;
 	w.host = fg_host_create();
-	pvr_engine_set_net(w.host->engine, &gid_ops, &net_ops, NULL);
+	pvr_engine_set_pipe(w.host->engine, &gid_ops, &host_ops, NULL);
 	fg_guest_config_init(&config, 1);
 	w.guest = fg_guest_start(w.host, 1);
 	w.remote = pvr_remote_get(w.host->engine, "peer");

@@ -90,7 +90,7 @@ static const struct pvr_gid_ops gid_ops = {
 	.moved = moved,
 };
 
-static const struct pvr_net_ops net_ops = {
+static const struct pvr_host_ops host_ops = {
 	.located = located,
 	.want = want,
 };
@@ -217,7 +217,7 @@ static void node_make(struct fg_wire *wire, unsigned int number)
 	node->host = fg_host_create_workers(wire->config.workers);
 	node->host->neighbours = &neighbours;
 	node->host->neighbours_opaque = wire;
-	pvr_engine_set_net(node->host->engine, &gid_ops, &net_ops, node);
+	pvr_engine_set_pipe(node->host->engine, &gid_ops, &host_ops, node);
 }
 
 static struct pvr_remote *remote_make(struct fg_host *host, unsigned int other)

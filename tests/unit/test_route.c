@@ -34,7 +34,7 @@ static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
 }
 
 static const struct pvr_gid_ops gid_ops = { 0 };
-static const struct pvr_net_ops net_ops = { .want = want };
+static const struct pvr_host_ops host_ops = { .want = want };
 
 static ssize_t take(void *opaque, const struct iovec *iov, int count)
 {
@@ -57,7 +57,7 @@ static int setup(void **state)
 
 	assert_non_null(env);
 	env->engine = pvr_engine_create(&engine_ops, env, 1);
-	pvr_engine_set_net(env->engine, &gid_ops, &net_ops, env);
+	pvr_engine_set_pipe(env->engine, &gid_ops, &host_ops, env);
 	env->remote = pvr_remote_get(env->engine, "other");
 	assert_non_null(env->remote);
 	*state = env;

@@ -11,14 +11,14 @@
 #include "path/pipe/req_conn.h"
 #include "path/pipe/net.h"
 
-struct pvr_net *pvr_pipe_create(void)
+struct pvr_pipe *pvr_pipe_create(void)
 {
-	struct pvr_net *net = calloc(1, sizeof(*net));
+	struct pvr_pipe *pipe = calloc(1, sizeof(*pipe));
 	unsigned int i;
 
-	for (i = 0; net && i < PVR_NET_BUCKETS; i++)
-		LIST_INIT(&net->remotes[i]);
-	return net;
+	for (i = 0; pipe && i < PVR_PIPE_BUCKETS; i++)
+		LIST_INIT(&pipe->remotes[i]);
+	return pipe;
 }
 
 static void remote_free(struct pvr_remote *remote)
@@ -31,18 +31,18 @@ static void remote_free(struct pvr_remote *remote)
 	free(remote);
 }
 
-void pvr_pipe_destroy(struct pvr_net *net)
+void pvr_pipe_destroy(struct pvr_pipe *pipe)
 {
 	struct pvr_remote *remote;
 	unsigned int i;
 
-	for (i = 0; net && i < PVR_NET_BUCKETS; i++) {
-		while ((remote = LIST_FIRST(&net->remotes[i]))) {
+	for (i = 0; pipe && i < PVR_PIPE_BUCKETS; i++) {
+		while ((remote = LIST_FIRST(&pipe->remotes[i]))) {
 			LIST_REMOVE(remote, link);
 			remote_free(remote);
 		}
 	}
-	free(net);
+	free(pipe);
 }
 
 static unsigned int bucket_of(const char *name)
@@ -51,7 +51,7 @@ static unsigned int bucket_of(const char *name)
 
 	while (*name)
 		hash = hash * 31 + (unsigned char)*name++;
-	return hash % PVR_NET_BUCKETS;
+	return hash % PVR_PIPE_BUCKETS;
 }
 
 /* The net's lock is held. */
@@ -60,7 +60,7 @@ static struct pvr_remote *remote_get(struct pvr_engine *engine, const char *name
 	unsigned int bucket = bucket_of(name);
 	struct pvr_remote *remote;
 
-	LIST_FOREACH(remote, &engine->net->remotes[bucket], link)
+	LIST_FOREACH(remote, &engine->pipe->remotes[bucket], link)
 	if (!strcmp(remote->name, name))
 		return remote;
 	remote = calloc(1, sizeof(*remote));
@@ -69,7 +69,7 @@ static struct pvr_remote *remote_get(struct pvr_engine *engine, const char *name
 	remote->engine = engine;
 	strcpy(remote->name, name);
 	LIST_INIT(&remote->ins);
-	LIST_INSERT_HEAD(&engine->net->remotes[bucket], remote, link);
+	LIST_INSERT_HEAD(&engine->pipe->remotes[bucket], remote, link);
 	return remote;
 }
 
@@ -79,9 +79,9 @@ struct pvr_remote *pvr_remote_get(struct pvr_engine *engine, const char *name)
 
 	if (strlen(name) >= PVR_REMOTE_NAME_MAX)
 		return NULL;
-	pvr_lock(&engine->net->lock);
+	pvr_lock(&engine->pipe->lock);
 	remote = remote_get(engine, name);
-	pvr_unlock(&engine->net->lock);
+	pvr_unlock(&engine->pipe->lock);
 	return remote;
 }
 
@@ -95,9 +95,9 @@ struct pvr_engine *pvr_remote_engine(const struct pvr_remote *remote)
 	return remote->engine;
 }
 
-struct pvr_net *pvr_remote_net(const struct pvr_remote *remote)
+struct pvr_pipe *pvr_host_pipe(const struct pvr_remote *remote)
 {
-	return remote->engine->net;
+	return remote->engine->pipe;
 }
 
 /* ------------------------------------------------------------------ statistics */

@@ -42,7 +42,7 @@ struct pvr_remote {
 	struct pvr_early early;
 };
 
-struct pvr_net *pvr_remote_net(const struct pvr_remote *remote);
+struct pvr_pipe *pvr_host_pipe(const struct pvr_remote *remote);
 /* Something came from there just now. */
 void pvr_remote_heard(struct pvr_remote *remote);
 void pvr_link_count_add(struct pvr_link_count *to, const struct pvr_link_count *from);

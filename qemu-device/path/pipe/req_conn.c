@@ -53,9 +53,9 @@ void pvr_out_free(struct pvr_out *out)
 	free(out);
 }
 
-static uint64_t new_generation(struct pvr_net *net)
+static uint64_t new_generation(struct pvr_pipe *pipe)
 {
-	return __atomic_add_fetch(&net->generations, 1, __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&pipe->generations, 1, __ATOMIC_RELAXED);
 }
 
 static int out_open(struct pvr_out *out, const struct pvr_stream_ops *ops, void *opaque,
@@ -126,7 +126,7 @@ void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int
 		out->early_acks = limits->early_acks;
 		set_class(out, limits->dscp);
 		out->takes_left = limits->left;
-		__atomic_store_n(&out->generation, new_generation(pvr_remote_net(remote)),
+		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(remote)),
 				 __ATOMIC_RELEASE);
 		set_up(out, true);
 	}
@@ -212,7 +212,7 @@ static bool is_wanting(const struct pvr_route *route, const struct pvr_out *out)
 
 bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
 {
-	const struct pvr_net *net = pvr_remote_net(remote);
+	const struct pvr_pipe *pipe = pvr_host_pipe(remote);
 	struct pvr_out *out = pick_best(remote, qpn, dscp);
 
 	*route = (struct pvr_route){ .remote = remote, .dscp = dscp };
@@ -223,8 +223,8 @@ bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp, struc
 		route->generation = generation_of(out);
 		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
 	}
-	if (is_wanting(route, out) && net->ops && net->ops->want)
-		net->ops->want(net->opaque, remote, dscp);
+	if (is_wanting(route, out) && pipe->ops && pipe->ops->want)
+		pipe->ops->want(pipe->opaque, remote, dscp);
 	return route->generation;
 }
 
@@ -512,10 +512,10 @@ static void got_pong(struct pvr_out *out, const struct pvr_frame_ping *pong)
 static void got_here(const struct pvr_out *out, const char *fabric,
 		     const struct pvr_frame_where *here)
 {
-	const struct pvr_net *net = pvr_remote_net(out->remote);
+	const struct pvr_pipe *pipe = pvr_host_pipe(out->remote);
 
-	if (net->ops && net->ops->located)
-		net->ops->located(net->opaque, out->remote, fabric, here->gid, here->gid_type);
+	if (pipe->ops && pipe->ops->located)
+		pipe->ops->located(pipe->opaque, out->remote, fabric, here->gid, here->gid_type);
 }
 
 static enum pvr_handled dispatch_answer(struct pvr_out *out, const union pvr_any_frame *any,
