@@ -201,7 +201,7 @@ struct way {
 	const char *name, *why;
 };
 
-static struct way way_of(const struct pvr_path *path)
+static struct way way_of(const struct pvr_flow *flow)
 {
 	static const struct way local = { "local", "both adapters are on this host" };
 	static const struct way ways[PVR_PIPE_KINDS] = {
@@ -209,27 +209,27 @@ static struct way way_of(const struct pvr_path *path)
 		[PVR_PIPE_VERBS] = { "verbs", "it is another host, and both have an RDMA NIC" },
 	};
 
-	return path->to ? local : ways[__atomic_load_n(&path->kind, __ATOMIC_RELAXED)];
+	return flow->to ? local : ways[__atomic_load_n(&flow->kind, __ATOMIC_RELAXED)];
 }
 
-void pvr_engine_for_each_path(struct pvr_engine *engine,
-			      void (*fn)(void *opaque, const struct pvr_path_stats *stats),
+void pvr_engine_for_each_flow(struct pvr_engine *engine,
+			      void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
 			      void *opaque)
 {
-	const struct pvr_path *path;
+	const struct pvr_flow *flow;
 
 	pvr_lock(&engine->fabrics->lock);
-	LIST_FOREACH(path, &engine->fabrics->paths, link)
+	LIST_FOREACH(flow, &engine->fabrics->flows, link)
 	{
-		struct way way = way_of(path);
-		struct pvr_path_stats stats = {
-			.from = path->from->name,
-			.to = path->to ? path->to->name : pvr_remote_name(path->remote),
-			.fabric = path->from->fabric->name,
+		struct way way = way_of(flow);
+		struct pvr_flow_stats stats = {
+			.from = flow->from->name,
+			.to = flow->to ? flow->to->name : pvr_remote_name(flow->remote),
+			.fabric = flow->from->fabric->name,
 			.path = way.name,
 			.why = way.why,
-			.messages = pvr_stat_get(&path->messages),
-			.bytes = pvr_stat_get(&path->bytes),
+			.messages = pvr_stat_get(&flow->messages),
+			.bytes = pvr_stat_get(&flow->bytes),
 		};
 
 		fn(opaque, &stats);

@@ -19,7 +19,7 @@
  *	pvr_engine_run(), _poll(), _rest(), _deadline()
  *				for one worker by one thread at a time; for several
  *				workers at the same time
- *	pvr_adapter_*() but those below, pvr_engine_for_each_path(),
+ *	pvr_adapter_*() but those below, pvr_engine_for_each_flow(),
  *	pvr_engine_worker_stats()
  *				by any thread at any time, for the same adapter too; they
  *				wait for as long as a command, or a turn of one queue
@@ -326,7 +326,7 @@ bool pvr_adapter_get_qps(struct pvr_adapter *adapter, uint32_t *cursor, struct p
 			 size_t max, size_t *num);
 
 /* Traffic from one adapter to another, or to another host, since the engine began. */
-struct pvr_path_stats {
+struct pvr_flow_stats {
 	const char *from, *to; /* adapter names; or that of a host, if the path is not local */
 	const char *fabric;
 	const char *path; /* "local", "tcp", "verbs" */
@@ -334,8 +334,8 @@ struct pvr_path_stats {
 	uint64_t messages, bytes;
 };
 
-void pvr_engine_for_each_path(struct pvr_engine *engine,
-			      void (*fn)(void *opaque, const struct pvr_path_stats *stats),
+void pvr_engine_for_each_flow(struct pvr_engine *engine,
+			      void (*fn)(void *opaque, const struct pvr_flow_stats *stats),
 			      void *opaque);
 
 /* ------------------------------------------------------------ GIDs at other hosts */

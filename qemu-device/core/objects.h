@@ -250,7 +250,7 @@ struct pvr_qp {
 	/* The peer of a connected QP, and where it was found: see path/local/local.c. */
 	struct pvr_adapter *peer_adapter;
 	struct pvr_qp *peer;
-	struct pvr_path *path;
+	struct pvr_flow *flow;
 	union { /* see rdma/peer_gone.h; 0: nobody's */
 		uint64_t peer_life; /* of a peer here */
 		struct pvr_remote *peer_host; /* peer_is_far: that had its GID when that was set */

@@ -282,7 +282,7 @@ static bool run_qps(struct request *request)
 	return run_each(request, describe_qps);
 }
 
-static void put_path(void *opaque, const struct pvr_path_stats *stats)
+static void put_path(void *opaque, const struct pvr_flow_stats *stats)
 {
 	struct json_object *obj = json_object_new_object();
 
@@ -300,7 +300,7 @@ static bool run_paths(struct request *request)
 {
 	struct json_object *list = json_object_new_array();
 
-	pvr_engine_for_each_path(request->daemon->engine, put_path, list);
+	pvr_engine_for_each_flow(request->daemon->engine, put_path, list);
 	put(request->reply, "paths", list);
 	pvr_put_peer_paths(request->daemon, request->reply);
 	return true;

@@ -24,7 +24,7 @@ struct pvr_fabrics *pvr_fabrics_create(void)
 	if (!fabrics)
 		return NULL;
 	LIST_INIT(&fabrics->list);
-	LIST_INIT(&fabrics->paths);
+	LIST_INIT(&fabrics->flows);
 	return fabrics;
 }
 
@@ -137,15 +137,15 @@ int pvr_fabric_join(struct pvr_engine *engine, const char *name, struct pvr_adap
 	return err;
 }
 
-static void forget_paths(struct pvr_adapter *adapter)
+static void forget_flows(struct pvr_adapter *adapter)
 {
-	struct pvr_path *path, *next;
+	struct pvr_flow *flow, *next;
 
-	for (path = LIST_FIRST(&adapter->engine->fabrics->paths); path; path = next) {
-		next = LIST_NEXT(path, link);
-		if (path->from == adapter || path->to == adapter) {
-			LIST_REMOVE(path, link);
-			free(path);
+	for (flow = LIST_FIRST(&adapter->engine->fabrics->flows); flow; flow = next) {
+		next = LIST_NEXT(flow, link);
+		if (flow->from == adapter || flow->to == adapter) {
+			LIST_REMOVE(flow, link);
+			free(flow);
 		}
 	}
 }
@@ -156,7 +156,7 @@ void pvr_fabric_leave(struct pvr_adapter *adapter)
 
 	pvr_lock(&fabrics->lock);
 	changed(adapter->fabric);
-	forget_paths(adapter);
+	forget_flows(adapter);
 	LIST_REMOVE(adapter, fabric_link);
 	fabric_put(adapter->fabric);
 	adapter->fabric = NULL;
@@ -387,43 +387,43 @@ struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fa
 	return owner;
 }
 
-static struct pvr_path *path_get(struct pvr_adapter *from, struct pvr_adapter *to,
+static struct pvr_flow *flow_get(struct pvr_adapter *from, struct pvr_adapter *to,
 				 struct pvr_remote *remote)
 {
 	struct pvr_fabrics *fabrics = from->engine->fabrics;
-	struct pvr_path *path;
+	struct pvr_flow *flow;
 
-	LIST_FOREACH(path, &fabrics->paths, link)
-	if (path->from == from && path->to == to && path->remote == remote)
-		return path;
-	path = calloc(1, sizeof(*path));
-	if (!path)
+	LIST_FOREACH(flow, &fabrics->flows, link)
+	if (flow->from == from && flow->to == to && flow->remote == remote)
+		return flow;
+	flow = calloc(1, sizeof(*flow));
+	if (!flow)
 		return NULL;
-	path->from = from;
-	path->to = to;
-	path->remote = remote;
-	LIST_INSERT_HEAD(&fabrics->paths, path, link);
-	return path;
+	flow->from = from;
+	flow->to = to;
+	flow->remote = remote;
+	LIST_INSERT_HEAD(&fabrics->flows, flow, link);
+	return flow;
 }
 
-static struct pvr_path *find_path(struct pvr_adapter *from, struct pvr_adapter *to,
+static struct pvr_flow *find_flow(struct pvr_adapter *from, struct pvr_adapter *to,
 				  struct pvr_remote *remote)
 {
 	struct pvr_lock *lock = &from->engine->fabrics->lock;
-	struct pvr_path *path;
+	struct pvr_flow *flow;
 
 	pvr_lock(lock);
-	path = path_get(from, to, remote);
+	flow = flow_get(from, to, remote);
 	pvr_unlock(lock);
-	return path;
+	return flow;
 }
 
-struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to)
+struct pvr_flow *pvr_flow_get(struct pvr_adapter *from, struct pvr_adapter *to)
 {
-	return find_path(from, to, NULL);
+	return find_flow(from, to, NULL);
 }
 
-struct pvr_path *pvr_fabric_path_remote(struct pvr_adapter *from, struct pvr_remote *to)
+struct pvr_flow *pvr_flow_get_host(struct pvr_adapter *from, struct pvr_remote *to)
 {
-	return find_path(from, NULL, to);
+	return find_flow(from, NULL, to);
 }

@@ -26,7 +26,7 @@ struct pvr_engine;
 struct pvr_gid_book;
 struct pvr_gid_node;
 struct pvr_group;
-struct pvr_path;
+struct pvr_flow;
 struct pvr_remote;
 
 #define PVR_FABRIC_BUCKETS 256
@@ -49,8 +49,8 @@ struct pvr_fabric {
  * Traffic counters of an ordered pair of adapters, or of an adapter and another host; lives
  * as long as both. @from counts.
  */
-struct pvr_path {
-	LIST_ENTRY(pvr_path) link;
+struct pvr_flow {
+	LIST_ENTRY(pvr_flow) link;
 	struct pvr_adapter *from, *to;
 	struct pvr_remote *remote; /* if @to is NULL */
 	uint8_t kind; /* enum pvr_pipe_kind, used last */
@@ -68,7 +68,7 @@ struct pvr_fabrics {
 	void *gid_opaque;
 	struct pvr_gid_book *gids; /* gid/resolve.c: GIDs at other hosts */
 	LIST_HEAD(, pvr_fabric) list;
-	LIST_HEAD(, pvr_path) paths;
+	LIST_HEAD(, pvr_flow) flows;
 };
 
 /* NULL: no memory. */
@@ -134,7 +134,7 @@ bool pvr_fabric_exists(struct pvr_engine *engine, const char *fabric);
 void pvr_fabric_changed(struct pvr_engine *engine, const char *fabric);
 
 /* The counters of this pair; NULL when there is no memory for them. */
-struct pvr_path *pvr_fabric_path(struct pvr_adapter *from, struct pvr_adapter *to);
-struct pvr_path *pvr_fabric_path_remote(struct pvr_adapter *from, struct pvr_remote *to);
+struct pvr_flow *pvr_flow_get(struct pvr_adapter *from, struct pvr_adapter *to);
+struct pvr_flow *pvr_flow_get_host(struct pvr_adapter *from, struct pvr_remote *to);
 
 #endif /* PVR_FABRIC_H */

@@ -16,7 +16,7 @@ void pvr_path_find(struct pvr_qp *qp)
 	qp->path_found = PVR_PATH_LOCAL;
 	qp->peer = NULL;
 	qp->peer_topology = 0;
-	qp->path = NULL;
+	qp->flow = NULL;
 	qp->peer_adapter = NULL;
 	qp->peer_remote = NULL;
 	if (!pvr_gid_get(qp->adapter, qp->attr.ah_attr.sgid_index))

@@ -77,17 +77,17 @@ static void end_wait(struct pvr_qp *qp)
 /* @qp: of @to, which is held, or NULL if it has none of the number. */
 static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
 {
-	struct pvr_path *path;
+	struct pvr_flow *flow;
 
 	dgram->tries++;
 	if (!pvr_ud_receive(to, qp, &dgram->as_received))
 		return;
 	dgram->taken++;
-	path = pvr_fabric_path(dgram->from->adapter, to);
-	if (!path)
+	flow = pvr_flow_get(dgram->from->adapter, to);
+	if (!flow)
 		return;
-	pvr_stat_add(&path->messages, 1);
-	pvr_stat_add(&path->bytes, dgram->as_received.payload->total);
+	pvr_stat_add(&flow->messages, 1);
+	pvr_stat_add(&flow->bytes, dgram->as_received.payload->total);
 }
 
 static uint32_t dst_qpn(const struct datagram *dgram)

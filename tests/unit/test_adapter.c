@@ -165,10 +165,10 @@ TEST(rc_connected, test_unplugging_with_events_pending)
 struct path_seen {
 	const char *from, *to;
 	uint32_t n;
-	struct pvr_path_stats stats;
+	struct pvr_flow_stats stats;
 };
 
-static void see_path(void *opaque, const struct pvr_path_stats *stats)
+static void see_path(void *opaque, const struct pvr_flow_stats *stats)
 {
 	struct path_seen *seen = opaque;
 
@@ -183,7 +183,7 @@ static struct path_seen path(struct t_env *env, const char *from, const char *to
 {
 	struct path_seen seen = { .from = from, .to = to };
 
-	pvr_engine_for_each_path(env->host->engine, see_path, &seen);
+	pvr_engine_for_each_flow(env->host->engine, see_path, &seen);
 	return seen;
 }
 

@@ -237,9 +237,9 @@ TEST(narrow, test_traffic_moves_to_another_path_and_back)
 	}
 }
 
-static void note_path(void *opaque, const struct pvr_path_stats *stats)
+static void note_path(void *opaque, const struct pvr_flow_stats *stats)
 {
-	struct pvr_path_stats *found = opaque;
+	struct pvr_flow_stats *found = opaque;
 
 	if (!strcmp(stats->to, "host2"))
 		*found = *stats;
@@ -247,18 +247,18 @@ static void note_path(void *opaque, const struct pvr_path_stats *stats)
 
 TEST(hosts, test_path_is_shown)
 {
-	struct pvr_path_stats path = { 0 };
+	struct pvr_flow_stats path = { 0 };
 
 	connect_ends(env, NULL);
 	run_load(env, 1);
-	pvr_engine_for_each_path(env->host->engine, note_path, &path);
+	pvr_engine_for_each_flow(env->host->engine, note_path, &path);
 	assert_string_equal(path.from, "vm1");
 	assert_string_equal(path.path, "tcp");
 	assert_int_equal(path.messages, 4 * ROUNDS);
 	assert_int_equal(path.bytes, 2 * DATA_LEN + ROUNDS * (8 + 64));
 	fg_wire_verbs(env->wire, 0, 1, true);
 	run_load(env, 2);
-	pvr_engine_for_each_path(env->host->engine, note_path, &path);
+	pvr_engine_for_each_flow(env->host->engine, note_path, &path);
 	assert_string_equal(path.path, "verbs");
 	assert_int_equal(path.messages, 8 * ROUNDS);
 }

@@ -59,8 +59,8 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	if (qp->peer_topology != qp->peer_adapter->topology) {
 		qp->peer_topology = qp->peer_adapter->topology;
 		qp->peer = look_up(qp);
-		if (qp->peer && !qp->path)
-			qp->path = pvr_fabric_path(qp->adapter, qp->peer_adapter);
+		if (qp->peer && !qp->flow)
+			qp->flow = pvr_flow_get(qp->adapter, qp->peer_adapter);
 	}
 	if (is_connected(qp))
 		*peer = qp->peer;
@@ -221,9 +221,9 @@ static void end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_ta
 
 	pvr_count(peer, PVR_STAT_RX_MSGS, msgs);
 	pvr_count(peer, PVR_STAT_RX_BYTES, bytes);
-	if (qp->path) {
-		pvr_stat_add(&qp->path->messages, msgs);
-		pvr_stat_add(&qp->path->bytes, bytes);
+	if (qp->flow) {
+		pvr_stat_add(&qp->flow->messages, msgs);
+		pvr_stat_add(&qp->flow->bytes, bytes);
 	}
 	/* The requester learns of it later than the responder, as it would on a wire. */
 	pvr_publish(peer->adapter);

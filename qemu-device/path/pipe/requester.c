@@ -68,10 +68,10 @@ static bool find_route(struct pvr_remote_sq *sq)
 		return false;
 	}
 	sq->route.remote = qp->peer_remote;
-	if (before.remote != qp->peer_remote || !sq->path)
-		sq->path = pvr_fabric_path_remote(qp->adapter, qp->peer_remote);
-	if (sq->path)
-		__atomic_store_n(&sq->path->kind, sq->route.kind, __ATOMIC_RELAXED);
+	if (before.remote != qp->peer_remote || !sq->flow)
+		sq->flow = pvr_flow_get_host(qp->adapter, qp->peer_remote);
+	if (sq->flow)
+		__atomic_store_n(&sq->flow->kind, sq->route.kind, __ATOMIC_RELAXED);
 	/* It is another connection, and what was on its way on the last one may be lost. */
 	if (flights_sent(sq))
 		pvr_remote_count_replays(qp->peer_remote, flights_sent(sq));

@@ -84,10 +84,10 @@ void pvr_remote_count(struct pvr_remote_sq *sq, uint8_t kind, uint64_t length, b
 		pvr_count(qp, PVR_STAT_TX_READS, 1);
 	if (kind == PVR_OP_ATOMIC)
 		pvr_count(qp, PVR_STAT_TX_ATOMICS, 1);
-	if (!taken || !sq->path)
+	if (!taken || !sq->flow)
 		return;
-	pvr_stat_add(&sq->path->messages, 1);
-	pvr_stat_add(&sq->path->bytes, length);
+	pvr_stat_add(&sq->flow->messages, 1);
+	pvr_stat_add(&sq->flow->bytes, length);
 }
 
 void pvr_remote_complete(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe)

@@ -36,7 +36,7 @@ struct pvr_remote_sq {
 	TAILQ_ENTRY(pvr_remote_sq) link;
 	struct pvr_remote_sqs *list; /* of the adapter's pvr_remotes; NULL: none */
 	struct pvr_route route;
-	struct pvr_path *path; /* counters; or NULL */
+	struct pvr_flow *flow; /* counters; or NULL */
 	uint32_t cursor;
 	uint64_t sent;
 	uint64_t reached; /* bytes of the last flight that were ever sent */
