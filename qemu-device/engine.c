@@ -104,7 +104,7 @@ static void look_after_losses(struct pvr_worker *worker)
 			continue;
 		pvr_adapter_lock(adapter);
 		pvr_gid_forget_lost(adapter);
-		pvr_peers_look_later(adapter);
+		pvr_peer_gone_check_later(adapter);
 		pvr_adapter_leave(adapter, worker);
 	}
 }

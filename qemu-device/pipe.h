@@ -138,7 +138,7 @@ struct pvr_stream_limits {
 	uint32_t chunk; /* of the frames that we send: what the HELLOs agreed upon */
 	uint8_t dscp; /* outgoing: whose traffic it is for; 0: that of no class */
 	bool early_acks; /* both have agreed on PVR_HELLO_F_EARLY_ACKS */
-	bool left; /* the HELLOs agreed upon LEFT frames */
+	bool qp_gone; /* the HELLOs agreed upon QP_GONE frames */
 };
 
 /* Outgoing connections: @slot below PVR_OUT_MAX. A remote's queue pairs use those that are up. */

@@ -235,7 +235,7 @@ struct pvr_qp {
 	bool rnr_slow; /* the wait before was longer than looking pays */
 	bool unanswered; /* the request at the head got no answer last time */
 	bool peer_gone; /* for good, and no request has said so yet */
-	bool peer_left; /* ditto, and its host has said so while the guest could not be told */
+	bool peer_qp_gone; /* ditto, and its host has said so while the guest could not be told */
 	bool peer_is_far; /* on another host */
 	bool sq_draining; /* SQD was asked for, a request is in progress */
 

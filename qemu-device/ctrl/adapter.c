@@ -149,7 +149,7 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_memory;
 	if (pvr_events_init(adapter))
 		goto err_free;
-	if (pvr_peers_init(adapter))
+	if (pvr_peer_gone_init(adapter))
 		goto err_events;
 	if (pvr_ud_orphans_init(adapter))
 		goto err_peers;
@@ -165,7 +165,7 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 err_orphans:
 	pvr_ud_orphans_exit(adapter);
 err_peers:
-	pvr_peers_exit(adapter);
+	pvr_peer_gone_exit(adapter);
 err_events:
 	pvr_events_exit(adapter);
 err_free:
@@ -182,7 +182,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	pvr_worker_remove(adapter);
 	pvr_fabric_leave(adapter);
 	pvr_ud_orphans_exit(adapter);
-	pvr_peers_exit(adapter);
+	pvr_peer_gone_exit(adapter);
 	pvr_events_exit(adapter);
 	adapter_free(adapter);
 }
@@ -320,7 +320,7 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
 	pvr_sched_kick(qp);
-	pvr_peers_look_later(adapter);
+	pvr_peer_gone_check_later(adapter);
 }
 
 void pvr_adapter_set_bus_master(struct pvr_adapter *adapter, bool on)

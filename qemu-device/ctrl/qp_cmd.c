@@ -342,7 +342,7 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
 		qp->topology = 0;
 		qp->adapter->topology++;
-		pvr_peers_note(qp);
+		pvr_peer_gone_watch(qp);
 	}
 }
 

@@ -103,7 +103,7 @@ static bool set_peer(void *opaque, const char *host, const char *address, struct
 
 static void forget_peer(void *opaque, const char *host)
 {
-	pvr_peers_forget(peers_of(opaque), host);
+	pvr_peer_gone_unwatch(peers_of(opaque), host);
 }
 
 static bool want_host(void *opaque, const char *host)
@@ -113,7 +113,7 @@ static bool want_host(void *opaque, const char *host)
 
 static bool where(void *opaque, const char *host, const struct pvr_key *key)
 {
-	return pvr_peers_where(peers_of(opaque), host, key->fabric, key->gid);
+	return pvr_peer_gone_where(peers_of(opaque), host, key->fabric, key->gid);
 }
 
 static bool is_up(void *opaque, const char *host)

@@ -107,7 +107,7 @@ bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16]);
 /*
  * An adapter has a life from one reset to the next: what a guest had before does not come
  * back. The life of who has @gid in the fabric of @adapter, which is told when it ends (see
- * pvr_peers_look_later()); 0: nobody has it.
+ * pvr_peer_gone_check_later()); 0: nobody has it.
  */
 uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16]);
 /* Some adapter of the fabric still has that life. */

@@ -247,7 +247,7 @@ void pvr_peers_agree(struct pvr_conn *conn)
 	conn->limits.chunk = theirs->chunk < ours->chunk ? theirs->chunk : ours->chunk;
 	conn->limits.dscp = ours->dscp;
 	conn->limits.early_acks = theirs->features & ours->features & PVR_HELLO_F_EARLY_ACKS;
-	conn->limits.left = ours->features & theirs->features & PVR_HELLO_F_LEFT;
+	conn->limits.qp_gone = ours->features & theirs->features & PVR_HELLO_F_QP_GONE;
 	conn->remote = remote_of(conn->peer);
 	conn->worker = ours->index % conn->net->env.workers;
 	conn->up_since = pvr_loop_now();
@@ -409,7 +409,7 @@ static void incoming_lost(struct pvr_conn *conn)
 	pvr_conn_destroy(conn);
 }
 
-void pvr_peers_lost(struct pvr_conn *conn)
+void pvr_peer_gone_lost(struct pvr_conn *conn)
 {
 	if (conn->verbs_peer)
 		pvr_verbs_peer_lost(conn);
@@ -449,7 +449,7 @@ void pvr_peer_disconnect(struct pvr_peer *peer, const char *why)
 	pvr_verbs_peer_close(&peer->verbs, why);
 }
 
-void pvr_peers_idle(struct pvr_conn *conn)
+void pvr_peer_gone_idle(struct pvr_conn *conn)
 {
 	struct pvr_peer *peer = conn->peer;
 	uint64_t limit = conn->net->settings.idle_timeout * PVR_SEC, now = pvr_loop_now();

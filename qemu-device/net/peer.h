@@ -52,7 +52,7 @@ bool pvr_peers_check(struct pvr_peers *peers, const char *name, const char *addr
  * The address is unknown from now on: existing connections stay up, but are not dialled
  * again.
  */
-void pvr_peers_forget(struct pvr_peers *peers, const char *name);
+void pvr_peer_gone_unwatch(struct pvr_peers *peers, const char *name);
 
 /* Requests a connection. Return: false if the address was never set or is forgotten. */
 bool pvr_peers_dial(struct pvr_peers *peers, const char *name);
@@ -68,8 +68,8 @@ struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name);
  * pvr_host_ops. Return: false if no connection is up. Then one is requested, and changed()
  * reports when it is.
  */
-bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabric,
-		     const uint8_t gid[16]);
+bool pvr_peer_gone_where(struct pvr_peers *peers, const char *name, const char *fabric,
+			 const uint8_t gid[16]);
 
 enum pvr_peer_state {
 	PVR_PEER_IDLE, /* no connection is requested */

@@ -134,7 +134,7 @@ bool pvr_peers_set(struct pvr_peers *peers, const char *name, const char *text,
 	return true;
 }
 
-void pvr_peers_forget(struct pvr_peers *peers, const char *name)
+void pvr_peer_gone_unwatch(struct pvr_peers *peers, const char *name)
 {
 	struct pvr_peer *peer = pvr_peers_find(peers, name);
 
@@ -171,8 +171,8 @@ bool pvr_peers_dial(struct pvr_peers *peers, const char *name)
 	return peer && peer->has_address && request_dial(peer);
 }
 
-bool pvr_peers_where(struct pvr_peers *peers, const char *name, const char *fabric,
-		     const uint8_t gid[16])
+bool pvr_peer_gone_where(struct pvr_peers *peers, const char *name, const char *fabric,
+			 const uint8_t gid[16])
 {
 	struct pvr_peer *peer = pvr_peers_find(peers, name);
 	unsigned int slot;
@@ -245,7 +245,7 @@ static bool review(struct pvr_peer *peer, struct pvr_error *why)
 	return closed;
 }
 
-void pvr_peers_review(struct pvr_peers *peers, const struct pvr_reload_ops *ops, void *opaque)
+void pvr_peer_gone_review(struct pvr_peers *peers, const struct pvr_reload_ops *ops, void *opaque)
 {
 	struct pvr_peer *peer;
 	struct pvr_error why;

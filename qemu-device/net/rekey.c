@@ -50,5 +50,5 @@ void pvr_net_rekey_end(struct pvr_net *net, const struct pvr_reload_ops *ops, vo
 	pvr_tls_context_describe(net->tls, &net->settings, ops->read, opaque);
 	if (!pvr_tls_context_trusts_itself(net->tls, &net->settings, &why))
 		ops->warn(opaque, why.text);
-	pvr_peers_review(net->peers, ops, opaque);
+	pvr_peer_gone_review(net->peers, ops, opaque);
 }

@@ -61,7 +61,7 @@ static inline uint32_t pvr_net_features(const struct pvr_net *net)
 {
 	uint32_t lend = net->settings.rdma_lend ? PVR_HELLO_F_LEND : 0;
 
-	return PVR_HELLO_F_EARLY_ACKS | PVR_HELLO_F_LEFT |
+	return PVR_HELLO_F_EARLY_ACKS | PVR_HELLO_F_QP_GONE |
 	       (net->nics ? PVR_HELLO_F_RDMA | lend : 0);
 }
 
@@ -75,7 +75,7 @@ void pvr_peers_destroy(struct pvr_peers *peers);
 bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_bye *reason,
 		     struct pvr_error *why);
 void pvr_peers_add_incoming(struct pvr_conn *conn);
-void pvr_peers_lost(struct pvr_conn *conn);
+void pvr_peer_gone_lost(struct pvr_conn *conn);
 /* As pvr_peers_dial(), and adds a connection of this DSCP if there is a free slot. */
 bool pvr_peers_dial_class(struct pvr_peers *peers, const char *name, uint8_t dscp);
 /* Checks the answer to HELLO; applies what both sides have negotiated. */
@@ -86,10 +86,10 @@ struct pvr_verbs_peer *pvr_peers_verbs(struct pvr_peers *peers, const char *name
 /* A port of an RDMA NIC has changed its state. */
 void pvr_peers_nics_changed(struct pvr_peers *peers, const char *what);
 /* After a reload of keys: disconnects hosts that the new keys exclude. */
-void pvr_peers_review(struct pvr_peers *peers, const struct pvr_reload_ops *ops, void *opaque);
+void pvr_peer_gone_review(struct pvr_peers *peers, const struct pvr_reload_ops *ops, void *opaque);
 /* Checks by the current keys a connection that is about to come up. */
 bool pvr_peers_trust(const struct pvr_conn *conn, const char *host, struct pvr_error *why);
 /* The connection was not used for the idle timeout. */
-void pvr_peers_idle(struct pvr_conn *conn);
+void pvr_peer_gone_idle(struct pvr_conn *conn);
 
 #endif /* PVR_NET_STATE_H */

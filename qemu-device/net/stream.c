@@ -57,7 +57,7 @@ static ssize_t recv_some(int fd, const struct iovec *iov, int num, int flags)
 }
 
 /* Removes the bytes that were left in the socket. Return: 0 or -errno. */
-static ssize_t clear_left(struct pvr_stream *stream)
+static ssize_t clear_qp_gone(struct pvr_stream *stream)
 {
 	ssize_t n;
 
@@ -73,7 +73,7 @@ static ssize_t clear_left(struct pvr_stream *stream)
 static ssize_t plain_recv(struct pvr_stream *stream, const struct iovec *iov, int num)
 {
 	bool leave = stream->was_small && num == 1;
-	ssize_t n = clear_left(stream);
+	ssize_t n = clear_qp_gone(stream);
 
 	if (!n)
 		n = recv_some(stream->fd, iov, num, leave ? MSG_PEEK : 0);
@@ -83,7 +83,7 @@ static ssize_t plain_recv(struct pvr_stream *stream, const struct iovec *iov, in
 	if (!leave)
 		return n;
 	stream->left = (size_t)n;
-	if (!stream->was_small && clear_left(stream))
+	if (!stream->was_small && clear_qp_gone(stream))
 		return -ECONNRESET;
 	return n;
 }

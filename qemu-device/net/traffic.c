@@ -42,7 +42,7 @@ static struct pvr_conn *conn_of_work(struct pvr_work *work)
 
 static void run_lost(struct pvr_work *work)
 {
-	pvr_peers_lost(conn_of_work(work));
+	pvr_peer_gone_lost(conn_of_work(work));
 }
 
 static void bye(struct pvr_conn *conn, enum pvr_bye reason, const char *why)
@@ -197,7 +197,7 @@ static void run_idle(struct pvr_work *work)
 		(struct pvr_conn *)((char *)work - offsetof(struct pvr_conn, idle_work));
 
 	__atomic_store_n(&conn->idle_sent, false, __ATOMIC_RELEASE);
-	pvr_peers_idle(conn);
+	pvr_peer_gone_idle(conn);
 }
 
 /* Tells the first thread if only PINGs were sent. */

@@ -54,7 +54,7 @@ static void fill_hello(const struct pvr_verbs_peer *verbs, const struct pvr_verb
 		.version_min = PVR_WIRE_VERSION,
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
-		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | PVR_HELLO_F_LEFT |
+		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | PVR_HELLO_F_QP_GONE |
 			    (pvr_verbs_lends(qp) ? PVR_HELLO_F_LEND : 0),
 		.chunk = PVR_HELLO_CHUNK,
 		.count = 1,

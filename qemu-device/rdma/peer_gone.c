@@ -16,20 +16,20 @@
 
 static void look(struct pvr_timer *timer);
 
-int pvr_peers_init(struct pvr_adapter *adapter)
+int pvr_peer_gone_init(struct pvr_adapter *adapter)
 {
 	return pvr_timer_init(&adapter->timers, &adapter->peers, look);
 }
 
-void pvr_peers_exit(struct pvr_adapter *adapter)
+void pvr_peer_gone_exit(struct pvr_adapter *adapter)
 {
 	pvr_timer_exit(&adapter->timers, &adapter->peers);
 }
 
-void pvr_peers_note(struct pvr_qp *qp)
+void pvr_peer_gone_watch(struct pvr_qp *qp)
 {
 	qp->peer_gone = false;
-	qp->peer_left = false;
+	qp->peer_qp_gone = false;
 	qp->peer_life = 0;
 	qp->peer_is_far = false;
 	if (qp->type != PVR_QPT_RC || !(qp->adapter->features & PVR_EXT_PEER_GONE))
@@ -41,7 +41,7 @@ void pvr_peers_note(struct pvr_qp *qp)
 	qp->peer_is_far = qp->peer_host;
 }
 
-void pvr_peers_look_later(struct pvr_adapter *adapter)
+void pvr_peer_gone_check_later(struct pvr_adapter *adapter)
 {
 	if (!__atomic_exchange_n(&adapter->has_lost_peers, false, __ATOMIC_RELAXED))
 		return;
@@ -55,7 +55,7 @@ static void give_up(struct pvr_qp *qp)
 {
 	qp->peer_life = 0;
 	qp->peer_is_far = false;
-	qp->peer_left = false;
+	qp->peer_qp_gone = false;
 	qp->peer_gone = true;
 	if ((qp->state == PVR_QPS_RTS || qp->sq_draining) && pvr_wq_avail(&qp->sq) > 0)
 		pvr_requester_resume(qp);
@@ -63,22 +63,22 @@ static void give_up(struct pvr_qp *qp)
 		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its peer's guest is gone");
 }
 
-bool pvr_peers_is_connected(const struct pvr_qp *qp)
+bool pvr_peer_gone_is_connected(const struct pvr_qp *qp)
 {
 	return qp->state == PVR_QPS_RTR || qp->state == PVR_QPS_RTS || qp->state == PVR_QPS_SQD;
 }
 
-void pvr_peers_end(struct pvr_qp *qp)
+void pvr_peer_gone_end(struct pvr_qp *qp)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 
-	if (!(adapter->features & PVR_EXT_PEER_GONE) || !pvr_peers_is_connected(qp))
+	if (!(adapter->features & PVR_EXT_PEER_GONE) || !pvr_peer_gone_is_connected(qp))
 		return;
 	if (pvr_adapter_dma_ok(adapter)) {
 		give_up(qp);
 		return;
 	}
-	qp->peer_left = true;
+	qp->peer_qp_gone = true;
 	__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
 }
 
@@ -97,9 +97,9 @@ static void look(struct pvr_timer *timer)
 	}
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
 	{
-		if (!pvr_peers_is_connected(qp))
+		if (!pvr_peer_gone_is_connected(qp))
 			continue;
-		if (qp->peer_left)
+		if (qp->peer_qp_gone)
 			give_up(qp);
 		if (!qp->peer_life || qp->peer_is_far || qp->peer_life == living)
 			continue;

@@ -24,16 +24,16 @@
 struct pvr_adapter;
 struct pvr_qp;
 
-int pvr_peers_init(struct pvr_adapter *adapter);
-void pvr_peers_exit(struct pvr_adapter *adapter);
+int pvr_peer_gone_init(struct pvr_adapter *adapter);
+void pvr_peer_gone_exit(struct pvr_adapter *adapter);
 
 /* The address of the queue pair has been set. */
-void pvr_peers_note(struct pvr_qp *qp);
+void pvr_peer_gone_watch(struct pvr_qp *qp);
 /* It has the address of a peer, and is not in error. */
-bool pvr_peers_is_connected(const struct pvr_qp *qp);
+bool pvr_peer_gone_is_connected(const struct pvr_qp *qp);
 /* Another host says that its peer is gone; its adapter is held. */
-void pvr_peers_end(struct pvr_qp *qp);
+void pvr_peer_gone_end(struct pvr_qp *qp);
 /* A life has ended, if has_lost_peers says so. */
-void pvr_peers_look_later(struct pvr_adapter *adapter);
+void pvr_peer_gone_check_later(struct pvr_adapter *adapter);
 
 #endif /* PVR_PEERS_H */

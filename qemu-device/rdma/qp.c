@@ -107,7 +107,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->rnr_slow = false;
 	qp->peer_life = 0;
 	qp->peer_is_far = false;
-	qp->peer_left = false;
+	qp->peer_qp_gone = false;
 	qp->peer_gone = false;
 	qp->topology = 0;
 	pvr_path_close(qp);

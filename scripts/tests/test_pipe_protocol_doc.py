@@ -15,7 +15,7 @@ STRUCTS = {
     "HELLO": "pvr_frame_hello", "BYE": "pvr_frame_bye", "PING": "pvr_frame_ping", "PONG": "pvr_frame_ping",
     "QUEUE_PAIR": "pvr_frame_queue_pair", "FABRIC": "pvr_frame_fabric",
     "WHERE": "pvr_frame_where", "HERE": "pvr_frame_where",
-    "REQUEST": "pvr_frame_request", "DATAGRAM": "pvr_frame_datagram", "LEFT": "pvr_frame_left", "ACK": "pvr_frame_ack",
+    "REQUEST": "pvr_frame_request", "DATAGRAM": "pvr_frame_datagram", "QP_GONE": "pvr_frame_qp_gone", "ACK": "pvr_frame_ack",
     "ATOMIC_ACK": "pvr_frame_atomic_ack", "READ_DATA": "pvr_frame_read_data",
     "RETURNED": "pvr_frame_returned",
 }

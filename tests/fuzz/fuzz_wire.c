@@ -617,10 +617,10 @@ static void seeds_of_queue_pairs(void)
 }
 
 /* QP_GONE of a connected peer, and of an unknown one. */
-static void seed_of_left(void)
+static void seed_of_qp_gone(void)
 {
-	struct pvr_frame_left left = {
-		.frame = { .size = sizeof(left), .type = PVR_FRAME_LEFT, .fabric = 1 },
+	struct pvr_frame_qp_gone left = {
+		.frame = { .size = sizeof(left), .type = PVR_FRAME_QP_GONE, .fabric = 1 },
 		.src_qpn = PEER_QPN,
 		.dst_qpn = w.rc.qp.qpn,
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
@@ -739,7 +739,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seeds_of_datagrams();
 	seed_of_questions();
 	seeds_of_queue_pairs();
-	seed_of_left();
+	seed_of_qp_gone();
 	seeds_of_verdicts(attr.sq_psn);
 	seed_of_data(attr.sq_psn);
 	seeds_of_loans(attr.rq_psn);

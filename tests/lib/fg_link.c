@@ -206,7 +206,7 @@ static void open_in(struct fg_link *link, bool early_acks)
 	const struct pvr_stream_limits limits = {
 		.chunk = link->env->chunk,
 		.early_acks = early_acks,
-		.left = !link->env->old,
+		.qp_gone = !link->env->old,
 	};
 
 	link->in_wants = link->in_read = false;
@@ -222,7 +222,7 @@ static void open_out(struct fg_link *link)
 	const struct pvr_stream_limits limits = {
 		.chunk = link->env->chunk,
 		.early_acks = true,
-		.left = !link->env->old,
+		.qp_gone = !link->env->old,
 	};
 
 	link->out_wants = link->out_more = false;

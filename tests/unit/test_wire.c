@@ -68,7 +68,7 @@ static const struct sample samples[] = {
 	SAMPLE("datagram", PVR_FRAME_DATAGRAM, PVR_WIRE_RESPONDER, datagram, 64, 4096,
 	       PVR_REQUEST_F_SOLICITED, 1, .has_imm = 1, .gid_type = PVR_GID_TYPE_ROCE_V1,
 	       .flow_label = 0xfffff, .src_qpn = 1, .dst_qpn = 0xffffff),
-	SAMPLE("left", PVR_FRAME_LEFT, PVR_WIRE_RESPONDER, left, 56, 0, 0, 1, .gid_type = 2,
+	SAMPLE("left", PVR_FRAME_QP_GONE, PVR_WIRE_RESPONDER, qp_gone, 56, 0, 0, 1, .gid_type = 2,
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff),
 	SAMPLE("here", PVR_FRAME_HERE, PVR_WIRE_REQUESTER, where, 32, 0, 0, 1,
 	       .gid_type = PVR_GID_TYPE_ROCE_V2),
@@ -457,11 +457,11 @@ TEST_PLAIN(test_datagram_with_a_wrong_field_is_refused)
 
 TEST_PLAIN(test_farewell_with_a_wrong_field_is_refused)
 {
-	REFUSED("left", f.left.gid_type = 0, "GID");
-	REFUSED("left", f.left.gid_type = 3, "GID");
-	REFUSED("left", f.left.src_qpn = 1u << 24, "24 bits");
-	REFUSED("left", f.left.dst_qpn = 1u << 24, "24 bits");
-	REFUSED("left", f.left.reserved[6] = 1, "reserved");
+	REFUSED("left", f.qp_gone.gid_type = 0, "GID");
+	REFUSED("left", f.qp_gone.gid_type = 3, "GID");
+	REFUSED("left", f.qp_gone.src_qpn = 1u << 24, "24 bits");
+	REFUSED("left", f.qp_gone.dst_qpn = 1u << 24, "24 bits");
+	REFUSED("left", f.qp_gone.reserved[6] = 1, "reserved");
 }
 
 TEST_PLAIN(test_ack_with_a_wrong_field_is_refused)

@@ -138,22 +138,22 @@ KILLED = Step("peer-process-killed", """
 # All that a connection was made of is gone, in the guest and in the daemon.
 BEFORE = Step("before", "[ $NODE = 2 ] || { raise now; await now.seen; }")
 IDLE = "pvrdma0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0"
-LEFT = Step("nothing-left", f"""
+QP_GONE = Step("nothing-left", f"""
     until_true 100 sh -c 'rdma resource | grep -q "{IDLE}"'
     status=$?
     rdma resource; rdma resource show qp; rdma resource show cm_id
     grep pvrdma-cmd /proc/interrupts
     [ $NODE = 2 ] || {{ raise now; await now.seen; }}
     exit $status""")
-CHECKED = [BEFORE, *DOCUMENTED.values(), MCKEY, *FAILURES, LEFT, COMPLAINTS]
-LONG = [BEFORE, *OTHERS, AT_ONCE, *PERFTESTS, *UNLIKE, LISTENER_CLOSED, PRIVATE_DATA, KILLED, LEFT, COMPLAINTS]
+CHECKED = [BEFORE, *DOCUMENTED.values(), MCKEY, *FAILURES, QP_GONE, COMPLAINTS]
+LONG = [BEFORE, *OTHERS, AT_ONCE, *PERFTESTS, *UNLIKE, LISTENER_CLOSED, PRIVATE_DATA, KILLED, QP_GONE, COMPLAINTS]
 
 
 def files():
     return [*guest_programs(), examples.build("rping")]
 
 
-WATCH = {f"{step.name}.now": pvrdmactl("--json", "stats") for step in (BEFORE, LEFT)}
+WATCH = {f"{step.name}.now": pvrdmactl("--json", "stats") for step in (BEFORE, QP_GONE)}
 cm = PAIR.part(CHECKED, WATCH, files)
 cm_long = PAIR.part(LONG, WATCH, files, long=True)
 BOTH = pytest.mark.parametrize("run", each_run("cm", "cm_long"), indirect=True)
@@ -195,14 +195,14 @@ def test_private_data_up_to_its_limit_arrives(cm_long, space):
 @BOTH
 def test_nothing_is_left_in_the_guests(run):
     """Of all that went well and all that failed: the kernel's own PD, CQ and QP1, and no connection id."""
-    for outcome in run.check(LEFT.name):
+    for outcome in run.check(QP_GONE.name):
         assert IDLE in outcome.text, outcome.text
 
 
 @BOTH
 def test_commands_raise_no_interrupts(run):
     """Each has been answered when the driver has read ERR; on one CPU each interrupt would keep it from its work."""
-    for outcome in run.check(LEFT.name):
+    for outcome in run.check(QP_GONE.name):
         assert re.search(r"^ *\d+: +0 .*pvrdma-cmd", outcome.text, re.MULTILINE), outcome.text
 
 
@@ -210,8 +210,8 @@ def test_commands_raise_no_interrupts(run):
 @pytest.mark.parametrize("what", ["contexts", "pds", "mrs", "cqs", "qps"])
 def test_nothing_is_left_in_the_daemon(run, what):
     """The kernels' own objects, those of QP1, were and are there."""
-    run.check(LEFT.name)
-    before, after = (json.loads(run.seen[f"{step.name}.now"][1])["adapters"] for step in (BEFORE, LEFT))
+    run.check(QP_GONE.name)
+    before, after = (json.loads(run.seen[f"{step.name}.now"][1])["adapters"] for step in (BEFORE, QP_GONE))
     assert len(before) == 2 and [adapter[what] for adapter in after] == [adapter[what] for adapter in before]
 
 

@@ -41,12 +41,12 @@ AGAIN = Step("again", """
     server_command=(rping -s -V -C 20)
     client_command=(rping -c -a node1 -V -C 20)
     meet 7174 1 2""")
-LEFT = Step("nothing-left", """
+QP_GONE = Step("nothing-left", """
     until_true 100 sh -c 'rdma resource | grep -q "pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0"'
     status=$?
     rdma resource
     exit $status""")
-BOTH = [AGAIN, LEFT, COMPLAINTS]
+BOTH = [AGAIN, QP_GONE, COMPLAINTS]
 
 death = DISTURB.part([DEATH, REPLACE, *BOTH], files=guest_programs)
 

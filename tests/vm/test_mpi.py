@@ -16,13 +16,13 @@ CHECKED = "An MPI program with openib's defaults"
 PROGRAMS = {heading: mpi.documented(heading, 180) for heading in (
     CHECKED, "VMware's parameters", "Connections by udcm", "NetPIPE")}
 BEFORE = mpi.noted("before")
-LEFT = mpi.nothing_left("nothing-left")
+QP_GONE = mpi.nothing_left("nothing-left")
 WITHOUT = Step("adapter-gone", "[ $NODE != 2 ] || unload")
 NO_ADAPTER = mpi.failing("node-without-adapter", f"{mpi.OPENIB} {mpi.RING}", 90)
 NO_ADAPTER_LEFT = mpi.nothing_left("nothing-left-without-adapter")
 ADAPTER_BACK = Step("adapter-back", "[ $NODE != 2 ] || load")
-STEPS = [BEFORE, mpi.PREPARED, mpi.RAISED, PROGRAMS[CHECKED], LEFT, mpi.COMPLAINTS]
-LONG = [BEFORE, mpi.PREPARED, mpi.RAISED, *(step for heading, step in PROGRAMS.items() if heading != CHECKED), LEFT,
+STEPS = [BEFORE, mpi.PREPARED, mpi.RAISED, PROGRAMS[CHECKED], QP_GONE, mpi.COMPLAINTS]
+LONG = [BEFORE, mpi.PREPARED, mpi.RAISED, *(step for heading, step in PROGRAMS.items() if heading != CHECKED), QP_GONE,
         WITHOUT, NO_ADAPTER, NO_ADAPTER_LEFT, mpi.COMPLAINTS, ADAPTER_BACK]
 
 
@@ -30,8 +30,8 @@ def files():
     return [*guest_programs(), *mpi.openib_files()]
 
 
-two_by_two = APPS.part(STEPS, mpi.watched(BEFORE, LEFT), files)
-two_by_two_long = APPS.part(LONG, mpi.watched(BEFORE, LEFT, NO_ADAPTER_LEFT), files, long=True)
+two_by_two = APPS.part(STEPS, mpi.watched(BEFORE, QP_GONE), files)
+two_by_two_long = APPS.part(LONG, mpi.watched(BEFORE, QP_GONE, NO_ADAPTER_LEFT), files, long=True)
 
 BOTH = pytest.mark.parametrize("run", each_run("two_by_two", "two_by_two_long"), indirect=True)
 EACH_PROGRAM = pytest.mark.parametrize("run, heading", each_step(
@@ -59,8 +59,8 @@ def test_bytes_went_through_the_device(run, heading):
 @BOTH
 @pytest.mark.parametrize("what", mpi.OBJECTS)
 def test_nothing_is_left_in_the_daemon(run, what):
-    run.check(LEFT.name)
-    assert mpi.objects(run.seen, LEFT, what) == mpi.objects(run.seen, BEFORE, what)
+    run.check(QP_GONE.name)
+    assert mpi.objects(run.seen, QP_GONE, what) == mpi.objects(run.seen, BEFORE, what)
 
 
 @pytest.mark.long

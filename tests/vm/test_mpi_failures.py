@@ -28,15 +28,15 @@ KILLED = Step("process-killed", f"""{mpi.SHELL}
     fi""", 120)
 AFTERWARDS = mpi.run("afterwards", RING, 120)
 BEFORE = mpi.noted("before")
-LEFT = mpi.nothing_left("nothing-left")
-STEPS = [BEFORE, mpi.LIMIT, DEBIANS, mpi.PREPARED, LIMITED, HANGS, mpi.RAISED, KILLED, AFTERWARDS, LEFT, mpi.COMPLAINTS]
+QP_GONE = mpi.nothing_left("nothing-left")
+STEPS = [BEFORE, mpi.LIMIT, DEBIANS, mpi.PREPARED, LIMITED, HANGS, mpi.RAISED, KILLED, AFTERWARDS, QP_GONE, mpi.COMPLAINTS]
 
 
 @pytest.fixture(scope="module")
 def failures(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("mpi-failures"), STEPS, packages=apps.PACKAGES,
                      files=[*guest_programs(), *mpi.openib_files()],
-                     watch=mpi.watched(BEFORE, LEFT))
+                     watch=mpi.watched(BEFORE, QP_GONE))
 
 
 @pytest.mark.parametrize("step", ids(STEPS))
@@ -61,8 +61,8 @@ def test_too_little_locked_memory_is_not_told(failures):
 
 @pytest.mark.parametrize("what", mpi.OBJECTS)
 def test_nothing_is_left_in_the_daemon(failures, what):
-    failures.check(LEFT.name)
-    assert mpi.objects(failures.seen, LEFT, what) == mpi.objects(failures.seen, BEFORE, what)
+    failures.check(QP_GONE.name)
+    assert mpi.objects(failures.seen, QP_GONE, what) == mpi.objects(failures.seen, BEFORE, what)
 
 
 def test_run_ended_well(failures):

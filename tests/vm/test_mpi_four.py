@@ -21,14 +21,14 @@ PROGRAMS = [
         "--mca btl ", " ".join(f"--mca {word.replace('$SHARE/pvr_mpi', '').strip()}" for word in VMWARES) + " --mca btl ")),
 ]
 BEFORE = mpi.noted("before")
-LEFT = mpi.nothing_left("nothing-left")
-STEPS = [BEFORE, mpi.PREPARED, mpi.RAISED, *PROGRAMS, LEFT, mpi.COMPLAINTS]
+QP_GONE = mpi.nothing_left("nothing-left")
+STEPS = [BEFORE, mpi.PREPARED, mpi.RAISED, *PROGRAMS, QP_GONE, mpi.COMPLAINTS]
 
 
 @pytest.fixture(scope="module")
 def four(tmp_path_factory):
     return run_steps(tmp_path_factory.mktemp("mpi-four"), STEPS, nodes=NODES, packages=apps.PACKAGES,
-                     files=[*guest_programs(), *mpi.openib_files()], watch=mpi.watched(BEFORE, LEFT))
+                     files=[*guest_programs(), *mpi.openib_files()], watch=mpi.watched(BEFORE, QP_GONE))
 
 
 @pytest.mark.parametrize("step", ids(STEPS))
@@ -50,9 +50,9 @@ def test_bytes_went_through_the_device(four, step):
 
 @pytest.mark.parametrize("what", mpi.OBJECTS)
 def test_nothing_is_left_in_the_daemon(four, what):
-    four.check(LEFT.name)
+    four.check(QP_GONE.name)
     before = mpi.objects(four.seen, BEFORE, what)
-    assert len(before) == NODES and mpi.objects(four.seen, LEFT, what) == before
+    assert len(before) == NODES and mpi.objects(four.seen, QP_GONE, what) == before
 
 
 def test_run_ended_well(four):

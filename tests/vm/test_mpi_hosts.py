@@ -13,7 +13,7 @@ pytestmark = pytest.mark.long
 
 HEADING = "An MPI program with openib's defaults"
 COMMAND = applications.example(HEADING).commands[0].text
-LEFT = mpi.nothing_left("nothing-left", watched=False)
+QP_GONE = mpi.nothing_left("nothing-left", watched=False)
 
 
 def program(hosts):
@@ -22,7 +22,7 @@ def program(hosts):
     return mpi.run("program", COMMAND.replace("node1:2,node2:2", names), 180)
 
 
-STEPS = {hosts: [mpi.PREPARED, mpi.RAISED, program(hosts), LEFT, mpi.COMPLAINTS] for hosts in (2, 3)}
+STEPS = {hosts: [mpi.PREPARED, mpi.RAISED, program(hosts), QP_GONE, mpi.COMPLAINTS] for hosts in (2, 3)}
 NAMES = ids(STEPS[2])
 
 

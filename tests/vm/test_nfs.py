@@ -53,12 +53,12 @@ REWRITE = Step("both-see-each-others-changes", """
     raise changed; exit $status""")
 UNMOUNT = Step("unmount", f"[ $NODE != 2 ] || {storage.script('NFS unmounted')}")
 END = Step("server-end", "[ $NODE != 1 ] || " + storage.script("NFS server's end"))
-LEFT = Step("nothing-left", storage.FUNCTIONS + """
+QP_GONE = Step("nothing-left", storage.FUNCTIONS + """
     until_true 50 no_qp; rdma resource | grep 'cm_id 0 mr 0 ctx 0 srq 0'""")
 
 BEFORE, AFTER = (Step(name, "[ $NODE != 1 ] || { raise now; await now.seen; }") for name in ("before", "after"))
 
-STEPS = [BEFORE, SERVER, CLIENT, TO_SERVER, TO_CLIENT, COMPARE, AFTER, REWRITE, UNMOUNT, END, LEFT, COMPLAINTS]
+STEPS = [BEFORE, SERVER, CLIENT, TO_SERVER, TO_CLIENT, COMPARE, AFTER, REWRITE, UNMOUNT, END, QP_GONE, COMPLAINTS]
 
 
 def with_files(files):

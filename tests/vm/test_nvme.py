@@ -46,7 +46,7 @@ DISCONNECT = Step("disconnect-under-io", storage.FUNCTIONS + """
     wait $pid; status=$?
     cat /tmp/fio
     [ $begun = 0 ] && [ $status != 0 ] && until_true 50 eval '! test -e /dev/nvme0n1' && until_true 50 no_qp""", 60)
-LEFT = "[ $NODE != 2 ] || {{ raise {0}; await {0}.seen; }}; rdma resource"
+QP_GONE = "[ $NODE != 2 ] || {{ raise {0}; await {0}.seen; }}; rdma resource"
 REFUSED = """
     [ $NODE = 2 ] || exit 0
     modprobe nvme-rdma
@@ -56,13 +56,13 @@ UNKNOWN = "A target that nobody has"
 WRONG_NAME_REASON = 'Connect Invalid Data Parameter, subsysnqn "nobody"'
 # What the first failure leaves for good, like a pool of CQs, is no leak: it does not grow.
 FIRST_REFUSED = Step("first-wrong-name", storage.FUNCTIONS + REFUSED.format(1, storage.script(UNKNOWN)))
-BEFORE = Step("before-wrong-names", LEFT.format("look"))
+BEFORE = Step("before-wrong-names", QP_GONE.format("look"))
 WRONG_NAME = Step("wrong-names", storage.FUNCTIONS + REFUSED.format(20, storage.script(UNKNOWN)))
 WRONG_PORT = Step("wrong-ports", storage.FUNCTIONS + REFUSED.format(
     20, "nvme connect -t rdma -a 10.77.0.1 -s 4421 -n ram"))
 WRONG_ADDRESS = Step("wrong-address", storage.FUNCTIONS + REFUSED.format(
     1, "nvme connect -t rdma -a 10.77.0.99 -s 4420 -n ram"))
-AFTER = Step("after-wrong-names", LEFT.format("look"))
+AFTER = Step("after-wrong-names", QP_GONE.format("look"))
 TARGET_END = Step("target-end", storage.FUNCTIONS + "[ $NODE != 1 ] || target_end")
 NOTHING_LEFT = Step("nothing-left", storage.FUNCTIONS + "no_qp")
 

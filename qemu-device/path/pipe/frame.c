@@ -306,9 +306,9 @@ static const char *check_datagram(const union pvr_any_frame *any, size_t payload
 	return NULL;
 }
 
-static const char *check_left(const union pvr_any_frame *any, size_t payload)
+static const char *check_qp_gone(const union pvr_any_frame *any, size_t payload)
 {
-	const struct pvr_frame_left *left = &any->left;
+	const struct pvr_frame_qp_gone *left = &any->qp_gone;
 
 	(void)payload;
 	if (!is_gid_type(left->gid_type))
@@ -435,10 +435,10 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 				 .has_fabric = true,
 				 .flags = PVR_REQUEST_F_SOLICITED,
 				 .check = check_datagram },
-	[PVR_FRAME_LEFT] = { .header = sizeof(struct pvr_frame_left),
-			     .receivers = BY_RESPONDER,
-			     .has_fabric = true,
-			     .check = check_left },
+	[PVR_FRAME_QP_GONE] = { .header = sizeof(struct pvr_frame_qp_gone),
+				.receivers = BY_RESPONDER,
+				.has_fabric = true,
+				.check = check_qp_gone },
 	[PVR_FRAME_HERE] = { .header = sizeof(struct pvr_frame_where),
 			     .receivers = BY_REQUESTER,
 			     .has_fabric = true,

@@ -48,7 +48,7 @@ enum pvr_frame_type {
 	PVR_FRAME_WHERE,
 	PVR_FRAME_REQUEST,
 	PVR_FRAME_DATAGRAM,
-	PVR_FRAME_LEFT,
+	PVR_FRAME_QP_GONE,
 	/* From who accepted. */
 	PVR_FRAME_HERE = 16,
 	PVR_FRAME_ACK,
@@ -70,7 +70,7 @@ struct pvr_frame {
 	0x1u /* it knows of the next one; whether its NIC works is another matter */
 #define PVR_HELLO_F_VERBS 0x2u /* a QUEUE_PAIR frame follows: frames go on there */
 #define PVR_HELLO_F_EARLY_ACKS 0x4u /* who dialled may send ACKs, too, ahead of their own */
-#define PVR_HELLO_F_LEFT 0x8u /* LEFT frames are understood */
+#define PVR_HELLO_F_QP_GONE 0x8u /* QP_GONE frames are understood */
 /*
  * With RDMA: it knows of this. With VERBS, if that was said: payload may be lent, see struct
  * pvr_wire_loan.
@@ -216,7 +216,7 @@ struct pvr_frame_datagram {
 };
 
 /* The requester, or whoever @dst_qpn is connected to, is gone for good, with its adapter. */
-struct pvr_frame_left {
+struct pvr_frame_qp_gone {
 	struct pvr_frame frame;
 	__le32 src_qpn, dst_qpn; /* who is gone, and whom that concerns */
 	__u8 sgid[16], dgid[16]; /* ditto */
@@ -290,7 +290,7 @@ PVR_WIRE_SIZE(pvr_frame_fabric, 40);
 PVR_WIRE_SIZE(pvr_frame_where, 32);
 PVR_WIRE_SIZE(pvr_frame_request, 120);
 PVR_WIRE_SIZE(pvr_frame_datagram, 64);
-PVR_WIRE_SIZE(pvr_frame_left, 56);
+PVR_WIRE_SIZE(pvr_frame_qp_gone, 56);
 PVR_WIRE_SIZE(pvr_frame_ack, 56);
 PVR_WIRE_SIZE(pvr_frame_atomic_ack, 48);
 PVR_WIRE_SIZE(pvr_frame_read_data, 48);
@@ -306,7 +306,7 @@ union pvr_any_frame {
 	struct pvr_frame_where where;
 	struct pvr_frame_request request;
 	struct pvr_frame_datagram datagram;
-	struct pvr_frame_left left;
+	struct pvr_frame_qp_gone qp_gone;
 	struct pvr_frame_ack ack;
 	struct pvr_frame_atomic_ack atomic_ack;
 	struct pvr_frame_read_data read_data;

@@ -145,7 +145,8 @@ enum pvr_handled pvr_remote_datagram(struct pvr_in *in, const char *fabric,
 				     const struct pvr_frame_datagram *frame, uint8_t *payload);
 
 /* path/pipe/qp_gone.c */
-void pvr_remote_left(struct pvr_in *in, const char *fabric, const struct pvr_frame_left *frame);
+void pvr_pipe_recv_qp_gone(struct pvr_in *in, const char *fabric,
+			   const struct pvr_frame_qp_gone *frame);
 
 /* path/pipe/completer.c, with the outgoing connection's generation. */
 void pvr_remote_ack(const struct pvr_route *route, const char *fabric,

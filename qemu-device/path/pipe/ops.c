@@ -30,7 +30,7 @@ static enum pvr_resolve resolve(struct pvr_qp *qp)
 const struct pvr_path_ops pvr_pipe_path_ops = {
 	.name = "pipe",
 	.adapter_init = adapter_init,
-	.adapter_gone = pvr_remote_tell_left,
+	.adapter_gone = pvr_pipe_send_qp_gone,
 	.resolve = resolve,
 	.detach = pvr_remote_detach,
 	.run_sq = pvr_remote_turn,

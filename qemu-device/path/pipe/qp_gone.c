@@ -22,7 +22,7 @@ static struct pvr_remote *remote_of(struct pvr_qp *qp)
 	const uint8_t *dgid = qp->attr.ah_attr.dgid;
 	struct pvr_remote *remote;
 
-	if (qp->type != PVR_QPT_RC || !pvr_peers_is_connected(qp) ||
+	if (qp->type != PVR_QPT_RC || !pvr_peer_gone_is_connected(qp) ||
 	    pvr_fabric_find(qp->adapter, dgid))
 		return NULL;
 	remote = pvr_remote_gid_find(qp->adapter, dgid);
@@ -31,15 +31,15 @@ static struct pvr_remote *remote_of(struct pvr_qp *qp)
 	return remote ? remote : pvr_remote_rq_from(qp);
 }
 
-static bool fill(struct pvr_frame_left *frame, const struct pvr_qp *qp)
+static bool fill(struct pvr_frame_qp_gone *frame, const struct pvr_qp *qp)
 {
 	const struct pvr_ah_attr *ah = &qp->attr.ah_attr;
 	const struct pvr_gid_entry *sgid = pvr_gid_get(qp->adapter, ah->sgid_index);
 
 	if (!sgid)
 		return false;
-	*frame = (struct pvr_frame_left){
-		.frame.type = PVR_FRAME_LEFT,
+	*frame = (struct pvr_frame_qp_gone){
+		.frame.type = PVR_FRAME_QP_GONE,
 		.src_qpn = htole32(qp->qpn),
 		.dst_qpn = htole32(qp->attr.dest_qp_num),
 		.gid_type = qp->adapter->gid_type,
@@ -56,15 +56,15 @@ static void tell(struct pvr_qp *qp)
 	union pvr_any_frame any;
 	struct pvr_route route;
 
-	if (!remote || !fill(&any.left, qp) ||
+	if (!remote || !fill(&any.qp_gone, qp) ||
 	    !pvr_link_route(remote, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class), &route))
 		return;
-	if (pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.left), NULL, NULL, 0, 0) ==
-	    PVR_SENT)
+	if (pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.qp_gone), NULL, NULL, 0,
+			  0) == PVR_SENT)
 		pvr_link_flush(&route);
 }
 
-void pvr_remote_tell_left(struct pvr_adapter *adapter)
+void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter)
 {
 	struct pvr_qp *qp;
 	uint32_t i;
@@ -86,7 +86,7 @@ static bool is_believed(const struct pvr_qp *qp, const struct pvr_remote *remote
 	       pvr_remote_rq_from(qp) == remote;
 }
 
-static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_left *frame)
+static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_qp_gone *frame)
 {
 	struct pvr_qp *qp = pvr_qp_find(adapter, le32toh(frame->dst_qpn));
 
@@ -96,7 +96,8 @@ static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_l
 	return qp;
 }
 
-void pvr_remote_left(struct pvr_in *in, const char *fabric, const struct pvr_frame_left *frame)
+void pvr_pipe_recv_qp_gone(struct pvr_in *in, const char *fabric,
+			   const struct pvr_frame_qp_gone *frame)
 {
 	struct pvr_remote *remote = pvr_in_remote(in);
 	struct pvr_adapter *adapter;
@@ -112,7 +113,7 @@ void pvr_remote_left(struct pvr_in *in, const char *fabric, const struct pvr_fra
 	pvr_adapter_lock(adapter);
 	qp = find(adapter, frame);
 	if (qp && is_believed(qp, remote, where))
-		pvr_peers_end(qp);
+		pvr_peer_gone_end(qp);
 	pvr_publish(adapter);
 	pvr_adapter_unlock(adapter);
 }

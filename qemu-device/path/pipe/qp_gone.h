@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Reliable connections between hosts whose one end is gone for good, as rdma/peer_gone.h has
- * it for those on one host. Told by LEFT frames, one for each queue pair; receiving is
+ * it for those on one host. Told by QP_GONE frames, one for each queue pair; receiving is
  * path/pipe/internal.h's.
  */
 #ifndef PVR_REMOTE_LEFT_H
@@ -10,6 +10,6 @@
 struct pvr_adapter;
 
 /* The adapter is about to lose all queue pairs; it is held. */
-void pvr_remote_tell_left(struct pvr_adapter *adapter);
+void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter);
 
 #endif /* PVR_REMOTE_LEFT_H */

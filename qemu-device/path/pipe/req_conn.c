@@ -125,7 +125,7 @@ void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int
 		__atomic_store_n(&out->chunk, limits->chunk, __ATOMIC_RELAXED);
 		out->early_acks = limits->early_acks;
 		set_class(out, limits->dscp);
-		out->takes_left = limits->left;
+		out->qp_gone_agreed = limits->qp_gone;
 		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(remote)),
 				 __ATOMIC_RELEASE);
 		set_up(out, true);
@@ -292,11 +292,11 @@ static enum pvr_sent refuse(struct pvr_out *out)
 static enum pvr_sent send(struct pvr_out *out, const struct pvr_fabric *fabric,
 			  const struct pvr_outgoing *frame)
 {
-	bool left = frame->header->frame.type == PVR_FRAME_LEFT;
+	bool left = frame->header->frame.type == PVR_FRAME_QP_GONE;
 	bool lossy = left || frame->header->frame.type == PVR_FRAME_DATAGRAM;
 	unsigned int number;
 
-	if (left && !out->takes_left)
+	if (left && !out->qp_gone_agreed)
 		return PVR_SENT_DOWN;
 	if (out->box.broken || (out->box.blocked && !lossy))
 		return refuse(out);

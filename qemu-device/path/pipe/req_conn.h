@@ -25,7 +25,7 @@ struct pvr_out {
 	struct pvr_pipe_tx box;
 	struct pvr_declared fabrics; /* names are read by its thread without the lock */
 	bool early_acks;
-	bool takes_left; /* LEFT frames were agreed upon */
+	bool qp_gone_agreed; /* QP_GONE frames were agreed upon */
 	uint32_t loans_over; /* of the other side ... */
 	uint32_t loans_told; /* ... that it has been told of */
 	bool refused; /* somebody waits until the box is flushed */

@@ -32,7 +32,7 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	in->remote = remote;
 	in->kind = kind;
 	in->worker = worker;
-	in->takes_left = limits->left;
+	in->qp_gone_agreed = limits->qp_gone;
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
@@ -204,12 +204,12 @@ static void got_early_ack(struct pvr_in *in, const char *fabric, const struct pv
 		*why = "a verdict that is told ahead";
 }
 
-static const char *got_left(struct pvr_in *in, const char *fabric,
-			    const struct pvr_frame_left *left)
+static const char *recv_qp_gone(struct pvr_in *in, const char *fabric,
+				const struct pvr_frame_qp_gone *left)
 {
-	if (!in->takes_left)
+	if (!in->qp_gone_agreed)
 		return "a farewell that was not agreed upon";
-	pvr_remote_left(in, fabric, left);
+	pvr_pipe_recv_qp_gone(in, fabric, left);
 	return NULL;
 }
 
@@ -225,8 +225,8 @@ static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
 	case PVR_FRAME_ACK:
 		got_early_ack(in, fabric, &any->ack, why);
 		return PVR_HANDLED;
-	case PVR_FRAME_LEFT:
-		*why = got_left(in, fabric, &any->left);
+	case PVR_FRAME_QP_GONE:
+		*why = recv_qp_gone(in, fabric, &any->qp_gone);
 		return PVR_HANDLED;
 	default:
 		return pvr_remote_datagram(in, fabric, &any->datagram, payload);

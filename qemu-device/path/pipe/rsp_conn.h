@@ -12,7 +12,7 @@ struct pvr_in {
 	struct pvr_remote *remote;
 	enum pvr_pipe_kind kind;
 	unsigned int worker;
-	bool takes_left; /* LEFT frames were agreed upon */
+	bool qp_gone_agreed; /* QP_GONE frames were agreed upon */
 	struct pvr_link_count count;
 	struct pvr_pipe_rx box;
 	struct pvr_pipe_tx answers;

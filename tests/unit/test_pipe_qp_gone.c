@@ -40,7 +40,7 @@ static int t_setup_old(void **state)
 
 struct forged {
 	struct pvr_frame_fabric fabric;
-	struct pvr_frame_left left;
+	struct pvr_frame_qp_gone left;
 };
 
 /* As host 1 would say to host 2 that a is gone. */
@@ -51,8 +51,8 @@ static struct forged forge(struct t_env *env)
 				       .type = PVR_FRAME_FABRIC,
 				       .fabric = htole16(1) },
 			    .name = "default" },
-		.left = { .frame = { .size = htole32(sizeof(struct pvr_frame_left)),
-				     .type = PVR_FRAME_LEFT,
+		.left = { .frame = { .size = htole32(sizeof(struct pvr_frame_qp_gone)),
+				     .type = PVR_FRAME_QP_GONE,
 				     .fabric = htole16(1) },
 			  .gid_type = PVR_GID_TYPE_ROCE_V2,
 			  .src_qpn = htole32(env->a.qp.qpn),
