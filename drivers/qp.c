@@ -93,15 +93,15 @@ static void round_cap(struct ib_qp_cap *cap, bool has_srq)
 	cap->max_recv_sge = roundup_pow_of_two(max(cap->max_recv_sge, 1U));
 }
 
-static void set_quiet(struct pvr_dev *dev, struct pvr_qp *qp)
+static void set_db_suppressed(struct pvr_dev *dev, struct pvr_qp *qp)
 {
-	const struct pvr_quiet *quiet_shm;
+	const struct pvr_db_suppress *db_suppress_shm;
 
-	if (!(dev->features & PVR_EXT_QUIET))
+	if (!(dev->features & PVR_EXT_DB_SUPPRESS))
 		return;
-	quiet_shm = pvr_ring_quiet(pvr_pdir_at(&qp->pdir, 0));
-	qp->sq.quiet_shm = &quiet_shm->sq;
-	qp->rq.quiet_shm = &quiet_shm->rq;
+	db_suppress_shm = pvr_ring_db_suppress(pvr_pdir_at(&qp->pdir, 0));
+	qp->sq.db_suppress_shm = &db_suppress_shm->sq;
+	qp->rq.db_suppress_shm = &db_suppress_shm->rq;
 }
 
 /*
@@ -125,7 +125,7 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_qp *qp,
 	if (err)
 		return err;
 	state_shm = pvr_pdir_at(&qp->pdir, 0);
-	set_quiet(dev, qp);
+	set_db_suppressed(dev, qp);
 	cmd->send_chunks = sq_pages;
 	err = pvr_wq_init(&qp->sq, &state_shm->tx, cap->max_send_wr,
 			  cap->max_send_sge, sq_stride(cap), PVR_PAGE_SIZE);

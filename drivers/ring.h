@@ -22,7 +22,7 @@
  *                                   pvr_ring_release(), which orders it before
  * load cons_head                    store cons_head
  *
- * With PVR_EXT_QUIET (doorbell suppression) and PVR_EXT_ARM (CQ arm doorbell record) each
+ * With PVR_EXT_DB_SUPPRESS (doorbell suppression) and PVR_EXT_ARM (CQ arm doorbell record) each
  * side stores its word, executes a full barrier and loads the other side's word. At least
  * one of them sees the other's store. See pvr_ring_waits() and pvr_req_notify_cq().
  */
@@ -75,24 +75,25 @@ static inline void pvr_ring_publish(struct pvr_ring *ring_shm, u32 tail)
 }
 
 /**
- * pvr_ring_quiet() - the doorbell suppression words of a QP or SRQ
- * @page: its first page; the device has PVR_EXT_QUIET
+ * pvr_ring_db_suppress() - the doorbell suppression words of a QP or SRQ
+ * @page: its first page; the device has PVR_EXT_DB_SUPPRESS
  */
-static inline const struct pvr_quiet *pvr_ring_quiet(const void *page)
+static inline const struct pvr_db_suppress *
+pvr_ring_db_suppress(const void *page)
 {
-	return page + PVR_QUIET_OFFSET;
+	return page + PVR_DB_SUPPRESS_OFFSET;
 }
 
 /**
  * pvr_ring_waits() - whether the device needs a doorbell
- * @quiet_shm: doorbell suppression word of the queue, or NULL if there is none
+ * @db_suppress_shm: doorbell suppression word of the queue, or NULL if there is none
  *
  * Call after pvr_ring_publish().
  * Return: true, or false while the device polls the queue.
  */
-static inline bool pvr_ring_waits(const u32 *quiet_shm)
+static inline bool pvr_ring_waits(const u32 *db_suppress_shm)
 {
-	if (!quiet_shm)
+	if (!db_suppress_shm)
 		return true;
 	/*
 	 * Pairs with the device's barrier between storing 0 to the word and its last load
@@ -101,7 +102,7 @@ static inline bool pvr_ring_waits(const u32 *quiet_shm)
 	 * runs on other CPUs of the host.
 	 */
 	mb();
-	return !READ_ONCE(*quiet_shm);
+	return !READ_ONCE(*db_suppress_shm);
 }
 
 /**

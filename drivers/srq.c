@@ -100,11 +100,12 @@ static struct pvr_ring *mem_ring(struct pvr_srq_mem *mem)
 	return &state_shm->rx;
 }
 
-static const u32 *mem_quiet(struct pvr_dev *dev, struct pvr_srq_mem *mem)
+static const u32 *mem_db_suppressed(struct pvr_dev *dev,
+				    struct pvr_srq_mem *mem)
 {
-	if (!(dev->features & PVR_EXT_QUIET))
+	if (!(dev->features & PVR_EXT_DB_SUPPRESS))
 		return NULL;
-	return &pvr_ring_quiet(pvr_pdir_at(&mem->pdir, 0))->rq;
+	return &pvr_ring_db_suppress(pvr_pdir_at(&mem->pdir, 0))->rq;
 }
 
 /* On failure the caller calls pages_free(). */
@@ -118,7 +119,7 @@ static int pages_init(struct pvr_dev *dev, struct pvr_srq *srq,
 		      udata);
 	if (err || udata)
 		return err;
-	srq->wq.quiet_shm = mem_quiet(dev, &srq->mem);
+	srq->wq.db_suppress_shm = mem_db_suppressed(dev, &srq->mem);
 	return pvr_srq_wq_init(&srq->wq, mem_ring(&srq->mem), attr->max_wr,
 			       attr->max_sge, srq_stride(attr->max_sge));
 }
@@ -224,7 +225,8 @@ static int move_kernel_srq(struct pvr_srq *srq, const struct ib_srq_attr *attr,
 {
 	struct pvr_dev *dev = to_pvr_dev(srq->ibsrq.device);
 	struct pvr_srq_move move = { .ring_shm = mem_ring(mem),
-				     .quiet_shm = mem_quiet(dev, mem),
+				     .db_suppress_shm =
+					     mem_db_suppressed(dev, mem),
 				     .n = attr->max_wr };
 	int err;
 

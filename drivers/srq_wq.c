@@ -172,7 +172,7 @@ static void use_locked(struct pvr_srq_wq *wq, struct pvr_srq_move *move,
 		move->slots[i] = wq->slots[pvr_ring_slot(idx, wq->n)];
 	swap(wq->slots, move->slots);
 	wq->ring_shm = move->ring_shm;
-	wq->quiet_shm = move->quiet_shm;
+	wq->db_suppress_shm = move->db_suppress_shm;
 	wq->n = move->n;
 	wq->tail = moved;
 }
@@ -252,7 +252,8 @@ int pvr_post_srq_recv(struct ib_srq *ibsrq, const struct ib_recv_wr *wr,
 			break;
 		posted = true;
 	}
-	if (posted && !pvr_dev_dead(dev) && pvr_ring_waits(srq->wq.quiet_shm))
+	if (posted && !pvr_dev_dead(dev) &&
+	    pvr_ring_waits(srq->wq.db_suppress_shm))
 		pvr_doorbell(dev, PVRDMA_UAR_SRQ_OFFSET,
 			     srq->handle | PVR_DB_SRQ_RECV);
 	spin_unlock_irqrestore(&srq->wq.lock, flags);

@@ -18,7 +18,7 @@
 /* The queue to switch to. */
 struct pvr_srq_move {
 	struct pvr_ring *ring_shm;
-	const u32 *quiet_shm;
+	const u32 *db_suppress_shm;
 	struct pvr_srq_wr *wrs;
 	u32 *slots;
 	u32 n;
@@ -54,7 +54,7 @@ bool pvr_srq_wq_flush(struct pvr_srq_wq *wq, u64 *wr_id);
 /**
  * pvr_srq_move_begin() - stop posting until the move ends
  * @wq: the queue
- * @move: zeroed, with n, ring_shm and quiet_shm set
+ * @move: zeroed, with n, ring_shm and db_suppress_shm set
  *
  * Posting fails with -EBUSY until pvr_srq_move_end() or pvr_srq_move_undo().
  *

@@ -197,7 +197,7 @@ static void ring(struct pvr_qp *qp, const struct pvr_wq *wq, u32 what)
 
 	if (pvr_dev_dead(dev))
 		schedule_work(&dev->flush_work);
-	else if (pvr_ring_waits(wq->quiet_shm))
+	else if (pvr_ring_waits(wq->db_suppress_shm))
 		pvr_doorbell(dev, PVRDMA_UAR_QP_OFFSET, qp->handle | what);
 }
 

@@ -142,7 +142,7 @@ enum pvr_ctl {
 /* caps.max_fast_reg_page_list_len exceeds 128, the maximum of stock drivers. */
 #define PVR_EXT_LONG_FAST_REG (1u << 10)
 #define PVR_EXT_UC (1u << 11) /* PVR_QPT_UC in CREATE_QP */
-#define PVR_EXT_QUIET (1u << 12) /* struct pvr_quiet: doorbell suppression */
+#define PVR_EXT_DB_SUPPRESS (1u << 12) /* struct pvr_db_suppress: doorbell suppression */
 #define PVR_EXT_ARM (1u << 13) /* struct pvr_arm: CQ arm doorbell record */
 /* QP_FATAL or a failed request reports to an RC QP that the guest of its peer is gone. */
 #define PVR_EXT_PEER_GONE (1u << 14)
@@ -412,7 +412,7 @@ PVR_ABI_FIELD(pvr_ring_state, tx, 0, 8);
 PVR_ABI_FIELD(pvr_ring_state, rx, 8, 8);
 
 /*
- * PVR_EXT_QUIET, doorbell suppression: at PVR_QUIET_OFFSET of the first page of every QP
+ * PVR_EXT_DB_SUPPRESS, doorbell suppression: at PVR_DB_SUPPRESS_OFFSET of the first page of every QP
  * and SRQ. Only the device writes it. Both words are 0 when the object is made. While a
  * word is not 0 its queue needs no doorbell.
  *
@@ -427,14 +427,14 @@ PVR_ABI_FIELD(pvr_ring_state, rx, 8, 8);
  * driver loads 0, and then a cons_head that has not passed the requests that it rang for,
  * the doorbell is still on its way. The driver need not ring again.
  */
-#define PVR_QUIET_OFFSET 64
-struct pvr_quiet {
+#define PVR_DB_SUPPRESS_OFFSET 64
+struct pvr_db_suppress {
 	__u32 sq; /* send queue: not 0 while the device polls prod_tail */
 	__u32 rq; /* receive queue or SRQ: 0 while a requester waits for a receive request */
 };
-PVR_ABI_SIZE(pvr_quiet, 8);
-PVR_ABI_FIELD(pvr_quiet, sq, 0, 4);
-PVR_ABI_FIELD(pvr_quiet, rq, 4, 4);
+PVR_ABI_SIZE(pvr_db_suppress, 8);
+PVR_ABI_FIELD(pvr_db_suppress, sq, 0, 4);
+PVR_ABI_FIELD(pvr_db_suppress, rq, 4, 4);
 
 /*
  * PVR_EXT_ARM, CQ arm doorbell record: at PVR_ARM_OFFSET of the first page of every CQ.

@@ -132,18 +132,18 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 	LIST_FOREACH(adapter, &worker->adapters, of_worker)
 	{
 		/* Most of many adapters are idle, and their locks would be most of the work. */
-		if (pvr_quiet_has_nothing(adapter) && pvr_async_has_nothing(adapter))
+		if (pvr_db_has_nothing(adapter) && pvr_async_has_nothing(adapter))
 			continue;
 		if (!pvr_trylock(&adapter->lock))
 			continue;
-		found |= pvr_quiet_poll(adapter);
+		found |= pvr_db_poll(adapter);
 		found |= pvr_async_poll(adapter);
 		pvr_adapter_leave(adapter, worker);
 	}
 	return found;
 }
 
-bool pvr_engine_rest(struct pvr_engine *engine, unsigned int index)
+bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int index)
 {
 	struct pvr_worker *worker = &engine->workers[index];
 	struct pvr_adapter *adapter;
@@ -153,7 +153,7 @@ bool pvr_engine_rest(struct pvr_engine *engine, unsigned int index)
 	LIST_FOREACH(adapter, &worker->adapters, of_worker)
 	{
 		pvr_adapter_lock(adapter);
-		nothing &= pvr_quiet_rest(adapter);
+		nothing &= pvr_db_enable_all(adapter);
 		pvr_adapter_leave(adapter, worker);
 	}
 	return nothing;

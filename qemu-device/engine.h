@@ -52,7 +52,7 @@
 #define PVR_ENGINE_EXT                                                                             \
 	(PVR_EXT_NO_POLL_DB | PVR_EXT_USER_OPS | PVR_EXT_INLINE | PVR_EXT_MR_LAYOUT | PVR_EXT_MW | \
 	 PVR_EXT_RESIZE | PVR_EXT_CQ_VECTORS | PVR_EXT_MCAST | PVR_EXT_STATS |                     \
-	 PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_QUIET |             \
+	 PVR_EXT_LOCAL_DMA_LKEY | PVR_EXT_LONG_FAST_REG | PVR_EXT_UC | PVR_EXT_DB_SUPPRESS |       \
 	 PVR_EXT_ARM | PVR_EXT_PEER_GONE | PVR_EXT_VLAN | PVR_EXT_ANSWER)
 
 #define PVR_MAX_WORKERS 64
@@ -125,8 +125,8 @@ bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker);
  *
  * Looks at the send queues of the worker's adapters that were busy last, a bounded
  * number of them, and lets their guests post without doorbells from now on
- * (PVR_EXT_QUIET). So whoever has called this and then sleeps must call
- * pvr_engine_rest() before; who never calls it need not. And looks at a bounded number of
+ * (PVR_EXT_DB_SUPPRESS). So whoever has called this and then sleeps must call
+ * pvr_engine_enable_doorbells() before; who never calls it need not. And looks at a bounded number of
  * the doorbells that guests have stored to memory (pvr_adapter_set_uar_shm()).
  *
  * Return: true if pvr_engine_run() may have something to do.
@@ -134,12 +134,12 @@ bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker);
 bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker);
 
 /**
- * pvr_engine_rest() - tell the guests that doorbells are needed again
+ * pvr_engine_enable_doorbells() - tell the guests that doorbells are needed again
  *
  * Return: true if the caller may sleep; false if a request came meanwhile, for
  * pvr_engine_run(). Either way nobody is polled any more, until pvr_engine_poll().
  */
-bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker);
+bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int worker);
 
 /*
  * The worker has an adapter whose driver rings doorbells in memory, which nobody tells of:

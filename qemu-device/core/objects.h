@@ -151,8 +151,8 @@ struct pvr_srq {
 	/* Those whose peer_waits, the longest first. */
 	TAILQ_HEAD(, pvr_qp) waiting;
 	uint32_t waking; /* QPs with wakes_peer: as many requests are spoken for */
-	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
-	bool quiet; /* what its word says */
+	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */
+	bool db_suppress; /* what its word says */
 };
 static inline struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle)
 {
@@ -262,8 +262,8 @@ struct pvr_qp {
 	struct pvr_remote_rq *remote_rq; /* as responder to one; NULL: never has been */
 
 	/* rdma/db_suppress.c */
-	struct pvr_quiet *quiet_shm; /* NULL without PVR_EXT_QUIET */
-	bool sq_quiet, rq_quiet; /* what the words say */
+	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */
+	bool sq_db_suppressed, rq_db_suppressed; /* what the words say */
 	bool is_polled;
 	uint64_t polled_since; /* turns that its worker had had */
 	TAILQ_ENTRY(pvr_qp) polled;

@@ -102,7 +102,7 @@ static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp
 	err = pvr_pages_map(adapter, cmd->pdir_dma, cmd->total_chunks, true, &qp->pages);
 	if (err)
 		return err;
-	pvr_quiet_init_qp(qp);
+	pvr_db_init_qp(qp);
 	state_shm = (struct pvr_ring_state *)pvr_pages_ptr(&qp->pages, 0);
 	pvr_wq_init(&qp->sq, &qp->pages, &state_shm->tx, 1, cmd->max_send_wr,
 		    pvr_sq_stride(cmd->max_send_sge, cmd->max_inline_data), cmd->max_send_sge);
@@ -260,7 +260,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	pvr_nic_revoke_qp(qp);
 	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
-	pvr_quiet_exit_qp(qp);
+	pvr_db_exit_qp(qp);
 	pvr_mw_unbind_all(qp);
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_timer_exit(&adapter->timers, &qp->timer);

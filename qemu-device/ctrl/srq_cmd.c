@@ -50,7 +50,7 @@ static int srq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_s
 	if (err)
 		return err;
 	ring_init(&srq->wq, &srq->pages, cmd->attrs.max_wr, cmd->attrs.max_sge);
-	pvr_quiet_init_srq(srq);
+	pvr_db_init_srq(srq);
 	srq->limit = cmd->attrs.srq_limit;
 	return 0;
 }
@@ -118,7 +118,7 @@ static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_s
 	srq->pages = pages;
 	srq->wq = wq;
 	srq->wq.pages = &srq->pages;
-	pvr_quiet_init_srq(srq);
+	pvr_db_init_srq(srq);
 	return 0;
 }
 

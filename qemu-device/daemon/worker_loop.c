@@ -71,7 +71,7 @@ static bool rest(struct pvr_worker_loop *wl)
 	if (!wl->polled)
 		return true;
 	wl->polled = false;
-	return pvr_engine_rest(wl->engine, wl->worker);
+	return pvr_engine_enable_doorbells(wl->engine, wl->worker);
 }
 
 static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool async)

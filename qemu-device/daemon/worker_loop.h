@@ -6,7 +6,7 @@
  *
  * An idle worker makes none. A polling worker makes none except to poll its sockets every
  * few microseconds. Before it sleeps, it makes the guests ring doorbells again
- * (pvr_engine_rest()). It does not sleep if a guest has posted a request in between.
+ * (pvr_engine_enable_doorbells()). It does not sleep if a guest has posted a request in between.
  */
 #ifndef PVR_DAEMON_WORKER_LOOP_H
 #define PVR_DAEMON_WORKER_LOOP_H
@@ -25,7 +25,7 @@ struct pvr_worker_loop {
 	struct pvr_poll_policy policy;
 	uint64_t now; /* time of the last pvr_loop_now() */
 	uint64_t turns; /* of the engine, in total */
-	bool polled; /* polled since the last pvr_engine_rest() */
+	bool polled; /* polled since the last pvr_engine_enable_doorbells() */
 };
 
 enum pvr_worker_loop_result {

@@ -14,9 +14,9 @@
 
 /* ------------------------------------------------------------------ words */
 
-static struct pvr_quiet *words_shm(const struct pvr_pages *pages)
+static struct pvr_db_suppress *words_shm(const struct pvr_pages *pages)
 {
-	return (struct pvr_quiet *)(pvr_pages_ptr(pages, 0) + PVR_QUIET_OFFSET);
+	return (struct pvr_db_suppress *)(pvr_pages_ptr(pages, 0) + PVR_DB_SUPPRESS_OFFSET);
 }
 
 static bool may_write(const struct pvr_adapter *adapter, const struct pvr_pages *pages)
@@ -25,28 +25,28 @@ static bool may_write(const struct pvr_adapter *adapter, const struct pvr_pages 
 }
 
 /* @said: what the word says, as far as we are concerned. */
-static void say(uint32_t *word_shm, bool *said, bool quiet)
+static void say(uint32_t *word_shm, bool *said, bool db_suppress)
 {
-	if (*said == quiet)
+	if (*said == db_suppress)
 		return;
-	*said = quiet;
+	*said = db_suppress;
 	/* Behind cons_head: who sees the 0 sees what the doorbell before it has done. */
-	__atomic_store_n(word_shm, quiet, __ATOMIC_RELEASE);
+	__atomic_store_n(word_shm, db_suppress, __ATOMIC_RELEASE);
 }
 
-static void say_sq(struct pvr_qp *qp, bool quiet)
+static void say_sq(struct pvr_qp *qp, bool db_suppress)
 {
 	if (may_write(qp->adapter, &qp->pages))
-		say(&qp->quiet_shm->sq, &qp->sq_quiet, quiet);
+		say(&qp->db_suppress_shm->sq, &qp->sq_db_suppressed, db_suppress);
 }
 
-void pvr_quiet_init_qp(struct pvr_qp *qp)
+void pvr_db_init_qp(struct pvr_qp *qp)
 {
-	if (!(qp->adapter->features & PVR_EXT_QUIET))
+	if (!(qp->adapter->features & PVR_EXT_DB_SUPPRESS))
 		return;
-	qp->quiet_shm = words_shm(&qp->pages);
-	__atomic_store_n(&qp->quiet_shm->sq, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&qp->quiet_shm->rq, 0, __ATOMIC_RELAXED);
+	qp->db_suppress_shm = words_shm(&qp->pages);
+	__atomic_store_n(&qp->db_suppress_shm->sq, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&qp->db_suppress_shm->rq, 0, __ATOMIC_RELAXED);
 }
 
 /* --------------------------------------------------------- receive queues */
@@ -56,38 +56,39 @@ static bool awaits_recv(const struct pvr_qp *qp)
 	return qp->peer_waits || qp->state == PVR_QPS_RESET || qp->state == PVR_QPS_ERR;
 }
 
-void pvr_quiet_recv(struct pvr_qp *qp)
+void pvr_db_update_rq(struct pvr_qp *qp)
 {
-	if (!qp->quiet_shm)
+	if (!qp->db_suppress_shm)
 		return;
 	if (qp->srq) {
-		pvr_quiet_srq(qp->srq);
+		pvr_db_update_srq(qp->srq);
 		return;
 	}
 	if (!may_write(qp->adapter, &qp->pages))
 		return;
-	say(&qp->quiet_shm->rq, &qp->rq_quiet, !awaits_recv(qp));
-	if (!qp->rq_quiet)
+	say(&qp->db_suppress_shm->rq, &qp->rq_db_suppressed, !awaits_recv(qp));
+	if (!qp->rq_db_suppressed)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-void pvr_quiet_srq(struct pvr_srq *srq)
+void pvr_db_update_srq(struct pvr_srq *srq)
 {
-	if (!srq->quiet_shm || !may_write(srq->adapter, &srq->pages))
+	if (!srq->db_suppress_shm || !may_write(srq->adapter, &srq->pages))
 		return;
-	say(&srq->quiet_shm->rq, &srq->quiet, !srq->error && TAILQ_EMPTY(&srq->waiting));
-	if (!srq->quiet)
+	say(&srq->db_suppress_shm->rq, &srq->db_suppress,
+	    !srq->error && TAILQ_EMPTY(&srq->waiting));
+	if (!srq->db_suppress)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-void pvr_quiet_init_srq(struct pvr_srq *srq)
+void pvr_db_init_srq(struct pvr_srq *srq)
 {
-	if (!(srq->adapter->features & PVR_EXT_QUIET))
+	if (!(srq->adapter->features & PVR_EXT_DB_SUPPRESS))
 		return;
-	srq->quiet_shm = words_shm(&srq->pages);
-	srq->quiet = false;
-	__atomic_store_n(&srq->quiet_shm->rq, 0, __ATOMIC_RELAXED);
-	pvr_quiet_srq(srq);
+	srq->db_suppress_shm = words_shm(&srq->pages);
+	srq->db_suppress = false;
+	__atomic_store_n(&srq->db_suppress_shm->rq, 0, __ATOMIC_RELAXED);
+	pvr_db_update_srq(srq);
 }
 
 /* ------------------------------------------------------------ send queues */
@@ -128,29 +129,29 @@ static void polled_add(struct pvr_qp *qp)
 	TAILQ_INSERT_TAIL(&polled->qps, qp, polled);
 }
 
-void pvr_quiet_work(struct pvr_qp *qp)
+void pvr_db_disable(struct pvr_qp *qp)
 {
-	if (!qp->quiet_shm)
+	if (!qp->db_suppress_shm)
 		return;
 	if (qp->is_polled)
 		polled_remove(qp);
 	say_sq(qp, true);
 }
 
-void pvr_quiet_reset(struct pvr_qp *qp)
+void pvr_db_reset(struct pvr_qp *qp)
 {
-	if (!qp->quiet_shm)
+	if (!qp->db_suppress_shm)
 		return;
 	if (qp->is_polled)
 		polled_remove(qp);
 	say_sq(qp, false);
 }
 
-void pvr_quiet_exit_qp(struct pvr_qp *qp)
+void pvr_db_exit_qp(struct pvr_qp *qp)
 {
 	if (qp->is_polled)
 		polled_remove(qp);
-	qp->quiet_shm = NULL;
+	qp->db_suppress_shm = NULL;
 }
 
 /*
@@ -184,11 +185,11 @@ static bool evict(struct pvr_qp *qp)
 	return found;
 }
 
-bool pvr_quiet_stop(struct pvr_qp *qp)
+bool pvr_db_idle(struct pvr_qp *qp)
 {
 	struct pvr_polled *polled = &qp->adapter->polled;
 
-	if (!qp->quiet_shm || qp->is_ready || qp->wait != PVR_QP_RUNNING)
+	if (!qp->db_suppress_shm || qp->is_ready || qp->wait != PVR_QP_RUNNING)
 		return false;
 	if (!may_write(qp->adapter, &qp->pages))
 		return false;
@@ -224,7 +225,7 @@ static bool evict_idle(struct pvr_adapter *adapter)
 	return found;
 }
 
-bool pvr_quiet_poll(struct pvr_adapter *adapter)
+bool pvr_db_poll(struct pvr_adapter *adapter)
 {
 	struct pvr_polled *polled = &adapter->polled;
 	struct pvr_qp *qp, *next;
@@ -240,7 +241,7 @@ bool pvr_quiet_poll(struct pvr_adapter *adapter)
 	return evict_idle(adapter) || found;
 }
 
-bool pvr_quiet_rest(struct pvr_adapter *adapter)
+bool pvr_db_enable_all(struct pvr_adapter *adapter)
 {
 	struct pvr_polled *polled = &adapter->polled;
 	bool found = false, dma = pvr_adapter_dma_ok(adapter);

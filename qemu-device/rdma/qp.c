@@ -49,13 +49,13 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 		pvr_nic_revoke_qp(qp);
 		pvr_path_stop(qp);
 	}
-	pvr_quiet_recv(qp);
+	pvr_db_update_rq(qp);
 	if (state != PVR_QPS_RESET) {
 		pvr_sched_kick(qp);
 		return;
 	}
 	pvr_sched_remove(qp);
-	pvr_quiet_reset(qp);
+	pvr_db_reset(qp);
 }
 
 void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
@@ -78,7 +78,7 @@ void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits)
 		TAILQ_INSERT_TAIL(&qp->srq->waiting, qp, waiting);
 	else if (qp->srq)
 		TAILQ_REMOVE(&qp->srq->waiting, qp, waiting);
-	pvr_quiet_recv(qp);
+	pvr_db_update_rq(qp);
 }
 
 void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes)

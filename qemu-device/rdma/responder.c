@@ -85,7 +85,7 @@ static struct pvr_answer refuse_access(struct pvr_qp *to)
 /* ------------------------------------------------------ receive requests */
 
 /*
- * With PVR_EXT_QUIET the guest rings only once it has been told that somebody waits, so
+ * With PVR_EXT_DB_SUPPRESS the guest rings only once it has been told that somebody waits, so
  * the look that counts comes behind that; but if the requester looks for itself, it is told
  * later, or not at all.
  */
@@ -94,7 +94,7 @@ static pvr_always_inline int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wq
 {
 	int err = pvr_recv_get(to, wqe);
 
-	if (err != -ENOENT || !to->quiet_shm || to->type != PVR_QPT_RC || in)
+	if (err != -ENOENT || !to->db_suppress_shm || to->type != PVR_QPT_RC || in)
 		return err;
 	if (pvr_rnr_is_looked_for(to))
 		return err;

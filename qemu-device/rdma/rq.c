@@ -122,7 +122,7 @@ void pvr_sched_posted_srq(struct pvr_srq *srq)
 	while ((all || left-- > 0) && (qp = TAILQ_FIRST(&srq->waiting)))
 		wake_later(qp);
 	/* Who waited may be gone. */
-	pvr_quiet_srq(srq);
+	pvr_db_update_srq(srq);
 }
 
 void pvr_sched_pass_on(struct pvr_qp *qp)
@@ -140,7 +140,7 @@ void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *
 	if (srq->error)
 		return;
 	srq->error = true;
-	pvr_quiet_srq(srq);
+	pvr_db_update_srq(srq);
 	pvr_log_guest(adapter, "srq %u: error: %s", srq->handle, why);
 	pvr_event_async(adapter, PVR_EVENT_SRQ_ERR, srq->handle);
 	LIST_FOREACH(qp, &srq->qps, srq_link)

@@ -40,7 +40,7 @@ void pvr_sched_kick(struct pvr_qp *qp)
 	if (qp->is_ready)
 		return;
 	qp->is_ready = true;
-	pvr_quiet_work(qp);
+	pvr_db_disable(qp);
 	TAILQ_INSERT_TAIL(&adapter->ready, qp, ready);
 	pvr_worker_queue(adapter);
 }
@@ -88,7 +88,7 @@ static enum pvr_turn turn(struct pvr_qp *qp)
 
 	pvr_sched_remove(qp);
 	result = take_turn(qp);
-	if (result != PVR_TURN_OVER || pvr_quiet_stop(qp))
+	if (result != PVR_TURN_OVER || pvr_db_idle(qp))
 		pvr_sched_kick(qp);
 	pvr_hold_end(qp->adapter);
 	return result;

@@ -47,7 +47,7 @@ struct pvr_worker {
 	struct pvr_blocked blocked; /* in this run, the first */
 	bool has_losses; /* adapters have lost GIDs or peers: pvr_engine_run() looks after them */
 	bool stepped; /* in this run: a long command went on */
-	bool polls; /* between pvr_engine_poll() and pvr_engine_rest(); read by others */
+	bool polls; /* between pvr_engine_poll() and pvr_engine_enable_doorbells(); read by others */
 	struct pvr_worker_stats stats; /* read by others */
 	/* Those that it executes; changes only while no worker runs. */
 	LIST_HEAD(, pvr_adapter) adapters;

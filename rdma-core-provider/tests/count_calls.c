@@ -12,7 +12,7 @@
 #include "fake_kernel.h"
 
 #define FEATURES \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_QUIET | PVR_EXT_ARM | PVR_EXT_RESIZE)
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_DB_SUPPRESS | PVR_EXT_ARM | PVR_EXT_RESIZE)
 #define RUN 16 /* CQEs per poll */
 
 static struct ibv_cq *cq;
@@ -181,9 +181,12 @@ static void create(void)
 	if (!cq || !qp || !srq)
 		abort();
 	qp->state = IBV_QPS_RTS;
-	((struct pvr_quiet *)((uint8_t *)to_pvr_qp(qp)->sbuf.addr + PVR_QUIET_OFFSET))->sq = 1;
-	((struct pvr_quiet *)((uint8_t *)to_pvr_qp(qp)->sbuf.addr + PVR_QUIET_OFFSET))->rq = 1;
-	((struct pvr_quiet *)((uint8_t *)to_pvr_srq(srq)->buf.addr + PVR_QUIET_OFFSET))->rq = 1;
+	((struct pvr_db_suppress *)((uint8_t *)to_pvr_qp(qp)->sbuf.addr + PVR_DB_SUPPRESS_OFFSET))
+		->sq = 1;
+	((struct pvr_db_suppress *)((uint8_t *)to_pvr_qp(qp)->sbuf.addr + PVR_DB_SUPPRESS_OFFSET))
+		->rq = 1;
+	((struct pvr_db_suppress *)((uint8_t *)to_pvr_srq(srq)->buf.addr + PVR_DB_SUPPRESS_OFFSET))
+		->rq = 1;
 }
 
 static int run(const char *name, int count)

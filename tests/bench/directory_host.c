@@ -47,7 +47,7 @@ static struct {
 	size_t num_up;
 	char text[65536];
 	size_t len;
-	bool quiet, end;
+	bool db_suppress, end;
 } host;
 
 __attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
@@ -112,7 +112,7 @@ static void end_many(void)
 	free(many->asked_at);
 	free(many->took);
 	memset(many, 0, sizeof(*many));
-	host.quiet = false;
+	host.db_suppress = false;
 }
 
 /* Queries may have been dropped: repeats those without a response. */
@@ -159,7 +159,7 @@ static void run_many(const char *fabric, uint32_t first, uint32_t count, uint32_
 	many->took = calloc(count, sizeof(*many->took));
 	if (!many->asked_at || !many->took)
 		abort();
-	host.quiet = true;
+	host.db_suppress = true;
 	many->begin = pvr_loop_now();
 	pvr_loop_timer_arm(host.loop, &host.retry, PVR_SEC);
 	ask_more();
@@ -176,7 +176,7 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 		[PVR_WHERE_NOT_REMOTE] = "not-remote",
 	};
 
-	if (!host.quiet)
+	if (!host.db_suppress)
 		say("set %s %s %s %u %s", key->fabric, gid_text(key->gid), names[where], type,
 		    name ? name : "");
 	note_many(key, where);
@@ -190,20 +190,20 @@ static bool check_peer(void *opaque, const char *name, const char *address, stru
 
 static bool set_peer(void *opaque, const char *name, const char *address, struct pvr_error *err)
 {
-	if (!host.quiet)
+	if (!host.db_suppress)
 		say("peer %s %s", name, address);
 	return strcmp(address, "nonsense") || pvr_fail(err, "address 'nonsense' is none");
 }
 
 static void forget_peer(void *opaque, const char *name)
 {
-	if (!host.quiet)
+	if (!host.db_suppress)
 		say("forget %s", name);
 }
 
 static bool want(void *opaque, const char *name)
 {
-	if (!host.quiet)
+	if (!host.db_suppress)
 		say("want %s", name);
 	return true;
 }

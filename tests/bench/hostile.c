@@ -107,7 +107,7 @@ static void turn_indices(void *arg)
 		__atomic_store_n(random & 16 ? &qp->ring->tx.prod_tail : &qp->ring->rx.prod_tail,
 				 index, __ATOMIC_RELAXED);
 		/* Rings the doorbell. */
-		if (!fg_qp_quiet(qp)->sq)
+		if (!fg_qp_db_suppress(qp)->sq)
 			fg_ring_send(qp);
 		worker_turn(hostile);
 		fg_cq_drain(&hostile->lane.pair.a.scq);

@@ -31,14 +31,14 @@ void bench_poller_stop(struct bench_poller *poller)
 {
 	bench_thread_stop(&poller->thread);
 	/* The worker must end without work, with doorbells enabled. */
-	while (!pvr_engine_rest(poller->engine, poller->worker) || poller->more)
+	while (!pvr_engine_enable_doorbells(poller->engine, poller->worker) || poller->more)
 		poller->more = pvr_engine_run(poller->engine, poller->worker);
 }
 
 void bench_poller_tell(struct bench_poller *poller)
 {
-	/* See struct pvr_quiet. */
+	/* See struct pvr_db_suppress. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (!__atomic_load_n(&fg_qp_quiet(poller->qp)->sq, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&fg_qp_db_suppress(poller->qp)->sq, __ATOMIC_RELAXED))
 		atomic_store(&poller->rung, true);
 }

@@ -7,7 +7,7 @@ import vfio_user as v
 from daemon_process import wait_until
 from guest import EXT_ACK, PAGE, Guest
 
-EXT_QUIET = 1 << 12
+EXT_DB_SUPPRESS = 1 << 12
 CREATE_PD, CREATE_CQ, CREATE_QP, MODIFY_QP = 2, 6, 9, 10
 CQ_RING, QP_RINGS = (number * PAGE for number in (80, 96))
 CQ_HEAD, QP_HEAD, SQ = CQ_RING + 2 * PAGE, QP_RINGS + 2 * PAGE, QP_RINGS + 3 * PAGE
@@ -17,9 +17,9 @@ STATE, INIT_MASK, RTS_MASK = 1, 0x71, 1 | 1 << 16
 
 
 class Sender:
-    """A started driver, by default with PVR_EXT_QUIET."""
+    """A started driver, by default with PVR_EXT_DB_SUPPRESS."""
 
-    def __init__(self, client, features=EXT_QUIET):
+    def __init__(self, client, features=EXT_DB_SUPPRESS):
         self.guest = Guest(client)
         client.write_reg(EXT_ACK, features)
         assert self.guest.start() == 0

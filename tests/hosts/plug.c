@@ -351,7 +351,7 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int worker)
 	return false;
 }
 
-bool pvr_engine_rest(struct pvr_engine *engine, unsigned int worker)
+bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int worker)
 {
 	return true;
 }

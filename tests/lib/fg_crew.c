@@ -85,7 +85,7 @@ static uint64_t run(struct fg_member *member)
 	}
 	if (host->polls && ++member->in_vain % WINDOW_ROUNDS)
 		return 0;
-	if (host->polls && !pvr_engine_rest(host->engine, member->worker))
+	if (host->polls && !pvr_engine_enable_doorbells(host->engine, member->worker))
 		return 0;
 	return pvr_engine_deadline(host->engine, member->worker);
 }

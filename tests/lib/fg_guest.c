@@ -39,7 +39,7 @@ void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 	snprintf(name[number % 16], sizeof(name[0]), "vm%u", number);
 	config->name = name[number % 16];
 	memcpy(config->mac, mac, sizeof(mac));
-	config->ext = fg_default_ext | (getenv("FG_POLL") ? PVR_EXT_QUIET : 0);
+	config->ext = fg_default_ext | (getenv("FG_POLL") ? PVR_EXT_DB_SUPPRESS : 0);
 	config->async = fg_default_async || getenv("FG_ASYNC");
 }
 

@@ -56,7 +56,7 @@ struct fg_guest {
 	uint32_t irq[PVR_VEC_MAX]; /* vectors raised */
 
 	uint32_t features; /* PVR_EXT_* in effect since the last probe */
-	/* Of fg_post_*(): doorbells, and those that PVR_EXT_QUIET has made needless. */
+	/* Of fg_post_*(): doorbells, and those that PVR_EXT_DB_SUPPRESS has made needless. */
 	uint64_t doorbells, doorbells_spared;
 };
 

@@ -59,7 +59,7 @@ struct fg_host {
 
 /*
  * With FG_LOG set in the environment the log is also printed, with FG_POLL the workers
- * poll and all guests acknowledge PVR_EXT_QUIET.
+ * poll and all guests acknowledge PVR_EXT_DB_SUPPRESS.
  */
 struct fg_host *fg_host_create(void);
 struct fg_host *fg_host_create_workers(unsigned int workers);

@@ -161,20 +161,20 @@ void fg_ring_srq(struct fg_srq *srq)
 		     PVR_DB_SRQ_RECV | srq->handle);
 }
 
-struct pvr_quiet *fg_qp_quiet(const struct fg_qp *qp)
+struct pvr_db_suppress *fg_qp_db_suppress(const struct fg_qp *qp)
 {
-	return (void *)(qp->buf.va + PVR_QUIET_OFFSET);
+	return (void *)(qp->buf.va + PVR_DB_SUPPRESS_OFFSET);
 }
 
-struct pvr_quiet *fg_srq_quiet(const struct fg_srq *srq)
+struct pvr_db_suppress *fg_srq_db_suppress(const struct fg_srq *srq)
 {
-	return (void *)(srq->buf.va + PVR_QUIET_OFFSET);
+	return (void *)(srq->buf.va + PVR_DB_SUPPRESS_OFFSET);
 }
 
 /* The doorbell of a queue whose prod_tail has just been stored. */
 static bool must_ring(struct fg_guest *guest, const uint32_t *word)
 {
-	if (guest->features & PVR_EXT_QUIET) {
+	if (guest->features & PVR_EXT_DB_SUPPRESS) {
 		/* Pairs with the device's, between its store to the word and its last look. */
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		if (__atomic_load_n(word, __ATOMIC_RELAXED)) {
@@ -188,7 +188,7 @@ static bool must_ring(struct fg_guest *guest, const uint32_t *word)
 
 /*
  * The word is 0, but cons_head has not passed what the last doorbell was for: that is on its
- * way still, and the device will see all that is posted meanwhile (struct pvr_quiet).
+ * way still, and the device will see all that is posted meanwhile (struct pvr_db_suppress).
  */
 static bool is_rung(struct fg_qp *qp)
 {
@@ -200,12 +200,12 @@ static bool is_rung(struct fg_qp *qp)
 
 static bool must_ring_send(struct fg_qp *qp)
 {
-	if (!(qp->guest->features & PVR_EXT_QUIET)) {
+	if (!(qp->guest->features & PVR_EXT_DB_SUPPRESS)) {
 		qp->guest->doorbells++;
 		return true;
 	}
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&fg_qp_quiet(qp)->sq, __ATOMIC_ACQUIRE)) {
+	if (__atomic_load_n(&fg_qp_db_suppress(qp)->sq, __ATOMIC_ACQUIRE)) {
 		qp->rang = false;
 		qp->guest->doorbells_spared++;
 		return false;
@@ -233,7 +233,7 @@ bool fg_post_recv(struct fg_qp *qp, uint64_t wr_id, const struct pvrdma_sge *sge
 {
 	bool ok = fg_put_recv(qp, wr_id, sge, num_sge);
 
-	if (ok && must_ring(qp->guest, &fg_qp_quiet(qp)->rq))
+	if (ok && must_ring(qp->guest, &fg_qp_db_suppress(qp)->rq))
 		fg_ring_recv(qp);
 	return ok;
 }
@@ -243,7 +243,7 @@ bool fg_post_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct pvrdma_sg
 {
 	bool ok = fg_put_srq_recv(srq, wr_id, sge, num_sge);
 
-	if (ok && must_ring(srq->ctx->guest, &fg_srq_quiet(srq)->rq))
+	if (ok && must_ring(srq->ctx->guest, &fg_srq_db_suppress(srq)->rq))
 		fg_ring_srq(srq);
 	return ok;
 }

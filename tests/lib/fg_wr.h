@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * Work requests of fake guests. fg_put_*() fills a WQE and publishes it, fg_ring_*()
- * writes the doorbell, fg_post_*() does both, but for doorbells that PVR_EXT_QUIET
+ * writes the doorbell, fg_post_*() does both, but for doorbells that PVR_EXT_DB_SUPPRESS
  * spares. Nothing is checked that a broken or
  * hostile guest might leave unchecked, but the ring's own capacity.
  */
@@ -46,9 +46,9 @@ bool fg_put_recv(struct fg_qp *qp, uint64_t wr_id, const struct pvrdma_sge *sge,
 bool fg_put_srq_recv(struct fg_srq *srq, uint64_t wr_id, const struct pvrdma_sge *sge,
 		     uint32_t num_sge);
 
-/* The words of PVR_EXT_QUIET. */
-struct pvr_quiet *fg_qp_quiet(const struct fg_qp *qp);
-struct pvr_quiet *fg_srq_quiet(const struct fg_srq *srq);
+/* The words of PVR_EXT_DB_SUPPRESS. */
+struct pvr_db_suppress *fg_qp_db_suppress(const struct fg_qp *qp);
+struct pvr_db_suppress *fg_srq_db_suppress(const struct fg_srq *srq);
 
 void fg_ring_send(struct fg_qp *qp);
 void fg_ring_recv(struct fg_qp *qp);

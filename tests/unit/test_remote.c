@@ -13,7 +13,7 @@
 
 TEST_INIT
 {
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_QUIET;
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_DB_SUPPRESS;
 	setenv("FG_WIRE", "1", 1);
 }
 
@@ -123,12 +123,12 @@ TEST(guests, test_no_doorbell_is_needed_while_answers_are_on_their_way)
 	uint64_t doorbells;
 
 	open_ends(env, &env->a, &env->b, 1);
-	assert_int_equal(fg_qp_quiet(&env->a.qp)->sq, 0);
+	assert_int_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
 	fg_wire_hold(env->wire, 1, 0, true);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	fg_wire_run(env->wire);
 	assert_int_equal(begun(&env->a), 1);
-	assert_int_not_equal(fg_qp_quiet(&env->a.qp)->sq, 0);
+	assert_int_not_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
 	doorbells = env->g[0]->doorbells;
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
 	assert_int_equal(env->g[0]->doorbells, doorbells);
@@ -136,7 +136,7 @@ TEST(guests, test_no_doorbell_is_needed_while_answers_are_on_their_way)
 	fg_wire_run(env->wire);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(fg_qp_quiet(&env->a.qp)->sq, 0);
+	assert_int_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
 }
 
 /* All get their share of a connection that is too slow for them. */

@@ -14,7 +14,7 @@
 
 TEST_INIT
 {
-	fg_default_ext = PVR_EXT_QUIET;
+	fg_default_ext = PVR_EXT_DB_SUPPRESS;
 	setenv("FG_WIRE", "1", 1);
 }
 
@@ -89,7 +89,7 @@ TEST(guests, test_who_does_not_poll_acknowledges_at_once)
 	open_ends(env);
 	poll_both(env, false);
 	for (unsigned int i = 0; i < 2; i++)
-		pvr_engine_rest(fg_wire_host(env->wire, i)->engine, 0);
+		pvr_engine_enable_doorbells(fg_wire_host(env->wire, i)->engine, 0);
 	write_to(env, &env->a, &env->b, 1);
 	assert_false(owes(env, 1));
 	fg_wire_run(env->wire);

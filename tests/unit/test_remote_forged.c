@@ -13,7 +13,7 @@
 
 TEST_INIT
 {
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_QUIET;
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_DB_SUPPRESS;
 	setenv("FG_WIRE", "1", 1);
 }
 

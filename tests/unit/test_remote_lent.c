@@ -14,7 +14,7 @@ static const enum pvrdma_wr_opcode ops[] = { PVRDMA_WR_SEND, PVRDMA_WR_SEND_WITH
 
 TEST_INIT
 {
-	fg_default_ext = PVR_EXT_UC | PVR_EXT_MW | PVR_EXT_QUIET;
+	fg_default_ext = PVR_EXT_UC | PVR_EXT_MW | PVR_EXT_DB_SUPPRESS;
 }
 
 /* Who lends the payload of what a asks for; the other one's NIC reads. */

@@ -43,7 +43,7 @@ static void connect_long(struct t_env *env, uint32_t receives, const struct fg_c
 }
 
 /* What a guest does that has been told that no doorbell is needed. */
-static void post_quietly(struct t_env *env, uint64_t wr_id)
+static void post_suppressed(struct t_env *env, uint64_t wr_id)
 {
 	uint64_t spared = env->g[1]->doorbells_spared;
 
@@ -53,7 +53,7 @@ static void post_quietly(struct t_env *env, uint64_t wr_id)
 
 static bool asks_for_doorbell(const struct fg_end *end)
 {
-	return !__atomic_load_n(&fg_qp_quiet(&end->qp)->rq, __ATOMIC_RELAXED);
+	return !__atomic_load_n(&fg_qp_db_suppress(&end->qp)->rq, __ATOMIC_RELAXED);
 }
 
 static void meet_rnr_nak(struct t_env *env)
@@ -95,7 +95,7 @@ TEST(guests, test_long_queue_is_found_filled_without_a_doorbell)
 {
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
-	post_quietly(env, 2);
+	post_suppressed(env, 2);
 	assert_true(fg_settle(env->host, FG_SEC) <= LOOKED);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 2, 8);
@@ -114,7 +114,7 @@ TEST(guests, test_short_queue_is_rung_for_at_once)
 /* Its doorbells come anyway, so timers would be for nothing. */
 TEST(rc, test_stock_drivers_queue_is_not_looked_at)
 {
-	env->g[1]->config.ext = PVR_ENGINE_EXT & ~PVR_EXT_QUIET;
+	env->g[1]->config.ext = PVR_ENGINE_EXT & ~PVR_EXT_DB_SUPPRESS;
 	expect_ok(fg_guest_boot(env->g[1]));
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
 	connect_long(env, LONG, &patient);
@@ -150,10 +150,10 @@ TEST(guests, test_goes_on_when_a_part_is_filled)
 		t_send(&env->a, i, 0, 8);
 	fg_run(env->host);
 	while (posted < PART - 1)
-		post_quietly(env, posted++);
+		post_suppressed(env, posted++);
 	next_look(env->host);
 	expect_no_cqe(&env->a.scq);
-	post_quietly(env, posted++);
+	post_suppressed(env, posted++);
 	next_look(env->host);
 	for (uint32_t i = 0; i < PART; i++)
 		expect_done(&env->a.scq, i, PVRDMA_WC_SEND);
@@ -166,7 +166,7 @@ TEST(guests, test_goes_on_when_no_more_come)
 	meet_rnr_nak(env);
 	t_send(&env->a, 2, 0, 8);
 	for (uint32_t i = 0; i < 2; i++) {
-		post_quietly(env, i);
+		post_suppressed(env, i);
 		next_look(env->host);
 		expect_no_cqe(&env->a.scq);
 	}
@@ -184,7 +184,7 @@ TEST(guests, test_goes_on_after_the_last_look)
 	meet_rnr_nak(env);
 	begin = env->host->now;
 	while (!fg_cq_pending(&env->a.scq)) {
-		post_quietly(env, 2);
+		post_suppressed(env, 2);
 		next_look(env->host);
 		assert_true(env->host->now - begin <= LOOKED);
 	}
@@ -198,7 +198,7 @@ TEST(guests, test_each_wait_has_its_looks)
 	for (uint32_t i = 0; i < 1000; i++) {
 		meet_rnr_nak(env);
 		assert_false(asks_for_doorbell(&env->b));
-		post_quietly(env, i);
+		post_suppressed(env, i);
 		next_look(env->host);
 		expect_no_cqe(&env->a.scq); /* as more may come */
 		assert_true(fg_settle(env->host, FG_SEC) <= LOOKED);
@@ -468,7 +468,7 @@ TEST(guests, test_turns_between_looks_are_no_looks)
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	deadline = pvr_engine_deadline(env->host->engine, 0);
-	post_quietly(env, 3);
+	post_suppressed(env, 3);
 	for (uint32_t i = 0; i < 10; i++) {
 		fg_ring_send(&env->a.qp);
 		fg_run(env->host);
@@ -504,7 +504,7 @@ TEST(guests, test_drain_waits_for_a_look)
 	expect_ok(fg_qp_modify(&env->a.qp, PVR_QPA_STATE, &attr));
 	fg_run(env->host);
 	expect_no_cqe(&env->a.scq);
-	post_quietly(env, 2);
+	post_suppressed(env, 2);
 	assert_true(fg_settle(env->host, FG_SEC) <= LOOKED);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_state(&env->a, PVR_QPS_SQD);
@@ -516,7 +516,7 @@ TEST(guests, test_look_that_was_due_without_bus_master)
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
-	post_quietly(env, 2);
+	post_suppressed(env, 2);
 	fg_settle(env->host, FG_SEC);
 	expect_no_cqe(&env->b.rcq);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, true);

@@ -4,7 +4,7 @@
  *
  * DOC: who tells of the next receive
  *
- * A short queue, and each SRQ, is rung for: its word says 0 (PVR_EXT_QUIET) as soon as a
+ * A short queue, and each SRQ, is rung for: its word says 0 (PVR_EXT_DB_SUPPRESS) as soon as a
  * requester waits, and the first receive that is posted wakes it. Where a long queue runs
  * dry that is no good: its guest is posting already, as fast as it can, and so the pair
  * would go on in steps of one message, each with a doorbell and a wake-up.

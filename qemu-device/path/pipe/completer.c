@@ -180,7 +180,7 @@ static void wake(struct pvr_qp *qp)
 /* While requests were unanswered the guest needed no doorbell, see rdma/db_suppress.c. */
 static void look_at_queue(struct pvr_qp *qp)
 {
-	if (qp->quiet_shm && qp->wait == PVR_QP_RUNNING &&
+	if (qp->db_suppress_shm && qp->wait == PVR_QP_RUNNING &&
 	    (!qp->sq_begun || pvr_requester_has_work(qp)))
 		pvr_sched_kick(qp);
 }

@@ -90,7 +90,7 @@ static size_t min_send_stride(const struct pvr_context *ctx, const struct ibv_qp
 static int alloc_send_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct ibv_qp_cap *cap)
 {
 	const struct pvr_context *ctx = to_pvr_context(ibpd->context);
-	const struct pvr_quiet_shm *quiet_shm;
+	const struct pvr_db_suppress_shm *db_suppress_shm;
 	struct pvr_ring_state_shm *state_shm;
 	size_t size;
 	int err;
@@ -104,11 +104,11 @@ static int alloc_send_queue(struct pvr_qp *qp, struct ibv_pd *ibpd, const struct
 	state_shm = qp->sbuf.addr;
 	qp->sq.ring_shm = &state_shm->tx;
 	qp->rq.ring_shm = &state_shm->rx;
-	quiet_shm = pvr_quiet_of(state_shm, ctx->features);
-	if (quiet_shm) {
-		qp->sq.quiet_shm = &quiet_shm->sq;
+	db_suppress_shm = pvr_db_suppress_at(state_shm, ctx->features);
+	if (db_suppress_shm) {
+		qp->sq.db_suppress_shm = &db_suppress_shm->sq;
 		qp->sq.is_send = true;
-		qp->rq.quiet_shm = &quiet_shm->rq;
+		qp->rq.db_suppress_shm = &db_suppress_shm->rq;
 	}
 	qp->sq.wqes = (uint8_t *)qp->sbuf.addr + PVR_PAGE_SIZE;
 	return 0;

@@ -35,24 +35,26 @@ static_assert(offsetof(struct pvr_ring_state_shm, rx) == offsetof(struct pvr_rin
 static_assert(offsetof(struct pvr_ring_shm, cons_head) == offsetof(struct pvr_ring, cons_head),
 	      "the shared view has the layout of the ABI");
 
-/* struct pvr_quiet (doorbell suppression), likewise. */
-struct pvr_quiet_shm {
+/* struct pvr_db_suppress (doorbell suppression), likewise. */
+struct pvr_db_suppress_shm {
 	_Atomic uint32_t sq;
 	_Atomic uint32_t rq;
 };
-static_assert(sizeof(struct pvr_quiet_shm) == sizeof(struct pvr_quiet) &&
-		      offsetof(struct pvr_quiet_shm, rq) == offsetof(struct pvr_quiet, rq),
+static_assert(sizeof(struct pvr_db_suppress_shm) == sizeof(struct pvr_db_suppress) &&
+		      offsetof(struct pvr_db_suppress_shm, rq) ==
+			      offsetof(struct pvr_db_suppress, rq),
 	      "the shared view has the layout of the ABI");
 
 /*
  * Returns the suppression words of a QP or SRQ with this first page; NULL without
- * PVR_EXT_QUIET.
+ * PVR_EXT_DB_SUPPRESS.
  */
-static inline const struct pvr_quiet_shm *pvr_quiet_of(const void *page, uint32_t features)
+static inline const struct pvr_db_suppress_shm *pvr_db_suppress_at(const void *page,
+								   uint32_t features)
 {
-	if (!(features & PVR_EXT_QUIET))
+	if (!(features & PVR_EXT_DB_SUPPRESS))
 		return NULL;
-	return (const void *)((const uint8_t *)page + PVR_QUIET_OFFSET);
+	return (const void *)((const uint8_t *)page + PVR_DB_SUPPRESS_OFFSET);
 }
 
 /* struct pvr_arm (CQ arm doorbell record), likewise. */
@@ -102,7 +104,7 @@ struct pvr_wq {
 	uint32_t stride_shift;
 	uint32_t max_sge;
 	struct pvr_ring_shm *ring_shm;
-	const _Atomic uint32_t *quiet_shm; /* suppression word: doorbell if 0; NULL: always */
+	const _Atomic uint32_t *db_suppress_shm; /* suppression word: doorbell if 0; NULL: always */
 	bool is_send; /* a send queue: the device takes its elements at once */
 	bool rang; /* a doorbell for the elements before rung may be pending */
 	uint32_t rung;
@@ -182,10 +184,10 @@ static inline bool pvr_wq_must_ring(struct pvr_wq *wq)
 static inline bool pvr_wq_publish(struct pvr_wq *wq)
 {
 	atomic_store_explicit(&wq->ring_shm->prod_tail, wq->tail, memory_order_release);
-	if (!wq->quiet_shm)
+	if (!wq->db_suppress_shm)
 		return true;
 	pvr_full_barrier();
-	if (!atomic_load_explicit(wq->quiet_shm, memory_order_acquire))
+	if (!atomic_load_explicit(wq->db_suppress_shm, memory_order_acquire))
 		return pvr_wq_must_ring(wq);
 	wq->rang = false;
 	return false;

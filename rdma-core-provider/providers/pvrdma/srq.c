@@ -10,7 +10,7 @@
 static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ibpd, uint32_t max_wr,
 		       uint32_t max_sge)
 {
-	const struct pvr_quiet_shm *quiet_shm;
+	const struct pvr_db_suppress_shm *db_suppress_shm;
 	struct pvr_ring_state_shm *state_shm;
 	size_t size;
 	int err;
@@ -22,8 +22,8 @@ static int alloc_queue(struct pvr_wq *wq, struct pvr_buf *buf, struct ibv_pd *ib
 		return err;
 	state_shm = buf->addr;
 	wq->ring_shm = &state_shm->rx;
-	quiet_shm = pvr_quiet_of(state_shm, to_pvr_context(ibpd->context)->features);
-	wq->quiet_shm = quiet_shm ? &quiet_shm->rq : NULL;
+	db_suppress_shm = pvr_db_suppress_at(state_shm, to_pvr_context(ibpd->context)->features);
+	wq->db_suppress_shm = db_suppress_shm ? &db_suppress_shm->rq : NULL;
 	wq->wqes = (uint8_t *)buf->addr + PVR_PAGE_SIZE;
 	return 0;
 }
@@ -109,7 +109,7 @@ static int resize_in_kernel(struct pvr_srq *srq, const struct pvr_buf *buf,
 static void use_queue(struct pvr_srq *srq, const struct pvr_wq *wq, const struct pvr_buf *buf)
 {
 	srq->wq.ring_shm = wq->ring_shm;
-	srq->wq.quiet_shm = wq->quiet_shm;
+	srq->wq.db_suppress_shm = wq->db_suppress_shm;
 	srq->wq.wqes = wq->wqes;
 	srq->wq.num = wq->num;
 	pvr_wq_set_tail(&srq->wq,

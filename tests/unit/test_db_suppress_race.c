@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A request that is posted just when the device stops looking (PVR_EXT_QUIET): by steps,
+ * A request that is posted just when the device stops looking (PVR_EXT_DB_SUPPRESS): by steps,
  * as the functions that look are ours here, and by a guest in a thread of its own.
  */
 #include <pthread.h>
@@ -105,7 +105,7 @@ static void put_write(struct t_env *env)
 static void post_and_ring(struct t_env *env)
 {
 	put_write(env);
-	assert_int_equal(fg_qp_quiet(&env->a.qp)->sq, 0);
+	assert_int_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
 	hook.rung = true;
 }
 
@@ -142,7 +142,7 @@ static void poll_one(struct t_env *env)
 	pvr_engine_poll(env->host->engine, 0);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	fg_run(env->host);
-	assert_int_not_equal(fg_qp_quiet(&env->a.qp)->sq, 0);
+	assert_int_not_equal(fg_qp_db_suppress(&env->a.qp)->sq, 0);
 	hook.looks = 0;
 }
 
@@ -150,7 +150,7 @@ TEST(rc_connected, test_end_of_polling_finds_what_saw_the_1)
 {
 	poll_one(env);
 	hook.before_look = put_write;
-	assert_false(pvr_engine_rest(env->host->engine, 0));
+	assert_false(pvr_engine_enable_doorbells(env->host->engine, 0));
 	expect_two_writes(env);
 }
 
@@ -158,7 +158,7 @@ TEST(rc_connected, test_end_of_polling_has_said_0_to_who_comes_later)
 {
 	poll_one(env);
 	hook.after_look = post_and_ring;
-	assert_true(pvr_engine_rest(env->host->engine, 0));
+	assert_true(pvr_engine_enable_doorbells(env->host->engine, 0));
 	expect_two_writes(env);
 }
 
@@ -167,7 +167,7 @@ static void put_recv(struct t_env *env)
 {
 	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 64);
 
-	assert_int_not_equal(fg_qp_quiet(&env->b.qp)->rq, 0);
+	assert_int_not_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
 	assert_true(fg_put_recv(&env->b.qp, 7, &sge, 1));
 }
 
@@ -181,7 +181,7 @@ TEST(rc_connected, test_responder_finds_the_receive_that_saw_the_1)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 7, 8);
 	/* As if nobody had waited. */
-	assert_int_not_equal(fg_qp_quiet(&env->b.qp)->rq, 0);
+	assert_int_not_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
 	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 0);
 }
 
@@ -226,7 +226,7 @@ TEST(rc_connected, test_last_look_finds_the_receive_that_saw_the_1)
 	t_send(&env->a, 1, 0, 8);
 	for (fg_run(env->host); to_next_look(env->host); fg_run(env->host))
 		looks++;
-	assert_int_equal(fg_qp_quiet(&env->b.qp)->rq, 0);
+	assert_int_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
 	/* The same again, up to the last. */
 	connect_long(env);
 	begin(env);
@@ -241,7 +241,7 @@ TEST(rc_connected, test_last_look_finds_the_receive_that_saw_the_1)
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 7, 8);
-	assert_int_not_equal(fg_qp_quiet(&env->b.qp)->rq, 0);
+	assert_int_not_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
 }
 
 /* ------------------------------------------------------------- by threads */
@@ -272,7 +272,7 @@ static void ring_until_it_comes(struct player *p)
 	uint32_t n = qp->sq_wr, head;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&fg_qp_quiet(qp)->sq, __ATOMIC_ACQUIRE)) {
+	if (__atomic_load_n(&fg_qp_db_suppress(qp)->sq, __ATOMIC_ACQUIRE)) {
 		p->rang = false;
 		return;
 	}
@@ -293,7 +293,7 @@ static void player_send(struct player *p)
 	};
 
 	fg_put_send(&a->qp, &wr);
-	ring(p, 0, &fg_qp_quiet(&a->qp)->sq);
+	ring(p, 0, &fg_qp_db_suppress(&a->qp)->sq);
 }
 
 static void player_recv(struct player *p)
@@ -302,7 +302,7 @@ static void player_recv(struct player *p)
 	struct pvrdma_sge sge = fg_sge(&b->mr, 0, 64);
 
 	fg_put_recv(&b->qp, 0, &sge, 1);
-	ring(p, 1, &fg_qp_quiet(&b->qp)->rq);
+	ring(p, 1, &fg_qp_db_suppress(&b->qp)->rq);
 }
 
 static bool wait_cqe(struct player *p, struct fg_cq *cq)
@@ -327,7 +327,7 @@ static bool write_once(struct player *p, uint32_t i)
 	for (delay = i % 256; delay; delay--)
 		;
 	put_write(p->env);
-	ring(p, 0, &fg_qp_quiet(&p->env->a.qp)->sq);
+	ring(p, 0, &fg_qp_db_suppress(&p->env->a.qp)->sq);
 	return wait_cqe(p, &p->env->a.scq);
 }
 
@@ -419,7 +419,7 @@ static void serve(struct player *p, bool polls)
 			pvr_engine_poll(engine, 0);
 		pvr_engine_run(engine, 0);
 		if (polls && round % 4 == 0)
-			pvr_engine_rest(engine, 0);
+			pvr_engine_enable_doorbells(engine, 0);
 		if (++round % SPINS == 0)
 			sched_yield();
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PVR_EXT_QUIET: the words that spare doorbells, state by state; polled send queues. */
+/* PVR_EXT_DB_SUPPRESS: the words that spare doorbells, state by state; polled send queues. */
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -14,17 +14,17 @@ TEST_INIT
 
 static uint32_t sq_word(const struct fg_end *end)
 {
-	return __atomic_load_n(&fg_qp_quiet(&end->qp)->sq, __ATOMIC_RELAXED);
+	return __atomic_load_n(&fg_qp_db_suppress(&end->qp)->sq, __ATOMIC_RELAXED);
 }
 
 static uint32_t rq_word(const struct fg_end *end)
 {
-	return __atomic_load_n(&fg_qp_quiet(&end->qp)->rq, __ATOMIC_RELAXED);
+	return __atomic_load_n(&fg_qp_db_suppress(&end->qp)->rq, __ATOMIC_RELAXED);
 }
 
 static uint32_t srq_word(const struct fg_srq *srq)
 {
-	return __atomic_load_n(&fg_srq_quiet(srq)->rq, __ATOMIC_RELAXED);
+	return __atomic_load_n(&fg_srq_db_suppress(srq)->rq, __ATOMIC_RELAXED);
 }
 
 #define expect_words(end, sq, rq)                          \
@@ -47,18 +47,18 @@ static uint64_t spared(struct fg_guest *guest)
 /* What a stock driver keeps there is its own. */
 TEST(rc, test_without_the_extension_nothing_is_written)
 {
-	struct pvr_quiet *words_shm;
+	struct pvr_db_suppress *words_shm;
 	struct fg_end c, d;
 
 	for (uint32_t i = 0; i < 2; i++) {
-		env->g[i]->config.ext = PVR_ENGINE_EXT & ~PVR_EXT_QUIET;
+		env->g[i]->config.ext = PVR_ENGINE_EXT & ~PVR_EXT_DB_SUPPRESS;
 		expect_ok(fg_guest_boot(env->g[i]));
 		expect_ok(fg_bind_gid(env->g[i], 0, i ? env->b.gid : env->a.gid));
 	}
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
 	fg_end_open(&d, env->g[1], PVR_QPT_RC);
-	words_shm = fg_qp_quiet(&c.qp);
-	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	words_shm = fg_qp_db_suppress(&c.qp);
+	*words_shm = (struct pvr_db_suppress){ POISON, POISON };
 	fg_end_connect(&c, &d, NULL);
 	pvr_engine_poll(env->host->engine, 0);
 	t_ping_pong(env->host, &c, &d);
@@ -83,12 +83,12 @@ TEST(rc, test_words_are_0_when_a_queue_pair_is_made)
 	};
 	struct pvr_cmd_create_qp req = fg_qp_request(&spec);
 	struct pvr_resp_create_qp resp;
-	struct pvr_quiet *words_shm;
+	struct pvr_db_suppress *words_shm;
 	struct fg_buf buf;
 
 	fg_buf_init(&buf, &env->g[0]->ram, req.total_chunks, FG_SCATTERED);
-	words_shm = (void *)(buf.va + PVR_QUIET_OFFSET);
-	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	words_shm = (void *)(buf.va + PVR_DB_SUPPRESS_OFFSET);
+	*words_shm = (struct pvr_db_suppress){ POISON, POISON };
 	req.pdir_dma = buf.pdir;
 	expect_ok(fg_create_qp(env->g[0], &req, &resp));
 	assert_int_equal(words_shm->sq, 0);
@@ -334,17 +334,17 @@ TEST(rc_connected, test_reset_makes_both_words_0)
 /* Its pages are the guest's again. */
 TEST(rc_connected, test_destroyed_queue_pair_is_not_written_to)
 {
-	struct pvr_quiet *words_shm = fg_qp_quiet(&env->a.qp);
+	struct pvr_db_suppress *words_shm = fg_qp_db_suppress(&env->a.qp);
 	uint32_t handle = env->a.qp.handle;
 
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
-	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	*words_shm = (struct pvr_db_suppress){ POISON, POISON };
 	expect_ok(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_QP, handle));
 	pvr_engine_poll(env->host->engine, 0);
 	t_recv(&env->b, 2, 0, 8);
 	fg_settle(env->host, FG_SEC);
-	pvr_engine_rest(env->host->engine, 0);
+	pvr_engine_enable_doorbells(env->host->engine, 0);
 	assert_int_equal(words_shm->sq, POISON);
 	assert_int_equal(words_shm->rq, POISON);
 	fg_qp_drop(&env->a.qp);
@@ -354,12 +354,12 @@ TEST(rc_connected, test_destroyed_queue_pair_is_not_written_to)
 /* A new driver that resets the device may have other plans for the pages. */
 TEST(rc_connected, test_reset_of_the_device_writes_no_words)
 {
-	struct pvr_quiet *words_shm = fg_qp_quiet(&env->b.qp);
+	struct pvr_db_suppress *words_shm = fg_qp_db_suppress(&env->b.qp);
 
 	t_send(&env->a, 1, 0, 8);
 	fg_run(env->host);
 	expect_words(&env->b, false, false);
-	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	*words_shm = (struct pvr_db_suppress){ POISON, POISON };
 	pvr_adapter_reset(env->g[1]->adapter);
 	assert_int_equal(words_shm->sq, POISON);
 	assert_int_equal(words_shm->rq, POISON);
@@ -476,7 +476,7 @@ TEST_SHARED(test_srq_wants_doorbells_while_anybody_waits)
 	expect_done(&s->far[0].scq, 3, PVRDMA_WC_SEND);
 }
 
-TEST_SHARED(test_srq_whose_waiters_are_gone_becomes_quiet_again)
+TEST_SHARED(test_srq_whose_waiters_are_gone_suppresses_doorbells_again)
 {
 	t_send(&s->far[0], 1, 0, 8);
 	fg_run(env->host);
@@ -519,7 +519,7 @@ TEST_SHARED(test_broken_srq_promises_nothing)
 
 TEST(rc_connected, test_without_bus_master_nothing_is_written)
 {
-	struct pvr_quiet *words_shm = fg_qp_quiet(&env->a.qp);
+	struct pvr_db_suppress *words_shm = fg_qp_db_suppress(&env->a.qp);
 
 	fg_run(env->host);
 	pvr_engine_poll(env->host->engine, 0);
@@ -527,10 +527,10 @@ TEST(rc_connected, test_without_bus_master_nothing_is_written)
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
-	*words_shm = (struct pvr_quiet){ POISON, POISON };
+	*words_shm = (struct pvr_db_suppress){ POISON, POISON };
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->b.mr, 0, 8);
 	assert_false(pvr_engine_poll(env->host->engine, 0));
-	assert_true(pvr_engine_rest(env->host->engine, 0));
+	assert_true(pvr_engine_enable_doorbells(env->host->engine, 0));
 	fg_run(env->host);
 	expect_no_cqe(&env->a.scq);
 	assert_int_equal(words_shm->sq, POISON);
@@ -550,13 +550,13 @@ TEST(rc_connected, test_unplugged_memory_is_not_written_to)
 
 		if (piece->size)
 			pvr_adapter_unmap_ram(env->g[0]->adapter, piece->gpa, piece->size);
-		*fg_qp_quiet(&env->a.qp) = (struct pvr_quiet){ POISON, POISON };
+		*fg_qp_db_suppress(&env->a.qp) = (struct pvr_db_suppress){ POISON, POISON };
 	}
 	pvr_engine_poll(env->host->engine, 0);
 	fg_run(env->host);
-	pvr_engine_rest(env->host->engine, 0);
-	assert_int_equal(fg_qp_quiet(&env->a.qp)->sq, POISON);
-	assert_int_equal(fg_qp_quiet(&env->a.qp)->rq, POISON);
+	pvr_engine_enable_doorbells(env->host->engine, 0);
+	assert_int_equal(fg_qp_db_suppress(&env->a.qp)->sq, POISON);
+	assert_int_equal(fg_qp_db_suppress(&env->a.qp)->rq, POISON);
 }
 
 /* ------------------------------------------------- queue pairs that the worker polls */
@@ -568,7 +568,7 @@ TEST(rc_connected, test_unplugged_memory_is_not_written_to)
 
 static bool is_polled(const struct fg_end *end)
 {
-	return __atomic_load_n(&fg_qp_quiet(&end->qp)->sq, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&fg_qp_db_suppress(&end->qp)->sq, __ATOMIC_RELAXED) != 0;
 }
 
 static bool poll(struct t_env *env)
@@ -578,7 +578,7 @@ static bool poll(struct t_env *env)
 
 static bool rest(struct t_env *env)
 {
-	return pvr_engine_rest(env->host->engine, 0);
+	return pvr_engine_enable_doorbells(env->host->engine, 0);
 }
 
 static void write_to(struct fg_end *from, const struct fg_end *to, uint64_t wr_id)
@@ -901,7 +901,7 @@ struct scribbler {
 static void *scribble(void *opaque)
 {
 	struct scribbler *s = opaque;
-	struct pvr_quiet *words_shm = fg_qp_quiet(&s->env->a.qp);
+	struct pvr_db_suppress *words_shm = fg_qp_db_suppress(&s->env->a.qp);
 	struct pvr_ring_state *ring_shm = s->env->a.qp.ring;
 	uint32_t rnd = 12345;
 

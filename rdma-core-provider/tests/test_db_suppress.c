@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PVR_EXT_QUIET: doorbells with and without suppression. */
+/* PVR_EXT_DB_SUPPRESS: doorbells with and without suppression. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -8,29 +8,29 @@
 
 static struct ibv_sge sge = { .addr = 0x1000, .length = 10, .lkey = 1 };
 
-static int quiet_setup(void **state)
+static int db_suppress_setup(void **state)
 {
 	if (fake_setup(state))
 		return -1;
-	fake.ctx.features = PVR_EXT_QUIET | PVR_EXT_RESIZE;
+	fake.ctx.features = PVR_EXT_DB_SUPPRESS | PVR_EXT_RESIZE;
 	return 0;
 }
-#define quiet_teardown fake_teardown
+#define db_suppress_teardown fake_teardown
 
 /* Returns a suppression word of the device in a first page. */
 static _Atomic uint32_t *word_at(const struct pvr_buf *buf, size_t offset)
 {
-	return (void *)((uint8_t *)buf->addr + PVR_QUIET_OFFSET + offset);
+	return (void *)((uint8_t *)buf->addr + PVR_DB_SUPPRESS_OFFSET + offset);
 }
 
 static _Atomic uint32_t *send_word(struct ibv_qp *qp)
 {
-	return word_at(&to_pvr_qp(qp)->sbuf, offsetof(struct pvr_quiet, sq));
+	return word_at(&to_pvr_qp(qp)->sbuf, offsetof(struct pvr_db_suppress, sq));
 }
 
 static _Atomic uint32_t *recv_word(struct ibv_qp *qp)
 {
-	return word_at(&to_pvr_qp(qp)->sbuf, offsetof(struct pvr_quiet, rq));
+	return word_at(&to_pvr_qp(qp)->sbuf, offsetof(struct pvr_db_suppress, rq));
 }
 
 static int post_send(struct ibv_qp *qp)
@@ -112,7 +112,7 @@ static void take_all(struct ibv_qp *qp, size_t way)
 	queue_of(qp, way)->ring_shm->cons_head = prod_tail(qp, way);
 }
 
-TEST(quiet, test_a_new_queue_wants_its_doorbell)
+TEST(db_suppress, test_a_new_queue_wants_its_doorbell)
 {
 	struct ibv_qp *qp = qp_ex();
 	size_t i;
@@ -126,7 +126,7 @@ TEST(quiet, test_a_new_queue_wants_its_doorbell)
 	}
 }
 
-TEST(quiet, test_no_doorbell_while_the_word_is_set)
+TEST(db_suppress, test_no_doorbell_while_the_word_is_set)
 {
 	struct ibv_qp *qp = qp_ex();
 	uint32_t before;
@@ -146,7 +146,7 @@ TEST(quiet, test_no_doorbell_while_the_word_is_set)
 	}
 }
 
-TEST(quiet, test_the_two_words_of_a_qp_are_told_apart)
+TEST(db_suppress, test_the_two_words_of_a_qp_are_told_apart)
 {
 	struct ibv_qp *qp = qp_ex();
 	size_t i;
@@ -160,7 +160,7 @@ TEST(quiet, test_the_two_words_of_a_qp_are_told_apart)
 }
 
 /* Until the device reads the queue, the first doorbell covers all later posts. */
-TEST(quiet, test_one_doorbell_is_enough_to_wake_the_device)
+TEST(db_suppress, test_one_doorbell_is_enough_to_wake_the_device)
 {
 	struct ibv_qp *qp = qp_ex();
 	struct pvr_wq *sq = &to_pvr_qp(qp)->sq;
@@ -179,7 +179,7 @@ TEST(quiet, test_one_doorbell_is_enough_to_wake_the_device)
 }
 
 /* The device takes a receive request when a message arrives, independent of doorbells. */
-TEST(quiet, test_receive_queues_ring_each_time)
+TEST(db_suppress, test_receive_queues_ring_each_time)
 {
 	struct ibv_qp *qp = qp_ex();
 	int i;
@@ -190,7 +190,7 @@ TEST(quiet, test_receive_queues_ring_each_time)
 }
 
 /* Indices wrap: that of an earlier doorbell must not match. */
-TEST(quiet, test_doorbells_of_the_past_do_not_count)
+TEST(db_suppress, test_doorbells_of_the_past_do_not_count)
 {
 	struct ibv_qp *qp = qp_ex();
 	struct pvr_wq *sq = &to_pvr_qp(qp)->sq;
@@ -208,7 +208,7 @@ TEST(quiet, test_doorbells_of_the_past_do_not_count)
 }
 
 /* RESET drops the requests and the pending doorbell. */
-TEST(quiet, test_a_reset_forgets_the_doorbell)
+TEST(db_suppress, test_a_reset_forgets_the_doorbell)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_qp *qp = qp_ex();
@@ -220,7 +220,7 @@ TEST(quiet, test_a_reset_forgets_the_doorbell)
 	expect_post(post_send, qp, true);
 }
 
-TEST(quiet, test_a_queue_of_one_rings_each_time)
+TEST(db_suppress, test_a_queue_of_one_rings_each_time)
 {
 	struct ibv_qp *qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	int i;
@@ -232,7 +232,7 @@ TEST(quiet, test_a_queue_of_one_rings_each_time)
 }
 
 /* Without the extension the words have no meaning. */
-TEST(quiet, test_without_the_extension_every_posting_rings)
+TEST(db_suppress, test_without_the_extension_every_posting_rings)
 {
 	struct ibv_qp *qp;
 	size_t i;
@@ -245,7 +245,7 @@ TEST(quiet, test_without_the_extension_every_posting_rings)
 	}
 }
 
-TEST(quiet, test_nothing_posted_nothing_rung)
+TEST(db_suppress, test_nothing_posted_nothing_rung)
 {
 	struct ibv_qp *qp = qp_ex();
 
@@ -260,7 +260,7 @@ TEST(quiet, test_nothing_posted_nothing_rung)
 }
 
 /* The device owns the words and may still write them after RESET. */
-TEST(quiet, test_a_reset_leaves_the_words)
+TEST(db_suppress, test_a_reset_leaves_the_words)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RESET };
 	struct ibv_qp *qp = qp_ex();
@@ -280,7 +280,7 @@ static int post_srq(struct ibv_srq *srq)
 }
 
 /* After a resize the word is in the new ring. */
-TEST(quiet, test_an_srq_and_its_words)
+TEST(db_suppress, test_an_srq_and_its_words)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
 	struct ibv_srq *srq = pvr_create_srq(&fake.pd.ibv_pd, &attr);
@@ -288,14 +288,14 @@ TEST(quiet, test_an_srq_and_its_words)
 
 	assert_int_equal(post_srq(srq), 0);
 	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), rung);
-	*word_at(&to_pvr_srq(srq)->buf, offsetof(struct pvr_quiet, rq)) = 1;
+	*word_at(&to_pvr_srq(srq)->buf, offsetof(struct pvr_db_suppress, rq)) = 1;
 	assert_int_equal(post_srq(srq), 0);
 	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), 0);
 	attr.attr.max_wr = 8;
 	assert_int_equal(pvr_modify_srq(srq, &attr.attr, IBV_SRQ_MAX_WR), 0);
 	assert_int_equal(post_srq(srq), 0);
 	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), rung);
-	*word_at(&to_pvr_srq(srq)->buf, offsetof(struct pvr_quiet, rq)) = 1;
+	*word_at(&to_pvr_srq(srq)->buf, offsetof(struct pvr_db_suppress, rq)) = 1;
 	assert_int_equal(post_srq(srq), 0);
 	assert_int_equal(fake_rung(PVRDMA_UAR_SRQ_OFFSET), 0);
 	pvr_destroy_srq(srq);
@@ -329,7 +329,7 @@ static void *sleep_in_each_round(void *arg)
 }
 
 /* Without the fence in posting, some request is lost sooner or later. */
-TEST(quiet, test_a_device_going_to_sleep_misses_nothing)
+TEST(db_suppress, test_a_device_going_to_sleep_misses_nothing)
 {
 	struct pvr_qp *pqp;
 	uint32_t round, lost = 0;
@@ -375,7 +375,7 @@ static void *serve_in_each_round(void *arg)
 }
 
 /* The test posts while the device takes elements or goes to sleep. */
-TEST(quiet, test_a_device_that_comes_misses_nothing)
+TEST(db_suppress, test_a_device_that_comes_misses_nothing)
 {
 	struct pvr_ring_shm *ring_shm;
 	uint32_t round, lost = 0;
