@@ -342,13 +342,13 @@ static bool arm_locked(struct pvr_cq *cq, u32 kind)
 	struct pvr_cq_buf *buf = &cq->buf;
 
 	lockdep_assert_held(&cq->lock);
-	if (!buf->arm_shm || cq->frozen)
+	if (!buf->arm_dbrec || cq->frozen)
 		return false;
-	if (kind == PVR_ARM_SOLICITED &&
-	    (buf->arm & PVR_ARM_KIND) == PVR_ARM_ANY)
+	if (kind == PVR_CQ_ARM_SOLICITED &&
+	    (buf->arm & PVR_CQ_ARM_KIND) == PVR_CQ_ARM_ANY)
 		return false;
-	buf->arm = ((buf->arm & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind;
-	WRITE_ONCE(buf->arm_shm->word, buf->arm);
+	buf->arm = ((buf->arm & ~PVR_CQ_ARM_KIND) + PVR_CQ_ARM_STEP) | kind;
+	WRITE_ONCE(buf->arm_dbrec->arm, buf->arm);
 	/*
 	 * Pairs with the device's barrier between its store to prod_tail and its load of
 	 * the arm record: the caller sees each completion that the device did not
@@ -375,7 +375,7 @@ static bool has_news_locked(struct pvr_cq *cq)
 		return false;
 	/* The device clears told before it stores prod_tail. */
 	virt_rmb();
-	return !READ_ONCE(cq->buf.arm_shm->told);
+	return !READ_ONCE(cq->buf.arm_dbrec->notified);
 }
 
 /*
@@ -392,7 +392,8 @@ int pvr_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	int missed = 0;
 
 	spin_lock_irqsave(&cq->lock, irq_flags);
-	in_memory = arm_locked(cq, solicited ? PVR_ARM_SOLICITED : PVR_ARM_ANY);
+	in_memory = arm_locked(cq, solicited ? PVR_CQ_ARM_SOLICITED
+					     : PVR_CQ_ARM_ANY);
 	if (!in_memory)
 		ring_arm(cq, solicited);
 	if ((flags & IB_CQ_REPORT_MISSED_EVENTS) || cq->frozen)

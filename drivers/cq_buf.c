@@ -26,8 +26,8 @@ static int kernel_pages(struct pvr_dev *dev, struct pvr_cq_buf *buf)
 		return err;
 	state_shm = pvr_pdir_at(&buf->pdir, 0);
 	buf->ring_shm = &state_shm->rx;
-	if (dev->features & PVR_EXT_ARM)
-		buf->arm_shm = (void *)state_shm + PVR_ARM_OFFSET;
+	if (dev->features & PVR_EXT_CQ_ARM_DBREC)
+		buf->arm_dbrec = (void *)state_shm + PVR_CQ_ARM_DBREC_OFFSET;
 	return 0;
 }
 

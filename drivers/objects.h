@@ -58,8 +58,9 @@ struct pvr_cq_buf {
 	struct ib_umem *umem; /* NULL for kernel CQs */
 	struct pvr_pdir pdir;
 	struct pvr_ring *ring_shm; /* kernel CQs: the driver is the consumer */
-	struct pvr_arm *arm_shm; /* arm record; NULL: arm by doorbell */
-	u32 arm; /* last value of arm_shm->word; under pvr_cq.lock */
+	struct pvr_cq_arm_dbrec
+		*arm_dbrec; /* arm record; NULL: arm by doorbell */
+	u32 arm; /* last value of arm_dbrec->arm; under pvr_cq.lock */
 	u32 n; /* entries, a power of two */
 };
 

@@ -143,7 +143,7 @@ enum pvr_ctl {
 #define PVR_EXT_LONG_FAST_REG (1u << 10)
 #define PVR_EXT_UC (1u << 11) /* PVR_QPT_UC in CREATE_QP */
 #define PVR_EXT_DB_SUPPRESS (1u << 12) /* struct pvr_db_suppress: doorbell suppression */
-#define PVR_EXT_ARM (1u << 13) /* struct pvr_arm: CQ arm doorbell record */
+#define PVR_EXT_CQ_ARM_DBREC (1u << 13) /* struct pvr_cq_arm_dbrec: CQ arm doorbell record */
 /* QP_FATAL or a failed request reports to an RC QP that the guest of its peer is gone. */
 #define PVR_EXT_PEER_GONE (1u << 14)
 #define PVR_EXT_VLAN (1u << 15) /* vlan in CREATE_BIND, PVR_CQE_VLAN */
@@ -437,10 +437,10 @@ PVR_ABI_FIELD(pvr_db_suppress, sq, 0, 4);
 PVR_ABI_FIELD(pvr_db_suppress, rq, 4, 4);
 
 /*
- * PVR_EXT_ARM, CQ arm doorbell record: at PVR_ARM_OFFSET of the first page of every CQ.
+ * PVR_EXT_CQ_ARM_DBREC, CQ arm doorbell record: at PVR_CQ_ARM_DBREC_OFFSET of the first page of every CQ.
  *
  * Only the guest writes the first word. It is 0 when the CQ is made, and in the new ring of
- * RESIZE_CQ. It is a counter in steps of PVR_ARM_STEP, with the kind in the bits below.
+ * RESIZE_CQ. It is a counter in steps of PVR_CQ_ARM_STEP, with the kind in the bits below.
  * Each value that the device has not acted on arms the CQ once. The doorbell arms as well.
  *
  * Only the device writes the second word. It is not 0 only while the guest was notified of
@@ -453,18 +453,18 @@ PVR_ABI_FIELD(pvr_db_suppress, rq, 4, 4);
  *	unread completions, and the		load the first word; new: armed
  *	second word is 0: ring			armed: disarm, notify, second word = 1
  */
-#define PVR_ARM_OFFSET 64
-#define PVR_ARM_SOLICITED 1u
-#define PVR_ARM_ANY 2u
-#define PVR_ARM_KIND 3u /* mask */
-#define PVR_ARM_STEP 4u
-struct pvr_arm {
-	__u32 word;
-	__u32 told; /* device */
+#define PVR_CQ_ARM_DBREC_OFFSET 64
+#define PVR_CQ_ARM_SOLICITED 1u
+#define PVR_CQ_ARM_ANY 2u
+#define PVR_CQ_ARM_KIND 3u /* mask */
+#define PVR_CQ_ARM_STEP 4u
+struct pvr_cq_arm_dbrec {
+	__u32 arm;
+	__u32 notified; /* device */
 };
-PVR_ABI_SIZE(pvr_arm, 8);
-PVR_ABI_FIELD(pvr_arm, word, 0, 4);
-PVR_ABI_FIELD(pvr_arm, told, 4, 4);
+PVR_ABI_SIZE(pvr_cq_arm_dbrec, 8);
+PVR_ABI_FIELD(pvr_cq_arm_dbrec, arm, 0, 4);
+PVR_ABI_FIELD(pvr_cq_arm_dbrec, notified, 4, 4);
 
 /*
  * Elements of the device-wide rings, whatever num_pages is. Stock drivers apply the

@@ -98,9 +98,9 @@ struct pvr_cq {
 	uint32_t cqe;
 	struct pvr_pages pages;
 	struct pvr_ring *shm; /* ours is prod_tail */
-	struct pvr_arm *arm_shm; /* PVR_EXT_ARM, ours is told; else NULL */
+	struct pvr_cq_arm_dbrec *arm_dbrec; /* PVR_EXT_CQ_ARM_DBREC, ours is notified; else NULL */
 	uint32_t arm_seen; /* the word of it that we acted on last */
-	bool told; /* what we stored there last */
+	bool arm_notified; /* what we stored there last */
 	/* Completions so far: written, up to the last notification, up to the last
 	 * solicited one. The ring's index is the first of them modulo 2 * cqe. */
 	uint64_t produced, announced, solicited;

@@ -17,20 +17,20 @@ uint32_t pvr_cq_unread(const struct pvr_cq *cq)
 	return ((uint32_t)cq->produced - cons) & (2 * cq->cqe - 1);
 }
 
-/* PVR_EXT_ARM: whether the guest knows of all completions that it can see. */
-static void tell(struct pvr_cq *cq, bool told)
+/* PVR_EXT_CQ_ARM_DBREC: whether the guest knows of all completions that it can see. */
+static void set_arm_notified(struct pvr_cq *cq, bool notified)
 {
-	if (!cq->arm_shm || cq->told == told)
+	if (!cq->arm_dbrec || cq->arm_notified == notified)
 		return;
-	cq->told = told;
-	__atomic_store_n(&cq->arm_shm->told, told, __ATOMIC_RELAXED);
+	cq->arm_notified = notified;
+	__atomic_store_n(&cq->arm_dbrec->notified, notified, __ATOMIC_RELAXED);
 }
 
 void pvr_cq_announce(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	cq->announced = cq->produced;
 	cq->late.doorbells = cq->uc->cq_doorbells;
-	tell(cq, true);
+	set_arm_notified(cq, true);
 	pvr_event_cq(adapter, cq);
 }
 
@@ -54,7 +54,7 @@ static void publish(struct pvr_cq *cq)
 	uint32_t tail = cq->produced & (2 * cq->cqe - 1);
 
 	cq->published = cq->produced;
-	tell(cq, false);
+	set_arm_notified(cq, false);
 	__atomic_store_n(&cq->shm->prod_tail, tail, __ATOMIC_RELEASE);
 }
 
@@ -66,27 +66,27 @@ static void arm(struct pvr_cq *cq, enum pvr_cq_arm arm)
 }
 
 /*
- * PVR_EXT_ARM. The barrier pairs with the guest's between its word and its look at
+ * PVR_EXT_CQ_ARM_DBREC. The barrier pairs with the guest's between its word and its look at
  * prod_tail: if it does not see what we have published, we see that it waits. It may
  * have seen and read all of it before it armed, and is told of it nevertheless.
  */
 static void take_arming(struct pvr_cq *cq)
 {
-	static const enum pvr_cq_arm kinds[PVR_ARM_KIND + 1] = {
-		[PVR_ARM_SOLICITED] = PVR_CQ_ARMED_SOLICITED,
-		[PVR_ARM_ANY] = PVR_CQ_ARMED_ANY,
-		[PVR_ARM_ANY | PVR_ARM_SOLICITED] = PVR_CQ_ARMED_ANY,
+	static const enum pvr_cq_arm kinds[PVR_CQ_ARM_KIND + 1] = {
+		[PVR_CQ_ARM_SOLICITED] = PVR_CQ_ARMED_SOLICITED,
+		[PVR_CQ_ARM_ANY] = PVR_CQ_ARMED_ANY,
+		[PVR_CQ_ARM_ANY | PVR_CQ_ARM_SOLICITED] = PVR_CQ_ARMED_ANY,
 	};
 	uint32_t word;
 
-	if (!cq->arm_shm)
+	if (!cq->arm_dbrec)
 		return;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	word = __atomic_load_n(&cq->arm_shm->word, __ATOMIC_RELAXED);
+	word = __atomic_load_n(&cq->arm_dbrec->arm, __ATOMIC_RELAXED);
 	if (word == cq->arm_seen)
 		return;
 	cq->arm_seen = word;
-	arm(cq, kinds[word & PVR_ARM_KIND]);
+	arm(cq, kinds[word & PVR_CQ_ARM_KIND]);
 }
 
 /* Looks again only when what it has seen is used up: the index is on a line of the guest's. */
@@ -212,9 +212,9 @@ void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	uint8_t *page_shm = pvr_pages_ptr(&cq->pages, 0);
 
 	cq->shm = &((struct pvr_ring_state *)page_shm)->rx;
-	cq->arm_shm = adapter->features & PVR_EXT_ARM
-			      ? (struct pvr_arm *)(page_shm + PVR_ARM_OFFSET)
-			      : NULL;
+	cq->arm_dbrec = adapter->features & PVR_EXT_CQ_ARM_DBREC
+				? (struct pvr_cq_arm_dbrec *)(page_shm + PVR_CQ_ARM_DBREC_OFFSET)
+				: NULL;
 	cq->arm_seen = 0;
 }
 

@@ -11,8 +11,9 @@
 
 #include "fake_kernel.h"
 
-#define FEATURES \
-	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_DB_SUPPRESS | PVR_EXT_ARM | PVR_EXT_RESIZE)
+#define FEATURES                                                                            \
+	(PVR_EXT_NO_POLL_DB | PVR_EXT_INLINE | PVR_EXT_DB_SUPPRESS | PVR_EXT_CQ_ARM_DBREC | \
+	 PVR_EXT_RESIZE)
 #define RUN 16 /* CQEs per poll */
 
 static struct ibv_cq *cq;

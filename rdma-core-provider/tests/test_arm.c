@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PVR_EXT_ARM: the arm record, and the doorbells that are still needed. */
+/* PVR_EXT_CQ_ARM_DBREC: the arm record, and the doorbells that are still needed. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "fake_kernel.h"
 
-#define STEP PVR_ARM_STEP
-#define ANY PVR_ARM_ANY
-#define SOL PVR_ARM_SOLICITED
+#define STEP PVR_CQ_ARM_STEP
+#define ANY PVR_CQ_ARM_ANY
+#define SOL PVR_CQ_ARM_SOLICITED
 
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
@@ -18,7 +18,7 @@ static int arm_setup(void **state)
 {
 	if (fake_setup(state))
 		return -1;
-	fake.ctx.features = PVR_EXT_ARM | PVR_EXT_RESIZE | PVR_EXT_NO_POLL_DB;
+	fake.ctx.features = PVR_EXT_CQ_ARM_DBREC | PVR_EXT_RESIZE | PVR_EXT_NO_POLL_DB;
 	qp = fake_qp(IBV_QPT_RC, 1, 1, 1, 1);
 	cq = pvr_create_cq(&fake.ctx.ibv_ctx.context, 8, NULL, 0);
 	return cq ? 0 : -1;
@@ -32,15 +32,16 @@ static int arm_teardown(void **state)
 
 static _Atomic uint32_t *word_of(struct ibv_cq *ibcq)
 {
-	return (void *)((uint8_t *)to_pvr_cq(ibcq)->buf.addr + PVR_ARM_OFFSET);
+	return (void *)((uint8_t *)to_pvr_cq(ibcq)->buf.addr + PVR_CQ_ARM_DBREC_OFFSET);
 }
 
 /* Sets told: whether the device has announced all CQEs. */
 static void tell(uint32_t told)
 {
-	struct pvr_arm *arm_shm = (void *)((uint8_t *)to_pvr_cq(cq)->buf.addr + PVR_ARM_OFFSET);
+	struct pvr_cq_arm_dbrec *arm_dbrec =
+		(void *)((uint8_t *)to_pvr_cq(cq)->buf.addr + PVR_CQ_ARM_DBREC_OFFSET);
 
-	arm_shm->told = told;
+	arm_dbrec->notified = told;
 }
 
 static void complete(void)
@@ -232,7 +233,7 @@ static void *complete_in_each_round(void *arg)
 		device.saw = word != seen;
 		atomic_store(&device.ended, round);
 		seen += STEP;
-		seen = (seen & ~PVR_ARM_KIND) | ANY;
+		seen = (seen & ~PVR_CQ_ARM_KIND) | ANY;
 	}
 	return NULL;
 }

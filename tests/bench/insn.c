@@ -51,7 +51,7 @@ static void run_armed(struct bench_load *load)
 /* Armed by the arm record. */
 static void run_armed_in_memory(struct bench_load *load)
 {
-	fg_cq_arm_in_memory(&load->pair->a.scq, PVR_ARM_ANY);
+	fg_cq_arm_in_memory(&load->pair->a.scq, PVR_CQ_ARM_ANY);
 	bench_load_run(load);
 }
 

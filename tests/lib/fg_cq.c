@@ -159,26 +159,28 @@ void fg_cq_arm_solicited(struct fg_cq *cq)
 	fg_cq_ring(cq, PVR_DB_CQ_ARM_SOL);
 }
 
-uint32_t *fg_cq_arm_word(const struct fg_cq *cq)
+uint32_t *fg_cq_arm_dbrec(const struct fg_cq *cq)
 {
-	return &((struct pvr_arm *)(cq->buf.va + PVR_ARM_OFFSET))->word;
+	return &((struct pvr_cq_arm_dbrec *)(cq->buf.va + PVR_CQ_ARM_DBREC_OFFSET))->arm;
 }
 
-bool fg_cq_told(const struct fg_cq *cq)
+bool fg_cq_notified(const struct fg_cq *cq)
 {
-	const struct pvr_arm *arm = (const struct pvr_arm *)(cq->buf.va + PVR_ARM_OFFSET);
+	const struct pvr_cq_arm_dbrec *arm =
+		(const struct pvr_cq_arm_dbrec *)(cq->buf.va + PVR_CQ_ARM_DBREC_OFFSET);
 
-	return __atomic_load_n(&arm->told, __ATOMIC_RELAXED);
+	return __atomic_load_n(&arm->notified, __ATOMIC_RELAXED);
 }
 
 bool fg_cq_arm_in_memory(struct fg_cq *cq, uint32_t kind)
 {
-	uint32_t *word = fg_cq_arm_word(cq);
+	uint32_t *word = fg_cq_arm_dbrec(cq);
 
-	__atomic_store_n(word, ((*word & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind, __ATOMIC_SEQ_CST);
+	__atomic_store_n(word, ((*word & ~PVR_CQ_ARM_KIND) + PVR_CQ_ARM_STEP) | kind,
+			 __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!fg_cq_pending(cq))
 		return false;
-	fg_cq_ring(cq, kind & PVR_ARM_ANY ? PVR_DB_CQ_ARM : PVR_DB_CQ_ARM_SOL);
+	fg_cq_ring(cq, kind & PVR_CQ_ARM_ANY ? PVR_DB_CQ_ARM : PVR_DB_CQ_ARM_SOL);
 	return true;
 }

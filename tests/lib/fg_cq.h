@@ -57,11 +57,11 @@ void fg_cq_ring(struct fg_cq *cq, uint32_t what);
 void fg_cq_arm(struct fg_cq *cq);
 void fg_cq_arm_solicited(struct fg_cq *cq);
 
-/* PVR_EXT_ARM: the word in the ring's first page. */
-uint32_t *fg_cq_arm_word(const struct fg_cq *cq);
+/* PVR_EXT_CQ_ARM_DBREC: the word in the ring's first page. */
+uint32_t *fg_cq_arm_dbrec(const struct fg_cq *cq);
 /* The device has announced all that is there. */
-bool fg_cq_told(const struct fg_cq *cq);
-/* Arms for @kind, PVR_ARM_*, and rings if something is unread. Return: whether it rang. */
+bool fg_cq_notified(const struct fg_cq *cq);
+/* Arms for @kind, PVR_CQ_ARM_*, and rings if something is unread. Return: whether it rang. */
 bool fg_cq_arm_in_memory(struct fg_cq *cq, uint32_t kind);
 
 #endif /* FG_CQ_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PVR_EXT_ARM: CQs that are armed in memory, by doorbell, and by both. */
+/* PVR_EXT_CQ_ARM_DBREC: CQs that are armed in memory, by doorbell, and by both. */
 #include <pthread.h>
 #include <sched.h>
 #include <time.h>
 
 #include "common.h"
 
-#define EXTENSIONS (PVR_EXT_ARM | PVR_EXT_RESIZE)
+#define EXTENSIONS (PVR_EXT_CQ_ARM_DBREC | PVR_EXT_RESIZE)
 
 TEST_INIT
 {
@@ -35,7 +35,7 @@ TEST(rc_connected, test_no_doorbell_is_needed)
 {
 	uint64_t doorbells = fg_stats(env->g[1]).doorbells;
 
-	arm(&env->b.rcq, PVR_ARM_ANY);
+	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
 	assert_int_equal(fg_stats(env->g[1]).doorbells, doorbells);
 	assert_int_equal(notifications(env), 0);
 	complete(env, 0);
@@ -47,7 +47,7 @@ TEST(rc_connected, test_no_doorbell_is_needed)
 TEST(rc_connected, test_each_value_arms_once)
 {
 	for (uint32_t i = 1; i <= 5; i++) {
-		arm(&env->b.rcq, PVR_ARM_ANY);
+		arm(&env->b.rcq, PVR_CQ_ARM_ANY);
 		complete(env, 0);
 		complete(env, PVR_SEND_SOLICITED);
 		assert_int_equal(notifications(env), 1);
@@ -58,7 +58,7 @@ TEST(rc_connected, test_each_value_arms_once)
 
 TEST(rc_connected, test_solicited_ignores_other_completions)
 {
-	arm(&env->b.rcq, PVR_ARM_SOLICITED);
+	arm(&env->b.rcq, PVR_CQ_ARM_SOLICITED);
 	complete(env, 0);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 0);
@@ -70,7 +70,7 @@ TEST(rc_connected, test_solicited_ignores_other_completions)
 
 TEST(rc_connected, test_solicited_sees_errors)
 {
-	arm(&env->b.rcq, PVR_ARM_SOLICITED);
+	arm(&env->b.rcq, PVR_CQ_ARM_SOLICITED);
 	t_recv(&env->b, 1, 0, 0);
 	expect_ok(fg_qp_to_err(&env->b.qp));
 	fg_run(env->host);
@@ -84,12 +84,12 @@ TEST(rc_connected, test_both_kinds_mean_any_and_none_means_nothing)
 	complete(env, PVR_SEND_SOLICITED);
 	assert_int_equal(notifications(env), 0);
 	fg_cq_drain(&env->b.rcq);
-	arm(&env->b.rcq, PVR_ARM_ANY | PVR_ARM_SOLICITED);
+	arm(&env->b.rcq, PVR_CQ_ARM_ANY | PVR_CQ_ARM_SOLICITED);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 1);
 	fg_cq_drain(&env->b.rcq);
 	/* Nor does it take back what was asked for before. */
-	arm(&env->b.rcq, PVR_ARM_SOLICITED);
+	arm(&env->b.rcq, PVR_CQ_ARM_SOLICITED);
 	complete(env, 0);
 	fg_cq_drain(&env->b.rcq);
 	arm(&env->b.rcq, 0);
@@ -103,7 +103,7 @@ TEST(rc_connected, test_both_kinds_mean_any_and_none_means_nothing)
 TEST(rc_connected, test_unread_completions_count_at_once_and_once)
 {
 	complete(env, 0);
-	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
 	assert_int_equal(notifications(env), 1);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 0);
@@ -112,10 +112,10 @@ TEST(rc_connected, test_unread_completions_count_at_once_and_once)
 
 TEST(rc_connected, test_announced_completions_do_not_count_again)
 {
-	arm(&env->b.rcq, PVR_ARM_ANY);
+	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 1);
-	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
 	fg_run(env->host);
 	assert_int_equal(notifications(env), 0);
 	complete(env, 0);
@@ -139,55 +139,55 @@ TEST(rc_connected, test_doorbells_alone_arm_as_ever)
 		complete(env, PVR_SEND_SOLICITED);
 		assert_int_equal(notifications(env), 1);
 		fg_cq_drain(&env->b.rcq);
-		arm(&env->b.rcq, PVR_ARM_ANY);
+		arm(&env->b.rcq, PVR_CQ_ARM_ANY);
 		complete(env, 0);
 		assert_int_equal(notifications(env), 1);
 		fg_cq_drain(&env->b.rcq);
 	}
 }
 
-TEST(rc_connected, test_told_is_what_was_announced)
+TEST(rc_connected, test_dbrec_notified_is_what_was_announced)
 {
 	struct fg_cq *cq = &env->b.rcq;
 
-	assert_false(fg_cq_told(cq));
+	assert_false(fg_cq_notified(cq));
 	complete(env, 0);
-	assert_false(fg_cq_told(cq));
+	assert_false(fg_cq_notified(cq));
 	fg_cq_arm(cq);
 	assert_int_equal(notifications(env), 1);
-	assert_true(fg_cq_told(cq));
+	assert_true(fg_cq_notified(cq));
 	complete(env, 0);
-	assert_false(fg_cq_told(cq));
+	assert_false(fg_cq_notified(cq));
 	fg_cq_drain(cq);
-	arm(cq, PVR_ARM_SOLICITED);
+	arm(cq, PVR_CQ_ARM_SOLICITED);
 	complete(env, 0);
-	assert_false(fg_cq_told(cq));
+	assert_false(fg_cq_notified(cq));
 	complete(env, PVR_SEND_SOLICITED);
 	assert_int_equal(notifications(env), 1);
-	assert_true(fg_cq_told(cq));
+	assert_true(fg_cq_notified(cq));
 }
 
 TEST(rc_connected, test_resized_cq_has_told_nothing)
 {
 	struct fg_cq *cq = &env->b.rcq;
 
-	arm(cq, PVR_ARM_ANY);
+	arm(cq, PVR_CQ_ARM_ANY);
 	complete(env, 0);
-	assert_true(fg_cq_told(cq));
+	assert_true(fg_cq_notified(cq));
 	expect_ok(fg_cq_resize(cq, 512));
-	assert_false(fg_cq_told(cq));
+	assert_false(fg_cq_notified(cq));
 	assert_int_equal(notifications(env), 1);
 	fg_cq_drain(cq);
-	arm(cq, PVR_ARM_ANY);
+	arm(cq, PVR_CQ_ARM_ANY);
 	complete(env, 0);
-	assert_true(fg_cq_told(cq));
+	assert_true(fg_cq_notified(cq));
 	assert_int_equal(notifications(env), 1);
 }
 
 TEST(rc_connected, test_resized_cq_stays_armed)
 {
 	/* Nothing has completed since: the device has not seen it when it moves. */
-	arm(&env->b.rcq, PVR_ARM_ANY);
+	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
 	expect_ok(fg_cq_resize(&env->b.rcq, 512));
 	assert_int_equal(notifications(env), 0);
 	complete(env, 0);
@@ -200,19 +200,19 @@ TEST(rc_connected, test_word_of_the_new_ring_counts_from_0)
 {
 	uint32_t old;
 
-	arm(&env->b.rcq, PVR_ARM_ANY);
+	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 1);
 	fg_cq_drain(&env->b.rcq);
-	old = *fg_cq_arm_word(&env->b.rcq);
+	old = *fg_cq_arm_dbrec(&env->b.rcq);
 	expect_ok(fg_cq_resize(&env->b.rcq, 512));
-	assert_int_equal(*fg_cq_arm_word(&env->b.rcq), 0);
+	assert_int_equal(*fg_cq_arm_dbrec(&env->b.rcq), 0);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 0);
 	fg_cq_drain(&env->b.rcq);
 	/* The value that it saw last in the old ring is a new one here. */
-	arm(&env->b.rcq, PVR_ARM_ANY);
-	assert_int_equal(*fg_cq_arm_word(&env->b.rcq), old);
+	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
+	assert_int_equal(*fg_cq_arm_dbrec(&env->b.rcq), old);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 1);
 }
@@ -221,13 +221,13 @@ TEST(rc_connected, test_refused_resize_keeps_the_word)
 {
 	for (int i = 0; i < 3; i++)
 		complete(env, 0);
-	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
 	assert_int_equal(notifications(env), 1);
 	assert_int_equal(fg_cq_resize(&env->b.rcq, 2), EINVAL);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 0);
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 4);
-	arm(&env->b.rcq, PVR_ARM_ANY);
+	arm(&env->b.rcq, PVR_CQ_ARM_ANY);
 	complete(env, 0);
 	assert_int_equal(notifications(env), 1);
 }
@@ -236,13 +236,13 @@ TEST(rc_connected, test_without_the_extension_the_word_means_nothing)
 {
 	struct fg_end c;
 
-	fg_default_ext = EXTENSIONS & ~PVR_EXT_ARM;
+	fg_default_ext = EXTENSIONS & ~PVR_EXT_CQ_ARM_DBREC;
 	env->g[2] = fg_guest_start(env->host, 3);
 	fg_default_ext = EXTENSIONS;
 	fg_end_open(&c, env->g[2], PVR_QPT_RC);
 	fg_end_connect(&c, &c, NULL);
 	for (uint32_t i = 0; i < 20; i++) {
-		*fg_cq_arm_word(&c.rcq) = i * PVR_ARM_STEP + i % 4;
+		*fg_cq_arm_dbrec(&c.rcq) = i * PVR_CQ_ARM_STEP + i % 4;
 		t_recv(&c, i, 0, 8);
 		t_send(&c, i, 64, 8);
 		fg_run(env->host);
@@ -256,23 +256,23 @@ TEST(rc_connected, test_without_the_extension_the_word_means_nothing)
 	t_send(&c, 20, 64, 8);
 	fg_run(env->host);
 	assert_int_equal(fg_cq_events_pending(env->g[2]), 1);
-	assert_false(fg_cq_told(&c.rcq));
+	assert_false(fg_cq_notified(&c.rcq));
 }
 
 /* Whatever a guest writes there costs itself a notification a completion at most. */
 TEST(rc_connected, test_any_value_is_harmless)
 {
-	static const uint32_t words[] = { UINT32_MAX, 0,	  1u << 31, PVR_ARM_STEP - 1,
+	static const uint32_t words[] = { UINT32_MAX, 0,	  1u << 31, PVR_CQ_ARM_STEP - 1,
 					  0x7fffffff, 0xfffffffc, 2,	    UINT32_MAX,
 					  1 };
 
 	for (uint32_t i = 0; i < 300; i++) {
 		uint32_t word = i < COUNT(words) ? words[i] : i * 0x9e3779b9u;
 
-		*fg_cq_arm_word(&env->b.rcq) = word;
+		*fg_cq_arm_dbrec(&env->b.rcq) = word;
 		complete(env, i % 2 ? PVR_SEND_SOLICITED : 0);
 		assert_in_range(fg_cq_events_pending(env->g[1]), 0, 1);
-		if (word & PVR_ARM_ANY)
+		if (word & PVR_CQ_ARM_ANY)
 			assert_int_equal(fg_cq_events_pending(env->g[1]), 1);
 		notifications(env);
 		if (i % 3 == 0)
@@ -292,7 +292,7 @@ TEST(rc_connected, test_failed_cq_is_not_armed)
 	for (uint32_t i = 0; i <= FG_END_CQE; i++)
 		complete(env, 0);
 	assert_int_equal(fg_events_count(env->g[1], PVR_EVENT_CQ_ERR, env->b.rcq.handle), 1);
-	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
 	fg_run(env->host);
 	assert_int_equal(notifications(env), 0);
 }
@@ -324,9 +324,9 @@ static void dawdle(uint32_t n)
 
 static void arm_word(struct fg_cq *cq)
 {
-	uint32_t *word = fg_cq_arm_word(cq);
+	uint32_t *word = fg_cq_arm_dbrec(cq);
 
-	__atomic_store_n(word, *word + PVR_ARM_STEP, __ATOMIC_RELAXED);
+	__atomic_store_n(word, *word + PVR_CQ_ARM_STEP, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -366,7 +366,7 @@ static void *sleep_and_believe(void *arg)
 	while (s->known < WAKEUPS && !gives_up(s)) {
 		dawdle(s->known * 7 % 2048);
 		arm_word(cq);
-		if (fg_cq_pending(cq) && !fg_cq_told(cq)) {
+		if (fg_cq_pending(cq) && !fg_cq_notified(cq)) {
 			read += fg_cq_drain(cq);
 		} else {
 			sleep_until_event(s);
@@ -395,7 +395,7 @@ static void expect_each_wakes(struct t_env *env, void *(*sleeper)(void *arg))
 	struct sleeper s = { .env = env };
 	bool woken = true;
 
-	*fg_cq_arm_word(&env->b.rcq) = PVR_ARM_ANY;
+	*fg_cq_arm_dbrec(&env->b.rcq) = PVR_CQ_ARM_ANY;
 	assert_int_equal(pthread_create(&s.thread, NULL, sleeper, &s), 0);
 	for (uint32_t i = 0; i < WAKEUPS && woken; i++) {
 		complete(env, 0);

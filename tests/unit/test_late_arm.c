@@ -10,7 +10,7 @@
 TEST_INIT
 {
 	fg_default_async = true;
-	fg_default_ext = PVR_EXT_ARM | PVR_EXT_RESIZE;
+	fg_default_ext = PVR_EXT_CQ_ARM_DBREC | PVR_EXT_RESIZE;
 }
 
 static uint32_t notifications(struct t_env *env)
@@ -274,11 +274,11 @@ TEST(rc_connected, test_consumed_in_time_after_a_resize)
 	assert_int_equal(notifications(env), 1);
 }
 
-/* ------------------------------------------------------------------ PVR_EXT_ARM */
+/* ------------------------------------------------------------------ PVR_EXT_CQ_ARM_DBREC */
 
 TEST(rc_connected, test_arms_in_memory_are_exact)
 {
-	assert_false(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	assert_false(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
 	t_message(env, 0);
 	assert_int_equal(notifications(env), 1);
 	fg_cq_drain(&env->b.rcq);
@@ -296,7 +296,7 @@ TEST(rc_connected, test_arms_in_memory_are_exact)
 TEST(rc_connected, test_lost_doorbell_of_an_arm_in_memory)
 {
 	t_message(env, 0);
-	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_ARM_ANY));
+	assert_true(fg_cq_arm_in_memory(&env->b.rcq, PVR_CQ_ARM_ANY));
 	fg_cq_ring(&env->b.scq, PVR_DB_CQ_POLL);
 	fg_run(env->host);
 	assert_int_equal(notifications(env), 1);

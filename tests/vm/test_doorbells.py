@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Doorbells that are not rung (PVR_EXT_DB_SUPPRESS, PVR_EXT_ARM), counted by the device; no event is lost for that."""
+"""Doorbells that are not rung (PVR_EXT_DB_SUPPRESS, PVR_EXT_CQ_ARM_DBREC), counted by the device; no event is lost for that."""
 
 import re
 

@@ -18,7 +18,7 @@ static bool has_news(const struct pvr_cq *cq)
 	uint32_t head = atomic_load_explicit(&cq->ring_shm->cons_head, memory_order_relaxed);
 
 	return atomic_load_explicit(&cq->ring_shm->prod_tail, memory_order_acquire) != head &&
-	       !atomic_load_explicit(&cq->arm_shm->told, memory_order_relaxed);
+	       !atomic_load_explicit(&cq->arm_dbrec->notified, memory_order_relaxed);
 }
 
 /*
@@ -33,12 +33,12 @@ static bool has_news(const struct pvr_cq *cq)
  */
 static bool arm_locked(struct pvr_cq *cq, uint32_t kind)
 {
-	if (!cq->arm_shm)
+	if (!cq->arm_dbrec)
 		return true;
-	if (kind == PVR_ARM_SOLICITED && (cq->arm & PVR_ARM_KIND) == PVR_ARM_ANY)
+	if (kind == PVR_CQ_ARM_SOLICITED && (cq->arm & PVR_CQ_ARM_KIND) == PVR_CQ_ARM_ANY)
 		return true;
-	cq->arm = ((cq->arm & ~PVR_ARM_KIND) + PVR_ARM_STEP) | kind;
-	atomic_store_explicit(&cq->arm_shm->word, cq->arm, memory_order_release);
+	cq->arm = ((cq->arm & ~PVR_CQ_ARM_KIND) + PVR_CQ_ARM_STEP) | kind;
+	atomic_store_explicit(&cq->arm_dbrec->arm, cq->arm, memory_order_release);
 	pvr_full_barrier();
 	return has_news(cq);
 }
@@ -65,7 +65,7 @@ int pvr_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	bool ring;
 
 	lock_arming(cq);
-	ring = arm_locked(cq, solicited_only ? PVR_ARM_SOLICITED : PVR_ARM_ANY);
+	ring = arm_locked(cq, solicited_only ? PVR_CQ_ARM_SOLICITED : PVR_CQ_ARM_ANY);
 	unlock_arming(cq);
 	if (ring)
 		pvr_ring_cq(to_pvr_context(ibcq->context), cq->handle,
@@ -143,7 +143,9 @@ static void use_ring(struct pvr_cq *cq, const struct pvr_context *ctx, const str
 	cq->head = 0;
 	cq->avail = 0;
 	cq->arm = 0;
-	cq->arm_shm = ctx->features & PVR_EXT_ARM ? (void *)(page + PVR_ARM_OFFSET) : NULL;
+	cq->arm_dbrec = ctx->features & PVR_EXT_CQ_ARM_DBREC
+				? (void *)(page + PVR_CQ_ARM_DBREC_OFFSET)
+				: NULL;
 }
 
 static int init_ring(struct pvr_cq *cq, const struct pvr_context *ctx, uint32_t cqe)

@@ -121,12 +121,12 @@ struct pvr_cq {
 	struct pvr_ring_shm *ring_shm;
 	struct pvrdma_cqe *cqes_shm;
 	/*
-	 * Protects arm and arm_shm, and ring_shm while a thread arms. Taken inside lock.
+	 * Protects arm and arm_dbrec, and ring_shm while a thread arms. Taken inside lock.
 	 * A lock of its own, because a thread may arm between start_poll and end_poll.
 	 */
 	struct pvr_lock arm_lock;
-	uint32_t arm; /* last value stored in arm_shm->word */
-	struct pvr_arm_shm *arm_shm; /* NULL: arm by doorbell */
+	uint32_t arm; /* last value stored in arm_dbrec->arm */
+	struct pvr_cq_arm_shm *arm_dbrec; /* NULL: arm by doorbell */
 	uint32_t empty_polls;
 	uint64_t looked; /* ms: time of the last check of the device */
 	_Atomic bool notified; /* a notification arrived; accessed without the lock */

@@ -57,13 +57,14 @@ static inline const struct pvr_db_suppress_shm *pvr_db_suppress_at(const void *p
 	return (const void *)((const uint8_t *)page + PVR_DB_SUPPRESS_OFFSET);
 }
 
-/* struct pvr_arm (CQ arm doorbell record), likewise. */
-struct pvr_arm_shm {
-	_Atomic uint32_t word;
-	_Atomic uint32_t told;
+/* struct pvr_cq_arm_dbrec (CQ arm doorbell record), likewise. */
+struct pvr_cq_arm_shm {
+	_Atomic uint32_t arm;
+	_Atomic uint32_t notified;
 };
-static_assert(sizeof(struct pvr_arm_shm) == sizeof(struct pvr_arm) &&
-		      offsetof(struct pvr_arm_shm, told) == offsetof(struct pvr_arm, told),
+static_assert(sizeof(struct pvr_cq_arm_shm) == sizeof(struct pvr_cq_arm_dbrec) &&
+		      offsetof(struct pvr_cq_arm_shm, notified) ==
+			      offsetof(struct pvr_cq_arm_dbrec, notified),
 	      "the shared view has the layout of the ABI");
 
 /*
