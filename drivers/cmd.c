@@ -123,7 +123,7 @@ static bool answered_soon_locked(struct pvr_dev *dev)
 {
 	u64 until;
 
-	if (!(dev->features & PVR_EXT_ANSWER))
+	if (!(dev->features & PVR_EXT_RESP_POLL))
 		return false;
 	until = ktime_get_ns() + CMD_SPIN;
 	while (!answered(&dev->cmd)) {

@@ -148,7 +148,7 @@ enum pvr_ctl {
 #define PVR_EXT_PEER_GONE (1u << 14)
 #define PVR_EXT_VLAN (1u << 15) /* vlan in CREATE_BIND, PVR_CQE_VLAN */
 /* Every command stores a response, and its key (pvr_resp_hdr.response) last. */
-#define PVR_EXT_ANSWER (1u << 16)
+#define PVR_EXT_RESP_POLL (1u << 16)
 #define PVR_EXT_ALL ((1u << 17) - 1)
 
 /*

@@ -49,7 +49,7 @@ enum pvr_cmd {
  * ERR is 0, or the errno of a failed command: a positive number of Linux on x86. resp.err
  * repeats its low 8 bits.
  *
- * PVR_EXT_ANSWER, response polling: when the key of a command is in the response slot, the
+ * PVR_EXT_RESP_POLL, response polling: when the key of a command is in the response slot, the
  * command is done, with the result resp.err. This includes commands without a response. A
  * command that is unknown or cannot be read stores no key, so a driver finally reads ERR.
  */

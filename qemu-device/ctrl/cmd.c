@@ -79,7 +79,7 @@ static const struct cmd_ops *cmd_lookup(const struct pvr_adapter *adapter, uint3
 	return ops->run && !(ops->ext & ~adapter->features) ? ops : NULL;
 }
 
-/* The key last: drivers look for it (PVR_EXT_ANSWER), and then at the rest. */
+/* The key last: drivers look for it (PVR_EXT_RESP_POLL), and then at the rest. */
 static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		    union pvr_cmd_resp *resp)
 {

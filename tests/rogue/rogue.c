@@ -92,7 +92,7 @@ static void after_dsr(struct pvr_adapter *adapter, const struct fault *fault)
 	apply(fault, &site);
 }
 
-/* The driver may poll the slot (PVR_EXT_ANSWER): it never holds the correct response. */
+/* The driver may poll the slot (PVR_EXT_RESP_POLL): it never holds the correct response. */
 static void request(struct pvr_adapter *adapter, const struct fault *fault, const void *buf,
 		    size_t len)
 {

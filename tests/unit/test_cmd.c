@@ -240,14 +240,14 @@ TEST(guest, test_response_slot_that_vanished_fails_the_command)
 	expect_refused(fg_create_pd(g, 0, &pd));
 }
 
-/* ------------------------------------------------ PVR_EXT_ANSWER: no need to read ERR */
+/* ------------------------------------------------ PVR_EXT_RESP_POLL: no need to read ERR */
 
 #define COMMANDS 100000
 #define SPINS 2000 /* until others get the CPU */
 
 static int t_setup_answer(void **state)
 {
-	return t_setup_ext(state, PVR_EXT_ANSWER, t_setup_guest);
+	return t_setup_ext(state, PVR_EXT_RESP_POLL, t_setup_guest);
 }
 
 static struct pvr_resp_hdr answer_of(struct fg_guest *g, const void *req, size_t len)
