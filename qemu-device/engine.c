@@ -132,12 +132,12 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 	LIST_FOREACH(adapter, &worker->adapters, of_worker)
 	{
 		/* Most of many adapters are idle, and their locks would be most of the work. */
-		if (pvr_db_has_nothing(adapter) && pvr_async_has_nothing(adapter))
+		if (pvr_db_has_nothing(adapter) && pvr_uar_poll_has_nothing(adapter))
 			continue;
 		if (!pvr_trylock(&adapter->lock))
 			continue;
 		found |= pvr_db_poll(adapter);
-		found |= pvr_async_poll(adapter);
+		found |= pvr_uar_poll_some(adapter);
 		pvr_adapter_leave(adapter, worker);
 	}
 	return found;
@@ -160,20 +160,20 @@ bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int index)
 }
 
 /* Somebody else is busy with it: so there is a driver, or has just been one. */
-bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int index)
+bool pvr_engine_is_uar_mapped(const struct pvr_engine *engine, unsigned int index)
 {
 	struct pvr_adapter *adapter;
 	bool active = false;
 
 	LIST_FOREACH(adapter, &engine->workers[index].adapters, of_worker)
 	{
-		if (!pvr_adapter_is_async(adapter))
+		if (!pvr_adapter_is_uar_mapped(adapter))
 			continue;
 		if (!pvr_trylock(&adapter->lock)) {
 			active = true;
 			continue;
 		}
-		active |= pvr_async_is_active(adapter);
+		active |= pvr_uar_poll_is_active(adapter);
 		pvr_adapter_unlock(adapter);
 	}
 	return active;

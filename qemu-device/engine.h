@@ -127,7 +127,7 @@ bool pvr_engine_run(struct pvr_engine *engine, unsigned int worker);
  * number of them, and lets their guests post without doorbells from now on
  * (PVR_EXT_DB_SUPPRESS). So whoever has called this and then sleeps must call
  * pvr_engine_enable_doorbells() before; who never calls it need not. And looks at a bounded number of
- * the doorbells that guests have stored to memory (pvr_adapter_set_uar_shm()).
+ * the doorbells that guests have stored to memory (pvr_adapter_map_uar()).
  *
  * Return: true if pvr_engine_run() may have something to do.
  */
@@ -145,7 +145,7 @@ bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int worker)
  * The worker has an adapter whose driver rings doorbells in memory, which nobody tells of:
  * it has to call pvr_engine_poll() all the time, and not to sleep.
  */
-bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int worker);
+bool pvr_engine_is_uar_mapped(const struct pvr_engine *engine, unsigned int worker);
 
 struct pvr_worker_stats {
 	uint64_t turns; /* of queue pairs */
@@ -168,7 +168,7 @@ struct pvr_adapter_config {
 	const char *hwversion; /* NULL: latest */
 	uint8_t gid_type; /* PVR_GID_TYPE_*, the RoCE that it speaks; 0: the revision's best */
 	unsigned int worker; /* that executes its queues, below that of pvr_engine_create() */
-	bool async; /* doorbells are stores to memory, see pvr_adapter_set_uar_shm() */
+	bool uar_mapped; /* doorbells are stores to memory, see pvr_adapter_map_uar() */
 };
 
 /**
@@ -227,14 +227,14 @@ void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset, const v
 			   size_t len);
 
 /**
- * pvr_adapter_set_uar_shm() - let the guest store doorbells to memory
+ * pvr_adapter_map_uar() - let the guest store doorbells to memory
  * @uar_shm: PVR_BAR_UAR_SIZE bytes, zero, on a page boundary, which the embedder has
  *	     mapped into the guest in the place of BAR2; NULL: that is over
  *
  * Stays in use until the next call, so also when the adapter is destroyed. Doorbells of
  * guests that do not use the mapping come by pvr_adapter_uar_write() as ever.
  */
-void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm);
+void pvr_adapter_map_uar(struct pvr_adapter *adapter, void *uar_shm);
 
 /*
  * Keep all others from using the adapter, or calling its raise(), until
@@ -297,7 +297,7 @@ const uint8_t *pvr_adapter_mac(const struct pvr_adapter *adapter);
 const char *pvr_adapter_hwversion(const struct pvr_adapter *adapter);
 uint8_t pvr_adapter_gid_type(const struct pvr_adapter *adapter);
 unsigned int pvr_adapter_worker(const struct pvr_adapter *adapter);
-bool pvr_adapter_is_async(const struct pvr_adapter *adapter);
+bool pvr_adapter_is_uar_mapped(const struct pvr_adapter *adapter);
 const char *pvr_adapter_state_name(enum pvr_adapter_state state);
 void pvr_adapter_get_stats(struct pvr_adapter *adapter, struct pvr_adapter_stats *stats);
 /* Calls @fn for each bound GID. */

@@ -464,7 +464,7 @@ void pvr_client_destroy(struct pvr_client *client)
 	if (client->vfu) {
 		pvr_adapter_set_bus_master(client->adapter, false);
 		pvr_adapter_reset(client->adapter);
-		pvr_adapter_set_uar_shm(client->adapter, NULL);
+		pvr_adapter_map_uar(client->adapter, NULL);
 		vfu_destroy_ctx(client->vfu); /* also closes the connection */
 	} else {
 		close(client->source.fd);

@@ -331,7 +331,7 @@ static bool adopt(struct pvr_client *client, vfu_ctx_t *vfu)
 	close(client->source.fd);
 	client->source.fd = fd;
 	client->vfu = vfu;
-	pvr_adapter_set_uar_shm(client->adapter, client->uar.va);
+	pvr_adapter_map_uar(client->adapter, client->uar.va);
 	update_bus_master(client);
 	return true;
 }
@@ -343,7 +343,7 @@ bool pvr_device_attach(struct pvr_client *client, const void *version, size_t le
 	bool agreed;
 	int peer;
 
-	if (pvr_adapter_is_async(client->adapter) && !pvr_uar_map_open(&client->uar, err))
+	if (pvr_adapter_is_uar_mapped(client->adapter) && !pvr_uar_map_open(&client->uar, err))
 		return false;
 	vfu = create_context(client, &peer);
 	if (!vfu)

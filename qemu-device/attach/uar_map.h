@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Memory in place of BAR2, which the guest of one client maps (async=on). */
+/* Memory in place of BAR2, which the guest of one client maps (uar=mapped). */
 #ifndef PVR_ATTACH_UAR_MAP_H
 #define PVR_ATTACH_UAR_MAP_H
 

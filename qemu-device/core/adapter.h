@@ -108,7 +108,7 @@ struct pvr_owned {
 };
 
 /* Doorbells that the guest stores to memory, see ctrl/uar_poll.h. */
-struct pvr_async {
+struct pvr_uar_poll {
 	bool on; /* the adapter was made for it */
 	uint32_t *uar_shm; /* PVR_BAR_UAR_SIZE bytes; NULL: doorbells come by call only */
 	struct pvr_uc *next; /* whose page is looked at next; NULL: the first one's */
@@ -267,7 +267,7 @@ struct pvr_adapter {
 	struct pvr_uc kernel_uc;
 	struct pvr_uc_list contexts; /* kernel_uc and those of ucs */
 	uint32_t num_contexts;
-	struct pvr_async async;
+	struct pvr_uar_poll uar_poll;
 	struct pvr_uc *uar[PVR_MAX_UAR]; /* by page */
 	struct pvr_table ucs, pds, mrs, cqs, qps, srqs;
 	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];

@@ -108,8 +108,8 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->bus_master = true;
 	adapter->link_up = true;
 	TAILQ_INIT(&adapter->contexts);
-	TAILQ_INIT(&adapter->async.sweeping);
-	adapter->async.on = config->async;
+	TAILQ_INIT(&adapter->uar_poll.sweeping);
+	adapter->uar_poll.on = config->uar_mapped;
 	pvr_uc_init(adapter, &adapter->kernel_uc, 0);
 	memcpy(adapter->mac, config->mac, sizeof(adapter->mac));
 	adapter->revision = pvr_revision_find(config->hwversion);
@@ -222,7 +222,7 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	pvr_path_adapter_gone(adapter);
 	pvr_adapter_destroy_objects(adapter, NULL);
 	pvr_uc_destroy_all(adapter);
-	pvr_async_reset(adapter);
+	pvr_uar_poll_reset(adapter);
 	pvr_gid_unbind_all(adapter);
 	if (pvr_fabric_end_life(adapter))
 		pvr_workers_look(adapter->engine);

@@ -159,7 +159,7 @@ void pvr_cmd_run(struct pvr_adapter *adapter)
 		return;
 	}
 	/* Doorbells that came before it do. */
-	pvr_async_poll_all(adapter);
+	pvr_uar_poll_all(adapter);
 	pvr_copy_once(&req, adapter->cmd_shm, sizeof(req));
 	run(adapter, &req);
 }

@@ -17,7 +17,7 @@
 
 static uint32_t *page_of(const struct pvr_uc *uc)
 {
-	return uc->adapter->async.uar_shm + uc->uar * (PVR_PAGE_SIZE / sizeof(uint32_t));
+	return uc->adapter->uar_poll.uar_shm + uc->uar * (PVR_PAGE_SIZE / sizeof(uint32_t));
 }
 
 /* What the last owner of the page has stored must hit nothing of the next one's. */
@@ -25,7 +25,7 @@ static void clear_page(const struct pvr_uc *uc)
 {
 	uint32_t offset;
 
-	if (!uc->adapter->async.uar_shm)
+	if (!uc->adapter->uar_poll.uar_shm)
 		return;
 	for (offset = 0; offset <= PVRDMA_UAR_SRQ_OFFSET; offset += sizeof(uint32_t))
 		__atomic_store_n(page_of(uc) + offset / sizeof(uint32_t), 0, __ATOMIC_RELAXED);
@@ -50,7 +50,7 @@ static void stop_sweep(struct pvr_uc *uc)
 	if (!uc->is_sweeping)
 		return;
 	uc->is_sweeping = false;
-	TAILQ_REMOVE(&uc->adapter->async.sweeping, uc, sweeping);
+	TAILQ_REMOVE(&uc->adapter->uar_poll.sweeping, uc, sweeping);
 }
 
 void pvr_uc_exit(struct pvr_uc *uc)
@@ -58,8 +58,8 @@ void pvr_uc_exit(struct pvr_uc *uc)
 	struct pvr_adapter *adapter = uc->adapter;
 
 	stop_sweep(uc);
-	if (adapter->async.next == uc)
-		adapter->async.next = TAILQ_NEXT(uc, link);
+	if (adapter->uar_poll.next == uc)
+		adapter->uar_poll.next = TAILQ_NEXT(uc, link);
 	TAILQ_REMOVE(&adapter->contexts, uc, link);
 	adapter->num_contexts--;
 	adapter->uar[uc->uar] = NULL;
@@ -123,7 +123,7 @@ static void start_sweep(struct pvr_uc *uc, enum pvr_owned_kind kind)
 	if (uc->is_sweeping)
 		return;
 	uc->is_sweeping = true;
-	TAILQ_INSERT_TAIL(&uc->adapter->async.sweeping, uc, sweeping);
+	TAILQ_INSERT_TAIL(&uc->adapter->uar_poll.sweeping, uc, sweeping);
 }
 
 /* Objects that came or went meanwhile: all that were there at the start get a turn. */
@@ -156,10 +156,10 @@ static bool sweep_context(struct pvr_uc *uc, uint32_t *budget)
 }
 
 /* A context that is not through goes behind the others. */
-static bool sweep(struct pvr_async *async)
+static bool sweep(struct pvr_uar_poll *poll)
 {
 	uint32_t budget = OBJECTS_PER_POLL;
-	struct pvr_uc *uc = TAILQ_FIRST(&async->sweeping);
+	struct pvr_uc *uc = TAILQ_FIRST(&poll->sweeping);
 
 	if (!uc)
 		return false;
@@ -167,9 +167,9 @@ static bool sweep(struct pvr_async *async)
 		stop_sweep(uc);
 		if (sweep_context(uc, &budget)) {
 			uc->is_sweeping = true;
-			TAILQ_INSERT_TAIL(&async->sweeping, uc, sweeping);
+			TAILQ_INSERT_TAIL(&poll->sweeping, uc, sweeping);
 		}
-		uc = TAILQ_FIRST(&async->sweeping);
+		uc = TAILQ_FIRST(&poll->sweeping);
 	}
 	return true;
 }
@@ -208,49 +208,49 @@ static bool poll_page(struct pvr_uc *uc)
 	return found;
 }
 
-bool pvr_async_poll(struct pvr_adapter *adapter)
+bool pvr_uar_poll_some(struct pvr_adapter *adapter)
 {
-	struct pvr_async *async = &adapter->async;
+	struct pvr_uar_poll *poll = &adapter->uar_poll;
 	uint32_t i, n = adapter->num_contexts;
 	struct pvr_uc *uc;
 	bool found;
 
-	if (!pvr_async_is_active(adapter))
+	if (!pvr_uar_poll_is_active(adapter))
 		return false;
 	/* What is rung for now gets its turn before it is looked at once more. */
-	found = sweep(async);
+	found = sweep(poll);
 	if (n > PAGES_PER_POLL)
 		n = PAGES_PER_POLL;
 	for (i = 0; i < n; i++) {
-		uc = async->next ? async->next : TAILQ_FIRST(&adapter->contexts);
-		async->next = TAILQ_NEXT(uc, link);
+		uc = poll->next ? poll->next : TAILQ_FIRST(&adapter->contexts);
+		poll->next = TAILQ_NEXT(uc, link);
 		found |= poll_page(uc);
 	}
 	return found;
 }
 
-void pvr_async_poll_all(struct pvr_adapter *adapter)
+void pvr_uar_poll_all(struct pvr_adapter *adapter)
 {
 	uint32_t i;
 
 	for (i = 0; i < adapter->num_contexts; i += PAGES_PER_POLL)
-		pvr_async_poll(adapter);
+		pvr_uar_poll_some(adapter);
 }
 
-void pvr_async_reset(struct pvr_adapter *adapter)
+void pvr_uar_poll_reset(struct pvr_adapter *adapter)
 {
 	stop_sweep(&adapter->kernel_uc);
 	clear_page(&adapter->kernel_uc);
 }
 
-void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm)
+void pvr_adapter_map_uar(struct pvr_adapter *adapter, void *uar_shm)
 {
 	pvr_adapter_lock(adapter);
-	__atomic_store_n(&adapter->async.uar_shm, uar_shm, __ATOMIC_RELAXED);
+	__atomic_store_n(&adapter->uar_poll.uar_shm, uar_shm, __ATOMIC_RELAXED);
 	pvr_adapter_unlock(adapter);
 }
 
-bool pvr_adapter_is_async(const struct pvr_adapter *adapter)
+bool pvr_adapter_is_uar_mapped(const struct pvr_adapter *adapter)
 {
-	return adapter->async.on;
+	return adapter->uar_poll.on;
 }

@@ -14,8 +14,8 @@
  *
  * What an overwritten doorbell of a CQ was for cannot be seen: see rdma/cq_lost_arm.h.
  */
-#ifndef PVR_ASYNC_H
-#define PVR_ASYNC_H
+#ifndef PVR_UAR_POLL_H
+#define PVR_UAR_POLL_H
 
 #include "core/objects.h"
 
@@ -26,24 +26,24 @@ void pvr_uc_own(struct pvr_uc *uc, enum pvr_owned_kind kind, struct pvr_owned *o
 void pvr_uc_disown(struct pvr_uc *uc, enum pvr_owned_kind kind, struct pvr_owned *owned);
 
 /* Doorbells have to be polled: the guest can store some, and has a driver. */
-static inline bool pvr_async_is_active(const struct pvr_adapter *adapter)
+static inline bool pvr_uar_poll_is_active(const struct pvr_adapter *adapter)
 {
-	return adapter->async.uar_shm && pvr_adapter_dma_ok(adapter);
+	return adapter->uar_poll.uar_shm && pvr_adapter_dma_ok(adapter);
 }
 
-/* pvr_async_poll() would do nothing. Needs no lock. */
-static inline bool pvr_async_has_nothing(const struct pvr_adapter *adapter)
+/* pvr_uar_poll_some() would do nothing. Needs no lock. */
+static inline bool pvr_uar_poll_has_nothing(const struct pvr_adapter *adapter)
 {
-	return !__atomic_load_n(&adapter->async.uar_shm, __ATOMIC_RELAXED);
+	return !__atomic_load_n(&adapter->uar_poll.uar_shm, __ATOMIC_RELAXED);
 }
 
 /* Looks at some pages and some objects. Return: true if there was something. */
-bool pvr_async_poll(struct pvr_adapter *adapter);
+bool pvr_uar_poll_some(struct pvr_adapter *adapter);
 
 /* Looks at all pages, once. */
-void pvr_async_poll_all(struct pvr_adapter *adapter);
+void pvr_uar_poll_all(struct pvr_adapter *adapter);
 
 /* Forgets what the guest driver has stored to its page. */
-void pvr_async_reset(struct pvr_adapter *adapter);
+void pvr_uar_poll_reset(struct pvr_adapter *adapter);
 
-#endif /* PVR_ASYNC_H */
+#endif /* PVR_UAR_POLL_H */

@@ -90,13 +90,12 @@ static bool set_roce(struct pvr_adapter_settings *adapter, const char *value, st
 	return true;
 }
 
-static bool set_async(struct pvr_adapter_settings *adapter, const char *value,
-		      struct pvr_error *err)
+static bool set_uar(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
 {
-	adapter->async = !strcmp(value, "on");
-	if (adapter->async || !strcmp(value, "off"))
+	adapter->uar_mapped = !strcmp(value, "on");
+	if (adapter->uar_mapped || !strcmp(value, "off"))
 		return true;
-	return pvr_fail(err, "async '%s' is neither on nor off", value);
+	return pvr_fail(err, "uar '%s' is neither mapped nor trapped", value);
 }
 
 static bool set_worker(struct pvr_adapter_settings *adapter, const char *value,
@@ -128,13 +127,13 @@ bool pvr_adapter_settings_set(struct pvr_adapter_settings *adapter, const char *
 		return set_hwversion(adapter, value, err);
 	if (!strcmp(key, "roce"))
 		return set_roce(adapter, value, err);
-	if (!strcmp(key, "async"))
-		return set_async(adapter, value, err);
+	if (!strcmp(key, "uar"))
+		return set_uar(adapter, value, err);
 	if (!strcmp(key, "worker"))
 		return set_worker(adapter, value, err);
 	return pvr_fail(err,
 			"unknown adapter setting '%s': there are name, socket, mac, fabric, "
-			"hwversion, roce, async and worker",
+			"hwversion, roce, uar and worker",
 			key);
 }
 

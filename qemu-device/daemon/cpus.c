@@ -22,16 +22,17 @@ struct pvr_cpus pvr_cpus_get(void)
 bool pvr_cpus_suffice(struct pvr_cpus cpus, unsigned int polling, struct pvr_error *why)
 {
 	if (cpus.allowed && polling > cpus.allowed)
-		return pvr_fail(why,
-				"%u workers have adapters with async=on, and this process may use "
-				"%u CPUs: these workers wait for each other, and their guests "
-				"with them; use fewer workers, or async=off",
-				polling, cpus.allowed);
+		return pvr_fail(
+			why,
+			"%u workers have adapters with uar=mapped, and this process may use "
+			"%u CPUs: these workers wait for each other, and their guests "
+			"with them; use fewer workers, or uar=trapped",
+			polling, cpus.allowed);
 	if (cpus.online && polling && polling >= cpus.online)
 		return pvr_fail(why,
-				"%u workers have adapters with async=on, and this machine has %u "
+				"%u workers have adapters with uar=mapped, and this machine has %u "
 				"CPUs: no CPU is left for the guests, so these workers look for "
-				"doorbells every 50 us only; use fewer workers, or async=off",
+				"doorbells every 50 us only; use fewer workers, or uar=trapped",
 				polling, cpus.online);
 	return true;
 }

@@ -108,7 +108,7 @@ static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 	else if (column == 4)
 		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "roce"));
 	else if (column == 5)
-		snprintf(buf, TABLE_CELL, "%s", truth_of(obj, "async") ? "on" : "off");
+		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "uar"));
 	else if (column == 6)
 		snprintf(buf, TABLE_CELL, "%s", text_of(obj, "state"));
 	else if (column == 7)

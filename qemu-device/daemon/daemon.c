@@ -55,8 +55,8 @@ static unsigned int polling_workers(const struct pvr_daemon *daemon)
 		const struct pvr_adapter *adapter = pvr_attach_adapter(daemon->adapters[i]);
 		unsigned int worker = pvr_adapter_worker(adapter);
 
-		num += pvr_adapter_is_async(adapter) && !polls[worker];
-		polls[worker] |= pvr_adapter_is_async(adapter);
+		num += pvr_adapter_is_uar_mapped(adapter) && !polls[worker];
+		polls[worker] |= pvr_adapter_is_uar_mapped(adapter);
 	}
 	return num;
 }
@@ -105,7 +105,7 @@ static bool add_adapter(struct pvr_daemon *daemon, const struct pvr_adapter_sett
 		.fabric = settings->fabric[0] ? settings->fabric : NULL,
 		.hwversion = settings->hwversion,
 		.gid_type = settings->gid_type,
-		.async = settings->async,
+		.uar_mapped = settings->uar_mapped,
 	};
 	struct pvr_attach *attach;
 	struct pvr_error why;

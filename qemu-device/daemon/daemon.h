@@ -19,7 +19,7 @@ struct pvr_daemon {
 	/* In the order of their creation. Changes only while the pool is paused. */
 	struct pvr_attach *adapters[PVR_ADAPTERS_MAX];
 	size_t num_adapters;
-	unsigned int polling; /* workers that async=on keeps from sleeping, at the last check */
+	unsigned int polling; /* workers that uar=mapped keeps from sleeping, at the last check */
 	struct pvr_control *control;
 	struct pvr_network *network; /* NULL: no other hosts */
 	struct pvr_source signals;

@@ -110,11 +110,11 @@ static void end_window(struct pvr_poll_policy *policy, uint64_t now, bool found)
 	back_off(policy, now);
 }
 
-static bool may_sleep(const struct pvr_poll_policy *policy, uint64_t now, bool async)
+static bool may_sleep(const struct pvr_poll_policy *policy, uint64_t now, bool uar_mapped)
 {
 	if (!pvr_poll_is_on(policy, now))
 		return true;
-	return !async && now - policy->last_work >= policy->window;
+	return !uar_mapped && now - policy->last_work >= policy->window;
 }
 
 static uint64_t look_every(const struct pvr_poll_policy *policy, uint64_t now, bool worked)
@@ -127,15 +127,15 @@ static uint64_t look_every(const struct pvr_poll_policy *policy, uint64_t now, b
 }
 
 enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, bool worked,
-				 bool async)
+				 bool uar_mapped)
 {
 	if (worked) {
 		policy->last_work = now;
 		end_window(policy, now, true);
-	} else if (may_sleep(policy, now, async)) {
+	} else if (may_sleep(policy, now, uar_mapped)) {
 		end_window(policy, now, false);
 		return PVR_POLL_SLEEP;
-	} else if (!async) {
+	} else if (!uar_mapped) {
 		policy->in_window = true;
 	}
 	if (now - policy->last_look >= look_every(policy, now, worked))

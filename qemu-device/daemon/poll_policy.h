@@ -92,10 +92,10 @@ bool pvr_poll_is_on(const struct pvr_poll_policy *policy, uint64_t now);
 
 /**
  * pvr_poll_next() - choose the next step after the engine ran @worked: the engine had
- * work @async: some doorbells can only be polled, so a window never ends
+ * work @uar_mapped: some doorbells can only be polled, so a window never ends
  */
 enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, bool worked,
-				 bool async);
+				 bool uar_mapped);
 
 /* The sockets were polled, after PVR_POLL_LOOK or sleep. @events: some were ready. */
 void pvr_poll_looked(struct pvr_poll_policy *policy, uint64_t now, bool events);

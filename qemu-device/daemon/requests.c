@@ -96,7 +96,7 @@ static struct json_object *describe(const struct pvr_attach *attach)
 	put_mac(obj, pvr_adapter_mac(adapter));
 	put_text(obj, "hwversion", pvr_adapter_hwversion(adapter));
 	put_text(obj, "roce", pvr_adapter_gid_type(adapter) == PVR_GID_TYPE_ROCE_V1 ? "v1" : "v2");
-	put_bool(obj, "async", pvr_adapter_is_async(adapter));
+	put_text(obj, "uar", pvr_adapter_is_uar_mapped(adapter) ? "mapped" : "trapped");
 	put_number(obj, "worker", pvr_adapter_worker(adapter));
 	put_text(obj, "socket", pvr_attach_path(attach));
 	put_text(obj, "state", pvr_adapter_state_name(stats.state));
@@ -378,7 +378,7 @@ static bool run_workers(struct request *request)
 static bool run_add_adapter(struct request *request)
 {
 	static const char *const keys[] = {
-		"name", "socket", "mac", "fabric", "hwversion", "roce", "async", "worker",
+		"name", "socket", "mac", "fabric", "hwversion", "roce", "uar", "worker",
 	};
 	struct pvr_adapter_settings settings = { .has_mac = false };
 	const char *value;

@@ -7,7 +7,7 @@
 #include "daemon/worker_loop.h"
 
 /* A sleeping worker polls doorbells in memory at this interval. */
-#define ASYNC_SLEEP_NS 50000ull
+#define UAR_POLL_SLEEP_NS 50000ull
 
 static void measure(struct pvr_worker_loop *wl, uint64_t now)
 {
@@ -57,12 +57,12 @@ static enum pvr_worker_loop_result look_now(struct pvr_worker_loop *wl, bool wor
 	return look(wl, 0) ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
 }
 
-static uint64_t sleep_until(struct pvr_worker_loop *wl, uint64_t now, bool async)
+static uint64_t sleep_until(struct pvr_worker_loop *wl, uint64_t now, bool uar_mapped)
 {
 	uint64_t deadline = pvr_engine_deadline(wl->engine, wl->worker);
 
-	if (async && now + ASYNC_SLEEP_NS < deadline)
-		return now + ASYNC_SLEEP_NS;
+	if (uar_mapped && now + UAR_POLL_SLEEP_NS < deadline)
+		return now + UAR_POLL_SLEEP_NS;
 	return deadline;
 }
 
@@ -74,7 +74,7 @@ static bool rest(struct pvr_worker_loop *wl)
 	return pvr_engine_enable_doorbells(wl->engine, wl->worker);
 }
 
-static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool async)
+static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool uar_mapped)
 {
 	uint64_t now = wl->now;
 	bool ok;
@@ -82,7 +82,7 @@ static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool as
 	measure(wl, now);
 	if (!rest(wl))
 		return PVR_WORKER_LOOP_RAN;
-	ok = look(wl, sleep_until(wl, now, async));
+	ok = look(wl, sleep_until(wl, now, uar_mapped));
 	pvr_poll_slept(&wl->policy, now, wl->now);
 	return ok ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
 }
@@ -106,15 +106,15 @@ static bool run(struct pvr_worker_loop *wl, bool polls)
 enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl)
 {
 	struct pvr_poll_policy *policy = &wl->policy;
-	bool async = pvr_engine_is_async(wl->engine, wl->worker);
-	bool worked = run(wl, async || pvr_poll_is_on(policy, wl->now));
+	bool uar_mapped = pvr_engine_is_uar_mapped(wl->engine, wl->worker);
+	bool worked = run(wl, uar_mapped || pvr_poll_is_on(policy, wl->now));
 
 	wl->now = pvr_loop_now();
-	switch (pvr_poll_next(policy, wl->now, worked, async)) {
+	switch (pvr_poll_next(policy, wl->now, worked, uar_mapped)) {
 	case PVR_POLL_LOOK:
 		return look_now(wl, worked);
 	case PVR_POLL_SLEEP:
-		return sleep_now(wl, async);
+		return sleep_now(wl, uar_mapped);
 	default:
 		return PVR_WORKER_LOOP_RAN;
 	}

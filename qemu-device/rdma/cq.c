@@ -142,7 +142,7 @@ static void publish_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	if (cq->armed == PVR_CQ_ARMED_ANY ||
 	    (cq->armed == PVR_CQ_ARMED_SOLICITED && cq->solicited > before))
 		notify(adapter, cq);
-	else if (adapter->async.uar_shm)
+	else if (adapter->uar_poll.uar_shm)
 		pvr_late_arm_pushed(cq);
 }
 

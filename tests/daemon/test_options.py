@@ -44,7 +44,7 @@ def test_version():
     (["--adapter", "name=,socket=/s"], "name is empty"),
     (["--adapter", "name=n,hwversion=15"], "hwversion '15' is none of 13, 14, 18, 20, latest"),
     (["--adapter", "name=n,roce=3"], "roce '3' is neither v1 nor v2"),
-    (["--adapter", "name=n,async=yes"], "async 'yes' is neither on nor off"),
+    (["--adapter", "name=n,uar=yes"], "uar 'yes' is neither mapped nor trapped"),
     (["--adapter", "name=n,socket=/s,mac=52:54:00:00:00:01,hwversion=13,roce=v2"], "hwversion 13 has no RoCE v2"),
 ])
 def test_bad_option(args, pattern):

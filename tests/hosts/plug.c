@@ -309,7 +309,7 @@ void pvr_adapter_uar_write(struct pvr_adapter *adapter, uint64_t offset, const v
 	region_write(adapter, REGION_UAR, offset, buf, len, true);
 }
 
-void pvr_adapter_set_uar_shm(struct pvr_adapter *adapter, void *uar_shm)
+void pvr_adapter_map_uar(struct pvr_adapter *adapter, void *uar_shm)
 {
 	fg_die("%s: doorbells in memory are not to be had here", adapter->plug->adapter);
 }
@@ -356,7 +356,7 @@ bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int worker)
 	return true;
 }
 
-bool pvr_engine_is_async(const struct pvr_engine *engine, unsigned int worker)
+bool pvr_engine_is_uar_mapped(const struct pvr_engine *engine, unsigned int worker)
 {
 	return false;
 }

@@ -28,7 +28,7 @@ static const struct pvr_adapter_ops adapter_ops = {
 };
 
 uint32_t fg_default_ext;
-bool fg_default_async;
+bool fg_default_uar_mapped;
 
 void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 {
@@ -40,7 +40,7 @@ void fg_guest_config_init(struct fg_guest_config *config, uint32_t number)
 	config->name = name[number % 16];
 	memcpy(config->mac, mac, sizeof(mac));
 	config->ext = fg_default_ext | (getenv("FG_POLL") ? PVR_EXT_DB_SUPPRESS : 0);
-	config->async = fg_default_async || getenv("FG_ASYNC");
+	config->uar_mapped = fg_default_uar_mapped || getenv("FG_UAR_MAPPED");
 }
 
 static void config_defaults(struct fg_guest_config *config)
@@ -64,7 +64,7 @@ static void map_uar(struct fg_guest *guest)
 	if (va == MAP_FAILED)
 		fg_die("%s: no memory for its doorbells", guest->name);
 	guest->uar_shm = va;
-	pvr_adapter_set_uar_shm(guest->adapter, va);
+	pvr_adapter_map_uar(guest->adapter, va);
 }
 
 static bool adapter_plug(struct fg_guest *guest)
@@ -75,7 +75,7 @@ static bool adapter_plug(struct fg_guest *guest)
 		.hwversion = guest->config.hwversion,
 		.gid_type = guest->config.gid_type,
 		.worker = guest->config.worker,
-		.async = guest->config.async,
+		.uar_mapped = guest->config.uar_mapped,
 	};
 	char err[200] = "";
 
@@ -94,7 +94,7 @@ static bool adapter_plug(struct fg_guest *guest)
 		}
 	}
 	pvr_adapter_set_bus_master(guest->adapter, true);
-	if (guest->config.async)
+	if (guest->config.uar_mapped)
 		map_uar(guest);
 	return true;
 }

@@ -19,7 +19,7 @@ struct fg_guest_config {
 	uint8_t gid_type; /* of the adapter; 0: the best that it has */
 	unsigned int worker; /* of the adapter */
 	uint32_t ext; /* PVR_EXT_* to acknowledge at probe */
-	bool async; /* doorbells are stores to memory, as with async=on */
+	bool uar_mapped; /* doorbells are stores to memory, as with uar=mapped */
 };
 
 /* A CQ notification ring, and this driver's index; it wraps as ABI.md says. */
@@ -65,8 +65,8 @@ struct fg_guest {
  * says otherwise.
  */
 extern uint32_t fg_default_ext;
-/* The same for async, which FG_ASYNC in the environment sets, too. */
-extern bool fg_default_async;
+/* The same for async, which FG_UAR_MAPPED in the environment sets, too. */
+extern bool fg_default_uar_mapped;
 
 /* MAC 52:54:00:12:34:<number>, name "vm<number>". */
 void fg_guest_config_init(struct fg_guest_config *config, uint32_t number);

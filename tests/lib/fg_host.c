@@ -112,7 +112,8 @@ static bool poll_workers(struct fg_host *host)
 	unsigned int i;
 
 	for (i = 0; i < host->workers; i++)
-		found |= pvr_engine_is_async(host->engine, i) && pvr_engine_poll(host->engine, i);
+		found |= pvr_engine_is_uar_mapped(host->engine, i) &&
+			 pvr_engine_poll(host->engine, i);
 	return found;
 }
 

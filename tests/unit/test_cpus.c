@@ -16,7 +16,7 @@ static const struct row {
 	{ { 1, 2 }, 2, "may use 1 CPUs" },
 	{ { 1, 1 }, 1, "this machine has 1 CPUs" },
 	{ { 4, 64 }, 4, NULL },
-	{ { 4, 64 }, 5, "5 workers have adapters with async=on, and this process may use 4" },
+	{ { 4, 64 }, 5, "5 workers have adapters with uar=mapped, and this process may use 4" },
 	{ { 0, 0 }, 9, NULL },
 	{ { 1, 1 }, 0, NULL },
 };

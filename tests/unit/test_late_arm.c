@@ -9,7 +9,7 @@
 
 TEST_INIT
 {
-	fg_default_async = true;
+	fg_default_uar_mapped = true;
 	fg_default_ext = PVR_EXT_CQ_ARM_DBREC | PVR_EXT_RESIZE;
 }
 

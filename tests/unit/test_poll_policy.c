@@ -16,7 +16,7 @@ struct worker {
 	uint64_t cpu, switches;
 	uint32_t usages, looks;
 	bool crowded; /* others take its CPU for as long as it polls */
-	bool async;
+	bool uar_mapped;
 };
 
 static void worker_init(struct worker *w, enum pvr_poll_mode mode)
@@ -42,7 +42,7 @@ static void measure(struct worker *w)
 
 static enum pvr_poll_step step(struct worker *w, bool worked)
 {
-	enum pvr_poll_step next = pvr_poll_next(&w->policy, w->now, worked, w->async);
+	enum pvr_poll_step next = pvr_poll_next(&w->policy, w->now, worked, w->uar_mapped);
 
 	if (next == PVR_POLL_GO_ON)
 		return next;
@@ -539,26 +539,26 @@ TEST_PLAIN(test_cpu_that_is_wanted_is_offered_in_each_round)
 
 /* -------------------------------------------------------------------- async */
 
-TEST_PLAIN(test_async_worker_does_not_sleep)
+TEST_PLAIN(test_worker_with_a_mapped_uar_does_not_sleep)
 {
 	struct worker w;
 
 	worker_init(&w, PVR_POLL_AUTO);
-	w.async = true;
+	w.uar_mapped = true;
 	assert_int_equal(idle(&w, SEC), SEC);
 	assert_int_equal(w.policy.stats.windows, 0);
 	assert_int_equal(w.policy.stats.backoffs, 0);
 }
 
-TEST_PLAIN(test_async_worker_sleeps_where_others_need_the_cpu)
+TEST_PLAIN(test_worker_with_a_mapped_uar_sleeps_where_others_need_the_cpu)
 {
 	struct worker w;
 
 	worker_init(&w, PVR_POLL_AUTO);
-	w.async = w.crowded = true;
+	w.uar_mapped = w.crowded = true;
 	assert_true(idle(&w, SEC) < MS);
 	assert_true(w.policy.stats.backoffs > 0);
 	worker_init(&w, PVR_POLL_OFF);
-	w.async = true;
+	w.uar_mapped = true;
 	assert_true(idle(&w, SEC) <= ROUND);
 }

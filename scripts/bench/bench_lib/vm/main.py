@@ -46,7 +46,7 @@ def arguments(argv):
     add("--rounds", type=int, default=None, metavar="N", help="runs of each row (default 5)")
     add("--seconds", type=float, default=None, metavar="S", help="about how long a run's traffic is (default 0.5)")
     add("--rows", default="*", metavar="PATTERN", help="only these: 'vm.write_*'; 'main' for those with a target")
-    add("--adapter-settings", default="", metavar="K=V,...", help="vmlab's: of our adapters, async=on for one")
+    add("--adapter-settings", default="", metavar="K=V,...", help="vmlab's: of our adapters, uar=mapped for one")
     add("--json", type=pathlib.Path, help="default build/bench/vm.json, without --quick and --rows")
     add("--keep-logs", type=pathlib.Path, default=BENCH / "vm-logs", metavar="DIR", help="default build/bench/vm-logs")
     options = parser.parse_args(argv)

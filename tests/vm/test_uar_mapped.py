@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""async=on: doorbells in memory, with our driver and provider and with the kernel's and rdma-core's.
+"""uar=mapped: doorbells in memory, with our driver and provider and with the kernel's and rdma-core's.
 
 Few iterations: where no core is free for the worker, it and two vCPUs share what there is.
 """
@@ -40,12 +40,12 @@ def who_maps_doorbells(vmlab_pid):
 
 @pytest.fixture(scope="module", params=["vmw_pvrdma", pytest.param("pvrdma", marks=pytest.mark.long)])
 def run(request, tmp_path_factory):
-    return run_steps(tmp_path_factory.mktemp("async"), STEPS, watch={"polling.begin": who_maps_doorbells},
-                     driver=request.param, adapter_settings="async=on")
+    return run_steps(tmp_path_factory.mktemp("uar_mapped"), STEPS, watch={"polling.begin": who_maps_doorbells},
+                     driver=request.param, adapter_settings="uar=mapped")
 
 
 @pytest.mark.parametrize("step", ids(STEPS))
-def test_async(run, step):
+def test_uar_mapped(run, step):
     run.check(step)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""async=on: doorbells are stores of the guest to memory of the daemon."""
+"""uar=mapped: doorbells are stores of the guest to memory of the daemon."""
 
 import mmap
 import os
@@ -23,7 +23,7 @@ RESET = 2
 
 @pytest.fixture
 def daemon(start_daemon):
-    return start_daemon(settings=",async=on")
+    return start_daemon(settings=",uar=mapped")
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_doorbell_bar_can_be_mapped(client):
         assert client.region_fd(index) is None
 
 
-def test_without_async_it_cannot(start_daemon):
+def test_with_a_trapped_uar_it_cannot(start_daemon):
     with Client(start_daemon().socket(1)) as client:
         client.negotiate()
         assert not client.region_info(v.BAR_UAR)[1] & MAPPABLE
@@ -185,12 +185,12 @@ def test_settings(daemon):
     assert dict(zip(heads, values))["ASYNC"] == "on"
     for number, setting in ((7, "on"), (8, "off")):
         done = daemon.ctl("add-adapter", f"name=x{number},socket={daemon.folder}/x{number},mac={mac(number)},"
-                                         f"async={setting}")
+                                         f"uar={setting}")
         assert done.returncode == 0, done.stderr
     rows = {line.split()[0]: line.split()[5] for line in daemon.ctl("adapters").stdout.splitlines()}
     assert (rows["x7"], rows["x8"]) == ("on", "off")
-    done = daemon.ctl("add-adapter", f"name=y,socket={daemon.folder}/y,mac={mac(9)},async=maybe")
-    assert done.returncode == 2 and "async 'maybe' is neither on nor off" in done.stderr
+    done = daemon.ctl("add-adapter", f"name=y,socket={daemon.folder}/y,mac={mac(9)},uar=maybe")
+    assert done.returncode == 2 and "uar 'maybe' is neither mapped nor trapped" in done.stderr
 
 
 def on_one_cpu(start_daemon, **kwargs):
@@ -204,9 +204,9 @@ def on_one_cpu(start_daemon, **kwargs):
 
 
 def test_more_polling_workers_than_cpus(start_daemon):
-    assert "async=on" not in on_one_cpu(start_daemon).log()
-    running = on_one_cpu(start_daemon, settings=",async=on")
-    assert running.log().count("2 workers have adapters with async=on, and this process may use 1 CPUs: these workers "
+    assert "uar=mapped" not in on_one_cpu(start_daemon).log()
+    running = on_one_cpu(start_daemon, settings=",uar=mapped")
+    assert running.log().count("2 workers have adapters with uar=mapped, and this process may use 1 CPUs: these workers "
                                "wait for each other") == 1
     for number in (1, 2):
         with Client(running.socket(number)) as client:
@@ -219,6 +219,6 @@ def test_more_polling_workers_than_cpus(start_daemon):
 
 def test_in_a_configuration_file(start_daemon, tmp_path):
     path = tmp_path / "conf"
-    path.write_text(f"[adapter a]\nsocket = {tmp_path}/a\nmac = {mac(9)}\nasync = on\n")
+    path.write_text(f"[adapter a]\nsocket = {tmp_path}/a\nmac = {mac(9)}\nuar = mapped\n")
     running = start_daemon(adapters=0, args=("--config", str(path)))
     assert running.ctl("adapters").stdout.splitlines()[1].split()[5] == "on"

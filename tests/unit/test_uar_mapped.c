@@ -9,7 +9,7 @@
 
 TEST_INIT
 {
-	fg_default_async = true;
+	fg_default_uar_mapped = true;
 }
 
 static uint32_t *word(const struct fg_guest *g, uint32_t page, uint32_t offset)
@@ -265,24 +265,24 @@ TEST(rc_connected, test_reset_forgets_doorbells)
 	fg_ring_send(&env->a.qp);
 	fg_cq_arm(&env->a.scq);
 	assert_false(pvr_engine_poll(env->host->engine, 0));
-	assert_true(pvr_engine_is_async(env->host->engine, 0)); /* the other guest */
+	assert_true(pvr_engine_is_uar_mapped(env->host->engine, 0)); /* the other guest */
 	expect_ok(fg_guest_boot(env->g[0]));
 	assert_false(pvr_engine_poll(env->host->engine, 0));
 }
 
 TEST(unprobed, test_only_adapters_with_a_driver_are_polled)
 {
-	assert_false(pvr_engine_is_async(env->host->engine, 0));
+	assert_false(pvr_engine_is_uar_mapped(env->host->engine, 0));
 	expect_ok(fg_guest_boot(env->g[0]));
-	assert_true(pvr_engine_is_async(env->host->engine, 0));
+	assert_true(pvr_engine_is_uar_mapped(env->host->engine, 0));
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
-	assert_false(pvr_engine_is_async(env->host->engine, 0));
+	assert_false(pvr_engine_is_uar_mapped(env->host->engine, 0));
 	*word(env->g[0], 0, PVRDMA_UAR_QP_OFFSET) = PVR_DB_QP_SEND | 2;
 	assert_false(pvr_engine_poll(env->host->engine, 0));
 	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
 	assert_true(pvr_engine_poll(env->host->engine, 0));
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
-	assert_false(pvr_engine_is_async(env->host->engine, 0));
+	assert_false(pvr_engine_is_uar_mapped(env->host->engine, 0));
 }
 
 /* A command finds done what the guest has asked for by a doorbell before it. */
