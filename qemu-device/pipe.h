@@ -196,7 +196,8 @@ struct pvr_remote_stats {
 	uint64_t rtt_ns; /* of the last PING; 0: none yet */
 	uint64_t heard; /* when anything came from it last, as now() */
 	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
-	uint64_t lent_bytes, read_bytes; /* of these, payload that NICs have read by themselves */
+	uint64_t zerocopy_tx_bytes,
+		zerocopy_rx_bytes; /* of these, payload that NICs have read by themselves */
 	uint64_t replays; /* requests that were sent again after a connection broke */
 };
 

@@ -304,9 +304,9 @@ static void host_cell(void *opaque, size_t row, size_t column, char *buf)
 	else if (column == 2)
 		snprintf(buf, TABLE_CELL, "rtt %" PRIu64 " us", number_of(obj, "rtt_us"));
 	else if (column == 3)
-		print_moved(buf, "sent", obj, "tx_bytes", "lent_bytes");
+		print_moved(buf, "sent", obj, "tx_bytes", "zerocopy_tx_bytes");
 	else
-		print_moved(buf, "received", obj, "rx_bytes", "read_bytes");
+		print_moved(buf, "received", obj, "rx_bytes", "zerocopy_rx_bytes");
 }
 
 void pvr_print_paths(struct json_object *reply)
@@ -350,9 +350,9 @@ static void print_errors(struct json_object *list, size_t len)
 		obj = json_object_array_get_idx(list, i);
 		if (!strcmp(text_of(obj, "state"), "unreachable"))
 			printf("%s: %s\n", text_of(obj, "name"), text_of(obj, "error"));
-		if (*text_of(obj, "verbs") && *text_of(obj, "lend_error"))
+		if (*text_of(obj, "verbs") && *text_of(obj, "zerocopy_error"))
 			printf("%s: payload is copied: %s\n", text_of(obj, "name"),
-			       text_of(obj, "lend_error"));
+			       text_of(obj, "zerocopy_error"));
 	}
 }
 

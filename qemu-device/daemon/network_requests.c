@@ -40,8 +40,8 @@ static void put_counters(struct json_object *obj, const struct pvr_remote_stats 
 	put_number(obj, "tx_bytes", stats->tx_bytes);
 	put_number(obj, "rx_frames", stats->rx_frames);
 	put_number(obj, "rx_bytes", stats->rx_bytes);
-	put_number(obj, "lent_bytes", stats->lent_bytes);
-	put_number(obj, "read_bytes", stats->read_bytes);
+	put_number(obj, "zerocopy_tx_bytes", stats->zerocopy_tx_bytes);
+	put_number(obj, "zerocopy_rx_bytes", stats->zerocopy_rx_bytes);
 	put_number(obj, "replays", stats->replays);
 }
 
@@ -56,8 +56,8 @@ static struct pvr_remote_stats stats_of(const struct pvr_peer_info *info)
 
 static void put_lend(struct json_object *obj, const struct pvr_peer_info *info)
 {
-	put_bool(obj, "lend", info->lends);
-	put_text(obj, "lend_error", info->lend_error);
+	put_bool(obj, "zerocopy", info->zerocopy);
+	put_text(obj, "zerocopy_error", info->zerocopy_error);
 }
 
 static void put_peer(void *opaque, const struct pvr_peer_info *info)

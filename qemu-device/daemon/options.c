@@ -43,7 +43,7 @@ static const char help[] =
 	"                     unused connections are closed (default: 600)\n"
 	"  --rdma-device NAME|auto|none\n"
 	"                     of this host, by which others are reached (default: auto)\n"
-	"  --rdma-lend on|off they read large payloads from guests' memory by themselves, or\n"
+	"  --rdma-zerocopy on|off they read large payloads from guests' memory by themselves, or\n"
 	"                     it is copied (default: on)\n"
 	"  --rdma-unencrypted RDMA NICs are used in spite of TLS: they do not encrypt\n"
 	"  --dscp guest|NUMBER\n"
@@ -94,7 +94,7 @@ static const struct option long_options[] = {
 	{ "idle-timeout", required_argument, NULL, OPT_SETTING },
 	{ "dscp", required_argument, NULL, OPT_SETTING },
 	{ "rdma-device", required_argument, NULL, OPT_SETTING },
-	{ "rdma-lend", required_argument, NULL, OPT_SETTING },
+	{ "rdma-zerocopy", required_argument, NULL, OPT_SETTING },
 	{ "rdma-unencrypted", no_argument, NULL, OPT_SWITCH },
 	{ "tls-cert", required_argument, NULL, OPT_SETTING },
 	{ "tls-key", required_argument, NULL, OPT_SETTING },

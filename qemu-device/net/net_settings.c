@@ -181,10 +181,11 @@ static bool set_rdma_unencrypted(struct pvr_net_settings *settings, const char *
 			  "rdma-unencrypted", value, err);
 }
 
-static bool set_rdma_lend(struct pvr_net_settings *settings, const char *value,
-			  struct pvr_error *err)
+static bool set_rdma_zerocopy(struct pvr_net_settings *settings, const char *value,
+			      struct pvr_error *err)
 {
-	return set_switch(&settings->rdma_lend, &settings->rdma_lend_set, "rdma-lend", value, err);
+	return set_switch(&settings->rdma_zerocopy, &settings->rdma_zerocopy_set, "rdma-zerocopy",
+			  value, err);
 }
 
 static bool set_dscp(struct pvr_net_settings *settings, const char *value, struct pvr_error *err)
@@ -233,7 +234,7 @@ static const struct {
 	{ "insecure", set_insecure },
 	{ "dscp", set_dscp },
 	{ "rdma-device", set_rdma_device },
-	{ "rdma-lend", set_rdma_lend },
+	{ "rdma-zerocopy", set_rdma_zerocopy },
 	{ "rdma-unencrypted", set_rdma_unencrypted },
 };
 
@@ -356,8 +357,8 @@ bool pvr_net_settings_check(struct pvr_net_settings *settings, struct pvr_error 
 		settings->idle_timeout = IDLE_DEFAULT;
 	if (!settings->rdma_device[0])
 		strcpy(settings->rdma_device, "auto");
-	if (!settings->rdma_lend_set)
-		settings->rdma_lend = true;
+	if (!settings->rdma_zerocopy_set)
+		settings->rdma_zerocopy = true;
 	if (!check_keys(settings, err) || !check_exposed(settings, err))
 		return false;
 	return !pvr_net_settings_any(settings) ||

@@ -11,7 +11,7 @@
 #define PVR_RDMA_DEVICE_MAX 64
 #define PVR_NET_KEYS                                                                            \
 	"name, listen, peer, connections, keepalive, idle-timeout, tls-cert, tls-key, tls-ca, " \
-	"tls-psk-file, insecure, dscp, rdma-device, rdma-lend, rdma-unencrypted"
+	"tls-psk-file, insecure, dscp, rdma-device, rdma-zerocopy, rdma-unencrypted"
 
 struct pvr_peer_setting {
 	char name[PVR_REMOTE_NAME_MAX];
@@ -39,7 +39,7 @@ struct pvr_net_settings {
 	bool dscp_fixed, dscp_set;
 	bool directory; /* a directory provides peers, too */
 	char rdma_device[PVR_RDMA_DEVICE_MAX]; /* a device, "auto" or "none" */
-	bool rdma_lend, rdma_lend_set; /* expose guest memory to NICs */
+	bool rdma_zerocopy, rdma_zerocopy_set; /* expose guest memory to NICs */
 	bool rdma_unencrypted, rdma_unencrypted_set; /* use NICs although TLS is on */
 };
 

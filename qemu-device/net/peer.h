@@ -88,8 +88,8 @@ struct pvr_peer_info {
 	const char *device; /* RDMA NIC of the outgoing queue pair; NULL: none */
 	unsigned int verbs_in; /* incoming queue pairs */
 	const char *verbs_error; /* why there is no outgoing queue pair */
-	bool lends; /* payload is exposed to the peer's NIC */
-	const char *lend_error; /* why not, or why some payload was copied */
+	bool zerocopy; /* payload is exposed to the peer's NIC */
+	const char *zerocopy_error; /* why not, or why some payload was copied */
 	unsigned int wanted; /* number of outgoing connections to have */
 	const char *tls; /* "off", or version, cipher and proof */
 	const char *error; /* of the last failed attempt; "": none */

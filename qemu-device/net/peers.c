@@ -308,8 +308,8 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 		.device = pvr_verbs_peer_device(&peer->verbs),
 		.verbs_in = peer->in_verbs,
 		.verbs_error = peer->verbs.error.text,
-		.lends = pvr_verbs_peer_lends(&peer->verbs, no_loan),
-		.lend_error = no_loan->text,
+		.zerocopy = pvr_verbs_peer_lends(&peer->verbs, no_loan),
+		.zerocopy_error = no_loan->text,
 		.wanted = peer->dial_requested ? pvr_peer_slots(peer) : 0,
 		.tls = peer->tls[0]		  ? peer->tls
 		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)

@@ -315,8 +315,8 @@ bool pvr_verbs_peer_lends(const struct pvr_verbs_peer *verbs, struct pvr_error *
 		pvr_verbs_lend_error(conn->verbs, why);
 		return true;
 	}
-	if (!verbs->net->settings.rdma_lend)
-		return pvr_fail(why, "--rdma-lend is off");
+	if (!verbs->net->settings.rdma_zerocopy)
+		return pvr_fail(why, "--rdma-zerocopy is off");
 	if (!verbs->lend)
 		return pvr_fail(why, "the other host does not lend memory to NICs");
 	if (!(conn->ours.features & PVR_HELLO_F_LEND))

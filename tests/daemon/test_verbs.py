@@ -25,7 +25,7 @@ def queue_pair(qpn=17, psn=1, mtu=3, buffers=16, size=65536, reads=0):
 def why_not(daemon, name):
     peer = peer_of(daemon, name)
     assert peer["verbs"] == "" and peer["verbs_in"] == 0
-    assert peer["lend"] is False and peer["lend_error"] == ""
+    assert peer["zerocopy"] is False and peer["zerocopy_error"] == ""
     return peer["verbs_error"]
 
 
@@ -69,7 +69,7 @@ def test_nics_in_spite_of_tls(start, tmp_path):
     assert [why_not(daemon, name) for daemon, name in zip(daemons, ("h2", "h1"))] == ["this host has no RDMA NIC"] * 2
 
 
-@pytest.mark.parametrize("name", ["rdma-unencrypted", "rdma-lend"])
+@pytest.mark.parametrize("name", ["rdma-unencrypted", "rdma-zerocopy"])
 def test_switch_in_the_file(tmp_path, name):
     (tmp_path / "conf").write_text(f"{name} = yes\n")
     refuse(2, f":1: {name} 'yes' is neither on nor off", "--config", tmp_path / "conf")
@@ -92,8 +92,8 @@ def features_of(conn, features=None):
 @pytest.mark.parametrize("args, offered, agreed", [
     ((), RDMA | LEND, RDMA | LEND),
     ((), RDMA, RDMA),
-    (("--rdma-lend", "on"), RDMA | LEND | 1 << 31, RDMA | LEND),
-    (("--rdma-lend", "off"), RDMA | LEND, RDMA),
+    (("--rdma-zerocopy", "on"), RDMA | LEND | 1 << 31, RDMA | LEND),
+    (("--rdma-zerocopy", "off"), RDMA | LEND, RDMA),
     (("--rdma-device", "none"), RDMA | LEND, 0),
 ])
 def test_who_knows_of_loans(start, args, offered, agreed):

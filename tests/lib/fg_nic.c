@@ -140,7 +140,7 @@ void *fg_nic_lend(struct fg_nic *nic, const struct iovec *iov, int count,
 		nic->loans = loan;
 		add(&nic->stats->lent, 1);
 		add(&nic->stats->parts, (uint64_t)count);
-		add(&nic->stats->lent_bytes, size);
+		add(&nic->stats->zerocopy_tx_bytes, size);
 	}
 	pthread_mutex_unlock(nic->lock);
 	return loan;
@@ -298,7 +298,7 @@ static bool work(struct fg_nic *nic)
 	copy_up_to(nic, nic->rules->reads == FG_READS_HALF ? reading->size / 2 : reading->size);
 	reading->done = reading->at == reading->size;
 	if (reading->done)
-		add(&nic->stats->read_bytes, reading->size);
+		add(&nic->stats->zerocopy_rx_bytes, reading->size);
 	return reading->done || nic->broken;
 }
 

@@ -28,8 +28,9 @@ struct fg_nic_rules {
 
 /* Of all NICs of a host: what it has lent, what it has read. Atomic. */
 struct fg_nic_stats {
-	uint64_t lent, parts, lent_bytes, taken_back;
-	uint64_t read, read_own, read_bytes; /* begun: into guest memory, its own; done: both */
+	uint64_t lent, parts, zerocopy_tx_bytes, taken_back;
+	uint64_t read, read_own,
+		zerocopy_rx_bytes; /* begun: into guest memory, its own; done: both */
 	uint64_t stopped; /* before they were done */
 	uint64_t forbidden; /* of what the other side does not lend (any more) */
 };

@@ -30,11 +30,11 @@ static void expect_lent(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t lo
 	struct fg_nic_stats read = fg_wire_nic_since(env->wire, !lender_of(op));
 
 	assert_int_equal(lent.lent, loans);
-	assert_int_equal(lent.lent_bytes, len);
+	assert_int_equal(lent.zerocopy_tx_bytes, len);
 	assert_int_equal(lent.taken_back, loans);
 	assert_int_equal(read.read, loans);
 	assert_int_equal(read.read_own, 0);
-	assert_int_equal(read.read_bytes, len);
+	assert_int_equal(read.zerocopy_rx_bytes, len);
 	assert_int_equal(read.lent, 0);
 	assert_int_equal(lent.read, 0);
 	assert_true(nics_are_up(env));
@@ -169,7 +169,7 @@ TEST(nics, test_more_parts_than_a_loan_has_are_copied)
 	t_transfer(env, &t);
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).lent, 1);
 	assert_true(fg_wire_nic(env->wire, 0)->read_own > 0);
-	assert_int_equal(fg_wire_nic_since(env->wire, 0).read_bytes, 200000);
+	assert_int_equal(fg_wire_nic_since(env->wire, 0).zerocopy_rx_bytes, 200000);
 }
 
 TEST(nics_from_scattered, test_scattered_payloads_are_copied)
@@ -194,7 +194,7 @@ TEST(nics_to_scattered, test_scattered_targets_are_read_by_way_of_a_buffer)
 		read = fg_wire_nic_since(env->wire, 1);
 		assert_int_equal(read.read, 0);
 		assert_int_equal(read.read_own, 3);
-		assert_int_equal(read.read_bytes, 700000);
+		assert_int_equal(read.zerocopy_rx_bytes, 700000);
 	}
 }
 
@@ -213,7 +213,7 @@ TEST(nics, test_targets_of_many_runs_are_read_in_several_goes)
 		read = fg_wire_nic_since(env->wire, 1);
 		assert_int_equal(read.read, 2);
 		assert_int_equal(read.read_own, 0);
-		assert_int_equal(read.read_bytes, 250000);
+		assert_int_equal(read.zerocopy_rx_bytes, 250000);
 		/* The last run of a third go. */
 		t.recv_sges = 2 * PVR_WIRE_LOAN_PARTS + 1;
 		t_transfer(env, &t);
@@ -280,7 +280,7 @@ TEST(nics, test_memory_that_cannot_be_read_into_gets_a_copy)
 		read = fg_wire_nic_since(env->wire, !lender_of(ops[i]));
 		assert_int_equal(read.read, 0);
 		assert_int_equal(read.read_own, 3);
-		assert_int_equal(read.read_bytes, 600000);
+		assert_int_equal(read.zerocopy_rx_bytes, 600000);
 	}
 	assert_true(nics_are_up(env));
 }

@@ -272,7 +272,7 @@ TEST(nics, test_memory_that_is_not_lent_ends_the_connection)
 		assert_true(fg_forger_is_closed(s.forger));
 		stats = fg_wire_nic_since(s.env->wire, 1);
 		assert_int_equal(stats.forbidden, 1);
-		assert_int_equal(stats.read_bytes, 0);
+		assert_int_equal(stats.zerocopy_rx_bytes, 0);
 		expect_state(&s.env->b, PVR_QPS_RTS);
 		scene_exit(&s);
 	}

@@ -475,7 +475,7 @@ TEST(nics, test_region_becomes_another_one_when_all_is_read)
 		begin(&s);
 		nics_hold(s.env, FG_READS_GO);
 		fg_wire_nics_work(s.env->wire);
-		assert_true(fg_wire_nic(s.env->wire, victims_host(&s))->read_bytes);
+		assert_true(fg_wire_nic(s.env->wire, victims_host(&s))->zerocopy_rx_bytes);
 		replaced(&s);
 		assert_int_equal(fg_wire_nic(s.env->wire, victims_host(&s))->stopped, 0);
 		memset(s.victim->buf.va, MARK, s.victim->buf.size);

@@ -119,7 +119,7 @@ stop_daemon
 
 # One host lends nothing, so neither does the other.
 barrier all-over
-[ $NODE = 1 ] || lend="--rdma-lend off"
+[ $NODE = 1 ] || lend="--rdma-zerocopy off"
 start_daemon --insecure $lend || exit
 barrier copied
 until_path verbs copied || exit
@@ -300,8 +300,8 @@ def test_auto_goes_by_addresses(full, node):
 def test_scattered_pages(full):
     """Of one guest's only: its payload is copied, that of the other one is lent and read by way of a buffer."""
     one, other = (json.loads(said(full, node, "peers-auto"))["peers"][0] for node in NODES)
-    assert one["lent_bytes"] > 4 << 20 and one["read_bytes"] == 0, one
-    assert 4 << 20 < other["read_bytes"] <= one["lent_bytes"] and other["lent_bytes"] == 0, (one, other)
+    assert one["zerocopy_tx_bytes"] > 4 << 20 and one["zerocopy_rx_bytes"] == 0, one
+    assert 4 << 20 < other["zerocopy_rx_bytes"] <= one["zerocopy_tx_bytes"] and other["zerocopy_tx_bytes"] == 0, (one, other)
 
 
 @pytest.mark.long
@@ -321,12 +321,12 @@ def test_queue_pairs_that_lead_nowhere(full):
 def test_payload_is_lent(full, node):
     """By both in the data-integrity program, and most of what the benchmark has moved, by node 1 to node 2."""
     peer = json.loads(said(full, node, "peers"))["peers"][0]
-    assert peer["lend"] is True and peer["lend_error"] == ""
-    assert peer["lent_bytes"] > 0 and peer["read_bytes"] > 0, peer
+    assert peer["zerocopy"] is True and peer["zerocopy_error"] == ""
+    assert peer["zerocopy_tx_bytes"] > 0 and peer["zerocopy_rx_bytes"] > 0, peer
     before, after = (json.loads(said(full, node, word))["hosts"][0] for word in ("paths", "moved"))
     lent, moved = (after[key] - before[key] for key in
-                   (("lent_bytes", "tx_bytes") if node == 1 else ("read_bytes", "rx_bytes")))
-    assert after["lend"] is True and moved > 4 << 20 and lent > moved / 2, (before, after)
+                   (("zerocopy_tx_bytes", "tx_bytes") if node == 1 else ("zerocopy_rx_bytes", "rx_bytes")))
+    assert after["zerocopy"] is True and moved > 4 << 20 and lent > moved / 2, (before, after)
 
 
 @pytest.mark.long
@@ -336,9 +336,9 @@ def test_payload_is_copied_if_one_wants_that(full, node):
     found = json.loads(said(full, node, "copied"))
     assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
     peer = json.loads(said(full, node, "peers-copied"))["peers"][0]
-    assert peer["verbs"] == "rxe0" and peer["lend"] is False
-    assert peer["lend_error"] == ("the other host does not lend memory to NICs" if node == 1 else "--rdma-lend is off")
-    assert peer["lent_bytes"] == peer["read_bytes"] == 0
+    assert peer["verbs"] == "rxe0" and peer["zerocopy"] is False
+    assert peer["zerocopy_error"] == ("the other host does not lend memory to NICs" if node == 1 else "--rdma-zerocopy is off")
+    assert peer["zerocopy_tx_bytes"] == peer["zerocopy_rx_bytes"] == 0
     assert peer["tx_bytes"] + peer["rx_bytes"] > 8 << 20
 
 

@@ -118,8 +118,8 @@ void pvr_link_count_add(struct pvr_link_count *to, const struct pvr_link_count *
 	to->tx_bytes += pvr_stat_get(&from->tx_bytes);
 	to->rx_frames += pvr_stat_get(&from->rx_frames);
 	to->rx_bytes += pvr_stat_get(&from->rx_bytes);
-	to->lent_bytes += pvr_stat_get(&from->lent_bytes);
-	to->read_bytes += pvr_stat_get(&from->read_bytes);
+	to->zerocopy_tx_bytes += pvr_stat_get(&from->zerocopy_tx_bytes);
+	to->zerocopy_rx_bytes += pvr_stat_get(&from->zerocopy_rx_bytes);
 }
 
 /* Its lock is held. */
@@ -153,8 +153,8 @@ void pvr_remote_get_stats(struct pvr_remote *remote, struct pvr_remote_stats *st
 		.tx_bytes = count.tx_bytes,
 		.rx_frames = count.rx_frames,
 		.rx_bytes = count.rx_bytes,
-		.lent_bytes = count.lent_bytes,
-		.read_bytes = count.read_bytes,
+		.zerocopy_tx_bytes = count.zerocopy_tx_bytes,
+		.zerocopy_rx_bytes = count.zerocopy_rx_bytes,
 		.replays = pvr_stat_get(&remote->replays),
 	};
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)

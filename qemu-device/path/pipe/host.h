@@ -20,7 +20,8 @@ struct pvr_out;
 /* Who sends counts tx, under the connection's lock; its thread counts rx. Others read. */
 struct pvr_link_count {
 	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
-	uint64_t lent_bytes, read_bytes; /* of these, those that only NICs have touched */
+	uint64_t zerocopy_tx_bytes,
+		zerocopy_rx_bytes; /* of these, those that only NICs have touched */
 };
 
 struct pvr_out_set {

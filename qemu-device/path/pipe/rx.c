@@ -152,7 +152,7 @@ static bool took_lent(struct pvr_pipe_rx *box, int n)
 		return false;
 	box->taken += (size_t)n;
 	pvr_stat_add(&box->count->rx_bytes, (uint64_t)n);
-	pvr_stat_add(&box->count->read_bytes, (uint64_t)n);
+	pvr_stat_add(&box->count->zerocopy_rx_bytes, (uint64_t)n);
 	return true;
 }
 

@@ -230,7 +230,7 @@ static bool send_lent(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 	if (!send_small(box, &list) && !pvr_pipe_tx_put(box, &list))
 		fail(box);
 	pvr_stat_add(&box->count->tx_bytes, out->len);
-	pvr_stat_add(&box->count->lent_bytes, out->len);
+	pvr_stat_add(&box->count->zerocopy_tx_bytes, out->len);
 	return true;
 }
 
