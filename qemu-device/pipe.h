@@ -74,7 +74,7 @@ struct pvr_remote *pvr_remote_get(struct pvr_engine *engine, const char *name);
 const char *pvr_remote_name(const struct pvr_remote *remote);
 
 /* Memory that can be read by RDMA READ over the connection that has brought this. */
-struct pvr_loan_part {
+struct pvr_rndv_seg {
 	uint64_t addr;
 	uint32_t rkey;
 	uint32_t len;
@@ -83,12 +83,12 @@ struct pvr_loan_part {
 #define PVR_READ_BUFFER (256u << 10)
 
 /*
- * DOC: loans
+ * DOC: rendezvous
  *
  * Streams over RDMA NICs can have large payloads read from guest memory to guest memory,
  * by the NICs: the sender's daemon registers what a request may have by its keys, and
  * only that, for RDMA READ by the receiver alone; the receiver checks its own guest's keys,
- * and has its NIC read. Nobody gets a right to write. Who is done says so (RETURNED).
+ * and has its NIC read. Nobody gets a right to write. Who is done says so (RNDV_DONE).
  * A guest that takes memory back before ends the connection, since nothing else stops a
  * NIC for sure (core/ext_dma.h).
  *
@@ -103,24 +103,25 @@ struct pvr_stream_ops {
 	void (*want_output)(void *opaque);
 
 	/*
-	 * All that follows, or NULL: see DOC: loans. Any thread; what is lent or read into is
-	 * guest memory, and may go as soon as take_back() or stop_reading() has returned.
+	 * All that follows, or NULL: see DOC: rendezvous. Any thread; what is exposed or read into is
+	 * guest memory, and may go as soon as revoke() or stop_reading() has returned.
 	 */
 
 	/*
 	 * The other side may read this memory; @part, one for each of @count (at most
-	 * PVR_WIRE_LOAN_PARTS), says how. NULL: it cannot be.
+	 * PVR_FRAME_RNDV_SEGS), says how. NULL: it cannot be.
 	 */
-	void *(*lend)(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part);
-	/* It may not any more, and if it tries, the connection breaks. @loan is gone then. */
-	void (*take_back)(void *opaque, void *loan);
+	void *(*expose)(void *opaque, const struct iovec *iov, int count,
+			struct pvr_rndv_seg *part);
+	/* It may not any more, and if it tries, the connection breaks. @rndv is gone then. */
+	void (*revoke)(void *opaque, void *rndv);
 	/*
-	 * Begins to read what the other side has lent: @parts into @iov, of the same length
-	 * together, at most PVR_WIRE_LOAN_PARTS each; or with @count 0 into the stream's own
+	 * Begins to read what the other side has exposed: @parts into @iov, of the same length
+	 * together, at most PVR_FRAME_RNDV_SEGS each; or with @count 0 into the stream's own
 	 * buffer, PVR_READ_BUFFER bytes at most. One at a time. Return: 0, -ENOMEM if it cannot
 	 * be into this memory, or that the connection is broken.
 	 */
-	int (*read)(void *opaque, const struct pvr_loan_part *part, int parts,
+	int (*read)(void *opaque, const struct pvr_rndv_seg *part, int parts,
 		    const struct iovec *iov, int count);
 	/*
 	 * Return: 1 when it is done, with the stream's own buffer in *data; 0 if not, and there

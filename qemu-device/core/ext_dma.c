@@ -154,7 +154,7 @@ static bool is_reading(const struct match *match, const struct pvr_nic_use *use)
 
 static bool is_of_request(const struct match *match, const struct pvr_nic_use *use)
 {
-	return use->qp == match->qp && use->kind == PVR_NIC_LENDS && use->psn == match->psn;
+	return use->qp == match->qp && use->kind == PVR_NIC_EXPOSES && use->psn == match->psn;
 }
 
 void pvr_nic_revoke_mr(const struct pvr_mr *mr)

@@ -28,7 +28,7 @@
 #define PVR_NIC_USE_MRS 4
 
 enum pvr_nic_use_kind {
-	PVR_NIC_LENDS, /* a requester's payload */
+	PVR_NIC_EXPOSES, /* a requester's payload */
 	PVR_NIC_ANSWERS, /* a responder's, of RDMA READ */
 	PVR_NIC_READS, /* into a responder's */
 	PVR_NIC_FETCHES, /* into a requester's, of RDMA READ */
@@ -40,7 +40,7 @@ struct pvr_nic_use {
 	struct pvr_engine *engine; /* NULL: it has never begun */
 	struct pvr_adapter *adapter; /* NULL: it has ended */
 	const struct pvr_qp *qp;
-	uint32_t psn; /* of the request, where memory is lent */
+	uint32_t psn; /* of the request, where memory is exposed */
 	enum pvr_nic_use_kind kind;
 	const struct pvr_mr *mr[PVR_NIC_USE_MRS];
 	/* Ends it, for good. */
@@ -67,7 +67,7 @@ void pvr_nic_revoke_qp(const struct pvr_qp *qp);
 /* What else is read for it of @but's kind: the same piece has come by @but's connection. */
 void pvr_nic_revoke_reading(const struct pvr_qp *qp, const struct pvr_nic_use *but);
 void pvr_nic_revoke_all(struct pvr_adapter *adapter);
-/* The request at @psn is done; who has lent for it had to say so before. */
+/* The request at @psn is done; who has exposed for it had to say so before. */
 void pvr_nic_request_done(const struct pvr_qp *qp, uint32_t psn);
 
 #endif /* PVR_NIC_USE_H */

@@ -180,21 +180,22 @@ static void conn_want_output(void *opaque)
 	pvr_traffic_want_output(opaque);
 }
 
-static void *conn_lend(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part)
+static void *conn_expose(void *opaque, const struct iovec *iov, int count,
+			 struct pvr_rndv_seg *part)
 {
 	const struct pvr_conn *conn = opaque;
 
-	return pvr_verbs_lend(conn->verbs, iov, count, part);
+	return pvr_verbs_expose(conn->verbs, iov, count, part);
 }
 
-static void conn_take_back(void *opaque, void *loan)
+static void conn_revoke(void *opaque, void *rndv)
 {
 	const struct pvr_conn *conn = opaque;
 
-	pvr_verbs_take_back(conn->verbs, loan);
+	pvr_verbs_revoke(conn->verbs, rndv);
 }
 
-static int conn_read(void *opaque, const struct pvr_loan_part *part, int parts,
+static int conn_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
 		     const struct iovec *iov, int count)
 {
 	const struct pvr_conn *conn = opaque;
@@ -222,24 +223,24 @@ static const struct pvr_stream_ops stream_ops = {
 	.want_output = conn_want_output,
 };
 
-static const struct pvr_stream_ops lending_ops = {
+static const struct pvr_stream_ops rndv_ops = {
 	.send = conn_send,
 	.recv = conn_recv,
 	.want_output = conn_want_output,
-	.lend = conn_lend,
-	.take_back = conn_take_back,
+	.expose = conn_expose,
+	.revoke = conn_revoke,
 	.read = conn_read,
 	.has_read = conn_has_read,
 	.stop_reading = conn_stop_reading,
 };
 
-bool pvr_conn_lends(const struct pvr_conn *conn)
+bool pvr_conn_has_rndv(const struct pvr_conn *conn)
 {
-	return conn->verbs && conn->ours.features & conn->theirs.features & PVR_HELLO_F_LEND &&
-	       pvr_verbs_lends(conn->verbs);
+	return conn->verbs && conn->ours.features & conn->theirs.features & PVR_HELLO_F_RNDV &&
+	       pvr_verbs_has_rndv(conn->verbs);
 }
 
 const struct pvr_stream_ops *pvr_conn_stream_ops(const struct pvr_conn *conn)
 {
-	return pvr_conn_lends(conn) ? &lending_ops : &stream_ops;
+	return pvr_conn_has_rndv(conn) ? &rndv_ops : &stream_ops;
 }

@@ -105,7 +105,7 @@ void pvr_conn_release(struct pvr_conn *conn);
 void pvr_conn_destroy(struct pvr_conn *conn);
 
 /* After the handshake: whether both sides can expose payload to each other's NIC. */
-bool pvr_conn_lends(const struct pvr_conn *conn);
+bool pvr_conn_has_rndv(const struct pvr_conn *conn);
 /* The ops for the engine; their opaque is the connection. */
 const struct pvr_stream_ops *pvr_conn_stream_ops(const struct pvr_conn *conn);
 

@@ -117,7 +117,7 @@ static bool check_reads(const struct pvr_handshake *handshake)
 	uint32_t features = le32toh(handshake->in[0].hello.features);
 
 	return handshake->num_got != 1 ||
-	       !handshake->in[1].queue_pair.reads == !(features & PVR_HELLO_F_LEND);
+	       !handshake->in[1].queue_pair.reads == !(features & PVR_HELLO_F_RNDV);
 }
 
 static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, struct pvr_error *err)
@@ -135,7 +135,7 @@ static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, str
 	}
 	if (!check_reads(handshake))
 		return fail(err,
-			    "a queue pair with RDMA READs and no LEND, or the other way round");
+			    "a queue pair with RDMA READs and no RNDV, or the other way round");
 	if (!handshake->num_got++ && le32toh(in->hello.features) & PVR_HELLO_F_VERBS)
 		return go(handshake, PVR_STEP_READ);
 	return go(handshake, handshake->outgoing ? PVR_STEP_DONE : PVR_STEP_DECIDE);

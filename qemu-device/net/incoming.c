@@ -88,11 +88,11 @@ static bool make_verbs(struct pvr_conn *conn, struct pvr_hello *answer, struct p
 	answer->features |= PVR_HELLO_F_VERBS;
 	if (getsockname(conn->stream.fd, &local.any, &local.len) < 0)
 		return pvr_fail(why, "%s", strerror(errno));
-	verbs = pvr_verbs_create(conn->net->nics, &local, answer->features & PVR_HELLO_F_LEND, why);
+	verbs = pvr_verbs_create(conn->net->nics, &local, answer->features & PVR_HELLO_F_RNDV, why);
 	if (!verbs)
 		return false;
-	if (!pvr_verbs_lends(verbs))
-		answer->features &= ~PVR_HELLO_F_LEND;
+	if (!pvr_verbs_has_rndv(verbs))
+		answer->features &= ~PVR_HELLO_F_RNDV;
 	pvr_conn_add_verbs(conn, verbs);
 	return pvr_verbs_peer_connect(pvr_peers_verbs(conn->net->peers, conn->theirs.name), verbs,
 				      theirs, why);

@@ -294,7 +294,7 @@ const char *pvr_peer_state_name(enum pvr_peer_state state)
 }
 
 static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
-		     char address[PVR_ADDRESS_TEXT], struct pvr_error *no_loan)
+		     char address[PVR_ADDRESS_TEXT], struct pvr_error *no_rndv)
 {
 	const struct pvr_conn *conn = LIST_FIRST(&peer->incoming);
 
@@ -308,8 +308,8 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 		.device = pvr_verbs_peer_device(&peer->verbs),
 		.verbs_in = peer->in_verbs,
 		.verbs_error = peer->verbs.error.text,
-		.zerocopy = pvr_verbs_peer_lends(&peer->verbs, no_loan),
-		.zerocopy_error = no_loan->text,
+		.zerocopy = pvr_verbs_peer_has_rndv(&peer->verbs, no_rndv),
+		.zerocopy_error = no_rndv->text,
 		.wanted = peer->dial_requested ? pvr_peer_slots(peer) : 0,
 		.tls = peer->tls[0]		  ? peer->tls
 		       : conn && conn->stream.tls ? pvr_tls_describe(conn->stream.tls)
@@ -325,14 +325,14 @@ void pvr_peers_for_each(struct pvr_peers *peers,
 {
 	char address[PVR_ADDRESS_TEXT];
 	struct pvr_peer_info info;
-	struct pvr_error no_loan;
+	struct pvr_error no_rndv;
 	struct pvr_peer *peer;
 	size_t i;
 
 	for (i = 0; i < PVR_PEER_BUCKETS; i++) {
 		LIST_FOREACH(peer, &peers->buckets[i], link)
 		{
-			describe(peer, &info, address, &no_loan);
+			describe(peer, &info, address, &no_rndv);
 			fn(opaque, &info);
 		}
 	}

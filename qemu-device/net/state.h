@@ -59,10 +59,10 @@ __attribute__((format(printf, 4, 5))) void pvr_net_log_limited(struct pvr_net *n
 /* The PVR_HELLO_F_* that TCP connections of this host offer and accept. */
 static inline uint32_t pvr_net_features(const struct pvr_net *net)
 {
-	uint32_t lend = net->settings.rdma_zerocopy ? PVR_HELLO_F_LEND : 0;
+	uint32_t expose = net->settings.rdma_zerocopy ? PVR_HELLO_F_RNDV : 0;
 
 	return PVR_HELLO_F_EARLY_ACKS | PVR_HELLO_F_QP_GONE |
-	       (net->nics ? PVR_HELLO_F_RDMA | lend : 0);
+	       (net->nics ? PVR_HELLO_F_RDMA | expose : 0);
 }
 
 /* --------------------------------------------------------------- incoming.c */

@@ -7,7 +7,7 @@
  * A queue pair belongs to one connection to another daemon. Both sides exchange its
  * number over that connection (struct pvr_frame_queue_pair), after TLS has authenticated
  * them. The NIC accepts packets of that peer only. The peer may read guest memory while
- * it is exposed to it (pipe.h, DOC: loans), to the byte. No peer may write to memory. The
+ * it is exposed to it (pipe.h, DOC: rendezvous), to the byte. No peer may write to memory. The
  * queue pair is destroyed with the connection. NICs do not encrypt: a host that can read
  * or forge packets in the RDMA network has the rights of a peer.
  *
@@ -25,7 +25,7 @@
 
 #define PVR_VERBS_TEXT 160
 
-struct pvr_loan_part;
+struct pvr_rndv_seg;
 struct pvr_verbs_nics;
 struct pvr_verbs;
 
@@ -48,14 +48,14 @@ bool pvr_verbs_nics_any(const struct pvr_verbs_nics *nics);
 
 /*
  * Creates a queue pair for a connection from @local, preferably on the NIC with that
- * address. @lend: expose payload if the NIC can. NULL with @err filled.
+ * address. @expose: expose payload if the NIC can. NULL with @err filled.
  */
 struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr_address *local,
-				   bool lend, struct pvr_error *err);
+				   bool expose, struct pvr_error *err);
 /* Afterwards no NIC accesses exposed memory. */
 void pvr_verbs_destroy(struct pvr_verbs *verbs);
 /* Before the connection: whether this NIC can. After it: whether both NICs can. */
-bool pvr_verbs_lends(const struct pvr_verbs *verbs);
+bool pvr_verbs_has_rndv(const struct pvr_verbs *verbs);
 /*
  * Fills the frame for the peer; connects to the peer's frame, which pvr_wire_check() has
  * checked.
@@ -79,13 +79,13 @@ void pvr_verbs_unwatch(struct pvr_verbs *verbs);
  * Any thread. Return: true with @why filled if memory could not be exposed at the last
  * attempt.
  */
-bool pvr_verbs_lend_error(const struct pvr_verbs *verbs, struct pvr_error *why);
+bool pvr_verbs_zerocopy_error(const struct pvr_verbs *verbs, struct pvr_error *why);
 
-/* As the ops of pvr_stream_ops. From pvr_verbs_lend() on only if pvr_verbs_lends(). */
-void *pvr_verbs_lend(struct pvr_verbs *verbs, const struct iovec *iov, int count,
-		     struct pvr_loan_part *part);
-void pvr_verbs_take_back(struct pvr_verbs *verbs, void *loan);
-int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_loan_part *part, int parts,
+/* As the ops of pvr_stream_ops. From pvr_verbs_expose() on only if pvr_verbs_has_rndv(). */
+void *pvr_verbs_expose(struct pvr_verbs *verbs, const struct iovec *iov, int count,
+		       struct pvr_rndv_seg *part);
+void pvr_verbs_revoke(struct pvr_verbs *verbs, void *rndv);
+int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_rndv_seg *part, int parts,
 		   const struct iovec *iov, int count);
 int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data);
 void pvr_verbs_stop_reading(struct pvr_verbs *verbs);

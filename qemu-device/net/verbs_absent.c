@@ -23,7 +23,7 @@ bool pvr_verbs_nics_any(const struct pvr_verbs_nics *nics)
 }
 
 struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr_address *local,
-				   bool lend, struct pvr_error *err)
+				   bool expose, struct pvr_error *err)
 {
 	pvr_fail(err, "this pvrdmad was built without libibverbs");
 	return NULL;
@@ -46,27 +46,27 @@ bool pvr_verbs_connect(struct pvr_verbs *verbs, const union pvr_any_frame *their
 	return pvr_fail(err, "this pvrdmad was built without libibverbs");
 }
 
-bool pvr_verbs_lends(const struct pvr_verbs *verbs)
+bool pvr_verbs_has_rndv(const struct pvr_verbs *verbs)
 {
 	return false;
 }
 
-bool pvr_verbs_lend_error(const struct pvr_verbs *verbs, struct pvr_error *why)
+bool pvr_verbs_zerocopy_error(const struct pvr_verbs *verbs, struct pvr_error *why)
 {
 	return false;
 }
 
-void *pvr_verbs_lend(struct pvr_verbs *verbs, const struct iovec *iov, int count,
-		     struct pvr_loan_part *part)
+void *pvr_verbs_expose(struct pvr_verbs *verbs, const struct iovec *iov, int count,
+		       struct pvr_rndv_seg *part)
 {
 	return NULL;
 }
 
-void pvr_verbs_take_back(struct pvr_verbs *verbs, void *loan)
+void pvr_verbs_revoke(struct pvr_verbs *verbs, void *rndv)
 {
 }
 
-int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_loan_part *part, int parts,
+int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_rndv_seg *part, int parts,
 		   const struct iovec *iov, int count)
 {
 	return -ENODEV;

@@ -55,7 +55,7 @@ static void fill_hello(const struct pvr_verbs_peer *verbs, const struct pvr_verb
 		.version_max = PVR_WIRE_VERSION,
 		.instance = net->instance,
 		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | PVR_HELLO_F_QP_GONE |
-			    (pvr_verbs_lends(qp) ? PVR_HELLO_F_LEND : 0),
+			    (pvr_verbs_has_rndv(qp) ? PVR_HELLO_F_RNDV : 0),
 		.chunk = PVR_HELLO_CHUNK,
 		.count = 1,
 		.keepalive_ms = net->settings.keepalive * 1000,
@@ -92,7 +92,7 @@ static bool start(struct pvr_verbs_peer *verbs, struct pvr_error *err)
 
 	if (!pvr_socket_local(verbs->address, &local, err))
 		return false;
-	qp = pvr_verbs_create(verbs->net->nics, &local, verbs->lend, err);
+	qp = pvr_verbs_create(verbs->net->nics, &local, verbs->expose, err);
 	if (!qp)
 		return false;
 	fd = pvr_socket_dial(verbs->address, 0, err);
@@ -246,7 +246,7 @@ void pvr_verbs_peer_want(struct pvr_verbs_peer *verbs, uint32_t features)
 	else if (!(features & PVR_HELLO_F_RDMA))
 		pvr_fail(&verbs->error, "it does not use RDMA NICs");
 	verbs->wanted = verbs->net->nics && features & PVR_HELLO_F_RDMA;
-	verbs->lend = features & PVR_HELLO_F_LEND;
+	verbs->expose = features & PVR_HELLO_F_RNDV;
 	dial(verbs);
 }
 
@@ -304,22 +304,22 @@ const char *pvr_verbs_peer_device(const struct pvr_verbs_peer *verbs)
 	return verbs->conn && verbs->conn->up_since ? pvr_verbs_device(verbs->conn->verbs) : NULL;
 }
 
-bool pvr_verbs_peer_lends(const struct pvr_verbs_peer *verbs, struct pvr_error *why)
+bool pvr_verbs_peer_has_rndv(const struct pvr_verbs_peer *verbs, struct pvr_error *why)
 {
 	const struct pvr_conn *conn = verbs->conn;
 
 	pvr_fail(why, "%s", "");
 	if (!conn || !conn->up_since)
 		return false;
-	if (pvr_conn_lends(conn)) {
-		pvr_verbs_lend_error(conn->verbs, why);
+	if (pvr_conn_has_rndv(conn)) {
+		pvr_verbs_zerocopy_error(conn->verbs, why);
 		return true;
 	}
 	if (!verbs->net->settings.rdma_zerocopy)
 		return pvr_fail(why, "--rdma-zerocopy is off");
-	if (!verbs->lend)
+	if (!verbs->expose)
 		return pvr_fail(why, "the other host does not lend memory to NICs");
-	if (!(conn->ours.features & PVR_HELLO_F_LEND))
+	if (!(conn->ours.features & PVR_HELLO_F_RNDV))
 		return pvr_fail(why, "the RDMA NIC does no RDMA READ");
 	return pvr_fail(why, "the other host's RDMA NIC does no RDMA READ");
 }

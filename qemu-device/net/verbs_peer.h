@@ -20,7 +20,7 @@ struct pvr_verbs_peer {
 	const char *name;
 	const struct pvr_address *address;
 	bool wanted;
-	bool lend; /* both sides support exposure; their NICs may not */
+	bool expose; /* both sides support exposure; their NICs may not */
 	struct pvr_conn *conn; /* in a handshake or up */
 	uint64_t backoff, not_before; /* own backoff; earliest connect() of either side */
 	struct pvr_loop_timer retry;
@@ -51,6 +51,6 @@ const char *pvr_verbs_peer_device(const struct pvr_verbs_peer *verbs);
  * Return: whether payload is exposed while it is up. @why: why not, or why it failed just
  * now.
  */
-bool pvr_verbs_peer_lends(const struct pvr_verbs_peer *verbs, struct pvr_error *why);
+bool pvr_verbs_peer_has_rndv(const struct pvr_verbs_peer *verbs, struct pvr_error *why);
 
 #endif /* PVR_NET_VERBS_PEER_H */

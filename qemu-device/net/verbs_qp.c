@@ -271,7 +271,7 @@ static void find_reads(struct pvr_verbs *verbs)
 }
 
 struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr_address *local,
-				   bool lend, struct pvr_error *err)
+				   bool expose, struct pvr_error *err)
 {
 	struct pvr_verbs_place place;
 	struct pvr_verbs *verbs;
@@ -286,7 +286,7 @@ struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr
 	}
 	verbs->place = place;
 	verbs->kick.fd = -1;
-	if (lend)
+	if (expose)
 		find_reads(verbs);
 	pvr_verbs_nic_hold(place.nic);
 	ok = make_memory(verbs, err) && make_queues(verbs, err);
@@ -315,7 +315,7 @@ static void free_queues(struct pvr_verbs *verbs)
 
 void pvr_verbs_destroy(struct pvr_verbs *verbs)
 {
-	assert(!verbs->loans && !verbs->reading.mrs);
+	assert(!verbs->rndvs && !verbs->reading.mrs);
 	pvr_verbs_unwatch(verbs);
 	free_queues(verbs);
 	if (verbs->mr)
@@ -391,7 +391,7 @@ static int set_sending(struct pvr_verbs *verbs)
 				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-bool pvr_verbs_lends(const struct pvr_verbs *verbs)
+bool pvr_verbs_has_rndv(const struct pvr_verbs *verbs)
 {
 	return verbs->answers && verbs->asks;
 }

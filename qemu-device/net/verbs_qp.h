@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A queue pair of an RDMA NIC; shared by verbs_qp.c, verbs_loan.c and verbs_read.c. */
+/* A queue pair of an RDMA NIC; shared by verbs_qp.c, verbs_rndv.c and verbs_read.c. */
 #ifndef PVR_NET_VERBS_QP_H
 #define PVR_NET_VERBS_QP_H
 
@@ -8,7 +8,7 @@
 #include "pipe.h"
 
 /* READs of one pvr_verbs_read(), each within one remote and one local segment. */
-#define PVR_VERBS_READS (2 * PVR_WIRE_LOAN_PARTS - 1)
+#define PVR_VERBS_READS (2 * PVR_FRAME_RNDV_SEGS - 1)
 /* Offset of the read buffer, behind the send and receive buffers. */
 #define PVR_VERBS_READ_OFFSET (PVR_VERBS_TX_SIZE + PVR_VERBS_RX_SIZE)
 #define PVR_VERBS_MEMORY_SIZE (PVR_VERBS_READ_OFFSET + PVR_READ_BUFFER)
@@ -20,7 +20,7 @@
 struct pvr_verbs_reading {
 	bool going; /* any thread; cleared by the poll */
 	/* Target memory. The starting and stopping callers never run at the same time. */
-	struct ibv_mr *mr[PVR_WIRE_LOAN_PARTS];
+	struct ibv_mr *mr[PVR_FRAME_RNDV_SEGS];
 	unsigned int mrs;
 };
 
@@ -41,8 +41,8 @@ struct pvr_verbs {
 	void *opaque;
 
 	uint8_t answers, asks; /* RDMA READs as responder, requester; 0: no exposure */
-	uint32_t loans; /* any thread */
-	int lend_errno; /* errno of the last attempt to expose memory; 0: success. Any thread */
+	uint32_t rndvs; /* any thread */
+	int expose_errno; /* errno of the last attempt to expose memory; 0: success. Any thread */
 	struct pvr_verbs_reading reading;
 };
 

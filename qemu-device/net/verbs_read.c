@@ -18,7 +18,7 @@ struct requests {
 /* ---------------------------------------------------------------------- requests */
 
 /* Return: false if the parts are empty or do not fit into @room. */
-static bool fits(const struct pvr_loan_part *part, int parts, size_t room, bool exactly)
+static bool fits(const struct pvr_rndv_seg *part, int parts, size_t room, bool exactly)
 {
 	size_t len = 0;
 	int i;
@@ -37,7 +37,7 @@ static size_t length(const struct iovec *iov, int count)
 	return len;
 }
 
-static void add(struct requests *to, const struct pvr_loan_part *part, size_t part_pos,
+static void add(struct requests *to, const struct pvr_rndv_seg *part, size_t part_pos,
 		const struct iovec *iov, size_t pos, const struct ibv_mr *mr, size_t len)
 {
 	struct ibv_send_wr *wr = &to->wr[to->num];
@@ -60,7 +60,7 @@ static void add(struct requests *to, const struct pvr_loan_part *part, size_t pa
 }
 
 /* One request per overlap of the two lists: up to the next end of an entry in either. */
-static void fill(struct requests *to, const struct pvr_loan_part *part, int parts,
+static void fill(struct requests *to, const struct pvr_rndv_seg *part, int parts,
 		 const struct iovec *iov, int count, struct ibv_mr *const *mr)
 {
 	size_t part_pos = 0, pos = 0, part_left, left, len;
@@ -116,7 +116,7 @@ static int post(struct pvr_verbs *verbs, struct requests *requests)
 	return -ECONNRESET;
 }
 
-static int read_into_buffer(struct pvr_verbs *verbs, const struct pvr_loan_part *part, int parts)
+static int read_into_buffer(struct pvr_verbs *verbs, const struct pvr_rndv_seg *part, int parts)
 {
 	const struct iovec iov = { .iov_base = own_buffer(verbs), .iov_len = PVR_READ_BUFFER };
 	struct requests requests;
@@ -127,13 +127,13 @@ static int read_into_buffer(struct pvr_verbs *verbs, const struct pvr_loan_part 
 	return post(verbs, &requests);
 }
 
-int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_loan_part *part, int parts,
+int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_rndv_seg *part, int parts,
 		   const struct iovec *iov, int count)
 {
 	struct pvr_verbs_reading *reading = &verbs->reading;
 	struct requests requests;
 
-	if (parts > (int)PVR_WIRE_LOAN_PARTS || count > (int)PVR_WIRE_LOAN_PARTS || is_going(verbs))
+	if (parts > (int)PVR_FRAME_RNDV_SEGS || count > (int)PVR_FRAME_RNDV_SEGS || is_going(verbs))
 		return -EINVAL;
 	if (!count)
 		return read_into_buffer(verbs, part, parts);

@@ -17,7 +17,7 @@ STRUCTS = {
     "WHERE": "pvr_frame_where", "HERE": "pvr_frame_where",
     "REQUEST": "pvr_frame_request", "DATAGRAM": "pvr_frame_datagram", "QP_GONE": "pvr_frame_qp_gone", "ACK": "pvr_frame_ack",
     "ATOMIC_ACK": "pvr_frame_atomic_ack", "READ_DATA": "pvr_frame_read_data",
-    "RETURNED": "pvr_frame_returned",
+    "RNDV_DONE": "pvr_frame_rndv_done",
 }
 
 
@@ -125,7 +125,7 @@ def test_fields_are_those_of_the_header(header, doc):
         for name in frames_of(heading):
             assert table_of(text) == [field for field in found[STRUCTS[name]] if field[2] != "frame"], name
     assert table_of(sections(doc)["How a frame begins"]) == found["pvr_frame"]
-    assert table_of(doc.split("\n## Loans\n")[1]) == found["pvr_wire_loan"]
+    assert table_of(doc.split("\n## Rendezvous\n")[1]) == found["pvr_frame_rndv_seg"]
 
 
 @pytest.mark.parametrize("heading, name, prefix", [

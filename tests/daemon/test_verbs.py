@@ -12,8 +12,8 @@ from daemon_process import refuse, wait_until
 from keys import new_psk, psk_options
 from pipe_peer import Conn, Listener
 
-RDMA, VERBS, LEND = 1, 2, 16
-ALL = RDMA | VERBS | LEND
+RDMA, VERBS, RNDV = 1, 2, 16
+ALL = RDMA | VERBS | RNDV
 SYSFS = "/sys/class/infiniband"
 no_nic = pytest.mark.skipif(os.path.isdir(SYSFS) and bool(os.listdir(SYSFS)), reason="this host has an RDMA NIC")
 
@@ -90,20 +90,20 @@ def features_of(conn, features=None):
 
 
 @pytest.mark.parametrize("args, offered, agreed", [
-    ((), RDMA | LEND, RDMA | LEND),
+    ((), RDMA | RNDV, RDMA | RNDV),
     ((), RDMA, RDMA),
-    (("--rdma-zerocopy", "on"), RDMA | LEND | 1 << 31, RDMA | LEND),
-    (("--rdma-zerocopy", "off"), RDMA | LEND, RDMA),
-    (("--rdma-device", "none"), RDMA | LEND, 0),
+    (("--rdma-zerocopy", "on"), RDMA | RNDV | 1 << 31, RDMA | RNDV),
+    (("--rdma-zerocopy", "off"), RDMA | RNDV, RDMA),
+    (("--rdma-device", "none"), RDMA | RNDV, 0),
 ])
-def test_who_knows_of_loans(start, args, offered, agreed):
+def test_who_knows_of_rndvs(start, args, offered, agreed):
     """HELLO negotiates loans, as QUEUE_PAIR has a field for them that is zero without."""
     start(1, 2, args=args)
     with Listener(address(2)) as listener, Conn.dial(address(1)) as conn:
         assert features_of(conn, offered) == agreed
-        wanted = RDMA | LEND if not args else agreed
+        wanted = RDMA | RNDV if not args else agreed
         with listener.accept() as dialled:
-            assert features_of(dialled) & (RDMA | LEND) == wanted
+            assert features_of(dialled) & (RDMA | RNDV) == wanted
 
 
 @no_nic
@@ -120,11 +120,11 @@ def test_who_wants_a_queue_pair_is_told(host, features, reads):
 
 
 @pytest.mark.parametrize("features, reads", [(ALL, 0), (RDMA | VERBS, 1)], ids=["no reads", "no loans"])
-def test_loans_without_reads(host, features, reads):
+def test_rndvs_without_reads(host, features, reads):
     with Conn.dial(address(1)) as conn:
         conn.send(p.hello("liar", features=features) + queue_pair(reads=reads))
         assert conn.ends()
-    assert "RDMA READs and no LEND, or the other way round" in host.log()
+    assert "RDMA READs and no RNDV, or the other way round" in host.log()
     assert_well(host)
 
 

@@ -11,25 +11,25 @@
 /* An address that the NIC refuses to register. */
 #define FORBIDDEN 0xbadull
 
-void *fuzz_nic_lend(struct fuzz_nic *nic, const struct iovec *iov, int count,
-		    struct pvr_loan_part *part)
+void *fuzz_nic_expose(struct fuzz_nic *nic, const struct iovec *iov, int count,
+		      struct pvr_rndv_seg *part)
 {
-	if (count < 1 || count > (int)PVR_WIRE_LOAN_PARTS || nic->lent == PVR_WIRE_LOANS)
-		fg_die("a loan of %d parts, beside %u others", count, nic->lent);
+	if (count < 1 || count > (int)PVR_FRAME_RNDV_SEGS || nic->exposed == PVR_FRAME_RNDV_MAX)
+		fg_die("a rendezvous of %d parts, beside %u others", count, nic->exposed);
 	for (int i = 0; i < count; i++)
-		part[i] = (struct pvr_loan_part){ (uintptr_t)iov[i].iov_base, 7,
-						  (uint32_t)iov[i].iov_len };
-	nic->lent++;
+		part[i] = (struct pvr_rndv_seg){ (uintptr_t)iov[i].iov_base, 7,
+						 (uint32_t)iov[i].iov_len };
+	nic->exposed++;
 	return nic;
 }
 
-void fuzz_nic_take_back(struct fuzz_nic *nic, void *loan)
+void fuzz_nic_revoke(struct fuzz_nic *nic, void *rndv)
 {
-	if (loan != nic || !nic->lent--)
-		fg_die("a loan is taken back twice");
+	if (rndv != nic || !nic->exposed--)
+		fg_die("a rendezvous is taken back twice");
 }
 
-int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_loan_part *part, int parts,
+int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_rndv_seg *part, int parts,
 		  const struct iovec *iov, int count)
 {
 	size_t size = 0, room = count ? 0 : sizeof(nic->own);
@@ -41,7 +41,7 @@ int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_loan_part *part, int pa
 	}
 	for (int i = 0; i < count; i++)
 		room += iov[i].iov_len;
-	if (parts < 1 || parts > (int)PVR_WIRE_LOAN_PARTS || count > (int)PVR_WIRE_LOAN_PARTS ||
+	if (parts < 1 || parts > (int)PVR_FRAME_RNDV_SEGS || count > (int)PVR_FRAME_RNDV_SEGS ||
 	    (count ? size != room : size > room) || nic->reading)
 		fg_die("%zu bytes are read into %zu, %d parts into %d", size, room, parts, count);
 	if (nic->broken || part[0].addr == FORBIDDEN)
@@ -78,6 +78,6 @@ void fuzz_nic_stop_reading(struct fuzz_nic *nic)
 
 void fuzz_nic_check(const struct fuzz_nic *nic)
 {
-	if (nic->lent || (nic->reading && nic->count))
-		fg_die("%u loans are left, or a read", nic->lent);
+	if (nic->exposed || (nic->reading && nic->count))
+		fg_die("%u rendezvous are left, or a read", nic->exposed);
 }

@@ -6,19 +6,19 @@
 #include "pipe.h"
 
 struct fuzz_nic {
-	uint32_t lent; /* in progress */
+	uint32_t exposed; /* in progress */
 	uint32_t looks; /* until its data arrive */
 	bool reading, broken;
 	int count;
-	struct iovec iov[PVR_WIRE_LOAN_PARTS];
+	struct iovec iov[PVR_FRAME_RNDV_SEGS];
 	uint8_t own[PVR_READ_BUFFER];
 };
 
 /* Operations of pvr_stream_ops. A call that the engine must not make ends the process. */
-void *fuzz_nic_lend(struct fuzz_nic *nic, const struct iovec *iov, int count,
-		    struct pvr_loan_part *part);
-void fuzz_nic_take_back(struct fuzz_nic *nic, void *loan);
-int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_loan_part *part, int parts,
+void *fuzz_nic_expose(struct fuzz_nic *nic, const struct iovec *iov, int count,
+		      struct pvr_rndv_seg *part);
+void fuzz_nic_revoke(struct fuzz_nic *nic, void *rndv);
+int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_rndv_seg *part, int parts,
 		  const struct iovec *iov, int count);
 int fuzz_nic_has_read(struct fuzz_nic *nic, uint8_t **data);
 void fuzz_nic_stop_reading(struct fuzz_nic *nic);

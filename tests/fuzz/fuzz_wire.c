@@ -41,7 +41,7 @@ struct feed {
 	size_t room; /* bytes that the peer accepts; SIZE_MAX: all */
 	bool wants;
 	uint32_t epoch; /* of the last frame sent */
-	bool lends;
+	bool exposes;
 	struct fuzz_nic nic;
 };
 
@@ -54,7 +54,7 @@ static struct {
 	struct pvr_remote *remote;
 	struct fg_end rc, uc, ud;
 	struct fg_buf canary, run;
-	struct fg_mr lent; /* run */
+	struct fg_mr exposed; /* run */
 	uint8_t peer[16];
 } w;
 
@@ -114,17 +114,18 @@ static void feed_want(void *opaque)
 	((struct feed *)opaque)->wants = true;
 }
 
-static void *feed_lend(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part)
+static void *feed_expose(void *opaque, const struct iovec *iov, int count,
+			 struct pvr_rndv_seg *part)
 {
-	return fuzz_nic_lend(&((struct feed *)opaque)->nic, iov, count, part);
+	return fuzz_nic_expose(&((struct feed *)opaque)->nic, iov, count, part);
 }
 
-static void feed_take_back(void *opaque, void *loan)
+static void feed_revoke(void *opaque, void *rndv)
 {
-	fuzz_nic_take_back(&((struct feed *)opaque)->nic, loan);
+	fuzz_nic_revoke(&((struct feed *)opaque)->nic, rndv);
 }
 
-static int feed_read(void *opaque, const struct pvr_loan_part *part, int parts,
+static int feed_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
 		     const struct iovec *iov, int count)
 {
 	return fuzz_nic_read(&((struct feed *)opaque)->nic, part, parts, iov, count);
@@ -149,8 +150,8 @@ static const struct pvr_stream_ops nic_ops = {
 	.send = feed_send,
 	.recv = feed_recv,
 	.want_output = feed_want,
-	.lend = feed_lend,
-	.take_back = feed_take_back,
+	.expose = feed_expose,
+	.revoke = feed_revoke,
 	.read = feed_read,
 	.has_read = feed_has_read,
 	.stop_reading = feed_stop_reading,
@@ -158,7 +159,7 @@ static const struct pvr_stream_ops nic_ops = {
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)
 {
-	return feed->lends ? &nic_ops : &plain_ops;
+	return feed->exposes ? &nic_ops : &plain_ops;
 }
 
 /* The stream ends, and its NIC completes nothing more. */
@@ -188,9 +189,9 @@ static void post_recvs(struct fg_end *end)
 }
 
 /* A request that the stream may respond to. */
-static void post_requests(bool lent)
+static void post_requests(bool exposed)
 {
-	const struct pvrdma_sge sge = fg_sge(lent ? &w.lent : &w.rc.mr, 0, 70000);
+	const struct pvrdma_sge sge = fg_sge(exposed ? &w.exposed : &w.rc.mr, 0, 70000);
 	const struct pvrdma_sge word = fg_sge(&w.rc.mr, 0, 8);
 	const enum pvrdma_wr_opcode opcodes[] = {
 		PVRDMA_WR_SEND,
@@ -267,7 +268,7 @@ static void world_make(void)
 	fg_buf_init(&w.canary, &w.guest->ram, 1, FG_SCATTERED);
 	memset(w.canary.va, CANARY, 4096);
 	fg_buf_init(&w.run, &w.guest->ram, PAGES, FG_LINEAR);
-	if (fg_mr_create(&w.rc.pd, &w.run, FG_ACCESS_ALL, &w.lent))
+	if (fg_mr_create(&w.rc.pd, &w.run, FG_ACCESS_ALL, &w.exposed))
 		fg_die("cannot make a region");
 }
 
@@ -321,7 +322,7 @@ static void feed_answers(struct feed *feed, uint8_t *data)
 
 	feed->left = 0;
 	pvr_out_up(w.remote, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
-	post_requests(feed->lends);
+	post_requests(feed->exposes);
 	patch_epoch(data, size, feed->epoch);
 	feed->left = size;
 	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
@@ -351,8 +352,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data, size);
 	memset(&feed, 0, sizeof(feed));
 	feed.room = SIZE_MAX;
-	feed.lends = copy[0] & FEED_NIC;
-	if (feed.lends)
+	feed.exposes = copy[0] & FEED_NIC;
+	if (feed.exposes)
 		w.host->now += PENALTY_NS;
 	feed.data = copy + FEED_HEAD;
 	feed.left = size - FEED_HEAD;
@@ -497,23 +498,23 @@ static void seeds_of_requests(void)
 	save(seed, "request-blocked");
 }
 
-static void add_lent(struct seed *seed, uint8_t op, uint32_t psn, uint32_t rkey, uint32_t parts)
+static void add_exposed(struct seed *seed, uint8_t op, uint32_t psn, uint32_t rkey, uint32_t parts)
 {
 	struct pvr_frame_request frame = request(&w.rc, op, psn, 8192);
-	const struct pvr_wire_loan loan = { 0x10000, 7, 8192 / parts };
+	const struct pvr_frame_rndv_seg rndv = { 0x10000, 7, 8192 / parts };
 
-	frame.frame.size = (uint32_t)(sizeof(frame) + parts * sizeof(loan));
-	frame.frame.flags |= PVR_FRAME_F_LENT;
+	frame.frame.size = (uint32_t)(sizeof(frame) + parts * sizeof(rndv));
+	frame.frame.flags |= PVR_FRAME_F_RNDV;
 	frame.rkey = rkey;
 	add(seed, &frame, sizeof(frame));
 	for (uint32_t i = 0; i < parts; i++)
-		add(seed, &loan, sizeof(loan));
+		add(seed, &rndv, sizeof(rndv));
 }
 
-static void add_returned(struct seed *seed, uint32_t count)
+static void add_rndv_done(struct seed *seed, uint32_t count)
 {
-	const struct pvr_frame_returned frame = {
-		.frame = { .size = sizeof(frame), .type = PVR_FRAME_RETURNED },
+	const struct pvr_frame_rndv_done frame = {
+		.frame = { .size = sizeof(frame), .type = PVR_FRAME_RNDV_DONE },
 		.count = count,
 	};
 
@@ -521,28 +522,28 @@ static void add_returned(struct seed *seed, uint32_t count)
 }
 
 /* Into one contiguous range, into several, and into one that the NIC refuses. */
-static void seeds_of_loans(uint32_t psn)
+static void seeds_of_rndvs(uint32_t psn)
 {
 	struct pvr_frame_request read = request(&w.rc, PVR_WIRE_READ, psn, CHUNK);
-	struct pvr_wire_loan loan = { 0xbad, 7, 8192 };
+	struct pvr_frame_rndv_seg rndv = { 0xbad, 7, 8192 };
 	struct seed *seed = seed_new(FEED_SRQ | FEED_NIC);
 
-	add_lent(seed, PVR_WIRE_WRITE, psn, w.lent.rkey, 1);
-	add_lent(seed, PVR_WIRE_WRITE, psn + 1, w.rc.mr.rkey, 8);
-	add_lent(seed, PVR_WIRE_SEND, psn + 2, 0, 2);
-	add_lent(seed, PVR_WIRE_SEND, psn + 2, 0, 2);
-	add_lent(seed, PVR_WIRE_SEND, psn + 7, 0, 1);
+	add_exposed(seed, PVR_WIRE_WRITE, psn, w.exposed.rkey, 1);
+	add_exposed(seed, PVR_WIRE_WRITE, psn + 1, w.rc.mr.rkey, 8);
+	add_exposed(seed, PVR_WIRE_SEND, psn + 2, 0, 2);
+	add_exposed(seed, PVR_WIRE_SEND, psn + 2, 0, 2);
+	add_exposed(seed, PVR_WIRE_SEND, psn + 7, 0, 1);
 	save(seed, "request-lent");
-	add_lent(seed, PVR_WIRE_WRITE, psn + 3, w.lent.rkey, 1);
-	memcpy(seed->data + seed->size - sizeof(loan), &loan, sizeof(loan));
+	add_exposed(seed, PVR_WIRE_WRITE, psn + 3, w.exposed.rkey, 1);
+	memcpy(seed->data + seed->size - sizeof(rndv), &rndv, sizeof(rndv));
 	save(seed, "request-lent-forbidden");
 	/* The response is sent by rendezvous. */
 	seed = seed_new(FEED_NIC);
-	read.rkey = w.lent.rkey;
+	read.rkey = w.exposed.rkey;
 	add(seed, &read, sizeof(read));
-	add_returned(seed, 1);
+	add_rndv_done(seed, 1);
 	save(seed, "request-read-lent");
-	add_returned(seed, 1);
+	add_rndv_done(seed, 1);
 	save(seed, "returned-twice");
 }
 
@@ -698,28 +699,28 @@ static void seed_of_data(uint32_t psn)
 /*
  * Of post_requests() with all rendezvous: a fragment of the SEND, and one of the WRITE.
  */
-static void seed_of_lent_data(uint32_t psn)
+static void seed_of_rndv_data(uint32_t psn)
 {
 	struct pvr_frame_read_data data = {
-		.frame = { .size = sizeof(data) + sizeof(struct pvr_wire_loan),
+		.frame = { .size = sizeof(data) + sizeof(struct pvr_frame_rndv_seg),
 			   .type = PVR_FRAME_READ_DATA,
-			   .flags = PVR_FRAME_F_LENT,
+			   .flags = PVR_FRAME_F_RNDV,
 			   .fabric = 1 },
 		.epoch = EPOCH,
 		.qpn = w.rc.qp.qpn,
 		.psn = psn + 18,
 		.chunk = CHUNK,
 	};
-	const struct pvr_wire_loan loan = { 0x10000, 7, CHUNK };
+	const struct pvr_frame_rndv_seg rndv = { 0x10000, 7, CHUNK };
 	const struct pvr_frame_ack first = ack(PVR_WIRE_ACK, psn + 18);
 	struct seed *seed = seed_new(FEED_ANSWERS | FEED_NIC);
 
 	memcpy(data.gid, w.rc.gid, 16);
-	add_returned(seed, 1);
+	add_rndv_done(seed, 1);
 	add(seed, &first, sizeof(first));
 	add(seed, &data, sizeof(data));
-	add(seed, &loan, sizeof(loan));
-	add_returned(seed, 2);
+	add(seed, &rndv, sizeof(rndv));
+	add_rndv_done(seed, 2);
 	save(seed, "answer-lent");
 }
 
@@ -742,7 +743,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seed_of_qp_gone();
 	seeds_of_verdicts(attr.sq_psn);
 	seed_of_data(attr.sq_psn);
-	seeds_of_loans(attr.rq_psn);
-	seed_of_lent_data(attr.sq_psn);
+	seeds_of_rndvs(attr.rq_psn);
+	seed_of_rndv_data(attr.sq_psn);
 	exit(0);
 }

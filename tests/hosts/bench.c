@@ -116,7 +116,7 @@ static void drive(struct bench *bench, enum pvrdma_wr_opcode opcode, double seco
 	}
 }
 
-/* A guest that leaves in the middle of it takes its memory back from NICs: see DOC: loans. */
+/* A guest that leaves in the middle of it takes its memory back from NICs: see DOC: rendezvous. */
 static void finish(struct bench *bench)
 {
 	double end = now_s() + PATIENCE;

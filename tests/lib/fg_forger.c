@@ -17,7 +17,7 @@ struct fg_forger {
 };
 
 static struct fg_forger *forger_new(struct fg_wire *wire, unsigned int host, unsigned int other,
-				    bool lends)
+				    bool exposes)
 {
 	struct fg_forger *forger = calloc(1, sizeof(*forger));
 
@@ -26,7 +26,7 @@ static struct fg_forger *forger_new(struct fg_wire *wire, unsigned int host, uns
 	forger->wire = wire;
 	forger->link.env = fg_wire_link_env(wire);
 	forger->link.out_remote = forger->link.in_remote = fg_wire_remote(wire, host, other);
-	forger->link.lends = lends;
+	forger->link.exposes = exposes;
 	forger->link.out_nics = forger->link.in_nics = &forger->nics;
 	return forger;
 }
@@ -48,8 +48,7 @@ struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host
 	return forger;
 }
 
-struct fg_forger *fg_forger_create_lending(struct fg_wire *wire, unsigned int host,
-					   unsigned int other)
+struct fg_forger *fg_forger_create_rndv(struct fg_wire *wire, unsigned int host, unsigned int other)
 {
 	struct fg_forger *forger = forger_new(wire, host, other, true);
 
@@ -78,7 +77,7 @@ static struct fg_nic *nic_of(struct fg_forger *forger)
 
 void fg_forger_destroy(struct fg_forger *forger)
 {
-	fg_nic_forget_loans(nic_of(forger));
+	fg_nic_forget_rndvs(nic_of(forger));
 	fg_link_exit(&forger->link);
 	free(forger);
 }
@@ -162,17 +161,19 @@ bool fg_forger_is_closed(const struct fg_forger *forger)
 	return forger->closed;
 }
 
-void *fg_forger_lend(struct fg_forger *forger, void *va, size_t len, struct pvr_wire_loan *loan)
+void *fg_forger_expose(struct fg_forger *forger, void *va, size_t len,
+		       struct pvr_frame_rndv_seg *rndv)
 {
 	const struct iovec iov = { va, len };
-	struct pvr_loan_part part = { 0 };
-	void *lent = fg_nic_lend(nic_of(forger), &iov, 1, &part);
+	struct pvr_rndv_seg part = { 0 };
+	void *exposed = fg_nic_expose(nic_of(forger), &iov, 1, &part);
 
-	*loan = (struct pvr_wire_loan){ htole64(part.addr), htole32(part.rkey), htole32(part.len) };
-	return lent;
+	*rndv = (struct pvr_frame_rndv_seg){ htole64(part.addr), htole32(part.rkey),
+					     htole32(part.len) };
+	return exposed;
 }
 
-void fg_forger_take_back(struct fg_forger *forger, void *lent)
+void fg_forger_revoke(struct fg_forger *forger, void *exposed)
 {
-	fg_nic_take_back(nic_of(forger), lent);
+	fg_nic_revoke(nic_of(forger), exposed);
 }

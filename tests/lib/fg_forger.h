@@ -13,8 +13,8 @@ struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsi
 struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host,
 					 unsigned int other);
 /* Of PVR_PIPE_VERBS, with NICs that read. */
-struct fg_forger *fg_forger_create_lending(struct fg_wire *wire, unsigned int host,
-					   unsigned int other);
+struct fg_forger *fg_forger_create_rndv(struct fg_wire *wire, unsigned int host,
+					unsigned int other);
 /*
  * An outgoing connection of @host to "host<other>": its guests' requests go to the test, and
  * answers come from there. With NICs that read if it is of PVR_PIPE_VERBS. The wire's own
@@ -31,7 +31,8 @@ void fg_forger_run(struct fg_forger *forger);
 /* Whether the host has closed it. */
 bool fg_forger_is_closed(const struct fg_forger *forger);
 /* What the host's NIC may read, until it is taken back or the forger goes. */
-void *fg_forger_lend(struct fg_forger *forger, void *va, size_t len, struct pvr_wire_loan *loan);
-void fg_forger_take_back(struct fg_forger *forger, void *lent);
+void *fg_forger_expose(struct fg_forger *forger, void *va, size_t len,
+		       struct pvr_frame_rndv_seg *rndv);
+void fg_forger_revoke(struct fg_forger *forger, void *exposed);
 
 #endif /* FG_FORGER_H */

@@ -63,33 +63,33 @@ static struct fg_nic *in_nic(void *opaque)
 	return &((struct fg_link *)opaque)->nics.nic[1];
 }
 
-static void *out_lend(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part)
+static void *out_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part)
 {
-	return fg_nic_lend(out_nic(opaque), iov, count, part);
+	return fg_nic_expose(out_nic(opaque), iov, count, part);
 }
 
-static void *in_lend(void *opaque, const struct iovec *iov, int count, struct pvr_loan_part *part)
+static void *in_expose(void *opaque, const struct iovec *iov, int count, struct pvr_rndv_seg *part)
 {
-	return fg_nic_lend(in_nic(opaque), iov, count, part);
+	return fg_nic_expose(in_nic(opaque), iov, count, part);
 }
 
-static void out_take_back(void *opaque, void *loan)
+static void out_revoke(void *opaque, void *rndv)
 {
-	fg_nic_take_back(out_nic(opaque), loan);
+	fg_nic_revoke(out_nic(opaque), rndv);
 }
 
-static void in_take_back(void *opaque, void *loan)
+static void in_revoke(void *opaque, void *rndv)
 {
-	fg_nic_take_back(in_nic(opaque), loan);
+	fg_nic_revoke(in_nic(opaque), rndv);
 }
 
-static int out_read(void *opaque, const struct pvr_loan_part *part, int parts,
+static int out_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
 		    const struct iovec *iov, int count)
 {
 	return fg_nic_read(out_nic(opaque), part, parts, iov, count);
 }
 
-static int in_read(void *opaque, const struct pvr_loan_part *part, int parts,
+static int in_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
 		   const struct iovec *iov, int count)
 {
 	return fg_nic_read(in_nic(opaque), part, parts, iov, count);
@@ -115,22 +115,22 @@ static void in_stop_reading(void *opaque)
 	fg_nic_stop_reading(in_nic(opaque));
 }
 
-static const struct pvr_stream_ops out_lending_ops = {
+static const struct pvr_stream_ops out_rndv_ops = {
 	.send = out_send,
 	.recv = out_recv,
 	.want_output = out_want,
-	.lend = out_lend,
-	.take_back = out_take_back,
+	.expose = out_expose,
+	.revoke = out_revoke,
 	.read = out_read,
 	.has_read = out_has_read,
 	.stop_reading = out_stop_reading,
 };
-static const struct pvr_stream_ops in_lending_ops = {
+static const struct pvr_stream_ops in_rndv_ops = {
 	.send = in_send,
 	.recv = in_recv,
 	.want_output = in_want,
-	.lend = in_lend,
-	.take_back = in_take_back,
+	.expose = in_expose,
+	.revoke = in_revoke,
 	.read = in_read,
 	.has_read = in_has_read,
 	.stop_reading = in_stop_reading,
@@ -212,7 +212,7 @@ static void open_in(struct fg_link *link, bool early_acks)
 	link->in_wants = link->in_read = false;
 	link->in_state = PVR_INPUT_IDLE;
 	link->in = pvr_in_create(link->in_remote, link->kind, 0,
-				 link->lends ? &in_lending_ops : &in_ops, link, &limits);
+				 link->exposes ? &in_rndv_ops : &in_ops, link, &limits);
 	if (!link->in)
 		fg_die("no memory for a connection");
 }
@@ -228,7 +228,7 @@ static void open_out(struct fg_link *link)
 	link->out_wants = link->out_more = false;
 	link->out_up = true;
 	pvr_out_up(link->out_remote, link->kind, link->slot,
-		   link->lends ? &out_lending_ops : &out_ops, link, &limits);
+		   link->exposes ? &out_rndv_ops : &out_ops, link, &limits);
 }
 
 void fg_link_open_in(struct fg_link *link, bool early_acks)

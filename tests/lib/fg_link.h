@@ -31,7 +31,7 @@ struct fg_link {
 	struct fg_link_env *env;
 	enum pvr_pipe_kind kind;
 	unsigned int slot;
-	bool lends; /* it has NICs that read */
+	bool exposes; /* it has NICs that read */
 	struct fg_stream request, answer;
 	struct fg_nic_pair nics; /* the requester's, the responder's */
 	bool made; /* the streams are, and the NICs */

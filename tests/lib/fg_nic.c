@@ -11,11 +11,11 @@
 /* An address that a NIC knows memory by is not where this process has it. */
 #define ADDR_BASE 0x5100000000000000ull
 
-struct fg_loan {
-	struct fg_loan *next;
+struct fg_rndv {
+	struct fg_rndv *next;
 	int count;
-	struct iovec iov[PVR_WIRE_LOAN_PARTS];
-	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
+	struct iovec iov[PVR_FRAME_RNDV_SEGS];
+	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
 };
 
 static void add(uint64_t *stat, uint64_t n)
@@ -84,8 +84,8 @@ void fg_nic_pair_break(struct fg_nic_pair *pair)
 void fg_nic_expect_idle(struct fg_nic *nic)
 {
 	pthread_mutex_lock(nic->lock);
-	if (nic->loans)
-		fg_die("memory that was lent has never been taken back");
+	if (nic->rndvs)
+		fg_die("memory that was exposed has never been taken back");
 	if (nic->reading.on && nic->reading.count)
 		fg_die("memory that is read into is forgotten");
 	nic->reading.on = false;
@@ -106,78 +106,79 @@ static size_t iov_size(const struct iovec *iov, int count)
 
 /* --------------------------------------------------------------------------- lending */
 
-static struct fg_loan *loan_new(const struct iovec *iov, int count, struct pvr_loan_part *part)
+static struct fg_rndv *rndv_new(const struct iovec *iov, int count, struct pvr_rndv_seg *part)
 {
-	struct fg_loan *loan = calloc(1, sizeof(*loan));
+	struct fg_rndv *rndv = calloc(1, sizeof(*rndv));
 
-	if (!loan)
-		fg_die("no memory for a loan");
-	loan->count = count;
+	if (!rndv)
+		fg_die("no memory for a rendezvous");
+	rndv->count = count;
 	for (int i = 0; i < count; i++) {
-		loan->iov[i] = iov[i];
-		loan->part[i] = (struct pvr_loan_part){
+		rndv->iov[i] = iov[i];
+		rndv->part[i] = (struct pvr_rndv_seg){
 			.addr = ADDR_BASE + (uintptr_t)iov[i].iov_base,
 			.rkey = new_rkey(),
 			.len = (uint32_t)iov[i].iov_len,
 		};
-		part[i] = loan->part[i];
+		part[i] = rndv->part[i];
 	}
-	return loan;
+	return rndv;
 }
 
-void *fg_nic_lend(struct fg_nic *nic, const struct iovec *iov, int count,
-		  struct pvr_loan_part *part)
+void *fg_nic_expose(struct fg_nic *nic, const struct iovec *iov, int count,
+		    struct pvr_rndv_seg *part)
 {
-	struct fg_loan *loan = NULL;
+	struct fg_rndv *rndv = NULL;
 	size_t size = iov_size(iov, count);
 
-	if (count < 1 || count > (int)PVR_WIRE_LOAN_PARTS)
-		fg_die("a loan of %d parts", count);
+	if (count < 1 || count > (int)PVR_FRAME_RNDV_SEGS)
+		fg_die("a rendezvous of %d parts", count);
 	pthread_mutex_lock(nic->lock);
-	if (!nic->rules->no_lend && !nic->broken) {
-		loan = loan_new(iov, count, part);
-		loan->next = nic->loans;
-		nic->loans = loan;
-		add(&nic->stats->lent, 1);
+	if (!nic->rules->no_expose && !nic->broken) {
+		rndv = rndv_new(iov, count, part);
+		rndv->next = nic->rndvs;
+		nic->rndvs = rndv;
+		add(&nic->stats->exposed, 1);
 		add(&nic->stats->parts, (uint64_t)count);
 		add(&nic->stats->zerocopy_tx_bytes, size);
 	}
 	pthread_mutex_unlock(nic->lock);
-	return loan;
+	return rndv;
 }
 
-void fg_nic_take_back(struct fg_nic *nic, void *opaque)
+void fg_nic_revoke(struct fg_nic *nic, void *opaque)
 {
-	struct fg_loan **at;
+	struct fg_rndv **at;
 
 	pthread_mutex_lock(nic->lock);
-	for (at = &nic->loans; *at && *at != opaque; at = &(*at)->next)
+	for (at = &nic->rndvs; *at && *at != opaque; at = &(*at)->next)
 		;
 	if (!*at)
-		fg_die("a loan that is taken back and was not given, or is not any more");
+		fg_die("a rendezvous that is taken back and was not given, or is not any more");
 	*at = (*at)->next;
 	free(opaque);
-	add(&nic->stats->taken_back, 1);
+	add(&nic->stats->revoked, 1);
 	pthread_mutex_unlock(nic->lock);
 }
 
-void fg_nic_forget_loans(struct fg_nic *nic)
+void fg_nic_forget_rndvs(struct fg_nic *nic)
 {
-	while (nic->loans)
-		fg_nic_take_back(nic, nic->loans);
+	while (nic->rndvs)
+		fg_nic_revoke(nic, nic->rndvs);
 }
 
-/* What @len bytes from @addr on are, by this key; NULL: nothing that is lent. */
-static const uint8_t *find_lent(const struct fg_nic *nic, uint64_t addr, uint32_t rkey, size_t len)
+/* What @len bytes from @addr on are, by this key; NULL: nothing that is exposed. */
+static const uint8_t *find_exposed(const struct fg_nic *nic, uint64_t addr, uint32_t rkey,
+				   size_t len)
 {
-	for (const struct fg_loan *loan = nic->loans; loan; loan = loan->next) {
-		for (int i = 0; i < loan->count; i++) {
-			const struct pvr_loan_part *part = &loan->part[i];
+	for (const struct fg_rndv *rndv = nic->rndvs; rndv; rndv = rndv->next) {
+		for (int i = 0; i < rndv->count; i++) {
+			const struct pvr_rndv_seg *part = &rndv->part[i];
 
 			if (part->rkey == rkey && addr >= part->addr &&
 			    addr - part->addr <= part->len &&
 			    len <= part->len - (addr - part->addr))
-				return (const uint8_t *)loan->iov[i].iov_base + (addr - part->addr);
+				return (const uint8_t *)rndv->iov[i].iov_base + (addr - part->addr);
 		}
 	}
 	return NULL;
@@ -185,7 +186,7 @@ static const uint8_t *find_lent(const struct fg_nic *nic, uint64_t addr, uint32_
 
 /* --------------------------------------------------------------------------- reading */
 
-static size_t parts_size(const struct pvr_loan_part *part, int parts)
+static size_t parts_size(const struct pvr_rndv_seg *part, int parts)
 {
 	size_t size = 0;
 
@@ -194,7 +195,7 @@ static size_t parts_size(const struct pvr_loan_part *part, int parts)
 	return size;
 }
 
-static void reading_begin(struct fg_nic *nic, const struct pvr_loan_part *part, int parts,
+static void reading_begin(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 			  const struct iovec *iov, int count)
 {
 	struct fg_reading *reading = &nic->reading;
@@ -214,13 +215,13 @@ static void reading_begin(struct fg_nic *nic, const struct pvr_loan_part *part, 
 	add(count ? &nic->stats->read : &nic->stats->read_own, 1);
 }
 
-int fg_nic_read(struct fg_nic *nic, const struct pvr_loan_part *part, int parts,
+int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 		const struct iovec *iov, int count)
 {
 	int err = 0;
 
-	if (parts < 1 || parts > (int)PVR_WIRE_LOAN_PARTS || count < 0 ||
-	    count > (int)PVR_WIRE_LOAN_PARTS)
+	if (parts < 1 || parts > (int)PVR_FRAME_RNDV_SEGS || count < 0 ||
+	    count > (int)PVR_FRAME_RNDV_SEGS)
 		fg_die("%d parts are read into %d runs", parts, count);
 	if (count ? iov_size(iov, count) != parts_size(part, parts)
 		  : parts_size(part, parts) > PVR_READ_BUFFER)
@@ -247,7 +248,7 @@ static size_t run_at(const struct iovec *iov, size_t at, uint8_t **run)
 	return iov->iov_len - at;
 }
 
-static const struct pvr_loan_part *part_at(const struct pvr_loan_part *part, size_t *at)
+static const struct pvr_rndv_seg *part_at(const struct pvr_rndv_seg *part, size_t *at)
 {
 	for (; *at >= part->len; part++)
 		*at -= part->len;
@@ -259,7 +260,7 @@ static bool copy_some(struct fg_nic *nic, size_t limit)
 {
 	struct fg_reading *reading = &nic->reading;
 	size_t done = reading->at, n;
-	const struct pvr_loan_part *part = part_at(reading->part, &done);
+	const struct pvr_rndv_seg *part = part_at(reading->part, &done);
 	const uint8_t *from;
 	uint8_t *to;
 
@@ -267,7 +268,7 @@ static bool copy_some(struct fg_nic *nic, size_t limit)
 	n = n < part->len - done ? n : part->len - done;
 	n = n < limit - reading->at ? n : limit - reading->at;
 	/* A NIC asks for the part as a whole. */
-	from = find_lent(nic->peer, part->addr, part->rkey, part->len);
+	from = find_exposed(nic->peer, part->addr, part->rkey, part->len);
 	if (!from)
 		return false;
 	memcpy(to, from + done, n);

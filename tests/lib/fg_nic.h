@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The RDMA NICs at both ends of a connection in memory, as far as they read each other's
- * memory: pvr_stream_ops from lend() on.
+ * memory: pvr_stream_ops from expose() on.
  *
  * Nothing is read before fg_nic_work() is called for who reads, and meanwhile tests may
  * hold it up, with nothing or half of it done. What the engine must not do ends the process.
@@ -22,27 +22,27 @@ enum fg_reads {
 /* How all NICs of a wire behave; tests change it at any time. */
 struct fg_nic_rules {
 	enum fg_reads reads;
-	bool no_lend; /* no memory can be lent */
+	bool no_expose; /* no memory can be exposed */
 	bool no_read; /* none can be read into, but the stream's own buffer */
 };
 
-/* Of all NICs of a host: what it has lent, what it has read. Atomic. */
+/* Of all NICs of a host: what it has exposed, what it has read. Atomic. */
 struct fg_nic_stats {
-	uint64_t lent, parts, zerocopy_tx_bytes, taken_back;
+	uint64_t exposed, parts, zerocopy_tx_bytes, revoked;
 	uint64_t read, read_own,
 		zerocopy_rx_bytes; /* begun: into guest memory, its own; done: both */
 	uint64_t stopped; /* before they were done */
 	uint64_t forbidden; /* of what the other side does not lend (any more) */
 };
 
-struct fg_loan;
+struct fg_rndv;
 
 struct fg_reading {
 	bool on, done;
 	size_t at, size; /* bytes that were read, of so many */
 	int parts, count;
-	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
-	struct iovec iov[PVR_WIRE_LOAN_PARTS]; /* count 0: own */
+	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
+	struct iovec iov[PVR_FRAME_RNDV_SEGS]; /* count 0: own */
 	uint8_t *own;
 };
 
@@ -53,7 +53,7 @@ struct fg_nic {
 	struct fg_nic_stats *stats;
 	pthread_mutex_t *lock; /* both ends'; protects what follows */
 	bool broken;
-	struct fg_loan *loans;
+	struct fg_rndv *rndvs;
 	struct fg_reading reading;
 };
 
@@ -69,16 +69,16 @@ void fg_nic_pair_init(struct fg_nic_pair *pair, const struct fg_nic_rules *rules
 void fg_nic_pair_exit(struct fg_nic_pair *pair);
 /* Nothing is read any more. */
 void fg_nic_pair_break(struct fg_nic_pair *pair);
-/* The engine does not use this end any more: nothing is lent, or being read into. */
+/* The engine does not use this end any more: nothing is exposed, or being read into. */
 void fg_nic_expect_idle(struct fg_nic *nic);
-/* Of an end that no engine uses: all that it has lent is taken back. */
-void fg_nic_forget_loans(struct fg_nic *nic);
+/* Of an end that no engine uses: all that it has exposed is taken back. */
+void fg_nic_forget_rndvs(struct fg_nic *nic);
 
 /* As pvr_stream_ops have them. */
-void *fg_nic_lend(struct fg_nic *nic, const struct iovec *iov, int count,
-		  struct pvr_loan_part *part);
-void fg_nic_take_back(struct fg_nic *nic, void *loan);
-int fg_nic_read(struct fg_nic *nic, const struct pvr_loan_part *part, int parts,
+void *fg_nic_expose(struct fg_nic *nic, const struct iovec *iov, int count,
+		    struct pvr_rndv_seg *part);
+void fg_nic_revoke(struct fg_nic *nic, void *rndv);
+int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 		const struct iovec *iov, int count);
 int fg_nic_has_read(struct fg_nic *nic, uint8_t **data);
 void fg_nic_stop_reading(struct fg_nic *nic);

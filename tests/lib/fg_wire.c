@@ -248,7 +248,7 @@ static void link_init(struct fg_wire *wire, unsigned int from, unsigned int to, 
 		.env = &wire->link_env,
 		.kind = kind,
 		.slot = slot,
-		.lends = wire->config.lends && kind == PVR_PIPE_VERBS,
+		.exposes = wire->config.exposes && kind == PVR_PIPE_VERBS,
 		.out_remote = wire->node[from].remote[to],
 		.out_nics = &wire->node[from].nics,
 		.in_remote = wire->node[to].remote[from],
@@ -467,7 +467,7 @@ struct fg_nic_stats fg_wire_nic_since(struct fg_wire *wire, unsigned int host)
 {
 	struct fg_nic_stats *stats = &wire->node[host].nics, since = *stats;
 
-	if (stats->lent != stats->taken_back)
+	if (stats->exposed != stats->revoked)
 		fg_die("host %u still lends memory", host + 1);
 	*stats = (struct fg_nic_stats){ 0 };
 	return since;

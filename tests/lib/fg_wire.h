@@ -27,7 +27,7 @@ struct fg_wire_config {
 	unsigned int workers; /* of each host; 0: 1 */
 	uint32_t chunk; /* 0: 65536 */
 	bool old; /* none of the protocol's features */
-	bool lends; /* those of PVR_PIPE_VERBS have NICs that read */
+	bool exposes; /* those of PVR_PIPE_VERBS have NICs that read */
 	uint32_t buffer; /* bytes on their way in one direction; 0: 262144 */
 };
 
@@ -83,7 +83,7 @@ struct fg_nic_rules *fg_wire_nics(struct fg_wire *wire);
 struct fg_nic_stats *fg_wire_nic(struct fg_wire *wire, unsigned int host);
 /* They read what they have been told to; nobody looks whether that is done. */
 void fg_wire_nics_work(struct fg_wire *wire);
-/* The same, since this was asked last. Nothing may be lent now, and no thread run. */
+/* The same, since this was asked last. Nothing may be exposed now, and no thread run. */
 struct fg_nic_stats fg_wire_nic_since(struct fg_wire *wire, unsigned int host);
 /* Bytes that are on their way of requests from @from to @to, of all slots. */
 size_t fg_wire_in_flight(struct fg_wire *wire, unsigned int from, unsigned int to);

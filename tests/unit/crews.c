@@ -16,7 +16,7 @@ struct talk {
 
 static void init(struct t_crews *crews, const struct fg_wire_config *config)
 {
-	*crews = (struct t_crews){ .wire = fg_wire_create(config), .nics = config->lends };
+	*crews = (struct t_crews){ .wire = fg_wire_create(config), .nics = config->exposes };
 	for (uint32_t i = 0; i < 4; i++)
 		crews->guest[i % 2][i / 2] =
 			fg_guest_start_on(fg_wire_host(crews->wire, i / 2), i + 1, i % 2);
@@ -32,7 +32,7 @@ void t_crews_init(struct t_crews *crews)
 void t_crews_init_nics(struct t_crews *crews)
 {
 	const struct fg_wire_config config = {
-		.workers = 2, .chunk = 256u << 10, .buffer = 1u << 20, .lends = true
+		.workers = 2, .chunk = 256u << 10, .buffer = 1u << 20, .exposes = true
 	};
 
 	init(crews, &config);

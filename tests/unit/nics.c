@@ -50,7 +50,7 @@ static int setup(void **state, bool scattered_a, bool scattered_b, uint32_t chun
 {
 	const struct fg_wire_config two_hosts = { .chunk = chunk,
 						  .buffer = 4u << 20,
-						  .lends = true };
+						  .exposes = true };
 	struct t_env *env = calloc(1, sizeof(*env));
 
 	assert_non_null(env);
@@ -92,7 +92,7 @@ uint64_t nics_out(struct t_env *env, unsigned int host)
 {
 	const struct fg_nic_stats *stats = fg_wire_nic(env->wire, host);
 
-	return stats->lent - stats->taken_back;
+	return stats->exposed - stats->revoked;
 }
 
 void nics_up(struct t_env *env, bool up)

@@ -7,7 +7,7 @@
 
 #define NICS_PAGES 320u /* of each end's buffer, as T_BIG_PAGES */
 #define NICS_CHUNK (256u << 10)
-#define NICS_LEAST 65536u /* what is lent at least */
+#define NICS_LEAST 65536u /* what is exposed at least */
 
 /* vm1 and vm3 on host 1, vm2 and vm4 on host 2; a and b, RC, buffers of one run, connected. */
 int t_setup_nics(void **state);
@@ -26,7 +26,7 @@ void nics_in_one_run(struct fg_end *end, uint32_t pages);
 void nics_up(struct t_env *env, bool up);
 bool nics_are_up(struct t_env *env);
 void nics_hold(struct t_env *env, enum fg_reads reads);
-/* Loans of a host that are out. */
+/* Rendezvous of a host that are out. */
 uint64_t nics_out(struct t_env *env, unsigned int host);
 
 #endif /* UNIT_NICS_H */

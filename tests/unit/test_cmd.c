@@ -4,7 +4,7 @@
 #include <sched.h>
 
 #include "common.h"
-#include "lend.h"
+#include "rndv.h"
 
 static uint32_t cmd_vectors(struct t_env *env)
 {
@@ -552,21 +552,21 @@ TEST_REG(an_adapter_can_go_meanwhile)
 TEST_REG(a_window_bound_meanwhile_keeps_the_old_one)
 {
 	struct pvr_resp_create_mr resp;
-	struct lend l;
+	struct expose l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
+	expose_init(&l, env, PVR_MR_FLAG_MW2);
 	r->req.flags = PVR_MR_FLAG_LAYOUT | PVR_MR_FLAG_REPLACE;
 	r->req.mr_handle = l.region.handle;
 	r->req.page_shift = PVR_PAGE_SHIFT;
 	r->req.pdir_levels = 2;
 	r->req.offset = 0;
 	begin(r);
-	lend_put_bind(l.b, BIND_ID, &l.bind);
+	expose_put_bind(l.b, BIND_ID, &l.bind);
 	fg_ring_send(&l.b->qp);
 	pvr_engine_run(env->host->engine, 0);
 	expect_done(&l.b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
 	assert_true(pvr_adapter_busy(r->g->adapter));
 	assert_int_equal(end(r, &resp), EBUSY);
 	l.mw.rkey = l.bind.new_rkey;
-	lend_all_ok(&l);
+	expose_all_ok(&l);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_MW: memory windows of type 1 and 2B, what they lend and how long (IBTA vol. 1, 10.6.7). */
-#include "lend.h"
+#include "rndv.h"
 
-#define TEST_LEND(flag, name) TEST_OBJECT(rc_connected, struct lend, l, lend_init, name, flag)
+#define TEST_EXPOSE(flag, name) TEST_OBJECT(rc_connected, struct expose, l, expose_init, name, flag)
 
 /* ------------------------------------------------------------------- bounds */
 
@@ -11,51 +11,51 @@ TEST_INIT
 	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
 }
 
-TEST(rc_connected, test_window_lends_its_part_and_no_more)
+TEST(rc_connected, test_window_exposes_its_part_and_no_more)
 {
 	static const uint32_t flags[] = { PVR_MR_FLAG_MW1, PVR_MR_FLAG_MW2 };
 
 	for (size_t i = 0; i < 2; i++) {
 		uint64_t first, end;
-		struct lend l;
+		struct expose l;
 
-		lend_init(&l, env, flags[i]);
-		lend_reconnect(&l);
+		expose_init(&l, env, flags[i]);
+		expose_reconnect(&l);
 		first = l.bind.addr;
 		end = first + BOUND_LEN;
-		lend_bind(&l);
-		lend_all_ok(&l);
-		lend_write_ok(&l, end - 1, BOUND_FROM + BOUND_LEN - 1, 1);
-		lend_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, first - 1, 2);
-		lend_reconnect(&l);
-		lend_bind(&l);
-		lend_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, end - 1, 2);
-		lend_reconnect(&l);
-		lend_bind(&l);
-		lend_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, UINT64_MAX, 2);
+		expose_bind(&l);
+		expose_all_ok(&l);
+		expose_write_ok(&l, end - 1, BOUND_FROM + BOUND_LEN - 1, 1);
+		expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, first - 1, 2);
+		expose_reconnect(&l);
+		expose_bind(&l);
+		expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, end - 1, 2);
+		expose_reconnect(&l);
+		expose_bind(&l);
+		expose_refused(&l, PVRDMA_WR_RDMA_WRITE, l.mw.rkey, UINT64_MAX, 2);
 		expect_ok(fg_mr_destroy(&l.mw));
 		expect_ok(fg_mr_destroy(&l.region));
 	}
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_new_window_is_not_bound)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_new_window_is_not_bound)
 {
-	lend_refused(l, PVRDMA_WR_RDMA_READ, l->mw.rkey, 0, 1);
+	expose_refused(l, PVRDMA_WR_RDMA_READ, l->mw.rkey, 0, 1);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_zero_based_window)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_zero_based_window)
 {
 	l->bind.access_flags |= PVR_ACCESS_ZERO_BASED;
-	lend_bind(l);
-	lend_write_ok(l, 0, BOUND_FROM, BOUND_LEN);
-	lend_write_ok(l, BOUND_LEN - 1, BOUND_FROM + BOUND_LEN - 1, 1);
-	lend_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, BOUND_LEN, 1);
-	lend_reconnect(l);
-	lend_bind(l);
-	lend_all_refused(l);
+	expose_bind(l);
+	expose_write_ok(l, 0, BOUND_FROM, BOUND_LEN);
+	expose_write_ok(l, BOUND_LEN - 1, BOUND_FROM + BOUND_LEN - 1, 1);
+	expose_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, BOUND_LEN, 1);
+	expose_reconnect(l);
+	expose_bind(l);
+	expose_all_refused(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_window_of_a_region_whose_address_is_free)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_window_of_a_region_whose_address_is_free)
 {
 	const uint64_t iova = 0x1000;
 	struct pvr_cmd_create_mr req;
@@ -66,11 +66,11 @@ TEST_LEND(PVR_MR_FLAG_MW1, test_window_of_a_region_whose_address_is_free)
 	expect_ok(fg_mr_create_as(&l->b->pd, &req, &l->region));
 	l->bind.addr = iova + 50;
 	l->bind.mr_lkey = l->region.lkey;
-	lend_bind(l);
-	lend_write_ok(l, iova + 60, 160, 8000);
+	expose_bind(l);
+	expose_write_ok(l, iova + 60, 160, 8000);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_rights_are_the_windows_own)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_rights_are_the_windows_own)
 {
 	static const struct {
 		uint32_t access;
@@ -84,17 +84,17 @@ TEST_LEND(PVR_MR_FLAG_MW1, test_rights_are_the_windows_own)
 
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		l->bind.access_flags = cases[i].access;
-		lend_bind(l);
-		lend_access(l, cases[i].allowed, l->mw.rkey, l->bind.addr, 8);
+		expose_bind(l);
+		expose_access(l, cases[i].allowed, l->mw.rkey, l->bind.addr, 8);
 		expect_cqe(&l->a->scq, 1, PVRDMA_WC_SUCCESS);
-		lend_refused(l, cases[i].refused, l->mw.rkey, l->bind.addr, 8);
-		lend_reconnect(l);
+		expose_refused(l, cases[i].refused, l->mw.rkey, l->bind.addr, 8);
+		expose_reconnect(l);
 	}
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
 {
-	lend_bind(l);
+	expose_bind(l);
 	l->b->mr.lkey = l->mw.rkey;
 	l->b->mr.start = l->bind.addr;
 	t_send(l->b, 3, 0, 8);
@@ -104,131 +104,131 @@ TEST_LEND(PVR_MR_FLAG_MW1, test_window_has_no_lkey)
 
 /* -------------------------------------------------------------------- type 1 */
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_type_1_is_bound_anew_at_will)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_bound_anew_at_will)
 {
 	uint32_t old;
 
-	lend_bind(l);
+	expose_bind(l);
 	old = l->mw.rkey;
 	l->bind.addr += BOUND_LEN;
-	lend_bind(l);
-	lend_write_ok(l, l->bind.addr, BOUND_FROM + BOUND_LEN, BOUND_LEN);
-	lend_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->bind.addr - 1, 1);
-	lend_reconnect(l);
-	lend_refused(l, PVRDMA_WR_RDMA_WRITE, old, l->bind.addr, 1);
+	expose_bind(l);
+	expose_write_ok(l, l->bind.addr, BOUND_FROM + BOUND_LEN, BOUND_LEN);
+	expose_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->bind.addr - 1, 1);
+	expose_reconnect(l);
+	expose_refused(l, PVRDMA_WR_RDMA_WRITE, old, l->bind.addr, 1);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_type_1_is_unbound_by_length_0)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_unbound_by_length_0)
 {
-	lend_bind(l);
+	expose_bind(l);
 	l->bind.length = 0;
 	l->bind.mr_lkey = 0;
-	lend_bind(l);
-	lend_all_refused(l);
-	lend_reconnect(l);
+	expose_bind(l);
+	expose_all_refused(l);
+	expose_reconnect(l);
 	expect_ok(fg_mr_destroy(&l->region));
 	expect_ok(fg_mr_create(&l->b->pd, &l->b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND,
 			       &l->region));
 	l->bind.length = BOUND_LEN;
 	l->bind.mr_lkey = l->region.lkey;
-	lend_bind(l);
-	lend_all_ok(l);
+	expose_bind(l);
+	expose_all_ok(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_type_1_is_everybodys_of_its_domain)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_is_everybodys_of_its_domain)
 {
-	lend_bind(l);
+	expose_bind(l);
 	/* Neither does it go when the QP goes that bound it. */
-	lend_reconnect(l);
-	lend_all_ok(l);
+	expose_reconnect(l);
+	expose_all_ok(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_type_1_cannot_be_invalidated)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_type_1_cannot_be_invalidated)
 {
-	lend_bind(l);
-	lend_invalidate(l, l->b, l->mw.rkey);
+	expose_bind(l);
+	expose_invalidate(l, l->b, l->mw.rkey);
 	expect_cqe(&l->b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
-	lend_reconnect(l);
+	expose_reconnect(l);
 	t_recv(l->b, 2, 0, 8);
-	lend_put(l->a, 1, PVRDMA_WR_SEND_WITH_INV, l->mw.rkey);
-	lend_run(l, l->a);
+	expose_put(l->a, 1, PVRDMA_WR_SEND_WITH_INV, l->mw.rkey);
+	expose_run(l, l->a);
 	expect_cqe(&l->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_cqe(&l->b->rcq, 2, PVRDMA_WC_WR_FLUSH_ERR);
-	lend_reconnect(l);
-	lend_all_ok(l);
+	expose_reconnect(l);
+	expose_all_ok(l);
 }
 
 /* ------------------------------------------------------------------- type 2B */
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_its_owner)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_its_owner)
 {
 	uint32_t old;
 
-	lend_bind(l);
-	lend_all_ok(l);
-	lend_invalidated(l);
+	expose_bind(l);
+	expose_all_ok(l);
+	expose_invalidated(l);
 	old = l->mw.rkey;
-	lend_bind(l);
-	lend_all_ok(l);
-	lend_refused(l, PVRDMA_WR_RDMA_WRITE, old, l->bind.addr, 1);
-	lend_reconnect(l);
-	lend_bind(l);
-	lend_invalidated(l);
-	lend_all_refused(l);
+	expose_bind(l);
+	expose_all_ok(l);
+	expose_refused(l, PVRDMA_WR_RDMA_WRITE, old, l->bind.addr, 1);
+	expose_reconnect(l);
+	expose_bind(l);
+	expose_invalidated(l);
+	expose_all_refused(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_a_peer)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_a_peer)
 {
 	struct pvrdma_cqe cqe;
 
-	lend_bind(l);
+	expose_bind(l);
 	t_recv(l->b, 2, 0, 8);
-	lend_put(l->a, 1, PVRDMA_WR_SEND_WITH_INV, l->mw.rkey);
-	lend_run(l, l->a);
+	expose_put(l->a, 1, PVRDMA_WR_SEND_WITH_INV, l->mw.rkey);
+	expose_run(l, l->a);
 	expect_done(&l->a->scq, 1, PVRDMA_WC_SEND);
 	cqe = expect_recv(&l->b->rcq, 2, 0);
 	assert_true(cqe.wc_flags & PVRDMA_WC_WITH_INVALIDATE);
 	assert_memory_equal(&cqe.imm_data, &l->mw.rkey, sizeof(l->mw.rkey));
-	lend_all_refused(l);
+	expose_all_refused(l);
 }
 
 /* Its key is its user's, who may go on naming it by the first one. */
-TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_named_by_its_index)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_named_by_its_index)
 {
 	uint32_t first;
 
 	first = l->mw.rkey;
-	lend_bind(l);
-	lend_put(l->b, 1, PVRDMA_WR_LOCAL_INV, l->mw.rkey);
-	lend_run(l, l->b);
+	expose_bind(l);
+	expose_put(l->b, 1, PVRDMA_WR_LOCAL_INV, l->mw.rkey);
+	expose_run(l, l->b);
 	expect_done(&l->b->scq, 1, PVRDMA_WC_LOCAL_INV);
 	assert_int_not_equal(l->mw.rkey, first);
 	l->bind.mw_rkey = first;
-	lend_bind(l);
-	lend_all_ok(l);
+	expose_bind(l);
+	expose_all_ok(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_must_be_invalid_to_be_bound)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_must_be_invalid_to_be_bound)
 {
-	lend_bind(l);
-	lend_bind_refused(l);
+	expose_bind(l);
+	expose_bind_refused(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_not_unbound_by_length_0)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_not_unbound_by_length_0)
 {
 	l->bind.length = 0;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_that_is_not_bound_cannot_be_invalidated)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_that_is_not_bound_cannot_be_invalidated)
 {
-	lend_invalidate(l, l->b, l->mw.rkey);
+	expose_invalidate(l, l->b, l->mw.rkey);
 	expect_cqe(&l->b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
 	expect_state(l->b, PVR_QPS_ERR);
 }
 
 /* Another QP of the same PD, connected to one of a's guest. */
-static void other_pair(struct lend *l, struct fg_end *near, struct fg_end *far)
+static void other_pair(struct expose *l, struct fg_end *near, struct fg_end *far)
 {
 	struct fg_qp_spec spec = {
 		.type = PVR_QPT_RC, .pd = &l->b->pd, .scq = &l->b->scq, .rcq = &l->b->rcq
@@ -240,12 +240,12 @@ static void other_pair(struct lend *l, struct fg_end *near, struct fg_end *far)
 	fg_end_connect(near, far, NULL);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
 {
 	struct fg_end near, far;
 
 	other_pair(l, &near, &far);
-	lend_bind(l);
+	expose_bind(l);
 	l->region.rkey = l->mw.rkey;
 	t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
 	fg_run(env->host);
@@ -253,16 +253,16 @@ TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
 	expect_ok(fg_qp_to_reset(&near.qp));
 	expect_ok(fg_qp_to_reset(&far.qp));
 	fg_end_connect(&near, &far, NULL);
-	lend_invalidate(l, &near, l->mw.rkey);
+	expose_invalidate(l, &near, l->mw.rkey);
 	expect_cqe(&l->b->scq, 901, PVRDMA_WC_MW_BIND_ERR);
-	lend_all_ok(l);
+	expose_all_ok(l);
 	/* Once free it may be the other one's. */
-	lend_invalidated(l);
+	expose_invalidated(l);
 	expect_ok(fg_qp_to_reset(&near.qp));
 	expect_ok(fg_qp_to_reset(&far.qp));
 	fg_end_connect(&near, &far, NULL);
-	lend_put_bind(&near, BIND_ID, &l->bind);
-	lend_run(l, &near);
+	expose_put_bind(&near, BIND_ID, &l->bind);
+	expose_run(l, &near);
 	expect_done(&l->b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
 	l->region.rkey = l->bind.new_rkey;
 	t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l->region, BOUND_FROM, 8);
@@ -271,42 +271,42 @@ TEST_LEND(PVR_MR_FLAG_MW2, test_type_2_is_its_queue_pairs_alone)
 	expect_ok(fg_qp_destroy(&near.qp));
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_reset_frees_windows_of_type_2)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_reset_frees_windows_of_type_2)
 {
-	lend_bind(l);
+	expose_bind(l);
 	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
-	lend_reconnect(l);
-	lend_all_refused(l);
+	expose_reconnect(l);
+	expose_all_refused(l);
 	expect_ok(fg_mr_destroy(&l->region));
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_destroyed_queue_pair_frees_its_windows)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_destroyed_queue_pair_frees_its_windows)
 {
-	lend_bind(l);
+	expose_bind(l);
 	expect_ok(fg_qp_destroy(&l->b->qp));
 	expect_ok(fg_mr_destroy(&l->region));
 	expect_ok(fg_mr_destroy(&l->mw));
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_queue_pair_in_error_keeps_its_windows)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_queue_pair_in_error_keeps_its_windows)
 {
-	lend_bind(l);
+	expose_bind(l);
 	expect_ok(fg_qp_to_err(&l->b->qp));
 	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
 }
 
 /* --------------------------------------------------------------------- life */
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_region_with_windows_is_busy)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_region_with_windows_is_busy)
 {
 	struct fg_mr second;
 
 	expect_ok(fg_mw_create(&l->b->pd, PVR_MR_FLAG_MW2, &second));
-	lend_bind(l);
+	expose_bind(l);
 	l->bind.mw_rkey = second.rkey;
 	l->bind.new_rkey = second.rkey;
-	lend_put_bind(l->b, BIND_ID, &l->bind);
-	lend_run(l, l->b);
+	expose_put_bind(l->b, BIND_ID, &l->bind);
+	expose_run(l, l->b);
 	expect_done(&l->b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
 	assert_int_equal(fg_mr_destroy(&l->region), EBUSY);
 	expect_ok(fg_mr_destroy(&l->mw));
@@ -315,15 +315,15 @@ TEST_LEND(PVR_MR_FLAG_MW1, test_region_with_windows_is_busy)
 	expect_ok(fg_mr_destroy(&l->region));
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_destroyed_window_is_gone)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_destroyed_window_is_gone)
 {
-	lend_bind(l);
+	expose_bind(l);
 	expect_ok(fg_mr_destroy(&l->mw));
 	assert_int_equal(fg_mr_destroy(&l->mw), EINVAL);
-	lend_all_refused(l);
+	expose_all_refused(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_windows_hold_their_domain)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_windows_hold_their_domain)
 {
 	struct fg_mr mw;
 	struct fg_pd pd;
@@ -335,7 +335,7 @@ TEST_LEND(PVR_MR_FLAG_MW1, test_windows_hold_their_domain)
 	expect_ok(fg_pd_destroy(&pd));
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_windows_are_counted_apart)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_windows_are_counted_apart)
 {
 	struct pvr_adapter_stats before, after;
 	struct fg_mr mw;
@@ -350,7 +350,7 @@ TEST_LEND(PVR_MR_FLAG_MW1, test_windows_are_counted_apart)
 	assert_int_equal(fg_stats(l->b->guest).mrs, before.mrs);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_unplugged_memory_cannot_be_reached_by_windows)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_unplugged_memory_cannot_be_reached_by_windows)
 {
 	static uint8_t piece[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 	const uint64_t gpa = 0x40000000;
@@ -365,58 +365,58 @@ TEST_LEND(PVR_MR_FLAG_MW1, test_unplugged_memory_cannot_be_reached_by_windows)
 	l->bind.mr_lkey = l->region.lkey;
 	l->bind.addr = 100;
 	l->bind.length = 200;
-	lend_bind(l);
+	expose_bind(l);
 	l->a->mr.va[0] = 7;
-	lend_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
+	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
 	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(piece[100], 7);
 	pvr_adapter_unmap_ram(l->b->guest->adapter, gpa, sizeof(piece));
-	lend_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
-	lend_reconnect(l);
+	expose_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, 100, 1);
+	expose_reconnect(l);
 	l->bind.new_rkey = l->mw.rkey;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW2, test_requests_are_bound_in_order)
+TEST_EXPOSE(PVR_MR_FLAG_MW2, test_requests_are_bound_in_order)
 {
-	lend_put_bind(l->b, 1, &l->bind)->send_flags = PVR_SEND_FENCE;
-	lend_put(l->b, 2, PVRDMA_WR_LOCAL_INV, l->bind.new_rkey);
+	expose_put_bind(l->b, 1, &l->bind)->send_flags = PVR_SEND_FENCE;
+	expose_put(l->b, 2, PVRDMA_WR_LOCAL_INV, l->bind.new_rkey);
 	l->bind.mw_rkey = l->bind.new_rkey;
 	l->bind.new_rkey ^= 3;
-	lend_put_bind(l->b, 3, &l->bind);
+	expose_put_bind(l->b, 3, &l->bind);
 	t_recv(l->a, 4, 0, 8);
 	t_send(l->b, 5, 0, 8);
-	lend_run(l, l->b);
+	expose_run(l, l->b);
 	/* The first was not signaled. */
 	expect_done(&l->b->scq, 2, PVRDMA_WC_LOCAL_INV);
 	expect_done(&l->b->scq, 3, PVRDMA_WC_BIND_MW);
 	expect_done(&l->b->scq, 5, PVRDMA_WC_SEND);
 	l->mw.rkey = l->bind.new_rkey;
-	lend_all_ok(l);
+	expose_all_ok(l);
 }
 
 TEST(rc, test_user_space_binds_windows)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .flags = PVR_QP_USER_OPS };
 	struct fg_ctx ctx;
-	struct lend l;
+	struct expose l;
 
 	expect_ok(fg_ctx_create(env->g[1], &ctx));
 	fg_end_close(&env->b);
 	fg_end_open_spec(&env->b, &ctx, &spec, FG_END_PAGES);
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
+	expose_init(&l, env, PVR_MR_FLAG_MW2);
 	fg_end_connect(l.a, l.b, NULL);
-	lend_bind(&l);
-	lend_all_ok(&l);
-	lend_invalidated(&l);
-	lend_bind(&l);
+	expose_bind(&l);
+	expose_all_ok(&l);
+	expose_invalidated(&l);
+	expose_bind(&l);
 	/* The process dies with the window bound. */
 	expect_ok(fg_ctx_destroy(&ctx));
 	assert_int_equal(fg_stats(env->g[1]).mws, 0);
 	assert_int_equal(fg_stats(env->g[1]).mrs, 0);
 }
 
-TEST_LEND(PVR_MR_FLAG_MW1, test_windows_need_the_extension)
+TEST_EXPOSE(PVR_MR_FLAG_MW1, test_windows_need_the_extension)
 {
 	struct fg_guest_config config;
 	struct fg_guest *stock;
@@ -436,8 +436,8 @@ TEST_LEND(PVR_MR_FLAG_MW1, test_windows_need_the_extension)
 	assert_int_equal(fg_mw_create(&end.pd, PVR_MR_FLAG_MW1, &mw), EINVAL);
 	assert_int_equal(fg_mw_create(&end.pd, PVR_MR_FLAG_MW2, &mw), EINVAL);
 	fg_end_connect(&end, &end, NULL);
-	lend_put_bind(&end, BIND_ID, &l->bind);
-	lend_run(l, &end);
+	expose_put_bind(&end, BIND_ID, &l->bind);
+	expose_run(l, &end);
 	assert_int_equal(expect_cqe(&end.scq, BIND_ID, PVRDMA_WC_LOC_QP_OP_ERR).opcode,
 			 PVRDMA_WC_SEND);
 }

@@ -1,48 +1,49 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_MW: which binds are refused, and on which queue pairs (IBTA vol. 1, 10.6.7.2). */
-#include "lend.h"
+#include "rndv.h"
 
-#define TEST_LEND(fixture, flag, name) TEST_OBJECT(fixture, struct lend, l, lend_init, name, flag)
+#define TEST_EXPOSE(fixture, flag, name) \
+	TEST_OBJECT(fixture, struct expose, l, expose_init, name, flag)
 
 TEST_INIT
 {
 	fg_default_ext = PVR_EXT_MW | PVR_EXT_USER_OPS | PVR_EXT_MR_LAYOUT;
 }
 
-TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_region_must_allow_windows)
+TEST_EXPOSE(rc_connected, PVR_MR_FLAG_MW1, test_region_must_allow_windows)
 {
 	l->bind.mr_lkey = l->b->mr.lkey; /* all access but that */
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 }
 
-TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_writing_windows_need_local_write_of_the_region)
+TEST_EXPOSE(rc_connected, PVR_MR_FLAG_MW1, test_writing_windows_need_local_write_of_the_region)
 {
 	expect_ok(fg_mr_create(&l->b->pd, &l->b->buf, PVR_ACCESS_MW_BIND, &l->region));
 	l->bind.mr_lkey = l->region.lkey;
 	l->bind.access_flags = PVR_ACCESS_REMOTE_WRITE;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 	l->bind.access_flags = PVR_ACCESS_REMOTE_ATOMIC;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 	l->bind.access_flags = PVR_ACCESS_REMOTE_READ;
-	lend_bind(l);
-	lend_access(l, PVRDMA_WR_RDMA_READ, l->mw.rkey, l->bind.addr, 8);
+	expose_bind(l);
+	expose_access(l, PVRDMA_WR_RDMA_READ, l->mw.rkey, l->bind.addr, 8);
 	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_READ);
 }
 
 /* One field of the request is wrong; nothing must be bound then. */
-#define EXPECT_BAD_BIND(l, field, value)                                           \
-	do {                                                                       \
-		const struct pvr_wqe_bind_mw good = (l)->bind;                     \
-                                                                                   \
-		(l)->bind.field = (value);                                         \
-		lend_bind_refused(l);                                              \
-		(l)->bind = good;                                                  \
-		assert_int_equal(fg_stats((l)->b->guest).mws, 1);                  \
-		lend_refused(l, PVRDMA_WR_RDMA_READ, good.new_rkey, good.addr, 1); \
-		lend_reconnect(l);                                                 \
+#define EXPECT_BAD_BIND(l, field, value)                                             \
+	do {                                                                         \
+		const struct pvr_wqe_bind_mw good = (l)->bind;                       \
+                                                                                     \
+		(l)->bind.field = (value);                                           \
+		expose_bind_refused(l);                                              \
+		(l)->bind = good;                                                    \
+		assert_int_equal(fg_stats((l)->b->guest).mws, 1);                    \
+		expose_refused(l, PVRDMA_WR_RDMA_READ, good.new_rkey, good.addr, 1); \
+		expose_reconnect(l);                                                 \
 	} while (0)
 
-static void expect_bad_binds(struct lend *l)
+static void expect_bad_binds(struct expose *l)
 {
 	const uint64_t start = l->region.start, length = l->region.length;
 	struct fg_mr dma;
@@ -70,22 +71,22 @@ static void expect_bad_binds(struct lend *l)
 	EXPECT_BAD_BIND(l, mr_lkey, dma.lkey);
 }
 
-TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_bad_binds_of_type_1_fail)
+TEST_EXPOSE(rc_connected, PVR_MR_FLAG_MW1, test_bad_binds_of_type_1_fail)
 {
 	expect_bad_binds(l);
 	EXPECT_BAD_BIND(l, mw_rkey, l->mw.rkey ^ 1);
-	lend_bind(l);
-	lend_all_ok(l);
+	expose_bind(l);
+	expose_all_ok(l);
 }
 
-TEST_LEND(rc_connected, PVR_MR_FLAG_MW2, test_bad_binds_of_type_2_fail)
+TEST_EXPOSE(rc_connected, PVR_MR_FLAG_MW2, test_bad_binds_of_type_2_fail)
 {
 	expect_bad_binds(l);
-	lend_bind(l);
-	lend_all_ok(l);
+	expose_bind(l);
+	expose_all_ok(l);
 }
 
-TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_bind_in_another_domain_fails)
+TEST_EXPOSE(rc_connected, PVR_MR_FLAG_MW1, test_bind_in_another_domain_fails)
 {
 	struct fg_mr region, mw;
 	struct fg_pd pd;
@@ -94,14 +95,14 @@ TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_bind_in_another_domain_fails)
 	expect_ok(fg_mr_create(&pd, &l->b->buf, FG_ACCESS_ALL | PVR_ACCESS_MW_BIND, &region));
 	expect_ok(fg_mw_create(&pd, PVR_MR_FLAG_MW1, &mw));
 	l->bind.mr_lkey = region.lkey;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 	l->bind.mr_lkey = l->region.lkey;
 	l->bind.mw_rkey = mw.rkey;
 	l->bind.new_rkey = mw.rkey;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 }
 
-TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_key_of_a_region_is_no_windows)
+TEST_EXPOSE(rc_connected, PVR_MR_FLAG_MW1, test_key_of_a_region_is_no_windows)
 {
 	struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
 					 .flags = PVR_MR_FLAG_FRMR,
@@ -115,15 +116,15 @@ TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_key_of_a_region_is_no_windows)
 	req.access_flags = FG_ACCESS_ALL | PVR_ACCESS_MW_BIND;
 	expect_ok(fg_mr_create_as(&l->b->pd, &req, &fast));
 	l->bind.mw_rkey = l->bind.new_rkey = l->b->mr.rkey;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 	l->bind.mw_rkey = l->bind.new_rkey = fast.rkey;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 	/* Nor is a window a region to bind to, or one that has no memory of its own yet. */
 	l->bind.mw_rkey = l->bind.new_rkey = l->mw.rkey;
 	l->bind.mr_lkey = fast.lkey;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 	l->bind.mr_lkey = l->mw.rkey;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 	/* The region is what it was. */
 	l->bind.mr_lkey = l->region.lkey;
 	l->region.rkey = l->b->mr.rkey;
@@ -136,13 +137,13 @@ TEST(rc_connected, test_window_of_another_domain_is_refused)
 {
 	static const uint32_t flags[] = { PVR_MR_FLAG_MW1, PVR_MR_FLAG_MW2 };
 	struct fg_end near, far;
-	struct lend l;
+	struct expose l;
 
 	fg_end_open(&near, env->g[1], PVR_QPT_RC);
 	fg_end_open(&far, env->g[0], PVR_QPT_RC);
 	for (size_t i = 0; i < 2; i++) {
-		lend_init(&l, env, flags[i]);
-		lend_bind(&l);
+		expose_init(&l, env, flags[i]);
+		expose_bind(&l);
 		fg_end_connect(&far, &near, NULL);
 		l.region.rkey = l.mw.rkey;
 		t_rdma(&far, PVRDMA_WR_RDMA_WRITE, 7, 0, &l.region, BOUND_FROM, 8);
@@ -150,20 +151,20 @@ TEST(rc_connected, test_window_of_another_domain_is_refused)
 		expect_cqe(&far.scq, 7, PVRDMA_WC_REM_ACCESS_ERR);
 		expect_ok(fg_qp_to_reset(&near.qp));
 		expect_ok(fg_qp_to_reset(&far.qp));
-		lend_all_ok(&l);
+		expose_all_ok(&l);
 	}
 }
 
-TEST_LEND(rc_connected, PVR_MR_FLAG_MW1, test_failed_bind_leaves_type_1_as_it_was)
+TEST_EXPOSE(rc_connected, PVR_MR_FLAG_MW1, test_failed_bind_leaves_type_1_as_it_was)
 {
 	struct pvr_wqe_bind_mw good;
 
-	lend_bind(l);
+	expose_bind(l);
 	good = l->bind;
 	l->bind.length = UINT64_MAX;
-	lend_bind_refused(l);
+	expose_bind_refused(l);
 	l->bind = good;
-	lend_all_ok(l);
+	expose_all_ok(l);
 }
 
 static int t_setup_uc_connected(void **state)
@@ -177,25 +178,25 @@ static int t_setup_uc_connected(void **state)
 }
 
 /* IBTA vol. 1, table 38: UC binds. What it does not do is say that an access was refused. */
-TEST_LEND(uc_connected, PVR_MR_FLAG_MW2, test_unreliable_connections_bind_windows)
+TEST_EXPOSE(uc_connected, PVR_MR_FLAG_MW2, test_unreliable_connections_bind_windows)
 {
-	lend_bind(l);
-	lend_all_ok(l);
+	expose_bind(l);
+	expose_all_ok(l);
 	memset(l->b->buf.va, 0, l->b->buf.size);
 	l->a->mr.va[0] = 1;
-	lend_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM - 1, 1);
+	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM - 1, 1);
 	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(l->b->buf.va[BOUND_FROM - 1], 0);
-	lend_invalidated(l);
-	lend_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM, 1);
+	expose_invalidated(l);
+	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM, 1);
 	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(l->b->buf.va[BOUND_FROM], 0);
 	expect_state(l->b, PVR_QPS_RTS);
 }
 
-TEST_LEND(ud_ready, PVR_MR_FLAG_MW1, test_datagram_queue_pairs_bind_nothing)
+TEST_EXPOSE(ud_ready, PVR_MR_FLAG_MW1, test_datagram_queue_pairs_bind_nothing)
 {
-	lend_put_bind(l->b, BIND_ID, &l->bind);
-	lend_run(l, l->b);
+	expose_put_bind(l->b, BIND_ID, &l->bind);
+	expose_run(l, l->b);
 	expect_cqe(&l->b->scq, BIND_ID, PVRDMA_WC_LOC_QP_OP_ERR);
 }

@@ -25,7 +25,7 @@ static const struct load {
 	bool nics; /* RDMA NICs read the payloads */
 	bool spares; /* memory is taken away while it is written and read */
 	unsigned int cuts;
-	uint64_t lent[2]; /* payloads that NICs read: at least and at most */
+	uint64_t exposed[2]; /* payloads that NICs read: at least and at most */
 } loads[] = {
 	{ "datagrams", PVR_QPT_UD, 3000, 2048, 4096, 1, 16, .cuts = 0 },
 	{ "datagrams, connections break", PVR_QPT_UD, 3000, 2048, 4096, 1, 16, .cuts = 30 },
@@ -33,11 +33,11 @@ static const struct load {
 	{ "messages, connections break", PVR_QPT_RC, 2000, 4096, 4096, 8, 32, .counts = true,
 	  .cuts = 40 },
 	{ "nics", PVR_QPT_RC, 200, RNDV_SLOT - 17, RNDV_SLOT, 4, 4, .nics = true,
-	  .lent = { 400, 400 } },
+	  .exposed = { 400, 400 } },
 	{ "nics, connections break", PVR_QPT_RC, 200, RNDV_SLOT - 17, RNDV_SLOT, 4, 4, .nics = true,
-	  .cuts = 60, .lent = { 201, ANY } },
+	  .cuts = 60, .exposed = { 201, ANY } },
 	{ "nics, memory is taken back", PVR_QPT_RC, 200, RNDV_SLOT - 17, RNDV_SLOT, 4, 4,
-	  .nics = true, .spares = true, .cuts = 60, .lent = { 21, ANY } },
+	  .nics = true, .spares = true, .cuts = 60, .exposed = { 21, ANY } },
 };
 
 struct side {
@@ -327,6 +327,6 @@ TEST_CASES_WITH(struct talkers *talkers, setup, t_crews_teardown,
 			assert_int_equal(*(uint64_t *)side->end.mr.va, row->messages);
 	}
 	if (row->nics)
-		assert_in_range(fg_wire_nic(talkers->crews.wire, 0)->lent, row->lent[0],
-				row->lent[1]);
+		assert_in_range(fg_wire_nic(talkers->crews.wire, 0)->exposed, row->exposed[0],
+				row->exposed[1]);
 }

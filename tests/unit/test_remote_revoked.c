@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "fg_wire.h"
-#include "lend.h"
+#include "rndv.h"
 #include "nics.h"
 #include "transfer.h"
 
@@ -32,7 +32,7 @@ struct scene {
 	struct fg_end *victim, *other; /* a and b */
 	struct fg_mr remote; /* what a's request names */
 	struct fg_end c, d; /* of other guests */
-	struct lend l;
+	struct expose l;
 	struct fg_buf fresh; /* what the victim's region becomes */
 };
 
@@ -134,29 +134,29 @@ static void expect_copied(struct scene *s, struct fg_end *victim, struct fg_end 
 	unsigned int host = victims_host(s);
 
 	transfer(env, victim, other, 20);
-	assert_int_equal(fg_wire_nic_since(env->wire, host).lent, 0);
+	assert_int_equal(fg_wire_nic_since(env->wire, host).exposed, 0);
 	fg_wire_nic_since(env->wire, !host);
 	transfer(env, other, victim, 21);
-	assert_int_equal(fg_wire_nic_since(env->wire, !host).lent, 1);
+	assert_int_equal(fg_wire_nic_since(env->wire, !host).exposed, 1);
 	assert_int_equal(fg_wire_nic(env->wire, host)->read_own, 1);
 	assert_int_equal(fg_wire_nic_since(env->wire, host).read, 0);
 	/* Others' is, as before. */
 	transfer(env, &s->c, &s->d, 22);
-	assert_int_equal(fg_wire_nic_since(env->wire, 0).lent, 1);
+	assert_int_equal(fg_wire_nic_since(env->wire, 0).exposed, 1);
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).read, 1);
 }
 
-static void expect_lent(struct scene *s, struct fg_end *victim, struct fg_end *other)
+static void expect_exposed(struct scene *s, struct fg_end *victim, struct fg_end *other)
 {
 	struct t_env *env = s->env;
 	unsigned int host = victims_host(s);
 
 	transfer(env, victim, other, 30);
-	assert_int_equal(fg_wire_nic_since(env->wire, host).lent, 1);
+	assert_int_equal(fg_wire_nic_since(env->wire, host).exposed, 1);
 	assert_int_equal(fg_wire_nic_since(env->wire, !host).read, 1);
 	transfer(env, other, victim, 31);
 	assert_int_equal(fg_wire_nic_since(env->wire, host).read, 1);
-	assert_int_equal(fg_wire_nic_since(env->wire, !host).lent, 1);
+	assert_int_equal(fg_wire_nic_since(env->wire, !host).exposed, 1);
 }
 
 static void expect_copied_for_a_while(struct scene *s)
@@ -173,7 +173,7 @@ static void expect_copied_for_a_while(struct scene *s)
 	fg_wire_advance(s->env->wire, PENALTY_NS - 33 * FG_SEC);
 	expect_copied(s, victim, other);
 	fg_wire_advance(s->env->wire, 33 * FG_SEC);
-	expect_lent(s, victim, other);
+	expect_exposed(s, victim, other);
 	assert_true(nics_are_up(s->env));
 }
 
@@ -316,14 +316,14 @@ TEST(nics, test_window_is_invalidated)
 		if (i)
 			env = t_renew(t_setup_nics);
 		scene_init(&s, env, parts[i]);
-		lend_init(&s.l, env, PVR_MR_FLAG_MW2);
+		expose_init(&s.l, env, PVR_MR_FLAG_MW2);
 		s.l.bind.addr = s.l.region.start;
 		s.l.bind.length = s.l.region.length;
-		lend_bind(&s.l);
+		expose_bind(&s.l);
 		s.remote = s.l.region;
 		s.remote.rkey = s.l.mw.rkey;
 		begin(&s);
-		lend_invalidated(&s.l);
+		expose_invalidated(&s.l);
 		went(&s);
 		check(&s);
 		expect_copied_for_a_while(&s);
@@ -340,15 +340,15 @@ TEST(nics, test_window_is_bound_anew)
 		if (i)
 			env = t_renew(t_setup_nics);
 		scene_init(&s, env, parts[i]);
-		lend_init(&s.l, env, PVR_MR_FLAG_MW1);
+		expose_init(&s.l, env, PVR_MR_FLAG_MW1);
 		s.l.bind.addr = s.l.region.start;
 		s.l.bind.length = s.l.region.length;
-		lend_bind(&s.l);
+		expose_bind(&s.l);
 		s.remote = s.l.region;
 		s.remote.rkey = s.l.mw.rkey;
 		begin(&s);
 		s.l.bind.length = 4096;
-		lend_bind(&s.l);
+		expose_bind(&s.l);
 		went(&s);
 		check(&s);
 	}
@@ -376,7 +376,7 @@ static struct fg_mr fast_create(struct scene *s)
 
 static void fast_register(struct scene *s, const struct fg_mr *mr)
 {
-	struct pvrdma_sq_wqe_hdr *wqe = lend_put(s->victim, 900, PVRDMA_WR_FAST_REG_MR, 0);
+	struct pvrdma_sq_wqe_hdr *wqe = expose_put(s->victim, 900, PVRDMA_WR_FAST_REG_MR, 0);
 
 	memset(&wqe->wr, 0, sizeof(wqe->wr));
 	wqe->wr.fast_reg.iova_start = FAST_ADDR;
@@ -403,7 +403,7 @@ TEST(nics, test_fast_region_is_invalidated)
 		s.remote = fast_create(&s);
 		fast_register(&s, &s.remote);
 		begin(&s);
-		lend_put(s.victim, 901, PVRDMA_WR_LOCAL_INV, s.remote.rkey);
+		expose_put(s.victim, 901, PVRDMA_WR_LOCAL_INV, s.remote.rkey);
 		fg_ring_send(&s.victim->qp);
 		fg_wire_run(s.env->wire);
 		expect_done(&s.victim->scq, 901, PVRDMA_WC_LOCAL_INV);
@@ -507,8 +507,8 @@ TEST(nics, test_queue_pair_begins_anew_when_all_is_read)
 
 /* ------------------------------------------------------------ the lender need not wait */
 
-/* A request that fails or is flushed takes its own loans back, and the next one's. */
-TEST(nics, test_flushed_requests_take_their_loans_back)
+/* A request that fails or is flushed takes its own rendezvous back, and the next one's. */
+TEST(nics, test_flushed_requests_revoke_their_rndvs)
 {
 	nics_hold(env, FG_READS_HELD);
 	for (uint32_t i = 0; i < 5; i++)
@@ -524,7 +524,7 @@ TEST(nics, test_flushed_requests_take_their_loans_back)
 }
 
 /* A guest that takes back what nobody is reading yet, and nobody will, breaks nothing. */
-TEST(nics, test_loans_that_nobody_reads_break_nothing)
+TEST(nics, test_rndvs_that_nobody_reads_break_nothing)
 {
 	struct fg_end c, d;
 

@@ -50,7 +50,7 @@ static const struct sample samples[] = {
 	SAMPLE("queue pair", PVR_FRAME_QUEUE_PAIR, BOTH, queue_pair, 48, 0, 0, 0, .gid = { 1 },
 	       .qpn = 0xffffff, .psn = 0xffffff, .mtu = 5, .reads = 16, .buffers = 1024,
 	       .buffer_size = 4096),
-	SAMPLE("returned", PVR_FRAME_RETURNED, BOTH, returned, 16, 0, 0, 0, .count = UINT32_MAX),
+	SAMPLE("returned", PVR_FRAME_RNDV_DONE, BOTH, rndv_done, 16, 0, 0, 0, .count = UINT32_MAX),
 	SAMPLE("fabric", PVR_FRAME_FABRIC, PVR_WIRE_RESPONDER, fabric, 40, 0, 0, PVR_WIRE_FABRICS,
 	       .name = "tenant_7"),
 	SAMPLE("where", PVR_FRAME_WHERE, PVR_WIRE_RESPONDER, where, 32, 0, 0, 1, .gid = { 1 }),
@@ -60,7 +60,7 @@ static const struct sample samples[] = {
 		PVR_REQUEST_F_LAST | PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_UC, .psns = 1),
 	REQUEST("write", PVR_WIRE_WRITE, 100, PVR_REQUEST_F_LAST, .psns = 1, .length = 300,
 		.offset = 200, .chunk = 100),
-	REQUEST("lent write", PVR_WIRE_WRITE, 32, PVR_REQUEST_F_LAST | PVR_FRAME_F_LENT, .psns = 16,
+	REQUEST("lent write", PVR_WIRE_WRITE, 32, PVR_REQUEST_F_LAST | PVR_FRAME_F_RNDV, .psns = 16,
 		.length = CHUNK, .chunk = CHUNK),
 	REQUEST("read", PVR_WIRE_READ, 0, 0, .psns = 10, .length = 9000, .chunk = 4096),
 	REQUEST("atomic", PVR_WIRE_CMP_SWAP, 0, PVR_REQUEST_F_LAST, .psns = 1, .length = 8,
@@ -84,7 +84,7 @@ static const struct sample samples[] = {
 	SAMPLE("read data", PVR_FRAME_READ_DATA, PVR_WIRE_REQUESTER, read_data, 48, 4096, 0, 1,
 	       .chunk = 4096, .offset = 4096),
 	SAMPLE("lent data", PVR_FRAME_READ_DATA, PVR_WIRE_REQUESTER, read_data, 48, 128,
-	       PVR_FRAME_F_LENT, 1, .chunk = CHUNK, .offset = CHUNK),
+	       PVR_FRAME_F_RNDV, 1, .chunk = CHUNK, .offset = CHUNK),
 };
 
 static const struct sample *find(const char *name)
@@ -222,9 +222,9 @@ TEST_PLAIN(test_unknown_flags_are_refused)
 		uint8_t known = 0;
 
 		if (samples[i].type == PVR_FRAME_REQUEST)
-			known = 7 | PVR_FRAME_F_LENT;
+			known = 7 | PVR_FRAME_F_RNDV;
 		if (samples[i].type == PVR_FRAME_READ_DATA)
-			known = PVR_FRAME_F_LENT;
+			known = PVR_FRAME_F_RNDV;
 		if (samples[i].type == PVR_FRAME_DATAGRAM)
 			known = PVR_REQUEST_F_SOLICITED;
 		for (int bit = 0; bit < 8; bit++)
@@ -367,24 +367,24 @@ TEST_PLAIN(test_reads_and_atomics_without_an_answer_are_refused)
 	ACCEPTED("write", f.frame.flags |= PVR_REQUEST_F_UC);
 }
 
-TEST_PLAIN(test_loan_with_a_wrong_field_is_refused)
+TEST_PLAIN(test_rndv_with_a_wrong_field_is_refused)
 {
-	static const char *const lent[] = { "lent write", "lent data" };
+	static const char *const exposed[] = { "lent write", "lent data" };
 
-	for (size_t i = 0; i < COUNT(lent); i++) {
-		uint32_t header = (uint32_t)find(lent[i])->header;
+	for (size_t i = 0; i < COUNT(exposed); i++) {
+		uint32_t header = (uint32_t)find(exposed[i])->header;
 
-		for (uint32_t parts = 1; parts <= PVR_WIRE_LOAN_PARTS; parts++)
-			ACCEPTED(lent[i], f.frame.size = header + 16 * parts);
-		REFUSED(lent[i], f.frame.size = header, "no parts");
-		REFUSED(lent[i], f.frame.size = header + 16 * (PVR_WIRE_LOAN_PARTS + 1),
+		for (uint32_t parts = 1; parts <= PVR_FRAME_RNDV_SEGS; parts++)
+			ACCEPTED(exposed[i], f.frame.size = header + 16 * parts);
+		REFUSED(exposed[i], f.frame.size = header, "no parts");
+		REFUSED(exposed[i], f.frame.size = header + 16 * (PVR_FRAME_RNDV_SEGS + 1),
 			"too many");
-		REFUSED(lent[i], f.frame.size = header + 16 + 15, "no parts");
-		REFUSED(lent[i], f.frame.size = header + 8, "no parts");
-		REFUSED(lent[i], f.frame.flags &= (uint8_t)~PVR_FRAME_F_LENT,
+		REFUSED(exposed[i], f.frame.size = header + 16 + 15, "no parts");
+		REFUSED(exposed[i], f.frame.size = header + 8, "no parts");
+		REFUSED(exposed[i], f.frame.flags &= (uint8_t)~PVR_FRAME_F_RNDV,
 			"as long as its piece");
 	}
-	/* What is lent is no way around the limits of a piece. */
+	/* What is exposed is no way around the limits of a piece. */
 	REFUSED("lent write", f.request.chunk = CHUNK + 1, "not in its message");
 	REFUSED("lent write", f.request.chunk = 0, "empty piece");
 	REFUSED("lent write", f.request.length = f.request.chunk = PVR_WIRE_CHUNK_MAX + 1,
@@ -393,17 +393,17 @@ TEST_PLAIN(test_loan_with_a_wrong_field_is_refused)
 	REFUSED("lent data", f.read_data.offset = (1ull << 31) - CHUNK + 1, "in no message");
 	/* Who has nobody to tell, and what has no payload. */
 	REFUSED("lent write", f.frame.flags |= PVR_REQUEST_F_UC, "nobody");
-	REFUSED("read", f.frame.flags |= PVR_FRAME_F_LENT; f.frame.size += 16, "nobody");
-	REFUSED("atomic", f.frame.flags |= PVR_FRAME_F_LENT; f.frame.size += 16, "nobody");
-	REFUSED("returned", f.returned.reserved = 1, "reserved");
-	ACCEPTED("returned", f.returned.count = 0);
+	REFUSED("read", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "nobody");
+	REFUSED("atomic", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "nobody");
+	REFUSED("returned", f.rndv_done.reserved = 1, "reserved");
+	ACCEPTED("returned", f.rndv_done.count = 0);
 }
 
-static void expect_loans(const struct pvr_wire_loan *loan, size_t count, uint32_t chunk,
+static void expect_rndvs(const struct pvr_frame_rndv_seg *rndv, size_t count, uint32_t chunk,
 			 const char *text)
 {
 	const char *why = "nothing";
-	bool ok = pvr_wire_check_loans(loan, count, chunk, &why);
+	bool ok = pvr_frame_check_rndv(rndv, count, chunk, &why);
 
 	assert_int_equal(ok, !text);
 	if (text && !strstr(why, text))
@@ -411,30 +411,30 @@ static void expect_loans(const struct pvr_wire_loan *loan, size_t count, uint32_
 	assert_true(text || !why);
 }
 
-TEST_PLAIN(test_loans_make_up_their_piece)
+TEST_PLAIN(test_rndvs_make_up_their_piece)
 {
 	static const char part[] = "an empty part", sum[] = "as long as its piece";
-	struct pvr_wire_loan loan[PVR_WIRE_LOAN_PARTS];
+	struct pvr_frame_rndv_seg rndv[PVR_FRAME_RNDV_SEGS];
 
-	for (size_t i = 0; i < COUNT(loan); i++)
-		loan[i] =
-			(struct pvr_wire_loan){ .addr = htole64(~0ull << 16), .len = htole32(100) };
-	for (size_t count = 1; count <= COUNT(loan); count++) {
-		expect_loans(loan, count, (uint32_t)(100 * count), NULL);
-		expect_loans(loan, count, (uint32_t)(100 * count) - 1, sum);
-		expect_loans(loan, count, (uint32_t)(100 * count) + 1, sum);
+	for (size_t i = 0; i < COUNT(rndv); i++)
+		rndv[i] = (struct pvr_frame_rndv_seg){ .addr = htole64(~0ull << 16),
+						       .len = htole32(100) };
+	for (size_t count = 1; count <= COUNT(rndv); count++) {
+		expect_rndvs(rndv, count, (uint32_t)(100 * count), NULL);
+		expect_rndvs(rndv, count, (uint32_t)(100 * count) - 1, sum);
+		expect_rndvs(rndv, count, (uint32_t)(100 * count) + 1, sum);
 	}
-	for (size_t i = 0; i < COUNT(loan); i++) {
-		loan[i].len = 0;
-		expect_loans(loan, COUNT(loan), 700, part);
-		loan[i].len = htole32(100);
-		loan[i].addr = htole64(UINT64_MAX - 98);
-		expect_loans(loan, COUNT(loan), 800, part);
-		loan[i].addr = 0;
+	for (size_t i = 0; i < COUNT(rndv); i++) {
+		rndv[i].len = 0;
+		expect_rndvs(rndv, COUNT(rndv), 700, part);
+		rndv[i].len = htole32(100);
+		rndv[i].addr = htole64(UINT64_MAX - 98);
+		expect_rndvs(rndv, COUNT(rndv), 800, part);
+		rndv[i].addr = 0;
 	}
 	/* A sum that wraps is none. */
-	loan[0].len = loan[1].len = htole32(1u << 31);
-	expect_loans(loan, 2, 0, sum);
+	rndv[0].len = rndv[1].len = htole32(1u << 31);
+	expect_rndvs(rndv, 2, 0, sum);
 }
 
 TEST_PLAIN(test_piece_is_as_long_as_it_says_wherever_it_is)

@@ -318,7 +318,7 @@ def test_queue_pairs_that_lead_nowhere(full):
 
 @pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
-def test_payload_is_lent(full, node):
+def test_payload_is_exposed(full, node):
     """By both in the data-integrity program, and most of what the benchmark has moved, by node 1 to node 2."""
     peer = json.loads(said(full, node, "peers"))["peers"][0]
     assert peer["zerocopy"] is True and peer["zerocopy_error"] == ""

@@ -138,40 +138,40 @@ static const char *check_queue_pair(const union pvr_any_frame *any, size_t paylo
 	return NULL;
 }
 
-static const char *check_returned(const union pvr_any_frame *any, size_t payload)
+static const char *check_rndv_done(const union pvr_any_frame *any, size_t payload)
 {
 	(void)payload;
-	return any->returned.reserved ? "reserved fields are not zero" : NULL;
+	return any->rndv_done.reserved ? "reserved fields are not zero" : NULL;
 }
 
-/* ------------------------------------------------------------------------ loans */
+/* ------------------------------------------------------------------------ rendezvous */
 
 /* The payload of a piece is there, or a list that says where it is. */
 static const char *check_payload(const struct pvr_frame *frame, uint32_t chunk, size_t payload)
 {
-	if (!(frame->flags & PVR_FRAME_F_LENT))
+	if (!(frame->flags & PVR_FRAME_F_RNDV))
 		return payload == chunk ? NULL : "a frame that is not as long as its piece";
-	if (!payload || payload % sizeof(struct pvr_wire_loan) ||
-	    payload / sizeof(struct pvr_wire_loan) > PVR_WIRE_LOAN_PARTS)
-		return "a loan of no parts, or of too many";
+	if (!payload || payload % sizeof(struct pvr_frame_rndv_seg) ||
+	    payload / sizeof(struct pvr_frame_rndv_seg) > PVR_FRAME_RNDV_SEGS)
+		return "a rendezvous of no parts, or of too many";
 	return NULL;
 }
 
-bool pvr_wire_check_loans(const struct pvr_wire_loan *loan, size_t count, uint32_t chunk,
+bool pvr_frame_check_rndv(const struct pvr_frame_rndv_seg *rndv, size_t count, uint32_t chunk,
 			  const char **why)
 {
 	uint64_t sum = 0;
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		uint64_t addr = le64toh(loan[i].addr), len = le32toh(loan[i].len);
+		uint64_t addr = le64toh(rndv[i].addr), len = le32toh(rndv[i].len);
 
-		*why = "an empty part of a loan, or one that wraps";
+		*why = "an empty part of a rendezvous, or one that wraps";
 		if (!len || addr + len < addr)
 			return false;
 		sum += len;
 	}
-	*why = sum == chunk ? NULL : "a loan that is not as long as its piece";
+	*why = sum == chunk ? NULL : "a rendezvous that is not as long as its piece";
 	return !*why;
 }
 
@@ -276,8 +276,8 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 		return "an unknown operation";
 	op = &ops[request->op];
 	if ((!op->brings_payload || request->frame.flags & PVR_REQUEST_F_UC) &&
-	    request->frame.flags & PVR_FRAME_F_LENT)
-		return "a loan that nobody reads, or that nobody is told of";
+	    request->frame.flags & PVR_FRAME_F_RNDV)
+		return "a rendezvous that nobody reads, or that nobody is told of";
 	why = check_payload(&request->frame, op->brings_payload ? le32toh(request->chunk) : 0,
 			    payload);
 	if (why)
@@ -394,7 +394,7 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 /* --------------------------------------------------------------------- the table */
 
 #define REQUEST_FLAGS \
-	(PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC | PVR_FRAME_F_LENT)
+	(PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_LAST | PVR_REQUEST_F_UC | PVR_FRAME_F_RNDV)
 
 static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_HELLO] = { .header = sizeof(struct pvr_frame_hello),
@@ -412,9 +412,9 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_QUEUE_PAIR] = { .header = sizeof(struct pvr_frame_queue_pair),
 				   .receivers = BY_REQUESTER | BY_RESPONDER,
 				   .check = check_queue_pair },
-	[PVR_FRAME_RETURNED] = { .header = sizeof(struct pvr_frame_returned),
-				 .receivers = BY_REQUESTER | BY_RESPONDER,
-				 .check = check_returned },
+	[PVR_FRAME_RNDV_DONE] = { .header = sizeof(struct pvr_frame_rndv_done),
+				  .receivers = BY_REQUESTER | BY_RESPONDER,
+				  .check = check_rndv_done },
 	[PVR_FRAME_FABRIC] = { .header = sizeof(struct pvr_frame_fabric),
 			       .receivers = BY_RESPONDER,
 			       .has_fabric = true,
@@ -455,7 +455,7 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 				  .receivers = BY_REQUESTER,
 				  .payload = PAYLOAD_CHUNK,
 				  .has_fabric = true,
-				  .flags = PVR_FRAME_F_LENT,
+				  .flags = PVR_FRAME_F_RNDV,
 				  .check = check_read_data },
 };
 

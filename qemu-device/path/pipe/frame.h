@@ -32,8 +32,8 @@
 #define PVR_WIRE_BUFFERS_MIN 2u
 #define PVR_WIRE_BUFFERS_MAX 1024u
 #define PVR_WIRE_RNR_MAX_NS 655360000ull /* IBTA vol. 1, table 45 */
-#define PVR_WIRE_LOAN_PARTS 8u /* of one frame's payload */
-#define PVR_WIRE_LOANS 32u /* that may be out at once, each way */
+#define PVR_FRAME_RNDV_SEGS 8u /* of one frame's payload */
+#define PVR_FRAME_RNDV_MAX 32u /* that may be out at once, each way */
 
 enum pvr_frame_type {
 	/* Either way. */
@@ -42,7 +42,7 @@ enum pvr_frame_type {
 	PVR_FRAME_PING,
 	PVR_FRAME_PONG,
 	PVR_FRAME_QUEUE_PAIR,
-	PVR_FRAME_RETURNED,
+	PVR_FRAME_RNDV_DONE,
 	/* From who dialled. */
 	PVR_FRAME_FABRIC = 8,
 	PVR_FRAME_WHERE,
@@ -72,16 +72,16 @@ struct pvr_frame {
 #define PVR_HELLO_F_EARLY_ACKS 0x4u /* who dialled may send ACKs, too, ahead of their own */
 #define PVR_HELLO_F_QP_GONE 0x8u /* QP_GONE frames are understood */
 /*
- * With RDMA: it knows of this. With VERBS, if that was said: payload may be lent, see struct
- * pvr_wire_loan.
+ * With RDMA: it knows of this. With VERBS, if that was said: payload may be exposed, see struct
+ * pvr_frame_rndv_seg.
  */
-#define PVR_HELLO_F_LEND 0x10u
+#define PVR_HELLO_F_RNDV 0x10u
 
 /*
  * Of REQUEST and READ_DATA: instead of the payload's @chunk bytes, a list of struct
- * pvr_wire_loan follows, which say where the NIC of the sender lets them be read.
+ * pvr_frame_rndv_seg follows, which say where the NIC of the sender lets them be read.
  */
-#define PVR_FRAME_F_LENT 0x80
+#define PVR_FRAME_F_RNDV 0x80
 
 /* The first frame each way; the one who dialled begins. */
 struct pvr_frame_hello {
@@ -128,21 +128,21 @@ struct pvr_frame_queue_pair {
 	__le32 qpn, psn; /* 24 bits; of the first packet that it sends */
 	__le16 lid; /* 0: Ethernet */
 	__u8 mtu; /* that of the port, as IBTA writes it: 256 bytes are 1, 4096 are 5 */
-	__u8 reads; /* RDMA READs that it answers at once; with LEND at least 1, else 0 */
+	__u8 reads; /* RDMA READs that it answers at once; with RNDV at least 1, else 0 */
 	__le32 buffers; /* messages that it can take before it gives credits back */
 	__le32 buffer_size; /* bytes of one at most */
 	__le32 reserved2;
 };
 
 /* Memory that may be read by RDMA READ, from who has received this, until it is returned. */
-struct pvr_wire_loan {
+struct pvr_frame_rndv_seg {
 	__le64 addr; /* as the NIC calls it */
 	__le32 rkey;
 	__le32 len;
 };
 
-/* So many loans of this connection have been read, or will not be; in their order. */
-struct pvr_frame_returned {
+/* So many rendezvous of this connection have been read, or will not be; in their order. */
+struct pvr_frame_rndv_done {
 	struct pvr_frame frame;
 	__le32 count; /* since it was made, modulo 2^32 */
 	__le32 reserved;
@@ -282,8 +282,8 @@ struct pvr_frame_read_data {
 PVR_WIRE_SIZE(pvr_frame, 8);
 PVR_WIRE_SIZE(pvr_frame_hello, 104);
 PVR_WIRE_SIZE(pvr_frame_bye, 136);
-PVR_WIRE_SIZE(pvr_wire_loan, 16);
-PVR_WIRE_SIZE(pvr_frame_returned, 16);
+PVR_WIRE_SIZE(pvr_frame_rndv_seg, 16);
+PVR_WIRE_SIZE(pvr_frame_rndv_done, 16);
 PVR_WIRE_SIZE(pvr_frame_ping, 16);
 PVR_WIRE_SIZE(pvr_frame_queue_pair, 48);
 PVR_WIRE_SIZE(pvr_frame_fabric, 40);
@@ -301,7 +301,7 @@ union pvr_any_frame {
 	struct pvr_frame_bye bye;
 	struct pvr_frame_ping ping;
 	struct pvr_frame_queue_pair queue_pair;
-	struct pvr_frame_returned returned;
+	struct pvr_frame_rndv_done rndv_done;
 	struct pvr_frame_fabric fabric;
 	struct pvr_frame_where where;
 	struct pvr_frame_request request;
@@ -333,8 +333,8 @@ size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role re
 /**
  * pvr_wire_check() - is the whole header, a private copy, in order
  * @size: as pvr_wire_header_size() said
- * @payload: how many bytes follow; of a frame with PVR_FRAME_F_LENT these are loans, which
- * pvr_wire_check_loans() looks at
+ * @payload: how many bytes follow; of a frame with PVR_FRAME_F_RNDV these are rendezvous, which
+ * pvr_frame_check_rndv() looks at
  *
  * Afterwards enumerations are in range, reserved fields zero, strings terminated, sizes
  * and chunks consistent (offset + chunk <= length <= PVR_MAX_MSG_SIZE, LAST exactly if
@@ -347,9 +347,9 @@ bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload
 uint32_t pvr_wire_chunk(const union pvr_any_frame *any);
 
 /*
- * Whether @count loans make up @chunk bytes. None is empty, or wraps.
+ * Whether @count rendezvous make up @chunk bytes. None is empty, or wraps.
  */
-bool pvr_wire_check_loans(const struct pvr_wire_loan *loan, size_t count, uint32_t chunk,
+bool pvr_frame_check_rndv(const struct pvr_frame_rndv_seg *rndv, size_t count, uint32_t chunk,
 			  const char **why);
 
 #endif /* PVR_WIRE_H */

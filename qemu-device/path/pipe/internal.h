@@ -61,7 +61,7 @@ bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn);
  * @fabric: what frame.fabric stands for; filled in
  * @header: its size and fabric are filled in
  * @header_size: of it
- * @lender: whose payload it is, if it may be lent; or NULL
+ * @expose_qp: whose payload it is, if it may be exposed; or NULL
  * @payload: or NULL
  * @offset: of the frame's payload in it
  * @len: bytes
@@ -71,7 +71,7 @@ bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn);
  */
 enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
 			    union pvr_any_frame *header, size_t header_size,
-			    const struct pvr_qp *lender, const struct pvr_sg *payload,
+			    const struct pvr_qp *expose_qp, const struct pvr_sg *payload,
 			    uint64_t offset, uint32_t len);
 /* At the end of a turn that has sent. */
 void pvr_link_flush(const struct pvr_route *route);

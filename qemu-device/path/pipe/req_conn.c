@@ -105,7 +105,7 @@ static void out_close(struct pvr_out *out)
 	pvr_pipe_rx_close(&out->in);
 	set_up(out, false);
 	__atomic_store_n(&out->generation, 0, __ATOMIC_RELEASE);
-	out->loans_over = out->loans_told = out->loans_rest = 0;
+	out->rndv_done_count = out->rndv_done_sent = out->rndv_done_unflushed = 0;
 	pvr_declared_forget(&out->fabrics);
 	out->refused = false;
 	out->told_limit = false;
@@ -312,7 +312,7 @@ static enum pvr_sent send(struct pvr_out *out, const struct pvr_fabric *fabric,
 
 enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
 			    union pvr_any_frame *header, size_t header_size,
-			    const struct pvr_qp *lender, const struct pvr_sg *payload,
+			    const struct pvr_qp *expose_qp, const struct pvr_sg *payload,
 			    uint64_t offset, uint32_t len)
 {
 	const struct pvr_outgoing frame = {
@@ -321,7 +321,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 		.payload = payload,
 		.offset = offset,
 		.len = len,
-		.lender = lender,
+		.expose_qp = expose_qp,
 	};
 	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
 	enum pvr_sent sent = PVR_SENT_DOWN;
@@ -358,16 +358,17 @@ void pvr_link_flush(const struct pvr_route *route)
 	pvr_unlock(&out->lock);
 }
 
-/* If there is no room, later: nothing depends on it but how much may be lent. */
-static void tell_loans_over(struct pvr_out *out)
+/* If there is no room, later: nothing depends on it but how much may be exposed. */
+static void send_rndv_done(struct pvr_out *out)
 {
-	union pvr_any_frame any = { .returned = {
-					    .frame.type = PVR_FRAME_RETURNED,
-					    .count = htole32(out->loans_over),
+	union pvr_any_frame any = { .rndv_done = {
+					    .frame.type = PVR_FRAME_RNDV_DONE,
+					    .count = htole32(out->rndv_done_count),
 				    } };
 
-	if (out->loans_told != out->loans_over && put_flat(out, &any, sizeof(any.returned)))
-		out->loans_told = out->loans_over;
+	if (out->rndv_done_sent != out->rndv_done_count &&
+	    put_flat(out, &any, sizeof(any.rndv_done)))
+		out->rndv_done_sent = out->rndv_done_count;
 }
 
 /* Return: whether somebody can go on. */
@@ -375,7 +376,7 @@ static bool flush_all(struct pvr_out *out)
 {
 	bool resume;
 
-	tell_loans_over(out);
+	send_rndv_done(out);
 	pvr_pipe_tx_flush(&out->box);
 	resume = out->refused && !out->box.blocked;
 	if (resume)
@@ -571,35 +572,35 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 }
 
 /* What the guest sends next by this connection comes behind it. */
-static void loan_over(void *owner)
+static void rndv_over(void *owner)
 {
 	struct pvr_out *out = owner;
 
 	pvr_lock(&out->lock);
-	out->loans_over++;
-	tell_loans_over(out);
+	out->rndv_done_count++;
+	send_rndv_done(out);
 	pvr_unlock(&out->lock);
 }
 
-static const char *returned(void *owner, const struct pvr_frame_returned *frame)
+static const char *rndv_done(void *owner, const struct pvr_frame_rndv_done *frame)
 {
 	struct pvr_out *out = owner;
 	const char *why;
 
 	pvr_lock(&out->lock);
-	why = pvr_loans_returned(out->box.loans, frame);
+	why = pvr_rndv_tx_done(out->box.rndvs, frame);
 	pvr_unlock(&out->lock);
 	return why;
 }
 
-/* Loans that are over are told of, if nobody else has flushed the box. */
+/* Rendezvous that are over are told of, if nobody else has flushed the box. */
 static void rest(void *owner)
 {
 	struct pvr_out *out = owner;
 
-	if (out->loans_rest == out->loans_over)
+	if (out->rndv_done_unflushed == out->rndv_done_count)
 		return;
-	out->loans_rest = out->loans_over;
+	out->rndv_done_unflushed = out->rndv_done_count;
 	pvr_lock(&out->lock);
 	if (!out->box.blocked)
 		pvr_pipe_tx_flush(&out->box);
@@ -609,8 +610,8 @@ static void rest(void *owner)
 static const struct pvr_pipe_rx_ops answer_ops = {
 	.frame = got_frame,
 	.rest = rest,
-	.loan_over = loan_over,
-	.returned = returned,
+	.rndv_over = rndv_over,
+	.rndv_done = rndv_done,
 };
 
 enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,

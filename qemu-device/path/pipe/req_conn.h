@@ -26,14 +26,14 @@ struct pvr_out {
 	struct pvr_declared fabrics; /* names are read by its thread without the lock */
 	bool early_acks;
 	bool qp_gone_agreed; /* QP_GONE frames were agreed upon */
-	uint32_t loans_over; /* of the other side ... */
-	uint32_t loans_told; /* ... that it has been told of */
+	uint32_t rndv_done_count; /* of the other side ... */
+	uint32_t rndv_done_sent; /* ... that it has been told of */
 	bool refused; /* somebody waits until the box is flushed */
 	bool told_limit; /* there were more fabrics than it can have */
 	uint64_t ping; /* the cookie of the last one */
 
 	/* Its thread's. */
-	uint32_t loans_rest; /* that were flushed */
+	uint32_t rndv_done_unflushed; /* that were flushed */
 	struct pvr_pipe_rx in;
 };
 

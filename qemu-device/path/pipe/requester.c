@@ -206,13 +206,14 @@ static enum pvr_sent send_frame(struct pvr_remote_sq *sq, const struct piece *pi
 {
 	const struct pvr_sg *payload = piece->op->local ? NULL : piece->sg;
 	/* What nobody acknowledges is done when it is sent. */
-	const struct pvr_qp *lender = sq->qp->type == PVR_QPT_RC ? sq->qp : NULL;
+	const struct pvr_qp *expose_qp = sq->qp->type == PVR_QPT_RC ? sq->qp : NULL;
 	union pvr_any_frame any;
 
 	if (!fill_request(&any.request, sq->qp, piece))
 		return PVR_SENT_DOWN;
-	return pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request), lender,
-			     payload, payload ? piece->offset : 0, payload ? piece->len : 0);
+	return pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request),
+			     expose_qp, payload, payload ? piece->offset : 0,
+			     payload ? piece->len : 0);
 }
 
 /* The piece of a message that is next, @done bytes behind its begin. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Payload that the other side has lent, on its way to guest memory. */
+/* Payload that the other side has exposed, on its way to guest memory. */
 #include "path/pipe/rndv_rx.h"
 
 #include <endian.h>
@@ -23,16 +23,16 @@ void pvr_reading_stop(struct pvr_reading *reading)
 	reading->busy = false;
 }
 
-void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_wire_loan *loan,
+void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_frame_rndv_seg *rndv,
 		       unsigned int parts)
 {
 	unsigned int i;
 
 	for (i = 0; i < parts; i++)
-		reading->part[i] = (struct pvr_loan_part){
-			.addr = le64toh(loan[i].addr),
-			.rkey = le32toh(loan[i].rkey),
-			.len = le32toh(loan[i].len),
+		reading->part[i] = (struct pvr_rndv_seg){
+			.addr = le64toh(rndv[i].addr),
+			.rkey = le32toh(rndv[i].rkey),
+			.len = le32toh(rndv[i].len),
 		};
 	reading->parts = parts;
 }
@@ -41,21 +41,21 @@ void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_wire_loan *
 
 /* Parts of [@done, @done + @len) of the payload. Return: how many. */
 static int slice(const struct pvr_reading *reading, uint32_t done, uint32_t len,
-		 struct pvr_loan_part to[PVR_WIRE_LOAN_PARTS])
+		 struct pvr_rndv_seg to[PVR_FRAME_RNDV_SEGS])
 {
 	unsigned int i;
 	uint32_t n;
 	int count = 0;
 
 	for (i = 0; i < reading->parts && len; i++) {
-		const struct pvr_loan_part *part = &reading->part[i];
+		const struct pvr_rndv_seg *part = &reading->part[i];
 
 		if (done >= part->len) {
 			done -= part->len;
 			continue;
 		}
 		n = part->len - done < len ? part->len - done : len;
-		to[count++] = (struct pvr_loan_part){ part->addr + done, part->rkey, n };
+		to[count++] = (struct pvr_rndv_seg){ part->addr + done, part->rkey, n };
 		len -= n;
 		done = 0;
 	}
@@ -65,7 +65,7 @@ static int slice(const struct pvr_reading *reading, uint32_t done, uint32_t len,
 static int start(struct pvr_reading *reading, uint32_t done, uint32_t len, const struct iovec *iov,
 		 int count)
 {
-	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
+	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
 	int parts = slice(reading, done, len, part), err;
 
 	err = reading->ops->read(reading->opaque, part, parts, iov, count);
@@ -101,8 +101,8 @@ static uint32_t size_of(const struct iovec *iov, int count)
 static int start_straight(struct pvr_reading *reading, const struct pvr_qp *qp,
 			  const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left)
 {
-	struct iovec iov[PVR_WIRE_LOAN_PARTS];
-	int count = pvr_sg_iov(to, offset, left, iov, PVR_WIRE_LOAN_PARTS), err;
+	struct iovec iov[PVR_FRAME_RNDV_SEGS];
+	int count = pvr_sg_iov(to, offset, left, iov, PVR_FRAME_RNDV_SEGS), err;
 	uint32_t len;
 
 	if (count < 0)

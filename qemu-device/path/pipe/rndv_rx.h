@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Payload that the other side has lent, on its way to guest memory.
+ * Payload that the other side has exposed, on its way to guest memory.
  *
  * The NIC reads it straight to where it belongs, if that is of few runs; else to the
  * stream's own buffer, from which it is copied. One connection reads one frame's payload at
@@ -17,7 +17,7 @@ struct pvr_reading {
 	const struct pvr_stream_ops *ops;
 	void *opaque;
 	/* What the current frame has brought. */
-	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
+	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
 	unsigned int parts;
 	bool busy; /* the NIC reads @len bytes now ... */
 	bool own; /* ... to the stream's own buffer */
@@ -30,8 +30,8 @@ void pvr_reading_open(struct pvr_reading *reading, const struct pvr_stream_ops *
 /* The NIC writes nothing more. */
 void pvr_reading_stop(struct pvr_reading *reading);
 
-/* @loan: checked by pvr_wire_check_loans(). */
-void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_wire_loan *loan,
+/* @rndv: checked by pvr_frame_check_rndv(). */
+void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_frame_rndv_seg *rndv,
 		       unsigned int parts);
 /*
  * Goes on with byte @done of the payload, of which @left are missing, to @to at @offset.

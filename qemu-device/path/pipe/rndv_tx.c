@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a connection has lent to the other side. */
+/* What a connection has exposed to the other side. */
 #include "path/pipe/rndv_tx.h"
 
 #include <endian.h>
 #include <stdlib.h>
 
-struct pvr_loans *pvr_loans_create(const struct pvr_stream_ops *ops, void *opaque)
+struct pvr_rndv_tx *pvr_rndv_tx_create(const struct pvr_stream_ops *ops, void *opaque)
 {
-	struct pvr_loans *loans = calloc(1, sizeof(*loans));
+	struct pvr_rndv_tx *rndvs = calloc(1, sizeof(*rndvs));
 
-	if (!loans)
+	if (!rndvs)
 		return NULL;
-	loans->ops = ops;
-	loans->opaque = opaque;
-	return loans;
+	rndvs->ops = ops;
+	rndvs->opaque = opaque;
+	return rndvs;
 }
 
-static struct pvr_loan *loan_at(struct pvr_loans *loans, uint32_t number)
+static struct pvr_rndv *rndv_at(struct pvr_rndv_tx *rndvs, uint32_t number)
 {
-	return &loans->loan[number % PVR_WIRE_LOANS];
+	return &rndvs->rndv[number % PVR_FRAME_RNDV_MAX];
 }
 
-static void give_back(struct pvr_loans *loans, uint32_t count)
+static void give_back(struct pvr_rndv_tx *rndvs, uint32_t count)
 {
-	for (; count; count--, loans->returned++)
-		pvr_nic_use_end(&loan_at(loans, loans->returned)->use);
+	for (; count; count--, rndvs->rndv_done++)
+		pvr_nic_use_end(&rndv_at(rndvs, rndvs->rndv_done)->use);
 }
 
-void pvr_loans_destroy(struct pvr_loans *loans)
+void pvr_rndv_tx_destroy(struct pvr_rndv_tx *rndvs)
 {
-	if (!loans)
+	if (!rndvs)
 		return;
-	give_back(loans, loans->lent - loans->returned);
-	free(loans);
+	give_back(rndvs, rndvs->exposed - rndvs->rndv_done);
+	free(rndvs);
 }
 
-static void take_back(struct pvr_nic_use *use)
+static void revoke(struct pvr_nic_use *use)
 {
-	struct pvr_loan *loan = (struct pvr_loan *)use;
+	struct pvr_rndv *rndv = (struct pvr_rndv *)use;
 
-	loan->of->ops->take_back(loan->of->opaque, loan->handle);
+	rndv->of->ops->revoke(rndv->of->opaque, rndv->handle);
 }
 
-static_assert(offsetof(struct pvr_loan, use) == 0, "take_back() casts");
+static_assert(offsetof(struct pvr_rndv, use) == 0, "revoke() casts");
 
 static void fill_use(struct pvr_nic_use *use, const struct pvr_qp *qp,
 		     const union pvr_any_frame *header)
@@ -50,70 +50,71 @@ static void fill_use(struct pvr_nic_use *use, const struct pvr_qp *qp,
 	bool request = header->frame.type == PVR_FRAME_REQUEST;
 
 	use->qp = qp;
-	use->kind = request ? PVR_NIC_LENDS : PVR_NIC_ANSWERS;
+	use->kind = request ? PVR_NIC_EXPOSES : PVR_NIC_ANSWERS;
 	use->psn = le32toh(request ? header->request.psn : header->read_data.psn);
-	use->stop = take_back;
+	use->stop = revoke;
 }
 
 /* Return: how many runs there are; 0 if too many. */
 static int find_runs(const struct pvr_sg *payload, uint64_t offset, uint32_t len,
-		     struct iovec iov[PVR_WIRE_LOAN_PARTS])
+		     struct iovec iov[PVR_FRAME_RNDV_SEGS])
 {
-	int count = pvr_sg_iov(payload, offset, len, iov, PVR_WIRE_LOAN_PARTS), i;
+	int count = pvr_sg_iov(payload, offset, len, iov, PVR_FRAME_RNDV_SEGS), i;
 
 	for (i = 0; i < count; i++)
 		len -= (uint32_t)iov[i].iov_len;
 	return count > 0 && !len ? count : 0;
 }
 
-static void fill_wire(struct pvr_wire_loan *wire, const struct pvr_loan_part *part, int count)
+static void fill_wire(struct pvr_frame_rndv_seg *wire, const struct pvr_rndv_seg *part, int count)
 {
 	for (; count; count--, wire++, part++)
-		*wire = (struct pvr_wire_loan){
+		*wire = (struct pvr_frame_rndv_seg){
 			.addr = htole64(part->addr),
 			.rkey = htole32(part->rkey),
 			.len = htole32(part->len),
 		};
 }
 
-unsigned int pvr_loans_lend(struct pvr_loans *loans, const struct pvr_qp *qp,
-			    const union pvr_any_frame *header, const struct pvr_sg *payload,
-			    uint64_t offset, uint32_t len,
-			    struct pvr_wire_loan wire[PVR_WIRE_LOAN_PARTS])
+unsigned int pvr_rndv_tx_expose(struct pvr_rndv_tx *rndvs, const struct pvr_qp *qp,
+				const union pvr_any_frame *header, const struct pvr_sg *payload,
+				uint64_t offset, uint32_t len,
+				struct pvr_frame_rndv_seg wire[PVR_FRAME_RNDV_SEGS])
 {
-	struct pvr_loan *loan = loan_at(loans, loans->lent);
-	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
-	struct iovec iov[PVR_WIRE_LOAN_PARTS];
+	struct pvr_rndv *rndv = rndv_at(rndvs, rndvs->exposed);
+	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
+	struct iovec iov[PVR_FRAME_RNDV_SEGS];
 	int count;
 
-	if (loans->lent - loans->returned == PVR_WIRE_LOANS || !pvr_nic_may_use(payload->adapter))
+	if (rndvs->exposed - rndvs->rndv_done == PVR_FRAME_RNDV_MAX ||
+	    !pvr_nic_may_use(payload->adapter))
 		return 0;
 	count = find_runs(payload, offset, len, iov);
 	if (!count)
 		return 0;
-	loan->handle = loans->ops->lend(loans->opaque, iov, count, part);
-	if (!loan->handle)
+	rndv->handle = rndvs->ops->expose(rndvs->opaque, iov, count, part);
+	if (!rndv->handle)
 		return 0;
-	loan->of = loans;
-	fill_use(&loan->use, qp, header);
-	if (!pvr_nic_use_begin(&loan->use, payload, offset, len)) {
-		take_back(&loan->use);
+	rndv->of = rndvs;
+	fill_use(&rndv->use, qp, header);
+	if (!pvr_nic_use_begin(&rndv->use, payload, offset, len)) {
+		revoke(&rndv->use);
 		return 0;
 	}
-	loans->lent++;
+	rndvs->exposed++;
 	fill_wire(wire, part, count);
 	return (unsigned int)count;
 }
 
-const char *pvr_loans_returned(struct pvr_loans *loans, const struct pvr_frame_returned *frame)
+const char *pvr_rndv_tx_done(struct pvr_rndv_tx *rndvs, const struct pvr_frame_rndv_done *frame)
 {
 	uint32_t count;
 
-	if (!loans)
-		return "a loan is returned, and there can be none";
-	count = le32toh(frame->count) - loans->returned;
-	if (!count || count > loans->lent - loans->returned)
-		return "loans are returned that were not made";
-	give_back(loans, count);
+	if (!rndvs)
+		return "a rendezvous is returned, and there can be none";
+	count = le32toh(frame->count) - rndvs->rndv_done;
+	if (!count || count > rndvs->exposed - rndvs->rndv_done)
+		return "rendezvous are returned that were not made";
+	give_back(rndvs, count);
 	return NULL;
 }

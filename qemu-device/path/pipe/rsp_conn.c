@@ -122,7 +122,7 @@ void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_
 		.payload = payload,
 		.offset = offset,
 		.len = len,
-		.lender = from,
+		.expose_qp = from,
 	};
 
 	reply(in, &out);
@@ -335,30 +335,30 @@ static void rest(void *owner)
 }
 
 /* Its place is kept free: nothing is handled while the box is blocked. */
-static void loan_over(void *owner)
+static void rndv_over(void *owner)
 {
 	struct pvr_in *in = owner;
-	union pvr_any_frame any = { .returned = {
-					    .frame.type = PVR_FRAME_RETURNED,
-					    .count = htole32(++in->loans_over),
+	union pvr_any_frame any = { .rndv_done = {
+					    .frame.type = PVR_FRAME_RNDV_DONE,
+					    .count = htole32(++in->rndv_done_count),
 				    } };
 
-	reply_flat(in, &any, sizeof(any.returned));
+	reply_flat(in, &any, sizeof(any.rndv_done));
 }
 
-static const char *returned(void *owner, const struct pvr_frame_returned *frame)
+static const char *rndv_done(void *owner, const struct pvr_frame_rndv_done *frame)
 {
 	struct pvr_in *in = owner;
 
-	return pvr_loans_returned(in->answers.loans, frame);
+	return pvr_rndv_tx_done(in->answers.rndvs, frame);
 }
 
 static const struct pvr_pipe_rx_ops request_ops = {
 	.ready = ready,
 	.frame = got_frame,
 	.rest = rest,
-	.loan_over = loan_over,
-	.returned = returned,
+	.rndv_over = rndv_over,
+	.rndv_done = rndv_done,
 };
 
 /* What is left of a run: an ACK, for the next one or at once. */

@@ -18,7 +18,7 @@ struct pvr_in {
 	struct pvr_pipe_tx answers;
 	struct pvr_declared fabrics;
 	struct pvr_in_acks acks;
-	uint32_t loans_over; /* of the other side, that it has been told of */
+	uint32_t rndv_done_count; /* of the other side, that it has been told of */
 	/* While an ACK is due: calls that have left it for the next one ... */
 	unsigned int late;
 	unsigned int held; /* ... since it could be told ahead */

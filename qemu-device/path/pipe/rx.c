@@ -96,11 +96,11 @@ static size_t missing(const struct pvr_pipe_rx *box)
 }
 
 /* All that is to be read of it has been. */
-static void end_loan(struct pvr_pipe_rx *box)
+static void end_rndv(struct pvr_pipe_rx *box)
 {
-	box->lent = false;
+	box->exposed = false;
 	box->payload = box->taken = 0;
-	box->handler->loan_over(box->owner);
+	box->handler->rndv_over(box->owner);
 }
 
 static int pull_staged(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
@@ -143,7 +143,7 @@ static int pull_straight(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint6
 }
 
 /* The NIC has brought so much, or -errno. Return: whether it can be gone on with. */
-static bool took_lent(struct pvr_pipe_rx *box, int n)
+static bool took_rndv(struct pvr_pipe_rx *box, int n)
 {
 	box->dry = n <= 0;
 	if (n < 0)
@@ -156,7 +156,7 @@ static bool took_lent(struct pvr_pipe_rx *box, int n)
 	return true;
 }
 
-static int pull_lent(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+static int pull_rndv(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
 		     uint64_t offset)
 {
 	int n;
@@ -166,10 +166,10 @@ static int pull_lent(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const str
 				     (uint32_t)box->taken, (uint32_t)missing(box));
 		if (n == -EFAULT)
 			return n;
-	} while (took_lent(box, n) && missing(box));
+	} while (took_rndv(box, n) && missing(box));
 	if (missing(box))
 		return 0;
-	end_loan(box);
+	end_rndv(box);
 	return 1;
 }
 
@@ -181,8 +181,8 @@ int pvr_pipe_rx_pull(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const str
 
 	if (len != box->payload)
 		return -EFAULT;
-	if (box->lent)
-		return pull_lent(box, qp, to, offset);
+	if (box->exposed)
+		return pull_rndv(box, qp, to, offset);
 	err = pull_staged(box, to, offset);
 	box->dry = false;
 	while (!err && missing(box) && !box->dry && reads--)
@@ -201,7 +201,7 @@ static bool throw_away_bytes(struct pvr_pipe_rx *box)
 }
 
 /* The NIC may be in the middle of it. Return: false if it is. */
-static bool drop_loan(struct pvr_pipe_rx *box)
+static bool drop_rndv(struct pvr_pipe_rx *box)
 {
 	int ret = pvr_reading_drop(&box->reading);
 
@@ -210,15 +210,15 @@ static bool drop_loan(struct pvr_pipe_rx *box)
 		box->error = ret;
 	if (ret <= 0)
 		return false;
-	end_loan(box);
+	end_rndv(box);
 	return true;
 }
 
 /* Return: false if there is more to come. */
 static bool throw_away(struct pvr_pipe_rx *box)
 {
-	if (box->lent)
-		return drop_loan(box);
+	if (box->exposed)
+		return drop_rndv(box);
 	return throw_away_bytes(box);
 }
 
@@ -234,24 +234,24 @@ enum progress {
  * The list behind the header, which is not payload any more. Return: false if it has not come
  * yet, or *why.
  */
-static bool read_loan(struct pvr_pipe_rx *box, size_t header, const char **why)
+static bool read_rndv(struct pvr_pipe_rx *box, size_t header, const char **why)
 {
 	uint32_t chunk = pvr_wire_chunk(&box->frame);
-	struct pvr_wire_loan loan[PVR_WIRE_LOAN_PARTS];
-	size_t parts = box->payload / sizeof(loan[0]);
+	struct pvr_frame_rndv_seg rndv[PVR_FRAME_RNDV_SEGS];
+	size_t parts = box->payload / sizeof(rndv[0]);
 
-	*why = box->ops->read ? NULL : "a loan that was not agreed upon";
+	*why = box->ops->read ? NULL : "a rendezvous that was not agreed upon";
 	if (!*why && chunk > box->chunk)
-		*why = "a loan that is larger than was agreed";
+		*why = "a rendezvous that is larger than was agreed";
 	if (*why || have(box) < header + box->payload)
 		return false;
-	memcpy(loan, box->data + box->head + header, box->payload);
-	if (!pvr_wire_check_loans(loan, parts, chunk, why))
+	memcpy(rndv, box->data + box->head + header, box->payload);
+	if (!pvr_frame_check_rndv(rndv, parts, chunk, why))
 		return false;
-	pvr_reading_begin(&box->reading, loan, (unsigned int)parts);
+	pvr_reading_begin(&box->reading, rndv, (unsigned int)parts);
 	box->head += box->payload;
 	box->payload = chunk;
-	box->lent = true;
+	box->exposed = true;
 	return true;
 }
 
@@ -271,7 +271,7 @@ static enum progress read_header(struct pvr_pipe_rx *box, const char **why)
 	memcpy(&box->frame, box->data + box->head, header);
 	if (!pvr_wire_check(&box->frame, header, &box->payload, why))
 		return NONSENSE;
-	if (box->frame.frame.flags & PVR_FRAME_F_LENT && !read_loan(box, header, why))
+	if (box->frame.frame.flags & PVR_FRAME_F_RNDV && !read_rndv(box, header, why))
 		return *why ? NONSENSE : NEED_MORE;
 	box->head += header;
 	box->header = header;
@@ -292,18 +292,18 @@ static void next_frame(struct pvr_pipe_rx *box)
 static enum pvr_handled give(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
 			     void *owner, bool whole, const char **why)
 {
-	if (box->frame.frame.type != PVR_FRAME_RETURNED)
+	if (box->frame.frame.type != PVR_FRAME_RNDV_DONE)
 		return ops->frame(owner, &box->frame, whole ? box->data + box->head : NULL, why);
-	*why = ops->returned(owner, &box->frame.returned);
+	*why = ops->rndv_done(owner, &box->frame.rndv_done);
 	return PVR_HANDLED;
 }
 
 static enum progress handle(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner,
 			    enum pvr_handled *handled, const char **why)
 {
-	bool whole = !box->lent && have(box) >= missing(box) && !box->taken;
+	bool whole = !box->exposed && have(box) >= missing(box) && !box->taken;
 
-	if (!box->drop && !box->lent && box->payload <= SMALL && !whole)
+	if (!box->drop && !box->exposed && box->payload <= SMALL && !whole)
 		return NEED_MORE;
 	if (!box->drop) {
 		*handled = give(box, ops, owner, whole, why);
@@ -337,7 +337,7 @@ static bool more(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, voi
 	if (box->short_read && ops->rest)
 		ops->rest(owner);
 	/* Of a large payload, it is for the frame's handler to read; and for the NIC, always. */
-	if (box->header && (box->lent || (!box->drop && box->payload > SMALL)))
+	if (box->header && (box->exposed || (!box->drop && box->payload > SMALL)))
 		return !box->dry;
 	return read_ahead(box);
 }

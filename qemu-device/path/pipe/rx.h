@@ -5,7 +5,7 @@
  * Bytes are read ahead into a staging area, where small frames are whole. Of a large
  * payload what was not read ahead goes from the stream straight to where it belongs; the
  * frame stays the current one until all of that has come, and whoever handles it is
- * called again each time that more has. A payload that was lent is read by the NIC instead,
+ * called again each time that more has. A payload that was exposed is read by the NIC instead,
  * and the stream goes on behind it when that is done.
  */
 #ifndef PVR_INBOX_H
@@ -30,12 +30,12 @@ struct pvr_pipe_rx_ops {
 	/* There may be nothing more for a while. May be NULL. */
 	void (*rest)(void *owner);
 	/*
-	 * One more loan has been read, or will not be: the other side is to know before
+	 * One more rendezvous has been read, or will not be: the other side is to know before
 	 * anything that comes of it.
 	 */
-	void (*loan_over)(void *owner);
-	/* RETURNED. Return: NULL, or what is wrong. */
-	const char *(*returned)(void *owner, const struct pvr_frame_returned *frame);
+	void (*rndv_over)(void *owner);
+	/* RNDV_DONE. Return: NULL, or what is wrong. */
+	const char *(*rndv_done)(void *owner, const struct pvr_frame_rndv_done *frame);
 };
 
 struct pvr_pipe_rx {
@@ -50,7 +50,7 @@ struct pvr_pipe_rx {
 	size_t header; /* its bytes; 0: there is none yet */
 	size_t payload, taken; /* bytes that belong to it; of them, those that were pulled */
 	bool drop; /* what is left of its payload is thrown away */
-	bool lent; /* its payload is read from where it is */
+	bool exposed; /* its payload is read from where it is */
 	struct pvr_reading reading;
 	/* Of this run. */
 	const struct pvr_pipe_rx_ops *handler;

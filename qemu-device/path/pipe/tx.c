@@ -13,11 +13,11 @@ int pvr_pipe_tx_open(struct pvr_pipe_tx *box, const struct pvr_stream_ops *ops, 
 {
 	size_t size =
 		PVR_PIPE_TX_GATHER + sizeof(union pvr_any_frame) + chunk + PVR_PIPE_TX_RESERVE;
-	struct pvr_loans *loans = ops->lend ? pvr_loans_create(ops, opaque) : NULL;
+	struct pvr_rndv_tx *rndvs = ops->expose ? pvr_rndv_tx_create(ops, opaque) : NULL;
 	uint8_t *data = malloc(size);
 
-	if (!data || (ops->lend && !loans)) {
-		free(loans);
+	if (!data || (ops->expose && !rndvs)) {
+		free(rndvs);
 		free(data);
 		return -ENOMEM;
 	}
@@ -27,14 +27,14 @@ int pvr_pipe_tx_open(struct pvr_pipe_tx *box, const struct pvr_stream_ops *ops, 
 		.count = count,
 		.data = data,
 		.size = size,
-		.loans = loans,
+		.rndvs = rndvs,
 	};
 	return 0;
 }
 
 void pvr_pipe_tx_close(struct pvr_pipe_tx *box)
 {
-	pvr_loans_destroy(box->loans);
+	pvr_rndv_tx_destroy(box->rndvs);
 	free(box->data);
 	*box = (struct pvr_pipe_tx){ 0 };
 }
@@ -208,25 +208,25 @@ static bool send_small(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 	return append(box, out, 0);
 }
 
-/* Return: whether it is lent: the frame only says where it is. */
-static bool send_lent(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
+/* Return: whether it is exposed: the frame only says where it is. */
+static bool send_rndv(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 {
-	struct pvr_wire_loan wire[PVR_WIRE_LOAN_PARTS];
+	struct pvr_frame_rndv_seg wire[PVR_FRAME_RNDV_SEGS];
 	struct pvr_outgoing list = *out;
 	struct pvr_sg sg;
 
-	if (!box->loans || !out->lender || out->len < PVR_PIPE_TX_RNDV_MIN)
+	if (!box->rndvs || !out->expose_qp || out->len < PVR_PIPE_TX_RNDV_MIN)
 		return false;
-	list.len = pvr_loans_lend(box->loans, out->lender, out->header, out->payload, out->offset,
-				  out->len, wire) *
+	list.len = pvr_rndv_tx_expose(box->rndvs, out->expose_qp, out->header, out->payload,
+				      out->offset, out->len, wire) *
 		   (uint32_t)sizeof(wire[0]);
 	if (!list.len)
 		return false;
 	pvr_sg_build_flat(&sg, out->payload->adapter, (uint8_t *)wire, list.len);
 	list.payload = &sg;
 	list.offset = 0;
-	out->header->frame.flags |= PVR_FRAME_F_LENT;
-	/* The loan ends with the connection, if this does not get there. */
+	out->header->frame.flags |= PVR_FRAME_F_RNDV;
+	/* The rendezvous ends with the connection, if this does not get there. */
 	if (!send_small(box, &list) && !pvr_pipe_tx_put(box, &list))
 		fail(box);
 	pvr_stat_add(&box->count->tx_bytes, out->len);
@@ -240,5 +240,5 @@ bool pvr_pipe_tx_send(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 		return false;
 	if (out->len <= PVR_PIPE_TX_SMALL)
 		return send_small(box, out);
-	return send_lent(box, out) || send_large(box, out);
+	return send_rndv(box, out) || send_large(box, out);
 }

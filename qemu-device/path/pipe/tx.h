@@ -20,7 +20,7 @@
 #define PVR_PIPE_TX_RESERVE (64u << 10)
 /* A payload up to this is copied rather than sent from where it is ... */
 #define PVR_PIPE_TX_SMALL 4096u
-/* ... and from this on, no sooner, it is lent: each loan costs a registration and an answer. */
+/* ... and from this on, no sooner, it is exposed: each rendezvous costs a registration and an answer. */
 #define PVR_PIPE_TX_RNDV_MIN (64u << 10)
 
 struct pvr_pipe_tx {
@@ -31,7 +31,7 @@ struct pvr_pipe_tx {
 	size_t size, head, tail;
 	bool blocked; /* the stream has not taken all, and want_output() was called */
 	bool broken; /* the stream is */
-	struct pvr_loans *loans; /* NULL: it cannot lend */
+	struct pvr_rndv_tx *rndvs; /* NULL: it cannot lend */
 };
 
 /* A frame: its size is filled in when it is sent. */
@@ -41,7 +41,7 @@ struct pvr_outgoing {
 	const struct pvr_sg *payload; /* or NULL */
 	uint64_t offset; /* of the frame's payload in it */
 	uint32_t len;
-	const struct pvr_qp *lender; /* whose payload may be lent; NULL: it may not */
+	const struct pvr_qp *expose_qp; /* whose payload may be exposed; NULL: it may not */
 };
 
 /* @chunk: the payload of a frame, at most. Return: 0 or -ENOMEM. */

@@ -3,7 +3,7 @@
 #include <endian.h>
 
 #include "fg_wire.h"
-#include "lend.h"
+#include "rndv.h"
 #include "core/objects.h"
 #include "nics.h"
 #include "transfer.h"
@@ -18,25 +18,26 @@ TEST_INIT
 }
 
 /* Who lends the payload of what a asks for; the other one's NIC reads. */
-static unsigned int lender_of(enum pvrdma_wr_opcode op)
+static unsigned int exposer_of(enum pvrdma_wr_opcode op)
 {
 	return op == PVRDMA_WR_RDMA_READ;
 }
 
-/* The last transfer took so many loans, all read straight to where they belong. */
-static void expect_lent(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t loans, uint32_t len)
+/* The last transfer took so many rendezvous, all read straight to where they belong. */
+static void expect_exposed(struct t_env *env, enum pvrdma_wr_opcode op, uint32_t rndvs,
+			   uint32_t len)
 {
-	struct fg_nic_stats lent = fg_wire_nic_since(env->wire, lender_of(op));
-	struct fg_nic_stats read = fg_wire_nic_since(env->wire, !lender_of(op));
+	struct fg_nic_stats exposed = fg_wire_nic_since(env->wire, exposer_of(op));
+	struct fg_nic_stats read = fg_wire_nic_since(env->wire, !exposer_of(op));
 
-	assert_int_equal(lent.lent, loans);
-	assert_int_equal(lent.zerocopy_tx_bytes, len);
-	assert_int_equal(lent.taken_back, loans);
-	assert_int_equal(read.read, loans);
+	assert_int_equal(exposed.exposed, rndvs);
+	assert_int_equal(exposed.zerocopy_tx_bytes, len);
+	assert_int_equal(exposed.revoked, rndvs);
+	assert_int_equal(read.read, rndvs);
 	assert_int_equal(read.read_own, 0);
 	assert_int_equal(read.zerocopy_rx_bytes, len);
-	assert_int_equal(read.lent, 0);
-	assert_int_equal(lent.read, 0);
+	assert_int_equal(read.exposed, 0);
+	assert_int_equal(exposed.read, 0);
 	assert_true(nics_are_up(env));
 }
 
@@ -45,16 +46,16 @@ static void expect_copied(struct t_env *env)
 	for (unsigned int host = 0; host < 2; host++) {
 		struct fg_nic_stats stats = fg_wire_nic_since(env->wire, host);
 
-		assert_int_equal(stats.lent, 0);
+		assert_int_equal(stats.exposed, 0);
 		assert_int_equal(stats.read, 0);
 		assert_int_equal(stats.read_own, 0);
 	}
 	assert_true(nics_are_up(env));
 }
 
-/* ------------------------------------------------------------------ what is lent */
+/* ------------------------------------------------------------------ what is exposed */
 
-TEST(nics, test_large_payloads_are_lent)
+TEST(nics, test_large_payloads_are_exposed)
 {
 	const uint32_t lens[] = { NICS_LEAST, NICS_LEAST + 1, 100000, NICS_CHUNK };
 
@@ -66,7 +67,7 @@ TEST(nics, test_large_payloads_are_lent)
 						.remote_offset = 4090 + (uint32_t)i };
 
 			t_transfer(env, &t);
-			expect_lent(env, ops[i], 1, lens[k]);
+			expect_exposed(env, ops[i], 1, lens[k]);
 		}
 	}
 }
@@ -85,7 +86,7 @@ TEST(nics, test_small_payloads_are_copied)
 	}
 }
 
-TEST(nics, test_send_with_invalidate_is_lent)
+TEST(nics, test_send_with_invalidate_is_exposed)
 {
 	const struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 100000);
 	struct fg_wr wr = { .wr_id = 1,
@@ -93,10 +94,10 @@ TEST(nics, test_send_with_invalidate_is_lent)
 			    .flags = PVR_SEND_SIGNALED,
 			    .sge = &sge,
 			    .num_sge = 1 };
-	struct lend l;
+	struct expose l;
 
-	lend_init(&l, env, PVR_MR_FLAG_MW2);
-	lend_bind(&l);
+	expose_init(&l, env, PVR_MR_FLAG_MW2);
+	expose_bind(&l);
 	fg_fill(env->a.buf.va, 100000, 5);
 	wr.imm = l.mw.rkey;
 	t_recv(&env->b, 2, 0, 100000);
@@ -105,13 +106,13 @@ TEST(nics, test_send_with_invalidate_is_lent)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	assert_true(expect_recv(&env->b.rcq, 2, 100000).wc_flags & PVRDMA_WC_WITH_INVALIDATE);
 	assert_int_equal(fg_mismatch(env->b.buf.va, 100000, 5), 100000);
-	expect_lent(env, PVRDMA_WR_SEND, 1, 100000);
+	expect_exposed(env, PVRDMA_WR_SEND, 1, 100000);
 }
 
 /* What is behind the last whole chunk, too, if it is large enough. */
-TEST(nics, test_long_messages_are_lent_in_pieces)
+TEST(nics, test_long_messages_are_exposed_in_pieces)
 {
-	const uint32_t len = (7u << 19) - 100, loans = len / NICS_CHUNK + 1;
+	const uint32_t len = (7u << 19) - 100, rndvs = len / NICS_CHUNK + 1;
 
 	nics_in_one_run(&env->a, 1024);
 	nics_in_one_run(&env->b, 1024);
@@ -133,33 +134,33 @@ TEST(nics, test_long_messages_are_lent_in_pieces)
 		fg_cq_drain(&env->b.rcq);
 		assert_int_equal(fg_mismatch(env->a.buf.va, len, 10 + (uint32_t)i), len);
 		assert_int_equal(fg_mismatch(env->b.buf.va, len, 10 + (uint32_t)i), len);
-		expect_lent(env, ops[i], loans, len);
+		expect_exposed(env, ops[i], rndvs, len);
 	}
 }
 
-TEST(nics, test_several_entries_are_lent_as_several_parts)
+TEST(nics, test_several_entries_are_exposed_as_several_parts)
 {
 	for (size_t i = 0; i < COUNT(ops); i++) {
-		for (uint32_t sges = 1; sges <= PVR_WIRE_LOAN_PARTS; sges++) {
+		for (uint32_t sges = 1; sges <= PVR_FRAME_RNDV_SEGS; sges++) {
 			struct t_transfer t = { .op = ops[i],
 						.len = 200000,
 						.sges = sges,
-						.recv_sges = PVR_WIRE_LOAN_PARTS + 1 - sges };
+						.recv_sges = PVR_FRAME_RNDV_SEGS + 1 - sges };
 
 			t_transfer(env, &t);
 			/* Of a READ the entries are where it goes to. */
-			assert_int_equal(fg_wire_nic(env->wire, lender_of(ops[i]))->parts,
+			assert_int_equal(fg_wire_nic(env->wire, exposer_of(ops[i]))->parts,
 					 ops[i] == PVRDMA_WR_RDMA_READ ? 1 : sges);
-			expect_lent(env, ops[i], 1, 200000);
+			expect_exposed(env, ops[i], 1, 200000);
 		}
 	}
 }
 
-TEST(nics, test_more_parts_than_a_loan_has_are_copied)
+TEST(nics, test_more_parts_than_a_rndv_has_are_copied)
 {
 	struct t_transfer t = { .op = PVRDMA_WR_RDMA_WRITE,
 				.len = 200000,
-				.sges = PVR_WIRE_LOAN_PARTS + 1 };
+				.sges = PVR_FRAME_RNDV_SEGS + 1 };
 
 	t_transfer(env, &t);
 	expect_copied(env);
@@ -167,7 +168,7 @@ TEST(nics, test_more_parts_than_a_loan_has_are_copied)
 	t.op = PVRDMA_WR_RDMA_READ;
 	t.sges = 32;
 	t_transfer(env, &t);
-	assert_int_equal(fg_wire_nic_since(env->wire, 1).lent, 1);
+	assert_int_equal(fg_wire_nic_since(env->wire, 1).exposed, 1);
 	assert_true(fg_wire_nic(env->wire, 0)->read_own > 0);
 	assert_int_equal(fg_wire_nic_since(env->wire, 0).zerocopy_rx_bytes, 200000);
 }
@@ -190,7 +191,7 @@ TEST(nics_to_scattered, test_scattered_targets_are_read_by_way_of_a_buffer)
 		struct fg_nic_stats read;
 
 		t_transfer(env, &t);
-		assert_int_equal(fg_wire_nic_since(env->wire, 0).lent, 3);
+		assert_int_equal(fg_wire_nic_since(env->wire, 0).exposed, 3);
 		read = fg_wire_nic_since(env->wire, 1);
 		assert_int_equal(read.read, 0);
 		assert_int_equal(read.read_own, 3);
@@ -201,21 +202,21 @@ TEST(nics_to_scattered, test_scattered_targets_are_read_by_way_of_a_buffer)
 /* As many runs at a time as a NIC may write to; only few bytes in many runs are copied. */
 TEST(nics, test_targets_of_many_runs_are_read_in_several_goes)
 {
-	for (uint32_t sges = 1; sges <= PVR_WIRE_LOAN_PARTS; sges++) {
+	for (uint32_t sges = 1; sges <= PVR_FRAME_RNDV_SEGS; sges++) {
 		struct t_transfer t = { .op = PVRDMA_WR_SEND,
 					.len = 250000,
 					.sges = sges,
-					.recv_sges = 2 * PVR_WIRE_LOAN_PARTS };
+					.recv_sges = 2 * PVR_FRAME_RNDV_SEGS };
 		struct fg_nic_stats read;
 
 		t_transfer(env, &t);
-		assert_int_equal(fg_wire_nic_since(env->wire, 0).lent, 1);
+		assert_int_equal(fg_wire_nic_since(env->wire, 0).exposed, 1);
 		read = fg_wire_nic_since(env->wire, 1);
 		assert_int_equal(read.read, 2);
 		assert_int_equal(read.read_own, 0);
 		assert_int_equal(read.zerocopy_rx_bytes, 250000);
 		/* The last run of a third go. */
-		t.recv_sges = 2 * PVR_WIRE_LOAN_PARTS + 1;
+		t.recv_sges = 2 * PVR_FRAME_RNDV_SEGS + 1;
 		t_transfer(env, &t);
 		fg_wire_nic_since(env->wire, 0);
 		assert_int_equal(fg_wire_nic_since(env->wire, 1).read, 3);
@@ -254,18 +255,18 @@ TEST(nics, test_unreliable_connections_are_copied)
 
 /* -------------------------------------------------------------------- when it cannot */
 
-TEST(nics, test_memory_that_cannot_be_lent_is_copied)
+TEST(nics, test_memory_that_cannot_be_exposed_is_copied)
 {
-	fg_wire_nics(env->wire)->no_lend = true;
+	fg_wire_nics(env->wire)->no_expose = true;
 	for (size_t i = 0; i < COUNT(ops); i++) {
 		struct t_transfer t = { .op = ops[i], .len = 600000 };
 
 		t_transfer(env, &t);
 		expect_copied(env);
 	}
-	fg_wire_nics(env->wire)->no_lend = false;
+	fg_wire_nics(env->wire)->no_expose = false;
 	t_transfer(env, &(struct t_transfer){ .op = PVRDMA_WR_SEND, .len = 100000 });
-	expect_lent(env, PVRDMA_WR_SEND, 1, 100000);
+	expect_exposed(env, PVRDMA_WR_SEND, 1, 100000);
 }
 
 TEST(nics, test_memory_that_cannot_be_read_into_gets_a_copy)
@@ -276,8 +277,8 @@ TEST(nics, test_memory_that_cannot_be_read_into_gets_a_copy)
 		struct fg_nic_stats read;
 
 		t_transfer(env, &t);
-		assert_int_equal(fg_wire_nic_since(env->wire, lender_of(ops[i])).lent, 3);
-		read = fg_wire_nic_since(env->wire, !lender_of(ops[i]));
+		assert_int_equal(fg_wire_nic_since(env->wire, exposer_of(ops[i])).exposed, 3);
+		read = fg_wire_nic_since(env->wire, !exposer_of(ops[i]));
 		assert_int_equal(read.read, 0);
 		assert_int_equal(read.read_own, 3);
 		assert_int_equal(read.zerocopy_rx_bytes, 600000);
@@ -285,10 +286,10 @@ TEST(nics, test_memory_that_cannot_be_read_into_gets_a_copy)
 	assert_true(nics_are_up(env));
 }
 
-/* What is more than may be lent at once is copied, and all of it comes in order. */
-TEST(nics, test_more_than_may_be_lent_at_once_is_copied)
+/* What is more than may be exposed at once is copied, and all of it comes in order. */
+TEST(nics, test_more_than_may_be_exposed_at_once_is_copied)
 {
-	const uint32_t n = PVR_WIRE_LOANS + 8;
+	const uint32_t n = PVR_FRAME_RNDV_MAX + 8;
 
 	for (unsigned int round = 0; round < 3; round++) {
 		fg_fill(env->a.buf.va, env->a.buf.size, round);
@@ -297,7 +298,7 @@ TEST(nics, test_more_than_may_be_lent_at_once_is_copied)
 			t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, i, 777 * i, &env->b.mr, 1000 * i,
 			       NICS_LEAST);
 		fg_wire_run(env->wire);
-		assert_int_equal(nics_out(env, 0), PVR_WIRE_LOANS);
+		assert_int_equal(nics_out(env, 0), PVR_FRAME_RNDV_MAX);
 		expect_no_cqe(&env->a.scq);
 		nics_hold(env, FG_READS_GO);
 		fg_wire_settle(env->wire, FG_SEC);
@@ -308,7 +309,8 @@ TEST(nics, test_more_than_may_be_lent_at_once_is_copied)
 			assert_int_equal(memcmp(env->b.buf.va + 1000 * i, env->a.buf.va + 777 * i,
 						i + 1 == n ? NICS_LEAST : 1000),
 					 0);
-		expect_lent(env, PVRDMA_WR_RDMA_WRITE, PVR_WIRE_LOANS, PVR_WIRE_LOANS * NICS_LEAST);
+		expect_exposed(env, PVRDMA_WR_RDMA_WRITE, PVR_FRAME_RNDV_MAX,
+			       PVR_FRAME_RNDV_MAX * NICS_LEAST);
 	}
 }
 
@@ -345,7 +347,7 @@ TEST(nics, test_both_ends_read_at_the_same_time)
 	assert_true(nics_are_up(env));
 }
 
-TEST(nics, test_many_queue_pairs_share_the_loans)
+TEST(nics, test_many_queue_pairs_share_the_rndvs)
 {
 	struct fg_end c, d;
 
@@ -376,7 +378,7 @@ TEST(nics, test_send_without_a_receive_is_not_read)
 	t_send(&env->a, 1, 0, 100000);
 	fg_wire_run(env->wire);
 	expect_no_cqe(&env->a.scq);
-	assert_int_equal(fg_wire_nic(env->wire, 0)->lent, 1);
+	assert_int_equal(fg_wire_nic(env->wire, 0)->exposed, 1);
 	assert_int_equal(nics_out(env, 0), 0);
 	assert_int_equal(fg_wire_nic(env->wire, 1)->read + fg_wire_nic(env->wire, 1)->read_own, 0);
 	t_recv(&env->b, 2, 300, 100000);
@@ -397,7 +399,7 @@ TEST(nics, test_what_the_key_does_not_allow_is_not_read)
 	fg_wire_settle(env->wire, FG_SEC);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_state(&env->b, PVR_QPS_ERR);
-	assert_true(fg_wire_nic_since(env->wire, 0).lent > 0);
+	assert_true(fg_wire_nic_since(env->wire, 0).exposed > 0);
 	assert_int_equal(fg_wire_nic(env->wire, 1)->read + fg_wire_nic(env->wire, 1)->read_own, 0);
 	assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 7), env->b.buf.size);
 	assert_true(nics_are_up(env));
@@ -405,7 +407,7 @@ TEST(nics, test_what_the_key_does_not_allow_is_not_read)
 
 /* --------------------------------------------------------------- connections that break */
 
-TEST(nics, test_loans_and_reads_end_with_their_connection)
+TEST(nics, test_rndvs_and_reads_end_with_their_connection)
 {
 	static const enum fg_reads held[] = { FG_READS_HELD, FG_READS_HALF };
 
@@ -424,9 +426,9 @@ TEST(nics, test_loans_and_reads_end_with_their_connection)
 			t_rdma(&env->a, op, 1, 0, &env->b.mr, 0, 1000000);
 		}
 		fg_wire_run(env->wire);
-		assert_int_equal(nics_out(env, lender_of(op)), 4);
+		assert_int_equal(nics_out(env, exposer_of(op)), 4);
 		nics_up(env, false);
-		assert_int_equal(nics_out(env, lender_of(op)), 0);
+		assert_int_equal(nics_out(env, exposer_of(op)), 0);
 		/* By TCP, once. */
 		fg_wire_settle(env->wire, FG_SEC);
 		expect_cqe(&env->a.scq, 1, PVRDMA_WC_SUCCESS);

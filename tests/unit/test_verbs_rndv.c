@@ -296,12 +296,12 @@ static void ready(void *opaque)
 	fake.readies++;
 }
 
-static void create(bool lend)
+static void create(bool expose)
 {
 	struct pvr_address local = { 0 };
 	struct pvr_error err;
 
-	verbs = pvr_verbs_create(NULL, &local, lend, &err);
+	verbs = pvr_verbs_create(NULL, &local, expose, &err);
 	assert_non_null(verbs);
 	assert_int_equal(pvr_verbs_watch(verbs, NULL, ready, NULL), 0);
 }
@@ -356,10 +356,10 @@ static ssize_t send_byte(void)
 }
 
 /* As many bytes as there are, from 0x1000 up, each part a MiB further. */
-static void fill_parts(struct pvr_loan_part *part, const uint32_t *len, int parts)
+static void fill_parts(struct pvr_rndv_seg *part, const uint32_t *len, int parts)
 {
 	for (int i = 0; i < parts; i++)
-		part[i] = (struct pvr_loan_part){
+		part[i] = (struct pvr_rndv_seg){
 			.addr = 0x1000 + ((uint64_t)i << 20),
 			.rkey = 900 + (uint32_t)i,
 			.len = len[i],
@@ -375,8 +375,8 @@ static void fill_iov(struct iovec *iov, const uint32_t *len, int count)
 
 static int begin_read(const uint32_t *lens, int parts, const uint32_t *room, int count)
 {
-	struct pvr_loan_part part[PVR_WIRE_LOAN_PARTS];
-	struct iovec iov[PVR_WIRE_LOAN_PARTS];
+	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
+	struct iovec iov[PVR_FRAME_RNDV_SEGS];
 
 	fill_parts(part, lens, parts);
 	fill_iov(iov, room, count);
@@ -437,7 +437,7 @@ TEST_SETUP(set_up, tear_down, test_reads_at_once)
 {
 	create(true);
 	assert_int_equal(connect_to(4), 12);
-	assert_true(pvr_verbs_lends(verbs));
+	assert_true(pvr_verbs_has_rndv(verbs));
 	assert_int_equal(attr_of(IBV_QPS_INIT)->qp_access_flags, 0);
 	assert_int_equal(attr_of(IBV_QPS_RTR)->qp_access_flags, IBV_ACCESS_REMOTE_READ);
 	assert_true(fake.mask[1] & IBV_QP_ACCESS_FLAGS);
@@ -455,7 +455,7 @@ TEST_SETUP(set_up, tear_down, test_no_more_reads_than_the_nic_can)
 static void assert_no_reads(uint8_t told)
 {
 	assert_int_equal(told, 0);
-	assert_false(pvr_verbs_lends(verbs));
+	assert_false(pvr_verbs_has_rndv(verbs));
 	assert_int_equal(attr_of(IBV_QPS_RTR)->qp_access_flags, 0);
 	assert_int_equal(attr_of(IBV_QPS_RTR)->max_dest_rd_atomic, 0);
 	assert_int_equal(attr_of(IBV_QPS_RTS)->max_rd_atomic, 0);
@@ -464,14 +464,14 @@ static void assert_no_reads(uint8_t told)
 TEST_SETUP(set_up, tear_down, test_not_wanted)
 {
 	create(false);
-	assert_false(pvr_verbs_lends(verbs));
+	assert_false(pvr_verbs_has_rndv(verbs));
 	assert_no_reads(connect_to(16));
 }
 
 TEST_SETUP(set_up, tear_down, test_other_side_does_not)
 {
 	create(true);
-	assert_true(pvr_verbs_lends(verbs));
+	assert_true(pvr_verbs_has_rndv(verbs));
 	assert_int_equal(connect_to(0), 12);
 	assert_no_reads(0);
 }
@@ -494,16 +494,16 @@ TEST_SETUP(set_up_connected, tear_down, test_queues_have_room_for_reads)
 	assert_int_equal(fake.cq[0].size, PVR_VERBS_SENDS + 15);
 }
 
-/* ------------------------------------------------------------------------- loans */
+/* ------------------------------------------------------------------------- rendezvous */
 
-TEST_SETUP(set_up_connected, tear_down, test_lends_exactly_that)
+TEST_SETUP(set_up_connected, tear_down, test_exposes_exactly_that)
 {
-	struct pvr_loan_part part[2];
+	struct pvr_rndv_seg part[2];
 	const struct iovec iov[] = { { memory + 5, 4093 }, { memory + 10000, 1 } };
 	unsigned int first = fake.mrs;
-	void *loan = pvr_verbs_lend(verbs, iov, 2, part);
+	void *rndv = pvr_verbs_expose(verbs, iov, 2, part);
 
-	assert_non_null(loan);
+	assert_non_null(rndv);
 	assert_int_equal(fake.mrs, first + 2);
 	for (unsigned int i = 0; i < 2; i++) {
 		const struct fake_mr *mr = &fake.mr[first + i];
@@ -516,30 +516,30 @@ TEST_SETUP(set_up_connected, tear_down, test_lends_exactly_that)
 		assert_int_equal(part[i].len, iov[i].iov_len);
 		assert_int_equal(part[i].rkey, mr->mr.rkey);
 	}
-	pvr_verbs_take_back(verbs, loan);
+	pvr_verbs_revoke(verbs, rndv);
 	assert_int_equal(live_mrs(), 1);
 	assert_not_broken();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_lends_all_or_nothing)
+TEST_SETUP(set_up_connected, tear_down, test_exposes_all_or_nothing)
 {
-	struct pvr_loan_part part[3];
+	struct pvr_rndv_seg part[3];
 	const struct iovec iov[] = { { memory, 10 }, { memory + 10, 10 }, { memory + 20, 10 } };
 	struct pvr_error why;
-	void *loan;
+	void *rndv;
 
-	assert_false(pvr_verbs_lend_error(verbs, &why));
+	assert_false(pvr_verbs_zerocopy_error(verbs, &why));
 	fake.until_refusal = 3;
-	assert_null(pvr_verbs_lend(verbs, iov, 3, part));
+	assert_null(pvr_verbs_expose(verbs, iov, 3, part));
 	assert_int_equal(live_mrs(), 1);
-	assert_true(pvr_verbs_lend_error(verbs, &why));
+	assert_true(pvr_verbs_zerocopy_error(verbs, &why));
 	assert_string_equal(why.text,
 			    "the RDMA NIC cannot register a guest's memory: Cannot allocate "
 			    "memory (is ulimit -l too small?)");
-	loan = pvr_verbs_lend(verbs, iov, 3, part);
-	assert_non_null(loan);
-	assert_false(pvr_verbs_lend_error(verbs, &why));
-	pvr_verbs_take_back(verbs, loan);
+	rndv = pvr_verbs_expose(verbs, iov, 3, part);
+	assert_non_null(rndv);
+	assert_false(pvr_verbs_zerocopy_error(verbs, &why));
+	pvr_verbs_revoke(verbs, rndv);
 	assert_not_broken();
 }
 
@@ -556,11 +556,11 @@ TEST_SETUP(set_up_connected, tear_down, test_each_has_a_domain_of_its_own)
 
 TEST_SETUP(set_up_connected, tear_down, test_nic_that_does_not_let_go)
 {
-	struct pvr_loan_part part;
-	void *loan = pvr_verbs_lend(verbs, &(struct iovec){ memory, 10 }, 1, &part);
+	struct pvr_rndv_seg part;
+	void *rndv = pvr_verbs_expose(verbs, &(struct iovec){ memory, 10 }, 1, &part);
 
 	fake.dereg_error = EBUSY;
-	pvr_verbs_take_back(verbs, loan);
+	pvr_verbs_revoke(verbs, rndv);
 	assert_true(has_failed());
 	assert_broken("the RDMA NIC does not let go of memory");
 	assert_true(is_kicked());

@@ -7,9 +7,9 @@
 
 #include "net/verbs_qp.h"
 
-struct pvr_verbs_loan {
+struct pvr_verbs_exposed {
 	unsigned int count;
-	struct ibv_mr *mr[PVR_WIRE_LOAN_PARTS];
+	struct ibv_mr *mr[PVR_FRAME_RNDV_SEGS];
 };
 
 bool pvr_verbs_register(struct pvr_verbs *verbs, const struct iovec *iov, int count, int access,
@@ -42,9 +42,9 @@ void pvr_verbs_deregister(struct pvr_verbs *verbs, struct ibv_mr **mr, unsigned 
 	}
 }
 
-static void describe(struct pvr_loan_part *part, const struct ibv_mr *mr)
+static void describe(struct pvr_rndv_seg *part, const struct ibv_mr *mr)
 {
-	*part = (struct pvr_loan_part){
+	*part = (struct pvr_rndv_seg){
 		.addr = (uintptr_t)mr->addr,
 		.rkey = mr->rkey,
 		.len = (uint32_t)mr->length,
@@ -53,41 +53,41 @@ static void describe(struct pvr_loan_part *part, const struct ibv_mr *mr)
 
 static void set_errno(struct pvr_verbs *verbs, int err)
 {
-	__atomic_store_n(&verbs->lend_errno, err, __ATOMIC_RELAXED);
+	__atomic_store_n(&verbs->expose_errno, err, __ATOMIC_RELAXED);
 }
 
-void *pvr_verbs_lend(struct pvr_verbs *verbs, const struct iovec *iov, int count,
-		     struct pvr_loan_part *part)
+void *pvr_verbs_expose(struct pvr_verbs *verbs, const struct iovec *iov, int count,
+		       struct pvr_rndv_seg *part)
 {
-	struct pvr_verbs_loan *loan = calloc(1, sizeof(*loan));
+	struct pvr_verbs_exposed *rndv = calloc(1, sizeof(*rndv));
 	unsigned int i;
 
-	assert(count > 0 && count <= (int)PVR_WIRE_LOAN_PARTS);
-	if (!loan || !pvr_verbs_register(verbs, iov, count, IBV_ACCESS_REMOTE_READ, loan->mr)) {
+	assert(count > 0 && count <= (int)PVR_FRAME_RNDV_SEGS);
+	if (!rndv || !pvr_verbs_register(verbs, iov, count, IBV_ACCESS_REMOTE_READ, rndv->mr)) {
 		set_errno(verbs, errno);
-		free(loan);
+		free(rndv);
 		return NULL;
 	}
 	set_errno(verbs, 0);
-	loan->count = (unsigned int)count;
-	for (i = 0; i < loan->count; i++)
-		describe(&part[i], loan->mr[i]);
-	__atomic_add_fetch(&verbs->loans, 1, __ATOMIC_RELAXED);
-	return loan;
+	rndv->count = (unsigned int)count;
+	for (i = 0; i < rndv->count; i++)
+		describe(&part[i], rndv->mr[i]);
+	__atomic_add_fetch(&verbs->rndvs, 1, __ATOMIC_RELAXED);
+	return rndv;
 }
 
-void pvr_verbs_take_back(struct pvr_verbs *verbs, void *opaque)
+void pvr_verbs_revoke(struct pvr_verbs *verbs, void *opaque)
 {
-	struct pvr_verbs_loan *loan = opaque;
+	struct pvr_verbs_exposed *rndv = opaque;
 
-	pvr_verbs_deregister(verbs, loan->mr, loan->count);
-	__atomic_sub_fetch(&verbs->loans, 1, __ATOMIC_RELAXED);
-	free(loan);
+	pvr_verbs_deregister(verbs, rndv->mr, rndv->count);
+	__atomic_sub_fetch(&verbs->rndvs, 1, __ATOMIC_RELAXED);
+	free(rndv);
 }
 
-bool pvr_verbs_lend_error(const struct pvr_verbs *verbs, struct pvr_error *why)
+bool pvr_verbs_zerocopy_error(const struct pvr_verbs *verbs, struct pvr_error *why)
 {
-	int err = __atomic_load_n(&verbs->lend_errno, __ATOMIC_RELAXED);
+	int err = __atomic_load_n(&verbs->expose_errno, __ATOMIC_RELAXED);
 
 	if (err)
 		pvr_fail(why, "the RDMA NIC cannot register a guest's memory: %s%s", strerror(err),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A region of one end that memory windows lend to the other. */
-#include "lend.h"
+#include "rndv.h"
 
-void lend_init(struct lend *l, struct t_env *env, uint32_t flag)
+void expose_init(struct expose *l, struct t_env *env, uint32_t flag)
 {
 	memset(l, 0, sizeof(*l));
 	l->env = env;
@@ -21,8 +21,8 @@ void lend_init(struct lend *l, struct t_env *env, uint32_t flag)
 	};
 }
 
-struct pvrdma_sq_wqe_hdr *lend_put(struct fg_end *end, uint64_t wr_id, enum pvrdma_wr_opcode op,
-				   uint32_t key)
+struct pvrdma_sq_wqe_hdr *expose_put(struct fg_end *end, uint64_t wr_id, enum pvrdma_wr_opcode op,
+				     uint32_t key)
 {
 	struct fg_wr wr = { .wr_id = wr_id, .opcode = op, .flags = PVR_SEND_SIGNALED, .imm = key };
 	uint32_t index = end->qp.sq_tail;
@@ -31,26 +31,26 @@ struct pvrdma_sq_wqe_hdr *lend_put(struct fg_end *end, uint64_t wr_id, enum pvrd
 	return fg_sq_wqe(&end->qp, index);
 }
 
-struct pvrdma_sq_wqe_hdr *lend_put_bind(struct fg_end *end, uint64_t wr_id,
-					const struct pvr_wqe_bind_mw *bind)
+struct pvrdma_sq_wqe_hdr *expose_put_bind(struct fg_end *end, uint64_t wr_id,
+					  const struct pvr_wqe_bind_mw *bind)
 {
-	struct pvrdma_sq_wqe_hdr *wqe = lend_put(end, wr_id, PVRDMA_WR_BIND_MW, 0);
+	struct pvrdma_sq_wqe_hdr *wqe = expose_put(end, wr_id, PVRDMA_WR_BIND_MW, 0);
 
 	memset(&wqe->wr, 0xee, sizeof(wqe->wr));
 	memcpy(&wqe->wr, bind, sizeof(*bind));
 	return wqe;
 }
 
-void lend_run(struct lend *l, struct fg_end *end)
+void expose_run(struct expose *l, struct fg_end *end)
 {
 	fg_ring_send(&end->qp);
 	fg_run(l->env->host);
 }
 
-void lend_bind(struct lend *l)
+void expose_bind(struct expose *l)
 {
-	lend_put_bind(l->b, BIND_ID, &l->bind);
-	lend_run(l, l->b);
+	expose_put_bind(l->b, BIND_ID, &l->bind);
+	expose_run(l, l->b);
 	expect_done(&l->b->scq, BIND_ID, PVRDMA_WC_BIND_MW);
 	/* As drivers do: the key of next time. */
 	l->mw.rkey = l->bind.new_rkey;
@@ -58,36 +58,36 @@ void lend_bind(struct lend *l)
 	l->bind.new_rkey ^= 0x0f;
 }
 
-void lend_reconnect(struct lend *l)
+void expose_reconnect(struct expose *l)
 {
 	expect_ok(fg_qp_to_reset(&l->a->qp));
 	expect_ok(fg_qp_to_reset(&l->b->qp));
 	fg_end_connect(l->a, l->b, NULL);
 }
 
-void lend_bind_refused(struct lend *l)
+void expose_bind_refused(struct expose *l)
 {
-	lend_put_bind(l->b, BIND_ID, &l->bind);
-	lend_run(l, l->b);
+	expose_put_bind(l->b, BIND_ID, &l->bind);
+	expose_run(l, l->b);
 	expect_cqe(&l->b->scq, BIND_ID, PVRDMA_WC_MW_BIND_ERR);
 	expect_state(l->b, PVR_QPS_ERR);
-	lend_reconnect(l);
+	expose_reconnect(l);
 }
 
-void lend_invalidate(struct lend *l, struct fg_end *end, uint32_t key)
+void expose_invalidate(struct expose *l, struct fg_end *end, uint32_t key)
 {
-	lend_put(end, 901, PVRDMA_WR_LOCAL_INV, key);
-	lend_run(l, end);
+	expose_put(end, 901, PVRDMA_WR_LOCAL_INV, key);
+	expose_run(l, end);
 }
 
-void lend_invalidated(struct lend *l)
+void expose_invalidated(struct expose *l)
 {
-	lend_invalidate(l, l->b, l->mw.rkey);
+	expose_invalidate(l, l->b, l->mw.rkey);
 	expect_done(&l->b->scq, 901, PVRDMA_WC_LOCAL_INV);
 }
 
-void lend_access(struct lend *l, enum pvrdma_wr_opcode op, uint32_t rkey, uint64_t addr,
-		 uint32_t len)
+void expose_access(struct expose *l, enum pvrdma_wr_opcode op, uint32_t rkey, uint64_t addr,
+		   uint32_t len)
 {
 	struct pvrdma_sge sge = fg_sge(&l->a->mr, 0, len);
 	struct fg_wr wr = { .wr_id = 1,
@@ -102,31 +102,31 @@ void lend_access(struct lend *l, enum pvrdma_wr_opcode op, uint32_t rkey, uint64
 	fg_run(l->env->host);
 }
 
-void lend_write_ok(struct lend *l, uint64_t addr, uint32_t at, uint32_t len)
+void expose_write_ok(struct expose *l, uint64_t addr, uint32_t at, uint32_t len)
 {
 	fg_fill(l->a->mr.va, len, at);
 	memset(l->b->buf.va, 0, l->b->buf.size);
-	lend_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, addr, len);
+	expose_access(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, addr, len);
 	expect_done(&l->a->scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(fg_mismatch(l->b->buf.va + at, len, at), len);
 	assert_int_equal(l->b->buf.va[at - 1], 0);
 	assert_int_equal(l->b->buf.va[at + len], 0);
 }
 
-void lend_all_ok(struct lend *l)
+void expose_all_ok(struct expose *l)
 {
-	lend_write_ok(l, l->region.start + BOUND_FROM, BOUND_FROM, BOUND_LEN);
+	expose_write_ok(l, l->region.start + BOUND_FROM, BOUND_FROM, BOUND_LEN);
 }
 
-void lend_refused(struct lend *l, enum pvrdma_wr_opcode op, uint32_t rkey, uint64_t addr,
-		  uint32_t len)
+void expose_refused(struct expose *l, enum pvrdma_wr_opcode op, uint32_t rkey, uint64_t addr,
+		    uint32_t len)
 {
-	lend_access(l, op, rkey, addr, len);
+	expose_access(l, op, rkey, addr, len);
 	expect_cqe(&l->a->scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 	expect_state(l->b, PVR_QPS_ERR);
 }
 
-void lend_all_refused(struct lend *l)
+void expose_all_refused(struct expose *l)
 {
-	lend_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM, 1);
+	expose_refused(l, PVRDMA_WR_RDMA_WRITE, l->mw.rkey, l->region.start + BOUND_FROM, 1);
 }

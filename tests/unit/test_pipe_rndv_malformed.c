@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Loans, and returns of loans, that nobody should have sent. */
+/* Rendezvous, and returns of rendezvous, that nobody should have sent. */
 #include <endian.h>
 #include <stdlib.h>
 
@@ -15,19 +15,19 @@ struct scene {
 	struct t_env *env;
 	struct fg_forger *forger;
 	uint8_t *memory; /* what it lends */
-	struct pvr_wire_loan loan; /* valid: LEN bytes of it */
-	void *lent;
+	struct pvr_frame_rndv_seg rndv; /* valid: LEN bytes of it */
+	void *exposed;
 	struct {
 		struct pvr_frame_request frame;
-		struct pvr_wire_loan loan[PVR_WIRE_LOAN_PARTS + 1];
+		struct pvr_frame_rndv_seg rndv[PVR_FRAME_RNDV_SEGS + 1];
 	} request; /* valid: a WRITE of that to b */
 };
 
-static void lend(struct scene *s)
+static void expose(struct scene *s)
 {
 	s->memory = test_malloc(LEN);
 	fg_fill(s->memory, LEN, 8);
-	s->lent = fg_forger_lend(s->forger, s->memory, LEN, &s->loan);
+	s->exposed = fg_forger_expose(s->forger, s->memory, LEN, &s->rndv);
 }
 
 static void fill_request(struct scene *s)
@@ -37,9 +37,9 @@ static void fill_request(struct scene *s)
 
 	*frame = (struct pvr_frame_request){
 		.frame.type = PVR_FRAME_REQUEST,
-		.frame.flags = PVR_REQUEST_F_LAST | PVR_FRAME_F_LENT,
+		.frame.flags = PVR_REQUEST_F_LAST | PVR_FRAME_F_RNDV,
 		.frame.fabric = htole16(1),
-		.frame.size = htole32(sizeof(*frame) + sizeof(s->loan)),
+		.frame.size = htole32(sizeof(*frame) + sizeof(s->rndv)),
 		.op = PVR_WIRE_WRITE,
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
 		.epoch = htole32(1),
@@ -54,7 +54,7 @@ static void fill_request(struct scene *s)
 	};
 	memcpy(frame->sgid, a->gid, 16);
 	memcpy(frame->dgid, b->gid, 16);
-	s->request.loan[0] = s->loan;
+	s->request.rndv[0] = s->rndv;
 }
 
 static void send_fabric(struct fg_forger *forger)
@@ -70,20 +70,20 @@ static void send_fabric(struct fg_forger *forger)
 }
 
 /* To b. */
-static void dial(struct scene *s, struct t_env *env, bool lends)
+static void dial(struct scene *s, struct t_env *env, bool exposes)
 {
 	memset(s, 0, sizeof(*s));
 	s->env = env;
 	nics_up(s->env, false);
-	s->forger = lends ? fg_forger_create_lending(s->env->wire, 1, 0)
-			  : fg_forger_create(s->env->wire, 1, 0);
+	s->forger = exposes ? fg_forger_create_rndv(s->env->wire, 1, 0)
+			    : fg_forger_create(s->env->wire, 1, 0);
 	send_fabric(s->forger);
-	lend(s);
+	expose(s);
 	fill_request(s);
 	memset(s->env->b.buf.va, 0, s->env->b.buf.size);
 }
 
-#define TEST_DIAL(fixture, lends, name) TEST_OBJECT(fixture, struct scene, s, dial, name, lends)
+#define TEST_DIAL(fixture, exposes, name) TEST_OBJECT(fixture, struct scene, s, dial, name, exposes)
 
 static void scene_exit(struct scene *s)
 {
@@ -141,19 +141,19 @@ static void expect_nothing_read(struct scene *s, unsigned int host)
 
 /* ---------------------------------------------------------------------- lent requests */
 
-TEST_DIAL(nics, true, test_loan_that_is_in_order_is_read_and_returned)
+TEST_DIAL(nics, true, test_rndv_that_is_in_order_is_read_and_returned)
 {
 	union pvr_any_frame any;
 
 	send_request(s);
 	assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 8), LEN);
-	assert_int_equal(count_frames(s, PVR_FRAME_RETURNED, &any), 1);
-	assert_int_equal(le32toh(any.returned.count), 1);
-	assert_int_equal(any.returned.reserved, 0);
+	assert_int_equal(count_frames(s, PVR_FRAME_RNDV_DONE, &any), 1);
+	assert_int_equal(le32toh(any.rndv_done.count), 1);
+	assert_int_equal(any.rndv_done.reserved, 0);
 	scene_exit(s);
 }
 
-TEST_DIAL(nics, false, test_loan_that_was_not_agreed_upon_ends_the_connection)
+TEST_DIAL(nics, false, test_rndv_that_was_not_agreed_upon_ends_the_connection)
 {
 	send_request(s);
 	expect_closed(s, "not agreed upon");
@@ -178,40 +178,40 @@ TEST_DIAL(nics, false, test_loan_that_was_not_agreed_upon_ends_the_connection)
 static void set_parts(struct scene *s, uint32_t parts)
 {
 	s->request.frame.frame.size =
-		htole32((uint32_t)(sizeof(s->request.frame) + parts * sizeof(s->loan)));
+		htole32((uint32_t)(sizeof(s->request.frame) + parts * sizeof(s->rndv)));
 	for (uint32_t i = 1; i < parts; i++)
-		s->request.loan[i] =
-			(struct pvr_wire_loan){ s->loan.addr, s->loan.rkey, htole32(1) };
-	s->request.loan[0].len = htole32(LEN - parts + 1);
+		s->request.rndv[i] =
+			(struct pvr_frame_rndv_seg){ s->rndv.addr, s->rndv.rkey, htole32(1) };
+	s->request.rndv[0].len = htole32(LEN - parts + 1);
 }
 
-TEST(nics, test_loan_with_a_wrong_list_ends_the_connection)
+TEST(nics, test_rndv_with_a_wrong_list_ends_the_connection)
 {
 	BAD(set_parts(&s, 0), "no parts");
-	BAD(set_parts(&s, PVR_WIRE_LOAN_PARTS + 1), "too many");
+	BAD(set_parts(&s, PVR_FRAME_RNDV_SEGS + 1), "too many");
 	BAD(s.request.frame.frame.size = htole32(sizeof(s.request.frame) + 17), "no parts");
-	BAD(s.request.loan[0].len = htole32(LEN - 1), "as long as its piece");
-	BAD(s.request.loan[0].len = htole32(LEN + 1), "as long as its piece");
-	BAD(set_parts(&s, 8); s.request.loan[7].len = 0, "an empty part");
-	BAD(s.request.loan[0].addr = htole64(UINT64_MAX - LEN + 2), "wraps");
+	BAD(s.request.rndv[0].len = htole32(LEN - 1), "as long as its piece");
+	BAD(s.request.rndv[0].len = htole32(LEN + 1), "as long as its piece");
+	BAD(set_parts(&s, 8); s.request.rndv[7].len = 0, "an empty part");
+	BAD(s.request.rndv[0].addr = htole64(UINT64_MAX - LEN + 2), "wraps");
 	/* Two that make up the right sum by a wrap of their own. */
-	BAD(set_parts(&s, 2); s.request.loan[1].len = htole32(UINT32_MAX), "as long as its piece");
+	BAD(set_parts(&s, 2); s.request.rndv[1].len = htole32(UINT32_MAX), "as long as its piece");
 }
 
 static void set_chunk(struct scene *s, uint32_t chunk)
 {
 	s->request.frame.length = htole64(chunk);
-	s->request.frame.chunk = s->request.loan[0].len = htole32(chunk);
+	s->request.frame.chunk = s->request.rndv[0].len = htole32(chunk);
 }
 
-TEST(nics, test_loan_larger_than_a_piece_may_be_ends_the_connection)
+TEST(nics, test_rndv_larger_than_a_piece_may_be_ends_the_connection)
 {
 	BAD(set_chunk(&s, NICS_CHUNK + 1), "larger than was agreed");
 	BAD(set_chunk(&s, PVR_WIRE_CHUNK_MAX + 1), "too large");
 	BAD(set_chunk(&s, 0), "an empty part");
 }
 
-TEST(nics, test_loan_of_what_has_no_payload_ends_the_connection)
+TEST(nics, test_rndv_of_what_has_no_payload_ends_the_connection)
 {
 	BAD(s.request.frame.op = PVR_WIRE_READ, "nobody reads");
 	BAD(s.request.frame.op = PVR_WIRE_CMP_SWAP, "nobody reads");
@@ -221,7 +221,7 @@ TEST(nics, test_loan_of_what_has_no_payload_ends_the_connection)
 }
 
 /* A list that comes byte by byte is the same. */
-TEST_DIAL(nics, true, test_loan_that_arrives_bit_by_bit)
+TEST_DIAL(nics, true, test_rndv_that_arrives_bit_by_bit)
 {
 	fg_wire_limit(env->wire, 0, 1);
 	set_parts(s, 1);
@@ -238,7 +238,7 @@ TEST_DIAL(nics_to_scattered_whole, true, test_large_piece_comes_by_the_buffer_bi
 	union pvr_any_frame any;
 
 	fg_fill(memory, PVR_WIRE_CHUNK_MAX, 11);
-	fg_forger_lend(s->forger, memory, PVR_WIRE_CHUNK_MAX, &s->request.loan[0]);
+	fg_forger_expose(s->forger, memory, PVR_WIRE_CHUNK_MAX, &s->request.rndv[0]);
 	s->request.frame.length = htole64(PVR_WIRE_CHUNK_MAX);
 	s->request.frame.chunk = htole32(PVR_WIRE_CHUNK_MAX);
 	send_request(s);
@@ -246,13 +246,13 @@ TEST_DIAL(nics_to_scattered_whole, true, test_large_piece_comes_by_the_buffer_bi
 	assert_int_equal(fg_mismatch(env->b.buf.va, PVR_WIRE_CHUNK_MAX, 11), PVR_WIRE_CHUNK_MAX);
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).read_own,
 			 PVR_WIRE_CHUNK_MAX / PVR_READ_BUFFER);
-	assert_int_equal(count_frames(s, PVR_FRAME_RETURNED, &any), 1);
+	assert_int_equal(count_frames(s, PVR_FRAME_RNDV_DONE, &any), 1);
 	scene_exit(s);
 	test_free(memory);
 }
 
 /* The NIC at the other end says no, which ends the queue pair of the two. */
-TEST(nics, test_memory_that_is_not_lent_ends_the_connection)
+TEST(nics, test_memory_that_is_not_exposed_ends_the_connection)
 {
 	struct fg_nic_stats stats;
 	struct scene s;
@@ -260,13 +260,13 @@ TEST(nics, test_memory_that_is_not_lent_ends_the_connection)
 	for (unsigned int i = 0; i < 4; i++) {
 		dial(&s, env, true);
 		if (i == 0)
-			fg_forger_take_back(s.forger, s.lent);
+			fg_forger_revoke(s.forger, s.exposed);
 		if (i == 1)
-			s.request.loan[0].rkey ^= htole32(1);
+			s.request.rndv[0].rkey ^= htole32(1);
 		if (i == 2)
-			s.request.loan[0].addr = htole64(le64toh(s.loan.addr) + 1);
+			s.request.rndv[0].addr = htole64(le64toh(s.rndv.addr) + 1);
 		if (i == 3)
-			s.request.loan[0].addr = htole64(le64toh(s.loan.addr) - 1);
+			s.request.rndv[0].addr = htole64(le64toh(s.rndv.addr) - 1);
 		send_request(&s);
 		fg_forger_run(s.forger);
 		assert_true(fg_forger_is_closed(s.forger));
@@ -278,8 +278,8 @@ TEST(nics, test_memory_that_is_not_lent_ends_the_connection)
 	}
 }
 
-/* What a loan is for is looked at as always; then nobody reads it, and it is given back. */
-TEST(nics, test_loan_for_what_is_refused_is_not_read)
+/* What a rendezvous is for is looked at as always; then nobody reads it, and it is given back. */
+TEST(nics, test_rndv_for_what_is_refused_is_not_read)
 {
 	union pvr_any_frame any;
 	struct scene s;
@@ -296,8 +296,8 @@ TEST(nics, test_loan_for_what_is_refused_is_not_read)
 			s.request.frame.rkey ^= htole32(0x10000);
 		send_request(&s);
 		assert_false(fg_forger_is_closed(s.forger));
-		assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
-		assert_int_equal(le32toh(any.returned.count), 1);
+		assert_int_equal(count_frames(&s, PVR_FRAME_RNDV_DONE, &any), 1);
+		assert_int_equal(le32toh(any.rndv_done.count), 1);
 		expect_nothing_read(&s, 1);
 		assert_true(is_zero(&s.env->b));
 		scene_exit(&s);
@@ -315,8 +315,8 @@ TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
 		send_request(s);
 	expect_nothing_read(s, 1);
 	assert_true(is_zero(&env->b));
-	assert_int_equal(count_frames(s, PVR_FRAME_RETURNED, &any), 101);
-	assert_int_equal(le32toh(any.returned.count), 101);
+	assert_int_equal(count_frames(s, PVR_FRAME_RNDV_DONE, &any), 101);
+	assert_int_equal(le32toh(any.rndv_done.count), 101);
 	scene_exit(s);
 }
 
@@ -335,7 +335,7 @@ TEST(nics, test_piece_by_another_connection_stops_what_is_read)
 		assert_int_equal(fg_wire_nic(s.env->wire, 1)->read, 1);
 		other = fg_forger_create(s.env->wire, 1, 0);
 		send_fabric(other);
-		s.request.frame.frame.flags &= (uint8_t)~PVR_FRAME_F_LENT;
+		s.request.frame.frame.flags &= (uint8_t)~PVR_FRAME_F_RNDV;
 		s.request.frame.frame.size = htole32(sizeof(s.request.frame) + LEN);
 		memcpy(payload, &s.request.frame, sizeof(payload));
 		fg_forger_send(other, payload, sizeof(payload));
@@ -355,24 +355,24 @@ TEST(nics, test_piece_by_another_connection_stops_what_is_read)
 	}
 }
 
-/* ------------------------------------------------------------------ loans that come back */
+/* ------------------------------------------------------------------ rendezvous that come back */
 
 /* The forger is who a's host has dialled. */
-static void accept_requests(struct scene *s, struct t_env *env, bool lends)
+static void accept_requests(struct scene *s, struct t_env *env, bool exposes)
 {
 	memset(s, 0, sizeof(*s));
 	s->env = env;
 	nics_up(s->env, false);
-	if (!lends)
+	if (!exposes)
 		fg_wire_cut(s->env->wire, 0, 1, 0);
-	s->forger = fg_forger_accept(s->env->wire, 0, 1, lends ? PVR_PIPE_VERBS : PVR_PIPE_TCP);
+	s->forger = fg_forger_accept(s->env->wire, 0, 1, exposes ? PVR_PIPE_VERBS : PVR_PIPE_TCP);
 	fg_forger_run(s->forger);
 }
 
-static void say_returned(struct scene *s, uint32_t count)
+static void send_rndv_done(struct scene *s, uint32_t count)
 {
-	const struct pvr_frame_returned frame = {
-		.frame.type = PVR_FRAME_RETURNED,
+	const struct pvr_frame_rndv_done frame = {
+		.frame.type = PVR_FRAME_RNDV_DONE,
 		.frame.size = htole32(sizeof(frame)),
 		.count = htole32(count),
 	};
@@ -405,7 +405,7 @@ static void write_some(struct scene *s, uint32_t n)
 	fg_forger_run(s->forger);
 }
 
-TEST(nics, test_loans_come_back_in_their_order)
+TEST(nics, test_rndvs_come_back_in_their_order)
 {
 	union pvr_any_frame any;
 	struct scene s;
@@ -413,13 +413,13 @@ TEST(nics, test_loans_come_back_in_their_order)
 	accept_requests(&s, env, true);
 	write_some(&s, 10);
 	assert_int_equal(count_frames(&s, PVR_FRAME_REQUEST, &any), 10);
-	assert_true(any.frame.flags & PVR_FRAME_F_LENT);
+	assert_true(any.frame.flags & PVR_FRAME_F_RNDV);
 	assert_int_equal(nics_out(s.env, 0), 10);
-	say_returned(&s, 1);
+	send_rndv_done(&s, 1);
 	assert_int_equal(nics_out(s.env, 0), 9);
-	say_returned(&s, 4);
+	send_rndv_done(&s, 4);
 	assert_int_equal(nics_out(s.env, 0), 6);
-	say_returned(&s, 10);
+	send_rndv_done(&s, 10);
 	assert_int_equal(nics_out(s.env, 0), 0);
 	/* That says nothing of what was done. */
 	expect_no_cqe(&s.env->a.scq);
@@ -431,7 +431,7 @@ TEST(nics, test_loans_come_back_in_their_order)
 }
 
 /* Its guest may have it back, whether the other side has said so or not. */
-TEST(nics, test_request_that_is_done_leaves_no_loan)
+TEST(nics, test_request_that_is_done_leaves_no_rndv)
 {
 	union pvr_any_frame any;
 	struct scene s;
@@ -444,12 +444,12 @@ TEST(nics, test_request_that_is_done_leaves_no_loan)
 		assert_int_equal(nics_out(s.env, 0), 0);
 	}
 	/* But no more are made than may be out. */
-	assert_int_equal(fg_wire_nic(s.env->wire, 0)->lent, PVR_WIRE_LOANS);
+	assert_int_equal(fg_wire_nic(s.env->wire, 0)->exposed, PVR_FRAME_RNDV_MAX);
 	assert_int_equal(count_frames(&s, PVR_FRAME_REQUEST, &any), 60);
-	assert_false(any.frame.flags & PVR_FRAME_F_LENT);
-	say_returned(&s, PVR_WIRE_LOANS);
+	assert_false(any.frame.flags & PVR_FRAME_F_RNDV);
+	send_rndv_done(&s, PVR_FRAME_RNDV_MAX);
 	write_some(&s, 1);
-	assert_int_equal(fg_wire_nic(s.env->wire, 0)->lent, PVR_WIRE_LOANS + 1);
+	assert_int_equal(fg_wire_nic(s.env->wire, 0)->exposed, PVR_FRAME_RNDV_MAX + 1);
 	assert_int_equal(nics_out(s.env, 0), 1);
 	assert_false(fg_forger_is_closed(s.forger));
 	fg_forger_destroy(s.forger);
@@ -462,10 +462,10 @@ static void expect_bad_return(struct t_env *env, uint32_t returned, uint32_t cou
 	accept_requests(&s, env, true);
 	write_some(&s, 3);
 	if (returned)
-		say_returned(&s, returned);
+		send_rndv_done(&s, returned);
 	assert_false(fg_forger_is_closed(s.forger));
-	say_returned(&s, count);
-	expect_closed(&s, "loans are returned that were not made");
+	send_rndv_done(&s, count);
+	expect_closed(&s, "rendezvous are returned that were not made");
 	assert_int_equal(nics_out(s.env, 0), 0);
 	fg_forger_destroy(s.forger);
 	/* Nothing is lost: what was asked for goes by another way. */
@@ -474,7 +474,7 @@ static void expect_bad_return(struct t_env *env, uint32_t returned, uint32_t cou
 		expect_done(&s.env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
 }
 
-TEST(nics, test_returns_of_what_was_not_lent_end_the_connection)
+TEST(nics, test_returns_of_what_was_not_exposed_end_the_connection)
 {
 	expect_bad_return(env, 0, 4);
 	expect_bad_return(env, 0, 0);
@@ -486,19 +486,19 @@ TEST(nics, test_returns_of_what_was_not_lent_end_the_connection)
 	expect_bad_return(env, 3, 4);
 }
 
-TEST(nics, test_returns_without_loans_end_the_connection)
+TEST(nics, test_returns_without_rndvs_end_the_connection)
 {
 	struct scene s;
 
 	accept_requests(&s, env, false);
 	write_some(&s, 1);
 	assert_int_equal(nics_out(s.env, 0), 0);
-	say_returned(&s, 1);
+	send_rndv_done(&s, 1);
 	expect_closed(&s, "there can be none");
 	fg_forger_destroy(s.forger);
 	fg_wire_mend(s.env->wire, 0, 1, 0);
 	dial(&s, env, false);
-	say_returned(&s, 1);
+	send_rndv_done(&s, 1);
 	expect_closed(&s, "there can be none");
 	scene_exit(&s);
 }
@@ -507,24 +507,24 @@ TEST(nics, test_returns_without_loans_end_the_connection)
 
 struct answer {
 	struct pvr_frame_read_data frame;
-	struct pvr_wire_loan loan;
+	struct pvr_frame_rndv_seg rndv;
 };
 
 /* a has asked for LEN bytes, which the forger lends. */
-static struct answer ask(struct scene *s, struct t_env *env, bool lends)
+static struct answer ask(struct scene *s, struct t_env *env, bool exposes)
 {
 	struct pvr_qp *qp = t_device_qp(&env->a);
 	struct answer answer;
 	uint32_t psn = qp->sq_psn;
 
-	accept_requests(s, env, lends);
-	lend(s);
+	accept_requests(s, env, exposes);
+	expose(s);
 	memset(s->env->a.buf.va, 0, s->env->a.buf.size);
 	t_rdma(&s->env->a, PVRDMA_WR_RDMA_READ, 1, 0, &s->env->b.mr, 0, LEN);
 	fg_forger_run(s->forger);
 	answer.frame = (struct pvr_frame_read_data){
 		.frame.type = PVR_FRAME_READ_DATA,
-		.frame.flags = PVR_FRAME_F_LENT,
+		.frame.flags = PVR_FRAME_F_RNDV,
 		.frame.fabric = htole16(1),
 		.frame.size = htole32(sizeof(answer)),
 		.epoch = htole32(qp->epoch),
@@ -533,7 +533,7 @@ static struct answer ask(struct scene *s, struct t_env *env, bool lends)
 		.chunk = htole32(LEN),
 	};
 	memcpy(answer.frame.gid, s->env->a.gid, 16);
-	answer.loan = s->loan;
+	answer.rndv = s->rndv;
 	return answer;
 }
 
@@ -543,7 +543,7 @@ static void say_answer(struct scene *s, const struct answer *answer)
 	fg_forger_run(s->forger);
 }
 
-TEST(nics, test_lent_answer_is_read_and_returned)
+TEST(nics, test_exposed_answer_is_read_and_returned)
 {
 	union pvr_any_frame any;
 	struct answer answer;
@@ -553,12 +553,12 @@ TEST(nics, test_lent_answer_is_read_and_returned)
 	say_answer(&s, &answer);
 	expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 8), LEN);
-	assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
-	assert_int_equal(le32toh(any.returned.count), 1);
+	assert_int_equal(count_frames(&s, PVR_FRAME_RNDV_DONE, &any), 1);
+	assert_int_equal(le32toh(any.rndv_done.count), 1);
 	scene_exit(&s);
 }
 
-TEST(nics, test_lent_answer_that_is_wrong_ends_the_connection)
+TEST(nics, test_exposed_answer_that_is_wrong_ends_the_connection)
 {
 	static const char *const why[] = { "not agreed upon", "as long as its piece", "wraps",
 					   "larger than was agreed", "no parts" };
@@ -568,11 +568,11 @@ TEST(nics, test_lent_answer_that_is_wrong_ends_the_connection)
 	for (size_t i = 0; i < COUNT(why); i++) {
 		answer = ask(&s, env, i);
 		if (i == 1)
-			answer.loan.len = htole32(LEN - 1);
+			answer.rndv.len = htole32(LEN - 1);
 		if (i == 2)
-			answer.loan.addr = htole64(UINT64_MAX);
+			answer.rndv.addr = htole64(UINT64_MAX);
 		if (i == 3)
-			answer.frame.chunk = answer.loan.len = htole32(NICS_CHUNK + 1);
+			answer.frame.chunk = answer.rndv.len = htole32(NICS_CHUNK + 1);
 		if (i == 4)
 			answer.frame.frame.size = htole32(sizeof(answer) - 1);
 		say_answer(&s, &answer);
@@ -586,7 +586,7 @@ TEST(nics, test_lent_answer_that_is_wrong_ends_the_connection)
 	}
 }
 
-TEST(nics, test_lent_answer_that_nobody_asked_for_is_not_read)
+TEST(nics, test_exposed_answer_that_nobody_asked_for_is_not_read)
 {
 	union pvr_any_frame any;
 	struct answer answer;
@@ -606,7 +606,7 @@ TEST(nics, test_lent_answer_that_nobody_asked_for_is_not_read)
 			answer.frame.gid[15] ^= 1;
 		say_answer(&s, &answer);
 		assert_false(fg_forger_is_closed(s.forger));
-		assert_int_equal(count_frames(&s, PVR_FRAME_RETURNED, &any), 1);
+		assert_int_equal(count_frames(&s, PVR_FRAME_RNDV_DONE, &any), 1);
 		expect_nothing_read(&s, 0);
 		expect_no_cqe(&s.env->a.scq);
 		assert_true(is_zero(&s.env->a));
