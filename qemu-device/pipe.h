@@ -104,7 +104,7 @@ struct pvr_stream_ops {
 
 	/*
 	 * All that follows, or NULL: see DOC: rendezvous. Any thread; what is exposed or read into is
-	 * guest memory, and may go as soon as revoke() or stop_reading() has returned.
+	 * guest memory, and may go as soon as revoke() or rdma_read_cancel() has returned.
 	 */
 
 	/*
@@ -127,12 +127,12 @@ struct pvr_stream_ops {
 	 * Return: 1 when it is done, with the stream's own buffer in *data; 0 if not, and there
 	 * will be input when it is; -errno: the connection is broken. Once it was stopped, not 0.
 	 */
-	int (*has_read)(void *opaque, uint8_t **data);
+	int (*rdma_read_poll)(void *opaque, uint8_t **data);
 	/*
 	 * After each read() of @count above 0, when it is done or not to go on: nothing is
 	 * written from now on. If it was not done the connection breaks.
 	 */
-	void (*stop_reading)(void *opaque);
+	void (*rdma_read_cancel)(void *opaque);
 };
 
 struct pvr_stream_limits {

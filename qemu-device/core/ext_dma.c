@@ -147,7 +147,7 @@ static bool is_of_qp(const struct match *match, const struct pvr_nic_use *use)
 	return use->qp == match->qp;
 }
 
-static bool is_reading(const struct match *match, const struct pvr_nic_use *use)
+static bool rdma_read_is_busy(const struct match *match, const struct pvr_nic_use *use)
 {
 	return use->qp == match->qp && use->kind == match->but->kind && use != match->but;
 }
@@ -167,10 +167,10 @@ void pvr_nic_revoke_qp(const struct pvr_qp *qp)
 	revoke(qp->adapter, &(struct match){ .qp = qp, .is = is_of_qp });
 }
 
-void pvr_nic_revoke_reading(const struct pvr_qp *qp, const struct pvr_nic_use *but)
+void pvr_nic_revoke_rdma_read(const struct pvr_qp *qp, const struct pvr_nic_use *but)
 {
 	/* Nobody's fault: a connection has broken, perhaps without the other one's knowing it yet. */
-	end_matching(qp->adapter, &(struct match){ .qp = qp, .but = but, .is = is_reading });
+	end_matching(qp->adapter, &(struct match){ .qp = qp, .but = but, .is = rdma_read_is_busy });
 }
 
 void pvr_nic_revoke_all(struct pvr_adapter *adapter)

@@ -65,7 +65,7 @@ void pvr_nic_revoke_mr(const struct pvr_mr *mr);
 /* Of a queue pair that stops. */
 void pvr_nic_revoke_qp(const struct pvr_qp *qp);
 /* What else is read for it of @but's kind: the same piece has come by @but's connection. */
-void pvr_nic_revoke_reading(const struct pvr_qp *qp, const struct pvr_nic_use *but);
+void pvr_nic_revoke_rdma_read(const struct pvr_qp *qp, const struct pvr_nic_use *but);
 void pvr_nic_revoke_all(struct pvr_adapter *adapter);
 /* The request at @psn is done; who has exposed for it had to say so before. */
 void pvr_nic_request_done(const struct pvr_qp *qp, uint32_t psn);

@@ -203,18 +203,18 @@ static int conn_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
 	return pvr_verbs_read(conn->verbs, part, parts, iov, count);
 }
 
-static int conn_has_read(void *opaque, uint8_t **data)
+static int conn_rdma_read_poll(void *opaque, uint8_t **data)
 {
 	const struct pvr_conn *conn = opaque;
 
-	return pvr_verbs_has_read(conn->verbs, data);
+	return pvr_verbs_rdma_read_poll(conn->verbs, data);
 }
 
-static void conn_stop_reading(void *opaque)
+static void conn_rdma_read_cancel(void *opaque)
 {
 	const struct pvr_conn *conn = opaque;
 
-	pvr_verbs_stop_reading(conn->verbs);
+	pvr_verbs_rdma_read_cancel(conn->verbs);
 }
 
 static const struct pvr_stream_ops stream_ops = {
@@ -230,8 +230,8 @@ static const struct pvr_stream_ops rndv_ops = {
 	.expose = conn_expose,
 	.revoke = conn_revoke,
 	.read = conn_read,
-	.has_read = conn_has_read,
-	.stop_reading = conn_stop_reading,
+	.rdma_read_poll = conn_rdma_read_poll,
+	.rdma_read_cancel = conn_rdma_read_cancel,
 };
 
 bool pvr_conn_has_rndv(const struct pvr_conn *conn)

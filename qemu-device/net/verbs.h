@@ -87,8 +87,8 @@ void *pvr_verbs_expose(struct pvr_verbs *verbs, const struct iovec *iov, int cou
 void pvr_verbs_revoke(struct pvr_verbs *verbs, void *rndv);
 int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_rndv_seg *part, int parts,
 		   const struct iovec *iov, int count);
-int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data);
-void pvr_verbs_stop_reading(struct pvr_verbs *verbs);
+int pvr_verbs_rdma_read_poll(struct pvr_verbs *verbs, uint8_t **data);
+void pvr_verbs_rdma_read_cancel(struct pvr_verbs *verbs);
 ssize_t pvr_verbs_send(struct pvr_verbs *verbs, const struct iovec *iov, int count);
 ssize_t pvr_verbs_recv(struct pvr_verbs *verbs, const struct iovec *iov, int count);
 /*

@@ -72,12 +72,12 @@ int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_rndv_seg *part, int
 	return -ENODEV;
 }
 
-int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data)
+int pvr_verbs_rdma_read_poll(struct pvr_verbs *verbs, uint8_t **data)
 {
 	return -ENODEV;
 }
 
-void pvr_verbs_stop_reading(struct pvr_verbs *verbs)
+void pvr_verbs_rdma_read_cancel(struct pvr_verbs *verbs)
 {
 }
 

@@ -109,7 +109,7 @@ static int poll_cq(struct pvr_verbs *verbs, struct ibv_cq *cq, struct pvr_verbs_
 			return num ? num : -ECONNRESET;
 		}
 		if (wc.wr_id & PVR_VERBS_ID_READ) {
-			pvr_verbs_has_done_reading(verbs);
+			pvr_verbs_rdma_read_is_done(verbs);
 			continue;
 		}
 		done[num++] = (struct pvr_verbs_done){
@@ -315,7 +315,7 @@ static void free_queues(struct pvr_verbs *verbs)
 
 void pvr_verbs_destroy(struct pvr_verbs *verbs)
 {
-	assert(!verbs->rndvs && !verbs->reading.mrs);
+	assert(!verbs->rndvs && !verbs->rdma_read.mrs);
 	pvr_verbs_unwatch(verbs);
 	free_queues(verbs);
 	if (verbs->mr)

@@ -17,7 +17,7 @@
 #define PVR_VERBS_ID_READ (1ull << 63)
 
 /* The RDMA READ in progress. */
-struct pvr_verbs_reading {
+struct pvr_verbs_rdma_read {
 	bool going; /* any thread; cleared by the poll */
 	/* Target memory. The starting and stopping callers never run at the same time. */
 	struct ibv_mr *mr[PVR_FRAME_RNDV_SEGS];
@@ -43,7 +43,7 @@ struct pvr_verbs {
 	uint8_t answers, asks; /* RDMA READs as responder, requester; 0: no exposure */
 	uint32_t rndvs; /* any thread */
 	int expose_errno; /* errno of the last attempt to expose memory; 0: success. Any thread */
-	struct pvr_verbs_reading reading;
+	struct pvr_verbs_rdma_read rdma_read;
 };
 
 /*
@@ -58,7 +58,7 @@ bool pvr_verbs_register(struct pvr_verbs *verbs, const struct iovec *iov, int co
 void pvr_verbs_deregister(struct pvr_verbs *verbs, struct ibv_mr **mr, unsigned int count);
 
 /* Call with the stream's lock held. */
-void pvr_verbs_has_done_reading(struct pvr_verbs *verbs);
+void pvr_verbs_rdma_read_is_done(struct pvr_verbs *verbs);
 
 /* Any thread: ends all transfers and notifies the queue pair's thread. */
 void pvr_verbs_break(struct pvr_verbs *verbs, const char *why);

@@ -86,7 +86,7 @@ static void fill(struct requests *to, const struct pvr_rndv_seg *part, int parts
 
 static bool is_going(const struct pvr_verbs *verbs)
 {
-	return __atomic_load_n(&verbs->reading.going, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&verbs->rdma_read.going, __ATOMIC_ACQUIRE);
 }
 
 static uint8_t *own_buffer(const struct pvr_verbs *verbs)
@@ -96,10 +96,10 @@ static uint8_t *own_buffer(const struct pvr_verbs *verbs)
 
 static void let_go(struct pvr_verbs *verbs)
 {
-	struct pvr_verbs_reading *reading = &verbs->reading;
+	struct pvr_verbs_rdma_read *rdma_read = &verbs->rdma_read;
 
-	pvr_verbs_deregister(verbs, reading->mr, reading->mrs);
-	reading->mrs = 0;
+	pvr_verbs_deregister(verbs, rdma_read->mr, rdma_read->mrs);
+	rdma_read->mrs = 0;
 }
 
 /* Requests before the refused one are posted. */
@@ -108,7 +108,7 @@ static int post(struct pvr_verbs *verbs, struct requests *requests)
 	struct ibv_send_wr *bad;
 
 	/* A poll may clear it before this function returns. */
-	__atomic_store_n(&verbs->reading.going, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&verbs->rdma_read.going, true, __ATOMIC_RELEASE);
 	if (!ibv_post_send(verbs->qp, requests->wr, &bad))
 		return 0;
 	pvr_verbs_break(verbs, "the RDMA NIC refuses to read");
@@ -130,7 +130,7 @@ static int read_into_buffer(struct pvr_verbs *verbs, const struct pvr_rndv_seg *
 int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_rndv_seg *part, int parts,
 		   const struct iovec *iov, int count)
 {
-	struct pvr_verbs_reading *reading = &verbs->reading;
+	struct pvr_verbs_rdma_read *rdma_read = &verbs->rdma_read;
 	struct requests requests;
 
 	if (parts > (int)PVR_FRAME_RNDV_SEGS || count > (int)PVR_FRAME_RNDV_SEGS || is_going(verbs))
@@ -139,19 +139,19 @@ int pvr_verbs_read(struct pvr_verbs *verbs, const struct pvr_rndv_seg *part, int
 		return read_into_buffer(verbs, part, parts);
 	if (!fits(part, parts, length(iov, count), true))
 		return -EINVAL;
-	if (!pvr_verbs_register(verbs, iov, count, IBV_ACCESS_LOCAL_WRITE, reading->mr))
+	if (!pvr_verbs_register(verbs, iov, count, IBV_ACCESS_LOCAL_WRITE, rdma_read->mr))
 		return -ENOMEM;
-	reading->mrs = (unsigned int)count;
-	fill(&requests, part, parts, iov, count, reading->mr);
+	rdma_read->mrs = (unsigned int)count;
+	fill(&requests, part, parts, iov, count, rdma_read->mr);
 	return post(verbs, &requests);
 }
 
-void pvr_verbs_has_done_reading(struct pvr_verbs *verbs)
+void pvr_verbs_rdma_read_is_done(struct pvr_verbs *verbs)
 {
-	__atomic_store_n(&verbs->reading.going, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&verbs->rdma_read.going, false, __ATOMIC_RELEASE);
 }
 
-int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data)
+int pvr_verbs_rdma_read_poll(struct pvr_verbs *verbs, uint8_t **data)
 {
 	int err = 0;
 
@@ -164,7 +164,7 @@ int pvr_verbs_has_read(struct pvr_verbs *verbs, uint8_t **data)
 }
 
 /* A transfer of a NIC can only be stopped by breaking the queue pair. */
-void pvr_verbs_stop_reading(struct pvr_verbs *verbs)
+void pvr_verbs_rdma_read_cancel(struct pvr_verbs *verbs)
 {
 	if (is_going(verbs))
 		pvr_verbs_stream_look(&verbs->stream, false);

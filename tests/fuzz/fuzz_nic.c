@@ -42,42 +42,42 @@ int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_rndv_seg *part, int par
 	for (int i = 0; i < count; i++)
 		room += iov[i].iov_len;
 	if (parts < 1 || parts > (int)PVR_FRAME_RNDV_SEGS || count > (int)PVR_FRAME_RNDV_SEGS ||
-	    (count ? size != room : size > room) || nic->reading)
+	    (count ? size != room : size > room) || nic->rdma_read)
 		fg_die("%zu bytes are read into %zu, %d parts into %d", size, room, parts, count);
 	if (nic->broken || part[0].addr == FORBIDDEN)
 		return -ECONNRESET;
 	memcpy(nic->iov, iov, (size_t)count * sizeof(*iov));
 	nic->count = count;
-	nic->reading = true;
+	nic->rdma_read = true;
 	nic->looks = LOOKS;
 	return 0;
 }
 
-int fuzz_nic_has_read(struct fuzz_nic *nic, uint8_t **data)
+int fuzz_nic_rdma_read_poll(struct fuzz_nic *nic, uint8_t **data)
 {
 	*data = nic->own;
 	if (nic->broken)
 		return -ECONNRESET;
-	if (!nic->reading)
+	if (!nic->rdma_read)
 		return 1;
 	if (nic->looks && nic->looks--)
 		return 0;
 	for (int i = 0; i < nic->count; i++)
 		memset(nic->iov[i].iov_base, 0xab, nic->iov[i].iov_len);
-	nic->reading = nic->count;
+	nic->rdma_read = nic->count;
 	return 1;
 }
 
-void fuzz_nic_stop_reading(struct fuzz_nic *nic)
+void fuzz_nic_rdma_read_cancel(struct fuzz_nic *nic)
 {
-	if (!nic->reading)
+	if (!nic->rdma_read)
 		fg_die("what does not read is stopped");
 	nic->broken |= nic->looks;
-	nic->reading = false;
+	nic->rdma_read = false;
 }
 
 void fuzz_nic_check(const struct fuzz_nic *nic)
 {
-	if (nic->exposed || (nic->reading && nic->count))
+	if (nic->exposed || (nic->rdma_read && nic->count))
 		fg_die("%u rendezvous are left, or a read", nic->exposed);
 }

@@ -8,7 +8,7 @@
 struct fuzz_nic {
 	uint32_t exposed; /* in progress */
 	uint32_t looks; /* until its data arrive */
-	bool reading, broken;
+	bool rdma_read, broken;
 	int count;
 	struct iovec iov[PVR_FRAME_RNDV_SEGS];
 	uint8_t own[PVR_READ_BUFFER];
@@ -20,8 +20,8 @@ void *fuzz_nic_expose(struct fuzz_nic *nic, const struct iovec *iov, int count,
 void fuzz_nic_revoke(struct fuzz_nic *nic, void *rndv);
 int fuzz_nic_read(struct fuzz_nic *nic, const struct pvr_rndv_seg *part, int parts,
 		  const struct iovec *iov, int count);
-int fuzz_nic_has_read(struct fuzz_nic *nic, uint8_t **data);
-void fuzz_nic_stop_reading(struct fuzz_nic *nic);
+int fuzz_nic_rdma_read_poll(struct fuzz_nic *nic, uint8_t **data);
+void fuzz_nic_rdma_read_cancel(struct fuzz_nic *nic);
 /* The connection is closed: frees its state. */
 void fuzz_nic_check(const struct fuzz_nic *nic);
 

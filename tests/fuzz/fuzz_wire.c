@@ -131,14 +131,14 @@ static int feed_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
 	return fuzz_nic_read(&((struct feed *)opaque)->nic, part, parts, iov, count);
 }
 
-static int feed_has_read(void *opaque, uint8_t **data)
+static int feed_rdma_read_poll(void *opaque, uint8_t **data)
 {
-	return fuzz_nic_has_read(&((struct feed *)opaque)->nic, data);
+	return fuzz_nic_rdma_read_poll(&((struct feed *)opaque)->nic, data);
 }
 
-static void feed_stop_reading(void *opaque)
+static void feed_rdma_read_cancel(void *opaque)
 {
-	fuzz_nic_stop_reading(&((struct feed *)opaque)->nic);
+	fuzz_nic_rdma_read_cancel(&((struct feed *)opaque)->nic);
 }
 
 static const struct pvr_stream_ops plain_ops = {
@@ -153,8 +153,8 @@ static const struct pvr_stream_ops nic_ops = {
 	.expose = feed_expose,
 	.revoke = feed_revoke,
 	.read = feed_read,
-	.has_read = feed_has_read,
-	.stop_reading = feed_stop_reading,
+	.rdma_read_poll = feed_rdma_read_poll,
+	.rdma_read_cancel = feed_rdma_read_cancel,
 };
 
 static const struct pvr_stream_ops *ops_of(const struct feed *feed)
@@ -165,7 +165,7 @@ static const struct pvr_stream_ops *ops_of(const struct feed *feed)
 /* The stream ends, and its NIC completes nothing more. */
 static bool is_over(const struct feed *feed)
 {
-	return !feed->left && !feed->nic.reading;
+	return !feed->left && !feed->nic.rdma_read;
 }
 
 /* ------------------------------------------------------------------------- the guest */

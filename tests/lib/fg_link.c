@@ -95,24 +95,24 @@ static int in_read(void *opaque, const struct pvr_rndv_seg *part, int parts,
 	return fg_nic_read(in_nic(opaque), part, parts, iov, count);
 }
 
-static int out_has_read(void *opaque, uint8_t **data)
+static int out_rdma_read_poll(void *opaque, uint8_t **data)
 {
-	return fg_nic_has_read(out_nic(opaque), data);
+	return fg_nic_rdma_read_poll(out_nic(opaque), data);
 }
 
-static int in_has_read(void *opaque, uint8_t **data)
+static int in_rdma_read_poll(void *opaque, uint8_t **data)
 {
-	return fg_nic_has_read(in_nic(opaque), data);
+	return fg_nic_rdma_read_poll(in_nic(opaque), data);
 }
 
-static void out_stop_reading(void *opaque)
+static void out_rdma_read_cancel(void *opaque)
 {
-	fg_nic_stop_reading(out_nic(opaque));
+	fg_nic_rdma_read_cancel(out_nic(opaque));
 }
 
-static void in_stop_reading(void *opaque)
+static void in_rdma_read_cancel(void *opaque)
 {
-	fg_nic_stop_reading(in_nic(opaque));
+	fg_nic_rdma_read_cancel(in_nic(opaque));
 }
 
 static const struct pvr_stream_ops out_rndv_ops = {
@@ -122,8 +122,8 @@ static const struct pvr_stream_ops out_rndv_ops = {
 	.expose = out_expose,
 	.revoke = out_revoke,
 	.read = out_read,
-	.has_read = out_has_read,
-	.stop_reading = out_stop_reading,
+	.rdma_read_poll = out_rdma_read_poll,
+	.rdma_read_cancel = out_rdma_read_cancel,
 };
 static const struct pvr_stream_ops in_rndv_ops = {
 	.send = in_send,
@@ -132,8 +132,8 @@ static const struct pvr_stream_ops in_rndv_ops = {
 	.expose = in_expose,
 	.revoke = in_revoke,
 	.read = in_read,
-	.has_read = in_has_read,
-	.stop_reading = in_stop_reading,
+	.rdma_read_poll = in_rdma_read_poll,
+	.rdma_read_cancel = in_rdma_read_cancel,
 };
 
 /* --------------------------------------------------------------- opening, closing */
@@ -284,7 +284,7 @@ static bool out_is_ready(struct fg_link *link)
 {
 	link->out_more |= fg_nic_work(out_nic(link));
 	return link->out_more ||
-	       (!fg_nic_is_reading(out_nic(link)) && fg_stream_can_recv(&link->answer));
+	       (!fg_nic_rdma_read_is_busy(out_nic(link)) && fg_stream_can_recv(&link->answer));
 }
 
 bool fg_link_pump_out(struct fg_link *link)
@@ -341,8 +341,8 @@ bool fg_link_in_is_ready(struct fg_link *link)
 	case PVR_INPUT_STALLED:
 		return now(link) >= link->stalled;
 	default:
-		return link->in_read ||
-		       (!fg_nic_is_reading(in_nic(link)) && fg_stream_can_recv(&link->request));
+		return link->in_read || (!fg_nic_rdma_read_is_busy(in_nic(link)) &&
+					 fg_stream_can_recv(&link->request));
 	}
 }
 

@@ -41,8 +41,8 @@ static void nic_init(struct fg_nic_pair *pair, int i, const struct fg_nic_rules 
 		.stats = stats,
 		.lock = &pair->lock,
 	};
-	nic->reading.own = malloc(PVR_READ_BUFFER);
-	if (!nic->reading.own)
+	nic->rdma_read.own = malloc(PVR_READ_BUFFER);
+	if (!nic->rdma_read.own)
 		fg_die("no memory for a NIC's buffer");
 }
 
@@ -61,7 +61,7 @@ void fg_nic_pair_exit(struct fg_nic_pair *pair)
 {
 	for (int i = 0; i < 2; i++) {
 		fg_nic_expect_idle(&pair->nic[i]);
-		free(pair->nic[i].reading.own);
+		free(pair->nic[i].rdma_read.own);
 	}
 	pthread_mutex_destroy(&pair->lock);
 }
@@ -86,9 +86,9 @@ void fg_nic_expect_idle(struct fg_nic *nic)
 	pthread_mutex_lock(nic->lock);
 	if (nic->rndvs)
 		fg_die("memory that was exposed has never been taken back");
-	if (nic->reading.on && nic->reading.count)
+	if (nic->rdma_read.on && nic->rdma_read.count)
 		fg_die("memory that is read into is forgotten");
-	nic->reading.on = false;
+	nic->rdma_read.on = false;
 	pthread_mutex_unlock(nic->lock);
 }
 
@@ -195,23 +195,23 @@ static size_t parts_size(const struct pvr_rndv_seg *part, int parts)
 	return size;
 }
 
-static void reading_begin(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
-			  const struct iovec *iov, int count)
+static void rdma_read_begin(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
+			    const struct iovec *iov, int count)
 {
-	struct fg_reading *reading = &nic->reading;
+	struct fg_rdma_read *rdma_read = &nic->rdma_read;
 
-	*reading = (struct fg_reading){
+	*rdma_read = (struct fg_rdma_read){
 		.on = true,
 		.size = parts_size(part, parts),
 		.parts = parts,
 		.count = count,
-		.own = reading->own,
+		.own = rdma_read->own,
 	};
-	memcpy(reading->part, part, (size_t)parts * sizeof(*part));
+	memcpy(rdma_read->part, part, (size_t)parts * sizeof(*part));
 	if (count)
-		memcpy(reading->iov, iov, (size_t)count * sizeof(*iov));
+		memcpy(rdma_read->iov, iov, (size_t)count * sizeof(*iov));
 	else
-		reading->iov[0] = (struct iovec){ reading->own, reading->size };
+		rdma_read->iov[0] = (struct iovec){ rdma_read->own, rdma_read->size };
 	add(count ? &nic->stats->read : &nic->stats->read_own, 1);
 }
 
@@ -227,14 +227,14 @@ int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 		  : parts_size(part, parts) > PVR_READ_BUFFER)
 		fg_die("what is read does not fit its place");
 	pthread_mutex_lock(nic->lock);
-	if (nic->reading.on && (nic->reading.count || !nic->reading.done))
+	if (nic->rdma_read.on && (nic->rdma_read.count || !nic->rdma_read.done))
 		fg_die("two reads at once");
 	if (nic->broken)
 		err = -ECONNRESET;
 	else if (count && nic->rules->no_read)
 		err = -ENOMEM;
 	else
-		reading_begin(nic, part, parts, iov, count);
+		rdma_read_begin(nic, part, parts, iov, count);
 	pthread_mutex_unlock(nic->lock);
 	return err;
 }
@@ -258,27 +258,27 @@ static const struct pvr_rndv_seg *part_at(const struct pvr_rndv_seg *part, size_
 /* A step. Return: false if that is not lent. */
 static bool copy_some(struct fg_nic *nic, size_t limit)
 {
-	struct fg_reading *reading = &nic->reading;
-	size_t done = reading->at, n;
-	const struct pvr_rndv_seg *part = part_at(reading->part, &done);
+	struct fg_rdma_read *rdma_read = &nic->rdma_read;
+	size_t done = rdma_read->at, n;
+	const struct pvr_rndv_seg *part = part_at(rdma_read->part, &done);
 	const uint8_t *from;
 	uint8_t *to;
 
-	n = run_at(reading->iov, reading->at, &to);
+	n = run_at(rdma_read->iov, rdma_read->at, &to);
 	n = n < part->len - done ? n : part->len - done;
-	n = n < limit - reading->at ? n : limit - reading->at;
+	n = n < limit - rdma_read->at ? n : limit - rdma_read->at;
 	/* A NIC asks for the part as a whole. */
 	from = find_exposed(nic->peer, part->addr, part->rkey, part->len);
 	if (!from)
 		return false;
 	memcpy(to, from + done, n);
-	reading->at += n;
+	rdma_read->at += n;
 	return true;
 }
 
 static void copy_up_to(struct fg_nic *nic, size_t limit)
 {
-	while (nic->reading.at < limit) {
+	while (nic->rdma_read.at < limit) {
 		if (copy_some(nic, limit))
 			continue;
 		add(&nic->stats->forbidden, 1);
@@ -290,17 +290,17 @@ static void copy_up_to(struct fg_nic *nic, size_t limit)
 /* The lock is held. */
 static bool work(struct fg_nic *nic)
 {
-	struct fg_reading *reading = &nic->reading;
+	struct fg_rdma_read *rdma_read = &nic->rdma_read;
 
-	if (!reading->on || reading->done || nic->broken)
+	if (!rdma_read->on || rdma_read->done || nic->broken)
 		return false;
 	if (nic->rules->reads == FG_READS_HELD)
 		return false;
-	copy_up_to(nic, nic->rules->reads == FG_READS_HALF ? reading->size / 2 : reading->size);
-	reading->done = reading->at == reading->size;
-	if (reading->done)
-		add(&nic->stats->zerocopy_rx_bytes, reading->size);
-	return reading->done || nic->broken;
+	copy_up_to(nic, nic->rules->reads == FG_READS_HALF ? rdma_read->size / 2 : rdma_read->size);
+	rdma_read->done = rdma_read->at == rdma_read->size;
+	if (rdma_read->done)
+		add(&nic->stats->zerocopy_rx_bytes, rdma_read->size);
+	return rdma_read->done || nic->broken;
 }
 
 bool fg_nic_work(struct fg_nic *nic)
@@ -313,44 +313,44 @@ bool fg_nic_work(struct fg_nic *nic)
 	return worked;
 }
 
-bool fg_nic_is_reading(struct fg_nic *nic)
+bool fg_nic_rdma_read_is_busy(struct fg_nic *nic)
 {
 	bool is;
 
 	pthread_mutex_lock(nic->lock);
-	is = nic->reading.on && !nic->reading.done && !nic->broken;
+	is = nic->rdma_read.on && !nic->rdma_read.done && !nic->broken;
 	pthread_mutex_unlock(nic->lock);
 	return is;
 }
 
-int fg_nic_has_read(struct fg_nic *nic, uint8_t **data)
+int fg_nic_rdma_read_poll(struct fg_nic *nic, uint8_t **data)
 {
-	struct fg_reading *reading = &nic->reading;
+	struct fg_rdma_read *rdma_read = &nic->rdma_read;
 	int ret;
 
 	pthread_mutex_lock(nic->lock);
-	if (!reading->size)
+	if (!rdma_read->size)
 		fg_die("asked for a read that has not begun");
-	if (reading->done)
+	if (rdma_read->done)
 		ret = 1;
 	else
 		ret = nic->broken ? -ECONNRESET : 0;
-	*data = ret == 1 && !reading->count ? reading->own : NULL;
+	*data = ret == 1 && !rdma_read->count ? rdma_read->own : NULL;
 	pthread_mutex_unlock(nic->lock);
 	return ret;
 }
 
-void fg_nic_stop_reading(struct fg_nic *nic)
+void fg_nic_rdma_read_cancel(struct fg_nic *nic)
 {
-	struct fg_reading *reading = &nic->reading;
+	struct fg_rdma_read *rdma_read = &nic->rdma_read;
 
 	pthread_mutex_lock(nic->lock);
-	if (!reading->on || !reading->count)
+	if (!rdma_read->on || !rdma_read->count)
 		fg_die("a read into no guest memory is stopped, or one is twice");
-	if (!reading->done) {
+	if (!rdma_read->done) {
 		add(&nic->stats->stopped, 1);
 		break_both(nic);
 	}
-	reading->on = false;
+	rdma_read->on = false;
 	pthread_mutex_unlock(nic->lock);
 }

@@ -37,7 +37,7 @@ struct fg_nic_stats {
 
 struct fg_rndv;
 
-struct fg_reading {
+struct fg_rdma_read {
 	bool on, done;
 	size_t at, size; /* bytes that were read, of so many */
 	int parts, count;
@@ -54,7 +54,7 @@ struct fg_nic {
 	pthread_mutex_t *lock; /* both ends'; protects what follows */
 	bool broken;
 	struct fg_rndv *rndvs;
-	struct fg_reading reading;
+	struct fg_rdma_read rdma_read;
 };
 
 /* Both ends of a connection, whose streams break with them. */
@@ -80,12 +80,12 @@ void *fg_nic_expose(struct fg_nic *nic, const struct iovec *iov, int count,
 void fg_nic_revoke(struct fg_nic *nic, void *rndv);
 int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 		const struct iovec *iov, int count);
-int fg_nic_has_read(struct fg_nic *nic, uint8_t **data);
-void fg_nic_stop_reading(struct fg_nic *nic);
+int fg_nic_rdma_read_poll(struct fg_nic *nic, uint8_t **data);
+void fg_nic_rdma_read_cancel(struct fg_nic *nic);
 
 /* Reads, as far as the rules let it. Return: whether that is done now, or has failed. */
 bool fg_nic_work(struct fg_nic *nic);
 /* Something is read, and is not done. */
-bool fg_nic_is_reading(struct fg_nic *nic);
+bool fg_nic_rdma_read_is_busy(struct fg_nic *nic);
 
 #endif /* FG_NIC_H */

@@ -596,8 +596,8 @@ static void end_read(void)
 	uint8_t *data;
 
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_SUCCESS);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), 1);
-	pvr_verbs_stop_reading(verbs);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
+	pvr_verbs_rdma_read_cancel(verbs);
 	assert_int_equal(live_mrs(), 1);
 	assert_not_broken();
 }
@@ -645,7 +645,7 @@ TEST_SETUP(set_up_connected, tear_down, test_into_its_own_buffer)
 	assert_int_equal(begin_read((uint32_t[]){ 1000, 24 }, 2, NULL, 0), 0);
 	assert_int_equal(fake.mrs, before);
 	assert_int_equal(fake.num_sent, 2);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), 0);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 0);
 	assert_int_equal(fake.sent[0].addr, (uintptr_t)data);
 	assert_int_equal(fake.sent[1].addr, (uintptr_t)data + 1000);
 	assert_int_equal(fake.sent[0].lkey, verbs->mr->lkey);
@@ -653,7 +653,7 @@ TEST_SETUP(set_up_connected, tear_down, test_into_its_own_buffer)
 	assert_true(data >= verbs->memory + PVR_VERBS_TX_SIZE + PVR_VERBS_RX_SIZE);
 	assert_true(data + PVR_READ_BUFFER <= verbs->memory + verbs->mr->length);
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_SUCCESS);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), 1);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
 	assert_not_broken();
 }
 
@@ -697,7 +697,7 @@ TEST_SETUP(set_up_connected, tear_down, test_nic_that_refuses_requests)
 	assert_int_equal(begin_read((uint32_t[]){ 10 }, 1, (uint32_t[]){ 10 }, 1), -ECONNRESET);
 	assert_true(fake.failed_before_dereg);
 	assert_int_equal(live_mrs(), 1);
-	pvr_verbs_stop_reading(verbs);
+	pvr_verbs_rdma_read_cancel(verbs);
 	assert_broken("the RDMA NIC refuses to read");
 }
 
@@ -713,8 +713,8 @@ TEST_SETUP(set_up_connected, tear_down, test_another_thread_polls)
 	assert_int_equal(pvr_verbs_is_proved(verbs), 0);
 	assert_int_equal(fake.cq[0].num, 0);
 	assert_int_equal(verbs->stream.notes_done, 0);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), 1);
-	pvr_verbs_stop_reading(verbs);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
+	pvr_verbs_rdma_read_cancel(verbs);
 	assert_not_broken();
 }
 
@@ -726,12 +726,12 @@ TEST_SETUP(set_up_connected, tear_down, test_waits_for_news)
 
 	begin_simple_read();
 	assert_int_equal(fake.cq[0].arms, 0);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), 0);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 0);
 	assert_int_equal(fake.cq[0].arms, 1);
 	assert_int_equal(fake.cq[1].arms, 1);
 	fake.on_arm = &late;
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), 1);
-	pvr_verbs_stop_reading(verbs);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
+	pvr_verbs_rdma_read_cancel(verbs);
 	assert_not_broken();
 }
 
@@ -743,8 +743,8 @@ TEST_SETUP(set_up_connected, tear_down, test_other_side_has_taken_it_back)
 	begin_simple_read();
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_REM_ACCESS_ERR);
 	comes(1, 3, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), -ECONNRESET);
-	pvr_verbs_stop_reading(verbs);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), -ECONNRESET);
+	pvr_verbs_rdma_read_cancel(verbs);
 	assert_true(fake.failed_before_dereg);
 	assert_int_equal(live_mrs(), 1);
 	assert_broken("remote access error");
@@ -756,9 +756,9 @@ TEST_SETUP(set_up_connected, tear_down, test_stopped_when_it_is_done)
 
 	begin_simple_read();
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_SUCCESS);
-	pvr_verbs_stop_reading(verbs);
+	pvr_verbs_rdma_read_cancel(verbs);
 	assert_int_equal(live_mrs(), 1);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), 1);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 1);
 	assert_false(is_kicked());
 	assert_not_broken();
 }
@@ -769,17 +769,17 @@ TEST_SETUP(set_up_connected, tear_down, test_stopped_in_the_middle)
 	uint8_t *data;
 
 	begin_simple_read();
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), 0);
-	pvr_verbs_stop_reading(verbs);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), 0);
+	pvr_verbs_rdma_read_cancel(verbs);
 	assert_true(has_failed());
 	assert_true(fake.failed_before_dereg);
 	assert_int_equal(live_mrs(), 1);
 	assert_true(is_kicked());
 	fake.source[1]->ready(fake.source[1], 1);
 	assert_int_equal(fake.readies, 1);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), -ECONNRESET);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), -ECONNRESET);
 	/* What comes afterwards changes nothing. */
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_WR_FLUSH_ERR);
-	assert_int_equal(pvr_verbs_has_read(verbs, &data), -ECONNRESET);
+	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), -ECONNRESET);
 	assert_broken("memory was taken back that the RDMA NIC was writing to");
 }

@@ -642,5 +642,5 @@ int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const s
 
 const struct pvr_nic_use *pvr_out_nic_use(const struct pvr_route *route)
 {
-	return &out_find(route->remote, route->kind, route->slot)->in.reading.use;
+	return &out_find(route->remote, route->kind, route->slot)->in.rdma_read.use;
 }

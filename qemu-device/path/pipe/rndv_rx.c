@@ -9,46 +9,46 @@
 /* Of guest memory that lies in many runs, so much at least for the NIC to go there itself. */
 #define STRAIGHT_MIN (64u << 10)
 
-static_assert(offsetof(struct pvr_reading, use) == 0, "stop() casts");
+static_assert(offsetof(struct pvr_rdma_read, use) == 0, "stop() casts");
 
-void pvr_reading_open(struct pvr_reading *reading, const struct pvr_stream_ops *ops, void *opaque,
-		      enum pvr_nic_use_kind kind)
+void pvr_rdma_read_open(struct pvr_rdma_read *rdma_read, const struct pvr_stream_ops *ops,
+			void *opaque, enum pvr_nic_use_kind kind)
 {
-	*reading = (struct pvr_reading){ .use.kind = kind, .ops = ops, .opaque = opaque };
+	*rdma_read = (struct pvr_rdma_read){ .use.kind = kind, .ops = ops, .opaque = opaque };
 }
 
-void pvr_reading_stop(struct pvr_reading *reading)
+void pvr_rdma_read_stop(struct pvr_rdma_read *rdma_read)
 {
-	pvr_nic_use_end(&reading->use);
-	reading->busy = false;
+	pvr_nic_use_end(&rdma_read->use);
+	rdma_read->busy = false;
 }
 
-void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_frame_rndv_seg *rndv,
-		       unsigned int parts)
+void pvr_rdma_read_begin(struct pvr_rdma_read *rdma_read, const struct pvr_frame_rndv_seg *rndv,
+			 unsigned int parts)
 {
 	unsigned int i;
 
 	for (i = 0; i < parts; i++)
-		reading->part[i] = (struct pvr_rndv_seg){
+		rdma_read->part[i] = (struct pvr_rndv_seg){
 			.addr = le64toh(rndv[i].addr),
 			.rkey = le32toh(rndv[i].rkey),
 			.len = le32toh(rndv[i].len),
 		};
-	reading->parts = parts;
+	rdma_read->parts = parts;
 }
 
 /* ------------------------------------------------------------------ what is read */
 
 /* Parts of [@done, @done + @len) of the payload. Return: how many. */
-static int slice(const struct pvr_reading *reading, uint32_t done, uint32_t len,
+static int slice(const struct pvr_rdma_read *rdma_read, uint32_t done, uint32_t len,
 		 struct pvr_rndv_seg to[PVR_FRAME_RNDV_SEGS])
 {
 	unsigned int i;
 	uint32_t n;
 	int count = 0;
 
-	for (i = 0; i < reading->parts && len; i++) {
-		const struct pvr_rndv_seg *part = &reading->part[i];
+	for (i = 0; i < rdma_read->parts && len; i++) {
+		const struct pvr_rndv_seg *part = &rdma_read->part[i];
 
 		if (done >= part->len) {
 			done -= part->len;
@@ -62,18 +62,18 @@ static int slice(const struct pvr_reading *reading, uint32_t done, uint32_t len,
 	return count;
 }
 
-static int start(struct pvr_reading *reading, uint32_t done, uint32_t len, const struct iovec *iov,
-		 int count)
+static int start(struct pvr_rdma_read *rdma_read, uint32_t done, uint32_t len,
+		 const struct iovec *iov, int count)
 {
 	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
-	int parts = slice(reading, done, len, part), err;
+	int parts = slice(rdma_read, done, len, part), err;
 
-	err = reading->ops->read(reading->opaque, part, parts, iov, count);
+	err = rdma_read->ops->read(rdma_read->opaque, part, parts, iov, count);
 	if (err)
 		return err;
-	reading->busy = true;
-	reading->own = !count;
-	reading->len = len;
+	rdma_read->busy = true;
+	rdma_read->own = !count;
+	rdma_read->len = len;
 	return 0;
 }
 
@@ -82,10 +82,10 @@ static int start(struct pvr_reading *reading, uint32_t done, uint32_t len, const
 /* By whoever revokes it, or when it is done. */
 static void stop(struct pvr_nic_use *use)
 {
-	struct pvr_reading *reading = (struct pvr_reading *)use;
+	struct pvr_rdma_read *rdma_read = (struct pvr_rdma_read *)use;
 
-	if (reading->busy)
-		reading->ops->stop_reading(reading->opaque);
+	if (rdma_read->busy)
+		rdma_read->ops->rdma_read_cancel(rdma_read->opaque);
 }
 
 static uint32_t size_of(const struct iovec *iov, int count)
@@ -98,7 +98,7 @@ static uint32_t size_of(const struct iovec *iov, int count)
 }
 
 /* Return: 0, -ENOMEM if it has to be copied, -EFAULT, or -errno of the stream. */
-static int start_straight(struct pvr_reading *reading, const struct pvr_qp *qp,
+static int start_straight(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
 			  const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left)
 {
 	struct iovec iov[PVR_FRAME_RNDV_SEGS];
@@ -110,68 +110,68 @@ static int start_straight(struct pvr_reading *reading, const struct pvr_qp *qp,
 	len = size_of(iov, count);
 	if ((len < left && len < STRAIGHT_MIN) || !pvr_nic_may_use(to->adapter))
 		return -ENOMEM;
-	reading->use.qp = qp;
-	reading->use.stop = stop;
-	if (!pvr_nic_use_begin(&reading->use, to, offset, len))
+	rdma_read->use.qp = qp;
+	rdma_read->use.stop = stop;
+	if (!pvr_nic_use_begin(&rdma_read->use, to, offset, len))
 		return -ENOMEM;
-	err = start(reading, done, len, iov, count);
+	err = start(rdma_read, done, len, iov, count);
 	if (err)
-		pvr_nic_use_end(&reading->use);
+		pvr_nic_use_end(&rdma_read->use);
 	return err;
 }
 
-static int start_any(struct pvr_reading *reading, const struct pvr_qp *qp, const struct pvr_sg *to,
-		     uint64_t offset, uint32_t done, uint32_t left)
+static int start_any(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
+		     const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left)
 {
-	int err = start_straight(reading, qp, to, offset, done, left);
+	int err = start_straight(rdma_read, qp, to, offset, done, left);
 
 	if (err != -ENOMEM)
 		return err;
-	return start(reading, done, left < PVR_READ_BUFFER ? left : PVR_READ_BUFFER, NULL, 0);
+	return start(rdma_read, done, left < PVR_READ_BUFFER ? left : PVR_READ_BUFFER, NULL, 0);
 }
 
 /* Its adapter's lock is held. */
-static bool was_revoked(const struct pvr_reading *reading)
+static bool was_revoked(const struct pvr_rdma_read *rdma_read)
 {
-	return !reading->own && !reading->use.adapter;
+	return !rdma_read->own && !rdma_read->use.adapter;
 }
 
-/* Return: as pvr_reading_pull(). */
-static int finish(struct pvr_reading *reading, const struct pvr_sg *to, uint64_t offset)
+/* Return: as pvr_rdma_read_pull(). */
+static int finish(struct pvr_rdma_read *rdma_read, const struct pvr_sg *to, uint64_t offset)
 {
 	struct pvr_sg from;
 	uint8_t *own = NULL;
 	int ret;
 
 	/* What has arrived, if anything, is not where it is wanted now. */
-	if (was_revoked(reading))
+	if (was_revoked(rdma_read))
 		return -ECONNABORTED;
-	ret = reading->ops->has_read(reading->opaque, &own);
+	ret = rdma_read->ops->rdma_read_poll(rdma_read->opaque, &own);
 	if (ret <= 0)
 		return ret;
-	if (!reading->own) {
-		pvr_reading_stop(reading);
-		return (int)reading->len;
+	if (!rdma_read->own) {
+		pvr_rdma_read_stop(rdma_read);
+		return (int)rdma_read->len;
 	}
-	reading->busy = false;
-	pvr_sg_build_flat(&from, to->adapter, own, reading->len);
-	return pvr_sg_copy(to, offset, &from, 0, reading->len) ? -EFAULT : (int)reading->len;
+	rdma_read->busy = false;
+	pvr_sg_build_flat(&from, to->adapter, own, rdma_read->len);
+	return pvr_sg_copy(to, offset, &from, 0, rdma_read->len) ? -EFAULT : (int)rdma_read->len;
 }
 
-int pvr_reading_pull(struct pvr_reading *reading, const struct pvr_qp *qp, const struct pvr_sg *to,
-		     uint64_t offset, uint32_t done, uint32_t left)
+int pvr_rdma_read_pull(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
+		       const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left)
 {
-	int err = reading->busy ? 0 : start_any(reading, qp, to, offset, done, left);
+	int err = rdma_read->busy ? 0 : start_any(rdma_read, qp, to, offset, done, left);
 
-	return err ? err : finish(reading, to, offset);
+	return err ? err : finish(rdma_read, to, offset);
 }
 
-int pvr_reading_drop(struct pvr_reading *reading)
+int pvr_rdma_read_drop(struct pvr_rdma_read *rdma_read)
 {
 	uint8_t *own;
-	int ret = reading->busy ? reading->ops->has_read(reading->opaque, &own) : 1;
+	int ret = rdma_read->busy ? rdma_read->ops->rdma_read_poll(rdma_read->opaque, &own) : 1;
 
 	if (ret > 0)
-		pvr_reading_stop(reading);
+		pvr_rdma_read_stop(rdma_read);
 	return ret;
 }

@@ -6,13 +6,13 @@
  * stream's own buffer, from which it is copied. One connection reads one frame's payload at
  * a time, and nobody waits for it: its thread comes back when there is news.
  */
-#ifndef PVR_READING_H
-#define PVR_READING_H
+#ifndef PVR_RNDV_RX_H
+#define PVR_RNDV_RX_H
 
 #include "pipe.h"
 #include "core/ext_dma.h"
 
-struct pvr_reading {
+struct pvr_rdma_read {
 	struct pvr_nic_use use; /* of the memory that is written to */
 	const struct pvr_stream_ops *ops;
 	void *opaque;
@@ -25,23 +25,23 @@ struct pvr_reading {
 };
 
 /* @kind: PVR_NIC_READS or PVR_NIC_FETCHES. */
-void pvr_reading_open(struct pvr_reading *reading, const struct pvr_stream_ops *ops, void *opaque,
-		      enum pvr_nic_use_kind kind);
+void pvr_rdma_read_open(struct pvr_rdma_read *rdma_read, const struct pvr_stream_ops *ops,
+			void *opaque, enum pvr_nic_use_kind kind);
 /* The NIC writes nothing more. */
-void pvr_reading_stop(struct pvr_reading *reading);
+void pvr_rdma_read_stop(struct pvr_rdma_read *rdma_read);
 
 /* @rndv: checked by pvr_frame_check_rndv(). */
-void pvr_reading_begin(struct pvr_reading *reading, const struct pvr_frame_rndv_seg *rndv,
-		       unsigned int parts);
+void pvr_rdma_read_begin(struct pvr_rdma_read *rdma_read, const struct pvr_frame_rndv_seg *rndv,
+			 unsigned int parts);
 /*
  * Goes on with byte @done of the payload, of which @left are missing, to @to at @offset.
  * @qp: whose memory that is; its adapter's lock is held. Return: how many bytes are there
  * now; 0: not yet, there will be input; -EFAULT: guest memory went away; else -errno of the
  * stream.
  */
-int pvr_reading_pull(struct pvr_reading *reading, const struct pvr_qp *qp, const struct pvr_sg *to,
-		     uint64_t offset, uint32_t done, uint32_t left);
+int pvr_rdma_read_pull(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
+		       const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left);
 /* What is left of it is not wanted. Return: 1; 0: not yet, there will be input; or -errno. */
-int pvr_reading_drop(struct pvr_reading *reading);
+int pvr_rdma_read_drop(struct pvr_rdma_read *rdma_read);
 
-#endif /* PVR_READING_H */
+#endif /* PVR_RNDV_RX_H */

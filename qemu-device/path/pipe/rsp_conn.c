@@ -99,7 +99,7 @@ int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg 
 
 const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in)
 {
-	return &in->box.reading.use;
+	return &in->box.rdma_read.use;
 }
 
 /* ---------------------------------------------------------------------- answers */

@@ -33,14 +33,14 @@ int pvr_pipe_rx_open(struct pvr_pipe_rx *box, const struct pvr_stream_ops *ops, 
 		.count = count,
 		.data = data,
 	};
-	pvr_reading_open(&box->reading, ops, opaque,
-			 role == PVR_WIRE_REQUESTER ? PVR_NIC_FETCHES : PVR_NIC_READS);
+	pvr_rdma_read_open(&box->rdma_read, ops, opaque,
+			   role == PVR_WIRE_REQUESTER ? PVR_NIC_FETCHES : PVR_NIC_READS);
 	return 0;
 }
 
 void pvr_pipe_rx_close(struct pvr_pipe_rx *box)
 {
-	pvr_reading_stop(&box->reading);
+	pvr_rdma_read_stop(&box->rdma_read);
 	free(box->data);
 	*box = (struct pvr_pipe_rx){ 0 };
 }
@@ -162,8 +162,8 @@ static int pull_rndv(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const str
 	int n;
 
 	do {
-		n = pvr_reading_pull(&box->reading, qp, to, offset + box->taken,
-				     (uint32_t)box->taken, (uint32_t)missing(box));
+		n = pvr_rdma_read_pull(&box->rdma_read, qp, to, offset + box->taken,
+				       (uint32_t)box->taken, (uint32_t)missing(box));
 		if (n == -EFAULT)
 			return n;
 	} while (took_rndv(box, n) && missing(box));
@@ -203,7 +203,7 @@ static bool throw_away_bytes(struct pvr_pipe_rx *box)
 /* The NIC may be in the middle of it. Return: false if it is. */
 static bool drop_rndv(struct pvr_pipe_rx *box)
 {
-	int ret = pvr_reading_drop(&box->reading);
+	int ret = pvr_rdma_read_drop(&box->rdma_read);
 
 	box->dry = ret <= 0;
 	if (ret < 0)
@@ -248,7 +248,7 @@ static bool read_rndv(struct pvr_pipe_rx *box, size_t header, const char **why)
 	memcpy(rndv, box->data + box->head + header, box->payload);
 	if (!pvr_frame_check_rndv(rndv, parts, chunk, why))
 		return false;
-	pvr_reading_begin(&box->reading, rndv, (unsigned int)parts);
+	pvr_rdma_read_begin(&box->rdma_read, rndv, (unsigned int)parts);
 	box->head += box->payload;
 	box->payload = chunk;
 	box->exposed = true;

@@ -51,7 +51,7 @@ struct pvr_pipe_rx {
 	size_t payload, taken; /* bytes that belong to it; of them, those that were pulled */
 	bool drop; /* what is left of its payload is thrown away */
 	bool exposed; /* its payload is read from where it is */
-	struct pvr_reading reading;
+	struct pvr_rdma_read rdma_read;
 	/* Of this run. */
 	const struct pvr_pipe_rx_ops *handler;
 	void *owner;
