@@ -42,7 +42,7 @@ struct pvr_owned;
 #define PVR_PKEY 0xffff
 
 struct pvr_remote_sq;
-struct pvr_nic_use;
+struct pvr_ext_dma;
 struct pvr_path_ops;
 struct pvr_fabric;
 struct pvr_fabrics;
@@ -67,7 +67,7 @@ struct pvr_engine {
 	struct pvr_fabrics *fabrics;
 	struct pvr_pipe *pipe; /* path/pipe */
 	const struct pvr_path_ops *paths[PVR_PATH_NUM];
-	struct pvr_lock nic_lock; /* of all adapters' nic_uses */
+	struct pvr_lock nic_lock; /* of all adapters' ext_dmas */
 	uint32_t epoch; /* of the last queue pair that was connected */
 };
 
@@ -276,8 +276,8 @@ struct pvr_adapter {
 	struct pvr_remotes remotes;
 	struct pvr_ud_orphans orphans;
 	/* core/ext_dma.h */
-	LIST_HEAD(, pvr_nic_use) nic_uses;
-	uint32_t num_nic_uses; /* read without the engine's nic_lock, too */
+	LIST_HEAD(, pvr_ext_dma) ext_dmas;
+	uint32_t num_ext_dmas; /* read without the engine's nic_lock, too */
 	uint64_t nic_not_before; /* NICs leave its memory alone */
 	uint32_t mcast_groups, mcast_attached;
 	uint32_t mws; /* of mrs: memory windows */

@@ -5,7 +5,7 @@
 /* How long a guest that has broken a connection does without. */
 #define PENALTY_NS 60000000000ull
 
-bool pvr_nic_may_use(const struct pvr_adapter *adapter)
+bool pvr_ext_dma_is_allowed(const struct pvr_adapter *adapter)
 {
 	return pvr_now(adapter->engine) >= adapter->nic_not_before;
 }
@@ -13,11 +13,11 @@ bool pvr_nic_may_use(const struct pvr_adapter *adapter)
 /* ------------------------------------------------------------ beginning, ending */
 
 /* Return: false if there is no room. */
-static bool add_mr(struct pvr_nic_use *use, const struct pvr_mr *mr)
+static bool add_mr(struct pvr_ext_dma *use, const struct pvr_mr *mr)
 {
 	unsigned int i;
 
-	for (i = 0; i < PVR_NIC_USE_MRS; i++) {
+	for (i = 0; i < PVR_EXT_DMA_MRS; i++) {
 		if (use->mr[i] == mr)
 			return true;
 		if (use->mr[i])
@@ -34,7 +34,7 @@ static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
 }
 
 /* Memory of no region is not the guest's. */
-static bool find_mrs(struct pvr_nic_use *use, const struct pvr_sg *sg, uint64_t offset,
+static bool find_mrs(struct pvr_ext_dma *use, const struct pvr_sg *sg, uint64_t offset,
 		     uint64_t len)
 {
 	uint64_t begin = 0, end;
@@ -51,7 +51,7 @@ static bool find_mrs(struct pvr_nic_use *use, const struct pvr_sg *sg, uint64_t 
 	return true;
 }
 
-bool pvr_nic_use_begin(struct pvr_nic_use *use, const struct pvr_sg *sg, uint64_t offset,
+bool pvr_ext_dma_begin(struct pvr_ext_dma *use, const struct pvr_sg *sg, uint64_t offset,
 		       uint64_t len)
 {
 	struct pvr_adapter *adapter = sg->adapter;
@@ -61,24 +61,24 @@ bool pvr_nic_use_begin(struct pvr_nic_use *use, const struct pvr_sg *sg, uint64_
 	use->engine = adapter->engine;
 	use->adapter = adapter;
 	pvr_lock(&adapter->engine->nic_lock);
-	LIST_INSERT_HEAD(&adapter->nic_uses, use, link);
-	__atomic_store_n(&adapter->num_nic_uses, adapter->num_nic_uses + 1, __ATOMIC_RELAXED);
+	LIST_INSERT_HEAD(&adapter->ext_dmas, use, link);
+	__atomic_store_n(&adapter->num_ext_dmas, adapter->num_ext_dmas + 1, __ATOMIC_RELAXED);
 	pvr_unlock(&adapter->engine->nic_lock);
 	return true;
 }
 
 /* The lock is held. */
-static void end(struct pvr_nic_use *use)
+static void end(struct pvr_ext_dma *use)
 {
 	struct pvr_adapter *adapter = use->adapter;
 
 	LIST_REMOVE(use, link);
-	__atomic_store_n(&adapter->num_nic_uses, adapter->num_nic_uses - 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&adapter->num_ext_dmas, adapter->num_ext_dmas - 1, __ATOMIC_RELAXED);
 	use->adapter = NULL;
 	use->stop(use);
 }
 
-void pvr_nic_use_end(struct pvr_nic_use *use)
+void pvr_ext_dma_end(struct pvr_ext_dma *use)
 {
 	if (!use->engine)
 		return;
@@ -93,22 +93,22 @@ void pvr_nic_use_end(struct pvr_nic_use *use)
 struct match {
 	const struct pvr_qp *qp;
 	const struct pvr_mr *mr;
-	const struct pvr_nic_use *but;
+	const struct pvr_ext_dma *but;
 	uint32_t psn;
-	bool (*is)(const struct match *match, const struct pvr_nic_use *use);
+	bool (*is)(const struct match *match, const struct pvr_ext_dma *use);
 };
 
 /* Return: how many there were. */
 static unsigned int end_matching(struct pvr_adapter *adapter, const struct match *match)
 {
-	struct pvr_nic_use *use, *next;
+	struct pvr_ext_dma *use, *next;
 	unsigned int ended = 0;
 
 	/* They begin with the adapter's lock held, so there will be no more. */
-	if (!__atomic_load_n(&adapter->num_nic_uses, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&adapter->num_ext_dmas, __ATOMIC_RELAXED))
 		return 0;
 	pvr_lock(&adapter->engine->nic_lock);
-	for (use = LIST_FIRST(&adapter->nic_uses); use; use = next) {
+	for (use = LIST_FIRST(&adapter->ext_dmas); use; use = next) {
 		next = LIST_NEXT(use, link);
 		if (match->is && !match->is(match, use))
 			continue;
@@ -132,48 +132,48 @@ static void revoke(struct pvr_adapter *adapter, const struct match *match)
 		       PENALTY_NS / 1000000000);
 }
 
-static bool is_of_mr(const struct match *match, const struct pvr_nic_use *use)
+static bool is_of_mr(const struct match *match, const struct pvr_ext_dma *use)
 {
 	unsigned int i;
 
-	for (i = 0; i < PVR_NIC_USE_MRS; i++)
+	for (i = 0; i < PVR_EXT_DMA_MRS; i++)
 		if (use->mr[i] == match->mr)
 			return true;
 	return false;
 }
 
-static bool is_of_qp(const struct match *match, const struct pvr_nic_use *use)
+static bool is_of_qp(const struct match *match, const struct pvr_ext_dma *use)
 {
 	return use->qp == match->qp;
 }
 
-static bool rdma_read_is_busy(const struct match *match, const struct pvr_nic_use *use)
+static bool rdma_read_is_busy(const struct match *match, const struct pvr_ext_dma *use)
 {
 	return use->qp == match->qp && use->kind == match->but->kind && use != match->but;
 }
 
-static bool is_of_request(const struct match *match, const struct pvr_nic_use *use)
+static bool is_of_request(const struct match *match, const struct pvr_ext_dma *use)
 {
-	return use->qp == match->qp && use->kind == PVR_NIC_EXPOSES && use->psn == match->psn;
+	return use->qp == match->qp && use->kind == PVR_EXT_DMA_REQ_SRC && use->psn == match->psn;
 }
 
-void pvr_nic_revoke_mr(const struct pvr_mr *mr)
+void pvr_ext_dma_revoke_mr(const struct pvr_mr *mr)
 {
 	revoke(mr->pd->uc->adapter, &(struct match){ .mr = mr, .is = is_of_mr });
 }
 
-void pvr_nic_revoke_qp(const struct pvr_qp *qp)
+void pvr_ext_dma_revoke_qp(const struct pvr_qp *qp)
 {
 	revoke(qp->adapter, &(struct match){ .qp = qp, .is = is_of_qp });
 }
 
-void pvr_nic_revoke_rdma_read(const struct pvr_qp *qp, const struct pvr_nic_use *but)
+void pvr_ext_dma_revoke_dst(const struct pvr_qp *qp, const struct pvr_ext_dma *but)
 {
 	/* Nobody's fault: a connection has broken, perhaps without the other one's knowing it yet. */
 	end_matching(qp->adapter, &(struct match){ .qp = qp, .but = but, .is = rdma_read_is_busy });
 }
 
-void pvr_nic_revoke_all(struct pvr_adapter *adapter)
+void pvr_ext_dma_revoke_all(struct pvr_adapter *adapter)
 {
 	revoke(adapter, &(struct match){ 0 });
 }

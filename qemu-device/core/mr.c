@@ -72,7 +72,7 @@ struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bo
 
 void pvr_mr_invalidate(struct pvr_mr *mr)
 {
-	pvr_nic_revoke_mr(mr);
+	pvr_ext_dma_revoke_mr(mr);
 	if (pvr_mr_is_window(mr))
 		pvr_mw_unbind(mr);
 	mr->access &= ~PVR_MR_VALID;
@@ -86,7 +86,7 @@ void pvr_mw_unbind(struct pvr_mr *window)
 {
 	if (!pvr_mr_is_window(window) || !window->where)
 		return;
-	pvr_nic_revoke_mr(window);
+	pvr_ext_dma_revoke_mr(window);
 	LIST_REMOVE(window, region_link);
 	if (window->qp)
 		LIST_REMOVE(window, qp_link);

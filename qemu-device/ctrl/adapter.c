@@ -102,7 +102,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	adapter->topology = 1;
 	TAILQ_INIT(&adapter->ready);
 	LIST_INIT(&adapter->lost_gids);
-	LIST_INIT(&adapter->nic_uses);
+	LIST_INIT(&adapter->ext_dmas);
 	adapter->ops = ops;
 	adapter->host = host;
 	adapter->bus_master = true;
@@ -295,7 +295,7 @@ void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t s
 	pvr_adapter_lock(adapter);
 	pvr_cmd_finish(adapter);
 	if (!pvr_ram_del(&adapter->ram, gpa, size, &piece)) {
-		pvr_nic_revoke_all(adapter);
+		pvr_ext_dma_revoke_all(adapter);
 		if (rings_in(adapter, &piece))
 			pvr_adapter_do_fail(adapter,
 					    "the guest's memory under its rings was unplugged");
@@ -314,7 +314,7 @@ static void set_bus_master(struct pvr_adapter *adapter, bool on)
 	pvr_cmd_finish(adapter);
 	adapter->bus_master = on;
 	if (!on)
-		pvr_nic_revoke_all(adapter);
+		pvr_ext_dma_revoke_all(adapter);
 	pvr_debug(adapter, "bus master %s", on ? "on" : "off");
 	if (!on)
 		return;
@@ -353,7 +353,7 @@ void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why)
 		return;
 	pvr_log(adapter->engine, adapter, PVR_LOG_ERR, "failed until reset: %s", why);
 	pvr_cmd_cancel(adapter);
-	pvr_nic_revoke_all(adapter);
+	pvr_ext_dma_revoke_all(adapter);
 	pvr_event_async(adapter, PVR_EVENT_DEVICE_FATAL, 0);
 	pvr_interrupt_flush(adapter);
 	adapter->state = PVR_ADAPTER_FAILED;

@@ -190,7 +190,7 @@ static int find_replaced(struct pvr_adapter *adapter, const struct pvr_cmd_creat
 /* Peers have its key, and windows none: all else becomes that of @fresh, which ends. */
 static void replace(struct pvr_adapter *adapter, struct pvr_mr *old, struct pvr_mr *fresh)
 {
-	pvr_nic_revoke_mr(old);
+	pvr_ext_dma_revoke_mr(old);
 	pvr_pages_unmap(adapter, &old->pages);
 	old->pd->users--;
 	fresh->pd->users++;
@@ -294,7 +294,7 @@ void pvr_mr_create_cancel(struct pvr_adapter *adapter)
 
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
 {
-	pvr_nic_revoke_mr(mr);
+	pvr_ext_dma_revoke_mr(mr);
 	pvr_table_del(&adapter->mrs, mr->handle);
 	adapter->mws -= pvr_mr_is_window(mr);
 	pvr_mw_unbind(mr);

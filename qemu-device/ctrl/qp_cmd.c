@@ -257,7 +257,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 	struct pvr_adapter *adapter = qp->adapter;
 
 	adapter->topology++;
-	pvr_nic_revoke_qp(qp);
+	pvr_ext_dma_revoke_qp(qp);
 	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
 	pvr_db_exit_qp(qp);

@@ -46,7 +46,7 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	if (state != PVR_QPS_RTS && state != PVR_QPS_SQD) {
-		pvr_nic_revoke_qp(qp);
+		pvr_ext_dma_revoke_qp(qp);
 		pvr_path_stop(qp);
 	}
 	pvr_db_update_rq(qp);

@@ -449,7 +449,7 @@ static enum pvr_handled take_data(struct pvr_remote_sq *sq, const struct pvr_rou
 	    (end == offset && flight->length) || !was_sent(sq, 0, end))
 		return PVR_HANDLED;
 	length = flight->length;
-	pvr_nic_revoke_rdma_read(sq->qp, pvr_out_nic_use(route));
+	pvr_ext_dma_revoke_dst(sq->qp, pvr_out_ext_dma(route));
 	if (!find_target(sq, flight, &wqe, &sg))
 		return PVR_HANDLED;
 	if (end > offset)

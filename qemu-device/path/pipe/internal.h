@@ -94,7 +94,7 @@ struct pvr_in;
 int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
 		uint64_t offset, uint32_t len);
 /* Its NIC may be reading payload by this. */
-const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in);
+const struct pvr_ext_dma *pvr_in_ext_dma(const struct pvr_in *in);
 
 /*
  * An answer, with a payload of @from's memory, or NULL; frame.type and frame.fabric are
@@ -158,8 +158,8 @@ enum pvr_handled pvr_remote_read_data(const struct pvr_route *route, const char 
 				      const struct pvr_frame_read_data *frame);
 int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const struct pvr_sg *to,
 		 uint64_t offset, uint32_t len);
-/* As pvr_in_nic_use(). */
-const struct pvr_nic_use *pvr_out_nic_use(const struct pvr_route *route);
+/* As pvr_in_ext_dma(). */
+const struct pvr_ext_dma *pvr_out_ext_dma(const struct pvr_route *route);
 /*
  * The connection takes more, has come up or gone down, or a GID of this remote was made
  * known (NULL: of any): queue pairs that wait go on. Takes adapters' locks, so none may be

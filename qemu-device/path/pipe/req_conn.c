@@ -640,7 +640,7 @@ int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const s
 	return pvr_pipe_rx_pull(&out->in, qp, to, offset, len);
 }
 
-const struct pvr_nic_use *pvr_out_nic_use(const struct pvr_route *route)
+const struct pvr_ext_dma *pvr_out_ext_dma(const struct pvr_route *route)
 {
 	return &out_find(route->remote, route->kind, route->slot)->in.rdma_read.use;
 }

@@ -583,7 +583,7 @@ bool pvr_remote_detach(struct pvr_qp *qp)
 	if (qp->sq_begun)
 		qp->sq_psn = pvr_flight(sq, 0)->psn;
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
-	pvr_nic_revoke_qp(qp);
+	pvr_ext_dma_revoke_qp(qp);
 	pvr_remote_sq_free(qp);
 	return true;
 }

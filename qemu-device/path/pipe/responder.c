@@ -355,7 +355,7 @@ static enum pvr_handled execute(struct pvr_remote_piece *piece)
 
 	piece->to->remote_rq->told = false;
 	/* By a connection that has been replaced; it is ours to do now. */
-	pvr_nic_revoke_rdma_read(piece->to, pvr_in_nic_use(piece->conn));
+	pvr_ext_dma_revoke_dst(piece->to, pvr_in_ext_dma(piece->conn));
 	answer = pvr_responder_execute_inbound(piece->to, &piece->inbound);
 	switch (answer.verdict) {
 	case PVR_PARTLY:

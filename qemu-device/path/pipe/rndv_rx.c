@@ -12,14 +12,14 @@
 static_assert(offsetof(struct pvr_rdma_read, use) == 0, "stop() casts");
 
 void pvr_rdma_read_open(struct pvr_rdma_read *rdma_read, const struct pvr_stream_ops *ops,
-			void *opaque, enum pvr_nic_use_kind kind)
+			void *opaque, enum pvr_ext_dma_kind kind)
 {
 	*rdma_read = (struct pvr_rdma_read){ .use.kind = kind, .ops = ops, .opaque = opaque };
 }
 
 void pvr_rdma_read_stop(struct pvr_rdma_read *rdma_read)
 {
-	pvr_nic_use_end(&rdma_read->use);
+	pvr_ext_dma_end(&rdma_read->use);
 	rdma_read->busy = false;
 }
 
@@ -80,7 +80,7 @@ static int start(struct pvr_rdma_read *rdma_read, uint32_t done, uint32_t len,
 /* ------------------------------------------------------------------ where it goes */
 
 /* By whoever revokes it, or when it is done. */
-static void stop(struct pvr_nic_use *use)
+static void stop(struct pvr_ext_dma *use)
 {
 	struct pvr_rdma_read *rdma_read = (struct pvr_rdma_read *)use;
 
@@ -108,15 +108,15 @@ static int start_straight(struct pvr_rdma_read *rdma_read, const struct pvr_qp *
 	if (count < 0)
 		return count;
 	len = size_of(iov, count);
-	if ((len < left && len < STRAIGHT_MIN) || !pvr_nic_may_use(to->adapter))
+	if ((len < left && len < STRAIGHT_MIN) || !pvr_ext_dma_is_allowed(to->adapter))
 		return -ENOMEM;
 	rdma_read->use.qp = qp;
 	rdma_read->use.stop = stop;
-	if (!pvr_nic_use_begin(&rdma_read->use, to, offset, len))
+	if (!pvr_ext_dma_begin(&rdma_read->use, to, offset, len))
 		return -ENOMEM;
 	err = start(rdma_read, done, len, iov, count);
 	if (err)
-		pvr_nic_use_end(&rdma_read->use);
+		pvr_ext_dma_end(&rdma_read->use);
 	return err;
 }
 

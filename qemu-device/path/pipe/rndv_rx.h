@@ -13,7 +13,7 @@
 #include "core/ext_dma.h"
 
 struct pvr_rdma_read {
-	struct pvr_nic_use use; /* of the memory that is written to */
+	struct pvr_ext_dma use; /* of the memory that is written to */
 	const struct pvr_stream_ops *ops;
 	void *opaque;
 	/* What the current frame has brought. */
@@ -24,9 +24,9 @@ struct pvr_rdma_read {
 	uint32_t len;
 };
 
-/* @kind: PVR_NIC_READS or PVR_NIC_FETCHES. */
+/* @kind: PVR_EXT_DMA_RESP_DST or PVR_EXT_DMA_REQ_DST. */
 void pvr_rdma_read_open(struct pvr_rdma_read *rdma_read, const struct pvr_stream_ops *ops,
-			void *opaque, enum pvr_nic_use_kind kind);
+			void *opaque, enum pvr_ext_dma_kind kind);
 /* The NIC writes nothing more. */
 void pvr_rdma_read_stop(struct pvr_rdma_read *rdma_read);
 

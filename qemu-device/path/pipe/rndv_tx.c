@@ -24,7 +24,7 @@ static struct pvr_rndv *rndv_at(struct pvr_rndv_tx *rndvs, uint32_t number)
 static void give_back(struct pvr_rndv_tx *rndvs, uint32_t count)
 {
 	for (; count; count--, rndvs->rndv_done++)
-		pvr_nic_use_end(&rndv_at(rndvs, rndvs->rndv_done)->use);
+		pvr_ext_dma_end(&rndv_at(rndvs, rndvs->rndv_done)->use);
 }
 
 void pvr_rndv_tx_destroy(struct pvr_rndv_tx *rndvs)
@@ -35,7 +35,7 @@ void pvr_rndv_tx_destroy(struct pvr_rndv_tx *rndvs)
 	free(rndvs);
 }
 
-static void revoke(struct pvr_nic_use *use)
+static void revoke(struct pvr_ext_dma *use)
 {
 	struct pvr_rndv *rndv = (struct pvr_rndv *)use;
 
@@ -44,13 +44,13 @@ static void revoke(struct pvr_nic_use *use)
 
 static_assert(offsetof(struct pvr_rndv, use) == 0, "revoke() casts");
 
-static void fill_use(struct pvr_nic_use *use, const struct pvr_qp *qp,
+static void fill_use(struct pvr_ext_dma *use, const struct pvr_qp *qp,
 		     const union pvr_any_frame *header)
 {
 	bool request = header->frame.type == PVR_FRAME_REQUEST;
 
 	use->qp = qp;
-	use->kind = request ? PVR_NIC_EXPOSES : PVR_NIC_ANSWERS;
+	use->kind = request ? PVR_EXT_DMA_REQ_SRC : PVR_EXT_DMA_RESP_SRC;
 	use->psn = le32toh(request ? header->request.psn : header->read_data.psn);
 	use->stop = revoke;
 }
@@ -87,7 +87,7 @@ unsigned int pvr_rndv_tx_expose(struct pvr_rndv_tx *rndvs, const struct pvr_qp *
 	int count;
 
 	if (rndvs->exposed - rndvs->rndv_done == PVR_FRAME_RNDV_MAX ||
-	    !pvr_nic_may_use(payload->adapter))
+	    !pvr_ext_dma_is_allowed(payload->adapter))
 		return 0;
 	count = find_runs(payload, offset, len, iov);
 	if (!count)
@@ -97,7 +97,7 @@ unsigned int pvr_rndv_tx_expose(struct pvr_rndv_tx *rndvs, const struct pvr_qp *
 		return 0;
 	rndv->of = rndvs;
 	fill_use(&rndv->use, qp, header);
-	if (!pvr_nic_use_begin(&rndv->use, payload, offset, len)) {
+	if (!pvr_ext_dma_begin(&rndv->use, payload, offset, len)) {
 		revoke(&rndv->use);
 		return 0;
 	}

@@ -9,7 +9,7 @@
 struct pvr_rndv_tx;
 
 struct pvr_rndv {
-	struct pvr_nic_use use;
+	struct pvr_ext_dma use;
 	struct pvr_rndv_tx *of;
 	void *handle; /* the stream's */
 };

@@ -97,7 +97,7 @@ int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg 
 	return pvr_pipe_rx_pull(&in->box, qp, to, offset, len);
 }
 
-const struct pvr_nic_use *pvr_in_nic_use(const struct pvr_in *in)
+const struct pvr_ext_dma *pvr_in_ext_dma(const struct pvr_in *in)
 {
 	return &in->box.rdma_read.use;
 }

@@ -34,7 +34,7 @@ int pvr_pipe_rx_open(struct pvr_pipe_rx *box, const struct pvr_stream_ops *ops, 
 		.data = data,
 	};
 	pvr_rdma_read_open(&box->rdma_read, ops, opaque,
-			   role == PVR_WIRE_REQUESTER ? PVR_NIC_FETCHES : PVR_NIC_READS);
+			   role == PVR_WIRE_REQUESTER ? PVR_EXT_DMA_REQ_DST : PVR_EXT_DMA_RESP_DST);
 	return 0;
 }
 
