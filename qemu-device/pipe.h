@@ -52,7 +52,7 @@ enum pvr_pipe_kind {
 };
 
 struct pvr_host_ops {
-	/* The answer to pvr_out_where(). @gid_type 0: it is not there. */
+	/* The answer to pvr_out_gid_query(). @gid_type 0: it is not there. */
 	void (*located)(void *opaque, struct pvr_remote *remote, const char *fabric,
 			const uint8_t gid[16], uint8_t gid_type);
 	/*
@@ -138,7 +138,7 @@ struct pvr_stream_ops {
 struct pvr_stream_limits {
 	uint32_t chunk; /* of the frames that we send: what the HELLOs agreed upon */
 	uint8_t dscp; /* outgoing: whose traffic it is for; 0: that of no class */
-	bool early_acks; /* both have agreed on PVR_HELLO_F_EARLY_ACKS */
+	bool piggyback_ack; /* both have agreed on PVR_HELLO_F_PIGGYBACK_ACK */
 	bool qp_gone; /* the HELLOs agreed upon QP_GONE frames */
 };
 
@@ -175,9 +175,9 @@ void pvr_out_ping(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned i
  */
 void pvr_out_bye(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
 		 enum pvr_bye reason, const char *text);
-/* WHERE; the answer comes by located(). Return: false if the connection is down. */
-bool pvr_out_where(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
-		   const char *fabric, const uint8_t gid[16]);
+/* GID_QUERY; the answer comes by located(). Return: false if the connection is down. */
+bool pvr_out_gid_query(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+		       const char *fabric, const uint8_t gid[16]);
 
 /* An incoming connection, after the HELLOs; @worker: whose thread it belongs to. */
 struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,

@@ -102,9 +102,9 @@ static size_t expected_size(const struct pvr_handshake *handshake, const char **
 	size = pvr_wire_header_size(frame,
 				    handshake->outgoing ? PVR_WIRE_REQUESTER : PVR_WIRE_RESPONDER,
 				    PVR_WIRE_CHUNK_MIN, why);
-	if (size && frame->type != (handshake->num_got ? PVR_FRAME_QUEUE_PAIR : PVR_FRAME_HELLO) &&
+	if (size && frame->type != (handshake->num_got ? PVR_FRAME_VERBS_QP : PVR_FRAME_HELLO) &&
 	    frame->type != PVR_FRAME_BYE) {
-		*why = handshake->num_got ? "its second frame is not QUEUE_PAIR"
+		*why = handshake->num_got ? "its second frame is not VERBS_QP"
 					  : "its first frame is not HELLO";
 		return 0;
 	}
@@ -117,7 +117,7 @@ static bool check_reads(const struct pvr_handshake *handshake)
 	uint32_t features = le32toh(handshake->in[0].hello.features);
 
 	return handshake->num_got != 1 ||
-	       !handshake->in[1].queue_pair.reads == !(features & PVR_HELLO_F_RNDV);
+	       !handshake->in[1].verbs_qp.reads == !(features & PVR_HELLO_F_RNDV);
 }
 
 static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, struct pvr_error *err)

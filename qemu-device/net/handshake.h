@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The handshake of a connection: connect, TLS, HELLO and its answer, each followed by a
- * QUEUE_PAIR if the HELLO announces one. No byte beyond is read: the engine reads the
+ * VERBS_QP if the HELLO announces one. No byte beyond is read: the engine reads the
  * rest.
  */
 #ifndef PVR_NET_HANDSHAKE_H
@@ -47,7 +47,7 @@ void pvr_handshake_answer(struct pvr_handshake *handshake, const struct pvr_hell
  * pvr_handshake_answer().
  */
 void pvr_handshake_add(struct pvr_handshake *handshake, const union pvr_any_frame *frame);
-/* Return: the peer's QUEUE_PAIR, or NULL. */
+/* Return: the peer's VERBS_QP, or NULL. */
 const union pvr_any_frame *pvr_handshake_queue_pair(const struct pvr_handshake *handshake);
 const char *pvr_handshake_step_name(enum pvr_handshake_step step);
 

@@ -246,7 +246,7 @@ void pvr_peers_agree(struct pvr_conn *conn)
 
 	conn->limits.chunk = theirs->chunk < ours->chunk ? theirs->chunk : ours->chunk;
 	conn->limits.dscp = ours->dscp;
-	conn->limits.early_acks = theirs->features & ours->features & PVR_HELLO_F_EARLY_ACKS;
+	conn->limits.piggyback_ack = theirs->features & ours->features & PVR_HELLO_F_PIGGYBACK_ACK;
 	conn->limits.qp_gone = ours->features & theirs->features & PVR_HELLO_F_QP_GONE;
 	conn->remote = remote_of(conn->peer);
 	conn->worker = ours->index % conn->net->env.workers;

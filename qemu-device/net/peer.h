@@ -64,7 +64,7 @@ bool pvr_peers_dial(struct pvr_peers *peers, const char *name);
 struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name);
 
 /*
- * Asks the host by WHERE whether it has the GID; the answer arrives by located() of
+ * Asks the host by GID_QUERY whether it has the GID; the answer arrives by located() of
  * pvr_host_ops. Return: false if no connection is up. Then one is requested, and changed()
  * reports when it is.
  */

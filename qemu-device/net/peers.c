@@ -181,7 +181,7 @@ bool pvr_peer_gone_where(struct pvr_peers *peers, const char *name, const char *
 		return false;
 	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
 		if (peer->slots[slot] && peer->slots[slot]->up_since &&
-		    pvr_out_where(peer->remote, PVR_PIPE_TCP, slot, fabric, gid))
+		    pvr_out_gid_query(peer->remote, PVR_PIPE_TCP, slot, fabric, gid))
 			return true;
 	}
 	request_dial(peer);

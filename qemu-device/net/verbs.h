@@ -5,7 +5,7 @@
  * DOC: trust
  *
  * A queue pair belongs to one connection to another daemon. Both sides exchange its
- * number over that connection (struct pvr_frame_queue_pair), after TLS has authenticated
+ * number over that connection (struct pvr_frame_verbs_qp), after TLS has authenticated
  * them. The NIC accepts packets of that peer only. The peer may read guest memory while
  * it is exposed to it (pipe.h, DOC: rendezvous), to the byte. No peer may write to memory. The
  * queue pair is destroyed with the connection. NICs do not encrypt: a host that can read

@@ -335,11 +335,11 @@ void pvr_verbs_destroy(struct pvr_verbs *verbs)
 
 void pvr_verbs_fill(const struct pvr_verbs *verbs, union pvr_any_frame *any)
 {
-	struct pvr_frame_queue_pair *frame = &any->queue_pair;
+	struct pvr_frame_verbs_qp *frame = &any->verbs_qp;
 
 	memset(any, 0, sizeof(*any));
 	frame->frame.size = htole32(sizeof(*frame));
-	frame->frame.type = PVR_FRAME_QUEUE_PAIR;
+	frame->frame.type = PVR_FRAME_VERBS_QP;
 	memcpy(frame->gid, verbs->place.gid.raw, sizeof(frame->gid));
 	frame->qpn = htole32(verbs->qp->qp_num);
 	frame->psn = htole32(verbs->psn);
@@ -350,7 +350,7 @@ void pvr_verbs_fill(const struct pvr_verbs *verbs, union pvr_any_frame *any)
 	frame->buffer_size = htole32(PVR_VERBS_BUFFER);
 }
 
-static int set_receiving(struct pvr_verbs *verbs, const struct pvr_frame_queue_pair *theirs)
+static int set_receiving(struct pvr_verbs *verbs, const struct pvr_frame_verbs_qp *theirs)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
@@ -410,16 +410,16 @@ bool pvr_verbs_connect(struct pvr_verbs *verbs, const union pvr_any_frame *their
 {
 	int ret;
 
-	limit_reads(verbs, theirs->queue_pair.reads);
-	ret = set_receiving(verbs, &theirs->queue_pair);
+	limit_reads(verbs, theirs->verbs_qp.reads);
+	ret = set_receiving(verbs, &theirs->verbs_qp);
 
 	if (!ret)
 		ret = set_sending(verbs);
 	if (ret)
 		return pvr_fail(err, "RDMA NIC %s: cannot connect a queue pair: %s",
 				pvr_verbs_device(verbs), strerror(ret));
-	pvr_verbs_stream_set_peer(&verbs->stream, le32toh(theirs->queue_pair.buffers),
-				  le32toh(theirs->queue_pair.buffer_size));
+	pvr_verbs_stream_set_peer(&verbs->stream, le32toh(theirs->verbs_qp.buffers),
+				  le32toh(theirs->verbs_qp.buffer_size));
 	return true;
 }
 

@@ -13,8 +13,8 @@ SIZES = {"__u8": 1, "char": 1, "__le16": 2, "__le32": 4, "__le64": 8, "struct pv
 # Frames, and the struct of each.
 STRUCTS = {
     "HELLO": "pvr_frame_hello", "BYE": "pvr_frame_bye", "PING": "pvr_frame_ping", "PONG": "pvr_frame_ping",
-    "QUEUE_PAIR": "pvr_frame_queue_pair", "FABRIC": "pvr_frame_fabric",
-    "WHERE": "pvr_frame_where", "HERE": "pvr_frame_where",
+    "VERBS_QP": "pvr_frame_verbs_qp", "FABRIC": "pvr_frame_fabric",
+    "GID_QUERY": "pvr_frame_gid_query", "GID_REPLY": "pvr_frame_gid_query",
     "REQUEST": "pvr_frame_request", "DATAGRAM": "pvr_frame_datagram", "QP_GONE": "pvr_frame_qp_gone", "ACK": "pvr_frame_ack",
     "ATOMIC_ACK": "pvr_frame_atomic_ack", "READ_DATA": "pvr_frame_read_data",
     "RNDV_DONE": "pvr_frame_rndv_done",

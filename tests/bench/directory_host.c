@@ -5,7 +5,7 @@
  * Takes the settings of etcd and of the peers file as arguments (KEY=VALUE) and commands from stdin. Prints the
  * calls of the directory to the engine and to the peers, one per line:
  *
- * 	resolve FABRIC GID			set FABRIC GID WHERE TYPE [HOST]
+ * 	resolve FABRIC GID			set FABRIC GID GID_QUERY TYPE [HOST]
  * 	announce FABRIC GID TYPE 0|1		peer HOST ADDRESS, forget HOST, want HOST
  * 	moved HOST FABRIC GID			where HOST FABRIC GID
  * 	located HOST FABRIC GID TYPE		log LEVEL TEXT

@@ -355,7 +355,7 @@ def test_hello_and_frames_in_one_packet(host):
 @pytest.mark.parametrize("data", [
     p.frame(99), p.frame(p.HELLO, b"\0" * 96), p.hello("again"), p.frame(p.REQUEST, b"\0" * 4), p.frame(p.PING, size=3),
     p.frame(p.REQUEST, b"\xff" * 112, fabric=1), p.frame(p.ACK, b"\0" * 48), p.frame(p.PING, b"x" * 8, fabric=7),
-    p.frame(p.WHERE, b"\0" * 24, fabric=5), p.frame(p.FABRIC, b"\xff" * 32, fabric=1), p.frame(p.PING, size=1 << 31),
+    p.frame(p.GID_QUERY, b"\0" * 24, fabric=5), p.frame(p.FABRIC, b"\xff" * 32, fabric=1), p.frame(p.PING, size=1 << 31),
 ], ids=named)
 def test_bad_frame_ends_the_connection(host, data):
     with Conn.dial(address(1)) as conn:

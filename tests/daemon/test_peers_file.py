@@ -40,7 +40,7 @@ def fixture_start(start_daemon):
 def where(conn, fabric, gid):
     """The type of a GID at the daemon that `conn` leads to, as peers request it; 0: it has no such GID."""
     conn.send(p.frame(p.FABRIC, fabric.encode().ljust(32, b"\0"), fabric=1))
-    conn.send(p.frame(p.WHERE, socket.inet_pton(socket.AF_INET6, gid) + bytes(8), fabric=1))
+    conn.send(p.frame(p.GID_QUERY, socket.inet_pton(socket.AF_INET6, gid) + bytes(8), fabric=1))
     kind, body = conn.frame()
     assert kind == p.HERE
     return body[16]

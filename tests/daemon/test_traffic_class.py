@@ -57,7 +57,7 @@ class Peer(threading.Thread):
             return
         if kind == p.PING:
             conn.send(p.frame(p.PONG, body))
-        elif kind == p.WHERE:
+        elif kind == p.GID_QUERY:
             conn.send(p.frame(p.HERE, body[:16] + bytes([ROCE_V2]) + bytes(7), fabric=fabric))
         elif kind == p.DATAGRAM:
             self.datagrams.append((dscp, body[6]))

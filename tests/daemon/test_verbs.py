@@ -19,7 +19,7 @@ no_nic = pytest.mark.skipif(os.path.isdir(SYSFS) and bool(os.listdir(SYSFS)), re
 
 
 def queue_pair(qpn=17, psn=1, mtu=3, buffers=16, size=65536, reads=0):
-    return p.frame(p.QUEUE_PAIR, struct.pack("<16sIIHBBIII", b"\x01" * 16, qpn, psn, 0, mtu, reads, buffers, size, 0))
+    return p.frame(p.VERBS_QP, struct.pack("<16sIIHBBIII", b"\x01" * 16, qpn, psn, 0, mtu, reads, buffers, size, 0))
 
 
 def why_not(daemon, name):
@@ -97,7 +97,7 @@ def features_of(conn, features=None):
     (("--rdma-device", "none"), RDMA | RNDV, 0),
 ])
 def test_who_knows_of_rndvs(start, args, offered, agreed):
-    """HELLO negotiates loans, as QUEUE_PAIR has a field for them that is zero without."""
+    """HELLO negotiates loans, as VERBS_QP has a field for them that is zero without."""
     start(1, 2, args=args)
     with Listener(address(2)) as listener, Conn.dial(address(1)) as conn:
         assert features_of(conn, offered) == agreed
@@ -129,8 +129,8 @@ def test_rndvs_without_reads(host, features, reads):
 
 
 @pytest.mark.parametrize("data, why", [
-    (p.frame(p.PING, b"12345678"), "its second frame is not QUEUE_PAIR"),
-    (p.hello("liar"), "its second frame is not QUEUE_PAIR"),
+    (p.frame(p.PING, b"12345678"), "its second frame is not VERBS_QP"),
+    (p.hello("liar"), "its second frame is not VERBS_QP"),
     (queue_pair(mtu=0), "an MTU out of range"),
     (queue_pair(buffers=1 << 30), "a number of buffers out of range"),
     (queue_pair(qpn=1 << 24), "a number above 24 bits"),

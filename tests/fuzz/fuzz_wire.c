@@ -277,7 +277,7 @@ static void world_make(void)
 static void feed_requests(struct feed *feed)
 {
 	const struct pvr_stream_limits limits = { .chunk = CHUNK,
-						  .early_acks = true,
+						  .piggyback_ack = true,
 						  .left = true };
 	struct pvr_in *in = pvr_in_create(w.remote, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	enum pvr_input result = PVR_INPUT_MORE;
@@ -314,7 +314,7 @@ static void patch_epoch(uint8_t *data, size_t size, uint32_t epoch)
 static void feed_answers(struct feed *feed, uint8_t *data)
 {
 	const struct pvr_stream_limits limits = { .chunk = CHUNK,
-						  .early_acks = true,
+						  .piggyback_ack = true,
 						  .left = true };
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
@@ -573,8 +573,8 @@ static void seed_of_questions(void)
 	const struct pvr_frame_ping ping = {
 		.frame = { .size = sizeof(ping), .type = PVR_FRAME_PING },
 	};
-	struct pvr_frame_where where = {
-		.frame = { .size = sizeof(where), .type = PVR_FRAME_WHERE, .fabric = 1 },
+	struct pvr_frame_gid_query where = {
+		.frame = { .size = sizeof(where), .type = PVR_FRAME_GID_QUERY, .fabric = 1 },
 	};
 	const struct pvr_frame_bye bye = {
 		.frame = { .size = sizeof(bye), .type = PVR_FRAME_BYE },
@@ -582,10 +582,10 @@ static void seed_of_questions(void)
 	};
 	struct seed *seed = seed_new(FEED_ANSWERS | FEED_TIME);
 
-	where.frame.type = PVR_FRAME_HERE;
+	where.frame.type = PVR_FRAME_GID_REPLY;
 	add(seed, &where, sizeof(where));
 	save(seed, "answer-here");
-	where.frame.type = PVR_FRAME_WHERE;
+	where.frame.type = PVR_FRAME_GID_QUERY;
 	seed = seed_new(0);
 	memcpy(where.gid, w.rc.gid, 16);
 	add(seed, &ping, sizeof(ping));
@@ -597,8 +597,8 @@ static void seed_of_questions(void)
 /* Valid, but belongs to the handshake. */
 static void seeds_of_queue_pairs(void)
 {
-	const struct pvr_frame_queue_pair qp = {
-		.frame = { .size = sizeof(qp), .type = PVR_FRAME_QUEUE_PAIR },
+	const struct pvr_frame_verbs_qp qp = {
+		.frame = { .size = sizeof(qp), .type = PVR_FRAME_VERBS_QP },
 		.gid = { 0xfe, 0x80, [15] = 1 },
 		.qpn = 17,
 		.psn = 0xffffff,

@@ -263,7 +263,7 @@ static bool parse(struct bench *bench, int argc, char **argv, const char **what)
 }
 
 /* Both ends have something to do: they are in one process. */
-static void check_here(const struct bench *bench, const char *what)
+static void check_gid_reply(const struct bench *bench, const char *what)
 {
 	if (guests_here(&bench->guests) != 2)
 		fg_die("--what %s knows no --serve and --join", what);
@@ -275,14 +275,14 @@ static double measure(struct bench *bench, const char *what)
 		if (strcmp(what, bandwidths[i].name))
 			continue;
 		if (bandwidths[i].opcode == PVRDMA_WR_SEND)
-			check_here(bench, what);
+			check_gid_reply(bench, what);
 		if (!bench->size)
 			bench->size = 1 << 20;
 		return bandwidth(bench, bandwidths[i].opcode);
 	}
 	if (strcmp(what, "write_lat"))
 		fg_die("--what %s is unknown", what);
-	check_here(bench, what);
+	check_gid_reply(bench, what);
 	if (!bench->size)
 		bench->size = sizeof(uint64_t);
 	if (bench->size < sizeof(uint64_t) || bench->size > PVR_PAGE_SIZE)

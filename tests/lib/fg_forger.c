@@ -39,8 +39,8 @@ struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsi
 	return forger;
 }
 
-struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host,
-					 unsigned int other)
+struct fg_forger *fg_forger_create_piggyback(struct fg_wire *wire, unsigned int host,
+					     unsigned int other)
 {
 	struct fg_forger *forger = forger_new(wire, host, other, false);
 

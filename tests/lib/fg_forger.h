@@ -9,9 +9,9 @@ struct fg_forger;
 
 /* An incoming connection at @host from "host<other>". */
 struct fg_forger *fg_forger_create(struct fg_wire *wire, unsigned int host, unsigned int other);
-/* That has agreed on PVR_HELLO_F_EARLY_ACKS, as all but forgers have. */
-struct fg_forger *fg_forger_create_early(struct fg_wire *wire, unsigned int host,
-					 unsigned int other);
+/* That has agreed on PVR_HELLO_F_PIGGYBACK_ACK, as all but forgers have. */
+struct fg_forger *fg_forger_create_piggyback(struct fg_wire *wire, unsigned int host,
+					     unsigned int other);
 /* Of PVR_PIPE_VERBS, with NICs that read. */
 struct fg_forger *fg_forger_create_rndv(struct fg_wire *wire, unsigned int host,
 					unsigned int other);

@@ -201,11 +201,11 @@ static void streams_anew(struct fg_link *link)
 	streams_make(link);
 }
 
-static void open_in(struct fg_link *link, bool early_acks)
+static void open_in(struct fg_link *link, bool piggyback_ack)
 {
 	const struct pvr_stream_limits limits = {
 		.chunk = link->env->chunk,
-		.early_acks = early_acks,
+		.piggyback_ack = piggyback_ack,
 		.qp_gone = !link->env->old,
 	};
 
@@ -221,7 +221,7 @@ static void open_out(struct fg_link *link)
 {
 	const struct pvr_stream_limits limits = {
 		.chunk = link->env->chunk,
-		.early_acks = true,
+		.piggyback_ack = true,
 		.qp_gone = !link->env->old,
 	};
 
@@ -231,10 +231,10 @@ static void open_out(struct fg_link *link)
 		   link->exposes ? &out_rndv_ops : &out_ops, link, &limits);
 }
 
-void fg_link_open_in(struct fg_link *link, bool early_acks)
+void fg_link_open_in(struct fg_link *link, bool piggyback_ack)
 {
 	streams_anew(link);
-	open_in(link, early_acks);
+	open_in(link, piggyback_ack);
 }
 
 void fg_link_open_out(struct fg_link *link)

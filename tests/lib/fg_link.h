@@ -70,7 +70,7 @@ uint64_t fg_link_deadline(struct fg_link *link);
 /* The requester's end only, with new streams. */
 void fg_link_open_out(struct fg_link *link);
 /* The responder's end only, with new streams. */
-void fg_link_open_in(struct fg_link *link, bool early_acks);
+void fg_link_open_in(struct fg_link *link, bool piggyback_ack);
 /* What the responder has to say and did not get rid of yet. May close its end. */
 bool fg_link_in_output(struct fg_link *link);
 bool fg_link_in_is_ready(struct fg_link *link);

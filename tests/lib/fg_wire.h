@@ -114,7 +114,7 @@ struct fg_located {
 	uint8_t gid_type;
 };
 
-/* The last answer to WHERE that a host has got. */
+/* The last answer to GID_QUERY that a host has got. */
 const struct fg_located *fg_wire_located(const struct fg_wire *wire, unsigned int host);
 
 #endif /* FG_WIRE_H */

@@ -304,7 +304,7 @@ TEST(answer, test_what_is_no_command_is_not_answered)
 struct watcher {
 	struct fg_guest *g;
 	uint64_t begun, seen; /* commands */
-	uint64_t early; /* keys that were there before the last byte */
+	uint64_t piggyback; /* keys that were there before the last byte */
 };
 
 static void *watch(void *opaque)
@@ -320,7 +320,7 @@ static void *watch(void *opaque)
 		for (uint32_t looks = 1; __atomic_load_n(key, __ATOMIC_ACQUIRE) != i; looks++)
 			if (looks % SPINS == 0)
 				sched_yield();
-		watcher->early += __atomic_load_n(last, __ATOMIC_RELAXED) != 0;
+		watcher->piggyback += __atomic_load_n(last, __ATOMIC_RELAXED) != 0;
 		__atomic_store_n(&watcher->seen, i, __ATOMIC_RELEASE);
 	}
 	return NULL;
@@ -345,7 +345,7 @@ TEST(answer, test_key_is_stored_last)
 			sched_yield();
 	}
 	pthread_join(thread, NULL);
-	assert_int_equal(watcher.early, 0);
+	assert_int_equal(watcher.piggyback, 0);
 }
 
 /* --------------------------------------- long commands, which run in several steps */

@@ -57,12 +57,12 @@ TEST_PLAIN(test_overlapping_runs_are_moved)
 
 /* Copying that looks whether the byte is still 0 that must be written later, when all else is there. */
 static const uint8_t *watched;
-static unsigned int copies, early;
+static unsigned int copies, piggyback;
 
 static void copy_watching(void *dst, const void *src, size_t len)
 {
 	memcpy(dst, src, len);
-	early += *watched != 0;
+	piggyback += *watched != 0;
 	copies++;
 }
 
@@ -82,10 +82,10 @@ TEST_PLAIN(test_last_bytes_are_stored_last)
 			memset(to, 0, sizeof(to));
 			from[len - last] |= 1;
 			watched = to + end - last;
-			copies = early = 0;
+			copies = piggyback = 0;
 			pvr_copy_last(&watching, to + dst, from, len);
 			assert_int_equal(copies, 1);
-			assert_int_equal(early, 0);
+			assert_int_equal(piggyback, 0);
 			assert_memory_equal(to + dst, from, len);
 			assert_int_equal(to[end], 0);
 		}
@@ -144,12 +144,12 @@ TEST(rc_connected, test_messages_end_with_their_last_bytes)
 		memset(env->b.buf.va, 0, env->b.buf.size);
 		env->a.buf.va[lengths[i] - 1] = 1;
 		watched = env->b.buf.va + 96 + lengths[i] - 1;
-		copies = early = 0;
+		copies = piggyback = 0;
 		t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 96, lengths[i]);
 		fg_run(env->host);
 		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 		assert_true(copies > 0);
-		assert_int_equal(early, 0);
+		assert_int_equal(piggyback, 0);
 		assert_int_equal(*watched, 1);
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Connections between hosts: routes, WHERE and PING, the directory, and forged frames. */
+/* Connections between hosts: routes, GID_QUERY and PING, the directory, and forged frames. */
 #include "common.h"
 #include "gid/resolve.h"
 #include "fg_forger.h"
@@ -66,11 +66,11 @@ static struct pvr_remote_stats stats_of(struct hosts *env, unsigned int host)
 
 static void where(struct hosts *env, const char *fabric, const uint8_t gid[16])
 {
-	assert_true(pvr_out_where(env->other[0], PVR_PIPE_TCP, 0, fabric, gid));
+	assert_true(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, fabric, gid));
 	fg_wire_run(env->wire);
 }
 
-TEST_HOSTS(setup_hosts, test_where_is_answered_by_who_has_it)
+TEST_HOSTS(setup_hosts, test_gid_query_gets_the_type_of_the_gid)
 {
 	const struct fg_located *here = fg_wire_located(env->wire, 0);
 
@@ -82,7 +82,7 @@ TEST_HOSTS(setup_hosts, test_where_is_answered_by_who_has_it)
 	assert_int_equal(here->gid_type, PVR_GID_TYPE_ROCE_V2);
 }
 
-TEST_HOSTS(setup_hosts, test_where_is_answered_by_nobody)
+TEST_HOSTS(setup_hosts, test_gid_query_of_an_absent_gid_gets_type_0)
 {
 	const struct fg_located *here = fg_wire_located(env->wire, 0);
 
@@ -96,11 +96,11 @@ TEST_HOSTS(setup_hosts, test_where_is_answered_by_nobody)
 	assert_int_equal(here->gid_type, 0);
 }
 
-TEST_HOSTS(setup_hosts, test_where_needs_a_connection)
+TEST_HOSTS(setup_hosts, test_gid_query_needs_a_connection)
 {
-	assert_false(pvr_out_where(env->other[0], PVR_PIPE_TCP, 1, "default", env->gid[1]));
+	assert_false(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 1, "default", env->gid[1]));
 	fg_wire_cut(env->wire, 0, 1, 0);
-	assert_false(pvr_out_where(env->other[0], PVR_PIPE_TCP, 0, "default", env->gid[1]));
+	assert_false(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, "default", env->gid[1]));
 	fg_wire_mend(env->wire, 0, 1, 0);
 	where(env, "default", env->gid[1]);
 	assert_int_equal(fg_wire_located(env->wire, 0)->count, 1);
@@ -128,7 +128,7 @@ TEST_HOSTS(setup_hosts, test_statistics_count_both_ways)
 	assert_true(stats.up[PVR_PIPE_TCP]);
 	assert_false(stats.up[PVR_PIPE_VERBS]);
 	assert_int_equal(stats.heard, now + 5 * FG_SEC);
-	/* FABRIC and WHERE; HERE. */
+	/* FABRIC and GID_QUERY; HERE. */
 	assert_int_equal(stats.tx_frames - before.tx_frames, 2);
 	assert_int_equal(stats.tx_bytes - before.tx_bytes, 40 + 32);
 	assert_int_equal(stats.rx_frames - before.rx_frames, 1);
@@ -357,8 +357,8 @@ TEST_HOSTS(setup_hosts, test_second_hello_closes_the_connection)
 
 TEST_HOSTS(setup_hosts, test_fabrics_that_were_not_declared_close_the_connection)
 {
-	struct pvr_frame_where frame = {
-		.frame = { .size = sizeof(frame), .type = PVR_FRAME_WHERE, .fabric = 1 }
+	struct pvr_frame_gid_query frame = {
+		.frame = { .size = sizeof(frame), .type = PVR_FRAME_GID_QUERY, .fabric = 1 }
 	};
 
 	expect_closed_by(env, &frame, sizeof(frame), "not declared");
@@ -407,10 +407,10 @@ TEST_HOSTS(setup_hosts, test_our_side_declares_no_more_fabrics_than_a_connection
 
 	for (unsigned int i = 1; i <= PVR_WIRE_FABRICS; i++) {
 		snprintf(name, sizeof(name), "tenant%u", i);
-		assert_true(pvr_out_where(env->other[0], PVR_PIPE_TCP, 0, name, env->gid[1]));
+		assert_true(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, name, env->gid[1]));
 		fg_wire_run(env->wire);
 	}
-	assert_false(pvr_out_where(env->other[0], PVR_PIPE_TCP, 0, "one-more", env->gid[1]));
+	assert_false(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, "one-more", env->gid[1]));
 	assert_true(fg_logged(env->host[0], "one-more is cut off"));
 	where(env, "tenant1", env->gid[1]);
 	assert_string_equal(fg_wire_located(env->wire, 0)->fabric, "tenant1");

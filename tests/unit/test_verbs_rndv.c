@@ -309,7 +309,7 @@ static void create(bool expose)
 /* Return: what we have told. */
 static uint8_t connect_to(uint8_t reads)
 {
-	union pvr_any_frame ours, theirs = { .queue_pair = {
+	union pvr_any_frame ours, theirs = { .verbs_qp = {
 						     .mtu = 3,
 						     .reads = reads,
 						     .buffers = htole32(16),
@@ -319,7 +319,7 @@ static uint8_t connect_to(uint8_t reads)
 
 	pvr_verbs_fill(verbs, &ours);
 	assert_true(pvr_verbs_connect(verbs, &theirs, &err));
-	return ours.queue_pair.reads;
+	return ours.verbs_qp.reads;
 }
 
 static const struct ibv_qp_attr *attr_of(enum ibv_qp_state state)

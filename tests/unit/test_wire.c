@@ -47,13 +47,14 @@ static const struct sample samples[] = {
 	       .text = "too many"),
 	SAMPLE("ping", PVR_FRAME_PING, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
 	SAMPLE("pong", PVR_FRAME_PONG, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
-	SAMPLE("queue pair", PVR_FRAME_QUEUE_PAIR, BOTH, queue_pair, 48, 0, 0, 0, .gid = { 1 },
+	SAMPLE("queue pair", PVR_FRAME_VERBS_QP, BOTH, verbs_qp, 48, 0, 0, 0, .gid = { 1 },
 	       .qpn = 0xffffff, .psn = 0xffffff, .mtu = 5, .reads = 16, .buffers = 1024,
 	       .buffer_size = 4096),
 	SAMPLE("returned", PVR_FRAME_RNDV_DONE, BOTH, rndv_done, 16, 0, 0, 0, .count = UINT32_MAX),
 	SAMPLE("fabric", PVR_FRAME_FABRIC, PVR_WIRE_RESPONDER, fabric, 40, 0, 0, PVR_WIRE_FABRICS,
 	       .name = "tenant_7"),
-	SAMPLE("where", PVR_FRAME_WHERE, PVR_WIRE_RESPONDER, where, 32, 0, 0, 1, .gid = { 1 }),
+	SAMPLE("where", PVR_FRAME_GID_QUERY, PVR_WIRE_RESPONDER, gid_query, 32, 0, 0, 1,
+	       .gid = { 1 }),
 	REQUEST("send", PVR_WIRE_SEND, CHUNK, 0, .psns = 1u << 23, .length = 1u << 31,
 		.offset = 4096, .chunk = CHUNK),
 	REQUEST("empty send", PVR_WIRE_SEND_IMM, 0,
@@ -70,9 +71,10 @@ static const struct sample samples[] = {
 	       .flow_label = 0xfffff, .src_qpn = 1, .dst_qpn = 0xffffff),
 	SAMPLE("left", PVR_FRAME_QP_GONE, PVR_WIRE_RESPONDER, qp_gone, 56, 0, 0, 1, .gid_type = 2,
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff),
-	SAMPLE("here", PVR_FRAME_HERE, PVR_WIRE_REQUESTER, where, 32, 0, 0, 1,
+	SAMPLE("here", PVR_FRAME_GID_REPLY, PVR_WIRE_REQUESTER, gid_query, 32, 0, 0, 1,
 	       .gid_type = PVR_GID_TYPE_ROCE_V2),
-	SAMPLE("nobody here", PVR_FRAME_HERE, PVR_WIRE_REQUESTER, where, 32, 0, 0, 1, .gid = { 1 }),
+	SAMPLE("nobody here", PVR_FRAME_GID_REPLY, PVR_WIRE_REQUESTER, gid_query, 32, 0, 0, 1,
+	       .gid = { 1 }),
 	SAMPLE("ack", PVR_FRAME_ACK, PVR_WIRE_REQUESTER, ack, 56, 0, 0, 1, .verdict = PVR_WIRE_ACK,
 	       .epoch = 1, .qpn = 2, .psn = 3, .done = 1u << 31),
 	SAMPLE("rnr", PVR_FRAME_ACK, PVR_WIRE_REQUESTER, ack, 56, 0, 0, 1, .verdict = PVR_WIRE_RNR,
@@ -162,14 +164,15 @@ TEST_PLAIN(test_each_frame_is_taken_by_who_may_receive_it)
 	}
 }
 
-TEST_PLAIN(test_who_is_told_ahead_takes_acknowledgements_too)
+TEST_PLAIN(test_requester_with_piggyback_takes_acks_too)
 {
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		const struct pvr_frame *frame = &samples[i].any.frame;
 		const char *why = NULL;
 		bool may = frame->type == PVR_FRAME_ACK ||
 			   pvr_wire_header_size(frame, PVR_WIRE_RESPONDER, CHUNK, &why);
-		size_t header = pvr_wire_header_size(frame, PVR_WIRE_RESPONDER_EARLY, CHUNK, &why);
+		size_t header =
+			pvr_wire_header_size(frame, PVR_WIRE_RESPONDER_PIGGYBACK, CHUNK, &why);
 
 		assert_int_equal(header, may ? samples[i].header : 0);
 	}
@@ -269,15 +272,15 @@ TEST_PLAIN(test_hello_with_a_wrong_field_is_refused)
 
 TEST_PLAIN(test_bye_with_a_wrong_field_is_refused)
 {
-	REFUSED("queue pair", f.queue_pair.qpn = 1 << 24, "24 bits");
-	REFUSED("queue pair", f.queue_pair.psn = 1 << 24, "24 bits");
-	REFUSED("queue pair", f.queue_pair.mtu = 0, "MTU");
-	REFUSED("queue pair", f.queue_pair.mtu = 6, "MTU");
-	REFUSED("queue pair", f.queue_pair.buffers = 1, "number of buffers");
-	REFUSED("queue pair", f.queue_pair.buffers = 1025, "number of buffers");
-	REFUSED("queue pair", f.queue_pair.buffer_size = 4095, "buffer's size");
-	REFUSED("queue pair", f.queue_pair.buffer_size = (1 << 20) + 1, "buffer's size");
-	REFUSED("queue pair", f.queue_pair.reserved2 = 1, "reserved");
+	REFUSED("queue pair", f.verbs_qp.qpn = 1 << 24, "24 bits");
+	REFUSED("queue pair", f.verbs_qp.psn = 1 << 24, "24 bits");
+	REFUSED("queue pair", f.verbs_qp.mtu = 0, "MTU");
+	REFUSED("queue pair", f.verbs_qp.mtu = 6, "MTU");
+	REFUSED("queue pair", f.verbs_qp.buffers = 1, "number of buffers");
+	REFUSED("queue pair", f.verbs_qp.buffers = 1025, "number of buffers");
+	REFUSED("queue pair", f.verbs_qp.buffer_size = 4095, "buffer's size");
+	REFUSED("queue pair", f.verbs_qp.buffer_size = (1 << 20) + 1, "buffer's size");
+	REFUSED("queue pair", f.verbs_qp.reserved2 = 1, "reserved");
 	REFUSED("bye", f.bye.reason = PVR_BYE_NUM, "reason");
 	REFUSED("bye", f.bye.reserved = 1, "reserved");
 	REFUSED("bye", f.bye.text[3] = '\033', "printed");
@@ -293,13 +296,13 @@ TEST_PLAIN(test_fabric_with_a_wrong_name_is_refused)
 	ACCEPTED("fabric", memset(f.fabric.name, 'a', sizeof(f.fabric.name) - 1));
 }
 
-TEST_PLAIN(test_where_and_here_with_a_wrong_field_are_refused)
+TEST_PLAIN(test_gid_query_and_reply_with_a_wrong_field_are_refused)
 {
-	REFUSED("where", f.where.gid_type = PVR_GID_TYPE_ROCE_V2, "reserved");
-	REFUSED("where", f.where.reserved[6] = 1, "reserved");
-	REFUSED("here", f.where.reserved[0] = 1, "reserved");
-	REFUSED("here", f.where.gid_type = 3, "GID");
-	REFUSED("here", f.where.gid_type = 4, "GID");
+	REFUSED("where", f.gid_query.gid_type = PVR_GID_TYPE_ROCE_V2, "reserved");
+	REFUSED("where", f.gid_query.reserved[6] = 1, "reserved");
+	REFUSED("here", f.gid_query.reserved[0] = 1, "reserved");
+	REFUSED("here", f.gid_query.gid_type = 3, "GID");
+	REFUSED("here", f.gid_query.gid_type = 4, "GID");
 }
 
 TEST_PLAIN(test_request_with_a_wrong_field_is_refused)

@@ -158,7 +158,7 @@ RDMA, VERBS = 1, 2
 def queue_pair(*ip, **fields):
     values = {"qpn": 17, "psn": 1, "mtu": 3, "buffers": 16, "size": 65536} | fields
     gid = bytes(10) + b"\xff\xff" + bytes(ip)
-    return p.frame(p.QUEUE_PAIR, struct.pack("<16sIIHBBIII", gid, values["qpn"], values["psn"], 0, values["mtu"], 0,
+    return p.frame(p.VERBS_QP, struct.pack("<16sIIHBBIII", gid, values["qpn"], values["psn"], 0, values["mtu"], 0,
                                              values["buffers"], values["size"], 0))
 
 def try_one(name, *ip):

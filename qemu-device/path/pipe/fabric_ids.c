@@ -6,37 +6,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned int find_id(const struct pvr_declared *declared, uint64_t id)
+static unsigned int find_id(const struct pvr_fabric_ids *fabric_ids, uint64_t id)
 {
 	unsigned int i;
 
-	for (i = 0; i < declared->count; i++)
-		if (declared->fabric[i]->id == id)
+	for (i = 0; i < fabric_ids->count; i++)
+		if (fabric_ids->fabric[i]->id == id)
 			return i + 1;
 	return 0;
 }
 
 /* A fabric that went and came again has another id, and the same number. */
-unsigned int pvr_declared_find(struct pvr_declared *declared, uint64_t id, const char *name)
+unsigned int pvr_fabric_ids_find(struct pvr_fabric_ids *fabric_ids, uint64_t id, const char *name)
 {
-	unsigned int number = id ? find_id(declared, id) : 0, i;
+	unsigned int number = id ? find_id(fabric_ids, id) : 0, i;
 
 	if (number)
 		return number;
-	for (i = 0; i < declared->count; i++) {
-		if (strcmp(declared->fabric[i]->name, name))
+	for (i = 0; i < fabric_ids->count; i++) {
+		if (strcmp(fabric_ids->fabric[i]->name, name))
 			continue;
 		if (id)
-			declared->fabric[i]->id = id;
+			fabric_ids->fabric[i]->id = id;
 		return i + 1;
 	}
 	return 0;
 }
 
-unsigned int pvr_declared_add(struct pvr_declared *declared, uint64_t id, const char *name)
+unsigned int pvr_fabric_ids_add(struct pvr_fabric_ids *fabric_ids, uint64_t id, const char *name)
 {
-	struct pvr_declared_fabric *fabric;
-	uint32_t count = declared->count;
+	struct pvr_fabric_id *fabric;
+	uint32_t count = fabric_ids->count;
 
 	if (count == PVR_WIRE_FABRICS)
 		return 0;
@@ -45,20 +45,20 @@ unsigned int pvr_declared_add(struct pvr_declared *declared, uint64_t id, const 
 		return 0;
 	fabric->id = id;
 	strncpy(fabric->name, name, sizeof(fabric->name) - 1);
-	declared->fabric[count] = fabric;
-	__atomic_store_n(&declared->count, count + 1, __ATOMIC_RELEASE);
+	fabric_ids->fabric[count] = fabric;
+	__atomic_store_n(&fabric_ids->count, count + 1, __ATOMIC_RELEASE);
 	return count + 1;
 }
 
-const char *pvr_declared_name(const struct pvr_declared *declared, unsigned int number)
+const char *pvr_fabric_ids_name(const struct pvr_fabric_ids *fabric_ids, unsigned int number)
 {
-	if (!number || number > __atomic_load_n(&declared->count, __ATOMIC_ACQUIRE))
+	if (!number || number > __atomic_load_n(&fabric_ids->count, __ATOMIC_ACQUIRE))
 		return NULL;
-	return declared->fabric[number - 1]->name;
+	return fabric_ids->fabric[number - 1]->name;
 }
 
-void pvr_declared_forget(struct pvr_declared *declared)
+void pvr_fabric_ids_forget(struct pvr_fabric_ids *fabric_ids)
 {
-	while (declared->count)
-		free(declared->fabric[--declared->count]);
+	while (fabric_ids->count)
+		free(fabric_ids->fabric[--fabric_ids->count]);
 }

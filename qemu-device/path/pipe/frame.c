@@ -16,8 +16,8 @@
 
 /* Who receives a frame. */
 #define BY_REQUESTER (1u << PVR_WIRE_REQUESTER)
-#define BY_EARLY (1u << PVR_WIRE_RESPONDER_EARLY)
-#define BY_RESPONDER (1u << PVR_WIRE_RESPONDER | BY_EARLY)
+#define BY_PIGGYBACK (1u << PVR_WIRE_RESPONDER_PIGGYBACK)
+#define BY_RESPONDER (1u << PVR_WIRE_RESPONDER | BY_PIGGYBACK)
 
 /* How much payload a frame may bring. */
 enum payload {
@@ -121,7 +121,7 @@ static const char *check_ping(const union pvr_any_frame *any, size_t payload)
 
 static const char *check_queue_pair(const union pvr_any_frame *any, size_t payload)
 {
-	const struct pvr_frame_queue_pair *qp = &any->queue_pair;
+	const struct pvr_frame_verbs_qp *qp = &any->verbs_qp;
 	uint32_t buffers = le32toh(qp->buffers), size = le32toh(qp->buffer_size);
 
 	(void)payload;
@@ -193,12 +193,12 @@ static const char *check_fabric(const union pvr_any_frame *any, size_t payload)
 	return NULL;
 }
 
-static const char *check_where(const union pvr_any_frame *any, size_t payload)
+static const char *check_gid_query(const union pvr_any_frame *any, size_t payload)
 {
-	const struct pvr_frame_where *where = &any->where;
+	const struct pvr_frame_gid_query *query = &any->gid_query;
 
 	(void)payload;
-	if (where->gid_type || !is_zero(where->reserved, sizeof(where->reserved)))
+	if (query->gid_type || !is_zero(query->reserved, sizeof(query->reserved)))
 		return "reserved fields are not zero";
 	return NULL;
 }
@@ -322,14 +322,14 @@ static const char *check_qp_gone(const union pvr_any_frame *any, size_t payload)
 
 /* --------------------------------------------------------- from who accepted */
 
-static const char *check_here(const union pvr_any_frame *any, size_t payload)
+static const char *check_gid_reply(const union pvr_any_frame *any, size_t payload)
 {
-	const struct pvr_frame_where *here = &any->where;
+	const struct pvr_frame_gid_query *reply = &any->gid_query;
 
 	(void)payload;
-	if (here->gid_type && !is_gid_type(here->gid_type))
+	if (reply->gid_type && !is_gid_type(reply->gid_type))
 		return "an unknown type of GID";
-	if (!is_zero(here->reserved, sizeof(here->reserved)))
+	if (!is_zero(reply->reserved, sizeof(reply->reserved)))
 		return "reserved fields are not zero";
 	return NULL;
 }
@@ -409,9 +409,9 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_PONG] = { .header = sizeof(struct pvr_frame_ping),
 			     .receivers = BY_REQUESTER | BY_RESPONDER,
 			     .check = check_ping },
-	[PVR_FRAME_QUEUE_PAIR] = { .header = sizeof(struct pvr_frame_queue_pair),
-				   .receivers = BY_REQUESTER | BY_RESPONDER,
-				   .check = check_queue_pair },
+	[PVR_FRAME_VERBS_QP] = { .header = sizeof(struct pvr_frame_verbs_qp),
+				 .receivers = BY_REQUESTER | BY_RESPONDER,
+				 .check = check_queue_pair },
 	[PVR_FRAME_RNDV_DONE] = { .header = sizeof(struct pvr_frame_rndv_done),
 				  .receivers = BY_REQUESTER | BY_RESPONDER,
 				  .check = check_rndv_done },
@@ -419,10 +419,10 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 			       .receivers = BY_RESPONDER,
 			       .has_fabric = true,
 			       .check = check_fabric },
-	[PVR_FRAME_WHERE] = { .header = sizeof(struct pvr_frame_where),
-			      .receivers = BY_RESPONDER,
-			      .has_fabric = true,
-			      .check = check_where },
+	[PVR_FRAME_GID_QUERY] = { .header = sizeof(struct pvr_frame_gid_query),
+				  .receivers = BY_RESPONDER,
+				  .has_fabric = true,
+				  .check = check_gid_query },
 	[PVR_FRAME_REQUEST] = { .header = sizeof(struct pvr_frame_request),
 				.receivers = BY_RESPONDER,
 				.payload = PAYLOAD_CHUNK,
@@ -439,12 +439,12 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 				.receivers = BY_RESPONDER,
 				.has_fabric = true,
 				.check = check_qp_gone },
-	[PVR_FRAME_HERE] = { .header = sizeof(struct pvr_frame_where),
-			     .receivers = BY_REQUESTER,
-			     .has_fabric = true,
-			     .check = check_here },
+	[PVR_FRAME_GID_REPLY] = { .header = sizeof(struct pvr_frame_gid_query),
+				  .receivers = BY_REQUESTER,
+				  .has_fabric = true,
+				  .check = check_gid_reply },
 	[PVR_FRAME_ACK] = { .header = sizeof(struct pvr_frame_ack),
-			    .receivers = BY_REQUESTER | BY_EARLY,
+			    .receivers = BY_REQUESTER | BY_PIGGYBACK,
 			    .has_fabric = true,
 			    .check = check_ack },
 	[PVR_FRAME_ATOMIC_ACK] = { .header = sizeof(struct pvr_frame_atomic_ack),

@@ -41,16 +41,16 @@ enum pvr_frame_type {
 	PVR_FRAME_BYE,
 	PVR_FRAME_PING,
 	PVR_FRAME_PONG,
-	PVR_FRAME_QUEUE_PAIR,
+	PVR_FRAME_VERBS_QP,
 	PVR_FRAME_RNDV_DONE,
 	/* From who dialled. */
 	PVR_FRAME_FABRIC = 8,
-	PVR_FRAME_WHERE,
+	PVR_FRAME_GID_QUERY,
 	PVR_FRAME_REQUEST,
 	PVR_FRAME_DATAGRAM,
 	PVR_FRAME_QP_GONE,
 	/* From who accepted. */
-	PVR_FRAME_HERE = 16,
+	PVR_FRAME_GID_REPLY = 16,
 	PVR_FRAME_ACK,
 	PVR_FRAME_ATOMIC_ACK,
 	PVR_FRAME_READ_DATA,
@@ -68,8 +68,8 @@ struct pvr_frame {
 /* Features of HELLO. */
 #define PVR_HELLO_F_RDMA \
 	0x1u /* it knows of the next one; whether its NIC works is another matter */
-#define PVR_HELLO_F_VERBS 0x2u /* a QUEUE_PAIR frame follows: frames go on there */
-#define PVR_HELLO_F_EARLY_ACKS 0x4u /* who dialled may send ACKs, too, ahead of their own */
+#define PVR_HELLO_F_VERBS 0x2u /* a VERBS_QP frame follows: frames go on there */
+#define PVR_HELLO_F_PIGGYBACK_ACK 0x4u /* who dialled may send ACKs, too, ahead of their own */
 #define PVR_HELLO_F_QP_GONE 0x8u /* QP_GONE frames are understood */
 /*
  * With RDMA: it knows of this. With VERBS, if that was said: payload may be exposed, see struct
@@ -122,7 +122,7 @@ enum pvr_bye {
  * The queue pair of an RDMA NIC, type RC, on which everything but this and the HELLO before
  * it travels; the connection that has brought it says that its owner is still there.
  */
-struct pvr_frame_queue_pair {
+struct pvr_frame_verbs_qp {
 	struct pvr_frame frame;
 	__u8 gid[16]; /* of the NIC's port */
 	__le32 qpn, psn; /* 24 bits; of the first packet that it sends */
@@ -159,11 +159,11 @@ struct pvr_frame_fabric {
 	char name[PVR_WIRE_FABRIC_MAX]; /* NUL-terminated */
 };
 
-/* Who has the GID? HERE is the answer. */
-struct pvr_frame_where { /* and HERE */
+/* Who has the GID? GID_REPLY is the answer. */
+struct pvr_frame_gid_query { /* and GID_REPLY */
 	struct pvr_frame frame;
 	__u8 gid[16];
-	__u8 gid_type; /* WHERE: 0. HERE: PVR_GID_TYPE_* of who has it; 0: nobody here */
+	__u8 gid_type; /* GID_QUERY: 0. GID_REPLY: PVR_GID_TYPE_* of who has it; 0: nobody here */
 	__u8 reserved[7];
 };
 
@@ -285,9 +285,9 @@ PVR_WIRE_SIZE(pvr_frame_bye, 136);
 PVR_WIRE_SIZE(pvr_frame_rndv_seg, 16);
 PVR_WIRE_SIZE(pvr_frame_rndv_done, 16);
 PVR_WIRE_SIZE(pvr_frame_ping, 16);
-PVR_WIRE_SIZE(pvr_frame_queue_pair, 48);
+PVR_WIRE_SIZE(pvr_frame_verbs_qp, 48);
 PVR_WIRE_SIZE(pvr_frame_fabric, 40);
-PVR_WIRE_SIZE(pvr_frame_where, 32);
+PVR_WIRE_SIZE(pvr_frame_gid_query, 32);
 PVR_WIRE_SIZE(pvr_frame_request, 120);
 PVR_WIRE_SIZE(pvr_frame_datagram, 64);
 PVR_WIRE_SIZE(pvr_frame_qp_gone, 56);
@@ -300,10 +300,10 @@ union pvr_any_frame {
 	struct pvr_frame_hello hello;
 	struct pvr_frame_bye bye;
 	struct pvr_frame_ping ping;
-	struct pvr_frame_queue_pair queue_pair;
+	struct pvr_frame_verbs_qp verbs_qp;
 	struct pvr_frame_rndv_done rndv_done;
 	struct pvr_frame_fabric fabric;
-	struct pvr_frame_where where;
+	struct pvr_frame_gid_query gid_query;
 	struct pvr_frame_request request;
 	struct pvr_frame_datagram datagram;
 	struct pvr_frame_qp_gone qp_gone;
@@ -316,7 +316,7 @@ union pvr_any_frame {
 enum pvr_wire_role {
 	PVR_WIRE_REQUESTER, /* it dialled */
 	PVR_WIRE_RESPONDER,
-	PVR_WIRE_RESPONDER_EARLY, /* that is told ACKs ahead, too */
+	PVR_WIRE_RESPONDER_PIGGYBACK, /* that is told ACKs ahead, too */
 };
 
 /**

@@ -40,7 +40,7 @@ struct pvr_remote {
 	struct pvr_lock lock; /* Protects what follows, and new slots; nothing is taken inside it. */
 	LIST_HEAD(, pvr_in) ins;
 	struct pvr_link_count gone; /* of incoming connections that are no more */
-	struct pvr_early early;
+	struct pvr_piggyback piggyback;
 };
 
 struct pvr_pipe *pvr_host_pipe(const struct pvr_remote *remote);

@@ -1,62 +1,63 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* An ACK that is told ahead, with requests that go the other way anyway. */
+/* An ACK that is piggybacked, with requests that go the other way anyway. */
 #include "path/pipe/piggyback.h"
 
 #include <endian.h>
 #include <string.h>
 
-static void set_waits(struct pvr_early *early, bool waits)
+static void set_waits(struct pvr_piggyback *piggyback, bool waits)
 {
-	__atomic_store_n(&early->waits, waits, __ATOMIC_RELAXED);
+	__atomic_store_n(&piggyback->waits, waits, __ATOMIC_RELAXED);
 }
 
-void pvr_early_offer(struct pvr_early *early, const struct pvr_in *from, const char *fabric,
-		     const struct pvr_frame_ack *frame)
+void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_in *from,
+			 const char *fabric, const struct pvr_frame_ack *frame)
 {
-	pvr_lock(&early->lock);
-	early->from = from;
-	early->frame = *frame;
-	strncpy(early->fabric, fabric, sizeof(early->fabric) - 1);
-	set_waits(early, true);
-	pvr_unlock(&early->lock);
+	pvr_lock(&piggyback->lock);
+	piggyback->from = from;
+	piggyback->frame = *frame;
+	strncpy(piggyback->fabric, fabric, sizeof(piggyback->fabric) - 1);
+	set_waits(piggyback, true);
+	pvr_unlock(&piggyback->lock);
 }
 
-bool pvr_early_is_told(struct pvr_early *early, const struct pvr_in *from)
+bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_in *from)
 {
 	bool told;
 
-	if (__atomic_load_n(&early->waits, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&piggyback->waits, __ATOMIC_RELAXED))
 		return false;
-	pvr_lock(&early->lock);
-	told = early->from == from && !early->waits;
-	pvr_unlock(&early->lock);
+	pvr_lock(&piggyback->lock);
+	told = piggyback->from == from && !piggyback->waits;
+	pvr_unlock(&piggyback->lock);
 	return told;
 }
 
-void pvr_early_withdraw(struct pvr_early *early, const struct pvr_in *from)
+void pvr_piggyback_withdraw(struct pvr_piggyback *piggyback, const struct pvr_in *from)
 {
-	pvr_lock(&early->lock);
-	if (early->from == from) {
-		early->from = NULL;
-		set_waits(early, false);
+	pvr_lock(&piggyback->lock);
+	if (piggyback->from == from) {
+		piggyback->from = NULL;
+		set_waits(piggyback, false);
 	}
-	pvr_unlock(&early->lock);
+	pvr_unlock(&piggyback->lock);
 }
 
-bool pvr_early_take(struct pvr_early *early, struct pvr_declared *fabrics, union pvr_any_frame *any)
+bool pvr_piggyback_take(struct pvr_piggyback *piggyback, struct pvr_fabric_ids *fabrics,
+			union pvr_any_frame *any)
 {
 	unsigned int number = 0;
 
-	if (!__atomic_load_n(&early->waits, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&piggyback->waits, __ATOMIC_RELAXED))
 		return false;
-	pvr_lock(&early->lock);
-	if (early->waits)
-		number = pvr_declared_find(fabrics, 0, early->fabric);
+	pvr_lock(&piggyback->lock);
+	if (piggyback->waits)
+		number = pvr_fabric_ids_find(fabrics, 0, piggyback->fabric);
 	if (number) {
-		any->ack = early->frame;
+		any->ack = piggyback->frame;
 		any->frame.fabric = htole16((uint16_t)number);
-		set_waits(early, false);
+		set_waits(piggyback, false);
 	}
-	pvr_unlock(&early->lock);
+	pvr_unlock(&piggyback->lock);
 	return number;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * An ACK that is told ahead, with requests that go the other way anyway.
+ * An ACK that is piggybacked, with requests that go the other way anyway.
  *
- * DOC: told ahead
+ * DOC: piggybacked
  *
  * A frame by itself costs as much as a message. Guests that answer each other ask in both
  * directions, in connections of either host's: so a requester here takes along what a
- * responder here owes to the same host. That is told ahead only. The ACK follows in its own
+ * responder here owes to the same host. That is piggybacked only. The ACK follows in its own
  * connection, later and for more messages at once, so nothing depends on a connection that
  * may break with it.
  */
-#ifndef PVR_EARLY_H
-#define PVR_EARLY_H
+#ifndef PVR_PIGGYBACK_H
+#define PVR_PIGGYBACK_H
 
 #include "core/lock.h"
 #include "path/pipe/fabric_ids.h"
@@ -20,7 +20,7 @@
 struct pvr_in;
 
 /* Of a remote; all zero in the beginning. */
-struct pvr_early {
+struct pvr_piggyback {
 	struct pvr_lock lock; /* inside that of an outgoing connection, and nothing inside it */
 	bool waits; /* for somebody who takes it along; read without the lock, too */
 	const struct pvr_in *from; /* who has offered it; NULL: nobody. Never followed */
@@ -29,14 +29,14 @@ struct pvr_early {
 };
 
 /* Of several who offer one the last counts. */
-void pvr_early_offer(struct pvr_early *early, const struct pvr_in *from, const char *fabric,
-		     const struct pvr_frame_ack *frame);
+void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_in *from,
+			 const char *fabric, const struct pvr_frame_ack *frame);
 /* What @from has offered last is on its way. */
-bool pvr_early_is_told(struct pvr_early *early, const struct pvr_in *from);
-void pvr_early_withdraw(struct pvr_early *early, const struct pvr_in *from);
+bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_in *from);
+void pvr_piggyback_withdraw(struct pvr_piggyback *piggyback, const struct pvr_in *from);
 
 /* One for a connection with these fabrics. Return: false if there is none. */
-bool pvr_early_take(struct pvr_early *early, struct pvr_declared *fabrics,
-		    union pvr_any_frame *any);
+bool pvr_piggyback_take(struct pvr_piggyback *piggyback, struct pvr_fabric_ids *fabrics,
+			union pvr_any_frame *any);
 
-#endif /* PVR_EARLY_H */
+#endif /* PVR_PIGGYBACK_H */

@@ -49,7 +49,7 @@ void pvr_out_free(struct pvr_out *out)
 		return;
 	pvr_pipe_tx_close(&out->box);
 	pvr_pipe_rx_close(&out->in);
-	pvr_declared_forget(&out->fabrics);
+	pvr_fabric_ids_forget(&out->fabrics);
 	free(out);
 }
 
@@ -106,7 +106,7 @@ static void out_close(struct pvr_out *out)
 	set_up(out, false);
 	__atomic_store_n(&out->generation, 0, __ATOMIC_RELEASE);
 	out->rndv_done_count = out->rndv_done_sent = out->rndv_done_unflushed = 0;
-	pvr_declared_forget(&out->fabrics);
+	pvr_fabric_ids_forget(&out->fabrics);
 	out->refused = false;
 	out->told_limit = false;
 }
@@ -123,7 +123,7 @@ void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int
 	out_close(out);
 	if (!out_open(out, ops, opaque, limits->chunk)) {
 		__atomic_store_n(&out->chunk, limits->chunk, __ATOMIC_RELAXED);
-		out->early_acks = limits->early_acks;
+		out->piggyback_ack = limits->piggyback_ack;
 		set_class(out, limits->dscp);
 		out->qp_gone_agreed = limits->qp_gone;
 		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(remote)),
@@ -248,7 +248,7 @@ static bool put_flat(struct pvr_out *out, union pvr_any_frame *any, size_t size)
 }
 
 /* Too many for one connection, or for our memory. */
-static void cannot_declare(struct pvr_out *out, const char *name)
+static void cannot_add_fabric_id(struct pvr_out *out, const char *name)
 {
 	if (!out->told_limit)
 		pvr_log(out->remote->engine, NULL, PVR_LOG_ERR,
@@ -261,13 +261,13 @@ static void cannot_declare(struct pvr_out *out, const char *name)
 static unsigned int declare(struct pvr_out *out, uint64_t id, const char *name)
 {
 	union pvr_any_frame any = { .fabric = { .frame = { .type = PVR_FRAME_FABRIC } } };
-	unsigned int number = pvr_declared_find(&out->fabrics, id, name);
+	unsigned int number = pvr_fabric_ids_find(&out->fabrics, id, name);
 
 	if (number)
 		return number;
-	number = pvr_declared_add(&out->fabrics, id, name);
+	number = pvr_fabric_ids_add(&out->fabrics, id, name);
 	if (!number) {
-		cannot_declare(out, name);
+		cannot_add_fabric_id(out, name);
 		return 0;
 	}
 	any.frame.fabric = htole16((uint16_t)number);
@@ -340,7 +340,7 @@ static void take_ack_along(struct pvr_out *out)
 {
 	union pvr_any_frame any;
 
-	if (out->early_acks && pvr_early_take(&out->remote->early, &out->fabrics, &any))
+	if (out->piggyback_ack && pvr_piggyback_take(&out->remote->piggyback, &out->fabrics, &any))
 		put_flat(out, &any, sizeof(any.ack));
 }
 
@@ -442,10 +442,10 @@ void pvr_out_ping(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned i
 	pvr_unlock(&out->lock);
 }
 
-bool pvr_out_where(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
-		   const char *fabric, const uint8_t gid[16])
+bool pvr_out_gid_query(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+		       const char *fabric, const uint8_t gid[16])
 {
-	union pvr_any_frame any = { .where = { .frame = { .type = PVR_FRAME_WHERE } } };
+	union pvr_any_frame any = { .gid_query = { .frame = { .type = PVR_FRAME_GID_QUERY } } };
 	struct pvr_out *out = lock_up(remote, kind, slot);
 	unsigned int number;
 	bool sent;
@@ -454,8 +454,8 @@ bool pvr_out_where(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned 
 		return false;
 	number = declare(out, 0, fabric);
 	any.frame.fabric = htole16((uint16_t)number);
-	memcpy(any.where.gid, gid, sizeof(any.where.gid));
-	sent = number && send_now(out, &any, sizeof(any.where));
+	memcpy(any.gid_query.gid, gid, sizeof(any.gid_query.gid));
+	sent = number && send_now(out, &any, sizeof(any.gid_query));
 	pvr_unlock(&out->lock);
 	return sent;
 }
@@ -510,8 +510,8 @@ static void got_pong(struct pvr_out *out, const struct pvr_frame_ping *pong)
 				 __ATOMIC_RELAXED);
 }
 
-static void got_here(const struct pvr_out *out, const char *fabric,
-		     const struct pvr_frame_where *here)
+static void recv_gid_reply(const struct pvr_out *out, const char *fabric,
+			   const struct pvr_frame_gid_query *here)
 {
 	const struct pvr_pipe *pipe = pvr_host_pipe(out->remote);
 
@@ -525,8 +525,8 @@ static enum pvr_handled dispatch_answer(struct pvr_out *out, const union pvr_any
 	const struct pvr_route route = route_of(out);
 
 	switch (any->frame.type) {
-	case PVR_FRAME_HERE:
-		got_here(out, fabric, &any->where);
+	case PVR_FRAME_GID_REPLY:
+		recv_gid_reply(out, fabric, &any->gid_query);
 		break;
 	case PVR_FRAME_ACK:
 		pvr_remote_ack(&route, fabric, &any->ack);
@@ -551,7 +551,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	case PVR_FRAME_HELLO:
 		*why = "a second HELLO";
 		return PVR_HANDLED;
-	case PVR_FRAME_QUEUE_PAIR:
+	case PVR_FRAME_VERBS_QP:
 		*why = "a queue pair that was not asked for";
 		return PVR_HANDLED;
 	case PVR_FRAME_BYE:
@@ -564,7 +564,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 		got_pong(out, &any->ping);
 		return PVR_HANDLED;
 	}
-	fabric = pvr_declared_name(&out->fabrics, le16toh(any->frame.fabric));
+	fabric = pvr_fabric_ids_name(&out->fabrics, le16toh(any->frame.fabric));
 	if (fabric)
 		return dispatch_answer(out, any, fabric);
 	*why = "a fabric that was not declared";

@@ -23,8 +23,8 @@ struct pvr_out {
 	/* Protects what follows; taken inside adapters' locks, and only that of ACKs inside it. */
 	struct pvr_lock lock;
 	struct pvr_pipe_tx box;
-	struct pvr_declared fabrics; /* names are read by its thread without the lock */
-	bool early_acks;
+	struct pvr_fabric_ids fabrics; /* names are read by its thread without the lock */
+	bool piggyback_ack;
 	bool qp_gone_agreed; /* QP_GONE frames were agreed upon */
 	uint32_t rndv_done_count; /* of the other side ... */
 	uint32_t rndv_done_sent; /* ... that it has been told of */

@@ -16,10 +16,10 @@
 #define NO_STALL_NS 1000000000ull
 /*
  * So many looks of a worker that polls, a microsecond each, an ACK may wait, and so many once
- * it has been told ahead.
+ * it has been piggybacked.
  */
 #define HOLD_LOOKS 4
-#define HOLD_LOOKS_TOLD 256
+#define HOLD_LOOKS_PIGGYBACK 256
 
 struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 			     unsigned int worker, const struct pvr_stream_ops *ops, void *opaque,
@@ -36,7 +36,8 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
-			     limits->early_acks ? PVR_WIRE_RESPONDER_EARLY : PVR_WIRE_RESPONDER,
+			     limits->piggyback_ack ? PVR_WIRE_RESPONDER_PIGGYBACK
+						   : PVR_WIRE_RESPONDER,
 			     limits->chunk, &in->count))
 		goto err_answers;
 	pvr_lock(&remote->lock);
@@ -59,10 +60,10 @@ void pvr_in_destroy(struct pvr_in *in)
 	LIST_REMOVE(in, link);
 	pvr_link_count_add(&remote->gone, &in->count);
 	pvr_unlock(&remote->lock);
-	pvr_early_withdraw(&remote->early, in);
+	pvr_piggyback_withdraw(&remote->piggyback, in);
 	pvr_pipe_rx_close(&in->box);
 	pvr_pipe_tx_close(&in->answers);
-	pvr_declared_forget(&in->fabrics);
+	pvr_fabric_ids_forget(&in->fabrics);
 	free(in);
 }
 
@@ -155,21 +156,21 @@ static const char *got_fabric(struct pvr_in *in, const struct pvr_frame_fabric *
 {
 	if (le16toh(fabric->frame.fabric) != in->fabrics.count + 1)
 		return "a fabric's number that is not the next one";
-	if (!pvr_declared_add(&in->fabrics, 0, fabric->name))
+	if (!pvr_fabric_ids_add(&in->fabrics, 0, fabric->name))
 		return "no memory for a fabric";
 	return NULL;
 }
 
-static void got_where(struct pvr_in *in, const char *fabric, const union pvr_any_frame *where)
+static void recv_gid_query(struct pvr_in *in, const char *fabric, const union pvr_any_frame *query)
 {
-	union pvr_any_frame here = { .where = where->where };
+	union pvr_any_frame reply = { .gid_query = query->gid_query };
 	uint8_t mac[6];
 
-	here.frame.type = PVR_FRAME_HERE;
-	if (!pvr_engine_find_gid(in->remote->engine, fabric, here.where.gid, &here.where.gid_type,
-				 mac))
-		here.where.gid_type = 0;
-	reply_flat(in, &here, sizeof(here.where));
+	reply.frame.type = PVR_FRAME_GID_REPLY;
+	if (!pvr_engine_find_gid(in->remote->engine, fabric, reply.gid_query.gid,
+				 &reply.gid_query.gid_type, mac))
+		reply.gid_query.gid_type = 0;
+	reply_flat(in, &reply, sizeof(reply.gid_query));
 }
 
 static void got_ping(struct pvr_in *in, const union pvr_any_frame *ping)
@@ -193,15 +194,15 @@ static enum pvr_handled got_request(struct pvr_in *in, const char *fabric,
 }
 
 /* What we have asked for by a connection of our own. Only good news come so. */
-static void got_early_ack(struct pvr_in *in, const char *fabric, const struct pvr_frame_ack *ack,
-			  const char **why)
+static void recv_piggyback_ack(struct pvr_in *in, const char *fabric,
+			       const struct pvr_frame_ack *ack, const char **why)
 {
 	const struct pvr_route route = { .remote = in->remote };
 
 	if (ack->verdict == PVR_WIRE_ACK)
 		pvr_remote_ack(&route, fabric, ack);
 	else
-		*why = "a verdict that is told ahead";
+		*why = "a verdict that is piggybacked";
 }
 
 static const char *recv_qp_gone(struct pvr_in *in, const char *fabric,
@@ -217,13 +218,13 @@ static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
 				 const union pvr_any_frame *any, uint8_t *payload, const char **why)
 {
 	switch (any->frame.type) {
-	case PVR_FRAME_WHERE:
-		got_where(in, fabric, any);
+	case PVR_FRAME_GID_QUERY:
+		recv_gid_query(in, fabric, any);
 		return PVR_HANDLED;
 	case PVR_FRAME_REQUEST:
 		return got_request(in, fabric, any, payload, why);
 	case PVR_FRAME_ACK:
-		got_early_ack(in, fabric, &any->ack, why);
+		recv_piggyback_ack(in, fabric, &any->ack, why);
 		return PVR_HANDLED;
 	case PVR_FRAME_QP_GONE:
 		*why = recv_qp_gone(in, fabric, &any->qp_gone);
@@ -244,7 +245,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	case PVR_FRAME_HELLO:
 		*why = "a second HELLO";
 		return PVR_HANDLED;
-	case PVR_FRAME_QUEUE_PAIR:
+	case PVR_FRAME_VERBS_QP:
 		*why = "a queue pair that was not asked for";
 		return PVR_HANDLED;
 	case PVR_FRAME_BYE:
@@ -259,7 +260,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 		*why = got_fabric(in, &any->fabric);
 		return PVR_HANDLED;
 	}
-	fabric = pvr_declared_name(&in->fabrics, le16toh(any->frame.fabric));
+	fabric = pvr_fabric_ids_name(&in->fabrics, le16toh(any->frame.fabric));
 	if (!fabric) {
 		*why = "a fabric that was not declared";
 		return PVR_HANDLED;
@@ -289,9 +290,9 @@ static bool may_hold(const struct pvr_in *in)
 {
 	const struct pvr_worker *worker = &in->remote->engine->workers[in->worker];
 
-	if (!__atomic_load_n(&worker->polls, __ATOMIC_RELAXED) || in->late >= HOLD_LOOKS_TOLD)
+	if (!__atomic_load_n(&worker->polls, __ATOMIC_RELAXED) || in->late >= HOLD_LOOKS_PIGGYBACK)
 		return false;
-	if (pvr_early_is_told(&in->remote->early, in))
+	if (pvr_piggyback_is_sent(&in->remote->piggyback, in))
 		return true;
 	return in->held < HOLD_LOOKS;
 }
@@ -301,11 +302,11 @@ static void offer(struct pvr_in *in)
 {
 	const struct pvr_frame_ack *ack = &in->acks.frame;
 
-	if (pvr_early_is_told(&in->remote->early, in))
+	if (pvr_piggyback_is_sent(&in->remote->piggyback, in))
 		in->held = 0;
 	in->offered = in->acks.count;
-	pvr_early_offer(&in->remote->early, in,
-			pvr_declared_name(&in->fabrics, le16toh(ack->frame.fabric)), ack);
+	pvr_piggyback_offer(&in->remote->piggyback, in,
+			    pvr_fabric_ids_name(&in->fabrics, le16toh(ack->frame.fabric)), ack);
 }
 
 static void hold(struct pvr_in *in)
@@ -321,7 +322,7 @@ static void nothing_held(struct pvr_in *in)
 	if (!in->late)
 		return;
 	in->late = in->held = 0;
-	pvr_early_withdraw(&in->remote->early, in);
+	pvr_piggyback_withdraw(&in->remote->piggyback, in);
 }
 
 static void rest(void *owner)

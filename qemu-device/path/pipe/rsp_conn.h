@@ -16,13 +16,13 @@ struct pvr_in {
 	struct pvr_link_count count;
 	struct pvr_pipe_rx box;
 	struct pvr_pipe_tx answers;
-	struct pvr_declared fabrics;
+	struct pvr_fabric_ids fabrics;
 	struct pvr_in_acks acks;
 	uint32_t rndv_done_count; /* of the other side, that it has been told of */
 	/* While an ACK is due: calls that have left it for the next one ... */
 	unsigned int late;
-	unsigned int held; /* ... since it could be told ahead */
-	uint32_t offered; /* which one could be told ahead last */
+	unsigned int held; /* ... since it could be piggybacked */
+	uint32_t offered; /* which one could be piggybacked last */
 	uint64_t stall_began; /* 0: it does not stall */
 	uint64_t stall_again; /* not before, as the last time was in vain */
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ACKs of who polls: they wait for the guest's answer, and are told ahead with it. */
+/* ACKs of who polls: they wait for the guest's answer, and are piggybacked with it. */
 #include <endian.h>
 #include <stdlib.h>
 
@@ -113,7 +113,7 @@ TEST(guests, test_answer_takes_the_acknowledgement_along)
 	}
 }
 
-TEST(guests, test_what_was_told_ahead_is_told_again)
+TEST(guests, test_piggyback_ack_is_sent_again_by_its_own_connection)
 {
 	uint32_t steps = 0;
 
@@ -150,7 +150,7 @@ TEST(guests, test_traffic_that_never_ends_is_acknowledged_all_the_same)
 }
 
 /* The connection that it went along with breaks. */
-TEST(guests, test_what_was_told_ahead_may_get_lost)
+TEST(guests, test_piggyback_ack_may_get_lost)
 {
 	open_ends(env);
 	write_to(env, &env->a, &env->b, 1);
@@ -169,10 +169,10 @@ TEST(guests, test_what_was_told_ahead_may_get_lost)
 	expect_done(&env->b.scq, 2, PVRDMA_WC_RDMA_WRITE);
 }
 
-/* Nothing but good news is told ahead. */
-TEST(guests, test_refusal_that_is_told_ahead_is_refused)
+/* Nothing but good news is piggybacked. */
+TEST(guests, test_piggyback_nak_is_refused)
 {
-	struct fg_forger *forger = fg_forger_create_early(env->wire, 1, 0);
+	struct fg_forger *forger = fg_forger_create_piggyback(env->wire, 1, 0);
 	struct pvr_frame_fabric fabric = {
 		.frame = { .type = PVR_FRAME_FABRIC, .fabric = htole16(1) },
 		.frame.size = htole32(sizeof(fabric)),
