@@ -99,9 +99,9 @@ static size_t expected_size(const struct pvr_handshake *handshake, const char **
 		*why = "it begins with TLS, and here TLS is off";
 		return 0;
 	}
-	size = pvr_wire_header_size(frame,
-				    handshake->outgoing ? PVR_WIRE_REQUESTER : PVR_WIRE_RESPONDER,
-				    PVR_WIRE_CHUNK_MIN, why);
+	size = pvr_frame_header_size(
+		frame, handshake->outgoing ? PVR_FRAME_REQUESTER : PVR_FRAME_RESPONDER,
+		PVR_FRAME_CHUNK_MIN, why);
 	if (size && frame->type != (handshake->num_got ? PVR_FRAME_VERBS_QP : PVR_FRAME_HELLO) &&
 	    frame->type != PVR_FRAME_BYE) {
 		*why = handshake->num_got ? "its second frame is not VERBS_QP"
@@ -126,7 +126,7 @@ static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, str
 	const char *why = "";
 	size_t payload;
 
-	if (!pvr_wire_check(in, handshake->pos, &payload, &why))
+	if (!pvr_frame_check(in, handshake->pos, &payload, &why))
 		return fail(err, why);
 	if (in->frame.type == PVR_FRAME_BYE) {
 		pvr_fail(err, "it refuses us (%s): %s", pvr_bye_name(le32toh(in->bye.reason)),

@@ -13,7 +13,7 @@ void pvr_hello_write(union pvr_any_frame *any, const struct pvr_hello *hello)
 	memset(any, 0, sizeof(*any));
 	frame->frame.size = htole32(sizeof(*frame));
 	frame->frame.type = PVR_FRAME_HELLO;
-	frame->magic = htole32(PVR_WIRE_MAGIC);
+	frame->magic = htole32(PVR_FRAME_MAGIC);
 	frame->version_min = htole16(hello->version_min);
 	frame->version_max = htole16(hello->version_max);
 	frame->instance = htole64(hello->instance);
@@ -46,10 +46,10 @@ void pvr_hello_read(const union pvr_any_frame *any, struct pvr_hello *hello)
 
 bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err)
 {
-	if (hello->version_min <= PVR_WIRE_VERSION && hello->version_max >= PVR_WIRE_VERSION)
+	if (hello->version_min <= PVR_FRAME_VERSION && hello->version_max >= PVR_FRAME_VERSION)
 		return true;
 	return pvr_fail(err, "it speaks versions %u to %u of the protocol, and we speak %u",
-			hello->version_min, hello->version_max, PVR_WIRE_VERSION);
+			hello->version_min, hello->version_max, PVR_FRAME_VERSION);
 }
 
 void pvr_bye_write(union pvr_any_frame *any, enum pvr_bye reason, const char *text)

@@ -17,11 +17,11 @@ struct pvr_hello {
 	uint32_t chunk;
 	uint8_t index, count, dscp;
 	uint32_t keepalive_ms;
-	char name[PVR_WIRE_NAME_MAX];
+	char name[PVR_FRAME_NAME_MAX];
 };
 
 void pvr_hello_write(union pvr_any_frame *any, const struct pvr_hello *hello);
-/* @any must have passed pvr_wire_check(). */
+/* @any must have passed pvr_frame_check(). */
 void pvr_hello_read(const union pvr_any_frame *any, struct pvr_hello *hello);
 /*
  * Return: whether the version range contains this daemon's version. False with @err

@@ -115,8 +115,8 @@ static void take_hello(struct pvr_conn *conn)
 	enum pvr_bye reason;
 	struct pvr_error why;
 	struct pvr_hello answer = {
-		.version_min = PVR_WIRE_VERSION,
-		.version_max = PVR_WIRE_VERSION,
+		.version_min = PVR_FRAME_VERSION,
+		.version_max = PVR_FRAME_VERSION,
 		.instance = net->instance,
 		.features = conn->theirs.features & pvr_net_features(net),
 		.chunk = PVR_HELLO_CHUNK,

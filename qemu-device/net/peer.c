@@ -125,8 +125,8 @@ static void fill_hello(const struct pvr_peer *peer, struct pvr_hello *hello, uns
 	const struct pvr_net *net = peer->peers->net;
 
 	*hello = (struct pvr_hello){
-		.version_min = PVR_WIRE_VERSION,
-		.version_max = PVR_WIRE_VERSION,
+		.version_min = PVR_FRAME_VERSION,
+		.version_max = PVR_FRAME_VERSION,
 		.instance = net->instance,
 		.features = pvr_net_features(net),
 		.chunk = PVR_HELLO_CHUNK,
@@ -229,7 +229,7 @@ bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why)
 	if (theirs->version_min != theirs->version_max || !pvr_hello_has_version(theirs, why))
 		return pvr_fail(why,
 				"it answers with versions %u to %u of the protocol, expected %u",
-				theirs->version_min, theirs->version_max, PVR_WIRE_VERSION);
+				theirs->version_min, theirs->version_max, PVR_FRAME_VERSION);
 	if (strcmp(theirs->name, conn->peer->name))
 		return pvr_fail(why, "host '%s' is there: is the address right?", theirs->name);
 	if (theirs->index != ours->index || theirs->count != ours->count ||

@@ -57,7 +57,7 @@ void pvr_verbs_destroy(struct pvr_verbs *verbs);
 /* Before the connection: whether this NIC can. After it: whether both NICs can. */
 bool pvr_verbs_has_rndv(const struct pvr_verbs *verbs);
 /*
- * Fills the frame for the peer; connects to the peer's frame, which pvr_wire_check() has
+ * Fills the frame for the peer; connects to the peer's frame, which pvr_frame_check() has
  * checked.
  */
 void pvr_verbs_fill(const struct pvr_verbs *verbs, union pvr_any_frame *any);

@@ -51,8 +51,8 @@ static void fill_hello(const struct pvr_verbs_peer *verbs, const struct pvr_verb
 	const struct pvr_net *net = verbs->net;
 
 	*hello = (struct pvr_hello){
-		.version_min = PVR_WIRE_VERSION,
-		.version_max = PVR_WIRE_VERSION,
+		.version_min = PVR_FRAME_VERSION,
+		.version_max = PVR_FRAME_VERSION,
 		.instance = net->instance,
 		.features = PVR_HELLO_F_RDMA | PVR_HELLO_F_VERBS | PVR_HELLO_F_QP_GONE |
 			    (pvr_verbs_has_rndv(qp) ? PVR_HELLO_F_RNDV : 0),

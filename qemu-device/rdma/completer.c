@@ -129,7 +129,7 @@ void pvr_requester_await(struct pvr_qp *qp, uint64_t ns)
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
 }
 
-bool pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+bool pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
 	qp->unanswered = false; /* this is an answer: the next silence is a new one */
 	if (qp->attr.rnr_retry == RNR_RETRY_FOREVER)
@@ -167,7 +167,7 @@ bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 	return false;
 }
 
-void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
+void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
 	if (qp->peer_gone) {
 		qp->peer_gone = false; /* said by this request */

@@ -35,7 +35,7 @@ void pvr_requester_await(struct pvr_qp *qp, uint64_t ns);
  * An RNR NAK has come. Return: true if the request may be tried again, and the caller has it
  * wait; false if that was the last try, and it has failed.
  */
-bool pvr_requester_not_ready(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+bool pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 /* It waits for the RNR timer, @ns from now. */
 void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns);
 /* Something is missing: it is tried again after a while, which costs nothing. */
@@ -43,6 +43,6 @@ void pvr_requester_wait(struct pvr_qp *qp);
 /* A try has been in vain. Return: false if it was the last one, and it has failed. */
 bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 /* Nobody is there; the first time, only the wait begins. */
-void pvr_requester_not_answered(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
+void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 
 #endif /* PVR_FLUSH_H */

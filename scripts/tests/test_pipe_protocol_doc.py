@@ -60,7 +60,7 @@ def layouts(text):
 
 
 def asserted_sizes(text):
-    return {name: int(size) for name, size in re.findall(r"^PVR_WIRE_SIZE\((\w+), (\d+)\);", text, re.M)}
+    return {name: int(size) for name, size in re.findall(r"^PVR_FRAME_SIZE\((\w+), (\d+)\);", text, re.M)}
 
 
 def sections(doc):
@@ -130,20 +130,20 @@ def test_fields_are_those_of_the_header(header, doc):
 
 @pytest.mark.parametrize("heading, name, prefix", [
     ("BYE (2)", "pvr_bye", "PVR_BYE_"),
-    ("REQUEST (10)", "pvr_wire_op", "PVR_WIRE_"),
+    ("REQUEST (10)", "pvr_frame_op", "PVR_FRAME_OP_"),
 ])
 def test_numbers_of_one_table(header, doc, heading, name, prefix):
     wanted = {label.removeprefix(prefix): number for label, number in enum(header, name).items()}
-    wanted = {label: number for label, number in wanted.items() if label not in ("NUM", "OPS")}
+    wanted = {label: number for label, number in wanted.items() if label not in ("NUM",)}
     assert named(sections(doc)[heading]) == wanted
 
 
-def test_verdicts_and_refusals(header, doc):
-    verdicts = {label.removeprefix("PVR_WIRE_"): number for label, number in enum(header, "pvr_wire_verdict").items()}
-    naks = {label.removeprefix("PVR_WIRE_NAK_"): number for label, number in enum(header, "pvr_wire_nak").items()}
-    del verdicts["VERDICTS"], naks["PVR_WIRE_NAKS"]
+def test_syndromes_and_refusals(header, doc):
+    syndromes = {label.removeprefix("PVR_FRAME_SYN_"): number for label, number in enum(header, "pvr_frame_syndrome").items()}
+    naks = {label.removeprefix("PVR_FRAME_NAK_"): number for label, number in enum(header, "pvr_frame_nak").items()}
+    del syndromes["NUM"], naks["NUM"]
     first, second = sections(doc)["ACK (17)"].split("With NAK")
-    assert named(first) == verdicts
+    assert named(first) == syndromes
     assert named(second) == naks
 
 
@@ -159,7 +159,7 @@ def test_limits(header, doc):
     seen = {name: int(value) for name, value in re.findall(r"^\| `(\w+)` \| (\d+) \|", doc, re.M)}
     assert len(seen) >= 7
     assert seen == {name: values[name] for name in seen}
-    assert f"{values['PVR_WIRE_MAGIC']:#x}" in sections(doc)["HELLO (1)"]
+    assert f"{values['PVR_FRAME_MAGIC']:#x}" in sections(doc)["HELLO (1)"]
 
 
 def test_the_check_sees_a_wrong_number(header):

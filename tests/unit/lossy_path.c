@@ -48,7 +48,7 @@ static struct pvr_answer carry(struct pvr_qp *peer, const struct pvr_request *re
 	if (!is_nth(lossy_path.lose_every))
 		return pvr_local_send(peer, request);
 	lossy_path.lost++;
-	return (struct pvr_answer){ .verdict = PVR_LOST };
+	return (struct pvr_answer){ .syndrome = PVR_LOST };
 }
 
 static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
@@ -77,14 +77,14 @@ static enum pvr_step send_piece(struct pvr_qp *qp, const struct pvr_request *req
 	if (delay(qp))
 		return PVR_STEP_STOP;
 	answer = carry(turn->peer, request);
-	if (answer.verdict == PVR_ACK || qp->type == PVR_QPT_UC)
+	if (answer.syndrome == PVR_ACK || qp->type == PVR_QPT_UC)
 		return acknowledged(qp, request, turn);
-	lossy_path.rnr += answer.verdict == PVR_RNR;
-	if (answer.verdict == PVR_NAK)
+	lossy_path.rnr += answer.syndrome == PVR_RNR;
+	if (answer.syndrome == PVR_NAK)
 		pvr_requester_fail(qp, request->wqe, answer.status, "NAK");
-	else if (answer.verdict == PVR_LOST)
-		pvr_requester_not_answered(qp, request->wqe);
-	else if (pvr_requester_not_ready(qp, request->wqe))
+	else if (answer.syndrome == PVR_LOST)
+		pvr_requester_no_response(qp, request->wqe);
+	else if (pvr_requester_rnr_nak(qp, request->wqe))
 		pvr_requester_wait_rnr(qp, answer.wait_ns);
 	return PVR_STEP_STOP;
 }

@@ -85,7 +85,7 @@ int t_setup_nics_to_scattered(void **state)
 
 int t_setup_nics_to_scattered_whole(void **state)
 {
-	return setup(state, false, true, PVR_WIRE_CHUNK_MAX);
+	return setup(state, false, true, PVR_FRAME_CHUNK_MAX);
 }
 
 uint64_t nics_out(struct t_env *env, unsigned int host)

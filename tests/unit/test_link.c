@@ -344,7 +344,7 @@ TEST_HOSTS(setup_hosts, test_second_hello_closes_the_connection)
 {
 	const struct pvr_frame_hello hello = {
 		.frame = { .size = sizeof(hello), .type = PVR_FRAME_HELLO },
-		.magic = PVR_WIRE_MAGIC,
+		.magic = PVR_FRAME_MAGIC,
 		.version_min = 1,
 		.version_max = 1,
 		.chunk = 65536,
@@ -362,7 +362,7 @@ TEST_HOSTS(setup_hosts, test_fabrics_that_were_not_declared_close_the_connection
 	};
 
 	expect_closed_by(env, &frame, sizeof(frame), "not declared");
-	frame.frame.fabric = PVR_WIRE_FABRICS;
+	frame.frame.fabric = PVR_FRAME_FABRICS;
 	expect_closed_by(env, &frame, sizeof(frame), "not declared");
 }
 
@@ -389,13 +389,13 @@ TEST_HOSTS(setup_hosts, test_as_many_fabrics_as_there_are_numbers)
 	struct pvr_frame_fabric frame;
 	char name[16];
 
-	for (unsigned int i = 1; i <= PVR_WIRE_FABRICS; i++) {
+	for (unsigned int i = 1; i <= PVR_FRAME_FABRICS; i++) {
 		snprintf(name, sizeof(name), "tenant%u", i);
 		frame = fabric_frame(i, name);
 		fg_forger_send(forger, &frame, sizeof(frame));
 		assert_false(fg_forger_is_closed(forger));
 	}
-	frame = fabric_frame(PVR_WIRE_FABRICS + 1, "one more");
+	frame = fabric_frame(PVR_FRAME_FABRICS + 1, "one more");
 	fg_forger_send(forger, &frame, sizeof(frame));
 	expect_bye(env, forger, "out of range");
 }
@@ -405,7 +405,7 @@ TEST_HOSTS(setup_hosts, test_our_side_declares_no_more_fabrics_than_a_connection
 {
 	char name[16];
 
-	for (unsigned int i = 1; i <= PVR_WIRE_FABRICS; i++) {
+	for (unsigned int i = 1; i <= PVR_FRAME_FABRICS; i++) {
 		snprintf(name, sizeof(name), "tenant%u", i);
 		assert_true(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, name, env->gid[1]));
 		fg_wire_run(env->wire);
@@ -428,7 +428,7 @@ TEST_HOSTS(setup_hosts, test_pieces_longer_than_agreed_close_the_connection)
 					.type = PVR_FRAME_REQUEST,
 					.flags = PVR_REQUEST_F_LAST,
 					.fabric = 1 },
-			     .op = PVR_WIRE_READ,
+			     .op = PVR_FRAME_OP_READ,
 			     .gid_type = PVR_GID_TYPE_ROCE_V2,
 			     .psns = 1,
 			     .length = 65537,

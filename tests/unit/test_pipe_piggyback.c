@@ -181,14 +181,14 @@ TEST(guests, test_piggyback_nak_is_refused)
 	struct pvr_frame_ack ack = {
 		.frame = { .type = PVR_FRAME_ACK, .fabric = htole16(1) },
 		.frame.size = htole32(sizeof(ack)),
-		.verdict = PVR_WIRE_ACK,
+		.syndrome = PVR_FRAME_SYN_ACK,
 	};
 
 	fg_forger_send(forger, &fabric, sizeof(fabric));
 	fg_forger_send(forger, &ack, sizeof(ack));
 	fg_wire_run(env->wire);
 	assert_false(fg_forger_is_closed(forger));
-	ack.verdict = PVR_WIRE_NAK;
+	ack.syndrome = PVR_FRAME_SYN_NAK;
 	fg_forger_send(forger, &ack, sizeof(ack));
 	fg_wire_run(env->wire);
 	assert_true(fg_forger_is_closed(forger));

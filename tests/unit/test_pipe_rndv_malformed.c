@@ -40,7 +40,7 @@ static void fill_request(struct scene *s)
 		.frame.flags = PVR_REQUEST_F_LAST | PVR_FRAME_F_RNDV,
 		.frame.fabric = htole16(1),
 		.frame.size = htole32(sizeof(*frame) + sizeof(s->rndv)),
-		.op = PVR_WIRE_WRITE,
+		.op = PVR_FRAME_OP_WRITE,
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
 		.epoch = htole32(1),
 		.src_qpn = QPN_OF(a),
@@ -207,15 +207,15 @@ static void set_chunk(struct scene *s, uint32_t chunk)
 TEST(nics, test_rndv_larger_than_a_piece_may_be_ends_the_connection)
 {
 	BAD(set_chunk(&s, NICS_CHUNK + 1), "larger than was agreed");
-	BAD(set_chunk(&s, PVR_WIRE_CHUNK_MAX + 1), "too large");
+	BAD(set_chunk(&s, PVR_FRAME_CHUNK_MAX + 1), "too large");
 	BAD(set_chunk(&s, 0), "an empty part");
 }
 
 TEST(nics, test_rndv_of_what_has_no_payload_ends_the_connection)
 {
-	BAD(s.request.frame.op = PVR_WIRE_READ, "nobody reads");
-	BAD(s.request.frame.op = PVR_WIRE_CMP_SWAP, "nobody reads");
-	BAD(s.request.frame.op = PVR_WIRE_FETCH_ADD, "nobody reads");
+	BAD(s.request.frame.op = PVR_FRAME_OP_READ, "nobody reads");
+	BAD(s.request.frame.op = PVR_FRAME_OP_CMP_SWAP, "nobody reads");
+	BAD(s.request.frame.op = PVR_FRAME_OP_FETCH_ADD, "nobody reads");
 	BAD(s.request.frame.frame.flags |= PVR_REQUEST_F_UC, "nobody");
 	BAD(s.request.frame.frame.type = PVR_FRAME_DATAGRAM, "flag");
 }
@@ -234,18 +234,18 @@ TEST_DIAL(nics, true, test_rndv_that_arrives_bit_by_bit)
 /* A piece is as large as both have agreed; the stream's own buffer is not. */
 TEST_DIAL(nics_to_scattered_whole, true, test_large_piece_comes_by_the_buffer_bit_by_bit)
 {
-	uint8_t *memory = test_malloc(PVR_WIRE_CHUNK_MAX);
+	uint8_t *memory = test_malloc(PVR_FRAME_CHUNK_MAX);
 	union pvr_any_frame any;
 
-	fg_fill(memory, PVR_WIRE_CHUNK_MAX, 11);
-	fg_forger_expose(s->forger, memory, PVR_WIRE_CHUNK_MAX, &s->request.rndv[0]);
-	s->request.frame.length = htole64(PVR_WIRE_CHUNK_MAX);
-	s->request.frame.chunk = htole32(PVR_WIRE_CHUNK_MAX);
+	fg_fill(memory, PVR_FRAME_CHUNK_MAX, 11);
+	fg_forger_expose(s->forger, memory, PVR_FRAME_CHUNK_MAX, &s->request.rndv[0]);
+	s->request.frame.length = htole64(PVR_FRAME_CHUNK_MAX);
+	s->request.frame.chunk = htole32(PVR_FRAME_CHUNK_MAX);
 	send_request(s);
 	fg_forger_run(s->forger);
-	assert_int_equal(fg_mismatch(env->b.buf.va, PVR_WIRE_CHUNK_MAX, 11), PVR_WIRE_CHUNK_MAX);
+	assert_int_equal(fg_mismatch(env->b.buf.va, PVR_FRAME_CHUNK_MAX, 11), PVR_FRAME_CHUNK_MAX);
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).read_own,
-			 PVR_WIRE_CHUNK_MAX / PVR_READ_BUFFER);
+			 PVR_FRAME_CHUNK_MAX / PVR_READ_BUFFER);
 	assert_int_equal(count_frames(s, PVR_FRAME_RNDV_DONE, &any), 1);
 	scene_exit(s);
 	test_free(memory);
@@ -388,7 +388,7 @@ static void say_ack(struct scene *s)
 		.frame.type = PVR_FRAME_ACK,
 		.frame.fabric = htole16(1),
 		.frame.size = htole32(sizeof(ack)),
-		.verdict = PVR_WIRE_ACK,
+		.syndrome = PVR_FRAME_SYN_ACK,
 		.epoch = htole32(qp->epoch),
 		.qpn = htole32(qp->qpn),
 		.psn = htole32(qp->sq_psn),

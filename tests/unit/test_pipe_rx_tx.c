@@ -90,7 +90,7 @@ static int setup(void **state)
 	fg_stream_init(&pipe->stream, &pipe->weather, 100000);
 	assert_int_equal(pvr_pipe_tx_open(&pipe->out, &stream_ops, pipe, CHUNK, &pipe->out_count),
 			 0);
-	assert_int_equal(pvr_pipe_rx_open(&pipe->in, &stream_ops, pipe, PVR_WIRE_RESPONDER, CHUNK,
+	assert_int_equal(pvr_pipe_rx_open(&pipe->in, &stream_ops, pipe, PVR_FRAME_RESPONDER, CHUNK,
 					  &pipe->in_count),
 			 0);
 	*state = pipe;
@@ -129,7 +129,7 @@ static union pvr_any_frame request(uint32_t psn, uint32_t len)
 		.request = { .frame = { .type = PVR_FRAME_REQUEST,
 					.flags = PVR_REQUEST_F_LAST,
 					.fabric = 1 },
-			     .op = PVR_WIRE_WRITE,
+			     .op = PVR_FRAME_OP_WRITE,
 			     .gid_type = PVR_GID_TYPE_ROCE_V2,
 			     .psn = psn,
 			     .psns = 1,

@@ -37,7 +37,7 @@ static void forge(struct forgery *forgery, struct t_env *env)
 	forgery->route = qp->remote_sq->route;
 	forgery->ack = (struct pvr_frame_ack){
 		.frame.type = PVR_FRAME_ACK,
-		.verdict = PVR_WIRE_ACK,
+		.syndrome = PVR_FRAME_SYN_ACK,
 		.epoch = htole32(qp->epoch),
 		.qpn = htole32(qp->qpn),
 		.psn = htole32(pvr_flight(qp->remote_sq, 0)->psn),
@@ -74,9 +74,9 @@ TEST(rc_connected, test_forged_acknowledgements_complete_nothing)
 	say(&forgery, with_psn(&forgery, 0x800000));
 	/* More of the message than there is, or all of it. */
 	ack = forgery.ack;
-	ack.done = htole64(3000);
+	ack.offset = htole64(3000);
 	say(&forgery, ack);
-	ack.done = htole64(1ull << 31);
+	ack.offset = htole64(1ull << 31);
 	say(&forgery, ack);
 	/* Another epoch, queue pair, GID, fabric. */
 	ack = with_psn(&forgery, 3);
@@ -111,9 +111,9 @@ TEST(rc_connected, test_forged_refusals_fail_nothing)
 	struct pvr_frame_ack ack;
 
 	forge(&forgery, env);
-	for (uint8_t verdict = PVR_WIRE_RNR; verdict < PVR_WIRE_VERDICTS; verdict++) {
+	for (uint8_t syndrome = PVR_FRAME_SYN_RNR; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
 		ack = with_psn(&forgery, 4);
-		ack.verdict = verdict;
+		ack.syndrome = syndrome;
 		say(&forgery, ack);
 		ack.psn = forgery.ack.psn;
 		ack.epoch ^= htole32(1);
@@ -121,11 +121,11 @@ TEST(rc_connected, test_forged_refusals_fail_nothing)
 	}
 	/* From a connection that is not used any more. */
 	forgery.route.generation--;
-	for (uint8_t verdict = PVR_WIRE_RNR; verdict < PVR_WIRE_VERDICTS; verdict++) {
-		if (verdict == PVR_WIRE_NAK)
+	for (uint8_t syndrome = PVR_FRAME_SYN_RNR; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
+		if (syndrome == PVR_FRAME_SYN_NAK)
 			continue;
 		ack = forgery.ack;
-		ack.verdict = verdict;
+		ack.syndrome = syndrome;
 		say(&forgery, ack);
 		assert_int_equal(t_device_qp(&env->a)->wait, PVR_QP_RUNNING);
 	}
@@ -194,7 +194,7 @@ static struct pvr_frame_request request_of(struct t_env *env)
 		.frame.flags = PVR_REQUEST_F_LAST,
 		.frame.fabric = htole16(1),
 		.frame.size = htole32(sizeof(frame) + 8),
-		.op = PVR_WIRE_WRITE,
+		.op = PVR_FRAME_OP_WRITE,
 		.gid_type = PVR_GID_TYPE_ROCE_V2,
 		.epoch = htole32(1),
 		.src_qpn = htole32(env->a.qp.qpn),
@@ -222,7 +222,7 @@ static int ask(struct t_env *env, struct fg_forger *forger, const struct pvr_fra
 	fg_wire_run(env->wire);
 	if (fg_forger_recv(forger, &ack, sizeof(ack)) < sizeof(ack))
 		return -1;
-	return ack.verdict;
+	return ack.syndrome;
 }
 
 static struct fg_forger *forger_create(struct t_env *env)
@@ -250,41 +250,41 @@ TEST(rc_connected, test_forged_requests_write_nothing)
 	/* For nobody, or for somebody else's peer. */
 	frame = good;
 	frame.dst_qpn ^= htole32(0x10000);
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
 	frame = good;
 	frame.src_qpn ^= htole32(0x10000);
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
 	/* To where nobody is; by the other RoCE; from a GID that is not the sender's. */
 	frame = good;
 	frame.dgid[15] ^= 0x55;
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_GONE);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_GID);
 	frame = good;
 	frame.gid_type = PVR_GID_TYPE_ROCE_V1;
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
 	frame = good;
 	memcpy(frame.sgid, env->b.gid, 16);
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
 	frame.dgid[15] ^= 0x55;
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
 	assert_true(fg_logged(fg_wire_host(env->wire, 1), "a GID that it has not been given"));
 	/* Behind what there is, told once; before all that there was. */
 	frame = good;
 	frame.psn = htole32((le32toh(good.psn) + 1) & 0xffffff);
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_SEQUENCE);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_PSN_SEQ_ERR);
 	assert_int_equal(ask(env, forger, &frame), -1);
 	frame.psn = htole32((le32toh(good.psn) - 1) & 0xffffff);
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NOBODY);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
 	assert_int_equal(*(uint64_t *)env->b.buf.va, 0);
 	/* Then the right one, and the same again: it is done once. */
-	assert_int_equal(ask(env, forger, &good), PVR_WIRE_ACK);
+	assert_int_equal(ask(env, forger, &good), PVR_FRAME_SYN_ACK);
 	assert_int_equal(*(uint64_t *)env->b.buf.va, UINT64_MAX);
 	*(uint64_t *)env->b.buf.va = 0;
-	assert_int_equal(ask(env, forger, &good), PVR_WIRE_ACK);
+	assert_int_equal(ask(env, forger, &good), PVR_FRAME_SYN_ACK);
 	assert_int_equal(*(uint64_t *)env->b.buf.va, 0);
 	/* A foreign key fails the queue pair, as between two of one host. */
 	frame = request_of(env);
 	frame.rkey ^= htole32(0x10000);
-	assert_int_equal(ask(env, forger, &frame), PVR_WIRE_NAK);
+	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NAK);
 	expect_state(&env->b, PVR_QPS_ERR);
 	assert_false(fg_forger_is_closed(forger));
 	fg_forger_destroy(forger);

@@ -145,13 +145,13 @@ send_piece(struct pvr_qp *qp, const struct pvr_request *request, struct local_tu
 		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
 	switch (answer.verdict) {
 	case PVR_RNR:
-		if (pvr_requester_not_ready(qp, request->wqe))
+		if (pvr_requester_rnr_nak(qp, request->wqe))
 			pvr_rnr_wait(qp, turn->peer, answer.wait_ns);
 		return PVR_STEP_STOP;
 	case PVR_NAK:
 		return fail(qp, request->wqe, answer.status, "the responder refused a request");
 	default:
-		pvr_requester_not_answered(qp, request->wqe);
+		pvr_requester_no_response(qp, request->wqe);
 		return PVR_STEP_STOP;
 	}
 }

@@ -235,10 +235,10 @@ static bool is_first(struct pvr_remote_sq *sq, uint32_t psn)
 
 static void refused(struct pvr_remote_sq *sq, uint8_t nak)
 {
-	static const enum pvrdma_wc_status status[PVR_WIRE_NAKS] = {
-		[PVR_WIRE_NAK_INVALID_REQUEST] = PVRDMA_WC_REM_INV_REQ_ERR,
-		[PVR_WIRE_NAK_ACCESS] = PVRDMA_WC_REM_ACCESS_ERR,
-		[PVR_WIRE_NAK_OPERATION] = PVRDMA_WC_REM_OP_ERR,
+	static const enum pvrdma_wc_status status[PVR_FRAME_NAK_NUM] = {
+		[PVR_FRAME_NAK_INVALID_REQUEST] = PVRDMA_WC_REM_INV_REQ_ERR,
+		[PVR_FRAME_NAK_ACCESS] = PVRDMA_WC_REM_ACCESS_ERR,
+		[PVR_FRAME_NAK_OPERATION] = PVRDMA_WC_REM_OP_ERR,
 	};
 	struct pvr_send_wqe wqe;
 
@@ -261,7 +261,7 @@ static void not_ready(struct pvr_remote_sq *sq, uint64_t ns)
 	sq->probing = false;
 	pvr_remote_rewind(sq);
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
-	if (pvr_requester_not_ready(sq->qp, &wqe))
+	if (pvr_requester_rnr_nak(sq->qp, &wqe))
 		pvr_requester_wait_rnr(sq->qp, ns);
 }
 
@@ -274,7 +274,7 @@ static void nobody(struct pvr_remote_sq *sq)
 	sq->probing = true;
 	pvr_remote_rewind(sq);
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
-	pvr_requester_not_answered(sq->qp, &wqe);
+	pvr_requester_no_response(sq->qp, &wqe);
 }
 
 static void send_again(struct pvr_remote_sq *sq)
@@ -297,16 +297,16 @@ static void judge(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, b
 {
 	uint32_t psn = le32toh(frame->psn);
 
-	switch (frame->verdict) {
-	case PVR_WIRE_NAK:
+	switch (frame->syndrome) {
+	case PVR_FRAME_SYN_NAK:
 		if (is_first(sq, psn))
 			refused(sq, frame->nak);
 		break;
-	case PVR_WIRE_RNR:
+	case PVR_FRAME_SYN_RNR:
 		if (is_first(sq, psn) && current)
 			not_ready(sq, le64toh(frame->rnr_ns));
 		break;
-	case PVR_WIRE_SEQUENCE:
+	case PVR_FRAME_SYN_PSN_SEQ_ERR:
 		if (current && sq->qp->sq_begun && is_sending(sq->qp))
 			send_again(sq);
 		break;
@@ -317,7 +317,7 @@ static void judge(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, b
 
 static bool is_absence(const struct pvr_frame_ack *frame)
 {
-	return frame->verdict == PVR_WIRE_NOBODY || frame->verdict == PVR_WIRE_GONE;
+	return frame->syndrome == PVR_FRAME_SYN_NO_QP || frame->syndrome == PVR_FRAME_SYN_NO_GID;
 }
 
 /* Of the first one that was asked: what was sent behind it was in vain, too. */
@@ -327,7 +327,7 @@ static void absent(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, 
 
 	if (!current || !is_first(sq, le32toh(frame->psn)))
 		return;
-	if (frame->verdict == PVR_WIRE_GONE)
+	if (frame->syndrome == PVR_FRAME_SYN_NO_GID)
 		pvr_remote_gid_gone(qp->adapter->engine, sq->route.remote,
 				    qp->adapter->fabric->name, qp->attr.ah_attr.dgid);
 	nobody(sq);
@@ -345,7 +345,7 @@ void pvr_remote_ack(const struct pvr_route *route, const char *fabric,
 	current = is_current(sq, route);
 	if (is_absence(frame))
 		absent(sq, frame, current);
-	else if (reach(sq, le32toh(frame->psn), le64toh(frame->done)))
+	else if (reach(sq, le32toh(frame->psn), le64toh(frame->offset)))
 		judge(sq, frame, current);
 	put(sq);
 }

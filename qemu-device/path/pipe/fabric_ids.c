@@ -38,7 +38,7 @@ unsigned int pvr_fabric_ids_add(struct pvr_fabric_ids *fabric_ids, uint64_t id, 
 	struct pvr_fabric_id *fabric;
 	uint32_t count = fabric_ids->count;
 
-	if (count == PVR_WIRE_FABRICS)
+	if (count == PVR_FRAME_FABRICS)
 		return 0;
 	fabric = calloc(1, sizeof(*fabric));
 	if (!fabric)

@@ -11,13 +11,13 @@
 
 struct pvr_fabric_id {
 	uint64_t id; /* of struct pvr_fabric when it was asked for last; 0: never */
-	char name[PVR_WIRE_FABRIC_MAX];
+	char name[PVR_FRAME_FABRIC_MAX];
 };
 
 /* One thread at a time adds; others may ask for names meanwhile. */
 struct pvr_fabric_ids {
 	uint32_t count; /* atomic */
-	struct pvr_fabric_id *fabric[PVR_WIRE_FABRICS];
+	struct pvr_fabric_id *fabric[PVR_FRAME_FABRICS];
 };
 
 /* Return: its number, or 0 if there is none yet. @id: of struct pvr_fabric, or 0. */

@@ -15,9 +15,9 @@
 #define PSNS_MAX (1u << 23)
 
 /* Who receives a frame. */
-#define BY_REQUESTER (1u << PVR_WIRE_REQUESTER)
-#define BY_PIGGYBACK (1u << PVR_WIRE_RESPONDER_PIGGYBACK)
-#define BY_RESPONDER (1u << PVR_WIRE_RESPONDER | BY_PIGGYBACK)
+#define BY_REQUESTER (1u << PVR_FRAME_REQUESTER)
+#define BY_PIGGYBACK (1u << PVR_FRAME_RESPONDER_PIGGYBACK)
+#define BY_RESPONDER (1u << PVR_FRAME_RESPONDER | BY_PIGGYBACK)
 
 /* How much payload a frame may bring. */
 enum payload {
@@ -82,11 +82,11 @@ static const char *check_hello(const union pvr_any_frame *any, size_t payload)
 	uint32_t chunk = le32toh(hello->chunk);
 
 	(void)payload;
-	if (le32toh(hello->magic) != PVR_WIRE_MAGIC)
+	if (le32toh(hello->magic) != PVR_FRAME_MAGIC)
 		return "this is not a pvrdma daemon";
 	if (le16toh(hello->version_min) > le16toh(hello->version_max))
 		return "its lowest version is above its highest";
-	if (chunk < PVR_WIRE_CHUNK_MIN || chunk > PVR_WIRE_CHUNK_MAX)
+	if (chunk < PVR_FRAME_CHUNK_MIN || chunk > PVR_FRAME_CHUNK_MAX)
 		return "a chunk out of range";
 	if (!hello->count || hello->count > PVR_OUT_MAX || hello->index >= hello->count)
 		return "a connection's index out of range";
@@ -127,11 +127,11 @@ static const char *check_queue_pair(const union pvr_any_frame *any, size_t paylo
 	(void)payload;
 	if (!is_number(qp->qpn) || !is_number(qp->psn))
 		return "a number above 24 bits";
-	if (!qp->mtu || qp->mtu > PVR_WIRE_MTU_MAX)
+	if (!qp->mtu || qp->mtu > PVR_FRAME_MTU_MAX)
 		return "an MTU out of range";
-	if (buffers < PVR_WIRE_BUFFERS_MIN || buffers > PVR_WIRE_BUFFERS_MAX)
+	if (buffers < PVR_FRAME_BUFFERS_MIN || buffers > PVR_FRAME_BUFFERS_MAX)
 		return "a number of buffers out of range";
-	if (size < PVR_WIRE_CHUNK_MIN || size > PVR_WIRE_CHUNK_MAX)
+	if (size < PVR_FRAME_CHUNK_MIN || size > PVR_FRAME_CHUNK_MAX)
 		return "a buffer's size out of range";
 	if (qp->reserved2)
 		return "reserved fields are not zero";
@@ -175,7 +175,7 @@ bool pvr_frame_check_rndv(const struct pvr_frame_rndv_seg *rndv, size_t count, u
 	return !*why;
 }
 
-uint32_t pvr_wire_chunk(const union pvr_any_frame *any)
+uint32_t pvr_frame_chunk(const union pvr_any_frame *any)
 {
 	return le32toh(any->frame.type == PVR_FRAME_REQUEST ? any->request.chunk
 							    : any->read_data.chunk);
@@ -209,17 +209,17 @@ struct op_kind {
 };
 
 static const struct op_kind ops[] = {
-	[PVR_WIRE_SEND] = { .brings_payload = true },
-	[PVR_WIRE_SEND_IMM] = { .brings_payload = true },
-	[PVR_WIRE_SEND_INV] = { .brings_payload = true },
-	[PVR_WIRE_WRITE] = { .brings_payload = true },
-	[PVR_WIRE_WRITE_IMM] = { .brings_payload = true },
-	[PVR_WIRE_READ] = { 0 },
-	[PVR_WIRE_CMP_SWAP] = { .is_atomic = true },
-	[PVR_WIRE_FETCH_ADD] = { .is_atomic = true },
+	[PVR_FRAME_OP_SEND] = { .brings_payload = true },
+	[PVR_FRAME_OP_SEND_IMM] = { .brings_payload = true },
+	[PVR_FRAME_OP_SEND_INV] = { .brings_payload = true },
+	[PVR_FRAME_OP_WRITE] = { .brings_payload = true },
+	[PVR_FRAME_OP_WRITE_IMM] = { .brings_payload = true },
+	[PVR_FRAME_OP_READ] = { 0 },
+	[PVR_FRAME_OP_CMP_SWAP] = { .is_atomic = true },
+	[PVR_FRAME_OP_FETCH_ADD] = { .is_atomic = true },
 };
 
-static_assert(sizeof(ops) / sizeof(ops[0]) == PVR_WIRE_OPS, "an operation is missing");
+static_assert(sizeof(ops) / sizeof(ops[0]) == PVR_FRAME_OP_NUM, "an operation is missing");
 
 /* The piece lies in its message, and is what comes, or is asked for. */
 static const char *check_piece(const struct pvr_frame_request *request, bool last)
@@ -234,7 +234,7 @@ static const char *check_piece(const struct pvr_frame_request *request, bool las
 	if (!chunk && length)
 		return "an empty piece";
 	/* Also of what is asked for. */
-	if (chunk > PVR_WIRE_CHUNK_MAX)
+	if (chunk > PVR_FRAME_CHUNK_MAX)
 		return "a piece that is too large";
 	if (last != (offset + chunk == length))
 		return "the last piece must be where the message ends";
@@ -272,7 +272,7 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 	const struct op_kind *op;
 	const char *why;
 
-	if (request->op >= PVR_WIRE_OPS)
+	if (request->op >= PVR_FRAME_OP_NUM)
 		return "an unknown operation";
 	op = &ops[request->op];
 	if ((!op->brings_payload || request->frame.flags & PVR_REQUEST_F_UC) &&
@@ -335,16 +335,17 @@ static const char *check_gid_reply(const union pvr_any_frame *any, size_t payloa
 }
 
 /* What belongs to one verdict is zero with the others. */
-static const char *check_verdict(const struct pvr_frame_ack *ack)
+static const char *check_syndrome(const struct pvr_frame_ack *ack)
 {
-	if (ack->verdict >= PVR_WIRE_VERDICTS)
+	if (ack->syndrome >= PVR_FRAME_SYN_NUM)
 		return "an unknown verdict";
-	if (ack->nak >= PVR_WIRE_NAKS || (ack->nak && ack->verdict != PVR_WIRE_NAK))
+	if (ack->nak >= PVR_FRAME_NAK_NUM || (ack->nak && ack->syndrome != PVR_FRAME_SYN_NAK))
 		return "an unknown reason";
-	if (le64toh(ack->rnr_ns) > PVR_WIRE_RNR_MAX_NS ||
-	    (ack->rnr_ns && ack->verdict != PVR_WIRE_RNR))
+	if (le64toh(ack->rnr_ns) > PVR_FRAME_RNR_MAX_NS ||
+	    (ack->rnr_ns && ack->syndrome != PVR_FRAME_SYN_RNR))
 		return "a time to wait out of range";
-	if (le64toh(ack->done) > PVR_MAX_MSG_SIZE || (ack->done && ack->verdict >= PVR_WIRE_NOBODY))
+	if (le64toh(ack->offset) > PVR_MAX_MSG_SIZE ||
+	    (ack->offset && ack->syndrome >= PVR_FRAME_SYN_NO_QP))
 		return "a position out of range";
 	return NULL;
 }
@@ -358,7 +359,7 @@ static const char *check_ack(const union pvr_any_frame *any, size_t payload)
 		return "reserved fields are not zero";
 	if (!is_number(ack->qpn) || !is_number(ack->psn))
 		return "a number of more than 24 bits";
-	return check_verdict(ack);
+	return check_syndrome(ack);
 }
 
 static const char *check_atomic_ack(const union pvr_any_frame *any, size_t payload)
@@ -382,7 +383,7 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 
 	if (why)
 		return why;
-	if (chunk > PVR_WIRE_CHUNK_MAX)
+	if (chunk > PVR_FRAME_CHUNK_MAX)
 		return "a piece that is too large";
 	if (offset > PVR_MAX_MSG_SIZE || chunk > PVR_MAX_MSG_SIZE - offset)
 		return "a piece that is in no message";
@@ -464,7 +465,7 @@ static size_t payload_max(const struct frame_kind *kind, uint32_t chunk)
 	const size_t max[] = {
 		[PAYLOAD_NONE] = 0,
 		[PAYLOAD_CHUNK] = chunk,
-		[PAYLOAD_DATAGRAM] = PVR_WIRE_DATAGRAM_MAX,
+		[PAYLOAD_DATAGRAM] = PVR_FRAME_DATAGRAM_MAX,
 	};
 
 	return max[kind->payload];
@@ -476,13 +477,13 @@ static const char *check_begin(const struct pvr_frame *frame, const struct frame
 
 	if (frame->flags & ~kind->flags)
 		return "an unknown flag";
-	if (fabric > PVR_WIRE_FABRICS || kind->has_fabric != (fabric != 0))
+	if (fabric > PVR_FRAME_FABRICS || kind->has_fabric != (fabric != 0))
 		return "a fabric's number out of range";
 	return NULL;
 }
 
-size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role receiver,
-			    uint32_t chunk, const char **why)
+size_t pvr_frame_header_size(const struct pvr_frame *frame, enum pvr_frame_role receiver,
+			     uint32_t chunk, const char **why)
 {
 	const struct frame_kind *kind;
 	uint32_t size = le32toh(frame->size);
@@ -504,7 +505,7 @@ size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role re
 	return *why ? 0 : kind->header;
 }
 
-bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload, const char **why)
+bool pvr_frame_check(const union pvr_any_frame *any, size_t size, size_t *payload, const char **why)
 {
 	*payload = le32toh(any->frame.size) - size;
 	*why = kinds[any->frame.type].check(any, *payload);

@@ -10,8 +10,8 @@
  * responder may stop reading requests while its responses do not get away. So neither
  * waits for the other in a circle, and TCP's flow control is all that is needed.
  */
-#ifndef PVR_WIRE_H
-#define PVR_WIRE_H
+#ifndef PVR_PIPE_FRAME_H
+#define PVR_PIPE_FRAME_H
 
 #include <assert.h>
 #include <stdbool.h>
@@ -19,19 +19,19 @@
 #include <stdint.h>
 #include <linux/types.h>
 
-#define PVR_WIRE_MAGIC 0x65706970u /* "pipe" */
-#define PVR_WIRE_VERSION 1
+#define PVR_FRAME_MAGIC 0x65706970u /* "pipe" */
+#define PVR_FRAME_VERSION 1
 /* A piece of a message has no more payload than the smaller of both ends' limits. */
-#define PVR_WIRE_CHUNK_MIN 4096u
-#define PVR_WIRE_CHUNK_MAX (1u << 20)
-#define PVR_WIRE_DATAGRAM_MAX 4096u
-#define PVR_WIRE_NAME_MAX 64 /* final NUL included */
-#define PVR_WIRE_FABRIC_MAX 32 /* ditto */
-#define PVR_WIRE_FABRICS 1024 /* that a connection may declare; numbers from 1 up */
-#define PVR_WIRE_MTU_MAX 5u
-#define PVR_WIRE_BUFFERS_MIN 2u
-#define PVR_WIRE_BUFFERS_MAX 1024u
-#define PVR_WIRE_RNR_MAX_NS 655360000ull /* IBTA vol. 1, table 45 */
+#define PVR_FRAME_CHUNK_MIN 4096u
+#define PVR_FRAME_CHUNK_MAX (1u << 20)
+#define PVR_FRAME_DATAGRAM_MAX 4096u
+#define PVR_FRAME_NAME_MAX 64 /* final NUL included */
+#define PVR_FRAME_FABRIC_MAX 32 /* ditto */
+#define PVR_FRAME_FABRICS 1024 /* that a connection may declare; numbers from 1 up */
+#define PVR_FRAME_MTU_MAX 5u
+#define PVR_FRAME_BUFFERS_MIN 2u
+#define PVR_FRAME_BUFFERS_MAX 1024u
+#define PVR_FRAME_RNR_MAX_NS 655360000ull /* IBTA vol. 1, table 45 */
 #define PVR_FRAME_RNDV_SEGS 8u /* of one frame's payload */
 #define PVR_FRAME_RNDV_MAX 32u /* that may be out at once, each way */
 
@@ -96,7 +96,7 @@ struct pvr_frame_hello {
 	__u8 count; /* how many those are, so far */
 	__u8 reserved;
 	__le32 keepalive_ms; /* silence after which it may give the connection up */
-	char name[PVR_WIRE_NAME_MAX]; /* of the host; NUL-terminated */
+	char name[PVR_FRAME_NAME_MAX]; /* of the host; NUL-terminated */
 };
 
 /* Why, for the other side's log; then the connection is closed. */
@@ -156,7 +156,7 @@ struct pvr_frame_ping { /* and PONG, which brings the same back */
 /* From now on frame.fabric is short for this name, on this connection. */
 struct pvr_frame_fabric {
 	struct pvr_frame frame;
-	char name[PVR_WIRE_FABRIC_MAX]; /* NUL-terminated */
+	char name[PVR_FRAME_FABRIC_MAX]; /* NUL-terminated */
 };
 
 /* Who has the GID? GID_REPLY is the answer. */
@@ -167,16 +167,16 @@ struct pvr_frame_gid_query { /* and GID_REPLY */
 	__u8 reserved[7];
 };
 
-enum pvr_wire_op {
-	PVR_WIRE_SEND,
-	PVR_WIRE_SEND_IMM,
-	PVR_WIRE_SEND_INV, /* imm is the key, in host order as a __le32 */
-	PVR_WIRE_WRITE,
-	PVR_WIRE_WRITE_IMM,
-	PVR_WIRE_READ,
-	PVR_WIRE_CMP_SWAP,
-	PVR_WIRE_FETCH_ADD,
-	PVR_WIRE_OPS,
+enum pvr_frame_op {
+	PVR_FRAME_OP_SEND,
+	PVR_FRAME_OP_SEND_IMM,
+	PVR_FRAME_OP_SEND_INV, /* imm is the key, in host order as a __le32 */
+	PVR_FRAME_OP_WRITE,
+	PVR_FRAME_OP_WRITE_IMM,
+	PVR_FRAME_OP_READ,
+	PVR_FRAME_OP_CMP_SWAP,
+	PVR_FRAME_OP_FETCH_ADD,
+	PVR_FRAME_OP_NUM,
 };
 
 #define PVR_REQUEST_F_SOLICITED 0x01 /* of DATAGRAM, too */
@@ -189,7 +189,7 @@ enum pvr_wire_op {
  */
 struct pvr_frame_request {
 	struct pvr_frame frame;
-	__u8 op; /* enum pvr_wire_op */
+	__u8 op; /* enum pvr_frame_op */
 	__u8 gid_type; /* PVR_GID_TYPE_* of both */
 	__le16 reserved;
 	__le32 epoch; /* of the requester's connection; comes back in answers */
@@ -224,37 +224,37 @@ struct pvr_frame_qp_gone {
 	__u8 reserved[7];
 };
 
-enum pvr_wire_verdict {
-	PVR_WIRE_ACK, /* done up to here */
-	PVR_WIRE_RNR, /* no receive request: again after rnr_ns */
-	PVR_WIRE_NAK, /* the request at psn has failed, with status */
-	PVR_WIRE_SEQUENCE, /* something is missing: again from here */
-	PVR_WIRE_NOBODY, /* no queue pair that answers */
-	PVR_WIRE_GONE, /* nor has an adapter here the GID any more */
-	PVR_WIRE_VERDICTS,
+enum pvr_frame_syndrome {
+	PVR_FRAME_SYN_ACK, /* done up to here */
+	PVR_FRAME_SYN_RNR, /* no receive request: again after rnr_ns */
+	PVR_FRAME_SYN_NAK, /* the request at psn has failed, with status */
+	PVR_FRAME_SYN_PSN_SEQ_ERR, /* something is missing: again from here */
+	PVR_FRAME_SYN_NO_QP, /* no queue pair that answers */
+	PVR_FRAME_SYN_NO_GID, /* nor has an adapter here the GID any more */
+	PVR_FRAME_SYN_NUM,
 };
 
-enum pvr_wire_nak {
-	PVR_WIRE_NAK_INVALID_REQUEST,
-	PVR_WIRE_NAK_ACCESS,
-	PVR_WIRE_NAK_OPERATION,
-	PVR_WIRE_NAKS,
+enum pvr_frame_nak {
+	PVR_FRAME_NAK_INVALID_REQUEST,
+	PVR_FRAME_NAK_ACCESS,
+	PVR_FRAME_NAK_OPERATION,
+	PVR_FRAME_NAK_NUM,
 };
 
 /*
- * What the responder's queue pair has got: all messages before @psn, and @done bytes of
- * the one at @psn. NOBODY, GONE: psn is that of the request, done is 0.
+ * What the responder's queue pair has got: all messages before @psn, and @offset bytes of
+ * the one at @psn. NO_QP, NO_GID: psn is that of the request, offset is 0.
  */
 struct pvr_frame_ack {
 	struct pvr_frame frame;
-	__u8 verdict; /* enum pvr_wire_verdict */
-	__u8 nak; /* enum pvr_wire_nak */
+	__u8 syndrome; /* enum pvr_frame_syndrome */
+	__u8 nak; /* enum pvr_frame_nak */
 	__le16 reserved;
 	__le32 epoch;
 	__u8 gid[16]; /* the requester's */
 	__le32 qpn; /* the requester's */
 	__le32 psn;
-	__le64 done;
+	__le64 offset;
 	__le64 rnr_ns;
 };
 
@@ -277,23 +277,23 @@ struct pvr_frame_read_data {
 	__le64 offset;
 };
 
-#define PVR_WIRE_SIZE(type, size) static_assert(sizeof(struct type) == (size), "size of " #type)
+#define PVR_FRAME_SIZE(type, size) static_assert(sizeof(struct type) == (size), "size of " #type)
 
-PVR_WIRE_SIZE(pvr_frame, 8);
-PVR_WIRE_SIZE(pvr_frame_hello, 104);
-PVR_WIRE_SIZE(pvr_frame_bye, 136);
-PVR_WIRE_SIZE(pvr_frame_rndv_seg, 16);
-PVR_WIRE_SIZE(pvr_frame_rndv_done, 16);
-PVR_WIRE_SIZE(pvr_frame_ping, 16);
-PVR_WIRE_SIZE(pvr_frame_verbs_qp, 48);
-PVR_WIRE_SIZE(pvr_frame_fabric, 40);
-PVR_WIRE_SIZE(pvr_frame_gid_query, 32);
-PVR_WIRE_SIZE(pvr_frame_request, 120);
-PVR_WIRE_SIZE(pvr_frame_datagram, 64);
-PVR_WIRE_SIZE(pvr_frame_qp_gone, 56);
-PVR_WIRE_SIZE(pvr_frame_ack, 56);
-PVR_WIRE_SIZE(pvr_frame_atomic_ack, 48);
-PVR_WIRE_SIZE(pvr_frame_read_data, 48);
+PVR_FRAME_SIZE(pvr_frame, 8);
+PVR_FRAME_SIZE(pvr_frame_hello, 104);
+PVR_FRAME_SIZE(pvr_frame_bye, 136);
+PVR_FRAME_SIZE(pvr_frame_rndv_seg, 16);
+PVR_FRAME_SIZE(pvr_frame_rndv_done, 16);
+PVR_FRAME_SIZE(pvr_frame_ping, 16);
+PVR_FRAME_SIZE(pvr_frame_verbs_qp, 48);
+PVR_FRAME_SIZE(pvr_frame_fabric, 40);
+PVR_FRAME_SIZE(pvr_frame_gid_query, 32);
+PVR_FRAME_SIZE(pvr_frame_request, 120);
+PVR_FRAME_SIZE(pvr_frame_datagram, 64);
+PVR_FRAME_SIZE(pvr_frame_qp_gone, 56);
+PVR_FRAME_SIZE(pvr_frame_ack, 56);
+PVR_FRAME_SIZE(pvr_frame_atomic_ack, 48);
+PVR_FRAME_SIZE(pvr_frame_read_data, 48);
 
 union pvr_any_frame {
 	struct pvr_frame frame;
@@ -313,26 +313,26 @@ union pvr_any_frame {
 };
 
 /* Which end of a connection one is: what it may receive follows. */
-enum pvr_wire_role {
-	PVR_WIRE_REQUESTER, /* it dialled */
-	PVR_WIRE_RESPONDER,
-	PVR_WIRE_RESPONDER_PIGGYBACK, /* that is told ACKs ahead, too */
+enum pvr_frame_role {
+	PVR_FRAME_REQUESTER, /* it dialled */
+	PVR_FRAME_RESPONDER,
+	PVR_FRAME_RESPONDER_PIGGYBACK, /* that is told ACKs ahead, too */
 };
 
 /**
- * pvr_wire_header_size() - how long a frame's header is
+ * pvr_frame_header_size() - how long a frame's header is
  * @frame: its first 8 bytes, not checked yet
  * @receiver: who has received it
  * @chunk: bytes of payload that the receiver takes at most
  *
  * Return: the bytes before the payload; 0 with @why if no such frame may come.
  */
-size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role receiver,
-			    uint32_t chunk, const char **why);
+size_t pvr_frame_header_size(const struct pvr_frame *frame, enum pvr_frame_role receiver,
+			     uint32_t chunk, const char **why);
 
 /**
- * pvr_wire_check() - is the whole header, a private copy, in order
- * @size: as pvr_wire_header_size() said
+ * pvr_frame_check() - is the whole header, a private copy, in order
+ * @size: as pvr_frame_header_size() said
  * @payload: how many bytes follow; of a frame with PVR_FRAME_F_RNDV these are rendezvous, which
  * pvr_frame_check_rndv() looks at
  *
@@ -341,10 +341,11 @@ size_t pvr_wire_header_size(const struct pvr_frame *frame, enum pvr_wire_role re
  * they are equal), numbers within 24 bits, psns from 1 to 2^23. What only the queue pair
  * can know is not looked at.
  */
-bool pvr_wire_check(const union pvr_any_frame *any, size_t size, size_t *payload, const char **why);
+bool pvr_frame_check(const union pvr_any_frame *any, size_t size, size_t *payload,
+		     const char **why);
 
 /* The bytes of payload that a REQUEST or READ_DATA brings, lent or not. */
-uint32_t pvr_wire_chunk(const union pvr_any_frame *any);
+uint32_t pvr_frame_chunk(const union pvr_any_frame *any);
 
 /*
  * Whether @count rendezvous make up @chunk bytes. None is empty, or wraps.
@@ -352,4 +353,4 @@ uint32_t pvr_wire_chunk(const union pvr_any_frame *any);
 bool pvr_frame_check_rndv(const struct pvr_frame_rndv_seg *rndv, size_t count, uint32_t chunk,
 			  const char **why);
 
-#endif /* PVR_WIRE_H */
+#endif /* PVR_PIPE_FRAME_H */

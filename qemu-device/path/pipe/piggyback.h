@@ -25,7 +25,7 @@ struct pvr_piggyback {
 	bool waits; /* for somebody who takes it along; read without the lock, too */
 	const struct pvr_in *from; /* who has offered it; NULL: nobody. Never followed */
 	struct pvr_frame_ack frame;
-	char fabric[PVR_WIRE_FABRIC_MAX];
+	char fabric[PVR_FRAME_FABRIC_MAX];
 };
 
 /* Of several who offer one the last counts. */

@@ -65,7 +65,7 @@ static int out_open(struct pvr_out *out, const struct pvr_stream_ops *ops, void 
 
 	if (err)
 		return err;
-	err = pvr_pipe_rx_open(&out->in, ops, opaque, PVR_WIRE_REQUESTER, chunk, &out->count);
+	err = pvr_pipe_rx_open(&out->in, ops, opaque, PVR_FRAME_REQUESTER, chunk, &out->count);
 	if (err)
 		pvr_pipe_tx_close(&out->box);
 	return err;

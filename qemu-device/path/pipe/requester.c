@@ -113,14 +113,14 @@ static enum step fail(struct pvr_remote_sq *sq, uint32_t i, const struct pvr_sen
 /* ------------------------------------------------------------------------ frames */
 
 static const uint8_t wire_ops[PVR_OPCODES] = {
-	[PVRDMA_WR_SEND] = PVR_WIRE_SEND,
-	[PVRDMA_WR_SEND_WITH_IMM] = PVR_WIRE_SEND_IMM,
-	[PVRDMA_WR_SEND_WITH_INV] = PVR_WIRE_SEND_INV,
-	[PVRDMA_WR_RDMA_WRITE] = PVR_WIRE_WRITE,
-	[PVRDMA_WR_RDMA_WRITE_WITH_IMM] = PVR_WIRE_WRITE_IMM,
-	[PVRDMA_WR_RDMA_READ] = PVR_WIRE_READ,
-	[PVRDMA_WR_ATOMIC_CMP_AND_SWP] = PVR_WIRE_CMP_SWAP,
-	[PVRDMA_WR_ATOMIC_FETCH_AND_ADD] = PVR_WIRE_FETCH_ADD,
+	[PVRDMA_WR_SEND] = PVR_FRAME_OP_SEND,
+	[PVRDMA_WR_SEND_WITH_IMM] = PVR_FRAME_OP_SEND_IMM,
+	[PVRDMA_WR_SEND_WITH_INV] = PVR_FRAME_OP_SEND_INV,
+	[PVRDMA_WR_RDMA_WRITE] = PVR_FRAME_OP_WRITE,
+	[PVRDMA_WR_RDMA_WRITE_WITH_IMM] = PVR_FRAME_OP_WRITE_IMM,
+	[PVRDMA_WR_RDMA_READ] = PVR_FRAME_OP_READ,
+	[PVRDMA_WR_ATOMIC_CMP_AND_SWP] = PVR_FRAME_OP_CMP_SWAP,
+	[PVRDMA_WR_ATOMIC_FETCH_AND_ADD] = PVR_FRAME_OP_FETCH_ADD,
 };
 
 /* A piece of a message. */
@@ -526,7 +526,7 @@ static enum pvr_turn no_link(struct pvr_remote_sq *sq)
 		return PVR_TURN_OVER;
 	pvr_remote_rewind(sq);
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
-	pvr_requester_not_answered(qp, &wqe);
+	pvr_requester_no_response(qp, &wqe);
 	return PVR_TURN_OVER;
 }
 

@@ -35,15 +35,15 @@
 #include "rdma/responder_state.h"
 #include "gid/fabric.h"
 
-static const uint32_t opcodes[PVR_WIRE_OPS] = {
-	[PVR_WIRE_SEND] = PVRDMA_WR_SEND,
-	[PVR_WIRE_SEND_IMM] = PVRDMA_WR_SEND_WITH_IMM,
-	[PVR_WIRE_SEND_INV] = PVRDMA_WR_SEND_WITH_INV,
-	[PVR_WIRE_WRITE] = PVRDMA_WR_RDMA_WRITE,
-	[PVR_WIRE_WRITE_IMM] = PVRDMA_WR_RDMA_WRITE_WITH_IMM,
-	[PVR_WIRE_READ] = PVRDMA_WR_RDMA_READ,
-	[PVR_WIRE_CMP_SWAP] = PVRDMA_WR_ATOMIC_CMP_AND_SWP,
-	[PVR_WIRE_FETCH_ADD] = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
+static const uint32_t opcodes[PVR_FRAME_OP_NUM] = {
+	[PVR_FRAME_OP_SEND] = PVRDMA_WR_SEND,
+	[PVR_FRAME_OP_SEND_IMM] = PVRDMA_WR_SEND_WITH_IMM,
+	[PVR_FRAME_OP_SEND_INV] = PVRDMA_WR_SEND_WITH_INV,
+	[PVR_FRAME_OP_WRITE] = PVRDMA_WR_RDMA_WRITE,
+	[PVR_FRAME_OP_WRITE_IMM] = PVRDMA_WR_RDMA_WRITE_WITH_IMM,
+	[PVR_FRAME_OP_READ] = PVRDMA_WR_RDMA_READ,
+	[PVR_FRAME_OP_CMP_SWAP] = PVRDMA_WR_ATOMIC_CMP_AND_SWP,
+	[PVR_FRAME_OP_FETCH_ADD] = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
 };
 
 /* A fragment of a request, and where its payload is. */
@@ -66,12 +66,12 @@ static bool is_unreliable(const struct pvr_frame_request *frame)
 
 /* To whoever has sent @frame. */
 static struct pvr_frame_ack answer_to(const struct pvr_frame_request *frame,
-				      enum pvr_wire_verdict verdict)
+				      enum pvr_frame_syndrome syndrome)
 {
 	struct pvr_frame_ack ack = {
 		.frame.type = PVR_FRAME_ACK,
 		.frame.fabric = frame->frame.fabric,
-		.verdict = verdict,
+		.syndrome = syndrome,
 		.epoch = frame->epoch,
 		.qpn = frame->src_qpn,
 	};
@@ -117,14 +117,14 @@ static void make_way(struct pvr_in *in, const struct pvr_frame_ack *ack)
 static void set_position(struct pvr_frame_ack *ack, const struct pvr_qp *to)
 {
 	ack->psn = htole32(to->rq_psn);
-	ack->done = htole64(to->rq_done);
+	ack->offset = htole64(to->rq_done);
 }
 
 /* The requester gets to know the position, soon. */
 static void owe(const struct pvr_remote_piece *piece)
 {
 	struct pvr_in_acks *acks = pvr_in_acks(piece->conn);
-	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_ACK);
+	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_ACK);
 
 	if (is_unreliable(piece->frame))
 		return;
@@ -147,9 +147,9 @@ static void tell(const struct pvr_remote_piece *piece, struct pvr_frame_ack *ack
 
 /* Nobody here is to be asked that. */
 static void tell_absence(struct pvr_in *in, const struct pvr_frame_request *frame,
-			 enum pvr_wire_verdict verdict)
+			 enum pvr_frame_syndrome syndrome)
 {
-	struct pvr_frame_ack ack = answer_to(frame, verdict);
+	struct pvr_frame_ack ack = answer_to(frame, syndrome);
 
 	if (is_unreliable(frame))
 		return;
@@ -160,7 +160,7 @@ static void tell_absence(struct pvr_in *in, const struct pvr_frame_request *fram
 
 static void tell_refusal(const struct pvr_remote_piece *piece, uint8_t nak)
 {
-	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_NAK);
+	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_NAK);
 
 	ack.nak = nak;
 	tell(piece, &ack);
@@ -259,11 +259,11 @@ static void fill_header(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_re
 	hdr->opcode = opcodes[frame->op];
 	hdr->send_flags = frame->frame.flags & PVR_REQUEST_F_SOLICITED ? PVR_SEND_SOLICITED : 0;
 	memcpy(&hdr->ex.imm_data, frame->imm, sizeof(frame->imm));
-	if (frame->op == PVR_WIRE_SEND_INV) {
+	if (frame->op == PVR_FRAME_OP_SEND_INV) {
 		memcpy(&key, frame->imm, sizeof(key));
 		hdr->ex.invalidate_rkey = le32toh(key);
 	}
-	if (frame->op == PVR_WIRE_CMP_SWAP || frame->op == PVR_WIRE_FETCH_ADD) {
+	if (frame->op == PVR_FRAME_OP_CMP_SWAP || frame->op == PVR_FRAME_OP_FETCH_ADD) {
 		hdr->wr.atomic.remote_addr = le64toh(frame->addr);
 		hdr->wr.atomic.rkey = le32toh(frame->rkey);
 		hdr->wr.atomic.compare_add = le64toh(frame->compare_add);
@@ -298,15 +298,15 @@ static void fill_piece(struct pvr_remote_piece *piece)
 
 /* ------------------------------------------------------------------- a piece */
 
-static enum pvr_wire_nak nak_of(enum pvrdma_wc_status status)
+static enum pvr_frame_nak nak_of(enum pvrdma_wc_status status)
 {
 	switch (status) {
 	case PVRDMA_WC_REM_ACCESS_ERR:
-		return PVR_WIRE_NAK_ACCESS;
+		return PVR_FRAME_NAK_ACCESS;
 	case PVRDMA_WC_REM_OP_ERR:
-		return PVR_WIRE_NAK_OPERATION;
+		return PVR_FRAME_NAK_OPERATION;
 	default:
-		return PVR_WIRE_NAK_INVALID_REQUEST;
+		return PVR_FRAME_NAK_INVALID_REQUEST;
 	}
 }
 
@@ -322,7 +322,7 @@ static void refused(const struct pvr_remote_piece *piece, enum pvrdma_wc_status 
 
 static void not_ready(const struct pvr_remote_piece *piece, uint64_t ns)
 {
-	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_RNR);
+	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_RNR);
 
 	/* What is on its way behind this one comes again. */
 	piece->to->remote_rq->told = true;
@@ -340,7 +340,7 @@ static void done(const struct pvr_remote_piece *piece)
 		pvr_count(to, PVR_STAT_RX_BYTES, request->length);
 	}
 	if (request->op->local) {
-		struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_ACK);
+		struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_ACK);
 
 		/* Its answer has gone out, and says it all. */
 		make_way(piece->conn, &ack);
@@ -399,7 +399,7 @@ static void again(struct pvr_remote_piece *piece)
 
 static void missing(const struct pvr_remote_piece *piece)
 {
-	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_WIRE_SEQUENCE);
+	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_PSN_SEQ_ERR);
 
 	if (piece->to->remote_rq->told)
 		return;
@@ -421,7 +421,7 @@ static void in_error(const struct pvr_remote_piece *piece)
 	else if (place == BEFORE && !piece->inbound.request.op->local)
 		owe(piece);
 	else
-		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
+		tell_absence(piece->conn, piece->frame, PVR_FRAME_SYN_NO_QP);
 }
 
 static bool is_ready(const struct pvr_qp *qp)
@@ -441,7 +441,7 @@ static enum pvr_handled handle(struct pvr_remote_piece *piece)
 		return PVR_HANDLED;
 	}
 	if (!is_ready(to)) {
-		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
+		tell_absence(piece->conn, piece->frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
 	switch (pvr_place_of(to, &piece->inbound.request)) {
@@ -454,7 +454,7 @@ static enum pvr_handled handle(struct pvr_remote_piece *piece)
 		missing(piece);
 		break;
 	case NOWHERE:
-		tell_absence(piece->conn, piece->frame, PVR_WIRE_NOBODY);
+		tell_absence(piece->conn, piece->frame, PVR_FRAME_SYN_NO_QP);
 		break;
 	}
 	return PVR_HANDLED;
@@ -473,7 +473,7 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 	fill_piece(&piece);
 	if (!piece.to || !pvr_remote_rq_get(piece.to, pvr_in_remote(in),
 					    piece.inbound.request.op->kind == PVR_OP_ATOMIC)) {
-		tell_absence(in, frame, PVR_WIRE_NOBODY);
+		tell_absence(in, frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
 	return handle(&piece);
@@ -505,9 +505,9 @@ enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
 	 * it is they who have to ask again, as nothing that was sent comes twice by itself.
 	 */
 	if (where != PVR_WHERE_REMOTE)
-		tell_absence(in, frame, PVR_WIRE_NOBODY);
+		tell_absence(in, frame, PVR_FRAME_SYN_NO_QP);
 	else if (!adapter)
-		tell_absence(in, frame, PVR_WIRE_GONE);
+		tell_absence(in, frame, PVR_FRAME_SYN_NO_GID);
 	if (!adapter)
 		return PVR_HANDLED;
 	pvr_adapter_lock(adapter);

@@ -36,8 +36,8 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	if (pvr_pipe_tx_open(&in->answers, ops, opaque, limits->chunk, &in->count))
 		goto err_in;
 	if (pvr_pipe_rx_open(&in->box, ops, opaque,
-			     limits->piggyback_ack ? PVR_WIRE_RESPONDER_PIGGYBACK
-						   : PVR_WIRE_RESPONDER,
+			     limits->piggyback_ack ? PVR_FRAME_RESPONDER_PIGGYBACK
+						   : PVR_FRAME_RESPONDER,
 			     limits->chunk, &in->count))
 		goto err_answers;
 	pvr_lock(&remote->lock);
@@ -199,7 +199,7 @@ static void recv_piggyback_ack(struct pvr_in *in, const char *fabric,
 {
 	const struct pvr_route route = { .remote = in->remote };
 
-	if (ack->verdict == PVR_WIRE_ACK)
+	if (ack->syndrome == PVR_FRAME_SYN_ACK)
 		pvr_remote_ack(&route, fabric, ack);
 	else
 		*why = "a verdict that is piggybacked";

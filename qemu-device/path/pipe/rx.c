@@ -8,7 +8,7 @@
 
 #define STAGING (64u << 10)
 /* Payloads up to this are waited for in the staging area. */
-#define SMALL PVR_WIRE_DATAGRAM_MAX
+#define SMALL PVR_FRAME_DATAGRAM_MAX
 /* Behind one that is larger probably comes another one, which is not to be copied. */
 #define LARGE (16u << 10)
 #define READ_AHEAD_SHORT 256u
@@ -19,7 +19,7 @@
 #define READS_PER_RUN 64
 
 int pvr_pipe_rx_open(struct pvr_pipe_rx *box, const struct pvr_stream_ops *ops, void *opaque,
-		     enum pvr_wire_role role, uint32_t chunk, struct pvr_link_count *count)
+		     enum pvr_frame_role role, uint32_t chunk, struct pvr_link_count *count)
 {
 	uint8_t *data = malloc(STAGING);
 
@@ -34,7 +34,8 @@ int pvr_pipe_rx_open(struct pvr_pipe_rx *box, const struct pvr_stream_ops *ops, 
 		.data = data,
 	};
 	pvr_rdma_read_open(&box->rdma_read, ops, opaque,
-			   role == PVR_WIRE_REQUESTER ? PVR_EXT_DMA_REQ_DST : PVR_EXT_DMA_RESP_DST);
+			   role == PVR_FRAME_REQUESTER ? PVR_EXT_DMA_REQ_DST
+						       : PVR_EXT_DMA_RESP_DST);
 	return 0;
 }
 
@@ -236,7 +237,7 @@ enum progress {
  */
 static bool read_rndv(struct pvr_pipe_rx *box, size_t header, const char **why)
 {
-	uint32_t chunk = pvr_wire_chunk(&box->frame);
+	uint32_t chunk = pvr_frame_chunk(&box->frame);
 	struct pvr_frame_rndv_seg rndv[PVR_FRAME_RNDV_SEGS];
 	size_t parts = box->payload / sizeof(rndv[0]);
 
@@ -263,13 +264,13 @@ static enum progress read_header(struct pvr_pipe_rx *box, const char **why)
 	if (have(box) < sizeof(frame))
 		return NEED_MORE;
 	memcpy(&frame, box->data + box->head, sizeof(frame));
-	header = pvr_wire_header_size(&frame, box->role, box->chunk, why);
+	header = pvr_frame_header_size(&frame, box->role, box->chunk, why);
 	if (!header)
 		return NONSENSE;
 	if (have(box) < header)
 		return NEED_MORE;
 	memcpy(&box->frame, box->data + box->head, header);
-	if (!pvr_wire_check(&box->frame, header, &box->payload, why))
+	if (!pvr_frame_check(&box->frame, header, &box->payload, why))
 		return NONSENSE;
 	if (box->frame.frame.flags & PVR_FRAME_F_RNDV && !read_rndv(box, header, why))
 		return *why ? NONSENSE : NEED_MORE;

@@ -42,7 +42,7 @@ struct pvr_pipe_rx {
 	const struct pvr_stream_ops *ops; /* NULL: it is closed */
 	void *opaque;
 	struct pvr_link_count *count;
-	enum pvr_wire_role role;
+	enum pvr_frame_role role;
 	uint32_t chunk;
 	uint8_t *data; /* the staging area; what was read is from head to tail */
 	size_t head, tail;
@@ -65,7 +65,7 @@ struct pvr_pipe_rx {
 
 /* Return: 0 or -ENOMEM. */
 int pvr_pipe_rx_open(struct pvr_pipe_rx *box, const struct pvr_stream_ops *ops, void *opaque,
-		     enum pvr_wire_role role, uint32_t chunk, struct pvr_link_count *count);
+		     enum pvr_frame_role role, uint32_t chunk, struct pvr_link_count *count);
 void pvr_pipe_rx_close(struct pvr_pipe_rx *box);
 
 /* Handles what has come; a bounded amount of work. Never PVR_INPUT_OUTPUT without ready(). */

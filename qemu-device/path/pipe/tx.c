@@ -108,7 +108,7 @@ static uint8_t *make_room(struct pvr_pipe_tx *box, size_t size)
 	return box->data + box->tail;
 }
 
-/* Appends what is behind the first @done bytes of header and payload. */
+/* Appends what is behind the first @offset bytes of header and payload. */
 static bool append(struct pvr_pipe_tx *box, const struct pvr_outgoing *out, size_t done)
 {
 	size_t header = done < out->header_size ? out->header_size - done : 0;

@@ -437,9 +437,9 @@ static struct pvr_frame_request request(const struct fg_end *to, uint8_t op, uin
 		.chunk = len,
 	};
 
-	if (op <= PVR_WIRE_WRITE_IMM)
+	if (op <= PVR_FRAME_OP_WRITE_IMM)
 		request.frame.size += len;
-	if (op >= PVR_WIRE_CMP_SWAP)
+	if (op >= PVR_FRAME_OP_CMP_SWAP)
 		request.chunk = 0;
 	if (to == &w.uc)
 		request.frame.flags |= PVR_REQUEST_F_UC;
@@ -455,7 +455,7 @@ static void add_request(struct seed *seed, const struct fg_end *to, uint8_t op, 
 	const struct pvr_frame_request frame = request(to, op, psn, len);
 
 	add(seed, &frame, sizeof(frame));
-	if (op <= PVR_WIRE_WRITE_IMM)
+	if (op <= PVR_FRAME_OP_WRITE_IMM)
 		add(seed, payload, len);
 }
 
@@ -469,32 +469,32 @@ static void seeds_of_requests(void)
 
 	if (fg_qp_query(&w.rc.qp, &attr))
 		fg_die("cannot query a queue pair");
-	for (uint8_t op = 0; op < PVR_WIRE_OPS; op++) {
+	for (uint8_t op = 0; op < PVR_FRAME_OP_NUM; op++) {
 		seed = seed_new(FEED_SRQ);
 		for (uint32_t i = 0; i < 3; i++)
 			add_request(seed, &w.rc, op, attr.rq_psn + i,
-				    op >= PVR_WIRE_CMP_SWAP ? 8 : 64);
+				    op >= PVR_FRAME_OP_CMP_SWAP ? 8 : 64);
 		snprintf(name, sizeof(name), "request-%s", names[op]);
 		save(seed, name);
 	}
 	seed = seed_new(FEED_SRQ);
-	add_request(seed, &w.uc, PVR_WIRE_SEND, attr.rq_psn, 64);
-	add_request(seed, &w.uc, PVR_WIRE_WRITE, attr.rq_psn + 1, 5000);
+	add_request(seed, &w.uc, PVR_FRAME_OP_SEND, attr.rq_psn, 64);
+	add_request(seed, &w.uc, PVR_FRAME_OP_WRITE, attr.rq_psn + 1, 5000);
 	save(seed, "request-uc");
 	/* First without posted requests, then a fragment out of order. */
 	seed = seed_new(0);
-	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn, 64);
-	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn + 5, 64);
+	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, attr.rq_psn, 64);
+	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, attr.rq_psn + 5, 64);
 	save(seed, "request-rnr");
 	seed = seed_new(FEED_SRQ);
 	seed->data[1] = 100;
-	add_request(seed, &w.rc, PVR_WIRE_SEND, attr.rq_psn, 8192);
+	add_request(seed, &w.rc, PVR_FRAME_OP_SEND, attr.rq_psn, 8192);
 	save(seed, "request-in-bits");
 	/* Responses that the peer does not accept at once. */
 	seed = seed_new(FEED_SRQ | FEED_TIME);
 	seed->data[2] = 1;
 	for (uint32_t i = 0; i < 4; i++)
-		add_request(seed, &w.rc, PVR_WIRE_READ, attr.rq_psn + 2 * i, 8192);
+		add_request(seed, &w.rc, PVR_FRAME_OP_READ, attr.rq_psn + 2 * i, 8192);
 	save(seed, "request-blocked");
 }
 
@@ -524,17 +524,17 @@ static void add_rndv_done(struct seed *seed, uint32_t count)
 /* Into one contiguous range, into several, and into one that the NIC refuses. */
 static void seeds_of_rndvs(uint32_t psn)
 {
-	struct pvr_frame_request read = request(&w.rc, PVR_WIRE_READ, psn, CHUNK);
+	struct pvr_frame_request read = request(&w.rc, PVR_FRAME_OP_READ, psn, CHUNK);
 	struct pvr_frame_rndv_seg rndv = { 0xbad, 7, 8192 };
 	struct seed *seed = seed_new(FEED_SRQ | FEED_NIC);
 
-	add_exposed(seed, PVR_WIRE_WRITE, psn, w.exposed.rkey, 1);
-	add_exposed(seed, PVR_WIRE_WRITE, psn + 1, w.rc.mr.rkey, 8);
-	add_exposed(seed, PVR_WIRE_SEND, psn + 2, 0, 2);
-	add_exposed(seed, PVR_WIRE_SEND, psn + 2, 0, 2);
-	add_exposed(seed, PVR_WIRE_SEND, psn + 7, 0, 1);
+	add_exposed(seed, PVR_FRAME_OP_WRITE, psn, w.exposed.rkey, 1);
+	add_exposed(seed, PVR_FRAME_OP_WRITE, psn + 1, w.rc.mr.rkey, 8);
+	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 2, 0, 2);
+	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 2, 0, 2);
+	add_exposed(seed, PVR_FRAME_OP_SEND, psn + 7, 0, 1);
 	save(seed, "request-lent");
-	add_exposed(seed, PVR_WIRE_WRITE, psn + 3, w.exposed.rkey, 1);
+	add_exposed(seed, PVR_FRAME_OP_WRITE, psn + 3, w.exposed.rkey, 1);
 	memcpy(seed->data + seed->size - sizeof(rndv), &rndv, sizeof(rndv));
 	save(seed, "request-lent-forbidden");
 	/* The response is sent by rendezvous. */
@@ -636,11 +636,11 @@ static void seed_of_qp_gone(void)
 	save(seed, "left");
 }
 
-static struct pvr_frame_ack ack(uint8_t verdict, uint32_t psn)
+static struct pvr_frame_ack ack(uint8_t syndrome, uint32_t psn)
 {
 	struct pvr_frame_ack frame = {
 		.frame = { .size = sizeof(frame), .type = PVR_FRAME_ACK, .fabric = 1 },
-		.verdict = verdict,
+		.syndrome = syndrome,
 		.epoch = EPOCH,
 		.qpn = w.rc.qp.qpn,
 		.psn = psn,
@@ -650,18 +650,18 @@ static struct pvr_frame_ack ack(uint8_t verdict, uint32_t psn)
 	return frame;
 }
 
-static void seeds_of_verdicts(uint32_t psn)
+static void seeds_of_syndromes(uint32_t psn)
 {
 	static const char *const names[] = { "ack", "rnr", "nak", "sequence", "nobody", "gone" };
 	char name[64];
 
-	for (uint8_t verdict = 0; verdict < PVR_WIRE_VERDICTS; verdict++) {
-		struct pvr_frame_ack frame = ack(verdict, psn + (verdict == PVR_WIRE_ACK));
+	for (uint8_t syndrome = 0; syndrome < PVR_FRAME_SYN_NUM; syndrome++) {
+		struct pvr_frame_ack frame = ack(syndrome, psn + (syndrome == PVR_FRAME_SYN_ACK));
 		struct seed *seed = seed_new(FEED_ANSWERS);
 
-		frame.rnr_ns = verdict == PVR_WIRE_RNR ? 1000 : 0;
+		frame.rnr_ns = syndrome == PVR_FRAME_SYN_RNR ? 1000 : 0;
 		add(seed, &frame, sizeof(frame));
-		snprintf(name, sizeof(name), "answer-%s", names[verdict]);
+		snprintf(name, sizeof(name), "answer-%s", names[syndrome]);
 		save(seed, name);
 	}
 }
@@ -684,7 +684,7 @@ static void seed_of_data(uint32_t psn)
 		.psn = psn + 36,
 		.value = 7,
 	};
-	const struct pvr_frame_ack first = ack(PVR_WIRE_ACK, psn + 18);
+	const struct pvr_frame_ack first = ack(PVR_FRAME_SYN_ACK, psn + 18);
 	struct seed *seed = seed_new(FEED_ANSWERS);
 
 	memcpy(data.gid, w.rc.gid, 16);
@@ -712,7 +712,7 @@ static void seed_of_rndv_data(uint32_t psn)
 		.chunk = CHUNK,
 	};
 	const struct pvr_frame_rndv_seg rndv = { 0x10000, 7, CHUNK };
-	const struct pvr_frame_ack first = ack(PVR_WIRE_ACK, psn + 18);
+	const struct pvr_frame_ack first = ack(PVR_FRAME_SYN_ACK, psn + 18);
 	struct seed *seed = seed_new(FEED_ANSWERS | FEED_NIC);
 
 	memcpy(data.gid, w.rc.gid, 16);
@@ -741,7 +741,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	seed_of_questions();
 	seeds_of_queue_pairs();
 	seed_of_qp_gone();
-	seeds_of_verdicts(attr.sq_psn);
+	seeds_of_syndromes(attr.sq_psn);
 	seed_of_data(attr.sq_psn);
 	seeds_of_rndvs(attr.rq_psn);
 	seed_of_rndv_data(attr.sq_psn);

@@ -13,7 +13,7 @@
 struct sample {
 	const char *name;
 	enum pvr_frame_type type;
-	int receiver; /* enum pvr_wire_role, or BOTH */
+	int receiver; /* enum pvr_frame_role, or BOTH */
 	size_t header, payload;
 	union pvr_any_frame any;
 };
@@ -35,12 +35,12 @@ struct sample {
 		.any = ANY(type_, name_, header_, payload_, flags_, fabric_, __VA_ARGS__)       \
 	}
 #define REQUEST(label, op_, payload_, flags_, ...)                                               \
-	SAMPLE(label, PVR_FRAME_REQUEST, PVR_WIRE_RESPONDER, request, 120, payload_, flags_, 1,  \
+	SAMPLE(label, PVR_FRAME_REQUEST, PVR_FRAME_RESPONDER, request, 120, payload_, flags_, 1, \
 	       .op = (op_), .gid_type = PVR_GID_TYPE_ROCE_V2, .src_qpn = 0xffffff, .dst_qpn = 2, \
 	       .psn = 0xffffff, __VA_ARGS__)
 
 static const struct sample samples[] = {
-	SAMPLE("hello", PVR_FRAME_HELLO, BOTH, hello, 104, 0, 0, 0, .magic = PVR_WIRE_MAGIC,
+	SAMPLE("hello", PVR_FRAME_HELLO, BOTH, hello, 104, 0, 0, 0, .magic = PVR_FRAME_MAGIC,
 	       .version_min = 1, .version_max = 3, .chunk = CHUNK, .index = 1, .count = 2,
 	       .name = "host-1.example"),
 	SAMPLE("bye", PVR_FRAME_BYE, BOTH, bye, 136, 0, 0, 0, .reason = PVR_BYE_LIMIT,
@@ -51,41 +51,41 @@ static const struct sample samples[] = {
 	       .qpn = 0xffffff, .psn = 0xffffff, .mtu = 5, .reads = 16, .buffers = 1024,
 	       .buffer_size = 4096),
 	SAMPLE("returned", PVR_FRAME_RNDV_DONE, BOTH, rndv_done, 16, 0, 0, 0, .count = UINT32_MAX),
-	SAMPLE("fabric", PVR_FRAME_FABRIC, PVR_WIRE_RESPONDER, fabric, 40, 0, 0, PVR_WIRE_FABRICS,
+	SAMPLE("fabric", PVR_FRAME_FABRIC, PVR_FRAME_RESPONDER, fabric, 40, 0, 0, PVR_FRAME_FABRICS,
 	       .name = "tenant_7"),
-	SAMPLE("where", PVR_FRAME_GID_QUERY, PVR_WIRE_RESPONDER, gid_query, 32, 0, 0, 1,
+	SAMPLE("where", PVR_FRAME_GID_QUERY, PVR_FRAME_RESPONDER, gid_query, 32, 0, 0, 1,
 	       .gid = { 1 }),
-	REQUEST("send", PVR_WIRE_SEND, CHUNK, 0, .psns = 1u << 23, .length = 1u << 31,
+	REQUEST("send", PVR_FRAME_OP_SEND, CHUNK, 0, .psns = 1u << 23, .length = 1u << 31,
 		.offset = 4096, .chunk = CHUNK),
-	REQUEST("empty send", PVR_WIRE_SEND_IMM, 0,
+	REQUEST("empty send", PVR_FRAME_OP_SEND_IMM, 0,
 		PVR_REQUEST_F_LAST | PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_UC, .psns = 1),
-	REQUEST("write", PVR_WIRE_WRITE, 100, PVR_REQUEST_F_LAST, .psns = 1, .length = 300,
+	REQUEST("write", PVR_FRAME_OP_WRITE, 100, PVR_REQUEST_F_LAST, .psns = 1, .length = 300,
 		.offset = 200, .chunk = 100),
-	REQUEST("lent write", PVR_WIRE_WRITE, 32, PVR_REQUEST_F_LAST | PVR_FRAME_F_RNDV, .psns = 16,
-		.length = CHUNK, .chunk = CHUNK),
-	REQUEST("read", PVR_WIRE_READ, 0, 0, .psns = 10, .length = 9000, .chunk = 4096),
-	REQUEST("atomic", PVR_WIRE_CMP_SWAP, 0, PVR_REQUEST_F_LAST, .psns = 1, .length = 8,
+	REQUEST("lent write", PVR_FRAME_OP_WRITE, 32, PVR_REQUEST_F_LAST | PVR_FRAME_F_RNDV,
+		.psns = 16, .length = CHUNK, .chunk = CHUNK),
+	REQUEST("read", PVR_FRAME_OP_READ, 0, 0, .psns = 10, .length = 9000, .chunk = 4096),
+	REQUEST("atomic", PVR_FRAME_OP_CMP_SWAP, 0, PVR_REQUEST_F_LAST, .psns = 1, .length = 8,
 		.compare_add = 5, .swap = 6),
-	SAMPLE("datagram", PVR_FRAME_DATAGRAM, PVR_WIRE_RESPONDER, datagram, 64, 4096,
+	SAMPLE("datagram", PVR_FRAME_DATAGRAM, PVR_FRAME_RESPONDER, datagram, 64, 4096,
 	       PVR_REQUEST_F_SOLICITED, 1, .has_imm = 1, .gid_type = PVR_GID_TYPE_ROCE_V1,
 	       .flow_label = 0xfffff, .src_qpn = 1, .dst_qpn = 0xffffff),
-	SAMPLE("left", PVR_FRAME_QP_GONE, PVR_WIRE_RESPONDER, qp_gone, 56, 0, 0, 1, .gid_type = 2,
+	SAMPLE("left", PVR_FRAME_QP_GONE, PVR_FRAME_RESPONDER, qp_gone, 56, 0, 0, 1, .gid_type = 2,
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff),
-	SAMPLE("here", PVR_FRAME_GID_REPLY, PVR_WIRE_REQUESTER, gid_query, 32, 0, 0, 1,
+	SAMPLE("here", PVR_FRAME_GID_REPLY, PVR_FRAME_REQUESTER, gid_query, 32, 0, 0, 1,
 	       .gid_type = PVR_GID_TYPE_ROCE_V2),
-	SAMPLE("nobody here", PVR_FRAME_GID_REPLY, PVR_WIRE_REQUESTER, gid_query, 32, 0, 0, 1,
+	SAMPLE("nobody here", PVR_FRAME_GID_REPLY, PVR_FRAME_REQUESTER, gid_query, 32, 0, 0, 1,
 	       .gid = { 1 }),
-	SAMPLE("ack", PVR_FRAME_ACK, PVR_WIRE_REQUESTER, ack, 56, 0, 0, 1, .verdict = PVR_WIRE_ACK,
-	       .epoch = 1, .qpn = 2, .psn = 3, .done = 1u << 31),
-	SAMPLE("rnr", PVR_FRAME_ACK, PVR_WIRE_REQUESTER, ack, 56, 0, 0, 1, .verdict = PVR_WIRE_RNR,
-	       .rnr_ns = PVR_WIRE_RNR_MAX_NS),
-	SAMPLE("nak", PVR_FRAME_ACK, PVR_WIRE_REQUESTER, ack, 56, 0, 0, 1, .verdict = PVR_WIRE_NAK,
-	       .nak = PVR_WIRE_NAK_OPERATION),
-	SAMPLE("atomic ack", PVR_FRAME_ATOMIC_ACK, PVR_WIRE_REQUESTER, atomic_ack, 48, 0, 0, 1,
+	SAMPLE("ack", PVR_FRAME_ACK, PVR_FRAME_REQUESTER, ack, 56, 0, 0, 1,
+	       .syndrome = PVR_FRAME_SYN_ACK, .epoch = 1, .qpn = 2, .psn = 3, .offset = 1u << 31),
+	SAMPLE("rnr", PVR_FRAME_ACK, PVR_FRAME_REQUESTER, ack, 56, 0, 0, 1,
+	       .syndrome = PVR_FRAME_SYN_RNR, .rnr_ns = PVR_FRAME_RNR_MAX_NS),
+	SAMPLE("nak", PVR_FRAME_ACK, PVR_FRAME_REQUESTER, ack, 56, 0, 0, 1,
+	       .syndrome = PVR_FRAME_SYN_NAK, .nak = PVR_FRAME_NAK_OPERATION),
+	SAMPLE("atomic ack", PVR_FRAME_ATOMIC_ACK, PVR_FRAME_REQUESTER, atomic_ack, 48, 0, 0, 1,
 	       .value = UINT64_MAX),
-	SAMPLE("read data", PVR_FRAME_READ_DATA, PVR_WIRE_REQUESTER, read_data, 48, 4096, 0, 1,
+	SAMPLE("read data", PVR_FRAME_READ_DATA, PVR_FRAME_REQUESTER, read_data, 48, 4096, 0, 1,
 	       .chunk = 4096, .offset = 4096),
-	SAMPLE("lent data", PVR_FRAME_READ_DATA, PVR_WIRE_REQUESTER, read_data, 48, 128,
+	SAMPLE("lent data", PVR_FRAME_READ_DATA, PVR_FRAME_REQUESTER, read_data, 48, 128,
 	       PVR_FRAME_F_RNDV, 1, .chunk = CHUNK, .offset = CHUNK),
 };
 
@@ -99,22 +99,23 @@ static const struct sample *find(const char *name)
 }
 
 /* As a receiver does it: NULL, or what is wrong. */
-static const char *refusal(const union pvr_any_frame *any, enum pvr_wire_role receiver)
+static const char *refusal(const union pvr_any_frame *any, enum pvr_frame_role receiver)
 {
 	const char *why = NULL;
 	size_t payload = 0;
-	size_t header = pvr_wire_header_size(&any->frame, receiver, CHUNK, &why);
+	size_t header = pvr_frame_header_size(&any->frame, receiver, CHUNK, &why);
 
 	if (!header)
 		return why ? why : "no reason";
-	if (pvr_wire_check(any, header, &payload, &why))
+	if (pvr_frame_check(any, header, &payload, &why))
 		return NULL;
 	return why ? why : "no reason";
 }
 
-static enum pvr_wire_role receiver_of(const struct sample *sample)
+static enum pvr_frame_role receiver_of(const struct sample *sample)
 {
-	return sample->receiver == BOTH ? PVR_WIRE_REQUESTER : (enum pvr_wire_role)sample->receiver;
+	return sample->receiver == BOTH ? PVR_FRAME_REQUESTER
+					: (enum pvr_frame_role)sample->receiver;
 }
 
 static void expect_refusal(const char *name, const union pvr_any_frame *any, const char *text)
@@ -150,15 +151,15 @@ TEST_PLAIN(test_each_frame_is_taken_by_who_may_receive_it)
 			const char *why = NULL;
 			bool may = sample->receiver == BOTH || sample->receiver == role;
 			size_t payload = SIZE_MAX;
-			size_t header = pvr_wire_header_size(&sample->any.frame,
-							     (enum pvr_wire_role)role, CHUNK, &why);
+			size_t header = pvr_frame_header_size(
+				&sample->any.frame, (enum pvr_frame_role)role, CHUNK, &why);
 
 			assert_int_equal(header, may ? sample->header : 0);
 			if (!may) {
 				assert_string_equal(why, "a frame of the other direction");
 				continue;
 			}
-			assert_true(pvr_wire_check(&sample->any, header, &payload, &why));
+			assert_true(pvr_frame_check(&sample->any, header, &payload, &why));
 			assert_int_equal(payload, sample->payload);
 		}
 	}
@@ -170,9 +171,9 @@ TEST_PLAIN(test_requester_with_piggyback_takes_acks_too)
 		const struct pvr_frame *frame = &samples[i].any.frame;
 		const char *why = NULL;
 		bool may = frame->type == PVR_FRAME_ACK ||
-			   pvr_wire_header_size(frame, PVR_WIRE_RESPONDER, CHUNK, &why);
+			   pvr_frame_header_size(frame, PVR_FRAME_RESPONDER, CHUNK, &why);
 		size_t header =
-			pvr_wire_header_size(frame, PVR_WIRE_RESPONDER_PIGGYBACK, CHUNK, &why);
+			pvr_frame_header_size(frame, PVR_FRAME_RESPONDER_PIGGYBACK, CHUNK, &why);
 
 		assert_int_equal(header, may ? samples[i].header : 0);
 	}
@@ -188,7 +189,7 @@ TEST_PLAIN(test_every_type_has_a_sample)
 		for (size_t i = 0; i < COUNT(samples); i++)
 			known |= samples[i].type == type;
 		for (int role = 0; role < BOTH; role++) {
-			pvr_wire_header_size(&frame, (enum pvr_wire_role)role, CHUNK, &why);
+			pvr_frame_header_size(&frame, (enum pvr_frame_role)role, CHUNK, &why);
 			assert_int_equal(why && !strcmp(why, "an unknown type of frame"), !known);
 		}
 	}
@@ -213,7 +214,7 @@ TEST_PLAIN(test_oversized_frames_are_refused)
 		if (sample->type == PVR_FRAME_REQUEST || sample->type == PVR_FRAME_READ_DATA)
 			max += CHUNK;
 		if (sample->type == PVR_FRAME_DATAGRAM)
-			max += PVR_WIRE_DATAGRAM_MAX;
+			max += PVR_FRAME_DATAGRAM_MAX;
 		REFUSED(sample->name, f.frame.size = max + 1, "too long");
 		REFUSED(sample->name, f.frame.size = UINT32_MAX, "too long");
 	}
@@ -241,22 +242,22 @@ TEST_PLAIN(test_fabric_numbers_out_of_range_are_refused)
 {
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		if (samples[i].any.frame.fabric) {
-			ACCEPTED(samples[i].name, f.frame.fabric = PVR_WIRE_FABRICS);
+			ACCEPTED(samples[i].name, f.frame.fabric = PVR_FRAME_FABRICS);
 			REFUSED(samples[i].name, f.frame.fabric = 0, "fabric");
 		} else {
 			REFUSED(samples[i].name, f.frame.fabric = 1, "fabric");
 		}
-		REFUSED(samples[i].name, f.frame.fabric = PVR_WIRE_FABRICS + 1, "fabric");
+		REFUSED(samples[i].name, f.frame.fabric = PVR_FRAME_FABRICS + 1, "fabric");
 		REFUSED(samples[i].name, f.frame.fabric = UINT16_MAX, "fabric");
 	}
 }
 
 TEST_PLAIN(test_hello_with_a_wrong_field_is_refused)
 {
-	REFUSED("hello", f.hello.magic = PVR_WIRE_MAGIC + 1, "not a pvrdma daemon");
+	REFUSED("hello", f.hello.magic = PVR_FRAME_MAGIC + 1, "not a pvrdma daemon");
 	REFUSED("hello", f.hello.version_min = 4, "version");
-	REFUSED("hello", f.hello.chunk = PVR_WIRE_CHUNK_MIN - 1, "chunk");
-	REFUSED("hello", f.hello.chunk = PVR_WIRE_CHUNK_MAX + 1, "chunk");
+	REFUSED("hello", f.hello.chunk = PVR_FRAME_CHUNK_MIN - 1, "chunk");
+	REFUSED("hello", f.hello.chunk = PVR_FRAME_CHUNK_MAX + 1, "chunk");
 	REFUSED("hello", f.hello.count = 0, "index");
 	REFUSED("hello", f.hello.index = 2, "index");
 	REFUSED("hello", f.hello.count = PVR_OUT_MAX + 1, "index");
@@ -307,7 +308,7 @@ TEST_PLAIN(test_gid_query_and_reply_with_a_wrong_field_are_refused)
 
 TEST_PLAIN(test_request_with_a_wrong_field_is_refused)
 {
-	REFUSED("send", f.request.op = PVR_WIRE_OPS, "unknown operation");
+	REFUSED("send", f.request.op = PVR_FRAME_OP_NUM, "unknown operation");
 	REFUSED("send", f.request.op = 255, "unknown operation");
 	REFUSED("send", f.request.gid_type = 0, "GID");
 	REFUSED("send", f.request.gid_type = 3, "GID");
@@ -360,7 +361,7 @@ TEST_PLAIN(test_zero_length_and_odd_atomics_are_refused)
 	REFUSED("atomic", f.request.offset = 8, "8 bytes");
 	REFUSED("atomic", f.request.chunk = 8, "8 bytes");
 	REFUSED("atomic", f.frame.flags = 0, "8 bytes");
-	ACCEPTED("atomic", f.request.op = PVR_WIRE_FETCH_ADD);
+	ACCEPTED("atomic", f.request.op = PVR_FRAME_OP_FETCH_ADD);
 }
 
 TEST_PLAIN(test_reads_and_atomics_without_an_answer_are_refused)
@@ -390,9 +391,9 @@ TEST_PLAIN(test_rndv_with_a_wrong_field_is_refused)
 	/* What is exposed is no way around the limits of a piece. */
 	REFUSED("lent write", f.request.chunk = CHUNK + 1, "not in its message");
 	REFUSED("lent write", f.request.chunk = 0, "empty piece");
-	REFUSED("lent write", f.request.length = f.request.chunk = PVR_WIRE_CHUNK_MAX + 1,
+	REFUSED("lent write", f.request.length = f.request.chunk = PVR_FRAME_CHUNK_MAX + 1,
 		"too large");
-	REFUSED("lent data", f.read_data.chunk = PVR_WIRE_CHUNK_MAX + 1, "too large");
+	REFUSED("lent data", f.read_data.chunk = PVR_FRAME_CHUNK_MAX + 1, "too large");
 	REFUSED("lent data", f.read_data.offset = (1ull << 31) - CHUNK + 1, "in no message");
 	/* Who has nobody to tell, and what has no payload. */
 	REFUSED("lent write", f.frame.flags |= PVR_REQUEST_F_UC, "nobody");
@@ -442,10 +443,10 @@ TEST_PLAIN(test_rndvs_make_up_their_piece)
 
 TEST_PLAIN(test_piece_is_as_long_as_it_says_wherever_it_is)
 {
-	assert_int_equal(pvr_wire_chunk(&find("write")->any), 100);
-	assert_int_equal(pvr_wire_chunk(&find("lent write")->any), CHUNK);
-	assert_int_equal(pvr_wire_chunk(&find("read data")->any), 4096);
-	assert_int_equal(pvr_wire_chunk(&find("lent data")->any), CHUNK);
+	assert_int_equal(pvr_frame_chunk(&find("write")->any), 100);
+	assert_int_equal(pvr_frame_chunk(&find("lent write")->any), CHUNK);
+	assert_int_equal(pvr_frame_chunk(&find("read data")->any), 4096);
+	assert_int_equal(pvr_frame_chunk(&find("lent data")->any), CHUNK);
 }
 
 TEST_PLAIN(test_datagram_with_a_wrong_field_is_refused)
@@ -469,18 +470,18 @@ TEST_PLAIN(test_farewell_with_a_wrong_field_is_refused)
 
 TEST_PLAIN(test_ack_with_a_wrong_field_is_refused)
 {
-	REFUSED("ack", f.ack.verdict = PVR_WIRE_VERDICTS, "verdict");
-	REFUSED("nak", f.ack.nak = PVR_WIRE_NAKS, "reason");
-	REFUSED("ack", f.ack.nak = PVR_WIRE_NAK_ACCESS, "reason");
-	REFUSED("rnr", f.ack.rnr_ns = PVR_WIRE_RNR_MAX_NS + 1, "time");
+	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NUM, "verdict");
+	REFUSED("nak", f.ack.nak = PVR_FRAME_NAK_NUM, "reason");
+	REFUSED("ack", f.ack.nak = PVR_FRAME_NAK_ACCESS, "reason");
+	REFUSED("rnr", f.ack.rnr_ns = PVR_FRAME_RNR_MAX_NS + 1, "time");
 	REFUSED("ack", f.ack.rnr_ns = 1, "time");
-	REFUSED("ack", f.ack.done = (1ull << 31) + 1, "position");
-	REFUSED("ack", f.ack.verdict = PVR_WIRE_NOBODY, "position");
-	REFUSED("ack", f.ack.verdict = PVR_WIRE_GONE, "position");
+	REFUSED("ack", f.ack.offset = (1ull << 31) + 1, "position");
+	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NO_QP, "position");
+	REFUSED("ack", f.ack.syndrome = PVR_FRAME_SYN_NO_GID, "position");
 	REFUSED("ack", f.ack.reserved = 1, "reserved");
 	REFUSED("ack", f.ack.qpn = 1u << 24, "24 bits");
 	REFUSED("ack", f.ack.psn = 1u << 24, "24 bits");
-	ACCEPTED("ack", f.ack.verdict = PVR_WIRE_SEQUENCE);
+	ACCEPTED("ack", f.ack.syndrome = PVR_FRAME_SYN_PSN_SEQ_ERR);
 	ACCEPTED("rnr", f.ack.rnr_ns = 0);
 }
 
