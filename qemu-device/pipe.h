@@ -158,7 +158,7 @@ enum pvr_input {
 };
 
 struct pvr_input_error {
-	int reason; /* enum pvr_bye; or -1: the stream is broken, or the other side said BYE */
+	int reason; /* enum pvr_close_reason; or -1: the stream is broken, or the other side said CLOSE */
 	char why[176];
 };
 
@@ -173,8 +173,8 @@ void pvr_out_ping(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned i
  * The last thing that is said there, as far as it can be said at once. When input is
  * PVR_INPUT_BROKEN by what the other side did, that has been done.
  */
-void pvr_out_bye(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
-		 enum pvr_bye reason, const char *text);
+void pvr_out_send_close(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+			enum pvr_close_reason reason, const char *text);
 /* GID_QUERY; the answer comes by located(). Return: false if the connection is down. */
 bool pvr_out_gid_query(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
 		       const char *fabric, const uint8_t gid[16]);
@@ -186,8 +186,8 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 void pvr_in_destroy(struct pvr_in *in);
 enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err);
 bool pvr_in_output(struct pvr_in *in);
-/* As pvr_out_bye(). */
-void pvr_in_bye(struct pvr_in *in, enum pvr_bye reason, const char *text);
+/* As pvr_out_send_close(). */
+void pvr_in_send_close(struct pvr_in *in, enum pvr_close_reason reason, const char *text);
 
 /* ----------------------------------------------------------------- statistics */
 

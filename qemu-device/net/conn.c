@@ -100,12 +100,12 @@ void pvr_conn_answer(struct pvr_conn *conn, const struct pvr_hello *hello)
 	run(conn);
 }
 
-void pvr_conn_bye(struct pvr_conn *conn, enum pvr_bye reason, const char *text)
+void pvr_conn_send_close(struct pvr_conn *conn, enum pvr_close_reason reason, const char *text)
 {
 	union pvr_any_frame frame;
-	struct iovec iov = { .iov_base = &frame, .iov_len = sizeof(frame.bye) };
+	struct iovec iov = { .iov_base = &frame, .iov_len = sizeof(frame.close) };
 
-	pvr_bye_write(&frame, reason, text);
+	pvr_close_write(&frame, reason, text);
 	if (pvr_stream_send(&conn->stream, &iov, 1) > 0)
 		pvr_stream_flush(&conn->stream);
 }

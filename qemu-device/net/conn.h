@@ -98,8 +98,8 @@ bool pvr_conn_begin(struct pvr_conn *conn, const char *host, const struct pvr_he
 		    struct pvr_error *err);
 /* Answers HELLO. May call done() or failed(). */
 void pvr_conn_answer(struct pvr_conn *conn, const struct pvr_hello *hello);
-/* Sends BYE, as much as the socket takes at once. */
-void pvr_conn_bye(struct pvr_conn *conn, enum pvr_bye reason, const char *text);
+/* Sends CLOSE, as much as the socket takes at once. */
+void pvr_conn_send_close(struct pvr_conn *conn, enum pvr_close_reason reason, const char *text);
 /* Removes it from its loop. */
 void pvr_conn_release(struct pvr_conn *conn);
 void pvr_conn_destroy(struct pvr_conn *conn);

@@ -103,7 +103,7 @@ static size_t expected_size(const struct pvr_handshake *handshake, const char **
 		frame, handshake->outgoing ? PVR_FRAME_REQUESTER : PVR_FRAME_RESPONDER,
 		PVR_FRAME_CHUNK_MIN, why);
 	if (size && frame->type != (handshake->num_got ? PVR_FRAME_VERBS_QP : PVR_FRAME_HELLO) &&
-	    frame->type != PVR_FRAME_BYE) {
+	    frame->type != PVR_FRAME_CLOSE) {
 		*why = handshake->num_got ? "its second frame is not VERBS_QP"
 					  : "its first frame is not HELLO";
 		return 0;
@@ -128,9 +128,9 @@ static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, str
 
 	if (!pvr_frame_check(in, handshake->pos, &payload, &why))
 		return fail(err, why);
-	if (in->frame.type == PVR_FRAME_BYE) {
-		pvr_fail(err, "it refuses us (%s): %s", pvr_bye_name(le32toh(in->bye.reason)),
-			 in->bye.text);
+	if (in->frame.type == PVR_FRAME_CLOSE) {
+		pvr_fail(err, "it refuses us (%s): %s", pvr_close_name(le32toh(in->close.reason)),
+			 in->close.text);
 		return PVR_HANDSHAKE_FAILED;
 	}
 	if (!check_reads(handshake))

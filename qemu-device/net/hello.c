@@ -52,26 +52,26 @@ bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err)
 			hello->version_min, hello->version_max, PVR_FRAME_VERSION);
 }
 
-void pvr_bye_write(union pvr_any_frame *any, enum pvr_bye reason, const char *text)
+void pvr_close_write(union pvr_any_frame *any, enum pvr_close_reason reason, const char *text)
 {
-	struct pvr_frame_bye *frame = &any->bye;
+	struct pvr_frame_close *frame = &any->close;
 
 	memset(any, 0, sizeof(*any));
 	frame->frame.size = htole32(sizeof(*frame));
-	frame->frame.type = PVR_FRAME_BYE;
+	frame->frame.type = PVR_FRAME_CLOSE;
 	frame->reason = htole32(reason);
 	snprintf(frame->text, sizeof(frame->text), "%s", text);
 }
 
-const char *pvr_bye_name(uint32_t reason)
+const char *pvr_close_name(uint32_t reason)
 {
 	static const char *const names[] = {
-		[PVR_BYE_DONE] = "not needed any more", [PVR_BYE_VERSION] = "wrong version",
-		[PVR_BYE_IDENTITY] = "wrong identity",	[PVR_BYE_PROTOCOL] = "wrong frame",
-		[PVR_BYE_REPLACED] = "replaced",	[PVR_BYE_LIMIT] = "too many",
-		[PVR_BYE_DEVICE] = "no RDMA",
+		[PVR_CLOSE_DONE] = "not needed any more", [PVR_CLOSE_VERSION] = "wrong version",
+		[PVR_CLOSE_IDENTITY] = "wrong identity",  [PVR_CLOSE_PROTOCOL] = "wrong frame",
+		[PVR_CLOSE_REPLACED] = "replaced",	  [PVR_CLOSE_LIMIT] = "too many",
+		[PVR_CLOSE_DEVICE] = "no RDMA",
 	};
 
-	static_assert(sizeof(names) / sizeof(names[0]) == PVR_BYE_NUM, "a name is missing");
-	return reason < PVR_BYE_NUM ? names[reason] : "unknown reason";
+	static_assert(sizeof(names) / sizeof(names[0]) == PVR_CLOSE_NUM, "a name is missing");
+	return reason < PVR_CLOSE_NUM ? names[reason] : "unknown reason";
 }

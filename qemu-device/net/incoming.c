@@ -40,15 +40,16 @@ static void refuse(struct pvr_conn *conn, const struct pvr_error *why)
 /* TCP still works, so only the host is told; its operator can query the reason. */
 static void decline(struct pvr_conn *conn, const struct pvr_error *why)
 {
-	pvr_conn_bye(conn, PVR_BYE_DEVICE, why->text);
+	pvr_conn_send_close(conn, PVR_CLOSE_DEVICE, why->text);
 	forget(conn);
 	pvr_conn_destroy(conn);
 }
 
 /* Tells the host the reason. */
-static void dismiss(struct pvr_conn *conn, enum pvr_bye reason, const struct pvr_error *why)
+static void dismiss(struct pvr_conn *conn, enum pvr_close_reason reason,
+		    const struct pvr_error *why)
 {
-	pvr_conn_bye(conn, reason, why->text);
+	pvr_conn_send_close(conn, reason, why->text);
 	refuse(conn, why);
 }
 
@@ -112,7 +113,7 @@ static void agree(struct pvr_conn *conn, const struct pvr_hello *answer)
 static void take_hello(struct pvr_conn *conn)
 {
 	struct pvr_net *net = conn->net;
-	enum pvr_bye reason;
+	enum pvr_close_reason reason;
 	struct pvr_error why;
 	struct pvr_hello answer = {
 		.version_min = PVR_FRAME_VERSION,
@@ -128,9 +129,9 @@ static void take_hello(struct pvr_conn *conn)
 
 	strcpy(answer.name, net->settings.name);
 	if (!pvr_hello_has_version(&conn->theirs, &why))
-		dismiss(conn, PVR_BYE_VERSION, &why);
+		dismiss(conn, PVR_CLOSE_VERSION, &why);
 	else if (!check_identity(conn, &why))
-		dismiss(conn, PVR_BYE_IDENTITY, &why);
+		dismiss(conn, PVR_CLOSE_IDENTITY, &why);
 	else if (!pvr_peers_admit(net->peers, conn, &reason, &why))
 		dismiss(conn, reason, &why);
 	else if (!make_verbs(conn, &answer, &why))
@@ -145,7 +146,7 @@ static void take_over(struct pvr_conn *conn)
 
 	/* The keys may have been reloaded during the handshake. */
 	if (!pvr_peers_trust(conn, conn->theirs.name, &why)) {
-		dismiss(conn, PVR_BYE_IDENTITY, &why);
+		dismiss(conn, PVR_CLOSE_IDENTITY, &why);
 		return;
 	}
 	forget(conn);

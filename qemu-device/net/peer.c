@@ -273,7 +273,7 @@ static void dialled(struct pvr_conn *conn)
 
 	if (!pvr_peers_check_answer(conn, &why) ||
 	    (!remote_of(peer) && !pvr_fail(&why, "out of memory"))) {
-		pvr_conn_bye(conn, PVR_BYE_IDENTITY, why.text);
+		pvr_conn_send_close(conn, PVR_CLOSE_IDENTITY, why.text);
 		dial_failed(conn, &why);
 		return;
 	}
@@ -334,18 +334,18 @@ static void outgoing_lost(struct pvr_conn *conn)
  * A daemon that was replaced by another one with its name is refused while that one is
  * connected.
  */
-bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_bye *reason,
+bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_close_reason *reason,
 		     struct pvr_error *why)
 {
 	struct pvr_peer *peer = pvr_peers_find_or_add(peers, conn->theirs.name, why);
 	char at[PVR_ADDRESS_TEXT];
 
-	*reason = PVR_BYE_LIMIT;
+	*reason = PVR_CLOSE_LIMIT;
 	if (!peer)
 		return false;
 	if (!remote_of(peer))
 		return pvr_fail(why, "out of memory");
-	*reason = PVR_BYE_IDENTITY;
+	*reason = PVR_CLOSE_IDENTITY;
 	if (peer->in && conn->theirs.instance == peer->replaced)
 		return pvr_fail(why, "another daemon at %s has the same name, and is newer",
 				pvr_address_format(&LIST_FIRST(&peer->incoming)->address, at));
@@ -364,7 +364,7 @@ static void replace(struct pvr_peer *peer, const struct pvr_conn *by)
 	{
 		if (conn->theirs.instance != by->theirs.instance ||
 		    (conn->kind == by->kind && conn->theirs.index == by->theirs.index))
-			pvr_traffic_close(conn, PVR_BYE_REPLACED, "a newer connection is there");
+			pvr_traffic_close(conn, PVR_CLOSE_REPLACED, "a newer connection is there");
 	}
 	if (peer->instance != by->theirs.instance) {
 		peer->replaced = peer->instance;
@@ -443,7 +443,7 @@ void pvr_peer_disconnect(struct pvr_peer *peer, const char *why)
 	pvr_peer_stop_dialling(peer);
 	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
 		if (peer->slots[slot])
-			pvr_traffic_close(peer->slots[slot], PVR_BYE_DONE, why);
+			pvr_traffic_close(peer->slots[slot], PVR_CLOSE_DONE, why);
 	}
 	peer->backoff = 0;
 	pvr_verbs_peer_close(&peer->verbs, why);

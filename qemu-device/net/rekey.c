@@ -5,7 +5,7 @@
  * DOC: who stays
  *
  * A connection keeps the keys that it was made with, unless the new keys would refuse the
- * host: then it gets BYE (IDENTITY) and is dialled again with the new keys. So the
+ * host: then it gets CLOSE (IDENTITY) and is dialled again with the new keys. So the
  * replacement of a certificate does not affect traffic, and a host whose key was removed
  * is disconnected at once. A connection in a handshake is checked at its end.
  */

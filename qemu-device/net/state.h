@@ -72,7 +72,7 @@ void pvr_incoming_accept(struct pvr_net *net, int fd, const struct pvr_address *
 struct pvr_peers *pvr_peers_create(struct pvr_net *net);
 void pvr_peers_destroy(struct pvr_peers *peers);
 /* An incoming connection: may it come up? It is up; it was passed back by its worker. */
-bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_bye *reason,
+bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_close_reason *reason,
 		     struct pvr_error *why);
 void pvr_peers_add_incoming(struct pvr_conn *conn);
 void pvr_peer_gone_lost(struct pvr_conn *conn);

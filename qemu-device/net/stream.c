@@ -130,7 +130,7 @@ bool pvr_stream_flush(struct pvr_stream *stream)
 	return stream->verbs || !stream->tls || pvr_tls_flush(stream->tls);
 }
 
-/* close() with unread data would send a reset, perhaps before the peer has read BYE. */
+/* close() with unread data would send a reset, perhaps before the peer has read CLOSE. */
 static void drain(int fd)
 {
 	char dropped[4096];

@@ -24,7 +24,7 @@ struct close_request {
 	struct pvr_traffic *traffic;
 	struct pvr_conn *conn; /* may be freed: compare the id */
 	uint64_t id;
-	enum pvr_bye reason;
+	enum pvr_close_reason reason;
 	char text[120];
 };
 
@@ -45,12 +45,12 @@ static void run_lost(struct pvr_work *work)
 	pvr_peer_gone_lost(conn_of_work(work));
 }
 
-static void bye(struct pvr_conn *conn, enum pvr_bye reason, const char *why)
+static void send_close(struct pvr_conn *conn, enum pvr_close_reason reason, const char *why)
 {
 	if (conn->outgoing)
-		pvr_out_bye(conn->remote, conn->kind, conn->ours.index, reason, why);
+		pvr_out_send_close(conn->remote, conn->kind, conn->ours.index, reason, why);
 	else if (conn->in)
-		pvr_in_bye(conn->in, reason, why);
+		pvr_in_send_close(conn->in, reason, why);
 }
 
 /* The connection must not be used afterwards. */
@@ -312,7 +312,7 @@ static void run_adopt(struct pvr_work *work)
 		conn->in = pvr_in_create(conn->remote, conn->kind, conn->worker,
 					 pvr_conn_stream_ops(conn), conn, &conn->limits);
 	if ((!conn->outgoing && !conn->in) || !watch(conn)) {
-		bye(conn, PVR_BYE_LIMIT, "out of memory");
+		send_close(conn, PVR_CLOSE_LIMIT, "out of memory");
 		end(conn, "out of memory");
 		return;
 	}
@@ -345,13 +345,13 @@ static void run_close(struct pvr_work *work)
 	struct close_request *request = (struct close_request *)work;
 
 	if (has(request->traffic, request)) {
-		bye(request->conn, request->reason, request->text);
+		send_close(request->conn, request->reason, request->text);
 		end(request->conn, request->text);
 	}
 	free(request);
 }
 
-void pvr_traffic_close(struct pvr_conn *conn, enum pvr_bye reason, const char *text)
+void pvr_traffic_close(struct pvr_conn *conn, enum pvr_close_reason reason, const char *text)
 {
 	struct close_request *request;
 
@@ -387,7 +387,7 @@ void pvr_traffic_stop(struct pvr_traffic *traffic)
 
 	pvr_workq_drain(&traffic->workq);
 	while ((conn = LIST_FIRST(&traffic->conns))) {
-		bye(conn, PVR_BYE_DONE, "this daemon ends");
+		send_close(conn, PVR_CLOSE_DONE, "this daemon ends");
 		end(conn, "this daemon ends");
 	}
 }

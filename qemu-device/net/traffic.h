@@ -18,7 +18,7 @@ struct pvr_traffic {
 /* Return: 0 or -errno. Call pvr_traffic_exit() also after a failure. */
 int pvr_traffic_init(struct pvr_traffic *traffic, struct pvr_net *net, struct pvr_loop *loop);
 /*
- * Call while the worker does not run: closes all connections with BYE and passes them
+ * Call while the worker does not run: closes all connections with CLOSE and passes them
  * back.
  */
 void pvr_traffic_stop(struct pvr_traffic *traffic);
@@ -27,7 +27,7 @@ void pvr_traffic_exit(struct pvr_traffic *traffic);
 /* First thread: passes the connection to the worker @conn->worker. */
 void pvr_traffic_give(struct pvr_conn *conn);
 /* First thread: tells the worker to close the connection, which is passed back later. */
-void pvr_traffic_close(struct pvr_conn *conn, enum pvr_bye reason, const char *text);
+void pvr_traffic_close(struct pvr_conn *conn, enum pvr_close_reason reason, const char *text);
 
 /* Requests a call of output when the socket is writable. Any thread. */
 void pvr_traffic_want_output(struct pvr_conn *conn);

@@ -267,7 +267,7 @@ void pvr_verbs_peer_close(struct pvr_verbs_peer *verbs, const char *why)
 {
 	pvr_verbs_peer_forget(verbs);
 	if (verbs->conn)
-		pvr_traffic_close(verbs->conn, PVR_BYE_DONE, why);
+		pvr_traffic_close(verbs->conn, PVR_CLOSE_DONE, why);
 }
 
 void pvr_verbs_peer_changed(struct pvr_verbs_peer *verbs, const char *what)
@@ -276,7 +276,7 @@ void pvr_verbs_peer_changed(struct pvr_verbs_peer *verbs, const char *what)
 
 	verbs->backoff = 0;
 	if (conn && conn->up_since && !pvr_verbs_works(conn->verbs))
-		pvr_traffic_close(conn, PVR_BYE_DEVICE, what);
+		pvr_traffic_close(conn, PVR_CLOSE_DEVICE, what);
 	if (conn)
 		return;
 	pvr_loop_timer_disarm(&verbs->retry);

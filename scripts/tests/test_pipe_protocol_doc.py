@@ -12,7 +12,7 @@ HEADER = ROOT / "qemu-device" / "path" / "pipe" / "frame.h"
 SIZES = {"__u8": 1, "char": 1, "__le16": 2, "__le32": 4, "__le64": 8, "struct pvr_frame": 8}
 # Frames, and the struct of each.
 STRUCTS = {
-    "HELLO": "pvr_frame_hello", "BYE": "pvr_frame_bye", "PING": "pvr_frame_ping", "PONG": "pvr_frame_ping",
+    "HELLO": "pvr_frame_hello", "CLOSE": "pvr_frame_close", "PING": "pvr_frame_ping", "PONG": "pvr_frame_ping",
     "VERBS_QP": "pvr_frame_verbs_qp", "FABRIC": "pvr_frame_fabric",
     "GID_QUERY": "pvr_frame_gid_query", "GID_REPLY": "pvr_frame_gid_query",
     "REQUEST": "pvr_frame_request", "DATAGRAM": "pvr_frame_datagram", "QP_GONE": "pvr_frame_qp_gone", "ACK": "pvr_frame_ack",
@@ -129,7 +129,7 @@ def test_fields_are_those_of_the_header(header, doc):
 
 
 @pytest.mark.parametrize("heading, name, prefix", [
-    ("BYE (2)", "pvr_bye", "PVR_BYE_"),
+    ("CLOSE (2)", "pvr_close_reason", "PVR_CLOSE_"),
     ("REQUEST (10)", "pvr_frame_op", "PVR_FRAME_OP_"),
 ])
 def test_numbers_of_one_table(header, doc, heading, name, prefix):

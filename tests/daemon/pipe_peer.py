@@ -8,9 +8,9 @@ import struct
 import time
 
 MAGIC = 0x65706970
-HELLO, BYE, PING, PONG, VERBS_QP, FABRIC, GID_QUERY, REQUEST, DATAGRAM, HERE, ACK = 1, 2, 3, 4, 5, 8, 9, 10, 11, 16, 17
-BYE_DONE, BYE_VERSION, BYE_IDENTITY, BYE_PROTOCOL, BYE_REPLACED, BYE_LIMIT, BYE_DEVICE = range(7)
-HELLO_SIZE, BYE_SIZE = 104, 136
+HELLO, CLOSE, PING, PONG, VERBS_QP, FABRIC, GID_QUERY, REQUEST, DATAGRAM, HERE, ACK = 1, 2, 3, 4, 5, 8, 9, 10, 11, 16, 17
+CLOSE_DONE, CLOSE_VERSION, CLOSE_IDENTITY, CLOSE_PROTOCOL, CLOSE_REPLACED, CLOSE_LIMIT, CLOSE_DEVICE = range(7)
+HELLO_SIZE, CLOSE_SIZE = 104, 136
 PATIENCE = 60
 
 
@@ -73,10 +73,10 @@ class Conn:
         return body[32:].rstrip(b"\0").decode()
 
     def bye(self):
-        """(reason, text) of the next BYE; frames before it are skipped."""
+        """(reason, text) of the next CLOSE; frames before it are skipped."""
         while True:
             kind, body = self.frame()
-            if kind == BYE:
+            if kind == CLOSE:
                 return struct.unpack_from("<I", body)[0], body[8:].rstrip(b"\0").decode()
 
     def ends(self, patience=PATIENCE):

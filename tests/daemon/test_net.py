@@ -248,12 +248,12 @@ def test_name_that_is_taken(host):
     with Conn.dial(address(1)) as old, Conn.dial(address(1)) as new:
         old.greet("twin", instance=1)
         new.greet("twin", instance=2)
-        assert old.bye() == (p.BYE_REPLACED, "a newer connection is there")
+        assert old.bye() == (p.CLOSE_REPLACED, "a newer connection is there")
         assert old.ends()
         with Conn.dial(address(1)) as again:
             again.send(p.hello("twin", instance=1))
             reason, text = again.bye()
-            assert reason == p.BYE_IDENTITY and re.match(r"another daemon at .* has the same name, and is newer", text)
+            assert reason == p.CLOSE_IDENTITY and re.match(r"another daemon at .* has the same name, and is newer", text)
         assert peer_of(host, "twin")["in"] == 1
         new.send(p.frame(p.PING, b"x" * 8))
         assert new.frame() == (p.PONG, b"x" * 8)
@@ -268,7 +268,7 @@ def test_same_index_replaces(host):
         other.greet("h2", instance=7, index=1, count=2)
         assert peer_of(host, "h2")["in"] == 2
         new.greet("h2", instance=7, index=0, count=2)
-        assert old.bye()[0] == p.BYE_REPLACED
+        assert old.bye()[0] == p.CLOSE_REPLACED
         other.send(p.frame(p.PING, b"x" * 8))
         assert other.frame()[0] == p.PONG
         wait_until(lambda: peer_of(host, "h2")["in"] == 2, "two are left")
@@ -310,7 +310,7 @@ def test_wrong_version_is_told(host):
     with Conn.dial(address(1)) as conn:
         conn.send(p.hello("future", versions=(2, 9)))
         reason, text = conn.bye()
-        assert reason == p.BYE_VERSION and "versions 2 to 9" in text
+        assert reason == p.CLOSE_VERSION and "versions 2 to 9" in text
         assert conn.ends()
     with Conn.dial(address(1)) as conn:
         assert conn.greet("future", versions=(1, 9)) == "h1"
@@ -362,7 +362,7 @@ def test_bad_frame_ends_the_connection(host, data):
         conn.greet("bad")
         conn.send(data)
         reason, _ = conn.bye()
-        assert reason == p.BYE_PROTOCOL
+        assert reason == p.CLOSE_PROTOCOL
         assert conn.ends()
     host.wait_for_log("host bad is not connected any more: ")
     assert_well(host)

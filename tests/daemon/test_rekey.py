@@ -250,7 +250,7 @@ def test_dialler_between_tls_and_hello(start, ca, tmp_path):
         reload(one)
         conn.send(p.hello("h2"))
         kind, body = conn.frame()
-    assert kind == p.BYE and body[0] == p.BYE_IDENTITY
+    assert kind == p.CLOSE and body[0] == p.CLOSE_IDENTITY
     assert b"the certificate of host 'h2' is not trusted any more: self-signed certificate in" in body
     one.wait_for_log("is refused: host h2: the certificate of host 'h2' is not trusted any more")
     assert peer_of(one, "h2")["in"] == 0
@@ -267,7 +267,7 @@ def test_dialled_host_that_answers_late(start, ca, tmp_path):
         ca.cert.write_bytes(Authority(tmp_path, "new").cert.read_bytes())
         reload(one)
         conn.send(p.hello("h2", index=body[24], dscp=body[25], count=body[26]))
-        assert conn.bye()[0] == p.BYE_IDENTITY
+        assert conn.bye()[0] == p.CLOSE_IDENTITY
         one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of host 'h2' is not trusted any more")
         assert peer_of(one, "h2")["out"] == 0
         conn.close()

@@ -113,7 +113,7 @@ def test_who_wants_a_queue_pair_is_told(host, features, reads):
         with Conn.dial(address(1)) as conn:
             conn.send(p.hello("hopeful", features=features) + queue_pair(reads=reads))
             reason, text = conn.bye()
-            assert reason == p.BYE_DEVICE and text == "this host has no RDMA NIC"
+            assert reason == p.CLOSE_DEVICE and text == "this host has no RDMA NIC"
             assert conn.ends()
     assert "refused" not in host.log()
     assert_well(host)
@@ -158,5 +158,5 @@ def test_queue_pair_after_the_hellos(host):
         conn.greet("liar", features=RDMA)
         conn.send(queue_pair())
         reason, text = conn.bye()
-        assert reason == p.BYE_PROTOCOL and "queue pair" in text
+        assert reason == p.CLOSE_PROTOCOL and "queue pair" in text
     assert_well(host)

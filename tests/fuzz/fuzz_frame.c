@@ -576,8 +576,8 @@ static void seed_of_questions(void)
 	struct pvr_frame_gid_query where = {
 		.frame = { .size = sizeof(where), .type = PVR_FRAME_GID_QUERY, .fabric = 1 },
 	};
-	const struct pvr_frame_bye bye = {
-		.frame = { .size = sizeof(bye), .type = PVR_FRAME_BYE },
+	const struct pvr_frame_close close = {
+		.frame = { .size = sizeof(close), .type = PVR_FRAME_CLOSE },
 		.text = "over",
 	};
 	struct seed *seed = seed_new(FEED_ANSWERS | FEED_TIME);
@@ -590,7 +590,7 @@ static void seed_of_questions(void)
 	memcpy(where.gid, w.rc.gid, 16);
 	add(seed, &ping, sizeof(ping));
 	add(seed, &where, sizeof(where));
-	add(seed, &bye, sizeof(bye));
+	add(seed, &close, sizeof(close));
 	save(seed, "questions");
 }
 

@@ -43,7 +43,7 @@ static const struct sample samples[] = {
 	SAMPLE("hello", PVR_FRAME_HELLO, BOTH, hello, 104, 0, 0, 0, .magic = PVR_FRAME_MAGIC,
 	       .version_min = 1, .version_max = 3, .chunk = CHUNK, .index = 1, .count = 2,
 	       .name = "host-1.example"),
-	SAMPLE("bye", PVR_FRAME_BYE, BOTH, bye, 136, 0, 0, 0, .reason = PVR_BYE_LIMIT,
+	SAMPLE("bye", PVR_FRAME_CLOSE, BOTH, close, 136, 0, 0, 0, .reason = PVR_CLOSE_LIMIT,
 	       .text = "too many"),
 	SAMPLE("ping", PVR_FRAME_PING, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
 	SAMPLE("pong", PVR_FRAME_PONG, BOTH, ping, 16, 0, 0, 0, .cookie = 1),
@@ -271,7 +271,7 @@ TEST_PLAIN(test_hello_with_a_wrong_field_is_refused)
 	ACCEPTED("hello", f.hello.features = UINT32_MAX);
 }
 
-TEST_PLAIN(test_bye_with_a_wrong_field_is_refused)
+TEST_PLAIN(test_close_with_a_wrong_field_is_refused)
 {
 	REFUSED("queue pair", f.verbs_qp.qpn = 1 << 24, "24 bits");
 	REFUSED("queue pair", f.verbs_qp.psn = 1 << 24, "24 bits");
@@ -282,11 +282,11 @@ TEST_PLAIN(test_bye_with_a_wrong_field_is_refused)
 	REFUSED("queue pair", f.verbs_qp.buffer_size = 4095, "buffer's size");
 	REFUSED("queue pair", f.verbs_qp.buffer_size = (1 << 20) + 1, "buffer's size");
 	REFUSED("queue pair", f.verbs_qp.reserved2 = 1, "reserved");
-	REFUSED("bye", f.bye.reason = PVR_BYE_NUM, "reason");
-	REFUSED("bye", f.bye.reserved = 1, "reserved");
-	REFUSED("bye", f.bye.text[3] = '\033', "printed");
-	REFUSED("bye", memset(f.bye.text, 'a', sizeof(f.bye.text)), "printed");
-	ACCEPTED("bye", f.bye.text[0] = 0);
+	REFUSED("bye", f.close.reason = PVR_CLOSE_NUM, "reason");
+	REFUSED("bye", f.close.reserved = 1, "reserved");
+	REFUSED("bye", f.close.text[3] = '\033', "printed");
+	REFUSED("bye", memset(f.close.text, 'a', sizeof(f.close.text)), "printed");
+	ACCEPTED("bye", f.close.text[0] = 0);
 }
 
 TEST_PLAIN(test_fabric_with_a_wrong_name_is_refused)

@@ -279,17 +279,17 @@ static struct pvr_frame_ping ping_frame(uint64_t cookie)
 					.cookie = cookie };
 }
 
-/* The connection is closed for that reason, after a BYE that says so; others are not. */
-static void expect_bye(struct hosts *env, struct fg_forger *forger, const char *why)
+/* The connection is closed for that reason, after a CLOSE that says so; others are not. */
+static void expect_close(struct hosts *env, struct fg_forger *forger, const char *why)
 {
 	union pvr_any_frame any = { 0 };
 
 	assert_true(fg_forger_is_closed(forger));
 	assert_true(strstr(fg_wire_why(env->wire), why));
-	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), sizeof(any.bye));
-	assert_int_equal(any.frame.type, PVR_FRAME_BYE);
-	assert_int_equal(any.bye.reason, PVR_BYE_PROTOCOL);
-	assert_true(strstr(any.bye.text, why));
+	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), sizeof(any.close));
+	assert_int_equal(any.frame.type, PVR_FRAME_CLOSE);
+	assert_int_equal(any.close.reason, PVR_CLOSE_PROTOCOL);
+	assert_true(strstr(any.close.text, why));
 	fg_forger_destroy(forger);
 	assert_true(fg_wire_is_up(env->wire, 0, 1, 0));
 	assert_true(fg_wire_is_up(env->wire, 1, 0, 0));
@@ -302,7 +302,7 @@ static void expect_closed_by(struct hosts *env, const void *bytes, size_t size, 
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
 
 	fg_forger_send(forger, bytes, size);
-	expect_bye(env, forger, why);
+	expect_close(env, forger, why);
 }
 
 TEST_HOSTS(setup_hosts, test_forged_ping_is_answered)
@@ -378,7 +378,7 @@ TEST_HOSTS(setup_hosts, test_fabrics_are_declared_one_after_the_other)
 	/* What a number means never changes. */
 	frame = fabric_frame(1, "tenant3");
 	fg_forger_send(forger, &frame, sizeof(frame));
-	expect_bye(env, forger, "not the next one");
+	expect_close(env, forger, "not the next one");
 	frame = fabric_frame(2, "default");
 	expect_closed_by(env, &frame, sizeof(frame), "not the next one");
 }
@@ -397,7 +397,7 @@ TEST_HOSTS(setup_hosts, test_as_many_fabrics_as_there_are_numbers)
 	}
 	frame = fabric_frame(PVR_FRAME_FABRICS + 1, "one more");
 	fg_forger_send(forger, &frame, sizeof(frame));
-	expect_bye(env, forger, "out of range");
+	expect_close(env, forger, "out of range");
 }
 
 /* A second one of the same fabrics is one frame that says so. */
@@ -458,15 +458,16 @@ TEST_HOSTS(setup_hosts, test_truncated_frames_wait_for_the_rest_and_do_no_harm)
 	}
 }
 
-TEST_HOSTS(setup_hosts, test_bye_ends_the_connection_without_another)
+TEST_HOSTS(setup_hosts, test_close_ends_the_connection_without_another)
 {
 	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
-	const struct pvr_frame_bye bye = { .frame = { .size = sizeof(bye), .type = PVR_FRAME_BYE },
-					   .reason = PVR_BYE_REPLACED,
-					   .text = "by me" };
+	const struct pvr_frame_close close = { .frame = { .size = sizeof(close),
+							  .type = PVR_FRAME_CLOSE },
+					       .reason = PVR_CLOSE_REPLACED,
+					       .text = "by me" };
 	union pvr_any_frame any;
 
-	fg_forger_send(forger, &bye, sizeof(bye));
+	fg_forger_send(forger, &close, sizeof(close));
 	assert_true(fg_forger_is_closed(forger));
 	assert_int_equal(fg_wire_refused(env->wire), 0);
 	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Good-byes: why a connection ends. */
+/* CLOSE frames: why a connection ends. */
 #include "path/pipe/bye.h"
 
 #include <assert.h>
@@ -9,16 +9,16 @@
 #include <string.h>
 
 static const char *const reasons[] = {
-	[PVR_BYE_DONE] = "not needed any more",
-	[PVR_BYE_VERSION] = "no common version",
-	[PVR_BYE_IDENTITY] = "not the host that it says it is",
-	[PVR_BYE_PROTOCOL] = "protocol error",
-	[PVR_BYE_REPLACED] = "replaced by a newer connection",
-	[PVR_BYE_LIMIT] = "limit reached",
-	[PVR_BYE_DEVICE] = "no RDMA",
+	[PVR_CLOSE_DONE] = "not needed any more",
+	[PVR_CLOSE_VERSION] = "no common version",
+	[PVR_CLOSE_IDENTITY] = "not the host that it says it is",
+	[PVR_CLOSE_PROTOCOL] = "protocol error",
+	[PVR_CLOSE_REPLACED] = "replaced by a newer connection",
+	[PVR_CLOSE_LIMIT] = "limit reached",
+	[PVR_CLOSE_DEVICE] = "no RDMA",
 };
 
-static_assert(sizeof(reasons) / sizeof(reasons[0]) == PVR_BYE_NUM, "a reason is missing");
+static_assert(sizeof(reasons) / sizeof(reasons[0]) == PVR_CLOSE_NUM, "a reason is missing");
 
 /* A text that is no text would be a reason to say good-bye in turn. */
 static void fill_text(char *to, size_t size, const char *from)
@@ -29,18 +29,18 @@ static void fill_text(char *to, size_t size, const char *from)
 		to[i] = isprint((unsigned char)from[i]) ? from[i] : '?';
 }
 
-void pvr_bye_fill(union pvr_any_frame *any, enum pvr_bye reason, const char *text)
+void pvr_close_fill(union pvr_any_frame *any, enum pvr_close_reason reason, const char *text)
 {
-	memset(&any->bye, 0, sizeof(any->bye));
-	any->frame.size = htole32(sizeof(any->bye));
-	any->frame.type = PVR_FRAME_BYE;
-	any->bye.reason = htole32(reason);
-	fill_text(any->bye.text, sizeof(any->bye.text), text);
+	memset(&any->close, 0, sizeof(any->close));
+	any->frame.size = htole32(sizeof(any->close));
+	any->frame.type = PVR_FRAME_CLOSE;
+	any->close.reason = htole32(reason);
+	fill_text(any->close.text, sizeof(any->close.text), text);
 }
 
-const char *pvr_bye_read(struct pvr_pipe_rx *box, const struct pvr_frame_bye *bye)
+const char *pvr_close_read(struct pvr_pipe_rx *box, const struct pvr_frame_close *close)
 {
-	snprintf(box->said, sizeof(box->said), "it says: %s%s%s", reasons[le32toh(bye->reason)],
-		 bye->text[0] ? ": " : "", bye->text);
+	snprintf(box->said, sizeof(box->said), "it says: %s%s%s", reasons[le32toh(close->reason)],
+		 close->text[0] ? ": " : "", close->text);
 	return box->said;
 }

@@ -97,17 +97,17 @@ static const char *check_hello(const union pvr_any_frame *any, size_t payload)
 	return NULL;
 }
 
-static const char *check_bye(const union pvr_any_frame *any, size_t payload)
+static const char *check_close(const union pvr_any_frame *any, size_t payload)
 {
-	const struct pvr_frame_bye *bye = &any->bye;
+	const struct pvr_frame_close *close = &any->close;
 
 	(void)payload;
-	if (le32toh(bye->reason) >= PVR_BYE_NUM)
+	if (le32toh(close->reason) >= PVR_CLOSE_NUM)
 		return "an unknown reason";
-	if (bye->reserved)
+	if (close->reserved)
 		return "reserved fields are not zero";
 	/* It may be empty, and goes to the log. */
-	if (bye->text[0] && !is_text(bye->text, sizeof(bye->text), isprint))
+	if (close->text[0] && !is_text(close->text, sizeof(close->text), isprint))
 		return "a text that cannot be printed";
 	return NULL;
 }
@@ -401,9 +401,9 @@ static const struct frame_kind kinds[PVR_FRAME_NUM] = {
 	[PVR_FRAME_HELLO] = { .header = sizeof(struct pvr_frame_hello),
 			      .receivers = BY_REQUESTER | BY_RESPONDER,
 			      .check = check_hello },
-	[PVR_FRAME_BYE] = { .header = sizeof(struct pvr_frame_bye),
-			    .receivers = BY_REQUESTER | BY_RESPONDER,
-			    .check = check_bye },
+	[PVR_FRAME_CLOSE] = { .header = sizeof(struct pvr_frame_close),
+			      .receivers = BY_REQUESTER | BY_RESPONDER,
+			      .check = check_close },
 	[PVR_FRAME_PING] = { .header = sizeof(struct pvr_frame_ping),
 			     .receivers = BY_REQUESTER | BY_RESPONDER,
 			     .check = check_ping },

@@ -38,7 +38,7 @@
 enum pvr_frame_type {
 	/* Either way. */
 	PVR_FRAME_HELLO = 1,
-	PVR_FRAME_BYE,
+	PVR_FRAME_CLOSE,
 	PVR_FRAME_PING,
 	PVR_FRAME_PONG,
 	PVR_FRAME_VERBS_QP,
@@ -100,22 +100,22 @@ struct pvr_frame_hello {
 };
 
 /* Why, for the other side's log; then the connection is closed. */
-struct pvr_frame_bye {
+struct pvr_frame_close {
 	struct pvr_frame frame;
-	__le32 reason; /* enum pvr_bye */
+	__le32 reason; /* enum pvr_close_reason */
 	__le32 reserved;
 	char text[120]; /* NUL-terminated */
 };
 
-enum pvr_bye {
-	PVR_BYE_DONE, /* not needed any more */
-	PVR_BYE_VERSION,
-	PVR_BYE_IDENTITY, /* the certificate or key is not that host's */
-	PVR_BYE_PROTOCOL, /* a frame that makes no sense */
-	PVR_BYE_REPLACED, /* by a newer connection of the same index */
-	PVR_BYE_LIMIT, /* too many connections, fabrics ... */
-	PVR_BYE_DEVICE, /* no RDMA NIC that works */
-	PVR_BYE_NUM,
+enum pvr_close_reason {
+	PVR_CLOSE_DONE, /* not needed any more */
+	PVR_CLOSE_VERSION,
+	PVR_CLOSE_IDENTITY, /* the certificate or key is not that host's */
+	PVR_CLOSE_PROTOCOL, /* a frame that makes no sense */
+	PVR_CLOSE_REPLACED, /* by a newer connection of the same index */
+	PVR_CLOSE_LIMIT, /* too many connections, fabrics ... */
+	PVR_CLOSE_DEVICE, /* no RDMA NIC that works */
+	PVR_CLOSE_NUM,
 };
 
 /*
@@ -281,7 +281,7 @@ struct pvr_frame_read_data {
 
 PVR_FRAME_SIZE(pvr_frame, 8);
 PVR_FRAME_SIZE(pvr_frame_hello, 104);
-PVR_FRAME_SIZE(pvr_frame_bye, 136);
+PVR_FRAME_SIZE(pvr_frame_close, 136);
 PVR_FRAME_SIZE(pvr_frame_rndv_seg, 16);
 PVR_FRAME_SIZE(pvr_frame_rndv_done, 16);
 PVR_FRAME_SIZE(pvr_frame_ping, 16);
@@ -298,7 +298,7 @@ PVR_FRAME_SIZE(pvr_frame_read_data, 48);
 union pvr_any_frame {
 	struct pvr_frame frame;
 	struct pvr_frame_hello hello;
-	struct pvr_frame_bye bye;
+	struct pvr_frame_close close;
 	struct pvr_frame_ping ping;
 	struct pvr_frame_verbs_qp verbs_qp;
 	struct pvr_frame_rndv_done rndv_done;

@@ -460,16 +460,16 @@ bool pvr_out_gid_query(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsig
 	return sent;
 }
 
-void pvr_out_bye(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
-		 enum pvr_bye reason, const char *text)
+void pvr_out_send_close(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+			enum pvr_close_reason reason, const char *text)
 {
 	struct pvr_out *out = lock_up(remote, kind, slot);
 	union pvr_any_frame any;
 
 	if (!out)
 		return;
-	pvr_bye_fill(&any, reason, text);
-	send_now(out, &any, sizeof(any.bye));
+	pvr_close_fill(&any, reason, text);
+	send_now(out, &any, sizeof(any.close));
 	pvr_unlock(&out->lock);
 }
 
@@ -554,8 +554,8 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	case PVR_FRAME_VERBS_QP:
 		*why = "a queue pair that was not asked for";
 		return PVR_HANDLED;
-	case PVR_FRAME_BYE:
-		*why = pvr_bye_read(&out->in, &any->bye);
+	case PVR_FRAME_CLOSE:
+		*why = pvr_close_read(&out->in, &any->close);
 		return PVR_HANDLED;
 	case PVR_FRAME_PING:
 		answer_ping(out, any);
@@ -628,7 +628,7 @@ enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	if (out->count.rx_bytes != before)
 		pvr_remote_heard(remote);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
-		pvr_out_bye(remote, kind, slot, err->reason, err->why);
+		pvr_out_send_close(remote, kind, slot, err->reason, err->why);
 	return result;
 }
 

@@ -140,13 +140,13 @@ bool pvr_in_output(struct pvr_in *in)
 	return !in->answers.broken;
 }
 
-void pvr_in_bye(struct pvr_in *in, enum pvr_bye reason, const char *text)
+void pvr_in_send_close(struct pvr_in *in, enum pvr_close_reason reason, const char *text)
 {
 	union pvr_any_frame any;
 
 	pvr_remote_request_end(in);
-	pvr_bye_fill(&any, reason, text);
-	reply_flat(in, &any, sizeof(any.bye));
+	pvr_close_fill(&any, reason, text);
+	reply_flat(in, &any, sizeof(any.close));
 	pvr_pipe_tx_flush(&in->answers);
 }
 
@@ -248,8 +248,8 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	case PVR_FRAME_VERBS_QP:
 		*why = "a queue pair that was not asked for";
 		return PVR_HANDLED;
-	case PVR_FRAME_BYE:
-		*why = pvr_bye_read(&in->box, &any->bye);
+	case PVR_FRAME_CLOSE:
+		*why = pvr_close_read(&in->box, &any->close);
 		return PVR_HANDLED;
 	case PVR_FRAME_PING:
 		got_ping(in, any);
@@ -387,6 +387,6 @@ enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
 	if (in->count.rx_bytes != before)
 		pvr_remote_heard(in->remote);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
-		pvr_in_bye(in, err->reason, err->why);
+		pvr_in_send_close(in, err->reason, err->why);
 	return result;
 }

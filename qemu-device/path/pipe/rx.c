@@ -323,7 +323,7 @@ static enum progress handle(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_op
 static enum pvr_input broken(const struct pvr_pipe_rx *box, const char *why,
 			     struct pvr_input_error *err)
 {
-	err->reason = why && !box->said[0] ? PVR_BYE_PROTOCOL : -1;
+	err->reason = why && !box->said[0] ? PVR_CLOSE_PROTOCOL : -1;
 	snprintf(err->why, sizeof(err->why), "%s",
 		 box->said[0] ? box->said
 		 : why	      ? why
