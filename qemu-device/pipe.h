@@ -199,7 +199,7 @@ struct pvr_remote_stats {
 	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
 	uint64_t zerocopy_tx_bytes,
 		zerocopy_rx_bytes; /* of these, payload that NICs have read by themselves */
-	uint64_t replays; /* requests that were sent again after a connection broke */
+	uint64_t retransmits; /* requests that were sent again after a connection broke */
 };
 
 void pvr_remote_get_stats(struct pvr_remote *remote, struct pvr_remote_stats *stats);

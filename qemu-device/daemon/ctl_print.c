@@ -169,7 +169,7 @@ static void qp_cell(void *opaque, size_t row, size_t column, char *buf)
 		{ "BYTES", "tx_bytes" },
 		{ "BY TCP", "tcp_bytes" },
 		{ "TIMEOUTS", "ack_timeouts" },
-		{ "WAITS FOR", "waits" },
+		{ "WAITS FOR", "wait" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 	const char *text = row ? text_of(obj, columns[column].key) : columns[column].title;
@@ -198,11 +198,19 @@ static void worker_cell(void *opaque, size_t row, size_t column, char *buf)
 	static const struct {
 		const char *title, *key;
 	} columns[] = {
-		{ "WORKER", "worker" },	  { "CPUS", "cpus" },		{ "ADAPTERS", "adapters" },
-		{ "CPU/MS", "cpu_ms" },	  { "MESSAGES", "messages" },	{ "BLOCKED", "blocked" },
-		{ "POLL", "poll" },	  { "WINDOW/US", "window_us" }, { "WINDOWS", "windows" },
-		{ "FOUND", "found" },	  { "SLEEPS", "sleeps" },	{ "BACKOFFS", "backoffs" },
-		{ "CROWDED", "crowded" },
+		{ "WORKER", "worker" },
+		{ "CPUS", "cpus" },
+		{ "ADAPTERS", "adapters" },
+		{ "CPU/MS", "cpu_ms" },
+		{ "MESSAGES", "messages" },
+		{ "BLOCKED", "blocked" },
+		{ "POLL", "poll" },
+		{ "WINDOW/US", "window_us" },
+		{ "WINDOWS", "poll_windows" },
+		{ "FOUND", "poll_hits" },
+		{ "SLEEPS", "sleeps" },
+		{ "BACKOFFS", "backoffs" },
+		{ "CROWDED", "cpu_contended" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;
 
@@ -270,7 +278,7 @@ static void path_cell(void *opaque, size_t row, size_t column, char *buf)
 		snprintf(buf, TABLE_CELL, "fabric %s", text_of(obj, "fabric"));
 	else if (column == 2)
 		snprintf(buf, TABLE_CELL, "path %s (%s)", text_of(obj, "path"),
-			 text_of(obj, "why"));
+			 text_of(obj, "reason"));
 	else if (column == 3)
 		snprintf(buf, TABLE_CELL, "%" PRIu64 " messages", number_of(obj, "messages"));
 	else
@@ -300,7 +308,7 @@ static void host_cell(void *opaque, size_t row, size_t column, char *buf)
 		snprintf(buf, TABLE_CELL, "host %s", text_of(obj, "host"));
 	else if (column == 1)
 		snprintf(buf, TABLE_CELL, "path %s (%s)", text_of(obj, "path"),
-			 text_of(obj, "why"));
+			 text_of(obj, "reason"));
 	else if (column == 2)
 		snprintf(buf, TABLE_CELL, "rtt %" PRIu64 " us", number_of(obj, "rtt_us"));
 	else if (column == 3)
@@ -386,10 +394,11 @@ void pvr_print_reload(struct json_object *reply)
 	if (!len)
 		printf("there is no file to read again: pvrdmad has neither keys nor a peers "
 		       "file\n");
-	list = list_of(reply, "cut_off", &len);
+	list = list_of(reply, "disconnected", &len);
 	for (i = 0; i < len; i++) {
 		obj = json_object_array_get_idx(list, i);
-		printf("host %s is disconnected: %s\n", text_of(obj, "host"), text_of(obj, "why"));
+		printf("host %s is disconnected: %s\n", text_of(obj, "host"),
+		       text_of(obj, "reason"));
 	}
 	list = list_of(reply, "warnings", &len);
 	for (i = 0; i < len; i++)

@@ -42,7 +42,7 @@ static void put_counters(struct json_object *obj, const struct pvr_remote_stats 
 	put_number(obj, "rx_bytes", stats->rx_bytes);
 	put_number(obj, "zerocopy_tx_bytes", stats->zerocopy_tx_bytes);
 	put_number(obj, "zerocopy_rx_bytes", stats->zerocopy_rx_bytes);
-	put_number(obj, "replays", stats->replays);
+	put_number(obj, "retransmits", stats->retransmits);
 }
 
 static struct pvr_remote_stats stats_of(const struct pvr_peer_info *info)
@@ -109,7 +109,7 @@ static struct json_object *describe_directory(struct pvr_directory *directory)
 	put_text(obj, "backend", stats.backend);
 	put_number(obj, "gids", stats.entries);
 	put_number(obj, "hosts", stats.hosts);
-	put_number(obj, "own_gids", stats.own);
+	put_number(obj, "local_gids", stats.own);
 	put_number(obj, "lookups", stats.lookups);
 	put_number(obj, "refused", stats.refused);
 	put_number(obj, "dropped", stats.dropped);
@@ -149,7 +149,7 @@ static void put_path(struct json_object *obj, const struct pvr_peer_info *info,
 	bool verbs = stats->up[PVR_PIPE_VERBS], tcp = stats->up[PVR_PIPE_TCP];
 
 	put_text(obj, "path", verbs ? "verbs" : tcp ? "tcp" : "none");
-	put_text(obj, "why",
+	put_text(obj, "reason",
 		 verbs				      ? "both hosts have an RDMA NIC"
 		 : tcp				      ? info->verbs_error
 		 : info->state == PVR_PEER_IDLE	      ? "no traffic needs it"

@@ -55,11 +55,11 @@ void pvr_poll_get_stats(const struct pvr_poll_policy *policy, struct pvr_poll_st
 	const struct pvr_poll_stats *from = &policy->stats;
 
 	*stats = (struct pvr_poll_stats){
-		.windows = __atomic_load_n(&from->windows, __ATOMIC_RELAXED),
-		.found = __atomic_load_n(&from->found, __ATOMIC_RELAXED),
+		.poll_windows = __atomic_load_n(&from->poll_windows, __ATOMIC_RELAXED),
+		.poll_hits = __atomic_load_n(&from->poll_hits, __ATOMIC_RELAXED),
 		.sleeps = __atomic_load_n(&from->sleeps, __ATOMIC_RELAXED),
 		.backoffs = __atomic_load_n(&from->backoffs, __ATOMIC_RELAXED),
-		.crowded = __atomic_load_n(&from->crowded, __ATOMIC_RELAXED),
+		.cpu_contended = __atomic_load_n(&from->cpu_contended, __ATOMIC_RELAXED),
 	};
 }
 
@@ -96,9 +96,9 @@ static void end_window(struct pvr_poll_policy *policy, uint64_t now, bool found)
 	if (!policy->in_window)
 		return;
 	policy->in_window = false;
-	count(&policy->stats.windows);
+	count(&policy->stats.poll_windows);
 	if (found)
-		count(&policy->stats.found);
+		count(&policy->stats.poll_hits);
 	policy->score += found ? 1 : -SCORE_IN_VAIN;
 	if (policy->score > SCORE_MAX) {
 		policy->score = SCORE_MAX;
@@ -185,8 +185,8 @@ bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now)
 	return now - policy->usage_at >= USAGE_EVERY_MOVING_NS || policy->lost > LOST_MOVING_NS;
 }
 
-static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
-		       uint64_t switches)
+static bool is_cpu_contended(const struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu,
+			     uint64_t switches)
 {
 	uint64_t awake = now - policy->usage_at - policy->slept;
 	uint64_t used = cpu - policy->cpu;
@@ -199,15 +199,15 @@ static bool is_crowded(const struct pvr_poll_policy *policy, uint64_t now, uint6
 
 void pvr_poll_usage(struct pvr_poll_policy *policy, uint64_t now, uint64_t cpu, uint64_t switches)
 {
-	bool crowded = policy->has_usage && is_crowded(policy, now, cpu, switches);
+	bool cpu_contended = policy->has_usage && is_cpu_contended(policy, now, cpu, switches);
 
 	policy->has_usage = true;
 	policy->usage_at = now;
 	policy->cpu = cpu;
 	policy->switches = switches;
 	policy->slept = policy->lost = 0;
-	if (!crowded)
+	if (!cpu_contended)
 		return;
-	count(&policy->stats.crowded);
+	count(&policy->stats.cpu_contended);
 	back_off(policy, now);
 }

@@ -52,9 +52,9 @@ enum pvr_poll_step {
 
 /* Read by other threads. */
 struct pvr_poll_stats {
-	uint64_t windows, found; /* windows that ended; those of them that found work */
+	uint64_t poll_windows, poll_hits; /* windows that ended; those of them that found work */
 	uint64_t sleeps;
-	uint64_t backoffs, crowded; /* backoffs; those of them because the CPU is contended */
+	uint64_t backoffs, cpu_contended; /* backoffs; those of them because the CPU is contended */
 };
 
 struct pvr_poll_policy {

@@ -6,7 +6,7 @@
 #include "daemon/reload.h"
 
 struct report {
-	struct json_object *read, *cut_off, *warnings;
+	struct json_object *read, *disconnected, *warnings;
 };
 
 static void add_pair(struct json_object *list, const char *key, const char *value,
@@ -27,12 +27,12 @@ static void note_read(void *opaque, const char *file, const char *what)
 	add_pair(report->read, "file", file, "what", what);
 }
 
-static void note_cut_off(void *opaque, const char *host, const char *why)
+static void note_disconnected(void *opaque, const char *host, const char *why)
 {
 	struct report *report = opaque;
 
 	pvrd_log(PVR_LOG_WARN, NULL, "host %s is disconnected: %s", host, why);
-	add_pair(report->cut_off, "host", host, "why", why);
+	add_pair(report->disconnected, "host", host, "reason", why);
 }
 
 static void note_warning(void *opaque, const char *text)
@@ -45,7 +45,7 @@ static void note_warning(void *opaque, const char *text)
 
 static const struct pvr_reload_ops ops = {
 	.read = note_read,
-	.cut_off = note_cut_off,
+	.disconnected = note_disconnected,
 	.warn = note_warning,
 };
 
@@ -53,14 +53,14 @@ bool pvr_reload(struct pvr_daemon *daemon, struct json_object *reply, struct pvr
 {
 	struct report report = {
 		.read = json_object_new_array(),
-		.cut_off = json_object_new_array(),
+		.disconnected = json_object_new_array(),
 		.warnings = json_object_new_array(),
 	};
 	struct pvr_error why;
 	bool ok;
 
 	put(reply, "read", report.read);
-	put(reply, "cut_off", report.cut_off);
+	put(reply, "disconnected", report.disconnected);
 	put(reply, "warnings", report.warnings);
 	ok = pvr_network_reload(daemon, &ops, &report, &why);
 	if (!ok) {

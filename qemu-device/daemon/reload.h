@@ -9,7 +9,7 @@
 
 /*
  * Reads the key files and the peers file again: all of them or none. The log reports the
- * result, and so does @reply: "read" has the contents of each file, "cut_off" the hosts
+ * result, and so does @reply: "read" has the contents of each file, "disconnected" the hosts
  * that the new keys exclude, "warnings" the warnings. Return: false with @err filled:
  * nothing has changed.
  */

@@ -249,7 +249,7 @@ static struct json_object *describe_qp(const struct pvr_qp_info *qp)
 	put_number(obj, "qpn", qp->qpn);
 	put_text(obj, "type", qp->type);
 	put_text(obj, "state", qp->state);
-	put_text(obj, "waits", qp->waits);
+	put_text(obj, "wait", qp->waits);
 	put_number(obj, "dest_qpn", qp->dest_qpn);
 	put_text(obj, "dgid", format_gid(qp->dgid, gid));
 	put_number(obj, "traffic_class", qp->traffic_class);
@@ -290,7 +290,7 @@ static void put_path(void *opaque, const struct pvr_flow_stats *stats)
 	put_text(obj, "to", stats->to);
 	put_text(obj, "fabric", stats->fabric);
 	put_text(obj, "path", stats->path);
-	put_text(obj, "why", stats->why);
+	put_text(obj, "reason", stats->why);
 	put_number(obj, "messages", stats->messages);
 	put_number(obj, "bytes", stats->bytes);
 	json_object_array_add(opaque, obj);
@@ -334,11 +334,11 @@ static void put_poll(struct json_object *obj, const struct pvr_poll_policy *poli
 	pvr_poll_get_stats(policy, &stats);
 	put_text(obj, "poll", modes[policy->mode]);
 	put_number(obj, "window_us", policy->window / 1000);
-	put_number(obj, "windows", stats.windows);
-	put_number(obj, "found", stats.found);
+	put_number(obj, "poll_windows", stats.poll_windows);
+	put_number(obj, "poll_hits", stats.poll_hits);
 	put_number(obj, "sleeps", stats.sleeps);
 	put_number(obj, "backoffs", stats.backoffs);
-	put_number(obj, "crowded", stats.crowded);
+	put_number(obj, "cpu_contended", stats.cpu_contended);
 }
 
 static struct json_object *describe_worker(const struct pvr_daemon *daemon, unsigned int worker)

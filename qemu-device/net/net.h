@@ -46,7 +46,7 @@ void pvr_net_request_dial(struct pvr_net *net, struct pvr_remote *remote, uint8_
 /* Results of a reload. Strings are valid during the call only. */
 struct pvr_reload_ops {
 	void (*read)(void *opaque, const char *file, const char *what);
-	void (*cut_off)(void *opaque, const char *host, const char *why);
+	void (*disconnected)(void *opaque, const char *host, const char *why);
 	void (*warn)(void *opaque, const char *text);
 };
 

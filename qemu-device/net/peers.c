@@ -255,7 +255,7 @@ void pvr_peer_gone_review(struct pvr_peers *peers, const struct pvr_reload_ops *
 		LIST_FOREACH(peer, &peers->buckets[i], link)
 		{
 			if (review(peer, &why))
-				ops->cut_off(opaque, peer->name, why.text);
+				ops->disconnected(opaque, peer->name, why.text);
 			if (peer->has_address &&
 			    !pvr_tls_context_knows(peers->net->tls, peer->name, &why))
 				ops->warn(opaque, why.text);

@@ -216,7 +216,7 @@ def test_qps(daemon, client):
     adapters = json.loads(daemon.ctl("--json", "qps").stdout)["adapters"]
     assert [adapter["name"] for adapter in adapters] == ["node1", "node2"]
     qp = next(qp for qp in adapters[0]["qps"] if qp["qpn"] == sender.qpn)
-    assert (qp["type"], qp["state"], qp["tx_messages"], qp["waits"]) == ("UD", "RTS", 1, "")
+    assert (qp["type"], qp["state"], qp["tx_messages"], qp["wait"]) == ("UD", "RTS", 1, "")
     assert adapters[1]["qps"] == []
     rows = daemon.ctl("qps", "node1").stdout.splitlines()
     assert rows[0] == "node1:" and rows[1].split()[:4] == ["QPN", "TYPE", "STATE", "PEER"]

@@ -64,7 +64,7 @@ def test_paths_tell_of_hosts(start):
     wait_until(lambda: peer_of(one, "h3")["state"] == "unreachable", "h3 is off")
     hosts = {host["host"]: host for host in json.loads(one.ctl("--json", "paths").stdout)["hosts"]}
     assert hosts["h2"]["path"] == "tcp" and hosts["h2"]["tx_bytes"] > 0
-    assert hosts["h3"]["path"] == "none" and hosts["h3"]["why"] == "Connection refused"
+    assert hosts["h3"]["path"] == "none" and hosts["h3"]["reason"] == "Connection refused"
     assert list(peers_of(one)) == ["h2", "h3"]
     text = one.ctl("paths").stdout
     assert re.search(r"^host h2 +path tcp \(.*\) +rtt \d+ us +sent ", text, re.M), text

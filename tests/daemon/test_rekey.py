@@ -429,7 +429,7 @@ def test_reply_as_text_and_json(start, ca):
     assert re.match(rf"read again: {files[1]}: certificate of host h1, valid until 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC$", lines[0])
     assert lines[1:] == [f"read again: {files[3]}: its private key", f"read again: {files[5]}: 1 certificate authority"]
     reply = json.loads(one.ctl("--json", "reload").stdout)
-    assert reply["ok"] and reply["cut_off"] == reply["warnings"] == []
+    assert reply["ok"] and reply["disconnected"] == reply["warnings"] == []
     assert [row["file"] for row in reply["read"]] == [files[1], files[3], files[5]]
     Path(files[1]).unlink()
     done = one.ctl("--json", "reload")

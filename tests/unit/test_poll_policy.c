@@ -15,7 +15,7 @@ struct worker {
 	uint64_t now;
 	uint64_t cpu, switches;
 	uint32_t usages, looks;
-	bool crowded; /* others take its CPU for as long as it polls */
+	bool cpu_contended; /* others take its CPU for as long as it polls */
 	bool uar_mapped;
 };
 
@@ -36,7 +36,7 @@ static void measure(struct worker *w)
 	if (!pvr_poll_wants_usage(&w->policy, w->now))
 		return;
 	w->usages++;
-	w->switches += w->crowded;
+	w->switches += w->cpu_contended;
 	pvr_poll_usage(&w->policy, w->now, w->cpu, w->switches);
 }
 
@@ -110,7 +110,7 @@ TEST_PLAIN(test_off_sleeps_at_once)
 	assert_false(polls(&w));
 	for (uint32_t i = 0; i < 100; i++)
 		assert_true(wake_in_vain(&w) <= ROUND);
-	assert_int_equal(w.policy.stats.windows, 0);
+	assert_int_equal(w.policy.stats.poll_windows, 0);
 	assert_int_equal(w.policy.stats.sleeps, 100);
 	assert_int_equal(w.usages, 0);
 }
@@ -124,7 +124,7 @@ TEST_PLAIN(test_who_has_not_worked_sleeps_at_once)
 		assert_true(idle(&w, SEC) <= ROUND);
 		sleep_for(&w, SEC);
 	}
-	assert_int_equal(w.policy.stats.windows, 0);
+	assert_int_equal(w.policy.stats.poll_windows, 0);
 }
 
 TEST_PLAIN(test_after_work_comes_a_window)
@@ -133,8 +133,8 @@ TEST_PLAIN(test_after_work_comes_a_window)
 
 	worker_init(&w, PVR_POLL_AUTO);
 	assert_in_range(wake_in_vain(&w), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
-	assert_int_equal(w.policy.stats.windows, 1);
-	assert_int_equal(w.policy.stats.found, 0);
+	assert_int_equal(w.policy.stats.poll_windows, 1);
+	assert_int_equal(w.policy.stats.poll_hits, 0);
 }
 
 TEST_PLAIN(test_work_makes_the_window_begin_again)
@@ -145,8 +145,8 @@ TEST_PLAIN(test_work_makes_the_window_begin_again)
 	step(&w, true);
 	for (uint32_t i = 0; i < 1000; i++)
 		work_after(&w, PVR_POLL_WINDOW_NS - 5 * US);
-	assert_int_equal(w.policy.stats.windows, 1000);
-	assert_int_equal(w.policy.stats.found, 1000);
+	assert_int_equal(w.policy.stats.poll_windows, 1000);
+	assert_int_equal(w.policy.stats.poll_hits, 1000);
 	assert_int_equal(w.policy.stats.sleeps, 0);
 	assert_in_range(idle(&w, SEC), PVR_POLL_WINDOW_NS, PVR_POLL_WINDOW_NS + 2 * US);
 }
@@ -156,7 +156,7 @@ TEST_PLAIN(test_always_has_its_own_window_and_never_backs_off)
 	struct worker w;
 
 	worker_init(&w, PVR_POLL_ALWAYS);
-	w.crowded = true;
+	w.cpu_contended = true;
 	for (uint32_t i = 0; i < 1000; i++)
 		assert_in_range(wake_in_vain(&w), 100 * US, 102 * US);
 	assert_int_equal(w.policy.stats.backoffs, 0);
@@ -230,7 +230,7 @@ TEST_PLAIN(test_windows_in_vain_end_polling_for_a_while)
 	for (uint32_t i = 0; i < 3; i++)
 		assert_true(wake_in_vain(&w) >= PVR_POLL_WINDOW_NS);
 	assert_int_equal(w.policy.stats.backoffs, 1);
-	assert_int_equal(w.policy.stats.crowded, 0);
+	assert_int_equal(w.policy.stats.cpu_contended, 0);
 	assert_false(polls(&w));
 	for (end = w.now + MS - 100 * US; w.now < end;)
 		assert_true(wake_in_vain(&w) <= ROUND);
@@ -343,7 +343,7 @@ TEST_PLAIN(test_on_a_crowded_host_trials_become_rare)
 	uint64_t end, polled = 0;
 
 	worker_init(&w, PVR_POLL_AUTO);
-	w.crowded = true;
+	w.cpu_contended = true;
 	for (end = w.now + 60 * SEC; w.now < end;) {
 		uint64_t from = w.now;
 
@@ -353,7 +353,7 @@ TEST_PLAIN(test_on_a_crowded_host_trials_become_rare)
 		sleep_for(&w, 100 * US);
 	}
 	assert_true(polled < 60 * SEC / 100);
-	assert_int_equal(w.policy.stats.crowded, w.policy.stats.backoffs);
+	assert_int_equal(w.policy.stats.cpu_contended, w.policy.stats.backoffs);
 	assert_in_range(w.policy.stats.backoffs, 10, 100);
 }
 
@@ -432,7 +432,7 @@ TEST_PLAIN(test_what_comes_from_other_hosts_is_work)
 	step(&w, true);
 	idle(&w, 20 * US);
 	pvr_poll_moved(&w.policy, w.now);
-	assert_int_equal(w.policy.stats.found, 1);
+	assert_int_equal(w.policy.stats.poll_hits, 1);
 }
 
 TEST_PLAIN(test_who_takes_turns_is_no_crowd)
@@ -467,7 +467,7 @@ TEST_PLAIN(test_who_takes_the_cpu_now_and_then_is_no_crowd)
 	work_for(&w, MS);
 	w.now += 3 * MS;
 	work_for(&w, MS);
-	assert_int_equal(w.policy.stats.crowded, 1);
+	assert_int_equal(w.policy.stats.cpu_contended, 1);
 }
 
 TEST_PLAIN(test_who_keeps_the_cpu_is_a_crowd)
@@ -478,7 +478,7 @@ TEST_PLAIN(test_who_keeps_the_cpu_is_a_crowd)
 	pvr_poll_moved(&w.policy, w.now);
 	talk(&w, SEC, 3 * MS);
 	assert_false(polls(&w));
-	assert_int_equal(w.policy.stats.crowded, 1);
+	assert_int_equal(w.policy.stats.cpu_contended, 1);
 }
 
 /* Who keeps the CPU costs a trial a few of its turns, and the next one comes soon. */
@@ -497,7 +497,7 @@ TEST_PLAIN(test_trials_between_hosts_are_short_and_come_soon)
 		assert_true(w.policy.resume_at - w.now <= 64 * MS);
 		sleep_for(&w, 64 * MS);
 	}
-	assert_int_equal(w.policy.stats.crowded, 30);
+	assert_int_equal(w.policy.stats.cpu_contended, 30);
 }
 
 /* Between guests of one host a switch is one that somebody waits for. */
@@ -511,7 +511,7 @@ TEST_PLAIN(test_nobody_takes_turns_when_nothing_moves)
 	pvr_poll_yielded(&w.policy, w.now - 3 * US, w.now);
 	assert_false(pvr_poll_is_shared(&w.policy));
 	work_for(&w, 10 * MS);
-	assert_int_equal(w.policy.stats.crowded, 1);
+	assert_int_equal(w.policy.stats.cpu_contended, 1);
 }
 
 TEST_PLAIN(test_cpu_that_is_wanted_is_offered_in_each_round)
@@ -546,7 +546,7 @@ TEST_PLAIN(test_worker_with_a_mapped_uar_does_not_sleep)
 	worker_init(&w, PVR_POLL_AUTO);
 	w.uar_mapped = true;
 	assert_int_equal(idle(&w, SEC), SEC);
-	assert_int_equal(w.policy.stats.windows, 0);
+	assert_int_equal(w.policy.stats.poll_windows, 0);
 	assert_int_equal(w.policy.stats.backoffs, 0);
 }
 
@@ -555,7 +555,7 @@ TEST_PLAIN(test_worker_with_a_mapped_uar_sleeps_where_others_need_the_cpu)
 	struct worker w;
 
 	worker_init(&w, PVR_POLL_AUTO);
-	w.uar_mapped = w.crowded = true;
+	w.uar_mapped = w.cpu_contended = true;
 	assert_true(idle(&w, SEC) < MS);
 	assert_true(w.policy.stats.backoffs > 0);
 	worker_init(&w, PVR_POLL_OFF);

@@ -230,12 +230,12 @@ def assert_right(text):
 @pytest.mark.parametrize("node", NODES)
 def test_tls_is_not_evaded(run, node):
     path = json.loads(said(run, node, "silent"))
-    assert path == {"path": "tcp", "why": "TLS is on, RDMA NICs do not encrypt, and --rdma-unencrypted was not given"}
+    assert path == {"path": "tcp", "reason": "TLS is on, RDMA NICs do not encrypt, and --rdma-unencrypted was not given"}
 
 
 @pytest.mark.parametrize("node", NODES)
 def test_verbs_is_chosen(run, node):
-    assert json.loads(said(run, node, "path-begin")) == {"path": "verbs", "why": BOTH}
+    assert json.loads(said(run, node, "path-begin")) == {"path": "verbs", "reason": BOTH}
     peer = json.loads(said(run, node, "peers"))["peers"][0]
     assert peer["verbs"] == "rxe0" and peer["verbs_in"] == 1 and peer["verbs_error"] == ""
     assert peer["tls"].startswith("TLSv1.3")
@@ -251,8 +251,8 @@ def test_port_down_and_up_under_load(run, node):
     assert said(run, node, "under-load") == "yes"
     for number in run.kind.rounds:
         down = json.loads(said(run, node, f"path-down{number}"))
-        assert down["path"] == "tcp" and down["why"] not in ("", BOTH, "not connected yet"), down
-        assert json.loads(said(run, node, f"path-up{number}")) == {"path": "verbs", "why": BOTH}
+        assert down["path"] == "tcp" and down["reason"] not in ("", BOTH, "not connected yet"), down
+        assert json.loads(said(run, node, f"path-up{number}")) == {"path": "verbs", "reason": BOTH}
     assert said(run, node, "faulty-status") == "0"
     assert_right(said(run, node, "faulty"))
 
@@ -260,9 +260,9 @@ def test_port_down_and_up_under_load(run, node):
 def test_reason_names_the_port(run):
     for node in run.kind.rounds:
         path = json.loads(said(run, node, f"still-down{node}"))
-        assert path == {"path": "tcp", "why": "the port of this host's RDMA NIC is down"}
+        assert path == {"path": "tcp", "reason": "the port of this host's RDMA NIC is down"}
         path = json.loads(said(run, 3 - node, f"still-down{node}"))
-        assert path["path"] == "tcp" and path["why"] != BOTH, path
+        assert path["path"] == "tcp" and path["reason"] != BOTH, path
 
 
 @pytest.mark.long
@@ -271,9 +271,9 @@ def test_key_is_replaced_under_load(full, node):
     """The NIC's queue pair ends with the key that has proved who is there, and comes back."""
     replies = [json.loads(said(full, node, f"rekey{step}")) for step in range(node, 7, 2)]
     assert all(reply["ok"] and reply["read"] for reply in replies), replies
-    assert [[row["host"] for row in reply["cut_off"]] for reply in replies[:2]] == [[], []]
-    assert replies[2]["cut_off"] or node == 2, replies
-    assert json.loads(said(full, node, "path-rekeyed")) == {"path": "verbs", "why": BOTH}
+    assert [[row["host"] for row in reply["disconnected"]] for reply in replies[:2]] == [[], []]
+    assert replies[2]["disconnected"] or node == 2, replies
+    assert json.loads(said(full, node, "path-rekeyed")) == {"path": "verbs", "reason": BOTH}
 
 
 @pytest.mark.parametrize("node", NODES)
@@ -291,7 +291,7 @@ def test_daemons_end_well(run, node):
 @pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
 def test_auto_goes_by_addresses(full, node):
-    assert json.loads(said(full, node, "path-auto")) == {"path": "verbs", "why": BOTH}
+    assert json.loads(said(full, node, "path-auto")) == {"path": "verbs", "reason": BOTH}
     found = json.loads(said(full, node, "auto"))
     assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
 
@@ -332,7 +332,7 @@ def test_payload_is_exposed(full, node):
 @pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
 def test_payload_is_copied_if_one_wants_that(full, node):
-    assert json.loads(said(full, node, "path-copied")) == {"path": "verbs", "why": BOTH}
+    assert json.loads(said(full, node, "path-copied")) == {"path": "verbs", "reason": BOTH}
     found = json.loads(said(full, node, "copied"))
     assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
     peer = json.loads(said(full, node, "peers-copied"))["peers"][0]

@@ -107,9 +107,9 @@ void pvr_remote_heard(struct pvr_remote *remote)
 	__atomic_store_n(&remote->heard, pvr_now(remote->engine), __ATOMIC_RELAXED);
 }
 
-void pvr_remote_count_replays(struct pvr_remote *remote, uint64_t n)
+void pvr_remote_count_retransmits(struct pvr_remote *remote, uint64_t n)
 {
-	__atomic_fetch_add(&remote->replays, n, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&remote->retransmits, n, __ATOMIC_RELAXED);
 }
 
 void pvr_link_count_add(struct pvr_link_count *to, const struct pvr_link_count *from)
@@ -155,7 +155,7 @@ void pvr_remote_get_stats(struct pvr_remote *remote, struct pvr_remote_stats *st
 		.rx_bytes = count.rx_bytes,
 		.zerocopy_tx_bytes = count.zerocopy_tx_bytes,
 		.zerocopy_rx_bytes = count.zerocopy_rx_bytes,
-		.replays = pvr_stat_get(&remote->replays),
+		.retransmits = pvr_stat_get(&remote->retransmits),
 	};
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
 		stats->up[kind] = __atomic_load_n(&remote->out[kind].up, __ATOMIC_RELAXED);

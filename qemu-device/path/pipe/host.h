@@ -36,7 +36,7 @@ struct pvr_remote {
 	struct pvr_engine *engine;
 	char name[PVR_REMOTE_NAME_MAX];
 	struct pvr_out_set out[PVR_PIPE_KINDS]; /* see above */
-	uint64_t rtt_ns, heard, replays; /* any thread; ditto */
+	uint64_t rtt_ns, heard, retransmits; /* any thread; ditto */
 	struct pvr_lock lock; /* Protects what follows, and new slots; nothing is taken inside it. */
 	LIST_HEAD(, pvr_in) ins;
 	struct pvr_link_count gone; /* of incoming connections that are no more */

@@ -169,6 +169,6 @@ void pvr_remote_resume(struct pvr_engine *engine, struct pvr_remote *remote);
 
 struct pvr_engine *pvr_remote_engine(const struct pvr_remote *remote);
 /* So many requests are sent once more. Any thread. */
-void pvr_remote_count_replays(struct pvr_remote *remote, uint64_t n);
+void pvr_remote_count_retransmits(struct pvr_remote *remote, uint64_t n);
 
 #endif /* PVR_LINK_H */

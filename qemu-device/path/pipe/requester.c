@@ -74,7 +74,7 @@ static bool find_route(struct pvr_remote_sq *sq)
 		__atomic_store_n(&sq->flow->kind, sq->route.kind, __ATOMIC_RELAXED);
 	/* It is another connection, and what was on its way on the last one may be lost. */
 	if (flights_sent(sq))
-		pvr_remote_count_replays(qp->peer_remote, flights_sent(sq));
+		pvr_remote_count_retransmits(qp->peer_remote, flights_sent(sq));
 	pvr_remote_rewind(sq);
 	return true;
 }
