@@ -190,7 +190,7 @@ void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int index
 	const struct pvr_worker_stats *from = &engine->workers[index].stats;
 
 	*stats = (struct pvr_worker_stats){
-		.turns = pvr_stat_get(&from->turns),
+		.quanta = pvr_stat_get(&from->quanta),
 		.blocked = pvr_stat_get(&from->blocked),
 		.messages = pvr_stat_get(&from->messages),
 		.bytes = pvr_stat_get(&from->bytes),

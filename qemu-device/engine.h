@@ -22,7 +22,7 @@
  *	pvr_adapter_*() but those below, pvr_engine_for_each_flow(),
  *	pvr_engine_worker_stats()
  *				by any thread at any time, for the same adapter too; they
- *				wait for as long as a command, or a turn of one queue
+ *				wait for as long as a command, or a quantum of one queue
  *				pair (64 requests or 256 KiB), takes
  *	pvr_adapter_create(), pvr_adapter_destroy(), pvr_engine_destroy()
  *				while no other thread calls anything of this engine: the
@@ -148,7 +148,7 @@ bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int worker)
 bool pvr_engine_is_uar_mapped(const struct pvr_engine *engine, unsigned int worker);
 
 struct pvr_worker_stats {
-	uint64_t turns; /* of queue pairs */
+	uint64_t quanta; /* of queue pairs */
 	uint64_t blocked; /* turns that had to be taken again: the peer was busy */
 	uint64_t messages, bytes; /* that these turns have sent */
 };

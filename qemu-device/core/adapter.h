@@ -194,7 +194,7 @@ struct pvr_job {
  * An adapter's lock protects all of it and of its objects, but for what never changes
  * and for membership in lists, where the lists' own say. A queue pair's turn holds the
  * lock of its own adapter, and may get hold of one peer's at a time (pvr_hold()), by
- * trying. What a turn may not wait for is tried again in a later one.
+ * trying. What a quantum may not wait for is tried again in a later one.
  *
  * Inside adapters' locks come the fabrics' (gid/fabric.h) and inside all the workers'.
  * An adapter comes and goes while no other thread uses the engine.
@@ -207,9 +207,9 @@ struct pvr_adapter {
 	bool has_lost_gids; /* read without the lock, too */
 	bool has_lost_peers; /* perhaps; ditto */
 	struct pvr_worker *worker;
-	/* Who is giving its queue pairs a turn now; NULL also if it is no worker. */
+	/* Who is giving its queue pairs a quantum now; NULL also if it is no worker. */
 	struct pvr_worker *runner;
-	/* The peer's adapter that this turn holds, and one that it could not get. */
+	/* The peer's adapter that this quantum holds, and one that it could not get. */
 	struct pvr_adapter *held, *busy_peer;
 	/* Queue pairs with something to do, in the order in which they became so. */
 	TAILQ_HEAD(pvr_ready, pvr_qp) ready;
@@ -258,7 +258,7 @@ struct pvr_adapter {
 	struct pvr_dsr *dsr_shm;
 	void *cmd_shm, *resp_shm;
 	struct pvr_event_rings events;
-	/* What the turn has consumed and completed so far; see pvr_publish(). */
+	/* What the quantum has consumed and completed so far; see pvr_publish(). */
 	SLIST_HEAD(, pvr_wq) consumed;
 	SLIST_HEAD(, pvr_cq) completed;
 

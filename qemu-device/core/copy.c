@@ -8,7 +8,7 @@
 
 /* Another way must take less than this part of the library's time, in 1/100. */
 #define CLEARLY 97
-/* So much is copied in each round: with less, what the turn before left in the caches decides. */
+/* So much is copied in each round: with less, what the quantum before left in the caches decides. */
 #define ROUND_BYTES (4u << 20)
 
 /* The message that stands for its class. */

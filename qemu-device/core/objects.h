@@ -171,7 +171,7 @@ struct pvr_srq_held {
 enum pvr_qp_wait {
 	PVR_QP_RUNNING,
 	PVR_QP_LOOKS_RNR, /* for the responder's receive request, which its path polls */
-	/* From here on a turn does nothing. */
+	/* From here on a quantum does nothing. */
 	PVR_QP_WAITS_RNR, /* likewise, until its doorbell or the timer */
 	PVR_QP_WAITS_ACK, /* for a responder that does not answer */
 	/* Peers on other hosts; see path/pipe/requester.c. */
@@ -243,7 +243,7 @@ struct pvr_qp {
 	uint32_t rq_psn; /* of the next request */
 	uint64_t rq_done; /* bytes of the request in progress that have arrived */
 	bool peer_waits; /* the requester got an RNR NAK */
-	bool wakes_peer; /* in its next turn: there is a receive request now */
+	bool wakes_peer; /* in its next quantum: there is a receive request now */
 	bool comm_est; /* the event has been given */
 	bool last_wqe; /* the event has been given; QPs with an SRQ */
 

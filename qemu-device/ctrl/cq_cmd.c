@@ -100,7 +100,7 @@ int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!(adapter->features & PVR_EXT_RESIZE))
 		return -EOPNOTSUPP;
 	/*
-	 * Doorbells that came before this command had no turn yet if they came with it. What
+	 * Doorbells that came before this command had no quantum yet if they came with it. What
 	 * they complete at once has to fit, too, and a ring that is too small would overflow.
 	 *
 	 * This is as much as this adapter gets in a run of its worker, neither more nor longer:

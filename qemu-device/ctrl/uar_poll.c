@@ -126,7 +126,7 @@ static void start_sweep(struct pvr_uc *uc, enum pvr_owned_kind kind)
 	TAILQ_INSERT_TAIL(&uc->adapter->uar_poll.sweeping, uc, sweeping);
 }
 
-/* Objects that came or went meanwhile: all that were there at the start get a turn. */
+/* Objects that came or went meanwhile: all that were there at the start get a quantum. */
 static void sweep_kind(struct pvr_uc *uc, enum pvr_owned_kind kind, uint32_t *budget)
 {
 	struct pvr_owned_list *all = &uc->owned[kind];

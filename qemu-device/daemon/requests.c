@@ -356,7 +356,7 @@ static struct json_object *describe_worker(const struct pvr_daemon *daemon, unsi
 	put_number(obj, "cpu_ms", pvr_pool_thread_cpu_time(thread) / PVR_MSEC);
 	put_number(obj, "messages", stats.messages);
 	put_number(obj, "bytes", stats.bytes);
-	put_number(obj, "turns", stats.turns);
+	put_number(obj, "quanta", stats.quanta);
 	put_number(obj, "blocked", stats.blocked);
 	put_poll(obj, &thread->worker_loop.policy);
 	return obj;

@@ -99,8 +99,8 @@ static bool run(struct pvr_worker_loop *wl, bool polls)
 	wl->polled |= polls;
 	more |= pvr_engine_run(wl->engine, wl->worker);
 	pvr_engine_worker_stats(wl->engine, wl->worker, &stats);
-	wl->turns = stats.turns;
-	return more || stats.turns != turns;
+	wl->turns = stats.quanta;
+	return more || stats.quanta != turns;
 }
 
 enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl)

@@ -8,7 +8,7 @@
 /*
  * DOC: runs
  *
- * What a turn consumes and completes becomes visible at its end: the indices of its
+ * What a quantum consumes and completes becomes visible at its end: the indices of its
  * queues are written once, behind all entries, and who armed is told once. Between turns
  * nothing is pending, so commands and doorbells find each ring as the guest sees it.
  */

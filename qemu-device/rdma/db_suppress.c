@@ -10,7 +10,7 @@
 /* Of an adapter: a look at each must not take long. */
 #define POLLED_MAX 64
 /* So many turns of others while a queue was empty, and it is not busy any more. */
-#define IDLE_TURNS 1024
+#define IDLE_QUANTA 1024
 
 /* ------------------------------------------------------------------ words */
 
@@ -114,9 +114,9 @@ static void polled_remove(struct pvr_qp *qp)
 }
 
 /* A clock that stands still while there is nothing to do: then polling ends anyway. */
-static uint64_t turns(const struct pvr_adapter *adapter)
+static uint64_t quanta(const struct pvr_adapter *adapter)
 {
-	return __atomic_load_n(&adapter->worker->stats.turns, __ATOMIC_RELAXED);
+	return __atomic_load_n(&adapter->worker->stats.quanta, __ATOMIC_RELAXED);
 }
 
 static void polled_add(struct pvr_qp *qp)
@@ -124,7 +124,7 @@ static void polled_add(struct pvr_qp *qp)
 	struct pvr_polled *polled = &qp->adapter->polled;
 
 	qp->is_polled = true;
-	qp->polled_since = turns(qp->adapter);
+	qp->polled_since = quanta(qp->adapter);
 	set_count(polled, polled->count + 1);
 	TAILQ_INSERT_TAIL(&polled->qps, qp, polled);
 }
@@ -203,7 +203,7 @@ bool pvr_db_idle(struct pvr_qp *qp)
 
 /* ---------------------------------------------------------------- polling */
 
-/* Return: true if @qp gets a turn. */
+/* Return: true if @qp gets a quantum. */
 static bool look(struct pvr_qp *qp)
 {
 	bool found = pvr_requester_has_work(qp);
@@ -216,11 +216,11 @@ static bool look(struct pvr_qp *qp)
 /* Those who are in front have been there longest. */
 static bool evict_idle(struct pvr_adapter *adapter)
 {
-	uint64_t now = turns(adapter);
+	uint64_t now = quanta(adapter);
 	bool found = false;
 	struct pvr_qp *qp;
 
-	while ((qp = TAILQ_FIRST(&adapter->polled.qps)) && now - qp->polled_since > IDLE_TURNS)
+	while ((qp = TAILQ_FIRST(&adapter->polled.qps)) && now - qp->polled_since > IDLE_QUANTA)
 		found |= evict(qp);
 	return found;
 }

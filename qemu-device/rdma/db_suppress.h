@@ -18,21 +18,21 @@
  *
  * DOC: a send queue's word, by what the queue pair does
  *
- *	ready, or in its turn	1; the turn ends with a look at the ring
+ *	ready, or in its turn	1; the quantum ends with a look at the ring
  *	polled			1; RTS only, see pvr_db_poll()
  *	waits (RNR, ACK)	1; the timer, the peer's receive or a new state ends it
  *	at rest			0; nothing to be executed in this state was there after the 0
  *	RESET			0
- *	adapter without DMA	as it was, as we may not write; bus master gives all a turn
+ *	adapter without DMA	as it was, as we may not write; bus master gives all a quantum
  *
- * A change of state always gives a turn, so what was posted in a state that executes
+ * A change of state always gives a quantum, so what was posted in a state that executes
  * nothing (INIT, RTR, SQD) is found without a doorbell.
  *
  * DOC: a receive queue's word
  *
  * 1, as the responder looks for itself, but 0 while a requester waits for a receive (who
  * says so looks once more behind that 0, see get_recv() and path/local/rnr.h), in ERR, where
- * the turn that follows flushes what came before the 0, and in RESET. Of an SRQ: 0 while
+ * the quantum that follows flushes what came before the 0, and in RESET. Of an SRQ: 0 while
  * the requester of any of its queue pairs waits, or when it is broken.
  *
  * The guest can write to the words: they are never read back.
@@ -46,12 +46,12 @@
 void pvr_db_init_qp(struct pvr_qp *qp);
 void pvr_db_init_srq(struct pvr_srq *srq);
 
-/* @qp will get a turn: its send queue needs no doorbell, nor to be polled. */
+/* @qp will get a quantum: its send queue needs no doorbell, nor to be polled. */
 void pvr_db_disable(struct pvr_qp *qp);
 
 /*
- * The turn of @qp is over: poll it, let it wait, or lay it to rest. Return: true if
- * something was posted meanwhile, for another turn.
+ * The quantum of @qp is over: poll it, let it wait, or lay it to rest. Return: true if
+ * something was posted meanwhile, for another quantum.
  */
 bool pvr_db_idle(struct pvr_qp *qp);
 
@@ -79,7 +79,7 @@ static inline bool pvr_db_has_nothing(const struct pvr_adapter *adapter)
 	       !__atomic_load_n(&adapter->polled.count, __ATOMIC_RELAXED);
 }
 
-/* No more looking. Return: false if a request came meanwhile: its QP gets a turn. */
+/* No more looking. Return: false if a request came meanwhile: its QP gets a quantum. */
 bool pvr_db_enable_all(struct pvr_adapter *adapter);
 
 #endif /* PVR_DB_SUPPRESS_H */

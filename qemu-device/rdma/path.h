@@ -76,7 +76,7 @@ struct pvr_path_ops {
 	 * Requester of RC and UC queue pairs: one quantum of a send queue that may send, or
 	 * that waits for receives by PVR_QP_LOOKS_RNR.
 	 */
-	enum pvr_turn (*run_sq)(struct pvr_qp *qp);
+	enum pvr_quantum (*run_sq)(struct pvr_qp *qp);
 	/* The queue pair's timer has expired while it waited for neither RNR nor an ACK. */
 	void (*timeout)(struct pvr_qp *qp);
 	/* The queue pair has left RTS and SQD: nothing is in flight any more. */

@@ -16,7 +16,7 @@ void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait);
 void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state);
 /* The requester got an RNR NAK: the next receive request wakes it, or has. */
 void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits);
-/* It is to be woken in the next turn, or has been. */
+/* It is to be woken in the next quantum, or has been. */
 void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes);
 /* Back to what it was when created, but for the number. */
 void pvr_qp_reset_queues(struct pvr_qp *qp);

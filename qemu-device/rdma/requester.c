@@ -45,41 +45,41 @@ void pvr_requester_drain(struct pvr_qp *qp)
 	qp->sq_draining = true;
 }
 
-static enum pvr_turn flush(struct pvr_qp *qp, bool recv)
+static enum pvr_quantum flush(struct pvr_qp *qp, bool recv)
 {
-	unsigned int budget = PVR_TURN_REQUESTS;
+	unsigned int budget = PVR_QUANTUM_REQUESTS;
 	bool more = pvr_flush_send(qp, &budget);
 
 	more |= recv && pvr_flush_recv(qp, &budget);
-	return more ? PVR_TURN_MORE : PVR_TURN_OVER;
+	return more ? PVR_QUANTUM_MORE : PVR_QUANTUM_DONE;
 }
 
-static enum pvr_turn execute_or_wait(struct pvr_qp *qp)
+static enum pvr_quantum execute_or_wait(struct pvr_qp *qp)
 {
 	if (qp->wait > PVR_QP_LOOKS_RNR)
-		return PVR_TURN_OVER;
+		return PVR_QUANTUM_DONE;
 	return pvr_qp_is_connected(qp) ? pvr_path_get(qp)->run_sq(qp) : pvr_ud_run(qp);
 }
 
-static enum pvr_turn turn_by_state(struct pvr_qp *qp)
+static enum pvr_quantum quantum_by_state(struct pvr_qp *qp)
 {
 	switch (qp->state) {
 	case PVR_QPS_RTS:
 		return execute_or_wait(qp);
 	case PVR_QPS_SQD:
-		return qp->sq_draining ? execute_or_wait(qp) : PVR_TURN_OVER;
+		return qp->sq_draining ? execute_or_wait(qp) : PVR_QUANTUM_DONE;
 	case PVR_QPS_SQE:
 		return flush(qp, false);
 	case PVR_QPS_ERR:
 		return flush(qp, true);
 	default:
-		return PVR_TURN_OVER;
+		return PVR_QUANTUM_DONE;
 	}
 }
 
-enum pvr_turn pvr_requester_turn(struct pvr_qp *qp)
+enum pvr_quantum pvr_requester_run(struct pvr_qp *qp)
 {
-	enum pvr_turn result = turn_by_state(qp);
+	enum pvr_quantum result = quantum_by_state(qp);
 
 	pvr_publish(qp->adapter);
 	return result;

@@ -280,7 +280,7 @@ do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbou
 	if (in) {
 		pvr_replay_record(to, request->from->psn, old);
 		in->ops->atomic_reply(in, old);
-	} else { /* Cannot fail: the requester checked its entry in this same turn. */
+	} else { /* Cannot fail: the requester checked its entry in this same quantum. */
 		(void)pvr_sg_write(request->local, &old, sizeof(old));
 	}
 	return ack();

@@ -90,7 +90,7 @@ void pvr_recv_complete(struct pvr_qp *qp, struct pvrdma_cqe *cqe, bool solicited
 
 /* ------------------------------------------------------------- requesters that wait */
 
-/* The requester may be on another worker's adapter, so this takes a turn. */
+/* The requester may be on another worker's adapter, so this takes a quantum. */
 static void wake_later(struct pvr_qp *qp)
 {
 	pvr_qp_set_peer_waits(qp, false);

@@ -8,7 +8,7 @@
  * turn, so that a VM with many queue pairs gets no more than one with few. The lock of
  * an adapter is given back after every turn, for peers on other workers.
  *
- * A turn that cannot have its peer's adapter is taken again in a later round. If that
+ * A quantum that cannot have its peer's adapter is taken again in a later round. If that
  * happens to all there is to do, the worker waits for the peer's adapter first, with
  * nothing in hand and not for long, and then tries its own: so two workers that want
  * each other's adapters take turns, too.
@@ -26,7 +26,7 @@
 #include "rdma/qp.h"
 #include "rdma/rq.h"
 
-#define TURNS_PER_RUN 32
+#define QUANTA_PER_RUN 32
 /* Turns in a row that found their peer busy: then there is nothing else to do. */
 #define BLOCKED_IN_A_ROW 8
 /* How long to wait for the peer: others must not suffer from one that is never free. */
@@ -72,45 +72,45 @@ static bool wake_peer(struct pvr_qp *qp)
 
 /* ------------------------------------------------------------------------ turns */
 
-static enum pvr_turn take_turn(struct pvr_qp *qp)
+static enum pvr_quantum take_quantum(struct pvr_qp *qp)
 {
 	if (!pvr_adapter_dma_ok(qp->adapter))
-		return PVR_TURN_OVER;
+		return PVR_QUANTUM_DONE;
 	if (qp->wakes_peer && !wake_peer(qp))
-		return PVR_TURN_BLOCKED;
-	return pvr_requester_turn(qp);
+		return PVR_QUANTUM_BUSY;
+	return pvr_requester_run(qp);
 }
 
 /* @qp is ready: pvr_sched_kick() has taken it off the list of polled queue pairs. */
-static enum pvr_turn turn(struct pvr_qp *qp)
+static enum pvr_quantum quantum(struct pvr_qp *qp)
 {
-	enum pvr_turn result;
+	enum pvr_quantum result;
 
 	pvr_sched_remove(qp);
-	result = take_turn(qp);
-	if (result != PVR_TURN_OVER || pvr_db_idle(qp))
+	result = take_quantum(qp);
+	if (result != PVR_QUANTUM_DONE || pvr_db_idle(qp))
 		pvr_sched_kick(qp);
 	pvr_hold_end(qp->adapter);
 	return result;
 }
 
-void pvr_sched_last_turn(struct pvr_qp *qp)
+void pvr_sched_last_quantum(struct pvr_qp *qp)
 {
 	if (qp->wait == PVR_QP_WAITS_ACK)
 		pvr_requester_resume(qp);
 	if (!pvr_requester_has_work(qp) || pvr_wq_avail(&qp->sq) <= 0)
 		return;
 	pvr_sched_kick(qp);
-	turn(qp);
+	quantum(qp);
 }
 
 void pvr_sched_run_adapter(struct pvr_adapter *adapter)
 {
-	unsigned int turns = TURNS_PER_RUN;
+	unsigned int quanta = QUANTA_PER_RUN;
 	struct pvr_qp *qp;
 
-	while (turns-- && (qp = TAILQ_FIRST(&adapter->ready)))
-		turn(qp);
+	while (quanta-- && (qp = TAILQ_FIRST(&adapter->ready)))
+		quantum(qp);
 }
 
 static void count(struct pvr_worker *worker, const struct pvr_adapter *adapter, uint64_t messages,
@@ -118,20 +118,20 @@ static void count(struct pvr_worker *worker, const struct pvr_adapter *adapter, 
 {
 	struct pvr_worker_stats *stats = &worker->stats;
 
-	pvr_stat_add(&stats->turns, 1);
+	pvr_stat_add(&stats->quanta, 1);
 	pvr_stat_add(&stats->messages, adapter->stat[PVR_STAT_TX_MSGS] - messages);
 	pvr_stat_add(&stats->bytes, adapter->stat[PVR_STAT_TX_BYTES] - bytes);
 }
 
-static enum pvr_turn counted_turn(struct pvr_worker *worker, struct pvr_qp *qp)
+static enum pvr_quantum counted_quantum(struct pvr_worker *worker, struct pvr_qp *qp)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 	uint64_t messages = adapter->stat[PVR_STAT_TX_MSGS];
 	uint64_t bytes = adapter->stat[PVR_STAT_TX_BYTES];
-	enum pvr_turn result;
+	enum pvr_quantum result;
 
 	adapter->runner = worker;
-	result = turn(qp);
+	result = quantum(qp);
 	adapter->runner = NULL;
 	count(worker, adapter, messages, bytes);
 	return result;
@@ -161,7 +161,7 @@ static void prefetch_object(const void *object, size_t size)
 
 /*
  * Thousands of queue pairs are in no cache: what the next turns need is on its way during
- * this one. First comes the queue pair, a turn later what it points to.
+ * this one. First comes the queue pair, a quantum later what it points to.
  */
 static void look_ahead(const struct pvr_qp *qp)
 {
@@ -179,9 +179,9 @@ static void look_ahead(const struct pvr_qp *qp)
 }
 
 /* An adapter that is queued may have nothing to do any more, or only interrupts. */
-static enum pvr_turn visit(struct pvr_worker *worker, struct pvr_adapter *adapter)
+static enum pvr_quantum visit(struct pvr_worker *worker, struct pvr_adapter *adapter)
 {
-	enum pvr_turn result = PVR_TURN_OVER;
+	enum pvr_quantum result = PVR_QUANTUM_DONE;
 	struct pvr_qp *qp;
 
 	if (pvr_lock_is_wanted(&adapter->lock))
@@ -190,9 +190,9 @@ static enum pvr_turn visit(struct pvr_worker *worker, struct pvr_adapter *adapte
 	qp = TAILQ_FIRST(&adapter->ready);
 	if (qp) {
 		look_ahead(qp);
-		result = counted_turn(worker, qp);
+		result = counted_quantum(worker, qp);
 	}
-	if (result == PVR_TURN_BLOCKED)
+	if (result == PVR_QUANTUM_BUSY)
 		note_blocked(worker, qp);
 	if (adapter->job.mr) {
 		adapter->job.step(adapter);
@@ -209,7 +209,7 @@ static enum pvr_turn visit(struct pvr_worker *worker, struct pvr_adapter *adapte
 /* ----------------------------------------------------------------- blocked turns */
 
 /* Both locks are held, that of the peer's adapter by us. */
-static void blocked_turn(struct pvr_worker *worker, const struct pvr_blocked *blocked)
+static void blocked_quantum(struct pvr_worker *worker, const struct pvr_blocked *blocked)
 {
 	struct pvr_adapter *adapter = blocked->adapter;
 
@@ -217,7 +217,7 @@ static void blocked_turn(struct pvr_worker *worker, const struct pvr_blocked *bl
 	adapter->runner = worker;
 	/* In between it may have had its turn, or be gone. */
 	if (pvr_qp_get(adapter, blocked->handle) == blocked->qp && blocked->qp->is_ready)
-		counted_turn(worker, blocked->qp);
+		counted_quantum(worker, blocked->qp);
 	else
 		pvr_hold_end(adapter);
 	adapter->runner = NULL;
@@ -233,21 +233,21 @@ static void wait_for_peer(struct pvr_worker *worker, uint64_t ns)
 		return;
 	/* Others may be waiting for our own; so may we, but not now. */
 	if (pvr_lock_take(&blocked.adapter->lock))
-		blocked_turn(worker, &blocked);
+		blocked_quantum(worker, &blocked);
 	else
 		pvr_unlock(&blocked.peer->lock);
 }
 
 void pvr_sched_run(struct pvr_worker *worker)
 {
-	unsigned int turns = TURNS_PER_RUN, in_a_row = 0;
+	unsigned int quanta = QUANTA_PER_RUN, in_a_row = 0;
 	struct pvr_adapter *adapter;
 
 	/* A step of a command is as long as many turns. */
 	worker->stepped = false;
-	while (turns-- && !worker->stepped && in_a_row < BLOCKED_IN_A_ROW &&
+	while (quanta-- && !worker->stepped && in_a_row < BLOCKED_IN_A_ROW &&
 	       (adapter = pvr_worker_next(worker)))
-		in_a_row = visit(worker, adapter) == PVR_TURN_BLOCKED ? in_a_row + 1 : 0;
+		in_a_row = visit(worker, adapter) == PVR_QUANTUM_BUSY ? in_a_row + 1 : 0;
 	if (worker->blocked.peer)
 		wait_for_peer(worker, in_a_row == BLOCKED_IN_A_ROW ? WAIT_NOTHING_ELSE_NS
 								   : WAIT_BETWEEN_NS);

@@ -34,8 +34,8 @@ bool pvr_ud_receive(struct pvr_adapter *to, struct pvr_qp *qp, const struct pvr_
 /* Who waits tries again so much later: how to get there may be known by then. */
 #define PVR_UD_LATER_NS 2000000ull
 
-/* A turn of a UD or GSI queue pair: datagrams do not wait for receivers. */
-enum pvr_turn pvr_ud_run(struct pvr_qp *qp);
+/* A quantum of a UD or GSI queue pair: datagrams do not wait for receivers. */
+enum pvr_quantum pvr_ud_run(struct pvr_qp *qp);
 
 /* ----------------------------------------------------------------------- lingering */
 

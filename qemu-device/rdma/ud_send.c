@@ -23,7 +23,7 @@
 
 enum pvr_ud_sent {
 	PVR_UD_SENT, /* or it cannot be, or got lost */
-	PVR_UD_BUSY, /* a receiver's adapter is: again in another turn */
+	PVR_UD_BUSY, /* a receiver's adapter is: again in another quantum */
 	PVR_UD_LATER, /* how to get there will be known soon: again after a while */
 };
 
@@ -140,7 +140,7 @@ static void send_to_other_hosts(struct datagram *dgram)
 
 /*
  * To all of the group, the sender included if it is attached: consumers filter. What is
- * done when an adapter turns out to be busy is not done again in the next turn.
+ * done when an adapter turns out to be busy is not done again in the next quantum.
  */
 static bool deliver_to_group(struct datagram *dgram)
 {
@@ -250,7 +250,7 @@ static void finish(struct datagram *dgram)
  * send_one() - send a datagram
  * @status: how the request completes
  * @length: what was sent, if successful
- * @work: bytes that this was worth to the turn: copies to a multicast group count
+ * @work: bytes that this was worth to the quantum: copies to a multicast group count
  *
  * What happens at the receiver does not concern the sender (IBTA vol. 1, 9.8.3): it is
  * dropped there and counted.
@@ -286,7 +286,7 @@ static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 
 /* Datagrams do not wait for receivers: they arrive or are dropped. */
 static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-			  struct pvr_turn_budget *budget)
+			  struct pvr_quantum_budget *budget)
 {
 	enum pvrdma_wc_status status;
 	uint64_t length = 0, work = 0;
@@ -309,9 +309,9 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	return PVR_STEP_NEXT;
 }
 
-enum pvr_turn pvr_ud_run(struct pvr_qp *qp)
+enum pvr_quantum pvr_ud_run(struct pvr_qp *qp)
 {
-	struct pvr_turn_budget budget = { .left = PVR_TURN_REQUESTS };
+	struct pvr_quantum_budget budget = { .left = PVR_QUANTUM_REQUESTS };
 
 	return pvr_requester_each(qp, &budget, step);
 }

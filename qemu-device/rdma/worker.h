@@ -30,7 +30,7 @@
 
 struct pvr_qp;
 
-/* A turn that could not be, because somebody else held the peer's adapter. */
+/* A quantum that could not be, because somebody else held the peer's adapter. */
 struct pvr_blocked {
 	struct pvr_adapter *adapter, *peer; /* NULL: none */
 	struct pvr_qp *qp; /* of @adapter; may be gone */
@@ -120,14 +120,14 @@ static inline void pvr_adapter_unlock(struct pvr_adapter *adapter)
 /**
  * pvr_hold_other() - get hold of another peer's adapter than the one held
  *
- * Return: false if somebody else has it: the turn cannot go on now, and has to be taken
+ * Return: false if somebody else has it: the quantum cannot go on now, and has to be taken
  * again.
  */
 bool pvr_hold_other(struct pvr_adapter *adapter, struct pvr_adapter *peer);
-/* The turn of a queue pair of @adapter is over. */
+/* The quantum of a queue pair of @adapter is over. */
 void pvr_hold_end(struct pvr_adapter *adapter);
 
-/* During a turn of @adapter: makes sure that all of @peer may be used. */
+/* During a quantum of @adapter: makes sure that all of @peer may be used. */
 static inline bool pvr_hold(struct pvr_adapter *adapter, struct pvr_adapter *peer)
 {
 	return peer == adapter->held || peer == adapter || pvr_hold_other(adapter, peer);

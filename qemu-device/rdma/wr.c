@@ -70,7 +70,7 @@ static int fast_register(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint
 {
 	int err = pvr_mr_fast_register(qp->adapter, qp->pd, &wqe->hdr);
 
-	/* One that fails ends the turn. */
+	/* One that fails ends the quantum. */
 	if (!err)
 		*bytes += (uint64_t)wqe->hdr.wr.fast_reg.page_list_len * BYTES_PER_PAGE;
 	return err;

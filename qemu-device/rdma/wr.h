@@ -135,8 +135,8 @@ static inline const char *pvr_prepare_why(const struct pvr_qp *qp, const struct 
 
 /* --------------------------------------------------- on the way to the responder */
 
-/* Messages that a turn has completed, to be counted at its end. */
-struct pvr_tally {
+/* Messages that a quantum has completed, to be counted at its end. */
+struct pvr_quantum_stats {
 	uint64_t msgs, bytes, reads, atomics;
 	uint64_t lost_msgs, lost_bytes; /* of them, messages of UC that nobody took */
 };

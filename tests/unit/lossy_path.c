@@ -114,17 +114,17 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 		.local = &sg,
 		.length = sg.total,
 		.offset = qp->sq_done,
-		.chunk = left < PVR_TURN_BYTES ? left : PVR_TURN_BYTES,
+		.chunk = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES,
 		.psns = pvr_psns(qp, sg.total),
-		.last = left <= PVR_TURN_BYTES,
+		.last = left <= PVR_QUANTUM_BYTES,
 	};
 	return send_piece(qp, &request, (struct lossy_turn *)budget);
 }
 
-static enum pvr_turn run_sq(struct pvr_qp *qp)
+static enum pvr_quantum run_sq(struct pvr_qp *qp)
 {
-	struct lossy_turn turn = { .budget.left = PVR_TURN_REQUESTS };
-	enum pvr_turn result = pvr_requester_each(qp, &turn.budget, step);
+	struct lossy_turn turn = { .budget.left = PVR_QUANTUM_REQUESTS };
+	enum pvr_quantum result = pvr_requester_each(qp, &turn.budget, step);
 
 	if (turn.peer)
 		pvr_publish(turn.peer->adapter);

@@ -120,7 +120,7 @@ static void expect_two_writes(struct t_env *env)
 	assert_true(hook.looks > 0);
 }
 
-TEST(rc_connected, test_end_of_a_turn_finds_what_saw_the_1)
+TEST(rc_connected, test_end_of_a_quantum_finds_what_saw_the_1)
 {
 	begin(env);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
@@ -128,7 +128,7 @@ TEST(rc_connected, test_end_of_a_turn_finds_what_saw_the_1)
 	expect_two_writes(env);
 }
 
-TEST(rc_connected, test_end_of_a_turn_has_said_0_to_who_comes_later)
+TEST(rc_connected, test_end_of_a_quantum_has_said_0_to_who_comes_later)
 {
 	begin(env);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);

@@ -53,7 +53,7 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 		return true;
 	if (!pvr_hold(qp->adapter, qp->peer_adapter))
 		return false;
-	/* Before it was held, its GID may have gone elsewhere: that is for the next turn. */
+	/* Before it was held, its GID may have gone elsewhere: that is for the next quantum. */
 	if (qp->topology != pvr_path_topology(fabric))
 		return false;
 	if (qp->peer_topology != qp->peer_adapter->topology) {
@@ -69,16 +69,16 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 
 /* ------------------------------------------------------------------------ requester */
 
-struct local_turn {
-	struct pvr_turn_budget budget; /* first: see to_local_turn() */
+struct local_quantum {
+	struct pvr_quantum_budget budget; /* first: see to_local_quantum() */
 	bool met; /* the peer has been looked for */
 	struct pvr_qp *peer; /* or NULL */
-	struct pvr_tally tally;
+	struct pvr_quantum_stats stats;
 };
 
-static pvr_always_inline struct local_turn *to_local_turn(struct pvr_turn_budget *budget)
+static pvr_always_inline struct local_quantum *to_local_quantum(struct pvr_quantum_budget *budget)
 {
-	return (struct local_turn *)budget;
+	return (struct local_quantum *)budget;
 }
 
 static enum pvr_step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
@@ -88,27 +88,28 @@ static enum pvr_step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	return PVR_STEP_STOP;
 }
 
-static void count_sent(struct pvr_tally *tally, const struct pvr_request *request, bool taken)
+static void count_sent(struct pvr_quantum_stats *stats, const struct pvr_request *request,
+		       bool taken)
 {
-	tally->msgs++;
-	tally->bytes += request->length;
+	stats->msgs++;
+	stats->bytes += request->length;
 	if (request->op->local) {
-		tally->reads += request->op->kind == PVR_OP_READ;
-		tally->atomics += request->op->kind == PVR_OP_ATOMIC;
+		stats->reads += request->op->kind == PVR_OP_READ;
+		stats->atomics += request->op->kind == PVR_OP_ATOMIC;
 	}
 	/* Each piece of a message is taken only if the one before was. */
 	if (!taken) {
-		tally->lost_msgs++;
-		tally->lost_bytes += request->length;
+		stats->lost_msgs++;
+		stats->lost_bytes += request->length;
 	}
 }
 
 /* The piece is done; @taken: by the responder, which RC knows and UC does not ask. */
 static pvr_always_inline enum pvr_step acknowledged(struct pvr_qp *qp,
 						    const struct pvr_request *request, bool taken,
-						    struct local_turn *turn)
+						    struct local_quantum *quantum)
 {
-	turn->budget.bytes += request->chunk;
+	quantum->budget.bytes += request->chunk;
 	qp->retry_left = qp->attr.retry_cnt;
 	qp->rnr_left = qp->attr.rnr_retry;
 	qp->unanswered = false;
@@ -116,37 +117,37 @@ static pvr_always_inline enum pvr_step acknowledged(struct pvr_qp *qp,
 		qp->sq_done += request->chunk;
 		return PVR_STEP_AGAIN;
 	}
-	count_sent(&turn->tally, request, taken);
+	count_sent(&quantum->stats, request, taken);
 	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
 	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
 	return PVR_STEP_NEXT;
 }
 
 /* Local operations need none. Return: false if the peer's adapter is busy. */
-static bool meet_peer(struct pvr_qp *qp, struct local_turn *turn)
+static bool meet_peer(struct pvr_qp *qp, struct local_quantum *quantum)
 {
-	turn->met = turn->met || pvr_local_peer(qp, &turn->peer);
-	return turn->met;
+	quantum->met = quantum->met || pvr_local_peer(qp, &quantum->peer);
+	return quantum->met;
 }
 
 static pvr_always_inline enum pvr_step
-send_piece(struct pvr_qp *qp, const struct pvr_request *request, struct local_turn *turn)
+send_piece(struct pvr_qp *qp, const struct pvr_request *request, struct local_quantum *quantum)
 {
 	struct pvr_answer answer;
 
-	if (!meet_peer(qp, turn))
+	if (!meet_peer(qp, quantum))
 		return PVR_STEP_BUSY;
-	answer = pvr_local_send(turn->peer, request);
+	answer = pvr_local_send(quantum->peer, request);
 	/* A connection to itself may have failed as responder meanwhile. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return PVR_STEP_STOP;
 	/* IBTA vol. 1, 9.8.2: for UC sent is done, and nobody tells what became of it. */
 	if (answer.verdict == PVR_ACK || qp->type == PVR_QPT_UC)
-		return acknowledged(qp, request, answer.verdict == PVR_ACK, turn);
+		return acknowledged(qp, request, answer.verdict == PVR_ACK, quantum);
 	switch (answer.verdict) {
 	case PVR_RNR:
 		if (pvr_requester_rnr_nak(qp, request->wqe))
-			pvr_rnr_wait(qp, turn->peer, answer.wait_ns);
+			pvr_rnr_wait(qp, quantum->peer, answer.wait_ns);
 		return PVR_STEP_STOP;
 	case PVR_NAK:
 		return fail(qp, request->wqe, answer.status, "the responder refused a request");
@@ -157,12 +158,12 @@ send_piece(struct pvr_qp *qp, const struct pvr_request *request, struct local_tu
 }
 
 static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-				struct local_turn *turn)
+				struct local_quantum *quantum)
 {
 	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "a request that has no data, with data");
-	if (pvr_local_op(qp, wqe, &turn->budget.bytes))
+	if (pvr_local_op(qp, wqe, &quantum->budget.bytes))
 		return fail(qp, wqe, PVRDMA_WC_MW_BIND_ERR,
 			    "a region or window could not be bound, registered or invalidated");
 	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
@@ -171,9 +172,9 @@ static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wq
 
 /* Of connected queue pairs, RC and UC. */
 static pvr_always_inline enum pvr_step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-						      struct pvr_turn_budget *budget)
+						      struct pvr_quantum_budget *budget)
 {
-	struct local_turn *turn = to_local_turn(budget);
+	struct local_quantum *quantum = to_local_quantum(budget);
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	enum pvrdma_wc_status status;
 	struct pvr_sg sg;
@@ -182,7 +183,7 @@ static pvr_always_inline enum pvr_step connected_step(struct pvr_qp *qp, struct 
 	if (!pvr_may_post(qp, op))
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
 	if (op->kind == PVR_OP_LOCAL)
-		return local_step(qp, wqe, turn);
+		return local_step(qp, wqe, quantum);
 	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
@@ -195,29 +196,30 @@ static pvr_always_inline enum pvr_step connected_step(struct pvr_qp *qp, struct 
 				  .local = &sg,
 				  .length = sg.total,
 				  .offset = qp->sq_done,
-				  .chunk = chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES,
+				  .chunk = chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES,
 				  .psns = pvr_psns(qp, sg.total),
-				  .last = chunk <= PVR_TURN_BYTES,
+				  .last = chunk <= PVR_QUANTUM_BYTES,
 			  },
-			  turn);
+			  quantum);
 }
 
-static void count_turn(struct pvr_qp *qp, const struct pvr_tally *tally)
+static void count_quantum(struct pvr_qp *qp, const struct pvr_quantum_stats *stats)
 {
-	pvr_count(qp, PVR_STAT_TX_MSGS, tally->msgs);
-	pvr_count(qp, PVR_STAT_TX_BYTES, tally->bytes);
-	if (tally->reads)
-		pvr_count(qp, PVR_STAT_TX_READS, tally->reads);
-	if (tally->atomics)
-		pvr_count(qp, PVR_STAT_TX_ATOMICS, tally->atomics);
-	pvr_count(qp, PVR_STAT_LOCAL_BYTES, tally->bytes - tally->lost_bytes);
+	pvr_count(qp, PVR_STAT_TX_MSGS, stats->msgs);
+	pvr_count(qp, PVR_STAT_TX_BYTES, stats->bytes);
+	if (stats->reads)
+		pvr_count(qp, PVR_STAT_TX_READS, stats->reads);
+	if (stats->atomics)
+		pvr_count(qp, PVR_STAT_TX_ATOMICS, stats->atomics);
+	pvr_count(qp, PVR_STAT_LOCAL_BYTES, stats->bytes - stats->lost_bytes);
 }
 
-/* The turn ends: count, and let the peer's guest see what came. */
-static void end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_tally *tally)
+/* The quantum ends: count, and let the peer's guest see what came. */
+static void end_quantum(struct pvr_qp *qp, struct pvr_qp *peer,
+			const struct pvr_quantum_stats *stats)
 {
-	uint64_t msgs = tally->msgs - tally->lost_msgs;
-	uint64_t bytes = tally->bytes - tally->lost_bytes;
+	uint64_t msgs = stats->msgs - stats->lost_msgs;
+	uint64_t bytes = stats->bytes - stats->lost_bytes;
 
 	pvr_count(peer, PVR_STAT_RX_MSGS, msgs);
 	pvr_count(peer, PVR_STAT_RX_BYTES, bytes);
@@ -229,22 +231,22 @@ static void end_turn(struct pvr_qp *qp, struct pvr_qp *peer, const struct pvr_ta
 	pvr_publish(peer->adapter);
 }
 
-static enum pvr_turn run_sq(struct pvr_qp *qp)
+static enum pvr_quantum run_sq(struct pvr_qp *qp)
 {
-	struct local_turn turn = { .budget.left = PVR_TURN_REQUESTS };
-	enum pvr_turn result;
+	struct local_quantum quantum = { .budget.left = PVR_QUANTUM_REQUESTS };
+	enum pvr_quantum result;
 
 	if (qp->wait != PVR_QP_RUNNING) {
 		if (!pvr_rnr_look(qp))
-			return PVR_TURN_BLOCKED;
+			return PVR_QUANTUM_BUSY;
 		if (qp->wait != PVR_QP_RUNNING)
-			return PVR_TURN_OVER;
+			return PVR_QUANTUM_DONE;
 	}
-	result = pvr_requester_each(qp, &turn.budget, connected_step);
-	if (turn.tally.msgs)
-		count_turn(qp, &turn.tally);
-	if (turn.peer)
-		end_turn(qp, turn.peer, &turn.tally);
+	result = pvr_requester_each(qp, &quantum.budget, connected_step);
+	if (quantum.stats.msgs)
+		count_quantum(qp, &quantum.stats);
+	if (quantum.peer)
+		end_quantum(qp, quantum.peer, &quantum.stats);
 	return result;
 }
 

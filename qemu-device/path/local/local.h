@@ -11,13 +11,13 @@ extern const struct pvr_path_ops pvr_local_path_ops;
 /**
  * pvr_local_peer() - the queue pair that @qp, of type RC or UC, is connected to
  * @peer: it, if it exists, is reachable and is connected back to @qp, in whatever state,
- *	  else NULL; neither changes in this turn, until the end of which its adapter is held
+ *	  else NULL; neither changes in this quantum, until the end of which its adapter is held
  *
- * Return: false if its adapter is busy: this turn of @qp cannot go on.
+ * Return: false if its adapter is busy: this quantum of @qp cannot go on.
  */
 bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer);
 
-/* @peer: as pvr_local_peer() found it for this turn, or NULL. */
+/* @peer: as pvr_local_peer() found it for this quantum, or NULL. */
 static inline struct pvr_answer pvr_local_send(struct pvr_qp *peer,
 					       const struct pvr_request *request)
 {

@@ -30,7 +30,7 @@
 void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns);
 
 /*
- * A turn of @qp, which waits as PVR_QP_LOOKS_RNR: if a look is due it may be running now.
+ * A quantum of @qp, which waits as PVR_QP_LOOKS_RNR: if a look is due it may be running now.
  * Return: false if its peer is busy.
  */
 bool pvr_rnr_look(struct pvr_qp *qp);

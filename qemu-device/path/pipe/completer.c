@@ -52,7 +52,7 @@ static struct pvr_remote_sq *find_locked(struct pvr_adapter *adapter, const stru
 		return NULL;
 	if (adapter->link_up && pvr_adapter_dma_ok(adapter))
 		return qp->remote_sq;
-	/* It asks again when it gets a turn. */
+	/* It asks again when it gets a quantum. */
 	qp->remote_sq->gap = true;
 	return NULL;
 }

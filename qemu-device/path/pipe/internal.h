@@ -73,7 +73,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 			    union pvr_any_frame *header, size_t header_size,
 			    const struct pvr_qp *expose_qp, const struct pvr_sg *payload,
 			    uint64_t offset, uint32_t len);
-/* At the end of a turn that has sent. */
+/* At the end of a quantum that has sent. */
 void pvr_link_flush(const struct pvr_route *route);
 
 /* ------------------------------------------------------------ for responders */

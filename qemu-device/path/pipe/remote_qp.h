@@ -14,8 +14,8 @@
 #include "rdma/requester.h"
 #include "path/pipe/internal.h"
 
-/* A turn of @qp, which has remote_sq or gets it now. */
-enum pvr_turn pvr_remote_turn(struct pvr_qp *qp);
+/* A quantum of @qp, which has remote_sq or gets it now. */
+enum pvr_quantum pvr_remote_quantum(struct pvr_qp *qp);
 /* See struct pvr_path_ops. */
 bool pvr_remote_detach(struct pvr_qp *qp);
 /* The timer of a queue pair with remote_sq has expired while it was not waiting by it. */

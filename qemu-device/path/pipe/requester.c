@@ -2,9 +2,9 @@
 /*
  * The requester of connections to other hosts: sends, and does not wait for the answers.
  *
- * DOC: what ends a turn
+ * DOC: what ends a quantum
  *
- * All is sent (the queue pair rests, with or without requests in flight); the turn was
+ * All is sent (the queue pair rests, with or without requests in flight); the quantum was
  * long enough; the connection takes no more, or is down (PVR_QP_WAITS_LINK, until
  * pvr_remote_resume()); or what is in flight has to be answered first
  * (PVR_QP_WAITS_ANSWERS): a fence, an RDMA READ beyond max_rd_atomic, a window that is
@@ -34,7 +34,7 @@
 /* IBTA vol. 1, 9.7.6.1.3: from one to four times the timeout. */
 #define TRY_FACTOR 4
 
-struct turn {
+struct quantum {
 	unsigned int left; /* pieces that it may send */
 	uint64_t bytes;
 	bool sent; /* something */
@@ -222,7 +222,7 @@ static struct piece next_piece(const struct pvr_remote_sq *sq, const struct pvr_
 {
 	uint64_t left = sg->total - done;
 	uint32_t chunk = sq->route.chunk; /* 0: it will get lost */
-	uint32_t max = chunk && chunk < PVR_TURN_BYTES ? chunk : PVR_TURN_BYTES;
+	uint32_t max = chunk && chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES;
 	struct piece piece = {
 		.wqe = wqe,
 		.op = pvr_opcode(wqe->hdr.opcode),
@@ -241,11 +241,11 @@ static struct piece next_piece(const struct pvr_remote_sq *sq, const struct pvr_
 	return piece;
 }
 
-static void count_piece(struct turn *turn, const struct piece *piece)
+static void count_piece(struct quantum *quantum, const struct piece *piece)
 {
-	turn->bytes += piece->len;
-	turn->left--;
-	turn->sent = true;
+	quantum->bytes += piece->len;
+	quantum->left--;
+	quantum->sent = true;
 }
 
 /* ------------------------------------------------------------------ reliable, RC */
@@ -267,16 +267,17 @@ static void piece_sent(struct pvr_remote_sq *sq, const struct piece *piece)
 	sq->sent = 0;
 }
 
-static enum step sent_rc(struct pvr_remote_sq *sq, const struct piece *piece, struct turn *turn)
+static enum step sent_rc(struct pvr_remote_sq *sq, const struct piece *piece,
+			 struct quantum *quantum)
 {
 	piece_sent(sq, piece);
-	count_piece(turn, piece);
+	count_piece(quantum, piece);
 	/* One piece is enough to find out whether somebody is there now. */
 	return sq->probing ? wait_for_answers(sq) : STEP_NEXT;
 }
 
 /* The flight at the cursor: the rest of it, or again. */
-static enum step go_on(struct pvr_remote_sq *sq, struct turn *turn)
+static enum step go_on(struct pvr_remote_sq *sq, struct quantum *quantum)
 {
 	const struct pvr_flight *flight = pvr_flight(sq, sq->cursor);
 	static const char changed[] = "a request that was changed after it had been sent";
@@ -304,7 +305,7 @@ static enum step go_on(struct pvr_remote_sq *sq, struct turn *turn)
 	piece = next_piece(sq, &wqe, &sg, sq->sent);
 	piece.psn = flight->psn;
 	sent = send_frame(sq, &piece);
-	return sent == PVR_SENT ? sent_rc(sq, &piece, turn) : not_sent(sq, sent);
+	return sent == PVR_SENT ? sent_rc(sq, &piece, quantum) : not_sent(sq, sent);
 }
 
 static void begin_flight(struct pvr_remote_sq *sq, const struct pvr_flight *flight)
@@ -322,7 +323,7 @@ static void begin_flight(struct pvr_remote_sq *sq, const struct pvr_flight *flig
 }
 
 static enum step local_step(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
-			    struct turn *turn)
+			    struct quantum *quantum)
 {
 	struct pvr_qp *qp = sq->qp;
 
@@ -332,10 +333,10 @@ static enum step local_step(struct pvr_remote_sq *sq, const struct pvr_send_wqe 
 	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
 		return fail(sq, qp->sq_begun, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "a request that has no data, with data");
-	if (pvr_local_op(qp, wqe, &turn->bytes))
+	if (pvr_local_op(qp, wqe, &quantum->bytes))
 		return fail(sq, qp->sq_begun, wqe, PVRDMA_WC_MW_BIND_ERR,
 			    "a region or window could not be bound, registered or invalidated");
-	turn->left--;
+	quantum->left--;
 	if (!qp->sq_begun) {
 		pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
 		return STEP_NEXT;
@@ -362,7 +363,8 @@ static bool is_held_up(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
 }
 
 /* The request behind those that have begun, which there is. */
-static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, struct turn *turn)
+static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
+			  struct quantum *quantum)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	struct pvr_qp *qp = sq->qp;
@@ -378,7 +380,7 @@ static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, st
 	if (is_held_up(sq, wqe, op))
 		return wait_for_answers(sq);
 	if (op->kind == PVR_OP_LOCAL)
-		return local_step(sq, wqe, turn);
+		return local_step(sq, wqe, quantum);
 	status = pvr_prepare(&sg, qp, wqe, op, done);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, qp->sq_begun, wqe, status, pvr_prepare_why(qp, op, status));
@@ -394,13 +396,14 @@ static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, st
 				 .length = sg.total,
 				 .kind = op->kind,
 			 });
-	return sent_rc(sq, &piece, turn);
+	return sent_rc(sq, &piece, quantum);
 }
 
 /* ---------------------------------------------------------------- unreliable, UC */
 
 /* IBTA vol. 1, 9.8.2: sent is done, and nobody tells what became of it. */
-static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, struct turn *turn)
+static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
+			  struct quantum *quantum)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	enum pvr_sent sent = PVR_SENT_DOWN;
@@ -412,7 +415,7 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, st
 	if (!pvr_may_post(qp, op))
 		return fail(sq, 0, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
 	if (op->kind == PVR_OP_LOCAL)
-		return local_step(sq, wqe, turn);
+		return local_step(sq, wqe, quantum);
 	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, 0, wqe, status, pvr_prepare_why(qp, op, status));
@@ -422,7 +425,7 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, st
 		sent = send_frame(sq, &piece);
 	if (sent == PVR_SENT_BLOCKED)
 		return not_sent(sq, sent);
-	count_piece(turn, &piece);
+	count_piece(quantum, &piece);
 	if (!piece.last) {
 		qp->sq_done += piece.len;
 		return STEP_NEXT;
@@ -433,7 +436,7 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe, st
 	return STEP_NEXT;
 }
 
-/* ------------------------------------------------------------------------- a turn */
+/* ------------------------------------------------------------------------- a quantum */
 
 /* Nothing new begins, but for what has begun with another route. */
 static bool may_begin(const struct pvr_qp *qp)
@@ -441,7 +444,7 @@ static bool may_begin(const struct pvr_qp *qp)
 	return !qp->sq_draining || (!qp->sq_begun && qp->sq_done);
 }
 
-static enum step begin(struct pvr_remote_sq *sq, struct turn *turn)
+static enum step begin(struct pvr_remote_sq *sq, struct quantum *quantum)
 {
 	struct pvr_qp *qp = sq->qp;
 	int avail = pvr_wq_avail(&qp->sq);
@@ -456,7 +459,7 @@ static enum step begin(struct pvr_remote_sq *sq, struct turn *turn)
 	if (!may_begin(qp) || qp->sq_begun == sq->size)
 		return wait_for_answers(sq);
 	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + qp->sq_begun, &wqe);
-	return qp->type == PVR_QPT_UC ? begin_uc(sq, &wqe, turn) : begin_rc(sq, &wqe, turn);
+	return qp->type == PVR_QPT_UC ? begin_uc(sq, &wqe, quantum) : begin_rc(sq, &wqe, quantum);
 }
 
 static bool is_sending(const struct pvr_qp *qp)
@@ -464,23 +467,23 @@ static bool is_sending(const struct pvr_qp *qp)
 	return qp->state == PVR_QPS_RTS || qp->sq_draining;
 }
 
-static enum pvr_turn send_some(struct pvr_remote_sq *sq, struct turn *turn)
+static enum pvr_quantum send_some(struct pvr_remote_sq *sq, struct quantum *quantum)
 {
 	struct pvr_qp *qp = sq->qp;
 	enum step result;
 
-	while (turn->left && turn->bytes < PVR_TURN_BYTES) {
-		result = sq->cursor < qp->sq_begun ? go_on(sq, turn) : begin(sq, turn);
+	while (quantum->left && quantum->bytes < PVR_QUANTUM_BYTES) {
+		result = sq->cursor < qp->sq_begun ? go_on(sq, quantum) : begin(sq, quantum);
 		if (!is_sending(qp))
-			return PVR_TURN_MORE;
+			return PVR_QUANTUM_MORE;
 		if (qp->sq_draining && !qp->sq_begun && !qp->sq_done) {
 			pvr_requester_drained(qp);
-			return PVR_TURN_OVER;
+			return PVR_QUANTUM_DONE;
 		}
 		if (result == STEP_STOP)
-			return PVR_TURN_OVER;
+			return PVR_QUANTUM_DONE;
 	}
-	return PVR_TURN_MORE;
+	return PVR_QUANTUM_MORE;
 }
 
 static uint64_t try_ns(const struct pvr_qp *qp)
@@ -506,37 +509,37 @@ static void start_timer(struct pvr_remote_sq *sq)
 }
 
 /* Who has sent something lets those go first who have not. */
-static void enlist(struct pvr_remote_sq *sq, const struct turn *turn)
+static void enlist(struct pvr_remote_sq *sq, const struct quantum *quantum)
 {
 	struct pvr_remotes *remotes = &sq->qp->adapter->remotes;
 
 	if (sq->qp->wait == PVR_QP_WAITS_LINK)
-		pvr_remote_enlist(sq, turn->sent ? &remotes->blocked : &remotes->starved);
+		pvr_remote_enlist(sq, quantum->sent ? &remotes->blocked : &remotes->starved);
 	else
 		pvr_remote_enlist(sq, sq->qp->sq_begun ? &remotes->in_flight : NULL);
 }
 
 /* Its own link is down, or its peer gone for good: what it would send gets lost. */
-static enum pvr_turn no_link(struct pvr_remote_sq *sq)
+static enum pvr_quantum no_link(struct pvr_remote_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
 	struct pvr_send_wqe wqe;
 
 	if (pvr_wq_avail(&qp->sq) <= 0)
-		return PVR_TURN_OVER;
+		return PVR_QUANTUM_DONE;
 	pvr_remote_rewind(sq);
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
 	pvr_requester_no_response(qp, &wqe);
-	return PVR_TURN_OVER;
+	return PVR_QUANTUM_DONE;
 }
 
-static enum pvr_turn turn_on(struct pvr_remote_sq *sq)
+static enum pvr_quantum turn_on(struct pvr_remote_sq *sq)
 {
-	struct turn turn = { .left = PVR_TURN_REQUESTS };
-	enum pvr_turn result = PVR_TURN_OVER;
+	struct quantum quantum = { .left = PVR_QUANTUM_REQUESTS };
+	enum pvr_quantum result = PVR_QUANTUM_DONE;
 	struct pvr_qp *qp = sq->qp;
 
-	/* Whoever resumes from here on takes this adapter's lock, so after this turn. */
+	/* Whoever resumes from here on takes this adapter's lock, so after this quantum. */
 	__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
 	if ((!qp->adapter->link_up || qp->peer_gone) && qp->type == PVR_QPT_RC)
 		return no_link(sq);
@@ -546,15 +549,15 @@ static enum pvr_turn turn_on(struct pvr_remote_sq *sq)
 	if (sq->down && qp->type == PVR_QPT_RC)
 		wait_for_link(sq, true);
 	else
-		result = send_some(sq, &turn);
+		result = send_some(sq, &quantum);
 	/* Of UC what could not be sent counts as well. */
-	if (turn.sent && sq->route.generation)
+	if (quantum.sent && sq->route.generation)
 		pvr_link_flush(&sq->route);
 	/* It may have failed in between. */
 	if (!is_sending(qp))
 		return result;
 	start_timer(sq);
-	enlist(sq, &turn);
+	enlist(sq, &quantum);
 	return result;
 }
 
@@ -588,13 +591,13 @@ bool pvr_remote_detach(struct pvr_qp *qp)
 	return true;
 }
 
-enum pvr_turn pvr_remote_turn(struct pvr_qp *qp)
+enum pvr_quantum pvr_remote_quantum(struct pvr_qp *qp)
 {
 	if (!qp->remote_sq)
 		qp->remote_sq = pvr_remote_sq_new(qp);
 	if (!qp->remote_sq) {
 		pvr_requester_wait(qp);
-		return PVR_TURN_OVER;
+		return PVR_QUANTUM_DONE;
 	}
 	return turn_on(qp->remote_sq);
 }

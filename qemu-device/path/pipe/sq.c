@@ -152,7 +152,7 @@ static void resume_changed(struct pvr_adapter *adapter)
 	}
 }
 
-/* Who sends datagrams has no peer, but looks in its next turn. */
+/* Who sends datagrams has no peer, but looks in its next quantum. */
 static bool is_found(struct pvr_qp *qp)
 {
 	uint64_t before = qp->topology;
