@@ -194,7 +194,7 @@ static int pvr_start(struct pci_dev *pdev)
 	err = activate(dev);
 	if (err)
 		goto err_irq;
-	err = pvr_vectors_announce(dev);
+	err = pvr_vectors_notify(dev);
 	if (err)
 		goto err_deactivate;
 	err = pvr_netdev_init(dev);

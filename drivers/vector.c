@@ -155,7 +155,7 @@ void pvr_vectors_free_irqs(struct pvr_dev *dev)
 		free_irq_of(dev, i);
 }
 
-int pvr_vectors_announce(struct pvr_dev *dev)
+int pvr_vectors_notify(struct pvr_dev *dev)
 {
 	union pvr_cmd_req req = {};
 	u32 i;

@@ -39,12 +39,12 @@ void pvr_vectors_free_irqs(struct pvr_dev *dev);
 void pvr_vectors_limit(struct pvr_dev *dev, u32 n);
 
 /**
- * pvr_vectors_announce() - register the rings that are not in the DSR
+ * pvr_vectors_notify() - register the rings that are not in the DSR
  * @dev: the adapter, which is active
  *
  * Return: 0 or -errno.
  */
-int pvr_vectors_announce(struct pvr_dev *dev);
+int pvr_vectors_notify(struct pvr_dev *dev);
 
 /* For ib_core of some kernels. Return: the CPUs of a completion vector, or NULL. */
 const struct cpumask *pvr_get_vector_affinity(struct ib_device *ibdev,

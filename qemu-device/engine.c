@@ -191,7 +191,7 @@ void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int index
 
 	*stats = (struct pvr_worker_stats){
 		.quanta = pvr_stat_get(&from->quanta),
-		.blocked = pvr_stat_get(&from->blocked),
+		.lock_contended = pvr_stat_get(&from->lock_contended),
 		.messages = pvr_stat_get(&from->messages),
 		.bytes = pvr_stat_get(&from->bytes),
 	};

@@ -149,7 +149,7 @@ bool pvr_engine_is_uar_mapped(const struct pvr_engine *engine, unsigned int work
 
 struct pvr_worker_stats {
 	uint64_t quanta; /* of queue pairs */
-	uint64_t blocked; /* turns that had to be taken again: the peer was busy */
+	uint64_t lock_contended; /* turns that had to be taken again: the peer was busy */
 	uint64_t messages, bytes; /* that these turns have sent */
 };
 

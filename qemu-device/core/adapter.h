@@ -193,7 +193,7 @@ struct pvr_job {
  *
  * An adapter's lock protects all of it and of its objects, but for what never changes
  * and for membership in lists, where the lists' own say. A queue pair's turn holds the
- * lock of its own adapter, and may get hold of one peer's at a time (pvr_hold()), by
+ * lock of its own adapter, and may get hold of one peer's at a time (pvr_adapter_lock_peer()), by
  * trying. What a quantum may not wait for is tried again in a later one.
  *
  * Inside adapters' locks come the fabrics' (gid/fabric.h) and inside all the workers'.
@@ -210,7 +210,7 @@ struct pvr_adapter {
 	/* Who is giving its queue pairs a quantum now; NULL also if it is no worker. */
 	struct pvr_worker *runner;
 	/* The peer's adapter that this quantum holds, and one that it could not get. */
-	struct pvr_adapter *held, *busy_peer;
+	struct pvr_adapter *locked_peer, *contended_peer;
 	/* Queue pairs with something to do, in the order in which they became so. */
 	TAILQ_HEAD(pvr_ready, pvr_qp) ready;
 	struct pvr_timers timers;

@@ -80,12 +80,12 @@ enum pvr_cq_arm {
 };
 
 /* What rdma/cq_lost_arm.c knows of a CQ. */
-struct pvr_late_arm {
+struct pvr_cq_lost_arm {
 	struct pvr_timer timer;
 	uint64_t watched; /* completions before this one should be consumed by then */
 	uint64_t doorbells; /* of the context, when the CQ was last announced */
-	uint8_t patience; /* the time is doubled so often */
-	bool announced; /* the timer waits for the guest's answer */
+	uint8_t backoff; /* the time is doubled so often */
+	bool notified; /* the timer waits for the guest's answer */
 };
 
 struct pvr_cq {
@@ -103,13 +103,13 @@ struct pvr_cq {
 	bool arm_notified; /* what we stored there last */
 	/* Completions so far: written, up to the last notification, up to the last
 	 * solicited one. The ring's index is the first of them modulo 2 * cqe. */
-	uint64_t produced, announced, solicited;
+	uint64_t produced, notified, solicited;
 	uint64_t published; /* so many of them the guest can see */
 	uint32_t room; /* entries that this run may fill without another look */
 	enum pvr_cq_arm armed;
 	bool in_run; /* of pvr_adapter */
 	SLIST_ENTRY(pvr_cq) run;
-	struct pvr_late_arm late;
+	struct pvr_cq_lost_arm late;
 	bool error; /* overrun, or its memory went: takes no more */
 	bool in_backlog; /* of pvr_event_rings */
 	TAILQ_ENTRY(pvr_cq) backlog;

@@ -66,19 +66,19 @@ int pvr_cmd_create_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	err = choose_vector(adapter, cmd, cq) ? cq_attach(adapter, cmd, cq) : -EINVAL;
 	if (err)
 		goto err_free;
-	err = pvr_late_arm_init(cq);
+	err = pvr_cq_lost_arm_init(cq);
 	if (err)
 		goto err_unmap;
 	err = pvr_table_add(&adapter->cqs, cq, &cq->handle);
 	if (err)
-		goto err_late_arm;
+		goto err_cq_lost_arm;
 	pvr_uc_own(uc, PVR_OWNED_CQ, &cq->owned);
 	resp->create_cq.cq_handle = cq->handle;
 	resp->create_cq.cqe = cq->cqe;
 	return 0;
 
-err_late_arm:
-	pvr_late_arm_exit(cq);
+err_cq_lost_arm:
+	pvr_cq_lost_arm_exit(cq);
 err_unmap:
 	pvr_pages_unmap(adapter, &cq->pages);
 err_free:
@@ -129,7 +129,7 @@ void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	pvr_event_forget_cq(adapter, cq);
 	pvr_uc_disown(cq->uc, PVR_OWNED_CQ, &cq->owned);
-	pvr_late_arm_exit(cq);
+	pvr_cq_lost_arm_exit(cq);
 	pvr_table_del(&adapter->cqs, cq->handle);
 	pvr_pages_unmap(adapter, &cq->pages);
 	free(cq);

@@ -100,7 +100,7 @@ static void look_at_cq(struct pvr_owned *owned)
 {
 	struct pvr_cq *cq = (struct pvr_cq *)((char *)owned - offsetof(struct pvr_cq, owned));
 
-	pvr_late_arm_rung(cq);
+	pvr_cq_lost_arm_rung(cq);
 }
 
 static void look_at_srq(struct pvr_owned *owned)

@@ -203,7 +203,7 @@ static void worker_cell(void *opaque, size_t row, size_t column, char *buf)
 		{ "ADAPTERS", "adapters" },
 		{ "CPU/MS", "cpu_ms" },
 		{ "MESSAGES", "messages" },
-		{ "BLOCKED", "blocked" },
+		{ "BLOCKED", "lock_contended" },
 		{ "POLL", "poll" },
 		{ "WINDOW/US", "window_us" },
 		{ "WINDOWS", "poll_windows" },

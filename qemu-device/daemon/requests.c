@@ -357,7 +357,7 @@ static struct json_object *describe_worker(const struct pvr_daemon *daemon, unsi
 	put_number(obj, "messages", stats.messages);
 	put_number(obj, "bytes", stats.bytes);
 	put_number(obj, "quanta", stats.quanta);
-	put_number(obj, "blocked", stats.blocked);
+	put_number(obj, "lock_contended", stats.lock_contended);
 	put_poll(obj, &thread->worker_loop.policy);
 	return obj;
 }

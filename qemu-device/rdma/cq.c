@@ -26,9 +26,9 @@ static void set_arm_notified(struct pvr_cq *cq, bool notified)
 	__atomic_store_n(&cq->arm_dbrec->notified, notified, __ATOMIC_RELAXED);
 }
 
-void pvr_cq_announce(struct pvr_adapter *adapter, struct pvr_cq *cq)
+void pvr_cq_notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
-	cq->announced = cq->produced;
+	cq->notified = cq->produced;
 	cq->late.doorbells = cq->uc->cq_doorbells;
 	set_arm_notified(cq, true);
 	pvr_event_cq(adapter, cq);
@@ -37,7 +37,7 @@ void pvr_cq_announce(struct pvr_adapter *adapter, struct pvr_cq *cq)
 static void notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	cq->armed = PVR_CQ_DISARMED;
-	pvr_cq_announce(adapter, cq);
+	pvr_cq_notify(adapter, cq);
 }
 
 /* Where completion number @n lies. */
@@ -143,7 +143,7 @@ static void publish_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	    (cq->armed == PVR_CQ_ARMED_SOLICITED && cq->solicited > before))
 		notify(adapter, cq);
 	else if (adapter->uar_poll.uar_shm)
-		pvr_late_arm_pushed(cq);
+		pvr_cq_lost_arm_pushed(cq);
 }
 
 void pvr_publish(struct pvr_adapter *adapter)
@@ -172,7 +172,7 @@ void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm 
 	/* Who arms in memory rings if in doubt: both are one arming. */
 	take_arming(cq);
 	arm(cq, kind);
-	if (news > cq->announced && cq->produced - news < pvr_cq_unread(cq))
+	if (news > cq->notified && cq->produced - news < pvr_cq_unread(cq))
 		notify(adapter, cq);
 }
 
@@ -236,7 +236,7 @@ int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr
 	cq->cqe = cqe;
 	pvr_cq_use_ring(adapter, cq);
 	cq->produced = n;
-	cq->announced = count_from(first, cq->announced);
+	cq->notified = count_from(first, cq->notified);
 	cq->solicited = count_from(first, cq->solicited);
 	cq->late.watched = count_from(first, cq->late.watched);
 	publish(cq);

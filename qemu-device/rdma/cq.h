@@ -29,7 +29,7 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, b
 uint32_t pvr_cq_unread(const struct pvr_cq *cq);
 
 /* Notifies the guest of all that there is; whether the CQ is armed does not matter. */
-void pvr_cq_announce(struct pvr_adapter *adapter, struct pvr_cq *cq);
+void pvr_cq_notify(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
 /*
  * A doorbell that arms may have been lost: do what it would have done, if it is known

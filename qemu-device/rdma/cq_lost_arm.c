@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* CQs that may have been armed without our knowing: announced after a while. */
+/* CQs that may have been armed without our knowing: notified after a while. */
 #include "rdma/cq_lost_arm.h"
 
 #include "rdma/cq.h"
 
-#define LATE_NS 50000ull
+#define LOST_ARM_NS 50000ull
 #define ANSWER_NS 2000000ull
 #define NO_DMA_NS 100000000ull
-#define PATIENCE_MAX 14 /* 0.8 s */
-#define PATIENCE_STEP 4 /* that an answer takes back */
+#define BACKOFF_MAX 14 /* 0.8 s */
+#define BACKOFF_STEP 4 /* that an answer takes back */
 
 static void set_timer(struct pvr_cq *cq, uint64_t ns)
 {
@@ -21,29 +21,29 @@ static void set_timer(struct pvr_cq *cq, uint64_t ns)
 static void watch(struct pvr_cq *cq)
 {
 	cq->late.watched = cq->produced;
-	set_timer(cq, LATE_NS << cq->late.patience);
+	set_timer(cq, LOST_ARM_NS << cq->late.backoff);
 }
 
-static void judge_answer(struct pvr_late_arm *late, bool answered)
+static void judge_answer(struct pvr_cq_lost_arm *late, bool answered)
 {
-	late->announced = false;
+	late->notified = false;
 	if (!answered)
-		late->patience += late->patience < PATIENCE_MAX;
+		late->backoff += late->backoff < BACKOFF_MAX;
 	else
-		late->patience -= late->patience < PATIENCE_STEP ? late->patience : PATIENCE_STEP;
+		late->backoff -= late->backoff < BACKOFF_STEP ? late->backoff : BACKOFF_STEP;
 }
 
-static void announce(struct pvr_cq *cq)
+static void notify(struct pvr_cq *cq)
 {
-	pvr_cq_announce(cq->uc->adapter, cq);
-	cq->late.announced = true;
+	pvr_cq_notify(cq->uc->adapter, cq);
+	cq->late.notified = true;
 	set_timer(cq, ANSWER_NS);
 }
 
 static void expired(struct pvr_timer *timer)
 {
 	struct pvr_cq *cq = (struct pvr_cq *)((char *)timer - offsetof(struct pvr_cq, late.timer));
-	struct pvr_late_arm *late = &cq->late;
+	struct pvr_cq_lost_arm *late = &cq->late;
 	uint32_t unread;
 
 	if (cq->error || cq->uc->adapter->state == PVR_ADAPTER_FAILED)
@@ -53,28 +53,28 @@ static void expired(struct pvr_timer *timer)
 		return;
 	}
 	unread = pvr_cq_unread(cq);
-	if (late->announced)
+	if (late->notified)
 		judge_answer(late, cq->produced - unread >= late->watched);
-	else if (cq->produced - unread < late->watched && cq->announced < cq->produced) {
-		announce(cq);
+	else if (cq->produced - unread < late->watched && cq->notified < cq->produced) {
+		notify(cq);
 		return;
 	}
-	if (unread && cq->announced < cq->produced)
-		pvr_late_arm_pushed(cq);
+	if (unread && cq->notified < cq->produced)
+		pvr_cq_lost_arm_pushed(cq);
 }
 
-int pvr_late_arm_init(struct pvr_cq *cq)
+int pvr_cq_lost_arm_init(struct pvr_cq *cq)
 {
 	cq->late.doorbells = cq->uc->cq_doorbells;
 	return pvr_timer_init(&cq->uc->adapter->timers, &cq->late.timer, expired);
 }
 
-void pvr_late_arm_exit(struct pvr_cq *cq)
+void pvr_cq_lost_arm_exit(struct pvr_cq *cq)
 {
 	pvr_timer_exit(&cq->uc->adapter->timers, &cq->late.timer);
 }
 
-void pvr_late_arm_pushed(struct pvr_cq *cq)
+void pvr_cq_lost_arm_pushed(struct pvr_cq *cq)
 {
 	if (cq->late.doorbells == cq->uc->cq_doorbells || cq->arm_seen ||
 	    pvr_timer_is_set(&cq->late.timer))
@@ -82,10 +82,10 @@ void pvr_late_arm_pushed(struct pvr_cq *cq)
 	watch(cq);
 }
 
-void pvr_late_arm_rung(struct pvr_cq *cq)
+void pvr_cq_lost_arm_rung(struct pvr_cq *cq)
 {
 	if (cq->error || pvr_cq_look_at_arming(cq->uc->adapter, cq))
 		return;
-	if (cq->announced < cq->produced && pvr_cq_unread(cq))
-		pvr_late_arm_pushed(cq);
+	if (cq->notified < cq->produced && pvr_cq_unread(cq))
+		pvr_cq_lost_arm_pushed(cq);
 }

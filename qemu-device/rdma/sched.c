@@ -90,7 +90,7 @@ static enum pvr_quantum quantum(struct pvr_qp *qp)
 	result = take_quantum(qp);
 	if (result != PVR_QUANTUM_DONE || pvr_db_idle(qp))
 		pvr_sched_kick(qp);
-	pvr_hold_end(qp->adapter);
+	pvr_adapter_unlock_peer(qp->adapter);
 	return result;
 }
 
@@ -137,14 +137,14 @@ static enum pvr_quantum counted_quantum(struct pvr_worker *worker, struct pvr_qp
 	return result;
 }
 
-static void note_blocked(struct pvr_worker *worker, struct pvr_qp *qp)
+static void note_contended(struct pvr_worker *worker, struct pvr_qp *qp)
 {
-	pvr_stat_add(&worker->stats.blocked, 1);
-	if (worker->blocked.peer)
+	pvr_stat_add(&worker->stats.lock_contended, 1);
+	if (worker->contended.peer)
 		return;
-	worker->blocked = (struct pvr_blocked){
+	worker->contended = (struct pvr_contended){
 		.adapter = qp->adapter,
-		.peer = qp->adapter->busy_peer,
+		.peer = qp->adapter->contended_peer,
 		.qp = qp,
 		.handle = qp->handle,
 	};
@@ -193,7 +193,7 @@ static enum pvr_quantum visit(struct pvr_worker *worker, struct pvr_adapter *ada
 		result = counted_quantum(worker, qp);
 	}
 	if (result == PVR_QUANTUM_BUSY)
-		note_blocked(worker, qp);
+		note_contended(worker, qp);
 	if (adapter->job.mr) {
 		adapter->job.step(adapter);
 		worker->stepped = true;
@@ -209,33 +209,33 @@ static enum pvr_quantum visit(struct pvr_worker *worker, struct pvr_adapter *ada
 /* ----------------------------------------------------------------- blocked turns */
 
 /* Both locks are held, that of the peer's adapter by us. */
-static void blocked_quantum(struct pvr_worker *worker, const struct pvr_blocked *blocked)
+static void contended_quantum(struct pvr_worker *worker, const struct pvr_contended *contended)
 {
-	struct pvr_adapter *adapter = blocked->adapter;
+	struct pvr_adapter *adapter = contended->adapter;
 
-	adapter->held = blocked->peer;
+	adapter->locked_peer = contended->peer;
 	adapter->runner = worker;
 	/* In between it may have had its turn, or be gone. */
-	if (pvr_qp_get(adapter, blocked->handle) == blocked->qp && blocked->qp->is_ready)
-		counted_quantum(worker, blocked->qp);
+	if (pvr_qp_get(adapter, contended->handle) == contended->qp && contended->qp->is_ready)
+		counted_quantum(worker, contended->qp);
 	else
-		pvr_hold_end(adapter);
+		pvr_adapter_unlock_peer(adapter);
 	adapter->runner = NULL;
 	pvr_adapter_leave(adapter, worker);
 }
 
 static void wait_for_peer(struct pvr_worker *worker, uint64_t ns)
 {
-	struct pvr_blocked blocked = worker->blocked;
+	struct pvr_contended contended = worker->contended;
 
-	worker->blocked.peer = NULL;
-	if (!pvr_lock_for(&blocked.peer->lock, ns))
+	worker->contended.peer = NULL;
+	if (!pvr_lock_for(&contended.peer->lock, ns))
 		return;
 	/* Others may be waiting for our own; so may we, but not now. */
-	if (pvr_lock_take(&blocked.adapter->lock))
-		blocked_quantum(worker, &blocked);
+	if (pvr_lock_take(&contended.adapter->lock))
+		contended_quantum(worker, &contended);
 	else
-		pvr_unlock(&blocked.peer->lock);
+		pvr_unlock(&contended.peer->lock);
 }
 
 void pvr_sched_run(struct pvr_worker *worker)
@@ -248,7 +248,7 @@ void pvr_sched_run(struct pvr_worker *worker)
 	while (quanta-- && !worker->stepped && in_a_row < BLOCKED_IN_A_ROW &&
 	       (adapter = pvr_worker_next(worker)))
 		in_a_row = visit(worker, adapter) == PVR_QUANTUM_BUSY ? in_a_row + 1 : 0;
-	if (worker->blocked.peer)
+	if (worker->contended.peer)
 		wait_for_peer(worker, in_a_row == BLOCKED_IN_A_ROW ? WAIT_NOTHING_ELSE_NS
 								   : WAIT_BETWEEN_NS);
 }

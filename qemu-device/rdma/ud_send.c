@@ -149,7 +149,7 @@ static bool deliver_to_group(struct datagram *dgram)
 	struct pvr_group_step step;
 
 	while (pvr_group_next(from->adapter, mgid, from->mcast_next, &step)) {
-		if (!pvr_hold(from->adapter, step.adapter))
+		if (!pvr_adapter_lock_peer(from->adapter, step.adapter))
 			return false;
 		from->mcast_next = step.number;
 		/* Its queue pairs may have left before it was held, and it with them. */
@@ -180,7 +180,7 @@ static bool deliver(struct datagram *dgram)
 			waits(dgram);
 		return true;
 	}
-	if (!pvr_hold(from, to))
+	if (!pvr_adapter_lock_peer(from, to))
 		return false;
 	offer(dgram, to, pvr_qp_find(to, dst_qpn(dgram)));
 	return true;

@@ -190,21 +190,21 @@ uint64_t pvr_worker_idle(struct pvr_worker *worker)
 
 /* -------------------------------------------------------- locks of peers' adapters */
 
-bool pvr_hold_other(struct pvr_adapter *adapter, struct pvr_adapter *peer)
+bool pvr_adapter_lock_other_peer(struct pvr_adapter *adapter, struct pvr_adapter *peer)
 {
-	pvr_hold_end(adapter);
+	pvr_adapter_unlock_peer(adapter);
 	if (!pvr_trylock(&peer->lock)) {
-		adapter->busy_peer = peer;
+		adapter->contended_peer = peer;
 		return false;
 	}
-	adapter->held = peer;
+	adapter->locked_peer = peer;
 	return true;
 }
 
-void pvr_hold_end(struct pvr_adapter *adapter)
+void pvr_adapter_unlock_peer(struct pvr_adapter *adapter)
 {
-	if (!adapter->held)
+	if (!adapter->locked_peer)
 		return;
-	pvr_adapter_leave(adapter->held, adapter->runner);
-	adapter->held = NULL;
+	pvr_adapter_leave(adapter->locked_peer, adapter->runner);
+	adapter->locked_peer = NULL;
 }

@@ -31,7 +31,7 @@
 struct pvr_qp;
 
 /* A quantum that could not be, because somebody else held the peer's adapter. */
-struct pvr_blocked {
+struct pvr_contended {
 	struct pvr_adapter *adapter, *peer; /* NULL: none */
 	struct pvr_qp *qp; /* of @adapter; may be gone */
 	uint32_t handle;
@@ -44,7 +44,7 @@ struct pvr_worker {
 	TAILQ_HEAD(pvr_busy, pvr_adapter) active;
 	/* Adapters of this worker with vectors to raise at the end of this run. */
 	SLIST_HEAD(, pvr_adapter) interrupting;
-	struct pvr_blocked blocked; /* in this run, the first */
+	struct pvr_contended contended; /* in this run, the first */
 	bool has_losses; /* adapters have lost GIDs or peers: pvr_engine_run() looks after them */
 	bool stepped; /* in this run: a long command went on */
 	bool polls; /* between pvr_engine_poll() and pvr_engine_enable_doorbells(); read by others */
@@ -118,19 +118,20 @@ static inline void pvr_adapter_unlock(struct pvr_adapter *adapter)
 }
 
 /**
- * pvr_hold_other() - get hold of another peer's adapter than the one held
+ * pvr_adapter_lock_other_peer() - get hold of another peer's adapter than the one held
  *
  * Return: false if somebody else has it: the quantum cannot go on now, and has to be taken
  * again.
  */
-bool pvr_hold_other(struct pvr_adapter *adapter, struct pvr_adapter *peer);
+bool pvr_adapter_lock_other_peer(struct pvr_adapter *adapter, struct pvr_adapter *peer);
 /* The quantum of a queue pair of @adapter is over. */
-void pvr_hold_end(struct pvr_adapter *adapter);
+void pvr_adapter_unlock_peer(struct pvr_adapter *adapter);
 
 /* During a quantum of @adapter: makes sure that all of @peer may be used. */
-static inline bool pvr_hold(struct pvr_adapter *adapter, struct pvr_adapter *peer)
+static inline bool pvr_adapter_lock_peer(struct pvr_adapter *adapter, struct pvr_adapter *peer)
 {
-	return peer == adapter->held || peer == adapter || pvr_hold_other(adapter, peer);
+	return peer == adapter->locked_peer || peer == adapter ||
+	       pvr_adapter_lock_other_peer(adapter, peer);
 }
 
 #endif /* PVR_WORKER_H */

@@ -51,7 +51,7 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	*peer = NULL;
 	if (!qp->peer_adapter)
 		return true;
-	if (!pvr_hold(qp->adapter, qp->peer_adapter))
+	if (!pvr_adapter_lock_peer(qp->adapter, qp->peer_adapter))
 		return false;
 	/* Before it was held, its GID may have gone elsewhere: that is for the next quantum. */
 	if (qp->topology != pvr_path_topology(fabric))
