@@ -219,7 +219,7 @@ struct pvr_adapter {
 	 * Grows whenever one of its queue pairs may have stopped being what a peer has
 	 * found: what was looked up under another number is looked up again.
 	 */
-	uint64_t topology;
+	uint64_t qp_gen;
 
 	struct pvr_engine *engine;
 	LIST_ENTRY(pvr_adapter) link;
@@ -233,8 +233,8 @@ struct pvr_adapter {
 	uint8_t gid_type; /* PVR_GID_TYPE_* of all its GIDs */
 	struct pvr_fabric *fabric;
 	LIST_ENTRY(pvr_adapter) fabric_link;
-	uint64_t life; /* of the fabric: see pvr_fabric_life() */
-	bool is_life_known; /* to a queue pair; of the fabric */
+	uint64_t incarnation; /* of the fabric: see pvr_fabric_incarnation() */
+	bool is_incarnation_known; /* to a queue pair; of the fabric */
 	struct pvr_timer peers; /* until it looks whose peers are gone */
 	const struct pvr_adapter_ops *ops;
 	void *host;

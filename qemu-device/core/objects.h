@@ -252,11 +252,11 @@ struct pvr_qp {
 	struct pvr_qp *peer;
 	struct pvr_flow *flow;
 	union { /* see rdma/peer_gone.h; 0: nobody's */
-		uint64_t peer_life; /* of a peer here */
+		uint64_t peer_incarnation; /* of a peer here */
 		struct pvr_remote *peer_host; /* peer_is_far: that had its GID when that was set */
 	};
-	uint64_t topology; /* of the fabric; 0: not looked for */
-	uint64_t peer_topology; /* of peer_adapter; 0: not looked for there */
+	uint64_t path_gen; /* of the fabric; 0: not looked for */
+	uint64_t peer_qp_gen; /* of peer_adapter; 0: not looked for there */
 	struct pvr_remote *peer_remote; /* who has the GID, if no adapter here has it */
 	struct pvr_remote_sq *remote_sq; /* it sends to another host: NULL if not */
 	struct pvr_remote_rq *remote_rq; /* as responder to one; NULL: never has been */

@@ -99,7 +99,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 		return NULL;
 	adapter->engine = engine;
 	adapter->deadline = UINT64_MAX;
-	adapter->topology = 1;
+	adapter->qp_gen = 1;
 	TAILQ_INIT(&adapter->ready);
 	LIST_INIT(&adapter->lost_gids);
 	LIST_INIT(&adapter->ext_dmas);
@@ -224,7 +224,7 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	pvr_uc_destroy_all(adapter);
 	pvr_uar_poll_reset(adapter);
 	pvr_gid_unbind_all(adapter);
-	if (pvr_fabric_end_life(adapter))
+	if (pvr_fabric_new_incarnation(adapter))
 		pvr_workers_look(adapter->engine);
 	pvr_timer_cancel(&adapter->timers, &adapter->peers);
 	pvr_ud_orphans_drop(adapter);

@@ -256,7 +256,7 @@ void pvr_qp_destroy(struct pvr_qp *qp)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 
-	adapter->topology++;
+	adapter->qp_gen++;
 	pvr_ext_dma_revoke_qp(qp);
 	pvr_group_detach_all(qp);
 	pvr_sched_remove(qp);
@@ -340,8 +340,8 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN | PVR_QPA_SQ_PSN))
 		qp->epoch = __atomic_add_fetch(&qp->adapter->engine->epoch, 1, __ATOMIC_RELAXED);
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
-		qp->topology = 0;
-		qp->adapter->topology++;
+		qp->path_gen = 0;
+		qp->adapter->qp_gen++;
 		pvr_peer_gone_watch(qp);
 	}
 }

@@ -66,7 +66,7 @@ static struct pvr_fabric *fabric_get(struct pvr_engine *engine, const char *name
 	if (!fabric)
 		return NULL;
 	strncpy(fabric->name, name, sizeof(fabric->name) - 1);
-	fabric->topology = 1;
+	fabric->gid_gen = 1;
 	fabric->id = ++engine->fabrics->ids;
 	LIST_INSERT_HEAD(&engine->fabrics->list, fabric, link);
 	return fabric;
@@ -92,7 +92,7 @@ static struct pvr_adapter *find_mac(const struct pvr_fabric *fabric, const uint8
 
 static void changed(struct pvr_fabric *fabric)
 {
-	__atomic_store_n(&fabric->topology, fabric->topology + 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&fabric->gid_gen, fabric->gid_gen + 1, __ATOMIC_RELEASE);
 }
 
 void pvr_fabric_changed(struct pvr_engine *engine, const char *name)
@@ -123,7 +123,7 @@ static int join(struct pvr_engine *engine, const char *name, struct pvr_adapter 
 		return -EADDRINUSE;
 	LIST_INSERT_HEAD(&fabric->adapters, adapter, fabric_link);
 	adapter->fabric = fabric;
-	adapter->life = ++engine->fabrics->lives;
+	adapter->incarnation = ++engine->fabrics->incarnations;
 	return 0;
 }
 
@@ -314,43 +314,43 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uin
 
 /* ---------------------------------------------------------------------- lives */
 
-uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16])
+uint64_t pvr_fabric_incarnation(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	struct pvr_gid_node *node;
-	uint64_t life = 0;
+	uint64_t incarnation = 0;
 
 	pvr_lock(lock);
 	node = gid_find(adapter->fabric, gid);
 	if (node && node->adapter->gid_type == adapter->gid_type) {
-		life = node->adapter->life;
-		node->adapter->is_life_known = true;
+		incarnation = node->adapter->incarnation;
+		node->adapter->is_incarnation_known = true;
 	}
 	pvr_unlock(lock);
-	return life;
+	return incarnation;
 }
 
-bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life)
+bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation)
 {
 	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	const struct pvr_adapter *other;
 
 	pvr_lock(lock);
 	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
-	if (other->life == life)
+	if (other->incarnation == incarnation)
 		break;
 	pvr_unlock(lock);
 	return other;
 }
 
 /* Return: whether an adapter of the fabric has lost a peer; the lock is held. */
-static bool begin_life(struct pvr_adapter *adapter)
+static bool new_incarnation(struct pvr_adapter *adapter)
 {
-	bool was_known = adapter->is_life_known;
+	bool was_known = adapter->is_incarnation_known;
 	struct pvr_adapter *other;
 
-	adapter->life = ++adapter->engine->fabrics->lives;
-	adapter->is_life_known = false;
+	adapter->incarnation = ++adapter->engine->fabrics->incarnations;
+	adapter->is_incarnation_known = false;
 	if (!was_known)
 		return false;
 	LIST_FOREACH(other, &adapter->fabric->adapters, fabric_link)
@@ -359,13 +359,13 @@ static bool begin_life(struct pvr_adapter *adapter)
 	return true;
 }
 
-bool pvr_fabric_end_life(struct pvr_adapter *adapter)
+bool pvr_fabric_new_incarnation(struct pvr_adapter *adapter)
 {
 	struct pvr_lock *lock = &adapter->engine->fabrics->lock;
 	bool lost;
 
 	pvr_lock(lock);
-	lost = begin_life(adapter);
+	lost = new_incarnation(adapter);
 	pvr_unlock(lock);
 	return lost;
 }

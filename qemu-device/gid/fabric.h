@@ -38,7 +38,7 @@ struct pvr_fabric {
 	 * Grows whenever a GID may have stopped being where somebody found it, or has
 	 * come. Written under the lock, read without it.
 	 */
-	uint64_t topology;
+	uint64_t gid_gen;
 	char name[32];
 	LIST_HEAD(, pvr_adapter) adapters;
 	LIST_HEAD(, pvr_gid_node) gids[PVR_FABRIC_BUCKETS];
@@ -60,7 +60,7 @@ struct pvr_flow {
 
 struct pvr_fabrics {
 	struct pvr_lock lock;
-	uint64_t lives; /* that there ever were */
+	uint64_t incarnations; /* that there ever were */
 	uint64_t parties; /* of multicast groups that there ever were */
 	uint64_t ids; /* fabrics that there ever were */
 	/* Never change once there are adapters. NULL: this host is by itself. */
@@ -109,11 +109,11 @@ bool pvr_fabric_take_lost(struct pvr_adapter *adapter, uint8_t gid[16]);
  * back. The life of who has @gid in the fabric of @adapter, which is told when it ends (see
  * pvr_peer_gone_check_later()); 0: nobody has it.
  */
-uint64_t pvr_fabric_life(const struct pvr_adapter *adapter, const uint8_t gid[16]);
+uint64_t pvr_fabric_incarnation(const struct pvr_adapter *adapter, const uint8_t gid[16]);
 /* Some adapter of the fabric still has that life. */
-bool pvr_fabric_lives(const struct pvr_adapter *adapter, uint64_t life);
+bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation);
 /* Return: whether adapters of the fabric have lost a peer; then each worker looks after its own. */
-bool pvr_fabric_end_life(struct pvr_adapter *adapter);
+bool pvr_fabric_new_incarnation(struct pvr_adapter *adapter);
 
 /* Where a GID is in the fabric's tables. */
 unsigned int pvr_fabric_bucket(const uint8_t gid[16]);

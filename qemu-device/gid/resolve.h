@@ -3,7 +3,7 @@
  * Which other daemon has which GID: what the embedder has said, see pvr_engine_set_gid().
  *
  * Under the fabrics' lock, which the functions take themselves. A change makes the
- * topology of the fabric of that name another one, so that queue pairs look again, and
+ * GID generation of the fabric of that name another one, so that queue pairs look again, and
  * wakes those that wait for a peer that was not found, or for a group's members.
  */
 #ifndef PVR_REMOTE_GID_H

@@ -12,10 +12,10 @@ void pvr_path_find(struct pvr_qp *qp)
 	enum pvr_resolve resolved = PVR_RESOLVE_NO;
 	enum pvr_path_id id;
 
-	qp->topology = pvr_path_topology(qp->adapter->fabric);
+	qp->path_gen = pvr_path_topology(qp->adapter->fabric);
 	qp->path_found = PVR_PATH_LOCAL;
 	qp->peer = NULL;
-	qp->peer_topology = 0;
+	qp->peer_qp_gen = 0;
 	qp->flow = NULL;
 	qp->peer_adapter = NULL;
 	qp->peer_remote = NULL;
@@ -28,7 +28,7 @@ void pvr_path_find(struct pvr_qp *qp)
 	}
 	/* A question can get lost, so every quantum without an answer asks again. */
 	if (resolved == PVR_RESOLVE_PENDING)
-		qp->topology--;
+		qp->path_gen--;
 }
 
 void pvr_path_change(struct pvr_qp *qp)

@@ -110,13 +110,13 @@ void pvr_path_change(struct pvr_qp *qp);
 
 static inline uint64_t pvr_path_topology(const struct pvr_fabric *fabric)
 {
-	return __atomic_load_n(&fabric->topology, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&fabric->gid_gen, __ATOMIC_ACQUIRE);
 }
 
 /* Find it anew if a GID of the fabric has moved since. */
 static inline void pvr_path_look(struct pvr_qp *qp)
 {
-	if (qp->topology != pvr_path_topology(qp->adapter->fabric))
+	if (qp->path_gen != pvr_path_topology(qp->adapter->fabric))
 		pvr_path_find(qp);
 }
 

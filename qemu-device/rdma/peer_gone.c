@@ -30,12 +30,12 @@ void pvr_peer_gone_watch(struct pvr_qp *qp)
 {
 	qp->peer_gone = false;
 	qp->peer_qp_gone = false;
-	qp->peer_life = 0;
+	qp->peer_incarnation = 0;
 	qp->peer_is_far = false;
 	if (qp->type != PVR_QPT_RC || !(qp->adapter->features & PVR_EXT_PEER_GONE))
 		return;
-	qp->peer_life = pvr_fabric_life(qp->adapter, qp->attr.ah_attr.dgid);
-	if (qp->peer_life)
+	qp->peer_incarnation = pvr_fabric_incarnation(qp->adapter, qp->attr.ah_attr.dgid);
+	if (qp->peer_incarnation)
 		return;
 	qp->peer_host = pvr_remote_gid_find(qp->adapter, qp->attr.ah_attr.dgid);
 	qp->peer_is_far = qp->peer_host;
@@ -53,7 +53,7 @@ void pvr_peer_gone_check_later(struct pvr_adapter *adapter)
 /* The request at the head, if there is one, fails in its turn. */
 static void give_up(struct pvr_qp *qp)
 {
-	qp->peer_life = 0;
+	qp->peer_incarnation = 0;
 	qp->peer_is_far = false;
 	qp->peer_qp_gone = false;
 	qp->peer_gone = true;
@@ -101,10 +101,10 @@ static void look(struct pvr_timer *timer)
 			continue;
 		if (qp->peer_qp_gone)
 			give_up(qp);
-		if (!qp->peer_life || qp->peer_is_far || qp->peer_life == living)
+		if (!qp->peer_incarnation || qp->peer_is_far || qp->peer_incarnation == living)
 			continue;
-		if (pvr_fabric_lives(adapter, qp->peer_life))
-			living = qp->peer_life;
+		if (pvr_fabric_is_alive(adapter, qp->peer_incarnation))
+			living = qp->peer_incarnation;
 		else
 			give_up(qp);
 	}

@@ -90,7 +90,7 @@ void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes)
 
 void pvr_qp_reset_queues(struct pvr_qp *qp)
 {
-	qp->adapter->topology++;
+	qp->adapter->qp_gen++;
 	pvr_mw_unbind_all(qp);
 	qp->sq.head = 0;
 	qp->rq.head = 0;
@@ -105,11 +105,11 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->last_wqe = false;
 	qp->unanswered = false;
 	qp->rnr_slow = false;
-	qp->peer_life = 0;
+	qp->peer_incarnation = 0;
 	qp->peer_is_far = false;
 	qp->peer_qp_gone = false;
 	qp->peer_gone = false;
-	qp->topology = 0;
+	qp->path_gen = 0;
 	pvr_path_close(qp);
 	pvr_remote_rq_free(qp);
 	if (qp->held)

@@ -5,7 +5,7 @@
  * DOC: what is remembered of the peer
  *
  * A queue pair keeps what it has found: the adapter that its destination GID belongs to,
- * and the peer there. The first is good as long as the fabric's topology is what it was
+ * and the peer there. The first is good as long as the fabric's GID generation is what it was
  * then, and the second while the peer's adapter has its own, which takes its lock to look
  * at; so what a queue pair remembers of an adapter that is gone is never followed. What a
  * tenant does to its own queue pairs makes none look again but their peers.
@@ -54,10 +54,10 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	if (!pvr_adapter_lock_peer(qp->adapter, qp->peer_adapter))
 		return false;
 	/* Before it was held, its GID may have gone elsewhere: that is for the next quantum. */
-	if (qp->topology != pvr_path_topology(fabric))
+	if (qp->path_gen != pvr_path_topology(fabric))
 		return false;
-	if (qp->peer_topology != qp->peer_adapter->topology) {
-		qp->peer_topology = qp->peer_adapter->topology;
+	if (qp->peer_qp_gen != qp->peer_adapter->qp_gen) {
+		qp->peer_qp_gen = qp->peer_adapter->qp_gen;
 		qp->peer = look_up(qp);
 		if (qp->peer && !qp->flow)
 			qp->flow = pvr_flow_get(qp->adapter, qp->peer_adapter);

@@ -155,12 +155,12 @@ static void resume_changed(struct pvr_adapter *adapter)
 /* Who sends datagrams has no peer, but looks in its next quantum. */
 static bool is_found(struct pvr_qp *qp)
 {
-	uint64_t before = qp->topology;
+	uint64_t before = qp->path_gen;
 
 	if (!pvr_qp_is_connected(qp))
 		return true;
 	pvr_path_look(qp);
-	return before != qp->topology && (qp->peer_adapter || qp->peer_remote);
+	return before != qp->path_gen && (qp->peer_adapter || qp->peer_remote);
 }
 
 /* Those whose peer may have been found meanwhile. */
