@@ -196,7 +196,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter);
 void pvr_adapter_reset(struct pvr_adapter *adapter);
 
 /**
- * pvr_adapter_map_ram() - tell the adapter of a piece of guest memory
+ * pvr_adapter_map_ram() - tell the adapter of a region of guest memory
  * @gpa: bus address of its first byte
  * @size: bytes; need not be a multiple of the page size, only whole pages are used
  * @va: where it is mapped in this process

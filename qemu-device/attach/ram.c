@@ -36,8 +36,8 @@ static int check_place(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_req
 			 req->size, req->gpa);
 		return -EINVAL;
 	}
-	if (ram->num == PVR_RAM_PIECES) {
-		pvr_fail(err, "more than %d memory regions", PVR_RAM_PIECES);
+	if (ram->num == PVR_RAM_REGIONS) {
+		pvr_fail(err, "more than %d memory regions", PVR_RAM_REGIONS);
 		return -ENOSPC;
 	}
 	return 0;
@@ -46,16 +46,16 @@ static int check_place(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_req
 static int check_overlap(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 			 struct pvr_error *err)
 {
-	const struct pvr_vm_ram_piece *piece;
+	const struct pvr_vm_ram_region *region;
 	unsigned int i;
 
 	for (i = 0; i < ram->num; i++) {
-		piece = &ram->pieces[i];
-		if (req->gpa < piece->gpa + piece->size && piece->gpa < req->gpa + req->size) {
+		region = &ram->regions[i];
+		if (req->gpa < region->gpa + region->size && region->gpa < req->gpa + req->size) {
 			pvr_fail(err,
 				 "region 0x%" PRIx64 "+0x%" PRIx64 " overlaps region "
 				 "0x%" PRIx64 "+0x%" PRIx64,
-				 req->gpa, req->size, piece->gpa, piece->size);
+				 req->gpa, req->size, region->gpa, region->size);
 			return -EEXIST;
 		}
 	}
@@ -104,14 +104,14 @@ static void remember_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_reques
 	ram->file_ino = st.st_ino;
 }
 
-static void forget_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece)
+static void forget_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region)
 {
-	pvr_sigbus_unguard(piece->guard);
-	munmap(piece->va, piece->size);
-	ram->bytes -= piece->size;
+	pvr_sigbus_unguard(region->guard);
+	munmap(region->va, region->size);
+	ram->bytes -= region->size;
 }
 
-static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece,
+static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
 		    const struct pvr_vm_ram_request *req, struct pvr_error *err)
 {
 	int prot = PROT_READ | (req->writable ? PROT_WRITE : 0);
@@ -128,9 +128,9 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece,
 	madvise(va, req->size, MADV_DONTDUMP); /* keeps guest data out of core dumps */
 	madvise(va, req->size, MADV_DONTFORK);
 	ram->bytes += req->size;
-	piece->va = va;
-	piece->guard = pvr_sigbus_guard(va, req->size, &ram->broken, ram->loop);
-	if (piece->guard < 0) {
+	region->va = va;
+	region->guard = pvr_sigbus_guard(va, req->size, &ram->broken, ram->loop);
+	if (region->guard < 0) {
 		pvr_fail(err, "too many memory regions in this daemon");
 		ret = -ENOSPC;
 	} else {
@@ -140,14 +140,14 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_piece *piece,
 				 req->gpa, req->size, strerror(-ret));
 	}
 	if (ret)
-		forget_mapping(ram, piece);
+		forget_mapping(ram, region);
 	return ret;
 }
 
 int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 		   struct pvr_error *err)
 {
-	struct pvr_vm_ram_piece piece = { .gpa = req->gpa, .size = req->size, .guard = -1 };
+	struct pvr_vm_ram_region region = { .gpa = req->gpa, .size = req->size, .guard = -1 };
 	int ret = check_place(ram, req, err);
 
 	if (!ret)
@@ -157,24 +157,24 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 	if (ret)
 		return ret;
 	if (req->fd >= 0 && req->readable && is_memory(req->fd))
-		ret = map_file(ram, &piece, req, err);
+		ret = map_file(ram, &region, req, err);
 	if (ret)
 		return ret;
-	if (piece.va)
+	if (region.va)
 		remember_file(ram, req);
-	ram->pieces[ram->num++] = piece;
+	ram->regions[ram->num++] = region;
 	return 0;
 }
 
 static void remove_piece(struct pvr_vm_ram *ram, unsigned int i)
 {
-	struct pvr_vm_ram_piece *piece = &ram->pieces[i];
+	struct pvr_vm_ram_region *region = &ram->regions[i];
 
-	if (piece->va) {
-		pvr_adapter_unmap_ram(ram->adapter, piece->gpa, piece->size);
-		forget_mapping(ram, piece);
+	if (region->va) {
+		pvr_adapter_unmap_ram(ram->adapter, region->gpa, region->size);
+		forget_mapping(ram, region);
 	}
-	*piece = ram->pieces[--ram->num];
+	*region = ram->regions[--ram->num];
 }
 
 int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct pvr_error *err)
@@ -182,7 +182,7 @@ int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct
 	unsigned int i;
 
 	for (i = 0; i < ram->num; i++) {
-		if (ram->pieces[i].gpa == gpa && ram->pieces[i].size == size) {
+		if (ram->regions[i].gpa == gpa && ram->regions[i].size == size) {
 			remove_piece(ram, i);
 			return 0;
 		}
@@ -203,9 +203,9 @@ bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client)
 	unsigned int i;
 
 	for (i = 0; i < ram->num; i++) {
-		if (ram->pieces[i].size < PVR_RAM_SMALLEST)
+		if (ram->regions[i].size < PVR_RAM_SMALLEST)
 			continue;
-		if (ram->pieces[i].va)
+		if (ram->regions[i].va)
 			return pvr_peer_maps_privately(client, ram->file_dev, ram->file_ino);
 		has_ram = true;
 	}

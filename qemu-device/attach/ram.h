@@ -16,11 +16,11 @@
 #include "base/loop.h"
 #include "engine.h"
 
-#define PVR_RAM_PIECES 128
+#define PVR_RAM_REGIONS 128
 #define PVR_RAM_BYTES_MAX (16ull << 40)
 #define PVR_RAM_SMALLEST (1ull << 20) /* a smaller region is not counted as RAM */
 
-struct pvr_vm_ram_piece {
+struct pvr_vm_ram_region {
 	uint64_t gpa, size;
 	void *va; /* NULL: not mapped */
 	int guard;
@@ -29,7 +29,7 @@ struct pvr_vm_ram_piece {
 struct pvr_vm_ram {
 	struct pvr_adapter *adapter;
 	unsigned int num;
-	struct pvr_vm_ram_piece pieces[PVR_RAM_PIECES];
+	struct pvr_vm_ram_region regions[PVR_RAM_REGIONS];
 	uint64_t bytes; /* bytes mapped */
 	/* The file of the largest region so far, for pvr_vm_ram_is_unshared(). */
 	uint64_t file_size;

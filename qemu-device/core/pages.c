@@ -339,23 +339,23 @@ int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t co
 
 /* -------------------------------------------------------------------- use */
 
-static bool overlap(const uint8_t *va, uint64_t len, const struct pvr_ram_piece *piece)
+static bool overlap(const uint8_t *va, uint64_t len, const struct pvr_ram_region *region)
 {
-	return va < piece->va + piece->size && va + len > piece->va;
+	return va < region->va + region->size && va + len > region->va;
 }
 
-bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_piece *piece)
+bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *region)
 {
 	uint64_t i;
 
 	/* Adjacent pieces may be one run here. */
-	if (pages->base && overlap(pages->base, pages->size, piece))
+	if (pages->base && overlap(pages->base, pages->size, region))
 		pages->broken = true;
 	for (i = 0; i < pages->extents && !pages->broken; i++)
 		pages->broken = overlap(pages->extent[i].va,
-					extent_end(pages, i) - pages->extent[i].offset, piece);
+					extent_end(pages, i) - pages->extent[i].offset, region);
 	for (i = 0; pages->page && i < pages->size / PVR_PAGE_SIZE && !pages->broken; i++)
-		pages->broken = overlap(pages->page[i], PVR_PAGE_SIZE, piece);
+		pages->broken = overlap(pages->page[i], PVR_PAGE_SIZE, region);
 	return pages->broken;
 }
 

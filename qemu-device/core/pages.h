@@ -9,7 +9,7 @@
 
 struct pvr_adapter;
 struct pvr_ram;
-struct pvr_ram_piece;
+struct pvr_ram_region;
 
 /* Memory from @offset of the pages on, up to the next extent's. */
 struct pvr_extent {
@@ -109,8 +109,8 @@ int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_page
 int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
 		     struct pvr_pages *pages);
 
-/* Sets broken if any page lies in @piece. Return: whether it is broken. */
-bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_piece *piece);
+/* Sets broken if any page lies in @region. Return: whether it is broken. */
+bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *region);
 
 /* The address of @len bytes if they are one run that needs no search, else NULL. */
 static inline uint8_t *pvr_pages_flat(const struct pvr_pages *pages, uint64_t offset, uint64_t len)

@@ -15,7 +15,7 @@ void pvr_ram_init(struct pvr_ram *ram)
 
 void pvr_ram_exit(struct pvr_ram *ram)
 {
-	free(ram->piece);
+	free(ram->region);
 	pvr_ram_init(ram);
 }
 
@@ -26,7 +26,7 @@ static unsigned int ram_find(const struct pvr_ram *ram, uint64_t gpa)
 
 	while (lo < hi) {
 		mid = (lo + hi) / 2;
-		if (ram->piece[mid].gpa + ram->piece[mid].size - 1 < gpa)
+		if (ram->region[mid].gpa + ram->region[mid].size - 1 < gpa)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -36,36 +36,36 @@ static unsigned int ram_find(const struct pvr_ram *ram, uint64_t gpa)
 
 int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool writable)
 {
-	struct pvr_ram_piece *piece;
+	struct pvr_ram_region *region;
 	unsigned int at;
 
 	if (!size || !va || gpa + size - 1 < gpa)
 		return -EINVAL;
 	at = ram_find(ram, gpa);
-	if (at < ram->count && ram->piece[at].gpa <= gpa + size - 1)
+	if (at < ram->count && ram->region[at].gpa <= gpa + size - 1)
 		return -EINVAL;
-	if (ram->count == PVR_RAM_MAX_PIECES)
+	if (ram->count == PVR_RAM_MAX_REGIONS)
 		return -ENOSPC;
-	piece = realloc(ram->piece, (ram->count + 1) * sizeof(*piece));
-	if (!piece)
+	region = realloc(ram->region, (ram->count + 1) * sizeof(*region));
+	if (!region)
 		return -ENOMEM;
-	ram->piece = piece;
-	memmove(&piece[at + 1], &piece[at], (ram->count - at) * sizeof(*piece));
-	piece[at] = (struct pvr_ram_piece){ gpa, size, va, writable };
+	ram->region = region;
+	memmove(&region[at + 1], &region[at], (ram->count - at) * sizeof(*region));
+	region[at] = (struct pvr_ram_region){ gpa, size, va, writable };
 	ram->count++;
 	ram->last = at;
 	return 0;
 }
 
-int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_piece *piece)
+int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_region *region)
 {
 	unsigned int at = ram_find(ram, gpa);
 
-	if (at == ram->count || ram->piece[at].gpa != gpa || ram->piece[at].size != size)
+	if (at == ram->count || ram->region[at].gpa != gpa || ram->region[at].size != size)
 		return -ENOENT;
-	*piece = ram->piece[at];
+	*region = ram->region[at];
 	ram->count--;
-	memmove(&ram->piece[at], &ram->piece[at + 1], (ram->count - at) * sizeof(*ram->piece));
+	memmove(&ram->region[at], &ram->region[at + 1], (ram->count - at) * sizeof(*ram->region));
 	ram->last = 0;
 	return 0;
 }
@@ -76,33 +76,33 @@ uint64_t pvr_ram_size(const struct pvr_ram *ram)
 	unsigned int i;
 
 	for (i = 0; i < ram->count; i++)
-		size += ram->piece[i].size;
+		size += ram->region[i].size;
 	return size;
 }
 
-static bool piece_has(const struct pvr_ram_piece *piece, uint64_t gpa)
+static bool piece_has(const struct pvr_ram_region *region, uint64_t gpa)
 {
-	return gpa - piece->gpa < piece->size;
+	return gpa - region->gpa < region->size;
 }
 
 uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write, uint64_t *contig)
 {
-	const struct pvr_ram_piece *piece;
+	const struct pvr_ram_region *region;
 	unsigned int at = ram->last;
 	uint64_t room;
 
-	if (at >= ram->count || !piece_has(&ram->piece[at], gpa)) {
+	if (at >= ram->count || !piece_has(&ram->region[at], gpa)) {
 		at = ram_find(ram, gpa);
-		if (at == ram->count || !piece_has(&ram->piece[at], gpa))
+		if (at == ram->count || !piece_has(&ram->region[at], gpa))
 			return NULL;
 		ram->last = at;
 	}
-	piece = &ram->piece[at];
-	if (write && !piece->writable)
+	region = &ram->region[at];
+	if (write && !region->writable)
 		return NULL;
-	room = piece->size - (gpa - piece->gpa);
+	room = region->size - (gpa - region->gpa);
 	*contig = len < room ? len : room;
-	return piece->va + (gpa - piece->gpa);
+	return region->va + (gpa - region->gpa);
 }
 
 bool pvr_ram_covers(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write)

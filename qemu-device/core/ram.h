@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 /* More pieces than any machine has; a client cannot make us search longer. */
-#define PVR_RAM_MAX_PIECES 512
+#define PVR_RAM_MAX_REGIONS 512
 
-struct pvr_ram_piece {
+struct pvr_ram_region {
 	uint64_t gpa, size;
 	uint8_t *va;
 	bool writable;
 };
 
 struct pvr_ram {
-	struct pvr_ram_piece *piece; /* sorted by gpa, disjoint */
+	struct pvr_ram_region *region; /* sorted by gpa, disjoint */
 	unsigned int count;
 	unsigned int last; /* the piece that was hit last */
 };
@@ -27,14 +27,14 @@ void pvr_ram_exit(struct pvr_ram *ram);
 /* Return: 0, -EINVAL (empty, wraps, overlaps), -ENOSPC or -ENOMEM. */
 int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool writable);
 /* Removes the piece that is exactly this. Return: 0 and the piece, or -ENOENT. */
-int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_piece *piece);
+int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_region *region);
 
-/* Whether what @ptr points to lies in @piece. */
-static inline bool pvr_ram_contains(const struct pvr_ram_piece *piece, const void *ptr)
+/* Whether what @ptr points to lies in @region. */
+static inline bool pvr_ram_contains(const struct pvr_ram_region *region, const void *ptr)
 {
 	const uint8_t *byte = ptr;
 
-	return byte >= piece->va && byte < piece->va + piece->size;
+	return byte >= region->va && byte < region->va + region->size;
 }
 
 /* Bytes of RAM in all pieces. */

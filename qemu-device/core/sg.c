@@ -130,8 +130,8 @@ struct piece {
 };
 
 /* Takes the next one, of at most @len bytes. Return: false if memory went away. */
-static pvr_always_inline bool next_piece(struct cursor *to, struct cursor *from, uint64_t len,
-					 struct piece *piece)
+static pvr_always_inline bool next_fragment(struct cursor *to, struct cursor *from, uint64_t len,
+					    struct piece *piece)
 {
 	uint64_t have;
 
@@ -166,11 +166,11 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 		return 0;
 	cursor_init(&dst, to, to_offset);
 	cursor_init(&src, from, from_offset);
-	if (!next_piece(&dst, &src, len, &piece))
+	if (!next_fragment(&dst, &src, len, &piece))
 		return -EFAULT;
 	while (len > piece.len) {
 		len -= piece.len;
-		if (!next_piece(&dst, &src, len, &next))
+		if (!next_fragment(&dst, &src, len, &next))
 			return -EFAULT;
 		look_ahead(&next);
 		pvr_copy_run(way, piece.to, piece.from, piece.len);

@@ -250,7 +250,7 @@ int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size
 	return err;
 }
 
-static bool rings_in(const struct pvr_adapter *adapter, const struct pvr_ram_piece *piece)
+static bool rings_in(const struct pvr_adapter *adapter, const struct pvr_ram_region *region)
 {
 	const void *used[] = {
 		adapter->dsr_shm,
@@ -260,13 +260,13 @@ static bool rings_in(const struct pvr_adapter *adapter, const struct pvr_ram_pie
 	size_t i;
 
 	for (i = 0; i < sizeof(used) / sizeof(used[0]); i++)
-		if (pvr_ram_contains(piece, used[i]))
+		if (pvr_ram_contains(region, used[i]))
 			return true;
-	return pvr_events_lie_in(adapter, piece);
+	return pvr_events_lie_in(adapter, region);
 }
 
-/* Objects that lie in @piece lose their memory. */
-static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_piece *piece)
+/* Objects that lie in @region lose their memory. */
+static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_region *region)
 {
 	static const char why[] = "the guest's memory under it was unplugged";
 	struct pvr_srq *srq;
@@ -276,30 +276,30 @@ static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_piec
 	uint32_t i;
 
 	PVR_TABLE_FOR_EACH(&adapter->mrs, i, mr)
-	pvr_pages_check(&mr->pages, piece);
+	pvr_pages_check(&mr->pages, region);
 	PVR_TABLE_FOR_EACH(&adapter->cqs, i, cq)
-	if (!cq->pages.broken && pvr_pages_check(&cq->pages, piece))
+	if (!cq->pages.broken && pvr_pages_check(&cq->pages, region))
 		pvr_cq_fail(adapter, cq, why);
 	PVR_TABLE_FOR_EACH(&adapter->srqs, i, srq)
-	if (!srq->pages.broken && pvr_pages_check(&srq->pages, piece))
+	if (!srq->pages.broken && pvr_pages_check(&srq->pages, region))
 		pvr_srq_fail(adapter, srq, why);
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-	if (!qp->pages.broken && pvr_pages_check(&qp->pages, piece))
+	if (!qp->pages.broken && pvr_pages_check(&qp->pages, region))
 		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, why);
 }
 
 void pvr_adapter_unmap_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size)
 {
-	struct pvr_ram_piece piece;
+	struct pvr_ram_region region;
 
 	pvr_adapter_lock(adapter);
 	pvr_cmd_finish(adapter);
-	if (!pvr_ram_del(&adapter->ram, gpa, size, &piece)) {
+	if (!pvr_ram_del(&adapter->ram, gpa, size, &region)) {
 		pvr_ext_dma_revoke_all(adapter);
-		if (rings_in(adapter, &piece))
+		if (rings_in(adapter, &region))
 			pvr_adapter_do_fail(adapter,
 					    "the guest's memory under its rings was unplugged");
-		break_objects(adapter, &piece);
+		break_objects(adapter, &region);
 	}
 	pvr_adapter_unlock(adapter);
 }

@@ -98,19 +98,19 @@ int pvr_events_attach_vector(struct pvr_adapter *adapter, uint32_t comp_vector,
 	return ring_attach(adapter, info, PVR_CQNE_SLOTS, &adapter->events.cq[comp_vector].ring);
 }
 
-static bool ring_lies_in(const struct pvr_event_ring *ring, const struct pvr_ram_piece *piece)
+static bool ring_lies_in(const struct pvr_event_ring *ring, const struct pvr_ram_region *region)
 {
-	return pvr_ram_contains(piece, ring->shm) || pvr_ram_contains(piece, ring->slots_shm);
+	return pvr_ram_contains(region, ring->shm) || pvr_ram_contains(region, ring->slots_shm);
 }
 
-bool pvr_events_lie_in(const struct pvr_adapter *adapter, const struct pvr_ram_piece *piece)
+bool pvr_events_lie_in(const struct pvr_adapter *adapter, const struct pvr_ram_region *region)
 {
 	uint32_t i;
 
 	for (i = 0; i < PVR_CQ_VECTORS_MAX; i++)
-		if (ring_lies_in(&adapter->events.cq[i].ring, piece))
+		if (ring_lies_in(&adapter->events.cq[i].ring, region))
 			return true;
-	return ring_lies_in(&adapter->events.async, piece);
+	return ring_lies_in(&adapter->events.async, region);
 }
 
 static bool ring_has_room(const struct pvr_event_ring *ring)

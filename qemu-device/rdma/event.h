@@ -11,7 +11,7 @@
 #include "core/adapter.h"
 
 struct pvr_adapter;
-struct pvr_ram_piece;
+struct pvr_ram_region;
 struct pvr_cq;
 struct pvr_worker;
 
@@ -29,8 +29,8 @@ void pvr_events_detach(struct pvr_adapter *adapter);
 
 /* Whether a completion vector exists and has a ring. */
 bool pvr_events_have_vector(const struct pvr_adapter *adapter, uint32_t comp_vector);
-/* Whether a ring lies in @piece. */
-bool pvr_events_lie_in(const struct pvr_adapter *adapter, const struct pvr_ram_piece *piece);
+/* Whether a ring lies in @region. */
+bool pvr_events_lie_in(const struct pvr_adapter *adapter, const struct pvr_ram_region *region);
 
 /* Queues an async event, if the driver is there to see it. */
 void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32_t info);

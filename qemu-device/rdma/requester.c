@@ -3,7 +3,7 @@
  * The requester: executes send queues.
  *
  * A request stays in its ring slot until it is done, and is fetched and checked anew
- * for every piece and every retry: nothing of it is kept but how far it got. A guest
+ * for every fragment and every retry: nothing of it is kept but how far it got. A guest
  * that changes it meanwhile fools itself only.
  */
 #include "rdma/requester.h"

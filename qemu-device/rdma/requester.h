@@ -5,7 +5,7 @@
 
 #include "core/wq.h"
 
-/* A quantum ends after so many requests or bytes; a piece is never larger than that. */
+/* A quantum ends after so many requests or bytes; a fragment is never larger than that. */
 #define PVR_QUANTUM_REQUESTS 64
 #define PVR_QUANTUM_BYTES (256u << 10)
 
@@ -25,7 +25,7 @@ struct pvr_quantum_budget {
 /* What became of the request at the head. */
 enum pvr_step {
 	PVR_STEP_NEXT, /* it is completed */
-	PVR_STEP_AGAIN, /* a piece is done, the quantum is over */
+	PVR_STEP_AGAIN, /* a fragment is done, the quantum is over */
 	PVR_STEP_STOP, /* it waits, or the queue pair has failed */
 	PVR_STEP_BUSY, /* it is as it was: the peer's adapter is busy */
 };

@@ -156,8 +156,8 @@ static struct pvr_answer fail_length(struct pvr_qp *to, const struct pvr_request
 /* ------------------------------------------------------------- operations */
 
 /* Return: 0, -EFAULT (memory went away), or -EAGAIN (not all of it is there yet). */
-static pvr_always_inline int bring(const struct pvr_request *request, const struct pvr_sg *to,
-				   struct pvr_inbound *in)
+static pvr_always_inline int recv_payload(const struct pvr_request *request,
+					  const struct pvr_sg *to, struct pvr_inbound *in)
 {
 	if (in)
 		return in->ops->recv_payload(in, to);
@@ -182,7 +182,7 @@ static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
 				 "receive into forbidden memory");
 	if (sg.total < request->length)
 		return fail_length(to, request, wqe);
-	err = bring(request, &sg, in);
+	err = recv_payload(request, &sg, in);
 	if (err == -EAGAIN)
 		return (struct pvr_answer){ .verdict = PVR_PARTLY };
 	if (err)
@@ -232,7 +232,7 @@ do_rdma(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound
 		err = pvr_sg_copy(request->local, request->offset, &sg, request->offset,
 				  request->chunk);
 	else
-		err = bring(request, &sg, in);
+		err = recv_payload(request, &sg, in);
 	if (in && err == -EAGAIN)
 		return (struct pvr_answer){ .verdict = PVR_PARTLY };
 	return err ? refuse_access(to) : ack();
@@ -286,7 +286,7 @@ do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbou
 	return ack();
 }
 
-/* ---------------------------------------------------------------- a piece */
+/* ---------------------------------------------------------------- a fragment */
 
 /* The request is the next one, or the next piece of the one in progress. */
 static bool in_order(const struct pvr_qp *to, const struct pvr_request *request)
@@ -311,7 +311,7 @@ static void established(struct pvr_qp *to)
 	pvr_event_async(to->adapter, PVR_EVENT_COMM_EST, to->handle);
 }
 
-/* The piece is done. Return: whether it was the last one. */
+/* The fragment is done. Return: whether it was the last one. */
 static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 {
 	if (!request->last) {

@@ -6,7 +6,7 @@
 #include "rdma/path.h"
 
 /*
- * Execute a piece of a request at @to, its connected peer. The responder's
+ * Execute a fragment of a request at @to, its connected peer. The responder's
  * completions, events and state are dealt with here; the answer is the requester's.
  */
 struct pvr_answer pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request);

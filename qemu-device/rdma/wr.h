@@ -142,7 +142,7 @@ struct pvr_quantum_stats {
 };
 
 /*
- * One piece of a message. A message comes in pieces, in order, so that a large one
+ * One fragment of a message. A message comes in pieces, in order, so that a large one
  * does not keep others waiting; most have just one.
  */
 struct pvr_request {
@@ -151,13 +151,13 @@ struct pvr_request {
 	const struct pvr_opcode *op; /* the wqe's */
 	const struct pvr_sg *local; /* the requester's memory */
 	uint64_t length; /* of the message */
-	uint64_t offset, chunk; /* the piece */
+	uint64_t offset, chunk; /* the fragment */
 	uint32_t psns; /* of the message */
 	bool last; /* it is the last, or only, piece */
 };
 
 enum pvr_verdict {
-	PVR_ACK, /* the piece is done */
+	PVR_ACK, /* the fragment is done */
 	PVR_RNR, /* no receive request: try again after wait_ns */
 	PVR_NAK, /* complete in error with status */
 	PVR_LOST, /* nobody answers */

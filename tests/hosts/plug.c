@@ -274,9 +274,9 @@ int pvr_adapter_map_ram(struct pvr_adapter *adapter, uint64_t gpa, uint64_t size
 	struct dma_map map = { .argsz = sizeof(map), .flags = 3, .address = gpa, .size = size };
 	unsigned int i;
 
-	for (i = 0; i < FG_RAM_PIECES; i++)
-		if (ram->piece[i].va == va)
-			map.offset = (uint64_t)ram->piece[i].page0 * PVR_PAGE_SIZE;
+	for (i = 0; i < FG_RAM_REGIONS; i++)
+		if (ram->region[i].va == va)
+			map.offset = (uint64_t)ram->region[i].page0 * PVR_PAGE_SIZE;
 	if (tell(adapter, CMD_DMA_MAP, 0, &map, sizeof(map), NULL, 0, ram->fd))
 		reply(adapter, 0, NULL, 0);
 	return 0;

@@ -84,11 +84,11 @@ static bool adapter_plug(struct fg_guest *guest)
 					    sizeof(err));
 	if (!guest->adapter)
 		return false;
-	for (int i = 0; i < FG_RAM_PIECES; i++) {
-		const struct fg_ram_piece *piece = &guest->ram.piece[i];
+	for (int i = 0; i < FG_RAM_REGIONS; i++) {
+		const struct fg_ram_region *region = &guest->ram.region[i];
 
-		if (piece->size &&
-		    pvr_adapter_map_ram(guest->adapter, piece->gpa, piece->size, piece->va, true)) {
+		if (region->size && pvr_adapter_map_ram(guest->adapter, region->gpa, region->size,
+							region->va, true)) {
 			fg_guest_unplug(guest);
 			return false;
 		}

@@ -14,7 +14,7 @@
 #define MIB_PAGES (1u << (20 - PVR_PAGE_SHIFT))
 #define SHUFFLE_SEED 0x9e3779b97f4a7c15ull
 
-static const uint64_t piece_gpa[FG_RAM_PIECES] = {
+static const uint64_t piece_gpa[FG_RAM_REGIONS] = {
 	0x00100000, /* below the first hole */
 	0x80000000, /* below the MMIO hole */
 	0x100000000, /* above 4 GiB: the only one that grows */
@@ -33,7 +33,7 @@ void fg_die(const char *fmt, ...)
 	abort();
 }
 
-static void piece_map(struct fg_ram *ram, struct fg_ram_piece *piece, uint32_t pages)
+static void piece_map(struct fg_ram *ram, struct fg_ram_region *region, uint32_t pages)
 {
 	size_t size = (size_t)pages << PVR_PAGE_SHIFT;
 	uint8_t *guard = mmap(NULL, size + 2 * PVR_PAGE_SIZE, PROT_NONE,
@@ -41,11 +41,11 @@ static void piece_map(struct fg_ram *ram, struct fg_ram_piece *piece, uint32_t p
 
 	if (guard == MAP_FAILED)
 		fg_die("no address space for %zu bytes of RAM", size);
-	piece->va = mmap(guard + PVR_PAGE_SIZE, size, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_FIXED, ram->fd, (off_t)piece->page0 << PVR_PAGE_SHIFT);
-	if (piece->va == MAP_FAILED)
+	region->va = mmap(guard + PVR_PAGE_SIZE, size, PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_FIXED, ram->fd, (off_t)region->page0 << PVR_PAGE_SHIFT);
+	if (region->va == MAP_FAILED)
 		fg_die("cannot map %zu bytes of RAM", size);
-	piece->size = size;
+	region->size = size;
 }
 
 static void free_list_fill(struct fg_ram *ram)
@@ -68,7 +68,7 @@ static void free_list_fill(struct fg_ram *ram)
 
 void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
 {
-	uint32_t pages[FG_RAM_PIECES] = { LOW_PIECE_PAGES, LOW_PIECE_PAGES, 0 };
+	uint32_t pages[FG_RAM_REGIONS] = { LOW_PIECE_PAGES, LOW_PIECE_PAGES, 0 };
 
 	memset(ram, 0, sizeof(*ram));
 	LIST_INIT(&ram->views);
@@ -82,10 +82,10 @@ void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
 	ram->fd = memfd_create("fake-guest-ram", MFD_CLOEXEC);
 	if (ram->fd < 0 || ftruncate(ram->fd, (off_t)ram->npages << PVR_PAGE_SHIFT))
 		fg_die("cannot make a memfd of %u pages", ram->npages);
-	for (int i = 0, page = 0; i < FG_RAM_PIECES; i++) {
-		ram->piece[i].gpa = piece_gpa[i];
-		ram->piece[i].page0 = page;
-		piece_map(ram, &ram->piece[i], pages[i]);
+	for (int i = 0, page = 0; i < FG_RAM_REGIONS; i++) {
+		ram->region[i].gpa = piece_gpa[i];
+		ram->region[i].page0 = page;
+		piece_map(ram, &ram->region[i], pages[i]);
 		page += pages[i];
 	}
 	free_list_fill(ram);
@@ -94,8 +94,8 @@ void fg_ram_init(struct fg_ram *ram, uint32_t mib, uint32_t linear_mib)
 void fg_ram_exit(struct fg_ram *ram)
 {
 	fg_view_free_all(ram);
-	for (int i = 0; i < FG_RAM_PIECES; i++)
-		munmap(ram->piece[i].va - PVR_PAGE_SIZE, ram->piece[i].size + 2 * PVR_PAGE_SIZE);
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
+		munmap(ram->region[i].va - PVR_PAGE_SIZE, ram->region[i].size + 2 * PVR_PAGE_SIZE);
 	free(ram->free);
 	close(ram->fd);
 }
@@ -128,38 +128,38 @@ uint32_t fg_ram_get_run(struct fg_ram *ram, uint32_t n)
 	return page;
 }
 
-static const struct fg_ram_piece *piece_of(const struct fg_ram *ram, uint32_t page)
+static const struct fg_ram_region *piece_of(const struct fg_ram *ram, uint32_t page)
 {
-	int i = FG_RAM_PIECES - 1;
+	int i = FG_RAM_REGIONS - 1;
 
 	if (page >= ram->npages)
 		fg_die("page %u of %u", page, ram->npages);
-	while (ram->piece[i].page0 > page)
+	while (ram->region[i].page0 > page)
 		i--;
-	return &ram->piece[i];
+	return &ram->region[i];
 }
 
 uint64_t fg_page_gpa(const struct fg_ram *ram, uint32_t page)
 {
-	const struct fg_ram_piece *piece = piece_of(ram, page);
+	const struct fg_ram_region *region = piece_of(ram, page);
 
-	return piece->gpa + ((uint64_t)(page - piece->page0) << PVR_PAGE_SHIFT);
+	return region->gpa + ((uint64_t)(page - region->page0) << PVR_PAGE_SHIFT);
 }
 
 void *fg_page_va(const struct fg_ram *ram, uint32_t page)
 {
-	const struct fg_ram_piece *piece = piece_of(ram, page);
+	const struct fg_ram_region *region = piece_of(ram, page);
 
-	return piece->va + ((size_t)(page - piece->page0) << PVR_PAGE_SHIFT);
+	return region->va + ((size_t)(page - region->page0) << PVR_PAGE_SHIFT);
 }
 
 void *fg_gpa_va(const struct fg_ram *ram, uint64_t gpa)
 {
-	for (int i = 0; i < FG_RAM_PIECES; i++) {
-		const struct fg_ram_piece *piece = &ram->piece[i];
+	for (int i = 0; i < FG_RAM_REGIONS; i++) {
+		const struct fg_ram_region *region = &ram->region[i];
 
-		if (gpa >= piece->gpa && gpa - piece->gpa < piece->size)
-			return piece->va + (gpa - piece->gpa);
+		if (gpa >= region->gpa && gpa - region->gpa < region->size)
+			return region->va + (gpa - region->gpa);
 	}
 	return NULL;
 }

@@ -10,14 +10,14 @@
 
 #include "pvrdma_abi_cmd.h"
 
-#define FG_RAM_PIECES 3
+#define FG_RAM_REGIONS 3
 
 /* Bus addresses that are never RAM. */
 #define FG_MMIO_HOLE 0xc0000000ull /* between the second and the third piece */
 #define FG_BAR2_GPA 0xfe000000ull /* where the guest has put the doorbell pages */
 #define FG_NOWHERE 0x7fff00000000ull /* far above all RAM */
 
-struct fg_ram_piece {
+struct fg_ram_region {
 	uint64_t gpa;
 	uint64_t size; /* bytes */
 	uint8_t *va; /* in this process; PROT_NONE pages on both sides */
@@ -33,7 +33,7 @@ struct fg_view; /* of an fg_buf */
 struct fg_ram {
 	LIST_HEAD(, fg_view) views; /* of buffers that nobody has given back */
 	int fd; /* the memfd behind all pieces: page n is at offset n * 4096 */
-	struct fg_ram_piece piece[FG_RAM_PIECES];
+	struct fg_ram_region region[FG_RAM_REGIONS];
 	uint32_t npages;
 	uint32_t *free; /* stack of free page numbers below linear0 */
 	uint32_t nfree;

@@ -67,8 +67,8 @@ static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *r
 	return PVR_STEP_NEXT;
 }
 
-static enum pvr_step send_piece(struct pvr_qp *qp, const struct pvr_request *request,
-				struct lossy_turn *turn)
+static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *request,
+				   struct lossy_turn *turn)
 {
 	struct pvr_answer answer;
 
@@ -118,7 +118,7 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 		.psns = pvr_psns(qp, sg.total),
 		.last = left <= PVR_QUANTUM_BYTES,
 	};
-	return send_piece(qp, &request, (struct lossy_turn *)budget);
+	return send_fragment(qp, &request, (struct lossy_turn *)budget);
 }
 
 static enum pvr_quantum run_sq(struct pvr_qp *qp)

@@ -233,10 +233,10 @@ TEST(guest, test_response_slot_that_vanished_fails_the_command)
 	struct fg_guest *g = env->g[0];
 	uint32_t pd;
 
-	for (int i = 0; i < FG_RAM_PIECES; i++)
-		if (g->resp_gpa - g->ram.piece[i].gpa < g->ram.piece[i].size)
-			pvr_adapter_unmap_ram(g->adapter, g->ram.piece[i].gpa,
-					      g->ram.piece[i].size);
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
+		if (g->resp_gpa - g->ram.region[i].gpa < g->ram.region[i].size)
+			pvr_adapter_unmap_ram(g->adapter, g->ram.region[i].gpa,
+					      g->ram.region[i].size);
 	expect_refused(fg_create_pd(g, 0, &pd));
 }
 

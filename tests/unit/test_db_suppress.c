@@ -126,7 +126,7 @@ TEST(rc_connected, test_one_doorbell_is_enough_for_a_turn)
 }
 
 /* A large message takes many turns; what is posted meanwhile follows it. */
-TEST(rc_connected, test_message_in_pieces_needs_no_more_doorbells)
+TEST(rc_connected, test_message_in_fragments_needs_no_more_doorbells)
 {
 	struct fg_mr wide_a, wide_b;
 
@@ -545,8 +545,8 @@ TEST(rc_connected, test_unplugged_memory_is_not_written_to)
 	pvr_engine_poll(env->host->engine, 0);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
 	fg_run(env->host);
-	for (uint32_t i = 0; i < FG_RAM_PIECES; i++) {
-		const struct fg_ram_piece *piece = &env->g[0]->ram.piece[i];
+	for (uint32_t i = 0; i < FG_RAM_REGIONS; i++) {
+		const struct fg_ram_region *piece = &env->g[0]->ram.region[i];
 
 		if (piece->size)
 			pvr_adapter_unmap_ram(env->g[0]->adapter, piece->gpa, piece->size);

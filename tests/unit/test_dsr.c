@@ -156,10 +156,10 @@ TEST(unprobed, test_dsr_at_the_last_page_of_ram_works)
 
 TEST(unprobed, test_dsr_across_the_end_of_ram_is_refused)
 {
-	const struct fg_ram_piece *piece = &env->g[0]->ram.piece[FG_RAM_PIECES - 1];
+	const struct fg_ram_region *region = &env->g[0]->ram.region[FG_RAM_REGIONS - 1];
 
-	expect_dsr_refused(env->g[0], piece->gpa + piece->size - 128);
-	expect_dsr_refused(env->g[0], piece->gpa + piece->size);
+	expect_dsr_refused(env->g[0], region->gpa + region->size - 128);
+	expect_dsr_refused(env->g[0], region->gpa + region->size);
 }
 
 TEST(unprobed, test_unaligned_dsr_is_refused)
@@ -319,14 +319,14 @@ TEST(guest, test_ram_of_the_shared_region_may_vanish)
 	struct fg_guest *g = env->g[0];
 	struct pvr_port_attr attr;
 
-	for (int i = 0; i < FG_RAM_PIECES; i++)
-		pvr_adapter_unmap_ram(g->adapter, g->ram.piece[i].gpa, g->ram.piece[i].size);
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
+		pvr_adapter_unmap_ram(g->adapter, g->ram.region[i].gpa, g->ram.region[i].size);
 	expect_refused(fg_query_port(g, 1, &attr));
 	pvr_adapter_set_link(g->adapter, false);
 	fg_run(env->host);
-	for (int i = 0; i < FG_RAM_PIECES; i++)
-		expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, g->ram.piece[i].gpa,
-							g->ram.piece[i].size, g->ram.piece[i].va,
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
+		expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, g->ram.region[i].gpa,
+							g->ram.region[i].size, g->ram.region[i].va,
 							true));
 	fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
 	expect_ok(fg_guest_boot(g));

@@ -19,10 +19,10 @@ TEST(unprobed, test_bus_addresses_are_no_host_addresses)
 	assert_null(fg_gpa_va(ram, 0));
 }
 
-TEST(unprobed, test_buffers_are_scattered_over_all_pieces)
+TEST(unprobed, test_buffers_are_scattered_over_all_ram_regions)
 {
 	struct fg_buf buf;
-	uint32_t runs = 1, seen[FG_RAM_PIECES] = { 0 };
+	uint32_t runs = 1, seen[FG_RAM_REGIONS] = { 0 };
 
 	fg_buf_init(&buf, &env->g[0]->ram, 200, FG_SCATTERED);
 	for (uint32_t i = 0; i < buf.npages; i++) {
@@ -31,11 +31,12 @@ TEST(unprobed, test_buffers_are_scattered_over_all_pieces)
 		if (i)
 			runs += gpa !=
 				fg_buf_gpa(&buf, (size_t)(i - 1) * PVR_PAGE_SIZE) + PVR_PAGE_SIZE;
-		for (int k = 0; k < FG_RAM_PIECES; k++)
-			seen[k] += gpa - env->g[0]->ram.piece[k].gpa < env->g[0]->ram.piece[k].size;
+		for (int k = 0; k < FG_RAM_REGIONS; k++)
+			seen[k] += gpa - env->g[0]->ram.region[k].gpa <
+				   env->g[0]->ram.region[k].size;
 	}
 	assert_true(runs > 190);
-	for (int k = 0; k < FG_RAM_PIECES; k++)
+	for (int k = 0; k < FG_RAM_REGIONS; k++)
 		assert_true(seen[k] > 0);
 }
 

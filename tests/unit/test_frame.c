@@ -321,7 +321,7 @@ TEST_PLAIN(test_request_with_a_wrong_field_is_refused)
 	REFUSED("send", f.request.psns = (1u << 23) + 1, "PSNs");
 }
 
-TEST_PLAIN(test_piece_outside_its_message_is_refused)
+TEST_PLAIN(test_fragment_outside_its_message_is_refused)
 {
 	REFUSED("send", f.request.length = (1ull << 31) + 1, "too long");
 	REFUSED("send", f.request.length = UINT64_MAX, "too long");
@@ -334,7 +334,7 @@ TEST_PLAIN(test_piece_outside_its_message_is_refused)
 	REFUSED("read", f.request.chunk = 0, "empty");
 }
 
-TEST_PLAIN(test_frame_that_is_not_as_long_as_its_piece_is_refused)
+TEST_PLAIN(test_frame_that_is_not_as_long_as_its_fragment_is_refused)
 {
 	REFUSED("write", f.request.chunk = 99, "as long as its piece");
 	REFUSED("write", f.frame.size += 1, "as long as its piece");
@@ -344,7 +344,7 @@ TEST_PLAIN(test_frame_that_is_not_as_long_as_its_piece_is_refused)
 	REFUSED("read data", f.read_data.chunk = 0, "as long as its piece");
 }
 
-TEST_PLAIN(test_last_piece_is_where_the_message_ends)
+TEST_PLAIN(test_last_fragment_is_where_the_message_ends)
 {
 	REFUSED("write", f.frame.flags = 0, "last");
 	REFUSED("empty send", f.frame.flags = 0, "last");
@@ -415,7 +415,7 @@ static void expect_rndvs(const struct pvr_frame_rndv_seg *rndv, size_t count, ui
 	assert_true(text || !why);
 }
 
-TEST_PLAIN(test_rndvs_make_up_their_piece)
+TEST_PLAIN(test_rndvs_make_up_their_fragment)
 {
 	static const char part[] = "an empty part", sum[] = "as long as its piece";
 	struct pvr_frame_rndv_seg rndv[PVR_FRAME_RNDV_SEGS];
@@ -441,7 +441,7 @@ TEST_PLAIN(test_rndvs_make_up_their_piece)
 	expect_rndvs(rndv, 2, 0, sum);
 }
 
-TEST_PLAIN(test_piece_is_as_long_as_it_says_wherever_it_is)
+TEST_PLAIN(test_fragment_is_as_long_as_it_says_wherever_it_is)
 {
 	assert_int_equal(pvr_frame_chunk(&find("write")->any), 100);
 	assert_int_equal(pvr_frame_chunk(&find("lent write")->any), CHUNK);

@@ -383,19 +383,19 @@ TEST_KEYS(test_pages_are_translated_at_registration)
 TEST_KEYS(test_dma_mr_reaches_all_of_ram_and_nothing_else)
 {
 	struct fg_mr dma;
-	const struct fg_ram_piece *piece;
+	const struct fg_ram_region *region;
 
 	expect_ok(fg_mr_create_dma(&k->a->pd, &dma));
-	for (int i = 0; i < FG_RAM_PIECES; i++) {
-		piece = &env->g[0]->ram.piece[i];
-		k->local = (struct pvrdma_sge){ piece->gpa + piece->size - 10, 10, dma.lkey };
+	for (int i = 0; i < FG_RAM_REGIONS; i++) {
+		region = &env->g[0]->ram.region[i];
+		k->local = (struct pvrdma_sge){ region->gpa + region->size - 10, 10, dma.lkey };
 		post(k, PVRDMA_WR_SEND);
 		expect_done(&k->a->scq, 1, PVRDMA_WC_SEND);
 		reconnect(k, env);
-		k->local = (struct pvrdma_sge){ piece->gpa + piece->size - 10, 11, dma.lkey };
+		k->local = (struct pvrdma_sge){ region->gpa + region->size - 10, 11, dma.lkey };
 		expect_local_error(k, PVRDMA_WR_SEND);
 		reconnect(k, env);
-		k->local = (struct pvrdma_sge){ piece->gpa - 1, 2, dma.lkey };
+		k->local = (struct pvrdma_sge){ region->gpa - 1, 2, dma.lkey };
 		expect_local_error(k, PVRDMA_WR_SEND);
 		reconnect(k, env);
 	}

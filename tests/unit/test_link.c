@@ -417,7 +417,7 @@ TEST_HOSTS(setup_hosts, test_our_side_declares_no_more_fabrics_than_a_connection
 	assert_true(fg_wire_is_up(env->wire, 0, 1, 0));
 }
 
-TEST_HOSTS(setup_hosts, test_pieces_longer_than_agreed_close_the_connection)
+TEST_HOSTS(setup_hosts, test_fragments_longer_than_agreed_close_the_connection)
 {
 	struct {
 		struct pvr_frame_fabric fabric;

@@ -319,7 +319,7 @@ static struct halves *halves_map(struct layout *l, bool writable)
 	return &halves;
 }
 
-TEST_LAYOUT(KIB64_SHIFT, test_large_page_spans_pieces_of_ram)
+TEST_LAYOUT(KIB64_SHIFT, test_large_page_spans_ram_regions)
 {
 	struct halves *halves;
 
@@ -333,7 +333,7 @@ TEST_LAYOUT(KIB64_SHIFT, test_large_page_spans_pieces_of_ram)
 	assert_int_equal(halves->low[PIECE_SIZE], 0);
 }
 
-TEST_LAYOUT(KIB64_SHIFT, test_unplugged_piece_breaks_the_region)
+TEST_LAYOUT(KIB64_SHIFT, test_unplugged_ram_region_breaks_the_mr)
 {
 	struct halves *halves;
 

@@ -10,7 +10,7 @@
 
 #define SOON 8 /* steps: looks of a worker, and the way back */
 #define LATER 300
-#define PIECE 64u
+#define FRAGMENT 64u
 
 TEST_INIT
 {
@@ -41,9 +41,9 @@ static void write_to(struct t_env *env, struct fg_end *from, struct fg_end *to, 
 	const uint8_t *there = (uint8_t *)to->buf.va + 2048;
 	uint32_t steps = 0;
 
-	memset(from->buf.va, value, PIECE);
-	t_rdma(from, PVRDMA_WR_RDMA_WRITE, value, 0, &to->mr, 2048, PIECE);
-	while (there[PIECE - 1] != value) {
+	memset(from->buf.va, value, FRAGMENT);
+	t_rdma(from, PVRDMA_WR_RDMA_WRITE, value, 0, &to->mr, 2048, FRAGMENT);
+	while (there[FRAGMENT - 1] != value) {
 		fg_wire_step(env->wire);
 		assert_true(steps++ < SOON);
 	}
@@ -154,9 +154,9 @@ TEST(guests, test_piggyback_ack_may_get_lost)
 {
 	open_ends(env);
 	write_to(env, &env->a, &env->b, 1);
-	memset(env->b.buf.va, 2, PIECE);
+	memset(env->b.buf.va, 2, FRAGMENT);
 	fg_wire_delay(env->wire, FG_MS);
-	t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->a.mr, 2048, PIECE);
+	t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, 2, 0, &env->a.mr, 2048, FRAGMENT);
 	fg_host_step(fg_wire_host(env->wire, 1));
 	assert_true(fg_wire_in_flight(env->wire, 1, 0) > 0);
 	fg_wire_cut(env->wire, 1, 0, 0);

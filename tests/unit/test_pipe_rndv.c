@@ -110,7 +110,7 @@ TEST(nics, test_send_with_invalidate_is_exposed)
 }
 
 /* What is behind the last whole chunk, too, if it is large enough. */
-TEST(nics, test_long_messages_are_exposed_in_pieces)
+TEST(nics, test_long_messages_are_exposed_in_fragments)
 {
 	const uint32_t len = (7u << 19) - 100, rndvs = len / NICS_CHUNK + 1;
 

@@ -204,7 +204,7 @@ static void set_chunk(struct scene *s, uint32_t chunk)
 	s->request.frame.chunk = s->request.rndv[0].len = htole32(chunk);
 }
 
-TEST(nics, test_rndv_larger_than_a_piece_may_be_ends_the_connection)
+TEST(nics, test_rndv_larger_than_a_fragment_may_be_ends_the_connection)
 {
 	BAD(set_chunk(&s, NICS_CHUNK + 1), "larger than was agreed");
 	BAD(set_chunk(&s, PVR_FRAME_CHUNK_MAX + 1), "too large");
@@ -232,7 +232,7 @@ TEST_DIAL(nics, true, test_rndv_that_arrives_bit_by_bit)
 }
 
 /* A piece is as large as both have agreed; the stream's own buffer is not. */
-TEST_DIAL(nics_to_scattered_whole, true, test_large_piece_comes_by_the_buffer_bit_by_bit)
+TEST_DIAL(nics_to_scattered_whole, true, test_large_fragment_comes_by_the_buffer_bit_by_bit)
 {
 	uint8_t *memory = test_malloc(PVR_FRAME_CHUNK_MAX);
 	union pvr_any_frame any;
@@ -322,7 +322,7 @@ TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
 
 /* --------------------------------------------------- the same piece by another connection */
 
-TEST(nics, test_piece_by_another_connection_stops_what_is_read)
+TEST(nics, test_fragment_by_another_connection_stops_what_is_read)
 {
 	uint8_t payload[sizeof(struct pvr_frame_request)] = { 0 };
 	struct fg_forger *other;

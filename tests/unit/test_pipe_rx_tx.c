@@ -28,7 +28,7 @@ struct pipe {
 	unsigned int wants;
 	int send_error, recv_error; /* what send() and recv() fail with, unless 0 */
 	size_t pulled; /* bytes of memory that frames have filled so far */
-	bool no_pull, not_ready;
+	bool no_recv_payload, not_ready;
 	enum pvr_handled first; /* what the first call for each frame returns */
 	unsigned int rests;
 	struct seen seen[FRAMES_MAX];
@@ -171,7 +171,8 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	if (!seen->calls++ && pipe->first != PVR_HANDLED)
 		return pipe->first;
 	memory(&sg, &pipe->env->b);
-	if (!pipe->no_pull && !pvr_pipe_rx_pull(&pipe->in, NULL, &sg, pipe->pulled, seen->len))
+	if (!pipe->no_recv_payload &&
+	    !pvr_pipe_rx_recv_payload(&pipe->in, NULL, &sg, pipe->pulled, seen->len))
 		return PVR_HANDLED_PARTLY;
 	pipe->pulled += seen->len;
 	pipe->count++;
@@ -350,13 +351,13 @@ TEST_PIPE(test_broken_stream_stays_broken)
 TEST_PIPE(test_payload_that_nobody_wants_is_thrown_away)
 {
 	fg_fill(pipe->env->a.mr.va, AREA, 3);
-	pipe->no_pull = true;
+	pipe->no_recv_payload = true;
 	for (uint32_t i = 0; i < COUNT(sizes); i++)
 		while (!post(pipe, i, 0, sizes[i], false))
 			pump(pipe);
 	pump(pipe);
 	assert_int_equal(pipe->count, COUNT(sizes));
-	pipe->no_pull = false;
+	pipe->no_recv_payload = false;
 	pipe->pulled = 0;
 	assert_true(post(pipe, COUNT(sizes), 0, 50000, false));
 	pump(pipe);

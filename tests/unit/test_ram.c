@@ -11,30 +11,31 @@ static int map(struct fg_guest *g, uint64_t gpa, uint64_t size)
 	return pvr_adapter_map_ram(g->adapter, gpa, size, spare, true);
 }
 
-TEST(guest, test_overlapping_pieces_are_rejected)
+TEST(guest, test_overlapping_ram_regions_are_rejected)
 {
 	struct fg_guest *g = env->g[0];
-	const struct fg_ram_piece *piece = &g->ram.piece[1];
+	const struct fg_ram_region *region = &g->ram.region[1];
 
-	assert_int_equal(map(g, piece->gpa, PVR_PAGE_SIZE), -EINVAL);
-	assert_int_equal(map(g, piece->gpa + piece->size - PVR_PAGE_SIZE, PVR_PAGE_SIZE), -EINVAL);
-	assert_int_equal(map(g, piece->gpa - PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE), -EINVAL);
-	assert_int_equal(map(g, piece->gpa + piece->size - 1, 2 * PVR_PAGE_SIZE), -EINVAL);
-	assert_int_equal(map(g, piece->gpa - PVR_PAGE_SIZE, piece->size + 2 * PVR_PAGE_SIZE),
+	assert_int_equal(map(g, region->gpa, PVR_PAGE_SIZE), -EINVAL);
+	assert_int_equal(map(g, region->gpa + region->size - PVR_PAGE_SIZE, PVR_PAGE_SIZE),
+			 -EINVAL);
+	assert_int_equal(map(g, region->gpa - PVR_PAGE_SIZE, 2 * PVR_PAGE_SIZE), -EINVAL);
+	assert_int_equal(map(g, region->gpa + region->size - 1, 2 * PVR_PAGE_SIZE), -EINVAL);
+	assert_int_equal(map(g, region->gpa - PVR_PAGE_SIZE, region->size + 2 * PVR_PAGE_SIZE),
 			 -EINVAL);
 	assert_int_equal(map(g, 0, UINT64_MAX), -EINVAL);
 }
 
-TEST(guest, test_neighbouring_pieces_are_fine)
+TEST(guest, test_neighbouring_ram_regions_are_fine)
 {
 	struct fg_guest *g = env->g[0];
-	const struct fg_ram_piece *piece = &g->ram.piece[1];
+	const struct fg_ram_region *region = &g->ram.region[1];
 
-	assert_int_equal(map(g, piece->gpa + piece->size, PVR_PAGE_SIZE), 0);
-	assert_int_equal(map(g, piece->gpa - PVR_PAGE_SIZE, PVR_PAGE_SIZE), 0);
+	assert_int_equal(map(g, region->gpa + region->size, PVR_PAGE_SIZE), 0);
+	assert_int_equal(map(g, region->gpa - PVR_PAGE_SIZE, PVR_PAGE_SIZE), 0);
 }
 
-TEST(guest, test_wrapping_and_empty_pieces_are_rejected)
+TEST(guest, test_wrapping_and_empty_ram_regions_are_rejected)
 {
 	assert_int_equal(map(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1, 2 * PVR_PAGE_SIZE),
 			 -EINVAL);
@@ -42,7 +43,7 @@ TEST(guest, test_wrapping_and_empty_pieces_are_rejected)
 	assert_int_equal(map(env->g[0], 0x5000000000, 0), -EINVAL);
 }
 
-TEST(unprobed, test_piece_at_the_end_of_the_address_space)
+TEST(unprobed, test_ram_region_at_the_end_of_the_address_space)
 {
 	struct fg_guest *g = env->g[0];
 	const uint64_t gpa = UINT64_MAX - PVR_PAGE_SIZE + 1;
@@ -56,7 +57,7 @@ TEST(unprobed, test_piece_at_the_end_of_the_address_space)
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_FAILED);
 }
 
-TEST(unprobed, test_only_whole_pages_of_a_piece_are_used)
+TEST(unprobed, test_only_whole_pages_of_a_ram_region_are_used)
 {
 	struct fg_guest *g = env->g[0];
 
@@ -69,7 +70,7 @@ TEST(unprobed, test_only_whole_pages_of_a_piece_are_used)
 	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_READY);
 }
 
-TEST(unprobed, test_many_pieces_can_be_mapped_and_unmapped)
+TEST(unprobed, test_many_ram_regions_can_be_mapped_and_unmapped)
 {
 	struct fg_guest *g = env->g[0];
 	uint32_t n = 0;
@@ -91,11 +92,11 @@ TEST(unprobed, test_many_pieces_can_be_mapped_and_unmapped)
 TEST(guest, test_unmapping_what_is_not_mapped_is_harmless)
 {
 	struct fg_guest *g = env->g[0];
-	const struct fg_ram_piece *piece = &g->ram.piece[2];
+	const struct fg_ram_region *region = &g->ram.region[2];
 	struct pvr_port_attr attr;
 
 	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, PVR_PAGE_SIZE);
-	pvr_adapter_unmap_ram(g->adapter, piece->gpa + PVR_PAGE_SIZE, PVR_PAGE_SIZE);
+	pvr_adapter_unmap_ram(g->adapter, region->gpa + PVR_PAGE_SIZE, PVR_PAGE_SIZE);
 	pvr_adapter_unmap_ram(g->adapter, UINT64_MAX, UINT64_MAX);
 	expect_ok(fg_query_port(g, 1, &attr));
 }
@@ -331,8 +332,8 @@ TEST(rc_connected, test_peer_goes_on_when_the_other_guest_loses_all_memory)
 	struct fg_guest *g = env->g[1];
 
 	t_ping_pong(env->host, &env->a, &env->b);
-	for (int i = 0; i < FG_RAM_PIECES; i++)
-		pvr_adapter_unmap_ram(g->adapter, g->ram.piece[i].gpa, g->ram.piece[i].size);
+	for (int i = 0; i < FG_RAM_REGIONS; i++)
+		pvr_adapter_unmap_ram(g->adapter, g->ram.region[i].gpa, g->ram.region[i].size);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 1000);
 	fg_settle(env->host, 100 * FG_SEC);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_RETRY_EXC_ERR);

@@ -202,9 +202,9 @@ static void destroy_qp(struct scene *s)
 /* That has its rings, too: so it fails. */
 static void unplug_ram(struct scene *s)
 {
-	struct fg_ram_piece *piece = &s->victim->guest->ram.piece[FG_RAM_PIECES - 1];
+	struct fg_ram_region *fragment = &s->victim->guest->ram.region[FG_RAM_REGIONS - 1];
 
-	pvr_adapter_unmap_ram(s->victim->guest->adapter, piece->gpa, piece->size);
+	pvr_adapter_unmap_ram(s->victim->guest->adapter, fragment->gpa, fragment->size);
 }
 
 /* A piece of RAM beside that, which has been plugged in later. */

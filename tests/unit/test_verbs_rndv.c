@@ -572,7 +572,7 @@ struct piece {
 	unsigned int part, part_pos, iov, pos, len;
 };
 
-static void check_pieces(const struct piece *piece, unsigned int num, unsigned int first_mr)
+static void check_regions(const struct piece *piece, unsigned int num, unsigned int first_mr)
 {
 	assert_int_equal(fake.num_sent, num);
 	for (unsigned int i = 0; i < num; i++) {
@@ -612,7 +612,7 @@ TEST_SETUP(set_up_connected, tear_down, test_splits_at_both_lists_ends)
 
 	assert_int_equal(
 		begin_read((uint32_t[]){ 100, 50, 7 }, 3, (uint32_t[]){ 30, 90, 30, 7 }, 4), 0);
-	check_pieces(pieces, 5, first);
+	check_regions(pieces, 5, first);
 	for (unsigned int i = 0; i < 4; i++) {
 		assert_int_equal(fake.mr[first + i].access, IBV_ACCESS_LOCAL_WRITE);
 		assert_ptr_equal(fake.mr[first + i].mr.addr, memory + 4096 * i);
@@ -623,7 +623,7 @@ TEST_SETUP(set_up_connected, tear_down, test_splits_at_both_lists_ends)
 	end_read();
 }
 
-TEST_SETUP(set_up_connected, tear_down, test_as_many_pieces_as_there_can_be)
+TEST_SETUP(set_up_connected, tear_down, test_as_many_ram_regions_as_there_can_be)
 {
 	const uint32_t lens[8] = { 10, 10, 10, 10, 10, 10, 10, 11 };
 	const uint32_t room[8] = { 1, 10, 10, 10, 10, 10, 10, 20 };

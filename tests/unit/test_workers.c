@@ -620,7 +620,7 @@ TEST_CREW(test_adapter_resets_under_load)
 /* After unmapping nobody touches the memory: it is not even there. */
 TEST_CREW(test_memory_is_unplugged_under_load)
 {
-	const struct fg_ram_piece *piece;
+	const struct fg_ram_region *region;
 	struct writer w;
 	uint32_t i;
 
@@ -628,20 +628,20 @@ TEST_CREW(test_memory_is_unplugged_under_load)
 	go(env);
 	writer_start(&w, &env->a, &env->b);
 	until_any(&w.ok);
-	for (i = 0; i < FG_RAM_PIECES; i++) {
-		piece = &env->g[1]->ram.piece[i];
-		if (!piece->size)
+	for (i = 0; i < FG_RAM_REGIONS; i++) {
+		region = &env->g[1]->ram.region[i];
+		if (!region->size)
 			continue;
-		pvr_adapter_unmap_ram(env->g[1]->adapter, piece->gpa, piece->size);
-		assert_int_equal(mprotect(piece->va, piece->size, PROT_NONE), 0);
+		pvr_adapter_unmap_ram(env->g[1]->adapter, region->gpa, region->size);
+		assert_int_equal(mprotect(region->va, region->size, PROT_NONE), 0);
 	}
 	until_any(&w.failed);
 	pause_ms(5);
 	writer_stop(&w);
-	for (i = 0; i < FG_RAM_PIECES; i++) {
-		piece = &env->g[1]->ram.piece[i];
-		if (piece->size)
-			mprotect(piece->va, piece->size, PROT_READ | PROT_WRITE);
+	for (i = 0; i < FG_RAM_REGIONS; i++) {
+		region = &env->g[1]->ram.region[i];
+		if (region->size)
+			mprotect(region->va, region->size, PROT_READ | PROT_WRITE);
 	}
 }
 

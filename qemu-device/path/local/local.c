@@ -97,14 +97,14 @@ static void count_sent(struct pvr_quantum_stats *stats, const struct pvr_request
 		stats->reads += request->op->kind == PVR_OP_READ;
 		stats->atomics += request->op->kind == PVR_OP_ATOMIC;
 	}
-	/* Each piece of a message is taken only if the one before was. */
+	/* Each fragment of a message is taken only if the one before was. */
 	if (!taken) {
 		stats->lost_msgs++;
 		stats->lost_bytes += request->length;
 	}
 }
 
-/* The piece is done; @taken: by the responder, which RC knows and UC does not ask. */
+/* The fragment is done; @taken: by the responder, which RC knows and UC does not ask. */
 static pvr_always_inline enum pvr_step acknowledged(struct pvr_qp *qp,
 						    const struct pvr_request *request, bool taken,
 						    struct local_quantum *quantum)
@@ -131,7 +131,7 @@ static bool meet_peer(struct pvr_qp *qp, struct local_quantum *quantum)
 }
 
 static pvr_always_inline enum pvr_step
-send_piece(struct pvr_qp *qp, const struct pvr_request *request, struct local_quantum *quantum)
+send_fragment(struct pvr_qp *qp, const struct pvr_request *request, struct local_quantum *quantum)
 {
 	struct pvr_answer answer;
 
@@ -188,19 +188,19 @@ static pvr_always_inline enum pvr_step connected_step(struct pvr_qp *qp, struct 
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
 	chunk = sg.total - qp->sq_done;
-	return send_piece(qp,
-			  &(struct pvr_request){
-				  .from = &qp->origin,
-				  .wqe = wqe,
-				  .op = op,
-				  .local = &sg,
-				  .length = sg.total,
-				  .offset = qp->sq_done,
-				  .chunk = chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES,
-				  .psns = pvr_psns(qp, sg.total),
-				  .last = chunk <= PVR_QUANTUM_BYTES,
-			  },
-			  quantum);
+	return send_fragment(qp,
+			     &(struct pvr_request){
+				     .from = &qp->origin,
+				     .wqe = wqe,
+				     .op = op,
+				     .local = &sg,
+				     .length = sg.total,
+				     .offset = qp->sq_done,
+				     .chunk = chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES,
+				     .psns = pvr_psns(qp, sg.total),
+				     .last = chunk <= PVR_QUANTUM_BYTES,
+			     },
+			     quantum);
 }
 
 static void count_quantum(struct pvr_qp *qp, const struct pvr_quantum_stats *stats)

@@ -417,9 +417,9 @@ void pvr_remote_atomic_ack(const struct pvr_route *route, const char *fabric,
 	put(sq);
 }
 
-/* All of the piece is there. */
-static void piece_read(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe, uint64_t end,
-		       uint64_t length)
+/* All of the fragment is there. */
+static void fragment_read(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe, uint64_t end,
+			  uint64_t length)
 {
 	struct pvr_qp *qp = sq->qp;
 
@@ -453,14 +453,14 @@ static enum pvr_handled take_data(struct pvr_remote_sq *sq, const struct pvr_rou
 	if (!find_target(sq, flight, &wqe, &sg))
 		return PVR_HANDLED;
 	if (end > offset)
-		ret = pvr_out_pull(route, sq->qp, &sg, offset, end - offset);
+		ret = pvr_out_recv_payload(route, sq->qp, &sg, offset, end - offset);
 	if (!ret)
 		return PVR_HANDLED_PARTLY;
 	if (ret < 0)
 		pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
 				   "the memory of an RDMA READ went away");
 	else
-		piece_read(sq, &wqe, end, length);
+		fragment_read(sq, &wqe, end, length);
 	return PVR_HANDLED;
 }
 

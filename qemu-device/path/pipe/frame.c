@@ -146,7 +146,7 @@ static const char *check_rndv_done(const union pvr_any_frame *any, size_t payloa
 
 /* ------------------------------------------------------------------------ rendezvous */
 
-/* The payload of a piece is there, or a list that says where it is. */
+/* The payload of a fragment is there, or a list that says where it is. */
 static const char *check_payload(const struct pvr_frame *frame, uint32_t chunk, size_t payload)
 {
 	if (!(frame->flags & PVR_FRAME_F_RNDV))
@@ -204,16 +204,16 @@ static const char *check_gid_query(const union pvr_any_frame *any, size_t payloa
 }
 
 struct op_kind {
-	bool brings_payload; /* else its answer has something */
+	bool has_payload; /* else its answer has something */
 	bool is_atomic;
 };
 
 static const struct op_kind ops[] = {
-	[PVR_FRAME_OP_SEND] = { .brings_payload = true },
-	[PVR_FRAME_OP_SEND_IMM] = { .brings_payload = true },
-	[PVR_FRAME_OP_SEND_INV] = { .brings_payload = true },
-	[PVR_FRAME_OP_WRITE] = { .brings_payload = true },
-	[PVR_FRAME_OP_WRITE_IMM] = { .brings_payload = true },
+	[PVR_FRAME_OP_SEND] = { .has_payload = true },
+	[PVR_FRAME_OP_SEND_IMM] = { .has_payload = true },
+	[PVR_FRAME_OP_SEND_INV] = { .has_payload = true },
+	[PVR_FRAME_OP_WRITE] = { .has_payload = true },
+	[PVR_FRAME_OP_WRITE_IMM] = { .has_payload = true },
 	[PVR_FRAME_OP_READ] = { 0 },
 	[PVR_FRAME_OP_CMP_SWAP] = { .is_atomic = true },
 	[PVR_FRAME_OP_FETCH_ADD] = { .is_atomic = true },
@@ -221,8 +221,8 @@ static const struct op_kind ops[] = {
 
 static_assert(sizeof(ops) / sizeof(ops[0]) == PVR_FRAME_OP_NUM, "an operation is missing");
 
-/* The piece lies in its message, and is what comes, or is asked for. */
-static const char *check_piece(const struct pvr_frame_request *request, bool last)
+/* The fragment lies in its message, and is what comes, or is asked for. */
+static const char *check_fragment(const struct pvr_frame_request *request, bool last)
 {
 	uint64_t length = le64toh(request->length), offset = le64toh(request->offset);
 	uint32_t chunk = le32toh(request->chunk);
@@ -230,12 +230,12 @@ static const char *check_piece(const struct pvr_frame_request *request, bool las
 	if (length > PVR_MAX_MSG_SIZE)
 		return "a message that is too long";
 	if (offset > length || chunk > length - offset)
-		return "a piece that is not in its message";
+		return "a fragment that is not in its message";
 	if (!chunk && length)
 		return "an empty piece";
 	/* Also of what is asked for. */
 	if (chunk > PVR_FRAME_CHUNK_MAX)
-		return "a piece that is too large";
+		return "a fragment that is too large";
 	if (last != (offset + chunk == length))
 		return "the last piece must be where the message ends";
 	return NULL;
@@ -245,7 +245,7 @@ static const char *check_atomic(const struct pvr_frame_request *request, bool la
 {
 	if (le64toh(request->length) != sizeof(uint64_t) || request->offset || request->chunk ||
 	    !last)
-		return "atomics are of 8 bytes, in one piece";
+		return "atomics are of 8 bytes, in one fragment";
 	return NULL;
 }
 
@@ -275,19 +275,19 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 	if (request->op >= PVR_FRAME_OP_NUM)
 		return "an unknown operation";
 	op = &ops[request->op];
-	if ((!op->brings_payload || request->frame.flags & PVR_REQUEST_F_UC) &&
+	if ((!op->has_payload || request->frame.flags & PVR_REQUEST_F_UC) &&
 	    request->frame.flags & PVR_FRAME_F_RNDV)
 		return "a rendezvous that nobody reads, or that nobody is told of";
-	why = check_payload(&request->frame, op->brings_payload ? le32toh(request->chunk) : 0,
+	why = check_payload(&request->frame, op->has_payload ? le32toh(request->chunk) : 0,
 			    payload);
 	if (why)
 		return why;
-	if (!op->brings_payload && (request->frame.flags & PVR_REQUEST_F_UC))
+	if (!op->has_payload && (request->frame.flags & PVR_REQUEST_F_UC))
 		return "an operation that wants an answer, and will get none";
 	why = check_request_numbers(request);
 	if (why)
 		return why;
-	return op->is_atomic ? check_atomic(request, last) : check_piece(request, last);
+	return op->is_atomic ? check_atomic(request, last) : check_fragment(request, last);
 }
 
 static const char *check_datagram(const union pvr_any_frame *any, size_t payload)
@@ -384,9 +384,9 @@ static const char *check_read_data(const union pvr_any_frame *any, size_t payloa
 	if (why)
 		return why;
 	if (chunk > PVR_FRAME_CHUNK_MAX)
-		return "a piece that is too large";
+		return "a fragment that is too large";
 	if (offset > PVR_MAX_MSG_SIZE || chunk > PVR_MAX_MSG_SIZE - offset)
-		return "a piece that is in no message";
+		return "a fragment that is in no message";
 	if (!is_number(data->qpn) || !is_number(data->psn))
 		return "a number of more than 24 bits";
 	return NULL;

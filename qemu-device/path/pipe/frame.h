@@ -21,7 +21,7 @@
 
 #define PVR_FRAME_MAGIC 0x65706970u /* "pipe" */
 #define PVR_FRAME_VERSION 1
-/* A piece of a message has no more payload than the smaller of both ends' limits. */
+/* A fragment of a message has no more payload than the smaller of both ends' limits. */
 #define PVR_FRAME_CHUNK_MIN 4096u
 #define PVR_FRAME_CHUNK_MAX (1u << 20)
 #define PVR_FRAME_DATAGRAM_MAX 4096u
@@ -180,11 +180,11 @@ enum pvr_frame_op {
 };
 
 #define PVR_REQUEST_F_SOLICITED 0x01 /* of DATAGRAM, too */
-#define PVR_REQUEST_F_LAST 0x02 /* the piece that ends the message */
+#define PVR_REQUEST_F_LAST 0x02 /* the fragment that ends the message */
 #define PVR_REQUEST_F_UC 0x04 /* unreliable connection: no answer is wanted */
 
 /*
- * One piece of a message of a connected queue pair. SEND and WRITE: @chunk bytes of
+ * One fragment of a message of a connected queue pair. SEND and WRITE: @chunk bytes of
  * payload follow. READ: the answer brings them. Atomics: @length is 8, @chunk 0.
  */
 struct pvr_frame_request {
@@ -200,8 +200,8 @@ struct pvr_frame_request {
 	__le32 rkey;
 	__le64 addr; /* remote address */
 	__le64 length; /* of the message */
-	__le64 offset; /* of the piece */
-	__le32 chunk; /* bytes of the piece */
+	__le64 offset; /* of the fragment */
+	__le32 chunk; /* bytes of the fragment */
 	__le32 reserved2;
 	__le64 compare_add, swap;
 };

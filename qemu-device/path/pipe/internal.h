@@ -82,17 +82,17 @@ void pvr_link_flush(const struct pvr_route *route);
 struct pvr_in;
 
 /**
- * pvr_in_pull() - payload of the frame that is being handled, to guest memory
+ * pvr_in_recv_payload() - payload of the frame that is being handled, to guest memory
  * @qp: whose memory that is
- * @to: where the piece begins is @offset
- * @len: bytes of the piece
+ * @to: where the fragment begins is @offset
+ * @len: bytes of the fragment
  *
  * Takes what has come; called again for the same frame it goes on behind that.
  * Return: 1: that was all; 0: some has not come yet; -EFAULT: memory went away (the frame
  * will be thrown away when the handler returns).
  */
-int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
-		uint64_t offset, uint32_t len);
+int pvr_in_recv_payload(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
+			uint64_t offset, uint32_t len);
 /* Its NIC may be reading payload by this. */
 const struct pvr_ext_dma *pvr_in_ext_dma(const struct pvr_in *in);
 
@@ -153,11 +153,11 @@ void pvr_remote_ack(const struct pvr_route *route, const char *fabric,
 		    const struct pvr_frame_ack *frame);
 void pvr_remote_atomic_ack(const struct pvr_route *route, const char *fabric,
 			   const struct pvr_frame_atomic_ack *frame);
-/* Pulls by pvr_out_pull(). */
+/* Pulls by pvr_out_recv_payload(). */
 enum pvr_handled pvr_remote_read_data(const struct pvr_route *route, const char *fabric,
 				      const struct pvr_frame_read_data *frame);
-int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const struct pvr_sg *to,
-		 uint64_t offset, uint32_t len);
+int pvr_out_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
+			 const struct pvr_sg *to, uint64_t offset, uint32_t len);
 /* As pvr_in_ext_dma(). */
 const struct pvr_ext_dma *pvr_out_ext_dma(const struct pvr_route *route);
 /*

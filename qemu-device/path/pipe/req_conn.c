@@ -632,12 +632,12 @@ enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	return result;
 }
 
-int pvr_out_pull(const struct pvr_route *route, const struct pvr_qp *qp, const struct pvr_sg *to,
-		 uint64_t offset, uint32_t len)
+int pvr_out_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
+			 const struct pvr_sg *to, uint64_t offset, uint32_t len)
 {
 	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
 
-	return pvr_pipe_rx_pull(&out->in, qp, to, offset, len);
+	return pvr_pipe_rx_recv_payload(&out->in, qp, to, offset, len);
 }
 
 const struct pvr_ext_dma *pvr_out_ext_dma(const struct pvr_route *route)

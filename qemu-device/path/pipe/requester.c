@@ -123,8 +123,8 @@ static const uint8_t wire_ops[PVR_OPCODES] = {
 	[PVRDMA_WR_ATOMIC_FETCH_AND_ADD] = PVR_FRAME_OP_FETCH_ADD,
 };
 
-/* A piece of a message. */
-struct piece {
+/* A fragment of a message. */
+struct fragment {
 	const struct pvr_send_wqe *wqe;
 	const struct pvr_opcode *op;
 	const struct pvr_sg *sg;
@@ -134,12 +134,12 @@ struct piece {
 	bool last;
 };
 
-static void fill_operands(struct pvr_frame_request *frame, const struct piece *piece)
+static void fill_operands(struct pvr_frame_request *frame, const struct fragment *fragment)
 {
-	const struct pvrdma_sq_wqe_hdr *hdr = &piece->wqe->hdr;
+	const struct pvrdma_sq_wqe_hdr *hdr = &fragment->wqe->hdr;
 	uint32_t key = htole32(hdr->ex.invalidate_rkey);
 
-	switch (piece->op->kind) {
+	switch (fragment->op->kind) {
 	case PVR_OP_ATOMIC:
 		frame->addr = htole64(hdr->wr.atomic.remote_addr);
 		frame->rkey = htole32(hdr->wr.atomic.rkey);
@@ -154,19 +154,19 @@ static void fill_operands(struct pvr_frame_request *frame, const struct piece *p
 	default:
 		break;
 	}
-	if (piece->op->imm)
+	if (fragment->op->imm)
 		memcpy(frame->imm, &hdr->ex.imm_data, sizeof(frame->imm));
 	else if (hdr->opcode == PVRDMA_WR_SEND_WITH_INV)
 		memcpy(frame->imm, &key, sizeof(frame->imm));
 }
 
-static uint8_t flags_of(const struct pvr_qp *qp, const struct piece *piece)
+static uint8_t flags_of(const struct pvr_qp *qp, const struct fragment *fragment)
 {
 	uint8_t flags = 0;
 
-	if (piece->wqe->hdr.send_flags & PVR_SEND_SOLICITED)
+	if (fragment->wqe->hdr.send_flags & PVR_SEND_SOLICITED)
 		flags |= PVR_REQUEST_F_SOLICITED;
-	if (piece->last)
+	if (fragment->last)
 		flags |= PVR_REQUEST_F_LAST;
 	if (qp->type == PVR_QPT_UC)
 		flags |= PVR_REQUEST_F_UC;
@@ -175,7 +175,7 @@ static uint8_t flags_of(const struct pvr_qp *qp, const struct piece *piece)
 
 /* The source address is there as long as the peer is, see find_adapter(). */
 static bool fill_request(struct pvr_frame_request *frame, const struct pvr_qp *qp,
-			 const struct piece *piece)
+			 const struct fragment *fragment)
 {
 	const struct pvr_ah_attr *ah = &qp->attr.ah_attr;
 	const struct pvr_gid_entry *sgid = pvr_gid_get(qp->adapter, ah->sgid_index);
@@ -184,46 +184,46 @@ static bool fill_request(struct pvr_frame_request *frame, const struct pvr_qp *q
 		return false;
 	*frame = (struct pvr_frame_request){
 		.frame.type = PVR_FRAME_REQUEST,
-		.frame.flags = flags_of(qp, piece),
-		.op = wire_ops[piece->wqe->hdr.opcode],
+		.frame.flags = flags_of(qp, fragment),
+		.op = wire_ops[fragment->wqe->hdr.opcode],
 		.gid_type = qp->adapter->gid_type,
 		.epoch = htole32(qp->epoch),
 		.src_qpn = htole32(qp->qpn),
 		.dst_qpn = htole32(qp->attr.dest_qp_num),
-		.psn = htole32(piece->psn),
-		.psns = htole32(piece->psns),
-		.length = htole64(piece->sg->total),
-		.offset = htole64(piece->offset),
-		.chunk = htole32(piece->len),
+		.psn = htole32(fragment->psn),
+		.psns = htole32(fragment->psns),
+		.length = htole64(fragment->sg->total),
+		.offset = htole64(fragment->offset),
+		.chunk = htole32(fragment->len),
 	};
 	memcpy(frame->sgid, sgid->gid, sizeof(frame->sgid));
 	memcpy(frame->dgid, ah->dgid, sizeof(frame->dgid));
-	fill_operands(frame, piece);
+	fill_operands(frame, fragment);
 	return true;
 }
 
-static enum pvr_sent send_frame(struct pvr_remote_sq *sq, const struct piece *piece)
+static enum pvr_sent send_frame(struct pvr_remote_sq *sq, const struct fragment *fragment)
 {
-	const struct pvr_sg *payload = piece->op->local ? NULL : piece->sg;
+	const struct pvr_sg *payload = fragment->op->local ? NULL : fragment->sg;
 	/* What nobody acknowledges is done when it is sent. */
 	const struct pvr_qp *expose_qp = sq->qp->type == PVR_QPT_RC ? sq->qp : NULL;
 	union pvr_any_frame any;
 
-	if (!fill_request(&any.request, sq->qp, piece))
+	if (!fill_request(&any.request, sq->qp, fragment))
 		return PVR_SENT_DOWN;
 	return pvr_link_send(&sq->route, sq->qp->adapter->fabric, &any, sizeof(any.request),
-			     expose_qp, payload, payload ? piece->offset : 0,
-			     payload ? piece->len : 0);
+			     expose_qp, payload, payload ? fragment->offset : 0,
+			     payload ? fragment->len : 0);
 }
 
-/* The piece of a message that is next, @done bytes behind its begin. */
-static struct piece next_piece(const struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
-			       const struct pvr_sg *sg, uint64_t done)
+/* The fragment of a message that is next, @done bytes behind its begin. */
+static struct fragment next_fragment(const struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
+				     const struct pvr_sg *sg, uint64_t done)
 {
 	uint64_t left = sg->total - done;
 	uint32_t chunk = sq->route.chunk; /* 0: it will get lost */
 	uint32_t max = chunk && chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES;
-	struct piece piece = {
+	struct fragment fragment = {
 		.wqe = wqe,
 		.op = pvr_opcode(wqe->hdr.opcode),
 		.sg = sg,
@@ -232,34 +232,34 @@ static struct piece next_piece(const struct pvr_remote_sq *sq, const struct pvr_
 		.len = left < max ? (uint32_t)left : max,
 	};
 
-	piece.last = piece.len == left;
+	fragment.last = fragment.len == left;
 	/* Its answer is its payload. */
-	if (piece.op->kind == PVR_OP_ATOMIC) {
-		piece.len = 0;
-		piece.last = true;
+	if (fragment.op->kind == PVR_OP_ATOMIC) {
+		fragment.len = 0;
+		fragment.last = true;
 	}
-	return piece;
+	return fragment;
 }
 
-static void count_piece(struct quantum *quantum, const struct piece *piece)
+static void count_piece(struct quantum *quantum, const struct fragment *fragment)
 {
-	quantum->bytes += piece->len;
+	quantum->bytes += fragment->len;
 	quantum->left--;
 	quantum->sent = true;
 }
 
 /* ------------------------------------------------------------------ reliable, RC */
 
-static void piece_sent(struct pvr_remote_sq *sq, const struct piece *piece)
+static void fragment_sent(struct pvr_remote_sq *sq, const struct fragment *fragment)
 {
-	uint64_t end = piece->offset + piece->len;
+	uint64_t end = fragment->offset + fragment->len;
 
 	if (sq->cursor + 1 == sq->qp->sq_begun) {
 		if (end > sq->reached)
 			sq->reached = end;
-		sq->complete |= piece->last;
+		sq->complete |= fragment->last;
 	}
-	if (!piece->last) {
+	if (!fragment->last) {
 		sq->sent = end;
 		return;
 	}
@@ -267,12 +267,12 @@ static void piece_sent(struct pvr_remote_sq *sq, const struct piece *piece)
 	sq->sent = 0;
 }
 
-static enum step sent_rc(struct pvr_remote_sq *sq, const struct piece *piece,
+static enum step sent_rc(struct pvr_remote_sq *sq, const struct fragment *fragment,
 			 struct quantum *quantum)
 {
-	piece_sent(sq, piece);
-	count_piece(quantum, piece);
-	/* One piece is enough to find out whether somebody is there now. */
+	fragment_sent(sq, fragment);
+	count_piece(quantum, fragment);
+	/* One fragment is enough to find out whether somebody is there now. */
 	return sq->probing ? wait_for_answers(sq) : STEP_NEXT;
 }
 
@@ -286,7 +286,7 @@ static enum step go_on(struct pvr_remote_sq *sq, struct quantum *quantum)
 	const struct pvr_opcode *op;
 	struct pvr_send_wqe wqe;
 	enum pvr_sent sent;
-	struct piece piece;
+	struct fragment fragment;
 	struct pvr_sg sg;
 
 	if (flight->kind == PVR_OP_LOCAL) {
@@ -302,10 +302,10 @@ static enum step go_on(struct pvr_remote_sq *sq, struct quantum *quantum)
 		status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, sq->cursor, &wqe, status, changed);
-	piece = next_piece(sq, &wqe, &sg, sq->sent);
-	piece.psn = flight->psn;
-	sent = send_frame(sq, &piece);
-	return sent == PVR_SENT ? sent_rc(sq, &piece, quantum) : not_sent(sq, sent);
+	fragment = next_fragment(sq, &wqe, &sg, sq->sent);
+	fragment.psn = flight->psn;
+	sent = send_frame(sq, &fragment);
+	return sent == PVR_SENT ? sent_rc(sq, &fragment, quantum) : not_sent(sq, sent);
 }
 
 static void begin_flight(struct pvr_remote_sq *sq, const struct pvr_flight *flight)
@@ -371,7 +371,7 @@ static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 	uint64_t done = qp->sq_begun ? 0 : qp->sq_done;
 	enum pvrdma_wc_status status;
 	enum pvr_sent sent;
-	struct piece piece;
+	struct fragment fragment;
 	struct pvr_sg sg;
 
 	if (!pvr_may_post(qp, op))
@@ -384,19 +384,19 @@ static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 	status = pvr_prepare(&sg, qp, wqe, op, done);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, qp->sq_begun, wqe, status, pvr_prepare_why(qp, op, status));
-	piece = next_piece(sq, wqe, &sg, done);
-	piece.psn = qp->sq_psn;
+	fragment = next_fragment(sq, wqe, &sg, done);
+	fragment.psn = qp->sq_psn;
 	/* It begins only if something of it gets away. */
-	sent = send_frame(sq, &piece);
+	sent = send_frame(sq, &fragment);
 	if (sent != PVR_SENT)
 		return not_sent(sq, sent);
 	begin_flight(sq, &(struct pvr_flight){
-				 .psn = piece.psn,
-				 .psns = piece.psns,
+				 .psn = fragment.psn,
+				 .psns = fragment.psns,
 				 .length = sg.total,
 				 .kind = op->kind,
 			 });
-	return sent_rc(sq, &piece, quantum);
+	return sent_rc(sq, &fragment, quantum);
 }
 
 /* ---------------------------------------------------------------- unreliable, UC */
@@ -409,7 +409,7 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 	enum pvr_sent sent = PVR_SENT_DOWN;
 	struct pvr_qp *qp = sq->qp;
 	enum pvrdma_wc_status status;
-	struct piece piece;
+	struct fragment fragment;
 	struct pvr_sg sg;
 
 	if (!pvr_may_post(qp, op))
@@ -419,18 +419,18 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, 0, wqe, status, pvr_prepare_why(qp, op, status));
-	piece = next_piece(sq, wqe, &sg, qp->sq_done);
-	piece.psn = qp->sq_psn;
+	fragment = next_fragment(sq, wqe, &sg, qp->sq_done);
+	fragment.psn = qp->sq_psn;
 	if (!sq->down)
-		sent = send_frame(sq, &piece);
+		sent = send_frame(sq, &fragment);
 	if (sent == PVR_SENT_BLOCKED)
 		return not_sent(sq, sent);
-	count_piece(quantum, &piece);
-	if (!piece.last) {
-		qp->sq_done += piece.len;
+	count_piece(quantum, &fragment);
+	if (!fragment.last) {
+		qp->sq_done += fragment.len;
 		return STEP_NEXT;
 	}
-	qp->sq_psn = (qp->sq_psn + piece.psns) & PVR_PSN_MASK;
+	qp->sq_psn = (qp->sq_psn + fragment.psns) & PVR_PSN_MASK;
 	pvr_remote_count(sq, op->kind, sg.total, sent == PVR_SENT);
 	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, sg.total);
 	return STEP_NEXT;

@@ -5,13 +5,13 @@
  * DOC: position
  *
  * What a queue pair has got is all messages before rq_psn, and rq_done bytes of the one at
- * rq_psn. A piece of a message that begins there is executed, as the same piece from an
+ * rq_psn. A fragment of a message that begins there is executed, as the same piece from an
  * adapter of this host would be (rdma/responder.c). One before it has been executed
  * already and comes again because a connection broke: its payload is thrown away, READs
  * and atomics get their answer once more. One behind it is dropped, for something is
  * missing: the requester is told once, and nothing more before the missing piece has come.
  *
- * A piece whose payload comes little by little is looked at anew each time, so one that
+ * A fragment whose payload comes little by little is looked at anew each time, so one that
  * has come by another connection meanwhile is thrown away, and never written to memory
  * that the guest has got back. What is before the first position that there was has not
  * been executed by this queue pair: its ends disagree on PSNs, and nobody answers.
@@ -47,7 +47,7 @@ static const uint32_t opcodes[PVR_FRAME_OP_NUM] = {
 };
 
 /* A fragment of a request, and where its payload is. */
-struct pvr_remote_piece {
+struct pvr_rx_request {
 	struct pvr_inbound inbound; /* its request points to what follows */
 	struct pvr_origin origin;
 	struct pvr_send_wqe wqe; /* its header only */
@@ -121,28 +121,28 @@ static void set_position(struct pvr_frame_ack *ack, const struct pvr_qp *to)
 }
 
 /* The requester gets to know the position, soon. */
-static void owe(const struct pvr_remote_piece *piece)
+static void owe(const struct pvr_rx_request *fragment)
 {
-	struct pvr_in_acks *acks = pvr_in_acks(piece->conn);
-	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_ACK);
+	struct pvr_in_acks *acks = pvr_in_acks(fragment->conn);
+	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_ACK);
 
-	if (is_unreliable(piece->frame))
+	if (is_unreliable(fragment->frame))
 		return;
-	set_position(&ack, piece->to);
-	make_way(piece->conn, &ack);
+	set_position(&ack, fragment->to);
+	make_way(fragment->conn, &ack);
 	acks->frame = ack;
 	acks->due = true;
 	acks->count++;
 }
 
 /* The request cannot go on from here. */
-static void tell(const struct pvr_remote_piece *piece, struct pvr_frame_ack *ack)
+static void tell(const struct pvr_rx_request *fragment, struct pvr_frame_ack *ack)
 {
-	if (is_unreliable(piece->frame))
+	if (is_unreliable(fragment->frame))
 		return;
-	set_position(ack, piece->to);
-	make_way(piece->conn, ack);
-	send_ack(piece->conn, ack);
+	set_position(ack, fragment->to);
+	make_way(fragment->conn, ack);
+	send_ack(fragment->conn, ack);
 }
 
 /* Nobody here is to be asked that. */
@@ -158,30 +158,31 @@ static void tell_absence(struct pvr_in *in, const struct pvr_frame_request *fram
 	send_ack(in, &ack);
 }
 
-static void tell_refusal(const struct pvr_remote_piece *piece, uint8_t nak)
+static void tell_refusal(const struct pvr_rx_request *fragment, uint8_t nak)
 {
-	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_NAK);
+	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_NAK);
 
 	ack.nak = nak;
-	tell(piece, &ack);
+	tell(fragment, &ack);
 }
 
 /* ------------------------------------------------------- payload, either way */
 
 static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 {
-	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
-	const struct pvr_request *request = &piece->inbound.request;
+	struct pvr_rx_request *fragment = (struct pvr_rx_request *)in;
+	const struct pvr_request *request = &fragment->inbound.request;
 	struct pvr_sg own;
 	int ret;
 
 	if (!request->chunk)
 		return 0;
-	if (piece->payload) {
-		pvr_sg_build_flat(&own, piece->to->adapter, piece->payload, request->chunk);
+	if (fragment->payload) {
+		pvr_sg_build_flat(&own, fragment->to->adapter, fragment->payload, request->chunk);
 		return pvr_sg_copy(to, request->offset, &own, 0, request->chunk);
 	}
-	ret = pvr_in_pull(piece->conn, piece->to, to, request->offset, request->chunk);
+	ret = pvr_in_recv_payload(fragment->conn, fragment->to, to, request->offset,
+				  request->chunk);
 	if (ret < 0)
 		return ret;
 	return ret ? 0 : -EAGAIN;
@@ -189,8 +190,8 @@ static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 
 static int read_reply(struct pvr_inbound *in, const struct pvr_sg *from)
 {
-	struct pvr_remote_piece *piece = (struct pvr_remote_piece *)in;
-	const struct pvr_frame_request *frame = piece->frame;
+	struct pvr_rx_request *fragment = (struct pvr_rx_request *)in;
+	const struct pvr_frame_request *frame = fragment->frame;
 	union pvr_any_frame any = { .read_data = {
 					    .frame.type = PVR_FRAME_READ_DATA,
 					    .frame.fabric = frame->frame.fabric,
@@ -202,14 +203,14 @@ static int read_reply(struct pvr_inbound *in, const struct pvr_sg *from)
 				    } };
 
 	memcpy(any.read_data.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(piece->conn, &any, sizeof(any.read_data), piece->to, from,
-		     piece->inbound.request.offset, piece->inbound.request.chunk);
+	pvr_in_reply(fragment->conn, &any, sizeof(any.read_data), fragment->to, from,
+		     fragment->inbound.request.offset, fragment->inbound.request.chunk);
 	return 0;
 }
 
-static void send_value(const struct pvr_remote_piece *piece, uint64_t value)
+static void send_value(const struct pvr_rx_request *fragment, uint64_t value)
 {
-	const struct pvr_frame_request *frame = piece->frame;
+	const struct pvr_frame_request *frame = fragment->frame;
 	union pvr_any_frame any = { .atomic_ack = {
 					    .frame.type = PVR_FRAME_ATOMIC_ACK,
 					    .frame.fabric = frame->frame.fabric,
@@ -220,12 +221,12 @@ static void send_value(const struct pvr_remote_piece *piece, uint64_t value)
 				    } };
 
 	memcpy(any.atomic_ack.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(piece->conn, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
+	pvr_in_reply(fragment->conn, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
 }
 
 static void atomic_reply(struct pvr_inbound *in, uint64_t original)
 {
-	send_value((struct pvr_remote_piece *)in, original);
+	send_value((struct pvr_rx_request *)in, original);
 }
 
 static const struct pvr_inbound_ops inbound_ops = {
@@ -274,19 +275,19 @@ static void fill_header(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_re
 	hdr->wr.rdma.rkey = le32toh(frame->rkey);
 }
 
-static void fill_piece(struct pvr_remote_piece *piece)
+static void fill_piece(struct pvr_rx_request *fragment)
 {
-	const struct pvr_frame_request *frame = piece->frame;
+	const struct pvr_frame_request *frame = fragment->frame;
 
-	fill_header(&piece->wqe.hdr, frame);
-	piece->origin = (struct pvr_origin){
+	fill_header(&fragment->wqe.hdr, frame);
+	fragment->origin = (struct pvr_origin){
 		.qpn = le32toh(frame->src_qpn),
 		.psn = le32toh(frame->psn),
 	};
-	piece->inbound.ops = &inbound_ops;
-	piece->inbound.request = (struct pvr_request){
-		.from = &piece->origin,
-		.wqe = &piece->wqe,
+	fragment->inbound.ops = &inbound_ops;
+	fragment->inbound.request = (struct pvr_request){
+		.from = &fragment->origin,
+		.wqe = &fragment->wqe,
 		.op = pvr_opcode(opcodes[frame->op]),
 		.length = le64toh(frame->length),
 		.offset = le64toh(frame->offset),
@@ -296,7 +297,7 @@ static void fill_piece(struct pvr_remote_piece *piece)
 	};
 }
 
-/* ------------------------------------------------------------------- a piece */
+/* ------------------------------------------------------------------- a fragment */
 
 static enum pvr_frame_nak nak_of(enum pvrdma_wc_status status)
 {
@@ -310,64 +311,64 @@ static enum pvr_frame_nak nak_of(enum pvrdma_wc_status status)
 	}
 }
 
-static void refused(const struct pvr_remote_piece *piece, enum pvrdma_wc_status status)
+static void refused(const struct pvr_rx_request *fragment, enum pvrdma_wc_status status)
 {
-	struct pvr_remote_rq *rq = piece->to->remote_rq;
+	struct pvr_remote_rq *rq = fragment->to->remote_rq;
 
 	rq->has_refused = true;
-	rq->psn = piece->origin.psn;
+	rq->psn = fragment->origin.psn;
 	rq->status = status;
-	tell_refusal(piece, nak_of(status));
+	tell_refusal(fragment, nak_of(status));
 }
 
-static void not_ready(const struct pvr_remote_piece *piece, uint64_t ns)
+static void not_ready(const struct pvr_rx_request *fragment, uint64_t ns)
 {
-	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_RNR);
+	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_RNR);
 
 	/* What is on its way behind this one comes again. */
-	piece->to->remote_rq->told = true;
+	fragment->to->remote_rq->told = true;
 	ack.rnr_ns = htole64(ns);
-	tell(piece, &ack);
+	tell(fragment, &ack);
 }
 
-static void done(const struct pvr_remote_piece *piece)
+static void done(const struct pvr_rx_request *fragment)
 {
-	const struct pvr_request *request = &piece->inbound.request;
-	struct pvr_qp *to = piece->to;
+	const struct pvr_request *request = &fragment->inbound.request;
+	struct pvr_qp *to = fragment->to;
 
 	if (request->last) {
 		pvr_count(to, PVR_STAT_RX_MSGS, 1);
 		pvr_count(to, PVR_STAT_RX_BYTES, request->length);
 	}
 	if (request->op->local) {
-		struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_ACK);
+		struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_ACK);
 
 		/* Its answer has gone out, and says it all. */
-		make_way(piece->conn, &ack);
+		make_way(fragment->conn, &ack);
 		return;
 	}
-	owe(piece);
+	owe(fragment);
 }
 
-static enum pvr_handled execute(struct pvr_remote_piece *piece)
+static enum pvr_handled execute(struct pvr_rx_request *fragment)
 {
 	struct pvr_answer answer;
 
-	piece->to->remote_rq->told = false;
+	fragment->to->remote_rq->told = false;
 	/* By a connection that has been replaced; it is ours to do now. */
-	pvr_ext_dma_revoke_dst(piece->to, pvr_in_ext_dma(piece->conn));
-	answer = pvr_responder_execute_inbound(piece->to, &piece->inbound);
+	pvr_ext_dma_revoke_dst(fragment->to, pvr_in_ext_dma(fragment->conn));
+	answer = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
 	switch (answer.verdict) {
 	case PVR_PARTLY:
 		return PVR_HANDLED_PARTLY;
 	case PVR_ACK:
-		done(piece);
+		done(fragment);
 		break;
 	case PVR_RNR:
-		not_ready(piece, answer.wait_ns);
+		not_ready(fragment, answer.wait_ns);
 		break;
 	case PVR_NAK:
-		refused(piece, answer.status);
+		refused(fragment, answer.status);
 		break;
 	case PVR_LOST: /* of UC */
 		break;
@@ -375,53 +376,53 @@ static enum pvr_handled execute(struct pvr_remote_piece *piece)
 	return PVR_HANDLED;
 }
 
-static void again(struct pvr_remote_piece *piece)
+static void again(struct pvr_rx_request *fragment)
 {
 	struct pvr_answer answer;
 	uint64_t value;
 
-	switch (piece->inbound.request.op->kind) {
+	switch (fragment->inbound.request.op->kind) {
 	case PVR_OP_READ:
-		answer = pvr_responder_read_again(piece->to, &piece->inbound);
+		answer = pvr_responder_read_again(fragment->to, &fragment->inbound);
 		if (answer.verdict == PVR_NAK)
-			refused(piece, answer.status);
+			refused(fragment, answer.status);
 		break;
 	case PVR_OP_ATOMIC:
 		/* No requester waits for a value that is not known any more. */
-		if (pvr_replay_find(piece->to, piece->origin.psn, &value))
-			send_value(piece, value);
+		if (pvr_replay_find(fragment->to, fragment->origin.psn, &value))
+			send_value(fragment, value);
 		break;
 	default:
-		owe(piece);
+		owe(fragment);
 		break;
 	}
 }
 
-static void missing(const struct pvr_remote_piece *piece)
+static void missing(const struct pvr_rx_request *fragment)
 {
-	struct pvr_frame_ack ack = answer_to(piece->frame, PVR_FRAME_SYN_PSN_SEQ_ERR);
+	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_PSN_SEQ_ERR);
 
-	if (piece->to->remote_rq->told)
+	if (fragment->to->remote_rq->told)
 		return;
-	piece->to->remote_rq->told = true;
-	tell(piece, &ack);
+	fragment->to->remote_rq->told = true;
+	tell(fragment, &ack);
 }
 
 /*
  * In error: what had been done before is still acknowledged, and the reason is repeated,
  * for whoever has lost his connection just then. All else nobody answers.
  */
-static void in_error(const struct pvr_remote_piece *piece)
+static void in_error(const struct pvr_rx_request *fragment)
 {
-	const struct pvr_remote_rq *rq = piece->to->remote_rq;
-	enum pvr_place place = pvr_place_of(piece->to, &piece->inbound.request);
+	const struct pvr_remote_rq *rq = fragment->to->remote_rq;
+	enum pvr_place place = pvr_place_of(fragment->to, &fragment->inbound.request);
 
-	if (rq->has_refused && rq->psn == piece->origin.psn && place == HERE)
-		tell_refusal(piece, nak_of(rq->status));
-	else if (place == BEFORE && !piece->inbound.request.op->local)
-		owe(piece);
+	if (rq->has_refused && rq->psn == fragment->origin.psn && place == HERE)
+		tell_refusal(fragment, nak_of(rq->status));
+	else if (place == BEFORE && !fragment->inbound.request.op->local)
+		owe(fragment);
 	else
-		tell_absence(piece->conn, piece->frame, PVR_FRAME_SYN_NO_QP);
+		tell_absence(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 }
 
 static bool is_ready(const struct pvr_qp *qp)
@@ -429,32 +430,32 @@ static bool is_ready(const struct pvr_qp *qp)
 	return qp->state >= PVR_QPS_RTR && qp->state <= PVR_QPS_SQE;
 }
 
-static enum pvr_handled handle(struct pvr_remote_piece *piece)
+static enum pvr_handled handle(struct pvr_rx_request *fragment)
 {
-	struct pvr_qp *to = piece->to;
+	struct pvr_qp *to = fragment->to;
 
 	/* UC: a first piece always begins anew, all others are compared by the responder. */
 	if (to->type == PVR_QPT_UC)
-		return is_ready(to) ? execute(piece) : PVR_HANDLED;
+		return is_ready(to) ? execute(fragment) : PVR_HANDLED;
 	if (to->state == PVR_QPS_ERR) {
-		in_error(piece);
+		in_error(fragment);
 		return PVR_HANDLED;
 	}
 	if (!is_ready(to)) {
-		tell_absence(piece->conn, piece->frame, PVR_FRAME_SYN_NO_QP);
+		tell_absence(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
-	switch (pvr_place_of(to, &piece->inbound.request)) {
+	switch (pvr_place_of(to, &fragment->inbound.request)) {
 	case HERE:
-		return execute(piece);
+		return execute(fragment);
 	case BEFORE:
-		again(piece);
+		again(fragment);
 		break;
 	case BEHIND:
-		missing(piece);
+		missing(fragment);
 		break;
 	case NOWHERE:
-		tell_absence(piece->conn, piece->frame, PVR_FRAME_SYN_NO_QP);
+		tell_absence(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 		break;
 	}
 	return PVR_HANDLED;
@@ -464,19 +465,20 @@ static enum pvr_handled handle(struct pvr_remote_piece *piece)
 static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *in,
 				   const struct pvr_frame_request *frame, uint8_t *payload)
 {
-	struct pvr_remote_piece piece;
+	struct pvr_rx_request fragment;
 
-	piece.conn = in;
-	piece.frame = frame;
-	piece.payload = payload;
-	piece.to = find(adapter, frame);
-	fill_piece(&piece);
-	if (!piece.to || !pvr_remote_rq_get(piece.to, pvr_in_remote(in),
-					    piece.inbound.request.op->kind == PVR_OP_ATOMIC)) {
+	fragment.conn = in;
+	fragment.frame = frame;
+	fragment.payload = payload;
+	fragment.to = find(adapter, frame);
+	fill_piece(&fragment);
+	if (!fragment.to ||
+	    !pvr_remote_rq_get(fragment.to, pvr_in_remote(in),
+			       fragment.inbound.request.op->kind == PVR_OP_ATOMIC)) {
 		tell_absence(in, frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
-	return handle(&piece);
+	return handle(&fragment);
 }
 
 static void log_imposture(struct pvr_adapter *adapter, const struct pvr_in *in)

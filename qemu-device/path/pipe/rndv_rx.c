@@ -136,7 +136,7 @@ static bool was_revoked(const struct pvr_rdma_read *rdma_read)
 	return !rdma_read->own && !rdma_read->use.adapter;
 }
 
-/* Return: as pvr_rdma_read_pull(). */
+/* Return: as pvr_rdma_read_recv_payload(). */
 static int finish(struct pvr_rdma_read *rdma_read, const struct pvr_sg *to, uint64_t offset)
 {
 	struct pvr_sg from;
@@ -158,8 +158,9 @@ static int finish(struct pvr_rdma_read *rdma_read, const struct pvr_sg *to, uint
 	return pvr_sg_copy(to, offset, &from, 0, rdma_read->len) ? -EFAULT : (int)rdma_read->len;
 }
 
-int pvr_rdma_read_pull(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
-		       const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left)
+int pvr_rdma_read_recv_payload(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
+			       const struct pvr_sg *to, uint64_t offset, uint32_t done,
+			       uint32_t left)
 {
 	int err = rdma_read->busy ? 0 : start_any(rdma_read, qp, to, offset, done, left);
 

@@ -39,8 +39,9 @@ void pvr_rdma_read_begin(struct pvr_rdma_read *rdma_read, const struct pvr_frame
  * now; 0: not yet, there will be input; -EFAULT: guest memory went away; else -errno of the
  * stream.
  */
-int pvr_rdma_read_pull(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
-		       const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left);
+int pvr_rdma_read_recv_payload(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
+			       const struct pvr_sg *to, uint64_t offset, uint32_t done,
+			       uint32_t left);
 /* What is left of it is not wanted. Return: 1; 0: not yet, there will be input; or -errno. */
 int pvr_rdma_read_drop(struct pvr_rdma_read *rdma_read);
 

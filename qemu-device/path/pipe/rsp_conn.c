@@ -92,10 +92,10 @@ bool pvr_in_may_stall(struct pvr_in *in)
 	return false;
 }
 
-int pvr_in_pull(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
-		uint64_t offset, uint32_t len)
+int pvr_in_recv_payload(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
+			uint64_t offset, uint32_t len)
 {
-	return pvr_pipe_rx_pull(&in->box, qp, to, offset, len);
+	return pvr_pipe_rx_recv_payload(&in->box, qp, to, offset, len);
 }
 
 const struct pvr_ext_dma *pvr_in_ext_dma(const struct pvr_in *in)
@@ -187,7 +187,7 @@ static enum pvr_handled got_request(struct pvr_in *in, const char *fabric,
 {
 	/* Its answer would be longer than what may be sent there. */
 	if (le32toh(any->request.chunk) > in->box.chunk) {
-		*why = "a piece that is longer than was agreed";
+		*why = "a fragment that is longer than was agreed";
 		return PVR_HANDLED;
 	}
 	return pvr_remote_request(in, fabric, &any->request, payload);

@@ -104,7 +104,7 @@ static void end_rndv(struct pvr_pipe_rx *box)
 	box->handler->rndv_over(box->owner);
 }
 
-static int pull_staged(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
+static int recv_staged(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
 {
 	size_t n = have(box) < missing(box) ? have(box) : missing(box);
 	struct pvr_sg sg;
@@ -120,7 +120,7 @@ static int pull_staged(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_
 }
 
 /* The staging area is empty: the rest of the payload, and what comes behind it. */
-static int pull_straight(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
+static int recv_straight(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
 {
 	struct iovec iov[RUNS + 1];
 	size_t n, size = 0;
@@ -140,7 +140,7 @@ static int pull_straight(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint6
 	box->tail = n > missing(box) ? n - missing(box) : 0;
 	box->taken += n - box->tail;
 	/* Memory that a VM's owner has taken away takes nothing from a system call. */
-	return box->fault && read_ahead(box) ? pull_staged(box, to, offset) : 0;
+	return box->fault && read_ahead(box) ? recv_staged(box, to, offset) : 0;
 }
 
 /* The NIC has brought so much, or -errno. Return: whether it can be gone on with. */
@@ -157,14 +157,14 @@ static bool took_rndv(struct pvr_pipe_rx *box, int n)
 	return true;
 }
 
-static int pull_rndv(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
+static int recv_rndv(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
 		     uint64_t offset)
 {
 	int n;
 
 	do {
-		n = pvr_rdma_read_pull(&box->rdma_read, qp, to, offset + box->taken,
-				       (uint32_t)box->taken, (uint32_t)missing(box));
+		n = pvr_rdma_read_recv_payload(&box->rdma_read, qp, to, offset + box->taken,
+					       (uint32_t)box->taken, (uint32_t)missing(box));
 		if (n == -EFAULT)
 			return n;
 	} while (took_rndv(box, n) && missing(box));
@@ -174,8 +174,8 @@ static int pull_rndv(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const str
 	return 1;
 }
 
-int pvr_pipe_rx_pull(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const struct pvr_sg *to,
-		     uint64_t offset, uint32_t len)
+int pvr_pipe_rx_recv_payload(struct pvr_pipe_rx *box, const struct pvr_qp *qp,
+			     const struct pvr_sg *to, uint64_t offset, uint32_t len)
 {
 	unsigned int reads = READS_PER_RUN;
 	int err;
@@ -183,11 +183,11 @@ int pvr_pipe_rx_pull(struct pvr_pipe_rx *box, const struct pvr_qp *qp, const str
 	if (len != box->payload)
 		return -EFAULT;
 	if (box->exposed)
-		return pull_rndv(box, qp, to, offset);
-	err = pull_staged(box, to, offset);
+		return recv_rndv(box, qp, to, offset);
+	err = recv_staged(box, to, offset);
 	box->dry = false;
 	while (!err && missing(box) && !box->dry && reads--)
-		err = pull_straight(box, to, offset);
+		err = recv_straight(box, to, offset);
 	return err ? err : !missing(box);
 }
 

@@ -43,7 +43,7 @@ struct pvr_remote_sq {
 	bool complete; /* that is all of it */
 	uint32_t reads; /* flights that are RDMA READ or atomics */
 	bool down; /* something is to be sent, and there is no connection */
-	bool probing; /* nobody was there: one piece at a time until somebody is */
+	bool probing; /* nobody was there: one fragment at a time until somebody is */
 	bool gap; /* an answer could not be used: begin again */
 	uint64_t progress; /* when it was answered last, or began to wait */
 	uint32_t size; /* a power of two, at most that of the send queue */
