@@ -180,7 +180,7 @@ enum pvr_qp_wait {
 };
 
 /* What a responder needs to know of who asks: part of a queue pair, or of a frame. */
-struct pvr_origin {
+struct pvr_req_src {
 	uint32_t qpn;
 	uint32_t psn; /* of the request */
 };
@@ -188,7 +188,7 @@ struct pvr_origin {
 LIST_HEAD(pvr_memberships, pvr_member); /* see gid/mcast_group.h */
 
 struct pvr_remote_sq;
-struct pvr_remote_rq;
+struct pvr_responder_state;
 
 struct pvr_qp {
 	struct pvr_owned owned;
@@ -213,14 +213,14 @@ struct pvr_qp {
 
 	/* Requester. */
 	union {
-		struct pvr_origin origin;
+		struct pvr_req_src req_src;
 		struct {
 			uint32_t qpn;
 			uint32_t sq_psn; /* of the next request */
 		};
 	};
-	uint64_t sq_done; /* bytes of the request at sq.head that are done */
-	uint32_t sq_begun; /* requests from sq.head on that have begun, see remote_sq */
+	uint64_t sq_offset; /* bytes of the request at sq.head that are done */
+	uint32_t sq_inflight; /* requests from sq.head on that have begun, see remote_sq */
 	uint32_t epoch; /* of this connection, to tell answers to an earlier one */
 	uint8_t retry_left, rnr_left;
 	uint8_t path_id, path_found; /* enum pvr_path_id: the current one, and the one to take */
@@ -241,7 +241,7 @@ struct pvr_qp {
 
 	/* Responder. */
 	uint32_t rq_psn; /* of the next request */
-	uint64_t rq_done; /* bytes of the request in progress that have arrived */
+	uint64_t rq_offset; /* bytes of the request in progress that have arrived */
 	bool peer_waits; /* the requester got an RNR NAK */
 	bool wakes_peer; /* in its next quantum: there is a receive request now */
 	bool comm_est; /* the event has been given */
@@ -259,7 +259,7 @@ struct pvr_qp {
 	uint64_t peer_qp_gen; /* of peer_adapter; 0: not looked for there */
 	struct pvr_remote *peer_remote; /* who has the GID, if no adapter here has it */
 	struct pvr_remote_sq *remote_sq; /* it sends to another host: NULL if not */
-	struct pvr_remote_rq *remote_rq; /* as responder to one; NULL: never has been */
+	struct pvr_responder_state *responder_state; /* as responder to one; NULL: never has been */
 
 	/* rdma/db_suppress.c */
 	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */

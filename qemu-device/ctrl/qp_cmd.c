@@ -190,7 +190,7 @@ static void qp_answer(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 static void qp_free(struct pvr_qp *qp)
 {
 	pvr_path_close(qp);
-	pvr_remote_rq_free(qp);
+	pvr_responder_state_free(qp);
 	free(qp->held);
 	free(qp);
 }

@@ -12,7 +12,7 @@ void pvr_send_push_cqe(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 static inline void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 				     enum pvrdma_wc_status status, uint64_t length)
 {
-	qp->sq_done = 0;
+	qp->sq_offset = 0;
 	pvr_wq_advance(qp->adapter, &qp->sq);
 	if (status != PVRDMA_WC_SUCCESS || qp->sq_sig_all ||
 	    (wqe->hdr.send_flags & PVR_SEND_SIGNALED))

@@ -161,7 +161,7 @@ void pvr_db_exit_qp(struct pvr_qp *qp)
  */
 static bool has_unanswered(const struct pvr_qp *qp)
 {
-	return qp->sq_begun;
+	return qp->sq_inflight;
 }
 
 /* Return: true if something was posted before the guest could see the 0. */

@@ -94,8 +94,8 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	pvr_mw_unbind_all(qp);
 	qp->sq.head = 0;
 	qp->rq.head = 0;
-	qp->sq_done = 0;
-	qp->rq_done = 0;
+	qp->sq_offset = 0;
+	qp->rq_offset = 0;
 	pvr_qp_set_peer_waits(qp, false);
 	pvr_qp_set_wakes_peer(qp, false);
 	qp->mcast_next = 0;
@@ -111,7 +111,7 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->peer_gone = false;
 	qp->path_gen = 0;
 	pvr_path_close(qp);
-	pvr_remote_rq_free(qp);
+	pvr_responder_state_free(qp);
 	if (qp->held)
 		qp->held->valid = false;
 	memset(&qp->attr, 0, sizeof(qp->attr));

@@ -36,7 +36,7 @@ void pvr_requester_drain(struct pvr_qp *qp)
 {
 	bool waits = qp->wait != PVR_QP_RUNNING && qp->wait != PVR_QP_WAITS_LINK;
 
-	if (!qp->sq_done && !qp->mcast_next && !qp->sq_begun && !waits) {
+	if (!qp->sq_offset && !qp->mcast_next && !qp->sq_inflight && !waits) {
 		pvr_requester_drained(qp);
 		return;
 	}
@@ -90,10 +90,10 @@ bool pvr_requester_has_work(const struct pvr_qp *qp)
 {
 	switch (qp->state) {
 	case PVR_QPS_RTS:
-		return qp->wait == PVR_QP_RUNNING && pvr_wq_avail(&qp->sq) != (int)qp->sq_begun;
+		return qp->wait == PVR_QP_RUNNING && pvr_wq_avail(&qp->sq) != (int)qp->sq_inflight;
 	case PVR_QPS_SQD:
 		return qp->sq_draining && qp->wait == PVR_QP_RUNNING &&
-		       pvr_wq_avail(&qp->sq) != (int)qp->sq_begun;
+		       pvr_wq_avail(&qp->sq) != (int)qp->sq_inflight;
 	case PVR_QPS_SQE:
 	case PVR_QPS_ERR:
 		return pvr_wq_avail(&qp->sq) > 0;

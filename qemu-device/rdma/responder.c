@@ -291,7 +291,7 @@ do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbou
 /* The request is the next one, or the next piece of the one in progress. */
 static bool in_order(const struct pvr_qp *to, const struct pvr_request *request)
 {
-	return request->from->psn == to->rq_psn && request->offset == to->rq_done;
+	return request->from->psn == to->rq_psn && request->offset == to->rq_offset;
 }
 
 /* IBTA vol. 1, 9.8.2.2.1: what came before is lost, its receive request is not. */
@@ -300,7 +300,7 @@ static void resynchronise(struct pvr_qp *to, const struct pvr_request *request)
 	if (to->type != PVR_QPT_UC || request->offset)
 		return;
 	to->rq_psn = request->from->psn;
-	to->rq_done = 0;
+	to->rq_offset = 0;
 }
 
 static void established(struct pvr_qp *to)
@@ -315,10 +315,10 @@ static void established(struct pvr_qp *to)
 static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 {
 	if (!request->last) {
-		to->rq_done += request->chunk;
+		to->rq_offset += request->chunk;
 		return false;
 	}
-	to->rq_done = 0;
+	to->rq_offset = 0;
 	to->rq_psn = (to->rq_psn + request->psns) & 0xffffff;
 	return true;
 }

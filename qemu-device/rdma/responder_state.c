@@ -7,39 +7,38 @@
 /* Of 2^24 PSNs, those that count as before another one. */
 #define PSNS_HALF (1u << 23)
 
-
-void pvr_remote_rq_free(struct pvr_qp *qp)
+void pvr_responder_state_free(struct pvr_qp *qp)
 {
-	if (!qp->remote_rq)
+	if (!qp->responder_state)
 		return;
-	free(qp->remote_rq->replay);
-	free(qp->remote_rq);
-	qp->remote_rq = NULL;
+	free(qp->responder_state->replay);
+	free(qp->responder_state);
+	qp->responder_state = NULL;
 }
 
-struct pvr_remote *pvr_remote_rq_from(const struct pvr_qp *qp)
+struct pvr_remote *pvr_responder_state_host(const struct pvr_qp *qp)
 {
-	return qp->remote_rq ? qp->remote_rq->from : NULL;
+	return qp->responder_state ? qp->responder_state->from : NULL;
 }
 
 bool pvr_remote_rq_get(struct pvr_qp *to, struct pvr_remote *from, bool atomic)
 {
-	if (!to->remote_rq) {
-		to->remote_rq = calloc(1, sizeof(*to->remote_rq));
-		if (!to->remote_rq)
+	if (!to->responder_state) {
+		to->responder_state = calloc(1, sizeof(*to->responder_state));
+		if (!to->responder_state)
 			return false;
-		to->remote_rq->base = to->rq_psn;
-		to->remote_rq->from = from;
+		to->responder_state->base = to->rq_psn;
+		to->responder_state->from = from;
 	}
-	if (atomic && !to->remote_rq->replay)
-		to->remote_rq->replay = calloc(1, sizeof(*to->remote_rq->replay));
-	return !atomic || to->remote_rq->replay;
+	if (atomic && !to->responder_state->replay)
+		to->responder_state->replay = calloc(1, sizeof(*to->responder_state->replay));
+	return !atomic || to->responder_state->replay;
 }
 
 /* Of what has been executed; the base follows so that the distance does not wrap. */
 static bool was_executed(struct pvr_qp *to, uint32_t psn)
 {
-	struct pvr_remote_rq *rq = to->remote_rq;
+	struct pvr_responder_state *rq = to->responder_state;
 
 	if (((to->rq_psn - rq->base) & 0xffffff) > PSNS_HALF)
 		rq->base = (to->rq_psn - PSNS_HALF) & 0xffffff;
@@ -54,15 +53,14 @@ enum pvr_place pvr_place_of(struct pvr_qp *to, const struct pvr_request *request
 		return BEHIND;
 	if (ahead)
 		return was_executed(to, request->from->psn) ? BEFORE : NOWHERE;
-	if (request->offset == to->rq_done)
+	if (request->offset == to->rq_offset)
 		return HERE;
-	return request->offset > to->rq_done ? BEHIND : BEFORE;
+	return request->offset > to->rq_offset ? BEHIND : BEFORE;
 }
-
 
 void pvr_replay_record(struct pvr_qp *to, uint32_t psn, uint64_t value)
 {
-	struct pvr_atomic_replay *replay = to->remote_rq->replay;
+	struct pvr_atomic_replay *replay = to->responder_state->replay;
 	uint32_t i = replay->count++ % PVR_MAX_RD_ATOMIC;
 
 	replay->last[i].psn = psn;
@@ -71,7 +69,7 @@ void pvr_replay_record(struct pvr_qp *to, uint32_t psn, uint64_t value)
 
 bool pvr_replay_find(const struct pvr_qp *to, uint32_t psn, uint64_t *value)
 {
-	const struct pvr_atomic_replay *replay = to->remote_rq->replay;
+	const struct pvr_atomic_replay *replay = to->responder_state->replay;
 	uint32_t i, n;
 
 	if (!replay)

@@ -146,7 +146,7 @@ struct pvr_quantum_stats {
  * does not keep others waiting; most have just one.
  */
 struct pvr_request {
-	const struct pvr_origin *from;
+	const struct pvr_req_src *from;
 	const struct pvr_send_wqe *wqe; /* checked, but for what the responder checks */
 	const struct pvr_opcode *op; /* the wqe's */
 	const struct pvr_sg *local; /* the requester's memory */

@@ -59,7 +59,7 @@ static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *r
 	qp->rnr_left = qp->attr.rnr_retry;
 	qp->unanswered = false;
 	if (!request->last) {
-		qp->sq_done += request->chunk;
+		qp->sq_offset += request->chunk;
 		return PVR_STEP_AGAIN;
 	}
 	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
@@ -101,19 +101,19 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	/* No test posts local operations: they are an error here. */
 	status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if (pvr_may_post(qp, op) && op->kind != PVR_OP_LOCAL)
-		status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
+		status = pvr_prepare(&sg, qp, wqe, op, qp->sq_offset);
 	if (status != PVRDMA_WC_SUCCESS) {
 		pvr_requester_fail(qp, wqe, status, "bad request");
 		return PVR_STEP_STOP;
 	}
-	left = sg.total - qp->sq_done;
+	left = sg.total - qp->sq_offset;
 	request = (struct pvr_request){
 		.from = &qp->origin,
 		.wqe = wqe,
 		.op = op,
 		.local = &sg,
 		.length = sg.total,
-		.offset = qp->sq_done,
+		.offset = qp->sq_offset,
 		.chunk = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES,
 		.psns = pvr_psns(qp, sg.total),
 		.last = left <= PVR_QUANTUM_BYTES,

@@ -45,7 +45,7 @@ static void steps(struct t_env *env, uint32_t n)
 
 static uint32_t begun(struct fg_end *end)
 {
-	return t_device_qp(end)->sq_begun;
+	return t_device_qp(end)->sq_inflight;
 }
 
 /* ------------------------------------------------------------------ interleaving */
@@ -175,7 +175,7 @@ TEST(guests, test_more_requests_than_the_window)
 		assert_true(fg_post_send(&env->a.qp, &wr));
 	}
 	fg_wire_run(env->wire);
-	assert_true(begun(&env->a) <= PVR_FLIGHTS_MAX);
+	assert_true(begun(&env->a) <= PVR_INFLIGHT_MAX);
 	fg_wire_hold(env->wire, 0, 1, false);
 	fg_wire_settle(env->wire, FG_SEC);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);

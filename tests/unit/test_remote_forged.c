@@ -40,7 +40,7 @@ static void forge(struct forgery *forgery, struct t_env *env)
 		.syndrome = PVR_FRAME_SYN_ACK,
 		.epoch = htole32(qp->epoch),
 		.qpn = htole32(qp->qpn),
-		.psn = htole32(pvr_flight(qp->remote_sq, 0)->psn),
+		.psn = htole32(pvr_inflight(qp->remote_sq, 0)->psn),
 	};
 	memcpy(forgery->ack.gid, env->a.gid, 16);
 }
@@ -180,7 +180,7 @@ TEST(rc_connected, test_data_nobody_asked_for_is_ignored)
 	/* That of the READ itself says that the WRITE before it is done, and no more. */
 	while (fg_cq_pending(&env->a.scq))
 		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	assert_int_equal(t_device_qp(&env->a)->sq_begun, 1);
+	assert_int_equal(t_device_qp(&env->a)->sq_inflight, 1);
 	assert_int_equal(fg_mismatch(env->a.buf.va, env->a.buf.size, 3), env->a.buf.size);
 }
 

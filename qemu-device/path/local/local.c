@@ -114,7 +114,7 @@ static pvr_always_inline enum pvr_step acknowledged(struct pvr_qp *qp,
 	qp->rnr_left = qp->attr.rnr_retry;
 	qp->unanswered = false;
 	if (!request->last) {
-		qp->sq_done += request->chunk;
+		qp->sq_offset += request->chunk;
 		return PVR_STEP_AGAIN;
 	}
 	count_sent(&quantum->stats, request, taken);
@@ -184,18 +184,18 @@ static pvr_always_inline enum pvr_step connected_step(struct pvr_qp *qp, struct 
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
 	if (op->kind == PVR_OP_LOCAL)
 		return local_step(qp, wqe, quantum);
-	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
+	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_offset);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
-	chunk = sg.total - qp->sq_done;
+	chunk = sg.total - qp->sq_offset;
 	return send_fragment(qp,
 			     &(struct pvr_request){
-				     .from = &qp->origin,
+				     .from = &qp->req_src,
 				     .wqe = wqe,
 				     .op = op,
 				     .local = &sg,
 				     .length = sg.total,
-				     .offset = qp->sq_done,
+				     .offset = qp->sq_offset,
 				     .chunk = chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES,
 				     .psns = pvr_psns(qp, sg.total),
 				     .last = chunk <= PVR_QUANTUM_BYTES,

@@ -47,7 +47,7 @@ static struct pvr_remote_sq *find_locked(struct pvr_adapter *adapter, const stru
 {
 	struct pvr_qp *qp = pvr_qp_find(adapter, le32toh(to->qpn));
 
-	if (!qp || qp->epoch != le32toh(to->epoch) || !qp->remote_sq || !qp->sq_begun ||
+	if (!qp || qp->epoch != le32toh(to->epoch) || !qp->remote_sq || !qp->sq_inflight ||
 	    !is_sending(qp) || qp->remote_sq->route.remote != route->remote)
 		return NULL;
 	if (adapter->link_up && pvr_adapter_dma_ok(adapter))
@@ -93,27 +93,27 @@ static bool is_current(const struct pvr_remote_sq *sq, const struct pvr_route *r
 /* The @i-th flight was sent up to there, at some time. */
 static bool was_sent(struct pvr_remote_sq *sq, uint32_t i, uint64_t done)
 {
-	if (i + 1 < sq->qp->sq_begun)
+	if (i + 1 < sq->qp->sq_inflight)
 		return true;
-	return done <= sq->reached;
+	return done <= sq->highest_sent;
 }
 
 /*
- * Which flight begins at @psn; sq_begun if that is behind the last one. Return: false if
+ * Which flight begins at @psn; sq_inflight if that is behind the last one. Return: false if
  * that is no position of what was sent.
  */
-static bool find_flight(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done, uint32_t *index)
+static bool find_inflight(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done, uint32_t *index)
 {
-	uint32_t i, n = sq->qp->sq_begun;
-	struct pvr_flight *flight;
+	uint32_t i, n = sq->qp->sq_inflight;
+	struct pvr_inflight *inflight;
 
 	for (i = 0; i < n; i++) {
-		flight = pvr_flight(sq, i);
-		if (flight->kind == PVR_OP_LOCAL || flight->psn != psn)
+		inflight = pvr_inflight(sq, i);
+		if (inflight->kind == PVR_OP_LOCAL || inflight->psn != psn)
 			continue;
 		*index = i;
 		/* All of a message is a position behind it. */
-		return (!done || done < flight->length) && was_sent(sq, i, done);
+		return (!done || done < inflight->length) && was_sent(sq, i, done);
 	}
 	*index = n;
 	return psn == sq->qp->sq_psn && !done && sq->complete;
@@ -130,7 +130,7 @@ static void complete_first(struct pvr_remote_sq *sq)
 /* What was executed here and is now the oldest. */
 static void complete_own(struct pvr_remote_sq *sq)
 {
-	while (sq->qp->sq_begun && pvr_flight(sq, 0)->kind == PVR_OP_LOCAL)
+	while (sq->qp->sq_inflight && pvr_inflight(sq, 0)->kind == PVR_OP_LOCAL)
 		complete_first(sq);
 }
 
@@ -140,7 +140,8 @@ static uint32_t complete_before(struct pvr_remote_sq *sq, uint32_t index)
 	uint32_t n = 0;
 
 	/* A full CQ ends it all. */
-	while (n < index && sq->qp->sq_begun && !pvr_flight_asks(pvr_flight(sq, 0))) {
+	while (n < index && sq->qp->sq_inflight &&
+	       !pvr_inflight_has_response(pvr_inflight(sq, 0))) {
 		complete_first(sq);
 		n++;
 	}
@@ -148,14 +149,14 @@ static uint32_t complete_before(struct pvr_remote_sq *sq, uint32_t index)
 	return n;
 }
 
-/* The responder has so much of the oldest flight, which is more than was known. */
+/* The responder has so much of the oldest in-flight WR, which is more than was known. */
 static bool partly_done(struct pvr_remote_sq *sq, uint64_t done)
 {
 	struct pvr_qp *qp = sq->qp;
 
-	if (done <= qp->sq_done || pvr_flight_asks(pvr_flight(sq, 0)))
+	if (done <= qp->sq_offset || pvr_inflight_has_response(pvr_inflight(sq, 0)))
 		return false;
-	qp->sq_done = done;
+	qp->sq_offset = done;
 	if (!sq->cursor && sq->sent < done)
 		sq->sent = done;
 	return true;
@@ -181,7 +182,7 @@ static void wake(struct pvr_qp *qp)
 static void look_at_queue(struct pvr_qp *qp)
 {
 	if (qp->db_suppress_shm && qp->wait == PVR_QP_RUNNING &&
-	    (!qp->sq_begun || pvr_requester_has_work(qp)))
+	    (!qp->sq_inflight || pvr_requester_has_work(qp)))
 		pvr_sched_kick(qp);
 }
 
@@ -198,9 +199,9 @@ static void progressed(struct pvr_remote_sq *sq)
 	sq->probing = false;
 	if (qp->attr.timeout)
 		sq->progress = pvr_now(qp->adapter->engine);
-	if (!qp->sq_begun && qp->wait != PVR_QP_WAITS_LINK)
+	if (!qp->sq_inflight && qp->wait != PVR_QP_WAITS_LINK)
 		pvr_remote_enlist(sq, NULL);
-	if (qp->sq_draining && !qp->sq_begun)
+	if (qp->sq_draining && !qp->sq_inflight)
 		pvr_requester_drained(qp);
 	else
 		wake(qp);
@@ -213,12 +214,12 @@ static bool reach(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done)
 	bool progress;
 	uint32_t index, n;
 
-	if (!find_flight(sq, psn, done, &index))
+	if (!find_inflight(sq, psn, done, &index))
 		return false;
 	n = complete_before(sq, index);
 	progress = n;
 	/* Own ones go along with those before them, so fewer than that may be left. */
-	if (done && sq->qp->sq_begun && pvr_flight(sq, 0)->psn == psn)
+	if (done && sq->qp->sq_inflight && pvr_inflight(sq, 0)->psn == psn)
 		progress |= partly_done(sq, done);
 	if (progress)
 		progressed(sq);
@@ -227,10 +228,10 @@ static bool reach(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done)
 
 /* ------------------------------------------------------------------ what is wrong */
 
-/* The oldest flight is that at @psn, so the answer is about it. */
+/* The oldest in-flight WR is that at @psn, so the answer is about it. */
 static bool is_first(struct pvr_remote_sq *sq, uint32_t psn)
 {
-	return sq->qp->sq_begun && is_sending(sq->qp) && pvr_flight(sq, 0)->psn == psn;
+	return sq->qp->sq_inflight && is_sending(sq->qp) && pvr_inflight(sq, 0)->psn == psn;
 }
 
 static void refused(struct pvr_remote_sq *sq, uint8_t nak)
@@ -292,7 +293,7 @@ static void send_again(struct pvr_remote_sq *sq)
 
 /* ------------------------------------------------------------------------- frames */
 
-/* The verdict is about the oldest flight, once those before it have completed. */
+/* The verdict is about the oldest in-flight WR, once those before it have completed. */
 static void judge(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, bool current)
 {
 	uint32_t psn = le32toh(frame->psn);
@@ -307,7 +308,7 @@ static void judge(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, b
 			not_ready(sq, le64toh(frame->rnr_ns));
 		break;
 	case PVR_FRAME_SYN_PSN_SEQ_ERR:
-		if (current && sq->qp->sq_begun && is_sending(sq->qp))
+		if (current && sq->qp->sq_inflight && is_sending(sq->qp))
 			send_again(sq);
 		break;
 	default:
@@ -351,23 +352,23 @@ void pvr_remote_ack(const struct pvr_route *route, const char *fabric,
 }
 
 /*
- * The flight of this kind at @psn is the oldest one, once those before it have completed.
+ * The in-flight WR of this kind at @psn is the oldest one, once those before it have completed.
  * Return: NULL if not.
  */
-static struct pvr_flight *first_at(struct pvr_remote_sq *sq, uint32_t psn, uint8_t kind)
+static struct pvr_inflight *first_at(struct pvr_remote_sq *sq, uint32_t psn, uint8_t kind)
 {
-	struct pvr_flight *flight;
+	struct pvr_inflight *inflight;
 	uint32_t index;
 
-	if (!find_flight(sq, psn, 0, &index) || index == sq->qp->sq_begun ||
-	    pvr_flight(sq, index)->kind != kind || !reach(sq, psn, 0) || !is_first(sq, psn))
+	if (!find_inflight(sq, psn, 0, &index) || index == sq->qp->sq_inflight ||
+	    pvr_inflight(sq, index)->kind != kind || !reach(sq, psn, 0) || !is_first(sq, psn))
 		return NULL;
-	flight = pvr_flight(sq, 0);
-	return flight->kind == kind ? flight : NULL;
+	inflight = pvr_inflight(sq, 0);
+	return inflight->kind == kind ? inflight : NULL;
 }
 
 /* Where the guest wants the answer, as it says now. Return: false if it has failed. */
-static bool find_target(struct pvr_remote_sq *sq, const struct pvr_flight *flight,
+static bool find_target(struct pvr_remote_sq *sq, const struct pvr_inflight *inflight,
 			struct pvr_send_wqe *wqe, struct pvr_sg *sg)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -376,9 +377,9 @@ static bool find_target(struct pvr_remote_sq *sq, const struct pvr_flight *fligh
 
 	pvr_wq_fetch_send(&qp->sq, wqe);
 	op = pvr_opcode(wqe->hdr.opcode);
-	if (op->kind == flight->kind)
+	if (op->kind == inflight->kind)
 		status = pvr_prepare(sg, qp, wqe, op, 0);
-	if (status == PVRDMA_WC_SUCCESS && sg->total != flight->length)
+	if (status == PVRDMA_WC_SUCCESS && sg->total != inflight->length)
 		status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if (status == PVRDMA_WC_SUCCESS)
 		return true;
@@ -386,7 +387,7 @@ static bool find_target(struct pvr_remote_sq *sq, const struct pvr_flight *fligh
 	return false;
 }
 
-/* The oldest flight has got its answer. */
+/* The oldest in-flight WR has got its answer. */
 static void answered(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe)
 {
 	pvr_remote_complete(sq, wqe);
@@ -400,14 +401,14 @@ void pvr_remote_atomic_ack(const struct pvr_route *route, const char *fabric,
 	struct addressee to = { fabric, frame->gid, frame->qpn, frame->epoch };
 	struct pvr_remote_sq *sq = get(route, &to);
 	uint64_t value = le64toh(frame->value);
-	const struct pvr_flight *flight;
+	const struct pvr_inflight *inflight;
 	struct pvr_send_wqe wqe;
 	struct pvr_sg sg;
 
 	if (!sq)
 		return;
-	flight = first_at(sq, le32toh(frame->psn), PVR_OP_ATOMIC);
-	if (flight && find_target(sq, flight, &wqe, &sg)) {
+	inflight = first_at(sq, le32toh(frame->psn), PVR_OP_ATOMIC);
+	if (inflight && find_target(sq, inflight, &wqe, &sg)) {
 		if (pvr_sg_write(&sg, &value, sizeof(value)))
 			pvr_requester_fail(sq->qp, &wqe, PVRDMA_WC_LOC_PROT_ERR,
 					   "the place for the value went away");
@@ -427,7 +428,7 @@ static void fragment_read(struct pvr_remote_sq *sq, const struct pvr_send_wqe *w
 		answered(sq, wqe);
 		return;
 	}
-	qp->sq_done = end;
+	qp->sq_offset = end;
 	if (!sq->cursor && sq->sent < end)
 		sq->sent = end;
 	progressed(sq);
@@ -437,20 +438,20 @@ static enum pvr_handled take_data(struct pvr_remote_sq *sq, const struct pvr_rou
 				  const struct pvr_frame_read_data *frame)
 {
 	uint64_t offset = le64toh(frame->offset), end = offset + le32toh(frame->chunk);
-	const struct pvr_flight *flight;
+	const struct pvr_inflight *inflight;
 	struct pvr_send_wqe wqe;
 	struct pvr_sg sg;
 	uint64_t length;
 	int ret = 1;
 
-	flight = first_at(sq, le32toh(frame->psn), PVR_OP_READ);
+	inflight = first_at(sq, le32toh(frame->psn), PVR_OP_READ);
 	/* The next piece of it, and it was asked for. */
-	if (!flight || offset != sq->qp->sq_done || end > flight->length ||
-	    (end == offset && flight->length) || !was_sent(sq, 0, end))
+	if (!inflight || offset != sq->qp->sq_offset || end > inflight->length ||
+	    (end == offset && inflight->length) || !was_sent(sq, 0, end))
 		return PVR_HANDLED;
-	length = flight->length;
+	length = inflight->length;
 	pvr_ext_dma_revoke_dst(sq->qp, pvr_out_ext_dma(route));
-	if (!find_target(sq, flight, &wqe, &sg))
+	if (!find_target(sq, inflight, &wqe, &sg))
 		return PVR_HANDLED;
 	if (end > offset)
 		ret = pvr_out_recv_payload(route, sq->qp, &sg, offset, end - offset);

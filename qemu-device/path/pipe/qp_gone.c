@@ -28,7 +28,7 @@ static struct pvr_remote *remote_of(struct pvr_qp *qp)
 	remote = pvr_remote_gid_find(qp->adapter, dgid);
 	if (!remote && qp->remote_sq)
 		remote = qp->remote_sq->route.remote;
-	return remote ? remote : pvr_remote_rq_from(qp);
+	return remote ? remote : pvr_responder_state_host(qp);
 }
 
 static bool fill(struct pvr_frame_qp_gone *frame, const struct pvr_qp *qp)
@@ -83,7 +83,7 @@ static bool is_believed(const struct pvr_qp *qp, const struct pvr_remote *remote
 {
 	return where == PVR_WHERE_REMOTE || (qp->peer_is_far && qp->peer_host == remote) ||
 	       (qp->remote_sq && qp->remote_sq->route.remote == remote) ||
-	       pvr_remote_rq_from(qp) == remote;
+	       pvr_responder_state_host(qp) == remote;
 }
 
 static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_qp_gone *frame)

@@ -47,10 +47,10 @@ enum step {
 
 /* ------------------------------------------------------------------- the route */
 
-/* How many of the flights have been sent, in whole or in part. */
-static uint64_t flights_sent(const struct pvr_remote_sq *sq)
+/* How many of the in-flight WRs have been sent, in whole or in part. */
+static uint64_t inflight_sent(const struct pvr_remote_sq *sq)
 {
-	return sq->cursor + (sq->sent > sq->qp->sq_done);
+	return sq->cursor + (sq->sent > sq->qp->sq_offset);
 }
 
 /* Return: whether there is a connection. */
@@ -73,8 +73,8 @@ static bool find_route(struct pvr_remote_sq *sq)
 	if (sq->flow)
 		__atomic_store_n(&sq->flow->kind, sq->route.kind, __ATOMIC_RELAXED);
 	/* It is another connection, and what was on its way on the last one may be lost. */
-	if (flights_sent(sq))
-		pvr_remote_count_retransmits(qp->peer_remote, flights_sent(sq));
+	if (inflight_sent(sq))
+		pvr_remote_count_retransmits(qp->peer_remote, inflight_sent(sq));
 	pvr_remote_rewind(sq);
 	return true;
 }
@@ -254,9 +254,9 @@ static void fragment_sent(struct pvr_remote_sq *sq, const struct fragment *fragm
 {
 	uint64_t end = fragment->offset + fragment->len;
 
-	if (sq->cursor + 1 == sq->qp->sq_begun) {
-		if (end > sq->reached)
-			sq->reached = end;
+	if (sq->cursor + 1 == sq->qp->sq_inflight) {
+		if (end > sq->highest_sent)
+			sq->highest_sent = end;
 		sq->complete |= fragment->last;
 	}
 	if (!fragment->last) {
@@ -276,10 +276,10 @@ static enum step sent_rc(struct pvr_remote_sq *sq, const struct fragment *fragme
 	return sq->probing ? wait_for_answers(sq) : STEP_NEXT;
 }
 
-/* The flight at the cursor: the rest of it, or again. */
+/* The in-flight WR at the cursor: the rest of it, or again. */
 static enum step go_on(struct pvr_remote_sq *sq, struct quantum *quantum)
 {
-	const struct pvr_flight *flight = pvr_flight(sq, sq->cursor);
+	const struct pvr_inflight *inflight = pvr_inflight(sq, sq->cursor);
 	static const char changed[] = "a request that was changed after it had been sent";
 	struct pvr_qp *qp = sq->qp;
 	enum pvrdma_wc_status status;
@@ -289,36 +289,36 @@ static enum step go_on(struct pvr_remote_sq *sq, struct quantum *quantum)
 	struct fragment fragment;
 	struct pvr_sg sg;
 
-	if (flight->kind == PVR_OP_LOCAL) {
+	if (inflight->kind == PVR_OP_LOCAL) {
 		sq->cursor++;
 		return STEP_NEXT;
 	}
 	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + sq->cursor, &wqe);
 	op = pvr_opcode(wqe.hdr.opcode);
-	if (op->kind != flight->kind || !pvr_may_post(qp, op))
+	if (op->kind != inflight->kind || !pvr_may_post(qp, op))
 		return fail(sq, sq->cursor, &wqe, PVRDMA_WC_LOC_QP_OP_ERR, changed);
 	status = pvr_prepare(&sg, qp, &wqe, op, 0);
-	if (status == PVRDMA_WC_SUCCESS && sg.total != flight->length)
+	if (status == PVRDMA_WC_SUCCESS && sg.total != inflight->length)
 		status = PVRDMA_WC_LOC_QP_OP_ERR;
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, sq->cursor, &wqe, status, changed);
 	fragment = next_fragment(sq, &wqe, &sg, sq->sent);
-	fragment.psn = flight->psn;
+	fragment.psn = inflight->psn;
 	sent = send_frame(sq, &fragment);
 	return sent == PVR_SENT ? sent_rc(sq, &fragment, quantum) : not_sent(sq, sent);
 }
 
-static void begin_flight(struct pvr_remote_sq *sq, const struct pvr_flight *flight)
+static void begin_inflight(struct pvr_remote_sq *sq, const struct pvr_inflight *inflight)
 {
 	struct pvr_qp *qp = sq->qp;
 
-	*pvr_flight(sq, qp->sq_begun) = *flight;
-	if (!qp->sq_begun && qp->attr.timeout)
+	*pvr_inflight(sq, qp->sq_inflight) = *inflight;
+	if (!qp->sq_inflight && qp->attr.timeout)
 		sq->progress = pvr_now(qp->adapter->engine);
-	qp->sq_begun++;
-	qp->sq_psn = (qp->sq_psn + flight->psns) & PVR_PSN_MASK;
-	sq->reads += pvr_flight_asks(flight);
-	sq->reached = 0;
+	qp->sq_inflight++;
+	qp->sq_psn = (qp->sq_psn + inflight->psns) & PVR_PSN_MASK;
+	sq->reads += pvr_inflight_has_response(inflight);
+	sq->highest_sent = 0;
 	sq->complete = false;
 }
 
@@ -328,20 +328,20 @@ static enum step local_step(struct pvr_remote_sq *sq, const struct pvr_send_wqe 
 	struct pvr_qp *qp = sq->qp;
 
 	/* IBTA vol. 1, 10.6.5: nothing before it may need the key any more. */
-	if (wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV && qp->sq_begun)
+	if (wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV && qp->sq_inflight)
 		return wait_for_answers(sq);
 	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
-		return fail(sq, qp->sq_begun, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "a request that has no data, with data");
 	if (pvr_local_op(qp, wqe, &quantum->bytes))
-		return fail(sq, qp->sq_begun, wqe, PVRDMA_WC_MW_BIND_ERR,
+		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_MW_BIND_ERR,
 			    "a region or window could not be bound, registered or invalidated");
 	quantum->left--;
-	if (!qp->sq_begun) {
+	if (!qp->sq_inflight) {
 		pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, 0);
 		return STEP_NEXT;
 	}
-	begin_flight(sq, &(struct pvr_flight){ .psn = qp->sq_psn, .kind = PVR_OP_LOCAL });
+	begin_inflight(sq, &(struct pvr_inflight){ .psn = qp->sq_psn, .kind = PVR_OP_LOCAL });
 	sq->complete = true;
 	sq->cursor++;
 	return STEP_NEXT;
@@ -353,13 +353,13 @@ static bool is_held_up(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
 {
 	const struct pvr_qp *qp = sq->qp;
 
-	if (!qp->sq_begun)
+	if (!qp->sq_inflight)
 		return false;
 	if ((wqe->hdr.send_flags & PVR_SEND_FENCE) && sq->reads)
 		return true;
 	if (op->local && sq->reads && sq->reads >= qp->attr.max_rd_atomic)
 		return true;
-	return pvr_psn_distance(pvr_flight(sq, 0)->psn, qp->sq_psn) >= PVR_PSNS_HALF;
+	return pvr_psn_distance(pvr_inflight(sq, 0)->psn, qp->sq_psn) >= PVR_PSNS_HALF;
 }
 
 /* The request behind those that have begun, which there is. */
@@ -368,14 +368,14 @@ static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	struct pvr_qp *qp = sq->qp;
-	uint64_t done = qp->sq_begun ? 0 : qp->sq_done;
+	uint64_t done = qp->sq_inflight ? 0 : qp->sq_offset;
 	enum pvrdma_wc_status status;
 	enum pvr_sent sent;
 	struct fragment fragment;
 	struct pvr_sg sg;
 
 	if (!pvr_may_post(qp, op))
-		return fail(sq, qp->sq_begun, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
+		return fail(sq, qp->sq_inflight, wqe, PVRDMA_WC_LOC_QP_OP_ERR,
 			    "send with an unknown opcode");
 	if (is_held_up(sq, wqe, op))
 		return wait_for_answers(sq);
@@ -383,19 +383,19 @@ static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 		return local_step(sq, wqe, quantum);
 	status = pvr_prepare(&sg, qp, wqe, op, done);
 	if (status != PVRDMA_WC_SUCCESS)
-		return fail(sq, qp->sq_begun, wqe, status, pvr_prepare_why(qp, op, status));
+		return fail(sq, qp->sq_inflight, wqe, status, pvr_prepare_why(qp, op, status));
 	fragment = next_fragment(sq, wqe, &sg, done);
 	fragment.psn = qp->sq_psn;
 	/* It begins only if something of it gets away. */
 	sent = send_frame(sq, &fragment);
 	if (sent != PVR_SENT)
 		return not_sent(sq, sent);
-	begin_flight(sq, &(struct pvr_flight){
-				 .psn = fragment.psn,
-				 .psns = fragment.psns,
-				 .length = sg.total,
-				 .kind = op->kind,
-			 });
+	begin_inflight(sq, &(struct pvr_inflight){
+				   .psn = fragment.psn,
+				   .psns = fragment.psns,
+				   .length = sg.total,
+				   .kind = op->kind,
+			   });
 	return sent_rc(sq, &fragment, quantum);
 }
 
@@ -416,10 +416,10 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 		return fail(sq, 0, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
 	if (op->kind == PVR_OP_LOCAL)
 		return local_step(sq, wqe, quantum);
-	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_done);
+	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_offset);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(sq, 0, wqe, status, pvr_prepare_why(qp, op, status));
-	fragment = next_fragment(sq, wqe, &sg, qp->sq_done);
+	fragment = next_fragment(sq, wqe, &sg, qp->sq_offset);
 	fragment.psn = qp->sq_psn;
 	if (!sq->down)
 		sent = send_frame(sq, &fragment);
@@ -427,7 +427,7 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 		return not_sent(sq, sent);
 	count_piece(quantum, &fragment);
 	if (!fragment.last) {
-		qp->sq_done += fragment.len;
+		qp->sq_offset += fragment.len;
 		return STEP_NEXT;
 	}
 	qp->sq_psn = (qp->sq_psn + fragment.psns) & PVR_PSN_MASK;
@@ -441,7 +441,7 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 /* Nothing new begins, but for what has begun with another route. */
 static bool may_begin(const struct pvr_qp *qp)
 {
-	return !qp->sq_draining || (!qp->sq_begun && qp->sq_done);
+	return !qp->sq_draining || (!qp->sq_inflight && qp->sq_offset);
 }
 
 static enum step begin(struct pvr_remote_sq *sq, struct quantum *quantum)
@@ -450,15 +450,15 @@ static enum step begin(struct pvr_remote_sq *sq, struct quantum *quantum)
 	int avail = pvr_wq_avail(&qp->sq);
 	struct pvr_send_wqe wqe;
 
-	if (avail < (int)qp->sq_begun) {
+	if (avail < (int)qp->sq_inflight) {
 		pvr_qp_fail(qp, PVR_EVENT_QP_FATAL, "its SQ producer index is out of range");
 		return STEP_STOP;
 	}
-	if (avail == (int)qp->sq_begun)
+	if (avail == (int)qp->sq_inflight)
 		return STEP_STOP;
-	if (!may_begin(qp) || qp->sq_begun == sq->size)
+	if (!may_begin(qp) || qp->sq_inflight == sq->size)
 		return wait_for_answers(sq);
-	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + qp->sq_begun, &wqe);
+	pvr_wq_fetch_send_at(&qp->sq, qp->sq.head + qp->sq_inflight, &wqe);
 	return qp->type == PVR_QPT_UC ? begin_uc(sq, &wqe, quantum) : begin_rc(sq, &wqe, quantum);
 }
 
@@ -473,10 +473,10 @@ static enum pvr_quantum send_some(struct pvr_remote_sq *sq, struct quantum *quan
 	enum step result;
 
 	while (quantum->left && quantum->bytes < PVR_QUANTUM_BYTES) {
-		result = sq->cursor < qp->sq_begun ? go_on(sq, quantum) : begin(sq, quantum);
+		result = sq->cursor < qp->sq_inflight ? go_on(sq, quantum) : begin(sq, quantum);
 		if (!is_sending(qp))
 			return PVR_QUANTUM_MORE;
-		if (qp->sq_draining && !qp->sq_begun && !qp->sq_done) {
+		if (qp->sq_draining && !qp->sq_inflight && !qp->sq_offset) {
 			pvr_requester_drained(qp);
 			return PVR_QUANTUM_DONE;
 		}
@@ -495,7 +495,7 @@ static bool is_timed(const struct pvr_remote_sq *sq)
 {
 	const struct pvr_qp *qp = sq->qp;
 
-	return qp->attr.timeout && qp->type == PVR_QPT_RC && (qp->sq_begun || sq->down);
+	return qp->attr.timeout && qp->type == PVR_QPT_RC && (qp->sq_inflight || sq->down);
 }
 
 static void start_timer(struct pvr_remote_sq *sq)
@@ -516,7 +516,7 @@ static void enlist(struct pvr_remote_sq *sq, const struct quantum *quantum)
 	if (sq->qp->wait == PVR_QP_WAITS_LINK)
 		pvr_remote_enlist(sq, quantum->sent ? &remotes->blocked : &remotes->starved);
 	else
-		pvr_remote_enlist(sq, sq->qp->sq_begun ? &remotes->in_flight : NULL);
+		pvr_remote_enlist(sq, sq->qp->sq_inflight ? &remotes->in_flight : NULL);
 }
 
 /* Its own link is down, or its peer gone for good: what it would send gets lost. */
@@ -565,8 +565,8 @@ static bool has_executed_here(struct pvr_remote_sq *sq)
 {
 	uint32_t i;
 
-	for (i = 0; i < sq->qp->sq_begun; i++)
-		if (pvr_flight(sq, i)->kind == PVR_OP_LOCAL)
+	for (i = 0; i < sq->qp->sq_inflight; i++)
+		if (pvr_inflight(sq, i)->kind == PVR_OP_LOCAL)
 			return true;
 	return false;
 }
@@ -581,10 +581,10 @@ bool pvr_remote_detach(struct pvr_qp *qp)
 
 	if (!sq)
 		return true;
-	if (has_executed_here(sq) || (!qp->peer_adapter && qp->sq_begun))
+	if (has_executed_here(sq) || (!qp->peer_adapter && qp->sq_inflight))
 		return false;
-	if (qp->sq_begun)
-		qp->sq_psn = pvr_flight(sq, 0)->psn;
+	if (qp->sq_inflight)
+		qp->sq_psn = pvr_inflight(sq, 0)->psn;
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	pvr_ext_dma_revoke_qp(qp);
 	pvr_remote_sq_free(qp);

@@ -4,7 +4,7 @@
  *
  * DOC: position
  *
- * What a queue pair has got is all messages before rq_psn, and rq_done bytes of the one at
+ * What a queue pair has got is all messages before rq_psn, and rq_offset bytes of the one at
  * rq_psn. A fragment of a message that begins there is executed, as the same piece from an
  * adapter of this host would be (rdma/responder.c). One before it has been executed
  * already and comes again because a connection broke: its payload is thrown away, READs
@@ -49,7 +49,7 @@ static const uint32_t opcodes[PVR_FRAME_OP_NUM] = {
 /* A fragment of a request, and where its payload is. */
 struct pvr_rx_request {
 	struct pvr_inbound inbound; /* its request points to what follows */
-	struct pvr_origin origin;
+	struct pvr_req_src req_src;
 	struct pvr_send_wqe wqe; /* its header only */
 	struct pvr_in *conn;
 	const struct pvr_frame_request *frame;
@@ -117,7 +117,7 @@ static void make_way(struct pvr_in *in, const struct pvr_frame_ack *ack)
 static void set_position(struct pvr_frame_ack *ack, const struct pvr_qp *to)
 {
 	ack->psn = htole32(to->rq_psn);
-	ack->offset = htole64(to->rq_done);
+	ack->offset = htole64(to->rq_offset);
 }
 
 /* The requester gets to know the position, soon. */
@@ -280,13 +280,13 @@ static void fill_piece(struct pvr_rx_request *fragment)
 	const struct pvr_frame_request *frame = fragment->frame;
 
 	fill_header(&fragment->wqe.hdr, frame);
-	fragment->origin = (struct pvr_origin){
+	fragment->req_src = (struct pvr_req_src){
 		.qpn = le32toh(frame->src_qpn),
 		.psn = le32toh(frame->psn),
 	};
 	fragment->inbound.ops = &inbound_ops;
 	fragment->inbound.request = (struct pvr_request){
-		.from = &fragment->origin,
+		.from = &fragment->req_src,
 		.wqe = &fragment->wqe,
 		.op = pvr_opcode(opcodes[frame->op]),
 		.length = le64toh(frame->length),
@@ -313,10 +313,10 @@ static enum pvr_frame_nak nak_of(enum pvrdma_wc_status status)
 
 static void refused(const struct pvr_rx_request *fragment, enum pvrdma_wc_status status)
 {
-	struct pvr_remote_rq *rq = fragment->to->remote_rq;
+	struct pvr_responder_state *rq = fragment->to->responder_state;
 
 	rq->has_refused = true;
-	rq->psn = fragment->origin.psn;
+	rq->psn = fragment->req_src.psn;
 	rq->status = status;
 	tell_refusal(fragment, nak_of(status));
 }
@@ -326,7 +326,7 @@ static void not_ready(const struct pvr_rx_request *fragment, uint64_t ns)
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_RNR);
 
 	/* What is on its way behind this one comes again. */
-	fragment->to->remote_rq->told = true;
+	fragment->to->responder_state->told = true;
 	ack.rnr_ns = htole64(ns);
 	tell(fragment, &ack);
 }
@@ -354,7 +354,7 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 {
 	struct pvr_answer answer;
 
-	fragment->to->remote_rq->told = false;
+	fragment->to->responder_state->told = false;
 	/* By a connection that has been replaced; it is ours to do now. */
 	pvr_ext_dma_revoke_dst(fragment->to, pvr_in_ext_dma(fragment->conn));
 	answer = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
@@ -389,7 +389,7 @@ static void again(struct pvr_rx_request *fragment)
 		break;
 	case PVR_OP_ATOMIC:
 		/* No requester waits for a value that is not known any more. */
-		if (pvr_replay_find(fragment->to, fragment->origin.psn, &value))
+		if (pvr_replay_find(fragment->to, fragment->req_src.psn, &value))
 			send_value(fragment, value);
 		break;
 	default:
@@ -402,9 +402,9 @@ static void missing(const struct pvr_rx_request *fragment)
 {
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_PSN_SEQ_ERR);
 
-	if (fragment->to->remote_rq->told)
+	if (fragment->to->responder_state->told)
 		return;
-	fragment->to->remote_rq->told = true;
+	fragment->to->responder_state->told = true;
 	tell(fragment, &ack);
 }
 
@@ -414,10 +414,10 @@ static void missing(const struct pvr_rx_request *fragment)
  */
 static void in_error(const struct pvr_rx_request *fragment)
 {
-	const struct pvr_remote_rq *rq = fragment->to->remote_rq;
+	const struct pvr_responder_state *rq = fragment->to->responder_state;
 	enum pvr_place place = pvr_place_of(fragment->to, &fragment->inbound.request);
 
-	if (rq->has_refused && rq->psn == fragment->origin.psn && place == HERE)
+	if (rq->has_refused && rq->psn == fragment->req_src.psn && place == HERE)
 		tell_refusal(fragment, nak_of(rq->status));
 	else if (place == BEFORE && !fragment->inbound.request.op->local)
 		owe(fragment);

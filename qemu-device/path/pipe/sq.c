@@ -15,18 +15,18 @@
 
 struct pvr_remote_sq *pvr_remote_sq_new(struct pvr_qp *qp)
 {
-	uint32_t size = qp->sq.count < PVR_FLIGHTS_MAX ? qp->sq.count : PVR_FLIGHTS_MAX;
+	uint32_t size = qp->sq.count < PVR_INFLIGHT_MAX ? qp->sq.count : PVR_INFLIGHT_MAX;
 	struct pvr_remote_sq *sq;
 
 	/* Of UC nothing is in flight. */
 	if (qp->type == PVR_QPT_UC)
 		size = 1;
-	sq = calloc(1, sizeof(*sq) + size * sizeof(sq->flight[0]));
+	sq = calloc(1, sizeof(*sq) + size * sizeof(sq->inflight[0]));
 	if (!sq)
 		return NULL;
 	sq->qp = qp;
 	sq->size = size;
-	sq->sent = qp->sq_done;
+	sq->sent = qp->sq_offset;
 	return sq;
 }
 
@@ -45,7 +45,7 @@ void pvr_remote_sq_stop(struct pvr_qp *qp)
 {
 	struct pvr_remote_sq *sq = qp->remote_sq;
 
-	qp->sq_begun = 0;
+	qp->sq_inflight = 0;
 	if (!sq)
 		return;
 	sq->cursor = 0;
@@ -66,7 +66,7 @@ void pvr_remote_sq_free(struct pvr_qp *qp)
 void pvr_remote_rewind(struct pvr_remote_sq *sq)
 {
 	sq->cursor = 0;
-	sq->sent = sq->qp->sq_done;
+	sq->sent = sq->qp->sq_offset;
 	sq->gap = false;
 }
 
@@ -92,19 +92,19 @@ void pvr_remote_count(struct pvr_remote_sq *sq, uint8_t kind, uint64_t length, b
 
 void pvr_remote_complete(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe)
 {
-	const struct pvr_flight flight = *pvr_flight(sq, 0);
+	const struct pvr_inflight inflight = *pvr_inflight(sq, 0);
 	struct pvr_qp *qp = sq->qp;
 
-	pvr_nic_request_done(qp, flight.psn);
-	sq->reads -= pvr_flight_asks(&flight);
-	qp->sq_begun--;
+	pvr_nic_request_done(qp, inflight.psn);
+	sq->reads -= pvr_inflight_has_response(&inflight);
+	qp->sq_inflight--;
 	if (sq->cursor)
 		sq->cursor--;
 	else
 		sq->sent = 0;
-	pvr_remote_count(sq, flight.kind, flight.length, true);
+	pvr_remote_count(sq, inflight.kind, inflight.length, true);
 	/* Completing may fail the CQ, and the queue pair with it. */
-	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, flight.length);
+	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, inflight.length);
 }
 
 /* ------------------------------------------------------------------- the route */
@@ -134,7 +134,7 @@ static void resume_waiting(struct pvr_remote_sqs *list, const struct pvr_remote 
 		if (remote && sq->route.remote != remote)
 			continue;
 		pvr_remote_enlist(sq,
-				  sq->qp->sq_begun ? &sq->qp->adapter->remotes.in_flight : NULL);
+				  sq->qp->sq_inflight ? &sq->qp->adapter->remotes.in_flight : NULL);
 		resume(sq->qp);
 	}
 }

@@ -4,15 +4,15 @@
  *
  * DOC: in flight
  *
- * sq_begun requests from sq.head on have begun: something of them was sent, or they were
+ * sq_inflight requests from sq.head on have begun: something of them was sent, or they were
  * executed here and have to wait for those before to complete. Of each there is a struct
- * pvr_flight; the request itself stays in its ring slot, and is fetched and checked anew
+ * pvr_inflight; the request itself stays in its ring slot, and is fetched and checked anew
  * for whatever else is to be done with it. A guest that changes it meanwhile fools itself.
  *
- * The cursor says what goes out next: flights before it have been sent on the connection
+ * The cursor says what goes out next: in-flight WRs before it have been sent on the connection
  * that is used now, @sent bytes of that at the cursor, too. When the connection was made
  * anew, or something was missing at the other side, the cursor goes back to the oldest
- * flight; what the responder has got of that, qp->sq_done, is not sent again.
+ * flight; what the responder has got of that, qp->sq_offset, is not sent again.
  */
 #ifndef PVR_REMOTE_SQ_H
 #define PVR_REMOTE_SQ_H
@@ -20,12 +20,12 @@
 #include "rdma/wr.h"
 #include "path/pipe/remote_qp.h"
 
-#define PVR_FLIGHTS_MAX 1024u
+#define PVR_INFLIGHT_MAX 1024u
 #define PVR_PSN_MASK 0xffffffu
 /* More PSNs in flight, and nobody could tell what comes before what. */
 #define PVR_PSNS_HALF (1u << 23)
 
-struct pvr_flight {
+struct pvr_inflight {
 	uint32_t psn, psns; /* none, if it was executed here */
 	uint64_t length;
 	uint8_t kind; /* enum pvr_op_kind */
@@ -39,26 +39,26 @@ struct pvr_remote_sq {
 	struct pvr_flow *flow; /* counters; or NULL */
 	uint32_t cursor;
 	uint64_t sent;
-	uint64_t reached; /* bytes of the last flight that were ever sent */
+	uint64_t highest_sent; /* bytes of the last in-flight WR that were ever sent */
 	bool complete; /* that is all of it */
-	uint32_t reads; /* flights that are RDMA READ or atomics */
+	uint32_t reads; /* in-flight WRs that are RDMA READ or atomics */
 	bool down; /* something is to be sent, and there is no connection */
 	bool probing; /* nobody was there: one fragment at a time until somebody is */
 	bool gap; /* an answer could not be used: begin again */
 	uint64_t progress; /* when it was answered last, or began to wait */
 	uint32_t size; /* a power of two, at most that of the send queue */
-	struct pvr_flight flight[];
+	struct pvr_inflight inflight[];
 };
 
-/* The @i-th of sq_begun. */
-static inline struct pvr_flight *pvr_flight(struct pvr_remote_sq *sq, uint32_t i)
+/* The @i-th of sq_inflight. */
+static inline struct pvr_inflight *pvr_inflight(struct pvr_remote_sq *sq, uint32_t i)
 {
-	return &sq->flight[(sq->qp->sq.head + i) & (sq->size - 1)];
+	return &sq->inflight[(sq->qp->sq.head + i) & (sq->size - 1)];
 }
 
-static inline bool pvr_flight_asks(const struct pvr_flight *flight)
+static inline bool pvr_inflight_has_response(const struct pvr_inflight *inflight)
 {
-	return flight->kind == PVR_OP_READ || flight->kind == PVR_OP_ATOMIC;
+	return inflight->kind == PVR_OP_READ || inflight->kind == PVR_OP_ATOMIC;
 }
 
 static inline uint32_t pvr_psn_distance(uint32_t from, uint32_t to)
@@ -70,11 +70,11 @@ static inline uint32_t pvr_psn_distance(uint32_t from, uint32_t to)
 struct pvr_remote_sq *pvr_remote_sq_new(struct pvr_qp *qp);
 /* Its connection is still the one to use. */
 bool pvr_remote_is_routed(const struct pvr_remote_sq *sq);
-/* From the oldest flight on everything is sent again. */
+/* From the oldest in-flight WR on everything is sent again. */
 void pvr_remote_rewind(struct pvr_remote_sq *sq);
 /* Where pvr_remote_resume() finds it. */
 void pvr_remote_enlist(struct pvr_remote_sq *sq, struct pvr_remote_sqs *list);
-/* The oldest flight is done: completes its request. @wqe: its header. */
+/* The oldest in-flight WR is done: completes its request. @wqe: its header. */
 void pvr_remote_complete(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe);
 /* A message has been sent, and taken if that is known: counts it. */
 void pvr_remote_count(struct pvr_remote_sq *sq, uint8_t kind, uint64_t length, bool taken);
