@@ -50,12 +50,12 @@ enum pvr_place pvr_place_of(struct pvr_qp *to, const struct pvr_request *request
 	uint32_t ahead = (request->from->psn - to->rq_psn) & 0xffffff;
 
 	if (ahead && ahead < PSNS_HALF)
-		return BEHIND;
+		return PVR_PSN_AHEAD;
 	if (ahead)
-		return was_executed(to, request->from->psn) ? BEFORE : NOWHERE;
+		return was_executed(to, request->from->psn) ? PVR_PSN_DUPLICATE : PVR_PSN_INVALID;
 	if (request->offset == to->rq_offset)
-		return HERE;
-	return request->offset > to->rq_offset ? BEHIND : BEFORE;
+		return PVR_PSN_EXPECTED;
+	return request->offset > to->rq_offset ? PVR_PSN_AHEAD : PVR_PSN_DUPLICATE;
 }
 
 void pvr_replay_record(struct pvr_qp *to, uint32_t psn, uint64_t value)

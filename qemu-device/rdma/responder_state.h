@@ -31,10 +31,10 @@ struct pvr_responder_state {
 
 /* Where the fragment of a request is, compared with what this queue pair has got. */
 enum pvr_place {
-	BEFORE, /* executed already */
-	HERE,
-	BEHIND,
-	NOWHERE,
+	PVR_PSN_DUPLICATE, /* executed already */
+	PVR_PSN_EXPECTED,
+	PVR_PSN_AHEAD,
+	PVR_PSN_INVALID,
 };
 
 enum pvr_place pvr_place_of(struct pvr_qp *to, const struct pvr_request *request);

@@ -114,7 +114,7 @@ static void make_way(struct pvr_in *in, const struct pvr_frame_ack *ack)
 		pvr_remote_request_end(in);
 }
 
-static void set_position(struct pvr_frame_ack *ack, const struct pvr_qp *to)
+static void set_expected(struct pvr_frame_ack *ack, const struct pvr_qp *to)
 {
 	ack->psn = htole32(to->rq_psn);
 	ack->offset = htole64(to->rq_offset);
@@ -128,7 +128,7 @@ static void owe(const struct pvr_rx_request *fragment)
 
 	if (is_unreliable(fragment->frame))
 		return;
-	set_position(&ack, fragment->to);
+	set_expected(&ack, fragment->to);
 	make_way(fragment->conn, &ack);
 	acks->frame = ack;
 	acks->due = true;
@@ -140,7 +140,7 @@ static void tell(const struct pvr_rx_request *fragment, struct pvr_frame_ack *ac
 {
 	if (is_unreliable(fragment->frame))
 		return;
-	set_position(ack, fragment->to);
+	set_expected(ack, fragment->to);
 	make_way(fragment->conn, ack);
 	send_ack(fragment->conn, ack);
 }
@@ -415,11 +415,11 @@ static void missing(const struct pvr_rx_request *fragment)
 static void in_error(const struct pvr_rx_request *fragment)
 {
 	const struct pvr_responder_state *rq = fragment->to->responder_state;
-	enum pvr_place place = pvr_place_of(fragment->to, &fragment->inbound.request);
+	enum pvr_place psn_class = pvr_place_of(fragment->to, &fragment->inbound.request);
 
-	if (rq->has_refused && rq->psn == fragment->req_src.psn && place == HERE)
+	if (rq->has_refused && rq->psn == fragment->req_src.psn && psn_class == PVR_PSN_EXPECTED)
 		tell_refusal(fragment, nak_of(rq->status));
-	else if (place == BEFORE && !fragment->inbound.request.op->local)
+	else if (psn_class == PVR_PSN_DUPLICATE && !fragment->inbound.request.op->local)
 		owe(fragment);
 	else
 		tell_absence(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
@@ -446,15 +446,15 @@ static enum pvr_handled handle(struct pvr_rx_request *fragment)
 		return PVR_HANDLED;
 	}
 	switch (pvr_place_of(to, &fragment->inbound.request)) {
-	case HERE:
+	case PVR_PSN_EXPECTED:
 		return execute(fragment);
-	case BEFORE:
+	case PVR_PSN_DUPLICATE:
 		again(fragment);
 		break;
-	case BEHIND:
+	case PVR_PSN_AHEAD:
 		missing(fragment);
 		break;
-	case NOWHERE:
+	case PVR_PSN_INVALID:
 		tell_absence(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 		break;
 	}
