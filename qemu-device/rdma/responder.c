@@ -30,41 +30,41 @@ static const uint32_t rnr_timer[32] = {
 	2048,  3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 };
 
-static struct pvr_answer ack(void)
+static struct pvr_syndrome ack(void)
 {
-	return (struct pvr_answer){ .verdict = PVR_ACK };
+	return (struct pvr_syndrome){ .kind = PVR_SYN_ACK };
 }
 
-static struct pvr_answer nak(enum pvrdma_wc_status status)
+static struct pvr_syndrome nak(enum pvrdma_wc_status status)
 {
-	return (struct pvr_answer){ .verdict = PVR_NAK, .status = status };
+	return (struct pvr_syndrome){ .kind = PVR_SYN_NAK, .status = status };
 }
 
 /* A parameter of what is also done for requests of other adapters of this host. */
 #define LOCAL ((struct pvr_inbound *)NULL)
 
 /* Of an unreliable message: what comes of it behind this is not the next piece any more. */
-static struct pvr_answer drop(void)
+static struct pvr_syndrome drop(void)
 {
-	return (struct pvr_answer){ .verdict = PVR_LOST };
+	return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
 }
 
 /* Requesters of other hosts are not told of the next receive: they just try again. */
-static struct pvr_answer rnr(struct pvr_qp *to, const struct pvr_inbound *in)
+static struct pvr_syndrome rnr(struct pvr_qp *to, const struct pvr_inbound *in)
 {
 	if (to->type == PVR_QPT_UC)
 		return drop();
 	if (!in && !pvr_rnr_is_looked_for(to))
 		pvr_qp_set_peer_waits(to, true);
 	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
-	return (struct pvr_answer){
-		.verdict = PVR_RNR,
+	return (struct pvr_syndrome){
+		.kind = PVR_SYN_RNR,
 		.wait_ns = rnr_timer[to->attr.min_rnr_timer & 31] * 10000u,
 	};
 }
 
-static struct pvr_answer refuse(struct pvr_qp *to, enum pvr_eqe_type event,
-				enum pvrdma_wc_status status, const char *why)
+static struct pvr_syndrome refuse(struct pvr_qp *to, enum pvr_eqe_type event,
+				  enum pvrdma_wc_status status, const char *why)
 {
 	pvr_count(to,
 		  status == PVRDMA_WC_REM_ACCESS_ERR ? PVR_STAT_ACCESS_ERRORS
@@ -76,7 +76,7 @@ static struct pvr_answer refuse(struct pvr_qp *to, enum pvr_eqe_type event,
 	return nak(status);
 }
 
-static struct pvr_answer refuse_access(struct pvr_qp *to)
+static struct pvr_syndrome refuse_access(struct pvr_qp *to)
 {
 	return refuse(to, PVR_EVENT_QP_ACCESS_ERR, PVRDMA_WC_REM_ACCESS_ERR,
 		      "remote access with a bad rkey, range or right");
@@ -133,9 +133,9 @@ static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
 }
 
 /* The receive request itself is at fault: both sides are told. */
-static struct pvr_answer fail_recv(struct pvr_qp *to, const struct pvr_request *request,
-				   const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status,
-				   enum pvrdma_wc_status remote, const char *why)
+static struct pvr_syndrome fail_recv(struct pvr_qp *to, const struct pvr_request *request,
+				     const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status,
+				     enum pvrdma_wc_status remote, const char *why)
 {
 	complete_recv(to, request, wqe, status);
 	pvr_qp_fail(to, PVR_EVENT_NUM, why);
@@ -143,8 +143,8 @@ static struct pvr_answer fail_recv(struct pvr_qp *to, const struct pvr_request *
 }
 
 /* The message does not fit. */
-static struct pvr_answer fail_length(struct pvr_qp *to, const struct pvr_request *request,
-				     const struct pvr_recv_wqe *wqe)
+static struct pvr_syndrome fail_length(struct pvr_qp *to, const struct pvr_request *request,
+				       const struct pvr_recv_wqe *wqe)
 {
 	pvr_count(to, PVR_STAT_REQUEST_ERRORS, 1);
 	if (to->type == PVR_QPT_UC)
@@ -164,10 +164,10 @@ static pvr_always_inline int recv_payload(const struct pvr_request *request,
 	return pvr_sg_copy(to, request->offset, request->local, request->offset, request->chunk);
 }
 
-static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
-						   const struct pvr_request *request,
-						   const struct pvr_recv_wqe *wqe,
-						   struct pvr_inbound *in)
+static pvr_always_inline struct pvr_syndrome do_send(struct pvr_qp *to,
+						     const struct pvr_request *request,
+						     const struct pvr_recv_wqe *wqe,
+						     struct pvr_inbound *in)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
 	struct pvr_sg sg;
@@ -184,7 +184,7 @@ static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
 		return fail_length(to, request, wqe);
 	err = recv_payload(request, &sg, in);
 	if (err == -EAGAIN)
-		return (struct pvr_answer){ .verdict = PVR_PARTLY };
+		return (struct pvr_syndrome){ .kind = PVR_SYN_PARTIAL };
 	if (err)
 		return fail_recv(to, request, wqe, PVRDMA_WC_LOC_PROT_ERR, PVRDMA_WC_REM_OP_ERR,
 				 "receive buffer went away");
@@ -192,24 +192,24 @@ static pvr_always_inline struct pvr_answer do_send(struct pvr_qp *to,
 }
 
 /* The key is looked at before anything is done, and invalidated with the last piece. */
-static pvr_always_inline struct pvr_answer do_send_invalidate(struct pvr_qp *to,
-							      const struct pvr_request *request,
-							      const struct pvr_recv_wqe *wqe,
-							      struct pvr_inbound *in)
+static pvr_always_inline struct pvr_syndrome do_send_invalidate(struct pvr_qp *to,
+								const struct pvr_request *request,
+								const struct pvr_recv_wqe *wqe,
+								struct pvr_inbound *in)
 {
 	uint32_t key = request->wqe->hdr.ex.invalidate_rkey;
 	struct pvr_mr *mr = pvr_mr_find_invalidable(to, key, true);
-	struct pvr_answer answer;
+	struct pvr_syndrome syndrome;
 
 	if (!mr)
 		return refuse_access(to);
-	answer = do_send(to, request, wqe, in);
-	if (answer.verdict == PVR_ACK && request->last)
+	syndrome = do_send(to, request, wqe, in);
+	if (syndrome.kind == PVR_SYN_ACK && request->last)
 		pvr_mr_invalidate(mr);
-	return answer;
+	return syndrome;
 }
 
-static pvr_always_inline struct pvr_answer
+static pvr_always_inline struct pvr_syndrome
 do_rdma(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in, bool read)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
@@ -234,7 +234,7 @@ do_rdma(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound
 	else
 		err = recv_payload(request, &sg, in);
 	if (in && err == -EAGAIN)
-		return (struct pvr_answer){ .verdict = PVR_PARTLY };
+		return (struct pvr_syndrome){ .kind = PVR_SYN_PARTIAL };
 	return err ? refuse_access(to) : ack();
 }
 
@@ -253,7 +253,7 @@ static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr 
 	return old;
 }
 
-static pvr_always_inline struct pvr_answer
+static pvr_always_inline struct pvr_syndrome
 do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
@@ -323,11 +323,11 @@ static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 	return true;
 }
 
-static pvr_always_inline struct pvr_answer
+static pvr_always_inline struct pvr_syndrome
 with_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	struct pvr_recv_wqe wqe;
-	struct pvr_answer answer;
+	struct pvr_syndrome syndrome;
 	int err = get_recv(to, &wqe, in);
 
 	if (err == -ENOENT)
@@ -335,53 +335,53 @@ with_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbou
 	if (err)
 		return nak(PVRDMA_WC_REM_OP_ERR);
 	if (request->op->kind == PVR_OP_WRITE)
-		answer = do_rdma(to, request, in, false);
+		syndrome = do_rdma(to, request, in, false);
 	else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
-		answer = do_send_invalidate(to, request, &wqe, in);
+		syndrome = do_send_invalidate(to, request, &wqe, in);
 	else
-		answer = do_send(to, request, &wqe, in);
-	if (answer.verdict == PVR_ACK && advance(to, request))
+		syndrome = do_send(to, request, &wqe, in);
+	if (syndrome.kind == PVR_SYN_ACK && advance(to, request))
 		complete_recv(to, request, &wqe, PVRDMA_WC_SUCCESS);
-	return answer;
+	return syndrome;
 }
 
-static pvr_always_inline struct pvr_answer
+static pvr_always_inline struct pvr_syndrome
 without_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
-	struct pvr_answer answer;
+	struct pvr_syndrome syndrome;
 
 	if (request->op->kind == PVR_OP_WRITE)
-		answer = do_rdma(to, request, in, false);
+		syndrome = do_rdma(to, request, in, false);
 	else if (request->op->kind == PVR_OP_READ)
-		answer = do_rdma(to, request, in, true);
+		syndrome = do_rdma(to, request, in, true);
 	else
-		answer = do_atomic(to, request, in);
-	if (answer.verdict == PVR_ACK)
+		syndrome = do_atomic(to, request, in);
+	if (syndrome.kind == PVR_SYN_ACK)
 		advance(to, request);
-	return answer;
+	return syndrome;
 }
 
-static pvr_always_inline struct pvr_answer
+static pvr_always_inline struct pvr_syndrome
 execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	resynchronise(to, request);
 	if (!in_order(to, request))
-		return (struct pvr_answer){ .verdict = PVR_LOST };
+		return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
 	established(to);
 	return request->op->recv ? with_recv(to, request, in) : without_recv(to, request, in);
 }
 
-struct pvr_answer pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request)
+struct pvr_syndrome pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request)
 {
 	return execute(to, request, LOCAL);
 }
 
-struct pvr_answer pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in)
+struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in)
 {
 	return execute(to, &in->request, in);
 }
 
-struct pvr_answer pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in)
+struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in)
 {
 	return do_rdma(to, &in->request, in, true);
 }

@@ -156,17 +156,17 @@ struct pvr_request {
 	bool last; /* it is the last, or only, piece */
 };
 
-enum pvr_verdict {
-	PVR_ACK, /* the fragment is done */
-	PVR_RNR, /* no receive request: try again after wait_ns */
-	PVR_NAK, /* complete in error with status */
-	PVR_LOST, /* nobody answers */
-	PVR_PARTLY, /* from another host: payload is missing, try again when it has come */
+enum pvr_syndrome_kind {
+	PVR_SYN_ACK, /* the fragment is done */
+	PVR_SYN_RNR, /* no receive request: try again after wait_ns */
+	PVR_SYN_NAK, /* complete in error with status */
+	PVR_SYN_NONE, /* nobody answers */
+	PVR_SYN_PARTIAL, /* from another host: payload is missing, try again when it has come */
 };
 
 /* Small enough for a register, as every message gets one. */
-struct pvr_answer {
-	uint16_t verdict; /* enum pvr_verdict */
+struct pvr_syndrome {
+	uint16_t kind; /* enum pvr_syndrome_kind */
 	uint16_t status; /* enum pvrdma_wc_status */
 	uint32_t wait_ns;
 };

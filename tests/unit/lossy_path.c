@@ -43,12 +43,12 @@ static bool delay(struct pvr_qp *qp)
 	return true;
 }
 
-static struct pvr_answer carry(struct pvr_qp *peer, const struct pvr_request *request)
+static struct pvr_syndrome carry(struct pvr_qp *peer, const struct pvr_request *request)
 {
 	if (!is_nth(lossy_path.lose_every))
 		return pvr_local_send(peer, request);
 	lossy_path.lost++;
-	return (struct pvr_answer){ .syndrome = PVR_LOST };
+	return (struct pvr_syndrome){ .syndrome = PVR_SYN_NONE };
 }
 
 static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
@@ -70,19 +70,19 @@ static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *r
 static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *request,
 				   struct lossy_turn *turn)
 {
-	struct pvr_answer answer;
+	struct pvr_syndrome answer;
 
 	if (!pvr_local_peer(qp, &turn->peer))
 		return PVR_STEP_BUSY;
 	if (delay(qp))
 		return PVR_STEP_STOP;
 	answer = carry(turn->peer, request);
-	if (answer.syndrome == PVR_ACK || qp->type == PVR_QPT_UC)
+	if (answer.syndrome == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
 		return acknowledged(qp, request, turn);
-	lossy_path.rnr += answer.syndrome == PVR_RNR;
-	if (answer.syndrome == PVR_NAK)
+	lossy_path.rnr += answer.syndrome == PVR_SYN_RNR;
+	if (answer.syndrome == PVR_SYN_NAK)
 		pvr_requester_fail(qp, request->wqe, answer.status, "NAK");
-	else if (answer.syndrome == PVR_LOST)
+	else if (answer.syndrome == PVR_SYN_NONE)
 		pvr_requester_no_response(qp, request->wqe);
 	else if (pvr_requester_rnr_nak(qp, request->wqe))
 		pvr_requester_wait_rnr(qp, answer.wait_ns);

@@ -133,24 +133,24 @@ static bool meet_peer(struct pvr_qp *qp, struct local_quantum *quantum)
 static pvr_always_inline enum pvr_step
 send_fragment(struct pvr_qp *qp, const struct pvr_request *request, struct local_quantum *quantum)
 {
-	struct pvr_answer answer;
+	struct pvr_syndrome syndrome;
 
 	if (!meet_peer(qp, quantum))
 		return PVR_STEP_BUSY;
-	answer = pvr_local_send(quantum->peer, request);
+	syndrome = pvr_local_send(quantum->peer, request);
 	/* A connection to itself may have failed as responder meanwhile. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return PVR_STEP_STOP;
 	/* IBTA vol. 1, 9.8.2: for UC sent is done, and nobody tells what became of it. */
-	if (answer.verdict == PVR_ACK || qp->type == PVR_QPT_UC)
-		return acknowledged(qp, request, answer.verdict == PVR_ACK, quantum);
-	switch (answer.verdict) {
-	case PVR_RNR:
+	if (syndrome.kind == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
+		return acknowledged(qp, request, syndrome.kind == PVR_SYN_ACK, quantum);
+	switch (syndrome.kind) {
+	case PVR_SYN_RNR:
 		if (pvr_requester_rnr_nak(qp, request->wqe))
-			pvr_rnr_wait(qp, quantum->peer, answer.wait_ns);
+			pvr_rnr_wait(qp, quantum->peer, syndrome.wait_ns);
 		return PVR_STEP_STOP;
-	case PVR_NAK:
-		return fail(qp, request->wqe, answer.status, "the responder refused a request");
+	case PVR_SYN_NAK:
+		return fail(qp, request->wqe, syndrome.status, "the responder refused a request");
 	default:
 		pvr_requester_no_response(qp, request->wqe);
 		return PVR_STEP_STOP;

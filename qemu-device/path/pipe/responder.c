@@ -352,25 +352,25 @@ static void done(const struct pvr_rx_request *fragment)
 
 static enum pvr_handled execute(struct pvr_rx_request *fragment)
 {
-	struct pvr_answer answer;
+	struct pvr_syndrome answer;
 
 	fragment->to->responder_state->told = false;
 	/* By a connection that has been replaced; it is ours to do now. */
 	pvr_ext_dma_revoke_dst(fragment->to, pvr_in_ext_dma(fragment->conn));
 	answer = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
-	switch (answer.verdict) {
-	case PVR_PARTLY:
+	switch (answer.kind) {
+	case PVR_SYN_PARTIAL:
 		return PVR_HANDLED_PARTLY;
-	case PVR_ACK:
+	case PVR_SYN_ACK:
 		done(fragment);
 		break;
-	case PVR_RNR:
+	case PVR_SYN_RNR:
 		not_ready(fragment, answer.wait_ns);
 		break;
-	case PVR_NAK:
+	case PVR_SYN_NAK:
 		refused(fragment, answer.status);
 		break;
-	case PVR_LOST: /* of UC */
+	case PVR_SYN_NONE: /* of UC */
 		break;
 	}
 	return PVR_HANDLED;
@@ -378,13 +378,13 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 
 static void again(struct pvr_rx_request *fragment)
 {
-	struct pvr_answer answer;
+	struct pvr_syndrome answer;
 	uint64_t value;
 
 	switch (fragment->inbound.request.op->kind) {
 	case PVR_OP_READ:
 		answer = pvr_responder_read_again(fragment->to, &fragment->inbound);
-		if (answer.verdict == PVR_NAK)
+		if (answer.kind == PVR_SYN_NAK)
 			refused(fragment, answer.status);
 		break;
 	case PVR_OP_ATOMIC:
