@@ -21,7 +21,7 @@ struct pvr_atomic_replay {
 struct pvr_responder_state {
 	struct pvr_remote *from; /* who has sent first */
 	struct pvr_atomic_replay *replay; /* NULL: no atomic yet */
-	bool told; /* to send again from its position */
+	bool nak_sent; /* to send again from its position */
 	uint32_t base; /* what is before this was never executed, or so long ago that it cannot come again */
 	/* Why it is in error, for a requester that has not heard it. */
 	bool has_refused;

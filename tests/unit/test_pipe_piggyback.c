@@ -54,7 +54,7 @@ static bool owes(struct t_env *env, unsigned int host)
 {
 	const struct pvr_remote *remote = fg_wire_remote(env->wire, host, 1 - host);
 
-	return LIST_FIRST(&remote->ins)->acks.due;
+	return LIST_FIRST(&remote->ins)->acks.ack_pending;
 }
 
 static uint32_t steps_until_done(struct t_env *env, const struct fg_end *end)

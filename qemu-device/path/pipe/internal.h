@@ -115,7 +115,7 @@ struct pvr_remote *pvr_in_remote(const struct pvr_in *in);
 
 /* What path/pipe/responder.c keeps with a connection; all zero in the beginning. */
 struct pvr_in_acks {
-	bool due; /* this has not been sent yet */
+	bool ack_pending; /* this has not been sent yet */
 	uint32_t count; /* how many there were */
 	struct pvr_frame_ack frame;
 };

@@ -97,9 +97,9 @@ void pvr_remote_request_end(struct pvr_in *in)
 {
 	struct pvr_in_acks *acks = pvr_in_acks(in);
 
-	if (!acks->due)
+	if (!acks->ack_pending)
 		return;
-	acks->due = false;
+	acks->ack_pending = false;
 	send_ack(in, &acks->frame);
 }
 
@@ -109,7 +109,7 @@ static void make_way(struct pvr_in *in, const struct pvr_frame_ack *ack)
 	struct pvr_in_acks *acks = pvr_in_acks(in);
 
 	if (is_for_same(&acks->frame, ack))
-		acks->due = false;
+		acks->ack_pending = false;
 	else
 		pvr_remote_request_end(in);
 }
@@ -121,7 +121,7 @@ static void set_expected(struct pvr_frame_ack *ack, const struct pvr_qp *to)
 }
 
 /* The requester gets to know the position, soon. */
-static void owe(const struct pvr_rx_request *fragment)
+static void ack_later(const struct pvr_rx_request *fragment)
 {
 	struct pvr_in_acks *acks = pvr_in_acks(fragment->conn);
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_ACK);
@@ -131,12 +131,12 @@ static void owe(const struct pvr_rx_request *fragment)
 	set_expected(&ack, fragment->to);
 	make_way(fragment->conn, &ack);
 	acks->frame = ack;
-	acks->due = true;
+	acks->ack_pending = true;
 	acks->count++;
 }
 
 /* The request cannot go on from here. */
-static void tell(const struct pvr_rx_request *fragment, struct pvr_frame_ack *ack)
+static void send_nak(const struct pvr_rx_request *fragment, struct pvr_frame_ack *ack)
 {
 	if (is_unreliable(fragment->frame))
 		return;
@@ -146,8 +146,8 @@ static void tell(const struct pvr_rx_request *fragment, struct pvr_frame_ack *ac
 }
 
 /* Nobody here is to be asked that. */
-static void tell_absence(struct pvr_in *in, const struct pvr_frame_request *frame,
-			 enum pvr_frame_syndrome syndrome)
+static void send_no_qp(struct pvr_in *in, const struct pvr_frame_request *frame,
+		       enum pvr_frame_syndrome syndrome)
 {
 	struct pvr_frame_ack ack = answer_to(frame, syndrome);
 
@@ -163,7 +163,7 @@ static void tell_refusal(const struct pvr_rx_request *fragment, uint8_t nak)
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_NAK);
 
 	ack.nak = nak;
-	tell(fragment, &ack);
+	send_nak(fragment, &ack);
 }
 
 /* ------------------------------------------------------- payload, either way */
@@ -326,9 +326,9 @@ static void not_ready(const struct pvr_rx_request *fragment, uint64_t ns)
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_RNR);
 
 	/* What is on its way behind this one comes again. */
-	fragment->to->responder_state->told = true;
+	fragment->to->responder_state->nak_sent = true;
 	ack.rnr_ns = htole64(ns);
-	tell(fragment, &ack);
+	send_nak(fragment, &ack);
 }
 
 static void done(const struct pvr_rx_request *fragment)
@@ -347,14 +347,14 @@ static void done(const struct pvr_rx_request *fragment)
 		make_way(fragment->conn, &ack);
 		return;
 	}
-	owe(fragment);
+	ack_later(fragment);
 }
 
 static enum pvr_handled execute(struct pvr_rx_request *fragment)
 {
 	struct pvr_syndrome answer;
 
-	fragment->to->responder_state->told = false;
+	fragment->to->responder_state->nak_sent = false;
 	/* By a connection that has been replaced; it is ours to do now. */
 	pvr_ext_dma_revoke_dst(fragment->to, pvr_in_ext_dma(fragment->conn));
 	answer = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
@@ -376,7 +376,7 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 	return PVR_HANDLED;
 }
 
-static void again(struct pvr_rx_request *fragment)
+static void replay_duplicate(struct pvr_rx_request *fragment)
 {
 	struct pvr_syndrome answer;
 	uint64_t value;
@@ -393,19 +393,19 @@ static void again(struct pvr_rx_request *fragment)
 			send_value(fragment, value);
 		break;
 	default:
-		owe(fragment);
+		ack_later(fragment);
 		break;
 	}
 }
 
-static void missing(const struct pvr_rx_request *fragment)
+static void send_seq_nak(const struct pvr_rx_request *fragment)
 {
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_PSN_SEQ_ERR);
 
-	if (fragment->to->responder_state->told)
+	if (fragment->to->responder_state->nak_sent)
 		return;
-	fragment->to->responder_state->told = true;
-	tell(fragment, &ack);
+	fragment->to->responder_state->nak_sent = true;
+	send_nak(fragment, &ack);
 }
 
 /*
@@ -420,9 +420,9 @@ static void in_error(const struct pvr_rx_request *fragment)
 	if (rq->has_refused && rq->psn == fragment->req_src.psn && psn_class == PVR_PSN_EXPECTED)
 		tell_refusal(fragment, nak_of(rq->status));
 	else if (psn_class == PVR_PSN_DUPLICATE && !fragment->inbound.request.op->local)
-		owe(fragment);
+		ack_later(fragment);
 	else
-		tell_absence(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
+		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 }
 
 static bool is_ready(const struct pvr_qp *qp)
@@ -442,20 +442,20 @@ static enum pvr_handled handle(struct pvr_rx_request *fragment)
 		return PVR_HANDLED;
 	}
 	if (!is_ready(to)) {
-		tell_absence(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
+		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
 	switch (pvr_place_of(to, &fragment->inbound.request)) {
 	case PVR_PSN_EXPECTED:
 		return execute(fragment);
 	case PVR_PSN_DUPLICATE:
-		again(fragment);
+		replay_duplicate(fragment);
 		break;
 	case PVR_PSN_AHEAD:
-		missing(fragment);
+		send_seq_nak(fragment);
 		break;
 	case PVR_PSN_INVALID:
-		tell_absence(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
+		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 		break;
 	}
 	return PVR_HANDLED;
@@ -475,7 +475,7 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 	if (!fragment.to ||
 	    !pvr_remote_rq_get(fragment.to, pvr_in_remote(in),
 			       fragment.inbound.request.op->kind == PVR_OP_ATOMIC)) {
-		tell_absence(in, frame, PVR_FRAME_SYN_NO_QP);
+		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
 	return handle(&fragment);
@@ -507,9 +507,9 @@ enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
 	 * it is they who have to ask again, as nothing that was sent comes twice by itself.
 	 */
 	if (where != PVR_WHERE_REMOTE)
-		tell_absence(in, frame, PVR_FRAME_SYN_NO_QP);
+		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
 	else if (!adapter)
-		tell_absence(in, frame, PVR_FRAME_SYN_NO_GID);
+		send_no_qp(in, frame, PVR_FRAME_SYN_NO_GID);
 	if (!adapter)
 		return PVR_HANDLED;
 	pvr_adapter_lock(adapter);

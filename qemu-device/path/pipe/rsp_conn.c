@@ -365,11 +365,11 @@ static const struct pvr_pipe_rx_ops request_ops = {
 /* What is left of a run: an ACK, for the next one or at once. */
 static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
 {
-	if (in->acks.due && result == PVR_INPUT_IDLE && may_hold(in)) {
+	if (in->acks.ack_pending && result == PVR_INPUT_IDLE && may_hold(in)) {
 		hold(in);
 		return PVR_INPUT_MORE;
 	}
-	if (in->acks.due) {
+	if (in->acks.ack_pending) {
 		pvr_remote_request_end(in);
 		if (!in->answers.blocked)
 			pvr_pipe_tx_flush(&in->answers);
