@@ -148,9 +148,9 @@ struct pvr_srq {
 	struct pvr_pages pages;
 	struct pvr_wq wq;
 	LIST_HEAD(, pvr_qp) qps;
-	/* Those whose peer_waits, the longest first. */
+	/* Those whose rnr_nak_sent, the longest first. */
 	TAILQ_HEAD(, pvr_qp) waiting;
-	uint32_t waking; /* QPs with wakes_peer: as many requests are spoken for */
+	uint32_t waking; /* QPs with rnr_resume_pending: as many requests are spoken for */
 	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */
 	bool db_suppress; /* what its word says */
 };
@@ -170,13 +170,13 @@ struct pvr_srq_held {
 
 enum pvr_qp_wait {
 	PVR_QP_RUNNING,
-	PVR_QP_LOOKS_RNR, /* for the responder's receive request, which its path polls */
+	PVR_QP_WAIT_RNR_POLL, /* for the responder's receive request, which its path polls */
 	/* From here on a quantum does nothing. */
-	PVR_QP_WAITS_RNR, /* likewise, until its doorbell or the timer */
-	PVR_QP_WAITS_ACK, /* for a responder that does not answer */
+	PVR_QP_WAIT_RNR, /* likewise, until its doorbell or the timer */
+	PVR_QP_WAIT_RETRY, /* for a responder that does not answer */
 	/* Peers on other hosts; see path/pipe/requester.c. */
-	PVR_QP_WAITS_LINK, /* for the connection to them */
-	PVR_QP_WAITS_ANSWERS, /* for those to what it has sent */
+	PVR_QP_WAIT_CONN, /* for the connection to them */
+	PVR_QP_WAIT_ACKS, /* for those to what it has sent */
 };
 
 /* What a responder needs to know of who asks: part of a queue pair, or of a frame. */
@@ -198,7 +198,7 @@ struct pvr_qp {
 	TAILQ_ENTRY(pvr_qp) send_link, recv_link;
 	struct pvr_srq *srq; /* or NULL */
 	LIST_ENTRY(pvr_qp) srq_link;
-	TAILQ_ENTRY(pvr_qp) waiting; /* of the SRQ, if peer_waits */
+	TAILQ_ENTRY(pvr_qp) waiting; /* of the SRQ, if rnr_nak_sent */
 	struct pvr_srq_held *held; /* if srq */
 	uint32_t handle;
 	uint8_t type; /* enum pvr_qp_type */
@@ -231,7 +231,7 @@ struct pvr_qp {
 	uint64_t rnr_until; /* when the RNR timer expires */
 	uint64_t rnr_since; /* it waits for receives that it looks, or looked, for */
 	uint32_t rnr_seen; /* so many were there at the last look */
-	uint8_t rnr_looks; /* so many there were, and the one that is due */
+	uint8_t rnr_polls; /* so many there were, and the one that is due */
 	bool rnr_slow; /* the wait before was longer than looking pays */
 	bool unanswered; /* the request at the head got no answer last time */
 	bool peer_gone; /* for good, and no request has said so yet */
@@ -242,8 +242,8 @@ struct pvr_qp {
 	/* Responder. */
 	uint32_t rq_psn; /* of the next request */
 	uint64_t rq_offset; /* bytes of the request in progress that have arrived */
-	bool peer_waits; /* the requester got an RNR NAK */
-	bool wakes_peer; /* in its next quantum: there is a receive request now */
+	bool rnr_nak_sent; /* the requester got an RNR NAK */
+	bool rnr_resume_pending; /* in its next quantum: there is a receive request now */
 	bool comm_est; /* the event has been given */
 	bool last_wqe; /* the event has been given; QPs with an SRQ */
 

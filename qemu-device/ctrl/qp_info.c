@@ -26,10 +26,10 @@ static const char *wait_name(enum pvr_qp_wait wait)
 	switch (wait) {
 	case PVR_QP_RUNNING:
 		return "";
-	case PVR_QP_WAITS_RNR:
-	case PVR_QP_LOOKS_RNR:
+	case PVR_QP_WAIT_RNR:
+	case PVR_QP_WAIT_RNR_POLL:
 		return "receive request";
-	case PVR_QP_WAITS_LINK:
+	case PVR_QP_WAIT_CONN:
 		return "connection";
 	default:
 		return "answer";

@@ -92,7 +92,7 @@ static void look_at_qp(struct pvr_owned *owned)
 		return;
 	if (pvr_requester_has_work(qp))
 		pvr_sched_kick(qp);
-	if ((qp->peer_waits || qp->state == PVR_QPS_ERR) && pvr_wq_avail(&qp->rq))
+	if ((qp->rnr_nak_sent || qp->state == PVR_QPS_ERR) && pvr_wq_avail(&qp->rq))
 		pvr_sched_posted_recv(qp);
 }
 

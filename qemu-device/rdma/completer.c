@@ -125,7 +125,7 @@ void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 
 void pvr_requester_await(struct pvr_qp *qp, uint64_t ns)
 {
-	pvr_qp_set_wait(qp, PVR_QP_WAITS_ACK);
+	pvr_qp_set_wait(qp, PVR_QP_WAIT_RETRY);
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, pvr_now(qp->adapter->engine) + ns);
 }
 
@@ -146,7 +146,7 @@ bool pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns)
 {
 	qp->rnr_until = pvr_now(qp->adapter->engine) + ns;
-	qp->wait = PVR_QP_WAITS_RNR;
+	qp->wait = PVR_QP_WAIT_RNR;
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, qp->rnr_until);
 }
 

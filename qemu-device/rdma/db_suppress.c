@@ -53,7 +53,7 @@ void pvr_db_init_qp(struct pvr_qp *qp)
 
 static bool awaits_recv(const struct pvr_qp *qp)
 {
-	return qp->peer_waits || qp->state == PVR_QPS_RESET || qp->state == PVR_QPS_ERR;
+	return qp->rnr_nak_sent || qp->state == PVR_QPS_RESET || qp->state == PVR_QPS_ERR;
 }
 
 void pvr_db_update_rq(struct pvr_qp *qp)

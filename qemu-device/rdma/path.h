@@ -74,7 +74,7 @@ struct pvr_path_ops {
 
 	/*
 	 * Requester of RC and UC queue pairs: one quantum of a send queue that may send, or
-	 * that waits for receives by PVR_QP_LOOKS_RNR.
+	 * that waits for receives by PVR_QP_WAIT_RNR_POLL.
 	 */
 	enum pvr_quantum (*run_sq)(struct pvr_qp *qp);
 	/* The queue pair's timer has expired while it waited for neither RNR nor an ACK. */

@@ -27,10 +27,10 @@ void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
 {
 	struct pvr_remotes *remotes = &qp->adapter->remotes;
 
-	if (qp->wait == PVR_QP_WAITS_ACK)
+	if (qp->wait == PVR_QP_WAIT_RETRY)
 		TAILQ_REMOVE(&remotes->unanswered, qp, unanswered_link);
 	qp->wait = wait;
-	if (wait == PVR_QP_WAITS_ACK)
+	if (wait == PVR_QP_WAIT_RETRY)
 		TAILQ_INSERT_TAIL(&remotes->unanswered, qp, unanswered_link);
 }
 
@@ -69,11 +69,11 @@ void pvr_qp_fail(struct pvr_qp *qp, enum pvr_eqe_type event, const char *why)
 		pvr_event_async(qp->adapter, event, qp->handle);
 }
 
-void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits)
+void pvr_qp_set_rnr_nak_sent(struct pvr_qp *qp, bool waits)
 {
-	if (qp->peer_waits == waits)
+	if (qp->rnr_nak_sent == waits)
 		return;
-	qp->peer_waits = waits;
+	qp->rnr_nak_sent = waits;
 	if (qp->srq && waits)
 		TAILQ_INSERT_TAIL(&qp->srq->waiting, qp, waiting);
 	else if (qp->srq)
@@ -81,11 +81,11 @@ void pvr_qp_set_peer_waits(struct pvr_qp *qp, bool waits)
 	pvr_db_update_rq(qp);
 }
 
-void pvr_qp_set_wakes_peer(struct pvr_qp *qp, bool wakes)
+void pvr_qp_set_rnr_resume_pending(struct pvr_qp *qp, bool wakes)
 {
 	if (qp->srq)
-		qp->srq->waking += wakes - qp->wakes_peer;
-	qp->wakes_peer = wakes;
+		qp->srq->waking += wakes - qp->rnr_resume_pending;
+	qp->rnr_resume_pending = wakes;
 }
 
 void pvr_qp_reset_queues(struct pvr_qp *qp)
@@ -96,8 +96,8 @@ void pvr_qp_reset_queues(struct pvr_qp *qp)
 	qp->rq.head = 0;
 	qp->sq_offset = 0;
 	qp->rq_offset = 0;
-	pvr_qp_set_peer_waits(qp, false);
-	pvr_qp_set_wakes_peer(qp, false);
+	pvr_qp_set_rnr_nak_sent(qp, false);
+	pvr_qp_set_rnr_resume_pending(qp, false);
 	qp->mcast_next = 0;
 	qp->mcast_taken = false;
 	qp->ud_waits = false;

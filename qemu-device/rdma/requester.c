@@ -34,7 +34,7 @@ void pvr_requester_drained(struct pvr_qp *qp)
 
 void pvr_requester_drain(struct pvr_qp *qp)
 {
-	bool waits = qp->wait != PVR_QP_RUNNING && qp->wait != PVR_QP_WAITS_LINK;
+	bool waits = qp->wait != PVR_QP_RUNNING && qp->wait != PVR_QP_WAIT_CONN;
 
 	if (!qp->sq_offset && !qp->mcast_next && !qp->sq_inflight && !waits) {
 		pvr_requester_drained(qp);
@@ -56,7 +56,7 @@ static enum pvr_quantum flush(struct pvr_qp *qp, bool recv)
 
 static enum pvr_quantum execute_or_wait(struct pvr_qp *qp)
 {
-	if (qp->wait > PVR_QP_LOOKS_RNR)
+	if (qp->wait > PVR_QP_WAIT_RNR_POLL)
 		return PVR_QUANTUM_DONE;
 	return pvr_qp_is_connected(qp) ? pvr_path_get(qp)->run_sq(qp) : pvr_ud_run(qp);
 }
@@ -105,7 +105,7 @@ bool pvr_requester_has_work(const struct pvr_qp *qp)
 void pvr_requester_resume(struct pvr_qp *qp)
 {
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
-	if (qp->wait == PVR_QP_WAITS_RNR)
+	if (qp->wait == PVR_QP_WAIT_RNR)
 		qp->rnr_slow = pvr_now(qp->adapter->engine) - qp->rnr_since > RNR_SLOW_NS;
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
@@ -116,9 +116,9 @@ void pvr_requester_timeout(struct pvr_timer *timer)
 	struct pvr_qp *qp = (struct pvr_qp *)((char *)timer - offsetof(struct pvr_qp, timer));
 	const struct pvr_path_ops *path = pvr_path_current(qp);
 
-	if (qp->wait == PVR_QP_LOOKS_RNR)
+	if (qp->wait == PVR_QP_WAIT_RNR_POLL)
 		pvr_sched_kick(qp);
-	else if (qp->wait == PVR_QP_WAITS_RNR || qp->wait == PVR_QP_WAITS_ACK)
+	else if (qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY)
 		pvr_requester_resume(qp);
 	else if (path->timeout)
 		path->timeout(qp);

@@ -54,8 +54,8 @@ static struct pvr_syndrome rnr(struct pvr_qp *to, const struct pvr_inbound *in)
 {
 	if (to->type == PVR_QPT_UC)
 		return drop();
-	if (!in && !pvr_rnr_is_looked_for(to))
-		pvr_qp_set_peer_waits(to, true);
+	if (!in && !pvr_rnr_is_polled(to))
+		pvr_qp_set_rnr_nak_sent(to, true);
 	pvr_count(to, PVR_STAT_RNR_NAKS, 1);
 	return (struct pvr_syndrome){
 		.kind = PVR_SYN_RNR,
@@ -96,12 +96,12 @@ static pvr_always_inline int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wq
 
 	if (err != -ENOENT || !to->db_suppress_shm || to->type != PVR_QPT_RC || in)
 		return err;
-	if (pvr_rnr_is_looked_for(to))
+	if (pvr_rnr_is_polled(to))
 		return err;
-	pvr_qp_set_peer_waits(to, true);
+	pvr_qp_set_rnr_nak_sent(to, true);
 	err = pvr_recv_get(to, wqe);
 	if (err != -ENOENT)
-		pvr_qp_set_peer_waits(to, false);
+		pvr_qp_set_rnr_nak_sent(to, false);
 	return err;
 }
 

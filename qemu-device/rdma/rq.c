@@ -93,8 +93,8 @@ void pvr_recv_complete(struct pvr_qp *qp, struct pvrdma_cqe *cqe, bool solicited
 /* The requester may be on another worker's adapter, so this takes a quantum. */
 static void wake_later(struct pvr_qp *qp)
 {
-	pvr_qp_set_peer_waits(qp, false);
-	pvr_qp_set_wakes_peer(qp, true);
+	pvr_qp_set_rnr_nak_sent(qp, false);
+	pvr_qp_set_rnr_resume_pending(qp, true);
 	pvr_sched_kick(qp);
 }
 
@@ -102,7 +102,7 @@ void pvr_sched_posted_recv(struct pvr_qp *qp)
 {
 	if (qp->state == PVR_QPS_ERR)
 		pvr_sched_kick(qp);
-	else if (qp->peer_waits)
+	else if (qp->rnr_nak_sent)
 		wake_later(qp);
 }
 

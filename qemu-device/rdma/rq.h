@@ -23,9 +23,9 @@ void pvr_recv_complete(struct pvr_qp *qp, struct pvrdma_cqe *cqe, bool solicited
 #define PVR_RNR_LONG 128
 
 /* A requester that gets an RNR NAK from @to looks for the next receive itself. */
-static inline bool pvr_rnr_is_looked_for(const struct pvr_qp *to)
+static inline bool pvr_rnr_is_polled(const struct pvr_qp *to)
 {
-	return to->db_suppress_shm && !to->srq && to->rq.count >= PVR_RNR_LONG && !to->peer_waits;
+	return to->db_suppress_shm && !to->srq && to->rq.count >= PVR_RNR_LONG && !to->rnr_nak_sent;
 }
 
 /* The guest has posted receives: who waits for them need not wait longer. */

@@ -65,7 +65,7 @@ static bool wake_peer(struct pvr_qp *qp)
 	if (path->rnr_resume)
 		return path->rnr_resume(qp);
 	/* Requesters of this path do not wait to be woken, but it may have been another. */
-	pvr_qp_set_wakes_peer(qp, false);
+	pvr_qp_set_rnr_resume_pending(qp, false);
 	pvr_sched_pass_on(qp);
 	return true;
 }
@@ -76,7 +76,7 @@ static enum pvr_quantum take_quantum(struct pvr_qp *qp)
 {
 	if (!pvr_adapter_dma_ok(qp->adapter))
 		return PVR_QUANTUM_DONE;
-	if (qp->wakes_peer && !wake_peer(qp))
+	if (qp->rnr_resume_pending && !wake_peer(qp))
 		return PVR_QUANTUM_BUSY;
 	return pvr_requester_run(qp);
 }
@@ -96,7 +96,7 @@ static enum pvr_quantum quantum(struct pvr_qp *qp)
 
 void pvr_sched_last_quantum(struct pvr_qp *qp)
 {
-	if (qp->wait == PVR_QP_WAITS_ACK)
+	if (qp->wait == PVR_QP_WAIT_RETRY)
 		pvr_requester_resume(qp);
 	if (!pvr_requester_has_work(qp) || pvr_wq_avail(&qp->sq) <= 0)
 		return;

@@ -237,7 +237,7 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp)
 	enum pvr_quantum result;
 
 	if (qp->wait != PVR_QP_RUNNING) {
-		if (!pvr_rnr_look(qp))
+		if (!pvr_rnr_poll(qp))
 			return PVR_QUANTUM_BUSY;
 		if (qp->wait != PVR_QP_RUNNING)
 			return PVR_QUANTUM_DONE;
@@ -253,7 +253,7 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp)
 /* A look at the receive queue is due by a timer, which is not taken away from it. */
 static bool detach(struct pvr_qp *qp)
 {
-	if (qp->wait != PVR_QP_LOOKS_RNR)
+	if (qp->wait != PVR_QP_WAIT_RNR_POLL)
 		return true;
 	if (pvr_timer_is_set(&qp->timer))
 		return false;
@@ -267,8 +267,8 @@ static bool rnr_resume(struct pvr_qp *qp)
 
 	if (!pvr_local_peer(qp, &peer))
 		return false;
-	pvr_qp_set_wakes_peer(qp, false);
-	if (peer && peer->wait == PVR_QP_WAITS_RNR)
+	pvr_qp_set_rnr_resume_pending(qp, false);
+	if (peer && peer->wait == PVR_QP_WAIT_RNR)
 		pvr_requester_resume(peer);
 	else
 		pvr_sched_pass_on(qp);

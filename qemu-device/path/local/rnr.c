@@ -24,26 +24,26 @@ static void wait_until(struct pvr_qp *qp, enum pvr_qp_wait wait, uint64_t deadli
 /* Return: false if a receive was posted before the guest could see that it has to ring. */
 static bool ask_for_doorbell(struct pvr_qp *peer)
 {
-	pvr_qp_set_peer_waits(peer, true);
+	pvr_qp_set_rnr_nak_sent(peer, true);
 	if (!pvr_wq_avail(&peer->rq))
 		return true;
-	pvr_qp_set_peer_waits(peer, false);
+	pvr_qp_set_rnr_nak_sent(peer, false);
 	return false;
 }
 
 /* After the NAK or a look. Return: false if there is nothing to wait for. */
 static bool wait_on(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t now)
 {
-	uint64_t next = now + (FIRST_LOOK_NS << qp->rnr_looks);
+	uint64_t next = now + (FIRST_LOOK_NS << qp->rnr_polls);
 
-	if (qp->rnr_looks < LOOKS && next < qp->rnr_until) {
-		qp->rnr_looks++;
-		wait_until(qp, PVR_QP_LOOKS_RNR, next);
+	if (qp->rnr_polls < LOOKS && next < qp->rnr_until) {
+		qp->rnr_polls++;
+		wait_until(qp, PVR_QP_WAIT_RNR_POLL, next);
 		return true;
 	}
 	if (!ask_for_doorbell(peer))
 		return false;
-	wait_until(qp, PVR_QP_WAITS_RNR, qp->rnr_until);
+	wait_until(qp, PVR_QP_WAIT_RNR, qp->rnr_until);
 	return true;
 }
 
@@ -51,14 +51,14 @@ void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns)
 {
 	uint64_t now;
 
-	if (!pvr_rnr_is_looked_for(peer)) {
+	if (!pvr_rnr_is_polled(peer)) {
 		pvr_requester_wait_rnr(qp, ns);
 		return;
 	}
 	now = pvr_now(qp->adapter->engine);
 	qp->rnr_until = now + ns;
 	qp->rnr_since = now;
-	qp->rnr_looks = qp->rnr_slow ? LOOKS : 0;
+	qp->rnr_polls = qp->rnr_slow ? LOOKS : 0;
 	qp->rnr_seen = 0;
 	if (!wait_on(qp, peer, now))
 		pvr_sched_kick(qp);
@@ -69,14 +69,14 @@ static bool may_go_on(struct pvr_qp *qp, const struct pvr_qp *peer)
 {
 	uint32_t seen = qp->rnr_seen, avail;
 
-	if (!peer || !pvr_rnr_is_looked_for(peer))
+	if (!peer || !pvr_rnr_is_polled(peer))
 		return true;
 	avail = (uint32_t)pvr_wq_avail(&peer->rq); /* if negative, very many */
 	qp->rnr_seen = avail;
 	return avail >= peer->rq.count / PART || (avail && avail == seen);
 }
 
-bool pvr_rnr_look(struct pvr_qp *qp)
+bool pvr_rnr_poll(struct pvr_qp *qp)
 {
 	uint64_t now = pvr_now(qp->adapter->engine);
 	struct pvr_qp *peer;

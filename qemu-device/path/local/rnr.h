@@ -30,9 +30,9 @@
 void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns);
 
 /*
- * A quantum of @qp, which waits as PVR_QP_LOOKS_RNR: if a look is due it may be running now.
+ * A quantum of @qp, which waits as PVR_QP_WAIT_RNR_POLL: if a look is due it may be running now.
  * Return: false if its peer is busy.
  */
-bool pvr_rnr_look(struct pvr_qp *qp);
+bool pvr_rnr_poll(struct pvr_qp *qp);
 
 #endif /* PVR_RNR_H */

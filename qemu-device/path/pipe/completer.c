@@ -165,12 +165,12 @@ static bool partly_done(struct pvr_remote_sq *sq, uint64_t done)
 static void wake(struct pvr_qp *qp)
 {
 	switch (qp->wait) {
-	case PVR_QP_WAITS_ANSWERS:
+	case PVR_QP_WAIT_ACKS:
 		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 		pvr_sched_kick(qp);
 		break;
-	case PVR_QP_WAITS_RNR:
-	case PVR_QP_WAITS_ACK:
+	case PVR_QP_WAIT_RNR:
+	case PVR_QP_WAIT_RETRY:
 		pvr_requester_resume(qp);
 		break;
 	default: /* a connection does not come up by that */
@@ -199,7 +199,7 @@ static void progressed(struct pvr_remote_sq *sq)
 	sq->probing = false;
 	if (qp->attr.timeout)
 		sq->progress = pvr_now(qp->adapter->engine);
-	if (!qp->sq_inflight && qp->wait != PVR_QP_WAITS_LINK)
+	if (!qp->sq_inflight && qp->wait != PVR_QP_WAIT_CONN)
 		pvr_remote_enlist(sq, NULL);
 	if (qp->sq_draining && !qp->sq_inflight)
 		pvr_requester_drained(qp);
@@ -250,7 +250,7 @@ static void refused(struct pvr_remote_sq *sq, uint8_t nak)
 /* Answers to what was sent before the last rewind are not counted once more. */
 static bool is_waiting(const struct pvr_qp *qp)
 {
-	return qp->wait == PVR_QP_WAITS_RNR || qp->wait == PVR_QP_WAITS_ACK;
+	return qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY;
 }
 
 static void not_ready(struct pvr_remote_sq *sq, uint64_t ns)
@@ -286,7 +286,7 @@ static void send_again(struct pvr_remote_sq *sq)
 		return;
 	sq->probing = false;
 	pvr_remote_rewind(sq);
-	if (qp->wait == PVR_QP_WAITS_ANSWERS)
+	if (qp->wait == PVR_QP_WAIT_ACKS)
 		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
 }

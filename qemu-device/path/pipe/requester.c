@@ -5,9 +5,9 @@
  * DOC: what ends a quantum
  *
  * All is sent (the queue pair rests, with or without requests in flight); the quantum was
- * long enough; the connection takes no more, or is down (PVR_QP_WAITS_LINK, until
+ * long enough; the connection takes no more, or is down (PVR_QP_WAIT_CONN, until
  * pvr_remote_resume()); or what is in flight has to be answered first
- * (PVR_QP_WAITS_ANSWERS): a fence, an RDMA READ beyond max_rd_atomic, a window that is
+ * (PVR_QP_WAIT_ACKS): a fence, an RDMA READ beyond max_rd_atomic, a window that is
  * full, a request that cannot be sent and so must fail, in its order.
  *
  * DOC: time
@@ -83,14 +83,14 @@ static bool find_route(struct pvr_remote_sq *sq)
 
 static enum step wait_for_answers(struct pvr_remote_sq *sq)
 {
-	pvr_qp_set_wait(sq->qp, PVR_QP_WAITS_ANSWERS);
+	pvr_qp_set_wait(sq->qp, PVR_QP_WAIT_ACKS);
 	return STEP_STOP;
 }
 
 static enum step wait_for_link(struct pvr_remote_sq *sq, bool down)
 {
 	sq->down = down;
-	pvr_qp_set_wait(sq->qp, PVR_QP_WAITS_LINK);
+	pvr_qp_set_wait(sq->qp, PVR_QP_WAIT_CONN);
 	return STEP_STOP;
 }
 
@@ -513,7 +513,7 @@ static void enlist(struct pvr_remote_sq *sq, const struct quantum *quantum)
 {
 	struct pvr_remotes *remotes = &sq->qp->adapter->remotes;
 
-	if (sq->qp->wait == PVR_QP_WAITS_LINK)
+	if (sq->qp->wait == PVR_QP_WAIT_CONN)
 		pvr_remote_enlist(sq, quantum->sent ? &remotes->blocked : &remotes->starved);
 	else
 		pvr_remote_enlist(sq, sq->qp->sq_inflight ? &remotes->in_flight : NULL);

@@ -119,7 +119,7 @@ bool pvr_remote_is_routed(const struct pvr_remote_sq *sq)
 
 static void resume(struct pvr_qp *qp)
 {
-	if (qp->wait == PVR_QP_WAITS_LINK || qp->wait == PVR_QP_WAITS_ANSWERS)
+	if (qp->wait == PVR_QP_WAIT_CONN || qp->wait == PVR_QP_WAIT_ACKS)
 		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
 }
