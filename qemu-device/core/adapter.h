@@ -174,8 +174,8 @@ struct pvr_remotes {
 };
 
 /* Datagrams that have outlived their queue pairs, see rdma/ud.h. */
-struct pvr_ud_orphans {
-	TAILQ_HEAD(, pvr_ud_orphan) list; /* who came first is first */
+struct pvr_ud_linger_list {
+	TAILQ_HEAD(, pvr_ud_linger) list; /* who came first is first */
 	uint32_t count, bytes;
 	struct pvr_timer timer;
 };
@@ -274,7 +274,7 @@ struct pvr_adapter {
 	struct pvr_qp *gsi;
 	struct pvr_polled polled;
 	struct pvr_remotes remotes;
-	struct pvr_ud_orphans orphans;
+	struct pvr_ud_linger_list lingering_list;
 	/* core/ext_dma.h */
 	LIST_HEAD(, pvr_ext_dma) ext_dmas;
 	uint32_t num_ext_dmas; /* read without the engine's nic_lock, too */

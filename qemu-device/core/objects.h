@@ -270,10 +270,10 @@ struct pvr_qp {
 
 	struct pvr_memberships groups; /* multicast */
 	uint64_t mcast_next; /* sending: those from this one on have got it; 0: nobody yet */
-	uint32_t ud_since; /* sending: it waits, or does not wait, see rdma/ud_send.c; in ms */
+	uint32_t ud_wait_since; /* sending: it waits, or does not wait, see rdma/ud_send.c; in ms */
 	bool ud_waits;
-	bool ud_leaves; /* it is about to be destroyed */
-	uint8_t ud_vain; /* waits in vain, lately */
+	bool ud_closing; /* it is about to be destroyed */
+	uint8_t ud_failed_waits; /* waits in vain, lately */
 	bool mcast_taken; /* sending: somebody of those has taken it */
 	uint64_t stat[PVR_STAT_NUM];
 

@@ -151,19 +151,19 @@ struct pvr_adapter *pvr_adapter_create(struct pvr_engine *engine,
 		goto err_free;
 	if (pvr_peer_gone_init(adapter))
 		goto err_events;
-	if (pvr_ud_orphans_init(adapter))
+	if (pvr_ud_linger_init(adapter))
 		goto err_peers;
 	ret = pvr_fabric_join(engine, config->fabric ? config->fabric : "default", adapter);
 	if (ret == -EADDRINUSE)
 		why = "another adapter of its fabric has this MAC address";
 	if (ret)
-		goto err_orphans;
+		goto err_ud_linger;
 	LIST_INSERT_HEAD(&engine->adapters, adapter, link);
 	pvr_worker_add(&engine->workers[config->worker], adapter);
 	return adapter;
 
-err_orphans:
-	pvr_ud_orphans_exit(adapter);
+err_ud_linger:
+	pvr_ud_linger_exit(adapter);
 err_peers:
 	pvr_peer_gone_exit(adapter);
 err_events:
@@ -181,7 +181,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	LIST_REMOVE(adapter, link);
 	pvr_worker_remove(adapter);
 	pvr_fabric_leave(adapter);
-	pvr_ud_orphans_exit(adapter);
+	pvr_ud_linger_exit(adapter);
 	pvr_peer_gone_exit(adapter);
 	pvr_events_exit(adapter);
 	adapter_free(adapter);
@@ -227,7 +227,7 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	if (pvr_fabric_new_incarnation(adapter))
 		pvr_workers_look(adapter->engine);
 	pvr_timer_cancel(&adapter->timers, &adapter->peers);
-	pvr_ud_orphans_drop(adapter);
+	pvr_ud_linger_drop(adapter);
 	pvr_events_detach(adapter);
 	pvr_regs_reset(adapter);
 }

@@ -281,7 +281,7 @@ int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		return -EINVAL;
 	if (!pvr_qp_is_connected(qp)) {
 		/* As if it had had its turn: who sends datagrams need not wait for completions. */
-		qp->ud_leaves = true;
+		qp->ud_closing = true;
 		pvr_sched_last_quantum(qp);
 	}
 	pvr_debug(adapter, "qp %u: destroyed", qp->handle);

@@ -45,17 +45,17 @@ enum pvr_quantum pvr_ud_run(struct pvr_qp *qp);
  * A program may post its datagrams and destroy its queue pair at once, as mckey does. Then they
  * cannot wait in its ring: what has to go to other hosts is copied, and waits with the adapter.
  */
-int pvr_ud_orphans_init(struct pvr_adapter *adapter);
-void pvr_ud_orphans_exit(struct pvr_adapter *adapter);
+int pvr_ud_linger_init(struct pvr_adapter *adapter);
+void pvr_ud_linger_exit(struct pvr_adapter *adapter);
 
 /*
  * Keeps a copy, until it can be sent or @deadline (pvr_now()) is over: then it goes to those
  * of a group that can be reached. Of an adapter's 64 datagrams or 64 KiB; what is more gets
  * lost.
  */
-void pvr_ud_orphan_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
+void pvr_ud_linger_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
 		       const struct pvr_datagram *dgram, uint64_t deadline);
 /* All that are left get lost. */
-void pvr_ud_orphans_drop(struct pvr_adapter *adapter);
+void pvr_ud_linger_drop(struct pvr_adapter *adapter);
 
 #endif /* PVR_UD_H */

@@ -8,11 +8,11 @@
 #include "rdma/ud.h"
 #include "gid/resolve.h"
 
-#define ORPHANS_MAX 64
+#define LINGER_MAX 64
 #define BYTES_MAX (64u << 10)
 
-struct pvr_ud_orphan {
-	TAILQ_ENTRY(pvr_ud_orphan) link;
+struct pvr_ud_linger {
+	TAILQ_ENTRY(pvr_ud_linger) link;
 	uint64_t deadline; /* ns */
 	struct pvr_datagram dgram; /* of what follows, but for its payload */
 	struct pvrdma_av av;
@@ -24,96 +24,97 @@ struct pvr_ud_orphan {
 
 static void look(struct pvr_timer *timer);
 
-int pvr_ud_orphans_init(struct pvr_adapter *adapter)
+int pvr_ud_linger_init(struct pvr_adapter *adapter)
 {
-	TAILQ_INIT(&adapter->orphans.list);
-	return pvr_timer_init(&adapter->timers, &adapter->orphans.timer, look);
+	TAILQ_INIT(&adapter->lingering_list.list);
+	return pvr_timer_init(&adapter->timers, &adapter->lingering_list.timer, look);
 }
 
-void pvr_ud_orphans_exit(struct pvr_adapter *adapter)
+void pvr_ud_linger_exit(struct pvr_adapter *adapter)
 {
-	pvr_ud_orphans_drop(adapter);
-	pvr_timer_exit(&adapter->timers, &adapter->orphans.timer);
+	pvr_ud_linger_drop(adapter);
+	pvr_timer_exit(&adapter->timers, &adapter->lingering_list.timer);
 }
 
 static void look_later(struct pvr_adapter *adapter)
 {
-	pvr_timer_set(&adapter->timers, &adapter->orphans.timer,
+	pvr_timer_set(&adapter->timers, &adapter->lingering_list.timer,
 		      pvr_now(adapter->engine) + PVR_UD_LATER_NS);
 }
 
-static void drop(struct pvr_adapter *adapter, struct pvr_ud_orphan *orphan)
+static void drop(struct pvr_adapter *adapter, struct pvr_ud_linger *lingering)
 {
-	struct pvr_ud_orphans *orphans = &adapter->orphans;
+	struct pvr_ud_linger_list *lingering_list = &adapter->lingering_list;
 
-	TAILQ_REMOVE(&orphans->list, orphan, link);
-	orphans->count--;
-	orphans->bytes -= orphan->size;
-	free(orphan);
+	TAILQ_REMOVE(&lingering_list->list, lingering, link);
+	lingering_list->count--;
+	lingering_list->bytes -= lingering->size;
+	free(lingering);
 }
 
-void pvr_ud_orphans_drop(struct pvr_adapter *adapter)
+void pvr_ud_linger_drop(struct pvr_adapter *adapter)
 {
-	while (!TAILQ_EMPTY(&adapter->orphans.list))
-		drop(adapter, TAILQ_FIRST(&adapter->orphans.list));
-	pvr_timer_cancel(&adapter->timers, &adapter->orphans.timer);
+	while (!TAILQ_EMPTY(&adapter->lingering_list.list))
+		drop(adapter, TAILQ_FIRST(&adapter->lingering_list.list));
+	pvr_timer_cancel(&adapter->timers, &adapter->lingering_list.timer);
 }
 
 /* ------------------------------------------------------------------------ adding */
 
 /* Return: NULL without memory, that of the guest included. */
-static struct pvr_ud_orphan *copy(struct pvr_adapter *adapter, const struct pvr_datagram *dgram)
+static struct pvr_ud_linger *copy(struct pvr_adapter *adapter, const struct pvr_datagram *dgram)
 {
 	uint32_t size = (uint32_t)dgram->payload->total;
-	struct pvr_ud_orphan *orphan = malloc(sizeof(*orphan) + size);
+	struct pvr_ud_linger *lingering = malloc(sizeof(*lingering) + size);
 	struct pvr_sg to;
 
-	if (!orphan)
+	if (!lingering)
 		return NULL;
-	orphan->size = size;
-	pvr_sg_build_flat(&to, adapter, orphan->data, size);
+	lingering->size = size;
+	pvr_sg_build_flat(&to, adapter, lingering->data, size);
 	if (pvr_sg_copy(&to, 0, dgram->payload, 0, size)) {
-		free(orphan);
+		free(lingering);
 		return NULL;
 	}
-	orphan->dgram = *dgram;
-	orphan->av = *dgram->av;
-	memcpy(orphan->sgid, dgram->sgid, sizeof(orphan->sgid));
-	orphan->dgram.av = &orphan->av;
-	orphan->dgram.sgid = orphan->sgid;
-	return orphan;
+	lingering->dgram = *dgram;
+	lingering->av = *dgram->av;
+	memcpy(lingering->sgid, dgram->sgid, sizeof(lingering->sgid));
+	lingering->dgram.av = &lingering->av;
+	lingering->dgram.sgid = lingering->sgid;
+	return lingering;
 }
 
-void pvr_ud_orphan_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
+void pvr_ud_linger_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
 		       const struct pvr_datagram *dgram, uint64_t deadline)
 {
-	struct pvr_ud_orphans *orphans = &adapter->orphans;
-	struct pvr_ud_orphan *orphan;
+	struct pvr_ud_linger_list *lingering_list = &adapter->lingering_list;
+	struct pvr_ud_linger *lingering;
 
-	if (orphans->count == ORPHANS_MAX || dgram->payload->total > BYTES_MAX - orphans->bytes)
+	if (lingering_list->count == LINGER_MAX ||
+	    dgram->payload->total > BYTES_MAX - lingering_list->bytes)
 		return;
-	orphan = copy(adapter, dgram);
-	if (!orphan)
+	lingering = copy(adapter, dgram);
+	if (!lingering)
 		return;
-	orphan->dst_qpn = dst_qpn;
-	orphan->deadline = deadline;
-	TAILQ_INSERT_TAIL(&orphans->list, orphan, link);
-	orphans->count++;
-	orphans->bytes += orphan->size;
-	if (!pvr_timer_is_set(&orphans->timer))
+	lingering->dst_qpn = dst_qpn;
+	lingering->deadline = deadline;
+	TAILQ_INSERT_TAIL(&lingering_list->list, lingering, link);
+	lingering_list->count++;
+	lingering_list->bytes += lingering->size;
+	if (!pvr_timer_is_set(&lingering_list->timer))
 		look_later(adapter);
 }
 
 /* ----------------------------------------------------------------------- sending */
 
 /* Return: whether it was sent, or lost; else it has to wait. */
-static bool send(struct pvr_adapter *adapter, struct pvr_ud_orphan *orphan, bool late)
+static bool send(struct pvr_adapter *adapter, struct pvr_ud_linger *lingering, bool late)
 {
-	const struct pvr_datagram *dgram = &orphan->dgram;
+	const struct pvr_datagram *dgram = &lingering->dgram;
 	struct pvr_remote_group group;
 
 	if (!dgram->multicast)
-		return pvr_path_ud_send(adapter, orphan->dst_qpn, dgram) == PVR_UD_RESULT_SENT ||
+		return pvr_path_ud_send(adapter, lingering->dst_qpn, dgram) == PVR_UD_RESULT_SENT ||
 		       late;
 	if (!pvr_path_mcast_targets(adapter, dgram, &group) && !late)
 		return false;
@@ -123,21 +124,23 @@ static bool send(struct pvr_adapter *adapter, struct pvr_ud_orphan *orphan, bool
 
 static void look(struct pvr_timer *timer)
 {
-	struct pvr_ud_orphans *orphans =
-		(struct pvr_ud_orphans *)((char *)timer - offsetof(struct pvr_ud_orphans, timer));
+	struct pvr_ud_linger_list *lingering_list =
+		(struct pvr_ud_linger_list *)((char *)timer -
+					      offsetof(struct pvr_ud_linger_list, timer));
 	struct pvr_adapter *adapter =
-		(struct pvr_adapter *)((char *)orphans - offsetof(struct pvr_adapter, orphans));
-	struct pvr_ud_orphan *orphan, *next;
+		(struct pvr_adapter *)((char *)lingering_list -
+				       offsetof(struct pvr_adapter, lingering_list));
+	struct pvr_ud_linger *lingering, *next;
 	uint64_t now = pvr_now(adapter->engine);
 	struct pvr_sg payload;
 
-	for (orphan = TAILQ_FIRST(&orphans->list); orphan; orphan = next) {
-		next = TAILQ_NEXT(orphan, link);
-		pvr_sg_build_flat(&payload, adapter, orphan->data, orphan->size);
-		orphan->dgram.payload = &payload;
-		if (!adapter->link_up || send(adapter, orphan, now >= orphan->deadline))
-			drop(adapter, orphan);
+	for (lingering = TAILQ_FIRST(&lingering_list->list); lingering; lingering = next) {
+		next = TAILQ_NEXT(lingering, link);
+		pvr_sg_build_flat(&payload, adapter, lingering->data, lingering->size);
+		lingering->dgram.payload = &payload;
+		if (!adapter->link_up || send(adapter, lingering, now >= lingering->deadline))
+			drop(adapter, lingering);
 	}
-	if (!TAILQ_EMPTY(&orphans->list))
+	if (!TAILQ_EMPTY(&lingering_list->list))
 		look_later(adapter);
 }

@@ -40,7 +40,7 @@ struct datagram {
 static uint32_t no_wait_ms(const struct pvr_qp *qp)
 {
 	/* Who sets up a connection tries again after seconds only. */
-	return qp->type == PVR_QPT_GSI ? NO_WAIT_MS : NO_WAIT_MS << (qp->ud_vain - 1);
+	return qp->type == PVR_QPT_GSI ? NO_WAIT_MS : NO_WAIT_MS << (qp->ud_failed_waits - 1);
 }
 
 /*
@@ -50,16 +50,16 @@ static uint32_t no_wait_ms(const struct pvr_qp *qp)
 static bool may_wait(struct pvr_qp *qp)
 {
 	uint32_t now = (uint32_t)(pvr_now(qp->adapter->engine) / NS_PER_MS);
-	uint32_t ms = now - qp->ud_since;
+	uint32_t ms = now - qp->ud_wait_since;
 
 	if (qp->ud_waits && ms < WAIT_MS)
 		return true;
-	if (!qp->ud_waits && qp->ud_vain && ms < no_wait_ms(qp))
+	if (!qp->ud_waits && qp->ud_failed_waits && ms < no_wait_ms(qp))
 		return false;
-	qp->ud_since = now;
+	qp->ud_wait_since = now;
 	qp->ud_waits = !qp->ud_waits;
-	if (!qp->ud_waits && qp->ud_vain <= NO_WAIT_SHIFT_MAX)
-		qp->ud_vain++;
+	if (!qp->ud_waits && qp->ud_failed_waits <= NO_WAIT_SHIFT_MAX)
+		qp->ud_failed_waits++;
 	return qp->ud_waits;
 }
 
@@ -69,7 +69,7 @@ static void end_wait(struct pvr_qp *qp)
 	if (!qp->ud_waits)
 		return;
 	qp->ud_waits = false;
-	qp->ud_vain = 0;
+	qp->ud_failed_waits = 0;
 }
 
 /* --------------------------------------------------------------------------- sending */
@@ -119,10 +119,10 @@ static bool waits(struct datagram *dgram)
 
 	if (!may_wait(from))
 		return false;
-	if (from->ud_leaves)
-		pvr_ud_orphan_add(from->adapter, dst_qpn(dgram), &dgram->as_received,
+	if (from->ud_closing)
+		pvr_ud_linger_add(from->adapter, dst_qpn(dgram), &dgram->as_received,
 				  pvr_now(from->adapter->engine) + WAIT_MS * NS_PER_MS);
-	dgram->waits = !from->ud_leaves;
+	dgram->waits = !from->ud_closing;
 	return true;
 }
 
@@ -258,7 +258,7 @@ static void finish(struct datagram *dgram)
  * A request that is sent again reaches those of a multicast group that have got it not once
  * more. While it is being found out which other hosts it goes to, or a connection to one is
  * made, it waits in its ring, and all behind it: for 0.2 s at most, and after that in vain
- * later ones do not for a while. With @qp->ud_leaves a copy does so elsewhere.
+ * later ones do not for a while. With @qp->ud_closing a copy does so elsewhere.
  */
 static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 				 enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work)
