@@ -63,7 +63,7 @@ void pvr_engine_measure_copy(struct pvr_engine *engine)
 
 	pvr_copy_measure(&engine->copy, engine->ops->now, engine->opaque);
 	pvr_log(engine, NULL, PVR_LOG_INFO, "fastest copy of up to %u KiB: %s, of more: %s",
-		PVR_COPY_SHORT >> 10, copy->way[0]->name, copy->way[1]->name);
+		PVR_COPY_SHORT >> 10, copy->impl[0]->name, copy->impl[1]->name);
 }
 
 void pvr_engine_destroy(struct pvr_engine *engine)

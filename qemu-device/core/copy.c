@@ -81,7 +81,7 @@ __attribute__((target("avx512f"))) static void copy_avx512(void *to, const void 
 	memcpy(dst, src, len);
 }
 
-const struct pvr_copy_way pvr_copy_ways[PVR_COPY_WAYS] = {
+const struct pvr_copy_impl pvr_copy_impls[PVR_COPY_IMPLS] = {
 	{ "libc", always, copy_library },
 	{ "rep movsb", always, copy_string },
 	{ "avx2", has_avx2, copy_avx2 },
@@ -93,7 +93,7 @@ static bool never(void)
 	return false;
 }
 
-const struct pvr_copy_way pvr_copy_ways[PVR_COPY_WAYS] = {
+const struct pvr_copy_impl pvr_copy_impls[PVR_COPY_IMPLS] = {
 	{ "libc", always, copy_library },
 	{ "rep movsb", never, copy_library },
 	{ "avx2", never, copy_library },
@@ -106,7 +106,7 @@ void pvr_copy_init(struct pvr_copy *copy)
 	unsigned int i;
 
 	for (i = 0; i < PVR_COPY_CLASSES; i++)
-		copy->way[i] = &pvr_copy_ways[0];
+		copy->impl[i] = &pvr_copy_impls[0];
 }
 
 /* ------------------------------------------------------------ measurement */
@@ -118,25 +118,25 @@ struct trial {
 	void *opaque;
 };
 
-static void copy_pages(const struct trial *trial, const struct pvr_copy_way *way, uint64_t len)
+static void copy_pages(const struct trial *trial, const struct pvr_copy_impl *impl, uint64_t len)
 {
 	uint64_t pages = len / PVR_PAGE_SIZE, i, at;
 
 	for (i = 0; i < pages; i++) {
 		/* Odd, so prime to the number of pages, which is a power of two. */
 		at = i * 0x9e3779b1u % pages * PVR_PAGE_SIZE;
-		way->copy(trial->to + at, trial->from + at, PVR_PAGE_SIZE);
+		impl->copy(trial->to + at, trial->from + at, PVR_PAGE_SIZE);
 	}
 }
 
-static uint64_t time_of(const struct trial *trial, const struct pvr_copy_way *way, uint64_t len)
+static uint64_t time_of(const struct trial *trial, const struct pvr_copy_impl *impl, uint64_t len)
 {
 	uint64_t begin, done;
 
-	copy_pages(trial, way, len); /* into the caches */
+	copy_pages(trial, impl, len); /* into the caches */
 	begin = trial->now(trial->opaque);
 	for (done = 0; done < ROUND_BYTES; done += len)
-		copy_pages(trial, way, len);
+		copy_pages(trial, impl, len);
 	return trial->now(trial->opaque) - begin;
 }
 
@@ -145,37 +145,37 @@ static uint64_t time_of(const struct trial *trial, const struct pvr_copy_way *wa
  * turns in each: what comes from outside lasts longer than a round, and is to hit them all. Each
  * round has other pages, as caches keep some pairs of them worse than others.
  */
-static void try_all(struct trial trial, uint64_t len, uint64_t best[PVR_COPY_WAYS])
+static void try_all(struct trial trial, uint64_t len, uint64_t best[PVR_COPY_IMPLS])
 {
 	unsigned int round, i;
 	uint64_t ns;
 
-	for (i = 0; i < PVR_COPY_WAYS; i++)
+	for (i = 0; i < PVR_COPY_IMPLS; i++)
 		best[i] = UINT64_MAX;
 	for (round = 0; round < PVR_COPY_ROUNDS; round++, trial.from += len, trial.to += len) {
-		for (i = 0; i < PVR_COPY_WAYS; i++) {
-			if (!pvr_copy_ways[i].works())
+		for (i = 0; i < PVR_COPY_IMPLS; i++) {
+			if (!pvr_copy_impls[i].works())
 				continue;
-			ns = time_of(&trial, &pvr_copy_ways[i], len);
+			ns = time_of(&trial, &pvr_copy_impls[i], len);
 			best[i] = ns < best[i] ? ns : best[i];
 		}
 	}
 }
 
-static const struct pvr_copy_way *fastest(const struct trial *trial, uint64_t len)
+static const struct pvr_copy_impl *fastest(const struct trial *trial, uint64_t len)
 {
-	uint64_t took[PVR_COPY_WAYS], best;
-	unsigned int i, way = 0;
+	uint64_t took[PVR_COPY_IMPLS], best;
+	unsigned int i, impl = 0;
 
 	try_all(*trial, len, took);
 	best = took[0] * CLEARLY / 100;
-	for (i = 1; i < PVR_COPY_WAYS; i++) {
+	for (i = 1; i < PVR_COPY_IMPLS; i++) {
 		if (took[i] >= best)
 			continue;
 		best = took[i];
-		way = i;
+		impl = i;
 	}
-	return &pvr_copy_ways[way];
+	return &pvr_copy_impls[impl];
 }
 
 void pvr_copy_measure(struct pvr_copy *copy, uint64_t (*now)(void *opaque), void *opaque)
@@ -190,7 +190,7 @@ void pvr_copy_measure(struct pvr_copy *copy, uint64_t (*now)(void *opaque), void
 		memset(trial.from, 1, size);
 		memset(trial.to, 1, size);
 		for (i = 0; i < PVR_COPY_CLASSES; i++)
-			copy->way[i] = fastest(&trial, typical[i]);
+			copy->impl[i] = fastest(&trial, typical[i]);
 	}
 	free(trial.to);
 	free(trial.from);

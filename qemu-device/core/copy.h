@@ -23,7 +23,7 @@
 /* Shorter runs are always the library's. */
 #define PVR_COPY_MIN 1024u
 
-struct pvr_copy_way {
+struct pvr_copy_impl {
 	const char *name;
 	/* The CPU has it. */
 	bool (*works)(void);
@@ -31,8 +31,8 @@ struct pvr_copy_way {
 	void (*copy)(void *to, const void *from, size_t len);
 };
 
-#define PVR_COPY_WAYS 4
-extern const struct pvr_copy_way pvr_copy_ways[PVR_COPY_WAYS]; /* the first is the library's */
+#define PVR_COPY_IMPLS 4
+extern const struct pvr_copy_impl pvr_copy_impls[PVR_COPY_IMPLS]; /* the first is the library's */
 
 /*
  * By the length of the message, or of the piece of it that is copied at once: what both
@@ -43,7 +43,7 @@ extern const struct pvr_copy_way pvr_copy_ways[PVR_COPY_WAYS]; /* the first is t
 #define PVR_COPY_SHORT (16u << 10) /* at most, in the first class */
 
 struct pvr_copy {
-	const struct pvr_copy_way *way[PVR_COPY_CLASSES];
+	const struct pvr_copy_impl *impl[PVR_COPY_CLASSES];
 };
 
 /* Each way is tried so often, by two looks at the clock. */
@@ -61,13 +61,14 @@ void pvr_copy_init(struct pvr_copy *copy);
 void pvr_copy_measure(struct pvr_copy *copy, uint64_t (*now)(void *opaque), void *opaque);
 
 /* The way for a message of @len. */
-static inline const struct pvr_copy_way *pvr_copy_way_for(const struct pvr_copy *copy, uint64_t len)
+static inline const struct pvr_copy_impl *pvr_copy_impl_for(const struct pvr_copy *copy,
+							    uint64_t len)
 {
-	return copy->way[len > PVR_COPY_SHORT];
+	return copy->impl[len > PVR_COPY_SHORT];
 }
 
 /* Not all ways mind that one process may name the same memory on both sides. */
-static inline void pvr_copy_run(const struct pvr_copy_way *way, void *to, const void *from,
+static inline void pvr_copy_run(const struct pvr_copy_impl *impl, void *to, const void *from,
 				uint64_t len)
 {
 	uintptr_t a = (uintptr_t)to, b = (uintptr_t)from;
@@ -75,18 +76,18 @@ static inline void pvr_copy_run(const struct pvr_copy_way *way, void *to, const 
 	if (len < PVR_COPY_MIN || a - b < len || b - a < len)
 		memmove(to, from, len);
 	else
-		way->copy(to, from, len);
+		impl->copy(to, from, len);
 }
 
 /* The run but for its last bytes, then those. */
-static pvr_always_inline void pvr_copy_in_two(const struct pvr_copy_way *way, uint8_t *to,
+static pvr_always_inline void pvr_copy_in_two(const struct pvr_copy_impl *impl, uint8_t *to,
 					      const uint8_t *from, uint64_t head, uint64_t tail)
 {
 	uint64_t last;
 
 	/* Loaded first: the head may be copied over it. */
 	memcpy(&last, from + head, tail);
-	pvr_copy_run(way, to, from, head);
+	pvr_copy_run(impl, to, from, head);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
 	memcpy(to + head, &last, tail);
 }
@@ -97,7 +98,7 @@ static pvr_always_inline void pvr_copy_in_two(const struct pvr_copy_way *way, ui
  * them when they like. They are as many as one aligned store has, so that who polls for a number
  * sees all of it or nothing.
  */
-static inline void pvr_copy_last(const struct pvr_copy_way *way, void *to, const void *from,
+static inline void pvr_copy_last(const struct pvr_copy_impl *impl, void *to, const void *from,
 				 uint64_t len)
 {
 	uint64_t tail = 1u << __builtin_ctzl(((uintptr_t)to + len) | sizeof(uint64_t));
@@ -105,9 +106,9 @@ static inline void pvr_copy_last(const struct pvr_copy_way *way, void *to, const
 	if (len <= tail)
 		memmove(to, from, len);
 	else if (tail == sizeof(uint64_t)) /* known to the compiler, and the usual one */
-		pvr_copy_in_two(way, to, from, len - sizeof(uint64_t), sizeof(uint64_t));
+		pvr_copy_in_two(impl, to, from, len - sizeof(uint64_t), sizeof(uint64_t));
 	else
-		pvr_copy_in_two(way, to, from, len - tail, tail);
+		pvr_copy_in_two(impl, to, from, len - tail, tail);
 }
 
 #endif /* PVR_COPY_H */

@@ -158,7 +158,7 @@ static void look_ahead(const struct piece *next)
 int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		     uint64_t from_offset, uint64_t len)
 {
-	const struct pvr_copy_way *way = pvr_copy_way_for(&to->adapter->engine->copy, len);
+	const struct pvr_copy_impl *impl = pvr_copy_impl_for(&to->adapter->engine->copy, len);
 	struct cursor dst, src;
 	struct piece piece, next;
 
@@ -173,17 +173,17 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 		if (!next_fragment(&dst, &src, len, &next))
 			return -EFAULT;
 		look_ahead(&next);
-		pvr_copy_run(way, piece.to, piece.from, piece.len);
+		pvr_copy_run(impl, piece.to, piece.from, piece.len);
 		piece = next;
 	}
-	pvr_copy_last(way, piece.to, piece.from, piece.len);
+	pvr_copy_last(impl, piece.to, piece.from, piece.len);
 	return 0;
 }
 
 void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		      uint64_t from_offset, uint64_t len)
 {
-	pvr_copy_last(pvr_copy_way_for(&to->adapter->engine->copy, len), to->flat + to_offset,
+	pvr_copy_last(pvr_copy_impl_for(&to->adapter->engine->copy, len), to->flat + to_offset,
 		      from->flat + from_offset, len);
 }
 

@@ -119,7 +119,7 @@ static int map_fast(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr 
 }
 
 /* What CREATE_MR makes, by its flags. */
-struct maker {
+struct mr_type {
 	uint32_t flags;
 	uint32_t ext; /* that must be in effect */
 	enum pvr_mr_kind kind;
@@ -130,7 +130,7 @@ struct maker {
 		   struct pvr_mr *mr);
 };
 
-static const struct maker makers[] = {
+static const struct mr_type mr_types[] = {
 	{ 0, 0, PVR_MR_USER, check_user, map_user },
 	{ PVR_MR_FLAG_DMA, 0, PVR_MR_DMA, check_dma, map_nothing },
 	{ PVR_MR_FLAG_FRMR, 0, PVR_MR_FAST, check_fast, map_fast },
@@ -141,20 +141,21 @@ static const struct maker makers[] = {
 	{ PVR_MR_FLAG_MW2, PVR_EXT_MW, PVR_MR_WINDOW2, check_window, map_nothing },
 };
 
-static const struct maker *find_maker(const struct pvr_adapter *adapter, uint32_t flags)
+static const struct mr_type *find_mr_type(const struct pvr_adapter *adapter, uint32_t flags)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
-		if (makers[i].flags == flags)
-			return (adapter->features & makers[i].ext) == makers[i].ext ? &makers[i]
-										    : NULL;
+	for (i = 0; i < sizeof(mr_types) / sizeof(mr_types[0]); i++)
+		if (mr_types[i].flags == flags)
+			return (adapter->features & mr_types[i].ext) == mr_types[i].ext
+				       ? &mr_types[i]
+				       : NULL;
 	return NULL;
 }
 
 /* ------------------------------------------------------------- life cycle */
 
-static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_create_mr *cmd,
+static struct pvr_mr *mr_new(const struct mr_type *mr_type, const struct pvr_cmd_create_mr *cmd,
 			     struct pvr_pd *pd)
 {
 	struct pvr_mr *mr = calloc(1, sizeof(*mr));
@@ -162,8 +163,8 @@ static struct pvr_mr *mr_new(const struct maker *maker, const struct pvr_cmd_cre
 	if (!mr)
 		return NULL;
 	mr->pd = pd;
-	mr->kind = maker->kind;
-	mr->where = maker->map == map_nothing ? NULL : &mr->pages;
+	mr->kind = mr_type->kind;
+	mr->where = mr_type->map == map_nothing ? NULL : &mr->pages;
 	if (pvr_mr_is_window(mr))
 		return mr;
 	mr->access = cmd->access_flags & PVR_MR_ACCESS;
@@ -263,21 +264,21 @@ int pvr_cmd_create_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 {
 	const struct pvr_cmd_create_mr *cmd = &req->create_mr;
 	struct pvr_pd *pd = pvr_pd_get(adapter, cmd->pd_handle);
-	const struct maker *maker = find_maker(adapter, cmd->flags);
+	const struct mr_type *mr_type = find_mr_type(adapter, cmd->flags);
 	struct pvr_mr *mr, *old;
 	int err;
 
-	err = pd && maker ? maker->check(adapter, cmd) : -EINVAL;
+	err = pd && mr_type ? mr_type->check(adapter, cmd) : -EINVAL;
 	if (!err)
 		err = find_replaced(adapter, cmd, pd, &old);
 	if (err)
 		return err;
-	mr = mr_new(maker, cmd, pd);
+	mr = mr_new(mr_type, cmd, pd);
 	if (!mr)
 		return -ENOMEM;
 	set_job(adapter, mr);
 	adapter->job.req = *req;
-	return create_go_on(adapter, resp, maker->map(adapter, cmd, mr));
+	return create_go_on(adapter, resp, mr_type->map(adapter, cmd, mr));
 }
 
 int pvr_mr_create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)

@@ -13,9 +13,9 @@ TEST_PLAIN(test_ways_copy_all_of_it_and_nothing_else)
 	static const uint32_t lengths[] = { 1024, 1025, 1087, 1151, 1152,  1279,  1280,
 					    2047, 4095, 4096, 4097, 65535, 65536, 70001 };
 
-	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
-		if (!pvr_copy_ways[w].works()) {
-			print_message("%s: not on this CPU\n", pvr_copy_ways[w].name);
+	for (size_t w = 0; w < PVR_COPY_IMPLS; w++) {
+		if (!pvr_copy_impls[w].works()) {
+			print_message("%s: not on this CPU\n", pvr_copy_impls[w].name);
 			continue;
 		}
 		for (size_t i = 0; i < COUNT(lengths) * 64; i++) {
@@ -25,7 +25,7 @@ TEST_PLAIN(test_ways_copy_all_of_it_and_nothing_else)
 			fg_fill(to, sizeof(to), i + 1);
 			memcpy(expected, to, sizeof(to));
 			memcpy(expected + dst, from + src, len);
-			pvr_copy_ways[w].copy(to + dst, from + src, len);
+			pvr_copy_impls[w].copy(to + dst, from + src, len);
 			assert_memory_equal(to, expected, sizeof(to));
 		}
 	}
@@ -39,8 +39,8 @@ TEST_PLAIN(test_overlapping_runs_are_moved)
 	static const uint32_t lengths[] = { 100, 1024, 4096, 5000, 20000 };
 	const uint32_t start = 10000;
 
-	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
-		if (!pvr_copy_ways[w].works())
+	for (size_t w = 0; w < PVR_COPY_IMPLS; w++) {
+		if (!pvr_copy_impls[w].works())
 			continue;
 		for (size_t i = 0; i < COUNT(distances) * COUNT(lengths); i++) {
 			int32_t distance = distances[i / COUNT(lengths)];
@@ -49,7 +49,7 @@ TEST_PLAIN(test_overlapping_runs_are_moved)
 			fg_fill(to, sizeof(to), i);
 			memcpy(expected, to, sizeof(to));
 			memmove(expected + start + distance, expected + start, len);
-			pvr_copy_run(&pvr_copy_ways[w], to + start + distance, to + start, len);
+			pvr_copy_run(&pvr_copy_impls[w], to + start + distance, to + start, len);
 			assert_memory_equal(to, expected, sizeof(to));
 		}
 	}
@@ -66,7 +66,7 @@ static void copy_watching(void *dst, const void *src, size_t len)
 	copies++;
 }
 
-static const struct pvr_copy_way watching = { .name = "watching", .copy = copy_watching };
+static const struct pvr_copy_impl watching = { .name = "watching", .copy = copy_watching };
 
 TEST_PLAIN(test_last_bytes_are_stored_last)
 {
@@ -101,17 +101,17 @@ TEST_PLAIN(test_short_and_overlapping_messages_end_right)
 			fg_fill(to, 300, len);
 			memcpy(expected, to, 300);
 			memmove(expected + start + distance, expected + start, len);
-			pvr_copy_last(&pvr_copy_ways[0], to + start + distance, to + start, len);
+			pvr_copy_last(&pvr_copy_impls[0], to + start + distance, to + start, len);
 			assert_memory_equal(to, expected, 300);
 		}
 	}
 }
 
 /* The tests' engine copies in this way whatever it is. */
-static void force(struct t_env *env, const struct pvr_copy_way *way)
+static void force(struct t_env *env, const struct pvr_copy_impl *impl)
 {
 	for (int i = 0; i < PVR_COPY_CLASSES; i++)
-		env->host->engine->copy.way[i] = way;
+		env->host->engine->copy.impl[i] = impl;
 }
 
 /* A WRITE from a to b, then a READ of it back to elsewhere in a. */
@@ -162,10 +162,10 @@ TEST(rc_connected, test_messages_of_scattered_pages)
 		{ 4000, 4000, 96 }, { 4090, 3, 1030 },	{ 60000, 1, 5536 },  { 0, 0, 1024 },
 	};
 
-	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
-		if (!pvr_copy_ways[w].works())
+	for (size_t w = 0; w < PVR_COPY_IMPLS; w++) {
+		if (!pvr_copy_impls[w].works())
 			continue;
-		force(env, &pvr_copy_ways[w]);
+		force(env, &pvr_copy_impls[w]);
 		for (size_t i = 0; i < COUNT(cases); i++)
 			there_and_back(env, cases[i][0], cases[i][1], cases[i][2]);
 	}
@@ -180,7 +180,7 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 	fg_buf_init(&buf, &env->g[0]->ram, 16, FG_LINEAR);
 	expect_ok(fg_mr_create(&env->a.pd, &buf, FG_ACCESS_ALL, &mr));
 	expect_ok(fg_mr_create(&env->b.pd, &buf, FG_ACCESS_ALL, &remote));
-	for (size_t w = 0; w < PVR_COPY_WAYS; w++) {
+	for (size_t w = 0; w < PVR_COPY_IMPLS; w++) {
 		struct pvrdma_sge sge = fg_sge(&mr, 8192, 30000);
 		struct fg_wr wr = { .wr_id = 1,
 				    .opcode = PVRDMA_WR_RDMA_WRITE,
@@ -189,9 +189,9 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 				    .flags = PVR_SEND_SIGNALED,
 				    .rkey = remote.rkey };
 
-		if (!pvr_copy_ways[w].works())
+		if (!pvr_copy_impls[w].works())
 			continue;
-		force(env, &pvr_copy_ways[w]);
+		force(env, &pvr_copy_impls[w]);
 		for (int32_t distance = -8000; distance <= 8000; distance += 1000) {
 			fg_fill(buf.va, buf.size, w);
 			memcpy(expected, buf.va, buf.size);
@@ -217,25 +217,25 @@ struct clock {
 static uint64_t look(void *opaque)
 {
 	struct clock *clock = opaque;
-	uint64_t ways = 0, look = clock->looks++;
+	uint64_t impls = 0, look = clock->looks++;
 
-	for (size_t w = 0; w < PVR_COPY_WAYS; w++)
-		ways += pvr_copy_ways[w].works();
+	for (size_t w = 0; w < PVR_COPY_IMPLS; w++)
+		impls += pvr_copy_impls[w].works();
 	if (clock->ns && look % 2)
-		clock->now += clock->ns[look / 2 % ways] + (look / 2 < clock->busy ? 5000 : 0);
+		clock->now += clock->ns[look / 2 % impls] + (look / 2 < clock->busy ? 5000 : 0);
 	return clock->now;
 }
 
-static const struct pvr_copy_way *choice_of(struct clock clock, unsigned int class)
+static const struct pvr_copy_impl *choice_of(struct clock clock, unsigned int class)
 {
 	struct pvr_copy copy;
 
 	pvr_copy_init(&copy);
 	pvr_copy_measure(&copy, look, &clock);
-	return copy.way[class];
+	return copy.impl[class];
 }
 
-static const struct pvr_copy_way *choice(const uint64_t *ns, unsigned int class)
+static const struct pvr_copy_impl *choice(const uint64_t *ns, unsigned int class)
 {
 	return choice_of((struct clock){ .ns = ns }, class);
 }
@@ -247,22 +247,22 @@ TEST_PLAIN(test_library_is_chosen_unless_another_is_clearly_faster)
 	static const uint64_t second[] = { 1000, 900, 5000, 5000 };
 
 	for (unsigned int class = 0; class < PVR_COPY_CLASSES; class ++) {
-		assert_ptr_equal(choice(NULL, class), &pvr_copy_ways[0]);
-		assert_ptr_equal(choice(same, class), &pvr_copy_ways[0]);
-		assert_ptr_equal(choice(hardly, class), &pvr_copy_ways[0]);
-		if (pvr_copy_ways[1].works())
-			assert_ptr_equal(choice(second, class), &pvr_copy_ways[1]);
+		assert_ptr_equal(choice(NULL, class), &pvr_copy_impls[0]);
+		assert_ptr_equal(choice(same, class), &pvr_copy_impls[0]);
+		assert_ptr_equal(choice(hardly, class), &pvr_copy_impls[0]);
+		if (pvr_copy_impls[1].works())
+			assert_ptr_equal(choice(second, class), &pvr_copy_impls[1]);
 	}
 }
 
 TEST_PLAIN(test_fastest_is_chosen)
 {
 	static const uint64_t ns[] = { 1000, 800, 700, 600 };
-	const struct pvr_copy_way *last = NULL;
+	const struct pvr_copy_impl *last = NULL;
 
-	for (size_t w = 0; w < PVR_COPY_WAYS; w++)
-		if (pvr_copy_ways[w].works())
-			last = &pvr_copy_ways[w];
+	for (size_t w = 0; w < PVR_COPY_IMPLS; w++)
+		if (pvr_copy_impls[w].works())
+			last = &pvr_copy_impls[w];
 	assert_ptr_equal(choice(ns, 0), last);
 	assert_ptr_equal(choice(ns, 1), last);
 }
@@ -275,17 +275,17 @@ TEST_PLAIN(test_who_uses_the_cpu_meanwhile_decides_nothing)
 
 	for (uint64_t busy = 0; busy <= most; busy++)
 		assert_ptr_equal(choice_of((struct clock){ .ns = same, .busy = busy }, 0),
-				 &pvr_copy_ways[0]);
+				 &pvr_copy_impls[0]);
 }
 
 TEST_PLAIN(test_short_and_long_messages_have_each_their_way)
 {
-	struct pvr_copy copy = { .way = { &pvr_copy_ways[2], &pvr_copy_ways[1] } };
+	struct pvr_copy copy = { .impl = { &pvr_copy_impls[2], &pvr_copy_impls[1] } };
 
-	assert_ptr_equal(pvr_copy_way_for(&copy, 1), &pvr_copy_ways[2]);
-	assert_ptr_equal(pvr_copy_way_for(&copy, PVR_COPY_SHORT), &pvr_copy_ways[2]);
-	assert_ptr_equal(pvr_copy_way_for(&copy, PVR_COPY_SHORT + 1), &pvr_copy_ways[1]);
-	assert_ptr_equal(pvr_copy_way_for(&copy, 1u << 31), &pvr_copy_ways[1]);
+	assert_ptr_equal(pvr_copy_impl_for(&copy, 1), &pvr_copy_impls[2]);
+	assert_ptr_equal(pvr_copy_impl_for(&copy, PVR_COPY_SHORT), &pvr_copy_impls[2]);
+	assert_ptr_equal(pvr_copy_impl_for(&copy, PVR_COPY_SHORT + 1), &pvr_copy_impls[1]);
+	assert_ptr_equal(pvr_copy_impl_for(&copy, 1u << 31), &pvr_copy_impls[1]);
 }
 
 TEST(host, test_choice_is_logged)
