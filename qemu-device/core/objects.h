@@ -185,7 +185,7 @@ struct pvr_req_src {
 	uint32_t psn; /* of the request */
 };
 
-LIST_HEAD(pvr_memberships, pvr_member); /* see gid/mcast_group.h */
+LIST_HEAD(pvr_mcast_qps, pvr_mcast_qp); /* see gid/mcast_group.h */
 
 struct pvr_remote_sq;
 struct pvr_responder_state;
@@ -268,7 +268,7 @@ struct pvr_qp {
 	uint64_t polled_since; /* turns that its worker had had */
 	TAILQ_ENTRY(pvr_qp) polled;
 
-	struct pvr_memberships groups; /* multicast */
+	struct pvr_mcast_qps groups; /* multicast */
 	uint64_t mcast_next; /* sending: those from this one on have got it; 0: nobody yet */
 	uint32_t ud_wait_since; /* sending: it waits, or does not wait, see rdma/ud_send.c; in ms */
 	bool ud_waits;

@@ -32,7 +32,7 @@ void pvr_fabrics_destroy(struct pvr_fabrics *fabrics)
 {
 	if (!fabrics)
 		return;
-	pvr_gid_book_free(fabrics->gids);
+	pvr_gid_cache_free(fabrics->gids);
 	free(fabrics);
 }
 

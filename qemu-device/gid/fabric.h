@@ -23,7 +23,7 @@
 
 struct pvr_adapter;
 struct pvr_engine;
-struct pvr_gid_book;
+struct pvr_gid_cache;
 struct pvr_gid_node;
 struct pvr_group;
 struct pvr_flow;
@@ -61,12 +61,12 @@ struct pvr_flow {
 struct pvr_fabrics {
 	struct pvr_lock lock;
 	uint64_t incarnations; /* that there ever were */
-	uint64_t parties; /* of multicast groups that there ever were */
+	uint64_t mcast_adapters; /* of multicast groups that there ever were */
 	uint64_t ids; /* fabrics that there ever were */
 	/* Never change once there are adapters. NULL: this host is by itself. */
 	const struct pvr_gid_ops *gid_ops;
 	void *gid_opaque;
-	struct pvr_gid_book *gids; /* gid/resolve.c: GIDs at other hosts */
+	struct pvr_gid_cache *gids; /* gid/resolve.c: GIDs at other hosts */
 	LIST_HEAD(, pvr_fabric) list;
 	LIST_HEAD(, pvr_flow) flows;
 };

@@ -17,11 +17,11 @@
 #define BUCKETS_MIN 256u
 #define LOAD 4u /* entries per bucket */
 #define NAME_BUCKETS 256u
-#define ASKED 1024u
+#define QUERIES 1024u
 
 /* Fabrics' names, each once. */
-struct book_fabric {
-	struct book_fabric *next;
+struct cached_fabric {
+	struct cached_fabric *next;
 	uint32_t entries;
 	char name[PVR_NAME_MAX];
 };
@@ -29,7 +29,7 @@ struct book_fabric {
 struct entry {
 	struct entry *next;
 	uint64_t hash;
-	struct book_fabric *fabric;
+	struct cached_fabric *fabric;
 	uint8_t gid[16];
 	uint8_t gid_type;
 	bool multicast;
@@ -41,17 +41,17 @@ struct entry {
 };
 
 /* What was asked for last; a newer question may take the place of an older one. */
-struct asked {
+struct query {
 	uint64_t hash; /* 0: nothing */
 	uint64_t when;
 };
 
-struct pvr_gid_book {
+struct pvr_gid_cache {
 	uint64_t seed;
 	uint32_t count, buckets;
 	struct entry **segment[SEGMENTS];
-	struct book_fabric *names[NAME_BUCKETS];
-	struct asked asked[ASKED];
+	struct cached_fabric *names[NAME_BUCKETS];
+	struct query query[QUERIES];
 };
 
 /* ------------------------------------------------------------------------- hashing */
@@ -62,18 +62,18 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
-static uint64_t hash_name(const struct pvr_gid_book *book, const char *name)
+static uint64_t hash_name(const struct pvr_gid_cache *cache, const char *name)
 {
-	uint64_t hash = book->seed;
+	uint64_t hash = cache->seed;
 
 	while (*name)
 		hash = mix(hash, (unsigned char)*name++);
 	return hash;
 }
 
-static uint64_t hash_key(const struct pvr_gid_book *book, const struct pvr_gid_key *key)
+static uint64_t hash_key(const struct pvr_gid_cache *cache, const struct pvr_gid_key *key)
 {
-	uint64_t hash = hash_name(book, key->fabric), half[2];
+	uint64_t hash = hash_name(cache, key->fabric), half[2];
 
 	memcpy(half, key->gid, sizeof(half));
 	hash = mix(mix(hash, half[0]), half[1]);
@@ -87,41 +87,41 @@ static uint32_t round_up(uint32_t n)
 	return n & (n - 1) ? 1u << (32 - __builtin_clz(n)) : n;
 }
 
-static struct entry **bucket_at(const struct pvr_gid_book *book, uint32_t index)
+static struct entry **bucket_at(const struct pvr_gid_cache *cache, uint32_t index)
 {
-	return &book->segment[index / SEGMENT][index % SEGMENT];
+	return &cache->segment[index / SEGMENT][index % SEGMENT];
 }
 
 /* Those below the last power of two that were split already need one bit more. */
-static struct entry **bucket_of(const struct pvr_gid_book *book, uint64_t hash)
+static struct entry **bucket_of(const struct pvr_gid_cache *cache, uint64_t hash)
 {
-	uint32_t mask = round_up(book->buckets) - 1, index = (uint32_t)hash & mask;
+	uint32_t mask = round_up(cache->buckets) - 1, index = (uint32_t)hash & mask;
 
-	return bucket_at(book, index < book->buckets ? index : index & mask >> 1);
+	return bucket_at(cache, index < cache->buckets ? index : index & mask >> 1);
 }
 
-static bool grow_segments(struct pvr_gid_book *book)
+static bool grow_segments(struct pvr_gid_cache *cache)
 {
-	uint32_t i = book->buckets / SEGMENT;
+	uint32_t i = cache->buckets / SEGMENT;
 
 	if (i == SEGMENTS)
 		return false;
-	if (!book->segment[i])
-		book->segment[i] = calloc(SEGMENT, sizeof(struct entry *));
-	return book->segment[i];
+	if (!cache->segment[i])
+		cache->segment[i] = calloc(SEGMENT, sizeof(struct entry *));
+	return cache->segment[i];
 }
 
 /* One bucket more: those of another one that belong there move. */
-static void split(struct pvr_gid_book *book)
+static void split(struct pvr_gid_cache *cache)
 {
 	struct entry **from, **to, *entry;
 
-	if (book->count <= LOAD * book->buckets || !grow_segments(book))
+	if (cache->count <= LOAD * cache->buckets || !grow_segments(cache))
 		return;
-	from = bucket_of(book, book->buckets);
-	to = bucket_at(book, book->buckets++);
+	from = bucket_of(cache, cache->buckets);
+	to = bucket_at(cache, cache->buckets++);
 	while ((entry = *from)) {
-		if (bucket_of(book, entry->hash) != to) {
+		if (bucket_of(cache, entry->hash) != to) {
 			from = &entry->next;
 			continue;
 		}
@@ -133,10 +133,10 @@ static void split(struct pvr_gid_book *book)
 
 /* --------------------------------------------------------------------------- names */
 
-static struct book_fabric *fabric_get(struct pvr_gid_book *book, const char *name)
+static struct cached_fabric *fabric_get(struct pvr_gid_cache *cache, const char *name)
 {
-	struct book_fabric **bucket = &book->names[hash_name(book, name) % NAME_BUCKETS];
-	struct book_fabric *fabric;
+	struct cached_fabric **bucket = &cache->names[hash_name(cache, name) % NAME_BUCKETS];
+	struct cached_fabric *fabric;
 
 	for (fabric = *bucket; fabric; fabric = fabric->next)
 		if (!strcmp(fabric->name, name))
@@ -150,9 +150,9 @@ static struct book_fabric *fabric_get(struct pvr_gid_book *book, const char *nam
 	return fabric;
 }
 
-static void fabric_put(struct pvr_gid_book *book, struct book_fabric *fabric)
+static void fabric_put(struct pvr_gid_cache *cache, struct cached_fabric *fabric)
 {
-	struct book_fabric **at = &book->names[hash_name(book, fabric->name) % NAME_BUCKETS];
+	struct cached_fabric **at = &cache->names[hash_name(cache, fabric->name) % NAME_BUCKETS];
 
 	if (fabric->entries)
 		return;
@@ -173,60 +173,60 @@ static bool is_it(const struct entry *entry, uint64_t hash, const struct pvr_gid
 }
 
 /* Where it hangs; what is there is NULL if it is not in the book. */
-static struct entry **find(const struct pvr_gid_book *book, const struct pvr_gid_key *key)
+static struct entry **find(const struct pvr_gid_cache *cache, const struct pvr_gid_key *key)
 {
-	uint64_t hash = hash_key(book, key);
-	struct entry **at = bucket_of(book, hash);
+	uint64_t hash = hash_key(cache, key);
+	struct entry **at = bucket_of(cache, hash);
 
 	while (*at && !is_it(*at, hash, key))
 		at = &(*at)->next;
 	return at;
 }
 
-static int add(struct pvr_gid_book *book, const struct pvr_gid_key *key, struct entry **added)
+static int add(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, struct entry **added)
 {
-	struct book_fabric *fabric;
+	struct cached_fabric *fabric;
 	struct entry *entry, **bucket;
 
-	if (book->count == PVR_GID_BOOK_MAX)
+	if (cache->count == PVR_GID_CACHE_MAX)
 		return -ENOSPC;
-	fabric = fabric_get(book, key->fabric);
+	fabric = fabric_get(cache, key->fabric);
 	entry = fabric ? calloc(1, sizeof(*entry)) : NULL;
 	if (!entry) {
 		if (fabric)
-			fabric_put(book, fabric);
+			fabric_put(cache, fabric);
 		return -ENOMEM;
 	}
-	entry->hash = hash_key(book, key);
+	entry->hash = hash_key(cache, key);
 	entry->fabric = fabric;
 	entry->multicast = key->multicast;
 	entry->gid_type = key->gid_type;
 	memcpy(entry->gid, key->gid, sizeof(entry->gid));
-	bucket = bucket_of(book, entry->hash);
+	bucket = bucket_of(cache, entry->hash);
 	entry->next = *bucket;
 	*bucket = entry;
 	fabric->entries++;
-	book->count++;
-	split(book);
+	cache->count++;
+	split(cache);
 	*added = entry;
 	return 0;
 }
 
-static void del(struct pvr_gid_book *book, struct entry **at)
+static void del(struct pvr_gid_cache *cache, struct entry **at)
 {
 	struct entry *entry = *at;
 
 	*at = entry->next;
 	entry->fabric->entries--;
-	fabric_put(book, entry->fabric);
+	fabric_put(cache, entry->fabric);
 	free(entry->members);
 	free(entry);
-	book->count--;
+	cache->count--;
 }
 
 /* ------------------------------------------------------------------------ one entry */
 
-static int member_find(const struct entry *entry, const struct pvr_remote *remote)
+static int mcast_qp_find(const struct entry *entry, const struct pvr_remote *remote)
 {
 	uint32_t i;
 
@@ -236,7 +236,7 @@ static int member_find(const struct entry *entry, const struct pvr_remote *remot
 	return -1;
 }
 
-static int member_add(struct entry *entry, struct pvr_remote *remote)
+static int mcast_qp_add(struct entry *entry, struct pvr_remote *remote)
 {
 	uint32_t size = entry->size ? 2 * entry->size : 4;
 	struct pvr_remote **members;
@@ -263,8 +263,8 @@ static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_re
 		entry->remote = remote;
 		entry->count = 1;
 	} else {
-		same = member_find(entry, remote) >= 0;
-		err = same ? 0 : member_add(entry, remote);
+		same = mcast_qp_find(entry, remote) >= 0;
+		err = same ? 0 : mcast_qp_add(entry, remote);
 		if (err)
 			return err;
 	}
@@ -274,7 +274,8 @@ static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_re
 }
 
 /* Return: whether it was there. */
-static bool take_away(struct pvr_gid_book *book, struct entry **at, const struct pvr_remote *remote)
+static bool take_away(struct pvr_gid_cache *cache, struct entry **at,
+		      const struct pvr_remote *remote)
 {
 	struct entry *entry = *at;
 	int i;
@@ -284,22 +285,22 @@ static bool take_away(struct pvr_gid_book *book, struct entry **at, const struct
 	if (!entry->multicast) {
 		if (entry->remote != remote)
 			return false;
-		del(book, at);
+		del(cache, at);
 		return true;
 	}
-	i = member_find(entry, remote);
+	i = mcast_qp_find(entry, remote);
 	if (i < 0)
 		return false;
 	entry->members[i] = entry->members[--entry->count];
 	if (!entry->count)
-		del(book, at);
+		del(cache, at);
 	return true;
 }
 
-static int set_nowhere(struct pvr_gid_book *book, const struct pvr_gid_key *key,
+static int set_nowhere(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
 		       struct entry *entry, bool *changed)
 {
-	int err = entry ? 0 : add(book, key, &entry);
+	int err = entry ? 0 : add(cache, key, &entry);
 
 	if (err)
 		return err;
@@ -310,18 +311,18 @@ static int set_nowhere(struct pvr_gid_book *book, const struct pvr_gid_key *key,
 	return 0;
 }
 
-static int set_remote(struct pvr_gid_book *book, const struct pvr_gid_key *key, struct entry *entry,
-		      struct pvr_remote *remote, bool *changed)
+static int set_remote(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
+		      struct entry *entry, struct pvr_remote *remote, bool *changed)
 {
 	bool is_new = !entry;
-	int ret = is_new ? add(book, key, &entry) : 0;
+	int ret = is_new ? add(cache, key, &entry) : 0;
 
 	if (ret)
 		return ret;
 	ret = put(entry, key, remote);
 	if (ret < 0) {
 		if (is_new)
-			del(book, find(book, key));
+			del(cache, find(cache, key));
 		return ret;
 	}
 	entry->more = false;
@@ -329,55 +330,55 @@ static int set_remote(struct pvr_gid_book *book, const struct pvr_gid_key *key, 
 	return 0;
 }
 
-static int set_remote_more(struct pvr_gid_book *book, const struct pvr_gid_key *key,
+static int set_remote_more(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
 			   struct pvr_remote *remote, bool *changed)
 {
-	int err = set_remote(book, key, *find(book, key), remote, changed);
+	int err = set_remote(cache, key, *find(cache, key), remote, changed);
 
 	if (!err)
-		(*find(book, key))->more = key->multicast;
+		(*find(cache, key))->more = key->multicast;
 	return err;
 }
 
 /* ------------------------------------------------------------------------- the book */
 
-struct pvr_gid_book *pvr_gid_book_new(uint64_t seed)
+struct pvr_gid_cache *pvr_gid_cache_new(uint64_t seed)
 {
-	struct pvr_gid_book *book = calloc(1, sizeof(*book));
+	struct pvr_gid_cache *cache = calloc(1, sizeof(*cache));
 
-	if (!book)
+	if (!cache)
 		return NULL;
-	book->seed = seed;
-	if (!grow_segments(book)) {
-		free(book);
+	cache->seed = seed;
+	if (!grow_segments(cache)) {
+		free(cache);
 		return NULL;
 	}
-	book->buckets = BUCKETS_MIN;
-	return book;
+	cache->buckets = BUCKETS_MIN;
+	return cache;
 }
 
-void pvr_gid_book_free(struct pvr_gid_book *book)
+void pvr_gid_cache_free(struct pvr_gid_cache *cache)
 {
 	uint32_t i;
 
-	if (!book)
+	if (!cache)
 		return;
-	for (i = 0; i < book->buckets; i++)
-		while (*bucket_at(book, i))
-			del(book, bucket_at(book, i));
+	for (i = 0; i < cache->buckets; i++)
+		while (*bucket_at(cache, i))
+			del(cache, bucket_at(cache, i));
 	for (i = 0; i < SEGMENTS; i++)
-		free(book->segment[i]);
-	free(book);
+		free(cache->segment[i]);
+	free(cache);
 }
 
-bool pvr_gid_book_find(const struct pvr_gid_book *book, const struct pvr_gid_key *key,
-		       struct pvr_gid_place *place)
+bool pvr_gid_cache_find(const struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
+			struct pvr_gid_location *location)
 {
-	const struct entry *entry = *find(book, key);
+	const struct entry *entry = *find(cache, key);
 
 	if (!entry)
 		return false;
-	*place = (struct pvr_gid_place){
+	*location = (struct pvr_gid_location){
 		.where = entry->more ? PVR_WHERE_UNKNOWN : entry->where,
 		.gid_type = entry->gid_type,
 		.count = entry->count,
@@ -386,21 +387,21 @@ bool pvr_gid_book_find(const struct pvr_gid_book *book, const struct pvr_gid_key
 	return true;
 }
 
-int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key, enum pvr_where where,
-		     struct pvr_remote *remote, bool *changed)
+int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
+		      enum pvr_where where, struct pvr_remote *remote, bool *changed)
 {
-	struct entry **at = find(book, key);
+	struct entry **at = find(cache, key);
 
 	*changed = false;
 	switch (where) {
 	case PVR_WHERE_REMOTE:
-		return set_remote(book, key, *at, remote, changed);
+		return set_remote(cache, key, *at, remote, changed);
 	case PVR_WHERE_REMOTE_MORE:
-		return set_remote_more(book, key, remote, changed);
+		return set_remote_more(cache, key, remote, changed);
 	case PVR_WHERE_NOWHERE:
-		return set_nowhere(book, key, *at, changed);
+		return set_nowhere(cache, key, *at, changed);
 	case PVR_WHERE_NOT_REMOTE:
-		*changed = take_away(book, at, remote);
+		*changed = take_away(cache, at, remote);
 		return 0;
 	case PVR_WHERE_UNKNOWN:
 		break;
@@ -409,34 +410,34 @@ int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key, e
 		return 0;
 	/* Also who believed that nobody has it has to ask again. */
 	*changed = (*at)->where != PVR_WHERE_UNKNOWN;
-	del(book, at);
+	del(cache, at);
 	return 0;
 }
 
-uint32_t pvr_gid_book_count(const struct pvr_gid_book *book)
+uint32_t pvr_gid_cache_count(const struct pvr_gid_cache *cache)
 {
-	return book->count;
+	return cache->count;
 }
 
-bool pvr_gid_book_ask(struct pvr_gid_book *book, const struct pvr_gid_key *key, uint64_t now,
-		      uint64_t ns)
+bool pvr_gid_cache_query(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, uint64_t now,
+			 uint64_t ns)
 {
-	uint64_t hash = hash_key(book, key);
-	struct asked *asked = &book->asked[hash % ASKED];
+	uint64_t hash = hash_key(cache, key);
+	struct query *query = &cache->query[hash % QUERIES];
 
-	if (asked->hash == hash && now - asked->when < ns)
+	if (query->hash == hash && now - query->when < ns)
 		return false;
-	*asked = (struct asked){ .hash = hash, .when = now };
+	*query = (struct query){ .hash = hash, .when = now };
 	return true;
 }
 
-bool pvr_gid_book_was_asked(struct pvr_gid_book *book, const struct pvr_gid_key *key)
+bool pvr_gid_cache_was_queried(struct pvr_gid_cache *cache, const struct pvr_gid_key *key)
 {
-	uint64_t hash = hash_key(book, key);
-	struct asked *asked = &book->asked[hash % ASKED];
+	uint64_t hash = hash_key(cache, key);
+	struct query *query = &cache->query[hash % QUERIES];
 
-	if (asked->hash != hash)
+	if (query->hash != hash)
 		return false;
-	asked->hash = 0;
+	query->hash = 0;
 	return true;
 }

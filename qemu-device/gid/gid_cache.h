@@ -3,17 +3,17 @@
  * A table of GIDs by fabric: where each one is. It grows a bucket at a time, so that a
  * million of them never keeps anybody waiting.
  */
-#ifndef PVR_GID_BOOK_H
-#define PVR_GID_BOOK_H
+#ifndef PVR_GID_CACHE_H
+#define PVR_GID_CACHE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "engine.h"
 
-#define PVR_GID_BOOK_MAX (1u << 20)
+#define PVR_GID_CACHE_MAX (1u << 20)
 
-struct pvr_gid_book;
+struct pvr_gid_cache;
 
 /* Whose GID that is. A multicast group is one for each version of RoCE. */
 struct pvr_gid_key {
@@ -23,7 +23,7 @@ struct pvr_gid_key {
 	bool multicast;
 };
 
-struct pvr_gid_place {
+struct pvr_gid_location {
 	enum pvr_where where; /* NOWHERE or REMOTE; UNKNOWN: more members follow at once */
 	uint8_t gid_type;
 	uint32_t count; /* of remotes: 1, or members of the group */
@@ -31,25 +31,25 @@ struct pvr_gid_place {
 };
 
 /* @seed: something that others do not know. NULL: no memory. */
-struct pvr_gid_book *pvr_gid_book_new(uint64_t seed);
+struct pvr_gid_cache *pvr_gid_cache_new(uint64_t seed);
 /* NULL is allowed. */
-void pvr_gid_book_free(struct pvr_gid_book *book);
+void pvr_gid_cache_free(struct pvr_gid_cache *cache);
 
-/* Return: whether it is in the book; @place is good until something is changed. */
-bool pvr_gid_book_find(const struct pvr_gid_book *book, const struct pvr_gid_key *key,
-		       struct pvr_gid_place *place);
+/* Return: whether it is in the book; @location is good until something is changed. */
+bool pvr_gid_cache_find(const struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
+			struct pvr_gid_location *location);
 /* As pvr_engine_set_gid(). Return: 0, -ENOMEM or -ENOSPC; *changed: whether it was news. */
-int pvr_gid_book_set(struct pvr_gid_book *book, const struct pvr_gid_key *key, enum pvr_where where,
-		     struct pvr_remote *remote, bool *changed);
-uint32_t pvr_gid_book_count(const struct pvr_gid_book *book);
+int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
+		      enum pvr_where where, struct pvr_remote *remote, bool *changed);
+uint32_t pvr_gid_cache_count(const struct pvr_gid_cache *cache);
 
 /*
  * Somebody asks for what is not in the book. Return: whether that has to be passed on, as
  * nobody has asked within @ns.
  */
-bool pvr_gid_book_ask(struct pvr_gid_book *book, const struct pvr_gid_key *key, uint64_t now,
-		      uint64_t ns);
+bool pvr_gid_cache_query(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, uint64_t now,
+			 uint64_t ns);
 /* Somebody has asked for it, probably; forgets that. */
-bool pvr_gid_book_was_asked(struct pvr_gid_book *book, const struct pvr_gid_key *key);
+bool pvr_gid_cache_was_queried(struct pvr_gid_cache *cache, const struct pvr_gid_key *key);
 
-#endif /* PVR_GID_BOOK_H */
+#endif /* PVR_GID_CACHE_H */

@@ -33,24 +33,24 @@ static uint32_t group_share(const struct pvr_group *group)
 	return share ? share : 1;
 }
 
-static struct pvr_party *party_find(const struct pvr_group *group,
-				    const struct pvr_adapter *adapter)
+static struct pvr_mcast_adapter *mcast_adapter_find(const struct pvr_group *group,
+						    const struct pvr_adapter *adapter)
 {
-	struct pvr_party *party;
+	struct pvr_mcast_adapter *mcast_adapter;
 
-	LIST_FOREACH(party, &group->parties, link)
-	if (party->adapter == adapter)
-		return party;
+	LIST_FOREACH(mcast_adapter, &group->mcast_adapters, link)
+	if (mcast_adapter->adapter == adapter)
+		return mcast_adapter;
 	return NULL;
 }
 
-static struct pvr_member *member_find(const struct pvr_qp *qp, const uint8_t mgid[16])
+static struct pvr_mcast_qp *mcast_qp_find(const struct pvr_qp *qp, const uint8_t mgid[16])
 {
-	struct pvr_member *member;
+	struct pvr_mcast_qp *mcast_qp;
 
-	LIST_FOREACH(member, &qp->groups, of_qp)
-	if (!memcmp(member->party->group->mgid, mgid, 16))
-		return member;
+	LIST_FOREACH(mcast_qp, &qp->groups, of_qp)
+	if (!memcmp(mcast_qp->mcast_adapter->group->mgid, mgid, 16))
+		return mcast_qp;
 	return NULL;
 }
 
@@ -65,7 +65,7 @@ static struct pvr_group *group_get(struct pvr_adapter *adapter, const uint8_t mg
 		return NULL;
 	memcpy(group->mgid, mgid, sizeof(group->mgid));
 	group->gid_type = adapter->gid_type;
-	LIST_INIT(&group->parties);
+	LIST_INIT(&group->mcast_adapters);
 	LIST_INSERT_HEAD(&adapter->fabric->groups[pvr_fabric_bucket(mgid)], group, link);
 	return group;
 }
@@ -87,91 +87,92 @@ static void announce(const struct pvr_adapter *adapter, const struct pvr_group *
 		     present);
 }
 
-static struct pvr_party *party_get(struct pvr_adapter *adapter, struct pvr_group *group)
+static struct pvr_mcast_adapter *mcast_adapter_get(struct pvr_adapter *adapter,
+						   struct pvr_group *group)
 {
-	struct pvr_party *party = party_find(group, adapter);
+	struct pvr_mcast_adapter *mcast_adapter = mcast_adapter_find(group, adapter);
 
-	if (party || adapter->mcast_groups == PVR_MAX_MCAST_GRP)
-		return party;
-	party = calloc(1, sizeof(*party));
-	if (!party)
+	if (mcast_adapter || adapter->mcast_groups == PVR_MAX_MCAST_GRP)
+		return mcast_adapter;
+	mcast_adapter = calloc(1, sizeof(*mcast_adapter));
+	if (!mcast_adapter)
 		return NULL;
-	party->group = group;
-	party->adapter = adapter;
-	party->number = ++adapter->engine->fabrics->parties;
-	TAILQ_INIT(&party->members);
-	LIST_INSERT_HEAD(&group->parties, party, link);
+	mcast_adapter->group = group;
+	mcast_adapter->adapter = adapter;
+	mcast_adapter->number = ++adapter->engine->fabrics->mcast_adapters;
+	TAILQ_INIT(&mcast_adapter->mcast_qps);
+	LIST_INSERT_HEAD(&group->mcast_adapters, mcast_adapter, link);
 	if (!group->count++)
 		announce(adapter, group, true);
 	adapter->mcast_groups++;
-	return party;
+	return mcast_adapter;
 }
 
-static void party_put(struct pvr_party *party)
+static void mcast_adapter_put(struct pvr_mcast_adapter *mcast_adapter)
 {
-	if (party->count)
+	if (mcast_adapter->count)
 		return;
-	LIST_REMOVE(party, link);
-	if (!--party->group->count)
-		announce(party->adapter, party->group, false);
-	party->adapter->mcast_groups--;
-	free(party);
+	LIST_REMOVE(mcast_adapter, link);
+	if (!--mcast_adapter->group->count)
+		announce(mcast_adapter->adapter, mcast_adapter->group, false);
+	mcast_adapter->adapter->mcast_groups--;
+	free(mcast_adapter);
 }
 
-static int member_add(struct pvr_party *party, struct pvr_qp *qp)
+static int mcast_qp_add(struct pvr_mcast_adapter *mcast_adapter, struct pvr_qp *qp)
 {
-	struct pvr_member *member;
+	struct pvr_mcast_qp *mcast_qp;
 
-	if (party->count == PVR_MAX_MCAST_QP_ATTACH ||
-	    party->adapter->mcast_attached == PVR_MAX_MCAST_TOTAL)
+	if (mcast_adapter->count == PVR_MAX_MCAST_QP_ATTACH ||
+	    mcast_adapter->adapter->mcast_attached == PVR_MAX_MCAST_TOTAL)
 		return -ENOMEM;
-	member = calloc(1, sizeof(*member));
-	if (!member)
+	mcast_qp = calloc(1, sizeof(*mcast_qp));
+	if (!mcast_qp)
 		return -ENOMEM;
-	member->party = party;
-	member->qp = qp;
-	TAILQ_INSERT_TAIL(&party->members, member, of_party);
-	LIST_INSERT_HEAD(&qp->groups, member, of_qp);
-	party->count++;
-	party->adapter->mcast_attached++;
+	mcast_qp->mcast_adapter = mcast_adapter;
+	mcast_qp->qp = qp;
+	TAILQ_INSERT_TAIL(&mcast_adapter->mcast_qps, mcast_qp, of_mcast_adapter);
+	LIST_INSERT_HEAD(&qp->groups, mcast_qp, of_qp);
+	mcast_adapter->count++;
+	mcast_adapter->adapter->mcast_attached++;
 	return 0;
 }
 
-static void member_del(struct pvr_member *member)
+static void mcast_qp_del(struct pvr_mcast_qp *mcast_qp)
 {
-	struct pvr_party *party = member->party;
-	struct pvr_group *group = party->group;
+	struct pvr_mcast_adapter *mcast_adapter = mcast_qp->mcast_adapter;
+	struct pvr_group *group = mcast_adapter->group;
 
-	TAILQ_REMOVE(&party->members, member, of_party);
-	LIST_REMOVE(member, of_qp);
-	party->count--;
-	party->adapter->mcast_attached--;
-	free(member);
-	party_put(party);
+	TAILQ_REMOVE(&mcast_adapter->mcast_qps, mcast_qp, of_mcast_adapter);
+	LIST_REMOVE(mcast_qp, of_qp);
+	mcast_adapter->count--;
+	mcast_adapter->adapter->mcast_attached--;
+	free(mcast_qp);
+	mcast_adapter_put(mcast_adapter);
 	group_put(group);
 }
 
 static int attach(struct pvr_qp *qp, const uint8_t mgid[16])
 {
 	struct pvr_group *group;
-	struct pvr_party *party;
+	struct pvr_mcast_adapter *mcast_adapter;
 	int err = -ENOMEM;
 
-	if (member_find(qp, mgid))
+	if (mcast_qp_find(qp, mgid))
 		return 0;
 	group = group_get(qp->adapter, mgid);
 	if (!group)
 		return -ENOMEM;
-	party = party_get(qp->adapter, group);
-	if (!party)
+	mcast_adapter = mcast_adapter_get(qp->adapter, group);
+	if (!mcast_adapter)
 		goto err_group;
-	err = member_add(party, qp);
+	err = mcast_qp_add(mcast_adapter, qp);
 	if (err)
-		goto err_party;
+		goto err_mcast_adapter;
 	return 0;
 
-err_party:
-	party_put(party);
+err_mcast_adapter:
+	mcast_adapter_put(mcast_adapter);
 err_group:
 	group_put(group);
 	return err;
@@ -194,12 +195,12 @@ int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16])
 
 int pvr_group_detach(struct pvr_qp *qp, const uint8_t mgid[16])
 {
-	struct pvr_member *member = member_find(qp, mgid);
+	struct pvr_mcast_qp *mcast_qp = mcast_qp_find(qp, mgid);
 
-	if (!member)
+	if (!mcast_qp)
 		return -EINVAL;
 	pvr_lock(lock_of(qp->adapter));
-	member_del(member);
+	mcast_qp_del(mcast_qp);
 	pvr_unlock(lock_of(qp->adapter));
 	return 0;
 }
@@ -210,7 +211,7 @@ void pvr_group_detach_all(struct pvr_qp *qp)
 		return;
 	pvr_lock(lock_of(qp->adapter));
 	while (!LIST_EMPTY(&qp->groups))
-		member_del(LIST_FIRST(&qp->groups));
+		mcast_qp_del(LIST_FIRST(&qp->groups));
 	pvr_unlock(lock_of(qp->adapter));
 }
 
@@ -244,18 +245,18 @@ bool pvr_group_exists(struct pvr_engine *engine, const char *name, const uint8_t
 /* ------------------------------------------------------------ going through */
 
 /* The first with a number below @below, 0: of all. */
-static bool find_step(const struct pvr_group *group, uint64_t below, struct pvr_group_step *step)
+static bool find_iter(const struct pvr_group *group, uint64_t below, struct pvr_mcast_iter *iter)
 {
-	struct pvr_party *party;
+	struct pvr_mcast_adapter *mcast_adapter;
 
-	LIST_FOREACH(party, &group->parties, link)
+	LIST_FOREACH(mcast_adapter, &group->mcast_adapters, link)
 	{
-		if (below && party->number >= below)
+		if (below && mcast_adapter->number >= below)
 			continue;
-		*step = (struct pvr_group_step){
-			.number = party->number,
-			.adapter = party->adapter,
-			.first = TAILQ_FIRST(&party->members),
+		*iter = (struct pvr_mcast_iter){
+			.number = mcast_adapter->number,
+			.adapter = mcast_adapter->adapter,
+			.first = TAILQ_FIRST(&mcast_adapter->mcast_qps),
 			.share = group_share(group),
 		};
 		return true;
@@ -264,20 +265,20 @@ static bool find_step(const struct pvr_group *group, uint64_t below, struct pvr_
 }
 
 bool pvr_group_next(const struct pvr_adapter *adapter, const uint8_t mgid[16], uint64_t after,
-		    struct pvr_group_step *step)
+		    struct pvr_mcast_iter *iter)
 {
 	struct pvr_group *group;
 	bool found;
 
 	pvr_lock(lock_of(adapter));
 	group = group_find(adapter, mgid);
-	found = group && find_step(group, after, step);
+	found = group && find_iter(group, after, iter);
 	pvr_unlock(lock_of(adapter));
 	return found;
 }
 
 bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name, uint64_t after,
-		       struct pvr_group_step *step)
+		       struct pvr_mcast_iter *iter)
 {
 	const struct pvr_group *group = NULL;
 	const struct pvr_fabric *fabric;
@@ -287,15 +288,15 @@ bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *n
 	LIST_FOREACH(fabric, &engine->fabrics->list, link)
 	if (!strcmp(fabric->name, name->fabric))
 		group = find_in(fabric, name->mgid, name->gid_type);
-	found = group && find_step(group, after, step);
+	found = group && find_iter(group, after, iter);
 	pvr_unlock(&engine->fabrics->lock);
 	return found;
 }
 
 bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],
-		  struct pvr_group_step *step)
+		  struct pvr_mcast_iter *iter)
 {
-	uint64_t number = step->number;
+	uint64_t number = iter->number;
 
-	return pvr_group_next(adapter, mgid, number + 1, step) && step->number == number;
+	return pvr_group_next(adapter, mgid, number + 1, iter) && iter->number == number;
 }

@@ -32,24 +32,24 @@ struct pvr_qp;
 #define PVR_MAX_MCAST_TOTAL 4096 /* of an adapter, to all groups */
 #define PVR_MCAST_FANOUT 1024
 
-struct pvr_party;
+struct pvr_mcast_adapter;
 
 /* A queue pair in a group. */
-struct pvr_member {
-	TAILQ_ENTRY(pvr_member) of_party;
-	LIST_ENTRY(pvr_member) of_qp;
-	struct pvr_party *party;
+struct pvr_mcast_qp {
+	TAILQ_ENTRY(pvr_mcast_qp) of_mcast_adapter;
+	LIST_ENTRY(pvr_mcast_qp) of_qp;
+	struct pvr_mcast_adapter *mcast_adapter;
 	struct pvr_qp *qp;
 };
 
 /* An adapter in a group. */
-struct pvr_party {
-	LIST_ENTRY(pvr_party) link;
+struct pvr_mcast_adapter {
+	LIST_ENTRY(pvr_mcast_adapter) link;
 	uint64_t number; /* a newer one has a higher one */
 	struct pvr_group *group;
 	struct pvr_adapter *adapter;
 	uint32_t count;
-	TAILQ_HEAD(, pvr_member) members;
+	TAILQ_HEAD(, pvr_mcast_qp) mcast_qps;
 };
 
 struct pvr_group {
@@ -57,7 +57,7 @@ struct pvr_group {
 	uint8_t mgid[16];
 	uint8_t gid_type; /* RoCE v1 and v2 do not meet, as in pvr_fabric_find() */
 	uint32_t count;
-	LIST_HEAD(, pvr_party) parties; /* the newest first */
+	LIST_HEAD(, pvr_mcast_adapter) mcast_adapters; /* the newest first */
 };
 
 /**
@@ -80,10 +80,10 @@ bool pvr_group_exists(struct pvr_engine *engine, const char *fabric, const uint8
 		      uint8_t *gid_type);
 
 /* One party on the way through a group. */
-struct pvr_group_step {
+struct pvr_mcast_iter {
 	uint64_t number;
 	struct pvr_adapter *adapter;
-	struct pvr_member *first; /* only if @adapter is held */
+	struct pvr_mcast_qp *first; /* only if @adapter is held */
 	uint32_t share; /* how many queue pairs, from the first, get a copy of a datagram */
 };
 
@@ -93,7 +93,7 @@ struct pvr_group_step {
  * if there is none.
  */
 bool pvr_group_next(const struct pvr_adapter *adapter, const uint8_t mgid[16], uint64_t after,
-		    struct pvr_group_step *step);
+		    struct pvr_mcast_iter *iter);
 /* A group by its name, for somebody who has no adapter. */
 struct pvr_group_name {
 	const char *fabric; /* need not exist */
@@ -102,9 +102,9 @@ struct pvr_group_name {
 };
 
 bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name, uint64_t after,
-		       struct pvr_group_step *step);
+		       struct pvr_mcast_iter *iter);
 /* The same party once more. Return: false if it has left. */
 bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],
-		  struct pvr_group_step *step);
+		  struct pvr_mcast_iter *iter);
 
 #endif /* PVR_GROUP_H */

@@ -24,25 +24,25 @@ static struct pvr_gid_key key_of(const char *fabric, const uint8_t gid[16], uint
 }
 
 /* The fabrics' lock is held, here and below. NULL: no memory. */
-static struct pvr_gid_book *book_get(struct pvr_engine *engine)
+static struct pvr_gid_cache *cache_get(struct pvr_engine *engine)
 {
 	struct pvr_fabrics *fabrics = engine->fabrics;
 
 	if (!fabrics->gids)
-		fabrics->gids = pvr_gid_book_new(pvr_now(engine) ^ (uintptr_t)engine);
+		fabrics->gids = pvr_gid_cache_new(pvr_now(engine) ^ (uintptr_t)engine);
 	return fabrics->gids;
 }
 
 /* Return: whether the embedder has to be asked. */
 static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
-		    struct pvr_gid_place *place)
+		    struct pvr_gid_location *location)
 {
-	struct pvr_gid_book *book = book_get(engine);
+	struct pvr_gid_cache *cache = cache_get(engine);
 
-	place->where = PVR_WHERE_UNKNOWN;
-	if (!book || pvr_gid_book_find(book, key, place))
+	location->where = PVR_WHERE_UNKNOWN;
+	if (!cache || pvr_gid_cache_find(cache, key, location))
 		return false;
-	return pvr_gid_book_ask(book, key, pvr_now(engine), ASK_AGAIN_NS);
+	return pvr_gid_cache_query(cache, key, pvr_now(engine), ASK_AGAIN_NS);
 }
 
 /* Without the lock. */
@@ -61,7 +61,7 @@ enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uin
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
-	struct pvr_gid_place place;
+	struct pvr_gid_location location;
 	bool ask;
 
 	*remote = NULL;
@@ -69,13 +69,13 @@ enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uin
 	if (!engine->fabrics->gid_ops || key.multicast)
 		return PVR_WHERE_NOWHERE;
 	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, &place);
-	if (place.where == PVR_WHERE_REMOTE && place.gid_type == adapter->gid_type)
-		*remote = place.remotes[0];
+	ask = look_up(engine, &key, &location);
+	if (location.where == PVR_WHERE_REMOTE && location.gid_type == adapter->gid_type)
+		*remote = location.remotes[0];
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
-	if (place.where == PVR_WHERE_UNKNOWN)
+	if (location.where == PVR_WHERE_UNKNOWN)
 		return PVR_WHERE_UNKNOWN;
 	return *remote ? PVR_WHERE_REMOTE : PVR_WHERE_NOWHERE;
 }
@@ -93,7 +93,7 @@ enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	enum pvr_where where = PVR_WHERE_NOWHERE;
-	struct pvr_gid_place place;
+	struct pvr_gid_location location;
 	bool ask = false;
 
 	/* Whoever says so speaks for a group; and what nobody here can hear needs no answer. */
@@ -101,11 +101,11 @@ enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_
 	    pvr_fabric_look_up(engine, fabric, gid, 0))
 		return PVR_WHERE_NOWHERE;
 	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, &place);
-	if (place.where == PVR_WHERE_UNKNOWN)
+	ask = look_up(engine, &key, &location);
+	if (location.where == PVR_WHERE_UNKNOWN)
 		where = PVR_WHERE_UNKNOWN;
-	else if (place.where == PVR_WHERE_REMOTE && place.remotes[0] == remote &&
-		 place.gid_type == gid_type)
+	else if (location.where == PVR_WHERE_REMOTE && location.remotes[0] == remote &&
+		 location.gid_type == gid_type)
 		where = PVR_WHERE_REMOTE;
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
@@ -118,22 +118,23 @@ enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const ui
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, mgid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
-	struct pvr_gid_place place;
+	struct pvr_gid_location location;
 	bool ask;
 
 	group->count = 0;
 	if (!engine->fabrics->gid_ops)
 		return PVR_WHERE_NOWHERE;
 	pvr_lock(&engine->fabrics->lock);
-	ask = look_up(engine, &key, &place);
-	if (place.where == PVR_WHERE_REMOTE) {
-		group->count = place.count < PVR_MCAST_FANOUT ? place.count : PVR_MCAST_FANOUT;
-		memcpy(group->remotes, place.remotes, group->count * sizeof(group->remotes[0]));
+	ask = look_up(engine, &key, &location);
+	if (location.where == PVR_WHERE_REMOTE) {
+		group->count = location.count < PVR_MCAST_FANOUT ? location.count
+								 : PVR_MCAST_FANOUT;
+		memcpy(group->remotes, location.remotes, group->count * sizeof(group->remotes[0]));
 	}
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
-	return place.where;
+	return location.where;
 }
 
 /* --------------------------------------------------------------------- the directory */
@@ -142,18 +143,18 @@ enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const ui
 static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pvr_where where,
 	       struct pvr_remote *remote, bool *wake)
 {
-	struct pvr_gid_book *book = book_get(engine);
+	struct pvr_gid_cache *cache = cache_get(engine);
 	bool changed, asked;
 	int err;
 
-	if (!book)
+	if (!cache)
 		return -ENOMEM;
-	err = pvr_gid_book_set(book, key, where, remote, &changed);
+	err = pvr_gid_cache_set(cache, key, where, remote, &changed);
 	if (err)
 		return err;
 	if (where == PVR_WHERE_REMOTE_MORE)
 		return 0;
-	asked = where != PVR_WHERE_UNKNOWN && pvr_gid_book_was_asked(book, key);
+	asked = where != PVR_WHERE_UNKNOWN && pvr_gid_cache_was_queried(cache, key);
 	if (changed && !key->multicast)
 		pvr_fabric_changed(engine, key->fabric);
 	*wake |= changed && (asked || (!key->multicast && where != PVR_WHERE_REMOTE));
@@ -195,15 +196,15 @@ void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, c
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, 0);
 	const struct pvr_fabrics *fabrics = engine->fabrics;
-	struct pvr_gid_book *book;
+	struct pvr_gid_cache *cache;
 	bool changed = false;
 
 	if (key.multicast)
 		return;
 	pvr_lock(&engine->fabrics->lock);
-	book = book_get(engine);
-	if (book)
-		pvr_gid_book_set(book, &key, PVR_WHERE_NOT_REMOTE, remote, &changed);
+	cache = cache_get(engine);
+	if (cache)
+		pvr_gid_cache_set(cache, &key, PVR_WHERE_NOT_REMOTE, remote, &changed);
 	if (changed)
 		pvr_fabric_changed(engine, fabric);
 	pvr_unlock(&engine->fabrics->lock);

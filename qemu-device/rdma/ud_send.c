@@ -103,13 +103,14 @@ static bool is_multicast(const struct datagram *dgram)
 }
 
 /* The adapter is held, so its queue pairs in the group are those that they are. */
-static void offer_to_party(struct datagram *dgram, const struct pvr_group_step *step)
+static void offer_to_mcast_adapter(struct datagram *dgram, const struct pvr_mcast_iter *iter)
 {
-	uint32_t left = step->share;
-	struct pvr_member *member;
+	uint32_t left = iter->share;
+	struct pvr_mcast_qp *mcast_qp;
 
-	for (member = step->first; member && left--; member = TAILQ_NEXT(member, of_party))
-		offer(dgram, step->adapter, member->qp);
+	for (mcast_qp = iter->first; mcast_qp && left--;
+	     mcast_qp = TAILQ_NEXT(mcast_qp, of_mcast_adapter))
+		offer(dgram, iter->adapter, mcast_qp->qp);
 }
 
 /* It cannot be sent to all, or at all. Return: whether it may wait until it can. */
@@ -146,16 +147,16 @@ static bool deliver_to_group(struct datagram *dgram)
 {
 	const uint8_t *mgid = dgram->wqe->hdr.wr.ud.av.dgid;
 	struct pvr_qp *from = dgram->from;
-	struct pvr_group_step step;
+	struct pvr_mcast_iter iter;
 
-	while (pvr_group_next(from->adapter, mgid, from->mcast_next, &step)) {
-		if (!pvr_adapter_lock_peer(from->adapter, step.adapter))
+	while (pvr_group_next(from->adapter, mgid, from->mcast_next, &iter)) {
+		if (!pvr_adapter_lock_peer(from->adapter, iter.adapter))
 			return false;
-		from->mcast_next = step.number;
+		from->mcast_next = iter.number;
 		/* Its queue pairs may have left before it was held, and it with them. */
-		if (!pvr_group_at(from->adapter, mgid, &step))
+		if (!pvr_group_at(from->adapter, mgid, &iter))
 			continue;
-		offer_to_party(dgram, &step);
+		offer_to_mcast_adapter(dgram, &iter);
 		from->mcast_taken |= dgram->taken != 0;
 	}
 	/* Behind all that may have to be tried again. */
@@ -285,7 +286,7 @@ static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 }
 
 /* Datagrams do not wait for receivers: they arrive or are dropped. */
-static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+static enum pvr_step iter(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 			  struct pvr_quantum_budget *budget)
 {
 	enum pvrdma_wc_status status;
@@ -313,5 +314,5 @@ enum pvr_quantum pvr_ud_run(struct pvr_qp *qp)
 {
 	struct pvr_quantum_budget budget = { .left = PVR_QUANTUM_REQUESTS };
 
-	return pvr_requester_each(qp, &budget, step);
+	return pvr_requester_each(qp, &budget, iter);
 }

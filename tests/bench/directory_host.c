@@ -34,7 +34,7 @@
 struct many {
 	char fabric[PVR_NAME_MAX];
 	uint32_t first, count, asked, found, missing, window;
-	uint64_t begin, *asked_at, *took;
+	uint64_t begin, *queried_at, *took;
 };
 
 static struct {
@@ -86,7 +86,7 @@ static void ask_more(void)
 
 	while (many->asked < many->count && many->asked - many->found < many->window) {
 		number_gid(gid, many->first + many->asked);
-		many->asked_at[many->asked++] = pvr_loop_now();
+		many->queried_at[many->asked++] = pvr_loop_now();
 		pvr_directory_resolve(host.directory, many->fabric, gid);
 	}
 }
@@ -109,7 +109,7 @@ static void end_many(void)
 	    (double)many->took[many->count / 2] / 1e9,
 	    (double)many->took[many->count - 1 - many->count / 100] / 1e9,
 	    (double)many->took[0] / 1e9, (double)many->took[many->count - 1] / 1e9);
-	free(many->asked_at);
+	free(many->queried_at);
 	free(many->took);
 	memset(many, 0, sizeof(*many));
 	host.db_suppress = false;
@@ -141,7 +141,7 @@ static void note_many(const struct pvr_key *key, enum pvr_where where)
 	i = ntohl(big) - many->first;
 	if (!many->count || i >= many->asked || many->took[i] || where == PVR_WHERE_UNKNOWN)
 		return;
-	many->took[i] = pvr_loop_now() - many->asked_at[i];
+	many->took[i] = pvr_loop_now() - many->queried_at[i];
 	many->missing += where != PVR_WHERE_REMOTE;
 	if (++many->found == many->count)
 		end_many();
@@ -155,9 +155,9 @@ static void run_many(const char *fabric, uint32_t first, uint32_t count, uint32_
 
 	*many = (struct many){ .first = first, .count = count, .window = window };
 	snprintf(many->fabric, sizeof(many->fabric), "%s", fabric);
-	many->asked_at = calloc(count, sizeof(*many->asked_at));
+	many->queried_at = calloc(count, sizeof(*many->queried_at));
 	many->took = calloc(count, sizeof(*many->took));
-	if (!many->asked_at || !many->took)
+	if (!many->queried_at || !many->took)
 		abort();
 	host.db_suppress = true;
 	many->begin = pvr_loop_now();

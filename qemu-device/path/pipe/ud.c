@@ -158,13 +158,14 @@ static void deliver(const struct arrival *arrival)
 }
 
 /* The adapter is held. */
-static void offer_to_party(const struct arrival *arrival, const struct pvr_group_step *step)
+static void offer_to_mcast_adapter(const struct arrival *arrival, const struct pvr_mcast_iter *iter)
 {
-	uint32_t left = step->share;
-	struct pvr_member *member;
+	uint32_t left = iter->share;
+	struct pvr_mcast_qp *mcast_qp;
 
-	for (member = step->first; member && left--; member = TAILQ_NEXT(member, of_party))
-		offer(arrival, step->adapter, member->qp, true);
+	for (mcast_qp = iter->first; mcast_qp && left--;
+	     mcast_qp = TAILQ_NEXT(mcast_qp, of_mcast_adapter))
+		offer(arrival, iter->adapter, mcast_qp->qp, true);
 }
 
 /* To members here only: who sent it sends to each host itself. */
@@ -175,13 +176,13 @@ static void deliver_to_group(const struct arrival *arrival)
 		.mgid = arrival->frame->dgid,
 		.gid_type = arrival->frame->gid_type,
 	};
-	struct pvr_group_step step = { 0 };
+	struct pvr_mcast_iter iter = { 0 };
 
-	while (pvr_group_next_of(arrival->engine, &name, step.number, &step)) {
-		pvr_adapter_lock(step.adapter);
-		if (pvr_group_at(step.adapter, name.mgid, &step))
-			offer_to_party(arrival, &step);
-		pvr_adapter_unlock(step.adapter);
+	while (pvr_group_next_of(arrival->engine, &name, iter.number, &iter)) {
+		pvr_adapter_lock(iter.adapter);
+		if (pvr_group_at(iter.adapter, name.mgid, &iter))
+			offer_to_mcast_adapter(arrival, &iter);
+		pvr_adapter_unlock(iter.adapter);
 	}
 }
 

@@ -15,18 +15,18 @@ static struct pvr_remote *const two = (struct pvr_remote *)32;
 
 static int setup(void **state)
 {
-	*state = pvr_gid_book_new(12345);
+	*state = pvr_gid_cache_new(12345);
 	assert_non_null(*state);
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	pvr_gid_book_free(*state);
+	pvr_gid_cache_free(*state);
 	return 0;
 }
 
-#define TEST_BOOK(name) TEST_WITH(struct pvr_gid_book *book, setup, teardown, name)
+#define TEST_BOOK(name) TEST_WITH(struct pvr_gid_cache *cache, setup, teardown, name)
 
 /* As hosts of a subnet have them. */
 static struct pvr_gid_key key(uint8_t gid[16], const char *fabric, uint32_t number)
@@ -37,52 +37,52 @@ static struct pvr_gid_key key(uint8_t gid[16], const char *fabric, uint32_t numb
 	return (struct pvr_gid_key){ .fabric = fabric, .gid = gid, .gid_type = 2 };
 }
 
-static int set(struct pvr_gid_book *book, const struct pvr_gid_key *k, enum pvr_where where,
+static int set(struct pvr_gid_cache *cache, const struct pvr_gid_key *k, enum pvr_where where,
 	       struct pvr_remote *remote, bool news)
 {
 	bool changed;
-	int err = pvr_gid_book_set(book, k, where, remote, &changed);
+	int err = pvr_gid_cache_set(cache, k, where, remote, &changed);
 
 	assert_int_equal(changed, news);
 	return err;
 }
 
-static void expect_at(struct pvr_gid_book *book, const struct pvr_gid_key *k,
+static void expect_at(struct pvr_gid_cache *cache, const struct pvr_gid_key *k,
 		      struct pvr_remote *remote)
 {
-	struct pvr_gid_place place;
+	struct pvr_gid_location location;
 
-	assert_true(pvr_gid_book_find(book, k, &place));
-	assert_int_equal(place.where, PVR_WHERE_REMOTE);
-	assert_int_equal(place.count, 1);
-	assert_ptr_equal(place.remotes[0], remote);
+	assert_true(pvr_gid_cache_find(cache, k, &location));
+	assert_int_equal(location.where, PVR_WHERE_REMOTE);
+	assert_int_equal(location.count, 1);
+	assert_ptr_equal(location.remotes[0], remote);
 }
 
 TEST_BOOK(test_last_word_counts)
 {
-	struct pvr_gid_place place;
+	struct pvr_gid_location location;
 	uint8_t gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1);
 
-	assert_false(pvr_gid_book_find(book, &k, &place));
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
-	expect_at(book, &k, one);
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, false));
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, two, true));
-	expect_at(book, &k, two);
+	assert_false(pvr_gid_cache_find(cache, &k, &location));
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
+	expect_at(cache, &k, one);
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, false));
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, two, true));
+	expect_at(cache, &k, two);
 	/* Who has it no more says nothing about who has it now. */
-	expect_ok(set(book, &k, PVR_WHERE_NOT_REMOTE, one, false));
-	expect_at(book, &k, two);
-	expect_ok(set(book, &k, PVR_WHERE_NOT_REMOTE, two, true));
-	assert_false(pvr_gid_book_find(book, &k, &place));
-	expect_ok(set(book, &k, PVR_WHERE_NOWHERE, NULL, false));
-	assert_true(pvr_gid_book_find(book, &k, &place));
-	assert_int_equal(place.where, PVR_WHERE_NOWHERE);
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
-	expect_ok(set(book, &k, PVR_WHERE_NOWHERE, NULL, true));
+	expect_ok(set(cache, &k, PVR_WHERE_NOT_REMOTE, one, false));
+	expect_at(cache, &k, two);
+	expect_ok(set(cache, &k, PVR_WHERE_NOT_REMOTE, two, true));
+	assert_false(pvr_gid_cache_find(cache, &k, &location));
+	expect_ok(set(cache, &k, PVR_WHERE_NOWHERE, NULL, false));
+	assert_true(pvr_gid_cache_find(cache, &k, &location));
+	assert_int_equal(location.where, PVR_WHERE_NOWHERE);
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(cache, &k, PVR_WHERE_NOWHERE, NULL, true));
 	/* Who waits for nobody has to ask again. */
-	expect_ok(set(book, &k, PVR_WHERE_UNKNOWN, NULL, true));
-	assert_int_equal(pvr_gid_book_count(book), 0);
+	expect_ok(set(cache, &k, PVR_WHERE_UNKNOWN, NULL, true));
+	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
 TEST_BOOK(test_change_of_roce_is_news)
@@ -90,28 +90,28 @@ TEST_BOOK(test_change_of_roce_is_news)
 	uint8_t gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1);
 
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
 	k.gid_type = PVR_GID_TYPE_ROCE_V1;
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
-	assert_int_equal(pvr_gid_book_count(book), 1);
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
+	assert_int_equal(pvr_gid_cache_count(cache), 1);
 }
 
 TEST_BOOK(test_fabrics_have_gids_of_their_own)
 {
-	struct pvr_gid_place place;
+	struct pvr_gid_location location;
 	uint8_t gid[16];
 	struct pvr_gid_key a = key(gid, "a", 1), b = key(gid, "b", 1), c = key(gid, "c", 1);
 
-	expect_ok(set(book, &a, PVR_WHERE_REMOTE, one, true));
-	expect_ok(set(book, &b, PVR_WHERE_REMOTE, two, true));
-	expect_at(book, &a, one);
-	expect_at(book, &b, two);
-	assert_false(pvr_gid_book_find(book, &c, &place));
+	expect_ok(set(cache, &a, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(cache, &b, PVR_WHERE_REMOTE, two, true));
+	expect_at(cache, &a, one);
+	expect_at(cache, &b, two);
+	assert_false(pvr_gid_cache_find(cache, &c, &location));
 }
 
 TEST_BOOK(test_group_has_many_members)
 {
-	struct pvr_gid_place place;
+	struct pvr_gid_location location;
 	uint8_t gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1), v1;
 
@@ -119,58 +119,59 @@ TEST_BOOK(test_group_has_many_members)
 	v1 = k;
 	v1.gid_type = PVR_GID_TYPE_ROCE_V1;
 	for (uintptr_t i = 1; i <= 100; i++)
-		expect_ok(set(book, &k, PVR_WHERE_REMOTE, (struct pvr_remote *)(i * 16), true));
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, false));
-	assert_true(pvr_gid_book_find(book, &k, &place));
-	assert_int_equal(place.count, 100);
-	assert_false(pvr_gid_book_find(book, &v1, &place));
+		expect_ok(set(cache, &k, PVR_WHERE_REMOTE, (struct pvr_remote *)(i * 16), true));
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, false));
+	assert_true(pvr_gid_cache_find(cache, &k, &location));
+	assert_int_equal(location.count, 100);
+	assert_false(pvr_gid_cache_find(cache, &v1, &location));
 	for (uintptr_t i = 100; i >= 1; i--)
-		expect_ok(set(book, &k, PVR_WHERE_NOT_REMOTE, (struct pvr_remote *)(i * 16), true));
-	assert_int_equal(pvr_gid_book_count(book), 0);
+		expect_ok(
+			set(cache, &k, PVR_WHERE_NOT_REMOTE, (struct pvr_remote *)(i * 16), true));
+	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
 TEST_BOOK(test_many_gids_are_found)
 {
-	struct pvr_gid_place place;
+	struct pvr_gid_location location;
 	struct pvr_gid_key k;
 	uint8_t gid[16];
 
 	for (uint32_t i = 0; i < MANY; i++) {
 		k = key(gid, i % 3 ? "default" : "tenant2", i);
-		expect_ok(set(book, &k, PVR_WHERE_REMOTE, i % 2 ? one : two, true));
+		expect_ok(set(cache, &k, PVR_WHERE_REMOTE, i % 2 ? one : two, true));
 	}
-	assert_int_equal(pvr_gid_book_count(book), MANY);
+	assert_int_equal(pvr_gid_cache_count(cache), MANY);
 	for (uint32_t i = 0; i < MANY; i++) {
 		k = key(gid, i % 3 ? "default" : "tenant2", i);
-		expect_at(book, &k, i % 2 ? one : two);
+		expect_at(cache, &k, i % 2 ? one : two);
 		k = key(gid, i % 3 ? "tenant2" : "default", i);
-		assert_false(pvr_gid_book_find(book, &k, &place));
+		assert_false(pvr_gid_cache_find(cache, &k, &location));
 	}
 	for (uint32_t i = 0; i < MANY; i++) {
 		k = key(gid, i % 3 ? "default" : "tenant2", i);
-		expect_ok(set(book, &k, PVR_WHERE_UNKNOWN, NULL, true));
+		expect_ok(set(cache, &k, PVR_WHERE_UNKNOWN, NULL, true));
 	}
-	assert_int_equal(pvr_gid_book_count(book), 0);
+	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
-TEST_BOOK(test_full_book_takes_no_more)
+TEST_BOOK(test_full_gid_cache_takes_no_more)
 {
 	struct pvr_gid_key k;
 	uint8_t gid[16];
 
-	for (uint32_t i = 0; i < PVR_GID_BOOK_MAX; i++) {
+	for (uint32_t i = 0; i < PVR_GID_CACHE_MAX; i++) {
 		k = key(gid, "default", i);
-		expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+		expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
 	}
-	k = key(gid, "default", PVR_GID_BOOK_MAX);
-	assert_int_equal(set(book, &k, PVR_WHERE_REMOTE, one, false), -ENOSPC);
-	assert_int_equal(set(book, &k, PVR_WHERE_NOWHERE, NULL, false), -ENOSPC);
+	k = key(gid, "default", PVR_GID_CACHE_MAX);
+	assert_int_equal(set(cache, &k, PVR_WHERE_REMOTE, one, false), -ENOSPC);
+	assert_int_equal(set(cache, &k, PVR_WHERE_NOWHERE, NULL, false), -ENOSPC);
 	/* What is there can be changed, and makes room when it goes. */
 	k = key(gid, "default", 5);
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, two, true));
-	expect_ok(set(book, &k, PVR_WHERE_UNKNOWN, NULL, true));
-	k = key(gid, "default", PVR_GID_BOOK_MAX);
-	expect_ok(set(book, &k, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, two, true));
+	expect_ok(set(cache, &k, PVR_WHERE_UNKNOWN, NULL, true));
+	k = key(gid, "default", PVR_GID_CACHE_MAX);
+	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
 }
 
 TEST_BOOK(test_questions_are_asked_once_in_a_while)
@@ -178,13 +179,13 @@ TEST_BOOK(test_questions_are_asked_once_in_a_while)
 	uint8_t gid[16], other_gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1), other = key(other_gid, "default", 2);
 
-	assert_true(pvr_gid_book_ask(book, &k, 1000, 100));
-	assert_false(pvr_gid_book_ask(book, &k, 1099, 100));
-	assert_true(pvr_gid_book_ask(book, &k, 1100, 100));
-	assert_false(pvr_gid_book_was_asked(book, &other));
-	assert_true(pvr_gid_book_was_asked(book, &k));
-	assert_false(pvr_gid_book_was_asked(book, &k));
-	assert_true(pvr_gid_book_ask(book, &k, 1101, 100));
+	assert_true(pvr_gid_cache_query(cache, &k, 1000, 100));
+	assert_false(pvr_gid_cache_query(cache, &k, 1099, 100));
+	assert_true(pvr_gid_cache_query(cache, &k, 1100, 100));
+	assert_false(pvr_gid_cache_was_queried(cache, &other));
+	assert_true(pvr_gid_cache_was_queried(cache, &k));
+	assert_false(pvr_gid_cache_was_queried(cache, &k));
+	assert_true(pvr_gid_cache_query(cache, &k, 1101, 100));
 }
 
 /* ------------------------------------------------------------------ with an engine */
