@@ -238,7 +238,7 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 }
 
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote)
+		       uint8_t gid_type, enum pvr_gid_state where, struct pvr_remote *remote)
 {
 	bool wake;
 	int err = pvr_remote_gid_set(engine, fabric, gid, gid_type, where, remote, &wake);

@@ -341,12 +341,12 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 /* ------------------------------------------------------------ GIDs at other hosts */
 
 /* Who has a GID that no adapter of this engine has. A local one always goes first. */
-enum pvr_where {
-	PVR_WHERE_UNKNOWN, /* forget it: ask by resolve() when it is needed */
-	PVR_WHERE_NOWHERE, /* nobody has it: do not ask until told otherwise */
-	PVR_WHERE_REMOTE, /* @remote has it; a multicast group may have several, one call each */
-	PVR_WHERE_REMOTE_MORE, /* of a group: ditto, and the next member follows at once */
-	PVR_WHERE_NOT_REMOTE, /* @remote has it no more */
+enum pvr_gid_state {
+	PVR_GID_UNKNOWN, /* forget it: ask by resolve() when it is needed */
+	PVR_GID_ABSENT, /* nobody has it: do not ask until told otherwise */
+	PVR_GID_AT_HOST, /* @remote has it; a multicast group may have several, one call each */
+	PVR_GID_AT_HOST_MORE, /* of a group: ditto, and the next member follows at once */
+	PVR_GID_LEFT_HOST, /* @remote has it no more */
 };
 
 struct pvr_gid_ops {
@@ -373,7 +373,7 @@ struct pvr_gid_ops {
  * -ENOSPC.
  */
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote);
+		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_remote *remote);
 
 /* Which adapter of ours has it: its type and MAC. Return: whether one has. */
 bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

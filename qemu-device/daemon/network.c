@@ -79,7 +79,7 @@ static struct pvr_peers *peers_of(void *opaque)
 	return pvr_net_peers(((struct pvr_network *)opaque)->net);
 }
 
-static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_where where,
+static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_gid_state state,
 		   const char *host)
 {
 	struct pvr_network *network = opaque;
@@ -87,7 +87,7 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 
 	if (host && !remote)
 		return -ENOMEM;
-	return pvr_engine_set_gid(network->daemon->engine, key->fabric, key->gid, type, where,
+	return pvr_engine_set_gid(network->daemon->engine, key->fabric, key->gid, type, state,
 				  remote);
 }
 
@@ -111,7 +111,7 @@ static bool want_host(void *opaque, const char *host)
 	return pvr_peers_dial(peers_of(opaque), host);
 }
 
-static bool where(void *opaque, const char *host, const struct pvr_key *key)
+static bool state(void *opaque, const char *host, const struct pvr_key *key)
 {
 	return pvr_peer_gone_where(peers_of(opaque), host, key->fabric, key->gid);
 }
@@ -207,7 +207,7 @@ static bool make_directory(struct pvr_network *network, const struct pvr_setting
 		.set_peer = set_peer,
 		.forget_peer = forget_peer,
 		.want = want_host,
-		.where = where,
+		.state = state,
 		.is_up = is_up,
 		.log = log_directory,
 		.opaque = network,

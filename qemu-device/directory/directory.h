@@ -35,9 +35,9 @@ struct pvr_directory_env {
 	struct pvr_loop *loop;
 	const char *name; /* of this host */
 	const char *address; /* published address; "": other hosts cannot or need not connect */
-	/* As pvr_engine_set_gid(). @host NULL: @where needs no remote. */
-	int (*set_gid)(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_where where,
-		       const char *host);
+	/* As pvr_engine_set_gid(). @host NULL: @state needs no remote. */
+	int (*set_gid)(void *opaque, const struct pvr_key *key, uint8_t type,
+		       enum pvr_gid_state state, const char *host);
 	/* As pvr_peers_*(). */
 	bool (*check_peer)(void *opaque, const char *host, const char *address,
 			   struct pvr_error *err);
@@ -45,7 +45,7 @@ struct pvr_directory_env {
 			 struct pvr_error *err);
 	void (*forget_peer)(void *opaque, const char *host);
 	bool (*want)(void *opaque, const char *host);
-	bool (*where)(void *opaque, const char *host, const struct pvr_key *key);
+	bool (*state)(void *opaque, const char *host, const struct pvr_key *key);
 	/*
 	 * Return: whether a connection to the host is up. pvr_directory_changed() reports
 	 * changes.

@@ -102,7 +102,7 @@ static void gid_missing(struct pvr_etcd *etcd, struct pvr_entry *entry)
 	}
 	if (entry->owner->up)
 		entry_part(entry)->verifying =
-			env->where(env->opaque, entry->owner->name, &entry->node.key);
+			env->state(env->opaque, entry->owner->name, &entry->node.key);
 	if (entry_part(entry)->verifying || pvr_loop_now() < etcd->grace_until)
 		pvr_entry_set_due(directory, entry, PVR_DUE_VERIFY);
 	else

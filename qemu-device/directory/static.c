@@ -86,7 +86,7 @@ static void set_answered(struct pvr_entry *entry, struct pvr_dir_host *host)
 static void ask(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_dir_host *host)
 {
 	if (!has_answered(entry, host) && may_have(host, &entry->node.key))
-		directory->env.where(directory->env.opaque, host->name, &entry->node.key);
+		directory->env.state(directory->env.opaque, host->name, &entry->node.key);
 }
 
 static bool is_complete(struct static_directory *all, struct pvr_entry *entry)
@@ -173,7 +173,7 @@ static void static_due(struct pvr_directory *directory, struct pvr_entry *entry,
 		break;
 	default:
 		if (entry->owner->up)
-			env->where(env->opaque, entry->owner->name, &entry->node.key);
+			env->state(env->opaque, entry->owner->name, &entry->node.key);
 		pvr_entry_set_due(directory, entry, PVR_DUE_FOUND);
 	}
 }

@@ -34,7 +34,7 @@ struct entry {
 	uint8_t gid_type;
 	bool multicast;
 	bool more; /* members follow */
-	uint8_t where; /* enum pvr_where */
+	uint8_t state; /* enum pvr_gid_state */
 	uint32_t count, size; /* members of a group, and room for them */
 	struct pvr_remote *remote; /* of a GID that is not one */
 	struct pvr_remote **members;
@@ -255,7 +255,7 @@ static int mcast_qp_add(struct entry *entry, struct pvr_remote *remote)
 /* Return: 1 if it was news, 0 if not, or -ENOMEM. */
 static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_remote *remote)
 {
-	bool same = entry->where == PVR_WHERE_REMOTE && entry->gid_type == key->gid_type;
+	bool same = entry->state == PVR_GID_AT_HOST && entry->gid_type == key->gid_type;
 	int err;
 
 	if (!entry->multicast) {
@@ -268,7 +268,7 @@ static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_re
 		if (err)
 			return err;
 	}
-	entry->where = PVR_WHERE_REMOTE;
+	entry->state = PVR_GID_AT_HOST;
 	entry->gid_type = key->gid_type;
 	return !same;
 }
@@ -280,7 +280,7 @@ static bool take_away(struct pvr_gid_cache *cache, struct entry **at,
 	struct entry *entry = *at;
 	int i;
 
-	if (!entry || entry->where != PVR_WHERE_REMOTE)
+	if (!entry || entry->state != PVR_GID_AT_HOST)
 		return false;
 	if (!entry->multicast) {
 		if (entry->remote != remote)
@@ -304,8 +304,8 @@ static int set_nowhere(struct pvr_gid_cache *cache, const struct pvr_gid_key *ke
 
 	if (err)
 		return err;
-	*changed = entry->where == PVR_WHERE_REMOTE;
-	entry->where = PVR_WHERE_NOWHERE;
+	*changed = entry->state == PVR_GID_AT_HOST;
+	entry->state = PVR_GID_ABSENT;
 	entry->more = false;
 	entry->count = 0;
 	return 0;
@@ -379,7 +379,7 @@ bool pvr_gid_cache_find(const struct pvr_gid_cache *cache, const struct pvr_gid_
 	if (!entry)
 		return false;
 	*location = (struct pvr_gid_location){
-		.where = entry->more ? PVR_WHERE_UNKNOWN : entry->where,
+		.state = entry->more ? PVR_GID_UNKNOWN : entry->state,
 		.gid_type = entry->gid_type,
 		.count = entry->count,
 		.remotes = entry->multicast ? entry->members : &entry->remote,
@@ -388,28 +388,28 @@ bool pvr_gid_cache_find(const struct pvr_gid_cache *cache, const struct pvr_gid_
 }
 
 int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
-		      enum pvr_where where, struct pvr_remote *remote, bool *changed)
+		      enum pvr_gid_state state, struct pvr_remote *remote, bool *changed)
 {
 	struct entry **at = find(cache, key);
 
 	*changed = false;
-	switch (where) {
-	case PVR_WHERE_REMOTE:
+	switch (state) {
+	case PVR_GID_AT_HOST:
 		return set_remote(cache, key, *at, remote, changed);
-	case PVR_WHERE_REMOTE_MORE:
+	case PVR_GID_AT_HOST_MORE:
 		return set_remote_more(cache, key, remote, changed);
-	case PVR_WHERE_NOWHERE:
+	case PVR_GID_ABSENT:
 		return set_nowhere(cache, key, *at, changed);
-	case PVR_WHERE_NOT_REMOTE:
+	case PVR_GID_LEFT_HOST:
 		*changed = take_away(cache, at, remote);
 		return 0;
-	case PVR_WHERE_UNKNOWN:
+	case PVR_GID_UNKNOWN:
 		break;
 	}
 	if (!*at)
 		return 0;
 	/* Also who believed that nobody has it has to ask again. */
-	*changed = (*at)->where != PVR_WHERE_UNKNOWN;
+	*changed = (*at)->state != PVR_GID_UNKNOWN;
 	del(cache, at);
 	return 0;
 }

@@ -39,7 +39,7 @@ static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
 {
 	struct pvr_gid_cache *cache = cache_get(engine);
 
-	location->where = PVR_WHERE_UNKNOWN;
+	location->state = PVR_GID_UNKNOWN;
 	if (!cache || pvr_gid_cache_find(cache, key, location))
 		return false;
 	return pvr_gid_cache_query(cache, key, pvr_now(engine), ASK_AGAIN_NS);
@@ -56,8 +56,8 @@ static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key)
 
 /* ------------------------------------------------------------------- for queue pairs */
 
-enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uint8_t gid[16],
-				    struct pvr_remote **remote)
+enum pvr_gid_state pvr_remote_gid_state(const struct pvr_adapter *adapter, const uint8_t gid[16],
+					struct pvr_remote **remote)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
@@ -67,54 +67,54 @@ enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uin
 	*remote = NULL;
 	/* A group is nobody's address. */
 	if (!engine->fabrics->gid_ops || key.multicast)
-		return PVR_WHERE_NOWHERE;
+		return PVR_GID_ABSENT;
 	pvr_lock(&engine->fabrics->lock);
 	ask = look_up(engine, &key, &location);
-	if (location.where == PVR_WHERE_REMOTE && location.gid_type == adapter->gid_type)
+	if (location.state == PVR_GID_AT_HOST && location.gid_type == adapter->gid_type)
 		*remote = location.remotes[0];
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
-	if (location.where == PVR_WHERE_UNKNOWN)
-		return PVR_WHERE_UNKNOWN;
-	return *remote ? PVR_WHERE_REMOTE : PVR_WHERE_NOWHERE;
+	if (location.state == PVR_GID_UNKNOWN)
+		return PVR_GID_UNKNOWN;
+	return *remote ? PVR_GID_AT_HOST : PVR_GID_ABSENT;
 }
 
 struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	struct pvr_remote *remote;
 
-	pvr_remote_gid_where(adapter, gid, &remote);
+	pvr_remote_gid_state(adapter, gid, &remote);
 	return remote;
 }
 
-enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
-				    const char *fabric, const uint8_t gid[16], uint8_t gid_type)
+enum pvr_gid_state pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
+					const char *fabric, const uint8_t gid[16], uint8_t gid_type)
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
-	enum pvr_where where = PVR_WHERE_NOWHERE;
+	enum pvr_gid_state state = PVR_GID_ABSENT;
 	struct pvr_gid_location location;
 	bool ask = false;
 
 	/* Whoever says so speaks for a group; and what nobody here can hear needs no answer. */
 	if (key.multicast || !pvr_fabric_exists(engine, fabric) ||
 	    pvr_fabric_look_up(engine, fabric, gid, 0))
-		return PVR_WHERE_NOWHERE;
+		return PVR_GID_ABSENT;
 	pvr_lock(&engine->fabrics->lock);
 	ask = look_up(engine, &key, &location);
-	if (location.where == PVR_WHERE_UNKNOWN)
-		where = PVR_WHERE_UNKNOWN;
-	else if (location.where == PVR_WHERE_REMOTE && location.remotes[0] == remote &&
+	if (location.state == PVR_GID_UNKNOWN)
+		state = PVR_GID_UNKNOWN;
+	else if (location.state == PVR_GID_AT_HOST && location.remotes[0] == remote &&
 		 location.gid_type == gid_type)
-		where = PVR_WHERE_REMOTE;
+		state = PVR_GID_AT_HOST;
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
-	return where;
+	return state;
 }
 
-enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
-				     struct pvr_remote_group *group)
+enum pvr_gid_state pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+					 struct pvr_remote_group *group)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, mgid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
@@ -123,10 +123,10 @@ enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const ui
 
 	group->count = 0;
 	if (!engine->fabrics->gid_ops)
-		return PVR_WHERE_NOWHERE;
+		return PVR_GID_ABSENT;
 	pvr_lock(&engine->fabrics->lock);
 	ask = look_up(engine, &key, &location);
-	if (location.where == PVR_WHERE_REMOTE) {
+	if (location.state == PVR_GID_AT_HOST) {
 		group->count = location.count < PVR_MCAST_FANOUT ? location.count
 								 : PVR_MCAST_FANOUT;
 		memcpy(group->remotes, location.remotes, group->count * sizeof(group->remotes[0]));
@@ -134,13 +134,13 @@ enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const ui
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
-	return location.where;
+	return location.state;
 }
 
 /* --------------------------------------------------------------------- the directory */
 
 /* The fabrics' lock is held. *wake: somebody may have waited for this. */
-static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pvr_where where,
+static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pvr_gid_state state,
 	       struct pvr_remote *remote, bool *wake)
 {
 	struct pvr_gid_cache *cache = cache_get(engine);
@@ -149,34 +149,34 @@ static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pv
 
 	if (!cache)
 		return -ENOMEM;
-	err = pvr_gid_cache_set(cache, key, where, remote, &changed);
+	err = pvr_gid_cache_set(cache, key, state, remote, &changed);
 	if (err)
 		return err;
-	if (where == PVR_WHERE_REMOTE_MORE)
+	if (state == PVR_GID_AT_HOST_MORE)
 		return 0;
-	asked = where != PVR_WHERE_UNKNOWN && pvr_gid_cache_was_queried(cache, key);
+	asked = state != PVR_GID_UNKNOWN && pvr_gid_cache_was_queried(cache, key);
 	if (changed && !key->multicast)
 		pvr_fabric_changed(engine, key->fabric);
-	*wake |= changed && (asked || (!key->multicast && where != PVR_WHERE_REMOTE));
+	*wake |= changed && (asked || (!key->multicast && state != PVR_GID_AT_HOST));
 	return 0;
 }
 
 /* A group is one for each version of RoCE; that nobody is in it is said of both at once. */
-static int set_each(struct pvr_engine *engine, struct pvr_gid_key *key, enum pvr_where where,
+static int set_each(struct pvr_engine *engine, struct pvr_gid_key *key, enum pvr_gid_state state,
 		    struct pvr_remote *remote, bool *wake)
 {
 	int err;
 
 	if (!key->multicast || key->gid_type || remote)
-		return set(engine, key, where, remote, wake);
+		return set(engine, key, state, remote, wake);
 	key->gid_type = PVR_GID_TYPE_ROCE_V1;
-	err = set(engine, key, where, NULL, wake);
+	err = set(engine, key, state, NULL, wake);
 	key->gid_type = PVR_GID_TYPE_ROCE_V2;
-	return err ? err : set(engine, key, where, NULL, wake);
+	return err ? err : set(engine, key, state, NULL, wake);
 }
 
 int pvr_remote_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote,
+		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_remote *remote,
 		       bool *wake)
 {
 	struct pvr_gid_key key = key_of(fabric, gid, gid_type);
@@ -186,7 +186,7 @@ int pvr_remote_gid_set(struct pvr_engine *engine, const char *fabric, const uint
 	if (strlen(fabric) >= PVR_NAME_MAX)
 		return -EINVAL;
 	pvr_lock(&engine->fabrics->lock);
-	err = set_each(engine, &key, where, remote, wake);
+	err = set_each(engine, &key, state, remote, wake);
 	pvr_unlock(&engine->fabrics->lock);
 	return err;
 }
@@ -204,7 +204,7 @@ void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, c
 	pvr_lock(&engine->fabrics->lock);
 	cache = cache_get(engine);
 	if (cache)
-		pvr_gid_cache_set(cache, &key, PVR_WHERE_NOT_REMOTE, remote, &changed);
+		pvr_gid_cache_set(cache, &key, PVR_GID_LEFT_HOST, remote, &changed);
 	if (changed)
 		pvr_fabric_changed(engine, fabric);
 	pvr_unlock(&engine->fabrics->lock);

@@ -19,19 +19,20 @@
  */
 struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16]);
 /* The same. Return: REMOTE, NOWHERE or UNKNOWN; *remote is NULL but with the first. */
-enum pvr_where pvr_remote_gid_where(const struct pvr_adapter *adapter, const uint8_t gid[16],
-				    struct pvr_remote **remote);
+enum pvr_gid_state pvr_remote_gid_state(const struct pvr_adapter *adapter, const uint8_t gid[16],
+					struct pvr_remote **remote);
 
 /*
- * May @remote speak for @gid? PVR_WHERE_REMOTE: yes; PVR_WHERE_UNKNOWN: not known yet, the
+ * May @remote speak for @gid? PVR_GID_AT_HOST: yes; PVR_GID_UNKNOWN: not known yet, the
  * embedder has been asked; else no. A GID of a local adapter is never a remote's.
  */
-enum pvr_where pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
-				    const char *fabric, const uint8_t gid[16], uint8_t gid_type);
+enum pvr_gid_state pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
+					const char *fabric, const uint8_t gid[16],
+					uint8_t gid_type);
 
 /* As pvr_engine_set_gid(). @wake: queue pairs may have waited for this. */
 int pvr_remote_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_where where, struct pvr_remote *remote,
+		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_remote *remote,
 		       bool *wake);
 
 /* @remote has answered that no adapter there has @gid: the embedder gets to know. */
@@ -45,8 +46,8 @@ struct pvr_remote_group {
 };
 
 /* Return: REMOTE, NOWHERE or UNKNOWN; with the first there is one at least. */
-enum pvr_where pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
-				     struct pvr_remote_group *group);
+enum pvr_gid_state pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+					 struct pvr_remote_group *group);
 
 /* To the embedder: a GID, or membership in a group, has come or gone. The lock is held. */
 void pvr_announce(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

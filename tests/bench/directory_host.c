@@ -132,17 +132,17 @@ static void retry_expired(struct pvr_loop_timer *timer)
 		pvr_loop_timer_arm(host.loop, timer, PVR_SEC);
 }
 
-static void note_many(const struct pvr_key *key, enum pvr_where where)
+static void note_many(const struct pvr_key *key, enum pvr_gid_state state)
 {
 	struct many *many = &host.many;
 	uint32_t big, i;
 
 	memcpy(&big, key->gid + 12, sizeof(big));
 	i = ntohl(big) - many->first;
-	if (!many->count || i >= many->asked || many->took[i] || where == PVR_WHERE_UNKNOWN)
+	if (!many->count || i >= many->asked || many->took[i] || state == PVR_GID_UNKNOWN)
 		return;
 	many->took[i] = pvr_loop_now() - many->queried_at[i];
-	many->missing += where != PVR_WHERE_REMOTE;
+	many->missing += state != PVR_GID_AT_HOST;
 	if (++many->found == many->count)
 		end_many();
 	else
@@ -167,19 +167,19 @@ static void run_many(const char *fabric, uint32_t first, uint32_t count, uint32_
 
 /* -------------------------------------------------------------- the directory's world */
 
-static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_where where,
+static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_gid_state state,
 		   const char *name)
 {
 	static const char *const names[] = {
-		[PVR_WHERE_UNKNOWN] = "unknown",       [PVR_WHERE_NOWHERE] = "nowhere",
-		[PVR_WHERE_REMOTE] = "remote",	       [PVR_WHERE_REMOTE_MORE] = "remote",
-		[PVR_WHERE_NOT_REMOTE] = "not-remote",
+		[PVR_GID_UNKNOWN] = "unknown",	    [PVR_GID_ABSENT] = "nowhere",
+		[PVR_GID_AT_HOST] = "remote",	    [PVR_GID_AT_HOST_MORE] = "remote",
+		[PVR_GID_LEFT_HOST] = "not-remote",
 	};
 
 	if (!host.db_suppress)
-		say("set %s %s %s %u %s", key->fabric, gid_text(key->gid), names[where], type,
+		say("set %s %s %s %u %s", key->fabric, gid_text(key->gid), names[state], type,
 		    name ? name : "");
-	note_many(key, where);
+	note_many(key, state);
 	return 0;
 }
 
@@ -222,7 +222,7 @@ static bool is_up(void *opaque, const char *name)
 	return find_up(name) < host.num_up;
 }
 
-static bool where(void *opaque, const char *name, const struct pvr_key *key)
+static bool state(void *opaque, const char *name, const struct pvr_key *key)
 {
 	say("where %s %s %s", name, key->fabric, gid_text(key->gid));
 	return is_up(opaque, name);
@@ -400,7 +400,7 @@ int main(int argc, char **argv)
 		.set_peer = set_peer,
 		.forget_peer = forget_peer,
 		.want = want,
-		.where = where,
+		.state = state,
 		.is_up = is_up,
 		.log = log_line,
 	};

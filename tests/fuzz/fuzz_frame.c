@@ -220,7 +220,7 @@ static void prepare(bool recvs)
 {
 	/* A response may have reported that the peer is gone. */
 	if (pvr_engine_set_gid(w.host->engine, "default", w.peer, PVR_GID_TYPE_ROCE_V2,
-			       PVR_WHERE_REMOTE, w.remote))
+			       PVR_GID_AT_HOST, w.remote))
 		fg_die("cannot set a GID");
 	connect_end(&w.rc);
 	connect_end(&w.uc);

@@ -219,7 +219,7 @@ static bool tell_fact(struct fg_directory *dir, unsigned int host, struct pvr_en
 	if (!fact)
 		return false;
 	if (pvr_engine_set_gid(engine, copy.fabric, copy.gid, copy.gid_type,
-			       copy.present ? PVR_WHERE_REMOTE : PVR_WHERE_NOT_REMOTE,
+			       copy.present ? PVR_GID_AT_HOST : PVR_GID_LEFT_HOST,
 			       remote[copy.owner]))
 		fg_die("an engine cannot remember a GID");
 	return true;
@@ -235,7 +235,7 @@ static bool tell_nobody(struct fg_directory *dir, unsigned int host, struct pvr_
 	found = dir->on && next_question(dir, host, &copy, &gid_type);
 	pthread_mutex_unlock(&dir->lock);
 	if (found &&
-	    pvr_engine_set_gid(engine, copy.fabric, copy.gid, gid_type, PVR_WHERE_NOWHERE, NULL))
+	    pvr_engine_set_gid(engine, copy.fabric, copy.gid, gid_type, PVR_GID_ABSENT, NULL))
 		fg_die("an engine cannot remember a GID");
 	return found;
 }

@@ -35,28 +35,28 @@ static void lose_host(struct fake_gid *gid, const char *host)
 	}
 }
 
-static void note_where(struct fake_gid *gid, enum pvr_where where, const char *host)
+static void note_where(struct fake_gid *gid, enum pvr_gid_state state, const char *host)
 {
-	if (where == PVR_WHERE_REMOTE_MORE)
-		gid->where = PVR_WHERE_REMOTE;
-	else if (where != PVR_WHERE_NOT_REMOTE)
-		gid->where = where;
+	if (state == PVR_GID_AT_HOST_MORE)
+		gid->state = PVR_GID_AT_HOST;
+	else if (state != PVR_GID_LEFT_HOST)
+		gid->state = state;
 	if (host)
 		lose_host(gid, host);
-	if (where != PVR_WHERE_NOT_REMOTE && (!host || !pvr_key_is_group(&gid->key)))
+	if (state != PVR_GID_LEFT_HOST && (!host || !pvr_key_is_group(&gid->key)))
 		gid->num_hosts = 0;
-	if (where == PVR_WHERE_REMOTE || where == PVR_WHERE_REMOTE_MORE)
+	if (state == PVR_GID_AT_HOST || state == PVR_GID_AT_HOST_MORE)
 		strcpy(gid->hosts[gid->num_hosts++], host);
 }
 
-static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_where where,
+static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum pvr_gid_state state,
 		   const char *host)
 {
 	struct fake_net *net = opaque;
 	struct fake_gid *gid = find_gid(net, key);
 
 	net->told++;
-	net->unknown += where == PVR_WHERE_UNKNOWN;
+	net->unknown += state == PVR_GID_UNKNOWN;
 	if (!gid && net->num_gids == FAKE_GIDS)
 		return 0;
 	if (!gid) {
@@ -64,10 +64,10 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 		gid->key = *key;
 	}
 	gid->told++;
-	gid->more = where == PVR_WHERE_REMOTE_MORE;
+	gid->more = state == PVR_GID_AT_HOST_MORE;
 	net->halves += gid->more;
 	gid->type = type;
-	note_where(gid, where, host);
+	note_where(gid, state, host);
 	return 0;
 }
 
@@ -122,7 +122,7 @@ static size_t index_of(const struct fake_host *host, const struct pvr_key *key)
 	return i;
 }
 
-static bool where(void *opaque, const char *name, const struct pvr_key *key)
+static bool state(void *opaque, const char *name, const struct pvr_key *key)
 {
 	struct fake_net *net = opaque;
 	struct fake_host *host = fake_host(net, name);
@@ -173,7 +173,7 @@ struct pvr_directory *fake_net_try(struct fake_net *net,
 		.set_peer = set_peer,
 		.forget_peer = forget_peer,
 		.want = want,
-		.where = where,
+		.state = state,
 		.is_up = is_up,
 		.log = log_line,
 		.opaque = net,
@@ -253,7 +253,7 @@ bool fake_is_at(struct fake_net *net, const char *fabric, const char *gid, const
 	struct fake_gid *known = fake_gid(net, fabric, gid);
 	size_t i;
 
-	for (i = 0; known && known->where == PVR_WHERE_REMOTE && i < known->num_hosts; i++) {
+	for (i = 0; known && known->state == PVR_GID_AT_HOST && i < known->num_hosts; i++) {
 		if (!strcmp(known->hosts[i], host))
 			return true;
 	}
@@ -264,14 +264,14 @@ bool fake_is_nowhere(struct fake_net *net, const char *fabric, const char *gid)
 {
 	struct fake_gid *known = fake_gid(net, fabric, gid);
 
-	return known && known->where == PVR_WHERE_NOWHERE;
+	return known && known->state == PVR_GID_ABSENT;
 }
 
 bool fake_is_unknown(struct fake_net *net, const char *fabric, const char *gid)
 {
 	struct fake_gid *known = fake_gid(net, fabric, gid);
 
-	return known && known->where == PVR_WHERE_UNKNOWN;
+	return known && known->state == PVR_GID_UNKNOWN;
 }
 
 void fake_run(struct fake_net *net, unsigned int ms)

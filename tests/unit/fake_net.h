@@ -11,7 +11,7 @@
 struct fake_gid {
 	struct pvr_key key;
 	uint8_t type;
-	enum pvr_where where;
+	enum pvr_gid_state state;
 	char hosts[FAKE_HOSTS][PVR_REMOTE_NAME_MAX]; /* REMOTE: those who have it */
 	size_t num_hosts;
 	unsigned int told; /* times */

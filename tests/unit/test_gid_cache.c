@@ -37,11 +37,11 @@ static struct pvr_gid_key key(uint8_t gid[16], const char *fabric, uint32_t numb
 	return (struct pvr_gid_key){ .fabric = fabric, .gid = gid, .gid_type = 2 };
 }
 
-static int set(struct pvr_gid_cache *cache, const struct pvr_gid_key *k, enum pvr_where where,
+static int set(struct pvr_gid_cache *cache, const struct pvr_gid_key *k, enum pvr_gid_state state,
 	       struct pvr_remote *remote, bool news)
 {
 	bool changed;
-	int err = pvr_gid_cache_set(cache, k, where, remote, &changed);
+	int err = pvr_gid_cache_set(cache, k, state, remote, &changed);
 
 	assert_int_equal(changed, news);
 	return err;
@@ -53,7 +53,7 @@ static void expect_at(struct pvr_gid_cache *cache, const struct pvr_gid_key *k,
 	struct pvr_gid_location location;
 
 	assert_true(pvr_gid_cache_find(cache, k, &location));
-	assert_int_equal(location.where, PVR_WHERE_REMOTE);
+	assert_int_equal(location.state, PVR_GID_AT_HOST);
 	assert_int_equal(location.count, 1);
 	assert_ptr_equal(location.remotes[0], remote);
 }
@@ -65,23 +65,23 @@ TEST_BOOK(test_last_word_counts)
 	struct pvr_gid_key k = key(gid, "default", 1);
 
 	assert_false(pvr_gid_cache_find(cache, &k, &location));
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
 	expect_at(cache, &k, one);
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, false));
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, two, true));
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, false));
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, two, true));
 	expect_at(cache, &k, two);
 	/* Who has it no more says nothing about who has it now. */
-	expect_ok(set(cache, &k, PVR_WHERE_NOT_REMOTE, one, false));
+	expect_ok(set(cache, &k, PVR_GID_LEFT_HOST, one, false));
 	expect_at(cache, &k, two);
-	expect_ok(set(cache, &k, PVR_WHERE_NOT_REMOTE, two, true));
+	expect_ok(set(cache, &k, PVR_GID_LEFT_HOST, two, true));
 	assert_false(pvr_gid_cache_find(cache, &k, &location));
-	expect_ok(set(cache, &k, PVR_WHERE_NOWHERE, NULL, false));
+	expect_ok(set(cache, &k, PVR_GID_ABSENT, NULL, false));
 	assert_true(pvr_gid_cache_find(cache, &k, &location));
-	assert_int_equal(location.where, PVR_WHERE_NOWHERE);
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
-	expect_ok(set(cache, &k, PVR_WHERE_NOWHERE, NULL, true));
+	assert_int_equal(location.state, PVR_GID_ABSENT);
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
+	expect_ok(set(cache, &k, PVR_GID_ABSENT, NULL, true));
 	/* Who waits for nobody has to ask again. */
-	expect_ok(set(cache, &k, PVR_WHERE_UNKNOWN, NULL, true));
+	expect_ok(set(cache, &k, PVR_GID_UNKNOWN, NULL, true));
 	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
@@ -90,9 +90,9 @@ TEST_BOOK(test_change_of_roce_is_news)
 	uint8_t gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1);
 
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
 	k.gid_type = PVR_GID_TYPE_ROCE_V1;
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
 	assert_int_equal(pvr_gid_cache_count(cache), 1);
 }
 
@@ -102,8 +102,8 @@ TEST_BOOK(test_fabrics_have_gids_of_their_own)
 	uint8_t gid[16];
 	struct pvr_gid_key a = key(gid, "a", 1), b = key(gid, "b", 1), c = key(gid, "c", 1);
 
-	expect_ok(set(cache, &a, PVR_WHERE_REMOTE, one, true));
-	expect_ok(set(cache, &b, PVR_WHERE_REMOTE, two, true));
+	expect_ok(set(cache, &a, PVR_GID_AT_HOST, one, true));
+	expect_ok(set(cache, &b, PVR_GID_AT_HOST, two, true));
 	expect_at(cache, &a, one);
 	expect_at(cache, &b, two);
 	assert_false(pvr_gid_cache_find(cache, &c, &location));
@@ -119,14 +119,13 @@ TEST_BOOK(test_group_has_many_members)
 	v1 = k;
 	v1.gid_type = PVR_GID_TYPE_ROCE_V1;
 	for (uintptr_t i = 1; i <= 100; i++)
-		expect_ok(set(cache, &k, PVR_WHERE_REMOTE, (struct pvr_remote *)(i * 16), true));
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, false));
+		expect_ok(set(cache, &k, PVR_GID_AT_HOST, (struct pvr_remote *)(i * 16), true));
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, false));
 	assert_true(pvr_gid_cache_find(cache, &k, &location));
 	assert_int_equal(location.count, 100);
 	assert_false(pvr_gid_cache_find(cache, &v1, &location));
 	for (uintptr_t i = 100; i >= 1; i--)
-		expect_ok(
-			set(cache, &k, PVR_WHERE_NOT_REMOTE, (struct pvr_remote *)(i * 16), true));
+		expect_ok(set(cache, &k, PVR_GID_LEFT_HOST, (struct pvr_remote *)(i * 16), true));
 	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
@@ -138,7 +137,7 @@ TEST_BOOK(test_many_gids_are_found)
 
 	for (uint32_t i = 0; i < MANY; i++) {
 		k = key(gid, i % 3 ? "default" : "tenant2", i);
-		expect_ok(set(cache, &k, PVR_WHERE_REMOTE, i % 2 ? one : two, true));
+		expect_ok(set(cache, &k, PVR_GID_AT_HOST, i % 2 ? one : two, true));
 	}
 	assert_int_equal(pvr_gid_cache_count(cache), MANY);
 	for (uint32_t i = 0; i < MANY; i++) {
@@ -149,7 +148,7 @@ TEST_BOOK(test_many_gids_are_found)
 	}
 	for (uint32_t i = 0; i < MANY; i++) {
 		k = key(gid, i % 3 ? "default" : "tenant2", i);
-		expect_ok(set(cache, &k, PVR_WHERE_UNKNOWN, NULL, true));
+		expect_ok(set(cache, &k, PVR_GID_UNKNOWN, NULL, true));
 	}
 	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
@@ -161,17 +160,17 @@ TEST_BOOK(test_full_gid_cache_takes_no_more)
 
 	for (uint32_t i = 0; i < PVR_GID_CACHE_MAX; i++) {
 		k = key(gid, "default", i);
-		expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
+		expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
 	}
 	k = key(gid, "default", PVR_GID_CACHE_MAX);
-	assert_int_equal(set(cache, &k, PVR_WHERE_REMOTE, one, false), -ENOSPC);
-	assert_int_equal(set(cache, &k, PVR_WHERE_NOWHERE, NULL, false), -ENOSPC);
+	assert_int_equal(set(cache, &k, PVR_GID_AT_HOST, one, false), -ENOSPC);
+	assert_int_equal(set(cache, &k, PVR_GID_ABSENT, NULL, false), -ENOSPC);
 	/* What is there can be changed, and makes room when it goes. */
 	k = key(gid, "default", 5);
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, two, true));
-	expect_ok(set(cache, &k, PVR_WHERE_UNKNOWN, NULL, true));
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, two, true));
+	expect_ok(set(cache, &k, PVR_GID_UNKNOWN, NULL, true));
 	k = key(gid, "default", PVR_GID_CACHE_MAX);
-	expect_ok(set(cache, &k, PVR_WHERE_REMOTE, one, true));
+	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
 }
 
 TEST_BOOK(test_questions_are_asked_once_in_a_while)
@@ -208,28 +207,28 @@ TEST(wire, test_remote_may_speak_for_its_own_gids_only)
 	fg_gid_from_mac(mine, env->g[0]->config.mac);
 	fg_gid_from_mac(its, env->g[1]->config.mac);
 	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v2),
-			 PVR_WHERE_REMOTE);
+			 PVR_GID_AT_HOST);
 	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v1),
-			 PVR_WHERE_NOWHERE);
+			 PVR_GID_ABSENT);
 	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", mine, v2),
-			 PVR_WHERE_NOWHERE);
+			 PVR_GID_ABSENT);
 	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", group, v2),
-			 PVR_WHERE_NOWHERE);
+			 PVR_GID_ABSENT);
 	/* A fabric that nobody here is in is none that anybody is asked about. */
 	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "tenant2", its, v2),
-			 PVR_WHERE_NOWHERE);
+			 PVR_GID_ABSENT);
 	assert_int_equal(pvr_remote_gid_check(env->host->engine, other, "default", its, v2),
-			 PVR_WHERE_NOWHERE);
+			 PVR_GID_ABSENT);
 	its[15] ^= 1;
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 0);
 	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v2),
-			 PVR_WHERE_UNKNOWN);
+			 PVR_GID_UNKNOWN);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 1);
 	/* A local one goes first, whatever the directory says. */
-	expect_ok(pvr_engine_set_gid(env->host->engine, "default", mine, v2, PVR_WHERE_REMOTE,
+	expect_ok(pvr_engine_set_gid(env->host->engine, "default", mine, v2, PVR_GID_AT_HOST,
 				     remote));
 	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", mine, v2),
-			 PVR_WHERE_NOWHERE);
+			 PVR_GID_ABSENT);
 }
 
 TEST(wire, test_gid_that_is_gone_is_looked_for_again)

@@ -79,9 +79,9 @@ void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter)
 
 /* Only who has the GID may say so, or had it when the queue pairs met. */
 static bool is_believed(const struct pvr_qp *qp, const struct pvr_remote *remote,
-			enum pvr_where where)
+			enum pvr_gid_state where)
 {
-	return where == PVR_WHERE_REMOTE || (qp->peer_is_far && qp->peer_host == remote) ||
+	return where == PVR_GID_AT_HOST || (qp->peer_is_far && qp->peer_host == remote) ||
 	       (qp->remote_sq && qp->remote_sq->route.remote == remote) ||
 	       pvr_responder_state_host(qp) == remote;
 }
@@ -101,7 +101,7 @@ void pvr_pipe_recv_qp_gone(struct pvr_in *in, const char *fabric,
 {
 	struct pvr_remote *remote = pvr_in_remote(in);
 	struct pvr_adapter *adapter;
-	enum pvr_where where;
+	enum pvr_gid_state where;
 	struct pvr_qp *qp;
 
 	where = pvr_remote_gid_check(pvr_remote_engine(remote), remote, fabric, frame->sgid,

@@ -493,11 +493,11 @@ enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
 	struct pvr_remote *remote = pvr_in_remote(in);
 	enum pvr_handled handled = PVR_HANDLED;
 	struct pvr_adapter *adapter;
-	enum pvr_where where;
+	enum pvr_gid_state where;
 
 	where = pvr_remote_gid_check(pvr_remote_engine(remote), remote, fabric, frame->sgid,
 				     frame->gid_type);
-	if (where == PVR_WHERE_UNKNOWN && pvr_in_may_stall(in))
+	if (where == PVR_GID_UNKNOWN && pvr_in_may_stall(in))
 		return PVR_HANDLED_STALLED;
 	adapter =
 		pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid, frame->gid_type);
@@ -506,16 +506,16 @@ enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
 	 * nobody answers, whoever is here: the directory may know of them later, and then
 	 * it is they who have to ask again, as nothing that was sent comes twice by itself.
 	 */
-	if (where != PVR_WHERE_REMOTE)
+	if (where != PVR_GID_AT_HOST)
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
 	else if (!adapter)
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_GID);
 	if (!adapter)
 		return PVR_HANDLED;
 	pvr_adapter_lock(adapter);
-	if (where == PVR_WHERE_REMOTE)
+	if (where == PVR_GID_AT_HOST)
 		handled = handle_for(adapter, in, frame, payload);
-	else if (where != PVR_WHERE_UNKNOWN)
+	else if (where != PVR_GID_UNKNOWN)
 		log_imposture(adapter, in);
 	pvr_publish(adapter);
 	pvr_adapter_unlock(adapter);

@@ -57,11 +57,11 @@ enum pvr_ud_result pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn
 	struct pvr_remote *remote;
 	bool sent = true;
 
-	switch (pvr_remote_gid_where(from, dgram->av->dgid, &remote)) {
-	case PVR_WHERE_REMOTE:
+	switch (pvr_remote_gid_state(from, dgram->av->dgid, &remote)) {
+	case PVR_GID_AT_HOST:
 		sent = send_to(remote, from, dst_qpn, dgram);
 		break;
-	case PVR_WHERE_UNKNOWN:
+	case PVR_GID_UNKNOWN:
 		sent = false;
 		break;
 	default:
@@ -78,7 +78,7 @@ bool pvr_remote_ud_find_group(struct pvr_adapter *from, const struct pvr_datagra
 	bool ready;
 	uint32_t i;
 
-	ready = pvr_remote_group_find(from, dgram->av->dgid, group) != PVR_WHERE_UNKNOWN;
+	ready = pvr_remote_group_find(from, dgram->av->dgid, group) != PVR_GID_UNKNOWN;
 	/* Looking for a route makes one be made: of all at the same time. */
 	for (i = 0; i < group->count; i++)
 		ready &= pvr_link_route(group->remotes[i], dgram->src_qpn, pvr_dscp_of(tclass),
@@ -199,9 +199,9 @@ enum pvr_handled pvr_remote_datagram(struct pvr_in *in, const char *fabric,
 
 	switch (pvr_remote_gid_check(arrival.engine, remote, fabric, frame->sgid,
 				     frame->gid_type)) {
-	case PVR_WHERE_REMOTE:
+	case PVR_GID_AT_HOST:
 		break;
-	case PVR_WHERE_UNKNOWN:
+	case PVR_GID_UNKNOWN:
 		return pvr_in_may_stall(in) ? PVR_HANDLED_STALLED : PVR_HANDLED;
 	default:
 		return PVR_HANDLED;
