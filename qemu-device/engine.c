@@ -224,7 +224,7 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 		struct way way = way_of(flow);
 		struct pvr_flow_stats stats = {
 			.from = flow->from->name,
-			.to = flow->to ? flow->to->name : pvr_remote_name(flow->remote),
+			.to = flow->to ? flow->to->name : pvr_host_name(flow->host),
 			.fabric = flow->from->fabric->name,
 			.path = way.name,
 			.why = way.why,
@@ -238,13 +238,13 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 }
 
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_gid_state where, struct pvr_remote *remote)
+		       uint8_t gid_type, enum pvr_gid_state where, struct pvr_host *host)
 {
 	bool wake;
-	int err = pvr_remote_gid_set(engine, fabric, gid, gid_type, where, remote, &wake);
+	int err = pvr_host_gid_set(engine, fabric, gid, gid_type, where, host, &wake);
 
 	if (wake)
-		pvr_remote_resume(engine, NULL);
+		pvr_host_resume(engine, NULL);
 	return err;
 }
 

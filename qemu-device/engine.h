@@ -60,7 +60,7 @@
 
 struct pvr_engine;
 struct pvr_adapter;
-struct pvr_remote;
+struct pvr_host;
 
 enum pvr_log_level {
 	PVR_LOG_ERR, /* the host or the device is at fault */
@@ -344,9 +344,9 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 enum pvr_gid_state {
 	PVR_GID_UNKNOWN, /* forget it: ask by resolve() when it is needed */
 	PVR_GID_ABSENT, /* nobody has it: do not ask until told otherwise */
-	PVR_GID_AT_HOST, /* @remote has it; a multicast group may have several, one call each */
+	PVR_GID_AT_HOST, /* @host has it; a multicast group may have several, one call each */
 	PVR_GID_AT_HOST_MORE, /* of a group: ditto, and the next member follows at once */
-	PVR_GID_LEFT_HOST, /* @remote has it no more */
+	PVR_GID_LEFT_HOST, /* @host has it no more */
 };
 
 struct pvr_gid_ops {
@@ -362,18 +362,18 @@ struct pvr_gid_ops {
 	 */
 	void (*announce)(void *opaque, const char *fabric, const uint8_t gid[16], uint8_t gid_type,
 			 const uint8_t mac[6], bool present);
-	/* What was set by pvr_engine_set_gid() turned out to be wrong: @remote has it no more. */
-	void (*moved)(void *opaque, struct pvr_remote *remote, const char *fabric,
+	/* What was set by pvr_engine_set_gid() turned out to be wrong: @host has it no more. */
+	void (*moved)(void *opaque, struct pvr_host *host, const char *fabric,
 		      const uint8_t gid[16]);
 };
 
 /*
  * The fabric need not exist, and is not made; it is remembered all the same, up to 2^20
- * GIDs. @gid_type 0 where there is no @remote: of both versions of RoCE. Return: 0, -ENOMEM, or
+ * GIDs. @gid_type 0 where there is no @host: of both versions of RoCE. Return: 0, -ENOMEM, or
  * -ENOSPC.
  */
 int pvr_engine_set_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_remote *remote);
+		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_host *host);
 
 /* Which adapter of ours has it: its type and MAC. Return: whether one has. */
 bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

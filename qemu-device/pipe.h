@@ -9,7 +9,7 @@
  * proves who is at the other end, exchanges HELLOs, and gives the engine a way to send and
  * receive bytes. An engine without any of this is one host by itself.
  *
- * A remote is another daemon. It has connections of two kinds:
+ * A host is another daemon. It has connections of two kinds:
  *
  *	outgoing	we have dialled; carries what our guests ask for, and the answers.
  *			A fixed set of slots, each up or down; a queue pair stays with one.
@@ -38,13 +38,13 @@
 #include "path/pipe/frame.h"
 
 #define PVR_OUT_MAX 16 /* outgoing connections per remote and path */
-#define PVR_REMOTE_NAME_MAX 64
+#define PVR_HOST_NAME_MAX 64
 #define PVR_DSCP_MAX 63
 
-struct pvr_remote;
+struct pvr_host;
 struct pvr_in;
 
-/* How connections get to a remote; the greater one is preferred. */
+/* How connections get to a host; the greater one is preferred. */
 enum pvr_pipe_kind {
 	PVR_PIPE_TCP,
 	PVR_PIPE_VERBS,
@@ -53,25 +53,25 @@ enum pvr_pipe_kind {
 
 struct pvr_host_ops {
 	/* The answer to pvr_out_gid_query(). @gid_type 0: it is not there. */
-	void (*located)(void *opaque, struct pvr_remote *remote, const char *fabric,
+	void (*located)(void *opaque, struct pvr_host *host, const char *fabric,
 			const uint8_t gid[16], uint8_t gid_type);
 	/*
-	 * Something is to be sent to @remote, and no outgoing connection of it is up, perhaps
+	 * Something is to be sent to @host, and no outgoing connection of it is up, perhaps
 	 * because it was not used for long, or none of this DSCP, and another one is used
 	 * until there is one: make one. Called again and again, by any thread.
 	 */
-	void (*want)(void *opaque, struct pvr_remote *remote, uint8_t dscp);
+	void (*want)(void *opaque, struct pvr_host *host, uint8_t dscp);
 };
 
 /* Before the first adapter is made. The tables stay valid as long as the engine. */
 void pvr_engine_set_pipe(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
 			 const struct pvr_host_ops *host_ops, void *opaque);
 
-/* -------------------------------------------------------------------- remotes */
+/* -------------------------------------------------------------------- hosts */
 
 /* That of this name; made if it is new, and kept until the engine ends. NULL: no memory. */
-struct pvr_remote *pvr_remote_get(struct pvr_engine *engine, const char *name);
-const char *pvr_remote_name(const struct pvr_remote *remote);
+struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name);
+const char *pvr_host_name(const struct pvr_host *host);
 
 /* Memory that can be read by RDMA READ over the connection that has brought this. */
 struct pvr_rndv_seg {
@@ -142,12 +142,12 @@ struct pvr_stream_limits {
 	bool qp_gone; /* the HELLOs agreed upon QP_GONE frames */
 };
 
-/* Outgoing connections: @slot below PVR_OUT_MAX. A remote's queue pairs use those that are up. */
-void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+/* Outgoing connections: @slot below PVR_OUT_MAX. A host's queue pairs use those that are up. */
+void pvr_out_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 		const struct pvr_stream_ops *ops, void *opaque,
 		const struct pvr_stream_limits *limits);
 /* Afterwards the ops are not used any more. */
-void pvr_out_down(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
+void pvr_out_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
 
 enum pvr_input {
 	PVR_INPUT_IDLE, /* all that was there has been taken */
@@ -163,25 +163,25 @@ struct pvr_input_error {
 };
 
 /* The stream has something to read. Bounded work. */
-enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+enum pvr_input pvr_out_input(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 			     struct pvr_input_error *err);
 /* The stream takes more. Return: false if it is broken. */
-bool pvr_out_output(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
-/* PING; the answer shows in pvr_remote_stats. */
-void pvr_out_ping(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot);
+bool pvr_out_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
+/* PING; the answer shows in pvr_host_stats. */
+void pvr_out_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
 /*
  * The last thing that is said there, as far as it can be said at once. When input is
  * PVR_INPUT_BROKEN by what the other side did, that has been done.
  */
-void pvr_out_send_close(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+void pvr_out_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 			enum pvr_close_reason reason, const char *text);
 /* GID_QUERY; the answer comes by located(). Return: false if the connection is down. */
-bool pvr_out_gid_query(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+bool pvr_out_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 		       const char *fabric, const uint8_t gid[16]);
 
 /* An incoming connection, after the HELLOs; @worker: whose thread it belongs to. */
-struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
-			     unsigned int worker, const struct pvr_stream_ops *ops, void *opaque,
+struct pvr_in *pvr_in_create(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int worker,
+			     const struct pvr_stream_ops *ops, void *opaque,
 			     const struct pvr_stream_limits *limits);
 void pvr_in_destroy(struct pvr_in *in);
 enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err);
@@ -191,7 +191,7 @@ void pvr_in_send_close(struct pvr_in *in, enum pvr_close_reason reason, const ch
 
 /* ----------------------------------------------------------------- statistics */
 
-struct pvr_remote_stats {
+struct pvr_host_stats {
 	const char *name;
 	bool up[PVR_PIPE_KINDS]; /* an outgoing connection of this kind is */
 	uint64_t rtt_ns; /* of the last PING; 0: none yet */
@@ -202,6 +202,6 @@ struct pvr_remote_stats {
 	uint64_t retransmits; /* requests that were sent again after a connection broke */
 };
 
-void pvr_remote_get_stats(struct pvr_remote *remote, struct pvr_remote_stats *stats);
+void pvr_host_get_stats(struct pvr_host *host, struct pvr_host_stats *stats);
 
 #endif /* PVR_PIPE_H */

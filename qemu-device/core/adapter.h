@@ -41,7 +41,7 @@ struct pvr_owned;
 #define PVR_GID_TABLE_LEN 128
 #define PVR_PKEY 0xffff
 
-struct pvr_remote_sq;
+struct pvr_pipe_sq;
 struct pvr_ext_dma;
 struct pvr_path_ops;
 struct pvr_fabric;
@@ -163,13 +163,13 @@ struct pvr_polled {
 };
 
 /*
- * Queue pairs that wait for something from other hosts, as pvr_remote_resume() has to know
+ * Queue pairs that wait for something from other hosts, as pvr_host_resume() has to know
  * them. Of those that wait for a connection, the first ones could not send anything in
  * their last turn, so they are first in the next.
  */
-struct pvr_remotes {
+struct pvr_pipe_sq_lists {
 	bool any; /* there may be one; read without the lock, too */
-	TAILQ_HEAD(pvr_remote_sqs, pvr_remote_sq) starved, blocked, in_flight;
+	TAILQ_HEAD(pvr_pipe_sqs, pvr_pipe_sq) starved, blocked, in_flight;
 	TAILQ_HEAD(, pvr_qp) unanswered;
 };
 
@@ -273,7 +273,7 @@ struct pvr_adapter {
 	struct pvr_gid_entry gids[PVR_GID_TABLE_LEN];
 	struct pvr_qp *gsi;
 	struct pvr_polled polled;
-	struct pvr_remotes remotes;
+	struct pvr_pipe_sq_lists hosts;
 	struct pvr_ud_linger_list lingering_list;
 	/* core/ext_dma.h */
 	LIST_HEAD(, pvr_ext_dma) ext_dmas;

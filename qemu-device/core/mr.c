@@ -57,7 +57,7 @@ int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 
 /* ----------------------------------------------------------------- invalidation */
 
-struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool remote)
+struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool host)
 {
 	struct pvr_mr *mr = pvr_mr_by_key(qp->adapter, qp->pd, key);
 
@@ -65,7 +65,7 @@ struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bo
 		return NULL;
 	if (mr->kind == PVR_MR_WINDOW2)
 		return mr->qp == qp ? mr : NULL;
-	if (mr->kind != PVR_MR_FAST || (remote && !(mr->access & PVR_MR_REMOTE)))
+	if (mr->kind != PVR_MR_FAST || (host && !(mr->access & PVR_MR_REMOTE)))
 		return NULL;
 	return mr;
 }

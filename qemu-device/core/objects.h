@@ -59,11 +59,11 @@ int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 			 const struct pvrdma_sq_wqe_hdr *wqe);
 
 /*
- * What LOCAL_INV, or SEND_WITH_INV arriving at @qp (@remote), may invalidate by this key:
+ * What LOCAL_INV, or SEND_WITH_INV arriving at @qp (@host), may invalidate by this key:
  * a valid fast region, which peers must have some right to, or a window of type 2 that
  * @qp has bound (10.6.5). NULL if it is neither.
  */
-struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool remote);
+struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool host);
 void pvr_mr_invalidate(struct pvr_mr *mr);
 
 /* BIND_MW (10.6.7.2). Return: 0 or -EINVAL, and then nothing has changed. */
@@ -187,7 +187,7 @@ struct pvr_req_src {
 
 LIST_HEAD(pvr_mcast_qps, pvr_mcast_qp); /* see gid/mcast_group.h */
 
-struct pvr_remote_sq;
+struct pvr_pipe_sq;
 struct pvr_responder_state;
 
 struct pvr_qp {
@@ -220,7 +220,7 @@ struct pvr_qp {
 		};
 	};
 	uint64_t sq_offset; /* bytes of the request at sq.head that are done */
-	uint32_t sq_inflight; /* requests from sq.head on that have begun, see remote_sq */
+	uint32_t sq_inflight; /* requests from sq.head on that have begun, see pipe_sq */
 	uint32_t epoch; /* of this connection, to tell answers to an earlier one */
 	uint8_t retry_left, rnr_left;
 	uint8_t path_id, path_found; /* enum pvr_path_id: the current one, and the one to take */
@@ -253,12 +253,12 @@ struct pvr_qp {
 	struct pvr_flow *flow;
 	union { /* see rdma/peer_gone.h; 0: nobody's */
 		uint64_t peer_incarnation; /* of a peer here */
-		struct pvr_remote *peer_host; /* peer_is_far: that had its GID when that was set */
+		struct pvr_host *peer_host; /* peer_is_far: that had its GID when that was set */
 	};
 	uint64_t path_gen; /* of the fabric; 0: not looked for */
 	uint64_t peer_qp_gen; /* of peer_adapter; 0: not looked for there */
-	struct pvr_remote *peer_remote; /* who has the GID, if no adapter here has it */
-	struct pvr_remote_sq *remote_sq; /* it sends to another host: NULL if not */
+	struct pvr_host *path_host; /* who has the GID, if no adapter here has it */
+	struct pvr_pipe_sq *pipe_sq; /* it sends to another host: NULL if not */
 	struct pvr_responder_state *responder_state; /* as responder to one; NULL: never has been */
 
 	/* rdma/db_suppress.c */

@@ -117,7 +117,7 @@ static struct pvr_adapter *adapter_new(struct pvr_engine *engine,
 	strncpy(adapter->name, config->name, PVR_NAME_MAX - 1);
 	pvr_ram_init(&adapter->ram);
 	TAILQ_INIT(&adapter->polled.qps);
-	TAILQ_INIT(&adapter->remotes.unanswered);
+	TAILQ_INIT(&adapter->hosts.unanswered);
 	pvr_path_adapter_init(adapter);
 	tables_init(adapter);
 	return adapter;

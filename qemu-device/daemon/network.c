@@ -32,33 +32,32 @@ static void announce(void *opaque, const char *fabric, const uint8_t gid[16], ui
 		pvr_directory_announce(network->directory, fabric, gid, gid_type, mac, present);
 }
 
-static void located(void *opaque, struct pvr_remote *remote, const char *fabric,
-		    const uint8_t gid[16], uint8_t gid_type)
+static void located(void *opaque, struct pvr_host *peer, const char *fabric, const uint8_t gid[16],
+		    uint8_t gid_type)
 {
 	struct pvr_network *network = opaque;
 
 	if (network->directory)
-		pvr_directory_located(network->directory, pvr_remote_name(remote), fabric, gid,
+		pvr_directory_located(network->directory, pvr_host_name(peer), fabric, gid,
 				      gid_type);
 }
 
-static void moved(void *opaque, struct pvr_remote *remote, const char *fabric,
-		  const uint8_t gid[16])
+static void moved(void *opaque, struct pvr_host *peer, const char *fabric, const uint8_t gid[16])
 {
 	struct pvr_network *network = opaque;
 
 	if (network->directory)
-		pvr_directory_moved(network->directory, pvr_remote_name(remote), fabric, gid);
+		pvr_directory_moved(network->directory, pvr_host_name(peer), fabric, gid);
 }
 
-static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
+static void want(void *opaque, struct pvr_host *peer, uint8_t dscp)
 {
 	struct pvr_network *network = opaque;
 
 	if (!network->directory)
 		return;
-	pvr_net_request_dial(network->net, remote, dscp);
-	pvr_directory_wanted(network->directory, pvr_remote_name(remote));
+	pvr_net_request_dial(network->net, peer, dscp);
+	pvr_directory_wanted(network->directory, pvr_host_name(peer));
 }
 
 static const struct pvr_gid_ops gid_ops = {
@@ -83,12 +82,12 @@ static int set_gid(void *opaque, const struct pvr_key *key, uint8_t type, enum p
 		   const char *host)
 {
 	struct pvr_network *network = opaque;
-	struct pvr_remote *remote = host ? pvr_peers_remote(peers_of(network), host) : NULL;
+	struct pvr_host *peer = host ? pvr_peers_host_of(peers_of(network), host) : NULL;
 
-	if (host && !remote)
+	if (host && !peer)
 		return -ENOMEM;
 	return pvr_engine_set_gid(network->daemon->engine, key->fabric, key->gid, type, state,
-				  remote);
+				  peer);
 }
 
 static bool check_peer(void *opaque, const char *host, const char *address, struct pvr_error *err)
@@ -126,7 +125,7 @@ static void log_directory(void *opaque, enum pvr_log_level level, const char *te
 	pvrd_log(level, NULL, "%s", text);
 }
 
-static void changed(void *opaque, const char *name, struct pvr_remote *remote, bool up)
+static void changed(void *opaque, const char *name, struct pvr_host *peer, bool up)
 {
 	struct pvr_network *network = opaque;
 

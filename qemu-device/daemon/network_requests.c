@@ -33,7 +33,7 @@ static struct json_object *describe_host(const struct pvr_net *net)
 	return obj;
 }
 
-static void put_counters(struct json_object *obj, const struct pvr_remote_stats *stats)
+static void put_counters(struct json_object *obj, const struct pvr_host_stats *stats)
 {
 	put_number(obj, "rtt_us", stats->rtt_ns / 1000);
 	put_number(obj, "tx_frames", stats->tx_frames);
@@ -45,12 +45,12 @@ static void put_counters(struct json_object *obj, const struct pvr_remote_stats 
 	put_number(obj, "retransmits", stats->retransmits);
 }
 
-static struct pvr_remote_stats stats_of(const struct pvr_peer_info *info)
+static struct pvr_host_stats stats_of(const struct pvr_peer_info *info)
 {
-	struct pvr_remote_stats stats = { .name = info->name };
+	struct pvr_host_stats stats = { .name = info->name };
 
-	if (info->remote)
-		pvr_remote_get_stats(info->remote, &stats);
+	if (info->host)
+		pvr_host_get_stats(info->host, &stats);
 	return stats;
 }
 
@@ -63,7 +63,7 @@ static void put_lend(struct json_object *obj, const struct pvr_peer_info *info)
 static void put_peer(void *opaque, const struct pvr_peer_info *info)
 {
 	struct json_object *obj = json_object_new_object();
-	const struct pvr_remote_stats stats = stats_of(info);
+	const struct pvr_host_stats stats = stats_of(info);
 
 	put_text(obj, "name", info->name);
 	put_text(obj, "address", info->address);
@@ -144,7 +144,7 @@ void pvr_put_peers(struct pvr_daemon *daemon, struct json_object *reply)
 
 /* verbs is preferred to tcp while both hosts have a working RDMA NIC. */
 static void put_path(struct json_object *obj, const struct pvr_peer_info *info,
-		     const struct pvr_remote_stats *stats)
+		     const struct pvr_host_stats *stats)
 {
 	bool verbs = stats->up[PVR_PIPE_VERBS], tcp = stats->up[PVR_PIPE_TCP];
 
@@ -160,7 +160,7 @@ static void put_path(struct json_object *obj, const struct pvr_peer_info *info,
 static void put_host(void *opaque, const struct pvr_peer_info *info)
 {
 	struct json_object *obj = json_object_new_object();
-	const struct pvr_remote_stats stats = stats_of(info);
+	const struct pvr_host_stats stats = stats_of(info);
 
 	put_text(obj, "host", info->name);
 	put_path(obj, info, &stats);

@@ -53,7 +53,7 @@ struct pvr_directory_ops {
 
 struct pvr_directory {
 	struct pvr_directory_env env; /* with copies of its strings */
-	char name[PVR_REMOTE_NAME_MAX], address[PVR_ADDRESS_TEXT];
+	char name[PVR_HOST_NAME_MAX], address[PVR_ADDRESS_TEXT];
 	const struct pvr_directory_ops *ops;
 	void *backend;
 	struct pvr_dir_queue queue;

@@ -161,7 +161,7 @@ void pvr_etcd_located(struct pvr_directory *directory, struct pvr_entry *entry,
 void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
 		    struct pvr_dir_host *host);
 /* Parses {"host":NAME,"type":TYPE}. Return: false if @value is anything else. */
-bool pvr_etcd_parse_owner(const char *value, char host[PVR_REMOTE_NAME_MAX], uint8_t *type);
+bool pvr_etcd_parse_owner(const char *value, char host[PVR_HOST_NAME_MAX], uint8_t *type);
 
 /* ------------------------------------------------------------- etcd_lease.c */
 void pvr_etcd_lease_init(struct pvr_etcd *etcd);

@@ -16,7 +16,7 @@ static struct pvr_etcd_entry *entry_part(struct pvr_entry *entry)
 	return (struct pvr_etcd_entry *)entry->private;
 }
 
-bool pvr_etcd_parse_owner(const char *value, char host[PVR_REMOTE_NAME_MAX], uint8_t *type)
+bool pvr_etcd_parse_owner(const char *value, char host[PVR_HOST_NAME_MAX], uint8_t *type)
 {
 	struct json_object *object = pvr_json_parse(value, strlen(value));
 	const char *name = pvr_json_text(object, "host"), *roce = pvr_json_text(object, "type");
@@ -31,7 +31,7 @@ bool pvr_etcd_parse_owner(const char *value, char host[PVR_REMOTE_NAME_MAX], uin
 	return *type;
 }
 
-static bool owner_of(struct pvr_etcd *etcd, struct json_object *kv, char host[PVR_REMOTE_NAME_MAX],
+static bool owner_of(struct pvr_etcd *etcd, struct json_object *kv, char host[PVR_HOST_NAME_MAX],
 		     uint8_t *type)
 {
 	char value[PVR_ETCD_VALUE_MAX], key[PVR_ETCD_KEY_MAX];
@@ -114,7 +114,7 @@ static void gid_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct js
 	struct json_object *kv = kvs ? json_object_array_get_idx(kvs, 0) : NULL;
 	struct pvr_etcd_entry *part = entry_part(entry);
 	uint64_t revision = pvr_json_number(kv, "mod_revision");
-	char host[PVR_REMOTE_NAME_MAX];
+	char host[PVR_HOST_NAME_MAX];
 	uint8_t type;
 
 	if (!kv || !owner_of(etcd, kv, host, &type)) {
@@ -193,7 +193,7 @@ static void join(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *nam
 
 /* Reads the names of the valid members except this host. Return: their number. */
 static size_t read_members(struct pvr_etcd *etcd, struct json_object *kvs,
-			   char (*names)[PVR_REMOTE_NAME_MAX], uint8_t *types)
+			   char (*names)[PVR_HOST_NAME_MAX], uint8_t *types)
 {
 	size_t len = kvs ? json_object_array_length(kvs) : 0, num = 0, i;
 
@@ -205,7 +205,7 @@ static size_t read_members(struct pvr_etcd *etcd, struct json_object *kvs,
 	return num;
 }
 
-static bool is_named(const char *name, char (*names)[PVR_REMOTE_NAME_MAX], size_t num)
+static bool is_named(const char *name, char (*names)[PVR_HOST_NAME_MAX], size_t num)
 {
 	size_t i;
 
@@ -216,7 +216,7 @@ static bool is_named(const char *name, char (*names)[PVR_REMOTE_NAME_MAX], size_
 
 static void group_answer(struct pvr_etcd *etcd, struct pvr_entry *entry, struct json_object *kvs)
 {
-	static char names[PVR_ENTRY_MEMBERS_MAX][PVR_REMOTE_NAME_MAX]; /* one thread only */
+	static char names[PVR_ENTRY_MEMBERS_MAX][PVR_HOST_NAME_MAX]; /* one thread only */
 	static uint8_t types[PVR_ENTRY_MEMBERS_MAX];
 	size_t num = read_members(etcd, kvs, names, types), i;
 	bool grace = pvr_loop_now() < etcd->grace_until;

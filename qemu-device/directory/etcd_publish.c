@@ -135,7 +135,7 @@ static void own_value(const struct pvr_own_key *own, uint8_t type, char text[PVR
 }
 
 /* Return: whether this host has written @value. */
-static bool is_ours(const struct pvr_own_key *own, const char *value, char who[PVR_REMOTE_NAME_MAX])
+static bool is_ours(const struct pvr_own_key *own, const char *value, char who[PVR_HOST_NAME_MAX])
 {
 	char ours[PVR_ETCD_VALUE_MAX];
 	uint8_t type;
@@ -179,7 +179,7 @@ static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 	struct json_object *kvs = pvr_json_array(pvr_json_object(first, "response_range"), "kvs");
 	struct json_object *kv = kvs ? json_object_array_get_idx(kvs, 0) : NULL;
 	uint64_t expected = own->expect;
-	char value[PVR_ETCD_VALUE_MAX], who[PVR_REMOTE_NAME_MAX] = "nobody";
+	char value[PVR_ETCD_VALUE_MAX], who[PVR_HOST_NAME_MAX] = "nobody";
 
 	own->expect = 0;
 	if (!kv) {

@@ -11,7 +11,7 @@ bool pvr_dir_host_name_ok(const char *name)
 				      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	size_t len = strlen(name);
 
-	return len && len < PVR_REMOTE_NAME_MAX && strspn(name, allowed) == len;
+	return len && len < PVR_HOST_NAME_MAX && strspn(name, allowed) == len;
 }
 
 static unsigned int bucket_of(const char *name)

@@ -13,7 +13,7 @@ struct pvr_entry;
 
 struct pvr_dir_host {
 	LIST_ENTRY(pvr_dir_host) link;
-	char name[PVR_REMOTE_NAME_MAX];
+	char name[PVR_HOST_NAME_MAX];
 	size_t refs;
 	bool up; /* a connection is up */
 	LIST_HEAD(, pvr_entry) owns;

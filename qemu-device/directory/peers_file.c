@@ -115,7 +115,7 @@ static bool begin_host(void *opaque, const char *name, size_t line, struct pvr_e
 	if (!pvr_dir_host_name_ok(name))
 		return pvr_fail(err,
 				"host '%s': a name has up to %d letters, digits, '.', '_' and '-'",
-				name, PVR_REMOTE_NAME_MAX - 1);
+				name, PVR_HOST_NAME_MAX - 1);
 	for (i = 0; i < file->num; i++) {
 		if (!strcmp(file->hosts[i].name, name))
 			return pvr_fail(err, "two hosts are named '%s', the first in line %zu",

@@ -21,7 +21,7 @@ struct pvr_pin {
 };
 
 struct pvr_peers_host {
-	char name[PVR_REMOTE_NAME_MAX];
+	char name[PVR_HOST_NAME_MAX];
 	char address[PVR_ADDRESS_TEXT];
 	size_t line; /* of the section's start */
 	struct pvr_pin *pins; /* none: any GID is allowed */

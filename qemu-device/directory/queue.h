@@ -32,7 +32,7 @@ enum pvr_news_kind {
 
 struct pvr_news {
 	enum pvr_news_kind kind;
-	char host[PVR_REMOTE_NAME_MAX];
+	char host[PVR_HOST_NAME_MAX];
 	struct pvr_key key; /* unused by WANTED */
 	uint8_t type;
 	TAILQ_ENTRY(pvr_news) link;

@@ -388,32 +388,32 @@ struct pvr_adapter *pvr_fabric_look_up(struct pvr_engine *engine, const char *fa
 }
 
 static struct pvr_flow *flow_get(struct pvr_adapter *from, struct pvr_adapter *to,
-				 struct pvr_remote *remote)
+				 struct pvr_host *host)
 {
 	struct pvr_fabrics *fabrics = from->engine->fabrics;
 	struct pvr_flow *flow;
 
 	LIST_FOREACH(flow, &fabrics->flows, link)
-	if (flow->from == from && flow->to == to && flow->remote == remote)
+	if (flow->from == from && flow->to == to && flow->host == host)
 		return flow;
 	flow = calloc(1, sizeof(*flow));
 	if (!flow)
 		return NULL;
 	flow->from = from;
 	flow->to = to;
-	flow->remote = remote;
+	flow->host = host;
 	LIST_INSERT_HEAD(&fabrics->flows, flow, link);
 	return flow;
 }
 
 static struct pvr_flow *find_flow(struct pvr_adapter *from, struct pvr_adapter *to,
-				  struct pvr_remote *remote)
+				  struct pvr_host *host)
 {
 	struct pvr_lock *lock = &from->engine->fabrics->lock;
 	struct pvr_flow *flow;
 
 	pvr_lock(lock);
-	flow = flow_get(from, to, remote);
+	flow = flow_get(from, to, host);
 	pvr_unlock(lock);
 	return flow;
 }
@@ -423,7 +423,7 @@ struct pvr_flow *pvr_flow_get(struct pvr_adapter *from, struct pvr_adapter *to)
 	return find_flow(from, to, NULL);
 }
 
-struct pvr_flow *pvr_flow_get_host(struct pvr_adapter *from, struct pvr_remote *to)
+struct pvr_flow *pvr_flow_get_host(struct pvr_adapter *from, struct pvr_host *to)
 {
 	return find_flow(from, NULL, to);
 }

@@ -27,7 +27,7 @@ struct pvr_gid_cache;
 struct pvr_gid_node;
 struct pvr_group;
 struct pvr_flow;
-struct pvr_remote;
+struct pvr_host;
 
 #define PVR_FABRIC_BUCKETS 256
 
@@ -52,7 +52,7 @@ struct pvr_fabric {
 struct pvr_flow {
 	LIST_ENTRY(pvr_flow) link;
 	struct pvr_adapter *from, *to;
-	struct pvr_remote *remote; /* if @to is NULL */
+	struct pvr_host *host; /* if @to is NULL */
 	uint8_t kind; /* enum pvr_pipe_kind, used last */
 	uint64_t messages, bytes;
 	char pad[64]; /* other workers write to the next one */
@@ -135,6 +135,6 @@ void pvr_fabric_changed(struct pvr_engine *engine, const char *fabric);
 
 /* The counters of this pair; NULL when there is no memory for them. */
 struct pvr_flow *pvr_flow_get(struct pvr_adapter *from, struct pvr_adapter *to);
-struct pvr_flow *pvr_flow_get_host(struct pvr_adapter *from, struct pvr_remote *to);
+struct pvr_flow *pvr_flow_get_host(struct pvr_adapter *from, struct pvr_host *to);
 
 #endif /* PVR_FABRIC_H */

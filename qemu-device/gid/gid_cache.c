@@ -36,8 +36,8 @@ struct entry {
 	bool more; /* members follow */
 	uint8_t state; /* enum pvr_gid_state */
 	uint32_t count, size; /* members of a group, and room for them */
-	struct pvr_remote *remote; /* of a GID that is not one */
-	struct pvr_remote **members;
+	struct pvr_host *host; /* of a GID that is not one */
+	struct pvr_host **members;
 };
 
 /* What was asked for last; a newer question may take the place of an older one. */
@@ -226,45 +226,45 @@ static void del(struct pvr_gid_cache *cache, struct entry **at)
 
 /* ------------------------------------------------------------------------ one entry */
 
-static int mcast_qp_find(const struct entry *entry, const struct pvr_remote *remote)
+static int mcast_qp_find(const struct entry *entry, const struct pvr_host *host)
 {
 	uint32_t i;
 
 	for (i = 0; i < entry->count; i++)
-		if (entry->members[i] == remote)
+		if (entry->members[i] == host)
 			return (int)i;
 	return -1;
 }
 
-static int mcast_qp_add(struct entry *entry, struct pvr_remote *remote)
+static int mcast_qp_add(struct entry *entry, struct pvr_host *host)
 {
 	uint32_t size = entry->size ? 2 * entry->size : 4;
-	struct pvr_remote **members;
+	struct pvr_host **members;
 
 	if (entry->count == entry->size) {
-		members = realloc(entry->members, size * sizeof(struct pvr_remote *));
+		members = realloc(entry->members, size * sizeof(struct pvr_host *));
 		if (!members)
 			return -ENOMEM;
 		entry->members = members;
 		entry->size = size;
 	}
-	entry->members[entry->count++] = remote;
+	entry->members[entry->count++] = host;
 	return 0;
 }
 
 /* Return: 1 if it was news, 0 if not, or -ENOMEM. */
-static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_remote *remote)
+static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_host *host)
 {
 	bool same = entry->state == PVR_GID_AT_HOST && entry->gid_type == key->gid_type;
 	int err;
 
 	if (!entry->multicast) {
-		same = same && entry->remote == remote;
-		entry->remote = remote;
+		same = same && entry->host == host;
+		entry->host = host;
 		entry->count = 1;
 	} else {
-		same = mcast_qp_find(entry, remote) >= 0;
-		err = same ? 0 : mcast_qp_add(entry, remote);
+		same = mcast_qp_find(entry, host) >= 0;
+		err = same ? 0 : mcast_qp_add(entry, host);
 		if (err)
 			return err;
 	}
@@ -274,8 +274,7 @@ static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_re
 }
 
 /* Return: whether it was there. */
-static bool take_away(struct pvr_gid_cache *cache, struct entry **at,
-		      const struct pvr_remote *remote)
+static bool take_away(struct pvr_gid_cache *cache, struct entry **at, const struct pvr_host *host)
 {
 	struct entry *entry = *at;
 	int i;
@@ -283,12 +282,12 @@ static bool take_away(struct pvr_gid_cache *cache, struct entry **at,
 	if (!entry || entry->state != PVR_GID_AT_HOST)
 		return false;
 	if (!entry->multicast) {
-		if (entry->remote != remote)
+		if (entry->host != host)
 			return false;
 		del(cache, at);
 		return true;
 	}
-	i = mcast_qp_find(entry, remote);
+	i = mcast_qp_find(entry, host);
 	if (i < 0)
 		return false;
 	entry->members[i] = entry->members[--entry->count];
@@ -311,15 +310,15 @@ static int set_nowhere(struct pvr_gid_cache *cache, const struct pvr_gid_key *ke
 	return 0;
 }
 
-static int set_remote(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
-		      struct entry *entry, struct pvr_remote *remote, bool *changed)
+static int set_host(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, struct entry *entry,
+		    struct pvr_host *host, bool *changed)
 {
 	bool is_new = !entry;
 	int ret = is_new ? add(cache, key, &entry) : 0;
 
 	if (ret)
 		return ret;
-	ret = put(entry, key, remote);
+	ret = put(entry, key, host);
 	if (ret < 0) {
 		if (is_new)
 			del(cache, find(cache, key));
@@ -330,10 +329,10 @@ static int set_remote(struct pvr_gid_cache *cache, const struct pvr_gid_key *key
 	return 0;
 }
 
-static int set_remote_more(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
-			   struct pvr_remote *remote, bool *changed)
+static int set_host_more(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
+			 struct pvr_host *host, bool *changed)
 {
-	int err = set_remote(cache, key, *find(cache, key), remote, changed);
+	int err = set_host(cache, key, *find(cache, key), host, changed);
 
 	if (!err)
 		(*find(cache, key))->more = key->multicast;
@@ -382,26 +381,26 @@ bool pvr_gid_cache_find(const struct pvr_gid_cache *cache, const struct pvr_gid_
 		.state = entry->more ? PVR_GID_UNKNOWN : entry->state,
 		.gid_type = entry->gid_type,
 		.count = entry->count,
-		.remotes = entry->multicast ? entry->members : &entry->remote,
+		.hosts = entry->multicast ? entry->members : &entry->host,
 	};
 	return true;
 }
 
 int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
-		      enum pvr_gid_state state, struct pvr_remote *remote, bool *changed)
+		      enum pvr_gid_state state, struct pvr_host *host, bool *changed)
 {
 	struct entry **at = find(cache, key);
 
 	*changed = false;
 	switch (state) {
 	case PVR_GID_AT_HOST:
-		return set_remote(cache, key, *at, remote, changed);
+		return set_host(cache, key, *at, host, changed);
 	case PVR_GID_AT_HOST_MORE:
-		return set_remote_more(cache, key, remote, changed);
+		return set_host_more(cache, key, host, changed);
 	case PVR_GID_ABSENT:
 		return set_nowhere(cache, key, *at, changed);
 	case PVR_GID_LEFT_HOST:
-		*changed = take_away(cache, at, remote);
+		*changed = take_away(cache, at, host);
 		return 0;
 	case PVR_GID_UNKNOWN:
 		break;

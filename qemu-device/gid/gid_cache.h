@@ -26,8 +26,8 @@ struct pvr_gid_key {
 struct pvr_gid_location {
 	enum pvr_gid_state state; /* NOWHERE or REMOTE; UNKNOWN: more members follow at once */
 	uint8_t gid_type;
-	uint32_t count; /* of remotes: 1, or members of the group */
-	struct pvr_remote *const *remotes;
+	uint32_t count; /* of hosts: 1, or members of the group */
+	struct pvr_host *const *hosts;
 };
 
 /* @seed: something that others do not know. NULL: no memory. */
@@ -40,7 +40,7 @@ bool pvr_gid_cache_find(const struct pvr_gid_cache *cache, const struct pvr_gid_
 			struct pvr_gid_location *location);
 /* As pvr_engine_set_gid(). Return: 0, -ENOMEM or -ENOSPC; *changed: whether it was news. */
 int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
-		      enum pvr_gid_state state, struct pvr_remote *remote, bool *changed);
+		      enum pvr_gid_state state, struct pvr_host *host, bool *changed);
 uint32_t pvr_gid_cache_count(const struct pvr_gid_cache *cache);
 
 /*

@@ -56,40 +56,40 @@ static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key)
 
 /* ------------------------------------------------------------------- for queue pairs */
 
-enum pvr_gid_state pvr_remote_gid_state(const struct pvr_adapter *adapter, const uint8_t gid[16],
-					struct pvr_remote **remote)
+enum pvr_gid_state pvr_gid_resolve(const struct pvr_adapter *adapter, const uint8_t gid[16],
+				   struct pvr_host **host)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, gid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
 	struct pvr_gid_location location;
 	bool ask;
 
-	*remote = NULL;
+	*host = NULL;
 	/* A group is nobody's address. */
 	if (!engine->fabrics->gid_ops || key.multicast)
 		return PVR_GID_ABSENT;
 	pvr_lock(&engine->fabrics->lock);
 	ask = look_up(engine, &key, &location);
 	if (location.state == PVR_GID_AT_HOST && location.gid_type == adapter->gid_type)
-		*remote = location.remotes[0];
+		*host = location.hosts[0];
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
 		resolve(engine, &key);
 	if (location.state == PVR_GID_UNKNOWN)
 		return PVR_GID_UNKNOWN;
-	return *remote ? PVR_GID_AT_HOST : PVR_GID_ABSENT;
+	return *host ? PVR_GID_AT_HOST : PVR_GID_ABSENT;
 }
 
-struct pvr_remote *pvr_remote_gid_find(const struct pvr_adapter *adapter, const uint8_t gid[16])
+struct pvr_host *pvr_gid_find_host(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 
-	pvr_remote_gid_state(adapter, gid, &remote);
-	return remote;
+	pvr_gid_resolve(adapter, gid, &host);
+	return host;
 }
 
-enum pvr_gid_state pvr_remote_gid_check(struct pvr_engine *engine, const struct pvr_remote *remote,
-					const char *fabric, const uint8_t gid[16], uint8_t gid_type)
+enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pvr_host *host,
+				      const char *fabric, const uint8_t gid[16], uint8_t gid_type)
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	enum pvr_gid_state state = PVR_GID_ABSENT;
@@ -104,7 +104,7 @@ enum pvr_gid_state pvr_remote_gid_check(struct pvr_engine *engine, const struct 
 	ask = look_up(engine, &key, &location);
 	if (location.state == PVR_GID_UNKNOWN)
 		state = PVR_GID_UNKNOWN;
-	else if (location.state == PVR_GID_AT_HOST && location.remotes[0] == remote &&
+	else if (location.state == PVR_GID_AT_HOST && location.hosts[0] == host &&
 		 location.gid_type == gid_type)
 		state = PVR_GID_AT_HOST;
 	pvr_unlock(&engine->fabrics->lock);
@@ -113,8 +113,8 @@ enum pvr_gid_state pvr_remote_gid_check(struct pvr_engine *engine, const struct 
 	return state;
 }
 
-enum pvr_gid_state pvr_remote_group_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
-					 struct pvr_remote_group *group)
+enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const uint8_t mgid[16],
+					struct pvr_host_group *group)
 {
 	const struct pvr_gid_key key = key_of(adapter->fabric->name, mgid, adapter->gid_type);
 	struct pvr_engine *engine = adapter->engine;
@@ -129,7 +129,7 @@ enum pvr_gid_state pvr_remote_group_find(const struct pvr_adapter *adapter, cons
 	if (location.state == PVR_GID_AT_HOST) {
 		group->count = location.count < PVR_MCAST_FANOUT ? location.count
 								 : PVR_MCAST_FANOUT;
-		memcpy(group->remotes, location.remotes, group->count * sizeof(group->remotes[0]));
+		memcpy(group->hosts, location.hosts, group->count * sizeof(group->hosts[0]));
 	}
 	pvr_unlock(&engine->fabrics->lock);
 	if (ask)
@@ -141,7 +141,7 @@ enum pvr_gid_state pvr_remote_group_find(const struct pvr_adapter *adapter, cons
 
 /* The fabrics' lock is held. *wake: somebody may have waited for this. */
 static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pvr_gid_state state,
-	       struct pvr_remote *remote, bool *wake)
+	       struct pvr_host *host, bool *wake)
 {
 	struct pvr_gid_cache *cache = cache_get(engine);
 	bool changed, asked;
@@ -149,7 +149,7 @@ static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pv
 
 	if (!cache)
 		return -ENOMEM;
-	err = pvr_gid_cache_set(cache, key, state, remote, &changed);
+	err = pvr_gid_cache_set(cache, key, state, host, &changed);
 	if (err)
 		return err;
 	if (state == PVR_GID_AT_HOST_MORE)
@@ -163,21 +163,20 @@ static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pv
 
 /* A group is one for each version of RoCE; that nobody is in it is said of both at once. */
 static int set_each(struct pvr_engine *engine, struct pvr_gid_key *key, enum pvr_gid_state state,
-		    struct pvr_remote *remote, bool *wake)
+		    struct pvr_host *host, bool *wake)
 {
 	int err;
 
-	if (!key->multicast || key->gid_type || remote)
-		return set(engine, key, state, remote, wake);
+	if (!key->multicast || key->gid_type || host)
+		return set(engine, key, state, host, wake);
 	key->gid_type = PVR_GID_TYPE_ROCE_V1;
 	err = set(engine, key, state, NULL, wake);
 	key->gid_type = PVR_GID_TYPE_ROCE_V2;
 	return err ? err : set(engine, key, state, NULL, wake);
 }
 
-int pvr_remote_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
-		       uint8_t gid_type, enum pvr_gid_state state, struct pvr_remote *remote,
-		       bool *wake)
+int pvr_host_gid_set(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],
+		     uint8_t gid_type, enum pvr_gid_state state, struct pvr_host *host, bool *wake)
 {
 	struct pvr_gid_key key = key_of(fabric, gid, gid_type);
 	int err;
@@ -186,13 +185,13 @@ int pvr_remote_gid_set(struct pvr_engine *engine, const char *fabric, const uint
 	if (strlen(fabric) >= PVR_NAME_MAX)
 		return -EINVAL;
 	pvr_lock(&engine->fabrics->lock);
-	err = set_each(engine, &key, state, remote, wake);
+	err = set_each(engine, &key, state, host, wake);
 	pvr_unlock(&engine->fabrics->lock);
 	return err;
 }
 
-void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, const char *fabric,
-			 const uint8_t gid[16])
+void pvr_gid_left_host(struct pvr_engine *engine, struct pvr_host *host, const char *fabric,
+		       const uint8_t gid[16])
 {
 	const struct pvr_gid_key key = key_of(fabric, gid, 0);
 	const struct pvr_fabrics *fabrics = engine->fabrics;
@@ -204,12 +203,12 @@ void pvr_remote_gid_gone(struct pvr_engine *engine, struct pvr_remote *remote, c
 	pvr_lock(&engine->fabrics->lock);
 	cache = cache_get(engine);
 	if (cache)
-		pvr_gid_cache_set(cache, &key, PVR_GID_LEFT_HOST, remote, &changed);
+		pvr_gid_cache_set(cache, &key, PVR_GID_LEFT_HOST, host, &changed);
 	if (changed)
 		pvr_fabric_changed(engine, fabric);
 	pvr_unlock(&engine->fabrics->lock);
 	if (changed && fabrics->gid_ops && fabrics->gid_ops->moved)
-		fabrics->gid_ops->moved(fabrics->gid_opaque, remote, fabric, gid);
+		fabrics->gid_ops->moved(fabrics->gid_opaque, host, fabric, gid);
 }
 
 bool pvr_engine_find_gid(struct pvr_engine *engine, const char *fabric, const uint8_t gid[16],

@@ -57,7 +57,7 @@ struct pvr_conn {
 	LIST_ENTRY(pvr_conn) link;
 
 	/* Set when the connection comes up. */
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	struct pvr_in *in; /* incoming */
 	struct pvr_stream_limits limits;
 	unsigned int worker;

@@ -63,32 +63,31 @@ static void run_dial_requests(struct pvr_work *work)
 	requests->num = 0;
 	pthread_mutex_unlock(&requests->lock);
 	for (i = 0; i < num; i++)
-		pvr_peers_dial_class(net->peers, pvr_remote_name(list[i].remote), list[i].dscp);
+		pvr_peers_dial_class(net->peers, pvr_host_name(list[i].host), list[i].dscp);
 }
 
-static bool add_dial_request(struct pvr_dial_requests *requests, struct pvr_remote *remote,
+static bool add_dial_request(struct pvr_dial_requests *requests, struct pvr_host *host,
 			     uint8_t dscp)
 {
 	unsigned int i;
 
 	for (i = 0; i < requests->num; i++) {
-		if (requests->list[i].remote == remote && requests->list[i].dscp == dscp)
+		if (requests->list[i].host == host && requests->list[i].dscp == dscp)
 			return false;
 	}
 	if (requests->num == PVR_DIAL_REQUESTS_MAX)
 		return false;
-	requests->list[requests->num++] =
-		(struct pvr_dial_request){ .remote = remote, .dscp = dscp };
+	requests->list[requests->num++] = (struct pvr_dial_request){ .host = host, .dscp = dscp };
 	return requests->num == 1;
 }
 
-void pvr_net_request_dial(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp)
+void pvr_net_request_dial(struct pvr_net *net, struct pvr_host *host, uint8_t dscp)
 {
 	struct pvr_dial_requests *requests = &net->dial_requests;
 	bool first;
 
 	pthread_mutex_lock(&requests->lock);
-	first = add_dial_request(requests, remote, dscp);
+	first = add_dial_request(requests, host, dscp);
 	pthread_mutex_unlock(&requests->lock);
 	/* Only the first request queues the work item: later ones find it queued. */
 	if (first)

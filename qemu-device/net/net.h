@@ -41,7 +41,7 @@ void pvr_net_destroy(struct pvr_net *net);
 struct pvr_peers *pvr_net_peers(struct pvr_net *net);
 const char *pvr_net_name(const struct pvr_net *net);
 /* Implements want() of pvr_host_ops. Any thread. */
-void pvr_net_request_dial(struct pvr_net *net, struct pvr_remote *remote, uint8_t dscp);
+void pvr_net_request_dial(struct pvr_net *net, struct pvr_host *host, uint8_t dscp);
 
 /* Results of a reload. Strings are valid during the call only. */
 struct pvr_reload_ops {

@@ -23,9 +23,9 @@ bool pvr_host_name_check(const char *name, struct pvr_error *err)
 				"host name '%.100s' has characters other than letters, digits, "
 				"'.', '_' and '-'",
 				name);
-	if (strlen(name) >= PVR_REMOTE_NAME_MAX)
+	if (strlen(name) >= PVR_HOST_NAME_MAX)
 		return pvr_fail(err, "host name '%.100s' has %zu characters, the limit is %d", name,
-				strlen(name), PVR_REMOTE_NAME_MAX - 1);
+				strlen(name), PVR_HOST_NAME_MAX - 1);
 	return true;
 }
 

@@ -14,12 +14,12 @@
 	"tls-psk-file, insecure, dscp, rdma-device, rdma-zerocopy, rdma-unencrypted"
 
 struct pvr_peer_setting {
-	char name[PVR_REMOTE_NAME_MAX];
+	char name[PVR_HOST_NAME_MAX];
 	char address[PVR_ADDRESS_TEXT];
 };
 
 struct pvr_net_settings {
-	char name[PVR_REMOTE_NAME_MAX]; /* "": the host name */
+	char name[PVR_HOST_NAME_MAX]; /* "": the host name */
 	struct pvr_address listen[PVR_LISTEN_MAX];
 	size_t num_listen;
 	struct pvr_peer_setting *peers;

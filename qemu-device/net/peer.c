@@ -28,14 +28,14 @@
 
 static const struct pvr_conn_ops outgoing_ops;
 
-static struct pvr_remote *remote_of(struct pvr_peer *peer)
+static struct pvr_host *host_of(struct pvr_peer *peer)
 {
-	if (!peer->remote)
-		peer->remote = pvr_remote_get(peer->peers->net->env.engine, peer->name);
-	return peer->remote;
+	if (!peer->host)
+		peer->host = pvr_host_get(peer->peers->net->env.engine, peer->name);
+	return peer->host;
 }
 
-struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name)
+struct pvr_host *pvr_peers_host_of(struct pvr_peers *peers, const char *name)
 {
 	struct pvr_peer *peer;
 	struct pvr_error why;
@@ -43,7 +43,7 @@ struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name)
 	if (!strcmp(name, peers->net->settings.name))
 		return NULL;
 	peer = pvr_peers_find_or_add(peers, name, &why);
-	return peer ? remote_of(peer) : NULL;
+	return peer ? host_of(peer) : NULL;
 }
 
 /* Spreads simultaneous attempts: returns 3/4 to 5/4 of @ns. */
@@ -248,7 +248,7 @@ void pvr_peers_agree(struct pvr_conn *conn)
 	conn->limits.dscp = ours->dscp;
 	conn->limits.piggyback_ack = theirs->features & ours->features & PVR_HELLO_F_PIGGYBACK_ACK;
 	conn->limits.qp_gone = ours->features & theirs->features & PVR_HELLO_F_QP_GONE;
-	conn->remote = remote_of(conn->peer);
+	conn->host = host_of(conn->peer);
 	conn->worker = ours->index % conn->net->env.workers;
 	conn->up_since = pvr_loop_now();
 }
@@ -272,7 +272,7 @@ static void dialled(struct pvr_conn *conn)
 	struct pvr_error why;
 
 	if (!pvr_peers_check_answer(conn, &why) ||
-	    (!remote_of(peer) && !pvr_fail(&why, "out of memory"))) {
+	    (!host_of(peer) && !pvr_fail(&why, "out of memory"))) {
 		pvr_conn_send_close(conn, PVR_CLOSE_IDENTITY, why.text);
 		dial_failed(conn, &why);
 		return;
@@ -281,7 +281,7 @@ static void dialled(struct pvr_conn *conn)
 	pvr_peers_agree(conn);
 	peer->dialling--;
 	peer->connects++;
-	pvr_out_up(conn->remote, PVR_PIPE_TCP, conn->ours.index, pvr_conn_stream_ops(conn), conn,
+	pvr_out_up(conn->host, PVR_PIPE_TCP, conn->ours.index, pvr_conn_stream_ops(conn), conn,
 		   &conn->limits);
 	pvr_traffic_give(conn);
 	if (!peer->up++)
@@ -343,7 +343,7 @@ bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_cl
 	*reason = PVR_CLOSE_LIMIT;
 	if (!peer)
 		return false;
-	if (!remote_of(peer))
+	if (!host_of(peer))
 		return pvr_fail(why, "out of memory");
 	*reason = PVR_CLOSE_IDENTITY;
 	if (peer->in && conn->theirs.instance == peer->replaced)

@@ -30,7 +30,7 @@ struct pvr_peers;
 /* Events of peers. */
 struct pvr_peers_ops {
 	/* The first connection to the host is up, or the last one is down. */
-	void (*changed)(void *opaque, const char *name, struct pvr_remote *remote, bool up);
+	void (*changed)(void *opaque, const char *name, struct pvr_host *host, bool up);
 };
 
 /* Registers a listener, at most four. Return: false if there are four already. */
@@ -61,7 +61,7 @@ bool pvr_peers_dial(struct pvr_peers *peers, const char *name);
  * Return: the engine's object, also of a host that is no peer yet; NULL without memory or
  * for an invalid name.
  */
-struct pvr_remote *pvr_peers_remote(struct pvr_peers *peers, const char *name);
+struct pvr_host *pvr_peers_host_of(struct pvr_peers *peers, const char *name);
 
 /*
  * Asks the host by GID_QUERY whether it has the GID; the answer arrives by located() of
@@ -83,7 +83,7 @@ struct pvr_peer_info {
 	const char *name;
 	const char *address; /* "": unknown */
 	enum pvr_peer_state state;
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	unsigned int out, in; /* connections that are up: outgoing, incoming */
 	const char *device; /* RDMA NIC of the outgoing queue pair; NULL: none */
 	unsigned int verbs_in; /* incoming queue pairs */

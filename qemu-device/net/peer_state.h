@@ -12,10 +12,10 @@
 struct pvr_peer {
 	struct pvr_peers *peers;
 	LIST_ENTRY(pvr_peer) link;
-	char name[PVR_REMOTE_NAME_MAX];
+	char name[PVR_HOST_NAME_MAX];
 	struct pvr_address address;
 	bool has_address;
-	struct pvr_remote *remote; /* NULL: never connected */
+	struct pvr_host *host; /* NULL: never connected */
 	/* Outgoing connections. */
 	bool dial_requested;
 	uint64_t dial_requested_at; /* time of the last request */

@@ -70,8 +70,8 @@ void pvr_peer_tell(struct pvr_peer *peer, bool up)
 	size_t i;
 
 	for (i = 0; i < peers->num_listeners; i++)
-		peers->listeners[i].ops->changed(peers->listeners[i].opaque, peer->name,
-						 peer->remote, up);
+		peers->listeners[i].ops->changed(peers->listeners[i].opaque, peer->name, peer->host,
+						 up);
 }
 
 bool pvr_peers_listen(struct pvr_peers *peers, const struct pvr_peers_ops *ops, void *opaque)
@@ -181,7 +181,7 @@ bool pvr_peer_gone_where(struct pvr_peers *peers, const char *name, const char *
 		return false;
 	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
 		if (peer->slots[slot] && peer->slots[slot]->up_since &&
-		    pvr_out_gid_query(peer->remote, PVR_PIPE_TCP, slot, fabric, gid))
+		    pvr_out_gid_query(peer->host, PVR_PIPE_TCP, slot, fabric, gid))
 			return true;
 	}
 	request_dial(peer);
@@ -302,7 +302,7 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 		.name = peer->name,
 		.address = peer->has_address ? pvr_address_format(&peer->address, address) : "",
 		.state = state_of(peer),
-		.remote = peer->remote,
+		.host = peer->host,
 		.out = peer->up,
 		.in = peer->in,
 		.device = pvr_verbs_peer_device(&peer->verbs),

@@ -15,7 +15,7 @@
 #define PVR_DIAL_REQUESTS_MAX 64
 
 struct pvr_dial_request {
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	uint8_t dscp;
 };
 

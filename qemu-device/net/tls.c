@@ -32,8 +32,8 @@ struct pvr_tls {
 	size_t out_size, out_begin, out_end;
 	bool broken;
 	uint32_t records; /* since the last key update */
-	char dialled[PVR_REMOTE_NAME_MAX]; /* the dialled host; "": incoming */
-	char psk_host[PVR_REMOTE_NAME_MAX]; /* incoming: the host that its key proves */
+	char dialled[PVR_HOST_NAME_MAX]; /* the dialled host; "": incoming */
+	char psk_host[PVR_HOST_NAME_MAX]; /* incoming: the host that its key proves */
 	char identity[PVR_PSK_IDENTITY]; /* identity presented to the peer */
 	const struct pvr_psk *psk; /* the key, owned by the context's file; NULL: none yet */
 	char error[300], description[100];

@@ -107,7 +107,7 @@ static int find_session(SSL *ssl, const unsigned char *id, size_t id_len, SSL_SE
 {
 	struct pvr_tls *tls = pvr_tls_of(ssl);
 	const struct pvr_tls_context *context = pvr_tls_context_of(tls);
-	char host[PVR_REMOTE_NAME_MAX];
+	char host[PVR_HOST_NAME_MAX];
 	const struct pvr_psk *psk = pvr_psk_identify(context->psk, id, id_len, host);
 
 	*session = NULL;

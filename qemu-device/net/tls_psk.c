@@ -236,20 +236,20 @@ void pvr_psk_identity(const struct pvr_psk_file *file, const struct pvr_psk *psk
 {
 	bool several = next_key(file, host, next_key(file, host, NULL)) != NULL;
 
-	snprintf(identity, PVR_PSK_IDENTITY, "%.*s%s%s", PVR_REMOTE_NAME_MAX - 1, name,
+	snprintf(identity, PVR_PSK_IDENTITY, "%.*s%s%s", PVR_HOST_NAME_MAX - 1, name,
 		 several ? ":" : "", several ? psk->id : "");
 }
 
 const struct pvr_psk *pvr_psk_identify(const struct pvr_psk_file *file, const uint8_t *identity,
-				       size_t len, char host[PVR_REMOTE_NAME_MAX])
+				       size_t len, char host[PVR_HOST_NAME_MAX])
 {
 	const uint8_t *colon = len ? memchr(identity, ':', len) : NULL;
 	size_t name = colon ? (size_t)(colon - identity) : len;
 	const struct pvr_psk *at = NULL;
 	struct pvr_error why;
 
-	memset(host, 0, PVR_REMOTE_NAME_MAX);
-	if (name < PVR_REMOTE_NAME_MAX)
+	memset(host, 0, PVR_HOST_NAME_MAX);
+	if (name < PVR_HOST_NAME_MAX)
 		memcpy(host, identity, name);
 	if (strlen(host) != name || !pvr_host_name_check(host, &why)) {
 		strcpy(host, "?");

@@ -24,10 +24,10 @@
 #define PVR_PSK_MAX 64
 #define PVR_PSK_KEYS 16384
 #define PVR_PSK_ID 17
-#define PVR_PSK_IDENTITY (PVR_REMOTE_NAME_MAX + PVR_PSK_ID)
+#define PVR_PSK_IDENTITY (PVR_HOST_NAME_MAX + PVR_PSK_ID)
 
 struct pvr_psk {
-	char host[PVR_REMOTE_NAME_MAX]; /* "": all other hosts */
+	char host[PVR_HOST_NAME_MAX]; /* "": all other hosts */
 	char id[PVR_PSK_ID]; /* distinguishes the keys of a host, and reveals nothing of the key */
 	uint8_t key[PVR_PSK_MAX];
 	size_t len;
@@ -48,11 +48,11 @@ const struct pvr_psk *pvr_psk_find(const struct pvr_psk_file *file, const char *
 void pvr_psk_identity(const struct pvr_psk_file *file, const struct pvr_psk *psk, const char *host,
 		      const char *name, char identity[PVR_PSK_IDENTITY]);
 /*
- * Finds the key of an identity. @name: the host, at most PVR_REMOTE_NAME_MAX - 1 bytes,
+ * Finds the key of an identity. @name: the host, at most PVR_HOST_NAME_MAX - 1 bytes,
  * "?" if it is invalid. Return: NULL without a key.
  */
 const struct pvr_psk *pvr_psk_identify(const struct pvr_psk_file *file, const uint8_t *identity,
-				       size_t len, char host[PVR_REMOTE_NAME_MAX]);
+				       size_t len, char host[PVR_HOST_NAME_MAX]);
 /* Return: whether @host has an equal key. @psk may belong to another file. */
 bool pvr_psk_accepts(const struct pvr_psk_file *file, const char *host, const struct pvr_psk *psk);
 

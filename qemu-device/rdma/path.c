@@ -18,7 +18,7 @@ void pvr_path_find(struct pvr_qp *qp)
 	qp->peer_qp_gen = 0;
 	qp->flow = NULL;
 	qp->peer_adapter = NULL;
-	qp->peer_remote = NULL;
+	qp->path_host = NULL;
 	if (!pvr_gid_get(qp->adapter, qp->attr.ah_attr.sgid_index))
 		return;
 	for (id = 0; id < PVR_PATH_NUM && resolved == PVR_RESOLVE_NO; id++) {
@@ -99,7 +99,7 @@ enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 }
 
 bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram *dgram,
-			    struct pvr_remote_group *to)
+			    struct pvr_host_group *to)
 {
 	const struct pvr_path_ops *path = ud_path(from);
 
@@ -108,7 +108,7 @@ bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram 
 }
 
 void pvr_path_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgram,
-			 const struct pvr_remote_group *to)
+			 const struct pvr_host_group *to)
 {
 	const struct pvr_path_ops *path = ud_path(from);
 

@@ -40,7 +40,7 @@ struct pvr_inbound_ops {
 };
 
 struct pvr_datagram;
-struct pvr_remote_group;
+struct pvr_host_group;
 
 enum pvr_resolve {
 	PVR_RESOLVE_NO,
@@ -98,9 +98,9 @@ struct pvr_path_ops {
 	enum pvr_ud_result (*ud_send)(struct pvr_adapter *from, uint32_t dst_qpn,
 				      const struct pvr_datagram *dgram);
 	bool (*mcast_targets)(struct pvr_adapter *from, const struct pvr_datagram *dgram,
-			      struct pvr_remote_group *to);
+			      struct pvr_host_group *to);
 	void (*mcast_send)(struct pvr_adapter *from, const struct pvr_datagram *dgram,
-			   const struct pvr_remote_group *to);
+			   const struct pvr_host_group *to);
 };
 
 /* Find the path of a connected queue pair anew, and its peer's adapter or host. */
@@ -142,8 +142,8 @@ void pvr_path_adapter_gone(struct pvr_adapter *adapter);
 enum pvr_ud_result pvr_path_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				    const struct pvr_datagram *dgram);
 bool pvr_path_mcast_targets(struct pvr_adapter *from, const struct pvr_datagram *dgram,
-			    struct pvr_remote_group *to);
+			    struct pvr_host_group *to);
 void pvr_path_mcast_send(struct pvr_adapter *from, const struct pvr_datagram *dgram,
-			 const struct pvr_remote_group *to);
+			 const struct pvr_host_group *to);
 
 #endif /* PVR_PATH_H */

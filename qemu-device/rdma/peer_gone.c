@@ -37,7 +37,7 @@ void pvr_peer_gone_watch(struct pvr_qp *qp)
 	qp->peer_incarnation = pvr_fabric_incarnation(qp->adapter, qp->attr.ah_attr.dgid);
 	if (qp->peer_incarnation)
 		return;
-	qp->peer_host = pvr_remote_gid_find(qp->adapter, qp->attr.ah_attr.dgid);
+	qp->peer_host = pvr_gid_find_host(qp->adapter, qp->attr.ah_attr.dgid);
 	qp->peer_is_far = qp->peer_host;
 }
 

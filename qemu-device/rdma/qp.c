@@ -25,13 +25,13 @@ const char *pvr_qp_state_name(enum pvr_qp_state state)
 
 void pvr_qp_set_wait(struct pvr_qp *qp, enum pvr_qp_wait wait)
 {
-	struct pvr_remotes *remotes = &qp->adapter->remotes;
+	struct pvr_pipe_sq_lists *hosts = &qp->adapter->hosts;
 
 	if (qp->wait == PVR_QP_WAIT_RETRY)
-		TAILQ_REMOVE(&remotes->unanswered, qp, unanswered_link);
+		TAILQ_REMOVE(&hosts->unanswered, qp, unanswered_link);
 	qp->wait = wait;
 	if (wait == PVR_QP_WAIT_RETRY)
-		TAILQ_INSERT_TAIL(&remotes->unanswered, qp, unanswered_link);
+		TAILQ_INSERT_TAIL(&hosts->unanswered, qp, unanswered_link);
 }
 
 void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)

@@ -135,11 +135,11 @@ static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
 /* The receive request itself is at fault: both sides are told. */
 static struct pvr_syndrome fail_recv(struct pvr_qp *to, const struct pvr_request *request,
 				     const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status,
-				     enum pvrdma_wc_status remote, const char *why)
+				     enum pvrdma_wc_status host, const char *why)
 {
 	complete_recv(to, request, wqe, status);
 	pvr_qp_fail(to, PVR_EVENT_NUM, why);
-	return nak(remote);
+	return nak(host);
 }
 
 /* The message does not fit. */
@@ -213,7 +213,7 @@ static pvr_always_inline struct pvr_syndrome
 do_rdma(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in, bool read)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
-	uint32_t right = request->op->remote;
+	uint32_t right = request->op->host;
 	struct pvr_sg sg;
 	int err;
 

@@ -16,12 +16,12 @@ void pvr_responder_state_free(struct pvr_qp *qp)
 	qp->responder_state = NULL;
 }
 
-struct pvr_remote *pvr_responder_state_host(const struct pvr_qp *qp)
+struct pvr_host *pvr_responder_state_host(const struct pvr_qp *qp)
 {
 	return qp->responder_state ? qp->responder_state->from : NULL;
 }
 
-bool pvr_remote_rq_get(struct pvr_qp *to, struct pvr_remote *from, bool atomic)
+bool pvr_host_rq_get(struct pvr_qp *to, struct pvr_host *from, bool atomic)
 {
 	if (!to->responder_state) {
 		to->responder_state = calloc(1, sizeof(*to->responder_state));

@@ -19,7 +19,7 @@ struct pvr_atomic_replay {
 
 /* What a queue pair knows as responder to requests from outside of this process. */
 struct pvr_responder_state {
-	struct pvr_remote *from; /* who has sent first */
+	struct pvr_host *from; /* who has sent first */
 	struct pvr_atomic_replay *replay; /* NULL: no atomic yet */
 	bool nak_sent; /* to send again from its position */
 	uint32_t base; /* what is before this was never executed, or so long ago that it cannot come again */
@@ -40,11 +40,11 @@ enum pvr_place {
 enum pvr_place pvr_place_of(struct pvr_qp *to, const struct pvr_request *request);
 
 /* The state of @to, which has room for an atomic if @atomic. Return: false if there is no memory. */
-bool pvr_remote_rq_get(struct pvr_qp *to, struct pvr_remote *from, bool atomic);
+bool pvr_host_rq_get(struct pvr_qp *to, struct pvr_host *from, bool atomic);
 /* Forget who has sent to it. */
 void pvr_responder_state_free(struct pvr_qp *qp);
 /* Who has; NULL: nobody yet. */
-struct pvr_remote *pvr_responder_state_host(const struct pvr_qp *qp);
+struct pvr_host *pvr_responder_state_host(const struct pvr_qp *qp);
 
 /* Keeps the value that the atomic at @psn has found. */
 void pvr_replay_record(struct pvr_qp *to, uint32_t psn, uint64_t value);

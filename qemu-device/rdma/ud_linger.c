@@ -111,7 +111,7 @@ void pvr_ud_linger_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
 static bool send(struct pvr_adapter *adapter, struct pvr_ud_linger *lingering, bool late)
 {
 	const struct pvr_datagram *dgram = &lingering->dgram;
-	struct pvr_remote_group group;
+	struct pvr_host_group group;
 
 	if (!dgram->multicast)
 		return pvr_path_ud_send(adapter, lingering->dst_qpn, dgram) == PVR_UD_RESULT_SENT ||

@@ -131,7 +131,7 @@ static bool waits(struct datagram *dgram)
 static void send_to_other_hosts(struct datagram *dgram)
 {
 	struct pvr_adapter *from = dgram->from->adapter;
-	struct pvr_remote_group group;
+	struct pvr_host_group group;
 	bool ready = pvr_path_mcast_targets(from, &dgram->as_received, &group);
 
 	dgram->tries += group.count;
@@ -298,7 +298,7 @@ static enum pvr_step iter(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	if (sent == PVR_UD_BUSY)
 		return PVR_STEP_BUSY;
 	if (sent == PVR_UD_LATER) {
-		__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);
 		pvr_requester_await(qp, PVR_UD_LATER_NS);
 		return PVR_STEP_STOP;
 	}

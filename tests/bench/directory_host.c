@@ -43,7 +43,7 @@ static struct {
 	struct pvr_directory *directory;
 	struct pvr_loop_timer retry;
 	struct many many;
-	char up[64][PVR_REMOTE_NAME_MAX];
+	char up[64][PVR_HOST_NAME_MAX];
 	size_t num_up;
 	char text[65536];
 	size_t len;

@@ -205,7 +205,7 @@ static bool next_question(struct fg_directory *dir, unsigned int host, struct qu
 }
 
 static bool tell_fact(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
-		      struct pvr_remote *const *remote)
+		      struct pvr_host *const *peer)
 {
 	struct fact *fact, copy;
 
@@ -220,7 +220,7 @@ static bool tell_fact(struct fg_directory *dir, unsigned int host, struct pvr_en
 		return false;
 	if (pvr_engine_set_gid(engine, copy.fabric, copy.gid, copy.gid_type,
 			       copy.present ? PVR_GID_AT_HOST : PVR_GID_LEFT_HOST,
-			       remote[copy.owner]))
+			       peer[copy.owner]))
 		fg_die("an engine cannot remember a GID");
 	return true;
 }
@@ -241,11 +241,11 @@ static bool tell_nobody(struct fg_directory *dir, unsigned int host, struct pvr_
 }
 
 bool fg_directory_tell(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
-		       struct pvr_remote *const *remote)
+		       struct pvr_host *const *peer)
 {
 	bool done = false;
 
-	while (tell_fact(dir, host, engine, remote))
+	while (tell_fact(dir, host, engine, peer))
 		done = true;
 	while (tell_nobody(dir, host, engine))
 		done = true;

@@ -22,7 +22,7 @@ void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char 
 			const uint8_t gid[16]);
 /* Tells a host what it should know and does not yet. Return: whether there was anything. */
 bool fg_directory_tell(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
-		       struct pvr_remote *const *remote);
+		       struct pvr_host *const *peer);
 
 void fg_directory_set_on(struct fg_directory *dir, bool on);
 void fg_directory_set_lazy(struct fg_directory *dir, bool lazy);

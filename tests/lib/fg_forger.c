@@ -25,7 +25,7 @@ static struct fg_forger *forger_new(struct fg_wire *wire, unsigned int host, uns
 		fg_die("no memory for a forger");
 	forger->wire = wire;
 	forger->link.env = fg_wire_link_env(wire);
-	forger->link.out_remote = forger->link.in_remote = fg_wire_remote(wire, host, other);
+	forger->link.out_host = forger->link.in_host = fg_wire_remote_host(wire, host, other);
 	forger->link.exposes = exposes;
 	forger->link.out_nics = forger->link.in_nics = &forger->nics;
 	return forger;

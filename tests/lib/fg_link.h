@@ -36,12 +36,12 @@ struct fg_link {
 	struct fg_nic_pair nics; /* the requester's, the responder's */
 	bool made; /* the streams are, and the NICs */
 	/* At the requester. */
-	struct pvr_remote *out_remote; /* the responder, as it knows it */
+	struct pvr_host *out_host; /* the responder, as it knows it */
 	struct fg_nic_stats *out_nics; /* of its host */
 	bool out_up, out_more;
 	bool out_wants; /* atomic: to know when more can be sent */
 	/* At the responder. */
-	struct pvr_remote *in_remote;
+	struct pvr_host *in_host;
 	struct fg_nic_stats *in_nics;
 	struct pvr_in *in; /* NULL: none */
 	enum pvr_input in_state;

@@ -17,7 +17,7 @@ struct node {
 	struct fg_wire *wire;
 	unsigned int number;
 	struct fg_host *host;
-	struct pvr_remote *remote[FG_WIRE_HOSTS];
+	struct pvr_host *peer[FG_WIRE_HOSTS];
 	unsigned int wants; /* atomic */
 	struct fg_located located;
 	struct fg_nic_stats nics;
@@ -54,32 +54,31 @@ static void announce(void *opaque, const char *fabric, const uint8_t gid[16], ui
 	fg_directory_announce(node->wire->directory, node->number, fabric, gid, gid_type, present);
 }
 
-static void located(void *opaque, struct pvr_remote *remote, const char *fabric,
-		    const uint8_t gid[16], uint8_t gid_type)
+static void located(void *opaque, struct pvr_host *peer, const char *fabric, const uint8_t gid[16],
+		    uint8_t gid_type)
 {
 	struct node *node = opaque;
 
 	node->located.count++;
-	node->located.remote = remote;
+	node->located.host = peer;
 	snprintf(node->located.fabric, sizeof(node->located.fabric), "%s", fabric);
 	memcpy(node->located.gid, gid, sizeof(node->located.gid));
 	node->located.gid_type = gid_type;
 }
 
-static void moved(void *opaque, struct pvr_remote *remote, const char *fabric,
-		  const uint8_t gid[16])
+static void moved(void *opaque, struct pvr_host *peer, const char *fabric, const uint8_t gid[16])
 {
 	struct node *node = opaque;
 
-	(void)remote;
+	(void)peer;
 	fg_directory_moved(node->wire->directory, node->number, fabric, gid);
 }
 
-static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
+static void want(void *opaque, struct pvr_host *peer, uint8_t dscp)
 {
 	struct node *node = opaque;
 
-	(void)remote;
+	(void)peer;
 	(void)dscp;
 	__atomic_fetch_add(&node->wants, 1, __ATOMIC_RELAXED);
 }
@@ -111,8 +110,7 @@ static void wake_stalled(struct node *node)
 /* Its lock is held. */
 static bool tell(struct node *node)
 {
-	if (!fg_directory_tell(node->wire->directory, node->number, node->host->engine,
-			       node->remote))
+	if (!fg_directory_tell(node->wire->directory, node->number, node->host->engine, node->peer))
 		return false;
 	wake_stalled(node);
 	return true;
@@ -220,25 +218,25 @@ static void node_make(struct fg_wire *wire, unsigned int number)
 	pvr_engine_set_pipe(node->host->engine, &gid_ops, &host_ops, node);
 }
 
-static struct pvr_remote *remote_make(struct fg_host *host, unsigned int other)
+static struct pvr_host *host_make(struct fg_host *host, unsigned int other)
 {
-	struct pvr_remote *remote;
+	struct pvr_host *peer;
 	char name[16];
 
 	snprintf(name, sizeof(name), "host%u", other + 1);
-	remote = pvr_remote_get(host->engine, name);
-	if (!remote)
+	peer = pvr_host_get(host->engine, name);
+	if (!peer)
 		fg_die("no memory for a remote");
-	return remote;
+	return peer;
 }
 
 /* A host knows itself, too: as the last one. */
-static void remotes_make(struct fg_wire *wire, struct node *node)
+static void hosts_make(struct fg_wire *wire, struct node *node)
 {
 	for (unsigned int other = 0; other < wire->config.hosts; other++)
 		if (other != node->number)
-			node->remote[other] = remote_make(node->host, other);
-	node->remote[node->number] = remote_make(node->host, node->number);
+			node->peer[other] = host_make(node->host, other);
+	node->peer[node->number] = host_make(node->host, node->number);
 }
 
 static void link_init(struct fg_wire *wire, unsigned int from, unsigned int to, int kind,
@@ -249,9 +247,9 @@ static void link_init(struct fg_wire *wire, unsigned int from, unsigned int to, 
 		.kind = kind,
 		.slot = slot,
 		.exposes = wire->config.exposes && kind == PVR_PIPE_VERBS,
-		.out_remote = wire->node[from].remote[to],
+		.out_host = wire->node[from].peer[to],
 		.out_nics = &wire->node[from].nics,
-		.in_remote = wire->node[to].remote[from],
+		.in_host = wire->node[to].peer[from],
 		.in_nics = &wire->node[to].nics,
 	};
 }
@@ -292,7 +290,7 @@ struct fg_wire *fg_wire_create(const struct fg_wire_config *config)
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
 		node_make(wire, i);
 	for (unsigned int i = 0; i < wire->config.hosts; i++)
-		remotes_make(wire, &wire->node[i]);
+		hosts_make(wire, &wire->node[i]);
 	link_env_init(wire);
 	for (unsigned int from = 0; from < FG_WIRE_HOSTS; from++)
 		FOR_EACH_LINK(wire, to, kind, slot)
@@ -325,9 +323,9 @@ struct fg_link_env *fg_wire_link_env(struct fg_wire *wire)
 	return &wire->link_env;
 }
 
-struct pvr_remote *fg_wire_remote(struct fg_wire *wire, unsigned int host, unsigned int other)
+struct pvr_host *fg_wire_remote_host(struct fg_wire *wire, unsigned int host, unsigned int other)
 {
-	return wire->node[host].remote[other];
+	return wire->node[host].peer[other];
 }
 
 /* ------------------------------------------------------------------------ threads */

@@ -38,7 +38,7 @@ struct fg_host *fg_wire_host(struct fg_wire *wire, unsigned int host);
 /* What its connections have in common, for others that are made by hand (fg_forger.c). */
 struct fg_link_env *fg_wire_link_env(struct fg_wire *wire);
 /* What host @host knows host @other as. */
-struct pvr_remote *fg_wire_remote(struct fg_wire *wire, unsigned int host, unsigned int other);
+struct pvr_host *fg_wire_remote_host(struct fg_wire *wire, unsigned int host, unsigned int other);
 
 /* Runs engines and streams until all is quiet. Never moves the clocks. */
 void fg_wire_run(struct fg_wire *wire);
@@ -108,7 +108,7 @@ unsigned int fg_wire_wants(const struct fg_wire *wire, unsigned int host);
 
 struct fg_located {
 	unsigned int count;
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	char fabric[PVR_NAME_MAX];
 	uint8_t gid[16];
 	uint8_t gid_type;

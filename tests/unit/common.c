@@ -230,7 +230,7 @@ void t_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len)
 }
 
 void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64_t offset,
-	    const struct fg_mr *remote, uint64_t remote_offset, uint32_t len)
+	    const struct fg_mr *host, uint64_t remote_offset, uint32_t len)
 {
 	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
 	struct fg_wr wr = {
@@ -240,8 +240,8 @@ void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64
 		.sge = &sge,
 		.num_sge = 1,
 		.imm = 0x78563412,
-		.remote_addr = remote->start + remote_offset,
-		.rkey = remote->rkey,
+		.remote_addr = host->start + remote_offset,
+		.rkey = host->rkey,
 	};
 
 	assert_true(fg_post_send(&end->qp, &wr));

@@ -112,9 +112,9 @@ struct pvrdma_cqe t_cqe_ok_at(struct fg_cq *cq, uint64_t wr_id, uint32_t opcode,
  */
 void t_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
 void t_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
-/* @op: WRITE, WRITE_WITH_IMM or READ between the end's MR and @remote. */
+/* @op: WRITE, WRITE_WITH_IMM or READ between the end's MR and @host. */
 void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64_t offset,
-	    const struct fg_mr *remote, uint64_t remote_offset, uint32_t len);
+	    const struct fg_mr *host, uint64_t remote_offset, uint32_t len);
 /* A UD datagram to @to. */
 void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
 	       uint32_t len);

@@ -12,14 +12,14 @@ struct fake_gid {
 	struct pvr_key key;
 	uint8_t type;
 	enum pvr_gid_state state;
-	char hosts[FAKE_HOSTS][PVR_REMOTE_NAME_MAX]; /* REMOTE: those who have it */
+	char hosts[FAKE_HOSTS][PVR_HOST_NAME_MAX]; /* REMOTE: those who have it */
 	size_t num_hosts;
 	unsigned int told; /* times */
 	bool more; /* the last time was not the end of it */
 };
 
 struct fake_host {
-	char name[PVR_REMOTE_NAME_MAX], address[64];
+	char name[PVR_HOST_NAME_MAX], address[64];
 	bool up, silent; /* connected; but never answers */
 	struct pvr_key has[FAKE_GIDS];
 	size_t num_has;

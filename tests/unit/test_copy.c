@@ -175,11 +175,11 @@ TEST(rc_connected, test_messages_of_scattered_pages)
 TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 {
 	struct fg_buf buf;
-	struct fg_mr mr, remote;
+	struct fg_mr mr, host;
 
 	fg_buf_init(&buf, &env->g[0]->ram, 16, FG_LINEAR);
 	expect_ok(fg_mr_create(&env->a.pd, &buf, FG_ACCESS_ALL, &mr));
-	expect_ok(fg_mr_create(&env->b.pd, &buf, FG_ACCESS_ALL, &remote));
+	expect_ok(fg_mr_create(&env->b.pd, &buf, FG_ACCESS_ALL, &host));
 	for (size_t w = 0; w < PVR_COPY_IMPLS; w++) {
 		struct pvrdma_sge sge = fg_sge(&mr, 8192, 30000);
 		struct fg_wr wr = { .wr_id = 1,
@@ -187,7 +187,7 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 				    .sge = &sge,
 				    .num_sge = 1,
 				    .flags = PVR_SEND_SIGNALED,
-				    .rkey = remote.rkey };
+				    .rkey = host.rkey };
 
 		if (!pvr_copy_impls[w].works())
 			continue;
@@ -196,7 +196,7 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 			fg_fill(buf.va, buf.size, w);
 			memcpy(expected, buf.va, buf.size);
 			memmove(expected + 8192 + distance, expected + 8192, 30000);
-			wr.remote_addr = remote.start + 8192 + distance;
+			wr.remote_addr = host.start + 8192 + distance;
 			assert_true(fg_post_send(&env->a.qp, &wr));
 			fg_run(env->host);
 			expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);

@@ -10,8 +10,8 @@
 
 #define MANY 200000u
 
-static struct pvr_remote *const one = (struct pvr_remote *)16;
-static struct pvr_remote *const two = (struct pvr_remote *)32;
+static struct pvr_host *const one = (struct pvr_host *)16;
+static struct pvr_host *const two = (struct pvr_host *)32;
 
 static int setup(void **state)
 {
@@ -38,24 +38,24 @@ static struct pvr_gid_key key(uint8_t gid[16], const char *fabric, uint32_t numb
 }
 
 static int set(struct pvr_gid_cache *cache, const struct pvr_gid_key *k, enum pvr_gid_state state,
-	       struct pvr_remote *remote, bool news)
+	       struct pvr_host *host, bool news)
 {
 	bool changed;
-	int err = pvr_gid_cache_set(cache, k, state, remote, &changed);
+	int err = pvr_gid_cache_set(cache, k, state, host, &changed);
 
 	assert_int_equal(changed, news);
 	return err;
 }
 
 static void expect_at(struct pvr_gid_cache *cache, const struct pvr_gid_key *k,
-		      struct pvr_remote *remote)
+		      struct pvr_host *host)
 {
 	struct pvr_gid_location location;
 
 	assert_true(pvr_gid_cache_find(cache, k, &location));
 	assert_int_equal(location.state, PVR_GID_AT_HOST);
 	assert_int_equal(location.count, 1);
-	assert_ptr_equal(location.remotes[0], remote);
+	assert_ptr_equal(location.hosts[0], host);
 }
 
 TEST_BOOK(test_last_word_counts)
@@ -119,13 +119,13 @@ TEST_BOOK(test_group_has_many_members)
 	v1 = k;
 	v1.gid_type = PVR_GID_TYPE_ROCE_V1;
 	for (uintptr_t i = 1; i <= 100; i++)
-		expect_ok(set(cache, &k, PVR_GID_AT_HOST, (struct pvr_remote *)(i * 16), true));
+		expect_ok(set(cache, &k, PVR_GID_AT_HOST, (struct pvr_host *)(i * 16), true));
 	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, false));
 	assert_true(pvr_gid_cache_find(cache, &k, &location));
 	assert_int_equal(location.count, 100);
 	assert_false(pvr_gid_cache_find(cache, &v1, &location));
 	for (uintptr_t i = 100; i >= 1; i--)
-		expect_ok(set(cache, &k, PVR_GID_LEFT_HOST, (struct pvr_remote *)(i * 16), true));
+		expect_ok(set(cache, &k, PVR_GID_LEFT_HOST, (struct pvr_host *)(i * 16), true));
 	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
@@ -199,59 +199,59 @@ static int t_setup_wire(void **state)
 
 TEST(wire, test_remote_may_speak_for_its_own_gids_only)
 {
-	struct pvr_remote *remote = fg_wire_remote(env->wire, 0, 1);
-	struct pvr_remote *other = pvr_remote_get(env->host->engine, "host9");
+	struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
+	struct pvr_host *other = pvr_host_get(env->host->engine, "host9");
 	uint8_t mine[16], its[16], group[16] = { 0xff };
 	const uint8_t v2 = PVR_GID_TYPE_ROCE_V2, v1 = PVR_GID_TYPE_ROCE_V1;
 
 	fg_gid_from_mac(mine, env->g[0]->config.mac);
 	fg_gid_from_mac(its, env->g[1]->config.mac);
-	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v2),
+	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", its, v2),
 			 PVR_GID_AT_HOST);
-	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v1),
+	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", its, v1),
 			 PVR_GID_ABSENT);
-	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", mine, v2),
+	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", mine, v2),
 			 PVR_GID_ABSENT);
-	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", group, v2),
+	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", group, v2),
 			 PVR_GID_ABSENT);
 	/* A fabric that nobody here is in is none that anybody is asked about. */
-	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "tenant2", its, v2),
+	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "tenant2", its, v2),
 			 PVR_GID_ABSENT);
-	assert_int_equal(pvr_remote_gid_check(env->host->engine, other, "default", its, v2),
+	assert_int_equal(pvr_gid_check_host(env->host->engine, other, "default", its, v2),
 			 PVR_GID_ABSENT);
 	its[15] ^= 1;
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 0);
-	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", its, v2),
+	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", its, v2),
 			 PVR_GID_UNKNOWN);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 1);
 	/* A local one goes first, whatever the directory says. */
-	expect_ok(pvr_engine_set_gid(env->host->engine, "default", mine, v2, PVR_GID_AT_HOST,
-				     remote));
-	assert_int_equal(pvr_remote_gid_check(env->host->engine, remote, "default", mine, v2),
+	expect_ok(
+		pvr_engine_set_gid(env->host->engine, "default", mine, v2, PVR_GID_AT_HOST, host));
+	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", mine, v2),
 			 PVR_GID_ABSENT);
 }
 
 TEST(wire, test_gid_that_is_gone_is_looked_for_again)
 {
-	struct pvr_remote *remote = fg_wire_remote(env->wire, 0, 1);
-	struct pvr_remote *other = pvr_remote_get(env->host->engine, "host9");
+	struct pvr_host *host = fg_wire_remote_host(env->wire, 0, 1);
+	struct pvr_host *other = pvr_host_get(env->host->engine, "host9");
 	uint64_t gid_gen = env->g[0]->adapter->fabric->gid_gen;
 	uint8_t its[16];
 
 	fg_gid_from_mac(its, env->g[1]->config.mac);
 	/* Who does not have it cannot say that it is gone. */
-	pvr_remote_gid_gone(env->host->engine, other, "default", its);
+	pvr_gid_left_host(env->host->engine, other, "default", its);
 	assert_int_equal(fg_wire_moves(env->wire, 0), 0);
-	assert_ptr_equal(pvr_remote_gid_find(env->g[0]->adapter, its), remote);
+	assert_ptr_equal(pvr_gid_find_host(env->g[0]->adapter, its), host);
 	fg_wire_directory(env->wire, false);
-	pvr_remote_gid_gone(env->host->engine, remote, "default", its);
+	pvr_gid_left_host(env->host->engine, host, "default", its);
 	assert_int_equal(fg_wire_moves(env->wire, 0), 1);
 	assert_true(env->g[0]->adapter->fabric->gid_gen > gid_gen);
-	assert_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	assert_null(pvr_gid_find_host(env->g[0]->adapter, its));
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 1);
 	fg_wire_directory(env->wire, true);
 	fg_run(env->host);
-	assert_ptr_equal(pvr_remote_gid_find(env->g[0]->adapter, its), remote);
+	assert_ptr_equal(pvr_gid_find_host(env->g[0]->adapter, its), host);
 }
 
 TEST(wire, test_reset_and_unplugged_adapters_are_announced_as_gone)
@@ -259,20 +259,20 @@ TEST(wire, test_reset_and_unplugged_adapters_are_announced_as_gone)
 	uint8_t its[16], gid_type, mac[6];
 
 	fg_gid_from_mac(its, env->g[1]->config.mac);
-	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	assert_non_null(pvr_gid_find_host(env->g[0]->adapter, its));
 	assert_true(pvr_engine_find_gid(env->g[1]->host->engine, "default", its, &gid_type, mac));
 	assert_int_equal(gid_type, PVR_GID_TYPE_ROCE_V2);
 	assert_memory_equal(mac, env->g[1]->config.mac, 6);
 	fg_reg_write(env->g[1], PVR_REG_CTL, PVR_CTL_RESET);
 	fg_run(env->host);
-	assert_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	assert_null(pvr_gid_find_host(env->g[0]->adapter, its));
 	assert_false(pvr_engine_find_gid(env->g[1]->host->engine, "default", its, &gid_type, mac));
 	expect_ok(fg_guest_boot(env->g[1]));
 	expect_ok(fg_bind_gid(env->g[1], 0, its));
-	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	assert_non_null(pvr_gid_find_host(env->g[0]->adapter, its));
 	fg_guest_unplug(env->g[1]);
 	fg_run(env->host);
-	assert_null(pvr_remote_gid_find(env->g[0]->adapter, its));
+	assert_null(pvr_gid_find_host(env->g[0]->adapter, its));
 }
 
 TEST(wire, test_gid_bound_twice_is_announced_once)
@@ -282,9 +282,9 @@ TEST(wire, test_gid_bound_twice_is_announced_once)
 	fg_gid_from_ipv4(gid, 10, 0, 0, 2);
 	expect_ok(fg_bind_gid(env->g[1], 1, gid));
 	expect_ok(fg_bind_gid(env->g[1], 2, gid));
-	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, gid));
+	assert_non_null(pvr_gid_find_host(env->g[0]->adapter, gid));
 	expect_ok(fg_unbind_gid(env->g[1], 1, gid));
-	assert_non_null(pvr_remote_gid_find(env->g[0]->adapter, gid));
+	assert_non_null(pvr_gid_find_host(env->g[0]->adapter, gid));
 	expect_ok(fg_unbind_gid(env->g[1], 2, gid));
-	assert_null(pvr_remote_gid_find(env->g[0]->adapter, gid));
+	assert_null(pvr_gid_find_host(env->g[0]->adapter, gid));
 }

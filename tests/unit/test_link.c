@@ -16,7 +16,7 @@ struct hosts {
 	struct fg_host *host[2];
 	struct fg_guest *g[2];
 	uint8_t gid[2][16];
-	struct pvr_remote *other[2]; /* what each host knows the other one as */
+	struct pvr_host *other[2]; /* what each host knows the other one as */
 };
 
 static int setup(void **state, const struct fg_wire_config *config)
@@ -27,7 +27,7 @@ static int setup(void **state, const struct fg_wire_config *config)
 	env->wire = fg_wire_create(config);
 	for (unsigned int i = 0; i < 2; i++) {
 		env->host[i] = fg_wire_host(env->wire, i);
-		env->other[i] = fg_wire_remote(env->wire, i, !i);
+		env->other[i] = fg_wire_remote_host(env->wire, i, !i);
 		env->g[i] = fg_guest_start(env->host[i], i + 1);
 		fg_gid_from_mac(env->gid[i], env->g[i]->config.mac);
 	}
@@ -54,11 +54,11 @@ static int teardown_hosts(void **state)
 
 #define TEST_HOSTS(setup, name) TEST_WITH(struct hosts *env, setup, teardown_hosts, name)
 
-static struct pvr_remote_stats stats_of(struct hosts *env, unsigned int host)
+static struct pvr_host_stats stats_of(struct hosts *env, unsigned int host)
 {
-	struct pvr_remote_stats stats;
+	struct pvr_host_stats stats;
 
-	pvr_remote_get_stats(env->other[host], &stats);
+	pvr_host_get_stats(env->other[host], &stats);
 	return stats;
 }
 
@@ -76,7 +76,7 @@ TEST_HOSTS(setup_hosts, test_gid_query_gets_the_type_of_the_gid)
 
 	where(env, "default", env->gid[1]);
 	assert_int_equal(here->count, 1);
-	assert_ptr_equal(here->remote, env->other[0]);
+	assert_ptr_equal(here->host, env->other[0]);
 	assert_string_equal(here->fabric, "default");
 	assert_memory_equal(here->gid, env->gid[1], 16);
 	assert_int_equal(here->gid_type, PVR_GID_TYPE_ROCE_V2);
@@ -118,7 +118,7 @@ TEST_HOSTS(setup_hosts, test_ping_measures_the_way)
 
 TEST_HOSTS(setup_hosts, test_statistics_count_both_ways)
 {
-	struct pvr_remote_stats before = stats_of(env, 0), stats;
+	struct pvr_host_stats before = stats_of(env, 0), stats;
 	uint64_t now = env->host[0]->now;
 
 	fg_wire_advance(env->wire, 5 * FG_SEC);
@@ -200,7 +200,7 @@ TEST_HOSTS(setup_slots, test_no_route_without_connections)
 	wants = fg_wire_wants(env->wire, 0);
 	assert_false(pvr_link_route(env->other[0], 7, 0, &route));
 	assert_int_equal(route.generation, 0);
-	assert_ptr_equal(route.remote, env->other[0]);
+	assert_ptr_equal(route.host, env->other[0]);
 	assert_int_equal(fg_wire_wants(env->wire, 0), wants + 1);
 	assert_false(pvr_link_route_changed(&route, 7));
 	fg_wire_mend(env->wire, 0, 1, 2);

@@ -117,11 +117,11 @@ TEST_FAST(rc_connected, LONG_PAGES, test_every_page_of_a_long_list_is_reached)
 	run(fast, &fast->end->qp);
 	expect_done(&fast->end->scq, 1, PVRDMA_WC_FAST_REG_MR);
 	for (uint32_t page = 0; page < LONG_PAGES; page += 8) {
-		const struct fg_mr remote = { .start = IOVA, .rkey = fast->key };
+		const struct fg_mr host = { .start = IOVA, .rkey = fast->key };
 		const uint32_t len = 8 * PVR_PAGE_SIZE;
 
 		fg_fill(a->mr.va, len, page);
-		t_rdma(a, PVRDMA_WR_RDMA_WRITE, 2, 0, &remote, (uint64_t)page * PVR_PAGE_SIZE, len);
+		t_rdma(a, PVRDMA_WR_RDMA_WRITE, 2, 0, &host, (uint64_t)page * PVR_PAGE_SIZE, len);
 		fg_run(env->host);
 		expect_done(&a->scq, 2, PVRDMA_WC_RDMA_WRITE);
 		assert_int_equal(

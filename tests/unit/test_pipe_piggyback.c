@@ -52,9 +52,9 @@ static void write_to(struct t_env *env, struct fg_end *from, struct fg_end *to, 
 /* What has come at @host asks for an answer still. */
 static bool owes(struct t_env *env, unsigned int host)
 {
-	const struct pvr_remote *remote = fg_wire_remote(env->wire, host, 1 - host);
+	const struct pvr_host *peer = fg_wire_remote_host(env->wire, host, 1 - host);
 
-	return LIST_FIRST(&remote->ins)->acks.ack_pending;
+	return LIST_FIRST(&peer->ins)->acks.ack_pending;
 }
 
 static uint32_t steps_until_done(struct t_env *env, const struct fg_end *end)

@@ -8,7 +8,7 @@
 
 struct env {
 	struct pvr_engine *engine;
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	unsigned int wants;
 	uint8_t wanted; /* the last DSCP */
 };
@@ -24,11 +24,11 @@ static void say(void *opaque, enum pvr_log_level level, const char *adapter, con
 
 static const struct pvr_engine_ops engine_ops = { .now = now, .log = say };
 
-static void want(void *opaque, struct pvr_remote *remote, uint8_t dscp)
+static void want(void *opaque, struct pvr_host *host, uint8_t dscp)
 {
 	struct env *env = opaque;
 
-	assert_ptr_equal(remote, env->remote);
+	assert_ptr_equal(host, env->host);
 	env->wants++;
 	env->wanted = dscp;
 }
@@ -58,8 +58,8 @@ static int setup(void **state)
 	assert_non_null(env);
 	env->engine = pvr_engine_create(&engine_ops, env, 1);
 	pvr_engine_set_pipe(env->engine, &gid_ops, &host_ops, env);
-	env->remote = pvr_remote_get(env->engine, "other");
-	assert_non_null(env->remote);
+	env->host = pvr_host_get(env->engine, "other");
+	assert_non_null(env->host);
 	*state = env;
 	return 0;
 }
@@ -79,12 +79,12 @@ static void up(struct env *env, unsigned int slot, uint8_t dscp)
 {
 	const struct pvr_stream_limits limits = { .chunk = 65536, .dscp = dscp };
 
-	pvr_out_up(env->remote, PVR_PIPE_TCP, slot, &stream_ops, env, &limits);
+	pvr_out_up(env->host, PVR_PIPE_TCP, slot, &stream_ops, env, &limits);
 }
 
 static void down(struct env *env, unsigned int slot)
 {
-	pvr_out_down(env->remote, PVR_PIPE_TCP, slot);
+	pvr_out_down(env->host, PVR_PIPE_TCP, slot);
 }
 
 /* The slot for a queue pair; -1: none. */
@@ -92,7 +92,7 @@ static int slot_of(struct env *env, uint32_t qpn, uint8_t dscp)
 {
 	struct pvr_route route;
 
-	if (!pvr_link_route(env->remote, qpn, dscp, &route))
+	if (!pvr_link_route(env->host, qpn, dscp, &route))
 		return -1;
 	assert_false(pvr_link_route_changed(&route, qpn));
 	return route.slot;
@@ -144,7 +144,7 @@ TEST_ROUTE(test_class_without_connection_uses_another)
 	assert_int_equal(slot_of(env, 7, 46), 0);
 	assert_int_equal(env->wants, 1);
 	assert_int_equal(env->wanted, 46);
-	assert_true(pvr_link_route(env->remote, 7, 46, &route));
+	assert_true(pvr_link_route(env->host, 7, 46, &route));
 	up(env, 1, 46);
 	assert_true(pvr_link_route_changed(&route, 7));
 	assert_int_equal(slot_of(env, 7, 46), 1);

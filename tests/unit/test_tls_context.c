@@ -268,7 +268,7 @@ TEST_PLAIN(test_identities)
 		{ "c", "c", false },  { "", "?", false },   { ":", "?", false },
 		{ "b!", "?", false },
 	};
-	char path[] = "/tmp/test_tls.XXXXXX", long_name[600], host[PVR_REMOTE_NAME_MAX];
+	char path[] = "/tmp/test_tls.XXXXXX", long_name[600], host[PVR_HOST_NAME_MAX];
 	char identity[PVR_PSK_IDENTITY];
 	struct pvr_psk_file *file;
 	struct pvr_error err;

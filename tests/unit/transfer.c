@@ -68,7 +68,7 @@ struct model {
 };
 
 static void model_init(struct model *model, struct t_env *env, const struct t_transfer *t,
-		       const struct piece *local, uint32_t sges, const struct piece *remote,
+		       const struct piece *local, uint32_t sges, const struct piece *host,
 		       uint32_t remote_sges)
 {
 	const size_t size = env->a.buf.size;
@@ -81,11 +81,11 @@ static void model_init(struct model *model, struct t_env *env, const struct t_tr
 	memcpy(model->a, env->a.buf.va, size);
 	memcpy(model->b, env->b.buf.va, size);
 	if (t->op == PVRDMA_WR_RDMA_READ) {
-		gather(model->message, model->b, remote, remote_sges);
+		gather(model->message, model->b, host, remote_sges);
 		scatter(model->a, local, sges, model->message);
 	} else {
 		gather(model->message, model->a, local, sges);
-		scatter(model->b, remote, remote_sges, model->message);
+		scatter(model->b, host, remote_sges, model->message);
 	}
 }
 
@@ -123,7 +123,7 @@ void t_transfer(struct t_env *env, const struct t_transfer *t)
 {
 	const uint32_t sges = t->sges ? t->sges : 1;
 	const uint32_t remote_sges = is_send(t->op) && t->recv_sges ? t->recv_sges : 1;
-	struct piece local[MAX_PIECES], remote[MAX_PIECES];
+	struct piece local[MAX_PIECES], host[MAX_PIECES];
 	struct pvrdma_sge sge[MAX_PIECES];
 	struct model model;
 	struct fg_wr wr = {
@@ -138,10 +138,10 @@ void t_transfer(struct t_env *env, const struct t_transfer *t)
 	};
 
 	split(local, sges, t->len, t->offset);
-	split(remote, remote_sges, t->len, t->remote_offset);
-	model_init(&model, env, t, local, sges, remote, remote_sges);
+	split(host, remote_sges, t->len, t->remote_offset);
+	model_init(&model, env, t, local, sges, host, remote_sges);
 	if (is_send(t->op)) {
-		sge_list(sge, &env->b.mr, remote, remote_sges);
+		sge_list(sge, &env->b.mr, host, remote_sges);
 		assert_true(fg_post_recv(&env->b.qp, 2, sge, remote_sges));
 	} else if (t->op == PVRDMA_WR_RDMA_WRITE_WITH_IMM) {
 		assert_true(fg_post_recv(&env->b.qp, 2, NULL, 0));

@@ -42,28 +42,28 @@ static bool is_sending(const struct pvr_qp *qp)
 	return qp->state == PVR_QPS_RTS || qp->sq_draining;
 }
 
-static struct pvr_remote_sq *find_locked(struct pvr_adapter *adapter, const struct pvr_route *route,
-					 const struct addressee *to)
+static struct pvr_pipe_sq *find_locked(struct pvr_adapter *adapter, const struct pvr_route *route,
+				       const struct addressee *to)
 {
 	struct pvr_qp *qp = pvr_qp_find(adapter, le32toh(to->qpn));
 
-	if (!qp || qp->epoch != le32toh(to->epoch) || !qp->remote_sq || !qp->sq_inflight ||
-	    !is_sending(qp) || qp->remote_sq->route.remote != route->remote)
+	if (!qp || qp->epoch != le32toh(to->epoch) || !qp->pipe_sq || !qp->sq_inflight ||
+	    !is_sending(qp) || qp->pipe_sq->route.host != route->host)
 		return NULL;
 	if (adapter->link_up && pvr_adapter_dma_ok(adapter))
-		return qp->remote_sq;
+		return qp->pipe_sq;
 	/* It asks again when it gets a quantum. */
-	qp->remote_sq->gap = true;
+	qp->pipe_sq->gap = true;
 	return NULL;
 }
 
 /* Return: NULL, or what is to be given back by put(), with its adapter's lock held. */
-static struct pvr_remote_sq *get(const struct pvr_route *route, const struct addressee *to)
+static struct pvr_pipe_sq *get(const struct pvr_route *route, const struct addressee *to)
 {
 	struct pvr_adapter *adapter;
-	struct pvr_remote_sq *sq;
+	struct pvr_pipe_sq *sq;
 
-	adapter = pvr_fabric_look_up(pvr_remote_engine(route->remote), to->fabric, to->gid, 0);
+	adapter = pvr_fabric_look_up(pvr_host_engine(route->host), to->fabric, to->gid, 0);
 	if (!adapter)
 		return NULL;
 	pvr_adapter_lock(adapter);
@@ -73,7 +73,7 @@ static struct pvr_remote_sq *get(const struct pvr_route *route, const struct add
 	return sq;
 }
 
-static void put(struct pvr_remote_sq *sq)
+static void put(struct pvr_pipe_sq *sq)
 {
 	struct pvr_adapter *adapter = sq->qp->adapter;
 
@@ -82,7 +82,7 @@ static void put(struct pvr_remote_sq *sq)
 }
 
 /* By the connection that is used now. */
-static bool is_current(const struct pvr_remote_sq *sq, const struct pvr_route *route)
+static bool is_current(const struct pvr_pipe_sq *sq, const struct pvr_route *route)
 {
 	return sq->route.kind == route->kind && sq->route.slot == route->slot &&
 	       sq->route.generation == route->generation;
@@ -91,7 +91,7 @@ static bool is_current(const struct pvr_remote_sq *sq, const struct pvr_route *r
 /* --------------------------------------------------------------------- position */
 
 /* The @i-th flight was sent up to there, at some time. */
-static bool was_sent(struct pvr_remote_sq *sq, uint32_t i, uint64_t done)
+static bool was_sent(struct pvr_pipe_sq *sq, uint32_t i, uint64_t done)
 {
 	if (i + 1 < sq->qp->sq_inflight)
 		return true;
@@ -102,7 +102,7 @@ static bool was_sent(struct pvr_remote_sq *sq, uint32_t i, uint64_t done)
  * Which flight begins at @psn; sq_inflight if that is behind the last one. Return: false if
  * that is no position of what was sent.
  */
-static bool find_inflight(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done, uint32_t *index)
+static bool find_inflight(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done, uint32_t *index)
 {
 	uint32_t i, n = sq->qp->sq_inflight;
 	struct pvr_inflight *inflight;
@@ -119,23 +119,23 @@ static bool find_inflight(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done,
 	return psn == sq->qp->sq_psn && !done && sq->complete;
 }
 
-static void complete_first(struct pvr_remote_sq *sq)
+static void complete_first(struct pvr_pipe_sq *sq)
 {
 	struct pvr_send_wqe wqe;
 
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
-	pvr_remote_complete(sq, &wqe);
+	pvr_pipe_complete(sq, &wqe);
 }
 
 /* What was executed here and is now the oldest. */
-static void complete_own(struct pvr_remote_sq *sq)
+static void complete_own(struct pvr_pipe_sq *sq)
 {
 	while (sq->qp->sq_inflight && pvr_inflight(sq, 0)->kind == PVR_OP_LOCAL)
 		complete_first(sq);
 }
 
 /* Completes up to the @index-th, but for those whose data is missing. Return: how many. */
-static uint32_t complete_before(struct pvr_remote_sq *sq, uint32_t index)
+static uint32_t complete_before(struct pvr_pipe_sq *sq, uint32_t index)
 {
 	uint32_t n = 0;
 
@@ -150,7 +150,7 @@ static uint32_t complete_before(struct pvr_remote_sq *sq, uint32_t index)
 }
 
 /* The responder has so much of the oldest in-flight WR, which is more than was known. */
-static bool partly_done(struct pvr_remote_sq *sq, uint64_t done)
+static bool partly_done(struct pvr_pipe_sq *sq, uint64_t done)
 {
 	struct pvr_qp *qp = sq->qp;
 
@@ -187,7 +187,7 @@ static void look_at_queue(struct pvr_qp *qp)
 }
 
 /* The responder has gone on: whatever was tried in vain is forgiven. */
-static void progressed(struct pvr_remote_sq *sq)
+static void progressed(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
 
@@ -200,7 +200,7 @@ static void progressed(struct pvr_remote_sq *sq)
 	if (qp->attr.timeout)
 		sq->progress = pvr_now(qp->adapter->engine);
 	if (!qp->sq_inflight && qp->wait != PVR_QP_WAIT_CONN)
-		pvr_remote_enlist(sq, NULL);
+		pvr_pipe_enlist(sq, NULL);
 	if (qp->sq_draining && !qp->sq_inflight)
 		pvr_requester_drained(qp);
 	else
@@ -209,7 +209,7 @@ static void progressed(struct pvr_remote_sq *sq)
 }
 
 /* All before this position is done. Return: false if there is no such position. */
-static bool reach(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done)
+static bool reach(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done)
 {
 	bool progress;
 	uint32_t index, n;
@@ -229,12 +229,12 @@ static bool reach(struct pvr_remote_sq *sq, uint32_t psn, uint64_t done)
 /* ------------------------------------------------------------------ what is wrong */
 
 /* The oldest in-flight WR is that at @psn, so the answer is about it. */
-static bool is_first(struct pvr_remote_sq *sq, uint32_t psn)
+static bool is_first(struct pvr_pipe_sq *sq, uint32_t psn)
 {
 	return sq->qp->sq_inflight && is_sending(sq->qp) && pvr_inflight(sq, 0)->psn == psn;
 }
 
-static void refused(struct pvr_remote_sq *sq, uint8_t nak)
+static void refused(struct pvr_pipe_sq *sq, uint8_t nak)
 {
 	static const enum pvrdma_wc_status status[PVR_FRAME_NAK_NUM] = {
 		[PVR_FRAME_NAK_INVALID_REQUEST] = PVRDMA_WC_REM_INV_REQ_ERR,
@@ -253,39 +253,39 @@ static bool is_waiting(const struct pvr_qp *qp)
 	return qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY;
 }
 
-static void not_ready(struct pvr_remote_sq *sq, uint64_t ns)
+static void not_ready(struct pvr_pipe_sq *sq, uint64_t ns)
 {
 	struct pvr_send_wqe wqe;
 
 	if (is_waiting(sq->qp))
 		return;
 	sq->probing = false;
-	pvr_remote_rewind(sq);
+	pvr_pipe_rewind(sq);
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
 	if (pvr_requester_rnr_nak(sq->qp, &wqe))
 		pvr_requester_wait_rnr(sq->qp, ns);
 }
 
-static void nobody(struct pvr_remote_sq *sq)
+static void nobody(struct pvr_pipe_sq *sq)
 {
 	struct pvr_send_wqe wqe;
 
 	if (is_waiting(sq->qp))
 		return;
 	sq->probing = true;
-	pvr_remote_rewind(sq);
+	pvr_pipe_rewind(sq);
 	pvr_wq_fetch_send_hdr(&sq->qp->sq, &wqe);
 	pvr_requester_no_response(sq->qp, &wqe);
 }
 
-static void send_again(struct pvr_remote_sq *sq)
+static void send_again(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
 
 	if (is_waiting(qp))
 		return;
 	sq->probing = false;
-	pvr_remote_rewind(sq);
+	pvr_pipe_rewind(sq);
 	if (qp->wait == PVR_QP_WAIT_ACKS)
 		pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
@@ -294,7 +294,7 @@ static void send_again(struct pvr_remote_sq *sq)
 /* ------------------------------------------------------------------------- frames */
 
 /* The verdict is about the oldest in-flight WR, once those before it have completed. */
-static void judge(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, bool current)
+static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bool current)
 {
 	uint32_t psn = le32toh(frame->psn);
 
@@ -322,23 +322,23 @@ static bool is_absence(const struct pvr_frame_ack *frame)
 }
 
 /* Of the first one that was asked: what was sent behind it was in vain, too. */
-static void absent(struct pvr_remote_sq *sq, const struct pvr_frame_ack *frame, bool current)
+static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bool current)
 {
 	struct pvr_qp *qp = sq->qp;
 
 	if (!current || !is_first(sq, le32toh(frame->psn)))
 		return;
 	if (frame->syndrome == PVR_FRAME_SYN_NO_GID)
-		pvr_remote_gid_gone(qp->adapter->engine, sq->route.remote,
-				    qp->adapter->fabric->name, qp->attr.ah_attr.dgid);
+		pvr_gid_left_host(qp->adapter->engine, sq->route.host, qp->adapter->fabric->name,
+				  qp->attr.ah_attr.dgid);
 	nobody(sq);
 }
 
-void pvr_remote_ack(const struct pvr_route *route, const char *fabric,
-		    const struct pvr_frame_ack *frame)
+void pvr_pipe_ack(const struct pvr_route *route, const char *fabric,
+		  const struct pvr_frame_ack *frame)
 {
 	struct addressee to = { fabric, frame->gid, frame->qpn, frame->epoch };
-	struct pvr_remote_sq *sq = get(route, &to);
+	struct pvr_pipe_sq *sq = get(route, &to);
 	bool current;
 
 	if (!sq)
@@ -355,7 +355,7 @@ void pvr_remote_ack(const struct pvr_route *route, const char *fabric,
  * The in-flight WR of this kind at @psn is the oldest one, once those before it have completed.
  * Return: NULL if not.
  */
-static struct pvr_inflight *first_at(struct pvr_remote_sq *sq, uint32_t psn, uint8_t kind)
+static struct pvr_inflight *first_at(struct pvr_pipe_sq *sq, uint32_t psn, uint8_t kind)
 {
 	struct pvr_inflight *inflight;
 	uint32_t index;
@@ -368,7 +368,7 @@ static struct pvr_inflight *first_at(struct pvr_remote_sq *sq, uint32_t psn, uin
 }
 
 /* Where the guest wants the answer, as it says now. Return: false if it has failed. */
-static bool find_target(struct pvr_remote_sq *sq, const struct pvr_inflight *inflight,
+static bool find_target(struct pvr_pipe_sq *sq, const struct pvr_inflight *inflight,
 			struct pvr_send_wqe *wqe, struct pvr_sg *sg)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -388,18 +388,18 @@ static bool find_target(struct pvr_remote_sq *sq, const struct pvr_inflight *inf
 }
 
 /* The oldest in-flight WR has got its answer. */
-static void answered(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe)
+static void answered(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe)
 {
-	pvr_remote_complete(sq, wqe);
+	pvr_pipe_complete(sq, wqe);
 	complete_own(sq);
 	progressed(sq);
 }
 
-void pvr_remote_atomic_ack(const struct pvr_route *route, const char *fabric,
-			   const struct pvr_frame_atomic_ack *frame)
+void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
+			 const struct pvr_frame_atomic_ack *frame)
 {
 	struct addressee to = { fabric, frame->gid, frame->qpn, frame->epoch };
-	struct pvr_remote_sq *sq = get(route, &to);
+	struct pvr_pipe_sq *sq = get(route, &to);
 	uint64_t value = le64toh(frame->value);
 	const struct pvr_inflight *inflight;
 	struct pvr_send_wqe wqe;
@@ -419,7 +419,7 @@ void pvr_remote_atomic_ack(const struct pvr_route *route, const char *fabric,
 }
 
 /* All of the fragment is there. */
-static void fragment_read(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe, uint64_t end,
+static void fragment_read(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe, uint64_t end,
 			  uint64_t length)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -434,7 +434,7 @@ static void fragment_read(struct pvr_remote_sq *sq, const struct pvr_send_wqe *w
 	progressed(sq);
 }
 
-static enum pvr_handled take_data(struct pvr_remote_sq *sq, const struct pvr_route *route,
+static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route *route,
 				  const struct pvr_frame_read_data *frame)
 {
 	uint64_t offset = le64toh(frame->offset), end = offset + le32toh(frame->chunk);
@@ -465,11 +465,11 @@ static enum pvr_handled take_data(struct pvr_remote_sq *sq, const struct pvr_rou
 	return PVR_HANDLED;
 }
 
-enum pvr_handled pvr_remote_read_data(const struct pvr_route *route, const char *fabric,
-				      const struct pvr_frame_read_data *frame)
+enum pvr_handled pvr_pipe_read_data(const struct pvr_route *route, const char *fabric,
+				    const struct pvr_frame_read_data *frame)
 {
 	struct addressee to = { fabric, frame->gid, frame->qpn, frame->epoch };
-	struct pvr_remote_sq *sq = get(route, &to);
+	struct pvr_pipe_sq *sq = get(route, &to);
 	enum pvr_handled handled;
 
 	if (!sq)

@@ -17,29 +17,29 @@ struct pvr_pipe *pvr_pipe_create(void)
 	unsigned int i;
 
 	for (i = 0; pipe && i < PVR_PIPE_BUCKETS; i++)
-		LIST_INIT(&pipe->remotes[i]);
+		LIST_INIT(&pipe->hosts[i]);
 	return pipe;
 }
 
-static void remote_free(struct pvr_remote *remote)
+static void host_free(struct pvr_host *host)
 {
 	unsigned int kind, slot;
 
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
 		for (slot = 0; slot < PVR_OUT_MAX; slot++)
-			pvr_out_free(remote->out[kind].slot[slot]);
-	free(remote);
+			pvr_out_free(host->out[kind].slot[slot]);
+	free(host);
 }
 
 void pvr_pipe_destroy(struct pvr_pipe *pipe)
 {
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	unsigned int i;
 
 	for (i = 0; pipe && i < PVR_PIPE_BUCKETS; i++) {
-		while ((remote = LIST_FIRST(&pipe->remotes[i]))) {
-			LIST_REMOVE(remote, link);
-			remote_free(remote);
+		while ((host = LIST_FIRST(&pipe->hosts[i]))) {
+			LIST_REMOVE(host, link);
+			host_free(host);
 		}
 	}
 	free(pipe);
@@ -55,61 +55,61 @@ static unsigned int bucket_of(const char *name)
 }
 
 /* The net's lock is held. */
-static struct pvr_remote *remote_get(struct pvr_engine *engine, const char *name)
+static struct pvr_host *host_get(struct pvr_engine *engine, const char *name)
 {
 	unsigned int bucket = bucket_of(name);
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 
-	LIST_FOREACH(remote, &engine->pipe->remotes[bucket], link)
-	if (!strcmp(remote->name, name))
-		return remote;
-	remote = calloc(1, sizeof(*remote));
-	if (!remote)
+	LIST_FOREACH(host, &engine->pipe->hosts[bucket], link)
+	if (!strcmp(host->name, name))
+		return host;
+	host = calloc(1, sizeof(*host));
+	if (!host)
 		return NULL;
-	remote->engine = engine;
-	strcpy(remote->name, name);
-	LIST_INIT(&remote->ins);
-	LIST_INSERT_HEAD(&engine->pipe->remotes[bucket], remote, link);
-	return remote;
+	host->engine = engine;
+	strcpy(host->name, name);
+	LIST_INIT(&host->ins);
+	LIST_INSERT_HEAD(&engine->pipe->hosts[bucket], host, link);
+	return host;
 }
 
-struct pvr_remote *pvr_remote_get(struct pvr_engine *engine, const char *name)
+struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name)
 {
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 
-	if (strlen(name) >= PVR_REMOTE_NAME_MAX)
+	if (strlen(name) >= PVR_HOST_NAME_MAX)
 		return NULL;
 	pvr_lock(&engine->pipe->lock);
-	remote = remote_get(engine, name);
+	host = host_get(engine, name);
 	pvr_unlock(&engine->pipe->lock);
-	return remote;
+	return host;
 }
 
-const char *pvr_remote_name(const struct pvr_remote *remote)
+const char *pvr_host_name(const struct pvr_host *host)
 {
-	return remote->name;
+	return host->name;
 }
 
-struct pvr_engine *pvr_remote_engine(const struct pvr_remote *remote)
+struct pvr_engine *pvr_host_engine(const struct pvr_host *host)
 {
-	return remote->engine;
+	return host->engine;
 }
 
-struct pvr_pipe *pvr_host_pipe(const struct pvr_remote *remote)
+struct pvr_pipe *pvr_host_pipe(const struct pvr_host *host)
 {
-	return remote->engine->pipe;
+	return host->engine->pipe;
 }
 
 /* ------------------------------------------------------------------ statistics */
 
-void pvr_remote_heard(struct pvr_remote *remote)
+void pvr_host_heard(struct pvr_host *host)
 {
-	__atomic_store_n(&remote->heard, pvr_now(remote->engine), __ATOMIC_RELAXED);
+	__atomic_store_n(&host->heard, pvr_now(host->engine), __ATOMIC_RELAXED);
 }
 
-void pvr_remote_count_retransmits(struct pvr_remote *remote, uint64_t n)
+void pvr_host_count_retransmits(struct pvr_host *host, uint64_t n)
 {
-	__atomic_fetch_add(&remote->retransmits, n, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&host->retransmits, n, __ATOMIC_RELAXED);
 }
 
 void pvr_link_count_add(struct pvr_link_count *to, const struct pvr_link_count *from)
@@ -123,40 +123,40 @@ void pvr_link_count_add(struct pvr_link_count *to, const struct pvr_link_count *
 }
 
 /* Its lock is held. */
-static void count_connections(struct pvr_remote *remote, struct pvr_link_count *count)
+static void count_connections(struct pvr_host *host, struct pvr_link_count *count)
 {
 	unsigned int kind, slot;
 	struct pvr_in *in;
 
-	*count = remote->gone;
-	LIST_FOREACH(in, &remote->ins, link)
+	*count = host->gone;
+	LIST_FOREACH(in, &host->ins, link)
 	pvr_link_count_add(count, &in->count);
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
 		for (slot = 0; slot < PVR_OUT_MAX; slot++)
-			if (remote->out[kind].slot[slot])
-				pvr_link_count_add(count, &remote->out[kind].slot[slot]->count);
+			if (host->out[kind].slot[slot])
+				pvr_link_count_add(count, &host->out[kind].slot[slot]->count);
 }
 
-void pvr_remote_get_stats(struct pvr_remote *remote, struct pvr_remote_stats *stats)
+void pvr_host_get_stats(struct pvr_host *host, struct pvr_host_stats *stats)
 {
 	struct pvr_link_count count;
 	unsigned int kind;
 
-	pvr_lock(&remote->lock);
-	count_connections(remote, &count);
-	pvr_unlock(&remote->lock);
-	*stats = (struct pvr_remote_stats){
-		.name = remote->name,
-		.rtt_ns = pvr_stat_get(&remote->rtt_ns),
-		.heard = pvr_stat_get(&remote->heard),
+	pvr_lock(&host->lock);
+	count_connections(host, &count);
+	pvr_unlock(&host->lock);
+	*stats = (struct pvr_host_stats){
+		.name = host->name,
+		.rtt_ns = pvr_stat_get(&host->rtt_ns),
+		.heard = pvr_stat_get(&host->heard),
 		.tx_frames = count.tx_frames,
 		.tx_bytes = count.tx_bytes,
 		.rx_frames = count.rx_frames,
 		.rx_bytes = count.rx_bytes,
 		.zerocopy_tx_bytes = count.zerocopy_tx_bytes,
 		.zerocopy_rx_bytes = count.zerocopy_rx_bytes,
-		.retransmits = pvr_stat_get(&remote->retransmits),
+		.retransmits = pvr_stat_get(&host->retransmits),
 	};
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
-		stats->up[kind] = __atomic_load_n(&remote->out[kind].up, __ATOMIC_RELAXED);
+		stats->up[kind] = __atomic_load_n(&host->out[kind].up, __ATOMIC_RELAXED);
 }

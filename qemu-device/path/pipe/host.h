@@ -4,13 +4,13 @@
  *
  * DOC: who may look
  *
- * Remotes and slots of outgoing connections stay until the engine goes, so who has found
+ * Hosts and slots of outgoing connections stay until the engine goes, so who has found
  * one needs no lock to look whether it is up: that is in atomic words, which are written
  * after all that they promise. Whoever uses a slot takes its lock and sees by its
  * generation whether it is still the connection that was found.
  */
-#ifndef PVR_REMOTE_H
-#define PVR_REMOTE_H
+#ifndef PVR_PIPE_HOST_H
+#define PVR_PIPE_HOST_H
 
 #include "path/pipe/piggyback.h"
 #include "path/pipe/net.h"
@@ -31,10 +31,10 @@ struct pvr_out_set {
 	struct pvr_out *slot[PVR_OUT_MAX]; /* NULL: never used */
 };
 
-struct pvr_remote {
-	LIST_ENTRY(pvr_remote) link;
+struct pvr_host {
+	LIST_ENTRY(pvr_host) link;
 	struct pvr_engine *engine;
-	char name[PVR_REMOTE_NAME_MAX];
+	char name[PVR_HOST_NAME_MAX];
 	struct pvr_out_set out[PVR_PIPE_KINDS]; /* see above */
 	uint64_t rtt_ns, heard, retransmits; /* any thread; ditto */
 	struct pvr_lock lock; /* Protects what follows, and new slots; nothing is taken inside it. */
@@ -43,9 +43,9 @@ struct pvr_remote {
 	struct pvr_piggyback piggyback;
 };
 
-struct pvr_pipe *pvr_host_pipe(const struct pvr_remote *remote);
+struct pvr_pipe *pvr_host_pipe(const struct pvr_host *host);
 /* Something came from there just now. */
-void pvr_remote_heard(struct pvr_remote *remote);
+void pvr_host_heard(struct pvr_host *host);
 void pvr_link_count_add(struct pvr_link_count *to, const struct pvr_link_count *from);
 
-#endif /* PVR_REMOTE_H */
+#endif /* PVR_PIPE_HOST_H */

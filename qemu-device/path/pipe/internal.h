@@ -29,13 +29,13 @@
 
 enum pvr_sent {
 	PVR_SENT,
-	PVR_SENT_BLOCKED, /* the connection takes no more now; pvr_remote_resume() will be called */
+	PVR_SENT_BLOCKED, /* the connection takes no more now; pvr_host_resume() will be called */
 	PVR_SENT_DOWN, /* there is no connection */
 };
 
 /* The outgoing connection that a queue pair uses now. All zero: none. */
 struct pvr_route {
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	uint8_t kind, slot;
 	uint8_t dscp; /* that was asked for */
 	uint64_t generation; /* of the connection: changes when it is made anew */
@@ -47,7 +47,7 @@ struct pvr_route {
  * this DSCP if there is one. @route: remote is kept. Return: false if none is up;
  * generation is 0 then.
  */
-bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp, struct pvr_route *route);
+bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pvr_route *route);
 /* The DSCP is the upper six bits of what IP calls traffic class, too. */
 static inline uint8_t pvr_dscp_of(uint8_t traffic_class)
 {
@@ -111,7 +111,7 @@ void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_
  */
 bool pvr_in_may_stall(struct pvr_in *in);
 
-struct pvr_remote *pvr_in_remote(const struct pvr_in *in);
+struct pvr_host *pvr_in_host(const struct pvr_in *in);
 
 /* What path/pipe/responder.c keeps with a connection; all zero in the beginning. */
 struct pvr_in_acks {
@@ -136,39 +136,39 @@ enum pvr_handled {
 };
 
 /* path/pipe/responder.c. The payload is in @payload, if it has come as a whole. */
-enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
-				    const struct pvr_frame_request *frame, uint8_t *payload);
+enum pvr_handled pvr_pipe_request(struct pvr_in *in, const char *fabric,
+				  const struct pvr_frame_request *frame, uint8_t *payload);
 /* No more frames can be handled now: acknowledge what has not been yet. */
-void pvr_remote_request_end(struct pvr_in *in);
+void pvr_pipe_request_end(struct pvr_in *in);
 /* path/pipe/ud.c */
-enum pvr_handled pvr_remote_datagram(struct pvr_in *in, const char *fabric,
-				     const struct pvr_frame_datagram *frame, uint8_t *payload);
+enum pvr_handled pvr_pipe_datagram(struct pvr_in *in, const char *fabric,
+				   const struct pvr_frame_datagram *frame, uint8_t *payload);
 
 /* path/pipe/qp_gone.c */
 void pvr_pipe_recv_qp_gone(struct pvr_in *in, const char *fabric,
 			   const struct pvr_frame_qp_gone *frame);
 
 /* path/pipe/completer.c, with the outgoing connection's generation. */
-void pvr_remote_ack(const struct pvr_route *route, const char *fabric,
-		    const struct pvr_frame_ack *frame);
-void pvr_remote_atomic_ack(const struct pvr_route *route, const char *fabric,
-			   const struct pvr_frame_atomic_ack *frame);
+void pvr_pipe_ack(const struct pvr_route *route, const char *fabric,
+		  const struct pvr_frame_ack *frame);
+void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
+			 const struct pvr_frame_atomic_ack *frame);
 /* Pulls by pvr_out_recv_payload(). */
-enum pvr_handled pvr_remote_read_data(const struct pvr_route *route, const char *fabric,
-				      const struct pvr_frame_read_data *frame);
+enum pvr_handled pvr_pipe_read_data(const struct pvr_route *route, const char *fabric,
+				    const struct pvr_frame_read_data *frame);
 int pvr_out_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
 			 const struct pvr_sg *to, uint64_t offset, uint32_t len);
 /* As pvr_in_ext_dma(). */
 const struct pvr_ext_dma *pvr_out_ext_dma(const struct pvr_route *route);
 /*
- * The connection takes more, has come up or gone down, or a GID of this remote was made
+ * The connection takes more, has come up or gone down, or a GID of this host was made
  * known (NULL: of any): queue pairs that wait go on. Takes adapters' locks, so none may be
  * held.
  */
-void pvr_remote_resume(struct pvr_engine *engine, struct pvr_remote *remote);
+void pvr_host_resume(struct pvr_engine *engine, struct pvr_host *host);
 
-struct pvr_engine *pvr_remote_engine(const struct pvr_remote *remote);
+struct pvr_engine *pvr_host_engine(const struct pvr_host *host);
 /* So many requests are sent once more. Any thread. */
-void pvr_remote_count_retransmits(struct pvr_remote *remote, uint64_t n);
+void pvr_host_count_retransmits(struct pvr_host *host, uint64_t n);
 
 #endif /* PVR_LINK_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What an engine knows of other hosts: its embedder's ops, the remotes, who has which GID. */
+/* What an engine knows of other hosts: its embedder's ops, the hosts, who has which GID. */
 #ifndef PVR_PIPE_STATE_H
 #define PVR_PIPE_STATE_H
 
@@ -17,7 +17,7 @@ struct pvr_pipe {
 	struct pvr_lock lock; /* Protects what follows; nothing is taken inside it. */
 	uint64_t generations; /* of outgoing connections that there ever were */
 	/* By name; they stay until the engine goes. */
-	LIST_HEAD(, pvr_remote) remotes[PVR_PIPE_BUCKETS];
+	LIST_HEAD(, pvr_host) hosts[PVR_PIPE_BUCKETS];
 };
 
 /* NULL: no memory. */

@@ -10,9 +10,9 @@
 
 static void adapter_init(struct pvr_adapter *adapter)
 {
-	TAILQ_INIT(&adapter->remotes.starved);
-	TAILQ_INIT(&adapter->remotes.blocked);
-	TAILQ_INIT(&adapter->remotes.in_flight);
+	TAILQ_INIT(&adapter->hosts.starved);
+	TAILQ_INIT(&adapter->hosts.blocked);
+	TAILQ_INIT(&adapter->hosts.in_flight);
 }
 
 /* The flag is set first: a GID that becomes known after the search then wakes us. */
@@ -20,9 +20,9 @@ static enum pvr_resolve resolve(struct pvr_qp *qp)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 
-	__atomic_store_n(&adapter->remotes.any, true, __ATOMIC_SEQ_CST);
-	qp->peer_remote = pvr_remote_gid_find(adapter, qp->attr.ah_attr.dgid);
-	if (qp->peer_remote)
+	__atomic_store_n(&adapter->hosts.any, true, __ATOMIC_SEQ_CST);
+	qp->path_host = pvr_gid_find_host(adapter, qp->attr.ah_attr.dgid);
+	if (qp->path_host)
 		return PVR_RESOLVE_YES;
 	return adapter->engine->fabrics->gid_ops ? PVR_RESOLVE_PENDING : PVR_RESOLVE_NO;
 }
@@ -32,12 +32,12 @@ const struct pvr_path_ops pvr_pipe_path_ops = {
 	.adapter_init = adapter_init,
 	.adapter_gone = pvr_pipe_send_qp_gone,
 	.resolve = resolve,
-	.detach = pvr_remote_detach,
-	.run_sq = pvr_remote_quantum,
-	.timeout = pvr_remote_timeout,
-	.stop = pvr_remote_sq_stop,
-	.close = pvr_remote_sq_free,
-	.ud_send = pvr_remote_ud_send,
-	.mcast_targets = pvr_remote_ud_find_group,
-	.mcast_send = pvr_remote_ud_send_group,
+	.detach = pvr_host_detach,
+	.run_sq = pvr_pipe_run_sq,
+	.timeout = pvr_pipe_timeout,
+	.stop = pvr_pipe_sq_stop,
+	.close = pvr_pipe_sq_free,
+	.ud_send = pvr_pipe_ud_send,
+	.mcast_targets = pvr_pipe_ud_find_group,
+	.mcast_send = pvr_pipe_ud_send_group,
 };

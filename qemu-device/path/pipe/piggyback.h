@@ -19,7 +19,7 @@
 
 struct pvr_in;
 
-/* Of a remote; all zero in the beginning. */
+/* Of a host; all zero in the beginning. */
 struct pvr_piggyback {
 	struct pvr_lock lock; /* inside that of an outgoing connection, and nothing inside it */
 	bool waits; /* for somebody who takes it along; read without the lock, too */

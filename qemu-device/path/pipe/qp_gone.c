@@ -17,18 +17,18 @@
 /* ----------------------------------------------------------------------- saying so */
 
 /* Who has the other end: as the directory says, or as was seen. NULL: nobody elsewhere. */
-static struct pvr_remote *remote_of(struct pvr_qp *qp)
+static struct pvr_host *host_of(struct pvr_qp *qp)
 {
 	const uint8_t *dgid = qp->attr.ah_attr.dgid;
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 
 	if (qp->type != PVR_QPT_RC || !pvr_peer_gone_is_connected(qp) ||
 	    pvr_fabric_find(qp->adapter, dgid))
 		return NULL;
-	remote = pvr_remote_gid_find(qp->adapter, dgid);
-	if (!remote && qp->remote_sq)
-		remote = qp->remote_sq->route.remote;
-	return remote ? remote : pvr_responder_state_host(qp);
+	host = pvr_gid_find_host(qp->adapter, dgid);
+	if (!host && qp->pipe_sq)
+		host = qp->pipe_sq->route.host;
+	return host ? host : pvr_responder_state_host(qp);
 }
 
 static bool fill(struct pvr_frame_qp_gone *frame, const struct pvr_qp *qp)
@@ -52,12 +52,12 @@ static bool fill(struct pvr_frame_qp_gone *frame, const struct pvr_qp *qp)
 /* What does not get away is not said: the peer's own timeout finds out. */
 static void tell(struct pvr_qp *qp)
 {
-	struct pvr_remote *remote = remote_of(qp);
+	struct pvr_host *host = host_of(qp);
 	union pvr_any_frame any;
 	struct pvr_route route;
 
-	if (!remote || !fill(&any.qp_gone, qp) ||
-	    !pvr_link_route(remote, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class), &route))
+	if (!host || !fill(&any.qp_gone, qp) ||
+	    !pvr_link_route(host, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class), &route))
 		return;
 	if (pvr_link_send(&route, qp->adapter->fabric, &any, sizeof(any.qp_gone), NULL, NULL, 0,
 			  0) == PVR_SENT)
@@ -78,12 +78,12 @@ void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter)
 /* ----------------------------------------------------------------------- hearing it */
 
 /* Only who has the GID may say so, or had it when the queue pairs met. */
-static bool is_believed(const struct pvr_qp *qp, const struct pvr_remote *remote,
+static bool is_believed(const struct pvr_qp *qp, const struct pvr_host *host,
 			enum pvr_gid_state where)
 {
-	return where == PVR_GID_AT_HOST || (qp->peer_is_far && qp->peer_host == remote) ||
-	       (qp->remote_sq && qp->remote_sq->route.remote == remote) ||
-	       pvr_responder_state_host(qp) == remote;
+	return where == PVR_GID_AT_HOST || (qp->peer_is_far && qp->peer_host == host) ||
+	       (qp->pipe_sq && qp->pipe_sq->route.host == host) ||
+	       pvr_responder_state_host(qp) == host;
 }
 
 static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_qp_gone *frame)
@@ -99,20 +99,19 @@ static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_q
 void pvr_pipe_recv_qp_gone(struct pvr_in *in, const char *fabric,
 			   const struct pvr_frame_qp_gone *frame)
 {
-	struct pvr_remote *remote = pvr_in_remote(in);
+	struct pvr_host *host = pvr_in_host(in);
 	struct pvr_adapter *adapter;
 	enum pvr_gid_state where;
 	struct pvr_qp *qp;
 
-	where = pvr_remote_gid_check(pvr_remote_engine(remote), remote, fabric, frame->sgid,
-				     frame->gid_type);
-	adapter =
-		pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid, frame->gid_type);
+	where = pvr_gid_check_host(pvr_host_engine(host), host, fabric, frame->sgid,
+				   frame->gid_type);
+	adapter = pvr_fabric_look_up(pvr_host_engine(host), fabric, frame->dgid, frame->gid_type);
 	if (!adapter)
 		return;
 	pvr_adapter_lock(adapter);
 	qp = find(adapter, frame);
-	if (qp && is_believed(qp, remote, where))
+	if (qp && is_believed(qp, host, where))
 		pvr_peer_gone_end(qp);
 	pvr_publish(adapter);
 	pvr_adapter_unlock(adapter);

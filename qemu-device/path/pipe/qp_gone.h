@@ -4,12 +4,12 @@
  * it for those on one host. Told by QP_GONE frames, one for each queue pair; receiving is
  * path/pipe/internal.h's.
  */
-#ifndef PVR_REMOTE_LEFT_H
-#define PVR_REMOTE_LEFT_H
+#ifndef PVR_PIPE_QP_GONE_H
+#define PVR_PIPE_QP_GONE_H
 
 struct pvr_adapter;
 
 /* The adapter is about to lose all queue pairs; it is held. */
 void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter);
 
-#endif /* PVR_REMOTE_LEFT_H */
+#endif /* PVR_PIPE_QP_GONE_H */

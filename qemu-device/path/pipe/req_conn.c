@@ -11,10 +11,9 @@
 
 /* ------------------------------------------------------------------------ slots */
 
-static struct pvr_out *out_find(const struct pvr_remote *remote, unsigned int kind,
-				unsigned int slot)
+static struct pvr_out *out_find(const struct pvr_host *host, unsigned int kind, unsigned int slot)
 {
-	return __atomic_load_n(&remote->out[kind].slot[slot], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&host->out[kind].slot[slot], __ATOMIC_ACQUIRE);
 }
 
 static uint64_t generation_of(const struct pvr_out *out)
@@ -23,23 +22,22 @@ static uint64_t generation_of(const struct pvr_out *out)
 }
 
 /* Made at its first use, and kept. */
-static struct pvr_out *out_get(struct pvr_remote *remote, enum pvr_pipe_kind kind,
-			       unsigned int slot)
+static struct pvr_out *out_get(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct pvr_out *out = out_find(remote, kind, slot);
+	struct pvr_out *out = out_find(host, kind, slot);
 
 	if (out)
 		return out;
 	out = calloc(1, sizeof(*out));
 	if (!out)
 		return NULL;
-	out->remote = remote;
+	out->host = host;
 	out->kind = kind;
 	out->slot = slot;
 	/* Who counts goes through them with the lock. */
-	pvr_lock(&remote->lock);
-	__atomic_store_n(&remote->out[kind].slot[slot], out, __ATOMIC_RELEASE);
-	pvr_unlock(&remote->lock);
+	pvr_lock(&host->lock);
+	__atomic_store_n(&host->out[kind].slot[slot], out, __ATOMIC_RELEASE);
+	pvr_unlock(&host->lock);
 	return out;
 }
 
@@ -73,7 +71,7 @@ static int out_open(struct pvr_out *out, const struct pvr_stream_ops *ops, void 
 
 static void set_up(struct pvr_out *out, bool up)
 {
-	uint32_t *word = &out->remote->out[out->kind].up;
+	uint32_t *word = &out->host->out[out->kind].up;
 
 	if (up)
 		__atomic_fetch_or(word, 1u << out->slot, __ATOMIC_RELEASE);
@@ -84,7 +82,7 @@ static void set_up(struct pvr_out *out, bool up)
 /* Before it is up. */
 static void set_class(struct pvr_out *out, uint8_t dscp)
 {
-	struct pvr_out_set *set = &out->remote->out[out->kind];
+	struct pvr_out_set *set = &out->host->out[out->kind];
 
 	__atomic_store_n(&out->dscp, dscp, __ATOMIC_RELAXED);
 	if (dscp) {
@@ -92,10 +90,10 @@ static void set_class(struct pvr_out *out, uint8_t dscp)
 		return;
 	}
 	__atomic_fetch_and(&set->classed, ~(1u << out->slot), __ATOMIC_RELAXED);
-	pvr_lock(&out->remote->lock);
+	pvr_lock(&out->host->lock);
 	if (out->slot >= set->slots)
 		__atomic_store_n(&set->slots, out->slot + 1u, __ATOMIC_RELAXED);
-	pvr_unlock(&out->remote->lock);
+	pvr_unlock(&out->host->lock);
 }
 
 /* Its lock is held. NICs let go of guest memory before anybody takes another way. */
@@ -111,11 +109,11 @@ static void out_close(struct pvr_out *out)
 	out->told_limit = false;
 }
 
-void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+void pvr_out_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 		const struct pvr_stream_ops *ops, void *opaque,
 		const struct pvr_stream_limits *limits)
 {
-	struct pvr_out *out = out_get(remote, kind, slot);
+	struct pvr_out *out = out_get(host, kind, slot);
 
 	if (!out)
 		return;
@@ -126,51 +124,51 @@ void pvr_out_up(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int
 		out->piggyback_ack = limits->piggyback_ack;
 		set_class(out, limits->dscp);
 		out->qp_gone_agreed = limits->qp_gone;
-		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(remote)),
+		__atomic_store_n(&out->generation, new_generation(pvr_host_pipe(host)),
 				 __ATOMIC_RELEASE);
 		set_up(out, true);
 	}
 	pvr_unlock(&out->lock);
-	pvr_remote_resume(remote->engine, remote);
+	pvr_host_resume(host->engine, host);
 }
 
-void pvr_out_down(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot)
+void pvr_out_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct pvr_out *out = out_find(remote, kind, slot);
+	struct pvr_out *out = out_find(host, kind, slot);
 
 	if (!out)
 		return;
 	pvr_lock(&out->lock);
 	out_close(out);
 	pvr_unlock(&out->lock);
-	pvr_remote_resume(remote->engine, remote);
+	pvr_host_resume(host->engine, host);
 }
 
 /* ----------------------------------------------------------------------- routes */
 
 /* Queue pairs are spread over the slots, and who finds its own down takes the next one. */
-static struct pvr_out *pick_plain(const struct pvr_remote *remote, unsigned int kind, uint32_t up,
+static struct pvr_out *pick_plain(const struct pvr_host *host, unsigned int kind, uint32_t up,
 				  uint32_t qpn)
 {
-	uint32_t slots = __atomic_load_n(&remote->out[kind].slots, __ATOMIC_RELAXED), i, slot;
+	uint32_t slots = __atomic_load_n(&host->out[kind].slots, __ATOMIC_RELAXED), i, slot;
 
 	for (i = 0; i < slots; i++) {
 		slot = (qpn % slots + i) % slots;
 		if (up & 1u << slot)
-			return out_find(remote, kind, slot);
+			return out_find(host, kind, slot);
 	}
 	/* It was another one's a moment ago. */
-	return out_find(remote, kind, (unsigned int)__builtin_ctz(up));
+	return out_find(host, kind, (unsigned int)__builtin_ctz(up));
 }
 
 /* NULL: there is none of this DSCP. */
-static struct pvr_out *pick_class(const struct pvr_remote *remote, unsigned int kind,
-				  uint32_t classed, uint8_t dscp)
+static struct pvr_out *pick_class(const struct pvr_host *host, unsigned int kind, uint32_t classed,
+				  uint8_t dscp)
 {
 	struct pvr_out *out;
 
 	for (; classed; classed &= classed - 1) {
-		out = out_find(remote, kind, (unsigned int)__builtin_ctz(classed));
+		out = out_find(host, kind, (unsigned int)__builtin_ctz(classed));
 		if (__atomic_load_n(&out->dscp, __ATOMIC_RELAXED) == dscp)
 			return out;
 	}
@@ -178,28 +176,28 @@ static struct pvr_out *pick_class(const struct pvr_remote *remote, unsigned int 
 }
 
 /* Who finds none of its own class takes one of no class, and if there is none, any. */
-static struct pvr_out *pick(const struct pvr_remote *remote, unsigned int kind, uint32_t qpn,
+static struct pvr_out *pick(const struct pvr_host *host, unsigned int kind, uint32_t qpn,
 			    uint8_t dscp)
 {
-	const struct pvr_out_set *set = &remote->out[kind];
+	const struct pvr_out_set *set = &host->out[kind];
 	uint32_t up = __atomic_load_n(&set->up, __ATOMIC_ACQUIRE);
 	uint32_t classed = up & __atomic_load_n(&set->classed, __ATOMIC_RELAXED);
-	struct pvr_out *out = dscp ? pick_class(remote, kind, classed, dscp) : NULL;
+	struct pvr_out *out = dscp ? pick_class(host, kind, classed, dscp) : NULL;
 
 	if (!up || out)
 		return out;
 	if (up != classed)
-		return pick_plain(remote, kind, up & ~classed, qpn);
-	return out_find(remote, kind, (unsigned int)__builtin_ctz(classed));
+		return pick_plain(host, kind, up & ~classed, qpn);
+	return out_find(host, kind, (unsigned int)__builtin_ctz(classed));
 }
 
-static struct pvr_out *pick_best(const struct pvr_remote *remote, uint32_t qpn, uint8_t dscp)
+static struct pvr_out *pick_best(const struct pvr_host *host, uint32_t qpn, uint8_t dscp)
 {
 	unsigned int kind = PVR_PIPE_KINDS;
 	struct pvr_out *out = NULL;
 
 	while (!out && kind--)
-		out = pick(remote, kind, qpn, dscp);
+		out = pick(host, kind, qpn, dscp);
 	return out;
 }
 
@@ -210,12 +208,12 @@ static bool is_wanting(const struct pvr_route *route, const struct pvr_out *out)
 				      __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
 }
 
-bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
+bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
 {
-	const struct pvr_pipe *pipe = pvr_host_pipe(remote);
-	struct pvr_out *out = pick_best(remote, qpn, dscp);
+	const struct pvr_pipe *pipe = pvr_host_pipe(host);
+	struct pvr_out *out = pick_best(host, qpn, dscp);
 
-	*route = (struct pvr_route){ .remote = remote, .dscp = dscp };
+	*route = (struct pvr_route){ .host = host, .dscp = dscp };
 	if (out) {
 		route->kind = out->kind;
 		route->slot = out->slot;
@@ -224,13 +222,13 @@ bool pvr_link_route(struct pvr_remote *remote, uint32_t qpn, uint8_t dscp, struc
 		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
 	}
 	if (is_wanting(route, out) && pipe->ops && pipe->ops->want)
-		pipe->ops->want(pipe->opaque, remote, dscp);
+		pipe->ops->want(pipe->opaque, host, dscp);
 	return route->generation;
 }
 
 bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn)
 {
-	const struct pvr_out *out = pick_best(route->remote, qpn, route->dscp);
+	const struct pvr_out *out = pick_best(route->host, qpn, route->dscp);
 
 	if (!out)
 		return route->generation;
@@ -251,9 +249,9 @@ static bool put_flat(struct pvr_out *out, union pvr_any_frame *any, size_t size)
 static void cannot_add_fabric_id(struct pvr_out *out, const char *name)
 {
 	if (!out->told_limit)
-		pvr_log(out->remote->engine, NULL, PVR_LOG_ERR,
+		pvr_log(out->host->engine, NULL, PVR_LOG_ERR,
 			"%s: a connection cannot have more fabrics than %u: %s is cut off",
-			out->remote->name, out->fabrics.count, name);
+			out->host->name, out->fabrics.count, name);
 	out->told_limit = true;
 }
 
@@ -323,7 +321,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 		.len = len,
 		.expose_qp = expose_qp,
 	};
-	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
+	struct pvr_out *out = out_find(route->host, route->kind, route->slot);
 	enum pvr_sent sent = PVR_SENT_DOWN;
 
 	if (!out)
@@ -340,13 +338,13 @@ static void take_ack_along(struct pvr_out *out)
 {
 	union pvr_any_frame any;
 
-	if (out->piggyback_ack && pvr_piggyback_take(&out->remote->piggyback, &out->fabrics, &any))
+	if (out->piggyback_ack && pvr_piggyback_take(&out->host->piggyback, &out->fabrics, &any))
 		put_flat(out, &any, sizeof(any.ack));
 }
 
 void pvr_link_flush(const struct pvr_route *route)
 {
-	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
+	struct pvr_out *out = out_find(route->host, route->kind, route->slot);
 
 	if (!out)
 		return;
@@ -384,9 +382,9 @@ static bool flush_all(struct pvr_out *out)
 	return resume;
 }
 
-bool pvr_out_output(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot)
+bool pvr_out_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct pvr_out *out = out_find(remote, kind, slot);
+	struct pvr_out *out = out_find(host, kind, slot);
 	bool resume = false, works = false;
 
 	if (!out)
@@ -398,17 +396,16 @@ bool pvr_out_output(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned
 	}
 	pvr_unlock(&out->lock);
 	if (resume)
-		pvr_remote_resume(remote->engine, remote);
+		pvr_host_resume(host->engine, host);
 	return works;
 }
 
 /* ------------------------------------------------------ what is sent by itself */
 
 /* The slot's connection, locked; NULL: it is down. */
-static struct pvr_out *lock_up(struct pvr_remote *remote, enum pvr_pipe_kind kind,
-			       unsigned int slot)
+static struct pvr_out *lock_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct pvr_out *out = out_find(remote, kind, slot);
+	struct pvr_out *out = out_find(host, kind, slot);
 
 	if (!out)
 		return NULL;
@@ -429,24 +426,24 @@ static bool send_now(struct pvr_out *out, union pvr_any_frame *any, size_t size)
 	return room;
 }
 
-void pvr_out_ping(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot)
+void pvr_out_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
 	union pvr_any_frame any = { .ping = { .frame = { .type = PVR_FRAME_PING } } };
-	struct pvr_out *out = lock_up(remote, kind, slot);
+	struct pvr_out *out = lock_up(host, kind, slot);
 
 	if (!out)
 		return;
-	out->ping = pvr_now(remote->engine);
+	out->ping = pvr_now(host->engine);
 	any.ping.cookie = htole64(out->ping);
 	send_now(out, &any, sizeof(any.ping));
 	pvr_unlock(&out->lock);
 }
 
-bool pvr_out_gid_query(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+bool pvr_out_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 		       const char *fabric, const uint8_t gid[16])
 {
 	union pvr_any_frame any = { .gid_query = { .frame = { .type = PVR_FRAME_GID_QUERY } } };
-	struct pvr_out *out = lock_up(remote, kind, slot);
+	struct pvr_out *out = lock_up(host, kind, slot);
 	unsigned int number;
 	bool sent;
 
@@ -460,10 +457,10 @@ bool pvr_out_gid_query(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsig
 	return sent;
 }
 
-void pvr_out_send_close(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+void pvr_out_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 			enum pvr_close_reason reason, const char *text)
 {
-	struct pvr_out *out = lock_up(remote, kind, slot);
+	struct pvr_out *out = lock_up(host, kind, slot);
 	union pvr_any_frame any;
 
 	if (!out)
@@ -478,7 +475,7 @@ void pvr_out_send_close(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsi
 static struct pvr_route route_of(const struct pvr_out *out)
 {
 	return (struct pvr_route){
-		.remote = out->remote,
+		.host = out->host,
 		.kind = out->kind,
 		.slot = out->slot,
 		.generation = out->generation,
@@ -506,17 +503,17 @@ static void got_pong(struct pvr_out *out, const struct pvr_frame_ping *pong)
 	pvr_unlock(&out->lock);
 	/* One that answers no question says nothing. */
 	if (sent && le64toh(pong->cookie) == sent)
-		__atomic_store_n(&out->remote->rtt_ns, pvr_now(out->remote->engine) - sent,
+		__atomic_store_n(&out->host->rtt_ns, pvr_now(out->host->engine) - sent,
 				 __ATOMIC_RELAXED);
 }
 
 static void recv_gid_reply(const struct pvr_out *out, const char *fabric,
 			   const struct pvr_frame_gid_query *here)
 {
-	const struct pvr_pipe *pipe = pvr_host_pipe(out->remote);
+	const struct pvr_pipe *pipe = pvr_host_pipe(out->host);
 
 	if (pipe->ops && pipe->ops->located)
-		pipe->ops->located(pipe->opaque, out->remote, fabric, here->gid, here->gid_type);
+		pipe->ops->located(pipe->opaque, out->host, fabric, here->gid, here->gid_type);
 }
 
 static enum pvr_handled dispatch_answer(struct pvr_out *out, const union pvr_any_frame *any,
@@ -529,13 +526,13 @@ static enum pvr_handled dispatch_answer(struct pvr_out *out, const union pvr_any
 		recv_gid_reply(out, fabric, &any->gid_query);
 		break;
 	case PVR_FRAME_ACK:
-		pvr_remote_ack(&route, fabric, &any->ack);
+		pvr_pipe_ack(&route, fabric, &any->ack);
 		break;
 	case PVR_FRAME_ATOMIC_ACK:
-		pvr_remote_atomic_ack(&route, fabric, &any->atomic_ack);
+		pvr_pipe_atomic_ack(&route, fabric, &any->atomic_ack);
 		break;
 	case PVR_FRAME_READ_DATA:
-		return pvr_remote_read_data(&route, fabric, &any->read_data);
+		return pvr_pipe_read_data(&route, fabric, &any->read_data);
 	}
 	return PVR_HANDLED;
 }
@@ -614,10 +611,10 @@ static const struct pvr_pipe_rx_ops answer_ops = {
 	.rndv_done = rndv_done,
 };
 
-enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind, unsigned int slot,
+enum pvr_input pvr_out_input(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 			     struct pvr_input_error *err)
 {
-	struct pvr_out *out = out_get(remote, kind, slot);
+	struct pvr_out *out = out_get(host, kind, slot);
 	uint64_t before;
 	enum pvr_input result;
 
@@ -626,21 +623,21 @@ enum pvr_input pvr_out_input(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 	before = out->count.rx_bytes;
 	result = pvr_pipe_rx_run(&out->in, &answer_ops, out, err);
 	if (out->count.rx_bytes != before)
-		pvr_remote_heard(remote);
+		pvr_host_heard(host);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
-		pvr_out_send_close(remote, kind, slot, err->reason, err->why);
+		pvr_out_send_close(host, kind, slot, err->reason, err->why);
 	return result;
 }
 
 int pvr_out_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
 			 const struct pvr_sg *to, uint64_t offset, uint32_t len)
 {
-	struct pvr_out *out = out_find(route->remote, route->kind, route->slot);
+	struct pvr_out *out = out_find(route->host, route->kind, route->slot);
 
 	return pvr_pipe_rx_recv_payload(&out->in, qp, to, offset, len);
 }
 
 const struct pvr_ext_dma *pvr_out_ext_dma(const struct pvr_route *route)
 {
-	return &out_find(route->remote, route->kind, route->slot)->in.rdma_read.use;
+	return &out_find(route->host, route->kind, route->slot)->in.rdma_read.use;
 }

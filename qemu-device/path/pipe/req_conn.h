@@ -13,7 +13,7 @@
 #include "path/pipe/tx.h"
 
 struct pvr_out {
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	uint8_t kind, slot;
 	uint64_t generation; /* 0: it is down. Read without the lock, too */
 	uint32_t chunk; /* ditto */

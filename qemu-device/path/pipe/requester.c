@@ -6,7 +6,7 @@
  *
  * All is sent (the queue pair rests, with or without requests in flight); the quantum was
  * long enough; the connection takes no more, or is down (PVR_QP_WAIT_CONN, until
- * pvr_remote_resume()); or what is in flight has to be answered first
+ * pvr_host_resume()); or what is in flight has to be answered first
  * (PVR_QP_WAIT_ACKS): a fence, an RDMA READ beyond max_rd_atomic, a window that is
  * full, a request that cannot be sent and so must fail, in its order.
  *
@@ -48,46 +48,46 @@ enum step {
 /* ------------------------------------------------------------------- the route */
 
 /* How many of the in-flight WRs have been sent, in whole or in part. */
-static uint64_t inflight_sent(const struct pvr_remote_sq *sq)
+static uint64_t inflight_sent(const struct pvr_pipe_sq *sq)
 {
 	return sq->cursor + (sq->sent > sq->qp->sq_offset);
 }
 
 /* Return: whether there is a connection. */
-static bool find_route(struct pvr_remote_sq *sq)
+static bool find_route(struct pvr_pipe_sq *sq)
 {
 	struct pvr_route before = sq->route;
 	struct pvr_qp *qp = sq->qp;
 
-	if (pvr_remote_is_routed(sq))
+	if (pvr_pipe_is_routed(sq))
 		return true;
-	if (!pvr_link_route(qp->peer_remote, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class),
+	if (!pvr_link_route(qp->path_host, qp->qpn, pvr_dscp_of(qp->attr.ah_attr.traffic_class),
 			    &sq->route)) {
 		sq->route.generation = 0;
-		sq->route.remote = qp->peer_remote;
+		sq->route.host = qp->path_host;
 		return false;
 	}
-	sq->route.remote = qp->peer_remote;
-	if (before.remote != qp->peer_remote || !sq->flow)
-		sq->flow = pvr_flow_get_host(qp->adapter, qp->peer_remote);
+	sq->route.host = qp->path_host;
+	if (before.host != qp->path_host || !sq->flow)
+		sq->flow = pvr_flow_get_host(qp->adapter, qp->path_host);
 	if (sq->flow)
 		__atomic_store_n(&sq->flow->kind, sq->route.kind, __ATOMIC_RELAXED);
 	/* It is another connection, and what was on its way on the last one may be lost. */
 	if (inflight_sent(sq))
-		pvr_remote_count_retransmits(qp->peer_remote, inflight_sent(sq));
-	pvr_remote_rewind(sq);
+		pvr_host_count_retransmits(qp->path_host, inflight_sent(sq));
+	pvr_pipe_rewind(sq);
 	return true;
 }
 
 /* ------------------------------------------------------------------------ waiting */
 
-static enum step wait_for_answers(struct pvr_remote_sq *sq)
+static enum step wait_for_answers(struct pvr_pipe_sq *sq)
 {
 	pvr_qp_set_wait(sq->qp, PVR_QP_WAIT_ACKS);
 	return STEP_STOP;
 }
 
-static enum step wait_for_link(struct pvr_remote_sq *sq, bool down)
+static enum step wait_for_link(struct pvr_pipe_sq *sq, bool down)
 {
 	sq->down = down;
 	pvr_qp_set_wait(sq->qp, PVR_QP_WAIT_CONN);
@@ -95,13 +95,13 @@ static enum step wait_for_link(struct pvr_remote_sq *sq, bool down)
 }
 
 /* Others may have used the connection, so nobody is asked for what became of it. */
-static enum step not_sent(struct pvr_remote_sq *sq, enum pvr_sent why)
+static enum step not_sent(struct pvr_pipe_sq *sq, enum pvr_sent why)
 {
 	return wait_for_link(sq, why == PVR_SENT_DOWN);
 }
 
 /* A request fails when those before it have completed; until then it may change. */
-static enum step fail(struct pvr_remote_sq *sq, uint32_t i, const struct pvr_send_wqe *wqe,
+static enum step fail(struct pvr_pipe_sq *sq, uint32_t i, const struct pvr_send_wqe *wqe,
 		      enum pvrdma_wc_status status, const char *why)
 {
 	if (i)
@@ -202,7 +202,7 @@ static bool fill_request(struct pvr_frame_request *frame, const struct pvr_qp *q
 	return true;
 }
 
-static enum pvr_sent send_frame(struct pvr_remote_sq *sq, const struct fragment *fragment)
+static enum pvr_sent send_frame(struct pvr_pipe_sq *sq, const struct fragment *fragment)
 {
 	const struct pvr_sg *payload = fragment->op->local ? NULL : fragment->sg;
 	/* What nobody acknowledges is done when it is sent. */
@@ -217,7 +217,7 @@ static enum pvr_sent send_frame(struct pvr_remote_sq *sq, const struct fragment 
 }
 
 /* The fragment of a message that is next, @done bytes behind its begin. */
-static struct fragment next_fragment(const struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
+static struct fragment next_fragment(const struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
 				     const struct pvr_sg *sg, uint64_t done)
 {
 	uint64_t left = sg->total - done;
@@ -250,7 +250,7 @@ static void count_piece(struct quantum *quantum, const struct fragment *fragment
 
 /* ------------------------------------------------------------------ reliable, RC */
 
-static void fragment_sent(struct pvr_remote_sq *sq, const struct fragment *fragment)
+static void fragment_sent(struct pvr_pipe_sq *sq, const struct fragment *fragment)
 {
 	uint64_t end = fragment->offset + fragment->len;
 
@@ -267,7 +267,7 @@ static void fragment_sent(struct pvr_remote_sq *sq, const struct fragment *fragm
 	sq->sent = 0;
 }
 
-static enum step sent_rc(struct pvr_remote_sq *sq, const struct fragment *fragment,
+static enum step sent_rc(struct pvr_pipe_sq *sq, const struct fragment *fragment,
 			 struct quantum *quantum)
 {
 	fragment_sent(sq, fragment);
@@ -277,7 +277,7 @@ static enum step sent_rc(struct pvr_remote_sq *sq, const struct fragment *fragme
 }
 
 /* The in-flight WR at the cursor: the rest of it, or again. */
-static enum step go_on(struct pvr_remote_sq *sq, struct quantum *quantum)
+static enum step go_on(struct pvr_pipe_sq *sq, struct quantum *quantum)
 {
 	const struct pvr_inflight *inflight = pvr_inflight(sq, sq->cursor);
 	static const char changed[] = "a request that was changed after it had been sent";
@@ -308,7 +308,7 @@ static enum step go_on(struct pvr_remote_sq *sq, struct quantum *quantum)
 	return sent == PVR_SENT ? sent_rc(sq, &fragment, quantum) : not_sent(sq, sent);
 }
 
-static void begin_inflight(struct pvr_remote_sq *sq, const struct pvr_inflight *inflight)
+static void begin_inflight(struct pvr_pipe_sq *sq, const struct pvr_inflight *inflight)
 {
 	struct pvr_qp *qp = sq->qp;
 
@@ -322,7 +322,7 @@ static void begin_inflight(struct pvr_remote_sq *sq, const struct pvr_inflight *
 	sq->complete = false;
 }
 
-static enum step local_step(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
+static enum step local_step(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
 			    struct quantum *quantum)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -348,7 +348,7 @@ static enum step local_step(struct pvr_remote_sq *sq, const struct pvr_send_wqe 
 }
 
 /* Something in flight keeps @wqe from beginning. */
-static bool is_held_up(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
+static bool is_held_up(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
 		       const struct pvr_opcode *op)
 {
 	const struct pvr_qp *qp = sq->qp;
@@ -363,8 +363,7 @@ static bool is_held_up(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe,
 }
 
 /* The request behind those that have begun, which there is. */
-static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
-			  struct quantum *quantum)
+static enum step begin_rc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, struct quantum *quantum)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	struct pvr_qp *qp = sq->qp;
@@ -402,8 +401,7 @@ static enum step begin_rc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 /* ---------------------------------------------------------------- unreliable, UC */
 
 /* IBTA vol. 1, 9.8.2: sent is done, and nobody tells what became of it. */
-static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
-			  struct quantum *quantum)
+static enum step begin_uc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, struct quantum *quantum)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	enum pvr_sent sent = PVR_SENT_DOWN;
@@ -431,7 +429,7 @@ static enum step begin_uc(struct pvr_remote_sq *sq, struct pvr_send_wqe *wqe,
 		return STEP_NEXT;
 	}
 	qp->sq_psn = (qp->sq_psn + fragment.psns) & PVR_PSN_MASK;
-	pvr_remote_count(sq, op->kind, sg.total, sent == PVR_SENT);
+	pvr_pipe_count(sq, op->kind, sg.total, sent == PVR_SENT);
 	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, sg.total);
 	return STEP_NEXT;
 }
@@ -444,7 +442,7 @@ static bool may_begin(const struct pvr_qp *qp)
 	return !qp->sq_draining || (!qp->sq_inflight && qp->sq_offset);
 }
 
-static enum step begin(struct pvr_remote_sq *sq, struct quantum *quantum)
+static enum step begin(struct pvr_pipe_sq *sq, struct quantum *quantum)
 {
 	struct pvr_qp *qp = sq->qp;
 	int avail = pvr_wq_avail(&qp->sq);
@@ -467,7 +465,7 @@ static bool is_sending(const struct pvr_qp *qp)
 	return qp->state == PVR_QPS_RTS || qp->sq_draining;
 }
 
-static enum pvr_quantum send_some(struct pvr_remote_sq *sq, struct quantum *quantum)
+static enum pvr_quantum send_some(struct pvr_pipe_sq *sq, struct quantum *quantum)
 {
 	struct pvr_qp *qp = sq->qp;
 	enum step result;
@@ -491,14 +489,14 @@ static uint64_t try_ns(const struct pvr_qp *qp)
 	return TRY_FACTOR * (4096ull << qp->attr.timeout);
 }
 
-static bool is_timed(const struct pvr_remote_sq *sq)
+static bool is_timed(const struct pvr_pipe_sq *sq)
 {
 	const struct pvr_qp *qp = sq->qp;
 
 	return qp->attr.timeout && qp->type == PVR_QPT_RC && (qp->sq_inflight || sq->down);
 }
 
-static void start_timer(struct pvr_remote_sq *sq)
+static void start_timer(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
 
@@ -509,43 +507,43 @@ static void start_timer(struct pvr_remote_sq *sq)
 }
 
 /* Who has sent something lets those go first who have not. */
-static void enlist(struct pvr_remote_sq *sq, const struct quantum *quantum)
+static void enlist(struct pvr_pipe_sq *sq, const struct quantum *quantum)
 {
-	struct pvr_remotes *remotes = &sq->qp->adapter->remotes;
+	struct pvr_pipe_sq_lists *hosts = &sq->qp->adapter->hosts;
 
 	if (sq->qp->wait == PVR_QP_WAIT_CONN)
-		pvr_remote_enlist(sq, quantum->sent ? &remotes->blocked : &remotes->starved);
+		pvr_pipe_enlist(sq, quantum->sent ? &hosts->blocked : &hosts->starved);
 	else
-		pvr_remote_enlist(sq, sq->qp->sq_inflight ? &remotes->in_flight : NULL);
+		pvr_pipe_enlist(sq, sq->qp->sq_inflight ? &hosts->in_flight : NULL);
 }
 
 /* Its own link is down, or its peer gone for good: what it would send gets lost. */
-static enum pvr_quantum no_link(struct pvr_remote_sq *sq)
+static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
 	struct pvr_send_wqe wqe;
 
 	if (pvr_wq_avail(&qp->sq) <= 0)
 		return PVR_QUANTUM_DONE;
-	pvr_remote_rewind(sq);
+	pvr_pipe_rewind(sq);
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
 	pvr_requester_no_response(qp, &wqe);
 	return PVR_QUANTUM_DONE;
 }
 
-static enum pvr_quantum turn_on(struct pvr_remote_sq *sq)
+static enum pvr_quantum turn_on(struct pvr_pipe_sq *sq)
 {
 	struct quantum quantum = { .left = PVR_QUANTUM_REQUESTS };
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
 	struct pvr_qp *qp = sq->qp;
 
 	/* Whoever resumes from here on takes this adapter's lock, so after this quantum. */
-	__atomic_store_n(&qp->adapter->remotes.any, true, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);
 	if ((!qp->adapter->link_up || qp->peer_gone) && qp->type == PVR_QPT_RC)
 		return no_link(sq);
-	sq->down = !qp->adapter->link_up || !qp->peer_remote || !find_route(sq);
+	sq->down = !qp->adapter->link_up || !qp->path_host || !find_route(sq);
 	if (sq->gap)
-		pvr_remote_rewind(sq);
+		pvr_pipe_rewind(sq);
 	if (sq->down && qp->type == PVR_QPT_RC)
 		wait_for_link(sq, true);
 	else
@@ -561,7 +559,7 @@ static enum pvr_quantum turn_on(struct pvr_remote_sq *sq)
 	return result;
 }
 
-static bool has_executed_here(struct pvr_remote_sq *sq)
+static bool has_executed_here(struct pvr_pipe_sq *sq)
 {
 	uint32_t i;
 
@@ -575,9 +573,9 @@ static bool has_executed_here(struct pvr_remote_sq *sq)
  * The peer is on this host now, or nowhere. What is in flight begins again, which cannot
  * be done with what was executed here: that goes on waiting for an answer.
  */
-bool pvr_remote_detach(struct pvr_qp *qp)
+bool pvr_host_detach(struct pvr_qp *qp)
 {
-	struct pvr_remote_sq *sq = qp->remote_sq;
+	struct pvr_pipe_sq *sq = qp->pipe_sq;
 
 	if (!sq)
 		return true;
@@ -587,24 +585,24 @@ bool pvr_remote_detach(struct pvr_qp *qp)
 		qp->sq_psn = pvr_inflight(sq, 0)->psn;
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	pvr_ext_dma_revoke_qp(qp);
-	pvr_remote_sq_free(qp);
+	pvr_pipe_sq_free(qp);
 	return true;
 }
 
-enum pvr_quantum pvr_remote_quantum(struct pvr_qp *qp)
+enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp)
 {
-	if (!qp->remote_sq)
-		qp->remote_sq = pvr_remote_sq_new(qp);
-	if (!qp->remote_sq) {
+	if (!qp->pipe_sq)
+		qp->pipe_sq = pvr_pipe_sq_new(qp);
+	if (!qp->pipe_sq) {
 		pvr_requester_wait(qp);
 		return PVR_QUANTUM_DONE;
 	}
-	return turn_on(qp->remote_sq);
+	return turn_on(qp->pipe_sq);
 }
 
 /* ---------------------------------------------------------------------------- time */
 
-static void try_is_over(struct pvr_remote_sq *sq, uint64_t now)
+static void try_is_over(struct pvr_pipe_sq *sq, uint64_t now)
 {
 	struct pvr_qp *qp = sq->qp;
 	struct pvr_send_wqe wqe;
@@ -624,9 +622,9 @@ static void try_is_over(struct pvr_remote_sq *sq, uint64_t now)
 	pvr_sched_kick(qp);
 }
 
-void pvr_remote_timeout(struct pvr_qp *qp)
+void pvr_pipe_timeout(struct pvr_qp *qp)
 {
-	struct pvr_remote_sq *sq = qp->remote_sq;
+	struct pvr_pipe_sq *sq = qp->pipe_sq;
 	uint64_t now, deadline;
 
 	if (!sq || !is_sending(qp) || !is_timed(sq))

@@ -93,7 +93,7 @@ static void send_ack(struct pvr_in *in, const struct pvr_frame_ack *ack)
 	pvr_in_reply(in, &any, sizeof(any.ack), NULL, NULL, 0, 0);
 }
 
-void pvr_remote_request_end(struct pvr_in *in)
+void pvr_pipe_request_end(struct pvr_in *in)
 {
 	struct pvr_in_acks *acks = pvr_in_acks(in);
 
@@ -111,7 +111,7 @@ static void make_way(struct pvr_in *in, const struct pvr_frame_ack *ack)
 	if (is_for_same(&acks->frame, ack))
 		acks->ack_pending = false;
 	else
-		pvr_remote_request_end(in);
+		pvr_pipe_request_end(in);
 }
 
 static void set_expected(struct pvr_frame_ack *ack, const struct pvr_qp *to)
@@ -154,7 +154,7 @@ static void send_no_qp(struct pvr_in *in, const struct pvr_frame_request *frame,
 	if (is_unreliable(frame))
 		return;
 	ack.psn = frame->psn;
-	pvr_remote_request_end(in);
+	pvr_pipe_request_end(in);
 	send_ack(in, &ack);
 }
 
@@ -472,9 +472,8 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 	fragment.payload = payload;
 	fragment.to = find(adapter, frame);
 	fill_piece(&fragment);
-	if (!fragment.to ||
-	    !pvr_remote_rq_get(fragment.to, pvr_in_remote(in),
-			       fragment.inbound.request.op->kind == PVR_OP_ATOMIC)) {
+	if (!fragment.to || !pvr_host_rq_get(fragment.to, pvr_in_host(in),
+					     fragment.inbound.request.op->kind == PVR_OP_ATOMIC)) {
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
@@ -484,23 +483,22 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 static void log_imposture(struct pvr_adapter *adapter, const struct pvr_in *in)
 {
 	pvr_log_guest(adapter, "host %s: a request from a GID that it has not been given",
-		      pvr_remote_name(pvr_in_remote(in)));
+		      pvr_host_name(pvr_in_host(in)));
 }
 
-enum pvr_handled pvr_remote_request(struct pvr_in *in, const char *fabric,
-				    const struct pvr_frame_request *frame, uint8_t *payload)
+enum pvr_handled pvr_pipe_request(struct pvr_in *in, const char *fabric,
+				  const struct pvr_frame_request *frame, uint8_t *payload)
 {
-	struct pvr_remote *remote = pvr_in_remote(in);
+	struct pvr_host *host = pvr_in_host(in);
 	enum pvr_handled handled = PVR_HANDLED;
 	struct pvr_adapter *adapter;
 	enum pvr_gid_state where;
 
-	where = pvr_remote_gid_check(pvr_remote_engine(remote), remote, fabric, frame->sgid,
-				     frame->gid_type);
+	where = pvr_gid_check_host(pvr_host_engine(host), host, fabric, frame->sgid,
+				   frame->gid_type);
 	if (where == PVR_GID_UNKNOWN && pvr_in_may_stall(in))
 		return PVR_HANDLED_STALLED;
-	adapter =
-		pvr_fabric_look_up(pvr_remote_engine(remote), fabric, frame->dgid, frame->gid_type);
+	adapter = pvr_fabric_look_up(pvr_host_engine(host), fabric, frame->dgid, frame->gid_type);
 	/*
 	 * What is where is told to those only who are somebody there. Others hear that
 	 * nobody answers, whoever is here: the directory may know of them later, and then

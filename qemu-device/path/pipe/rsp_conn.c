@@ -21,15 +21,15 @@
 #define HOLD_LOOKS 4
 #define HOLD_LOOKS_PIGGYBACK 256
 
-struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
-			     unsigned int worker, const struct pvr_stream_ops *ops, void *opaque,
+struct pvr_in *pvr_in_create(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int worker,
+			     const struct pvr_stream_ops *ops, void *opaque,
 			     const struct pvr_stream_limits *limits)
 {
 	struct pvr_in *in = calloc(1, sizeof(*in));
 
 	if (!in)
 		return NULL;
-	in->remote = remote;
+	in->host = host;
 	in->kind = kind;
 	in->worker = worker;
 	in->qp_gone_agreed = limits->qp_gone;
@@ -40,9 +40,9 @@ struct pvr_in *pvr_in_create(struct pvr_remote *remote, enum pvr_pipe_kind kind,
 						   : PVR_FRAME_RESPONDER,
 			     limits->chunk, &in->count))
 		goto err_answers;
-	pvr_lock(&remote->lock);
-	LIST_INSERT_HEAD(&remote->ins, in, link);
-	pvr_unlock(&remote->lock);
+	pvr_lock(&host->lock);
+	LIST_INSERT_HEAD(&host->ins, in, link);
+	pvr_unlock(&host->lock);
 	return in;
 
 err_answers:
@@ -54,22 +54,22 @@ err_in:
 
 void pvr_in_destroy(struct pvr_in *in)
 {
-	struct pvr_remote *remote = in->remote;
+	struct pvr_host *host = in->host;
 
-	pvr_lock(&remote->lock);
+	pvr_lock(&host->lock);
 	LIST_REMOVE(in, link);
-	pvr_link_count_add(&remote->gone, &in->count);
-	pvr_unlock(&remote->lock);
-	pvr_piggyback_withdraw(&remote->piggyback, in);
+	pvr_link_count_add(&host->gone, &in->count);
+	pvr_unlock(&host->lock);
+	pvr_piggyback_withdraw(&host->piggyback, in);
 	pvr_pipe_rx_close(&in->box);
 	pvr_pipe_tx_close(&in->answers);
 	pvr_fabric_ids_forget(&in->fabrics);
 	free(in);
 }
 
-struct pvr_remote *pvr_in_remote(const struct pvr_in *in)
+struct pvr_host *pvr_in_host(const struct pvr_in *in)
 {
-	return in->remote;
+	return in->host;
 }
 
 struct pvr_in_acks *pvr_in_acks(struct pvr_in *in)
@@ -79,7 +79,7 @@ struct pvr_in_acks *pvr_in_acks(struct pvr_in *in)
 
 bool pvr_in_may_stall(struct pvr_in *in)
 {
-	uint64_t now = pvr_now(in->remote->engine);
+	uint64_t now = pvr_now(in->host->engine);
 
 	if (now < in->stall_again)
 		return false;
@@ -144,7 +144,7 @@ void pvr_in_send_close(struct pvr_in *in, enum pvr_close_reason reason, const ch
 {
 	union pvr_any_frame any;
 
-	pvr_remote_request_end(in);
+	pvr_pipe_request_end(in);
 	pvr_close_fill(&any, reason, text);
 	reply_flat(in, &any, sizeof(any.close));
 	pvr_pipe_tx_flush(&in->answers);
@@ -167,7 +167,7 @@ static void recv_gid_query(struct pvr_in *in, const char *fabric, const union pv
 	uint8_t mac[6];
 
 	reply.frame.type = PVR_FRAME_GID_REPLY;
-	if (!pvr_engine_find_gid(in->remote->engine, fabric, reply.gid_query.gid,
+	if (!pvr_engine_find_gid(in->host->engine, fabric, reply.gid_query.gid,
 				 &reply.gid_query.gid_type, mac))
 		reply.gid_query.gid_type = 0;
 	reply_flat(in, &reply, sizeof(reply.gid_query));
@@ -190,17 +190,17 @@ static enum pvr_handled got_request(struct pvr_in *in, const char *fabric,
 		*why = "a fragment that is longer than was agreed";
 		return PVR_HANDLED;
 	}
-	return pvr_remote_request(in, fabric, &any->request, payload);
+	return pvr_pipe_request(in, fabric, &any->request, payload);
 }
 
 /* What we have asked for by a connection of our own. Only good news come so. */
 static void recv_piggyback_ack(struct pvr_in *in, const char *fabric,
 			       const struct pvr_frame_ack *ack, const char **why)
 {
-	const struct pvr_route route = { .remote = in->remote };
+	const struct pvr_route route = { .host = in->host };
 
 	if (ack->syndrome == PVR_FRAME_SYN_ACK)
-		pvr_remote_ack(&route, fabric, ack);
+		pvr_pipe_ack(&route, fabric, ack);
 	else
 		*why = "a verdict that is piggybacked";
 }
@@ -230,7 +230,7 @@ static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
 		*why = recv_qp_gone(in, fabric, &any->qp_gone);
 		return PVR_HANDLED;
 	default:
-		return pvr_remote_datagram(in, fabric, &any->datagram, payload);
+		return pvr_pipe_datagram(in, fabric, &any->datagram, payload);
 	}
 }
 
@@ -288,11 +288,11 @@ static bool ready(void *owner)
  */
 static bool may_hold(const struct pvr_in *in)
 {
-	const struct pvr_worker *worker = &in->remote->engine->workers[in->worker];
+	const struct pvr_worker *worker = &in->host->engine->workers[in->worker];
 
 	if (!__atomic_load_n(&worker->polls, __ATOMIC_RELAXED) || in->late >= HOLD_LOOKS_PIGGYBACK)
 		return false;
-	if (pvr_piggyback_is_sent(&in->remote->piggyback, in))
+	if (pvr_piggyback_is_sent(&in->host->piggyback, in))
 		return true;
 	return in->held < HOLD_LOOKS;
 }
@@ -302,10 +302,10 @@ static void offer(struct pvr_in *in)
 {
 	const struct pvr_frame_ack *ack = &in->acks.frame;
 
-	if (pvr_piggyback_is_sent(&in->remote->piggyback, in))
+	if (pvr_piggyback_is_sent(&in->host->piggyback, in))
 		in->held = 0;
 	in->offered = in->acks.count;
-	pvr_piggyback_offer(&in->remote->piggyback, in,
+	pvr_piggyback_offer(&in->host->piggyback, in,
 			    pvr_fabric_ids_name(&in->fabrics, le16toh(ack->frame.fabric)), ack);
 }
 
@@ -322,7 +322,7 @@ static void nothing_held(struct pvr_in *in)
 	if (!in->late)
 		return;
 	in->late = in->held = 0;
-	pvr_piggyback_withdraw(&in->remote->piggyback, in);
+	pvr_piggyback_withdraw(&in->host->piggyback, in);
 }
 
 static void rest(void *owner)
@@ -330,7 +330,7 @@ static void rest(void *owner)
 	struct pvr_in *in = owner;
 
 	if (!may_hold(in))
-		pvr_remote_request_end(in);
+		pvr_pipe_request_end(in);
 	if (!in->answers.blocked)
 		pvr_pipe_tx_flush(&in->answers);
 }
@@ -370,7 +370,7 @@ static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
 		return PVR_INPUT_MORE;
 	}
 	if (in->acks.ack_pending) {
-		pvr_remote_request_end(in);
+		pvr_pipe_request_end(in);
 		if (!in->answers.blocked)
 			pvr_pipe_tx_flush(&in->answers);
 	}
@@ -385,7 +385,7 @@ enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
 
 	result = end_run(in, result);
 	if (in->count.rx_bytes != before)
-		pvr_remote_heard(in->remote);
+		pvr_host_heard(in->host);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
 		pvr_in_send_close(in, err->reason, err->why);
 	return result;

@@ -8,8 +8,8 @@
 #include "path/pipe/tx.h"
 
 struct pvr_in {
-	LIST_ENTRY(pvr_in) link; /* of the remote */
-	struct pvr_remote *remote;
+	LIST_ENTRY(pvr_in) link; /* of the host */
+	struct pvr_host *host;
 	enum pvr_pipe_kind kind;
 	unsigned int worker;
 	bool qp_gone_agreed; /* QP_GONE frames were agreed upon */

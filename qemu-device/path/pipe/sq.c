@@ -13,10 +13,10 @@
 
 /* ------------------------------------------------------------------ its memory */
 
-struct pvr_remote_sq *pvr_remote_sq_new(struct pvr_qp *qp)
+struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp)
 {
 	uint32_t size = qp->sq.count < PVR_INFLIGHT_MAX ? qp->sq.count : PVR_INFLIGHT_MAX;
-	struct pvr_remote_sq *sq;
+	struct pvr_pipe_sq *sq;
 
 	/* Of UC nothing is in flight. */
 	if (qp->type == PVR_QPT_UC)
@@ -30,9 +30,9 @@ struct pvr_remote_sq *pvr_remote_sq_new(struct pvr_qp *qp)
 	return sq;
 }
 
-void pvr_remote_enlist(struct pvr_remote_sq *sq, struct pvr_remote_sqs *list)
+void pvr_pipe_enlist(struct pvr_pipe_sq *sq, struct pvr_pipe_sqs *list)
 {
-	if (sq->list == list && list == &sq->qp->adapter->remotes.in_flight)
+	if (sq->list == list && list == &sq->qp->adapter->hosts.in_flight)
 		return;
 	if (sq->list)
 		TAILQ_REMOVE(sq->list, sq, link);
@@ -41,9 +41,9 @@ void pvr_remote_enlist(struct pvr_remote_sq *sq, struct pvr_remote_sqs *list)
 		TAILQ_INSERT_TAIL(list, sq, link);
 }
 
-void pvr_remote_sq_stop(struct pvr_qp *qp)
+void pvr_pipe_sq_stop(struct pvr_qp *qp)
 {
-	struct pvr_remote_sq *sq = qp->remote_sq;
+	struct pvr_pipe_sq *sq = qp->pipe_sq;
 
 	qp->sq_inflight = 0;
 	if (!sq)
@@ -53,17 +53,17 @@ void pvr_remote_sq_stop(struct pvr_qp *qp)
 	sq->reads = 0;
 	sq->down = false;
 	sq->probing = false;
-	pvr_remote_enlist(sq, NULL);
+	pvr_pipe_enlist(sq, NULL);
 }
 
-void pvr_remote_sq_free(struct pvr_qp *qp)
+void pvr_pipe_sq_free(struct pvr_qp *qp)
 {
-	pvr_remote_sq_stop(qp);
-	free(qp->remote_sq);
-	qp->remote_sq = NULL;
+	pvr_pipe_sq_stop(qp);
+	free(qp->pipe_sq);
+	qp->pipe_sq = NULL;
 }
 
-void pvr_remote_rewind(struct pvr_remote_sq *sq)
+void pvr_pipe_rewind(struct pvr_pipe_sq *sq)
 {
 	sq->cursor = 0;
 	sq->sent = sq->qp->sq_offset;
@@ -72,7 +72,7 @@ void pvr_remote_rewind(struct pvr_remote_sq *sq)
 
 /* ------------------------------------------------------------------ completions */
 
-void pvr_remote_count(struct pvr_remote_sq *sq, uint8_t kind, uint64_t length, bool taken)
+void pvr_pipe_count(struct pvr_pipe_sq *sq, uint8_t kind, uint64_t length, bool taken)
 {
 	struct pvr_qp *qp = sq->qp;
 
@@ -90,7 +90,7 @@ void pvr_remote_count(struct pvr_remote_sq *sq, uint8_t kind, uint64_t length, b
 	pvr_stat_add(&sq->flow->bytes, length);
 }
 
-void pvr_remote_complete(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe)
+void pvr_pipe_complete(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe)
 {
 	const struct pvr_inflight inflight = *pvr_inflight(sq, 0);
 	struct pvr_qp *qp = sq->qp;
@@ -102,16 +102,16 @@ void pvr_remote_complete(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wq
 		sq->cursor--;
 	else
 		sq->sent = 0;
-	pvr_remote_count(sq, inflight.kind, inflight.length, true);
+	pvr_pipe_count(sq, inflight.kind, inflight.length, true);
 	/* Completing may fail the CQ, and the queue pair with it. */
 	pvr_send_complete(qp, wqe, PVRDMA_WC_SUCCESS, inflight.length);
 }
 
 /* ------------------------------------------------------------------- the route */
 
-bool pvr_remote_is_routed(const struct pvr_remote_sq *sq)
+bool pvr_pipe_is_routed(const struct pvr_pipe_sq *sq)
 {
-	return sq->route.generation && sq->route.remote == sq->qp->peer_remote &&
+	return sq->route.generation && sq->route.host == sq->qp->path_host &&
 	       !pvr_link_route_changed(&sq->route, sq->qp->qpn);
 }
 
@@ -124,17 +124,16 @@ static void resume(struct pvr_qp *qp)
 	pvr_sched_kick(qp);
 }
 
-/* Those that wait for a connection of @remote; NULL: of any. */
-static void resume_waiting(struct pvr_remote_sqs *list, const struct pvr_remote *remote)
+/* Those that wait for a connection of @host; NULL: of any. */
+static void resume_waiting(struct pvr_pipe_sqs *list, const struct pvr_host *host)
 {
-	struct pvr_remote_sq *sq, *next;
+	struct pvr_pipe_sq *sq, *next;
 
 	for (sq = TAILQ_FIRST(list); sq; sq = next) {
 		next = TAILQ_NEXT(sq, link);
-		if (remote && sq->route.remote != remote)
+		if (host && sq->route.host != host)
 			continue;
-		pvr_remote_enlist(sq,
-				  sq->qp->sq_inflight ? &sq->qp->adapter->remotes.in_flight : NULL);
+		pvr_pipe_enlist(sq, sq->qp->sq_inflight ? &sq->qp->adapter->hosts.in_flight : NULL);
 		resume(sq->qp);
 	}
 }
@@ -142,12 +141,12 @@ static void resume_waiting(struct pvr_remote_sqs *list, const struct pvr_remote 
 /* Those whose answers come by another connection now, or not at all. */
 static void resume_changed(struct pvr_adapter *adapter)
 {
-	struct pvr_remote_sq *sq;
+	struct pvr_pipe_sq *sq;
 
-	TAILQ_FOREACH(sq, &adapter->remotes.in_flight, link)
+	TAILQ_FOREACH(sq, &adapter->hosts.in_flight, link)
 	{
 		pvr_path_look(sq->qp);
-		if (!pvr_remote_is_routed(sq))
+		if (!pvr_pipe_is_routed(sq))
 			resume(sq->qp);
 	}
 }
@@ -160,7 +159,7 @@ static bool is_found(struct pvr_qp *qp)
 	if (!pvr_qp_is_connected(qp))
 		return true;
 	pvr_path_look(qp);
-	return before != qp->path_gen && (qp->peer_adapter || qp->peer_remote);
+	return before != qp->path_gen && (qp->peer_adapter || qp->path_host);
 }
 
 /* Those whose peer may have been found meanwhile. */
@@ -168,43 +167,43 @@ static void resume_found(struct pvr_adapter *adapter)
 {
 	struct pvr_qp *qp, *next;
 
-	for (qp = TAILQ_FIRST(&adapter->remotes.unanswered); qp; qp = next) {
+	for (qp = TAILQ_FIRST(&adapter->hosts.unanswered); qp; qp = next) {
 		next = TAILQ_NEXT(qp, unanswered_link);
 		if (is_found(qp))
 			pvr_requester_resume(qp);
 	}
 }
 
-static bool is_idle(const struct pvr_remotes *remotes)
+static bool is_idle(const struct pvr_pipe_sq_lists *hosts)
 {
-	return TAILQ_EMPTY(&remotes->starved) && TAILQ_EMPTY(&remotes->blocked) &&
-	       TAILQ_EMPTY(&remotes->in_flight) && TAILQ_EMPTY(&remotes->unanswered);
+	return TAILQ_EMPTY(&hosts->starved) && TAILQ_EMPTY(&hosts->blocked) &&
+	       TAILQ_EMPTY(&hosts->in_flight) && TAILQ_EMPTY(&hosts->unanswered);
 }
 
-static void resume_adapter(struct pvr_adapter *adapter, const struct pvr_remote *remote)
+static void resume_adapter(struct pvr_adapter *adapter, const struct pvr_host *host)
 {
-	struct pvr_remotes *remotes = &adapter->remotes;
+	struct pvr_pipe_sq_lists *hosts = &adapter->hosts;
 
-	if (is_idle(remotes))
-		__atomic_store_n(&remotes->any, false, __ATOMIC_SEQ_CST);
+	if (is_idle(hosts))
+		__atomic_store_n(&hosts->any, false, __ATOMIC_SEQ_CST);
 	if (!pvr_adapter_dma_ok(adapter))
 		return;
 	resume_changed(adapter);
-	resume_waiting(&remotes->starved, remote);
-	resume_waiting(&remotes->blocked, remote);
+	resume_waiting(&hosts->starved, host);
+	resume_waiting(&hosts->blocked, host);
 	resume_found(adapter);
 }
 
-void pvr_remote_resume(struct pvr_engine *engine, struct pvr_remote *remote)
+void pvr_host_resume(struct pvr_engine *engine, struct pvr_host *host)
 {
 	struct pvr_adapter *adapter;
 
 	LIST_FOREACH(adapter, &engine->adapters, link)
 	{
-		if (!__atomic_load_n(&adapter->remotes.any, __ATOMIC_SEQ_CST))
+		if (!__atomic_load_n(&adapter->hosts.any, __ATOMIC_SEQ_CST))
 			continue;
 		pvr_adapter_lock(adapter);
-		resume_adapter(adapter, remote);
+		resume_adapter(adapter, host);
 		pvr_adapter_unlock(adapter);
 	}
 }

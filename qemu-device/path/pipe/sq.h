@@ -14,8 +14,8 @@
  * anew, or something was missing at the other side, the cursor goes back to the oldest
  * flight; what the responder has got of that, qp->sq_offset, is not sent again.
  */
-#ifndef PVR_REMOTE_SQ_H
-#define PVR_REMOTE_SQ_H
+#ifndef PVR_PIPE_SQ_H
+#define PVR_PIPE_SQ_H
 
 #include "rdma/wr.h"
 #include "path/pipe/remote_qp.h"
@@ -31,10 +31,10 @@ struct pvr_inflight {
 	uint8_t kind; /* enum pvr_op_kind */
 };
 
-struct pvr_remote_sq {
+struct pvr_pipe_sq {
 	struct pvr_qp *qp;
-	TAILQ_ENTRY(pvr_remote_sq) link;
-	struct pvr_remote_sqs *list; /* of the adapter's pvr_remotes; NULL: none */
+	TAILQ_ENTRY(pvr_pipe_sq) link;
+	struct pvr_pipe_sqs *list; /* of the adapter's pvr_pipe_sq_lists; NULL: none */
 	struct pvr_route route;
 	struct pvr_flow *flow; /* counters; or NULL */
 	uint32_t cursor;
@@ -51,7 +51,7 @@ struct pvr_remote_sq {
 };
 
 /* The @i-th of sq_inflight. */
-static inline struct pvr_inflight *pvr_inflight(struct pvr_remote_sq *sq, uint32_t i)
+static inline struct pvr_inflight *pvr_inflight(struct pvr_pipe_sq *sq, uint32_t i)
 {
 	return &sq->inflight[(sq->qp->sq.head + i) & (sq->size - 1)];
 }
@@ -67,16 +67,16 @@ static inline uint32_t pvr_psn_distance(uint32_t from, uint32_t to)
 }
 
 /* For a queue pair that sends to another host from now on. NULL: no memory. */
-struct pvr_remote_sq *pvr_remote_sq_new(struct pvr_qp *qp);
+struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp);
 /* Its connection is still the one to use. */
-bool pvr_remote_is_routed(const struct pvr_remote_sq *sq);
+bool pvr_pipe_is_routed(const struct pvr_pipe_sq *sq);
 /* From the oldest in-flight WR on everything is sent again. */
-void pvr_remote_rewind(struct pvr_remote_sq *sq);
-/* Where pvr_remote_resume() finds it. */
-void pvr_remote_enlist(struct pvr_remote_sq *sq, struct pvr_remote_sqs *list);
+void pvr_pipe_rewind(struct pvr_pipe_sq *sq);
+/* Where pvr_host_resume() finds it. */
+void pvr_pipe_enlist(struct pvr_pipe_sq *sq, struct pvr_pipe_sqs *list);
 /* The oldest in-flight WR is done: completes its request. @wqe: its header. */
-void pvr_remote_complete(struct pvr_remote_sq *sq, const struct pvr_send_wqe *wqe);
+void pvr_pipe_complete(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe);
 /* A message has been sent, and taken if that is known: counts it. */
-void pvr_remote_count(struct pvr_remote_sq *sq, uint8_t kind, uint64_t length, bool taken);
+void pvr_pipe_count(struct pvr_pipe_sq *sq, uint8_t kind, uint64_t length, bool taken);
 
-#endif /* PVR_REMOTE_SQ_H */
+#endif /* PVR_PIPE_SQ_H */

@@ -35,15 +35,14 @@ static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn, const struct 
 }
 
 /* At once: others may wait for the answer. Return: false without a connection to there. */
-static bool send_to(struct pvr_remote *remote, struct pvr_adapter *from, uint32_t dst_qpn,
+static bool send_to(struct pvr_host *host, struct pvr_adapter *from, uint32_t dst_qpn,
 		    const struct pvr_datagram *dgram)
 {
 	union pvr_any_frame any;
 	struct pvr_route route;
 
 	fill_frame(&any, dst_qpn, dgram);
-	if (!pvr_link_route(remote, dgram->src_qpn, pvr_dscp_of(any.datagram.traffic_class),
-			    &route))
+	if (!pvr_link_route(host, dgram->src_qpn, pvr_dscp_of(any.datagram.traffic_class), &route))
 		return false;
 	if (pvr_link_send(&route, from->fabric, &any, sizeof(any.datagram), NULL, dgram->payload, 0,
 			  (uint32_t)dgram->payload->total) == PVR_SENT)
@@ -51,15 +50,15 @@ static bool send_to(struct pvr_remote *remote, struct pvr_adapter *from, uint32_
 	return true;
 }
 
-enum pvr_ud_result pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
-				      const struct pvr_datagram *dgram)
+enum pvr_ud_result pvr_pipe_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
+				    const struct pvr_datagram *dgram)
 {
-	struct pvr_remote *remote;
+	struct pvr_host *host;
 	bool sent = true;
 
-	switch (pvr_remote_gid_state(from, dgram->av->dgid, &remote)) {
+	switch (pvr_gid_resolve(from, dgram->av->dgid, &host)) {
 	case PVR_GID_AT_HOST:
-		sent = send_to(remote, from, dst_qpn, dgram);
+		sent = send_to(host, from, dst_qpn, dgram);
 		break;
 	case PVR_GID_UNKNOWN:
 		sent = false;
@@ -70,29 +69,29 @@ enum pvr_ud_result pvr_remote_ud_send(struct pvr_adapter *from, uint32_t dst_qpn
 	return sent ? PVR_UD_RESULT_SENT : PVR_UD_RESULT_PENDING;
 }
 
-bool pvr_remote_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
-			      struct pvr_remote_group *group)
+bool pvr_pipe_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			    struct pvr_host_group *group)
 {
 	uint8_t tclass = (uint8_t)(dgram->av->sl_tclass_flowlabel >> TRAFFIC_CLASS_SHIFT);
 	struct pvr_route route;
 	bool ready;
 	uint32_t i;
 
-	ready = pvr_remote_group_find(from, dgram->av->dgid, group) != PVR_GID_UNKNOWN;
+	ready = pvr_mcast_hosts_find(from, dgram->av->dgid, group) != PVR_GID_UNKNOWN;
 	/* Looking for a route makes one be made: of all at the same time. */
 	for (i = 0; i < group->count; i++)
-		ready &= pvr_link_route(group->remotes[i], dgram->src_qpn, pvr_dscp_of(tclass),
+		ready &= pvr_link_route(group->hosts[i], dgram->src_qpn, pvr_dscp_of(tclass),
 					&route);
 	return ready;
 }
 
-void pvr_remote_ud_send_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
-			      const struct pvr_remote_group *group)
+void pvr_pipe_ud_send_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			    const struct pvr_host_group *group)
 {
 	uint32_t i;
 
 	for (i = 0; i < group->count; i++)
-		send_to(group->remotes[i], from, PVR_MULTICAST_QPN, dgram);
+		send_to(group->hosts[i], from, PVR_MULTICAST_QPN, dgram);
 }
 
 /* -------------------------------------------------------------------- receiving */
@@ -186,19 +185,18 @@ static void deliver_to_group(const struct arrival *arrival)
 	}
 }
 
-enum pvr_handled pvr_remote_datagram(struct pvr_in *in, const char *fabric,
-				     const struct pvr_frame_datagram *frame, uint8_t *payload)
+enum pvr_handled pvr_pipe_datagram(struct pvr_in *in, const char *fabric,
+				   const struct pvr_frame_datagram *frame, uint8_t *payload)
 {
-	struct pvr_remote *remote = pvr_in_remote(in);
+	struct pvr_host *host = pvr_in_host(in);
 	const struct arrival arrival = {
-		.engine = pvr_remote_engine(remote),
+		.engine = pvr_host_engine(host),
 		.fabric = fabric,
 		.frame = frame,
 		.payload = payload,
 	};
 
-	switch (pvr_remote_gid_check(arrival.engine, remote, fabric, frame->sgid,
-				     frame->gid_type)) {
+	switch (pvr_gid_check_host(arrival.engine, host, fabric, frame->sgid, frame->gid_type)) {
 	case PVR_GID_AT_HOST:
 		break;
 	case PVR_GID_UNKNOWN:

@@ -34,20 +34,20 @@ static void forge(struct forgery *forgery, struct t_env *env)
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 2, 8192, &env->b.mr, 0, 3000);
 	fg_wire_run(env->wire);
 	qp = t_device_qp(&env->a);
-	forgery->route = qp->remote_sq->route;
+	forgery->route = qp->pipe_sq->route;
 	forgery->ack = (struct pvr_frame_ack){
 		.frame.type = PVR_FRAME_ACK,
 		.syndrome = PVR_FRAME_SYN_ACK,
 		.epoch = htole32(qp->epoch),
 		.qpn = htole32(qp->qpn),
-		.psn = htole32(pvr_inflight(qp->remote_sq, 0)->psn),
+		.psn = htole32(pvr_inflight(qp->pipe_sq, 0)->psn),
 	};
 	memcpy(forgery->ack.gid, env->a.gid, 16);
 }
 
 static void say(struct forgery *forgery, struct pvr_frame_ack ack)
 {
-	pvr_remote_ack(&forgery->route, "default", &ack);
+	pvr_pipe_ack(&forgery->route, "default", &ack);
 	fg_wire_run(forgery->env->wire);
 	expect_no_cqe(&forgery->env->a.scq);
 	expect_state(&forgery->env->a, PVR_QPS_RTS);
@@ -89,15 +89,15 @@ TEST(rc_connected, test_forged_acknowledgements_complete_nothing)
 	ack.gid[15] ^= 1;
 	say(&forgery, ack);
 	ack = with_psn(&forgery, 3);
-	pvr_remote_ack(&forgery.route, "nowhere", &ack);
+	pvr_pipe_ack(&forgery.route, "nowhere", &ack);
 	expect_no_cqe(&env->a.scq);
 	/* A remote that is not the peer's. */
-	forgery.route.remote = fg_wire_remote(env->wire, 0, 0);
+	forgery.route.host = fg_wire_remote_host(env->wire, 0, 0);
 	say(&forgery, with_psn(&forgery, 3));
-	forgery.route.remote = fg_wire_remote(env->wire, 0, 1);
+	forgery.route.host = fg_wire_remote_host(env->wire, 0, 1);
 	/* It would have been believed otherwise; and the READ has no data yet. */
 	ack = with_psn(&forgery, 6);
-	pvr_remote_ack(&forgery.route, "default", &ack);
+	pvr_pipe_ack(&forgery.route, "default", &ack);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	expect_no_cqe(&env->a.scq);
 	fg_wire_hold(env->wire, 0, 1, false);
@@ -147,7 +147,7 @@ TEST(rc_connected, test_values_nobody_asked_for_are_ignored)
 	memcpy(ack.gid, forgery.ack.gid, 16);
 	for (uint32_t i = 0; i < 8; i++) {
 		ack.psn = htole32((le32toh(forgery.ack.psn) + i) & 0xffffff);
-		pvr_remote_atomic_ack(&forgery.route, "default", &ack);
+		pvr_pipe_atomic_ack(&forgery.route, "default", &ack);
 	}
 	expect_no_cqe(&env->a.scq);
 	assert_int_equal(fg_mismatch(env->a.buf.va, env->a.buf.size, 3), env->a.buf.size);
@@ -174,8 +174,7 @@ TEST(rc_connected, test_data_nobody_asked_for_is_ignored)
 		};
 
 		memcpy(data.gid, forgery.ack.gid, 16);
-		assert_int_equal(pvr_remote_read_data(&forgery.route, "default", &data),
-				 PVR_HANDLED);
+		assert_int_equal(pvr_pipe_read_data(&forgery.route, "default", &data), PVR_HANDLED);
 	}
 	/* That of the READ itself says that the WRITE before it is done, and no more. */
 	while (fg_cq_pending(&env->a.scq))

@@ -30,7 +30,7 @@ struct scene {
 	struct t_env *env;
 	enum part part;
 	struct fg_end *victim, *other; /* a and b */
-	struct fg_mr remote; /* what a's request names */
+	struct fg_mr host; /* what a's request names */
 	struct fg_end c, d; /* of other guests */
 	struct expose l;
 	struct fg_buf fresh; /* what the victim's region becomes */
@@ -55,7 +55,7 @@ static void scene_init(struct scene *s, struct t_env *env, enum part part)
 	s->part = part;
 	s->victim = b ? &s->env->b : &s->env->a;
 	s->other = b ? &s->env->a : &s->env->b;
-	s->remote = s->env->b.mr;
+	s->host = s->env->b.mr;
 	nics_open(s->env, &s->c, &s->d, 2);
 }
 
@@ -69,7 +69,7 @@ static void begin(struct scene *s)
 	fg_fill(s->c.buf.va, s->c.buf.size, 3);
 	nics_hold(env, is_source(s) ? FG_READS_HELD : FG_READS_HALF);
 	t_rdma(&env->a, s->part < READ_TARGET ? PVRDMA_WR_RDMA_WRITE : PVRDMA_WR_RDMA_READ, 1, 0,
-	       &s->remote, 0, LEN);
+	       &s->host, 0, LEN);
 	fg_wire_run(env->wire);
 	t_rdma(&s->c, PVRDMA_WR_RDMA_WRITE, 9, 0, &s->d.mr, 0, LEN);
 	t_rdma(&s->d, PVRDMA_WR_RDMA_WRITE, 9, LEN, &s->c.mr, LEN, LEN);
@@ -241,7 +241,7 @@ TEST(nics, test_memory_without_rings_is_unplugged)
 			env = t_renew(t_setup_nics);
 		scene_init(&s, env, part);
 		spare_plug(&spare, s.victim);
-		s.remote = s.env->b.mr;
+		s.host = s.env->b.mr;
 		begin(&s);
 		pvr_adapter_unmap_ram(s.victim->guest->adapter, SPARE_GPA,
 				      NICS_PAGES * PVR_PAGE_SIZE);
@@ -320,8 +320,8 @@ TEST(nics, test_window_is_invalidated)
 		s.l.bind.addr = s.l.region.start;
 		s.l.bind.length = s.l.region.length;
 		expose_bind(&s.l);
-		s.remote = s.l.region;
-		s.remote.rkey = s.l.mw.rkey;
+		s.host = s.l.region;
+		s.host.rkey = s.l.mw.rkey;
 		begin(&s);
 		expose_invalidated(&s.l);
 		went(&s);
@@ -344,8 +344,8 @@ TEST(nics, test_window_is_bound_anew)
 		s.l.bind.addr = s.l.region.start;
 		s.l.bind.length = s.l.region.length;
 		expose_bind(&s.l);
-		s.remote = s.l.region;
-		s.remote.rkey = s.l.mw.rkey;
+		s.host = s.l.region;
+		s.host.rkey = s.l.mw.rkey;
 		begin(&s);
 		s.l.bind.length = 4096;
 		expose_bind(&s.l);
@@ -400,10 +400,10 @@ TEST(nics, test_fast_region_is_invalidated)
 		if (i)
 			env = t_renew(t_setup_nics);
 		scene_init(&s, env, parts[i]);
-		s.remote = fast_create(&s);
-		fast_register(&s, &s.remote);
+		s.host = fast_create(&s);
+		fast_register(&s, &s.host);
 		begin(&s);
-		expose_put(s.victim, 901, PVRDMA_WR_LOCAL_INV, s.remote.rkey);
+		expose_put(s.victim, 901, PVRDMA_WR_LOCAL_INV, s.host.rkey);
 		fg_ring_send(&s.victim->qp);
 		fg_wire_run(s.env->wire);
 		expect_done(&s.victim->scq, 901, PVRDMA_WC_LOCAL_INV);
@@ -434,7 +434,7 @@ static void make_replaceable(struct scene *s)
 	expect_ok(fg_mr_create_as(&victim->pd, &req, &victim->mr));
 	fg_buf_init(&s->fresh, &victim->guest->ram, NICS_PAGES, FG_LINEAR);
 	fg_fill(s->fresh.va, s->fresh.size, 5);
-	s->remote = s->env->b.mr;
+	s->host = s->env->b.mr;
 }
 
 TEST(nics, test_region_becomes_another_one)

@@ -395,12 +395,12 @@ TEST(hosts, test_half_a_group_is_waited_for)
 	fg_wire_directory(env->wire, false);
 	join_all(env, &c, 1);
 	expect_ok(pvr_engine_set_gid(engine, "default", group, PVR_GID_TYPE_ROCE_V2,
-				     PVR_GID_AT_HOST_MORE, fg_wire_remote(env->wire, 0, 1)));
+				     PVR_GID_AT_HOST_MORE, fg_wire_remote_host(env->wire, 0, 1)));
 	post_group(&env->a, 0);
 	fg_settle(env->host, 20 * FG_MS);
 	expect_no_cqe(&env->a.scq);
 	expect_ok(pvr_engine_set_gid(engine, "default", group, PVR_GID_TYPE_ROCE_V2,
-				     PVR_GID_AT_HOST, fg_wire_remote(env->wire, 0, 2)));
+				     PVR_GID_AT_HOST, fg_wire_remote_host(env->wire, 0, 2)));
 	fg_settle(env->host, 5 * FG_MS);
 	expect_all(env, &c, 1);
 }

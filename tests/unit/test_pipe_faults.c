@@ -175,12 +175,12 @@ static void run_with_cuts(struct t_env *env, uint32_t steps, uint32_t times, uin
 /* In each frame, and between any two. */
 TEST(narrow, test_connection_cut_anywhere)
 {
-	struct pvr_remote_stats stats;
+	struct pvr_host_stats stats;
 
 	connect_ends(env, NULL);
 	for (uint32_t steps = 0; steps < 420; steps += 2)
 		run_with_cuts(env, steps, 1, steps);
-	pvr_remote_get_stats(fg_wire_remote(env->wire, 0, 1), &stats);
+	pvr_host_get_stats(fg_wire_remote_host(env->wire, 0, 1), &stats);
 	assert_true(stats.retransmits > 100);
 }
 
