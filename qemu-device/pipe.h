@@ -23,7 +23,7 @@
  * DOC: threads
  *
  * A connection belongs to one thread, a worker's as a rule: only that calls
- * pvr_out_up(), pvr_out_down(), pvr_out_input() and pvr_out_output(), or pvr_in_*(), for
+ * pvr_req_conn_up(), pvr_req_conn_down(), pvr_req_conn_input() and pvr_req_conn_output(), or pvr_rsp_conn_*(), for
  * it. Everything else here may be called by any thread at any time, but pvr_engine_set_pipe(), which comes before
  * the first adapter. Callbacks must not block, nor call back into the engine; send() and
  * want_output() of an outgoing connection and the pvr_host_ops are called by any thread.
@@ -37,12 +37,12 @@
 #include "engine.h"
 #include "path/pipe/frame.h"
 
-#define PVR_OUT_MAX 16 /* outgoing connections per remote and path */
+#define PVR_REQ_CONN_MAX 16 /* outgoing connections per remote and path */
 #define PVR_HOST_NAME_MAX 64
 #define PVR_DSCP_MAX 63
 
 struct pvr_host;
-struct pvr_in;
+struct pvr_rsp_conn;
 
 /* How connections get to a host; the greater one is preferred. */
 enum pvr_pipe_kind {
@@ -52,7 +52,7 @@ enum pvr_pipe_kind {
 };
 
 struct pvr_host_ops {
-	/* The answer to pvr_out_gid_query(). @gid_type 0: it is not there. */
+	/* The answer to pvr_req_conn_gid_query(). @gid_type 0: it is not there. */
 	void (*located)(void *opaque, struct pvr_host *host, const char *fabric,
 			const uint8_t gid[16], uint8_t gid_type);
 	/*
@@ -99,7 +99,7 @@ struct pvr_stream_ops {
 	/* May take a part. What is taken is copied, or on its way, when this returns. */
 	ssize_t (*send)(void *opaque, const struct iovec *iov, int count);
 	ssize_t (*recv)(void *opaque, const struct iovec *iov, int count);
-	/* Not all was taken: call pvr_out_output() or pvr_in_output() when more can be. */
+	/* Not all was taken: call pvr_req_conn_output() or pvr_rsp_conn_output() when more can be. */
 	void (*want_output)(void *opaque);
 
 	/*
@@ -142,17 +142,17 @@ struct pvr_stream_limits {
 	bool qp_gone; /* the HELLOs agreed upon QP_GONE frames */
 };
 
-/* Outgoing connections: @slot below PVR_OUT_MAX. A host's queue pairs use those that are up. */
-void pvr_out_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-		const struct pvr_stream_ops *ops, void *opaque,
-		const struct pvr_stream_limits *limits);
+/* Outgoing connections: @slot below PVR_REQ_CONN_MAX. A host's queue pairs use those that are up. */
+void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
+		     const struct pvr_stream_ops *ops, void *opaque,
+		     const struct pvr_stream_limits *limits);
 /* Afterwards the ops are not used any more. */
-void pvr_out_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
+void pvr_req_conn_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
 
 enum pvr_input {
 	PVR_INPUT_IDLE, /* all that was there has been taken */
 	PVR_INPUT_MORE, /* call again soon; others first */
-	PVR_INPUT_OUTPUT, /* nothing is taken before answers get away: after pvr_in_output() */
+	PVR_INPUT_OUTPUT, /* nothing is taken before answers get away: after pvr_rsp_conn_output() */
 	PVR_INPUT_STALLED, /* an unknown GID: after pvr_engine_set_gid(), or in 10 ms */
 	PVR_INPUT_BROKEN, /* close it; why[] says why */
 };
@@ -163,31 +163,32 @@ struct pvr_input_error {
 };
 
 /* The stream has something to read. Bounded work. */
-enum pvr_input pvr_out_input(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-			     struct pvr_input_error *err);
+enum pvr_input pvr_req_conn_input(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
+				  struct pvr_input_error *err);
 /* The stream takes more. Return: false if it is broken. */
-bool pvr_out_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
+bool pvr_req_conn_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
 /* PING; the answer shows in pvr_host_stats. */
-void pvr_out_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
+void pvr_req_conn_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
 /*
  * The last thing that is said there, as far as it can be said at once. When input is
  * PVR_INPUT_BROKEN by what the other side did, that has been done.
  */
-void pvr_out_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-			enum pvr_close_reason reason, const char *text);
+void pvr_req_conn_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
+			     enum pvr_close_reason reason, const char *text);
 /* GID_QUERY; the answer comes by located(). Return: false if the connection is down. */
-bool pvr_out_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-		       const char *fabric, const uint8_t gid[16]);
+bool pvr_req_conn_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
+			    const char *fabric, const uint8_t gid[16]);
 
 /* An incoming connection, after the HELLOs; @worker: whose thread it belongs to. */
-struct pvr_in *pvr_in_create(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int worker,
-			     const struct pvr_stream_ops *ops, void *opaque,
-			     const struct pvr_stream_limits *limits);
-void pvr_in_destroy(struct pvr_in *in);
-enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err);
-bool pvr_in_output(struct pvr_in *in);
-/* As pvr_out_send_close(). */
-void pvr_in_send_close(struct pvr_in *in, enum pvr_close_reason reason, const char *text);
+struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_kind kind,
+					 unsigned int worker, const struct pvr_stream_ops *ops,
+					 void *opaque, const struct pvr_stream_limits *limits);
+void pvr_rsp_conn_destroy(struct pvr_rsp_conn *in);
+enum pvr_input pvr_rsp_conn_input(struct pvr_rsp_conn *in, struct pvr_input_error *err);
+bool pvr_rsp_conn_output(struct pvr_rsp_conn *in);
+/* As pvr_req_conn_send_close(). */
+void pvr_rsp_conn_send_close(struct pvr_rsp_conn *in, enum pvr_close_reason reason,
+			     const char *text);
 
 /* ----------------------------------------------------------------- statistics */
 

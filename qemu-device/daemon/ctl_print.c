@@ -339,7 +339,7 @@ static void peer_cell(void *opaque, size_t row, size_t column, char *buf)
 		const char *title, *key;
 	} columns[] = {
 		{ "HOST", "name" },	{ "ADDRESS", "address" }, { "STATE", "state" },
-		{ "OUT", "out" },	{ "IN", "in" },		  { "VERBS", "verbs" },
+		{ "OUT", "conns_out" }, { "IN", "conns_in" },	  { "VERBS", "verbs" },
 		{ "RTT/US", "rtt_us" }, { "TLS", "tls" },
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;

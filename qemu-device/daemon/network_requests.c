@@ -68,9 +68,9 @@ static void put_peer(void *opaque, const struct pvr_peer_info *info)
 	put_text(obj, "name", info->name);
 	put_text(obj, "address", info->address);
 	put_text(obj, "state", pvr_peer_state_name(info->state));
-	put_number(obj, "out", info->out);
+	put_number(obj, "conns_out", info->conns_out);
 	put_number(obj, "wanted", info->wanted);
-	put_number(obj, "in", info->in);
+	put_number(obj, "conns_in", info->conns_in);
 	put_text(obj, "verbs", info->device ? info->device : "");
 	put_number(obj, "verbs_in", info->verbs_in);
 	put_text(obj, "verbs_error", info->device ? "" : info->verbs_error);

@@ -58,7 +58,7 @@ struct pvr_conn {
 
 	/* Set when the connection comes up. */
 	struct pvr_host *host;
-	struct pvr_in *in; /* incoming */
+	struct pvr_rsp_conn *in; /* incoming */
 	struct pvr_stream_limits limits;
 	unsigned int worker;
 	struct pvr_work work; /* passes the connection on */

@@ -108,7 +108,7 @@ static bool set_number(unsigned int *to, const char *key, const char *value, uns
 static bool set_connections(struct pvr_net_settings *settings, const char *value,
 			    struct pvr_error *err)
 {
-	return set_number(&settings->connections, "connections", value, PVR_OUT_MAX, err);
+	return set_number(&settings->connections, "connections", value, PVR_REQ_CONN_MAX, err);
 }
 
 static bool set_keepalive(struct pvr_net_settings *settings, const char *value,

@@ -75,8 +75,8 @@ static unsigned int connections(const struct pvr_net *net)
 {
 	if (net->settings.connections)
 		return net->settings.connections;
-	if (net->env.workers > PVR_OUT_MAX)
-		return PVR_OUT_MAX;
+	if (net->env.workers > PVR_REQ_CONN_MAX)
+		return PVR_REQ_CONN_MAX;
 	return net->env.workers < 2 ? 2 : net->env.workers;
 }
 
@@ -96,7 +96,7 @@ void pvr_peer_add_class(struct pvr_peer *peer, uint8_t dscp)
 		if (peer->dscp[slot] == dscp)
 			return;
 	}
-	if (slot == PVR_OUT_MAX || peer->slots[slot])
+	if (slot == PVR_REQ_CONN_MAX || peer->slots[slot])
 		return;
 	peer->dscp[slot] = dscp;
 	peer->classes++;
@@ -281,8 +281,8 @@ static void dialled(struct pvr_conn *conn)
 	pvr_peers_agree(conn);
 	peer->dialling--;
 	peer->connects++;
-	pvr_out_up(conn->host, PVR_PIPE_TCP, conn->ours.index, pvr_conn_stream_ops(conn), conn,
-		   &conn->limits);
+	pvr_req_conn_up(conn->host, PVR_PIPE_TCP, conn->ours.index, pvr_conn_stream_ops(conn), conn,
+			&conn->limits);
 	pvr_traffic_give(conn);
 	if (!peer->up++)
 		first_is_up(peer, conn);
@@ -426,7 +426,7 @@ void pvr_peer_stop_dialling(struct pvr_peer *peer)
 	unsigned int slot;
 
 	pvr_loop_timer_disarm(&peer->retry);
-	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++) {
 		struct pvr_conn *conn = peer->slots[slot];
 
 		if (conn && !conn->up_since) {
@@ -441,7 +441,7 @@ void pvr_peer_disconnect(struct pvr_peer *peer, const char *why)
 	unsigned int slot;
 
 	pvr_peer_stop_dialling(peer);
-	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++) {
 		if (peer->slots[slot])
 			pvr_traffic_close(peer->slots[slot], PVR_CLOSE_DONE, why);
 	}
@@ -455,7 +455,7 @@ void pvr_peer_gone_idle(struct pvr_conn *conn)
 	uint64_t limit = conn->net->settings.idle_timeout * PVR_SEC, now = pvr_loop_now();
 	unsigned int slot;
 
-	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++) {
 		conn = peer->slots[slot];
 		if (conn && now - __atomic_load_n(&conn->used, __ATOMIC_RELAXED) <= limit)
 			return;

@@ -84,7 +84,7 @@ struct pvr_peer_info {
 	const char *address; /* "": unknown */
 	enum pvr_peer_state state;
 	struct pvr_host *host;
-	unsigned int out, in; /* connections that are up: outgoing, incoming */
+	unsigned int conns_out, conns_in; /* connections that are up: outgoing, incoming */
 	const char *device; /* RDMA NIC of the outgoing queue pair; NULL: none */
 	unsigned int verbs_in; /* incoming queue pairs */
 	const char *verbs_error; /* why there is no outgoing queue pair */

@@ -19,8 +19,8 @@ struct pvr_peer {
 	/* Outgoing connections. */
 	bool dial_requested;
 	uint64_t dial_requested_at; /* time of the last request */
-	struct pvr_conn *slots[PVR_OUT_MAX]; /* dialling or up */
-	uint8_t dscp[PVR_OUT_MAX]; /* of each slot */
+	struct pvr_conn *slots[PVR_REQ_CONN_MAX]; /* dialling or up */
+	uint8_t dscp[PVR_REQ_CONN_MAX]; /* of each slot */
 	unsigned int classes; /* slots with a DSCP, behind the slots without */
 	unsigned int up, dialling;
 	uint64_t backoff;

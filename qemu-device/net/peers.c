@@ -179,9 +179,9 @@ bool pvr_peer_gone_where(struct pvr_peers *peers, const char *name, const char *
 
 	if (!peer || !peer->has_address)
 		return false;
-	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++) {
 		if (peer->slots[slot] && peer->slots[slot]->up_since &&
-		    pvr_out_gid_query(peer->host, PVR_PIPE_TCP, slot, fabric, gid))
+		    pvr_req_conn_gid_query(peer->host, PVR_PIPE_TCP, slot, fabric, gid))
 			return true;
 	}
 	request_dial(peer);
@@ -238,7 +238,7 @@ static bool review(struct pvr_peer *peer, struct pvr_error *why)
 	struct pvr_conn *conn;
 	unsigned int slot;
 
-	for (slot = 0; slot < PVR_OUT_MAX; slot++)
+	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++)
 		closed |= review_conn(peer->slots[slot], peer, why);
 	LIST_FOREACH(conn, &peer->incoming, link)
 	closed |= review_conn(conn, peer, why);
@@ -303,8 +303,8 @@ static void describe(const struct pvr_peer *peer, struct pvr_peer_info *info,
 		.address = peer->has_address ? pvr_address_format(&peer->address, address) : "",
 		.state = state_of(peer),
 		.host = peer->host,
-		.out = peer->up,
-		.in = peer->in,
+		.conns_out = peer->up,
+		.conns_in = peer->in,
 		.device = pvr_verbs_peer_device(&peer->verbs),
 		.verbs_in = peer->in_verbs,
 		.verbs_error = peer->verbs.error.text,
@@ -359,7 +359,7 @@ static void destroy_peer(struct pvr_peer *peer)
 	unsigned int slot;
 
 	/* Connections that were up have been passed back by their workers. */
-	for (slot = 0; slot < PVR_OUT_MAX; slot++) {
+	for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++) {
 		if (peer->slots[slot])
 			pvr_conn_destroy(peer->slots[slot]);
 	}

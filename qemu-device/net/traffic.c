@@ -48,18 +48,18 @@ static void run_lost(struct pvr_work *work)
 static void send_close(struct pvr_conn *conn, enum pvr_close_reason reason, const char *why)
 {
 	if (conn->outgoing)
-		pvr_out_send_close(conn->host, conn->kind, conn->ours.index, reason, why);
+		pvr_req_conn_send_close(conn->host, conn->kind, conn->ours.index, reason, why);
 	else if (conn->in)
-		pvr_in_send_close(conn->in, reason, why);
+		pvr_rsp_conn_send_close(conn->in, reason, why);
 }
 
 /* The connection must not be used afterwards. */
 static void end(struct pvr_conn *conn, const char *why)
 {
 	if (conn->outgoing)
-		pvr_out_down(conn->host, conn->kind, conn->ours.index);
+		pvr_req_conn_down(conn->host, conn->kind, conn->ours.index);
 	else if (conn->in)
-		pvr_in_destroy(conn->in);
+		pvr_rsp_conn_destroy(conn->in);
 	conn->in = NULL;
 	__atomic_store_n(&conn->watched, false, __ATOMIC_RELAXED);
 	pvr_conn_release(conn);
@@ -106,9 +106,9 @@ static void input(struct pvr_conn *conn)
 	enum pvr_input input;
 
 	if (conn->outgoing)
-		input = pvr_out_input(conn->host, conn->kind, conn->ours.index, &err);
+		input = pvr_req_conn_input(conn->host, conn->kind, conn->ours.index, &err);
 	else
-		input = pvr_in_input(conn->in, &err);
+		input = pvr_rsp_conn_input(conn->in, &err);
 	if (conn->stream.rx_bytes != before)
 		pvr_loop_worked(traffic_of(conn)->loop);
 	switch (input) {
@@ -141,9 +141,9 @@ static bool output(struct pvr_conn *conn)
 		return true;
 	}
 	if (ok && conn->outgoing)
-		ok = pvr_out_output(conn->host, conn->kind, conn->ours.index);
+		ok = pvr_req_conn_output(conn->host, conn->kind, conn->ours.index);
 	else if (ok)
-		ok = pvr_in_output(conn->in);
+		ok = pvr_rsp_conn_output(conn->in);
 	if (!ok)
 		end_broken(conn);
 	else
@@ -220,7 +220,7 @@ static void check_use(struct pvr_conn *conn, uint64_t now)
 static void ping(struct pvr_conn *conn)
 {
 	conn->pings++;
-	pvr_out_ping(conn->host, conn->kind, conn->ours.index);
+	pvr_req_conn_ping(conn->host, conn->kind, conn->ours.index);
 }
 
 static void tick_conn(struct pvr_conn *conn, uint64_t now)
@@ -309,8 +309,8 @@ static void run_adopt(struct pvr_work *work)
 	conn->source.ready = traffic_ready;
 	conn->timer.expired = stall_over;
 	if (!conn->outgoing)
-		conn->in = pvr_in_create(conn->host, conn->kind, conn->worker,
-					 pvr_conn_stream_ops(conn), conn, &conn->limits);
+		conn->in = pvr_rsp_conn_create(conn->host, conn->kind, conn->worker,
+					       pvr_conn_stream_ops(conn), conn, &conn->limits);
 	if ((!conn->outgoing && !conn->in) || !watch(conn)) {
 		send_close(conn, PVR_CLOSE_LIMIT, "out of memory");
 		end(conn, "out of memory");

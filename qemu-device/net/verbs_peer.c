@@ -173,8 +173,8 @@ static void use(struct pvr_conn *conn)
 	pvr_net_log(verbs->net, PVR_LOG_INFO,
 		    "connected to host %s by the RDMA NIC %s, which does not encrypt", verbs->name,
 		    pvr_verbs_device(conn->verbs));
-	pvr_out_up(conn->host, PVR_PIPE_VERBS, conn->ours.index, pvr_conn_stream_ops(conn), conn,
-		   &conn->limits);
+	pvr_req_conn_up(conn->host, PVR_PIPE_VERBS, conn->ours.index, pvr_conn_stream_ops(conn),
+			conn, &conn->limits);
 	pvr_traffic_give(conn);
 }
 

@@ -36,8 +36,8 @@ def test_two_hosts_meet(start):
 
 def test_three_hosts_and_one_direction(start):
     one, two, three = start(1), start(2, 1), start(3, 1)
-    wait_until(lambda: {name: peer["in"] for name, peer in peers_of(one).items()} == {"h2": 2, "h3": 2}, "both are in")
-    assert {peer["out"] for peer in peers_of(one).values()} == {0}
+    wait_until(lambda: {name: peer["conns_in"] for name, peer in peers_of(one).items()} == {"h2": 2, "h3": 2}, "both are in")
+    assert {peer["conns_out"] for peer in peers_of(one).values()} == {0}
     wait_up(two, "h1", incoming=0)
     wait_up(three, "h1", incoming=0)
 
@@ -48,7 +48,7 @@ def test_number_of_connections(start, args, num):
     one = start(1, args=["--workers", "2"])
     two = start(2, 1, args=args)
     wait_up(two, "h1", out=num, incoming=0)
-    wait_until(lambda: peer_of(one, "h2")["in"] == num, "all are in")
+    wait_until(lambda: peer_of(one, "h2")["conns_in"] == num, "all are in")
 
 
 def test_ipv6(start_daemon, namespace):
@@ -110,7 +110,7 @@ def test_peer_stopped_and_started(start):
     before = one.open_files()
     assert two.stop() == 0
     one.wait_for_log("the connection to host h2 has ended: it says: not needed any more: this daemon ends")
-    wait_until(lambda: peer_of(one, "h2")["in"] == 0, "its connections are gone")
+    wait_until(lambda: peer_of(one, "h2")["conns_in"] == 0, "its connections are gone")
     two = start(2, 1)
     wait_up(one, "h2")
     wait_up(two, "h1")
@@ -194,7 +194,7 @@ def test_unused_connections_are_closed(start):
     two = start(2)
     one.wait_for_log("connected to host h2 at")
     wait_until(lambda: peer_of(one, "h2")["state"] == "idle", "it is not needed")
-    wait_until(lambda: peer_of(two, "h1")["in"] == 0, "they are closed")
+    wait_until(lambda: peer_of(two, "h1")["conns_in"] == 0, "they are closed")
     assert "the connection to host h2 has ended: it was not used for long" in one.log()
     time.sleep(1)
     assert peer_of(one, "h2")["state"] == "idle"
@@ -240,7 +240,7 @@ def test_wrong_host_at_the_address(start):
     one = start(1, 2)
     start(2, name="else")
     wait_until(lambda: peer_of(one, "h2")["error"] == "host 'else' is there: is the address right?", "it is noticed")
-    assert peer_of(one, "h2")["out"] == 0
+    assert peer_of(one, "h2")["conns_out"] == 0
 
 
 def test_name_that_is_taken(host):
@@ -254,10 +254,10 @@ def test_name_that_is_taken(host):
             again.send(p.hello("twin", instance=1))
             reason, text = again.bye()
             assert reason == p.CLOSE_IDENTITY and re.match(r"another daemon at .* has the same name, and is newer", text)
-        assert peer_of(host, "twin")["in"] == 1
+        assert peer_of(host, "twin")["conns_in"] == 1
         new.send(p.frame(p.PING, b"x" * 8))
         assert new.frame() == (p.PONG, b"x" * 8)
-    wait_until(lambda: peer_of(host, "twin")["in"] == 0, "it has left")
+    wait_until(lambda: peer_of(host, "twin")["conns_in"] == 0, "it has left")
     with Conn.dial(address(1)) as again:
         assert again.greet("twin", instance=1) == "h1"
 
@@ -266,12 +266,12 @@ def test_same_index_replaces(host):
     with Conn.dial(address(1)) as old, Conn.dial(address(1)) as other, Conn.dial(address(1)) as new:
         old.greet("h2", instance=7, index=0, count=2)
         other.greet("h2", instance=7, index=1, count=2)
-        assert peer_of(host, "h2")["in"] == 2
+        assert peer_of(host, "h2")["conns_in"] == 2
         new.greet("h2", instance=7, index=0, count=2)
         assert old.bye()[0] == p.CLOSE_REPLACED
         other.send(p.frame(p.PING, b"x" * 8))
         assert other.frame()[0] == p.PONG
-        wait_until(lambda: peer_of(host, "h2")["in"] == 2, "two are left")
+        wait_until(lambda: peer_of(host, "h2")["conns_in"] == 2, "two are left")
 
 
 # ------------------------------------------------------------------------------ wrong frames
@@ -372,7 +372,7 @@ def test_truncated_frame(host):
     with Conn.dial(address(1)) as conn:
         conn.greet("h2")
         conn.send(p.frame(p.PING, b"0123"[:4], size=16))
-    wait_until(lambda: peer_of(host, "h2")["in"] == 0, "it has left")
+    wait_until(lambda: peer_of(host, "h2")["conns_in"] == 0, "it has left")
     assert_well(host)
 
 
@@ -573,7 +573,7 @@ def test_configuration_file(start_daemon, tmp_path):
     two = start_daemon(adapters=0, args=options(2))
     wait_up(one, "h2", out=3, incoming=0)
     assert host_of(one)["listen"] == [f"{address(1)}:7471", f"{address(4)}:7472"]
-    assert peer_of(two, "h1")["in"] == 3
+    assert peer_of(two, "h1")["conns_in"] == 3
 
 
 @pytest.mark.parametrize("text, line, pattern", [

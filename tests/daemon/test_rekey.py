@@ -148,7 +148,7 @@ def test_many_reloads_leave_nothing(start, keys):
         assert reload(one) == f"read again: {keys.folder}/h1.psk: 1 pre-shared key\n"
     wait_until(lambda: one.open_files() == files, "no descriptor is left")
     assert made(one, "h2") == before
-    assert peer_of(two, "h1")["in"] == 2
+    assert peer_of(two, "h1")["conns_in"] == 2
 
 
 # ------------------------------------------------------------------------ hosts that are cut off
@@ -160,24 +160,24 @@ def test_removed_host_is_cut_off(start, keys):
     one, two = start_pair(start, keys.write(1, f"h2:{good}", f"h3:{bad}"), keys.write(2, f"h1:{good}"))
     three.stop()
     three = start(3, 1, args=keys.write(3, f"h1:{bad}"))
-    wait_until(lambda: peer_of(one, "h3")["in"] == 2, "h3 is in")
+    wait_until(lambda: peer_of(one, "h3")["conns_in"] == 2, "h3 is in")
     before = made(one, "h2")
     keys.write(1, f"h2:{good}")
     why = f"there is no key for host 'h3' in {keys.folder}/h1.psk any more"
     assert reload(one) == f"read again: {keys.folder}/h1.psk: 1 pre-shared key\nhost h3 is disconnected: {why}\n"
     assert f"host h3 is disconnected: {why}" in one.log()
-    wait_until(lambda: peer_of(one, "h3")["in"] == 0, "h3 is out")
+    wait_until(lambda: peer_of(one, "h3")["conns_in"] == 0, "h3 is out")
     three.wait_for_log("the connection to host h1 has ended: it says: not the host that it says it is: "
                        "a key or certificate that is good no more")
     three.wait_for_log("cannot connect to host h1 at")
     one.wait_for_log(f"is refused: there is no key for host 'h3' in {keys.folder}/h1.psk")
-    assert peer_of(one, "h3")["in"] == 0
+    assert peer_of(one, "h3")["conns_in"] == 0
     assert peer_of(one, "h2")["state"] == "up" and made(one, "h2") == before
     # And in again.
     keys.write(1, f"h2:{good}", f"h3:{bad}")
     assert "is disconnected" not in reload(one)
-    wait_until(lambda: peer_of(one, "h3")["in"] == 2, "h3 is in")
-    assert peer_of(two, "h1")["in"] == 2
+    wait_until(lambda: peer_of(one, "h3")["conns_in"] == 2, "h3 is in")
+    assert peer_of(two, "h1")["conns_in"] == 2
 
 
 def test_both_directions_end(start, keys):
@@ -188,9 +188,9 @@ def test_both_directions_end(start, keys):
     said = reload(one).splitlines()
     none = f"there is no key for host 'h2' in {keys.folder}/h1.psk"
     assert said[1:] == [f"host h2 is disconnected: {none} any more", f"warning: {none}"]
-    wait_until(lambda: (peer_of(one, "h2")["out"], peer_of(one, "h2")["in"]) == (0, 0), "all have ended")
+    wait_until(lambda: (peer_of(one, "h2")["conns_out"], peer_of(one, "h2")["conns_in"]) == (0, 0), "all have ended")
     wait_until(lambda: peer_of(one, "h2")["error"] == none, "the reason is shown")
-    assert peer_of(two, "h1")["in"] == 0
+    assert peer_of(two, "h1")["conns_in"] == 0
 
 
 def test_changed_key_takes_effect_at_once(start, keys):
@@ -217,7 +217,7 @@ def test_expired_certificate_is_noticed(start, ca):
     wait_up(one, "h2", incoming=0)
     assert "is disconnected" not in reload(one)
     time.sleep(max(0, end + 1 - time.time()))
-    assert peer_of(one, "h2")["out"] == 2
+    assert peer_of(one, "h2")["conns_out"] == 2
     assert "host h2 is disconnected: the certificate of host 'h2' is not trusted any more: certificate has expired" in reload(one)
     one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of '/CN=h2' is refused: "
                      "certificate has expired")
@@ -253,7 +253,7 @@ def test_dialler_between_tls_and_hello(start, ca, tmp_path):
     assert kind == p.CLOSE and body[0] == p.CLOSE_IDENTITY
     assert b"the certificate of host 'h2' is not trusted any more: self-signed certificate in" in body
     one.wait_for_log("is refused: host h2: the certificate of host 'h2' is not trusted any more")
-    assert peer_of(one, "h2")["in"] == 0
+    assert peer_of(one, "h2")["conns_in"] == 0
 
 
 def test_dialled_host_that_answers_late(start, ca, tmp_path):
@@ -269,7 +269,7 @@ def test_dialled_host_that_answers_late(start, ca, tmp_path):
         conn.send(p.hello("h2", index=body[24], dscp=body[25], count=body[26]))
         assert conn.bye()[0] == p.CLOSE_IDENTITY
         one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of host 'h2' is not trusted any more")
-        assert peer_of(one, "h2")["out"] == 0
+        assert peer_of(one, "h2")["conns_out"] == 0
         conn.close()
 
 
@@ -317,7 +317,7 @@ def test_wrong_key_file_changes_nothing(start, keys, text, pattern):
     said = reload(one, 1)
     assert re.match("pvrdmactl: .*" + pattern, said) and said.endswith(STAYS + "\n"), said
     assert said.removeprefix("pvrdmactl: ") in one.log()
-    assert peer_of(one, "h2")["out"] == 2 and made(one, "h2") == before
+    assert peer_of(one, "h2")["conns_out"] == 2 and made(one, "h2") == before
     assert h9_is_answered(other), "a key from before does not do any more"
 
 
@@ -369,7 +369,7 @@ def test_wrong_certificates_change_nothing(start, ca, index, how, pattern):
     before = made(one, "h2")
     said = reload(one, 1)
     assert re.match("pvrdmactl: " + pattern.replace("FILE", files[index]), said) and said.endswith(STAYS + "\n"), said
-    assert peer_of(one, "h2")["out"] == 2 and made(one, "h2") == before
+    assert peer_of(one, "h2")["conns_out"] == 2 and made(one, "h2") == before
     # New connections get the certificate from before.
     ca.cert.write_bytes(key)
     with tls_peer(ca, "h8") as conn:

@@ -35,7 +35,7 @@ def refused_both_ways(start, keys1, keys2, *patterns):
     wait_until(lambda: host_of(two)["refused"] > 0, "h2 refuses")
     for pattern in ("cannot connect to host h2 at ", *patterns):
         wait_until(lambda: re.search(pattern, one.log() + two.log()), pattern)
-    assert peer_of(one, "h2")["out"] == 0 and peer_of(two, "h1")["in"] == 0
+    assert peer_of(one, "h2")["conns_out"] == 0 and peer_of(two, "h1")["conns_in"] == 0
     assert peer_of(one, "h2")["state"] == "unreachable"
 
 
@@ -85,7 +85,7 @@ def test_certificate_of_another_host(start, ca):
     keys = ["--tls-cert", str(cert), "--tls-key", str(key), "--tls-ca", str(ca.cert)]
     one = start(1, 2, args=ca.options("h1"))
     refuse(1, "is not this host's: it lacks the subject alternative name DNS:h2", *options(2, args=keys))
-    assert peer_of(one, "h2")["out"] == 0
+    assert peer_of(one, "h2")["conns_out"] == 0
 
 
 def test_saying_to_be_another_host(start, ca):
@@ -106,7 +106,7 @@ def test_wildcards_are_not_believed(start, ca):
     with tls_peer(ca, "wild", names=["*.lab.example"]) as conn:
         conn.send(p.hello("h2.lab.example"))
         assert conn.bye()[0] == p.CLOSE_IDENTITY
-    assert peer_of(one, "h2.lab.example")["in"] == 0
+    assert peer_of(one, "h2.lab.example")["conns_in"] == 0
 
 
 def test_no_certificate(start, ca):
@@ -237,7 +237,7 @@ def test_key_of_another_host_proves_no_name(start, tmp_path):
     one.wait_for_log("refused: host h2: it claims to be host 'h2', but has the key of 'h3'")
     child.kill()
     child.communicate(timeout=PATIENCE)
-    assert peer_of(one, "h2")["in"] == 0
+    assert peer_of(one, "h2")["conns_in"] == 0
 
 
 def test_certificate_instead_of_the_key(start, tmp_path, ca):
@@ -249,7 +249,7 @@ def test_certificate_instead_of_the_key(start, tmp_path, ca):
                              stderr=subprocess.DEVNULL)
     one.wait_for_log("cannot connect to host h2 at")
     wait_until(lambda: "the certificate of '/CN=h2' is refused" in one.log(), "the certificate is refused")
-    assert peer_of(one, "h2")["out"] == 0
+    assert peer_of(one, "h2")["conns_out"] == 0
     child.kill()
     child.communicate(timeout=PATIENCE)
 

@@ -128,7 +128,7 @@ def test_traffic_class(start_daemon):
             for traffic_class in (0, 46 << 2, 10 << 2):
                 send_until(sender, peer, traffic_class, traffic_class >> 2)
             assert all(dscp == traffic_class >> 2 for dscp, traffic_class in peer.datagrams), peer.datagrams
-            assert peer_of(daemon, "h2")["out"] == peer_of(daemon, "h2")["wanted"] == 3
+            assert peer_of(daemon, "h2")["conns_out"] == peer_of(daemon, "h2")["wanted"] == 3
             # More classes than there are connections: those above use the first one.
             for dscp in range(20, 60):
                 post(sender, dscp << 2)
@@ -151,7 +151,7 @@ def test_connections_that_are_used_stay(start_daemon):
             tries = (post_steadily(daemon, sender, 5, 1) for _ in range(10))
             connects = next((found for found in tries if found is not None), None)
             now = peer_of(daemon, "h2")
-            assert (now["out"], now["connects"]) == (2, connects)
+            assert (now["conns_out"], now["connects"]) == (2, connects)
             wait_until(lambda: peer_of(daemon, "h2")["state"] == "idle", "unused ones are closed")
             # New traffic opens them again.
             peer.datagrams.clear()

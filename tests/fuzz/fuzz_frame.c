@@ -279,7 +279,8 @@ static void feed_requests(struct feed *feed)
 	const struct pvr_stream_limits limits = { .chunk = CHUNK,
 						  .piggyback_ack = true,
 						  .left = true };
-	struct pvr_in *in = pvr_in_create(w.host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
+	struct pvr_rsp_conn *in =
+		pvr_rsp_conn_create(w.host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
 
@@ -291,15 +292,15 @@ static void feed_requests(struct feed *feed)
 		/* The embedder waits; here the time is already over. */
 		if (result == PVR_INPUT_STALLED)
 			w.host->now += 100 * FG_MS;
-		result = pvr_in_input(in, &err);
+		result = pvr_rsp_conn_input(in, &err);
 		if (result != PVR_INPUT_OUTPUT)
 			continue;
 		feed->room = SIZE_MAX;
-		if (!pvr_in_output(in))
+		if (!pvr_rsp_conn_output(in))
 			break;
 		result = PVR_INPUT_MORE;
 	}
-	pvr_in_destroy(in);
+	pvr_rsp_conn_destroy(in);
 }
 
 static void patch_epoch(uint8_t *data, size_t size, uint32_t epoch)
@@ -321,22 +322,22 @@ static void feed_answers(struct feed *feed, uint8_t *data)
 	size_t size = feed->left;
 
 	feed->left = 0;
-	pvr_out_up(w.host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
+	pvr_req_conn_up(w.host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	post_requests(feed->exposes);
 	patch_epoch(data, size, feed->epoch);
 	feed->left = size;
 	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
 		if (result == PVR_INPUT_IDLE && is_over(feed))
 			break;
-		result = pvr_out_input(w.host, PVR_PIPE_TCP, 0, &err);
+		result = pvr_req_conn_input(w.host, PVR_PIPE_TCP, 0, &err);
 		if (!feed->wants)
 			continue;
 		feed->wants = false;
 		feed->room = SIZE_MAX;
-		pvr_out_output(w.host, PVR_PIPE_TCP, 0);
+		pvr_req_conn_output(w.host, PVR_PIPE_TCP, 0);
 	}
 	fg_run(w.host);
-	pvr_out_down(w.host, PVR_PIPE_TCP, 0);
+	pvr_req_conn_down(w.host, PVR_PIPE_TCP, 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -95,7 +95,7 @@ static void pump_in(struct fg_forger *forger)
 		if (!fg_link_in_is_ready(link))
 			return;
 	} while (fg_link_in_take(link));
-	pvr_in_destroy(link->in);
+	pvr_rsp_conn_destroy(link->in);
 	link->in = NULL;
 	forger->closed = true;
 }

@@ -159,7 +159,7 @@ static void out_close(struct fg_link *link)
 {
 	link_break(link);
 	if (link->out_up)
-		pvr_out_down(link->out_host, link->kind, link->slot);
+		pvr_req_conn_down(link->out_host, link->kind, link->slot);
 	link->out_up = false;
 	if (link->made)
 		fg_nic_expect_idle(out_nic(link));
@@ -169,7 +169,7 @@ static void in_close(struct fg_link *link)
 {
 	link_break(link);
 	if (link->in)
-		pvr_in_destroy(link->in);
+		pvr_rsp_conn_destroy(link->in);
 	link->in = NULL;
 	if (link->made)
 		fg_nic_expect_idle(in_nic(link));
@@ -211,8 +211,8 @@ static void open_in(struct fg_link *link, bool piggyback_ack)
 
 	link->in_wants = link->in_read = false;
 	link->in_state = PVR_INPUT_IDLE;
-	link->in = pvr_in_create(link->in_host, link->kind, 0,
-				 link->exposes ? &in_rndv_ops : &in_ops, link, &limits);
+	link->in = pvr_rsp_conn_create(link->in_host, link->kind, 0,
+				       link->exposes ? &in_rndv_ops : &in_ops, link, &limits);
 	if (!link->in)
 		fg_die("no memory for a connection");
 }
@@ -227,8 +227,8 @@ static void open_out(struct fg_link *link)
 
 	link->out_wants = link->out_more = false;
 	link->out_up = true;
-	pvr_out_up(link->out_host, link->kind, link->slot, link->exposes ? &out_rndv_ops : &out_ops,
-		   link, &limits);
+	pvr_req_conn_up(link->out_host, link->kind, link->slot,
+			link->exposes ? &out_rndv_ops : &out_ops, link, &limits);
 }
 
 void fg_link_open_in(struct fg_link *link, bool piggyback_ack)
@@ -274,7 +274,7 @@ static bool out_output(struct fg_link *link)
 {
 	if (!fg_stream_can_send(&link->request) || !take_flag(&link->out_wants))
 		return false;
-	if (!pvr_out_output(link->out_host, link->kind, link->slot))
+	if (!pvr_req_conn_output(link->out_host, link->kind, link->slot))
 		out_close(link);
 	return true;
 }
@@ -298,7 +298,7 @@ bool fg_link_pump_out(struct fg_link *link)
 	if (!link->out_up || !out_is_ready(link))
 		return done;
 	link->out_more = false;
-	switch (pvr_out_input(link->out_host, link->kind, link->slot, &err)) {
+	switch (pvr_req_conn_input(link->out_host, link->kind, link->slot, &err)) {
 	case PVR_INPUT_BROKEN:
 		refused(link->env, &err);
 		out_close(link);
@@ -316,7 +316,7 @@ bool fg_link_in_output(struct fg_link *link)
 {
 	if (!fg_stream_can_send(&link->answer) || !take_flag(&link->in_wants))
 		return false;
-	if (!pvr_in_output(link->in))
+	if (!pvr_rsp_conn_output(link->in))
 		in_close(link);
 	else if (link->in_state == PVR_INPUT_OUTPUT)
 		link->in_state = PVR_INPUT_MORE;
@@ -351,7 +351,7 @@ bool fg_link_in_take(struct fg_link *link)
 	struct pvr_input_error err;
 
 	link->in_read = false;
-	link->in_state = pvr_in_input(link->in, &err);
+	link->in_state = pvr_rsp_conn_input(link->in, &err);
 	if (link->in_state == PVR_INPUT_STALLED)
 		link->stalled = now(link) + STALL_NS;
 	if (link->in_state == PVR_INPUT_BROKEN)

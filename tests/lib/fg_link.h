@@ -43,7 +43,7 @@ struct fg_link {
 	/* At the responder. */
 	struct pvr_host *in_host;
 	struct fg_nic_stats *in_nics;
-	struct pvr_in *in; /* NULL: none */
+	struct pvr_rsp_conn *in; /* NULL: none */
 	enum pvr_input in_state;
 	bool in_wants; /* ditto */
 	bool in_read; /* what it has waited for by its NIC */

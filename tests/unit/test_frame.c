@@ -260,7 +260,7 @@ TEST_PLAIN(test_hello_with_a_wrong_field_is_refused)
 	REFUSED("hello", f.hello.chunk = PVR_FRAME_CHUNK_MAX + 1, "chunk");
 	REFUSED("hello", f.hello.count = 0, "index");
 	REFUSED("hello", f.hello.index = 2, "index");
-	REFUSED("hello", f.hello.count = PVR_OUT_MAX + 1, "index");
+	REFUSED("hello", f.hello.count = PVR_REQ_CONN_MAX + 1, "index");
 	REFUSED("hello", f.hello.dscp = PVR_DSCP_MAX + 1, "DSCP");
 	REFUSED("hello", f.hello.reserved = 1, "DSCP");
 	REFUSED("hello", f.hello.name[0] = 0, "name");

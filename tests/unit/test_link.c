@@ -66,7 +66,7 @@ static struct pvr_host_stats stats_of(struct hosts *env, unsigned int host)
 
 static void where(struct hosts *env, const char *fabric, const uint8_t gid[16])
 {
-	assert_true(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, fabric, gid));
+	assert_true(pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 0, fabric, gid));
 	fg_wire_run(env->wire);
 }
 
@@ -98,9 +98,11 @@ TEST_HOSTS(setup_hosts, test_gid_query_of_an_absent_gid_gets_type_0)
 
 TEST_HOSTS(setup_hosts, test_gid_query_needs_a_connection)
 {
-	assert_false(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 1, "default", env->gid[1]));
+	assert_false(
+		pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 1, "default", env->gid[1]));
 	fg_wire_cut(env->wire, 0, 1, 0);
-	assert_false(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, "default", env->gid[1]));
+	assert_false(
+		pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 0, "default", env->gid[1]));
 	fg_wire_mend(env->wire, 0, 1, 0);
 	where(env, "default", env->gid[1]);
 	assert_int_equal(fg_wire_located(env->wire, 0)->count, 1);
@@ -110,7 +112,7 @@ TEST_HOSTS(setup_hosts, test_ping_measures_the_way)
 {
 	assert_int_equal(stats_of(env, 0).rtt_ns, 0);
 	fg_wire_delay(env->wire, FG_MS);
-	pvr_out_ping(env->other[0], PVR_PIPE_TCP, 0);
+	pvr_req_conn_ping(env->other[0], PVR_PIPE_TCP, 0);
 	fg_wire_settle(env->wire, FG_SEC);
 	assert_int_equal(stats_of(env, 0).rtt_ns, 2 * FG_MS);
 	assert_int_equal(stats_of(env, 1).rtt_ns, 0);
@@ -407,10 +409,12 @@ TEST_HOSTS(setup_hosts, test_our_side_declares_no_more_fabrics_than_a_connection
 
 	for (unsigned int i = 1; i <= PVR_FRAME_FABRICS; i++) {
 		snprintf(name, sizeof(name), "tenant%u", i);
-		assert_true(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, name, env->gid[1]));
+		assert_true(
+			pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 0, name, env->gid[1]));
 		fg_wire_run(env->wire);
 	}
-	assert_false(pvr_out_gid_query(env->other[0], PVR_PIPE_TCP, 0, "one-more", env->gid[1]));
+	assert_false(
+		pvr_req_conn_gid_query(env->other[0], PVR_PIPE_TCP, 0, "one-more", env->gid[1]));
 	assert_true(fg_logged(env->host[0], "one-more is cut off"));
 	where(env, "tenant1", env->gid[1]);
 	assert_string_equal(fg_wire_located(env->wire, 0)->fabric, "tenant1");

@@ -143,7 +143,7 @@ static bool post(struct pipe *pipe, uint32_t psn, uint32_t offset, uint32_t len,
 {
 	union pvr_any_frame any = request(psn, len);
 	struct pvr_sg sg;
-	const struct pvr_outgoing out = {
+	const struct pvr_tx_frame out = {
 		.header = &any,
 		.header_size = sizeof(any.request),
 		.payload = &sg,

@@ -79,12 +79,12 @@ static void up(struct env *env, unsigned int slot, uint8_t dscp)
 {
 	const struct pvr_stream_limits limits = { .chunk = 65536, .dscp = dscp };
 
-	pvr_out_up(env->host, PVR_PIPE_TCP, slot, &stream_ops, env, &limits);
+	pvr_req_conn_up(env->host, PVR_PIPE_TCP, slot, &stream_ops, env, &limits);
 }
 
 static void down(struct env *env, unsigned int slot)
 {
-	pvr_out_down(env->host, PVR_PIPE_TCP, slot);
+	pvr_req_conn_down(env->host, PVR_PIPE_TCP, slot);
 }
 
 /* The slot for a queue pair; -1: none. */

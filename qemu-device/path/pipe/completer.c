@@ -450,11 +450,11 @@ static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route
 	    (end == offset && inflight->length) || !was_sent(sq, 0, end))
 		return PVR_HANDLED;
 	length = inflight->length;
-	pvr_ext_dma_revoke_dst(sq->qp, pvr_out_ext_dma(route));
+	pvr_ext_dma_revoke_dst(sq->qp, pvr_req_conn_ext_dma(route));
 	if (!find_target(sq, inflight, &wqe, &sg))
 		return PVR_HANDLED;
 	if (end > offset)
-		ret = pvr_out_recv_payload(route, sq->qp, &sg, offset, end - offset);
+		ret = pvr_req_conn_recv_payload(route, sq->qp, &sg, offset, end - offset);
 	if (!ret)
 		return PVR_HANDLED_PARTLY;
 	if (ret < 0)

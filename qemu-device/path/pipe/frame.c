@@ -88,7 +88,7 @@ static const char *check_hello(const union pvr_any_frame *any, size_t payload)
 		return "its lowest version is above its highest";
 	if (chunk < PVR_FRAME_CHUNK_MIN || chunk > PVR_FRAME_CHUNK_MAX)
 		return "a chunk out of range";
-	if (!hello->count || hello->count > PVR_OUT_MAX || hello->index >= hello->count)
+	if (!hello->count || hello->count > PVR_REQ_CONN_MAX || hello->index >= hello->count)
 		return "a connection's index out of range";
 	if (hello->dscp > PVR_DSCP_MAX || hello->reserved)
 		return "a DSCP out of range";

@@ -26,8 +26,8 @@ static void host_free(struct pvr_host *host)
 	unsigned int kind, slot;
 
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
-		for (slot = 0; slot < PVR_OUT_MAX; slot++)
-			pvr_out_free(host->out[kind].slot[slot]);
+		for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++)
+			pvr_req_conn_free(host->out[kind].slot[slot]);
 	free(host);
 }
 
@@ -126,13 +126,13 @@ void pvr_link_count_add(struct pvr_link_count *to, const struct pvr_link_count *
 static void count_connections(struct pvr_host *host, struct pvr_link_count *count)
 {
 	unsigned int kind, slot;
-	struct pvr_in *in;
+	struct pvr_rsp_conn *in;
 
 	*count = host->gone;
 	LIST_FOREACH(in, &host->ins, link)
 	pvr_link_count_add(count, &in->count);
 	for (kind = 0; kind < PVR_PIPE_KINDS; kind++)
-		for (slot = 0; slot < PVR_OUT_MAX; slot++)
+		for (slot = 0; slot < PVR_REQ_CONN_MAX; slot++)
 			if (host->out[kind].slot[slot])
 				pvr_link_count_add(count, &host->out[kind].slot[slot]->count);
 }

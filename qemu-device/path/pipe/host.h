@@ -15,7 +15,7 @@
 #include "path/pipe/piggyback.h"
 #include "path/pipe/net.h"
 
-struct pvr_out;
+struct pvr_req_conn;
 
 /* Who sends counts tx, under the connection's lock; its thread counts rx. Others read. */
 struct pvr_link_count {
@@ -24,21 +24,21 @@ struct pvr_link_count {
 		zerocopy_rx_bytes; /* of these, those that only NICs have touched */
 };
 
-struct pvr_out_set {
+struct pvr_req_conn_set {
 	uint32_t up; /* slots, as bits */
 	uint32_t classed; /* ditto: those with a DSCP */
 	uint32_t slots; /* the highest without one that there ever was, and one */
-	struct pvr_out *slot[PVR_OUT_MAX]; /* NULL: never used */
+	struct pvr_req_conn *slot[PVR_REQ_CONN_MAX]; /* NULL: never used */
 };
 
 struct pvr_host {
 	LIST_ENTRY(pvr_host) link;
 	struct pvr_engine *engine;
 	char name[PVR_HOST_NAME_MAX];
-	struct pvr_out_set out[PVR_PIPE_KINDS]; /* see above */
+	struct pvr_req_conn_set out[PVR_PIPE_KINDS]; /* see above */
 	uint64_t rtt_ns, heard, retransmits; /* any thread; ditto */
 	struct pvr_lock lock; /* Protects what follows, and new slots; nothing is taken inside it. */
-	LIST_HEAD(, pvr_in) ins;
+	LIST_HEAD(, pvr_rsp_conn) ins;
 	struct pvr_link_count gone; /* of incoming connections that are no more */
 	struct pvr_piggyback piggyback;
 };

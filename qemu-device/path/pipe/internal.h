@@ -79,10 +79,10 @@ void pvr_link_flush(const struct pvr_route *route);
 /* ------------------------------------------------------------ for responders */
 
 /* A request frame's payload on its way in, or an answer's on its way out. */
-struct pvr_in;
+struct pvr_rsp_conn;
 
 /**
- * pvr_in_recv_payload() - payload of the frame that is being handled, to guest memory
+ * pvr_rsp_conn_recv_payload() - payload of the frame that is being handled, to guest memory
  * @qp: whose memory that is
  * @to: where the fragment begins is @offset
  * @len: bytes of the fragment
@@ -91,36 +91,36 @@ struct pvr_in;
  * Return: 1: that was all; 0: some has not come yet; -EFAULT: memory went away (the frame
  * will be thrown away when the handler returns).
  */
-int pvr_in_recv_payload(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
-			uint64_t offset, uint32_t len);
+int pvr_rsp_conn_recv_payload(struct pvr_rsp_conn *in, const struct pvr_qp *qp,
+			      const struct pvr_sg *to, uint64_t offset, uint32_t len);
 /* Its NIC may be reading payload by this. */
-const struct pvr_ext_dma *pvr_in_ext_dma(const struct pvr_in *in);
+const struct pvr_ext_dma *pvr_rsp_conn_ext_dma(const struct pvr_rsp_conn *in);
 
 /*
  * An answer, with a payload of @from's memory, or NULL; frame.type and frame.fabric are
  * filled in, its size is not yet. Always takes it: who sends more than one frame per request
  * does not exist.
  */
-void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
-		  const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,
-		  uint32_t len);
+void pvr_rsp_conn_reply(struct pvr_rsp_conn *in, union pvr_any_frame *header, size_t header_size,
+			const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,
+			uint32_t len);
 
 /*
  * A frame's sender is not known: whether its connection may wait for that, by
  * PVR_HANDLED_STALLED, or has done so for long enough.
  */
-bool pvr_in_may_stall(struct pvr_in *in);
+bool pvr_rsp_conn_may_stall(struct pvr_rsp_conn *in);
 
-struct pvr_host *pvr_in_host(const struct pvr_in *in);
+struct pvr_host *pvr_rsp_conn_host(const struct pvr_rsp_conn *in);
 
 /* What path/pipe/responder.c keeps with a connection; all zero in the beginning. */
-struct pvr_in_acks {
+struct pvr_rsp_conn_acks {
 	bool ack_pending; /* this has not been sent yet */
 	uint32_t count; /* how many there were */
 	struct pvr_frame_ack frame;
 };
 
-struct pvr_in_acks *pvr_in_acks(struct pvr_in *in);
+struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in);
 
 /* --------------------------------------------- what handles frames that come in */
 
@@ -136,16 +136,16 @@ enum pvr_handled {
 };
 
 /* path/pipe/responder.c. The payload is in @payload, if it has come as a whole. */
-enum pvr_handled pvr_pipe_request(struct pvr_in *in, const char *fabric,
+enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
 				  const struct pvr_frame_request *frame, uint8_t *payload);
 /* No more frames can be handled now: acknowledge what has not been yet. */
-void pvr_pipe_request_end(struct pvr_in *in);
+void pvr_pipe_request_end(struct pvr_rsp_conn *in);
 /* path/pipe/ud.c */
-enum pvr_handled pvr_pipe_datagram(struct pvr_in *in, const char *fabric,
+enum pvr_handled pvr_pipe_datagram(struct pvr_rsp_conn *in, const char *fabric,
 				   const struct pvr_frame_datagram *frame, uint8_t *payload);
 
 /* path/pipe/qp_gone.c */
-void pvr_pipe_recv_qp_gone(struct pvr_in *in, const char *fabric,
+void pvr_pipe_recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 			   const struct pvr_frame_qp_gone *frame);
 
 /* path/pipe/completer.c, with the outgoing connection's generation. */
@@ -153,13 +153,13 @@ void pvr_pipe_ack(const struct pvr_route *route, const char *fabric,
 		  const struct pvr_frame_ack *frame);
 void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 			 const struct pvr_frame_atomic_ack *frame);
-/* Pulls by pvr_out_recv_payload(). */
+/* Pulls by pvr_req_conn_recv_payload(). */
 enum pvr_handled pvr_pipe_read_data(const struct pvr_route *route, const char *fabric,
 				    const struct pvr_frame_read_data *frame);
-int pvr_out_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
-			 const struct pvr_sg *to, uint64_t offset, uint32_t len);
-/* As pvr_in_ext_dma(). */
-const struct pvr_ext_dma *pvr_out_ext_dma(const struct pvr_route *route);
+int pvr_req_conn_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
+			      const struct pvr_sg *to, uint64_t offset, uint32_t len);
+/* As pvr_rsp_conn_ext_dma(). */
+const struct pvr_ext_dma *pvr_req_conn_ext_dma(const struct pvr_route *route);
 /*
  * The connection takes more, has come up or gone down, or a GID of this host was made
  * known (NULL: of any): queue pairs that wait go on. Takes adapters' locks, so none may be

@@ -10,7 +10,7 @@ static void set_waits(struct pvr_piggyback *piggyback, bool waits)
 	__atomic_store_n(&piggyback->waits, waits, __ATOMIC_RELAXED);
 }
 
-void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_in *from,
+void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from,
 			 const char *fabric, const struct pvr_frame_ack *frame)
 {
 	pvr_lock(&piggyback->lock);
@@ -21,7 +21,7 @@ void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_in *f
 	pvr_unlock(&piggyback->lock);
 }
 
-bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_in *from)
+bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from)
 {
 	bool told;
 
@@ -33,7 +33,7 @@ bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_in 
 	return told;
 }
 
-void pvr_piggyback_withdraw(struct pvr_piggyback *piggyback, const struct pvr_in *from)
+void pvr_piggyback_withdraw(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from)
 {
 	pvr_lock(&piggyback->lock);
 	if (piggyback->from == from) {

@@ -17,23 +17,23 @@
 #include "path/pipe/fabric_ids.h"
 #include "path/pipe/frame.h"
 
-struct pvr_in;
+struct pvr_rsp_conn;
 
 /* Of a host; all zero in the beginning. */
 struct pvr_piggyback {
 	struct pvr_lock lock; /* inside that of an outgoing connection, and nothing inside it */
 	bool waits; /* for somebody who takes it along; read without the lock, too */
-	const struct pvr_in *from; /* who has offered it; NULL: nobody. Never followed */
+	const struct pvr_rsp_conn *from; /* who has offered it; NULL: nobody. Never followed */
 	struct pvr_frame_ack frame;
 	char fabric[PVR_FRAME_FABRIC_MAX];
 };
 
 /* Of several who offer one the last counts. */
-void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_in *from,
+void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from,
 			 const char *fabric, const struct pvr_frame_ack *frame);
 /* What @from has offered last is on its way. */
-bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_in *from);
-void pvr_piggyback_withdraw(struct pvr_piggyback *piggyback, const struct pvr_in *from);
+bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from);
+void pvr_piggyback_withdraw(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from);
 
 /* One for a connection with these fabrics. Return: false if there is none. */
 bool pvr_piggyback_take(struct pvr_piggyback *piggyback, struct pvr_fabric_ids *fabrics,

@@ -96,10 +96,10 @@ static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_q
 	return qp;
 }
 
-void pvr_pipe_recv_qp_gone(struct pvr_in *in, const char *fabric,
+void pvr_pipe_recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 			   const struct pvr_frame_qp_gone *frame)
 {
-	struct pvr_host *host = pvr_in_host(in);
+	struct pvr_host *host = pvr_rsp_conn_host(in);
 	struct pvr_adapter *adapter;
 	enum pvr_gid_state where;
 	struct pvr_qp *qp;

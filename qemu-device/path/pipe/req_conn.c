@@ -11,20 +11,22 @@
 
 /* ------------------------------------------------------------------------ slots */
 
-static struct pvr_out *out_find(const struct pvr_host *host, unsigned int kind, unsigned int slot)
+static struct pvr_req_conn *out_find(const struct pvr_host *host, unsigned int kind,
+				     unsigned int slot)
 {
 	return __atomic_load_n(&host->out[kind].slot[slot], __ATOMIC_ACQUIRE);
 }
 
-static uint64_t generation_of(const struct pvr_out *out)
+static uint64_t generation_of(const struct pvr_req_conn *out)
 {
 	return __atomic_load_n(&out->generation, __ATOMIC_ACQUIRE);
 }
 
 /* Made at its first use, and kept. */
-static struct pvr_out *out_get(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
+static struct pvr_req_conn *out_get(struct pvr_host *host, enum pvr_pipe_kind kind,
+				    unsigned int slot)
 {
-	struct pvr_out *out = out_find(host, kind, slot);
+	struct pvr_req_conn *out = out_find(host, kind, slot);
 
 	if (out)
 		return out;
@@ -41,7 +43,7 @@ static struct pvr_out *out_get(struct pvr_host *host, enum pvr_pipe_kind kind, u
 	return out;
 }
 
-void pvr_out_free(struct pvr_out *out)
+void pvr_req_conn_free(struct pvr_req_conn *out)
 {
 	if (!out)
 		return;
@@ -56,7 +58,7 @@ static uint64_t new_generation(struct pvr_pipe *pipe)
 	return __atomic_add_fetch(&pipe->generations, 1, __ATOMIC_RELAXED);
 }
 
-static int out_open(struct pvr_out *out, const struct pvr_stream_ops *ops, void *opaque,
+static int out_open(struct pvr_req_conn *out, const struct pvr_stream_ops *ops, void *opaque,
 		    uint32_t chunk)
 {
 	int err = pvr_pipe_tx_open(&out->box, ops, opaque, chunk, &out->count);
@@ -69,7 +71,7 @@ static int out_open(struct pvr_out *out, const struct pvr_stream_ops *ops, void 
 	return err;
 }
 
-static void set_up(struct pvr_out *out, bool up)
+static void set_up(struct pvr_req_conn *out, bool up)
 {
 	uint32_t *word = &out->host->out[out->kind].up;
 
@@ -80,9 +82,9 @@ static void set_up(struct pvr_out *out, bool up)
 }
 
 /* Before it is up. */
-static void set_class(struct pvr_out *out, uint8_t dscp)
+static void set_class(struct pvr_req_conn *out, uint8_t dscp)
 {
-	struct pvr_out_set *set = &out->host->out[out->kind];
+	struct pvr_req_conn_set *set = &out->host->out[out->kind];
 
 	__atomic_store_n(&out->dscp, dscp, __ATOMIC_RELAXED);
 	if (dscp) {
@@ -97,7 +99,7 @@ static void set_class(struct pvr_out *out, uint8_t dscp)
 }
 
 /* Its lock is held. NICs let go of guest memory before anybody takes another way. */
-static void out_close(struct pvr_out *out)
+static void out_close(struct pvr_req_conn *out)
 {
 	pvr_pipe_tx_close(&out->box);
 	pvr_pipe_rx_close(&out->in);
@@ -109,11 +111,11 @@ static void out_close(struct pvr_out *out)
 	out->told_limit = false;
 }
 
-void pvr_out_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-		const struct pvr_stream_ops *ops, void *opaque,
-		const struct pvr_stream_limits *limits)
+void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
+		     const struct pvr_stream_ops *ops, void *opaque,
+		     const struct pvr_stream_limits *limits)
 {
-	struct pvr_out *out = out_get(host, kind, slot);
+	struct pvr_req_conn *out = out_get(host, kind, slot);
 
 	if (!out)
 		return;
@@ -132,9 +134,9 @@ void pvr_out_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slo
 	pvr_host_resume(host->engine, host);
 }
 
-void pvr_out_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
+void pvr_req_conn_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct pvr_out *out = out_find(host, kind, slot);
+	struct pvr_req_conn *out = out_find(host, kind, slot);
 
 	if (!out)
 		return;
@@ -147,8 +149,8 @@ void pvr_out_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int s
 /* ----------------------------------------------------------------------- routes */
 
 /* Queue pairs are spread over the slots, and who finds its own down takes the next one. */
-static struct pvr_out *pick_plain(const struct pvr_host *host, unsigned int kind, uint32_t up,
-				  uint32_t qpn)
+static struct pvr_req_conn *pick_plain(const struct pvr_host *host, unsigned int kind, uint32_t up,
+				       uint32_t qpn)
 {
 	uint32_t slots = __atomic_load_n(&host->out[kind].slots, __ATOMIC_RELAXED), i, slot;
 
@@ -162,10 +164,10 @@ static struct pvr_out *pick_plain(const struct pvr_host *host, unsigned int kind
 }
 
 /* NULL: there is none of this DSCP. */
-static struct pvr_out *pick_class(const struct pvr_host *host, unsigned int kind, uint32_t classed,
-				  uint8_t dscp)
+static struct pvr_req_conn *pick_class(const struct pvr_host *host, unsigned int kind,
+				       uint32_t classed, uint8_t dscp)
 {
-	struct pvr_out *out;
+	struct pvr_req_conn *out;
 
 	for (; classed; classed &= classed - 1) {
 		out = out_find(host, kind, (unsigned int)__builtin_ctz(classed));
@@ -176,13 +178,13 @@ static struct pvr_out *pick_class(const struct pvr_host *host, unsigned int kind
 }
 
 /* Who finds none of its own class takes one of no class, and if there is none, any. */
-static struct pvr_out *pick(const struct pvr_host *host, unsigned int kind, uint32_t qpn,
-			    uint8_t dscp)
+static struct pvr_req_conn *pick(const struct pvr_host *host, unsigned int kind, uint32_t qpn,
+				 uint8_t dscp)
 {
-	const struct pvr_out_set *set = &host->out[kind];
+	const struct pvr_req_conn_set *set = &host->out[kind];
 	uint32_t up = __atomic_load_n(&set->up, __ATOMIC_ACQUIRE);
 	uint32_t classed = up & __atomic_load_n(&set->classed, __ATOMIC_RELAXED);
-	struct pvr_out *out = dscp ? pick_class(host, kind, classed, dscp) : NULL;
+	struct pvr_req_conn *out = dscp ? pick_class(host, kind, classed, dscp) : NULL;
 
 	if (!up || out)
 		return out;
@@ -191,10 +193,10 @@ static struct pvr_out *pick(const struct pvr_host *host, unsigned int kind, uint
 	return out_find(host, kind, (unsigned int)__builtin_ctz(classed));
 }
 
-static struct pvr_out *pick_best(const struct pvr_host *host, uint32_t qpn, uint8_t dscp)
+static struct pvr_req_conn *pick_best(const struct pvr_host *host, uint32_t qpn, uint8_t dscp)
 {
 	unsigned int kind = PVR_PIPE_KINDS;
-	struct pvr_out *out = NULL;
+	struct pvr_req_conn *out = NULL;
 
 	while (!out && kind--)
 		out = pick(host, kind, qpn, dscp);
@@ -202,7 +204,7 @@ static struct pvr_out *pick_best(const struct pvr_host *host, uint32_t qpn, uint
 }
 
 /* Is another connection to be made? */
-static bool is_wanting(const struct pvr_route *route, const struct pvr_out *out)
+static bool is_wanting(const struct pvr_route *route, const struct pvr_req_conn *out)
 {
 	return !route->generation || (route->dscp && out->kind == PVR_PIPE_TCP &&
 				      __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
@@ -211,7 +213,7 @@ static bool is_wanting(const struct pvr_route *route, const struct pvr_out *out)
 bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pvr_route *route)
 {
 	const struct pvr_pipe *pipe = pvr_host_pipe(host);
-	struct pvr_out *out = pick_best(host, qpn, dscp);
+	struct pvr_req_conn *out = pick_best(host, qpn, dscp);
 
 	*route = (struct pvr_route){ .host = host, .dscp = dscp };
 	if (out) {
@@ -228,7 +230,7 @@ bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pv
 
 bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn)
 {
-	const struct pvr_out *out = pick_best(route->host, qpn, route->dscp);
+	const struct pvr_req_conn *out = pick_best(route->host, qpn, route->dscp);
 
 	if (!out)
 		return route->generation;
@@ -238,15 +240,15 @@ bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn)
 
 /* ---------------------------------------------------------------------- sending */
 
-static bool put_flat(struct pvr_out *out, union pvr_any_frame *any, size_t size)
+static bool put_flat(struct pvr_req_conn *out, union pvr_any_frame *any, size_t size)
 {
-	const struct pvr_outgoing frame = { .header = any, .header_size = size };
+	const struct pvr_tx_frame frame = { .header = any, .header_size = size };
 
 	return pvr_pipe_tx_put(&out->box, &frame);
 }
 
 /* Too many for one connection, or for our memory. */
-static void cannot_add_fabric_id(struct pvr_out *out, const char *name)
+static void cannot_add_fabric_id(struct pvr_req_conn *out, const char *name)
 {
 	if (!out->told_limit)
 		pvr_log(out->host->engine, NULL, PVR_LOG_ERR,
@@ -256,7 +258,7 @@ static void cannot_add_fabric_id(struct pvr_out *out, const char *name)
 }
 
 /* The number of a fabric on this connection; 0: it can have none. */
-static unsigned int declare(struct pvr_out *out, uint64_t id, const char *name)
+static unsigned int declare(struct pvr_req_conn *out, uint64_t id, const char *name)
 {
 	union pvr_any_frame any = { .fabric = { .frame = { .type = PVR_FRAME_FABRIC } } };
 	unsigned int number = pvr_fabric_ids_find(&out->fabrics, id, name);
@@ -275,7 +277,7 @@ static unsigned int declare(struct pvr_out *out, uint64_t id, const char *name)
 	return number;
 }
 
-static enum pvr_sent refuse(struct pvr_out *out)
+static enum pvr_sent refuse(struct pvr_req_conn *out)
 {
 	if (out->box.broken)
 		return PVR_SENT_DOWN;
@@ -287,8 +289,8 @@ static enum pvr_sent refuse(struct pvr_out *out)
  * Its lock is held. A datagram need not wait, nor a farewell: what little room is kept for
  * them is enough for those who set up connections, while bulk data of others fills the stream.
  */
-static enum pvr_sent send(struct pvr_out *out, const struct pvr_fabric *fabric,
-			  const struct pvr_outgoing *frame)
+static enum pvr_sent send(struct pvr_req_conn *out, const struct pvr_fabric *fabric,
+			  const struct pvr_tx_frame *frame)
 {
 	bool left = frame->header->frame.type == PVR_FRAME_QP_GONE;
 	bool lossy = left || frame->header->frame.type == PVR_FRAME_DATAGRAM;
@@ -313,7 +315,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 			    const struct pvr_qp *expose_qp, const struct pvr_sg *payload,
 			    uint64_t offset, uint32_t len)
 {
-	const struct pvr_outgoing frame = {
+	const struct pvr_tx_frame frame = {
 		.header = header,
 		.header_size = header_size,
 		.payload = payload,
@@ -321,7 +323,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 		.len = len,
 		.expose_qp = expose_qp,
 	};
-	struct pvr_out *out = out_find(route->host, route->kind, route->slot);
+	struct pvr_req_conn *out = out_find(route->host, route->kind, route->slot);
 	enum pvr_sent sent = PVR_SENT_DOWN;
 
 	if (!out)
@@ -334,7 +336,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 }
 
 /* If there is no room it comes by its own connection all the same. */
-static void take_ack_along(struct pvr_out *out)
+static void take_ack_along(struct pvr_req_conn *out)
 {
 	union pvr_any_frame any;
 
@@ -344,7 +346,7 @@ static void take_ack_along(struct pvr_out *out)
 
 void pvr_link_flush(const struct pvr_route *route)
 {
-	struct pvr_out *out = out_find(route->host, route->kind, route->slot);
+	struct pvr_req_conn *out = out_find(route->host, route->kind, route->slot);
 
 	if (!out)
 		return;
@@ -357,7 +359,7 @@ void pvr_link_flush(const struct pvr_route *route)
 }
 
 /* If there is no room, later: nothing depends on it but how much may be exposed. */
-static void send_rndv_done(struct pvr_out *out)
+static void send_rndv_done(struct pvr_req_conn *out)
 {
 	union pvr_any_frame any = { .rndv_done = {
 					    .frame.type = PVR_FRAME_RNDV_DONE,
@@ -370,7 +372,7 @@ static void send_rndv_done(struct pvr_out *out)
 }
 
 /* Return: whether somebody can go on. */
-static bool flush_all(struct pvr_out *out)
+static bool flush_all(struct pvr_req_conn *out)
 {
 	bool resume;
 
@@ -382,9 +384,9 @@ static bool flush_all(struct pvr_out *out)
 	return resume;
 }
 
-bool pvr_out_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
+bool pvr_req_conn_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
-	struct pvr_out *out = out_find(host, kind, slot);
+	struct pvr_req_conn *out = out_find(host, kind, slot);
 	bool resume = false, works = false;
 
 	if (!out)
@@ -403,9 +405,10 @@ bool pvr_out_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int
 /* ------------------------------------------------------ what is sent by itself */
 
 /* The slot's connection, locked; NULL: it is down. */
-static struct pvr_out *lock_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
+static struct pvr_req_conn *lock_up(struct pvr_host *host, enum pvr_pipe_kind kind,
+				    unsigned int slot)
 {
-	struct pvr_out *out = out_find(host, kind, slot);
+	struct pvr_req_conn *out = out_find(host, kind, slot);
 
 	if (!out)
 		return NULL;
@@ -417,7 +420,7 @@ static struct pvr_out *lock_up(struct pvr_host *host, enum pvr_pipe_kind kind, u
 }
 
 /* A frame that waits for no others. Return: false if there was no room for it. */
-static bool send_now(struct pvr_out *out, union pvr_any_frame *any, size_t size)
+static bool send_now(struct pvr_req_conn *out, union pvr_any_frame *any, size_t size)
 {
 	bool room = put_flat(out, any, size);
 
@@ -426,10 +429,10 @@ static bool send_now(struct pvr_out *out, union pvr_any_frame *any, size_t size)
 	return room;
 }
 
-void pvr_out_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
+void pvr_req_conn_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot)
 {
 	union pvr_any_frame any = { .ping = { .frame = { .type = PVR_FRAME_PING } } };
-	struct pvr_out *out = lock_up(host, kind, slot);
+	struct pvr_req_conn *out = lock_up(host, kind, slot);
 
 	if (!out)
 		return;
@@ -439,11 +442,11 @@ void pvr_out_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int s
 	pvr_unlock(&out->lock);
 }
 
-bool pvr_out_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-		       const char *fabric, const uint8_t gid[16])
+bool pvr_req_conn_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
+			    const char *fabric, const uint8_t gid[16])
 {
 	union pvr_any_frame any = { .gid_query = { .frame = { .type = PVR_FRAME_GID_QUERY } } };
-	struct pvr_out *out = lock_up(host, kind, slot);
+	struct pvr_req_conn *out = lock_up(host, kind, slot);
 	unsigned int number;
 	bool sent;
 
@@ -457,10 +460,10 @@ bool pvr_out_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned 
 	return sent;
 }
 
-void pvr_out_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-			enum pvr_close_reason reason, const char *text)
+void pvr_req_conn_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
+			     enum pvr_close_reason reason, const char *text)
 {
-	struct pvr_out *out = lock_up(host, kind, slot);
+	struct pvr_req_conn *out = lock_up(host, kind, slot);
 	union pvr_any_frame any;
 
 	if (!out)
@@ -472,7 +475,7 @@ void pvr_out_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned
 
 /* ---------------------------------------------------------------------- answers */
 
-static struct pvr_route route_of(const struct pvr_out *out)
+static struct pvr_route route_of(const struct pvr_req_conn *out)
 {
 	return (struct pvr_route){
 		.host = out->host,
@@ -483,7 +486,7 @@ static struct pvr_route route_of(const struct pvr_out *out)
 	};
 }
 
-static void answer_ping(struct pvr_out *out, const union pvr_any_frame *ping)
+static void answer_ping(struct pvr_req_conn *out, const union pvr_any_frame *ping)
 {
 	union pvr_any_frame pong = *ping;
 
@@ -493,7 +496,7 @@ static void answer_ping(struct pvr_out *out, const union pvr_any_frame *ping)
 	pvr_unlock(&out->lock);
 }
 
-static void got_pong(struct pvr_out *out, const struct pvr_frame_ping *pong)
+static void got_pong(struct pvr_req_conn *out, const struct pvr_frame_ping *pong)
 {
 	uint64_t sent;
 
@@ -507,7 +510,7 @@ static void got_pong(struct pvr_out *out, const struct pvr_frame_ping *pong)
 				 __ATOMIC_RELAXED);
 }
 
-static void recv_gid_reply(const struct pvr_out *out, const char *fabric,
+static void recv_gid_reply(const struct pvr_req_conn *out, const char *fabric,
 			   const struct pvr_frame_gid_query *here)
 {
 	const struct pvr_pipe *pipe = pvr_host_pipe(out->host);
@@ -516,7 +519,7 @@ static void recv_gid_reply(const struct pvr_out *out, const char *fabric,
 		pipe->ops->located(pipe->opaque, out->host, fabric, here->gid, here->gid_type);
 }
 
-static enum pvr_handled dispatch_answer(struct pvr_out *out, const union pvr_any_frame *any,
+static enum pvr_handled dispatch_answer(struct pvr_req_conn *out, const union pvr_any_frame *any,
 					const char *fabric)
 {
 	const struct pvr_route route = route_of(out);
@@ -540,7 +543,7 @@ static enum pvr_handled dispatch_answer(struct pvr_out *out, const union pvr_any
 static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, uint8_t *payload,
 				  const char **why)
 {
-	struct pvr_out *out = owner;
+	struct pvr_req_conn *out = owner;
 	const char *fabric;
 
 	(void)payload; /* it is pulled */
@@ -571,7 +574,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 /* What the guest sends next by this connection comes behind it. */
 static void rndv_over(void *owner)
 {
-	struct pvr_out *out = owner;
+	struct pvr_req_conn *out = owner;
 
 	pvr_lock(&out->lock);
 	out->rndv_done_count++;
@@ -581,7 +584,7 @@ static void rndv_over(void *owner)
 
 static const char *rndv_done(void *owner, const struct pvr_frame_rndv_done *frame)
 {
-	struct pvr_out *out = owner;
+	struct pvr_req_conn *out = owner;
 	const char *why;
 
 	pvr_lock(&out->lock);
@@ -593,7 +596,7 @@ static const char *rndv_done(void *owner, const struct pvr_frame_rndv_done *fram
 /* Rendezvous that are over are told of, if nobody else has flushed the box. */
 static void rest(void *owner)
 {
-	struct pvr_out *out = owner;
+	struct pvr_req_conn *out = owner;
 
 	if (out->rndv_done_unflushed == out->rndv_done_count)
 		return;
@@ -611,10 +614,10 @@ static const struct pvr_pipe_rx_ops answer_ops = {
 	.rndv_done = rndv_done,
 };
 
-enum pvr_input pvr_out_input(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
-			     struct pvr_input_error *err)
+enum pvr_input pvr_req_conn_input(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
+				  struct pvr_input_error *err)
 {
-	struct pvr_out *out = out_get(host, kind, slot);
+	struct pvr_req_conn *out = out_get(host, kind, slot);
 	uint64_t before;
 	enum pvr_input result;
 
@@ -625,19 +628,19 @@ enum pvr_input pvr_out_input(struct pvr_host *host, enum pvr_pipe_kind kind, uns
 	if (out->count.rx_bytes != before)
 		pvr_host_heard(host);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
-		pvr_out_send_close(host, kind, slot, err->reason, err->why);
+		pvr_req_conn_send_close(host, kind, slot, err->reason, err->why);
 	return result;
 }
 
-int pvr_out_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
-			 const struct pvr_sg *to, uint64_t offset, uint32_t len)
+int pvr_req_conn_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
+			      const struct pvr_sg *to, uint64_t offset, uint32_t len)
 {
-	struct pvr_out *out = out_find(route->host, route->kind, route->slot);
+	struct pvr_req_conn *out = out_find(route->host, route->kind, route->slot);
 
 	return pvr_pipe_rx_recv_payload(&out->in, qp, to, offset, len);
 }
 
-const struct pvr_ext_dma *pvr_out_ext_dma(const struct pvr_route *route)
+const struct pvr_ext_dma *pvr_req_conn_ext_dma(const struct pvr_route *route)
 {
 	return &out_find(route->host, route->kind, route->slot)->in.rdma_read.use;
 }

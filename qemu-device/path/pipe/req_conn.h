@@ -5,14 +5,14 @@
  * Queue pairs of any adapter and worker send on it, under its lock; what comes in is its
  * own thread's, without.
  */
-#ifndef PVR_OUT_H
-#define PVR_OUT_H
+#ifndef PVR_REQ_CONN_H
+#define PVR_REQ_CONN_H
 
 #include "path/pipe/fabric_ids.h"
 #include "path/pipe/rx.h"
 #include "path/pipe/tx.h"
 
-struct pvr_out {
+struct pvr_req_conn {
 	struct pvr_host *host;
 	uint8_t kind, slot;
 	uint64_t generation; /* 0: it is down. Read without the lock, too */
@@ -38,6 +38,6 @@ struct pvr_out {
 };
 
 /* NULL is allowed. */
-void pvr_out_free(struct pvr_out *out);
+void pvr_req_conn_free(struct pvr_req_conn *out);
 
-#endif /* PVR_OUT_H */
+#endif /* PVR_REQ_CONN_H */

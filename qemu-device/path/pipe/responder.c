@@ -51,7 +51,7 @@ struct pvr_rx_request {
 	struct pvr_inbound inbound; /* its request points to what follows */
 	struct pvr_req_src req_src;
 	struct pvr_send_wqe wqe; /* its header only */
-	struct pvr_in *conn;
+	struct pvr_rsp_conn *conn;
 	const struct pvr_frame_request *frame;
 	uint8_t *payload; /* all of it, or NULL: it is still to arrive */
 	struct pvr_qp *to;
@@ -86,16 +86,16 @@ static bool is_for_same(const struct pvr_frame_ack *a, const struct pvr_frame_ac
 	       !memcmp(a->gid, b->gid, sizeof(a->gid));
 }
 
-static void send_ack(struct pvr_in *in, const struct pvr_frame_ack *ack)
+static void send_ack(struct pvr_rsp_conn *in, const struct pvr_frame_ack *ack)
 {
 	union pvr_any_frame any = { .ack = *ack };
 
-	pvr_in_reply(in, &any, sizeof(any.ack), NULL, NULL, 0, 0);
+	pvr_rsp_conn_reply(in, &any, sizeof(any.ack), NULL, NULL, 0, 0);
 }
 
-void pvr_pipe_request_end(struct pvr_in *in)
+void pvr_pipe_request_end(struct pvr_rsp_conn *in)
 {
-	struct pvr_in_acks *acks = pvr_in_acks(in);
+	struct pvr_rsp_conn_acks *acks = pvr_rsp_conn_acks(in);
 
 	if (!acks->ack_pending)
 		return;
@@ -104,9 +104,9 @@ void pvr_pipe_request_end(struct pvr_in *in)
 }
 
 /* @ack will tell more than what is due to the same queue pair. */
-static void make_way(struct pvr_in *in, const struct pvr_frame_ack *ack)
+static void make_way(struct pvr_rsp_conn *in, const struct pvr_frame_ack *ack)
 {
-	struct pvr_in_acks *acks = pvr_in_acks(in);
+	struct pvr_rsp_conn_acks *acks = pvr_rsp_conn_acks(in);
 
 	if (is_for_same(&acks->frame, ack))
 		acks->ack_pending = false;
@@ -123,7 +123,7 @@ static void set_expected(struct pvr_frame_ack *ack, const struct pvr_qp *to)
 /* The requester gets to know the position, soon. */
 static void ack_later(const struct pvr_rx_request *fragment)
 {
-	struct pvr_in_acks *acks = pvr_in_acks(fragment->conn);
+	struct pvr_rsp_conn_acks *acks = pvr_rsp_conn_acks(fragment->conn);
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_ACK);
 
 	if (is_unreliable(fragment->frame))
@@ -146,7 +146,7 @@ static void send_nak(const struct pvr_rx_request *fragment, struct pvr_frame_ack
 }
 
 /* Nobody here is to be asked that. */
-static void send_no_qp(struct pvr_in *in, const struct pvr_frame_request *frame,
+static void send_no_qp(struct pvr_rsp_conn *in, const struct pvr_frame_request *frame,
 		       enum pvr_frame_syndrome syndrome)
 {
 	struct pvr_frame_ack ack = answer_to(frame, syndrome);
@@ -181,8 +181,8 @@ static int recv_payload(struct pvr_inbound *in, const struct pvr_sg *to)
 		pvr_sg_build_flat(&own, fragment->to->adapter, fragment->payload, request->chunk);
 		return pvr_sg_copy(to, request->offset, &own, 0, request->chunk);
 	}
-	ret = pvr_in_recv_payload(fragment->conn, fragment->to, to, request->offset,
-				  request->chunk);
+	ret = pvr_rsp_conn_recv_payload(fragment->conn, fragment->to, to, request->offset,
+					request->chunk);
 	if (ret < 0)
 		return ret;
 	return ret ? 0 : -EAGAIN;
@@ -203,8 +203,8 @@ static int read_reply(struct pvr_inbound *in, const struct pvr_sg *from)
 				    } };
 
 	memcpy(any.read_data.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(fragment->conn, &any, sizeof(any.read_data), fragment->to, from,
-		     fragment->inbound.request.offset, fragment->inbound.request.chunk);
+	pvr_rsp_conn_reply(fragment->conn, &any, sizeof(any.read_data), fragment->to, from,
+			   fragment->inbound.request.offset, fragment->inbound.request.chunk);
 	return 0;
 }
 
@@ -221,7 +221,7 @@ static void send_value(const struct pvr_rx_request *fragment, uint64_t value)
 				    } };
 
 	memcpy(any.atomic_ack.gid, frame->sgid, sizeof(frame->sgid));
-	pvr_in_reply(fragment->conn, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
+	pvr_rsp_conn_reply(fragment->conn, &any, sizeof(any.atomic_ack), NULL, NULL, 0, 0);
 }
 
 static void atomic_reply(struct pvr_inbound *in, uint64_t original)
@@ -356,7 +356,7 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 
 	fragment->to->responder_state->nak_sent = false;
 	/* By a connection that has been replaced; it is ours to do now. */
-	pvr_ext_dma_revoke_dst(fragment->to, pvr_in_ext_dma(fragment->conn));
+	pvr_ext_dma_revoke_dst(fragment->to, pvr_rsp_conn_ext_dma(fragment->conn));
 	answer = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
 	switch (answer.kind) {
 	case PVR_SYN_PARTIAL:
@@ -462,7 +462,7 @@ static enum pvr_handled handle(struct pvr_rx_request *fragment)
 }
 
 /* The adapter's lock is held. */
-static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *in,
+static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_rsp_conn *in,
 				   const struct pvr_frame_request *frame, uint8_t *payload)
 {
 	struct pvr_rx_request fragment;
@@ -472,7 +472,7 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 	fragment.payload = payload;
 	fragment.to = find(adapter, frame);
 	fill_piece(&fragment);
-	if (!fragment.to || !pvr_host_rq_get(fragment.to, pvr_in_host(in),
+	if (!fragment.to || !pvr_host_rq_get(fragment.to, pvr_rsp_conn_host(in),
 					     fragment.inbound.request.op->kind == PVR_OP_ATOMIC)) {
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
@@ -480,23 +480,23 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_in *i
 	return handle(&fragment);
 }
 
-static void log_imposture(struct pvr_adapter *adapter, const struct pvr_in *in)
+static void log_imposture(struct pvr_adapter *adapter, const struct pvr_rsp_conn *in)
 {
 	pvr_log_guest(adapter, "host %s: a request from a GID that it has not been given",
-		      pvr_host_name(pvr_in_host(in)));
+		      pvr_host_name(pvr_rsp_conn_host(in)));
 }
 
-enum pvr_handled pvr_pipe_request(struct pvr_in *in, const char *fabric,
+enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
 				  const struct pvr_frame_request *frame, uint8_t *payload)
 {
-	struct pvr_host *host = pvr_in_host(in);
+	struct pvr_host *host = pvr_rsp_conn_host(in);
 	enum pvr_handled handled = PVR_HANDLED;
 	struct pvr_adapter *adapter;
 	enum pvr_gid_state where;
 
 	where = pvr_gid_check_host(pvr_host_engine(host), host, fabric, frame->sgid,
 				   frame->gid_type);
-	if (where == PVR_GID_UNKNOWN && pvr_in_may_stall(in))
+	if (where == PVR_GID_UNKNOWN && pvr_rsp_conn_may_stall(in))
 		return PVR_HANDLED_STALLED;
 	adapter = pvr_fabric_look_up(pvr_host_engine(host), fabric, frame->dgid, frame->gid_type);
 	/*

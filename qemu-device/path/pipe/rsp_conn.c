@@ -21,11 +21,11 @@
 #define HOLD_LOOKS 4
 #define HOLD_LOOKS_PIGGYBACK 256
 
-struct pvr_in *pvr_in_create(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int worker,
-			     const struct pvr_stream_ops *ops, void *opaque,
-			     const struct pvr_stream_limits *limits)
+struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_kind kind,
+					 unsigned int worker, const struct pvr_stream_ops *ops,
+					 void *opaque, const struct pvr_stream_limits *limits)
 {
-	struct pvr_in *in = calloc(1, sizeof(*in));
+	struct pvr_rsp_conn *in = calloc(1, sizeof(*in));
 
 	if (!in)
 		return NULL;
@@ -52,7 +52,7 @@ err_in:
 	return NULL;
 }
 
-void pvr_in_destroy(struct pvr_in *in)
+void pvr_rsp_conn_destroy(struct pvr_rsp_conn *in)
 {
 	struct pvr_host *host = in->host;
 
@@ -67,17 +67,17 @@ void pvr_in_destroy(struct pvr_in *in)
 	free(in);
 }
 
-struct pvr_host *pvr_in_host(const struct pvr_in *in)
+struct pvr_host *pvr_rsp_conn_host(const struct pvr_rsp_conn *in)
 {
 	return in->host;
 }
 
-struct pvr_in_acks *pvr_in_acks(struct pvr_in *in)
+struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in)
 {
 	return &in->acks;
 }
 
-bool pvr_in_may_stall(struct pvr_in *in)
+bool pvr_rsp_conn_may_stall(struct pvr_rsp_conn *in)
 {
 	uint64_t now = pvr_now(in->host->engine);
 
@@ -92,20 +92,20 @@ bool pvr_in_may_stall(struct pvr_in *in)
 	return false;
 }
 
-int pvr_in_recv_payload(struct pvr_in *in, const struct pvr_qp *qp, const struct pvr_sg *to,
-			uint64_t offset, uint32_t len)
+int pvr_rsp_conn_recv_payload(struct pvr_rsp_conn *in, const struct pvr_qp *qp,
+			      const struct pvr_sg *to, uint64_t offset, uint32_t len)
 {
 	return pvr_pipe_rx_recv_payload(&in->box, qp, to, offset, len);
 }
 
-const struct pvr_ext_dma *pvr_in_ext_dma(const struct pvr_in *in)
+const struct pvr_ext_dma *pvr_rsp_conn_ext_dma(const struct pvr_rsp_conn *in)
 {
 	return &in->box.rdma_read.use;
 }
 
 /* ---------------------------------------------------------------------- answers */
 
-static void reply(struct pvr_in *in, const struct pvr_outgoing *out)
+static void reply(struct pvr_rsp_conn *in, const struct pvr_tx_frame *out)
 {
 	struct pvr_pipe_tx *box = &in->answers;
 
@@ -113,11 +113,11 @@ static void reply(struct pvr_in *in, const struct pvr_outgoing *out)
 		box->broken = true;
 }
 
-void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_size,
-		  const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,
-		  uint32_t len)
+void pvr_rsp_conn_reply(struct pvr_rsp_conn *in, union pvr_any_frame *header, size_t header_size,
+			const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,
+			uint32_t len)
 {
-	const struct pvr_outgoing out = {
+	const struct pvr_tx_frame out = {
 		.header = header,
 		.header_size = header_size,
 		.payload = payload,
@@ -129,18 +129,19 @@ void pvr_in_reply(struct pvr_in *in, union pvr_any_frame *header, size_t header_
 	reply(in, &out);
 }
 
-static void reply_flat(struct pvr_in *in, union pvr_any_frame *any, size_t size)
+static void reply_flat(struct pvr_rsp_conn *in, union pvr_any_frame *any, size_t size)
 {
-	pvr_in_reply(in, any, size, NULL, NULL, 0, 0);
+	pvr_rsp_conn_reply(in, any, size, NULL, NULL, 0, 0);
 }
 
-bool pvr_in_output(struct pvr_in *in)
+bool pvr_rsp_conn_output(struct pvr_rsp_conn *in)
 {
 	pvr_pipe_tx_flush(&in->answers);
 	return !in->answers.broken;
 }
 
-void pvr_in_send_close(struct pvr_in *in, enum pvr_close_reason reason, const char *text)
+void pvr_rsp_conn_send_close(struct pvr_rsp_conn *in, enum pvr_close_reason reason,
+			     const char *text)
 {
 	union pvr_any_frame any;
 
@@ -152,7 +153,7 @@ void pvr_in_send_close(struct pvr_in *in, enum pvr_close_reason reason, const ch
 
 /* --------------------------------------------------------------------- requests */
 
-static const char *got_fabric(struct pvr_in *in, const struct pvr_frame_fabric *fabric)
+static const char *got_fabric(struct pvr_rsp_conn *in, const struct pvr_frame_fabric *fabric)
 {
 	if (le16toh(fabric->frame.fabric) != in->fabrics.count + 1)
 		return "a fabric's number that is not the next one";
@@ -161,7 +162,8 @@ static const char *got_fabric(struct pvr_in *in, const struct pvr_frame_fabric *
 	return NULL;
 }
 
-static void recv_gid_query(struct pvr_in *in, const char *fabric, const union pvr_any_frame *query)
+static void recv_gid_query(struct pvr_rsp_conn *in, const char *fabric,
+			   const union pvr_any_frame *query)
 {
 	union pvr_any_frame reply = { .gid_query = query->gid_query };
 	uint8_t mac[6];
@@ -173,7 +175,7 @@ static void recv_gid_query(struct pvr_in *in, const char *fabric, const union pv
 	reply_flat(in, &reply, sizeof(reply.gid_query));
 }
 
-static void got_ping(struct pvr_in *in, const union pvr_any_frame *ping)
+static void got_ping(struct pvr_rsp_conn *in, const union pvr_any_frame *ping)
 {
 	union pvr_any_frame pong = { .ping = ping->ping };
 
@@ -181,7 +183,7 @@ static void got_ping(struct pvr_in *in, const union pvr_any_frame *ping)
 	reply_flat(in, &pong, sizeof(pong.ping));
 }
 
-static enum pvr_handled got_request(struct pvr_in *in, const char *fabric,
+static enum pvr_handled got_request(struct pvr_rsp_conn *in, const char *fabric,
 				    const union pvr_any_frame *any, uint8_t *payload,
 				    const char **why)
 {
@@ -194,7 +196,7 @@ static enum pvr_handled got_request(struct pvr_in *in, const char *fabric,
 }
 
 /* What we have asked for by a connection of our own. Only good news come so. */
-static void recv_piggyback_ack(struct pvr_in *in, const char *fabric,
+static void recv_piggyback_ack(struct pvr_rsp_conn *in, const char *fabric,
 			       const struct pvr_frame_ack *ack, const char **why)
 {
 	const struct pvr_route route = { .host = in->host };
@@ -205,7 +207,7 @@ static void recv_piggyback_ack(struct pvr_in *in, const char *fabric,
 		*why = "a verdict that is piggybacked";
 }
 
-static const char *recv_qp_gone(struct pvr_in *in, const char *fabric,
+static const char *recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 				const struct pvr_frame_qp_gone *left)
 {
 	if (!in->qp_gone_agreed)
@@ -214,7 +216,7 @@ static const char *recv_qp_gone(struct pvr_in *in, const char *fabric,
 	return NULL;
 }
 
-static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
+static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 				 const union pvr_any_frame *any, uint8_t *payload, const char **why)
 {
 	switch (any->frame.type) {
@@ -237,7 +239,7 @@ static enum pvr_handled dispatch(struct pvr_in *in, const char *fabric,
 static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, uint8_t *payload,
 				  const char **why)
 {
-	struct pvr_in *in = owner;
+	struct pvr_rsp_conn *in = owner;
 	enum pvr_handled handled;
 	const char *fabric;
 
@@ -274,7 +276,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 /* What is answered next must have a place. */
 static bool ready(void *owner)
 {
-	struct pvr_in *in = owner;
+	struct pvr_rsp_conn *in = owner;
 
 	if (in->answers.tail - in->answers.head > PVR_PIPE_TX_GATHER && !in->answers.blocked)
 		pvr_pipe_tx_flush(&in->answers);
@@ -286,7 +288,7 @@ static bool ready(void *owner)
  * somebody is waiting for that: the ACK goes along with it, or right behind. Who does not
  * poll sees no answer.
  */
-static bool may_hold(const struct pvr_in *in)
+static bool may_hold(const struct pvr_rsp_conn *in)
 {
 	const struct pvr_worker *worker = &in->host->engine->workers[in->worker];
 
@@ -298,7 +300,7 @@ static bool may_hold(const struct pvr_in *in)
 }
 
 /* The ACK that is due can go along with requests. What was told before it gives it time. */
-static void offer(struct pvr_in *in)
+static void offer(struct pvr_rsp_conn *in)
 {
 	const struct pvr_frame_ack *ack = &in->acks.frame;
 
@@ -309,7 +311,7 @@ static void offer(struct pvr_in *in)
 			    pvr_fabric_ids_name(&in->fabrics, le16toh(ack->frame.fabric)), ack);
 }
 
-static void hold(struct pvr_in *in)
+static void hold(struct pvr_rsp_conn *in)
 {
 	if (in->offered != in->acks.count)
 		offer(in);
@@ -317,7 +319,7 @@ static void hold(struct pvr_in *in)
 	in->late++;
 }
 
-static void nothing_held(struct pvr_in *in)
+static void nothing_held(struct pvr_rsp_conn *in)
 {
 	if (!in->late)
 		return;
@@ -327,7 +329,7 @@ static void nothing_held(struct pvr_in *in)
 
 static void rest(void *owner)
 {
-	struct pvr_in *in = owner;
+	struct pvr_rsp_conn *in = owner;
 
 	if (!may_hold(in))
 		pvr_pipe_request_end(in);
@@ -338,7 +340,7 @@ static void rest(void *owner)
 /* Its place is kept free: nothing is handled while the box is blocked. */
 static void rndv_over(void *owner)
 {
-	struct pvr_in *in = owner;
+	struct pvr_rsp_conn *in = owner;
 	union pvr_any_frame any = { .rndv_done = {
 					    .frame.type = PVR_FRAME_RNDV_DONE,
 					    .count = htole32(++in->rndv_done_count),
@@ -349,7 +351,7 @@ static void rndv_over(void *owner)
 
 static const char *rndv_done(void *owner, const struct pvr_frame_rndv_done *frame)
 {
-	struct pvr_in *in = owner;
+	struct pvr_rsp_conn *in = owner;
 
 	return pvr_rndv_tx_done(in->answers.rndvs, frame);
 }
@@ -363,7 +365,7 @@ static const struct pvr_pipe_rx_ops request_ops = {
 };
 
 /* What is left of a run: an ACK, for the next one or at once. */
-static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
+static enum pvr_input end_run(struct pvr_rsp_conn *in, enum pvr_input result)
 {
 	if (in->acks.ack_pending && result == PVR_INPUT_IDLE && may_hold(in)) {
 		hold(in);
@@ -378,7 +380,7 @@ static enum pvr_input end_run(struct pvr_in *in, enum pvr_input result)
 	return result;
 }
 
-enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
+enum pvr_input pvr_rsp_conn_input(struct pvr_rsp_conn *in, struct pvr_input_error *err)
 {
 	uint64_t before = in->count.rx_bytes;
 	enum pvr_input result = pvr_pipe_rx_run(&in->box, &request_ops, in, err);
@@ -387,6 +389,6 @@ enum pvr_input pvr_in_input(struct pvr_in *in, struct pvr_input_error *err)
 	if (in->count.rx_bytes != before)
 		pvr_host_heard(in->host);
 	if (result == PVR_INPUT_BROKEN && err->reason >= 0)
-		pvr_in_send_close(in, err->reason, err->why);
+		pvr_rsp_conn_send_close(in, err->reason, err->why);
 	return result;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* An incoming connection: what another host's guests ask for. All of it is its thread's. */
-#ifndef PVR_IN_H
-#define PVR_IN_H
+#ifndef PVR_RSP_CONN_H
+#define PVR_RSP_CONN_H
 
 #include "path/pipe/fabric_ids.h"
 #include "path/pipe/rx.h"
 #include "path/pipe/tx.h"
 
-struct pvr_in {
-	LIST_ENTRY(pvr_in) link; /* of the host */
+struct pvr_rsp_conn {
+	LIST_ENTRY(pvr_rsp_conn) link; /* of the host */
 	struct pvr_host *host;
 	enum pvr_pipe_kind kind;
 	unsigned int worker;
@@ -17,7 +17,7 @@ struct pvr_in {
 	struct pvr_pipe_rx box;
 	struct pvr_pipe_tx answers;
 	struct pvr_fabric_ids fabrics;
-	struct pvr_in_acks acks;
+	struct pvr_rsp_conn_acks acks;
 	uint32_t rndv_done_count; /* of the other side, that it has been told of */
 	/* While an ACK is due: calls that have left it for the next one ... */
 	unsigned int late;
@@ -27,4 +27,4 @@ struct pvr_in {
 	uint64_t stall_again; /* not before, as the last time was in vain */
 };
 
-#endif /* PVR_IN_H */
+#endif /* PVR_RSP_CONN_H */

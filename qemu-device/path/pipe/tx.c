@@ -109,7 +109,7 @@ static uint8_t *make_room(struct pvr_pipe_tx *box, size_t size)
 }
 
 /* Appends what is behind the first @offset bytes of header and payload. */
-static bool append(struct pvr_pipe_tx *box, const struct pvr_outgoing *out, size_t done)
+static bool append(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out, size_t done)
 {
 	size_t header = done < out->header_size ? out->header_size - done : 0;
 	size_t skipped = done - (out->header_size - header);
@@ -129,13 +129,13 @@ static bool append(struct pvr_pipe_tx *box, const struct pvr_outgoing *out, size
 	return true;
 }
 
-static void begin(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
+static void begin(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	out->header->frame.size = htole32((uint32_t)(out->header_size + out->len));
 	pvr_stat_add(&box->count->tx_frames, 1);
 }
 
-bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
+bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	if (!box->ops || box->broken)
 		return false;
@@ -144,7 +144,7 @@ bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 }
 
 /* What goes out next: all that waits, then the frame from byte @done on. Return: -EFAULT or how many. */
-static int gather(const struct pvr_pipe_tx *box, const struct pvr_outgoing *out, size_t done,
+static int gather(const struct pvr_pipe_tx *box, const struct pvr_tx_frame *out, size_t done,
 		  struct iovec iov[RUNS + 2])
 {
 	size_t skipped = 0;
@@ -171,7 +171,7 @@ static size_t consume(struct pvr_pipe_tx *box, size_t n)
 	return n - waited;
 }
 
-static bool send_large(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
+static bool send_large(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	size_t total = out->header_size + out->len, done = 0, n;
 	struct iovec iov[RUNS + 2];
@@ -198,7 +198,7 @@ static bool send_large(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 }
 
 /* It waits for others. Return: false if it is blocked, or broken. */
-static bool send_small(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
+static bool send_small(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	if (backlog(box) + out->header_size + out->len > PVR_PIPE_TX_GATHER)
 		pvr_pipe_tx_flush(box);
@@ -209,10 +209,10 @@ static bool send_small(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 }
 
 /* Return: whether it is exposed: the frame only says where it is. */
-static bool send_rndv(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
+static bool send_rndv(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	struct pvr_frame_rndv_seg wire[PVR_FRAME_RNDV_SEGS];
-	struct pvr_outgoing list = *out;
+	struct pvr_tx_frame list = *out;
 	struct pvr_sg sg;
 
 	if (!box->rndvs || !out->expose_qp || out->len < PVR_PIPE_TX_RNDV_MIN)
@@ -234,7 +234,7 @@ static bool send_rndv(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
 	return true;
 }
 
-bool pvr_pipe_tx_send(struct pvr_pipe_tx *box, const struct pvr_outgoing *out)
+bool pvr_pipe_tx_send(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	if (!box->ops || box->broken || box->blocked)
 		return false;

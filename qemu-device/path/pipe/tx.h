@@ -35,7 +35,7 @@ struct pvr_pipe_tx {
 };
 
 /* A frame: its size is filled in when it is sent. */
-struct pvr_outgoing {
+struct pvr_tx_frame {
 	union pvr_any_frame *header;
 	size_t header_size;
 	const struct pvr_sg *payload; /* or NULL */
@@ -50,9 +50,9 @@ int pvr_pipe_tx_open(struct pvr_pipe_tx *box, const struct pvr_stream_ops *ops, 
 void pvr_pipe_tx_close(struct pvr_pipe_tx *box);
 
 /* To the stream, or with others later. Return: false if it is blocked, or broken. */
-bool pvr_pipe_tx_send(struct pvr_pipe_tx *box, const struct pvr_outgoing *out);
+bool pvr_pipe_tx_send(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out);
 /* Behind what waits, blocked or not. Return: false if there is no room. */
-bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_outgoing *out);
+bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out);
 /* What waits goes to the stream, as far as that takes it. */
 void pvr_pipe_tx_flush(struct pvr_pipe_tx *box);
 

@@ -185,10 +185,10 @@ static void deliver_to_group(const struct arrival *arrival)
 	}
 }
 
-enum pvr_handled pvr_pipe_datagram(struct pvr_in *in, const char *fabric,
+enum pvr_handled pvr_pipe_datagram(struct pvr_rsp_conn *in, const char *fabric,
 				   const struct pvr_frame_datagram *frame, uint8_t *payload)
 {
-	struct pvr_host *host = pvr_in_host(in);
+	struct pvr_host *host = pvr_rsp_conn_host(in);
 	const struct arrival arrival = {
 		.engine = pvr_host_engine(host),
 		.fabric = fabric,
@@ -200,7 +200,7 @@ enum pvr_handled pvr_pipe_datagram(struct pvr_in *in, const char *fabric,
 	case PVR_GID_AT_HOST:
 		break;
 	case PVR_GID_UNKNOWN:
-		return pvr_in_may_stall(in) ? PVR_HANDLED_STALLED : PVR_HANDLED;
+		return pvr_rsp_conn_may_stall(in) ? PVR_HANDLED_STALLED : PVR_HANDLED;
 	default:
 		return PVR_HANDLED;
 	}
