@@ -28,7 +28,7 @@
 #include "fg_buf.h"
 #include "fg_cmd.h"
 #include "fg_cq.h"
-#include "fg_crew.h"
+#include "fg_worker_pool.h"
 #include "fg_end.h"
 #include "fg_event.h"
 #include "fg_gid.h"

@@ -35,7 +35,7 @@ struct fg_wire_config {
 struct fg_wire *fg_wire_create(const struct fg_wire_config *config);
 void fg_wire_destroy(struct fg_wire *wire);
 struct fg_host *fg_wire_host(struct fg_wire *wire, unsigned int host);
-/* What its connections have in common, for others that are made by hand (fg_forger.c). */
+/* What its connections have in common, for others that are made by hand (fg_malformed.c). */
 struct fg_link_env *fg_wire_link_env(struct fg_wire *wire);
 /* What host @host knows host @other as. */
 struct pvr_host *fg_wire_remote_host(struct fg_wire *wire, unsigned int host, unsigned int other);
@@ -50,7 +50,7 @@ uint64_t fg_wire_settle(struct fg_wire *wire, uint64_t ns);
 
 /*
  * With threads: one of each host serves its connections, beside a crew that runs its
- * workers (fg_crew.h), which is started before and stopped after. Meanwhile connections may
+ * workers (fg_worker_pool.h), which is started before and stopped after. Meanwhile connections may
  * be cut and mended; nothing else of this may be called.
  */
 void fg_wire_start(struct fg_wire *wire);

@@ -2,7 +2,7 @@
 /* Connections between hosts: routes, GID_QUERY and PING, the directory, and forged frames. */
 #include "common.h"
 #include "gid/resolve.h"
-#include "fg_forger.h"
+#include "fg_malformed.h"
 #include "fg_wire.h"
 #include "core/adapter.h"
 #include "path/pipe/internal.h"
@@ -282,17 +282,17 @@ static struct pvr_frame_ping ping_frame(uint64_t cookie)
 }
 
 /* The connection is closed for that reason, after a CLOSE that says so; others are not. */
-static void expect_close(struct hosts *env, struct fg_forger *forger, const char *why)
+static void expect_close(struct hosts *env, struct fg_malformed *malformed, const char *why)
 {
 	union pvr_any_frame any = { 0 };
 
-	assert_true(fg_forger_is_closed(forger));
+	assert_true(fg_malformed_is_closed(malformed));
 	assert_true(strstr(fg_wire_why(env->wire), why));
-	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), sizeof(any.close));
+	assert_int_equal(fg_malformed_recv(malformed, &any, sizeof(any)), sizeof(any.close));
 	assert_int_equal(any.frame.type, PVR_FRAME_CLOSE);
 	assert_int_equal(any.close.reason, PVR_CLOSE_PROTOCOL);
 	assert_true(strstr(any.close.text, why));
-	fg_forger_destroy(forger);
+	fg_malformed_destroy(malformed);
 	assert_true(fg_wire_is_up(env->wire, 0, 1, 0));
 	assert_true(fg_wire_is_up(env->wire, 1, 0, 0));
 	where(env, "default", env->gid[1]);
@@ -301,24 +301,24 @@ static void expect_close(struct hosts *env, struct fg_forger *forger, const char
 
 static void expect_closed_by(struct hosts *env, const void *bytes, size_t size, const char *why)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 
-	fg_forger_send(forger, bytes, size);
-	expect_close(env, forger, why);
+	fg_malformed_send(malformed, bytes, size);
+	expect_close(env, malformed, why);
 }
 
 TEST_HOSTS(setup_hosts, test_forged_ping_is_answered)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	const struct pvr_frame_ping ping = ping_frame(0x1234);
 	union pvr_any_frame any = { 0 };
 
-	fg_forger_send(forger, &ping, sizeof(ping));
-	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), sizeof(ping));
+	fg_malformed_send(malformed, &ping, sizeof(ping));
+	assert_int_equal(fg_malformed_recv(malformed, &any, sizeof(any)), sizeof(ping));
 	assert_int_equal(any.frame.type, PVR_FRAME_PONG);
 	assert_int_equal(any.ping.cookie, 0x1234);
-	assert_false(fg_forger_is_closed(forger));
-	fg_forger_destroy(forger);
+	assert_false(fg_malformed_is_closed(malformed));
+	fg_malformed_destroy(malformed);
 }
 
 TEST_HOSTS(setup_hosts, test_unknown_frames_close_the_connection)
@@ -370,36 +370,36 @@ TEST_HOSTS(setup_hosts, test_fabrics_that_were_not_declared_close_the_connection
 
 TEST_HOSTS(setup_hosts, test_fabrics_are_declared_one_after_the_other)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	struct pvr_frame_fabric frame = fabric_frame(1, "default");
 
-	fg_forger_send(forger, &frame, sizeof(frame));
+	fg_malformed_send(malformed, &frame, sizeof(frame));
 	frame = fabric_frame(2, "tenant2");
-	fg_forger_send(forger, &frame, sizeof(frame));
-	assert_false(fg_forger_is_closed(forger));
+	fg_malformed_send(malformed, &frame, sizeof(frame));
+	assert_false(fg_malformed_is_closed(malformed));
 	/* What a number means never changes. */
 	frame = fabric_frame(1, "tenant3");
-	fg_forger_send(forger, &frame, sizeof(frame));
-	expect_close(env, forger, "not the next one");
+	fg_malformed_send(malformed, &frame, sizeof(frame));
+	expect_close(env, malformed, "not the next one");
 	frame = fabric_frame(2, "default");
 	expect_closed_by(env, &frame, sizeof(frame), "not the next one");
 }
 
 TEST_HOSTS(setup_hosts, test_as_many_fabrics_as_there_are_numbers)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	struct pvr_frame_fabric frame;
 	char name[16];
 
 	for (unsigned int i = 1; i <= PVR_FRAME_FABRICS; i++) {
 		snprintf(name, sizeof(name), "tenant%u", i);
 		frame = fabric_frame(i, name);
-		fg_forger_send(forger, &frame, sizeof(frame));
-		assert_false(fg_forger_is_closed(forger));
+		fg_malformed_send(malformed, &frame, sizeof(frame));
+		assert_false(fg_malformed_is_closed(malformed));
 	}
 	frame = fabric_frame(PVR_FRAME_FABRICS + 1, "one more");
-	fg_forger_send(forger, &frame, sizeof(frame));
-	expect_close(env, forger, "out of range");
+	fg_malformed_send(malformed, &frame, sizeof(frame));
+	expect_close(env, malformed, "out of range");
 }
 
 /* A second one of the same fabrics is one frame that says so. */
@@ -448,40 +448,41 @@ TEST_HOSTS(setup_hosts, test_truncated_frames_wait_for_the_rest_and_do_no_harm)
 	const struct pvr_frame_ping ping = ping_frame(1);
 
 	for (size_t size = 1; size < sizeof(ping); size++) {
-		struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+		struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 		uint8_t answer[sizeof(ping)];
 
-		fg_forger_send(forger, &ping, size);
-		assert_int_equal(fg_forger_recv(forger, answer, sizeof(answer)), 0);
-		assert_false(fg_forger_is_closed(forger));
+		fg_malformed_send(malformed, &ping, size);
+		assert_int_equal(fg_malformed_recv(malformed, answer, sizeof(answer)), 0);
+		assert_false(fg_malformed_is_closed(malformed));
 		if (size % 2)
-			fg_forger_send(forger, (const uint8_t *)&ping + size, sizeof(ping) - size);
-		assert_int_equal(fg_forger_recv(forger, answer, sizeof(answer)),
+			fg_malformed_send(malformed, (const uint8_t *)&ping + size,
+					  sizeof(ping) - size);
+		assert_int_equal(fg_malformed_recv(malformed, answer, sizeof(answer)),
 				 size % 2 ? sizeof(ping) : 0);
-		fg_forger_destroy(forger);
+		fg_malformed_destroy(malformed);
 	}
 }
 
 TEST_HOSTS(setup_hosts, test_close_ends_the_connection_without_another)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	const struct pvr_frame_close close = { .frame = { .size = sizeof(close),
 							  .type = PVR_FRAME_CLOSE },
 					       .reason = PVR_CLOSE_REPLACED,
 					       .text = "by me" };
 	union pvr_any_frame any;
 
-	fg_forger_send(forger, &close, sizeof(close));
-	assert_true(fg_forger_is_closed(forger));
+	fg_malformed_send(malformed, &close, sizeof(close));
+	assert_true(fg_malformed_is_closed(malformed));
 	assert_int_equal(fg_wire_refused(env->wire), 0);
-	assert_int_equal(fg_forger_recv(forger, &any, sizeof(any)), 0);
-	fg_forger_destroy(forger);
+	assert_int_equal(fg_malformed_recv(malformed, &any, sizeof(any)), 0);
+	fg_malformed_destroy(malformed);
 }
 
 /* Answers are small; so are questions, and there are many of them. */
 TEST_HOSTS(setup_hosts, test_who_takes_no_answers_is_not_listened_to)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	const struct pvr_frame_ping ping = ping_frame(1);
 	struct pvr_frame_ping many[1024];
 	size_t got = 0, n;
@@ -490,12 +491,12 @@ TEST_HOSTS(setup_hosts, test_who_takes_no_answers_is_not_listened_to)
 		many[i] = ping;
 	/* 1.6 MB of questions; on their way are 256 KiB in each direction and what is gathered. */
 	for (unsigned int i = 0; i < 100; i++)
-		fg_forger_send(forger, many, sizeof(many));
-	assert_false(fg_forger_is_closed(forger));
-	while ((n = fg_forger_recv(forger, many, sizeof(many)))) {
+		fg_malformed_send(malformed, many, sizeof(many));
+	assert_false(fg_malformed_is_closed(malformed));
+	while ((n = fg_malformed_recv(malformed, many, sizeof(many)))) {
 		got += n;
 		fg_wire_run(env->wire);
 	}
 	assert_in_range(got, 400000, 900000);
-	fg_forger_destroy(forger);
+	fg_malformed_destroy(malformed);
 }

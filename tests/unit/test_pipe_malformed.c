@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common.h"
-#include "fg_forger.h"
+#include "fg_malformed.h"
 #include "fg_wire.h"
 #include "core/objects.h"
 #include "path/pipe/sq.h"
@@ -212,21 +212,22 @@ static struct pvr_frame_request request_of(struct t_env *env)
 }
 
 /* Sends it, and says what came back: the verdict, or -1 if nothing did. */
-static int ask(struct t_env *env, struct fg_forger *forger, const struct pvr_frame_request *frame)
+static int ask(struct t_env *env, struct fg_malformed *malformed,
+	       const struct pvr_frame_request *frame)
 {
 	struct pvr_frame_ack ack;
 
-	fg_forger_send(forger, frame, sizeof(*frame));
-	fg_forger_send(forger, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
+	fg_malformed_send(malformed, frame, sizeof(*frame));
+	fg_malformed_send(malformed, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
 	fg_wire_run(env->wire);
-	if (fg_forger_recv(forger, &ack, sizeof(ack)) < sizeof(ack))
+	if (fg_malformed_recv(malformed, &ack, sizeof(ack)) < sizeof(ack))
 		return -1;
 	return ack.syndrome;
 }
 
-static struct fg_forger *forger_create(struct t_env *env)
+static struct fg_malformed *malformed_create(struct t_env *env)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	struct pvr_frame_fabric fabric = {
 		.frame.type = PVR_FRAME_FABRIC,
 		.frame.fabric = htole16(1),
@@ -234,57 +235,57 @@ static struct fg_forger *forger_create(struct t_env *env)
 		.name = "default",
 	};
 
-	fg_forger_send(forger, &fabric, sizeof(fabric));
-	return forger;
+	fg_malformed_send(malformed, &fabric, sizeof(fabric));
+	return malformed;
 }
 
 TEST(rc_connected, test_forged_requests_write_nothing)
 {
 	struct pvr_frame_request good, frame;
-	struct fg_forger *forger;
+	struct fg_malformed *malformed;
 
-	forger = forger_create(env);
+	malformed = malformed_create(env);
 	memset(env->b.buf.va, 0, env->b.buf.size);
 	good = request_of(env);
 	/* For nobody, or for somebody else's peer. */
 	frame = good;
 	frame.dst_qpn ^= htole32(0x10000);
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
 	frame = good;
 	frame.src_qpn ^= htole32(0x10000);
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
 	/* To where nobody is; by the other RoCE; from a GID that is not the sender's. */
 	frame = good;
 	frame.dgid[15] ^= 0x55;
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_GID);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_GID);
 	frame = good;
 	frame.gid_type = PVR_GID_TYPE_ROCE_V1;
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
 	frame = good;
 	memcpy(frame.sgid, env->b.gid, 16);
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
 	frame.dgid[15] ^= 0x55;
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
 	assert_true(fg_logged(fg_wire_host(env->wire, 1), "a GID that it has not been given"));
 	/* Behind what there is, told once; before all that there was. */
 	frame = good;
 	frame.psn = htole32((le32toh(good.psn) + 1) & 0xffffff);
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_PSN_SEQ_ERR);
-	assert_int_equal(ask(env, forger, &frame), -1);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_PSN_SEQ_ERR);
+	assert_int_equal(ask(env, malformed, &frame), -1);
 	frame.psn = htole32((le32toh(good.psn) - 1) & 0xffffff);
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NO_QP);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
 	assert_int_equal(*(uint64_t *)env->b.buf.va, 0);
 	/* Then the right one, and the same again: it is done once. */
-	assert_int_equal(ask(env, forger, &good), PVR_FRAME_SYN_ACK);
+	assert_int_equal(ask(env, malformed, &good), PVR_FRAME_SYN_ACK);
 	assert_int_equal(*(uint64_t *)env->b.buf.va, UINT64_MAX);
 	*(uint64_t *)env->b.buf.va = 0;
-	assert_int_equal(ask(env, forger, &good), PVR_FRAME_SYN_ACK);
+	assert_int_equal(ask(env, malformed, &good), PVR_FRAME_SYN_ACK);
 	assert_int_equal(*(uint64_t *)env->b.buf.va, 0);
 	/* A foreign key fails the queue pair, as between two of one host. */
 	frame = request_of(env);
 	frame.rkey ^= htole32(0x10000);
-	assert_int_equal(ask(env, forger, &frame), PVR_FRAME_SYN_NAK);
+	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NAK);
 	expect_state(&env->b, PVR_QPS_ERR);
-	assert_false(fg_forger_is_closed(forger));
-	fg_forger_destroy(forger);
+	assert_false(fg_malformed_is_closed(malformed));
+	fg_malformed_destroy(malformed);
 }

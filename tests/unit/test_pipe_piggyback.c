@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common.h"
-#include "fg_forger.h"
+#include "fg_malformed.h"
 #include "fg_wire.h"
 #include "path/pipe/rsp_conn.h"
 
@@ -172,7 +172,7 @@ TEST(guests, test_piggyback_ack_may_get_lost)
 /* Nothing but good news is piggybacked. */
 TEST(guests, test_piggyback_nak_is_refused)
 {
-	struct fg_forger *forger = fg_forger_create_piggyback(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create_piggyback(env->wire, 1, 0);
 	struct pvr_frame_fabric fabric = {
 		.frame = { .type = PVR_FRAME_FABRIC, .fabric = htole16(1) },
 		.frame.size = htole32(sizeof(fabric)),
@@ -184,13 +184,13 @@ TEST(guests, test_piggyback_nak_is_refused)
 		.syndrome = PVR_FRAME_SYN_ACK,
 	};
 
-	fg_forger_send(forger, &fabric, sizeof(fabric));
-	fg_forger_send(forger, &ack, sizeof(ack));
+	fg_malformed_send(malformed, &fabric, sizeof(fabric));
+	fg_malformed_send(malformed, &ack, sizeof(ack));
 	fg_wire_run(env->wire);
-	assert_false(fg_forger_is_closed(forger));
+	assert_false(fg_malformed_is_closed(malformed));
 	ack.syndrome = PVR_FRAME_SYN_NAK;
-	fg_forger_send(forger, &ack, sizeof(ack));
+	fg_malformed_send(malformed, &ack, sizeof(ack));
 	fg_wire_run(env->wire);
-	assert_true(fg_forger_is_closed(forger));
-	fg_forger_destroy(forger);
+	assert_true(fg_malformed_is_closed(malformed));
+	fg_malformed_destroy(malformed);
 }

@@ -6,7 +6,7 @@
 #include <endian.h>
 
 #include "common.h"
-#include "fg_forger.h"
+#include "fg_malformed.h"
 #include "path/pipe/frame.h"
 
 /* Far less than the retries of fg_conn_default take. */
@@ -67,12 +67,12 @@ static struct forged forge(struct t_env *env)
 /* From host number @other to host 2. Return: whether b believes it. */
 static bool is_believed(struct t_env *env, unsigned int other, const struct forged *forged)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, other);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, other);
 
-	fg_forger_send(forger, forged, sizeof(*forged));
+	fg_malformed_send(malformed, forged, sizeof(*forged));
 	fg_settle(env->host, SOON);
-	assert_false(fg_forger_is_closed(forger));
-	fg_forger_destroy(forger);
+	assert_false(fg_malformed_is_closed(malformed));
+	fg_malformed_destroy(malformed);
 	return fg_qp_state(&env->b.qp) == PVR_QPS_ERR;
 }
 
@@ -149,14 +149,14 @@ TEST(old, test_hosts_that_know_nothing_of_it_are_not_told)
 TEST(old, test_telling_without_agreement_ends_the_connection)
 {
 	const struct forged forged = forge(env);
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 
-	fg_forger_send(forger, &forged, sizeof(forged));
+	fg_malformed_send(malformed, &forged, sizeof(forged));
 	fg_settle(env->host, SOON);
-	assert_true(fg_forger_is_closed(forger));
+	assert_true(fg_malformed_is_closed(malformed));
 	assert_string_equal(fg_wire_why(env->wire), "a farewell that was not agreed upon");
 	expect_state(&env->b, PVR_QPS_RTS);
-	fg_forger_destroy(forger);
+	fg_malformed_destroy(malformed);
 }
 
 /* Requests that are on their way, and one that waits for an answer, fail at once. */

@@ -3,7 +3,7 @@
 #include <endian.h>
 #include <stdlib.h>
 
-#include "fg_forger.h"
+#include "fg_malformed.h"
 #include "core/objects.h"
 #include "nics.h"
 
@@ -13,7 +13,7 @@
 /* The forger has the place of host 1's connection, and of what is behind it. */
 struct scene {
 	struct t_env *env;
-	struct fg_forger *forger;
+	struct fg_malformed *malformed;
 	uint8_t *memory; /* what it lends */
 	struct pvr_frame_rndv_seg rndv; /* valid: LEN bytes of it */
 	void *exposed;
@@ -27,7 +27,7 @@ static void expose(struct scene *s)
 {
 	s->memory = test_malloc(LEN);
 	fg_fill(s->memory, LEN, 8);
-	s->exposed = fg_forger_expose(s->forger, s->memory, LEN, &s->rndv);
+	s->exposed = fg_malformed_expose(s->malformed, s->memory, LEN, &s->rndv);
 }
 
 static void fill_request(struct scene *s)
@@ -57,7 +57,7 @@ static void fill_request(struct scene *s)
 	s->request.rndv[0] = s->rndv;
 }
 
-static void send_fabric(struct fg_forger *forger)
+static void send_fabric(struct fg_malformed *malformed)
 {
 	struct pvr_frame_fabric fabric = {
 		.frame.type = PVR_FRAME_FABRIC,
@@ -66,7 +66,7 @@ static void send_fabric(struct fg_forger *forger)
 		.name = "default",
 	};
 
-	fg_forger_send(forger, &fabric, sizeof(fabric));
+	fg_malformed_send(malformed, &fabric, sizeof(fabric));
 }
 
 /* To b. */
@@ -75,9 +75,9 @@ static void dial(struct scene *s, struct t_env *env, bool exposes)
 	memset(s, 0, sizeof(*s));
 	s->env = env;
 	nics_up(s->env, false);
-	s->forger = exposes ? fg_forger_create_rndv(s->env->wire, 1, 0)
-			    : fg_forger_create(s->env->wire, 1, 0);
-	send_fabric(s->forger);
+	s->malformed = exposes ? fg_malformed_create_rndv(s->env->wire, 1, 0)
+			       : fg_malformed_create(s->env->wire, 1, 0);
+	send_fabric(s->malformed);
 	expose(s);
 	fill_request(s);
 	memset(s->env->b.buf.va, 0, s->env->b.buf.size);
@@ -87,13 +87,13 @@ static void dial(struct scene *s, struct t_env *env, bool exposes)
 
 static void scene_exit(struct scene *s)
 {
-	fg_forger_destroy(s->forger);
+	fg_malformed_destroy(s->malformed);
 	test_free(s->memory);
 }
 
 static void send_request(struct scene *s)
 {
-	fg_forger_send(s->forger, &s->request, le32toh(s->request.frame.frame.size));
+	fg_malformed_send(s->malformed, &s->request, le32toh(s->request.frame.frame.size));
 	fg_wire_run(s->env->wire);
 }
 
@@ -101,7 +101,7 @@ static void send_request(struct scene *s)
 static unsigned int count_frames(struct scene *s, uint8_t type, union pvr_any_frame *last)
 {
 	static uint8_t bytes[8u << 20];
-	size_t size = fg_forger_recv(s->forger, bytes, sizeof(bytes)), at = 0;
+	size_t size = fg_malformed_recv(s->malformed, bytes, sizeof(bytes)), at = 0;
 	struct pvr_frame frame;
 	unsigned int n = 0;
 
@@ -119,7 +119,7 @@ static unsigned int count_frames(struct scene *s, uint8_t type, union pvr_any_fr
 
 static void expect_closed(struct scene *s, const char *why)
 {
-	assert_true(fg_forger_is_closed(s->forger));
+	assert_true(fg_malformed_is_closed(s->malformed));
 	if (!strstr(fg_wire_why(s->env->wire), why))
 		fail_msg("refused for %s, and not for %s", fg_wire_why(s->env->wire), why);
 }
@@ -226,7 +226,7 @@ TEST_DIAL(nics, true, test_rndv_that_arrives_bit_by_bit)
 	fg_wire_limit(env->wire, 0, 1);
 	set_parts(s, 1);
 	send_request(s);
-	fg_forger_run(s->forger);
+	fg_malformed_run(s->malformed);
 	assert_int_equal(fg_mismatch(env->b.buf.va, LEN, 8), LEN);
 	scene_exit(s);
 }
@@ -238,11 +238,11 @@ TEST_DIAL(nics_to_scattered_whole, true, test_large_fragment_comes_by_the_buffer
 	union pvr_any_frame any;
 
 	fg_fill(memory, PVR_FRAME_CHUNK_MAX, 11);
-	fg_forger_expose(s->forger, memory, PVR_FRAME_CHUNK_MAX, &s->request.rndv[0]);
+	fg_malformed_expose(s->malformed, memory, PVR_FRAME_CHUNK_MAX, &s->request.rndv[0]);
 	s->request.frame.length = htole64(PVR_FRAME_CHUNK_MAX);
 	s->request.frame.chunk = htole32(PVR_FRAME_CHUNK_MAX);
 	send_request(s);
-	fg_forger_run(s->forger);
+	fg_malformed_run(s->malformed);
 	assert_int_equal(fg_mismatch(env->b.buf.va, PVR_FRAME_CHUNK_MAX, 11), PVR_FRAME_CHUNK_MAX);
 	assert_int_equal(fg_wire_nic_since(env->wire, 1).read_own,
 			 PVR_FRAME_CHUNK_MAX / PVR_READ_BUFFER);
@@ -260,7 +260,7 @@ TEST(nics, test_memory_that_is_not_exposed_ends_the_connection)
 	for (unsigned int i = 0; i < 4; i++) {
 		dial(&s, env, true);
 		if (i == 0)
-			fg_forger_revoke(s.forger, s.exposed);
+			fg_malformed_revoke(s.malformed, s.exposed);
 		if (i == 1)
 			s.request.rndv[0].rkey ^= htole32(1);
 		if (i == 2)
@@ -268,8 +268,8 @@ TEST(nics, test_memory_that_is_not_exposed_ends_the_connection)
 		if (i == 3)
 			s.request.rndv[0].addr = htole64(le64toh(s.rndv.addr) - 1);
 		send_request(&s);
-		fg_forger_run(s.forger);
-		assert_true(fg_forger_is_closed(s.forger));
+		fg_malformed_run(s.malformed);
+		assert_true(fg_malformed_is_closed(s.malformed));
 		stats = fg_wire_nic_since(s.env->wire, 1);
 		assert_int_equal(stats.forbidden, 1);
 		assert_int_equal(stats.zerocopy_rx_bytes, 0);
@@ -295,7 +295,7 @@ TEST(nics, test_rndv_for_what_is_refused_is_not_read)
 		if (i == 3)
 			s.request.frame.rkey ^= htole32(0x10000);
 		send_request(&s);
-		assert_false(fg_forger_is_closed(s.forger));
+		assert_false(fg_malformed_is_closed(s.malformed));
 		assert_int_equal(count_frames(&s, PVR_FRAME_RNDV_DONE, &any), 1);
 		assert_int_equal(le32toh(any.rndv_done.count), 1);
 		expect_nothing_read(&s, 1);
@@ -325,7 +325,7 @@ TEST_DIAL(nics, true, test_duplicate_is_not_read_again)
 TEST(nics, test_fragment_by_another_connection_stops_what_is_read)
 {
 	uint8_t payload[sizeof(struct pvr_frame_request)] = { 0 };
-	struct fg_forger *other;
+	struct fg_malformed *other;
 	struct scene s;
 
 	for (unsigned int half = 0; half < 2; half++) {
@@ -333,23 +333,23 @@ TEST(nics, test_fragment_by_another_connection_stops_what_is_read)
 		nics_hold(s.env, half ? FG_READS_HALF : FG_READS_HELD);
 		send_request(&s);
 		assert_int_equal(fg_wire_nic(s.env->wire, 1)->read, 1);
-		other = fg_forger_create(s.env->wire, 1, 0);
+		other = fg_malformed_create(s.env->wire, 1, 0);
 		send_fabric(other);
 		s.request.frame.frame.flags &= (uint8_t)~PVR_FRAME_F_RNDV;
 		s.request.frame.frame.size = htole32(sizeof(s.request.frame) + LEN);
 		memcpy(payload, &s.request.frame, sizeof(payload));
-		fg_forger_send(other, payload, sizeof(payload));
+		fg_malformed_send(other, payload, sizeof(payload));
 		fg_fill(s.memory, LEN, 9);
-		fg_forger_send(other, s.memory, LEN);
+		fg_malformed_send(other, s.memory, LEN);
 		assert_int_equal(fg_wire_nic(s.env->wire, 1)->stopped, 1);
 		assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 9), LEN);
 		fg_fill(s.env->b.buf.va, LEN, 10);
 		nics_hold(s.env, FG_READS_GO);
-		fg_forger_run(s.forger);
+		fg_malformed_run(s.malformed);
 		assert_int_equal(fg_mismatch(s.env->b.buf.va, LEN, 10), LEN);
-		assert_true(fg_forger_is_closed(s.forger));
-		assert_false(fg_forger_is_closed(other));
-		fg_forger_destroy(other);
+		assert_true(fg_malformed_is_closed(s.malformed));
+		assert_false(fg_malformed_is_closed(other));
+		fg_malformed_destroy(other);
 		fg_wire_nic_since(s.env->wire, 1);
 		scene_exit(&s);
 	}
@@ -365,8 +365,9 @@ static void accept_requests(struct scene *s, struct t_env *env, bool exposes)
 	nics_up(s->env, false);
 	if (!exposes)
 		fg_wire_cut(s->env->wire, 0, 1, 0);
-	s->forger = fg_forger_accept(s->env->wire, 0, 1, exposes ? PVR_PIPE_VERBS : PVR_PIPE_TCP);
-	fg_forger_run(s->forger);
+	s->malformed =
+		fg_malformed_accept(s->env->wire, 0, 1, exposes ? PVR_PIPE_VERBS : PVR_PIPE_TCP);
+	fg_malformed_run(s->malformed);
 }
 
 static void send_rndv_done(struct scene *s, uint32_t count)
@@ -377,7 +378,7 @@ static void send_rndv_done(struct scene *s, uint32_t count)
 		.count = htole32(count),
 	};
 
-	fg_forger_send(s->forger, &frame, sizeof(frame));
+	fg_malformed_send(s->malformed, &frame, sizeof(frame));
 }
 
 /* All of the @n WRITEs of LEN bytes that were the last ones are done. */
@@ -395,14 +396,14 @@ static void say_ack(struct scene *s)
 	};
 
 	memcpy(ack.gid, s->env->a.gid, 16);
-	fg_forger_send(s->forger, &ack, sizeof(ack));
+	fg_malformed_send(s->malformed, &ack, sizeof(ack));
 }
 
 static void write_some(struct scene *s, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		t_rdma(&s->env->a, PVRDMA_WR_RDMA_WRITE, i, 0, &s->env->b.mr, 0, LEN);
-	fg_forger_run(s->forger);
+	fg_malformed_run(s->malformed);
 }
 
 TEST(nics, test_rndvs_come_back_in_their_order)
@@ -426,8 +427,8 @@ TEST(nics, test_rndvs_come_back_in_their_order)
 	say_ack(&s);
 	for (uint32_t i = 0; i < 10; i++)
 		expect_done(&s.env->a.scq, i, PVRDMA_WC_RDMA_WRITE);
-	assert_false(fg_forger_is_closed(s.forger));
-	fg_forger_destroy(s.forger);
+	assert_false(fg_malformed_is_closed(s.malformed));
+	fg_malformed_destroy(s.malformed);
 }
 
 /* Its guest may have it back, whether the other side has said so or not. */
@@ -451,8 +452,8 @@ TEST(nics, test_request_that_is_done_leaves_no_rndv)
 	write_some(&s, 1);
 	assert_int_equal(fg_wire_nic(s.env->wire, 0)->exposed, PVR_FRAME_RNDV_MAX + 1);
 	assert_int_equal(nics_out(s.env, 0), 1);
-	assert_false(fg_forger_is_closed(s.forger));
-	fg_forger_destroy(s.forger);
+	assert_false(fg_malformed_is_closed(s.malformed));
+	fg_malformed_destroy(s.malformed);
 }
 
 static void expect_bad_return(struct t_env *env, uint32_t returned, uint32_t count)
@@ -463,11 +464,11 @@ static void expect_bad_return(struct t_env *env, uint32_t returned, uint32_t cou
 	write_some(&s, 3);
 	if (returned)
 		send_rndv_done(&s, returned);
-	assert_false(fg_forger_is_closed(s.forger));
+	assert_false(fg_malformed_is_closed(s.malformed));
 	send_rndv_done(&s, count);
 	expect_closed(&s, "rendezvous are returned that were not made");
 	assert_int_equal(nics_out(s.env, 0), 0);
-	fg_forger_destroy(s.forger);
+	fg_malformed_destroy(s.malformed);
 	/* Nothing is lost: what was asked for goes by another way. */
 	fg_wire_settle(s.env->wire, FG_SEC);
 	for (uint32_t i = 0; i < 3; i++)
@@ -495,7 +496,7 @@ TEST(nics, test_returns_without_rndvs_end_the_connection)
 	assert_int_equal(nics_out(s.env, 0), 0);
 	send_rndv_done(&s, 1);
 	expect_closed(&s, "there can be none");
-	fg_forger_destroy(s.forger);
+	fg_malformed_destroy(s.malformed);
 	fg_wire_mend(s.env->wire, 0, 1, 0);
 	dial(&s, env, false);
 	send_rndv_done(&s, 1);
@@ -521,7 +522,7 @@ static struct answer ask(struct scene *s, struct t_env *env, bool exposes)
 	expose(s);
 	memset(s->env->a.buf.va, 0, s->env->a.buf.size);
 	t_rdma(&s->env->a, PVRDMA_WR_RDMA_READ, 1, 0, &s->env->b.mr, 0, LEN);
-	fg_forger_run(s->forger);
+	fg_malformed_run(s->malformed);
 	answer.frame = (struct pvr_frame_read_data){
 		.frame.type = PVR_FRAME_READ_DATA,
 		.frame.flags = PVR_FRAME_F_RNDV,
@@ -539,8 +540,8 @@ static struct answer ask(struct scene *s, struct t_env *env, bool exposes)
 
 static void say_answer(struct scene *s, const struct answer *answer)
 {
-	fg_forger_send(s->forger, answer, sizeof(*answer));
-	fg_forger_run(s->forger);
+	fg_malformed_send(s->malformed, answer, sizeof(*answer));
+	fg_malformed_run(s->malformed);
 }
 
 TEST(nics, test_exposed_answer_is_read_and_returned)
@@ -605,7 +606,7 @@ TEST(nics, test_exposed_answer_that_nobody_asked_for_is_not_read)
 		if (i == 4)
 			answer.frame.gid[15] ^= 1;
 		say_answer(&s, &answer);
-		assert_false(fg_forger_is_closed(s.forger));
+		assert_false(fg_malformed_is_closed(s.malformed));
 		assert_int_equal(count_frames(&s, PVR_FRAME_RNDV_DONE, &any), 1);
 		expect_nothing_read(&s, 0);
 		expect_no_cqe(&s.env->a.scq);
@@ -619,13 +620,13 @@ TEST(nics, test_exposed_answer_that_nobody_asked_for_is_not_read)
 /* Its host has dialled twice, and both say that they answer. */
 TEST(nics, test_answer_by_another_connection_stops_what_is_read)
 {
-	struct fg_forger *other;
+	struct fg_malformed *other;
 	struct answer answer;
 	struct scene s;
 
 	/* It has to have heard of the fabric. */
 	accept_requests(&s, env, false);
-	other = s.forger;
+	other = s.malformed;
 	write_some(&s, 1);
 	say_ack(&s);
 	expect_done(&s.env->a.scq, 0, PVRDMA_WC_RDMA_WRITE);
@@ -636,17 +637,17 @@ TEST(nics, test_answer_by_another_connection_stops_what_is_read)
 	answer.frame.frame.flags = 0;
 	answer.frame.frame.size = htole32(sizeof(answer.frame) + LEN);
 	fg_fill(s.memory, LEN, 9);
-	fg_forger_send(other, &answer.frame, sizeof(answer.frame));
-	fg_forger_send(other, s.memory, LEN);
+	fg_malformed_send(other, &answer.frame, sizeof(answer.frame));
+	fg_malformed_send(other, s.memory, LEN);
 	expect_done(&s.env->a.scq, 1, PVRDMA_WC_RDMA_READ);
 	assert_int_equal(fg_wire_nic(s.env->wire, 0)->stopped, 1);
 	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 9), LEN);
 	fg_fill(s.env->a.buf.va, LEN, 10);
 	nics_hold(s.env, FG_READS_GO);
-	fg_forger_run(s.forger);
+	fg_malformed_run(s.malformed);
 	assert_int_equal(fg_mismatch(s.env->a.buf.va, LEN, 10), LEN);
-	assert_true(fg_forger_is_closed(s.forger));
-	assert_false(fg_forger_is_closed(other));
-	fg_forger_destroy(other);
+	assert_true(fg_malformed_is_closed(s.malformed));
+	assert_false(fg_malformed_is_closed(other));
+	fg_malformed_destroy(other);
 	scene_exit(&s);
 }

@@ -4,7 +4,7 @@
  * and connections: messages arrive whole and, unless they are datagrams, once and in order, also
  * while connections break and come back.
  */
-#include "crews.h"
+#include "pools.h"
 #include "core/adapter.h"
 #include "nics.h"
 
@@ -55,7 +55,7 @@ struct pair {
 };
 
 struct talkers {
-	struct t_crews crews; /* first, for t_crews_teardown() */
+	struct t_pools pools; /* first, for t_pools_teardown() */
 	struct pair pair[2]; /* one on each worker */
 };
 
@@ -117,16 +117,16 @@ static int setup(void **state)
 	const struct load *load = t_row();
 
 	if (load->nics)
-		t_crews_init_nics(&talkers->crews);
+		t_pools_init_nics(&talkers->pools);
 	else
-		t_crews_init(&talkers->crews);
+		t_pools_init(&talkers->pools);
 	for (uint32_t i = 0; i < 4; i++)
-		open_side(&talkers->pair[i % 2].side[i / 2], talkers->crews.guest[i % 2][i / 2],
+		open_side(&talkers->pair[i % 2].side[i / 2], talkers->pools.guest[i % 2][i / 2],
 			  load);
-	fg_wire_run(talkers->crews.wire);
+	fg_wire_run(talkers->pools.wire);
 	for (uint32_t i = 0; i < 2; i++)
 		connect_pair(&talkers->pair[i], load);
-	t_crews_start(&talkers->crews);
+	t_pools_start(&talkers->pools);
 	*state = talkers;
 	return 0;
 }
@@ -312,12 +312,12 @@ static bool turn(void *opaque)
 	return is_done(&side[0]) && is_done(&side[1]);
 }
 
-TEST_CASES_WITH(struct talkers *talkers, setup, t_crews_teardown,
+TEST_CASES_WITH(struct talkers *talkers, setup, t_pools_teardown,
 		test_messages_arrive_under_the_workers, loads)
 {
 	void *const pairs[] = { &talkers->pair[0], &talkers->pair[1] };
 
-	t_crews_talk(&talkers->crews, turn, pairs, row->cuts);
+	t_pools_talk(&talkers->pools, turn, pairs, row->cuts);
 	for (unsigned int i = 0; i < 4; i++) {
 		const struct side *side = &talkers->pair[i % 2].side[i / 2];
 
@@ -327,6 +327,6 @@ TEST_CASES_WITH(struct talkers *talkers, setup, t_crews_teardown,
 			assert_int_equal(*(uint64_t *)side->end.mr.va, row->messages);
 	}
 	if (row->nics)
-		assert_in_range(fg_wire_nic(talkers->crews.wire, 0)->exposed, row->exposed[0],
+		assert_in_range(fg_wire_nic(talkers->pools.wire, 0)->exposed, row->exposed[0],
 				row->exposed[1]);
 }

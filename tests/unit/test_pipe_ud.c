@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Datagrams between hosts: what differs from those on one host. See also the -wire tests. */
 #include "common.h"
-#include "fg_forger.h"
+#include "fg_malformed.h"
 #include "path/pipe/frame.h"
 
 #define GRH 40u
@@ -465,16 +465,16 @@ static struct forged forge(struct t_env *env)
 /* From host number @other to host 2. Return: whether b got it. */
 static bool arrives(struct t_env *env, unsigned int other, const struct forged *forged)
 {
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, other);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, other);
 	uint32_t before = fg_cq_pending(&env->b.rcq);
 
 	t_recv(&env->b, 1, 0, 200);
-	fg_forger_send(forger, forged, sizeof(*forged));
+	fg_malformed_send(malformed, forged, sizeof(*forged));
 	fg_settle(env->host, FG_SEC);
-	fg_forger_recv(forger, NULL, 0);
+	fg_malformed_recv(malformed, NULL, 0);
 	fg_run(env->host);
-	assert_false(fg_forger_is_closed(forger));
-	fg_forger_destroy(forger);
+	assert_false(fg_malformed_is_closed(malformed));
+	fg_malformed_destroy(malformed);
 	return fg_cq_pending(&env->b.rcq) != before;
 }
 
@@ -529,49 +529,49 @@ TEST(hosts, test_datagram_to_nobody_is_dropped)
 TEST(hosts, test_sender_that_is_not_known_yet_is_waited_for)
 {
 	struct forged forged = forge(env);
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 
 	fg_wire_directory(env->wire, false);
 	fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 0, 7);
 	expect_ok(fg_bind_gid(env->g[0], 3, forged.dgram.sgid));
 	t_recv(&env->b, 1, 0, 200);
-	fg_forger_send(forger, &forged, sizeof(forged));
+	fg_malformed_send(malformed, &forged, sizeof(forged));
 	expect_no_cqe(&env->b.rcq);
 	assert_true(fg_wire_resolves(env->wire, 1) > 0);
 	fg_wire_directory(env->wire, true);
 	fg_advance(env->host, 20 * FG_MS);
-	fg_forger_recv(forger, NULL, 0);
+	fg_malformed_recv(malformed, NULL, 0);
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 1, 8 + GRH);
-	fg_forger_destroy(forger);
+	fg_malformed_destroy(malformed);
 }
 
 TEST(hosts, test_sender_that_stays_unknown_holds_nobody_up_for_long)
 {
 	struct forged forged = forge(env), good = forge(env);
-	struct fg_forger *forger = fg_forger_create(env->wire, 1, 0);
+	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 
 	fg_wire_directory(env->wire, false);
 	fg_gid_from_ipv4(forged.dgram.sgid, 10, 0, 0, 7);
 	t_recv(&env->b, 1, 0, 200);
-	fg_forger_send(forger, &forged, sizeof(forged));
-	fg_forger_send(forger, &good.dgram, sizeof(good) - sizeof(good.fabric));
+	fg_malformed_send(malformed, &forged, sizeof(forged));
+	fg_malformed_send(malformed, &good.dgram, sizeof(good) - sizeof(good.fabric));
 	for (unsigned int i = 0; i < 40; i++) {
 		fg_advance(env->host, 10 * FG_MS);
-		fg_forger_recv(forger, NULL, 0);
+		fg_malformed_recv(malformed, NULL, 0);
 	}
 	expect_no_cqe(&env->b.rcq);
 	for (unsigned int i = 0; i < 20; i++) {
 		fg_advance(env->host, 10 * FG_MS);
-		fg_forger_recv(forger, NULL, 0);
+		fg_malformed_recv(malformed, NULL, 0);
 	}
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 1, 8 + GRH);
 	/* The next one does not wait again at once. */
 	t_recv(&env->b, 2, 0, 200);
-	fg_forger_send(forger, &forged.dgram, sizeof(forged) - sizeof(forged.fabric));
-	fg_forger_send(forger, &good.dgram, sizeof(good) - sizeof(good.fabric));
+	fg_malformed_send(malformed, &forged.dgram, sizeof(forged) - sizeof(forged.fabric));
+	fg_malformed_send(malformed, &good.dgram, sizeof(good) - sizeof(good.fabric));
 	fg_run(env->host);
 	expect_recv(&env->b.rcq, 2, 8 + GRH);
-	fg_forger_destroy(forger);
+	fg_malformed_destroy(malformed);
 }

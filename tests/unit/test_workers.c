@@ -23,19 +23,19 @@ TEST_INIT
 }
 
 /* vm1 on the first worker, vm2 and vm3 on the second. */
-struct crew_env {
+struct pool_env {
 	struct t_env env; /* first, as t_teardown() wants it */
-	struct fg_crew *crew;
+	struct fg_worker_pool *pool;
 };
 
-static struct fg_crew *crew_of(struct t_env *env)
+static struct fg_worker_pool *pool_of(struct t_env *env)
 {
-	return ((struct crew_env *)env)->crew;
+	return ((struct pool_env *)env)->pool;
 }
 
-static int t_setup_crew(void **state)
+static int t_setup_pool(void **state)
 {
-	struct crew_env *c = calloc(1, sizeof(*c));
+	struct pool_env *c = calloc(1, sizeof(*c));
 
 	assert_non_null(c);
 	*state = c;
@@ -45,29 +45,29 @@ static int t_setup_crew(void **state)
 	return 0;
 }
 
-static int t_teardown_crew(void **state)
+static int t_teardown_pool(void **state)
 {
-	struct crew_env *c = *state;
+	struct pool_env *c = *state;
 
-	if (c->crew)
-		fg_crew_stop(c->crew);
+	if (c->pool)
+		fg_worker_pool_stop(c->pool);
 	return t_teardown(state);
 }
 
-#define TEST_CREW(name) TEST_WITH(struct t_env *env, t_setup_crew, t_teardown_crew, name)
+#define TEST_CREW(name) TEST_WITH(struct t_env *env, t_setup_pool, t_teardown_pool, name)
 
 /* From here on nothing may call fg_run(). */
 static void go(struct t_env *env)
 {
-	struct crew_env *c = (struct crew_env *)env;
+	struct pool_env *c = (struct pool_env *)env;
 
-	c->crew = fg_crew_start(c->env.host);
+	c->pool = fg_worker_pool_start(c->env.host);
 }
 
 /* The next completion; a hang ends the test. */
 static struct pvrdma_cqe await(struct fg_cq *cq)
 {
-	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	struct pvrdma_cqe cqe;
 	uint32_t spins = 0;
 
@@ -75,7 +75,7 @@ static struct pvrdma_cqe await(struct fg_cq *cq)
 		if (++spins % SPINS)
 			continue;
 		sched_yield();
-		if (fg_crew_now() > end)
+		if (fg_worker_pool_now() > end)
 			fg_die("no completion within %d s", HANG_SECONDS);
 	}
 	return cqe;
@@ -172,7 +172,7 @@ static bool take_received(struct talker *t)
 static void *talk(void *opaque)
 {
 	struct talker *t = opaque;
-	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 
 	while (t->done < MESSAGES || t->received < MESSAGES) {
 		bool busy = send_next(t);
@@ -182,7 +182,7 @@ static void *talk(void *opaque)
 		if (busy)
 			continue;
 		sched_yield();
-		if (fg_crew_now() > end)
+		if (fg_worker_pool_now() > end)
 			fg_die("%u sent, %u done, %u received", t->sent, t->done, t->received);
 	}
 	return NULL;
@@ -270,9 +270,9 @@ static const struct fg_conn patient = {
 /* On a busy machine the receive may come first, time and again: once the sender must wait. */
 static void await_rnr_nak(struct fg_guest *guest)
 {
-	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 
-	while (!fg_stats(guest).rnr_naks && fg_crew_now() < end)
+	while (!fg_stats(guest).rnr_naks && fg_worker_pool_now() < end)
 		sched_yield();
 	assert_int_equal(fg_stats(guest).rnr_naks, 1);
 }
@@ -283,7 +283,7 @@ TEST_CREW(test_receive_wakes_who_waits)
 
 	connect(env, &patient);
 	go(env);
-	begin = fg_crew_now();
+	begin = fg_worker_pool_now();
 	for (uint32_t n = 0; n < 500; n++) {
 		t_send(&env->a, n, 0, 64);
 		if (!n)
@@ -297,7 +297,7 @@ TEST_CREW(test_receive_wakes_who_waits)
 		await_ok(&env->a.scq);
 	}
 	/* Were every tenth one slept out, it would take longer. */
-	assert_true(fg_crew_now() - begin < HANG_SECONDS * FG_SEC);
+	assert_true(fg_worker_pool_now() - begin < HANG_SECONDS * FG_SEC);
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
@@ -314,7 +314,7 @@ TEST_CREW(test_receive_in_a_long_queue_is_found)
 	expect_ok(fg_bind_gid(env->g[1], 0, env->b.gid));
 	fg_end_connect(&env->a, &env->b, &patient);
 	go(env);
-	begin = fg_crew_now();
+	begin = fg_worker_pool_now();
 	for (uint32_t n = 0; n < 500; n++) {
 		t_send(&env->a, n, 0, 64);
 		t_rdma(&env->b, PVRDMA_WR_RDMA_WRITE, n, 0, &env->a.mr, 0, 4096);
@@ -328,7 +328,7 @@ TEST_CREW(test_receive_in_a_long_queue_is_found)
 		await_ok(&env->a.scq);
 	}
 	/* As above. */
-	assert_true(fg_crew_now() - begin < HANG_SECONDS * FG_SEC);
+	assert_true(fg_worker_pool_now() - begin < HANG_SECONDS * FG_SEC);
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
@@ -472,9 +472,9 @@ static void count(uint32_t *counter)
 /* How long a thread takes to get a CPU is not for a test to say. */
 static void until_any(const uint32_t *counter)
 {
-	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 
-	while (!number(counter) && fg_crew_now() < end)
+	while (!number(counter) && fg_worker_pool_now() < end)
 		sched_yield();
 	assert_true(number(counter) > 0);
 }
@@ -550,13 +550,13 @@ static void pause_ms(uint32_t ms)
 
 TEST_CREW(test_queue_pair_resets_under_load)
 {
-	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	struct writer w;
 
 	connect(env, &hasty);
 	go(env);
 	writer_start(&w, &env->a, &env->b);
-	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_crew_now() < end); i++) {
+	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_worker_pool_now() < end); i++) {
 		fg_qp_to_reset(&env->b.qp);
 		accept_writer(&env->b, &env->a);
 		if (i % 10 == 0)
@@ -569,7 +569,7 @@ TEST_CREW(test_queue_pair_resets_under_load)
 /* Handles and memory are used again for other objects while the peer still writes. */
 TEST_CREW(test_queue_pair_is_destroyed_under_load)
 {
-	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	struct fg_qp_spec spec;
 	struct writer w;
 
@@ -579,7 +579,7 @@ TEST_CREW(test_queue_pair_is_destroyed_under_load)
 	};
 	go(env);
 	writer_start(&w, &env->a, &env->b);
-	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_crew_now() < end); i++) {
+	for (uint32_t i = 0; i < 100 || (!number(&w.failed) && fg_worker_pool_now() < end); i++) {
 		struct fg_qp fresh;
 
 		expect_ok(fg_qp_destroy(&env->b.qp));
@@ -648,12 +648,12 @@ TEST_CREW(test_memory_is_unplugged_under_load)
 static void stop_the_world(struct t_env *env)
 {
 	pthread_mutex_lock(&gate);
-	fg_crew_pause(crew_of(env));
+	fg_worker_pool_pause(pool_of(env));
 }
 
 static void start_the_world(struct t_env *env)
 {
-	fg_crew_resume(crew_of(env));
+	fg_worker_pool_resume(pool_of(env));
 	pthread_mutex_unlock(&gate);
 }
 
@@ -661,7 +661,7 @@ TEST_CREW(test_gid_is_taken_away_under_load)
 {
 	struct fg_guest_config config;
 	struct fg_guest *owner;
-	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	uint8_t gid[16];
 
 	fg_guest_config_init(&config, 4);
@@ -680,7 +680,7 @@ TEST_CREW(test_gid_is_taken_away_under_load)
 	env->g[3] = owner;
 	expect_ok(fg_guest_boot(owner));
 	expect_ok(fg_bind_gid(owner, 0, gid)); /* whose it is by right */
-	while (!fg_events_pending(env->g[1]) && fg_crew_now() < end)
+	while (!fg_events_pending(env->g[1]) && fg_worker_pool_now() < end)
 		sched_yield();
 	expect_one_event(env->g[1], PVR_EVENT_GID_CHANGE, 1);
 	expect_refused(fg_unbind_gid(env->g[1], 1, gid));
@@ -736,7 +736,7 @@ TEST_CREW(test_timers_of_a_worker_that_sleeps)
 TEST_CREW(test_interrupts_at_the_other_worker)
 {
 	uint32_t *raised = &env->g[1]->irq[PVR_VEC_CQ], seen;
-	uint64_t end = fg_crew_now() + HANG_SECONDS * FG_SEC;
+	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 
 	connect(env, NULL);
 	go(env);
@@ -745,7 +745,8 @@ TEST_CREW(test_interrupts_at_the_other_worker)
 		t_recv(&env->b, n, 0, 64);
 		fg_cq_arm(&env->b.rcq);
 		t_send(&env->a, n, 0, 64);
-		while (__atomic_load_n(raised, __ATOMIC_RELAXED) == seen && fg_crew_now() < end)
+		while (__atomic_load_n(raised, __ATOMIC_RELAXED) == seen &&
+		       fg_worker_pool_now() < end)
 			sched_yield();
 		assert_int_equal(__atomic_load_n(raised, __ATOMIC_RELAXED), seen + 1);
 		await_ok(&env->b.rcq);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Threads that run a host's workers. */
-#include "fg_crew.h"
+#include "fg_worker_pool.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #define WINDOW_ROUNDS 100
 
 struct fg_member {
-	struct fg_crew *crew;
+	struct fg_worker_pool *pool;
 	unsigned int worker;
 	pthread_t thread;
 	pthread_cond_t news;
@@ -20,7 +20,7 @@ struct fg_member {
 	bool awake; /* somebody called wake() since the last run began */
 };
 
-struct fg_crew {
+struct fg_worker_pool {
 	struct fg_host *host;
 	pthread_mutex_t lock; /* protects what follows, and the members' news */
 	pthread_cond_t parked_news;
@@ -29,7 +29,7 @@ struct fg_crew {
 	struct fg_member member[PVR_MAX_WORKERS];
 };
 
-uint64_t fg_crew_now(void)
+uint64_t fg_worker_pool_now(void)
 {
 	struct timespec ts;
 
@@ -39,44 +39,44 @@ uint64_t fg_crew_now(void)
 
 static void wake(void *opaque, unsigned int worker)
 {
-	struct fg_crew *crew = opaque;
+	struct fg_worker_pool *pool = opaque;
 
-	pthread_mutex_lock(&crew->lock);
-	crew->member[worker].awake = true;
-	pthread_cond_signal(&crew->member[worker].news);
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_lock(&pool->lock);
+	pool->member[worker].awake = true;
+	pthread_cond_signal(&pool->member[worker].news);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 /* The lock is held. */
 static void park(struct fg_member *member)
 {
-	struct fg_crew *crew = member->crew;
+	struct fg_worker_pool *pool = member->pool;
 
-	crew->parked++;
-	pthread_cond_signal(&crew->parked_news);
-	while (crew->pause)
-		pthread_cond_wait(&member->news, &crew->lock);
-	crew->parked--;
+	pool->parked++;
+	pthread_cond_signal(&pool->parked_news);
+	while (pool->pause)
+		pthread_cond_wait(&member->news, &pool->lock);
+	pool->parked--;
 }
 
 static void sleep_until(struct fg_member *member, uint64_t deadline)
 {
 	struct timespec ts = { .tv_sec = (time_t)(deadline / FG_SEC),
 			       .tv_nsec = (long)(deadline % FG_SEC) };
-	struct fg_crew *crew = member->crew;
+	struct fg_worker_pool *pool = member->pool;
 	int err = 0;
 
-	while (!member->awake && !crew->pause && !crew->stop && err != ETIMEDOUT)
+	while (!member->awake && !pool->pause && !pool->stop && err != ETIMEDOUT)
 		err = deadline == UINT64_MAX
-			      ? pthread_cond_wait(&member->news, &crew->lock)
-			      : pthread_cond_timedwait(&member->news, &crew->lock, &ts);
+			      ? pthread_cond_wait(&member->news, &pool->lock)
+			      : pthread_cond_timedwait(&member->news, &pool->lock, &ts);
 	member->awake = false;
 }
 
 /* Return: when to run again; 0: at once. Who polls sleeps only after a window in vain. */
 static uint64_t run(struct fg_member *member)
 {
-	struct fg_host *host = member->crew->host;
+	struct fg_host *host = member->pool->host;
 	bool found = host->polls && pvr_engine_poll(host->engine, member->worker);
 
 	if (pvr_engine_run(host->engine, member->worker) || found) {
@@ -93,29 +93,29 @@ static uint64_t run(struct fg_member *member)
 static void *work(void *opaque)
 {
 	struct fg_member *member = opaque;
-	struct fg_crew *crew = member->crew;
+	struct fg_worker_pool *pool = member->pool;
 	uint64_t deadline = 0;
 	bool stop = false;
 
 	while (!stop) {
 		deadline = run(member);
-		pthread_mutex_lock(&crew->lock);
+		pthread_mutex_lock(&pool->lock);
 		if (deadline)
 			sleep_until(member, deadline);
-		if (crew->pause)
+		if (pool->pause)
 			park(member);
-		stop = crew->stop;
-		pthread_mutex_unlock(&crew->lock);
+		stop = pool->stop;
+		pthread_mutex_unlock(&pool->lock);
 	}
 	return NULL;
 }
 
-static void member_start(struct fg_crew *crew, unsigned int worker)
+static void member_start(struct fg_worker_pool *pool, unsigned int worker)
 {
-	struct fg_member *member = &crew->member[worker];
+	struct fg_member *member = &pool->member[worker];
 	pthread_condattr_t attr;
 
-	member->crew = crew;
+	member->pool = pool;
 	member->worker = worker;
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -125,64 +125,64 @@ static void member_start(struct fg_crew *crew, unsigned int worker)
 		fg_die("cannot make a thread");
 }
 
-struct fg_crew *fg_crew_start(struct fg_host *host)
+struct fg_worker_pool *fg_worker_pool_start(struct fg_host *host)
 {
-	struct fg_crew *crew = calloc(1, sizeof(*crew));
+	struct fg_worker_pool *pool = calloc(1, sizeof(*pool));
 
-	if (!crew)
+	if (!pool)
 		fg_die("no memory for a crew");
-	crew->host = host;
-	pthread_mutex_init(&crew->lock, NULL);
-	pthread_cond_init(&crew->parked_news, NULL);
-	host->real_now = fg_crew_now;
+	pool->host = host;
+	pthread_mutex_init(&pool->lock, NULL);
+	pthread_cond_init(&pool->parked_news, NULL);
+	host->real_now = fg_worker_pool_now;
 	host->wake = wake;
-	host->wake_opaque = crew;
+	host->wake_opaque = pool;
 	for (unsigned int i = 0; i < host->workers; i++)
-		member_start(crew, i);
-	return crew;
+		member_start(pool, i);
+	return pool;
 }
 
-static void wake_all(struct fg_crew *crew)
+static void wake_all(struct fg_worker_pool *pool)
 {
-	for (unsigned int i = 0; i < crew->host->workers; i++)
-		pthread_cond_signal(&crew->member[i].news);
+	for (unsigned int i = 0; i < pool->host->workers; i++)
+		pthread_cond_signal(&pool->member[i].news);
 }
 
-void fg_crew_pause(struct fg_crew *crew)
+void fg_worker_pool_pause(struct fg_worker_pool *pool)
 {
-	pthread_mutex_lock(&crew->lock);
-	crew->pause = true;
-	wake_all(crew);
-	while (crew->parked < crew->host->workers)
-		pthread_cond_wait(&crew->parked_news, &crew->lock);
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_lock(&pool->lock);
+	pool->pause = true;
+	wake_all(pool);
+	while (pool->parked < pool->host->workers)
+		pthread_cond_wait(&pool->parked_news, &pool->lock);
+	pthread_mutex_unlock(&pool->lock);
 }
 
 /* All of them have left before the next pause. */
-void fg_crew_resume(struct fg_crew *crew)
+void fg_worker_pool_resume(struct fg_worker_pool *pool)
 {
-	pthread_mutex_lock(&crew->lock);
-	crew->pause = false;
-	wake_all(crew);
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_lock(&pool->lock);
+	pool->pause = false;
+	wake_all(pool);
+	pthread_mutex_unlock(&pool->lock);
 }
 
-void fg_crew_stop(struct fg_crew *crew)
+void fg_worker_pool_stop(struct fg_worker_pool *pool)
 {
-	struct fg_host *host = crew->host;
+	struct fg_host *host = pool->host;
 
-	pthread_mutex_lock(&crew->lock);
-	crew->stop = true;
-	wake_all(crew);
-	pthread_mutex_unlock(&crew->lock);
+	pthread_mutex_lock(&pool->lock);
+	pool->stop = true;
+	wake_all(pool);
+	pthread_mutex_unlock(&pool->lock);
 	for (unsigned int i = 0; i < host->workers; i++) {
-		pthread_join(crew->member[i].thread, NULL);
-		pthread_cond_destroy(&crew->member[i].news);
+		pthread_join(pool->member[i].thread, NULL);
+		pthread_cond_destroy(&pool->member[i].news);
 	}
-	host->now = fg_crew_now();
+	host->now = fg_worker_pool_now();
 	host->real_now = NULL;
 	host->wake = NULL;
-	pthread_mutex_destroy(&crew->lock);
-	pthread_cond_destroy(&crew->parked_news);
-	free(crew);
+	pthread_mutex_destroy(&pool->lock);
+	pthread_cond_destroy(&pool->parked_news);
+	free(pool);
 }

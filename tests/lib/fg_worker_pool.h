@@ -6,21 +6,21 @@
  * fg_run() and whatever calls it may not, and adapters come and go only while it is
  * paused. The clock goes as the machine's does.
  */
-#ifndef FG_CREW_H
-#define FG_CREW_H
+#ifndef FG_WORKER_POOL_H
+#define FG_WORKER_POOL_H
 
 #include "fg_host.h"
 
-struct fg_crew;
+struct fg_worker_pool;
 
 /* The machine's clock, in nanoseconds. */
-uint64_t fg_crew_now(void);
+uint64_t fg_worker_pool_now(void);
 
-struct fg_crew *fg_crew_start(struct fg_host *host);
+struct fg_worker_pool *fg_worker_pool_start(struct fg_host *host);
 /* Between two runs of each worker. */
-void fg_crew_pause(struct fg_crew *crew);
-void fg_crew_resume(struct fg_crew *crew);
+void fg_worker_pool_pause(struct fg_worker_pool *pool);
+void fg_worker_pool_resume(struct fg_worker_pool *pool);
 /* Waits for the threads; the clock stands still from then on. */
-void fg_crew_stop(struct fg_crew *crew);
+void fg_worker_pool_stop(struct fg_worker_pool *pool);
 
-#endif /* FG_CREW_H */
+#endif /* FG_WORKER_POOL_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* A forged host: one end of a connection that is the test's. Bytes go in, bytes come out. */
+#ifndef FG_MALFORMED_H
+#define FG_MALFORMED_H
+
+#include "fg_wire.h"
+
+struct fg_malformed;
+
+/* An incoming connection at @host from "host<other>". */
+struct fg_malformed *fg_malformed_create(struct fg_wire *wire, unsigned int host,
+					 unsigned int other);
+/* That has agreed on PVR_HELLO_F_PIGGYBACK_ACK, as all but forgers have. */
+struct fg_malformed *fg_malformed_create_piggyback(struct fg_wire *wire, unsigned int host,
+						   unsigned int other);
+/* Of PVR_PIPE_VERBS, with NICs that read. */
+struct fg_malformed *fg_malformed_create_rndv(struct fg_wire *wire, unsigned int host,
+					      unsigned int other);
+/*
+ * An outgoing connection of @host to "host<other>": its guests' requests go to the test, and
+ * answers come from there. With NICs that read if it is of PVR_PIPE_VERBS. The wire's own
+ * one of slot 0 must be down.
+ */
+struct fg_malformed *fg_malformed_accept(struct fg_wire *wire, unsigned int host,
+					 unsigned int other, enum pvr_pipe_kind kind);
+void fg_malformed_destroy(struct fg_malformed *malformed);
+void fg_malformed_send(struct fg_malformed *malformed, const void *bytes, size_t size);
+/* What came back and was not taken yet. Return: bytes, up to @size. */
+size_t fg_malformed_recv(struct fg_malformed *malformed, void *bytes, size_t size);
+/* Until all is quiet; who sends and receives does that, too. */
+void fg_malformed_run(struct fg_malformed *malformed);
+/* Whether the host has closed it. */
+bool fg_malformed_is_closed(const struct fg_malformed *malformed);
+/* What the host's NIC may read, until it is taken back or the forger goes. */
+void *fg_malformed_expose(struct fg_malformed *malformed, void *va, size_t len,
+			  struct pvr_frame_rndv_seg *rndv);
+void fg_malformed_revoke(struct fg_malformed *malformed, void *exposed);
+
+#endif /* FG_MALFORMED_H */
