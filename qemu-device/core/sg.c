@@ -43,7 +43,7 @@ void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *
 }
 
 /* A place in a list, and the run that lies there. */
-struct cursor {
+struct sg_cursor {
 	const struct pvr_sg *sg;
 	uint32_t seg;
 	uint64_t left; /* in the segment, of which run is the beginning */
@@ -57,19 +57,19 @@ static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
 	return sg->flat ? sg->total : sg->seg[i].len;
 }
 
-static void cursor_init(struct cursor *cursor, const struct pvr_sg *sg, uint64_t offset)
+static void cursor_init(struct sg_cursor *cursor, const struct pvr_sg *sg, uint64_t offset)
 {
 	uint32_t i = 0;
 
 	while (i < sg->count && offset >= seg_len(sg, i))
 		offset -= seg_len(sg, i++);
-	*cursor = (struct cursor){ .sg = sg, .seg = i };
+	*cursor = (struct sg_cursor){ .sg = sg, .seg = i };
 	if (i < sg->count)
 		cursor->left = seg_len(sg, i) - offset;
 }
 
 /* Any run, of at most @limit bytes. Return: whether there is one. */
-static bool find_run(struct cursor *cursor, uint64_t limit)
+static bool find_run(struct sg_cursor *cursor, uint64_t limit)
 {
 	const struct pvr_sg *sg = cursor->sg;
 	uint64_t done = seg_len(sg, cursor->seg) - cursor->left, addr;
@@ -88,14 +88,15 @@ static bool find_run(struct cursor *cursor, uint64_t limit)
 }
 
 /* All of the next page: most of a large message is that. */
-static pvr_always_inline void take_page(struct cursor *cursor)
+static pvr_always_inline void take_page(struct sg_cursor *cursor)
 {
 	cursor->run = *cursor->page++;
 	cursor->contig = cursor->left < PVR_PAGE_SIZE ? cursor->left : PVR_PAGE_SIZE;
 }
 
 /* What lies in one run behind the cursor, at most @len bytes. NULL: there is nothing. */
-static pvr_always_inline uint8_t *cursor_run(struct cursor *cursor, uint64_t len, uint64_t *contig)
+static pvr_always_inline uint8_t *cursor_run(struct sg_cursor *cursor, uint64_t len,
+					     uint64_t *contig)
 {
 	if (!cursor->contig) {
 		if (!cursor->left)
@@ -109,7 +110,7 @@ static pvr_always_inline uint8_t *cursor_run(struct cursor *cursor, uint64_t len
 	return cursor->run;
 }
 
-static pvr_always_inline void cursor_move(struct cursor *cursor, uint64_t len)
+static pvr_always_inline void cursor_move(struct sg_cursor *cursor, uint64_t len)
 {
 	cursor->run += len;
 	cursor->contig -= len;
@@ -130,8 +131,8 @@ struct piece {
 };
 
 /* Takes the next one, of at most @len bytes. Return: false if memory went away. */
-static pvr_always_inline bool next_fragment(struct cursor *to, struct cursor *from, uint64_t len,
-					    struct piece *piece)
+static pvr_always_inline bool next_fragment(struct sg_cursor *to, struct sg_cursor *from,
+					    uint64_t len, struct piece *piece)
 {
 	uint64_t have;
 
@@ -159,7 +160,7 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 		     uint64_t from_offset, uint64_t len)
 {
 	const struct pvr_copy_impl *impl = pvr_copy_impl_for(&to->adapter->engine->copy, len);
-	struct cursor dst, src;
+	struct sg_cursor dst, src;
 	struct piece piece, next;
 
 	if (!len)
@@ -190,7 +191,7 @@ void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct 
 int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)
 {
 	const uint8_t *src = from;
-	struct cursor cursor;
+	struct sg_cursor cursor;
 	uint8_t *dst;
 	uint64_t n;
 
@@ -207,7 +208,7 @@ int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len)
 
 int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct iovec *iov, int max)
 {
-	struct cursor cursor;
+	struct sg_cursor cursor;
 	uint8_t *run;
 	uint64_t n;
 	int count;
@@ -225,7 +226,7 @@ int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct io
 
 uint64_t *pvr_sg_word(const struct pvr_sg *sg)
 {
-	struct cursor cursor;
+	struct sg_cursor cursor;
 	uint64_t contig;
 
 	cursor_init(&cursor, sg, 0);

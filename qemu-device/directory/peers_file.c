@@ -10,7 +10,7 @@
 #include "directory/host.h"
 #include "directory/peers_file.h"
 
-struct reader {
+struct peers_reader {
 	struct pvr_peers_file *file;
 	struct pvr_peers_host *host; /* of the current section */
 };
@@ -94,7 +94,7 @@ static bool add_pins(struct pvr_peers_host *host, const char *fabric, char *valu
 
 static bool set_value(void *opaque, char *key, char *value, struct pvr_error *err)
 {
-	struct reader *reader = opaque;
+	struct peers_reader *reader = opaque;
 
 	if (!strcmp(key, "address"))
 		return set_address(reader->host, value, err);
@@ -107,7 +107,7 @@ static bool set_value(void *opaque, char *key, char *value, struct pvr_error *er
 
 static bool begin_host(void *opaque, const char *name, size_t line, struct pvr_error *err)
 {
-	struct reader *reader = opaque;
+	struct peers_reader *reader = opaque;
 	struct pvr_peers_file *file = reader->file;
 	struct pvr_peers_host *grown;
 	size_t i;
@@ -136,7 +136,7 @@ static bool begin_host(void *opaque, const char *name, size_t line, struct pvr_e
 
 static bool end_host(void *opaque, struct pvr_error *err)
 {
-	const struct reader *reader = opaque;
+	const struct peers_reader *reader = opaque;
 
 	if (reader->host->address[0])
 		return true;
@@ -152,7 +152,7 @@ bool pvr_peers_file_read(struct pvr_peers_file *file, const char *path, struct p
 		.set_in_section = set_value,
 		.end = end_host,
 	};
-	struct reader reader = { .file = file };
+	struct peers_reader reader = { .file = file };
 
 	*file = (struct pvr_peers_file){ .num = 0 };
 	if (pvr_settings_file_read(path, &ops, &reader, err))

@@ -403,13 +403,13 @@ static ssize_t sum(size_t total, ssize_t last)
 }
 
 /* Where the next byte is that is to be sent. */
-struct cursor {
+struct iov_cursor {
 	const struct iovec *iov;
 	int count;
 	size_t pos; /* in the first of them */
 };
 
-static void skip(struct cursor *at, size_t n)
+static void skip(struct iov_cursor *at, size_t n)
 {
 	at->pos += n;
 	while (at->count && at->pos >= at->iov->iov_len) {
@@ -420,7 +420,7 @@ static void skip(struct cursor *at, size_t n)
 }
 
 /* The bytes of a record: as they lie, or pieces of them put together in @buf. */
-static const uint8_t *gather(struct cursor at, uint8_t buf[RECORD], size_t *len)
+static const uint8_t *gather(struct iov_cursor at, uint8_t buf[RECORD], size_t *len)
 {
 	size_t n = at.iov->iov_len - at.pos;
 
@@ -439,7 +439,7 @@ static const uint8_t *gather(struct cursor at, uint8_t buf[RECORD], size_t *len)
 /* Headers and the pages of guests are small: a record for each would cost more than a copy. */
 ssize_t pvr_tls_send(struct pvr_tls *tls, const struct iovec *iov, int count)
 {
-	struct cursor at = { .iov = iov, .count = count };
+	struct iov_cursor at = { .iov = iov, .count = count };
 	uint8_t buf[RECORD];
 	const uint8_t *data;
 	size_t total = 0, len;

@@ -182,14 +182,14 @@ static bool look_for_room(struct pvr_verbs_stream *stream)
 	return has_room(stream) && !error_of(stream);
 }
 
-struct cursor {
+struct bounce_cursor {
 	const struct iovec *iov;
 	int count;
 	size_t pos; /* in the first entry */
 };
 
 /* Return: bytes copied to or from @buf. */
-static size_t move(struct cursor *cursor, uint8_t *buf, size_t size, bool to_buf)
+static size_t move(struct bounce_cursor *cursor, uint8_t *buf, size_t size, bool to_buf)
 {
 	size_t done = 0, n;
 	uint8_t *at;
@@ -226,7 +226,7 @@ static int post(struct pvr_verbs_stream *stream, uint32_t slot, uint32_t len)
 	return err;
 }
 
-static size_t send_some(struct pvr_verbs_stream *stream, struct cursor *from)
+static size_t send_some(struct pvr_verbs_stream *stream, struct bounce_cursor *from)
 {
 	uint32_t slot = stream->sent % PVR_VERBS_BUFFERS;
 	size_t n = move(from, stream->tx + (size_t)slot * PVR_VERBS_BUFFER, stream->size, true);
@@ -236,7 +236,7 @@ static size_t send_some(struct pvr_verbs_stream *stream, struct cursor *from)
 
 ssize_t pvr_verbs_stream_send(struct pvr_verbs_stream *stream, const struct iovec *iov, int count)
 {
-	struct cursor from = { .iov = iov, .count = count };
+	struct bounce_cursor from = { .iov = iov, .count = count };
 	size_t total = 0, n;
 
 	pthread_mutex_lock(&stream->tx_lock);
@@ -278,7 +278,7 @@ static void end_message(struct pvr_verbs_stream *stream, uint32_t slot)
 	give_back(stream);
 }
 
-static size_t recv_some(struct pvr_verbs_stream *stream, struct cursor *to)
+static size_t recv_some(struct pvr_verbs_stream *stream, struct bounce_cursor *to)
 {
 	uint32_t at = stream->head % PVR_VERBS_RECEIVES;
 	uint32_t slot = stream->got[at].slot, len = stream->got[at].len;
@@ -302,7 +302,7 @@ static bool look_for_message(struct pvr_verbs_stream *stream, bool wait)
 
 ssize_t pvr_verbs_stream_recv(struct pvr_verbs_stream *stream, const struct iovec *iov, int count)
 {
-	struct cursor to = { .iov = iov, .count = count };
+	struct bounce_cursor to = { .iov = iov, .count = count };
 	size_t total = 0;
 
 	while (to.count && look_for_message(stream, !total))

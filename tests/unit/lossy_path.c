@@ -18,7 +18,7 @@ static const struct pvr_qp *delayed_qp;
 /* ------------------------------------------------------------------------ requester */
 
 struct lossy_turn {
-	struct pvr_turn_budget budget; /* first: step() casts */
+	struct pvr_quantum_budget budget; /* first: step() casts */
 	struct pvr_qp *peer; /* or NULL */
 };
 
@@ -48,7 +48,7 @@ static struct pvr_syndrome carry(struct pvr_qp *peer, const struct pvr_request *
 	if (!is_nth(lossy_path.lose_every))
 		return pvr_local_send(peer, request);
 	lossy_path.lost++;
-	return (struct pvr_syndrome){ .syndrome = PVR_SYN_NONE };
+	return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
 }
 
 static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
@@ -77,12 +77,12 @@ static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *
 	if (delay(qp))
 		return PVR_STEP_STOP;
 	answer = carry(turn->peer, request);
-	if (answer.syndrome == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
+	if (answer.kind == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
 		return acknowledged(qp, request, turn);
-	lossy_path.rnr += answer.syndrome == PVR_SYN_RNR;
-	if (answer.syndrome == PVR_SYN_NAK)
+	lossy_path.rnr += answer.kind == PVR_SYN_RNR;
+	if (answer.kind == PVR_SYN_NAK)
 		pvr_requester_fail(qp, request->wqe, answer.status, "NAK");
-	else if (answer.syndrome == PVR_SYN_NONE)
+	else if (answer.kind == PVR_SYN_NONE)
 		pvr_requester_no_response(qp, request->wqe);
 	else if (pvr_requester_rnr_nak(qp, request->wqe))
 		pvr_requester_wait_rnr(qp, answer.wait_ns);
@@ -90,7 +90,7 @@ static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *
 }
 
 static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-			  struct pvr_turn_budget *budget)
+			  struct pvr_quantum_budget *budget)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	enum pvrdma_wc_status status;
@@ -108,7 +108,7 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	}
 	left = sg.total - qp->sq_offset;
 	request = (struct pvr_request){
-		.from = &qp->origin,
+		.from = &qp->req_src,
 		.wqe = wqe,
 		.op = op,
 		.local = &sg,
