@@ -92,8 +92,8 @@ static bool set_roce(struct pvr_adapter_settings *adapter, const char *value, st
 
 static bool set_uar(struct pvr_adapter_settings *adapter, const char *value, struct pvr_error *err)
 {
-	adapter->uar_mapped = !strcmp(value, "on");
-	if (adapter->uar_mapped || !strcmp(value, "off"))
+	adapter->uar_mapped = !strcmp(value, "mapped");
+	if (adapter->uar_mapped || !strcmp(value, "trapped"))
 		return true;
 	return pvr_fail(err, "uar '%s' is neither mapped nor trapped", value);
 }

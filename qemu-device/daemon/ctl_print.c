@@ -89,7 +89,7 @@ static void print_rows(size_t rows, size_t columns,
 static void adapter_cell(void *opaque, size_t row, size_t column, char *buf)
 {
 	static const char *const titles[] = {
-		"ADAPTER", "FABRIC", "MAC",  "HW",  "ROCE",   "ASYNC",
+		"ADAPTER", "FABRIC", "MAC",  "HW",  "ROCE",   "UAR",
 		"STATE",   "LINK",   "QEMU", "RAM", "WORKER", "SOCKET"
 	};
 	struct json_object *obj = row ? json_object_array_get_idx(opaque, row - 1) : NULL;

@@ -68,7 +68,7 @@ def test_adapters(daemon, client):
                                "QEMU", "RAM", "WORKER", "SOCKET"]
     assert rows[1].split()[:3] == ["node1", "default", mac(1)]
     assert str(os.getpid()) in rows[1].split()
-    assert rows[1].split()[3:6] == ["latest", "v2", "off"]
+    assert rows[1].split()[3:6] == ["latest", "v2", "trapped"]
     assert "none" in rows[2].split()
     assert len(rows) == 3
 

@@ -182,13 +182,13 @@ def test_sleeps_while_there_is_no_driver(daemon, client, guest):
 
 def test_settings(daemon):
     heads, values = (line.split() for line in daemon.ctl("adapters").stdout.splitlines()[:2])
-    assert dict(zip(heads, values))["ASYNC"] == "on"
-    for number, setting in ((7, "on"), (8, "off")):
+    assert dict(zip(heads, values))["UAR"] == "mapped"
+    for number, setting in ((7, "mapped"), (8, "trapped")):
         done = daemon.ctl("add-adapter", f"name=x{number},socket={daemon.folder}/x{number},mac={mac(number)},"
                                          f"uar={setting}")
         assert done.returncode == 0, done.stderr
     rows = {line.split()[0]: line.split()[5] for line in daemon.ctl("adapters").stdout.splitlines()}
-    assert (rows["x7"], rows["x8"]) == ("on", "off")
+    assert (rows["x7"], rows["x8"]) == ("mapped", "trapped")
     done = daemon.ctl("add-adapter", f"name=y,socket={daemon.folder}/y,mac={mac(9)},uar=maybe")
     assert done.returncode == 2 and "uar 'maybe' is neither mapped nor trapped" in done.stderr
 
@@ -221,4 +221,4 @@ def test_in_a_configuration_file(start_daemon, tmp_path):
     path = tmp_path / "conf"
     path.write_text(f"[adapter a]\nsocket = {tmp_path}/a\nmac = {mac(9)}\nuar = mapped\n")
     running = start_daemon(adapters=0, args=("--config", str(path)))
-    assert running.ctl("adapters").stdout.splitlines()[1].split()[5] == "on"
+    assert running.ctl("adapters").stdout.splitlines()[1].split()[5] == "mapped"

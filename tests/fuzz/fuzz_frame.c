@@ -51,7 +51,7 @@ static const struct pvr_host_ops host_ops = { 0 };
 static struct {
 	struct fg_host *host;
 	struct fg_guest *guest;
-	struct pvr_host *host;
+	struct pvr_host *peer_host;
 	struct fg_end rc, uc, ud;
 	struct fg_buf canary, run;
 	struct fg_mr exposed; /* run */
@@ -220,7 +220,7 @@ static void prepare(bool recvs)
 {
 	/* A response may have reported that the peer is gone. */
 	if (pvr_engine_set_gid(w.host->engine, "default", w.peer, PVR_GID_TYPE_ROCE_V2,
-			       PVR_GID_AT_HOST, w.host))
+			       PVR_GID_AT_HOST, w.peer_host))
 		fg_die("cannot set a GID");
 	connect_end(&w.rc);
 	connect_end(&w.uc);
@@ -256,7 +256,7 @@ static void world_make(void)
 	pvr_engine_set_pipe(w.host->engine, &gid_ops, &host_ops, NULL);
 	fg_guest_config_init(&config, 1);
 	w.guest = fg_guest_start(w.host, 1);
-	w.host = pvr_host_get(w.host->engine, "peer");
+	w.peer_host = pvr_host_get(w.host->engine, "peer");
 	config.mac[5] = 9;
 	fg_gid_from_mac(w.peer, config.mac);
 	fg_end_open_spec(&w.rc, &w.guest->kernel, &spec, PAGES);
@@ -278,9 +278,9 @@ static void feed_requests(struct feed *feed)
 {
 	const struct pvr_stream_limits limits = { .chunk = CHUNK,
 						  .piggyback_ack = true,
-						  .left = true };
+						  .qp_gone = true };
 	struct pvr_rsp_conn *in =
-		pvr_rsp_conn_create(w.host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
+		pvr_rsp_conn_create(w.peer_host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
 
@@ -316,28 +316,28 @@ static void feed_answers(struct feed *feed, uint8_t *data)
 {
 	const struct pvr_stream_limits limits = { .chunk = CHUNK,
 						  .piggyback_ack = true,
-						  .left = true };
+						  .qp_gone = true };
 	enum pvr_input result = PVR_INPUT_MORE;
 	struct pvr_input_error err;
 	size_t size = feed->left;
 
 	feed->left = 0;
-	pvr_req_conn_up(w.host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
+	pvr_req_conn_up(w.peer_host, PVR_PIPE_TCP, 0, ops_of(feed), feed, &limits);
 	post_requests(feed->exposes);
 	patch_epoch(data, size, feed->epoch);
 	feed->left = size;
 	for (int i = 0; i < ROUNDS && result != PVR_INPUT_BROKEN; i++) {
 		if (result == PVR_INPUT_IDLE && is_over(feed))
 			break;
-		result = pvr_req_conn_input(w.host, PVR_PIPE_TCP, 0, &err);
+		result = pvr_req_conn_input(w.peer_host, PVR_PIPE_TCP, 0, &err);
 		if (!feed->wants)
 			continue;
 		feed->wants = false;
 		feed->room = SIZE_MAX;
-		pvr_req_conn_output(w.host, PVR_PIPE_TCP, 0);
+		pvr_req_conn_output(w.peer_host, PVR_PIPE_TCP, 0);
 	}
 	fg_run(w.host);
-	pvr_req_conn_down(w.host, PVR_PIPE_TCP, 0);
+	pvr_req_conn_down(w.peer_host, PVR_PIPE_TCP, 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

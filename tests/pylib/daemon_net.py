@@ -64,13 +64,13 @@ def peers_of(daemon):
 
 
 def peer_of(daemon, name):
-    return peers_of(daemon).get(name, {"state": "unknown", "out": 0, "in": 0})
+    return peers_of(daemon).get(name, {"state": "unknown", "conns_out": 0, "conns_in": 0})
 
 
 def wait_up(daemon, name, out=2, incoming=2):
     def up():
         peer = peer_of(daemon, name)
-        return peer["state"] == "up" and (peer["out"], peer["in"]) == (out, incoming)
+        return peer["state"] == "up" and (peer["conns_out"], peer["conns_in"]) == (out, incoming)
 
     wait_until(up, f"{name} is up")
 

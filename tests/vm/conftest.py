@@ -9,7 +9,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / folder) for folder in ("tests/pylib", "scripts/bench/native", "scripts/lab")]
+sys.path[:0] = [str(ROOT / folder) for folder in ("tests/pylib", "scripts/bench", "scripts/lab")]
 
 from vmlab_run import Vmlab  # noqa: E402
 
