@@ -54,33 +54,15 @@ static enum pvr_quantum flush(struct pvr_qp *qp, bool recv)
 	return more ? PVR_QUANTUM_MORE : PVR_QUANTUM_DONE;
 }
 
-static enum pvr_quantum execute_or_wait(struct pvr_qp *qp)
-{
-	if (qp->wait > PVR_QP_WAIT_RNR_POLL)
-		return PVR_QUANTUM_DONE;
-	return pvr_qp_is_connected(qp) ? pvr_path_get(qp)->run_sq(qp) : pvr_ud_run(qp);
-}
-
-static enum pvr_quantum quantum_by_state(struct pvr_qp *qp)
-{
-	switch (qp->state) {
-	case PVR_QPS_RTS:
-		return execute_or_wait(qp);
-	case PVR_QPS_SQD:
-		return qp->sq_draining ? execute_or_wait(qp) : PVR_QUANTUM_DONE;
-	case PVR_QPS_SQE:
-		return flush(qp, false);
-	case PVR_QPS_ERR:
-		return flush(qp, true);
-	default:
-		return PVR_QUANTUM_DONE;
-	}
-}
-
 enum pvr_quantum pvr_requester_run(struct pvr_qp *qp)
 {
-	enum pvr_quantum result = quantum_by_state(qp);
+	bool sends = qp->state == PVR_QPS_RTS || (qp->state == PVR_QPS_SQD && qp->sq_draining);
+	enum pvr_quantum result = PVR_QUANTUM_DONE;
 
+	if (sends && qp->wait <= PVR_QP_WAIT_RNR_POLL)
+		result = pvr_qp_is_connected(qp) ? pvr_path_get(qp)->run_sq(qp) : pvr_ud_run(qp);
+	else if (qp->state == PVR_QPS_SQE || qp->state == PVR_QPS_ERR)
+		result = flush(qp, qp->state == PVR_QPS_ERR);
 	pvr_publish(qp->adapter);
 	return result;
 }

@@ -20,6 +20,7 @@ struct pvr_quantum_budget {
 	unsigned int batch; /* requests that are known to wait, and are of this quantum */
 	unsigned int left; /* how many more the quantum may have */
 	uint64_t bytes; /* that it has moved */
+	enum pvr_quantum result; /* how it ends */
 };
 
 /* What became of the request at the head. */
@@ -52,40 +53,47 @@ static pvr_always_inline bool pvr_requester_take_batch(struct pvr_qp *qp,
 	return budget->batch;
 }
 
-/**
- * pvr_requester_each() - execute the requests at the head, one after the other
- * @step: executes one; always inlined, so there is no indirect call
- *
- * Return: how the quantum ends.
+/*
+ * The loop of a quantum: while the first function gives a request and the second one, told
+ * what became of it, says to go on. budget->result then says how the quantum ends. Both are
+ * inline, as each message passes through them.
  */
-static pvr_always_inline enum pvr_quantum
-pvr_requester_each(struct pvr_qp *qp, struct pvr_quantum_budget *budget,
-		   enum pvr_step (*step)(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-					 struct pvr_quantum_budget *budget))
+static pvr_always_inline bool
+pvr_requester_fetch(struct pvr_qp *qp, struct pvr_quantum_budget *budget, struct pvr_send_wqe *wqe)
 {
-	struct pvr_send_wqe wqe;
-	enum pvr_step result;
-
-	while (budget->bytes < PVR_QUANTUM_BYTES) {
-		if (!budget->batch && !pvr_requester_take_batch(qp, budget))
-			return budget->left ? PVR_QUANTUM_DONE : PVR_QUANTUM_MORE;
-		pvr_wq_fetch_send(&qp->sq, &wqe);
-		result = step(qp, &wqe, budget);
-		if (result == PVR_STEP_NEXT)
-			budget->batch--;
-		else if (result != PVR_STEP_AGAIN)
-			return result == PVR_STEP_BUSY ? PVR_QUANTUM_BUSY : PVR_QUANTUM_DONE;
-		if (qp->state == PVR_QPS_RTS)
-			continue;
-		/* Completing may have failed the CQ, and the queue pair with it. */
-		if (!qp->sq_draining)
-			return PVR_QUANTUM_MORE;
-		if (result == PVR_STEP_NEXT) {
-			pvr_requester_drained(qp);
-			return PVR_QUANTUM_DONE;
-		}
+	if (budget->bytes >= PVR_QUANTUM_BYTES) {
+		budget->result = PVR_QUANTUM_MORE;
+		return false;
 	}
-	return PVR_QUANTUM_MORE;
+	if (!budget->batch && !pvr_requester_take_batch(qp, budget)) {
+		budget->result = budget->left ? PVR_QUANTUM_DONE : PVR_QUANTUM_MORE;
+		return false;
+	}
+	pvr_wq_fetch_send(&qp->sq, wqe);
+	return true;
+}
+
+static pvr_always_inline bool
+pvr_requester_go_on(struct pvr_qp *qp, struct pvr_quantum_budget *budget, enum pvr_step step)
+{
+	if (step == PVR_STEP_NEXT) {
+		budget->batch--;
+	} else if (step != PVR_STEP_AGAIN) {
+		budget->result = step == PVR_STEP_BUSY ? PVR_QUANTUM_BUSY : PVR_QUANTUM_DONE;
+		return false;
+	}
+	if (qp->state == PVR_QPS_RTS)
+		return true;
+	/* Completing may have failed the CQ, and the queue pair with it. */
+	if (!qp->sq_draining) {
+		budget->result = PVR_QUANTUM_MORE;
+		return false;
+	}
+	if (step != PVR_STEP_NEXT)
+		return true;
+	pvr_requester_drained(qp);
+	budget->result = PVR_QUANTUM_DONE;
+	return false;
 }
 
 /* A quantum would find a request; the QP's memory must be there. */

@@ -40,9 +40,6 @@ static struct pvr_syndrome nak(enum pvrdma_wc_status status)
 	return (struct pvr_syndrome){ .kind = PVR_SYN_NAK, .status = status };
 }
 
-/* A parameter of what is also done for requests of other adapters of this host. */
-#define LOCAL ((struct pvr_inbound *)NULL)
-
 /* Of an unreliable message: what comes of it behind this is not the next piece any more. */
 static struct pvr_syndrome drop(void)
 {
@@ -155,19 +152,10 @@ static struct pvr_syndrome fail_length(struct pvr_qp *to, const struct pvr_reque
 
 /* ------------------------------------------------------------- operations */
 
-/* Return: 0, -EFAULT (memory went away), or -EAGAIN (not all of it is there yet). */
-static pvr_always_inline int recv_payload(const struct pvr_request *request,
-					  const struct pvr_sg *to, struct pvr_inbound *in)
-{
-	if (in)
-		return in->ops->recv_payload(in, to);
-	return pvr_sg_copy(to, request->offset, request->local, request->offset, request->chunk);
-}
-
-static pvr_always_inline struct pvr_syndrome do_send(struct pvr_qp *to,
-						     const struct pvr_request *request,
-						     const struct pvr_recv_wqe *wqe,
-						     struct pvr_inbound *in)
+static pvr_always_inline struct pvr_syndrome respond_send(struct pvr_qp *to,
+							  const struct pvr_request *request,
+							  const struct pvr_recv_wqe *wqe,
+							  struct pvr_inbound *in)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
 	struct pvr_sg sg;
@@ -182,7 +170,11 @@ static pvr_always_inline struct pvr_syndrome do_send(struct pvr_qp *to,
 				 "receive into forbidden memory");
 	if (sg.total < request->length)
 		return fail_length(to, request, wqe);
-	err = recv_payload(request, &sg, in);
+	if (in)
+		err = in->ops->recv_payload(in, &sg);
+	else
+		err = pvr_sg_copy(&sg, request->offset, request->local, request->offset,
+				  request->chunk);
 	if (err == -EAGAIN)
 		return (struct pvr_syndrome){ .kind = PVR_SYN_PARTIAL };
 	if (err)
@@ -192,10 +184,10 @@ static pvr_always_inline struct pvr_syndrome do_send(struct pvr_qp *to,
 }
 
 /* The key is looked at before anything is done, and invalidated with the last piece. */
-static pvr_always_inline struct pvr_syndrome do_send_invalidate(struct pvr_qp *to,
-								const struct pvr_request *request,
-								const struct pvr_recv_wqe *wqe,
-								struct pvr_inbound *in)
+static pvr_always_inline struct pvr_syndrome respond_send_inv(struct pvr_qp *to,
+							      const struct pvr_request *request,
+							      const struct pvr_recv_wqe *wqe,
+							      struct pvr_inbound *in)
 {
 	uint32_t key = request->wqe->hdr.ex.invalidate_rkey;
 	struct pvr_mr *mr = pvr_mr_find_invalidable(to, key, true);
@@ -203,17 +195,18 @@ static pvr_always_inline struct pvr_syndrome do_send_invalidate(struct pvr_qp *t
 
 	if (!mr)
 		return refuse_access(to);
-	syndrome = do_send(to, request, wqe, in);
+	syndrome = respond_send(to, request, wqe, in);
 	if (syndrome.kind == PVR_SYN_ACK && request->last)
 		pvr_mr_invalidate(mr);
 	return syndrome;
 }
 
-static pvr_always_inline struct pvr_syndrome
-do_rdma(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in, bool read)
+static pvr_always_inline struct pvr_syndrome respond_rdma(struct pvr_qp *to,
+							  const struct pvr_request *request,
+							  struct pvr_inbound *in, bool read)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
-	uint32_t right = request->op->host;
+	uint32_t right = request->op->remote;
 	struct pvr_sg sg;
 	int err;
 
@@ -231,8 +224,11 @@ do_rdma(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound
 	else if (read)
 		err = pvr_sg_copy(request->local, request->offset, &sg, request->offset,
 				  request->chunk);
+	else if (in)
+		err = in->ops->recv_payload(in, &sg);
 	else
-		err = recv_payload(request, &sg, in);
+		err = pvr_sg_copy(&sg, request->offset, request->local, request->offset,
+				  request->chunk);
 	if (in && err == -EAGAIN)
 		return (struct pvr_syndrome){ .kind = PVR_SYN_PARTIAL };
 	return err ? refuse_access(to) : ack();
@@ -254,7 +250,7 @@ static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr 
 }
 
 static pvr_always_inline struct pvr_syndrome
-do_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
+respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &request->wqe->hdr;
 	struct pvr_sg sg;
@@ -323,57 +319,48 @@ static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 	return true;
 }
 
+/* One copy of this for local requests, where @in is NULL, and one for all others. */
 static pvr_always_inline struct pvr_syndrome
-with_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
+execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {
-	struct pvr_recv_wqe wqe;
 	struct pvr_syndrome syndrome;
-	int err = get_recv(to, &wqe, in);
+	struct pvr_recv_wqe wqe;
+	int err;
 
+	resynchronise(to, request);
+	if (!in_order(to, request))
+		return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
+	established(to);
+	if (!request->op->recv) {
+		if (request->op->kind == PVR_OP_WRITE)
+			syndrome = respond_rdma(to, request, in, false);
+		else if (request->op->kind == PVR_OP_READ)
+			syndrome = respond_rdma(to, request, in, true);
+		else
+			syndrome = respond_atomic(to, request, in);
+		if (syndrome.kind == PVR_SYN_ACK)
+			advance(to, request);
+		return syndrome;
+	}
+	err = get_recv(to, &wqe, in);
 	if (err == -ENOENT)
 		return rnr(to, in);
 	if (err)
 		return nak(PVRDMA_WC_REM_OP_ERR);
 	if (request->op->kind == PVR_OP_WRITE)
-		syndrome = do_rdma(to, request, in, false);
+		syndrome = respond_rdma(to, request, in, false);
 	else if (request->wqe->hdr.opcode == PVRDMA_WR_SEND_WITH_INV)
-		syndrome = do_send_invalidate(to, request, &wqe, in);
+		syndrome = respond_send_inv(to, request, &wqe, in);
 	else
-		syndrome = do_send(to, request, &wqe, in);
+		syndrome = respond_send(to, request, &wqe, in);
 	if (syndrome.kind == PVR_SYN_ACK && advance(to, request))
 		complete_recv(to, request, &wqe, PVRDMA_WC_SUCCESS);
 	return syndrome;
 }
 
-static pvr_always_inline struct pvr_syndrome
-without_recv(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
-{
-	struct pvr_syndrome syndrome;
-
-	if (request->op->kind == PVR_OP_WRITE)
-		syndrome = do_rdma(to, request, in, false);
-	else if (request->op->kind == PVR_OP_READ)
-		syndrome = do_rdma(to, request, in, true);
-	else
-		syndrome = do_atomic(to, request, in);
-	if (syndrome.kind == PVR_SYN_ACK)
-		advance(to, request);
-	return syndrome;
-}
-
-static pvr_always_inline struct pvr_syndrome
-execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
-{
-	resynchronise(to, request);
-	if (!in_order(to, request))
-		return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
-	established(to);
-	return request->op->recv ? with_recv(to, request, in) : without_recv(to, request, in);
-}
-
 struct pvr_syndrome pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request)
 {
-	return execute(to, request, LOCAL);
+	return execute(to, request, NULL);
 }
 
 struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in)
@@ -383,5 +370,5 @@ struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_
 
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in)
 {
-	return do_rdma(to, &in->request, in, true);
+	return respond_rdma(to, &in->request, in, true);
 }

@@ -5,16 +5,17 @@
 
 #include "rdma/path.h"
 
-/*
- * Execute a fragment of a request at @to, its connected peer. The responder's
- * completions, events and state are dealt with here; the answer is the requester's.
+/**
+ * pvr_responder_execute() - execute a fragment of a request at its responder
+ * @to: the queue pair that the requester is connected to, in RTR, RTS, SQD or SQE
+ * @request: the fragment; request->local is the requester's memory
+ *
+ * Completions, events and states of the responder are dealt with here.
+ *
+ * Return: what the requester gets to know.
  */
 struct pvr_syndrome pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request);
-
-/*
- * The same for a fragment from outside of this process: its payload arrives, and replies
- * leave, by way of @in->ops.
- */
+/* The same for a fragment from outside of this process; @in->ops move payload and replies. */
 struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in);
 /* Replies to an RDMA READ that was executed before, or to its first fragments. */
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in);

@@ -72,47 +72,6 @@ static bool wake_peer(struct pvr_qp *qp)
 
 /* ------------------------------------------------------------------------ turns */
 
-static enum pvr_quantum take_quantum(struct pvr_qp *qp)
-{
-	if (!pvr_adapter_dma_ok(qp->adapter))
-		return PVR_QUANTUM_DONE;
-	if (qp->rnr_resume_pending && !wake_peer(qp))
-		return PVR_QUANTUM_BUSY;
-	return pvr_requester_run(qp);
-}
-
-/* @qp is ready: pvr_sched_kick() has taken it off the list of polled queue pairs. */
-static enum pvr_quantum quantum(struct pvr_qp *qp)
-{
-	enum pvr_quantum result;
-
-	pvr_sched_remove(qp);
-	result = take_quantum(qp);
-	if (result != PVR_QUANTUM_DONE || pvr_db_idle(qp))
-		pvr_sched_kick(qp);
-	pvr_adapter_unlock_peer(qp->adapter);
-	return result;
-}
-
-void pvr_sched_last_quantum(struct pvr_qp *qp)
-{
-	if (qp->wait == PVR_QP_WAIT_RETRY)
-		pvr_requester_resume(qp);
-	if (!pvr_requester_has_work(qp) || pvr_wq_avail(&qp->sq) <= 0)
-		return;
-	pvr_sched_kick(qp);
-	quantum(qp);
-}
-
-void pvr_sched_run_adapter(struct pvr_adapter *adapter)
-{
-	unsigned int quanta = QUANTA_PER_RUN;
-	struct pvr_qp *qp;
-
-	while (quanta-- && (qp = TAILQ_FIRST(&adapter->ready)))
-		quantum(qp);
-}
-
 static void count(struct pvr_worker *worker, const struct pvr_adapter *adapter, uint64_t messages,
 		  uint64_t bytes)
 {
@@ -123,18 +82,48 @@ static void count(struct pvr_worker *worker, const struct pvr_adapter *adapter, 
 	pvr_stat_add(&stats->bytes, adapter->stat[PVR_STAT_TX_BYTES] - bytes);
 }
 
-static enum pvr_quantum counted_quantum(struct pvr_worker *worker, struct pvr_qp *qp)
+/*
+ * One quantum of @qp, which is ready: pvr_sched_kick() has taken it off the list of polled
+ * queue pairs. @worker: the worker that runs it and counts it, or NULL outside of a run.
+ */
+static enum pvr_quantum run_qp(struct pvr_worker *worker, struct pvr_qp *qp)
 {
 	struct pvr_adapter *adapter = qp->adapter;
 	uint64_t messages = adapter->stat[PVR_STAT_TX_MSGS];
 	uint64_t bytes = adapter->stat[PVR_STAT_TX_BYTES];
-	enum pvr_quantum result;
+	enum pvr_quantum result = PVR_QUANTUM_DONE;
 
 	adapter->runner = worker;
-	result = quantum(qp);
+	pvr_sched_remove(qp);
+	if (pvr_adapter_dma_ok(adapter))
+		result = qp->rnr_resume_pending && !wake_peer(qp) ? PVR_QUANTUM_BUSY
+								  : pvr_requester_run(qp);
+	if (result != PVR_QUANTUM_DONE || pvr_db_idle(qp))
+		pvr_sched_kick(qp);
+	pvr_adapter_unlock_peer(adapter);
 	adapter->runner = NULL;
-	count(worker, adapter, messages, bytes);
+	if (worker)
+		count(worker, adapter, messages, bytes);
 	return result;
+}
+
+void pvr_sched_last_quantum(struct pvr_qp *qp)
+{
+	if (qp->wait == PVR_QP_WAIT_RETRY)
+		pvr_requester_resume(qp);
+	if (!pvr_requester_has_work(qp) || pvr_wq_avail(&qp->sq) <= 0)
+		return;
+	pvr_sched_kick(qp);
+	run_qp(NULL, qp);
+}
+
+void pvr_sched_run_adapter(struct pvr_adapter *adapter)
+{
+	unsigned int quanta = QUANTA_PER_RUN;
+	struct pvr_qp *qp;
+
+	while (quanta-- && (qp = TAILQ_FIRST(&adapter->ready)))
+		run_qp(NULL, qp);
 }
 
 static void note_contended(struct pvr_worker *worker, struct pvr_qp *qp)
@@ -179,7 +168,7 @@ static void look_ahead(const struct pvr_qp *qp)
 }
 
 /* An adapter that is queued may have nothing to do any more, or only interrupts. */
-static enum pvr_quantum visit(struct pvr_worker *worker, struct pvr_adapter *adapter)
+static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapter *adapter)
 {
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
 	struct pvr_qp *qp;
@@ -190,7 +179,7 @@ static enum pvr_quantum visit(struct pvr_worker *worker, struct pvr_adapter *ada
 	qp = TAILQ_FIRST(&adapter->ready);
 	if (qp) {
 		look_ahead(qp);
-		result = counted_quantum(worker, qp);
+		result = run_qp(worker, qp);
 	}
 	if (result == PVR_QUANTUM_BUSY)
 		note_contended(worker, qp);
@@ -217,7 +206,7 @@ static void contended_quantum(struct pvr_worker *worker, const struct pvr_conten
 	adapter->runner = worker;
 	/* In between it may have had its turn, or be gone. */
 	if (pvr_qp_get(adapter, contended->handle) == contended->qp && contended->qp->is_ready)
-		counted_quantum(worker, contended->qp);
+		run_qp(worker, contended->qp);
 	else
 		pvr_adapter_unlock_peer(adapter);
 	adapter->runner = NULL;
@@ -247,7 +236,7 @@ void pvr_sched_run(struct pvr_worker *worker)
 	worker->stepped = false;
 	while (quanta-- && !worker->stepped && in_a_row < BLOCKED_IN_A_ROW &&
 	       (adapter = pvr_worker_next(worker)))
-		in_a_row = visit(worker, adapter) == PVR_QUANTUM_BUSY ? in_a_row + 1 : 0;
+		in_a_row = run_adapter(worker, adapter) == PVR_QUANTUM_BUSY ? in_a_row + 1 : 0;
 	if (worker->contended.peer)
 		wait_for_peer(worker, in_a_row == BLOCKED_IN_A_ROW ? WAIT_NOTHING_ELSE_NS
 								   : WAIT_BETWEEN_NS);

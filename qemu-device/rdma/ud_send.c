@@ -286,7 +286,7 @@ static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 }
 
 /* Datagrams do not wait for receivers: they arrive or are dropped. */
-static enum pvr_step iter(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 			  struct pvr_quantum_budget *budget)
 {
 	enum pvrdma_wc_status status;
@@ -313,6 +313,10 @@ static enum pvr_step iter(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 enum pvr_quantum pvr_ud_run(struct pvr_qp *qp)
 {
 	struct pvr_quantum_budget budget = { .left = PVR_QUANTUM_REQUESTS };
+	struct pvr_send_wqe wqe;
 
-	return pvr_requester_each(qp, &budget, iter);
+	while (pvr_requester_fetch(qp, &budget, &wqe))
+		if (!pvr_requester_go_on(qp, &budget, step(qp, &wqe, &budget)))
+			break;
+	return budget.result;
 }

@@ -17,11 +17,11 @@
  */
 const struct pvr_opcode pvr_opcodes[PVR_OPCODES] = {
 	[PVRDMA_WR_RDMA_WRITE] = {
-		.kind = PVR_OP_WRITE, .types = BOTH, .host = PVR_ACCESS_REMOTE_WRITE,
+		.kind = PVR_OP_WRITE, .types = BOTH, .remote = PVR_ACCESS_REMOTE_WRITE,
 		.done = PVRDMA_WC_RDMA_WRITE,
 	},
 	[PVRDMA_WR_RDMA_WRITE_WITH_IMM] = {
-		.kind = PVR_OP_WRITE, .types = BOTH, .host = PVR_ACCESS_REMOTE_WRITE,
+		.kind = PVR_OP_WRITE, .types = BOTH, .remote = PVR_ACCESS_REMOTE_WRITE,
 		.recv = true, .imm = true, .done = PVRDMA_WC_RDMA_WRITE,
 	},
 	[PVRDMA_WR_SEND] = {
@@ -37,15 +37,15 @@ const struct pvr_opcode pvr_opcodes[PVR_OPCODES] = {
 	},
 	[PVRDMA_WR_RDMA_READ] = {
 		.kind = PVR_OP_READ, .types = RC, .local = PVR_ACCESS_LOCAL_WRITE,
-		.host = PVR_ACCESS_REMOTE_READ, .done = PVRDMA_WC_RDMA_READ,
+		.remote = PVR_ACCESS_REMOTE_READ, .done = PVRDMA_WC_RDMA_READ,
 	},
 	[PVRDMA_WR_ATOMIC_CMP_AND_SWP] = {
 		.kind = PVR_OP_ATOMIC, .types = RC, .local = PVR_ACCESS_LOCAL_WRITE,
-		.host = PVR_ACCESS_REMOTE_ATOMIC, .done = PVRDMA_WC_COMP_SWAP,
+		.remote = PVR_ACCESS_REMOTE_ATOMIC, .done = PVRDMA_WC_COMP_SWAP,
 	},
 	[PVRDMA_WR_ATOMIC_FETCH_AND_ADD] = {
 		.kind = PVR_OP_ATOMIC, .types = RC, .local = PVR_ACCESS_LOCAL_WRITE,
-		.host = PVR_ACCESS_REMOTE_ATOMIC, .done = PVRDMA_WC_FETCH_ADD,
+		.remote = PVR_ACCESS_REMOTE_ATOMIC, .done = PVRDMA_WC_FETCH_ADD,
 	},
 	[PVRDMA_WR_LOCAL_INV] = {
 		.kind = PVR_OP_LOCAL, .right = PVR_OP_USER_OPS, .limited = BOTH,

@@ -30,7 +30,7 @@ struct pvr_opcode {
 	uint8_t types, limited; /* bits 1 << enum pvr_qp_type */
 	bool recv; /* takes a receive request */
 	bool imm; /* brings immediate data */
-	uint8_t local, host; /* PVR_ACCESS_* that it needs at either end */
+	uint8_t local, remote; /* PVR_ACCESS_* that it needs at either end */
 	uint32_t ext; /* PVR_EXT_* that it needs, if it is limited */
 	enum pvrdma_wc_opcode done; /* what it completes as */
 };

@@ -17,8 +17,8 @@ static const struct pvr_qp *delayed_qp;
 
 /* ------------------------------------------------------------------------ requester */
 
-struct lossy_turn {
-	struct pvr_quantum_budget budget; /* first: step() casts */
+struct lossy_quantum {
+	struct pvr_quantum_budget budget;
 	struct pvr_qp *peer; /* or NULL */
 };
 
@@ -45,16 +45,18 @@ static bool delay(struct pvr_qp *qp)
 
 static struct pvr_syndrome carry(struct pvr_qp *peer, const struct pvr_request *request)
 {
-	if (!is_nth(lossy_path.lose_every))
-		return pvr_local_send(peer, request);
-	lossy_path.lost++;
+	bool lost = is_nth(lossy_path.lose_every);
+
+	lossy_path.lost += lost;
+	if (!lost && peer && peer->state >= PVR_QPS_RTR && peer->state <= PVR_QPS_SQE)
+		return pvr_responder_execute(peer, request);
 	return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
 }
 
 static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
-				  struct lossy_turn *turn)
+				  struct lossy_quantum *quantum)
 {
-	turn->budget.bytes += request->chunk;
+	quantum->budget.bytes += request->chunk;
 	qp->retry_left = qp->attr.retry_cnt;
 	qp->rnr_left = qp->attr.rnr_retry;
 	qp->unanswered = false;
@@ -68,17 +70,17 @@ static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *r
 }
 
 static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *request,
-				   struct lossy_turn *turn)
+				   struct lossy_quantum *quantum)
 {
 	struct pvr_syndrome answer;
 
-	if (!pvr_local_peer(qp, &turn->peer))
+	if (!pvr_local_peer(qp, &quantum->peer))
 		return PVR_STEP_BUSY;
 	if (delay(qp))
 		return PVR_STEP_STOP;
-	answer = carry(turn->peer, request);
+	answer = carry(quantum->peer, request);
 	if (answer.kind == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
-		return acknowledged(qp, request, turn);
+		return acknowledged(qp, request, quantum);
 	lossy_path.rnr += answer.kind == PVR_SYN_RNR;
 	if (answer.kind == PVR_SYN_NAK)
 		pvr_requester_fail(qp, request->wqe, answer.status, "NAK");
@@ -90,7 +92,7 @@ static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *
 }
 
 static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-			  struct pvr_quantum_budget *budget)
+			  struct lossy_quantum *quantum)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	enum pvrdma_wc_status status;
@@ -118,17 +120,20 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 		.psns = pvr_psns(qp, sg.total),
 		.last = left <= PVR_QUANTUM_BYTES,
 	};
-	return send_fragment(qp, &request, (struct lossy_turn *)budget);
+	return send_fragment(qp, &request, quantum);
 }
 
 static enum pvr_quantum run_sq(struct pvr_qp *qp)
 {
-	struct lossy_turn turn = { .budget.left = PVR_QUANTUM_REQUESTS };
-	enum pvr_quantum result = pvr_requester_each(qp, &turn.budget, step);
+	struct lossy_quantum quantum = { .budget.left = PVR_QUANTUM_REQUESTS };
+	struct pvr_send_wqe wqe;
 
-	if (turn.peer)
-		pvr_publish(turn.peer->adapter);
-	return result;
+	while (pvr_requester_fetch(qp, &quantum.budget, &wqe))
+		if (!pvr_requester_go_on(qp, &quantum.budget, step(qp, &wqe, &quantum)))
+			break;
+	if (quantum.peer)
+		pvr_publish(quantum.peer->adapter);
+	return quantum.budget.result;
 }
 
 /* ------------------------------------------------------------------------ the table */

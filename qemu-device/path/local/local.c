@@ -70,16 +70,11 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 /* ------------------------------------------------------------------------ requester */
 
 struct local_quantum {
-	struct pvr_quantum_budget budget; /* first: see to_local_quantum() */
+	struct pvr_quantum_budget budget;
 	bool met; /* the peer has been looked for */
 	struct pvr_qp *peer; /* or NULL */
 	struct pvr_quantum_stats stats;
 };
-
-static pvr_always_inline struct local_quantum *to_local_quantum(struct pvr_quantum_budget *budget)
-{
-	return (struct local_quantum *)budget;
-}
 
 static enum pvr_step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 			  enum pvrdma_wc_status status, const char *why)
@@ -123,40 +118,6 @@ static pvr_always_inline enum pvr_step acknowledged(struct pvr_qp *qp,
 	return PVR_STEP_NEXT;
 }
 
-/* Local operations need none. Return: false if the peer's adapter is busy. */
-static bool meet_peer(struct pvr_qp *qp, struct local_quantum *quantum)
-{
-	quantum->met = quantum->met || pvr_local_peer(qp, &quantum->peer);
-	return quantum->met;
-}
-
-static pvr_always_inline enum pvr_step
-send_fragment(struct pvr_qp *qp, const struct pvr_request *request, struct local_quantum *quantum)
-{
-	struct pvr_syndrome syndrome;
-
-	if (!meet_peer(qp, quantum))
-		return PVR_STEP_BUSY;
-	syndrome = pvr_local_send(quantum->peer, request);
-	/* A connection to itself may have failed as responder meanwhile. */
-	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
-		return PVR_STEP_STOP;
-	/* IBTA vol. 1, 9.8.2: for UC sent is done, and nobody tells what became of it. */
-	if (syndrome.kind == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
-		return acknowledged(qp, request, syndrome.kind == PVR_SYN_ACK, quantum);
-	switch (syndrome.kind) {
-	case PVR_SYN_RNR:
-		if (pvr_requester_rnr_nak(qp, request->wqe))
-			pvr_rnr_wait(qp, quantum->peer, syndrome.wait_ns);
-		return PVR_STEP_STOP;
-	case PVR_SYN_NAK:
-		return fail(qp, request->wqe, syndrome.status, "the responder refused a request");
-	default:
-		pvr_requester_no_response(qp, request->wqe);
-		return PVR_STEP_STOP;
-	}
-}
-
 static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 				struct local_quantum *quantum)
 {
@@ -170,15 +131,38 @@ static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wq
 	return PVR_STEP_NEXT;
 }
 
-/* Of connected queue pairs, RC and UC. */
-static pvr_always_inline enum pvr_step connected_step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
-						      struct pvr_quantum_budget *budget)
+/* What the responder of RC has answered, if not an ACK. */
+static enum pvr_step not_acknowledged(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
+				      struct pvr_qp *peer, struct pvr_syndrome syndrome)
 {
-	struct local_quantum *quantum = to_local_quantum(budget);
+	switch (syndrome.kind) {
+	case PVR_SYN_RNR:
+		if (pvr_requester_rnr_nak(qp, wqe))
+			pvr_rnr_wait(qp, peer, syndrome.wait_ns);
+		return PVR_STEP_STOP;
+	case PVR_SYN_NAK:
+		return fail(qp, wqe, syndrome.status, "the responder refused a request");
+	default:
+		pvr_requester_no_response(qp, wqe);
+		return PVR_STEP_STOP;
+	}
+}
+
+static bool can_receive(const struct pvr_qp *peer)
+{
+	return peer && peer->state >= PVR_QPS_RTR && peer->state <= PVR_QPS_SQE;
+}
+
+/* The next fragment of the request at the head, of an RC or UC queue pair. */
+static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
+						     struct local_quantum *quantum)
+{
+	struct pvr_syndrome syndrome = { .kind = PVR_SYN_NONE };
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
+	struct pvr_request request;
 	enum pvrdma_wc_status status;
 	struct pvr_sg sg;
-	uint64_t chunk;
+	uint64_t left;
 
 	if (!pvr_may_post(qp, op))
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
@@ -187,20 +171,30 @@ static pvr_always_inline enum pvr_step connected_step(struct pvr_qp *qp, struct 
 	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_offset);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
-	chunk = sg.total - qp->sq_offset;
-	return send_fragment(qp,
-			     &(struct pvr_request){
-				     .from = &qp->req_src,
-				     .wqe = wqe,
-				     .op = op,
-				     .local = &sg,
-				     .length = sg.total,
-				     .offset = qp->sq_offset,
-				     .chunk = chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES,
-				     .psns = pvr_psns(qp, sg.total),
-				     .last = chunk <= PVR_QUANTUM_BYTES,
-			     },
-			     quantum);
+	left = sg.total - qp->sq_offset;
+	request = (struct pvr_request){
+		.from = &qp->req_src,
+		.wqe = wqe,
+		.op = op,
+		.local = &sg,
+		.length = sg.total,
+		.offset = qp->sq_offset,
+		.chunk = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES,
+		.psns = pvr_psns(qp, sg.total),
+		.last = left <= PVR_QUANTUM_BYTES,
+	};
+	quantum->met = quantum->met || pvr_local_peer(qp, &quantum->peer);
+	if (!quantum->met)
+		return PVR_STEP_BUSY;
+	if (can_receive(quantum->peer))
+		syndrome = pvr_responder_execute(quantum->peer, &request);
+	/* A connection to itself may have failed as responder meanwhile. */
+	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
+		return PVR_STEP_STOP;
+	/* IBTA 9.8.2: a UC request is complete when it is sent, whatever becomes of it. */
+	if (syndrome.kind == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
+		return acknowledged(qp, &request, syndrome.kind == PVR_SYN_ACK, quantum);
+	return not_acknowledged(qp, wqe, quantum->peer, syndrome);
 }
 
 static void count_quantum(struct pvr_qp *qp, const struct pvr_quantum_stats *stats)
@@ -231,10 +225,10 @@ static void end_quantum(struct pvr_qp *qp, struct pvr_qp *peer,
 	pvr_publish(peer->adapter);
 }
 
-static enum pvr_quantum run_sq(struct pvr_qp *qp)
+static enum pvr_quantum local_run_sq(struct pvr_qp *qp)
 {
 	struct local_quantum quantum = { .budget.left = PVR_QUANTUM_REQUESTS };
-	enum pvr_quantum result;
+	struct pvr_send_wqe wqe;
 
 	if (qp->wait != PVR_QP_RUNNING) {
 		if (!pvr_rnr_poll(qp))
@@ -242,12 +236,14 @@ static enum pvr_quantum run_sq(struct pvr_qp *qp)
 		if (qp->wait != PVR_QP_RUNNING)
 			return PVR_QUANTUM_DONE;
 	}
-	result = pvr_requester_each(qp, &quantum.budget, connected_step);
+	while (pvr_requester_fetch(qp, &quantum.budget, &wqe))
+		if (!pvr_requester_go_on(qp, &quantum.budget, local_send_wr(qp, &wqe, &quantum)))
+			break;
 	if (quantum.stats.msgs)
 		count_quantum(qp, &quantum.stats);
 	if (quantum.peer)
 		end_quantum(qp, quantum.peer, &quantum.stats);
-	return result;
+	return quantum.budget.result;
 }
 
 /* A look at the receive queue is due by a timer, which is not taken away from it. */
@@ -285,6 +281,6 @@ const struct pvr_path_ops pvr_local_path_ops = {
 	.name = "local",
 	.resolve = resolve,
 	.detach = detach,
-	.run_sq = run_sq,
+	.run_sq = local_run_sq,
 	.rnr_resume = rnr_resume,
 };

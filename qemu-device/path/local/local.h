@@ -17,13 +17,4 @@ extern const struct pvr_path_ops pvr_local_path_ops;
  */
 bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer);
 
-/* @peer: as pvr_local_peer() found it for this quantum, or NULL. */
-static inline struct pvr_syndrome pvr_local_send(struct pvr_qp *peer,
-						 const struct pvr_request *request)
-{
-	if (!peer || peer->state < PVR_QPS_RTR || peer->state > PVR_QPS_SQE)
-		return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
-	return pvr_responder_execute(peer, request);
-}
-
 #endif /* PVR_LOCAL_H */
