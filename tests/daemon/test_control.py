@@ -64,7 +64,7 @@ def test_help():
 def test_adapters(daemon, client):
     client.map(0, 1 << 20, [os.memfd_create("none")][:0])
     rows = daemon.ctl("adapters").stdout.splitlines()
-    assert rows[0].split() == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "ASYNC", "STATE", "LINK",
+    assert rows[0].split() == ["ADAPTER", "FABRIC", "MAC", "HW", "ROCE", "UAR", "STATE", "LINK",
                                "QEMU", "RAM", "WORKER", "SOCKET"]
     assert rows[1].split()[:3] == ["node1", "default", mac(1)]
     assert str(os.getpid()) in rows[1].split()
