@@ -59,9 +59,14 @@ bench-directory: deps host ## Measure a host among 10,000 in etcd, and a daemon 
 	@scripts/bench/directory
 
 .PHONY: bench-report
-bench-report: ## Write docs/performance.md and its charts from what bench and bench-vm measured
+bench-report: ## Write docs/performance.md, its charts and the figures of README.md from the measured files
 	@scripts/deps --also python3-matplotlib
 	@scripts/bench/report
+
+.PHONY: figures
+figures: ## Render docs/figures/*.dot
+	@scripts/deps --also graphviz
+	@scripts/build/figures
 
 .PHONY: deps
 deps: ## Install the Debian packages that are missing, after naming them
