@@ -2,11 +2,16 @@
 """bench/report on figures made up for it."""
 
 import json
+import re
 import sys
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
-from bench_lib.report import charts, inputs, main, page
+from bench_lib.report import charts, inputs, main, measured, page, readme
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 MACHINE = {"CPU": "a CPU of tests", "cores": "2", "VMs under": "TCG"}
 
@@ -215,3 +220,109 @@ def test_charts_have_no_trailing_space(tmp_path):
     file.write_text('<path d="M 0 1 \nL 2 3 \n"/>\n')
     charts.without_trailing_space(file)
     assert file.read_text() == '<path d="M 0 1\nL 2 3\n"/>\n'
+
+
+# --- measured.json and README.md
+
+@pytest.fixture
+def project(folders):
+    """The folders, with a README.md beside docs/, and figures of all rows that it shows."""
+    figures, docs = folders
+    vm = VM + [vm_row("vm.pingpong.4096", 60e-6, 1.8e-3, "s", tcp=700e-6)]
+    (figures / "vm.json").write_text(json.dumps(vm))
+    (figures / "machine.json").write_text(json.dumps({**MACHINE, "VMs under": "TCG: QEMU emulates the VMs' CPUs"}))
+    (docs.parent / "README.md").write_text(f"Before.\n\n{readme.BEGIN}\nold\n{readme.END}\n\nAfter.\n")
+    return figures, docs
+
+
+def test_files_of_a_later_run_replace_their_part_only(project, no_drawing):
+    figures, docs = project
+    assert run(project) == 0
+    (figures / "native.json").write_text(json.dumps([native_row("write_rate.8", 9e6, None, "1/s")]))
+    (figures / "vm.json").unlink()
+    (docs / "performance" / "notes.md").write_text("# Notes\n")
+    assert run(project) == 0
+    found = measured.load(docs / "performance")
+    assert [row["value"] for row in found.rows("native")] == [9e6]
+    assert len(found.rows("vm")) == len(VM) + 1
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.parts["vm"].date)
+
+
+def test_again_uses_measured_json_alone(project, no_drawing):
+    figures, docs = project
+    assert run(project) == 0
+    before = [(docs / name).read_text() for name in ("performance.md", "performance/measured.json", "../README.md")]
+    (figures / "vm.json").write_text("no JSON")
+    assert main.main(["--again", "--figures", str(figures), "--docs", str(docs)]) == 0
+    assert before == [(docs / name).read_text() for name in ("performance.md", "performance/measured.json", "../README.md")]
+
+
+def test_readme_keeps_all_but_its_figures(project, no_drawing):
+    assert run(project) == 0
+    text = (project[1].parent / "README.md").read_text()
+    assert text.startswith("Before.\n\n") and text.endswith("\n\nAfter.\n") and "\nold\n" not in text
+    assert "| `ib_write_bw`, 64 KiB | 12.0 GB/s | 25.0 MB/s | 480 × |" in text
+
+
+def test_readme_names_the_emulation_beside_the_figures(project, no_drawing):
+    assert run(project) == 0
+    text = (project[1].parent / "README.md").read_text()
+    assert "without KVM" in text[:text.index("| `ib_write_bw`")] and "Soft-RoCE suffers most" in text
+
+
+def test_readme_without_markers_is_refused(project, no_drawing, capsys):
+    (project[1].parent / "README.md").write_text("No markers.\n")
+    assert run(project) == 1
+    assert readme.BEGIN in capsys.readouterr().err
+
+
+def test_chart_of_the_readme_has_its_figures(project, no_drawing):
+    assert run(project) == 0
+    text = (project[1] / "performance" / readme.CHART).read_text()
+    texts = [element.text for element in ElementTree.fromstring(text).iter() if element.text and element.text.strip()]
+    assert {"pvrdma", "Soft-RoCE", "TCP", "12.0 GB/s", "25.0 MB/s", "74.0 MB/s", "60.0 µs"} <= set(texts)
+
+
+def test_longer_bars_are_of_larger_values():
+    widths = readme.bar_widths([("pvrdma", 61e9), ("Soft-RoCE", 30e6), ("TCP", 80e6)])
+    assert widths[0] > widths[2] > widths[1] > 0
+
+
+# --- the committed files
+
+@pytest.fixture(scope="module")
+def committed():
+    return measured.load(DOCS / "performance")
+
+
+def test_measured_json_is_as_it_is_written(committed):
+    assert (DOCS / "performance" / measured.NAME).read_text() == measured.text_of(committed)
+
+
+def test_performance_md_is_that_of_measured_json(committed):
+    """If this fails after a change of notes.md or of the report: scripts/bench/report --again."""
+    notes = inputs.notes(DOCS / "performance" / "notes.md", committed.names())
+    assert (DOCS / "performance.md").read_text() == main.page_of(committed, notes)[0]
+
+
+def test_readme_md_is_that_of_measured_json(committed):
+    text = (DOCS.parent / "README.md").read_text()
+    assert text == readme.insert(text, readme.block(committed))
+    assert (DOCS / "performance" / readme.CHART).read_text() == readme.chart(committed)
+
+
+def test_readme_md_has_no_figure_that_performance_md_lacks():
+    text, page_text = (DOCS.parent / "README.md").read_text(), (DOCS / "performance.md").read_text()
+    rows = re.findall(r"^\| `.*\| (.+) \| (.+) \| (.+) \|$", text[text.index(readme.BEGIN):], re.MULTILINE)
+    assert len(rows) == len(readme.ROWS)
+    for ours, peer, ratio in rows:
+        assert re.search(rf"\| {re.escape(ours)} \|.*\| {re.escape(peer)} \| {re.escape(ratio)} \|", page_text)
+    outside = text[:text.index(readme.BEGIN)] + text[text.index(readme.END):]
+    assert not re.search(r"\d (×|x\b|GB/s|MB/s|µs)", outside)
+
+
+def test_charts_are_those_of_measured_json(committed):
+    drawn = main.page_of(committed, inputs.Notes({}, []))[1]
+    assert len(drawn) == 5
+    for chart in drawn:
+        assert (DOCS / "performance" / chart.file).read_text().endswith(f"{chart.stamp()}\n"), chart.file

@@ -2,6 +2,8 @@
 """The charts: SVG files that are the same whenever the figures are."""
 
 import dataclasses
+import hashlib
+import json
 import re
 
 COLOURS = {"pvrdma": "#c23b22", "Soft-RoCE": "#3b6ea5", "TCP": "#7a7a7a", "memcpy": "#2e8b57",
@@ -19,6 +21,11 @@ class Chart:
     curves: dict
     log_y: bool = True
     sizes: bool = True      # x is a message size
+
+    def stamp(self):
+        """A comment at the end of the file, by which a test finds a chart of other figures."""
+        digest = hashlib.sha256(json.dumps(dataclasses.asdict(self), sort_keys=True).encode()).hexdigest()
+        return f"<!-- figures: {digest[:16]} -->"
 
 
 def series(rows, pattern, value):
@@ -113,4 +120,6 @@ def draw(chart, folder):
         figure.tight_layout()
         figure.savefig(folder / chart.file, metadata={"Date": None, "Creator": None})
         without_trailing_space(folder / chart.file)
+        with open(folder / chart.file, "a") as file:
+            file.write(f"{chart.stamp()}\n")
         plt.close(figure)

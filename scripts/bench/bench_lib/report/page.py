@@ -8,13 +8,24 @@ HEAD = """\
 <!-- SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB -->
 # Performance
 
-Written by `make bench-report` from what `make bench`, `make bench-vm`, `make bench-hosts` and `make bench-directory`
-measured. What people have to say about it is in [performance/notes.md](performance/notes.md), and comes from there.
-[testing.md](testing.md) says how to measure.
+`make bench-report` writes this page and the figures of README.md from
+[performance/measured.json](performance/measured.json): the rows of `make bench`, `make bench-vm`,
+`make bench-hosts` and `make bench-directory`. The explanations come from
+[performance/notes.md](performance/notes.md). [testing.md](testing.md) describes the measurements.
 
-Every comparison is of one run on one machine, the competitors in turns, each figure the median of several runs. The
-absolute figures belong to this machine; the ratios are the claim.
+Each comparison is from one run on one machine. The competitors take turns, and each figure is the
+median of several runs. Absolute figures hold for this machine only.
 """
+
+EMULATED = """\
+**Without KVM, QEMU emulates the guests' CPUs, and that favors pvrdma.** Soft-RoCE suffers most,
+because each of its packets passes through emulated guest kernels. `pvrdmad` copies at native speed.
+The ratios between VMs are larger than those to be expected with KVM, which were not measured.
+"""
+
+
+def head(machine):
+    return HEAD + (f"\n{EMULATED}" if machine.get("VMs under", "").startswith("TCG") else "")
 
 
 def table(head, rows):
@@ -27,7 +38,7 @@ def machine_table(machine):
 
 
 def verdict_text(row):
-    """The target, and whether it is met; where it is not and there is a note, the reader is sent there."""
+    """The target, and whether it is met."""
     target, met = verdict(row)
     return target, f"**{met}**" if met == "MISSED" else met
 
@@ -97,20 +108,23 @@ def picture(chart):
     return f"![{chart.title}](performance/{chart.file})\n"
 
 
-def across(hosts, directory, notes):
-    """What there is on several hosts, in parts of the page; none if it was not measured."""
+def across(measured, notes):
+    """The sections on several hosts; none if nothing was measured."""
+    hosts, directory = measured.rows("hosts"), measured.rows("directory")
     if hosts:
         main, more = split(hosts)
         yield "## Across hosts\n"
-        yield ("Two hosts are network namespaces of this machine, joined by a bridge, each with its own `pvrdmad` and a fake guest "
-               "that is plugged into it; against what the same two hosts do without us. " + score(main) + "\n")
+        yield ("Two network namespaces of this machine, joined by a bridge, are the hosts. Each has its own `pvrdmad` and a fake "
+               "guest. The column \"against\" has the same two hosts without pvrdma. "
+               f"Measured on {measured.parts['hosts'].date}, in one run. {score(main)}\n")
         yield native_table(main)
         yield native_table(more) if more else ""
         yield notes_text(hosts, notes)
     if directory:
         yield "## Many hosts\n"
-        yield ("`directory.*`: a directory in etcd with a million GIDs on 10,000 hosts, and one host that looks some of them up. "
-               "`peers.*`: one daemon, and 200 others that it has dialled and that have dialled it.\n")
+        yield ("`directory.*`: a directory in etcd with a million GIDs on 10,000 hosts, and one host that resolves some of them. "
+               "`peers.*`: one daemon and 200 peers; each of them dials the other. "
+               f"Measured on {measured.parts['directory'].date}.\n")
         yield native_table(directory)
         yield notes_text(directory, notes)
 
@@ -120,19 +134,19 @@ def compose(native, vm, across, machine, notes, charts):
     native_main, native_more = split(native)
     vm_main, vm_more = split(vm)
     parts = [
-        HEAD, machine_table(machine),
+        head(machine), machine_table(machine),
         "## Two VMs\n",
-        "Against Soft-RoCE and TCP over virtio-net, between the same two VMs in one boot. " + score(vm_main) + "\n",
+        "pvrdma against Soft-RoCE and TCP over virtio-net, between the same two VMs in one boot. " + score(vm_main) + "\n",
         vm_table(vm_main),
-        "CPU time is in seconds of the host / of both guests, per GB moved or per million messages. The host's is that of both "
-        "QEMUs, with all that their guests do, and of `pvrdmad`; the guests' is their own count. The start and end of the "
-        "programs are not in it.\n",
+        "CPU time is in seconds of the host / of both guests, per GB moved or per million messages. The host's time is that of "
+        "both QEMU processes, guests included, and of `pvrdmad`. The guests' time is their own count. The start and end of the "
+        "programs are left out.\n",
         *(picture(chart) for chart in charts if chart.file.startswith("vm-")),
         "The other points of the curves:\n", vm_table(vm_more),
         notes_text(vm_main, notes),
         "## The device alone\n",
-        "One process: the device library, and fake guests whose rings are filled while the clock stands; against "
-        "`memcpy` between the same buffers. " + score(native_main) + "\n",
+        "One process contains the device library and fake guests. Their rings are filled outside the measured time. Bandwidth "
+        "is compared with `memcpy` between the same buffers. " + score(native_main) + "\n",
         native_table(native_main),
         *(picture(chart) for chart in charts if chart.file.startswith("native-")),
         "Other rows:\n" if native_more else "", native_table(native_more) if native_more else "",
