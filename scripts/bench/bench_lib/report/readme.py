@@ -2,6 +2,7 @@
 """The figures and the chart of README.md."""
 
 import math
+import textwrap
 
 from bench_lib.vm.table import ratio
 from . import inputs
@@ -30,14 +31,19 @@ def share(row):
     return ratio(row["ratio"]).replace(" x", " ×")
 
 
+def filled(text):
+    """A paragraph, wrapped as documents are."""
+    return textwrap.fill(text, 100, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
 def conditions(machine):
     """The sentences that stand beside the figures, of the machine that they were measured on."""
     cores = f"{machine['cores']} cores" if machine.get("cores") else "one machine"
     if machine.get("VMs under", "").startswith("TCG"):
-        return (f"Measured on {cores} **without KVM: QEMU emulates the guests' CPUs, which favors pvrdma, and Soft-RoCE suffers most\n"
-                "from it.** Each packet of Soft-RoCE passes through two emulated kernels, while `pvrdmad` copies at native speed.\n"
-                "Expect smaller ratios with KVM; they were not measured.")
-    return f"Measured on {cores}, VMs under {machine.get('VMs under', 'an unknown accelerator')}."
+        return filled(f"Measured on {cores} **without KVM: QEMU emulates the guests' CPUs, which favors pvrdma, and Soft-RoCE "
+                      "suffers most from it.** Each packet of Soft-RoCE passes through two emulated kernels, while `pvrdmad` "
+                      "copies at native speed. Expect smaller ratios with KVM; they were not measured.")
+    return f"Measured on {cores}, VMs under {machine.get('VMs under', 'an unknown accelerator')}.\n"
 
 
 def block(measured):
@@ -46,15 +52,15 @@ def block(measured):
     if not rows:
         return None
     lines = [(title, shown(row["value"], row["unit"]), shown(row["peer_value"], row["unit"]), share(row)) for row, title in rows]
-    text = [conditions(measured.machine) + "\n",
+    text = [conditions(measured.machine),
             table(("two VMs of one host", "pvrdma", "Soft-RoCE over virtio-net", "ratio"), lines),
             f"![pvrdma, Soft-RoCE and TCP between the same two VMs](docs/performance/{CHART})\n"]
     native = measured.parts["native"].rows
     if {"write_rate.8", "write_lat.8"} <= set(native):
         rate, latency = (shown(native[name]["value"], native[name]["unit"]) for name in ("write_rate.8", "write_lat.8"))
-        text.append(f"The device alone, without VMs: {rate.replace(' M/s', ' million')} RDMA WRITEs of 8 bytes per second and "
-                    f"worker, {latency} from post to completion.\n"
-                    "[docs/performance.md](docs/performance.md) has all figures and the limits.\n")
+        text.append(filled(f"The device alone, without VMs: {rate.replace(' M/s', ' million')} RDMA WRITEs of 8 bytes per "
+                           f"second and worker, {latency} from post to completion. "
+                           "[docs/performance.md](docs/performance.md) has all figures and the limits."))
     return "\n".join(text)
 
 
