@@ -52,8 +52,8 @@ REFUSED = """
     modprobe nvme-rdma
     for i in $(seq {}); do {} && exit 1; done
     dmesg | tail -n 2; until_true 50 no_qp"""
-UNKNOWN = "A target that nobody has"
-WRONG_NAME_REASON = 'Connect Invalid Data Parameter, subsysnqn "nobody"'
+UNKNOWN = "An NVMe target that does not exist"
+WRONG_NAME_REASON = 'Connect Invalid Data Parameter, subsysnqn "absent"'
 # What the first failure leaves for good, like a pool of CQs, is no leak: it does not grow.
 FIRST_REFUSED = Step("first-wrong-name", storage.FUNCTIONS + REFUSED.format(1, storage.script(UNKNOWN)))
 BEFORE = Step("before-wrong-names", QP_GONE.format("look"))
