@@ -3,27 +3,18 @@
 
 import shutil
 import subprocess
-from importlib.machinery import SourceFileLoader
-from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from conftest import load
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "figures"
 LAYERS = (ROOT / "qemu-device" / "LAYERS").read_text()
 
-
-def load(path):
-    """A script as a module."""
-    loader = SourceFileLoader(path.name, str(path))
-    module = module_from_spec(spec_from_loader(path.name, loader))
-    loader.exec_module(module)
-    return module
-
-
-figures = load(ROOT / "scripts" / "build" / "figures")
+figures = load("build/figures")
 
 
 @pytest.fixture
