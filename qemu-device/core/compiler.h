@@ -8,6 +8,9 @@
 /* Where the call takes a good part of what the body does, as callgrind counts it. */
 #define pvr_always_inline inline __attribute__((always_inline))
 
+/* For what a message rarely needs: inlined, it would take registers from the common way. */
+#define pvr_noinline __attribute__((noinline))
+
 /*
  * Copy out of guest memory. The barrier keeps the compiler from reading the guest's
  * memory again where the copy is used: what was checked is what is used.

@@ -132,8 +132,10 @@ static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wq
 }
 
 /* What the responder of RC has answered, if not an ACK. */
-static enum pvr_step not_acknowledged(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
-				      struct pvr_qp *peer, struct pvr_syndrome syndrome)
+static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp,
+						   const struct pvr_send_wqe *wqe,
+						   struct pvr_qp *peer,
+						   struct pvr_syndrome syndrome)
 {
 	switch (syndrome.kind) {
 	case PVR_SYN_RNR:
