@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""docs/architecture.md: the files that it names exist, and its tables have each source file of their folder."""
+"""docs/architecture.md: its files exist, its tables have each source file of their folder, its layers are enforced."""
 
 import re
 from pathlib import Path
@@ -19,8 +19,17 @@ def test_file_exists(name):
     assert any(list(base.glob(name)) for base in (ROOT, DEVICE, *DEVICE.rglob("*")) if base.is_dir())
 
 
-def test_what_is_between_hosts_has_tables():
-    assert {folder for folder, _ in TABLES} == {"net", "path/pipe", "directory"}
+def test_each_folder_has_a_table():
+    folders = {str(path.parent.relative_to(DEVICE)) for path in DEVICE.rglob("*.c")}
+    assert {folder for folder, _ in TABLES} == folders - {"."}
+
+
+def test_layers_are_those_of_the_checked_table():
+    lines = [line for line in (DEVICE / "LAYERS").read_text().splitlines() if not line.startswith("#")]
+    layers = {name.strip(): set(uses.split()) for name, _, uses in (line.partition("|") for line in lines)}
+    rows = re.search(r"^\| folder \| content \| may use \|\n.*\n((?:\|.*\n)+)", DOC, re.MULTILINE)[1].splitlines()
+    cells = [[re.findall(r"`([^`]+)`", cell) for cell in row.split("|")[1:4]] for row in rows]
+    assert {name: set(uses) for (name,), _, uses in cells} == layers
 
 
 @pytest.mark.parametrize("folder, table", TABLES, ids=[folder for folder, _ in TABLES])
