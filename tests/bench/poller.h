@@ -4,7 +4,7 @@
  * it.
  *
  * A guest of pvrdmad does not call the engine: its doorbells are messages to the worker.
- * Here they use a mailbox.
+ * Here a doorbell is an atomic flag.
  */
 #ifndef BENCH_POLLER_H
 #define BENCH_POLLER_H

@@ -8,7 +8,7 @@
 #define QUIET_MS 100 /* an event would have come by then */
 #define WAKEUPS 2000
 
-/* A CQ that is polled directly calls nobody: until the test has ended it calls this. */
+/* A directly polled CQ has no handler: the test installs this one. */
 static void event(struct ib_cq *cq, void *context)
 {
 	struct kt_pair *pair = context;
@@ -81,7 +81,7 @@ int kt_arm_solicited(struct kt_pair *pair)
 	return read_it(pair);
 }
 
-/* Who asks for less has not taken back what somebody asked for before. */
+/* Arming for solicited events does not cancel an earlier arming for all events. */
 int kt_arm_any_then_solicited(struct kt_pair *pair)
 {
 	take_over(pair);

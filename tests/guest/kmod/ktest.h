@@ -79,7 +79,7 @@ void kt_pair_destroy(struct kt_pair *pair);
 void kt_qp_destroy(struct kt_end *end);
 void kt_wr_init(struct kt_wr *wr);
 
-/* Return: 0 when the request completed within some seconds, whatever its status. */
+/* Return: 0 if the request completes within some seconds, with any status. */
 int kt_wait(struct kt_pair *pair, struct kt_wr *wr);
 
 /* Small messages: slot n of an end's memory. */

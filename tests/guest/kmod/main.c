@@ -2,7 +2,7 @@
 /*
  * insmod pvr_ktest.ko device=NAME gid=INDEX: run the tests of kernel verbs over that device. The kernel log
  * has a line of TAP for each; loading fails if one failed. With vanish=1 there is one test, whose device
- * somebody must take away while the module is being loaded.
+ * must be removed while the module is being loaded.
  */
 #include <linux/module.h>
 #include <rdma/ib_cache.h>

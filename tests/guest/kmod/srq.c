@@ -163,7 +163,7 @@ int kt_srq_qp_gone(struct kt_pair *pair)
 		err = kt_post_send(pair, i, &pair->send[i]);
 	if (err)
 		return err;
-	msleep(500); /* nobody polls, all eight lie in the CQ */
+	msleep(500); /* no poll: all eight stay in the CQ */
 	kt_qp_destroy(&pair->end[1]);
 	for (i = 0; i < 4; i++) {
 		KT_CHECK(!kt_wait(pair, &pair->send[i]));

@@ -10,7 +10,7 @@ static const size_t lengths[] = { 1, 8, 100, 4096, 70001, 1 << 20 };
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
 #define WINDOW (2 << 20)
 
-/* Where a rank puts for another: a part of the window for each, so that nobody writes where others do. */
+/* Offset of rank's part of each window: each rank writes to a part of its own. */
 static size_t slot(const struct job *job, int rank)
 {
 	return (size_t)rank * (WINDOW / job->ranks);

@@ -32,7 +32,7 @@ struct size {
 extern const struct size sizes[];
 extern const size_t sizes_num;
 
-/* Bytes that depend on who sends them to whom, and when. */
+/* Fill @buf with bytes that depend on sender, receiver and time. */
 void pattern_fill(void *buf, size_t len, int from, int to, uint64_t when);
 /* Ends the job, saying what differs, if they are not those. */
 void pattern_check(const struct job *job, const void *buf, size_t len, int from, int to,

@@ -4,7 +4,7 @@
  * each knows every byte its memory must hold afterwards.
  *
  * Each operation has a slot of memory at each end. A slot is cut into pieces, with bytes between
- * them that nobody may touch.
+ * them that must stay unchanged.
  */
 #ifndef PVR_TEST_PLAN_H
 #define PVR_TEST_PLAN_H
