@@ -6,7 +6,7 @@
  * DOC: fake guest
  *
  * An fg_host is what the daemon would be: a device engine, its clock (which stands
- * still until somebody moves it) and its log. An fg_guest is one virtual machine on
+ * still until a test advances it) and its log. An fg_guest is one virtual machine on
  * it: RAM in discontiguous pieces whose bus addresses are not host addresses, an
  * adapter, and the driver's shared region. Everything else is an object of a guest,
  * made with the real commands: fg_ctx (a user context and its doorbell page), fg_pd,

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Who has which GID: all that was announced and asked for, and who was told what. */
+/*
+ * Directory of the test's hosts: announced GIDs, open queries, and each host's replies.
+ */
 #include "fg_directory.h"
 
 #include <pthread.h>
@@ -26,7 +28,7 @@ struct question {
 	char fabric[PVR_NAME_MAX];
 	uint8_t gid[16];
 	unsigned int host;
-	bool open; /* an answer is expected, if it is only that nobody has it */
+	bool open; /* a reply is due, even if the GID is absent */
 };
 
 struct fg_directory {
@@ -176,7 +178,10 @@ static bool exists(const struct fg_directory *dir, const struct question *questi
 	return false;
 }
 
-/* Of groups also if they have members of one version of RoCE only; 0: of both there is nobody. */
+/*
+ * Return: true if no other host has the GID; for a group, also if members of one RoCE
+ * version are missing. @gid_type: the missing version, 0 for both.
+ */
 static bool is_missing(const struct fg_directory *dir, const struct question *question,
 		       uint8_t *gid_type)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Ends of conversations, for those who do not care how they come about. */
+/* Ends of connections, with default objects, for tests that need no special setup. */
 #include "fg_end.h"
 
 #include <string.h>

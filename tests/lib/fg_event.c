@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * The async event ring and the CQ notification rings. Each really is one page: indices
- * wrap at twice PVR_EQE_SLOTS and PVR_CQNE_SLOTS, whatever num_pages says.
+ * wrap at twice PVR_EQE_SLOTS and PVR_CQNE_SLOTS, independent of num_pages.
  */
 #include "fg_event.h"
 

@@ -47,7 +47,10 @@ struct fg_host {
 	const struct fg_neighbours *neighbours; /* NULL: it is alone */
 	void *neighbours_opaque;
 	bool polls; /* fg_run() polls the engine and never lets it rest */
-	/* While a crew is at work (fg_worker_pool.h): its clock, and where wake() goes. */
+	/*
+	 * While a worker pool runs (fg_worker_pool.h): its clock, and the target of
+	 * wake().
+	 */
 	uint64_t (*real_now)(void);
 	void (*wake)(void *opaque, unsigned int worker);
 	void *wake_opaque;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * A connection between two hosts of a wire (fg_wire.h), with the streams that it is made of:
- * one end is the requester's, who dialled, the other the responder's.
+ * one end is the requester's, which dials, the other the responder's.
  */
 #ifndef FG_LINK_H
 #define FG_LINK_H
@@ -65,7 +65,7 @@ void fg_link_nics_work(struct fg_link *link);
 /* When there is something to be done next; UINT64_MAX: not by time alone. */
 uint64_t fg_link_deadline(struct fg_link *link);
 
-/* ---------------------------------------------- for who is one end without an engine */
+/* ---------------------------------------------------------- one end without an engine */
 
 /* The requester's end only, with new streams. */
 void fg_link_open_out(struct fg_link *link);

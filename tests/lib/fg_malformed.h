@@ -10,7 +10,7 @@ struct fg_malformed;
 /* An incoming connection at @host from "host<other>". */
 struct fg_malformed *fg_malformed_create(struct fg_wire *wire, unsigned int host,
 					 unsigned int other);
-/* That has agreed on PVR_HELLO_F_PIGGYBACK_ACK, as all but forgers have. */
+/* The same, with PVR_HELLO_F_PIGGYBACK_ACK negotiated, as between real hosts. */
 struct fg_malformed *fg_malformed_create_piggyback(struct fg_wire *wire, unsigned int host,
 						   unsigned int other);
 /* Of PVR_PIPE_VERBS, with NICs that read. */
@@ -27,11 +27,11 @@ void fg_malformed_destroy(struct fg_malformed *malformed);
 void fg_malformed_send(struct fg_malformed *malformed, const void *bytes, size_t size);
 /* What came back and was not taken yet. Return: bytes, up to @size. */
 size_t fg_malformed_recv(struct fg_malformed *malformed, void *bytes, size_t size);
-/* Until all is quiet; who sends and receives does that, too. */
+/* Runs hosts and streams until all are idle; sending and receiving include a run. */
 void fg_malformed_run(struct fg_malformed *malformed);
 /* Whether the host has closed it. */
 bool fg_malformed_is_closed(const struct fg_malformed *malformed);
-/* What the host's NIC may read, until it is taken back or the forger goes. */
+/* Exposes memory to the host's NIC, until revoked or until @malformed is destroyed. */
 void *fg_malformed_expose(struct fg_malformed *malformed, void *va, size_t len,
 			  struct pvr_frame_rndv_seg *rndv);
 void fg_malformed_revoke(struct fg_malformed *malformed, void *exposed);

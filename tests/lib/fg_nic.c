@@ -104,7 +104,7 @@ static size_t iov_size(const struct iovec *iov, int count)
 	return size;
 }
 
-/* --------------------------------------------------------------------------- lending */
+/* --------------------------------------------------------------------- exposed memory */
 
 static struct fg_rndv *rndv_new(const struct iovec *iov, int count, struct pvr_rndv_seg *part)
 {
@@ -255,7 +255,7 @@ static const struct pvr_rndv_seg *part_at(const struct pvr_rndv_seg *part, size_
 	return part;
 }
 
-/* A step. Return: false if that is not lent. */
+/* Copies one step. Return: false if the part is not exposed. */
 static bool copy_some(struct fg_nic *nic, size_t limit)
 {
 	struct fg_rdma_read *rdma_read = &nic->rdma_read;

@@ -3,7 +3,7 @@
  * The RDMA NICs at both ends of a connection in memory, as far as they read each other's
  * memory: pvr_stream_ops from expose() on.
  *
- * Nothing is read before fg_nic_work() is called for who reads, and meanwhile tests may
+ * Nothing is read before fg_nic_work() is called for the reading NIC. Meanwhile tests may
  * hold it up, with nothing or half of it done. What the engine must not do ends the process.
  */
 #ifndef FG_NIC_H
@@ -32,7 +32,7 @@ struct fg_nic_stats {
 	uint64_t read, read_own,
 		zerocopy_rx_bytes; /* begun: into guest memory, its own; done: both */
 	uint64_t stopped; /* before they were done */
-	uint64_t forbidden; /* of what the other side does not lend (any more) */
+	uint64_t forbidden; /* reads of memory that is not exposed */
 };
 
 struct fg_rndv;
@@ -71,7 +71,7 @@ void fg_nic_pair_exit(struct fg_nic_pair *pair);
 void fg_nic_pair_break(struct fg_nic_pair *pair);
 /* The engine does not use this end any more: nothing is exposed, or being read into. */
 void fg_nic_expect_idle(struct fg_nic *nic);
-/* Of an end that no engine uses: all that it has exposed is taken back. */
+/* For an end without an engine: revoke all that it exposes. */
 void fg_nic_forget_rndvs(struct fg_nic *nic);
 
 /* As pvr_stream_ops have them. */

@@ -31,7 +31,7 @@ struct fg_ram_region {
 struct fg_view; /* of an fg_buf */
 
 struct fg_ram {
-	LIST_HEAD(, fg_view) views; /* of buffers that nobody has given back */
+	LIST_HEAD(, fg_view) views; /* of buffers that are still in use */
 	int fd; /* the memfd behind all pieces: page n is at offset n * 4096 */
 	struct fg_ram_region region[FG_RAM_REGIONS];
 	uint32_t npages;

@@ -21,7 +21,7 @@ struct node {
 	unsigned int wants; /* atomic */
 	struct fg_located located;
 	struct fg_nic_stats nics;
-	/* Who pumps its connections holds it; also who cuts and mends them. */
+	/* Held while the host's connections are pumped, cut or mended. */
 	pthread_mutex_t lock;
 	pthread_t thread;
 	bool runs; /* the thread does */
@@ -361,7 +361,7 @@ void fg_wire_stop(struct fg_wire *wire)
 	}
 }
 
-/* ------------------------------------------------------------------------ weather */
+/* ----------------------------------------------------------------------------- faults */
 
 void fg_wire_limit(struct fg_wire *wire, size_t send, size_t recv)
 {

@@ -40,7 +40,7 @@ struct fg_link_env *fg_wire_link_env(struct fg_wire *wire);
 /* What host @host knows host @other as. */
 struct pvr_host *fg_wire_remote_host(struct fg_wire *wire, unsigned int host, unsigned int other);
 
-/* Runs engines and streams until all is quiet. Never moves the clocks. */
+/* Runs engines and streams until all are idle. Never moves the clocks. */
 void fg_wire_run(struct fg_wire *wire);
 /* One round: each host's workers, then each connection once. Return: whether anything was done. */
 bool fg_wire_step(struct fg_wire *wire);
@@ -49,7 +49,7 @@ void fg_wire_advance(struct fg_wire *wire, uint64_t ns);
 uint64_t fg_wire_settle(struct fg_wire *wire, uint64_t ns);
 
 /*
- * With threads: one of each host serves its connections, beside a crew that runs its
+ * With threads: one of each host serves its connections, beside a worker pool for its
  * workers (fg_worker_pool.h), which is started before and stopped after. Meanwhile connections may
  * be cut and mended; nothing else of this may be called.
  */
@@ -81,7 +81,7 @@ bool fg_wire_verbs_is_up(struct fg_wire *wire, unsigned int from, unsigned int t
 /* How its NICs behave, and what those of a host have done. */
 struct fg_nic_rules *fg_wire_nics(struct fg_wire *wire);
 struct fg_nic_stats *fg_wire_nic(struct fg_wire *wire, unsigned int host);
-/* They read what they have been told to; nobody looks whether that is done. */
+/* Starts the reads that were requested, without waiting for their end. */
 void fg_wire_nics_work(struct fg_wire *wire);
 /* The same, since this was asked last. Nothing may be exposed now, and no thread run. */
 struct fg_nic_stats fg_wire_nic_since(struct fg_wire *wire, unsigned int host);
@@ -95,11 +95,11 @@ const char *fg_wire_why(const struct fg_wire *wire);
 /* -------------------------------------------------------------------- directory */
 
 /*
- * Each host gets to know what the others announce, at once. With this off nobody does
- * any more: resolve() is counted and answered by nothing, until it is on again.
+ * Each host receives the announcements of the others at once. While off, no host does:
+ * resolve() is counted but gets no reply until the directory is on again.
  */
 void fg_wire_directory(struct fg_wire *wire, bool on);
-/* Whether resolve() is answered only; announcements alone tell nobody anything. */
+/* If @lazy, hosts receive replies to resolve() only, and no announcements. */
 void fg_wire_lazy(struct fg_wire *wire, bool lazy);
 /* So often a host has asked, been told of a move, wanted a connection. */
 unsigned int fg_wire_resolves(const struct fg_wire *wire, unsigned int host);

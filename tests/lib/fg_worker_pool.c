@@ -17,7 +17,7 @@ struct fg_member {
 	pthread_t thread;
 	pthread_cond_t news;
 	uint32_t in_vain; /* runs in a row */
-	bool awake; /* somebody called wake() since the last run began */
+	bool awake; /* wake() was called since the last run began */
 };
 
 struct fg_worker_pool {
@@ -73,7 +73,10 @@ static void sleep_until(struct fg_member *member, uint64_t deadline)
 	member->awake = false;
 }
 
-/* Return: when to run again; 0: at once. Who polls sleeps only after a window in vain. */
+/*
+ * Return: when to run again; 0: at once. A polling worker sleeps only after an idle
+ * window.
+ */
 static uint64_t run(struct fg_member *member)
 {
 	struct fg_host *host = member->pool->host;

@@ -2,8 +2,8 @@
 /*
  * Threads that run a host's workers, as the daemon has them.
  *
- * While a crew is at work, guests may be used by any threads, one at a time each, but
- * fg_run() and whatever calls it may not, and adapters come and go only while it is
+ * While a worker pool runs, any thread may use a guest, one thread per guest at a time, but
+ * not fg_run() or its callers. Adapters are created and destroyed only while the pool is
  * paused. The clock goes as the machine's does.
  */
 #ifndef FG_WORKER_POOL_H
