@@ -121,7 +121,7 @@ void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint
 /* The same to a multicast group. */
 void t_send_group(struct fg_end *end, const uint8_t mgid[16], uint64_t wr_id, uint64_t offset,
 		  uint32_t len);
-/* As fg_run(), also until a datagram that may be for another host is known to be for nobody. */
+/* As fg_run(), also until a datagram to an unknown GID is dropped. */
 void t_run_ud(struct fg_host *host);
 /* An empty SEND number 7 from a, for which b posts a receive; @flags: PVR_SEND_*. */
 void t_message(struct t_env *env, uint32_t flags);

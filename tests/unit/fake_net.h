@@ -12,7 +12,7 @@ struct fake_gid {
 	struct pvr_key key;
 	uint8_t type;
 	enum pvr_gid_state state;
-	char hosts[FAKE_HOSTS][PVR_HOST_NAME_MAX]; /* REMOTE: those who have it */
+	char hosts[FAKE_HOSTS][PVR_HOST_NAME_MAX]; /* AT_HOST: the hosts with this GID */
 	size_t num_hosts;
 	unsigned int told; /* times */
 	bool more; /* the last time was not the end of it */

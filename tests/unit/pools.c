@@ -43,7 +43,10 @@ void t_pools_init_nics(struct t_pools *pools)
 void t_pools_start(struct t_pools *pools)
 {
 	fg_wire_run(pools->wire);
-	/* Crews change what the clock is, which the wire's threads look at. */
+	/*
+	 * Starting a pool changes the clock, which the wire's threads read: start pools
+	 * first.
+	 */
 	for (unsigned int i = 0; i < 2; i++)
 		pools->pool[i] = fg_worker_pool_start(fg_wire_host(pools->wire, i));
 	fg_wire_start(pools->wire);

@@ -21,7 +21,7 @@ struct t_pools {
 void t_pools_init(struct t_pools *pools);
 /* Their hosts have RDMA NICs that read, too, and it is their connections that break then. */
 void t_pools_init_nics(struct t_pools *pools);
-/* Of cmocka: *state is test_malloc()ed, and begins with the crews. */
+/* cmocka teardown: *state is test_malloc()ed, and begins with struct t_pools. */
 int t_pools_teardown(void **state);
 /* From here on nothing may call fg_run(), until t_pools_talk() has returned. */
 void t_pools_start(struct t_pools *pools);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* A region of one end that memory windows lend to the other. */
+/* A region of one end that memory windows expose to the other. */
 #include "rndv.h"
 
 void expose_init(struct expose *l, struct t_env *env, uint32_t flag)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A region of one end that memory windows lend to the other. */
+/* A region of one end that memory windows expose to the other. */
 #ifndef UNIT_RNDV_H
 #define UNIT_RNDV_H
 
 #include "common.h"
 
-#define BOUND_FROM 5000u /* the part of the region that windows lend */
+#define BOUND_FROM 5000u /* the part of the region that windows expose */
 #define BOUND_LEN 9000u
 #define BIND_ID 900
 
-/* b lends its region to a. */
+/* b exposes its region to a. */
 struct expose {
 	struct t_env *env;
 	struct fg_end *a, *b;

@@ -192,7 +192,10 @@ TEST(guest, test_create_window_of_type_2)
 	try_window(env, PVR_MR_FLAG_MW2);
 }
 
-/* Whatever the pages are kept as: @runs of @pages each, then @single ones. */
+/*
+ * Shape of the page list: @runs of @pages each, then @single ones, at any number of
+ * levels.
+ */
 struct shape {
 	uint32_t levels, runs, pages, single;
 	uint32_t least; /* allocations: the region and what its pages are kept in */
@@ -319,7 +322,7 @@ TEST(guests, test_create_bind)
 		}
 		assert_int_equal(err, ENOMEM);
 		assert_int_equal(fg_stats(env->g[0]).gids, 1);
-		/* Nobody has it now. */
+		/* The GID is free again. */
 		expect_ok(fg_bind_gid(env->g[1], 1, gid));
 		expect_ok(fg_unbind_gid(env->g[1], 1, gid));
 	}

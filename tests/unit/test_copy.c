@@ -77,7 +77,10 @@ TEST_PLAIN(test_last_bytes_are_stored_last)
 
 		tail = end % 8 == 0 ? 8 : end % 4 == 0 ? 4 : end % 2 == 0 ? 2 : 1;
 		fg_fill(from, sizeof(from), i);
-		/* Each of the bytes that are one number to whoever polls it. */
+		/*
+		 * A poller reads the last aligned bytes as one number: each of them is
+		 * stored at once.
+		 */
 		for (uint32_t last = 1; last <= tail; last++) {
 			memset(to, 0, sizeof(to));
 			from[len - last] |= 1;
@@ -107,7 +110,7 @@ TEST_PLAIN(test_short_and_overlapping_messages_end_right)
 	}
 }
 
-/* The tests' engine copies in this way whatever it is. */
+/* Make the engine copy with this implementation in all size classes. */
 static void force(struct t_env *env, const struct pvr_copy_impl *impl)
 {
 	for (int i = 0; i < PVR_COPY_CLASSES; i++)
@@ -211,7 +214,7 @@ TEST(rc_loopback, test_messages_within_one_buffer_may_overlap)
 struct clock {
 	const uint64_t *ns; /* one per way that works; NULL: it stands still */
 	uint64_t now, looks;
-	uint64_t busy; /* the first trials, whatever they are of, take 5 us more */
+	uint64_t busy; /* the first trials of any implementation take 5 us more */
 };
 
 static uint64_t look(void *opaque)

@@ -88,7 +88,9 @@ TEST(rc_connected, test_both_kinds_mean_any_and_none_means_nothing)
 	complete(env, 0);
 	assert_int_equal(notifications(env), 1);
 	fg_cq_drain(&env->b.rcq);
-	/* Nor does it take back what was asked for before. */
+	/*
+	 * Arming for solicited events does not cancel an earlier arming for all events.
+	 */
 	arm(&env->b.rcq, PVR_CQ_ARM_SOLICITED);
 	complete(env, 0);
 	fg_cq_drain(&env->b.rcq);
@@ -259,7 +261,7 @@ TEST(rc_connected, test_without_the_extension_the_word_means_nothing)
 	assert_false(fg_cq_notified(&c.rcq));
 }
 
-/* Whatever a guest writes there costs itself a notification a completion at most. */
+/* An arbitrary value in the arm record costs at most one notification per completion. */
 TEST(rc_connected, test_any_value_is_harmless)
 {
 	static const uint32_t words[] = { UINT32_MAX, 0,	  1u << 31, PVR_CQ_ARM_STEP - 1,
@@ -286,7 +288,7 @@ TEST(rc_connected, test_any_value_is_harmless)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-/* A CQ in error has no ring any more: nobody looks at its word. */
+/* A CQ in error has no ring any more: its arm record is not read. */
 TEST(rc_connected, test_failed_cq_is_not_armed)
 {
 	for (uint32_t i = 0; i <= FG_END_CQE; i++)

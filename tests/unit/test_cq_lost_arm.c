@@ -5,7 +5,7 @@
 
 #include "common.h"
 
-#define LATE (50 * FG_US) /* until what nobody reads is announced */
+#define LATE (50 * FG_US) /* until an unread completion is notified again */
 
 TEST_INIT
 {
@@ -96,7 +96,7 @@ TEST(rc_connected, test_announced_once)
 		t_message(env, 0);
 	fg_advance(env->host, LATE);
 	assert_int_equal(notifications(env), 1);
-	/* No doorbell since: nobody can have armed it again. */
+	/* No doorbell since: the CQ cannot be armed again. */
 	t_message(env, 0);
 	for (int i = 0; i < 10; i++)
 		fg_advance(env->host, FG_SEC);
@@ -150,7 +150,7 @@ TEST(rc_connected, test_busy_guests_are_bothered_seldom)
 	assert_in_range(told, 1, 20);
 }
 
-/* Nobody ever reads: as many completions as fit. */
+/* Without any poll: as many completions as fit. */
 TEST(rc_connected, test_cq_that_nobody_reads_is_told_of_seldom)
 {
 	uint32_t told = 0;
@@ -292,7 +292,10 @@ TEST(rc_connected, test_arms_in_memory_are_exact)
 	assert_int_equal(notifications(env), 0);
 }
 
-/* Who arms in memory and finds a completion rings, too; that doorbell may be lost. */
+/*
+ * A guest that arms in memory and finds a completion rings, too; that doorbell may be
+ * lost.
+ */
 TEST(rc_connected, test_lost_doorbell_of_an_arm_in_memory)
 {
 	t_message(env, 0);

@@ -42,7 +42,7 @@ static uint64_t spared(struct fg_guest *guest)
 	return n;
 }
 
-/* ----------------------------------------------------------- who is told */
+/* ---------------------------------------------------------------- values of the words */
 
 /* What a stock driver keeps there is its own. */
 TEST(rc, test_without_the_extension_nothing_is_written)
@@ -263,7 +263,7 @@ TEST(ud_ready, test_datagrams_arrive_without_receive_doorbells)
 		expect_recv(&env->b.rcq, i, 140);
 	}
 	assert_int_equal(env->g[1]->doorbells, 0);
-	/* What finds no receive is dropped: nobody waits. */
+	/* A datagram without a receive is dropped: the QP does not wait. */
 	t_send_ud(&env->a, &env->b, 4, 0, 100);
 	fg_run(env->host);
 	expect_words(&env->b, false, true);
@@ -586,7 +586,10 @@ static void write_to(struct fg_end *from, const struct fg_end *to, uint64_t wr_i
 	t_rdma(from, PVRDMA_WR_RDMA_WRITE, wr_id, 0, &to->mr, 0, 8);
 }
 
-/* What is not rung for, whatever the word says. Return: false if there is no room. */
+/*
+ * Posts a write without a doorbell, for any value of the word. Return: false if the queue
+ * is full.
+ */
 static bool try_write(struct fg_end *from, const struct fg_end *to, uint64_t wr_id)
 {
 	struct pvrdma_sge sge = fg_sge(&from->mr, 0, 8);
@@ -675,7 +678,7 @@ TEST(rc_connected, test_at_rest_the_doorbell_counts_again)
 	write_to(&env->a, &env->b, 1);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	/* And nobody is kept until the next poll. */
+	/* The QP is not polled until the next pvr_engine_poll(). */
 	assert_false(is_polled(&env->a));
 	assert_true(rest(env));
 }
@@ -732,7 +735,7 @@ TEST(rc, test_only_so_many_are_polled_those_that_were_busy_last)
 	crowd_begin(crowd, env);
 	for (uint32_t i = 0; i < CROWD; i++)
 		assert_int_equal(is_polled(&crowd->from[i]), i >= CROWD - POLLED);
-	/* Who works again is the last to go. */
+	/* The QP that worked last is evicted last. */
 	write_to(&crowd->from[CROWD - POLLED], &crowd->from[CROWD - POLLED], 1000);
 	poll(env);
 	fg_run(env->host);
@@ -744,7 +747,7 @@ TEST(rc, test_only_so_many_are_polled_those_that_were_busy_last)
 	free(crowd);
 }
 
-/* It has posted, and nobody has looked since; then it has to make room. */
+/* Before eviction the send queue is checked once more: a write posted meanwhile is sent. */
 TEST(rc, test_who_makes_room_is_looked_at_once_more)
 {
 	struct crowd *crowd = calloc(1, sizeof(*crowd));

@@ -180,7 +180,7 @@ TEST(rc_connected, test_responder_finds_the_receive_that_saw_the_1)
 	assert_int_equal(hook.looks >= 2, true);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 7, 8);
-	/* As if nobody had waited. */
+	/* The state is as if the requester had never waited. */
 	assert_int_not_equal(fg_qp_db_suppress(&env->b.qp)->rq, 0);
 	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 0);
 }
@@ -265,7 +265,10 @@ static void ring(struct player *p, uint32_t which, const uint32_t *word_shm)
 		__atomic_store_n(&p->bells[which], 1, __ATOMIC_SEQ_CST);
 }
 
-/* As ring(), for send queues: who is rung for and has not come will see this, too. */
+/*
+ * As ring(), for send queues: skip the doorbell while an earlier one is outstanding, as
+ * its handling finds these requests, too.
+ */
 static void ring_until_it_comes(struct player *p)
 {
 	const struct fg_qp *qp = &p->env->a.qp;

@@ -175,7 +175,7 @@ TEST_PLAIN(test_own_gid_comes_and_goes)
 	pvr_own_gids_exit(&own);
 }
 
-/* Whoever is quicker than the directory leaves no trace, and no memory behind. */
+/* A GID that is added and removed between two reads leaves no entry and no memory. */
 TEST_PLAIN(test_own_gid_between_two_looks)
 {
 	struct pvr_own_gids own;
@@ -321,7 +321,7 @@ TEST_PLAIN(test_moved_is_asked_again)
 	fake_host_remove(&net, "a", RED, G1);
 	fake_host_add(&net, "b", RED, G1);
 	fake_key(&key, RED, G1);
-	pvr_directory_moved(net.directory, "b", RED, key.gid); /* who never had it */
+	pvr_directory_moved(net.directory, "b", RED, key.gid); /* b never had the GID */
 	fake_run(&net, 5);
 	assert_true(fake_is_at(&net, RED, G1, "a"));
 	pvr_directory_moved(net.directory, "a", RED, key.gid);
@@ -427,7 +427,7 @@ TEST_PLAIN(test_claim_outside_the_pins)
 	stop(&net, path);
 }
 
-/* Answers that nobody has asked for, of hosts that nobody knows. */
+/* Replies without a query, from unknown hosts. */
 TEST_PLAIN(test_answers_out_of_nowhere)
 {
 	struct fake_net net;
@@ -489,7 +489,7 @@ TEST_PLAIN(test_members_of_a_group_of_ipv4)
 	group_members(GROUP_V4);
 }
 
-/* Whoever waits for the group sends to those that he is told of, and to no others. */
+/* Members are reported together: a waiting sender sends to the reported members only. */
 TEST_PLAIN(test_members_are_told_together)
 {
 	const struct pvr_directory_timing timing = { .round = 60 * PVR_SEC };
@@ -510,7 +510,7 @@ TEST_PLAIN(test_members_are_told_together)
 	fake_until(&net, net.told);
 	assert_true(fake_is_at(&net, RED, GROUP, "a") && fake_is_at(&net, RED, GROUP, "b") &&
 		    fake_is_at(&net, RED, GROUP, "c"));
-	assert_int_equal(net.told, 4); /* and that there is nobody of RoCE v1 */
+	assert_int_equal(net.told, 4); /* and that RoCE v1 has no members */
 	assert_int_equal(net.halves, 2);
 	assert_false(fake_gid(&net, RED, GROUP)->more);
 	stop(&net, path);
@@ -530,7 +530,7 @@ TEST_PLAIN(test_dead_host_holds_up_no_group)
 	fake_until(&net, fake_is_at(&net, RED, GROUP, "a"));
 	/* After a round, not after all of them. */
 	assert_in_range(fake_host(&net, "b")->asked, 2, 4);
-	/* Who comes late is told by himself. */
+	/* A late reply adds its host alone. */
 	fake_host(&net, "b")->silent = false;
 	fake_host_add(&net, "b", RED, GROUP);
 	fake_until(&net, fake_is_at(&net, RED, GROUP, "b"));

@@ -118,7 +118,7 @@ TEST(rc_connected, test_qp_fatal_when_an_index_is_wild)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
 }
 
-/* Who has a completion to tell it gets no event besides. */
+/* An error that a completion reports causes no event. */
 TEST(rc_connected, test_no_event_where_a_completion_tells)
 {
 	struct pvrdma_sge bad = { FG_USER_VA, 8, 0xbad };

@@ -395,7 +395,7 @@ TEST_PLAIN(test_rndv_with_a_wrong_field_is_refused)
 		"too large");
 	REFUSED("lent data", f.read_data.chunk = PVR_FRAME_CHUNK_MAX + 1, "too large");
 	REFUSED("lent data", f.read_data.offset = (1ull << 31) - CHUNK + 1, "in no message");
-	/* Who has nobody to tell, and what has no payload. */
+	/* Unreliable requests have no RNDV_DONE, and these types have no payload. */
 	REFUSED("lent write", f.frame.flags |= PVR_REQUEST_F_UC, "nobody");
 	REFUSED("read", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "nobody");
 	REFUSED("atomic", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "nobody");

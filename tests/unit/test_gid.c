@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* GIDs: CREATE_BIND, DESTROY_BIND, and who may have which. */
+/* GIDs: CREATE_BIND, DESTROY_BIND, and the owners of GIDs. */
 #include "common.h"
 
 TEST(guest, test_bind_the_default_gid)

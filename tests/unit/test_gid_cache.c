@@ -70,7 +70,7 @@ TEST_BOOK(test_last_word_counts)
 	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, false));
 	expect_ok(set(cache, &k, PVR_GID_AT_HOST, two, true));
 	expect_at(cache, &k, two);
-	/* Who has it no more says nothing about who has it now. */
+	/* LEFT_HOST of a previous host does not change the present host. */
 	expect_ok(set(cache, &k, PVR_GID_LEFT_HOST, one, false));
 	expect_at(cache, &k, two);
 	expect_ok(set(cache, &k, PVR_GID_LEFT_HOST, two, true));
@@ -80,7 +80,7 @@ TEST_BOOK(test_last_word_counts)
 	assert_int_equal(location.state, PVR_GID_ABSENT);
 	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
 	expect_ok(set(cache, &k, PVR_GID_ABSENT, NULL, true));
-	/* Who waits for nobody has to ask again. */
+	/* UNKNOWN replaces ABSENT: the next sender sends a new query. */
 	expect_ok(set(cache, &k, PVR_GID_UNKNOWN, NULL, true));
 	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
@@ -214,7 +214,7 @@ TEST(wire, test_remote_may_speak_for_its_own_gids_only)
 			 PVR_GID_ABSENT);
 	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", group, v2),
 			 PVR_GID_ABSENT);
-	/* A fabric that nobody here is in is none that anybody is asked about. */
+	/* A fabric without local adapters answers no query. */
 	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "tenant2", its, v2),
 			 PVR_GID_ABSENT);
 	assert_int_equal(pvr_gid_check_host(env->host->engine, other, "default", its, v2),
@@ -224,7 +224,7 @@ TEST(wire, test_remote_may_speak_for_its_own_gids_only)
 	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", its, v2),
 			 PVR_GID_UNKNOWN);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), 1);
-	/* A local one goes first, whatever the directory says. */
+	/* A local adapter takes precedence over the directory. */
 	expect_ok(
 		pvr_engine_set_gid(env->host->engine, "default", mine, v2, PVR_GID_AT_HOST, host));
 	assert_int_equal(pvr_gid_check_host(env->host->engine, host, "default", mine, v2),
@@ -239,7 +239,7 @@ TEST(wire, test_gid_that_is_gone_is_looked_for_again)
 	uint8_t its[16];
 
 	fg_gid_from_mac(its, env->g[1]->config.mac);
-	/* Who does not have it cannot say that it is gone. */
+	/* A host that does not have the GID cannot remove it. */
 	pvr_gid_left_host(env->host->engine, other, "default", its);
 	assert_int_equal(fg_wire_moves(env->wire, 0), 0);
 	assert_ptr_equal(pvr_gid_find_host(env->g[0]->adapter, its), host);

@@ -353,7 +353,7 @@ TEST(guests, test_too_much_inline_fails_a_datagram)
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* A flushed request completes as any other; its data is nobody's any more. */
+/* A flushed request completes as any other, and its data is not sent. */
 TEST(guests, test_inline_requests_are_flushed)
 {
 	uint8_t data[MAX_INLINE] = { 0 };

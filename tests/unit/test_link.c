@@ -262,7 +262,7 @@ TEST_HOSTS(setup_slots, test_nothing_is_sent_on_a_connection_that_was_replaced)
 	assert_int_equal(fg_stats(env->g[1]).ud_dropped, before + 2);
 }
 
-/* ------------------------------------------------------------------------- forgers */
+/* -------------------------------------------------------------------- malformed peers */
 
 static struct pvr_frame_fabric fabric_frame(unsigned int number, const char *name)
 {

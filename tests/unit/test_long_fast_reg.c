@@ -146,7 +146,7 @@ TEST_FAST(rc_connected, STOCK_PAGES + 1, test_list_longer_than_the_region_is_ref
 	expect_cqe(&fast->end->scq, 1, PVRDMA_WC_MW_BIND_ERR);
 }
 
-/* Long lists end a turn, so that somebody else's request need not wait for all of them. */
+/* Long lists end a quantum, so that other requests need not wait for all of them. */
 TEST_FAST(rc_loopback, LONG_PAGES, test_long_lists_keep_nobody_waiting)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };

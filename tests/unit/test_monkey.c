@@ -559,7 +559,7 @@ static void reconnect(struct monkey *m)
 {
 	struct fg_end *a = &m->env->a, *b = &m->env->b;
 
-	/* Any of it may fail: who knows what the commands have done to the QPs. */
+	/* Any of these may fail: the commands have left the QPs in any state. */
 	fg_qp_to_reset(&a->qp);
 	fg_qp_to_reset(&b->qp);
 	fg_qp_connect(&a->qp, NULL, b->gid, b->qp.qpn);

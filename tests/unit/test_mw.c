@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PVR_EXT_MW: memory windows of type 1 and 2B, what they lend and how long (IBTA vol. 1, 10.6.7). */
+/*
+ * PVR_EXT_MW: memory windows of type 1 and 2B: exposed range and lifetime (IBTA 10.6.7).
+ */
 #include "rndv.h"
 
 #define TEST_EXPOSE(flag, name) TEST_OBJECT(rc_connected, struct expose, l, expose_init, name, flag)
@@ -192,7 +194,10 @@ TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_invalidated_by_a_peer)
 	expose_all_refused(l);
 }
 
-/* Its key is its user's, who may go on naming it by the first one. */
+/*
+ * The guest chooses the low byte of the key, so any key with the window's index names the
+ * window.
+ */
 TEST_EXPOSE(PVR_MR_FLAG_MW2, test_type_2_is_named_by_its_index)
 {
 	uint32_t first;

@@ -155,7 +155,7 @@ TEST(rc, test_connections_with_others_go_on)
 	t_ping_pong(env->host, &c, &d);
 }
 
-/* A connection that has been made anew is with whoever has the address now. */
+/* A new connection is with the present owner of the address. */
 TEST(rc, test_new_guest_in_its_place_gets_new_connections)
 {
 	connect(env);
@@ -180,7 +180,7 @@ TEST(rc, test_who_cannot_be_told_now_is_told_later)
 	expect_gone(env);
 }
 
-/* One look is enough for all of them, and nobody puts it off. */
+/* One check serves all of them, and later ends do not delay it. */
 TEST(rc, test_guests_that_end_all_the_time_cost_few_looks)
 {
 	uint64_t deadline;

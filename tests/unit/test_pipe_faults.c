@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Reliable connections between two hosts: what happens happens once, whatever the network does. */
+/*
+ * Reliable connections between two hosts: each message takes effect once, under all
+ * network faults.
+ */
 #include <stdlib.h>
 
 #include "common.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Connected queue pairs of two hosts, and frames for them that nobody should have sent. */
+/* Connected queue pairs of two hosts, and invalid frames for them. */
 #include <endian.h>
 #include <stdlib.h>
 
@@ -211,7 +211,7 @@ static struct pvr_frame_request request_of(struct t_env *env)
 	return frame;
 }
 
-/* Sends it, and says what came back: the verdict, or -1 if nothing did. */
+/* Sends @frame. Return: the syndrome of the reply, -1 without a reply. */
 static int ask(struct t_env *env, struct fg_malformed *malformed,
 	       const struct pvr_frame_request *frame)
 {
@@ -247,14 +247,14 @@ TEST(rc_connected, test_forged_requests_write_nothing)
 	malformed = malformed_create(env);
 	memset(env->b.buf.va, 0, env->b.buf.size);
 	good = request_of(env);
-	/* For nobody, or for somebody else's peer. */
+	/* No such QP; a QP that is connected to another one. */
 	frame = good;
 	frame.dst_qpn ^= htole32(0x10000);
 	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
 	frame = good;
 	frame.src_qpn ^= htole32(0x10000);
 	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
-	/* To where nobody is; by the other RoCE; from a GID that is not the sender's. */
+	/* An absent GID; the other version of RoCE; a GID that is not the sender's. */
 	frame = good;
 	frame.dgid[15] ^= 0x55;
 	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_GID);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* ACKs of who polls: they wait for the guest's answer, and are piggybacked with it. */
+/*
+ * ACKs of a polling host: they wait for the guest's answer, and are piggybacked with it.
+ */
 #include <endian.h>
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * PVR_EXT_PEER_GONE between hosts: who is believed, and what is said to whom. What the guest sees is
- * test_peer_gone's, which also runs with two hosts.
+ * PVR_EXT_PEER_GONE between hosts: which hosts are believed, and the frames they send. The guest's
+ * view is tested in test_peer_gone, which also runs with two hosts.
  */
 #include <endian.h>
 
@@ -91,7 +91,7 @@ TEST(hosts, test_other_hosts_are_not_believed)
 	const struct forged forged = forge(env);
 
 	assert_false(is_believed(env, 2, &forged));
-	/* Nor when nobody has the GID any more, and a has been heard of. */
+	/* Nor when the GID is absent and a's host has been seen. */
 	t_ping_pong(env->host, &env->a, &env->b);
 	expect_ok(fg_unbind_gid(env->g[0], 0, env->a.gid));
 	fg_settle(env->host, SOON);

@@ -127,7 +127,7 @@ static void transfer(struct t_env *env, struct fg_end *from, struct fg_end *to, 
 	assert_int_equal(fg_mismatch(to->buf.va, LEN, seed), LEN);
 }
 
-/* What the victim's guest sends is not lent, and what comes goes by way of the buffer. */
+/* The victim's guest sends without rendezvous, and receives by way of the buffer. */
 static void expect_copied(struct scene *s, struct fg_end *victim, struct fg_end *other)
 {
 	struct t_env *env = s->env;
@@ -461,7 +461,10 @@ TEST(nics, test_region_becomes_another_one)
 	}
 }
 
-/* What is read is there, and nobody has looked yet: it is not taken for what is wanted now. */
+/*
+ * A finished read whose completion was not polled yet does not count for the next
+ * request.
+ */
 TEST(nics, test_region_becomes_another_one_when_all_is_read)
 {
 	static const enum part parts[] = { WRITE_TARGET, READ_TARGET };
@@ -505,7 +508,7 @@ TEST(nics, test_queue_pair_begins_anew_when_all_is_read)
 	expect_done(&s.c.scq, 9, PVRDMA_WC_RDMA_WRITE);
 }
 
-/* ------------------------------------------------------------ the lender need not wait */
+/* ----------------------------------------------------------- revoking without waiting */
 
 /* A request that fails or is flushed takes its own rendezvous back, and the next one's. */
 TEST(nics, test_flushed_requests_revoke_their_rndvs)
@@ -523,7 +526,7 @@ TEST(nics, test_flushed_requests_revoke_their_rndvs)
 	assert_true(nics_are_up(env));
 }
 
-/* A guest that takes back what nobody is reading yet, and nobody will, breaks nothing. */
+/* A guest that revokes memory before its read starts breaks nothing. */
 TEST(nics, test_rndvs_that_nobody_reads_break_nothing)
 {
 	struct fg_end c, d;

@@ -17,7 +17,10 @@ TEST_INIT
 	fg_default_ext = PVR_EXT_UC | PVR_EXT_MW | PVR_EXT_DB_SUPPRESS;
 }
 
-/* Who lends the payload of what a asks for; the other one's NIC reads. */
+/*
+ * Return: the host that exposes the payload of a's request; the NIC of the other host
+ * reads.
+ */
 static unsigned int exposer_of(enum pvrdma_wr_opcode op)
 {
 	return op == PVRDMA_WR_RDMA_READ;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Rendezvous, and returns of rendezvous, that nobody should have sent. */
+/* Unexpected and invalid rendezvous, and replies to rendezvous. */
 #include <endian.h>
 #include <stdlib.h>
 
@@ -10,11 +10,11 @@
 #define LEN 100000u
 #define QPN_OF(end) htole32((end)->qp.qpn)
 
-/* The forger has the place of host 1's connection, and of what is behind it. */
+/* The malformed peer takes the place of host 1's connection and of the host behind it. */
 struct scene {
 	struct t_env *env;
 	struct fg_malformed *malformed;
-	uint8_t *memory; /* what it lends */
+	uint8_t *memory; /* exposed memory */
 	struct pvr_frame_rndv_seg rndv; /* valid: LEN bytes of it */
 	void *exposed;
 	struct {
@@ -139,7 +139,7 @@ static void expect_nothing_read(struct scene *s, unsigned int host)
 	assert_int_equal(stats.read + stats.read_own, 0);
 }
 
-/* ---------------------------------------------------------------------- lent requests */
+/* ----------------------------------------------------------- requests with rendezvous */
 
 TEST_DIAL(nics, true, test_rndv_that_is_in_order_is_read_and_returned)
 {
@@ -278,7 +278,10 @@ TEST(nics, test_memory_that_is_not_exposed_ends_the_connection)
 	}
 }
 
-/* What a rendezvous is for is looked at as always; then nobody reads it, and it is given back. */
+/*
+ * A rendezvous request is checked as any other; a refused one is not read, but gets its
+ * RNDV_DONE.
+ */
 TEST(nics, test_rndv_for_what_is_refused_is_not_read)
 {
 	union pvr_any_frame any;
@@ -357,7 +360,7 @@ TEST(nics, test_fragment_by_another_connection_stops_what_is_read)
 
 /* ------------------------------------------------------------------ rendezvous that come back */
 
-/* The forger is who a's host has dialled. */
+/* a's host has dialled the malformed peer. */
 static void accept_requests(struct scene *s, struct t_env *env, bool exposes)
 {
 	memset(s, 0, sizeof(*s));
@@ -504,14 +507,14 @@ TEST(nics, test_returns_without_rndvs_end_the_connection)
 	scene_exit(&s);
 }
 
-/* ------------------------------------------------------------------------ lent answers */
+/* ------------------------------------------------------------ answers with rendezvous */
 
 struct answer {
 	struct pvr_frame_read_data frame;
 	struct pvr_frame_rndv_seg rndv;
 };
 
-/* a has asked for LEN bytes, which the forger lends. */
+/* a has sent a READ of LEN bytes, which the malformed peer exposes. */
 static struct answer ask(struct scene *s, struct t_env *env, bool exposes)
 {
 	struct pvr_qp *qp = t_device_qp(&env->a);

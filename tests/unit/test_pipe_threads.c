@@ -230,7 +230,7 @@ static void must(uint32_t err, const char *what)
 		fg_die("%s: ERR 0x%x", what, err);
 }
 
-/* Half of its memory is written by the other side, half of it lent to that. */
+/* Deregisters memory while the other side writes one half and reads the other half. */
 static void take_away(struct side *side, struct side *other)
 {
 	const uint32_t len = side->load->len;

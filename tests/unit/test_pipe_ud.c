@@ -80,7 +80,7 @@ TEST(hosts, test_unknown_destination_is_asked_for_and_waited_for)
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked + 2);
 	expect_no_cqe(&env->a.scq);
 	fg_wire_directory(env->wire, true);
-	/* Without a clock: the answer wakes who waits for it. */
+	/* Without advancing the clock: the reply wakes the waiting QP. */
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 1, 100 + GRH);
@@ -104,7 +104,7 @@ TEST(hosts, test_all_that_waits_is_sent_in_order)
 	}
 }
 
-/* Who sends much to nobody must not be held up each time. */
+/* A sender of many datagrams to an unknown GID does not wait for each of them. */
 TEST(hosts, test_waits_in_vain_become_rare)
 {
 	const unsigned int pause_ms[] = { 1000, 2000, 4000, 8000, 8000 };
@@ -239,13 +239,13 @@ TEST(hosts, test_who_sets_up_a_connection_waits_not_for_long)
 	expect_no_cqe(&a.scq);
 	fg_settle(env->host, 30 * FG_MS);
 	expect_done(&a.scq, 1, PVRDMA_WC_SEND);
-	/* Others do not wait behind each of those that nobody gets. */
+	/* Later datagrams do not wait for each failed connection. */
 	send_mad(env, &a, &b, 2);
 	expect_done(&a.scq, 2, PVRDMA_WC_SEND);
 	fg_advance(env->host, 2 * FG_SEC);
 	send_mad(env, &a, &b, 3);
 	expect_no_cqe(&a.scq);
-	/* Nor for what nobody has. */
+	/* Nor for an absent GID. */
 	fg_wire_mend(env->wire, 0, 1, 0);
 	fg_settle(env->host, 10 * FG_MS);
 	expect_done(&a.scq, 3, PVRDMA_WC_SEND);
@@ -271,14 +271,14 @@ TEST(hosts, test_group_reaches_each_host_once)
 		t_recv(&c, i, 0, 200);
 	}
 	send_group(env, &env->b);
-	/* Nobody passes it on to others: one each. */
+	/* No host forwards the datagram: one copy for each member. */
 	expect_recv(&env->a.rcq, 0, 100 + GRH);
 	expect_recv(&env->b.rcq, 0, 100 + GRH);
 	expect_recv(&c.rcq, 0, 100 + GRH);
 	expect_no_cqe(&env->a.rcq);
 	expect_no_cqe(&env->b.rcq);
 	expect_no_cqe(&c.rcq);
-	/* Who has left gets no frame at all. */
+	/* A host without members gets no frame. */
 	expect_ok(fg_qp_detach(&c.qp, group));
 	send_group(env, &env->b);
 	expect_recv(&env->a.rcq, 1, 100 + GRH);
@@ -311,7 +311,9 @@ static void expect_all(struct t_env *env, struct fg_end *c, unsigned int num)
 	}
 }
 
-/* As a program does that sends all at once, to a group that nobody here has sent to before. */
+/*
+ * As a program that sends all at once, to a group without earlier sends from this host.
+ */
 TEST(hosts, test_first_datagrams_to_a_group_arrive)
 {
 	struct fg_end c;
@@ -322,7 +324,7 @@ TEST(hosts, test_first_datagrams_to_a_group_arrive)
 		post_group(&env->a, i);
 	fg_settle(env->host, 100 * FG_MS);
 	expect_no_cqe(&env->a.scq);
-	/* Who is here need not wait. */
+	/* Local members need not wait. */
 	assert_int_equal(fg_cq_pending(&env->a.rcq), 1);
 	expect_no_cqe(&c.rcq);
 	fg_wire_directory(env->wire, true);

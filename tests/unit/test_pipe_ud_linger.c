@@ -131,7 +131,10 @@ TEST(hosts, test_they_do_not_wait_for_long)
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* Who has waited in vain just now does not wait again, neither here nor in its ring. */
+/*
+ * After a failed wait the next datagrams do not wait, neither in the linger queue nor in
+ * the ring.
+ */
 TEST(hosts, test_after_a_wait_in_vain_nothing_is_kept)
 {
 	recv_many(&env->b, 3);
@@ -204,7 +207,7 @@ TEST(hosts, test_reset_of_the_adapter_drops_them)
 	send_and_leave(env, 2);
 	asked = fg_wire_resolves(env->wire, 0);
 	pvr_adapter_reset(env->g[0]->adapter);
-	/* Nobody wants to know where to send them any more. */
+	/* No datagram is left that needs the destination. */
 	fg_settle(env->host, 100 * FG_MS);
 	assert_int_equal(fg_wire_resolves(env->wire, 0), asked);
 	fg_wire_directory(env->wire, true);
@@ -224,7 +227,7 @@ TEST(hosts, test_link_that_is_down_drops_them)
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* A driver that has written nonsense into its ring: there is nobody to tell any more. */
+/* A driver has written an invalid index to its ring: the destroyed QP gets no event. */
 TEST(hosts, test_wild_index_is_no_event)
 {
 	env->a.qp.ring->tx.prod_tail = 0x7fffffff;
@@ -248,7 +251,9 @@ static void send_to_group_and_leave(struct t_env *env, unsigned int num)
 	expect_ok(fg_qp_destroy(&env->a.qp));
 }
 
-/* Another one of the sender's host, who need not wait; and one of each other host. */
+/*
+ * A second member at the sender's host, which need not wait; and one at each other host.
+ */
 TEST(hosts, test_all_members_get_them_once)
 {
 	struct fg_end near, c;

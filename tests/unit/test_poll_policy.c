@@ -481,7 +481,10 @@ TEST_PLAIN(test_who_keeps_the_cpu_is_a_crowd)
 	assert_int_equal(w.policy.stats.cpu_contended, 1);
 }
 
-/* Who keeps the CPU costs a trial a few of its turns, and the next one comes soon. */
+/*
+ * If another task keeps the CPU, a trial loses a few time slices, and the next one comes
+ * soon.
+ */
 TEST_PLAIN(test_trials_between_hosts_are_short_and_come_soon)
 {
 	struct worker w;
@@ -500,7 +503,9 @@ TEST_PLAIN(test_trials_between_hosts_are_short_and_come_soon)
 	assert_int_equal(w.policy.stats.cpu_contended, 30);
 }
 
-/* Between guests of one host a switch is one that somebody waits for. */
+/*
+ * Between guests of one host, a context switch means that another task waits for the CPU.
+ */
 TEST_PLAIN(test_nobody_takes_turns_when_nothing_moves)
 {
 	struct worker w;

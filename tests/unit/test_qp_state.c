@@ -2,7 +2,7 @@
 /* MODIFY_QP and QUERY_QP: transitions, required attributes, values. */
 #include "common.h"
 
-/* Valid attributes of everything for an RC QP, whatever the mask then picks. */
+/* Valid attributes of all kinds for an RC QP, from which any mask may select. */
 static struct pvr_qp_attr good_attr(const struct fg_end *peer)
 {
 	struct pvr_qp_attr attr = {

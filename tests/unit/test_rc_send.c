@@ -303,7 +303,7 @@ TEST(guest, test_adapters_of_different_fabrics_never_meet)
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* A QP that is connected to somebody else does not listen to us. */
+/* A QP that is connected to another QP does not accept our messages. */
 TEST(rc, test_responder_takes_messages_from_its_peer_only)
 {
 	struct fg_end c;
@@ -356,7 +356,7 @@ TEST(rc_big, test_one_run_does_a_bounded_amount_of_work)
 	assert_int_equal(fg_cq_drain(&env->a.scq), 60);
 }
 
-/* QP numbers of different guests are often the same: the GID tells who it is. */
+/* QP numbers of different guests are often the same: the GID identifies the peer. */
 TEST(rc, test_another_guests_qp_of_the_same_number_is_not_the_peer)
 {
 	struct fg_end c;

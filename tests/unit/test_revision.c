@@ -112,7 +112,7 @@ TEST(host, test_gids_of_the_other_roce_are_refused)
 	expect_ok(fg_bind_gid(g, 1, gid));
 }
 
-/* Below version 20 a number is a handle, whatever the driver could do. */
+/* Below version 20 a QP number is a handle, independent of the driver's version. */
 TEST(host, test_older_device_gives_a_new_driver_plain_numbers)
 {
 	struct fg_end end;

@@ -89,7 +89,7 @@ static void next_look(struct fg_host *host)
 	fg_run(host);
 }
 
-/* ----------------------------------------------------------- who is looked at */
+/* ---------------------------------------------------------------------- polled queues */
 
 TEST(guests, test_long_queue_is_found_filled_without_a_doorbell)
 {
@@ -208,7 +208,7 @@ TEST(guests, test_each_wait_has_its_looks)
 	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 1000);
 }
 
-/* ------------------------------------------------------------ nobody posts any */
+/* ----------------------------------------------------------------- no receives posted */
 
 /* An idle pair costs nothing but the RNR timer, however soon that comes. */
 TEST(guests, test_looks_are_few)

@@ -546,7 +546,7 @@ TEST(rc, test_retry_count_starts_anew_with_each_message)
 	}
 }
 
-/* The responder is in the middle of a message that nobody continues. */
+/* The responder is in the middle of a message that is never continued. */
 TEST(rc, test_requester_that_starts_anew_in_the_middle_of_a_message)
 {
 	const uint32_t len = 1 << 26;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * A guest that rewrites what the device is reading: a second thread scribbles over one
- * piece of shared memory while the first keeps the device at work. Whatever comes of
- * it, memory stays safe and the other pair of guests goes on. Meant for ASan; the races
+ * piece of shared memory while the first keeps the device at work. With any result of
+ * the race, memory stays safe and the other pair of guests goes on. Meant for ASan; the races
  * are the guest's, so not for TSan.
  */
 #include <pthread.h>

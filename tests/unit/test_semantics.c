@@ -268,7 +268,7 @@ TEST(rc_connected, test_completions_are_in_the_order_of_the_queue)
 		expect_cqe(&env->b.rcq, i, PVRDMA_WC_SUCCESS);
 }
 
-/* An error completes although nobody asked for a completion; success does not. */
+/* An error completes even an unsignaled request; success does not. */
 TEST(rc_connected, test_errors_complete_unsignaled_requests)
 {
 	struct pvrdma_sge good = fg_sge(&env->a.mr, 0, 8), bad = { FG_USER_VA, 8, 0xbad };

@@ -40,7 +40,7 @@ static void setup(struct srq_env *s, struct t_env *env)
 
 #define TEST_SRQ(name) TEST_OBJECT(guests, struct srq_env, s, setup, name)
 
-/* A request of three pieces that nobody could mistake for another. */
+/* A request of three SGEs with unique values. */
 static void post(struct srq_env *s, uint64_t wr_id)
 {
 	struct pvrdma_sge sge[3];

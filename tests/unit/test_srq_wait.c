@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Senders that wait for an SRQ: a doorbell wakes as many as it can serve, whoever has left. */
+/*
+ * Senders that wait for an SRQ: a doorbell wakes as many as it can serve, even if some
+ * have left.
+ */
 #include "common.h"
 
 #define CROWD 3
@@ -96,7 +99,10 @@ TEST_CROWD(test_who_has_waited_longest_is_first)
 	}
 }
 
-/* One request for many: who gets none waits on, and is woken by the next. */
+/*
+ * One request for many senders: the others wait on, and the next request wakes one of
+ * them.
+ */
 TEST_CROWD(test_who_gets_nothing_waits_on)
 {
 	uint32_t done[CROWD + 1] = { 0 };
@@ -125,7 +131,7 @@ TEST(guests, test_who_gets_nothing_spends_no_retry)
 	}
 }
 
-/* Requests are not lost on who cannot be woken. */
+/* A sender that cannot be woken uses up no request. */
 TEST_CROWD(test_who_has_nobody_to_wake_is_passed_over)
 {
 	all_send(c);
@@ -203,7 +209,9 @@ TEST_CASES(guests, test_one_leaves_while_it_waits, ways)
 		}
 		if (row->comes_back)
 			continue;
-		/* Nor is its peer forgotten: it finds nobody, in the end. */
+		/*
+		 * The peer's request fails after its retries: the destination QP is gone.
+		 */
 		fg_settle(c.env->host, 100 * FG_SEC);
 		expect_cqe(&c.far[gone].scq, gone, PVRDMA_WC_RETRY_EXC_ERR);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Keys of TLS sessions that are read again: who goes on, who would not be let in any more. */
+/* TLS keys that are read again: which sessions continue, and which peers are refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -221,7 +221,7 @@ TEST_PLAIN(test_who_is_trusted_by_other_keys)
 		assert_true(files[i].trusted || strstr(err.text, files[i].why));
 		pvr_tls_context_put(other);
 	}
-	/* Who has dialled looks at the same. */
+	/* The dialling side checks the same. */
 	other = read_keys(&a, "b:" NEW "\n");
 	assert_false(pvr_tls_is_trusted(pair.a, other, "b", &err));
 	pvr_tls_context_put(other);

@@ -72,7 +72,7 @@ TEST(rc_connected, test_nothing_stored_is_nothing_to_do)
 		assert_false(pvr_engine_poll(env->host->engine, 0));
 }
 
-/* Who does not map the page is served as ever. */
+/* Without a mapped page, trapped doorbells work as before. */
 TEST(rc_connected, test_trapped_writes_work_too)
 {
 	uint32_t value = PVR_DB_QP_SEND | env->a.qp.handle;

@@ -28,7 +28,7 @@ static int t_setup_uc_connected(void **state)
 	return 0;
 }
 
-/* a's request is done, and nobody noticed that it went nowhere. */
+/* a's request completes, though it was dropped: no side gets an error. */
 static void expect_dropped(struct t_env *env, uint64_t wr_id, uint32_t opcode)
 {
 	fg_run(env->host);

@@ -21,7 +21,7 @@ static void expect_dropped(struct t_env *env, uint64_t wr_id)
 	expect_no_event(env->g[1]);
 }
 
-/* A datagram that arrives, after whatever was dropped. */
+/* A datagram arrives after the dropped ones. */
 static void expect_still_works(struct t_env *env)
 {
 	t_recv(&env->b, 901, 0, 1000);

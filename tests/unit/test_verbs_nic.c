@@ -276,7 +276,7 @@ TEST_SETUP(set_up, tear_down, test_auto_takes_v1_if_there_is_nothing_else)
 	assert_int_equal(found("192.0.2.1").gid_index, 1);
 }
 
-/* Whatever TCP's address; of its own ones that which goes furthest. */
+/* For any TCP address; of the device's own addresses the one of the largest scope. */
 TEST_SETUP(set_up, tear_down, test_name_means_that_device)
 {
 	struct pvr_verbs_place place;
@@ -355,7 +355,7 @@ TEST_SETUP(set_up, tear_down, test_what_says_nothing_of_ports)
 	assert_string_equal(changed, "");
 }
 
-/* It stays open as long as somebody has a queue pair there, and is looked for again. */
+/* The NIC stays open while a queue pair uses it, and is searched for again. */
 TEST_SETUP(set_up, tear_down, test_nic_goes)
 {
 	struct pvr_verbs_place place;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What is registered with an RDMA NIC, for whom, and until when: libibverbs and the loop are this test's. */
+/*
+ * Memory regions of an RDMA NIC: their contents, their peer, their lifetime. libibverbs
+ * and the loop are fakes of this test.
+ */
 #include <endian.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -45,7 +48,7 @@ static struct {
 	struct sent sent[SENT];
 	unsigned int num_sent;
 	int post_error, dereg_error;
-	struct ibv_wc *on_arm; /* comes when somebody arms */
+	struct ibv_wc *on_arm; /* arrives when the CQ is armed */
 	bool failed_before_dereg; /* the queue pair was in error when the last region went */
 	struct pvr_source *source[4]; /* of each: its news, its kicks */
 	unsigned int sources, readies;
@@ -96,7 +99,7 @@ static struct ibv_mr *reg(struct ibv_pd *pd, void *addr, size_t length, int acce
 {
 	struct fake_mr *mr = &fake.mr[fake.mrs];
 
-	/* Nobody ever gets more than that. */
+	/* No region has more rights than these. */
 	assert_true(access == IBV_ACCESS_REMOTE_READ || access == IBV_ACCESS_LOCAL_WRITE);
 	if (fake.until_refusal && !--fake.until_refusal) {
 		errno = ENOMEM;
@@ -703,7 +706,10 @@ TEST_SETUP(set_up_connected, tear_down, test_nic_that_refuses_requests)
 
 /* --------------------------------------------------------------------- what happens */
 
-/* Whoever looks for something else finds it, and does not take it for something sent. */
+/*
+ * A poll for another purpose takes the read's completion, and does not count it as a
+ * send.
+ */
 TEST_SETUP(set_up_connected, tear_down, test_another_thread_polls)
 {
 	uint8_t *data;
@@ -718,7 +724,9 @@ TEST_SETUP(set_up_connected, tear_down, test_another_thread_polls)
 	assert_not_broken();
 }
 
-/* Who waits is told of what comes later; what came just before that was asked for is seen. */
+/*
+ * Arming gives an event for later completions; a completion from just before is polled.
+ */
 TEST_SETUP(set_up_connected, tear_down, test_waits_for_news)
 {
 	struct ibv_wc late = { .wr_id = PVR_VERBS_ID_READ, .status = IBV_WC_SUCCESS };

@@ -254,7 +254,7 @@ TEST_PAIR(test_credits)
 	assert_int_equal(put(&pair[0], "y", 1), 0);
 }
 
-/* Who sends anyway needs no notes. */
+/* A side that sends data needs no credit updates. */
 TEST_PAIR(test_credits_go_with_messages)
 {
 	char byte;
@@ -269,7 +269,9 @@ TEST_PAIR(test_credits_go_with_messages)
 	assert_int_equal(pair[0].sends + pair[1].sends, 20 * PVR_VERBS_BUFFERS);
 }
 
-/* A buffer that the NIC still sends from is not written to, whatever the credits. */
+/*
+ * A buffer that the NIC still sends from is not written to, independent of the credits.
+ */
 TEST_PAIR(test_buffers_in_use)
 {
 	char byte;

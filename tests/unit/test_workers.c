@@ -231,7 +231,7 @@ TEST_CREW(test_large_messages_both_ways_at_once)
 	}
 }
 
-/* A queue pair of the third VM next to them, whose messages nobody may hold up for long. */
+/* Next to them a queue pair of the third VM, whose messages must not wait for long. */
 TEST_CREW(test_three_talk_to_each_other)
 {
 	struct fg_end c, d;
@@ -412,7 +412,7 @@ static void post_group(struct fg_end *from, uint32_t n)
 	assert_true(fg_post_send(&from->qp, &wr));
 }
 
-/* Each gets each datagram once, whoever was busy in the middle of it. */
+/* Each member gets each datagram once, even if members were busy in between. */
 TEST_CREW(test_group_across_workers)
 {
 	struct fg_end end[4], *all = end;
@@ -448,7 +448,10 @@ TEST_CREW(test_group_across_workers)
 
 /* ------------------------------------------------- one side goes, under load */
 
-/* Held by a guest's thread while it uses its adapter, and by who makes or destroys one. */
+/*
+ * Held by a guest's thread while it uses its adapter, and while adapters are created or
+ * destroyed.
+ */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 /* Writes to the peer until told to stop, and reconnects whenever that fails. */
@@ -617,7 +620,7 @@ TEST_CREW(test_adapter_resets_under_load)
 	memset(&env->b, 0, sizeof(env->b));
 }
 
-/* After unmapping nobody touches the memory: it is not even there. */
+/* After unmapping the memory does not exist: any access is a fault. */
 TEST_CREW(test_memory_is_unplugged_under_load)
 {
 	const struct fg_ram_region *region;
