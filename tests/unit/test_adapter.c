@@ -260,7 +260,7 @@ TEST(host, test_destroying_no_engine_is_allowed)
 	pvr_engine_destroy(NULL);
 }
 
-TEST(guest, test_life_of_a_driver_is_logged_with_the_adapters_name)
+TEST(guest, test_log_lines_of_a_driver_have_the_adapters_name)
 {
 	const struct fg_log_line *line = &env->host->line[0];
 

@@ -271,7 +271,7 @@ TEST_PLAIN(test_fastest_is_chosen)
 }
 
 /* As long as each way has some rounds to itself. */
-TEST_PLAIN(test_who_uses_the_cpu_meanwhile_decides_nothing)
+TEST_PLAIN(test_cpu_load_does_not_change_the_choice)
 {
 	static const uint64_t same[] = { 1000, 1000, 1000, 1000 };
 	const uint64_t most = (PVR_COPY_ROUNDS - 1) * 2;

@@ -79,7 +79,7 @@ TEST(rc_connected, test_doorbell_of_another_cq_may_have_overwritten_it)
 	assert_int_equal(notifications(env), 1);
 }
 
-TEST(rc_connected, test_without_doorbells_nobody_waits)
+TEST(rc_connected, test_without_doorbells_no_timer_runs)
 {
 	for (int i = 0; i < 20; i++) {
 		t_message(env, PVR_SEND_SOLICITED);
@@ -151,7 +151,7 @@ TEST(rc_connected, test_busy_guests_are_bothered_seldom)
 }
 
 /* Without any poll: as many completions as fit. */
-TEST(rc_connected, test_cq_that_nobody_reads_is_told_of_seldom)
+TEST(rc_connected, test_unread_cq_is_notified_rarely)
 {
 	uint32_t told = 0;
 
@@ -166,7 +166,7 @@ TEST(rc_connected, test_cq_that_nobody_reads_is_told_of_seldom)
 }
 
 /* Always answered at once: it stays as quick as it was, also after a time of bad luck. */
-TEST(rc_connected, test_patience_ends_when_somebody_waits)
+TEST(rc_connected, test_backoff_ends_when_a_reader_waits)
 {
 	uint64_t start;
 

@@ -83,7 +83,7 @@ TEST(guest, test_failed_cq_takes_senders_and_receivers_along)
 	assert_int_equal(fatal, 3);
 }
 
-TEST(guest, test_failed_cq_does_not_look_for_who_has_left)
+TEST(guest, test_failed_cq_skips_destroyed_users)
 {
 	struct fg_qp qp[3];
 	struct users u;

@@ -109,7 +109,7 @@ TEST(rc_connected, test_idle_send_queue_wants_its_doorbell)
 	expect_words(&env->b, false, true);
 }
 
-TEST(rc_connected, test_one_doorbell_is_enough_for_a_turn)
+TEST(rc_connected, test_one_doorbell_is_enough_for_a_quantum)
 {
 	uint64_t rung = env->g[0]->doorbells;
 
@@ -637,7 +637,7 @@ TEST(rc_connected, test_polled_queue_pair_needs_no_doorbell)
 	assert_int_equal(env->g[0]->doorbells, rung);
 }
 
-TEST(rc_connected, test_without_polling_nobody_is_looked_at)
+TEST(rc_connected, test_without_polling_no_qp_is_polled)
 {
 	fg_run(env->host);
 	write_to(&env->a, &env->b, 0);
@@ -670,7 +670,7 @@ TEST(rc_connected, test_stock_driver_is_not_looked_at)
 	expect_no_cqe(&c.scq);
 }
 
-TEST(rc_connected, test_at_rest_the_doorbell_counts_again)
+TEST(rc_connected, test_enabled_doorbell_is_needed_again)
 {
 	begin(env);
 	assert_true(rest(env));
@@ -683,7 +683,7 @@ TEST(rc_connected, test_at_rest_the_doorbell_counts_again)
 	assert_true(rest(env));
 }
 
-TEST(rc_connected, test_rest_tells_of_what_came_meanwhile)
+TEST(rc_connected, test_enable_doorbells_reports_new_posts)
 {
 	begin(env);
 	write_to(&env->a, &env->b, 1);
@@ -748,7 +748,7 @@ TEST(rc, test_only_so_many_are_polled_those_that_were_busy_last)
 }
 
 /* Before eviction the send queue is checked once more: a write posted meanwhile is sent. */
-TEST(rc, test_who_makes_room_is_looked_at_once_more)
+TEST(rc, test_evicted_qp_is_polled_once_more)
 {
 	struct crowd *crowd = calloc(1, sizeof(*crowd));
 	struct fg_end *oldest = &crowd->from[CROWD - POLLED];
@@ -762,7 +762,7 @@ TEST(rc, test_who_makes_room_is_looked_at_once_more)
 	free(crowd);
 }
 
-TEST(rc_connected, test_who_is_idle_while_others_work_is_polled_no_more)
+TEST(rc_connected, test_idle_qp_among_busy_ones_is_not_polled)
 {
 	struct fg_end c;
 

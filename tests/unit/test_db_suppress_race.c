@@ -128,7 +128,7 @@ TEST(rc_connected, test_end_of_a_quantum_finds_what_saw_the_1)
 	expect_two_writes(env);
 }
 
-TEST(rc_connected, test_end_of_a_quantum_has_said_0_to_who_comes_later)
+TEST(rc_connected, test_end_of_a_quantum_enables_the_doorbell_of_later_posts)
 {
 	begin(env);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &env->b.mr, 0, 8);
@@ -154,7 +154,7 @@ TEST(rc_connected, test_end_of_polling_finds_what_saw_the_1)
 	expect_two_writes(env);
 }
 
-TEST(rc_connected, test_end_of_polling_has_said_0_to_who_comes_later)
+TEST(rc_connected, test_end_of_polling_enables_the_doorbell_of_later_posts)
 {
 	poll_one(env);
 	hook.after_look = post_and_ring;

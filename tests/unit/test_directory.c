@@ -234,7 +234,7 @@ static void find_at_a(struct fake_net *net)
 	fake_until(net, fake_is_at(net, RED, G1, "a"));
 }
 
-TEST_PLAIN(test_finds_who_has_it)
+TEST_PLAIN(test_query_finds_the_host_of_a_gid)
 {
 	struct fake_net net;
 	char path[32];

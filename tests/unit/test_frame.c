@@ -142,7 +142,7 @@ static void expect_refusal(const char *name, const union pvr_any_frame *any, con
 		assert_null(refusal(&f, receiver_of(find(name)))); \
 	} while (0)
 
-TEST_PLAIN(test_each_frame_is_taken_by_who_may_receive_it)
+TEST_PLAIN(test_frame_is_accepted_by_its_receiver_only)
 {
 	for (size_t i = 0; i < COUNT(samples); i++) {
 		const struct sample *sample = &samples[i];

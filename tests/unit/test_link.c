@@ -480,7 +480,7 @@ TEST_HOSTS(setup_hosts, test_close_ends_the_connection_without_another)
 }
 
 /* Answers are small; so are questions, and there are many of them. */
-TEST_HOSTS(setup_hosts, test_who_takes_no_answers_is_not_listened_to)
+TEST_HOSTS(setup_hosts, test_peer_that_reads_no_answers_is_not_read)
 {
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);
 	const struct pvr_frame_ping ping = ping_frame(1);

@@ -147,7 +147,7 @@ TEST_FAST(rc_connected, STOCK_PAGES + 1, test_list_longer_than_the_region_is_ref
 }
 
 /* Long lists end a quantum, so that other requests need not wait for all of them. */
-TEST_FAST(rc_loopback, LONG_PAGES, test_long_lists_keep_nobody_waiting)
+TEST_FAST(rc_loopback, LONG_PAGES, test_long_lists_do_not_delay_other_requests)
 {
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvrdma_cqe cqe;

@@ -186,7 +186,7 @@ TEST_CASES(lossy_connected, test_atomic_despite_loss_is_executed_once, losses)
 }
 
 /* The pieces that have arrived are not sent again. */
-TEST(lossy_connected, test_piece_that_is_lost_is_sent_again_alone)
+TEST(lossy_connected, test_only_a_lost_fragment_is_sent_again)
 {
 	struct fg_mr wide_a, wide_b;
 	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .num_sge = 1 };

@@ -28,7 +28,7 @@ static void expect_gone(struct t_env *env)
 	expect_one_event(env->g[0], PVR_EVENT_QP_FATAL, env->a.qp.handle);
 }
 
-TEST(rc, test_who_waits_for_messages_is_told)
+TEST(rc, test_receiver_is_told_that_its_peer_is_gone)
 {
 	connect(env);
 	t_recv(&env->a, 1, 0, 8);
@@ -73,7 +73,7 @@ TEST(rc, test_request_that_waits_fails_like_one_without_answer)
 	assert_int_equal(fg_stats(env->g[0]).retries_exceeded, 1);
 }
 
-TEST(rc, test_timeout_0_does_not_wait_for_ever_for_nobody)
+TEST(rc, test_timeout_0_ends_when_the_peer_is_gone)
 {
 	struct fg_conn conn = fg_conn_default;
 
@@ -110,7 +110,7 @@ static int t_setup_stock(void **state)
 	return t_setup_ext(state, 0, t_setup_rc);
 }
 
-TEST(stock, test_without_the_extension_nobody_is_told)
+TEST(stock, test_without_the_extension_no_qp_gets_an_event)
 {
 	connect(env);
 	t_recv(&env->a, 1, 0, 8);
@@ -170,7 +170,7 @@ TEST(rc, test_new_guest_in_its_place_gets_new_connections)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(rc, test_who_cannot_be_told_now_is_told_later)
+TEST(rc, test_notice_without_bus_master_is_delivered_later)
 {
 	connect(env);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
@@ -181,7 +181,7 @@ TEST(rc, test_who_cannot_be_told_now_is_told_later)
 }
 
 /* One check serves all of them, and later ends do not delay it. */
-TEST(rc, test_guests_that_end_all_the_time_cost_few_looks)
+TEST(rc, test_many_ending_guests_cost_few_checks)
 {
 	uint64_t deadline;
 	struct fg_end c;

@@ -140,7 +140,7 @@ TEST(guests, test_no_doorbell_is_needed_while_answers_are_on_their_way)
 }
 
 /* All get their share of a connection that is too slow for them. */
-TEST(narrow, test_nobody_starves_on_a_slow_connection)
+TEST(narrow, test_slow_connection_starves_no_qp)
 {
 	struct fg_end a[6], b[6];
 

@@ -135,7 +135,7 @@ TEST(rc_connected, test_forged_refusals_fail_nothing)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_RDMA_READ);
 }
 
-TEST(rc_connected, test_values_nobody_asked_for_are_ignored)
+TEST(rc_connected, test_unrequested_values_are_ignored)
 {
 	struct forgery forgery;
 	struct pvr_frame_atomic_ack ack = { .frame.type = PVR_FRAME_ATOMIC_ACK, .value = ~0ull };
@@ -153,7 +153,7 @@ TEST(rc_connected, test_values_nobody_asked_for_are_ignored)
 	assert_int_equal(fg_mismatch(env->a.buf.va, env->a.buf.size, 3), env->a.buf.size);
 }
 
-TEST(rc_connected, test_data_nobody_asked_for_is_ignored)
+TEST(rc_connected, test_unrequested_data_is_ignored)
 {
 	static const struct {
 		uint32_t psn, offset, chunk;

@@ -86,7 +86,7 @@ TEST(guests, test_acknowledgement_waits_for_no_answer_that_does_not_come)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
 
-TEST(guests, test_who_does_not_poll_acknowledges_at_once)
+TEST(guests, test_responder_without_polling_acknowledges_at_once)
 {
 	open_ends(env);
 	poll_both(env, false);

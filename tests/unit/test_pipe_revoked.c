@@ -527,7 +527,7 @@ TEST(nics, test_flushed_requests_revoke_their_rndvs)
 }
 
 /* A guest that revokes memory before its read starts breaks nothing. */
-TEST(nics, test_rndvs_that_nobody_reads_break_nothing)
+TEST(nics, test_unread_rndvs_break_nothing)
 {
 	struct fg_end c, d;
 

@@ -590,7 +590,7 @@ TEST(nics, test_exposed_answer_that_is_wrong_ends_the_connection)
 	}
 }
 
-TEST(nics, test_exposed_answer_that_nobody_asked_for_is_not_read)
+TEST(nics, test_exposed_answer_without_a_request_is_not_read)
 {
 	union pvr_any_frame any;
 	struct answer answer;

@@ -348,7 +348,7 @@ TEST_PIPE(test_broken_stream_stays_broken)
 	assert_int_equal(pvr_pipe_rx_run(&pipe->in, &inbox_ops, pipe, &err), PVR_INPUT_BROKEN);
 }
 
-TEST_PIPE(test_payload_that_nobody_wants_is_thrown_away)
+TEST_PIPE(test_unwanted_payload_is_discarded)
 {
 	fg_fill(pipe->env->a.mr.va, AREA, 3);
 	pipe->no_recv_payload = true;

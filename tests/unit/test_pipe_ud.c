@@ -134,7 +134,7 @@ TEST(hosts, test_waits_in_vain_become_rare)
 	ping_waits(env, 5);
 }
 
-TEST(hosts, test_gid_that_nobody_has_is_not_asked_for_again)
+TEST(hosts, test_absent_gid_is_not_queried_again)
 {
 	uint8_t nobody[16];
 	unsigned int asked;
@@ -195,7 +195,7 @@ static void send_mad(struct t_env *env, struct fg_end *a, struct fg_end *b, uint
 	fg_run(env->host);
 }
 
-TEST(hosts, test_who_sets_up_a_connection_waits_until_the_gid_is_known)
+TEST(hosts, test_mad_waits_until_the_gid_is_known)
 {
 	struct fg_end a, b;
 
@@ -213,7 +213,7 @@ TEST(hosts, test_who_sets_up_a_connection_waits_until_the_gid_is_known)
 	expect_no_cqe(&b.rcq);
 }
 
-TEST(hosts, test_who_sets_up_a_connection_waits_for_the_hosts_own)
+TEST(hosts, test_mad_waits_for_the_host_connection)
 {
 	struct fg_end a, b;
 
@@ -228,7 +228,7 @@ TEST(hosts, test_who_sets_up_a_connection_waits_for_the_hosts_own)
 	expect_recv(&b.rcq, 1, 256 + GRH);
 }
 
-TEST(hosts, test_who_sets_up_a_connection_waits_not_for_long)
+TEST(hosts, test_mad_waits_for_200_ms_only)
 {
 	struct fg_end a, b;
 
@@ -511,7 +511,7 @@ TEST(hosts, test_datagram_of_another_fabric_or_roce_is_dropped)
 	assert_false(arrives(env, 0, &forged));
 }
 
-TEST(hosts, test_datagram_to_nobody_is_dropped)
+TEST(hosts, test_datagram_to_absent_qp_or_gid_is_dropped)
 {
 	struct forged forged = forge(env);
 	uint64_t dropped = fg_stats(env->g[1]).ud_dropped;
@@ -548,7 +548,7 @@ TEST(hosts, test_sender_that_is_not_known_yet_is_waited_for)
 	fg_malformed_destroy(malformed);
 }
 
-TEST(hosts, test_sender_that_stays_unknown_holds_nobody_up_for_long)
+TEST(hosts, test_unknown_sender_delays_others_briefly)
 {
 	struct forged forged = forge(env), good = forge(env);
 	struct fg_malformed *malformed = fg_malformed_create(env->wire, 1, 0);

@@ -115,7 +115,7 @@ TEST_PLAIN(test_off_sleeps_at_once)
 	assert_int_equal(w.usages, 0);
 }
 
-TEST_PLAIN(test_who_has_not_worked_sleeps_at_once)
+TEST_PLAIN(test_idle_worker_sleeps_at_once)
 {
 	struct worker w;
 
@@ -255,7 +255,7 @@ TEST_PLAIN(test_each_trial_in_vain_doubles_the_pause)
 	}
 }
 
-TEST_PLAIN(test_who_was_content_for_long_begins_at_the_bottom)
+TEST_PLAIN(test_backoff_restarts_after_successful_polling)
 {
 	struct worker w;
 	uint64_t from;
@@ -435,7 +435,7 @@ TEST_PLAIN(test_what_comes_from_other_hosts_is_work)
 	assert_int_equal(w.policy.stats.poll_hits, 1);
 }
 
-TEST_PLAIN(test_who_takes_turns_is_no_crowd)
+TEST_PLAIN(test_short_time_slices_are_no_contention)
 {
 	struct worker w;
 
@@ -447,7 +447,7 @@ TEST_PLAIN(test_who_takes_turns_is_no_crowd)
 	assert_int_equal(w.policy.stats.sleeps, 0);
 }
 
-TEST_PLAIN(test_who_takes_the_cpu_now_and_then_is_no_crowd)
+TEST_PLAIN(test_rare_time_slices_are_no_contention)
 {
 	struct worker w;
 
@@ -470,7 +470,7 @@ TEST_PLAIN(test_who_takes_the_cpu_now_and_then_is_no_crowd)
 	assert_int_equal(w.policy.stats.cpu_contended, 1);
 }
 
-TEST_PLAIN(test_who_keeps_the_cpu_is_a_crowd)
+TEST_PLAIN(test_long_time_slices_are_contention)
 {
 	struct worker w;
 
@@ -506,7 +506,7 @@ TEST_PLAIN(test_trials_between_hosts_are_short_and_come_soon)
 /*
  * Between guests of one host, a context switch means that another task waits for the CPU.
  */
-TEST_PLAIN(test_nobody_takes_turns_when_nothing_moves)
+TEST_PLAIN(test_switch_without_remote_traffic_is_contention)
 {
 	struct worker w;
 

@@ -211,7 +211,7 @@ TEST(guests, test_each_wait_has_its_looks)
 /* ----------------------------------------------------------------- no receives posted */
 
 /* An idle pair costs nothing but the RNR timer, however soon that comes. */
-TEST(guests, test_looks_are_few)
+TEST(guests, test_rnr_polls_are_few)
 {
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
@@ -222,7 +222,7 @@ TEST(guests, test_looks_are_few)
 	expect_no_cqe(&env->a.scq);
 }
 
-TEST(guests, test_looks_are_few_with_a_short_rnr_timer)
+TEST(guests, test_rnr_polls_are_few_with_a_short_rnr_timer)
 {
 	struct fg_conn conn = patient;
 
@@ -236,7 +236,7 @@ TEST(guests, test_looks_are_few_with_a_short_rnr_timer)
 	expect_no_cqe(&env->a.scq);
 }
 
-TEST(guests, test_after_the_looks_the_doorbell_wakes_at_once)
+TEST(guests, test_after_rnr_polls_the_doorbell_wakes_at_once)
 {
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);
@@ -321,7 +321,7 @@ TEST(guests, test_a_reset_queue_pair_looks_again)
 /* -------------------------------------------------- what InfiniBand counts */
 
 /* To the error: RNR retries, and how long they take, are those of a short queue. */
-TEST(guests, test_looks_are_no_retries)
+TEST(guests, test_rnr_polls_are_no_retries)
 {
 	for (uint8_t timer = 0; timer < 32; timer++) {
 		uint64_t waited[2], naks[2];
@@ -461,7 +461,7 @@ TEST(guests, test_requester_is_destroyed_while_it_looks)
 }
 
 /* More to send, or a receive of its own, gives it turns, which are no looks. */
-TEST(guests, test_turns_between_looks_are_no_looks)
+TEST(guests, test_quanta_between_rnr_polls_are_no_polls)
 {
 	uint64_t deadline;
 
@@ -511,7 +511,7 @@ TEST(guests, test_drain_waits_for_a_look)
 }
 
 /* A look is due, but nothing may be touched: it comes when DMA is allowed again. */
-TEST(guests, test_look_that_was_due_without_bus_master)
+TEST(guests, test_rnr_poll_due_without_bus_master_runs_later)
 {
 	connect_long(env, LONG, &patient);
 	meet_rnr_nak(env);

@@ -496,7 +496,7 @@ TEST_SRQ(test_error_in_the_middle_of_a_message_flushes_its_request)
 			 1);
 }
 
-TEST_SRQ(test_failed_srq_serves_nobody_any_more)
+TEST_SRQ(test_failed_srq_serves_no_qp)
 {
 	s->srq.ring->prod_tail = UINT32_MAX;
 	t_send(s->a, 1, 0, 8);

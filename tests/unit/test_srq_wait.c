@@ -78,7 +78,7 @@ static void expect_served(struct crowd *c, uint32_t i)
 	expect_done(&c->far[i].scq, i, PVRDMA_WC_SEND);
 }
 
-TEST_CROWD(test_one_doorbell_wakes_all_who_wait)
+TEST_CROWD(test_one_doorbell_wakes_all_waiting_senders)
 {
 	all_send(c);
 	post(c, CROWD);
@@ -87,7 +87,7 @@ TEST_CROWD(test_one_doorbell_wakes_all_who_wait)
 	assert_int_equal(fg_cq_drain(&c->owner.rcq), CROWD);
 }
 
-TEST_CROWD(test_who_has_waited_longest_is_first)
+TEST_CROWD(test_longest_waiting_sender_is_first)
 {
 	static const uint32_t order[CROWD] = { 2, 0, 1 };
 
@@ -103,7 +103,7 @@ TEST_CROWD(test_who_has_waited_longest_is_first)
  * One request for many senders: the others wait on, and the next request wakes one of
  * them.
  */
-TEST_CROWD(test_who_gets_nothing_waits_on)
+TEST_CROWD(test_unserved_sender_waits_on)
 {
 	uint32_t done[CROWD + 1] = { 0 };
 
@@ -117,7 +117,7 @@ TEST_CROWD(test_who_gets_nothing_waits_on)
 }
 
 /* There is nothing for it yet, so it is not made to ask: that would cost it a retry. */
-TEST(guests, test_who_gets_nothing_spends_no_retry)
+TEST(guests, test_unserved_sender_uses_no_retry)
 {
 	struct fg_conn conn = fg_conn_default;
 	struct crowd c;
@@ -132,7 +132,7 @@ TEST(guests, test_who_gets_nothing_spends_no_retry)
 }
 
 /* A sender that cannot be woken uses up no request. */
-TEST_CROWD(test_who_has_nobody_to_wake_is_passed_over)
+TEST_CROWD(test_sender_without_a_qp_is_skipped)
 {
 	all_send(c);
 	expect_ok(fg_qp_destroy(&c->far[0].qp));
@@ -142,7 +142,7 @@ TEST_CROWD(test_who_has_nobody_to_wake_is_passed_over)
 }
 
 /* Retries by timer are refused again, and the QP still waits once. */
-TEST_CROWD(test_who_is_refused_twice_waits_once)
+TEST_CROWD(test_sender_refused_twice_waits_once)
 {
 	all_send(c);
 	for (int i = 0; i < 5; i++)

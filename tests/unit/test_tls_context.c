@@ -187,7 +187,7 @@ TEST_PLAIN(test_session_that_begins_before_and_ends_after)
 	exit_host(&b);
 }
 
-TEST_PLAIN(test_who_is_trusted_by_other_keys)
+TEST_PLAIN(test_peer_is_trusted_by_its_key_only)
 {
 	static const struct {
 		const char *text;

@@ -139,7 +139,7 @@ TEST(rc_connected, test_one_poll_looks_at_few_objects)
 	assert_true(polls <= 3 + CROWD / 16);
 }
 
-TEST(rc_connected, test_overwritten_receive_doorbells_wake_who_waits)
+TEST(rc_connected, test_overwritten_receive_doorbells_wake_waiting_senders)
 {
 	struct fg_end far[CROWD], near[CROWD];
 
@@ -158,7 +158,7 @@ TEST(rc_connected, test_overwritten_receive_doorbells_wake_who_waits)
 	assert_int_equal(fg_cq_drain(&env->b.rcq), 10);
 }
 
-TEST(rc_connected, test_overwritten_doorbell_of_an_srq_wakes_who_waits)
+TEST(rc_connected, test_overwritten_doorbell_of_an_srq_wakes_waiting_senders)
 {
 	struct fg_srq srq, other;
 	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .srq = &srq };
@@ -392,7 +392,7 @@ static uint32_t random_number(uint32_t *state)
 }
 
 /* Any value, anywhere, at any time: the neighbour is served, and the books are right. */
-TEST(rc_connected, test_random_stores_hurt_nobody)
+TEST(rc_connected, test_random_stores_do_no_harm)
 {
 	struct fg_end c, d;
 	uint32_t seed = 1;

@@ -73,7 +73,7 @@ TEST(uc_connected, test_message_without_a_receive_request_is_dropped)
 	assert_int_equal(fg_stats(env->g[1]).rnr_naks, 0);
 }
 
-TEST(uc_connected, test_message_to_nobody_is_done)
+TEST(uc_connected, test_message_to_unknown_qpn_completes)
 {
 	expect_ok(fg_qp_to_reset(&env->a.qp));
 	expect_ok(fg_qp_connect(&env->a.qp, NULL, env->b.gid, 0xabcdef));

@@ -214,7 +214,7 @@ TEST_PAIR(test_order)
 	}
 }
 
-TEST_PAIR(test_pieces_of_a_vector)
+TEST_PAIR(test_segments_of_a_vector)
 {
 	uint8_t in[10], out[10] = "123456789";
 	struct iovec from[] = { { out, 3 }, { out + 3, 0 }, { out + 3, 7 } };
@@ -336,7 +336,7 @@ TEST_PAIR(test_credits_that_cannot_be)
 	assert_int_equal(take(&pair[0], &byte, 1), -EPROTO);
 }
 
-TEST_PAIR(test_credits_taken_back)
+TEST_PAIR(test_decreasing_credits_are_refused)
 {
 	char byte;
 

@@ -277,7 +277,7 @@ static void await_rnr_nak(struct fg_guest *guest)
 	assert_int_equal(fg_stats(guest).rnr_naks, 1);
 }
 
-TEST_CREW(test_receive_wakes_who_waits)
+TEST_CREW(test_receive_wakes_waiting_sender)
 {
 	uint64_t begin;
 
@@ -332,7 +332,7 @@ TEST_CREW(test_receive_in_a_long_queue_is_found)
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
-TEST_CREW(test_srq_wakes_who_waits)
+TEST_CREW(test_srq_wakes_waiting_senders)
 {
 	struct fg_end owner, far[3];
 	struct fg_qp near[3];
