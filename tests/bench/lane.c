@@ -39,7 +39,7 @@ void bench_lane_turn(void *arg)
 	struct bench_lane *lane = arg;
 
 	post_again(&lane->pair.a.qp);
-	/* A turn may wait for another worker's lock: that is no error. */
+	/* A quantum may wait for another worker's lock: no error. */
 	while (pvr_engine_run(lane->engine, lane->worker) || fg_sq_space(&lane->pair.a.qp) < BATCH)
 		;
 	bench_load_reap(&lane->load);

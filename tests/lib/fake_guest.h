@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A guest without a virtual machine: a tiny PVRDMA driver, provider and program in
+ * A guest without a virtual machine: a minimal PVRDMA driver, provider and program in
  * this process, for tests, benchmarks and fuzzers.
  *
  * DOC: fake guest
@@ -16,11 +16,11 @@
  * page directory, and a contiguous view of them for the guest's program, as a page
  * table would give it.
  *
- * Only engine.h is used, never what is behind it. Posting and polling allocate
- * nothing. What a guest may get wrong returns the ERR register's value to the
- * caller; what only a broken test can cause ends the process (fg_die()).
+ * Only engine.h is used, no internal header of the engine. Posting and polling allocate
+ * nothing. Errors that a guest can cause return the ERR register's value to the
+ * caller; errors of the test itself end the process (fg_die()).
  *
- * Everything runs when the caller calls fg_run(), not before.
+ * The device runs only within fg_run().
  */
 #ifndef FAKE_GUEST_H
 #define FAKE_GUEST_H

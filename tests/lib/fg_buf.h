@@ -10,7 +10,7 @@ enum fg_buf_kind {
 	FG_LINEAR, /* consecutive bus addresses */
 };
 
-/* What an fg_buf owns in this process; freed with the RAM at the latest. */
+/* Memory of an fg_buf in this process; freed with the RAM at the latest. */
 struct fg_view {
 	LIST_ENTRY(fg_view) link;
 	void *va;

@@ -8,7 +8,7 @@
 
 #include "fg_guest.h"
 
-/* Returned when ERR says success but the response slot does not fit the command. */
+/* Returned when ERR is 0 but the response slot does not fit the command. */
 #define FG_ERR_NO_RESPONSE 0xfffffff0u
 
 #define FG_CMD_COOKIE 0x1122334455667788ull

@@ -38,9 +38,9 @@ uint32_t fg_resize_cq(struct fg_guest *guest, const struct pvr_cmd_resize_cq *re
 /* The request for @cqe elements that lie in @buf. */
 struct pvr_cmd_resize_cq fg_cq_resize_request(const struct fg_cq *cq, const struct fg_buf *buf,
 					      uint32_t cqe);
-/* To a new ring; what has not been polled will be from there. On failure as it was. */
+/* Moves to a new ring, unpolled completions included. On failure the CQ is unchanged. */
 uint32_t fg_cq_resize(struct fg_cq *cq, uint32_t cqe);
-/* On failure the CQ stays as it is. */
+/* On failure the CQ is unchanged. */
 uint32_t fg_cq_destroy(struct fg_cq *cq);
 /* Gives the pages back without a command (the device has forgotten the CQ). */
 void fg_cq_drop(struct fg_cq *cq);
@@ -59,7 +59,7 @@ void fg_cq_arm_solicited(struct fg_cq *cq);
 
 /* PVR_EXT_CQ_ARM_DBREC: the word in the ring's first page. */
 uint32_t *fg_cq_arm_dbrec(const struct fg_cq *cq);
-/* The device has announced all that is there. */
+/* Return: whether the device has sent a notification for all present completions. */
 bool fg_cq_notified(const struct fg_cq *cq);
 /* Arms for @kind, PVR_CQ_ARM_*, and rings if something is unread. Return: whether it rang. */
 bool fg_cq_arm_in_memory(struct fg_cq *cq, uint32_t kind);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What is to the hosts of a wire what etcd is to daemons: see fg_wire.h. Any thread. */
+/* The directory of a wire's hosts, in place of etcd: see fg_wire.h. Any thread may call. */
 #ifndef FG_DIRECTORY_H
 #define FG_DIRECTORY_H
 
@@ -17,10 +17,10 @@ void fg_directory_announce(struct fg_directory *dir, unsigned int host, const ch
 			   const uint8_t gid[16], uint8_t gid_type, bool present);
 void fg_directory_ask(struct fg_directory *dir, unsigned int host, const char *fabric,
 		      const uint8_t gid[16]);
-/* What a host was told has turned out to be wrong: it is told again. */
+/* The GID was not at the reported host: @host gets the present location again. */
 void fg_directory_moved(struct fg_directory *dir, unsigned int host, const char *fabric,
 			const uint8_t gid[16]);
-/* Tells a host what it should know and does not yet. Return: whether there was anything. */
+/* Delivers one pending announcement or reply to @host. Return: whether one was pending. */
 bool fg_directory_tell(struct fg_directory *dir, unsigned int host, struct pvr_engine *engine,
 		       struct pvr_host *const *peer);
 

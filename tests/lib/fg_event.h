@@ -5,7 +5,7 @@
 
 #include "fg_guest.h"
 
-/* What this driver has not read yet. */
+/* Return: entries that this driver has not read yet. */
 uint32_t fg_events_pending(const struct fg_guest *guest);
 uint32_t fg_cq_events_pending(const struct fg_guest *guest);
 

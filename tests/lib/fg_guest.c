@@ -55,7 +55,7 @@ static void config_defaults(struct fg_guest_config *config)
 		config->ring_pages = DEFAULT_RING_PAGES;
 }
 
-/* What no guest touches takes no memory. */
+/* Untouched pages take no memory. */
 static void map_uar(struct fg_guest *guest)
 {
 	void *va = mmap(NULL, PVR_BAR_UAR_SIZE, PROT_READ | PROT_WRITE,

@@ -16,13 +16,13 @@ struct fg_guest_config {
 	uint32_t driver_version; /* 0: 20 */
 	uint32_t ring_pages; /* of both device rings, header included; 0: 4 */
 	const char *hwversion; /* of the adapter; NULL: latest */
-	uint8_t gid_type; /* of the adapter; 0: the best that it has */
+	uint8_t gid_type; /* of the adapter; 0: the highest that it supports */
 	unsigned int worker; /* of the adapter */
 	uint32_t ext; /* PVR_EXT_* to acknowledge at probe */
 	bool uar_mapped; /* doorbells are stores to memory, as with uar=mapped */
 };
 
-/* A CQ notification ring, and this driver's index; it wraps as ABI.md says. */
+/* A CQ notification ring, and this driver's index, which wraps as in ABI.md. */
 struct fg_cq_ring {
 	struct fg_buf buf;
 	uint32_t head;
@@ -47,11 +47,11 @@ struct fg_guest {
 	void *cmd_slot, *resp_slot;
 	uint64_t cmd_gpa, resp_gpa;
 	struct fg_buf async_ring, cq_ring;
-	uint32_t async_head, cq_head; /* this driver's own, wrap as ABI.md says */
+	uint32_t async_head, cq_head; /* this driver's own, wrap as in ABI.md */
 	struct fg_cq_ring vector[PVR_CQ_VECTORS_MAX]; /* from 1 up; 0 is cq_ring */
 
 	struct fg_ctx kernel;
-	uint32_t *uar_shm; /* if async: BAR2 */
+	uint32_t *uar_shm; /* if uar_mapped: BAR2 */
 	uint32_t uar_next; /* the next UAR page for a user context */
 	uint32_t irq[PVR_VEC_MAX]; /* vectors raised */
 
@@ -61,11 +61,11 @@ struct fg_guest {
 };
 
 /*
- * What fg_guest_config_init() puts into ext: 0, a stock driver, unless a test's main()
- * says otherwise.
+ * Default of fg_guest_config.ext: 0, a stock driver, unless a test's main() sets
+ * another value.
  */
 extern uint32_t fg_default_ext;
-/* The same for async, which FG_UAR_MAPPED in the environment sets, too. */
+/* Default of uar_mapped; FG_UAR_MAPPED in the environment sets it, too. */
 extern bool fg_default_uar_mapped;
 
 /* MAC 52:54:00:12:34:<number>, name "vm<number>". */
@@ -73,13 +73,13 @@ void fg_guest_config_init(struct fg_guest_config *config, uint32_t number);
 
 /* Plugs the adapter in and maps RAM; no driver yet. Dies if that fails. */
 struct fg_guest *fg_guest_create(struct fg_host *host, const struct fg_guest_config *config);
-/* NULL if the adapter could not be made; then nothing is left. */
+/* Return: NULL if the adapter cannot be created; then all memory is freed. */
 struct fg_guest *fg_guest_try_create(struct fg_host *host, const struct fg_guest_config *config);
 /* Pulls the plug, if fg_guest_unplug() has not, and frees RAM. */
 void fg_guest_destroy(struct fg_guest *guest);
 void fg_guest_unplug(struct fg_guest *guest);
 
-/* The guest's number as fg_guest_config_init() knows it, ready to work: GID 0 bound. */
+/* A guest with GID 0 bound. @number: as in fg_guest_config_init(). */
 struct fg_guest *fg_guest_start(struct fg_host *host, uint32_t number);
 struct fg_guest *fg_guest_start_on(struct fg_host *host, uint32_t number, unsigned int worker);
 

@@ -117,7 +117,7 @@ static bool poll_workers(struct fg_host *host)
 	return found;
 }
 
-/* What one worker has done may be work for one that had none before it. */
+/* The work of one worker may cause work for an earlier, idle worker. */
 bool fg_host_step(struct fg_host *host)
 {
 	bool found = poll_workers(host);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the daemon is to real guests: an engine, a clock under control, a log. */
+/* A host in place of the daemon: an engine, a clock under the test's control, a log. */
 #ifndef FG_HOST_H
 #define FG_HOST_H
 
@@ -29,14 +29,14 @@ struct fg_log_line {
 	char text[FG_LOG_LEN];
 };
 
-/* Hosts that this one is joined with, see fg_wire.h: what runs one runs all of them. */
+/* The other hosts of a wire (fg_wire.h): running one host runs all of them. */
 struct fg_neighbours {
 	/* Runs all hosts once, this one too. Return: whether there is more to do. */
 	bool (*step)(void *opaque);
-	/* The first of all that they wait for. */
+	/* Return: the earliest deadline of all hosts. */
 	uint64_t (*deadline)(void *opaque);
 	void (*set_clock)(void *opaque, uint64_t now);
-	/* A guest has done something that others may have to know of. */
+	/* Called after each command: other hosts may have work. */
 	void (*tell)(void *opaque);
 };
 
@@ -44,9 +44,9 @@ struct fg_host {
 	struct pvr_engine *engine;
 	unsigned int workers;
 	uint64_t now; /* ns; moves only by fg_advance() and fg_settle() */
-	const struct fg_neighbours *neighbours; /* NULL: it is alone */
+	const struct fg_neighbours *neighbours; /* NULL: a single host */
 	void *neighbours_opaque;
-	bool polls; /* fg_run() polls the engine and never lets it rest */
+	bool polls; /* fg_run() polls the engine and never enables doorbells */
 	/*
 	 * While a worker pool runs (fg_worker_pool.h): its clock, and the target of
 	 * wake().

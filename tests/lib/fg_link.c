@@ -279,7 +279,7 @@ static bool out_output(struct fg_link *link)
 	return true;
 }
 
-/* Nothing that has come is looked at before what the NIC reads is there. */
+/* Received frames wait until the NIC's read is done. */
 static bool out_is_ready(struct fg_link *link)
 {
 	link->out_more |= fg_nic_work(out_nic(link));

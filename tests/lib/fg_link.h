@@ -13,7 +13,7 @@
 #include "fg_stream.h"
 #include "pipe.h"
 
-/* What all connections of a wire have in common. */
+/* Environment that all connections of a wire share. */
 struct fg_link_env {
 	struct fg_weather weather;
 	struct fg_nic_rules nics;
@@ -26,43 +26,43 @@ struct fg_link_env {
 	char why[200]; /* the last one */
 };
 
-/* Each end is its own host's to use. */
+/* Each end is used by its own host only. */
 struct fg_link {
 	struct fg_link_env *env;
 	enum pvr_pipe_kind kind;
 	unsigned int slot;
-	bool exposes; /* it has NICs that read */
+	bool exposes; /* with NICs that read */
 	struct fg_stream request, answer;
 	struct fg_nic_pair nics; /* the requester's, the responder's */
-	bool made; /* the streams are, and the NICs */
+	bool made; /* streams and NICs exist */
 	/* At the requester. */
-	struct pvr_host *out_host; /* the responder, as it knows it */
+	struct pvr_host *out_host; /* the requester's record of the responder */
 	struct fg_nic_stats *out_nics; /* of its host */
 	bool out_up, out_more;
-	bool out_wants; /* atomic: to know when more can be sent */
+	bool out_wants; /* atomic: wait until the stream has room */
 	/* At the responder. */
 	struct pvr_host *in_host;
 	struct fg_nic_stats *in_nics;
 	struct pvr_rsp_conn *in; /* NULL: none */
 	enum pvr_input in_state;
 	bool in_wants; /* ditto */
-	bool in_read; /* what it has waited for by its NIC */
+	bool in_read; /* the NIC's read that it waited for is done */
 	uint64_t stalled; /* until then */
 };
 
-/* Both ends, with new streams. It must be closed. */
+/* Opens both ends, with new streams. @link must be closed. */
 void fg_link_open(struct fg_link *link);
-/* Both ends see that; what is on its way is lost. */
+/* Closes both ends; bytes in flight are lost. */
 void fg_link_close(struct fg_link *link);
-/* ... and the streams are freed. */
+/* Closes both ends and frees the streams. */
 void fg_link_exit(struct fg_link *link);
 
-/* What is to be done at an end. Return: whether anything was. */
+/* Does the pending work of one end. Return: whether there was any. */
 bool fg_link_pump_out(struct fg_link *link);
 bool fg_link_pump_in(struct fg_link *link);
-/* What it does without its ends. */
+/* Does the pending reads of the NICs, independent of the ends. */
 void fg_link_nics_work(struct fg_link *link);
-/* When there is something to be done next; UINT64_MAX: not by time alone. */
+/* Return: the next deadline, UINT64_MAX: none. */
 uint64_t fg_link_deadline(struct fg_link *link);
 
 /* ---------------------------------------------------------- one end without an engine */
@@ -71,10 +71,10 @@ uint64_t fg_link_deadline(struct fg_link *link);
 void fg_link_open_out(struct fg_link *link);
 /* The responder's end only, with new streams. */
 void fg_link_open_in(struct fg_link *link, bool piggyback_ack);
-/* What the responder has to say and did not get rid of yet. May close its end. */
+/* Sends pending output of the responder. May close its end. */
 bool fg_link_in_output(struct fg_link *link);
 bool fg_link_in_is_ready(struct fg_link *link);
-/* It takes what came. Return: false if that was refused; the end is not closed yet. */
+/* Handles the received frames. Return: false if one is refused; the end stays open. */
 bool fg_link_in_take(struct fg_link *link);
 
 #endif /* FG_LINK_H */

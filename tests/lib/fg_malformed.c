@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The end of a connection that is a test's. */
+/* The end of a connection that a test controls. */
 #include "fg_malformed.h"
 
 #include <endian.h>
@@ -12,7 +12,7 @@ struct fg_malformed {
 	struct fg_wire *wire;
 	struct fg_link link;
 	struct fg_nic_stats nics;
-	bool accepts; /* it is the responder */
+	bool accepts; /* the responder's end */
 	bool closed;
 };
 
@@ -84,7 +84,7 @@ void fg_malformed_destroy(struct fg_malformed *malformed)
 	free(malformed);
 }
 
-/* What is there once the host has nothing more to do; what it has said before it closed stays. */
+/* Received bytes after the host is idle, also those from before a close. */
 static void pump_in(struct fg_malformed *malformed)
 {
 	struct fg_link *link = &malformed->link;

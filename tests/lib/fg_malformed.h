@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* A forged host: one end of a connection that is the test's. Bytes go in, bytes come out. */
+/* A malformed peer: the test reads and writes the bytes of one end of a connection. */
 #ifndef FG_MALFORMED_H
 #define FG_MALFORMED_H
 
@@ -25,7 +25,7 @@ struct fg_malformed *fg_malformed_accept(struct fg_wire *wire, unsigned int host
 					 unsigned int other, enum pvr_pipe_kind kind);
 void fg_malformed_destroy(struct fg_malformed *malformed);
 void fg_malformed_send(struct fg_malformed *malformed, const void *bytes, size_t size);
-/* What came back and was not taken yet. Return: bytes, up to @size. */
+/* Takes received bytes, up to @size. Return: their number. */
 size_t fg_malformed_recv(struct fg_malformed *malformed, void *bytes, size_t size);
 /* Runs hosts and streams until all are idle; sending and receiving include a run. */
 void fg_malformed_run(struct fg_malformed *malformed);

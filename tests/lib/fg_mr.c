@@ -133,7 +133,7 @@ uint32_t fg_mr_create_dma(const struct fg_pd *pd, struct fg_mr *mr)
 
 uint32_t fg_mw_create(const struct fg_pd *pd, uint32_t flag, struct fg_mr *mw)
 {
-	/* What does not count is garbage. */
+	/* Fields that the device must ignore hold garbage. */
 	struct pvr_cmd_create_mr req = {
 		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
 		.start = UINT64_MAX,

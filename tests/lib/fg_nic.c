@@ -8,7 +8,7 @@
 
 #include "fg_ram.h"
 
-/* An address that a NIC knows memory by is not where this process has it. */
+/* A rendezvous address differs from the address in this process. */
 #define ADDR_BASE 0x5100000000000000ull
 
 struct fg_rndv {
@@ -167,7 +167,7 @@ void fg_nic_forget_rndvs(struct fg_nic *nic)
 		fg_nic_revoke(nic, nic->rndvs);
 }
 
-/* What @len bytes from @addr on are, by this key; NULL: nothing that is exposed. */
+/* Return: the exposed memory of @len bytes at @addr under this key, or NULL. */
 static const uint8_t *find_exposed(const struct fg_nic *nic, uint64_t addr, uint32_t rkey,
 				   size_t len)
 {
@@ -239,7 +239,7 @@ int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 	return err;
 }
 
-/* What follows the first @at bytes, of the list and in one run. Return: its length. */
+/* The contiguous run of the list at offset @at. Return: its length. */
 static size_t run_at(const struct iovec *iov, size_t at, uint8_t **run)
 {
 	for (; at >= iov->iov_len; iov++)
@@ -267,7 +267,7 @@ static bool copy_some(struct fg_nic *nic, size_t limit)
 	n = run_at(rdma_read->iov, rdma_read->at, &to);
 	n = n < part->len - done ? n : part->len - done;
 	n = n < limit - rdma_read->at ? n : limit - rdma_read->at;
-	/* A NIC asks for the part as a whole. */
+	/* A NIC requests the part as a whole. */
 	from = find_exposed(nic->peer, part->addr, part->rkey, part->len);
 	if (!from)
 		return false;

@@ -4,7 +4,7 @@
  * memory: pvr_stream_ops from expose() on.
  *
  * Nothing is read before fg_nic_work() is called for the reading NIC. Meanwhile tests may
- * hold it up, with nothing or half of it done. What the engine must not do ends the process.
+ * hold a read, with nothing or half of it done. Forbidden calls of the engine end the process.
  */
 #ifndef FG_NIC_H
 #define FG_NIC_H
@@ -12,26 +12,26 @@
 #include "fg_stream.h"
 #include "pipe.h"
 
-/* When what has begun to be read gets on. */
+/* Progress of a read that has begun. */
 enum fg_reads {
 	FG_READS_GO,
 	FG_READS_HELD,
-	FG_READS_HALF, /* as far as half of it, at once; then it is held */
+	FG_READS_HALF, /* the first half at once; the rest is held */
 };
 
 /* How all NICs of a wire behave; tests change it at any time. */
 struct fg_nic_rules {
 	enum fg_reads reads;
 	bool no_expose; /* no memory can be exposed */
-	bool no_read; /* none can be read into, but the stream's own buffer */
+	bool no_read; /* reads go to the stream's own buffer only */
 };
 
-/* Of all NICs of a host: what it has exposed, what it has read. Atomic. */
+/* Counters of all NICs of a host: exposed memory, reads. Atomic. */
 struct fg_nic_stats {
 	uint64_t exposed, parts, zerocopy_tx_bytes, revoked;
 	uint64_t read, read_own,
 		zerocopy_rx_bytes; /* begun: into guest memory, its own; done: both */
-	uint64_t stopped; /* before they were done */
+	uint64_t stopped; /* canceled reads */
 	uint64_t forbidden; /* reads of memory that is not exposed */
 };
 
@@ -39,7 +39,7 @@ struct fg_rndv;
 
 struct fg_rdma_read {
 	bool on, done;
-	size_t at, size; /* bytes that were read, of so many */
+	size_t at, size; /* bytes read so far, of @size */
 	int parts, count;
 	struct pvr_rndv_seg part[PVR_FRAME_RNDV_SEGS];
 	struct iovec iov[PVR_FRAME_RNDV_SEGS]; /* count 0: own */
@@ -67,14 +67,14 @@ void fg_nic_pair_init(struct fg_nic_pair *pair, const struct fg_nic_rules *rules
 		      struct fg_stream *one, struct fg_stream *other,
 		      struct fg_nic_stats *stats[2]);
 void fg_nic_pair_exit(struct fg_nic_pair *pair);
-/* Nothing is read any more. */
+/* Ends all reads. */
 void fg_nic_pair_break(struct fg_nic_pair *pair);
-/* The engine does not use this end any more: nothing is exposed, or being read into. */
+/* The engine has left this end: assert that nothing is exposed or being read. */
 void fg_nic_expect_idle(struct fg_nic *nic);
 /* For an end without an engine: revoke all that it exposes. */
 void fg_nic_forget_rndvs(struct fg_nic *nic);
 
-/* As pvr_stream_ops have them. */
+/* As in pvr_stream_ops. */
 void *fg_nic_expose(struct fg_nic *nic, const struct iovec *iov, int count,
 		    struct pvr_rndv_seg *part);
 void fg_nic_revoke(struct fg_nic *nic, void *rndv);
@@ -83,9 +83,9 @@ int fg_nic_read(struct fg_nic *nic, const struct pvr_rndv_seg *part, int parts,
 int fg_nic_rdma_read_poll(struct fg_nic *nic, uint8_t **data);
 void fg_nic_rdma_read_cancel(struct fg_nic *nic);
 
-/* Reads, as far as the rules let it. Return: whether that is done now, or has failed. */
+/* Reads as far as the rules allow. Return: whether the read is done or has failed. */
 bool fg_nic_work(struct fg_nic *nic);
-/* Something is read, and is not done. */
+/* Return: whether a read has begun and is not done. */
 bool fg_nic_rdma_read_is_busy(struct fg_nic *nic);
 
 #endif /* FG_NIC_H */

@@ -48,7 +48,7 @@ uint32_t fg_queue_pages(uint32_t wr, uint32_t stride)
 	return (uint32_t)(((uint64_t)wr * stride + PVR_PAGE_SIZE - 1) / PVR_PAGE_SIZE);
 }
 
-/* An older device answers with a number that is the handle too. */
+/* An older device returns a number that is also the handle. */
 static bool has_handles(struct fg_guest *guest)
 {
 	return guest->config.driver_version >= PVR_VERSION_QPHANDLE &&

@@ -13,7 +13,7 @@
 #define FG_QKEY 0x11223344u
 #define FG_GSI_QKEY 0x80010000u
 
-/* What a QP is made of; zero sizes become 64 work requests of 4 entries. */
+/* Attributes of a new QP; zero sizes become 64 work requests of 4 SGEs. */
 struct fg_qp_spec {
 	const struct fg_pd *pd;
 	struct fg_cq *scq, *rcq;
@@ -24,7 +24,7 @@ struct fg_qp_spec {
 	uint32_t max_inline; /* PVR_EXT_INLINE */
 	bool sig_all;
 	uint8_t flags; /* PVR_QP_* */
-	enum fg_buf_kind kind; /* of the queues' pages: thousands of QPs want FG_LINEAR */
+	enum fg_buf_kind kind; /* of the queues' pages: for thousands of QPs use FG_LINEAR */
 };
 
 struct fg_qp {
@@ -71,7 +71,7 @@ struct pvr_cmd_create_qp fg_qp_request(const struct fg_qp_spec *spec);
 
 /* On failure nothing is left. */
 uint32_t fg_qp_create(const struct fg_qp_spec *spec, struct fg_qp *qp);
-/* On failure the QP stays as it is. */
+/* On failure the QP is unchanged. */
 uint32_t fg_qp_destroy(struct fg_qp *qp);
 /* Gives the pages back without a command (the device has forgotten the QP). */
 void fg_qp_drop(struct fg_qp *qp);

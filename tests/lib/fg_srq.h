@@ -32,7 +32,7 @@ uint32_t fg_srq_modify(struct fg_srq *srq, uint32_t mask, const struct pvr_srq_a
 /* PVR_SRQ_MAX_WR for elements that lie in @buf. */
 struct pvr_cmd_modify_srq fg_srq_resize_request(const struct fg_srq *srq, const struct fg_buf *buf,
 						uint32_t wr);
-/* To a new ring; what waits moves there. On failure as it was. */
+/* Moves to a new ring, waiting requests included. On failure the SRQ is unchanged. */
 uint32_t fg_srq_resize(struct fg_srq *srq, uint32_t wr);
 uint32_t fg_srq_set_limit(struct fg_srq *srq, uint32_t limit);
 uint32_t fg_srq_query(struct fg_srq *srq, struct pvr_srq_attr *attr);

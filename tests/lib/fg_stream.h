@@ -34,18 +34,18 @@ struct fg_stream {
 };
 
 void fg_stream_init(struct fg_stream *stream, const struct fg_weather *weather, size_t room);
-/* What is on its way is lost. */
+/* Bytes in flight are lost. */
 void fg_stream_exit(struct fg_stream *stream);
 void fg_stream_break(struct fg_stream *stream);
-/* As pvr_stream_ops have them. */
+/* As in pvr_stream_ops. */
 ssize_t fg_stream_send(struct fg_stream *stream, const struct iovec *iov, int count);
 ssize_t fg_stream_recv(struct fg_stream *stream, const struct iovec *iov, int count);
 bool fg_stream_can_send(struct fg_stream *stream);
 bool fg_stream_can_recv(struct fg_stream *stream);
-/* When something arrives next; UINT64_MAX: nothing is on its way, or it is held. */
+/* Return: the next arrival; UINT64_MAX: no bytes in flight, or they are held. */
 uint64_t fg_stream_deadline(struct fg_stream *stream);
 void fg_stream_hold(struct fg_stream *stream, bool hold);
-/* Bytes on their way, or not taken yet. */
+/* Bytes in flight or not read yet. */
 size_t fg_stream_used(struct fg_stream *stream);
 
 #endif /* FG_STREAM_H */

@@ -230,7 +230,7 @@ static struct pvr_host *host_make(struct fg_host *host, unsigned int other)
 	return peer;
 }
 
-/* A host knows itself, too: as the last one. */
+/* The last entry of a host is the host itself. */
 static void hosts_make(struct fg_wire *wire, struct node *node)
 {
 	for (unsigned int other = 0; other < wire->config.hosts; other++)

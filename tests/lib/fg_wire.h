@@ -35,9 +35,9 @@ struct fg_wire_config {
 struct fg_wire *fg_wire_create(const struct fg_wire_config *config);
 void fg_wire_destroy(struct fg_wire *wire);
 struct fg_host *fg_wire_host(struct fg_wire *wire, unsigned int host);
-/* What its connections have in common, for others that are made by hand (fg_malformed.c). */
+/* Environment of its connections, for connections that tests create (fg_malformed.c). */
 struct fg_link_env *fg_wire_link_env(struct fg_wire *wire);
-/* What host @host knows host @other as. */
+/* Return: host @host's record of host @other. */
 struct pvr_host *fg_wire_remote_host(struct fg_wire *wire, unsigned int host, unsigned int other);
 
 /* Runs engines and streams until all are idle. Never moves the clocks. */
@@ -58,38 +58,38 @@ void fg_wire_stop(struct fg_wire *wire);
 
 /* ---------------------------------------------------------------------- streams */
 
-/* At most so many bytes are taken, or given, by one call; 0: as many as there is room for. */
+/* Limits the bytes of one send or receive call; 0: limited by room only. */
 void fg_wire_limit(struct fg_wire *wire, size_t send, size_t recv);
-/* What is sent arrives so much later. */
+/* Bytes arrive @ns after they are sent. */
 void fg_wire_delay(struct fg_wire *wire, uint64_t ns);
-/* Nothing arrives from @from at @to, in either direction of requests, until it is let go. */
+/* While @hold, no byte from @from arrives at @to, neither requests nor answers. */
 void fg_wire_hold(struct fg_wire *wire, unsigned int from, unsigned int to, bool hold);
 
 /*
- * The outgoing connection of @from to @to breaks, and both ends see that; what is on its
- * way is lost, also what has arrived but was not taken yet. fg_wire_mend() makes it anew.
+ * The outgoing connection of @from to @to breaks, and both ends are closed. Bytes in flight
+ * are lost, also received bytes that are unread. fg_wire_mend() opens a new connection.
  */
 void fg_wire_cut(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot);
 void fg_wire_mend(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot);
 bool fg_wire_is_up(struct fg_wire *wire, unsigned int from, unsigned int to, unsigned int slot);
 /*
- * Another kind of pipe (PVR_PIPE_VERBS) of @from to @to, in slot 0: comes or goes. It is
- * made of the same streams, and tests see by it which path is chosen.
+ * Adds or removes another kind of pipe (PVR_PIPE_VERBS) of @from to @to, in slot 0. The pipe
+ * uses the same streams; tests check by its kind which path is chosen.
  */
 void fg_wire_verbs(struct fg_wire *wire, unsigned int from, unsigned int to, bool up);
 bool fg_wire_verbs_is_up(struct fg_wire *wire, unsigned int from, unsigned int to);
-/* How its NICs behave, and what those of a host have done. */
+/* The rules of its NICs, and the counters of a host's NICs. */
 struct fg_nic_rules *fg_wire_nics(struct fg_wire *wire);
 struct fg_nic_stats *fg_wire_nic(struct fg_wire *wire, unsigned int host);
 /* Starts the reads that were requested, without waiting for their end. */
 void fg_wire_nics_work(struct fg_wire *wire);
-/* The same, since this was asked last. Nothing may be exposed now, and no thread run. */
+/* Counters since the last call. Nothing may be exposed, and no thread may run. */
 struct fg_nic_stats fg_wire_nic_since(struct fg_wire *wire, unsigned int host);
-/* Bytes that are on their way of requests from @from to @to, of all slots. */
+/* Bytes in flight of requests from @from to @to, of all slots. */
 size_t fg_wire_in_flight(struct fg_wire *wire, unsigned int from, unsigned int to);
-/* Connections that an engine has given up as what came made no sense. */
+/* Connections that an engine has closed because of invalid input. */
 unsigned int fg_wire_refused(const struct fg_wire *wire);
-/* Why the last one. */
+/* The reason of the last one. */
 const char *fg_wire_why(const struct fg_wire *wire);
 
 /* -------------------------------------------------------------------- directory */
@@ -101,7 +101,7 @@ const char *fg_wire_why(const struct fg_wire *wire);
 void fg_wire_directory(struct fg_wire *wire, bool on);
 /* If @lazy, hosts receive replies to resolve() only, and no announcements. */
 void fg_wire_lazy(struct fg_wire *wire, bool lazy);
-/* So often a host has asked, been told of a move, wanted a connection. */
+/* Counters of a host: queries, reported moves, requested connections. */
 unsigned int fg_wire_resolves(const struct fg_wire *wire, unsigned int host);
 unsigned int fg_wire_moves(const struct fg_wire *wire, unsigned int host);
 unsigned int fg_wire_wants(const struct fg_wire *wire, unsigned int host);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Tests of arming: each event that was asked for comes, and none that was not. */
+/* Tests of arming: each requested event comes, and no other. */
 #include <linux/delay.h>
 
 #include "ktest.h"
@@ -88,14 +88,14 @@ int kt_arm_any_then_solicited(struct kt_pair *pair)
 	KT_CHECK(arm(pair, IB_CQ_NEXT_COMP) == 0);
 	KT_CHECK(arm(pair, IB_CQ_SOLICITED) == 0);
 	KT_CHECK(!message(pair, 0) && got_event(pair) && !read_it(pair));
-	/* That one was both: again for solicited ones only. */
+	/* That event ended both armings: arm for solicited events only. */
 	KT_CHECK(arm(pair, IB_CQ_SOLICITED) == 0);
 	KT_CHECK(!message(pair, 0) && got_none(pair) && !read_it(pair));
 	KT_CHECK(!message(pair, IB_SEND_SOLICITED) && got_event(pair));
 	return read_it(pair);
 }
 
-/* What is unread when one arms: the consumer hears of it in one way or the other. */
+/* A completion that is unread while arming: reported by an event or by the return value. */
 int kt_arm_missed(struct kt_pair *pair)
 {
 	take_over(pair);
@@ -106,7 +106,7 @@ int kt_arm_missed(struct kt_pair *pair)
 	KT_CHECK(!message(pair, 0) && got_none(pair));
 	KT_CHECK(arm(pair, IB_CQ_NEXT_COMP) == 0);
 	KT_CHECK(got_event(pair) && got_none(pair));
-	/* Announced, and still unread: not again, and the next one is. */
+	/* A notified, unread completion gives no second event; the next completion does. */
 	KT_CHECK(arm(pair, IB_CQ_NEXT_COMP) == 0);
 	KT_CHECK(got_none(pair) && !read_it(pair));
 	KT_CHECK(!message(pair, 0) && got_event(pair));

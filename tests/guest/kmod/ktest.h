@@ -56,7 +56,7 @@ struct kt_pair {
 	atomic_t last_wqe_events; /* of the second end */
 };
 
-/* How a test wants its pair. */
+/* Parameters of a test's pair. */
 struct kt_need {
 	enum ib_poll_context poll;
 	bool srq;

@@ -26,7 +26,7 @@ int kt_send_recv(struct kt_pair *pair)
 	return 0;
 }
 
-/* When it returns all that was posted has completed, and been seen to. */
+/* Returns when all posted requests have completed and were handled. */
 int kt_drain(struct kt_pair *pair)
 {
 	int i;
@@ -98,7 +98,7 @@ int kt_partial_recv(struct kt_pair *pair)
 	return 0;
 }
 
-/* One request too many is refused, and one more goes when one was polled. */
+/* A full queue refuses a request, and accepts one after a completion was polled. */
 int kt_full_queue(struct kt_pair *pair)
 {
 	int i;

@@ -32,7 +32,7 @@ static void put_to_all(struct job *job, const char *out, size_t len, MPI_Win win
 	}
 }
 
-/* What the others have got is what was put there: the part of rank `from`. */
+/* The others hold the part that rank `from` has put. */
 static void get_from_all(struct job *job, char *in, int from, size_t len, MPI_Win win)
 {
 	for (int at = 0; at < job->ranks; at++)

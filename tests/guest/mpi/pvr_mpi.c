@@ -2,7 +2,7 @@
 /*
  * Usage: pvr_mpi [TEST...]
  *
- * Runs all tests, or those, and says what they sent between the nodes: "between nodes: BYTES bytes".
+ * Runs all tests, or the named ones; prints the bytes between nodes: "between nodes: BYTES bytes".
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 
 #define MPI_TEST_MOST (4u << 20)
 
-/* What a job must know about itself. */
+/* Parameters of a job. */
 struct job {
 	int rank, ranks;
 	int nodes;
@@ -34,7 +34,7 @@ extern const size_t sizes_num;
 
 /* Fill @buf with bytes that depend on sender, receiver and time. */
 void pattern_fill(void *buf, size_t len, int from, int to, uint64_t when);
-/* Ends the job, saying what differs, if they are not those. */
+/* Ends the job with a message if the bytes differ. */
 void pattern_check(const struct job *job, const void *buf, size_t len, int from, int to,
 		   uint64_t when);
 
@@ -42,7 +42,7 @@ void pattern_check(const struct job *job, const void *buf, size_t len, int from,
 _Noreturn void wrong(const struct job *job, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void *must_alloc(const struct job *job, size_t len);
-/* Notes `len` bytes for rank `to`, if it is on another node. */
+/* Counts `len` bytes to rank `to`, if that rank is on another node. */
 void count_sent(struct job *job, int to, size_t len);
 
 void test_ring(struct job *job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completions of a round: they come in order, each says what its operation was. */
+/* Completions of a round: they come in order, each with its operation's opcode. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "verify.h"
 
 #define STALL_SECONDS 60
-#define LOSS_SECONDS 15 /* a peer that is slow has not lost anything */
+#define LOSS_SECONDS 15 /* more than a slow peer needs */
 
 static const enum ibv_wc_opcode wc_opcodes[KIND_NUM] = {
 	[KIND_SEND] = IBV_WC_SEND,	    [KIND_SEND_IMM] = IBV_WC_SEND,
@@ -111,7 +111,7 @@ static void take_event(struct end *end)
 	end->events++;
 }
 
-/* Arm, look once more, and only then sleep: the order that loses no completion. */
+/* Arm, poll once more, then sleep: this order loses no completion. */
 static void sleep_until_event(struct run *run)
 {
 	struct pollfd fds[2];

@@ -29,7 +29,7 @@ struct words {
 	_Atomic uint64_t ticket;
 };
 
-/* What one party has seen and won; the same machine type on both sides. */
+/* Results of one party; the machine type is the same on both sides. */
 struct tally {
 	uint32_t added, won;
 	uint32_t before[ROUNDS * ADDS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the two processes tell each other over TCP: parameters, addresses, where they are. */
+/* Messages between the two processes over TCP: parameters, addresses, progress. */
 #include <string.h>
 
 #include "oob.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the device of a node has beyond SEND, WRITE and READ: asked for, not read from a list of capabilities. */
+/* Features of a node's device beyond SEND, WRITE and READ: tried, not read from capabilities. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

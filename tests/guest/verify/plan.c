@@ -211,7 +211,7 @@ static void plan_op(struct op *op, struct rng *rng, const struct shape *shape, u
 	plan_remote(op, rng, shape, slot);
 }
 
-/* The last of each end must say when all before it are done. */
+/* The last operation of each end must complete after all others. */
 static void signal_last(struct plan *plan)
 {
 	bool seen[2] = { false, false };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What one round of pvr_verify does: both ends compute the same plan from the same seed, so that
+ * The operations of one round of pvr_verify: both ends compute the same plan from a seed, so that
  * each knows every byte its memory must hold afterwards.
  *
  * Each operation has a slot of memory at each end. A slot is cut into pieces, with bytes between
@@ -74,7 +74,7 @@ struct op {
 	struct piece decoy; /* at the other: receive SGE that WRITE_IMM must not write to */
 };
 
-/* What all rounds of a phase have in common. */
+/* Parameters of all rounds of a phase. */
 struct shape {
 	uint64_t seed;
 	uint32_t bytes_max;
@@ -101,7 +101,7 @@ size_t shape_memory(const struct shape *shape);
 void plan_round(struct plan *plan, const struct shape *shape, uint64_t round, uint32_t ops_left);
 bool op_has_imm(const struct op *op);
 bool op_is_atomic(const struct op *op);
-/* What an atomic leaves at the other end. */
+/* Return: the value that an atomic leaves at the other end. */
 uint64_t op_after(const struct op *op);
 /* Does it take a receive at the other end? */
 bool op_consumes_receive(const struct op *op);

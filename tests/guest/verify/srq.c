@@ -35,7 +35,7 @@ struct srq_end {
 	bool used[BATCH];
 };
 
-/* What one side sends in a round: the same at both. */
+/* Messages that one side sends in a round, the same at both sides. */
 static void plan_messages(struct run *run, int side, struct message *messages)
 {
 	struct rng rng = { .state = run->params.seed ^ (run->round << 8 | side) };

@@ -11,7 +11,7 @@
 
 #define START_PSN(side) (0x100001u * ((side) + 1))
 
-/* What both sides must agree on: the client's wishes, cut to what both devices can. */
+/* Common parameters: the client's request, limited to the abilities of both devices. */
 struct params {
 	char magic[8];
 	uint64_t seed;
@@ -29,13 +29,13 @@ struct params {
 
 #define PARAMS_MAGIC "pvrvrfy2"
 
-/* What not every device, driver and provider has. */
+/* Optional features of device, driver and provider. */
 enum offer { OFFER_UC, OFFER_INLINE, OFFER_ATOMICS, OFFER_SRQ, OFFER_MW1, OFFER_MW2, OFFER_NUM };
 
 /* Two regions that meet in the middle of the memory, and one of all of it. */
 enum region { REGION_LOW, REGION_HIGH, REGION_ALL, REGION_NUM };
 
-/* What one end tells the other; the same machine type on both sides. */
+/* One end's parameters for the other; the machine type is the same on both sides. */
 struct contact {
 	struct address address;
 	uint64_t memory;

@@ -17,7 +17,7 @@
 #define ACCESS_BYTES 64
 #define RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
-/* What end 1 does to the window after it is bound, and before end 0 uses it. */
+/* Actions of end 1 on the window, after its bind and before end 0 uses it. */
 enum deed {
 	DEED_NONE,
 	DEED_UNBIND, /* type 1: bound to no bytes */
@@ -67,7 +67,7 @@ static const struct window_case {
 	{ "write through another QP", SECOND, DEED_OTHER_QP, 0, IBV_WR_RDMA_WRITE, 100, REFUSED },
 };
 
-/* What the ends tell each other; end 0 has no window. */
+/* Messages between the ends; end 0 has no window. */
 struct note {
 	struct address address;
 	uint64_t window;
