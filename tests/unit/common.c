@@ -55,7 +55,7 @@ int t_setup_guests(void **state)
 
 	env->g[0] = fg_guest_start(env->host, 1);
 	env->g[1] = fg_guest_start(t_other_host(env), 2);
-	/* They get to know each other. */
+	/* The hosts exchange their announcements. */
 	fg_run(env->host);
 	return 0;
 }

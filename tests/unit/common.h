@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What most unit tests share: fixtures of fake guests, assertions about rings. */
+/* Common parts of most unit tests: fixtures of fake guests, assertions about rings. */
 #ifndef UNIT_COMMON_H
 #define UNIT_COMMON_H
 
@@ -31,7 +31,7 @@ int t_setup_uc(void **state); /* as rc, with PVR_EXT_UC */
 int t_setup_rc_loopback(void **state); /* one guest, two connected RC ends on it */
 int t_setup_ud_ready(void **state); /* two guests, a UD end on each, in RTS */
 int t_setup_gsi_ready(void **state);
-/* As @setup, with guests whose drivers ask for the extensions @ext. */
+/* As @setup, with guests whose drivers acknowledge the extensions @ext. */
 int t_setup_ext(void **state, uint32_t ext, t_fixture *setup);
 /* For a setup of a test's own: hosts that are joined, with a guest each. */
 struct t_env *t_env_of_hosts(void **state, const struct fg_wire_config *config);

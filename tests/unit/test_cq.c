@@ -385,7 +385,7 @@ TEST(rc_connected, test_overflow_raises_cq_err_and_stops_the_cq)
 	fg_events_count(env->g[1], 0, 0);
 }
 
-/* What a turn completes becomes visible together, as far as there is room for it. */
+/* The completions of a quantum become visible together, as far as the CQ has room. */
 TEST(rc_connected, test_run_that_overflows_shows_what_fitted)
 {
 	fill_receive_cq(env, FG_END_CQE - 3);

@@ -25,7 +25,7 @@ static uint32_t notifications(struct t_env *env)
 	return fg_cq_events_count(env->g[1], env->b.rcq.handle);
 }
 
-/* What no unread completion makes: an arming without a doorbell. */
+/* Arms without a doorbell, as a guest does if no completion is unread. */
 static void arm(struct fg_cq *cq, uint32_t kind)
 {
 	assert_false(fg_cq_arm_in_memory(cq, kind));
@@ -304,11 +304,11 @@ TEST(rc_connected, test_failed_cq_is_not_armed)
 #define WAKEUPS 200000
 #define PATIENCE_S 20
 
-/* A CPU of the guest that sleeps until it is told of a completion. */
+/* A CPU of the guest that sleeps until the next notification. */
 struct sleeper {
 	struct t_env *env;
 	pthread_t thread;
-	uint32_t known; /* completions that it was told of, or found */
+	uint32_t known; /* completions that were notified or polled */
 	bool give_up;
 };
 
@@ -379,7 +379,7 @@ static void *sleep_and_believe(void *arg)
 	return NULL;
 }
 
-/* The sleeper knows of @n; false if it has not woken up. */
+/* Return: whether the sleeper has woken up for @n completions. */
 static bool wait_until_known(const struct sleeper *s, uint32_t n)
 {
 	time_t end = time(NULL) + PATIENCE_S;

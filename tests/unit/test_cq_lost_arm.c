@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* CQs whose arming was overwritten: told of late, but told; and seldom told in vain. */
+/* CQs with an overwritten arming: notified late, but surely; rarely notified without need. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -18,7 +18,7 @@ static uint32_t notifications(struct t_env *env)
 	return fg_cq_events_count(env->g[1], env->b.rcq.handle);
 }
 
-/* What a stock program does before it waits: it arms, and looks once more. */
+/* As a stock program before it waits: arm, and poll once more. */
 static void arm_and_lose_it(struct t_env *env)
 {
 	fg_cq_arm(&env->b.rcq);
@@ -117,7 +117,7 @@ TEST(rc_connected, test_polling_guests_are_not_bothered)
 	assert_int_equal(env->g[1]->irq[PVR_VEC_CQ], 0);
 }
 
-/* What is read has come lately, always: older ones are consumed in time. */
+/* Only new completions are unread: older ones are consumed in time. */
 TEST(rc_connected, test_stream_that_is_never_all_read_is_no_reason)
 {
 	struct pvrdma_cqe cqe;
@@ -317,7 +317,7 @@ struct vcpu {
 	bool done; /* the device's side may stop */
 };
 
-/* As a stock program waits: arm, look once more, which rings, too, and sleep. */
+/* As a stock program waits: arm, poll once more, which also rings, and sleep. */
 static void wait_for_completion(struct vcpu *v)
 {
 	struct fg_end *a = &v->env->a;

@@ -44,7 +44,7 @@ static uint64_t spared(struct fg_guest *guest)
 
 /* ---------------------------------------------------------------- values of the words */
 
-/* What a stock driver keeps there is its own. */
+/* Without the extension the device does not touch the words. */
 TEST(rc, test_without_the_extension_nothing_is_written)
 {
 	struct pvr_db_suppress *words_shm;

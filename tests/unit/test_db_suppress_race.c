@@ -22,7 +22,7 @@ TEST_INIT
 	fg_default_ext = PVR_ENGINE_EXT;
 }
 
-/* Runs before and after a look of the device, once each. */
+/* Runs before and after the device reads a ring, once each. */
 static struct {
 	struct t_env *env;
 	void (*before_look)(struct t_env *env);
@@ -162,7 +162,7 @@ TEST(rc_connected, test_end_of_polling_enables_the_doorbell_of_later_posts)
 	expect_two_writes(env);
 }
 
-/* The first look finds nothing; the guest has seen that no doorbell is needed. */
+/* The first read finds nothing; the guest has read that no doorbell is needed. */
 static void put_recv(struct t_env *env)
 {
 	struct pvrdma_sge sge = fg_sge(&env->b.mr, 0, 64);
@@ -196,7 +196,7 @@ static const struct fg_conn patient = {
 	.max_dest_rd_atomic = 16,
 };
 
-/* A receive queue that the requester looks at (path/local/rnr.h). */
+/* A receive queue that the requester polls (path/local/rnr.h). */
 static void connect_long(struct t_env *env)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };
@@ -206,7 +206,7 @@ static void connect_long(struct t_env *env)
 	fg_end_connect(&env->a, &env->b, &patient);
 }
 
-/* Return: false if the next timer is not one of those that look. */
+/* Return: false if the next timer is not an RNR poll. */
 static bool to_next_look(struct fg_host *host)
 {
 	uint64_t deadline = pvr_engine_deadline(host->engine, 0);

@@ -221,7 +221,7 @@ TEST(rc_connected, test_cq_notification_ring_wraps_at_2048)
 	}
 }
 
-/* The guest does not say when it has drained the ring: the device looks by itself. */
+/* The guest does not report that it has drained the ring: the device polls the ring. */
 TEST(guest, test_full_async_ring_holds_events_back)
 {
 	struct fg_guest *g = env->g[0];

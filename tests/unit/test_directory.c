@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The directory's own parts, and a peers file's hosts that are asked. */
+/* The directory's parts, and queries to the hosts of a peers file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ static const struct pvr_directory_timing hurry = {
 	.verify = 30 * PVR_MSEC,
 };
 
-/* Nothing that is believed is forgotten while a slow machine looks at it. */
+/* Long enough that no entry expires on a slow machine. */
 static const struct pvr_directory_timing patient = {
 	.round = 10 * PVR_MSEC,
 	.absent = PVR_SEC,
@@ -98,7 +98,7 @@ TEST_PLAIN(test_queue_keeps_a_question_once)
 	pvr_loop_destroy(loop);
 }
 
-/* A tenant that asks for everything has its bound, and others their turn. */
+/* Queries of one tenant are bounded, and others get their share. */
 TEST_PLAIN(test_queue_lanes_take_turns)
 {
 	struct pvr_loop *loop = pvr_loop_create();
@@ -225,7 +225,7 @@ TEST_PLAIN(test_own_group_has_several_members)
 
 /* ---------------------------------------------------------------------- look-ups */
 
-/* Guests have asked for G1, which host a has. */
+/* Guests have resolved G1, which is at host a. */
 static void find_at_a(struct fake_net *net)
 {
 	fake_host_up(net, "a", true);
@@ -294,7 +294,7 @@ TEST_PLAIN(test_absent_is_believed_for_a_while)
 	stop(&net, path);
 }
 
-/* A host that is down or silent is asked a few times, and not for ever. */
+/* A host that is down or silent gets a bounded number of queries. */
 TEST_PLAIN(test_rounds_are_bounded)
 {
 	struct fake_net net;
@@ -331,7 +331,7 @@ TEST_PLAIN(test_moved_is_asked_again)
 	stop(&net, path);
 }
 
-/* Without being told: by asking the owner now and then. */
+/* Without a report: by periodic queries to the owner. */
 TEST_PLAIN(test_found_is_confirmed)
 {
 	struct fake_net net;
@@ -347,7 +347,7 @@ TEST_PLAIN(test_found_is_confirmed)
 	stop(&net, path);
 }
 
-/* What is known of a host that is not connected stays known, unless it is needed. */
+/* Entries of a disconnected host stay until they are needed. */
 TEST_PLAIN(test_dead_owner_is_replaced_when_wanted)
 {
 	struct fake_net net;
@@ -417,7 +417,7 @@ TEST_PLAIN(test_claim_outside_the_pins)
 	fake_until(&net, fake_is_nowhere(&net, RED, G1));
 	fake_until(&net, fake_is_nowhere(&net, "blue", G2));
 	fake_until(&net, fake_is_nowhere(&net, RED, "::ffff:10.2.2.3"));
-	/* Those that may not have it were not asked; saying so unasked does not help. */
+	/* Hosts that may not have the GID get no query, and an unrequested reply is ignored. */
 	assert_int_equal(fake_host(&net, "a")->asked, 2);
 	pvr_directory_located(net.directory, "a", RED, fake_gid(&net, RED, G1)->key.gid, 2);
 	fake_run(&net, 10);
@@ -570,7 +570,7 @@ TEST_PLAIN(test_cache_is_bounded)
 	fake_net_exit(&net);
 }
 
-/* However fast guests ask, hosts are not asked faster than that. */
+/* The rate of queries to hosts is bounded, at any rate of the guests' queries. */
 TEST_PLAIN(test_lookups_have_a_rate)
 {
 	struct pvr_directory_settings settings = { .timing = hurry };

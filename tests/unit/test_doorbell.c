@@ -51,7 +51,7 @@ TEST(rc_connected, test_doorbells_at_unused_offsets_are_ignored)
 	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
 	struct fg_wr wr = { .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1 };
 
-	fg_run(env->host); /* going to RTS looks at the queue once */
+	fg_run(env->host); /* the transition to RTS polls the queue once */
 	assert_true(fg_put_send(&env->a.qp, &wr));
 	t_recv(&env->b, 1, 0, 8);
 	for (uint32_t offset = 12; offset < PVR_PAGE_SIZE; offset += 4)
@@ -110,7 +110,7 @@ static void foreign_page(struct t_env *env, struct fg_ctx *owner, uint32_t page)
 	expect_ok(fg_srq_create(&end.pd, 16, 1, &srq));
 	fg_end_open(&peer, env->g[1], PVR_QPT_RC);
 	fg_end_connect(&end, &peer, NULL);
-	fg_run(env->host); /* going to RTS looks at the queue once */
+	fg_run(env->host); /* the transition to RTS polls the queue once */
 	t_recv(&peer, 1, 0, 8);
 	sge = fg_sge(&end.mr, 0, 8);
 	assert_true(fg_put_send(&end.qp, &wr));
@@ -231,7 +231,7 @@ static const struct {
 	{ "send index moving backwards fails the qp", 2, 3 },
 };
 
-/* a's ring says @tail; a must fail alone, and c and d go on. */
+/* a's ring has the index @tail; a must fail alone, and c and d go on. */
 TEST_CASES(rc_connected, test_wild_send_index_fails_the_qp, send_indices)
 {
 	struct fg_end c, d;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What becomes of queues when their QP fails: order, status, and the other end. */
+/* Queues of a failed QP: order, status, and the other end. */
 #include "common.h"
 
 #define BAD_LKEY 0xbadbad00u

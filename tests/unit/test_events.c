@@ -67,7 +67,7 @@ static void to_rts(struct fg_end *end)
 	expect_ok(fg_qp_modify(&end->qp, PVR_QPA_STATE, &attr));
 }
 
-/* For this transition: what an earlier one asked for is over. */
+/* For this transition: the request of an earlier one is over. */
 TEST(rc_connected, test_sq_drained_if_this_transition_asked_for_it)
 {
 	struct pvr_qp_attr attr = { .qp_access_flags = 0 };
@@ -268,7 +268,7 @@ TEST(rc_connected, test_last_wqe_once_when_a_qp_with_an_srq_is_in_error)
 		expect_ok(fg_qp_to_reset(&env->b.qp));
 		expect_ok(fg_qp_to_init(&env->b.qp, NULL));
 	}
-	/* Without an SRQ the flushed requests say it. */
+	/* Without an SRQ the flushed requests report it. */
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	fg_run(env->host);
 	expect_no_event(env->g[0]);
@@ -287,7 +287,7 @@ TEST(guests, test_port_active_and_port_err_with_each_change)
 	expect_no_event(env->g[1]);
 }
 
-/* What the driver binds itself it knows itself. */
+/* A bind by the driver itself causes no event. */
 TEST(guests, test_gid_change_when_the_device_takes_one_away)
 {
 	struct fg_guest_config config;

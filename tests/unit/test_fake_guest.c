@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the other tests rely on in the fake guest itself. */
+/* Properties of the fake guest that the other tests rely on. */
 #include "common.h"
 
 TEST(unprobed, test_bus_addresses_are_no_host_addresses)

@@ -9,7 +9,7 @@
 #define CHUNK 65536u
 #define BOTH 2 /* a role: either */
 
-/* A frame that is in order, and how much payload it says that it has. */
+/* A valid frame, and the length of its payload by its header. */
 struct sample {
 	const char *name;
 	enum pvr_frame_type type;
@@ -128,7 +128,7 @@ static void expect_refusal(const char *name, const union pvr_any_frame *any, con
 		fail_msg("%s is refused for %s, and not for %s", name, why, text);
 }
 
-/* That sample with one thing changed: it is refused, and says why. */
+/* Changes one field of a sample: it is refused, with this reason. */
 #define REFUSED(name, change, text)                      \
 	do {                                             \
 		union pvr_any_frame f = find(name)->any; \
@@ -388,7 +388,7 @@ TEST_PLAIN(test_rndv_with_a_wrong_field_is_refused)
 		REFUSED(exposed[i], f.frame.flags &= (uint8_t)~PVR_FRAME_F_RNDV,
 			"as long as its piece");
 	}
-	/* What is exposed is no way around the limits of a piece. */
+	/* The limits of a fragment hold for rendezvous, too. */
 	REFUSED("lent write", f.request.chunk = CHUNK + 1, "not in its message");
 	REFUSED("lent write", f.request.chunk = 0, "empty piece");
 	REFUSED("lent write", f.request.length = f.request.chunk = PVR_FRAME_CHUNK_MAX + 1,

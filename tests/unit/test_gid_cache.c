@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Which remote has which GID: the table, and what queue pairs and directories see of it. */
+/* GIDs of other hosts: the cache, and its results for queue pairs and directories. */
 #include "common.h"
 #include "gid/fabric.h"
 #include "gid/gid_cache.h"
@@ -165,7 +165,7 @@ TEST_BOOK(test_full_gid_cache_takes_no_more)
 	k = key(gid, "default", PVR_GID_CACHE_MAX);
 	assert_int_equal(set(cache, &k, PVR_GID_AT_HOST, one, false), -ENOSPC);
 	assert_int_equal(set(cache, &k, PVR_GID_ABSENT, NULL, false), -ENOSPC);
-	/* What is there can be changed, and makes room when it goes. */
+	/* Present entries can be changed, and their removal makes room. */
 	k = key(gid, "default", 5);
 	expect_ok(set(cache, &k, PVR_GID_AT_HOST, two, true));
 	expect_ok(set(cache, &k, PVR_GID_UNKNOWN, NULL, true));

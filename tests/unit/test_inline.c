@@ -256,7 +256,7 @@ TEST(host, test_without_the_extension_there_is_none)
 	expect_ok(create_with(env, 0, 0));
 }
 
-/* As stock drivers and providers know it: the flag is ignored, the list counts. */
+/* As for stock drivers and providers: the flag is ignored, the SGE list counts. */
 TEST(guests, test_flag_without_inline_data_changes_nothing)
 {
 	struct pvrdma_sge sge;

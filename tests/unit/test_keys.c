@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What keys permit: PD, range and rights, at the sender, the receiver and remotely. */
+/* Checks of keys: PD, range and rights, at the sender, the receiver and remotely. */
 #include "common.h"
 
 #define LEN 5000u /* crosses a page */

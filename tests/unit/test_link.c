@@ -16,7 +16,7 @@ struct hosts {
 	struct fg_host *host[2];
 	struct fg_guest *g[2];
 	uint8_t gid[2][16];
-	struct pvr_host *other[2]; /* what each host knows the other one as */
+	struct pvr_host *other[2]; /* each host's record of the other one */
 };
 
 static int setup(void **state, const struct fg_wire_config *config)
@@ -281,7 +281,7 @@ static struct pvr_frame_ping ping_frame(uint64_t cookie)
 					.cookie = cookie };
 }
 
-/* The connection is closed for that reason, after a CLOSE that says so; others are not. */
+/* The connection is closed after a CLOSE with that reason; other connections stay open. */
 static void expect_close(struct hosts *env, struct fg_malformed *malformed, const char *why)
 {
 	union pvr_any_frame any = { 0 };
@@ -377,7 +377,7 @@ TEST_HOSTS(setup_hosts, test_fabrics_are_declared_one_after_the_other)
 	frame = fabric_frame(2, "tenant2");
 	fg_malformed_send(malformed, &frame, sizeof(frame));
 	assert_false(fg_malformed_is_closed(malformed));
-	/* What a number means never changes. */
+	/* The fabric of a number never changes. */
 	frame = fabric_frame(1, "tenant3");
 	fg_malformed_send(malformed, &frame, sizeof(frame));
 	expect_close(env, malformed, "not the next one");
@@ -402,7 +402,7 @@ TEST_HOSTS(setup_hosts, test_as_many_fabrics_as_there_are_numbers)
 	expect_close(env, malformed, "out of range");
 }
 
-/* A second one of the same fabrics is one frame that says so. */
+/* At the limit a new fabric is refused; queries in declared fabrics still work. */
 TEST_HOSTS(setup_hosts, test_our_side_declares_no_more_fabrics_than_a_connection_may_have)
 {
 	char name[16];

@@ -137,7 +137,7 @@ TEST_FAST(rc_connected, LONG_PAGES, test_bad_page_in_the_second_table_is_refused
 	expect_cqe(&fast->end->scq, 1, PVRDMA_WC_MW_BIND_ERR);
 }
 
-/* What the region was made for is the limit, not what the device could do. */
+/* The limit is that of the region's creation, not that of the device. */
 TEST_FAST(rc_connected, STOCK_PAGES + 1, test_list_longer_than_the_region_is_refused)
 {
 	put_register(&fast->end->qp, 1, &fast->buf, fast->key)->wr.fast_reg.page_list_len =

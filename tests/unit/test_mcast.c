@@ -392,7 +392,7 @@ TEST(ud_ready, test_limit_of_groups)
 		number_group(mgid, i);
 		assert_int_equal(fg_qp_attach(&env->a.qp, mgid), i < max ? 0 : ENOMEM);
 	}
-	/* What was refused left nothing behind. */
+	/* The refused attaches left no state. */
 	expect_ok(fg_qp_attach(&env->b.qp, mgid));
 	number_group(mgid, 0);
 	expect_ok(fg_qp_detach(&env->a.qp, mgid));

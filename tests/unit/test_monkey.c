@@ -32,7 +32,7 @@ struct monkey {
 	struct fg_end c, d; /* the bystanders, on vm3 and vm4 */
 	bool has_srq; /* the ends receive through these */
 	struct fg_srq srq[2];
-	/* What the monkeys have, or had; some of it is stale. */
+	/* The monkeys' objects; some are stale. */
 	uint32_t handle[2][KIND_NUM][OBJECTS];
 	uint32_t fast_key[2]; /* of a region for fast registration */
 	uint32_t window_key[2];
@@ -233,7 +233,7 @@ static void fill(struct monkey *m, int who, union pvr_cmd_req *req)
 	}
 }
 
-/* The kind that a command makes, takes or asks for, by number. */
+/* The kind of object that a command creates, destroys or queries, by number. */
 static const uint8_t kinds[PVR_CMD_NUM] = {
 	[PVR_CMD_CREATE_UC] = KIND_UC,	  [PVR_CMD_DESTROY_UC] = KIND_UC,
 	[PVR_CMD_CREATE_PD] = KIND_PD,	  [PVR_CMD_DESTROY_PD] = KIND_PD,
@@ -582,7 +582,7 @@ static void drain(struct monkey *m, int who)
 {
 	struct fg_end *end = end_of(m, who);
 
-	/* Wild indices make a CQ look endless. */
+	/* With invalid indices a CQ seems endless. */
 	for (int i = 0; i < 300; i++) {
 		struct pvrdma_cqe cqe;
 

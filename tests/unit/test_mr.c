@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory regions: CREATE_MR and DESTROY_MR. What keys permit is in test_keys.c. */
+/* Memory regions: CREATE_MR and DESTROY_MR. Checks of keys are in test_keys.c. */
 #include "common.h"
 
 struct mr_env {

@@ -227,7 +227,7 @@ TEST_LAYOUT(PVR_PAGE_SHIFT, test_uneven_runs)
 	write_all(l);
 }
 
-/* The translation of the first pages is made anew when scattered ones follow. */
+/* The translation of the first pages is rebuilt when scattered pages follow. */
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_runs_before_scattered_pages)
 {
 	uint32_t first;
@@ -604,7 +604,7 @@ TEST_LAYOUT(KIB64_SHIFT, test_scattered_regions_do_not_eat_the_hosts_memory)
 	destroyed(l);
 }
 
-/* 2^27 pages cost the guest three pages of tables: the device refuses to look at them. */
+/* 2^27 pages cost the guest three pages of tables: the device refuses them unread. */
 TEST_LAYOUT(PVR_PAGE_SHIFT, test_region_of_many_times_the_guests_memory_is_refused)
 {
 	uint64_t gpa, *dir;

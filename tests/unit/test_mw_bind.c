@@ -177,7 +177,7 @@ static int t_setup_uc_connected(void **state)
 	return 0;
 }
 
-/* IBTA vol. 1, table 38: UC binds. What it does not do is say that an access was refused. */
+/* IBTA table 38: UC supports binds, but reports no refused access. */
 TEST_EXPOSE(uc_connected, PVR_MR_FLAG_MW2, test_unreliable_connections_bind_windows)
 {
 	expose_bind(l);

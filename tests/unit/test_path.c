@@ -73,7 +73,7 @@ static void expect_sends(struct t_env *env)
 	expect_filled(&env->b);
 }
 
-/* Let requesters of this host look for their paths again. */
+/* Makes requesters of this host resolve their paths again. */
 static void move_a_gid(struct t_env *env)
 {
 	uint8_t gid[16];

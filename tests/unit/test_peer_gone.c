@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* PVR_EXT_PEER_GONE: what a reliable connection is told when the guest at its other end is gone. */
+/* PVR_EXT_PEER_GONE: events and completions of an RC QP if its peer's guest is gone. */
 #include "common.h"
 
 /* Far less than the retries of fg_conn_default take. */
@@ -121,7 +121,7 @@ TEST(stock, test_without_the_extension_no_qp_gets_an_event)
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
-/* What dies is a guest, not an address: that may move. */
+/* Only the guest is gone: its address may move to another guest. */
 TEST(rc, test_address_that_is_taken_away_is_no_end)
 {
 	connect(env);

@@ -241,7 +241,7 @@ TEST(guests, test_reads_in_flight_are_bounded_by_the_depth)
 	expect_begun(env, fg_conn_default.max_rd_atomic, 40);
 }
 
-/* What is wrong is found before it is sent, and fails in its order. */
+/* An invalid request is found before it is sent, and fails in its order. */
 TEST(guests, test_bad_request_fails_behind_those_on_their_way)
 {
 	open_ends(env, &env->a, &env->b, 16);

@@ -408,7 +408,7 @@ TEST(hosts, test_receives_come_late)
 	assert_true(fg_stats(env->g[1]).rnr_naks >= 20);
 }
 
-/* What is behind a request that waits comes again, and no more than that. */
+/* Only requests after the waiting one are sent again. */
 TEST(hosts, test_connection_cut_while_receives_are_awaited)
 {
 	connect_ends(env, NULL);

@@ -176,7 +176,7 @@ TEST(rc_connected, test_unrequested_data_is_ignored)
 		memcpy(data.gid, forgery.ack.gid, 16);
 		assert_int_equal(pvr_pipe_read_data(&forgery.route, "default", &data), PVR_HANDLED);
 	}
-	/* That of the READ itself says that the WRITE before it is done, and no more. */
+	/* The READ's own ACK completes the WRITE before it, and no more. */
 	while (fg_cq_pending(&env->a.scq))
 		expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_int_equal(t_device_qp(&env->a)->sq_inflight, 1);
@@ -267,7 +267,7 @@ TEST(rc_connected, test_forged_requests_write_nothing)
 	frame.dgid[15] ^= 0x55;
 	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_NO_QP);
 	assert_true(fg_logged(fg_wire_host(env->wire, 1), "a GID that it has not been given"));
-	/* Behind what there is, told once; before all that there was. */
+	/* A PSN ahead, with one NAK; a PSN before the first request. */
 	frame = good;
 	frame.psn = htole32((le32toh(good.psn) + 1) & 0xffffff);
 	assert_int_equal(ask(env, malformed, &frame), PVR_FRAME_SYN_PSN_SEQ_ERR);

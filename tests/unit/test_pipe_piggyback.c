@@ -10,7 +10,7 @@
 #include "fg_wire.h"
 #include "path/pipe/rsp_conn.h"
 
-#define SOON 8 /* steps: looks of a worker, and the way back */
+#define SOON 8 /* steps: polls of a worker, and the way back */
 #define LATER 300
 #define FRAGMENT 64u
 

@@ -43,7 +43,7 @@ struct forged {
 	struct pvr_frame_qp_gone left;
 };
 
-/* As host 1 would say to host 2 that a is gone. */
+/* The QP_GONE frame for a, as host 1 would send it to host 2. */
 static struct forged forge(struct t_env *env)
 {
 	struct forged forged = {

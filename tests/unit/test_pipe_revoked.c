@@ -59,7 +59,7 @@ static void scene_init(struct scene *s, struct t_env *env, enum part part)
 	nics_open(s->env, &s->c, &s->d, 2);
 }
 
-/* Nothing of it is read yet; or half of what the victim has asked for. */
+/* No byte is read yet; or half of the victim's request. */
 static void begin(struct scene *s)
 {
 	struct t_env *env = s->env;
@@ -489,7 +489,7 @@ TEST(nics, test_region_becomes_another_one_when_all_is_read)
 	}
 }
 
-/* A queue pair that begins anew while something is read for its former life. */
+/* A queue pair that is reset and reconnected during a read of its former incarnation. */
 TEST(nics, test_queue_pair_begins_anew_when_all_is_read)
 {
 	struct scene s;

@@ -112,7 +112,7 @@ TEST(nics, test_send_with_invalidate_is_exposed)
 	expect_exposed(env, PVRDMA_WR_SEND, 1, 100000);
 }
 
-/* What is behind the last whole chunk, too, if it is large enough. */
+/* The rest after the last whole chunk, too, if it is large enough. */
 TEST(nics, test_long_messages_are_exposed_in_fragments)
 {
 	const uint32_t len = (7u << 19) - 100, rndvs = len / NICS_CHUNK + 1;
@@ -289,7 +289,7 @@ TEST(nics, test_memory_that_cannot_be_read_into_gets_a_copy)
 	assert_true(nics_are_up(env));
 }
 
-/* What is more than may be exposed at once is copied, and all of it comes in order. */
+/* Payload beyond the limit of exposed memory is copied, and all arrives in order. */
 TEST(nics, test_more_than_may_be_exposed_at_once_is_copied)
 {
 	const uint32_t n = PVR_FRAME_RNDV_MAX + 8;
@@ -319,7 +319,7 @@ TEST(nics, test_more_than_may_be_exposed_at_once_is_copied)
 
 /* ------------------------------------------------------------------ both ways at once */
 
-/* What is read for a queue pair as responder has nothing to do with what it has asked for. */
+/* Reads of a queue pair as responder are independent of its requests. */
 TEST(nics, test_both_ends_read_at_the_same_time)
 {
 	struct fg_end *end[] = { &env->a, &env->b };

@@ -97,7 +97,7 @@ static void send_request(struct scene *s)
 	fg_wire_run(s->env->wire);
 }
 
-/* Frames that have come; those of no type that is asked for are skipped. */
+/* Received frames; those of other types are skipped. */
 static unsigned int count_frames(struct scene *s, uint8_t type, union pvr_any_frame *last)
 {
 	static uint8_t bytes[8u << 20];
@@ -161,7 +161,7 @@ TEST_DIAL(nics, false, test_rndv_that_was_not_agreed_upon_ends_the_connection)
 	scene_exit(s);
 }
 
-/* The request with one thing changed ends the connection, and says why; nothing is read. */
+/* A request with one changed field ends the connection with a reason; nothing is read. */
 #define BAD(change, why)                         \
 	do {                                     \
 		struct scene s;                  \
@@ -251,7 +251,7 @@ TEST_DIAL(nics_to_scattered_whole, true, test_large_fragment_comes_by_the_buffer
 	test_free(memory);
 }
 
-/* The NIC at the other end says no, which ends the queue pair of the two. */
+/* The NIC at the other end refuses, which breaks the queue pair between the hosts. */
 TEST(nics, test_memory_that_is_not_exposed_ends_the_connection)
 {
 	struct fg_nic_stats stats;
@@ -434,7 +434,7 @@ TEST(nics, test_rndvs_come_back_in_their_order)
 	fg_malformed_destroy(s.malformed);
 }
 
-/* Its guest may have it back, whether the other side has said so or not. */
+/* The guest may free its memory, with or without a reply of the other side. */
 TEST(nics, test_request_that_is_done_leaves_no_rndv)
 {
 	union pvr_any_frame any;
@@ -472,7 +472,7 @@ static void expect_bad_return(struct t_env *env, uint32_t returned, uint32_t cou
 	expect_closed(&s, "rendezvous are returned that were not made");
 	assert_int_equal(nics_out(s.env, 0), 0);
 	fg_malformed_destroy(s.malformed);
-	/* Nothing is lost: what was asked for goes by another way. */
+	/* Nothing is lost: the requests use another connection. */
 	fg_wire_settle(s.env->wire, FG_SEC);
 	for (uint32_t i = 0; i < 3; i++)
 		expect_done(&s.env->a.scq, i, PVRDMA_WC_RDMA_WRITE);

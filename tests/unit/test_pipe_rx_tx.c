@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What waits to be sent on a connection, and what comes in: over a stream with faults. */
+/* Output queue and input of a connection, over a stream with faults. */
 #include "common.h"
 #include "fg_stream.h"
 #include "core/objects.h"

@@ -273,7 +273,7 @@ static void give_again(struct side *side, struct side *other)
 		fg_cq_drain(&ends[i]->rcq);
 		forgive(ends[i]->guest);
 	}
-	/* What is still on its way must not pass for a request of the new connection. */
+	/* Frames in flight must not be taken for requests of the new connection. */
 	conn.psn = (side->taken + other->taken) * 0x1000;
 	fg_end_connect(ends[0], ends[1], &conn);
 	side->gone = 0;

@@ -57,7 +57,7 @@ static void ping_waits(struct t_env *env, uint64_t wr_id)
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* b has a GID now that a knows nothing of. */
+/* Gives b a GID that is not in the cache of a's host. */
 static void hide_b(struct t_env *env)
 {
 	fg_wire_directory(env->wire, false);
@@ -491,7 +491,7 @@ TEST(hosts, test_datagram_in_the_name_of_another_host_is_dropped)
 {
 	struct forged forged = forge(env);
 
-	/* The GID is host 1's, and host 3 says it; then the receiver's own; then a group. */
+	/* Host 3 sends with the GID of host 1, then with the receiver's own, then with a group's. */
 	assert_false(arrives(env, 2, &forged));
 	memcpy(forged.dgram.sgid, env->b.gid, 16);
 	assert_false(arrives(env, 0, &forged));

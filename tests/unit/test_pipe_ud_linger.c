@@ -14,7 +14,7 @@ TEST_INIT
 	fg_default_ext = PVR_EXT_MCAST;
 }
 
-/* Three hosts with a guest each; the first one knows nothing of b. */
+/* Three hosts with a guest each; b's GID is not in the cache of the first one. */
 static int t_setup_hosts(void **state)
 {
 	const struct fg_wire_config config = { .hosts = 3 };
@@ -88,7 +88,7 @@ TEST(hosts, test_a_connection_is_waited_for)
 	expect_in_order(&env->b, 2);
 }
 
-/* What can be sent at once is, to the same host as to others. */
+/* Datagrams with a resolved destination are sent at once, to the same and to other hosts. */
 TEST(hosts, test_destroying_sends_what_was_posted)
 {
 	fg_wire_directory(env->wire, true);

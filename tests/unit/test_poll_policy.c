@@ -9,7 +9,7 @@
 #define START (1000 * SEC)
 #define ROUND 100ull /* what the engine takes to find nothing */
 
-/* A worker whose engine finds work when the test says so. */
+/* A worker whose engine finds work under the test's control. */
 struct worker {
 	struct pvr_poll_policy policy;
 	uint64_t now;
@@ -54,7 +54,7 @@ static enum pvr_poll_step step(struct worker *w, bool worked)
 	return next;
 }
 
-/* Return: how long it polled in vain until it slept, or @ns if it did not. */
+/* Polls without work. Return: the time until it slept, or @ns if it did not. */
 static uint64_t idle(struct worker *w, uint64_t ns)
 {
 	uint64_t from = w->now;
@@ -74,7 +74,7 @@ static void sleep_for(struct worker *w, uint64_t ns)
 	pvr_poll_looked(&w->policy, w->now, true);
 }
 
-/* It is woken, works, polls in vain and sleeps. Return: how long it polled. */
+/* The worker is woken, works, polls without work and sleeps. Return: the polling time. */
 static uint64_t wake_in_vain(struct worker *w)
 {
 	uint64_t polled;
@@ -166,7 +166,7 @@ TEST_PLAIN(test_always_has_its_own_window_and_never_backs_off)
 
 /* --------------------------------------------------------------- sockets */
 
-/* The time between looks while the engine always or never has work. */
+/* The time between polls while the engine always or never has work. */
 static uint64_t look_interval(struct worker *w, bool worked)
 {
 	uint64_t from;
@@ -382,7 +382,7 @@ TEST_PLAIN(test_sleep_is_not_time_without_the_cpu)
 	assert_true(w.usages > 100);
 }
 
-/* What happened during the pause says nothing of the trial. */
+/* Events during the pause do not count for the trial. */
 TEST_PLAIN(test_trial_begins_with_a_new_measurement)
 {
 	struct worker w;

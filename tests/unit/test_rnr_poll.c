@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Long receive queues that run dry: the requester looks for receives (path/local/rnr.h). */
+/* Long receive queues that run empty: the requester polls for receives (path/local/rnr.h). */
 #include "common.h"
 
-#define LONG 128 /* the shortest queue that is looked at */
+#define LONG 128 /* the shortest queue that is polled */
 #define PART (LONG / 4)
-#define LOOKED (300 * FG_US) /* by then all looks are over */
+#define LOOKED (300 * FG_US) /* by then all RNR polls are over */
 #define SLOW (3 * FG_MS) /* a wait after which the next begins with the doorbell */
 #define RNR (10 * FG_MS + 240 * FG_US)
 
@@ -42,7 +42,7 @@ static void connect_long(struct t_env *env, uint32_t receives, const struct fg_c
 	fg_run(env->host);
 }
 
-/* What a guest does that has been told that no doorbell is needed. */
+/* As a guest whose doorbells are suppressed. */
 static void post_suppressed(struct t_env *env, uint64_t wr_id)
 {
 	uint64_t spared = env->g[1]->doorbells_spared;
@@ -79,7 +79,7 @@ static uint32_t timers_in(struct fg_host *host, uint64_t ns)
 	return n;
 }
 
-/* To the next look, which must come before all looks are over. */
+/* Advances to the next RNR poll, which must come within LOOKED. */
 static void next_look(struct fg_host *host)
 {
 	uint64_t deadline = pvr_engine_deadline(host->engine, 0);
@@ -191,7 +191,7 @@ TEST(guests, test_goes_on_after_the_last_look)
 	assert_false(asks_for_doorbell(&env->b));
 }
 
-/* The same pair, again and again: each wait begins anew. */
+/* The same pair repeatedly: each wait starts with fresh polls. */
 TEST(guests, test_each_wait_has_its_looks)
 {
 	connect_long(env, LONG, &patient);
@@ -250,7 +250,7 @@ TEST(guests, test_after_rnr_polls_the_doorbell_wakes_at_once)
 	assert_true(pvr_engine_deadline(env->host->engine, 0) == UINT64_MAX);
 }
 
-/* A receiver whose receives come seldom rings, and is looked at again when they come faster. */
+/* A receiver that posts rarely rings, and is polled again when it posts faster. */
 TEST(guests, test_after_a_long_wait_the_next_begins_with_the_doorbell)
 {
 	connect_long(env, LONG, &patient);
@@ -346,7 +346,7 @@ TEST(guests, test_rnr_polls_are_no_retries)
 	}
 }
 
-/* Without time for a look there is the doorbell. */
+/* Without time for an RNR poll the doorbell is needed. */
 TEST(guests, test_short_rnr_timer_leaves_no_time_to_look)
 {
 	struct fg_conn conn = patient;
@@ -360,9 +360,9 @@ TEST(guests, test_short_rnr_timer_leaves_no_time_to_look)
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 }
 
-/* ------------------------------------------- what happens between two looks */
+/* ------------------------------------------- events between two polls */
 
-/* What the message waits for comes to nothing, in each of these ways. */
+/* The wait of the message ends without a receive, in each of these ways. */
 static void while_it_looks(struct t_env *env, void (*happen)(struct t_env *env), uint32_t status)
 {
 	connect_long(env, LONG, &patient);
@@ -460,7 +460,7 @@ TEST(guests, test_requester_is_destroyed_while_it_looks)
 	expect_no_cqe(&env->b.rcq);
 }
 
-/* More to send, or a receive of its own, gives it turns, which are no looks. */
+/* More to send, or a receive of its own, gives a QP quanta, which are no RNR polls. */
 TEST(guests, test_quanta_between_rnr_polls_are_no_polls)
 {
 	uint64_t deadline;
@@ -510,7 +510,7 @@ TEST(guests, test_drain_waits_for_a_look)
 	expect_state(&env->a, PVR_QPS_SQD);
 }
 
-/* A look is due, but nothing may be touched: it comes when DMA is allowed again. */
+/* An RNR poll is due without bus master: it runs when DMA is allowed again. */
 TEST(guests, test_rnr_poll_due_without_bus_master_runs_later)
 {
 	connect_long(env, LONG, &patient);

@@ -349,7 +349,7 @@ static const struct {
 	{ "peer link down under traffic", kill_link },
 };
 
-/* What becomes of a while @kill happens to b in the middle of a long transfer. */
+/* The result at a if @kill happens to b in the middle of a long transfer. */
 TEST_CASES(guests, test_peer_dies_under_traffic, deaths)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Which of a remote's connections a queue pair uses: spread, traffic classes, those that are down. */
+/* A queue pair's choice among the connections to a host: spread, traffic classes, down ones. */
 #include "common.h"
 #include "path/pipe/internal.h"
 

@@ -527,7 +527,7 @@ TEST_SRQ(test_srq_goes_on_when_one_of_its_qps_is_destroyed)
 	spec.srq = &s->srq;
 	for (int i = 0; i < 3; i++) {
 		expect_ok(fg_qp_create(&spec, &other));
-		t_send(s->a, 1, 0, 64); /* waits: ringing the SRQ looks through its QPs */
+		t_send(s->a, 1, 0, 64); /* waits: a doorbell of the SRQ searches its QPs */
 		fg_run(env->host);
 		expect_ok(fg_qp_destroy(&other));
 		post(s, 2, 0, 64);

@@ -116,7 +116,7 @@ TEST_CROWD(test_unserved_sender_waits_on)
 	}
 }
 
-/* There is nothing for it yet, so it is not made to ask: that would cost it a retry. */
+/* A sender without a request is not woken, since that would cost it a retry. */
 TEST(guests, test_unserved_sender_uses_no_retry)
 {
 	struct fg_conn conn = fg_conn_default;

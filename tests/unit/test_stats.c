@@ -215,7 +215,7 @@ TEST(rc_connected, test_adapter_is_the_sum_of_its_qps)
 	for (uint32_t i = 0; i < PVR_STAT_NUM; i++)
 		if (i != PVR_STAT_DOORBELLS)
 			assert_int_equal(sum[i], a[i] + b[i]);
-	/* What a destroyed QP has counted stays counted. */
+	/* The counts of a destroyed QP stay. */
 	fg_end_close(&c);
 	expect_ok(fg_query_stats(env->g[0], 0, b));
 	assert_memory_equal(b, sum, sizeof(b));

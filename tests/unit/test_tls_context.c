@@ -230,7 +230,7 @@ TEST_PLAIN(test_peer_is_trusted_by_its_key_only)
 	exit_host(&b);
 }
 
-/* What two hosts go through while a key is replaced, in any order of theirs. */
+/* The steps of two hosts while a key is replaced, in any order. */
 TEST_PLAIN(test_two_keys_for_a_host)
 {
 	static const char *const steps[] = {

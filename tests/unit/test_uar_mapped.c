@@ -198,7 +198,7 @@ TEST(rc_connected, test_overwritten_receive_doorbell_in_error_flushes)
 	expect_cqe(&env->b.rcq, 5, PVRDMA_WC_WR_FLUSH_ERR);
 }
 
-/* The doorbells of a context say nothing of another's objects. */
+/* Doorbells of a context have no effect on another context's objects. */
 TEST(rc_connected, test_other_contexts_are_not_swept)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC };
@@ -236,7 +236,7 @@ TEST(rc_connected, test_other_offsets_and_pages_are_no_doorbells)
 	expect_no_cqe(&env->a.scq);
 }
 
-/* What was stored before there was a context, or by the one before, is not its doorbell. */
+/* A value from before the context's creation is not its doorbell. */
 TEST(guest, test_new_context_begins_with_an_empty_page)
 {
 	struct fg_ctx ctx;
@@ -285,7 +285,7 @@ TEST(unprobed, test_only_adapters_with_a_driver_are_polled)
 	assert_false(pvr_engine_is_uar_mapped(env->host->engine, 0));
 }
 
-/* A command finds done what the guest has asked for by a doorbell before it. */
+/* Doorbells before a command take effect before the command. */
 TEST(rc_connected, test_doorbells_come_before_commands)
 {
 	struct pvr_qp_attr attr;
@@ -300,7 +300,7 @@ TEST(rc_connected, test_doorbells_come_before_commands)
 	expect_done(&env->a.scq, 2, PVRDMA_WC_SEND);
 }
 
-/* Objects that go while they are to be looked at. */
+/* Objects that are destroyed while their poll is pending. */
 TEST(rc_connected, test_objects_go_in_the_middle_of_a_sweep)
 {
 	struct fg_end far[CROWD], near[CROWD];
@@ -348,7 +348,7 @@ TEST(rc_connected, test_contexts_go_in_the_middle_of_a_sweep)
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-/* More contexts than one poll looks at. */
+/* More contexts than one poll covers. */
 TEST(guest, test_many_contexts_all_get_their_turn)
 {
 	struct fg_ctx ctx[150];

@@ -234,7 +234,7 @@ TEST(uc_connected, test_failed_local_operation_fails_the_send_queue)
 	expect_send_error(env, 1, PVRDMA_WC_MW_BIND_ERR);
 }
 
-/* What was lost is lost as a whole, and its receive request waits for the next message. */
+/* A damaged message is lost as a whole, and its receive request waits for the next one. */
 static void interrupt_message(struct t_env *env)
 {
 	fg_fill(env->a.buf.va, BIG, 1);

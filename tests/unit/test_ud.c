@@ -294,7 +294,7 @@ TEST(ud_ready, test_wrong_qkey_is_dropped)
 	}
 }
 
-/* IBTA vol. 1, 10.2.5: the top bit asks for the QP's own Q_Key. */
+/* IBTA 10.2.5: the top bit selects the QP's own Q_Key. */
 TEST(ud_ready, test_qkey_with_the_top_bit_means_the_qps_own)
 {
 	struct pvrdma_av av = fg_av(&env->a.pd, env->b.gid, 0);

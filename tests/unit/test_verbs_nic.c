@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Which RDMA NIC is used, and what becomes of it: libibverbs, the loop and sysfs are this test's. */
+/* Choice and removal of the RDMA NIC. libibverbs, the loop and sysfs are fakes of this test. */
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>

@@ -743,7 +743,7 @@ TEST_SETUP(set_up_connected, tear_down, test_waits_for_news)
 	assert_not_broken();
 }
 
-/* What is flushed from the other queue is not the reason. */
+/* A flush of the other queue is not the reported reason. */
 TEST_SETUP(set_up_connected, tear_down, test_other_side_has_taken_it_back)
 {
 	uint8_t *data;
@@ -771,7 +771,7 @@ TEST_SETUP(set_up_connected, tear_down, test_stopped_when_it_is_done)
 	assert_not_broken();
 }
 
-/* The NIC lets go before the memory does, and the connection's thread is told. */
+/* The region is deregistered before the memory goes, and the connection's thread is notified. */
 TEST_SETUP(set_up_connected, tear_down, test_stopped_in_the_middle)
 {
 	uint8_t *data;
@@ -786,7 +786,7 @@ TEST_SETUP(set_up_connected, tear_down, test_stopped_in_the_middle)
 	fake.source[1]->ready(fake.source[1], 1);
 	assert_int_equal(fake.readies, 1);
 	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), -ECONNRESET);
-	/* What comes afterwards changes nothing. */
+	/* Later completions change nothing. */
 	comes(0, PVR_VERBS_ID_READ, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(pvr_verbs_rdma_read_poll(verbs, &data), -ECONNRESET);
 	assert_broken("memory was taken back that the RDMA NIC was writing to");

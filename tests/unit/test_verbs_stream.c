@@ -7,7 +7,7 @@
 
 #define WIRE 64
 
-/* What lies between the two: messages in order; a NIC takes them when it has a buffer. */
+/* The network between the two: messages in order; a NIC takes them when it has a buffer. */
 struct message {
 	uint32_t len, taken;
 	uint8_t *data;
@@ -234,7 +234,7 @@ static void send_until_full(struct fake_qp *qp)
 	assert_int_equal(put(qp, "x", 1), 0);
 }
 
-/* Nothing is sent that the other side has no buffer for; a note says when it has. */
+/* No message is sent without a buffer at the other side; credit updates report buffers. */
 TEST_PAIR(test_credits)
 {
 	char byte;
@@ -287,7 +287,7 @@ TEST_PAIR(test_buffers_in_use)
 	assert_int_equal(put(&pair[0], "x", 1), 0);
 }
 
-/* The last thing before nothing is received is to ask to be told. */
+/* A receive that finds nothing arms the CQ last. */
 TEST_PAIR(test_armed_when_empty)
 {
 	char bytes[2];
@@ -300,7 +300,7 @@ TEST_PAIR(test_armed_when_empty)
 	assert_int_equal(pair[1].arms, 1);
 }
 
-/* What had come before it broke is not lost; then both directions say so. */
+/* Bytes from before the break are not lost; then both directions return the error. */
 TEST_PAIR(test_broken)
 {
 	char byte;
@@ -355,7 +355,7 @@ TEST_PAIR(test_empty_note)
 	assert_int_equal(take(&pair[0], &byte, 1), -EPROTO);
 }
 
-/* What was sent has arrived, or never will. */
+/* All sent messages have arrived or are lost. */
 TEST_PAIR(test_proved)
 {
 	pair[0].hold = true;

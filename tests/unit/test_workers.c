@@ -24,7 +24,7 @@ TEST_INIT
 
 /* vm1 on the first worker, vm2 and vm3 on the second. */
 struct pool_env {
-	struct t_env env; /* first, as t_teardown() wants it */
+	struct t_env env; /* first, for t_teardown() */
 	struct fg_worker_pool *pool;
 };
 
@@ -211,7 +211,7 @@ TEST_CREW(test_both_ways_at_once)
 	converse(&a, &b);
 }
 
-/* Large messages, so that a turn does not do it: each piece needs both adapters anew. */
+/* Messages larger than a quantum: each fragment locks both adapters again. */
 TEST_CREW(test_large_messages_both_ways_at_once)
 {
 	const uint32_t len = 1 << 20;
@@ -301,7 +301,7 @@ TEST_CREW(test_receive_wakes_waiting_sender)
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
-/* Its guest rings for none: the sender's worker looks, while the other one is busy, too. */
+/* Its guest rings no doorbell: the sender's worker polls, even while the other one is busy. */
 TEST_CREW(test_receive_in_a_long_queue_is_found)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };
@@ -454,7 +454,7 @@ TEST_CREW(test_group_across_workers)
  */
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
-/* Writes to the peer until told to stop, and reconnects whenever that fails. */
+/* Writes to the peer until stopped, and reconnects after each failure. */
 struct writer {
 	struct fg_end *from, *to;
 	pthread_t thread;
@@ -472,7 +472,7 @@ static void count(uint32_t *counter)
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
 }
 
-/* How long a thread takes to get a CPU is not for a test to say. */
+/* The test sets no limit for the scheduling of a thread. */
 static void until_any(const uint32_t *counter)
 {
 	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
@@ -705,7 +705,7 @@ TEST_CREW(test_adapters_come_and_go_while_others_work)
 		env->g[3] = fg_guest_start_on(env->host, 4, i % 2);
 		start_the_world(env);
 		fg_end_open(&guest, env->g[3], PVR_QPT_RC);
-		/* b does not know it: so it fails again and again. */
+		/* b is not connected to it: it fails repeatedly. */
 		expect_ok(fg_qp_connect(&guest.qp, &hasty, env->b.gid, env->b.qp.qpn));
 		writer_start(&v, &guest, &env->b);
 		pause_ms(1);
@@ -735,7 +735,7 @@ TEST_CREW(test_timers_of_a_worker_that_sleeps)
 	}
 }
 
-/* What vm1 sends makes a completion at vm2, which is on another worker, and interrupts it. */
+/* A send of vm1 completes at vm2, which is on another worker, and interrupts vm2. */
 TEST_CREW(test_interrupts_at_the_other_worker)
 {
 	uint32_t *raised = &env->g[1]->irq[PVR_VEC_CQ], seen;

@@ -62,7 +62,7 @@ static void sge_list(struct pvrdma_sge *sge, const struct fg_mr *mr, const struc
 		sge[i] = fg_sge(mr, piece[i].offset, piece[i].len);
 }
 
-/* What both buffers must hold in the end. */
+/* The expected contents of both buffers. */
 struct model {
 	uint8_t *a, *b, *message;
 };
