@@ -179,8 +179,8 @@ static void streams_make(struct fg_link *link)
 {
 	struct fg_nic_stats *stats[] = { link->out_nics, link->in_nics };
 
-	fg_stream_init(&link->request, &link->env->weather, link->env->buffer);
-	fg_stream_init(&link->answer, &link->env->weather, link->env->buffer);
+	fg_stream_init(&link->request, &link->env->netem, link->env->buffer);
+	fg_stream_init(&link->answer, &link->env->netem, link->env->buffer);
 	fg_nic_pair_init(&link->nics, &link->env->nics, &link->request, &link->answer, stats);
 	link->made = true;
 }

@@ -15,7 +15,7 @@
 
 /* Environment that all connections of a wire share. */
 struct fg_link_env {
-	struct fg_weather weather;
+	struct fg_netem netem;
 	struct fg_nic_rules nics;
 	uint32_t buffer; /* bytes on their way in one direction */
 	uint32_t chunk;

@@ -8,9 +8,9 @@
 
 #include "fg_ram.h"
 
-void fg_stream_init(struct fg_stream *stream, const struct fg_weather *weather, size_t room)
+void fg_stream_init(struct fg_stream *stream, const struct fg_netem *netem, size_t room)
 {
-	*stream = (struct fg_stream){ .weather = weather, .room = room };
+	*stream = (struct fg_stream){ .netem = netem, .room = room };
 	pthread_mutex_init(&stream->lock, NULL);
 	stream->last = &stream->first;
 }
@@ -87,7 +87,7 @@ static void gather(uint8_t *to, size_t size, const struct iovec *iov)
 
 static ssize_t send_locked(struct fg_stream *stream, const struct iovec *iov, int count)
 {
-	size_t size = at_most(iov_size(iov, count), stream->weather->send_limit);
+	size_t size = at_most(iov_size(iov, count), stream->netem->send_limit);
 	size_t room = stream->room - stream->used;
 	struct fg_parcel *parcel;
 
@@ -100,8 +100,7 @@ static ssize_t send_locked(struct fg_stream *stream, const struct iovec *iov, in
 	if (!parcel)
 		fg_die("no memory for a parcel");
 	*parcel = (struct fg_parcel){
-		.arrives = stream->weather->delay ? *stream->weather->now + stream->weather->delay
-						  : 0,
+		.arrives = stream->netem->delay ? *stream->netem->now + stream->netem->delay : 0,
 		.size = size,
 	};
 	gather(parcel->data, size, iov);
@@ -151,7 +150,7 @@ static bool has_arrived(const struct fg_stream *stream)
 {
 	uint64_t deadline = deadline_locked(stream);
 
-	return !deadline || (deadline != UINT64_MAX && deadline <= *stream->weather->now);
+	return !deadline || (deadline != UINT64_MAX && deadline <= *stream->netem->now);
 }
 
 bool fg_stream_can_recv(struct fg_stream *stream)
@@ -184,7 +183,7 @@ static size_t take(struct fg_stream *stream, const struct iovec *iov, size_t don
 
 static ssize_t recv_locked(struct fg_stream *stream, const struct iovec *iov, int count)
 {
-	size_t size = at_most(iov_size(iov, count), stream->weather->recv_limit), done = 0;
+	size_t size = at_most(iov_size(iov, count), stream->netem->recv_limit), done = 0;
 
 	if (stream->broken)
 		return -ECONNRESET;

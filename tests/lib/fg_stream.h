@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 
 /* How all streams of a wire behave; tests change it at any time. */
-struct fg_weather {
+struct fg_netem {
 	size_t send_limit, recv_limit; /* bytes of one call; 0: all */
 	uint64_t delay;
 	const uint64_t *now; /* for delays */
@@ -26,14 +26,14 @@ struct fg_parcel {
 
 /* Any thread may use it. */
 struct fg_stream {
-	const struct fg_weather *weather;
+	const struct fg_netem *netem;
 	pthread_mutex_t lock; /* protects what follows */
 	size_t room, used;
 	bool held, broken;
 	struct fg_parcel *first, **last;
 };
 
-void fg_stream_init(struct fg_stream *stream, const struct fg_weather *weather, size_t room);
+void fg_stream_init(struct fg_stream *stream, const struct fg_netem *netem, size_t room);
 /* Bytes in flight are lost. */
 void fg_stream_exit(struct fg_stream *stream);
 void fg_stream_break(struct fg_stream *stream);

@@ -258,7 +258,7 @@ static void link_env_init(struct fg_wire *wire)
 {
 	const struct fg_host *clock = wire->node[0].host;
 
-	wire->link_env.weather.now = &clock->now;
+	wire->link_env.netem.now = &clock->now;
 	wire->link_env.buffer = wire->config.buffer;
 	wire->link_env.chunk = wire->config.chunk;
 	wire->link_env.old = wire->config.old;
@@ -365,13 +365,13 @@ void fg_wire_stop(struct fg_wire *wire)
 
 void fg_wire_limit(struct fg_wire *wire, size_t send, size_t recv)
 {
-	wire->link_env.weather.send_limit = send;
-	wire->link_env.weather.recv_limit = recv;
+	wire->link_env.netem.send_limit = send;
+	wire->link_env.netem.recv_limit = recv;
 }
 
 void fg_wire_delay(struct fg_wire *wire, uint64_t ns)
 {
-	wire->link_env.weather.delay = ns;
+	wire->link_env.netem.delay = ns;
 }
 
 void fg_wire_hold(struct fg_wire *wire, unsigned int from, unsigned int to, bool hold)

@@ -133,7 +133,7 @@ struct fg_worker_pool *fg_worker_pool_start(struct fg_host *host)
 	struct fg_worker_pool *pool = calloc(1, sizeof(*pool));
 
 	if (!pool)
-		fg_die("no memory for a crew");
+		fg_die("no memory for a worker pool");
 	pool->host = host;
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->parked_news, NULL);

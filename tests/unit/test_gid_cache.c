@@ -26,7 +26,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-#define TEST_BOOK(name) TEST_WITH(struct pvr_gid_cache *cache, setup, teardown, name)
+#define TEST_CACHE(name) TEST_WITH(struct pvr_gid_cache *cache, setup, teardown, name)
 
 /* As hosts of a subnet have them. */
 static struct pvr_gid_key key(uint8_t gid[16], const char *fabric, uint32_t number)
@@ -58,7 +58,7 @@ static void expect_at(struct pvr_gid_cache *cache, const struct pvr_gid_key *k,
 	assert_ptr_equal(location.hosts[0], host);
 }
 
-TEST_BOOK(test_last_word_counts)
+TEST_CACHE(test_last_word_counts)
 {
 	struct pvr_gid_location location;
 	uint8_t gid[16];
@@ -85,7 +85,7 @@ TEST_BOOK(test_last_word_counts)
 	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
-TEST_BOOK(test_change_of_roce_is_news)
+TEST_CACHE(test_change_of_roce_is_news)
 {
 	uint8_t gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1);
@@ -96,7 +96,7 @@ TEST_BOOK(test_change_of_roce_is_news)
 	assert_int_equal(pvr_gid_cache_count(cache), 1);
 }
 
-TEST_BOOK(test_fabrics_have_gids_of_their_own)
+TEST_CACHE(test_fabrics_have_gids_of_their_own)
 {
 	struct pvr_gid_location location;
 	uint8_t gid[16];
@@ -109,7 +109,7 @@ TEST_BOOK(test_fabrics_have_gids_of_their_own)
 	assert_false(pvr_gid_cache_find(cache, &c, &location));
 }
 
-TEST_BOOK(test_group_has_many_members)
+TEST_CACHE(test_group_has_many_members)
 {
 	struct pvr_gid_location location;
 	uint8_t gid[16];
@@ -129,7 +129,7 @@ TEST_BOOK(test_group_has_many_members)
 	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
-TEST_BOOK(test_many_gids_are_found)
+TEST_CACHE(test_many_gids_are_found)
 {
 	struct pvr_gid_location location;
 	struct pvr_gid_key k;
@@ -153,7 +153,7 @@ TEST_BOOK(test_many_gids_are_found)
 	assert_int_equal(pvr_gid_cache_count(cache), 0);
 }
 
-TEST_BOOK(test_full_gid_cache_takes_no_more)
+TEST_CACHE(test_full_gid_cache_takes_no_more)
 {
 	struct pvr_gid_key k;
 	uint8_t gid[16];
@@ -173,7 +173,7 @@ TEST_BOOK(test_full_gid_cache_takes_no_more)
 	expect_ok(set(cache, &k, PVR_GID_AT_HOST, one, true));
 }
 
-TEST_BOOK(test_questions_are_asked_once_in_a_while)
+TEST_CACHE(test_questions_are_asked_once_in_a_while)
 {
 	uint8_t gid[16], other_gid[16];
 	struct pvr_gid_key k = key(gid, "default", 1), other = key(other_gid, "default", 2);

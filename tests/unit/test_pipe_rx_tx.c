@@ -19,7 +19,7 @@ struct seen {
 
 struct pipe {
 	struct t_env *env;
-	struct fg_weather weather;
+	struct fg_netem netem;
 	uint64_t now;
 	struct fg_stream stream;
 	struct pvr_pipe_tx out;
@@ -86,8 +86,8 @@ static int setup(void **state)
 		ctx = &pipe->env->g[i]->kernel;
 		fg_end_open_spec(i ? &pipe->env->b : &pipe->env->a, ctx, &spec, AREA / 4096);
 	}
-	pipe->weather.now = &pipe->now;
-	fg_stream_init(&pipe->stream, &pipe->weather, 100000);
+	pipe->netem.now = &pipe->now;
+	fg_stream_init(&pipe->stream, &pipe->netem, 100000);
 	assert_int_equal(pvr_pipe_tx_open(&pipe->out, &stream_ops, pipe, CHUNK, &pipe->out_count),
 			 0);
 	assert_int_equal(pvr_pipe_rx_open(&pipe->in, &stream_ops, pipe, PVR_FRAME_RESPONDER, CHUNK,
@@ -264,8 +264,8 @@ TEST_PIPE(test_frames_arrive_bit_by_bit)
 	};
 
 	for (size_t i = 0; i < COUNT(limits); i++) {
-		pipe->weather.send_limit = limits[i][0];
-		pipe->weather.recv_limit = limits[i][1];
+		pipe->netem.send_limit = limits[i][0];
+		pipe->netem.recv_limit = limits[i][1];
 		pipe->count = 0;
 		pipe->pulled = 0;
 		memset(&pipe->out_count, 0, sizeof(pipe->out_count));

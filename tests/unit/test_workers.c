@@ -54,7 +54,7 @@ static int t_teardown_pool(void **state)
 	return t_teardown(state);
 }
 
-#define TEST_CREW(name) TEST_WITH(struct t_env *env, t_setup_pool, t_teardown_pool, name)
+#define TEST_POOL(name) TEST_WITH(struct t_env *env, t_setup_pool, t_teardown_pool, name)
 
 /* From here on nothing may call fg_run(). */
 static void go(struct t_env *env)
@@ -201,7 +201,7 @@ static void converse(struct talker *a, struct talker *b)
 	pthread_join(thread, NULL);
 }
 
-TEST_CREW(test_both_ways_at_once)
+TEST_POOL(test_both_ways_at_once)
 {
 	struct talker a = { .end = &env->a, .seed = 1, .others = 2 };
 	struct talker b = { .end = &env->b, .seed = 2, .others = 1 };
@@ -212,7 +212,7 @@ TEST_CREW(test_both_ways_at_once)
 }
 
 /* Messages larger than a quantum: each fragment locks both adapters again. */
-TEST_CREW(test_large_messages_both_ways_at_once)
+TEST_POOL(test_large_messages_both_ways_at_once)
 {
 	const uint32_t len = 1 << 20;
 	struct fg_mr wide[2];
@@ -232,7 +232,7 @@ TEST_CREW(test_large_messages_both_ways_at_once)
 }
 
 /* Next to them a queue pair of the third VM, whose messages must not wait for long. */
-TEST_CREW(test_three_talk_to_each_other)
+TEST_POOL(test_three_talk_to_each_other)
 {
 	struct fg_end c, d;
 
@@ -277,7 +277,7 @@ static void await_rnr_nak(struct fg_guest *guest)
 	assert_int_equal(fg_stats(guest).rnr_naks, 1);
 }
 
-TEST_CREW(test_receive_wakes_waiting_sender)
+TEST_POOL(test_receive_wakes_waiting_sender)
 {
 	uint64_t begin;
 
@@ -302,7 +302,7 @@ TEST_CREW(test_receive_wakes_waiting_sender)
 }
 
 /* Its guest rings no doorbell: the sender's worker polls, even while the other one is busy. */
-TEST_CREW(test_receive_in_a_long_queue_is_found)
+TEST_POOL(test_receive_in_a_long_queue_is_found)
 {
 	const struct fg_qp_spec spec = { .type = PVR_QPT_RC, .rq_wr = 128 };
 	uint64_t begin;
@@ -332,7 +332,7 @@ TEST_CREW(test_receive_in_a_long_queue_is_found)
 	assert_in_range(fg_stats(env->g[1]).rnr_naks, 1, 1000);
 }
 
-TEST_CREW(test_srq_wakes_waiting_senders)
+TEST_POOL(test_srq_wakes_waiting_senders)
 {
 	struct fg_end owner, far[3];
 	struct fg_qp near[3];
@@ -378,7 +378,7 @@ static void open_ud(struct fg_end *end, struct fg_guest *guest)
 	fg_end_ready(end);
 }
 
-TEST_CREW(test_datagrams_both_ways)
+TEST_POOL(test_datagrams_both_ways)
 {
 	open_ud(&env->a, env->g[0]);
 	open_ud(&env->b, env->g[1]);
@@ -413,7 +413,7 @@ static void post_group(struct fg_end *from, uint32_t n)
 }
 
 /* Each member gets each datagram once, even if members were busy in between. */
-TEST_CREW(test_group_across_workers)
+TEST_POOL(test_group_across_workers)
 {
 	struct fg_end end[4], *all = end;
 
@@ -551,7 +551,7 @@ static void pause_ms(uint32_t ms)
 	nanosleep(&ts, NULL);
 }
 
-TEST_CREW(test_queue_pair_resets_under_load)
+TEST_POOL(test_queue_pair_resets_under_load)
 {
 	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	struct writer w;
@@ -570,7 +570,7 @@ TEST_CREW(test_queue_pair_resets_under_load)
 }
 
 /* Handles and memory are used again for other objects while the peer still writes. */
-TEST_CREW(test_queue_pair_is_destroyed_under_load)
+TEST_POOL(test_queue_pair_is_destroyed_under_load)
 {
 	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
 	struct fg_qp_spec spec;
@@ -600,7 +600,7 @@ TEST_CREW(test_queue_pair_is_destroyed_under_load)
 	assert_true(w.failed > 0);
 }
 
-TEST_CREW(test_adapter_resets_under_load)
+TEST_POOL(test_adapter_resets_under_load)
 {
 	struct writer w;
 
@@ -621,7 +621,7 @@ TEST_CREW(test_adapter_resets_under_load)
 }
 
 /* After unmapping the memory does not exist: any access is a fault. */
-TEST_CREW(test_memory_is_unplugged_under_load)
+TEST_POOL(test_memory_is_unplugged_under_load)
 {
 	const struct fg_ram_region *region;
 	struct writer w;
@@ -660,7 +660,7 @@ static void start_the_world(struct t_env *env)
 	pthread_mutex_unlock(&gate);
 }
 
-TEST_CREW(test_gid_is_taken_away_under_load)
+TEST_POOL(test_gid_is_taken_away_under_load)
 {
 	struct fg_guest_config config;
 	struct fg_guest *owner;
@@ -691,7 +691,7 @@ TEST_CREW(test_gid_is_taken_away_under_load)
 	await_ok(&env->a.scq);
 }
 
-TEST_CREW(test_adapters_come_and_go_while_others_work)
+TEST_POOL(test_adapters_come_and_go_while_others_work)
 {
 	struct writer w, v;
 
@@ -722,7 +722,7 @@ TEST_CREW(test_adapters_come_and_go_while_others_work)
 }
 
 /* A worker with nothing to do is asleep, and is woken by what others give it. */
-TEST_CREW(test_timers_of_a_worker_that_sleeps)
+TEST_POOL(test_timers_of_a_worker_that_sleeps)
 {
 	connect(env, &hasty);
 	expect_ok(fg_qp_destroy(&env->b.qp));
@@ -736,7 +736,7 @@ TEST_CREW(test_timers_of_a_worker_that_sleeps)
 }
 
 /* A send of vm1 completes at vm2, which is on another worker, and interrupts vm2. */
-TEST_CREW(test_interrupts_at_the_other_worker)
+TEST_POOL(test_interrupts_at_the_other_worker)
 {
 	uint32_t *raised = &env->g[1]->irq[PVR_VEC_CQ], seen;
 	uint64_t end = fg_worker_pool_now() + HANG_SECONDS * FG_SEC;
