@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The engine: adapters, workers, and what a run of one of them is. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The engine: creation, the run of a worker, polling, statistics. */
 #include <stdlib.h>
 
 #include "ctrl/uar_poll.h"
@@ -91,7 +91,7 @@ static void raise_interrupts(struct pvr_worker *worker)
 	}
 }
 
-/* Of GIDs that other adapters have got, and of peers whose guests are gone. */
+/* Handle GIDs that other adapters have taken over, and peers whose guests are gone. */
 static void look_after_losses(struct pvr_worker *worker)
 {
 	struct pvr_adapter *adapter;
@@ -121,7 +121,7 @@ bool pvr_engine_run(struct pvr_engine *engine, unsigned int index)
 	return pvr_worker_has_work(worker);
 }
 
-/* What somebody else is busy with is not looked at now: he may be through it soon. */
+/* An adapter that another thread has locked is skipped: its lock may be free soon. */
 bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 {
 	struct pvr_worker *worker = &engine->workers[index];
@@ -131,7 +131,10 @@ bool pvr_engine_poll(struct pvr_engine *engine, unsigned int index)
 	__atomic_store_n(&worker->polls, true, __ATOMIC_RELAXED);
 	LIST_FOREACH(adapter, &worker->adapters, of_worker)
 	{
-		/* Most of many adapters are idle, and their locks would be most of the work. */
+		/*
+		 * Of many adapters most are idle: taking all their locks would cost most
+		 * of the time.
+		 */
 		if (pvr_db_has_nothing(adapter) && pvr_uar_poll_has_nothing(adapter))
 			continue;
 		if (!pvr_trylock(&adapter->lock))
@@ -159,7 +162,10 @@ bool pvr_engine_enable_doorbells(struct pvr_engine *engine, unsigned int index)
 	return nothing;
 }
 
-/* Somebody else is busy with it: so there is a driver, or has just been one. */
+/*
+ * An adapter that another thread has locked counts as active: it has a driver, or just
+ * had.
+ */
 bool pvr_engine_is_uar_mapped(const struct pvr_engine *engine, unsigned int index)
 {
 	struct pvr_adapter *adapter;

@@ -1,32 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Adapters of other hosts: what an embedder that can reach them does for the engine.
+ * The interface to adapters at other hosts: connections that the embedder makes for the
+ * engine.
  *
- * DOC: who does what
+ * DOC: division of work
  *
- * The engine knows the guests' queues and the frames (docs/pipe-protocol.md); it has no
- * socket. The embedder finds out which host has a GID (its directory), makes connections,
- * proves who is at the other end, exchanges HELLOs, and gives the engine a way to send and
- * receive bytes. An engine without any of this is one host by itself.
+ * The engine handles the guests' queues and the frames (docs/pipe-protocol.md); it has no
+ * socket. The embedder:
  *
- * A host is another daemon. It has connections of two kinds:
+ *	- finds the host of a GID by its directory;
+ *	- makes connections, authenticates the peer and exchanges HELLOs;
+ *	- gives the engine functions that send and receive bytes.
  *
- *	outgoing	we have dialled; carries what our guests ask for, and the answers.
- *			A fixed set of slots, each up or down; a queue pair stays with one.
- *	incoming	it has dialled; carries what its guests ask for. Any number that the
- *			embedder admits.
+ * Without pvr_engine_set_pipe() an engine reaches only its own adapters.
  *
- * When an outgoing connection breaks, the embedder makes another one and says so: what was
- * not acknowledged is sent once more, and no queue pair fails before its own timeout and
- * retries are spent.
+ * A host is another daemon. A host has connections of two kinds:
+ *
+ *	outgoing	Made by this daemon. Carries requests of its own guests, and the
+ *			responses. A host has a fixed number of slots, each up or down; a
+ *			queue pair uses one slot while its connection is up.
+ *	incoming	Made by the other daemon. Carries requests of that host's guests.
+ *			The embedder limits the number.
+ *
+ * After an outgoing connection has broken, the embedder makes another one and calls
+ * pvr_req_conn_up(). The engine then retransmits unacknowledged requests. No queue pair
+ * fails before its own timeout and retries are exhausted.
  *
  * DOC: threads
  *
- * A connection belongs to one thread, a worker's as a rule: only that calls
- * pvr_req_conn_up(), pvr_req_conn_down(), pvr_req_conn_input() and pvr_req_conn_output(), or pvr_rsp_conn_*(), for
- * it. Everything else here may be called by any thread at any time, but pvr_engine_set_pipe(), which comes before
- * the first adapter. Callbacks must not block, nor call back into the engine; send() and
- * want_output() of an outgoing connection and the pvr_host_ops are called by any thread.
+ * A connection belongs to one thread, usually that of a worker. Only that thread calls
+ * these functions for it: pvr_req_conn_up(), pvr_req_conn_down(), pvr_req_conn_input(),
+ * pvr_req_conn_output() and pvr_rsp_conn_*().
+ *
+ * pvr_engine_set_pipe() comes before the first adapter. Any thread may call all other
+ * functions at any time.
+ *
+ * Callbacks must not block and must not call back into the engine. Any thread calls the
+ * pvr_host_ops, and send() and want_output() of an outgoing connection.
  */
 #ifndef PVR_PIPE_H
 #define PVR_PIPE_H
@@ -37,14 +47,14 @@
 #include "engine.h"
 #include "path/pipe/frame.h"
 
-#define PVR_REQ_CONN_MAX 16 /* outgoing connections per remote and path */
+#define PVR_REQ_CONN_MAX 16 /* slots of outgoing connections per host and kind */
 #define PVR_HOST_NAME_MAX 64
 #define PVR_DSCP_MAX 63
 
 struct pvr_host;
 struct pvr_rsp_conn;
 
-/* How connections get to a host; the greater one is preferred. */
+/* Kinds of connections to a host; the greatest kind that is up is preferred. */
 enum pvr_pipe_kind {
 	PVR_PIPE_TCP,
 	PVR_PIPE_VERBS,
@@ -52,28 +62,39 @@ enum pvr_pipe_kind {
 };
 
 struct pvr_host_ops {
-	/* The answer to pvr_req_conn_gid_query(). @gid_type 0: it is not there. */
+	/*
+	 * The reply to pvr_req_conn_gid_query(). @gid_type 0: @host does not have @gid.
+	 */
 	void (*located)(void *opaque, struct pvr_host *host, const char *fabric,
 			const uint8_t gid[16], uint8_t gid_type);
 	/*
-	 * Something is to be sent to @host, and no outgoing connection of it is up, perhaps
-	 * because it was not used for long, or none of this DSCP, and another one is used
-	 * until there is one: make one. Called again and again, by any thread.
+	 * The engine has requests for @host and needs a new outgoing connection, because
+	 * no connection is up, or none with @dscp. In the second case requests use
+	 * another connection meanwhile. Called repeatedly until the connection is up, by
+	 * any thread.
 	 */
 	void (*want)(void *opaque, struct pvr_host *host, uint8_t dscp);
 };
 
-/* Before the first adapter is made. The tables stay valid as long as the engine. */
+/*
+ * Call it before the first adapter is created. The tables stay valid as long as the
+ * engine.
+ */
 void pvr_engine_set_pipe(struct pvr_engine *engine, const struct pvr_gid_ops *gid_ops,
 			 const struct pvr_host_ops *host_ops, void *opaque);
 
 /* -------------------------------------------------------------------- hosts */
 
-/* That of this name; made if it is new, and kept until the engine ends. NULL: no memory. */
+/*
+ * Find the host of this name, or create it; it lives until the engine ends. NULL: no
+ * memory.
+ */
 struct pvr_host *pvr_host_get(struct pvr_engine *engine, const char *name);
 const char *pvr_host_name(const struct pvr_host *host);
 
-/* Memory that can be read by RDMA READ over the connection that has brought this. */
+/*
+ * Memory that the receiver may read by RDMA READ over the connection of this descriptor.
+ */
 struct pvr_rndv_seg {
 	uint64_t addr;
 	uint32_t rkey;
@@ -85,108 +106,130 @@ struct pvr_rndv_seg {
 /*
  * DOC: rendezvous
  *
- * Streams over RDMA NICs can have large payloads read from guest memory to guest memory,
- * by the NICs: the sender's daemon registers what a request may have by its keys, and
- * only that, for RDMA READ by the receiver alone; the receiver checks its own guest's keys,
- * and has its NIC read. Nobody gets a right to write. Who is done says so (RNDV_DONE).
- * A guest that takes memory back before ends the connection, since nothing else stops a
- * NIC for sure (core/ext_dma.h).
+ * Over RDMA NICs a large payload moves from guest memory to guest memory by RDMA READ:
  *
- * A way to move bytes. Functions return how many have moved; 0 when none can now; -errno
- * when the connection is broken (-ECONNRESET also at its end), which stays so.
+ *	sender of the payload			receiver
+ *	check the keys of its own guest
+ *	expose() exactly the payload,
+ *	for RDMA READ by the receiver alone
+ *	frame with pvr_rndv_seg	------->
+ *						check the keys of its own guest
+ *						read(): its NIC reads the payload
+ *				<-------	RNDV_DONE
+ *	revoke()
+ *
+ * - No daemon grants another one the right to write.
+ * - If a guest frees the memory before RNDV_DONE, the connection breaks. Nothing else
+ *   stops a NIC reliably, see core/ext_dma.h.
+ */
+
+/*
+ * The functions of a byte stream. send() and recv() return the number of bytes moved, 0
+ * if none can be moved now, or -errno if the connection is broken. At the end of the
+ * stream the error is -ECONNRESET. A broken connection stays broken.
  */
 struct pvr_stream_ops {
-	/* May take a part. What is taken is copied, or on its way, when this returns. */
+	/* May accept a part. Accepted bytes are copied or sent when this returns. */
 	ssize_t (*send)(void *opaque, const struct iovec *iov, int count);
 	ssize_t (*recv)(void *opaque, const struct iovec *iov, int count);
-	/* Not all was taken: call pvr_req_conn_output() or pvr_rsp_conn_output() when more can be. */
+	/*
+	 * send() has accepted only a part. The embedder calls pvr_req_conn_output() or
+	 * pvr_rsp_conn_output() when the stream accepts more.
+	 */
 	void (*want_output)(void *opaque);
 
 	/*
-	 * All that follows, or NULL: see DOC: rendezvous. Any thread; what is exposed or read into is
-	 * guest memory, and may go as soon as revoke() or rdma_read_cancel() has returned.
+	 * Rendezvous, see above. All of the following functions are set, or all are NULL.
+	 * Any thread calls them. Their buffers are guest memory, which may be unmapped as
+	 * soon as revoke() or rdma_read_cancel() has returned.
 	 */
 
 	/*
-	 * The other side may read this memory; @part, one for each of @count (at most
-	 * PVR_FRAME_RNDV_SEGS), says how. NULL: it cannot be.
+	 * Register memory for RDMA READ by the peer. @count: at most PVR_FRAME_RNDV_SEGS.
+	 * @part: set to one descriptor for each element of @iov. Return: the argument of
+	 * revoke(), or NULL if the memory cannot be exposed.
 	 */
 	void *(*expose)(void *opaque, const struct iovec *iov, int count,
 			struct pvr_rndv_seg *part);
-	/* It may not any more, and if it tries, the connection breaks. @rndv is gone then. */
+	/* End and free @rndv. A later RDMA READ of its memory breaks the connection. */
 	void (*revoke)(void *opaque, void *rndv);
 	/*
-	 * Begins to read what the other side has exposed: @parts into @iov, of the same length
-	 * together, at most PVR_FRAME_RNDV_SEGS each; or with @count 0 into the stream's own
-	 * buffer, PVR_READ_BUFFER bytes at most. One at a time. Return: 0, -ENOMEM if it cannot
-	 * be into this memory, or that the connection is broken.
+	 * Begin an RDMA READ of memory that the peer has exposed, from @part to @iov.
+	 * Both have the same total length and at most PVR_FRAME_RNDV_SEGS elements. If
+	 * @count is 0, the stream's own buffer receives up to PVR_READ_BUFFER bytes. A
+	 * stream has at most one read in progress. Return: 0, -ENOMEM (the NIC cannot
+	 * write to @iov), or another -errno (the connection is broken).
 	 */
 	int (*read)(void *opaque, const struct pvr_rndv_seg *part, int parts,
 		    const struct iovec *iov, int count);
 	/*
-	 * Return: 1 when it is done, with the stream's own buffer in *data; 0 if not, and there
-	 * will be input when it is; -errno: the connection is broken. Once it was stopped, not 0.
+	 * Return: 1 if the read is complete, with *data set to the stream's own buffer; 0
+	 * if not, and the stream signals input when it is; -errno if the connection is
+	 * broken. Never 0 after rdma_read_cancel().
 	 */
 	int (*rdma_read_poll)(void *opaque, uint8_t **data);
 	/*
-	 * After each read() of @count above 0, when it is done or not to go on: nothing is
-	 * written from now on. If it was not done the connection breaks.
+	 * End a read() with @count above 0, complete or not: the NIC no longer writes to
+	 * @iov. Must follow each such read(). An incomplete read breaks the connection.
 	 */
 	void (*rdma_read_cancel)(void *opaque);
 };
 
 struct pvr_stream_limits {
-	uint32_t chunk; /* of the frames that we send: what the HELLOs agreed upon */
-	uint8_t dscp; /* outgoing: whose traffic it is for; 0: that of no class */
-	bool piggyback_ack; /* both have agreed on PVR_HELLO_F_PIGGYBACK_ACK */
-	bool qp_gone; /* the HELLOs agreed upon QP_GONE frames */
+	uint32_t chunk; /* maximum payload of a sent frame in bytes, as negotiated by HELLO */
+	uint8_t dscp; /* outgoing connections: the DSCP of their traffic; 0: no traffic class */
+	bool piggyback_ack; /* PVR_HELLO_F_PIGGYBACK_ACK is negotiated */
+	bool qp_gone; /* QP_GONE frames are negotiated */
 };
 
-/* Outgoing connections: @slot below PVR_REQ_CONN_MAX. A host's queue pairs use those that are up. */
+/*
+ * An outgoing connection is up. @slot: below PVR_REQ_CONN_MAX. Queue pairs may now use
+ * it.
+ */
 void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 		     const struct pvr_stream_ops *ops, void *opaque,
 		     const struct pvr_stream_limits *limits);
-/* Afterwards the ops are not used any more. */
+/* The connection is down. The engine does not use its ops after this returns. */
 void pvr_req_conn_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
 
 enum pvr_input {
-	PVR_INPUT_IDLE, /* all that was there has been taken */
-	PVR_INPUT_MORE, /* call again soon; others first */
-	PVR_INPUT_OUTPUT, /* nothing is taken before answers get away: after pvr_rsp_conn_output() */
-	PVR_INPUT_STALLED, /* an unknown GID: after pvr_engine_set_gid(), or in 10 ms */
-	PVR_INPUT_BROKEN, /* close it; why[] says why */
+	PVR_INPUT_IDLE, /* all input has been read */
+	PVR_INPUT_MORE, /* call again soon, after other connections */
+	PVR_INPUT_OUTPUT, /* unsent responses: call again after pvr_rsp_conn_output() */
+	PVR_INPUT_STALLED, /* unknown GID: call again after pvr_engine_set_gid() or 10 ms */
+	PVR_INPUT_BROKEN, /* close the connection; the reason is in pvr_input_error */
 };
 
 struct pvr_input_error {
-	int reason; /* enum pvr_close_reason; or -1: the stream is broken, or the other side said CLOSE */
+	int reason; /* enum pvr_close_reason; -1: the stream is broken, or the peer sent CLOSE */
 	char why[176];
 };
 
-/* The stream has something to read. Bounded work. */
+/* Read and handle input of the stream, a bounded amount. */
 enum pvr_input pvr_req_conn_input(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 				  struct pvr_input_error *err);
-/* The stream takes more. Return: false if it is broken. */
+/* Send more, as the stream accepts it. Return: false if the connection is broken. */
 bool pvr_req_conn_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
-/* PING; the answer shows in pvr_host_stats. */
+/* Send PING. The round-trip time is in pvr_host_stats. */
 void pvr_req_conn_ping(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot);
 /*
- * The last thing that is said there, as far as it can be said at once. When input is
- * PVR_INPUT_BROKEN by what the other side did, that has been done.
+ * Send CLOSE as the last frame, if the stream accepts it at once. Before the engine
+ * returns PVR_INPUT_BROKEN for an error of the peer, it has sent CLOSE itself.
  */
 void pvr_req_conn_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 			     enum pvr_close_reason reason, const char *text);
-/* GID_QUERY; the answer comes by located(). Return: false if the connection is down. */
+/* Send GID_QUERY; located() gets the reply. Return: false if the connection is down. */
 bool pvr_req_conn_gid_query(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
 			    const char *fabric, const uint8_t gid[16]);
 
-/* An incoming connection, after the HELLOs; @worker: whose thread it belongs to. */
+/* Create an incoming connection after the HELLOs. @worker: index of its worker. */
 struct pvr_rsp_conn *pvr_rsp_conn_create(struct pvr_host *host, enum pvr_pipe_kind kind,
 					 unsigned int worker, const struct pvr_stream_ops *ops,
 					 void *opaque, const struct pvr_stream_limits *limits);
 void pvr_rsp_conn_destroy(struct pvr_rsp_conn *in);
 enum pvr_input pvr_rsp_conn_input(struct pvr_rsp_conn *in, struct pvr_input_error *err);
 bool pvr_rsp_conn_output(struct pvr_rsp_conn *in);
-/* As pvr_req_conn_send_close(). */
+/* See pvr_req_conn_send_close(). */
 void pvr_rsp_conn_send_close(struct pvr_rsp_conn *in, enum pvr_close_reason reason,
 			     const char *text);
 
@@ -194,13 +237,13 @@ void pvr_rsp_conn_send_close(struct pvr_rsp_conn *in, enum pvr_close_reason reas
 
 struct pvr_host_stats {
 	const char *name;
-	bool up[PVR_PIPE_KINDS]; /* an outgoing connection of this kind is */
-	uint64_t rtt_ns; /* of the last PING; 0: none yet */
-	uint64_t heard; /* when anything came from it last, as now() */
+	bool up[PVR_PIPE_KINDS]; /* an outgoing connection of this kind is up */
+	uint64_t rtt_ns; /* of the last PING; 0: no reply yet */
+	uint64_t heard; /* time of the last frame from it, in ns of now() */
 	uint64_t tx_frames, tx_bytes, rx_frames, rx_bytes;
 	uint64_t zerocopy_tx_bytes,
-		zerocopy_rx_bytes; /* of these, payload that NICs have read by themselves */
-	uint64_t retransmits; /* requests that were sent again after a connection broke */
+		zerocopy_rx_bytes; /* of these, payload that NICs have moved by RDMA READ */
+	uint64_t retransmits; /* requests sent again after a connection broke */
 };
 
 void pvr_host_get_stats(struct pvr_host *host, struct pvr_host_stats *stats);
