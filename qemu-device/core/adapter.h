@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Engine and adapter: what all parts of the library share. */
+/* Engine and adapter: the structs that all parts of the library share. */
 #ifndef PVR_ADAPTER_H
 #define PVR_ADAPTER_H
 
@@ -20,8 +20,8 @@ struct pvr_qp;
 struct pvr_srq;
 struct pvr_owned;
 
-/* What the device offers; pvr_caps_fill() tells the guest. */
-#define PVR_MAX_QP 32768 /* handles go into 16 bits of a CQE */
+/* Limits of the device; pvr_caps_fill() reports them to the guest. */
+#define PVR_MAX_QP 32768 /* a CQE has 16 bits for the handle */
 #define PVR_MAX_CQ 32768
 #define PVR_MAX_SRQ 4096
 #define PVR_MAX_PD 32768
@@ -29,12 +29,12 @@ struct pvr_owned;
 #define PVR_MAX_QP_WR 16384
 #define PVR_MAX_CQE (1u << 18)
 #define PVR_MAX_SRQ_WR 16384
-#define PVR_MAX_SGE 32 /* an SQ stride is then 1024 bytes, well below a page */
+#define PVR_MAX_SGE 32 /* gives an SQ stride of 1024 bytes, well below a page */
 #define PVR_MAX_RD_ATOMIC 128
 #define PVR_MAX_MR_SIZE ((uint64_t)PVR_PDIR_MAX_PAGES * PVR_PAGE_SIZE)
 #define PVR_MAX_MR_SIZE_LAYOUT ((uint64_t)PVR_PDIR3_MAX_PAGES * PVR_PAGE_SIZE)
 #define PVR_MAX_MR_PAGE_SHIFT 30
-#define PVR_MAX_FAST_REG_PAGES 128 /* stock drivers refuse more */
+#define PVR_MAX_FAST_REG_PAGES 128 /* stock drivers reject a higher limit */
 #define PVR_MAX_FAST_REG_PAGES_LONG 1024 /* PVR_EXT_LONG_FAST_REG */
 #define PVR_MAX_MSG_SIZE (1u << 31)
 #define PVR_MAX_MTU PVR_MTU_4096
@@ -50,10 +50,10 @@ struct pvr_pipe;
 struct pvr_worker;
 struct pvr_revision;
 
-/* The ways to other adapters, in order of preference; see rdma/path.h. */
+/* The paths to other adapters, in order of preference; see rdma/path.h. */
 enum pvr_path_id {
-	PVR_PATH_LOCAL, /* of this process: one memcpy */
-	PVR_PATH_PIPE, /* of other hosts that run this daemon, too */
+	PVR_PATH_LOCAL, /* to adapters of this process: one memcpy */
+	PVR_PATH_PIPE, /* to adapters of other hosts with this daemon */
 	PVR_PATH_NUM,
 };
 
@@ -67,11 +67,11 @@ struct pvr_engine {
 	struct pvr_fabrics *fabrics;
 	struct pvr_pipe *pipe; /* path/pipe */
 	const struct pvr_path_ops *paths[PVR_PATH_NUM];
-	struct pvr_lock nic_lock; /* of all adapters' ext_dmas */
-	uint32_t epoch; /* of the last queue pair that was connected */
+	struct pvr_lock nic_lock; /* protects the ext_dmas of all adapters */
+	uint32_t epoch; /* of the queue pair that was connected last */
 };
 
-/* Objects of a context that have doorbells, by the doorbell. */
+/* Kinds of objects that have doorbells. */
 enum pvr_owned_kind {
 	PVR_OWNED_QP,
 	PVR_OWNED_CQ,
@@ -79,12 +79,12 @@ enum pvr_owned_kind {
 	PVR_OWNED_NUM,
 };
 
-/* They are looked at in turns, see ctrl/uar_poll.h. */
+/* Objects of one kind and context, polled round robin; see ctrl/uar_poll.h. */
 struct pvr_owned_list {
 	TAILQ_HEAD(, pvr_owned) list;
-	struct pvr_owned *next; /* whose turn it is; NULL: the first one's */
+	struct pvr_owned *next; /* the next to poll; NULL: the first one */
 	uint32_t count;
-	uint32_t left; /* how many are still to be looked at */
+	uint32_t left; /* number of objects still to poll */
 };
 
 /* A context: owner of a UAR page and of objects. Context 0 is the guest driver's. */
@@ -97,22 +97,22 @@ struct pvr_uc {
 	/* ctrl/uar_poll.c */
 	bool is_sweeping;
 	TAILQ_ENTRY(pvr_uc) sweeping;
-	uint64_t cq_doorbells; /* seen in its page */
+	uint64_t cq_doorbells; /* number found in its page */
 };
 
 TAILQ_HEAD(pvr_uc_list, pvr_uc);
 
-/* A context's object; part of QPs, CQs and SRQs. */
+/* An object of a context; part of QPs, CQs and SRQs. */
 struct pvr_owned {
 	TAILQ_ENTRY(pvr_owned) link;
 };
 
 /* Doorbells that the guest stores to memory, see ctrl/uar_poll.h. */
 struct pvr_uar_poll {
-	bool on; /* the adapter was made for it */
-	uint32_t *uar_shm; /* PVR_BAR_UAR_SIZE bytes; NULL: doorbells come by call only */
-	struct pvr_uc *next; /* whose page is looked at next; NULL: the first one's */
-	struct pvr_uc_list sweeping; /* contexts with objects to look at */
+	bool on; /* pvr_adapter_config.uar_mapped */
+	uint32_t *uar_shm; /* PVR_BAR_UAR_SIZE bytes; NULL: the guest maps no UAR */
+	struct pvr_uc *next; /* owner of the next page to poll; NULL: the first one */
+	struct pvr_uc_list sweeping; /* contexts with objects to poll */
 };
 
 struct pvr_gid_entry {
@@ -123,19 +123,19 @@ struct pvr_gid_entry {
 };
 
 struct pvr_event_ring {
-	struct pvr_ring *shm; /* ours is prod_tail, the guest's cons_head */
+	struct pvr_ring *shm; /* the device writes prod_tail, the guest cons_head */
 	void *slots_shm; /* one page */
 	uint32_t slots; /* a power of two */
 	uint32_t prod; /* 0 .. 2 * slots - 1 */
 };
 
-/* Events that wait for room: as many as the ring has once more. */
+/* Events that wait for space: at most as many as the ring has slots. */
 #define PVR_EQE_BACKLOG PVR_EQE_SLOTS
 
-/* A completion vector; without a ring no CQ has it. */
+/* A completion vector. Without a ring no CQ uses it. */
 struct pvr_cq_vector {
 	struct pvr_event_ring ring;
-	/* CQs whose notification waits for room. */
+	/* CQs whose notification waits for space. */
 	TAILQ_HEAD(pvr_cq_backlog, pvr_cq) backlog;
 };
 
@@ -146,43 +146,43 @@ struct pvr_event_rings {
 	uint32_t backlog_head, backlog_count;
 	uint32_t cqs_waiting; /* in all backlogs of CQs */
 	struct pvr_timer retry; /* while something waits */
-	uint64_t retry_ns; /* until then; grows while the guest does not read */
+	uint64_t retry_ns; /* delay; grows while the guest does not read */
 };
 
-/* How often a guest may make us log. */
+/* Rate limit of log messages that a guest can cause. */
 struct pvr_log_limit {
 	uint64_t since; /* ns */
 	unsigned int count, suppressed;
 };
 
-/* Queue pairs whose send queue is looked at without doorbells, see rdma/db_suppress.h. */
+/* Queue pairs whose send queue is polled, see rdma/db_suppress.h. */
 struct pvr_polled {
-	bool on; /* the embedder polls; read without the lock, too */
-	uint32_t count; /* ditto */
-	TAILQ_HEAD(, pvr_qp) qps; /* who was busy longest ago is first */
+	bool on; /* the embedder polls; also read without the lock */
+	uint32_t count; /* also read without the lock */
+	TAILQ_HEAD(, pvr_qp) qps; /* the longest idle is first */
 };
 
 /*
- * Queue pairs that wait for something from other hosts, as pvr_host_resume() has to know
- * them. Of those that wait for a connection, the first ones could not send anything in
- * their last turn, so they are first in the next.
+ * Send queues that wait for other hosts; pvr_host_resume() resumes them. @starved and
+ * @blocked wait for a connection. Those in @starved sent nothing in their last quantum,
+ * so they are resumed first.
  */
 struct pvr_pipe_sq_lists {
-	bool any; /* there may be one; read without the lock, too */
+	bool any; /* a list may have entries; also read without the lock */
 	TAILQ_HEAD(pvr_pipe_sqs, pvr_pipe_sq) starved, blocked, in_flight;
 	TAILQ_HEAD(, pvr_qp) unanswered;
 };
 
-/* Datagrams that have outlived their queue pairs, see rdma/ud.h. */
+/* Datagrams whose queue pairs are destroyed, see rdma/ud.h. */
 struct pvr_ud_linger_list {
-	TAILQ_HEAD(, pvr_ud_linger) list; /* who came first is first */
+	TAILQ_HEAD(, pvr_ud_linger) list; /* the oldest is first */
 	uint32_t count, bytes;
 	struct pvr_timer timer;
 };
 
-/* A command that is not done yet: so far only CREATE_MR takes that long. */
+/* A command that is executed in steps: CREATE_MR. */
 struct pvr_job {
-	struct pvr_mr *mr; /* to be; NULL: there is no job. Read without the lock, too */
+	struct pvr_mr *mr; /* the new region; NULL: no job. Also read without the lock */
 	void (*step)(struct pvr_adapter *adapter); /* one bounded step; ends the job when done */
 	struct pvr_walk walk;
 	union pvr_cmd_req req;
@@ -191,33 +191,40 @@ struct pvr_job {
 /*
  * DOC: locks
  *
- * An adapter's lock protects all of it and of its objects, but for what never changes
- * and for membership in lists, where the lists' own say. A queue pair's turn holds the
- * lock of its own adapter, and may get hold of one peer's at a time (pvr_adapter_lock_peer()), by
- * trying. What a quantum may not wait for is tried again in a later one.
- *
- * Inside adapters' locks come the fabrics' (gid/fabric.h) and inside all the workers'.
- * An adapter comes and goes while no other thread uses the engine.
+ * - An adapter's lock protects the adapter and its objects. Exceptions: constant members,
+ *   members marked "also read without the lock", and links of lists with their own lock.
+ * - A quantum of a queue pair holds the lock of the queue pair's adapter.
+ * - A quantum may also lock the adapter of one peer at a time: pvr_adapter_lock_peer(),
+ *   which never waits. If the peer's adapter is locked, the quantum is repeated later.
+ * - Order: adapters' locks, then the fabrics' lock (gid/fabric.h), then workers' locks.
+ * - Adapters are created and destroyed while no other thread uses the engine.
  */
 struct pvr_adapter {
 	struct pvr_lock lock;
 	bool queued; /* on a list of its worker */
-	bool is_interrupting; /* on its worker's list of those */
-	bool has_interrupts; /* vectors to raise, but on no such list yet */
-	bool has_lost_gids; /* read without the lock, too */
-	bool has_lost_peers; /* perhaps; ditto */
+	bool is_interrupting; /* on its worker's list of interrupting adapters */
+	bool has_interrupts; /* has vectors to raise, and is on no such list yet */
+	bool has_lost_gids; /* also read without the lock */
+	bool has_lost_peers; /* it may have; also read without the lock */
 	struct pvr_worker *worker;
-	/* Who is giving its queue pairs a quantum now; NULL also if it is no worker. */
+	/*
+	 * The worker that runs its queue pairs now; NULL: none, or a thread that is no
+	 * worker.
+	 */
 	struct pvr_worker *runner;
-	/* The peer's adapter that this quantum holds, and one that it could not get. */
+	/*
+	 * The peer's adapter that this quantum has locked, and one that it failed to
+	 * lock.
+	 */
 	struct pvr_adapter *locked_peer, *contended_peer;
-	/* Queue pairs with something to do, in the order in which they became so. */
+	/* Queue pairs with work, the longest ready first. */
 	TAILQ_HEAD(pvr_ready, pvr_qp) ready;
 	struct pvr_timers timers;
-	uint64_t deadline; /* of the first timer, when the lock was last given back */
+	uint64_t deadline; /* of the first timer, as of the last unlock */
 	/*
-	 * Grows whenever one of its queue pairs may have stopped being what a peer has
-	 * found: what was looked up under another number is looked up again.
+	 * Generation of its queue pairs: incremented when a peer's cached pointer to one
+	 * of them may be stale. Peers with another generation look the queue pair up
+	 * again.
 	 */
 	uint64_t qp_gen;
 
@@ -226,21 +233,21 @@ struct pvr_adapter {
 	LIST_ENTRY(pvr_adapter) of_worker;
 	TAILQ_ENTRY(pvr_adapter) busy;
 	SLIST_ENTRY(pvr_adapter) interrupting;
-	LIST_HEAD(pvr_lost_gids, pvr_gid_node) lost_gids; /* of the fabric */
+	LIST_HEAD(pvr_lost_gids, pvr_gid_node) lost_gids; /* under the fabrics' lock */
 	char name[PVR_NAME_MAX];
 	uint8_t mac[6];
 	const struct pvr_revision *revision;
 	uint8_t gid_type; /* PVR_GID_TYPE_* of all its GIDs */
 	struct pvr_fabric *fabric;
 	LIST_ENTRY(pvr_adapter) fabric_link;
-	uint64_t incarnation; /* of the fabric: see pvr_fabric_incarnation() */
-	bool is_incarnation_known; /* to a queue pair; of the fabric */
-	struct pvr_timer peers; /* until it looks whose peers are gone */
+	uint64_t incarnation; /* see pvr_fabric_incarnation(); under the fabrics' lock */
+	bool is_incarnation_known; /* a queue pair holds it; under the fabrics' lock */
+	struct pvr_timer peers; /* until its queue pairs are checked for peers that are gone */
 	const struct pvr_adapter_ops *ops;
 	void *host;
 	struct pvr_log_limit log_limit;
 
-	/* What the host side told us; a reset changes none of it. */
+	/* Set by the embedder; a reset does not change it. */
 	struct pvr_ram ram;
 	bool bus_master;
 	bool link_up;
@@ -250,15 +257,18 @@ struct pvr_adapter {
 	uint32_t dsr_low, dsr_high;
 	uint32_t err, icr, imr;
 	uint32_t pending; /* vectors to raise, as bits */
-	uint32_t ext_ack; /* as the driver wrote it, cut to what we offer */
+	uint32_t ext_ack; /* written by the driver, limited to offered extensions */
 	uint32_t features; /* in effect since DSRHIGH */
-	uint32_t driver_version; /* as the DSR says */
-	uint32_t version; /* in effect: the lower of ours and the driver's */
+	uint32_t driver_version; /* from the DSR */
+	uint32_t version; /* in effect: the lower of the device's and the driver's */
 	uint64_t uar_pfn;
 	struct pvr_dsr *dsr_shm;
 	void *cmd_shm, *resp_shm;
 	struct pvr_event_rings events;
-	/* What the quantum has consumed and completed so far; see pvr_publish(). */
+	/*
+	 * Queues with entries that this quantum has consumed or completed; see
+	 * pvr_publish().
+	 */
 	SLIST_HEAD(, pvr_wq) consumed;
 	SLIST_HEAD(, pvr_cq) completed;
 
@@ -277,19 +287,19 @@ struct pvr_adapter {
 	struct pvr_ud_linger_list lingering_list;
 	/* core/ext_dma.h */
 	LIST_HEAD(, pvr_ext_dma) ext_dmas;
-	uint32_t num_ext_dmas; /* read without the engine's nic_lock, too */
-	uint64_t nic_not_before; /* NICs leave its memory alone */
+	uint32_t num_ext_dmas; /* also read without the engine's nic_lock */
+	uint64_t nic_not_before; /* NICs do not access its memory before this time, in ns */
 	uint32_t mcast_groups, mcast_attached;
-	uint32_t mws; /* of mrs: memory windows */
+	uint32_t mws; /* number of memory windows in mrs */
 	struct pvr_job job;
 	uint8_t mr_generation;
 	uint8_t qpn_generation;
 
-	uint64_t stat[PVR_STAT_NUM]; /* since the adapter was made */
-	struct pvr_adapter_stats stats; /* what is in neither stat[] nor a table */
+	uint64_t stat[PVR_STAT_NUM]; /* since pvr_adapter_create() */
+	struct pvr_adapter_stats stats; /* only members that neither stat[] nor a table has */
 };
 
-/* The adapter may read and write guest memory now. */
+/* Return: whether the adapter may read and write guest memory now. */
 static inline bool pvr_adapter_dma_ok(const struct pvr_adapter *adapter)
 {
 	return adapter->bus_master &&
@@ -301,7 +311,7 @@ static inline struct pvr_uc *pvr_uc_get(struct pvr_adapter *adapter, uint32_t ha
 	return handle ? pvr_table_get(&adapter->ucs, handle) : &adapter->kernel_uc;
 }
 
-/* NULL if nothing is bound at @index. */
+/* Return: the entry of GID @index, or NULL if none is bound. */
 static inline const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *adapter,
 						      uint32_t index)
 {
@@ -310,7 +320,7 @@ static inline const struct pvr_gid_entry *pvr_gid_get(const struct pvr_adapter *
 	return &adapter->gids[index];
 }
 
-/* Counters that others than their owner may read at any time. */
+/* Counters that any thread may read at any time. Only their owner writes them. */
 static inline uint64_t pvr_stat_get(const uint64_t *stat)
 {
 	return __atomic_load_n(stat, __ATOMIC_RELAXED);
@@ -326,15 +336,15 @@ static inline uint64_t pvr_now(const struct pvr_engine *engine)
 	return engine->ops->now(engine->opaque);
 }
 
-/* Logs one line about an adapter (or about the engine, if NULL). */
+/* Log one line about an adapter, or about the engine if @adapter is NULL. */
 void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter, enum pvr_log_level level,
 	     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* For what a guest can repeat: at a bounded rate. */
+/* The same at a limited rate, for events that a guest can repeat. */
 void pvr_log_limited(struct pvr_adapter *adapter, enum pvr_log_level level, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-/* Logs what the guest did wrong. */
+/* Log an error of the guest. */
 #define pvr_log_guest(adapter, ...) pvr_log_limited((adapter), PVR_LOG_WARN, __VA_ARGS__)
-/* Logs what the guest did. */
+/* Log an action of the guest. */
 #define pvr_info_guest(adapter, ...) pvr_log_limited((adapter), PVR_LOG_INFO, __VA_ARGS__)
 #define pvr_info(adapter, ...) pvr_log((adapter)->engine, (adapter), PVR_LOG_INFO, __VA_ARGS__)
 #define pvr_debug(adapter, ...) pvr_log((adapter)->engine, (adapter), PVR_LOG_DEBUG, __VA_ARGS__)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the compiler has to know: functions to inline, memory that a guest can change. */
+/* Hints for the compiler: functions to inline, memory that a guest can change. */
 #ifndef PVR_COMPILER_H
 #define PVR_COMPILER_H
 
 #include <string.h>
 
-/* Where the call takes a good part of what the body does, as callgrind counts it. */
+/* For functions whose call costs much of their body, in instructions of callgrind. */
 #define pvr_always_inline inline __attribute__((always_inline))
 
-/* For what a message rarely needs: inlined, it would take registers from the common way. */
+/* For rare cases of a message: inlined, they would take registers of the common case. */
 #define pvr_noinline __attribute__((noinline))
 
 /*
- * Copy out of guest memory. The barrier keeps the compiler from reading the guest's
- * memory again where the copy is used: what was checked is what is used.
+ * Copy from guest memory, once. The barrier keeps the compiler from reading guest memory
+ * again at a use of the copy, so the checked values are the used values.
  */
 static inline void pvr_copy_once(void *to, const void *from_shm, size_t size)
 {

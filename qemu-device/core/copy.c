@@ -1,20 +1,20 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The fastest way to copy that this CPU has. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The fastest copy function of this CPU. */
 #include "core/copy.h"
 
 #include <stdlib.h>
 
 #include "pvrdma_abi.h"
 
-/* Another way must take less than this part of the library's time, in 1/100. */
+/* A copy function replaces the C library's only below this percentage of its time. */
 #define CLEARLY 97
-/* So much is copied in each round: with less, what the quantum before left in the caches decides. */
+/* Bytes per round. With less, the cache content of the previous round decides. */
 #define ROUND_BYTES (4u << 20)
 
-/* The message that stands for its class. */
+/* The message length that represents its class, in bytes. */
 static const uint64_t typical[PVR_COPY_CLASSES] = { PVR_COPY_SHORT, 128u << 10 };
 
-/* ------------------------------------------------------------------- ways */
+/* -------------------------------------------------------- implementations */
 
 static bool always(void)
 {
@@ -29,7 +29,7 @@ static void copy_library(void *to, const void *from, size_t len)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* 64 bits: any such CPU has it, but only some have a fast one. */
+/* Every x86-64 CPU has it, but only some have a fast one. */
 static void copy_string(void *to, const void *from, size_t len)
 {
 	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len) : : "memory");
@@ -111,7 +111,7 @@ void pvr_copy_init(struct pvr_copy *copy)
 
 /* ------------------------------------------------------------ measurement */
 
-/* Two buffers, and the order of their pages: that of guests' is anything but linear. */
+/* Two buffers. Their pages are copied in scattered order, like pages of guests. */
 struct trial {
 	uint8_t *from, *to;
 	uint64_t (*now)(void *opaque);
@@ -123,7 +123,10 @@ static void copy_pages(const struct trial *trial, const struct pvr_copy_impl *im
 	uint64_t pages = len / PVR_PAGE_SIZE, i, at;
 
 	for (i = 0; i < pages; i++) {
-		/* Odd, so prime to the number of pages, which is a power of two. */
+		/*
+		 * The factor is odd, so it is coprime to the number of pages, a power of
+		 * two.
+		 */
 		at = i * 0x9e3779b1u % pages * PVR_PAGE_SIZE;
 		impl->copy(trial->to + at, trial->from + at, PVR_PAGE_SIZE);
 	}
@@ -133,7 +136,7 @@ static uint64_t time_of(const struct trial *trial, const struct pvr_copy_impl *i
 {
 	uint64_t begin, done;
 
-	copy_pages(trial, impl, len); /* into the caches */
+	copy_pages(trial, impl, len); /* warm up the caches */
 	begin = trial->now(trial->opaque);
 	for (done = 0; done < ROUND_BYTES; done += len)
 		copy_pages(trial, impl, len);
@@ -141,9 +144,10 @@ static uint64_t time_of(const struct trial *trial, const struct pvr_copy_impl *i
 }
 
 /*
- * The shortest of some rounds, which others on this CPU have disturbed the least. All ways take
- * turns in each: what comes from outside lasts longer than a round, and is to hit them all. Each
- * round has other pages, as caches keep some pairs of them worse than others.
+ * The shortest of several rounds is the one with the least disturbance by other
+ * processes. Each round measures all functions, because a disturbance lasts longer than a
+ * round and then affects them all. Each round uses other pages, because some pairs of
+ * pages conflict in caches.
  */
 static void try_all(struct trial trial, uint64_t len, uint64_t best[PVR_COPY_IMPLS])
 {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The fastest way to copy that this CPU has.
+ * The fastest copy function of this CPU.
  *
- * DOC: ways
+ * DOC: choice of the copy function
  *
- * Guests' pages are scattered, so a large message is many copies of 4 KiB. The C library
- * chooses by the length of each; we know that of the message, and so in which cache it
- * may lie: an unrolled loop of the widest registers is up to 1.8 times as fast as the
- * library in the first level, the CPU's own string copy is behind that. Which one it is
- * for which length is measured when the daemon starts, and the library's is used unless
- * another one is clearly faster.
+ * - Guests' pages are scattered, so a large message is many copies of 4 KiB.
+ * - The C library chooses its method by the length of each copy. The engine chooses by
+ *   the length of the message, which tells the cache level that holds it.
+ * - In the first-level cache, an unrolled loop of the widest registers is up to 1.8 times
+ *   as fast as the C library. Beyond it, the CPU's string copy may be the fastest.
+ * - The daemon measures all functions at its start. The C library's function is used
+ *   unless another one is clearly faster.
  */
 #ifndef PVR_COPY_H
 #define PVR_COPY_H
@@ -20,54 +21,55 @@
 
 #include "core/compiler.h"
 
-/* Shorter runs are always the library's. */
+/* Shorter runs are always copied by the C library. */
 #define PVR_COPY_MIN 1024u
 
 struct pvr_copy_impl {
 	const char *name;
-	/* The CPU has it. */
+	/* Return: whether this CPU has the instructions. */
 	bool (*works)(void);
-	/* At least PVR_COPY_MIN bytes, which do not overlap. */
+	/* @len: at least PVR_COPY_MIN bytes. The buffers do not overlap. */
 	void (*copy)(void *to, const void *from, size_t len);
 };
 
 #define PVR_COPY_IMPLS 4
-extern const struct pvr_copy_impl pvr_copy_impls[PVR_COPY_IMPLS]; /* the first is the library's */
+extern const struct pvr_copy_impl pvr_copy_impls[PVR_COPY_IMPLS]; /* [0]: the C library */
 
 /*
- * By the length of the message, or of the piece of it that is copied at once: what both
- * ends have in the first level of the cache, and all else. Behind the second level, ways
- * do not differ by much.
+ * Classes of lengths: of a message, or of the fragment that is copied at once. Class 0:
+ * both buffers fit into the first-level cache. Class 1: all longer lengths. Beyond the
+ * second-level cache all functions are about as fast.
  */
 #define PVR_COPY_CLASSES 2
-#define PVR_COPY_SHORT (16u << 10) /* at most, in the first class */
+#define PVR_COPY_SHORT (16u << 10) /* maximum length of class 0 */
 
 struct pvr_copy {
 	const struct pvr_copy_impl *impl[PVR_COPY_CLASSES];
 };
 
-/* Each way is tried so often, by two looks at the clock. */
+/* Number of measurements of each function; each reads the clock twice. */
 #define PVR_COPY_ROUNDS 15
 
-/* The library's, for all lengths. */
+/* Use the C library for all lengths. */
 void pvr_copy_init(struct pvr_copy *copy);
 
 /**
- * pvr_copy_measure() - try all ways, and choose for each class
+ * pvr_copy_measure() - measure all functions and choose the fastest for each class
  * @now: a clock in nanoseconds
  *
- * Takes a few milliseconds. Without memory, or if the clock stands still, nothing changes.
+ * Takes a few milliseconds. Changes nothing if out of memory or if the clock stands
+ * still.
  */
 void pvr_copy_measure(struct pvr_copy *copy, uint64_t (*now)(void *opaque), void *opaque);
 
-/* The way for a message of @len. */
+/* The copy function for a message of @len bytes. */
 static inline const struct pvr_copy_impl *pvr_copy_impl_for(const struct pvr_copy *copy,
 							    uint64_t len)
 {
 	return copy->impl[len > PVR_COPY_SHORT];
 }
 
-/* Not all ways mind that one process may name the same memory on both sides. */
+/* Overlapping buffers need memmove(): a guest may use the same memory at both ends. */
 static inline void pvr_copy_run(const struct pvr_copy_impl *impl, void *to, const void *from,
 				uint64_t len)
 {
@@ -79,13 +81,13 @@ static inline void pvr_copy_run(const struct pvr_copy_impl *impl, void *to, cons
 		impl->copy(to, from, len);
 }
 
-/* The run but for its last bytes, then those. */
+/* Copy the first @head bytes, then the last @tail bytes. */
 static pvr_always_inline void pvr_copy_in_two(const struct pvr_copy_impl *impl, uint8_t *to,
 					      const uint8_t *from, uint64_t head, uint64_t tail)
 {
 	uint64_t last;
 
-	/* Loaded first: the head may be copied over it. */
+	/* Load the tail first: the copy of the head may overwrite it. */
 	memcpy(&last, from + head, tail);
 	pvr_copy_run(impl, to, from, head);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -93,10 +95,10 @@ static pvr_always_inline void pvr_copy_in_two(const struct pvr_copy_impl *impl, 
 }
 
 /*
- * The run with which a message ends. Its last bytes are stored last: programs poll them to see that
- * all of a WRITE is there, which no specification promises, but adapters do. The ways above store
- * them when they like. They are as many as one aligned store has, so that who polls for a number
- * sees all of it or nothing.
+ * Copy the last run of a message, and store its last bytes last. Programs poll these
+ * bytes to detect the end of an RDMA WRITE. No specification guarantees this order, but
+ * adapters keep it. The copy functions above do not. The last bytes are one aligned
+ * store, so a program that polls a number sees all of its bytes or none.
  */
 static inline void pvr_copy_last(const struct pvr_copy_impl *impl, void *to, const void *from,
 				 uint64_t len)
@@ -105,7 +107,7 @@ static inline void pvr_copy_last(const struct pvr_copy_impl *impl, void *to, con
 
 	if (len <= tail)
 		memmove(to, from, len);
-	else if (tail == sizeof(uint64_t)) /* known to the compiler, and the usual one */
+	else if (tail == sizeof(uint64_t)) /* the usual case, with a constant length */
 		pvr_copy_in_two(impl, to, from, len - sizeof(uint64_t), sizeof(uint64_t));
 	else
 		pvr_copy_in_two(impl, to, from, len - tail, tail);

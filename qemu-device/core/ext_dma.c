@@ -1,8 +1,8 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Guest memory that an RDMA NIC may read or write at this moment. */
 #include "core/ext_dma.h"
 
-/* How long a guest that has broken a connection does without. */
+/* Time without zero copy after a guest has broken a connection. */
 #define PENALTY_NS 60000000000ull
 
 bool pvr_ext_dma_is_allowed(const struct pvr_adapter *adapter)
@@ -12,7 +12,7 @@ bool pvr_ext_dma_is_allowed(const struct pvr_adapter *adapter)
 
 /* ------------------------------------------------------------ beginning, ending */
 
-/* Return: false if there is no room. */
+/* Return: false if the array is full. */
 static bool add_mr(struct pvr_ext_dma *use, const struct pvr_mr *mr)
 {
 	unsigned int i;
@@ -33,7 +33,7 @@ static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
 	return sg->flat ? sg->total : sg->seg[i].len;
 }
 
-/* Memory of no region is not the guest's. */
+/* Return: false if there are too many regions, or the memory is not the guest's. */
 static bool find_mrs(struct pvr_ext_dma *use, const struct pvr_sg *sg, uint64_t offset,
 		     uint64_t len)
 {
@@ -67,7 +67,7 @@ bool pvr_ext_dma_begin(struct pvr_ext_dma *use, const struct pvr_sg *sg, uint64_
 	return true;
 }
 
-/* The lock is held. */
+/* The engine's nic_lock is held. */
 static void end(struct pvr_ext_dma *use)
 {
 	struct pvr_adapter *adapter = use->adapter;
@@ -98,13 +98,13 @@ struct match {
 	bool (*is)(const struct match *match, const struct pvr_ext_dma *use);
 };
 
-/* Return: how many there were. */
+/* Return: the number of entries that were ended. */
 static unsigned int end_matching(struct pvr_adapter *adapter, const struct match *match)
 {
 	struct pvr_ext_dma *use, *next;
 	unsigned int ended = 0;
 
-	/* They begin with the adapter's lock held, so there will be no more. */
+	/* No new entry can begin: that needs the adapter's lock, which is held here. */
 	if (!__atomic_load_n(&adapter->num_ext_dmas, __ATOMIC_RELAXED))
 		return 0;
 	pvr_lock(&adapter->engine->nic_lock);
@@ -169,7 +169,10 @@ void pvr_ext_dma_revoke_qp(const struct pvr_qp *qp)
 
 void pvr_ext_dma_revoke_dst(const struct pvr_qp *qp, const struct pvr_ext_dma *but)
 {
-	/* Nobody's fault: a connection has broken, perhaps without the other one's knowing it yet. */
+	/*
+	 * No penalty: a connection has broken without a fault of the guest, perhaps
+	 * before the other connection detects it.
+	 */
 	end_matching(qp->adapter, &(struct match){ .qp = qp, .but = but, .is = rdma_read_is_busy });
 }
 

@@ -1,73 +1,86 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Guest memory that an RDMA NIC may read or write at this moment, and how that ends.
+ * Guest memory that an RDMA NIC may read or write at this moment, and its revocation.
  *
- * DOC: who may wait
+ * DOC: revocation
  *
- * A NIC works while nobody holds a lock, and a guest may take its memory back meanwhile: it
- * deregisters the region, resets the queue pair, completes the request by an error, is shut
- * down. Then it is told that its memory is its own again, so the NIC must have let go of it
- * before; nobody may wait for a network for that. So whoever takes memory away revokes its
- * uses, which end the registration with the NIC at once; if the NIC was in the middle of it
- * the queue pair that joins the two hosts breaks, and all goes on by TCP until there is
- * another one. That is nothing that a guest is to do to others again and again: for a while
- * its payloads are copied then (pvr_ext_dma_is_allowed()).
+ * - A NIC accesses guest memory while no thread holds a lock.
+ * - A guest may free its memory meanwhile: it deregisters the region, resets the queue
+ *   pair, is shut down, or its request completes with an error.
+ * - The NIC's access ends before the guest is told that the memory is free.
+ * - No thread waits for the network for that. The code that frees the memory revokes its
+ *   external DMA, which ends the registration with the NIC at once.
+ * - If the NIC was in the middle of a transfer, the queue pair between the two hosts
+ *   breaks. Traffic continues by TCP until there is a new queue pair.
+ * - Then the guest's payloads are copied for a while, see pvr_ext_dma_is_allowed(). So a
+ *   guest cannot disturb the traffic of others repeatedly.
  *
  * DOC: locks
  *
- * A use begins with its adapter's lock held, and ends by whoever comes first: its
- * connection's thread, or who revokes it, with the adapter's lock. The engine's nic_lock
- * decides; it is taken inside adapters' and connections' locks.
+ * - An external DMA begins with its adapter's lock held.
+ * - Either the connection's thread ends it, or a revocation with the adapter's lock held.
+ * - The engine's nic_lock serializes the two. It is taken inside the locks of adapters
+ *   and connections.
  */
 #ifndef PVR_EXT_DMA_H
 #define PVR_EXT_DMA_H
 
 #include "core/sg.h"
 
-/* More regions in one piece, and it is copied. */
+/* A fragment with more regions is copied. */
 #define PVR_EXT_DMA_MRS 4
 
 enum pvr_ext_dma_kind {
 	PVR_EXT_DMA_REQ_SRC, /* a requester's payload */
-	PVR_EXT_DMA_RESP_SRC, /* a responder's, of RDMA READ */
-	PVR_EXT_DMA_RESP_DST, /* into a responder's */
-	PVR_EXT_DMA_REQ_DST, /* into a requester's, of RDMA READ */
+	PVR_EXT_DMA_RESP_SRC, /* a responder's payload of RDMA READ */
+	PVR_EXT_DMA_RESP_DST, /* into a responder's memory */
+	PVR_EXT_DMA_REQ_DST, /* into a requester's memory, for RDMA READ */
 };
 
-/* Part of whoever has begun it, and all zero before. */
+/* One external DMA, a member of the struct that begins it. All zero before. */
 struct pvr_ext_dma {
 	LIST_ENTRY(pvr_ext_dma) link; /* of the adapter */
-	struct pvr_engine *engine; /* NULL: it has never begun */
-	struct pvr_adapter *adapter; /* NULL: it has ended */
+	struct pvr_engine *engine; /* NULL: never begun */
+	struct pvr_adapter *adapter; /* NULL: ended */
 	const struct pvr_qp *qp;
 	uint32_t psn; /* of the request, where memory is exposed */
 	enum pvr_ext_dma_kind kind;
 	const struct pvr_mr *mr[PVR_EXT_DMA_MRS];
-	/* Ends it, for good. */
+	/* Ends the NIC's access. The engine's nic_lock is held. */
 	void (*stop)(struct pvr_ext_dma *use);
 };
 
-/* A guest that has not broken a connection just now. The adapter's lock is held. */
+/*
+ * Return: false if the guest has broken a connection lately. The adapter's lock is held.
+ */
 bool pvr_ext_dma_is_allowed(const struct pvr_adapter *adapter);
 /*
- * @use: qp, psn, kind and stop are filled in. @sg: of the memory, of which [@offset, @offset +
- * @len) is used. Return: false if that is of too many regions.
+ * Begin an external DMA of bytes [@offset, @offset + @len) of @sg. @use: qp, psn, kind
+ * and stop are set. The adapter's lock is held. Return: false if the bytes lie in more
+ * than PVR_EXT_DMA_MRS regions, or in no region.
  */
 bool pvr_ext_dma_begin(struct pvr_ext_dma *use, const struct pvr_sg *sg, uint64_t offset,
 		       uint64_t len);
-/* If nobody else has ended it. Any thread. */
+/* End it, unless it has ended already. May be called by any thread. */
 void pvr_ext_dma_end(struct pvr_ext_dma *use);
 
 /* --------------------------------------------- with the adapter's lock held */
 
-/* Of a region or window that is about to lose its memory. */
+/* Revoke those of a region or window, before it loses its memory. */
 void pvr_ext_dma_revoke_mr(const struct pvr_mr *mr);
-/* Of a queue pair that stops. */
+/* Revoke those of a queue pair that stops. */
 void pvr_ext_dma_revoke_qp(const struct pvr_qp *qp);
-/* What else is read for it of @but's kind: the same piece has come by @but's connection. */
+/*
+ * End those of @qp of the same kind as @but, except @but: the same fragment has arrived
+ * by @but's connection.
+ */
 void pvr_ext_dma_revoke_dst(const struct pvr_qp *qp, const struct pvr_ext_dma *but);
+/* Revoke those of all memory of the adapter. */
 void pvr_ext_dma_revoke_all(struct pvr_adapter *adapter);
-/* The request at @psn is done; who has exposed for it had to say so before. */
+/*
+ * The request at @psn is complete: end the exposure of its payload, unless RNDV_DONE has
+ * ended it before.
+ */
 void pvr_nic_request_done(const struct pvr_qp *qp, uint32_t psn);
 
 #endif /* PVR_EXT_DMA_H */

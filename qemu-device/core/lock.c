@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Waiting for a lock: a short while awake, then asleep in the kernel. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Waiting for a lock: spin for a short time, then sleep in the kernel. */
 #include "core/lock.h"
 
 #include <limits.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #define NS_PER_SEC 1000000000ull
-/* Most locks are free again before a thread could have gone to sleep. */
+/* Most locks are free again sooner than a thread can go to sleep. */
 #define SPINS 100
-/* How long a thread that takes a lock again and again lets others have it. */
+/* Calls of sched_yield() by a thread that lets waiting threads take a lock first. */
 #define YIELDS 8
 
 static inline void relax(void)
@@ -49,7 +49,7 @@ static bool spin(struct pvr_lock *lock)
 	return false;
 }
 
-/* @ns: UINT64_MAX for ever. Returns early at will. */
+/* @ns: UINT64_MAX means forever. May return early. */
 static void sleep_while_held(struct pvr_lock *lock, uint64_t ns)
 {
 	struct timespec ts = { .tv_sec = ns / NS_PER_SEC, .tv_nsec = ns % NS_PER_SEC };
@@ -59,8 +59,8 @@ static void sleep_while_held(struct pvr_lock *lock, uint64_t ns)
 }
 
 /*
- * Who has slept takes the lock as HELD_ASLEEP, as it cannot know whether it was the only
- * one; at worst an unlock wakes nobody.
+ * A thread that has slept takes the lock as HELD_ASLEEP, because other threads may still
+ * sleep. At worst an unlock wakes no thread.
  */
 static bool sleep_until_taken(struct pvr_lock *lock, uint64_t ns)
 {
@@ -91,7 +91,7 @@ void pvr_lock_wake(struct pvr_lock *lock)
 	syscall(SYS_futex, &lock->state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Those who wait may need this very CPU. */
+/* Waiting threads may need this CPU, so this yields after a short spin. */
 void pvr_lock_give_way(const struct pvr_lock *lock)
 {
 	unsigned int i;

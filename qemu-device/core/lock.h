@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A lock that is cheap to take when nobody else wants it, and that others can try.
+ * A lock that is cheap to take without contention, and that supports trylock.
  *
  * DOC: fairness
  *
- * Who holds such a lock holds it for a bounded time, and holds several of them only if
- * it has got the further ones by pvr_trylock(): nobody ever waits while it holds one
- * (the fabrics' and the workers' own short locks, which are taken inside, excepted), so
- * there is no order to keep and no deadlock.
- *
- * Somebody who waits counts in @wanted. pvr_trylock() then fails, so those who come by
- * with something else in hand do not starve those who wait; and a thread that takes the
- * same lock again and again calls pvr_lock_give_way() in between.
+ * - A thread holds a lock for a bounded time.
+ * - A thread that holds a lock takes further ones only by pvr_trylock(). So no thread
+ *   waits while it holds a lock: there is no lock order and no deadlock. Exceptions are
+ *   the short locks of fabrics and workers, which are taken inside.
+ * - @wanted counts waiting threads. While it is above 0, pvr_trylock() fails, so threads
+ *   that try do not starve threads that wait.
+ * - A thread that takes the same lock repeatedly calls pvr_lock_give_way() in between.
  */
 #ifndef PVR_LOCK_H
 #define PVR_LOCK_H
@@ -22,15 +21,15 @@
 enum pvr_lock_state {
 	PVR_LOCK_FREE,
 	PVR_LOCK_HELD,
-	PVR_LOCK_HELD_ASLEEP, /* held, and somebody may be asleep until it is free */
+	PVR_LOCK_HELD_ASLEEP, /* held, and a thread may sleep until it is free */
 };
 
 struct pvr_lock {
 	uint32_t state; /* enum pvr_lock_state */
-	uint32_t wanted; /* threads that wait for it */
+	uint32_t wanted; /* number of threads that wait for it */
 };
 
-/* The slow halves of what follows. */
+/* The slow paths of pvr_lock(), pvr_lock_for() and pvr_unlock(). */
 bool pvr_lock_wait(struct pvr_lock *lock, uint64_t ns);
 void pvr_lock_wake(struct pvr_lock *lock);
 
@@ -48,13 +47,13 @@ static inline void pvr_lock(struct pvr_lock *lock)
 		pvr_lock_wait(lock, UINT64_MAX);
 }
 
-/* Waits at most so long, or somewhat longer. Return: whether it is held now. */
+/* Take the lock within @ns, or a little more. Return: false: not taken. */
 static inline bool pvr_lock_for(struct pvr_lock *lock, uint64_t ns)
 {
 	return pvr_lock_take(lock) || pvr_lock_wait(lock, ns);
 }
 
-/* Never waits. Return: whether it is held now. */
+/* Take the lock without waiting. Return: false: not taken. */
 static inline bool pvr_trylock(struct pvr_lock *lock)
 {
 	return !__atomic_load_n(&lock->wanted, __ATOMIC_RELAXED) && pvr_lock_take(lock);
@@ -72,7 +71,10 @@ static inline bool pvr_lock_is_wanted(const struct pvr_lock *lock)
 	return __atomic_load_n(&lock->wanted, __ATOMIC_RELAXED);
 }
 
-/* The caller, who does not hold it, wants it again: lets those who wait go first. */
+/*
+ * Let waiting threads take the lock first. The caller does not hold it, and takes it
+ * afterwards.
+ */
 void pvr_lock_give_way(const struct pvr_lock *lock);
 
 #endif /* PVR_LOCK_H */

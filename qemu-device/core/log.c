@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Log lines, and how many of them a guest may cause. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Log lines, and their rate limit per guest. */
 #include <stdio.h>
 
 #include "core/adapter.h"
 
 #define LINE_MAX_LEN 256
-#define GUEST_LINES 20 /* per ... */
+#define GUEST_LINES 20 /* per GUEST_PERIOD_NS */
 #define GUEST_PERIOD_NS 5000000000ull
 
 static void log_line(struct pvr_engine *engine, const struct pvr_adapter *adapter,
@@ -27,7 +27,7 @@ void pvr_log(struct pvr_engine *engine, struct pvr_adapter *adapter, enum pvr_lo
 	va_end(ap);
 }
 
-/* A new period begins: say what the last one swallowed. */
+/* Begin a new period, and report the suppressed lines of the last one. */
 static void limit_restart(struct pvr_adapter *adapter, uint64_t now)
 {
 	struct pvr_log_limit *limit = &adapter->log_limit;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Memory regions and windows, as work requests use them. */
+/* Memory regions and windows: the operations of work requests. */
 #include "core/mr.h"
 
 #include <errno.h>
 
 #include "core/ext_dma.h"
 
-/* What PVR_LOCAL_DMA_LKEY names: index 0, which no region has. */
+/* The region of PVR_LOCAL_DMA_LKEY: index 0, which no other region has. */
 const struct pvr_mr pvr_mr_local_dma = {
 	.kind = PVR_MR_DMA,
 	.access = PVR_ACCESS_LOCAL_WRITE | PVR_MR_VALID,
@@ -33,7 +33,7 @@ static int fast_check(const struct pvr_mr *mr, const struct pvrdma_sq_wqe_hdr *w
 int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 			 const struct pvrdma_sq_wqe_hdr *wqe)
 {
-	/* The low byte of the key is the consumer's and may be a new one. */
+	/* The low byte of the key belongs to the consumer, and may be new. */
 	struct pvr_mr *mr = pvr_table_get(&adapter->mrs, wqe->wr.fast_reg.rkey >> 8);
 	uint32_t access = wqe->wr.fast_reg.access_flags & FAST_ACCESS;
 	int err;
@@ -122,7 +122,7 @@ static int check_region(const struct pvr_mr *region, const struct pvr_wqe_bind_m
 	return 0;
 }
 
-/* The window's own rights; all it needs of the region's is local write. */
+/* Check the window's own rights. Of the region's rights it needs only local write. */
 static int check_access(const struct pvr_mr *region, uint32_t access)
 {
 	if (access & ~(PVR_MR_REMOTE | PVR_ACCESS_ZERO_BASED | PVR_ACCESS_OPTIONAL))
@@ -144,8 +144,8 @@ static void attach(struct pvr_mr *window, struct pvr_mr *region, struct pvr_qp *
 }
 
 /*
- * The low byte of a type 2 window's key is its consumer's, who need not keep it in the
- * handle that the work request names: so there the index is enough.
+ * The low byte of a type 2 window's key belongs to the consumer. The work request may
+ * name the window by an older low byte, so for type 2 only the index is compared.
  */
 static struct pvr_mr *find_window(const struct pvr_qp *qp, uint32_t key)
 {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What all kinds of memory regions share. */
+/* Memory regions and windows: checks, and lookup by key for every message. */
 #ifndef PVR_MR_H
 #define PVR_MR_H
 
 #include "core/objects.h"
 
-/* What registrations may ask for. */
+/* The rights that a registration may request. */
 #define PVR_MR_ACCESS                                                                \
 	(PVR_ACCESS_LOCAL_WRITE | PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | \
 	 PVR_ACCESS_REMOTE_ATOMIC | PVR_ACCESS_MW_BIND)
 
 #define PVR_MR_REMOTE (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_READ | PVR_ACCESS_REMOTE_ATOMIC)
 
-/* IBTA vol. 1, 10.6.3.1: remote write and atomic need local write. */
+/* IBTA 10.6.3.1: remote write and remote atomic require local write. */
 static inline bool pvr_mr_access_ok(uint32_t access)
 {
 	return !(access & (PVR_ACCESS_REMOTE_WRITE | PVR_ACCESS_REMOTE_ATOMIC)) ||
 	       (access & PVR_ACCESS_LOCAL_WRITE);
 }
 
-/* There is a last byte, and it does not lie before the first. */
+/* Return: whether the range is not empty, is at most @max bytes and does not wrap. */
 static inline bool pvr_mr_range_ok(uint64_t start, uint64_t length, uint64_t max)
 {
 	return length && length <= max && start + length - 1 >= start;
 }
 
-/* Pages from the first byte's to the last one's; UINT32_MAX if no directory has as many. */
+/* Number of pages that the range touches; UINT32_MAX: too many for a page directory. */
 static inline uint32_t pvr_mr_span_pages(uint64_t start, uint64_t length)
 {
 	uint64_t first = start / PVR_PAGE_SIZE, last = (start + length - 1) / PVR_PAGE_SIZE;
@@ -43,7 +43,7 @@ static inline bool pvr_mr_is_window(const struct pvr_mr *mr)
 	return mr->kind == PVR_MR_WINDOW1 || mr->kind == PVR_MR_WINDOW2;
 }
 
-/* What has this key now, valid or not, or NULL. */
+/* Return: the region or window with this key, valid or not, or NULL. */
 static inline struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 					   uint32_t key)
 {
@@ -52,15 +52,15 @@ static inline struct pvr_mr *pvr_mr_by_key(struct pvr_adapter *adapter, const st
 	return mr && mr->key == key && mr->pd == pd ? mr : NULL;
 }
 
-/* core/mr.c: a window that is not bound is left alone. */
+/* Unbind a window. No effect on a region or an unbound window. */
 void pvr_mw_unbind(struct pvr_mr *window);
 
-/* ------------------------------------------------- keys to memory, for every message */
+/* ------------------------------------------------------------- lookup by key */
 
-/* What PVR_LOCAL_DMA_LKEY names. */
+/* The region of PVR_LOCAL_DMA_LKEY. */
 extern const struct pvr_mr pvr_mr_local_dma;
 
-/* The rights are there, and so is the memory. */
+/* Return: whether @mr has the rights of @access and contains the range. */
 static inline bool pvr_mr_permits(struct pvr_adapter *adapter, const struct pvr_mr *mr,
 				  uint64_t addr, uint64_t len, uint32_t access)
 {
@@ -68,10 +68,10 @@ static inline bool pvr_mr_permits(struct pvr_adapter *adapter, const struct pvr_
 
 	if ((mr->access & needed) != needed)
 		return false;
-	/* A window that is not bound is not valid either. */
+	/* No pages: a region of all RAM. An unbound window is not valid. */
 	if (!mr->where)
 		return pvr_ram_covers(&adapter->ram, addr, len, access & PVR_ACCESS_LOCAL_WRITE);
-	/* An address below the start is one far behind the end. */
+	/* An address below the start wraps to an offset beyond the end. */
 	return !mr->where->broken && addr - mr->start <= mr->length &&
 	       len <= mr->length - (addr - mr->start);
 }
@@ -85,11 +85,11 @@ static inline const struct pvr_mr *pvr_mr_by_lkey(struct pvr_adapter *adapter,
 }
 
 /**
- * pvr_mr_find_local() - the region of an lkey, if it permits an access
+ * pvr_mr_find_local() - find the region of an lkey, if it permits an access
  * @pd: of the queue that holds the work request
- * @access: PVR_ACCESS_LOCAL_WRITE, or 0 to read
+ * @access: PVR_ACCESS_LOCAL_WRITE, or 0 for a read
  *
- * Return: the region, or NULL if the key is stale or foreign, the range is not
+ * Return: the region, or NULL if the key is stale or of another PD, the range is not
  * inside, or the right is missing. The pointer is valid until the next command or
  * work request.
  */
@@ -99,13 +99,13 @@ static inline const struct pvr_mr *pvr_mr_find_local(struct pvr_adapter *adapter
 {
 	const struct pvr_mr *mr = pvr_mr_by_lkey(adapter, pd, key);
 
-	/* IBTA vol. 1, 10.6.7: a window has no lkey. */
+	/* IBTA 10.6.7: a window has no lkey. */
 	if (!mr || pvr_mr_is_window(mr) || !pvr_mr_permits(adapter, mr, addr, len, access))
 		return NULL;
 	return mr;
 }
 
-/* The same for the rkey of a request that arrives at @qp; @access: PVR_ACCESS_REMOTE_*. */
+/* The same for the rkey of a request to @qp. @access: PVR_ACCESS_REMOTE_*. */
 static inline const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, uint32_t key,
 						      uint64_t addr, uint64_t len, uint32_t access)
 {
@@ -116,26 +116,33 @@ static inline const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, u
 	return pvr_mr_permits(qp->adapter, mr, addr, len, access) ? mr : NULL;
 }
 
-/* The longest run at @addr, which was found and allowed; NULL if RAM left. */
+/*
+ * Return: the longest run at @addr, *contig bytes of @len; NULL if RAM was removed. The
+ * access was permitted by pvr_mr_find_local() or pvr_mr_find_remote().
+ */
 static inline uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr,
 				  uint64_t addr, uint64_t len, uint64_t *contig)
 {
-	/* Who found it has seen that what is written to can be. */
+	/* Whether the memory is writable was checked by pvr_mr_permits(). */
 	if (!mr->where)
 		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
 	return pvr_pages_run(mr->where, mr->offset + (addr - mr->start), len, contig);
 }
 
 /*
- * Where a table has the page that begins at @addr, and those behind it; NULL: no page begins there, or
- * the region has no table. One behind the last byte may be asked for, but not be read.
+ * Return: the table entry of the page that begins at @addr, followed by those of the next
+ * pages; NULL: no page begins there, or the region has no table. @addr may be the
+ * end of the region; then the entry must not be read.
  */
 static inline uint8_t *const *pvr_mr_page(const struct pvr_mr *mr, uint64_t addr)
 {
 	return mr->where ? pvr_pages_at(mr->where, mr->offset + (addr - mr->start)) : NULL;
 }
 
-/* All of what was found and allowed, if a glance tells that it is one run; else NULL. */
+/*
+ * Return: the address of a permitted range, if it is one run that needs no search; else
+ * NULL.
+ */
 static inline uint8_t *pvr_mr_flat(const struct pvr_mr *mr, uint64_t addr, uint64_t len)
 {
 	return mr->where ? pvr_pages_flat(mr->where, mr->offset + (addr - mr->start), len) : NULL;

@@ -27,19 +27,19 @@ enum pvr_mr_kind {
 	PVR_MR_WINDOW2,
 };
 
-/* Without this a fast region is not registered, a window not bound now. */
+/* Clear: a fast region is not registered, a window is not bound. */
 #define PVR_MR_VALID (1u << 31)
 
 struct pvr_mr {
-	/* What each access needs comes first: two cache lines. */
+	/* The members for each access come first, in two cache lines. */
 	enum pvr_mr_kind kind;
 	uint32_t key; /* lkey and rkey: index << 8 | generation */
 	struct pvr_pd *pd;
 	uint32_t access; /* PVR_ACCESS_*, PVR_MR_VALID */
-	uint64_t start, length; /* as work requests name them */
-	/* Its pages, or its region's if it is a bound window; NULL: it has none. */
+	uint64_t start, length; /* address range in work requests */
+	/* Its pages; those of the region if it is a bound window; NULL: none. */
 	const struct pvr_pages *where;
-	uint64_t offset; /* of byte start in them */
+	uint64_t offset; /* of byte @start in @where */
 	struct pvr_pages pages;
 
 	uint32_t handle;
@@ -47,28 +47,29 @@ struct pvr_mr {
 	LIST_HEAD(, pvr_mr) windows; /* bound to this region */
 	/* Of a bound window. */
 	LIST_ENTRY(pvr_mr) region_link;
-	struct pvr_qp *qp; /* type 2: who bound it */
+	struct pvr_qp *qp; /* type 2: the QP that has bound it */
 	LIST_ENTRY(pvr_mr) qp_link;
 };
 
 /*
- * FAST_REG_MR: give an invalid fast region memory and a new key. Return: 0 or -EINVAL,
- * -EFAULT (IBTA vol. 1, 10.6.4.4).
+ * FAST_REG_MR (IBTA 10.6.4.4): give memory and a new key to an invalid fast region.
+ * Return: 0, -EINVAL or -EFAULT.
  */
 int pvr_mr_fast_register(struct pvr_adapter *adapter, const struct pvr_pd *pd,
 			 const struct pvrdma_sq_wqe_hdr *wqe);
 
 /*
- * What LOCAL_INV, or SEND_WITH_INV arriving at @qp (@host), may invalidate by this key:
- * a valid fast region, which peers must have some right to, or a window of type 2 that
- * @qp has bound (10.6.5). NULL if it is neither.
+ * Find the region or window that LOCAL_INV or, if @host is set, a SEND_WITH_INV to @qp
+ * may invalidate by this key (IBTA 10.6.5). That is a valid fast region, with a remote
+ * right if @host is set, or a window of type 2 that @qp has bound. Return: NULL if it is
+ * neither.
  */
 struct pvr_mr *pvr_mr_find_invalidable(const struct pvr_qp *qp, uint32_t key, bool host);
 void pvr_mr_invalidate(struct pvr_mr *mr);
 
-/* BIND_MW (10.6.7.2). Return: 0 or -EINVAL, and then nothing has changed. */
+/* BIND_MW (IBTA 10.6.7.2). Return: 0, or -EINVAL with nothing changed. */
 int pvr_mw_bind(struct pvr_qp *qp, const struct pvr_wqe_bind_mw *bind);
-/* A QP that goes leaves its windows of type 2 unbound. */
+/* Unbind all type 2 windows of a QP, before its destruction. */
 void pvr_mw_unbind_all(struct pvr_qp *qp);
 
 /* ------------------------------------------------------------------- CQ */
@@ -79,39 +80,41 @@ enum pvr_cq_arm {
 	PVR_CQ_ARMED_ANY,
 };
 
-/* What rdma/cq_lost_arm.c knows of a CQ. */
+/* A CQ's state in rdma/cq_lost_arm.c. */
 struct pvr_cq_lost_arm {
 	struct pvr_timer timer;
-	uint64_t watched; /* completions before this one should be consumed by then */
-	uint64_t doorbells; /* of the context, when the CQ was last announced */
-	uint8_t backoff; /* the time is doubled so often */
-	bool notified; /* the timer waits for the guest's answer */
+	uint64_t watched; /* earlier completions are expected to be consumed by the timer */
+	uint64_t doorbells; /* cq_doorbells of the context at the last CQ notification */
+	uint8_t backoff; /* exponent of 2 in the timeout */
+	bool notified; /* the timer waits for the guest's reaction */
 };
 
 struct pvr_cq {
 	struct pvr_owned owned;
 	struct pvr_uc *uc;
 	uint32_t handle;
-	/* Whose queues complete here; a QP can be in both. In use while there is one. */
+	/* QPs with completions here; a QP may be in both. Not empty: the CQ is in use. */
 	TAILQ_HEAD(, pvr_qp) senders, receivers;
 	uint32_t comp_vector;
 	uint32_t cqe;
 	struct pvr_pages pages;
-	struct pvr_ring *shm; /* ours is prod_tail */
-	struct pvr_cq_arm_dbrec *arm_dbrec; /* PVR_EXT_CQ_ARM_DBREC, ours is notified; else NULL */
-	uint32_t arm_seen; /* the word of it that we acted on last */
-	bool arm_notified; /* what we stored there last */
-	/* Completions so far: written, up to the last notification, up to the last
-	 * solicited one. The ring's index is the first of them modulo 2 * cqe. */
+	struct pvr_ring *shm; /* the device writes prod_tail */
+	struct pvr_cq_arm_dbrec *arm_dbrec; /* NULL without PVR_EXT_CQ_ARM_DBREC */
+	uint32_t arm_seen; /* the last value of arm_dbrec->arm that was handled */
+	bool arm_notified; /* the last value stored to arm_dbrec->notified */
+	/*
+	 * Numbers of completions: produced so far, at the last notification, up to the
+	 * last solicited one. The ring's index is @produced modulo 2 * cqe.
+	 */
 	uint64_t produced, notified, solicited;
-	uint64_t published; /* so many of them the guest can see */
-	uint32_t room; /* entries that this run may fill without another look */
+	uint64_t published; /* number of completions that are visible to the guest */
+	uint32_t room; /* entries that this run may fill before it reads cons_head again */
 	enum pvr_cq_arm armed;
-	bool in_run; /* of pvr_adapter */
+	bool in_run; /* on pvr_adapter.completed */
 	SLIST_ENTRY(pvr_cq) run;
 	struct pvr_cq_lost_arm late;
-	bool error; /* overrun, or its memory went: takes no more */
-	bool in_backlog; /* of pvr_event_rings */
+	bool error; /* overrun, or its memory was removed: accepts no more completions */
+	bool in_backlog; /* of its pvr_cq_vector */
 	TAILQ_ENTRY(pvr_cq) backlog;
 };
 static inline struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t handle)
@@ -121,17 +124,17 @@ static inline struct pvr_cq *pvr_cq_get(struct pvr_adapter *adapter, uint32_t ha
 
 /* ----------------------------------------------------------- work queues */
 
-/* A ring of work requests: guest produces, we consume. */
+/* A ring of work requests: the guest produces, the device consumes. */
 struct pvr_wq {
 	const struct pvr_pages *pages;
-	struct pvr_ring *shm; /* ours is cons_head */
-	uint64_t start; /* of the ring, in the pages */
+	struct pvr_ring *shm; /* the device writes cons_head */
+	uint64_t start; /* offset of the ring in @pages */
 	uint32_t stride; /* a power of two, divides a page */
 	uint32_t count; /* a power of two */
 	uint32_t max_sge;
 	uint32_t max_inline; /* bytes; send queues */
 	uint32_t head; /* 0 .. 2 * count - 1 */
-	bool in_run; /* of pvr_adapter */
+	bool in_run; /* on pvr_adapter.consumed */
 	SLIST_ENTRY(pvr_wq) run;
 };
 
@@ -143,16 +146,16 @@ struct pvr_srq {
 	struct pvr_pd *pd;
 	uint32_t handle;
 	uint32_t users;
-	uint32_t limit; /* armed if not 0 */
+	uint32_t limit; /* the event is armed unless 0 */
 	bool error;
 	struct pvr_pages pages;
 	struct pvr_wq wq;
 	LIST_HEAD(, pvr_qp) qps;
-	/* Those whose rnr_nak_sent, the longest first. */
+	/* QPs with rnr_nak_sent, the longest waiting first. */
 	TAILQ_HEAD(, pvr_qp) waiting;
-	uint32_t waking; /* QPs with rnr_resume_pending: as many requests are spoken for */
+	uint32_t waking; /* QPs with rnr_resume_pending: each has reserved one request */
 	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */
-	bool db_suppress; /* what its word says */
+	bool db_suppress; /* the value of its word */
 };
 static inline struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t handle)
 {
@@ -165,21 +168,21 @@ static inline struct pvr_srq *pvr_srq_get(struct pvr_adapter *adapter, uint32_t 
 struct pvr_srq_held {
 	bool valid;
 	struct pvrdma_rq_wqe_hdr hdr;
-	struct pvrdma_sge sge[]; /* as many as the SRQ's requests may have */
+	struct pvrdma_sge sge[]; /* max_sge of the SRQ */
 };
 
 enum pvr_qp_wait {
 	PVR_QP_RUNNING,
-	PVR_QP_WAIT_RNR_POLL, /* for the responder's receive request, which its path polls */
-	/* From here on a quantum does nothing. */
-	PVR_QP_WAIT_RNR, /* likewise, until its doorbell or the timer */
-	PVR_QP_WAIT_RETRY, /* for a responder that does not answer */
+	PVR_QP_WAIT_RNR_POLL, /* for the responder's receive request; the path polls */
+	/* In the following states a quantum does nothing. */
+	PVR_QP_WAIT_RNR, /* for the responder's receive doorbell, or the timer */
+	PVR_QP_WAIT_RETRY, /* for the timer: the responder does not respond */
 	/* Peers on other hosts; see path/pipe/requester.c. */
-	PVR_QP_WAIT_CONN, /* for the connection to them */
-	PVR_QP_WAIT_ACKS, /* for those to what it has sent */
+	PVR_QP_WAIT_CONN, /* for a connection */
+	PVR_QP_WAIT_ACKS, /* for ACKs of in-flight WRs */
 };
 
-/* What a responder needs to know of who asks: part of a queue pair, or of a frame. */
+/* The source of a request, for the responder: part of a queue pair or of a frame. */
 struct pvr_req_src {
 	uint32_t qpn;
 	uint32_t psn; /* of the request */
@@ -199,7 +202,7 @@ struct pvr_qp {
 	struct pvr_srq *srq; /* or NULL */
 	LIST_ENTRY(pvr_qp) srq_link;
 	TAILQ_ENTRY(pvr_qp) waiting; /* of the SRQ, if rnr_nak_sent */
-	struct pvr_srq_held *held; /* if srq */
+	struct pvr_srq_held *held; /* NULL without an SRQ */
 	uint32_t handle;
 	uint8_t type; /* enum pvr_qp_type */
 	bool sq_sig_all;
@@ -209,7 +212,7 @@ struct pvr_qp {
 	LIST_HEAD(, pvr_mr) windows; /* of type 2, bound by it */
 
 	enum pvr_qp_state state;
-	struct pvr_qp_attr attr; /* as MODIFY_QP set it */
+	struct pvr_qp_attr attr; /* set by MODIFY_QP */
 
 	/* Requester. */
 	union {
@@ -219,62 +222,62 @@ struct pvr_qp {
 			uint32_t sq_psn; /* of the next request */
 		};
 	};
-	uint64_t sq_offset; /* bytes of the request at sq.head that are done */
-	uint32_t sq_inflight; /* requests from sq.head on that have begun, see pipe_sq */
-	uint32_t epoch; /* of this connection, to tell answers to an earlier one */
+	uint64_t sq_offset; /* completed bytes of the request at sq.head */
+	uint32_t sq_inflight; /* in-flight WRs, from sq.head on; see pipe_sq */
+	uint32_t epoch; /* of this connection, to detect responses to an earlier one */
 	uint8_t retry_left, rnr_left;
-	uint8_t path_id, path_found; /* enum pvr_path_id: the current one, and the one to take */
+	uint8_t path_id, path_found; /* enum pvr_path_id: the current path, and the next one */
 	enum pvr_qp_wait wait;
-	TAILQ_ENTRY(pvr_qp) unanswered_link; /* of the adapter's, if it waits for an ACK */
+	TAILQ_ENTRY(pvr_qp) unanswered_link; /* on hosts.unanswered of the adapter */
 	struct pvr_timer timer; /* while it waits */
 	/* path/local/rnr.c */
 	uint64_t rnr_until; /* when the RNR timer expires */
-	uint64_t rnr_since; /* it waits for receives that it looks, or looked, for */
-	uint32_t rnr_seen; /* so many were there at the last look */
-	uint8_t rnr_polls; /* so many there were, and the one that is due */
-	bool rnr_slow; /* the wait before was longer than looking pays */
-	bool unanswered; /* the request at the head got no answer last time */
-	bool peer_gone; /* for good, and no request has said so yet */
-	bool peer_qp_gone; /* ditto, and its host has said so while the guest could not be told */
-	bool peer_is_far; /* on another host */
-	bool sq_draining; /* SQD was asked for, a request is in progress */
+	uint64_t rnr_since; /* start of the wait for receives */
+	uint32_t rnr_seen; /* receives at the last poll */
+	uint8_t rnr_polls; /* number of polls, including the next one */
+	bool rnr_slow; /* the previous wait was too long for polling */
+	bool unanswered; /* the last try of the request at the head got no response */
+	bool peer_gone; /* for good, and no completion has reported it yet */
+	bool peer_qp_gone; /* QP_GONE arrived while the guest could not be notified */
+	bool peer_is_far; /* the peer is at another host */
+	bool sq_draining; /* SQD is requested while a request is in progress */
 
 	/* Responder. */
 	uint32_t rq_psn; /* of the next request */
-	uint64_t rq_offset; /* bytes of the request in progress that have arrived */
+	uint64_t rq_offset; /* received bytes of the request in progress */
 	bool rnr_nak_sent; /* the requester got an RNR NAK */
-	bool rnr_resume_pending; /* in its next quantum: there is a receive request now */
-	bool comm_est; /* the event has been given */
-	bool last_wqe; /* the event has been given; QPs with an SRQ */
+	bool rnr_resume_pending; /* its next quantum resumes the requester: a receive was posted */
+	bool comm_est; /* the event COMM_EST was sent */
+	bool last_wqe; /* the event QP_LAST_WQE_REACHED was sent; QPs with an SRQ */
 
-	/* The peer of a connected QP, and where it was found: see path/local/local.c. */
+	/* The peer of a connected QP, and its location: see path/local/local.c. */
 	struct pvr_adapter *peer_adapter;
 	struct pvr_qp *peer;
 	struct pvr_flow *flow;
-	union { /* see rdma/peer_gone.h; 0: nobody's */
-		uint64_t peer_incarnation; /* of a peer here */
-		struct pvr_host *peer_host; /* peer_is_far: that had its GID when that was set */
+	union { /* see rdma/peer_gone.h; 0: no peer */
+		uint64_t peer_incarnation; /* of a peer in this process */
+		struct pvr_host *peer_host; /* peer_is_far: the host of its GID when that was set */
 	};
-	uint64_t path_gen; /* of the fabric; 0: not looked for */
-	uint64_t peer_qp_gen; /* of peer_adapter; 0: not looked for there */
-	struct pvr_host *path_host; /* who has the GID, if no adapter here has it */
-	struct pvr_pipe_sq *pipe_sq; /* it sends to another host: NULL if not */
-	struct pvr_responder_state *responder_state; /* as responder to one; NULL: never has been */
+	uint64_t path_gen; /* gid_gen at the last pvr_path_find(); 0: none */
+	uint64_t peer_qp_gen; /* qp_gen of peer_adapter at the last lookup; 0: none */
+	struct pvr_host *path_host; /* the host of the GID; NULL: an adapter here, or unknown */
+	struct pvr_pipe_sq *pipe_sq; /* requester to another host; NULL: it is not */
+	struct pvr_responder_state *responder_state; /* of a responder to another host, or NULL */
 
 	/* rdma/db_suppress.c */
 	struct pvr_db_suppress *db_suppress_shm; /* NULL without PVR_EXT_DB_SUPPRESS */
-	bool sq_db_suppressed, rq_db_suppressed; /* what the words say */
+	bool sq_db_suppressed, rq_db_suppressed; /* the values of the words */
 	bool is_polled;
-	uint64_t polled_since; /* turns that its worker had had */
+	uint64_t polled_since; /* number of quanta of its worker when polling began */
 	TAILQ_ENTRY(pvr_qp) polled;
 
 	struct pvr_mcast_qps groups; /* multicast */
-	uint64_t mcast_next; /* sending: those from this one on have got it; 0: nobody yet */
-	uint32_t ud_wait_since; /* sending: it waits, or does not wait, see rdma/ud_send.c; in ms */
+	uint64_t mcast_next; /* sending: adapters from this number on have it; 0: none yet */
+	uint32_t ud_wait_since; /* ms; when ud_waits was set or cleared, see rdma/ud_send.c */
 	bool ud_waits;
-	bool ud_closing; /* it is about to be destroyed */
-	uint8_t ud_failed_waits; /* waits in vain, lately */
-	bool mcast_taken; /* sending: somebody of those has taken it */
+	bool ud_closing; /* it is being destroyed */
+	uint8_t ud_failed_waits; /* recent waits without success */
+	bool mcast_taken; /* sending: a member has accepted it */
 	uint64_t stat[PVR_STAT_NUM];
 
 	bool is_ready;
@@ -285,7 +288,7 @@ static inline struct pvr_qp *pvr_qp_get(struct pvr_adapter *adapter, uint32_t ha
 	return pvr_table_get(&adapter->qps, handle);
 }
 
-/* By number, as peers name it. */
+/* Find a queue pair by its number. */
 static inline struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t qpn)
 {
 	struct pvr_qp *qp = pvr_qp_get(adapter, qpn & 0xffff);
@@ -293,13 +296,13 @@ static inline struct pvr_qp *pvr_qp_find(struct pvr_adapter *adapter, uint32_t q
 	return qp && qp->qpn == qpn ? qp : NULL;
 }
 
-/* RC or UC: it has one peer. */
+/* Return: whether it is RC or UC, which have one peer. */
 static inline bool pvr_qp_is_connected(const struct pvr_qp *qp)
 {
 	return qp->type == PVR_QPT_RC || qp->type == PVR_QPT_UC;
 }
 
-/* Counts for the queue pair and for its adapter. */
+/* Add @n to a counter of the queue pair and of its adapter. */
 static inline void pvr_count(struct pvr_qp *qp, enum pvr_stat stat, uint64_t n)
 {
 	qp->stat[stat] += n;

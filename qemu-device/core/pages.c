@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Page directories. */
 #include "core/pages.h"
 
@@ -8,14 +8,14 @@
 #include "core/adapter.h"
 
 /*
- * A guest may register the same memory many times over (that is normal), but not
- * without end: we spend at most this many pointers per page of its RAM, plus a floor,
- * on all translations together, and walk at most as many pages for one.
+ * The budget of a guest for all its translations: a number of pointers per page of its
+ * RAM, plus a floor. A guest normally registers the same memory several times. The budget
+ * also limits the pages of one walk.
  */
 #define BUDGET_PER_RAM_PAGE 8
 #define BUDGET_FLOOR (1u << 18)
 
-/* Runs of fewer pages on average are cheaper as a table. */
+/* Runs of fewer pages on average cost less as a table. */
 #define PAGES_PER_EXTENT 16
 #define FIRST_EXTENTS 4u
 
@@ -24,7 +24,7 @@ static uint64_t budget_pages(const struct pvr_adapter *adapter)
 	return pvr_ram_size(&adapter->ram) / PVR_PAGE_SIZE * BUDGET_PER_RAM_PAGE + BUDGET_FLOOR;
 }
 
-/* Makes @pages pay for @bytes, whatever they paid for before. Return: 0 or -ENOSPC. */
+/* Charge @bytes to @pages instead of the previous charge. Return: 0 or -ENOSPC. */
 static int charge(struct pvr_adapter *adapter, struct pvr_pages *pages, uint64_t bytes)
 {
 	uint64_t others = adapter->pages_bytes - pages->charged;
@@ -57,7 +57,7 @@ static int reader_init(struct pvr_pdir_reader *reader, struct pvr_ram *ram,
 	return root_shm ? 0 : -EFAULT;
 }
 
-/* Entry @i; callers ask for 0 and then for each next one. */
+/* Read entry @i. Callers read entries in order, from 0. */
 static int read_entry(struct pvr_pdir_reader *reader, uint32_t i, uint64_t *gpa)
 {
 	if (reader->three_levels && i % PVR_PDIR_MAX_PAGES == 0)
@@ -77,7 +77,7 @@ static int read_entry(struct pvr_pdir_reader *reader, uint32_t i, uint64_t *gpa)
 
 /* ----------------------------------------------------------- translations */
 
-/* How far extent @i goes. */
+/* The end of extent @i, as an offset. */
 static uint64_t extent_end(const struct pvr_pages *pages, uint32_t i)
 {
 	return i + 1 < pages->extents ? pages->extent[i + 1].offset : pages->size;
@@ -150,7 +150,7 @@ static int add_extent(struct pvr_walk *walk, uint8_t *va)
 	return 0;
 }
 
-/* Where the memory ends that has been added so far. */
+/* The end of the memory that was added last. */
 static uint8_t *end_of(const struct pvr_pages *pages)
 {
 	const struct pvr_extent *last;
@@ -182,7 +182,7 @@ static int add_run(struct pvr_walk *walk, uint8_t *va, uint64_t len)
 	return 0;
 }
 
-/* A page of the guest may lie in several pieces of its RAM. */
+/* Add one page of the guest, which may lie in several regions of its RAM. */
 static int add_page(struct pvr_walk *walk, uint64_t gpa, uint64_t len, bool write)
 {
 	uint64_t contig;
@@ -246,7 +246,7 @@ static int walk_entry(struct pvr_walk *walk)
 	err = read_entry(&walk->reader, walk->next, &gpa);
 	if (!err && gpa & (size - 1))
 		err = -EFAULT;
-	/* Nothing wraps: a page ends within the address space. */
+	/* The page is aligned, so its end does not wrap. */
 	if (!err)
 		err = add_page(walk, gpa + walk->skip, len, walk->write);
 	walk->left -= len;
@@ -264,7 +264,7 @@ int pvr_walk_step(struct pvr_walk *walk, uint32_t entries)
 		err = walk_entry(walk);
 	if (!err && walk->next < walk->pdir.count)
 		return -EINPROGRESS;
-	/* What was allocated ahead is given back. */
+	/* Free the unused extents. */
 	if (!err && pages->extents)
 		err = resize_extents(walk, pages->extents);
 	return err;
@@ -348,7 +348,7 @@ bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *regio
 {
 	uint64_t i;
 
-	/* Adjacent pieces may be one run here. */
+	/* A run may span several RAM regions that are adjacent in this process. */
 	if (pages->base && overlap(pages->base, pages->size, region))
 		pages->broken = true;
 	for (i = 0; i < pages->extents && !pages->broken; i++)

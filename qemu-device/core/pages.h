@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a page directory of the guest names, translated once to pointers. */
+/* Page directories of the guest, translated once to pointers. */
 #ifndef PVR_PAGES_H
 #define PVR_PAGES_H
 
@@ -11,84 +11,84 @@ struct pvr_adapter;
 struct pvr_ram;
 struct pvr_ram_region;
 
-/* Memory from @offset of the pages on, up to the next extent's. */
+/* Memory of the pages from @offset to the offset of the next extent. */
 struct pvr_extent {
 	uint64_t offset;
 	uint8_t *va;
 };
 
 /*
- * DOC: shapes
+ * DOC: representations
  *
- * Pages that are one run here need no table at all; that is common, as guests have
- * huge pages and we map their RAM in few pieces. Otherwise scattered pages of 4 KiB
- * cost one pointer each and are found by index. Where runs have 16 pages and more on
- * average, or pages are larger than 4 KiB, there is one extent a run instead, found by
- * a guess that is right for runs of one length, or else by halving: 13 steps for 16 GiB
- * of 2 MiB pages, against an access that then has up to 2 MiB in one run.
+ * - One run: a base address and no table. This is common, because guests have huge pages
+ *   and their RAM is mapped as few regions.
+ * - Table: one pointer per page of 4 KiB, found by index. Used for scattered pages.
+ * - Extents: one per run. Used if runs have 16 pages or more on average, or if pages are
+ *   larger than 4 KiB. An extent is found by a guess, which is right for runs of equal
+ *   length, or else by binary search: 13 steps for 16 GiB of 2 MiB pages.
  */
 struct pvr_pages {
 	uint64_t size; /* bytes, whole pages of 4 KiB */
-	/* One of these, or none without pages. */
+	/* At most one of these is set; none without pages. */
 	uint8_t *base; /* one run */
 	uint8_t **page; /* one pointer per 4 KiB */
 	struct pvr_extent *extent; /* sorted by offset, the first is 0 */
 	uint32_t extents;
-	uint64_t charged; /* bytes of the adapter's budget */
-	bool broken; /* the guest's RAM went away under us: do not touch */
+	uint64_t charged; /* bytes charged to the adapter's budget */
+	bool broken; /* guest RAM was removed: the pointers must not be used */
 };
 
-/* A page directory, and which bytes of its pages are asked for. */
+/* A page directory, and the requested bytes of its pages. */
 struct pvr_pdir {
 	uint64_t dma;
 	uint32_t levels; /* 2 or 3 */
 	uint32_t shift; /* pages have 1 << shift bytes; 12 .. 30 */
 	uint32_t count; /* pages; they hold skip + size bytes */
-	uint64_t skip; /* bytes before the first that is asked for, in the first page */
-	uint64_t size; /* as skip a multiple of 4 KiB */
+	uint64_t skip; /* bytes of the first page before the first requested byte */
+	uint64_t size; /* requested bytes; skip and size are multiples of 4 KiB */
 };
 
-/* Where a walk of a directory has come to. */
+/* The position of a walk of a page directory. */
 struct pvr_pdir_reader {
 	struct pvr_ram *ram;
 	bool three_levels;
-	/* What the guest may change at any time; NULL: no page of RAM. */
+	/* The guest may change these at any time. NULL: not a page of RAM. */
 	const volatile uint64_t *top_shm, *dir_shm, *table_shm;
 };
 
-/* A walk that goes on step by step, as it may be long. */
+/* A walk of a page directory in bounded steps. */
 struct pvr_walk {
 	struct pvr_adapter *adapter;
 	struct pvr_pages *pages;
 	struct pvr_pdir pdir;
 	bool write;
 	struct pvr_pdir_reader reader;
-	uint32_t next; /* entry */
-	uint64_t left, skip; /* bytes to come, and not asked for before them */
-	uint32_t room; /* extents that there is memory for */
-	uint32_t max_extents; /* then it becomes a table */
+	uint32_t next; /* index of the next entry */
+	uint64_t left, skip; /* remaining bytes, and bytes to skip before them */
+	uint32_t room; /* allocated extents */
+	uint32_t max_extents; /* with more, the extents become a table */
 };
 
 /**
- * pvr_walk_begin() - begin to walk a page directory
+ * pvr_walk_begin() - begin a walk of a page directory
  * @write: all memory must be writable
- * @pages: stays where it is until the walk is over
+ * @pages: the result; must stay at this address until the end of the walk
  *
- * Reads each entry once, and looks only at the memory that is asked for: the rest of a
- * large page may be no RAM. Pages must be aligned to their size.
+ * The walk reads each entry once and checks only the requested bytes: the rest of a large
+ * page need not be RAM. Pages must be aligned to their size.
  *
- * What it allocates counts against the adapter's budget, which grows with the guest's
- * RAM, so that no guest can size our memory; and so does the walk, so that none can
- * size our work.
+ * Memory of the translation is charged to the adapter's budget, which grows with the
+ * guest's RAM. The budget also limits the length of the walk. So a guest can exhaust
+ * neither memory nor CPU time of the host.
  *
- * Return: 0, -EINVAL (count), -EFAULT (an address is no page of RAM) or -ENOSPC (over
- * budget). Whatever it is, pvr_pages_unmap() must be called in the end.
+ * Return: 0, -EINVAL (@pdir is inconsistent), -EFAULT (an address is not a page of RAM)
+ * or -ENOSPC (over budget). In all cases pvr_pages_unmap() must follow in the end.
  */
 int pvr_walk_begin(struct pvr_walk *walk, struct pvr_adapter *adapter, const struct pvr_pdir *pdir,
 		   bool write, struct pvr_pages *pages);
 /*
- * Walk on for at most @entries. RAM must not have been unmapped since it began.
- * Return: 0: that was all, -EINPROGRESS, or an error as above, or -ENOMEM.
+ * Walk at most @entries more entries. No RAM may be unmapped since pvr_walk_begin().
+ * Return: 0: complete, -EINPROGRESS, an error of pvr_walk_begin(), or -ENOMEM.
  */
 int pvr_walk_step(struct pvr_walk *walk, uint32_t entries);
 
@@ -100,19 +100,21 @@ int pvr_pages_map(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count
 void pvr_pages_unmap(struct pvr_adapter *adapter, struct pvr_pages *pages);
 
 /*
- * For regions that are registered by work requests: room for @max pages, charged to
- * the budget until pvr_pages_unmap(), and a walk that fills it without allocating;
- * @count must not exceed @max. A walk that fails leaves the pages in no state to be
- * used. pvr_pages_refill() returns 0 or -EFAULT.
+ * For regions that are registered by work requests. pvr_pages_reserve() allocates a table
+ * of @max pages, charged to the budget until pvr_pages_unmap(). pvr_pages_refill() fills
+ * the table without allocation; @count must not exceed @max. After a failure the pages
+ * are broken. pvr_pages_refill() returns 0 or -EFAULT.
  */
 int pvr_pages_reserve(struct pvr_adapter *adapter, uint32_t max, struct pvr_pages *pages);
 int pvr_pages_refill(struct pvr_adapter *adapter, uint64_t pdir_dma, uint32_t count, bool write,
 		     struct pvr_pages *pages);
 
-/* Sets broken if any page lies in @region. Return: whether it is broken. */
+/* Set @pages->broken if any page lies in @region. Return: @pages->broken. */
 bool pvr_pages_check(struct pvr_pages *pages, const struct pvr_ram_region *region);
 
-/* The address of @len bytes if they are one run that needs no search, else NULL. */
+/*
+ * Return: the address of @len bytes if they are one run that needs no search, else NULL.
+ */
 static inline uint8_t *pvr_pages_flat(const struct pvr_pages *pages, uint64_t offset, uint64_t len)
 {
 	if (pages->base)
@@ -122,21 +124,25 @@ static inline uint8_t *pvr_pages_flat(const struct pvr_pages *pages, uint64_t of
 	return NULL;
 }
 
-/* The entries from @offset on, if a page begins there and there is a table; else NULL. */
+/*
+ * Return: the table entries from @offset on, or NULL: no page begins there, or no table.
+ */
 static inline uint8_t *const *pvr_pages_at(const struct pvr_pages *pages, uint64_t offset)
 {
 	return pages->page && offset % 4096 == 0 ? pages->page + offset / 4096 : NULL;
 }
 
 /**
- * pvr_pages_run() - the longest contiguous run from @offset
- * @len: how much the caller needs, within the pages; at least 1
- * @contig: how much of @len the run has
+ * pvr_pages_run() - get the longest contiguous run from @offset
+ * @len: bytes that the caller needs, inside the pages; at least 1
+ * @contig: set to the length of the run, at most @len
+ *
+ * Return: the address of the run.
  */
 uint8_t *pvr_pages_run(const struct pvr_pages *pages, uint64_t offset, uint64_t len,
 		       uint64_t *contig);
 
-/* The address of byte @offset; valid to the end of its 4 KiB. */
+/* Return: the address of byte @offset, valid to the end of its 4 KiB page. */
 static inline uint8_t *pvr_pages_ptr(const struct pvr_pages *pages, uint64_t offset)
 {
 	uint64_t contig;

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Guest RAM: bus addresses to pointers. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Guest RAM: translation of bus addresses to pointers. */
 #include "core/ram.h"
 
 #include <errno.h>
@@ -19,7 +19,9 @@ void pvr_ram_exit(struct pvr_ram *ram)
 	pvr_ram_init(ram);
 }
 
-/* The first piece that ends behind @gpa; count if there is none. */
+/*
+ * Return: the index of the first region that ends after @gpa, or count if there is none.
+ */
 static unsigned int ram_find(const struct pvr_ram *ram, uint64_t gpa)
 {
 	unsigned int lo = 0, hi = ram->count, mid;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Guest RAM: bus addresses to pointers. */
+/* Guest RAM: translation of bus addresses to pointers. */
 #ifndef PVR_RAM_H
 #define PVR_RAM_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* More pieces than any machine has; a client cannot make us search longer. */
+/* More regions than any machine has. The limit bounds the search. */
 #define PVR_RAM_MAX_REGIONS 512
 
 struct pvr_ram_region {
@@ -18,7 +18,7 @@ struct pvr_ram_region {
 struct pvr_ram {
 	struct pvr_ram_region *region; /* sorted by gpa, disjoint */
 	unsigned int count;
-	unsigned int last; /* the piece that was hit last */
+	unsigned int last; /* index of the region that was found last */
 };
 
 void pvr_ram_init(struct pvr_ram *ram);
@@ -26,10 +26,10 @@ void pvr_ram_exit(struct pvr_ram *ram);
 
 /* Return: 0, -EINVAL (empty, wraps, overlaps), -ENOSPC or -ENOMEM. */
 int pvr_ram_add(struct pvr_ram *ram, uint64_t gpa, uint64_t size, void *va, bool writable);
-/* Removes the piece that is exactly this. Return: 0 and the piece, or -ENOENT. */
+/* Remove the region of exactly @gpa and @size to *region. Return: 0 or -ENOENT. */
 int pvr_ram_del(struct pvr_ram *ram, uint64_t gpa, uint64_t size, struct pvr_ram_region *region);
 
-/* Whether what @ptr points to lies in @region. */
+/* Return: whether @ptr points into @region. */
 static inline bool pvr_ram_contains(const struct pvr_ram_region *region, const void *ptr)
 {
 	const uint8_t *byte = ptr;
@@ -37,22 +37,24 @@ static inline bool pvr_ram_contains(const struct pvr_ram_region *region, const v
 	return byte >= region->va && byte < region->va + region->size;
 }
 
-/* Bytes of RAM in all pieces. */
+/* Return: bytes of RAM in all regions. */
 uint64_t pvr_ram_size(const struct pvr_ram *ram);
 
 /**
- * pvr_ram_ptr() - find @gpa
- * @len: how much the caller needs; at least 1
- * @contig: how much of @len lies there in one run
+ * pvr_ram_ptr() - translate a bus address
+ * @len: bytes that the caller needs; at least 1
+ * @contig: set to the length of the contiguous run at @gpa, at most @len
  *
- * Return: its address, or NULL if @gpa is no RAM, or ROM and @write.
+ * Return: the address, or NULL if @gpa is not RAM, or is ROM and @write is set.
  */
 uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write, uint64_t *contig);
 
-/* All of [gpa, gpa + len) is RAM, also across adjacent pieces. */
+/* Return: whether all of [gpa, gpa + len) is RAM, in one region or in adjacent ones. */
 bool pvr_ram_covers(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write);
 
-/* A whole page, or NULL also if @gpa is not the address of a page. */
+/*
+ * Return: the address of the page at @gpa, or NULL: not RAM, or @gpa is not page-aligned.
+ */
 void *pvr_ram_page(struct pvr_ram *ram, uint64_t gpa, bool write);
 
 #endif /* PVR_RAM_H */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Scatter/gather lists over memory regions, and copying between them. */
 #include "core/sg.h"
 
@@ -42,14 +42,14 @@ void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *
 	sg->total = len;
 }
 
-/* A place in a list, and the run that lies there. */
+/* A position in a list, and the run at this position. */
 struct sg_cursor {
 	const struct pvr_sg *sg;
 	uint32_t seg;
-	uint64_t left; /* in the segment, of which run is the beginning */
+	uint64_t left; /* remaining bytes of the segment, from @run on */
 	uint8_t *run;
-	uint64_t contig; /* bytes of it; 0: to be looked for */
-	uint8_t *const *page; /* where the one behind it is, if the region has a table of them */
+	uint64_t contig; /* bytes of @run; 0: unknown */
+	uint8_t *const *page; /* table entry of the page after @run; NULL: no table */
 };
 
 static uint64_t seg_len(const struct pvr_sg *sg, uint32_t i)
@@ -68,7 +68,7 @@ static void cursor_init(struct sg_cursor *cursor, const struct pvr_sg *sg, uint6
 		cursor->left = seg_len(sg, i) - offset;
 }
 
-/* Any run, of at most @limit bytes. Return: whether there is one. */
+/* Find the run at the cursor, at most @limit bytes. Return: false: memory was removed. */
 static bool find_run(struct sg_cursor *cursor, uint64_t limit)
 {
 	const struct pvr_sg *sg = cursor->sg;
@@ -87,14 +87,17 @@ static bool find_run(struct sg_cursor *cursor, uint64_t limit)
 	return cursor->run;
 }
 
-/* All of the next page: most of a large message is that. */
+/* Take the whole next page by the table: the usual case of a large message. */
 static pvr_always_inline void take_page(struct sg_cursor *cursor)
 {
 	cursor->run = *cursor->page++;
 	cursor->contig = cursor->left < PVR_PAGE_SIZE ? cursor->left : PVR_PAGE_SIZE;
 }
 
-/* What lies in one run behind the cursor, at most @len bytes. NULL: there is nothing. */
+/*
+ * Return: the run at the cursor, *contig bytes, at most @len; NULL: end of the list, or
+ * memory was removed.
+ */
 static pvr_always_inline uint8_t *cursor_run(struct sg_cursor *cursor, uint64_t len,
 					     uint64_t *contig)
 {
@@ -123,14 +126,14 @@ static pvr_always_inline void cursor_move(struct sg_cursor *cursor, uint64_t len
 		cursor->left = seg_len(cursor->sg, cursor->seg);
 }
 
-/* A run at both ends. */
+/* A run that is contiguous at both ends. */
 struct piece {
 	uint8_t *to;
 	const uint8_t *from;
 	uint64_t len;
 };
 
-/* Takes the next one, of at most @len bytes. Return: false if memory went away. */
+/* Take the next fragment, at most @len bytes. Return: false if memory was removed. */
 static pvr_always_inline bool next_fragment(struct sg_cursor *to, struct sg_cursor *from,
 					    uint64_t len, struct piece *piece)
 {
@@ -147,7 +150,7 @@ static pvr_always_inline bool next_fragment(struct sg_cursor *to, struct sg_curs
 	return true;
 }
 
-/* The CPU looks ahead within a page, and not beyond. */
+/* Prefetch the next fragment: the CPU's own prefetcher stops at the end of a page. */
 static void look_ahead(const struct piece *next)
 {
 	__builtin_prefetch(next->from);

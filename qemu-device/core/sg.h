@@ -10,15 +10,15 @@
 #include "core/compiler.h"
 #include "core/mr.h"
 
-/* Checked: every entry lies in a region that permits the access. */
+/* A checked list: every entry lies in a region that permits the access. */
 struct pvr_sg {
 	struct pvr_adapter *adapter;
 	uint64_t total; /* bytes */
-	uint8_t *flat; /* where all of them are, if they are known to be one run; else NULL */
+	uint8_t *flat; /* address of all bytes if they are known to be one run; else NULL */
 	uint32_t count;
 	struct {
-		const struct pvr_mr *mr; /* NULL: memory of ours, and flat */
-		uint64_t addr, len; /* if not flat */
+		const struct pvr_mr *mr; /* NULL: memory of this process, and flat is set */
+		uint64_t addr, len; /* valid if flat is NULL */
 	} seg[PVR_MAX_SGE];
 };
 
@@ -29,7 +29,7 @@ static inline void pvr_sg_empty(struct pvr_sg *sg)
 	sg->count = 0;
 }
 
-/* The only entry. */
+/* Set the list to one entry. */
 static inline void pvr_sg_one(struct pvr_sg *sg, const struct pvr_mr *mr, uint64_t addr,
 			      uint64_t len)
 {
@@ -43,16 +43,17 @@ static inline void pvr_sg_one(struct pvr_sg *sg, const struct pvr_mr *mr, uint64
 	sg->seg[0].len = len;
 }
 
+/* pvr_sg_build() for any number of entries. */
 int pvr_sg_build_many(struct pvr_sg *sg, const struct pvr_pd *pd, const struct pvrdma_sge *sge,
 		      uint32_t num_sge, uint32_t access);
 
 /**
- * pvr_sg_build() - check a work request's list
+ * pvr_sg_build() - check the list of a work request
  * @pd: of the queue that holds the request
  * @num_sge: at most PVR_MAX_SGE
- * @access: PVR_ACCESS_LOCAL_WRITE, or 0 to read
+ * @access: PVR_ACCESS_LOCAL_WRITE, or 0 for a read
  *
- * Entries without length are skipped, their key is not looked at.
+ * Entries of length 0 are skipped without a check of their key.
  *
  * Return: 0, or -EFAULT if any entry is not permitted.
  */
@@ -64,7 +65,7 @@ static inline int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const
 	sg->adapter = qp->adapter;
 	if (num_sge != 1 || !sge->length)
 		return pvr_sg_build_many(sg, pd, sge, num_sge, access);
-	/* One entry, as most requests have. */
+	/* Most requests have one entry. */
 	mr = pvr_mr_find_local(sg->adapter, pd, sge->lkey, sge->addr, sge->length, access);
 	if (!mr)
 		return -EFAULT;
@@ -72,16 +73,16 @@ static inline int pvr_sg_build(struct pvr_sg *sg, const struct pvr_qp *qp, const
 	return 0;
 }
 
-/* IBTA vol. 1, 10.2.9.1: the lkeys of an SRQ's requests are of the SRQ's domain. */
+/* IBTA 10.2.9.1: the lkeys of requests of an SRQ belong to the PD of the SRQ. */
 static inline const struct pvr_pd *pvr_recv_pd(const struct pvr_qp *qp)
 {
 	return qp->srq ? qp->srq->pd : qp->pd;
 }
 
-/* The list is @len bytes of our own memory, which must stay where it is. */
+/* Set the list to @len bytes of this process, which must stay at this address. */
 void pvr_sg_build_flat(struct pvr_sg *sg, struct pvr_adapter *adapter, uint8_t *data, uint32_t len);
 
-/* The memory of a remote key: one entry, empty if @len is 0. Return: 0 or -EFAULT. */
+/* Set the list to memory of a remote key; empty if @len is 0. Return: 0 or -EFAULT. */
 static pvr_always_inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct pvr_qp *qp,
 						 uint32_t rkey, uint64_t addr, uint64_t len,
 						 uint32_t access)
@@ -101,7 +102,7 @@ static pvr_always_inline int pvr_sg_build_remote(struct pvr_sg *sg, const struct
 }
 
 /*
- * 8 to 16 bytes. One process may name the same memory on both sides, so both loads come
+ * Copy 8 to 16 bytes. A guest may use the same memory at both ends, so both loads come
  * before the stores. The last bytes are stored last, see pvr_copy_last().
  */
 static inline void pvr_move_short(void *to, const void *from, uint64_t len)
@@ -115,15 +116,16 @@ static inline void pvr_move_short(void *to, const void *from, uint64_t len)
 	memcpy(to + len - sizeof(last), &last, sizeof(last));
 }
 
+/* pvr_sg_copy() of two flat lists. */
 void pvr_sg_copy_flat(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		      uint64_t from_offset, uint64_t len);
-/* Run by run. */
+/* pvr_sg_copy() of lists that are not both flat, run by run. */
 int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct pvr_sg *from,
 		     uint64_t from_offset, uint64_t len);
 
 /*
- * Copy @len bytes, which both lists must have behind their offsets. The lists may name the
- * same memory. Return: 0, or -EFAULT if guest memory went away meanwhile.
+ * Copy @len bytes, which both lists must have from their offsets on. The lists may
+ * overlap. Return: 0, or -EFAULT if guest memory was removed meanwhile.
  */
 static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
 			      const struct pvr_sg *from, uint64_t from_offset, uint64_t len)
@@ -137,16 +139,19 @@ static inline int pvr_sg_copy(const struct pvr_sg *to, uint64_t to_offset,
 	return 0;
 }
 
-/* The same for @len bytes of our own memory, to the begin of a list. */
+/* Copy @len bytes of this process to the beginning of a list. Return: the same. */
 int pvr_sg_write(const struct pvr_sg *to, const void *from, uint64_t len);
 
 /*
- * The runs of the @len bytes behind @offset, at most @max of them. Return: how many, or
- * -EFAULT if guest memory went away.
+ * Get the runs of @len bytes from @offset on, at most @max runs. Return: the number of
+ * runs, or -EFAULT if guest memory was removed.
  */
 int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct iovec *iov, int max);
 
-/* The 8 bytes of a list that has one entry of 8, aligned to 8. NULL: they went away. */
+/*
+ * Return: the address of the 8 bytes of a list with one entry of 8 bytes, aligned to 8;
+ * NULL if guest memory was removed.
+ */
 uint64_t *pvr_sg_word(const struct pvr_sg *sg);
 
 #endif /* PVR_MEMORY_H */

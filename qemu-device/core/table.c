@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Handle tables. */
 #include "core/table.h"
 
@@ -38,7 +38,10 @@ static int table_grow(struct pvr_table *table, uint32_t want)
 	return 0;
 }
 
-/* At most half full, so that searches stay short; a failure to grow is no error yet. */
+/*
+ * Keep the table at most half full, so that searches stay short. A failure to grow is no
+ * error: the table may have free slots.
+ */
 static void table_make_room(struct pvr_table *table)
 {
 	uint32_t want = 2 * (table->used + 1) + table->min;
@@ -77,7 +80,7 @@ int pvr_table_add_at(struct pvr_table *table, void *object, uint32_t handle)
 	if (table->slot[handle])
 		return -EBUSY;
 	table->slot[handle] = object;
-	/* Handles below min are extra: they do not count against max - min. */
+	/* Handles below min do not count against the limit of max - min. */
 	table->used += handle >= table->min;
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Timers of an adapter: a heap of deadlines that never allocates when one is set. */
+/* Timers of an adapter: a heap of deadlines. Setting a timer never allocates. */
 #ifndef PVR_TIMER_H
 #define PVR_TIMER_H
 
@@ -18,7 +18,7 @@ struct pvr_timers {
 	uint32_t owners; /* timers that exist, set or not */
 };
 
-/* Room for one timer more. Return: 0 or -ENOMEM. Pairs with pvr_timer_exit(). */
+/* Reserve space for one more timer. Return: 0 or -ENOMEM. Pairs with pvr_timer_exit(). */
 int pvr_timer_init(struct pvr_timers *timers, struct pvr_timer *timer,
 		   void (*expired)(struct pvr_timer *timer));
 void pvr_timer_exit(struct pvr_timers *timers, struct pvr_timer *timer);
@@ -30,7 +30,7 @@ static inline bool pvr_timer_is_set(const struct pvr_timer *timer)
 	return timer->slot != 0;
 }
 
-/* Calls what is due, at most @budget timers. */
+/* Call expired() of timers whose deadline has passed, at most @budget timers. */
 void pvr_timers_run(struct pvr_timers *timers, uint64_t now, unsigned int budget);
 static inline uint64_t pvr_timers_next(const struct pvr_timers *timers)
 {

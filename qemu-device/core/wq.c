@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Work queues: rings that the guest fills with work requests. */
 #include "core/wq.h"
 
@@ -57,7 +57,7 @@ int pvr_wq_avail(const struct pvr_wq *wq)
 
 	if (!wq->count)
 		return 0;
-	/* Pairs with the guest's barrier between a request and its index. */
+	/* Pairs with the guest's barrier between the request and its index. */
 	tail = __atomic_load_n(&wq->shm->prod_tail, __ATOMIC_ACQUIRE);
 	avail = (tail - wq->head) & (2 * wq->count - 1);
 	if (tail >= 2 * wq->count || avail > wq->count)
@@ -73,7 +73,7 @@ int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to)
 
 	if (avail < 0 || (uint32_t)avail > to->count)
 		return -EINVAL;
-	/* By way of a copy: the guest may have given both the same pages. */
+	/* Copy by a local buffer: the guest may have given both queues the same pages. */
 	for (i = 0; i < avail; i++) {
 		pvr_copy_once(&wqe, pvr_wq_element(from, from->head + i), len);
 		memcpy(pvr_wq_element(to, i), &wqe, len);

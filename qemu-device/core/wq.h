@@ -6,7 +6,7 @@
 #include "core/objects.h"
 #include "core/compiler.h"
 
-/* A send or receive request, copied out of the ring once. */
+/* A send or receive request, copied from the ring once. */
 struct pvr_send_wqe {
 	struct pvrdma_sq_wqe_hdr hdr;
 	union {
@@ -21,8 +21,8 @@ struct pvr_recv_wqe {
 };
 
 /*
- * Bytes from one element to the next (see PVR_SQ_STRIDE_MIN); max_sge <= PVR_MAX_SGE,
- * max_inline <= PVR_MAX_INLINE.
+ * Return: bytes from one element to the next, see PVR_SQ_STRIDE_MIN. @max_sge: at most
+ * PVR_MAX_SGE. @max_inline: at most PVR_MAX_INLINE.
  */
 uint32_t pvr_sq_stride(uint32_t max_sge, uint32_t max_inline);
 uint32_t pvr_rq_stride(uint32_t max_sge);
@@ -31,13 +31,16 @@ uint32_t pvr_wq_pages(uint32_t count, uint32_t stride);
 void pvr_wq_init(struct pvr_wq *wq, const struct pvr_pages *pages, struct pvr_ring *shm,
 		 uint32_t first_page, uint32_t count, uint32_t stride, uint32_t max_sge);
 
-/* The request brings its data along: a flag without a meaning on queues without inline data. */
+/*
+ * Return: whether the request contains its data. Queues without inline data ignore the
+ * flag.
+ */
 static inline bool pvr_wqe_is_inline(const struct pvr_wq *wq, const struct pvr_send_wqe *wqe)
 {
 	return wq->max_inline && (wqe->hdr.send_flags & PVR_SEND_INLINE);
 }
 
-/* The slot of an index, in the guest's memory; it does not cross a page. */
+/* Return: the slot of @index in guest memory. A slot does not cross a page boundary. */
 static inline void *pvr_wq_element(const struct pvr_wq *wq, uint32_t index)
 {
 	uint64_t offset = (uint64_t)(index & (wq->count - 1)) * wq->stride;
@@ -46,14 +49,14 @@ static inline void *pvr_wq_element(const struct pvr_wq *wq, uint32_t index)
 }
 
 /*
- * How many requests wait. -EINVAL: the guest's index is out of range or has moved
- * backwards; the queue is not to be read.
+ * Return: the number of posted requests; -EINVAL: the guest's index is out of range or
+ * has moved backwards, and the queue must not be read.
  */
 int pvr_wq_avail(const struct pvr_wq *wq);
 
 /*
- * Only as many entries as are said to be used, and fit. The smallest slot has room for one:
- * that is copied whether it is used or not.
+ * Copy @num_sge entries, at most max_sge. The smallest slot has space for one entry,
+ * which is copied even if @num_sge is 0.
  */
 static inline void pvr_wq_fetch_sge(const struct pvr_wq *wq, const struct pvrdma_sge *sge_shm,
 				    uint32_t num_sge, struct pvrdma_sge *sge)
@@ -65,7 +68,7 @@ static inline void pvr_wq_fetch_sge(const struct pvr_wq *wq, const struct pvrdma
 		pvr_copy_once(&sge[i], &sge_shm[i], sizeof(*sge));
 }
 
-/* Only as many bytes as are said to be there, and fit. */
+/* Copy total_len bytes, at most max_inline. */
 static inline void pvr_wq_fetch_inline(const struct pvr_wq *wq, const void *data_shm,
 				       struct pvr_send_wqe *wqe)
 {
@@ -75,9 +78,8 @@ static inline void pvr_wq_fetch_inline(const struct pvr_wq *wq, const void *data
 }
 
 /*
- * Copy a request, which must exist. The copy is bounded by the queue's max_sge or
- * max_inline; hdr.num_sge and hdr.total_len are as the guest wrote them and have to be
- * checked.
+ * Copy the request at @index, which must exist. The queue's max_sge or max_inline limits
+ * the copy. hdr.num_sge and hdr.total_len are the guest's values: the caller checks them.
  */
 static inline void pvr_wq_fetch_send_at(const struct pvr_wq *wq, uint32_t index,
 					struct pvr_send_wqe *wqe)
@@ -92,13 +94,13 @@ static inline void pvr_wq_fetch_send_at(const struct pvr_wq *wq, uint32_t index,
 				 wqe->sge);
 }
 
-/* The oldest one. */
+/* Copy the oldest request. */
 static inline void pvr_wq_fetch_send(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
 {
 	pvr_wq_fetch_send_at(wq, wq->head, wqe);
 }
 
-/* What completing it takes. */
+/* Copy the header of the oldest request, which is enough to complete it. */
 static inline void pvr_wq_fetch_send_hdr(const struct pvr_wq *wq, struct pvr_send_wqe *wqe)
 {
 	pvr_copy_once(&wqe->hdr, pvr_wq_element(wq, wq->head), sizeof(wqe->hdr));
@@ -112,7 +114,7 @@ static inline void pvr_wq_fetch_recv(const struct pvr_wq *wq, struct pvr_recv_wq
 	pvr_wq_fetch_sge(wq, (const struct pvrdma_sge *)(hdr_shm + 1), wqe->hdr.num_sge, wqe->sge);
 }
 
-/* Done with the oldest request: its slot is the guest's again with the next pvr_publish(). */
+/* Consume the oldest request. The next pvr_publish() returns its slot to the guest. */
 static inline void pvr_wq_advance(struct pvr_adapter *adapter, struct pvr_wq *wq)
 {
 	wq->head = (wq->head + 1) & (2 * wq->count - 1);
@@ -123,12 +125,13 @@ static inline void pvr_wq_advance(struct pvr_adapter *adapter, struct pvr_wq *wq
 }
 
 /**
- * pvr_wq_move_recv() - copy what waits in a receive queue to the begin of another
+ * pvr_wq_move_recv() - copy the posted requests of a receive queue to another queue
  * @to: a new queue with the same max_sge
  *
- * Both indices of @to are set; @from is only read.
+ * The requests begin at index 0 of @to, and both indices of @to are set. @from does not
+ * change.
  *
- * Return: 0, or -EINVAL: it does not fit, or the guest's index is out of range.
+ * Return: 0, or -EINVAL: @to is too small, or the guest's index is out of range.
  */
 int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to);
 
