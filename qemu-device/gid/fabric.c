@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Fabrics: who can meet whom, and who owns which GID. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Fabrics: isolated sets of adapters, and the owners of their GIDs. */
 #include "gid/fabric.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ void pvr_fabrics_destroy(struct pvr_fabrics *fabrics)
 	free(fabrics);
 }
 
-/* GIDs differ in their last bytes: hosts of a subnet, EUI-64s. */
+/* GIDs of one subnet, and those of EUI-64s, differ only in their last bytes. */
 unsigned int pvr_fabric_bucket(const uint8_t gid[16])
 {
 	unsigned int i, hash = 0;
@@ -173,7 +173,7 @@ static struct pvr_gid_node *gid_find(const struct pvr_fabric *fabric, const uint
 	return NULL;
 }
 
-/* The MAC inside an interface identifier of modified EUI-64 form (RFC 4291, App. A). */
+/* Get the MAC of a modified EUI-64 interface identifier (RFC 4291, App. A). */
 static bool gid_to_mac(const uint8_t gid[16], uint8_t mac[6])
 {
 	if (gid[11] != 0xff || gid[12] != 0xfe)
@@ -203,8 +203,9 @@ static bool is_own_mac(const struct pvr_adapter *adapter, const uint8_t gid[16])
 }
 
 /*
- * Nobody can keep the address of an adapter that was not there yet from it. Return: the
- * adapter that has lost it.
+ * Remove a GID from an adapter that does not have the GID's MAC. The adapter with that
+ * MAC takes the GID even if it is created later. Return: the adapter that has lost the
+ * GID.
  */
 static struct pvr_adapter *evict(struct pvr_gid_node *node)
 {
@@ -289,7 +290,7 @@ void pvr_fabric_unbind(struct pvr_adapter *adapter, const uint8_t gid[16])
 	pvr_lock(lock);
 	changed(adapter->fabric);
 	node = gid_find(adapter->fabric, gid);
-	/* It may have lost it just now. */
+	/* The adapter may have lost the GID meanwhile. */
 	if (node && node->adapter == adapter && !--node->bindings) {
 		LIST_REMOVE(node, link);
 		free(node);
@@ -308,11 +309,14 @@ struct pvr_adapter *pvr_fabric_find(const struct pvr_adapter *adapter, const uin
 	node = gid_find(adapter->fabric, gid);
 	owner = node ? node->adapter : NULL;
 	pvr_unlock(lock);
-	/* RoCE v1 frames and RoCE v2 datagrams are different protocols on a wire. */
+	/*
+	 * RoCE v1 and RoCE v2 are different protocols, so their adapters do not
+	 * communicate.
+	 */
 	return owner && owner->gid_type == adapter->gid_type ? owner : NULL;
 }
 
-/* ---------------------------------------------------------------------- lives */
+/* --------------------------------------------------------------- incarnations */
 
 uint64_t pvr_fabric_incarnation(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
@@ -343,7 +347,7 @@ bool pvr_fabric_is_alive(const struct pvr_adapter *adapter, uint64_t incarnation
 	return other;
 }
 
-/* Return: whether an adapter of the fabric has lost a peer; the lock is held. */
+/* As pvr_fabric_new_incarnation(). The fabrics' lock is held. */
 static bool new_incarnation(struct pvr_adapter *adapter)
 {
 	bool was_known = adapter->is_incarnation_known;

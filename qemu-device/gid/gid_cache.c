@@ -1,9 +1,9 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * A table of GIDs by fabric.
+ * The GID cache: locations of GIDs, by fabric.
  *
- * It is a hash table with linear hashing: buckets are split one after the other, at one
- * insertion each, and lie in segments that never move.
+ * The cache is a hash table with linear hashing. Each insertion splits at most one
+ * bucket. Buckets lie in segments that never move.
  */
 #include "gid/gid_cache.h"
 #include "gid/fabric.h"
@@ -19,7 +19,7 @@
 #define NAME_BUCKETS 256u
 #define QUERIES 1024u
 
-/* Fabrics' names, each once. */
+/* The name of a fabric, shared by all its entries. */
 struct cached_fabric {
 	struct cached_fabric *next;
 	uint32_t entries;
@@ -33,16 +33,16 @@ struct entry {
 	uint8_t gid[16];
 	uint8_t gid_type;
 	bool multicast;
-	bool more; /* members follow */
+	bool more; /* more members follow */
 	uint8_t state; /* enum pvr_gid_state */
-	uint32_t count, size; /* members of a group, and room for them */
-	struct pvr_host *host; /* of a GID that is not one */
+	uint32_t count, size; /* members of a group, and allocated members */
+	struct pvr_host *host; /* of a unicast GID */
 	struct pvr_host **members;
 };
 
-/* What was asked for last; a newer question may take the place of an older one. */
+/* A recent query. A newer query with the same index replaces it. */
 struct query {
-	uint64_t hash; /* 0: nothing */
+	uint64_t hash; /* 0: none */
 	uint64_t when;
 };
 
@@ -81,7 +81,7 @@ static uint64_t hash_key(const struct pvr_gid_cache *cache, const struct pvr_gid
 	return hash ? hash : 1;
 }
 
-/* The least power of two that is not below. */
+/* Return: the least power of two that is not below @n. */
 static uint32_t round_up(uint32_t n)
 {
 	return n & (n - 1) ? 1u << (32 - __builtin_clz(n)) : n;
@@ -92,7 +92,7 @@ static struct entry **bucket_at(const struct pvr_gid_cache *cache, uint32_t inde
 	return &cache->segment[index / SEGMENT][index % SEGMENT];
 }
 
-/* Those below the last power of two that were split already need one bit more. */
+/* Buckets that are split already use one more bit of the hash. */
 static struct entry **bucket_of(const struct pvr_gid_cache *cache, uint64_t hash)
 {
 	uint32_t mask = round_up(cache->buckets) - 1, index = (uint32_t)hash & mask;
@@ -111,7 +111,9 @@ static bool grow_segments(struct pvr_gid_cache *cache)
 	return cache->segment[i];
 }
 
-/* One bucket more: those of another one that belong there move. */
+/*
+ * Add one bucket, and move the entries that belong there from the bucket that is split.
+ */
 static void split(struct pvr_gid_cache *cache)
 {
 	struct entry **from, **to, *entry;
@@ -172,7 +174,7 @@ static bool is_it(const struct entry *entry, uint64_t hash, const struct pvr_gid
 	       !strcmp(entry->fabric->name, key->fabric);
 }
 
-/* Where it hangs; what is there is NULL if it is not in the book. */
+/* Return: the link to the entry of @key; the link is NULL if there is no entry. */
 static struct entry **find(const struct pvr_gid_cache *cache, const struct pvr_gid_key *key)
 {
 	uint64_t hash = hash_key(cache, key);
@@ -252,7 +254,7 @@ static int mcast_qp_add(struct entry *entry, struct pvr_host *host)
 	return 0;
 }
 
-/* Return: 1 if it was news, 0 if not, or -ENOMEM. */
+/* Return: 1 if the location has changed, 0 if not, or -ENOMEM. */
 static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_host *host)
 {
 	bool same = entry->state == PVR_GID_AT_HOST && entry->gid_type == key->gid_type;
@@ -273,7 +275,7 @@ static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_ho
 	return !same;
 }
 
-/* Return: whether it was there. */
+/* Return: whether @host was a location of the entry. */
 static bool take_away(struct pvr_gid_cache *cache, struct entry **at, const struct pvr_host *host)
 {
 	struct entry *entry = *at;
@@ -339,7 +341,7 @@ static int set_host_more(struct pvr_gid_cache *cache, const struct pvr_gid_key *
 	return err;
 }
 
-/* ------------------------------------------------------------------------- the book */
+/* ------------------------------------------------------------------------ the cache */
 
 struct pvr_gid_cache *pvr_gid_cache_new(uint64_t seed)
 {
@@ -407,7 +409,10 @@ int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key
 	}
 	if (!*at)
 		return 0;
-	/* Also who believed that nobody has it has to ask again. */
+	/*
+	 * Deletion of an ABSENT entry is a change, too: queue pairs must resolve it
+	 * again.
+	 */
 	*changed = (*at)->state != PVR_GID_UNKNOWN;
 	del(cache, at);
 	return 0;

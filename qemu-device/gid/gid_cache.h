@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A table of GIDs by fabric: where each one is. It grows a bucket at a time, so that a
- * million of them never keeps anybody waiting.
+ * The GID cache: locations of GIDs, by fabric. The table grows by one bucket at a time,
+ * so an insertion into a table of a million GIDs takes no longer than into a small one.
  */
 #ifndef PVR_GID_CACHE_H
 #define PVR_GID_CACHE_H
@@ -15,7 +15,7 @@
 
 struct pvr_gid_cache;
 
-/* Whose GID that is. A multicast group is one for each version of RoCE. */
+/* The key of a GID. A multicast group is a separate group for each RoCE version. */
 struct pvr_gid_key {
 	const char *fabric;
 	const uint8_t *gid;
@@ -24,32 +24,36 @@ struct pvr_gid_key {
 };
 
 struct pvr_gid_location {
-	enum pvr_gid_state state; /* NOWHERE or REMOTE; UNKNOWN: more members follow at once */
+	enum pvr_gid_state state; /* ABSENT or AT_HOST; UNKNOWN: more members follow at once */
 	uint8_t gid_type;
-	uint32_t count; /* of hosts: 1, or members of the group */
+	uint32_t count; /* number of hosts: 1, or the members of the group */
 	struct pvr_host *const *hosts;
 };
 
-/* @seed: something that others do not know. NULL: no memory. */
+/* @seed: a value that guests cannot predict. Return: NULL if out of memory. */
 struct pvr_gid_cache *pvr_gid_cache_new(uint64_t seed);
-/* NULL is allowed. */
+/* @cache may be NULL. */
 void pvr_gid_cache_free(struct pvr_gid_cache *cache);
 
-/* Return: whether it is in the book; @location is good until something is changed. */
+/* Return: whether @key is in the cache. *location is valid until the next change. */
 bool pvr_gid_cache_find(const struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
 			struct pvr_gid_location *location);
-/* As pvr_engine_set_gid(). Return: 0, -ENOMEM or -ENOSPC; *changed: whether it was news. */
+/*
+ * As pvr_engine_set_gid(). *changed: whether the location has changed. Return: the same.
+ */
 int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key,
 		      enum pvr_gid_state state, struct pvr_host *host, bool *changed);
 uint32_t pvr_gid_cache_count(const struct pvr_gid_cache *cache);
 
 /*
- * Somebody asks for what is not in the book. Return: whether that has to be passed on, as
- * nobody has asked within @ns.
+ * Record a query for a GID that is not in the cache. @now, @ns: in ns. Return: whether
+ * the caller must resolve the GID: there was no query for it within @ns.
  */
 bool pvr_gid_cache_query(struct pvr_gid_cache *cache, const struct pvr_gid_key *key, uint64_t now,
 			 uint64_t ns);
-/* Somebody has asked for it, probably; forgets that. */
+/*
+ * Return: whether there was a query for @key, probably. Deletes the record of the query.
+ */
 bool pvr_gid_cache_was_queried(struct pvr_gid_cache *cache, const struct pvr_gid_key *key);
 
 #endif /* PVR_GID_CACHE_H */

@@ -1,5 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Multicast groups of a fabric: which queue pairs get what is sent to a group's GID. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/*
+ * Multicast groups of a fabric: the queue pairs that receive datagrams to a group's GID.
+ */
 #include "gid/mcast_group.h"
 
 #include <errno.h>
@@ -78,7 +80,7 @@ static void group_put(struct pvr_group *group)
 	free(group);
 }
 
-/* The first adapter is in the group, or the last one has left. */
+/* Report that the first adapter has joined the group, or that the last one has left. */
 static void announce(const struct pvr_adapter *adapter, const struct pvr_group *group, bool present)
 {
 	static const uint8_t nobody[6];
@@ -242,9 +244,9 @@ bool pvr_group_exists(struct pvr_engine *engine, const char *name, const uint8_t
 	return group;
 }
 
-/* ------------------------------------------------------------ going through */
+/* ---------------------------------------------------------------- iteration */
 
-/* The first with a number below @below, 0: of all. */
+/* Find the first adapter with a number below @below; 0: the first of all. */
 static bool find_iter(const struct pvr_group *group, uint64_t below, struct pvr_mcast_iter *iter)
 {
 	struct pvr_mcast_adapter *mcast_adapter;

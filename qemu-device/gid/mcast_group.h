@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Multicast groups of a fabric: which queue pairs get what is sent to a group's GID.
+ * Multicast groups of a fabric: the queue pairs that receive datagrams to a group's GID.
  *
- * DOC: bounds
+ * DOC: membership and limits
  *
- * Who is in a group changes under the adapter's lock and the fabrics' (gid/fabric.h): so
- * who holds either can look.
- *
- * A group is a list of parties, one for each adapter with queue pairs in it, and a party
- * a list of these queue pairs. An adapter has at most PVR_MAX_MCAST_QP_ATTACH queue pairs
- * in a group, whatever other adapters do: one tenant's guests cannot use up a group for
- * others. One datagram makes at most PVR_MCAST_FANOUT copies, or one for each party where
- * there are more of these; when a group has more queue pairs than that, its parties get
- * equal shares, and each party's share goes to those that were attached first.
+ * - A group is a list of adapters, each with a list of its attached queue pairs.
+ * - Membership changes with both the adapter's lock and the fabrics' lock (gid/fabric.h)
+ *   held. Either lock is enough to read it.
+ * - An adapter attaches at most PVR_MAX_MCAST_QP_ATTACH queue pairs to a group. The limit
+ *   is per adapter, so a guest cannot exhaust a group for others.
+ * - One datagram makes at most PVR_MCAST_FANOUT copies, or one per adapter if the group
+ *   has more adapters. Adapters have equal shares of the copies. An adapter's share goes
+ *   to the queue pairs that were attached first.
  */
 #ifndef PVR_GROUP_H
 #define PVR_GROUP_H
@@ -45,7 +44,7 @@ struct pvr_mcast_qp {
 /* An adapter in a group. */
 struct pvr_mcast_adapter {
 	LIST_ENTRY(pvr_mcast_adapter) link;
-	uint64_t number; /* a newer one has a higher one */
+	uint64_t number; /* unique in the engine; increases with each new member */
 	struct pvr_group *group;
 	struct pvr_adapter *adapter;
 	uint32_t count;
@@ -55,55 +54,56 @@ struct pvr_mcast_adapter {
 struct pvr_group {
 	LIST_ENTRY(pvr_group) link;
 	uint8_t mgid[16];
-	uint8_t gid_type; /* RoCE v1 and v2 do not meet, as in pvr_fabric_find() */
+	uint8_t gid_type; /* PVR_GID_TYPE_*: v1 and v2 are separate groups */
 	uint32_t count;
 	LIST_HEAD(, pvr_mcast_adapter) mcast_adapters; /* the newest first */
 };
 
 /**
- * pvr_group_attach() - put a queue pair into a group of its fabric
+ * pvr_group_attach() - attach a queue pair to a group of its fabric
  *
- * Return: 0, also if it is there already (IBTA vol. 1, 11.3.1 knows no error for that),
- * or -ENOMEM: also if one of the limits is reached.
+ * Return: 0, also if it is attached already (IBTA 11.3.1 defines no error for that), or
+ * -ENOMEM, also if a limit is reached.
  */
 int pvr_group_attach(struct pvr_qp *qp, const uint8_t mgid[16]);
-/* Return: 0, or -EINVAL if it is not there. */
+/* Return: 0, or -EINVAL if the queue pair is not attached. */
 int pvr_group_detach(struct pvr_qp *qp, const uint8_t mgid[16]);
-/* The queue pair is about to go. */
+/* Detach a queue pair from all groups, before its destruction. */
 void pvr_group_detach_all(struct pvr_qp *qp);
 
 /*
- * Whether an adapter here is in the group: in the fabric of that name, which need not
- * exist, and of which version of RoCE. Takes the lock.
+ * Return: whether an adapter of this engine is in a group with this GID, and its RoCE
+ * version in *gid_type. The fabric need not exist. Takes the fabrics' lock.
  */
 bool pvr_group_exists(struct pvr_engine *engine, const char *fabric, const uint8_t mgid[16],
 		      uint8_t *gid_type);
 
-/* One party on the way through a group. */
+/* One adapter in an iteration over a group. */
 struct pvr_mcast_iter {
 	uint64_t number;
 	struct pvr_adapter *adapter;
-	struct pvr_mcast_qp *first; /* only if @adapter is held */
-	uint32_t share; /* how many queue pairs, from the first, get a copy of a datagram */
+	struct pvr_mcast_qp *first; /* valid only with the lock of @adapter held */
+	uint32_t share; /* number of queue pairs, from @first, that get a copy */
 };
 
 /*
- * The next party of the group in the fabric of @adapter, behind number @after (0: the
- * first). Its adapter need not be held, and may leave the group meanwhile. Return: false
- * if there is none.
+ * Get the next adapter of the group in the fabric of @adapter, after number @after; 0:
+ * the first. The adapter need not be locked, and may leave the group meanwhile. Return:
+ * false if there is none.
  */
 bool pvr_group_next(const struct pvr_adapter *adapter, const uint8_t mgid[16], uint64_t after,
 		    struct pvr_mcast_iter *iter);
-/* A group by its name, for somebody who has no adapter. */
+/* The name of a group, for callers without an adapter. */
 struct pvr_group_name {
 	const char *fabric; /* need not exist */
 	const uint8_t *mgid;
 	uint8_t gid_type;
 };
 
+/* pvr_group_next() by the name of the group. */
 bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *name, uint64_t after,
 		       struct pvr_mcast_iter *iter);
-/* The same party once more. Return: false if it has left. */
+/* Get the same adapter again. Return: false if it has left the group. */
 bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],
 		  struct pvr_mcast_iter *iter);
 

@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Which other daemon has which GID, as the embedder has said. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Resolution of GIDs to other hosts. */
 #include "gid/resolve.h"
 
 #include <errno.h>
@@ -10,7 +10,10 @@
 #include "core/adapter.h"
 #include "gid/fabric.h"
 
-/* The same is not asked again before; guests may ask as often as they like. */
+/*
+ * Minimum time between two resolve() calls for a GID, because guests may query at any
+ * rate.
+ */
 #define ASK_AGAIN_NS 10000000ull
 
 static struct pvr_gid_key key_of(const char *fabric, const uint8_t gid[16], uint8_t gid_type)
@@ -23,7 +26,7 @@ static struct pvr_gid_key key_of(const char *fabric, const uint8_t gid[16], uint
 	};
 }
 
-/* The fabrics' lock is held, here and below. NULL: no memory. */
+/* The fabrics' lock is held, also for look_up(). Return: NULL if out of memory. */
 static struct pvr_gid_cache *cache_get(struct pvr_engine *engine)
 {
 	struct pvr_fabrics *fabrics = engine->fabrics;
@@ -33,7 +36,7 @@ static struct pvr_gid_cache *cache_get(struct pvr_engine *engine)
 	return fabrics->gids;
 }
 
-/* Return: whether the embedder has to be asked. */
+/* Return: whether the caller must call resolve(). */
 static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
 		    struct pvr_gid_location *location)
 {
@@ -45,7 +48,7 @@ static bool look_up(struct pvr_engine *engine, const struct pvr_gid_key *key,
 	return pvr_gid_cache_query(cache, key, pvr_now(engine), ASK_AGAIN_NS);
 }
 
-/* Without the lock. */
+/* The fabrics' lock is not held. */
 static void resolve(struct pvr_engine *engine, const struct pvr_gid_key *key)
 {
 	const struct pvr_fabrics *fabrics = engine->fabrics;
@@ -65,7 +68,7 @@ enum pvr_gid_state pvr_gid_resolve(const struct pvr_adapter *adapter, const uint
 	bool ask;
 
 	*host = NULL;
-	/* A group is nobody's address. */
+	/* The GID of a group is not the address of an adapter. */
 	if (!engine->fabrics->gid_ops || key.multicast)
 		return PVR_GID_ABSENT;
 	pvr_lock(&engine->fabrics->lock);
@@ -96,7 +99,10 @@ enum pvr_gid_state pvr_gid_check_host(struct pvr_engine *engine, const struct pv
 	struct pvr_gid_location location;
 	bool ask = false;
 
-	/* Whoever says so speaks for a group; and what nobody here can hear needs no answer. */
+	/*
+	 * No host may send as a group or as a local adapter. A fabric without a local
+	 * adapter has no receiver, so its GIDs need no resolution.
+	 */
 	if (key.multicast || !pvr_fabric_exists(engine, fabric) ||
 	    pvr_fabric_look_up(engine, fabric, gid, 0))
 		return PVR_GID_ABSENT;
@@ -139,7 +145,7 @@ enum pvr_gid_state pvr_mcast_hosts_find(const struct pvr_adapter *adapter, const
 
 /* --------------------------------------------------------------------- the directory */
 
-/* The fabrics' lock is held. *wake: somebody may have waited for this. */
+/* As pvr_host_gid_set(), for one key. The fabrics' lock is held. */
 static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pvr_gid_state state,
 	       struct pvr_host *host, bool *wake)
 {
@@ -161,7 +167,7 @@ static int set(struct pvr_engine *engine, const struct pvr_gid_key *key, enum pv
 	return 0;
 }
 
-/* A group is one for each version of RoCE; that nobody is in it is said of both at once. */
+/* A group without a RoCE version or host is set for both versions. */
 static int set_each(struct pvr_engine *engine, struct pvr_gid_key *key, enum pvr_gid_state state,
 		    struct pvr_host *host, bool *wake)
 {
