@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completion of send requests, and what becomes of requests in error. */
+/* Completion of send requests, and the error handling of the requester. */
 #include "rdma/completer.h"
 
 #include "rdma/cq.h"
@@ -8,12 +8,17 @@
 #include "rdma/event.h"
 #include "rdma/qp.h"
 
-/* How often a peer is looked for when the timeout is 0: the requester never gives up. */
+/*
+ * Interval of retries with a local ACK timeout of 0: such a requester retries without
+ * end.
+ */
 #define NO_TIMEOUT_POLL_NS 100000000ull
 
 #define RNR_RETRY_FOREVER 7
 
-/* To stock drivers BIND_MW is a number as any other that means nothing. */
+/*
+ * Without PVR_EXT_MW the opcode BIND_MW is unknown, and its CQE has the default opcode.
+ */
 static uint32_t send_opcode(const struct pvr_qp *qp, uint32_t opcode)
 {
 	const struct pvr_opcode *op = pvr_opcode(opcode);
@@ -49,7 +54,10 @@ bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget)
 	return false;
 }
 
-/* Programs that take flushed requests for their own doing must see that this is not. */
+/*
+ * The first flushed receive after the peer's end has its own status: programs may ignore
+ * flushes.
+ */
 static enum pvrdma_wc_status recv_status(struct pvr_qp *qp)
 {
 	bool peer_gone = qp->peer_gone;
@@ -70,7 +78,9 @@ static void flush_one_recv(struct pvr_qp *qp, const struct pvrdma_rq_wqe_hdr *hd
 	pvr_recv_complete(qp, &cqe, false);
 }
 
-/* Requests in an SRQ are anybody's; only the one in hand is flushed. */
+/*
+ * Requests in an SRQ belong to no QP: only the request that the QP has taken is flushed.
+ */
 static void flush_srq(struct pvr_qp *qp)
 {
 	if (qp->held->valid)
@@ -99,16 +109,18 @@ bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget)
 	return false;
 }
 
-/* ------------------------------------------------------- answers, or the lack of them */
+/* ------------------------------------------------------- responses and timeouts */
 
-/* IBTA vol. 1, 10.3.1: of an unreliable QP only the send queue fails. */
+/*
+ * IBTA 10.3.1: an error of an unreliable QP's send queue moves the QP to SQE, not to ERR.
+ */
 static void fail_queue(struct pvr_qp *qp, const char *why)
 {
 	if (qp->type == PVR_QPT_RC) {
 		pvr_qp_fail(qp, PVR_EVENT_NUM, why);
 		return;
 	}
-	/* A CQ that was full may have failed all of it already. */
+	/* A CQ overrun may have moved the QP to ERR already. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return;
 	pvr_log_guest(qp->adapter, "qp %u: %s -> SQE: %s", qp->handle, pvr_qp_state_name(qp->state),
@@ -131,7 +143,7 @@ void pvr_requester_await(struct pvr_qp *qp, uint64_t ns)
 
 bool pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
-	qp->unanswered = false; /* this is an answer: the next silence is a new one */
+	qp->unanswered = false; /* the NAK is a response: the next timeout is a first one */
 	if (qp->attr.rnr_retry == RNR_RETRY_FOREVER)
 		return true;
 	if (qp->rnr_left) {
@@ -170,7 +182,7 @@ bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe)
 {
 	if (qp->peer_gone) {
-		qp->peer_gone = false; /* said by this request */
+		qp->peer_gone = false; /* this request reports it */
 		pvr_count(qp, PVR_STAT_RETRIES_EXCEEDED, 1);
 		pvr_requester_fail(qp, wqe, PVRDMA_WC_RETRY_EXC_ERR, "the peer's guest is gone");
 		return;

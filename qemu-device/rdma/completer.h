@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What becomes of posted requests when a queue pair is in error. */
+/* Completion of send requests, flushes, and the requester's retries and failures. */
 #ifndef PVR_FLUSH_H
 #define PVR_FLUSH_H
 
@@ -8,7 +8,10 @@
 void pvr_send_push_cqe(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 		       enum pvrdma_wc_status status, uint64_t length);
 
-/* Complete the send request at the head, with a CQE if it failed or asked for one. */
+/*
+ * Complete the send request at the head. A CQE is written for an error or a signaled
+ * request.
+ */
 static inline void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 				     enum pvrdma_wc_status status, uint64_t length)
 {
@@ -20,29 +23,35 @@ static inline void pvr_send_complete(struct pvr_qp *qp, const struct pvr_send_wq
 }
 
 /*
- * Complete requests with WR_FLUSH_ERR (IBTA vol. 1, 10.3.1), at most @budget.
- * Return: true if more are left.
+ * Complete at most @budget requests with WR_FLUSH_ERR (IBTA 10.3.1).
+ * Return: true if requests are left.
  */
 bool pvr_flush_send(struct pvr_qp *qp, unsigned int *budget);
 bool pvr_flush_recv(struct pvr_qp *qp, unsigned int *budget);
 
-/* What becomes of the request at the head, @wqe: it fails, and the send queue with it. */
+/* Complete @wqe, the request at the head, with @status, and move the QP to ERR or SQE. */
 void pvr_requester_fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 			enum pvrdma_wc_status status, const char *why);
-/* It is tried again after @ns. */
+/* Retry the request at the head after @ns. */
 void pvr_requester_await(struct pvr_qp *qp, uint64_t ns);
 /*
- * An RNR NAK has come. Return: true if the request may be tried again, and the caller has it
- * wait; false if that was the last try, and it has failed.
+ * Handle an RNR NAK. Return: true if a retry is left (the caller starts the wait); false
+ * if the RNR retry count is exhausted and the request has failed.
  */
 bool pvr_requester_rnr_nak(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
-/* It waits for the RNR timer, @ns from now. */
+/* Retry the request at the head after the RNR timer, @ns from now. */
 void pvr_requester_wait_rnr(struct pvr_qp *qp, uint64_t ns);
-/* Something is missing: it is tried again after a while, which costs nothing. */
+/* Retry the request at the head after 100 ms. The retry count does not change. */
 void pvr_requester_wait(struct pvr_qp *qp);
-/* A try has been in vain. Return: false if it was the last one, and it has failed. */
+/*
+ * Count a timeout. Return: false if the retry count is exhausted and the request has
+ * failed.
+ */
 bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
-/* Nobody is there; the first time, only the wait begins. */
+/*
+ * Handle a missing response: the first call starts the ACK timeout, later calls count
+ * retries.
+ */
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 
 #endif /* PVR_FLUSH_H */

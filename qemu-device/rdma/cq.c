@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completions and their notification. */
+/* Completion queues: write CQEs, publish them, notify the guest. */
 #include "rdma/cq.h"
 
 #include <errno.h>
@@ -11,13 +11,16 @@
 
 uint32_t pvr_cq_unread(const struct pvr_cq *cq)
 {
-	/* Pairs with the guest's barrier between reading a slot and giving it back. */
+	/*
+	 * Pairs with the guest's barrier between its read of a slot and its store to
+	 * cons_head.
+	 */
 	uint32_t cons = __atomic_load_n(&cq->shm->cons_head, __ATOMIC_ACQUIRE);
 
 	return ((uint32_t)cq->produced - cons) & (2 * cq->cqe - 1);
 }
 
-/* PVR_EXT_CQ_ARM_DBREC: whether the guest knows of all completions that it can see. */
+/* PVR_EXT_CQ_ARM_DBREC: true if the guest was notified of all published completions. */
 static void set_arm_notified(struct pvr_cq *cq, bool notified)
 {
 	if (!cq->arm_dbrec || cq->arm_notified == notified)
@@ -40,7 +43,7 @@ static void notify(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	pvr_cq_notify(adapter, cq);
 }
 
-/* Where completion number @n lies. */
+/* The slot of completion number @n. */
 static struct pvrdma_cqe *slot(const struct pvr_cq *cq, uint64_t n)
 {
 	uint64_t offset = (n & (cq->cqe - 1)) * sizeof(struct pvrdma_cqe);
@@ -48,7 +51,7 @@ static struct pvrdma_cqe *slot(const struct pvr_cq *cq, uint64_t n)
 	return (struct pvrdma_cqe *)pvr_pages_ptr(&cq->pages, PVR_PAGE_SIZE + offset);
 }
 
-/* Pairs with the guest's load of prod_tail: entries are visible before it. */
+/* Pairs with the guest's load of prod_tail: entries become visible before the index. */
 static void publish(struct pvr_cq *cq)
 {
 	uint32_t tail = cq->produced & (2 * cq->cqe - 1);
@@ -60,15 +63,21 @@ static void publish(struct pvr_cq *cq)
 
 static void arm(struct pvr_cq *cq, enum pvr_cq_arm arm)
 {
-	/* Asking for any completion includes having asked for solicited ones. */
+	/* An arm for any completion includes an arm for solicited completions. */
 	if (cq->armed < arm)
 		cq->armed = arm;
 }
 
 /*
- * PVR_EXT_CQ_ARM_DBREC. The barrier pairs with the guest's between its word and its look at
- * prod_tail: if it does not see what we have published, we see that it waits. It may
- * have seen and read all of it before it armed, and is told of it nevertheless.
+ * PVR_EXT_CQ_ARM_DBREC. At least one side sees the other's store:
+ *
+ *	guest				device
+ *	arm = new value			prod_tail = new
+ *	full barrier			full barrier
+ *	load prod_tail			load arm
+ *
+ * The guest may have consumed all completions before it armed; it is notified
+ * nevertheless.
  */
 static void take_arming(struct pvr_cq *cq)
 {
@@ -89,7 +98,10 @@ static void take_arming(struct pvr_cq *cq)
 	arm(cq, kinds[word & PVR_CQ_ARM_KIND]);
 }
 
-/* Looks again only when what it has seen is used up: the index is on a line of the guest's. */
+/*
+ * Loads cons_head only when the known room is used up: the guest writes to its cache
+ * line.
+ */
 static bool has_room(struct pvr_cq *cq)
 {
 	uint32_t n;
@@ -130,7 +142,7 @@ void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, b
 		cq->solicited = cq->produced;
 }
 
-/* Tells of the run, if it is what the guest has armed for. */
+/* Make new completions visible, and notify the guest if it has armed for one of them. */
 static void publish_cq(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	uint64_t before = cq->published;
@@ -151,7 +163,10 @@ void pvr_publish(struct pvr_adapter *adapter)
 	struct pvr_wq *wq;
 	struct pvr_cq *cq;
 
-	/* Who sees a completion may count on the slot of its request. */
+	/*
+	 * Before the CQs: a guest that sees a completion may reuse the slot of its
+	 * request.
+	 */
 	while ((wq = SLIST_FIRST(&adapter->consumed))) {
 		SLIST_REMOVE_HEAD(&adapter->consumed, run);
 		wq->in_run = false;
@@ -169,7 +184,7 @@ void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm 
 
 	if (cq->error)
 		return;
-	/* Who arms in memory rings if in doubt: both are one arming. */
+	/* A guest that arms in memory may ring, too: both are one arm. */
 	take_arming(cq);
 	arm(cq, kind);
 	if (news > cq->notified && cq->produced - news < pvr_cq_unread(cq))
@@ -184,15 +199,15 @@ bool pvr_cq_look_at_arming(struct pvr_adapter *adapter, struct pvr_cq *cq)
 	return cq->arm_seen;
 }
 
-/* What happened before completion number @first is no longer told apart. */
+/* Renumber: completion number @first becomes 0, and so do all before it. */
 static uint64_t count_from(uint64_t first, uint64_t n)
 {
 	return n > first ? n - first : 0;
 }
 
 /*
- * The guest may have given both rings the same pages, and writes to them as it likes:
- * so each entry goes through a copy of ours, and nothing depends on what it says.
+ * Both rings may have the same pages, and the guest may write to them at any time: each
+ * entry goes through a private copy, and no decision depends on its content.
  */
 static void copy_unread(const struct pvr_cq *from, uint32_t n, struct pvr_cq *to)
 {
@@ -225,7 +240,7 @@ int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr
 	uint64_t first = cq->produced - n;
 	struct pvr_cq to = *cq;
 
-	/* More than the old ring holds: the guest's index is wild. */
+	/* More than the old ring holds: cons_head is out of range. */
 	if (n > cq->cqe || n > cqe)
 		return -EINVAL;
 	to.pages = *pages;

@@ -1,66 +1,80 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completions and their notification. */
+/* Completion queues: write CQEs, publish them, notify the guest. */
 #ifndef PVR_COMPLETE_H
 #define PVR_COMPLETE_H
 
 #include "core/objects.h"
 
 /*
- * DOC: runs
+ * DOC: publication
  *
- * What a quantum consumes and completes becomes visible at its end: the indices of its
- * queues are written once, behind all entries, and who armed is told once. Between turns
- * nothing is pending, so commands and doorbells find each ring as the guest sees it.
+ * - pvr_publish() ends a quantum: it makes consumed requests and completions visible.
+ * - It writes each index once, after all entries, and notifies each armed CQ at most
+ *   once.
+ * - Between quanta no completion is unpublished: commands and doorbells find each ring as
+ *   the guest sees it.
  */
 
-/* The adapter's guest sees what was consumed and completed: queues first, then CQs. */
+/*
+ * Make consumed requests and completions visible to the guest: work queues first, then
+ * CQs.
+ */
 void pvr_publish(struct pvr_adapter *adapter);
 
 /**
  * pvr_cq_push() - write a completion, for the next pvr_publish()
- * @cqe: complete but for qp, which names @qp
- * @solicited: it ends a wait for solicited completions; errors always do
+ * @cqe: the completion; its member qp is set here
+ * @solicited: notify a CQ that is armed for solicited completions; errors always notify
+ *	   it
  *
- * A CQ without room goes to its error state (IBTA vol. 1, 10.10.2.3 and 11.6.3.2).
+ * A CQ without room goes to its error state (IBTA 10.10.2.3 and 11.6.3.2).
  */
 void pvr_cq_push(struct pvr_qp *qp, struct pvr_cq *cq, struct pvrdma_cqe *cqe, bool solicited);
 
-/* How many completions the guest has not consumed; above cqe if its index is wild. */
+/*
+ * Number of completions that the guest has not consumed; above cqe if cons_head is out of
+ * range.
+ */
 uint32_t pvr_cq_unread(const struct pvr_cq *cq);
 
-/* Notifies the guest of all that there is; whether the CQ is armed does not matter. */
+/* Notify the guest of all completions, armed or not. */
 void pvr_cq_notify(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
 /*
- * A doorbell that arms may have been lost: do what it would have done, if it is known
- * that the CQ is armed. Return: whether it gets armed in memory, where nothing is lost.
+ * Handle a possibly lost arm doorbell: if the CQ is known to be armed, repeat
+ * pvr_cq_arm().
+ * Return: true if the guest has armed this CQ in memory (PVR_EXT_CQ_ARM_DBREC), where no
+ * arm is lost.
  */
 bool pvr_cq_look_at_arming(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
 /*
- * The guest asks for one notification. Completions that it has not consumed and was
- * not told of count at once, as they may have come between its last look and this.
+ * Arm the CQ for one notification. Unconsumed completions without a notification notify
+ * at once: they may have come between the guest's last poll and its arm.
  */
 void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm kind);
 
-/* Finds the indices, and the word that arms, in the first page of cq->pages. */
+/*
+ * Set the pointers to the indices and to the arm doorbell record, in the first of
+ * cq->pages.
+ */
 void pvr_cq_use_ring(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
 /**
- * pvr_cq_move() - RESIZE_CQ: go on in another ring
- * @pages: of the new ring, header page included; the CQ's own after success, when the
- *	   old ones are the caller's
+ * pvr_cq_move() - RESIZE_CQ: move a CQ to another ring
+ * @pages: of the new ring, header page included; after success the CQ owns them, and the
+ *	   caller owns the old pages
  * @cqe: entries of the new ring
  *
- * Unread completions come first in the new ring. The CQ stays armed as it was, and what
- * a later arming would have announced it still will.
+ * Unconsumed completions are copied to the start of the new ring. The CQ stays armed, and
+ * a later arm notifies as it would have done without the move.
  *
- * Return: 0, or -EINVAL if they do not fit; then the CQ is as it was.
+ * Return: 0, or -EINVAL if the completions do not fit: then the CQ is unchanged.
  */
 int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr_pages *pages,
 		uint32_t cqe);
 
-/* The CQ takes no more: CQ_ERR to the guest, and its QPs go to ERR. */
+/* Move the CQ to its error state: queue the event CQ_ERR and move its QPs to ERR. */
 void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why);
 
 #endif /* PVR_COMPLETE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* CQs that may have been armed without our knowing: notified after a while. */
+/* Notification of CQs whose arm doorbell may have been overwritten. */
 #include "rdma/cq_lost_arm.h"
 
 #include "rdma/cq.h"
@@ -8,7 +8,7 @@
 #define ANSWER_NS 2000000ull
 #define NO_DMA_NS 100000000ull
 #define BACKOFF_MAX 14 /* 0.8 s */
-#define BACKOFF_STEP 4 /* that an answer takes back */
+#define BACKOFF_STEP 4 /* subtracted after an answer */
 
 static void set_timer(struct pvr_cq *cq, uint64_t ns)
 {
@@ -17,7 +17,7 @@ static void set_timer(struct pvr_cq *cq, uint64_t ns)
 	pvr_timer_set(&adapter->timers, &cq->late.timer, pvr_now(adapter->engine) + ns);
 }
 
-/* What has come until now should be consumed in good time. */
+/* Start the timer: the guest has until then to consume all present completions. */
 static void watch(struct pvr_cq *cq)
 {
 	cq->late.watched = cq->produced;

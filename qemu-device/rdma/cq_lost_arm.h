@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * CQs that may have been armed without our knowing.
+ * CQs whose arm doorbell may have been overwritten.
  *
- * DOC: late arms
+ * DOC: lost arms
  *
- * Where doorbells are words in memory (ctrl/uar_poll.h), one that arms a CQ may be
- * overwritten by the next one for a CQ of the same context, such as that of the empty
- * poll that follows. That next one is seen. So from then on a CQ of that context counts
- * as possibly armed, until it has been notified: if completions are neither consumed nor
- * notified within LOST_ARM_NS, they are notified. An arm can be late, but not lost.
+ * With mapped doorbell pages (ctrl/uar_poll.h) a later CQ doorbell of the same context,
+ * such as that of an empty poll, can overwrite an arm that the device has not read.
  *
- * A guest that polls, and is just busy, is bothered in vain; if it has a completion
- * channel, the event lies there until somebody looks. How soon an announcement is
- * answered tells the two apart: who had been waiting consumes at once. Each one that is
- * not answered within ANSWER_NS doubles the patience with that CQ, up to LOST_ARM_NS <<
- * BACKOFF_MAX; each one that is takes it back, in bigger steps.
+ * - The device always sees the later doorbell. From then on each CQ of the context counts
+ *   as possibly armed, until its next notification.
+ * - If the guest does not consume the completions of such a CQ within LOST_ARM_NS, the
+ *   device notifies it. So an arm can be delayed, but not lost.
+ *
+ * A guest that polls may just be slow: then the notification is spurious. A guest that
+ * sleeps consumes soon after it. So the time to the guest's answer controls the timeout
+ * of the CQ:
+ *
+ * - no consumption within ANSWER_NS: the timeout doubles, up to LOST_ARM_NS <<
+ *   BACKOFF_MAX;
+ * - consumption within ANSWER_NS: the timeout is divided by 1 << BACKOFF_STEP, down to
+ *   LOST_ARM_NS.
  */
 #ifndef PVR_CQ_LOST_ARM_H
 #define PVR_CQ_LOST_ARM_H
@@ -24,9 +29,9 @@
 int pvr_cq_lost_arm_init(struct pvr_cq *cq);
 void pvr_cq_lost_arm_exit(struct pvr_cq *cq);
 
-/* @cq got a completion that it has not notified. */
+/* @cq has a completion that the guest was not notified of. */
 void pvr_cq_lost_arm_pushed(struct pvr_cq *cq);
-/* A doorbell of a CQ was seen: those that were overwritten may have been @cq's. */
+/* A CQ doorbell of the context was read: it may have overwritten an arm of @cq. */
 void pvr_cq_lost_arm_rung(struct pvr_cq *cq);
 
 #endif /* PVR_CQ_LOST_ARM_H */

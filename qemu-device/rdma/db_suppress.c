@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Doorbells that need not be rung, and send queues that are polled meanwhile. */
+/* Doorbell suppression, and polling of the send queues whose doorbells are suppressed. */
 #include "rdma/db_suppress.h"
 
 #include "core/wq.h"
@@ -7,9 +7,9 @@
 #include "rdma/sched.h"
 #include "rdma/worker.h"
 
-/* Of an adapter: a look at each must not take long. */
+/* Polled queues of an adapter: bounds the time of a poll. */
 #define POLLED_MAX 64
-/* So many turns of others while a queue was empty, and it is not busy any more. */
+/* A queue that stays empty for so many quanta of others is polled no longer. */
 #define IDLE_QUANTA 1024
 
 /* ------------------------------------------------------------------ words */
@@ -24,13 +24,15 @@ static bool may_write(const struct pvr_adapter *adapter, const struct pvr_pages 
 	return pvr_adapter_dma_ok(adapter) && !pages->broken;
 }
 
-/* @said: what the word says, as far as we are concerned. */
+/* @said: the private copy of the word, which the guest cannot change. */
 static void say(uint32_t *word_shm, bool *said, bool db_suppress)
 {
 	if (*said == db_suppress)
 		return;
 	*said = db_suppress;
-	/* Behind cons_head: who sees the 0 sees what the doorbell before it has done. */
+	/*
+	 * After cons_head: a guest that sees the 0 sees the effect of its last doorbell.
+	 */
 	__atomic_store_n(word_shm, db_suppress, __ATOMIC_RELEASE);
 }
 
@@ -93,7 +95,7 @@ void pvr_db_init_srq(struct pvr_srq *srq)
 
 /* ------------------------------------------------------------ send queues */
 
-/* Those who ask whether there is anything to poll do so without the lock. */
+/* pvr_db_has_nothing() reads it without the lock. */
 static void set_count(struct pvr_polled *polled, uint32_t count)
 {
 	__atomic_store_n(&polled->count, count, __ATOMIC_RELAXED);
@@ -113,7 +115,7 @@ static void polled_remove(struct pvr_qp *qp)
 	TAILQ_REMOVE(&polled->qps, qp, polled);
 }
 
-/* A clock that stands still while there is nothing to do: then polling ends anyway. */
+/* A clock in quanta. It stops while the worker is idle: then polling ends anyway. */
 static uint64_t quanta(const struct pvr_adapter *adapter)
 {
 	return __atomic_load_n(&adapter->worker->stats.quanta, __ATOMIC_RELAXED);
@@ -155,16 +157,19 @@ void pvr_db_exit_qp(struct pvr_qp *qp)
 }
 
 /*
- * Requests that are on their way to another host have been taken, but cons_head has not
- * passed them: behind a 0 the guest would believe its last doorbell to be on its way still.
- * Their answers make us look again.
+ * cons_head has not passed requests in flight to another host. With a 0 the guest would
+ * take them for requests that its last doorbell still announces. So the word stays 1:
+ * each response gives the queue pair a quantum.
  */
 static bool has_unanswered(const struct pvr_qp *qp)
 {
 	return qp->sq_inflight;
 }
 
-/* Return: true if something was posted before the guest could see the 0. */
+/*
+ * Set the word to 0. Return: true if a request was posted before the guest could see the
+ * 0.
+ */
 static bool rest(struct pvr_qp *qp)
 {
 	if (has_unanswered(qp))
@@ -213,7 +218,7 @@ static bool look(struct pvr_qp *qp)
 	return found;
 }
 
-/* Those who are in front have been there longest. */
+/* The list is ordered by the time of insertion, the oldest first. */
 static bool evict_idle(struct pvr_adapter *adapter)
 {
 	uint64_t now = quanta(adapter);
@@ -251,7 +256,7 @@ bool pvr_db_enable_all(struct pvr_adapter *adapter)
 	TAILQ_FOREACH(qp, &polled->qps, polled)
 	if (!has_unanswered(qp))
 		say_sq(qp, false);
-	/* One for all of them. */
+	/* One barrier for all queues. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	while ((qp = TAILQ_FIRST(&polled->qps))) {
 		polled_remove(qp);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The device-wide rings, events and interrupts.
+ * Event rings, async events, CQ notifications and interrupts.
  *
- * The guest consumes without telling us, so what finds a ring full waits here and is
- * tried again by timer. The index that we produce is kept privately: what the guest
- * sees of it is a copy, and what it does to that copy is its own affair.
+ * The guest rings no doorbell when it consumes an event. So events that find a full ring
+ * wait in a backlog, and a timer retries them. The producer index is private: the guest
+ * sees a copy, and its writes to the copy have no effect.
  */
 #include "rdma/event.h"
 
@@ -16,7 +16,7 @@
 #include "rdma/worker.h"
 
 #define RETRY_MIN_NS 1000000ull
-#define RETRY_MAX_NS 1000000000ull /* a guest that never reads costs a wake-up a second */
+#define RETRY_MAX_NS 1000000000ull /* at most one wake-up per second for a guest that never reads */
 
 static void retry_expired(struct pvr_timer *timer);
 
@@ -35,7 +35,7 @@ void pvr_events_exit(struct pvr_adapter *adapter)
 	pvr_timer_exit(&adapter->timers, &adapter->events.retry);
 }
 
-/* The header page and the one page of slots that is really used (see PVR_EQE_SLOTS). */
+/* Map the header page and the one page of slots in use (see PVR_EQE_SLOTS). */
 static int ring_attach(struct pvr_adapter *adapter, const struct pvr_ring_pages *desc,
 		       uint32_t slots, struct pvr_event_ring *ring)
 {
@@ -117,11 +117,11 @@ static bool ring_has_room(const struct pvr_event_ring *ring)
 {
 	uint32_t cons = __atomic_load_n(&ring->shm->cons_head, __ATOMIC_ACQUIRE);
 
-	/* A consumer index out of range makes a distance that is just as bounded. */
+	/* The mask bounds the distance for a consumer index out of range, too. */
 	return ((ring->prod - cons) & (2 * ring->slots - 1)) < ring->slots;
 }
 
-/* Pairs with the guest's load of prod_tail: the slot is visible before the index. */
+/* Pairs with the guest's load of prod_tail: the slot becomes visible before the index. */
 static void ring_publish(struct pvr_event_ring *ring)
 {
 	ring->prod = (ring->prod + 1) & (2 * ring->slots - 1);
@@ -135,7 +135,10 @@ static void interrupt_later(struct pvr_adapter *adapter, uint32_t vector)
 	adapter->has_interrupts = true;
 }
 
-/* A worker puts off those of its own adapters: more may come for the same vectors. */
+/*
+ * A worker delays interrupts of its own adapters: more events may come for the same
+ * vectors.
+ */
 void pvr_interrupt_hand_over(struct pvr_adapter *adapter, struct pvr_worker *runner)
 {
 	if (!runner) {
@@ -194,7 +197,7 @@ static void push_cq_backlog(struct pvr_adapter *adapter, struct pvr_cq_vector *v
 	}
 }
 
-/* What waits goes first, as far as there is room. */
+/* Write waiting events to their rings, as far as there is room. */
 static void push_backlog(struct pvr_adapter *adapter)
 {
 	struct pvr_event_rings *events = &adapter->events;
@@ -234,7 +237,7 @@ void pvr_event_async(struct pvr_adapter *adapter, enum pvr_eqe_type type, uint32
 
 	if (!events->async.shm)
 		return;
-	/* What was completed before it was. */
+	/* Completions before the event must be visible before it. */
 	pvr_publish(adapter);
 	push_backlog(adapter);
 	if (!events->backlog_count && pvr_adapter_dma_ok(adapter) &&

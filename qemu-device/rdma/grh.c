@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The 40 bytes in front of a received datagram. */
+/* The GRH area: 40 bytes before the payload of a received datagram. */
 #include "rdma/grh.h"
 
 #include <arpa/inet.h>
@@ -10,11 +10,11 @@
 
 #include "core/adapter.h"
 
-/* BTH, DETH and ICRC around the payload, and its padding to four bytes. */
+/* BTH, DETH and ICRC. */
 #define WIRE_OVERHEAD (12 + 8 + 4)
 #define IMMEDIATE_SIZE 4
 #define UDP_SIZE 8
-#define NEXT_HEADER_IBA 0x1b /* IBTA vol. 1, 8.3 */
+#define NEXT_HEADER_IBA 0x1b /* IBTA 8.3 */
 
 static uint32_t iba_length(uint32_t payload, bool immediate)
 {

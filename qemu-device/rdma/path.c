@@ -5,7 +5,10 @@
 #include "gid/resolve.h"
 #include "core/objects.h"
 
-/* The generation is read before the GIDs, so that it is never newer than they are. */
+/*
+ * Reads gid_gen before the GIDs: path_gen must never be newer than the GIDs that were
+ * used.
+ */
 void pvr_path_find(struct pvr_qp *qp)
 {
 	const struct pvr_path_ops *const *paths = qp->adapter->engine->paths;
@@ -26,7 +29,7 @@ void pvr_path_find(struct pvr_qp *qp)
 		if (resolved == PVR_RESOLVE_YES)
 			qp->path_found = id;
 	}
-	/* A question can get lost, so every quantum without an answer asks again. */
+	/* A query can get lost: an old path_gen makes each quantum send it again. */
 	if (resolved == PVR_RESOLVE_PENDING)
 		qp->path_gen--;
 }
@@ -79,7 +82,7 @@ void pvr_path_adapter_gone(struct pvr_adapter *adapter)
 
 /* ------------------------------------------------------------------------ datagrams */
 
-/* The path of datagrams that leave this process; NULL: none does. */
+/* The path of datagrams to other processes, or NULL. */
 static const struct pvr_path_ops *ud_path(const struct pvr_adapter *from)
 {
 	enum pvr_path_id id;

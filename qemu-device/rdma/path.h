@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Paths: the ways by which requests reach the adapter of a destination GID.
+ * Paths: the transports by which requests reach the adapter of a destination GID.
  *
  * DOC: two tables of functions
  *
- * Sending belongs to a queue pair: struct pvr_path_ops of its current path. A request that
- * arrives from outside of this process brings its own functions: struct pvr_inbound_ops. So
- * a queue pair may send by one path and receive by another.
+ * - A requester uses struct pvr_path_ops of the current path of its queue pair.
+ * - A responder uses struct pvr_inbound_ops, which each request from another process
+ *   carries.
+ * - So a queue pair may send by one path and receive by another.
  */
 #ifndef PVR_PATH_H
 #define PVR_PATH_H
@@ -16,26 +17,26 @@
 #include "gid/fabric.h"
 
 /*
- * A fragment of a request from outside, the first member of the path's own struct, while
- * the responder executes it. A NULL pointer stands for a request of an adapter of this
- * process, whose memory is request->local.
+ * A fragment of a request from another process, during its execution. It is the first
+ * member of the path's own struct. A NULL pointer stands for a request of an adapter of
+ * this process, whose memory is request->local.
  */
 struct pvr_inbound {
 	const struct pvr_inbound_ops *ops;
-	struct pvr_request request; /* its local is NULL */
+	struct pvr_request request; /* request.local is NULL */
 };
 
-/* Context: the lock of the responder's adapter is held; nothing blocks. */
+/* Context: the lock of the responder's adapter is held; the functions do not block. */
 struct pvr_inbound_ops {
 	/*
 	 * Move request.chunk bytes of payload to offset request.offset of @to.
-	 * Return: 0, -EFAULT (memory is gone) or -EAGAIN (not all has arrived; the
-	 * fragment is executed again when more has).
+	 * Return: 0, -EFAULT (memory was unplugged) or -EAGAIN (payload is missing; the
+	 * fragment is executed again when more has arrived).
 	 */
 	int (*recv_payload)(struct pvr_inbound *in, const struct pvr_sg *to);
-	/* Send that range of @from as a response to an RDMA READ. Return: the same. */
+	/* Send this range of @from as a response to an RDMA READ. Return: the same. */
 	int (*read_reply)(struct pvr_inbound *in, const struct pvr_sg *from);
-	/* Send the value that an atomic operation has found; it is kept for duplicates. */
+	/* Send the original value of an atomic operation. */
 	void (*atomic_reply)(struct pvr_inbound *in, uint64_t original);
 };
 
@@ -45,55 +46,62 @@ struct pvr_host_group;
 enum pvr_resolve {
 	PVR_RESOLVE_NO,
 	PVR_RESOLVE_YES,
-	PVR_RESOLVE_PENDING, /* the answer is not known yet: every quantum asks again */
+	PVR_RESOLVE_PENDING, /* a query is in progress: each quantum calls again */
 };
 
 enum pvr_ud_result {
-	PVR_UD_RESULT_SENT, /* or lost, as on a wire */
+	PVR_UD_RESULT_SENT, /* or lost, as on a network */
 	PVR_UD_RESULT_PENDING, /* destination or connection not known yet */
 };
 
 /*
- * A path. A function that is NULL has nothing to do.
+ * A path. Functions may be NULL.
  *
- * Context: the lock of the queue pair's adapter is held and nothing blocks.
+ * Context: the lock of the queue pair's adapter is held; the functions do not block.
  */
 struct pvr_path_ops {
 	const char *name; /* for logs and pvrdmactl paths */
 	void (*adapter_init)(struct pvr_adapter *adapter);
-	/* Reset or end of the VM; its queue pairs are still there: tell their peers. */
+	/*
+	 * The adapter is reset or destroyed: notify the peers of its queue pairs, which
+	 * still exist.
+	 */
 	void (*adapter_gone)(struct pvr_adapter *adapter);
 
 	/*
-	 * Does this path reach attr.ah_attr.dgid? Called again only after a GID of the
-	 * fabric has moved, or after PENDING.
+	 * Return: YES if this path reaches attr.ah_attr.dgid. Called again only after a
+	 * GID of the fabric has moved, or after PENDING.
 	 */
 	enum pvr_resolve (*resolve)(struct pvr_qp *qp);
-	/* Another path was found. Return: false if the queue pair has to stay for now. */
+	/* Leave this path for another. Return: false if requests still need this path. */
 	bool (*detach)(struct pvr_qp *qp);
 
 	/*
-	 * Requester of RC and UC queue pairs: one quantum of a send queue that may send, or
-	 * that waits for receives by PVR_QP_WAIT_RNR_POLL.
+	 * Requester of RC and UC queue pairs: run one quantum of a send queue that may
+	 * send, or that is in PVR_QP_WAIT_RNR_POLL.
 	 */
 	enum pvr_quantum (*run_sq)(struct pvr_qp *qp);
-	/* The queue pair's timer has expired while it waited for neither RNR nor an ACK. */
+	/*
+	 * The queue pair's timer has expired in a wait other than those for RNR and
+	 * retry.
+	 */
 	void (*timeout)(struct pvr_qp *qp);
-	/* The queue pair has left RTS and SQD: nothing is in flight any more. */
+	/* The queue pair has left RTS and SQD: drop its requests in flight. */
 	void (*stop)(struct pvr_qp *qp);
-	/* RESET, or the end of the queue pair: frees what the path keeps with it. */
+	/* The queue pair is reset or destroyed: free the path's state of it. */
 	void (*close)(struct pvr_qp *qp);
 
 	/*
-	 * Responder: receives were posted after an RNR NAK. Return: false if the requester
-	 * is busy; call again. NULL: its requesters retry by their timers.
+	 * Responder: receives were posted after an RNR NAK; resume the requester. Return:
+	 * false if the requester's adapter is locked: call again. NULL: requesters of
+	 * this path retry after their RNR timer.
 	 */
 	bool (*rnr_resume)(struct pvr_qp *qp);
 
 	/*
-	 * Datagrams that no adapter of this process takes.
-	 * mcast_targets(): the hosts with members of the group. Return: whether these are
-	 * all, and each can be sent to. mcast_send(): to each of them, once.
+	 * Datagrams to other processes. mcast_targets(): list the hosts with members of
+	 * the group. Return: true if the list is complete and each host is connected.
+	 * mcast_send(): send to each host once.
 	 */
 	enum pvr_ud_result (*ud_send)(struct pvr_adapter *from, uint32_t dst_qpn,
 				      const struct pvr_datagram *dgram);
@@ -103,9 +111,9 @@ struct pvr_path_ops {
 			   const struct pvr_host_group *to);
 };
 
-/* Find the path of a connected queue pair anew, and its peer's adapter or host. */
+/* Find the path of a connected queue pair, and its peer's adapter or host. */
 void pvr_path_find(struct pvr_qp *qp);
-/* Take the path that was found, if the current one can be left. */
+/* Switch to the found path, unless requests still need the current path. */
 void pvr_path_change(struct pvr_qp *qp);
 
 static inline uint64_t pvr_path_topology(const struct pvr_fabric *fabric)
@@ -113,7 +121,7 @@ static inline uint64_t pvr_path_topology(const struct pvr_fabric *fabric)
 	return __atomic_load_n(&fabric->gid_gen, __ATOMIC_ACQUIRE);
 }
 
-/* Find it anew if a GID of the fabric has moved since. */
+/* Find the path again if a GID of the fabric has moved since the last time. */
 static inline void pvr_path_look(struct pvr_qp *qp)
 {
 	if (qp->path_gen != pvr_path_topology(qp->adapter->fabric))

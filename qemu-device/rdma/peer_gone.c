@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Reliable connections whose other end is gone for good. */
+/* Reliable connections whose peer no longer exists. */
 #include "rdma/peer_gone.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include "core/adapter.h"
 #include "rdma/qp.h"
 
-/* Between looks; less than anybody waits for a peer that is silent. */
+/* Delay before the check; shorter than common ACK timeouts. */
 #define LOOK_NS 5000000ull
 
 static void look(struct pvr_timer *timer);
@@ -50,7 +50,9 @@ void pvr_peer_gone_check_later(struct pvr_adapter *adapter)
 			      pvr_now(adapter->engine) + LOOK_NS);
 }
 
-/* The request at the head, if there is one, fails in its turn. */
+/*
+ * If a request is posted, it fails in the next quantum; else the QP goes to ERR at once.
+ */
 static void give_up(struct pvr_qp *qp)
 {
 	qp->peer_incarnation = 0;
@@ -86,12 +88,12 @@ static void look(struct pvr_timer *timer)
 {
 	struct pvr_adapter *adapter =
 		(struct pvr_adapter *)((char *)timer - offsetof(struct pvr_adapter, peers));
-	uint64_t living = 0; /* most have the same peer */
+	uint64_t living = 0; /* cached result: most QPs have the same peer */
 	struct pvr_qp *qp;
 	uint32_t i;
 
 	if (!pvr_adapter_dma_ok(adapter)) {
-		/* Its rings cannot be seen now; it looks when its bus master is on again. */
+		/* The rings are not accessible; set_bus_master() repeats the check. */
 		__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
 		return;
 	}

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * PVR_EXT_PEER_GONE: reliable connections whose other end is gone for good.
+ * PVR_EXT_PEER_GONE: reliable connections whose peer no longer exists.
  *
- * DOC: lives of peers
+ * DOC: incarnations
  *
- * When a VM ends, or its driver resets the device, its queue pairs are gone, and nobody
- * else will ever have their numbers in that life of the adapter. Who sends to them would
- * learn it after all retries, and who only receives never. So a queue pair remembers the
- * life of the adapter that its address leads to, and when that has ended it fails at once:
- * a request that waits gets RETRY_EXC_ERR as after the last retry; without one there is an
- * event QP_FATAL, and the first receive request gets GENERAL_ERR, as there are programs
- * that take no notice of the event, nor of requests that are flushed. All others are.
+ * An adapter starts a new incarnation when its VM ends or its driver resets the device.
+ * Then all its queue pairs are gone. Without this extension a requester detects that
+ * after its last retry, and a queue pair that only receives never does.
  *
- * Whose adapter ends a life tells all others of its fabric, and each looks through its
- * queue pairs by a timer: a guest that resets its device in a loop costs them one look in
- * a while, whatever it does. Those on other hosts are told one by one, see path/pipe/qp_gone.h.
+ * - A connected queue pair stores the incarnation of its peer's adapter.
+ * - When that incarnation has ended, the queue pair fails:
+ *   - with a posted send request: the request completes with RETRY_EXC_ERR;
+ *   - without: the event QP_FATAL, and the first receive request completes with
+ *     GENERAL_ERR, because some programs ignore both the event and flushed requests.
+ *   All other requests are flushed.
+ * - The end of an incarnation starts a timer at each adapter of the fabric in this
+ *   process; the timer checks all queue pairs. So resets in a loop cost the others one
+ *   check per period.
+ * - Peers on other hosts get one frame per queue pair, see path/pipe/qp_gone.h.
  */
 #ifndef PVR_PEERS_H
 #define PVR_PEERS_H
@@ -27,13 +30,16 @@ struct pvr_qp;
 int pvr_peer_gone_init(struct pvr_adapter *adapter);
 void pvr_peer_gone_exit(struct pvr_adapter *adapter);
 
-/* The address of the queue pair has been set. */
+/* Store the incarnation of the peer: the address of the queue pair has been set. */
 void pvr_peer_gone_watch(struct pvr_qp *qp);
-/* It has the address of a peer, and is not in error. */
+/* True if the queue pair has the address of a peer and is not in error. */
 bool pvr_peer_gone_is_connected(const struct pvr_qp *qp);
-/* Another host says that its peer is gone; its adapter is held. */
+/*
+ * Another host reports that the peer is gone. The lock of the queue pair's adapter is
+ * held.
+ */
 void pvr_peer_gone_end(struct pvr_qp *qp);
-/* A life has ended, if has_lost_peers says so. */
+/* Start the timer that checks all queue pairs, if has_lost_peers is set. */
 void pvr_peer_gone_check_later(struct pvr_adapter *adapter);
 
 #endif /* PVR_PEERS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The state of a queue pair, and what it waits for. */
+/* The state of a queue pair, and its waits. */
 #include "rdma/qp.h"
 
 #include <string.h>
@@ -42,7 +42,7 @@ void pvr_qp_set_state(struct pvr_qp *qp, enum pvr_qp_state state)
 		  pvr_qp_state_name(state));
 	qp->state = state;
 	qp->sq_draining = false;
-	/* Whatever was waited for, the new state decides what comes next. */
+	/* Each change of state ends a wait: the next quantum acts by the new state. */
 	pvr_timer_cancel(&qp->adapter->timers, &qp->timer);
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	if (state != PVR_QPS_RTS && state != PVR_QPS_SQD) {

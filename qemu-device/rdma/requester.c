@@ -2,9 +2,9 @@
 /*
  * The requester: executes send queues.
  *
- * A request stays in its ring slot until it is done, and is fetched and checked anew
- * for every fragment and every retry: nothing of it is kept but how far it got. A guest
- * that changes it meanwhile fools itself only.
+ * A request stays in its ring slot until it completes. Each fragment and each retry
+ * fetches and checks it again; only its offset is kept. A guest that changes a request in
+ * progress affects only itself.
  */
 #include "rdma/requester.h"
 
@@ -16,7 +16,9 @@
 #include "rdma/qp.h"
 #include "rdma/event.h"
 
-/* Receives that come later than this are better told of: looks would be in vain next time. */
+/*
+ * After a longer wait for a receive the next one is not polled: polls would find nothing.
+ */
 #define RNR_SLOW_NS 2000000ull
 
 void pvr_requester_bad_index(struct pvr_qp *qp)
@@ -27,7 +29,7 @@ void pvr_requester_bad_index(struct pvr_qp *qp)
 void pvr_requester_drained(struct pvr_qp *qp)
 {
 	pvr_qp_set_state(qp, PVR_QPS_SQD);
-	qp->sq_draining = false; /* it may have been in SQD, see pvr_requester_drain() */
+	qp->sq_draining = false; /* the state may be SQD already */
 	if (qp->attr.en_sqd_async_notify)
 		pvr_event_async(qp->adapter, PVR_EVENT_SQ_DRAINED, qp->handle);
 }
@@ -40,7 +42,10 @@ void pvr_requester_drain(struct pvr_qp *qp)
 		pvr_requester_drained(qp);
 		return;
 	}
-	/* QUERY_QP says SQD and draining; the request at the head goes on. */
+	/*
+	 * QUERY_QP reports SQD and draining; execution of the request at the head
+	 * continues.
+	 */
 	qp->state = PVR_QPS_SQD;
 	qp->sq_draining = true;
 }
@@ -67,7 +72,9 @@ enum pvr_quantum pvr_requester_run(struct pvr_qp *qp)
 	return result;
 }
 
-/* A wild index is something to do once; in error it is none. */
+/*
+ * A producer index out of range counts as work in RTS and SQD: the quantum fails the QP.
+ */
 bool pvr_requester_has_work(const struct pvr_qp *qp)
 {
 	switch (qp->state) {

@@ -5,40 +5,43 @@
 
 #include "core/wq.h"
 
-/* A quantum ends after so many requests or bytes; a fragment is never larger than that. */
+/* Limits of a quantum in requests and bytes. A fragment has at most PVR_QUANTUM_BYTES. */
 #define PVR_QUANTUM_REQUESTS 64
 #define PVR_QUANTUM_BYTES (256u << 10)
 
 enum pvr_quantum {
-	PVR_QUANTUM_DONE, /* nothing to do, or it waits */
-	PVR_QUANTUM_MORE, /* it could go on at once */
-	PVR_QUANTUM_BUSY, /* the peer's adapter is busy */
+	PVR_QUANTUM_DONE, /* no work, or the send queue waits */
+	PVR_QUANTUM_MORE, /* another quantum has work at once */
+	PVR_QUANTUM_BUSY, /* the peer's adapter is locked */
 };
 
-/* What a quantum may still do. */
+/* The remaining limits of a quantum. */
 struct pvr_quantum_budget {
-	unsigned int batch; /* requests that are known to wait, and are of this quantum */
-	unsigned int left; /* how many more the quantum may have */
-	uint64_t bytes; /* that it has moved */
-	enum pvr_quantum result; /* how it ends */
+	unsigned int batch; /* posted requests that this quantum still executes */
+	unsigned int left; /* requests that may be added to batch */
+	uint64_t bytes; /* moved so far */
+	enum pvr_quantum result; /* of the quantum, when its loop ends */
 };
 
-/* What became of the request at the head. */
+/* Result of an execution step for the request at the head. */
 enum pvr_step {
-	PVR_STEP_NEXT, /* it is completed */
-	PVR_STEP_AGAIN, /* a fragment is done, the quantum is over */
-	PVR_STEP_STOP, /* it waits, or the queue pair has failed */
-	PVR_STEP_BUSY, /* it is as it was: the peer's adapter is busy */
+	PVR_STEP_NEXT, /* completed */
+	PVR_STEP_AGAIN, /* a fragment is done; the request continues */
+	PVR_STEP_STOP, /* the send queue waits, or the queue pair has failed */
+	PVR_STEP_BUSY, /* unchanged: the peer's adapter is locked */
 };
 
-/* A quantum for the queue pair, whose adapter may do DMA. */
+/* Run a quantum of the queue pair. The caller has checked that its adapter may do DMA. */
 enum pvr_quantum pvr_requester_run(struct pvr_qp *qp);
-/* What had begun before SQD is finished. */
+/* Requests that had begun before SQD are complete: the send queue has drained. */
 void pvr_requester_drained(struct pvr_qp *qp);
-/* The guest's producer index is no index of its ring: the queue pair fails. */
+/* Fail the queue pair: the guest's producer index is out of range. */
 void pvr_requester_bad_index(struct pvr_qp *qp);
 
-/* Looks at the ring for the next requests of this quantum. Return: whether there are some. */
+/*
+ * Load the producer index for further requests of this quantum. Return: true if there are
+ * some.
+ */
 static pvr_always_inline bool pvr_requester_take_batch(struct pvr_qp *qp,
 						       struct pvr_quantum_budget *budget)
 {
@@ -54,9 +57,10 @@ static pvr_always_inline bool pvr_requester_take_batch(struct pvr_qp *qp,
 }
 
 /*
- * The loop of a quantum: while the first function gives a request and the second one, told
- * what became of it, says to go on. budget->result then says how the quantum ends. Both are
- * inline, as each message passes through them.
+ * The loop of a quantum: pvr_requester_fetch() gets the request at the head, and the
+ * function after it takes the result of its step. The loop ends when one of them returns
+ * false; budget->result is then the result of the quantum. Both are inline: each message
+ * uses them.
  */
 static pvr_always_inline bool
 pvr_requester_fetch(struct pvr_qp *qp, struct pvr_quantum_budget *budget, struct pvr_send_wqe *wqe)
@@ -84,7 +88,7 @@ pvr_requester_go_on(struct pvr_qp *qp, struct pvr_quantum_budget *budget, enum p
 	}
 	if (qp->state == PVR_QPS_RTS)
 		return true;
-	/* Completing may have failed the CQ, and the queue pair with it. */
+	/* The completion may have overrun the CQ, which moves the queue pair to ERR. */
 	if (!qp->sq_draining) {
 		budget->result = PVR_QUANTUM_MORE;
 		return false;
@@ -96,14 +100,14 @@ pvr_requester_go_on(struct pvr_qp *qp, struct pvr_quantum_budget *budget, enum p
 	return false;
 }
 
-/* A quantum would find a request; the QP's memory must be there. */
+/* True if a quantum has work. The QP's memory must be mapped. */
 bool pvr_requester_has_work(const struct pvr_qp *qp);
 
-/* What an RNR NAK or a missing answer has waited for is worth another try. */
+/* End a wait for a receive or a response: retry in the next quantum. */
 void pvr_requester_resume(struct pvr_qp *qp);
 void pvr_requester_timeout(struct pvr_timer *timer);
 
-/* RTS -> SQD: what has begun is finished first. */
+/* RTS -> SQD: a request that has begun completes first. */
 void pvr_requester_drain(struct pvr_qp *qp);
 
 #endif /* PVR_REQUESTER_H */

@@ -2,16 +2,20 @@
 /*
  * The responder of a connection, reliable or not.
  *
- * RC: IBTA vol. 1, 9.7.4 (responder) and table 58 (NAK codes). What is wrong with the
- * request or with the responder's own receive request moves the responder to ERR and
- * tells the requester a status; what merely did not come in order is lost.
+ * RC: IBTA 9.7.4 (responder) and table 58 (NAK codes).
  *
- * UC: 9.8.2 and the UC column of 9.9.3's table of responder errors. What is wrong with
- * the request (order, rights, rkey, length, nobody has posted a receive) drops all of the
- * message without a trace at either end: its receive request stays for the next one, as
- * in class D. What is wrong with the responder's own receive request (forbidden memory,
- * too many entries) completes it in error and moves the responder to ERR, as in class A
- * but that nobody is told. A first packet always begins anew, whatever its PSN.
+ * - An error of the request or of the responder's receive request moves the responder to
+ *   ERR and sends a NAK with a status to the requester.
+ * - A fragment out of order is dropped.
+ *
+ * UC: IBTA 9.8.2 and the UC column of the table of responder errors in 9.9.3.
+ *
+ * - An error of the request (order, rights, rkey, length, no receive posted) drops the
+ *   message. The requester sees no error, and the receive request stays for the next
+ *   message (class D).
+ * - An error of the responder's receive request (forbidden memory, too many entries)
+ *   completes it in error and moves the responder to ERR (class A, but without a NAK).
+ * - The first fragment of a message is accepted with any PSN.
  */
 #include "rdma/responder.h"
 
@@ -23,7 +27,7 @@
 #include "rdma/event.h"
 #include "rdma/responder_state.h"
 
-/* IBTA vol. 1, 9.7.5.2.8, table 45, in units of 10 us. */
+/* IBTA 9.7.5.2.8, table 45, in units of 10 us. */
 static const uint32_t rnr_timer[32] = {
 	65536, 1,    2,	   3,	 4,    6,     8,     12,    16,	   24,	  32,
 	48,    64,   96,   128,	 192,  256,   384,   512,   768,   1024,  1536,
@@ -40,13 +44,16 @@ static struct pvr_syndrome nak(enum pvrdma_wc_status status)
 	return (struct pvr_syndrome){ .kind = PVR_SYN_NAK, .status = status };
 }
 
-/* Of an unreliable message: what comes of it behind this is not the next piece any more. */
+/* Drop a fragment of a UC message: its later fragments are then out of order. */
 static struct pvr_syndrome drop(void)
 {
 	return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
 }
 
-/* Requesters of other hosts are not told of the next receive: they just try again. */
+/*
+ * Requesters of other hosts retry after their RNR timer: the next receive does not resume
+ * them.
+ */
 static struct pvr_syndrome rnr(struct pvr_qp *to, const struct pvr_inbound *in)
 {
 	if (to->type == PVR_QPT_UC)
@@ -82,9 +89,9 @@ static struct pvr_syndrome refuse_access(struct pvr_qp *to)
 /* ------------------------------------------------------ receive requests */
 
 /*
- * With PVR_EXT_DB_SUPPRESS the guest rings only once it has been told that somebody waits, so
- * the look that counts comes behind that; but if the requester looks for itself, it is told
- * later, or not at all.
+ * With PVR_EXT_DB_SUPPRESS the guest rings only after the receive word has become 0. So
+ * the queue is loaded once more after the 0. A requester that polls for the next receive
+ * needs no doorbell: the word stays 1.
  */
 static pvr_always_inline int get_recv(struct pvr_qp *to, struct pvr_recv_wqe *wqe,
 				      const struct pvr_inbound *in)
@@ -129,7 +136,7 @@ static void complete_recv(struct pvr_qp *to, const struct pvr_request *request,
 	pvr_recv_complete(to, &cqe, request->wqe->hdr.send_flags & PVR_SEND_SOLICITED);
 }
 
-/* The receive request itself is at fault: both sides are told. */
+/* An error of the receive request: complete it with @status, send a NAK with @host. */
 static struct pvr_syndrome fail_recv(struct pvr_qp *to, const struct pvr_request *request,
 				     const struct pvr_recv_wqe *wqe, enum pvrdma_wc_status status,
 				     enum pvrdma_wc_status host, const char *why)
@@ -183,7 +190,7 @@ static pvr_always_inline struct pvr_syndrome respond_send(struct pvr_qp *to,
 	return ack();
 }
 
-/* The key is looked at before anything is done, and invalidated with the last piece. */
+/* Checks the key before any payload moves, and invalidates it with the last fragment. */
 static pvr_always_inline struct pvr_syndrome respond_send_inv(struct pvr_qp *to,
 							      const struct pvr_request *request,
 							      const struct pvr_recv_wqe *wqe,
@@ -235,8 +242,8 @@ static pvr_always_inline struct pvr_syndrome respond_rdma(struct pvr_qp *to,
 }
 
 /*
- * With the host's own atomic instructions, so that it is atomic against all CPUs of
- * the guest and all other requesters. Return: the value before.
+ * Uses the host's atomic instructions: atomic against all CPUs of the guest and all other
+ * requesters. Return: the original value.
  */
 static uint64_t apply_atomic(uint64_t *word_shm, const struct pvrdma_sq_wqe_hdr *hdr)
 {
@@ -269,14 +276,14 @@ respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_
 				sizeof(uint64_t), PVR_ACCESS_REMOTE_ATOMIC))
 		return refuse_access(to);
 	word_shm = pvr_sg_word(&sg);
-	/* An iova may be aligned where the memory behind it is not. */
+	/* An aligned iova may map to unaligned memory. */
 	if (!word_shm || (uintptr_t)word_shm % sizeof(uint64_t))
 		return refuse_access(to);
 	old = apply_atomic(word_shm, hdr);
 	if (in) {
 		pvr_replay_record(to, request->from->psn, old);
 		in->ops->atomic_reply(in, old);
-	} else { /* Cannot fail: the requester checked its entry in this same quantum. */
+	} else { /* Cannot fail: the requester has checked its SGE in this quantum. */
 		(void)pvr_sg_write(request->local, &old, sizeof(old));
 	}
 	return ack();
@@ -284,13 +291,13 @@ respond_atomic(struct pvr_qp *to, const struct pvr_request *request, struct pvr_
 
 /* ---------------------------------------------------------------- a fragment */
 
-/* The request is the next one, or the next piece of the one in progress. */
+/* True for the expected PSN and offset. */
 static bool in_order(const struct pvr_qp *to, const struct pvr_request *request)
 {
 	return request->from->psn == to->rq_psn && request->offset == to->rq_offset;
 }
 
-/* IBTA vol. 1, 9.8.2.2.1: what came before is lost, its receive request is not. */
+/* IBTA 9.8.2.2.1: drops an incomplete message before; its receive request stays. */
 static void resynchronise(struct pvr_qp *to, const struct pvr_request *request)
 {
 	if (to->type != PVR_QPT_UC || request->offset)
@@ -307,7 +314,7 @@ static void established(struct pvr_qp *to)
 	pvr_event_async(to->adapter, PVR_EVENT_COMM_EST, to->handle);
 }
 
-/* The fragment is done. Return: whether it was the last one. */
+/* The fragment is done. Return: true if it was the last one of its message. */
 static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 {
 	if (!request->last) {
@@ -319,7 +326,7 @@ static bool advance(struct pvr_qp *to, const struct pvr_request *request)
 	return true;
 }
 
-/* One copy of this for local requests, where @in is NULL, and one for all others. */
+/* Compiled twice: for local requests, where @in is NULL, and for all others. */
 static pvr_always_inline struct pvr_syndrome
 execute(struct pvr_qp *to, const struct pvr_request *request, struct pvr_inbound *in)
 {

@@ -10,14 +10,14 @@
  * @to: the queue pair that the requester is connected to, in RTR, RTS, SQD or SQE
  * @request: the fragment; request->local is the requester's memory
  *
- * Completions, events and states of the responder are dealt with here.
+ * Also handles the responder's completions, events and state.
  *
- * Return: what the requester gets to know.
+ * Return: the syndrome, which the requester handles.
  */
 struct pvr_syndrome pvr_responder_execute(struct pvr_qp *to, const struct pvr_request *request);
-/* The same for a fragment from outside of this process; @in->ops move payload and replies. */
+/* The same for a fragment from another process; @in->ops move payload and replies. */
 struct pvr_syndrome pvr_responder_execute_inbound(struct pvr_qp *to, struct pvr_inbound *in);
-/* Replies to an RDMA READ that was executed before, or to its first fragments. */
+/* Reply again to an executed fragment of an RDMA READ. */
 struct pvr_syndrome pvr_responder_read_again(struct pvr_qp *to, struct pvr_inbound *in);
 
 #endif /* PVR_RESPONDER_H */

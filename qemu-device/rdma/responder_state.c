@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What a responder keeps of the requests of a connection from outside of this process. */
+/* State of a responder to requests from another process. */
 #include "rdma/responder_state.h"
 
 #include <stdlib.h>
 
-/* Of 2^24 PSNs, those that count as before another one. */
+/* Half of the 2^24 PSNs: the other half counts as earlier. */
 #define PSNS_HALF (1u << 23)
 
 void pvr_responder_state_free(struct pvr_qp *qp)
@@ -35,7 +35,7 @@ bool pvr_host_rq_get(struct pvr_qp *to, struct pvr_host *from, bool atomic)
 	return !atomic || to->responder_state->replay;
 }
 
-/* Of what has been executed; the base follows so that the distance does not wrap. */
+/* True for an executed PSN. The base moves along, so that the distance does not wrap. */
 static bool was_executed(struct pvr_qp *to, uint32_t psn)
 {
 	struct pvr_responder_state *rq = to->responder_state;

@@ -11,7 +11,10 @@
 #include "rdma/db_suppress.h"
 #include "rdma/event.h"
 
-/* IBTA vol. 1, 10.2.9.3: one event when fewer than the limit are left, then disarmed. */
+/*
+ * IBTA 10.2.9.3: one event when fewer than the limit are left; the event clears the
+ * limit.
+ */
 static void srq_check_limit(struct pvr_qp *qp, struct pvr_srq *srq)
 {
 	int avail = srq->limit ? pvr_wq_avail(&srq->wq) : -1;
@@ -22,7 +25,7 @@ static void srq_check_limit(struct pvr_qp *qp, struct pvr_srq *srq)
 	pvr_event_async(qp->adapter, PVR_EVENT_SRQ_LIMIT_REACHED, srq->handle);
 }
 
-/* Entries that were fetched: more than the queue has for each are an error, later. */
+/* Size of the fetched entries. The caller checks num_sge above max_sge later. */
 static size_t list_size(const struct pvr_srq *srq, const struct pvrdma_rq_wqe_hdr *hdr)
 {
 	uint32_t n = hdr->num_sge < srq->wq.max_sge ? hdr->num_sge : srq->wq.max_sge;
@@ -88,9 +91,9 @@ void pvr_recv_complete(struct pvr_qp *qp, struct pvrdma_cqe *cqe, bool solicited
 	pvr_cq_push(qp, qp->recv_cq, cqe, solicited);
 }
 
-/* ------------------------------------------------------------- requesters that wait */
+/* ------------------------------------------------------------- waiting requesters */
 
-/* The requester may be on another worker's adapter, so this takes a quantum. */
+/* A quantum resumes the requester, because its adapter may belong to another worker. */
 static void wake_later(struct pvr_qp *qp)
 {
 	pvr_qp_set_rnr_nak_sent(qp, false);
@@ -109,19 +112,19 @@ void pvr_sched_posted_recv(struct pvr_qp *qp)
 void pvr_sched_posted_srq(struct pvr_srq *srq)
 {
 	int left = srq->error ? -EIO : pvr_wq_avail(&srq->wq);
-	bool all = left < 0; /* they will find that it is broken */
+	bool all = left < 0; /* each of them must see the error */
 	struct pvr_qp *qp;
 
 	left -= srq->waking;
 
 	/*
-	 * No more than there are requests for: the others would ask in vain, which takes a
-	 * turn, and a retry of those they have. Who is woken gets its turn later, so none
-	 * comes to wait again meanwhile.
+	 * Resume no more requesters than there are receives: each of the others would
+	 * spend a quantum and an RNR retry. The requesters run in later quanta, so none
+	 * of them waits again during this loop.
 	 */
 	while ((all || left-- > 0) && (qp = TAILQ_FIRST(&srq->waiting)))
 		wake_later(qp);
-	/* Who waited may be gone. */
+	/* The list of waiting requesters may be empty now. */
 	pvr_db_update_srq(srq);
 }
 

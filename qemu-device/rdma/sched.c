@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Whose turn it is: queue pairs with work, in bounded turns.
+ * The scheduler: runs queue pairs with work in bounded quanta.
  *
  * DOC: fairness
  *
- * A worker goes round its adapters, and in each round gives one queue pair of each a
- * turn, so that a VM with many queue pairs gets no more than one with few. The lock of
- * an adapter is given back after every turn, for peers on other workers.
- *
- * A quantum that cannot have its peer's adapter is taken again in a later round. If that
- * happens to all there is to do, the worker waits for the peer's adapter first, with
- * nothing in hand and not for long, and then tries its own: so two workers that want
- * each other's adapters take turns, too.
+ * - A worker visits its adapters round robin, and each visit runs one quantum of one
+ *   queue pair. So a VM with many queue pairs gets no more than a VM with few.
+ * - The lock of an adapter is released after each quantum, for peers on other workers.
+ * - A quantum that finds its peer's adapter locked is repeated in a later round.
+ * - If all quanta find that, the worker first waits for the peer's lock, for a bounded
+ *   time and without a lock of its own, and then tries its own adapter's lock. So two
+ *   workers that need each other's adapters both make progress.
  */
 #include "rdma/sched.h"
 
@@ -27,9 +26,11 @@
 #include "rdma/rq.h"
 
 #define QUANTA_PER_RUN 32
-/* Turns in a row that found their peer busy: then there is nothing else to do. */
+/* So many successive quanta with a locked peer mean that there is no other work. */
 #define BLOCKED_IN_A_ROW 8
-/* How long to wait for the peer: others must not suffer from one that is never free. */
+/*
+ * Bounds of the wait for a peer's lock: other adapters must run even if it is never free.
+ */
 #define WAIT_NOTHING_ELSE_NS 200000
 #define WAIT_BETWEEN_NS 10000
 
@@ -53,9 +54,9 @@ void pvr_sched_remove(struct pvr_qp *qp)
 	TAILQ_REMOVE(&qp->adapter->ready, qp, ready);
 }
 
-/* ---------------------------------------------------------------- waking peers */
+/* ------------------------------------------------------------- resuming requesters */
 
-/* Return: false if the requester's adapter is busy. */
+/* Return: false if the requester's adapter is locked. */
 static bool wake_peer(struct pvr_qp *qp)
 {
 	const struct pvr_path_ops *path;
@@ -64,13 +65,16 @@ static bool wake_peer(struct pvr_qp *qp)
 	path = qp->adapter->engine->paths[qp->path_found];
 	if (path->rnr_resume)
 		return path->rnr_resume(qp);
-	/* Requesters of this path do not wait to be woken, but it may have been another. */
+	/*
+	 * Requesters of this path retry by timer; the path may have changed since the RNR
+	 * NAK.
+	 */
 	pvr_qp_set_rnr_resume_pending(qp, false);
 	pvr_sched_pass_on(qp);
 	return true;
 }
 
-/* ------------------------------------------------------------------------ turns */
+/* ----------------------------------------------------------------------- quanta */
 
 static void count(struct pvr_worker *worker, const struct pvr_adapter *adapter, uint64_t messages,
 		  uint64_t bytes)
@@ -83,8 +87,8 @@ static void count(struct pvr_worker *worker, const struct pvr_adapter *adapter, 
 }
 
 /*
- * One quantum of @qp, which is ready: pvr_sched_kick() has taken it off the list of polled
- * queue pairs. @worker: the worker that runs it and counts it, or NULL outside of a run.
+ * Run one quantum of @qp, which is ready: pvr_sched_kick() has removed it from the list
+ * of polled queue pairs. @worker: counts the quantum; NULL outside of a run.
  */
 static enum pvr_quantum run_qp(struct pvr_worker *worker, struct pvr_qp *qp)
 {
@@ -139,7 +143,7 @@ static void note_contended(struct pvr_worker *worker, struct pvr_qp *qp)
 	};
 }
 
-/* Of an object that caches may have forgotten. */
+/* Prefetch all cache lines of an object. */
 static void prefetch_object(const void *object, size_t size)
 {
 	size_t at;
@@ -149,8 +153,9 @@ static void prefetch_object(const void *object, size_t size)
 }
 
 /*
- * Thousands of queue pairs are in no cache: what the next turns need is on its way during
- * this one. First comes the queue pair, a quantum later what it points to.
+ * Thousands of queue pairs do not fit in the cache: this quantum prefetches data of the
+ * next two. A queue pair is prefetched two quanta ahead, the memory that it points to
+ * one.
  */
 static void look_ahead(const struct pvr_qp *qp)
 {
@@ -167,7 +172,7 @@ static void look_ahead(const struct pvr_qp *qp)
 		prefetch_object(next->peer, sizeof(*next->peer));
 }
 
-/* An adapter that is queued may have nothing to do any more, or only interrupts. */
+/* A queued adapter may have no work any more, or only interrupts. */
 static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapter *adapter)
 {
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
@@ -195,16 +200,16 @@ static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapte
 	return result;
 }
 
-/* ----------------------------------------------------------------- blocked turns */
+/* --------------------------------------------------------------- contended quanta */
 
-/* Both locks are held, that of the peer's adapter by us. */
+/* Both locks are held. This function passes the peer's lock to the quantum. */
 static void contended_quantum(struct pvr_worker *worker, const struct pvr_contended *contended)
 {
 	struct pvr_adapter *adapter = contended->adapter;
 
 	adapter->locked_peer = contended->peer;
 	adapter->runner = worker;
-	/* In between it may have had its turn, or be gone. */
+	/* Without the lock the queue pair may have run, or been destroyed. */
 	if (pvr_qp_get(adapter, contended->handle) == contended->qp && contended->qp->is_ready)
 		run_qp(worker, contended->qp);
 	else
@@ -220,7 +225,7 @@ static void wait_for_peer(struct pvr_worker *worker, uint64_t ns)
 	worker->contended.peer = NULL;
 	if (!pvr_lock_for(&contended.peer->lock, ns))
 		return;
-	/* Others may be waiting for our own; so may we, but not now. */
+	/* Only a try: its holder may wait for the peer's lock. */
 	if (pvr_lock_take(&contended.adapter->lock))
 		contended_quantum(worker, &contended);
 	else
@@ -232,7 +237,7 @@ void pvr_sched_run(struct pvr_worker *worker)
 	unsigned int quanta = QUANTA_PER_RUN, in_a_row = 0;
 	struct pvr_adapter *adapter;
 
-	/* A step of a command is as long as many turns. */
+	/* A step of a command takes as long as many quanta. */
 	worker->stepped = false;
 	while (quanta-- && !worker->stepped && in_a_row < BLOCKED_IN_A_ROW &&
 	       (adapter = pvr_worker_next(worker)))

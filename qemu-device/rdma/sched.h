@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Whose turn it is: queue pairs with work, in bounded turns. */
+/* The scheduler: runs queue pairs with work in bounded quanta. */
 #ifndef PVR_SCHED_H
 #define PVR_SCHED_H
 
@@ -10,18 +10,18 @@ struct pvr_qp;
 struct pvr_srq;
 struct pvr_worker;
 
-/* The lock of the adapter is held in all but pvr_sched_run(). */
+/* Context: the lock of the adapter is held, except in pvr_sched_run(). */
 
-/* @qp may have something to do: it gets a quantum. Cheap, may be called at any time. */
+/* Give @qp a quantum: it may have work. Cheap; further calls have no effect. */
 void pvr_sched_kick(struct pvr_qp *qp);
-/* @qp must get no more turns. */
+/* Cancel the quantum of @qp. */
 void pvr_sched_remove(struct pvr_qp *qp);
 
-/* Some turns of the worker's adapters. No lock is held. */
+/* Run some quanta of the worker's adapters. No lock is held. */
 void pvr_sched_run(struct pvr_worker *worker);
-/* A quantum of @qp, here and now, if it has something to do. */
+/* Run a quantum of @qp now, if it has work. */
 void pvr_sched_last_quantum(struct pvr_qp *qp);
-/* Some turns of one adapter's queue pairs, here and now. */
+/* Run some quanta of one adapter's queue pairs now. */
 void pvr_sched_run_adapter(struct pvr_adapter *adapter);
 
 #endif /* PVR_SCHED_H */

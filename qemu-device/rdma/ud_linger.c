@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Datagrams whose queue pair is gone before it is known how to get to other hosts. */
+/* Datagrams to other hosts that outlive their queue pair. */
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 struct pvr_ud_linger {
 	TAILQ_ENTRY(pvr_ud_linger) link;
 	uint64_t deadline; /* ns */
-	struct pvr_datagram dgram; /* of what follows, but for its payload */
+	struct pvr_datagram dgram; /* its pointers: to av and sgid below */
 	struct pvrdma_av av;
 	uint8_t sgid[16];
 	uint32_t dst_qpn;
@@ -61,7 +61,7 @@ void pvr_ud_linger_drop(struct pvr_adapter *adapter)
 
 /* ------------------------------------------------------------------------ adding */
 
-/* Return: NULL without memory, that of the guest included. */
+/* Return: NULL without host memory, or if the guest's memory was unplugged. */
 static struct pvr_ud_linger *copy(struct pvr_adapter *adapter, const struct pvr_datagram *dgram)
 {
 	uint32_t size = (uint32_t)dgram->payload->total;
@@ -107,7 +107,7 @@ void pvr_ud_linger_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
 
 /* ----------------------------------------------------------------------- sending */
 
-/* Return: whether it was sent, or lost; else it has to wait. */
+/* Return: true if the datagram was sent or is lost, false if it must wait. */
 static bool send(struct pvr_adapter *adapter, struct pvr_ud_linger *lingering, bool late)
 {
 	const struct pvr_datagram *dgram = &lingering->dgram;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Datagrams that arrive, from wherever. */
+/* Receiving of unreliable datagrams, from this process and from other hosts. */
 #include "rdma/ud.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "rdma/rq.h"
 #include "rdma/qp.h"
 
-/* Of one of the adapter's GIDs; PVR_VLAN_NONE if it has none, or is also bound without one. */
+/* The VLAN of a GID of the adapter; PVR_VLAN_NONE if one of its entries has no VLAN. */
 static uint16_t gid_vlan(const struct pvr_adapter *adapter, const uint8_t gid[16])
 {
 	uint16_t vlan = PVR_VLAN_NONE;
@@ -38,7 +38,7 @@ static bool can_receive(const struct pvr_qp *qp, uint32_t qkey)
 	return qp->attr.qkey == qkey;
 }
 
-/* The guest's kernel looks a MAD's GID up among those of the VLAN that it has come by. */
+/* The guest's kernel searches the GID of a MAD only among GIDs of the CQE's VLAN. */
 static void set_vlan(struct pvrdma_cqe *cqe, const struct pvr_adapter *adapter,
 		     const uint8_t gid[16])
 {
@@ -68,7 +68,10 @@ static void complete(struct pvr_qp *to, const struct pvr_datagram *dgram,
 		cqe.imm_data = dgram->imm;
 		cqe.wc_flags |= PVRDMA_WC_WITH_IMM;
 	}
-	/* User space numbers this flag differently, and stock providers pass it on. */
+	/*
+	 * In user space this flag has another value, and stock providers do not convert
+	 * it.
+	 */
 	if (to->recv_cq->uc == &to->adapter->kernel_uc)
 		cqe.wc_flags |= PVRDMA_WC_WITH_NETWORK_HDR_TYPE;
 	if (to->type == PVR_QPT_GSI)
@@ -87,7 +90,7 @@ static int scatter(const struct pvr_datagram *dgram, const struct pvr_sg *sg)
 	return pvr_sg_copy(sg, sizeof(grh), dgram->payload, 0, dgram->payload->total);
 }
 
-/* Return: false if it was dropped. */
+/* Return: false if the datagram was dropped. */
 static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 {
 	uint32_t max_sge = to->srq ? to->srq->wq.max_sge : to->rq.max_sge;
@@ -102,7 +105,7 @@ static bool receive(struct pvr_qp *to, const struct pvr_datagram *dgram)
 		pvr_qp_fail(to, PVR_EVENT_NUM, "receive into forbidden memory");
 		return false;
 	}
-	/* The request stays for a datagram that fits. */
+	/* The receive request stays for a datagram that fits. */
 	if (sg.total < dgram->payload->total + PVR_GRH_SIZE)
 		return false;
 	if (scatter(dgram, &sg))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Sending unreliable datagrams, those of the GSI included. */
+/* Sending of unreliable datagrams, including those of the GSI. */
 
 #include "rdma/cq.h"
 #include "rdma/wr.h"
@@ -11,41 +11,45 @@
 #include "gid/fabric.h"
 #include "gid/mcast_group.h"
 
-/* A copy to one more queue pair of a group is at least so much work, in bytes. */
+/* The least work of a copy to one more queue pair of a group, in bytes. */
 #define COPY_WORK 1024u
-/* How long a queue pair waits for what it takes to send to other hosts. */
+/* The longest wait of a queue pair for a GID query or a connection. */
 #define WAIT_MS 200
-/* After a wait in vain it does not for a second, and twice as long after each further one. */
+/*
+ * After a failed wait no wait starts for this time, which doubles with each further
+ * failure.
+ */
 #define NO_WAIT_MS 1000u
 #define NO_WAIT_SHIFT_MAX 3
 #define NS_PER_MS 1000000u
-#define QKEY_OF_QP (1u << 31) /* IBTA vol. 1, 10.2.5: take the QP's own Q_Key */
+#define QKEY_OF_QP (1u << 31) /* IBTA 10.2.5: use the QP's own Q_Key */
 
 enum pvr_ud_sent {
-	PVR_UD_SENT, /* or it cannot be, or got lost */
-	PVR_UD_BUSY, /* a receiver's adapter is: again in another quantum */
-	PVR_UD_LATER, /* how to get there will be known soon: again after a while */
+	PVR_UD_SENT, /* or refused, or lost */
+	PVR_UD_BUSY, /* a receiver's adapter is locked: repeat in another quantum */
+	PVR_UD_LATER, /* GID query or connection in progress: retry later */
 };
 
 struct datagram {
 	struct pvr_qp *from;
 	const struct pvr_send_wqe *wqe;
 	struct pvr_datagram as_received;
-	uint32_t tries, taken; /* queue pairs that it was offered to, that took it */
-	bool waits; /* until it can be sent to another host */
+	uint32_t tries, taken; /* queue pairs to which it was offered, that received it */
+	bool waits; /* for a GID query or a connection */
 };
 
 /* --------------------------------------------------------------------------- waits */
 
 static uint32_t no_wait_ms(const struct pvr_qp *qp)
 {
-	/* Who sets up a connection tries again after seconds only. */
+	/* Connection managers retry only after seconds: no backoff for them. */
 	return qp->type == PVR_QPT_GSI ? NO_WAIT_MS : NO_WAIT_MS << (qp->ud_failed_waits - 1);
 }
 
 /*
- * The datagram at the head would get lost now, and may not if it waits. Those that always
- * do for want of somebody who answers must not hold up the others for long.
+ * Called when the datagram at the head cannot be sent yet. Return: true if it may wait.
+ * Datagrams to unreachable destinations must not delay the others for long: hence WAIT_MS
+ * and the time without waits after a failed one.
  */
 static bool may_wait(struct pvr_qp *qp)
 {
@@ -63,7 +67,7 @@ static bool may_wait(struct pvr_qp *qp)
 	return qp->ud_waits;
 }
 
-/* It was sent after all. */
+/* The datagram was sent or dropped: end a wait. */
 static void end_wait(struct pvr_qp *qp)
 {
 	if (!qp->ud_waits)
@@ -74,7 +78,7 @@ static void end_wait(struct pvr_qp *qp)
 
 /* --------------------------------------------------------------------------- sending */
 
-/* @qp: of @to, which is held, or NULL if it has none of the number. */
+/* @to: locked; @qp: its queue pair, or NULL if it has no queue pair of the number. */
 static void offer(struct datagram *dgram, struct pvr_adapter *to, struct pvr_qp *qp)
 {
 	struct pvr_flow *flow;
@@ -102,7 +106,7 @@ static bool is_multicast(const struct datagram *dgram)
 	       pvr_gid_is_multicast(dgram->wqe->hdr.wr.ud.av.dgid);
 }
 
-/* The adapter is held, so its queue pairs in the group are those that they are. */
+/* The adapter is locked, so its members of the group do not change. */
 static void offer_to_mcast_adapter(struct datagram *dgram, const struct pvr_mcast_iter *iter)
 {
 	uint32_t left = iter->share;
@@ -113,7 +117,10 @@ static void offer_to_mcast_adapter(struct datagram *dgram, const struct pvr_mcas
 		offer(dgram, iter->adapter, mcast_qp->qp);
 }
 
-/* It cannot be sent to all, or at all. Return: whether it may wait until it can. */
+/*
+ * Some destination is not reachable yet. Return: true if the datagram or a copy of it
+ * waits.
+ */
 static bool waits(struct datagram *dgram)
 {
 	struct pvr_qp *from = dgram->from;
@@ -127,7 +134,7 @@ static bool waits(struct datagram *dgram)
 	return true;
 }
 
-/* To all at the same time: none of those that can be reached gets it twice. */
+/* Sends to all hosts at the same time, so that no retry sends to a host twice. */
 static void send_to_other_hosts(struct datagram *dgram)
 {
 	struct pvr_adapter *from = dgram->from->adapter;
@@ -140,8 +147,9 @@ static void send_to_other_hosts(struct datagram *dgram)
 }
 
 /*
- * To all of the group, the sender included if it is attached: consumers filter. What is
- * done when an adapter turns out to be busy is not done again in the next quantum.
+ * Deliver to all members of the group. A sender that is attached receives its own
+ * datagram. When an adapter is locked, the next quantum continues with that adapter.
+ * Return: false if an adapter was locked.
  */
 static bool deliver_to_group(struct datagram *dgram)
 {
@@ -153,18 +161,18 @@ static bool deliver_to_group(struct datagram *dgram)
 		if (!pvr_adapter_lock_peer(from->adapter, iter.adapter))
 			return false;
 		from->mcast_next = iter.number;
-		/* Its queue pairs may have left before it was held, and it with them. */
+		/* Before the lock its queue pairs may have left the group. */
 		if (!pvr_group_at(from->adapter, mgid, &iter))
 			continue;
 		offer_to_mcast_adapter(dgram, &iter);
 		from->mcast_taken |= dgram->taken != 0;
 	}
-	/* Behind all that may have to be tried again. */
+	/* Last, because the loop above may be repeated. */
 	send_to_other_hosts(dgram);
 	return true;
 }
 
-/* Return: false if an adapter was busy. */
+/* Return: false if an adapter was locked. */
 static bool deliver(struct datagram *dgram)
 {
 	const struct pvrdma_sq_wqe_hdr *hdr = &dgram->wqe->hdr;
@@ -214,7 +222,7 @@ static void describe(struct datagram *dgram, const struct pvr_gid_entry *sgid)
 	as_received->solicited = hdr->send_flags & PVR_SEND_SOLICITED;
 }
 
-/* Return: false if an adapter was busy: then this is not all of it. */
+/* Return: false if an adapter was locked; the delivery is then incomplete. */
 static bool send(struct datagram *dgram, uint64_t *work)
 {
 	uint64_t total = dgram->as_received.payload->total;
@@ -223,7 +231,7 @@ static bool send(struct datagram *dgram, uint64_t *work)
 
 	sgid = pvr_gid_get(dgram->from->adapter, dgram->wqe->hdr.wr.ud.av.gid_index);
 	dgram->as_received.multicast = is_multicast(dgram);
-	/* What no wire would carry gets lost on it. */
+	/* A datagram above the MTU is dropped. */
 	if (sgid && total <= 128u << PVR_MAX_MTU) {
 		describe(dgram, sgid);
 		done = deliver(dgram);
@@ -234,7 +242,7 @@ static bool send(struct datagram *dgram, uint64_t *work)
 	return done;
 }
 
-/* The request completes, and is forgotten. */
+/* Count the datagram and clear the state of its delivery. */
 static void finish(struct datagram *dgram)
 {
 	struct pvr_qp *qp = dgram->from;
@@ -249,17 +257,18 @@ static void finish(struct datagram *dgram)
 
 /**
  * send_one() - send a datagram
- * @status: how the request completes
- * @length: what was sent, if successful
- * @work: bytes that this was worth to the quantum: copies to a multicast group count
+ * @status: status of the completion
+ * @length: bytes sent, if successful
+ * @work: bytes that the quantum is charged, including copies to a multicast group
  *
- * What happens at the receiver does not concern the sender (IBTA vol. 1, 9.8.3): it is
- * dropped there and counted.
+ * Receiver errors do not reach the sender (IBTA 9.8.3): the receiver drops the datagram
+ * and counts it.
  *
- * A request that is sent again reaches those of a multicast group that have got it not once
- * more. While it is being found out which other hosts it goes to, or a connection to one is
- * made, it waits in its ring, and all behind it: for 0.2 s at most, and after that in vain
- * later ones do not for a while. With @qp->ud_closing a copy does so elsewhere.
+ * - A repeated request skips members of a multicast group that have received it.
+ * - During a GID query or a connection setup the request waits in its ring, and so do all
+ *   requests behind it, for at most WAIT_MS. After a failed wait later requests do not
+ *   wait for NO_WAIT_MS or longer.
+ * - With @qp->ud_closing the adapter holds a copy instead, see pvr_ud_linger_add().
  */
 static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 				 enum pvrdma_wc_status *status, uint64_t *length, uint64_t *work)
@@ -285,7 +294,7 @@ static enum pvr_ud_sent send_one(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	return PVR_UD_SENT;
 }
 
-/* Datagrams do not wait for receivers: they arrive or are dropped. */
+/* Executes one request. Datagrams do not wait for receive requests. */
 static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 			  struct pvr_quantum_budget *budget)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Workers: what they have to do, and when. */
+/* Workers: their queues of adapters and their deadlines. */
 #include "rdma/worker.h"
 
 #include "core/adapter.h"
@@ -49,7 +49,9 @@ void pvr_worker_remove(struct pvr_adapter *adapter)
 
 /* ---------------------------------------------------------- any thread's part */
 
-/* Of others than the worker itself, wherever that is; its lock is held and given back. */
+/*
+ * Called by any thread with the worker's lock held: release it, and wake an idle worker.
+ */
 static void unlock_and_wake(struct pvr_worker *worker)
 {
 	struct pvr_engine *engine = worker->engine;
@@ -82,7 +84,6 @@ void pvr_worker_look(struct pvr_worker *worker)
 	unlock_and_wake(worker);
 }
 
-/* A later one need not be told: then the worker looks too early, and finds it. */
 void pvr_workers_look(struct pvr_engine *engine)
 {
 	unsigned int i;
@@ -91,6 +92,7 @@ void pvr_workers_look(struct pvr_engine *engine)
 		pvr_worker_look(&engine->workers[i]);
 }
 
+/* A later deadline stays private: the worker wakes too early and finds it then. */
 void pvr_worker_set_deadline(struct pvr_adapter *adapter)
 {
 	struct pvr_worker *worker = adapter->worker;
@@ -100,7 +102,7 @@ void pvr_worker_set_deadline(struct pvr_adapter *adapter)
 	__atomic_store_n(&adapter->deadline, deadline, __ATOMIC_RELAXED);
 	if (!earlier)
 		return;
-	/* It may be in find_deadline() and have passed this adapter: hence the lock. */
+	/* The lock: find_deadline() may run, and may have passed this adapter already. */
 	pvr_lock(&worker->lock);
 	if (deadline >= worker->deadline) {
 		pvr_unlock(&worker->lock);
@@ -112,7 +114,9 @@ void pvr_worker_set_deadline(struct pvr_adapter *adapter)
 
 /* ------------------------------------------------------------ the worker's part */
 
-/* Its lock is held: who sets an earlier one afterwards finds what is written here. */
+/*
+ * The worker's lock is held: an earlier deadline is compared with this result afterwards.
+ */
 static void find_deadline(struct pvr_worker *worker)
 {
 	uint64_t deadline, first = UINT64_MAX;

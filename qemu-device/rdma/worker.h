@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * A worker: the thread that executes the queues of some adapters.
+ * A worker: a thread that executes the queues of some adapters.
  *
- * DOC: how work finds its worker
+ * DOC: lists of adapters
  *
- * An adapter with something to do (a queue pair that is ready, an interrupt to raise) is
- * on one of two lists of its worker: @incoming, where any thread puts it that holds the
- * adapter's lock, or @active, which is the worker's own. pvr_adapter.queued says that it
- * is on either, and is protected by the adapter's lock alone: who finds it set knows that
- * the worker will lock the adapter once more, and see what is there then; the worker
- * clears it only while it holds that lock and has seen that there is nothing. So nothing
- * gets lost, and an adapter that is always busy costs no list operation that others see.
+ * An adapter with work (a ready queue pair, an interrupt to raise) is on one of two lists
+ * of its worker:
  *
- * An adapter's timers are its own. Who has changed the first of them says so in
- * pvr_adapter.deadline when it unlocks the adapter, and in the worker's if it is earlier.
+ * - @incoming: any thread that holds the adapter's lock adds to it;
+ * - @active: only the worker uses it.
  *
- * A worker that has asked for its deadline is @idle: whoever gives it something first
- * after that calls wake().
+ * - pvr_adapter.queued means that the adapter is on one of the lists. The adapter's lock
+ *   alone protects it.
+ * - While it is set, the worker will lock the adapter once more and see all its work.
+ * - Only the worker clears it, with that lock held, after it has found no further work.
+ * - So no work is lost, and an adapter that always has work needs no shared list
+ *   operation.
+ *
+ * DOC: deadlines
+ *
+ * - Each adapter has its own timers.
+ * - A thread that changes the first timer stores its time in pvr_adapter.deadline when it
+ *   unlocks the adapter. An earlier time is also stored in the worker's deadline.
+ *
+ * DOC: wake-ups
+ *
+ * pvr_worker_idle() sets @idle. The first thread that adds work after that clears @idle
+ * and calls wake().
  */
 #ifndef PVR_WORKER_H
 #define PVR_WORKER_H
@@ -30,7 +40,9 @@
 
 struct pvr_qp;
 
-/* A quantum that could not be, because somebody else held the peer's adapter. */
+/*
+ * A quantum that did not run because another thread held the lock of the peer's adapter.
+ */
 struct pvr_contended {
 	struct pvr_adapter *adapter, *peer; /* NULL: none */
 	struct pvr_qp *qp; /* of @adapter; may be gone */
@@ -44,43 +56,48 @@ struct pvr_worker {
 	TAILQ_HEAD(pvr_busy, pvr_adapter) active;
 	/* Adapters of this worker with vectors to raise at the end of this run. */
 	SLIST_HEAD(, pvr_adapter) interrupting;
-	struct pvr_contended contended; /* in this run, the first */
-	bool has_losses; /* adapters have lost GIDs or peers: pvr_engine_run() looks after them */
-	bool stepped; /* in this run: a long command went on */
-	bool polls; /* between pvr_engine_poll() and pvr_engine_enable_doorbells(); read by others */
+	struct pvr_contended contended; /* the first of this run */
+	bool has_losses; /* adapters have lost GIDs or peers, see pvr_engine_run() */
+	bool stepped; /* a step of a long command was done in this run */
+	bool polls; /* from pvr_engine_poll() to pvr_engine_enable_doorbells(); shared */
 	struct pvr_worker_stats stats; /* read by others */
-	/* Those that it executes; changes only while no worker runs. */
+	/* All adapters of this worker; changes only while no worker runs. */
 	LIST_HEAD(, pvr_adapter) adapters;
 
-	/* Protects what follows; taken inside adapters' locks, and nothing inside it. */
+	/*
+	 * Protects the members below. Innermost lock: taken with an adapter's lock held.
+	 */
 	struct pvr_lock lock;
 	struct pvr_busy incoming;
-	bool news; /* incoming or look; read without the lock, too */
-	bool look; /* an adapter has lost a GID, or perhaps peers */
-	bool idle; /* read by the worker without the lock, too */
-	uint64_t deadline; /* no later than that of any adapter; ditto */
-	char pad[64]; /* others' cache lines are not in here */
+	bool news; /* incoming or look; also read without the lock */
+	bool look; /* an adapter may have lost a GID or peers */
+	bool idle; /* the worker also reads it without the lock */
+	uint64_t deadline; /* ns, the first of all adapters; also read without the lock */
+	char pad[64]; /* keeps other workers out of these cache lines */
 };
 
 void pvr_worker_init(struct pvr_worker *worker, struct pvr_engine *engine, unsigned int index);
 
-/* No worker runs meanwhile. */
+/* Context: no worker runs. */
 void pvr_worker_add(struct pvr_worker *worker, struct pvr_adapter *adapter);
 void pvr_worker_remove(struct pvr_adapter *adapter);
 
-/* The adapter, whose lock is held, has something to do. Cheap. */
+/* Queue the adapter, whose lock is held: it has work. Cheap. */
 void pvr_worker_queue(struct pvr_adapter *adapter);
-/* An adapter of the worker has lost a GID or peers. Takes no adapter's lock. */
+/*
+ * Report that an adapter of the worker may have lost a GID or peers. Takes no adapter's
+ * lock.
+ */
 void pvr_worker_look(struct pvr_worker *worker);
-/* The same of all workers. */
+/* The same for all workers. */
 void pvr_workers_look(struct pvr_engine *engine);
-/* The adapter's first timer has changed; its lock is held. */
+/* Store the deadline of the adapter: its first timer has changed. Its lock is held. */
 void pvr_worker_set_deadline(struct pvr_adapter *adapter);
 
-/* The worker's own calls: takes in what others gave it, then expired timers. */
+/* Called by the worker: take over incoming adapters, then run expired timers. */
 void pvr_worker_begin(struct pvr_worker *worker);
 void pvr_worker_take_in(struct pvr_worker *worker);
-/* The adapter whose turn it is; NULL: none has anything to do. */
+/* Return: the next adapter with work, or NULL. */
 static inline struct pvr_adapter *pvr_worker_next(struct pvr_worker *worker)
 {
 	if (__atomic_load_n(&worker->news, __ATOMIC_RELAXED))
@@ -88,15 +105,15 @@ static inline struct pvr_adapter *pvr_worker_next(struct pvr_worker *worker)
 	return TAILQ_FIRST(&worker->active);
 }
 
-/* When there will be something to do; 0: now. From here on wake() is called. */
+/* Return: the time of the next work in ns, 0: now. Unless 0, new work calls wake(). */
 uint64_t pvr_worker_idle(struct pvr_worker *worker);
 bool pvr_worker_has_work(const struct pvr_worker *worker);
 
 /* ------------------------------------------------------------- locks of adapters */
 
 /*
- * Around everything that uses an adapter. @runner: the worker that does so, or NULL if it
- * is somebody else; it raises interrupts at the end of its run.
+ * Each use of an adapter is between these calls. @runner: the worker that calls, which
+ * raises interrupts at the end of its run; NULL in other threads.
  */
 static inline void pvr_adapter_lock(struct pvr_adapter *adapter)
 {
@@ -118,16 +135,16 @@ static inline void pvr_adapter_unlock(struct pvr_adapter *adapter)
 }
 
 /**
- * pvr_adapter_lock_other_peer() - get hold of another peer's adapter than the one held
+ * pvr_adapter_lock_other_peer() - release the locked peer's adapter and try to lock @peer
  *
- * Return: false if somebody else has it: the quantum cannot go on now, and has to be taken
- * again.
+ * Return: false if another thread holds the lock of @peer: the quantum must end and be
+ * repeated.
  */
 bool pvr_adapter_lock_other_peer(struct pvr_adapter *adapter, struct pvr_adapter *peer);
-/* The quantum of a queue pair of @adapter is over. */
+/* Release the locked peer's adapter: the quantum of a queue pair of @adapter is over. */
 void pvr_adapter_unlock_peer(struct pvr_adapter *adapter);
 
-/* During a quantum of @adapter: makes sure that all of @peer may be used. */
+/* During a quantum of @adapter: lock @peer too, unless it is locked already. */
 static inline bool pvr_adapter_lock_peer(struct pvr_adapter *adapter, struct pvr_adapter *peer)
 {
 	return peer == adapter->locked_peer || peer == adapter ||

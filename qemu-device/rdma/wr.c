@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What there is to know of each operation of a send request. */
+/* Properties of the operations of send requests, and local operations. */
 #include "rdma/wr.h"
 
 #include <errno.h>
 #include <string.h>
 #include "core/mr.h"
 
-/* IBTA vol. 1, table 38. */
+/* IBTA table 38. */
 #define RC (1u << PVR_QPT_RC)
 #define BOTH (RC | 1u << PVR_QPT_UC)
 
 /*
- * User space numbers some opcodes differently, and stock providers pass its numbers on:
- * then they are the guest kernel's alone. FAST_REG_MR always is, as its page list could
- * name anybody's memory.
+ * In user space some opcodes have other values, and stock providers do not convert them:
+ * then only the guest kernel may post these opcodes. FAST_REG_MR is always limited to the
+ * guest kernel, because its page list may name any memory of the guest.
  */
 const struct pvr_opcode pvr_opcodes[PVR_OPCODES] = {
 	[PVRDMA_WR_RDMA_WRITE] = {
@@ -63,14 +63,14 @@ const struct pvr_opcode pvr_opcodes[PVR_OPCODES] = {
 
 /* --------------------------------------------------------------- local operations */
 
-/* Translating one page takes about as long as copying so many bytes. */
+/* The translation of one page takes about as long as a copy of so many bytes. */
 #define BYTES_PER_PAGE 64
 
 static int fast_register(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t *bytes)
 {
 	int err = pvr_mr_fast_register(qp->adapter, qp->pd, &wqe->hdr);
 
-	/* One that fails ends the quantum. */
+	/* A failure ends the quantum anyway. */
 	if (!err)
 		*bytes += (uint64_t)wqe->hdr.wr.fast_reg.page_list_len * BYTES_PER_PAGE;
 	return err;

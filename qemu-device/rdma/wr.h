@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Work requests: opcodes, the memory that they name, requests on their way to a responder. */
+/* Work requests: opcodes, their memory, requests to a responder, syndromes. */
 #ifndef PVR_WR_H
 #define PVR_WR_H
 
@@ -9,39 +9,41 @@
 /* ------------------------------------------------------------------------- opcodes */
 
 enum pvr_op_kind {
-	PVR_OP_NONE, /* no operation of ours */
+	PVR_OP_NONE, /* unknown operation */
 	PVR_OP_SEND,
 	PVR_OP_WRITE,
 	PVR_OP_READ,
 	PVR_OP_ATOMIC,
-	PVR_OP_LOCAL, /* stays at home, see rdma/wr.h */
+	PVR_OP_LOCAL, /* has no responder, see pvr_local_op() */
 };
 
-/* Who may post one that is limited. */
+/* The posters of a limited opcode. */
 enum pvr_op_right {
 	PVR_OP_KERNEL, /* the guest's driver itself */
-	PVR_OP_USER_OPS, /* and programs, if PVR_QP_USER_OPS */
+	PVR_OP_USER_OPS, /* also programs, with PVR_QP_USER_OPS */
 };
 
 struct pvr_opcode {
 	uint8_t kind; /* enum pvr_op_kind */
 	uint8_t right; /* enum pvr_op_right, if limited */
-	/* Connected queue pairs on which it may be posted, by all or by some, see right. */
+	/*
+	 * Types of connected queue pairs: types for all posters, limited only by right.
+	 */
 	uint8_t types, limited; /* bits 1 << enum pvr_qp_type */
-	bool recv; /* takes a receive request */
-	bool imm; /* brings immediate data */
-	uint8_t local, remote; /* PVR_ACCESS_* that it needs at either end */
-	uint32_t ext; /* PVR_EXT_* that it needs, if it is limited */
-	enum pvrdma_wc_opcode done; /* what it completes as */
+	bool recv; /* consumes a receive request */
+	bool imm; /* carries immediate data */
+	uint8_t local, remote; /* required PVR_ACCESS_* of the requester, of the responder */
+	uint32_t ext; /* required PVR_EXT_*, if limited */
+	enum pvrdma_wc_opcode done; /* opcode of the CQE */
 };
 
 #define PVR_OPCODES (PVRDMA_WR_BIND_MW + 1)
 extern const struct pvr_opcode pvr_opcodes[PVR_OPCODES];
 
-/* Any @opcode is allowed. */
+/* @opcode may have any value. */
 static inline const struct pvr_opcode *pvr_opcode(uint32_t opcode)
 {
-	/* One without meaning stands for all others. */
+	/* LSO, an unsupported opcode, stands for all out of range. */
 	return &pvr_opcodes[opcode < PVR_OPCODES ? opcode : PVRDMA_WR_LSO];
 }
 
@@ -50,12 +52,12 @@ static inline const struct pvr_opcode *pvr_opcode(uint32_t opcode)
 static inline bool pvr_inline_ok(const struct pvr_wq *sq, const struct pvr_send_wqe *wqe,
 				 uint32_t access)
 {
-	/* What comes back, of RDMA READ and atomics, needs a place to go to. */
+	/* RDMA READ and atomics need SGEs for their result. */
 	return !access && !wqe->hdr.num_sge && wqe->hdr.total_len <= sq->max_inline;
 }
 
 /**
- * pvr_gather() - find what a send request sends, or where it wants an answer
+ * pvr_gather() - find the local memory of a send request, for its payload or its result
  * @wqe: must live as long as @sg
  * @access: PVR_ACCESS_LOCAL_WRITE, or 0 to read
  *
@@ -77,7 +79,7 @@ static inline enum pvrdma_wc_status pvr_gather(struct pvr_sg *sg, const struct p
 	return PVRDMA_WC_SUCCESS;
 }
 
-/* Of those that not everybody may post. */
+/* For limited opcodes: true if the QP's extensions and poster permit @op. */
 static inline bool pvr_has_right(const struct pvr_qp *qp, const struct pvr_opcode *op)
 {
 	if (op->ext & ~qp->adapter->features)
@@ -93,7 +95,7 @@ static inline bool pvr_may_post(const struct pvr_qp *qp, const struct pvr_opcode
 	return (op->limited >> qp->type & 1) && pvr_has_right(qp, op);
 }
 
-/* @done: bytes of it that have been sent. */
+/* @done: bytes that have been sent. */
 static inline bool pvr_length_ok(const struct pvr_opcode *op, uint64_t length, uint64_t done)
 {
 	if (op->kind == PVR_OP_ATOMIC)
@@ -103,10 +105,10 @@ static inline bool pvr_length_ok(const struct pvr_opcode *op, uint64_t length, u
 
 /**
  * pvr_prepare() - find the memory of a request that goes to a peer
- * @op: that of @wqe, which may be posted
+ * @op: the operation of @wqe, checked by pvr_may_post()
  * @done: bytes that have been sent
  *
- * Return: PVRDMA_WC_SUCCESS, or the status with which it fails.
+ * Return: PVRDMA_WC_SUCCESS, or the status with which the request fails.
  */
 static pvr_always_inline enum pvrdma_wc_status
 pvr_prepare(struct pvr_sg *sg, const struct pvr_qp *qp, struct pvr_send_wqe *wqe,
@@ -122,7 +124,7 @@ pvr_prepare(struct pvr_sg *sg, const struct pvr_qp *qp, struct pvr_send_wqe *wqe
 	return pvr_length_ok(op, sg->total, done) ? PVRDMA_WC_SUCCESS : PVRDMA_WC_LOC_LEN_ERR;
 }
 
-/* Why pvr_prepare() has said so. */
+/* The reason of a status of pvr_prepare(), for logs. */
 static inline const char *pvr_prepare_why(const struct pvr_qp *qp, const struct pvr_opcode *op,
 					  enum pvrdma_wc_status status)
 {
@@ -133,38 +135,38 @@ static inline const char *pvr_prepare_why(const struct pvr_qp *qp, const struct 
 	return "send of forbidden memory, or of too many pieces";
 }
 
-/* --------------------------------------------------- on the way to the responder */
+/* ------------------------------------------------------ requests to a responder */
 
-/* Messages that a quantum has completed, to be counted at its end. */
+/* Messages that a quantum has completed; added to the counters at its end. */
 struct pvr_quantum_stats {
 	uint64_t msgs, bytes, reads, atomics;
-	uint64_t lost_msgs, lost_bytes; /* of them, messages of UC that nobody took */
+	uint64_t lost_msgs, lost_bytes; /* of them, UC messages that were dropped */
 };
 
 /*
- * One fragment of a message. A message comes in pieces, in order, so that a large one
- * does not keep others waiting; most have just one.
+ * One fragment of a message. Large messages have several fragments, executed in order, so
+ * that they do not delay other queue pairs. Most messages have one.
  */
 struct pvr_request {
 	const struct pvr_req_src *from;
-	const struct pvr_send_wqe *wqe; /* checked, but for what the responder checks */
+	const struct pvr_send_wqe *wqe; /* all requester checks are done */
 	const struct pvr_opcode *op; /* the wqe's */
 	const struct pvr_sg *local; /* the requester's memory */
 	uint64_t length; /* of the message */
 	uint64_t offset, chunk; /* the fragment */
 	uint32_t psns; /* of the message */
-	bool last; /* it is the last, or only, piece */
+	bool last; /* the last or only fragment */
 };
 
 enum pvr_syndrome_kind {
 	PVR_SYN_ACK, /* the fragment is done */
-	PVR_SYN_RNR, /* no receive request: try again after wait_ns */
+	PVR_SYN_RNR, /* no receive request: retry after wait_ns */
 	PVR_SYN_NAK, /* complete in error with status */
-	PVR_SYN_NONE, /* nobody answers */
-	PVR_SYN_PARTIAL, /* from another host: payload is missing, try again when it has come */
+	PVR_SYN_NONE, /* no response */
+	PVR_SYN_PARTIAL, /* from another host: payload is missing, retry when it has come */
 };
 
-/* Small enough for a register, as every message gets one. */
+/* Fits in a register: each fragment returns one. */
 struct pvr_syndrome {
 	uint16_t kind; /* enum pvr_syndrome_kind */
 	uint16_t status; /* enum pvrdma_wc_status */
@@ -172,19 +174,23 @@ struct pvr_syndrome {
 };
 
 /*
- * How many PSNs the message takes: one per packet of the requester's path MTU. Both
- * sides count by it, so that ends with different MTUs stay in step.
+ * Return: the number of PSNs of a message, one per packet of the requester's path MTU.
+ * Both sides use this number, so that sides with different MTUs agree.
  */
 static inline uint32_t pvr_psns(const struct pvr_qp *from, uint64_t length)
 {
-	/* 128 << path_mtu bytes each, and one for none at all; divisions are slow. */
+	/*
+	 * A packet has 128 << path_mtu bytes; an empty message has one packet. Divisions
+	 * are slow.
+	 */
 	return ((length - (length != 0)) >> (7 + from->attr.path_mtu)) + 1;
 }
 
 /* --------------------------------------------------------------- local operations */
 
 /*
- * Adds to @bytes how much copying would have taken as long: page lists are long.
+ * Execute a local operation. Long page lists take time: @bytes grows by the number of
+ * bytes whose copy takes as long.
  * Return: 0, or -errno if the request completes with MW_BIND_ERR.
  */
 int pvr_local_op(struct pvr_qp *qp, const struct pvr_send_wqe *wqe, uint64_t *bytes);
