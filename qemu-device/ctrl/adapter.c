@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* An adapter: its life, its RAM, its link. */
+/* An adapter: creation, reset, end, RAM, link. */
 #include "core/adapter.h"
 
 #include <ctype.h>
@@ -65,7 +65,7 @@ static void tables_init(struct pvr_adapter *adapter)
 	pvr_table_init(&adapter->pds, 1, PVR_MAX_PD);
 	pvr_table_init(&adapter->mrs, 1, PVR_MAX_MR);
 	pvr_table_init(&adapter->cqs, 0, PVR_MAX_CQ);
-	/* Numbers 0 and 1 mean SMI and GSI; a GSI QP is put at 1. */
+	/* Numbers 0 and 1 mean SMI and GSI; the GSI QP has number 1. */
 	pvr_table_init(&adapter->qps, 2, PVR_MAX_QP);
 	pvr_table_init(&adapter->srqs, 0, PVR_MAX_SRQ);
 }
@@ -80,7 +80,7 @@ static void tables_exit(struct pvr_adapter *adapter)
 	pvr_table_exit(&adapter->ucs);
 }
 
-/* The best that the revision has, unless one is asked for. */
+/* @wanted: PVR_GID_TYPE_*, or 0 for the latest type of the revision. */
 static uint8_t choose_gid_type(const struct pvr_revision *revision, uint8_t wanted)
 {
 	if (wanted)
@@ -187,7 +187,7 @@ void pvr_adapter_destroy(struct pvr_adapter *adapter)
 	adapter_free(adapter);
 }
 
-/* The order is that of use: QPs use SRQs, CQs and PDs, MRs use PDs. */
+/* Users are destroyed first: QPs use SRQs, CQs and PDs, MRs use PDs. */
 void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc)
 {
 	struct pvr_srq *srq;
@@ -265,7 +265,10 @@ static bool rings_in(const struct pvr_adapter *adapter, const struct pvr_ram_reg
 	return pvr_events_lie_in(adapter, region);
 }
 
-/* Objects that lie in @region lose their memory. */
+/*
+ * Mark objects with pages in @region broken, and move CQs, SRQs and QPs to their error
+ * states.
+ */
 static void break_objects(struct pvr_adapter *adapter, const struct pvr_ram_region *region)
 {
 	static const char why[] = "the guest's memory under it was unplugged";

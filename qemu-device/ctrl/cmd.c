@@ -2,14 +2,16 @@
 /*
  * The command channel.
  *
- * When the driver reads ERR behind REQUEST, or finds the key in the response slot, the
- * command is done, and destroyed objects do no more DMA. The slot is copied once, then
- * never looked at again. What takes long is done in steps, so that other adapters have
- * their turns in between; who reads ERR meanwhile waits, which an embedder can avoid
- * (pvr_adapter_busy()).
+ * DOC: commands
  *
- * Vector 0 is raised only for a success that has a response, because drivers neither
- * wait for it nor want it otherwise.
+ * - A command is complete when the driver's read of ERR after REQUEST returns, or when
+ *   the response slot has the key. Then destroyed objects do no DMA.
+ * - The request slot is copied once, and read only then.
+ * - A long command is executed in steps, so that other adapters get quanta between them.
+ * - A read of ERR during a long command waits for its end. An embedder avoids the wait
+ *   with pvr_adapter_busy().
+ * - Vector 0 is raised only for a successful command with a response: drivers wait for no
+ *   other.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,10 +28,10 @@ struct cmd_ops {
 	const char *name;
 	pvr_cmd_fn *run;
 	bool has_response;
-	uint32_t ext; /* PVR_EXT_*: without it there is no such command */
+	uint32_t ext; /* required PVR_EXT_*; without it the command is unknown */
 };
 
-/* A command that all devices have, and one of an extension. */
+/* A command of all devices, and a command of an extension. */
 #define CMD(what, responds)                                                      \
 	{                                                                        \
 		.name = #what, .run = pvr_cmd_##what, .has_response = (responds) \
@@ -79,7 +81,9 @@ static const struct cmd_ops *cmd_lookup(const struct pvr_adapter *adapter, uint3
 	return ops->run && !(ops->ext & ~adapter->features) ? ops : NULL;
 }
 
-/* The key last: drivers look for it (PVR_EXT_RESP_POLL), and then at the rest. */
+/*
+ * Writes the key last: with PVR_EXT_RESP_POLL drivers poll it before they read the rest.
+ */
 static void respond(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		    union pvr_cmd_resp *resp)
 {
@@ -113,7 +117,7 @@ static void refuse(struct pvr_adapter *adapter, int err)
 	adapter->stats.commands_failed++;
 }
 
-/* adapter->job.step */
+/* The function adapter->job.step. */
 static void step(struct pvr_adapter *adapter)
 {
 	union pvr_cmd_resp resp = { 0 };
@@ -158,7 +162,7 @@ void pvr_cmd_run(struct pvr_adapter *adapter)
 		refuse(adapter, EIO);
 		return;
 	}
-	/* Doorbells that came before it do. */
+	/* Doorbells before the command must take effect before it. */
 	pvr_uar_poll_all(adapter);
 	pvr_copy_once(&req, adapter->cmd_shm, sizeof(req));
 	run(adapter, &req);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Completion queues: their commands. rdma/cq.c fills them. */
+/* Commands of completion queues. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -37,7 +37,9 @@ static int cq_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_cq
 	return 0;
 }
 
-/* Stock drivers leave garbage where the vector is. Return: false if there is none such. */
+/*
+ * Stock drivers do not initialize comp_vector. Return: false for a vector without a ring.
+ */
 static bool choose_vector(const struct pvr_adapter *adapter, const struct pvr_cmd_create_cq *cmd,
 			  struct pvr_cq *cq)
 {
@@ -100,17 +102,17 @@ int pvr_cmd_resize_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	if (!(adapter->features & PVR_EXT_RESIZE))
 		return -EOPNOTSUPP;
 	/*
-	 * Doorbells that came before this command had no quantum yet if they came with it. What
-	 * they complete at once has to fit, too, and a ring that is too small would overflow.
+	 * Doorbells before this command may still wait for their quantum. Their
+	 * completions must be counted before the check of the new size; else the new ring
+	 * could overflow.
 	 *
-	 * This is as much as this adapter gets in a run of its worker, neither more nor longer:
-	 * so many turns of so many requests or bytes each, whatever is posted meanwhile, and
-	 * queues that have had theirs go behind the others. Timers do not run, and none of
-	 * it runs commands or destroys objects. What a guest gains by resizing without end is
-	 * what it would gain by ringing doorbells.
+	 * These quanta are as many as an adapter gets in a run of its worker, with the
+	 * same limits of requests and bytes. They run no timers and no commands, and
+	 * destroy no objects. So a guest gains nothing by this command that doorbells do
+	 * not give it.
 	 */
 	pvr_sched_run_adapter(adapter);
-	/* Its memory may be gone. */
+	/* The memory of the ring may be unplugged. */
 	if (cq->error)
 		return -EIO;
 	err = ring_check(cmd->cqe, cmd->nchunks);
@@ -148,7 +150,7 @@ int pvr_cmd_destroy_cq(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	return 0;
 }
 
-/* Vector 0 has the DSR's ring. One that CQs may have cannot get another. */
+/* Vector 0 has the ring of the DSR. A vector with a ring keeps it. */
 int pvr_cmd_set_cq_ring(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 			union pvr_cmd_resp *resp)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the files of this folder share: commands, registers, objects' ends, reset. */
+/*
+ * Internal interface of this folder: commands, destruction of objects, registers, reset.
+ */
 #ifndef PVR_CTRL_H
 #define PVR_CTRL_H
 
@@ -8,8 +10,9 @@
 /* --------------------------------------------------------------- commands */
 
 /*
- * One function per command. The request is a private copy; the response is zeroed
- * and its header is filled in by the caller. Return: 0 or -errno.
+ * One function per command. @req: a private copy; @resp: zeroed; the caller sets its
+ * header.
+ * Return: 0, -errno, or -EINPROGRESS for a command that continues in steps.
  */
 typedef int pvr_cmd_fn(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		       union pvr_cmd_resp *resp);
@@ -26,19 +29,19 @@ pvr_cmd_fn pvr_cmd_attach_mcast, pvr_cmd_detach_mcast;
 pvr_cmd_fn pvr_cmd_query_stats;
 
 /*
- * ctrl/cmd.c: REQUEST runs the command in the slot. One that takes long goes on in steps
- * from pvr_engine_run(); whoever looks at what it does, or changes what it uses, lets it
- * finish first. Registers, RAM and state may then be looked at as if it had never waited.
+ * ctrl/cmd.c: execute the command in the request slot. A long command continues in steps
+ * from pvr_engine_run(). Before each access to its result, and each change of memory or
+ * state that it uses, call pvr_cmd_finish(), which executes the remaining steps at once.
  */
 void pvr_cmd_run(struct pvr_adapter *adapter);
 void pvr_cmd_finish(struct pvr_adapter *adapter);
-/* The driver is forgotten, and with it what it asked for. */
+/* Cancel a long command: at reset and at failure of the adapter. */
 void pvr_cmd_cancel(struct pvr_adapter *adapter);
 
 /**
- * pvr_qp_check_modify() - may these attributes be set now (IBTA vol. 1, 11.2.5.2)
+ * pvr_qp_check_modify() - check the attributes of MODIFY_QP (IBTA 11.2.5.2)
  * @mask: PVR_QPA_*
- * @next: the state that results
+ * @next: receives the resulting state
  *
  * Return: 0 or -EINVAL, with the reason in @why.
  */
@@ -46,13 +49,13 @@ int pvr_qp_check_modify(const struct pvr_qp *qp, uint32_t mask, const struct pvr
 			enum pvr_qp_state *next, const char **why);
 
 /*
- * Go on with the CREATE_MR that is the adapter's job. Return: as pvr_cmd_fn, and
- * -EINPROGRESS if that was not all.
+ * Execute the next step of the CREATE_MR that is the adapter's job. Return: as
+ * pvr_cmd_fn; -EINPROGRESS if steps remain.
  */
 int pvr_mr_create_step(struct pvr_adapter *adapter, union pvr_cmd_resp *resp);
 void pvr_mr_create_cancel(struct pvr_adapter *adapter);
 
-/* ------------------------------------------------------------------ the objects' ends */
+/* ------------------------------------------------------------- destruction of objects */
 
 void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd);
 void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr);
@@ -60,25 +63,28 @@ void pvr_cq_destroy(struct pvr_adapter *adapter, struct pvr_cq *cq);
 void pvr_srq_destroy(struct pvr_adapter *adapter, struct pvr_srq *srq);
 void pvr_qp_destroy(struct pvr_qp *qp);
 
-/* ctrl/adapter.c: what the public functions do, with the lock held */
+/* ctrl/adapter.c: the public functions without their locking; the lock is held */
 void pvr_adapter_do_reset(struct pvr_adapter *adapter);
 void pvr_adapter_do_fail(struct pvr_adapter *adapter, const char *why);
 
-/* ctrl/adapter.c: destroys all objects of a context, of all contexts if NULL */
+/* ctrl/adapter.c: destroy all objects of context @uc, or of all contexts if NULL */
 void pvr_adapter_destroy_objects(struct pvr_adapter *adapter, const struct pvr_uc *uc);
 
 /* ------------------------------------------------------- contexts, GIDs, registers */
 
 void pvr_uc_destroy_all(struct pvr_adapter *adapter);
-/* A doorbell in the page of @uc, at any offset; DMA is allowed now. */
+/*
+ * Execute a doorbell of the page of @uc. @offset may have any value. The adapter may do
+ * DMA.
+ */
 void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value);
 
 /* ctrl/gid_cmd.c */
 void pvr_gid_unbind_all(struct pvr_adapter *adapter);
-/* The fabric has given GIDs to their owners: clear them, and tell the guest. */
+/* Clear GIDs that the fabric has given to their owners, and send the guest GID_CHANGE. */
 void pvr_gid_forget_lost(struct pvr_adapter *adapter);
 
-/* ctrl/regs.c: forget the driver; objects must be gone. */
+/* ctrl/regs.c: reset all registers. All objects must be destroyed. */
 void pvr_regs_reset(struct pvr_adapter *adapter);
 
 /* ctrl/query.c */

@@ -23,7 +23,7 @@ static bool ipv4_usable(const uint8_t ip[4])
 	return memcmp(ip, any, sizeof(any)) && ip[0] < 224 && ip[0] != 127;
 }
 
-/* It can be the address of one adapter. */
+/* True for a GID that may be the address of an adapter. */
 static bool gid_usable(const uint8_t gid[16])
 {
 	static const uint8_t any[16], loopback[16] = { [15] = 1 };
@@ -33,7 +33,7 @@ static bool gid_usable(const uint8_t gid[16])
 	return memcmp(gid, any, sizeof(any)) && memcmp(gid, loopback, sizeof(loopback)) &&
 	       gid[0] != 0xff;
 }
-/* Stock drivers' word is not looked at. */
+/* Stock drivers do not initialize cmd->vlan. */
 static uint32_t vlan_of(const struct pvr_adapter *adapter, const struct pvr_cmd_create_bind *cmd)
 {
 	return adapter->features & PVR_EXT_VLAN ? cmd->vlan : PVR_VLAN_NONE;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * ATTACH_MCAST and DETACH_MCAST (IBTA vol. 1, 10.5.2).
+ * ATTACH_MCAST and DETACH_MCAST (IBTA 10.5.2).
  *
- * A queue pair stays attached whatever its state, RESET included: Modify Queue Pair does
- * not name attachment among what RESET forgets, and only DETACH_MCAST, DESTROY_QP and the
- * end of the device undo it. Where it cannot receive, it gets nothing.
+ * A queue pair stays attached in all states, including RESET: Modify Queue Pair does not
+ * list attachment among the state that RESET clears. Only DETACH_MCAST, DESTROY_QP and a
+ * reset of the device end it. In a state without receive the datagrams are dropped.
  */
 #include <errno.h>
 

@@ -2,9 +2,9 @@
 /*
  * Memory regions.
  *
- * A key is index << 8 | generation. The generation changes with every registration, and
- * indices are reused as late as possible, so a stale key hits nothing. Of fast regions
- * (fast_mr.c) the low byte is the consumer's.
+ * A key is index << 8 | generation. Each registration changes the generation, and indices
+ * are reused as late as possible: so a stale key matches no region. The consumer chooses
+ * the low byte of the key of a fast region (fast_mr.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "core/ext_dma.h"
 #include "ctrl/ctrl.h"
 
-/* Of a region that has more pages than that, the rest comes later: 0.3 ms of work. */
+/* Pages per step of CREATE_MR: 0.3 ms of work. */
 #define SLICE_PAGES 16384
 
 /* ---------------------------------------------------------------- kinds */
@@ -29,7 +29,7 @@ static int check_user(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 	return cmd->nchunks == pvr_mr_span_pages(cmd->start, cmd->length) ? 0 : -EINVAL;
 }
 
-/* A region of ours is zero-based if its start is 0: the flag says nothing more. */
+/* ZERO_BASED is ignored: a region is zero-based if its start is 0. */
 static int check_layout(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
 	uint32_t access = cmd->access_flags & ~(PVR_ACCESS_OPTIONAL | PVR_ACCESS_ZERO_BASED);
@@ -60,7 +60,7 @@ static int check_fast(const struct pvr_adapter *adapter, const struct pvr_cmd_cr
 	return cmd->nchunks && cmd->nchunks <= max ? 0 : -EINVAL;
 }
 
-/* A window is nothing until it is bound. */
+/* A window has no attributes before its bind. */
 static int check_window(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd)
 {
 	return 0;
@@ -118,14 +118,17 @@ static int map_fast(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr 
 	return pvr_pages_reserve(adapter, mr->max_pages, &mr->pages);
 }
 
-/* What CREATE_MR makes, by its flags. */
+/* A kind of memory region, selected by the flags of CREATE_MR. */
 struct mr_type {
 	uint32_t flags;
-	uint32_t ext; /* that must be in effect */
+	uint32_t ext; /* required PVR_EXT_* */
 	enum pvr_mr_kind kind;
-	/* What the command asks for is consistent. */
+	/* Check the parameters of the command. Return: 0 or -errno. */
 	int (*check)(const struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd);
-	/* Gives the region of the adapter's job its memory, or -EINPROGRESS: some of it. */
+	/*
+	 * Map the memory of the adapter's job. Return: 0, -errno, or -EINPROGRESS if
+	 * steps remain.
+	 */
 	int (*map)(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
 		   struct pvr_mr *mr);
 };
@@ -175,7 +178,7 @@ static struct pvr_mr *mr_new(const struct mr_type *mr_type, const struct pvr_cmd
 	return mr;
 }
 
-/* The region that is to be replaced, by one of a PD of the same context. */
+/* Find the region that the command replaces; both PDs must have the same context. */
 static int find_replaced(struct pvr_adapter *adapter, const struct pvr_cmd_create_mr *cmd,
 			 const struct pvr_pd *pd, struct pvr_mr **old)
 {
@@ -188,7 +191,7 @@ static int find_replaced(struct pvr_adapter *adapter, const struct pvr_cmd_creat
 	return LIST_EMPTY(&(*old)->windows) ? 0 : -EBUSY;
 }
 
-/* Peers have its key, and windows none: all else becomes that of @fresh, which ends. */
+/* @old keeps its key, which peers use, and gets all else of @fresh, which is freed. */
 static void replace(struct pvr_adapter *adapter, struct pvr_mr *old, struct pvr_mr *fresh)
 {
 	pvr_ext_dma_revoke_mr(old);
@@ -216,7 +219,7 @@ static int list_mr(struct pvr_adapter *adapter, struct pvr_mr *mr)
 	return 0;
 }
 
-/* pvr_adapter_busy() looks at it without the lock. */
+/* pvr_adapter_busy() loads it without the lock. */
 static void set_job(struct pvr_adapter *adapter, struct pvr_mr *mr)
 {
 	__atomic_store_n(&adapter->job.mr, mr, __ATOMIC_RELAXED);
@@ -228,7 +231,10 @@ static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 	struct pvr_mr *mr = adapter->job.mr, *old;
 	int err;
 
-	/* Looked for once more: meanwhile a request may have bound a window to it. */
+	/*
+	 * Checked again: between the steps a request may have bound a window to the
+	 * region.
+	 */
 	err = find_replaced(adapter, cmd, mr->pd, &old);
 	if (err)
 		return err;
@@ -247,7 +253,7 @@ static int create_end(struct pvr_adapter *adapter, union pvr_cmd_resp *resp)
 	return 0;
 }
 
-/* @err: of mapping the memory. */
+/* @err: the result of the last step of the mapping. */
 static int create_go_on(struct pvr_adapter *adapter, union pvr_cmd_resp *resp, int err)
 {
 	if (err == -EINPROGRESS)
@@ -299,7 +305,10 @@ void pvr_mr_destroy(struct pvr_adapter *adapter, struct pvr_mr *mr)
 	pvr_table_del(&adapter->mrs, mr->handle);
 	adapter->mws -= pvr_mr_is_window(mr);
 	pvr_mw_unbind(mr);
-	/* None if by command; all objects of a context go in any order. */
+	/*
+	 * DESTROY_MR refuses a region with windows; the end of a context destroys both in
+	 * any order.
+	 */
 	while (!LIST_EMPTY(&mr->windows))
 		pvr_mw_unbind(LIST_FIRST(&mr->windows));
 	pvr_pages_unmap(adapter, &mr->pages);
@@ -319,5 +328,3 @@ int pvr_cmd_destroy_mr(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	pvr_mr_destroy(adapter, mr);
 	return 0;
 }
-
-/* ----------------------------------------------------------- invalidation */

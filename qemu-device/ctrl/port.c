@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The one port: QUERY_PORT and QUERY_PKEY. */
+/* Port 1, the only port: QUERY_PORT and QUERY_PKEY. */
 #include <errno.h>
 
 #include "core/objects.h"
@@ -18,7 +18,7 @@ int pvr_cmd_query_port(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		.max_msg_sz = PVR_MAX_MSG_SIZE,
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
-		/* 4x EDR, 100 Gbit/s: the order of what one memcpy reaches. */
+		/* 4x EDR, 100 Gbit/s: the order of the rate of a memcpy. */
 		.active_width = 2,
 		.active_speed = 32,
 		.phys_state = adapter->link_up ? PVR_PORT_PHYS_LINK_UP : PVR_PORT_PHYS_DISABLED,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Which attributes MODIFY_QP needs and may have, by transition and type.
+ * Required and optional attributes of MODIFY_QP, by transition and type of the queue
+ * pair.
  *
- * IBTA vol. 1, 10.3.1 and table 11.2.5.2 (Modify Queue Pair). Any state may go to
- * RESET and ERR. What is in no table is illegal.
+ * IBTA 10.3.1 and the table of 11.2.5.2 (Modify Queue Pair). Each state may change to
+ * RESET and ERR. A transition without a table entry is refused.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -112,7 +113,7 @@ static bool gid_ok(const struct pvr_qp *qp, const struct pvr_ah_attr *ah)
 	return (ah->ah_flags & PVR_AH_GRH) && pvr_gid_get(qp->adapter, ah->sgid_index);
 }
 
-/* What is out of range among the attributes of @mask. */
+/* Return: the first error among the values of @mask, or NULL. */
 static const char *bad_value(const struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr *attr)
 {
 	if ((mask & PVR_QPA_PORT) && attr->port_num != 1)
@@ -154,7 +155,7 @@ static const char *bad_edge(const struct pvr_qp *qp, uint32_t mask, enum pvr_qp_
 		return mask & ~PVR_QPA_CUR_STATE ? "RESET and ERR take no attributes" : NULL;
 	if (!edge->ok || (from == PVR_QPS_SQE && class == CLASS_RC))
 		return "there is no such transition";
-	/* IBTA vol. 1, 10.3.1.5: the request in progress uses what would change. */
+	/* IBTA 10.3.1.5: the request in progress still uses these attributes. */
 	if (from == PVR_QPS_SQD && to == PVR_QPS_SQD && qp->sq_draining)
 		return "the send queue has not drained yet";
 	if ((mask & edge->need[class]) != edge->need[class])

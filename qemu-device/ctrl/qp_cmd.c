@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Queue pairs: their commands and their state. */
+/* Commands of queue pairs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static bool is_pow2(uint32_t n)
 	return n && !(n & (n - 1));
 }
 
-/* Sizes and page counts fit each other, whatever the guest has computed. */
+/* Check that the rings of these sizes fit in the given pages. */
 static int qp_check_sizes(const struct pvr_cmd_create_qp *cmd)
 {
 	bool rq = !cmd->is_srq && cmd->max_recv_wr;
@@ -65,13 +65,13 @@ static int qp_check(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp 
 		return -EINVAL;
 	if (cmd->max_inline_data > (adapter->features & PVR_EXT_INLINE ? PVR_MAX_INLINE : 0))
 		return -EINVAL;
-	/* A field that stock drivers leave alone. */
+	/* Stock drivers do not initialize cmd->flags. */
 	if (adapter->features & PVR_EXT_USER_OPS && cmd->flags & ~PVR_QP_USER_OPS)
 		return -EINVAL;
 	return qp_check_sizes(cmd);
 }
 
-/* The objects that it names exist and belong to one context. */
+/* Find the objects that the command names; all must have the same context. */
 static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp *cmd,
 		      struct pvr_qp *qp)
 {
@@ -86,7 +86,9 @@ static int qp_resolve(struct pvr_adapter *adapter, const struct pvr_cmd_create_q
 	if (!cmd->is_srq)
 		return 0;
 	qp->srq = pvr_srq_get(adapter, cmd->srq_handle);
-	/* IBTA vol. 1, 10.2.9.1: SRQ and QP may be of different PDs, not contexts. */
+	/*
+	 * IBTA 10.2.9.1: SRQ and QP may have different PDs, but not different contexts.
+	 */
 	if (!qp->srq || qp->srq->pd->uc != qp->pd->uc)
 		return -EINVAL;
 	qp->held = calloc(1, sizeof(*qp->held) + qp->srq->wq.max_sge * sizeof(qp->held->sge[0]));
@@ -114,8 +116,9 @@ static int qp_attach(struct pvr_adapter *adapter, const struct pvr_cmd_create_qp
 }
 
 /*
- * The handle, and the number that peers use. A driver that knows handles gets numbers
- * that change when a handle is used again, so that a late peer hits nothing.
+ * Allocate the handle, and the number that peers use. For a driver that supports handles,
+ * each reuse of a handle changes the number: so late requests of old peers match no queue
+ * pair.
  */
 static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
 {
@@ -138,7 +141,7 @@ static int qp_number(struct pvr_adapter *adapter, struct pvr_qp *qp)
 	return 0;
 }
 
-/* What it uses cannot go before it. */
+/* Count the uses of objects, so that they cannot be destroyed before the queue pair. */
 static void qp_link(struct pvr_qp *qp)
 {
 	qp->pd->users++;
@@ -280,7 +283,9 @@ int pvr_cmd_destroy_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 	if (!qp)
 		return -EINVAL;
 	if (!pvr_qp_is_connected(qp)) {
-		/* As if it had had its turn: who sends datagrams need not wait for completions. */
+		/*
+		 * Programs may destroy a QP before its datagrams complete: send them now.
+		 */
 		qp->ud_closing = true;
 		pvr_sched_last_quantum(qp);
 	}
@@ -336,7 +341,7 @@ static void set_attrs(struct pvr_qp *qp, uint32_t mask, const struct pvr_qp_attr
 		qp->retry_left = qp->attr.retry_cnt;
 		qp->rnr_left = qp->attr.rnr_retry;
 	}
-	/* Answers to what it has been before are not for it. */
+	/* A new epoch: responses to requests before this change are dropped. */
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN | PVR_QPA_SQ_PSN))
 		qp->epoch = __atomic_add_fetch(&qp->adapter->engine->epoch, 1, __ATOMIC_RELAXED);
 	if (mask & (PVR_QPA_AV | PVR_QPA_DEST_QPN)) {
@@ -365,7 +370,7 @@ int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	}
 	if (qp->pages.broken && next != PVR_QPS_RESET && next != PVR_QPS_ERR)
 		return -EIO;
-	/* IBTA vol. 1, 11.2.5.2: asked for with each transition to SQD. */
+	/* IBTA 11.2.5.2: each transition to SQD must request the event again. */
 	if (qp->state == PVR_QPS_RTS && next == PVR_QPS_SQD)
 		qp->attr.en_sqd_async_notify = 0;
 	set_attrs(qp, cmd->attr_mask, &cmd->attrs);
@@ -375,7 +380,9 @@ int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		pvr_requester_drain(qp);
 	else
 		pvr_qp_set_state(qp, next);
-	/* Where a peer on another host is may take a while to find out. */
+	/*
+	 * The query for the location of a peer on another host takes time: start it now.
+	 */
 	if (next == PVR_QPS_RTR && pvr_qp_is_connected(qp))
 		pvr_path_look(qp);
 	return 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* Queue pairs as people see them. */
+/* Description of queue pairs for pvrdmactl. */
 #include <string.h>
 
 #include "core/objects.h"
 #include "rdma/qp.h"
 #include "rdma/worker.h"
 
-/* Slots of the table that one call looks at, so that the guest waits for few. */
+/* Table slots per call: bounds the time for which the adapter is locked. */
 #define SLOTS_PER_CALL 1024
 
 static const char *type_name(uint8_t type)
@@ -51,7 +51,7 @@ static void describe(const struct pvr_qp *qp, struct pvr_qp_info *info)
 	memcpy(info->stat, qp->stat, sizeof(info->stat));
 }
 
-/* Slot 0 stands for the general services QP, which is in no table. */
+/* Slot 0 stands for the GSI QP, slot n for table index n - 1. */
 static struct pvr_qp *at(struct pvr_adapter *adapter, uint32_t slot)
 {
 	return slot ? pvr_table_get(&adapter->qps, slot - 1) : adapter->gsi;

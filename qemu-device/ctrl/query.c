@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What the device tells of itself. */
+/* Capabilities of the device. */
 #include <endian.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define FW_VER (3ull << 32) /* printed as 3.0.0 */
 
-/* The adapter's MAC with 00:00 in the middle, as ESXi's devices have it. */
+/* The adapter's MAC with 00:00 in the middle, as in devices of ESXi. */
 static uint64_t node_guid(const uint8_t mac[6])
 {
 	uint8_t guid[8] = { mac[0], mac[1], mac[2], 0, 0, mac[3], mac[4], mac[5] };
@@ -20,14 +20,16 @@ static uint64_t node_guid(const uint8_t mac[6])
 	return raw;
 }
 
-/* What is above the limits of stock drivers, or new to them. */
+/*
+ * Limits above those of stock devices, and capabilities that stock devices do not have.
+ */
 static void fill_extensions(uint32_t features, struct pvr_caps *caps)
 {
 	if (features & PVR_EXT_MR_LAYOUT) {
 		caps->max_mr_size = PVR_MAX_MR_SIZE_LAYOUT;
 		caps->page_size_cap = (2ull << PVR_MAX_MR_PAGE_SHIFT) - PVR_PAGE_SIZE;
 	}
-	/* They share the regions' table. */
+	/* Windows and regions share one table. */
 	if (features & PVR_EXT_MW)
 		caps->max_mw = PVR_MAX_MR - 1;
 	if (features & PVR_EXT_LONG_FAST_REG)

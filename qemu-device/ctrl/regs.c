@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Registers, and the driver's handshake through them. */
+/* Registers, and the handshake with the driver. */
 #include <errno.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static const char *dsr_check(const struct pvr_dsr *dsr)
 	return NULL;
 }
 
-/* Looks at a private copy of the DSR. Return: NULL, or what is wrong with it. */
+/* @dsr: a private copy. Return: NULL, or the reason of a refusal. */
 static const char *dsr_attach(struct pvr_adapter *adapter, const struct pvr_dsr *dsr)
 {
 	const char *why = dsr_check(dsr);
@@ -65,9 +65,8 @@ static void dsr_write_caps(struct pvr_adapter *adapter)
 }
 
 /*
- * DSRHIGH starts from nothing: a driver that comes after a crashed kernel finds the
- * device as the old one left it. A failure leaves caps zero, which every driver
- * refuses.
+ * A write to DSRHIGH first resets the adapter, because a driver may start after a crash
+ * of its kernel without a reset. A failure leaves caps zero, which every driver refuses.
  */
 static void dsr_load(struct pvr_adapter *adapter)
 {
@@ -107,7 +106,7 @@ static void dsr_load(struct pvr_adapter *adapter)
 		       adapter->driver_version, adapter->features);
 }
 
-/* -------------------------------------------------------------- the rest */
+/* ------------------------------------------------------------- registers */
 
 static void write_ctl(struct pvr_adapter *adapter, uint32_t value)
 {

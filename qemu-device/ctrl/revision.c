@@ -2,9 +2,9 @@
 /*
  * Revisions of the device.
  *
- * VMware documents what a VM of each virtual hardware version gets, but not which
- * number the VERSION register then has: that column is ours, in the order in which
- * the interface grew. A driver sees nothing of a later revision in an earlier one.
+ * VMware documents the features of each virtual hardware version, but not the values of
+ * the VERSION register. The values here follow the order in which the interface grew. An
+ * earlier revision shows a driver no feature of a later one.
  */
 #include "ctrl/revision.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Shared receive queues: their commands. */
+/* Commands of shared receive queues. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #include "ctrl/ctrl.h"
 #include "rdma/qp.h"
 #include "ctrl/revision.h"
-/* @max_sge has been checked. */
+/* The caller has checked @max_sge. */
 static int ring_check(uint32_t max_wr, uint32_t max_sge, uint32_t nchunks)
 {
 	if (!max_wr || max_wr > PVR_MAX_SRQ_WR || (max_wr & (max_wr - 1)))
@@ -31,7 +31,7 @@ static int srq_check(const struct pvr_adapter *adapter, const struct pvr_cmd_cre
 	return ring_check(attr->max_wr, attr->max_sge, cmd->nchunks);
 }
 
-/* A queue that starts behind the header page. */
+/* Initialize a queue whose slots follow the header page. */
 static void ring_init(struct pvr_wq *wq, const struct pvr_pages *pages, uint32_t max_wr,
 		      uint32_t max_sge)
 {
@@ -91,7 +91,10 @@ err_free:
 	return err;
 }
 
-/* Requests that wait move; those that QPs hold are copies already. */
+/*
+ * Posted requests move to the new ring; QPs hold copies of the requests that they have
+ * taken.
+ */
 static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_srq *cmd,
 		      struct pvr_srq *srq)
 {
@@ -100,7 +103,7 @@ static int srq_resize(struct pvr_adapter *adapter, const struct pvr_cmd_modify_s
 	struct pvr_wq wq;
 	int err;
 
-	/* Its memory may be gone. */
+	/* The memory of the ring may be unplugged. */
 	if (srq->error)
 		return -EIO;
 	err = ring_check(max_wr, max_sge, cmd->nchunks);

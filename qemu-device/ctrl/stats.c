@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Counters: QUERY_STATS, and what the host sees of them. pvr_count() counts. */
+/* Counters for the guest (QUERY_STATS) and for the host. */
 #include <errno.h>
 #include <string.h>
 

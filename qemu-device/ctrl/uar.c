@@ -2,9 +2,9 @@
 /*
  * User contexts and their doorbell pages.
  *
- * A page belongs to one context, page 0 to the guest driver. A doorbell for an object
- * of another context is ignored and counted: processes of a guest that map different
- * pages cannot touch each other's queues.
+ * Each page belongs to one context, page 0 to the guest driver. A doorbell for an object
+ * of another context is ignored and counted: so processes of a guest with different pages
+ * cannot affect each other's queues.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 #include "ctrl/ctrl.h"
 #include "rdma/rq.h"
 #include "rdma/worker.h"
-/* The page that a frame number names, 0 if it is none that a context can have. */
+/* Return: the page with this frame number; 0 if no context can have it. */
 static uint32_t uar_index(const struct pvr_adapter *adapter, uint64_t pfn)
 {
 	uint64_t index;
@@ -59,7 +59,7 @@ static void uc_destroy(struct pvr_adapter *adapter, struct pvr_uc *uc)
 	free(uc);
 }
 
-/* A driver that was interrupted may have forgotten objects: they go with it. */
+/* Destroys all objects of the context: an interrupted driver may have left some. */
 int pvr_cmd_destroy_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 		       union pvr_cmd_resp *resp)
 {
@@ -101,7 +101,7 @@ static bool ring_cq(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32
 
 	if (!cq || cq->uc != uc)
 		return false;
-	/* Completions come by themselves: POLL asks for nothing that is not done. */
+	/* POLL needs no action: the device writes completions without it. */
 	if (value & PVR_DB_CQ_ARM)
 		pvr_cq_arm(adapter, cq, PVR_CQ_ARMED_ANY);
 	else if (value & PVR_DB_CQ_ARM_SOL)
@@ -140,7 +140,7 @@ void pvr_uar_ring(const struct pvr_uc *uc, uint32_t offset, uint32_t value)
 	adapter->stat[PVR_STAT_DOORBELLS_IGNORED] += !done;
 }
 
-/* Return: false if nobody is there. */
+/* Return: false if the page has no context, or the adapter may not do DMA. */
 static bool ring(struct pvr_adapter *adapter, uint64_t offset, uint32_t value)
 {
 	const struct pvr_uc *uc = adapter->uar[offset / PVR_PAGE_SIZE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Doorbell pages that the guest maps: polling them, and finding what was overwritten. */
+/* Polling of mapped doorbell pages, and the search for overwritten doorbells. */
 #include "ctrl/uar_poll.h"
 
 #include "rdma/cq_lost_arm.h"
@@ -20,7 +20,7 @@ static uint32_t *page_of(const struct pvr_uc *uc)
 	return uc->adapter->uar_poll.uar_shm + uc->uar * (PVR_PAGE_SIZE / sizeof(uint32_t));
 }
 
-/* What the last owner of the page has stored must hit nothing of the next one's. */
+/* A doorbell of the last owner of the page must not reach objects of the next owner. */
 static void clear_page(const struct pvr_uc *uc)
 {
 	uint32_t offset;
@@ -126,7 +126,10 @@ static void start_sweep(struct pvr_uc *uc, enum pvr_owned_kind kind)
 	TAILQ_INSERT_TAIL(&uc->adapter->uar_poll.sweeping, uc, sweeping);
 }
 
-/* Objects that came or went meanwhile: all that were there at the start get a quantum. */
+/*
+ * Checks at most *budget objects. Objects that existed at the start of the sweep are all
+ * checked.
+ */
 static void sweep_kind(struct pvr_uc *uc, enum pvr_owned_kind kind, uint32_t *budget)
 {
 	struct pvr_owned_list *all = &uc->owned[kind];
@@ -155,7 +158,7 @@ static bool sweep_context(struct pvr_uc *uc, uint32_t *budget)
 	return more;
 }
 
-/* A context that is not through goes behind the others. */
+/* A context with objects left goes to the end of the list. */
 static bool sweep(struct pvr_uar_poll *poll)
 {
 	uint32_t budget = OBJECTS_PER_POLL;
@@ -182,7 +185,7 @@ static const uint32_t word_offset[PVR_OWNED_NUM] = {
 	[PVR_OWNED_SRQ] = PVRDMA_UAR_SRQ_OFFSET,
 };
 
-/* No legal doorbell is 0: that would name an object and ask for nothing. */
+/* A valid doorbell is never 0: 0 names an object, but requests no action. */
 static bool poll_word(struct pvr_uc *uc, enum pvr_owned_kind kind)
 {
 	uint32_t *word_shm = page_of(uc) + word_offset[kind] / sizeof(uint32_t);
@@ -217,7 +220,10 @@ bool pvr_uar_poll_some(struct pvr_adapter *adapter)
 
 	if (!pvr_uar_poll_is_active(adapter))
 		return false;
-	/* What is rung for now gets its turn before it is looked at once more. */
+	/*
+	 * Before the pages: objects rung below run before the sweep that they start
+	 * checks them.
+	 */
 	found = sweep(poll);
 	if (n > PAGES_PER_POLL)
 		n = PAGES_PER_POLL;
