@@ -83,7 +83,8 @@ static bool may_log(struct pvr_attach *attach)
 
 	if (now - attach->log_since > LOG_PERIOD) {
 		if (attach->log_dropped) {
-			snprintf(line, sizeof(line), "%u lines like these were left out",
+			snprintf(line, sizeof(line),
+				 "%u more messages of this kind were suppressed",
 				 attach->log_dropped);
 			emit(attach, PVR_LOG_WARN, line);
 		}

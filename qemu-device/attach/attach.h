@@ -4,8 +4,8 @@
  *
  * DOC: trust
  *
- * The client is a QEMU that its guest may have taken over. It can break its own adapter
- * and nothing else: no message makes the daemon wait, abort, allocate more than a few
+ * The client is a QEMU that its guest may have taken over. It can break only its own
+ * adapter: no message makes the daemon wait, abort, allocate more than a few
  * pages or keep a descriptor. client.c passes only complete, checked messages of known
  * shape to libvfio-user. It handles guest RAM, interrupts and configuration space itself.
  */
@@ -30,9 +30,11 @@ struct pvr_attach_env {
 };
 
 /**
- * pvr_attach_create() - create an adapter and listen for its VM @env: must stay valid as
- * long as the result @config: copied @path: socket path; copied @err: on failure, one
- * line of text
+ * pvr_attach_create() - create an adapter and listen for its VM
+ * @env: must stay valid as long as the result
+ * @config: copied
+ * @path: socket path; copied
+ * @err: on failure, one line of text
  *
  * Return: the attachment, which owns the adapter, or NULL.
  */

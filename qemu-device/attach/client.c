@@ -5,7 +5,7 @@
  * A message stays in the socket until it is complete. Then
  *  - posted writes of registers and doorbells are executed from the peeked window;
  *  - memory regions and interrupts are received and handled here;
- *  - other messages are checked and left to libvfio-user.
+ *  - other messages are checked; libvfio-user receives and handles them.
  */
 #include <assert.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ __attribute__((format(printf, 2, 3))) static int throw_out(struct pvr_client *cl
 
 static int leave(struct pvr_client *client)
 {
-	pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has left",
+	pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has disconnected",
 		       (int)client->pid);
 	pvr_client_destroy(client);
 	return STEP_GONE;
@@ -279,7 +279,7 @@ static int agree(struct pvr_client *client, const struct pvr_window *window,
 	if (hdr->cmd != VFIO_USER_VERSION || window->len < hdr->msg_size)
 		return throw_out(client,
 				 "its first message is command %u, expected a "
-				 "VERSION: is it a QEMU with -device vfio-user-pci?",
+				 "VERSION: start QEMU with -device vfio-user-pci",
 				 hdr->cmd);
 	if (pvr_message_skip(client->source.fd, hdr->msg_size))
 		return throw_out(client, "its socket failed");
@@ -359,7 +359,7 @@ static int client_step(struct pvr_client *client)
 
 	client->emptied = false;
 	/*
-	 * The next message may have to wait for a long command; other clients need not.
+	 * The next message may have to wait for a long command; other clients do not wait.
 	 */
 	if (pvr_adapter_busy(client->adapter)) {
 		pvr_loop_again(&client->source);

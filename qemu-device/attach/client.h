@@ -27,7 +27,7 @@ struct pvr_client {
 	vfu_ctx_t *vfu; /* NULL until the version is negotiated */
 	struct pvr_vm_ram ram;
 	struct pvr_irq irq;
-	struct pvr_uar_map uar; /* open if the adapter is async and the version is negotiated */
+	struct pvr_uar_map uar; /* open if the adapter has uar=mapped and the version is negotiated */
 	bool blocked; /* waits until the client reads replies */
 	bool emptied; /* the last window held all data, and all of it was handled */
 	bool checked_unshared;
@@ -50,13 +50,13 @@ void pvr_client_check(struct pvr_client *client);
 void pvr_client_warn_unshared(struct pvr_client *client);
 
 /*
- * Each client has a libvfio-user context of its own: no state of an earlier VM is left in
- * it.
+ * Each client has a libvfio-user context of its own, without state of an earlier VM.
  */
 
 /**
- * pvr_device_attach() - negotiate the version with a client @client: gets a context, and
- * a new descriptor in source.fd @version: its complete VERSION message
+ * pvr_device_attach() - negotiate the version with a client
+ * @client: gets a context, and a new descriptor in source.fd
+ * @version: its complete VERSION message
  *
  * Return: true, or false with @err filled. The client has got the reply in both cases.
  */

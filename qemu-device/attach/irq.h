@@ -28,9 +28,11 @@ void pvr_irq_close_all(struct pvr_irq *irq);
 void pvr_irq_raise(struct pvr_irq *irq, uint32_t vector);
 
 /**
- * pvr_irq_set() - VFIO_USER_DEVICE_SET_IRQS @adapter: the adapter that raises the
- * vectors; paused during the change @set: unchecked data of the client @len: bytes at
- * @set @fds: descriptors that are kept are replaced by -1
+ * pvr_irq_set() - VFIO_USER_DEVICE_SET_IRQS
+ * @adapter: the adapter that raises the vectors; paused during the change
+ * @set: unchecked data of the client
+ * @len: bytes at @set
+ * @fds: descriptors that are kept are replaced by -1
  *
  * Return: 0, or -errno for the client, with @err filled.
  */

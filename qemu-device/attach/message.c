@@ -69,7 +69,7 @@ static ssize_t take_part(int fd, struct pvr_message *msg, struct iovec *iov)
 		.msg_iov = iov,
 		.msg_iovlen = 1,
 		.msg_control = &fds,
-		/* CMSG_SPACE() would have room for one more descriptor */
+		/* CMSG_SPACE() has room for one more descriptor */
 		.msg_controllen = CMSG_LEN((PVR_MESSAGE_FDS - msg->num_fds) * sizeof(int)),
 	};
 	ssize_t n;

@@ -4,8 +4,8 @@
  *
  * DOC: whole messages
  *
- * A window is the data of a socket that MSG_PEEK returns. It cannot change any more, so a
- * message is checked there and then left for libvfio-user to receive. Descriptors are
+ * A window is the data of a socket that MSG_PEEK returns. It cannot change any more: a
+ * message is checked there, and libvfio-user receives the same bytes. Descriptors are
  * delivered only when the byte that they were sent with is received.
  */
 #ifndef PVR_ATTACH_MESSAGE_H
@@ -55,7 +55,7 @@ size_t pvr_message_queued(int fd);
 bool pvr_message_few_fds(int fd, size_t size);
 
 /*
- * Replies with @err (0 or an errno) and @len bytes at @body, unless the client asked for
+ * Replies with @err (0 or an errno) and @len bytes at @body, unless the client requested
  * no reply. Return: 0 or -errno.
  */
 int pvr_message_reply(int fd, const struct vfio_user_header *hdr, int err, const void *body,

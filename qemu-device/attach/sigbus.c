@@ -3,11 +3,10 @@
  * SIGBUS in guest RAM: its file was truncated, or its file system is full.
  *
  * The signal is synchronous: the handler runs in the thread that accessed the memory.
- * That can be any thread that executes a request of this VM or of a VM it communicates
- * with. The slot of that memory does not change meanwhile, because it is freed only after
- * the last use. Other slots may change, and the handler must not use a half-written one.
- * So each slot has a sequence number, odd during a change, which the reader checks before
- * and after.
+ * Any thread can access it that executes a request of this VM or of its peer VMs. The slot
+ * of the memory does not change during the access, because it is freed after the last use.
+ * Other slots may change, and the handler must not use a half-written slot. So each slot
+ * has a sequence number, odd during a change, which the reader checks before and after.
  */
 #include <errno.h>
 #include <pthread.h>

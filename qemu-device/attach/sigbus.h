@@ -9,8 +9,9 @@
 #include "base/loop.h"
 
 /**
- * pvr_sigbus_guard() - contain SIGBUS in a mapping @broken: set to true by the signal
- * handler, in any thread @wakes: woken by the signal handler
+ * pvr_sigbus_guard() - contain SIGBUS in a mapping
+ * @broken: set to true by the signal handler, in any thread
+ * @wakes: woken by the signal handler
  *
  * Context: any thread, as pvr_sigbus_unguard().
  *

@@ -4,8 +4,8 @@
  *
  * DOC: fairness
  *
- * ready() of a source does a bounded amount of work. When work is left, it calls
- * pvr_loop_again(), and the loop calls it in the next iteration, after all other sources.
+ * ready() of a source does a bounded amount of work. If more work remains, ready()
+ * calls pvr_loop_again(), and the loop calls it in the next iteration, after all other sources.
  * So edge-triggered sources need not be drained at once, and a client that always has
  * data delays the others by one batch.
  *

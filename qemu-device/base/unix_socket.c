@@ -80,7 +80,7 @@ static bool in_use(const char *path, int fd, struct pvr_error *err)
 			path, (int)pid);
 }
 
-/* Unlinks a stale socket at @path, one that no process listens at. */
+/* Unlinks a stale socket at @path: no process listens there. */
 static bool clear_path(const struct sockaddr_un *addr, bool *replaced, struct pvr_error *err)
 {
 	const char *path = addr->sun_path;
@@ -98,7 +98,7 @@ static bool clear_path(const struct sockaddr_un *addr, bool *replaced, struct pv
 	if (fd >= 0 || errno == EAGAIN)
 		return in_use(path, fd, err);
 	if (errno != ECONNREFUSED)
-		return pvr_fail(err, "cannot tell whether socket %s is in use: %s", path,
+		return pvr_fail(err, "cannot check whether socket %s is in use: %s", path,
 				strerror(errno));
 	if (unlink(path) < 0)
 		return pvr_fail(err, "cannot remove the stale socket %s: %s", path,

@@ -11,10 +11,10 @@
 #define PVR_SOCKET_PATH_MAX 107 /* sun_path less its NUL */
 
 /**
- * pvr_unix_listen() - create a listening, non-blocking socket at @path @replaced: set to
- * true if a stale socket was replaced
+ * pvr_unix_listen() - create a listening, non-blocking socket at @path
+ * @replaced: set to true if a stale socket was replaced
  *
- * Replaces a socket that no process listens at. Fails if any other file is at @path.
+ * Replaces a socket without a listening process. Fails if any other file is at @path.
  *
  * Return: the descriptor, or -1 with @err filled.
  */

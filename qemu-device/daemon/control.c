@@ -190,8 +190,8 @@ static bool choose_path(struct pvr_control *control, const char *path, struct pv
 		return true;
 	}
 	if (!pvr_control_default_path(control->path, sizeof(control->path)))
-		return pvr_fail(err, "where to put the control socket? XDG_RUNTIME_DIR is not "
-				     "set: give --control PATH");
+		return pvr_fail(err, "no default path for the control socket: "
+				     "XDG_RUNTIME_DIR is not set: give --control PATH");
 	snprintf(folder, sizeof(folder), "%s", control->path);
 	slash = strrchr(folder, '/');
 	if (slash && slash != folder) {

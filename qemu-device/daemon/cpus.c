@@ -31,7 +31,7 @@ bool pvr_cpus_suffice(struct pvr_cpus cpus, unsigned int polling, struct pvr_err
 	if (cpus.online && polling && polling >= cpus.online)
 		return pvr_fail(why,
 				"%u workers have adapters with uar=mapped, and this machine has %u "
-				"CPUs: no CPU is left for the guests, so these workers look for "
+				"CPUs: no CPU is left for the guests, so these workers poll "
 				"doorbells every 50 us only; use fewer workers, or uar=trapped",
 				polling, cpus.online);
 	return true;

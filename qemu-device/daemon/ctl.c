@@ -23,23 +23,23 @@
 static const char help[] =
 	"Usage: pvrdmactl [--control PATH] [--json] COMMAND\n"
 	"\n"
-	"  adapters               the adapters, their state, and which QEMU is attached\n"
-	"  paths                  which adapters and hosts talked to each other, how and how much\n"
-	"  peers                  other hosts: whether we are connected, by which address, how safely\n"
+	"  adapters               adapters: settings, state, attached QEMU\n"
+	"  paths                  pairs of adapters and hosts: path, reason, traffic\n"
+	"  peers                  other hosts: address, connections, TLS, RDMA NIC\n"
 	"  qps [NAME]             queue pairs of one adapter or of all\n"
 	"  stats [NAME]           counters of one adapter or of all\n"
-	"  workers                what the daemon's workers do: load, when they poll, when they sleep\n"
+	"  workers                workers: CPUs, load, polling and sleep\n"
 	"  add-adapter " PVR_ADAPTER_SYNTAX "\n"
-	"  remove-adapter NAME    its VM sees the device vanish\n"
-	"  link NAME up|down      the port state that its VM sees\n"
+	"  remove-adapter NAME    remove an adapter: the device of its VM is unplugged\n"
+	"  link NAME up|down      set the port state that its VM sees\n"
 	"  log-level LEVEL        error, warn, info or debug\n"
-	"  reload                 read key files and the peers file again, all or nothing\n"
+	"  reload                 read the key files and the peers file again: all or none\n"
 	"  version\n"
 	"\n"
 	"  --control PATH         pvrdmad's control socket (default: $PVRDMA_CONTROL, else\n"
 	"                         /run/pvrdma/control for root, else\n"
 	"                         $XDG_RUNTIME_DIR/pvrdma/control)\n"
-	"  --json                 print pvrdmad's reply as it is\n"
+	"  --json                 print pvrdmad's JSON reply\n"
 	"  --help, --version\n";
 
 static bool put(struct json_object *obj, const char *key, const char *value)
@@ -55,7 +55,7 @@ static int complain(const char *text, int status)
 
 /* ----------------------------------------------------------------- requests */
 
-/* Checked before pvrdmad is asked: the key must be a known setting. */
+/* Checks before the request that the key is a known setting. */
 static bool put_word(void *request, const char *key, const char *value, struct pvr_error *err)
 {
 	struct pvr_adapter_settings scratch = { .name = "" };
@@ -138,8 +138,8 @@ static bool no_daemon(const char *path, struct pvr_error *err)
 				path, path);
 	if (errno == EACCES)
 		return pvr_fail(err,
-				"no access to %s: ask as the user that pvrdmad runs as, "
-				"or as root",
+				"no access to %s: run pvrdmactl as the user that pvrdmad "
+				"runs as, or as root",
 				path);
 	if (errno == ENAMETOOLONG)
 		return pvr_fail(err, "socket path %s has %zu characters, the limit is %d", path,
@@ -190,8 +190,8 @@ static struct json_object *converse(const char *path, struct json_object *reques
 	close(fd);
 	if (!reply)
 		pvr_fail(err,
-			 "no answer from pvrdmad at %s within %d s: is it another "
-			 "program?",
+			 "no reply from pvrdmad at %s within %d s: does another "
+			 "program listen there?",
 			 path, CTL_PATIENCE);
 	return reply;
 }
@@ -204,7 +204,8 @@ static int show(const struct ctl_command *command, struct json_object *reply, bo
 		printf("%s\n", json_object_to_json_string_ext(reply, JSON_C_TO_STRING_PRETTY));
 	if (!json_object_object_get_ex(reply, "ok", &value) || !json_object_get_boolean(value)) {
 		if (!json_object_object_get_ex(reply, "error", &value))
-			return complain("pvrdmad gave a reply that is none", EXIT_FAILURE);
+			return complain("the reply of pvrdmad has neither \"ok\" nor \"error\"",
+					EXIT_FAILURE);
 		return complain(json_object_get_string(value), EXIT_FAILURE);
 	}
 	if (!json && command->print)
@@ -296,8 +297,9 @@ int main(int argc, char **argv)
 		return complain("no command, see pvrdmactl --help", EXIT_USAGE);
 	if (!options.control[0] &&
 	    !pvr_control_default_path(options.control, sizeof(options.control)))
-		return complain("where is the control socket? XDG_RUNTIME_DIR is not set: "
-				"give --control PATH",
-				EXIT_USAGE);
+		return complain(
+			"no default path for the control socket: XDG_RUNTIME_DIR is not set: "
+			"give --control PATH",
+			EXIT_USAGE);
 	return run(options.control, options.json, argv + optind, argc - optind);
 }

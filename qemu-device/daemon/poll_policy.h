@@ -4,30 +4,28 @@
  *
  * DOC: polling
  *
- * To wake a sleeping worker costs a system call of the sender and a switch. So after work
- * a worker polls for a window of some tens of microseconds. As long as windows find work,
- * it never sleeps. In a window it polls its sockets, too: often while they deliver data,
- * rarely while they do not.
+ * A wakeup of a worker costs the sender a system call, and a context switch. So after work
+ * a worker polls for a window of some tens of microseconds. It does not sleep as long as
+ * windows find work. In a window it polls its sockets, too: often while they deliver data,
+ * rarely otherwise.
  *
  * Without a spare core, polling takes the CPU from the guests whose work it waits for.
- * The windows show that in two ways:
+ * Two signs of contention:
  *
  *	Other threads got the CPU although the worker did not sleep: involuntary context
  *	switches (each poll of the sockets yields), or less CPU time than time passed.
  *	Most windows end without work.
  *
  * Then the worker backs off: it sleeps as soon as there is no work. The backoff doubles
- * with each further trial that fails, from BACKOFF_MIN_NS to BACKOFF_MAX_NS. After a long
+ * after each failed trial, from BACKOFF_MIN_NS to BACKOFF_MAX_NS. After a long
  * time of windows with work it starts at BACKOFF_MIN_NS again.
  *
  * DOC: other hosts
  *
- * Data from another host is work too, though not the engine's: more data follows within
- * microseconds. Other threads that poll then, such as the guest that waits for its
- * response, return a yielded CPU at once, which costs less than a wakeup. So while data
- * moves between hosts, a worker whose CPU is contended yields in every round. Neither
- * these switches nor their time count as contention while each of them is short. Lost
- * time is measured over longer periods then.
+ * Data from another host also counts as work: more data follows within microseconds. A
+ * polling guest returns a yielded CPU at once, which costs less than a wakeup. So while
+ * data moves between hosts, a worker with a contended CPU yields in every round. Short
+ * yields do not count as contention. Lost time is measured over longer periods then.
  */
 #ifndef PVR_DAEMON_POLL_POLICY_H
 #define PVR_DAEMON_POLL_POLICY_H
@@ -91,8 +89,9 @@ void pvr_poll_get_stats(const struct pvr_poll_policy *policy, struct pvr_poll_st
 bool pvr_poll_is_on(const struct pvr_poll_policy *policy, uint64_t now);
 
 /**
- * pvr_poll_next() - choose the next step after the engine ran @worked: the engine had
- * work @uar_mapped: some doorbells can only be polled, so a window never ends
+ * pvr_poll_next() - choose the next step after the engine ran
+ * @worked: the engine had work
+ * @uar_mapped: some doorbells can only be polled, so a window never ends
  */
 enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, bool worked,
 				 bool uar_mapped);
@@ -114,7 +113,7 @@ static inline bool pvr_poll_is_shared(const struct pvr_poll_policy *policy)
 /* The worker slept from @from to @now. */
 void pvr_poll_slept(struct pvr_poll_policy *policy, uint64_t from, uint64_t now);
 
-/* Return: true if pvr_poll_usage() is due. Ask after PVR_POLL_LOOK and before sleep. */
+/* Return: true if pvr_poll_usage() is due. Check after PVR_POLL_LOOK and before sleep. */
 bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now);
 /*
  * @cpu: CPU time of the thread in ns. @switches: its involuntary context switches. Both

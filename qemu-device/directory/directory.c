@@ -115,7 +115,7 @@ static void located(struct pvr_directory *directory, const struct pvr_news *news
 	struct pvr_entry *entry = pvr_entry_find(directory, &news->key);
 	struct pvr_dir_host *host = pvr_dir_host_find(directory, news->host);
 
-	/* No query for it is open, or this host was not asked. */
+	/* No query for it is open, or this host was not queried. */
 	if (entry && host)
 		directory->ops->located(directory, entry, host, news->type);
 }

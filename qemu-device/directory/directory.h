@@ -6,16 +6,16 @@
  *
  * Workers call pvr_directory_resolve(), which queues a query. The directory's thread, the
  * first one of the daemon, keeps a cache of resolved GIDs. A backend looks up other GIDs:
- * `static` asks the hosts of a file, `etcd` reads a database that all hosts write to.
+ * `static` queries the hosts of a file, `etcd` reads a database that all hosts write to.
  * Results go to the engine, which keeps them until they are changed or withdrawn. So no
  * packet waits for a directory that is down.
  *
- * The backend keeps the cache up to date, by a watch or by repeated queries. That no host
- * has a GID is cached for one second. The cache is bounded: the least recently used entry
+ * The backend keeps the cache up to date, by a watch or by repeated queries. The absence of a
+ * GID is cached for one second. The cache is bounded: the least recently used entry
  * is dropped first, and looked up again when needed.
  *
- * A claim is accepted if the rules of the backend allow it and no other live host has the
- * GID. Otherwise it is refused and logged.
+ * A claim is accepted if the rules of the backend allow it and no other connected host has
+ * the GID. Otherwise it is refused and logged.
  */
 #ifndef PVR_DIRECTORY_DIRECTORY_H
 #define PVR_DIRECTORY_DIRECTORY_H
@@ -57,7 +57,7 @@ struct pvr_directory_env {
 
 /* Delays in ns; 0: the default. Tests use shorter ones. */
 struct pvr_directory_timing {
-	uint64_t round; /* until hosts that have not responded are asked again */
+	uint64_t round; /* until hosts that have not responded are queried again */
 	uint64_t absent; /* how long the absence of a GID is cached */
 	uint64_t group; /* interval between queries for the members of a group */
 	uint64_t found; /* interval between checks that a host still has a GID */
@@ -74,7 +74,7 @@ struct pvr_directory_settings {
 };
 
 /*
- * Without file and etcd, the hosts added by pvr_directory_add_host() are asked. @settings
+ * Without file and etcd, the hosts added by pvr_directory_add_host() are queried. @settings
  * is not used after the call. Return: NULL with @err filled on failure.
  */
 struct pvr_directory *pvr_directory_create(const struct pvr_directory_env *env,

@@ -42,7 +42,7 @@ static void tell_type(struct pvr_directory *directory, const struct pvr_entry *e
 		env->set_gid(env->opaque, &entry->node.key, type, state, host ? host->name : NULL);
 
 	if (err)
-		pvr_directory_log(directory, PVR_LOG_ERR, "cannot remember where a GID is: %s",
+		pvr_directory_log(directory, PVR_LOG_ERR, "cannot cache the host of a GID: %s",
 				  strerror(-err));
 }
 

@@ -106,7 +106,7 @@ void pvr_etcd_see_header(struct pvr_etcd *etcd, struct json_object *header)
 	if (!begun_anew)
 		return;
 	pvr_directory_log(etcd->directory, PVR_LOG_WARN,
-			  "etcd has begun anew: everything is looked up again");
+			  "etcd has lost its data: all keys are read again");
 	pvr_etcd_resync(etcd);
 }
 
@@ -121,7 +121,7 @@ static void client_changed(void *opaque, bool connected, const char *why)
 	const char *url = pvr_etcd_client_url(&etcd->client);
 
 	if (connected) {
-		pvr_directory_log(etcd->directory, PVR_LOG_INFO, "etcd at %s answers", url);
+		pvr_directory_log(etcd->directory, PVR_LOG_INFO, "etcd at %s responds", url);
 		if (etcd->missed)
 			begin_grace(etcd);
 		etcd->missed = false;
@@ -129,7 +129,7 @@ static void client_changed(void *opaque, bool connected, const char *why)
 		etcd->missed = true;
 		pvr_etcd_watch_close(etcd);
 		pvr_directory_log(etcd->directory, PVR_LOG_WARN,
-				  "etcd at %s: %s; what is known stays", url, why);
+				  "etcd at %s: %s; cached GIDs stay in use", url, why);
 	}
 }
 

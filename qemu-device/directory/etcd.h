@@ -2,7 +2,7 @@
 /*
  * The etcd backend, for many hosts.
  *
- * DOC: what is in etcd
+ * DOC: keys in etcd
  *
  *	PREFIX hosts/NAME		{"address":"ADDRESS:PORT"}
  *	PREFIX gids/FABRIC/GID		{"host":"NAME","type":"v2"}
@@ -13,9 +13,9 @@
  * is its own. So the first owner keeps the GID while its key exists; later claims are
  * refused.
  *
- * DOC: what is kept when etcd is gone
+ * DOC: outage of etcd
  *
- * The whole cache. Each key that was read is watched from its revision on, and read again
+ * The whole cache stays in use. Each key that was read is watched from its revision on, and read again
  * after a change. A GID whose key has disappeared is dropped if its owner is not
  * connected, or does not confirm that it still has it. After an outage or a data loss of
  * etcd, hosts get time to write their keys again.
@@ -75,7 +75,7 @@ struct pvr_etcd_entry {
 	 * has passed.
 	 */
 	uint64_t gone_revision, gone_until;
-	bool verifying; /* its key is gone, and the owner was asked */
+	bool verifying; /* its key is gone, and the owner was queried */
 	bool awaited; /* no key yet, but one may follow soon */
 };
 
@@ -184,7 +184,7 @@ bool pvr_etcd_is_registered(const struct pvr_etcd *etcd);
 void pvr_etcd_lookup_init(struct pvr_etcd *etcd);
 void pvr_etcd_lookup_exit(struct pvr_etcd *etcd);
 void pvr_etcd_lookup_step(struct pvr_etcd *etcd);
-/* Queues a look-up, or another one if one is in progress. */
+/* Queues a look-up; if one is in progress, it is repeated afterwards. */
 void pvr_etcd_ask(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
 void pvr_etcd_ask_later(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
 /* The item is about to be freed. */

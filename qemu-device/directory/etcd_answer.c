@@ -41,8 +41,7 @@ static bool owner_of(struct pvr_etcd *etcd, struct json_object *kv, char host[PV
 		return true;
 	if (pvr_json_base64(kv, "key", key, sizeof(key)) < 0)
 		strcpy(key, "a key");
-	pvr_directory_log(etcd->directory, PVR_LOG_WARN, "the value of %s in etcd makes no sense",
-			  key);
+	pvr_directory_log(etcd->directory, PVR_LOG_WARN, "the value of %s in etcd is invalid", key);
 	return false;
 }
 
@@ -150,7 +149,7 @@ void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum
 {
 	struct pvr_etcd *etcd = pvr_etcd_of(directory);
 
-	/* The owner was asked and has not responded, or no key has appeared. */
+	/* The owner was queried and has not responded, or no key has appeared. */
 	if (entry_part(entry)->verifying || due == PVR_DUE_ROUND) {
 		gid_absent(etcd, entry);
 		return;
@@ -262,7 +261,7 @@ static void host_answer(struct pvr_etcd *etcd, struct pvr_dir_host *host, struct
 {
 	const struct pvr_directory_env *env = &etcd->directory->env;
 	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
-	struct pvr_error err = { "it makes no sense" };
+	struct pvr_error err = { "it is invalid" };
 	char address[64];
 
 	pvr_etcd_watch_add(etcd, &part->item);

@@ -41,7 +41,7 @@ static uint64_t pause_after(const struct pvr_etcd_client *client)
 	uint64_t pause;
 
 	if (client->failures % client->settings.num_urls)
-		return 0; /* another URL is left to try */
+		return 0; /* the next URL is tried */
 	pause = rounds > 6 ? PAUSE_MAX : PAUSE_MIN << rounds;
 	return pause > PAUSE_MAX ? PAUSE_MAX : pause;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The lease: this host's keys exist while it is kept alive. */
+/* The lease: this host's keys exist as long as it is renewed. */
 #include <string.h>
 
 #include "directory/etcd.h"
@@ -32,7 +32,7 @@ void pvr_etcd_lease_lost(struct pvr_etcd *etcd)
 	if (!etcd->lease.id[0])
 		return;
 	pvr_directory_log(etcd->directory, PVR_LOG_WARN,
-			  "etcd has lost our lease: this host's keys are written again");
+			  "etcd has lost this host's lease: all keys are written again");
 	etcd->lease.id[0] = '\0';
 	pvr_loop_timer_disarm(&etcd->lease.timer);
 }

@@ -150,7 +150,7 @@ static void batch_done(void *opaque, enum pvr_etcd_result result, struct json_ob
 		give_back(batch, false);
 	} else if (!take_reply(batch, reply)) {
 		pvr_directory_log(etcd->directory, PVR_LOG_WARN,
-				  "etcd's answer to look-ups makes no sense");
+				  "etcd's response to look-ups is invalid");
 		give_back(batch, true);
 	}
 	free(batch);

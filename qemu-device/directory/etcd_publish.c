@@ -4,8 +4,8 @@
  *
  * A transaction puts a key if its state is as last seen; at first, if there is none. If
  * the state differs, etcd returns the current key. If that was written by an earlier run
- * of this daemon, the next transaction expects it. If it is another host's, the key is
- * refused and tried again every second: the other host may be about to leave.
+ * of this daemon, the next transaction expects it. If another host wrote it, the key is
+ * refused and retried every second: the other host may remove it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -159,12 +159,12 @@ static void refuse(struct pvr_own_key *own, const char *who)
 
 	if (!own->refused && own->is_host)
 		pvr_directory_log(directory, PVR_LOG_WARN,
-				  "etcd has a host %s at another address: this one is not "
-				  "announced until that is gone",
+				  "etcd has host %s at another address: this host is not "
+				  "announced until that key is gone",
 				  directory->env.name);
 	else if (!own->refused)
 		pvr_directory_log(directory, PVR_LOG_WARN,
-				  "%s is host %s's: an adapter here claims it too, and is refused",
+				  "%s belongs to host %s: the claim of an adapter here is refused",
 				  pvr_key_text(&own->node.key, text), who);
 	own->refused = true;
 	directory->refused++;
@@ -206,7 +206,7 @@ static void put_succeeded(struct pvr_own_key *own, struct json_object *reply)
 	own->state = OWN_PRESENT;
 	own->expect = pvr_json_number(pvr_json_object(reply, "header"), "revision");
 	if (own->refused)
-		pvr_directory_log(own->etcd->directory, PVR_LOG_INFO, "%s is this host's now",
+		pvr_directory_log(own->etcd->directory, PVR_LOG_INFO, "%s now belongs to this host",
 				  own->is_host ? "the name" : pvr_key_text(&own->node.key, text));
 	own->refused = false;
 	if (own->is_host)
@@ -237,7 +237,8 @@ static void log_refusal(struct pvr_own_key *own, struct json_object *reply)
 		pvr_etcd_lease_lost(own->etcd);
 	else
 		pvr_directory_log(own->etcd->directory, PVR_LOG_WARN,
-				  "etcd refuses our keys: %.200s", why ? why : "no reason given");
+				  "etcd refuses this host's keys: %.200s",
+				  why ? why : "no reason given");
 }
 
 static void put_done(void *opaque, enum pvr_etcd_result result, struct json_object *reply)

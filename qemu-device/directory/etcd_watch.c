@@ -180,7 +180,7 @@ static void stream_line(void *opaque, const char *line, size_t len)
 	if (result)
 		take_result(etcd, result);
 	else
-		fail(etcd, 0, "its watch stream makes no sense");
+		fail(etcd, 0, "its watch stream is invalid");
 	json_object_put(object);
 	if (etcd->watch.stream)
 		pvr_etcd_step(etcd);

@@ -11,7 +11,7 @@
 #include "directory/key.h"
 #include "pipe.h"
 
-#define PVR_PEERS_FILE_HOSTS 256 /* each host is asked about each GID: larger sites need etcd */
+#define PVR_PEERS_FILE_HOSTS 256 /* each host is queried for each GID: larger sites need etcd */
 #define PVR_PEERS_FILE_PINS 1024 /* per host */
 
 struct pvr_pin {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
- * The static backend, for a few hosts that a file names: it asks the hosts themselves.
+ * The static backend, for a few hosts listed in a file: it queries the hosts themselves.
  *
- * DOC: questions to hosts
+ * DOC: queries to hosts
  *
- * A look-up asks each host that may have the GID, by WHERE, in rounds. Hosts that are not
- * connected or have not responded are asked again in the next round. It ends when a host
- * has the GID, all have denied it, or after some rounds. The owner confirms the result
- * from time to time while it is connected. If an owner is needed and unreachable, it may
- * be dead and the GID elsewhere: then all other hosts are asked, and one that has the GID
- * becomes the owner.
+ * A look-up sends GID_QUERY, in rounds, to each host that may have the GID. Hosts that are
+ * not connected or have not responded are queried again in the next round. The look-up
+ * ends when a host has the GID, when all hosts have denied it, or after ROUNDS_MAX rounds.
+ * While the owner is connected, it is queried again at intervals. If an owner is needed
+ * and unreachable, another host may have the GID now: all other hosts are queried, and a
+ * host that has the GID becomes the owner.
  *
  * The members of a group are reported together, when all hosts have responded or a round
  * is over. Senders to the group wait a little longer than a round (rdma/ud_send.c). The
@@ -199,7 +199,7 @@ static void claim(struct pvr_directory *directory, struct pvr_entry *entry,
 	char why[128];
 
 	if (entry->owner && entry->owner != host && entry->owner->up) {
-		snprintf(why, sizeof(why), "it is that of host %s, which is alive",
+		snprintf(why, sizeof(why), "it belongs to host %s, which is connected",
 			 entry->owner->name);
 		pvr_directory_refuse(directory, &entry->node.key, host->name, why);
 		return;

@@ -165,10 +165,10 @@ static ssize_t conn_recv(void *opaque, const struct iovec *iov, int count)
 		return 0;
 	n = pvr_stream_recv(&conn->stream, iov, count);
 	/*
-	 * A short read has emptied the socket, and later data raises an event: no system
-	 * call is needed to find out. Not so with several iovecs, which are guest memory
-	 * and can end a call early; with TLS, which reads from the socket itself; and
-	 * with a NIC, which raises an event only after a poll found nothing.
+	 * A short read has emptied the socket, and later data raises an event: no further
+	 * system call is needed. Exceptions: several iovecs are guest memory and can end a
+	 * call early; TLS reads from the socket itself; a NIC raises an event only after an
+	 * empty poll.
 	 */
 	conn->dry = !conn->stream.tls && !conn->stream.verbs && count == 1 && n > 0 &&
 		    (size_t)n < iov->iov_len;

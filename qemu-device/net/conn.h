@@ -2,11 +2,11 @@
 /*
  * One connection to another daemon.
  *
- * DOC: whose it is
+ * DOC: owner of a connection
  *
- * The first thread owns it until the handshake is done, and again after its end. In
- * between the worker owns it, see net.h. A work item passes it on. It stays in the lists
- * of the first thread all the time, which reads the members marked so.
+ * The first thread owns a connection until its handshake is done, and again after its
+ * end. In between a worker owns it, see net.h. A work item passes it on. It stays in the
+ * lists of the first thread, which always reads the members marked so.
  */
 #ifndef PVR_NET_CONN_H
 #define PVR_NET_CONN_H
@@ -98,7 +98,7 @@ bool pvr_conn_begin(struct pvr_conn *conn, const char *host, const struct pvr_he
 		    struct pvr_error *err);
 /* Answers HELLO. May call done() or failed(). */
 void pvr_conn_answer(struct pvr_conn *conn, const struct pvr_hello *hello);
-/* Sends CLOSE, as much as the socket takes at once. */
+/* Sends CLOSE, as many bytes as the socket takes without blocking. */
 void pvr_conn_send_close(struct pvr_conn *conn, enum pvr_close_reason reason, const char *text);
 /* Removes it from its loop. */
 void pvr_conn_release(struct pvr_conn *conn);

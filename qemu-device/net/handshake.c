@@ -111,7 +111,7 @@ static size_t expected_size(const struct pvr_handshake *handshake, const char **
 	return size;
 }
 
-/* Checks what the features, which are in another frame, require. */
+/* Checks READs of VERBS_QP against the features of HELLO. */
 static bool check_reads(const struct pvr_handshake *handshake)
 {
 	uint32_t features = le32toh(handshake->in[0].hello.features);
@@ -129,8 +129,8 @@ static enum pvr_handshake_result take_frame(struct pvr_handshake *handshake, str
 	if (!pvr_frame_check(in, handshake->pos, &payload, &why))
 		return fail(err, why);
 	if (in->frame.type == PVR_FRAME_CLOSE) {
-		pvr_fail(err, "it refuses us (%s): %s", pvr_close_name(le32toh(in->close.reason)),
-			 in->close.text);
+		pvr_fail(err, "the peer refuses the connection (%s): %s",
+			 pvr_close_name(le32toh(in->close.reason)), in->close.text);
 		return PVR_HANDSHAKE_FAILED;
 	}
 	if (!check_reads(handshake))

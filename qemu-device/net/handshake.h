@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
  * The handshake of a connection: connect, TLS, HELLO and its answer, each followed by a
- * VERBS_QP if the HELLO announces one. No byte beyond is read: the engine reads the
- * rest.
+ * VERBS_QP if the HELLO announces one. No later byte is read: it is for the engine.
  */
 #ifndef PVR_NET_HANDSHAKE_H
 #define PVR_NET_HANDSHAKE_H

@@ -48,7 +48,7 @@ bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err)
 {
 	if (hello->version_min <= PVR_FRAME_VERSION && hello->version_max >= PVR_FRAME_VERSION)
 		return true;
-	return pvr_fail(err, "it speaks versions %u to %u of the protocol, and we speak %u",
+	return pvr_fail(err, "the peer has protocol versions %u to %u, expected %u",
 			hello->version_min, hello->version_max, PVR_FRAME_VERSION);
 }
 

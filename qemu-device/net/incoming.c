@@ -37,7 +37,7 @@ static void refuse(struct pvr_conn *conn, const struct pvr_error *why)
 	pvr_conn_destroy(conn);
 }
 
-/* TCP still works, so only the host is told; its operator can query the reason. */
+/* TCP still works: CLOSE reports the reason to the host, and nothing is logged here. */
 static void decline(struct pvr_conn *conn, const struct pvr_error *why)
 {
 	pvr_conn_send_close(conn, PVR_CLOSE_DEVICE, why->text);
@@ -45,7 +45,7 @@ static void decline(struct pvr_conn *conn, const struct pvr_error *why)
 	pvr_conn_destroy(conn);
 }
 
-/* Tells the host the reason. */
+/* Refuses the connection and sends the reason to the host. */
 static void dismiss(struct pvr_conn *conn, enum pvr_close_reason reason,
 		    const struct pvr_error *why)
 {
@@ -73,7 +73,7 @@ static bool check_identity(const struct pvr_conn *conn, struct pvr_error *why)
 	       pvr_peers_trust(conn, conn->theirs.name, why);
 }
 
-/* Creates the queue pair for a connection that asks for one. */
+/* Creates the queue pair if the handshake has a VERBS_QP. */
 static bool make_verbs(struct pvr_conn *conn, struct pvr_hello *answer, struct pvr_error *why)
 {
 	const union pvr_any_frame *theirs = pvr_handshake_queue_pair(&conn->handshake);
@@ -85,7 +85,8 @@ static bool make_verbs(struct pvr_conn *conn, struct pvr_hello *answer, struct p
 	if (!conn->net->nics)
 		return pvr_fail(why, "%s", conn->net->no_nics.text);
 	if (conn->theirs.count != 1)
-		return pvr_fail(why, "one queue pair is enough");
+		return pvr_fail(
+			why, "a queue pair needs a connection of its own: expected a count of 1");
 	answer->features |= PVR_HELLO_F_VERBS;
 	if (getsockname(conn->stream.fd, &local.any, &local.len) < 0)
 		return pvr_fail(why, "%s", strerror(errno));
@@ -180,7 +181,7 @@ static void drop_oldest(struct pvr_net *net)
 
 	LIST_FOREACH(conn, &net->handshakes, link)
 	oldest = conn;
-	pvr_fail(&why, "%u others are ahead of it, and it is slow", HANDSHAKES_MAX);
+	pvr_fail(&why, "its handshake is slow, and %u newer ones are in progress", HANDSHAKES_MAX);
 	refuse(oldest, &why);
 }
 

@@ -283,8 +283,9 @@ static bool check_keys(const struct pvr_net_settings *settings, struct pvr_error
 		return pvr_fail(err, "tls-cert and tls-psk-file: give certificates, or "
 				     "pre-shared keys, not both");
 	if (settings->insecure && pvr_net_settings_has_keys(settings))
-		return pvr_fail(err, "insecure turns TLS off, so what are the tls-... files for? "
-				     "Leave one of them out");
+		return pvr_fail(
+			err,
+			"insecure turns TLS off, but tls-... files are given: remove one of both");
 	return true;
 }
 
@@ -299,7 +300,7 @@ static bool needs_keys(const char *what, const struct pvr_address *address, stru
 			what, pvr_address_format(address, text));
 }
 
-/* Checks what other hosts can reach or impersonate. */
+/* Without keys, only loopback addresses are allowed. */
 static bool check_exposed(const struct pvr_net_settings *settings, struct pvr_error *err)
 {
 	struct pvr_address address;
@@ -328,7 +329,8 @@ static bool fill_name(struct pvr_net_settings *settings, struct pvr_error *err)
 	if (settings->name[0])
 		return true;
 	if (gethostname(host, sizeof(host) - 1) < 0)
-		return pvr_fail(err, "what is this host's name? %s: give --name", strerror(errno));
+		return pvr_fail(err, "cannot get this host's name: %s: give --name",
+				strerror(errno));
 	if (!pvr_host_name_check(host, &why))
 		return pvr_fail(err, "%.300s: give --name", why.text);
 	strcpy(settings->name, host);

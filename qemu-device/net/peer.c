@@ -65,7 +65,7 @@ static void set_error(struct pvr_peer *peer, const char *why)
 		return;
 	peer->complained = now;
 	pvr_net_log_limited(net, &peer->ratelimit, PVR_LOG_WARN,
-			    "cannot connect to host %s at %s: %s; trying on", peer->name,
+			    "cannot connect to host %s at %s: %s; retrying", peer->name,
 			    pvr_address_format(&peer->address, at), why);
 }
 
@@ -231,7 +231,8 @@ bool pvr_peers_check_answer(const struct pvr_conn *conn, struct pvr_error *why)
 				"it answers with versions %u to %u of the protocol, expected %u",
 				theirs->version_min, theirs->version_max, PVR_FRAME_VERSION);
 	if (strcmp(theirs->name, conn->peer->name))
-		return pvr_fail(why, "host '%s' is there: is the address right?", theirs->name);
+		return pvr_fail(why, "host '%s' has this address: correct the peer's address",
+				theirs->name);
 	if (theirs->index != ours->index || theirs->count != ours->count ||
 	    theirs->dscp != ours->dscp || theirs->features & ~ours->features)
 		return pvr_fail(why, "it answers for connection %u of %u, expected %u of %u",
@@ -331,8 +332,7 @@ static void outgoing_lost(struct pvr_conn *conn)
 /* -------------------------------------------------------------------- incoming */
 
 /*
- * A daemon that was replaced by another one with its name is refused while that one is
- * connected.
+ * A daemon is refused while a newer daemon of the same name is connected.
  */
 bool pvr_peers_admit(struct pvr_peers *peers, struct pvr_conn *conn, enum pvr_close_reason *reason,
 		     struct pvr_error *why)

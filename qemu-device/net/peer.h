@@ -2,7 +2,7 @@
 /*
  * Peers: other hosts, their addresses and connections.
  *
- * DOC: who tells what
+ * DOC: sources of addresses and requests
  *
  * A directory sets the address of each host (pvr_peers_set()) and requests connections
  * (pvr_peers_dial()). After a request the host is dialled, with pauses of up to one
@@ -10,8 +10,8 @@
  * idle timeout. A broken connection is dialled again at once. The --peer options act as a
  * directory whose hosts are dialled from the start.
  *
- * Incoming connections are accepted from any authenticated host: the engine asks the
- * directory what a host may do with a GID.
+ * Incoming connections are accepted from any authenticated host: the engine queries the
+ * directory for the rights of a host to a GID.
  *
  * Context: the first thread (daemon/worker_pool.h), callbacks included. Other threads use
  * its work queue (base/workq.h), as resolve() of pvr_host_ops must.
@@ -58,13 +58,13 @@ void pvr_peer_gone_unwatch(struct pvr_peers *peers, const char *name);
 bool pvr_peers_dial(struct pvr_peers *peers, const char *name);
 
 /*
- * Return: the engine's object, also of a host that is no peer yet; NULL without memory or
+ * Return: the engine's object, also for a host that is no peer yet; NULL without memory or
  * for an invalid name.
  */
 struct pvr_host *pvr_peers_host_of(struct pvr_peers *peers, const char *name);
 
 /*
- * Asks the host by GID_QUERY whether it has the GID; the answer arrives by located() of
+ * Sends GID_QUERY to the host: whether it has the GID; the answer arrives by located() of
  * pvr_host_ops. Return: false if no connection is up. Then one is requested, and changed()
  * reports when it is.
  */

@@ -2,7 +2,7 @@
 /*
  * Reload of keys while connections are up.
  *
- * DOC: who stays
+ * DOC: which connections stay
  *
  * A connection keeps the keys that it was made with, unless the new keys would refuse the
  * host: then it gets CLOSE (IDENTITY) and is dialled again with the new keys. So the

@@ -3,7 +3,7 @@
  * Bytes to and from another daemon: a socket, with or without TLS, or a queue pair of an
  * RDMA NIC that the two sides have negotiated over the socket.
  *
- * One thread may send while another one receives. Functions return the number of bytes
+ * One thread may send while another thread receives. Functions return the number of bytes
  * moved, 0 if they would block, or -errno; -ECONNRESET at the end of the stream.
  */
 #ifndef PVR_NET_STREAM_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What all TLS sessions of this host share: versions, ciphers, keys. */
+/* State shared by all TLS sessions of this host: versions, ciphers, keys. */
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
@@ -49,7 +49,7 @@ void pvr_tls_openssl_error(char *buf, size_t size)
 			text = reasons[i].text;
 	}
 	if (ssl && is_alert(reason))
-		snprintf(buf, size, "it refuses us: %s",
+		snprintf(buf, size, "the peer refuses the connection: %s",
 			 SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
 	else
 		snprintf(buf, size, "%s", text ? text : "unknown TLS error");
@@ -138,7 +138,7 @@ struct question {
 	bool asked;
 };
 
-/* There is no terminal to ask for a passphrase. */
+/* There is no terminal for a passphrase prompt. */
 static int no_passphrase(char *buf, int size, int writing, void *opaque)
 {
 	((struct question *)opaque)->asked = true;
@@ -173,8 +173,8 @@ static bool use_private_key(SSL_CTX *ssl, const struct pvr_net_settings *setting
 	SSL_CTX_set_default_passwd_cb_userdata(ssl, NULL);
 	if (question.asked)
 		return pvr_fail(err,
-				"cannot use the private key %.200s: it has a passphrase, which "
-				"pvrdmad cannot ask for; 'openssl pkey -in FILE -out NEW' writes "
+				"cannot use the private key %.200s: it has a passphrase, and "
+				"pvrdmad has no prompt; 'openssl pkey -in FILE -out NEW' writes "
 				"one without",
 				path);
 	/* A key of another type, EC or RSA, is reported only by this check. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What all TLS sessions of this host share: its keys. */
+/* State shared by all TLS sessions of this host: its keys. */
 #ifndef PVR_NET_TLS_CONTEXT_H
 #define PVR_NET_TLS_CONTEXT_H
 

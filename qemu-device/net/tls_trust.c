@@ -106,8 +106,8 @@ bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
 	if (cert && X509_cmp_current_time(X509_get0_notBefore(cert)) > 0) {
 		format_time(X509_get0_notBefore(cert), when);
 		return pvr_fail(err,
-				"the certificate %.200s is valid from %s on only: is this host's "
-				"clock right?",
+				"the certificate %.200s is not valid before %s: check this "
+				"host's clock",
 				settings->tls_cert, when);
 	}
 	return true;

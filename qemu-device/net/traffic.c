@@ -153,7 +153,7 @@ static bool output(struct pvr_conn *conn)
 
 /*
  * To request EPOLLOUT reports pending input again. A connection that cannot send its
- * responses leaves input unread: that is no reason to retry the output.
+ * responses leaves input unread: then output is not retried.
  */
 static bool may_output(struct pvr_conn *conn, uint32_t events)
 {
@@ -200,7 +200,7 @@ static void run_idle(struct pvr_work *work)
 	pvr_peer_gone_idle(conn);
 }
 
-/* Tells the first thread if only PINGs were sent. */
+/* Notifies the first thread if only PINGs were sent. */
 static void check_use(struct pvr_conn *conn, uint64_t now)
 {
 	uint64_t sent = __atomic_load_n(&conn->stream.tx_bytes, __ATOMIC_RELAXED);

@@ -26,7 +26,7 @@ void pvr_traffic_exit(struct pvr_traffic *traffic);
 
 /* First thread: passes the connection to the worker @conn->worker. */
 void pvr_traffic_give(struct pvr_conn *conn);
-/* First thread: tells the worker to close the connection, which is passed back later. */
+/* First thread: requests that the worker closes the connection and passes it back. */
 void pvr_traffic_close(struct pvr_conn *conn, enum pvr_close_reason reason, const char *text);
 
 /* Requests a call of output when the socket is writable. Any thread. */

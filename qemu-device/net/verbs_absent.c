@@ -29,7 +29,7 @@ struct pvr_verbs *pvr_verbs_create(struct pvr_verbs_nics *nics, const struct pvr
 	return NULL;
 }
 
-/* No queue pair is ever created, so the rest is never called. */
+/* No queue pair is ever created, so the following functions are never called. */
 
 void pvr_verbs_destroy(struct pvr_verbs *verbs)
 {

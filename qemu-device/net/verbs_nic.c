@@ -84,7 +84,7 @@ static void nic_ready(struct pvr_source *source, uint32_t events)
 	}
 	if (!what)
 		return;
-	/* Users of the NIC are told to leave; the reference keeps it until they have. */
+	/* The reference keeps the NIC while changed() makes its users release it. */
 	pvr_verbs_nic_hold(nic);
 	nic->nics->ops->changed(nic->nics->opaque, what);
 	if (nic->gone)

@@ -139,7 +139,9 @@ bool pvr_verbs_peer_connect(struct pvr_verbs_peer *verbs, struct pvr_verbs *qp,
 	bool ok;
 
 	if (begin < verbs->not_before)
-		return pvr_fail(err, "the last queue pair took long to connect: later");
+		return pvr_fail(
+			err,
+			"the last queue pair took long to connect: the next attempt is delayed");
 	ok = pvr_verbs_connect(qp, theirs, err);
 	end = pvr_loop_now();
 	if (end - begin > SLOW_NS)
@@ -291,7 +293,7 @@ void pvr_verbs_peer_lost(struct pvr_conn *conn)
 	verbs->conn = NULL;
 	verbs->error = conn->why;
 	pvr_net_log(verbs->net, PVR_LOG_INFO,
-		    "the connection to host %s by the RDMA NIC has ended: %s; by TCP, then",
+		    "the connection to host %s by the RDMA NIC has ended: %s; TCP is used now",
 		    verbs->name, conn->why.text);
 	pvr_conn_destroy(conn);
 	if (good)
@@ -318,7 +320,7 @@ bool pvr_verbs_peer_has_rndv(const struct pvr_verbs_peer *verbs, struct pvr_erro
 	if (!verbs->net->settings.rdma_zerocopy)
 		return pvr_fail(why, "--rdma-zerocopy is off");
 	if (!verbs->expose)
-		return pvr_fail(why, "the other host does not lend memory to NICs");
+		return pvr_fail(why, "the other host does not expose memory to NICs");
 	if (!(conn->ours.features & PVR_HELLO_F_RNDV))
 		return pvr_fail(why, "the RDMA NIC does no RDMA READ");
 	return pvr_fail(why, "the other host's RDMA NIC does no RDMA READ");

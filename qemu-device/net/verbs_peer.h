@@ -3,7 +3,7 @@
  * The outgoing queue pair of an RDMA NIC to a peer, beside TCP.
  *
  * It is enabled while a TCP connection to the peer is up whose HELLO supports it. Its
- * errors are not logged, because TCP works as well: pvrdmactl shows them. It is retried
+ * errors are not logged, because TCP still works: pvrdmactl shows them. It is retried
  * after 100 ms at first, up to 10 s; at once when a NIC of this host works again, or the
  * peer has connected by its own NIC.
  *

@@ -172,7 +172,7 @@ def test_new_vm_takes_the_place_of_a_dead_one(daemon):
         second.negotiate()
         second.map(0, 1 << 20, [v.memfd(1 << 20)])
         assert second.read_reg(0) == 20
-    daemon.wait_for_log("has left")
+    daemon.wait_for_log("has disconnected")
 
 
 def test_unshared_ram_names_the_option(daemon, client):

@@ -84,10 +84,10 @@ def test_move_is_told_at_once(etcd, start, pair):
     a, b = pair
     c = start("c", etcd.url, address="192.0.2.3:7471")
     c.announce("red", G1)
-    c.wait(f"log 1 directory: {G1} in fabric red is host a's: an adapter here claims it too, and is refused")
+    c.wait(f"log 1 directory: {G1} in fabric red belongs to host a: the claim of an adapter here is refused")
     since = b.mark()
     a.announce("red", G1, present=False)
-    c.wait(f"log 2 directory: {G1} in fabric red is this host's now")
+    c.wait(f"log 2 directory: {G1} in fabric red now belongs to this host")
     b.resolve("red", G1, "remote 2 c")
     assert b.wait("peer c 192.0.2.3:7471", since)
 
@@ -103,7 +103,7 @@ def test_second_claim_is_refused_while_the_first_lives(etcd, start, pair):
     # One line, not one for each attempt.
     assert len([line for line in c.lines if "claims it too" in line]) == 1
     a.end(signal.SIGKILL)
-    c.wait("log 2 directory: fd00::1 in fabric red is this host's now")
+    c.wait("log 2 directory: fd00::1 in fabric red now belongs to this host")
 
 
 def test_two_hosts_of_one_name(etcd, start, pair):
@@ -261,7 +261,7 @@ def test_etcd_that_has_lost_its_data(etcd, pair):
     since = b.mark()
     etcd.lose_data()
     wait_until(lambda: len(etcd.keys()) == 3, "the keys are written again")
-    a.wait("log 1 directory: etcd has lost our lease")
+    a.wait("log 1 directory: etcd has lost this host's lease")
     assert not news(b.watch(3 * LEASE))
     a.announce("red", G1, present=False)
     b.wait(f"set red {G1} nowhere", since)
@@ -297,7 +297,7 @@ def test_several_urls(etcd, start):
     dead = f"http://{own_address(1)}:2379"
     a = start("a", f"{dead},{etcd.url}")
     a.announce("red", G1)
-    a.wait(f"log 2 directory: etcd at {etcd.url} answers")
+    a.wait(f"log 2 directory: etcd at {etcd.url} responds")
     start("b", f"{dead},{etcd.url}").resolve("red", G1, "remote 2 a")
 
 

@@ -127,7 +127,7 @@ def test_byte_by_byte(client):
 def test_leaves_in_the_middle_of_a_message(daemon, client):
     client.send_raw(client.message(v.GET_INFO, bytes(16))[:20])
     client.close()
-    daemon.wait_for_log("has left")
+    daemon.wait_for_log("has disconnected")
 
 
 def test_silent_client_is_thrown_out(daemon):

@@ -228,7 +228,7 @@ def test_two_hosts_of_one_name(start_daemon, start):
     two = start_daemon(adapters=0, args=["--name", "h1", "--peer", f"other={address(1)}"])
     one.wait_for_log("is refused: host h1: this host has the same name: each needs one of its own")
     wait_until(lambda: peer_of(two, "other")["state"] == "unreachable", "it is refused")
-    assert "it refuses us (wrong identity): this host has the same name" in peer_of(two, "other")["error"]
+    assert "the peer refuses the connection (wrong identity): this host has the same name" in peer_of(two, "other")["error"]
 
 
 def test_dialling_oneself(start_daemon):
@@ -239,7 +239,7 @@ def test_dialling_oneself(start_daemon):
 def test_wrong_host_at_the_address(start):
     one = start(1, 2)
     start(2, name="else")
-    wait_until(lambda: peer_of(one, "h2")["error"] == "host 'else' is there: is the address right?", "it is noticed")
+    wait_until(lambda: peer_of(one, "h2")["error"] == "host 'else' has this address: correct the peer's address", "it is noticed")
     assert peer_of(one, "h2")["conns_out"] == 0
 
 
@@ -442,7 +442,7 @@ def test_bound_of_all_makes_room_for_the_newest(host):
         return now["accepted"] + now["refused"] + now["handshakes"] == 300
 
     wait_until(all_came, "all came")
-    assert "is refused: 256 others are ahead of it, and it is slow" in host.log()
+    assert "is refused: its handshake is slow, and 256 newer ones are in progress" in host.log()
     assert_well(host)
     for conn in conns:
         conn.close()

@@ -195,7 +195,7 @@ def test_gid_is_taken_from_nobody(start, etcd, plug):
     bind(first, GID)
     wait_until(lambda: KEY in etcd.keys(), "the GID is announced")
     bind(plug(two), GID)
-    two.wait_for_log(f"directory: {GID} in fabric default is host h1's: an adapter here claims it too, and is refused")
+    two.wait_for_log(f"directory: {GID} in fabric default belongs to host h1: the claim of an adapter here is refused")
     unbind(first, GID)
     wait_until(lambda: etcd.keys().get(KEY) == '{"host":"h2","type":"v2"}', "the other one has it")
 

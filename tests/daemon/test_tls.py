@@ -58,7 +58,7 @@ def test_certificate_for_several_names(start, ca):
 def test_certificate_of_another_authority(start, ca, other_ca):
     refused_both_ways(start, other_ca.options("h1", ca=ca), ca.options("h2"),
                       r"a connection from .* is refused: the certificate of '/CN=h1' is refused: unable to get local",
-                      "cannot connect to host h2 at .*: TLS: it refuses us: unknown CA")
+                      "cannot connect to host h2 at .*: TLS: the peer refuses the connection: unknown CA")
 
 
 def test_certificate_of_the_dialled_is_wrong(start, ca, other_ca):
@@ -76,7 +76,7 @@ def test_expired_certificate(start, ca):
 def test_expired_certificate_of_the_dialler(start, ca):
     refused_both_ways(start, ca.options("h1", days=-1), ca.options("h2"),
                       "is refused: the certificate of '/CN=h1' is refused: certificate has expired",
-                      "it refuses us: certificate expired")
+                      "the peer refuses the connection: certificate expired")
 
 
 def test_certificate_of_another_host(start, ca):
@@ -211,7 +211,7 @@ def test_key_that_is_not_among_the_two(start, tmp_path):
 def test_wrong_pre_shared_key(start, tmp_path):
     refused_both_ways(start, psk_options(tmp_path, "h1", h2=new_psk()), psk_options(tmp_path, "h2", h1=new_psk()),
                       "is refused: TLS: host h1: its pre-shared key is not the one that is here",
-                      "cannot connect to host h2 at .*: TLS: it refuses us")
+                      "cannot connect to host h2 at .*: TLS: the peer refuses the connection")
 
 
 def test_host_without_a_key(start, tmp_path):

@@ -337,7 +337,7 @@ def test_payload_is_copied_if_one_wants_that(full, node):
     assert found["steps"] > 0 and not found["wrong"] and not found["failed"], found
     peer = json.loads(said(full, node, "peers-copied"))["peers"][0]
     assert peer["verbs"] == "rxe0" and peer["zerocopy"] is False
-    assert peer["zerocopy_error"] == ("the other host does not lend memory to NICs" if node == 1 else "--rdma-zerocopy is off")
+    assert peer["zerocopy_error"] == ("the other host does not expose memory to NICs" if node == 1 else "--rdma-zerocopy is off")
     assert peer["zerocopy_tx_bytes"] == peer["zerocopy_rx_bytes"] == 0
     assert peer["tx_bytes"] + peer["rx_bytes"] > 8 << 20
 
