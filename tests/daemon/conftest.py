@@ -94,7 +94,7 @@ def client(daemon):
 
 @pytest.fixture
 def neighbour(daemon):
-    """A second VM, which must be served whatever the first one does; a call checks that."""
+    """A second VM, which must be served in spite of any attack by the first VM; a call checks that."""
     with Client(daemon.socket(2)) as made:
         made.negotiate()
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """The daemon closes the connection of a QEMU that still sends.
 
-A reset (unread messages) makes QEMU abort, and its VM with it; after the end of the stream it goes on without the device.
+A reset (unread messages) makes QEMU abort, and its VM with it; after the end of the stream the VM continues without the device.
 """
 
 import struct

@@ -244,7 +244,8 @@ def test_wrong_host_at_the_address(start):
 
 
 def test_name_that_is_taken(host):
-    """A newer daemon of the same name wins, as if it had been restarted; the older one stays out while it lives."""
+    """A newer daemon of the same name replaces the older one, as after a restart. The older one is refused while the
+    newer one runs."""
     with Conn.dial(address(1)) as old, Conn.dial(address(1)) as new:
         old.greet("twin", instance=1)
         new.greet("twin", instance=2)
@@ -468,7 +469,7 @@ def test_log_is_not_flooded(host):
         with Conn.dial(address(1)) as conn:
             conn.send(b"x" * 200)
             conn.ends()
-    # Ten lines in 5 s, and one with the number of those that were left out.
+    # Ten lines in 5 s, and one with the number of suppressed lines.
     assert host.log().count("is refused") <= 30 + 2 * (time.monotonic() - begin)
     assert host_of(host)["refused"] == 200
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Keys that are replaced, added and taken away while daemons run: by 'pvrdmactl reload' and by SIGHUP."""
+"""Keys that are replaced, added and removed while daemons run: by 'pvrdmactl reload' and by SIGHUP."""
 
 import functools
 import json

@@ -96,8 +96,8 @@ def features_of(conn, features=None):
     (("--rdma-zerocopy", "off"), RDMA | RNDV, RDMA),
     (("--rdma-device", "none"), RDMA | RNDV, 0),
 ])
-def test_who_knows_of_rndvs(start, args, offered, agreed):
-    """HELLO negotiates loans, as VERBS_QP has a field for them that is zero without."""
+def test_hello_negotiates_rendezvous(start, args, offered, agreed):
+    """HELLO negotiates rendezvous: without it, its field in VERBS_QP is zero."""
     start(1, 2, args=args)
     with Listener(address(2)) as listener, Conn.dial(address(1)) as conn:
         assert features_of(conn, offered) == agreed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* How fast two hosts are, as their guests see it: bandwidth of messages, latency of a WRITE. */
+/* Speed between two hosts, seen by their guests: bandwidth of messages, latency of a WRITE. */
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ static void drive(struct bench *bench, enum pvrdma_wr_opcode opcode, double seco
 	}
 }
 
-/* A guest that leaves in the middle of it takes its memory back from NICs: see DOC: rendezvous. */
+/* A guest that ends during a transfer revokes its memory from NICs: see DOC: rendezvous. */
 static void finish(struct bench *bench)
 {
 	double end = now_s() + PATIENCE;
@@ -166,7 +166,7 @@ static void bounce(struct fg_end *from, const struct fg_end *to, uint64_t value,
 	memcpy(from->mr.va, &value, sizeof(value));
 	if (!fg_post_send(&from->qp, &wr))
 		fg_die("a send queue is full");
-	/* The processor belongs to the daemons as long as there is nothing to see. */
+	/* Yield the CPU to the daemons until data arrives. */
 	while (*there != value)
 		sched_yield();
 	while (fg_cq_poll(&from->scq, &cqe))

@@ -101,7 +101,7 @@ bool plug_is_gone(const char *adapter)
 
 	if (!plug || !*plug->adapter || plug->fd < 0)
 		return false;
-	/* Nothing comes unasked, but the end. */
+	/* Without a request only the end of the stream arrives. */
 	if (!recv(plug->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT))
 		plug->gone = true;
 	return plug->gone;
@@ -109,7 +109,7 @@ bool plug_is_gone(const char *adapter)
 
 /* ------------------------------------------------------------------- messages */
 
-/* Return: false, and for ever, once the daemon has hung up. */
+/* Return: false, also later, once the daemon has closed the connection. */
 static bool put(struct pvr_adapter *adapter, const struct msghdr *msg, size_t size)
 {
 	if (adapter->plug->gone)
@@ -123,7 +123,7 @@ static bool get(struct pvr_adapter *adapter, void *to, size_t size)
 {
 	if (adapter->plug->gone)
 		return false;
-	/* For no bytes recv() would wait for some. */
+	/* recv() of zero bytes would wait for data. */
 	if (size && recv(adapter->plug->fd, to, size, MSG_WAITALL) != (ssize_t)size)
 		adapter->plug->gone = true;
 	return !adapter->plug->gone;
@@ -203,7 +203,7 @@ static void region_read(struct pvr_adapter *adapter, uint32_t region, uint64_t o
 {
 	struct region_access access = { offset, region, (uint32_t)size };
 
-	/* As registers of a device that is gone read. */
+	/* The value of a register of a device that is gone. */
 	memset(data, 0xff, size);
 	if (tell(adapter, CMD_REGION_READ, 0, &access, sizeof(access), NULL, 0, -1))
 		reply(adapter, sizeof(access), data, size);

@@ -8,9 +8,9 @@
 
 #include <stdbool.h>
 
-/* Where the adapter of this name is to be had: before fg_guest_create(). */
+/* The socket of the adapter of this name. Call before fg_guest_create(). */
 void plug_set_socket(const char *adapter, const char *path);
-/* Once the daemon has gone the guest's device does nothing any more. */
+/* After the end of the daemon the device of the guest does nothing. */
 bool plug_is_gone(const char *adapter);
 
 #endif /* HOSTS_PLUG_H */

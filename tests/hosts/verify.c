@@ -24,7 +24,7 @@
 #define MAX_STREAMS 64
 #define DEPTH 64 /* of queues: at most 4 requests a step */
 #define MAX_SEND 8192u
-#define STALL_S 60 /* no progress for so long is an error of its own */
+#define STALL_S 60 /* no progress for so long is an error */
 
 /* Offsets in the buffer of either end. */
 struct layout {
@@ -291,7 +291,7 @@ static void open_stream(struct run *run, unsigned int number)
 
 	memset(stream, 0, sizeof(*stream));
 	stream->number = number;
-	/* In both directions, in turns. */
+	/* The directions alternate. */
 	open_end(run, &stream->from, number % 2);
 	open_end(run, &stream->to, 1 - number % 2);
 	for (unsigned int slot = 0; stream->to.guest && slot < SLOTS; slot++)
@@ -394,7 +394,7 @@ static bool go_round(struct run *run, bool more)
 	return under_way;
 }
 
-/* Any status by its number, as ibv_wc_status_str() would have it in words. */
+/* Any status by its number instead of ibv_wc_status_str(). */
 static void report(const struct run *run, double seconds)
 {
 	const char *comma = "";

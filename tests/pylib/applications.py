@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The commands of docs/applications.md: tests run what stands there, and look for the output that it promises.
+"""The commands of docs/applications.md: tests run them, and check the output against the document.
 
 Below a heading, a block of kind "console" has commands ("node1$ ..." an ordinary user's, "node1# ..." root's, continued
 after a backslash) and, in the order of their coming, lines that they print; "..." there is anything.

@@ -50,5 +50,5 @@ def wait_quiet(read, seconds, what):
 
 
 def assert_idle(daemon):
-    """The daemon comes to rest: it uses no CPU and no thread of it wakes up."""
+    """The daemon becomes idle: it uses no CPU and none of its threads wakes up."""
     wait_quiet(lambda: sample(daemon), QUIET, "CPU ticks, context switches")

@@ -30,7 +30,7 @@ class Load:
         assert self.child.poll() is None, self.child.communicate()[0]
 
     def end(self):
-        """Steps that have begun complete, and nothing was wrong."""
+        """Steps that have begun complete, and no check has failed."""
         self.over.touch()
         output = self.child.communicate(timeout=2 * PATIENCE)[0]
         assert self.child.returncode == 0, output + "".join(daemon.log() for daemon in self.daemons)

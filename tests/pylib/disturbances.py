@@ -13,7 +13,7 @@ def reloads(times, seconds):
 
 PINGPONG_AFTER = "pingpong 18515 1 2 -c -s 4096 -n 100 && pingpong 18516 2 1 -c -e -s 65536 -n 50"
 
-# under_load HOW COMMAND...: node 1 runs COMMAND while a pingpong with events is under way, which must then end with
+# under_load HOW COMMAND...: node 1 runs COMMAND during a pingpong with events, which must then end with
 # an error; node 2 only must be able to go on.
 UNDER_LOAD = """
     under_load() {
@@ -43,7 +43,7 @@ UNLOAD_UNDER_LOAD = Step("unload-under-load", UNDER_LOAD + """
     status=$?
     raise over
     load && exit $status""", 60)
-# Without events the program notices nothing, but it neither keeps the driver nor becomes immortal.
+# Without events the program gets no notice, but the driver can be unloaded and the program can end.
 UNLOAD_UNDER_POLLING = Step("unload-under-polling", """
     if [ $NODE = 2 ]; then
         await up
@@ -72,7 +72,7 @@ UNPLUG_UNDER_LOAD = Step("unplug-under-load", UNDER_LOAD + """
     until_true 100 has_gid && exit $status
     echo "the device is back without its GID $GID_INDEX or with no active port"
     exit 1""", 60)
-# Where programs look for the NIC of an RDMA device.
+# Where programs find the NIC of an RDMA device.
 HAS_LINK = """
     has_link() { [ "$(ls /sys/class/infiniband/$RDMA_DEV/device/net/)" = "$1" ]; }
     pci=$(readlink -f /sys/class/infiniband/$RDMA_DEV/device)

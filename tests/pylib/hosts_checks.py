@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What tests between hosts share: TCP or TLS, and judging the result of hosts_verify."""
+"""Shared by tests between hosts: TCP or TLS, and checks of the result of hosts_verify."""
 
 import pytest
 

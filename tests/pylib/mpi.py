@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Open MPI in VMs: the commands of docs/applications.md, as an ordinary user who has logged in, and what they moved."""
+"""Open MPI in VMs: the commands of docs/applications.md, as an ordinary user after a login, and the bytes that they moved."""
 
 import json
 import re
@@ -71,12 +71,12 @@ COMPLAINTS = Step("complaints", "! complaints")
 
 
 def noted(name):
-    """What the daemon has: a watcher is called for it. The kernels' own objects, those of QP1, are always there."""
+    """The objects in the daemon: a watcher is called for them. The kernels' own objects, those of QP1, are always there."""
     return Step(name, "[ $NODE != 1 ] || { raise now; await now.seen; }")
 
 
 def nothing_left(name, watched=True):
-    """That no guest has more than those; and what the daemon has, if a watcher waits for it."""
+    """Check that no guest has more objects than those; nor the daemon, if a watcher waits for it."""
     look = "[ $NODE != 1 ] || { raise now; await now.seen; }" if watched else ""
     return Step(name, f"""
         gone() {{ [ ! -e "/sys/class/infiniband/$RDMA_DEV" ] || rdma resource | grep -q "qp 1 cm_id 0 mr 0 ctx 0"; }}
@@ -88,7 +88,7 @@ def nothing_left(name, watched=True):
 
 
 def watched(*steps):
-    """For run_steps: what has to look at the daemon in these steps."""
+    """For run_steps: the watchers of the daemon in these steps."""
     return {f"{step.name}.now": pvrdmactl("--json", "stats") for step in steps}
 
 
@@ -102,7 +102,7 @@ OBJECTS = ("contexts", "pds", "mrs", "cqs", "qps", "srqs")
 
 
 def openib_files():
-    """What the document wants in $SHARE."""
+    """The files that the document requires in $SHARE."""
     fetched = subprocess.run([ROOT / "scripts" / "fetch/openmpi"], stdout=subprocess.PIPE, text=True, check=True,
                              stdin=subprocess.DEVNULL)
     folders = (ROOT / "packaging" / "openmpi", f"{fetched.stdout.strip()}/openib")
@@ -110,7 +110,7 @@ def openib_files():
 
 
 def _grown(outcomes, column):
-    """What the nodes' counters have grown by, in sum."""
+    """The increase of the nodes' counters, in sum."""
     total = 0
     for outcome in outcomes:
         seen = {found[0]: int(found[column]) for found in
@@ -120,7 +120,7 @@ def _grown(outcomes, column):
 
 
 def sent(text):
-    """Bytes that the programs say they have sent between the nodes, a lower bound."""
+    """Bytes that the programs report as sent between the nodes, a lower bound."""
     ours = re.search(r"between nodes: (\d+) bytes", text)
     if ours:
         return int(ours[1])
@@ -129,7 +129,7 @@ def sent(text):
 
 
 def check_bytes(outcomes, least):
-    """The device has moved what the program has sent; the NICs had but a fraction of it, to start and end."""
+    """The device has moved the bytes of the program; the NICs only a fraction, at its start and end."""
     wanted = sent(outcomes[0].text)
     assert wanted > least
     assert _grown(outcomes, 1) >= wanted

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Watchers for run_steps() that ask the pvrdmad of a run of vmlab."""
+"""Watchers for run_steps() that query the pvrdmad of a run of vmlab."""
 
 import pathlib
 import subprocess

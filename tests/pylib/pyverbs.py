@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""rdma-core's own test-suite, as Debian's python3-pyverbs has it, in a VM; what it says, and which skips are known."""
+"""rdma-core's own test-suite, as Debian's python3-pyverbs has it, in a VM; its report, and the known skips."""
 
 import dataclasses
 import pathlib
@@ -18,7 +18,7 @@ STEP = Step("pyverbs", """
 
 @dataclasses.dataclass
 class Report:
-    """Test ids by what became of them; skipped ones with the suite's reason."""
+    """Test ids by outcome; skipped ones with the suite's reason."""
 
     ran: int
     passed: list

@@ -35,7 +35,7 @@ class Run:
         return [vmlab_steps.outcome(self.result.share, node, self.prefix + name) for node in range(1, self.nodes + 1)]
 
     def check(self, name):
-        """Fail, showing what was said, unless the step ended well on all nodes. Returns the outcomes."""
+        """Fail, showing the output, unless the step ended well on all nodes. Returns the outcomes."""
         outcomes = self[name]
         if any(outcome.status != 0 for outcome in outcomes):
             pytest.fail(self.explain(name), pytrace=False)
@@ -43,7 +43,7 @@ class Run:
 
     def explain(self, name, why=""):
         outcomes = self[name]
-        # The first line is what a summary shows, maybe on a machine that keeps nothing else.
+        # A summary shows only the first line.
         why = why or "; ".join(outcome.blame() for outcome in outcomes if outcome.status != 0)
         texts = [f"{name}: {why or 'failed'}", *(outcome.tail() for outcome in outcomes)]
         if self.result.status != 0:
@@ -78,7 +78,7 @@ def run_steps(folder, steps, watch=None, files=(), runner=RUN_STEPS, **options):
 
 
 def _keep(folder, vmlab):
-    """Leave what was said where people look for it after `make check`."""
+    """Keep the output where `make check` keeps its results."""
     kept = ROOT / "build" / "check" / f"vm-{folder.name.rstrip('0123456789')}"
     shutil.rmtree(kept, ignore_errors=True)
     kept.mkdir(parents=True)
@@ -88,7 +88,7 @@ def _keep(folder, vmlab):
 
 
 def _built(script):
-    """What the script has built: the path that it prints."""
+    """The path of the built file: the script prints it."""
     done = subprocess.run([ROOT / "scripts" / script], stdout=subprocess.PIPE, text=True, check=True,
                           stdin=subprocess.DEVNULL)
     return pathlib.Path(done.stdout.strip())
@@ -96,7 +96,7 @@ def _built(script):
 
 @functools.cache
 def guest_programs():
-    """What tests/guest and guest_src give: files for the share."""
+    """Files of tests/guest and guest_src for the share."""
     folder = _built("build/guest-tests")
     subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-I", ROOT / "include", "-o", folder / "bar_poke",
                     GUEST_SOURCES / "bar_poke.c"], check=True)

@@ -35,7 +35,7 @@ FUNCTIONS = f"""
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """One run of fio, as documented but for the order, the block and how many are under way at once."""
+    """One run of fio, as documented but for the order, the block and the number in flight."""
 
     rw: str
     block: int
@@ -48,7 +48,7 @@ class Job:
 
     @property
     def size(self):
-        """Enough to fill the queue, and some MiB of small blocks would take for ever."""
+        """Enough to fill the queue, as some MiB of small blocks take too long."""
         return self.block * max(3 * self.depth // 2, min(256, 8 * MIB // self.block))
 
     def options(self):
@@ -64,12 +64,12 @@ def documented_fio():
 
 
 def fio(jobs):
-    """The command that runs the jobs one after the other and prints what became of each."""
+    """The command that runs the jobs one after the other and prints the result of each."""
     return " ".join(["fio --output-format=json", *documented_fio(), *(job.options() for job in jobs)])
 
 
 def fio_results(text):
-    """{name: what fio says of that job}"""
+    """{name: fio's report of that job}"""
     return {job["jobname"]: job for job in json.loads(text[text.index("{"):])["jobs"]}
 
 
@@ -83,7 +83,7 @@ def check_job(job, results):
 
 BLOCKS = [512 << shift for shift in range(12)]
 DEPTHS = [1 << shift for shift in range(7)]
-# What is read was written by the job before, in other order.
+# The job before has written the data, in another order.
 ORDERS = [("write", "randread"), ("randwrite", "read")]
 
 

@@ -39,7 +39,7 @@ PERFTESTS = [
     Step("ib_send_bw-list-of-posts", "perftest 18515 1 2 ib_send_bw -s 4096 -n 320 -l 16"),
 ]
 
-# Node 1 is in the group, node 2 sends to it; a datagram that did not come would be waited for.
+# Node 1 is in the group, node 2 sends to it; a lost datagram lets it wait.
 MCKEY = Step("mckey", """
     group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
     if [ $NODE = 2 ]; then await joined; $group -s; exit; fi

@@ -13,7 +13,7 @@ VMLAB = ROOT / "scripts" / "vmlab"
 
 @dataclasses.dataclass
 class Result:
-    """What a run of vmlab did."""
+    """The result of a run of vmlab."""
 
     status: int
     stdout: str
@@ -23,13 +23,13 @@ class Result:
 
     @property
     def error(self):
-        """The one line that says why vmlab failed; empty if it did not."""
+        """The one line with the reason of the failure; empty on success."""
         lines = [line for line in self.stderr.splitlines() if line.startswith("vmlab: error: ")]
         return lines[-1].removeprefix("vmlab: error: ") if lines else ""
 
     @property
     def nodes(self):
-        """What each node wrote: {1: [line, ...], 2: ...}."""
+        """The output of each node: {1: [line, ...], 2: ...}."""
         found = collections.defaultdict(list)
         for line in self.stdout.splitlines():
             name, bar, text = line.partition("| ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The driver on a kernel that finds mistakes: lockdep, KASAN, kmemleak, debug objects, DMA-API debugging.
+"""The driver on a kernel with debug checks: lockdep, KASAN, kmemleak, debug objects, DMA-API debugging.
 
 `make check-debug` runs it. Its name is not test_*.py, as it is no part of `make check`: the kernel is built first.
 """
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 KERNEL = "6.1-debug"
 SLOWNESS = 4
 
-# Without these the run would prove nothing. A first lockdep report switches lockdep off.
+# Without these the run proves nothing. A first lockdep report switches lockdep off.
 ARMED = """
     mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug
     grep 'debug_locks: *1$' /proc/lockdep_stats &&
@@ -28,7 +28,7 @@ ARMED = """
         grep -w kasan_report /proc/kallsyms &&
         echo scan=off >/sys/kernel/debug/kmemleak"""
 # Leaks count once they are some seconds old and two scans have not met a pointer to them. The console stays silent
-# meanwhile, or vmlab would end the run before it is said what leaked.
+# meanwhile: otherwise vmlab ends the run before the report of the leaks.
 LEAKS = """
     sleep 6
     dmesg -n 5
@@ -38,7 +38,7 @@ LEAKS = """
     dmesg -n 7
     cat /sys/kernel/debug/kmemleak
     ! grep -q . /sys/kernel/debug/kmemleak"""
-# ib_core maps a page again for each region that a program registers in it; DMA-API debugging takes that for a mistake.
+# ib_core maps a page again for each region that a program registers in it; DMA-API debugging reports that as an error.
 OVERLAPPING = """
     echo 0 >/sys/kernel/debug/dma-api/num_errors
     %s; status=$?
@@ -64,7 +64,7 @@ KILLED_PROGRAM = Step("killed-program", """
     await up
     ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -n 100000000 node1 &
     sleep 3; raise talking; await over; kill -KILL $!""")
-# Only of kmalloc(), see kernel-debug.config: a kmemleak without memory would switch itself off.
+# Only of kmalloc(), see kernel-debug.config: kmemleak switches itself off without memory.
 FAILING = Step("failing-allocations", """
     [ $NODE = 1 ] || { await over; exit; }
     fail_all() {

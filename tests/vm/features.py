@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """Usage: features.py [DRIVER=FOLDER...]
 
-Writes docs/features.md: rdma_rxe, pvrdma and vmw_pvrdma side by side, from what `ibv_devinfo -v` and rdma-core's own
-suite say of each in a VM of its own. With FOLDER, what an earlier run left there (build/check/vm-NAME) is used for
-that driver and no VM boots.
+Writes docs/features.md: rdma_rxe, pvrdma and vmw_pvrdma side by side, from the output of `ibv_devinfo -v` and of
+rdma-core's own suite for each in a VM of its own. With FOLDER, the results of an earlier run (build/check/vm-NAME) are
+used for that driver, and no VM boots.
 """
 
 import collections
@@ -22,7 +22,7 @@ DOCUMENT = ROOT / "docs" / "features.md"
 DRIVERS = {"rxe": "rdma_rxe", "pvrdma": "pvrdma", "vmw_pvrdma": "vmw_pvrdma"}
 DEVINFO = Step("devinfo", "ibv_devinfo -v -d $RDMA_DEV")
 STEPS = [DEVINFO, pyverbs.STEP]
-# Names and addresses of a VM's device, and what its link happens to be.
+# Names and addresses of a VM's device, and the state of its link.
 NOT_FEATURES = {"hca_id", "fw_ver", "node_guid", "sys_image_guid", "board_id", "port", "state", "sm_lid", "port_lid",
                 "phys_state", "bad_pkey_cntr", "qkey_viol_cntr"}
 NOTHING = {"", "0", "0x0", "0x00", "0x0000", "0kbps", "NO SUPPORT", "not supported"}

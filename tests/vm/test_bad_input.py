@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""How users start QEMU wrongly: one clear line of pvrdmad says so. tests/daemon has the same for pvrdmad's own options."""
+"""Wrong ways to start QEMU: pvrdmad reports each in one clear line. tests/daemon has the same for pvrdmad's own options."""
 
 import json
 import pathlib

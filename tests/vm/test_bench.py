@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench/vm in short: every row comes about, with all that vm.json promises. How fast is not looked at."""
+"""bench/vm in short: every row is there, with all fields of vm.json. Speed is not checked."""
 
 import json
 import math
@@ -16,7 +16,7 @@ CPU = ("host_cpu", "guest_cpu", "peer_host_cpu", "peer_guest_cpu")
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
-    """What it printed, its figures and its description of the machine."""
+    """Its output, its figures and its description of the machine."""
     folder = tmp_path_factory.mktemp("bench")
     command = [ROOT / "scripts" / "bench/vm", "--quick", "--json", folder / "vm.json",
                "--keep-logs", ROOT / "build" / "check" / "vm-bench"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""bench/apps in short: every row comes about, with all that apps.json promises. How fast is not looked at."""
+"""bench/apps in short: every row is there, with all fields of apps.json. Speed is not checked."""
 
 import json
 import math

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""rdma_cm between two VMs: rdmacm-utils and perftest -R, by IPv4 and IPv6, to others and to oneself, and what goes wrong."""
+"""rdma_cm between two VMs: rdmacm-utils and perftest -R, by IPv4 and IPv6, to others and to oneself, and failures."""
 
 import json
 import re
@@ -46,7 +46,7 @@ OTHERS = [
          nodes="$NODE $NODE"),
     pair("rdma_server-and-rdma_client-to-oneself", 7471, "rdma_server", "rdma_client -s $MY_IP", nodes="$NODE $NODE"),
 ]
-# Debian 12's rping would lose clients that come at the same time, so this is a later one, which is mended, too.
+# Debian 12's rping loses clients that connect at the same time, so this is a later version, with a fix.
 AT_ONCE = Step("rping-64-at-once", """
     install -m 755 $SHARE/rping /usr/local/bin/later-rping
     server_command=(as_user "later-rping -s -P")
@@ -56,7 +56,7 @@ PERFTESTS = [Step(f"{program}-R", f"{LATE_CONNECT}perftest 18515 1 2 {program} -
              for kind in ("write", "read", "send") for program in (f"ib_{kind}_bw", f"ib_{kind}_lat")]
 
 
-# What goes wrong: node 2's COMMAND must fail in time with the status that is not timeout's.
+# Failures: node 2's COMMAND must fail in time, with another status than that of timeout.
 def failing(name, command, seconds):
     return Step(name, f"""
         [ $NODE = 2 ] || exit 0
@@ -76,7 +76,7 @@ FAILURES = {
     failing("rdma_client-to-nobody", "rdma_client -s 10.77.0.99", 20): "rdma_create_ep: Connection timed out",
 }
 
-# One end waits for TCP, the other one for rdma_cm: whoever calls is told that there is nobody.
+# One end waits for TCP, the other end for rdma_cm: the connecting side gets an error, as nothing listens.
 def unlike(name, server, client):
     return Step(name, f"""
         if [ $NODE = 1 ]; then
@@ -115,7 +115,7 @@ PRIVATE_DATA = Step("private-data", """
         $SHARE/pvr_cm -p node1
     fi""", 180)
 
-# The peer's kernel says that it is over; nothing has to time out.
+# The peer's kernel reports the end of the connection; nothing has to time out.
 KILLED = Step("peer-process-killed", """
     if [ $NODE = 1 ]; then
         (as_user "rping -s -V") & pid=$!
@@ -135,7 +135,7 @@ KILLED = Step("peer-process-killed", """
     tail -n 3 /tmp/client
     grep "client DISCONNECT EVENT" /tmp/client && exit $status""")
 
-# All that a connection was made of is gone, in the guest and in the daemon.
+# All objects of a connection are gone, in the guest and in the daemon.
 BEFORE = Step("before", "[ $NODE = 2 ] || { raise now; await now.seen; }")
 IDLE = "pvrdma0: pd 1 cq 1 qp 1 cm_id 0 mr 0 ctx 0"
 QP_GONE = Step("nothing-left", f"""
@@ -178,8 +178,8 @@ def test_failure_has_its_reason(cm, step):
 
 @pytest.mark.long
 def test_no_request_to_a_closed_listener_is_left_without_end(cm_long):
-    """Those that it had accepted are disconnected, before or after they know that they were connected; all others are
-    rejected, and nobody has to time out."""
+    """Accepted requests are disconnected, before or after the client gets the event of the connection. All others
+    are rejected, and no client has to time out."""
     client = cm_long.check(LISTENER_CLOSED.name)[1].text
     found = {what: int(number) for number, what in re.findall(r" (\d+) ([a-z]+(?: end)?)", client)}
     assert found["rejected"] == 90 and found["disconnected"] + found["failed"] == 10, client
@@ -194,14 +194,14 @@ def test_private_data_up_to_its_limit_arrives(cm_long, space):
 
 @BOTH
 def test_nothing_is_left_in_the_guests(run):
-    """Of all that went well and all that failed: the kernel's own PD, CQ and QP1, and no connection id."""
+    """After all successes and failures only the kernel's own PD, CQ and QP1 are left, and no connection id."""
     for outcome in run.check(QP_GONE.name):
         assert IDLE in outcome.text, outcome.text
 
 
 @BOTH
 def test_commands_raise_no_interrupts(run):
-    """Each has been answered when the driver has read ERR; on one CPU each interrupt would keep it from its work."""
+    """Each command is complete when the driver reads ERR; on one CPU an interrupt per command would delay it."""
     for outcome in run.check(QP_GONE.name):
         assert re.search(r"^ *\d+: +0 .*pvrdma-cmd", outcome.text, re.MULTILINE), outcome.text
 
@@ -209,7 +209,7 @@ def test_commands_raise_no_interrupts(run):
 @BOTH
 @pytest.mark.parametrize("what", ["contexts", "pds", "mrs", "cqs", "qps"])
 def test_nothing_is_left_in_the_daemon(run, what):
-    """The kernels' own objects, those of QP1, were and are there."""
+    """Only the kernels' own objects, those of QP1, are there before and after."""
     run.check(QP_GONE.name)
     before, after = (json.loads(run.seen[f"{step.name}.now"][1])["adapters"] for step in (BEFORE, QP_GONE))
     assert len(before) == 2 and [adapter[what] for adapter in after] == [adapter[what] for adapter in before]

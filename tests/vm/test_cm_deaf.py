@@ -7,7 +7,7 @@ from steps import Step
 
 pytestmark = pytest.mark.long
 
-# 16 tries of 6 s each: ib_cm's, and what rdma_cm takes for RoCE.
+# 16 tries of ib_cm, of 6 s each, the time of rdma_cm for RoCE.
 CM_SECONDS = 120
 
 DEAF = Step("peer-without-driver", f"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Connections through rdma_cm whose other end's VM dies: who waits for a message is told, and need not send to learn it."""
+"""Connections through rdma_cm whose peer VM is killed: a receiver that waits gets an error without sending."""
 
 import re
 
@@ -69,7 +69,7 @@ def test_survivor_is_told_at_once(death, kind):
 
 
 def test_receive_fails(death):
-    """With an error of its own, and the queue pair says that it is over."""
+    """A receive request completes with an error, and the queue pair reports the disconnect."""
     text = death[DEATH.name][1].text
     assert "watch: completion, general error" in text, text
     assert "watch: async event, local work queue catastrophic error" in text, text

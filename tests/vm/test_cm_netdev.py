@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""rdma_cm finds the adapter through whatever network interface has the address: a vmxnet3, and a VLAN on it."""
+"""rdma_cm finds the adapter through the network interface with the address: a vmxnet3, and a VLAN on it."""
 
 import applications
 import pytest

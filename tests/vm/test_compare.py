@@ -30,13 +30,13 @@ COMPARE = Step("compare", """
     done
     rdma link delete rxe0 && modprobe -r rdma_rxe""", 180)
 
-# Each driver reads a register every 5 s, to see whether the device is there yet, and half a second later the daemon is woken
-# once more: however the two take turns, they leave it 2 s.
+# Each driver reads a register every 5 s, to check that the device is still there. Half a second later the daemon wakes up
+# once more. In any order of the two, 2 s without a wakeup remain.
 IDLE_SECONDS = 1.8
 
 
 def idle_daemon(vmlab_pid):
-    """For how many seconds pvrdmad uses no CPU at all, with two idle VMs; it is looked at until that is enough."""
+    """For how many seconds pvrdmad uses no CPU at all, with two idle VMs; it is measured until that is enough."""
     daemon, = pids_of(vmlab_pid, "pvrdmad")
     used, longest = cpu_nanoseconds(daemon), 0
     begin = since = time.monotonic()

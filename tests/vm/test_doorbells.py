@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 SAVERS = 3 << 12  # the two extensions; `extensions` of the driver decides about its user programs, too
 
-# count COMMAND...: doorbells and messages of this node meanwhile
+# count COMMAND...: doorbells and messages of this node during COMMAND
 COUNT = """
     stat() { cat /sys/class/infiniband/$RDMA_DEV/ports/1/hw_counters/$1; }
     count() {
@@ -21,10 +21,10 @@ COUNT = """
         sleep 0.1; echo "doorbells $(($(stat doorbells) - bells)) messages $(($(stat tx_messages) - messages))"
     }
 """
-# What is counted; how many doorbells a message costs without the extensions at least, and with them at most. A queue
-# that has always something to do is rung for once in a while, as large messages show. One that runs dry is rung for
-# each request, and when it does is up to the guest's speed and the device's: so for the others the bound is what is
-# saved in any case, the receive queue's doorbells.
+# The counter; doorbells per message: at least without the extensions, at most with them. A queue that is never empty
+# needs few doorbells, as large messages show. An empty queue needs a doorbell for each request, and it depends on the
+# speed of guest and device how often it is empty. So the bound of the others is the certain saving: the doorbells of
+# the receive queue.
 TRAFFIC = {
     "write_bw-8": ("perftest 18515 1 2 ib_write_bw -s 8 -n 5000", 1, 1),
     "write_bw-65536": ("perftest 18515 1 2 ib_write_bw -s 65536 -n 2000", 1, 1),
@@ -54,7 +54,7 @@ def counted(names):
 WITHOUT = Step("without", f"unload && insmod $driver extensions=$((0xffffffff & ~{SAVERS:#x})) && until_true 100 has_gid")
 AGAIN = Step("again", "unload && load")
 
-# An event that is lost is one that is waited for, until the step's time is over.
+# A lost event makes a step wait until its time is over.
 EVENTS = [
     Step("events-rc_pingpong", "pingpong 18515 2 1 -e -s 1 -n 5000", 120),
     Step("events-ud_pingpong", "talk 18515 1 2 ibv_ud_pingpong -d $RDMA_DEV -g $GID_INDEX -s 64 -e -n 2000", 120),
@@ -91,5 +91,5 @@ def test_step(run, step):
 def test_doorbells_a_message(run, name):
     _, least, most = TRAFFIC[name]
     assert a_message(run, f"{name}-ringing") >= least
-    # The connection's and the last few are no traffic's.
+    # The doorbells of the connection and the last few do not belong to the traffic.
     assert a_message(run, f"{name}-saving") <= most + 0.05

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 ROGUE = ROOT / "build" / "host" / "tests" / "rogue" / "pvrdmad-rogue"
 IP = "10.78.0.1"
-# How it may end.
+# The allowed ends.
 REFUSED = "the driver does not take the device"
 FAILED = "the device is declared failed, once, and programs end with an error"
 ERRORS = "programs end with an error"
@@ -24,7 +24,7 @@ WORKS = "the device stays, and programs are not disturbed"
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """One of tests/rogue/faults.c, the program that meets it (of LIB), and what the kernel says, a regular expression."""
+    """One of tests/rogue/faults.c, the program that triggers it (of LIB), and a regular expression for the log of the kernel."""
 
     name: str
     end: str

@@ -9,7 +9,7 @@ from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
-# A guest knows nothing of hosts: these are the programs of VMs of one host.
+# Guests do not see hosts: these are the programs of VMs of one host.
 COMMON = {step.name: step for step in (
     Step("rc_pingpong", "pingpong 18515 1 2 -c -s 4096 -n 300"),
     Step("rc_pingpong-large-messages-events", "pingpong 18515 2 1 -c -e -s 1048576 -n 20"),
@@ -32,7 +32,7 @@ THREE = [
         pingpong 18516 2 3 -c -s 65536 -n 100 & two=$!
         pingpong 18517 3 1 -c -s 1 -n 200 & three=$!
         all $one $two $three""", 120),
-    # Nodes 1 and 2 are in the group, node 3 sends to it, all at once. Who misses one of them waits for ever.
+    # Nodes 1 and 2 are in the group, node 3 sends to it, all at once. A node that misses a datagram waits for ever.
     Step("multicast", """
         group="mckey -m 239.77.0.1 -b $MY_IP -C 20 -S 1000"
         if [ $NODE = 3 ]; then await joined1; await joined2; $group -s; exit; fi

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 KTEST_MAIN = ROOT / "tests" / "guest" / "kmod" / "main.c"
 
-# The module ends loading with an error if a test of it failed; what it says is looked at below.
+# The module fails to load if one of its tests failed; its output is checked below.
 KTEST = Step("ktest", """
     insmod $SHARE/pvr_ktest.ko device=$RDMA_DEV gid=$GID_INDEX && rmmod pvr_ktest
     dmesg | sed -n 's/.*pvr_ktest: //p'""", 120)
@@ -85,7 +85,7 @@ def test_killed_programs_leave_nothing(alone):
 
 
 def test_answers_that_cannot_be_given_leave_nothing(alone):
-    """More often than there are doorbell pages."""
+    """The test repeats more often than there are doorbell pages."""
     alone.check("answer-that-cannot-be-given")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The newer guest kernels: the driver builds without a warning, and does what it does on 6.1."""
+"""The newer guest kernels: the driver builds without a warning, and works as on 6.1."""
 
 import pathlib
 import re
@@ -58,7 +58,7 @@ def test_kernel(run, step):
 
 
 def release_of(kernel):
-    """What fetch/kernel has for it."""
+    """The release that fetch/kernel has for it."""
     done = subprocess.run([ROOT / "scripts" / "fetch/kernel", kernel], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, check=True)
     return (pathlib.Path(done.stdout.strip()) / "release").read_text().strip()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """1,000 QPs in each of two VMs, created, connected with each other, used and destroyed ten times over.
 
-Nothing may be left of a round, and no round may be more work than those before it.
+A round leaves no objects, and no round costs more work than the rounds before it.
 """
 
 import pathlib
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.long
 
 ROUNDS = 10
 QPS = 1000
-# What the first two rounds leave in caches is there for good.
+# The first two rounds fill caches, which stay.
 SETTLED = 2
 
-# Memory that a round left behind: no page caches, no freed objects that wait for RCU.
+# Memory that a round leaves: no page caches, no freed objects that wait for RCU.
 STATE = """
     sync; echo 3 >/proc/sys/vm/drop_caches; sleep 0.5
     rdma resource show "$RDMA_DEV" | sed 's/^/resource: /'
@@ -81,7 +81,7 @@ def test_slab_of_the_guests_does_not_grow(run):
 
 
 def test_pages_of_the_guests_do_not_go(run):
-    """A page per QP were 32 MB."""
+    """One page per QP is 32 MB."""
     for kib in states(run, "MemFree"):
         assert kib[SETTLED - 1] - kib[-1] < 8192, kib
 
@@ -93,7 +93,7 @@ def test_memory_of_the_daemon_does_not_grow(run):
 
 
 def test_last_rounds_are_no_more_work_than_the_first(run, capsys):
-    """In CPU time of the daemon: that of a busy machine's clock would say nothing."""
+    """Compared is the CPU time of the daemon: the clock of a busy machine proves nothing."""
     run.check(f"round-{ROUNDS}")
     work = [(run.seen[f"round-{number}.end"]["cpu"] - run.seen[f"round-{number}.begin"]["cpu"]) / 1e6
             for number in range(1, ROUNDS + 1)]

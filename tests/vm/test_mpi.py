@@ -45,7 +45,7 @@ def test_mpi(run, step):
 
 @EACH_PROGRAM
 def test_output_is_as_documented(run, heading):
-    """With nothing beside it."""
+    """The output has no other lines."""
     text = run.check(PROGRAMS[heading].name)[0].text
     applications.check_output(heading, text)
     mpi.check_silence(text)

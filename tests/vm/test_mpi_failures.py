@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What goes wrong with Open MPI over openib: each is over in time, is told where openib tells it, and leaves nothing."""
+"""Failures of Open MPI over openib: each ends in time, is reported where openib reports it, and leaves no objects."""
 
 import re
 
@@ -16,7 +16,7 @@ DEBIANS = mpi.failing("debians-openib", RING, 90)
 LIMITED = mpi.documented("Locked memory for MPI as it is")
 HANGS = mpi.run("too-little-locked-memory", f"timeout 20 {RING}; [ $? = 124 ]", 90)
 
-# Killed amid its messages: the others are ended, too, and soon.
+# Killed amid its messages: the other processes end, too, and soon.
 KILLED = Step("process-killed", f"""{mpi.SHELL}
     if [ $NODE = 1 ]; then
         (as_login '{RING} $(yes ring | head -n 1000)')
@@ -55,7 +55,7 @@ def test_limit_shows_as_documented(failures):
 
 
 def test_too_little_locked_memory_is_not_told(failures):
-    """As documented: who reads this test's failure can mend the document."""
+    """As documented: if this test fails, correct the document."""
     assert "ring: ok" not in failures.check(HANGS.name)[0].text
 
 

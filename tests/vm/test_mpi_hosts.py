@@ -52,7 +52,7 @@ def test_bytes_went_through_the_device(run):
 
 
 def test_bytes_went_between_all_hosts(run):
-    """Each has sent each other one megabytes."""
+    """Each host has sent megabytes to each other host."""
     text = run.result.log("paths.txt")
     found = re.findall(r"^host (host\d) +path tcp .* sent [\d.]+ ([KMG]iB) ", text, re.MULTILINE)
     assert len(found) == run.hosts * (run.hosts - 1) and {unit for _, unit in found} <= {"MiB", "GiB"}, text

@@ -92,7 +92,7 @@ def test_it_is_mounted_as_documented(run):
 
 
 def test_data_went_through_the_device(run):
-    """Both trees, by the daemon's count of what went between the VMs."""
+    """The daemon's counters between the VMs cover both trees."""
     moved = []
     for step in (BEFORE, AFTER):
         run.check(step.name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""The VM of an NVMe target is killed under I/O: I/O waits for the new one, or fails, as one likes."""
+"""The VM of an NVMe target is killed under I/O: I/O waits for the new VM, or fails, as configured."""
 
 import applications
 import apps
@@ -9,7 +9,7 @@ from steps import Step, ids, run_steps
 
 pytestmark = pytest.mark.long
 
-# What a RAM disk forgets when its VM dies outlives it in a file of the host.
+# A RAM disk loses its data with its VM; a file of the host keeps them.
 FILE = "/dev/ram0", "$SHARE/disk"
 assert FILE[0] in storage.FUNCTIONS
 FUNCTIONS = storage.FUNCTIONS.replace(*FILE).replace("echo 1 >subsystems/ram/namespaces/1/enable", """\

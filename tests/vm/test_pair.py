@@ -18,7 +18,7 @@ SMALL_MEMLOCK = Step("small-memlock", """
     [ $? = 1 ]""")
 NO_PROVIDER = Step("no-provider", "provider none; IBV_SHOW_WARNINGS=1 ibv_devinfo; provider pvrdma; true")
 
-# Exactly VMware's interface: what our extensions would add is not offered, and all else works.
+# Exactly VMware's interface: no extension is offered, and all else works.
 NO_EXTENSIONS = Step("no-extensions", """
     unload && insmod $driver extensions=0 && until_true 100 has_gid || exit
     pingpong 18515 1 2 -c -e -s 4096 -n 100

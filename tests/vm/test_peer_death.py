@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""A VM is killed in the middle of a transfer: the other one learns it, and a new VM takes its place."""
+"""A VM is killed in the middle of a transfer: its peer gets errors, and a new VM takes its place."""
 
 import pytest
 from boots import DISTURB
@@ -27,7 +27,7 @@ REPLACE = Step("a-new-vm-takes-its-place", """
 PINGPONG = Step("rc_pingpong-with-the-new-vm", """
     echo "node$NODE, started again: $RESTARTED"
     pingpong 18515 1 2 -c -s 4096 -n 200 && pingpong 18516 2 1 -c -e -s 65536 -n 50""")
-# A read's data comes from the one that dies, a send's completion needs its receives.
+# The killed VM sends the data of a read; the completion of a send needs its receive requests.
 READ_KILL = Step("peer-dies-amid-reads", """
     if [ $NODE = 2 ]; then
         ib_read_bw -F -d $RDMA_DEV -x $GID_INDEX -s 1048576 --run_infinitely -p 18515 & until_true 100 listening 18515 && raise up

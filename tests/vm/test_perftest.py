@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """perftest's programs with all sizes, both directions, many QPs, events, inline data, SRQs, on RC, UC and UD.
 
-The question is whether they come to their end and say a line for each size, not what they measure.
+Checked is that they end and print a line for each size, not the results.
 """
 
 import re

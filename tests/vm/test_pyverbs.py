@@ -12,10 +12,10 @@ pytestmark = pytest.mark.slow
 TESTS = 273      # of the python3-pyverbs in Debian 12
 PASSES = {"pvrdma": 118, "vmw_pvrdma": 43}      # so many at least
 SKIPS = {"pvrdma": "pyverbs-skips.txt", "vmw_pvrdma": "pyverbs-skips-vmw_pvrdma.txt"}
-# What the stock driver or provider does wrong without asking the device.
+# Errors of the stock driver or provider, without access to the device.
 FAILURES = {"pvrdma": None, "vmw_pvrdma": "pyverbs-failures-vmw_pvrdma.txt"}
 FEATURES_BY_CHANCE = {"all", "test_qp.QPTest"}
-# The stock driver warns of each request that a program may not make, and this suite makes many.
+# The stock driver warns of each invalid request, and this suite makes many.
 COMPLAINTS = Step("complaints", '[ "$DRIVER" = vmw_pvrdma ] || ! complaints')
 STEPS = [features.DEVINFO, pyverbs.STEP, COMPLAINTS]
 
@@ -45,7 +45,7 @@ def listed(driver):
 
 
 def by_chance(why):
-    """Some tests create QPs with random flags, and skip where those are not to be had."""
+    """Some tests create QPs with random flags, and skip flags that are not supported."""
     return why.startswith("by chance: ")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What README.md tells people to type is what works: each command there is run here, or is how these tests run."""
+"""Each command of README.md works: it is run here, or starts these tests."""
 
 import contextlib
 import os
@@ -104,7 +104,7 @@ def test_a_vm_attached_as_the_readme_says_has_rdma(vmlab):
 
 @pytest.mark.slow
 def test_make_demo_ends_with_the_path_that_was_used():
-    # As a user's shell would; a make above this one would make that one talk of folders.
+    # As in a user's shell: under another make, this make would print folders.
     env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     run = subprocess.run(["make", "demo"], cwd=ROOT, env=env, capture_output=True, text=True, timeout=600,
                          stdin=subprocess.DEVNULL, check=False)

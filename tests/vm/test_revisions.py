@@ -38,7 +38,7 @@ def test_programs(revision):
 
 
 def test_srqs(revision):
-    """Hardware version 13 has none, and says so."""
+    """Hardware version 13 has no SRQs and reports none."""
     for outcome in revision.check("devinfo"):
         has_none = any(line.split() == ["max_srq:", "0"] for line in outcome.text.splitlines())
         assert has_none == revision.revision.startswith("13"), outcome.tail()

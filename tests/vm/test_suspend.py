@@ -8,8 +8,8 @@ pytestmark = pytest.mark.long
 
 PINGPONG = "pingpong 18516 1 1 -c -s 4096 -n 100 && pingpong 18517 1 1 -c -e -s 65536 -n 50"
 
-# ACPI S3: the kernel stops all devices, QEMU the CPUs until the clock rings, and then it resets all devices.
-# The alarm must not be over before the kernel sleeps, or nothing wakes it.
+# ACPI S3: the kernel stops all devices, QEMU stops the CPUs until the RTC alarm, and then resets all devices.
+# The alarm must not expire before the kernel sleeps, or nothing wakes it.
 SUSPEND = """
     suspend() {
         local woke=$(woken)
@@ -22,8 +22,8 @@ SUSPEND = """
     }
     woken() { dmesg | grep -c 'Waking up from system sleep state S3'; }
 """
-# Two ends of a pingpong; one who waits for what happens to the device, and after its end goes on to wait; one who only
-# has it open.
+# Two ends of a pingpong; a program that waits for events of the device, also after its end; a program that only has the
+# device open.
 PROGRAMS = """
     endless() { ibv_rc_pingpong -d $RDMA_DEV -g $GID_INDEX -p 18515 -e -s 4096 -n 100000000 "$@"; }
     start() {

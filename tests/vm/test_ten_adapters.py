@@ -7,7 +7,7 @@ from steps import Step, ids, run_steps
 pytestmark = pytest.mark.long
 
 ADAPTERS = 10
-# GID 0 is the link-local one: an adapter needs no more than that, and a NIC that is up.
+# GID 0 is link-local: an adapter needs only this GID and a NIC that is up.
 PAIR = """
     # pair SERVER CLIENT ARGUMENT...: a pingpong between two adapters, by number.
     pair() {

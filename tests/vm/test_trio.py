@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""Three VMs: all pairs at the same time, and what a hostile one can do to the other two."""
+"""Three VMs: all pairs at the same time, and attacks of a hostile VM on the other two."""
 
 import re
 
@@ -73,5 +73,5 @@ def test_hostile_guest_does_not_fill_the_log(trio):
 
 
 def test_run_ended_well(trio):
-    """pvrdmad too: it must be alive and end with status 0 when it is told to stop."""
+    """pvrdmad too: it must be running, and end with status 0 after SIGTERM."""
     trio.check_end()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 """uar=mapped: doorbells in memory, with our driver and provider and with the kernel's and rdma-core's.
 
-Few iterations: where no core is free for the worker, it and two vCPUs share what there is.
+Few iterations: where no core is free for the worker, it and two vCPUs share the cores.
 """
 
 import pathlib

@@ -11,7 +11,7 @@ from traffic import COMPLAINTS
 
 pytestmark = pytest.mark.slow
 
-# vmlab's guests have no udev; here it sees the driver come, as in any other system.
+# vmlab's guests have no udev; here it gets the event of the driver, as in any other system.
 UDEV = Step("udev", """
     unload && /lib/systemd/systemd-udevd --daemon && insmod $driver && udevadm settle || exit
     ls -l /dev/infiniband
@@ -58,13 +58,13 @@ def test_device_is_open_to_all(user, node):
 
 
 def test_management_is_not(user):
-    """Who may send MADs may speak for the whole port."""
+    """A user that may send MADs can act for the whole port."""
     for outcome in user.check("udev"):
         assert re.search(r"^crw------- .*umad0$", outcome.text, re.MULTILINE), outcome.tail()
 
 
 def test_name_is_that_of_the_slot(user):
-    """rdma_rename's: RoCE, PCI bus 0, slot 7."""
+    """The name that rdma_rename gives: RoCE, PCI bus 0, slot 7."""
     for outcome in user.check("udev"):
         assert "link rocep0s7/1 state ACTIVE" in outcome.text, outcome.tail()
 

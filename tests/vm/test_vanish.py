@@ -24,13 +24,13 @@ def test_vanish(vanish, step):
 
 
 def test_kernel_says_that_the_device_is_gone(vanish):
-    """When it goes, and when the driver comes to a device that is not there."""
+    """On removal, and when the driver probes a device that is gone."""
     assert "the device is removed: is pvrdmad running" in vanish.check(LOAD.name)[0].text, vanish.explain(LOAD.name)
     assert "device failed: registers read all ones" in vanish.result.log("node1.console")
 
 
 def test_kernel_consumer_is_told_the_end_of_its_srq(vanish):
-    """Once, and requests that no QP took are not flushed; see tests/guest/kmod/srq.c."""
+    """The event comes once, and requests that no QP has taken are not flushed; see tests/guest/kmod/srq.c."""
     assert "ok 1 - srq-of-a-dead-device" in vanish.check(VANISH.name)[0].text.splitlines(), vanish.explain(VANISH.name)
 
 

@@ -59,7 +59,7 @@ for round in $rounds; do
 done
 echo "refused $(($(refused) - before))"
 """
-# The key is replaced. When the old one goes, what it has proved ends, the connection that guards the queue pair as well.
+# The key is replaced. Removal of the old key ends its connections, also the one that guards the queue pair.
 REKEY = r"""
 old=$(cat $dir/key) new=$(printf '%064x' 4712) step=0
 for keys in "$old $new" "$new $old" "$new"; do
@@ -147,7 +147,7 @@ class Kind:
 SHORT = Kind(BEGIN + END + STOP, rounds=(1,), daemons={1: 2, 2: 2})
 FULL = Kind(BEGIN + REKEY + END + BANDWIDTHS + STOP + OTHER_DAEMONS, rounds=(1, 2), daemons={1: 5, 2: 4})
 
-# Queue pairs that lead nowhere: the daemon looks for them for a while, and then has other things to do for a longer one.
+# Queue pairs without a peer: the daemon tries to connect each for a while, and then pauses for longer.
 HOSTILE = r"""
 import json, os, struct, time
 import pipe_peer as p
@@ -221,7 +221,7 @@ def said(run, node, word):
 
 
 def assert_right(text):
-    """hosts_verify's words: something was checked, and all of it is as it was sent."""
+    """By hosts_verify: some data was checked, and all of it is as it was sent."""
     found = json.loads(text)
     assert found["steps"] > 50 and found["wrong"] == 0, found
     assert not found["failed"], found
@@ -268,7 +268,7 @@ def test_reason_names_the_port(run):
 @pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
 def test_key_is_replaced_under_load(full, node):
-    """The NIC's queue pair ends with the key that has proved who is there, and comes back."""
+    """The NIC's queue pair ends with the key of its connection, and is created again."""
     replies = [json.loads(said(full, node, f"rekey{step}")) for step in range(node, 7, 2)]
     assert all(reply["ok"] and reply["read"] for reply in replies), replies
     assert [[row["host"] for row in reply["disconnected"]] for reply in replies[:2]] == [[], []]
@@ -278,7 +278,7 @@ def test_key_is_replaced_under_load(full, node):
 
 @pytest.mark.parametrize("node", NODES)
 def test_nothing_is_refused(run, node):
-    """Who has no NIC that works does not bother the other host."""
+    """A host without a working NIC does not try to connect a queue pair."""
     assert said(run, node, "refused") == "0"
 
 
@@ -298,7 +298,8 @@ def test_auto_goes_by_addresses(full, node):
 
 @pytest.mark.long
 def test_scattered_pages(full):
-    """Of one guest's only: its payload is copied, that of the other one is lent and read by way of a buffer."""
+    """Only the memory of one guest is scattered: its payload is copied. The payload of the other guest is exposed, and
+    read through a buffer."""
     one, other = (json.loads(said(full, node, "peers-auto"))["peers"][0] for node in NODES)
     assert one["zerocopy_tx_bytes"] > 4 << 20 and one["zerocopy_rx_bytes"] == 0, one
     assert 4 << 20 < other["zerocopy_rx_bytes"] <= one["zerocopy_tx_bytes"] and other["zerocopy_tx_bytes"] == 0, (one, other)
@@ -306,7 +307,7 @@ def test_scattered_pages(full):
 
 @pytest.mark.long
 def test_queue_pairs_that_lead_nowhere(full):
-    """Each costs the daemon's first thread some time, so a peer has to wait ten times as long for the next one."""
+    """Each attempt costs the daemon's first thread some time; the peer must wait ten times as long for the next attempt."""
     tries = json.loads(said(full, 1, "nowhere"))
     assert all(one["reason"] == 6 for one in tries), tries
     assert "cannot connect a queue pair" in tries[0]["text"], tries[0]
@@ -319,7 +320,7 @@ def test_queue_pairs_that_lead_nowhere(full):
 @pytest.mark.long
 @pytest.mark.parametrize("node", NODES)
 def test_payload_is_exposed(full, node):
-    """By both in the data-integrity program, and most of what the benchmark has moved, by node 1 to node 2."""
+    """Both nodes expose payload in the data-integrity program; node 1 exposes most payload of the benchmark to node 2."""
     peer = json.loads(said(full, node, "peers"))["peers"][0]
     assert peer["zerocopy"] is True and peer["zerocopy_error"] == ""
     assert peer["zerocopy_tx_bytes"] > 0 and peer["zerocopy_rx_bytes"] > 0, peer

@@ -21,7 +21,7 @@ STEPS = {step.name: step for step in (
     Step("both-ends-in-one-vm", "$SHARE/pvr_verify --cpus --both-ends-here --seed $NODE", 300),
 )}
 
-# driver and provider -> what they do not have; everything else runs
+# driver and provider -> features that they lack; all others run
 NOT_OFFERED = {
     ("pvrdma", "auto"): [],
     ("pvrdma", "debian"): [
@@ -47,7 +47,7 @@ EACH_STEP = pytest.mark.parametrize("run, step", each_step(**{name: steps for na
 
 
 def steps_of(run):
-    """The kernel's own driver warns of requests that a program may not make."""
+    """The kernel's own driver warns of invalid requests."""
     pair, names = RUNS[run]
     return [*(STEPS[name] for name in names), *([] if pair == STOCKS else [COMPLAINTS])]
 
@@ -82,7 +82,7 @@ def test_all_bytes_are_right(run, step):
 
 @EACH_STEP
 def test_nothing_is_left_out(run, step):
-    """Each phase says that it ran, each kind of operation at least once, as many SGEs as there can be."""
+    """Each phase has run, each kind of operation at least once, up to the maximum number of SGEs."""
     expected = ALWAYS | {phase for phase, offer in OF_OFFERS.items() if offer not in NOT_OFFERED[run.pair]}
     for outcome in run.check(step):
         phases = dict(re.findall(r"^verify: ([\w ]+): (.*)$", outcome.text, re.MULTILINE))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""vmlab itself: what it promises to scripts and to whoever starts it. No RDMA device needed."""
+"""vmlab itself: its interface for scripts and for users. No RDMA device needed."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ FOREVER = "sleep 1000"
 
 
 def processes_of(vmlab):
-    """The command lines of all processes that have to do with this test's lab, but vmlab's own."""
+    """The command lines of all processes of this test's lab except vmlab's own."""
     marker = os.fsencode(vmlab.share)
     found = []
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -36,7 +36,7 @@ def eventually(condition, seconds=20):
     return condition()
 
 
-# --- what a node's script finds -----------------------------------------------------------------
+# --- environment of a node's script -----------------------------------------------------------------
 
 def test_script_finds_its_environment_barrier_and_share(vmlab):
     vmlab.put(__file__)
@@ -122,7 +122,7 @@ def test_ssh_without_password(vmlab):
 
 @pytest.mark.long
 def test_killed_node_is_replaced(vmlab):
-    """labctl: a killed node is no failure, a new one runs the script, refusals have reasons."""
+    """labctl: a killed node is no failure, its replacement runs the script, refusals have reasons."""
     result = vmlab("""
         if [ $RESTARTED = 1 ]; then echo "is new"; barrier again; exit 0; fi
         barrier start
@@ -143,7 +143,7 @@ def test_killed_node_is_replaced(vmlab):
 
 @pytest.mark.long
 def test_request_of_a_killed_process_hangs_nobody(vmlab):
-    """Its answer, an error when node 2 ends, is for nobody; those behind it must come."""
+    """Its response, an error when node 2 ends, has no receiver; later responses must arrive."""
     result = vmlab("""
         if [ $NODE = 2 ]; then barrier asked; exit 0; fi
         labctl barrier never & pid=$!
@@ -188,10 +188,10 @@ def test_shell_on_node_1_and_attached_to_node_2(vmlab):
     assert not processes_of(vmlab)
 
 
-# --- how it fails -------------------------------------------------------------------------------
+# --- failures -------------------------------------------------------------------------------
 
 def test_failing_script(vmlab):
-    """Its node and status are named; who waits for it at a barrier does not wait for ever."""
+    """Its node and status are named; another node that waits at a barrier gets an error."""
     result = vmlab("[ $NODE = 1 ] || { echo last words; exit 7; }; barrier never", driver="none")
     assert result.status == 1
     assert result.error == "node2: its script ended with status 7"

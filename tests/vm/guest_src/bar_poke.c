@@ -96,7 +96,7 @@ static struct bar map_bar(const char *device, int number)
 	return bar;
 }
 
-/* Memory decoding and bus mastering, which the driver took with it. */
+/* Enable memory decoding and bus mastering, which the driver has disabled. */
 static void enable_device(const char *device)
 {
 	int fd = open_in(device, "config");
@@ -122,7 +122,7 @@ static uint64_t physical(const void *page)
 	return (entry & ((1ull << 55) - 1)) * PAGE;
 }
 
-/* What only looks like memory of this guest would be overwritten by the device: it is left alone. */
+/* Skips values that look like addresses of guest memory: the device would write there. */
 static uint64_t random_address(const uint64_t *pages)
 {
 	switch (next() % 4) {
@@ -234,7 +234,7 @@ static uint32_t random_field(void)
 	}
 }
 
-/* A region that the device accepts, then commands whose numbers it knows and whose fields are random. */
+/* A region that the device accepts, then commands with valid numbers and random fields. */
 static void poke_commands(const struct bar *regs, const struct bar *uar, uint8_t *memory,
 			  const uint64_t *pages)
 {
