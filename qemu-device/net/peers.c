@@ -226,7 +226,7 @@ static bool review_conn(struct pvr_conn *conn, const struct pvr_peer *peer, stru
 {
 	if (!conn || !conn->up_since || conn->closing || pvr_peers_trust(conn, peer->name, why))
 		return false;
-	pvr_traffic_close(conn, PVR_CLOSE_IDENTITY, "a key or certificate that is good no more");
+	pvr_traffic_close(conn, PVR_CLOSE_IDENTITY, "a key or certificate is no longer valid");
 	if (!conn->closing) /* no memory for the reason: close it without */
 		shutdown(conn->stream.fd, SHUT_RDWR);
 	return true;

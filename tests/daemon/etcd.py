@@ -177,12 +177,12 @@ class Host:
         return self.child.returncode
 
 
-class Liar:
+class FaultyProxy:
     """A proxy between a host and etcd. `mode` answers requests itself; with None they are forwarded."""
 
     def __init__(self, etcd):
         self.etcd, self.mode, self.served, self.ending = etcd, None, 0, False
-        liar = self
+        proxy = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -192,7 +192,7 @@ class Liar:
                 pass
 
             def do_POST(self):
-                liar.serve(self)
+                proxy.serve(self)
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True

@@ -72,7 +72,7 @@ class Conn:
         assert kind == HELLO, f"frame {kind}: {body}"
         return body[32:].rstrip(b"\0").decode()
 
-    def bye(self):
+    def close_frame(self):
         """(reason, text) of the next CLOSE; frames before it are skipped."""
         while True:
             kind, body = self.frame()

@@ -10,7 +10,7 @@ import pytest
 
 from daemon_net import address as own_address
 from daemon_process import PATIENCE, wait_until
-from etcd import ETCD_HOST, Etcd, Host, Liar, encode
+from etcd import ETCD_HOST, Etcd, FaultyProxy, Host, encode
 from keys import Authority
 
 LEASE = 2
@@ -400,13 +400,13 @@ def test_cache_is_bounded(etcd, start, pair):
 
 
 def wrong_json(handler):
-    Liar.reply(handler, 200, b"{not json")
+    FaultyProxy.reply(handler, 200, b"{not json")
 
 
 def wrong_types(handler):
     value = encode('{"host":"' + "x" * 100 + '","type":"v2"}')
     kvs = [{"key": 7, "value": value, "mod_revision": "-1"}, [], None]
-    Liar.reply(handler, 200, json.dumps({
+    FaultyProxy.reply(handler, 200, json.dumps({
         "header": {"revision": "99999999999999999999", "raft_term": {}}, "ID": "12; DROP", "succeeded": "yes",
         "responses": [{"response_range": {"kvs": kvs}}] * 64, "result": {"TTL": [], "watch_id": "abc"},
     }).encode())
@@ -414,16 +414,16 @@ def wrong_types(handler):
 
 def wrong_values(handler):
     """Correct replies, but wrong values of the keys."""
-    body = json.loads(Liar.body(handler) or b"{}")
+    body = json.loads(FaultyProxy.body(handler) or b"{}")
     values = ['{"host":"../../etc","type":"v2"}', '{"host":"h","type":"v9"}', "[" * 1000, "", "\x00", '{"address":"nonsense"}']
     responses = [{"response_range": {"kvs": [{"key": encode("k"), "value": encode(values[i % len(values)]),
                                               "mod_revision": "5"}]}} for i in range(len(body.get("success", [])))]
-    Liar.reply(handler, 200, json.dumps({"header": {"revision": "7", "raft_term": "2"}, "responses": responses,
+    FaultyProxy.reply(handler, 200, json.dumps({"header": {"revision": "7", "raft_term": "2"}, "responses": responses,
                                          "ID": "77", "TTL": "2"}).encode())
 
 
 def deep_json(handler):
-    Liar.reply(handler, 200, b"[" * 100000)
+    FaultyProxy.reply(handler, 200, b"[" * 100000)
 
 
 def huge(handler):
@@ -458,7 +458,7 @@ def closing(handler):
 
 
 def server_error(handler):
-    Liar.reply(handler, 503, b'{"error":"etcdserver: no leader","code":14}')
+    FaultyProxy.reply(handler, 503, b'{"error":"etcdserver: no leader","code":14}')
 
 
 def redirect(handler):
@@ -477,28 +477,28 @@ MODES = [wrong_json, wrong_types, wrong_values, deep_json, huge, endless_lines, 
 
 
 def check_mode(etcd, number, mode):
-    liar, gid = Liar(etcd), 0xB00 + number
-    b = Host(f"liar-{number}", f"etcd={liar.url}", f"etcd-lease={LEASE}", "address=192.0.2.2:7471")
+    proxy, gid = FaultyProxy(etcd), 0xB00 + number
+    b = Host(f"proxy-{number}", f"etcd={proxy.url}", f"etcd-lease={LEASE}", "address=192.0.2.2:7471")
     try:
         b.resolve("red", G1, "remote 2 a")
-        before, served, since, begin = b.stats(), liar.served, b.mark(), time.monotonic()
-        liar.mode = mode
+        before, served, since, begin = b.stats(), proxy.served, b.mark(), time.monotonic()
+        proxy.mode = mode
         b.tell("resolve red", G3)
         b.announce("red", f"fd00::{gid:x}")
         b.watch(4)
         stats, seconds = b.stats(), time.monotonic() - begin
         assert stats["rss"] - before["rss"] < 64 << 20, (before, stats)
-        assert liar.served - served < 40 + 10 * seconds, b.lines[since:]
+        assert proxy.served - served < 40 + 10 * seconds, b.lines[since:]
         assert stats["cpu"] - before["cpu"] < 0.9 * seconds, (before, stats)
         if mode is not wrong_values:
             assert not [line for line in news(b.lines[since:]) if "unknown" in line or "nowhere" in line]
-        liar.mode = None
+        proxy.mode = None
         b.resolve("red", G2, "remote 2 a")
         wait_until(lambda: f"pvrdma/gids/red/fd00{gid:028x}" in etcd.keys(), "its own GID is announced")
         b.resolve("red", G1, "remote 2 a")
         assert b.end() == 0
     finally:
-        liar.close()
+        proxy.close()
         b.end(signal.SIGKILL)
 
 
@@ -520,7 +520,7 @@ def fixture_checked_modes(tmp_path_factory):
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.__name__)
-def test_etcd_that_lies(checked_modes, mode):
+def test_etcd_with_wrong_answers(checked_modes, mode):
     """Memory, CPU time and requests are bounded, known GIDs stay, and all is well after the fault."""
     checked_modes[mode].result()
 

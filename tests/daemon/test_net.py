@@ -249,11 +249,11 @@ def test_name_that_is_taken(host):
     with Conn.dial(address(1)) as old, Conn.dial(address(1)) as new:
         old.greet("twin", instance=1)
         new.greet("twin", instance=2)
-        assert old.bye() == (p.CLOSE_REPLACED, "a newer connection is there")
+        assert old.close_frame() == (p.CLOSE_REPLACED, "a newer connection is there")
         assert old.ends()
         with Conn.dial(address(1)) as again:
             again.send(p.hello("twin", instance=1))
-            reason, text = again.bye()
+            reason, text = again.close_frame()
             assert reason == p.CLOSE_IDENTITY and re.match(r"another daemon at .* has the same name, and is newer", text)
         assert peer_of(host, "twin")["conns_in"] == 1
         new.send(p.frame(p.PING, b"x" * 8))
@@ -269,7 +269,7 @@ def test_same_index_replaces(host):
         other.greet("h2", instance=7, index=1, count=2)
         assert peer_of(host, "h2")["conns_in"] == 2
         new.greet("h2", instance=7, index=0, count=2)
-        assert old.bye()[0] == p.CLOSE_REPLACED
+        assert old.close_frame()[0] == p.CLOSE_REPLACED
         other.send(p.frame(p.PING, b"x" * 8))
         assert other.frame()[0] == p.PONG
         wait_until(lambda: peer_of(host, "h2")["conns_in"] == 2, "two are left")
@@ -310,7 +310,7 @@ def test_bad_beginning(host, data, pattern):
 def test_wrong_version_is_told(host):
     with Conn.dial(address(1)) as conn:
         conn.send(p.hello("future", versions=(2, 9)))
-        reason, text = conn.bye()
+        reason, text = conn.close_frame()
         assert reason == p.CLOSE_VERSION and "versions 2 to 9" in text
         assert conn.ends()
     with Conn.dial(address(1)) as conn:
@@ -362,7 +362,7 @@ def test_bad_frame_ends_the_connection(host, data):
     with Conn.dial(address(1)) as conn:
         conn.greet("bad")
         conn.send(data)
-        reason, _ = conn.bye()
+        reason, _ = conn.close_frame()
         assert reason == p.CLOSE_PROTOCOL
         assert conn.ends()
     host.wait_for_log("host bad is not connected any more: ")

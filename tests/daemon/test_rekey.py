@@ -168,7 +168,7 @@ def test_removed_host_is_cut_off(start, keys):
     assert f"host h3 is disconnected: {why}" in one.log()
     wait_until(lambda: peer_of(one, "h3")["conns_in"] == 0, "h3 is out")
     three.wait_for_log("the connection to host h1 has ended: it says: not the host that it says it is: "
-                       "a key or certificate that is good no more")
+                       "a key or certificate is no longer valid")
     three.wait_for_log("cannot connect to host h1 at")
     one.wait_for_log(f"is refused: there is no key for host 'h3' in {keys.folder}/h1.psk")
     assert peer_of(one, "h3")["conns_in"] == 0
@@ -267,7 +267,7 @@ def test_dialled_host_that_answers_late(start, ca, tmp_path):
         ca.cert.write_bytes(Authority(tmp_path, "new").cert.read_bytes())
         reload(one)
         conn.send(p.hello("h2", index=body[24], dscp=body[25], count=body[26]))
-        assert conn.bye()[0] == p.CLOSE_IDENTITY
+        assert conn.close_frame()[0] == p.CLOSE_IDENTITY
         one.wait_for_log(f"cannot connect to host h2 at {address(2)}:7471: the certificate of host 'h2' is not trusted any more")
         assert peer_of(one, "h2")["conns_out"] == 0
         conn.close()

@@ -93,7 +93,7 @@ def test_saying_to_be_another_host(start, ca):
     one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "h3") as conn:
         conn.send(p.hello("h2"))
-        reason, text = conn.bye()
+        reason, text = conn.close_frame()
     assert reason == p.CLOSE_IDENTITY
     assert "it claims to be host 'h2', which its certificate does not name" in text
     one.wait_for_log("refused: host h2: it claims to be host 'h2', which its certificate does not name")
@@ -105,7 +105,7 @@ def test_wildcards_are_not_believed(start, ca):
     one = start(1, args=ca.options("h1"))
     with tls_peer(ca, "wild", names=["*.lab.example"]) as conn:
         conn.send(p.hello("h2.lab.example"))
-        assert conn.bye()[0] == p.CLOSE_IDENTITY
+        assert conn.close_frame()[0] == p.CLOSE_IDENTITY
     assert peer_of(one, "h2.lab.example")["conns_in"] == 0
 
 

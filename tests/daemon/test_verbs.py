@@ -112,7 +112,7 @@ def test_who_wants_a_queue_pair_is_told(host, features, reads):
     for _ in range(20):
         with Conn.dial(address(1)) as conn:
             conn.send(p.hello("hopeful", features=features) + queue_pair(reads=reads))
-            reason, text = conn.bye()
+            reason, text = conn.close_frame()
             assert reason == p.CLOSE_DEVICE and text == "this host has no RDMA NIC"
             assert conn.ends()
     assert "refused" not in host.log()
@@ -122,7 +122,7 @@ def test_who_wants_a_queue_pair_is_told(host, features, reads):
 @pytest.mark.parametrize("features, reads", [(ALL, 0), (RDMA | VERBS, 1)], ids=["no reads", "no loans"])
 def test_rndvs_without_reads(host, features, reads):
     with Conn.dial(address(1)) as conn:
-        conn.send(p.hello("liar", features=features) + queue_pair(reads=reads))
+        conn.send(p.hello("rogue", features=features) + queue_pair(reads=reads))
         assert conn.ends()
     assert "RDMA READs and no RNDV, or the other way round" in host.log()
     assert_well(host)
@@ -130,7 +130,7 @@ def test_rndvs_without_reads(host, features, reads):
 
 @pytest.mark.parametrize("data, why", [
     (p.frame(p.PING, b"12345678"), "its second frame is not VERBS_QP"),
-    (p.hello("liar"), "its second frame is not VERBS_QP"),
+    (p.hello("rogue"), "its second frame is not VERBS_QP"),
     (queue_pair(mtu=0), "an MTU out of range"),
     (queue_pair(buffers=1 << 30), "a number of buffers out of range"),
     (queue_pair(qpn=1 << 24), "a number above 24 bits"),
@@ -138,7 +138,7 @@ def test_rndvs_without_reads(host, features, reads):
 ], ids=["ping", "hello", "mtu", "buffers", "qpn", "more"])
 def test_bad_queue_pair(host, data, why):
     with Conn.dial(address(1)) as conn:
-        conn.send(p.hello("liar", features=RDMA | VERBS) + data)
+        conn.send(p.hello("rogue", features=RDMA | VERBS) + data)
         assert conn.ends()
     if "NIC" not in why:
         assert why in host.log()
@@ -147,7 +147,7 @@ def test_bad_queue_pair(host, data, why):
 
 def test_queue_pair_that_never_comes(host):
     with Conn.dial(address(1)) as conn:
-        conn.send(p.hello("liar", features=RDMA | VERBS))
+        conn.send(p.hello("rogue", features=RDMA | VERBS))
         assert conn.ends()
     wait_until(lambda: "no HELLO within 5 s" in host.log(), "it is refused")
     assert_well(host)
@@ -155,8 +155,8 @@ def test_queue_pair_that_never_comes(host):
 
 def test_queue_pair_after_the_hellos(host):
     with Conn.dial(address(1)) as conn:
-        conn.greet("liar", features=RDMA)
+        conn.greet("rogue", features=RDMA)
         conn.send(queue_pair())
-        reason, text = conn.bye()
+        reason, text = conn.close_frame()
         assert reason == p.CLOSE_PROTOCOL and "queue pair" in text
     assert_well(host)

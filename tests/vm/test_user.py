@@ -69,7 +69,7 @@ def test_name_is_that_of_the_slot(user):
         assert "link rocep0s7/1 state ACTIVE" in outcome.text, outcome.tail()
 
 
-def test_user_is_nobody_special(user):
+def test_user_has_no_privileges(user):
     for outcome in user.check("who"):
         assert outcome.text.splitlines()[:2] == ["1000", "8192"]
         assert re.search(r"^CapEff:\s+0+$", outcome.text, re.MULTILINE), outcome.tail()

@@ -23,7 +23,7 @@ BEGIN = r"""#!/bin/bash
 . /vmlab/guest/verbs.sh
 make_nic || exit
 
-# Keys, and nothing said of NICs: they are not to be used.
+# With keys and without --rdma-unencrypted, NICs are not used.
 start_daemon --tls-psk-file $dir/key || exit
 barrier silent
 until_path tcp silent || exit
@@ -70,7 +70,7 @@ for keys in "$old $new" "$new $old" "$new"; do
 		[ $turn != $NODE ] || echo "rekey$step $(ctl reload | tr -d '\n')"
 	done
 done
-[ $NODE = 2 ] || until_true 100 grep -q 'by the RDMA NIC has ended: .*good no more' $dir/log2 || exit
+[ $NODE = 2 ] || until_true 100 grep -q 'by the RDMA NIC has ended: .*no longer valid' $dir/log2 || exit
 barrier rekeyed
 until_path verbs rekeyed || exit
 """
@@ -94,7 +94,7 @@ bandwidths 1 || exit
 echo "moved $(ctl paths | tr -d '\n')"
 """
 OTHER_DAEMONS = r"""
-# A peer that is none of ours.
+# A hostile peer: hostile.py has the text of HOSTILE below.
 barrier ended
 if [ $NODE = 1 ]; then
 	start_daemon --insecure || exit
@@ -103,12 +103,12 @@ if [ $NODE = 1 ]; then
 	stop_daemon
 fi
 
-# Without keys, and nothing said of NICs: that with the address of the TCP connection is used.
+# Without keys and without --rdma-device: the NIC with the address of the TCP connection is used.
 barrier hostile
 MY_IP=10.78.0.$NODE PEER_IP=10.78.0.$other device=auto start_daemon --insecure || exit
 barrier auto
 until_path verbs auto || exit
-# What node 1 lends node 2 reads to pages here and there.
+# Node 2 reads the exposed payload of node 1 into scattered pages.
 [ $NODE = 2 ] || linear=--linear
 pair 7902 hosts_verify $linear --seconds 1 >$dir/auto || echo "verify fails: $?"
 echo "auto $(cat $dir/auto)"
@@ -117,10 +117,10 @@ echo "peers-auto $(ctl peers | tr -d '\n')"
 barrier auto-over
 stop_daemon
 
-# One host lends nothing, so neither does the other.
+# Node 2 exposes nothing, so node 1 exposes nothing either.
 barrier all-over
-[ $NODE = 1 ] || lend="--rdma-zerocopy off"
-start_daemon --insecure $lend || exit
+[ $NODE = 1 ] || zerocopy="--rdma-zerocopy off"
+start_daemon --insecure $zerocopy || exit
 barrier copied
 until_path verbs copied || exit
 pair 7903 hosts_verify --linear --seconds 1 >$dir/copied || echo "verify fails: $?"
@@ -165,7 +165,7 @@ def try_one(name, *ip):
     begin = time.monotonic()
     with p.Conn.dial(HERE) as conn:
         conn.send(p.hello(name, features=RDMA | VERBS) + queue_pair(*ip))
-        reason, text = conn.bye()
+        reason, text = conn.close_frame()
     return {"reason": reason, "text": text, "seconds": time.monotonic() - begin}
 
 def is_well():
@@ -174,7 +174,7 @@ def is_well():
         conn.send(p.frame(p.PING, b"12345678"))
         assert conn.frame() == (p.PONG, b"12345678")
 
-tries = [try_one("liar", 10, 78, 0, 99) for _ in range(20)]
+tries = [try_one("rogue", 10, 78, 0, 99) for _ in range(20)]
 print("nowhere", json.dumps(tries))
 is_well()
 """

@@ -142,7 +142,7 @@ def test_killed_node_is_replaced(vmlab):
 
 
 @pytest.mark.long
-def test_request_of_a_killed_process_hangs_nobody(vmlab):
+def test_request_of_a_killed_process_blocks_no_other(vmlab):
     """Its response, an error when node 2 ends, has no receiver; later responses must arrive."""
     result = vmlab("""
         if [ $NODE = 2 ]; then barrier asked; exit 0; fi
@@ -241,7 +241,7 @@ def test_signal_leaves_no_process(vmlab, signum):
 
 
 @pytest.mark.long
-def test_nobody_at_the_adapter_socket(vmlab, tmp_path):
+def test_adapter_socket_without_listener_fails(vmlab, tmp_path):
     """QEMU's own words are the reason."""
     path, module = tmp_path / "adapter", tmp_path / "pvrdma.ko"
     module.touch()

@@ -122,7 +122,7 @@ static uint64_t physical(const void *page)
 	return (entry & ((1ull << 55) - 1)) * PAGE;
 }
 
-/* Skips values that look like addresses of guest memory: the device would write there. */
+/* Never an address of guest memory outside @pages: the device would write there. */
 static uint64_t random_address(const uint64_t *pages)
 {
 	switch (next() % 4) {
