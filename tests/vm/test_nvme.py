@@ -36,7 +36,7 @@ TARGET = Step("target", storage.FUNCTIONS + "[ $NODE != 1 ] || target")
 CONNECT = Step("connect", storage.FUNCTIONS + "[ $NODE != 2 ] || host")
 FIO = Step("fio", f"[ $NODE != 2 ] || {storage.script('fio')}", 120)
 MATRIX = Step("matrix", f"[ $NODE != 2 ] || {storage.fio(PAIRS)}", 240)
-# fio ends because of its errors, not because its time is up; requests under way fail, none is lost.
+# fio ends because of its errors, not because its time is up; requests in flight fail, none is lost.
 DISCONNECT = Step("disconnect-under-io", storage.FUNCTIONS + """
     [ $NODE = 2 ] || exit 0
     fio --name=under-way --filename=/dev/nvme0n1 --direct=1 --ioengine=libaio --rw=randrw --bs=16k --iodepth=32 \
@@ -54,7 +54,7 @@ REFUSED = """
     dmesg | tail -n 2; until_true 50 no_qp"""
 UNKNOWN = "An NVMe target that does not exist"
 WRONG_NAME_REASON = 'Connect Invalid Data Parameter, subsysnqn "absent"'
-# What the first failure leaves for good, like a pool of CQs, is no leak: it does not grow.
+# The first failure leaves permanent objects, such as a pool of CQs. They are no leak: their number does not grow.
 FIRST_REFUSED = Step("first-wrong-name", storage.FUNCTIONS + REFUSED.format(1, storage.script(UNKNOWN)))
 BEFORE = Step("before-wrong-names", QP_GONE.format("look"))
 WRONG_NAME = Step("wrong-names", storage.FUNCTIONS + REFUSED.format(20, storage.script(UNKNOWN)))
@@ -119,7 +119,7 @@ OBJECTS = ("contexts", "pds", "mrs", "mws", "cqs", "qps", "srqs")
 
 @pytest.mark.long
 def test_refusals_leave_nothing(nvme_long):
-    """Neither in the guests, connection ids included, nor in the daemon."""
+    """No objects are left in the guests, connection ids included, nor in the daemon."""
     before, after = ([outcome.text for outcome in nvme_long.check(step.name)] for step in (BEFORE, AFTER))
     assert before == after and all("cm_id" in text for text in before)
     objects = []
