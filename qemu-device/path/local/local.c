@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The transport between adapters of one engine: a memcpy.
+ * The local path: copies between adapters of one engine.
  *
- * DOC: what is remembered of the peer
+ * DOC: cached peer
  *
- * A queue pair keeps what it has found: the adapter that its destination GID belongs to,
- * and the peer there. The first is good as long as the fabric's GID generation is what it was
- * then, and the second while the peer's adapter has its own, which takes its lock to look
- * at; so what a queue pair remembers of an adapter that is gone is never followed. What a
- * tenant does to its own queue pairs makes none look again but their peers.
+ * * A queue pair caches the adapter of its destination GID and the peer there.
+ * * The cached adapter is valid while the fabric's GID generation is the cached one.
+ * * The cached peer is valid while the QP generation of the peer's adapter is the cached
+ *   one. Reading that generation takes the lock of the peer's adapter, so a reference to
+ *   a removed adapter is never followed.
+ * * A guest that changes its own queue pairs invalidates the caches of their peers only.
  */
 #include "path/local/local.h"
 
@@ -25,13 +26,13 @@
 #include "rdma/rq.h"
 #include "gid/fabric.h"
 
-/* Who the QP's address names there, whatever state that is in. */
+/* The queue pair that @qp's address and destination QPN name, in any state. */
 static struct pvr_qp *look_up(const struct pvr_qp *qp)
 {
 	const struct pvr_gid_entry *sgid = pvr_gid_get(qp->adapter, qp->attr.ah_attr.sgid_index);
 	struct pvr_qp *peer = pvr_qp_find(qp->peer_adapter, qp->attr.dest_qp_num);
 
-	/* IBTA vol. 1, 9.6.1.2: the responder validates who it is connected to. */
+	/* IBTA 9.6.1.2: the responder validates that the requester is its peer. */
 	if (!sgid || !peer || peer->type != qp->type || peer->attr.dest_qp_num != qp->qpn ||
 	    memcmp(peer->attr.ah_attr.dgid, sgid->gid, sizeof(sgid->gid)))
 		return NULL;
@@ -53,7 +54,10 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 		return true;
 	if (!pvr_adapter_lock_peer(qp->adapter, qp->peer_adapter))
 		return false;
-	/* Before it was held, its GID may have gone elsewhere: that is for the next quantum. */
+	/*
+	 * The GID may have moved before the peer's adapter was locked: retry in the next
+	 * quantum.
+	 */
 	if (qp->path_gen != pvr_path_topology(fabric))
 		return false;
 	if (qp->peer_qp_gen != qp->peer_adapter->qp_gen) {
@@ -71,7 +75,7 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 
 struct local_quantum {
 	struct pvr_quantum_budget budget;
-	bool met; /* the peer has been looked for */
+	bool met; /* @peer is valid */
 	struct pvr_qp *peer; /* or NULL */
 	struct pvr_quantum_stats stats;
 };
@@ -92,14 +96,17 @@ static void count_sent(struct pvr_quantum_stats *stats, const struct pvr_request
 		stats->reads += request->op->kind == PVR_OP_READ;
 		stats->atomics += request->op->kind == PVR_OP_ATOMIC;
 	}
-	/* Each fragment of a message is taken only if the one before was. */
+	/* Each fragment is executed only if the fragment before it was. */
 	if (!taken) {
 		stats->lost_msgs++;
 		stats->lost_bytes += request->length;
 	}
 }
 
-/* The fragment is done; @taken: by the responder, which RC knows and UC does not ask. */
+/*
+ * The fragment is complete. @taken: the responder has executed it; RC requires that, UC
+ * does not.
+ */
 static pvr_always_inline enum pvr_step acknowledged(struct pvr_qp *qp,
 						    const struct pvr_request *request, bool taken,
 						    struct local_quantum *quantum)
@@ -131,7 +138,7 @@ static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wq
 	return PVR_STEP_NEXT;
 }
 
-/* What the responder of RC has answered, if not an ACK. */
+/* Handles a result of the RC responder other than ACK. */
 static pvr_noinline enum pvr_step not_acknowledged(struct pvr_qp *qp,
 						   const struct pvr_send_wqe *wqe,
 						   struct pvr_qp *peer,
@@ -155,7 +162,7 @@ static bool can_receive(const struct pvr_qp *peer)
 	return peer && peer->state >= PVR_QPS_RTR && peer->state <= PVR_QPS_SQE;
 }
 
-/* The next fragment of the request at the head, of an RC or UC queue pair. */
+/* Sends the next fragment of the oldest request of an RC or UC queue pair. */
 static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 						     struct local_quantum *quantum)
 {
@@ -190,10 +197,10 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 		return PVR_STEP_BUSY;
 	if (can_receive(quantum->peer))
 		syndrome = pvr_responder_execute(quantum->peer, &request);
-	/* A connection to itself may have failed as responder meanwhile. */
+	/* A queue pair that is its own peer may have failed as responder. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return PVR_STEP_STOP;
-	/* IBTA 9.8.2: a UC request is complete when it is sent, whatever becomes of it. */
+	/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
 	if (syndrome.kind == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
 		return acknowledged(qp, &request, syndrome.kind == PVR_SYN_ACK, quantum);
 	return not_acknowledged(qp, wqe, quantum->peer, syndrome);
@@ -210,7 +217,7 @@ static void count_quantum(struct pvr_qp *qp, const struct pvr_quantum_stats *sta
 	pvr_count(qp, PVR_STAT_LOCAL_BYTES, stats->bytes - stats->lost_bytes);
 }
 
-/* The quantum ends: count, and let the peer's guest see what came. */
+/* Ends the quantum: updates counters and publishes the peer's completions. */
 static void end_quantum(struct pvr_qp *qp, struct pvr_qp *peer,
 			const struct pvr_quantum_stats *stats)
 {
@@ -223,7 +230,10 @@ static void end_quantum(struct pvr_qp *qp, struct pvr_qp *peer,
 		pvr_stat_add(&qp->flow->messages, msgs);
 		pvr_stat_add(&qp->flow->bytes, bytes);
 	}
-	/* The requester learns of it later than the responder, as it would on a wire. */
+	/*
+	 * Publish the responder first: on a network the requester's completion comes
+	 * later, too.
+	 */
 	pvr_publish(peer->adapter);
 }
 
@@ -248,7 +258,7 @@ static enum pvr_quantum local_run_sq(struct pvr_qp *qp)
 	return quantum.budget.result;
 }
 
-/* A look at the receive queue is due by a timer, which is not taken away from it. */
+/* A pending RNR poll timer stays set: the queue pair cannot leave this path before. */
 static bool detach(struct pvr_qp *qp)
 {
 	if (qp->wait != PVR_QP_WAIT_RNR_POLL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The transport between adapters of one engine: a memcpy. */
+/* The local path: copies between adapters of one engine. */
 #ifndef PVR_LOCAL_H
 #define PVR_LOCAL_H
 
@@ -9,11 +9,15 @@
 extern const struct pvr_path_ops pvr_local_path_ops;
 
 /**
- * pvr_local_peer() - the queue pair that @qp, of type RC or UC, is connected to
- * @peer: it, if it exists, is reachable and is connected back to @qp, in whatever state,
- *	  else NULL; neither changes in this quantum, until the end of which its adapter is held
+ * pvr_local_peer() - find and lock the peer of a queue pair
+ * @qp: of type RC or UC
+ * @peer: set to the peer if it exists, is reachable and is connected back to @qp, in any
+ *   state; else to NULL
  *
- * Return: false if its adapter is busy: this quantum of @qp cannot go on.
+ * The peer's adapter stays locked until the end of the quantum.
+ *
+ * Return: false if the peer's adapter is locked by another worker. The quantum of @qp
+ * cannot continue then.
  */
 bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer);
 
