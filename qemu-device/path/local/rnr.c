@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Requesters that wait because their responder has no receive request. */
+/* Requesters that wait for a receive request of a peer on the same host. */
 #include "path/local/rnr.h"
 
 #include "core/wq.h"
@@ -12,7 +12,7 @@
 
 #define LOOKS 4
 #define FIRST_LOOK_NS 20000ull
-/* So much of a queue is worth to go on for. */
+/* 1/PART of a queue is enough to resume the requester. */
 #define PART 4
 
 static void wait_until(struct pvr_qp *qp, enum pvr_qp_wait wait, uint64_t deadline)
@@ -21,7 +21,10 @@ static void wait_until(struct pvr_qp *qp, enum pvr_qp_wait wait, uint64_t deadli
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, deadline);
 }
 
-/* Return: false if a receive was posted before the guest could see that it has to ring. */
+/*
+ * Return: false if a receive was posted before the guest could see the request for a
+ * doorbell.
+ */
 static bool ask_for_doorbell(struct pvr_qp *peer)
 {
 	pvr_qp_set_rnr_nak_sent(peer, true);
@@ -31,7 +34,10 @@ static bool ask_for_doorbell(struct pvr_qp *peer)
 	return false;
 }
 
-/* After the NAK or a look. Return: false if there is nothing to wait for. */
+/*
+ * After an RNR NAK or a poll. Return: false if a receive is available: no wait is
+ * necessary.
+ */
 static bool wait_on(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t now)
 {
 	uint64_t next = now + (FIRST_LOOK_NS << qp->rnr_polls);
@@ -64,14 +70,17 @@ void pvr_rnr_wait(struct pvr_qp *qp, struct pvr_qp *peer, uint64_t ns)
 		pvr_sched_kick(qp);
 }
 
-/* A peer that is gone, another, or broken: what to make of that is the responder's. */
+/*
+ * If the peer has gone, has changed or is in error, resume: the responder decides the
+ * result.
+ */
 static bool may_go_on(struct pvr_qp *qp, const struct pvr_qp *peer)
 {
 	uint32_t seen = qp->rnr_seen, avail;
 
 	if (!peer || !pvr_rnr_is_polled(peer))
 		return true;
-	avail = (uint32_t)pvr_wq_avail(&peer->rq); /* if negative, very many */
+	avail = (uint32_t)pvr_wq_avail(&peer->rq); /* a negative value becomes a very large one */
 	qp->rnr_seen = avail;
 	return avail >= peer->rq.count / PART || (avail && avail == seen);
 }

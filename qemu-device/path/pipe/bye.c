@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* CLOSE frames: why a connection ends. */
+/* CLOSE frames: the reason why a connection ends. */
 #include "path/pipe/bye.h"
 
 #include <assert.h>
@@ -20,7 +20,7 @@ static const char *const reasons[] = {
 
 static_assert(sizeof(reasons) / sizeof(reasons[0]) == PVR_CLOSE_NUM, "a reason is missing");
 
-/* A text that is no text would be a reason to say good-bye in turn. */
+/* Replaces characters that are not printable: the peer would refuse the CLOSE. */
 static void fill_text(char *to, size_t size, const char *from)
 {
 	size_t i;

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* CLOSE frames: why a connection ends. */
+/* CLOSE frames: the reason why a connection ends. */
 #ifndef PVR_CLOSE_H
 #define PVR_CLOSE_H
 
 #include "path/pipe/rx.h"
 #include "path/pipe/frame.h"
 
-/* All of a CLOSE, so that the caller can send sizeof(struct pvr_frame_close) bytes of @any. */
+/*
+ * Fills a whole CLOSE frame. The caller sends sizeof(struct pvr_frame_close) bytes of
+ * @any.
+ */
 void pvr_close_fill(union pvr_any_frame *any, enum pvr_close_reason reason, const char *text);
-/* The other side has said one: that is why nothing more comes. Return: what it said. */
+/*
+ * A CLOSE has arrived. Return: a text with its reason, stored in @box; no more frames are
+ * read.
+ */
 const char *pvr_close_read(struct pvr_pipe_rx *box, const struct pvr_frame_close *close);
 
 #endif /* PVR_CLOSE_H */

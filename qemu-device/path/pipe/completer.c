@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Answers of other hosts to what our queue pairs have sent.
+ * The completer: responses of other hosts to requests of local queue pairs.
  *
- * DOC: what is believed
+ * DOC: accepted responses
  *
- * An answer is for the queue pair of that number, epoch and GID whose peer is with the
- * remote that the connection belongs to; all others come too late, or are forged, and
- * are ignored. So is one that speaks of what was never sent. An acknowledgement, data and
- * values are true whatever connection they came by; a wish to send again only concerns
- * the connection that is used now.
- *
- * All that is before the position that an answer names is done, in order. A READ or an
- * atomic is done only with its data: one whose answer was lost with its connection is
- * sent again, and so what is behind it waits for another acknowledgement.
+ * * A response names a queue pair by number, GID and epoch. It is accepted if the queue
+ *   pair has in-flight WRs and its peer is on the host of this connection.
+ * * All other responses are late or forged. They are ignored, and so is a response to a
+ *   request that was never sent.
+ * * ACKs, READ data and atomic values are valid by any connection of that host. A request
+ *   to resend is valid only by the connection in use.
+ * * All requests before the PSN and offset in a response are complete, in order.
+ * * A READ or an atomic is complete only with its data. If the connection with its
+ *   response has broken, it is sent again. Requests behind it then need another ACK.
  */
 #include <endian.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 #include "rdma/worker.h"
 #include "gid/fabric.h"
 
-/* ----------------------------------------------------------------- who is meant */
+/* ----------------------------------------------------------------- the queue pair */
 
 struct addressee {
 	const char *fabric;
@@ -52,12 +52,14 @@ static struct pvr_pipe_sq *find_locked(struct pvr_adapter *adapter, const struct
 		return NULL;
 	if (adapter->link_up && pvr_adapter_dma_ok(adapter))
 		return qp->pipe_sq;
-	/* It asks again when it gets a quantum. */
+	/* Its guest's memory is not accessible: resend in a later quantum. */
 	qp->pipe_sq->gap = true;
 	return NULL;
 }
 
-/* Return: NULL, or what is to be given back by put(), with its adapter's lock held. */
+/*
+ * Return: NULL, or a send queue with its adapter locked. The caller releases it by put().
+ */
 static struct pvr_pipe_sq *get(const struct pvr_route *route, const struct addressee *to)
 {
 	struct pvr_adapter *adapter;
@@ -81,16 +83,16 @@ static void put(struct pvr_pipe_sq *sq)
 	pvr_adapter_unlock(adapter);
 }
 
-/* By the connection that is used now. */
+/* Whether the response arrived by the connection in use. */
 static bool is_current(const struct pvr_pipe_sq *sq, const struct pvr_route *route)
 {
 	return sq->route.kind == route->kind && sq->route.slot == route->slot &&
 	       sq->route.generation == route->generation;
 }
 
-/* --------------------------------------------------------------------- position */
+/* --------------------------------------------------------------------- PSN and offset */
 
-/* The @i-th flight was sent up to there, at some time. */
+/* Whether @done bytes of in-flight WR @i were sent at least once. */
 static bool was_sent(struct pvr_pipe_sq *sq, uint32_t i, uint64_t done)
 {
 	if (i + 1 < sq->qp->sq_inflight)
@@ -99,8 +101,9 @@ static bool was_sent(struct pvr_pipe_sq *sq, uint32_t i, uint64_t done)
 }
 
 /*
- * Which flight begins at @psn; sq_inflight if that is behind the last one. Return: false if
- * that is no position of what was sent.
+ * Finds the in-flight WR that starts at @psn.
+ * @index: set to its index, or to sq_inflight if @psn is behind the last in-flight WR
+ * Return: false if @psn and @done do not lie within the sent requests.
  */
 static bool find_inflight(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done, uint32_t *index)
 {
@@ -112,7 +115,10 @@ static bool find_inflight(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done, u
 		if (inflight->kind == PVR_OP_LOCAL || inflight->psn != psn)
 			continue;
 		*index = i;
-		/* All of a message is a position behind it. */
+		/*
+		 * @done is below the length: the end of a message is the next message's
+		 * PSN.
+		 */
 		return (!done || done < inflight->length) && was_sent(sq, i, done);
 	}
 	*index = n;
@@ -127,19 +133,22 @@ static void complete_first(struct pvr_pipe_sq *sq)
 	pvr_pipe_complete(sq, &wqe);
 }
 
-/* What was executed here and is now the oldest. */
+/* Completes local operations that are now the oldest in-flight WRs. */
 static void complete_own(struct pvr_pipe_sq *sq)
 {
 	while (sq->qp->sq_inflight && pvr_inflight(sq, 0)->kind == PVR_OP_LOCAL)
 		complete_first(sq);
 }
 
-/* Completes up to the @index-th, but for those whose data is missing. Return: how many. */
+/*
+ * Completes in-flight WRs before index @index, up to the first READ or atomic without
+ * data. Return: number of completed WRs.
+ */
 static uint32_t complete_before(struct pvr_pipe_sq *sq, uint32_t index)
 {
 	uint32_t n = 0;
 
-	/* A full CQ ends it all. */
+	/* A full CQ fails the queue pair, and sq_inflight becomes 0. */
 	while (n < index && sq->qp->sq_inflight &&
 	       !pvr_inflight_has_response(pvr_inflight(sq, 0))) {
 		complete_first(sq);
@@ -149,7 +158,10 @@ static uint32_t complete_before(struct pvr_pipe_sq *sq, uint32_t index)
 	return n;
 }
 
-/* The responder has so much of the oldest in-flight WR, which is more than was known. */
+/*
+ * The responder has @done bytes of the oldest in-flight WR. Return: whether that is
+ * progress.
+ */
 static bool partly_done(struct pvr_pipe_sq *sq, uint64_t done)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -173,12 +185,15 @@ static void wake(struct pvr_qp *qp)
 	case PVR_QP_WAIT_RETRY:
 		pvr_requester_resume(qp);
 		break;
-	default: /* a connection does not come up by that */
+	default: /* PVR_QP_WAIT_CONN ends with a connection only */
 		break;
 	}
 }
 
-/* While requests were unanswered the guest needed no doorbell, see rdma/db_suppress.c. */
+/*
+ * With requests in flight the guest needs no doorbell, see rdma/db_suppress.c. So check
+ * the queue for new requests.
+ */
 static void look_at_queue(struct pvr_qp *qp)
 {
 	if (qp->db_suppress_shm && qp->wait == PVR_QP_RUNNING &&
@@ -186,7 +201,10 @@ static void look_at_queue(struct pvr_qp *qp)
 		pvr_sched_kick(qp);
 }
 
-/* The responder has gone on: whatever was tried in vain is forgiven. */
+/*
+ * The responder has made progress: restores the retry counters and resumes the queue
+ * pair.
+ */
 static void progressed(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -208,7 +226,7 @@ static void progressed(struct pvr_pipe_sq *sq)
 	look_at_queue(qp);
 }
 
-/* All before this position is done. Return: false if there is no such position. */
+/* Completes all requests before @psn and @done. Return: false if these were not sent. */
 static bool reach(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done)
 {
 	bool progress;
@@ -218,7 +236,10 @@ static bool reach(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done)
 		return false;
 	n = complete_before(sq, index);
 	progress = n;
-	/* Own ones go along with those before them, so fewer than that may be left. */
+	/*
+	 * complete_before() also completes local operations, so check which WR is the
+	 * oldest now.
+	 */
 	if (done && sq->qp->sq_inflight && pvr_inflight(sq, 0)->psn == psn)
 		progress |= partly_done(sq, done);
 	if (progress)
@@ -226,9 +247,9 @@ static bool reach(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done)
 	return true;
 }
 
-/* ------------------------------------------------------------------ what is wrong */
+/* ------------------------------------------------------------------ errors */
 
-/* The oldest in-flight WR is that at @psn, so the answer is about it. */
+/* Whether the oldest in-flight WR starts at @psn, so that the response is about it. */
 static bool is_first(struct pvr_pipe_sq *sq, uint32_t psn)
 {
 	return sq->qp->sq_inflight && is_sending(sq->qp) && pvr_inflight(sq, 0)->psn == psn;
@@ -247,7 +268,10 @@ static void refused(struct pvr_pipe_sq *sq, uint8_t nak)
 	pvr_requester_fail(sq->qp, &wqe, status[nak], "the responder refused a request");
 }
 
-/* Answers to what was sent before the last rewind are not counted once more. */
+/*
+ * The wait for a retry has started: further negative responses are to requests sent
+ * before it and do not count.
+ */
 static bool is_waiting(const struct pvr_qp *qp)
 {
 	return qp->wait == PVR_QP_WAIT_RNR || qp->wait == PVR_QP_WAIT_RETRY;
@@ -293,7 +317,10 @@ static void send_again(struct pvr_pipe_sq *sq)
 
 /* ------------------------------------------------------------------------- frames */
 
-/* The verdict is about the oldest in-flight WR, once those before it have completed. */
+/*
+ * Handles the syndrome, which is about the oldest in-flight WR after those before it have
+ * completed.
+ */
 static void judge(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bool current)
 {
 	uint32_t psn = le32toh(frame->psn);
@@ -321,7 +348,10 @@ static bool is_absence(const struct pvr_frame_ack *frame)
 	return frame->syndrome == PVR_FRAME_SYN_NO_QP || frame->syndrome == PVR_FRAME_SYN_NO_GID;
 }
 
-/* Of the first one that was asked: what was sent behind it was in vain, too. */
+/*
+ * Handles NO_QP and NO_GID for the oldest in-flight WR. Requests behind it were not
+ * executed either.
+ */
 static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bool current)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -352,8 +382,8 @@ void pvr_pipe_ack(const struct pvr_route *route, const char *fabric,
 }
 
 /*
- * The in-flight WR of this kind at @psn is the oldest one, once those before it have completed.
- * Return: NULL if not.
+ * Completes all requests before @psn. Return: the in-flight WR at @psn if it is now the
+ * oldest and of this kind, else NULL.
  */
 static struct pvr_inflight *first_at(struct pvr_pipe_sq *sq, uint32_t psn, uint8_t kind)
 {
@@ -367,7 +397,10 @@ static struct pvr_inflight *first_at(struct pvr_pipe_sq *sq, uint32_t psn, uint8
 	return inflight->kind == kind ? inflight : NULL;
 }
 
-/* Where the guest wants the answer, as it says now. Return: false if it has failed. */
+/*
+ * Finds the destination of the response in the current WQE. Return: false if the queue
+ * pair has failed because the WQE has changed.
+ */
 static bool find_target(struct pvr_pipe_sq *sq, const struct pvr_inflight *inflight,
 			struct pvr_send_wqe *wqe, struct pvr_sg *sg)
 {
@@ -387,7 +420,7 @@ static bool find_target(struct pvr_pipe_sq *sq, const struct pvr_inflight *infli
 	return false;
 }
 
-/* The oldest in-flight WR has got its answer. */
+/* The response of the oldest in-flight WR is complete. */
 static void answered(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe)
 {
 	pvr_pipe_complete(sq, wqe);
@@ -418,7 +451,7 @@ void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 	put(sq);
 }
 
-/* All of the fragment is there. */
+/* The fragment up to byte @end has been read. */
 static void fragment_read(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe, uint64_t end,
 			  uint64_t length)
 {
@@ -445,7 +478,7 @@ static enum pvr_handled take_data(struct pvr_pipe_sq *sq, const struct pvr_route
 	int ret = 1;
 
 	inflight = first_at(sq, le32toh(frame->psn), PVR_OP_READ);
-	/* The next piece of it, and it was asked for. */
+	/* Accept only the next fragment of the READ, and only if it was requested. */
 	if (!inflight || offset != sq->qp->sq_offset || end > inflight->length ||
 	    (end == offset && inflight->length) || !was_sent(sq, 0, end))
 		return PVR_HANDLED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The fabrics that a connection has names for. */
+/* Fabric IDs of a connection. */
 #include "path/pipe/fabric_ids.h"
 #include "gid/fabric.h"
 
@@ -16,7 +16,7 @@ static unsigned int find_id(const struct pvr_fabric_ids *fabric_ids, uint64_t id
 	return 0;
 }
 
-/* A fabric that went and came again has another id, and the same number. */
+/* A fabric that was removed and created again has another id and the same number. */
 unsigned int pvr_fabric_ids_find(struct pvr_fabric_ids *fabric_ids, uint64_t id, const char *name)
 {
 	unsigned int number = id ? find_id(fabric_ids, id) : 0, i;

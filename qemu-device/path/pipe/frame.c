@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Which frames there are, and whether one is in order. */
+/* Types of frames, and the checks of their headers. */
 #include "path/pipe/frame.h"
 
 #include <ctype.h>
@@ -14,15 +14,15 @@
 #define FLOW_LABEL_MAX 0xfffffu
 #define PSNS_MAX (1u << 23)
 
-/* Who receives a frame. */
+/* Ends that receive a frame. */
 #define BY_REQUESTER (1u << PVR_FRAME_REQUESTER)
 #define BY_PIGGYBACK (1u << PVR_FRAME_RESPONDER_PIGGYBACK)
 #define BY_RESPONDER (1u << PVR_FRAME_RESPONDER | BY_PIGGYBACK)
 
-/* How much payload a frame may bring. */
+/* Limit of a frame's payload. */
 enum payload {
 	PAYLOAD_NONE,
-	PAYLOAD_CHUNK, /* as the receiver takes */
+	PAYLOAD_CHUNK, /* the limit that the receiver has declared */
 	PAYLOAD_DATAGRAM,
 };
 
@@ -31,14 +31,16 @@ struct frame_kind {
 	unsigned int receivers;
 	enum payload payload;
 	bool has_fabric;
-	uint8_t flags; /* that it may have */
-	/* Return: NULL, or what is wrong. @payload: bytes that follow the header. */
+	uint8_t flags; /* flags that are allowed */
+	/* Return: NULL, or the reason. @payload: bytes behind the header. */
 	const char *(*check)(const union pvr_any_frame *any, size_t payload);
 };
 
-/* ------------------------------------------------------------ what fields may be */
+/* ------------------------------------------------------------ values of fields */
 
-/* A string that is terminated and not empty, of characters that @ok takes. */
+/*
+ * Whether the string is terminated, not empty, and has only characters that @ok accepts.
+ */
 static bool is_text(const char *text, size_t size, int (*ok)(int))
 {
 	size_t len = strnlen(text, size), i;
@@ -63,7 +65,7 @@ static bool is_zero(const void *bytes, size_t size)
 	return !size;
 }
 
-/* GIDs of a fabric are of one version of RoCE. */
+/* All GIDs of a fabric have one RoCE version. */
 static bool is_gid_type(uint8_t type)
 {
 	return type == PVR_GID_TYPE_ROCE_V1 || type == PVR_GID_TYPE_ROCE_V2;
@@ -74,7 +76,7 @@ static bool is_number(__le32 number)
 	return le32toh(number) <= NUMBER_MAX;
 }
 
-/* ------------------------------------------------------------------ either way */
+/* ------------------------------------------------------------------ either direction */
 
 static const char *check_hello(const union pvr_any_frame *any, size_t payload)
 {
@@ -106,7 +108,7 @@ static const char *check_close(const union pvr_any_frame *any, size_t payload)
 		return "an unknown reason";
 	if (close->reserved)
 		return "reserved fields are not zero";
-	/* It may be empty, and goes to the log. */
+	/* An empty text is allowed. The text goes to the log. */
 	if (close->text[0] && !is_text(close->text, sizeof(close->text), isprint))
 		return "a text that cannot be printed";
 	return NULL;
@@ -146,7 +148,7 @@ static const char *check_rndv_done(const union pvr_any_frame *any, size_t payloa
 
 /* ------------------------------------------------------------------------ rendezvous */
 
-/* The payload of a fragment is there, or a list that says where it is. */
+/* The frame carries the fragment's payload, or a list of segments of it. */
 static const char *check_payload(const struct pvr_frame *frame, uint32_t chunk, size_t payload)
 {
 	if (!(frame->flags & PVR_FRAME_F_RNDV))
@@ -181,7 +183,7 @@ uint32_t pvr_frame_chunk(const union pvr_any_frame *any)
 							    : any->read_data.chunk);
 }
 
-/* ---------------------------------------------------------- from who dialled */
+/* ---------------------------------------------------------- from requesters */
 
 static const char *check_fabric(const union pvr_any_frame *any, size_t payload)
 {
@@ -204,7 +206,7 @@ static const char *check_gid_query(const union pvr_any_frame *any, size_t payloa
 }
 
 struct op_kind {
-	bool has_payload; /* else its answer has something */
+	bool has_payload; /* false: the response has payload or a value */
 	bool is_atomic;
 };
 
@@ -221,7 +223,7 @@ static const struct op_kind ops[] = {
 
 static_assert(sizeof(ops) / sizeof(ops[0]) == PVR_FRAME_OP_NUM, "an operation is missing");
 
-/* The fragment lies in its message, and is what comes, or is asked for. */
+/* Checks the range of the fragment that the frame carries or requests. */
 static const char *check_fragment(const struct pvr_frame_request *request, bool last)
 {
 	uint64_t length = le64toh(request->length), offset = le64toh(request->offset);
@@ -233,7 +235,7 @@ static const char *check_fragment(const struct pvr_frame_request *request, bool 
 		return "a fragment that is not in its message";
 	if (!chunk && length)
 		return "an empty piece";
-	/* Also of what is asked for. */
+	/* Limits the response of a READ, too. */
 	if (chunk > PVR_FRAME_CHUNK_MAX)
 		return "a fragment that is too large";
 	if (last != (offset + chunk == length))
@@ -320,7 +322,7 @@ static const char *check_qp_gone(const union pvr_any_frame *any, size_t payload)
 	return NULL;
 }
 
-/* --------------------------------------------------------- from who accepted */
+/* --------------------------------------------------------- from responders */
 
 static const char *check_gid_reply(const union pvr_any_frame *any, size_t payload)
 {
@@ -334,7 +336,7 @@ static const char *check_gid_reply(const union pvr_any_frame *any, size_t payloa
 	return NULL;
 }
 
-/* What belongs to one verdict is zero with the others. */
+/* A field of one syndrome is zero with all other syndromes. */
 static const char *check_syndrome(const struct pvr_frame_ack *ack)
 {
 	if (ack->syndrome >= PVR_FRAME_SYN_NUM)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The pipe protocol's frames, as they are on the wire: docs/pipe-protocol.md says what
- * they mean. Everything is little-endian but GIDs and immediate data, which are bytes in
- * the order of the network. Reserved fields are zero, and checked.
+ * Frames of the pipe protocol. Their meaning is specified in docs/pipe-protocol.md.
  *
- * Two daemons have two sets of connections, one for what the guests of each ask for: on a
- * connection who dialled is the requester, and sends requests; who accepted is the
- * responder, and sends responses. A requester always takes responses in at once, a
- * responder may stop reading requests while its responses do not get away. So neither
- * waits for the other in a circle, and TCP's flow control is all that is needed.
+ * DOC: frames
+ *
+ * * All fields are little-endian, except GIDs and immediate data, which are bytes in
+ *   network order. Reserved fields are zero, and the receiver checks that.
+ * * Two daemons have two sets of connections, one for the requests of each host's guests.
+ *   The host that dialed a connection is the requester and sends requests. The host that
+ *   accepted it is the responder and sends responses.
+ * * A requester always accepts responses at once. A responder may stop reading requests
+ *   while it cannot send responses. So no circular wait exists, and the stream's flow
+ *   control is sufficient.
  */
 #ifndef PVR_PIPE_FRAME_H
 #define PVR_PIPE_FRAME_H
@@ -21,35 +24,35 @@
 
 #define PVR_FRAME_MAGIC 0x65706970u /* "pipe" */
 #define PVR_FRAME_VERSION 1
-/* A fragment of a message has no more payload than the smaller of both ends' limits. */
+/* Maximum payload of a fragment: the smaller limit of both ends, in this range. */
 #define PVR_FRAME_CHUNK_MIN 4096u
 #define PVR_FRAME_CHUNK_MAX (1u << 20)
 #define PVR_FRAME_DATAGRAM_MAX 4096u
 #define PVR_FRAME_NAME_MAX 64 /* final NUL included */
-#define PVR_FRAME_FABRIC_MAX 32 /* ditto */
-#define PVR_FRAME_FABRICS 1024 /* that a connection may declare; numbers from 1 up */
+#define PVR_FRAME_FABRIC_MAX 32 /* final NUL included */
+#define PVR_FRAME_FABRICS 1024 /* maximum per connection; numbered from 1 */
 #define PVR_FRAME_MTU_MAX 5u
 #define PVR_FRAME_BUFFERS_MIN 2u
 #define PVR_FRAME_BUFFERS_MAX 1024u
-#define PVR_FRAME_RNR_MAX_NS 655360000ull /* IBTA vol. 1, table 45 */
-#define PVR_FRAME_RNDV_SEGS 8u /* of one frame's payload */
-#define PVR_FRAME_RNDV_MAX 32u /* that may be out at once, each way */
+#define PVR_FRAME_RNR_MAX_NS 655360000ull /* IBTA table 45 */
+#define PVR_FRAME_RNDV_SEGS 8u /* maximum of one frame */
+#define PVR_FRAME_RNDV_MAX 32u /* maximum that is exposed at once, in each direction */
 
 enum pvr_frame_type {
-	/* Either way. */
+	/* In either direction. */
 	PVR_FRAME_HELLO = 1,
 	PVR_FRAME_CLOSE,
 	PVR_FRAME_PING,
 	PVR_FRAME_PONG,
 	PVR_FRAME_VERBS_QP,
 	PVR_FRAME_RNDV_DONE,
-	/* From who dialled. */
+	/* From requester to responder. */
 	PVR_FRAME_FABRIC = 8,
 	PVR_FRAME_GID_QUERY,
 	PVR_FRAME_REQUEST,
 	PVR_FRAME_DATAGRAM,
 	PVR_FRAME_QP_GONE,
-	/* From who accepted. */
+	/* From responder to requester. */
 	PVR_FRAME_GID_REPLY = 16,
 	PVR_FRAME_ACK,
 	PVR_FRAME_ATOMIC_ACK,
@@ -57,49 +60,48 @@ enum pvr_frame_type {
 	PVR_FRAME_NUM,
 };
 
-/* Every frame begins with this. */
+/* The first bytes of every frame. */
 struct pvr_frame {
-	__le32 size; /* of the frame, this and the payload included */
+	__le32 size; /* of the frame in bytes, including this header and the payload */
 	__u8 type; /* enum pvr_frame_type */
-	__u8 flags; /* PVR_FRAME_F_* that the type has */
-	__le16 fabric; /* as a FABRIC frame has declared it, from 1; 0 where none is meant */
+	__u8 flags; /* flags that the type allows */
+	__le16 fabric; /* number that a FABRIC frame has declared, from 1; 0 if the type has none */
 };
 
 /* Features of HELLO. */
-#define PVR_HELLO_F_RDMA \
-	0x1u /* it knows of the next one; whether its NIC works is another matter */
-#define PVR_HELLO_F_VERBS 0x2u /* a VERBS_QP frame follows: frames go on there */
-#define PVR_HELLO_F_PIGGYBACK_ACK 0x4u /* who dialled may send ACKs, too, ahead of their own */
-#define PVR_HELLO_F_QP_GONE 0x8u /* QP_GONE frames are understood */
+#define PVR_HELLO_F_RDMA 0x1u /* supports PVR_HELLO_F_VERBS; its NIC may still fail */
+#define PVR_HELLO_F_VERBS 0x2u /* a VERBS_QP frame follows; later frames use that QP */
+#define PVR_HELLO_F_PIGGYBACK_ACK 0x4u /* the requester may send piggybacked ACKs */
+#define PVR_HELLO_F_QP_GONE 0x8u /* accepts QP_GONE frames */
 /*
- * With RDMA: it knows of this. With VERBS, if that was said: payload may be exposed, see struct
- * pvr_frame_rndv_seg.
+ * With RDMA: the sender supports rendezvous. With VERBS, if the peer has sent that bit:
+ * payload may be exposed, see struct pvr_frame_rndv_seg.
  */
 #define PVR_HELLO_F_RNDV 0x10u
 
 /*
- * Of REQUEST and READ_DATA: instead of the payload's @chunk bytes, a list of struct
- * pvr_frame_rndv_seg follows, which say where the NIC of the sender lets them be read.
+ * Of REQUEST and READ_DATA: a list of struct pvr_frame_rndv_seg follows instead of @chunk
+ * bytes of payload. It names the exposed memory at the sender's NIC.
  */
 #define PVR_FRAME_F_RNDV 0x80
 
-/* The first frame each way; the one who dialled begins. */
+/* The first frame in each direction. The requester sends first. */
 struct pvr_frame_hello {
 	struct pvr_frame frame;
 	__le32 magic;
-	__le16 version_min, version_max; /* the answer: both are the version chosen */
-	__le64 instance; /* random, another one each time a daemon starts */
-	__le32 features; /* the answer: those chosen, a subset of what was offered */
-	__le32 chunk; /* bytes of payload that it takes in a frame at most */
-	__u8 index; /* of this connection among those of the one who dials */
-	__u8 dscp; /* of its packets both ways, 6 bits */
-	__u8 count; /* how many those are, so far */
+	__le16 version_min, version_max; /* in the response both are the selected version */
+	__le64 instance; /* random; changes at each start of a daemon */
+	__le32 features; /* in the response: the selected subset */
+	__le32 chunk; /* maximum payload of a frame that the sender accepts, in bytes */
+	__u8 index; /* of this connection among those of the requester */
+	__u8 dscp; /* of the packets in both directions, 6 bits */
+	__u8 count; /* number of the requester's connections so far */
 	__u8 reserved;
-	__le32 keepalive_ms; /* silence after which it may give the connection up */
+	__le32 keepalive_ms; /* the sender may close the connection after this silence */
 	char name[PVR_FRAME_NAME_MAX]; /* of the host; NUL-terminated */
 };
 
-/* Why, for the other side's log; then the connection is closed. */
+/* The reason, for the peer's log. The sender then closes the connection. */
 struct pvr_frame_close {
 	struct pvr_frame frame;
 	__le32 reason; /* enum pvr_close_reason */
@@ -111,66 +113,66 @@ enum pvr_close_reason {
 	PVR_CLOSE_DONE, /* not needed any more */
 	PVR_CLOSE_VERSION,
 	PVR_CLOSE_IDENTITY, /* the certificate or key is not that host's */
-	PVR_CLOSE_PROTOCOL, /* a frame that makes no sense */
-	PVR_CLOSE_REPLACED, /* by a newer connection of the same index */
+	PVR_CLOSE_PROTOCOL, /* a malformed or unexpected frame */
+	PVR_CLOSE_REPLACED, /* a newer connection has the same index */
 	PVR_CLOSE_LIMIT, /* too many connections, fabrics ... */
-	PVR_CLOSE_DEVICE, /* no RDMA NIC that works */
+	PVR_CLOSE_DEVICE, /* no usable RDMA NIC */
 	PVR_CLOSE_NUM,
 };
 
 /*
- * The queue pair of an RDMA NIC, type RC, on which everything but this and the HELLO before
- * it travels; the connection that has brought it says that its owner is still there.
+ * The RC queue pair of an RDMA NIC that carries all frames after this one. It ends with
+ * the connection that carried HELLO and this frame.
  */
 struct pvr_frame_verbs_qp {
 	struct pvr_frame frame;
 	__u8 gid[16]; /* of the NIC's port */
-	__le32 qpn, psn; /* 24 bits; of the first packet that it sends */
+	__le32 qpn, psn; /* 24 bits; @psn is that of the first packet sent */
 	__le16 lid; /* 0: Ethernet */
-	__u8 mtu; /* that of the port, as IBTA writes it: 256 bytes are 1, 4096 are 5 */
-	__u8 reads; /* RDMA READs that it answers at once; with RNDV at least 1, else 0 */
-	__le32 buffers; /* messages that it can take before it gives credits back */
-	__le32 buffer_size; /* bytes of one at most */
+	__u8 mtu; /* of the port, as in IBTA: 1 is 256 bytes, 5 is 4096 bytes */
+	__u8 reads; /* RDMA READs that it executes at once; at least 1 with RNDV, else 0 */
+	__le32 buffers; /* messages that it accepts before it returns credits */
+	__le32 buffer_size; /* maximum bytes of one message */
 	__le32 reserved2;
 };
 
-/* Memory that may be read by RDMA READ, from who has received this, until it is returned. */
+/* Exposed memory: the receiver may read it by RDMA READ until RNDV_DONE. */
 struct pvr_frame_rndv_seg {
-	__le64 addr; /* as the NIC calls it */
+	__le64 addr; /* address at the sender's NIC */
 	__le32 rkey;
 	__le32 len;
 };
 
-/* So many rendezvous of this connection have been read, or will not be; in their order. */
+/* The receiver of rendezvous has read them or will not read them, in their order. */
 struct pvr_frame_rndv_done {
 	struct pvr_frame frame;
-	__le32 count; /* since it was made, modulo 2^32 */
+	__le32 count; /* since the connection started, modulo 2^32 */
 	__le32 reserved;
 };
 
-struct pvr_frame_ping { /* and PONG, which brings the same back */
+struct pvr_frame_ping { /* and PONG, which returns the cookie */
 	struct pvr_frame frame;
 	__le64 cookie;
 };
 
-/* From now on frame.fabric is short for this name, on this connection. */
+/* Declares the fabric that frame.fabric stands for, on this connection. */
 struct pvr_frame_fabric {
 	struct pvr_frame frame;
 	char name[PVR_FRAME_FABRIC_MAX]; /* NUL-terminated */
 };
 
-/* Who has the GID? GID_REPLY is the answer. */
+/* Requests whether the responder's host has the GID. GID_REPLY is the response. */
 struct pvr_frame_gid_query { /* and GID_REPLY */
 	struct pvr_frame frame;
 	__u8 gid[16];
-	__u8 gid_type; /* GID_QUERY: 0. GID_REPLY: PVR_GID_TYPE_* of who has it; 0: nobody here */
+	__u8 gid_type; /* GID_QUERY: 0. GID_REPLY: PVR_GID_TYPE_*; 0: not on this host */
 	__u8 reserved[7];
 };
 
 enum pvr_frame_op {
 	PVR_FRAME_OP_SEND,
 	PVR_FRAME_OP_SEND_IMM,
-	PVR_FRAME_OP_SEND_INV, /* imm is the key, in host order as a __le32 */
+	PVR_FRAME_OP_SEND_INV, /* imm is the rkey as a __le32 */
 	PVR_FRAME_OP_WRITE,
 	PVR_FRAME_OP_WRITE_IMM,
 	PVR_FRAME_OP_READ,
@@ -179,22 +181,23 @@ enum pvr_frame_op {
 	PVR_FRAME_OP_NUM,
 };
 
-#define PVR_REQUEST_F_SOLICITED 0x01 /* of DATAGRAM, too */
-#define PVR_REQUEST_F_LAST 0x02 /* the fragment that ends the message */
-#define PVR_REQUEST_F_UC 0x04 /* unreliable connection: no answer is wanted */
+#define PVR_REQUEST_F_SOLICITED 0x01 /* also of DATAGRAM */
+#define PVR_REQUEST_F_LAST 0x02 /* the last fragment of the message */
+#define PVR_REQUEST_F_UC 0x04 /* unreliable connection: has no response */
 
 /*
  * One fragment of a message of a connected queue pair. SEND and WRITE: @chunk bytes of
- * payload follow. READ: the answer brings them. Atomics: @length is 8, @chunk 0.
+ * payload follow. READ: the response carries the payload. Atomics: @length is 8, @chunk
+ * is 0.
  */
 struct pvr_frame_request {
 	struct pvr_frame frame;
 	__u8 op; /* enum pvr_frame_op */
-	__u8 gid_type; /* PVR_GID_TYPE_* of both */
+	__u8 gid_type; /* PVR_GID_TYPE_* of both GIDs */
 	__le16 reserved;
-	__le32 epoch; /* of the requester's connection; comes back in answers */
+	__le32 epoch; /* of the requester; responses repeat it */
 	__le32 src_qpn, dst_qpn; /* 24 bits */
-	__le32 psn, psns; /* of the message: its first, how many it takes */
+	__le32 psn, psns; /* first PSN of the message; number of PSNs */
 	__u8 sgid[16], dgid[16];
 	__u8 imm[4];
 	__le32 rkey;
@@ -211,26 +214,26 @@ struct pvr_frame_datagram {
 	__u8 imm[4];
 	__u8 has_imm, gid_type, traffic_class, hop_limit;
 	__le32 flow_label;
-	__le32 src_qpn, dst_qpn, qkey; /* dst_qpn 0xffffff: to the multicast group dgid */
+	__le32 src_qpn, dst_qpn, qkey; /* dst_qpn 0xffffff: multicast group @dgid */
 	__u8 sgid[16], dgid[16];
 };
 
-/* The requester, or whoever @dst_qpn is connected to, is gone for good, with its adapter. */
+/* The queue pair @src_qpn has been destroyed with its adapter. Its peer is @dst_qpn. */
 struct pvr_frame_qp_gone {
 	struct pvr_frame frame;
-	__le32 src_qpn, dst_qpn; /* who is gone, and whom that concerns */
-	__u8 sgid[16], dgid[16]; /* ditto */
+	__le32 src_qpn, dst_qpn; /* destroyed queue pair; its peer */
+	__u8 sgid[16], dgid[16]; /* of these, in the same order */
 	__u8 gid_type;
 	__u8 reserved[7];
 };
 
 enum pvr_frame_syndrome {
-	PVR_FRAME_SYN_ACK, /* done up to here */
-	PVR_FRAME_SYN_RNR, /* no receive request: again after rnr_ns */
-	PVR_FRAME_SYN_NAK, /* the request at psn has failed, with status */
-	PVR_FRAME_SYN_PSN_SEQ_ERR, /* something is missing: again from here */
-	PVR_FRAME_SYN_NO_QP, /* no queue pair that answers */
-	PVR_FRAME_SYN_NO_GID, /* nor has an adapter here the GID any more */
+	PVR_FRAME_SYN_ACK, /* executed up to psn and offset */
+	PVR_FRAME_SYN_RNR, /* no receive request: resend after rnr_ns */
+	PVR_FRAME_SYN_NAK, /* the request at psn has failed; nak has the reason */
+	PVR_FRAME_SYN_PSN_SEQ_ERR, /* a fragment is missing: resend from psn and offset */
+	PVR_FRAME_SYN_NO_QP, /* no queue pair responds */
+	PVR_FRAME_SYN_NO_GID, /* no adapter on this host has the GID */
 	PVR_FRAME_SYN_NUM,
 };
 
@@ -242,8 +245,9 @@ enum pvr_frame_nak {
 };
 
 /*
- * What the responder's queue pair has got: all messages before @psn, and @offset bytes of
- * the one at @psn. NO_QP, NO_GID: psn is that of the request, offset is 0.
+ * The expected PSN and offset of the responder: it has executed all messages before @psn,
+ * and @offset bytes of the message at @psn. NO_QP, NO_GID: @psn is that of the request,
+ * @offset is 0.
  */
 struct pvr_frame_ack {
 	struct pvr_frame frame;
@@ -264,10 +268,10 @@ struct pvr_frame_atomic_ack {
 	__u8 gid[16];
 	__le32 psn; /* of the atomic */
 	__le32 reserved;
-	__le64 value; /* what was there before */
+	__le64 value; /* original value */
 };
 
-/* The payload follows: bytes @offset to @offset + @chunk of the READ at @psn. */
+/* Followed by payload: bytes @offset to @offset + @chunk of the READ at @psn. */
 struct pvr_frame_read_data {
 	struct pvr_frame frame;
 	__le32 epoch, qpn;
@@ -312,43 +316,47 @@ union pvr_any_frame {
 	struct pvr_frame_read_data read_data;
 };
 
-/* Which end of a connection one is: what it may receive follows. */
+/* The end of a connection that receives a frame. */
 enum pvr_frame_role {
-	PVR_FRAME_REQUESTER, /* it dialled */
+	PVR_FRAME_REQUESTER, /* this host dialed */
 	PVR_FRAME_RESPONDER,
-	PVR_FRAME_RESPONDER_PIGGYBACK, /* that is told ACKs ahead, too */
+	PVR_FRAME_RESPONDER_PIGGYBACK, /* also accepts piggybacked ACKs */
 };
 
 /**
- * pvr_frame_header_size() - how long a frame's header is
- * @frame: its first 8 bytes, not checked yet
- * @receiver: who has received it
- * @chunk: bytes of payload that the receiver takes at most
+ * pvr_frame_header_size() - size of a frame's header
+ * @frame: the first 8 bytes of the frame, not checked yet
+ * @receiver: the end that has received the frame
+ * @chunk: maximum payload that the receiver accepts, in bytes
+ * @why: set to the reason if the return is 0
  *
- * Return: the bytes before the payload; 0 with @why if no such frame may come.
+ * Return: bytes before the payload; 0 if the receiver does not accept such a frame.
  */
 size_t pvr_frame_header_size(const struct pvr_frame *frame, enum pvr_frame_role receiver,
 			     uint32_t chunk, const char **why);
 
 /**
- * pvr_frame_check() - is the whole header, a private copy, in order
- * @size: as pvr_frame_header_size() said
- * @payload: how many bytes follow; of a frame with PVR_FRAME_F_RNDV these are rendezvous, which
- * pvr_frame_check_rndv() looks at
+ * pvr_frame_check() - check all fields of a header
+ * @any: a private copy of the whole header
+ * @size: the result of pvr_frame_header_size()
+ * @payload: set to the bytes that follow the header. With PVR_FRAME_F_RNDV these are
+ *   segments for pvr_frame_check_rndv()
+ * @why: set to the reason if the return is false
  *
- * Afterwards enumerations are in range, reserved fields zero, strings terminated, sizes
- * and chunks consistent (offset + chunk <= length <= PVR_MAX_MSG_SIZE, LAST exactly if
- * they are equal), numbers within 24 bits, psns from 1 to 2^23. What only the queue pair
- * can know is not looked at.
+ * After success enumerations are in range, reserved fields are zero and strings are
+ * terminated. offset + chunk <= length <= PVR_MAX_MSG_SIZE, and LAST is set exactly if
+ * offset + chunk == length. QPNs and PSNs have 24 bits, and psns is 1 to 2^23. Checks
+ * that need the queue pair are not done here.
  */
 bool pvr_frame_check(const union pvr_any_frame *any, size_t size, size_t *payload,
 		     const char **why);
 
-/* The bytes of payload that a REQUEST or READ_DATA brings, lent or not. */
+/* Payload bytes of a REQUEST or READ_DATA, in the frame or exposed. */
 uint32_t pvr_frame_chunk(const union pvr_any_frame *any);
 
 /*
- * Whether @count rendezvous make up @chunk bytes. None is empty, or wraps.
+ * Whether the lengths of @count segments add up to @chunk bytes, and no segment is empty
+ * or wraps. If not, *why is the reason.
  */
 bool pvr_frame_check_rndv(const struct pvr_frame_rndv_seg *rndv, size_t count, uint32_t chunk,
 			  const char **why);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Other daemons, by name. */
+/* Other hosts' daemons, by name. */
 #include "path/pipe/host.h"
 
 #include <stdlib.h>

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Connections to other daemons, as queue pairs see them: frames out, frames in.
+ * Connections to other daemons, as queue pairs use them: frames sent and received.
  *
  * DOC: locks
  *
- * An outgoing connection is used by queue pairs of any adapter and worker, and has a lock
- * of its own, which is taken inside adapters' locks, for one frame at a time. An incoming
- * one is its thread's alone. A frame that has come is handled with the lock of the adapter
- * that it is for: that is waited for, with nothing in hand.
+ * * A req_conn is used by queue pairs of any adapter and worker. It has a lock of its
+ *   own, which is taken inside adapter locks and held for one frame at a time.
+ * * A rsp_conn is used by its thread only.
+ * * A received frame is handled under the lock of its destination adapter. The thread
+ *   holds no other lock while it waits for that lock.
  *
  * DOC: payload
  *
- * Payload goes from the sender's guest memory to the socket and from there to the
- * receiver's, and is copied in between only if it is small and travels with other frames,
- * or if the socket does not take all of a frame: the rest is copied then, so that guest
- * memory is not needed any more when a function here returns. What has not come yet of a
- * payload is waited for by its connection; whoever it is for is looked up and checked anew
- * each time that more has come.
+ * * Payload goes from the sender's guest memory to the socket, and from the socket to the
+ *   receiver's guest memory.
+ * * Payload is copied in between only if it is small and is gathered with other frames,
+ *   or if the socket does not accept the whole frame. Then the rest is copied.
+ * * No function here uses guest memory after it returns, unless the payload was exposed.
+ * * A connection keeps a frame until its whole payload has arrived. Each time more has
+ *   arrived, the destination queue pair is looked up and checked again.
  */
 #ifndef PVR_LINK_H
 #define PVR_LINK_H
@@ -29,116 +31,125 @@
 
 enum pvr_sent {
 	PVR_SENT,
-	PVR_SENT_BLOCKED, /* the connection takes no more now; pvr_host_resume() will be called */
-	PVR_SENT_DOWN, /* there is no connection */
+	PVR_SENT_BLOCKED, /* the stream is full; pvr_host_resume() will be called */
+	PVR_SENT_DOWN, /* no connection is up */
 };
 
-/* The outgoing connection that a queue pair uses now. All zero: none. */
+/* The req_conn that a queue pair uses. All zero: none. */
 struct pvr_route {
 	struct pvr_host *host;
 	uint8_t kind, slot;
-	uint8_t dscp; /* that was asked for */
-	uint64_t generation; /* of the connection: changes when it is made anew */
-	uint32_t chunk; /* bytes of payload in a frame, at most */
+	uint8_t dscp; /* the requested DSCP, 6 bits */
+	uint64_t generation; /* changes with each new connection; 0: none */
+	uint32_t chunk; /* maximum payload of a frame in bytes */
 };
 
 /*
- * The connection for a queue pair with this number: of the best kind that is up, and of
- * this DSCP if there is one. @route: remote is kept. Return: false if none is up;
- * generation is 0 then.
+ * Selects the connection for the queue pair @qpn: of the best kind that is up, with this
+ * DSCP if possible. Requests a connection from the embedder if none fits.
+ * @route: filled in; host and dscp always
+ * Return: false if no connection is up; @route->generation is 0 then.
  */
 bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pvr_route *route);
-/* The DSCP is the upper six bits of what IP calls traffic class, too. */
+/* The DSCP is the upper six bits of the IP traffic class. */
 static inline uint8_t pvr_dscp_of(uint8_t traffic_class)
 {
 	return traffic_class >> 2;
 }
-/* Whether pvr_link_route() would say something else by now. Cheap. */
+/* Whether pvr_link_route() would now return another connection. Cheap, without locks. */
 bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn);
 
 /**
- * pvr_link_send() - a frame with or without payload
- * @fabric: what frame.fabric stands for; filled in
- * @header: its size and fabric are filled in
- * @header_size: of it
- * @expose_qp: whose payload it is, if it may be exposed; or NULL
+ * pvr_link_send() - send a frame with or without payload
+ * @fabric: the fabric that frame.fabric stands for; declared on the connection if
+ *   necessary
+ * @header: the frame; its size and fabric are filled in
+ * @header_size: bytes of the header
+ * @expose_qp: the queue pair that owns the payload, if the payload may be exposed; else
+ *   NULL
  * @payload: or NULL
- * @offset: of the frame's payload in it
- * @len: bytes
+ * @offset: of the frame's payload in @payload, in bytes
+ * @len: bytes of payload
  *
- * What is small may wait for more; pvr_link_flush() sends it. Datagrams may be sent also
- * while the connection is blocked for others, as far as there is room.
+ * A small frame may be gathered until pvr_link_flush(). A DATAGRAM or QP_GONE is accepted
+ * even while the connection is blocked, as long as the reserved space lasts.
  */
 enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabric *fabric,
 			    union pvr_any_frame *header, size_t header_size,
 			    const struct pvr_qp *expose_qp, const struct pvr_sg *payload,
 			    uint64_t offset, uint32_t len);
-/* At the end of a quantum that has sent. */
+/* Sends gathered frames. Called at the end of a quantum that has sent. */
 void pvr_link_flush(const struct pvr_route *route);
 
 /* ------------------------------------------------------------ for responders */
 
-/* A request frame's payload on its way in, or an answer's on its way out. */
+/* A connection that this host accepted: receives requests and sends responses. */
 struct pvr_rsp_conn;
 
 /**
- * pvr_rsp_conn_recv_payload() - payload of the frame that is being handled, to guest memory
- * @qp: whose memory that is
- * @to: where the fragment begins is @offset
+ * pvr_rsp_conn_recv_payload() - put payload of the current frame into guest memory
+ * @qp: the queue pair whose guest memory @to is
+ * @to: memory of the message
+ * @offset: of the fragment in @to, in bytes
  * @len: bytes of the fragment
  *
- * Takes what has come; called again for the same frame it goes on behind that.
- * Return: 1: that was all; 0: some has not come yet; -EFAULT: memory went away (the frame
- * will be thrown away when the handler returns).
+ * Stores the bytes that have arrived. A repeated call for the same frame continues behind
+ * them.
+ * Return: 1: all bytes are stored; 0: some have not arrived; -EFAULT: guest memory was
+ * removed. After -EFAULT the rest of the frame is discarded when the handler returns.
  */
 int pvr_rsp_conn_recv_payload(struct pvr_rsp_conn *in, const struct pvr_qp *qp,
 			      const struct pvr_sg *to, uint64_t offset, uint32_t len);
-/* Its NIC may be reading payload by this. */
+/* The external DMA by which the NIC may be reading the current payload. */
 const struct pvr_ext_dma *pvr_rsp_conn_ext_dma(const struct pvr_rsp_conn *in);
 
 /*
- * An answer, with a payload of @from's memory, or NULL; frame.type and frame.fabric are
- * filled in, its size is not yet. Always takes it: who sends more than one frame per request
- * does not exist.
+ * Sends a response.
+ * @header: its type and fabric are set; its size is filled in here
+ * @from: the queue pair that owns @payload, which may be exposed; NULL: not exposed
+ * @payload: or NULL
+ *
+ * Never fails: a request has at most one response frame, and its space is reserved.
  */
 void pvr_rsp_conn_reply(struct pvr_rsp_conn *in, union pvr_any_frame *header, size_t header_size,
 			const struct pvr_qp *from, const struct pvr_sg *payload, uint64_t offset,
 			uint32_t len);
 
 /*
- * A frame's sender is not known: whether its connection may wait for that, by
- * PVR_HANDLED_STALLED, or has done so for long enough.
+ * Whether the connection may stall (PVR_HANDLED_STALLED) until the GID of a frame's
+ * sender is resolved. False after the stall has lasted its maximum.
  */
 bool pvr_rsp_conn_may_stall(struct pvr_rsp_conn *in);
 
 struct pvr_host *pvr_rsp_conn_host(const struct pvr_rsp_conn *in);
 
-/* What path/pipe/responder.c keeps with a connection; all zero in the beginning. */
+/* State of path/pipe/responder.c for a connection. Initially all zero. */
 struct pvr_rsp_conn_acks {
-	bool ack_pending; /* this has not been sent yet */
-	uint32_t count; /* how many there were */
+	bool ack_pending; /* @frame has not been sent yet */
+	uint32_t count; /* ACKs that were stored in @frame */
 	struct pvr_frame_ack frame;
 };
 
 struct pvr_rsp_conn_acks *pvr_rsp_conn_acks(struct pvr_rsp_conn *in);
 
-/* --------------------------------------------- what handles frames that come in */
+/* --------------------------------------------- handlers of received frames */
 
 /*
- * All are called without locks, with a checked private copy of the header, and lock the
- * adapter that they find. @fabric: a name that the connection has declared; it may be
- * that of no fabric here.
+ * Handlers are called without locks, with a checked private copy of the header. They lock
+ * the adapter that they find.
+ * @fabric: a fabric name that the connection has declared; this host may have no such
+ *   fabric
  */
 enum pvr_handled {
-	PVR_HANDLED, /* what is left of its payload is thrown away */
-	PVR_HANDLED_PARTLY, /* payload is missing: call again with the same frame */
-	PVR_HANDLED_STALLED, /* the sender's GID has to be resolved first: ditto */
+	PVR_HANDLED, /* the rest of the payload is discarded */
+	PVR_HANDLED_PARTLY, /* payload has not arrived: call again with the same frame */
+	PVR_HANDLED_STALLED, /* the sender's GID is not resolved: call again with the same frame */
 };
 
-/* path/pipe/responder.c. The payload is in @payload, if it has come as a whole. */
+/* path/pipe/responder.c. @payload: the whole payload, or NULL if it has not arrived. */
 enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
 				  const struct pvr_frame_request *frame, uint8_t *payload);
-/* No more frames can be handled now: acknowledge what has not been yet. */
+/* Sends the pending ACK: no more frames can be handled now. */
 void pvr_pipe_request_end(struct pvr_rsp_conn *in);
 /* path/pipe/ud.c */
 enum pvr_handled pvr_pipe_datagram(struct pvr_rsp_conn *in, const char *fabric,
@@ -148,27 +159,27 @@ enum pvr_handled pvr_pipe_datagram(struct pvr_rsp_conn *in, const char *fabric,
 void pvr_pipe_recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 			   const struct pvr_frame_qp_gone *frame);
 
-/* path/pipe/completer.c, with the outgoing connection's generation. */
+/* path/pipe/completer.c. @route: the req_conn and its generation. */
 void pvr_pipe_ack(const struct pvr_route *route, const char *fabric,
 		  const struct pvr_frame_ack *frame);
 void pvr_pipe_atomic_ack(const struct pvr_route *route, const char *fabric,
 			 const struct pvr_frame_atomic_ack *frame);
-/* Pulls by pvr_req_conn_recv_payload(). */
+/* Reads its payload by pvr_req_conn_recv_payload(). */
 enum pvr_handled pvr_pipe_read_data(const struct pvr_route *route, const char *fabric,
 				    const struct pvr_frame_read_data *frame);
 int pvr_req_conn_recv_payload(const struct pvr_route *route, const struct pvr_qp *qp,
 			      const struct pvr_sg *to, uint64_t offset, uint32_t len);
-/* As pvr_rsp_conn_ext_dma(). */
+/* Like pvr_rsp_conn_ext_dma(). */
 const struct pvr_ext_dma *pvr_req_conn_ext_dma(const struct pvr_route *route);
 /*
- * The connection takes more, has come up or gone down, or a GID of this host was made
- * known (NULL: of any): queue pairs that wait go on. Takes adapters' locks, so none may be
- * held.
+ * Resumes queue pairs that wait for @host; NULL: for any host. Called when a connection
+ * has space again, has come up or gone down, or when a GID was resolved. Takes adapter
+ * locks, so the caller holds none.
  */
 void pvr_host_resume(struct pvr_engine *engine, struct pvr_host *host);
 
 struct pvr_engine *pvr_host_engine(const struct pvr_host *host);
-/* So many requests are sent once more. Any thread. */
+/* Adds @n to the host's counter of retransmits. Any thread. */
 void pvr_host_count_retransmits(struct pvr_host *host, uint64_t n);
 
 #endif /* PVR_LINK_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* The path to adapters of other daemons, as the rest of the engine uses it. */
+/* The path ops of the pipe path. */
 #include "path/pipe/ops.h"
 
 #include "gid/resolve.h"
@@ -15,7 +15,10 @@ static void adapter_init(struct pvr_adapter *adapter)
 	TAILQ_INIT(&adapter->hosts.in_flight);
 }
 
-/* The flag is set first: a GID that becomes known after the search then wakes us. */
+/*
+ * Set the flag before the search: a GID that is resolved after the search then resumes
+ * the queue pair.
+ */
 static enum pvr_resolve resolve(struct pvr_qp *qp)
 {
 	struct pvr_adapter *adapter = qp->adapter;

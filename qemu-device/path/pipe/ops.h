@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The path to adapters of other daemons: frames on streams of bytes, docs/pipe-protocol.md. */
+/*
+ * The pipe path to adapters of other hosts: frames on byte streams,
+ * docs/pipe-protocol.md.
+ */
 #ifndef PVR_PIPE_PATH_H
 #define PVR_PIPE_PATH_H
 

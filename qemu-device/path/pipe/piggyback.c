@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* An ACK that is piggybacked, with requests that go the other way anyway. */
+/* Piggybacked ACKs: sent with requests to the same host. */
 #include "path/pipe/piggyback.h"
 
 #include <endian.h>

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * An ACK that is piggybacked, with requests that go the other way anyway.
+ * Piggybacked ACKs: sent with requests to the same host.
  *
- * DOC: piggybacked
+ * DOC: piggybacked ACKs
  *
- * A frame by itself costs as much as a message. Guests that answer each other ask in both
- * directions, in connections of either host's: so a requester here takes along what a
- * responder here owes to the same host. That is piggybacked only. The ACK follows in its own
- * connection, later and for more messages at once, so nothing depends on a connection that
- * may break with it.
+ * * A frame of its own costs as much as a message. Guests that exchange messages send
+ *   requests in both directions, by connections of both hosts.
+ * * A req_conn that sends requests also carries the pending ACK of a rsp_conn of the same
+ *   host.
+ * * The ACK is sent again by its own rsp_conn, later and for more messages at once. So
+ *   nothing is lost if the req_conn breaks.
+ *
+ *    host A                                   host B
+ *    req_conn  -- REQUEST ------------------> rsp_conn
+ *    rsp_conn <-- REQUEST, piggybacked ACK -- req_conn
+ *    req_conn <-- ACK, cumulative ----------- rsp_conn
  */
 #ifndef PVR_PIGGYBACK_H
 #define PVR_PIGGYBACK_H
@@ -19,23 +25,26 @@
 
 struct pvr_rsp_conn;
 
-/* Of a host; all zero in the beginning. */
+/* State of a host. Initially all zero. */
 struct pvr_piggyback {
-	struct pvr_lock lock; /* inside that of an outgoing connection, and nothing inside it */
-	bool waits; /* for somebody who takes it along; read without the lock, too */
-	const struct pvr_rsp_conn *from; /* who has offered it; NULL: nobody. Never followed */
+	struct pvr_lock lock; /* taken inside the lock of a req_conn; no lock is taken inside it */
+	bool waits; /* an ACK waits for a req_conn; also read without the lock */
+	const struct pvr_rsp_conn *from; /* rsp_conn that offered the ACK, or NULL; compared only */
 	struct pvr_frame_ack frame;
 	char fabric[PVR_FRAME_FABRIC_MAX];
 };
 
-/* Of several who offer one the last counts. */
+/* Offers an ACK. It replaces the ACK of an earlier offer. */
 void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from,
 			 const char *fabric, const struct pvr_frame_ack *frame);
-/* What @from has offered last is on its way. */
+/* Whether the last ACK that @from offered has been sent. */
 bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from);
 void pvr_piggyback_withdraw(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from);
 
-/* One for a connection with these fabrics. Return: false if there is none. */
+/*
+ * Takes the ACK for a connection with these fabric IDs. Return: false if there is no ACK,
+ * or its fabric is not declared.
+ */
 bool pvr_piggyback_take(struct pvr_piggyback *piggyback, struct pvr_fabric_ids *fabrics,
 			union pvr_any_frame *any);
 

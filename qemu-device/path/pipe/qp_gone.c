@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Reliable connections between hosts whose one end is gone for good: saying so, and hearing it. */
+/* QP_GONE frames: sent when an adapter loses all queue pairs, and received. */
 #include "path/pipe/qp_gone.h"
 
 #include <endian.h>
@@ -14,9 +14,9 @@
 #include "rdma/responder_state.h"
 #include "gid/fabric.h"
 
-/* ----------------------------------------------------------------------- saying so */
+/* ----------------------------------------------------------------------- sending */
 
-/* Who has the other end: as the directory says, or as was seen. NULL: nobody elsewhere. */
+/* The host of the peer, by the directory or by earlier frames. NULL: no other host. */
 static struct pvr_host *host_of(struct pvr_qp *qp)
 {
 	const uint8_t *dgid = qp->attr.ah_attr.dgid;
@@ -49,7 +49,7 @@ static bool fill(struct pvr_frame_qp_gone *frame, const struct pvr_qp *qp)
 	return true;
 }
 
-/* What does not get away is not said: the peer's own timeout finds out. */
+/* A frame that cannot be sent is dropped: the peer's own timeout detects the loss. */
 static void tell(struct pvr_qp *qp)
 {
 	struct pvr_host *host = host_of(qp);
@@ -75,9 +75,9 @@ void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter)
 	tell(qp);
 }
 
-/* ----------------------------------------------------------------------- hearing it */
+/* ----------------------------------------------------------------------- receiving */
 
-/* Only who has the GID may say so, or had it when the queue pairs met. */
+/* Only the host that has the GID, or had it during the connection, may send QP_GONE. */
 static bool is_believed(const struct pvr_qp *qp, const struct pvr_host *host,
 			enum pvr_gid_state where)
 {

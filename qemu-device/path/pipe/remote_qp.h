@@ -2,11 +2,10 @@
 /*
  * Connected queue pairs whose peer is on another host.
  *
- * DOC: who does what
- *
- * path/pipe/requester.c gives turns to queue pairs that send to another host, and
- * path/pipe/completer.c completes what was acknowledged; path/pipe/responder.c
- * executes what comes from there. Connections are path/pipe/internal.h's.
+ * * path/pipe/requester.c runs quanta of queue pairs that send to another host.
+ * * path/pipe/completer.c completes acknowledged requests.
+ * * path/pipe/responder.c executes requests from other hosts.
+ * * path/pipe/internal.h declares the connections.
  */
 #ifndef PVR_PIPE_QP_H
 #define PVR_PIPE_QP_H
@@ -14,14 +13,14 @@
 #include "rdma/requester.h"
 #include "path/pipe/internal.h"
 
-/* A quantum of @qp, which has pipe_sq or gets it now. */
+/* Runs a quantum of @qp. Allocates pipe_sq if @qp has none. */
 enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp);
 /* See struct pvr_path_ops. */
 bool pvr_host_detach(struct pvr_qp *qp);
-/* The timer of a queue pair with pipe_sq has expired while it was not waiting by it. */
+/* Called when the timer of @qp has expired and @qp does not wait for that timer. */
 void pvr_pipe_timeout(struct pvr_qp *qp);
 
-/* Nothing is in flight any more: the queue pair does not send now. */
+/* Drops all in-flight WRs: the queue pair has stopped sending. */
 void pvr_pipe_sq_stop(struct pvr_qp *qp);
 void pvr_pipe_sq_free(struct pvr_qp *qp);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Outgoing connections: their slots, and what is sent on them. */
+/* req_conns: slots, routes, requests sent and responses received. */
 #include "path/pipe/req_conn.h"
 
 #include <endian.h>
@@ -22,7 +22,10 @@ static uint64_t generation_of(const struct pvr_req_conn *out)
 	return __atomic_load_n(&out->generation, __ATOMIC_ACQUIRE);
 }
 
-/* Made at its first use, and kept. */
+/*
+ * Returns the slot's req_conn. Creates it at the first use; it is never freed before the
+ * host.
+ */
 static struct pvr_req_conn *out_get(struct pvr_host *host, enum pvr_pipe_kind kind,
 				    unsigned int slot)
 {
@@ -36,7 +39,7 @@ static struct pvr_req_conn *out_get(struct pvr_host *host, enum pvr_pipe_kind ki
 	out->host = host;
 	out->kind = kind;
 	out->slot = slot;
-	/* Who counts goes through them with the lock. */
+	/* Statistics readers traverse the slots under this lock. */
 	pvr_lock(&host->lock);
 	__atomic_store_n(&host->out[kind].slot[slot], out, __ATOMIC_RELEASE);
 	pvr_unlock(&host->lock);
@@ -81,7 +84,7 @@ static void set_up(struct pvr_req_conn *out, bool up)
 		__atomic_fetch_and(word, ~(1u << out->slot), __ATOMIC_RELEASE);
 }
 
-/* Before it is up. */
+/* Called before the connection is up. */
 static void set_class(struct pvr_req_conn *out, uint8_t dscp)
 {
 	struct pvr_req_conn_set *set = &out->host->out[out->kind];
@@ -98,7 +101,10 @@ static void set_class(struct pvr_req_conn *out, uint8_t dscp)
 	pvr_unlock(&out->host->lock);
 }
 
-/* Its lock is held. NICs let go of guest memory before anybody takes another way. */
+/*
+ * Called with the lock held. External DMAs end before a queue pair uses another
+ * connection.
+ */
 static void out_close(struct pvr_req_conn *out)
 {
 	pvr_pipe_tx_close(&out->box);
@@ -148,7 +154,10 @@ void pvr_req_conn_down(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned 
 
 /* ----------------------------------------------------------------------- routes */
 
-/* Queue pairs are spread over the slots, and who finds its own down takes the next one. */
+/*
+ * Distributes queue pairs over the slots. If a queue pair's slot is down, the next slot
+ * is used.
+ */
 static struct pvr_req_conn *pick_plain(const struct pvr_host *host, unsigned int kind, uint32_t up,
 				       uint32_t qpn)
 {
@@ -159,11 +168,11 @@ static struct pvr_req_conn *pick_plain(const struct pvr_host *host, unsigned int
 		if (up & 1u << slot)
 			return out_find(host, kind, slot);
 	}
-	/* It was another one's a moment ago. */
+	/* @slots has changed meanwhile: use any slot that is up. */
 	return out_find(host, kind, (unsigned int)__builtin_ctz(up));
 }
 
-/* NULL: there is none of this DSCP. */
+/* Return: NULL if no connection has this DSCP. */
 static struct pvr_req_conn *pick_class(const struct pvr_host *host, unsigned int kind,
 				       uint32_t classed, uint8_t dscp)
 {
@@ -177,7 +186,7 @@ static struct pvr_req_conn *pick_class(const struct pvr_host *host, unsigned int
 	return NULL;
 }
 
-/* Who finds none of its own class takes one of no class, and if there is none, any. */
+/* Selects a connection with this DSCP, else a connection without DSCP, else any. */
 static struct pvr_req_conn *pick(const struct pvr_host *host, unsigned int kind, uint32_t qpn,
 				 uint8_t dscp)
 {
@@ -203,7 +212,7 @@ static struct pvr_req_conn *pick_best(const struct pvr_host *host, uint32_t qpn,
 	return out;
 }
 
-/* Is another connection to be made? */
+/* Whether to request a connection from the embedder. */
 static bool is_wanting(const struct pvr_route *route, const struct pvr_req_conn *out)
 {
 	return !route->generation || (route->dscp && out->kind == PVR_PIPE_TCP &&
@@ -219,7 +228,10 @@ bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pv
 	if (out) {
 		route->kind = out->kind;
 		route->slot = out->slot;
-		/* In this order: a chunk that is too new goes with a generation that is over. */
+		/*
+		 * Read the generation first: a newer chunk then comes with a stale
+		 * generation.
+		 */
 		route->generation = generation_of(out);
 		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
 	}
@@ -247,7 +259,7 @@ static bool put_flat(struct pvr_req_conn *out, union pvr_any_frame *any, size_t 
 	return pvr_pipe_tx_put(&out->box, &frame);
 }
 
-/* Too many for one connection, or for our memory. */
+/* The limit of fabrics per connection, or of memory, is reached. */
 static void cannot_add_fabric_id(struct pvr_req_conn *out, const char *name)
 {
 	if (!out->told_limit)
@@ -257,7 +269,7 @@ static void cannot_add_fabric_id(struct pvr_req_conn *out, const char *name)
 	out->told_limit = true;
 }
 
-/* The number of a fabric on this connection; 0: it can have none. */
+/* Return: the number of the fabric on this connection; 0: not available. */
 static unsigned int declare(struct pvr_req_conn *out, uint64_t id, const char *name)
 {
 	union pvr_any_frame any = { .fabric = { .frame = { .type = PVR_FRAME_FABRIC } } };
@@ -272,7 +284,7 @@ static unsigned int declare(struct pvr_req_conn *out, uint64_t id, const char *n
 	}
 	any.frame.fabric = htole16((uint16_t)number);
 	strncpy(any.fabric.name, name, sizeof(any.fabric.name) - 1);
-	/* Never said means never understood. */
+	/* Without the FABRIC frame the peer refuses all frames of this fabric. */
 	out->box.broken |= !put_flat(out, &any, sizeof(any.fabric));
 	return number;
 }
@@ -286,8 +298,9 @@ static enum pvr_sent refuse(struct pvr_req_conn *out)
 }
 
 /*
- * Its lock is held. A datagram need not wait, nor a farewell: what little room is kept for
- * them is enough for those who set up connections, while bulk data of others fills the stream.
+ * Called with the lock held. A DATAGRAM or QP_GONE uses the reserved space while the
+ * connection is blocked. That space is enough for connection managers while bulk data
+ * fills the stream.
  */
 static enum pvr_sent send(struct pvr_req_conn *out, const struct pvr_fabric *fabric,
 			  const struct pvr_tx_frame *frame)
@@ -335,7 +348,7 @@ enum pvr_sent pvr_link_send(const struct pvr_route *route, const struct pvr_fabr
 	return sent;
 }
 
-/* If there is no room it comes by its own connection all the same. */
+/* Without space, the ACK is sent by its rsp_conn only. */
 static void take_ack_along(struct pvr_req_conn *out)
 {
 	union pvr_any_frame any;
@@ -358,7 +371,7 @@ void pvr_link_flush(const struct pvr_route *route)
 	pvr_unlock(&out->lock);
 }
 
-/* If there is no room, later: nothing depends on it but how much may be exposed. */
+/* Without space, retried later: RNDV_DONE only limits how much may be exposed. */
 static void send_rndv_done(struct pvr_req_conn *out)
 {
 	union pvr_any_frame any = { .rndv_done = {
@@ -371,7 +384,7 @@ static void send_rndv_done(struct pvr_req_conn *out)
 		out->rndv_done_sent = out->rndv_done_count;
 }
 
-/* Return: whether somebody can go on. */
+/* Return: whether queue pairs are to be resumed. */
 static bool flush_all(struct pvr_req_conn *out)
 {
 	bool resume;
@@ -402,9 +415,9 @@ bool pvr_req_conn_output(struct pvr_host *host, enum pvr_pipe_kind kind, unsigne
 	return works;
 }
 
-/* ------------------------------------------------------ what is sent by itself */
+/* ------------------------------------------------------ control frames */
 
-/* The slot's connection, locked; NULL: it is down. */
+/* Return: the slot's connection, locked; NULL if it is down. */
 static struct pvr_req_conn *lock_up(struct pvr_host *host, enum pvr_pipe_kind kind,
 				    unsigned int slot)
 {
@@ -419,7 +432,7 @@ static struct pvr_req_conn *lock_up(struct pvr_host *host, enum pvr_pipe_kind ki
 	return NULL;
 }
 
-/* A frame that waits for no others. Return: false if there was no room for it. */
+/* Sends a frame without gathering. Return: false if there was no space for it. */
 static bool send_now(struct pvr_req_conn *out, union pvr_any_frame *any, size_t size)
 {
 	bool room = put_flat(out, any, size);
@@ -473,7 +486,7 @@ void pvr_req_conn_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, uns
 	pvr_unlock(&out->lock);
 }
 
-/* ---------------------------------------------------------------------- answers */
+/* ---------------------------------------------------------------------- responses */
 
 static struct pvr_route route_of(const struct pvr_req_conn *out)
 {
@@ -504,7 +517,7 @@ static void got_pong(struct pvr_req_conn *out, const struct pvr_frame_ping *pong
 	sent = out->ping;
 	out->ping = 0;
 	pvr_unlock(&out->lock);
-	/* One that answers no question says nothing. */
+	/* Ignore a PONG without a PING. */
 	if (sent && le64toh(pong->cookie) == sent)
 		__atomic_store_n(&out->host->rtt_ns, pvr_now(out->host->engine) - sent,
 				 __ATOMIC_RELAXED);
@@ -546,7 +559,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	struct pvr_req_conn *out = owner;
 	const char *fabric;
 
-	(void)payload; /* it is pulled */
+	(void)payload; /* read by pvr_req_conn_recv_payload() */
 	switch (any->frame.type) {
 	case PVR_FRAME_HELLO:
 		*why = "a second HELLO";
@@ -571,7 +584,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	return PVR_HANDLED;
 }
 
-/* What the guest sends next by this connection comes behind it. */
+/* RNDV_DONE precedes the guest's next request on this connection. */
 static void rndv_over(void *owner)
 {
 	struct pvr_req_conn *out = owner;
@@ -593,7 +606,7 @@ static const char *rndv_done(void *owner, const struct pvr_frame_rndv_done *fram
 	return why;
 }
 
-/* Rendezvous that are over are told of, if nobody else has flushed the box. */
+/* Sends pending RNDV_DONE frames, if no sender has flushed the box. */
 static void rest(void *owner)
 {
 	struct pvr_req_conn *out = owner;

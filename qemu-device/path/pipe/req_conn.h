@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * An outgoing connection: what our guests ask for, and the answers.
+ * A connection that this host dialed: requests of local guests, and their responses.
  *
- * Queue pairs of any adapter and worker send on it, under its lock; what comes in is its
- * own thread's, without.
+ * Queue pairs of any adapter and worker send on it under its lock. Its thread receives
+ * without the lock.
  */
 #ifndef PVR_REQ_CONN_H
 #define PVR_REQ_CONN_H
@@ -15,25 +15,28 @@
 struct pvr_req_conn {
 	struct pvr_host *host;
 	uint8_t kind, slot;
-	uint64_t generation; /* 0: it is down. Read without the lock, too */
+	uint64_t generation; /* 0: down; also read without the lock */
 	uint32_t chunk; /* ditto */
 	uint8_t dscp; /* ditto */
-	struct pvr_link_count count; /* of all connections in this slot */
+	struct pvr_link_count count; /* sum of all connections of this slot */
 
-	/* Protects what follows; taken inside adapters' locks, and only that of ACKs inside it. */
+	/*
+	 * Protects the members below. Taken inside adapter locks. Inside it only the lock
+	 * of piggybacked ACKs is taken.
+	 */
 	struct pvr_lock lock;
 	struct pvr_pipe_tx box;
-	struct pvr_fabric_ids fabrics; /* names are read by its thread without the lock */
+	struct pvr_fabric_ids fabrics; /* its thread reads names without the lock */
 	bool piggyback_ack;
-	bool qp_gone_agreed; /* QP_GONE frames were agreed upon */
-	uint32_t rndv_done_count; /* of the other side ... */
-	uint32_t rndv_done_sent; /* ... that it has been told of */
-	bool refused; /* somebody waits until the box is flushed */
-	bool told_limit; /* there were more fabrics than it can have */
-	uint64_t ping; /* the cookie of the last one */
+	bool qp_gone_agreed; /* QP_GONE was negotiated */
+	uint32_t rndv_done_count; /* rendezvous of the peer that are over ... */
+	uint32_t rndv_done_sent; /* ... of these, reported by RNDV_DONE */
+	bool refused; /* a sender waits until the box is flushed */
+	bool told_limit; /* the limit of fabrics was logged */
+	uint64_t ping; /* cookie of the last PING */
 
-	/* Its thread's. */
-	uint32_t rndv_done_unflushed; /* that were flushed */
+	/* Used by its thread only. */
+	uint32_t rndv_done_unflushed; /* rndv_done_count at the last flush */
 	struct pvr_pipe_rx in;
 };
 

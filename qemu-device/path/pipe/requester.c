@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The requester of connections to other hosts: sends, and does not wait for the answers.
+ * The requester of the pipe path: sends requests and does not wait for the responses.
  *
- * DOC: what ends a quantum
+ * DOC: end of a quantum
  *
- * All is sent (the queue pair rests, with or without requests in flight); the quantum was
- * long enough; the connection takes no more, or is down (PVR_QP_WAIT_CONN, until
- * pvr_host_resume()); or what is in flight has to be answered first
- * (PVR_QP_WAIT_ACKS): a fence, an RDMA READ beyond max_rd_atomic, a window that is
- * full, a request that cannot be sent and so must fail, in its order.
+ * * All requests are sent, with or without requests in flight.
+ * * The quantum has used its share.
+ * * The connection is full, or no connection is up (PVR_QP_WAIT_CONN, until
+ *   pvr_host_resume()).
+ * * The next request needs responses first (PVR_QP_WAIT_ACKS): a fence, an RDMA READ
+ *   beyond max_rd_atomic, a full window, or a request that must fail in its order.
  *
- * DOC: time
+ * DOC: timeout
  *
- * While something is in flight, or waits for a connection that is down, a try takes four
- * times the queue pair's timeout. One that ends costs a retry, but nothing is sent: what
- * was lost with its connection is sent again when there is another one, and a connection
- * that is there loses nothing. Any progress begins a new try; the timer is not touched
- * then, it finds out when it expires.
+ * * An attempt takes four times the queue pair's timeout, while a request is in flight or
+ *   waits for a connection.
+ * * An attempt that ends without progress costs a retry. Nothing is resent by that: a
+ *   connection that is up loses nothing, and after a broken connection the requests are
+ *   resent on the next one.
+ * * Progress starts a new attempt. The timer is not set again then: its handler compares
+ *   the time of the last progress.
  */
 #include <endian.h>
 #include <string.h>
@@ -31,7 +34,7 @@
 #include "path/pipe/sq.h"
 #include "rdma/qp.h"
 
-/* IBTA vol. 1, 9.7.6.1.3: from one to four times the timeout. */
+/* IBTA 9.7.6.1.3: from one to four times the timeout. */
 #define TRY_FACTOR 4
 
 struct quantum {
@@ -94,7 +97,7 @@ static enum step wait_for_link(struct pvr_pipe_sq *sq, bool down)
 	return STEP_STOP;
 }
 
-/* Others may have used the connection, so nobody is asked for what became of it. */
+/* Other queue pairs share the connection, so its state is not read again. */
 static enum step not_sent(struct pvr_pipe_sq *sq, enum pvr_sent why)
 {
 	return wait_for_link(sq, why == PVR_SENT_DOWN);
@@ -205,7 +208,9 @@ static bool fill_request(struct pvr_frame_request *frame, const struct pvr_qp *q
 static enum pvr_sent send_frame(struct pvr_pipe_sq *sq, const struct fragment *fragment)
 {
 	const struct pvr_sg *payload = fragment->op->local ? NULL : fragment->sg;
-	/* What nobody acknowledges is done when it is sent. */
+	/*
+	 * A UC request is complete when it is sent, so its payload cannot stay exposed.
+	 */
 	const struct pvr_qp *expose_qp = sq->qp->type == PVR_QPT_RC ? sq->qp : NULL;
 	union pvr_any_frame any;
 
@@ -272,7 +277,7 @@ static enum step sent_rc(struct pvr_pipe_sq *sq, const struct fragment *fragment
 {
 	fragment_sent(sq, fragment);
 	count_piece(quantum, fragment);
-	/* One fragment is enough to find out whether somebody is there now. */
+	/* One fragment is enough to detect whether the responder exists now. */
 	return sq->probing ? wait_for_answers(sq) : STEP_NEXT;
 }
 
@@ -327,7 +332,7 @@ static enum step local_step(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *w
 {
 	struct pvr_qp *qp = sq->qp;
 
-	/* IBTA vol. 1, 10.6.5: nothing before it may need the key any more. */
+	/* IBTA 10.6.5: earlier requests may still need the key. */
 	if (wqe->hdr.opcode == PVRDMA_WR_LOCAL_INV && qp->sq_inflight)
 		return wait_for_answers(sq);
 	if (pvr_wqe_is_inline(&qp->sq, wqe) || wqe->hdr.num_sge > qp->sq.max_sge)
@@ -400,7 +405,7 @@ static enum step begin_rc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 
 /* ---------------------------------------------------------------- unreliable, UC */
 
-/* IBTA vol. 1, 9.8.2: sent is done, and nobody tells what became of it. */
+/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
 static enum step begin_uc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, struct quantum *quantum)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
@@ -506,7 +511,7 @@ static void start_timer(struct pvr_pipe_sq *sq)
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, sq->progress + try_ns(qp));
 }
 
-/* Who has sent something lets those go first who have not. */
+/* Queue pairs that have sent nothing in this quantum resume first. */
 static void enlist(struct pvr_pipe_sq *sq, const struct quantum *quantum)
 {
 	struct pvr_pipe_sq_lists *hosts = &sq->qp->adapter->hosts;
@@ -517,7 +522,7 @@ static void enlist(struct pvr_pipe_sq *sq, const struct quantum *quantum)
 		pvr_pipe_enlist(sq, sq->qp->sq_inflight ? &hosts->in_flight : NULL);
 }
 
-/* Its own link is down, or its peer gone for good: what it would send gets lost. */
+/* The own link is down or the peer has gone for good: the request gets no response. */
 static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 {
 	struct pvr_qp *qp = sq->qp;
@@ -537,7 +542,10 @@ static enum pvr_quantum turn_on(struct pvr_pipe_sq *sq)
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
 	struct pvr_qp *qp = sq->qp;
 
-	/* Whoever resumes from here on takes this adapter's lock, so after this quantum. */
+	/*
+	 * pvr_host_resume() takes this adapter's lock, so from here on it runs after this
+	 * quantum.
+	 */
 	__atomic_store_n(&qp->adapter->hosts.any, true, __ATOMIC_SEQ_CST);
 	if ((!qp->adapter->link_up || qp->peer_gone) && qp->type == PVR_QPT_RC)
 		return no_link(sq);
@@ -607,7 +615,7 @@ static void try_is_over(struct pvr_pipe_sq *sq, uint64_t now)
 	struct pvr_qp *qp = sq->qp;
 	struct pvr_send_wqe wqe;
 
-	/* What was posted has been taken back, so nothing waits. */
+	/* The guest has lowered its producer index, so no request waits. */
 	if (pvr_wq_avail(&qp->sq) <= 0)
 		return;
 	pvr_wq_fetch_send_hdr(&qp->sq, &wqe);
@@ -617,7 +625,10 @@ static void try_is_over(struct pvr_pipe_sq *sq, uint64_t now)
 	pvr_timer_set(&qp->adapter->timers, &qp->timer, now + try_ns(qp));
 	if (!sq->down && !sq->gap)
 		return;
-	/* It asks for a connection once more, or for an answer that it could not use. */
+	/*
+	 * Request a connection again, or resend to get the response that was not
+	 * accepted.
+	 */
 	pvr_qp_set_wait(qp, PVR_QP_RUNNING);
 	pvr_sched_kick(qp);
 }

@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Requests of other hosts' queue pairs, for those that they are connected to.
+ * The responder of the pipe path: requests of other hosts' queue pairs.
  *
- * DOC: position
+ * DOC: expected PSN and offset
  *
- * What a queue pair has got is all messages before rq_psn, and rq_offset bytes of the one at
- * rq_psn. A fragment of a message that begins there is executed, as the same piece from an
- * adapter of this host would be (rdma/responder.c). One before it has been executed
- * already and comes again because a connection broke: its payload is thrown away, READs
- * and atomics get their answer once more. One behind it is dropped, for something is
- * missing: the requester is told once, and nothing more before the missing piece has come.
+ * * A queue pair has executed all messages before rq_psn, and rq_offset bytes of the
+ *   message at rq_psn.
+ * * A fragment at this PSN and offset is executed like a fragment of the local path
+ *   (rdma/responder.c).
+ * * A fragment before it is a duplicate after a broken connection. Its payload is
+ *   discarded; a READ or an atomic is answered again.
+ * * A fragment behind it is dropped, because a fragment is missing. One PSN_SEQ_ERR is
+ *   sent, and no other until the missing fragment arrives.
+ * * A fragment whose payload arrives in parts is classified again each time. If another
+ *   connection has delivered it meanwhile, the rest is discarded and does not reach the
+ *   guest's memory.
+ * * A fragment before the queue pair's first PSN was never executed here: the ends
+ *   disagree on PSNs, and no response claims otherwise (NO_QP).
  *
- * A fragment whose payload comes little by little is looked at anew each time, so one that
- * has come by another connection meanwhile is thrown away, and never written to memory
- * that the guest has got back. What is before the first position that there was has not
- * been executed by this queue pair: its ends disagree on PSNs, and nobody answers.
+ * DOC: ACKs
  *
- * DOC: answers
- *
- * Acknowledgements are held back until there is nothing more to do, or until somebody
- * else is to be answered on this connection; READ_DATA and ATOMIC_ACK tell as much.
+ * * An ACK is held back until no more frames can be handled, or until a response to
+ *   another queue pair is due on the connection.
+ * * READ_DATA and ATOMIC_ACK acknowledge as well.
  */
 #include <endian.h>
 #include <errno.h>
@@ -64,7 +67,7 @@ static bool is_unreliable(const struct pvr_frame_request *frame)
 
 /* ------------------------------------------------------------------ answers */
 
-/* To whoever has sent @frame. */
+/* A response to the requester of @frame. */
 static struct pvr_frame_ack answer_to(const struct pvr_frame_request *frame,
 				      enum pvr_frame_syndrome syndrome)
 {
@@ -145,7 +148,7 @@ static void send_nak(const struct pvr_rx_request *fragment, struct pvr_frame_ack
 	send_ack(fragment->conn, ack);
 }
 
-/* Nobody here is to be asked that. */
+/* No queue pair here executes the request. */
 static void send_no_qp(struct pvr_rsp_conn *in, const struct pvr_frame_request *frame,
 		       enum pvr_frame_syndrome syndrome)
 {
@@ -237,7 +240,7 @@ static const struct pvr_inbound_ops inbound_ops = {
 
 /* ------------------------------------------------------------- the responder's */
 
-/* Who @frame is for: connected to whoever has sent it. */
+/* The queue pair that @frame is for: connected to its requester. */
 static struct pvr_qp *find(struct pvr_adapter *adapter, const struct pvr_frame_request *frame)
 {
 	struct pvr_qp *qp;
@@ -409,8 +412,8 @@ static void send_seq_nak(const struct pvr_rx_request *fragment)
 }
 
 /*
- * In error: what had been done before is still acknowledged, and the reason is repeated,
- * for whoever has lost his connection just then. All else nobody answers.
+ * In the error state, acknowledge what was executed before, and repeat the NAK for a
+ * requester whose connection has broken. All else gets NO_QP.
  */
 static void in_error(const struct pvr_rx_request *fragment)
 {
@@ -500,9 +503,9 @@ enum pvr_handled pvr_pipe_request(struct pvr_rsp_conn *in, const char *fabric,
 		return PVR_HANDLED_STALLED;
 	adapter = pvr_fabric_look_up(pvr_host_engine(host), fabric, frame->dgid, frame->gid_type);
 	/*
-	 * What is where is told to those only who are somebody there. Others hear that
-	 * nobody answers, whoever is here: the directory may know of them later, and then
-	 * it is they who have to ask again, as nothing that was sent comes twice by itself.
+	 * Only a host that has the requester's GID learns which GIDs are here. Other
+	 * hosts get NO_QP in all cases. Their GID may be resolved later, and then NO_QP
+	 * makes them send again.
 	 */
 	if (where != PVR_GID_AT_HOST)
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);

@@ -79,7 +79,7 @@ static int start(struct pvr_rdma_read *rdma_read, uint32_t done, uint32_t len,
 
 /* ------------------------------------------------------------------ where it goes */
 
-/* By whoever revokes it, or when it is done. */
+/* Called by a revoke, or at the end of the read. */
 static void stop(struct pvr_ext_dma *use)
 {
 	struct pvr_rdma_read *rdma_read = (struct pvr_rdma_read *)use;
@@ -143,7 +143,7 @@ static int finish(struct pvr_rdma_read *rdma_read, const struct pvr_sg *to, uint
 	uint8_t *own = NULL;
 	int ret;
 
-	/* What has arrived, if anything, is not where it is wanted now. */
+	/* Bytes that have arrived are not at the current destination. */
 	if (was_revoked(rdma_read))
 		return -ECONNABORTED;
 	ret = rdma_read->ops->rdma_read_poll(rdma_read->opaque, &own);

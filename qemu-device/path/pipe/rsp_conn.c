@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Incoming connections. */
+/* rsp_conns: requests received and responses sent. */
 #include "path/pipe/rsp_conn.h"
 
 #include <endian.h>
@@ -195,7 +195,7 @@ static enum pvr_handled got_request(struct pvr_rsp_conn *in, const char *fabric,
 	return pvr_pipe_request(in, fabric, &any->request, payload);
 }
 
-/* What we have asked for by a connection of our own. Only good news come so. */
+/* An ACK of requests on a req_conn of this host. Only the syndrome ACK is piggybacked. */
 static void recv_piggyback_ack(struct pvr_rsp_conn *in, const char *fabric,
 			       const struct pvr_frame_ack *ack, const char **why)
 {
@@ -273,7 +273,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	return handled;
 }
 
-/* What is answered next must have a place. */
+/* Whether the next response has space. */
 static bool ready(void *owner)
 {
 	struct pvr_rsp_conn *in = owner;
@@ -284,9 +284,8 @@ static bool ready(void *owner)
 }
 
 /*
- * A guest that polls has its own answer ready a moment after a message has come, and
- * somebody is waiting for that: the ACK goes along with it, or right behind. Who does not
- * poll sees no answer.
+ * Delay the ACK while the worker polls: the guest's reply can carry it, or precede it.
+ * Without polling no reply is detected in time.
  */
 static bool may_hold(const struct pvr_rsp_conn *in)
 {
@@ -299,7 +298,10 @@ static bool may_hold(const struct pvr_rsp_conn *in)
 	return in->held < HOLD_LOOKS;
 }
 
-/* The ACK that is due can go along with requests. What was told before it gives it time. */
+/*
+ * Offers the pending ACK for piggybacking. If the last one was sent so, the ACK may wait
+ * again.
+ */
 static void offer(struct pvr_rsp_conn *in)
 {
 	const struct pvr_frame_ack *ack = &in->acks.frame;
@@ -337,7 +339,7 @@ static void rest(void *owner)
 		pvr_pipe_tx_flush(&in->answers);
 }
 
-/* Its place is kept free: nothing is handled while the box is blocked. */
+/* Its space is reserved: no frame is handled while the box is blocked. */
 static void rndv_over(void *owner)
 {
 	struct pvr_rsp_conn *in = owner;
@@ -364,7 +366,7 @@ static const struct pvr_pipe_rx_ops request_ops = {
 	.rndv_done = rndv_done,
 };
 
-/* What is left of a run: an ACK, for the next one or at once. */
+/* Ends a run: the pending ACK is sent now or held for the next run. */
 static enum pvr_input end_run(struct pvr_rsp_conn *in, enum pvr_input result)
 {
 	if (in->acks.ack_pending && result == PVR_INPUT_IDLE && may_hold(in)) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* An incoming connection: what another host's guests ask for. All of it is its thread's. */
+/*
+ * A connection that this host accepted: requests of another host's guests. Used by its
+ * thread only.
+ */
 #ifndef PVR_RSP_CONN_H
 #define PVR_RSP_CONN_H
 
@@ -18,7 +21,7 @@ struct pvr_rsp_conn {
 	struct pvr_pipe_tx answers;
 	struct pvr_fabric_ids fabrics;
 	struct pvr_rsp_conn_acks acks;
-	uint32_t rndv_done_count; /* of the other side, that it has been told of */
+	uint32_t rndv_done_count; /* rendezvous of the peer that were reported by RNDV_DONE */
 	/* While an ACK is due: calls that have left it for the next one ... */
 	unsigned int late;
 	unsigned int held; /* ... since it could be piggybacked */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What comes in on a connection. */
+/* The receive buffer of a connection. */
 #include "path/pipe/rx.h"
 
 #include <endian.h>
@@ -334,7 +334,7 @@ static enum pvr_input broken(const struct pvr_pipe_rx *box, const char *why,
 /* Return: whether it is worth while to go on. */
 static bool more(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner)
 {
-	/* Answers first: that nothing more has come takes a while to find out. */
+	/* Send responses first: an empty read takes a while. */
 	if (box->short_read && ops->rest)
 		ops->rest(owner);
 	/* Of a large payload, it is for the frame's handler to read; and for the NIC, always. */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What comes in on a connection: frames, one after the other.
+ * The receive buffer of a connection: parses the stream into frames.
  *
- * Bytes are read ahead into a staging area, where small frames are whole. Of a large
- * payload what was not read ahead goes from the stream straight to where it belongs; the
- * frame stays the current one until all of that has come, and whoever handles it is
- * called again each time that more has. A payload that was exposed is read by the NIC instead,
- * and the stream goes on behind it when that is done.
+ * * Bytes are read ahead into a staging area. Small frames are complete there.
+ * * A large payload goes from the stream directly to its destination, except the bytes
+ *   that were read ahead.
+ * * The frame stays the current one until its whole payload has arrived. Its handler is
+ *   called again each time more has arrived.
+ * * An exposed payload is read by the NIC. The stream continues behind the frame after
+ *   that read.
  */
-#ifndef PVR_INBOX_H
-#define PVR_INBOX_H
+#ifndef PVR_PIPE_RX_H
+#define PVR_PIPE_RX_H
 
 #include "path/pipe/internal.h"
 #include "path/pipe/rndv_rx.h"
@@ -17,7 +19,7 @@
 
 struct pvr_pipe_rx;
 
-/* What a connection does with what comes. */
+/* Handlers of a connection. */
 struct pvr_pipe_rx_ops {
 	/* Whether a frame may be handled now: its answer can be sent. May be NULL. */
 	bool (*ready)(void *owner);
@@ -27,14 +29,14 @@ struct pvr_pipe_rx_ops {
 	 */
 	enum pvr_handled (*frame)(void *owner, const union pvr_any_frame *any, uint8_t *payload,
 				  const char **why);
-	/* There may be nothing more for a while. May be NULL. */
+	/* Called before the thread may stop reading for a while. May be NULL. */
 	void (*rest)(void *owner);
 	/*
-	 * One more rendezvous has been read, or will not be: the other side is to know before
-	 * anything that comes of it.
+	 * A rendezvous was read or discarded. RNDV_DONE precedes the response to the
+	 * frame.
 	 */
 	void (*rndv_over)(void *owner);
-	/* RNDV_DONE. Return: NULL, or what is wrong. */
+	/* Handles RNDV_DONE. Return: NULL, or the reason of an error. */
 	const char *(*rndv_done)(void *owner, const struct pvr_frame_rndv_done *frame);
 };
 
@@ -60,7 +62,7 @@ struct pvr_pipe_rx {
 	bool short_read; /* the last read did not fill what it was given */
 	bool fault; /* guest memory could not be written by the last read */
 	int error; /* of the stream: -errno */
-	char said[176]; /* why the other side has said good-bye */
+	char said[176]; /* reason in the peer's CLOSE; empty: no CLOSE */
 };
 
 /* Return: 0 or -ENOMEM. */
@@ -72,8 +74,8 @@ void pvr_pipe_rx_close(struct pvr_pipe_rx *box);
 enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
 			       void *owner, struct pvr_input_error *err);
 
-/* Payload of the current frame: see pvr_rsp_conn_recv_payload(). */
+/* Payload of the current frame, see pvr_rsp_conn_recv_payload(). */
 int pvr_pipe_rx_recv_payload(struct pvr_pipe_rx *box, const struct pvr_qp *qp,
 			     const struct pvr_sg *to, uint64_t offset, uint32_t len);
 
-#endif /* PVR_INBOX_H */
+#endif /* PVR_PIPE_RX_H */

@@ -151,7 +151,7 @@ static void resume_changed(struct pvr_adapter *adapter)
 	}
 }
 
-/* Who sends datagrams has no peer, but looks in its next quantum. */
+/* A UD queue pair has no peer: its next quantum resolves the destination. */
 static bool is_found(struct pvr_qp *qp)
 {
 	uint64_t before = qp->path_gen;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * The send queue of a queue pair whose peer is on another host: what is in flight.
+ * The send queue of a queue pair whose peer is on another host: its in-flight WRs.
  *
- * DOC: in flight
+ * DOC: in-flight WRs
  *
- * sq_inflight requests from sq.head on have begun: something of them was sent, or they were
- * executed here and have to wait for those before to complete. Of each there is a struct
- * pvr_inflight; the request itself stays in its ring slot, and is fetched and checked anew
- * for whatever else is to be done with it. A guest that changes it meanwhile fools itself.
- *
- * The cursor says what goes out next: in-flight WRs before it have been sent on the connection
- * that is used now, @sent bytes of that at the cursor, too. When the connection was made
- * anew, or something was missing at the other side, the cursor goes back to the oldest
- * flight; what the responder has got of that, qp->sq_offset, is not sent again.
+ * * sq_inflight requests from sq.head on have started: a part was sent, or a local
+ *   operation was executed and waits to complete in order.
+ * * Each has a struct pvr_inflight. The request itself stays in its ring slot, and is
+ *   fetched and checked again at each use. A guest that changes it meanwhile harms itself
+ *   only.
+ * * The cursor is the next in-flight WR to send on the current connection. @sent bytes of
+ *   it were sent.
+ * * After a new connection or a PSN_SEQ_ERR the cursor returns to the oldest in-flight
+ *   WR. Its first qp->sq_offset bytes, which the responder has, are not sent again.
  */
 #ifndef PVR_PIPE_SQ_H
 #define PVR_PIPE_SQ_H
@@ -22,7 +22,7 @@
 
 #define PVR_INFLIGHT_MAX 1024u
 #define PVR_PSN_MASK 0xffffffu
-/* More PSNs in flight, and nobody could tell what comes before what. */
+/* Maximum of PSNs in flight: with more, the order of two PSNs is ambiguous. */
 #define PVR_PSNS_HALF (1u << 23)
 
 struct pvr_inflight {
@@ -43,7 +43,7 @@ struct pvr_pipe_sq {
 	bool complete; /* that is all of it */
 	uint32_t reads; /* in-flight WRs that are RDMA READ or atomics */
 	bool down; /* something is to be sent, and there is no connection */
-	bool probing; /* nobody was there: one fragment at a time until somebody is */
+	bool probing; /* the last response was NO_QP or NO_GID: send one fragment per attempt */
 	bool gap; /* an answer could not be used: begin again */
 	uint64_t progress; /* when it was answered last, or began to wait */
 	uint32_t size; /* a power of two, at most that of the send queue */

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * What waits to be sent on a connection.
+ * The transmit buffer of a connection.
  *
- * Small frames are gathered until somebody flushes them. A large payload goes to the
- * stream straight from where it is, with all that was gathered and its header in front.
- * What the stream does not take of it is copied, so what is kept is bounded, and the box
- * is @blocked: whoever can wait sends nothing more until it has been flushed. Where the
- * stream can lend, a large payload stays where it is, and the other side's NIC reads it.
+ * * Small frames are gathered until a flush.
+ * * A large payload goes to the stream directly from its memory, behind all gathered
+ *   frames and its header.
+ * * The part that the stream does not accept is copied, so the buffer is bounded. The box
+ *   is then @blocked: only frames that cannot wait are accepted until a flush has sent
+ *   all.
+ * * If the stream supports rendezvous, a large payload stays in its memory, and the
+ *   peer's NIC reads it.
  */
 #ifndef PVR_PIPE_TX_H
 #define PVR_PIPE_TX_H
@@ -14,7 +17,7 @@
 #include "path/pipe/rndv_tx.h"
 #include "path/pipe/host.h"
 
-/* So much is gathered at most; then it is sent, whoever may come yet. */
+/* Maximum of gathered bytes. A frame beyond it flushes the box first. */
 #define PVR_PIPE_TX_GATHER (32u << 10)
 /* For what cannot wait, or may get lost, while the box is blocked. */
 #define PVR_PIPE_TX_RESERVE (64u << 10)
@@ -31,7 +34,7 @@ struct pvr_pipe_tx {
 	size_t size, head, tail;
 	bool blocked; /* the stream has not taken all, and want_output() was called */
 	bool broken; /* the stream is */
-	struct pvr_rndv_tx *rndvs; /* NULL: it cannot lend */
+	struct pvr_rndv_tx *rndvs; /* NULL: no rendezvous */
 };
 
 /* A frame: its size is filled in when it is sent. */

@@ -167,7 +167,7 @@ static void offer_to_mcast_adapter(const struct arrival *arrival, const struct p
 		offer(arrival, iter->adapter, mcast_qp->qp, true);
 }
 
-/* To members here only: who sent it sends to each host itself. */
+/* Delivers to members on this host only: the sender sends a copy to each host. */
 static void deliver_to_group(const struct arrival *arrival)
 {
 	const struct pvr_group_name name = {

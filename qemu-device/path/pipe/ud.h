@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /*
- * Datagrams to and from other hosts. They get lost where a connection has no room. Where it
- * is missing, or it is not known who has the GID, the embedder is asked to see to it, and
- * whoever sends may try again.
+ * Datagrams to and from other hosts. A datagram is dropped if its connection has no
+ * space. If no connection is up or the GID is not resolved, the embedder is asked for it,
+ * and the sender may try again.
  */
 #ifndef PVR_PIPE_UD_H
 #define PVR_PIPE_UD_H
