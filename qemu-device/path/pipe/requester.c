@@ -38,25 +38,25 @@
 #define TRY_FACTOR 4
 
 struct quantum {
-	unsigned int left; /* pieces that it may send */
+	unsigned int left; /* fragments that may still be sent */
 	uint64_t bytes;
-	bool sent; /* something */
+	bool sent; /* a fragment was sent */
 };
 
 enum step {
 	STEP_NEXT,
-	STEP_STOP, /* it rests, waits, or the queue pair has failed */
+	STEP_STOP, /* idle, waiting, or the queue pair has failed */
 };
 
 /* ------------------------------------------------------------------- the route */
 
-/* How many of the in-flight WRs have been sent, in whole or in part. */
+/* Return: number of in-flight WRs that were sent, in whole or in part. */
 static uint64_t inflight_sent(const struct pvr_pipe_sq *sq)
 {
 	return sq->cursor + (sq->sent > sq->qp->sq_offset);
 }
 
-/* Return: whether there is a connection. */
+/* Return: whether a connection is up. */
 static bool find_route(struct pvr_pipe_sq *sq)
 {
 	struct pvr_route before = sq->route;
@@ -75,7 +75,7 @@ static bool find_route(struct pvr_pipe_sq *sq)
 		sq->flow = pvr_flow_get_host(qp->adapter, qp->path_host);
 	if (sq->flow)
 		__atomic_store_n(&sq->flow->kind, sq->route.kind, __ATOMIC_RELAXED);
-	/* It is another connection, and what was on its way on the last one may be lost. */
+	/* The connection has changed: requests sent on the last one may be lost. */
 	if (inflight_sent(sq))
 		pvr_host_count_retransmits(qp->path_host, inflight_sent(sq));
 	pvr_pipe_rewind(sq);
@@ -103,7 +103,10 @@ static enum step not_sent(struct pvr_pipe_sq *sq, enum pvr_sent why)
 	return wait_for_link(sq, why == PVR_SENT_DOWN);
 }
 
-/* A request fails when those before it have completed; until then it may change. */
+/*
+ * A request fails after those before it have completed. Until then the guest may change
+ * it.
+ */
 static enum step fail(struct pvr_pipe_sq *sq, uint32_t i, const struct pvr_send_wqe *wqe,
 		      enum pvrdma_wc_status status, const char *why)
 {
@@ -176,7 +179,7 @@ static uint8_t flags_of(const struct pvr_qp *qp, const struct fragment *fragment
 	return flags;
 }
 
-/* The source address is there as long as the peer is, see find_adapter(). */
+/* Return: false if the source GID was removed. */
 static bool fill_request(struct pvr_frame_request *frame, const struct pvr_qp *qp,
 			 const struct fragment *fragment)
 {
@@ -221,12 +224,12 @@ static enum pvr_sent send_frame(struct pvr_pipe_sq *sq, const struct fragment *f
 			     payload ? fragment->len : 0);
 }
 
-/* The fragment of a message that is next, @done bytes behind its begin. */
+/* The next fragment of a message, from byte @done on. */
 static struct fragment next_fragment(const struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
 				     const struct pvr_sg *sg, uint64_t done)
 {
 	uint64_t left = sg->total - done;
-	uint32_t chunk = sq->route.chunk; /* 0: it will get lost */
+	uint32_t chunk = sq->route.chunk; /* 0: no connection, the fragment is lost */
 	uint32_t max = chunk && chunk < PVR_QUANTUM_BYTES ? chunk : PVR_QUANTUM_BYTES;
 	struct fragment fragment = {
 		.wqe = wqe,
@@ -238,7 +241,7 @@ static struct fragment next_fragment(const struct pvr_pipe_sq *sq, const struct 
 	};
 
 	fragment.last = fragment.len == left;
-	/* Its answer is its payload. */
+	/* The operands are in the header; the response has the value. */
 	if (fragment.op->kind == PVR_OP_ATOMIC) {
 		fragment.len = 0;
 		fragment.last = true;
@@ -281,7 +284,7 @@ static enum step sent_rc(struct pvr_pipe_sq *sq, const struct fragment *fragment
 	return sq->probing ? wait_for_answers(sq) : STEP_NEXT;
 }
 
-/* The in-flight WR at the cursor: the rest of it, or again. */
+/* Sends the next fragment of the in-flight WR at the cursor. */
 static enum step go_on(struct pvr_pipe_sq *sq, struct quantum *quantum)
 {
 	const struct pvr_inflight *inflight = pvr_inflight(sq, sq->cursor);
@@ -352,7 +355,7 @@ static enum step local_step(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *w
 	return STEP_NEXT;
 }
 
-/* Something in flight keeps @wqe from beginning. */
+/* Whether an in-flight WR delays the start of @wqe. */
 static bool is_held_up(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
 		       const struct pvr_opcode *op)
 {
@@ -367,7 +370,7 @@ static bool is_held_up(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
 	return pvr_psn_distance(pvr_inflight(sq, 0)->psn, qp->sq_psn) >= PVR_PSNS_HALF;
 }
 
-/* The request behind those that have begun, which there is. */
+/* Starts the request behind the in-flight WRs. It exists. */
 static enum step begin_rc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, struct quantum *quantum)
 {
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
@@ -390,7 +393,7 @@ static enum step begin_rc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 		return fail(sq, qp->sq_inflight, wqe, status, pvr_prepare_why(qp, op, status));
 	fragment = next_fragment(sq, wqe, &sg, done);
 	fragment.psn = qp->sq_psn;
-	/* It begins only if something of it gets away. */
+	/* The request is in flight only if its fragment was sent. */
 	sent = send_frame(sq, &fragment);
 	if (sent != PVR_SENT)
 		return not_sent(sq, sent);
@@ -441,7 +444,7 @@ static enum step begin_uc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 
 /* ------------------------------------------------------------------------- a quantum */
 
-/* Nothing new begins, but for what has begun with another route. */
+/* While draining, only a request that was started on another path may start. */
 static bool may_begin(const struct pvr_qp *qp)
 {
 	return !qp->sq_draining || (!qp->sq_inflight && qp->sq_offset);
@@ -556,10 +559,10 @@ static enum pvr_quantum turn_on(struct pvr_pipe_sq *sq)
 		wait_for_link(sq, true);
 	else
 		result = send_some(sq, &quantum);
-	/* Of UC what could not be sent counts as well. */
+	/* For UC @sent includes lost fragments. */
 	if (quantum.sent && sq->route.generation)
 		pvr_link_flush(&sq->route);
-	/* It may have failed in between. */
+	/* The queue pair may have failed. */
 	if (!is_sending(qp))
 		return result;
 	start_timer(sq);
@@ -578,8 +581,8 @@ static bool has_executed_here(struct pvr_pipe_sq *sq)
 }
 
 /*
- * The peer is on this host now, or nowhere. What is in flight begins again, which cannot
- * be done with what was executed here: that goes on waiting for an answer.
+ * The peer is now on this host, or nowhere. In-flight WRs start again on the new path.
+ * Local operations cannot be repeated, so with these the queue pair keeps this path.
  */
 bool pvr_host_detach(struct pvr_qp *qp)
 {

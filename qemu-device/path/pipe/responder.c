@@ -49,14 +49,14 @@ static const uint32_t opcodes[PVR_FRAME_OP_NUM] = {
 	[PVR_FRAME_OP_FETCH_ADD] = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
 };
 
-/* A fragment of a request, and where its payload is. */
+/* A received fragment of a request. */
 struct pvr_rx_request {
-	struct pvr_inbound inbound; /* its request points to what follows */
+	struct pvr_inbound inbound; /* refers to the members below */
 	struct pvr_req_src req_src;
-	struct pvr_send_wqe wqe; /* its header only */
+	struct pvr_send_wqe wqe; /* only its header is valid */
 	struct pvr_rsp_conn *conn;
 	const struct pvr_frame_request *frame;
-	uint8_t *payload; /* all of it, or NULL: it is still to arrive */
+	uint8_t *payload; /* the whole payload, or NULL: not arrived */
 	struct pvr_qp *to;
 };
 
@@ -106,7 +106,10 @@ void pvr_pipe_request_end(struct pvr_rsp_conn *in)
 	send_ack(in, &acks->frame);
 }
 
-/* @ack will tell more than what is due to the same queue pair. */
+/*
+ * @ack supersedes a pending ACK of the same queue pair. An ACK of another queue pair is
+ * sent.
+ */
 static void make_way(struct pvr_rsp_conn *in, const struct pvr_frame_ack *ack)
 {
 	struct pvr_rsp_conn_acks *acks = pvr_rsp_conn_acks(in);
@@ -123,7 +126,7 @@ static void set_expected(struct pvr_frame_ack *ack, const struct pvr_qp *to)
 	ack->offset = htole64(to->rq_offset);
 }
 
-/* The requester gets to know the position, soon. */
+/* Stores an ACK with the expected PSN and offset, to be sent later. */
 static void ack_later(const struct pvr_rx_request *fragment)
 {
 	struct pvr_rsp_conn_acks *acks = pvr_rsp_conn_acks(fragment->conn);
@@ -138,7 +141,7 @@ static void ack_later(const struct pvr_rx_request *fragment)
 	acks->count++;
 }
 
-/* The request cannot go on from here. */
+/* Sends a negative response with the expected PSN and offset. */
 static void send_nak(const struct pvr_rx_request *fragment, struct pvr_frame_ack *ack)
 {
 	if (is_unreliable(fragment->frame))
@@ -328,7 +331,7 @@ static void not_ready(const struct pvr_rx_request *fragment, uint64_t ns)
 {
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_RNR);
 
-	/* What is on its way behind this one comes again. */
+	/* Fragments behind this one are resent later. */
 	fragment->to->responder_state->nak_sent = true;
 	ack.rnr_ns = htole64(ns);
 	send_nak(fragment, &ack);
@@ -346,7 +349,7 @@ static void done(const struct pvr_rx_request *fragment)
 	if (request->op->local) {
 		struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_ACK);
 
-		/* Its answer has gone out, and says it all. */
+		/* The response was sent and acknowledges all before it. */
 		make_way(fragment->conn, &ack);
 		return;
 	}
@@ -358,7 +361,7 @@ static enum pvr_handled execute(struct pvr_rx_request *fragment)
 	struct pvr_syndrome answer;
 
 	fragment->to->responder_state->nak_sent = false;
-	/* By a connection that has been replaced; it is ours to do now. */
+	/* Stop the NIC of a replaced connection from writing the same fragment. */
 	pvr_ext_dma_revoke_dst(fragment->to, pvr_rsp_conn_ext_dma(fragment->conn));
 	answer = pvr_responder_execute_inbound(fragment->to, &fragment->inbound);
 	switch (answer.kind) {
@@ -391,7 +394,7 @@ static void replay_duplicate(struct pvr_rx_request *fragment)
 			refused(fragment, answer.status);
 		break;
 	case PVR_OP_ATOMIC:
-		/* No requester waits for a value that is not known any more. */
+		/* Without a stored value the requester no longer waits for it. */
 		if (pvr_replay_find(fragment->to, fragment->req_src.psn, &value))
 			send_value(fragment, value);
 		break;
@@ -437,7 +440,9 @@ static enum pvr_handled handle(struct pvr_rx_request *fragment)
 {
 	struct pvr_qp *to = fragment->to;
 
-	/* UC: a first piece always begins anew, all others are compared by the responder. */
+	/*
+	 * UC: the first fragment starts a message; the responder classifies all others.
+	 */
 	if (to->type == PVR_QPT_UC)
 		return is_ready(to) ? execute(fragment) : PVR_HANDLED;
 	if (to->state == PVR_QPS_ERR) {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Payload that the other side has exposed, on its way to guest memory. */
+/* Payload that the peer has exposed, on its way to guest memory. */
 #include "path/pipe/rndv_rx.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <stddef.h>
 
-/* Of guest memory that lies in many runs, so much at least for the NIC to go there itself. */
+/*
+ * If guest memory has too many runs, the NIC writes it directly only from this size on.
+ */
 #define STRAIGHT_MIN (64u << 10)
 
 static_assert(offsetof(struct pvr_rdma_read, use) == 0, "stop() casts");
@@ -39,7 +41,7 @@ void pvr_rdma_read_begin(struct pvr_rdma_read *rdma_read, const struct pvr_frame
 
 /* ------------------------------------------------------------------ what is read */
 
-/* Parts of [@done, @done + @len) of the payload. Return: how many. */
+/* Segments of bytes [@done, @done + @len) of the payload. Return: number of segments. */
 static int slice(const struct pvr_rdma_read *rdma_read, uint32_t done, uint32_t len,
 		 struct pvr_rndv_seg to[PVR_FRAME_RNDV_SEGS])
 {
@@ -97,7 +99,7 @@ static uint32_t size_of(const struct iovec *iov, int count)
 	return (uint32_t)size;
 }
 
-/* Return: 0, -ENOMEM if it has to be copied, -EFAULT, or -errno of the stream. */
+/* Return: 0; -ENOMEM if a copy is necessary; -EFAULT; or -errno of the stream. */
 static int start_straight(struct pvr_rdma_read *rdma_read, const struct pvr_qp *qp,
 			  const struct pvr_sg *to, uint64_t offset, uint32_t done, uint32_t left)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What a connection has exposed to the other side. */
+/* Payload that a connection has exposed to the peer. */
 #include "path/pipe/rndv_tx.h"
 
 #include <endian.h>
@@ -55,7 +55,7 @@ static void fill_use(struct pvr_ext_dma *use, const struct pvr_qp *qp,
 	use->stop = revoke;
 }
 
-/* Return: how many runs there are; 0 if too many. */
+/* Return: number of runs; 0 if too many. */
 static int find_runs(const struct pvr_sg *payload, uint64_t offset, uint32_t len,
 		     struct iovec iov[PVR_FRAME_RNDV_SEGS])
 {

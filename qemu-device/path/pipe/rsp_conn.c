@@ -10,13 +10,13 @@
 #include "rdma/worker.h"
 #include "gid/fabric.h"
 
-/* How long one frame may keep others waiting until its sender's GID is known ... */
+/* Maximum stall until the GID of a frame's sender is resolved ... */
 #define STALL_NS 500000000ull
-/* ... and how long none may after one has done so in vain. */
+/* ... and the time without stalls after one has failed. */
 #define NO_STALL_NS 1000000000ull
 /*
- * So many looks of a worker that polls, a microsecond each, an ACK may wait, and so many once
- * it has been piggybacked.
+ * Maximum delay of an ACK in polls of the worker, about 1 us each: before it was
+ * piggybacked, and after.
  */
 #define HOLD_LOOKS 4
 #define HOLD_LOOKS_PIGGYBACK 256
@@ -187,7 +187,7 @@ static enum pvr_handled got_request(struct pvr_rsp_conn *in, const char *fabric,
 				    const union pvr_any_frame *any, uint8_t *payload,
 				    const char **why)
 {
-	/* Its answer would be longer than what may be sent there. */
+	/* The response of a READ must fit into a frame, too. */
 	if (le32toh(any->request.chunk) > in->box.chunk) {
 		*why = "a fragment that is longer than was agreed";
 		return PVR_HANDLED;

@@ -15,19 +15,19 @@ struct pvr_rsp_conn {
 	struct pvr_host *host;
 	enum pvr_pipe_kind kind;
 	unsigned int worker;
-	bool qp_gone_agreed; /* QP_GONE frames were agreed upon */
+	bool qp_gone_agreed; /* QP_GONE was negotiated */
 	struct pvr_link_count count;
 	struct pvr_pipe_rx box;
 	struct pvr_pipe_tx answers;
 	struct pvr_fabric_ids fabrics;
 	struct pvr_rsp_conn_acks acks;
 	uint32_t rndv_done_count; /* rendezvous of the peer that were reported by RNDV_DONE */
-	/* While an ACK is due: calls that have left it for the next one ... */
+	/* Runs that have left an ACK pending ... */
 	unsigned int late;
-	unsigned int held; /* ... since it could be piggybacked */
-	uint32_t offered; /* which one could be piggybacked last */
-	uint64_t stall_began; /* 0: it does not stall */
-	uint64_t stall_again; /* not before, as the last time was in vain */
+	unsigned int held; /* ... of these, since the ACK was offered for piggybacking */
+	uint32_t offered; /* acks.count at the last offer */
+	uint64_t stall_began; /* start of the stall, ns; 0: none */
+	uint64_t stall_again; /* no stall before this time, ns: the last one failed */
 };
 
 #endif /* PVR_RSP_CONN_H */

@@ -7,13 +7,16 @@
 #include <stdlib.h>
 
 #define STAGING (64u << 10)
-/* Payloads up to this are waited for in the staging area. */
+/* Payloads up to this size are handled when all of their bytes are staged. */
 #define SMALL PVR_FRAME_DATAGRAM_MAX
-/* Behind one that is larger probably comes another one, which is not to be copied. */
+/*
+ * After a larger payload read ahead little: the next payload is probably large, and
+ * read-ahead bytes are copied.
+ */
 #define LARGE (16u << 10)
 #define READ_AHEAD_SHORT 256u
 #define RUNS 64
-/* Work of one call: frames, bytes, and reads. */
+/* Limits of one call: frames, bytes, and reads. */
 #define FRAMES_PER_RUN 64
 #define BYTES_PER_RUN (512u << 10)
 #define READS_PER_RUN 64
@@ -53,7 +56,7 @@ static size_t have(const struct pvr_pipe_rx *box)
 
 /* ---------------------------------------------------------------- from the stream */
 
-/* Return: bytes that were read; 0: none now. What is wrong with the stream stays so. */
+/* Return: bytes read; 0: none now. An error of the stream is permanent. */
 static size_t take(struct pvr_pipe_rx *box, struct iovec *iov, int count, size_t size)
 {
 	ssize_t n = box->error ? box->error : box->ops->recv(box->opaque, iov, count);
@@ -69,7 +72,7 @@ static size_t take(struct pvr_pipe_rx *box, struct iovec *iov, int count, size_t
 	return (size_t)n;
 }
 
-/* Reads ahead. Return: false if nothing came. */
+/* Reads ahead. Return: false if no bytes arrived. */
 static bool read_ahead(struct pvr_pipe_rx *box)
 {
 	struct iovec iov;
@@ -96,7 +99,7 @@ static size_t missing(const struct pvr_pipe_rx *box)
 	return box->payload - box->taken;
 }
 
-/* All that is to be read of it has been. */
+/* The read of the exposed payload has ended. */
 static void end_rndv(struct pvr_pipe_rx *box)
 {
 	box->exposed = false;
@@ -119,7 +122,10 @@ static int recv_staged(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_
 	return 0;
 }
 
-/* The staging area is empty: the rest of the payload, and what comes behind it. */
+/*
+ * Reads the rest of the payload directly, and some bytes behind it. The staging area is
+ * empty.
+ */
 static int recv_straight(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint64_t offset)
 {
 	struct iovec iov[RUNS + 1];
@@ -139,11 +145,14 @@ static int recv_straight(struct pvr_pipe_rx *box, const struct pvr_sg *to, uint6
 	n = take(box, iov, count, size);
 	box->tail = n > missing(box) ? n - missing(box) : 0;
 	box->taken += n - box->tail;
-	/* Memory that a VM's owner has taken away takes nothing from a system call. */
+	/*
+	 * If guest memory was removed, a system call cannot write it: use the staging
+	 * area.
+	 */
 	return box->fault && read_ahead(box) ? recv_staged(box, to, offset) : 0;
 }
 
-/* The NIC has brought so much, or -errno. Return: whether it can be gone on with. */
+/* @n: bytes that the NIC has read, or -errno. Return: whether to continue. */
 static bool took_rndv(struct pvr_pipe_rx *box, int n)
 {
 	box->dry = n <= 0;
@@ -201,7 +210,7 @@ static bool throw_away_bytes(struct pvr_pipe_rx *box)
 	return !missing(box);
 }
 
-/* The NIC may be in the middle of it. Return: false if it is. */
+/* Return: false if the NIC still reads. */
 static bool drop_rndv(struct pvr_pipe_rx *box)
 {
 	int ret = pvr_rdma_read_drop(&box->rdma_read);
@@ -289,7 +298,7 @@ static void next_frame(struct pvr_pipe_rx *box)
 	box->payload = box->taken = 0;
 }
 
-/* What is the same for both ends is handled here. */
+/* RNDV_DONE is handled here, other frames by the connection. */
 static enum pvr_handled give(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
 			     void *owner, bool whole, const char **why)
 {
@@ -331,13 +340,13 @@ static enum pvr_input broken(const struct pvr_pipe_rx *box, const char *why,
 	return PVR_INPUT_BROKEN;
 }
 
-/* Return: whether it is worth while to go on. */
+/* Return: whether to continue with the run. */
 static bool more(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner)
 {
 	/* Send responses first: an empty read takes a while. */
 	if (box->short_read && ops->rest)
 		ops->rest(owner);
-	/* Of a large payload, it is for the frame's handler to read; and for the NIC, always. */
+	/* The frame's handler reads a large payload, and the NIC an exposed payload. */
 	if (box->header && (box->exposed || (!box->drop && box->payload > SMALL)))
 		return !box->dry;
 	return read_ahead(box);

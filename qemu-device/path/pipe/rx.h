@@ -21,11 +21,11 @@ struct pvr_pipe_rx;
 
 /* Handlers of a connection. */
 struct pvr_pipe_rx_ops {
-	/* Whether a frame may be handled now: its answer can be sent. May be NULL. */
+	/* Whether a frame may be handled now: its response has space. May be NULL. */
 	bool (*ready)(void *owner);
 	/*
-	 * @payload: if it is there as a whole. A frame that makes no sense here: sets
-	 * *why, and the return does not matter.
+	 * Handles a frame. @payload: the whole payload, or NULL if it has not arrived.
+	 * For an unexpected frame *why is set, and the return is ignored.
 	 */
 	enum pvr_handled (*frame)(void *owner, const union pvr_any_frame *any, uint8_t *payload,
 				  const char **why);
@@ -41,26 +41,26 @@ struct pvr_pipe_rx_ops {
 };
 
 struct pvr_pipe_rx {
-	const struct pvr_stream_ops *ops; /* NULL: it is closed */
+	const struct pvr_stream_ops *ops; /* NULL: closed */
 	void *opaque;
 	struct pvr_link_count *count;
 	enum pvr_frame_role role;
 	uint32_t chunk;
-	uint8_t *data; /* the staging area; what was read is from head to tail */
+	uint8_t *data; /* staging area; valid bytes are from head to tail */
 	size_t head, tail;
-	union pvr_any_frame frame; /* the current one */
-	size_t header; /* its bytes; 0: there is none yet */
-	size_t payload, taken; /* bytes that belong to it; of them, those that were pulled */
-	bool drop; /* what is left of its payload is thrown away */
-	bool exposed; /* its payload is read from where it is */
+	union pvr_any_frame frame; /* current frame */
+	size_t header; /* bytes of its header; 0: no current frame */
+	size_t payload, taken; /* bytes of its payload; bytes that were read */
+	bool drop; /* the rest of its payload is discarded */
+	bool exposed; /* its payload is read by the NIC */
 	struct pvr_rdma_read rdma_read;
-	/* Of this run. */
+	/* Valid during pvr_pipe_rx_run(). */
 	const struct pvr_pipe_rx_ops *handler;
 	void *owner;
-	bool was_large; /* the one before had a large payload */
-	bool dry; /* the stream had no more when it was asked last */
-	bool short_read; /* the last read did not fill what it was given */
-	bool fault; /* guest memory could not be written by the last read */
+	bool was_large; /* the previous frame had a large payload */
+	bool dry; /* the last read returned no bytes */
+	bool short_read; /* the last read returned less than requested */
+	bool fault; /* the last read could not write guest memory */
 	int error; /* of the stream: -errno */
 	char said[176]; /* reason in the peer's CLOSE; empty: no CLOSE */
 };
@@ -70,7 +70,10 @@ int pvr_pipe_rx_open(struct pvr_pipe_rx *box, const struct pvr_stream_ops *ops, 
 		     enum pvr_frame_role role, uint32_t chunk, struct pvr_link_count *count);
 void pvr_pipe_rx_close(struct pvr_pipe_rx *box);
 
-/* Handles what has come; a bounded amount of work. Never PVR_INPUT_OUTPUT without ready(). */
+/*
+ * Handles frames that have arrived, up to a limit. PVR_INPUT_OUTPUT is returned only with
+ * ready().
+ */
 enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
 			       void *owner, struct pvr_input_error *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What is in flight to other hosts: made, counted, completed, and resumed. */
+/* In-flight WRs to other hosts: allocation, completion and resumption. */
 #include "path/pipe/sq.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp)
 	uint32_t size = qp->sq.count < PVR_INFLIGHT_MAX ? qp->sq.count : PVR_INFLIGHT_MAX;
 	struct pvr_pipe_sq *sq;
 
-	/* Of UC nothing is in flight. */
+	/* UC has no in-flight WRs. */
 	if (qp->type == PVR_QPT_UC)
 		size = 1;
 	sq = calloc(1, sizeof(*sq) + size * sizeof(sq->inflight[0]));
@@ -124,7 +124,7 @@ static void resume(struct pvr_qp *qp)
 	pvr_sched_kick(qp);
 }
 
-/* Those that wait for a connection of @host; NULL: of any. */
+/* Resumes queue pairs that wait for a connection of @host; NULL: of any host. */
 static void resume_waiting(struct pvr_pipe_sqs *list, const struct pvr_host *host)
 {
 	struct pvr_pipe_sq *sq, *next;
@@ -138,7 +138,7 @@ static void resume_waiting(struct pvr_pipe_sqs *list, const struct pvr_host *hos
 	}
 }
 
-/* Those whose answers come by another connection now, or not at all. */
+/* Resumes queue pairs whose connection was replaced or is down. */
 static void resume_changed(struct pvr_adapter *adapter)
 {
 	struct pvr_pipe_sq *sq;
@@ -162,7 +162,7 @@ static bool is_found(struct pvr_qp *qp)
 	return before != qp->path_gen && (qp->peer_adapter || qp->path_host);
 }
 
-/* Those whose peer may have been found meanwhile. */
+/* Resumes queue pairs whose peer was resolved meanwhile. */
 static void resume_found(struct pvr_adapter *adapter)
 {
 	struct pvr_qp *qp, *next;

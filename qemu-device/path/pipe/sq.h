@@ -26,7 +26,7 @@
 #define PVR_PSNS_HALF (1u << 23)
 
 struct pvr_inflight {
-	uint32_t psn, psns; /* none, if it was executed here */
+	uint32_t psn, psns; /* 0 for a local operation */
 	uint64_t length;
 	uint8_t kind; /* enum pvr_op_kind */
 };
@@ -39,18 +39,18 @@ struct pvr_pipe_sq {
 	struct pvr_flow *flow; /* counters; or NULL */
 	uint32_t cursor;
 	uint64_t sent;
-	uint64_t highest_sent; /* bytes of the last in-flight WR that were ever sent */
-	bool complete; /* that is all of it */
+	uint64_t highest_sent; /* bytes of the newest in-flight WR that were sent at least once */
+	bool complete; /* highest_sent covers the whole newest in-flight WR */
 	uint32_t reads; /* in-flight WRs that are RDMA READ or atomics */
-	bool down; /* something is to be sent, and there is no connection */
+	bool down; /* no connection is up for the next request */
 	bool probing; /* the last response was NO_QP or NO_GID: send one fragment per attempt */
-	bool gap; /* an answer could not be used: begin again */
-	uint64_t progress; /* when it was answered last, or began to wait */
-	uint32_t size; /* a power of two, at most that of the send queue */
+	bool gap; /* a response was not accepted: resend */
+	uint64_t progress; /* time of the last progress or start of the wait, ns */
+	uint32_t size; /* entries of @inflight; a power of two */
 	struct pvr_inflight inflight[];
 };
 
-/* The @i-th of sq_inflight. */
+/* Return: in-flight WR @i, counted from the oldest. */
 static inline struct pvr_inflight *pvr_inflight(struct pvr_pipe_sq *sq, uint32_t i)
 {
 	return &sq->inflight[(sq->qp->sq.head + i) & (sq->size - 1)];
@@ -66,17 +66,20 @@ static inline uint32_t pvr_psn_distance(uint32_t from, uint32_t to)
 	return (to - from) & PVR_PSN_MASK;
 }
 
-/* For a queue pair that sends to another host from now on. NULL: no memory. */
+/*
+ * Allocates the state of a queue pair that sends to another host. Return: NULL if out of
+ * memory.
+ */
 struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp);
-/* Its connection is still the one to use. */
+/* Whether the route is still the best connection. */
 bool pvr_pipe_is_routed(const struct pvr_pipe_sq *sq);
-/* From the oldest in-flight WR on everything is sent again. */
+/* Resends from the oldest in-flight WR on. */
 void pvr_pipe_rewind(struct pvr_pipe_sq *sq);
-/* Where pvr_host_resume() finds it. */
+/* Moves @sq to @list for pvr_host_resume(); NULL: to no list. */
 void pvr_pipe_enlist(struct pvr_pipe_sq *sq, struct pvr_pipe_sqs *list);
-/* The oldest in-flight WR is done: completes its request. @wqe: its header. */
+/* Completes the oldest in-flight WR. @wqe: its header. */
 void pvr_pipe_complete(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe);
-/* A message has been sent, and taken if that is known: counts it. */
+/* Counts a sent message. @taken: it was sent, or acknowledged if it is of RC. */
 void pvr_pipe_count(struct pvr_pipe_sq *sq, uint8_t kind, uint64_t length, bool taken);
 
 #endif /* PVR_PIPE_SQ_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* What waits to be sent on a connection. */
+/* The transmit buffer of a connection. */
 #include "path/pipe/tx.h"
 
 #include <endian.h>
 #include <stdlib.h>
 
-/* Runs of guest memory in one call: 256 KiB of pages that lie apart. */
+/* Maximum runs of guest memory in one call: 256 KiB of single pages. */
 #define RUNS 64
 
 int pvr_pipe_tx_open(struct pvr_pipe_tx *box, const struct pvr_stream_ops *ops, void *opaque,
@@ -44,21 +44,21 @@ static size_t backlog(const struct pvr_pipe_tx *box)
 	return box->tail - box->head;
 }
 
-/* Not all was taken: what is left waits until the embedder says so. */
+/* The stream is full: the embedder calls when it accepts bytes again. */
 static void block(struct pvr_pipe_tx *box)
 {
 	box->blocked = true;
 	box->ops->want_output(box->opaque);
 }
 
-/* The embedder finds out when it is told that there is something to send. */
+/* The embedder detects the error at its next call for output. */
 static void fail(struct pvr_pipe_tx *box)
 {
 	box->broken = true;
 	block(box);
 }
 
-/* Return: bytes that the stream has taken; 0: no more now; it may be broken then. */
+/* Return: bytes that the stream has accepted; 0: none now, or the stream is broken. */
 static size_t give(struct pvr_pipe_tx *box, const struct iovec *iov, int count)
 {
 	ssize_t n = box->ops->send(box->opaque, iov, count);
@@ -67,7 +67,7 @@ static size_t give(struct pvr_pipe_tx *box, const struct iovec *iov, int count)
 		pvr_stat_add(&box->count->tx_bytes, (uint64_t)n);
 		return (size_t)n;
 	}
-	/* Memory that a VM's owner has taken away: what is copied of it is zeroes. */
+	/* Guest memory was removed: its bytes are sent as zeroes, by a copy. */
 	if (n < 0 && n != -EFAULT)
 		fail(box);
 	return 0;
@@ -108,7 +108,7 @@ static uint8_t *make_room(struct pvr_pipe_tx *box, size_t size)
 	return box->data + box->tail;
 }
 
-/* Appends what is behind the first @offset bytes of header and payload. */
+/* Appends header and payload from byte @done on. Return: false if there is no space. */
 static bool append(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out, size_t done)
 {
 	size_t header = done < out->header_size ? out->header_size - done : 0;
@@ -143,7 +143,10 @@ bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 	return append(box, out, 0);
 }
 
-/* What goes out next: all that waits, then the frame from byte @done on. Return: -EFAULT or how many. */
+/*
+ * Collects gathered bytes, then the frame from byte @done on. Return: number of entries,
+ * or -EFAULT.
+ */
 static int gather(const struct pvr_pipe_tx *box, const struct pvr_tx_frame *out, size_t done,
 		  struct iovec iov[RUNS + 2])
 {
@@ -160,7 +163,7 @@ static int gather(const struct pvr_pipe_tx *box, const struct pvr_tx_frame *out,
 	return runs < 0 ? runs : n + runs;
 }
 
-/* Return: bytes of @n that were the frame's; those before were waiting. */
+/* Removes @n sent bytes. Return: bytes of these that belong to the new frame. */
 static size_t consume(struct pvr_pipe_tx *box, size_t n)
 {
 	size_t waited = n < backlog(box) ? n : backlog(box);
@@ -189,7 +192,7 @@ static bool send_large(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 		return false;
 	if (done == total)
 		return true;
-	/* A frame that cannot be ended is the end of the connection. */
+	/* A frame that is cut off breaks the connection. */
 	if (append(box, out, done))
 		block(box);
 	else
@@ -197,7 +200,7 @@ static bool send_large(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 	return !box->broken;
 }
 
-/* It waits for others. Return: false if it is blocked, or broken. */
+/* Gathers a small frame. Return: false if the box is blocked or broken. */
 static bool send_small(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	if (backlog(box) + out->header_size + out->len > PVR_PIPE_TX_GATHER)
@@ -208,7 +211,7 @@ static bool send_small(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 	return append(box, out, 0);
 }
 
-/* Return: whether it is exposed: the frame only says where it is. */
+/* Return: whether the payload was exposed. The frame then has a list of segments. */
 static bool send_rndv(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 {
 	struct pvr_frame_rndv_seg wire[PVR_FRAME_RNDV_SEGS];
@@ -226,7 +229,7 @@ static bool send_rndv(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out)
 	list.payload = &sg;
 	list.offset = 0;
 	out->header->frame.flags |= PVR_FRAME_F_RNDV;
-	/* The rendezvous ends with the connection, if this does not get there. */
+	/* If the frame is not sent, the exposure ends with the connection. */
 	if (!send_small(box, &list) && !pvr_pipe_tx_put(box, &list))
 		fail(box);
 	pvr_stat_add(&box->count->tx_bytes, out->len);

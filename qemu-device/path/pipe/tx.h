@@ -19,44 +19,44 @@
 
 /* Maximum of gathered bytes. A frame beyond it flushes the box first. */
 #define PVR_PIPE_TX_GATHER (32u << 10)
-/* For what cannot wait, or may get lost, while the box is blocked. */
+/* Space for responses, control frames and datagrams while the box is blocked. */
 #define PVR_PIPE_TX_RESERVE (64u << 10)
-/* A payload up to this is copied rather than sent from where it is ... */
+/* A payload up to this size is copied and gathered. */
 #define PVR_PIPE_TX_SMALL 4096u
-/* ... and from this on, no sooner, it is exposed: each rendezvous costs a registration and an answer. */
+/* Minimum payload to expose: each rendezvous costs a registration and an RNDV_DONE. */
 #define PVR_PIPE_TX_RNDV_MIN (64u << 10)
 
 struct pvr_pipe_tx {
-	const struct pvr_stream_ops *ops; /* NULL: it is closed */
+	const struct pvr_stream_ops *ops; /* NULL: closed */
 	void *opaque;
 	struct pvr_link_count *count;
-	uint8_t *data; /* what waits is from head to tail */
+	uint8_t *data; /* gathered bytes are from head to tail */
 	size_t size, head, tail;
-	bool blocked; /* the stream has not taken all, and want_output() was called */
-	bool broken; /* the stream is */
+	bool blocked; /* the stream is full; want_output() was called */
+	bool broken; /* the stream is broken */
 	struct pvr_rndv_tx *rndvs; /* NULL: no rendezvous */
 };
 
-/* A frame: its size is filled in when it is sent. */
+/* A frame to send. Its size is filled in by send or put. */
 struct pvr_tx_frame {
 	union pvr_any_frame *header;
 	size_t header_size;
 	const struct pvr_sg *payload; /* or NULL */
-	uint64_t offset; /* of the frame's payload in it */
+	uint64_t offset; /* of the frame's payload in @payload, in bytes */
 	uint32_t len;
-	const struct pvr_qp *expose_qp; /* whose payload may be exposed; NULL: it may not */
+	const struct pvr_qp *expose_qp; /* queue pair that owns the payload; NULL: do not expose */
 };
 
-/* @chunk: the payload of a frame, at most. Return: 0 or -ENOMEM. */
+/* @chunk: maximum payload of a frame in bytes. Return: 0 or -ENOMEM. */
 int pvr_pipe_tx_open(struct pvr_pipe_tx *box, const struct pvr_stream_ops *ops, void *opaque,
 		     uint32_t chunk, struct pvr_link_count *count);
 void pvr_pipe_tx_close(struct pvr_pipe_tx *box);
 
-/* To the stream, or with others later. Return: false if it is blocked, or broken. */
+/* Sends or gathers a frame. Return: false if the box is blocked or broken. */
 bool pvr_pipe_tx_send(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out);
-/* Behind what waits, blocked or not. Return: false if there is no room. */
+/* Appends a frame, even if the box is blocked. Return: false if there is no space. */
 bool pvr_pipe_tx_put(struct pvr_pipe_tx *box, const struct pvr_tx_frame *out);
-/* What waits goes to the stream, as far as that takes it. */
+/* Sends gathered bytes, as far as the stream accepts them. */
 void pvr_pipe_tx_flush(struct pvr_pipe_tx *box);
 
 #endif /* PVR_PIPE_TX_H */

@@ -34,7 +34,7 @@ static void fill_frame(union pvr_any_frame *any, uint32_t dst_qpn, const struct 
 	memcpy(any->datagram.dgid, dgram->av->dgid, sizeof(any->datagram.dgid));
 }
 
-/* At once: others may wait for the answer. Return: false without a connection to there. */
+/* Sends without gathering. Return: false if no connection is up. */
 static bool send_to(struct pvr_host *host, struct pvr_adapter *from, uint32_t dst_qpn,
 		    const struct pvr_datagram *dgram)
 {
@@ -78,7 +78,9 @@ bool pvr_pipe_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram 
 	uint32_t i;
 
 	ready = pvr_mcast_hosts_find(from, dgram->av->dgid, group) != PVR_GID_UNKNOWN;
-	/* Looking for a route makes one be made: of all at the same time. */
+	/*
+	 * Request routes to all hosts at once: each lookup requests a missing connection.
+	 */
 	for (i = 0; i < group->count; i++)
 		ready &= pvr_link_route(group->hosts[i], dgram->src_qpn, pvr_dscp_of(tclass),
 					&route);
@@ -96,7 +98,7 @@ void pvr_pipe_ud_send_group(struct pvr_adapter *from, const struct pvr_datagram 
 
 /* -------------------------------------------------------------------- receiving */
 
-/* What has come: the frame, and where its payload lies. */
+/* A received frame and its payload. */
 struct arrival {
 	struct pvr_engine *engine;
 	const char *fabric;
@@ -150,7 +152,7 @@ static void deliver(const struct arrival *arrival)
 	if (!adapter)
 		return;
 	pvr_adapter_lock(adapter);
-	/* Its GID may have gone elsewhere before it was held. */
+	/* The GID may have moved before the adapter was locked. */
 	if (pvr_fabric_find(adapter, frame->dgid) == adapter)
 		offer(arrival, adapter, pvr_qp_find(adapter, le32toh(frame->dst_qpn)), false);
 	pvr_adapter_unlock(adapter);

@@ -15,12 +15,12 @@
 enum pvr_ud_result pvr_pipe_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
 				    const struct pvr_datagram *dgram);
 /*
- * The hosts with members of the group. Return: whether these are all, and each can be sent
- * to; else it would get lost on its way to some of them.
+ * Finds the hosts with members of the group. Return: whether all are known and each has a
+ * connection; otherwise a datagram would be lost on its way to some.
  */
 bool pvr_pipe_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			    struct pvr_host_group *group);
-/* To each of them, once. */
+/* Sends one copy to each host of the group. */
 void pvr_pipe_ud_send_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
 			    const struct pvr_host_group *group);
 
