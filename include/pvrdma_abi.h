@@ -467,7 +467,7 @@ PVR_ABI_FIELD(pvr_cq_arm_dbrec, arm, 0, 4);
 PVR_ABI_FIELD(pvr_cq_arm_dbrec, notified, 4, 4);
 
 /*
- * Elements of the device-wide rings, whatever num_pages is. Stock drivers apply the
+ * Elements of the device-wide rings; num_pages does not change them. Stock drivers apply the
  * arithmetic of powers of two to 1536 and 3072 entries, and so use one page of each.
  * Indices wrap at twice these numbers.
  */

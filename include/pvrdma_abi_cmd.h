@@ -38,7 +38,7 @@ enum pvr_cmd {
 	PVR_CMD_NUM,
 };
 
-/* Bytes that a driver writes to the command slot, whatever the command. */
+/* Bytes that a driver writes to the command slot for every command. */
 #define PVR_CMD_REQ_SIZE 184
 /* Bytes that it reads from the response slot. */
 #define PVR_CMD_RESP_SIZE 176

@@ -387,7 +387,7 @@ TEST_PLAIN(test_claim_of_a_live_hosts_gid)
 	fake_run(&net, 10);
 	assert_true(fake_is_at(&net, RED, G1, "a"));
 	assert_non_null(strstr(net.log, "host b claims fd00::1 in fabric red: refused, "
-					"it is that of host a, which is alive"));
+					"it belongs to host a, which is connected"));
 	stop(&net, path);
 }
 
