@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Protection domains. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* Contexts and protection domains: their commands. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "core/objects.h"
 #include "ctrl/ctrl.h"
+#include "ctrl/uar_poll.h"
 void pvr_pd_destroy(struct pvr_adapter *adapter, struct pvr_pd *pd)
 {
 	pvr_table_del(&adapter->pds, pd->handle);
@@ -44,4 +45,70 @@ int pvr_cmd_destroy_pd(struct pvr_adapter *adapter, const union pvr_cmd_req *req
 		return -EBUSY;
 	pvr_pd_destroy(adapter, pd);
 	return 0;
+}
+
+/* -------------------------------------------------------------------------- contexts */
+
+/* Return: the page with this frame number; 0 if no context can have it. */
+static uint32_t uar_index(const struct pvr_adapter *adapter, uint64_t pfn)
+{
+	uint64_t index;
+
+	if (adapter->version < PVR_VERSION_PPN64)
+		pfn = (uint32_t)pfn;
+	index = pfn - adapter->uar_pfn;
+	return index < PVR_MAX_UAR ? index : 0;
+}
+
+int pvr_cmd_create_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		      union pvr_cmd_resp *resp)
+{
+	uint32_t index = uar_index(adapter, req->create_uc.pfn);
+	struct pvr_uc *uc;
+	int err;
+
+	if (!index)
+		return -EINVAL;
+	if (adapter->uar[index])
+		return -EBUSY;
+	uc = calloc(1, sizeof(*uc));
+	if (!uc)
+		return -ENOMEM;
+	err = pvr_table_add(&adapter->ucs, uc, &uc->handle);
+	if (err) {
+		free(uc);
+		return err;
+	}
+	pvr_uc_init(adapter, uc, index);
+	resp->create_uc.ctx_handle = uc->handle;
+	return 0;
+}
+
+static void uc_destroy(struct pvr_adapter *adapter, struct pvr_uc *uc)
+{
+	pvr_uc_exit(uc);
+	pvr_table_del(&adapter->ucs, uc->handle);
+	free(uc);
+}
+
+/* Destroys all objects of the context: an interrupted driver may have left some. */
+int pvr_cmd_destroy_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+		       union pvr_cmd_resp *resp)
+{
+	struct pvr_uc *uc = pvr_table_get(&adapter->ucs, req->handle.handle);
+
+	if (!uc)
+		return -EINVAL;
+	pvr_adapter_destroy_objects(adapter, uc);
+	uc_destroy(adapter, uc);
+	return 0;
+}
+
+void pvr_uc_destroy_all(struct pvr_adapter *adapter)
+{
+	struct pvr_uc *uc;
+	uint32_t i;
+
+	PVR_TABLE_FOR_EACH(&adapter->ucs, i, uc)
+	uc_destroy(adapter, uc);
 }

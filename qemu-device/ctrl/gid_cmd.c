@@ -1,5 +1,5 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* The GID table: CREATE_BIND and DESTROY_BIND. */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* The GID table and multicast groups: their commands. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "rdma/worker.h"
 #include "rdma/event.h"
 #include "gid/fabric.h"
+#include "gid/mcast_group.h"
 
 static const char *gid_name(const uint8_t gid[16], char buf[INET6_ADDRSTRLEN])
 {
@@ -123,4 +124,25 @@ void pvr_gid_forget_lost(struct pvr_adapter *adapter)
 
 	while (pvr_fabric_take_lost(adapter, gid))
 		forget_lost(adapter, gid);
+}
+
+/* ----------------------------------------------------------------------------- multicast */
+
+int pvr_cmd_attach_mcast(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			 union pvr_cmd_resp *resp)
+{
+	const struct pvr_cmd_mcast *cmd = &req->mcast;
+	struct pvr_qp *qp = pvr_qp_get(adapter, cmd->qp_handle);
+
+	if (!qp || qp->type != PVR_QPT_UD || !pvr_gid_is_multicast(cmd->mgid))
+		return -EINVAL;
+	return pvr_group_attach(qp, cmd->mgid);
+}
+
+int pvr_cmd_detach_mcast(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
+			 union pvr_cmd_resp *resp)
+{
+	struct pvr_qp *qp = pvr_qp_get(adapter, req->mcast.qp_handle);
+
+	return qp ? pvr_group_detach(qp, req->mcast.mgid) : -EINVAL;
 }

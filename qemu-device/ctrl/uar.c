@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * User contexts and their doorbell pages.
  *
@@ -17,70 +17,6 @@
 #include "ctrl/ctrl.h"
 #include "rdma/rq.h"
 #include "rdma/worker.h"
-/* Return: the page with this frame number; 0 if no context can have it. */
-static uint32_t uar_index(const struct pvr_adapter *adapter, uint64_t pfn)
-{
-	uint64_t index;
-
-	if (adapter->version < PVR_VERSION_PPN64)
-		pfn = (uint32_t)pfn;
-	index = pfn - adapter->uar_pfn;
-	return index < PVR_MAX_UAR ? index : 0;
-}
-
-int pvr_cmd_create_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
-		      union pvr_cmd_resp *resp)
-{
-	uint32_t index = uar_index(adapter, req->create_uc.pfn);
-	struct pvr_uc *uc;
-	int err;
-
-	if (!index)
-		return -EINVAL;
-	if (adapter->uar[index])
-		return -EBUSY;
-	uc = calloc(1, sizeof(*uc));
-	if (!uc)
-		return -ENOMEM;
-	err = pvr_table_add(&adapter->ucs, uc, &uc->handle);
-	if (err) {
-		free(uc);
-		return err;
-	}
-	pvr_uc_init(adapter, uc, index);
-	resp->create_uc.ctx_handle = uc->handle;
-	return 0;
-}
-
-static void uc_destroy(struct pvr_adapter *adapter, struct pvr_uc *uc)
-{
-	pvr_uc_exit(uc);
-	pvr_table_del(&adapter->ucs, uc->handle);
-	free(uc);
-}
-
-/* Destroys all objects of the context: an interrupted driver may have left some. */
-int pvr_cmd_destroy_uc(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
-		       union pvr_cmd_resp *resp)
-{
-	struct pvr_uc *uc = pvr_table_get(&adapter->ucs, req->handle.handle);
-
-	if (!uc)
-		return -EINVAL;
-	pvr_adapter_destroy_objects(adapter, uc);
-	uc_destroy(adapter, uc);
-	return 0;
-}
-
-void pvr_uc_destroy_all(struct pvr_adapter *adapter)
-{
-	struct pvr_uc *uc;
-	uint32_t i;
-
-	PVR_TABLE_FOR_EACH(&adapter->ucs, i, uc)
-	uc_destroy(adapter, uc);
-}
-
 static bool ring_qp(struct pvr_adapter *adapter, const struct pvr_uc *uc, uint32_t value)
 {
 	struct pvr_qp *qp = pvr_qp_get(adapter, value & PVRDMA_UAR_HANDLE_MASK);

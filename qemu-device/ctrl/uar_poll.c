@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Polling of mapped doorbell pages, and the search for overwritten doorbells. */
 #include "ctrl/uar_poll.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completion queues: write CQEs, publish them, notify the guest. */
 #include "rdma/cq.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Notification of CQs whose arm doorbell may have been overwritten. */
 #include "rdma/cq_lost_arm.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Doorbell suppression, and polling of the send queues whose doorbells are suppressed. */
 #include "rdma/db_suppress.h"
 

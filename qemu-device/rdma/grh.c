@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The GRH area: 40 bytes before the payload of a received datagram. */
 #include "rdma/grh.h"
 

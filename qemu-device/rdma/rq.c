@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Receive requests: from the QP's own queue or its SRQ, until they complete. */
 #include "rdma/rq.h"
 

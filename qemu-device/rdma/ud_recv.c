@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Receiving of unreliable datagrams, from this process and from other hosts. */
 #include "rdma/ud.h"
 

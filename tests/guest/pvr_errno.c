@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Checks the errno of verbs with invalid arguments on one device. Expects those of the
  * man pages: EINVAL for invalid arguments, ENOMEM for full queues, EBUSY for objects in

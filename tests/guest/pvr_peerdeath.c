@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Checks a requester whose peer's machine dies. The client streams RDMA WRITEs to the
  * server, reports that it does, and waits for the first failed completion. That must be a

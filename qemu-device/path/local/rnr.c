@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Requesters that wait for a receive request of a peer on the same host. */
 #include "path/local/rnr.h"
 

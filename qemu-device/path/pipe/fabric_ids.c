@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Fabric IDs of a connection. */
 #include "path/pipe/fabric_ids.h"
 #include "gid/fabric.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* QP_GONE frames: sent when an adapter loses all queue pairs, and received. */
 #include "path/pipe/qp_gone.h"
 

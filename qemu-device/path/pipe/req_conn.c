@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* req_conns: slots, routes, requests sent and responses received. */
 #include "path/pipe/req_conn.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "core/adapter.h"
-#include "path/pipe/bye.h"
+#include "path/pipe/close.h"
 #include "gid/fabric.h"
 
 /* ------------------------------------------------------------------------ slots */

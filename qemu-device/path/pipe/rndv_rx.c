@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Payload that the peer has exposed, on its way to guest memory. */
 #include "path/pipe/rndv_rx.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Payload that a connection has exposed to the peer. */
 #include "path/pipe/rndv_tx.h"
 

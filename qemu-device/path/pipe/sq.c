@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* In-flight WRs to other hosts: allocation, completion and resumption. */
 #include "path/pipe/sq.h"
 

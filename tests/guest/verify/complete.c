@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Completions of a round: they come in order, each with its operation's opcode. */
 #include <arpa/inet.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Atomics under contention. At each end there are two words that three parties work on at the same time: the other
  * end, this end through a QP that is connected to itself, and this end's CPUs with C11 atomics.

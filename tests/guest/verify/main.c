@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Does RDMA move the right bytes to the right place, and no others? Two processes (or two QPs of
  * one) run random operations in rounds; after each round each end compares all of its memory with

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The memory of an end, its regions, and what it must hold. */
 #include <stdlib.h>
 #include <string.h>

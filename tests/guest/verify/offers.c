@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Features of a node's device beyond SEND, WRITE and READ: tried, not read from capabilities. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* A phase: one kind of QP, many rounds of random operations, all memory compared after each. */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Requests of a round, from the plan to the queues. */
 #include <arpa/inet.h>
 #include <string.h>

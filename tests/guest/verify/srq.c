@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Several QPs take their receives from one SRQ. Which buffer a message lands in is the device's choice; that each
  * buffer is used once, that a QP's messages come in order, and every byte around them is not.

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * Memory windows. End 1 has a region and binds a window to the middle of it; end 0 goes through the window, and
  * beside it. A refused access takes both QPs down, so each case has new ones.

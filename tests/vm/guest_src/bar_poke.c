@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /*
  * A hostile guest's root: writes random values of all sizes to the registers and doorbells of a
  * PVRDMA device without a driver, and lets it find garbage in the shared region, or a proper

@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* CLOSE frames: the reason why a connection ends. */
-#include "path/pipe/bye.h"
+#include "path/pipe/close.h"
 
 #include <assert.h>
 #include <ctype.h>
