@@ -58,7 +58,7 @@ pair()
 # By which the other host is reached, and why; not that of each GID, which is in the reply, too.
 path()
 {
-	ctl paths | tr -d '\n' | grep -o "\"host\": *\"host$other\", *\"path\": *\"[a-z]*\", *\"why\": *\"[^\"]*\"" |
+	ctl paths | tr -d '\n' | grep -o "\"host\": *\"host$other\", *\"path\": *\"[a-z]*\", *\"reason\": *\"[^\"]*\"" |
 		sed 's/^[^,]*, *//'
 }
 
