@@ -43,8 +43,8 @@ bool pvr_drop_privileges(const char *user, struct pvr_error *err)
 
 void pvr_notify(const char *state)
 {
-	static bool nobody;
-	const char *path = nobody ? NULL : getenv("NOTIFY_SOCKET");
+	static bool no_receiver;
+	const char *path = no_receiver ? NULL : getenv("NOTIFY_SOCKET");
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	size_t len = path ? strlen(path) : 0;
 	int fd;
@@ -59,7 +59,7 @@ void pvr_notify(const char *state)
 		return;
 	if (sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&addr,
 		   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len)) < 0)
-		nobody = true; /* no receiver: not an error of the daemon */
+		no_receiver = true; /* not an error of the daemon */
 	close(fd);
 }
 

@@ -135,24 +135,21 @@ static void own_value(const struct pvr_own_key *own, uint8_t type, char text[PVR
 }
 
 /* Return: whether this host has written @value. */
-static bool is_ours(const struct pvr_own_key *own, const char *value, char who[PVR_HOST_NAME_MAX])
+static bool is_ours(const struct pvr_own_key *own, const char *value, char owner[PVR_HOST_NAME_MAX])
 {
 	char ours[PVR_ETCD_VALUE_MAX];
 	uint8_t type;
 
 	own_value(own, own->type, ours);
-	if (own->is_host) {
-		strcpy(who, "another one");
+	if (own->is_host)
 		return !strcmp(value, ours);
-	}
-	strcpy(who, "nobody"); /* not a host: no host writes such a value */
-	return pvr_etcd_parse_owner(value, who, &type) &&
-	       !strcmp(who, pvr_directory_own_name(own->etcd->directory));
+	return pvr_etcd_parse_owner(value, owner, &type) &&
+	       !strcmp(owner, pvr_directory_own_name(own->etcd->directory));
 }
 
 /* ----------------------------------------------------------------------- transactions */
 
-static void refuse(struct pvr_own_key *own, const char *who)
+static void refuse(struct pvr_own_key *own, const char *owner)
 {
 	struct pvr_directory *directory = own->etcd->directory;
 	char text[PVR_KEY_TEXT];
@@ -165,7 +162,7 @@ static void refuse(struct pvr_own_key *own, const char *who)
 	else if (!own->refused)
 		pvr_directory_log(directory, PVR_LOG_WARN,
 				  "%s belongs to host %s: the claim of an adapter here is refused",
-				  pvr_key_text(&own->node.key, text), who);
+				  pvr_key_text(&own->node.key, text), owner);
 	own->refused = true;
 	directory->refused++;
 	later(own);
@@ -179,7 +176,7 @@ static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 	struct json_object *kvs = pvr_json_array(pvr_json_object(first, "response_range"), "kvs");
 	struct json_object *kv = kvs ? json_object_array_get_idx(kvs, 0) : NULL;
 	uint64_t expected = own->expect;
-	char value[PVR_ETCD_VALUE_MAX], who[PVR_HOST_NAME_MAX] = "nobody";
+	char value[PVR_ETCD_VALUE_MAX], owner[PVR_HOST_NAME_MAX] = "?";
 
 	own->expect = 0;
 	if (!kv) {
@@ -188,14 +185,14 @@ static void put_differs(struct pvr_own_key *own, struct json_object *reply)
 		else
 			later(own); /* invalid response */
 	} else if (pvr_json_base64(kv, "value", value, sizeof(value)) >= 0 &&
-		   is_ours(own, value, who)) {
+		   is_ours(own, value, owner)) {
 		own->expect = pvr_json_number(kv, "mod_revision");
 		if (own->expect == expected)
 			later(own);
 		else
 			enqueue(own);
 	} else {
-		refuse(own, who);
+		refuse(own, owner);
 	}
 }
 

@@ -83,9 +83,9 @@ static void group_put(struct pvr_group *group)
 /* Report that the first adapter has joined the group, or that the last one has left. */
 static void announce(const struct pvr_adapter *adapter, const struct pvr_group *group, bool present)
 {
-	static const uint8_t nobody[6];
+	static const uint8_t no_mac[6];
 
-	pvr_announce(adapter->engine, adapter->fabric->name, group->mgid, group->gid_type, nobody,
+	pvr_announce(adapter->engine, adapter->fabric->name, group->mgid, group->gid_type, no_mac,
 		     present);
 }
 

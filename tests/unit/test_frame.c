@@ -61,7 +61,7 @@ static const struct sample samples[] = {
 		PVR_REQUEST_F_LAST | PVR_REQUEST_F_SOLICITED | PVR_REQUEST_F_UC, .psns = 1),
 	REQUEST("write", PVR_FRAME_OP_WRITE, 100, PVR_REQUEST_F_LAST, .psns = 1, .length = 300,
 		.offset = 200, .chunk = 100),
-	REQUEST("lent write", PVR_FRAME_OP_WRITE, 32, PVR_REQUEST_F_LAST | PVR_FRAME_F_RNDV,
+	REQUEST("exposed write", PVR_FRAME_OP_WRITE, 32, PVR_REQUEST_F_LAST | PVR_FRAME_F_RNDV,
 		.psns = 16, .length = CHUNK, .chunk = CHUNK),
 	REQUEST("read", PVR_FRAME_OP_READ, 0, 0, .psns = 10, .length = 9000, .chunk = 4096),
 	REQUEST("atomic", PVR_FRAME_OP_CMP_SWAP, 0, PVR_REQUEST_F_LAST, .psns = 1, .length = 8,
@@ -73,7 +73,7 @@ static const struct sample samples[] = {
 	       .src_qpn = 0xffffff, .dst_qpn = 0xffffff),
 	SAMPLE("here", PVR_FRAME_GID_REPLY, PVR_FRAME_REQUESTER, gid_query, 32, 0, 0, 1,
 	       .gid_type = PVR_GID_TYPE_ROCE_V2),
-	SAMPLE("nobody here", PVR_FRAME_GID_REPLY, PVR_FRAME_REQUESTER, gid_query, 32, 0, 0, 1,
+	SAMPLE("GID is absent", PVR_FRAME_GID_REPLY, PVR_FRAME_REQUESTER, gid_query, 32, 0, 0, 1,
 	       .gid = { 1 }),
 	SAMPLE("ack", PVR_FRAME_ACK, PVR_FRAME_REQUESTER, ack, 56, 0, 0, 1,
 	       .syndrome = PVR_FRAME_SYN_ACK, .epoch = 1, .qpn = 2, .psn = 3, .offset = 1u << 31),
@@ -85,7 +85,7 @@ static const struct sample samples[] = {
 	       .value = UINT64_MAX),
 	SAMPLE("read data", PVR_FRAME_READ_DATA, PVR_FRAME_REQUESTER, read_data, 48, 4096, 0, 1,
 	       .chunk = 4096, .offset = 4096),
-	SAMPLE("lent data", PVR_FRAME_READ_DATA, PVR_FRAME_REQUESTER, read_data, 48, 128,
+	SAMPLE("exposed data", PVR_FRAME_READ_DATA, PVR_FRAME_REQUESTER, read_data, 48, 128,
 	       PVR_FRAME_F_RNDV, 1, .chunk = CHUNK, .offset = CHUNK),
 };
 
@@ -373,7 +373,7 @@ TEST_PLAIN(test_reads_and_atomics_without_an_answer_are_refused)
 
 TEST_PLAIN(test_rndv_with_a_wrong_field_is_refused)
 {
-	static const char *const exposed[] = { "lent write", "lent data" };
+	static const char *const exposed[] = { "exposed write", "exposed data" };
 
 	for (size_t i = 0; i < COUNT(exposed); i++) {
 		uint32_t header = (uint32_t)find(exposed[i])->header;
@@ -389,16 +389,16 @@ TEST_PLAIN(test_rndv_with_a_wrong_field_is_refused)
 			"as long as its piece");
 	}
 	/* The limits of a fragment hold for rendezvous, too. */
-	REFUSED("lent write", f.request.chunk = CHUNK + 1, "not in its message");
-	REFUSED("lent write", f.request.chunk = 0, "empty piece");
-	REFUSED("lent write", f.request.length = f.request.chunk = PVR_FRAME_CHUNK_MAX + 1,
+	REFUSED("exposed write", f.request.chunk = CHUNK + 1, "not in its message");
+	REFUSED("exposed write", f.request.chunk = 0, "empty piece");
+	REFUSED("exposed write", f.request.length = f.request.chunk = PVR_FRAME_CHUNK_MAX + 1,
 		"too large");
-	REFUSED("lent data", f.read_data.chunk = PVR_FRAME_CHUNK_MAX + 1, "too large");
-	REFUSED("lent data", f.read_data.offset = (1ull << 31) - CHUNK + 1, "in no message");
+	REFUSED("exposed data", f.read_data.chunk = PVR_FRAME_CHUNK_MAX + 1, "too large");
+	REFUSED("exposed data", f.read_data.offset = (1ull << 31) - CHUNK + 1, "in no message");
 	/* Unreliable requests have no RNDV_DONE, and these types have no payload. */
-	REFUSED("lent write", f.frame.flags |= PVR_REQUEST_F_UC, "nobody");
-	REFUSED("read", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "nobody");
-	REFUSED("atomic", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "nobody");
+	REFUSED("exposed write", f.frame.flags |= PVR_REQUEST_F_UC, "RNDV flag");
+	REFUSED("read", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "RNDV flag");
+	REFUSED("atomic", f.frame.flags |= PVR_FRAME_F_RNDV; f.frame.size += 16, "RNDV flag");
 	REFUSED("returned", f.rndv_done.reserved = 1, "reserved");
 	ACCEPTED("returned", f.rndv_done.count = 0);
 }
@@ -444,9 +444,9 @@ TEST_PLAIN(test_rndvs_make_up_their_fragment)
 TEST_PLAIN(test_fragment_is_as_long_as_it_says_wherever_it_is)
 {
 	assert_int_equal(pvr_frame_chunk(&find("write")->any), 100);
-	assert_int_equal(pvr_frame_chunk(&find("lent write")->any), CHUNK);
+	assert_int_equal(pvr_frame_chunk(&find("exposed write")->any), CHUNK);
 	assert_int_equal(pvr_frame_chunk(&find("read data")->any), 4096);
-	assert_int_equal(pvr_frame_chunk(&find("lent data")->any), CHUNK);
+	assert_int_equal(pvr_frame_chunk(&find("exposed data")->any), CHUNK);
 }
 
 TEST_PLAIN(test_datagram_with_a_wrong_field_is_refused)

@@ -213,10 +213,10 @@ TEST(nics, test_rndv_larger_than_a_fragment_may_be_ends_the_connection)
 
 TEST(nics, test_rndv_of_what_has_no_payload_ends_the_connection)
 {
-	BAD(s.request.frame.op = PVR_FRAME_OP_READ, "nobody reads");
-	BAD(s.request.frame.op = PVR_FRAME_OP_CMP_SWAP, "nobody reads");
-	BAD(s.request.frame.op = PVR_FRAME_OP_FETCH_ADD, "nobody reads");
-	BAD(s.request.frame.frame.flags |= PVR_REQUEST_F_UC, "nobody");
+	BAD(s.request.frame.op = PVR_FRAME_OP_READ, "RNDV flag");
+	BAD(s.request.frame.op = PVR_FRAME_OP_CMP_SWAP, "RNDV flag");
+	BAD(s.request.frame.op = PVR_FRAME_OP_FETCH_ADD, "RNDV flag");
+	BAD(s.request.frame.frame.flags |= PVR_REQUEST_F_UC, "RNDV flag");
 	BAD(s.request.frame.frame.type = PVR_FRAME_DATAGRAM, "flag");
 }
 

@@ -290,7 +290,7 @@ static void not_ready(struct pvr_pipe_sq *sq, uint64_t ns)
 		pvr_requester_wait_rnr(sq->qp, ns);
 }
 
-static void nobody(struct pvr_pipe_sq *sq)
+static void no_response(struct pvr_pipe_sq *sq)
 {
 	struct pvr_send_wqe wqe;
 
@@ -361,7 +361,7 @@ static void absent(struct pvr_pipe_sq *sq, const struct pvr_frame_ack *frame, bo
 	if (frame->syndrome == PVR_FRAME_SYN_NO_GID)
 		pvr_gid_left_host(qp->adapter->engine, sq->route.host, qp->adapter->fabric->name,
 				  qp->attr.ah_attr.dgid);
-	nobody(sq);
+	no_response(sq);
 }
 
 void pvr_pipe_ack(const struct pvr_route *route, const char *fabric,

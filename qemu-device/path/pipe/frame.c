@@ -279,7 +279,7 @@ static const char *check_request(const union pvr_any_frame *any, size_t payload)
 	op = &ops[request->op];
 	if ((!op->has_payload || request->frame.flags & PVR_REQUEST_F_UC) &&
 	    request->frame.flags & PVR_FRAME_F_RNDV)
-		return "a rendezvous that nobody reads, or that nobody is told of";
+		return "RNDV flag on an operation without payload, or on UC";
 	why = check_payload(&request->frame, op->has_payload ? le32toh(request->chunk) : 0,
 			    payload);
 	if (why)
