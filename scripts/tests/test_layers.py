@@ -34,14 +34,14 @@ TREE = {
 layers = load("checks/layers")
 
 
-def check(tmp_path, changes=(), **options):
+def check(tmp_path, changes=()):
     """The errors of TREE with some files changed or, where there is no text, removed."""
     for name, text in {**TREE, **dict(changes)}.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if text is not None:
             path.write_text(text)
-    return layers.check(tmp_path, **options)
+    return layers.check(tmp_path)
 
 
 def test_clean_tree_has_no_errors(tmp_path):
@@ -80,19 +80,10 @@ def test_mention_that_is_no_use_is_allowed(tmp_path, body):
     assert check(tmp_path, [("low/ok.c", body)]) == []
 
 
-def test_exception_is_tolerated_and_stale_one_is_an_error(tmp_path):
+def test_a_list_of_exceptions_excuses_nothing(tmp_path):
     bad = ("low/bad.c", "int low_bad(void)\n{\n\treturn pvr_high();\n}\n")
-    exceptions = ("LAYERS.exceptions", "# to be cut\nlow/bad.c pvr_high\n")
-    assert check(tmp_path, [bad, exceptions]) == []
-    assert check(tmp_path, [("low/bad.c", "\n"), exceptions]) == [
-        "LAYERS.exceptions:2: low/bad.c pvr_high: not needed any more, remove the line"]
-
-
-def test_list_upward_has_the_lines_of_an_exceptions_file(tmp_path):
-    bad = ("low/bad.c", '#include "high/high.h"\n\nint low_bad(void)\n{\n\treturn pvr_high();\n}\n')
-    listed = check(tmp_path, [bad], list_upward=True)
-    assert listed == ["low/bad.c high/high.h", "low/bad.c pvr_high"]
-    assert check(tmp_path, [bad, ("LAYERS.exceptions", "\n".join(listed))]) == []
+    assert check(tmp_path, [bad, ("LAYERS.exceptions", "low/bad.c pvr_high\n")]) == [
+        "low/bad.c: uses pvr_high, which LAYERS does not allow"]
 
 
 def test_circle_is_found(tmp_path):
@@ -105,6 +96,19 @@ def test_circle_is_found(tmp_path):
 def test_circle_through_a_single_header_is_found(tmp_path):
     errors = check(tmp_path, [("LAYERS", LAYERS.replace("low   | api.h", "low | api.h shell/main.h")), ("shell/main.h", "\n")])
     assert "LAYERS: circle: low -> shell -> low" in errors
+
+
+LEAF = LAYERS.replace("api.h |", "api.h | low/plain.h", 1).replace("low   | api.h", "low/plain.h |\nlow   | api.h low/plain.h")
+
+
+def test_header_with_a_row_of_its_own_is_below_its_folder(tmp_path):
+    uses = ("api.h", TREE["api.h"] + '#include "low/plain.h"\n')
+    assert check(tmp_path, [("LAYERS", LEAF), uses]) == []
+
+
+def test_header_with_a_row_of_its_own_may_not_include_its_folder(tmp_path):
+    leaf = ("low/plain.h", '#include "low/low.h"\n' + TREE["low/plain.h"])
+    assert check(tmp_path, [("LAYERS", LEAF), leaf]) == ["low/plain.h: uses low/low.h, which LAYERS does not allow"]
 
 
 def test_folder_without_a_row_is_an_error(tmp_path):
@@ -128,4 +132,3 @@ def test_exit_status_and_output(tmp_path):
     check(tmp_path, [("low/bad.c", '#include "high/high.h"\n')])
     done = subprocess.run([SCRIPT, "--tree", tmp_path], stdout=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "low/bad.c: uses high/high.h, which LAYERS does not allow\n")
-    assert subprocess.run([SCRIPT, "--list-upward", "--tree", tmp_path], stdout=subprocess.DEVNULL, check=False).returncode == 0
