@@ -175,6 +175,20 @@ struct t_env *t_renew(t_fixture *setup)
 	return *state;
 }
 
+void t_open_pair(struct fg_end *c, struct fg_guest *gc, struct fg_end *d, struct fg_guest *gd)
+{
+	fg_end_open(c, gc, PVR_QPT_RC);
+	fg_end_open(d, gd, PVR_QPT_RC);
+	fg_end_connect(c, d, NULL);
+}
+
+void t_reconnect(struct t_env *env)
+{
+	expect_ok(fg_qp_to_reset(&env->a.qp));
+	expect_ok(fg_qp_to_reset(&env->b.qp));
+	fg_end_connect(&env->a, &env->b, NULL);
+}
+
 struct pvr_qp *t_device_qp(struct fg_end *end)
 {
 	struct pvr_qp *qp = pvr_qp_get(end->guest->adapter, end->qp.handle);
@@ -210,16 +224,7 @@ struct pvrdma_cqe t_cqe_ok_at(struct fg_cq *cq, uint64_t wr_id, uint32_t opcode,
 
 void t_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len)
 {
-	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
-	struct fg_wr wr = {
-		.wr_id = wr_id,
-		.opcode = PVRDMA_WR_SEND,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = &sge,
-		.num_sge = 1,
-	};
-
-	assert_true(fg_post_send(&end->qp, &wr));
+	t_post(end, .wr_id = wr_id, .opcode = PVRDMA_WR_SEND, T_SGE(&end->mr, offset, len));
 }
 
 void t_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len)
@@ -232,19 +237,8 @@ void t_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len)
 void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64_t offset,
 	    const struct fg_mr *host, uint64_t remote_offset, uint32_t len)
 {
-	struct pvrdma_sge sge = fg_sge(&end->mr, offset, len);
-	struct fg_wr wr = {
-		.wr_id = wr_id,
-		.opcode = op,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = &sge,
-		.num_sge = 1,
-		.imm = 0x78563412,
-		.remote_addr = host->start + remote_offset,
-		.rkey = host->rkey,
-	};
-
-	assert_true(fg_post_send(&end->qp, &wr));
+	t_post(end, .wr_id = wr_id, .opcode = op, .imm = 0x78563412, T_SGE(&end->mr, offset, len),
+	       T_REMOTE(host, remote_offset));
 }
 
 /* @sge: of @end's. */
@@ -252,18 +246,9 @@ static void post_ud(struct fg_end *end, const uint8_t dgid[16], uint32_t qpn, ui
 		    uint64_t wr_id, struct pvrdma_sge sge)
 {
 	struct pvrdma_av av = fg_av(&end->pd, dgid, 0);
-	struct fg_wr wr = {
-		.wr_id = wr_id,
-		.opcode = PVRDMA_WR_SEND,
-		.flags = PVR_SEND_SIGNALED,
-		.sge = &sge,
-		.num_sge = 1,
-		.av = &av,
-		.remote_qpn = qpn,
-		.remote_qkey = qkey,
-	};
 
-	assert_true(fg_post_send(&end->qp, &wr));
+	t_post(end, .wr_id = wr_id, .opcode = PVRDMA_WR_SEND, .sge = &sge, .num_sge = 1, .av = &av,
+	       .remote_qpn = qpn, .remote_qkey = qkey);
 }
 
 void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint64_t offset,
@@ -301,11 +286,18 @@ static void ping(struct fg_host *host, struct fg_end *from, struct fg_end *to, c
 
 void t_message(struct t_env *env, uint32_t flags)
 {
-	struct fg_wr wr = { .wr_id = 7, .opcode = PVRDMA_WR_SEND, .flags = flags };
-
 	t_recv(&env->b, 7, 0, 0);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 7, .opcode = PVRDMA_WR_SEND, .flags = flags);
 	fg_run(env->host);
+}
+
+void t_exchange_at(struct t_env *env, uint64_t wr_id, uint32_t len, const char *file, int line)
+{
+	t_recv(&env->b, wr_id, 0, len);
+	t_send(&env->a, wr_id, 0, len);
+	fg_run(env->host);
+	t_cqe_ok_at(&env->b.rcq, wr_id, PVRDMA_WC_RECV, len, file, line);
+	t_cqe_ok_at(&env->a.scq, wr_id, PVRDMA_WC_SEND, UINT32_MAX, file, line);
 }
 
 void t_ping_pong_at(struct fg_host *host, struct fg_end *a, struct fg_end *b, const char *file,

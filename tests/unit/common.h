@@ -37,6 +37,11 @@ int t_setup_ext(void **state, uint32_t ext, t_fixture *setup);
 struct t_env *t_env_of_hosts(void **state, const struct fg_wire_config *config);
 int t_teardown(void **state);
 
+/* Two more connected RC ends. */
+void t_open_pair(struct fg_end *c, struct fg_guest *gc, struct fg_end *d, struct fg_guest *gd);
+/* Takes a and b through RESET to RTS again. */
+void t_reconnect(struct t_env *env);
+
 /* What the device has of it, see core/objects.h. */
 struct pvr_qp *t_device_qp(struct fg_end *end);
 
@@ -112,6 +117,23 @@ struct pvrdma_cqe t_cqe_ok_at(struct fg_cq *cq, uint64_t wr_id, uint32_t opcode,
  */
 void t_send(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
 void t_recv(struct fg_end *end, uint64_t wr_id, uint64_t offset, uint32_t len);
+/*
+ * Posts the signaled work request that fields of struct fg_wr describe, and rings the doorbell:
+ * t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, T_SGE(&env->a.mr, 0, 8));
+ */
+#define t_post(end, ...)                                                                       \
+	do {                                                                                   \
+		_Pragma("GCC diagnostic push") _Pragma(                                        \
+			"GCC diagnostic ignored \"-Woverride-init\"")                          \
+			const struct fg_wr t_wr = { .flags = PVR_SEND_SIGNALED, __VA_ARGS__ }; \
+		_Pragma("GCC diagnostic pop") assert_true(fg_post_send(&(end)->qp, &t_wr));    \
+	} while (0)
+/* Fields of struct fg_wr: one SGE; the remote address of WRITE, READ, atomics; a UD destination. */
+#define T_SGE(mr, offset, len) \
+	.sge = (const struct pvrdma_sge[]){ fg_sge(mr, offset, len) }, .num_sge = 1
+#define T_REMOTE(mr, offset) .remote_addr = (mr)->start + (offset), .rkey = (mr)->rkey
+#define T_UD(address_vector, end) \
+	.av = (address_vector), .remote_qpn = (end)->qp.qpn, .remote_qkey = FG_QKEY
 /* @op: WRITE, WRITE_WITH_IMM or READ between the end's MR and @host. */
 void t_rdma(struct fg_end *end, enum pvrdma_wr_opcode op, uint64_t wr_id, uint64_t offset,
 	    const struct fg_mr *host, uint64_t remote_offset, uint32_t len);
@@ -121,6 +143,9 @@ void t_send_ud(struct fg_end *end, const struct fg_end *to, uint64_t wr_id, uint
 /* The same to a multicast group. */
 void t_send_group(struct fg_end *end, const uint8_t mgid[16], uint64_t wr_id, uint64_t offset,
 		  uint32_t len);
+/* A message of @len bytes from a to b, both with @wr_id, arrives. */
+void t_exchange_at(struct t_env *env, uint64_t wr_id, uint32_t len, const char *file, int line);
+#define t_exchange(env, wr_id, len) t_exchange_at(env, wr_id, len, __FILE__, __LINE__)
 /* As fg_run(), also until a datagram to an unknown GID is dropped. */
 void t_run_ud(struct fg_host *host);
 /* An empty SEND number 7 from a, for which b posts a receive; @flags: PVR_SEND_*. */
