@@ -384,7 +384,7 @@ int pvr_cmd_modify_qp(struct pvr_adapter *adapter, const union pvr_cmd_req *req,
 	 * The query for the location of a peer on another host takes time: start it now.
 	 */
 	if (next == PVR_QPS_RTR && pvr_qp_is_connected(qp))
-		pvr_path_look(qp);
+		pvr_path_refresh(qp);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Completion of send requests, flushes, and the requester's retries and failures. */
-#ifndef PVR_FLUSH_H
-#define PVR_FLUSH_H
+#ifndef PVR_COMPLETER_H
+#define PVR_COMPLETER_H
 
 #include "core/wq.h"
 
@@ -54,4 +54,4 @@ bool pvr_requester_retry(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
  */
 void pvr_requester_no_response(struct pvr_qp *qp, const struct pvr_send_wqe *wqe);
 
-#endif /* PVR_FLUSH_H */
+#endif /* PVR_COMPLETER_H */

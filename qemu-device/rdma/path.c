@@ -15,7 +15,7 @@ void pvr_path_find(struct pvr_qp *qp)
 	enum pvr_resolve resolved = PVR_RESOLVE_NO;
 	enum pvr_path_id id;
 
-	qp->path_gen = pvr_path_topology(qp->adapter->fabric);
+	qp->path_gen = pvr_path_gid_gen(qp->adapter->fabric);
 	qp->path_found = PVR_PATH_LOCAL;
 	qp->peer = NULL;
 	qp->peer_qp_gen = 0;

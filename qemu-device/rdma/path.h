@@ -55,7 +55,7 @@ enum pvr_ud_result {
 };
 
 /*
- * A path. Functions may be NULL.
+ * A path. resolve() and run_sq() exist in each path; the other functions may be NULL.
  *
  * Context: the lock of the queue pair's adapter is held; the functions do not block.
  */
@@ -73,7 +73,11 @@ struct pvr_path_ops {
 	 * GID of the fabric has moved, or after PENDING.
 	 */
 	enum pvr_resolve (*resolve)(struct pvr_qp *qp);
-	/* Leave this path for another. Return: false if requests still need this path. */
+	/*
+	 * Leave this path for another: free the path's state of the queue pair, as
+	 * close() does. Return: false, and nothing is freed, if requests still need this
+	 * path.
+	 */
 	bool (*detach)(struct pvr_qp *qp);
 
 	/*
@@ -86,9 +90,15 @@ struct pvr_path_ops {
 	 * retry.
 	 */
 	void (*timeout)(struct pvr_qp *qp);
-	/* The queue pair has left RTS and SQD: drop its requests in flight. */
+	/*
+	 * The queue pair is in a state other than RTS and SQD: drop its requests in
+	 * flight. Called for each such change of state, and before close().
+	 */
 	void (*stop)(struct pvr_qp *qp);
-	/* The queue pair is reset or destroyed: free the path's state of it. */
+	/*
+	 * The queue pair is reset or destroyed: free the path's state of it, if there is
+	 * any. Queue pairs that never sent and UD queue pairs come here, too.
+	 */
 	void (*close)(struct pvr_qp *qp);
 
 	/*
@@ -116,15 +126,15 @@ void pvr_path_find(struct pvr_qp *qp);
 /* Switch to the found path, unless requests still need the current path. */
 void pvr_path_change(struct pvr_qp *qp);
 
-static inline uint64_t pvr_path_topology(const struct pvr_fabric *fabric)
+static inline uint64_t pvr_path_gid_gen(const struct pvr_fabric *fabric)
 {
 	return __atomic_load_n(&fabric->gid_gen, __ATOMIC_ACQUIRE);
 }
 
 /* Find the path again if a GID of the fabric has moved since the last time. */
-static inline void pvr_path_look(struct pvr_qp *qp)
+static inline void pvr_path_refresh(struct pvr_qp *qp)
 {
-	if (qp->path_gen != pvr_path_topology(qp->adapter->fabric))
+	if (qp->path_gen != pvr_path_gid_gen(qp->adapter->fabric))
 		pvr_path_find(qp);
 }
 
@@ -136,7 +146,7 @@ static inline const struct pvr_path_ops *pvr_path_current(const struct pvr_qp *q
 /* The path for the next quantum of a connected queue pair. One load and compare. */
 static inline const struct pvr_path_ops *pvr_path_get(struct pvr_qp *qp)
 {
-	pvr_path_look(qp);
+	pvr_path_refresh(qp);
 	if (qp->path_id != qp->path_found)
 		pvr_path_change(qp);
 	return pvr_path_current(qp);

@@ -3,7 +3,8 @@
 #ifndef PVR_REQUESTER_H
 #define PVR_REQUESTER_H
 
-#include "core/wq.h"
+#include "rdma/completer.h"
+#include "rdma/wr.h"
 
 /* Limits of a quantum in requests and bytes. A fragment has at most PVR_QUANTUM_BYTES. */
 #define PVR_QUANTUM_REQUESTS 64
@@ -109,5 +110,44 @@ void pvr_requester_timeout(struct pvr_timer *timer);
 
 /* RTS -> SQD: a request that has begun completes first. */
 void pvr_requester_drain(struct pvr_qp *qp);
+
+/* Describe the next fragment of the request at the head, whose memory is all of @sg. */
+static pvr_always_inline struct pvr_request pvr_requester_fragment(const struct pvr_qp *qp,
+								   const struct pvr_send_wqe *wqe,
+								   const struct pvr_opcode *op,
+								   const struct pvr_sg *sg)
+{
+	uint64_t left = sg->total - qp->sq_offset;
+
+	return (struct pvr_request){
+		.from = &qp->req_src,
+		.wqe = wqe,
+		.op = op,
+		.local = sg,
+		.length = sg->total,
+		.offset = qp->sq_offset,
+		.chunk = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES,
+		.psns = pvr_psns(qp, sg->total),
+		.last = left <= PVR_QUANTUM_BYTES,
+	};
+}
+
+/* The fragment is acknowledged, or it is of UC and sent: complete the request after its last. */
+static pvr_always_inline enum pvr_step pvr_requester_ack(struct pvr_qp *qp,
+							 const struct pvr_request *request,
+							 struct pvr_quantum_budget *budget)
+{
+	budget->bytes += request->chunk;
+	qp->retry_left = qp->attr.retry_cnt;
+	qp->rnr_left = qp->attr.rnr_retry;
+	qp->unanswered = false;
+	if (!request->last) {
+		qp->sq_offset += request->chunk;
+		return PVR_STEP_AGAIN;
+	}
+	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
+	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
+	return PVR_STEP_NEXT;
+}
 
 #endif /* PVR_REQUESTER_H */

@@ -61,7 +61,7 @@ static bool wake_peer(struct pvr_qp *qp)
 {
 	const struct pvr_path_ops *path;
 
-	pvr_path_look(qp);
+	pvr_path_refresh(qp);
 	path = qp->adapter->engine->paths[qp->path_found];
 	if (path->rnr_resume)
 		return path->rnr_resume(qp);

@@ -53,22 +53,6 @@ static struct pvr_syndrome carry(struct pvr_qp *peer, const struct pvr_request *
 	return (struct pvr_syndrome){ .kind = PVR_SYN_NONE };
 }
 
-static enum pvr_step acknowledged(struct pvr_qp *qp, const struct pvr_request *request,
-				  struct lossy_quantum *quantum)
-{
-	quantum->budget.bytes += request->chunk;
-	qp->retry_left = qp->attr.retry_cnt;
-	qp->rnr_left = qp->attr.rnr_retry;
-	qp->unanswered = false;
-	if (!request->last) {
-		qp->sq_offset += request->chunk;
-		return PVR_STEP_AGAIN;
-	}
-	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
-	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
-	return PVR_STEP_NEXT;
-}
-
 static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *request,
 				   struct lossy_quantum *quantum)
 {
@@ -80,7 +64,7 @@ static enum pvr_step send_fragment(struct pvr_qp *qp, const struct pvr_request *
 		return PVR_STEP_STOP;
 	answer = carry(quantum->peer, request);
 	if (answer.kind == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
-		return acknowledged(qp, request, quantum);
+		return pvr_requester_ack(qp, request, &quantum->budget);
 	lossy_path.rnr += answer.kind == PVR_SYN_RNR;
 	if (answer.kind == PVR_SYN_NAK)
 		pvr_requester_fail(qp, request->wqe, answer.status, "NAK");
@@ -98,7 +82,6 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 	enum pvrdma_wc_status status;
 	struct pvr_request request;
 	struct pvr_sg sg;
-	uint64_t left;
 
 	/* No test posts local operations: they are an error here. */
 	status = PVRDMA_WC_LOC_QP_OP_ERR;
@@ -108,18 +91,7 @@ static enum pvr_step step(struct pvr_qp *qp, struct pvr_send_wqe *wqe,
 		pvr_requester_fail(qp, wqe, status, "bad request");
 		return PVR_STEP_STOP;
 	}
-	left = sg.total - qp->sq_offset;
-	request = (struct pvr_request){
-		.from = &qp->req_src,
-		.wqe = wqe,
-		.op = op,
-		.local = &sg,
-		.length = sg.total,
-		.offset = qp->sq_offset,
-		.chunk = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES,
-		.psns = pvr_psns(qp, sg.total),
-		.last = left <= PVR_QUANTUM_BYTES,
-	};
+	request = pvr_requester_fragment(qp, wqe, op, &sg);
 	return send_fragment(qp, &request, quantum);
 }
 

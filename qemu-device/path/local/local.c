@@ -58,7 +58,7 @@ bool pvr_local_peer(struct pvr_qp *qp, struct pvr_qp **peer)
 	 * The GID may have moved before the peer's adapter was locked: retry in the next
 	 * quantum.
 	 */
-	if (qp->path_gen != pvr_path_topology(fabric))
+	if (qp->path_gen != pvr_path_gid_gen(fabric))
 		return false;
 	if (qp->peer_qp_gen != qp->peer_adapter->qp_gen) {
 		qp->peer_qp_gen = qp->peer_adapter->qp_gen;
@@ -87,6 +87,7 @@ static enum pvr_step fail(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
 	return PVR_STEP_STOP;
 }
 
+/* @taken: the responder has executed the last fragment; RC requires that, UC does not. */
 static void count_sent(struct pvr_quantum_stats *stats, const struct pvr_request *request,
 		       bool taken)
 {
@@ -101,28 +102,6 @@ static void count_sent(struct pvr_quantum_stats *stats, const struct pvr_request
 		stats->lost_msgs++;
 		stats->lost_bytes += request->length;
 	}
-}
-
-/*
- * The fragment is complete. @taken: the responder has executed it; RC requires that, UC
- * does not.
- */
-static pvr_always_inline enum pvr_step acknowledged(struct pvr_qp *qp,
-						    const struct pvr_request *request, bool taken,
-						    struct local_quantum *quantum)
-{
-	quantum->budget.bytes += request->chunk;
-	qp->retry_left = qp->attr.retry_cnt;
-	qp->rnr_left = qp->attr.rnr_retry;
-	qp->unanswered = false;
-	if (!request->last) {
-		qp->sq_offset += request->chunk;
-		return PVR_STEP_AGAIN;
-	}
-	count_sent(&quantum->stats, request, taken);
-	qp->sq_psn = (qp->sq_psn + request->psns) & 0xffffff;
-	pvr_send_complete(qp, request->wqe, PVRDMA_WC_SUCCESS, request->length);
-	return PVR_STEP_NEXT;
 }
 
 static enum pvr_step local_step(struct pvr_qp *qp, const struct pvr_send_wqe *wqe,
@@ -170,8 +149,9 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	const struct pvr_opcode *op = pvr_opcode(wqe->hdr.opcode);
 	struct pvr_request request;
 	enum pvrdma_wc_status status;
+	enum pvr_step step;
 	struct pvr_sg sg;
-	uint64_t left;
+	bool taken;
 
 	if (!pvr_may_post(qp, op))
 		return fail(qp, wqe, PVRDMA_WC_LOC_QP_OP_ERR, "send with an unknown opcode");
@@ -180,18 +160,7 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	status = pvr_prepare(&sg, qp, wqe, op, qp->sq_offset);
 	if (status != PVRDMA_WC_SUCCESS)
 		return fail(qp, wqe, status, pvr_prepare_why(qp, op, status));
-	left = sg.total - qp->sq_offset;
-	request = (struct pvr_request){
-		.from = &qp->req_src,
-		.wqe = wqe,
-		.op = op,
-		.local = &sg,
-		.length = sg.total,
-		.offset = qp->sq_offset,
-		.chunk = left < PVR_QUANTUM_BYTES ? left : PVR_QUANTUM_BYTES,
-		.psns = pvr_psns(qp, sg.total),
-		.last = left <= PVR_QUANTUM_BYTES,
-	};
+	request = pvr_requester_fragment(qp, wqe, op, &sg);
 	quantum->met = quantum->met || pvr_local_peer(qp, &quantum->peer);
 	if (!quantum->met)
 		return PVR_STEP_BUSY;
@@ -200,10 +169,14 @@ static pvr_always_inline enum pvr_step local_send_wr(struct pvr_qp *qp, struct p
 	/* A queue pair that is its own peer may have failed as responder. */
 	if (qp->state != PVR_QPS_RTS && !qp->sq_draining)
 		return PVR_STEP_STOP;
+	taken = syndrome.kind == PVR_SYN_ACK;
 	/* IBTA 9.8.2: a UC request completes when it is sent, with or without effect. */
-	if (syndrome.kind == PVR_SYN_ACK || qp->type == PVR_QPT_UC)
-		return acknowledged(qp, &request, syndrome.kind == PVR_SYN_ACK, quantum);
-	return not_acknowledged(qp, wqe, quantum->peer, syndrome);
+	if (!taken && qp->type != PVR_QPT_UC)
+		return not_acknowledged(qp, wqe, quantum->peer, syndrome);
+	step = pvr_requester_ack(qp, &request, &quantum->budget);
+	if (step == PVR_STEP_NEXT)
+		count_sent(&quantum->stats, &request, taken);
+	return step;
 }
 
 static void count_quantum(struct pvr_qp *qp, const struct pvr_quantum_stats *stats)

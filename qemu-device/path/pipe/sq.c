@@ -145,7 +145,7 @@ static void resume_changed(struct pvr_adapter *adapter)
 
 	TAILQ_FOREACH(sq, &adapter->hosts.in_flight, link)
 	{
-		pvr_path_look(sq->qp);
+		pvr_path_refresh(sq->qp);
 		if (!pvr_pipe_is_routed(sq))
 			resume(sq->qp);
 	}
@@ -158,7 +158,7 @@ static bool is_found(struct pvr_qp *qp)
 
 	if (!pvr_qp_is_connected(qp))
 		return true;
-	pvr_path_look(qp);
+	pvr_path_refresh(qp);
 	return before != qp->path_gen && (qp->peer_adapter || qp->path_host);
 }
 
