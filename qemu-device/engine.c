@@ -15,7 +15,7 @@
 #include "rdma/event.h"
 #include "gid/fabric.h"
 #include "gid/resolve.h"
-#include "path/pipe/net.h"
+#include "path/pipe/host.h"
 #include "path/pipe/internal.h"
 
 static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Kinds of GIDs, for engine and directory. */
-#ifndef PVR_GID_KIND_H
-#define PVR_GID_KIND_H
+#ifndef PVR_GID_H
+#define PVR_GID_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,4 +21,4 @@ static inline bool pvr_gid_is_multicast(const uint8_t gid[16])
 	return pvr_gid_is_ipv4(gid) ? (gid[12] & 0xf0) == 0xe0 : gid[0] == 0xff;
 }
 
-#endif /* PVR_GID_KIND_H */
+#endif /* PVR_GID_H */

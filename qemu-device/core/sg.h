@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Scatter/gather lists over memory regions, and copying between them. */
-#ifndef PVR_MEMORY_H
-#define PVR_MEMORY_H
+#ifndef PVR_SG_H
+#define PVR_SG_H
 
 #include <errno.h>
 #include <string.h>
@@ -154,4 +154,4 @@ int pvr_sg_iov(const struct pvr_sg *sg, uint64_t offset, uint64_t len, struct io
  */
 uint64_t *pvr_sg_word(const struct pvr_sg *sg);
 
-#endif /* PVR_MEMORY_H */
+#endif /* PVR_SG_H */

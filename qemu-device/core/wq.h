@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Work queues: rings that the guest fills with work requests. */
-#ifndef PVR_QUEUE_H
-#define PVR_QUEUE_H
+#ifndef PVR_WQ_H
+#define PVR_WQ_H
 
 #include "core/objects.h"
 #include "core/compiler.h"
@@ -135,4 +135,4 @@ static inline void pvr_wq_advance(struct pvr_adapter *adapter, struct pvr_wq *wq
  */
 int pvr_wq_move_recv(const struct pvr_wq *from, struct pvr_wq *to);
 
-#endif /* PVR_QUEUE_H */
+#endif /* PVR_WQ_H */

@@ -3,10 +3,8 @@
 #include "core/adapter.h"
 #include "ctrl/uar_poll.h"
 #include "rdma/path.h"
-#include "rdma/sched.h"
 #include "rdma/ud.h"
 #include "core/objects.h"
-#include "rdma/peer_gone.h"
 #include "core/ext_dma.h"
 #include "ctrl/ctrl.h"
 #include "rdma/qp.h"
@@ -14,7 +12,6 @@
 #include "rdma/cq.h"
 #include "rdma/worker.h"
 #include "rdma/event.h"
-#include "ctrl/revision.h"
 #include "gid/fabric.h"
 
 /* Users are destroyed first: QPs use SRQs, CQs and PDs, MRs use PDs. */

@@ -13,8 +13,8 @@
  *   has more adapters. Adapters have equal shares of the copies. An adapter's share goes
  *   to the queue pairs that were attached first.
  */
-#ifndef PVR_GROUP_H
-#define PVR_GROUP_H
+#ifndef PVR_MCAST_GROUP_H
+#define PVR_MCAST_GROUP_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -107,4 +107,4 @@ bool pvr_group_next_of(struct pvr_engine *engine, const struct pvr_group_name *n
 bool pvr_group_at(const struct pvr_adapter *adapter, const uint8_t mgid[16],
 		  struct pvr_mcast_iter *iter);
 
-#endif /* PVR_GROUP_H */
+#endif /* PVR_MCAST_GROUP_H */

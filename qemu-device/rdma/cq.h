@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Completion queues: write CQEs, publish them, notify the guest. */
-#ifndef PVR_COMPLETE_H
-#define PVR_COMPLETE_H
+#ifndef PVR_CQ_H
+#define PVR_CQ_H
 
 #include "core/objects.h"
 
@@ -77,4 +77,4 @@ int pvr_cq_move(struct pvr_adapter *adapter, struct pvr_cq *cq, const struct pvr
 /* Move the CQ to its error state: queue the event CQ_ERR and move its QPs to ERR. */
 void pvr_cq_fail(struct pvr_adapter *adapter, struct pvr_cq *cq, const char *why);
 
-#endif /* PVR_COMPLETE_H */
+#endif /* PVR_CQ_H */

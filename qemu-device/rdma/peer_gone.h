@@ -17,10 +17,10 @@
  * - The end of an incarnation starts a timer at each adapter of the fabric in this
  *   process; the timer checks all queue pairs. So resets in a loop cost the others one
  *   check per period.
- * - Peers on other hosts get one frame per queue pair, see path/pipe/qp_gone.h.
+ * - Peers on other hosts get one frame per queue pair, see path/pipe/internal.h.
  */
-#ifndef PVR_PEERS_H
-#define PVR_PEERS_H
+#ifndef PVR_PEER_GONE_H
+#define PVR_PEER_GONE_H
 
 #include <stdbool.h>
 
@@ -42,4 +42,4 @@ void pvr_peer_gone_end(struct pvr_qp *qp);
 /* Start the timer that checks all queue pairs, if has_lost_peers is set. */
 void pvr_peer_gone_check_later(struct pvr_adapter *adapter);
 
-#endif /* PVR_PEERS_H */
+#endif /* PVR_PEER_GONE_H */

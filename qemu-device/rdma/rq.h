@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
 /* Receive requests: from the QP's own queue or its SRQ, until they complete. */
-#ifndef PVR_RECEIVE_H
-#define PVR_RECEIVE_H
+#ifndef PVR_RQ_H
+#define PVR_RQ_H
 
 #include "core/wq.h"
 
@@ -36,4 +36,4 @@ void pvr_sched_posted_srq(struct pvr_srq *srq);
 void pvr_sched_pass_on(struct pvr_qp *qp);
 void pvr_srq_fail(struct pvr_adapter *adapter, struct pvr_srq *srq, const char *why);
 
-#endif /* PVR_RECEIVE_H */
+#endif /* PVR_RQ_H */

@@ -24,16 +24,20 @@ def check(tmp_path, **files):
 @pytest.mark.parametrize("kind", ["struct", "union", "enum"])
 def test_tag_that_two_files_define_is_found(tmp_path, kind):
     body = f"{kind} pvr_box {{\n\tint a;\n}};\n"
-    assert check(tmp_path, a_x_h=header("A", body), b_y_c=body) == ["tag pvr_box: a/x.h, b/y.c"]
+    assert check(tmp_path, a_x_h=header("PVR_X_H", body), b_y_c=body) == ["tag pvr_box: a/x.h, b/y.c"]
 
 
 def test_declaration_and_use_of_a_tag_are_no_definitions(tmp_path):
-    assert check(tmp_path, a_x_h=header("A", "struct pvr_box {\n\tint a;\n};\n"),
+    assert check(tmp_path, a_x_h=header("PVR_X_H", "struct pvr_box {\n\tint a;\n};\n"),
                  b_y_c="struct pvr_box;\nint f(struct pvr_box *box)\n{\n\treturn 0;\n}\n") == []
 
 
 def test_include_guard_of_two_headers_is_found(tmp_path):
     assert check(tmp_path, a_x_h=header("PVR_X_H"), b_x_h=header("PVR_X_H")) == ["include guard PVR_X_H: a/x.h, b/x.h"]
+
+
+def test_include_guard_of_another_name_is_found(tmp_path):
+    assert check(tmp_path, a_x_h=header("PVR_LINK_H")) == ["a/x.h: include guard PVR_LINK_H, expected one that ends with X_H"]
 
 
 def test_header_without_guard_is_found(tmp_path):

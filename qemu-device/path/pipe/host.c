@@ -9,7 +9,6 @@
 #include "path/pipe/rsp_conn.h"
 #include "path/pipe/internal.h"
 #include "path/pipe/req_conn.h"
-#include "path/pipe/net.h"
 
 struct pvr_pipe *pvr_pipe_create(void)
 {

@@ -14,8 +14,11 @@
 #ifndef PVR_PIPE_HOST_H
 #define PVR_PIPE_HOST_H
 
+#include <sys/queue.h>
+
+#include "core/lock.h"
 #include "path/pipe/piggyback.h"
-#include "path/pipe/net.h"
+#include "pipe.h"
 
 struct pvr_req_conn;
 
@@ -47,6 +50,24 @@ struct pvr_host {
 	struct pvr_link_count gone; /* sum of the closed rsp_conns */
 	struct pvr_piggyback piggyback;
 };
+
+/* An engine's state of other hosts. */
+#define PVR_PIPE_BUCKETS 256
+
+struct pvr_pipe {
+	/* Constant while adapters exist. NULL: no other hosts. */
+	const struct pvr_host_ops *ops;
+	void *opaque;
+	struct pvr_lock lock; /* Protects the members below. No lock is taken inside it. */
+	uint64_t generations; /* last generation given to a req_conn */
+	/* Hash table by name. A host exists until the engine is destroyed. */
+	LIST_HEAD(, pvr_host) hosts[PVR_PIPE_BUCKETS];
+};
+
+/* Return: NULL if out of memory. */
+struct pvr_pipe *pvr_pipe_create(void);
+/* Called without adapters and rsp_conns. */
+void pvr_pipe_destroy(struct pvr_pipe *pipe); /* NULL is allowed */
 
 struct pvr_pipe *pvr_host_pipe(const struct pvr_host *host);
 /* Records that bytes have arrived from the host. */

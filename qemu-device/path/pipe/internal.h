@@ -20,12 +20,15 @@
  * * A connection keeps a frame until its whole payload has arrived. Each time more has
  *   arrived, the destination queue pair is looked up and checked again.
  */
-#ifndef PVR_LINK_H
-#define PVR_LINK_H
+#ifndef PVR_PIPE_INTERNAL_H
+#define PVR_PIPE_INTERNAL_H
 
 #include "core/sg.h"
+#include "gid/resolve.h"
 #include "pipe.h"
 #include "path/pipe/frame.h"
+#include "rdma/path.h"
+#include "rdma/ud.h"
 
 /* ------------------------------------------------------------ for requesters */
 
@@ -182,4 +185,40 @@ struct pvr_engine *pvr_host_engine(const struct pvr_host *host);
 /* Adds @n to the host's counter of retransmits. Any thread. */
 void pvr_host_count_retransmits(struct pvr_host *host, uint64_t n);
 
-#endif /* PVR_LINK_H */
+/* ---------------------------------------------------- functions of struct pvr_path_ops */
+
+/* path/pipe/requester.c: runs a quantum of @qp. Allocates pipe_sq if @qp has none. */
+enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp);
+bool pvr_host_detach(struct pvr_qp *qp);
+/* Called when the timer of @qp has expired and @qp does not wait for that timer. */
+void pvr_pipe_timeout(struct pvr_qp *qp);
+
+/* path/pipe/sq.c: drops all in-flight WRs, as the queue pair has stopped sending. */
+void pvr_pipe_sq_stop(struct pvr_qp *qp);
+void pvr_pipe_sq_free(struct pvr_qp *qp);
+
+/*
+ * path/pipe/qp_gone.c: reports to the peers on other hosts that RC queue pairs are destroyed
+ * with their adapter, by a QP_GONE frame per queue pair. For peers on the same host see
+ * rdma/peer_gone.h. Called under the adapter's lock before all its queue pairs are destroyed.
+ */
+void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter);
+
+/*
+ * path/pipe/ud.c: datagrams to other hosts. A datagram is dropped if its connection has no
+ * space. If no connection is up or the GID is not resolved, the embedder is asked for it,
+ * and the sender may try again.
+ */
+enum pvr_ud_result pvr_pipe_ud_send(struct pvr_adapter *from, uint32_t dst_qpn,
+				    const struct pvr_datagram *dgram);
+/*
+ * Finds the hosts with members of the group. Return: whether all are known and each has a
+ * connection; otherwise a datagram would be lost on its way to some.
+ */
+bool pvr_pipe_ud_find_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			    struct pvr_host_group *group);
+/* Sends one copy to each host of the group. */
+void pvr_pipe_ud_send_group(struct pvr_adapter *from, const struct pvr_datagram *dgram,
+			    const struct pvr_host_group *group);
+
+#endif /* PVR_PIPE_INTERNAL_H */

@@ -3,9 +3,8 @@
 #include "path/pipe/ops.h"
 
 #include "gid/resolve.h"
-#include "path/pipe/qp_gone.h"
+#include "path/pipe/internal.h"
 #include "path/pipe/sq.h"
-#include "path/pipe/ud.h"
 #include "gid/fabric.h"
 
 static void adapter_init(struct pvr_adapter *adapter)

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* QP_GONE frames: sent when an adapter loses all queue pairs, and received. */
-#include "path/pipe/qp_gone.h"
+#include "path/pipe/internal.h"
 
 #include <endian.h>
 
 #include "rdma/cq.h"
 #include "gid/resolve.h"
 #include "rdma/peer_gone.h"
-#include "path/pipe/internal.h"
-#include "path/pipe/remote_qp.h"
 #include "path/pipe/sq.h"
 #include "rdma/worker.h"
 #include "rdma/responder_state.h"

@@ -33,7 +33,7 @@
 #include "rdma/responder.h"
 #include "gid/resolve.h"
 #include "core/ext_dma.h"
-#include "path/pipe/remote_qp.h"
+#include "path/pipe/internal.h"
 #include "rdma/worker.h"
 #include "rdma/responder_state.h"
 #include "gid/fabric.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Payload that the peer has exposed, on its way to guest memory. */
-#include "path/pipe/rndv_rx.h"
+#include "path/pipe/rndv.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Payload that a connection has exposed to the peer. */
-#include "path/pipe/rndv_tx.h"
+#include "path/pipe/rndv.h"
 
 #include <endian.h>
 #include <stdlib.h>

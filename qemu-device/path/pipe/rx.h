@@ -14,7 +14,7 @@
 #define PVR_PIPE_RX_H
 
 #include "path/pipe/internal.h"
-#include "path/pipe/rndv_rx.h"
+#include "path/pipe/rndv.h"
 #include "path/pipe/host.h"
 
 struct pvr_pipe_rx;

@@ -18,7 +18,7 @@
 #define PVR_PIPE_SQ_H
 
 #include "rdma/wr.h"
-#include "path/pipe/remote_qp.h"
+#include "path/pipe/internal.h"
 
 #define PVR_INFLIGHT_MAX 1024u
 #define PVR_PSN_MASK 0xffffffu

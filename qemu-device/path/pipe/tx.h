@@ -14,7 +14,7 @@
 #ifndef PVR_PIPE_TX_H
 #define PVR_PIPE_TX_H
 
-#include "path/pipe/rndv_tx.h"
+#include "path/pipe/rndv.h"
 #include "path/pipe/host.h"
 
 /* Maximum of gathered bytes. A frame beyond it flushes the box first. */

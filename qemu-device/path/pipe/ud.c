@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Datagrams to and from other hosts. */
-#include "path/pipe/ud.h"
+#include "path/pipe/internal.h"
 
 #include <endian.h>
 
-#include "path/pipe/internal.h"
 #include "rdma/worker.h"
 #include "gid/fabric.h"
 #include "gid/mcast_group.h"
