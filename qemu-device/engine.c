@@ -92,7 +92,7 @@ static void raise_interrupts(struct pvr_worker *worker)
 }
 
 /* Handle GIDs that other adapters have taken over, and peers whose guests are gone. */
-static void look_after_losses(struct pvr_worker *worker)
+static void handle_losses(struct pvr_worker *worker)
 {
 	struct pvr_adapter *adapter;
 
@@ -116,7 +116,7 @@ bool pvr_engine_run(struct pvr_engine *engine, unsigned int index)
 	pvr_worker_begin(worker);
 	pvr_sched_run(worker);
 	if (worker->has_losses)
-		look_after_losses(worker);
+		handle_losses(worker);
 	raise_interrupts(worker);
 	return pvr_worker_has_work(worker);
 }
@@ -203,19 +203,19 @@ void pvr_engine_worker_stats(const struct pvr_engine *engine, unsigned int index
 	};
 }
 
-struct way {
+struct reason {
 	const char *name, *why;
 };
 
-static struct way way_of(const struct pvr_flow *flow)
+static struct reason reason_of(const struct pvr_flow *flow)
 {
-	static const struct way local = { "local", "both adapters are on this host" };
-	static const struct way ways[PVR_PIPE_KINDS] = {
+	static const struct reason local = { "local", "both adapters are on this host" };
+	static const struct reason reasons[PVR_PIPE_KINDS] = {
 		[PVR_PIPE_TCP] = { "tcp", "it is another host, and RDMA NICs are not used" },
 		[PVR_PIPE_VERBS] = { "verbs", "it is another host, and both have an RDMA NIC" },
 	};
 
-	return flow->to ? local : ways[__atomic_load_n(&flow->kind, __ATOMIC_RELAXED)];
+	return flow->to ? local : reasons[__atomic_load_n(&flow->kind, __ATOMIC_RELAXED)];
 }
 
 void pvr_engine_for_each_flow(struct pvr_engine *engine,
@@ -227,13 +227,13 @@ void pvr_engine_for_each_flow(struct pvr_engine *engine,
 	pvr_lock(&engine->fabrics->lock);
 	LIST_FOREACH(flow, &engine->fabrics->flows, link)
 	{
-		struct way way = way_of(flow);
+		struct reason reason = reason_of(flow);
 		struct pvr_flow_stats stats = {
 			.from = flow->from->name,
 			.to = flow->to ? flow->to->name : pvr_host_name(flow->host),
 			.fabric = flow->from->fabric->name,
-			.path = way.name,
-			.why = way.why,
+			.path = reason.name,
+			.why = reason.why,
 			.messages = pvr_stat_get(&flow->messages),
 			.bytes = pvr_stat_get(&flow->bytes),
 		};

@@ -47,7 +47,7 @@ const char *pvr_attach_path(const struct pvr_attach *attach)
 }
 
 /* pvr_attach_get_stats() runs in another thread and must not access the client. */
-void pvr_attach_tell(struct pvr_attach *attach)
+void pvr_attach_notify(struct pvr_attach *attach)
 {
 	const struct pvr_client *client = attach->client;
 	struct pvr_attach_stats *stats = &attach->stats;
@@ -121,7 +121,7 @@ static void set_client(struct pvr_attach *attach, struct pvr_client *client)
 	pvr_adapter_pause(attach->adapter);
 	attach->client = client;
 	pvr_adapter_resume(attach->adapter);
-	pvr_attach_tell(attach);
+	pvr_attach_notify(attach);
 }
 
 void pvr_attach_forget(struct pvr_attach *attach, struct pvr_client *client)

@@ -216,7 +216,7 @@ static int take_message(struct pvr_client *client, const struct command *command
 				 strerror(-ret));
 	ret = command->take(client, &msg, &why);
 	pvr_message_close(&msg);
-	pvr_attach_tell(client->attach);
+	pvr_attach_notify(client->attach);
 	if (ret)
 		return refuse(client, &msg.hdr, -ret, &why);
 	ret = pvr_message_reply(client->source.fd, &msg.hdr, 0, msg.body, command->echo);
@@ -290,7 +290,7 @@ static int agree(struct pvr_client *client, const struct pvr_window *window,
 		return throw_out(client, "this daemon is out of memory");
 	pvr_loop_timer_disarm(&client->patience);
 	pvr_attach_count(&pvr_attach_stats(client->attach)->clients, 1);
-	pvr_attach_tell(client->attach);
+	pvr_attach_notify(client->attach);
 	pvr_attach_log(client->attach, PVR_LOG_INFO, "QEMU (process %d) has attached",
 		       (int)client->pid);
 	return 1;
@@ -446,7 +446,7 @@ struct pvr_client *pvr_client_create(struct pvr_attach *attach, int fd)
  * QEMU must read the end of the stream. close() with unread data would send a reset, on
  * which QEMU 11.1 aborts. After shutdown() no more data arrives, so the drain is bounded.
  */
-static void say_goodbye(int fd)
+static void shut_down(int fd)
 {
 	char dropped[4096];
 
@@ -460,7 +460,7 @@ void pvr_client_destroy(struct pvr_client *client)
 	pvr_attach_forget(client->attach, client);
 	pvr_loop_timer_disarm(&client->patience);
 	pvr_loop_remove(&client->source);
-	say_goodbye(client->source.fd);
+	shut_down(client->source.fd);
 	if (client->vfu) {
 		pvr_adapter_set_bus_master(client->adapter, false);
 		pvr_adapter_reset(client->adapter);

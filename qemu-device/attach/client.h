@@ -75,7 +75,7 @@ struct pvr_attach_stats *pvr_attach_stats(struct pvr_attach *attach);
 __attribute__((format(printf, 3, 4))) void
 pvr_attach_log(struct pvr_attach *attach, enum pvr_log_level level, const char *fmt, ...);
 /* Publishes changes of the client to pvr_attach_get_stats(). */
-void pvr_attach_tell(struct pvr_attach *attach);
+void pvr_attach_notify(struct pvr_attach *attach);
 /* Adds to a counter of struct pvr_attach_stats, which other threads read. */
 static inline void pvr_attach_count(uint64_t *stat, uint64_t n)
 {

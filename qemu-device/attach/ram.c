@@ -93,7 +93,7 @@ static int check_file(const struct pvr_vm_ram *ram, const struct pvr_vm_ram_requ
 	return 0;
 }
 
-static void remember_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req)
+static void record_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req)
 {
 	struct stat st;
 
@@ -104,7 +104,7 @@ static void remember_file(struct pvr_vm_ram *ram, const struct pvr_vm_ram_reques
 	ram->file_ino = st.st_ino;
 }
 
-static void forget_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region)
+static void remove_mapping(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region)
 {
 	pvr_sigbus_unguard(region->guard);
 	munmap(region->va, region->size);
@@ -140,7 +140,7 @@ static int map_file(struct pvr_vm_ram *ram, struct pvr_vm_ram_region *region,
 				 req->gpa, req->size, strerror(-ret));
 	}
 	if (ret)
-		forget_mapping(ram, region);
+		remove_mapping(ram, region);
 	return ret;
 }
 
@@ -161,18 +161,18 @@ int pvr_vm_ram_map(struct pvr_vm_ram *ram, const struct pvr_vm_ram_request *req,
 	if (ret)
 		return ret;
 	if (region.va)
-		remember_file(ram, req);
+		record_file(ram, req);
 	ram->regions[ram->num++] = region;
 	return 0;
 }
 
-static void remove_piece(struct pvr_vm_ram *ram, unsigned int i)
+static void remove_region(struct pvr_vm_ram *ram, unsigned int i)
 {
 	struct pvr_vm_ram_region *region = &ram->regions[i];
 
 	if (region->va) {
 		pvr_adapter_unmap_ram(ram->adapter, region->gpa, region->size);
-		forget_mapping(ram, region);
+		remove_mapping(ram, region);
 	}
 	*region = ram->regions[--ram->num];
 }
@@ -183,7 +183,7 @@ int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct
 
 	for (i = 0; i < ram->num; i++) {
 		if (ram->regions[i].gpa == gpa && ram->regions[i].size == size) {
-			remove_piece(ram, i);
+			remove_region(ram, i);
 			return 0;
 		}
 	}
@@ -194,7 +194,7 @@ int pvr_vm_ram_unmap(struct pvr_vm_ram *ram, uint64_t gpa, uint64_t size, struct
 void pvr_vm_ram_unmap_all(struct pvr_vm_ram *ram)
 {
 	while (ram->num)
-		remove_piece(ram, ram->num - 1);
+		remove_region(ram, ram->num - 1);
 }
 
 bool pvr_vm_ram_is_unshared(const struct pvr_vm_ram *ram, pid_t client)

@@ -92,7 +92,7 @@ void pvr_lock_wake(struct pvr_lock *lock)
 }
 
 /* Waiting threads may need this CPU, so this yields after a short spin. */
-void pvr_lock_give_way(const struct pvr_lock *lock)
+void pvr_lock_yield(const struct pvr_lock *lock)
 {
 	unsigned int i;
 

@@ -10,7 +10,7 @@
  *   the short locks of fabrics and workers, which are taken inside.
  * - @wanted counts waiting threads. While it is above 0, pvr_trylock() fails, so threads
  *   that try do not starve threads that wait.
- * - A thread that takes the same lock repeatedly calls pvr_lock_give_way() in between.
+ * - A thread that takes the same lock repeatedly calls pvr_lock_yield() in between.
  */
 #ifndef PVR_LOCK_H
 #define PVR_LOCK_H
@@ -75,6 +75,6 @@ static inline bool pvr_lock_is_wanted(const struct pvr_lock *lock)
  * Let waiting threads take the lock first. The caller does not hold it, and takes it
  * afterwards.
  */
-void pvr_lock_give_way(const struct pvr_lock *lock);
+void pvr_lock_yield(const struct pvr_lock *lock);
 
 #endif /* PVR_LOCK_H */

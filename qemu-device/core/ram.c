@@ -82,7 +82,7 @@ uint64_t pvr_ram_size(const struct pvr_ram *ram)
 	return size;
 }
 
-static bool piece_has(const struct pvr_ram_region *region, uint64_t gpa)
+static bool region_has(const struct pvr_ram_region *region, uint64_t gpa)
 {
 	return gpa - region->gpa < region->size;
 }
@@ -93,9 +93,9 @@ uint8_t *pvr_ram_ptr(struct pvr_ram *ram, uint64_t gpa, uint64_t len, bool write
 	unsigned int at = ram->last;
 	uint64_t room;
 
-	if (at >= ram->count || !piece_has(&ram->region[at], gpa)) {
+	if (at >= ram->count || !region_has(&ram->region[at], gpa)) {
 		at = ram_find(ram, gpa);
-		if (at == ram->count || !piece_has(&ram->region[at], gpa))
+		if (at == ram->count || !region_has(&ram->region[at], gpa))
 			return NULL;
 		ram->last = at;
 	}

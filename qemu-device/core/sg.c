@@ -127,7 +127,7 @@ static pvr_always_inline void cursor_move(struct sg_cursor *cursor, uint64_t len
 }
 
 /* A run that is contiguous at both ends. */
-struct piece {
+struct run {
 	uint8_t *to;
 	const uint8_t *from;
 	uint64_t len;
@@ -135,23 +135,23 @@ struct piece {
 
 /* Take the next fragment, at most @len bytes. Return: false if memory was removed. */
 static pvr_always_inline bool next_fragment(struct sg_cursor *to, struct sg_cursor *from,
-					    uint64_t len, struct piece *piece)
+					    uint64_t len, struct run *run)
 {
 	uint64_t have;
 
-	piece->from = cursor_run(from, len, &have);
-	if (!piece->from)
+	run->from = cursor_run(from, len, &have);
+	if (!run->from)
 		return false;
-	piece->to = cursor_run(to, have, &piece->len);
-	if (!piece->to)
+	run->to = cursor_run(to, have, &run->len);
+	if (!run->to)
 		return false;
-	cursor_move(to, piece->len);
-	cursor_move(from, piece->len);
+	cursor_move(to, run->len);
+	cursor_move(from, run->len);
 	return true;
 }
 
 /* Prefetch the next fragment: the CPU's own prefetcher stops at the end of a page. */
-static void look_ahead(const struct piece *next)
+static void prefetch_next(const struct run *next)
 {
 	__builtin_prefetch(next->from);
 	__builtin_prefetch(next->from + 64);
@@ -164,23 +164,23 @@ int pvr_sg_copy_runs(const struct pvr_sg *to, uint64_t to_offset, const struct p
 {
 	const struct pvr_copy_impl *impl = pvr_copy_impl_for(&to->adapter->engine->copy, len);
 	struct sg_cursor dst, src;
-	struct piece piece, next;
+	struct run run, next;
 
 	if (!len)
 		return 0;
 	cursor_init(&dst, to, to_offset);
 	cursor_init(&src, from, from_offset);
-	if (!next_fragment(&dst, &src, len, &piece))
+	if (!next_fragment(&dst, &src, len, &run))
 		return -EFAULT;
-	while (len > piece.len) {
-		len -= piece.len;
+	while (len > run.len) {
+		len -= run.len;
 		if (!next_fragment(&dst, &src, len, &next))
 			return -EFAULT;
-		look_ahead(&next);
-		pvr_copy_run(impl, piece.to, piece.from, piece.len);
-		piece = next;
+		prefetch_next(&next);
+		pvr_copy_run(impl, run.to, run.from, run.len);
+		run = next;
 	}
-	pvr_copy_last(impl, piece.to, piece.from, piece.len);
+	pvr_copy_last(impl, run.to, run.from, run.len);
 	return 0;
 }
 

@@ -58,7 +58,7 @@ int pvr_cmd_create_bind(struct pvr_adapter *adapter, const union pvr_cmd_req *re
 		return memcmp(entry->gid, cmd->new_gid, sizeof(entry->gid)) ? -EBUSY : 0;
 	err = pvr_fabric_bind(adapter, cmd->new_gid, &loser);
 	if (loser)
-		pvr_worker_look(loser->worker);
+		pvr_worker_check(loser->worker);
 	if (err) {
 		pvr_log_guest(adapter, "gid %u: %s refused: %s", cmd->index,
 			      gid_name(cmd->new_gid, name),

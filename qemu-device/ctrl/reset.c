@@ -52,7 +52,7 @@ void pvr_adapter_do_reset(struct pvr_adapter *adapter)
 	pvr_uar_poll_reset(adapter);
 	pvr_gid_unbind_all(adapter);
 	if (pvr_fabric_new_incarnation(adapter))
-		pvr_workers_look(adapter->engine);
+		pvr_workers_check(adapter->engine);
 	pvr_timer_cancel(&adapter->timers, &adapter->peers);
 	pvr_ud_linger_drop(adapter);
 	pvr_events_detach(adapter);

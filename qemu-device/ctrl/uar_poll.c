@@ -84,7 +84,7 @@ void pvr_uc_disown(struct pvr_uc *uc, enum pvr_owned_kind kind, struct pvr_owned
 
 /* ------------------------------------------------------------------ the sweep */
 
-static void look_at_qp(struct pvr_owned *owned)
+static void poll_qp(struct pvr_owned *owned)
 {
 	struct pvr_qp *qp = (struct pvr_qp *)((char *)owned - offsetof(struct pvr_qp, owned));
 
@@ -96,14 +96,14 @@ static void look_at_qp(struct pvr_owned *owned)
 		pvr_sched_posted_recv(qp);
 }
 
-static void look_at_cq(struct pvr_owned *owned)
+static void poll_cq(struct pvr_owned *owned)
 {
 	struct pvr_cq *cq = (struct pvr_cq *)((char *)owned - offsetof(struct pvr_cq, owned));
 
 	pvr_cq_lost_arm_rung(cq);
 }
 
-static void look_at_srq(struct pvr_owned *owned)
+static void poll_srq(struct pvr_owned *owned)
 {
 	struct pvr_srq *srq = (struct pvr_srq *)((char *)owned - offsetof(struct pvr_srq, owned));
 
@@ -112,9 +112,9 @@ static void look_at_srq(struct pvr_owned *owned)
 }
 
 static void (*const look_at[PVR_OWNED_NUM])(struct pvr_owned *owned) = {
-	[PVR_OWNED_QP] = look_at_qp,
-	[PVR_OWNED_CQ] = look_at_cq,
-	[PVR_OWNED_SRQ] = look_at_srq,
+	[PVR_OWNED_QP] = poll_qp,
+	[PVR_OWNED_CQ] = poll_cq,
+	[PVR_OWNED_SRQ] = poll_srq,
 };
 
 static void start_sweep(struct pvr_uc *uc, enum pvr_owned_kind kind)

@@ -50,7 +50,7 @@ static void moved(void *opaque, struct pvr_host *peer, const char *fabric, const
 		pvr_directory_moved(network->directory, pvr_host_name(peer), fabric, gid);
 }
 
-static void want(void *opaque, struct pvr_host *peer, uint8_t dscp)
+static void request_host(void *opaque, struct pvr_host *peer, uint8_t dscp)
 {
 	struct pvr_network *network = opaque;
 
@@ -68,7 +68,7 @@ static const struct pvr_gid_ops gid_ops = {
 
 static const struct pvr_host_ops host_ops = {
 	.located = located,
-	.want = want,
+	.want = request_host,
 };
 
 /* ----------------------------------------------- callbacks of the directory */
@@ -105,7 +105,7 @@ static void forget_peer(void *opaque, const char *host)
 	pvr_peer_gone_unwatch(peers_of(opaque), host);
 }
 
-static bool want_host(void *opaque, const char *host)
+static bool dial_host(void *opaque, const char *host)
 {
 	return pvr_peers_dial(peers_of(opaque), host);
 }
@@ -205,7 +205,7 @@ static bool make_directory(struct pvr_network *network, const struct pvr_setting
 		.check_peer = check_peer,
 		.set_peer = set_peer,
 		.forget_peer = forget_peer,
-		.want = want_host,
+		.want = dial_host,
 		.state = state,
 		.is_up = is_up,
 		.log = log_directory,

@@ -117,13 +117,13 @@ static bool may_sleep(const struct pvr_poll_policy *policy, uint64_t now, bool u
 	return !uar_mapped && now - policy->last_work >= policy->window;
 }
 
-static uint64_t look_every(const struct pvr_poll_policy *policy, uint64_t now, bool worked)
+static uint64_t sockets_every(const struct pvr_poll_policy *policy, uint64_t now, bool worked)
 {
 	uint64_t max = worked ? LOOK_WORK_MAX_NS : LOOK_WINDOW_MAX_NS;
 
 	if (policy->shared)
 		return !worked && now - policy->moved_at < ANSWER_NS ? ANSWER_NS : 0;
-	return policy->look_every < max ? policy->look_every : max;
+	return policy->sockets_every < max ? policy->sockets_every : max;
 }
 
 enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, bool worked,
@@ -138,17 +138,17 @@ enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, b
 	} else if (!uar_mapped) {
 		policy->in_window = true;
 	}
-	if (now - policy->last_look >= look_every(policy, now, worked))
-		return PVR_POLL_LOOK;
+	if (now - policy->sockets_polled_at >= sockets_every(policy, now, worked))
+		return PVR_POLL_SOCKETS;
 	return PVR_POLL_GO_ON;
 }
 
-void pvr_poll_looked(struct pvr_poll_policy *policy, uint64_t now, bool events)
+void pvr_poll_sockets_done(struct pvr_poll_policy *policy, uint64_t now, bool events)
 {
-	policy->last_look = now;
-	policy->look_every = LOOK_MIN_NS + (events ? 0 : 2 * policy->look_every);
-	if (policy->look_every > LOOK_WORK_MAX_NS)
-		policy->look_every = LOOK_WORK_MAX_NS;
+	policy->sockets_polled_at = now;
+	policy->sockets_every = LOOK_MIN_NS + (events ? 0 : 2 * policy->sockets_every);
+	if (policy->sockets_every > LOOK_WORK_MAX_NS)
+		policy->sockets_every = LOOK_WORK_MAX_NS;
 }
 
 void pvr_poll_moved(struct pvr_poll_policy *policy, uint64_t now)
@@ -174,7 +174,7 @@ void pvr_poll_slept(struct pvr_poll_policy *policy, uint64_t from, uint64_t now)
 	policy->slept += now - from;
 }
 
-bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now)
+bool pvr_poll_needs_usage(const struct pvr_poll_policy *policy, uint64_t now)
 {
 	if (policy->mode != PVR_POLL_AUTO || !pvr_poll_is_on(policy, now))
 		return false;

@@ -44,7 +44,7 @@ enum pvr_poll_mode {
 
 enum pvr_poll_step {
 	PVR_POLL_GO_ON, /* call the engine again */
-	PVR_POLL_LOOK, /* poll the sockets without waiting */
+	PVR_POLL_SOCKETS, /* poll the sockets without waiting */
 	PVR_POLL_SLEEP,
 };
 
@@ -63,7 +63,7 @@ struct pvr_poll_policy {
 	bool in_window;
 	int score; /* result of the last windows */
 	bool was_good; /* the score was good since the last backoff */
-	uint64_t last_look, look_every;
+	uint64_t sockets_polled_at, sockets_every;
 	uint64_t moved_at; /* when data came from or went to another host */
 	bool shared; /* another thread ran at the last yield */
 
@@ -96,8 +96,8 @@ bool pvr_poll_is_on(const struct pvr_poll_policy *policy, uint64_t now);
 enum pvr_poll_step pvr_poll_next(struct pvr_poll_policy *policy, uint64_t now, bool worked,
 				 bool uar_mapped);
 
-/* The sockets were polled, after PVR_POLL_LOOK or sleep. @events: some were ready. */
-void pvr_poll_looked(struct pvr_poll_policy *policy, uint64_t now, bool events);
+/* The sockets were polled, after PVR_POLL_SOCKETS or sleep. @events: some were ready. */
+void pvr_poll_sockets_done(struct pvr_poll_policy *policy, uint64_t now, bool events);
 
 /* The last poll of the sockets moved data from or to another host. */
 void pvr_poll_moved(struct pvr_poll_policy *policy, uint64_t now);
@@ -113,8 +113,8 @@ static inline bool pvr_poll_is_shared(const struct pvr_poll_policy *policy)
 /* The worker slept from @from to @now. */
 void pvr_poll_slept(struct pvr_poll_policy *policy, uint64_t from, uint64_t now);
 
-/* Return: true if pvr_poll_usage() is due. Check after PVR_POLL_LOOK and before sleep. */
-bool pvr_poll_wants_usage(const struct pvr_poll_policy *policy, uint64_t now);
+/* Return: true if pvr_poll_usage() is due. Check after PVR_POLL_SOCKETS and before sleep. */
+bool pvr_poll_needs_usage(const struct pvr_poll_policy *policy, uint64_t now);
 /*
  * @cpu: CPU time of the thread in ns. @switches: its involuntary context switches. Both
  * in total.

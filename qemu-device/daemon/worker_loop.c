@@ -14,7 +14,7 @@ static void measure(struct pvr_worker_loop *wl, uint64_t now)
 	struct rusage usage;
 	struct timespec cpu;
 
-	if (!pvr_poll_wants_usage(&wl->policy, now))
+	if (!pvr_poll_needs_usage(&wl->policy, now))
 		return;
 	if (getrusage(RUSAGE_THREAD, &usage) < 0 ||
 	    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu) < 0)
@@ -26,7 +26,7 @@ static void measure(struct pvr_worker_loop *wl, uint64_t now)
 /*
  * Polls the sockets or sleeps until @deadline. Return: false if a signal interrupted it.
  */
-static bool look(struct pvr_worker_loop *wl, uint64_t deadline)
+static bool poll_sockets(struct pvr_worker_loop *wl, uint64_t deadline)
 {
 	bool ok, events;
 
@@ -34,7 +34,7 @@ static bool look(struct pvr_worker_loop *wl, uint64_t deadline)
 	ok = pvr_loop_wait(wl->loop, deadline);
 	events = pvr_loop_dispatch(wl->loop);
 	wl->now = pvr_loop_now();
-	pvr_poll_looked(&wl->policy, wl->now, events);
+	pvr_poll_sockets_done(&wl->policy, wl->now, events);
 	if (pvr_loop_has_worked(wl->loop))
 		pvr_poll_moved(&wl->policy, wl->now);
 	return ok;
@@ -49,12 +49,12 @@ static void yield(struct pvr_worker_loop *wl)
 	pvr_poll_yielded(&wl->policy, from, pvr_loop_now());
 }
 
-static enum pvr_worker_loop_result look_now(struct pvr_worker_loop *wl, bool worked)
+static enum pvr_worker_loop_result poll_sockets_now(struct pvr_worker_loop *wl, bool worked)
 {
 	measure(wl, wl->now);
 	if (!worked || pvr_poll_is_shared(&wl->policy))
 		yield(wl);
-	return look(wl, 0) ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
+	return poll_sockets(wl, 0) ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
 }
 
 static uint64_t sleep_until(struct pvr_worker_loop *wl, uint64_t now, bool uar_mapped)
@@ -82,7 +82,7 @@ static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool ua
 	measure(wl, now);
 	if (!rest(wl))
 		return PVR_WORKER_LOOP_RAN;
-	ok = look(wl, sleep_until(wl, now, uar_mapped));
+	ok = poll_sockets(wl, sleep_until(wl, now, uar_mapped));
 	pvr_poll_slept(&wl->policy, now, wl->now);
 	return ok ? PVR_WORKER_LOOP_POLLED : PVR_WORKER_LOOP_INTERRUPTED;
 }
@@ -90,7 +90,7 @@ static enum pvr_worker_loop_result sleep_now(struct pvr_worker_loop *wl, bool ua
 /* Return: whether the engine had work, and may have more. */
 static bool run(struct pvr_worker_loop *wl, bool polls)
 {
-	uint64_t turns = wl->turns;
+	uint64_t quanta = wl->quanta;
 	struct pvr_worker_stats stats;
 	bool more = false;
 
@@ -99,8 +99,8 @@ static bool run(struct pvr_worker_loop *wl, bool polls)
 	wl->polled |= polls;
 	more |= pvr_engine_run(wl->engine, wl->worker);
 	pvr_engine_worker_stats(wl->engine, wl->worker, &stats);
-	wl->turns = stats.quanta;
-	return more || stats.quanta != turns;
+	wl->quanta = stats.quanta;
+	return more || stats.quanta != quanta;
 }
 
 enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl)
@@ -111,8 +111,8 @@ enum pvr_worker_loop_result pvr_worker_loop_round(struct pvr_worker_loop *wl)
 
 	wl->now = pvr_loop_now();
 	switch (pvr_poll_next(policy, wl->now, worked, uar_mapped)) {
-	case PVR_POLL_LOOK:
-		return look_now(wl, worked);
+	case PVR_POLL_SOCKETS:
+		return poll_sockets_now(wl, worked);
 	case PVR_POLL_SLEEP:
 		return sleep_now(wl, uar_mapped);
 	default:

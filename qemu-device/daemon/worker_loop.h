@@ -24,7 +24,7 @@ struct pvr_worker_loop {
 	void *opaque;
 	struct pvr_poll_policy policy;
 	uint64_t now; /* time of the last pvr_loop_now() */
-	uint64_t turns; /* of the engine, in total */
+	uint64_t quanta; /* of the engine, in total */
 	bool polled; /* polled since the last pvr_engine_enable_doorbells() */
 };
 

@@ -62,7 +62,7 @@ static void refill(struct pvr_directory *directory)
 		directory->credit = CREDIT_MAX;
 }
 
-static void look_up(struct pvr_directory *directory, const struct pvr_key *key)
+static void request_lookup(struct pvr_directory *directory, const struct pvr_key *key)
 {
 	struct pvr_entry *entry = pvr_entry_create(directory, key);
 
@@ -78,14 +78,14 @@ static void question(struct pvr_directory *directory, const struct pvr_key *key)
 	struct pvr_entry *entry = pvr_entry_find(directory, key);
 
 	if (!entry) {
-		look_up(directory, key);
+		request_lookup(directory, key);
 		return;
 	}
 	pvr_entry_touch(directory, entry);
-	pvr_entry_tell(directory, entry);
+	pvr_entry_notify(directory, entry);
 }
 
-static bool may_look_up(struct pvr_directory *directory)
+static bool may_request_lookup(struct pvr_directory *directory)
 {
 	return directory->credit && directory->entries.num[PVR_ENTRY_ASKING] < ASKING_MAX;
 }
@@ -97,12 +97,12 @@ static bool answer_questions(struct pvr_directory *directory)
 	int i;
 
 	refill(directory);
-	for (i = 0; i < BATCH && may_look_up(directory); i++) {
+	for (i = 0; i < BATCH && may_request_lookup(directory); i++) {
 		if (!pvr_dir_queue_question(&directory->queue, &key))
 			return false;
 		question(directory, &key);
 	}
-	if (may_look_up(directory))
+	if (may_request_lookup(directory))
 		return true;
 	pvr_directory_rearm(directory); /* run again when there is credit */
 	return false;
@@ -207,7 +207,7 @@ void pvr_directory_rearm(struct pvr_directory *directory)
 
 	if (pvr_entry_next_due(directory, now, &next))
 		next = now;
-	if (!may_look_up(directory) && next > now + 10 * PVR_MSEC)
+	if (!may_request_lookup(directory) && next > now + 10 * PVR_MSEC)
 		next = now + 10 * PVR_MSEC;
 	if (next == PVR_NEVER)
 		pvr_loop_timer_disarm(&directory->timer);
@@ -223,7 +223,7 @@ void pvr_directory_resolve(struct pvr_directory *directory, const char *fabric,
 	struct pvr_key key;
 
 	if (pvr_key_init(&key, fabric, gid))
-		pvr_dir_queue_ask(&directory->queue, &key);
+		pvr_dir_queue_lookup(&directory->queue, &key);
 }
 
 void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,
@@ -237,31 +237,31 @@ void pvr_directory_announce(struct pvr_directory *directory, const char *fabric,
 	pvr_dir_queue_wake(&directory->queue);
 }
 
-static void tell_news(struct pvr_directory *directory, enum pvr_news_kind kind, const char *host,
-		      const char *fabric, const uint8_t gid[16], uint8_t type)
+static void queue_news(struct pvr_directory *directory, enum pvr_news_kind kind, const char *host,
+		       const char *fabric, const uint8_t gid[16], uint8_t type)
 {
 	struct pvr_key key;
 
 	if (pvr_key_init(&key, fabric, gid))
-		pvr_dir_queue_tell(&directory->queue, kind, host, &key, type);
+		pvr_dir_queue_add_news(&directory->queue, kind, host, &key, type);
 }
 
 void pvr_directory_located(struct pvr_directory *directory, const char *host, const char *fabric,
 			   const uint8_t gid[16], uint8_t type)
 {
-	tell_news(directory, PVR_NEWS_LOCATED, host, fabric, gid, type);
+	queue_news(directory, PVR_NEWS_LOCATED, host, fabric, gid, type);
 }
 
 void pvr_directory_moved(struct pvr_directory *directory, const char *host, const char *fabric,
 			 const uint8_t gid[16])
 {
-	tell_news(directory, PVR_NEWS_MOVED, host, fabric, gid, 0);
+	queue_news(directory, PVR_NEWS_MOVED, host, fabric, gid, 0);
 }
 
 void pvr_directory_wanted(struct pvr_directory *directory, const char *host)
 {
 	if (directory->ops->host_wanted)
-		pvr_dir_queue_tell(&directory->queue, PVR_NEWS_WANTED, host, NULL, 0);
+		pvr_dir_queue_add_news(&directory->queue, PVR_NEWS_WANTED, host, NULL, 0);
 }
 
 /* ------------------------------------------------------ calls of the daemon */

@@ -34,8 +34,8 @@ static void set_state(struct pvr_directory *directory, struct pvr_entry *entry,
 
 /* ---------------------------------------------------- reports to the engine */
 
-static void tell_type(struct pvr_directory *directory, const struct pvr_entry *entry, uint8_t type,
-		      enum pvr_gid_state state, const struct pvr_dir_host *host)
+static void notify_type(struct pvr_directory *directory, const struct pvr_entry *entry,
+			uint8_t type, enum pvr_gid_state state, const struct pvr_dir_host *host)
 {
 	const struct pvr_directory_env *env = &directory->env;
 	int err =
@@ -47,10 +47,10 @@ static void tell_type(struct pvr_directory *directory, const struct pvr_entry *e
 }
 
 /* Absence and an unknown owner apply to both GID types. */
-static void tell(struct pvr_directory *directory, const struct pvr_entry *entry,
-		 enum pvr_gid_state state, const struct pvr_dir_host *host)
+static void notify(struct pvr_directory *directory, const struct pvr_entry *entry,
+		   enum pvr_gid_state state, const struct pvr_dir_host *host)
 {
-	tell_type(directory, entry, host ? entry->type : 0, state, host);
+	notify_type(directory, entry, host ? entry->type : 0, state, host);
 }
 
 static void set_owner(struct pvr_directory *directory, struct pvr_entry *entry,
@@ -101,7 +101,7 @@ void pvr_entry_found(struct pvr_directory *directory, struct pvr_entry *entry,
 	set_state(directory, entry, PVR_ENTRY_FOUND);
 	if (!news)
 		return;
-	tell(directory, entry, PVR_GID_AT_HOST, host);
+	notify(directory, entry, PVR_GID_AT_HOST, host);
 	directory->env.want(directory->env.opaque, host->name);
 }
 
@@ -127,7 +127,7 @@ void pvr_entry_join(struct pvr_directory *directory, struct pvr_entry *entry,
 	if (entry->state == PVR_ENTRY_ASKING)
 		return;
 	set_state(directory, entry, PVR_ENTRY_FOUND);
-	tell_type(directory, entry, type, PVR_GID_AT_HOST, host);
+	notify_type(directory, entry, type, PVR_GID_AT_HOST, host);
 }
 
 static size_t count_members(const struct pvr_entry *entry, uint8_t type)
@@ -143,25 +143,25 @@ static size_t count_members(const struct pvr_entry *entry, uint8_t type)
  * The engine must not take some members for all: PVR_GID_AT_HOST_MORE marks all but the
  * last.
  */
-static void tell_members_of(struct pvr_directory *directory, const struct pvr_entry *entry,
-			    uint8_t type)
+static void notify_members_of(struct pvr_directory *directory, const struct pvr_entry *entry,
+			      uint8_t type)
 {
 	size_t left = count_members(entry, type), i;
 
 	if (!left)
-		tell_type(directory, entry, type, PVR_GID_ABSENT, NULL);
+		notify_type(directory, entry, type, PVR_GID_ABSENT, NULL);
 	for (i = 0; i < entry->num_members && left; i++) {
 		if (entry->members[i].type == type)
-			tell_type(directory, entry, type,
-				  --left ? PVR_GID_AT_HOST_MORE : PVR_GID_AT_HOST,
-				  entry->members[i].host);
+			notify_type(directory, entry, type,
+				    --left ? PVR_GID_AT_HOST_MORE : PVR_GID_AT_HOST,
+				    entry->members[i].host);
 	}
 }
 
-static void tell_members(struct pvr_directory *directory, const struct pvr_entry *entry)
+static void notify_members(struct pvr_directory *directory, const struct pvr_entry *entry)
 {
-	tell_members_of(directory, entry, PVR_GID_TYPE_ROCE_V1);
-	tell_members_of(directory, entry, PVR_GID_TYPE_ROCE_V2);
+	notify_members_of(directory, entry, PVR_GID_TYPE_ROCE_V1);
+	notify_members_of(directory, entry, PVR_GID_TYPE_ROCE_V2);
 }
 
 void pvr_entry_complete(struct pvr_directory *directory, struct pvr_entry *entry)
@@ -169,7 +169,7 @@ void pvr_entry_complete(struct pvr_directory *directory, struct pvr_entry *entry
 	if (entry->state != PVR_ENTRY_ASKING || !entry->num_members)
 		return;
 	set_state(directory, entry, PVR_ENTRY_FOUND);
-	tell_members(directory, entry);
+	notify_members(directory, entry);
 }
 
 void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
@@ -180,7 +180,7 @@ void pvr_entry_leave(struct pvr_directory *directory, struct pvr_entry *entry,
 	if (i == entry->num_members)
 		return;
 	if (entry->state == PVR_ENTRY_FOUND)
-		tell_type(directory, entry, entry->members[i].type, PVR_GID_LEFT_HOST, host);
+		notify_type(directory, entry, entry->members[i].type, PVR_GID_LEFT_HOST, host);
 	entry->members[i] = entry->members[--entry->num_members];
 	pvr_dir_host_put(directory, host);
 }
@@ -191,7 +191,7 @@ void pvr_entry_absent(struct pvr_directory *directory, struct pvr_entry *entry)
 	lose_members(directory, entry);
 	entry->type = 0;
 	set_state(directory, entry, PVR_ENTRY_ABSENT);
-	tell(directory, entry, PVR_GID_ABSENT, NULL);
+	notify(directory, entry, PVR_GID_ABSENT, NULL);
 	pvr_entry_set_due(directory, entry, PVR_DUE_ABSENT);
 }
 
@@ -200,17 +200,17 @@ void pvr_entry_unknown(struct pvr_directory *directory, struct pvr_entry *entry)
 	set_owner(directory, entry, NULL);
 	lose_members(directory, entry);
 	set_state(directory, entry, PVR_ENTRY_ASKING);
-	tell(directory, entry, PVR_GID_UNKNOWN, NULL);
+	notify(directory, entry, PVR_GID_UNKNOWN, NULL);
 }
 
-void pvr_entry_tell(struct pvr_directory *directory, struct pvr_entry *entry)
+void pvr_entry_notify(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	if (entry->state == PVR_ENTRY_ABSENT)
-		tell(directory, entry, PVR_GID_ABSENT, NULL);
+		notify(directory, entry, PVR_GID_ABSENT, NULL);
 	if (entry->owner)
-		tell(directory, entry, PVR_GID_AT_HOST, entry->owner);
+		notify(directory, entry, PVR_GID_AT_HOST, entry->owner);
 	if (entry->state == PVR_ENTRY_FOUND && entry->num_members)
-		tell_members(directory, entry);
+		notify_members(directory, entry);
 }
 
 /* ---------------------------------------------------------- create and drop */
@@ -232,7 +232,7 @@ static void drop(struct pvr_directory *directory, struct pvr_entry *entry)
 
 void pvr_entry_forget(struct pvr_directory *directory, struct pvr_entry *entry)
 {
-	tell(directory, entry, PVR_GID_UNKNOWN, NULL);
+	notify(directory, entry, PVR_GID_UNKNOWN, NULL);
 	drop(directory, entry);
 }
 

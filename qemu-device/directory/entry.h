@@ -110,6 +110,6 @@ void pvr_entry_absent(struct pvr_directory *directory, struct pvr_entry *entry);
 /* Drops the entry without a look-up; the engine queries again when needed. */
 void pvr_entry_forget(struct pvr_directory *directory, struct pvr_entry *entry);
 /* Reports the current result again. */
-void pvr_entry_tell(struct pvr_directory *directory, struct pvr_entry *entry);
+void pvr_entry_notify(struct pvr_directory *directory, struct pvr_entry *entry);
 
 #endif /* PVR_DIRECTORY_ENTRY_H */

@@ -83,11 +83,11 @@ void pvr_etcd_resync(struct pvr_etcd *etcd)
 	{
 		item = (struct pvr_etcd_item *)entry->private;
 		if (entry->state == PVR_ENTRY_FOUND)
-			pvr_etcd_ask(etcd, item);
+			pvr_etcd_request(etcd, item);
 	}
 	for (i = 0; i < PVR_DIR_HOST_BUCKETS; i++) {
 		LIST_FOREACH(host, &directory->hosts.buckets[i], link)
-		pvr_etcd_ask(etcd, (struct pvr_etcd_item *)host->private);
+		pvr_etcd_request(etcd, (struct pvr_etcd_item *)host->private);
 	}
 }
 
@@ -141,7 +141,7 @@ static void etcd_lookup(struct pvr_directory *directory, struct pvr_entry *entry
 	struct pvr_etcd_item *item = (struct pvr_etcd_item *)entry->private;
 
 	item->kind = pvr_key_is_group(&entry->node.key) ? PVR_ITEM_GROUP : PVR_ITEM_GID;
-	pvr_etcd_ask(etcd, item);
+	pvr_etcd_request(etcd, item);
 	pvr_etcd_lookup_step(etcd);
 }
 

@@ -185,8 +185,8 @@ void pvr_etcd_lookup_init(struct pvr_etcd *etcd);
 void pvr_etcd_lookup_exit(struct pvr_etcd *etcd);
 void pvr_etcd_lookup_step(struct pvr_etcd *etcd);
 /* Queues a look-up; if one is in progress, it is repeated afterwards. */
-void pvr_etcd_ask(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
-void pvr_etcd_ask_later(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
+void pvr_etcd_request(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
+void pvr_etcd_request_later(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
 /* The item is about to be freed. */
 void pvr_etcd_lookup_drop(struct pvr_etcd *etcd, struct pvr_etcd_item *item);
 

@@ -48,14 +48,14 @@ static bool owner_of(struct pvr_etcd *etcd, struct json_object *kv, char host[PV
 /* ------------------------------------------------------------------------------ a GID */
 
 /* The GID has an owner: a connection to that host will be needed. */
-static void meet(struct pvr_etcd *etcd, struct pvr_dir_host *host)
+static void add_host(struct pvr_etcd *etcd, struct pvr_dir_host *host)
 {
 	struct pvr_etcd_host *part = (struct pvr_etcd_host *)host->private;
 
 	if (part->item.kind == PVR_ITEM_HOST)
 		return;
 	part->item.kind = PVR_ITEM_HOST;
-	pvr_etcd_ask(etcd, &part->item);
+	pvr_etcd_request(etcd, &part->item);
 }
 
 static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *name,
@@ -65,7 +65,7 @@ static void gid_found(struct pvr_etcd *etcd, struct pvr_entry *entry, const char
 
 	if (!host)
 		return; /* too many: it will be looked up again */
-	meet(etcd, host);
+	add_host(etcd, host);
 	entry_part(entry)->verifying = entry_part(entry)->awaited = false;
 	pvr_entry_set_due(etcd->directory, entry, PVR_DUE_NEVER);
 	pvr_entry_found(etcd->directory, entry, host, type);
@@ -154,7 +154,7 @@ void pvr_etcd_due(struct pvr_directory *directory, struct pvr_entry *entry, enum
 		gid_absent(etcd, entry);
 		return;
 	}
-	pvr_etcd_ask(etcd, &entry_part(entry)->item);
+	pvr_etcd_request(etcd, &entry_part(entry)->item);
 	pvr_etcd_step(etcd);
 }
 
@@ -173,7 +173,7 @@ void pvr_etcd_moved(struct pvr_directory *directory, struct pvr_entry *entry,
 		pvr_entry_set_due(directory, entry, PVR_DUE_NEVER);
 		pvr_entry_unknown(directory, entry);
 	}
-	pvr_etcd_ask(etcd, &part->item);
+	pvr_etcd_request(etcd, &part->item);
 	pvr_etcd_step(etcd);
 }
 
@@ -185,7 +185,7 @@ static void join(struct pvr_etcd *etcd, struct pvr_entry *entry, const char *nam
 
 	if (!host)
 		return;
-	meet(etcd, host);
+	add_host(etcd, host);
 	pvr_entry_join(etcd->directory, entry, host, type);
 	pvr_dir_host_put(etcd->directory, host);
 }

@@ -27,7 +27,7 @@ static void unlist(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 	item->lookup = PVR_LOOKUP_NONE;
 }
 
-void pvr_etcd_ask(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
+void pvr_etcd_request(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 {
 	if (item->lookup == PVR_LOOKUP_ASKED) {
 		item->again = true;
@@ -40,7 +40,7 @@ void pvr_etcd_ask(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 	TAILQ_INSERT_TAIL(&etcd->lookup.queue, item, link);
 }
 
-void pvr_etcd_ask_later(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
+void pvr_etcd_request_later(struct pvr_etcd *etcd, struct pvr_etcd_item *item)
 {
 	if (item->lookup != PVR_LOOKUP_NONE)
 		return;
@@ -67,7 +67,7 @@ static void timer_expired(struct pvr_loop_timer *timer)
 	struct pvr_etcd_item *item;
 
 	while ((item = TAILQ_FIRST(&etcd->lookup.later)) && item->due <= now)
-		pvr_etcd_ask(etcd, item);
+		pvr_etcd_request(etcd, item);
 	if (item)
 		pvr_loop_timer_arm(etcd->directory->env.loop, &etcd->lookup.timer, item->due - now);
 	pvr_etcd_lookup_step(etcd);
@@ -87,9 +87,9 @@ static void give_back(struct pvr_lookup_batch *batch, bool later)
 			continue;
 		item->lookup = PVR_LOOKUP_NONE;
 		if (later)
-			pvr_etcd_ask_later(batch->etcd, item);
+			pvr_etcd_request_later(batch->etcd, item);
 		else
-			pvr_etcd_ask(batch->etcd, item);
+			pvr_etcd_request(batch->etcd, item);
 	}
 }
 
@@ -106,7 +106,7 @@ static bool take_response(struct pvr_etcd *etcd, struct pvr_etcd_item *item,
 	item->again = false;
 	item->revision = revision;
 	if (again)
-		pvr_etcd_ask(etcd, item);
+		pvr_etcd_request(etcd, item);
 	pvr_etcd_answer(etcd, item, pvr_json_array(range, "kvs"));
 	return true;
 }

@@ -129,7 +129,7 @@ static void changed(struct pvr_etcd *etcd, struct pvr_etcd_item *item, struct js
 			pvr_json_number(pvr_json_object(json_object_array_get_idx(events, i), "kv"),
 					"mod_revision");
 		if (!revision || revision > item->revision)
-			pvr_etcd_ask(etcd, item);
+			pvr_etcd_request(etcd, item);
 	}
 }
 
@@ -156,7 +156,7 @@ static void take_result(struct pvr_etcd *etcd, struct json_object *result)
 		 * etcd has compacted this revision: read the item again, then watch it.
 		 */
 		give_slot(&etcd->watch, item);
-		pvr_etcd_ask_later(etcd, item);
+		pvr_etcd_request_later(etcd, item);
 		return;
 	}
 	changed(etcd, item, pvr_json_array(result, "events"));

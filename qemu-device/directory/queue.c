@@ -76,7 +76,8 @@ static unsigned int lane_of(const char *fabric)
 	return hash % PVR_DIR_QUEUE_LANES;
 }
 
-static void ask_locked(struct pvr_dir_queue *queue, const struct pvr_key *key, unsigned int lane)
+static void request_locked(struct pvr_dir_queue *queue, const struct pvr_key *key,
+			   unsigned int lane)
 {
 	struct pvr_question *question;
 
@@ -96,12 +97,12 @@ static void ask_locked(struct pvr_dir_queue *queue, const struct pvr_key *key, u
 	wake_locked(queue);
 }
 
-void pvr_dir_queue_ask(struct pvr_dir_queue *queue, const struct pvr_key *key)
+void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const struct pvr_key *key)
 {
 	unsigned int lane = lane_of(key->fabric);
 
 	pthread_mutex_lock(&queue->lock);
-	ask_locked(queue, key, lane);
+	request_locked(queue, key, lane);
 	pthread_mutex_unlock(&queue->lock);
 }
 
@@ -119,7 +120,7 @@ static bool is_news(const struct pvr_dir_queue *queue, const struct pvr_news *ne
 	return true;
 }
 
-static void tell_locked(struct pvr_dir_queue *queue, const struct pvr_news *news)
+static void add_news_locked(struct pvr_dir_queue *queue, const struct pvr_news *news)
 {
 	struct pvr_news *copy;
 
@@ -136,8 +137,8 @@ static void tell_locked(struct pvr_dir_queue *queue, const struct pvr_news *news
 	wake_locked(queue);
 }
 
-void pvr_dir_queue_tell(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
-			const struct pvr_key *key, uint8_t type)
+void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
+			    const struct pvr_key *key, uint8_t type)
 {
 	struct pvr_news news = { .kind = kind, .type = type };
 
@@ -147,7 +148,7 @@ void pvr_dir_queue_tell(struct pvr_dir_queue *queue, enum pvr_news_kind kind, co
 	if (key)
 		news.key = *key;
 	pthread_mutex_lock(&queue->lock);
-	tell_locked(queue, &news);
+	add_news_locked(queue, &news);
 	pthread_mutex_unlock(&queue->lock);
 }
 

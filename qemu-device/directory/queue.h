@@ -61,9 +61,9 @@ int pvr_dir_queue_init(struct pvr_dir_queue *queue, struct pvr_loop *loop,
 void pvr_dir_queue_exit(struct pvr_dir_queue *queue);
 
 /* Any thread. */
-void pvr_dir_queue_ask(struct pvr_dir_queue *queue, const struct pvr_key *key);
-void pvr_dir_queue_tell(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
-			const struct pvr_key *key, uint8_t type);
+void pvr_dir_queue_lookup(struct pvr_dir_queue *queue, const struct pvr_key *key);
+void pvr_dir_queue_add_news(struct pvr_dir_queue *queue, enum pvr_news_kind kind, const char *host,
+			    const struct pvr_key *key, uint8_t type);
 void pvr_dir_queue_wake(struct pvr_dir_queue *queue);
 
 /* Context of these: the directory's thread. Call before the queue is read. */

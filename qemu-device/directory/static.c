@@ -83,7 +83,8 @@ static void set_answered(struct pvr_entry *entry, struct pvr_dir_host *host)
 
 /* ------------------------------------------------------------------ queries */
 
-static void ask(struct pvr_directory *directory, struct pvr_entry *entry, struct pvr_dir_host *host)
+static void query(struct pvr_directory *directory, struct pvr_entry *entry,
+		  struct pvr_dir_host *host)
 {
 	if (!has_answered(entry, host) && may_have(host, &entry->node.key))
 		directory->env.state(directory->env.opaque, host->name, &entry->node.key);
@@ -128,7 +129,7 @@ static void conclude(struct pvr_directory *directory, struct pvr_entry *entry)
 		pvr_entry_absent(directory, entry);
 }
 
-static void ask_all(struct pvr_directory *directory, struct pvr_entry *entry)
+static void query_all(struct pvr_directory *directory, struct pvr_entry *entry)
 {
 	struct static_directory *all = directory->backend;
 	size_t i;
@@ -138,7 +139,7 @@ static void ask_all(struct pvr_directory *directory, struct pvr_entry *entry)
 		return;
 	}
 	for (i = 0; i < all->num; i++)
-		ask(directory, entry, all->hosts[i]);
+		query(directory, entry, all->hosts[i]);
 	pvr_entry_set_due(directory, entry, PVR_DUE_ROUND);
 }
 
@@ -148,7 +149,7 @@ static void begin(struct pvr_directory *directory, struct pvr_entry *entry)
 
 	part->rounds = 0;
 	memset(part->answered, 0, sizeof(part->answered));
-	ask_all(directory, entry);
+	query_all(directory, entry);
 }
 
 static void static_due(struct pvr_directory *directory, struct pvr_entry *entry, enum pvr_due due)
@@ -161,7 +162,7 @@ static void static_due(struct pvr_directory *directory, struct pvr_entry *entry,
 		/* Members of hosts that do not respond are left out. */
 		pvr_entry_complete(directory, entry);
 		if (++part->rounds < ROUNDS_MAX)
-			ask_all(directory, entry);
+			query_all(directory, entry);
 		else
 			conclude(directory, entry);
 		break;
@@ -253,7 +254,7 @@ static void static_host_changed(struct pvr_directory *directory, struct pvr_dir_
 		return;
 	host_part(host)->wanted_since = 0;
 	TAILQ_FOREACH(entry, &directory->entries.due[PVR_DUE_ROUND], by_deadline)
-	ask(directory, entry, host);
+	query(directory, entry, host);
 }
 
 static void recheck(struct pvr_directory *directory, struct pvr_dir_host *host)

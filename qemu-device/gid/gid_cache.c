@@ -276,7 +276,7 @@ static int put(struct entry *entry, const struct pvr_gid_key *key, struct pvr_ho
 }
 
 /* Return: whether @host was a location of the entry. */
-static bool take_away(struct pvr_gid_cache *cache, struct entry **at, const struct pvr_host *host)
+static bool revoke(struct pvr_gid_cache *cache, struct entry **at, const struct pvr_host *host)
 {
 	struct entry *entry = *at;
 	int i;
@@ -402,7 +402,7 @@ int pvr_gid_cache_set(struct pvr_gid_cache *cache, const struct pvr_gid_key *key
 	case PVR_GID_ABSENT:
 		return set_nowhere(cache, key, *at, changed);
 	case PVR_GID_LEFT_HOST:
-		*changed = take_away(cache, at, host);
+		*changed = revoke(cache, at, host);
 		return 0;
 	case PVR_GID_UNKNOWN:
 		break;

@@ -264,7 +264,7 @@ static void first_is_up(struct pvr_peer *peer, const struct pvr_conn *conn)
 	pvr_net_log_limited(peer->peers->net, &peer->ratelimit, PVR_LOG_INFO,
 			    "connected to host %s at %s, TLS: %s", peer->name,
 			    pvr_address_format(&peer->address, at), peer->tls);
-	pvr_peer_tell(peer, true);
+	pvr_peer_notify(peer, true);
 }
 
 static void dialled(struct pvr_conn *conn)
@@ -287,7 +287,7 @@ static void dialled(struct pvr_conn *conn)
 	pvr_traffic_give(conn);
 	if (!peer->up++)
 		first_is_up(peer, conn);
-	pvr_verbs_peer_want(&peer->verbs, conn->theirs.features);
+	pvr_verbs_peer_request(&peer->verbs, conn->theirs.features);
 	pvr_peer_dial(peer);
 }
 
@@ -318,7 +318,7 @@ static void outgoing_lost(struct pvr_conn *conn)
 				    conn->closing ? PVR_LOG_INFO : PVR_LOG_WARN,
 				    "the connection to host %s has ended: %s", peer->name,
 				    conn->why.text);
-		pvr_peer_tell(peer, false);
+		pvr_peer_notify(peer, false);
 		pvr_verbs_peer_forget(&peer->verbs);
 	}
 	pvr_conn_destroy(conn);

@@ -57,7 +57,7 @@ struct pvr_peer *pvr_peers_find(struct pvr_peers *peers, const char *name);
 struct pvr_peer *pvr_peers_find_or_add(struct pvr_peers *peers, const char *name,
 				       struct pvr_error *err);
 /* Reports the first connection or the end of the last one to all listeners. */
-void pvr_peer_tell(struct pvr_peer *peer, bool up);
+void pvr_peer_notify(struct pvr_peer *peer, bool up);
 
 /* ------------------------------------------------------------------------- peer.c */
 

@@ -64,7 +64,7 @@ struct pvr_peer *pvr_peers_find_or_add(struct pvr_peers *peers, const char *name
 
 /* ------------------------------------------------------------------- listeners */
 
-void pvr_peer_tell(struct pvr_peer *peer, bool up)
+void pvr_peer_notify(struct pvr_peer *peer, bool up)
 {
 	struct pvr_peers *peers = peer->peers;
 	size_t i;

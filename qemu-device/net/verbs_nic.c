@@ -43,7 +43,7 @@ void pvr_verbs_nic_put(struct pvr_verbs_nic *nic)
 		return;
 	nic_close(nic);
 	if (!pvr_verbs_nics_any(nics))
-		pvr_loop_timer_arm(nics->loop, &nics->look, LOOK_NS);
+		pvr_loop_timer_arm(nics->loop, &nics->poll_nic, LOOK_NS);
 }
 
 /* Return: text of the event; NULL: it concerns no port. */
@@ -173,16 +173,17 @@ static void open_all(struct pvr_verbs_nics *nics)
 		ibv_free_device_list(list);
 }
 
-static void look(struct pvr_loop_timer *timer)
+static void poll_nic(struct pvr_loop_timer *timer)
 {
 	struct pvr_verbs_nics *nics =
-		(struct pvr_verbs_nics *)((char *)timer - offsetof(struct pvr_verbs_nics, look));
+		(struct pvr_verbs_nics *)((char *)timer -
+					  offsetof(struct pvr_verbs_nics, poll_nic));
 
 	open_all(nics);
 	if (pvr_verbs_nics_any(nics))
 		nics->ops->changed(nics->opaque, "there is an RDMA NIC");
 	else
-		pvr_loop_timer_arm(nics->loop, &nics->look, LOOK_NS);
+		pvr_loop_timer_arm(nics->loop, &nics->poll_nic, LOOK_NS);
 }
 
 struct pvr_verbs_nics *pvr_verbs_nics_create(const char *name, struct pvr_loop *loop,
@@ -201,10 +202,10 @@ struct pvr_verbs_nics *pvr_verbs_nics_create(const char *name, struct pvr_loop *
 	nics->loop = loop;
 	nics->ops = ops;
 	nics->opaque = opaque;
-	nics->look.expired = look;
+	nics->poll_nic.expired = poll_nic;
 	open_all(nics);
 	if (!pvr_verbs_nics_any(nics))
-		pvr_loop_timer_arm(loop, &nics->look, LOOK_NS);
+		pvr_loop_timer_arm(loop, &nics->poll_nic, LOOK_NS);
 	return nics;
 }
 
@@ -212,7 +213,7 @@ void pvr_verbs_nics_destroy(struct pvr_verbs_nics *nics)
 {
 	if (!nics)
 		return;
-	pvr_loop_timer_disarm(&nics->look);
+	pvr_loop_timer_disarm(&nics->poll_nic);
 	while (!LIST_EMPTY(&nics->list))
 		nic_close(LIST_FIRST(&nics->list));
 	free(nics);
@@ -262,9 +263,9 @@ static bool port_is_up(const struct pvr_verbs_nic *nic, unsigned int port,
 }
 
 /* Return: the new rank; @best: the best rank so far. */
-static unsigned int look_at(struct pvr_verbs_nic *nic, const struct ibv_gid_entry *entry,
-			    const uint8_t wanted[16], unsigned int best,
-			    struct pvr_verbs_place *place, bool *down)
+static unsigned int rate_gid(struct pvr_verbs_nic *nic, const struct ibv_gid_entry *entry,
+			     const uint8_t wanted[16], unsigned int best,
+			     struct pvr_verbs_place *place, bool *down)
 {
 	unsigned int value = rank(nic->nics, entry, wanted);
 	struct ibv_port_attr attr;
@@ -286,14 +287,14 @@ static unsigned int look_at(struct pvr_verbs_nic *nic, const struct ibv_gid_entr
 	return value;
 }
 
-static unsigned int look_at_nic(struct pvr_verbs_nic *nic, const uint8_t wanted[16],
-				unsigned int best, struct pvr_verbs_place *place, bool *down)
+static unsigned int rate_nic(struct pvr_verbs_nic *nic, const uint8_t wanted[16], unsigned int best,
+			     struct pvr_verbs_place *place, bool *down)
 {
 	struct ibv_gid_entry entries[GIDS_MAX];
 	ssize_t num = nic->gone ? 0 : ibv_query_gid_table(nic->context, entries, GIDS_MAX, 0), i;
 
 	for (i = 0; i < num; i++)
-		best = look_at(nic, &entries[i], wanted, best, place, down);
+		best = rate_gid(nic, &entries[i], wanted, best, place, down);
 	return best;
 }
 
@@ -308,7 +309,7 @@ bool pvr_verbs_find_place(struct pvr_verbs_nics *nics, const struct pvr_address 
 
 	gid_of(local, wanted);
 	LIST_FOREACH(nic, &nics->list, link)
-	best = look_at_nic(nic, wanted, best, place, &down);
+	best = rate_nic(nic, wanted, best, place, &down);
 	if (best)
 		return true;
 	if (!pvr_verbs_nics_any(nics))

@@ -24,7 +24,7 @@ struct pvr_verbs_nics {
 	char name[IBV_SYSFS_NAME_MAX];
 	bool any;
 	struct pvr_loop *loop;
-	struct pvr_loop_timer look; /* runs while there is no NIC */
+	struct pvr_loop_timer poll_nic; /* runs while there is no NIC */
 	const struct pvr_verbs_nics_ops *ops;
 	void *opaque;
 };

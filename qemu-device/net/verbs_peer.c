@@ -181,7 +181,7 @@ static void use(struct pvr_conn *conn)
 }
 
 /* Checks whether the probe has arrived. */
-static void look(void *opaque)
+static void poll_peer(void *opaque)
 {
 	struct pvr_conn *conn = opaque;
 	int proved = pvr_verbs_is_proved(conn->verbs);
@@ -210,7 +210,7 @@ static bool probe(struct pvr_conn *conn, struct pvr_error *why)
 	const struct iovec iov = { .iov_base = (void *)(uintptr_t)&ping, .iov_len = sizeof(ping) };
 
 	pvr_conn_release(conn);
-	if (pvr_verbs_watch(conn->verbs, loop, look, conn) < 0)
+	if (pvr_verbs_watch(conn->verbs, loop, poll_peer, conn) < 0)
 		return pvr_fail(why, "out of memory");
 	pvr_loop_timer_arm(loop, &conn->timer, PROBE_NS);
 	if (pvr_verbs_send(conn->verbs, &iov, 1) != sizeof(ping))
@@ -223,7 +223,7 @@ static void done(struct pvr_conn *conn)
 	struct pvr_error why;
 
 	if (connect_qp(conn, &why) && probe(conn, &why))
-		look(conn);
+		poll_peer(conn);
 	else
 		failed(conn, &why);
 }
@@ -241,7 +241,7 @@ static const struct pvr_conn_ops verbs_ops = {
 
 /* ----------------------------------------------------------- calls of peers */
 
-void pvr_verbs_peer_want(struct pvr_verbs_peer *verbs, uint32_t features)
+void pvr_verbs_peer_request(struct pvr_verbs_peer *verbs, uint32_t features)
 {
 	if (!verbs->net->nics)
 		verbs->error = verbs->net->no_nics;

@@ -30,7 +30,7 @@ struct pvr_verbs_peer {
 void pvr_verbs_peer_init(struct pvr_verbs_peer *verbs, struct pvr_net *net, struct pvr_peer *peer,
 			 const char *name, const struct pvr_address *address);
 /* TCP is up. @features: those of the answer to HELLO. */
-void pvr_verbs_peer_want(struct pvr_verbs_peer *verbs, uint32_t features);
+void pvr_verbs_peer_request(struct pvr_verbs_peer *verbs, uint32_t features);
 /* Disables it. A connection that is up stays; pvr_verbs_peer_close() ends it. */
 void pvr_verbs_peer_forget(struct pvr_verbs_peer *verbs);
 void pvr_verbs_peer_close(struct pvr_verbs_peer *verbs, const char *why);

@@ -445,7 +445,7 @@ const char *pvr_verbs_error(const struct pvr_verbs *verbs)
 }
 
 /* Call it last: the owner may destroy the queue pair. */
-static void tell(struct pvr_verbs *verbs)
+static void send_credit(struct pvr_verbs *verbs)
 {
 	verbs->ready(verbs->opaque);
 }
@@ -460,7 +460,7 @@ static void news_ready(struct pvr_source *source, uint32_t events)
 
 	while (left-- && !ibv_get_cq_event(verbs->channel, &cq, &context))
 		ibv_ack_cq_events(cq, 1);
-	tell(verbs);
+	send_credit(verbs);
 }
 
 static void kick_ready(struct pvr_source *source, uint32_t events)
@@ -470,7 +470,7 @@ static void kick_ready(struct pvr_source *source, uint32_t events)
 	uint64_t kicks;
 
 	if (read(source->fd, &kicks, sizeof(kicks)) == sizeof(kicks))
-		tell(verbs);
+		send_credit(verbs);
 }
 
 int pvr_verbs_watch(struct pvr_verbs *verbs, struct pvr_loop *loop, void (*ready)(void *opaque),

@@ -157,9 +157,9 @@ int pvr_verbs_rdma_read_poll(struct pvr_verbs *verbs, uint8_t **data)
 
 	*data = own_buffer(verbs);
 	if (is_going(verbs))
-		err = pvr_verbs_stream_look(&verbs->stream, false);
+		err = pvr_verbs_stream_poll(&verbs->stream, false);
 	if (is_going(verbs) && !err)
-		err = pvr_verbs_stream_look(&verbs->stream, true);
+		err = pvr_verbs_stream_poll(&verbs->stream, true);
 	return is_going(verbs) ? err : 1;
 }
 
@@ -167,7 +167,7 @@ int pvr_verbs_rdma_read_poll(struct pvr_verbs *verbs, uint8_t **data)
 void pvr_verbs_rdma_read_cancel(struct pvr_verbs *verbs)
 {
 	if (is_going(verbs))
-		pvr_verbs_stream_look(&verbs->stream, false);
+		pvr_verbs_stream_poll(&verbs->stream, false);
 	if (is_going(verbs))
 		pvr_verbs_break(verbs, "memory was taken back that the RDMA NIC was writing to");
 	let_go(verbs);

@@ -135,7 +135,7 @@ static void arm(struct pvr_verbs_stream *stream, bool sends)
 	poll_all(stream);
 }
 
-int pvr_verbs_stream_look(struct pvr_verbs_stream *stream, bool wait)
+int pvr_verbs_stream_poll(struct pvr_verbs_stream *stream, bool wait)
 {
 	if (wait)
 		arm(stream, true);
@@ -175,7 +175,7 @@ int pvr_verbs_stream_is_proved(struct pvr_verbs_stream *stream)
 	return error_of(stream) ? error_of(stream) : get(&stream->sent_done) != 0;
 }
 
-static bool look_for_room(struct pvr_verbs_stream *stream)
+static bool poll_room(struct pvr_verbs_stream *stream)
 {
 	if (!has_room(stream))
 		poll_all(stream);
@@ -241,7 +241,7 @@ ssize_t pvr_verbs_stream_send(struct pvr_verbs_stream *stream, const struct iove
 
 	pthread_mutex_lock(&stream->tx_lock);
 	do {
-		n = look_for_room(stream) ? send_some(stream, &from) : 0;
+		n = poll_room(stream) ? send_some(stream, &from) : 0;
 		total += n;
 	} while (n && from.count);
 	pthread_mutex_unlock(&stream->tx_lock);
@@ -291,7 +291,7 @@ static size_t recv_some(struct pvr_verbs_stream *stream, struct bounce_cursor *t
 	return n;
 }
 
-static bool look_for_message(struct pvr_verbs_stream *stream, bool wait)
+static bool poll_message(struct pvr_verbs_stream *stream, bool wait)
 {
 	if (!has_message(stream))
 		poll_all(stream);
@@ -305,7 +305,7 @@ ssize_t pvr_verbs_stream_recv(struct pvr_verbs_stream *stream, const struct iove
 	struct bounce_cursor to = { .iov = iov, .count = count };
 	size_t total = 0;
 
-	while (to.count && look_for_message(stream, !total))
+	while (to.count && poll_message(stream, !total))
 		total += recv_some(stream, &to);
 	if (!total)
 		give_back(stream);

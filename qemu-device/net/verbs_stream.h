@@ -97,7 +97,7 @@ int pvr_verbs_stream_is_proved(struct pvr_verbs_stream *stream);
  * Polls completions; with @wait the next one raises an event. Return: 0, or -errno if
  * broken. Any thread.
  */
-int pvr_verbs_stream_look(struct pvr_verbs_stream *stream, bool wait);
+int pvr_verbs_stream_poll(struct pvr_verbs_stream *stream, bool wait);
 /* Ends all transfers. Any thread. */
 void pvr_verbs_stream_break(struct pvr_verbs_stream *stream, int err);
 /*

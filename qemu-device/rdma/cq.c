@@ -191,7 +191,7 @@ void pvr_cq_arm(struct pvr_adapter *adapter, struct pvr_cq *cq, enum pvr_cq_arm 
 		notify(adapter, cq);
 }
 
-bool pvr_cq_look_at_arming(struct pvr_adapter *adapter, struct pvr_cq *cq)
+bool pvr_cq_check_arming(struct pvr_adapter *adapter, struct pvr_cq *cq)
 {
 	take_arming(cq);
 	if (cq->armed != PVR_CQ_DISARMED)

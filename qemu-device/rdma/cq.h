@@ -46,7 +46,7 @@ void pvr_cq_notify(struct pvr_adapter *adapter, struct pvr_cq *cq);
  * Return: true if the guest has armed this CQ in memory (PVR_EXT_CQ_ARM_DBREC), where no
  * arm is lost.
  */
-bool pvr_cq_look_at_arming(struct pvr_adapter *adapter, struct pvr_cq *cq);
+bool pvr_cq_check_arming(struct pvr_adapter *adapter, struct pvr_cq *cq);
 
 /*
  * Arm the CQ for one notification. Unconsumed completions without a notification notify

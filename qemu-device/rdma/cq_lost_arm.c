@@ -84,7 +84,7 @@ void pvr_cq_lost_arm_pushed(struct pvr_cq *cq)
 
 void pvr_cq_lost_arm_rung(struct pvr_cq *cq)
 {
-	if (cq->error || pvr_cq_look_at_arming(cq->uc->adapter, cq))
+	if (cq->error || pvr_cq_check_arming(cq->uc->adapter, cq))
 		return;
 	if (cq->notified < cq->produced && pvr_cq_unread(cq))
 		pvr_cq_lost_arm_pushed(cq);

@@ -25,21 +25,21 @@ static bool may_write(const struct pvr_adapter *adapter, const struct pvr_pages 
 }
 
 /* @said: the private copy of the word, which the guest cannot change. */
-static void say(uint32_t *word_shm, bool *said, bool db_suppress)
+static void set_word(uint32_t *word_shm, bool *word, bool db_suppress)
 {
-	if (*said == db_suppress)
+	if (*word == db_suppress)
 		return;
-	*said = db_suppress;
+	*word = db_suppress;
 	/*
 	 * After cons_head: a guest that sees the 0 sees the effect of its last doorbell.
 	 */
 	__atomic_store_n(word_shm, db_suppress, __ATOMIC_RELEASE);
 }
 
-static void say_sq(struct pvr_qp *qp, bool db_suppress)
+static void set_sq_word(struct pvr_qp *qp, bool db_suppress)
 {
 	if (may_write(qp->adapter, &qp->pages))
-		say(&qp->db_suppress_shm->sq, &qp->sq_db_suppressed, db_suppress);
+		set_word(&qp->db_suppress_shm->sq, &qp->sq_db_suppressed, db_suppress);
 }
 
 void pvr_db_init_qp(struct pvr_qp *qp)
@@ -68,7 +68,7 @@ void pvr_db_update_rq(struct pvr_qp *qp)
 	}
 	if (!may_write(qp->adapter, &qp->pages))
 		return;
-	say(&qp->db_suppress_shm->rq, &qp->rq_db_suppressed, !awaits_recv(qp));
+	set_word(&qp->db_suppress_shm->rq, &qp->rq_db_suppressed, !awaits_recv(qp));
 	if (!qp->rq_db_suppressed)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -77,8 +77,8 @@ void pvr_db_update_srq(struct pvr_srq *srq)
 {
 	if (!srq->db_suppress_shm || !may_write(srq->adapter, &srq->pages))
 		return;
-	say(&srq->db_suppress_shm->rq, &srq->db_suppress,
-	    !srq->error && TAILQ_EMPTY(&srq->waiting));
+	set_word(&srq->db_suppress_shm->rq, &srq->db_suppress,
+		 !srq->error && TAILQ_EMPTY(&srq->waiting));
 	if (!srq->db_suppress)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
@@ -137,7 +137,7 @@ void pvr_db_disable(struct pvr_qp *qp)
 		return;
 	if (qp->is_polled)
 		polled_remove(qp);
-	say_sq(qp, true);
+	set_sq_word(qp, true);
 }
 
 void pvr_db_reset(struct pvr_qp *qp)
@@ -146,7 +146,7 @@ void pvr_db_reset(struct pvr_qp *qp)
 		return;
 	if (qp->is_polled)
 		polled_remove(qp);
-	say_sq(qp, false);
+	set_sq_word(qp, false);
 }
 
 void pvr_db_exit_qp(struct pvr_qp *qp)
@@ -170,11 +170,11 @@ static bool has_unanswered(const struct pvr_qp *qp)
  * Set the word to 0. Return: true if a request was posted before the guest could see the
  * 0.
  */
-static bool rest(struct pvr_qp *qp)
+static bool enable_sq(struct pvr_qp *qp)
 {
 	if (has_unanswered(qp))
 		return pvr_requester_has_work(qp);
-	say_sq(qp, false);
+	set_sq_word(qp, false);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	return pvr_requester_has_work(qp);
 }
@@ -184,7 +184,7 @@ static bool evict(struct pvr_qp *qp)
 	bool found;
 
 	polled_remove(qp);
-	found = rest(qp);
+	found = enable_sq(qp);
 	if (found)
 		pvr_sched_kick(qp);
 	return found;
@@ -199,7 +199,7 @@ bool pvr_db_idle(struct pvr_qp *qp)
 	if (!may_write(qp->adapter, &qp->pages))
 		return false;
 	if (!polled->on || qp->state != PVR_QPS_RTS)
-		return rest(qp);
+		return enable_sq(qp);
 	if (polled->count == POLLED_MAX)
 		evict(TAILQ_FIRST(&polled->qps));
 	polled_add(qp);
@@ -209,7 +209,7 @@ bool pvr_db_idle(struct pvr_qp *qp)
 /* ---------------------------------------------------------------- polling */
 
 /* Return: true if @qp gets a quantum. */
-static bool look(struct pvr_qp *qp)
+static bool poll_qp(struct pvr_qp *qp)
 {
 	bool found = pvr_requester_has_work(qp);
 
@@ -241,7 +241,7 @@ bool pvr_db_poll(struct pvr_adapter *adapter)
 		return false;
 	for (qp = TAILQ_FIRST(&polled->qps); qp; qp = next) {
 		next = TAILQ_NEXT(qp, polled);
-		found |= look(qp);
+		found |= poll_qp(qp);
 	}
 	return evict_idle(adapter) || found;
 }
@@ -255,7 +255,7 @@ bool pvr_db_enable_all(struct pvr_adapter *adapter)
 	set_on(polled, false);
 	TAILQ_FOREACH(qp, &polled->qps, polled)
 	if (!has_unanswered(qp))
-		say_sq(qp, false);
+		set_sq_word(qp, false);
 	/* One barrier for all queues. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	while ((qp = TAILQ_FIRST(&polled->qps))) {

@@ -14,11 +14,11 @@
 /* Delay before the check; shorter than common ACK timeouts. */
 #define LOOK_NS 5000000ull
 
-static void look(struct pvr_timer *timer);
+static void check(struct pvr_timer *timer);
 
 int pvr_peer_gone_init(struct pvr_adapter *adapter)
 {
-	return pvr_timer_init(&adapter->timers, &adapter->peers, look);
+	return pvr_timer_init(&adapter->timers, &adapter->peers, check);
 }
 
 void pvr_peer_gone_exit(struct pvr_adapter *adapter)
@@ -84,7 +84,7 @@ void pvr_peer_gone_end(struct pvr_qp *qp)
 	__atomic_store_n(&adapter->has_lost_peers, true, __ATOMIC_RELAXED);
 }
 
-static void look(struct pvr_timer *timer)
+static void check(struct pvr_timer *timer)
 {
 	struct pvr_adapter *adapter =
 		(struct pvr_adapter *)((char *)timer - offsetof(struct pvr_adapter, peers));

@@ -45,7 +45,7 @@ static bool was_executed(struct pvr_qp *to, uint32_t psn)
 	return ((to->rq_psn - psn) & 0xffffff) <= ((to->rq_psn - rq->base) & 0xffffff);
 }
 
-enum pvr_place pvr_place_of(struct pvr_qp *to, const struct pvr_request *request)
+enum pvr_psn_class pvr_psn_classify(struct pvr_qp *to, const struct pvr_request *request)
 {
 	uint32_t ahead = (request->from->psn - to->rq_psn) & 0xffffff;
 

@@ -30,14 +30,14 @@ struct pvr_responder_state {
 };
 
 /* The PSN and offset of a fragment, compared with the expected ones. */
-enum pvr_place {
+enum pvr_psn_class {
 	PVR_PSN_DUPLICATE, /* executed already */
 	PVR_PSN_EXPECTED,
 	PVR_PSN_AHEAD,
 	PVR_PSN_INVALID,
 };
 
-enum pvr_place pvr_place_of(struct pvr_qp *to, const struct pvr_request *request);
+enum pvr_psn_class pvr_psn_classify(struct pvr_qp *to, const struct pvr_request *request);
 
 /*
  * Allocate the state of @to, with @atomic also that of atomics. Return: false without

@@ -157,7 +157,7 @@ static void prefetch_object(const void *object, size_t size)
  * next two. A queue pair is prefetched two quanta ahead, the memory that it points to
  * one.
  */
-static void look_ahead(const struct pvr_qp *qp)
+static void prefetch_next(const struct pvr_qp *qp)
 {
 	const struct pvr_qp *next = TAILQ_NEXT(qp, ready), *second;
 
@@ -179,11 +179,11 @@ static enum pvr_quantum run_adapter(struct pvr_worker *worker, struct pvr_adapte
 	struct pvr_qp *qp;
 
 	if (pvr_lock_is_wanted(&adapter->lock))
-		pvr_lock_give_way(&adapter->lock);
+		pvr_lock_yield(&adapter->lock);
 	pvr_adapter_lock(adapter);
 	qp = TAILQ_FIRST(&adapter->ready);
 	if (qp) {
-		look_ahead(qp);
+		prefetch_next(qp);
 		result = run_qp(worker, qp);
 	}
 	if (result == PVR_QUANTUM_BUSY)

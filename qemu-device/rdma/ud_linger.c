@@ -22,12 +22,12 @@ struct pvr_ud_linger {
 	uint8_t data[];
 };
 
-static void look(struct pvr_timer *timer);
+static void run(struct pvr_timer *timer);
 
 int pvr_ud_linger_init(struct pvr_adapter *adapter)
 {
 	TAILQ_INIT(&adapter->lingering_list.list);
-	return pvr_timer_init(&adapter->timers, &adapter->lingering_list.timer, look);
+	return pvr_timer_init(&adapter->timers, &adapter->lingering_list.timer, run);
 }
 
 void pvr_ud_linger_exit(struct pvr_adapter *adapter)
@@ -36,7 +36,7 @@ void pvr_ud_linger_exit(struct pvr_adapter *adapter)
 	pvr_timer_exit(&adapter->timers, &adapter->lingering_list.timer);
 }
 
-static void look_later(struct pvr_adapter *adapter)
+static void run_later(struct pvr_adapter *adapter)
 {
 	pvr_timer_set(&adapter->timers, &adapter->lingering_list.timer,
 		      pvr_now(adapter->engine) + PVR_UD_LATER_NS);
@@ -102,7 +102,7 @@ void pvr_ud_linger_add(struct pvr_adapter *adapter, uint32_t dst_qpn,
 	lingering_list->count++;
 	lingering_list->bytes += lingering->size;
 	if (!pvr_timer_is_set(&lingering_list->timer))
-		look_later(adapter);
+		run_later(adapter);
 }
 
 /* ----------------------------------------------------------------------- sending */
@@ -122,7 +122,7 @@ static bool send(struct pvr_adapter *adapter, struct pvr_ud_linger *lingering, b
 	return true;
 }
 
-static void look(struct pvr_timer *timer)
+static void run(struct pvr_timer *timer)
 {
 	struct pvr_ud_linger_list *lingering_list =
 		(struct pvr_ud_linger_list *)((char *)timer -
@@ -142,5 +142,5 @@ static void look(struct pvr_timer *timer)
 			drop(adapter, lingering);
 	}
 	if (!TAILQ_EMPTY(&lingering_list->list))
-		look_later(adapter);
+		run_later(adapter);
 }

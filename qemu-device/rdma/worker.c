@@ -76,7 +76,7 @@ void pvr_worker_queue(struct pvr_adapter *adapter)
 	unlock_and_wake(worker);
 }
 
-void pvr_worker_look(struct pvr_worker *worker)
+void pvr_worker_check(struct pvr_worker *worker)
 {
 	pvr_lock(&worker->lock);
 	worker->look = true;
@@ -84,12 +84,12 @@ void pvr_worker_look(struct pvr_worker *worker)
 	unlock_and_wake(worker);
 }
 
-void pvr_workers_look(struct pvr_engine *engine)
+void pvr_workers_check(struct pvr_engine *engine)
 {
 	unsigned int i;
 
 	for (i = 0; i < engine->num_workers; i++)
-		pvr_worker_look(&engine->workers[i]);
+		pvr_worker_check(&engine->workers[i]);
 }
 
 /* A later deadline stays private: the worker wakes too early and finds it then. */

@@ -88,9 +88,9 @@ void pvr_worker_queue(struct pvr_adapter *adapter);
  * Report that an adapter of the worker may have lost a GID or peers. Takes no adapter's
  * lock.
  */
-void pvr_worker_look(struct pvr_worker *worker);
+void pvr_worker_check(struct pvr_worker *worker);
 /* The same for all workers. */
-void pvr_workers_look(struct pvr_engine *engine);
+void pvr_workers_check(struct pvr_engine *engine);
 /* Store the deadline of the adapter: its first timer has changed. Its lock is held. */
 void pvr_worker_set_deadline(struct pvr_adapter *adapter);
 

@@ -88,11 +88,11 @@ TEST_PLAIN(test_queue_keeps_a_question_once)
 	assert_int_equal(pvr_dir_queue_init(&queue, loop, ready), 0);
 	numbered_key(&key, RED, 7);
 	for (i = 0; i < 100; i++)
-		pvr_dir_queue_ask(&queue, &key);
+		pvr_dir_queue_lookup(&queue, &key);
 	assert_true(pvr_dir_queue_question(&queue, &got));
 	assert_true(pvr_key_equal(&got, &key));
 	assert_false(pvr_dir_queue_question(&queue, &got));
-	pvr_dir_queue_ask(&queue, &key);
+	pvr_dir_queue_lookup(&queue, &key);
 	assert_true(pvr_dir_queue_question(&queue, &got));
 	pvr_dir_queue_exit(&queue);
 	pvr_loop_destroy(loop);
@@ -109,10 +109,10 @@ TEST_PLAIN(test_queue_lanes_take_turns)
 	assert_int_equal(pvr_dir_queue_init(&queue, loop, ready), 0);
 	for (i = 0; i < 5000; i++) {
 		numbered_key(&key, RED, i);
-		pvr_dir_queue_ask(&queue, &key);
+		pvr_dir_queue_lookup(&queue, &key);
 	}
 	numbered_key(&key, "blue", 1);
-	pvr_dir_queue_ask(&queue, &key);
+	pvr_dir_queue_lookup(&queue, &key);
 	while (pvr_dir_queue_question(&queue, &key)) {
 		if (!strcmp(key.fabric, "blue"))
 			before_blue = red;
@@ -137,11 +137,11 @@ TEST_PLAIN(test_queue_news_are_bounded)
 	assert_int_equal(pvr_dir_queue_init(&queue, loop, ready), 0);
 	for (i = 0; i < PVR_DIR_QUEUE_NEWS_MAX + 100; i++) {
 		numbered_key(&key, RED, i);
-		pvr_dir_queue_tell(&queue, PVR_NEWS_LOCATED, "a", &key, 1);
-		pvr_dir_queue_tell(&queue, PVR_NEWS_WANTED, "a", NULL, 0);
+		pvr_dir_queue_add_news(&queue, PVR_NEWS_LOCATED, "a", &key, 1);
+		pvr_dir_queue_add_news(&queue, PVR_NEWS_WANTED, "a", NULL, 0);
 	}
 	/* The bound is each kind's. */
-	pvr_dir_queue_tell(&queue, PVR_NEWS_MOVED, "b", &key, 0);
+	pvr_dir_queue_add_news(&queue, PVR_NEWS_MOVED, "b", &key, 0);
 	while (pvr_dir_queue_news(&queue, &news))
 		num += news.kind == PVR_NEWS_LOCATED;
 	assert_int_equal(num, PVR_DIR_QUEUE_NEWS_MAX);

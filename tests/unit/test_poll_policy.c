@@ -33,7 +33,7 @@ static void pass(struct worker *w, uint64_t ns)
 
 static void measure(struct worker *w)
 {
-	if (!pvr_poll_wants_usage(&w->policy, w->now))
+	if (!pvr_poll_needs_usage(&w->policy, w->now))
 		return;
 	w->usages++;
 	w->switches += w->cpu_contended;
@@ -47,9 +47,9 @@ static enum pvr_poll_step step(struct worker *w, bool worked)
 	if (next == PVR_POLL_GO_ON)
 		return next;
 	measure(w);
-	if (next == PVR_POLL_LOOK) {
+	if (next == PVR_POLL_SOCKETS) {
 		w->looks++;
-		pvr_poll_looked(&w->policy, w->now, false);
+		pvr_poll_sockets_done(&w->policy, w->now, false);
 	}
 	return next;
 }
@@ -71,7 +71,7 @@ static void sleep_for(struct worker *w, uint64_t ns)
 {
 	w->now += ns;
 	pvr_poll_slept(&w->policy, w->now - ns, w->now);
-	pvr_poll_looked(&w->policy, w->now, true);
+	pvr_poll_sockets_done(&w->policy, w->now, true);
 }
 
 /* The worker is woken, works, polls without work and sleeps. Return: the polling time. */
@@ -171,9 +171,9 @@ static uint64_t look_interval(struct worker *w, bool worked)
 {
 	uint64_t from;
 
-	while (step(w, worked) != PVR_POLL_LOOK)
+	while (step(w, worked) != PVR_POLL_SOCKETS)
 		pass(w, ROUND);
-	for (from = w->now; w->now == from || step(w, worked) != PVR_POLL_LOOK;)
+	for (from = w->now; w->now == from || step(w, worked) != PVR_POLL_SOCKETS;)
 		pass(w, ROUND);
 	return w->now - from;
 }
@@ -197,8 +197,8 @@ TEST_PLAIN(test_sockets_with_events_are_looked_at_often)
 	worker_init(&w, PVR_POLL_AUTO);
 	for (uint32_t i = 0; i < 20; i++)
 		look_interval(&w, true);
-	pvr_poll_looked(&w.policy, w.now, true);
-	for (from = w.now; pvr_poll_next(&w.policy, w.now, true, false) != PVR_POLL_LOOK;)
+	pvr_poll_sockets_done(&w.policy, w.now, true);
+	for (from = w.now; pvr_poll_next(&w.policy, w.now, true, false) != PVR_POLL_SOCKETS;)
 		pass(&w, ROUND);
 	assert_in_range(w.now - from, 0, US);
 }
@@ -408,7 +408,7 @@ static void talk(struct worker *w, uint64_t ns, uint64_t turn)
 
 	while (w->now < end && polls(w)) {
 		pass(w, ROUND);
-		if (step(w, false) != PVR_POLL_LOOK || !polls(w))
+		if (step(w, false) != PVR_POLL_SOCKETS || !polls(w))
 			continue;
 		w->now += turn;
 		pass(w, 300);
@@ -527,14 +527,14 @@ TEST_PLAIN(test_cpu_that_is_wanted_is_offered_in_each_round)
 	pvr_poll_moved(&w.policy, w.now);
 	pvr_poll_yielded(&w.policy, w.now - 3 * US, w.now);
 	assert_true(pvr_poll_is_shared(&w.policy));
-	pvr_poll_looked(&w.policy, w.now, true);
+	pvr_poll_sockets_done(&w.policy, w.now, true);
 	/* But for a guest that answers. */
 	pass(&w, US);
 	assert_int_equal(step(&w, false), PVR_POLL_GO_ON);
 	pass(&w, US);
 	for (uint32_t i = 0; i < 20; i++) {
 		pass(&w, ROUND);
-		assert_int_equal(step(&w, i % 2), PVR_POLL_LOOK);
+		assert_int_equal(step(&w, i % 2), PVR_POLL_SOCKETS);
 	}
 	pvr_poll_yielded(&w.policy, w.now - 300, w.now);
 	assert_false(pvr_poll_is_shared(&w.policy));

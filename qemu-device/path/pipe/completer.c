@@ -194,7 +194,7 @@ static void wake(struct pvr_qp *qp)
  * With requests in flight the guest needs no doorbell, see rdma/db_suppress.c. So check
  * the queue for new requests.
  */
-static void look_at_queue(struct pvr_qp *qp)
+static void check_queue(struct pvr_qp *qp)
 {
 	if (qp->db_suppress_shm && qp->wait == PVR_QP_RUNNING &&
 	    (!qp->sq_inflight || pvr_requester_has_work(qp)))
@@ -223,7 +223,7 @@ static void progressed(struct pvr_pipe_sq *sq)
 		pvr_requester_drained(qp);
 	else
 		wake(qp);
-	look_at_queue(qp);
+	check_queue(qp);
 }
 
 /* Completes all requests before @psn and @done. Return: false if these were not sent. */

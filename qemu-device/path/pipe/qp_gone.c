@@ -48,7 +48,7 @@ static bool fill(struct pvr_frame_qp_gone *frame, const struct pvr_qp *qp)
 }
 
 /* A frame that cannot be sent is dropped: the peer's own timeout detects the loss. */
-static void tell(struct pvr_qp *qp)
+static void notify(struct pvr_qp *qp)
 {
 	struct pvr_host *host = host_of(qp);
 	union pvr_any_frame any;
@@ -70,14 +70,14 @@ void pvr_pipe_send_qp_gone(struct pvr_adapter *adapter)
 	if (!adapter->engine->fabrics->gid_ops)
 		return;
 	PVR_TABLE_FOR_EACH(&adapter->qps, i, qp)
-	tell(qp);
+	notify(qp);
 }
 
 /* ----------------------------------------------------------------------- receiving */
 
 /* Only the host that has the GID, or had it during the connection, may send QP_GONE. */
-static bool is_believed(const struct pvr_qp *qp, const struct pvr_host *host,
-			enum pvr_gid_state where)
+static bool is_plausible(const struct pvr_qp *qp, const struct pvr_host *host,
+			 enum pvr_gid_state where)
 {
 	return where == PVR_GID_AT_HOST || (qp->peer_is_far && qp->peer_host == host) ||
 	       (qp->pipe_sq && qp->pipe_sq->route.host == host) ||
@@ -109,7 +109,7 @@ void pvr_pipe_recv_qp_gone(struct pvr_rsp_conn *in, const char *fabric,
 		return;
 	pvr_adapter_lock(adapter);
 	qp = find(adapter, frame);
-	if (qp && is_believed(qp, host, where))
+	if (qp && is_plausible(qp, host, where))
 		pvr_peer_gone_end(qp);
 	pvr_publish(adapter);
 	pvr_adapter_unlock(adapter);

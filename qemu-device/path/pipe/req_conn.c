@@ -114,7 +114,7 @@ static void out_close(struct pvr_req_conn *out)
 	out->rndv_done_count = out->rndv_done_sent = out->rndv_done_unflushed = 0;
 	pvr_fabric_ids_forget(&out->fabrics);
 	out->refused = false;
-	out->told_limit = false;
+	out->limit_logged = false;
 }
 
 void pvr_req_conn_up(struct pvr_host *host, enum pvr_pipe_kind kind, unsigned int slot,
@@ -213,7 +213,7 @@ static struct pvr_req_conn *pick_best(const struct pvr_host *host, uint32_t qpn,
 }
 
 /* Whether to request a connection from the embedder. */
-static bool is_wanting(const struct pvr_route *route, const struct pvr_req_conn *out)
+static bool needs_connection(const struct pvr_route *route, const struct pvr_req_conn *out)
 {
 	return !route->generation || (route->dscp && out->kind == PVR_PIPE_TCP &&
 				      __atomic_load_n(&out->dscp, __ATOMIC_RELAXED) != route->dscp);
@@ -235,7 +235,7 @@ bool pvr_link_route(struct pvr_host *host, uint32_t qpn, uint8_t dscp, struct pv
 		route->generation = generation_of(out);
 		route->chunk = __atomic_load_n(&out->chunk, __ATOMIC_RELAXED);
 	}
-	if (is_wanting(route, out) && pipe->ops && pipe->ops->want)
+	if (needs_connection(route, out) && pipe->ops && pipe->ops->want)
 		pipe->ops->want(pipe->opaque, host, dscp);
 	return route->generation;
 }
@@ -262,11 +262,11 @@ static bool put_flat(struct pvr_req_conn *out, union pvr_any_frame *any, size_t 
 /* The limit of fabrics per connection, or of memory, is reached. */
 static void cannot_add_fabric_id(struct pvr_req_conn *out, const char *name)
 {
-	if (!out->told_limit)
+	if (!out->limit_logged)
 		pvr_log(out->host->engine, NULL, PVR_LOG_ERR,
 			"%s: a connection cannot have more fabrics than %u: %s is cut off",
 			out->host->name, out->fabrics.count, name);
-	out->told_limit = true;
+	out->limit_logged = true;
 }
 
 /* Return: the number of the fabric on this connection; 0: not available. */

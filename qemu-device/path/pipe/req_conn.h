@@ -32,7 +32,7 @@ struct pvr_req_conn {
 	uint32_t rndv_done_count; /* rendezvous of the peer that are over ... */
 	uint32_t rndv_done_sent; /* ... of these, reported by RNDV_DONE */
 	bool refused; /* a sender waits until the box is flushed */
-	bool told_limit; /* the limit of fabrics was logged */
+	bool limit_logged; /* the limit of fabrics was logged */
 	uint64_t ping; /* cookie of the last PING */
 
 	/* Used by its thread only. */

@@ -249,7 +249,7 @@ static struct fragment next_fragment(const struct pvr_pipe_sq *sq, const struct 
 	return fragment;
 }
 
-static void count_piece(struct quantum *quantum, const struct fragment *fragment)
+static void count_fragment(struct quantum *quantum, const struct fragment *fragment)
 {
 	quantum->bytes += fragment->len;
 	quantum->left--;
@@ -279,7 +279,7 @@ static enum step sent_rc(struct pvr_pipe_sq *sq, const struct fragment *fragment
 			 struct quantum *quantum)
 {
 	fragment_sent(sq, fragment);
-	count_piece(quantum, fragment);
+	count_fragment(quantum, fragment);
 	/* One fragment is enough to detect whether the responder exists now. */
 	return sq->probing ? wait_for_answers(sq) : STEP_NEXT;
 }
@@ -431,7 +431,7 @@ static enum step begin_uc(struct pvr_pipe_sq *sq, struct pvr_send_wqe *wqe, stru
 		sent = send_frame(sq, &fragment);
 	if (sent == PVR_SENT_BLOCKED)
 		return not_sent(sq, sent);
-	count_piece(quantum, &fragment);
+	count_fragment(quantum, &fragment);
 	if (!fragment.last) {
 		qp->sq_offset += fragment.len;
 		return STEP_NEXT;
@@ -539,7 +539,7 @@ static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 	return PVR_QUANTUM_DONE;
 }
 
-static enum pvr_quantum turn_on(struct pvr_pipe_sq *sq)
+static enum pvr_quantum run_quantum(struct pvr_pipe_sq *sq)
 {
 	struct quantum quantum = { .left = PVR_QUANTUM_REQUESTS };
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
@@ -608,7 +608,7 @@ enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp)
 		pvr_requester_wait(qp);
 		return PVR_QUANTUM_DONE;
 	}
-	return turn_on(qp->pipe_sq);
+	return run_quantum(qp->pipe_sq);
 }
 
 /* ---------------------------------------------------------------------------- time */

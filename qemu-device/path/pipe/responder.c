@@ -110,7 +110,7 @@ void pvr_pipe_request_end(struct pvr_rsp_conn *in)
  * @ack supersedes a pending ACK of the same queue pair. An ACK of another queue pair is
  * sent.
  */
-static void make_way(struct pvr_rsp_conn *in, const struct pvr_frame_ack *ack)
+static void flush_acks(struct pvr_rsp_conn *in, const struct pvr_frame_ack *ack)
 {
 	struct pvr_rsp_conn_acks *acks = pvr_rsp_conn_acks(in);
 
@@ -135,7 +135,7 @@ static void ack_later(const struct pvr_rx_request *fragment)
 	if (is_unreliable(fragment->frame))
 		return;
 	set_expected(&ack, fragment->to);
-	make_way(fragment->conn, &ack);
+	flush_acks(fragment->conn, &ack);
 	acks->frame = ack;
 	acks->ack_pending = true;
 	acks->count++;
@@ -147,7 +147,7 @@ static void send_nak(const struct pvr_rx_request *fragment, struct pvr_frame_ack
 	if (is_unreliable(fragment->frame))
 		return;
 	set_expected(ack, fragment->to);
-	make_way(fragment->conn, ack);
+	flush_acks(fragment->conn, ack);
 	send_ack(fragment->conn, ack);
 }
 
@@ -164,7 +164,7 @@ static void send_no_qp(struct pvr_rsp_conn *in, const struct pvr_frame_request *
 	send_ack(in, &ack);
 }
 
-static void tell_refusal(const struct pvr_rx_request *fragment, uint8_t nak)
+static void send_nak_of(const struct pvr_rx_request *fragment, uint8_t nak)
 {
 	struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_NAK);
 
@@ -281,7 +281,7 @@ static void fill_header(struct pvrdma_sq_wqe_hdr *hdr, const struct pvr_frame_re
 	hdr->wr.rdma.rkey = le32toh(frame->rkey);
 }
 
-static void fill_piece(struct pvr_rx_request *fragment)
+static void fill_fragment(struct pvr_rx_request *fragment)
 {
 	const struct pvr_frame_request *frame = fragment->frame;
 
@@ -324,7 +324,7 @@ static void refused(const struct pvr_rx_request *fragment, enum pvrdma_wc_status
 	rq->has_refused = true;
 	rq->psn = fragment->req_src.psn;
 	rq->status = status;
-	tell_refusal(fragment, nak_of(status));
+	send_nak_of(fragment, nak_of(status));
 }
 
 static void not_ready(const struct pvr_rx_request *fragment, uint64_t ns)
@@ -350,7 +350,7 @@ static void done(const struct pvr_rx_request *fragment)
 		struct pvr_frame_ack ack = answer_to(fragment->frame, PVR_FRAME_SYN_ACK);
 
 		/* The response was sent and acknowledges all before it. */
-		make_way(fragment->conn, &ack);
+		flush_acks(fragment->conn, &ack);
 		return;
 	}
 	ack_later(fragment);
@@ -421,10 +421,10 @@ static void send_seq_nak(const struct pvr_rx_request *fragment)
 static void in_error(const struct pvr_rx_request *fragment)
 {
 	const struct pvr_responder_state *rq = fragment->to->responder_state;
-	enum pvr_place psn_class = pvr_place_of(fragment->to, &fragment->inbound.request);
+	enum pvr_psn_class psn_class = pvr_psn_classify(fragment->to, &fragment->inbound.request);
 
 	if (rq->has_refused && rq->psn == fragment->req_src.psn && psn_class == PVR_PSN_EXPECTED)
-		tell_refusal(fragment, nak_of(rq->status));
+		send_nak_of(fragment, nak_of(rq->status));
 	else if (psn_class == PVR_PSN_DUPLICATE && !fragment->inbound.request.op->local)
 		ack_later(fragment);
 	else
@@ -453,7 +453,7 @@ static enum pvr_handled handle(struct pvr_rx_request *fragment)
 		send_no_qp(fragment->conn, fragment->frame, PVR_FRAME_SYN_NO_QP);
 		return PVR_HANDLED;
 	}
-	switch (pvr_place_of(to, &fragment->inbound.request)) {
+	switch (pvr_psn_classify(to, &fragment->inbound.request)) {
 	case PVR_PSN_EXPECTED:
 		return execute(fragment);
 	case PVR_PSN_DUPLICATE:
@@ -479,7 +479,7 @@ static enum pvr_handled handle_for(struct pvr_adapter *adapter, struct pvr_rsp_c
 	fragment.frame = frame;
 	fragment.payload = payload;
 	fragment.to = find(adapter, frame);
-	fill_piece(&fragment);
+	fill_fragment(&fragment);
 	if (!fragment.to || !pvr_host_rq_get(fragment.to, pvr_rsp_conn_host(in),
 					     fragment.inbound.request.op->kind == PVR_OP_ATOMIC)) {
 		send_no_qp(in, frame, PVR_FRAME_SYN_NO_QP);

@@ -201,7 +201,7 @@ int pvr_pipe_rx_recv_payload(struct pvr_pipe_rx *box, const struct pvr_qp *qp,
 }
 
 /* Return: false if there is more to come. */
-static bool throw_away_bytes(struct pvr_pipe_rx *box)
+static bool discard_bytes(struct pvr_pipe_rx *box)
 {
 	size_t n = have(box) < missing(box) ? have(box) : missing(box);
 
@@ -225,11 +225,11 @@ static bool drop_rndv(struct pvr_pipe_rx *box)
 }
 
 /* Return: false if there is more to come. */
-static bool throw_away(struct pvr_pipe_rx *box)
+static bool discard(struct pvr_pipe_rx *box)
 {
 	if (box->exposed)
 		return drop_rndv(box);
-	return throw_away_bytes(box);
+	return discard_bytes(box);
 }
 
 /* ----------------------------------------------------------------------- frames */
@@ -323,7 +323,7 @@ static enum progress handle(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_op
 			return box->dry && missing(box) ? NEED_MORE : GO_ON;
 		box->drop = true;
 	}
-	if (!throw_away(box))
+	if (!discard(box))
 		return NEED_MORE;
 	next_frame(box);
 	return GO_ON;
