@@ -123,7 +123,7 @@ static inline const struct pvr_mr *pvr_mr_find_remote(const struct pvr_qp *qp, u
 static inline uint8_t *pvr_mr_run(struct pvr_adapter *adapter, const struct pvr_mr *mr,
 				  uint64_t addr, uint64_t len, uint64_t *contig)
 {
-	/* Whether the memory is writable was checked by pvr_mr_permits(). */
+	/* pvr_mr_permits() has checked that the memory is writable. */
 	if (!mr->where)
 		return pvr_ram_ptr(&adapter->ram, addr, len, false, contig);
 	return pvr_pages_run(mr->where, mr->offset + (addr - mr->start), len, contig);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What the device tells of itself: capabilities, QUERY_PORT, QUERY_PKEY. */
+/* Queries of the device: capabilities, QUERY_PORT, QUERY_PKEY. */
 #include <errno.h>
 #include <endian.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-/* What ends objects: reset, failure, RAM that goes. */
+/* End of objects: reset, failure, removal of RAM. */
 #include "core/adapter.h"
 #include "ctrl/uar_poll.h"
 #include "rdma/path.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
-/* Whether the CPUs suffice for workers that never sleep. */
+/* Check that the CPUs suffice for workers that never sleep. */
 #ifndef PVR_DAEMON_CPUS_H
 #define PVR_DAEMON_CPUS_H
 

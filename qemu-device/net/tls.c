@@ -402,7 +402,7 @@ static ssize_t sum(size_t total, ssize_t last)
 	return total ? (ssize_t)total : last;
 }
 
-/* Where the next byte is that is to be sent. */
+/* Return: the next byte to be sent. */
 struct iov_cursor {
 	const struct iovec *iov;
 	int count;

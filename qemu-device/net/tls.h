@@ -48,7 +48,7 @@ bool pvr_tls_context_knows(const struct pvr_tls_context *context, const char *ho
 bool pvr_tls_context_is_current(const struct pvr_tls_context *context,
 				const struct pvr_net_settings *settings, struct pvr_error *err);
 /*
- * Whether the context would accept its own certificate. Hosts may use different
+ * Return: true if the context would accept its own certificate. Hosts may use different
  * authorities.
  */
 bool pvr_tls_context_trusts_itself(const struct pvr_tls_context *context,
@@ -77,9 +77,9 @@ enum pvr_tls_result pvr_tls_handshake(struct pvr_tls *tls, struct pvr_error *err
 /* After the handshake: whether the peer has proved to be @host. */
 bool pvr_tls_is_host(struct pvr_tls *tls, const char *host, struct pvr_error *err);
 /*
- * Whether @context, read later, would accept @host, the peer of this session. With a key:
- * it is still one of that host's. With a certificate: an authority has signed it and it
- * is valid today. False with @err filled.
+ * Return: true if @context, read later, would accept @host, the peer of this session. A
+ * key must still be one of that host's. A certificate must be signed by an authority and
+ * be valid today. False: @err is filled.
  */
 bool pvr_tls_is_trusted(struct pvr_tls *tls, const struct pvr_tls_context *context,
 			const char *host, struct pvr_error *err);

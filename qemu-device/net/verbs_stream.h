@@ -91,7 +91,7 @@ void pvr_verbs_stream_set_peer(struct pvr_verbs_stream *stream, uint32_t buffers
  */
 ssize_t pvr_verbs_stream_send(struct pvr_verbs_stream *stream, const struct iovec *iov, int count);
 ssize_t pvr_verbs_stream_recv(struct pvr_verbs_stream *stream, const struct iovec *iov, int count);
-/* Whether a message has arrived at the peer: 1, 0 (an event will follow), or -errno. */
+/* Return: 1 if a message has arrived at the peer; 0 if not, an event follows; or -errno. */
 int pvr_verbs_stream_is_proved(struct pvr_verbs_stream *stream);
 /*
  * Polls completions; with @wait the next one raises an event. Return: 0, or -errno if

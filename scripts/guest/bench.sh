@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 # Functions for the steps of bench/vm, in addition to steps.sh.
 #
-# What is measured is printed between lines of bench/vm's own: "@run DEVICE", "@guest TICKS" (how long this guest's
+# Results are printed between lines of bench/vm's own: "@run DEVICE", "@guest TICKS" (how long this guest's
 # CPUs were busy) and "@host NAME=NANOSECONDS..." before and after, "@end STATUS".
 
 devices=/run/bench-devices

@@ -163,7 +163,7 @@ load()
 	}
 }
 
-# What the kernel complained about since it booted, without what is said of every module from outside its tree.
+# Warnings of the kernel since it booted, without those about each out-of-tree module.
 complaints()
 {
 	dmesg -l emerg,alert,crit,err,warn | grep -iE 'pvrdma|infiniband|ib_|rdma|BUG|WARN' | grep -v taint

@@ -77,7 +77,7 @@ until_path()
 	return 1
 }
 
-# What ib_write_bw reaches over rxe0, on node 1.
+# The bandwidth of ib_write_bw over rxe0, on node 1.
 raw()
 {
 	local command=(ib_write_bw -d rxe0 -x "$(gid_index_of rxe0)" -s "$size" -n 60 -F)

@@ -57,7 +57,7 @@ def guard(code):
 
 
 def _after_parentheses(code, position):
-    """What follows the parameter list that opens just before `position`: its position."""
+    """Return: the position behind the parameter list that opens just before `position`."""
     depth = 1
     while depth and position < len(code):
         depth += {"(": 1, ")": -1}.get(code[position], 0)

@@ -83,7 +83,7 @@ static void put(struct pvr_pipe_sq *sq)
 	pvr_adapter_unlock(adapter);
 }
 
-/* Whether the response arrived by the connection in use. */
+/* Return: true if the response arrived by the connection in use. */
 static bool is_current(const struct pvr_pipe_sq *sq, const struct pvr_route *route)
 {
 	return sq->route.kind == route->kind && sq->route.slot == route->slot &&
@@ -92,7 +92,7 @@ static bool is_current(const struct pvr_pipe_sq *sq, const struct pvr_route *rou
 
 /* --------------------------------------------------------------------- PSN and offset */
 
-/* Whether @done bytes of in-flight WR @i were sent at least once. */
+/* Return: true if @done bytes of in-flight WR @i were sent at least once. */
 static bool was_sent(struct pvr_pipe_sq *sq, uint32_t i, uint64_t done)
 {
 	if (i + 1 < sq->qp->sq_inflight)
@@ -249,7 +249,7 @@ static bool reach(struct pvr_pipe_sq *sq, uint32_t psn, uint64_t done)
 
 /* ------------------------------------------------------------------ errors */
 
-/* Whether the oldest in-flight WR starts at @psn, so that the response is about it. */
+/* Return: true if the oldest in-flight WR starts at @psn: the response is about it. */
 static bool is_first(struct pvr_pipe_sq *sq, uint32_t psn)
 {
 	return sq->qp->sq_inflight && is_sending(sq->qp) && pvr_inflight(sq, 0)->psn == psn;

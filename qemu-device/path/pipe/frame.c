@@ -39,7 +39,8 @@ struct frame_kind {
 /* ------------------------------------------------------------ values of fields */
 
 /*
- * Whether the string is terminated, not empty, and has only characters that @ok accepts.
+ * Return: true if the string is terminated, not empty, and has only characters that @ok
+ * accepts.
  */
 static bool is_text(const char *text, size_t size, int (*ok)(int))
 {

@@ -355,8 +355,8 @@ bool pvr_frame_check(const union pvr_any_frame *any, size_t size, size_t *payloa
 uint32_t pvr_frame_chunk(const union pvr_any_frame *any);
 
 /*
- * Whether the lengths of @count segments add up to @chunk bytes, and no segment is empty
- * or wraps. If not, *why is the reason.
+ * Return: true if the lengths of @count segments add up to @chunk bytes, and no segment is
+ * empty or wraps. If not, *why is the reason.
  */
 bool pvr_frame_check_rndv(const struct pvr_frame_rndv_seg *rndv, size_t count, uint32_t chunk,
 			  const char **why);

@@ -59,7 +59,7 @@ static inline uint8_t pvr_dscp_of(uint8_t traffic_class)
 {
 	return traffic_class >> 2;
 }
-/* Whether pvr_link_route() would now return another connection. Cheap, without locks. */
+/* Return: true if pvr_link_route() would return another connection now. Takes no lock. */
 bool pvr_link_route_changed(const struct pvr_route *route, uint32_t qpn);
 
 /**
@@ -119,7 +119,7 @@ void pvr_rsp_conn_reply(struct pvr_rsp_conn *in, union pvr_any_frame *header, si
 			uint32_t len);
 
 /*
- * Whether the connection may stall (PVR_HANDLED_STALLED) until the GID of a frame's
+ * Return: true if the connection may stall (PVR_HANDLED_STALLED) until the GID of a frame's
  * sender is resolved. False after the stall has lasted its maximum.
  */
 bool pvr_rsp_conn_may_stall(struct pvr_rsp_conn *in);

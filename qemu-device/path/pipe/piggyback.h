@@ -37,7 +37,7 @@ struct pvr_piggyback {
 /* Offers an ACK. It replaces the ACK of an earlier offer. */
 void pvr_piggyback_offer(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from,
 			 const char *fabric, const struct pvr_frame_ack *frame);
-/* Whether the last ACK that @from offered has been sent. */
+/* Return: true if the last ACK that @from offered has been sent. */
 bool pvr_piggyback_is_sent(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from);
 void pvr_piggyback_withdraw(struct pvr_piggyback *piggyback, const struct pvr_rsp_conn *from);
 

@@ -212,7 +212,7 @@ static struct pvr_req_conn *pick_best(const struct pvr_host *host, uint32_t qpn,
 	return out;
 }
 
-/* Whether to request a connection from the embedder. */
+/* Return: true if the embedder has to provide a connection. */
 static bool needs_connection(const struct pvr_route *route, const struct pvr_req_conn *out)
 {
 	return !route->generation || (route->dscp && out->kind == PVR_PIPE_TCP &&

@@ -355,7 +355,7 @@ static enum step local_step(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *w
 	return STEP_NEXT;
 }
 
-/* Whether an in-flight WR delays the start of @wqe. */
+/* Return: true if an in-flight WR delays the start of @wqe. */
 static bool is_held_up(struct pvr_pipe_sq *sq, const struct pvr_send_wqe *wqe,
 		       const struct pvr_opcode *op)
 {

@@ -273,7 +273,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 	return handled;
 }
 
-/* Whether the next response has space. */
+/* Return: true if the next response has space. */
 static bool ready(void *owner)
 {
 	struct pvr_rsp_conn *in = owner;

@@ -21,7 +21,7 @@ struct pvr_pipe_rx;
 
 /* Handlers of a connection. */
 struct pvr_pipe_rx_ops {
-	/* Whether a frame may be handled now: its response has space. May be NULL. */
+	/* Return: true if the response of a frame has space. NULL: it always has. */
 	bool (*ready)(void *owner);
 	/*
 	 * Handles a frame. @payload: the whole payload, or NULL if it has not arrived.

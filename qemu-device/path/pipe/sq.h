@@ -71,7 +71,7 @@ static inline uint32_t pvr_psn_distance(uint32_t from, uint32_t to)
  * memory.
  */
 struct pvr_pipe_sq *pvr_pipe_sq_new(struct pvr_qp *qp);
-/* Whether the route is still the best connection. */
+/* Return: true if the route is still the best connection. */
 bool pvr_pipe_is_routed(const struct pvr_pipe_sq *sq);
 /* Resends from the oldest in-flight WR on. */
 void pvr_pipe_rewind(struct pvr_pipe_sq *sq);

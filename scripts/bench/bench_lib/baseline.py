@@ -25,7 +25,7 @@ def as_json(counts):
 
 
 class Finding:
-    """What became of a case: whether it may stay so, in a word, and the reasons."""
+    """The result of a case: a word, and the reasons."""
 
     def __init__(self, case, passed, text, reasons=()):
         self.case, self.passed, self.text, self.reasons = case, passed, text, list(reasons)

@@ -70,7 +70,7 @@ def many(host, command, first, count):
 
 
 def etcd_rows(etcd, gids):
-    """What one host sees that looks up MANY of them, and then watches those."""
+    """The times of a host that looks up MANY of them and then watches those."""
     host = Host("self", f"etcd={etcd.url}", "address=192.0.2.1:7471")
     host.wait("log 2 directory: announced")
     begin = host.stats()

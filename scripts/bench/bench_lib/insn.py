@@ -33,7 +33,7 @@ class Counts:
 
     @property
     def device(self):
-        """What is not the C library's."""
+        """Instructions outside the C library."""
         return self.total - self.functions.get(LIBC, 0)
 
 
@@ -73,7 +73,7 @@ def program(build):
 
 
 def key(build):
-    """What the counts depend on: the compiler that BUILD was made with, and the architecture."""
+    """The environment that the counts depend on: the compiler that BUILD was made with, and the architecture."""
     compiler = subprocess.run([program(build), "--compiler"], text=True, stdout=subprocess.PIPE, check=True)
     return f"{compiler.stdout.strip()} {platform.machine()}"
 
@@ -91,5 +91,5 @@ def measure(build):
             raise CannotCount(run.stdout.strip().splitlines()[-1])
         if run.returncode:
             raise RuntimeError(f"bench_insn under valgrind: exit status {run.returncode}\n{run.stdout}")
-        # What is left at the end goes into "out" itself.
+        # The rest at the end goes into "out" itself.
         return dict(parse(path.read_text()) for path in sorted(Path(folder).glob("out.*")))

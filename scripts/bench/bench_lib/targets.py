@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the rows of native.json, vm.json, apps.json and hosts.json must reach."""
+"""Targets of the rows of native.json, vm.json, apps.json and hosts.json."""
 
 import re
 

@@ -26,7 +26,7 @@ def _libraries(program):
 
 
 def fill_share(share, build):
-    """What a host needs, from the folder where it was built."""
+    """The files that a host needs, from the build folder."""
     (share / "lib").mkdir()
     for name in PROGRAMS:
         shutil.copy(build / name, share)

@@ -3,7 +3,7 @@
 
 import re
 
-# What a message of the kernel must begin with. Complaints of a user's program
+# The beginning of a kernel message. Complaints of a user's program
 # ("traps: foo[12] general protection fault") begin with something else.
 _COMPLAINT = re.compile(r"""
     (?: (?:watchdog|rcu|kmemleak|workqueue|CPU\d+|Memory\ failure):\ )?

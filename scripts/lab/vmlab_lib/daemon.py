@@ -83,7 +83,7 @@ class Daemon:
 
 
 def paths(binaries, control):
-    """What `pvrdmactl paths` says, or why it says nothing."""
+    """The output of `pvrdmactl paths`, or the reason why there is none."""
     argv = [str(binaries / "pvrdmactl"), "--control", str(control), "paths"]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=10,

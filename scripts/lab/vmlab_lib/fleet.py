@@ -10,7 +10,7 @@ PIPES = ("tcp", "tls")
 
 
 class Fleet:
-    """What a Daemon is to one host, for several: host H has nodes H, H + hosts, H + 2 hosts ..."""
+    """The daemons of several hosts: host H has nodes H, H + hosts, H + 2 hosts ..."""
 
     def __init__(self, options, run_dir):
         self.hosts = Hosts(options.hosts)

@@ -31,7 +31,7 @@ def root_image(extra_packages, progress):
 
 
 def _archives():
-    """Where this system's apt gets each release's main packages from: {"bookworm": URI, ...}."""
+    """URIs from which this system's apt gets each release's main packages: {"bookworm": URI, ...}."""
     form = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
     found = subprocess.run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"],
                            capture_output=True, text=True, check=False)

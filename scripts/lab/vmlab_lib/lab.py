@@ -11,7 +11,7 @@ from .barrier import Barriers
 from .errors import LabFailure
 from .node import Node, State, environment
 
-# What the other nodes get to finish when one has failed.
+# Seconds that the other nodes have to finish after one has failed.
 GRACE_SECONDS = 5.0
 
 
@@ -202,7 +202,7 @@ class Lab:
         self.barriers.arrive(name, node.number, answer, float(seconds))
 
     def _cpu(self, node, answer):
-        """What the host's processes have run: "node1=NANOSECONDS node2=... pvrdmad=..."."""
+        """CPU time of the host's processes: "node1=NANOSECONDS node2=... pvrdmad=..."."""
         pids = {other.name: other.pid for other in self.nodes.values() if other.alive()}
         if self.service:
             pids.update(self.service.pids())

@@ -16,7 +16,7 @@ from .lines import LineReader
 
 @dataclasses.dataclass
 class Vm:
-    """What QEMU needs to know. The descriptors are the guest's ends of its streams."""
+    """Parameters of QEMU. The descriptors are the guest's ends of its streams."""
 
     number: int
     kernel: pathlib.Path

@@ -154,7 +154,7 @@ def _check_devices(options):
 
 
 def _settings(options):
-    """What --adapter-settings says, as a dictionary; pvrdmad finds out what is wrong in it."""
+    """The value of --adapter-settings, as a dictionary; pvrdmad reports its errors."""
     return dict(part.partition("=")[::2] for part in options.adapter_settings.split(",") if part)
 
 

@@ -54,7 +54,7 @@ def _check_host_packages():
 
 
 def _is_static(path):
-    """Whether `path` is a 64-bit ELF program that names no loader (PT_INTERP)."""
+    """Return: True if `path` is a 64-bit ELF program that names no loader (PT_INTERP)."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -68,7 +68,7 @@ def _is_static(path):
 
 
 def _is_stale(results, *sources):
-    """Whether a result is missing or older than a source, which the build may have left as it was."""
+    """Return: True if a result is missing or older than a source; a build may leave a result as it was."""
     if not all(result.exists() for result in results):
         return True
     made = max(result.stat().st_mtime for result in results)

@@ -61,7 +61,7 @@ def _signal_group(pid, signum):
 
 
 def cpu_nanoseconds(pid):
-    """What all threads of the process have run, those that have ended included."""
+    """CPU time of all threads of the process, including those that have ended."""
     return time.clock_gettime_ns((~pid << 3) | _CPUCLOCK_SCHED)
 
 

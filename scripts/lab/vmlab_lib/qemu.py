@@ -103,7 +103,7 @@ def _devices(vm):
 
 
 def _hub(vm):
-    """What joins the first NIC and the segment where there are more NICs."""
+    """The hub that joins the first NIC, the segment and further NICs."""
     if not vm.more:
         return []
     return ["-netdev", json.dumps({"type": "hubport", "id": "port0", "hubid": HUB, "netdev": "net"}),

@@ -62,7 +62,7 @@ def put(share, steps):
 
 
 def seconds(steps):
-    """How long all of it may take, booting included."""
+    """Seconds that all of it may take, including the boot."""
     return 60 + sum(step.seconds for step in steps)
 
 

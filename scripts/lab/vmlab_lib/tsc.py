@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""How fast this machine's time stamp counter counts. It is the guests', too, where QEMU translates their code.
+"""Frequency of this machine's time stamp counter. It is the guests', too, where QEMU translates their code.
 
 A kernel that boots finds it out by an emulated timer. If other processes have the CPU meanwhile, it may find a
 fraction, and then its seconds are that much too short as long as it lives. So guests are told.

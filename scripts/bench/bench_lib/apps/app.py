@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What an application is to the benchmark: a bash function for the VMs, and the rows that its output gives."""
+"""An application of the benchmark: a bash function for the VMs, and the rows that its output gives."""
 
 import dataclasses
 import math

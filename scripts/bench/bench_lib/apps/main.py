@@ -32,7 +32,7 @@ KERNEL_PARAMETERS = "init_on_alloc=0"
 
 
 class BenchError(Exception):
-    """What keeps the benchmark from being done."""
+    """An error that ends the benchmark."""
 
 
 def arguments(argv):
@@ -122,7 +122,7 @@ def _show(entries):
 
 
 def _keep_outputs(bench, logs):
-    """What each step printed, beside vmlab's logs."""
+    """The output of each step, beside vmlab's logs."""
     shutil.rmtree(logs / "results", ignore_errors=True)
     if (bench.share / "results").exists():
         shutil.copytree(bench.share / "results", logs / "results")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the report is made of: figures, the machine, notes by hand."""
+"""The inputs of the report: figures, the machine, notes by hand."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ FIELDS = {"name", "value", "unit", "peer", "peer_value", "ratio", "min", "max", 
 
 
 class InputError(Exception):
-    """What is wrong with an input, and what makes a right one."""
+    """An error in an input, with the command that makes a correct one."""
 
 
 def entries(folder, name):
@@ -35,21 +35,21 @@ def entries(folder, name):
 
 
 def machine_of(folder):
-    """What bench/vm noted of the machine, else what this one is."""
+    """The machine that bench/vm recorded, or else this machine."""
     path = folder / "machine.json"
     return json.loads(path.read_text()) if path.exists() else machine.describe()
 
 
 @dataclasses.dataclass(frozen=True)
 class Notes:
-    """What people wrote: about rows, and about other things, which are sections of their own."""
+    """Notes by hand: about rows, and about other subjects, which have sections of their own."""
 
     rows: dict          # name -> text
     sections: list      # (title, text)
 
 
 def _is_left_out(word, names):
-    """Whether it is a row of a file that is not there."""
+    """Return: True if the row belongs to a file that does not exist."""
     for prefixes in OPTIONAL.values():
         if word.startswith(prefixes):
             return not any(name.startswith(prefixes) for name in names)

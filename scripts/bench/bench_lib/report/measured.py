@@ -38,7 +38,7 @@ class Measured:
 
 
 def load(folder):
-    """What FOLDER/measured.json has; without the file, no rows."""
+    """The rows of FOLDER/measured.json; no rows without the file."""
     path = folder / NAME
     found = json.loads(path.read_text()) if path.exists() else {}
     parts = {}

@@ -89,7 +89,7 @@ def score(rows):
 
 
 def notes_text(rows, notes):
-    """What limits each missed row, one paragraph for rows that share it; then what there is on others."""
+    """The limit of each missed row, one paragraph for rows that share it; then the notes on other rows."""
     missed = [row["name"] for row in rows if verdict(row)[1] == "MISSED"]
     groups = {}
     for name in missed + [row["name"] for row in rows if row["name"] not in missed]:

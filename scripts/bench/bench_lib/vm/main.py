@@ -35,7 +35,7 @@ START_RUNS = 3
 
 
 class BenchError(Exception):
-    """What keeps the benchmark from being done."""
+    """An error that ends the benchmark."""
 
 
 def arguments(argv):
@@ -108,7 +108,7 @@ class Bench:
         return [outcome.text for outcome in outcomes]
 
     def _count(self, _pid):
-        """How often is what: from the pilots, while the VMs wait. Returns what went wrong, or None."""
+        """Choose iterations from the pilots, while the VMs wait. Return: an error, or None."""
         try:
             speeds = {device: self._speed(device) for device in (PVRDMA, RXE)}
         except Unreadable as why:
@@ -153,7 +153,7 @@ class Bench:
 
 
 def _prepare():
-    """What the run needs, with the builders' own words. Returns QEMU's path."""
+    """Build all that the run needs, with the builders' output. Return: QEMU's path."""
     for command in (["build/host"], ["vmlab", "--build-only", "--packages", PACKAGES]):
         if subprocess.run([SCRIPTS / command[0], *command[1:]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           check=False).returncode:
@@ -212,7 +212,7 @@ def main(argv):
 
 
 def _keep_outputs(bench, logs):
-    """What each step printed, beside vmlab's logs."""
+    """The output of each step, beside vmlab's logs."""
     shutil.rmtree(logs / "results", ignore_errors=True)
     if (bench.share / "results").exists():
         shutil.copytree(bench.share / "results", logs / "results")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What the measuring programs print, in bytes and seconds."""
+"""Parsers of the measuring programs' output, in bytes and seconds."""
 
 import dataclasses
 import re

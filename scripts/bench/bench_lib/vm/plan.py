@@ -10,7 +10,7 @@ from .rows import PVRDMA, RXE, TCP, Row
 SECONDS = 90        # a step's deadline
 CQ_MOD = 100        # perftest's: so many small messages are one completion
 COUNTS = "counts"   # the file in the share that says how often
-# How often at least and at most, by what the kind's value is.
+# Minimum and maximum of iterations, by the unit of the kind's value.
 BOUNDS = {"B/s": (20, 2_000_000), "1/s": (1000, 5_000_000), "s": (10, 1_000_000)}
 PILOT_COUNTS = {"write_rate": 2000, "write_bw": 20, "write_lat": 100, "pingpong": 50, "pingpong_event": 50}
 PILOTS = [Row("write_rate", 8), Row("write_bw", 1048576), Row("write_lat", 8), Row("pingpong", 4096),
@@ -18,7 +18,7 @@ PILOTS = [Row("write_rate", 8), Row("write_bw", 1048576), Row("write_lat", 8), R
 
 
 def command(row, device, count):
-    """What runs on both nodes. count: a number or a word of bash."""
+    """The commands of both nodes. count: a number or a word of bash."""
     kind = row.kind
     if device == TCP:
         return f"qperf -t 1 -uu -m {row.size} node1 {kind.tcp}"
@@ -28,7 +28,7 @@ def command(row, device, count):
     return " ".join([*words, kind.options]).strip()
 
 
-# What a program takes before and after its traffic: as little of that as it agrees to.
+# Options that shorten a program's work before and after its traffic.
 STARTS = [Row("write_bw", 8), Row("read_bw", 8), Row("send_bw", 8), Row("write_lat", 8), Row("send_lat", 8),
           Row("pingpong", 8)]
 LEAST_COUNT = 5
@@ -102,7 +102,7 @@ def speed(pilots):
 
 
 def count(row, device_speed, seconds):
-    """How many iterations take `seconds`, each of the queue pairs having its share of them."""
+    """Return: the number of iterations that take `seconds`, shared by the queue pairs."""
     least, most = BOUNDS[row.kind.unit]
     wanted = min(max(int(seconds / device_speed.iteration(row)), least), most)
     if row.many_qps:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
-"""What is measured between two VMs, on which devices, and by which programs."""
+"""The rows between two VMs: their devices and programs."""
 
 import dataclasses
 

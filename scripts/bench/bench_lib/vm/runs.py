@@ -31,7 +31,7 @@ class _Part:
 
 
 def _parts(text):
-    """What a node printed, by device."""
+    """The output of a node, by device."""
     parts = {}
     for chunk in re.split(r"^(?=@run )", text, flags=re.MULTILINE):
         name = re.match(r"@run (\w+)\n", chunk)

@@ -17,7 +17,7 @@ def _cpu(used, starts, work):
 
 
 def _device(row, runs, starts):
-    """What the runs of a device came to; starts: Runs with next to no traffic."""
+    """The results of a device's runs; starts: runs with almost no traffic."""
     values = [run.value for run in runs]
     work = sum(run.work for run in runs) / (1 if row.kind.by_bytes else MESSAGES)
     return {"value": statistics.median(values), "min": min(values), "max": max(values), "runs": len(values),
