@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The engine: creation, the run of a worker, polling, statistics. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ctrl/uar_poll.h"
 #include "rdma/db_suppress.h"
@@ -17,6 +18,13 @@
 #include "gid/resolve.h"
 #include "path/pipe/host.h"
 #include "path/pipe/internal.h"
+
+/* In order of preference. */
+static const struct pvr_path_ops *const paths[] = {
+	&pvr_local_path_ops, /* adapters of this process: one memcpy */
+	&pvr_pipe_path_ops, /* adapters of other hosts with this daemon */
+};
+_Static_assert(sizeof(paths) <= PVR_PATHS_MAX * sizeof(paths[0]), "raise PVR_PATHS_MAX");
 
 static struct pvr_worker *workers_create(struct pvr_engine *engine, unsigned int num)
 {
@@ -43,8 +51,7 @@ struct pvr_engine *pvr_engine_create(const struct pvr_engine_ops *ops, void *opa
 	engine->ops = ops;
 	engine->opaque = opaque;
 	engine->num_workers = workers;
-	engine->paths[PVR_PATH_LOCAL] = &pvr_local_path_ops;
-	engine->paths[PVR_PATH_PIPE] = &pvr_pipe_path_ops;
+	memcpy(engine->paths, paths, sizeof(paths));
 	pvr_copy_init(&engine->copy);
 	LIST_INIT(&engine->adapters);
 	engine->fabrics = pvr_fabrics_create();

@@ -50,12 +50,9 @@ struct pvr_pipe;
 struct pvr_worker;
 struct pvr_revision;
 
-/* The paths to other adapters, in order of preference; see rdma/path.h. */
-enum pvr_path_id {
-	PVR_PATH_LOCAL, /* to adapters of this process: one memcpy */
-	PVR_PATH_PIPE, /* to adapters of other hosts with this daemon */
-	PVR_PATH_NUM,
-};
+#define PVR_PATHS_MAX 4
+/* The path of a queue pair whose destination no path reaches. It behaves as without a response. */
+#define PVR_PATH_DEFAULT 0
 
 struct pvr_engine {
 	const struct pvr_engine_ops *ops;
@@ -66,7 +63,7 @@ struct pvr_engine {
 	struct pvr_worker *workers;
 	struct pvr_fabrics *fabrics;
 	struct pvr_pipe *pipe; /* path/pipe */
-	const struct pvr_path_ops *paths[PVR_PATH_NUM];
+	const struct pvr_path_ops *paths[PVR_PATHS_MAX + 1]; /* preferred first, then NULL */
 	struct pvr_lock nic_lock; /* protects the ext_dmas of all adapters */
 	uint32_t epoch; /* of the queue pair that was connected last */
 };

@@ -226,7 +226,8 @@ struct pvr_qp {
 	uint32_t sq_inflight; /* in-flight WRs, from sq.head on; see pipe_sq */
 	uint32_t epoch; /* of this connection, to detect responses to an earlier one */
 	uint8_t retry_left, rnr_left;
-	uint8_t path_id, path_found; /* enum pvr_path_id: the current path, and the next one */
+	uint8_t path_id,
+		path_found; /* indices in engine->paths: the current path, and the next one */
 	enum pvr_qp_wait wait;
 	TAILQ_ENTRY(pvr_qp) unanswered_link; /* on hosts.unanswered of the adapter */
 	struct pvr_timer timer; /* while it waits */

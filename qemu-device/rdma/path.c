@@ -13,10 +13,10 @@ void pvr_path_find(struct pvr_qp *qp)
 {
 	const struct pvr_path_ops *const *paths = qp->adapter->engine->paths;
 	enum pvr_resolve resolved = PVR_RESOLVE_NO;
-	enum pvr_path_id id;
+	uint8_t id;
 
 	qp->path_gen = pvr_path_gid_gen(qp->adapter->fabric);
-	qp->path_found = PVR_PATH_LOCAL;
+	qp->path_found = PVR_PATH_DEFAULT;
 	qp->peer = NULL;
 	qp->peer_qp_gen = 0;
 	qp->flow = NULL;
@@ -24,7 +24,7 @@ void pvr_path_find(struct pvr_qp *qp)
 	qp->path_host = NULL;
 	if (!pvr_gid_get(qp->adapter, qp->attr.ah_attr.sgid_index))
 		return;
-	for (id = 0; id < PVR_PATH_NUM && resolved == PVR_RESOLVE_NO; id++) {
+	for (id = 0; paths[id] && resolved == PVR_RESOLVE_NO; id++) {
 		resolved = paths[id]->resolve(qp);
 		if (resolved == PVR_RESOLVE_YES)
 			qp->path_found = id;
@@ -58,26 +58,26 @@ void pvr_path_close(struct pvr_qp *qp)
 	pvr_path_stop(qp);
 	if (path->close)
 		path->close(qp);
-	qp->path_id = PVR_PATH_LOCAL;
-	qp->path_found = PVR_PATH_LOCAL;
+	qp->path_id = PVR_PATH_DEFAULT;
+	qp->path_found = PVR_PATH_DEFAULT;
 }
 
 void pvr_path_adapter_init(struct pvr_adapter *adapter)
 {
-	enum pvr_path_id id;
+	const struct pvr_path_ops **path;
 
-	for (id = 0; id < PVR_PATH_NUM; id++)
-		if (adapter->engine->paths[id]->adapter_init)
-			adapter->engine->paths[id]->adapter_init(adapter);
+	for (path = adapter->engine->paths; *path; path++)
+		if ((*path)->adapter_init)
+			(*path)->adapter_init(adapter);
 }
 
 void pvr_path_adapter_gone(struct pvr_adapter *adapter)
 {
-	enum pvr_path_id id;
+	const struct pvr_path_ops **path;
 
-	for (id = 0; id < PVR_PATH_NUM; id++)
-		if (adapter->engine->paths[id]->adapter_gone)
-			adapter->engine->paths[id]->adapter_gone(adapter);
+	for (path = adapter->engine->paths; *path; path++)
+		if ((*path)->adapter_gone)
+			(*path)->adapter_gone(adapter);
 }
 
 /* ------------------------------------------------------------------------ datagrams */
@@ -85,11 +85,11 @@ void pvr_path_adapter_gone(struct pvr_adapter *adapter)
 /* The path of datagrams to other processes, or NULL. */
 static const struct pvr_path_ops *ud_path(const struct pvr_adapter *from)
 {
-	enum pvr_path_id id;
+	const struct pvr_path_ops **path;
 
-	for (id = 0; id < PVR_PATH_NUM; id++)
-		if (from->engine->paths[id]->ud_send)
-			return from->engine->paths[id];
+	for (path = from->engine->paths; *path; path++)
+		if ((*path)->ud_send)
+			return *path;
 	return NULL;
 }
 

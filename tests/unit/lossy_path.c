@@ -2,6 +2,8 @@
 /* A path between adapters of one engine that loses and delays requests. */
 #include "lossy_path.h"
 
+#include <string.h>
+
 #include "path/local/local.h"
 #include "rdma/completer.h"
 #include "rdma/cq.h"
@@ -148,6 +150,7 @@ static const struct pvr_path_ops lossy_path_ops = {
 void lossy_path_install(struct pvr_engine *engine)
 {
 	lossy_path = (struct lossy_path){ 0 };
+	memmove(&engine->paths[1], &engine->paths[0],
+		(PVR_PATHS_MAX - 1) * sizeof(engine->paths[0]));
 	engine->paths[0] = &lossy_path_ops;
-	engine->paths[1] = &pvr_local_path_ops;
 }

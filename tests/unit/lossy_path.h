@@ -26,8 +26,8 @@ struct lossy_path {
 extern struct lossy_path lossy_path;
 
 /*
- * Reset lossy_path and make @engine use two paths: this one, then the local one. Call it
- * before the first adapter is created.
+ * Reset lossy_path and put this path before the others of @engine. Call it before the first
+ * adapter is created.
  */
 void lossy_path_install(struct pvr_engine *engine);
 
