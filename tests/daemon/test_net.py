@@ -109,7 +109,7 @@ def test_peer_stopped_and_started(start):
     one, two = start_pair(start)
     before = one.open_files()
     assert two.stop() == 0
-    one.wait_for_log("the connection to host h2 has ended: it says: not needed any more: this daemon ends")
+    one.wait_for_log("the connection to host h2 has ended: closed by the peer: not needed any more: this daemon ends")
     wait_until(lambda: peer_of(one, "h2")["conns_in"] == 0, "its connections are gone")
     two = start(2, 1)
     wait_up(one, "h2")

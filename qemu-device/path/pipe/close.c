@@ -11,7 +11,7 @@
 static const char *const reasons[] = {
 	[PVR_CLOSE_DONE] = "not needed any more",
 	[PVR_CLOSE_VERSION] = "no common version",
-	[PVR_CLOSE_IDENTITY] = "not the host that it says it is",
+	[PVR_CLOSE_IDENTITY] = "the certificate or key is of another host",
 	[PVR_CLOSE_PROTOCOL] = "protocol error",
 	[PVR_CLOSE_REPLACED] = "replaced by a newer connection",
 	[PVR_CLOSE_LIMIT] = "limit reached",
@@ -40,7 +40,7 @@ void pvr_close_fill(union pvr_any_frame *any, enum pvr_close_reason reason, cons
 
 const char *pvr_close_read(struct pvr_pipe_rx *box, const struct pvr_frame_close *close)
 {
-	snprintf(box->said, sizeof(box->said), "it says: %s%s%s", reasons[le32toh(close->reason)],
-		 close->text[0] ? ": " : "", close->text);
-	return box->said;
+	snprintf(box->close_text, sizeof(box->close_text), "closed by the peer: %s%s%s",
+		 reasons[le32toh(close->reason)], close->text[0] ? ": " : "", close->text);
+	return box->close_text;
 }

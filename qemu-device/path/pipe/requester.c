@@ -539,12 +539,19 @@ static enum pvr_quantum no_link(struct pvr_pipe_sq *sq)
 	return PVR_QUANTUM_DONE;
 }
 
-static enum pvr_quantum run_quantum(struct pvr_pipe_sq *sq)
+enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp)
 {
 	struct quantum quantum = { .left = PVR_QUANTUM_REQUESTS };
 	enum pvr_quantum result = PVR_QUANTUM_DONE;
-	struct pvr_qp *qp = sq->qp;
+	struct pvr_pipe_sq *sq;
 
+	if (!qp->pipe_sq)
+		qp->pipe_sq = pvr_pipe_sq_new(qp);
+	sq = qp->pipe_sq;
+	if (!sq) {
+		pvr_requester_wait(qp);
+		return PVR_QUANTUM_DONE;
+	}
 	/*
 	 * pvr_host_resume() takes this adapter's lock, so from here on it runs after this
 	 * quantum.
@@ -598,17 +605,6 @@ bool pvr_host_detach(struct pvr_qp *qp)
 	pvr_ext_dma_revoke_qp(qp);
 	pvr_pipe_sq_free(qp);
 	return true;
-}
-
-enum pvr_quantum pvr_pipe_run_sq(struct pvr_qp *qp)
-{
-	if (!qp->pipe_sq)
-		qp->pipe_sq = pvr_pipe_sq_new(qp);
-	if (!qp->pipe_sq) {
-		pvr_requester_wait(qp);
-		return PVR_QUANTUM_DONE;
-	}
-	return run_quantum(qp->pipe_sq);
 }
 
 /* ---------------------------------------------------------------------------- time */

@@ -183,18 +183,6 @@ static void got_ping(struct pvr_rsp_conn *in, const union pvr_any_frame *ping)
 	reply_flat(in, &pong, sizeof(pong.ping));
 }
 
-static enum pvr_handled got_request(struct pvr_rsp_conn *in, const char *fabric,
-				    const union pvr_any_frame *any, uint8_t *payload,
-				    const char **why)
-{
-	/* The response of a READ must fit into a frame, too. */
-	if (le32toh(any->request.chunk) > in->box.chunk) {
-		*why = "a fragment that is longer than was agreed";
-		return PVR_HANDLED;
-	}
-	return pvr_pipe_request(in, fabric, &any->request, payload);
-}
-
 /* An ACK of requests on a req_conn of this host. Only the syndrome ACK is piggybacked. */
 static void recv_piggyback_ack(struct pvr_rsp_conn *in, const char *fabric,
 			       const struct pvr_frame_ack *ack, const char **why)
@@ -224,7 +212,11 @@ static enum pvr_handled dispatch(struct pvr_rsp_conn *in, const char *fabric,
 		recv_gid_query(in, fabric, any);
 		return PVR_HANDLED;
 	case PVR_FRAME_REQUEST:
-		return got_request(in, fabric, any, payload, why);
+		/* The response of a READ must fit into a frame, too. */
+		if (le32toh(any->request.chunk) <= in->box.chunk)
+			return pvr_pipe_request(in, fabric, &any->request, payload);
+		*why = "a fragment that is longer than was agreed";
+		return PVR_HANDLED;
 	case PVR_FRAME_ACK:
 		recv_piggyback_ack(in, fabric, &any->ack, why);
 		return PVR_HANDLED;

@@ -235,9 +235,9 @@ static bool discard(struct pvr_pipe_rx *box)
 /* ----------------------------------------------------------------------- frames */
 
 enum progress {
-	GO_ON,
+	CONTINUE,
 	NEED_MORE, /* bytes */
-	NONSENSE,
+	BAD_FRAME,
 };
 
 /*
@@ -275,20 +275,20 @@ static enum progress read_header(struct pvr_pipe_rx *box, const char **why)
 	memcpy(&frame, box->data + box->head, sizeof(frame));
 	header = pvr_frame_header_size(&frame, box->role, box->chunk, why);
 	if (!header)
-		return NONSENSE;
+		return BAD_FRAME;
 	if (have(box) < header)
 		return NEED_MORE;
 	memcpy(&box->frame, box->data + box->head, header);
 	if (!pvr_frame_check(&box->frame, header, &box->payload, why))
-		return NONSENSE;
+		return BAD_FRAME;
 	if (box->frame.frame.flags & PVR_FRAME_F_RNDV && !read_rndv(box, header, why))
-		return *why ? NONSENSE : NEED_MORE;
+		return *why ? BAD_FRAME : NEED_MORE;
 	box->head += header;
 	box->header = header;
 	box->taken = 0;
 	box->drop = false;
 	pvr_stat_add(&box->count->rx_frames, 1);
-	return GO_ON;
+	return CONTINUE;
 }
 
 static void next_frame(struct pvr_pipe_rx *box)
@@ -299,15 +299,6 @@ static void next_frame(struct pvr_pipe_rx *box)
 }
 
 /* RNDV_DONE is handled here, other frames by the connection. */
-static enum pvr_handled give(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
-			     void *owner, bool whole, const char **why)
-{
-	if (box->frame.frame.type != PVR_FRAME_RNDV_DONE)
-		return ops->frame(owner, &box->frame, whole ? box->data + box->head : NULL, why);
-	*why = ops->rndv_done(owner, &box->frame.rndv_done);
-	return PVR_HANDLED;
-}
-
 static enum progress handle(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner,
 			    enum pvr_handled *handled, const char **why)
 {
@@ -316,27 +307,30 @@ static enum progress handle(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_op
 	if (!box->drop && !box->exposed && box->payload <= SMALL && !whole)
 		return NEED_MORE;
 	if (!box->drop) {
-		*handled = give(box, ops, owner, whole, why);
+		if (box->frame.frame.type == PVR_FRAME_RNDV_DONE)
+			*why = ops->rndv_done(owner, &box->frame.rndv_done);
+		else
+			*handled = ops->frame(owner, &box->frame,
+					      whole ? box->data + box->head : NULL, why);
 		if (*why)
-			return NONSENSE;
+			return BAD_FRAME;
 		if (*handled != PVR_HANDLED)
-			return box->dry && missing(box) ? NEED_MORE : GO_ON;
+			return box->dry && missing(box) ? NEED_MORE : CONTINUE;
 		box->drop = true;
 	}
 	if (!discard(box))
 		return NEED_MORE;
 	next_frame(box);
-	return GO_ON;
+	return CONTINUE;
 }
 
 static enum pvr_input broken(const struct pvr_pipe_rx *box, const char *why,
 			     struct pvr_input_error *err)
 {
-	err->reason = why && !box->said[0] ? PVR_CLOSE_PROTOCOL : -1;
-	snprintf(err->why, sizeof(err->why), "%s",
-		 box->said[0] ? box->said
-		 : why	      ? why
-			      : strerror(-box->error));
+	err->reason = why && !box->close_text[0] ? PVR_CLOSE_PROTOCOL : -1;
+	if (box->close_text[0])
+		why = box->close_text;
+	snprintf(err->why, sizeof(err->why), "%s", why ? why : strerror(-box->error));
 	return PVR_INPUT_BROKEN;
 }
 
@@ -352,37 +346,33 @@ static bool more(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, voi
 	return read_ahead(box);
 }
 
-static enum progress step(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner,
-			  enum pvr_handled *handled, const char **why)
-{
-	*handled = PVR_HANDLED;
-	*why = NULL;
-	return box->header ? handle(box, ops, owner, handled, why) : read_header(box, why);
-}
-
-static enum pvr_input run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops, void *owner,
-			  struct pvr_input_error *err)
+static enum pvr_input run_frames(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
+				 void *owner, struct pvr_input_error *err)
 {
 	uint64_t bytes = box->count->rx_bytes, frames = box->count->rx_frames;
 	unsigned int steps = 4 * FRAMES_PER_RUN;
-	enum pvr_handled handled;
-	const char *why;
+	enum progress progress;
 
 	box->handler = ops;
 	box->owner = owner;
 	box->dry = false;
 	while (steps-- && box->count->rx_bytes - bytes < BYTES_PER_RUN &&
 	       box->count->rx_frames - frames < FRAMES_PER_RUN) {
+		enum pvr_handled handled = PVR_HANDLED;
+		const char *why = NULL;
+
 		if (box->header && ops->ready && !ops->ready(owner))
 			return PVR_INPUT_OUTPUT;
-		switch (step(box, ops, owner, &handled, &why)) {
-		case NONSENSE:
+		progress = box->header ? handle(box, ops, owner, &handled, &why)
+				       : read_header(box, &why);
+		switch (progress) {
+		case BAD_FRAME:
 			return broken(box, why, err);
 		case NEED_MORE:
 			if (more(box, ops, owner))
 				break;
 			return box->error ? broken(box, NULL, err) : PVR_INPUT_IDLE;
-		case GO_ON:
+		case CONTINUE:
 			if (handled == PVR_HANDLED_STALLED)
 				return PVR_INPUT_STALLED;
 			break;
@@ -401,7 +391,7 @@ enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx
 		snprintf(err->why, sizeof(err->why), "out of memory");
 		return PVR_INPUT_BROKEN;
 	}
-	result = run(box, ops, owner, err);
+	result = run_frames(box, ops, owner, err);
 	if (ops->rest)
 		ops->rest(owner);
 	return result;

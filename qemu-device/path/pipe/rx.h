@@ -62,7 +62,7 @@ struct pvr_pipe_rx {
 	bool short_read; /* the last read returned less than requested */
 	bool fault; /* the last read could not write guest memory */
 	int error; /* of the stream: -errno */
-	char said[176]; /* reason in the peer's CLOSE; empty: no CLOSE */
+	char close_text[176]; /* reason in the peer's CLOSE; empty: no CLOSE */
 };
 
 /* Return: 0 or -ENOMEM. */
