@@ -105,7 +105,7 @@ void pvr_conn_send_close(struct pvr_conn *conn, enum pvr_close_reason reason, co
 	union pvr_any_frame frame;
 	struct iovec iov = { .iov_base = &frame, .iov_len = sizeof(frame.close) };
 
-	pvr_close_write(&frame, reason, text);
+	pvr_frame_fill_close(&frame, reason, text);
 	if (pvr_stream_send(&conn->stream, &iov, 1) > 0)
 		pvr_stream_flush(&conn->stream);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* HELLO, the first frame in each direction: identity and negotiation. */
-#include <assert.h>
 #include <endian.h>
 #include <string.h>
 
@@ -50,28 +49,4 @@ bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err)
 		return true;
 	return pvr_fail(err, "the peer has protocol versions %u to %u, expected %u",
 			hello->version_min, hello->version_max, PVR_FRAME_VERSION);
-}
-
-void pvr_close_write(union pvr_any_frame *any, enum pvr_close_reason reason, const char *text)
-{
-	struct pvr_frame_close *frame = &any->close;
-
-	memset(any, 0, sizeof(*any));
-	frame->frame.size = htole32(sizeof(*frame));
-	frame->frame.type = PVR_FRAME_CLOSE;
-	frame->reason = htole32(reason);
-	snprintf(frame->text, sizeof(frame->text), "%s", text);
-}
-
-const char *pvr_close_name(uint32_t reason)
-{
-	static const char *const names[] = {
-		[PVR_CLOSE_DONE] = "not needed any more", [PVR_CLOSE_VERSION] = "wrong version",
-		[PVR_CLOSE_IDENTITY] = "wrong identity",  [PVR_CLOSE_PROTOCOL] = "wrong frame",
-		[PVR_CLOSE_REPLACED] = "replaced",	  [PVR_CLOSE_LIMIT] = "too many",
-		[PVR_CLOSE_DEVICE] = "no RDMA",
-	};
-
-	static_assert(sizeof(names) / sizeof(names[0]) == PVR_CLOSE_NUM, "a name is missing");
-	return reason < PVR_CLOSE_NUM ? names[reason] : "unknown reason";
 }

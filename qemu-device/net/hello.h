@@ -29,7 +29,4 @@ void pvr_hello_read(const union pvr_any_frame *any, struct pvr_hello *hello);
  */
 bool pvr_hello_has_version(const struct pvr_hello *hello, struct pvr_error *err);
 
-void pvr_close_write(union pvr_any_frame *any, enum pvr_close_reason reason, const char *text);
-const char *pvr_close_name(uint32_t reason);
-
 #endif /* PVR_NET_HELLO_H */

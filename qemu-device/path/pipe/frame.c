@@ -2,6 +2,7 @@
 /* Types of frames, and the checks of their headers. */
 #include "path/pipe/frame.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <endian.h>
 #include <string.h>
@@ -513,4 +514,41 @@ bool pvr_frame_check(const union pvr_any_frame *any, size_t size, size_t *payloa
 	*payload = le32toh(any->frame.size) - size;
 	*why = kinds[any->frame.type].check(any, *payload);
 	return !*why;
+}
+
+/* ------------------------------------------------------------------------- CLOSE */
+
+static const char *const close_names[] = {
+	[PVR_CLOSE_DONE] = "not needed any more",
+	[PVR_CLOSE_VERSION] = "no common version",
+	[PVR_CLOSE_IDENTITY] = "wrong identity",
+	[PVR_CLOSE_PROTOCOL] = "protocol error",
+	[PVR_CLOSE_REPLACED] = "replaced by a newer connection",
+	[PVR_CLOSE_LIMIT] = "limit reached",
+	[PVR_CLOSE_DEVICE] = "no RDMA",
+};
+
+static_assert(sizeof(close_names) / sizeof(close_names[0]) == PVR_CLOSE_NUM, "a name is missing");
+
+/* Replaces characters that are not printable: the peer would refuse the CLOSE. */
+static void fill_text(char *to, size_t size, const char *from)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < size && from[i]; i++)
+		to[i] = isprint((unsigned char)from[i]) ? from[i] : '?';
+}
+
+const char *pvr_close_name(uint32_t reason)
+{
+	return reason < PVR_CLOSE_NUM ? close_names[reason] : "unknown reason";
+}
+
+void pvr_frame_fill_close(union pvr_any_frame *any, enum pvr_close_reason reason, const char *text)
+{
+	memset(&any->close, 0, sizeof(any->close));
+	any->frame.size = htole32(sizeof(any->close));
+	any->frame.type = PVR_FRAME_CLOSE;
+	any->close.reason = htole32(reason);
+	fill_text(any->close.text, sizeof(any->close.text), text);
 }

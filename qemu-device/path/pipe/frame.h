@@ -361,4 +361,12 @@ uint32_t pvr_frame_chunk(const union pvr_any_frame *any);
 bool pvr_frame_check_rndv(const struct pvr_frame_rndv_seg *rndv, size_t count, uint32_t chunk,
 			  const char **why);
 
+/*
+ * Fills a whole CLOSE frame; the caller sends sizeof(struct pvr_frame_close) bytes of @any.
+ * Characters of @text that cannot be printed become '?'.
+ */
+void pvr_frame_fill_close(union pvr_any_frame *any, enum pvr_close_reason reason, const char *text);
+/* @reason: enum pvr_close_reason, or any other number */
+const char *pvr_close_name(uint32_t reason);
+
 #endif /* PVR_PIPE_FRAME_H */

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/adapter.h"
-#include "path/pipe/close.h"
 #include "gid/fabric.h"
 
 /* ------------------------------------------------------------------------ slots */
@@ -481,7 +480,7 @@ void pvr_req_conn_send_close(struct pvr_host *host, enum pvr_pipe_kind kind, uns
 
 	if (!out)
 		return;
-	pvr_close_fill(&any, reason, text);
+	pvr_frame_fill_close(&any, reason, text);
 	send_now(out, &any, sizeof(any.close));
 	pvr_unlock(&out->lock);
 }
@@ -568,7 +567,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 		*why = "a queue pair that was not asked for";
 		return PVR_HANDLED;
 	case PVR_FRAME_CLOSE:
-		*why = pvr_close_read(&out->in, &any->close);
+		*why = pvr_pipe_rx_closed(&out->in, &any->close);
 		return PVR_HANDLED;
 	case PVR_FRAME_PING:
 		answer_ping(out, any);

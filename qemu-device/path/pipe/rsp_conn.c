@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "core/adapter.h"
-#include "path/pipe/close.h"
 #include "rdma/worker.h"
 #include "gid/fabric.h"
 
@@ -146,7 +145,7 @@ void pvr_rsp_conn_send_close(struct pvr_rsp_conn *in, enum pvr_close_reason reas
 	union pvr_any_frame any;
 
 	pvr_pipe_request_end(in);
-	pvr_close_fill(&any, reason, text);
+	pvr_frame_fill_close(&any, reason, text);
 	reply_flat(in, &any, sizeof(any.close));
 	pvr_pipe_tx_flush(&in->answers);
 }
@@ -243,7 +242,7 @@ static enum pvr_handled got_frame(void *owner, const union pvr_any_frame *any, u
 		*why = "a queue pair that was not asked for";
 		return PVR_HANDLED;
 	case PVR_FRAME_CLOSE:
-		*why = pvr_close_read(&in->box, &any->close);
+		*why = pvr_pipe_rx_closed(&in->box, &any->close);
 		return PVR_HANDLED;
 	case PVR_FRAME_PING:
 		got_ping(in, any);

@@ -396,3 +396,10 @@ enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx
 		ops->rest(owner);
 	return result;
 }
+
+const char *pvr_pipe_rx_closed(struct pvr_pipe_rx *box, const struct pvr_frame_close *close)
+{
+	snprintf(box->close_text, sizeof(box->close_text), "closed by the peer: %s%s%s",
+		 pvr_close_name(le32toh(close->reason)), close->text[0] ? ": " : "", close->text);
+	return box->close_text;
+}

@@ -77,6 +77,12 @@ void pvr_pipe_rx_close(struct pvr_pipe_rx *box);
 enum pvr_input pvr_pipe_rx_run(struct pvr_pipe_rx *box, const struct pvr_pipe_rx_ops *ops,
 			       void *owner, struct pvr_input_error *err);
 
+/*
+ * A CLOSE has arrived. Return: a text with its reason, stored in @box; no more frames are
+ * read.
+ */
+const char *pvr_pipe_rx_closed(struct pvr_pipe_rx *box, const struct pvr_frame_close *close);
+
 /* Payload of the current frame, see pvr_rsp_conn_recv_payload(). */
 int pvr_pipe_rx_recv_payload(struct pvr_pipe_rx *box, const struct pvr_qp *qp,
 			     const struct pvr_sg *to, uint64_t offset, uint32_t len);
