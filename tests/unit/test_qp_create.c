@@ -1,37 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* CREATE_QP and DESTROY_QP. */
-#include "common.h"
+#include "objects.h"
+
+#include "core/adapter.h"
 
 struct qp_env {
 	struct fg_guest *g;
-	struct fg_pd pd;
-	struct fg_cq cq;
+	struct objects o;
 	struct fg_buf buf;
-	struct fg_qp_spec spec;
 	struct pvr_cmd_create_qp good, req;
 	struct pvr_resp_create_qp resp;
 };
 
 static void qp_env_init(struct qp_env *q, struct t_env *env)
 {
-	memset(q, 0, sizeof(*q));
-	q->g = env->g[0];
-	expect_ok(fg_pd_create(&q->g->kernel, &q->pd));
-	expect_ok(fg_cq_create(&q->g->kernel, 64, &q->cq));
-	q->spec.pd = &q->pd;
-	q->spec.scq = q->spec.rcq = &q->cq;
-	q->spec.type = PVR_QPT_RC;
-	q->good = fg_qp_request(&q->spec);
+	objects_init(&q->o, env);
+	q->g = q->o.g;
+	q->good = fg_qp_request(&q->o.qp);
 	fg_buf_init(&q->buf, &q->g->ram, q->good.total_chunks, FG_SCATTERED);
 	q->good.pdir_dma = q->buf.pdir;
 	q->req = q->good;
 }
 
 #define TEST_QP(name) TEST_OBJECT(guest, struct qp_env, q, qp_env_init, name)
+#define TEST_QP_CASES(name, rows) \
+	TEST_OBJECT_CASES(guest, struct qp_env, q, qp_env_init, name, rows)
 
 static uint32_t create(struct qp_env *q)
 {
 	return fg_create_qp(q->g, &q->req, &q->resp);
+}
+
+static void destroy(struct qp_env *q)
+{
+	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
+}
+
+/* Requests are from here on for q->o.qp, in the same pages. */
+static void use_spec(struct qp_env *q)
+{
+	q->req = fg_qp_request(&q->o.qp);
+	q->req.pdir_dma = q->buf.pdir;
 }
 
 /* The request as it stands must be refused and leave nothing; the good one still works. */
@@ -41,7 +50,7 @@ static void expect_qp_refused(struct qp_env *q)
 	assert_int_equal(fg_stats(q->g).qps, 0);
 	q->req = q->good;
 	expect_ok(create(q));
-	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
+	destroy(q);
 }
 
 TEST_QP(test_create_rc_qp)
@@ -74,31 +83,31 @@ TEST_QP(test_create_gsi_qp_has_number_one)
 
 TEST_QP(test_second_gsi_qp_is_rejected)
 {
-	struct pvr_resp_create_qp first;
+	struct pvr_resp_create_qp other;
 
 	q->req.qp_type = PVR_QPT_GSI;
 	expect_ok(create(q));
-	first = q->resp;
-	expect_refused(create(q));
-	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, first.qp_handle));
+	expect_refused(fg_create_qp(q->g, &q->req, &other));
+	destroy(q);
 	expect_ok(create(q));
 	assert_int_equal(q->resp.qpn, 1);
 }
 
-TEST_QP(test_gsi_qp_as_ib_mad_makes_it)
+TEST_OBJECTS(test_gsi_qp_as_ib_mad_makes_it)
 {
+	struct fg_qp_spec spec = { .pd = &o->pd,
+				   .type = PVR_QPT_GSI,
+				   .sq_wr = 128,
+				   .rq_wr = 512,
+				   .sq_sge = 2,
+				   .rq_sge = 1,
+				   .sig_all = true };
 	struct fg_cq cq;
 	struct fg_qp qp;
 
-	expect_ok(fg_cq_create(&q->g->kernel, 1024, &cq));
-	q->spec.scq = q->spec.rcq = &cq;
-	q->spec.type = PVR_QPT_GSI;
-	q->spec.sq_wr = 128;
-	q->spec.rq_wr = 512;
-	q->spec.sq_sge = 2;
-	q->spec.rq_sge = 1;
-	q->spec.sig_all = true;
-	expect_ok(fg_qp_create(&q->spec, &qp));
+	expect_ok(fg_cq_create(&o->g->kernel, 1024, &cq));
+	spec.scq = spec.rcq = &cq;
+	expect_ok(fg_qp_create(&spec, &qp));
 	assert_int_equal(qp.qpn, 1);
 }
 
@@ -139,7 +148,7 @@ TEST_QP(test_numbers_and_handles_are_not_given_out_again_soon)
 
 	for (int i = 0; i < N; i++) {
 		expect_ok(create(q));
-		expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
+		destroy(q);
 		assert_int_not_equal(q->resp.qp_handle, last_handle);
 		last_handle = q->resp.qp_handle;
 		qpn[i] = q->resp.qpn;
@@ -148,61 +157,87 @@ TEST_QP(test_numbers_and_handles_are_not_given_out_again_soon)
 	}
 }
 
-TEST(unprobed, test_driver_below_version_20_gets_the_short_response)
+static int t_setup_version_19(void **state)
 {
-	struct qp_env q;
+	struct t_env *env;
+
+	t_setup_unprobed(state);
+	env = *state;
+	env->g[0]->config.driver_version = 19;
+	expect_ok(fg_guest_boot(env->g[0]));
+	return 0;
+}
+
+#define TEST_QP_19(name) TEST_OBJECT(version_19, struct qp_env, q, qp_env_init, name)
+
+TEST_QP_19(test_driver_below_version_20_gets_the_short_response)
+{
 	struct pvr_resp_create_qp_v1 v1;
 
-	env->g[0]->config.driver_version = 19;
-	expect_ok(fg_guest_boot(env->g[0]));
-	qp_env_init(&q, env);
-	expect_ok(fg_cmd(q.g, &q.req, sizeof(q.req), &v1, sizeof(v1)));
-	assert_in_range(v1.qpn, 2, q.g->dsr->caps.max_qp - 1);
-	assert_int_equal(v1.max_send_wr, q.req.max_send_wr);
-	assert_int_equal(v1.max_recv_wr, q.req.max_recv_wr);
-	assert_int_equal(v1.max_send_sge, q.req.max_send_sge);
-	assert_int_equal(v1.max_recv_sge, q.req.max_recv_sge);
+	expect_ok(fg_cmd(q->g, &q->req, sizeof(q->req), &v1, sizeof(v1)));
+	assert_in_range(v1.qpn, 2, q->g->dsr->caps.max_qp - 1);
+	assert_int_equal(v1.max_send_wr, q->req.max_send_wr);
+	assert_int_equal(v1.max_recv_wr, q->req.max_recv_wr);
+	assert_int_equal(v1.max_send_sge, q->req.max_send_sge);
+	assert_int_equal(v1.max_recv_sge, q->req.max_recv_sge);
 	assert_int_equal(v1.max_inline_data, 0);
 	/* Number and handle in one. */
-	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, v1.qpn));
+	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, v1.qpn));
 }
 
-TEST(unprobed, test_gsi_number_is_the_handle_below_version_20)
+TEST_QP_19(test_gsi_number_is_the_handle_below_version_20)
 {
-	struct qp_env q;
 	struct pvr_resp_create_qp_v1 first, gsi;
 
-	env->g[0]->config.driver_version = 19;
-	expect_ok(fg_guest_boot(env->g[0]));
-	qp_env_init(&q, env);
-	expect_ok(fg_cmd(q.g, &q.req, sizeof(q.req), &first, sizeof(first)));
-	q.req.qp_type = PVR_QPT_GSI;
-	expect_ok(fg_cmd(q.g, &q.req, sizeof(q.req), &gsi, sizeof(gsi)));
+	expect_ok(fg_cmd(q->g, &q->req, sizeof(q->req), &first, sizeof(first)));
+	q->req.qp_type = PVR_QPT_GSI;
+	expect_ok(fg_cmd(q->g, &q->req, sizeof(q->req), &gsi, sizeof(gsi)));
 	assert_int_equal(gsi.qpn, 1);
-	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, 1));
-	expect_ok(fg_cmd_destroy(q.g, PVR_CMD_DESTROY_QP, first.qpn));
+	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, 1));
+	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, first.qpn));
 }
 
-TEST_QP(test_create_qp_rejects_unknown_objects)
+#define QP(member, value) T_MEMBER(struct pvr_cmd_create_qp, member, value)
+
+/* Of a request for 64 + 64 work requests of 4 SGEs. */
+static const struct {
+	const char *label;
+	struct t_member wrong[3];
+} bad_members[] = {
+	{ "unknown PD", { QP(pd_handle, 999) } },
+	{ "PD 2^32 - 1", { QP(pd_handle, UINT32_MAX) } },
+	{ "unknown send CQ", { QP(send_cq_handle, 999) } },
+	{ "send CQ 2^32 - 1", { QP(send_cq_handle, UINT32_MAX) } },
+	{ "unknown receive CQ", { QP(recv_cq_handle, 999) } },
+	{ "unknown SRQ", { QP(is_srq, 1), QP(srq_handle, 55), QP(max_recv_wr, 0) } },
+	{ "one send page more than pages", { QP(total_chunks, 7), QP(send_chunks, 8) } },
+	{ "2^16 - 1 send pages", { QP(send_chunks, UINT16_MAX) } },
+	{ "no header page", { QP(total_chunks, 7), QP(send_chunks, 7) } },
+	{ "no page", { QP(total_chunks, 0) } },
+	{ "no page, no send page", { QP(total_chunks, 0), QP(send_chunks, 0) } },
+	{ "header page only", { QP(total_chunks, 1), QP(send_chunks, 0) } },
+	{ "2^16 - 1 pages", { QP(total_chunks, UINT16_MAX) } },
+	{ "a table more than the directory has", { QP(total_chunks, 513) } },
+	{ "twice the send requests", { QP(max_send_wr, 128) } },
+	{ "four times the receive requests", { QP(max_recv_wr, 256) } },
+	{ "four times the send SGEs", { QP(max_send_sge, 16) } },
+	{ "four times the receive SGEs", { QP(max_recv_sge, 16) } },
+	{ "63 send requests, no power of two", { QP(max_send_wr, 63) } },
+	{ "33 receive requests, no power of two", { QP(max_recv_wr, 33) } },
+};
+
+TEST_QP_CASES(test_create_qp_rejects_bad_members, bad_members)
 {
-	q->req.pd_handle += 1;
-	expect_qp_refused(q);
-	q->req.pd_handle = UINT32_MAX;
-	expect_qp_refused(q);
-	q->req.send_cq_handle += 1;
-	expect_qp_refused(q);
-	q->req.recv_cq_handle += 1;
-	expect_qp_refused(q);
-	q->req.send_cq_handle = UINT32_MAX;
+	for (size_t i = 0; i < COUNT(row->wrong); i++)
+		t_store(&q->req, &row->wrong[i]);
 	expect_qp_refused(q);
 }
 
-TEST_QP(test_create_qp_rejects_an_unknown_srq)
+TEST_QP(test_create_qp_rejects_one_page_too_few)
 {
-	q->req.is_srq = 1;
-	q->req.srq_handle = 55;
-	q->req.max_recv_wr = q->req.max_recv_sge = 0;
-	q->req.total_chunks = 1 + q->req.send_chunks;
+	q->req.send_chunks -= 1;
+	expect_qp_refused(q);
+	q->req.total_chunks -= 1;
 	expect_qp_refused(q);
 }
 
@@ -229,91 +264,36 @@ TEST_QP(test_create_qp_rejects_objects_of_another_context)
 	expect_qp_refused(q);
 }
 
-TEST_QP(test_create_qp_rejects_send_chunks_above_total)
-{
-	q->req.send_chunks = q->req.total_chunks + 1;
-	expect_qp_refused(q);
-	q->req.send_chunks = UINT16_MAX;
-	expect_qp_refused(q);
-	q->req.send_chunks = q->req.total_chunks; /* no header page */
-	expect_qp_refused(q);
-}
+static const struct {
+	const char *label;
+	struct t_member wrong;
+} too_large[] = {
+	{ "send requests", QP(max_send_wr, 4 * PVR_MAX_QP_WR) },
+	{ "send SGEs", QP(max_send_sge, 4 * PVR_MAX_SGE) },
+	{ "receive requests", QP(max_recv_wr, 4 * PVR_MAX_QP_WR) },
+	{ "receive SGEs", QP(max_recv_sge, 4 * PVR_MAX_SGE) },
+};
 
-TEST_QP(test_create_qp_rejects_total_chunks_zero_and_one)
-{
-	q->req.total_chunks = 0;
-	expect_qp_refused(q);
-	q->req.total_chunks = 0;
-	q->req.send_chunks = 0;
-	expect_qp_refused(q);
-	q->req.total_chunks = 1;
-	q->req.send_chunks = 0;
-	expect_qp_refused(q);
-}
-
-TEST_QP(test_create_qp_rejects_more_chunks_than_the_directory_has)
-{
-	q->req.total_chunks = UINT16_MAX;
-	expect_qp_refused(q);
-	q->req.total_chunks = 513;
-	expect_qp_refused(q);
-}
-
-TEST_QP(test_create_qp_rejects_queues_larger_than_their_pages)
-{
-	q->req.max_send_wr *= 2;
-	expect_qp_refused(q);
-	q->req.max_recv_wr *= 4;
-	expect_qp_refused(q);
-	q->req.max_send_sge = 16;
-	expect_qp_refused(q);
-	q->req.max_recv_sge = 16;
-	expect_qp_refused(q);
-	q->req.send_chunks -= 1;
-	expect_qp_refused(q);
-	q->req.total_chunks -= 1;
-	expect_qp_refused(q);
-}
-
-TEST_QP(test_create_qp_rejects_sizes_that_are_no_power_of_two)
-{
-	q->req.max_send_wr = 63;
-	expect_qp_refused(q);
-	q->req.max_recv_wr = 33;
-	expect_qp_refused(q);
-}
-
-TEST_QP(test_create_qp_rejects_sizes_beyond_the_caps)
+TEST_QP_CASES(test_create_qp_rejects_sizes_beyond_the_caps, too_large)
 {
 	uint32_t page;
 
-	for (int recv = 0; recv < 2; recv++) {
-		q->req.pdir_dma = t_wide_pdir(q->g, UINT16_MAX, &page);
-		q->req.total_chunks = 60000;
-		q->req.send_chunks = 30000;
-		if (recv)
-			q->req.max_recv_wr = 4 * q->g->dsr->caps.max_qp_wr;
-		else
-			q->req.max_send_wr = 4 * q->g->dsr->caps.max_qp_wr;
-		expect_qp_refused(q);
-		q->req.pdir_dma = t_wide_pdir(q->g, UINT16_MAX, &page);
-		q->req.total_chunks = 60000;
-		q->req.send_chunks = 30000;
-		if (recv)
-			q->req.max_recv_sge = 4 * q->g->dsr->caps.max_sge;
-		else
-			q->req.max_send_sge = 4 * q->g->dsr->caps.max_sge;
-		expect_qp_refused(q);
-	}
+	assert_int_equal(q->g->dsr->caps.max_qp_wr, PVR_MAX_QP_WR);
+	assert_int_equal(q->g->dsr->caps.max_sge, PVR_MAX_SGE);
+	q->req.pdir_dma = t_wide_pdir(q->g, UINT16_MAX, &page);
+	q->req.total_chunks = 60000;
+	q->req.send_chunks = 30000;
+	t_store(&q->req, &row->wrong);
+	expect_qp_refused(q);
 }
 
 TEST_QP(test_create_qp_of_the_largest_size)
 {
 	uint32_t page;
 
-	q->spec.sq_wr = q->spec.rq_wr = q->g->dsr->caps.max_qp_wr;
-	q->spec.sq_sge = q->spec.rq_sge = q->g->dsr->caps.max_sge;
-	q->req = fg_qp_request(&q->spec);
+	q->o.qp.sq_wr = q->o.qp.rq_wr = q->g->dsr->caps.max_qp_wr;
+	q->o.qp.sq_sge = q->o.qp.rq_sge = q->g->dsr->caps.max_sge;
+	use_spec(q);
 	q->req.pdir_dma = t_wide_pdir(q->g, q->req.total_chunks, &page);
 	expect_ok(create(q));
 }
@@ -356,42 +336,38 @@ TEST_QP(test_create_qp_rejects_srq_and_receive_queue_at_once)
 {
 	struct fg_srq srq;
 
-	expect_ok(fg_srq_create(&q->pd, 16, 1, &srq));
+	expect_ok(fg_srq_create(&q->o.pd, 16, 1, &srq));
 	q->req.is_srq = 1;
 	q->req.srq_handle = srq.handle;
 	expect_qp_refused(q);
 }
 
-TEST_QP(test_create_qp_with_an_srq)
+TEST_OBJECTS(test_create_qp_with_an_srq)
 {
 	struct fg_srq srq;
 	struct fg_qp qp;
 
-	expect_ok(fg_srq_create(&q->pd, 16, 1, &srq));
-	q->spec.srq = &srq;
-	expect_ok(fg_qp_create(&q->spec, &qp));
+	expect_ok(fg_srq_create(&o->pd, 16, 1, &srq));
+	o->qp.srq = &srq;
+	expect_ok(fg_qp_create(&o->qp, &qp));
 	assert_int_equal(fg_srq_destroy(&srq), EBUSY);
 	expect_ok(fg_qp_destroy(&qp));
 	expect_ok(fg_srq_destroy(&srq));
 }
 
+static void expect_creation_refused(void *opaque)
+{
+	expect_refused(create(opaque));
+}
+
 TEST_QP(test_create_qp_rejects_bad_directories_and_pages)
 {
-	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		q->req.pdir_dma = bad[i];
-		expect_qp_refused(q);
-		for (uint32_t page = 0; page < q->good.total_chunks; page++) {
-			const uint64_t good = fg_buf_table(&q->buf, 0)[page];
-
-			fg_buf_table(&q->buf, 0)[page] = bad[i];
-			expect_refused(create(q));
-			fg_buf_table(&q->buf, 0)[page] = good;
-		}
-	}
+	t_each_bad_page(&q->buf, q->good.total_chunks, &q->req.pdir_dma, expect_creation_refused,
+			q);
 	assert_int_equal(fg_stats(q->g).qps, 0);
-	expect_ok(fg_cq_destroy(&q->cq));
+	expect_ok(create(q));
+	destroy(q);
+	expect_ok(fg_cq_destroy(&q->o.cq));
 }
 
 TEST_QP(test_failed_creation_does_not_hold_its_objects)
@@ -400,8 +376,8 @@ TEST_QP(test_failed_creation_does_not_hold_its_objects)
 		q->req.pdir_dma = FG_NOWHERE;
 		expect_refused(create(q));
 	}
-	expect_ok(fg_cq_destroy(&q->cq));
-	expect_ok(fg_pd_destroy(&q->pd));
+	expect_ok(fg_cq_destroy(&q->o.cq));
+	expect_ok(fg_pd_destroy(&q->o.pd));
 }
 
 TEST_QP(test_directory_that_points_to_itself_is_safe)
@@ -420,7 +396,7 @@ TEST_QP(test_directory_that_points_to_itself_is_safe)
 	fg_ring_send(&qp);
 	fg_ring_recv(&qp);
 	fg_run(env->host);
-	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
+	destroy(q);
 }
 
 TEST(guest, test_destroy_qp_rejects_unknown_handles)
@@ -434,7 +410,7 @@ TEST(guest, test_destroy_qp_rejects_unknown_handles)
 TEST_QP(test_destroy_qp_twice_is_rejected)
 {
 	expect_ok(create(q));
-	expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
+	destroy(q);
 	assert_int_equal(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle), EINVAL);
 }
 
@@ -470,14 +446,11 @@ TEST(rc_connected, test_destroyed_qp_leaves_its_pages_alone)
 
 TEST_QP(test_all_qps_can_be_used_up_and_used_again)
 {
-	uint32_t max, n = 0;
-	uint32_t *handle;
+	uint32_t max = q->g->dsr->caps.max_qp, n = 0;
+	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
 
-	max = q->g->dsr->caps.max_qp;
-	handle = test_calloc(max + 1, sizeof(*handle));
-	q->spec.sq_wr = q->spec.rq_wr = 1;
-	q->req = fg_qp_request(&q->spec);
-	q->req.pdir_dma = q->buf.pdir;
+	q->o.qp.sq_wr = q->o.qp.rq_wr = 1;
+	use_spec(q);
 	while (n <= max && !create(q)) {
 		assert_in_range(q->resp.qp_handle, 1, max - 1);
 		handle[n++] = q->resp.qp_handle;
@@ -489,7 +462,7 @@ TEST_QP(test_all_qps_can_be_used_up_and_used_again)
 	while (n--)
 		expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, handle[n]));
 	assert_int_equal(fg_stats(q->g).qps, 0);
-	expect_ok(fg_cq_destroy(&q->cq));
+	expect_ok(fg_cq_destroy(&q->o.cq));
 	test_free(handle);
 }
 
@@ -497,7 +470,7 @@ TEST_QP(test_ten_thousand_qps_one_after_the_other)
 {
 	for (int i = 0; i < 10000; i++) {
 		expect_ok(create(q));
-		expect_ok(fg_cmd_destroy(q->g, PVR_CMD_DESTROY_QP, q->resp.qp_handle));
+		destroy(q);
 	}
 	assert_int_equal(fg_stats(q->g).qps, 0);
 }

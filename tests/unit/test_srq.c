@@ -1,208 +1,151 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Shared receive queues: commands, limit, and receiving through them. */
-#include "common.h"
+#include "objects.h"
 
-#define SRQ_WR 32
+#include "core/adapter.h"
 
-struct srq_env {
-	struct t_env *env;
-	struct fg_srq srq;
-	struct fg_end *a, *b; /* b receives through the SRQ */
-};
-
-static void open_srq_end(struct fg_end *end, struct fg_guest *g, struct fg_srq *srq)
-{
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .srq = srq };
-
-	fg_end_open(end, g, PVR_QPT_RC);
-	expect_ok(fg_qp_destroy(&end->qp));
-	if (!srq->ctx)
-		expect_ok(fg_srq_create(&end->pd, SRQ_WR, 4, srq));
-	spec.pd = &end->pd;
-	spec.scq = &end->scq;
-	spec.rcq = &end->rcq;
-	expect_ok(fg_qp_create(&spec, &end->qp));
-}
-
-static void srq_env_init(struct srq_env *s, struct t_env *env)
-{
-	memset(s, 0, sizeof(*s));
-	s->env = env;
-	s->a = &env->a;
-	s->b = &env->b;
-	fg_end_open(s->a, env->g[0], PVR_QPT_RC);
-	open_srq_end(s->b, env->g[1], &s->srq);
-	fg_end_connect(s->a, s->b, NULL);
-}
-
-#define TEST_SRQ(name) TEST_OBJECT(guests, struct srq_env, s, srq_env_init, name)
-
-static void post(struct srq_env *s, uint64_t wr_id, uint64_t offset, uint32_t len)
+static void post(struct srq_pair *s, uint64_t wr_id, uint64_t offset, uint32_t len)
 {
 	struct pvrdma_sge sge = fg_sge(&s->b->mr, offset, len);
 
 	assert_true(fg_post_srq_recv(&s->srq, wr_id, &sge, 1));
 }
 
-TEST(guest, test_create_query_destroy)
+/* a sends @len bytes. */
+static void send(struct srq_pair *s, uint64_t wr_id, uint32_t len)
+{
+	t_send(s->a, wr_id, 0, len);
+	fg_run(s->env->host);
+}
+
+TEST_OBJECTS(test_create_query_destroy)
 {
 	struct pvr_srq_attr attr;
-	struct fg_pd pd;
 	struct fg_srq srq;
 
-	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
-	expect_ok(fg_srq_create(&pd, 64, 3, &srq));
-	assert_true(srq.handle < env->g[0]->dsr->caps.max_srq);
+	expect_ok(fg_srq_create(&o->pd, 64, 3, &srq));
+	assert_true(srq.handle < o->g->dsr->caps.max_srq);
 	expect_ok(fg_srq_query(&srq, &attr));
 	assert_int_equal(attr.max_wr, 64);
 	assert_int_equal(attr.max_sge, 3);
 	assert_int_equal(attr.srq_limit, 0);
-	assert_int_equal(fg_stats(env->g[0]).srqs, 1);
+	assert_int_equal(fg_stats(o->g).srqs, 1);
 	expect_ok(fg_srq_destroy(&srq));
-	assert_int_equal(fg_stats(env->g[0]).srqs, 0);
+	assert_int_equal(fg_stats(o->g).srqs, 0);
 }
 
 /* The queue pair's domain counts for what peers name, the SRQ's for what is posted to it. */
-TEST(guests, test_lkeys_are_of_the_srqs_domain)
+TEST_SRQ(test_lkeys_are_of_the_srqs_domain)
 {
-	struct srq_env s = { .env = env };
 	struct fg_pd pd;
 	struct fg_mr mr;
 
-	s.a = &s.env->a;
-	s.b = &s.env->b;
-	expect_ok(fg_pd_create(&s.env->g[1]->kernel, &pd));
-	expect_ok(fg_srq_create(&pd, SRQ_WR, 4, &s.srq));
-	fg_end_open(s.a, s.env->g[0], PVR_QPT_RC);
-	open_srq_end(s.b, s.env->g[1], &s.srq);
-	fg_end_connect(s.a, s.b, NULL);
-	expect_ok(fg_mr_create(&pd, &s.b->buf, FG_ACCESS_ALL, &mr));
-	assert_true(fg_post_srq_recv(&s.srq, 1, &(struct pvrdma_sge){ mr.start, 100, mr.lkey }, 1));
-	t_send(s.a, 2, 0, 100);
-	fg_run(s.env->host);
-	expect_recv(&s.b->rcq, 1, 100);
-	expect_done(&s.a->scq, 2, PVRDMA_WC_SEND);
-	t_rdma(s.a, PVRDMA_WR_RDMA_WRITE, 3, 0, &s.b->mr, 0, 100);
-	fg_run(s.env->host);
-	expect_done(&s.a->scq, 3, PVRDMA_WC_RDMA_WRITE);
-	post(&s, 4, 0, 100);
-	t_send(s.a, 5, 0, 100);
-	fg_run(s.env->host);
-	expect_cqe(&s.b->rcq, 4, PVRDMA_WC_LOC_PROT_ERR);
-	expect_cqe(&s.a->scq, 5, PVRDMA_WC_REM_OP_ERR);
+	expect_ok(fg_pd_create(&env->g[1]->kernel, &pd));
+	srq_pair_use(s, &pd);
+	expect_ok(fg_mr_create(&pd, &s->b->buf, FG_ACCESS_ALL, &mr));
+	assert_true(
+		fg_post_srq_recv(&s->srq, 1, &(struct pvrdma_sge){ mr.start, 100, mr.lkey }, 1));
+	send(s, 2, 100);
+	expect_recv(&s->b->rcq, 1, 100);
+	expect_done(&s->a->scq, 2, PVRDMA_WC_SEND);
+	t_rdma(s->a, PVRDMA_WR_RDMA_WRITE, 3, 0, &s->b->mr, 0, 100);
+	fg_run(env->host);
+	expect_done(&s->a->scq, 3, PVRDMA_WC_RDMA_WRITE);
+	post(s, 4, 0, 100);
+	send(s, 5, 100);
+	expect_cqe(&s->b->rcq, 4, PVRDMA_WC_LOC_PROT_ERR);
+	expect_cqe(&s->a->scq, 5, PVRDMA_WC_REM_OP_ERR);
 }
 
-TEST(guest, test_create_srq_rejects_bad_sizes)
+static const struct {
+	const char *label;
+	uint32_t wr, sge;
+} bad_sizes[] = {
+	{ "no request", 0, 1 },
+	{ "3 requests, no power of two", 3, 1 },
+	{ "63 requests, no power of two", 63, 1 },
+	{ "one request above the maximum", PVR_MAX_SRQ_WR + 1, 1 },
+	{ "twice the maximum of requests", 2 * PVR_MAX_SRQ_WR, 1 },
+	{ "2^31 requests", 0x80000000, 1 },
+	{ "2^32 - 1 requests", UINT32_MAX, 1 },
+	{ "one SGE above the maximum", 16, PVR_MAX_SGE + 1 },
+	{ "128 SGEs", 16, 128 },
+	{ "SGEs of 2^32 - 16 bytes", 16, 0x0fffffff },
+	{ "SGEs of 2^32 bytes", 16, 0x10000000 },
+	{ "2^32 - 1 SGEs", 16, UINT32_MAX },
+	{ "2^31 requests of 31 SGEs", 0x80000000, 31 },
+	{ "2^27 requests of 2^27 SGEs", 0x08000000, 0x08000000 },
+};
+
+TEST_OBJECTS_CASES(test_create_srq_rejects_bad_sizes, bad_sizes)
 {
-	struct fg_guest *g = env->g[0];
-	const uint32_t max = g->dsr->caps.max_srq_wr, max_sge = g->dsr->caps.max_srq_sge;
-	const struct {
-		uint32_t wr, sge;
-	} bad[] = {
-		{ 0, 1 },	    { 3, 1 },
-		{ 63, 1 },	    { 2 * max, 1 },
-		{ max + 1, 1 },	    { 0x80000000, 1 },
-		{ UINT32_MAX, 1 },  { 16, max_sge + 1 },
-		{ 16, 128 },	    { 16, 0x0fffffff },
-		{ 16, 0x10000000 }, { 16, UINT32_MAX },
-		{ 0x80000000, 31 }, { 0x08000000, 0x08000000 },
-	};
+	struct pvr_cmd_create_srq req = fg_srq_request(&o->pd, &o->buf, row->wr, row->sge);
 	struct pvr_resp_create_srq resp;
-	struct fg_pd pd;
-	struct fg_buf buf;
 
-	expect_ok(fg_pd_create(&g->kernel, &pd));
-	fg_buf_init(&buf, &g->ram, 32, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_create_srq req = fg_srq_request(&pd, &buf, bad[i].wr, bad[i].sge);
-
-		expect_refused(fg_create_srq(g, &req, &resp));
-	}
-	assert_int_equal(fg_stats(g).srqs, 0);
-	expect_ok(fg_pd_destroy(&pd));
+	assert_int_equal(o->g->dsr->caps.max_srq_wr, PVR_MAX_SRQ_WR);
+	assert_int_equal(o->g->dsr->caps.max_srq_sge, PVR_MAX_SGE);
+	expect_refused(fg_create_srq(o->g, &req, &resp));
+	assert_int_equal(fg_stats(o->g).srqs, 0);
+	expect_ok(fg_pd_destroy(&o->pd));
 }
 
-TEST(guest, test_create_srq_rejects_bad_page_counts)
+#define SRQ(member, value) T_MEMBER(struct pvr_cmd_create_srq, member, value)
+
+/* Of a request that needs 5 pages and has 16. */
+static const struct {
+	const char *label;
+	struct t_member wrong;
+	uint32_t err;
+} bad_members[] = {
+	{ "no page", SRQ(nchunks, 0), EINVAL },
+	{ "header page only", SRQ(nchunks, 1), EINVAL },
+	{ "one page too few", SRQ(nchunks, 4), EINVAL },
+	{ "more pages than a directory has", SRQ(nchunks, PVR_PDIR_MAX_PAGES + 1), EINVAL },
+	{ "2^31 pages", SRQ(nchunks, 1u << 31), EINVAL },
+	{ "2^32 - 1 pages", SRQ(nchunks, UINT32_MAX), EINVAL },
+	{ "unknown PD", SRQ(pd_handle, 999), EINVAL },
+	{ "type 1", SRQ(srq_type, 1), EOPNOTSUPP },
+	{ "type 255", SRQ(srq_type, 255), EOPNOTSUPP },
+	{ "limit above the size", SRQ(attrs.srq_limit, 257), EINVAL },
+};
+
+TEST_OBJECTS_CASES(test_create_srq_rejects_bad_members, bad_members)
 {
-	static const uint32_t bad[] = { 0, 1, 4, 262145, 1u << 31, UINT32_MAX };
-	struct fg_guest *g = env->g[0];
+	struct pvr_cmd_create_srq req = fg_srq_request(&o->pd, &o->buf, 256, 3);
 	struct pvr_resp_create_srq resp;
-	struct fg_pd pd;
-	struct fg_buf buf;
 
-	expect_ok(fg_pd_create(&g->kernel, &pd));
-	fg_buf_init(&buf, &g->ram, 5, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_create_srq req = fg_srq_request(&pd, &buf, 256, 3);
-
-		req.nchunks = bad[i];
-		expect_refused(fg_create_srq(g, &req, &resp));
-	}
+	t_store(&req, &row->wrong);
+	assert_int_equal(fg_create_srq(o->g, &req, &resp), row->err);
 }
 
 /* The stock provider allocates twice the pages that it needs. */
-TEST(guest, test_create_srq_accepts_spare_pages)
+TEST_OBJECTS(test_create_srq_accepts_spare_pages)
 {
-	struct fg_guest *g = env->g[0];
-	struct pvr_cmd_create_srq req;
+	struct pvr_cmd_create_srq req = fg_srq_request(&o->pd, &o->buf, 256, 3);
 	struct pvr_resp_create_srq resp;
-	struct fg_pd pd;
-	struct fg_buf buf;
 
-	expect_ok(fg_pd_create(&g->kernel, &pd));
-	fg_buf_init(&buf, &g->ram, 9, FG_SCATTERED);
-	req = fg_srq_request(&pd, &buf, 256, 3);
-	expect_ok(fg_create_srq(g, &req, &resp));
+	expect_ok(fg_create_srq(o->g, &req, &resp));
 }
 
-TEST(guest, test_create_srq_rejects_bad_directories_and_pages)
+struct creation {
+	struct fg_guest *g;
+	struct pvr_cmd_create_srq req;
+};
+
+static void expect_creation_refused(void *opaque)
 {
-	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
-	struct fg_guest *g = env->g[0];
+	struct creation *creation = opaque;
 	struct pvr_resp_create_srq resp;
-	struct fg_pd pd;
-	struct fg_buf buf;
 
-	expect_ok(fg_pd_create(&g->kernel, &pd));
-	fg_buf_init(&buf, &g->ram, 3, FG_SCATTERED);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_create_srq req = fg_srq_request(&pd, &buf, 128, 3);
-
-		req.pdir_dma = bad[i];
-		expect_refused(fg_create_srq(g, &req, &resp));
-		req.pdir_dma = buf.pdir;
-		for (uint32_t page = 0; page < 3; page++) {
-			const uint64_t good = fg_buf_table(&buf, 0)[page];
-
-			fg_buf_table(&buf, 0)[page] = bad[i];
-			expect_refused(fg_create_srq(g, &req, &resp));
-			fg_buf_table(&buf, 0)[page] = good;
-		}
-	}
-	expect_ok(fg_pd_destroy(&pd));
+	expect_refused(fg_create_srq(creation->g, &creation->req, &resp));
 }
 
-TEST(guest, test_create_srq_rejects_unknown_pds_and_types)
+TEST_OBJECTS(test_create_srq_rejects_bad_directories_and_pages)
 {
-	struct fg_guest *g = env->g[0];
-	struct pvr_cmd_create_srq req;
-	struct pvr_resp_create_srq resp;
-	struct fg_pd pd;
-	struct fg_buf buf;
+	struct creation creation = { o->g, fg_srq_request(&o->pd, &o->buf, 128, 3) };
 
-	expect_ok(fg_pd_create(&g->kernel, &pd));
-	fg_buf_init(&buf, &g->ram, 3, FG_SCATTERED);
-	req = fg_srq_request(&pd, &buf, 64, 3);
-	req.pd_handle = 999;
-	assert_int_equal(fg_create_srq(g, &req, &resp), EINVAL);
-	req.pd_handle = pd.handle;
-	req.srq_type = 1;
-	expect_refused(fg_create_srq(g, &req, &resp));
-	req.srq_type = 255;
-	expect_refused(fg_create_srq(g, &req, &resp));
-	req.srq_type = 0;
-	req.attrs.srq_limit = 65;
-	expect_refused(fg_create_srq(g, &req, &resp));
+	t_each_bad_page(&o->buf, 3, &creation.req.pdir_dma, expect_creation_refused, &creation);
+	expect_ok(fg_pd_destroy(&o->pd));
 }
 
 TEST(guest, test_unknown_handles_are_rejected)
@@ -227,30 +170,24 @@ TEST_SRQ(test_destroy_srq_in_use_is_rejected)
 	assert_int_equal(fg_cmd_destroy(env->g[1], PVR_CMD_DESTROY_SRQ, s->srq.handle), EINVAL);
 }
 
-TEST(guest, test_all_srqs_can_be_used_up_and_used_again)
+TEST_OBJECTS(test_all_srqs_can_be_used_up_and_used_again)
 {
-	struct fg_guest *g = env->g[0];
-	uint32_t max = g->dsr->caps.max_srq, n = 0;
+	struct pvr_cmd_create_srq req = fg_srq_request(&o->pd, &o->buf, 16, 1);
+	uint32_t max = o->g->dsr->caps.max_srq, n = 0;
 	uint32_t *handle = test_calloc(max + 1, sizeof(*handle));
-	struct pvr_cmd_create_srq req;
 	struct pvr_resp_create_srq resp;
-	struct fg_pd pd;
-	struct fg_buf buf;
 
-	expect_ok(fg_pd_create(&g->kernel, &pd));
-	fg_buf_init(&buf, &g->ram, 2, FG_SCATTERED);
-	req = fg_srq_request(&pd, &buf, 16, 1);
-	while (n <= max && !fg_create_srq(g, &req, &resp)) {
+	while (n <= max && !fg_create_srq(o->g, &req, &resp)) {
 		assert_true(resp.srqn < max);
 		handle[n++] = resp.srqn;
 	}
 	assert_in_range(n, 1, max);
-	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, handle[n / 2]));
-	expect_ok(fg_create_srq(g, &req, &resp));
+	expect_ok(fg_cmd_destroy(o->g, PVR_CMD_DESTROY_SRQ, handle[n / 2]));
+	expect_ok(fg_create_srq(o->g, &req, &resp));
 	handle[n / 2] = resp.srqn;
 	while (n--)
-		expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, handle[n]));
-	expect_ok(fg_pd_destroy(&pd));
+		expect_ok(fg_cmd_destroy(o->g, PVR_CMD_DESTROY_SRQ, handle[n]));
+	expect_ok(fg_pd_destroy(&o->pd));
 	test_free(handle);
 }
 
@@ -286,8 +223,7 @@ TEST_SRQ(test_receive_through_an_srq)
 
 	fg_fill(s->a->mr.va, 9000, 1);
 	post(s, 1, 500, 9000);
-	t_send(s->a, 2, 0, 9000);
-	fg_run(env->host);
+	send(s, 2, 9000);
 	expect_done(&s->a->scq, 2, PVRDMA_WC_SEND);
 	cqe = expect_recv(&s->b->rcq, 1, 9000);
 	assert_int_equal(cqe.qp & 0xffff, s->b->qp.handle);
@@ -307,17 +243,12 @@ TEST_SRQ(test_requests_are_taken_in_order_and_the_ring_wraps)
 
 TEST_SRQ(test_two_qps_share_an_srq)
 {
-	struct fg_end c, d;
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_end c, d = *s->b;
+	struct fg_qp_spec spec = end_spec(s->b);
 	uint32_t seen = 0;
 	struct pvrdma_cqe cqe;
 
 	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	/* A second QP on b's PD, CQs and SRQ. */
-	d = *s->b;
-	spec.pd = &s->b->pd;
-	spec.scq = &s->b->scq;
-	spec.rcq = &s->b->rcq;
 	spec.srq = &s->srq;
 	expect_ok(fg_qp_create(&spec, &d.qp));
 	fg_end_connect(&c, &d, NULL);
@@ -340,8 +271,7 @@ TEST_SRQ(test_two_qps_share_an_srq)
 
 TEST_SRQ(test_empty_srq_makes_the_sender_wait)
 {
-	t_send(s->a, 1, 0, 64);
-	fg_run(env->host);
+	send(s, 1, 64);
 	expect_no_cqe(&s->a->scq);
 	post(s, 2, 0, 64);
 	fg_settle(env->host, FG_SEC);
@@ -357,17 +287,14 @@ TEST_SRQ(test_limit_raises_one_event)
 		post(s, i, 0, 64);
 	expect_ok(fg_srq_set_limit(&s->srq, 5));
 	for (uint32_t i = 0; i < 3; i++) {
-		t_send(s->a, i, 0, 8);
-		fg_run(env->host);
+		send(s, i, 8);
 		expect_no_event(env->g[1]); /* 5 are left: not fewer than the limit */
 	}
-	t_send(s->a, 3, 0, 8);
-	fg_run(env->host);
+	send(s, 3, 8);
 	expect_one_event(env->g[1], PVR_EVENT_SRQ_LIMIT_REACHED, s->srq.handle);
 	expect_ok(fg_srq_query(&s->srq, &attr));
 	assert_int_equal(attr.srq_limit, 0);
-	t_send(s->a, 4, 0, 8);
-	fg_run(env->host);
+	send(s, 4, 8);
 	expect_no_event(env->g[1]);
 }
 
@@ -383,11 +310,8 @@ TEST_SRQ(test_error_of_the_qp_leaves_the_srq_alone)
 	fg_ring_recv(&s->b->qp);
 	fg_run(env->host);
 	expect_no_event(env->g[1]);
-	expect_ok(fg_qp_to_reset(&s->b->qp));
-	expect_ok(fg_qp_to_reset(&s->a->qp));
-	fg_end_connect(s->a, s->b, NULL);
-	t_send(s->a, 9, 0, 8);
-	fg_run(env->host);
+	t_reconnect(env);
+	send(s, 9, 8);
 	expect_recv(&s->b->rcq, 0, 8);
 }
 
@@ -397,16 +321,11 @@ TEST_SRQ(test_bad_request_in_an_srq_fails_that_qp_only)
 
 	assert_true(fg_post_srq_recv(&s->srq, 1, &bad, 1));
 	post(s, 2, 0, 64);
-	t_send(s->a, 3, 0, 8);
-	fg_run(env->host);
+	send(s, 3, 8);
 	expect_cqe(&s->b->rcq, 1, PVRDMA_WC_LOC_PROT_ERR);
 	expect_cqe(&s->a->scq, 3, PVRDMA_WC_REM_OP_ERR);
-	fg_events_count(env->g[1], 0, 0);
-	expect_ok(fg_qp_to_reset(&s->b->qp));
-	expect_ok(fg_qp_to_reset(&s->a->qp));
-	fg_end_connect(s->a, s->b, NULL);
-	t_send(s->a, 4, 0, 8);
-	fg_run(env->host);
+	t_reconnect(env);
+	send(s, 4, 8);
 	expect_recv(&s->b->rcq, 2, 8);
 }
 
@@ -417,34 +336,28 @@ TEST_SRQ(test_too_many_entries_in_an_srq_request_fail_it)
 	for (int i = 0; i < 4; i++)
 		sge[i] = fg_sge(&s->b->mr, 100 * i, 100);
 	assert_true(fg_post_srq_recv(&s->srq, 1, sge, 5));
-	t_send(s->a, 3, 0, 8);
-	fg_run(env->host);
+	send(s, 3, 8);
 	expect_cqe(&s->b->rcq, 1, PVRDMA_WC_LOC_QP_OP_ERR);
 	expect_cqe(&s->a->scq, 3, PVRDMA_WC_REM_OP_ERR);
 }
 
-TEST(guests, test_wild_producer_index_fails_the_srq)
+static const struct {
+	const char *label;
+	uint32_t index;
+} wild[] = {
+	{ "one beyond the queue", SRQ_WR + 1 },
+	{ "twice the queue", 2 * SRQ_WR },
+	{ "2^32 - 1", UINT32_MAX },
+};
+
+TEST_SRQ_CASES(test_wild_producer_index_fails_the_srq, wild)
 {
-	static const uint32_t bad[] = { SRQ_WR + 1, 2 * SRQ_WR, UINT32_MAX };
-	struct srq_env s;
-
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_eqe eqe;
-		bool seen = false;
-
-		if (i)
-			env = t_renew(t_setup_guests);
-		srq_env_init(&s, env);
-		s.srq.ring->prod_tail = bad[i];
-		fg_ring_srq(&s.srq);
-		t_send(s.a, 3, 0, 8);
-		fg_run(s.env->host);
-		while (fg_event_poll(s.env->g[1], &eqe))
-			seen |= eqe.type == PVR_EVENT_SRQ_ERR && eqe.info == s.srq.handle;
-		assert_true(seen);
-		expect_cqe(&s.a->scq, 3, PVRDMA_WC_REM_OP_ERR);
-		expect_state(s.b, PVR_QPS_ERR);
-	}
+	s->srq.ring->prod_tail = row->index;
+	fg_ring_srq(&s->srq);
+	send(s, 3, 8);
+	assert_true(fg_events_count(env->g[1], PVR_EVENT_SRQ_ERR, s->srq.handle) > 0);
+	expect_cqe(&s->a->scq, 3, PVRDMA_WC_REM_OP_ERR);
+	expect_state(s->b, PVR_QPS_ERR);
 }
 
 TEST_SRQ(test_large_message_through_an_srq)
@@ -499,13 +412,10 @@ TEST_SRQ(test_error_in_the_middle_of_a_message_flushes_its_request)
 TEST_SRQ(test_failed_srq_serves_no_qp)
 {
 	s->srq.ring->prod_tail = UINT32_MAX;
-	t_send(s->a, 1, 0, 8);
-	fg_run(env->host);
+	send(s, 1, 8);
 	expect_cqe(&s->a->scq, 1, PVRDMA_WC_REM_OP_ERR);
 	s->srq.ring->prod_tail = 0;
-	expect_ok(fg_qp_to_reset(&s->a->qp));
-	expect_ok(fg_qp_to_reset(&s->b->qp));
-	fg_end_connect(s->a, s->b, NULL);
+	t_reconnect(env);
 	post(s, 2, 0, 64);
 	t_send(s->a, 3, 0, 8);
 	fg_settle(env->host, 100 * FG_SEC);
@@ -515,20 +425,16 @@ TEST_SRQ(test_failed_srq_serves_no_qp)
 	expect_ok(fg_srq_destroy(&s->srq));
 }
 
-TEST_SRQ(test_srq_goes_on_when_one_of_its_qps_is_destroyed)
+TEST_SRQ(test_srq_continues_after_one_of_its_qps_is_destroyed)
 {
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_qp_spec spec = end_spec(s->b);
 	struct fg_qp other;
 
 	t_one_host_only(env, "requesters of another host wait for their timer");
-	spec.pd = &s->b->pd;
-	spec.scq = &s->b->scq;
-	spec.rcq = &s->b->rcq;
 	spec.srq = &s->srq;
 	for (int i = 0; i < 3; i++) {
 		expect_ok(fg_qp_create(&spec, &other));
-		t_send(s->a, 1, 0, 64); /* waits: a doorbell of the SRQ searches its QPs */
-		fg_run(env->host);
+		send(s, 1, 64); /* waits: a doorbell of the SRQ searches its QPs */
 		expect_ok(fg_qp_destroy(&other));
 		post(s, 2, 0, 64);
 		fg_run(env->host);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* MODIFY_SRQ with PVR_SRQ_MAX_WR: what moves, what stays, and what happens when it fails. */
-#include "common.h"
+#include "objects.h"
 
-#define SRQ_WR 32
 #define SPARE_GPA 0x4000000000ull
 
 TEST_INIT
@@ -12,36 +11,8 @@ TEST_INIT
 
 static uint8_t spare[PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 
-struct srq_env {
-	struct t_env *env;
-	struct fg_srq srq;
-	struct fg_end *a, *b; /* b receives through the SRQ */
-};
-
-static void setup(struct srq_env *s, struct t_env *env)
-{
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-
-	memset(s, 0, sizeof(*s));
-	s->env = env;
-	s->a = &s->env->a;
-	s->b = &s->env->b;
-	fg_end_open(s->a, s->env->g[0], PVR_QPT_RC);
-	fg_end_open(s->b, s->env->g[1], PVR_QPT_RC);
-	expect_ok(fg_qp_destroy(&s->b->qp));
-	expect_ok(fg_srq_create(&s->b->pd, SRQ_WR, 3, &s->srq));
-	spec.pd = &s->b->pd;
-	spec.scq = &s->b->scq;
-	spec.rcq = &s->b->rcq;
-	spec.srq = &s->srq;
-	expect_ok(fg_qp_create(&spec, &s->b->qp));
-	fg_end_connect(s->a, s->b, NULL);
-}
-
-#define TEST_SRQ(name) TEST_OBJECT(guests, struct srq_env, s, setup, name)
-
 /* A request of three SGEs with unique values. */
-static void post(struct srq_env *s, uint64_t wr_id)
+static void post(struct srq_pair *s, uint64_t wr_id)
 {
 	struct pvrdma_sge sge[3];
 
@@ -51,7 +22,7 @@ static void post(struct srq_env *s, uint64_t wr_id)
 }
 
 /* A message of 300 bytes that must land in the request @wr_id. */
-static void receive(struct srq_env *s, uint64_t wr_id)
+static void receive(struct srq_pair *s, uint64_t wr_id)
 {
 	const uint8_t *to = s->b->mr.va + (wr_id % 100) * 600, *from = s->a->mr.va;
 
@@ -64,48 +35,49 @@ static void receive(struct srq_env *s, uint64_t wr_id)
 		assert_memory_equal(to + i * 200, from + i * 100, 100);
 }
 
-static uint32_t modify(struct srq_env *s, const struct pvr_cmd_modify_srq *req)
+static uint32_t modify(struct srq_pair *s, const struct pvr_cmd_modify_srq *req)
 {
 	return fg_cmd(s->env->g[1], req, sizeof(*req), NULL, 0);
 }
 
-TEST(guests, test_waiting_requests_move_in_order)
+static const struct {
+	const char *label;
+	uint32_t used, waiting, wr;
+} moves[] = {
+	{ "none, to a larger ring", 0, 0, 64 },
+	{ "one, to a ring of one", 0, 1, 1 },
+	{ "16, to a ring that they fill", 5, 16, 16 },
+	{ "a full ring that wraps", 20, 32, 32 },
+	{ "across the end of the ring", 31, 4, 8 },
+	{ "in the second round", 40, 30, 256 },
+	{ "across the end of the second round", 63, 2, 2 },
+	{ "a full ring, to the largest", 64, 32, 16384 },
+};
+
+TEST_SRQ_CASES(test_waiting_requests_move_in_order, moves)
 {
-	static const struct {
-		uint32_t used, waiting, wr;
-	} cases[] = {
-		{ 0, 0, 64 }, { 0, 1, 1 },     { 5, 16, 16 }, { 20, 32, 32 },
-		{ 31, 4, 8 }, { 40, 30, 256 }, { 63, 2, 2 },  { 64, 32, 16384 },
-	};
+	struct pvr_srq_attr attr;
 
-	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct srq_env s;
-		struct pvr_srq_attr attr;
-
-		if (i)
-			env = t_renew(t_setup_guests);
-		setup(&s, env);
-		for (uint32_t k = 0; k < cases[i].used; k++) {
-			post(&s, k);
-			receive(&s, k);
-		}
-		for (uint32_t k = 0; k < cases[i].waiting; k++)
-			post(&s, cases[i].used + k);
-		expect_ok(fg_srq_resize(&s.srq, cases[i].wr));
-		assert_int_equal(s.srq.ring->prod_tail, cases[i].waiting);
-		assert_int_equal(s.srq.ring->cons_head, 0);
-		expect_ok(fg_srq_query(&s.srq, &attr));
-		assert_int_equal(attr.max_wr, cases[i].wr);
-		assert_int_equal(attr.max_sge, 3);
-		for (uint32_t k = 0; k < cases[i].waiting; k++)
-			receive(&s, cases[i].used + k);
-		/* The new ring wraps at its own size. */
-		for (uint32_t k = 0; k < 3 * cases[i].wr && k < 100; k++) {
-			post(&s, k);
-			receive(&s, k);
-		}
-		expect_no_event(s.env->g[1]);
+	for (uint32_t k = 0; k < row->used; k++) {
+		post(s, k);
+		receive(s, k);
 	}
+	for (uint32_t k = 0; k < row->waiting; k++)
+		post(s, row->used + k);
+	expect_ok(fg_srq_resize(&s->srq, row->wr));
+	assert_int_equal(s->srq.ring->prod_tail, row->waiting);
+	assert_int_equal(s->srq.ring->cons_head, 0);
+	expect_ok(fg_srq_query(&s->srq, &attr));
+	assert_int_equal(attr.max_wr, row->wr);
+	assert_int_equal(attr.max_sge, 4);
+	for (uint32_t k = 0; k < row->waiting; k++)
+		receive(s, row->used + k);
+	/* The new ring wraps at its own size. */
+	for (uint32_t k = 0; k < 3 * row->wr && k < 100; k++) {
+		post(s, k);
+		receive(s, k);
+	}
+	expect_no_event(env->g[1]);
 }
 
 TEST_SRQ(test_old_ring_is_left_alone_afterwards)
@@ -138,50 +110,58 @@ TEST_SRQ(test_smaller_than_what_waits_is_refused)
 	expect_ok(fg_srq_resize(&s->srq, 16));
 }
 
-TEST_SRQ(test_bad_sizes_and_page_counts_are_refused)
+static const struct {
+	const char *label;
+	uint32_t wr, nchunks;
+} bad_sizes[] = {
+	{ "size 0", 0, 4 },
+	{ "no power of two", 3, 4 },
+	{ "above the maximum", 32768, 32768 / 32 + 1 },
+	{ "size 2^31", 0x80000000, 4 },
+	{ "size 2^32 - 1", UINT32_MAX, 4 },
+	{ "too few pages", 256, 4 },
+	{ "header page only", 64, 1 },
+	{ "no page", 64, 0 },
+	{ "more pages than a directory has", 64, PVR_PDIR_MAX_PAGES + 1 },
+	{ "2^32 - 1 pages", 64, UINT32_MAX },
+};
+
+TEST_SRQ_CASES(test_bad_sizes_and_page_counts_are_refused, bad_sizes)
 {
-	const struct {
-		uint32_t wr, nchunks;
-	} bad[] = {
-		{ 0, 4 },	    { 3, 4 },	       { 32768, 32768 / 64 + 1 },
-		{ 0x80000000, 4 },  { UINT32_MAX, 4 }, { 256, 4 },
-		{ 64, 1 },	    { 64, 0 },	       { 64, PVR_PDIR_MAX_PAGES + 1 },
-		{ 64, UINT32_MAX },
-	};
+	struct pvr_cmd_modify_srq req;
 	struct fg_buf buf;
 
 	fg_buf_init(&buf, &env->g[1]->ram, 4, FG_SCATTERED);
 	post(s, 1);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &buf, bad[i].wr);
-
-		req.nchunks = bad[i].nchunks;
-		assert_int_equal(modify(s, &req), EINVAL);
-	}
+	req = fg_srq_resize_request(&s->srq, &buf, row->wr);
+	req.nchunks = row->nchunks;
+	assert_int_equal(modify(s, &req), EINVAL);
 	receive(s, 1);
+}
+
+struct resize {
+	struct srq_pair *s;
+	struct pvr_cmd_modify_srq req;
+};
+
+static void expect_resize_refused(void *opaque)
+{
+	struct resize *resize = opaque;
+
+	assert_int_equal(modify(resize->s, &resize->req), EFAULT);
 }
 
 TEST_SRQ(test_bad_directories_and_pages_are_refused)
 {
-	static const uint64_t bad[] = { 0, 1, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
+	struct resize resize = { .s = s };
 	struct fg_buf buf;
 
 	fg_buf_init(&buf, &env->g[1]->ram, 3, FG_SCATTERED);
 	post(s, 1);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvr_cmd_modify_srq req = fg_srq_resize_request(&s->srq, &buf, 64);
-
-		req.pdir_dma = bad[i];
-		assert_int_equal(modify(s, &req), EFAULT);
-		req.pdir_dma = buf.pdir;
-		for (uint32_t page = 0; page < 3; page++) {
-			const uint64_t good = fg_buf_table(&buf, 0)[page];
-
-			fg_buf_table(&buf, 0)[page] = bad[i];
-			assert_int_equal(modify(s, &req), EFAULT);
-			fg_buf_table(&buf, 0)[page] = good;
-		}
-	}
+	resize.req = fg_srq_resize_request(&s->srq, &buf, 64);
+	t_each_bad_page(&buf, 3, &resize.req.pdir_dma, expect_resize_refused, &resize);
+	resize.req.pdir_dma = 1;
+	expect_resize_refused(&resize);
 	receive(s, 1);
 }
 
@@ -265,13 +245,7 @@ TEST_SRQ(test_request_that_a_qp_holds_is_not_touched)
 	sge = fg_sge(&to, 0, len);
 	assert_true(fg_post_srq_recv(&s->srq, 1, &sge, 1));
 	post(s, 2);
-	{
-		struct fg_end big = *s->a;
-
-		big.mr = from;
-		t_send(&big, 3, 0, len);
-		s->a->qp = big.qp;
-	}
+	t_post(s->a, .wr_id = 3, .opcode = PVRDMA_WR_SEND, T_SGE(&from, 0, len));
 	assert_true(pvr_engine_run(env->host->engine, 0));
 	expect_ok(fg_srq_resize(&s->srq, 1));
 	assert_int_equal(s->srq.ring->prod_tail, 1); /* only 2 waits */
@@ -306,7 +280,7 @@ TEST_SRQ(test_srq_in_error_is_refused)
 	assert_int_equal(fg_srq_resize(&s->srq, 64), EIO);
 }
 
-static void move_to_spare_page(struct srq_env *s, struct fg_buf *buf)
+static void move_to_spare_page(struct srq_pair *s, struct fg_buf *buf)
 {
 	struct fg_guest *g = s->env->g[1];
 	struct pvr_cmd_modify_srq req;
@@ -345,9 +319,7 @@ TEST_SRQ(test_both_rings_on_the_same_pages_are_safe)
 	struct pvr_cmd_modify_srq req;
 	struct fg_end c, d;
 
-	fg_end_open(&c, env->g[0], PVR_QPT_RC);
-	fg_end_open(&d, env->g[1], PVR_QPT_RC);
-	fg_end_connect(&c, &d, NULL);
+	t_open_pair(&c, env->g[0], &d, env->g[1]);
 	for (uint32_t i = 0; i < 20; i++)
 		post(s, i);
 	receive(s, 0);

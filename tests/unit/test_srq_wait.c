@@ -3,7 +3,7 @@
  * Senders that wait for an SRQ: a doorbell wakes as many as it can serve, even if some
  * have left.
  */
-#include "common.h"
+#include "objects.h"
 
 #define CROWD 3
 
@@ -15,27 +15,19 @@ struct crowd {
 	struct fg_srq srq;
 };
 
-static void open_near(struct crowd *c, uint32_t i)
-{
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC,
-				   .pd = &c->owner.pd,
-				   .scq = &c->owner.scq,
-				   .rcq = &c->owner.rcq,
-				   .srq = &c->srq };
-
-	c->near[i] = c->owner;
-	expect_ok(fg_qp_create(&spec, &c->near[i].qp));
-}
-
 static void crowd_init_conn(struct crowd *c, struct t_env *env, const struct fg_conn *conn)
 {
-	memset(c, 0, sizeof(*c));
-	c->env = env;
-	fg_end_open(&c->owner, c->env->g[1], PVR_QPT_RC);
+	struct fg_qp_spec spec;
+
+	*c = (struct crowd){ .env = env };
+	fg_end_open(&c->owner, env->g[1], PVR_QPT_RC);
 	expect_ok(fg_srq_create(&c->owner.pd, 32, 4, &c->srq));
+	spec = end_spec(&c->owner);
+	spec.srq = &c->srq;
 	for (uint32_t i = 0; i < CROWD; i++) {
-		fg_end_open(&c->far[i], c->env->g[0], PVR_QPT_RC);
-		open_near(c, i);
+		fg_end_open(&c->far[i], env->g[0], PVR_QPT_RC);
+		c->near[i] = c->owner;
+		expect_ok(fg_qp_create(&spec, &c->near[i].qp));
 		fg_end_connect(&c->far[i], &c->near[i], conn);
 	}
 }
@@ -185,7 +177,7 @@ static const struct {
 } ways[] = {
 	{ "destroyed qp does not wait", destroy, false },
 	{ "qp in reset does not wait", reset, false },
-	{ "qp in error keeps nobody from waking", err, false },
+	{ "qp in error wakes no other qp later", err, false },
 	{ "qp that was reset waits again", reset_and_connect, true },
 };
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
+/* What tests of commands share: objects to name, requests with a wrong member, SRQ pairs. */
+#include "objects.h"
+
+const uint64_t t_bad_gpa[T_BAD_GPAS] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
+
+void objects_init(struct objects *o, struct t_env *env)
+{
+	*o = (struct objects){ .env = env, .g = env->g[0] };
+	expect_ok(fg_pd_create(&o->g->kernel, &o->pd));
+	expect_ok(fg_cq_create(&o->g->kernel, 64, &o->cq));
+	fg_buf_init(&o->buf, &o->g->ram, 16, FG_SCATTERED);
+	o->qp = (struct fg_qp_spec){
+		.type = PVR_QPT_RC, .pd = &o->pd, .scq = &o->cq, .rcq = &o->cq
+	};
+}
+
+void t_store(void *object, const struct t_member *member)
+{
+	/* The device is little-endian, as are the hosts that it runs on. */
+	memcpy((uint8_t *)object + member->offset, &member->value, member->size);
+}
+
+void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
+		     void (*refused)(void *arg), void *arg)
+{
+	for (size_t i = 0; i < T_BAD_GPAS; i++) {
+		*pdir_dma = t_bad_gpa[i];
+		refused(arg);
+		*pdir_dma = buf->pdir;
+		for (uint32_t page = 0; page < npages; page++) {
+			uint64_t *entry = &fg_buf_table(buf, 0)[page], good = *entry;
+
+			*entry = t_bad_gpa[i];
+			refused(arg);
+			*entry = good;
+		}
+	}
+}
+
+struct fg_qp_spec end_spec(struct fg_end *end)
+{
+	return (struct fg_qp_spec){
+		.type = end->qp.type, .pd = &end->pd, .scq = &end->scq, .rcq = &end->rcq
+	};
+}
+
+void end_renew_qp(struct fg_end *end, const struct fg_qp_spec *spec)
+{
+	expect_ok(fg_qp_destroy(&end->qp));
+	expect_ok(fg_qp_create(spec, &end->qp));
+}
+
+void end_drain(struct fg_end *end)
+{
+	fg_cq_drain(&end->scq);
+	fg_cq_drain(&end->rcq);
+	fg_events_count(end->guest, 0, 0);
+}
+
+void srq_pair_init(struct srq_pair *s, struct t_env *env)
+{
+	*s = (struct srq_pair){ .env = env, .a = &env->a, .b = &env->b };
+	fg_end_open(s->a, env->g[0], PVR_QPT_RC);
+	fg_end_open(s->b, env->g[1], PVR_QPT_RC);
+	srq_pair_use(s, &s->b->pd);
+}
+
+void srq_pair_use(struct srq_pair *s, struct fg_pd *pd)
+{
+	struct fg_qp_spec spec = end_spec(s->b);
+
+	expect_ok(fg_srq_create(pd, SRQ_WR, 4, &s->srq));
+	spec.srq = &s->srq;
+	end_renew_qp(s->b, &spec);
+	t_reconnect(s->env);
+}
+
+void t_commands_work(struct fg_guest *g)
+{
+	struct pvr_port_attr attr;
+
+	expect_ok(fg_query_port(g, 1, &attr));
+}
+
+void t_commands_refused(struct fg_guest *g)
+{
+	struct pvr_port_attr attr;
+
+	expect_refused(fg_query_port(g, 1, &attr));
+}

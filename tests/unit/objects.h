@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB */
+/* What tests of commands share: objects to name, requests with a wrong member, SRQ pairs. */
+#ifndef UNIT_OBJECTS_H
+#define UNIT_OBJECTS_H
+
+#include "common.h"
+
+/* TEST_OBJECT() for each row, see TEST_CASES_WITH(). */
+#define TEST_OBJECT_CASES(fixture, type, var, init, test, rows)                                  \
+	static void test##_body(struct t_env *env, type *var, const __typeof__((rows)[0]) *row); \
+	TEST_CASES(fixture, test, rows)                                                          \
+	{                                                                                        \
+		type var;                                                                        \
+		init(&var, env);                                                                 \
+		test##_body(env, &var, row);                                                     \
+	}                                                                                        \
+	static void test##_body(struct t_env *env, type *var, const __typeof__((rows)[0]) *row)
+
+/* Objects of the first guest's kernel context. */
+struct objects {
+	struct t_env *env;
+	struct fg_guest *g;
+	struct fg_pd pd;
+	struct fg_cq cq;
+	struct fg_buf buf; /* 16 pages that no object uses */
+	struct fg_qp_spec qp; /* RC, of pd and cq */
+};
+void objects_init(struct objects *o, struct t_env *env);
+#define TEST_OBJECTS(name) TEST_OBJECT(guest, struct objects, o, objects_init, name)
+#define TEST_OBJECTS_CASES(name, rows) \
+	TEST_OBJECT_CASES(guest, struct objects, o, objects_init, name, rows)
+
+/* A member of a request or of the DSR, and the value that a test stores there. */
+struct t_member {
+	size_t offset, size;
+	uint64_t value;
+};
+#define T_MEMBER(type, member, val)                                      \
+	{                                                                \
+		offsetof(type, member), sizeof(((type *)0)->member), val \
+	}
+void t_store(void *object, const struct t_member *member);
+
+/* Bus addresses without RAM behind them. */
+#define T_BAD_GPAS 5
+extern const uint64_t t_bad_gpa[T_BAD_GPAS];
+/*
+ * Calls @refused(@arg) with each bad address in *@pdir_dma, then in each of the first @npages
+ * entries of @buf's page table. All are restored.
+ */
+void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
+		     void (*refused)(void *arg), void *arg);
+
+/* For a QP of @end's type on its PD and CQs. */
+struct fg_qp_spec end_spec(struct fg_end *end);
+/* Destroys @end's QP and creates another. */
+void end_renew_qp(struct fg_end *end, const struct fg_qp_spec *spec);
+/* Empties the CQs of @end and the event ring of its guest. */
+void end_drain(struct fg_end *end);
+
+#define SRQ_WR 32
+
+/* Connected RC ends; b receives through an SRQ of SRQ_WR requests of 4 SGEs. */
+struct srq_pair {
+	struct t_env *env;
+	struct fg_srq srq;
+	struct fg_end *a, *b;
+};
+void srq_pair_init(struct srq_pair *s, struct t_env *env);
+/* Gives b a new QP with a new SRQ on @pd and connects. */
+void srq_pair_use(struct srq_pair *s, struct fg_pd *pd);
+#define TEST_SRQ(name) TEST_OBJECT(guests, struct srq_pair, s, srq_pair_init, name)
+#define TEST_SRQ_CASES(name, rows) \
+	TEST_OBJECT_CASES(guests, struct srq_pair, s, srq_pair_init, name, rows)
+
+/* The device executes commands, or refuses them. */
+void t_commands_work(struct fg_guest *g);
+void t_commands_refused(struct fg_guest *g);
+
+#endif /* UNIT_OBJECTS_H */
