@@ -9,7 +9,7 @@ void objects_init(struct objects *o, struct t_env *env)
 	*o = (struct objects){ .env = env, .g = env->g[0] };
 	expect_ok(fg_pd_create(&o->g->kernel, &o->pd));
 	expect_ok(fg_cq_create(&o->g->kernel, 64, &o->cq));
-	fg_buf_init(&o->buf, &o->g->ram, 16, FG_SCATTERED);
+	fg_buf_init(&o->buf, &o->g->ram, 32, FG_SCATTERED);
 	o->qp = (struct fg_qp_spec){
 		.type = PVR_QPT_RC, .pd = &o->pd, .scq = &o->cq, .rcq = &o->cq
 	};
@@ -36,6 +36,16 @@ void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
 			*entry = good;
 		}
 	}
+}
+
+uint32_t fast_mr_create(const struct fg_pd *pd, uint32_t pages, struct fg_mr *mr)
+{
+	const struct pvr_cmd_create_mr req = { .hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
+					       .pd_handle = pd->handle,
+					       .flags = PVR_MR_FLAG_FRMR,
+					       .nchunks = pages };
+
+	return fg_mr_create_as(pd, &req, mr);
 }
 
 struct fg_qp_spec end_spec(struct fg_end *end)

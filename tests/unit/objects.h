@@ -22,7 +22,7 @@ struct objects {
 	struct fg_guest *g;
 	struct fg_pd pd;
 	struct fg_cq cq;
-	struct fg_buf buf; /* 16 pages that no object uses */
+	struct fg_buf buf; /* 32 pages that no object uses */
 	struct fg_qp_spec qp; /* RC, of pd and cq */
 };
 void objects_init(struct objects *o, struct t_env *env);
@@ -50,6 +50,9 @@ extern const uint64_t t_bad_gpa[T_BAD_GPAS];
  */
 void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
 		     void (*refused)(void *arg), void *arg);
+
+/* A region of @pages for FAST_REG_MR. Return: that of CREATE_MR. */
+uint32_t fast_mr_create(const struct fg_pd *pd, uint32_t pages, struct fg_mr *mr);
 
 /* For a QP of @end's type on its PD and CQs. */
 struct fg_qp_spec end_spec(struct fg_end *end);

@@ -8,7 +8,7 @@
  * get nowhere. Half of the seeds acknowledge all extensions; what the others ask of these
  * must get them nothing.
  */
-#include "common.h"
+#include "objects.h"
 
 #define STEPS 20000
 #define OBJECTS 8
@@ -55,7 +55,7 @@ static uint32_t number(struct monkey *m, uint32_t plausible)
 
 	if (rnd(m, 8))
 		return rnd(m, plausible + 1);
-	return wild[rnd(m, sizeof(wild) / sizeof(wild[0]))];
+	return wild[rnd(m, COUNT(wild))];
 }
 
 /* Mostly @good. */
@@ -446,7 +446,7 @@ static void random_doorbell(struct monkey *m, int who)
 		{ KIND_CQ, PVRDMA_UAR_CQ_OFFSET, PVR_DB_CQ_ARM_SOL },
 		{ KIND_SRQ, PVRDMA_UAR_SRQ_OFFSET, PVR_DB_SRQ_RECV },
 	};
-	const uint32_t i = rnd(m, sizeof(bells) / sizeof(bells[0]));
+	const uint32_t i = rnd(m, COUNT(bells));
 	uint32_t value = rnd(m, 2) ? m->handle[who][bells[i].kind][0]
 				   : handle(m, who, bells[i].kind);
 
@@ -486,27 +486,17 @@ static void drop(struct monkey *m, int who)
 
 static void make_fast_region(struct monkey *m, int who)
 {
-	struct pvr_cmd_create_mr req = {
-		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
-		.pd_handle = end_of(m, who)->pd.handle,
-		.flags = PVR_MR_FLAG_FRMR,
-		.nchunks = BUF_PAGES,
-	};
-	struct pvr_resp_create_mr resp;
+	struct fg_mr mr;
 
-	m->fast_key[who] = fg_create_mr(m->env->g[who], &req, &resp) ? 0 : resp.rkey;
+	m->fast_key[who] = fast_mr_create(&end_of(m, who)->pd, BUF_PAGES, &mr) ? 0 : mr.rkey;
 }
 
 static void make_window(struct monkey *m, int who)
 {
-	struct pvr_cmd_create_mr req = {
-		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
-		.pd_handle = end_of(m, who)->pd.handle,
-		.flags = rnd(m, 2) ? PVR_MR_FLAG_MW1 : PVR_MR_FLAG_MW2,
-	};
-	struct pvr_resp_create_mr resp;
+	uint32_t flag = rnd(m, 2) ? PVR_MR_FLAG_MW1 : PVR_MR_FLAG_MW2;
+	struct fg_mr mw;
 
-	m->window_key[who] = fg_create_mr(m->env->g[who], &req, &resp) ? 0 : resp.rkey;
+	m->window_key[who] = fg_mw_create(&end_of(m, who)->pd, flag, &mw) ? 0 : mw.rkey;
 }
 
 /* The receive CQ notifies on a vector of its own. */
@@ -525,8 +515,7 @@ static void open_end(struct monkey *m, int who, enum pvr_qp_type type)
 {
 	struct fg_guest *g = m->env->g[who];
 	struct fg_end *end = end_of(m, who);
-	struct fg_qp_spec spec = { .type = type, .scq = &end->scq, .rcq = &end->rcq };
-
+	struct fg_qp_spec spec;
 	drop(m, who);
 	pvr_adapter_set_bus_master(g->adapter, true);
 	expect_ok(fg_guest_boot(g));
@@ -536,9 +525,9 @@ static void open_end(struct monkey *m, int who, enum pvr_qp_type type)
 	expect_ok(fg_qp_destroy(&end->qp));
 	if (g->config.ext & PVR_EXT_CQ_VECTORS)
 		use_vectors(m, who);
+	spec = end_spec(end);
 	if (g->config.ext & PVR_EXT_INLINE)
 		spec.max_inline = INLINE_MAX;
-	spec.pd = &end->pd;
 	if (m->has_srq) {
 		expect_ok(fg_srq_create(&end->pd, 64, 4, &m->srq[who]));
 		spec.srq = &m->srq[who];
@@ -663,9 +652,7 @@ static void run_monkey(struct t_env *env, uint64_t seed)
 	m.rnd = seed;
 	env->g[2] = fg_guest_start(env->host, 3);
 	env->g[3] = fg_guest_start(env->host, 4);
-	fg_end_open(&m.c, env->g[2], PVR_QPT_RC);
-	fg_end_open(&m.d, env->g[3], PVR_QPT_RC);
-	fg_end_connect(&m.c, &m.d, NULL);
+	t_open_pair(&m.c, env->g[2], &m.d, env->g[3]);
 	for (int i = 0; i < 2; i++)
 		fg_buf_init(&m.buf[i], &env->g[i]->ram, BUF_PAGES, FG_SCATTERED);
 	start_over(&m);

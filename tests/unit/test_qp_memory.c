@@ -6,7 +6,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-#include "common.h"
+#include "objects.h"
 
 #define QPS 1000
 #define LIMIT 1024 /* bytes */
@@ -64,9 +64,7 @@ static size_t bytes_each(struct t_env *env, const struct fg_qp_spec *spec)
 
 TEST(rc, test_idle_queue_pair_takes_1_kib_at_most)
 {
-	struct fg_qp_spec spec = {
-		.pd = &env->a.pd, .scq = &env->a.scq, .rcq = &env->a.rcq, .type = PVR_QPT_RC
-	};
+	struct fg_qp_spec spec = end_spec(&env->a);
 	size_t bytes = bytes_each(env, &spec);
 
 	print_message("an RC queue pair: %zu bytes\n", bytes);
@@ -76,15 +74,12 @@ TEST(rc, test_idle_queue_pair_takes_1_kib_at_most)
 }
 
 /* The request in hand is as large as the SRQ's requests are, and no larger. */
-TEST(rc, test_so_does_one_with_an_srq)
+TEST(rc, test_idle_queue_pair_with_an_srq_takes_1_kib_at_most)
 {
+	struct fg_qp_spec spec = end_spec(&env->a);
 	struct fg_srq srq;
-	struct fg_qp_spec spec = { .pd = &env->a.pd,
-				   .scq = &env->a.scq,
-				   .rcq = &env->a.rcq,
-				   .srq = &srq,
-				   .type = PVR_QPT_RC };
 
 	expect_ok(fg_srq_create(&env->a.pd, 64, 1, &srq));
+	spec.srq = &srq;
 	assert_in_range(bytes_each(env, &spec), 1, LIMIT);
 }

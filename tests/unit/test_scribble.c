@@ -7,7 +7,7 @@
  */
 #include <pthread.h>
 
-#include "common.h"
+#include "objects.h"
 
 #define ROUNDS 2000
 
@@ -68,9 +68,7 @@ static void bystanders_open(struct bystanders *by, struct t_env *env)
 {
 	env->g[2] = fg_guest_start(env->host, 3);
 	env->g[3] = fg_guest_start(env->host, 4);
-	fg_end_open(&by->c, env->g[2], PVR_QPT_RC);
-	fg_end_open(&by->d, env->g[3], PVR_QPT_RC);
-	fg_end_connect(&by->c, &by->d, NULL);
+	t_open_pair(&by->c, env->g[2], &by->d, env->g[3]);
 	t_ping_pong(env->host, &by->c, &by->d);
 }
 
@@ -159,45 +157,45 @@ TEST(rc, test_page_table_rewritten_while_it_is_walked)
 	expect_ok(fg_create_mr(g, &req, &resp));
 }
 
+/* Connects again, and posts 16 messages, which have not run. */
+static void post_messages(struct t_env *env)
+{
+	t_reconnect(env);
+	for (int i = 0; i < 16; i++) {
+		t_recv(&env->b, 1, 0, 4096);
+		t_send(&env->a, 1, 0, 4096);
+	}
+}
+
+static void drain(struct t_env *env)
+{
+	end_drain(&env->a);
+	end_drain(&env->b);
+}
+
 TEST_BYSTANDERS(rc, test_send_requests_rewritten_while_they_run)
 {
 	struct scribbler s = { 0 };
 
 	for (int i = 0; i < ROUNDS / 4; i++) {
-		uint32_t tail = 0;
-
-		expect_ok(fg_qp_to_reset(&env->a.qp));
-		expect_ok(fg_qp_to_reset(&env->b.qp));
-		fg_end_connect(&env->a, &env->b, NULL);
-		for (int k = 0; k < 16; k++) {
-			t_recv(&env->b, 1, 0, 4096);
-			t_send(&env->a, 1, 0, 4096);
-		}
+		post_messages(env);
 		scribbler_start(&s, env->a.qp.sq, 16 * env->a.qp.sq_stride);
 		fg_run(env->host);
-		tail = (tail + 16) & 127;
-		write_tail(&env->a.qp.ring->tx, tail);
+		write_tail(&env->a.qp.ring->tx, 16);
 		fg_ring_send(&env->a.qp);
 		fg_advance(env->host, FG_MS);
 		scribbler_stop(&s);
-		fg_cq_drain(&env->a.scq);
-		fg_cq_drain(&env->b.rcq);
-		fg_cq_drain(&env->b.scq);
-		fg_cq_drain(&env->a.rcq);
-		fg_events_count(env->g[0], 0, 0);
-		fg_events_count(env->g[1], 0, 0);
+		drain(env);
 	}
 	t_ping_pong(env->host, &by->c, &by->d);
 }
 
-TEST(rc, test_ring_indices_rewritten_while_they_are_used)
+TEST_BYSTANDERS(rc, test_ring_indices_rewritten_while_they_are_used)
 {
 	struct scribbler s = { .indices = true };
-	struct bystanders by;
 	struct fg_buf *shared[] = { &env->a.qp.buf,  &env->b.qp.buf,	     &env->a.scq.buf,
 				    &env->b.rcq.buf, &env->g[0]->async_ring, &env->g[1]->cq_ring };
 
-	bystanders_open(&by, env);
 	for (size_t which = 0; which < COUNT(shared); which++) {
 		scribbler_start(&s, shared[which]->va, 16);
 		for (int i = 0; i < ROUNDS; i++) {
@@ -218,7 +216,7 @@ TEST(rc, test_ring_indices_rewritten_while_they_are_used)
 		}
 		scribbler_stop(&s);
 		fg_run(env->host);
-		t_ping_pong(env->host, &by.c, &by.d);
+		t_ping_pong(env->host, &by->c, &by->d);
 	}
 }
 
@@ -227,23 +225,12 @@ TEST_BYSTANDERS(rc, test_receive_requests_rewritten_while_they_are_used)
 	struct scribbler s = { 0 };
 
 	for (int i = 0; i < ROUNDS / 4; i++) {
-		expect_ok(fg_qp_to_reset(&env->a.qp));
-		expect_ok(fg_qp_to_reset(&env->b.qp));
-		fg_end_connect(&env->a, &env->b, NULL);
-		for (int k = 0; k < 16; k++) {
-			t_recv(&env->b, 1, 0, 4096);
-			t_send(&env->a, 1, 0, 4096);
-		}
+		post_messages(env);
 		scribbler_start(&s, env->b.qp.rq, 16 * env->b.qp.rq_stride);
 		fg_run(env->host);
 		fg_advance(env->host, FG_MS);
 		scribbler_stop(&s);
-		fg_cq_drain(&env->a.scq);
-		fg_cq_drain(&env->b.rcq);
-		fg_cq_drain(&env->a.rcq);
-		fg_cq_drain(&env->b.scq);
-		fg_events_count(env->g[0], 0, 0);
-		fg_events_count(env->g[1], 0, 0);
+		drain(env);
 	}
 	t_ping_pong(env->host, &by->c, &by->d);
 }

@@ -91,7 +91,7 @@ TEST_OBJECTS_CASES(test_create_srq_rejects_bad_sizes, bad_sizes)
 
 #define SRQ(member, value) T_MEMBER(struct pvr_cmd_create_srq, member, value)
 
-/* Of a request that needs 5 pages and has 16. */
+/* Of a request that needs 5 pages and has 32. */
 static const struct {
 	const char *label;
 	struct t_member wrong;

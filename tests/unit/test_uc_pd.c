@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* User contexts and protection domains. */
-#include "common.h"
+#include "objects.h"
 
 #define BAR2_PFN (FG_BAR2_GPA >> PVR_PAGE_SHIFT)
 
@@ -127,7 +127,6 @@ TEST(guest, test_destroy_uc_destroys_what_belongs_to_it)
 	assert_int_equal(fg_mr_destroy(&env->a.mr), EINVAL);
 	assert_int_equal(fg_cq_destroy(&env->a.scq), EINVAL);
 	assert_int_equal(fg_pd_destroy(&env->a.pd), EINVAL);
-	fg_end_close(&env->b);
 }
 
 TEST(guest, test_create_pd_gives_handles_below_2_24)
@@ -160,57 +159,46 @@ TEST(guest, test_create_pd_rejects_a_destroyed_context)
 	assert_int_equal(fg_pd_create(&ctx, &pd), EINVAL);
 }
 
-TEST(guest, test_destroy_pd_rejects_unknown_handles)
+TEST_OBJECTS(test_destroy_pd_rejects_unknown_handles)
 {
-	uint32_t pd;
-
-	expect_ok(fg_create_pd(env->g[0], 0, &pd));
-	assert_int_equal(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_PD, pd + 1), EINVAL);
-	assert_int_equal(fg_cmd_destroy(env->g[0], PVR_CMD_DESTROY_PD, UINT32_MAX), EINVAL);
+	assert_int_equal(fg_cmd_destroy(o->g, PVR_CMD_DESTROY_PD, o->pd.handle + 1), EINVAL);
+	assert_int_equal(fg_cmd_destroy(o->g, PVR_CMD_DESTROY_PD, UINT32_MAX), EINVAL);
 }
 
-TEST(guest, test_destroy_pd_twice_is_rejected)
+TEST_OBJECTS(test_destroy_pd_twice_is_rejected)
 {
-	struct fg_pd pd;
-
-	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
-	expect_ok(fg_pd_destroy(&pd));
-	assert_int_equal(fg_pd_destroy(&pd), EINVAL);
+	expect_ok(fg_pd_destroy(&o->pd));
+	assert_int_equal(fg_pd_destroy(&o->pd), EINVAL);
 }
 
-TEST(guest, test_destroy_pd_in_use_by_an_mr_is_rejected)
+TEST_OBJECTS(test_destroy_pd_in_use_by_an_mr_is_rejected)
 {
-	struct fg_pd pd;
 	struct fg_mr mr;
 
-	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
-	expect_ok(fg_mr_create_dma(&pd, &mr));
-	assert_int_equal(fg_pd_destroy(&pd), EBUSY);
+	expect_ok(fg_mr_create_dma(&o->pd, &mr));
+	assert_int_equal(fg_pd_destroy(&o->pd), EBUSY);
 	expect_ok(fg_mr_destroy(&mr));
-	expect_ok(fg_pd_destroy(&pd));
+	expect_ok(fg_pd_destroy(&o->pd));
 }
 
-TEST(guest, test_destroy_pd_in_use_by_a_qp_is_rejected)
+TEST_OBJECTS(test_destroy_pd_in_use_by_a_qp_is_rejected)
 {
-	struct fg_end end;
+	struct fg_qp qp;
 
-	fg_end_open(&end, env->g[0], PVR_QPT_RC);
-	expect_ok(fg_mr_destroy(&end.mr));
-	assert_int_equal(fg_pd_destroy(&end.pd), EBUSY);
-	expect_ok(fg_qp_destroy(&end.qp));
-	expect_ok(fg_pd_destroy(&end.pd));
+	expect_ok(fg_qp_create(&o->qp, &qp));
+	assert_int_equal(fg_pd_destroy(&o->pd), EBUSY);
+	expect_ok(fg_qp_destroy(&qp));
+	expect_ok(fg_pd_destroy(&o->pd));
 }
 
-TEST(guest, test_destroy_pd_in_use_by_an_srq_is_rejected)
+TEST_OBJECTS(test_destroy_pd_in_use_by_an_srq_is_rejected)
 {
-	struct fg_pd pd;
 	struct fg_srq srq;
 
-	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
-	expect_ok(fg_srq_create(&pd, 16, 1, &srq));
-	assert_int_equal(fg_pd_destroy(&pd), EBUSY);
+	expect_ok(fg_srq_create(&o->pd, 16, 1, &srq));
+	assert_int_equal(fg_pd_destroy(&o->pd), EBUSY);
 	expect_ok(fg_srq_destroy(&srq));
-	expect_ok(fg_pd_destroy(&pd));
+	expect_ok(fg_pd_destroy(&o->pd));
 }
 
 TEST(guest, test_all_pds_can_be_used_up_and_used_again)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_USER_OPS: what the kernel alone could post, from user space. */
-#include "common.h"
+#include "objects.h"
+#include "rndv.h"
 
 #define FAST_PAGES 4
 #define IOVA 0x10000000ull
@@ -32,11 +33,7 @@ static void pair_init(struct pair *p, struct t_env *env, uint8_t flags)
 
 static struct pvrdma_sq_wqe_hdr *put(struct fg_end *end, enum pvrdma_wr_opcode op, uint32_t key)
 {
-	struct fg_wr wr = { .wr_id = 3, .opcode = op, .flags = PVR_SEND_SIGNALED, .imm = key };
-	uint32_t index = end->qp.sq_tail;
-
-	assert_true(fg_put_send(&end->qp, &wr));
-	return fg_sq_wqe(&end->qp, index);
+	return expose_put(end, 3, op, key);
 }
 
 static void run(struct pair *p, struct fg_end *end)
@@ -63,16 +60,17 @@ static void put_fast_reg(struct fg_end *end, uint32_t key)
 /* Return: the key of a region of @end that was not registered yet. */
 static uint32_t fast_mr(struct fg_end *end)
 {
-	struct pvr_cmd_create_mr req = {
-		.hdr = FG_CMD_HDR(PVR_CMD_CREATE_MR),
-		.pd_handle = end->pd.handle,
-		.flags = PVR_MR_FLAG_FRMR,
-		.nchunks = FAST_PAGES,
-	};
-	struct pvr_resp_create_mr resp;
+	struct fg_mr mr;
 
-	expect_ok(fg_create_mr(end->guest, &req, &resp));
-	return resp.rkey;
+	expect_ok(fast_mr_create(&end->pd, FAST_PAGES, &mr));
+	return mr.rkey;
+}
+
+static void reconnect(struct pair *p)
+{
+	expect_ok(fg_qp_to_reset(&p->user.qp));
+	expect_ok(fg_qp_to_reset(&p->kernel.qp));
+	fg_end_connect(&p->user, &p->kernel, NULL);
 }
 
 static void write_through(struct pair *p, uint32_t rkey)
@@ -85,9 +83,8 @@ static void write_through(struct pair *p, uint32_t rkey)
 
 TEST_PAIR(PVR_QP_USER_OPS, test_send_with_invalidate_from_user_space)
 {
-	uint32_t key;
+	uint32_t key = fast_mr(&p->kernel);
 
-	key = fast_mr(&p->kernel);
 	put_fast_reg(&p->kernel, key);
 	run(p, &p->kernel);
 	expect_done(&p->kernel.scq, 3, PVRDMA_WC_FAST_REG_MR);
@@ -119,9 +116,7 @@ TEST_PAIR(PVR_QP_USER_OPS, test_regions_of_user_space_cannot_be_invalidated)
 			 PVRDMA_WC_LOCAL_INV);
 	expect_state(&p->user, PVR_QPS_ERR);
 	/* The region is as it was. */
-	expect_ok(fg_qp_to_reset(&p->user.qp));
-	expect_ok(fg_qp_to_reset(&p->kernel.qp));
-	fg_end_connect(&p->user, &p->kernel, NULL);
+	reconnect(p);
 	t_ping_pong(env->host, &p->user, &p->kernel);
 }
 
@@ -139,9 +134,7 @@ static void expect_none_of_it(struct pair *p)
 						     PVRDMA_WR_FAST_REG_MR, PVRDMA_WR_BIND_MW };
 
 	for (size_t i = 0; i < COUNT(ops); i++) {
-		expect_ok(fg_qp_to_reset(&p->user.qp));
-		expect_ok(fg_qp_to_reset(&p->kernel.qp));
-		fg_end_connect(&p->user, &p->kernel, NULL);
+		reconnect(p);
 		put(&p->user, ops[i], p->user.mr.rkey);
 		run(p, &p->user);
 		expect_cqe(&p->user.scq, 3, PVRDMA_WC_LOC_QP_OP_ERR);
@@ -153,39 +146,29 @@ TEST_PAIR(0, test_queue_pairs_without_the_flag_have_none_of_it)
 	expect_none_of_it(p);
 }
 
-TEST(guests, test_flag_means_nothing_without_the_extension)
+static int t_setup_other_extensions(void **state)
 {
-	struct fg_guest_config config;
-	uint8_t gid[16];
+	return t_setup_ext(state, PVR_EXT_ALL & ~PVR_EXT_USER_OPS, t_setup_guests);
+}
+
+TEST(other_extensions, test_flag_means_nothing_without_the_extension)
+{
 	struct pair p;
 
-	fg_guest_destroy(env->g[0]);
-	fg_guest_config_init(&config, 1);
-	config.ext = PVR_EXT_ALL & ~PVR_EXT_USER_OPS;
-	env->g[0] = fg_guest_create(env->host, &config);
-	expect_ok(fg_guest_boot(env->g[0]));
-	fg_gid_from_mac(gid, config.mac);
-	expect_ok(fg_bind_gid(env->g[0], 0, gid));
 	pair_init(&p, env, 0xff);
 	expect_none_of_it(&p);
 }
 
-TEST(guests, test_unknown_flags_are_refused)
+TEST_OBJECTS(test_unknown_flags_are_refused)
 {
-	struct fg_qp_spec spec;
-	struct fg_cq cq;
-	struct fg_pd pd;
 	struct fg_qp qp;
 
-	expect_ok(fg_pd_create(&env->g[0]->kernel, &pd));
-	expect_ok(fg_cq_create(&env->g[0]->kernel, 64, &cq));
-	spec = (struct fg_qp_spec){ .type = PVR_QPT_RC, .pd = &pd, .scq = &cq, .rcq = &cq };
 	for (uint32_t bit = 1; bit < 8; bit++) {
-		spec.flags = (uint8_t)(1u << bit);
-		assert_int_equal(fg_qp_create(&spec, &qp), EINVAL);
+		o->qp.flags = (uint8_t)(1u << bit);
+		assert_int_equal(fg_qp_create(&o->qp, &qp), EINVAL);
 	}
-	spec.flags = PVR_QP_USER_OPS;
-	expect_ok(fg_qp_create(&spec, &qp));
+	o->qp.flags = PVR_QP_USER_OPS;
+	expect_ok(fg_qp_create(&o->qp, &qp));
 }
 
 TEST(guests, test_datagrams_carry_no_invalidation)

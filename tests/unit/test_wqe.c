@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Work requests that are wrong in themselves. */
-#include "common.h"
+#include "objects.h"
 
 #define GIB_PAGES (1u << 18)
 
 static void reconnect(struct t_env *env)
 {
-	expect_ok(fg_qp_to_reset(&env->a.qp));
-	expect_ok(fg_qp_to_reset(&env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	t_reconnect(env);
 	fg_run(env->host);
-	fg_cq_drain(&env->a.scq);
-	fg_cq_drain(&env->b.rcq);
-	fg_events_count(env->g[0], 0, 0);
-	fg_events_count(env->g[1], 0, 0);
+	end_drain(&env->a);
+	end_drain(&env->b);
 }
 
 /* a's request fails with @status and takes a's QP along; b does not notice. */
@@ -29,18 +25,18 @@ static void expect_sender_fails(struct t_env *env, uint32_t status)
 	reconnect(env);
 }
 
+static void fill_sges(struct pvrdma_sge sge[4], const struct fg_mr *mr, uint32_t step, uint32_t len)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		sge[i] = fg_sge(mr, i * step, len);
+}
+
 static void post_with_num_sge(struct t_env *env, uint32_t num_sge)
 {
-	struct pvrdma_sge sge[8];
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = sge,
-			    .num_sge = num_sge };
+	struct pvrdma_sge sge[4];
 
-	for (uint32_t i = 0; i < COUNT(sge); i++)
-		sge[i] = fg_sge(&env->a.mr, i * 100, 100);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	fill_sges(sge, &env->a.mr, 100, 100);
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = sge, .num_sge = num_sge);
 }
 
 TEST(rc_connected, test_send_with_no_entries_is_a_message_of_no_bytes)
@@ -61,34 +57,40 @@ TEST(rc_connected, test_send_with_as_many_entries_as_the_queue_has)
 	expect_recv(&env->b.rcq, 2, 400);
 }
 
-TEST(rc_connected, test_send_with_too_many_entries_fails)
-{
-	static const uint32_t bad[] = { 5,   8,		 32,	     33,	 255,
-					256, 0x10000000, 0x7fffffff, 0x80000000, UINT32_MAX };
+static const struct {
+	const char *label;
+	uint32_t num_sge;
+} too_many[] = {
+	{ "one", 5 },
+	{ "twice as many", 8 },
+	{ "the device's maximum", 32 },
+	{ "one more than the device's maximum", 33 },
+	{ "255", 255 },
+	{ "256", 256 },
+	{ "2^28, bytes wrap", 0x10000000 },
+	{ "2^31 - 1", 0x7fffffff },
+	{ "2^31", 0x80000000 },
+	{ "2^32 - 1", UINT32_MAX },
+};
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		post_with_num_sge(env, bad[i]);
-		expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
-	}
+TEST_CASES(rc_connected, test_send_with_too_many_entries_fails, too_many)
+{
+	post_with_num_sge(env, row->num_sge);
+	expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
 	t_ping_pong(env->host, &env->a, &env->b);
 }
 
-TEST(rc_connected, test_receive_with_too_many_entries_fails_both_ends)
+TEST_CASES(rc_connected, test_receive_with_too_many_entries_fails_both_ends, too_many)
 {
-	static const uint32_t bad[] = { 5, 32, 33, 255, 0x10000000, UINT32_MAX };
 	struct pvrdma_sge sge[4];
 
-	for (uint32_t i = 0; i < 4; i++)
-		sge[i] = fg_sge(&env->b.mr, i * 100, 100);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		assert_true(fg_post_recv(&env->b.qp, 2, sge, bad[i]));
-		t_send(&env->a, 1, 0, 8);
-		fg_run(env->host);
-		expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_QP_OP_ERR);
-		expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
-		expect_state(&env->b, PVR_QPS_ERR);
-		reconnect(env);
-	}
+	fill_sges(sge, &env->b.mr, 100, 100);
+	assert_true(fg_post_recv(&env->b.qp, 2, sge, row->num_sge));
+	t_send(&env->a, 1, 0, 8);
+	fg_run(env->host);
+	expect_cqe(&env->b.rcq, 2, PVRDMA_WC_LOC_QP_OP_ERR);
+	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_OP_ERR);
+	expect_state(&env->b, PVR_QPS_ERR);
 }
 
 TEST(rc_connected, test_receive_with_no_entries_takes_empty_messages_only)
@@ -120,55 +122,41 @@ TEST(rc_connected, test_receive_buffer_one_byte_too_small)
 	expect_state(&env->b, PVR_QPS_ERR);
 }
 
-TEST(rc_connected, test_unknown_opcodes_fail)
+static const struct {
+	const char *label;
+	uint32_t opcode;
+} unknown_opcodes[] = {
+	{ "LSO", PVRDMA_WR_LSO },
+	{ "RDMA_READ_WITH_INV", PVRDMA_WR_RDMA_READ_WITH_INV },
+	{ "MASKED_ATOMIC_CMP_AND_SWP", PVRDMA_WR_MASKED_ATOMIC_CMP_AND_SWP },
+	{ "MASKED_ATOMIC_FETCH_AND_ADD", PVRDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD },
+	{ "BIND_MW without its extension", PVRDMA_WR_BIND_MW },
+	{ "REG_SIG_MR", PVRDMA_WR_REG_SIG_MR },
+	{ "ERROR", PVRDMA_WR_ERROR },
+	{ "17", 17 },
+	{ "255", 255 },
+	{ "256", 256 },
+	{ "SEND with bit 31", 0x80000002 },
+	{ "2^32 - 1", UINT32_MAX },
+};
+
+TEST_CASES(rc_connected, test_unknown_opcodes_fail, unknown_opcodes)
 {
-	static const uint32_t bad[] = {
-		PVRDMA_WR_LSO,
-		PVRDMA_WR_RDMA_READ_WITH_INV,
-		PVRDMA_WR_MASKED_ATOMIC_CMP_AND_SWP,
-		PVRDMA_WR_MASKED_ATOMIC_FETCH_AND_ADD,
-		PVRDMA_WR_BIND_MW,
-		PVRDMA_WR_REG_SIG_MR,
-		PVRDMA_WR_ERROR,
-		17,
-		255,
-		256,
-		0x80000002,
-		UINT32_MAX,
-	};
-
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
-		struct fg_wr wr = { .wr_id = 1,
-				    .opcode = bad[i],
-				    .flags = PVR_SEND_SIGNALED,
-				    .sge = &sge,
-				    .num_sge = 1,
-				    .remote_addr = env->b.mr.start,
-				    .rkey = env->b.mr.rkey };
-
-		assert_true(fg_post_send(&env->a.qp, &wr));
-		expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
-	}
+	t_post(&env->a, .wr_id = 1, .opcode = row->opcode, T_SGE(&env->a.mr, 0, 8),
+	       T_REMOTE(&env->b.mr, 0));
+	expect_sender_fails(env, PVRDMA_WC_LOC_QP_OP_ERR);
 }
 
 TEST(rc_connected, test_unmapped_entry_in_the_middle_fails_the_whole_request)
 {
 	for (int bad = 0; bad < 4; bad++) {
 		struct pvrdma_sge sge[4];
-		struct fg_wr wr = { .wr_id = 1,
-				    .opcode = PVRDMA_WR_RDMA_WRITE,
-				    .flags = PVR_SEND_SIGNALED,
-				    .sge = sge,
-				    .num_sge = 4,
-				    .remote_addr = env->b.mr.start,
-				    .rkey = env->b.mr.rkey };
 
-		for (int i = 0; i < 4; i++)
-			sge[i] = fg_sge(&env->a.mr, i * 1000, 1000);
+		fill_sges(sge, &env->a.mr, 1000, 1000);
 		sge[bad].addr = 0x1000;
 		fg_fill(env->b.buf.va, env->b.buf.size, 4);
-		assert_true(fg_post_send(&env->a.qp, &wr));
+		t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .sge = sge,
+		       .num_sge = 4, T_REMOTE(&env->b.mr, 0));
 		expect_sender_fails(env, PVRDMA_WC_LOC_PROT_ERR);
 		assert_int_equal(fg_mismatch(env->b.buf.va, env->b.buf.size, 4), env->b.buf.size);
 	}
@@ -179,8 +167,7 @@ TEST(rc_connected, test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all)
 	for (int bad = 0; bad < 4; bad++) {
 		struct pvrdma_sge sge[4];
 
-		for (int i = 0; i < 4; i++)
-			sge[i] = fg_sge(&env->b.mr, i * 1000, 1000);
+		fill_sges(sge, &env->b.mr, 1000, 1000);
 		sge[bad].lkey = 0;
 		fg_fill(env->b.buf.va, env->b.buf.size, 4);
 		assert_true(fg_post_recv(&env->b.qp, 2, sge, 4));
@@ -195,17 +182,12 @@ TEST(rc_connected, test_unmapped_entry_in_the_middle_of_a_receive_fails_it_all)
 
 TEST(rc_connected, test_empty_entries_need_no_key)
 {
-	struct pvrdma_sge sge[3] = { { 0xdead, 0, 0xbad },
-				     fg_sge(&env->a.mr, 0, 10),
-				     { UINT64_MAX, 0, UINT32_MAX } };
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = sge,
-			    .num_sge = 3 };
+	const struct pvrdma_sge sge[] = { { 0xdead, 0, 0xbad },
+					  fg_sge(&env->a.mr, 0, 10),
+					  { UINT64_MAX, 0, UINT32_MAX } };
 
 	t_recv(&env->b, 2, 0, 10);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = sge, .num_sge = 3);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 2, 10);
@@ -213,20 +195,14 @@ TEST(rc_connected, test_empty_entries_need_no_key)
 
 TEST(rc_connected, test_lengths_whose_sum_wraps_32_bits_fail)
 {
-	struct fg_mr big;
 	struct pvrdma_sge sge[4];
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_SEND,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = sge,
-			    .num_sge = 4 };
+	struct fg_mr big;
 
-	/* 4 * 1 GiB is 0 in 32 bits; and 64 more is 64, which would fit the receiver. */
+	/* 4 * 1 GiB is 0 in 32 bits, which would fit the receiver. */
 	t_wide_mr(&env->a, GIB_PAGES, &big);
-	for (int i = 0; i < 4; i++)
-		sge[i] = fg_sge(&big, 0, 1u << 30);
+	fill_sges(sge, &big, 0, 1u << 30);
 	t_recv(&env->b, 2, 0, 64);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .sge = sge, .num_sge = 4);
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_LEN_ERR);
 	expect_state(&env->b, PVR_QPS_RTS);
@@ -236,42 +212,27 @@ TEST(rc_connected, test_lengths_whose_sum_wraps_32_bits_fail)
 TEST(rc_connected, test_message_longer_than_the_device_allows_fails)
 {
 	struct pvr_port_attr port;
+	struct pvrdma_sge sge[4];
 	struct fg_mr big;
-	struct pvrdma_sge sge[3];
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = sge,
-			    .num_sge = 3,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
 
 	expect_ok(fg_query_port(env->g[0], 1, &port));
 	if (port.max_msg_sz >= 3u << 30)
 		t_skip("the device takes a message of 3 GiB");
 	t_wide_mr(&env->a, GIB_PAGES, &big);
-	for (int i = 0; i < 3; i++)
-		sge[i] = fg_sge(&big, 0, 1u << 30);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	fill_sges(sge, &big, 0, 1u << 30);
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .sge = sge, .num_sge = 3,
+	       T_REMOTE(&env->b.mr, 0));
 	expect_sender_fails(env, PVRDMA_WC_LOC_LEN_ERR);
 }
 
 TEST(rc_connected, test_one_gigabyte_in_one_message)
 {
 	struct fg_mr from, to;
-	struct pvrdma_sge sge;
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1 };
 
 	t_wide_mr(&env->a, GIB_PAGES, &from);
 	t_wide_mr(&env->b, GIB_PAGES, &to);
-	sge = fg_sge(&from, 0, 1u << 30);
-	wr.remote_addr = to.start;
-	wr.rkey = to.rkey;
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, T_SGE(&from, 0, 1u << 30),
+	       T_REMOTE(&to, 0));
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 }
@@ -290,10 +251,8 @@ TEST(rc_connected, test_bad_request_is_consumed_once)
 
 TEST(rc_connected, test_unknown_flags_are_ignored)
 {
-	struct fg_wr wr = { .wr_id = 1, .opcode = PVRDMA_WR_SEND, .flags = 0xfffffff7 };
-
 	t_recv(&env->b, 2, 0, 8);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_SEND, .flags = 0xfffffff7);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_SEND);
 	expect_recv(&env->b.rcq, 2, 0);
