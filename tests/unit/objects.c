@@ -2,7 +2,13 @@
 /* What tests of commands share: objects to name, requests with a wrong member, SRQ pairs. */
 #include "objects.h"
 
-const uint64_t t_bad_gpa[T_BAD_GPAS] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
+const struct t_bad_gpa t_bad_gpa[T_BAD_GPAS] = {
+	{ "address 0", 0 },
+	{ "hole of RAM", FG_MMIO_HOLE },
+	{ "own BAR", FG_BAR2_GPA },
+	{ "above RAM", FG_NOWHERE },
+	{ "end of the address space", UINT64_MAX },
+};
 
 void objects_init(struct objects *o, struct t_env *env)
 {
@@ -25,13 +31,13 @@ void t_each_bad_page(struct fg_buf *buf, uint32_t npages, __u64 *pdir_dma,
 		     void (*refused)(void *arg), void *arg)
 {
 	for (size_t i = 0; i < T_BAD_GPAS; i++) {
-		*pdir_dma = t_bad_gpa[i];
+		*pdir_dma = t_bad_gpa[i].gpa;
 		refused(arg);
 		*pdir_dma = buf->pdir;
 		for (uint32_t page = 0; page < npages; page++) {
 			uint64_t *entry = &fg_buf_table(buf, 0)[page], good = *entry;
 
-			*entry = t_bad_gpa[i];
+			*entry = t_bad_gpa[i].gpa;
 			refused(arg);
 			*entry = good;
 		}
@@ -84,6 +90,17 @@ void srq_pair_use(struct srq_pair *s, struct fg_pd *pd)
 	spec.srq = &s->srq;
 	end_renew_qp(s->b, &spec);
 	t_reconnect(s->env);
+}
+
+void t_dsr_refused(struct fg_guest *g, uint64_t gpa)
+{
+	fg_dsr_write(g, gpa);
+	assert_false(fg_dsr_accepted(g));
+	assert_int_equal(fg_stats(g).state, PVR_ADAPTER_IDLE);
+	assert_int_not_equal(fg_ctl(g, PVR_CTL_ACTIVATE), 0);
+	expect_ok(fg_guest_boot(g));
+	fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
+	fg_dsr_fill(g);
 }
 
 void t_commands_work(struct fg_guest *g)

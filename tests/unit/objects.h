@@ -41,9 +41,12 @@ struct t_member {
 	}
 void t_store(void *object, const struct t_member *member);
 
-/* Bus addresses without RAM behind them. */
+/* Bus addresses without RAM behind them, as rows of TEST_CASES(), too. */
 #define T_BAD_GPAS 5
-extern const uint64_t t_bad_gpa[T_BAD_GPAS];
+extern const struct t_bad_gpa {
+	const char *label;
+	uint64_t gpa;
+} t_bad_gpa[T_BAD_GPAS];
 /*
  * Calls @refused(@arg) with each bad address in *@pdir_dma, then in each of the first @npages
  * entries of @buf's page table. All are restored.
@@ -76,6 +79,8 @@ void srq_pair_use(struct srq_pair *s, struct fg_pd *pd);
 #define TEST_SRQ_CASES(name, rows) \
 	TEST_OBJECT_CASES(guests, struct srq_pair, s, srq_pair_init, name, rows)
 
+/* Gives the device a DSR that it must refuse; afterwards it accepts a good one. */
+void t_dsr_refused(struct fg_guest *g, uint64_t gpa);
 /* The device executes commands, or refuses them. */
 void t_commands_work(struct fg_guest *g);
 void t_commands_refused(struct fg_guest *g);

@@ -1,16 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The async event ring and the CQ notification ring: how they are set up and wrap. */
-#include "common.h"
-
-/* Puts the DSR to the device as it is; it must be refused, and a good one accepted. */
-static void expect_rings_refused(struct fg_guest *g)
-{
-	fg_dsr_write(g, g->dsr_gpa);
-	assert_false(fg_dsr_accepted(g));
-	expect_ok(fg_guest_boot(g));
-	fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
-	fg_dsr_fill(g);
-}
+#include "objects.h"
 
 static void toggle_link(struct t_env *env, uint32_t times)
 {
@@ -18,6 +8,22 @@ static void toggle_link(struct t_env *env, uint32_t times)
 		pvr_adapter_set_link(env->g[0]->adapter, i % 2);
 		fg_run(env->host);
 	}
+}
+
+/* a sends an empty message; the CQ of the sends is armed. */
+static void send_armed(struct t_env *env, uint64_t wr_id)
+{
+	fg_cq_arm(&env->a.scq);
+	t_send(&env->a, wr_id, 0, 0);
+	t_recv(&env->b, wr_id, 0, 0);
+	fg_run(env->host);
+}
+
+/* The device must refuse the guest's DSR as it is. */
+static void expect_refusal(struct fg_guest *g)
+{
+	fg_dsr_write(g, g->dsr_gpa);
+	assert_false(fg_dsr_accepted(g));
 }
 
 TEST(unprobed, test_bad_page_counts_are_refused)
@@ -28,9 +34,9 @@ TEST(unprobed, test_bad_page_counts_are_refused)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		fg_dsr_fill(g);
 		g->dsr->async_ring.num_pages = bad[i];
-		expect_rings_refused(g);
+		t_dsr_refused(g, g->dsr_gpa);
 		g->dsr->cq_ring.num_pages = bad[i];
-		expect_rings_refused(g);
+		t_dsr_refused(g, g->dsr_gpa);
 	}
 }
 
@@ -64,52 +70,47 @@ TEST(unprobed, test_rings_of_two_pages_work)
 TEST(unprobed, test_bad_directories_are_refused)
 {
 	struct fg_guest *g = env->g[0];
-	const uint64_t bad[] = { 0,	     FG_MMIO_HOLE, FG_BAR2_GPA,
-				 FG_NOWHERE, UINT64_MAX,   g->async_ring.pdir + 8 };
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		fg_dsr_fill(g);
-		g->dsr->async_ring.pdir_dma = bad[i];
-		expect_rings_refused(g);
-		g->dsr->cq_ring.pdir_dma = bad[i];
-		expect_rings_refused(g);
+	fg_dsr_fill(g);
+	for (size_t i = 0; i < T_BAD_GPAS; i++) {
+		g->dsr->async_ring.pdir_dma = t_bad_gpa[i].gpa;
+		t_dsr_refused(g, g->dsr_gpa);
+		g->dsr->cq_ring.pdir_dma = t_bad_gpa[i].gpa;
+		t_dsr_refused(g, g->dsr_gpa);
 	}
+	/* Unaligned. */
+	g->dsr->async_ring.pdir_dma += 8;
+	t_dsr_refused(g, g->dsr_gpa);
+	g->dsr->cq_ring.pdir_dma += 8;
+	t_dsr_refused(g, g->dsr_gpa);
 }
 
 TEST(unprobed, test_bad_table_addresses_are_refused)
 {
-	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
 	struct fg_guest *g = env->g[0];
 	uint64_t *dir = fg_buf_dir(&g->cq_ring);
 	const uint64_t good = dir[0];
 
 	fg_dsr_fill(g);
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		dir[0] = bad[i];
-		fg_dsr_write(g, g->dsr_gpa);
-		assert_false(fg_dsr_accepted(g));
+	for (size_t i = 0; i < T_BAD_GPAS; i++) {
+		dir[0] = t_bad_gpa[i].gpa;
+		expect_refusal(g);
 	}
 	dir[0] = good;
 	expect_ok(fg_guest_boot(g));
 }
 
+static void expect_guest_refused(void *opaque)
+{
+	expect_refusal(opaque);
+}
+
 TEST(unprobed, test_bad_ring_pages_are_refused)
 {
-	static const uint64_t bad[] = { 0, FG_MMIO_HOLE, FG_BAR2_GPA, FG_NOWHERE, UINT64_MAX };
 	struct fg_guest *g = env->g[0];
-	uint64_t *table = fg_buf_table(&g->async_ring, 0);
 
 	fg_dsr_fill(g);
-	for (uint32_t page = 0; page < 2; page++) {
-		const uint64_t good = table[page];
-
-		for (size_t i = 0; i < COUNT(bad); i++) {
-			table[page] = bad[i];
-			fg_dsr_write(g, g->dsr_gpa);
-			assert_false(fg_dsr_accepted(g));
-		}
-		table[page] = good;
-	}
+	t_each_bad_page(&g->async_ring, 2, &g->dsr->async_ring.pdir_dma, expect_guest_refused, g);
 	expect_ok(fg_guest_boot(g));
 }
 
@@ -122,8 +123,7 @@ TEST(unprobed, test_failure_half_way_leaves_nothing_behind)
 	for (int i = 0; i < 3; i++) {
 		fg_dsr_fill(g);
 		table[1] = FG_NOWHERE;
-		fg_dsr_write(g, g->dsr_gpa);
-		assert_false(fg_dsr_accepted(g));
+		expect_refusal(g);
 		toggle_link(env, 2);
 		table[1] = good;
 		expect_ok(fg_guest_boot(g));
@@ -209,10 +209,7 @@ TEST(rc_connected, test_cq_notification_ring_wraps_at_2048)
 	for (uint32_t i = 1; i <= 4200; i++) {
 		uint32_t handle;
 
-		fg_cq_arm(&env->a.scq);
-		t_send(&env->a, i, 0, 0);
-		t_recv(&env->b, i, 0, 0);
-		fg_run(env->host);
+		send_armed(env, i);
 		fg_cq_drain(&env->a.scq);
 		fg_cq_drain(&env->b.rcq);
 		assert_int_equal(ring->rx.prod_tail, i % 2048);
@@ -264,10 +261,7 @@ TEST(rc_connected, test_full_cq_notification_ring_holds_entries_back)
 
 	/* One CQ more than the ring has room for can wait; the ring must be full first. */
 	for (uint32_t i = 0; i < PVR_CQNE_SLOTS; i++) {
-		fg_cq_arm(&env->a.scq);
-		t_send(&env->a, i, 0, 0);
-		t_recv(&env->b, i, 0, 0);
-		fg_run(env->host);
+		send_armed(env, i);
 		fg_cq_drain(&env->a.scq);
 		fg_cq_drain(&env->b.rcq);
 	}
@@ -292,10 +286,7 @@ TEST(rc_connected, test_cq_destroyed_while_its_notification_is_held_back)
 
 	/* To the device the ring is full. */
 	ring->rx.cons_head = PVR_CQNE_SLOTS;
-	fg_cq_arm(&env->a.scq);
-	t_send(&env->a, 1, 0, 0);
-	t_recv(&env->b, 1, 0, 0);
-	fg_run(env->host);
+	send_armed(env, 1);
 	fg_end_close(&env->a);
 	ring->rx.cons_head = 0;
 	fg_advance(env->host, FG_SEC);
@@ -340,9 +331,7 @@ TEST(rc_connected, test_bad_consumer_indices_are_safe)
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		async->rx.cons_head = bad[i];
 		cq->rx.cons_head = bad[i];
-		fg_cq_arm(&env->a.scq);
-		t_send(&env->a, i, 0, 0);
-		t_recv(&env->b, i, 0, 0);
+		send_armed(env, i);
 		toggle_link(env, 2);
 		assert_in_range(async->rx.prod_tail, 0, 1023);
 		assert_in_range(cq->rx.prod_tail, 0, 2047);
@@ -371,9 +360,7 @@ TEST(rc_connected, test_reset_while_events_are_held_back)
 
 	cq->rx.cons_head = PVR_CQNE_SLOTS;
 	async->rx.cons_head = PVR_EQE_SLOTS;
-	fg_cq_arm(&env->a.scq);
-	t_send(&env->a, 1, 0, 0);
-	t_recv(&env->b, 1, 0, 0);
+	send_armed(env, 1);
 	toggle_link(env, 3);
 	pvr_adapter_fail(env->g[0]->adapter, "a test");
 	pvr_adapter_fail(env->g[0]->adapter, "a test, again");

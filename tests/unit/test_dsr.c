@@ -1,22 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* The device shared region: its handshake, its caps, and every bad way to place it. */
-#include "common.h"
+#include "objects.h"
 
 static bool power_of_two(uint32_t x)
 {
 	return x && !(x & (x - 1));
-}
-
-/* Writes a DSR that the device must refuse, and sees that it still accepts a good one. */
-static void expect_dsr_refused(struct fg_guest *guest, uint64_t gpa)
-{
-	fg_dsr_write(guest, gpa);
-	assert_false(fg_dsr_accepted(guest));
-	assert_int_equal(fg_stats(guest).state, PVR_ADAPTER_IDLE);
-	assert_int_not_equal(fg_ctl(guest, PVR_CTL_ACTIVATE), 0);
-	expect_ok(fg_guest_boot(guest));
-	fg_reg_write(guest, PVR_REG_CTL, PVR_CTL_RESET);
-	fg_dsr_fill(guest);
 }
 
 TEST(unprobed, test_dsrhigh_fills_the_caps_at_once)
@@ -90,11 +78,10 @@ TEST(guest, test_caps_stay_as_they_are)
 {
 	struct fg_guest *g = env->g[0];
 	struct pvr_caps before = g->dsr->caps;
-	struct pvr_port_attr attr;
 	uint32_t pd;
 
 	expect_ok(fg_create_pd(g, 0, &pd));
-	expect_ok(fg_query_port(g, 1, &attr));
+	t_commands_work(g);
 	fg_run(env->host);
 	assert_memory_equal(&g->dsr->caps, &before, sizeof(before));
 }
@@ -130,16 +117,19 @@ TEST(guest, test_dsrhigh_twice_resets_all_objects)
 
 TEST(guest, test_bad_dsr_after_a_good_one_leaves_no_driver)
 {
-	struct pvr_port_attr attr;
-
 	fg_dsr_write(env->g[0], FG_MMIO_HOLE);
-	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	t_commands_refused(env->g[0]);
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
 }
 
-TEST(unprobed, test_dsr_zero_is_refused)
+TEST_CASES(unprobed, test_dsr_without_ram_is_refused, t_bad_gpa)
 {
-	expect_dsr_refused(env->g[0], 0);
+	t_dsr_refused(env->g[0], row->gpa);
+}
+
+TEST(unprobed, test_dsr_at_the_end_of_the_address_space_is_refused)
+{
+	t_dsr_refused(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1);
 }
 
 TEST(unprobed, test_dsr_at_the_last_page_of_ram_works)
@@ -158,30 +148,14 @@ TEST(unprobed, test_dsr_across_the_end_of_ram_is_refused)
 {
 	const struct fg_ram_region *region = &env->g[0]->ram.region[FG_RAM_REGIONS - 1];
 
-	expect_dsr_refused(env->g[0], region->gpa + region->size - 128);
-	expect_dsr_refused(env->g[0], region->gpa + region->size);
+	t_dsr_refused(env->g[0], region->gpa + region->size - 128);
+	t_dsr_refused(env->g[0], region->gpa + region->size);
 }
 
 TEST(unprobed, test_unaligned_dsr_is_refused)
 {
-	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 8);
-	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 1);
-}
-
-TEST(unprobed, test_dsr_in_an_mmio_hole_is_refused)
-{
-	expect_dsr_refused(env->g[0], FG_MMIO_HOLE);
-}
-
-TEST(unprobed, test_dsr_in_our_own_bar_is_refused)
-{
-	expect_dsr_refused(env->g[0], FG_BAR2_GPA);
-}
-
-TEST(unprobed, test_dsr_at_the_end_of_the_address_space_is_refused)
-{
-	expect_dsr_refused(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1);
-	expect_dsr_refused(env->g[0], UINT64_MAX);
+	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 8);
+	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa + 1);
 }
 
 TEST(unprobed, test_dsr_in_read_only_memory_is_refused)
@@ -199,29 +173,31 @@ TEST(unprobed, test_dsr_in_read_only_memory_is_refused)
 	expect_ok(fg_guest_boot(g));
 }
 
-TEST(unprobed, test_bad_command_slots_are_refused)
+TEST_CASES(unprobed, test_command_slot_without_ram_is_refused, t_bad_gpa)
 {
-	struct fg_guest *g = env->g[0];
-	const uint64_t bad[] = { 0,	     FG_MMIO_HOLE,   FG_BAR2_GPA,      FG_NOWHERE,
-				 UINT64_MAX, g->cmd_gpa + 1, g->cmd_gpa + 4000 };
-
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		fg_dsr_fill(g);
-		g->dsr->cmd_slot_dma = bad[i];
-		expect_dsr_refused(g, g->dsr_gpa);
-	}
+	fg_dsr_fill(env->g[0]);
+	env->g[0]->dsr->cmd_slot_dma = row->gpa;
+	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa);
 }
 
-TEST(unprobed, test_bad_response_slots_are_refused)
+TEST_CASES(unprobed, test_response_slot_without_ram_is_refused, t_bad_gpa)
 {
-	struct fg_guest *g = env->g[0];
-	const uint64_t bad[] = { 0,	     FG_MMIO_HOLE,    FG_BAR2_GPA,	 FG_NOWHERE,
-				 UINT64_MAX, g->resp_gpa + 1, g->resp_gpa + 4000 };
+	fg_dsr_fill(env->g[0]);
+	env->g[0]->dsr->resp_slot_dma = row->gpa;
+	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa);
+}
 
-	for (size_t i = 0; i < COUNT(bad); i++) {
-		fg_dsr_fill(g);
-		g->dsr->resp_slot_dma = bad[i];
-		expect_dsr_refused(g, g->dsr_gpa);
+TEST(unprobed, test_unaligned_slots_are_refused)
+{
+	static const uint32_t offset[] = { 1, 4000 };
+	struct fg_guest *g = env->g[0];
+
+	fg_dsr_fill(g);
+	for (size_t i = 0; i < COUNT(offset); i++) {
+		g->dsr->cmd_slot_dma = g->cmd_gpa + offset[i];
+		t_dsr_refused(g, g->dsr_gpa);
+		g->dsr->resp_slot_dma = g->resp_gpa + offset[i];
+		t_dsr_refused(g, g->dsr_gpa);
 	}
 }
 
@@ -233,14 +209,14 @@ TEST(unprobed, test_read_only_response_slot_is_refused)
 	expect_ok((uint32_t)pvr_adapter_map_ram(g->adapter, 0xf0000000, sizeof(rom), rom, false));
 	fg_dsr_fill(g);
 	g->dsr->resp_slot_dma = 0xf0000000;
-	expect_dsr_refused(g, g->dsr_gpa);
+	t_dsr_refused(g, g->dsr_gpa);
 }
 
 TEST(unprobed, test_one_page_for_both_slots_is_refused)
 {
 	fg_dsr_fill(env->g[0]);
 	env->g[0]->dsr->resp_slot_dma = env->g[0]->cmd_gpa;
-	expect_dsr_refused(env->g[0], env->g[0]->dsr_gpa);
+	t_dsr_refused(env->g[0], env->g[0]->dsr_gpa);
 }
 
 TEST(unprobed, test_slots_may_lie_in_the_dsr_page)
@@ -260,11 +236,10 @@ TEST(unprobed, test_slots_may_lie_in_the_dsr_page)
 TEST(guest, test_guest_changing_the_dsr_later_changes_nothing)
 {
 	struct fg_guest *g = env->g[0];
-	struct pvr_port_attr attr;
 	uint32_t pd;
 
 	memset(g->dsr, 0xff, PVR_PAGE_SIZE);
-	expect_ok(fg_query_port(g, 1, &attr));
+	t_commands_work(g);
 	expect_ok(fg_create_pd(g, 0, &pd));
 	pvr_adapter_set_link(g->adapter, false);
 	fg_run(env->host);
@@ -276,12 +251,10 @@ TEST(unprobed, test_driver_of_an_older_version_is_served)
 	struct fg_guest *g = env->g[0];
 
 	for (uint32_t version = 18; version <= 21; version++) {
-		struct pvr_port_attr attr;
-
 		g->config.driver_version = version;
 		expect_ok(fg_guest_boot(g));
 		assert_int_equal(fg_stats(g).driver_version, version);
-		expect_ok(fg_query_port(g, 1, &attr));
+		t_commands_work(g);
 	}
 }
 
@@ -317,11 +290,10 @@ TEST(unprobed, test_reserved_dsr_fields_are_ignored)
 TEST(guest, test_ram_of_the_shared_region_may_vanish)
 {
 	struct fg_guest *g = env->g[0];
-	struct pvr_port_attr attr;
 
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
 		pvr_adapter_unmap_ram(g->adapter, g->ram.region[i].gpa, g->ram.region[i].size);
-	expect_refused(fg_query_port(g, 1, &attr));
+	t_commands_refused(g);
 	pvr_adapter_set_link(g->adapter, false);
 	fg_run(env->host);
 	for (int i = 0; i < FG_RAM_REGIONS; i++)
@@ -330,5 +302,5 @@ TEST(guest, test_ram_of_the_shared_region_may_vanish)
 							true));
 	fg_reg_write(g, PVR_REG_CTL, PVR_CTL_RESET);
 	expect_ok(fg_guest_boot(g));
-	expect_ok(fg_query_port(g, 1, &attr));
+	t_commands_work(g);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Guest RAM: how it is mapped, and what breaks when it goes away. */
-#include "common.h"
+#include "objects.h"
 
 #define SPARE_GPA 0x4000000000ull
 
@@ -9,6 +9,25 @@ static uint8_t spare[4 * PVR_PAGE_SIZE] __attribute__((aligned(PVR_PAGE_SIZE)));
 static int map(struct fg_guest *g, uint64_t gpa, uint64_t size)
 {
 	return pvr_adapter_map_ram(g->adapter, gpa, size, spare, true);
+}
+
+/* Unplugs it, and fills it with a pattern that the device must leave alone. */
+static void unplug_spare(struct fg_guest *g)
+{
+	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
+	memset(spare, 0xdd, sizeof(spare));
+}
+
+static void expect_spare_untouched(void)
+{
+	for (size_t i = 0; i < sizeof(spare); i++)
+		assert_int_equal(spare[i], 0xdd);
+}
+
+/* The @n-th of many regions; each has a neighbor of four pages that is not mapped. */
+static uint64_t nth_gpa(uint32_t n)
+{
+	return SPARE_GPA + (uint64_t)n * 8 * PVR_PAGE_SIZE;
 }
 
 TEST(guest, test_overlapping_ram_regions_are_rejected)
@@ -76,16 +95,13 @@ TEST(unprobed, test_many_ram_regions_can_be_mapped_and_unmapped)
 	uint32_t n = 0;
 
 	/* As memory hot plug and a machine with many DIMMs do. */
-	while (n < 100000 &&
-	       !map(g, SPARE_GPA + (uint64_t)n * 8 * PVR_PAGE_SIZE, 4 * PVR_PAGE_SIZE))
+	while (n < 100000 && !map(g, nth_gpa(n), 4 * PVR_PAGE_SIZE))
 		n++;
 	assert_in_range(n, 16, 99999); /* enough for any machine, but not without end */
 	for (uint32_t i = 0; i < n; i += 2)
-		pvr_adapter_unmap_ram(g->adapter, SPARE_GPA + (uint64_t)i * 8 * PVR_PAGE_SIZE,
-				      4 * PVR_PAGE_SIZE);
+		pvr_adapter_unmap_ram(g->adapter, nth_gpa(i), 4 * PVR_PAGE_SIZE);
 	for (uint32_t i = 0; i < n; i += 2)
-		assert_int_equal(
-			map(g, SPARE_GPA + (uint64_t)i * 8 * PVR_PAGE_SIZE, 4 * PVR_PAGE_SIZE), 0);
+		assert_int_equal(map(g, nth_gpa(i), 4 * PVR_PAGE_SIZE), 0);
 	expect_ok(fg_guest_boot(g));
 }
 
@@ -93,33 +109,24 @@ TEST(guest, test_unmapping_what_is_not_mapped_is_harmless)
 {
 	struct fg_guest *g = env->g[0];
 	const struct fg_ram_region *region = &g->ram.region[2];
-	struct pvr_port_attr attr;
-
 	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, PVR_PAGE_SIZE);
 	pvr_adapter_unmap_ram(g->adapter, region->gpa + PVR_PAGE_SIZE, PVR_PAGE_SIZE);
 	pvr_adapter_unmap_ram(g->adapter, UINT64_MAX, UINT64_MAX);
-	expect_ok(fg_query_port(g, 1, &attr));
+	t_commands_work(g);
 }
 
 /* An MR with its one page in a piece of its own, which the tests unplug. */
 static void spare_mr(struct fg_end *end, struct fg_mr *mr)
 {
 	struct pvr_cmd_create_mr req;
-	struct pvr_resp_create_mr resp;
 	struct fg_buf buf;
 
 	assert_int_equal(map(end->guest, SPARE_GPA, sizeof(spare)), 0);
 	fg_buf_init(&buf, &end->guest->ram, 1, FG_SCATTERED);
 	fg_buf_table(&buf, 0)[0] = SPARE_GPA + PVR_PAGE_SIZE;
 	req = fg_mr_request(&end->pd, &buf, 0, PVR_PAGE_SIZE, FG_ACCESS_ALL);
-	expect_ok(fg_create_mr(end->guest, &req, &resp));
-	*mr = (struct fg_mr){ .guest = end->guest,
-			      .va = spare + PVR_PAGE_SIZE,
-			      .start = req.start,
-			      .length = req.length,
-			      .handle = resp.mr_handle,
-			      .lkey = resp.lkey,
-			      .rkey = resp.rkey };
+	expect_ok(fg_mr_create_as(&end->pd, &req, mr));
+	mr->va = spare + PVR_PAGE_SIZE;
 }
 
 TEST(rc_connected, test_mr_over_unplugged_memory_refuses_local_access)
@@ -129,8 +136,7 @@ TEST(rc_connected, test_mr_over_unplugged_memory_refuses_local_access)
 	spare_mr(&env->a, &mr);
 	env->a.mr = mr;
 	t_ping_pong(env->host, &env->a, &env->b);
-	pvr_adapter_unmap_ram(env->g[0]->adapter, SPARE_GPA, sizeof(spare));
-	memset(spare, 0xdd, sizeof(spare));
+	unplug_spare(env->g[0]);
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
@@ -147,13 +153,11 @@ TEST(rc_connected, test_mr_over_unplugged_memory_refuses_remote_access)
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 1, 0, &mr, 0, 100);
 	fg_run(env->host);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
-	pvr_adapter_unmap_ram(env->g[1]->adapter, SPARE_GPA, sizeof(spare));
-	memset(spare, 0xdd, sizeof(spare));
+	unplug_spare(env->g[1]);
 	t_rdma(&env->a, PVRDMA_WR_RDMA_WRITE, 2, 0, &mr, 0, 100);
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_REM_ACCESS_ERR);
-	for (size_t i = 0; i < sizeof(spare); i++)
-		assert_int_equal(spare[i], 0xdd);
+	expect_spare_untouched();
 }
 
 TEST(rc_connected, test_mr_does_not_come_back_with_other_memory)
@@ -168,106 +172,87 @@ TEST(rc_connected, test_mr_does_not_come_back_with_other_memory)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_REM_ACCESS_ERR);
 }
 
+/* a writes @len bytes from @gpa, by its MR of all bus addresses. */
+static void write_from(struct t_env *env, const struct fg_mr *dma, uint64_t gpa, uint32_t len)
+{
+	const struct pvrdma_sge sge = { gpa, len, dma->lkey };
+
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .sge = &sge, .num_sge = 1,
+	       T_REMOTE(&env->b.mr, 0));
+	fg_run(env->host);
+}
+
 TEST(rc_connected, test_dma_mr_follows_the_memory)
 {
-	struct pvrdma_sge sge;
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .flags = PVR_SEND_SIGNALED,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
 	struct fg_mr dma;
 
 	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
 	assert_int_equal(map(env->g[0], SPARE_GPA, sizeof(spare)), 0);
 	fg_fill(spare, sizeof(spare), 4);
-	sge = (struct pvrdma_sge){ SPARE_GPA + 1, 9000, dma.lkey };
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
+	write_from(env, &dma, SPARE_GPA + 1, 9000);
 	expect_done(&env->a.scq, 1, PVRDMA_WC_RDMA_WRITE);
 	assert_memory_equal(env->b.mr.va, spare + 1, 9000);
 	pvr_adapter_unmap_ram(env->g[0]->adapter, SPARE_GPA, sizeof(spare));
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
+	write_from(env, &dma, SPARE_GPA + 1, 9000);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
-/* A CQ, QP or SRQ whose header page is in the piece that the test unplugs. */
-static void move_page(struct fg_buf *buf, uint32_t page)
+/* A CQ, QP or SRQ whose page @page is in the piece that the test unplugs. */
+static void move_page(struct fg_guest *g, struct fg_buf *buf, uint32_t page)
 {
+	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
+	memset(spare, 0, sizeof(spare));
 	fg_buf_table(buf, 0)[page] = SPARE_GPA + PVR_PAGE_SIZE;
 }
 
-TEST(guests, test_cq_over_unplugged_memory_fails)
+TEST(rc, test_cq_over_unplugged_memory_fails)
 {
+	struct fg_qp_spec spec = end_spec(&env->a);
 	struct fg_guest *g = env->g[0];
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
 	struct pvr_cmd_create_cq req;
 	struct pvr_resp_create_cq resp;
 	struct fg_cq cq;
-	struct pvr_eqe eqe;
-	bool seen = false;
 
-	fg_end_open(&env->a, g, PVR_QPT_RC);
-	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
-	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
 	expect_ok(fg_cq_create(&g->kernel, 64, &cq));
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_CQ, cq.handle));
-	move_page(&cq.buf, 1);
+	move_page(g, &cq.buf, 1);
 	req = fg_cq_request(&g->kernel, &cq.buf, 64);
 	expect_ok(fg_create_cq(g, &req, &resp));
 	cq.handle = resp.cq_handle;
-	expect_ok(fg_qp_destroy(&env->a.qp));
-	spec.pd = &env->a.pd;
 	spec.scq = spec.rcq = &cq;
-	expect_ok(fg_qp_create(&spec, &env->a.qp));
+	end_renew_qp(&env->a, &spec);
 	fg_end_connect(&env->a, &env->b, NULL);
 	t_recv(&env->b, 1, 0, 8);
 	t_recv(&env->b, 1, 0, 8);
 	t_send(&env->a, 2, 0, 8);
 	fg_run(env->host);
-	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
-	memset(spare, 0xdd, sizeof(spare));
+	unplug_spare(g);
 	fg_cq_arm(&cq);
 	t_send(&env->a, 3, 0, 8);
 	fg_run(env->host);
-	while (fg_event_poll(g, &eqe))
-		seen |= eqe.type == PVR_EVENT_CQ_ERR && eqe.info == cq.handle;
-	assert_true(seen);
+	assert_true(fg_events_count(g, PVR_EVENT_CQ_ERR, cq.handle) > 0);
 	expect_state(&env->a, PVR_QPS_ERR);
-	for (size_t i = 0; i < sizeof(spare); i++)
-		assert_int_equal(spare[i], 0xdd);
+	expect_spare_untouched();
 	expect_ok(fg_qp_destroy(&env->a.qp));
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_CQ, cq.handle));
 }
 
-TEST(guests, test_qp_over_unplugged_memory_fails)
+TEST(rc, test_qp_over_unplugged_memory_fails)
 {
+	struct fg_qp_spec spec = end_spec(&env->a);
+	struct pvr_cmd_create_qp req = fg_qp_request(&spec);
 	struct fg_guest *g = env->g[0];
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
-	struct pvr_cmd_create_qp req;
 	struct pvr_resp_create_qp resp;
 
-	fg_end_open(&env->a, g, PVR_QPT_RC);
-	fg_end_open(&env->b, env->g[1], PVR_QPT_RC);
-	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_QP, env->a.qp.handle));
-	spec.pd = &env->a.pd;
-	spec.scq = &env->a.scq;
-	spec.rcq = &env->a.rcq;
-	req = fg_qp_request(&spec);
 	req.pdir_dma = env->a.qp.buf.pdir;
-	memset(spare, 0, sizeof(spare));
-	move_page(&env->a.qp.buf, 0);
+	move_page(g, &env->a.qp.buf, 0);
 	expect_ok(fg_create_qp(g, &req, &resp));
 	env->a.qp.handle = resp.qp_handle;
 	env->a.qp.qpn = resp.qpn;
 	fg_end_connect(&env->a, &env->b, NULL);
 	fg_run(env->host);
-	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
-	memset(spare, 0xdd, sizeof(spare));
+	unplug_spare(g);
 	fg_ring_send(&env->a.qp);
 	fg_ring_recv(&env->a.qp);
 	t_send(&env->b, 1, 0, 8);
@@ -283,48 +268,35 @@ TEST(guests, test_qp_over_unplugged_memory_fails)
 	fg_ring_recv(&env->a.qp);
 	fg_run(env->host);
 	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_QP, env->a.qp.handle));
-	for (size_t i = 0; i < sizeof(spare); i++)
-		assert_int_equal(spare[i], 0xdd);
+	expect_spare_untouched();
 }
 
-TEST(guests, test_srq_over_unplugged_memory_fails)
+TEST_SRQ(test_srq_over_unplugged_memory_fails)
 {
 	struct fg_guest *g = env->g[1];
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC };
+	struct fg_qp_spec spec = end_spec(s->b);
 	struct pvr_cmd_create_srq req;
 	struct pvr_resp_create_srq resp;
-	struct fg_srq srq;
-	struct pvr_eqe eqe;
-	bool seen = false;
 
-	fg_end_open(&env->a, env->g[0], PVR_QPT_RC);
-	fg_end_open(&env->b, g, PVR_QPT_RC);
-	assert_int_equal(map(g, SPARE_GPA, sizeof(spare)), 0);
-	expect_ok(fg_srq_create(&env->b.pd, 16, 1, &srq));
-	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, srq.handle));
-	move_page(&srq.buf, 1);
-	req = fg_srq_request(&env->b.pd, &srq.buf, 16, 1);
+	expect_ok(fg_qp_destroy(&s->b->qp));
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, s->srq.handle));
+	move_page(g, &s->srq.buf, 1);
+	req = fg_srq_request(&s->b->pd, &s->srq.buf, SRQ_WR, 4);
 	expect_ok(fg_create_srq(g, &req, &resp));
-	srq.handle = resp.srqn;
-	expect_ok(fg_qp_destroy(&env->b.qp));
-	spec.pd = &env->b.pd;
-	spec.scq = &env->b.scq;
-	spec.rcq = &env->b.rcq;
-	spec.srq = &srq;
-	expect_ok(fg_qp_create(&spec, &env->b.qp));
-	fg_end_connect(&env->a, &env->b, NULL);
+	s->srq.handle = resp.srqn;
+	spec.srq = &s->srq;
+	expect_ok(fg_qp_create(&spec, &s->b->qp));
+	t_reconnect(env);
 	fg_run(env->host);
-	pvr_adapter_unmap_ram(g->adapter, SPARE_GPA, sizeof(spare));
-	srq.ring->prod_tail = 4;
-	fg_ring_srq(&srq);
-	t_send(&env->a, 1, 0, 8);
+	unplug_spare(g);
+	s->srq.ring->prod_tail = 4;
+	fg_ring_srq(&s->srq);
+	t_send(s->a, 1, 0, 8);
 	fg_settle(env->host, 100 * FG_SEC);
-	while (fg_event_poll(g, &eqe))
-		seen |= eqe.type == PVR_EVENT_SRQ_ERR && eqe.info == srq.handle;
-	assert_true(seen);
-	assert_int_equal(fg_cq_drain(&env->a.scq), 1);
-	expect_ok(fg_qp_destroy(&env->b.qp));
-	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, srq.handle));
+	assert_true(fg_events_count(g, PVR_EVENT_SRQ_ERR, s->srq.handle) > 0);
+	assert_int_equal(fg_cq_drain(&s->a->scq), 1);
+	expect_ok(fg_qp_destroy(&s->b->qp));
+	expect_ok(fg_cmd_destroy(g, PVR_CMD_DESTROY_SRQ, s->srq.handle));
 }
 
 TEST(rc_connected, test_peer_goes_on_when_the_other_guest_loses_all_memory)
@@ -344,20 +316,11 @@ TEST(rc_connected, test_peer_goes_on_when_the_other_guest_loses_all_memory)
 
 TEST(rc_connected, test_dma_mr_does_not_wrap_around_the_address_space)
 {
-	struct pvrdma_sge sge;
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
 	struct fg_mr dma;
 
 	expect_ok(fg_mr_create_dma(&env->a.pd, &dma));
 	assert_int_equal(map(env->g[0], 0, PVR_PAGE_SIZE), 0);
 	assert_int_equal(map(env->g[0], UINT64_MAX - PVR_PAGE_SIZE + 1, PVR_PAGE_SIZE), 0);
-	sge = (struct pvrdma_sge){ UINT64_MAX - 9, 20, dma.lkey };
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	fg_run(env->host);
+	write_from(env, &dma, UINT64_MAX - 9, 20);
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* Registers and BAR accesses. */
-#include "common.h"
+#include "objects.h"
 
 TEST(unprobed, test_version_is_20)
 {
@@ -69,13 +69,11 @@ TEST(unprobed, test_request_after_failed_dsr_is_refused)
 
 TEST(guest, test_request_after_reset_is_refused)
 {
-	struct pvr_port_attr attr;
-
 	fg_ctl(env->g[0], PVR_CTL_RESET);
-	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	t_commands_refused(env->g[0]);
 	fg_run(env->host);
 	expect_ok(fg_guest_boot(env->g[0]));
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	t_commands_work(env->g[0]);
 }
 
 TEST(guest, test_request_other_than_zero_runs_nothing)
@@ -149,24 +147,20 @@ TEST(guest, test_imr_reads_back)
 
 TEST(guest, test_imr_all_masked_raises_no_vector)
 {
-	struct pvr_port_attr attr;
-
 	fg_run(env->host);
 	memset(env->g[0]->irq, 0, sizeof(env->g[0]->irq));
 	fg_reg_write(env->g[0], PVR_REG_IMR, PVR_IMR_ALL_MASKED);
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	t_commands_work(env->g[0]);
 	pvr_adapter_set_link(env->g[0]->adapter, false);
 	fg_run(env->host);
 	assert_int_equal(env->g[0]->irq[PVR_VEC_CMD], 0);
 	assert_int_equal(env->g[0]->irq[PVR_VEC_ASYNC], 0);
 }
 
-TEST(guest, test_icr_tells_the_cause_and_is_cleared_by_reading)
+TEST(guest, test_icr_has_the_cause_and_is_cleared_by_reading)
 {
-	struct pvr_port_attr attr;
-
 	fg_reg_read(env->g[0], PVR_REG_ICR);
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	t_commands_work(env->g[0]);
 	fg_run(env->host);
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_ICR), PVR_ICR_CMD);
 	assert_int_equal(fg_reg_read(env->g[0], PVR_REG_ICR), 0);
@@ -259,45 +253,51 @@ TEST(guest, test_read_only_registers_ignore_writes)
 	}
 }
 
+/* Writes and reads with each size at each offset from @first up to @end. */
+static void access_registers(struct pvr_adapter *adapter, uint64_t first, uint64_t end)
+{
+	uint8_t buf[16];
+
+	for (uint64_t offset = first; offset < end; offset++) {
+		for (size_t size = 0; size <= sizeof(buf); size++) {
+			memset(buf, (int)(offset * 7 + size), sizeof(buf));
+			pvr_adapter_regs_write(adapter, offset, buf, size);
+			pvr_adapter_regs_read(adapter, offset, buf, size);
+		}
+	}
+}
+
 TEST(guest, test_every_offset_and_size_of_the_registers_is_safe)
 {
-	uint8_t buf[64];
+	struct pvr_adapter *adapter = env->g[0]->adapter;
 
-	for (uint64_t offset = 0; offset < 0x80; offset++) {
-		for (size_t size = 0; size <= 16; size++) {
-			memset(buf, (int)(offset * 7 + size), sizeof(buf));
-			pvr_adapter_regs_write(env->g[0]->adapter, offset, buf, size);
-			pvr_adapter_regs_read(env->g[0]->adapter, offset, buf, size);
-		}
-	}
-	for (uint64_t offset = PVR_BAR_REGS_SIZE - 16; offset < PVR_BAR_REGS_SIZE + 16; offset++) {
-		for (size_t size = 0; size <= 16; size++) {
-			pvr_adapter_regs_write(env->g[0]->adapter, offset, buf, size);
-			pvr_adapter_regs_read(env->g[0]->adapter, offset, buf, size);
-		}
-	}
+	access_registers(adapter, 0, 0x80);
+	access_registers(adapter, PVR_BAR_REGS_SIZE - 16, PVR_BAR_REGS_SIZE + 16);
 	fg_reg_write(env->g[0], PVR_REG_EXT_ACK, 0);
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
-TEST(guest, test_every_offset_and_size_of_the_uar_is_safe)
+static void write_uar(struct pvr_adapter *adapter, uint64_t first, uint64_t end)
 {
 	uint8_t buf[16];
 
-	for (uint64_t page = 0; page <= PVR_MAX_UAR; page += PVR_MAX_UAR / 4) {
-		for (uint64_t offset = 0; offset < 32; offset++) {
-			for (size_t size = 0; size <= 16; size++) {
-				memset(buf, (int)(offset * 5 + size), sizeof(buf));
-				pvr_adapter_uar_write(env->g[0]->adapter,
-						      page * PVR_PAGE_SIZE + offset, buf, size);
-			}
+	for (uint64_t offset = first; offset < end; offset++) {
+		for (size_t size = 0; size <= sizeof(buf); size++) {
+			memset(buf, (int)(offset % PVR_PAGE_SIZE * 5 + size), sizeof(buf));
+			pvr_adapter_uar_write(adapter, offset, buf, size);
 		}
 	}
-	for (uint64_t offset = PVR_BAR_UAR_SIZE - 16; offset < PVR_BAR_UAR_SIZE + 16; offset++)
-		for (size_t size = 0; size <= 16; size++)
-			pvr_adapter_uar_write(env->g[0]->adapter, offset, buf, size);
+}
+
+TEST(guest, test_every_offset_and_size_of_the_uar_is_safe)
+{
+	struct pvr_adapter *adapter = env->g[0]->adapter;
+
+	for (uint64_t page = 0; page <= PVR_MAX_UAR; page += PVR_MAX_UAR / 4)
+		write_uar(adapter, page * PVR_PAGE_SIZE, page * PVR_PAGE_SIZE + 32);
+	write_uar(adapter, PVR_BAR_UAR_SIZE - 16, PVR_BAR_UAR_SIZE + 16);
 	fg_uar_write(env->g[0], 0, UINT32_MAX - 3, 0xffffffff);
-	pvr_adapter_uar_write(env->g[0]->adapter, UINT64_MAX, buf, 4);
+	pvr_adapter_uar_write(adapter, UINT64_MAX, &(uint32_t){ 0 }, 4);
 	fg_run(env->host);
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_ACTIVE);
 }
@@ -317,12 +317,10 @@ TEST(guest, test_uar_writes_of_wrong_size_are_counted)
 
 TEST(guest, test_commands_are_refused_without_bus_master)
 {
-	struct pvr_port_attr attr;
-
 	pvr_adapter_set_bus_master(env->g[0]->adapter, false);
-	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	t_commands_refused(env->g[0]);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	t_commands_work(env->g[0]);
 }
 
 TEST(unprobed, test_dsr_is_refused_without_bus_master)
@@ -337,27 +335,23 @@ TEST(unprobed, test_dsr_is_refused_without_bus_master)
 
 TEST(guest, test_function_level_reset_forgets_the_driver)
 {
-	struct pvr_port_attr attr;
-
 	pvr_adapter_reset(env->g[0]->adapter);
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_IDLE);
 	pvr_adapter_set_bus_master(env->g[0]->adapter, true);
-	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	t_commands_refused(env->g[0]);
 	expect_ok(fg_guest_boot(env->g[0]));
 }
 
 TEST(guest, test_failed_adapter_is_unusable_until_reset)
 {
-	struct pvr_port_attr attr;
-
 	pvr_adapter_fail(env->g[0]->adapter, "its memory was truncated");
 	fg_run(env->host);
 	assert_int_equal(fg_stats(env->g[0]).state, PVR_ADAPTER_FAILED);
-	expect_refused(fg_query_port(env->g[0], 1, &attr));
+	t_commands_refused(env->g[0]);
 	assert_int_not_equal(fg_ctl(env->g[0], PVR_CTL_ACTIVATE), 0);
 	fg_reg_write(env->g[0], PVR_REG_CTL, PVR_CTL_RESET);
 	expect_ok(fg_guest_boot(env->g[0]));
-	expect_ok(fg_query_port(env->g[0], 1, &attr));
+	t_commands_work(env->g[0]);
 }
 
 TEST(guest, test_an_idle_engine_has_nothing_to_do)

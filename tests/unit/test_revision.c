@@ -19,85 +19,58 @@ static struct fg_guest *plug(struct t_env *env, int number, const char *hwversio
 	return g;
 }
 
-struct expected {
-	const char *hwversion;
+static const struct {
+	const char *label, *hwversion;
 	uint32_t version;
 	uint8_t gid_type;
 	bool srq, ext;
+} revisions[] = {
+	{ "13", "13", 17, PVR_GID_TYPE_ROCE_V1, false, false },
+	{ "14", "14", 18, PVR_GID_TYPE_ROCE_V2, true, false },
+	{ "18", "18", 19, PVR_GID_TYPE_ROCE_V2, true, false },
+	{ "20", "20", 20, PVR_GID_TYPE_ROCE_V2, true, false },
+	{ "latest", "latest", 20, PVR_GID_TYPE_ROCE_V2, true, true },
+	{ "default", NULL, 20, PVR_GID_TYPE_ROCE_V2, true, true },
 };
 
-static const struct expected revisions[] = {
-	{ "13", 17, PVR_GID_TYPE_ROCE_V1, false, false },
-	{ "14", 18, PVR_GID_TYPE_ROCE_V2, true, false },
-	{ "18", 19, PVR_GID_TYPE_ROCE_V2, true, false },
-	{ "20", 20, PVR_GID_TYPE_ROCE_V2, true, false },
-	{ "latest", 20, PVR_GID_TYPE_ROCE_V2, true, true },
-	{ NULL, 20, PVR_GID_TYPE_ROCE_V2, true, true },
-};
-
-static void for_each_revision(struct t_env *env,
-			      void (*check)(struct fg_guest *g, const struct expected *want))
+TEST_CASES(host, test_version_register, revisions)
 {
-	for (size_t i = 0; i < COUNT(revisions); i++) {
-		check(plug(env, 1, revisions[i].hwversion, 0), &revisions[i]);
-		fg_guest_destroy(env->g[0]);
-		env->g[0] = NULL;
-	}
+	struct fg_guest *g = plug(env, 1, row->hwversion, 0);
+
+	assert_int_equal(fg_reg_read(g, PVR_REG_VERSION), row->version);
 }
 
-static void check_version(struct fg_guest *g, const struct expected *want)
+TEST_CASES(host, test_only_the_latest_offers_extensions, revisions)
 {
-	assert_int_equal(fg_reg_read(g, PVR_REG_VERSION), want->version);
-}
+	struct fg_guest *g = plug(env, 1, row->hwversion, 0);
 
-TEST(host, test_version_register)
-{
-	for_each_revision(env, check_version);
-}
-
-static void check_extensions(struct fg_guest *g, const struct expected *want)
-{
-	assert_int_equal(fg_reg_read(g, PVR_REG_EXT_MAGIC), want->ext ? PVR_EXT_MAGIC : 0);
-	assert_int_equal(fg_reg_read(g, PVR_REG_EXT_FEATURES), want->ext ? PVR_ENGINE_EXT : 0);
+	assert_int_equal(fg_reg_read(g, PVR_REG_EXT_MAGIC), row->ext ? PVR_EXT_MAGIC : 0);
+	assert_int_equal(fg_reg_read(g, PVR_REG_EXT_FEATURES), row->ext ? PVR_ENGINE_EXT : 0);
 	fg_reg_write(g, PVR_REG_EXT_ACK, UINT32_MAX);
 	expect_ok(fg_guest_boot(g));
-	assert_int_equal(fg_stats(g).features, want->ext ? PVR_ENGINE_EXT : 0);
+	assert_int_equal(fg_stats(g).features, row->ext ? PVR_ENGINE_EXT : 0);
 }
 
-TEST(host, test_only_the_latest_offers_extensions)
+TEST_CASES(host, test_default_kind_of_roce, revisions)
 {
-	for_each_revision(env, check_extensions);
+	struct fg_guest *g = plug(env, 1, row->hwversion, 0);
+
+	assert_int_equal(g->dsr->caps.gid_types, row->gid_type);
 }
 
-static void check_gid_type(struct fg_guest *g, const struct expected *want)
+TEST_CASES(host, test_srqs_begin_with_hardware_version_14, revisions)
 {
-	assert_int_equal(g->dsr->caps.gid_types, want->gid_type);
-}
-
-TEST(host, test_default_kind_of_roce)
-{
-	for_each_revision(env, check_gid_type);
-}
-
-static void check_srq(struct fg_guest *g, const struct expected *want)
-{
+	struct fg_guest *g = plug(env, 1, row->hwversion, 0);
 	struct fg_srq srq;
 	struct fg_pd pd;
 
-	assert_int_equal(g->dsr->caps.max_srq != 0, want->srq);
-	assert_int_equal(g->dsr->caps.max_srq_wr != 0, want->srq);
+	assert_int_equal(g->dsr->caps.max_srq != 0, row->srq);
+	assert_int_equal(g->dsr->caps.max_srq_wr != 0, row->srq);
 	expect_ok(fg_pd_create(&g->kernel, &pd));
-	if (want->srq) {
+	if (row->srq)
 		expect_ok(fg_srq_create(&pd, 16, 1, &srq));
-		expect_ok(fg_srq_destroy(&srq));
-	} else {
+	else
 		expect_refused(fg_srq_create(&pd, 16, 1, &srq));
-	}
-}
-
-TEST(host, test_srqs_begin_with_hardware_version_14)
-{
-	for_each_revision(env, check_srq);
 }
 
 TEST(host, test_gids_of_the_other_roce_are_refused)
@@ -126,37 +99,36 @@ TEST(host, test_older_device_gives_a_new_driver_plain_numbers)
 	}
 }
 
-TEST(host, test_rc_between_revisions)
+static const struct {
+	const char *label, *hwversion;
+	uint8_t gid_type; /* of the other guest, which has the latest revision */
+} pairs[] = {
+	{ "14 and the latest", "14", 0 },
+	{ "13 and the latest by RoCE v1", "13", PVR_GID_TYPE_ROCE_V1 },
+};
+
+TEST_CASES(host, test_rc_between_revisions, pairs)
 {
-	fg_end_open(&env->a, plug(env, 1, "14", 0), PVR_QPT_RC);
-	fg_end_open(&env->b, plug(env, 2, NULL, 0), PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->b, NULL);
-	t_recv(&env->b, 1, 0, 100);
-	t_send(&env->a, 2, 0, 100);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 100);
+	t_open_pair(&env->a, plug(env, 1, row->hwversion, 0), &env->b,
+		    plug(env, 2, NULL, row->gid_type));
+	t_exchange(env, 1, 100);
 }
 
-TEST(host, test_rc_over_roce_v1)
-{
-	fg_end_open(&env->a, plug(env, 1, "13", 0), PVR_QPT_RC);
-	fg_end_open(&env->b, plug(env, 2, NULL, PVR_GID_TYPE_ROCE_V1), PVR_QPT_RC);
-	fg_end_connect(&env->a, &env->b, NULL);
-	t_recv(&env->b, 1, 0, 100);
-	t_send(&env->a, 2, 0, 100);
-	fg_run(env->host);
-	expect_recv(&env->b.rcq, 1, 100);
-}
-
-TEST(host, test_roce_v1_and_v2_do_not_meet)
+/* From a guest of revision 13 to one of @hwversion. */
+static void send_datagram(struct t_env *env, const char *hwversion)
 {
 	fg_end_open(&env->a, plug(env, 1, "13", 0), PVR_QPT_UD);
-	fg_end_open(&env->b, plug(env, 2, "20", 0), PVR_QPT_UD);
+	fg_end_open(&env->b, plug(env, 2, hwversion, 0), PVR_QPT_UD);
 	fg_end_ready(&env->a);
 	fg_end_ready(&env->b);
 	t_recv(&env->b, 1, 0, 200);
 	t_send_ud(&env->a, &env->b, 2, 0, 100);
 	fg_run(env->host);
+}
+
+TEST(host, test_roce_v1_and_v2_do_not_meet)
+{
+	send_datagram(env, "20");
 	expect_no_cqe(&env->b.rcq);
 	assert_int_equal(fg_cq_pending(&env->a.scq), 1); /* sent, and lost */
 }
@@ -166,13 +138,7 @@ TEST(host, test_grh_of_roce_v1)
 	struct pvrdma_cqe cqe;
 	const uint8_t *grh;
 
-	fg_end_open(&env->a, plug(env, 1, "13", 0), PVR_QPT_UD);
-	fg_end_open(&env->b, plug(env, 2, "13", 0), PVR_QPT_UD);
-	fg_end_ready(&env->a);
-	fg_end_ready(&env->b);
-	t_recv(&env->b, 1, 0, 200);
-	t_send_ud(&env->a, &env->b, 2, 0, 100);
-	fg_run(env->host);
+	send_datagram(env, "13");
 	cqe = expect_recv(&env->b.rcq, 1, 140);
 	assert_int_equal(cqe.network_hdr_type, PVRDMA_NETWORK_ROCE_V1);
 	grh = env->b.buf.va;
