@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* MODIFY_QP and QUERY_QP: transitions, required attributes, values. */
-#include "common.h"
+#include "objects.h"
+
+#include "core/adapter.h"
 
 /* Valid attributes of all kinds for an RC QP, from which any mask may select. */
 static struct pvr_qp_attr good_attr(const struct fg_end *peer)
@@ -67,25 +69,23 @@ static uint32_t mask_between(enum pvr_qp_state from, enum pvr_qp_state to, enum 
 	return mask_to(to, type);
 }
 
+/* From RESET through the states up to @last. */
+static void advance(struct fg_end *end, struct pvr_qp_attr attr, enum pvr_qp_state last)
+{
+	for (uint32_t state = PVR_QPS_INIT; state <= last; state++) {
+		attr.qp_state = state;
+		expect_ok(fg_qp_modify(&end->qp, mask_to(state, end->qp.type), &attr));
+	}
+}
+
 static void bring_to(struct t_env *env, enum pvr_qp_state state)
 {
-	struct pvr_qp_attr attr = good_attr(&env->b);
-	enum pvr_qp_type type = env->a.qp.type;
-
 	expect_ok(fg_qp_to_reset(&env->a.qp));
-	if (state == PVR_QPS_RESET)
-		return;
-	expect_ok(modify(env, mask_to(PVR_QPS_INIT, type), attr, PVR_QPS_INIT));
-	if (state >= PVR_QPS_RTR && state <= PVR_QPS_SQD)
-		expect_ok(modify(env, mask_to(PVR_QPS_RTR, type), attr, PVR_QPS_RTR));
-	if (state >= PVR_QPS_RTS && state <= PVR_QPS_SQD)
-		expect_ok(modify(env, mask_to(PVR_QPS_RTS, type), attr, PVR_QPS_RTS));
-	if (state == PVR_QPS_SQD)
-		expect_ok(modify(env, PVR_QPA_STATE, attr, PVR_QPS_SQD));
+	advance(&env->a, good_attr(&env->b), state == PVR_QPS_ERR ? PVR_QPS_INIT : state);
 	if (state == PVR_QPS_ERR)
-		expect_ok(modify(env, PVR_QPA_STATE, attr, PVR_QPS_ERR));
+		expect_ok(fg_qp_to_err(&env->a.qp));
 	fg_run(env->host);
-	assert_int_equal(fg_qp_state(&env->a.qp), state);
+	expect_state(&env->a, state);
 }
 
 /* IBTA vol. 1, 10.3.1; SQE is reached by errors of UD QPs only, see test_ud.c. */
@@ -136,34 +136,27 @@ static void check_transitions(struct t_env *env, bool want)
 	}
 }
 
-TEST(rc, test_legal_transitions_of_an_rc_qp)
+static const struct {
+	const char *label;
+	bool legal;
+} transitions[] = {
+	{ "legal", true },
+	{ "illegal", false },
+};
+
+TEST_CASES(rc, test_transitions_of_an_rc_qp, transitions)
 {
-	check_transitions(env, true);
+	check_transitions(env, row->legal);
 }
 
-TEST(rc, test_illegal_transitions_of_an_rc_qp)
+TEST_CASES(ud_ready, test_transitions_of_a_ud_qp, transitions)
 {
-	check_transitions(env, false);
+	check_transitions(env, row->legal);
 }
 
-TEST(ud_ready, test_legal_transitions_of_a_ud_qp)
+TEST_CASES(uc, test_transitions_of_a_uc_qp, transitions)
 {
-	check_transitions(env, true);
-}
-
-TEST(ud_ready, test_illegal_transitions_of_a_ud_qp)
-{
-	check_transitions(env, false);
-}
-
-TEST(uc, test_legal_transitions_of_a_uc_qp)
-{
-	check_transitions(env, true);
-}
-
-TEST(uc, test_illegal_transitions_of_a_uc_qp)
-{
-	check_transitions(env, false);
+	check_transitions(env, row->legal);
 }
 
 TEST(rc, test_unknown_states_are_rejected)
@@ -173,42 +166,6 @@ TEST(rc, test_unknown_states_are_rejected)
 	bring_to(env, PVR_QPS_RTS);
 	for (size_t i = 0; i < COUNT(bad); i++)
 		assert_int_equal(modify(env, PVR_QPA_STATE, good_attr(&env->b), bad[i]), EINVAL);
-	expect_state(&env->a, PVR_QPS_RTS);
-}
-
-static const struct {
-	const char *label;
-	enum pvr_qp_state from;
-	enum pvr_qp_state to;
-} needs[] = {
-	{ "init needs its attributes", PVR_QPS_RESET, PVR_QPS_INIT },
-	{ "rtr needs its attributes", PVR_QPS_INIT, PVR_QPS_RTR },
-	{ "rts needs its attributes", PVR_QPS_RTR, PVR_QPS_RTS },
-};
-
-/* Every required attribute missing once. */
-TEST_CASES(rc, test_state_needs_its_attributes, needs)
-{
-	uint32_t full = mask_between(row->from, row->to, env->a.qp.type);
-
-	for (uint32_t bit = 1; bit <= full; bit <<= 1) {
-		if (!(full & bit) || bit == PVR_QPA_STATE)
-			continue;
-		bring_to(env, row->from);
-		assert_int_equal(modify(env, full & ~bit, good_attr(&env->b), row->to), EINVAL);
-		assert_int_equal(fg_qp_state(&env->a.qp), row->from);
-	}
-}
-
-TEST(rc, test_attributes_that_do_not_fit_the_transition_are_rejected)
-{
-	struct pvr_qp_attr attr = good_attr(&env->b);
-
-	bring_to(env, PVR_QPS_RESET);
-	expect_refused(modify(env, RC_INIT | PVR_QPA_DEST_QPN, attr, PVR_QPS_INIT));
-	bring_to(env, PVR_QPS_RTS);
-	expect_refused(modify(env, PVR_QPA_STATE | PVR_QPA_DEST_QPN, attr, PVR_QPS_RTS));
-	expect_refused(modify(env, PVR_QPA_STATE | PVR_QPA_SQ_PSN, attr, PVR_QPS_RTS));
 	expect_state(&env->a, PVR_QPS_RTS);
 }
 
@@ -241,65 +198,63 @@ TEST(rc, test_unknown_handles_are_rejected)
 	env->a.qp.handle = good;
 }
 
-/* Sets one attribute to a bad value on the way to @to; the QP must stay in @from. */
-#define EXPECT_BAD(env, from, to, extra, field, ...)                                            \
-	do {                                                                                    \
-		const uint32_t bad_values[] = { __VA_ARGS__ };                                  \
-                                                                                                \
-		for (size_t bad_i = 0; bad_i < COUNT(bad_values); bad_i++) {                    \
-			struct pvr_qp_attr bad_attr = good_attr(&(env)->b);                     \
-			uint32_t bad_mask = mask_between(from, to, (env)->a.qp.type) | (extra); \
-                                                                                                \
-			bring_to(env, from);                                                    \
-			bad_attr.field = (__typeof__(bad_attr.field))bad_values[bad_i];         \
-			assert_int_equal(modify(env, bad_mask, bad_attr, to), EINVAL);          \
-			assert_int_equal(fg_qp_state(&(env)->a.qp), from);                      \
-		}                                                                               \
-	} while (0)
+#define ATTR(member, value) T_MEMBER(struct pvr_qp_attr, member, value)
 
-TEST(rc, test_bad_ports_are_rejected)
+static const struct {
+	const char *label;
+	enum pvr_qp_state to; /* from the state before it */
+	struct t_member wrong;
+} bad_attributes[] = {
+	{ "port 0", PVR_QPS_INIT, ATTR(port_num, 0) },
+	{ "port 2", PVR_QPS_INIT, ATTR(port_num, 2) },
+	{ "port 255", PVR_QPS_INIT, ATTR(port_num, 255) },
+	{ "P_Key index 1", PVR_QPS_INIT, ATTR(pkey_index, 1) },
+	{ "P_Key index 128", PVR_QPS_INIT, ATTR(pkey_index, 128) },
+	{ "P_Key index 2^16 - 1", PVR_QPS_INIT, ATTR(pkey_index, 0xffff) },
+	{ "MTU 0", PVR_QPS_RTR, ATTR(path_mtu, 0) },
+	{ "MTU 6", PVR_QPS_RTR, ATTR(path_mtu, 6) },
+	{ "MTU in bytes", PVR_QPS_RTR, ATTR(path_mtu, 1024) },
+	{ "MTU 2^31", PVR_QPS_RTR, ATTR(path_mtu, 0x80000000) },
+	{ "MTU 2^32 - 1", PVR_QPS_RTR, ATTR(path_mtu, UINT32_MAX) },
+	{ "RNR timer 32", PVR_QPS_RTR, ATTR(min_rnr_timer, 32) },
+	{ "RNR timer 255", PVR_QPS_RTR, ATTR(min_rnr_timer, 255) },
+	{ "incoming reads above the caps", PVR_QPS_RTR,
+	  ATTR(max_dest_rd_atomic, PVR_MAX_RD_ATOMIC + 1) },
+	{ "255 incoming reads", PVR_QPS_RTR, ATTR(max_dest_rd_atomic, 255) },
+	{ "destination QP number 2^24", PVR_QPS_RTR, ATTR(dest_qp_num, 1u << 24) },
+	{ "destination QP number 2^32 - 1", PVR_QPS_RTR, ATTR(dest_qp_num, UINT32_MAX) },
+	{ "source GID 1, not bound", PVR_QPS_RTR, ATTR(ah_attr.sgid_index, 1) },
+	{ "source GID 127, not bound", PVR_QPS_RTR, ATTR(ah_attr.sgid_index, 127) },
+	{ "source GID 128", PVR_QPS_RTR, ATTR(ah_attr.sgid_index, 128) },
+	{ "source GID 255", PVR_QPS_RTR, ATTR(ah_attr.sgid_index, 255) },
+	{ "address without GRH", PVR_QPS_RTR, ATTR(ah_attr.ah_flags, 0) },
+	{ "timeout 32", PVR_QPS_RTS, ATTR(timeout, 32) },
+	{ "timeout 255", PVR_QPS_RTS, ATTR(timeout, 255) },
+	{ "outgoing reads above the caps", PVR_QPS_RTS,
+	  ATTR(max_rd_atomic, PVR_MAX_RD_ATOMIC + 1) },
+	{ "255 outgoing reads", PVR_QPS_RTS, ATTR(max_rd_atomic, 255) },
+	{ "8 retries", PVR_QPS_RTS, ATTR(retry_cnt, 8) },
+	{ "255 retries", PVR_QPS_RTS, ATTR(retry_cnt, 255) },
+	{ "8 RNR retries", PVR_QPS_RTS, ATTR(rnr_retry, 8) },
+	{ "255 RNR retries", PVR_QPS_RTS, ATTR(rnr_retry, 255) },
+	{ "current state RESET", PVR_QPS_RTS, ATTR(cur_qp_state, PVR_QPS_RESET) },
+	{ "current state INIT", PVR_QPS_RTS, ATTR(cur_qp_state, PVR_QPS_INIT) },
+	{ "current state 7", PVR_QPS_RTS, ATTR(cur_qp_state, PVR_QPS_NUM) },
+	{ "current state 2^32 - 1", PVR_QPS_RTS, ATTR(cur_qp_state, UINT32_MAX) },
+};
+
+TEST_CASES(rc, test_bad_attributes_are_rejected, bad_attributes)
 {
-	EXPECT_BAD(env, PVR_QPS_RESET, PVR_QPS_INIT, 0, port_num, 0, 2, 255);
-}
+	struct pvr_qp_attr attr = good_attr(&env->b);
+	uint32_t mask = mask_to(row->to, PVR_QPT_RC);
 
-TEST(rc, test_bad_pkey_indices_are_rejected)
-{
-	EXPECT_BAD(env, PVR_QPS_RESET, PVR_QPS_INIT, 0, pkey_index, 1, 128, 0xffff);
-}
-
-TEST(rc, test_bad_mtus_are_rejected)
-{
-	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, path_mtu, 0, 6, 1024, 0x80000000, UINT32_MAX);
-}
-
-TEST(rc, test_bad_rnr_timers_are_rejected)
-{
-	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, min_rnr_timer, 32, 255);
-}
-
-TEST(rc, test_bad_timeouts_are_rejected)
-{
-	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, timeout, 32, 255);
-}
-
-TEST(rc, test_read_depths_above_the_caps_are_rejected)
-{
-	uint32_t max = env->g[0]->dsr->caps.max_qp_rd_atom;
-
-	assert_in_range(max, 1, 254);
-	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, max_dest_rd_atomic, max + 1, 255);
-	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, max_rd_atomic, max + 1, 255);
-}
-
-TEST(rc, test_bad_retry_counts_are_rejected)
-{
-	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, retry_cnt, 8, 255);
-	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, 0, rnr_retry, 8, 255);
-}
-
-TEST(rc, test_bad_destination_numbers_are_rejected)
-{
-	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, dest_qp_num, 1u << 24, UINT32_MAX);
+	assert_int_equal(env->g[0]->dsr->caps.max_qp_rd_atom, PVR_MAX_RD_ATOMIC);
+	if (row->wrong.offset == offsetof(struct pvr_qp_attr, cur_qp_state))
+		mask |= PVR_QPA_CUR_STATE;
+	t_store(&attr, &row->wrong);
+	bring_to(env, row->to - 1);
+	assert_int_equal(modify(env, mask, attr, row->to), EINVAL);
+	expect_state(&env->a, row->to - 1);
 }
 
 TEST(rc, test_psns_have_24_bits)
@@ -308,9 +263,7 @@ TEST(rc, test_psns_have_24_bits)
 
 	attr.rq_psn |= 0xbb000000;
 	attr.sq_psn |= 0xcc000000;
-	bring_to(env, PVR_QPS_INIT);
-	expect_ok(modify(env, RC_RTR, attr, PVR_QPS_RTR));
-	expect_ok(modify(env, RC_RTS, attr, PVR_QPS_RTS));
+	advance(&env->a, attr, PVR_QPS_RTS);
 	expect_ok(fg_qp_query(&env->a.qp, &got));
 	assert_int_equal(got.rq_psn, attr.rq_psn & 0xffffff);
 	assert_int_equal(got.sq_psn, attr.sq_psn & 0xffffff);
@@ -319,21 +272,14 @@ TEST(rc, test_psns_have_24_bits)
 TEST(rc, test_psns_wrap)
 {
 	struct fg_end *end[2] = { &env->a, &env->b };
+	struct pvr_qp_attr attr;
 
 	for (int i = 0; i < 2; i++) {
-		struct pvr_qp_attr attr = good_attr(end[1 - i]);
-
+		attr = good_attr(end[1 - i]);
 		attr.sq_psn = attr.rq_psn = 0xfffffd;
-		attr.qp_state = PVR_QPS_INIT;
-		expect_ok(fg_qp_modify(&end[i]->qp, RC_INIT, &attr));
-		attr.qp_state = PVR_QPS_RTR;
-		expect_ok(fg_qp_modify(&end[i]->qp, RC_RTR, &attr));
-		attr.qp_state = PVR_QPS_RTS;
-		expect_ok(fg_qp_modify(&end[i]->qp, RC_RTS, &attr));
+		advance(end[i], attr, PVR_QPS_RTS);
 	}
 	for (uint32_t i = 0; i < 10; i++) {
-		struct pvr_qp_attr attr;
-
 		t_ping_pong(env->host, &env->a, &env->b);
 		expect_ok(fg_qp_query(&env->a.qp, &attr));
 		assert_int_equal(attr.sq_psn, (0xfffffd + i + 1) & 0xffffff);
@@ -343,43 +289,16 @@ TEST(rc, test_psns_wrap)
 
 TEST(rc, test_psns_that_do_not_match_are_never_answered)
 {
-	struct pvr_qp_attr attr = good_attr(&env->b);
+	struct pvr_qp_attr attr = good_attr(&env->a);
 
 	bring_to(env, PVR_QPS_RTS);
-	attr = good_attr(&env->a);
 	attr.rq_psn = 0x222223; /* a sends from 0x222222 on */
-	attr.qp_state = PVR_QPS_INIT;
-	expect_ok(fg_qp_modify(&env->b.qp, RC_INIT, &attr));
-	attr.qp_state = PVR_QPS_RTR;
-	expect_ok(fg_qp_modify(&env->b.qp, RC_RTR, &attr));
+	advance(&env->b, attr, PVR_QPS_RTR);
 	t_recv(&env->b, 1, 0, 10);
 	t_send(&env->a, 2, 0, 10);
 	fg_settle(env->host, 100 * FG_SEC);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_RETRY_EXC_ERR);
 	expect_no_cqe(&env->b.rcq);
-}
-
-TEST(rc, test_bad_source_gids_are_rejected)
-{
-	/* 1 exists but nothing is bound there. */
-	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, ah_attr.sgid_index, 1, 127, 128, 255);
-}
-
-TEST(rc, test_address_without_grh_is_rejected)
-{
-	EXPECT_BAD(env, PVR_QPS_INIT, PVR_QPS_RTR, 0, ah_attr.ah_flags, 0);
-}
-
-TEST(rc, test_wrong_current_state_is_rejected)
-{
-	EXPECT_BAD(env, PVR_QPS_RTR, PVR_QPS_RTS, PVR_QPA_CUR_STATE, cur_qp_state, PVR_QPS_RESET,
-		   PVR_QPS_INIT, PVR_QPS_NUM, UINT32_MAX);
-}
-
-TEST(rc, test_alternate_paths_are_refused)
-{
-	bring_to(env, PVR_QPS_INIT);
-	expect_refused(modify(env, RC_RTR | PVR_QPA_ALT_PATH, good_attr(&env->b), PVR_QPS_RTR));
 }
 
 TEST(guest, test_minimal_masks_of_ib_mad_bring_the_gsi_qp_up)
@@ -428,7 +347,7 @@ TEST(rc, test_query_returns_what_was_set)
 	assert_int_equal(got.cap.max_inline_data, 0);
 }
 
-TEST(rc, test_query_of_a_new_qp_says_reset)
+TEST(rc, test_state_of_a_new_qp_is_reset)
 {
 	expect_state(&env->a, PVR_QPS_RESET);
 }
@@ -514,7 +433,7 @@ TEST(rc, test_first_message_establishes_communication)
 	expect_one_event(env->g[1], PVR_EVENT_COMM_EST, env->b.qp.handle);
 }
 
-TEST(rc, test_sqd_drains_and_tells)
+TEST(rc, test_sqd_drains_and_raises_an_event)
 {
 	struct pvr_qp_attr attr = good_attr(&env->b);
 

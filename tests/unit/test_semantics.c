@@ -69,11 +69,16 @@ static void break_send_queue(struct t_env *env)
 	expect_cqe(&env->a.scq, 1, PVRDMA_WC_LOC_PROT_ERR);
 }
 
-static void bring_to(struct t_env *env, enum pvr_qp_state state)
+static void to_sqd(struct fg_end *end)
 {
 	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
-	struct fg_qp *qp = &env->a.qp;
 
+	expect_ok(fg_qp_modify(&end->qp, PVR_QPA_STATE, &attr));
+}
+
+static void bring_to(struct t_env *env, enum pvr_qp_state state)
+{
+	struct fg_qp *qp = &env->a.qp;
 	expect_ok(fg_qp_to_reset(qp));
 	if (state >= PVR_QPS_INIT)
 		expect_ok(fg_qp_to_init(qp, NULL));
@@ -82,7 +87,7 @@ static void bring_to(struct t_env *env, enum pvr_qp_state state)
 	if (state >= PVR_QPS_RTS)
 		expect_ok(fg_qp_to_rts(qp, NULL));
 	if (state == PVR_QPS_SQD)
-		expect_ok(fg_qp_modify(qp, PVR_QPA_STATE, &attr));
+		to_sqd(&env->a);
 	if (state == PVR_QPS_SQE)
 		break_send_queue(env);
 	assert_int_equal(fg_qp_state(qp), state);
@@ -146,13 +151,6 @@ TEST(ud_ready, test_attributes_of_ud_transitions)
 }
 
 /* --------------------------------------------------------------------- states */
-
-static void to_sqd(struct fg_end *end)
-{
-	struct pvr_qp_attr attr = { .qp_state = PVR_QPS_SQD };
-
-	expect_ok(fg_qp_modify(&end->qp, PVR_QPA_STATE, &attr));
-}
 
 TEST(rc_connected, test_responder_goes_on_in_sqd)
 {
@@ -271,18 +269,12 @@ TEST(rc_connected, test_completions_are_in_the_order_of_the_queue)
 /* An error completes even an unsignaled request; success does not. */
 TEST(rc_connected, test_errors_complete_unsignaled_requests)
 {
-	struct pvrdma_sge good = fg_sge(&env->a.mr, 0, 8), bad = { FG_USER_VA, 8, 0xbad };
-	struct fg_wr wr = { .wr_id = 1,
-			    .opcode = PVRDMA_WR_RDMA_WRITE,
-			    .sge = &good,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
+	const struct pvrdma_sge bad = { FG_USER_VA, 8, 0xbad };
 
-	assert_true(fg_post_send(&env->a.qp, &wr));
-	wr.wr_id = 2;
-	wr.sge = &bad;
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .wr_id = 1, .opcode = PVRDMA_WR_RDMA_WRITE, .flags = 0,
+	       T_SGE(&env->a.mr, 0, 8), T_REMOTE(&env->b.mr, 0));
+	t_post(&env->a, .wr_id = 2, .opcode = PVRDMA_WR_RDMA_WRITE, .flags = 0, .sge = &bad,
+	       .num_sge = 1, T_REMOTE(&env->b.mr, 0));
 	fg_run(env->host);
 	expect_cqe(&env->a.scq, 2, PVRDMA_WC_LOC_PROT_ERR);
 	expect_no_cqe(&env->a.scq);

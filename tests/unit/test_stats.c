@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Linux-OpenIB
 /* PVR_EXT_STATS: counters that are true. */
-#include "common.h"
+#include "objects.h"
 
 TEST_INIT
 {
@@ -58,15 +58,9 @@ TEST(rc_connected, test_sends_and_writes_count_at_both_ends)
 
 TEST(rc_connected, test_reads_and_atomics_count)
 {
-	struct pvrdma_sge sge = fg_sge(&env->a.mr, 0, 8);
-	struct fg_wr wr = { .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD,
-			    .sge = &sge,
-			    .num_sge = 1,
-			    .remote_addr = env->b.mr.start,
-			    .rkey = env->b.mr.rkey };
-
 	t_rdma(&env->a, PVRDMA_WR_RDMA_READ, 1, 0, &env->b.mr, 0, 300);
-	assert_true(fg_post_send(&env->a.qp, &wr));
+	t_post(&env->a, .opcode = PVRDMA_WR_ATOMIC_FETCH_AND_ADD, T_SGE(&env->a.mr, 0, 8),
+	       T_REMOTE(&env->b.mr, 0));
 	fg_run(env->host);
 	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 2 }, { PVR_STAT_TX_BYTES, 308 },
 		     { PVR_STAT_TX_READS, 1 }, { PVR_STAT_TX_ATOMICS, 1 },
@@ -138,13 +132,10 @@ TEST(ud_ready, test_datagrams_count)
 TEST(ud_ready, test_multicast_counts)
 {
 	static const uint8_t group[16] = { 0xff, 0x12, [15] = 7 };
-	struct fg_end to = env->b;
 
-	memcpy(to.gid, group, sizeof(group));
-	to.qp.qpn = 0xffffff;
 	expect_ok(fg_qp_attach(&env->b.qp, group));
 	t_recv(&env->b, 1, 0, 1000);
-	t_send_ud(&env->a, &to, 2, 0, 100);
+	t_send_group(&env->a, group, 2, 0, 100);
 	fg_run(env->host);
 	EXPECT_STATS(&env->a, { PVR_STAT_TX_MSGS, 1 }, { PVR_STAT_TX_BYTES, 100 },
 		     { PVR_STAT_TX_MCAST, 1 }, { PVR_STAT_LOCAL_BYTES, 100 });
@@ -166,16 +157,14 @@ TEST(uc, test_dropped_unreliable_messages_count_as_sent)
 
 TEST(rc, test_cq_overflows_count)
 {
-	struct fg_qp_spec spec = { .type = PVR_QPT_RC, .sig_all = true };
-	struct fg_cq small;
+	struct fg_qp_spec spec = end_spec(&env->a);
 	uint64_t stat[PVR_STAT_NUM];
+	struct fg_cq small;
 
 	expect_ok(fg_cq_create(&env->g[0]->kernel, 2, &small));
-	expect_ok(fg_qp_destroy(&env->a.qp));
-	spec.pd = &env->a.pd;
 	spec.scq = &small;
-	spec.rcq = &env->a.rcq;
-	expect_ok(fg_qp_create(&spec, &env->a.qp));
+	spec.sig_all = true;
+	end_renew_qp(&env->a, &spec);
 	expect_ok(fg_qp_to_err(&env->a.qp));
 	for (int i = 0; i < 3; i++)
 		t_send(&env->a, 1, 0, 8);
@@ -221,7 +210,7 @@ TEST(rc_connected, test_adapter_is_the_sum_of_its_qps)
 	assert_memory_equal(b, sum, sizeof(b));
 }
 
-TEST(rc_connected, test_the_host_sees_the_same_numbers)
+TEST(rc_connected, test_counters_of_guest_and_host_are_equal)
 {
 	uint64_t stat[PVR_STAT_NUM];
 	struct pvr_adapter_stats host;
@@ -248,12 +237,14 @@ TEST(rc, test_unknown_handles_are_rejected)
 		assert_int_equal(fg_query_stats(env->g[0], bad[i], stat), EINVAL);
 }
 
-TEST(host, test_without_the_extension_there_is_no_such_command)
+static int t_setup_no_extensions(void **state)
+{
+	return t_setup_ext(state, 0, t_setup_guest);
+}
+
+TEST(no_extensions, test_without_the_extension_there_is_no_such_command)
 {
 	uint64_t stat[PVR_STAT_NUM];
 
-	fg_default_ext = 0;
-	env->g[0] = fg_guest_start(env->host, 1);
-	fg_default_ext = PVR_EXT_STATS | PVR_EXT_MCAST;
 	assert_int_equal(fg_query_stats(env->g[0], 0, stat), ENOSYS);
 }
